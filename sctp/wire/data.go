@@ -1,0 +1,167 @@
+package wire
+
+import "encoding/binary"
+
+// Lengths of the headers of DATA and I-DATA chunks, chunk header included.
+const (
+	DataHeaderLen  = 16 // RFC 9260, Section 3.3.1
+	IDataHeaderLen = 20 // RFC 8260, Section 2.1
+)
+
+// Flag bits of DATA and I-DATA chunks.
+const (
+	dataEnd       = 0x01
+	dataBegin     = 0x02
+	dataUnordered = 0x04
+	dataImmediate = 0x08
+)
+
+// Data is a DATA chunk (RFC 9260, Section 3.3.1) or an I-DATA chunk (RFC 8260,
+// Section 2.1).
+type Data struct {
+	TSN uint32
+	// SID is the stream identifier.
+	SID uint16
+	// SSN is the stream sequence number of a DATA chunk; it means nothing when
+	// Unordered is set. An I-DATA chunk has none.
+	SSN uint16
+	// MID is the message identifier of an I-DATA chunk. A DATA chunk has none.
+	MID uint32
+	// FSN is the fragment sequence number of an I-DATA chunk. It is 0, and not
+	// sent, in the first fragment. A DATA chunk has none.
+	FSN uint32
+	// PPID is the payload protocol identifier. An I-DATA chunk carries it only
+	// in the first fragment; in others it is 0.
+	PPID uint32
+	// Begin and End mark the first and last fragment of a message; both are
+	// set in a message that is not fragmented.
+	Begin, End bool
+	Unordered  bool
+	// Immediate is the I bit: the sender asks not to delay the SACK.
+	Immediate bool
+	// Payload is the user data. A parsed one aliases the packet.
+	Payload []byte
+}
+
+func (d *Data) flags() uint8 {
+	return flag(d.End, dataEnd) | flag(d.Begin, dataBegin) |
+		flag(d.Unordered, dataUnordered) | flag(d.Immediate, dataImmediate)
+}
+
+// ParseData reads a DATA chunk. Payload aliases c. With ErrNoUserData the other
+// fields are valid: the receiver aborts and names the TSN (RFC 9260, Section
+// 3.3.10.9).
+func ParseData(c Chunk) (Data, error) {
+	if c.Type != ChunkData {
+		return Data{}, ErrType
+	}
+	v := c.Value
+	if len(v) < DataHeaderLen-tlvLen {
+		return Data{}, ErrTruncated
+	}
+	d := Data{
+		TSN:       binary.BigEndian.Uint32(v[0:]),
+		SID:       binary.BigEndian.Uint16(v[4:]),
+		SSN:       binary.BigEndian.Uint16(v[6:]),
+		PPID:      binary.BigEndian.Uint32(v[8:]),
+		Begin:     c.Flags&dataBegin != 0,
+		End:       c.Flags&dataEnd != 0,
+		Unordered: c.Flags&dataUnordered != 0,
+		Immediate: c.Flags&dataImmediate != 0,
+		Payload:   v[DataHeaderLen-tlvLen:],
+	}
+	if len(d.Payload) == 0 {
+		return d, ErrNoUserData
+	}
+	return d, nil
+}
+
+// AppendData appends d as a DATA chunk, padded. It copies d.Payload; MID and
+// FSN are not sent.
+func AppendData(b []byte, d Data) []byte {
+	at := len(b)
+	b = AppendDataHeader(b, d, len(d.Payload))
+	b = append(b, d.Payload...)
+	return pad(b, at)
+}
+
+// AppendDataHeader appends the header of a DATA chunk with payloadLen bytes of
+// user data, which is at most MaxLength-DataHeaderLen. The caller appends the
+// payload, and then padding with [AppendPadding]; d.Payload is not used.
+func AppendDataHeader(b []byte, d Data, payloadLen int) []byte {
+	b = appendFixed(b, ChunkData, d.flags(), DataHeaderLen-tlvLen+payloadLen)
+	b = binary.BigEndian.AppendUint32(b, d.TSN)
+	b = binary.BigEndian.AppendUint16(b, d.SID)
+	b = binary.BigEndian.AppendUint16(b, d.SSN)
+	return binary.BigEndian.AppendUint32(b, d.PPID)
+}
+
+// ParseIData reads an I-DATA chunk. Payload aliases c. With ErrNoUserData the
+// other fields are valid.
+func ParseIData(c Chunk) (Data, error) {
+	if c.Type != ChunkIData {
+		return Data{}, ErrType
+	}
+	v := c.Value
+	if len(v) < IDataHeaderLen-tlvLen {
+		return Data{}, ErrTruncated
+	}
+	d := Data{
+		TSN:       binary.BigEndian.Uint32(v[0:]),
+		SID:       binary.BigEndian.Uint16(v[4:]),
+		MID:       binary.BigEndian.Uint32(v[8:]),
+		Begin:     c.Flags&dataBegin != 0,
+		End:       c.Flags&dataEnd != 0,
+		Unordered: c.Flags&dataUnordered != 0,
+		Immediate: c.Flags&dataImmediate != 0,
+		Payload:   v[IDataHeaderLen-tlvLen:],
+	}
+	// RFC 8260, Section 2.1: the field is the PPID if the B bit is set, and the
+	// FSN then is 0; otherwise it is the FSN.
+	if x := binary.BigEndian.Uint32(v[12:]); d.Begin {
+		d.PPID = x
+	} else {
+		d.FSN = x
+	}
+	if len(d.Payload) == 0 {
+		return d, ErrNoUserData
+	}
+	return d, nil
+}
+
+// AppendIData appends d as an I-DATA chunk, padded. It copies d.Payload. PPID
+// is sent if d.Begin is set, and FSN otherwise; SSN is not sent.
+func AppendIData(b []byte, d Data) []byte {
+	at := len(b)
+	b = AppendIDataHeader(b, d, len(d.Payload))
+	b = append(b, d.Payload...)
+	return pad(b, at)
+}
+
+// AppendIDataHeader appends the header of an I-DATA chunk with payloadLen bytes
+// of user data, which is at most MaxLength-IDataHeaderLen. The caller appends
+// the payload, and then padding with [AppendPadding]; d.Payload is not used.
+func AppendIDataHeader(b []byte, d Data, payloadLen int) []byte {
+	b = appendFixed(b, ChunkIData, d.flags(), IDataHeaderLen-tlvLen+payloadLen)
+	b = binary.BigEndian.AppendUint32(b, d.TSN)
+	b = binary.BigEndian.AppendUint16(b, d.SID)
+	b = append(b, 0, 0) // reserved
+	b = binary.BigEndian.AppendUint32(b, d.MID)
+	if d.Begin {
+		return binary.BigEndian.AppendUint32(b, d.PPID)
+	}
+	return binary.BigEndian.AppendUint32(b, d.FSN)
+}
+
+// AppendPadding appends the zeros that follow n bytes of chunk.
+func AppendPadding(b []byte, n int) []byte {
+	switch n & 3 {
+	case 1:
+		return append(b, 0, 0, 0)
+	case 2:
+		return append(b, 0, 0)
+	case 3:
+		return append(b, 0)
+	}
+	return b
+}
