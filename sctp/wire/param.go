@@ -150,7 +150,7 @@ func NewParams(b []byte) Params { return Params{rest: b} }
 
 // Next moves to the next parameter. It returns false at the end or at a
 // malformed parameter; Err tells which. The padding of the last one may be
-// absent (RFC 9260, Section 3.2.1).
+// absent (RFC 9260, Section 3.2).
 func (it *Params) Next() bool {
 	if len(it.rest) == 0 || it.err != nil {
 		return false

@@ -18,8 +18,10 @@ func Padded(n int) int { return (n + 3) &^ 3 }
 // cutTLV measures the structure at the start of b: n bytes of header and value,
 // and next, where the one after it starts.
 //
-// RFC 9260, Section 3.2: the length does not count the padding; Section 3.2.1
-// allows the padding of the last one to be absent where the list ends.
+// RFC 9260, Section 3.2: the length of a chunk does not count its own padding,
+// nor that of its last parameter, so a list of parameters or causes may end
+// without padding; and a receiver should take a chunk that counts it. A packet
+// that ends without the padding of its last chunk is taken too.
 func cutTLV(b []byte) (n, next int, err error) {
 	if len(b) < tlvLen {
 		return 0, 0, ErrTruncated
