@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+)
+
+// Exit statuses of the command itself; `weft run` otherwise returns the job's.
+const (
+	exitOK    = 0
+	exitFail  = 1
+	exitUsage = 2
+)
+
+// command is one subcommand. run gets the arguments after the name and returns
+// the exit status.
+type command struct {
+	name, short string
+	run         func(args []string) int
+}
+
+// commands lists the subcommands in the order that help shows them.
+func commands() []command {
+	return []command{
+		{"run", "start the ranks of an MPI program on this machine", runMain},
+		{"version", "print the version", versionMain},
+		{"help", "explain weft or one of its commands", helpMain},
+	}
+}
+
+func main() { os.Exit(dispatch(os.Args[1:])) }
+
+// dispatch runs the subcommand that args name.
+func dispatch(args []string) int {
+	if len(args) == 0 {
+		usage(os.Stderr)
+		return exitUsage
+	}
+	switch args[0] {
+	case "-h", "-help", "--help":
+		usage(os.Stdout)
+		return exitOK
+	case "-version", "--version":
+		return versionMain(nil)
+	}
+	if c, ok := lookup(args[0]); ok {
+		return c.run(args[1:])
+	}
+	fmt.Fprintf(os.Stderr, "weft: unknown command %q\n\n", args[0])
+	usage(os.Stderr)
+	return exitUsage
+}
+
+func lookup(name string) (command, bool) {
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return command{}, false
+	}
+	return all[i], true
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, "weft runs and examines programs over user-space SCTP, iWARP and MPI.\n\nUsage:\n\n\tweft COMMAND [arguments]\n\nCommands:\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "\t%-10s %s\n", c.name, c.short)
+	}
+	fmt.Fprint(w, "\n`weft help COMMAND` shows the flags of one.\n")
+}
+
+func helpMain(args []string) int {
+	switch len(args) {
+	case 0:
+		usage(os.Stdout)
+		return exitOK
+	case 1:
+		if c, ok := lookup(args[0]); ok && c.name != "help" {
+			return c.run([]string{"-h"})
+		}
+	}
+	fmt.Fprintf(os.Stderr, "weft: no help on %q\n\n", args)
+	usage(os.Stderr)
+	return exitUsage
+}
+
+func versionMain(args []string) int {
+	if len(args) > 0 && args[0] != "-h" {
+		fmt.Fprintln(os.Stderr, "usage: weft version")
+		return exitUsage
+	}
+	fmt.Printf("weft %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return exitOK
+}
+
+// version returns the module version that this binary was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}
+
+// parse parses args into fs. When it reports false the command is over, with
+// the given exit status: help was asked for, or the flags are wrong and the
+// usage has been printed.
+func parse(fs *flag.FlagSet, args []string) (status int, ok bool) {
+	fs.SetOutput(io.Discard)
+	usage := fs.Usage
+	fs.Usage = func() {}
+	err := fs.Parse(args)
+	switch {
+	case err == nil:
+		return exitOK, true
+	case errors.Is(err, flag.ErrHelp):
+		fs.SetOutput(os.Stdout)
+		usage()
+		return exitOK, false
+	}
+	fs.SetOutput(os.Stderr)
+	fmt.Fprintf(os.Stderr, "weft %s: %v\n\n", fs.Name(), err)
+	usage()
+	return exitUsage, false
+}

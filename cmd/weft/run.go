@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxRanks bounds -n: a slip of the finger must not start a fork bomb.
+const maxRanks = 4096
+
+// runOptions are the flags of `weft run`.
+type runOptions struct {
+	n         int
+	prefix    bool
+	transport string
+	pcap      string
+	timeout   time.Duration
+	wdir      string
+	verbose   bool
+	env       []string // K=V, in order
+}
+
+func runFlags(o *runOptions) *flag.FlagSet {
+	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	fs.IntVar(&o.n, "n", 1, "number of `ranks`")
+	fs.IntVar(&o.n, "np", 1, "the same as -n")
+	for _, name := range []string{"l", "prepend-rank", "tag-output"} {
+		fs.BoolVar(&o.prefix, name, false, "put the rank before each line of output")
+	}
+	fs.StringVar(&o.transport, "transport", "", "how messages travel: `hybrid`, sctp or tcp")
+	fs.StringVar(&o.pcap, "pcap", "", "write every datagram that the ranks send to a capture `file`")
+	fs.DurationVar(&o.timeout, "timeout", 0, "end the job after this `time`; 0 means never")
+	fs.StringVar(&o.wdir, "wdir", "", "the ranks' working `directory`")
+	fs.BoolVar(&o.verbose, "v", false, "say what is started and how it ends")
+	for _, name := range []string{"x", "env"} {
+		fs.Func(name, "give the ranks an environment variable: `NAME=VALUE`, or NAME to keep the present value", func(s string) error {
+			name, _, set := strings.Cut(s, "=")
+			if name == "" {
+				return errors.New("no variable name")
+			}
+			if !set {
+				s = name + "=" + os.Getenv(name)
+			}
+			o.env = append(o.env, s)
+			return nil
+		})
+	}
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), `usage: weft run [flags] PROGRAM [arguments]
+
+Run starts the ranks of an MPI program on this machine and waits for them.
+PROGRAM is an executable, or a Go package directory or file that is built first.
+When a rank fails, the others are ended and its exit status is returned.
+
+`)
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+func runMain(args []string) int {
+	var o runOptions
+	fs := runFlags(&o)
+	if status, ok := parse(fs, args); !ok {
+		return status
+	}
+	if err := o.check(fs.NArg()); err != nil {
+		fmt.Fprintf(os.Stderr, "weft run: %v\n\n", err)
+		fs.SetOutput(os.Stderr)
+		runFlags(new(runOptions)).Usage()
+		return exitUsage
+	}
+	status, err := run(o, fs.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "weft run:", err)
+	}
+	return status
+}
+
+// check finds what the flag package cannot.
+func (o *runOptions) check(args int) error {
+	switch {
+	case args == 0:
+		return errors.New("no program given")
+	case o.n < 1 || o.n > maxRanks:
+		return fmt.Errorf("-n %d: the number of ranks is 1 to %d", o.n, maxRanks)
+	case o.timeout < 0:
+		return fmt.Errorf("-timeout %v is negative", o.timeout)
+	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
+		return fmt.Errorf("-transport %q: want hybrid, sctp or tcp", o.transport)
+	}
+	return nil
+}
+
+// run builds the program where needed, runs the job and returns its status.
+func run(o runOptions, args []string) (int, error) {
+	dir, err := os.MkdirTemp("", "weft-run-")
+	if err != nil {
+		return exitFail, err
+	}
+	defer os.RemoveAll(dir)
+
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, passedSignals()...)
+	defer signal.Stop(signals)
+	if o.timeout > 0 {
+		timer := time.AfterFunc(o.timeout, func() { stop(fmt.Errorf("the job did not end within %v", o.timeout)) })
+		defer timer.Stop()
+	}
+
+	path, err := program(ctx, dir, args[0])
+	if err != nil {
+		return exitFail, err
+	}
+	if o.transport != "" {
+		o.env = append(o.env, "WEFT_TRANSPORT="+o.transport)
+	}
+	var pcap *os.File
+	if o.pcap != "" {
+		// Created first: a job of hours must not end in "no such directory".
+		if pcap, err = os.Create(o.pcap); err != nil {
+			return exitFail, err
+		}
+		defer pcap.Close()
+	}
+	j := &job{
+		n: o.n, path: path, args: args[1:], env: o.env, dir: o.wdir,
+		prefix: o.prefix, verbose: o.verbose, scratch: dir, capture: pcap != nil,
+	}
+	status, err := j.run(ctx, signals)
+	if pcap != nil {
+		count, mergeErr := mergeCaptures(pcap, j.captureFiles())
+		err = errors.Join(err, mergeErr)
+		if mergeErr == nil {
+			fmt.Fprintf(os.Stderr, "weft run: %d datagrams captured in %s (tshark -r %[2]s -d udp.port==1024-65535,sctp)\n", count, o.pcap)
+		} else if status == exitOK {
+			status = exitFail
+		}
+	}
+	return status, err
+}

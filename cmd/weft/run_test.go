@@ -1,0 +1,295 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/weftstack/weft/internal/pmi"
+)
+
+// envRole makes this test binary play the command itself, or a rank.
+const envRole = "WEFT_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch role := os.Getenv(envRole); role {
+	case "":
+		os.Exit(m.Run())
+	case "weft":
+		os.Setenv(envRole, "rank")
+		os.Exit(dispatch(os.Args[1:]))
+	default:
+		os.Exit(rank(os.Args[1:]))
+	}
+}
+
+// rank is the program that the tests run: its first argument says what to do.
+func rank(args []string) int {
+	ctx := context.Background()
+	if args[0] == "alone" {
+		return 0
+	}
+	c, err := pmi.FromEnv(ctx)
+	if err != nil || c == nil {
+		fmt.Fprintln(os.Stderr, "no launcher:", err)
+		return 99
+	}
+	victim := func(n string) bool { return n == strconv.Itoa(c.Rank) }
+	switch args[0] {
+	case "hello":
+		fmt.Printf("rank %d of %d, X=%s\n", c.Rank, c.Size, os.Getenv("X"))
+	case "cat":
+		if c.Rank == 0 {
+			io.Copy(os.Stdout, os.Stdin)
+		}
+	case "exit":
+		if victim(args[1]) {
+			return 3
+		}
+	case "leave":
+		if victim(args[1]) {
+			return 0
+		}
+	case "die":
+		if victim(args[1]) {
+			p, _ := os.FindProcess(os.Getpid())
+			p.Kill()
+		}
+		time.Sleep(time.Minute)
+	case "abort":
+		if victim(args[1]) {
+			c.Abort(42, "out of luck")
+		}
+		time.Sleep(time.Minute)
+	case "sleep":
+		fmt.Println("asleep")
+		time.Sleep(time.Minute)
+	}
+	if err := c.Barrier(ctx); err != nil {
+		return 1
+	}
+	if err := c.Finalize(ctx); err != nil {
+		return 1
+	}
+	return 0
+}
+
+// weft runs the command in a process of its own.
+func weft(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), envRole+"=weft", pmi.EnvFD+"=", pmi.EnvPort+"=")
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	t.Logf("weft %q: status %d\n%s%s", args, cmd.ProcessState.ExitCode(), out.String(), errs.String())
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestRunStartsEveryRank(t *testing.T) {
+	out, _, status := weft(t, "", "run", "-n", "5", "-l", "-x", "X=y z", os.Args[0], "hello")
+	if status != 0 {
+		t.Errorf("status = %d, want 0", status)
+	}
+	for i := range 5 {
+		if want := fmt.Sprintf("[%d] rank %[1]d of 5, X=y z\n", i); strings.Count(out, want) != 1 {
+			t.Errorf("output lacks %q", want)
+		}
+	}
+}
+
+func TestRunGivesStdinToRankZero(t *testing.T) {
+	if out, _, _ := weft(t, "line one\nline two", "run", "-n", "3", "-l", os.Args[0], "cat"); out != "[0] line one\n[0] line two\n" {
+		t.Errorf("output = %q", out)
+	}
+}
+
+func TestRunReportsTheFailedRank(t *testing.T) {
+	for _, tt := range []struct {
+		name, what string
+		status     int
+		message    string
+	}{
+		{"exit status", "exit", 3, "rank 2 (pid "},
+		{"without finalize", "leave", 1, "exited without finalizing"},
+		{"abort", "abort", 42, "rank 2 aborted the job with code 42: out of luck"},
+		{"killed", "die", 128 + 9, "was killed by signal 9"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.what == "die" && runtime.GOOS == "windows" {
+				tt.status, tt.message = 1, "exited with status 1"
+			}
+			_, errs, status := weft(t, "", "run", "-n", "4", os.Args[0], tt.what, "2")
+			if status != tt.status {
+				t.Errorf("status = %d, want %d", status, tt.status)
+			}
+			if !strings.Contains(errs, "rank 2") || !strings.Contains(errs, tt.message) {
+				t.Errorf("message %q lacks %q", errs, tt.message)
+			}
+		})
+	}
+}
+
+func TestRunOfPlainProgramEndsWell(t *testing.T) {
+	if _, _, status := weft(t, "", "run", "-n", "2", os.Args[0], "alone"); status != 0 {
+		t.Errorf("status = %d, want 0", status)
+	}
+}
+
+func TestRunEndsAtTimeout(t *testing.T) {
+	_, errs, status := weft(t, "", "run", "-n", "2", "-timeout", "300ms", os.Args[0], "sleep")
+	if status != exitFail || !strings.Contains(errs, "did not end within 300ms") {
+		t.Errorf("status %d, message %q", status, errs)
+	}
+}
+
+func TestWrongUseExitsWithTwo(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"dance"}, {"run"}, {"run", "-n", "0", "x"}, {"run", "-n", "many", "x"}, {"run", "-bogus"}, {"run", "-n", "100000", "x"},
+		{"run", "-transport", "pigeon", "x"}, {"run", "-timeout", "-1s", "x"}, {"run", "-x", "=1", "x"}, {"help", "dance"}, {"version", "now"},
+	} {
+		if _, errs, status := weft(t, "", args...); status != exitUsage || !strings.Contains(strings.ToLower(errs), "usage") {
+			t.Errorf("weft %q: status %d, want 2 and a usage message", args, status)
+		}
+	}
+}
+
+func TestHelpExitsWithZero(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"-h"}, {"help", "run"}, {"run", "-h"}, {"version"}} {
+		if out, _, status := weft(t, "", args...); status != 0 || out == "" {
+			t.Errorf("weft %q: status %d and %d bytes of output", args, status, len(out))
+		}
+	}
+}
+
+func TestRunOfWhatCannotRun(t *testing.T) {
+	lib := t.TempDir()
+	os.WriteFile(filepath.Join(lib, "go.mod"), []byte("module lib\n"), 0o666)
+	os.WriteFile(filepath.Join(lib, "lib.go"), []byte("package lib\n"), 0o666)
+	broken := t.TempDir()
+	os.WriteFile(filepath.Join(broken, "main.go"), []byte("package main\nfunc main() {"), 0o666)
+	for _, tt := range []struct{ name, program, want string }{
+		{"nothing there", filepath.Join(lib, "nothing"), "nothing"},
+		{"no such command", "no-such-program-anywhere", "not found"},
+		{"library", lib, "not a program"},
+		{"does not compile", broken, "building"},
+		{"empty directory", t.TempDir(), "building"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, errs, status := weft(t, "", "run", tt.program)
+			if status != exitFail || !strings.Contains(errs, tt.want) {
+				t.Errorf("status %d, message %q; want 1 and %q", status, errs, tt.want)
+			}
+		})
+	}
+}
+
+func TestRunBuildsAPackage(t *testing.T) {
+	dir := t.TempDir()
+	os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module prog\n"), 0o666)
+	os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\nfunc main() { println(\"built\") }"), 0o666)
+	for _, program := range []string{dir, filepath.Join(dir, "main.go")} {
+		if _, errs, status := weft(t, "", "run", "-n", "2", program); status != 0 || strings.Count(errs, "built\n") != 2 {
+			t.Errorf("%s: status %d, output %q", program, status, errs)
+		}
+	}
+}
+
+func TestPrefixerKeepsLinesWhole(t *testing.T) {
+	var b bytes.Buffer
+	p := &prefixer{to: &lineWriter{w: &b}, rank: 7}
+	for _, s := range []string{"one", " line\ntwo\n", "", "\n", "end"} {
+		p.Write([]byte(s))
+	}
+	p.flush()
+	if got, want := b.String(), "[7] one line\n[7] two\n[7] \n[7] end\n"; got != want {
+		t.Errorf("output = %q, want %q", got, want)
+	}
+	b.Reset()
+	p.Write(bytes.Repeat([]byte("x"), maxLine))
+	if b.Len() < maxLine {
+		t.Error("a line without end is held for ever")
+	}
+}
+
+// captured encodes one record.
+func captured(when int64, from, to string, payload string) []byte {
+	b := binary.BigEndian.AppendUint64(nil, uint64(when))
+	for _, s := range []string{from, to} {
+		a := netip.MustParseAddrPort(s)
+		ip := make([]byte, 16)
+		copy(ip, a.Addr().AsSlice())
+		family := byte(6)
+		if a.Addr().Is4() {
+			family = 4
+		}
+		b = append(append(b, family), ip...)
+		b = binary.BigEndian.AppendUint16(b, a.Port())
+	}
+	return append(binary.BigEndian.AppendUint32(b, uint32(len(payload))), payload...)
+}
+
+func TestMergeCapturesOrdersByTime(t *testing.T) {
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "1"), filepath.Join(dir, "2")
+	a := append(captured(10, "127.0.0.1:1", "127.0.0.1:2", "first"), captured(30, "127.0.0.1:1", "127.0.0.1:2", "third")...)
+	b := captured(20, "[::1]:3", "[::1]:4", "second")
+	b = append(b, captured(40, "[::1]:3", "[::1]:4", "cut off by a kill")[:60]...)
+	os.WriteFile(one, a, 0o666)
+	os.WriteFile(two, b, 0o666)
+	var out bytes.Buffer
+	n, err := mergeCaptures(&out, []string{one, two, filepath.Join(dir, "absent")})
+	if err != nil || n != 3 {
+		t.Fatalf("%d records, %v; want 3", n, err)
+	}
+	r, err := pcapgo.NewReader(&out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"first", "second", "third"} {
+		data, info, err := r.ReadPacketData()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := gopacket.NewPacket(data, layers.LinkTypeRaw, gopacket.Default)
+		udp, ok := p.TransportLayer().(*layers.UDP)
+		if !ok || string(udp.Payload) != want || info.Timestamp.UnixNano() != int64(10*(i+1)) {
+			t.Errorf("packet %d at %d: %v", i, info.Timestamp.UnixNano(), p)
+		}
+	}
+}
+
+func TestMergeCapturesRefusesDamage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x")
+	good := captured(1, "127.0.0.1:1", "127.0.0.1:2", "x")
+	bad := bytes.Clone(good)
+	bad[8] = 9
+	long := bytes.Clone(good)
+	binary.BigEndian.PutUint32(long[captureHeaderLen-4:], maxDatagram+1)
+	for _, b := range [][]byte{bad, long, append(bytes.Clone(good), bad...)} {
+		os.WriteFile(file, b, 0o666)
+		if _, err := mergeCaptures(io.Discard, []string{file}); err == nil || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("error = %v, want one that says the capture is damaged", err)
+		}
+	}
+}
