@@ -80,6 +80,7 @@ func ParseData(c Chunk) (Data, error) {
 // FSN are not sent.
 func AppendData(b []byte, d Data) []byte {
 	at := len(b)
+	d.Payload = d.Payload[:min(len(d.Payload), MaxLength-DataHeaderLen)]
 	b = AppendDataHeader(b, d, len(d.Payload))
 	b = append(b, d.Payload...)
 	return pad(b, at)
@@ -133,6 +134,7 @@ func ParseIData(c Chunk) (Data, error) {
 // is sent if d.Begin is set, and FSN otherwise; SSN is not sent.
 func AppendIData(b []byte, d Data) []byte {
 	at := len(b)
+	d.Payload = d.Payload[:min(len(d.Payload), MaxLength-IDataHeaderLen)]
 	b = AppendIDataHeader(b, d, len(d.Payload))
 	b = append(b, d.Payload...)
 	return pad(b, at)
