@@ -1,0 +1,199 @@
+package udpio
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// conn is a Linux UDP socket. The descriptor is not registered with the
+// runtime's poller, so that datagrams wake nobody while some goroutine polls
+// the socket; instead it sits in an epoll instance of its own, which is.
+type conn struct {
+	fd    int
+	v6    bool // AF_INET6 socket
+	wild  bool // bound to the unspecified address
+	local netip.AddrPort
+
+	gso    atomic.Bool
+	gro    bool
+	uneven bool // equal-length trains must not use GSO, see equalTrainsCorrupt
+	drops  atomic.Uint64
+
+	// fdmu is read-locked around every use of fd, so that Close cannot let
+	// the number be reused under a system call.
+	fdmu   sync.RWMutex
+	closed bool // guarded by fdmu
+
+	epfd  int
+	ep    *os.File // owns epfd
+	epRaw syscall.RawConn
+
+	rd      reader
+	writers sync.Pool // of *writer
+	zone    zoneCache
+}
+
+// Listen opens a UDP socket bound to addr. The unspecified IPv6 address
+// accepts IPv4 as well.
+func Listen(addr netip.AddrPort, o Options) (Conn, error) {
+	ip := addr.Addr()
+	if !ip.IsValid() {
+		ip = netip.IPv6Unspecified()
+	}
+	family := unix.AF_INET6
+	if ip.Is4() || ip.Is4In6() {
+		family, ip = unix.AF_INET, ip.Unmap()
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if errors.Is(err, unix.EAFNOSUPPORT) && ip == netip.IPv6Unspecified() {
+		family, ip = unix.AF_INET, netip.IPv4Unspecified()
+		fd, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	var sa unix.Sockaddr
+	if family == unix.AF_INET {
+		sa = &unix.SockaddrInet4{Addr: ip.As4(), Port: int(addr.Port())}
+	} else {
+		only := 1
+		if ip.IsUnspecified() {
+			only = 0
+		}
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only)
+		sa = &unix.SockaddrInet6{Addr: ip.As16(), Port: int(addr.Port()), ZoneId: zoneID(ip.Zone())}
+	}
+	if err := unix.Bind(fd, sa); err != nil {
+		unix.Close(fd)
+		return nil, &net.OpError{Op: "listen", Net: "udp", Addr: net.UDPAddrFromAddrPort(addr), Err: os.NewSyscallError("bind", err)}
+	}
+	return newConn(fd, o)
+}
+
+// fromUDPConn takes the socket over from uc, which it closes.
+func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) {
+	raw, err := uc.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	fd := -1
+	if cerr := raw.Control(func(f uintptr) {
+		fd, err = unix.FcntlInt(f, unix.F_DUPFD_CLOEXEC, 0)
+	}); cerr != nil {
+		return nil, cerr
+	}
+	if err != nil {
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	uc.Close()
+	return newConn(fd, o)
+}
+
+func newConn(fd int, o Options) (Conn, error) {
+	c := &conn{fd: fd, epfd: -1}
+	c.writers.New = func() any { return new(writer) }
+	if err := c.setup(o); err != nil {
+		unix.Close(fd)
+		if c.ep != nil {
+			c.ep.Close()
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *conn) setup(o Options) error {
+	sa, err := unix.Getsockname(c.fd)
+	if err != nil {
+		return os.NewSyscallError("getsockname", err)
+	}
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		c.local = netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+	case *unix.SockaddrInet6:
+		c.v6 = true
+		ip := netip.AddrFrom16(sa.Addr).Unmap()
+		if sa.ZoneId != 0 {
+			ip = ip.WithZone(c.zone.name(sa.ZoneId))
+		}
+		c.local = netip.AddrPortFrom(ip, uint16(sa.Port))
+	}
+	c.wild = c.local.Addr().IsUnspecified()
+	c.setOptions(o)
+
+	c.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	ev := unix.EpollEvent{Events: armed}
+	if err := unix.EpollCtl(c.epfd, unix.EPOLL_CTL_ADD, c.fd, &ev); err != nil {
+		unix.Close(c.epfd)
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	if err := unix.SetNonblock(c.epfd, true); err != nil {
+		unix.Close(c.epfd)
+		return os.NewSyscallError("fcntl", err)
+	}
+	c.ep = os.NewFile(uintptr(c.epfd), "udpio")
+	c.epRaw, err = c.ep.SyscallConn()
+	if err != nil {
+		return err
+	}
+	c.rd.init(c)
+	return nil
+}
+
+// armed is the event mask with which datagrams wake a parked Read.
+const armed = unix.EPOLLIN | 1<<31 // EPOLLET is negative in package unix
+
+// Polled implements Conn.
+func (c *conn) Polled(on bool) {
+	var ev unix.EpollEvent
+	if !on {
+		ev.Events = armed
+	}
+	c.fdmu.RLock()
+	if !c.closed {
+		_ = unix.EpollCtl(c.epfd, unix.EPOLL_CTL_MOD, c.fd, &ev)
+	}
+	c.fdmu.RUnlock()
+}
+
+// CanPoll implements Conn.
+func (c *conn) CanPoll() bool { return true }
+
+// LocalAddr implements Conn.
+func (c *conn) LocalAddr() netip.AddrPort { return c.local }
+
+// Segments implements Conn.
+func (c *conn) Segments() int { return MaxSegments }
+
+// Info implements Conn.
+func (c *conn) Info() Info {
+	in := Info{GSO: c.gso.Load(), GRO: c.gro, Drops: c.drops.Load()}
+	c.fdmu.RLock()
+	defer c.fdmu.RUnlock()
+	if !c.closed {
+		in.RecvBuffer, _ = unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+	}
+	return in
+}
+
+// Close implements Conn.
+func (c *conn) Close() error {
+	c.fdmu.Lock()
+	defer c.fdmu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.closed = true
+	c.ep.Close() // wakes Read
+	return os.NewSyscallError("close", unix.Close(c.fd))
+}

@@ -1,0 +1,82 @@
+package udpio
+
+import (
+	"bytes"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A kernel that refuses a train gets single datagrams from then on.
+func TestFallsBackWhenSegmentationIsRefused(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	c := a.Conn.(*conn)
+	if !c.gso.Load() {
+		t.Skip("no segmentation offload here")
+	}
+	// The kernel segments no datagrams that go without checksum: EINVAL.
+	if err := unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_NO_CHECK, 1); err != nil {
+		t.Skip(err)
+	}
+	msg := pattern(4000)
+	for range 2 {
+		if err := a.Write(msg, &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		got, _ := b.datagrams(4)
+		if !bytes.Equal(bytes.Join(got, nil), msg) {
+			t.Error("datagrams sent one by one came out different")
+		}
+		if a.Info().GSO {
+			t.Error("still segmenting after a refusal")
+		}
+	}
+}
+
+// A datagram beyond the MTU is refused too, but that is no fault of offload.
+func TestTooLargeSegmentsKeepOffload(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	if !a.Info().GSO || RouteMTU(b.LocalAddr()) > 60000 {
+		t.Skip("needs offload and a smaller MTU")
+	}
+	big := RouteMTU(b.LocalAddr())
+	if err := a.Write(pattern(big+1000), &Meta{Remote: b.LocalAddr(), SegSize: big}); err == nil {
+		t.Error("a datagram beyond the MTU was sent")
+	}
+	if !a.Info().GSO {
+		t.Error("offload was given up because of the MTU")
+	}
+}
+
+func TestEqualTrainsAvoidSegmentationOnBrokenKernels(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	c := a.Conn.(*conn)
+	if !c.gso.Load() || !b.Info().GRO {
+		t.Skip("no offload here")
+	}
+	c.uneven = true
+	m := Meta{Remote: b.LocalAddr(), SegSize: 1000}
+	for _, tc := range []struct{ size, seg int }{
+		{3000, 1000}, // equal lengths: three datagrams of their own
+		{2500, 1000}, // shorter tail: one train
+	} {
+		if err := a.Write(pattern(tc.size), &m); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for n < tc.size {
+			k, err := b.Read(&b.mu, b.bufs, b.metas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range k {
+				n += len(b.bufs[i].B)
+				whole := len(b.bufs[i].B) == tc.size
+				if want := tc.size%tc.seg != 0; whole != want {
+					t.Errorf("train of %d came as one super-packet: %v, want %v", tc.size, whole, want)
+				}
+			}
+			b.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package udpio
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
+
+// addrPortConn is what *net.UDPConn and the links of sctptest have.
+type addrPortConn interface {
+	ReadFromUDPAddrPort(b []byte) (n int, addr netip.AddrPort, err error)
+	WriteToUDPAddrPort(b []byte, addr netip.AddrPort) (int, error)
+}
+
+// ecnConn is what packet connections may have to carry ECN codepoints.
+type ecnConn interface {
+	ReadECN(b []byte) (n int, addr netip.AddrPort, ecn uint8, err error)
+	WriteECN(b []byte, addr netip.AddrPort, ecn uint8) (int, error)
+}
+
+// packetConn is a Conn on any net.PacketConn: one datagram per call.
+type packetConn struct {
+	pc    net.PacketConn
+	ap    addrPortConn // nil if pc does not have it
+	ecn   ecnConn      // nil if pc does not have it
+	local netip.AddrPort
+}
+
+// FromPacketConn returns a Conn on pc, which it owns from then on. A
+// *net.UDPConn becomes a socket with all that the system offers.
+func FromPacketConn(pc net.PacketConn, o Options) (Conn, error) {
+	if uc, ok := pc.(*net.UDPConn); ok {
+		return fromUDPConn(uc, o)
+	}
+	return newPacketConn(pc), nil
+}
+
+func newPacketConn(pc net.PacketConn) *packetConn {
+	c := &packetConn{pc: pc, local: addrPortOf(pc.LocalAddr())}
+	c.ap, _ = pc.(addrPortConn)
+	c.ecn, _ = pc.(ecnConn)
+	return c
+}
+
+func addrPortOf(a net.Addr) netip.AddrPort {
+	switch a := a.(type) {
+	case *net.UDPAddr:
+		ap := a.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	case nil:
+		return netip.AddrPort{}
+	default:
+		ap, _ := netip.ParseAddrPort(a.String())
+		return ap
+	}
+}
+
+func (c *packetConn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, error) {
+	buf, m := bufs[0], &metas[0]
+	buf.B = buf.B[:slab.Size]
+	var n int
+	var err error
+	*m = Meta{}
+	switch {
+	case c.ecn != nil:
+		n, m.Remote, m.ECN, err = c.ecn.ReadECN(buf.B)
+	case c.ap != nil:
+		n, m.Remote, err = c.ap.ReadFromUDPAddrPort(buf.B)
+	default:
+		var from net.Addr
+		n, from, err = c.pc.ReadFrom(buf.B)
+		m.Remote = addrPortOf(from)
+	}
+	if err != nil {
+		return 0, err
+	}
+	m.Remote = netip.AddrPortFrom(m.Remote.Addr().Unmap(), m.Remote.Port())
+	buf.B = buf.B[:n]
+	m.SegSize = n
+	if !c.local.Addr().IsUnspecified() {
+		m.Local = c.local.Addr()
+	}
+	mu.Lock()
+	return 1, nil
+}
+
+func (c *packetConn) TryRead([]*slab.Buf, []Meta) (int, error) { return 0, nil }
+func (c *packetConn) CanPoll() bool                            { return false }
+func (c *packetConn) Polled(bool)                              {}
+func (c *packetConn) Segments() int                            { return MaxSegments }
+func (c *packetConn) LocalAddr() netip.AddrPort                { return c.local }
+func (c *packetConn) Info() Info                               { return Info{} }
+func (c *packetConn) Close() error                             { return c.pc.Close() }
+
+func (c *packetConn) Write(b []byte, m *Meta) error {
+	var first error
+	for len(b) > 0 {
+		n := len(b)
+		if m.SegSize > 0 {
+			n = min(n, m.SegSize)
+		}
+		if err := c.write(b[:n], m); err != nil && first == nil {
+			first = err
+		}
+		b = b[n:]
+	}
+	return first
+}
+
+func (c *packetConn) write(b []byte, m *Meta) error {
+	var err error
+	switch {
+	case c.ecn != nil:
+		_, err = c.ecn.WriteECN(b, m.Remote, m.ECN)
+	case c.ap != nil:
+		_, err = c.ap.WriteToUDPAddrPort(b, m.Remote)
+	default:
+		_, err = c.pc.WriteTo(b, net.UDPAddrFromAddrPort(m.Remote))
+	}
+	return err
+}

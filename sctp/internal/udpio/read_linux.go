@@ -1,0 +1,169 @@
+package udpio
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"os"
+	"sync"
+	"unsafe"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"golang.org/x/sys/unix"
+)
+
+// mmsghdr is struct mmsghdr.
+type mmsghdr struct {
+	hdr unix.Msghdr
+	n   uint32
+}
+
+// controlSize holds every control message asked for: GRO size, TOS or traffic
+// class, packet info, drop count.
+const controlSize = 160
+
+// reader is the state of the reading side, guarded by the locker given to
+// Read.
+type reader struct {
+	msgs  [MaxBatch]mmsghdr
+	iovs  [MaxBatch]unix.Iovec
+	names [MaxBatch]unix.RawSockaddrInet6
+	ctls  [MaxBatch][controlSize]byte
+
+	// Arguments and results of the Read in progress: its closure is made once.
+	mu    sync.Locker
+	bufs  []*slab.Buf
+	metas []Meta
+	n     int
+	err   error
+	try   func(uintptr) bool
+}
+
+func (r *reader) init(c *conn) {
+	for i := range r.msgs {
+		h := &r.msgs[i].hdr
+		h.Iov = &r.iovs[i]
+		h.SetIovlen(1)
+		h.Name = (*byte)(unsafe.Pointer(&r.names[i]))
+		h.Control = &r.ctls[i][0]
+	}
+	r.try = func(uintptr) bool {
+		r.mu.Lock()
+		r.n, r.err = c.TryRead(r.bufs, r.metas)
+		if r.n > 0 {
+			return true
+		}
+		r.mu.Unlock()
+		return r.err != nil
+	}
+}
+
+// Read implements Conn.
+func (c *conn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, error) {
+	r := &c.rd
+	r.mu, r.bufs, r.metas = mu, bufs, metas
+	if err := c.epRaw.Read(r.try); err != nil {
+		return 0, ErrClosed
+	}
+	return r.n, r.err
+}
+
+// TryRead implements Conn.
+func (c *conn) TryRead(bufs []*slab.Buf, metas []Meta) (int, error) {
+	r := &c.rd
+	want := min(len(bufs), len(metas), MaxBatch)
+	for i := range want {
+		buf := bufs[i]
+		buf.B = buf.B[:slab.Size]
+		r.iovs[i].Base = &buf.B[0]
+		r.iovs[i].SetLen(slab.Size)
+		h := &r.msgs[i].hdr
+		h.Namelen = unix.SizeofSockaddrInet6
+		h.SetControllen(controlSize)
+		h.Flags = 0
+	}
+	for {
+		c.fdmu.RLock()
+		if c.closed {
+			c.fdmu.RUnlock()
+			return 0, ErrClosed
+		}
+		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&r.msgs[0])),
+			uintptr(want), unix.MSG_DONTWAIT, 0, 0)
+		c.fdmu.RUnlock()
+		switch errno {
+		case 0:
+			for i := range int(n) {
+				c.decode(i, bufs[i], &metas[i])
+			}
+			return int(n), nil
+		case unix.EAGAIN:
+			return 0, nil
+		case unix.EINTR, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH:
+			// An ICMP error of an earlier datagram; paths find out by themselves.
+			continue
+		default:
+			return 0, os.NewSyscallError("recvmmsg", errno)
+		}
+	}
+}
+
+// decode fills the meta of train i from its name and control messages.
+func (c *conn) decode(i int, buf *slab.Buf, m *Meta) {
+	r := &c.rd
+	h := &r.msgs[i].hdr
+	n := int(r.msgs[i].n)
+	buf.B = buf.B[:n]
+	*m = Meta{SegSize: n}
+	if !c.wild {
+		m.Local = c.local.Addr()
+	}
+	name := &r.names[i]
+	if name.Family == unix.AF_INET {
+		p := (*unix.RawSockaddrInet4)(unsafe.Pointer(name))
+		m.Remote = netip.AddrPortFrom(netip.AddrFrom4(p.Addr), ntohs(p.Port))
+	} else {
+		ip := netip.AddrFrom16(name.Addr).Unmap()
+		if name.Scope_id != 0 {
+			ip = ip.WithZone(c.zone.name(name.Scope_id))
+		}
+		m.Remote = netip.AddrPortFrom(ip, ntohs(name.Port))
+	}
+	ctl := r.ctls[i][:min(int(h.Controllen), controlSize)]
+	for len(ctl) >= unix.SizeofCmsghdr {
+		ch := (*unix.Cmsghdr)(unsafe.Pointer(&ctl[0]))
+		l := int(ch.Len)
+		if l < unix.CmsgLen(0) || l > len(ctl) {
+			break
+		}
+		c.control(int(ch.Level), int(ch.Type), ctl[unix.CmsgLen(0):l], m)
+		ctl = ctl[min(unix.CmsgSpace(l-unix.CmsgLen(0)), len(ctl)):]
+	}
+}
+
+func (c *conn) control(level, typ int, data []byte, m *Meta) {
+	switch {
+	case level == unix.IPPROTO_UDP && typ == unix.UDP_GRO && len(data) >= 4:
+		if s := int(int32(binary.NativeEndian.Uint32(data))); s > 0 {
+			m.SegSize = s
+		}
+	case level == unix.IPPROTO_IP && typ == unix.IP_TOS && len(data) >= 1:
+		m.ECN = data[0] & 3
+	case level == unix.IPPROTO_IPV6 && typ == unix.IPV6_TCLASS && len(data) >= 4:
+		m.ECN = uint8(binary.NativeEndian.Uint32(data)) & 3
+	case level == unix.IPPROTO_IP && typ == unix.IP_PKTINFO && len(data) >= unix.SizeofInet4Pktinfo:
+		m.Local = netip.AddrFrom4([4]byte(data[8:12])) // ipi_addr, after ipi_ifindex and ipi_spec_dst
+	case level == unix.IPPROTO_IPV6 && typ == unix.IPV6_PKTINFO && len(data) >= unix.SizeofInet6Pktinfo:
+		m.Local = netip.AddrFrom16([16]byte(data[:16])).Unmap()
+		if m.Local.IsLinkLocalUnicast() && m.Local.Is6() {
+			m.Local = m.Local.WithZone(c.zone.name(binary.NativeEndian.Uint32(data[16:])))
+		}
+	case level == unix.SOL_SOCKET && typ == unix.SO_RXQ_OVFL && len(data) >= 4:
+		c.drops.Store(uint64(binary.NativeEndian.Uint32(data)))
+	}
+}
+
+// ntohs reads a port that sits in memory in network order.
+func ntohs(p uint16) uint16 {
+	b := (*[2]byte)(unsafe.Pointer(&p))
+	return binary.BigEndian.Uint16(b[:])
+}

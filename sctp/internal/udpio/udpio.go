@@ -1,0 +1,108 @@
+package udpio
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
+
+// MaxBatch is the largest number of trains one read returns.
+const MaxBatch = 8
+
+// MaxTrain is the largest train in bytes: the payload of the largest IPv4
+// datagram, which bounds what the kernel segments.
+const MaxTrain = 65507
+
+// MaxSegments is the largest number of datagrams in a train; Linux before 6.9
+// allows no more.
+const MaxSegments = 64
+
+// DefaultBuffer is the kernel socket buffer asked for by default.
+const DefaultBuffer = 7 << 20
+
+// ErrClosed is returned by operations on a closed Conn.
+var ErrClosed = net.ErrClosed
+
+// errTooLong is returned by Write for a train beyond MaxTrain or MaxSegments.
+var errTooLong = errors.New("udpio: train too long")
+
+// Meta describes a train.
+type Meta struct {
+	// Local is the address the train was sent to, or is to be sent from; the
+	// zero Addr leaves the choice to the system.
+	Local netip.Addr
+	// Remote is the peer.
+	Remote netip.AddrPort
+	// ECN is the codepoint of the IP headers, two bits.
+	ECN uint8
+	// SegSize is the size of each datagram but the last.
+	SegSize int
+}
+
+// Conn is a UDP socket that reads and writes trains. Write, LocalAddr and
+// Close may be called concurrently; Read and TryRead exclude one another
+// through the locker given to Read.
+type Conn interface {
+	// Read waits for datagrams, locks mu and stores up to len(bufs) trains,
+	// one per buffer (its B is cut to length) and meta. It returns with mu
+	// locked if n > 0, else unlocked and with an error. Only one goroutine
+	// may be in Read.
+	Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (n int, err error)
+
+	// TryRead is Read that does not wait and is called with mu locked, which
+	// it stays. It returns 0 if there is nothing to read.
+	TryRead(bufs []*slab.Buf, metas []Meta) (n int, err error)
+
+	// CanPoll tells whether TryRead is any good.
+	CanPoll() bool
+
+	// Polled tells the Conn that some goroutine calls TryRead in a loop, so
+	// that a parked Read need not be woken for datagrams; Polled(false)
+	// restores that, and wakes Read for what has come meanwhile. Both are
+	// cheap; they do not nest.
+	Polled(on bool)
+
+	// Write sends the train b. It blocks while the socket buffer is full. An
+	// error means that some of the datagrams were not sent.
+	Write(b []byte, m *Meta) error
+
+	// Segments returns the largest number of datagrams worth giving to Write
+	// at once: 1 without segmentation offload or batching.
+	Segments() int
+
+	// LocalAddr returns the bound address.
+	LocalAddr() netip.AddrPort
+
+	// Info returns facts for statistics.
+	Info() Info
+
+	// Close closes the socket and ends Read.
+	Close() error
+}
+
+// Info tells what a Conn uses and has seen.
+type Info struct {
+	GSO, GRO bool
+	// Drops counts datagrams lost for lack of socket buffer.
+	Drops uint64
+	// RecvBuffer is the size of the kernel receive buffer, 0 if unknown.
+	RecvBuffer int
+}
+
+// Options are the parameters of Listen.
+type Options struct {
+	// Buffer is the kernel socket buffer to ask for; 0 is DefaultBuffer.
+	Buffer int
+	// NoOffload turns GSO and GRO off.
+	NoOffload bool
+}
+
+func (o Options) buffer() int {
+	if o.Buffer > 0 {
+		return o.Buffer
+	}
+	return DefaultBuffer
+}

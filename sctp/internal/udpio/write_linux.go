@@ -1,0 +1,209 @@
+package udpio
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// writer is the state of one Write; a Conn keeps a few of them.
+type writer struct {
+	hdr  unix.Msghdr
+	iov  unix.Iovec
+	name unix.RawSockaddrInet6
+	ctl  [controlSize]byte
+	nctl int // bytes of ctl in use
+
+	// For sending a train datagram by datagram.
+	msgs [MaxSegments]mmsghdr
+	iovs [MaxSegments]unix.Iovec
+}
+
+// Write implements Conn.
+func (c *conn) Write(b []byte, m *Meta) error {
+	if len(b) == 0 {
+		return nil
+	}
+	seg := m.SegSize
+	if seg <= 0 || seg > len(b) {
+		seg = len(b)
+	}
+	if len(b) > MaxTrain || (len(b)+seg-1)/seg > MaxSegments {
+		return errTooLong
+	}
+	w := c.writers.Get().(*writer)
+	err := c.write(w, b, seg, m)
+	c.writers.Put(w)
+	return err
+}
+
+func (c *conn) write(w *writer, b []byte, seg int, m *Meta) error {
+	w.address(c, m)
+	if len(b) <= seg {
+		return c.sendmsg(w, b)
+	}
+	if !c.gso.Load() || c.uneven && len(b)%seg == 0 {
+		return c.sendEach(w, b, seg)
+	}
+	plain := w.nctl
+	binary.NativeEndian.PutUint16(w.cmsg(unix.IPPROTO_UDP, unix.UDP_SEGMENT, 2), uint16(seg))
+	err := c.sendmsg(w, b)
+	if errors.Is(err, unix.EIO) || errors.Is(err, unix.EINVAL) {
+		// EIO: the device cannot checksum for us. EINVAL: it cannot segment,
+		// or a datagram exceeds its MTU; then the single ones fail as well
+		// and the socket keeps its offload.
+		w.nctl = plain
+		if err = c.sendEach(w, b, seg); err == nil {
+			c.gso.Store(false)
+		}
+	}
+	return err
+}
+
+// address sets the name and the control messages that a datagram needs.
+func (w *writer) address(c *conn, m *Meta) {
+	ip, port := m.Remote.Addr(), m.Remote.Port()
+	w.nctl = 0
+	v4 := ip.Is4() || ip.Is4In6()
+	if c.v6 {
+		w.hdr.Namelen = unix.SizeofSockaddrInet6
+		w.name.Family = unix.AF_INET6
+		w.name.Port = htons(port)
+		w.name.Addr = ip.As16()
+		w.name.Scope_id = c.zone.idOf(ip)
+	} else {
+		w.hdr.Namelen = unix.SizeofSockaddrInet4
+		n := (*unix.RawSockaddrInet4)(unsafe.Pointer(&w.name))
+		n.Family = unix.AF_INET
+		n.Port = htons(port)
+		n.Addr = ip.Unmap().As4()
+	}
+	w.hdr.Name = (*byte)(unsafe.Pointer(&w.name))
+	if m.ECN != 0 {
+		level, typ := unix.IPPROTO_IPV6, unix.IPV6_TCLASS
+		if v4 {
+			level, typ = unix.IPPROTO_IP, unix.IP_TOS
+		}
+		binary.NativeEndian.PutUint32(w.cmsg(level, typ, 4), uint32(m.ECN))
+	}
+	if c.wild && m.Local.IsValid() && !m.Local.IsUnspecified() {
+		if v4 {
+			d := w.cmsg(unix.IPPROTO_IP, unix.IP_PKTINFO, unix.SizeofInet4Pktinfo)
+			src := m.Local.Unmap().As4()
+			copy(d[4:8], src[:]) // ipi_spec_dst
+		} else {
+			d := w.cmsg(unix.IPPROTO_IPV6, unix.IPV6_PKTINFO, unix.SizeofInet6Pktinfo)
+			src := m.Local.As16()
+			copy(d, src[:])
+			binary.NativeEndian.PutUint32(d[16:], c.zone.idOf(m.Local))
+		}
+	}
+}
+
+// cmsg appends a control message of n zero bytes and returns these.
+func (w *writer) cmsg(level, typ, n int) []byte {
+	b := w.ctl[w.nctl : w.nctl+unix.CmsgSpace(n)]
+	clear(b)
+	h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+	h.Level, h.Type = int32(level), int32(typ)
+	h.SetLen(unix.CmsgLen(n))
+	w.nctl += len(b)
+	return b[unix.CmsgLen(0):unix.CmsgLen(n)]
+}
+
+// fill completes a message header for one buffer.
+func (w *writer) fill(h *unix.Msghdr, iov *unix.Iovec, b []byte) {
+	iov.Base = &b[0]
+	iov.SetLen(len(b))
+	h.Iov = iov
+	h.SetIovlen(1)
+	h.Control = nil
+	if w.nctl > 0 {
+		h.Control = &w.ctl[0]
+	}
+	h.SetControllen(w.nctl)
+}
+
+func (c *conn) sendmsg(w *writer, b []byte) error {
+	w.fill(&w.hdr, &w.iov, b)
+	err := c.call(func(fd uintptr) (int, unix.Errno) {
+		_, _, errno := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&w.hdr)), unix.MSG_DONTWAIT)
+		return 1, errno
+	}, "sendmsg")
+	w.iov.Base = nil // b is the caller's
+	return err
+}
+
+// sendEach sends a train datagram by datagram with sendmmsg. A refused
+// datagram does not keep the later ones back; the first error is returned.
+func (c *conn) sendEach(w *writer, b []byte, seg int) error {
+	n := 0
+	for len(b) > 0 {
+		h := &w.msgs[n].hdr
+		h.Name, h.Namelen = w.hdr.Name, w.hdr.Namelen
+		d := b[:min(seg, len(b))]
+		w.fill(h, &w.iovs[n], d)
+		b = b[len(d):]
+		n++
+	}
+	var first error
+	for i := 0; i < n; {
+		sent := 0
+		err := c.call(func(fd uintptr) (int, unix.Errno) {
+			r, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&w.msgs[i])), uintptr(n-i), unix.MSG_DONTWAIT, 0, 0)
+			sent = int(r)
+			return sent, errno
+		}, "sendmmsg")
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			if errors.Is(err, ErrClosed) {
+				break
+			}
+			sent = 1
+		}
+		i += sent
+	}
+	for i := range n {
+		w.iovs[i].Base = nil
+	}
+	return first
+}
+
+// call makes a system call on the socket, again after EINTR and, once there is
+// room in the socket buffer, after EAGAIN.
+func (c *conn) call(f func(fd uintptr) (int, unix.Errno), name string) error {
+	for {
+		c.fdmu.RLock()
+		if c.closed {
+			c.fdmu.RUnlock()
+			return ErrClosed
+		}
+		_, errno := f(uintptr(c.fd))
+		if errno == unix.EAGAIN {
+			p := [1]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLOUT}}
+			_, _ = unix.Poll(p[:], writePoll)
+		}
+		c.fdmu.RUnlock()
+		switch errno {
+		case 0:
+			return nil
+		case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED, unix.EHOSTUNREACH:
+			// The last two tell of an earlier datagram.
+			continue
+		default:
+			return os.NewSyscallError(name, errno)
+		}
+	}
+}
+
+// writePoll is how many milliseconds one wait for room in the socket buffer
+// lasts before Write looks whether the socket was closed.
+const writePoll = 100
+
+// htons returns p as it sits in memory in network order.
+func htons(p uint16) uint16 { return ntohs(p) }
