@@ -1,0 +1,195 @@
+package sctp
+
+import (
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Congestion selects a congestion control algorithm.
+type Congestion uint8
+
+// Congestion control algorithms.
+const (
+	// Cubic is RFC 9438 CUBIC, the default.
+	Cubic Congestion = iota
+	// NewReno is the algorithm of RFC 9260, Section 7.2.
+	NewReno
+)
+
+// Scheduler selects how outgoing streams share an association (RFC 8260,
+// Section 3).
+type Scheduler uint8
+
+// Stream schedulers.
+const (
+	// FirstCome sends messages in the order of the Send calls.
+	FirstCome Scheduler = iota
+	// RoundRobin takes one message of each stream in turn.
+	RoundRobin
+	// RoundRobinPacket fills each packet from one stream, in turn.
+	RoundRobinPacket
+	// PriorityBased serves the stream with the smallest priority value first.
+	PriorityBased
+	// FairCapacity shares bytes equally.
+	FairCapacity
+	// WeightedFair shares bytes by weight.
+	WeightedFair
+)
+
+// Config holds the parameters of associations. The zero value is usable; a
+// nil *Config means the zero value. It must not be changed after it was passed
+// to this package. Times and limits follow RFC 9260, Section 16, unless said.
+type Config struct {
+	// OutStreams is the number of outgoing streams to ask for, InStreams how
+	// many incoming ones to allow (default 10 and 2048). The peer's limits
+	// cut them down, see Association.Streams.
+	OutStreams, InStreams uint16
+
+	// Adaptation, if not nil, is sent as Adaptation Layer Indication (RFC
+	// 5061, Section 4.2.6).
+	Adaptation *uint32
+
+	// RTOInitial, RTOMin and RTOMax bound the retransmission timer (defaults
+	// 1 s, 200 ms and 60 s). RACK-TLP repairs most losses without it.
+	RTOInitial, RTOMin, RTOMax time.Duration
+
+	// HeartbeatInterval is how often an idle path is probed (default 30 s;
+	// negative: never).
+	HeartbeatInterval time.Duration
+
+	// SackDelay is the longest delay of an acknowledgement (default 200 ms,
+	// at most 500 ms); negative acknowledges every receive batch at once.
+	SackDelay time.Duration
+
+	// MaxRetransmits, PathMaxRetransmits and MaxInitRetransmits are the error
+	// thresholds Association.Max.Retrans (10), Path.Max.Retrans (5) and
+	// Max.Init.Retransmits (8).
+	MaxRetransmits, PathMaxRetransmits, MaxInitRetransmits int
+
+	// CookieLifetime is how long a state cookie is valid (default 60 s).
+	CookieLifetime time.Duration
+
+	// SendBuffer and RecvBuffer bound the bytes queued in each direction of
+	// an association (default 4 MiB each). A message larger than the send
+	// buffer is taken whole when the buffer is empty; the receive buffer is
+	// the advertised window.
+	SendBuffer, RecvBuffer int
+
+	// MTU is the IP packet size to start with on every path; 0 asks the
+	// route. PathMTUDiscovery (RFC 8899) adapts it unless NoPathMTUDiscovery.
+	MTU                int
+	NoPathMTUDiscovery bool
+
+	// Congestion and Scheduler select algorithms.
+	Congestion Congestion
+	Scheduler  Scheduler
+
+	// NoDelay off would bundle small messages (Nagle, RFC 9260, Section 6.1);
+	// this stack sends at once unless Bundle is set.
+	Bundle bool
+
+	// NoInterleaving turns off user message interleaving (RFC 8260),
+	// NoPartialReliability FORWARD-TSN (RFC 3758), NoECN explicit congestion
+	// notification (RFC 9260, Appendix A), NoReconfig stream reset (RFC 6525).
+	NoInterleaving, NoPartialReliability, NoECN, NoReconfig bool
+
+	// AutoClose, if positive, shuts an association down after that much time
+	// without user data in either direction (RFC 6458, Section 8.1.8).
+	AutoClose time.Duration
+
+	// Backlog bounds the associations waiting for Accept (default
+	// DefaultBacklog); beyond it new peers are not answered.
+	Backlog int
+
+	// OneToMany makes an endpoint keep associations that nobody accepts: they
+	// are read with Endpoint.Recv. OnAssociation or OnPiece imply it.
+	OneToMany bool
+
+	// OnAssociation, if not nil, is called for each association that a peer
+	// opened, before any of its pieces and notifications, with no lock held.
+	// For associations opened by Connect it is called too.
+	OnAssociation func(*Association)
+
+	// OnPiece, if not nil, selects upcall mode: it is called on the goroutine
+	// that received the packet, with no lock held, for one piece at a time
+	// per association, in delivery order. It must not block; it may call
+	// TrySend, or Send with Force. Recv must not be used then.
+	OnPiece func(*Association, *Piece)
+
+	// OnNotify, if not nil, is called like OnPiece, in any mode, in order
+	// with the pieces.
+	OnNotify func(*Association, Notification)
+}
+
+// PacketConn is what a Transport sends and receives datagrams with. A
+// *net.UDPConn is replaced by a batching socket of the same file descriptor;
+// anything else (sctptest links, packet filters) is used as it is, one
+// datagram at a time. Addresses must be *net.UDPAddr unless the value also has
+// the methods of AddrPortConn.
+type PacketConn = net.PacketConn
+
+// AddrPortConn is an optional refinement of PacketConn that does not allocate
+// addresses.
+type AddrPortConn interface {
+	ReadFromUDPAddrPort(b []byte) (n int, addr netip.AddrPort, err error)
+	WriteToUDPAddrPort(b []byte, addr netip.AddrPort) (int, error)
+}
+
+// TransportConfig holds the parameters of a Transport. The zero value listens
+// on DefaultUDPPort of all addresses.
+type TransportConfig struct {
+	// LocalAddrs are the UDP addresses to bind, one socket each. Port 0 asks
+	// for a free one. Several addresses make a multihomed transport.
+	LocalAddrs []netip.AddrPort
+
+	// Conns are used in addition to, or instead of, sockets for LocalAddrs.
+	// The transport owns and closes them.
+	Conns []PacketConn
+
+	// BusyPoll bounds how long a waiting goroutine polls the sockets itself
+	// before it parks: lower latency for processor time. 0 turns it off. It
+	// is cut short when GOMAXPROCS goroutines are polling already.
+	BusyPoll time.Duration
+
+	// SocketBuffer is the size asked for kernel socket buffers, per direction
+	// (default 7 MiB).
+	SocketBuffer int
+
+	// NoOffload turns segmentation and receive offload off (for tests and for
+	// kernels that get it wrong).
+	NoOffload bool
+
+	// MaxAssociations bounds the associations of the transport (default
+	// DefaultMaxAssociations).
+	MaxAssociations int
+
+	// Tap, if not nil, is called for each datagram sent and received.
+	Tap func(TapEvent)
+}
+
+// TapEvent is one UDP datagram seen by a TransportConfig.Tap. It is called on
+// the sending or receiving goroutine, possibly on several at once.
+type TapEvent struct {
+	// Sent tells whether this side sent the datagram.
+	Sent bool
+	// Local and Remote are its UDP addresses; Local may be unspecified when
+	// the socket is not bound to one address.
+	Local, Remote netip.AddrPort
+	// ECN is the two-bit codepoint of the IP header.
+	ECN uint8
+	// Data is the UDP payload: one SCTP packet. It must not be kept or
+	// written to.
+	Data []byte
+}
+
+// Defaults and limits of the driver.
+const (
+	// DefaultBacklog is the default of Config.Backlog.
+	DefaultBacklog = 1024
+	// DefaultMaxAssociations is the default of
+	// TransportConfig.MaxAssociations.
+	DefaultMaxAssociations = 65536
+	// MaxPorts bounds the SCTP ports listened on by one Transport.
+	MaxPorts = 16384
+)

@@ -1,0 +1,77 @@
+package sctp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+)
+
+// Errors that callers branch on with errors.Is.
+var (
+	// ErrClosed is returned by operations on a closed transport, endpoint or
+	// association. It matches net.ErrClosed.
+	ErrClosed error = closedError{}
+	// ErrWouldBlock is returned by TrySend when the send buffer is full.
+	ErrWouldBlock = errors.New("sctp: send buffer is full")
+	// ErrShutdown is returned by sends after either side began a graceful
+	// shutdown (RFC 9260, Section 9.2).
+	ErrShutdown = errors.New("sctp: association is shutting down")
+	// ErrNoStream is returned for a stream number outside the negotiated
+	// range or in the midst of a reset.
+	ErrNoStream = errors.New("sctp: no such stream")
+	// ErrMessageTooLong is returned when SendOptions.Header exceeds MaxHeader.
+	ErrMessageTooLong = errors.New("sctp: message header too long")
+	// ErrTimeout is the end of an association that got no answer: INIT or
+	// COOKIE ECHO retransmissions exhausted, or the peer unreachable (RFC
+	// 9260, Sections 4 and 8.1). It is a net.Error with Timeout() true.
+	ErrTimeout error = timeoutError{}
+	// ErrRefused is the end of an association attempt that the peer answered
+	// with ABORT.
+	ErrRefused = errors.New("sctp: association refused")
+	// ErrPortInUse is returned by Listen when the SCTP port is taken.
+	ErrPortInUse = errors.New("sctp: port in use")
+	// ErrLimit is returned when a limit of the transport is reached.
+	ErrLimit = errors.New("sctp: too many associations")
+	// ErrExpired is given to SendOwner.Released and in NotifySendFailed for a
+	// message abandoned by its partial reliability policy (RFC 3758).
+	ErrExpired = errors.New("sctp: message abandoned")
+	// ErrNotSupported is returned for a feature that the peer did not
+	// negotiate or the platform lacks.
+	ErrNotSupported = errors.New("sctp: not supported")
+)
+
+type closedError struct{}
+
+func (closedError) Error() string        { return "sctp: closed" }
+func (closedError) Is(target error) bool { return target == net.ErrClosed }
+
+type timeoutError struct{}
+
+func (timeoutError) Error() string        { return "sctp: timed out" }
+func (timeoutError) Timeout() bool        { return true }
+func (timeoutError) Temporary() bool      { return false }
+func (timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
+
+// AbortError is the end of an association by ABORT.
+type AbortError struct {
+	// Cause is the first error cause code of the ABORT chunk, 0 if it carried
+	// none (RFC 9260, Section 3.3.10).
+	Cause uint16
+	// Reason is the text or information of that cause, possibly empty.
+	Reason string
+	// ByPeer tells whether the peer aborted, as opposed to this side.
+	ByPeer bool
+}
+
+// Error implements error.
+func (e *AbortError) Error() string {
+	who := "locally"
+	if e.ByPeer {
+		who = "by peer"
+	}
+	if e.Reason == "" {
+		return fmt.Sprintf("sctp: aborted %s, cause %d", who, e.Cause)
+	}
+	return fmt.Sprintf("sctp: aborted %s, cause %d: %q", who, e.Cause, e.Reason)
+}

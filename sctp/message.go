@@ -1,0 +1,107 @@
+package sctp
+
+import (
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
+
+// MaxHeader is the largest SendOptions.Header.
+const MaxHeader = 64
+
+// SendOwner owns a message that was sent by reference.
+type SendOwner interface {
+	// Released is called exactly once, with no lock held, when the stack no
+	// longer reads the message: err is nil when the peer has acknowledged all
+	// of it, ErrExpired when it was abandoned, else why the association
+	// ended. It must not block; it may send with TrySend or Force.
+	Released(err error)
+}
+
+// PRPolicy selects a partial reliability policy (RFC 3758, RFC 7496).
+type PRPolicy uint8
+
+// Partial reliability policies.
+const (
+	// Reliable messages are retransmitted until acknowledged. With a
+	// Lifetime they are dropped if no part was sent within it.
+	Reliable PRPolicy = iota
+	// Timed messages are abandoned when Lifetime has passed (RFC 3758,
+	// Section 4.1).
+	Timed
+	// LimitedRetransmissions messages are abandoned when a chunk of them was
+	// retransmitted more than MaxRetransmits times (RFC 7496, Section 3.1).
+	LimitedRetransmissions
+	// Prioritized messages are abandoned, largest Priority value first, when
+	// the send buffer is full (RFC 7496, Section 3.2).
+	Prioritized
+)
+
+// SendOptions describes one message. The zero value is a reliable ordered
+// message on stream 0.
+type SendOptions struct {
+	// Stream is the outgoing stream.
+	Stream uint16
+	// PPID is the payload protocol identifier, passed to the peer as is.
+	PPID uint32
+	// Unordered messages overtake others of their stream.
+	Unordered bool
+	// Immediate asks the peer to acknowledge at once (RFC 7053).
+	Immediate bool
+	// Header, at most MaxHeader bytes, is copied and sent in front of the
+	// message, as part of it.
+	Header []byte
+	// Owner, if not nil, makes the stack reference the message instead of
+	// copying it: the bytes must not change until Owner.Released. If the send
+	// itself returns an error, Released is not called.
+	Owner SendOwner
+	// More tells that another send follows at once: nothing is transmitted
+	// on behalf of this one. The last send of a run must not set it.
+	More bool
+	// Force queues the message even if the send buffer is full, so the send
+	// never waits; bounding memory is then the caller's duty.
+	Force bool
+	// PR is the partial reliability policy; the three fields below are its
+	// parameters. It needs the peer's support, else messages are reliable.
+	PR             PRPolicy
+	Lifetime       time.Duration
+	MaxRetransmits int
+	Priority       uint32
+}
+
+// RecvInfo describes what a receive returned.
+type RecvInfo struct {
+	// Association is where the bytes came from.
+	Association *Association
+	Stream      uint16
+	// SSN is the stream sequence number of a DATA message, MID the message
+	// identifier of an I-DATA message; the other one is 0.
+	SSN  uint16
+	MID  uint32
+	PPID uint32
+	// TSN is that of the first fragment returned.
+	TSN       uint32
+	Unordered bool
+	// EOR tells that the receive reached the end of the message. Without it
+	// the buffer was too small and the next receive on the same stream
+	// continues the message.
+	EOR bool
+}
+
+// Piece is a run of bytes of one message in upcall mode. Pieces of ordered
+// messages of a stream come in order and contiguous; Begin and End mark the
+// first and last piece of a message.
+type Piece struct {
+	Stream     uint16
+	SSN        uint16
+	MID        uint32
+	PPID       uint32
+	TSN        uint32
+	Unordered  bool
+	Begin, End bool
+	// Data aliases the receive buffer. It is valid until OnPiece returns and
+	// must not be written to.
+	Data []byte
+
+	buf *slab.Buf
+}

@@ -1,0 +1,67 @@
+package sctp
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Stats is a snapshot of the counters of an association.
+type Stats struct {
+	// PacketsSent and PacketsReceived count SCTP packets, BytesSent and
+	// BytesReceived user bytes of first transmissions and deliveries.
+	PacketsSent, PacketsReceived uint64
+	BytesSent, BytesReceived     uint64
+	// MessagesSent and MessagesReceived count user messages.
+	MessagesSent, MessagesReceived uint64
+	// ChunksSent counts DATA and I-DATA chunks, Retransmits those sent again,
+	// FastRetransmits the part of those triggered by acknowledgements, and
+	// Timeouts the expirations of the retransmission timer.
+	ChunksSent, Retransmits, FastRetransmits, Timeouts uint64
+	// SpuriousRetransmits counts duplicates the peer reported.
+	SpuriousRetransmits uint64
+	// DuplicateChunks counts chunks received twice, Dropped packets that
+	// failed a check of the association.
+	DuplicateChunks, Dropped uint64
+	// Queued is the number of bytes in the send buffer, in flight included;
+	// InFlight those sent and not acknowledged; Readable the bytes that wait
+	// for Recv, or for the rest of their message.
+	Queued, InFlight, Readable int
+	// PeerWindow is the receive window the peer advertised.
+	PeerWindow int
+	// Paths describes each path; the primary is first.
+	Paths []PathStats
+}
+
+// PathStats describes one path of an association.
+type PathStats struct {
+	Local, Remote       netip.AddrPort
+	Active, Confirmed   bool
+	Primary             bool
+	SRTT, RTTVar, RTO   time.Duration
+	CWND, SSThresh, MTU int
+	InFlight            int
+	Errors              int
+}
+
+// TransportStats is a snapshot of the counters of a Transport.
+type TransportStats struct {
+	// DatagramsReceived and DatagramsSent count UDP datagrams; Reads and
+	// Writes the calls they took.
+	DatagramsReceived, DatagramsSent uint64
+	BytesReceived, BytesSent         uint64
+	Reads, Writes                    uint64
+	// SocketDrops counts datagrams the kernel dropped for lack of socket
+	// buffer (Linux only).
+	SocketDrops uint64
+	// BadPackets counts datagrams that were no SCTP packet or had a wrong
+	// checksum, OutOfTheBlue those for no association (RFC 9260, Section
+	// 8.4), Suppressed replies that were not sent because of the rate limit.
+	BadPackets, OutOfTheBlue, Suppressed uint64
+	// WriteErrors counts datagrams the kernel refused.
+	WriteErrors uint64
+	// Associations is the number of live associations.
+	Associations int
+	// Offload tells whether segmentation and receive offload are in use on
+	// any socket.
+	Offload bool
+}
