@@ -1,0 +1,311 @@
+package core
+
+import (
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// Limits of reassembly. A peer can make it hold no more than this.
+const (
+	// maxHeldFragments bounds the fragments held, read or unread. It is above
+	// maxTSNWindow, so that a full window of out-of-order chunks always fits.
+	maxHeldFragments = 2 * maxTSNWindow
+	// maxHeldMessages bounds the message records held, those included that only
+	// tell the user of an aborted message.
+	maxHeldMessages = maxHeldFragments
+	// fragOverhead is what a fragment costs besides its payload: it is charged
+	// to the receive window, so that tiny chunks cannot outgrow the buffer.
+	fragOverhead = 128
+	// staleMIDs is how far behind the last skipped MID an unordered I-DATA
+	// message is taken for a remnant of a skipped one.
+	staleMIDs = maxTSNWindow
+)
+
+// reasmResult is what reassembly says of a chunk.
+type reasmResult uint8
+
+const (
+	// reasmOK: the chunk was taken.
+	reasmOK reasmResult = iota
+	// reasmStale: the chunk belongs to a message that a FORWARD-TSN skipped. It
+	// was dropped, and is acknowledged as if taken.
+	reasmStale
+	// reasmFull: a hard cap is reached. The chunk was not taken and must not be
+	// acknowledged.
+	reasmFull
+	// reasmBadStream: the stream does not exist (the caller checks that first
+	// and reports it; RFC 9260, Section 6.5). Not taken, but acknowledged.
+	reasmBadStream
+
+	// What follows are protocol violations: the association must be aborted.
+
+	// reasmBeginInside: a B bit, or the end of another message, where the next
+	// fragment of an unfinished message had to be.
+	reasmBeginInside
+	// reasmNoBegin: a fragment that no message with a B bit leads up to.
+	reasmNoBegin
+	// reasmMixed: a fragment of another stream, sequence number or U bit than
+	// the message it continues.
+	reasmMixed
+	// reasmRepeated: a message whose sequence number was used before.
+	reasmRepeated
+	// reasmBadFSN: a fragment sequence number twice, or beyond the last one.
+	reasmBadFSN
+)
+
+// violation reports whether the association must be aborted with a "Protocol
+// Violation" cause (RFC 9260, Section 3.3.10.13).
+func (r reasmResult) violation() bool { return r >= reasmBeginInside }
+
+// String returns what the ABORT's cause says.
+func (r reasmResult) String() string {
+	switch r {
+	case reasmOK:
+		return "ok"
+	case reasmStale:
+		return "stale"
+	case reasmFull:
+		return "reassembly full"
+	case reasmBadStream:
+		return "no such stream"
+	case reasmBeginInside:
+		return "message begins inside another"
+	case reasmNoBegin:
+		return "fragment without beginning"
+	case reasmMixed:
+		return "fragment does not continue its message"
+	case reasmRepeated:
+		return "message sequence number repeated"
+	case reasmBadFSN:
+		return "fragment sequence number out of place"
+	}
+	return "unknown"
+}
+
+// reasmConfig is the configuration of a reassembly queue.
+type reasmConfig struct {
+	interleaved bool // I-DATA was negotiated (RFC 8260)
+	pieces      bool // deliver fragments at once: popPiece rather than read
+	streams     int  // incoming streams
+	limit       int  // receive buffer in bytes: what a_rwnd begins with
+	// partial is from how many bytes on read delivers an unfinished message
+	// (partial delivery, RFC 9260, Section 6.9); 0 is half of limit. It also
+	// begins when the buffer fills up.
+	partial int
+	// seed keys the hash tables against peers that aim at collisions.
+	seed uint64
+}
+
+// reassembly puts the fragments of user messages together and messages of a
+// stream in order (RFC 9260, Sections 6.5, 6.6 and 6.9; RFC 8260, Section
+// 2.2.3), and keeps them until the user takes them: whole or in parts with
+// read, or fragment by fragment with popPiece. Each operation on a fragment is
+// O(1), whatever the order of arrival.
+//
+// Payloads of slabMin bytes or more stay in the receive buffer they came in, of
+// which a reference is kept; smaller ones are copied.
+type reassembly struct {
+	cfg     reasmConfig
+	streams []*inStream // by SID; nil until used
+	ready   streamList  // streams that have something to deliver
+	current *message    // that read(anyStream) is in the middle of
+
+	// loose holds fragments that continue no message yet, by TSN for DATA and
+	// by message and FSN for I-DATA. In DATA mode looseList links them all.
+	loose     fragTable
+	looseList fragList
+	// numbered holds messages by stream, U bit and sequence number: ordered
+	// DATA messages that wait for their turn, I-DATA messages also while
+	// unfinished.
+	numbered msgTable
+	// open holds unfinished DATA messages by the TSN that continues them; last,
+	// the one most recently touched, is kept out of it.
+	open msgTable
+	last *message
+	edge *message // dead message that swallows remnants behind a FORWARD-TSN
+	// partials are unfinished messages that could be delivered in part, but are
+	// too short for it yet.
+	partials msgList
+	settled  TSN
+	deferAll bool // a reset of all streams waits for TSNs up to deferTSN
+	deferTSN TSN
+	skipped  []*inStream // streams with a skip that forward has to apply
+	scratch  []*message
+
+	msgID  uint64
+	frags  int // held, those given out as pieces included
+	msgs   int
+	window recvWindow
+	mem    fragPool
+
+	freeMsgs  *message
+	nfreeMsgs int
+}
+
+// newReassembly returns an empty queue for a peer whose first TSN is initial.
+func newReassembly(cfg reasmConfig, initial TSN) *reassembly {
+	if cfg.partial <= 0 {
+		cfg.partial = cfg.limit / 2
+	}
+	r := &reassembly{cfg: cfg, settled: initial - 1}
+	r.streams = make([]*inStream, cfg.streams)
+	r.loose.seed, r.numbered.seed, r.open.seed = cfg.seed, cfg.seed, cfg.seed
+	r.open.link = linkOpen
+	r.window.init(cfg.limit)
+	r.mem.init(cfg.limit)
+	return r
+}
+
+// setStreams changes the number of incoming streams; it never shrinks (RFC
+// 6525, Section 5.2.5).
+func (r *reassembly) setStreams(n int) {
+	for len(r.streams) < n {
+		r.streams = append(r.streams, nil)
+	}
+}
+
+// setLimit changes the size of the receive buffer.
+func (r *reassembly) setLimit(limit int) { r.window.limit = limit }
+
+// room reports whether a chunk with n bytes of payload and this TSN may be
+// added; if not it is dropped unacknowledged. The TSN must be new to tracker m.
+//
+// RFC 9260, Section 6.2: with a closed window chunks beyond the largest TSN
+// received are dropped, while those that fill gaps are accepted. Instead of
+// dropping the largest TSN for them, the buffer may be overdrawn, most of all
+// for the one chunk that lets everything else be delivered.
+func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
+	if r.frags >= maxHeldFragments || r.msgs >= maxHeldMessages {
+		return false
+	}
+	w := &r.window
+	switch {
+	case w.held < w.limit:
+		return true
+	case m.high.Less(t):
+		// Slack for the overhead of chunks that were sent before the peer knew
+		// that the window is closed.
+		return w.held < w.limit+w.limit/4
+	case t == m.cum+1:
+		return w.held < 4*w.limit
+	}
+	return w.held < 2*w.limit
+}
+
+// add takes one DATA chunk, or I-DATA chunk if the queue is interleaved, whose
+// TSN was never seen before. buf is the receive buffer d.Payload aliases; if it
+// is nil the payload is copied. The caller keeps its own reference of buf.
+func (r *reassembly) add(d *wire.Data, buf *slab.Buf) reasmResult {
+	if int(d.SID) >= len(r.streams) {
+		return reasmBadStream
+	}
+	if r.frags >= maxHeldFragments || r.msgs >= maxHeldMessages {
+		return reasmFull
+	}
+	st := r.stream(d.SID)
+	f := r.newFrag(d, buf)
+	if st.deferred && st.lastTSN.Less(f.tsn) {
+		// RFC 6525, Section 5.2.2, E2: "MUST be queued locally and held until".
+		st.held.push(f)
+		return reasmOK
+	}
+	res := r.place(st, f)
+	if r.partials.head != nil && r.window.pressed() {
+		for m := r.partials.head; m != nil; m = r.partials.head {
+			r.link(m)
+		}
+	}
+	return res
+}
+
+// place puts a fragment where it belongs; it owns f.
+func (r *reassembly) place(st *inStream, f *frag) reasmResult {
+	if r.cfg.interleaved {
+		return r.placeIData(st, f)
+	}
+	return r.placeData(st, f)
+}
+
+// newFrag makes a record of d, with its own reference or copy of the payload.
+func (r *reassembly) newFrag(d *wire.Data, buf *slab.Buf) *frag {
+	f := r.mem.get(d.Payload, buf)
+	f.tsn, f.sid, f.ppid = TSN(d.TSN), d.SID, d.PPID
+	f.begin, f.end, f.unordered = d.Begin, d.End, d.Unordered
+	if r.cfg.interleaved {
+		f.msg, f.seq = messageKey(d.SID, d.Unordered, d.MID), d.FSN
+		f.slot = f.msg
+	} else {
+		num := uint32(d.SSN)
+		if d.Unordered {
+			num = 0 // RFC 9260, Section 6.6: the receiver ignores the SSN
+		}
+		f.msg, f.seq = messageKey(d.SID, d.Unordered, num), d.TSN
+		f.slot = 0
+	}
+	r.frags++
+	r.window.held += f.charge
+	return f
+}
+
+// freeFrag releases the payload of f and recycles it.
+func (r *reassembly) freeFrag(f *frag) {
+	r.frags--
+	r.window.held -= f.charge
+	r.mem.put(f)
+}
+
+// stream returns the state of an existing stream.
+func (r *reassembly) stream(sid uint16) *inStream {
+	st := r.streams[sid]
+	if st == nil {
+		st = &inStream{sid: sid, deferred: r.deferAll, lastTSN: r.deferTSN}
+		r.streams[sid] = st
+	}
+	return st
+}
+
+// settle is called once per receive batch with the cumulative TSN. Now that no
+// fragment up to there is outstanding, one that still continues no message, or
+// a message whose next fragment was something else, is a protocol violation.
+func (r *reassembly) settle(cum TSN) reasmResult {
+	if r.cfg.interleaved || cum.LessEq(r.settled) {
+		return reasmOK
+	}
+	first := r.settled + 1
+	r.settled = cum
+	if m := r.last; m != nil && TSN(m.next).LessEq(cum) && !m.dead {
+		return reasmBeginInside
+	}
+	if r.loose.n+r.open.n == 0 {
+		return reasmOK
+	}
+	for t := first; t.LessEq(cum); t++ {
+		if r.loose.n > 0 && r.loose.find(0, uint32(t)) != nil {
+			return reasmNoBegin
+		}
+		if r.open.n > 0 {
+			if m := r.open.find(uint64(t)); m != nil && !m.dead {
+				return reasmBeginInside
+			}
+		}
+	}
+	return reasmOK
+}
+
+// close releases everything held. Pieces that were given out stay valid until
+// they are released. The queue must not be used otherwise afterwards.
+func (r *reassembly) close() {
+	for _, st := range r.streams {
+		if st != nil {
+			r.clearStream(st)
+		}
+	}
+	for f := r.looseList.head; f != nil; f = r.looseList.head {
+		r.looseList.remove(f)
+		r.loose.remove(f)
+		r.freeFrag(f)
+	}
+	r.open.b, r.numbered.b, r.loose.b = nil, nil, nil // empty but for dead messages
+	r.streams, r.skipped, r.scratch = nil, nil, nil
+	r.last, r.edge, r.current = nil, nil, nil
+}

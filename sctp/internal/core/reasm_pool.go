@@ -1,0 +1,191 @@
+package core
+
+import "github.com/weftstack/weft/sctp/internal/slab"
+
+const (
+	// slabMin is the payload size from which on a fragment stays in the receive
+	// buffer; a smaller one is copied, so that it does not pin 64 KiB.
+	slabMin = 256
+	// minPinned is how many receive buffers an association may always pin. With
+	// a larger receive buffer it is pinFactor times that many bytes. Beyond it
+	// payloads are copied, whatever their size: else a peer that sends one small
+	// chunk per datagram would pin far more memory than its window.
+	minPinned = 16
+	pinFactor = 4
+	// Bounds of the free lists, in records.
+	maxFreeFrags    = 4096
+	maxFreeMessages = 4096
+	maxFreeBlocks   = 1024
+)
+
+// blockSizes are the classes of copied payloads. Larger ones, which only come
+// when there is no receive buffer to alias, are allocated to measure.
+var blockSizes = [...]int{64, slabMin, 2048}
+
+// frag is one fragment of a user message.
+type frag struct {
+	next, prev *frag // in a message, or in a list of loose fragments
+	hnext      *frag // in a fragTable
+	data       []byte
+	pin        *pin   // what data aliases; nil if it was copied
+	block      *block // what data was copied to; nil if to measure
+	msg        uint64 // key of the message it belongs to
+	slot       uint64 // with seq, its key in the table of loose fragments
+	seq        uint32 // FSN of I-DATA, TSN of DATA
+	tsn        TSN
+	ppid       uint32
+	charge     int // bytes it takes from the receive window
+	sid        uint16
+	begin, end bool
+	unordered  bool
+}
+
+// pin is one reference of a receive buffer, shared by the fragments of an
+// association that alias it.
+type pin struct {
+	next *pin
+	buf  *slab.Buf
+	n    int
+}
+
+// block is memory for one small payload.
+type block struct {
+	next  *block
+	class int
+	b     []byte
+}
+
+// fragPool makes and recycles fragments and what carries their payload.
+type fragPool struct {
+	frags   *frag
+	nfrags  int
+	pins    *pin
+	blocks  [len(blockSizes)]*block
+	nblocks [len(blockSizes)]int
+
+	last      *pin // the newest pin, if it is in use
+	pinned    int
+	maxPinned int
+}
+
+// init sets the bound on pinned buffers for a receive buffer of limit bytes.
+func (p *fragPool) init(limit int) {
+	p.maxPinned = max(minPinned, pinFactor*limit/slab.Size)
+}
+
+// get returns a fragment with data and charge set and all else zero.
+func (p *fragPool) get(data []byte, buf *slab.Buf) *frag {
+	f := p.frags
+	if f != nil {
+		p.frags = f.next
+		p.nfrags--
+		f.next = nil
+	} else {
+		f = new(frag)
+	}
+	if buf != nil && len(data) >= slabMin {
+		if pn := p.pinFor(buf); pn != nil {
+			pn.n++
+			f.pin, f.data, f.charge = pn, data, len(data)+fragOverhead
+			return f
+		}
+	}
+	f.data = p.copy(f, data)
+	f.charge = cap(f.data) + fragOverhead
+	return f
+}
+
+// pinFor returns a pin of buf, or nil when too many buffers are pinned.
+func (p *fragPool) pinFor(buf *slab.Buf) *pin {
+	if p.last != nil && p.last.buf == buf {
+		return p.last
+	}
+	if p.pinned >= p.maxPinned {
+		return nil
+	}
+	pn := p.pins
+	if pn != nil {
+		p.pins = pn.next
+		pn.next = nil
+	} else {
+		pn = new(pin)
+	}
+	buf.Retain()
+	pn.buf = buf
+	p.last = pn
+	p.pinned++
+	return pn
+}
+
+// copy returns a copy of data, in a block of f if one is large enough.
+func (p *fragPool) copy(f *frag, data []byte) []byte {
+	for class, size := range blockSizes {
+		if len(data) > size {
+			continue
+		}
+		b := p.blocks[class]
+		if b != nil {
+			p.blocks[class] = b.next
+			p.nblocks[class]--
+			b.next = nil
+		} else {
+			b = &block{class: class, b: make([]byte, size)}
+		}
+		f.block = b
+		return b.b[:copy(b.b, data)]
+	}
+	return append(make([]byte, 0, len(data)), data...)
+}
+
+// put releases the payload of f and recycles f.
+func (p *fragPool) put(f *frag) {
+	if pn := f.pin; pn != nil {
+		if pn.n--; pn.n == 0 {
+			pn.buf.Release()
+			pn.buf = nil
+			if p.last == pn {
+				p.last = nil
+			}
+			p.pinned--
+			pn.next, p.pins = p.pins, pn // at most maxPinned of them exist
+		}
+	}
+	if b := f.block; b != nil && p.nblocks[b.class] < maxFreeBlocks {
+		b.next, p.blocks[b.class] = p.blocks[b.class], b
+		p.nblocks[b.class]++
+	}
+	*f = frag{}
+	if p.nfrags < maxFreeFrags {
+		f.next, p.frags = p.frags, f
+		p.nfrags++
+	}
+}
+
+// fragList is a doubly linked list of loose fragments.
+type fragList struct {
+	head, tail *frag
+}
+
+func (l *fragList) push(f *frag) {
+	f.prev, f.next = l.tail, nil
+	if l.tail != nil {
+		l.tail.next = f
+	} else {
+		l.head = f
+	}
+	l.tail = f
+}
+
+func (l *fragList) remove(f *frag) {
+	if f.prev != nil {
+		f.prev.next = f.next
+	} else {
+		l.head = f.next
+	}
+	if f.next != nil {
+		f.next.prev = f.prev
+	} else {
+		l.tail = f.prev
+	}
+	f.next, f.prev = nil, nil
+}

@@ -1,0 +1,247 @@
+package core
+
+import "github.com/weftstack/weft/sctp/internal/slab"
+
+// anyStream makes read take from whichever stream is next.
+const anyStream = -1
+
+// RecvInfo describes what a read returned, or would return.
+type RecvInfo struct {
+	SID  uint16
+	SSN  SSN // of a DATA message
+	MID  MID // of an I-DATA message
+	PPID uint32
+	// TSN is that of the first fragment returned.
+	TSN       TSN
+	Unordered bool
+	// Message is unique to the message within its association, and Offset is
+	// where in the message the bytes begin.
+	Message uint64
+	Offset  uint64
+	// EOR tells that the end of the message was reached.
+	EOR bool
+	// Aborted tells that the rest of a message that was read in part will never
+	// come (RFC 3758, Section 3.6). EOR is set, and there are no bytes.
+	Aborted bool
+}
+
+// Piece is one fragment of a message, in delivery order of its stream. The
+// receiver hands it back with release; until then Data is valid and read-only.
+type Piece struct {
+	SID  uint16
+	SSN  SSN // of a DATA message
+	MID  MID // of an I-DATA message
+	PPID uint32
+	TSN  TSN
+	// Begin and End mark the first and the last piece of a message.
+	Unordered, Begin, End bool
+	// Aborted tells that the rest of a message that was begun will never come.
+	// End is set, and there are no bytes.
+	Aborted bool
+	// Message is unique to the message within its association: pieces of
+	// several messages may interleave. Offset is where in the message Data
+	// begins.
+	Message uint64
+	Offset  uint64
+	Data    []byte
+	// Buf is the receive buffer Data aliases, or nil if it does not. Whoever
+	// wants Data beyond release takes a reference of it first.
+	Buf *slab.Buf
+
+	frag *frag
+}
+
+// readable returns a stream with something to read and true, or false. It is
+// where read(anyStream) would read from next.
+func (r *reassembly) readable() (uint16, bool) {
+	if m := r.pick(anyStream); m != nil {
+		return m.st.sid, true
+	}
+	return 0, false
+}
+
+// readableStream reports whether read(sid) would return something.
+func (r *reassembly) readableStream(sid uint16) bool { return r.pick(int(sid)) != nil }
+
+// appendReadable appends the streams with something to read to dst, the next
+// one first. Paused streams are not among them.
+func (r *reassembly) appendReadable(dst []uint16) []uint16 {
+	for st := r.ready.head; st != nil; st = st.rnext {
+		dst = append(dst, st.sid)
+	}
+	return dst
+}
+
+// pick returns the message the next read of sid, or of anyStream, is from.
+func (r *reassembly) pick(sid int) *message {
+	var st *inStream
+	if sid == anyStream {
+		if m := r.current; m != nil && (m.linked || !r.cfg.interleaved) {
+			// In the middle of a message. DATA fragments have consecutive TSNs,
+			// so the rest comes before long and is waited for; an I-DATA message
+			// may take turns with others (RFC 8260, Section 2.2.3).
+			if !m.linked {
+				return nil
+			}
+			return m
+		}
+		st = r.ready.head
+	} else if sid < len(r.streams) {
+		st = r.streams[sid]
+	}
+	if st == nil || !st.deliverable() {
+		return nil
+	}
+	if st.current != nil {
+		return st.current
+	}
+	return st.ready.head
+}
+
+// peek describes the message the next read of sid, or of anyStream, is from and
+// tells how many of its bytes can be read now; ok is false if there is none.
+func (r *reassembly) peek(sid int) (n int, info RecvInfo, ok bool) {
+	m := r.pick(sid)
+	if m == nil {
+		return 0, RecvInfo{}, false
+	}
+	return m.avail, r.info(m), true
+}
+
+// read copies bytes of the next message of stream sid, or of anyStream, to dst.
+// It never goes beyond the end of a message, which info.EOR tells. A message
+// that does not fit, or is delivered in part, is continued by the next read of
+// its stream. ok is false if there is nothing to read; it never blocks.
+func (r *reassembly) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
+	m := r.pick(sid)
+	if m == nil {
+		return 0, RecvInfo{}, false
+	}
+	info = r.info(m)
+	for f := m.head; f != nil && n < len(dst); f = m.head {
+		k := copy(dst[n:], f.data)
+		n += k
+		if k < len(f.data) {
+			f.data = f.data[k:]
+			break
+		}
+		r.unchain(m)
+		r.freeFrag(f)
+	}
+	m.avail -= n
+	m.offset += uint64(n)
+	if n > 0 {
+		m.started = true
+	}
+	if m.head != nil && n == 0 {
+		return 0, info, true // no room in dst
+	}
+	info.EOR = m.head == nil && m.complete
+	if !info.EOR {
+		m.st.current = m
+		if sid == anyStream {
+			r.current = m
+		}
+	}
+	if m.head == nil {
+		r.drained(m)
+	}
+	return n, info, true
+}
+
+// popPiece takes the next fragment that is in order, of a stream that is not
+// paused. Its bytes keep counting against the receive window until release.
+func (r *reassembly) popPiece() (Piece, bool) {
+	m := r.pick(anyStream)
+	if m == nil {
+		return Piece{}, false
+	}
+	info := r.info(m)
+	p := Piece{
+		SID: info.SID, SSN: info.SSN, MID: info.MID, PPID: info.PPID, TSN: info.TSN,
+		Unordered: info.Unordered, Message: info.Message, Offset: info.Offset,
+		Begin: m.offset == 0 && !m.aborted, Aborted: m.aborted,
+	}
+	if f := m.head; f != nil {
+		p.Data, p.frag = f.data, f
+		if f.pin != nil {
+			p.Buf = f.pin.buf
+		}
+		r.unchain(m)
+		m.avail -= len(f.data)
+		m.offset += uint64(len(f.data))
+		m.started = true
+	}
+	p.End = m.head == nil && m.complete
+	if m.head == nil {
+		r.drained(m)
+	}
+	return p, true
+}
+
+// release hands back the memory of a piece; p.Data must not be used any more.
+// It may be called after close, and more than once.
+func (r *reassembly) release(p *Piece) {
+	if p.frag != nil {
+		r.freeFrag(p.frag)
+		p.frag = nil
+	}
+	p.Data, p.Buf = nil, nil
+}
+
+// pausePieces holds back (on) or lets go of the pieces of one stream, while
+// others go on. What piles up counts against the receive window. It also keeps
+// the stream out of read(anyStream), but not out of read(sid).
+func (r *reassembly) pausePieces(sid uint16, on bool) {
+	if int(sid) < len(r.streams) {
+		st := r.stream(sid)
+		st.paused = on
+		r.requeue(st)
+	}
+}
+
+func (r *reassembly) info(m *message) RecvInfo {
+	info := RecvInfo{
+		SID: m.st.sid, PPID: m.ppid, Unordered: m.unordered,
+		Message: m.id, Offset: m.offset, EOR: m.aborted, Aborted: m.aborted,
+	}
+	if r.cfg.interleaved {
+		info.MID = MID(m.num)
+	} else {
+		info.SSN = SSN(m.num)
+	}
+	if m.head != nil {
+		info.TSN = m.head.tsn
+	}
+	return info
+}
+
+// unchain takes the first fragment off m.
+func (r *reassembly) unchain(m *message) {
+	f := m.head
+	m.head, f.next = f.next, nil
+	if m.head == nil {
+		m.tail = nil
+	}
+}
+
+// drained takes m, whose last available fragment was consumed, off the ready
+// list; a complete one is forgotten, and its stream goes to the end of the
+// queue.
+func (r *reassembly) drained(m *message) {
+	st := m.st
+	r.unlink(m)
+	if m.complete {
+		if st.current == m {
+			st.current = nil
+		}
+		if r.current == m {
+			r.current = nil
+		}
+		r.freeMessage(m)
+		if st.queued && r.ready.tail != st {
+			r.ready.remove(st)
+		}
+	}
+	r.requeue(st)
+}

@@ -1,0 +1,162 @@
+package core
+
+import "time"
+
+// Limits and defaults of SACK generation (RFC 9260, Section 6.2).
+const (
+	// defaultSackDelay is SACK.Delay (RFC 9260, Section 16).
+	defaultSackDelay = Time(200 * time.Millisecond)
+	// maxSackDelay: "MUST NOT allow the maximum delay … to be configured to be
+	// more than 500 ms".
+	maxSackDelay = Time(500 * time.Millisecond)
+	// defaultSackStride: "for at least every second packet".
+	defaultSackStride = 2
+	// maxSackStride bounds what can be configured: a sender that counts bytes
+	// still sees an acknowledgement often enough to keep its window moving.
+	maxSackStride = 64
+)
+
+// sackGen decides when to acknowledge. The caller tells it of every chunk
+// (data), then of the end of every packet that had some (endPacket), and asks
+// once per receive batch (due); it sends the SACK and says so (sent).
+//
+// Deviation (RFC 9260, Section 6.2, SHOULD): packets of one receive batch are
+// acknowledged together, by one SACK.
+type sackGen struct {
+	delay  Time
+	stride int
+
+	began    bool // first DATA of the association was seen
+	hadGaps  bool // at the end of the previous packet
+	urgent   bool // do not delay
+	quick    bool // never delay: setQuick
+	packets  int  // packets with DATA since the last SACK
+	deadline Time // of the delayed SACK; 0: nothing to acknowledge
+	lastAt   Time // when the last packet with DATA came
+	from     int  // path of the last packet with DATA
+
+	// Of the packet being processed.
+	sawNew, sawDup, sawUrgent bool
+}
+
+// init sets the delay and the stride: acknowledge every stride-th packet. Zero
+// means the default, and both are bounded by the constants above.
+func (s *sackGen) init(delay Time, stride int) {
+	if delay <= 0 {
+		delay = defaultSackDelay
+	}
+	if stride <= 0 {
+		stride = defaultSackStride
+	}
+	*s = sackGen{delay: min(delay, maxSackDelay), stride: min(stride, maxSackStride)}
+}
+
+// data notes one DATA or I-DATA chunk of the current packet: what the tracker
+// said of its TSN and whether its I bit was set (RFC 7053).
+func (s *sackGen) data(r tsnResult, immediate bool) {
+	switch r {
+	case tsnNew:
+		s.sawNew = true
+	case tsnDuplicate, tsnOld:
+		s.sawDup = true
+	case tsnOutOfWindow:
+		s.sawUrgent = true
+	}
+	if immediate {
+		s.sawUrgent = true
+	}
+}
+
+// refused notes a chunk that was dropped for want of room: "the receiver MUST
+// immediately send back a SACK" (RFC 9260, Section 6.2).
+func (s *sackGen) refused() { s.sawUrgent = true }
+
+// forwarded notes a FORWARD-TSN or I-FORWARD-TSN. It counts as DATA; one that
+// is out of date is answered at once, as the last SACK may be lost (RFC 3758,
+// Section 3.6).
+func (s *sackGen) forwarded(moved bool) {
+	s.sawNew = true
+	s.sawUrgent = s.sawUrgent || !moved
+}
+
+// endPacket closes the packet whose chunks were noted. It came on the given
+// path at now; gaps is the tracker's hasGaps. Without chunks it does nothing.
+func (s *sackGen) endPacket(now Time, path int, gaps bool) {
+	if !s.sawNew && !s.sawDup && !s.sawUrgent {
+		return
+	}
+	switch {
+	case s.sawUrgent, s.sawDup, s.quick:
+		// Section 6.2: a packet of duplicates alone MUST, one that also has new
+		// chunks MAY, be acknowledged without delay.
+		s.urgent = true
+	case gaps || s.hadGaps:
+		// Section 6.7: immediately when a gap appears and for every packet
+		// while it lasts; and when it closes, as RFC 5681 wants.
+		s.urgent = true
+	case !s.began:
+		// Section 5.1: "After the reception of the first DATA chunk in an
+		// association the endpoint MUST immediately respond with a SACK".
+		s.urgent = true
+	case now-s.lastAt > s.delay:
+		// After a pause the peer may have a small window and nothing else to
+		// clock it: acknowledge the first packet of a burst at once.
+		s.urgent = true
+	}
+	s.began = true
+	s.hadGaps = gaps
+	s.packets++
+	s.lastAt = now
+	s.from = path
+	if s.deadline == 0 {
+		s.deadline = now + s.delay
+	}
+	s.sawNew, s.sawDup, s.sawUrgent = false, false, false
+}
+
+// pending reports whether something is unacknowledged, so that a packet that
+// leaves anyway should carry a SACK in front of its data.
+func (s *sackGen) pending() bool { return s.deadline != 0 || s.urgent }
+
+// due reports whether a SACK must be sent now. Ask at the end of a receive
+// batch and when nextTimeout has come.
+func (s *sackGen) due(now Time) bool {
+	return s.urgent || s.packets >= s.stride || s.deadline != 0 && s.deadline <= now
+}
+
+// nextTimeout returns when a delayed SACK falls due; 0 if none is waiting.
+func (s *sackGen) nextTimeout() Time { return s.deadline }
+
+// path returns the path the last DATA came on: a SACK goes to the source of
+// what it acknowledges (RFC 9260, Section 6.4).
+func (s *sackGen) path() int { return s.from }
+
+// dataPackets returns how many packets with DATA the next SACK acknowledges;
+// concurrent multipath transfer needs it to tell delayed acks from losses.
+func (s *sackGen) dataPackets() int { return s.packets }
+
+// force asks for a SACK at the next due: a window update, or a peer in
+// SHUTDOWN-SENT (RFC 9260, Section 9.2).
+func (s *sackGen) force() { s.urgent = true }
+
+// setQuick turns the delay off or on again. In SHUTDOWN-SENT every packet with
+// DATA is acknowledged at once (RFC 9260, Section 9.2).
+func (s *sackGen) setQuick(on bool) { s.quick = on }
+
+// dropPath forgets path as the source of the last DATA: a path was removed, and
+// the ones after it moved down by one.
+func (s *sackGen) dropPath(path int) {
+	switch {
+	case s.from == path:
+		s.from = 0
+	case s.from > path:
+		s.from--
+	}
+}
+
+// sent notes that a SACK with the current state of the tracker was built.
+func (s *sackGen) sent() {
+	s.urgent = false
+	s.packets = 0
+	s.deadline = 0
+}
