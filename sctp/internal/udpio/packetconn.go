@@ -14,17 +14,18 @@ type addrPortConn interface {
 	WriteToUDPAddrPort(b []byte, addr netip.AddrPort) (int, error)
 }
 
-// ecnConn is what packet connections may have to carry ECN codepoints.
-type ecnConn interface {
-	ReadECN(b []byte) (n int, addr netip.AddrPort, ecn uint8, err error)
-	WriteECN(b []byte, addr netip.AddrPort, ecn uint8) (int, error)
+// trainConn is what packet connections may have to carry trains, local
+// addresses and ECN codepoints.
+type trainConn interface {
+	ReadTrain(b []byte) (n, size int, local netip.Addr, remote netip.AddrPort, ecn uint8, err error)
+	WriteTrain(b []byte, size int, local netip.Addr, remote netip.AddrPort, ecn uint8) error
 }
 
 // packetConn is a Conn on any net.PacketConn: one datagram per call.
 type packetConn struct {
 	pc    net.PacketConn
 	ap    addrPortConn // nil if pc does not have it
-	ecn   ecnConn      // nil if pc does not have it
+	train trainConn    // nil if pc does not have it
 	local netip.AddrPort
 }
 
@@ -40,7 +41,7 @@ func FromPacketConn(pc net.PacketConn, o Options) (Conn, error) {
 func newPacketConn(pc net.PacketConn) *packetConn {
 	c := &packetConn{pc: pc, local: addrPortOf(pc.LocalAddr())}
 	c.ap, _ = pc.(addrPortConn)
-	c.ecn, _ = pc.(ecnConn)
+	c.train, _ = pc.(trainConn)
 	return c
 }
 
@@ -64,8 +65,8 @@ func (c *packetConn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, 
 	var err error
 	*m = Meta{}
 	switch {
-	case c.ecn != nil:
-		n, m.Remote, m.ECN, err = c.ecn.ReadECN(buf.B)
+	case c.train != nil:
+		n, m.SegSize, m.Local, m.Remote, m.ECN, err = c.train.ReadTrain(buf.B)
 	case c.ap != nil:
 		n, m.Remote, err = c.ap.ReadFromUDPAddrPort(buf.B)
 	default:
@@ -78,8 +79,10 @@ func (c *packetConn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, 
 	}
 	m.Remote = netip.AddrPortFrom(m.Remote.Addr().Unmap(), m.Remote.Port())
 	buf.B = buf.B[:n]
-	m.SegSize = n
-	if !c.local.Addr().IsUnspecified() {
+	if m.SegSize == 0 {
+		m.SegSize = n
+	}
+	if !m.Local.IsValid() && !c.local.Addr().IsUnspecified() {
 		m.Local = c.local.Addr()
 	}
 	mu.Lock()
@@ -95,6 +98,9 @@ func (c *packetConn) Info() Info                               { return Info{} }
 func (c *packetConn) Close() error                             { return c.pc.Close() }
 
 func (c *packetConn) Write(b []byte, m *Meta) error {
+	if c.train != nil {
+		return c.train.WriteTrain(b, m.SegSize, m.Local, m.Remote, m.ECN)
+	}
 	var first error
 	for len(b) > 0 {
 		n := len(b)
@@ -111,12 +117,9 @@ func (c *packetConn) Write(b []byte, m *Meta) error {
 
 func (c *packetConn) write(b []byte, m *Meta) error {
 	var err error
-	switch {
-	case c.ecn != nil:
-		_, err = c.ecn.WriteECN(b, m.Remote, m.ECN)
-	case c.ap != nil:
+	if c.ap != nil {
 		_, err = c.ap.WriteToUDPAddrPort(b, m.Remote)
-	default:
+	} else {
 		_, err = c.pc.WriteTo(b, net.UDPAddrFromAddrPort(m.Remote))
 	}
 	return err
