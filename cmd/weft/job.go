@@ -30,6 +30,12 @@ type job struct {
 	scratch string // directory for captures
 	capture bool
 
+	// For a job that is spread over emulated hosts; nil otherwise.
+	command func(rank int) []string                  // its program and arguments, by rank
+	hostEnv func(rank int) []string                  // added to the environment
+	on      func(rank int, start func() error) error // runs start on the rank's host
+	main    int                                      // 1 + the rank that ends the job when it ends; 0: none
+
 	server *pmi.Server
 	link   link
 	ranks  []*exec.Cmd
@@ -97,9 +103,16 @@ func (j *job) startAll(ctx context.Context, done chan<- ended) error {
 // start starts one rank.
 func (j *job) start(ctx context.Context, rank int, done chan<- ended) error {
 	cmd := exec.Command(j.path, j.args...)
+	if j.command != nil {
+		argv := j.command(rank)
+		cmd = exec.Command(argv[0], argv[1:]...)
+	}
 	cmd.Dir = j.dir
 	cmd.Env = append(os.Environ(), j.env...)
 	cmd.Env = append(cmd.Env, "MPI_LOCALRANKID="+strconv.Itoa(rank), "MPI_LOCALNRANKS="+strconv.Itoa(j.n))
+	if j.hostEnv != nil {
+		cmd.Env = append(cmd.Env, j.hostEnv(rank)...)
+	}
 	if j.capture {
 		cmd.Env = append(cmd.Env, "WEFT_CAPTURE="+j.captureFiles()[rank])
 	}
@@ -122,7 +135,11 @@ func (j *job) start(ctx context.Context, rank int, done chan<- ended) error {
 	if err != nil {
 		return err
 	}
-	err = cmd.Start()
+	if j.on != nil {
+		err = j.on(rank, cmd.Start)
+	} else {
+		err = cmd.Start()
+	}
 	serve(ctx, err == nil)
 	if err != nil {
 		return err
@@ -181,6 +198,9 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-ch
 				fail(code, err)
 			} else if why == nil {
 				j.say("rank %d has finished", e.rank)
+				if e.rank == j.main-1 {
+					fail(exitOK, errMainEnded)
+				}
 			}
 		case <-aborted:
 			aborted = nil
@@ -197,8 +217,14 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-ch
 			j.signalAll(sig)
 		}
 	}
+	if errors.Is(why, errMainEnded) {
+		why = nil
+	}
 	return status, why
 }
+
+// errMainEnded ends a job whose main rank has ended well.
+var errMainEnded = errors.New("the main command has ended")
 
 // verdict judges how one rank ended.
 func (j *job) verdict(e ended) (int, error) {

@@ -29,6 +29,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", "start the ranks of an MPI program on this machine", runMain},
+		{"net", "run programs on emulated hosts and networks", netMain},
 		{"version", "print the version", versionMain},
 		{"help", "explain weft or one of its commands", helpMain},
 	}
