@@ -1,0 +1,214 @@
+// Package ddptest has an in-memory lower layer for tests of DDP and of what
+// lies above it: a pair of ddp.Channels that reorder segments, under the
+// control of the test. It owns no goroutine and no clock.
+package ddptest
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/weftstack/weft/ddp"
+)
+
+// ErrCut is the error of channels after Pipe.Cut.
+var ErrCut = errors.New("ddptest: cut")
+
+// Pipe is a pair of channels: what is sent into A comes to the sink of B, and
+// the other way round, when Step is called. It is safe for concurrent use, but
+// calls to one sink are only made one at a time if Step is.
+type Pipe struct {
+	A, B *End
+
+	mu  sync.Mutex
+	rng *rand.Rand // guarded by mu
+	cut bool       // guarded by mu
+	// Reorder is how many items may be overtaken by one; 0 keeps the order.
+	Reorder int
+}
+
+// End is one side of a Pipe. It implements ddp.Channel.
+type End struct {
+	pipe *Pipe
+	peer *End
+	// Size is the MULPDU; it may be changed between steps.
+	Size int
+	// Tap, if not nil, sees each segment that is sent.
+	Tap func(seg []byte)
+
+	sink     ddp.Sink
+	seq      uint64
+	queue    []item      // on the way to the peer
+	owners   []ddp.Owner // delivered, not acknowledged
+	ended    bool
+	released bool
+}
+
+type item struct {
+	seq   uint64
+	seg   []byte
+	end   bool
+	owner ddp.Owner
+}
+
+// NewPipe returns a pipe that makes its choices from seed.
+func NewPipe(seed uint64, mulpdu int) *Pipe {
+	p := &Pipe{rng: rand.New(rand.NewPCG(seed, 0x5eed)), Reorder: 16}
+	p.A, p.B = &End{pipe: p, Size: mulpdu}, &End{pipe: p, Size: mulpdu}
+	p.A.peer, p.B.peer = p.B, p.A
+	return p
+}
+
+// Attach gives the end the sink that hears the other end.
+func (e *End) Attach(s ddp.Sink) { e.sink = s }
+
+// MULPDU implements ddp.Channel.
+func (e *End) MULPDU() int { return e.Size }
+
+// Send implements ddp.Channel.
+func (e *End) Send(seg *ddp.Segment) error {
+	b := seg.AppendTo(nil)
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	switch {
+	case e.pipe.cut:
+		return ErrCut
+	case e.ended:
+		panic("ddptest: Send after Terminate")
+	case e.released:
+		panic("ddptest: Send after Release")
+	case len(b) > e.Size && e.Size >= 64:
+		panic("ddptest: segment exceeds MULPDU")
+	}
+	if e.Tap != nil {
+		e.Tap(b)
+	}
+	e.queue = append(e.queue, item{seq: e.seq, seg: b, owner: seg.Owner})
+	e.seq++
+	return nil
+}
+
+// Inject sends raw bytes as if the user of e had sent them.
+func (e *End) Inject(seg []byte) {
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	e.queue = append(e.queue, item{seq: e.seq, seg: seg})
+	e.seq++
+}
+
+// Terminate implements ddp.Channel.
+func (e *End) Terminate() error {
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	if e.pipe.cut {
+		return ErrCut
+	}
+	if e.ended {
+		panic("ddptest: second Terminate")
+	}
+	e.ended = true
+	e.queue = append(e.queue, item{seq: e.seq, end: true})
+	e.seq++
+	return nil
+}
+
+// Release implements ddp.Channel.
+func (e *End) Release() {
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	if e.released {
+		panic("ddptest: second Release")
+	}
+	if len(e.owners) > 0 {
+		panic("ddptest: Release with segments outstanding")
+	}
+	e.released = true
+}
+
+// Released reports whether Release was called.
+func (e *End) Released() bool {
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	return e.released
+}
+
+// Queued returns how many items wait to be delivered to the peer.
+func (e *End) Queued() int {
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	return len(e.queue)
+}
+
+// Step delivers one item or acknowledges one segment, at random. It reports
+// false when there is nothing to do.
+func (p *Pipe) Step() bool {
+	p.mu.Lock()
+	ends := [4]*End{p.A, p.B, p.A, p.B}
+	var can [4]int
+	n := 0
+	for i, e := range ends {
+		if i < 2 && len(e.queue) > 0 || i >= 2 && len(e.owners) > 0 {
+			can[n] = i
+			n++
+		}
+	}
+	if n == 0 {
+		p.mu.Unlock()
+		return false
+	}
+	i := can[p.rng.IntN(n)]
+	e := ends[i]
+	if i >= 2 {
+		k := p.rng.IntN(len(e.owners))
+		o := e.owners[k]
+		e.owners = append(e.owners[:k], e.owners[k+1:]...)
+		p.mu.Unlock()
+		o.Released(nil)
+		return true
+	}
+	k := p.rng.IntN(min(len(e.queue), p.Reorder+1))
+	it := e.queue[k]
+	e.queue = append(e.queue[:k], e.queue[k+1:]...)
+	if it.owner != nil {
+		e.owners = append(e.owners, it.owner)
+	}
+	sink := e.peer.sink
+	p.mu.Unlock()
+	if it.end {
+		sink.End(it.seq)
+	} else {
+		sink.Segment(it.seq, it.seg)
+	}
+	return true
+}
+
+// Run steps until nothing is left to do and returns the number of steps.
+func (p *Pipe) Run() (n int) {
+	for p.Step() {
+		n++
+	}
+	return n
+}
+
+// Cut loses the lower layer: all that is under way is dropped, and both sinks
+// are told.
+func (p *Pipe) Cut() {
+	p.mu.Lock()
+	p.cut = true
+	var owners []ddp.Owner
+	for _, e := range []*End{p.A, p.B} {
+		for _, it := range e.queue {
+			if it.owner != nil {
+				owners = append(owners, it.owner)
+			}
+		}
+		owners = append(owners, e.owners...)
+		e.queue, e.owners = nil, nil
+	}
+	p.mu.Unlock()
+	p.A.sink.Lost(ErrCut)
+	p.B.sink.Lost(ErrCut)
+	for _, o := range owners {
+		o.Released(ErrCut)
+	}
+}

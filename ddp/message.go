@@ -1,0 +1,115 @@
+package ddp
+
+import "sync"
+
+// copyMax is the largest payload that is copied into a buffer of this package
+// rather than referenced.
+const copyMax = 2048
+
+// MaxCopied is the largest message that Message.Copy applies to.
+const MaxCopied = copyMax
+
+// Message is a DDP message being cut into segments (RFC 5041, Section 5.2).
+// Fill in the exported fields, then call Next until it reports the last
+// segment.
+type Message struct {
+	// Header is the header of the first segment; Last, and the MO or TO of
+	// later segments, are filled in by Next.
+	Header Header
+	// SGL is the payload.
+	SGL []Mem
+	// Len is its length: that of SGL, at most 2^32-1.
+	Len uint32
+	// Copy makes segments hold copies of the payload, so that the memory may
+	// be used again at once.
+	Copy bool
+	// Owner is the Owner of segments that reference SGL, Credit that of those
+	// that do not.
+	Owner, Credit Owner
+
+	done uint32 // bytes cut off already
+	idx  int    // current element of SGL
+	off  int    // bytes of it cut off already
+}
+
+// Reset forgets everything, including references.
+func (m *Message) Reset() { *m = Message{} }
+
+// Sent returns how many bytes of payload Next has cut off.
+func (m *Message) Sent() uint32 { return m.done }
+
+// Next makes the next segment, no larger than mulpdu octets, in increasing
+// order of MO or TO (RFC 5041, Section 5.3). It reports whether it was the
+// last one; a message of no length has exactly one. A segment whose payload is
+// not contiguous in SGL is copied.
+func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
+	h := m.Header
+	hl := h.Len()
+	n := max(mulpdu-hl, 1)
+	if left := m.Len - m.done; uint64(n) >= uint64(left) {
+		n, last = int(left), true
+	}
+	inFrame := n <= maxFrame-Headroom-hl
+	var whole []byte // the payload, if it is contiguous
+	if !inFrame {
+		for m.idx < len(m.SGL) && m.off == len(m.SGL[m.idx].B) {
+			m.idx, m.off = m.idx+1, 0
+		}
+		if b := m.SGL[m.idx].B[m.off:]; len(b) >= n && !m.Copy {
+			whole = b[:n:n]
+		} else if n > copyMax {
+			n, last = copyMax, false
+		}
+	}
+	h.Last = last
+	if h.Tagged {
+		h.TO += uint64(m.done)
+	} else {
+		h.MO = m.done
+	}
+	frame := AppendHeader(seg.frame[:Headroom], &h)
+	seg.More, seg.Urgent, seg.Body, seg.Owner = false, false, nil, m.Credit
+	switch {
+	case inFrame:
+		frame = frame[:len(frame)+n]
+		m.gather(frame[len(frame)-n:])
+	case whole != nil:
+		seg.Body, seg.Owner = whole, m.Owner
+		m.off += n
+	default:
+		c := copies.Get().(*copied)
+		c.owner = m.Credit
+		m.gather(c.b[:n])
+		seg.Body, seg.Owner = c.b[:n], c
+	}
+	seg.n = len(frame)
+	m.done += uint32(n)
+	return last
+}
+
+// gather copies the next len(p) bytes of SGL to p.
+func (m *Message) gather(p []byte) {
+	for len(p) > 0 {
+		c := copy(p, m.SGL[m.idx].B[m.off:])
+		p = p[c:]
+		if m.off += c; m.off == len(m.SGL[m.idx].B) {
+			m.idx, m.off = m.idx+1, 0
+		}
+	}
+}
+
+// copied is a copy of a payload: the Body and Owner of a segment.
+type copied struct {
+	b     [copyMax]byte
+	owner Owner
+}
+
+var copies = sync.Pool{New: func() any { return new(copied) }}
+
+// Released implements Owner.
+func (c *copied) Released(err error) {
+	o := c.owner
+	c.owner = nil
+	copies.Put(c)
+	o.Released(err)
+}

@@ -1,0 +1,229 @@
+package ddp
+
+import "errors"
+
+// Queues is the number of untagged queues of a stream: RFC 7306, Section 10.2
+// lists 0 to 3.
+const Queues = 4
+
+// Admission is what a ULP says to an untagged segment.
+type Admission uint8
+
+// Admissions.
+const (
+	// AdmitBuffer places the payload into the buffer's SGL.
+	AdmitBuffer Admission = iota
+	// AdmitInline places it into the buffer's Inline.
+	AdmitInline
+)
+
+// ULP is what lies above a Receiver. All calls are made from the calls of
+// Receiver, one at a time.
+type ULP interface {
+	// PlaceTagged checks a tagged segment and copies its payload where it
+	// belongs, as Table.Place does. It is called for segments in any order.
+	PlaceTagged(h *Header, payload []byte) Fault
+	// AdmitUntagged checks the ULP's part of an untagged header. It is called
+	// for segments in any order.
+	AdmitUntagged(h *Header) (Admission, Fault)
+	// Deliver delivers a message, in order. h is the header of its last
+	// segment, n the payload of that. An untagged message is in b, and length
+	// bytes long; the buffer leaves its queue after the call.
+	Deliver(h *Header, n uint32, b *Buffer, length uint32) Fault
+	// Faulted tells of the first fault of the stream. header is that of the
+	// segment as it came or, for a fault of Deliver, as it would come; length
+	// is the size of the segment with its header. Nothing is placed or
+	// delivered any more.
+	Faulted(f Fault, header []byte, length int, b *Buffer)
+	// Ended tells that everything the peer sent has been delivered, and the
+	// peer will send no more.
+	Ended()
+}
+
+// ErrSequence is returned for a sequence number that cannot be: a duplicate,
+// or one further ahead than MaxOutstanding allows, or one after the end.
+var ErrSequence = errors.New("ddp: invalid sequence number")
+
+// Receiver is the data sink of a stream: it validates segments, places them in
+// whatever order they come and delivers messages in the order they were sent.
+// Its methods must not be called concurrently.
+//
+// Sequence numbers count what the peer sent on the stream, from 0: segments,
+// and messages of the lower layer's own (Skip).
+type Receiver struct {
+	ulp    ULP
+	queues [Queues]Queue
+	order  order
+	failed bool
+	ended  bool
+	end    uint64 // valid if ended: the sequence number of the end
+	hdr    [UntaggedHeaderLen]byte
+}
+
+// Init readies r, whose zero value is of no use.
+func (r *Receiver) Init(ulp ULP) { r.ulp = ulp }
+
+// Queue returns queue qn, which the ULP must Init and fill.
+func (r *Receiver) Queue(qn int) *Queue { return &r.queues[qn] }
+
+// Stop makes r place and deliver nothing any more, as after a fault. It still
+// keeps track of the sequence, so that Ended is called.
+func (r *Receiver) Stop() { r.failed = true }
+
+// Early returns how many arrivals wait for their turn.
+func (r *Receiver) Early() int { return r.order.early }
+
+// Next returns the first sequence number not delivered.
+func (r *Receiver) Next() uint64 { return r.order.next }
+
+// Segment takes one segment. The payload is copied before it returns.
+func (r *Receiver) Segment(seq uint64, seg []byte) error {
+	if err := r.admit(seq); err != nil {
+		return err
+	}
+	h, payload, f := ParseHeader(seg)
+	a := arrival{kind: kindSegment, hdr: h, n: uint32(len(payload))}
+	if h.Last {
+		a.kind = kindLast
+	}
+	if !r.failed {
+		var b *Buffer
+		if f == 0 {
+			b, f = r.place(&h, payload)
+		}
+		if f != 0 {
+			hl := h.Len()
+			if f == FaultLocal {
+				hl = 0
+			}
+			r.fault(f, seg[:hl], len(seg), b)
+		}
+	}
+	r.arrived(seq, &a)
+	return nil
+}
+
+// Skip takes a sequence number that the lower layer used itself.
+func (r *Receiver) Skip(seq uint64) error { return r.control(seq, kindSkip) }
+
+// End takes the sequence number of the message by which the peer ended its
+// direction of the stream.
+func (r *Receiver) End(seq uint64) error {
+	if err := r.control(seq, kindEnd); err != nil {
+		return err
+	}
+	r.ended, r.end = true, seq
+	return nil
+}
+
+func (r *Receiver) control(seq uint64, k kind) error {
+	if err := r.admit(seq); err != nil {
+		return err
+	}
+	r.arrived(seq, &arrival{kind: k})
+	return nil
+}
+
+// admit checks a sequence number (RFC 5043, Section 10: "Implementations
+// SHOULD NOT allocate resources on the assumption that DDP-SSNs are valid
+// without first performing such a validity check").
+func (r *Receiver) admit(seq uint64) error {
+	if dup, ok := r.order.seen(seq); dup || !ok || r.ended && seq > r.end {
+		return ErrSequence
+	}
+	return nil
+}
+
+// place validates and places one segment.
+func (r *Receiver) place(h *Header, payload []byte) (*Buffer, Fault) {
+	if h.Tagged {
+		return nil, r.ulp.PlaceTagged(h, payload)
+	}
+	if h.QN >= Queues {
+		return nil, FaultQN
+	}
+	how, f := r.ulp.AdmitUntagged(h)
+	if f != 0 {
+		return nil, f
+	}
+	// RFC 5041, Section 7.1 asks for the checks on non-empty segments only,
+	// but an empty message needs a buffer to be delivered in, too.
+	b, f := r.queues[h.QN].find(h.MSN)
+	if f != 0 {
+		return nil, f
+	}
+	if b.seen && b.ctrl != h.Ctrl {
+		// Section 4.3: "Each DDP Segment within a specific DDP Message MUST
+		// contain the same value for the RsvdULP field."
+		return b, FaultMSN
+	}
+	b.seen, b.ctrl = true, h.Ctrl
+	return b, b.place(h.MO, payload, how == AdmitInline)
+}
+
+// arrived delivers what is due.
+func (r *Receiver) arrived(seq uint64, a *arrival) {
+	if seq != r.order.next {
+		r.order.put(seq, *a)
+		return
+	}
+	r.order.next++
+	r.due(a)
+	for {
+		a, ok := r.order.take()
+		if !ok {
+			return
+		}
+		r.due(&a)
+	}
+}
+
+// due handles an arrival whose turn it is.
+func (r *Receiver) due(a *arrival) {
+	switch a.kind {
+	case kindLast:
+		if !r.failed {
+			r.deliver(a)
+		}
+	case kindEnd:
+		r.ulp.Ended()
+	}
+}
+
+// deliver delivers the message that a is the last segment of (RFC 5041,
+// Section 5.4).
+func (r *Receiver) deliver(a *arrival) {
+	h := &a.hdr
+	if h.Tagged {
+		if f := r.ulp.Deliver(h, a.n, nil, 0); f != 0 {
+			r.fault(f, AppendHeader(r.hdr[:0], h), h.Len()+int(a.n), nil)
+		}
+		return
+	}
+	q := &r.queues[h.QN]
+	b := q.First()
+	length := h.MO + a.n // "the MO and the ULP Payload length in the last DDP Segment"
+	var f Fault
+	switch {
+	case h.MSN != q.first:
+		f = FaultMSN
+	case b.got != length || b.end != length:
+		// The check is not required (Section 5.2), but without it bytes that
+		// were never placed would be delivered.
+		f = FaultMO
+	default:
+		f = r.ulp.Deliver(h, a.n, b, length)
+	}
+	if f != 0 {
+		r.fault(f, AppendHeader(r.hdr[:0], h), h.Len()+int(a.n), b)
+		return
+	}
+	q.Drop()
+}
+
+// fault reports the first fault (RFC 5041, Section 7.1: "MUST silently drop
+// any subsequent incoming DDP Segments").
+func (r *Receiver) fault(f Fault, header []byte, length int, b *Buffer) {
+	r.failed = true
+	r.ulp.Faulted(f, header, length, b)
+}

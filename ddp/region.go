@@ -1,0 +1,258 @@
+package ddp
+
+import (
+	"errors"
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"unsafe"
+)
+
+// MaxRegion bounds the size of a region.
+const MaxRegion = 1 << 40
+
+// Access is a set of rights to a region.
+type Access uint8
+
+// Access rights. Local reading needs none.
+const (
+	// LocalWrite lets work requests of this side write: receives, reads.
+	LocalWrite Access = 1 << iota
+	// RemoteRead lets peers read.
+	RemoteRead
+	// RemoteWrite lets peers write.
+	RemoteWrite
+	// RemoteAtomic lets peers do atomic operations.
+	RemoteAtomic
+)
+
+// Domain is a protection domain: the identity that regions and streams must
+// share (RFC 5042, Section 2.1).
+type Domain struct{ _ byte }
+
+// Scope is the identity of a stream in access checks.
+type Scope struct{ Domain *Domain }
+
+// Region is registered memory: what an STag stands for. It is made by
+// Table.Add.
+type Region struct {
+	mem    []byte
+	base   uint64
+	stag   uint32
+	access Access
+	domain *Domain
+	scope  *Scope // not nil: remote use on this stream only
+
+	// users counts placements under way; revoked is its sign bit.
+	users atomic.Int32
+	// pins counts work queue elements that name the region; it is negative
+	// once retired.
+	pins atomic.Int32
+}
+
+const revoked = -1 << 31
+
+// STag returns the steering tag.
+func (r *Region) STag() uint32 { return r.stag }
+
+// Base returns the tagged offset of the first byte.
+func (r *Region) Base() uint64 { return r.base }
+
+// Bytes returns the memory.
+func (r *Region) Bytes() []byte { return r.mem }
+
+// Access returns the rights it was registered with.
+func (r *Region) Access() Access { return r.access }
+
+// Domain returns the protection domain.
+func (r *Region) Domain() *Domain { return r.domain }
+
+// Pin notes that a work queue element names the region. It fails once Retire
+// succeeded.
+func (r *Region) Pin() bool {
+	if r.pins.Add(1) > 0 {
+		return true
+	}
+	r.pins.Add(-1)
+	return false
+}
+
+// Unpin takes one Pin back.
+func (r *Region) Unpin() { r.pins.Add(-1) }
+
+// Retire makes Pin fail from now on. It does nothing and returns false while
+// there are pins.
+func (r *Region) Retire() bool { return r.pins.CompareAndSwap(0, revoked) }
+
+// Revoked reports whether remote rights have been revoked.
+func (r *Region) Revoked() bool { return r.users.Load() < 0 }
+
+// Revoke takes away all remote rights for good. When it returns no placement
+// into the region is under way: a peer can no longer modify it (RFC 5040,
+// Section 8.1.1, item 6). It waits for at most the copying of the segments
+// being placed.
+func (r *Region) Revoke() {
+	for {
+		n := r.users.Load()
+		if n < 0 || r.users.CompareAndSwap(n, n|revoked) {
+			break
+		}
+	}
+	for r.users.Load() != revoked {
+		runtime.Gosched()
+	}
+}
+
+// enter begins a placement. It fails if the region is revoked.
+func (r *Region) enter() bool {
+	for {
+		n := r.users.Load()
+		if n < 0 {
+			return false
+		}
+		if r.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// leave ends a placement.
+func (r *Region) leave() { r.users.Add(-1) }
+
+// Denial is the result of an access check. DDP and RDMAP number the same
+// findings differently.
+type Denial uint8
+
+// Results of an access check, in the order they are looked for.
+const (
+	Granted          Denial = iota
+	DeniedSTag              // no such STag, or revoked
+	DeniedStream            // not for this domain or stream
+	DeniedAccess            // right not granted
+	DeniedWrap              // TO + length wraps
+	DeniedBounds            // outside the region
+	DeniedAlignment         // atomic on an unaligned address
+	DeniedInvalidate        // not invalidable by the peer
+)
+
+// Tagged returns the fault of a tagged segment that was denied. There is no
+// number for a missing access right (RFC 5041, Section 7.2); the region then
+// is not one that "allows Placement of the payload" (Section 7.1), which is
+// called an invalid STag.
+func (d Denial) Tagged() Fault {
+	switch d {
+	case Granted:
+		return 0
+	case DeniedStream:
+		return FaultNotAssociated
+	case DeniedWrap:
+		return FaultWrap
+	case DeniedBounds:
+		return FaultBounds
+	}
+	return FaultSTag
+}
+
+// check is the access check of RFC 5041, Section 7.1 and RFC 5040, Section
+// 7.2. It must be called between enter and leave.
+func (r *Region) check(sc *Scope, to uint64, n uint32, need Access) Denial {
+	if r.domain != sc.Domain || r.scope != nil && r.scope != sc {
+		return DeniedStream
+	}
+	if r.access&need != need {
+		return DeniedAccess
+	}
+	end, carry := bits.Add64(to, uint64(n), 0)
+	if carry != 0 {
+		return DeniedWrap
+	}
+	if to < r.base || end > r.base+uint64(len(r.mem)) {
+		return DeniedBounds
+	}
+	return Granted
+}
+
+// ErrRegion is returned by Table.Add for memory that is too large or whose
+// tagged offsets would wrap.
+var ErrRegion = errors.New("ddp: bad region")
+
+// ErrTableFull is returned by Table.Add when MaxRegions regions exist.
+var ErrTableFull = errors.New("ddp: too many regions")
+
+// Place copies p to tagged offset to of the region named by stag, on behalf
+// of the peer of the stream sc. Everything is checked before the first byte
+// moves. A payload of no length is not checked (RFC 5041, Section 5.2).
+func (t *Table) Place(sc *Scope, stag uint32, to uint64, p []byte) Denial {
+	if len(p) == 0 {
+		return Granted
+	}
+	r := t.Lookup(stag)
+	if r == nil || !r.enter() {
+		return DeniedSTag
+	}
+	d := r.check(sc, to, uint32(len(p)), RemoteWrite)
+	if d == Granted {
+		copy(r.mem[to-r.base:], p)
+	}
+	r.leave()
+	return d
+}
+
+// Source returns the memory that the peer of stream sc may read.
+func (t *Table) Source(sc *Scope, stag uint32, to uint64, n uint32) (*Region, []byte, Denial) {
+	r := t.Lookup(stag)
+	if r == nil || !r.enter() {
+		return nil, nil, DeniedSTag
+	}
+	defer r.leave()
+	if d := r.check(sc, to, n, RemoteRead); d != Granted {
+		return nil, nil, d
+	}
+	off := to - r.base
+	return r, r.mem[off : off+uint64(n) : off+uint64(n)], Granted
+}
+
+// Atomic replaces the 8 bytes at to by f of them, atomically with respect to
+// all other atomic operations of this process on the memory, and returns what
+// was there. f may be called more than once.
+func (t *Table) Atomic(sc *Scope, stag uint32, to uint64, f func(old uint64) uint64) (old uint64, d Denial) {
+	r := t.Lookup(stag)
+	if r == nil || !r.enter() {
+		return 0, DeniedSTag
+	}
+	defer r.leave()
+	if d := r.check(sc, to, 8, RemoteAtomic); d != Granted {
+		return 0, d
+	}
+	b := r.mem[to-r.base:]
+	// RFC 7306, Section 5.2.1: the ULP buffer address, not the TO, is what
+	// must be aligned.
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(p)%8 != 0 {
+		return 0, DeniedAlignment
+	}
+	for {
+		old = atomic.LoadUint64((*uint64)(p))
+		if atomic.CompareAndSwapUint64((*uint64)(p), old, f(old)) {
+			return old, Granted
+		}
+	}
+}
+
+// InvalidateRemote revokes the region named by stag for the peer of stream
+// sc. Only a region limited to that very stream can be (RFC 5040, Section
+// 8.1.1, item 7: not "if the STag is shared on multiple streams").
+func (t *Table) InvalidateRemote(sc *Scope, stag uint32) Denial {
+	r := t.Lookup(stag)
+	if r == nil || r.Revoked() {
+		return DeniedSTag
+	}
+	if r.domain != sc.Domain || r.scope != nil && r.scope != sc {
+		return DeniedStream
+	}
+	if r.scope == nil {
+		return DeniedInvalidate
+	}
+	r.Revoke()
+	return Granted
+}

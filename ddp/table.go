@@ -1,0 +1,153 @@
+package ddp
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// MaxRegions bounds the regions of a table.
+	MaxRegions = 1 << 22
+	// quarantine is how many removed STags are kept from being used again.
+	quarantine = 4096
+	// minSlots is the size of an empty table.
+	minSlots = 64
+)
+
+// Table maps STags to regions: an open-addressing hash table that is read
+// without locks, with room to spare, so that a lookup takes a probe or two.
+// STags are random 32-bit numbers from the system's generator, so they are
+// sparse and hard to predict (RFC 5040, Section 8.1.1, item 8), and serve as
+// their own hash. It is safe for concurrent use.
+type Table struct {
+	slots atomic.Pointer[[]atomic.Pointer[Region]]
+
+	mu     sync.Mutex
+	live   int       // guarded by mu: regions
+	used   int       // guarded by mu: slots not nil
+	old    []*Region // guarded by mu: removed regions, still in their slots
+	random []byte    // guarded by mu: random bytes not used yet
+}
+
+// tomb stands in slots whose region is forgotten.
+var tomb = &Region{}
+
+// NewTable returns an empty table.
+func NewTable() *Table {
+	t := &Table{}
+	s := make([]atomic.Pointer[Region], minSlots)
+	t.slots.Store(&s)
+	return t
+}
+
+// Lookup returns the region named by stag, or nil. It neither locks nor
+// allocates. A region that was removed lately may be returned; it is revoked.
+func (t *Table) Lookup(stag uint32) *Region {
+	s := *t.slots.Load()
+	mask := uint32(len(s) - 1)
+	for i := stag & mask; ; i = (i + 1) & mask {
+		r := s[i].Load()
+		if r == nil {
+			return nil
+		}
+		if r.stag == stag && r != tomb {
+			return r
+		}
+	}
+}
+
+// Add registers mem with tagged offsets from base on. scope, if not nil,
+// limits remote use to one stream.
+func (t *Table) Add(mem []byte, base uint64, access Access, domain *Domain, scope *Scope) (*Region, error) {
+	if uint64(len(mem)) > MaxRegion || base+uint64(len(mem)) < base {
+		return nil, ErrRegion
+	}
+	r := &Region{mem: mem, base: base, access: access, domain: domain, scope: scope}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.live == MaxRegions {
+		return nil, ErrTableFull
+	}
+	for r.stag = t.draw(); r.stag == 0 || t.Lookup(r.stag) != nil; {
+		r.stag = t.draw()
+	}
+	if s := *t.slots.Load(); 2*(t.used+1) > len(s) {
+		t.rebuild()
+	}
+	t.insert(*t.slots.Load(), r)
+	t.live++
+	return r, nil
+}
+
+// Remove revokes r and frees its STag, which is not given out again until a
+// good number of others were removed.
+func (t *Table) Remove(r *Region) {
+	r.Revoke()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.live--
+	t.old = append(t.old, r)
+	if len(t.old) <= quarantine {
+		return
+	}
+	gone := t.old[0]
+	t.old[0] = nil
+	t.old = t.old[1:]
+	s := *t.slots.Load()
+	mask := uint32(len(s) - 1)
+	for i := gone.stag & mask; ; i = (i + 1) & mask {
+		if s[i].Load() == gone {
+			s[i].Store(tomb)
+			return
+		}
+	}
+}
+
+// Len returns the number of regions.
+func (t *Table) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.live
+}
+
+// rebuild makes a table without tombs that is at most a quarter full.
+func (t *Table) rebuild() { // mu is held
+	n := minSlots
+	for n < 4*(t.live+len(t.old)+1) {
+		n *= 2
+	}
+	s := make([]atomic.Pointer[Region], n)
+	was := *t.slots.Load()
+	t.used = 0
+	for i := range was {
+		if r := was[i].Load(); r != nil && r != tomb {
+			t.insert(s, r)
+		}
+	}
+	t.slots.Store(&s)
+}
+
+// insert puts r into a free slot, never a tomb: lookups may be running.
+func (t *Table) insert(s []atomic.Pointer[Region], r *Region) { // mu is held
+	mask := uint32(len(s) - 1)
+	for i := r.stag & mask; ; i = (i + 1) & mask {
+		if s[i].Load() == nil {
+			s[i].Store(r)
+			t.used++
+			return
+		}
+	}
+}
+
+// draw returns a random number.
+func (t *Table) draw() uint32 { // mu is held
+	if len(t.random) < 4 {
+		t.random = make([]byte, 1024)
+		rand.Read(t.random) // never returns an error
+	}
+	v := binary.LittleEndian.Uint32(t.random)
+	t.random = t.random[4:]
+	return v
+}
