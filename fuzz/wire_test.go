@@ -24,7 +24,7 @@ func vectors(t testing.TB) []vector {
 		t.Fatal(err)
 	}
 	var all []vector
-	for _, line := range strings.Split(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case !strings.HasPrefix(line, "\t"):

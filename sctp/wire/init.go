@@ -23,11 +23,17 @@ type Init struct {
 	Params []byte
 }
 
+// MinRWND is the smallest window that an INIT or INIT ACK may advertise (RFC
+// 9260, Section 3.3.2).
+const MinRWND = 1500
+
 // Valid reports whether the fixed fields have values that the RFC allows: a
-// non-zero tag and at least one stream each way (RFC 9260, Section 3.3.2). What
-// to do otherwise differs between INIT and INIT ACK, and between the fields, so
-// the parser leaves it to the caller.
-func (x *Init) Valid() bool { return x.Tag != 0 && x.OutStreams != 0 && x.InStreams != 0 }
+// non-zero tag, at least one stream each way, and a window of MinRWND (RFC 9260,
+// Section 3.3.2). What to do otherwise differs between INIT and INIT ACK, and
+// between the tag and the other fields, so the parser leaves it to the caller.
+func (x *Init) Valid() bool {
+	return x.Tag != 0 && x.OutStreams != 0 && x.InStreams != 0 && x.RWND >= MinRWND
+}
 
 // ParseInit reads an INIT chunk. Params aliases c and is not checked.
 func ParseInit(c Chunk) (Init, error) { return parseInit(c, ChunkInit) }

@@ -98,11 +98,11 @@ func ParseHostName(p Param) ([]byte, error) {
 		return nil, err
 	}
 	// At least one null terminator is part of the name's length.
-	i := bytes.IndexByte(v, 0)
-	if i < 0 {
+	name, _, ok := bytes.Cut(v, zeros[:1])
+	if !ok {
 		return nil, ErrValue
 	}
-	return v[:i], nil
+	return name, nil
 }
 
 // AppendHostName appends a Host Name Address parameter. It exists for tests:

@@ -202,7 +202,8 @@ func TestWrongType(t *testing.T) {
 }
 
 // TestEveryCutOfGoldens shortens and lengthens each vector byte by byte, with
-// a length field that agrees, and parses it: whatever the answer, no panic.
+// a length field that agrees, and parses and describes it: whatever the answer,
+// no panic.
 func TestEveryCutOfGoldens(t *testing.T) {
 	chunks, params, causes := chunkGoldens(), paramGoldens(), causeGoldens()
 	for key, b := range goldens(t) {
@@ -216,17 +217,20 @@ func TestEveryCutOfGoldens(t *testing.T) {
 				it := NewChunks(c)
 				for it.Next() {
 					chunks[name].parse(it.Chunk())
+					AppendChunkDescription(nil, it.Chunk())
 				}
 			case "param":
 				it := NewParams(c)
 				for it.Next() {
 					params[name].parse(it.Param())
 				}
+				appendParams(nil, c)
 			case "cause":
 				it := NewCauses(c)
 				for it.Next() {
 					causes[name].parse(it.Cause())
 				}
+				appendCauses(nil, c)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func TestInitValid(t *testing.T) {
-	ok := Init{Tag: 1, OutStreams: 1, InStreams: 1}
+	ok := Init{Tag: 1, RWND: 1500, OutStreams: 1, InStreams: 1}
 	for _, tt := range []struct {
 		name string
 		mod  func(*Init)
@@ -16,6 +16,7 @@ func TestInitValid(t *testing.T) {
 		{"smallest", func(*Init) {}, true},
 		{"tag 0", func(x *Init) { x.Tag = 0 }, false},
 		{"no outbound streams", func(x *Init) { x.OutStreams = 0 }, false},
+		{"window too small", func(x *Init) { x.RWND = 1499 }, false},
 		{"no inbound streams", func(x *Init) { x.InStreams = 0 }, false},
 	} {
 		x := ok
