@@ -166,6 +166,25 @@ func (p *Pipe) Step() bool {
 		o.Released(nil)
 		return true
 	}
+	e.deliver()
+	return true
+}
+
+// Deliver delivers one item that e sent, acknowledging nothing. It reports
+// false if there is none.
+func (e *End) Deliver() bool {
+	e.pipe.mu.Lock()
+	if len(e.queue) == 0 {
+		e.pipe.mu.Unlock()
+		return false
+	}
+	e.deliver()
+	return true
+}
+
+// deliver delivers one item and unlocks.
+func (e *End) deliver() { // pipe.mu is held
+	p := e.pipe
 	k := p.rng.IntN(min(len(e.queue), p.Reorder+1))
 	it := e.queue[k]
 	e.queue = append(e.queue[:k], e.queue[k+1:]...)
@@ -179,7 +198,6 @@ func (p *Pipe) Step() bool {
 	} else {
 		sink.Segment(it.seq, it.seg)
 	}
-	return true
 }
 
 // Run steps until nothing is left to do and returns the number of steps.

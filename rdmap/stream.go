@@ -1,0 +1,342 @@
+package rdmap
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weftstack/weft/ddp"
+)
+
+// State is the state of a stream, with the names of the RDMA verbs
+// specification.
+type State uint32
+
+// States.
+const (
+	// StateIdle: no channel yet, or its peer has not agreed yet.
+	StateIdle State = iota
+	// StateRTS: ready to send.
+	StateRTS
+	// StateClosing: either side closes gracefully.
+	StateClosing
+	// StateTerminate: a Terminate message was sent or received, or the stream
+	// was aborted; the peer is being told.
+	StateTerminate
+	// StateError: at its end.
+	StateError
+)
+
+var stateNames = [...]string{"IDLE", "RTS", "CLOSING", "TERMINATE", "ERROR"}
+
+// String returns the name.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "unknown state"
+}
+
+// Errors of a stream.
+var (
+	// ErrState is returned for an operation the state does not allow.
+	ErrState = errors.New("rdmap: stream state does not allow this")
+	// ErrFull is returned by Reserve and ReserveRecv without enough room.
+	ErrFull = errors.New("rdmap: queue is full")
+	// ErrClosed is the end of a stream that was closed gracefully by either
+	// side, or aborted by this one.
+	ErrClosed = errors.New("rdmap: stream closed")
+)
+
+// Observer is told what becomes of a stream. Its methods are called with the
+// stream's locks held: they must only take notes, and not call the stream.
+type Observer interface {
+	// Sent reports a send operation that is done, in the order they were
+	// posted: all that failed, and those with FlagSignaled.
+	Sent(c Completion)
+	// Received reports a receive that is done, in the order of messages.
+	Received(c Completion)
+	// Changed reports a new state. err is why the stream ends, from
+	// StateClosing on.
+	Changed(st State, err error)
+	// Drained reports, once, that the stream is in StateError and nothing of
+	// what was posted is left.
+	Drained()
+}
+
+// Config holds the parameters of a Stream. All fields but Window are required.
+type Config struct {
+	// Table holds the registered memory, Domain is that of the stream.
+	Table  *ddp.Table
+	Domain *ddp.Domain
+	// SendDepth and RecvDepth bound the queues, SendSGEs and RecvSGEs the
+	// lists in them, MaxInline the inline data.
+	SendDepth, RecvDepth int
+	SendSGEs, RecvSGEs   int
+	MaxInline            int
+	// IRD bounds the incoming reads and atomics being served, ORD the
+	// outgoing ones.
+	IRD, ORD int
+	// Window bounds the segments sent and not acknowledged (default
+	// ddp.DefaultWindow, at most ddp.MaxOutstanding).
+	Window int
+	// Observer is told what happens.
+	Observer Observer
+}
+
+// batch is how many segments are made under one lock.
+const batch = 32
+
+// Stream is one end of an RDMAP stream: a send queue and a receive queue above
+// a ddp.Channel, and the responder for the peer's reads and atomics, which
+// runs entirely in the calls of the lower layer. It owns no goroutine and is
+// safe for concurrent use.
+//
+// Two locks: rmu guards the receiving side, mu the sending side and the state.
+// Where both are needed rmu is taken first. Neither is held while the channel
+// is called, so the channel may call back.
+type Stream struct {
+	table *ddp.Table
+	scope ddp.Scope
+	obs   Observer
+	// sink is an STag that grants nothing. Read Requests name it as their
+	// data sink; responses are placed by looking up the outstanding read, so
+	// the peer can only ever write where a read of this side waits for data.
+	sink *ddp.Region
+
+	rmu       sync.Mutex
+	rx        ddp.Receiver      // guarded by rmu
+	hit       *Op               // guarded by rmu: the read whose response came last
+	reposted  uint32            // guarded by rmu: read request buffers given back
+	badRead   ReadRequestHeader // guarded by rmu: what Deliver objected to
+	isBadRead bool              // guarded by rmu
+	kick      bool              // guarded by rmu: transmit after unlocking
+	check     bool              // guarded by rmu: settle after unlocking
+
+	mu      sync.Mutex
+	state   State       // guarded by mu
+	err     error       // guarded by mu: why the stream ends
+	ch      ddp.Channel // guarded by mu; does not change once set
+	ops     []Op        // guarded by mu: ring
+	opTail  uint32      // guarded by mu: oldest not completed
+	opNext  uint32      // guarded by mu: next to start
+	opHead  uint32      // guarded by mu: end of the queue
+	opLimit uint32      // most ops queued
+	reads   []*Op       // guarded by mu: ring of ops waiting for a response
+	rdTail  uint32      // guarded by mu
+	rdHead  uint32      // guarded by mu
+	ord     uint32      // guarded by mu
+	resps   []response  // guarded by mu: ring of responses to send
+	rsHead  uint32      // guarded by mu
+	msn     [ddp.Queues]uint32
+	sinkPos uint64 // guarded by mu: end of the sink space handed out
+	atomic  uint32 // guarded by mu: request identifier of the last atomic
+	cur     current
+	turn    bool // guarded by mu: a response goes first
+	sending bool // guarded by mu: somebody is in transmit
+	termDue bool // guarded by mu: term is to be sent
+	term    TerminateHeader
+	endSent bool // guarded by mu: the channel was told the end
+	// unflushed is guarded by mu: the queues of a stream that ended are still
+	// to be flushed.
+	unflushed bool
+	peerEnd   bool // guarded by mu: the peer's end was received
+	freed     bool // guarded by mu: the channel was released
+	drained   bool // guarded by mu: Drained was called
+	ctl       [MaxTerminate]byte
+	ctlMem    [1]ddp.Mem
+	segs      [batch]ddp.Segment // owned by whoever set sending
+
+	rsTail   atomic.Uint32 // responses sent, written under mu
+	inflight atomic.Int32
+	stalled  atomic.Bool // inflight reached the window
+	ending   atomic.Bool // endSent: the last credit settles
+	window   int32
+	resume   int32 // inflight at which a stalled stream goes on
+}
+
+// NewStream makes a stream in StateIdle.
+func NewStream(cfg Config) (*Stream, error) {
+	w := cfg.Window
+	if w <= 0 {
+		w = ddp.DefaultWindow
+	}
+	w = min(w, ddp.MaxOutstanding)
+	s := &Stream{
+		table: cfg.Table, scope: ddp.Scope{Domain: cfg.Domain}, obs: cfg.Observer,
+		ops: make([]Op, ringSize(cfg.SendDepth)), opLimit: uint32(cfg.SendDepth),
+		reads: make([]*Op, ringSize(cfg.ORD)), ord: uint32(cfg.ORD),
+		resps:  make([]response, ringSize(cfg.IRD)),
+		window: int32(w), resume: int32(w - w/4 - 1),
+	}
+	var err error
+	if s.sink, err = s.table.Add(nil, 0, 0, cfg.Domain, &s.scope); err != nil {
+		return nil, err
+	}
+	sges := make([]ddp.Mem, len(s.ops)*cfg.SendSGEs)
+	inline := make([]byte, len(s.ops)*cfg.MaxInline)
+	for i := range s.ops {
+		op := &s.ops[i]
+		op.stream = s
+		op.SGL = sges[i*cfg.SendSGEs : i*cfg.SendSGEs : (i+1)*cfg.SendSGEs]
+		op.Inline = inline[i*cfg.MaxInline : i*cfg.MaxInline : (i+1)*cfg.MaxInline]
+	}
+	for i := range s.msn {
+		s.msn[i] = 1 // RFC 5041, Section 4.3
+	}
+	s.rx.Init((*upper)(s))
+	s.rx.Queue(QueueSend).Init(cfg.RecvDepth, cfg.RecvSGEs)
+	// RFC 5040, Section 5.2.2 and RFC 7306, Section 5.2.2: a buffer for every
+	// request and every atomic response that was negotiated; Section 5.4: one
+	// for a Terminate.
+	fillQueue(s.rx.Queue(QueueReadRequest), cfg.IRD, AtomicRequestLen)
+	fillQueue(s.rx.Queue(QueueAtomicResponse), cfg.ORD, AtomicResponseLen)
+	fillQueue(s.rx.Queue(QueueTerminate), 1, MaxTerminate)
+	return s, nil
+}
+
+func ringSize(n int) int {
+	size := 1
+	for size < n {
+		size *= 2
+	}
+	return size
+}
+
+// fillQueue gives a queue depth buffers of its own, which stay with their
+// slots when the queue drops them.
+func fillQueue(q *ddp.Queue, depth, size int) {
+	q.Init(depth, 1)
+	slots := ringSize(depth)
+	mem := make([]byte, slots*size)
+	for i := range slots {
+		b := q.Slot(i)
+		b.SGL = append(b.SGL, ddp.Mem{B: mem[i*size : (i+1)*size]})
+	}
+	for q.Free() > 0 {
+		q.Post()
+	}
+}
+
+// Scope returns the identity of the stream in access checks.
+func (s *Stream) Scope() *ddp.Scope { return &s.scope }
+
+// State returns the state and, from StateClosing on, why the stream ends.
+func (s *Stream) State() (State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state, s.err
+}
+
+// Bind gives the stream its channel, before any call to the Sink methods. It
+// returns ErrState if the stream is not idle or has one already.
+func (s *Stream) Bind(ch ddp.Channel) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != StateIdle || s.ch != nil {
+		return ErrState
+	}
+	s.ch = ch
+	return nil
+}
+
+// Unbind takes the channel back, before anything was received or sent.
+func (s *Stream) Unbind() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == StateIdle {
+		s.ch = nil
+	}
+}
+
+// Start moves a bound stream to StateRTS: the peer has agreed. ord, if it is
+// lower than Config.ORD, replaces it.
+func (s *Stream) Start(ord int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != StateIdle || s.ch == nil {
+		return ErrState
+	}
+	s.ord = min(s.ord, uint32(max(ord, 0)))
+	s.change(StateRTS, nil)
+	return nil
+}
+
+// ORD returns how many reads and atomics may be outstanding.
+func (s *Stream) ORD() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(s.ord)
+}
+
+// change moves to another state.
+func (s *Stream) change(st State, err error) { // mu is held
+	if s.err == nil {
+		s.err = err
+	}
+	s.state = st
+	s.obs.Changed(st, s.err)
+}
+
+// Reserve locks the send queue for n operations: the caller then calls NextOp
+// n times, filling in each, and Commit. After an error, ErrState or ErrFull,
+// nothing is locked.
+func (s *Stream) Reserve(n int) error {
+	s.mu.Lock()
+	if s.state != StateRTS {
+		s.mu.Unlock()
+		return ErrState
+	}
+	if n < 0 || s.opHead-s.opTail+uint32(n) > s.opLimit {
+		s.mu.Unlock()
+		return ErrFull
+	}
+	return nil
+}
+
+// NextOp appends an operation to the send queue. See Reserve.
+func (s *Stream) NextOp() *Op {
+	op := &s.ops[s.opHead&uint32(len(s.ops)-1)]
+	op.SGL, op.Inline = op.SGL[:0], op.Inline[:0]
+	op.status, op.second, op.sent, op.placed = StatusSuccess, false, false, 0
+	op.done.Store(false)
+	s.opHead++
+	return op
+}
+
+// Commit ends what Reserve began, and starts what can be started.
+func (s *Stream) Commit() {
+	s.mu.Unlock()
+	s.transmit()
+}
+
+// ReserveRecv locks the receive queue for n buffers: the caller then calls
+// NextRecv and fills in ID and SGL, then PostRecv, n times, and CommitRecv.
+func (s *Stream) ReserveRecv(n int) error {
+	s.rmu.Lock()
+	s.mu.Lock()
+	st := s.state
+	s.mu.Unlock()
+	if st >= StateTerminate {
+		s.rmu.Unlock()
+		return ErrState
+	}
+	if n > s.rx.Queue(QueueSend).Free() {
+		s.rmu.Unlock()
+		return ErrFull
+	}
+	return nil
+}
+
+// NextRecv returns the next buffer to fill in: its SGL is empty.
+func (s *Stream) NextRecv() *ddp.Buffer {
+	b := s.rx.Queue(QueueSend).Next()
+	b.SGL = b.SGL[:0]
+	return b
+}
+
+// PostRecv posts the buffer of NextRecv.
+func (s *Stream) PostRecv() { s.rx.Queue(QueueSend).Post() }
+
+// CommitRecv ends what ReserveRecv began.
+func (s *Stream) CommitRecv() { s.rmu.Unlock() }

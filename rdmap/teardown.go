@@ -1,0 +1,161 @@
+package rdmap
+
+import "github.com/weftstack/weft/ddp"
+
+// Close closes the stream gracefully: operations already posted are carried
+// out, then the peer is told; when it has said so too, the stream is in
+// StateError. An idle stream is aborted.
+func (s *Stream) Close() {
+	s.mu.Lock()
+	switch s.state {
+	case StateIdle:
+		s.mu.Unlock()
+		s.Abort(ErrClosed)
+		return
+	case StateRTS:
+		s.change(StateClosing, ErrClosed)
+	}
+	s.mu.Unlock()
+	s.transmit()
+}
+
+// Abort ends the stream at once: operations not done are flushed, the peer is
+// told, without a Terminate message, that nothing follows.
+func (s *Stream) Abort(err error) {
+	s.rmu.Lock()
+	s.mu.Lock()
+	if s.state < StateTerminate {
+		s.change(StateTerminate, err)
+		s.flush(nil)
+	}
+	s.mu.Unlock()
+	s.rmu.Unlock()
+	s.transmit()
+	s.settle()
+}
+
+// Fail ends the stream like a fault that was found on no incoming message
+// (RFC 5040, Section 7.1, case 1): the peer is sent a Terminate message without
+// headers.
+func (s *Stream) Fail(f ddp.Fault) {
+	s.rmu.Lock()
+	s.mu.Lock()
+	if s.state < StateTerminate {
+		s.term = TerminateHeader{Fault: f}
+		s.termDue = s.ch != nil && !s.endSent
+		s.change(StateTerminate, &TerminateError{Header: s.term})
+		s.flush(nil)
+	}
+	s.mu.Unlock()
+	s.rmu.Unlock()
+	s.transmit()
+	s.settle()
+}
+
+// Lost implements ddp.Sink.
+func (s *Stream) Lost(err error) {
+	s.rmu.Lock()
+	s.mu.Lock()
+	if s.state < StateTerminate {
+		s.change(StateTerminate, err)
+		s.flush(nil)
+	}
+	s.termDue, s.endSent, s.peerEnd = false, true, true
+	s.mu.Unlock()
+	s.rmu.Unlock()
+	s.ending.Store(true)
+	s.settle()
+}
+
+// blame marks the operation that a Terminate message of the peer objects to.
+func (s *Stream) blame(t *TerminateHeader) { // mu is held
+	status := StatusRemoteOperation
+	switch t.Fault.Layer()<<4 | t.Fault.Type() {
+	case ddp.LayerRDMAP<<4 | 1, ddp.LayerDDP<<4 | 1:
+		status = StatusRemoteAccess
+	}
+	for i := s.opTail; i != s.opHead; i++ {
+		op := &s.ops[i&uint32(len(s.ops)-1)]
+		if !op.done.Load() && op.named(t) || op.refs.Load() > 0 && op.named(t) {
+			op.status = status
+			return
+		}
+	}
+}
+
+// named reports whether the headers in a Terminate message are about the
+// operation.
+func (o *Op) named(t *TerminateHeader) bool {
+	switch o.Kind {
+	case OpWrite, OpWriteImm:
+		return t.HasDDP && t.DDP.Tagged && t.DDP.STag == o.STag &&
+			t.DDP.TO >= o.TO && t.DDP.TO-o.TO < max(uint64(o.size), 1)
+	case OpRead:
+		return t.HasRead && t.Read.SrcSTag == o.STag && t.Read.SinkTO >= o.pos &&
+			t.Read.SinkTO-o.pos < max(uint64(o.size), 1) && (o.sent || o.stream.cur.op == o)
+	}
+	return false
+}
+
+// flush completes what is queued, with StatusFlush where there is no other;
+// operations that the channel still references complete when it releases
+// them. bad, if not nil, is a receive buffer that a message did not fit.
+func (s *Stream) flush(bad *ddp.Buffer) { // rmu and mu are held
+	s.rx.Stop()
+	s.hit = nil
+	s.cur = current{}
+	for i := s.opTail; i != s.opHead; i++ {
+		op := &s.ops[i&uint32(len(s.ops)-1)]
+		if !op.done.Load() {
+			if op.status == StatusSuccess {
+				op.status = StatusFlush
+			}
+			op.done.Store(true)
+		}
+	}
+	s.opNext = s.opHead
+	clear(s.reads)
+	s.rdTail = s.rdHead
+	clear(s.resps)
+	s.rsTail.Store(s.rsHead)
+	s.reap()
+	q := s.rx.Queue(QueueSend)
+	for q.Len() > 0 {
+		b := q.First()
+		c := Completion{ID: b.ID, Status: StatusFlush}
+		if b == bad {
+			c.Status = StatusLocalLength
+		}
+		ddp.Unpin(b.SGL)
+		b.SGL = b.SGL[:0]
+		q.Drop()
+		s.obs.Received(c)
+	}
+}
+
+// settle takes the last steps of a stream that ends: it flushes what a fault
+// found outside the receiving side left, moves to StateError, and releases the
+// channel. It may be called at any time, with no lock held.
+func (s *Stream) settle() {
+	s.rmu.Lock()
+	s.mu.Lock()
+	closed := s.state == StateClosing && s.endSent && s.peerEnd
+	if closed || s.unflushed {
+		s.unflushed = false
+		s.flush(nil)
+	}
+	if closed || s.state == StateTerminate && (s.endSent || s.ch == nil) {
+		s.change(StateError, nil)
+		s.table.Remove(s.sink)
+		s.reap()
+	}
+	var ch ddp.Channel
+	if s.ch != nil && !s.freed && s.state == StateError && s.peerEnd && s.inflight.Load() == 0 {
+		s.freed, ch = true, s.ch
+	}
+	s.mu.Unlock()
+	s.rmu.Unlock()
+	if ch != nil {
+		ch.Release()
+	}
+}

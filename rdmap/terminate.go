@@ -1,0 +1,122 @@
+package rdmap
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/weftstack/weft/ddp"
+)
+
+// Header control bits of a Terminate message, in the third octet (RFC 5040,
+// Section 4.8, Figure 8).
+const (
+	bitM = 0x80 // DDP segment length valid
+	bitD = 0x40 // DDP header included
+	bitR = 0x20 // RDMAP header included
+)
+
+// MaxTerminate is the size of the largest Terminate header: the control word,
+// the segment length, an untagged DDP header and a Read Request header.
+const MaxTerminate = 4 + 2 + ddp.UntaggedHeaderLen + ReadRequestLen
+
+// TerminateHeader is the header of a Terminate message (RFC 5040, Section
+// 4.8). It is a value: nothing in it aliases a message.
+type TerminateHeader struct {
+	Fault ddp.Fault
+	// HasLength tells that SegmentLength is valid (M).
+	HasLength     bool
+	SegmentLength uint16
+	// HasDDP tells that DDP is the header of the segment at fault (D).
+	// DDPControl is its first octet as it came, of which DDP lacks the version
+	// and the reserved bits; 0 stands for the usual one.
+	HasDDP     bool
+	DDP        ddp.Header
+	DDPControl uint8
+	// HasRead tells that Read is the Read Request at fault, as far as it was
+	// not answered (R).
+	HasRead bool
+	Read    ReadRequestHeader
+}
+
+// AppendTerminate appends the header to b.
+func AppendTerminate(b []byte, t *TerminateHeader) []byte {
+	var bits byte
+	if t.HasLength {
+		bits |= bitM
+	}
+	if t.HasDDP {
+		bits |= bitD
+	}
+	if t.HasRead {
+		bits |= bitR
+	}
+	b = append(b, byte(t.Fault>>8), byte(t.Fault), bits, 0)
+	if t.HasDDP {
+		// "It MUST be present when the D bit is set."
+		b = binary.BigEndian.AppendUint16(b, t.SegmentLength)
+		at := len(b)
+		b = ddp.AppendHeader(b, &t.DDP)
+		if t.DDPControl != 0 {
+			b[at] = t.DDPControl
+		}
+	}
+	if t.HasRead {
+		b = AppendReadRequest(b, &t.Read)
+	}
+	return b
+}
+
+// ParseTerminate reads the header. It reports whether b is long enough for
+// what its control bits announce.
+func ParseTerminate(b []byte) (t TerminateHeader, ok bool) {
+	if len(b) < 4 {
+		return t, false
+	}
+	t.Fault = ddp.NewFault(b[0]>>4, b[0]&15, b[1])
+	bits := b[2]
+	t.HasLength, t.HasDDP, t.HasRead = bits&bitM != 0, bits&bitD != 0, bits&bitR != 0
+	b = b[4:]
+	if t.HasDDP {
+		if len(b) < 2 {
+			return t, false
+		}
+		t.SegmentLength = binary.BigEndian.Uint16(b)
+		h, _, f := ddp.ParseHeader(b[2:])
+		if f == ddp.FaultLocal {
+			return t, false
+		}
+		// A header with another DV is what such an error is about.
+		t.DDP, t.DDPControl = h, b[2]
+		b = b[2+h.Len():]
+	} else {
+		t.HasLength = false
+	}
+	if t.HasRead {
+		if len(b) < ReadRequestLen {
+			return t, false
+		}
+		t.Read, _ = ParseReadRequest(b[:ReadRequestLen])
+	}
+	return t, true
+}
+
+// TerminateError is the end of a stream by a Terminate message.
+type TerminateError struct {
+	// ByPeer tells that the peer sent it: it objects to something this side
+	// sent. Otherwise this side sent it.
+	ByPeer bool
+	// Header is what the message says.
+	Header TerminateHeader
+}
+
+// Error implements error.
+func (e *TerminateError) Error() string {
+	who := "sent"
+	if e.ByPeer {
+		who = "received"
+	}
+	return fmt.Sprintf("rdmap: terminate %s: %v", who, e.Header.Fault)
+}
+
+// Unwrap returns the ddp.Fault of the message.
+func (e *TerminateError) Unwrap() error { return e.Header.Fault }

@@ -1,0 +1,333 @@
+package rdmap
+
+import (
+	"encoding/binary"
+
+	"github.com/weftstack/weft/ddp"
+)
+
+// current is the message being cut into segments.
+type current struct {
+	active bool
+	op     *Op       // of the send queue, or
+	resp   *response // a response to the peer, or
+	term   bool      // the Terminate message
+	msg    ddp.Message
+}
+
+// creditor is the Owner of segments that hold copies.
+type creditor Stream
+
+// Released implements ddp.Owner.
+func (c *creditor) Released(error) { (*Stream)(c).credit() }
+
+// credit takes back one outstanding segment. A stream that had stopped at its
+// window goes on when a good part of it is free: in batches, not one by one.
+func (s *Stream) credit() {
+	n := s.inflight.Add(-1)
+	if n <= s.resume && s.stalled.Load() && s.stalled.CompareAndSwap(true, false) {
+		s.transmit()
+	}
+	if n == 0 && s.ending.Load() {
+		s.settle()
+	}
+}
+
+// transmit sends what can be sent. One goroutine at a time does it, without
+// holding a lock while it calls the channel; others leave their work to it.
+func (s *Stream) transmit() {
+	s.mu.Lock()
+	if s.sending || s.ch == nil {
+		s.mu.Unlock()
+		return
+	}
+	s.sending = true
+	var failed error
+	ended := false
+	for failed == nil {
+		n := s.fill()
+		if n > 0 {
+			s.mu.Unlock()
+			failed = s.send(n)
+			s.mu.Lock()
+			continue
+		}
+		if !s.endDue() {
+			break
+		}
+		s.mu.Unlock()
+		failed = s.ch.Terminate()
+		s.mu.Lock()
+		s.endSent, ended = true, true
+	}
+	s.sending = false
+	s.mu.Unlock()
+	if failed != nil {
+		s.Lost(failed)
+	} else if ended {
+		s.ending.Store(true)
+		s.settle()
+	}
+}
+
+// send hands the first n segments to the channel.
+func (s *Stream) send(n int) error {
+	for i := range n {
+		seg := &s.segs[i]
+		seg.More = i < n-1
+		if err := s.ch.Send(seg); err != nil {
+			for ; i < n; i++ {
+				s.segs[i].Owner.Released(err)
+			}
+			return err
+		}
+		seg.Body = nil
+	}
+	return nil
+}
+
+// endDue reports whether the channel must be told that this direction ends:
+// after an error at once, when closing after all that was posted.
+func (s *Stream) endDue() bool { // mu is held
+	if s.endSent || s.cur.active {
+		return false
+	}
+	switch s.state {
+	case StateTerminate:
+		return !s.termDue
+	case StateClosing:
+		return s.opNext == s.opHead && s.rdTail == s.rdHead && s.rsTail.Load() == s.rsHead
+	}
+	return false
+}
+
+// fill makes the next segments, as far as window and batch allow, and returns
+// how many. Messages do not interleave (RFC 5041, Section 5.3: "MUST transmit
+// DDP Messages in the order they were submitted").
+func (s *Stream) fill() (n int) { // mu is held
+	if s.endSent {
+		return 0
+	}
+	mulpdu := s.ch.MULPDU()
+	for n < batch {
+		if s.full() {
+			if n > 0 {
+				s.segs[n-1].Urgent = true
+			}
+			break
+		}
+		if !s.cur.active && !s.pick() {
+			break
+		}
+		if r := s.cur.resp; r != nil && r.region != nil && r.region.Revoked() {
+			s.revokedResponse(r)
+			continue
+		}
+		seg := &s.segs[n]
+		last := s.cur.msg.Next(mulpdu, seg)
+		if op := s.cur.op; op != nil && seg.Owner == ddp.Owner(op) {
+			op.refs.Add(1)
+		}
+		s.inflight.Add(1)
+		n++
+		if last {
+			// The completion of a message that is referenced waits for the
+			// acknowledgement.
+			seg.Urgent = s.cur.op != nil && !s.cur.msg.Copy && s.cur.msg.Len > 0
+			s.finish()
+		}
+	}
+	return n
+}
+
+// full reports whether the window is used up, and if so sees to it that credit
+// calls transmit in time.
+func (s *Stream) full() bool {
+	if s.inflight.Load() < s.window {
+		return false
+	}
+	s.stalled.Store(true)
+	if s.inflight.Load() > s.resume {
+		return true
+	}
+	s.stalled.Store(false)
+	return false
+}
+
+// pick chooses the next message: operations and responses take turns.
+func (s *Stream) pick() bool { // mu is held
+	if s.termDue {
+		s.termDue = false
+		b := AppendTerminate(s.ctl[:0], &s.term)
+		s.begin(ddp.Header{Ctrl: Control(Terminate), QN: QueueTerminate}, s.control(b), uint32(len(b)))
+		s.cur.term = true
+		return true
+	}
+	if s.state == StateTerminate || s.state == StateError {
+		return false
+	}
+	responds := s.rsTail.Load() != s.rsHead
+	if responds && s.turn {
+		s.turn = false
+		s.startResponse()
+		return true
+	}
+	for s.opNext != s.opHead {
+		op := &s.ops[s.opNext&uint32(len(s.ops)-1)]
+		waiting := s.rdHead - s.rdTail
+		if op.Flags&FlagFence != 0 && waiting > 0 || op.Kind.Responds() && waiting >= max(s.ord, 1) {
+			break
+		}
+		s.opNext++
+		if op.Kind == OpLocalInvalidate {
+			s.localInvalidate(op)
+			continue
+		}
+		if op.Kind.Responds() && s.ord == 0 {
+			op.status = StatusLocalOperation
+			op.done.Store(true)
+			s.reap()
+			continue
+		}
+		s.turn = responds
+		s.startOp(op)
+		return true
+	}
+	if responds {
+		s.startResponse()
+	}
+	return responds
+}
+
+// begin starts a message. Small ones are copied, so that the operation is
+// complete as soon as the lower layer has it (RFC 5041, Section 5.4).
+func (s *Stream) begin(h ddp.Header, sgl []ddp.Mem, n uint32) { // mu is held
+	if !h.Tagged {
+		h.MSN = s.msn[h.QN]
+		s.msn[h.QN]++
+	}
+	s.cur = current{active: true, msg: ddp.Message{Header: h, SGL: sgl, Len: n, Credit: (*creditor)(s)}}
+	s.cur.msg.Copy = n <= ddp.MaxCopied && int(n)+h.Len() <= s.ch.MULPDU() ||
+		n > 0 && &sgl[0] == &s.ctlMem[0]
+}
+
+// control makes a list of a header in s.ctl.
+func (s *Stream) control(b []byte) []ddp.Mem {
+	s.ctlMem[0] = ddp.Mem{B: b}
+	return s.ctlMem[:]
+}
+
+// startOp begins the message of an operation, for OpWriteImm the first or the
+// second.
+func (s *Stream) startOp(op *Op) { // mu is held
+	sgl := op.SGL
+	if len(op.Inline) > 0 {
+		op.inl[0].B = op.Inline
+		sgl = op.inl[:]
+	}
+	op.size = uint32(ddp.SGLen(sgl))
+	solicited := op.Flags&FlagSolicited != 0
+	switch op.Kind {
+	case OpSend, OpSendInvalidate:
+		h := ddp.Header{QN: QueueSend}
+		code := Send
+		if op.Kind == OpSendInvalidate {
+			code, h.Word = SendInv, op.Invalidate
+		}
+		if solicited {
+			code += SendSE - Send
+		}
+		h.Ctrl = Control(code)
+		s.begin(h, sgl, op.size)
+	case OpWrite, OpWriteImm:
+		s.begin(ddp.Header{Tagged: true, Ctrl: Control(Write), STag: op.STag, TO: op.TO}, sgl, op.size)
+	case OpImm:
+		s.startImm(op, solicited)
+	case OpRead:
+		op.pos = s.sinkPos
+		s.sinkPos += uint64(op.size)
+		b := AppendReadRequest(s.ctl[:0], &ReadRequestHeader{SinkSTag: s.sink.STag(), SinkTO: op.pos,
+			Size: op.size, SrcSTag: op.STag, SrcTO: op.TO})
+		s.begin(ddp.Header{Ctrl: Control(ReadRequest), QN: QueueReadRequest}, s.control(b), uint32(len(b)))
+	case OpFetchAdd, OpCompareSwap:
+		s.atomic++
+		op.pos = uint64(s.atomic)
+		h := AtomicRequestHeader{Op: AtomicFetchAdd, ID: s.atomic, STag: op.STag, TO: op.TO,
+			Data: op.Data, Mask: op.Mask, CompareMask: 1<<64 - 1}
+		if op.Kind == OpCompareSwap {
+			h.Op, h.Compare, h.CompareMask = AtomicCmpSwap, op.Compare, op.CompareMask
+		}
+		b := AppendAtomicRequest(s.ctl[:0], &h)
+		s.begin(ddp.Header{Ctrl: Control(AtomicRequest), QN: QueueReadRequest}, s.control(b), uint32(len(b)))
+	}
+	s.cur.op, s.cur.msg.Owner = op, op
+}
+
+func (s *Stream) startImm(op *Op, solicited bool) { // mu is held
+	code := Immediate
+	if solicited {
+		code = ImmediateSE
+	}
+	b := binary.BigEndian.AppendUint64(s.ctl[:0], op.Imm)
+	s.begin(ddp.Header{Ctrl: Control(code), QN: QueueSend}, s.control(b), uint32(len(b)))
+}
+
+// finish ends the current message, all of which is cut and about to be sent.
+func (s *Stream) finish() { // mu is held
+	op, resp := s.cur.op, s.cur.resp
+	s.cur = current{}
+	switch {
+	case resp != nil:
+		*resp = response{}
+		s.rsTail.Add(1)
+	case op == nil: // a Terminate
+	case op.Kind.Responds():
+		op.sent = true
+		s.reads[s.rdHead&uint32(len(s.reads)-1)] = op
+		s.rdHead++
+	case op.Kind == OpWriteImm && !op.second:
+		op.second = true
+		s.startImm(op, op.Flags&FlagSolicited != 0)
+		s.cur.op, s.cur.msg.Owner = op, op
+	default:
+		op.done.Store(true)
+		s.reap()
+	}
+}
+
+// localInvalidate does an OpLocalInvalidate. It takes effect before any later
+// operation starts.
+func (s *Stream) localInvalidate(op *Op) { // mu is held
+	if r := s.table.Lookup(op.Invalidate); r == nil || r.Domain() != s.scope.Domain {
+		op.status = StatusLocalProtection
+	} else {
+		r.Revoke()
+	}
+	op.done.Store(true)
+	s.reap()
+}
+
+// reap completes operations in the order they were posted (RFC 5040, Section
+// 5.5, rule 15), each when its memory is not referenced any more.
+func (s *Stream) reap() { // mu is held
+	for s.opTail != s.opHead {
+		op := &s.ops[s.opTail&uint32(len(s.ops)-1)]
+		if !op.done.Load() || op.refs.Load() != 0 {
+			break
+		}
+		ddp.Unpin(op.SGL)
+		op.SGL, op.inl[0].B = op.SGL[:0], nil
+		s.opTail++
+		if op.status != StatusSuccess || op.Flags&FlagSignaled != 0 {
+			c := Completion{ID: op.ID, Kind: op.Kind, Status: op.status}
+			if op.Kind == OpRead {
+				c.Len = op.size
+			}
+			s.obs.Sent(c)
+		}
+	}
+	if s.state == StateError && s.opTail == s.opHead && !s.drained {
+		s.drained = true
+		s.obs.Drained()
+	}
+}
