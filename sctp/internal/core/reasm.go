@@ -152,7 +152,7 @@ func newReassembly(cfg reasmConfig, initial TSN) *reassembly {
 	r.loose.seed, r.numbered.seed, r.open.seed = cfg.seed, cfg.seed, cfg.seed
 	r.open.link = linkOpen
 	r.window.init(cfg.limit)
-	r.mem.init(cfg.limit)
+	r.mem.limit(cfg.limit)
 	return r
 }
 
@@ -165,7 +165,10 @@ func (r *reassembly) setStreams(n int) {
 }
 
 // setLimit changes the size of the receive buffer.
-func (r *reassembly) setLimit(limit int) { r.window.limit = limit }
+func (r *reassembly) setLimit(limit int) {
+	r.window.limit = limit
+	r.mem.limit(limit)
+}
 
 // room reports whether a chunk with n bytes of payload and this TSN may be
 // added; if not it is dropped unacknowledged. The TSN must be new to tracker m.

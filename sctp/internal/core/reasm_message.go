@@ -158,7 +158,7 @@ func (r *reassembly) newMessage(st *inStream, key uint64, unordered bool) *messa
 func (r *reassembly) freeMessage(m *message) {
 	r.msgs--
 	*m = message{}
-	if r.nfreeMsgs < maxFreeMessages {
+	if r.nfreeMsgs < maxFreeRecords {
 		m.links[linkReady].next, r.freeMsgs = r.freeMsgs, m
 		r.nfreeMsgs++
 	}

@@ -13,8 +13,8 @@ const (
 	minPinned = 16
 	pinFactor = 4
 	// Bounds of the free lists, in records.
-	maxFreeFrags    = 4096
-	maxFreeMessages = 4096
+	maxFreeFragments    = 4096
+	maxFreeRecords = 4096
 	maxFreeBlocks   = 1024
 )
 
@@ -68,9 +68,9 @@ type fragPool struct {
 	maxPinned int
 }
 
-// init sets the bound on pinned buffers for a receive buffer of limit bytes.
-func (p *fragPool) init(limit int) {
-	p.maxPinned = max(minPinned, pinFactor*limit/slab.Size)
+// limit sets the bound on pinned buffers for a receive buffer of n bytes.
+func (p *fragPool) limit(n int) {
+	p.maxPinned = max(minPinned, pinFactor*n/slab.Size)
 }
 
 // get returns a fragment with data and charge set and all else zero.
@@ -155,7 +155,7 @@ func (p *fragPool) put(f *frag) {
 		p.nblocks[b.class]++
 	}
 	*f = frag{}
-	if p.nfrags < maxFreeFrags {
+	if p.nfrags < maxFreeFragments {
 		f.next, p.frags = p.frags, f
 		p.nfrags++
 	}

@@ -1,0 +1,150 @@
+package core
+
+import (
+	"testing"
+	"time"
+)
+
+const ms = Time(time.Millisecond)
+
+// sackTest drives a sackGen together with a tracker, one packet per step.
+type sackTest struct {
+	*testing.T
+	s   sackGen
+	m   *tsnMap
+	now Time
+}
+
+func newSackTest(t *testing.T, stride int) *sackTest {
+	h := &sackTest{T: t, m: newTSNMap(1), now: 1000 * ms}
+	h.s.init(0, stride)
+	return h
+}
+
+func (h *sackTest) packet(tsns ...TSN) *sackTest {
+	h.Helper()
+	for _, n := range tsns {
+		h.s.data(h.m.observe(n), false)
+	}
+	h.s.endPacket(h.now, 0, h.m.hasGaps())
+	return h
+}
+
+func (h *sackTest) wantDue(want bool) *sackTest {
+	h.Helper()
+	if got := h.s.due(h.now); got != want {
+		h.Fatalf("due = %v, want %v", got, want)
+	}
+	if want {
+		h.s.sent()
+		if h.s.due(h.now) || h.s.pending() || h.s.nextTimeout() != 0 {
+			h.Fatal("something is left to acknowledge after sent")
+		}
+	}
+	return h
+}
+
+func TestSackFirstDataAtOnceThenEverySecondPacket(t *testing.T) {
+	h := newSackTest(t, 0)
+	h.packet(1).wantDue(true) // RFC 9260, Section 5.1
+	h.packet(2).wantDue(false)
+	h.packet(3, 4).wantDue(true) // Section 6.2: every second packet
+	h.packet(5, 6, 7).wantDue(false)
+	if got, want := h.s.nextTimeout(), h.now+200*ms; got != want {
+		t.Errorf("delayed until %d, want %d", got, want)
+	}
+	if !h.s.pending() {
+		t.Error("nothing to bundle while a SACK is delayed")
+	}
+	h.now += 200*ms - 1
+	h.wantDue(false)
+	h.now++
+	h.wantDue(true)
+}
+
+func TestSackOncePerBatch(t *testing.T) {
+	h := newSackTest(t, 2)
+	for n := TSN(1); n <= 44; n++ {
+		h.packet(n)
+	}
+	if got := h.s.dataPackets(); got != 44 {
+		t.Errorf("dataPackets = %d, want 44", got)
+	}
+	h.wantDue(true).wantDue(false)
+}
+
+func TestSackAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		do   func(h *sackTest)
+	}{
+		{"gap appears", func(h *sackTest) { h.packet(4) }},
+		{"gap stays", func(h *sackTest) { h.packet(4).wantDue(true); h.packet(5) }},
+		{"gap closes", func(h *sackTest) { h.packet(4).wantDue(true); h.packet(3) }},
+		{"duplicate", func(h *sackTest) { h.packet(2) }},
+		{"duplicate and new", func(h *sackTest) { h.packet(2, 3) }},
+		{"I bit", func(h *sackTest) { h.s.data(h.m.observe(3), true); h.s.endPacket(h.now, 0, false) }},
+		{"out of window", func(h *sackTest) { h.packet(2 + maxTSNWindow + 1) }},
+		{"no room", func(h *sackTest) { h.s.refused(); h.s.endPacket(h.now, 0, false) }},
+		{"old FORWARD-TSN", func(h *sackTest) { h.s.forwarded(false); h.s.endPacket(h.now, 0, false) }},
+		{"window update", func(h *sackTest) { h.s.force() }},
+		{"shutdown sent", func(h *sackTest) { h.s.setQuick(true); h.packet(3) }},
+		{"pause", func(h *sackTest) { h.now += 201 * ms; h.packet(3) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newSackTest(t, 10)
+			h.packet(1, 2).wantDue(true)
+			tt.do(h)
+			h.wantDue(true)
+			// And back to normal.
+			h.s.setQuick(false)
+			for n := h.m.cum + 1; h.m.hasGaps(); n++ {
+				h.m.observe(n)
+			}
+			h.packet(h.m.cum + 1)
+			h.s.sent()
+			h.packet(h.m.cum + 1).wantDue(false)
+		})
+	}
+}
+
+func TestSackForwardCountsAsData(t *testing.T) {
+	h := newSackTest(t, 2)
+	h.packet(1).wantDue(true)
+	h.m.forward(2)
+	h.s.forwarded(true)
+	h.s.endPacket(h.now, 0, false)
+	h.wantDue(false) // RFC 3758, Section 3.6: the delayed SACK rules
+	h.packet(3).wantDue(true)
+}
+
+func TestSackBounds(t *testing.T) {
+	var s sackGen
+	s.init(10*maxSackDelay, 10*maxSackStride)
+	if s.delay != maxSackDelay || s.stride != maxSackStride {
+		t.Errorf("delay %d stride %d, want %d %d", s.delay, s.stride, maxSackDelay, maxSackStride)
+	}
+	s.endPacket(5, 3, true) // a packet without DATA
+	if s.pending() || s.due(6) || s.began {
+		t.Error("a packet without DATA is acknowledged")
+	}
+}
+
+func TestSackGoesWhereDataCameFrom(t *testing.T) {
+	h := newSackTest(t, 2)
+	for _, p := range []int{0, 2, 1} { // RFC 9260, Section 6.4
+		h.s.data(tsnNew, false)
+		h.s.endPacket(h.now, p, false)
+		if got := h.s.path(); got != p {
+			t.Errorf("path = %d, want %d", got, p)
+		}
+	}
+	h.s.dropPath(0)
+	if got := h.s.path(); got != 0 {
+		t.Errorf("path after an earlier one was removed = %d, want 0", got)
+	}
+	h.s.dropPath(0)
+	if got := h.s.path(); got != 0 {
+		t.Errorf("path after it was removed = %d, want 0", got)
+	}
+}

@@ -1,0 +1,261 @@
+package core
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+func newTSNMap(initial TSN) *tsnMap {
+	m := new(tsnMap)
+	m.init(initial)
+	return m
+}
+
+func TestTSNMapReportsGapsAndDuplicates(t *testing.T) {
+	m := newTSNMap(10)
+	// RFC 9260, Section 3.3.4: the example of gap ack blocks.
+	for _, n := range []TSN{10, 11, 12, 14, 15, 17} {
+		if got := m.observe(n); got != tsnNew {
+			t.Fatalf("observe(%d) = %d, want new", n, got)
+		}
+	}
+	if m.cumTSN() != 12 || m.highest() != 17 || !m.hasGaps() {
+		t.Errorf("cum %d highest %d gaps %v, want 12 17 true", m.cumTSN(), m.highest(), m.hasGaps())
+	}
+	want := []wire.GapBlock{{Start: 2, End: 3}, {Start: 5, End: 5}}
+	if got := m.appendGaps(nil, 100); !slices.Equal(got, want) {
+		t.Errorf("gaps %v, want %v", got, want)
+	}
+	// Section 6.7: lowest first when there is no room for all.
+	if got := m.appendGaps(nil, 1); !slices.Equal(got, want[:1]) {
+		t.Errorf("gaps bounded to one %v, want %v", got, want[:1])
+	}
+	if got := m.appendGaps(nil, 0); len(got) != 0 {
+		t.Errorf("gaps bounded to none %v", got)
+	}
+	if got := m.observe(11); got != tsnOld {
+		t.Errorf("observe(11) = %d, want old", got)
+	}
+	if got := m.observe(15); got != tsnDuplicate {
+		t.Errorf("observe(15) = %d, want duplicate", got)
+	}
+	if got := m.duplicates(); !slices.Equal(got, []uint32{11, 15}) {
+		t.Errorf("duplicates %v, want [11 15]", got)
+	}
+	m.clearDuplicates()
+	if len(m.duplicates()) != 0 {
+		t.Error("duplicates not cleared")
+	}
+	m.observe(13)
+	m.observe(16)
+	if m.cumTSN() != 17 || m.hasGaps() {
+		t.Errorf("after filling: cum %d gaps %v, want 17 false", m.cumTSN(), m.hasGaps())
+	}
+}
+
+func TestTSNMapLimits(t *testing.T) {
+	m := newTSNMap(0xffff0000)
+	cum := m.cumTSN()
+	if got := m.observe(cum + maxTSNWindow + 1); got != tsnOutOfWindow {
+		t.Errorf("one beyond the window = %d, want out of window", got)
+	}
+	if got := m.observe(cum + maxTSNWindow); got != tsnNew {
+		t.Errorf("last of the window = %d, want new", got)
+	}
+	if got := 64 * len(m.ring); got != maxTSNWindow {
+		t.Errorf("ring of %d bits, want %d", got, maxTSNWindow)
+	}
+	// A gap ack block cannot name what is further than 65535 away.
+	if got := m.appendGaps(nil, 10); len(got) != 0 {
+		t.Errorf("gaps %v, want none that fit", got)
+	}
+	m.observe(cum + maxGapOffset)
+	if got, want := m.appendGaps(nil, 10), []wire.GapBlock{{Start: maxGapOffset, End: maxGapOffset}}; !slices.Equal(got, want) {
+		t.Errorf("gaps %v, want %v", got, want)
+	}
+	for range maxDuplicates + 10 {
+		m.observe(cum)
+	}
+	if got := len(m.duplicates()); got != maxDuplicates {
+		t.Errorf("%d duplicates listed, want %d", got, maxDuplicates)
+	}
+}
+
+func TestTSNMapForward(t *testing.T) {
+	// RFC 3758, Section 3.6: the example.
+	m := newTSNMap(103)
+	for _, n := range []TSN{104, 105, 107} {
+		m.observe(n)
+	}
+	if !m.forward(103) || m.cumTSN() != 105 || m.highest() != 107 {
+		t.Errorf("cum %d highest %d, want 105 107", m.cumTSN(), m.highest())
+	}
+	if m.forward(105) || m.forward(90) {
+		t.Error("out-of-date FORWARD-TSN moved the tracker")
+	}
+	if got := m.observe(103); got != tsnOld {
+		t.Errorf("skipped TSN = %d, want old", got)
+	}
+	far := m.cumTSN() + 1<<30 // much more than the window
+	if !m.forward(far) || m.cumTSN() != far || m.hasGaps() {
+		t.Errorf("cum %d gaps %v, want %d false", m.cumTSN(), m.hasGaps(), far)
+	}
+	if m.observe(far+2) != tsnNew || m.check(far+1) != tsnNew {
+		t.Error("bits left over after a far FORWARD-TSN")
+	}
+}
+
+// tsnModel is the obvious receive tracker.
+type tsnModel struct {
+	cum TSN
+	got map[TSN]bool
+}
+
+func (m *tsnModel) settle() {
+	for m.got[m.cum+1] {
+		m.cum++
+		delete(m.got, m.cum)
+	}
+}
+
+func (m *tsnModel) observe(t TSN) tsnResult {
+	switch {
+	case t.LessEq(m.cum):
+		return tsnOld
+	case t.Sub(m.cum) > maxTSNWindow:
+		return tsnOutOfWindow
+	case m.got[t]:
+		return tsnDuplicate
+	}
+	m.got[t] = true
+	m.settle()
+	return tsnNew
+}
+
+func (m *tsnModel) gaps() []wire.GapBlock {
+	var offs []int
+	for t := range m.got {
+		if d := t.Sub(m.cum); d <= maxGapOffset {
+			offs = append(offs, d)
+		}
+	}
+	slices.Sort(offs)
+	var out []wire.GapBlock
+	for _, o := range offs {
+		if n := len(out); n > 0 && int(out[n-1].End) == o-1 {
+			out[n-1].End++
+		} else {
+			out = append(out, wire.GapBlock{Start: uint16(o), End: uint16(o)})
+		}
+	}
+	return out
+}
+
+func TestTSNMapAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		initial := TSN(rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(0xfffffe00, 0xffffffff)).Draw(t, "initial"))
+		m, model := newTSNMap(initial), &tsnModel{initial - 1, map[TSN]bool{}}
+		spread := rapid.SampledFrom([]int{5, 100, 300, 9000, 2 * maxTSNWindow}).Draw(t, "spread")
+		for range rapid.IntRange(1, 300).Draw(t, "steps") {
+			switch rapid.IntRange(0, 20).Draw(t, "step") {
+			case 0:
+				to := model.cum + TSN(rapid.IntRange(-3, spread).Draw(t, "forward"))
+				moved := model.cum.Less(to)
+				if got := m.forward(to); got != moved {
+					t.Fatalf("forward(%d) = %v, want %v", to, got, moved)
+				}
+				if moved {
+					for n := range model.got {
+						if n.LessEq(to) {
+							delete(model.got, n)
+						}
+					}
+					model.cum = to
+					model.settle()
+				}
+			case 1: // a run, as of a burst
+				at := model.cum + TSN(rapid.IntRange(1, spread).Draw(t, "at"))
+				for i := range TSN(rapid.IntRange(1, 200).Draw(t, "run")) {
+					if got, want := m.observe(at+i), model.observe(at+i); got != want {
+						t.Fatalf("observe(%d) = %d, want %d", at+i, got, want)
+					}
+				}
+			default:
+				n := model.cum + TSN(rapid.IntRange(-2, spread).Draw(t, "tsn"))
+				c := m.check(n)
+				got, want := m.observe(n), model.observe(n)
+				if got != want || c != want {
+					t.Fatalf("observe(%d) = %d, check %d, want %d", n, got, c, want)
+				}
+			}
+			if m.cumTSN() != model.cum {
+				t.Fatalf("cum = %d, want %d", m.cumTSN(), model.cum)
+			}
+			if got := m.hasGaps(); got != (len(model.got) > 0) {
+				t.Fatalf("hasGaps = %v, with %d out of order", got, len(model.got))
+			}
+			want := model.gaps()
+			limit := rapid.IntRange(0, 50).Draw(t, "limit")
+			if got := m.appendGaps(nil, limit); !slices.Equal(got, want[:min(limit, len(want))]) {
+				t.Fatalf("gaps = %v, want %v of %d", got, want, limit)
+			}
+		}
+	})
+}
+
+func TestTSNMapDoesNotAllocate(t *testing.T) {
+	m := newTSNMap(0)
+	gaps := make([]wire.GapBlock, 0, 100)
+	n := TSN(0)
+	step := func() {
+		for i := range TSN(64) {
+			if i%7 != 0 {
+				m.observe(n + i)
+			}
+		}
+		gaps = m.appendGaps(gaps[:0], 100)
+		for i := TSN(0); i < 64; i += 7 {
+			m.observe(n + i)
+		}
+		n += 64
+	}
+	if got := testing.AllocsPerRun(200, step); got != 0 {
+		t.Errorf("%v allocations per 64 TSNs, want 0", got)
+	}
+}
+
+func BenchmarkTSNMap(b *testing.B) {
+	for _, bm := range []struct {
+		name string
+		gap  TSN
+	}{{"order=straight", 0}, {"order=swapped", 1}, {"order=gap1000", 1000}} {
+		b.Run(bm.name, func(b *testing.B) {
+			b.ReportAllocs()
+			m := newTSNMap(0)
+			var n TSN
+			for b.Loop() {
+				if bm.gap == 0 {
+					m.observe(n)
+				} else {
+					m.observe(n/(bm.gap+1)*(bm.gap+1) + (n+1)%(bm.gap+1))
+				}
+				n++
+			}
+		})
+	}
+	b.Run("gaps=1000", func(b *testing.B) {
+		b.ReportAllocs()
+		m := newTSNMap(0)
+		for n := TSN(1); n < 2000; n += 2 {
+			m.observe(n)
+		}
+		dst := make([]wire.GapBlock, 0, 300)
+		for b.Loop() {
+			dst = m.appendGaps(dst[:0], 300)
+		}
+	})
+}
