@@ -130,7 +130,8 @@ type Chunk struct {
 //	}
 //	if err := it.Err(); err != nil { … }
 //
-// Chunks before a malformed one are given before the error.
+// Chunks before a malformed one are given before the error; a partial chunk is
+// never given (RFC 9260, Section 6.10).
 type Chunks struct {
 	rest []byte
 	cur  Chunk
