@@ -232,7 +232,7 @@ func (r *receiver) drainPieces() {
 		out = append(out, p)
 	}
 	for i := range out {
-		r.release(&out[i])
+		out[i].release()
 	}
 }
 
@@ -383,8 +383,8 @@ func TestReassemblyClosesAnywhere(t *testing.T) {
 			if !bytes.HasPrefix(m.body()[out[i].Offset:], out[i].Data) {
 				t.Fatal("a piece changed when the queue was closed")
 			}
-			r.release(&out[i])
-			r.release(&out[i])
+			out[i].release()
+			out[i].release()
 		}
 		r.finish(true)
 	})

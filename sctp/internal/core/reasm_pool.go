@@ -13,9 +13,9 @@ const (
 	minPinned = 16
 	pinFactor = 4
 	// Bounds of the free lists, in records.
-	maxFreeFragments    = 4096
-	maxFreeRecords = 4096
-	maxFreeBlocks   = 1024
+	maxFreeFragments = 4096
+	maxFreeRecords   = 4096
+	maxFreeBlocks    = 1024
 )
 
 // blockSizes are the classes of copied payloads. Larger ones, which only come

@@ -49,6 +49,7 @@ type Piece struct {
 	Buf *slab.Buf
 
 	frag *frag
+	from *reassembly
 }
 
 // readable returns a stream with something to read and true, or false. It is
@@ -163,7 +164,7 @@ func (r *reassembly) popPiece() (Piece, bool) {
 		Begin: m.offset == 0 && !m.aborted, Aborted: m.aborted,
 	}
 	if f := m.head; f != nil {
-		p.Data, p.frag = f.data, f
+		p.Data, p.frag, p.from = f.data, f, r
 		if f.pin != nil {
 			p.Buf = f.pin.buf
 		}
@@ -180,11 +181,12 @@ func (r *reassembly) popPiece() (Piece, bool) {
 }
 
 // release hands back the memory of a piece; p.Data must not be used any more.
-// It may be called after close, and more than once.
-func (r *reassembly) release(p *Piece) {
+// It may be called after the queue the piece came from was closed, and more than
+// once.
+func (p *Piece) release() {
 	if p.frag != nil {
-		r.freeFrag(p.frag)
-		p.frag = nil
+		p.from.freeFrag(p.frag)
+		p.frag, p.from = nil, nil
 	}
 	p.Data, p.Buf = nil, nil
 }

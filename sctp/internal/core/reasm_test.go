@@ -32,7 +32,7 @@ func popAll(r *reassembly) []string {
 	var out []string
 	for p, ok := r.popPiece(); ok; p, ok = r.popPiece() {
 		out = append(out, describe(p))
-		r.release(&p)
+		p.release()
 	}
 	return out
 }
@@ -286,7 +286,7 @@ func TestForwardAbortsWhatWasBegun(t *testing.T) {
 		}
 		r.forward(6)
 		wantPieces(t, r, "0:>!", "1:>!", "<0:b>") // streams take turns
-		if r.msgs > 1 { // one may wait to swallow remnants
+		if r.msgs > 1 {                           // one may wait to swallow remnants
 			t.Errorf("idata %v: %d messages left", idata, r.msgs)
 		}
 	}
@@ -419,7 +419,7 @@ func TestPayloadsAliasOrAreCopied(t *testing.T) {
 		if pool.Live() != 1 {
 			t.Errorf("buffer gone while piece %d is out", i)
 		}
-		r.release(&p)
+		p.release()
 	}
 	if pool.Live() != 0 {
 		t.Errorf("%d buffers live, want 0", pool.Live())
@@ -598,7 +598,7 @@ func (f *feed) message() int {
 	if f.r.cfg.pieces {
 		for p, ok := f.r.popPiece(); ok; p, ok = f.r.popPiece() {
 			n += len(p.Data)
-			f.r.release(&p)
+			p.release()
 		}
 		return n
 	}
