@@ -1,0 +1,227 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+)
+
+// A call is one collective operation on one rank: what an algorithm works on.
+// Buffers are bytes here; the generic functions have checked them. An
+// algorithm sends and receives with the methods of its call, all messages of
+// which carry the same tag, so messages between two ranks match in the order
+// they are sent.
+type call struct {
+	ctx  context.Context
+	c    *Comm
+	coll Coll
+	rank int // of the caller
+	size int // of the communicator
+	root int
+	tag  int
+
+	send, recv []byte
+	n          int     // bytes of one rank's block, for collectives of equal blocks
+	sv, rv     *layout // where blocks lie, for those of unequal blocks, or nil
+	bytes      int     // what the tuning table goes by, the same on all ranks
+
+	red    reducer
+	elem   int  // bytes of an element, for reductions
+	strict bool // combine strictly from left to right
+
+	wrong error // first disagreement about lengths
+	held  []*scratch
+	reqs  []pending
+
+	svMem, rvMem layout // memory for sv and rv
+}
+
+// layout says where the blocks of the ranks lie in a buffer, in bytes.
+type layout struct{ count, at []int }
+
+var callPool = sync.Pool{New: func() any { return new(call) }}
+
+// begin starts a collective: it takes the next tag of the communicator, so
+// ranks must call it in the same order.
+func (c *Comm) begin(ctx context.Context, coll Coll) (*call, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
+	k := callPool.Get().(*call)
+	k.ctx, k.c, k.coll, k.rank, k.size = ctx, c, coll, c.rank, len(c.group)
+	k.tag = c.coll.nextTag()
+	return k, nil
+}
+
+// end runs the call with the algorithm of the tuning table and gives back what
+// the call holds.
+func (k *call) end() error {
+	err := k.run()
+	k.release()
+	return err
+}
+
+func (k *call) run() error {
+	alg, err := k.c.coll.tuning(k.c).pick(k)
+	if err == nil {
+		err = alg.run(k)
+	}
+	if err == nil {
+		err = k.wrong
+	}
+	if err != nil {
+		return fmt.Errorf("%w (in %v)", err, k.coll)
+	}
+	return nil
+}
+
+// release returns k and its scratch to their pools.
+func (k *call) release() {
+	for i, s := range k.held {
+		s.put()
+		k.held[i] = nil
+	}
+	clear(k.reqs)
+	*k = call{held: k.held[:0], reqs: k.reqs[:0], svMem: k.svMem, rvMem: k.rvMem}
+	callPool.Put(k)
+}
+
+// tolerate turns an error about the length of a message into one that is
+// reported at the end: the collective goes on, so that the other ranks are not
+// left waiting because of this one.
+func (k *call) tolerate(err error) error {
+	if err != nil && (errors.Is(err, ErrTruncate) || errors.Is(err, ErrCount)) {
+		if k.wrong == nil {
+			k.wrong = err
+		}
+		return nil
+	}
+	return err
+}
+
+func (k *call) expect(st Status, err error, src, want int) error {
+	if err == nil && st.Bytes != want && src != ProcNull {
+		err = fmt.Errorf("%w: rank %d sent %d bytes, not %d", ErrCount, src, st.Bytes, want)
+	}
+	return k.tolerate(err)
+}
+
+// to sends b to rank dst.
+func (k *call) to(b []byte, dst int) error { return k.c.csend(k.ctx, b, dst, k.tag) }
+
+// from receives exactly len(b) bytes from rank src.
+func (k *call) from(b []byte, src int) error {
+	st, err := k.c.recv(k.ctx, slotColl, b, src, k.tag)
+	return k.expect(st, err, src, len(b))
+}
+
+// swap sends sb to dst while it receives rb from src.
+func (k *call) swap(sb []byte, dst int, rb []byte, src int) error {
+	st, err := k.c.csendrecv(k.ctx, sb, dst, k.tag, rb, src, k.tag)
+	return k.expect(st, err, src, len(rb))
+}
+
+// A pending is a message that was started; want is how long it must be, -1 for
+// those sent.
+type pending struct {
+	r         *Request
+	src, want int
+}
+
+// startTo starts sending b to dst, to be waited for by wait.
+func (k *call) startTo(b []byte, dst int) error {
+	r, err := k.c.cisend(b, dst, k.tag)
+	return k.started(pending{r, dst, -1}, err)
+}
+
+// startFrom starts receiving exactly len(b) bytes from src, to be waited for
+// by wait.
+func (k *call) startFrom(b []byte, src int) error {
+	r, err := k.c.cirecv(b, src, k.tag)
+	return k.started(pending{r, src, len(b)}, err)
+}
+
+func (k *call) started(p pending, err error) error {
+	if err != nil {
+		return k.abandon(err)
+	}
+	k.reqs = append(k.reqs, p)
+	return nil
+}
+
+// wait waits for all that was started.
+func (k *call) wait() error {
+	for i, p := range k.reqs {
+		st, err := p.r.Wait(k.ctx)
+		if p.want >= 0 {
+			err = k.expect(st, err, p.src, p.want)
+		}
+		if err != nil {
+			k.reqs = append(k.reqs[:0], k.reqs[i:]...)
+			return k.abandon(err)
+		}
+		p.r.Free()
+	}
+	k.reqs = k.reqs[:0]
+	return nil
+}
+
+// abandon cancels all that was started and waits until nothing touches the
+// buffers any more; it returns err.
+func (k *call) abandon(err error) error {
+	for _, p := range k.reqs {
+		p.r.Cancel()
+	}
+	for _, p := range k.reqs {
+		p.r.Wait(context.WithoutCancel(k.ctx))
+	}
+	k.reqs = k.reqs[:0]
+	return err
+}
+
+// same reports whether a and b are the same memory.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && unsafe.SliceData(a) == unsafe.SliceData(b)
+}
+
+// overlap reports whether a and b share memory.
+func overlap(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	pa, pb := uintptr(unsafe.Pointer(&a[0])), uintptr(unsafe.Pointer(&b[0]))
+	return pa < pb+uintptr(len(b)) && pb < pa+uintptr(len(a))
+}
+
+// apart returns ErrOverlap if a and b overlap without being the same memory.
+func apart(a, b []byte) error {
+	if overlap(a, b) && !same(a, b) {
+		return ErrOverlap
+	}
+	return nil
+}
+
+// sblock and rblock return the block of rank i in the send and receive buffer.
+func (k *call) sblock(i int) []byte { return blockOf(k.send, k.sv, k.n, i) }
+func (k *call) rblock(i int) []byte { return blockOf(k.recv, k.rv, k.n, i) }
+
+func blockOf(b []byte, v *layout, n, i int) []byte {
+	if v != nil {
+		return b[v.at[i] : v.at[i]+v.count[i]]
+	}
+	return b[i*n : (i+1)*n]
+}
+
+// cut returns where part i of parts begins when total bytes are cut into
+// almost equal parts of whole elements; cut(parts) is total.
+func (k *call) cut(total, i, parts int) int {
+	e := total / k.elem
+	return (e/parts*i + min(i, e%parts)) * k.elem
+}
+
+// part returns part i of b, see cut.
+func (k *call) part(b []byte, i, parts int) []byte {
+	return b[k.cut(len(b), i, parts):k.cut(len(b), i+1, parts)]
+}

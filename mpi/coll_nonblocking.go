@@ -1,0 +1,96 @@
+package mpi
+
+import "context"
+
+// The nonblocking collectives (MPI-4.1, Section 6.12) start what their blocking
+// forms do and return at once; a goroutine carries it on, so it advances
+// whatever the program does. Buffers must not be touched until the request is
+// done. All ranks must start the collectives of a communicator, blocking or
+// not, in the same order; any number may be in progress. Bad arguments are
+// returned at once.
+
+// Ibarrier starts Barrier.
+func Ibarrier(c *Comm) (*Request, error) { return start(c.barrierCall(context.Background())) }
+
+// Ibcast starts Bcast.
+func Ibcast[T Element](c *Comm, buf []T, root int) (*Request, error) {
+	return start(c.bcastCall(context.Background(), check(nil, buf), root))
+}
+
+// Ireduce starts Reduce.
+func Ireduce[T Element](c *Comm, send, recv []T, op Op[T], root int) (*Request, error) {
+	return start(c.reduceCall(context.Background(), CollReduce, check(send, recv), op.reducer(), root))
+}
+
+// Iallreduce starts Allreduce.
+func Iallreduce[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
+	return start(c.reduceCall(context.Background(), CollAllreduce, check(send, recv), op.reducer(), -1))
+}
+
+// IreduceScatter starts ReduceScatter.
+func IreduceScatter[T Element](c *Comm, send, recv []T, counts []int, op Op[T]) (*Request, error) {
+	return start(c.reduceScatterCall(context.Background(), CollReduceScatter, check(send, recv), counts, op.reducer()))
+}
+
+// IreduceScatterBlock starts ReduceScatterBlock.
+func IreduceScatterBlock[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
+	return start(c.reduceScatterCall(context.Background(), CollReduceScatterBlock, check(send, recv), nil, op.reducer()))
+}
+
+// Iscan starts Scan.
+func Iscan[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
+	return start(c.reduceCall(context.Background(), CollScan, check(send, recv), op.reducer(), -1))
+}
+
+// Iexscan starts Exscan.
+func Iexscan[T Element](c *Comm, send, recv []T, op Op[T]) (*Request, error) {
+	return start(c.reduceCall(context.Background(), CollExscan, check(send, recv), op.reducer(), -1))
+}
+
+// Igather starts Gather.
+func Igather[T Element](c *Comm, send, recv []T, root int) (*Request, error) {
+	return start(c.gatherCall(context.Background(), CollGather, check(send, recv), root))
+}
+
+// Igatherv starts Gatherv.
+func Igatherv[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Request, error) {
+	return start(c.gathervCall(context.Background(), CollGatherv, check(send, recv), counts, displs, root))
+}
+
+// Iscatter starts Scatter.
+func Iscatter[T Element](c *Comm, send, recv []T, root int) (*Request, error) {
+	return start(c.gatherCall(context.Background(), CollScatter, check(send, recv), root))
+}
+
+// Iscatterv starts Scatterv.
+func Iscatterv[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Request, error) {
+	return start(c.gathervCall(context.Background(), CollScatterv, check(send, recv), counts, displs, root))
+}
+
+// Iallgather starts Allgather.
+func Iallgather[T Element](c *Comm, send, recv []T) (*Request, error) {
+	return start(c.allgatherCall(context.Background(), CollAllgather, check(send, recv), nil, nil))
+}
+
+// Iallgatherv starts Allgatherv.
+func Iallgatherv[T Element](c *Comm, send, recv []T, counts, displs []int) (*Request, error) {
+	return start(c.allgatherCall(context.Background(), CollAllgatherv, check(send, recv), counts, displs))
+}
+
+// Ialltoall starts Alltoall.
+func Ialltoall[T Element](c *Comm, send, recv []T) (*Request, error) {
+	return start(c.alltoallCall(context.Background(), check(send, recv)))
+}
+
+// Ialltoallv starts Alltoallv.
+func Ialltoallv[T Element](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Request, error) {
+	return start(c.alltoallvCall(context.Background(), check(send, recv), scounts, sdispls, rcounts, rdispls))
+}
+
+// start performs a prepared call in the background.
+func start(k *call, err error) (*Request, error) {
+	if err != nil {
+		return nil, err
+	}
+	return goRequest(k.c.w, func() (Status, error) { return Status{}, k.end() }), nil
+}

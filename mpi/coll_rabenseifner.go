@@ -1,0 +1,100 @@
+package mpi
+
+// The reduction of Rabenseifner in two halves: a reduce-scatter by recursive
+// halving, then an allgather by recursive doubling (Allreduce) or a gather
+// (Reduce). Every rank sends and receives the buffer about twice, in 2 log2 p
+// steps. Partners at distance 1 exchange first, so what a rank holds is always
+// the result of a run of neighbours and operands keep their rank order.
+
+// halves walks the steps of the recursive halving: at each, the range [lo, hi)
+// of parts of the buffer that the place works on is cut in two.
+func halves(place, bit, lo, hi int) (keepLo, keepHi, giveLo, giveHi int) {
+	mid := (lo + hi) / 2
+	if place&bit == 0 {
+		return lo, mid, mid, hi
+	}
+	return mid, hi, lo, mid
+}
+
+// reduceHalving leaves at each place the result of one p-th of acc, which holds
+// the operand of the caller, and returns which.
+func (k *call) reduceHalving(f fold, place int, acc, in []byte) (lo, hi int, err error) {
+	lo, hi = 0, f.p
+	for bit := 1; bit < f.p; bit *= 2 {
+		var glo, ghi int
+		lo, hi, glo, ghi = halves(place, bit, lo, hi)
+		peer := f.rank(place ^ bit)
+		mine := acc[k.cut(len(acc), lo, f.p):k.cut(len(acc), hi, f.p)]
+		give := acc[k.cut(len(acc), glo, f.p):k.cut(len(acc), ghi, f.p)]
+		if err := k.swap(give, peer, in[:len(mine)], peer); err != nil {
+			return lo, hi, err
+		}
+		k.merge(mine, in[:len(mine)], peer)
+	}
+	return lo, hi, nil
+}
+
+// allreduceRabenseifner needs at least one element per rank to be of use.
+func allreduceRabenseifner(k *call) error {
+	copy(k.recv, k.send)
+	f := k.fold(-1)
+	in := k.scratch(len(k.recv))
+	place, err := k.foldIn(f, k.recv, in)
+	if err != nil {
+		return err
+	}
+	if place >= 0 {
+		if _, _, err = k.reduceHalving(f, place, k.recv, in); err != nil {
+			return err
+		}
+		for bit := f.p / 2; bit > 0; bit /= 2 {
+			lo, hi := 0, f.p
+			for b := 1; b < bit; b *= 2 {
+				lo, hi, _, _ = halves(place, b, lo, hi)
+			}
+			mlo, mhi, tlo, thi := halves(place, bit, lo, hi)
+			mine := k.recv[k.cut(len(k.recv), mlo, f.p):k.cut(len(k.recv), mhi, f.p)]
+			theirs := k.recv[k.cut(len(k.recv), tlo, f.p):k.cut(len(k.recv), thi, f.p)]
+			peer := f.rank(place ^ bit)
+			if err := k.swap(mine, peer, theirs, peer); err != nil {
+				return err
+			}
+		}
+	}
+	return k.foldOut(f, k.recv)
+}
+
+// reduceRabenseifner gathers the parts to the root, which takes part in the
+// butterfly: at each step the place that shares the root's bit receives.
+func reduceRabenseifner(k *call) error {
+	acc := k.recv
+	if k.rank != k.root {
+		acc = k.scratch(len(k.send))
+	}
+	copy(acc, k.send)
+	f := k.fold(k.root)
+	in := k.scratch(len(acc))
+	place, err := k.foldIn(f, acc, in)
+	if err != nil || place < 0 {
+		return err
+	}
+	if _, _, err = k.reduceHalving(f, place, acc, in); err != nil {
+		return err
+	}
+	rootPlace, _ := f.place(k.root)
+	for bit := f.p / 2; bit > 0; bit /= 2 {
+		lo, hi := 0, f.p
+		for b := 1; b < bit; b *= 2 {
+			lo, hi, _, _ = halves(place, b, lo, hi)
+		}
+		mlo, mhi, tlo, thi := halves(place, bit, lo, hi)
+		peer := f.rank(place ^ bit)
+		if (place^rootPlace)&bit != 0 {
+			return k.to(acc[k.cut(len(acc), mlo, f.p):k.cut(len(acc), mhi, f.p)], peer)
+		}
+		if err := k.from(acc[k.cut(len(acc), tlo, f.p):k.cut(len(acc), thi, f.p)], peer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
