@@ -1,0 +1,229 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Info carries hints, as key and value (MPI-5.0, Chapter 10).
+type Info map[string]string
+
+// InfoAllowOvertaking is the info key that, set to "true" on a communicator,
+// promises that the program does not depend on the order in which messages
+// of different tags are matched (MPI-5.0, Section 7.4.4). Wildcard receives
+// then never wait for an earlier message that is still on its way.
+const InfoAllowOvertaking = "mpi_assert_allow_overtaking"
+
+// A slot selects one of the separate matching contexts of a communicator, so
+// that messages of the program never match those of the library.
+type slot uint64
+
+const (
+	slotUser slot = iota // messages of the program
+	slotColl             // collective operations
+	slotComm             // making communicators
+	slotWin              // windows
+	slotCount
+)
+
+// Comm is a communicator: an ordered group of ranks with matching contexts of
+// its own. It is safe for concurrent use, except that collective operations
+// (those that all ranks must call) on one Comm must be called in the same
+// order everywhere.
+type Comm struct {
+	w        *World
+	id       uint64 // the same on all members; the low bits select the slot
+	rank     int
+	group    []int32 // world rank of each member
+	ctx      [slotCount]*matchContext
+	peers    []*peer  // each member
+	seq      []uint32 // next sequence number to each member; guarded by peer.mu
+	children atomic.Uint64
+	overtake bool
+	freed    atomic.Bool
+
+	mu   sync.Mutex // guards name and info
+	name string
+	info Info
+
+	coll collState // owned by the collectives
+}
+
+// Rank returns the caller's rank in c.
+func (c *Comm) Rank() int { return c.rank }
+
+// Size returns the number of ranks in c.
+func (c *Comm) Size() int { return len(c.group) }
+
+// World returns the World c belongs to.
+func (c *Comm) World() *World { return c.w }
+
+// Group returns the members of c.
+func (c *Comm) Group() Group { return Group{ranks: c.group} }
+
+// Name returns the name given with SetName.
+func (c *Comm) Name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.name
+}
+
+// SetName names c, for messages and traces. It is local.
+func (c *Comm) SetName(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.name = name
+}
+
+// Info returns a copy of the hints c was made with.
+func (c *Comm) Info() Info {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make(Info, len(c.info))
+	for k, v := range c.info {
+		out[k] = v
+	}
+	return out
+}
+
+// String returns the name, or the size and rank.
+func (c *Comm) String() string {
+	if n := c.Name(); n != "" {
+		return n
+	}
+	return fmt.Sprintf("communicator of %d ranks, rank %d", len(c.group), c.rank)
+}
+
+// Dup returns a new communicator with the same group and hints. All ranks of
+// c must call it. It may block until they do.
+func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.DupWithInfo(ctx, c.Info()) }
+
+// DupWithInfo is Dup with other hints. All ranks must give the same hints.
+func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return c.w.newComm(childID(c.id, c.children.Add(1)), c.group, c.rank, info), nil
+}
+
+// Split divides c: the ranks that give the same color form one new
+// communicator, ordered by key, then by rank in c. A rank with color Undefined
+// gets nil. All ranks of c must call it; it blocks until they do.
+func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
+	if color < 0 && color != Undefined {
+		return nil, fmt.Errorf("%w: color %d", ErrOption, color)
+	}
+	id := childID(c.id, c.children.Add(1))
+	all, err := c.allgatherPairs(ctx, int64(color), int64(key))
+	if err != nil {
+		return nil, err
+	}
+	if color == Undefined {
+		return nil, nil
+	}
+	var members []int
+	for r := range all {
+		if all[r][0] == int64(color) {
+			members = append(members, r)
+		}
+	}
+	slices.SortStableFunc(members, func(a, b int) int {
+		switch ka, kb := all[a][1], all[b][1]; {
+		case ka < kb:
+			return -1
+		case ka > kb:
+			return 1
+		}
+		return 0
+	})
+	group := make([]int32, len(members))
+	for i, r := range members {
+		group[i] = c.group[r]
+	}
+	return c.w.newComm(id, group, slices.Index(members, c.rank), c.Info()), nil
+}
+
+// Create makes a communicator of the ranks in g, which must be a subset of
+// c's group and the same on all its members. All ranks of c must call it; those
+// outside g get nil. It does not communicate.
+func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for _, r := range g.ranks {
+		if !slices.Contains(c.group, r) {
+			return nil, fmt.Errorf("%w: group member %d", ErrRank, r)
+		}
+	}
+	id := childID(c.id, c.children.Add(1))
+	rank := slices.Index(g.ranks, c.group[c.rank])
+	if rank < 0 {
+		return nil, nil
+	}
+	return c.w.newComm(id, slices.Clone(g.ranks), rank, c.Info()), nil
+}
+
+// Free gives up c. Messages that arrive for it later are dropped; operations
+// that still wait on it fail with ErrFreed. It is local and does not block.
+func (c *Comm) Free() {
+	if c == c.w.world || c == c.w.self || !c.freed.CompareAndSwap(false, true) {
+		return
+	}
+	c.w.eng.dropContexts(c)
+}
+
+// Failed returns the ranks in c that are known to be gone, lowest first.
+func (c *Comm) Failed() []int {
+	var out []int
+	for r, p := range c.peers {
+		if p.failure() != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// AckFailed is Failed; besides, receives from AnySource on c, which fail with
+// a RankError while there are failures not yet acknowledged, work again.
+func (c *Comm) AckFailed() []int {
+	c.w.eng.ackFailed(c)
+	return c.Failed()
+}
+
+// Abort ends the whole job: it tells the launcher to kill all ranks, with the
+// given exit code and message, and makes all operations of this rank fail.
+func (c *Comm) Abort(code int, msg string) { c.w.Abort(code, msg) }
+
+// usable returns why no operation may start on c, or nil.
+func (c *Comm) usable() error {
+	if c.freed.Load() {
+		return ErrFreed
+	}
+	return c.w.usable()
+}
+
+// childID derives the id of the nth communicator made from the one with id
+// parent. All members count the collective calls on the parent alike, so they
+// find the same id without a message; a 62-bit hash makes equal ids of
+// different communicators a matter of one in 2^62 per pair.
+func childID(parent, n uint64) uint64 {
+	x := parent ^ n*0x9e3779b97f4a7c15
+	x ^= x >> 30
+	x *= 0xbf58476d1ce4e5b9
+	x ^= x >> 27
+	x *= 0x94d049bb133111eb
+	x ^= x >> 31
+	return x &^ (uint64(slotCount) - 1)
+}

@@ -1,0 +1,329 @@
+package mpi
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// engine matches messages with receives and moves their bytes. There is one
+// per rank. It has no goroutines: the caller of an operation, and whoever
+// received a packet, do the work.
+//
+// Locks: peer.mu, then engine.mu or ids.mu or a request's place; none of them
+// is held while a link is flushed or a request is completed.
+type engine struct {
+	rank    int
+	peers   []*peer
+	eager   int    // longest message sent without asking
+	window  int64  // eager bytes that each peer may have with us, not yet matched
+	streams uint32 // streams for messages, and as many for bodies
+	prog    progress
+	ids     idTable
+
+	mu       sync.Mutex // guards what follows, and all contexts and messages
+	contexts map[uint64]*matchContext
+	unknown  int      // contexts whose communicator is not made yet
+	freed    []uint64 // ids of freed contexts, the latest maxFreed
+	nfreed   int
+	err      error // set by closeAll: nothing can start any more
+}
+
+const (
+	// maxUnknown bounds the contexts that exist only because messages came for them.
+	maxUnknown = 1 << 14
+	// maxFreed is how many freed contexts are remembered, to drop late messages.
+	maxFreed = 1 << 10
+)
+
+func newEngine(rank, size int, o *options) *engine {
+	e := &engine{
+		rank: rank, eager: o.eager, streams: uint32(o.streams),
+		contexts: make(map[uint64]*matchContext),
+	}
+	if n := int64(o.unexpected) / int64(size); n > cost(0) {
+		e.window = n
+	}
+	e.peers = make([]*peer, size)
+	for r := range e.peers {
+		p := &peer{e: e, rank: r, flows: make([]inflow, 1+2*o.streams)}
+		for i := range p.flows {
+			p.flows[i].p = p
+		}
+		e.peers[r] = p
+	}
+	return e
+}
+
+// streamOf returns the stream for messages of one context and tag. Stream 0 is
+// for control messages, streams 1 … e.streams for messages, as many after
+// those for the bodies of long ones.
+func (e *engine) streamOf(x *matchContext, tag int32) uint16 {
+	return uint16(1 + (x.offset+uint32(tag))%e.streams)
+}
+
+func (e *engine) bodyStream(s uint16) uint16 { return s + uint16(e.streams) }
+
+// register makes the contexts of c known.
+func (e *engine) register(c *Comm) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for s := range c.ctx {
+		id := c.id | uint64(s)
+		x := e.contexts[id]
+		if x == nil {
+			x = newContext(id)
+			e.contexts[id] = x
+		} else if x.comm == nil {
+			e.unknown--
+		}
+		x.comm = c
+		c.ctx[s] = x
+	}
+}
+
+func newContext(id uint64) *matchContext {
+	return &matchContext{id: id, offset: uint32((id * 0x9e3779b97f4a7c15) >> 33)}
+}
+
+// context returns the context with an id, for a message; it is made if the
+// communicator is not known here yet. It returns nil for a freed one, and
+// false if there are too many.
+func (e *engine) context(id uint64) (*matchContext, bool) {
+	if x := e.contexts[id]; x != nil {
+		return x, true
+	}
+	if slices.Contains(e.freed, id) {
+		return nil, true
+	}
+	if e.unknown == maxUnknown {
+		return nil, false
+	}
+	x := newContext(id)
+	e.contexts[id] = x
+	e.unknown++
+	return x, true
+}
+
+// begin acts on an envelope that arrived. body is the part of the body that
+// came with it; begin returns how much of it it took itself.
+func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
+	v, p := &f.env, f.p
+	switch v.kind {
+	case kindEager, kindSync, kindReady:
+		return e.arrive(f, body)
+	case kindBody:
+		r := e.ids.remove(v.id, p)
+		if r == nil || r.ctx == nil || v.length != uint64(r.status.Bytes) {
+			return 0, fmt.Errorf("%w: body that nobody asked for", ErrProtocol)
+		}
+		f.dest, f.r = toReceive, r
+	case kindClear:
+		return 0, e.sendBody(p, v)
+	case kindMatched:
+		r := e.ids.remove(v.id, p)
+		if r != nil {
+			r.event(nil)
+		}
+	case kindRevoke:
+		e.revoked(p, v)
+	case kindCredit:
+		p.mu.Lock()
+		p.credit += int64(min(v.length, maxCredit))
+		p.mu.Unlock()
+	case kindBye:
+		p.bye.Store(true)
+	default:
+		return 0, fmt.Errorf("%w: unexpected kind %d", ErrProtocol, v.kind)
+	}
+	return 0, nil
+}
+
+// maxCredit bounds one grant of credit.
+const maxCredit = 1 << 40
+
+// arrive matches a message that arrived.
+func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
+	v, p := &f.env, f.p
+	if int(v.source) >= len(e.peers) {
+		return 0, fmt.Errorf("%w: source %d", ErrProtocol, v.source)
+	}
+	if v.kind != kindReady && !p.charge(v.length) {
+		return 0, fmt.Errorf("%w: more eager data than granted", ErrProtocol)
+	}
+	src := int32(v.source)
+	e.mu.Lock()
+	x := f.last
+	if x == nil || x.id != v.ctx || x.dead {
+		var ok bool
+		if x, ok = e.context(v.ctx); !ok {
+			e.mu.Unlock()
+			return 0, fmt.Errorf("%w: too many unknown communicators", ErrProtocol)
+		}
+		f.last = x
+	}
+	if x == nil || e.err != nil {
+		e.mu.Unlock()
+		f.last = nil
+		if v.kind != kindReady {
+			f.dest = toDrop
+		}
+		return 0, nil
+	}
+	if x.comm != nil && (int(src) >= len(x.comm.group) || int(x.comm.group[src]) != p.rank) {
+		e.mu.Unlock()
+		return 0, fmt.Errorf("%w: source %d is not rank %d", ErrProtocol, src, p.rank)
+	}
+	early, inOrder := false, v.flags&flagSeq != 0
+	if inOrder {
+		var ok bool
+		if early, ok = x.arrive(src, v.seq); !ok {
+			e.mu.Unlock()
+			return 0, fmt.Errorf("%w: sequence number %d", ErrProtocol, v.seq)
+		}
+	}
+	r := x.match(src, v.tag, early)
+	if r == nil {
+		taken = e.keep(f, x, early, body)
+	} else {
+		r.setMatch(p, src, v.tag, v.length)
+		if r.tag == AnyTag {
+			x.recheck()
+		}
+	}
+	if inOrder && !early && x.sources[src].ahead > 0 {
+		x.advance(src)
+	}
+	ms := x.taken()
+	e.mu.Unlock()
+	if r != nil {
+		if v.kind == kindReady {
+			e.clear(r, p, v.id)
+		} else {
+			f.dest, f.r = toReceive, r
+		}
+	}
+	e.handAll(ms)
+	return taken, nil
+}
+
+// handAll gives the messages of a list made by take to their receives.
+func (e *engine) handAll(ms *message) {
+	for ms != nil {
+		m := ms
+		ms = m.next
+		e.hand(m, m.match)
+	}
+}
+
+// keep stores a message for later. e.mu is held.
+func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (taken int) {
+	v := &f.env
+	m := newMessage()
+	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.source), v.tag, v.seq, early
+	m.kind, m.length, m.id = v.kind, v.length, v.id
+	switch {
+	case v.kind == kindReady:
+		m.whole = true
+	default:
+		m.reserve(int(v.length))
+		if m.whole = len(body) >= len(m.buf); m.whole {
+			taken = copy(m.buf, body)
+		} else {
+			f.dest, f.m = toMessage, m
+		}
+	}
+	x.add(m)
+	return taken
+}
+
+// setMatch notes in r which message it got.
+func (r *Request) setMatch(p *peer, src, tag int32, length uint64) {
+	r.peer = p
+	r.length = length
+	r.status = Status{Source: int(src), Tag: int(tag), Bytes: int(min(length, uint64(len(r.buf))))}
+}
+
+// receivedErr returns the result of a receive whose bytes are all there.
+func (r *Request) receivedErr() error {
+	if r.length > uint64(r.status.Bytes) {
+		return fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncate, r.length, r.status.Bytes)
+	}
+	return nil
+}
+
+// hand gives the bytes of m, which is whole and in no queue, to r.
+func (e *engine) hand(m *message, r *Request) {
+	p, k, length, id := m.peer, m.kind, m.length, m.id
+	if k == kindReady {
+		m.recycle()
+		e.clear(r, p, id)
+		return
+	}
+	r.put(0, m.buf)
+	m.recycle()
+	p.consumed(k, length, id)
+	r.complete(r.receivedErr())
+}
+
+// consumed tells the sender of an eager message what it wants to know.
+func (p *peer) consumed(k kind, length, id uint64) {
+	p.repay(length)
+	if k == kindSync {
+		p.control(0, &envelope{kind: kindMatched, id: id})
+	}
+}
+
+// messageWhole is called when the last byte of m has come.
+func (e *engine) messageWhole(m *message) {
+	e.mu.Lock()
+	m.whole = true
+	r, dropped := m.match, m.dropped
+	e.mu.Unlock()
+	switch {
+	case r != nil:
+		e.hand(m, r)
+	case dropped:
+		m.peer.consumed(m.kind, m.length, m.id)
+		m.recycle()
+	}
+}
+
+// messageLost is called when the rest of m will not come.
+func (e *engine) messageLost(m *message, err error) {
+	e.mu.Lock()
+	r := m.match
+	if r == nil && m.probed {
+		m.lost = true // Mrecv will find out
+		e.mu.Unlock()
+		return
+	}
+	if r == nil && !m.dropped {
+		m.ctx.removeMessage(m)
+	}
+	e.mu.Unlock()
+	if r != nil {
+		r.fail(err)
+	}
+	m.recycle()
+}
+
+// clear tells p to send the body of its send id to r.
+func (e *engine) clear(r *Request, p *peer, id uint64) {
+	n := r.status.Bytes
+	v := envelope{kind: kindClear, id: id, length: uint64(n)}
+	if n > 0 {
+		v.peerID = e.ids.add(r, p)
+		if err := p.failure(); err != nil {
+			// down may have looked at ids before the add.
+			if e.ids.remove(v.peerID, p) != nil {
+				r.fail(err)
+			}
+			return
+		}
+	}
+	p.control(0, &v)
+	if n == 0 {
+		r.complete(r.receivedErr())
+	}
+}

@@ -1,0 +1,118 @@
+package mpi
+
+import "encoding/binary"
+
+// A message between ranks is one message of the transport: an envelope, then,
+// for some kinds, a body. All fields are big endian.
+//
+//	 0      1      2         4        8          16     20     24       32     40
+//	+------+------+---------+--------+----------+------+------+--------+------+
+//	| kind | flags| 0       | source | context  | tag  | seq  | length | id   |  kindEager … kindReady
+//	+------+------+---------+--------+----------+------+------+--------+------+
+//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindBye
+//	+------+------+---------+--------+----------+-------------+--------+
+//
+// Only kindEager, kindSync and kindBody carry a body, of length bytes. Control
+// messages have kinds of their own, so that no body can be taken for one.
+type envelope struct {
+	kind   kind
+	flags  uint8
+	source uint32 // rank of the sender in the communicator
+	ctx    uint64 // context: communicator id and slot
+	tag    int32
+	seq    uint32 // per communicator and destination; see flagSeq
+	length uint64
+	id     uint64 // request of the sender; in control messages, of the receiver of the message
+	peerID uint64 // request of the peer, in kindClear
+}
+
+type kind uint8
+
+const (
+	kindEager   kind = iota + 1 // message with its body
+	kindSync                    // eager message that wants a kindMatched with id
+	kindReady                   // ready to send length bytes; id names the send (rendezvous)
+	kindClear                   // clear to send length bytes of send id to receive peerID
+	kindBody                    // body of a rendezvous, for receive id
+	kindMatched                 // the kindSync message of send id was matched
+	kindRevoke                  // send id is cancelled, its receive will get no body
+	kindCredit                  // length more bytes of eager messages may be sent
+	kindBye                     // the sender has finalized
+	kindHello                   // first message of a link, see hello.go
+	kindLimit
+)
+
+const (
+	envelopeLen   = 32 // shortest envelope
+	envelopeIDLen = 40 // kindSync and kindReady
+
+	// flagSeq tells that seq is valid: the message takes its place in the
+	// order that wildcard receives obey.
+	flagSeq = 1
+)
+
+// headerLen returns the length of the envelope of kind k.
+func (k kind) headerLen() int {
+	if k == kindSync || k == kindReady {
+		return envelopeIDLen
+	}
+	return envelopeLen
+}
+
+// hasBody reports whether length bytes follow the envelope.
+func (k kind) hasBody() bool {
+	return k == kindEager || k == kindSync || k == kindBody || k == kindHello
+}
+
+// matched reports whether messages of kind k are matched with receives.
+func (k kind) matched() bool { return k >= kindEager && k <= kindReady }
+
+// put writes v into b, which has room for envelopeIDLen bytes, and returns the
+// part written.
+func (v *envelope) put(b *[envelopeIDLen]byte) []byte {
+	b[0], b[1], b[2], b[3] = byte(v.kind), v.flags, 0, 0
+	binary.BigEndian.PutUint32(b[4:], v.source)
+	if !v.kind.matched() {
+		binary.BigEndian.PutUint64(b[8:], v.id)
+		binary.BigEndian.PutUint64(b[16:], v.peerID)
+		binary.BigEndian.PutUint64(b[24:], v.length)
+		return b[:envelopeLen]
+	}
+	binary.BigEndian.PutUint64(b[8:], v.ctx)
+	binary.BigEndian.PutUint32(b[16:], uint32(v.tag))
+	binary.BigEndian.PutUint32(b[20:], v.seq)
+	binary.BigEndian.PutUint64(b[24:], v.length)
+	if v.kind == kindEager {
+		return b[:envelopeLen]
+	}
+	binary.BigEndian.PutUint64(b[32:], v.id)
+	return b[:envelopeIDLen]
+}
+
+// get reads v from b, which holds kind.headerLen bytes. It reports whether the
+// envelope is well-formed.
+func (v *envelope) get(b []byte) bool {
+	*v = envelope{kind: kind(b[0]), flags: b[1], source: binary.BigEndian.Uint32(b[4:])}
+	if v.kind == 0 || v.kind >= kindLimit || b[2] != 0 || b[3] != 0 {
+		return false
+	}
+	v.length = binary.BigEndian.Uint64(b[24:])
+	if v.length > maxMessage {
+		return false
+	}
+	if !v.kind.matched() {
+		v.id = binary.BigEndian.Uint64(b[8:])
+		v.peerID = binary.BigEndian.Uint64(b[16:])
+		return true
+	}
+	v.ctx = binary.BigEndian.Uint64(b[8:])
+	v.tag = int32(binary.BigEndian.Uint32(b[16:]))
+	v.seq = binary.BigEndian.Uint32(b[20:])
+	if v.kind != kindEager {
+		v.id = binary.BigEndian.Uint64(b[32:])
+	}
+	return v.tag >= 0
+}
+
+// maxMessage bounds the length of one message.
+const maxMessage = 1 << 46

@@ -1,0 +1,62 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that callers branch on with errors.Is.
+var (
+	// ErrRank is returned for a rank outside the communicator.
+	ErrRank = errors.New("mpi: rank outside the communicator")
+	// ErrTag is returned for a tag that is negative or above TagUB.
+	ErrTag = errors.New("mpi: tag out of range")
+	// ErrType is returned for a buffer whose element type holds pointers.
+	ErrType = errors.New("mpi: element type holds pointers")
+	// ErrCount is returned when buffer lengths do not fit the operation.
+	ErrCount = errors.New("mpi: buffer length does not fit the operation")
+	// ErrTruncate is returned by a receive whose buffer is shorter than the
+	// message. The buffer holds the first part of the message, the rest is
+	// dropped, and the job goes on (MPI-5.0, Section 3.2.2).
+	ErrTruncate = errors.New("mpi: message truncated")
+	// ErrCanceled is returned by a request that was cancelled.
+	ErrCanceled = errors.New("mpi: request cancelled")
+	// ErrFinalized is returned by operations on a World after Finalize.
+	ErrFinalized = errors.New("mpi: finalized")
+	// ErrFreed is returned by operations on a Comm after Free.
+	ErrFreed = errors.New("mpi: communicator freed")
+	// ErrProcFailed is what a RankError wraps: the named rank is gone.
+	ErrProcFailed = errors.New("mpi: process failed")
+	// ErrAborted is returned by operations after Abort.
+	ErrAborted = errors.New("mpi: job aborted")
+	// ErrProtocol is the reason a link is closed when its peer breaks the
+	// wire protocol.
+	ErrProtocol = errors.New("mpi: protocol violation")
+	// ErrAuth is returned when a peer does not know the key of the job.
+	ErrAuth = errors.New("mpi: peer does not know the job key")
+	// ErrOption is returned for an option or environment variable that makes no sense.
+	ErrOption = errors.New("mpi: bad option")
+)
+
+// A RankError says that an operation failed because a rank is gone.
+// It wraps ErrProcFailed and the reason.
+type RankError struct {
+	Rank int   // rank in MPI_COMM_WORLD (World.Comm)
+	Err  error // why; may be nil
+}
+
+// Error names the rank and the reason.
+func (e *RankError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("mpi: rank %d is gone", e.Rank)
+	}
+	return fmt.Sprintf("mpi: rank %d is gone: %v", e.Rank, e.Err)
+}
+
+// Unwrap gives ErrProcFailed and the reason to errors.Is and errors.As.
+func (e *RankError) Unwrap() []error {
+	if e.Err == nil {
+		return []error{ErrProcFailed}
+	}
+	return []error{ErrProcFailed, e.Err}
+}

@@ -1,0 +1,98 @@
+package mpi
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Group is an ordered set of ranks (MPI-5.0, Section 7.3). It is a value; its
+// operations are local.
+type Group struct {
+	ranks []int32 // world ranks; never changed
+}
+
+// Size returns the number of members.
+func (g Group) Size() int { return len(g.ranks) }
+
+// WorldRank returns the rank in World.Comm of member i.
+func (g Group) WorldRank(i int) int { return int(g.ranks[i]) }
+
+// Rank returns the place in g of the rank with the given world rank, or
+// Undefined.
+func (g Group) Rank(world int) int {
+	for i, r := range g.ranks {
+		if int(r) == world {
+			return i
+		}
+	}
+	return Undefined
+}
+
+// Incl returns the group of the listed members, in that order. It returns
+// ErrRank if one is outside g or listed twice.
+func (g Group) Incl(members ...int) (Group, error) {
+	out := make([]int32, 0, len(members))
+	for _, m := range members {
+		if m < 0 || m >= len(g.ranks) || slices.Contains(out, g.ranks[m]) {
+			return Group{}, fmt.Errorf("%w: group member %d of %d", ErrRank, m, len(g.ranks))
+		}
+		out = append(out, g.ranks[m])
+	}
+	return Group{ranks: out}, nil
+}
+
+// Excl returns g without the listed members. It returns ErrRank if one is
+// outside g.
+func (g Group) Excl(members ...int) (Group, error) {
+	for _, m := range members {
+		if m < 0 || m >= len(g.ranks) {
+			return Group{}, fmt.Errorf("%w: group member %d of %d", ErrRank, m, len(g.ranks))
+		}
+	}
+	var out []int32
+	for i, r := range g.ranks {
+		if !slices.Contains(members, i) {
+			out = append(out, r)
+		}
+	}
+	return Group{ranks: out}, nil
+}
+
+// Union returns the members of g, then those of h that are not in g.
+func (g Group) Union(h Group) Group {
+	out := slices.Clone(g.ranks)
+	for _, r := range h.ranks {
+		if !slices.Contains(g.ranks, r) {
+			out = append(out, r)
+		}
+	}
+	return Group{ranks: out}
+}
+
+// Intersection returns the members of g that are also in h, in g's order.
+func (g Group) Intersection(h Group) Group {
+	var out []int32
+	for _, r := range g.ranks {
+		if slices.Contains(h.ranks, r) {
+			out = append(out, r)
+		}
+	}
+	return Group{ranks: out}
+}
+
+// Difference returns the members of g that are not in h, in g's order.
+func (g Group) Difference(h Group) Group {
+	var out []int32
+	for _, r := range g.ranks {
+		if !slices.Contains(h.ranks, r) {
+			out = append(out, r)
+		}
+	}
+	return Group{ranks: out}
+}
+
+// Translate returns the rank in h of member i of g, or Undefined.
+func (g Group) Translate(i int, h Group) int { return h.Rank(int(g.ranks[i])) }
+
+// Equal reports whether g and h have the same members in the same order.
+func (g Group) Equal(h Group) bool { return slices.Equal(g.ranks, h.ranks) }

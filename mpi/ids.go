@@ -1,0 +1,81 @@
+package mpi
+
+import "sync"
+
+// idTable names requests to peers. An id is the index of a slot plus one and,
+// in the upper half, how often the slot was used before, so that a late or
+// forged id names nothing. The zero table is empty.
+type idTable struct {
+	mu    sync.Mutex
+	slots []idSlot
+	free  []uint32
+}
+
+type idSlot struct {
+	r   *Request
+	p   *peer
+	gen uint32
+}
+
+// add gives r, which concerns p, an id.
+func (t *idTable) add(r *Request, p *peer) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var i uint32
+	if n := len(t.free); n > 0 {
+		i = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		i = uint32(len(t.slots))
+		t.slots = append(t.slots, idSlot{})
+	}
+	s := &t.slots[i]
+	s.r, s.p = r, p
+	return uint64(s.gen)<<32 | uint64(i+1)
+}
+
+// remove returns the request with an id that p may use, and forgets the id. It
+// returns nil if there is none.
+func (t *idTable) remove(id uint64, p *peer) *Request {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := uint32(id) - 1
+	if uint64(i) >= uint64(len(t.slots)) {
+		return nil
+	}
+	s := &t.slots[i]
+	if s.r == nil || s.p != p || s.gen != uint32(id>>32) {
+		return nil
+	}
+	r := s.r
+	t.clear(i)
+	return r
+}
+
+func (t *idTable) clear(i uint32) {
+	s := &t.slots[i]
+	s.r, s.p = nil, nil
+	s.gen++
+	t.free = append(t.free, i)
+}
+
+// removeAll removes and returns the requests that concern p.
+func (t *idTable) removeAll(p *peer) []*Request {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []*Request
+	for i := range t.slots {
+		if s := &t.slots[i]; s.r != nil && s.p == p {
+			out = append(out, s.r)
+			t.clear(uint32(i))
+		}
+	}
+	return out
+}
+
+// len returns the number of ids in use.
+func (t *idTable) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.slots) - len(t.free)
+}

@@ -1,0 +1,142 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// inprocLink carries messages between two ranks of one process, in one
+// direction. Whoever flushes delivers, on his own goroutine, also what others
+// have queued in the meantime.
+type inprocLink struct {
+	to  *peer // the sender, as the receiver knows it
+	rev *inprocLink
+
+	mu       sync.Mutex
+	queue    []inprocFrame
+	spare    []inprocFrame
+	draining bool
+	closed   bool
+	ended    bool
+	err      error // why it was closed
+}
+
+type inprocFrame struct {
+	stream uint16
+	hdr    [envelopeIDLen]byte
+	nhdr   int
+	body   []byte
+	own    owner
+}
+
+var errLinkClosed = errors.New("mpi: link closed")
+
+func (l *inprocLink) copyLimit() int { return 0 }
+
+// send implements link. Bodies are always referenced: they are gone after the flush.
+func (l *inprocLink) send(stream uint16, hdr, body []byte, own owner) error {
+	if own == nil && len(body) > 0 {
+		return errLinkFull
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errLinkClosed
+	}
+	l.queue = append(l.queue, inprocFrame{stream: stream, nhdr: len(hdr), body: body, own: own})
+	copy(l.queue[len(l.queue)-1].hdr[:], hdr)
+	return nil
+}
+
+// flush implements link.
+func (l *inprocLink) flush() {
+	l.mu.Lock()
+	if l.draining {
+		l.mu.Unlock()
+		return // whoever drains will see the new ones
+	}
+	l.draining = true
+	for len(l.queue) > 0 {
+		batch := l.queue
+		l.queue = l.spare
+		l.mu.Unlock()
+		for i := range batch {
+			if err := l.deliver(&batch[i]); err != nil {
+				l.close(err)
+				l.rev.close(err)
+			}
+			batch[i] = inprocFrame{}
+		}
+		l.mu.Lock()
+		l.spare = batch[:0]
+	}
+	end := l.closed && !l.ended
+	l.ended = l.ended || end
+	l.draining = false
+	l.mu.Unlock()
+	if end {
+		l.to.down(l.err)
+	}
+}
+
+func (l *inprocLink) deliver(fr *inprocFrame) error {
+	l.mu.Lock()
+	cut := l.closed && l.err != nil
+	l.mu.Unlock()
+	if cut {
+		if fr.own != nil {
+			fr.own.Released(l.err)
+		}
+		return nil
+	}
+	f := &l.to.flows[fr.stream]
+	_, err := f.feed(fr.hdr[:fr.nhdr])
+	if err == nil && len(fr.body) > 0 {
+		_, err = f.feed(fr.body)
+	}
+	if fr.own != nil {
+		fr.own.Released(err)
+	}
+	return err
+}
+
+// close lets nothing more be sent; err tells the receiver why.
+func (l *inprocLink) close(err error) {
+	l.mu.Lock()
+	if !l.closed {
+		l.closed, l.err = true, err
+	}
+	l.mu.Unlock()
+}
+
+// shutdown implements link.
+func (l *inprocLink) shutdown(context.Context) error {
+	l.close(nil)
+	l.flush()
+	return nil
+}
+
+// abort implements link.
+func (l *inprocLink) abort(reason string) {
+	err := errors.New("mpi: peer aborted: " + reason)
+	l.close(err)
+	l.rev.close(err)
+	l.flush()
+	l.rev.flush()
+}
+
+// inprocFabric connects ranks of one process.
+type inprocFabric struct {
+	w   *World
+	hub *localJob
+}
+
+func (f *inprocFabric) card() string          { return "" }
+func (f *inprocFabric) pollFunc() func() bool { return nil }
+func (f *inprocFabric) close() error          { return nil }
+
+// connect implements fabric: the last rank to come links all of them.
+func (f *inprocFabric) connect(ctx context.Context, cards []string, key []byte) error {
+	return f.hub.link(ctx, f.w)
+}

@@ -1,0 +1,4 @@
+package mpi
+
+// sctpOptions are the options of the SCTP transports.
+type sctpOptions struct{}

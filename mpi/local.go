@@ -1,0 +1,173 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+)
+
+// RunLocal runs f as n ranks, goroutines of this process, and finalizes each
+// rank when its f returns. It returns when all have, with their errors joined.
+// If one rank fails, or ctx ends, the context of the others is cancelled and the job aborted.
+// The transport is TransportInproc unless an option says otherwise; the
+// network transports use the loopback interface. Environment variables are
+// not read.
+func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) error, opts ...Option) error {
+	if n < 1 || n > MaxRanks {
+		return fmt.Errorf("%w: %d ranks", ErrOption, n)
+	}
+	o, err := buildOptions(TransportInproc, false, opts)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	job := newLocalJob(n)
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for rank := range n {
+		wg.Go(func() {
+			if err := job.run(ctx, rank, o, f); err != nil {
+				errs[rank] = fmt.Errorf("rank %d: %w", rank, err)
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// loopback is where the network transports listen in RunLocal.
+var loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
+
+func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context.Context, *World) error) (err error) {
+	ro := *o
+	if len(ro.addrs) == 0 {
+		ro.addrs = []netip.AddrPort{loopback}
+	}
+	w := newWorld(rank, j.size, &ro, &localBoot{job: j})
+	var fab fabric = &inprocFabric{w: w, hub: j}
+	if ro.transport != TransportInproc {
+		if fab, err = newFabric(w); err != nil {
+			return err
+		}
+	}
+	if err = w.join(ctx, fab); err == nil {
+		err = f(ctx, w)
+	}
+	if err == nil {
+		if err = w.usable(); err == nil {
+			return w.Finalize(ctx)
+		}
+	}
+	w.Abort(1, err.Error())
+	return errors.Join(err, w.Finalize(ctx))
+}
+
+// localJob is the launcher of RunLocal.
+type localJob struct {
+	size   int
+	mu     sync.Mutex
+	store  map[string]string
+	worlds []*World
+	wait   int           // ranks in the present barrier
+	gate   chan struct{} // closed when it is over
+	linked chan struct{} // closed when the in-process links are made
+	abort  chan struct{}
+	why    error
+}
+
+func newLocalJob(n int) *localJob {
+	return &localJob{
+		size: n, store: make(map[string]string),
+		gate: make(chan struct{}), linked: make(chan struct{}), abort: make(chan struct{}),
+	}
+}
+
+// link collects the worlds and, when it has all, makes links between them.
+func (j *localJob) link(ctx context.Context, w *World) error {
+	j.mu.Lock()
+	j.worlds = append(j.worlds, w)
+	if len(j.worlds) == j.size {
+		for i, a := range j.worlds {
+			for _, b := range j.worlds[:i] {
+				ab := &inprocLink{to: b.eng.peers[a.Rank()]}
+				ba := &inprocLink{to: a.eng.peers[b.Rank()], rev: ab}
+				ab.rev = ba
+				a.eng.peers[b.Rank()].setLink(ab)
+				b.eng.peers[a.Rank()].setLink(ba)
+			}
+		}
+		close(j.linked)
+	}
+	j.mu.Unlock()
+	if err := j.pause(ctx, j.linked); err != nil {
+		return err
+	}
+	for _, p := range w.eng.peers {
+		if p.rank != w.Rank() {
+			p.grant()
+		}
+	}
+	return nil
+}
+
+// pause waits for c, the end of ctx or an abort.
+func (j *localJob) pause(ctx context.Context, c chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-j.abort:
+		return j.why
+	}
+}
+
+// localBoot is the bootstrap of one rank of a localJob.
+type localBoot struct{ job *localJob }
+
+func (b *localBoot) Put(_ context.Context, key, value string) error {
+	b.job.mu.Lock()
+	defer b.job.mu.Unlock()
+	b.job.store[key] = value
+	return nil
+}
+
+func (b *localBoot) Get(_ context.Context, key string) (string, error) {
+	b.job.mu.Lock()
+	defer b.job.mu.Unlock()
+	v, ok := b.job.store[key]
+	if !ok {
+		return "", fmt.Errorf("mpi: no value for %q", key)
+	}
+	return v, nil
+}
+
+func (b *localBoot) Barrier(ctx context.Context) error {
+	j := b.job
+	j.mu.Lock()
+	gate := j.gate
+	if j.wait++; j.wait == j.size {
+		j.wait = 0
+		j.gate = make(chan struct{})
+		close(gate)
+	}
+	j.mu.Unlock()
+	return j.pause(ctx, gate)
+}
+
+func (b *localBoot) Abort(code int, msg string) error {
+	j := b.job
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.why == nil {
+		j.why = fmt.Errorf("%w: exit code %d: %s", ErrAborted, code, msg)
+		close(j.abort)
+	}
+	return nil
+}
+
+func (b *localBoot) Finalize(context.Context) error { return nil }

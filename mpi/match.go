@@ -1,0 +1,322 @@
+package mpi
+
+import "slices"
+
+// This file is the matching of receives and messages within one context, as a
+// plain data structure: no locks, no I/O. The engine calls it under its lock.
+//
+// MPI-5.0, Section 3.5: "If a sender sends two messages in succession to the
+// same destination, and both match the same receive, then this operation cannot
+// receive the second message if the first one is still pending." Messages of
+// different tags travel on different streams, so the second may arrive first.
+// It then is early. Two messages of one tag never pass each other, so an early
+// message may be given to a receive that names its tag — unless an older
+// receive with AnyTag would have it if it were not for the missing ones. Such
+// a message is held until the gap is filled.
+
+// matchContext is one matching context of a communicator.
+type matchContext struct {
+	id     uint64
+	comm   *Comm  // nil until this rank has made the communicator
+	offset uint32 // spreads contexts over streams
+
+	posted table // receives waiting for messages
+	unexp  table // messages waiting for receives, under all keys that may find them
+
+	order           uint64 // numbers the receives
+	exact, anySrc   int    // posted receives that name a tag; those of them from AnySource
+	anyTag, anyBoth int    // posted AnyTag receives from one source, from AnySource
+	sources         []sourceState
+	early           int       // messages held by a gap
+	probers         []*waiter // goroutines waiting for any message
+	unacked         bool      // a member failed since the last ackFailed
+	dead            bool      // freed
+	matches         *message  // messages matched by the current call, see take
+	matchesTail     *message
+}
+
+// sourceState is what a context knows about one sender.
+type sourceState struct {
+	next    uint32              // every message before it has arrived
+	ahead   int                 // messages that arrived beyond next
+	arrived []uint64            // bit set for those, indexed by seq modulo its size
+	held    map[uint32]*message // those that are not matched
+}
+
+// maxAhead bounds how far the sequence numbers of one sender may run ahead of
+// a missing message: 2 MiB of bitmap.
+const maxAhead = 1 << 24
+
+// source returns the state of comm rank src.
+func (x *matchContext) source(src int32) *sourceState {
+	if int(src) >= len(x.sources) {
+		x.sources = append(x.sources, make([]sourceState, int(src)+1-len(x.sources))...)
+	}
+	return &x.sources[src]
+}
+
+// match returns the oldest posted receive for (src, tag), removed, or nil if
+// there is none or, for an early message, if it must be held.
+func (x *matchContext) match(src, tag int32, early bool) *Request {
+	var best *elem
+	if x.exact > 0 {
+		best = x.posted.head(key{src, tag})
+		if x.anySrc > 0 {
+			best = older(best, x.posted.head(key{AnySource, tag}))
+		}
+	}
+	if x.anyTag > 0 {
+		best = older(best, x.posted.head(key{src, AnyTag}))
+	}
+	if x.anyBoth > 0 {
+		best = older(best, x.posted.head(key{AnySource, AnyTag}))
+	}
+	if best == nil || early && best.req.tag == AnyTag {
+		return nil
+	}
+	r := best.req
+	x.unpost(r)
+	return r
+}
+
+func older(a, b *elem) *elem {
+	if a == nil || b != nil && b.req.order < a.req.order {
+		return b
+	}
+	return a
+}
+
+// arrive notes that message seq of src has arrived. It reports whether the
+// message is early, and false for ok if the peer broke the protocol.
+func (x *matchContext) arrive(src int32, seq uint32) (early, ok bool) {
+	s := x.source(src)
+	d := seq - s.next
+	if d == 0 {
+		s.next++
+		return false, true
+	}
+	if d >= maxAhead {
+		return false, false // repeated (wrapped around), or too far ahead
+	}
+	if need := int(d) + 1; need > 64*len(s.arrived) {
+		s.growArrived(need)
+	}
+	i := seq % uint32(64*len(s.arrived))
+	if s.arrived[i/64]&(1<<(i%64)) != 0 {
+		return false, false
+	}
+	s.arrived[i/64] |= 1 << (i % 64)
+	s.ahead++
+	return true, true
+}
+
+func (s *sourceState) growArrived(need int) {
+	old := s.arrived
+	words := max(4, 2*len(old))
+	for 64*words < need {
+		words *= 2
+	}
+	s.arrived = make([]uint64, words)
+	n := uint32(64 * len(old))
+	for d := uint32(1); d < n; d++ {
+		if i := (s.next + d) % n; old[i/64]&(1<<(i%64)) != 0 {
+			j := (s.next + d) % uint32(64*words)
+			s.arrived[j/64] |= 1 << (j % 64)
+		}
+	}
+}
+
+// add makes m findable by receives that will be posted. m matches no posted
+// receive that it may be given to.
+func (x *matchContext) add(m *message) {
+	x.unexp.push(key{m.src, m.tag}, &m.elems[0])
+	x.unexp.push(key{AnySource, m.tag}, &m.elems[1])
+	if m.early {
+		s := x.source(m.src)
+		if s.held == nil {
+			s.held = make(map[uint32]*message)
+		}
+		s.held[m.seq] = m
+		x.early++
+	} else {
+		x.addWild(m)
+	}
+	x.wakeProbers()
+}
+
+func (x *matchContext) addWild(m *message) {
+	x.unexp.push(key{m.src, AnyTag}, &m.elems[2])
+	x.unexp.push(key{AnySource, AnyTag}, &m.elems[3])
+}
+
+func (x *matchContext) wakeProbers() {
+	for _, w := range x.probers {
+		w.signal()
+	}
+}
+
+// removeMessage takes m out of all queues.
+func (x *matchContext) removeMessage(m *message) {
+	for i := range m.elems {
+		x.unexp.remove(&m.elems[i])
+	}
+	if m.early {
+		m.early = false
+		delete(x.source(m.src).held, m.seq)
+		x.early--
+	}
+}
+
+// take gives m to r. If m is whole the engine acts on it after unlocking, else
+// its inflow does when it is.
+func (x *matchContext) take(m *message, r *Request) {
+	m.match, m.next = r, nil
+	r.setMatch(m.peer, m.src, m.tag, m.length)
+	if !m.whole {
+		return
+	}
+	if x.matchesTail == nil {
+		x.matches = m
+	} else {
+		x.matchesTail.next = m
+	}
+	x.matchesTail = m
+}
+
+// taken returns and forgets the list of matches that take made.
+func (x *matchContext) taken() *message {
+	m := x.matches
+	x.matches, x.matchesTail = nil, nil
+	return m
+}
+
+// advance is called when the gap of src may have closed: held messages that
+// are no longer early are matched, or become visible to wildcard receives.
+func (x *matchContext) advance(src int32) {
+	s := x.source(src)
+	wild := false
+	for s.ahead > 0 {
+		i := s.next % uint32(64*len(s.arrived))
+		if s.arrived[i/64]&(1<<(i%64)) == 0 {
+			break
+		}
+		s.arrived[i/64] &^= 1 << (i % 64)
+		s.ahead--
+		if m := s.held[s.next]; m != nil {
+			wild = x.settle(s, m) || wild
+		}
+		s.next++
+	}
+	if wild {
+		x.recheck()
+	}
+}
+
+// settle is advance for one message; it reports whether an AnyTag receive was used up.
+func (x *matchContext) settle(s *sourceState, m *message) (wild bool) {
+	delete(s.held, m.seq)
+	m.early = false
+	x.early--
+	if r := x.match(m.src, m.tag, false); r != nil {
+		x.removeMessage(m)
+		x.take(m, r)
+		return r.tag == AnyTag
+	}
+	x.addWild(m)
+	x.wakeProbers()
+	return false
+}
+
+// recheck is called after AnyTag receives have left: held messages that had
+// to leave them the choice may now match a younger receive that names the tag.
+func (x *matchContext) recheck() {
+	if x.early == 0 || x.exact == 0 && len(x.probers) == 0 {
+		return
+	}
+	x.wakeProbers()
+	for i := range x.sources {
+		s := &x.sources[i]
+		if len(s.held) == 0 {
+			continue
+		}
+		ms := make([]*message, 0, len(s.held))
+		for _, m := range s.held {
+			ms = append(ms, m)
+		}
+		slices.SortFunc(ms, func(a, b *message) int { return int(int32(a.seq - b.seq)) })
+		for _, m := range ms {
+			if r := x.match(m.src, m.tag, true); r != nil {
+				x.removeMessage(m)
+				x.take(m, r)
+			}
+		}
+	}
+}
+
+// abandonGaps treats what is missing from src as never sent: src is gone.
+func (x *matchContext) abandonGaps(src int32) {
+	if int(src) >= len(x.sources) {
+		return
+	}
+	s := &x.sources[src]
+	for s.ahead > 0 {
+		s.next++
+		x.advance(src)
+	}
+}
+
+// lookup returns the oldest message that a receive for (src, tag) posted now
+// would get, or nil. The message stays.
+func (x *matchContext) lookup(src, tag int32) *message {
+	for e := x.unexp.head(key{src, tag}); e != nil; e = e.next {
+		m := e.msg
+		if !m.early || x.anyBoth == 0 && (x.anyTag == 0 || x.posted.head(key{m.src, AnyTag}) == nil) {
+			return m
+		}
+		if src != AnySource {
+			break // the younger ones of that source are early as well
+		}
+	}
+	return nil
+}
+
+// post gives r the oldest message for it (see take), or else makes r wait and
+// returns nil.
+func (x *matchContext) post(r *Request) *message {
+	if m := x.lookup(r.src, r.tag); m != nil {
+		x.removeMessage(m)
+		x.take(m, r)
+		return m
+	}
+	r.order = x.order
+	x.order++
+	r.elem.req = r
+	x.posted.push(key{r.src, r.tag}, &r.elem)
+	x.count(r, 1)
+	return nil
+}
+
+// unpost takes r out of the posted receives and reports whether it was there.
+// If r has AnyTag the caller must call recheck afterwards.
+func (x *matchContext) unpost(r *Request) bool {
+	if r.elem.q == nil {
+		return false
+	}
+	x.posted.remove(&r.elem)
+	x.count(r, -1)
+	return true
+}
+
+func (x *matchContext) count(r *Request, d int) {
+	switch {
+	case r.tag != AnyTag:
+		x.exact += d
+		if r.src == AnySource {
+			x.anySrc += d
+		}
+	case r.src != AnySource:
+		x.anyTag += d
+	default:
+		x.anyBoth += d
+	}
+}

@@ -1,0 +1,100 @@
+package mpi
+
+import "sync"
+
+// message is a message that no receive had been posted for when it came. It
+// is guarded by eng.mu, except buf while inflow fills it.
+type message struct {
+	elems    [4]elem // under (src, tag), (any, tag), (src, any), (any, any)
+	src, tag int32
+	seq      uint32
+	early    bool // a message sent before it has not arrived
+	ctx      *matchContext
+	peer     *peer
+	kind     kind
+	length   uint64
+	id       uint64 // send request of the peer
+	whole    bool   // buf is complete
+	dropped  bool   // nobody will want it
+	lost     bool   // the rest will not come; held by a Message
+	probed   bool   // held by a Message
+	block    *block // pooled memory of buf; nil for short messages
+	buf      []byte
+	match    *Request // the receive it was given to
+	next     *message // list of matches
+	small    [smallMessage]byte
+}
+
+// smallMessage is the length up to which a message is kept within its record.
+const smallMessage = 128
+
+var messagePool = sync.Pool{New: func() any {
+	m := new(message)
+	for i := range m.elems {
+		m.elems[i].msg = m
+	}
+	return m
+}}
+
+func newMessage() *message { return messagePool.Get().(*message) }
+
+// recycle gives m and its memory back. m is in no queue.
+func (m *message) recycle() {
+	m.release()
+	m.ctx, m.peer, m.match, m.next = nil, nil, nil, nil
+	m.early, m.whole, m.dropped, m.lost, m.probed = false, false, false, false, false
+	m.id = 0
+	messagePool.Put(m)
+}
+
+// reserve gives m memory for n bytes.
+func (m *message) reserve(n int) {
+	if n <= len(m.small) {
+		m.buf = m.small[:n]
+		return
+	}
+	m.block = newBlock(n)
+	m.buf = m.block.b[:n]
+}
+
+func (m *message) release() {
+	if m.block != nil {
+		m.block.recycle()
+		m.block = nil
+	}
+	m.buf = nil
+}
+
+// block is pooled memory of a power-of-two size.
+type block struct {
+	b     []byte
+	class int
+}
+
+const (
+	minBlock     = 8 // log2 of the smallest block
+	blockClasses = 14
+)
+
+var blockPools [blockClasses]sync.Pool
+
+// newBlock returns a block of at least n bytes. Very large blocks are not pooled.
+func newBlock(n int) *block {
+	class := 0
+	for class < blockClasses && n > 1<<(minBlock+class) {
+		class++
+	}
+	if class == blockClasses {
+		return &block{b: make([]byte, n), class: class}
+	}
+	if b, ok := blockPools[class].Get().(*block); ok {
+		return b
+	}
+	return &block{b: make([]byte, 1<<(minBlock+class)), class: class}
+}
+
+func (b *block) recycle() {
+	if b.class < blockClasses {
+		blockPools[b.class].Put(b)
+	}
+}

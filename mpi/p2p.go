@@ -1,0 +1,123 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+)
+
+// Send sends buf to rank dst of c and returns when buf may be reused: at once
+// for a short message, when the transport has taken it all for a long one,
+// which needs a matching receive. It returns ErrRank, ErrTag or ErrType for bad
+// arguments and a RankError if dst is gone. When ctx ends while Send waits for a
+// matching receive it withdraws the message and returns ctx.Err(); once the
+// message is on its way Send waits for it. (MPI-5.0, Section 3.2.1)
+func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return err
+	}
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	return c.send(ctx, slotUser, sendStandard, b, dst, tag)
+}
+
+// Ssend is Send that returns only when a receive has matched the message
+// (MPI-5.0, Section 3.4).
+func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return err
+	}
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	return c.send(ctx, slotUser, sendSync, b, dst, tag)
+}
+
+// Recv receives a message from rank src of c with the given tag into buf; src
+// may be AnySource, tag may be AnyTag. It blocks until the message is there,
+// ctx is done (the receive is then withdrawn, buf no longer written to), or
+// src is gone (RankError). A message longer than buf gives ErrTruncate.
+func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Status, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := checkRecvTag(tag); err != nil {
+		return Status{}, err
+	}
+	return c.recv(ctx, slotUser, b, src, tag)
+}
+
+// Sendrecv sends send to dst and receives into recv from src at the same time
+// (MPI-5.0, Section 3.10). The buffers must not overlap.
+func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (Status, error) {
+	sb, err := bytesOf(send)
+	if err != nil {
+		return Status{}, err
+	}
+	rb, err := bytesOf(recv)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := checkTag(stag); err != nil {
+		return Status{}, err
+	}
+	if err := checkRecvTag(rtag); err != nil {
+		return Status{}, err
+	}
+	return c.sendrecv(ctx, slotUser, sb, dst, stag, rb, src, rtag)
+}
+
+// Isend starts a send. buf must not be changed until the request is done. It
+// does not block.
+func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	return c.isend(slotUser, sendStandard, b, dst, tag)
+}
+
+// Issend is Isend whose request is done only when a receive has matched.
+func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	return c.isend(slotUser, sendSync, b, dst, tag)
+}
+
+// Irecv starts a receive. buf must not be touched until the request is done.
+// It does not block.
+func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRecvTag(tag); err != nil {
+		return nil, err
+	}
+	return c.irecv(slotUser, b, src, tag)
+}
+
+func checkTag(tag int) error {
+	if tag < 0 || tag > TagUB {
+		return fmt.Errorf("%w: %d", ErrTag, tag)
+	}
+	return nil
+}
+
+func checkRecvTag(tag int) error {
+	if tag == AnyTag {
+		return nil
+	}
+	return checkTag(tag)
+}

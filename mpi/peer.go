@@ -1,0 +1,110 @@
+package mpi
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// peer is what a rank knows about another rank of the job.
+type peer struct {
+	e     *engine
+	rank  int // in the world
+	flows []inflow
+
+	mu     sync.Mutex // makes sequence numbers and the order of sends agree
+	link   link       // guarded by mu until the job runs, then constant
+	credit int64      // bytes of eager messages we may send; guarded by mu
+
+	used atomic.Int64 // cost of the peer's eager messages that we hold or have yet to acknowledge
+	owed atomic.Int64 // part of used that was consumed and not yet acknowledged
+
+	bye    atomic.Bool               // the peer said that it has finalized
+	failed atomic.Pointer[RankError] // why it is gone; nil while it is there
+}
+
+// failure returns why the peer is gone, as a RankError, or nil.
+func (p *peer) failure() error {
+	if err := p.failed.Load(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// messageCost is what a message that waits for a receive takes besides its body.
+const messageCost = 512
+
+// cost returns the credit that an eager message of n bytes takes.
+func cost(n int) int64 { return int64(n) + messageCost }
+
+// charge books an eager message that arrived. It reports false if the peer
+// has sent more than it had credit for.
+func (p *peer) charge(length uint64) bool {
+	return length <= uint64(p.e.window) && p.used.Add(cost(int(length))) <= p.e.window
+}
+
+// repay books that an eager message was consumed, and gives the credit back
+// to the peer when half of the window has come together.
+func (p *peer) repay(length uint64) {
+	if owed := p.owed.Add(cost(int(length))); owed < p.e.window/2 {
+		return
+	}
+	if owed := p.owed.Swap(0); owed > 0 {
+		p.used.Add(-owed)
+		p.control(0, &envelope{kind: kindCredit, length: uint64(owed)})
+	}
+}
+
+// controlPool holds buffers for control messages.
+var controlPool = sync.Pool{New: func() any { return new([envelopeIDLen]byte) }}
+
+// control sends a message without a body. Errors are not returned: if the
+// link is gone everything that waits for an answer fails anyway.
+func (p *peer) control(stream uint16, v *envelope) {
+	b := controlPool.Get().(*[envelopeIDLen]byte)
+	if p.link.send(stream, v.put(b), nil, nil) == errLinkFull {
+		// Control messages are few and must pass.
+		_ = p.link.send(stream, v.put(b), nil, releaseNothing{})
+	}
+	p.link.flush()
+	controlPool.Put(b)
+}
+
+// releaseNothing is the owner of no bytes.
+type releaseNothing struct{}
+
+func (releaseNothing) Released(error) {}
+
+// start makes the link usable and grants the peer its credit.
+func (p *peer) start(l link) {
+	p.setLink(l)
+	p.grant()
+}
+
+func (p *peer) setLink(l link) {
+	p.mu.Lock()
+	p.link = l
+	p.mu.Unlock()
+}
+
+// grant lets the peer send eager messages.
+func (p *peer) grant() {
+	if p.e.window > 0 {
+		p.control(0, &envelope{kind: kindCredit, length: uint64(p.e.window)})
+	}
+}
+
+// down is called by the link when it has ended, after the last feed. err is
+// nil for a graceful end.
+func (p *peer) down(err error) {
+	rerr := &RankError{Rank: p.rank, Err: err}
+	p.mu.Lock()
+	first := p.failed.CompareAndSwap(nil, rerr)
+	p.mu.Unlock()
+	if !first {
+		return
+	}
+	for i := range p.flows {
+		p.flows[i].cut(rerr)
+	}
+	p.e.peerDown(p, rerr)
+}

@@ -1,0 +1,197 @@
+package mpi
+
+import (
+	"context"
+	"slices"
+)
+
+// Iprobe reports whether a message that a receive for (src, tag) would get
+// now is there, and describes it. It does not block and leaves the message.
+func Iprobe(c *Comm, src, tag int) (st Status, found bool, err error) {
+	if src == ProcNull {
+		return Status{Source: ProcNull, Tag: AnyTag}, true, c.usable()
+	}
+	if err := checkProbe(c, src, tag); err != nil {
+		return Status{}, false, err
+	}
+	e := c.w.eng
+	for try := 0; ; try++ {
+		e.mu.Lock()
+		m, err := c.find(c.ctx[slotUser], src, tag)
+		if m != nil {
+			st = m.status()
+		}
+		e.mu.Unlock()
+		if m != nil || err != nil || try > 0 || !e.prog.pollOnce() {
+			return st, m != nil, err
+		}
+	}
+}
+
+// Probe waits until a receive for (src, tag) would get a message, and
+// describes it (MPI-5.0, Section 3.8.1). The message stays; with several
+// goroutines receiving use Mprobe. It blocks until then or until ctx is done.
+func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
+	if src == ProcNull {
+		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
+	}
+	if err := checkProbe(c, src, tag); err != nil {
+		return Status{}, err
+	}
+	st, _, err := c.probe(ctx, src, tag, false)
+	return st, err
+}
+
+// A Message is a message taken out of the matching by Mprobe. It must be
+// received, once, with Mrecv.
+type Message struct {
+	c  *Comm
+	m  *message
+	st Status
+}
+
+// Status describes the message.
+func (m *Message) Status() Status { return m.st }
+
+// Mprobe waits for a message like Probe and takes it: no other receive or
+// probe will see it (MPI-5.0, Section 3.8.2).
+func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
+	if src == ProcNull {
+		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.usable()
+	}
+	if err := checkProbe(c, src, tag); err != nil {
+		return nil, err
+	}
+	st, m, err := c.probe(ctx, src, tag, true)
+	if err != nil {
+		return nil, err
+	}
+	return &Message{c: c, m: m, st: st}, nil
+}
+
+// Improbe is Mprobe that does not block; it returns nil if there is no message.
+func Improbe(c *Comm, src, tag int) (*Message, error) {
+	if src == ProcNull {
+		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.usable()
+	}
+	if err := checkProbe(c, src, tag); err != nil {
+		return nil, err
+	}
+	e := c.w.eng
+	for try := 0; ; try++ {
+		e.mu.Lock()
+		x := c.ctx[slotUser]
+		m, err := c.find(x, src, tag)
+		if m != nil {
+			x.removeMessage(m)
+			m.probed = true
+			st := m.status()
+			e.mu.Unlock()
+			return &Message{c: c, m: m, st: st}, nil
+		}
+		e.mu.Unlock()
+		if err != nil || try > 0 || !e.prog.pollOnce() {
+			return nil, err
+		}
+	}
+}
+
+// Mrecv receives the message m into buf. It blocks until all of it is there
+// or ctx is done. m must not be used again.
+func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) {
+	r, err := Imrecv(m, buf)
+	if err != nil {
+		return Status{}, err
+	}
+	return m.c.w.eng.finishRecv(ctx, r)
+}
+
+// Imrecv starts Mrecv. It does not block.
+func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return nil, err
+	}
+	e := m.c.w.eng
+	if m.m == nil {
+		return doneRequest(e, m.st, nil), nil
+	}
+	r := newRequest(e)
+	r.ctx, r.src, r.tag, r.buf = m.m.ctx, int32(m.st.Source), int32(m.st.Tag), b
+	e.mu.Lock()
+	if m.m.lost {
+		e.mu.Unlock()
+		r.complete(m.m.peer.failure())
+		return r, nil
+	}
+	m.m.ctx.take(m.m, r)
+	ms := m.m.ctx.taken()
+	e.mu.Unlock()
+	m.m = nil
+	e.handAll(ms)
+	return r, nil
+}
+
+func checkProbe(c *Comm, src, tag int) error {
+	if err := checkRecvTag(tag); err != nil {
+		return err
+	}
+	return c.checkSource(src)
+}
+
+func (m *message) status() Status {
+	return Status{Source: int(m.src), Tag: int(m.tag), Bytes: int(m.length)}
+}
+
+// find looks for a message, and for reasons not to wait for one. e.mu is held.
+func (c *Comm) find(x *matchContext, src, tag int) (*message, error) {
+	if m := x.lookup(int32(src), int32(tag)); m != nil {
+		return m, nil
+	}
+	switch {
+	case x.dead:
+		return nil, ErrFreed
+	case c.w.eng.err != nil:
+		return nil, c.w.eng.err
+	}
+	return nil, c.sourceGone(x, src)
+}
+
+// probe waits for a message and, if take is set, removes it.
+func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m *message, err error) {
+	e, x := c.w.eng, c.ctx[slotUser]
+	look := func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if m, err = c.find(x, src, tag); m == nil {
+			return err != nil
+		}
+		st = m.status()
+		if take {
+			x.removeMessage(m)
+			m.probed = true
+		}
+		return true
+	}
+	if look() || e.prog.spin(look) {
+		return st, m, err
+	}
+	w := newWaiter()
+	defer w.recycle()
+	e.mu.Lock()
+	x.probers = append(x.probers, w)
+	e.mu.Unlock()
+	defer func() {
+		e.mu.Lock()
+		if i := slices.Index(x.probers, w); i >= 0 {
+			x.probers = slices.Delete(x.probers, i, i+1)
+		}
+		e.mu.Unlock()
+	}()
+	for !look() {
+		if werr := w.wait(ctx); werr != nil {
+			return Status{}, nil, werr
+		}
+	}
+	return st, m, err
+}

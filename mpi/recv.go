@@ -1,0 +1,288 @@
+package mpi
+
+import (
+	"context"
+	"slices"
+)
+
+// recv is the blocking receive of all kinds; see Recv.
+func (c *Comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
+	if src == ProcNull {
+		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
+	}
+	if err := c.checkSource(src); err != nil {
+		return Status{}, err
+	}
+	r := newRequest(c.w.eng)
+	c.startRecv(r, s, b, src, tag)
+	return c.w.eng.finishRecv(ctx, r)
+}
+
+// finishRecv waits for r, or withdraws it when ctx ends, and frees it.
+func (e *engine) finishRecv(ctx context.Context, r *Request) (Status, error) {
+	if err := r.await(ctx); err != nil {
+		if !e.cancel(r, err) {
+			r.fail(err)
+		}
+		_ = r.await(context.Background()) // already done
+	}
+	if r.err != nil {
+		st := Status{}
+		if r.length > uint64(r.status.Bytes) {
+			st = r.status // truncated
+		}
+		return st, r.err
+	}
+	st := r.status
+	r.recycle()
+	return st, nil
+}
+
+// irecv is the nonblocking receive of all kinds; see Irecv.
+func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
+	if src == ProcNull {
+		if err := c.usable(); err != nil {
+			return nil, err
+		}
+		return doneRequest(c.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
+	}
+	if err := c.checkSource(src); err != nil {
+		return nil, err
+	}
+	r := newRequest(c.w.eng)
+	c.startRecv(r, s, b, src, tag)
+	return r, nil
+}
+
+// sendrecv is the combined send and receive of all kinds; see Sendrecv.
+func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rb []byte, src, rtag int) (Status, error) {
+	if src == ProcNull {
+		return Status{Source: ProcNull, Tag: AnyTag}, c.send(ctx, s, sendStandard, sb, dst, stag)
+	}
+	if err := c.checkSource(src); err != nil {
+		return Status{}, err
+	}
+	r := newRequest(c.w.eng)
+	c.startRecv(r, s, rb, src, rtag)
+	if err := c.send(ctx, s, sendStandard, sb, dst, stag); err != nil {
+		if !c.w.eng.cancel(r, err) {
+			r.fail(err)
+		}
+		return Status{}, err
+	}
+	return c.w.eng.finishRecv(ctx, r)
+}
+
+func (c *Comm) checkSource(src int) error {
+	if src == AnySource {
+		return c.usable()
+	}
+	return c.checkPeer(src)
+}
+
+// startRecv matches r with a message that is there, or posts it.
+func (c *Comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
+	e, x := c.w.eng, c.ctx[s]
+	r.ctx, r.src, r.tag, r.buf = x, int32(src), int32(tag), b
+	e.mu.Lock()
+	if e.err != nil || x.dead {
+		err := e.err
+		e.mu.Unlock()
+		if err == nil {
+			err = ErrFreed
+		}
+		r.complete(err)
+		return
+	}
+	if x.post(r) == nil {
+		if err := c.sourceGone(x, src); err != nil {
+			x.unpost(r)
+			e.mu.Unlock()
+			r.complete(err)
+			return
+		}
+	}
+	ms := x.taken()
+	e.mu.Unlock()
+	e.handAll(ms)
+}
+
+// sourceGone returns why a receive from src can not be waited for. e.mu is
+// held. A peer is marked as failed before the engine looks for receives to
+// fail, so one that is posted here after that look finds the mark.
+func (c *Comm) sourceGone(x *matchContext, src int) error {
+	if src != AnySource {
+		return c.peers[src].failure()
+	}
+	if !x.unacked {
+		return nil
+	}
+	for _, p := range c.peers {
+		if err := p.failure(); err != nil && !p.bye.Load() {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancel withdraws r, which is then done with err. It reports whether r was
+// still waiting for a message.
+func (e *engine) cancel(r *Request, err error) bool {
+	e.mu.Lock()
+	x := r.ctx
+	ok := x.unpost(r)
+	if ok && r.tag == AnyTag {
+		x.recheck()
+	}
+	ms := x.taken()
+	e.mu.Unlock()
+	e.handAll(ms)
+	if ok {
+		r.complete(err)
+	}
+	return ok
+}
+
+// peerDown fails everything that waits for p.
+func (e *engine) peerDown(p *peer, err error) {
+	for _, r := range e.ids.removeAll(p) {
+		r.fail(err)
+	}
+	var failed []*Request
+	var ready []*message
+	e.mu.Lock()
+	for _, x := range e.contexts {
+		failed = x.sourceDown(p, failed)
+		for m := x.taken(); m != nil; m = m.next {
+			ready = append(ready, m)
+		}
+	}
+	e.mu.Unlock()
+	for _, r := range failed {
+		r.fail(err)
+	}
+	for _, m := range ready {
+		e.hand(m, m.match)
+	}
+}
+
+// sourceDown takes out what waits for p and appends the receives to failed.
+func (x *matchContext) sourceDown(p *peer, failed []*Request) []*Request {
+	src, bye := int32(-1), p.bye.Load()
+	if x.comm != nil {
+		if src = int32(slices.Index(x.comm.group, int32(p.rank))); src < 0 {
+			return failed
+		}
+		x.abandonGaps(src)
+	}
+	if !bye {
+		x.unacked = true
+	}
+	for _, m := range x.messages(func(m *message) bool { return m.peer == p && m.kind == kindReady }) {
+		x.removeMessage(m) // its body will not come
+		m.recycle()
+	}
+	n := len(failed)
+	x.posted.each(func(el *elem) {
+		if r := el.req; r.src == src && src >= 0 || r.src == AnySource && !bye {
+			failed = append(failed, r)
+		}
+	})
+	for _, r := range failed[n:] {
+		x.unpost(r)
+	}
+	x.recheck()
+	x.wakeProbers()
+	return failed
+}
+
+// messages returns the waiting messages that f selects.
+func (x *matchContext) messages(f func(*message) bool) []*message {
+	var ms []*message
+	x.unexp.each(func(el *elem) {
+		if m := el.msg; el == &m.elems[0] && f(m) {
+			ms = append(ms, m)
+		}
+	})
+	return ms
+}
+
+// closeAll fails everything that waits, and everything that starts later.
+func (e *engine) closeAll(err error) {
+	e.mu.Lock()
+	if e.err == nil {
+		e.err = err
+	}
+	e.mu.Unlock()
+	for _, p := range e.peers {
+		for _, r := range e.ids.removeAll(p) {
+			r.fail(err)
+		}
+	}
+	e.mu.Lock()
+	var rs []*Request
+	for _, x := range e.contexts {
+		rs = x.drain(rs)
+		x.wakeProbers()
+	}
+	e.mu.Unlock()
+	for _, r := range rs {
+		r.fail(err)
+	}
+}
+
+// drain unposts all receives and appends them to rs.
+func (x *matchContext) drain(rs []*Request) []*Request {
+	n := len(rs)
+	x.posted.each(func(el *elem) { rs = append(rs, el.req) })
+	for _, r := range rs[n:] {
+		x.unpost(r)
+	}
+	return rs
+}
+
+// dropContexts forgets the contexts of c.
+func (e *engine) dropContexts(c *Comm) {
+	var rs []*Request
+	var gone []*message
+	e.mu.Lock()
+	for _, x := range c.ctx {
+		rs = x.drain(rs)
+		x.dead = true
+		delete(e.contexts, x.id)
+		if len(e.freed) < maxFreed {
+			e.freed = append(e.freed, x.id)
+		} else {
+			e.freed[e.nfreed%maxFreed] = x.id
+			e.nfreed++
+		}
+		for _, m := range x.messages(func(*message) bool { return true }) {
+			x.removeMessage(m)
+			if m.whole {
+				gone = append(gone, m)
+			} else {
+				m.dropped = true // the inflow frees it
+			}
+		}
+		x.wakeProbers()
+	}
+	e.mu.Unlock()
+	for _, r := range rs {
+		r.fail(ErrFreed)
+	}
+	for _, m := range gone {
+		if m.kind != kindReady {
+			m.peer.consumed(m.kind, m.length, m.id)
+		}
+		m.recycle()
+	}
+}
+
+// ackFailed lets receives from AnySource on c work again after a failure.
+func (e *engine) ackFailed(c *Comm) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, x := range c.ctx {
+		x.unacked = false
+	}
+}

@@ -1,0 +1,205 @@
+package mpi
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// A Request is a started operation. It stays valid after it is done; Free
+// gives it back for reuse. Its methods may be called from any goroutine.
+type Request struct {
+	eng  *engine
+	done atomic.Bool // set last, after status and err
+	over atomic.Bool // set by the first to complete it
+
+	mu      sync.Mutex // guards waiting
+	waiting *waiter
+	more    []*waiter // further goroutines that wait for the same request
+
+	status Status
+	err    error
+
+	// Receives.
+	ctx      *matchContext // nil for other kinds of request
+	src, tag int32         // as posted
+	elem     elem          // place among the posted receives; guarded by eng.mu
+	order    uint64        // when it was posted
+	place    sync.Mutex    // guards buf of a receive while bytes are placed
+	buf      []byte
+	length   uint64 // of the matched message
+
+	// Sends.
+	peer    *peer // also of a receive that waits for a body
+	stream  uint16
+	pending atomic.Int32 // events to wait for: Released, kindMatched
+	id      uint64       // in eng.ids; 0: none
+	hdr     [envelopeIDLen]byte
+}
+
+var requestPool = sync.Pool{New: func() any { return new(Request) }}
+
+// newRequest returns a blank request from the pool.
+func newRequest(e *engine) *Request {
+	r := requestPool.Get().(*Request)
+	r.eng = e
+	r.done.Store(false)
+	r.over.Store(false)
+	return r
+}
+
+// recycle gives r back to the pool. Nothing may refer to it any more: it is
+// done without an error, or was never started.
+func (r *Request) recycle() {
+	if r.err != nil {
+		return // parts of the engine may still hold it
+	}
+	r.eng, r.ctx, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, 0, 0
+	r.status = Status{}
+	requestPool.Put(r)
+}
+
+// doneRequest returns a request that is complete from the start.
+func doneRequest(e *engine, st Status, err error) *Request {
+	r := newRequest(e)
+	r.status = st
+	r.complete(err)
+	return r
+}
+
+// goRequest runs f on a goroutine of its own; the request is done when f
+// returns. It is how operations made of several messages become nonblocking.
+func goRequest(w *World, f func() (Status, error)) *Request {
+	r := newRequest(w.eng)
+	go func() {
+		st, err := f()
+		r.status = st
+		r.complete(err)
+	}()
+	return r
+}
+
+// complete ends r. Only the first call counts. r.status is set before.
+func (r *Request) complete(err error) {
+	if !r.over.CompareAndSwap(false, true) {
+		return
+	}
+	r.mu.Lock()
+	r.err = err
+	w, more := r.waiting, r.more
+	r.waiting, r.more = nil, nil
+	r.done.Store(true)
+	// From here on the owner may recycle r; only its mutex is still ours.
+	if w != nil {
+		w.signal()
+	}
+	for _, w := range more {
+		w.signal()
+	}
+	r.mu.Unlock()
+}
+
+// fail ends r with err, and makes sure that its buffer is not written to later.
+func (r *Request) fail(err error) {
+	r.place.Lock()
+	r.buf = nil
+	r.place.Unlock()
+	r.complete(err)
+}
+
+// addWaiter makes complete signal w. It reports false if r is already done.
+func (r *Request) addWaiter(w *waiter) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done.Load() {
+		return false
+	}
+	if r.waiting == nil {
+		r.waiting = w
+	} else {
+		r.more = append(r.more, w)
+	}
+	return true
+}
+
+// dropWaiter undoes addWaiter.
+func (r *Request) dropWaiter(w *waiter) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting == w {
+		r.waiting = nil
+		return
+	}
+	for i, v := range r.more {
+		if v == w {
+			r.more = append(r.more[:i], r.more[i+1:]...)
+			return
+		}
+	}
+}
+
+// Wait blocks until the operation is done and returns its result; the buffer
+// may then be used again. If ctx is done first it returns ctx.Err() and the
+// operation goes on: its buffer is still in use.
+func (r *Request) Wait(ctx context.Context) (Status, error) {
+	if err := r.await(ctx); err != nil {
+		return Status{}, err
+	}
+	return r.status, r.err
+}
+
+// await is Wait without the result.
+func (r *Request) await(ctx context.Context) error {
+	if r.done.Load() {
+		return nil
+	}
+	if r.eng != nil && r.eng.prog.spin(r.done.Load) {
+		return nil
+	}
+	w := newWaiter()
+	defer w.recycle()
+	if !r.addWaiter(w) {
+		return nil
+	}
+	for !r.done.Load() {
+		if err := w.wait(ctx); err != nil {
+			r.dropWaiter(w)
+			if r.done.Load() {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Test reports whether the operation is done, and its result if so. It does
+// not block; it gives the transport a chance to receive.
+func (r *Request) Test() (st Status, done bool, err error) {
+	if !r.done.Load() {
+		if r.eng != nil {
+			r.eng.prog.pollOnce()
+		}
+		if !r.done.Load() {
+			return Status{}, false, nil
+		}
+	}
+	return r.status, true, r.err
+}
+
+// Cancel withdraws a receive that no message has matched; it is then done with
+// ErrCanceled. It reports whether it did. Sends cannot be cancelled.
+func (r *Request) Cancel() bool {
+	if r.ctx == nil || r.done.Load() {
+		return false
+	}
+	return r.eng.cancel(r, ErrCanceled)
+}
+
+// Free gives the memory of r back for reuse. r must be done and must not be
+// used afterwards, by anyone. Calling it is optional.
+func (r *Request) Free() {
+	if r.done.Load() {
+		r.recycle()
+	}
+}

@@ -1,0 +1,221 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+)
+
+// send is the blocking send of all kinds; see Send.
+func (c *Comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, tag int) error {
+	if dst == ProcNull {
+		return c.usable()
+	}
+	if err := c.checkPeer(dst); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r := newRequest(c.w.eng)
+	done, err := c.startSend(r, s, mode, b, dst, tag)
+	if err != nil {
+		return err
+	}
+	if !done {
+		if err := c.w.eng.awaitSend(ctx, r); err != nil {
+			return err
+		}
+		if err := r.err; err != nil {
+			return err
+		}
+	}
+	r.recycle()
+	return nil
+}
+
+// isend is the nonblocking send of all kinds; see Isend.
+func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, error) {
+	if dst == ProcNull {
+		if err := c.usable(); err != nil {
+			return nil, err
+		}
+		return doneRequest(c.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
+	}
+	if err := c.checkPeer(dst); err != nil {
+		return nil, err
+	}
+	r := newRequest(c.w.eng)
+	done, err := c.startSend(r, s, mode, b, dst, tag)
+	if err != nil {
+		return nil, err
+	}
+	if done {
+		r.complete(nil)
+	}
+	return r, nil
+}
+
+// checkPeer returns why nothing can be sent to, or received from, rank.
+func (c *Comm) checkPeer(rank int) error {
+	if rank < 0 || rank >= len(c.group) {
+		return fmt.Errorf("%w: %d of %d", ErrRank, rank, len(c.group))
+	}
+	return c.usable()
+}
+
+// startSend sends b, or announces it to the peer if it is long or the peer has
+// no room. It reports true if the message is sent and b not needed any more;
+// else r is completed later. It does not block.
+func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int) (done bool, err error) {
+	e, x, p := c.w.eng, c.ctx[s], c.peers[dst]
+	v := envelope{kind: kindEager, source: uint32(c.rank), ctx: x.id, tag: int32(tag), length: uint64(len(b))}
+	r.peer, r.stream = p, e.streamOf(x, v.tag)
+	waits := int32(0) // events to come
+	if mode == sendSync {
+		v.kind = kindSync
+		waits = 1
+	}
+
+	p.mu.Lock()
+	if err := p.failure(); err != nil {
+		p.mu.Unlock()
+		return false, err
+	}
+	if s == slotUser && !c.overtake {
+		v.flags = flagSeq
+		v.seq = c.seq[dst]
+		c.seq[dst]++
+	}
+	price := cost(len(b))
+	switch {
+	case len(b) > e.eager || p.credit < price:
+		v.kind = kindReady
+		r.buf = b
+		r.pending.Store(1)
+		r.id = e.ids.add(r, p)
+		v.id = r.id
+		err = p.link.send(r.stream, v.put(&r.hdr), nil, releaseNothing{})
+		waits = 1
+	default:
+		p.credit -= price
+		if waits > 0 {
+			r.id = e.ids.add(r, p)
+			v.id = r.id
+		}
+		hdr := v.put(&r.hdr)
+		r.pending.Store(waits)
+		err = errLinkFull
+		if len(b) <= p.link.copyLimit() {
+			err = p.link.send(r.stream, hdr, b, nil)
+		}
+		if err == errLinkFull {
+			waits++
+			r.pending.Store(waits)
+			err = p.link.send(r.stream, hdr, b, (*sendOwner)(r))
+		}
+	}
+	p.mu.Unlock()
+	if err != nil {
+		if r.id != 0 {
+			e.ids.remove(r.id, p)
+		}
+		return false, &RankError{Rank: p.rank, Err: err}
+	}
+	p.link.flush()
+	return waits == 0, nil
+}
+
+// sendOwner is a Request whose bytes the link reads.
+type sendOwner Request
+
+// Released says that the link does not read the bytes any more.
+func (o *sendOwner) Released(err error) { (*Request)(o).event(err) }
+
+// event books one of the events that a send waits for.
+func (r *Request) event(err error) {
+	if err != nil {
+		if r.peer.failure() == nil {
+			err = &RankError{Rank: r.peer.rank, Err: err}
+		} else {
+			err = r.peer.failure()
+		}
+		r.complete(err)
+		return
+	}
+	if r.pending.Add(-1) == 0 {
+		r.complete(nil)
+	}
+}
+
+// sendBody sends the body that the receiver has asked for.
+func (e *engine) sendBody(p *peer, v *envelope) error {
+	r := e.ids.remove(v.id, p)
+	if r == nil { // withdrawn
+		if v.peerID != 0 {
+			p.control(0, &envelope{kind: kindRevoke, peerID: v.peerID})
+		}
+		return nil
+	}
+	if r.ctx != nil || v.length > uint64(len(r.buf)) {
+		err := fmt.Errorf("%w: body of %d bytes asked for", ErrProtocol, v.length)
+		r.fail(err)
+		return err
+	}
+	if v.length == 0 {
+		r.event(nil)
+		return nil
+	}
+	h := envelope{kind: kindBody, id: v.peerID, length: v.length}
+	if err := p.link.send(e.bodyStream(r.stream), h.put(&r.hdr), r.buf[:v.length], (*sendOwner)(r)); err != nil {
+		r.event(err)
+		return nil
+	}
+	p.link.flush()
+	return nil
+}
+
+// awaitSend waits for r. When ctx ends before the message is on its way it is
+// withdrawn, and ctx.Err() returned.
+func (e *engine) awaitSend(ctx context.Context, r *Request) error {
+	err := r.await(ctx)
+	if err == nil {
+		return nil
+	}
+	if r.id != 0 && e.ids.remove(r.id, r.peer) != nil {
+		if r.buf != nil { // announced, not yet asked for
+			v := envelope{kind: kindRevoke, id: r.id}
+			r.peer.control(r.stream, &v) // on the stream of the announcement, so after it
+			r.complete(err)
+			return err
+		}
+		if r.pending.Add(-1) == 0 { // delivered, not yet matched
+			r.complete(err)
+			return err
+		}
+		_ = r.await(context.Background())
+		return err
+	}
+	_ = r.await(context.Background())
+	return r.err
+}
+
+// revoked acts on the withdrawal of a send: its announcement is forgotten, or
+// the receive that has matched it fails.
+func (e *engine) revoked(p *peer, v *envelope) {
+	if v.peerID != 0 {
+		if r := e.ids.remove(v.peerID, p); r != nil && r.ctx != nil {
+			r.fail(fmt.Errorf("%w by rank %d, the sender", ErrCanceled, p.rank))
+		}
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, x := range e.contexts {
+		for _, m := range x.messages(func(m *message) bool {
+			return m.peer == p && m.kind == kindReady && m.id == v.id
+		}) {
+			x.removeMessage(m)
+			m.recycle()
+		}
+	}
+}

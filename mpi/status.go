@@ -1,0 +1,40 @@
+package mpi
+
+import (
+	"fmt"
+	"math"
+)
+
+// Wildcards and special values (MPI-5.0, Section 3.2.4, 3.10).
+const (
+	// AnySource as the source of a receive or probe matches every rank.
+	AnySource = -1
+	// AnyTag as the tag of a receive or probe matches every tag.
+	AnyTag = -1
+	// ProcNull as a peer makes a send or receive complete at once, without data.
+	ProcNull = -2
+	// Undefined as the color of Split asks for no communicator.
+	Undefined = math.MinInt32
+	// TagUB is the largest tag a program may use.
+	TagUB = math.MaxInt32
+)
+
+// A Status describes a received (or probed) message.
+type Status struct {
+	Source int // rank of the sender in the communicator; ProcNull if there was none
+	Tag    int // tag of the message
+	Bytes  int // bytes received; for a truncated message, bytes stored
+}
+
+// Count returns how many whole elements of type T the message of st holds. If
+// its length is no multiple of the size of T, err is ErrCount (MPI: MPI_UNDEFINED).
+func Count[T Element](st Status) (n int, err error) {
+	size := sizeOf[T]()
+	if size == 0 {
+		return 0, nil
+	}
+	if st.Bytes%size != 0 {
+		return 0, fmt.Errorf("%w: %d bytes hold no whole number of %d-byte elements", ErrCount, st.Bytes, size)
+	}
+	return st.Bytes / size, nil
+}

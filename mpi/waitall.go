@@ -1,0 +1,139 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Waitall blocks until all requests are done or ctx is (the operations then go
+// on). It returns the statuses in the order of the requests, and the errors of
+// all of them joined. Nil requests count as done.
+func Waitall(ctx context.Context, reqs ...*Request) ([]Status, error) {
+	sts := make([]Status, len(reqs))
+	var errs []error
+	for i, r := range reqs {
+		if r == nil {
+			continue
+		}
+		if err := r.await(ctx); err != nil {
+			return nil, err
+		}
+		sts[i] = r.status
+		if r.err != nil {
+			errs = append(errs, fmt.Errorf("request %d: %w", i, r.err))
+		}
+	}
+	return sts, errors.Join(errs...)
+}
+
+// Waitany blocks until one of the requests is done and returns its index and
+// result. It returns index Undefined if all requests are nil. Set the request
+// to nil before the next Waitany.
+func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
+	i, err := awaitAny(ctx, reqs)
+	if err != nil || i < 0 {
+		return Undefined, Status{}, err
+	}
+	return i, reqs[i].status, reqs[i].err
+}
+
+// Waitsome blocks until at least one request is done and returns the indices
+// of all that are. It returns nil if all requests are nil. Their results are
+// got with Wait, which does not block then.
+func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
+	if i, err := awaitAny(ctx, reqs); err != nil || i < 0 {
+		return nil, err
+	}
+	return Testsome(reqs...), nil
+}
+
+// Testall reports whether all requests are done. It does not block. Their
+// results are got with Waitall, which does not block then.
+func Testall(reqs ...*Request) bool {
+	for _, r := range reqs {
+		if r == nil {
+			continue
+		}
+		if _, ok, _ := r.Test(); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Testany returns the index and result of a request that is done, or index
+// Undefined. It does not block.
+func Testany(reqs ...*Request) (int, Status, error) {
+	for i, r := range reqs {
+		if r == nil {
+			continue
+		}
+		if st, ok, err := r.Test(); ok {
+			return i, st, err
+		}
+	}
+	return Undefined, Status{}, nil
+}
+
+// Testsome returns the indices of the requests that are done.
+func Testsome(reqs ...*Request) []int {
+	var out []int
+	for i, r := range reqs {
+		if r != nil && r.done.Load() {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// awaitAny waits for the first request to be done. It returns -1 if there is none.
+func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
+	found := -1
+	var eng *engine
+	look := func() bool {
+		for i, r := range reqs {
+			if r != nil && r.done.Load() {
+				found = i
+				return true
+			}
+		}
+		return false
+	}
+	for _, r := range reqs {
+		if r != nil {
+			eng = r.eng
+		}
+	}
+	if eng == nil || look() || eng.prog.spin(look) {
+		return found, nil
+	}
+	w := newWaiter()
+	defer w.recycle()
+	for i, r := range reqs {
+		if r == nil {
+			continue
+		}
+		if !r.addWaiter(w) {
+			for _, q := range reqs[:i] {
+				if q != nil {
+					q.dropWaiter(w)
+				}
+			}
+			return i, nil
+		}
+	}
+	defer func() {
+		for _, r := range reqs {
+			if r != nil {
+				r.dropWaiter(w)
+			}
+		}
+	}()
+	for !look() {
+		if err := w.wait(ctx); err != nil {
+			return -1, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,312 @@
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// World is one rank's membership in a job: what MPI_Init returns. It is safe
+// for concurrent use.
+type World struct {
+	eng    *engine
+	opts   *options
+	boot   bootstrap
+	fabric fabric
+	world  *Comm
+	self   *Comm
+	ended  atomic.Pointer[error] // why nothing can start any more
+
+	mu       sync.Mutex
+	closers  []func(context.Context) error // see onFinalize
+	finalize sync.Once
+	finErr   error
+}
+
+// bootstrap is how ranks find each other: a store of short strings that Barrier
+// makes visible to all. A *pmi.Client is one.
+type bootstrap interface {
+	Put(ctx context.Context, key, value string) error
+	Get(ctx context.Context, key string) (string, error)
+	Barrier(ctx context.Context) error
+	Abort(code int, msg string) error
+	Finalize(ctx context.Context) error
+}
+
+// fabric is a transport as seen by a World.
+type fabric interface {
+	// card returns the address that peers connect to.
+	card() string
+	// connect makes the links to all other ranks, whose cards are given, and
+	// starts them. It returns when all are up or one failed.
+	connect(ctx context.Context, cards []string, key []byte) error
+	// pollFunc returns a function that makes a pass over the transport
+	// without blocking, or nil.
+	pollFunc() func() bool
+	// close releases everything. Links still up are aborted.
+	close() error
+}
+
+// Ids of the communicators that exist from the start.
+const (
+	worldID = 1 << 8
+	selfID  = 2 << 8
+)
+
+func newWorld(rank, size int, o *options, b bootstrap) *World {
+	w := &World{eng: newEngine(rank, size, o), opts: o, boot: b}
+	group := make([]int32, size)
+	for i := range group {
+		group[i] = int32(i)
+	}
+	w.world = w.newComm(worldID, group, rank, nil)
+	w.world.name = "world"
+	w.self = w.newComm(selfID, []int32{int32(rank)}, 0, nil)
+	w.self.name = "self"
+	self := w.eng.peers[rank]
+	out := &inprocLink{to: self}
+	out.rev = out
+	self.start(out)
+	return w
+}
+
+// newComm makes a communicator with a given id.
+func (w *World) newComm(id uint64, group []int32, rank int, info Info) *Comm {
+	c := &Comm{w: w, id: id, group: group, rank: rank, info: Info{}}
+	for k, v := range info {
+		c.info[k] = v
+	}
+	c.overtake = c.info[InfoAllowOvertaking] == "true"
+	c.peers = make([]*peer, len(group))
+	for i, r := range group {
+		c.peers[i] = w.eng.peers[r]
+	}
+	c.seq = make([]uint32, len(group))
+	w.eng.register(c)
+	return c
+}
+
+// Rank returns the rank of this process in the job.
+func (w *World) Rank() int { return w.eng.rank }
+
+// Size returns the number of ranks of the job.
+func (w *World) Size() int { return len(w.eng.peers) }
+
+// Comm returns the communicator of all ranks (MPI_COMM_WORLD).
+func (w *World) Comm() *Comm { return w.world }
+
+// Self returns the communicator of this rank alone (MPI_COMM_SELF).
+func (w *World) Self() *Comm { return w.self }
+
+// Transport returns the name of the transport in use.
+func (w *World) Transport() string { return w.opts.transport }
+
+// onFinalize registers f to be called by Finalize, before the final barrier,
+// the last registered first.
+func (w *World) onFinalize(f func(context.Context) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closers = append(w.closers, f)
+}
+
+// usable returns why no operation can start, or nil.
+func (w *World) usable() error {
+	if err := w.ended.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (w *World) end(err error) {
+	if w.ended.CompareAndSwap(nil, &err) {
+		w.eng.closeAll(err)
+	}
+}
+
+// Finalize ends this rank's part in the job: it waits for all ranks to call
+// it, delivers everything that was sent, and closes the links. Requests that
+// are not done fail with ErrFinalized. It blocks; if ctx ends first, links are
+// closed without waiting for the peers. Only the first call counts.
+func (w *World) Finalize(ctx context.Context) error {
+	w.finalize.Do(func() { w.finErr = w.doFinalize(ctx) })
+	return w.finErr
+}
+
+func (w *World) doFinalize(ctx context.Context) error {
+	var errs []error
+	w.mu.Lock()
+	closers := w.closers
+	w.closers = nil
+	w.mu.Unlock()
+	aborted := w.usable() != nil
+	if !aborted {
+		for i := len(closers) - 1; i >= 0; i-- {
+			if err := closers[i](ctx); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		if err := w.world.barrier(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("finalize: %w", err))
+		}
+		errs = append(errs, w.shutdownLinks(ctx))
+	}
+	w.end(ErrFinalized)
+	errs = append(errs, w.fabric.close())
+	if !aborted {
+		errs = append(errs, w.boot.Finalize(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// shutdownLinks says goodbye to all peers at the same time.
+func (w *World) shutdownLinks(ctx context.Context) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(w.eng.peers))
+	for i, p := range w.eng.peers {
+		if p.link == nil || p.failure() != nil && !p.bye.Load() {
+			continue
+		}
+		wg.Go(func() {
+			p.control(0, &envelope{kind: kindBye})
+			if err := p.link.shutdown(ctx); err != nil {
+				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.rank, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Abort ends the whole job: it asks the launcher to kill all ranks, with the
+// given exit code and message, and makes all operations of this rank fail
+// with ErrAborted. It does not block on peers.
+func (w *World) Abort(code int, msg string) {
+	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.rank, msg)
+	_ = w.boot.Abort(code, msg) // a launcher that is gone cannot be told
+	w.end(err)
+	for _, p := range w.eng.peers {
+		if p.link != nil {
+			p.link.abort(msg)
+		}
+	}
+}
+
+// join exchanges addresses with the other ranks and connects to them.
+func (w *World) join(ctx context.Context, f fabric) error {
+	w.fabric = f
+	size := w.Size()
+	c := card{Transport: w.opts.transport, Host: hostID(), Streams: w.opts.streams, Addr: f.card()}
+	if w.Rank() == 0 {
+		if err := w.boot.Put(ctx, keyName, newJobKey()); err != nil {
+			return err
+		}
+	}
+	if err := w.boot.Put(ctx, cardName(w.Rank()), c.String()); err != nil {
+		return err
+	}
+	if err := w.boot.Barrier(ctx); err != nil {
+		return err
+	}
+	key, err := w.boot.Get(ctx, keyName)
+	if err != nil {
+		return err
+	}
+	addrs := make([]string, size)
+	local := 0
+	for r := range addrs {
+		s, err := w.boot.Get(ctx, cardName(r))
+		if err != nil {
+			return err
+		}
+		pc, err := parseCard(s)
+		if err != nil {
+			return fmt.Errorf("mpi: card of rank %d: %w", r, err)
+		}
+		if pc.Transport != c.Transport || pc.Streams != c.Streams {
+			return fmt.Errorf("%w: rank %d uses %s with %d streams, rank %d %s with %d",
+				ErrOption, w.Rank(), c.Transport, c.Streams, r, pc.Transport, pc.Streams)
+		}
+		if pc.Host == c.Host {
+			local++
+		}
+		addrs[r] = pc.Addr
+	}
+	w.setSpin(local, f.pollFunc())
+	if err := f.connect(ctx, addrs, []byte(key)); err != nil {
+		return err
+	}
+	return w.boot.Barrier(ctx)
+}
+
+// setSpin decides how long waiting goroutines poll: not at all if they would
+// take the processor from a rank that has work.
+func (w *World) setSpin(local int, poll func() bool) {
+	spin := w.opts.spin
+	if spin == spinAuto {
+		spin = defaultSpin
+		if local > runtime.GOMAXPROCS(0) || runtime.GOMAXPROCS(0) == 1 {
+			spin = 0
+		}
+	}
+	w.eng.prog.poll = poll
+	w.eng.prog.max = int64(spin)
+	w.eng.prog.budget.Store(int64(spin))
+}
+
+// Tags in slotComm.
+const (
+	tagBarrier = 0   // plus the round
+	tagPairs   = 100 // allgatherPairs
+)
+
+// barrier waits until all ranks of c have called it: in round k every rank
+// hears from the one 2^k below it (dissemination barrier).
+func (c *Comm) barrier(ctx context.Context) error {
+	n := len(c.group)
+	for k, d := 0, 1; d < n; k, d = k+1, 2*d {
+		to, from := (c.rank+d)%n, (c.rank-d+n)%n
+		if _, err := c.sendrecv(ctx, slotComm, nil, to, tagBarrier+k, nil, from, tagBarrier+k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allgatherPairs gives every rank of c the two numbers of every rank.
+func (c *Comm) allgatherPairs(ctx context.Context, a, b int64) ([][2]int64, error) {
+	const size = 16
+	n := len(c.group)
+	all := make([]byte, size*n)
+	own := all[size*c.rank:][:size]
+	binary.BigEndian.PutUint64(own, uint64(a))
+	binary.BigEndian.PutUint64(own[8:], uint64(b))
+	if c.rank != 0 {
+		if err := c.send(ctx, slotComm, sendStandard, own, 0, tagPairs); err != nil {
+			return nil, err
+		}
+		if _, err := c.recv(ctx, slotComm, all, 0, tagPairs+1); err != nil {
+			return nil, err
+		}
+	} else {
+		for r := 1; r < n; r++ {
+			if _, err := c.recv(ctx, slotComm, all[size*r:][:size], r, tagPairs); err != nil {
+				return nil, err
+			}
+		}
+		for r := 1; r < n; r++ {
+			if err := c.send(ctx, slotComm, sendStandard, all, r, tagPairs+1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out := make([][2]int64, n)
+	for r := range out {
+		out[r][0] = int64(binary.BigEndian.Uint64(all[size*r:]))
+		out[r][1] = int64(binary.BigEndian.Uint64(all[size*r+8:]))
+	}
+	return out, nil
+}
