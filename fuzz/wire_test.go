@@ -3,6 +3,7 @@ package fuzz
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -159,7 +160,7 @@ func walkChunks(t *testing.T, b []byte) {
 func checkChunk(t *testing.T, c wire.Chunk) {
 	for typ, recode := range chunkCodecs {
 		out, err := recode(c)
-		if typ != c.Type && err != wire.ErrType {
+		if typ != c.Type && !errors.Is(err, wire.ErrType) {
 			t.Fatalf("parser of %v takes %v: %v", typ, c.Type, err)
 		}
 		if err == nil && len(out) > wire.Padded(len(c.Raw)) {

@@ -2,8 +2,8 @@ package wire
 
 import "testing"
 
-// Results that the measured functions leave behind, so that nothing is
-// optimized away.
+// Results that the measured functions leave behind, so that the compiler
+// keeps the work.
 var (
 	sinkErr error
 	sinkInt int

@@ -84,9 +84,9 @@ func AppendUnresolvableAddress(b []byte, p Param) []byte {
 	return AppendCause(b, CauseUnresolvableAddress, p.Raw)
 }
 
-// ParseUnrecognizedChunk returns the chunk that the peer did not recognize (RFC
-// 9260, Section 3.3.10.6). It aliases c. A peer may have cut it short; then the
-// error is ErrTruncated.
+// ParseUnrecognizedChunk returns the chunk whose type the peer did not know
+// (RFC 9260, Section 3.3.10.6). It aliases c. A peer may have cut it short; then
+// the error is ErrTruncated.
 func ParseUnrecognizedChunk(c Cause) (Chunk, error) {
 	v, err := causeValue(c, CauseUnrecognizedChunk, -1)
 	if err != nil {
@@ -116,8 +116,8 @@ func ParseInvalidParam(c Cause) error { return emptyCause(c, CauseInvalidParam) 
 func AppendInvalidParam(b []byte) []byte { return AppendCause(b, CauseInvalidParam, nil) }
 
 // ParseUnrecognizedParams returns the encoded parameters that the peer did not
-// recognize (RFC 9260, Section 3.3.10.8); walk them with [NewParams]. They alias
-// c and are not checked.
+// know (RFC 9260, Section 3.3.10.8); walk them with [NewParams]. They alias c
+// and are not checked.
 func ParseUnrecognizedParams(c Cause) ([]byte, error) {
 	return causeValue(c, CauseUnrecognizedParams, -1)
 }

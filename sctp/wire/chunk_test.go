@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 )
@@ -89,7 +90,7 @@ func TestWalk(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			check := func(what string, raws [][]byte, values [][]byte, err error) {
 				t.Helper()
-				if err != tt.err {
+				if !errors.Is(err, tt.err) {
 					t.Errorf("%s: err %v, want %v", what, err, tt.err)
 				}
 				if len(raws) != len(tt.want) {

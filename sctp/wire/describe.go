@@ -1,6 +1,9 @@
 package wire
 
-import "strconv"
+import (
+	"errors"
+	"strconv"
+)
 
 // Bounds of a description, so that a hostile packet makes a short line too.
 const (
@@ -72,7 +75,7 @@ func appendChunkFields(b []byte, c Chunk) ([]byte, error) {
 	switch c.Type {
 	case ChunkData:
 		d, err := ParseData(c)
-		if err != nil && err != ErrNoUserData {
+		if err != nil && !errors.Is(err, ErrNoUserData) {
 			return b, err
 		}
 		b = appendDataFields(b, &d)
@@ -81,7 +84,7 @@ func appendChunkFields(b []byte, c Chunk) ([]byte, error) {
 		return appendNum(b, " len=", len(d.Payload)), err
 	case ChunkIData:
 		d, err := ParseIData(c)
-		if err != nil && err != ErrNoUserData {
+		if err != nil && !errors.Is(err, ErrNoUserData) {
 			return b, err
 		}
 		b = appendDataFields(b, &d)

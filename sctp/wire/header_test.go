@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 )
 
@@ -21,7 +22,7 @@ func TestHeader(t *testing.T) {
 		t.Errorf("AppendHeader = %x, want %x", out[1:], b)
 	}
 	for n := range HeaderLen {
-		if _, err := ParseHeader(b[:n]); err != ErrTruncated {
+		if _, err := ParseHeader(b[:n]); !errors.Is(err, ErrTruncated) {
 			t.Errorf("%d bytes: err %v, want %v", n, err, ErrTruncated)
 		}
 	}

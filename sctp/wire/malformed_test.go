@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/binary"
+	"errors"
 	"testing"
 )
 
@@ -60,7 +61,7 @@ func TestMalformedChunks(t *testing.T) {
 			if !it.Next() || it.Next() || it.Err() != nil {
 				t.Fatalf("not one chunk: %v", it.Err())
 			}
-			if _, err := tt.parse(it.Chunk()); err != tt.want {
+			if _, err := tt.parse(it.Chunk()); !errors.Is(err, tt.want) {
 				t.Errorf("err %v, want %v", err, tt.want)
 			}
 		})
@@ -72,12 +73,12 @@ func TestMalformedChunks(t *testing.T) {
 func TestNoUserDataNamesTSN(t *testing.T) {
 	it := NewChunks([]byte{0, 3, 0, 16, 0, 0, 0, 77, 0, 1, 0, 2, 0, 0, 0, 0})
 	it.Next()
-	if d, err := ParseData(it.Chunk()); err != ErrNoUserData || d.TSN != 77 || d.SID != 1 {
+	if d, err := ParseData(it.Chunk()); !errors.Is(err, ErrNoUserData) || d.TSN != 77 || d.SID != 1 {
 		t.Errorf("ParseData = %+v, %v; want TSN 77 and %v", d, err, ErrNoUserData)
 	}
 	it = NewChunks([]byte{64, 3, 0, 20, 0, 0, 0, 78, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	it.Next()
-	if d, err := ParseIData(it.Chunk()); err != ErrNoUserData || d.TSN != 78 {
+	if d, err := ParseIData(it.Chunk()); !errors.Is(err, ErrNoUserData) || d.TSN != 78 {
 		t.Errorf("ParseIData = %+v, %v; want TSN 78 and %v", d, err, ErrNoUserData)
 	}
 }
@@ -130,7 +131,7 @@ func TestMalformedParams(t *testing.T) {
 			if !it.Next() || it.Next() || it.Err() != nil {
 				t.Fatalf("not one parameter: %v", it.Err())
 			}
-			if _, err := tt.parse(it.Param()); err != tt.want {
+			if _, err := tt.parse(it.Param()); !errors.Is(err, tt.want) {
 				t.Errorf("err %v, want %v", err, tt.want)
 			}
 		})
@@ -171,7 +172,7 @@ func TestMalformedCauses(t *testing.T) {
 			if !it.Next() || it.Next() || it.Err() != nil {
 				t.Fatalf("not one cause: %v", it.Err())
 			}
-			if _, err := tt.parse(it.Cause()); err != tt.want {
+			if _, err := tt.parse(it.Cause()); !errors.Is(err, tt.want) {
 				t.Errorf("err %v, want %v", err, tt.want)
 			}
 		})
@@ -182,7 +183,7 @@ func TestMalformedCauses(t *testing.T) {
 func TestWrongType(t *testing.T) {
 	long := make([]byte, 64)
 	for name, g := range chunkGoldens() {
-		if _, err := g.parse(Chunk{Type: 0x7e, Value: long}); err != ErrType {
+		if _, err := g.parse(Chunk{Type: 0x7e, Value: long}); !errors.Is(err, ErrType) {
 			t.Errorf("chunk %s: err %v, want %v", name, err, ErrType)
 		}
 	}
@@ -190,12 +191,12 @@ func TestWrongType(t *testing.T) {
 		if name == "heartbeat-info" {
 			continue // has no parser of its own
 		}
-		if _, err := g.parse(Param{Type: 0x7ffe, Value: long}); err != ErrType {
+		if _, err := g.parse(Param{Type: 0x7ffe, Value: long}); !errors.Is(err, ErrType) {
 			t.Errorf("param %s: err %v, want %v", name, err, ErrType)
 		}
 	}
 	for name, g := range causeGoldens() {
-		if _, err := g.parse(Cause{Code: 0x7ffe, Value: long}); err != ErrType {
+		if _, err := g.parse(Cause{Code: 0x7ffe, Value: long}); !errors.Is(err, ErrType) {
 			t.Errorf("cause %s: err %v, want %v", name, err, ErrType)
 		}
 	}

@@ -43,12 +43,13 @@ func (x ReConfig) Allowed() bool {
 	if n == 1 {
 		return types[0] >= ParamOutgoingReset && types[0] <= ParamAddIncoming
 	}
-	switch lo, hi := min(types[0], types[1]), max(types[0], types[1]); {
-	case lo == ParamOutgoingReset:
+	hi := max(types[0], types[1])
+	switch min(types[0], types[1]) {
+	case ParamOutgoingReset:
 		return hi == ParamIncomingReset || hi == ParamReConfigResponse
-	case lo == ParamAddOutgoing:
+	case ParamAddOutgoing:
 		return hi == ParamAddIncoming
-	case lo == ParamReConfigResponse:
+	case ParamReConfigResponse:
 		return hi == ParamReConfigResponse
 	}
 	return false
