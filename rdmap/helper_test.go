@@ -97,23 +97,22 @@ func (o *side) region(n int, access ddp.Access) *ddp.Region {
 }
 
 // post posts one operation.
-func (o *side) post(op Op, bufs ...[]byte) {
+func (o *side) post(w Work, bufs ...[]byte) {
 	o.t.Helper()
 	if err := o.s.Reserve(1); err != nil {
 		o.t.Fatalf("%s: Reserve: %v", o.name, err)
 	}
-	o.fill(op, bufs...)
+	fill(o.s.NextOp(), w, bufs...)
 	o.s.Commit()
 }
 
-func (o *side) fill(op Op, bufs ...[]byte) {
-	n := o.s.NextOp()
-	n.ID, n.Kind, n.Flags = op.ID, op.Kind, op.Flags
-	n.STag, n.TO, n.Invalidate, n.Imm = op.STag, op.TO, op.Invalidate, op.Imm
-	n.Data, n.Mask, n.Compare, n.CompareMask = op.Data, op.Mask, op.Compare, op.CompareMask
-	n.Inline = append(n.Inline, op.Inline...)
+// fill fills in an operation.
+func fill(op *Op, w Work, bufs ...[]byte) {
+	sgl, inline := op.SGL, op.Inline
+	op.Work = w
+	op.SGL, op.Inline = sgl, append(inline, w.Inline...)
 	for _, b := range bufs {
-		n.SGL = append(n.SGL, ddp.Mem{B: b})
+		op.SGL = append(op.SGL, ddp.Mem{B: b})
 	}
 }
 

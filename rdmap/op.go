@@ -60,9 +60,8 @@ const (
 	FlagFence
 )
 
-// Op is one entry of a stream's send queue. Stream.NextOp hands it out; the
-// fields are to be filled in as Kind needs.
-type Op struct {
+// Work says what an operation is to do, as Kind needs.
+type Work struct {
 	ID    uint64
 	Kind  OpKind
 	Flags OpFlags
@@ -81,6 +80,12 @@ type Op struct {
 	Imm uint64
 	// Data, Mask, Compare and CompareMask are those of the atomic operations.
 	Data, Mask, Compare, CompareMask uint64
+}
+
+// Op is one entry of a stream's send queue. Stream.NextOp hands it out to have
+// its Work filled in.
+type Op struct {
+	Work
 
 	stream *Stream
 	inl    [1]ddp.Mem // Inline as a list

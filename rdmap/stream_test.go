@@ -19,9 +19,9 @@ func TestSendIntoPostedBuffers(t *testing.T) {
 			p.b.postRecv(1, r1, r2)
 			p.b.postRecv(2, r3)
 			p.b.postRecv(3)
-			p.a.post(Op{ID: 10, Kind: OpSend, Flags: FlagSignaled}, big[:300], big[300:301], big[301:])
-			p.a.post(Op{ID: 11, Kind: OpSend, Flags: FlagSignaled | FlagSolicited, Inline: []byte("hello")})
-			p.a.post(Op{ID: 12, Kind: OpSend})
+			p.a.post(Work{ID: 10, Kind: OpSend, Flags: FlagSignaled}, big[:300], big[300:301], big[301:])
+			p.a.post(Work{ID: 11, Kind: OpSend, Flags: FlagSignaled | FlagSolicited, Inline: []byte("hello")})
+			p.a.post(Work{ID: 12, Kind: OpSend})
 			p.pipe.Run()
 			if c := p.b.wantRecv(1, StatusSuccess); c.Len != 1000 || c.Flags != 0 {
 				t.Errorf("first message: %+v", c)
@@ -51,10 +51,10 @@ func TestWriteAndRead(t *testing.T) {
 			before := bytes.Clone(target.Bytes())
 			data := pattern(5000, 3)
 			got := make([]byte, 6000)
-			p.a.post(Op{ID: 1, Kind: OpWrite, Flags: FlagSignaled, STag: target.STag(), TO: 1000}, data)
+			p.a.post(Work{ID: 1, Kind: OpWrite, Flags: FlagSignaled, STag: target.STag(), TO: 1000}, data)
 			// RFC 5040, Section 5.5, rule 12: the read sees the write.
-			p.a.post(Op{ID: 2, Kind: OpRead, Flags: FlagSignaled, STag: target.STag(), TO: 500}, got[:100], got[100:])
-			p.a.post(Op{ID: 3, Kind: OpRead, Flags: FlagSignaled, STag: 0xDEAD, TO: 1})
+			p.a.post(Work{ID: 2, Kind: OpRead, Flags: FlagSignaled, STag: target.STag(), TO: 500}, got[:100], got[100:])
+			p.a.post(Work{ID: 3, Kind: OpRead, Flags: FlagSignaled, STag: 0xDEAD, TO: 1})
 			p.pipe.Run()
 			want := bytes.Clone(before)
 			copy(want[1000:], data)
@@ -89,7 +89,7 @@ func TestReadDepthIsKept(t *testing.T) {
 	src := p.b.region(300, ddp.RemoteRead)
 	got := make([]byte, 64*300)
 	for i := range 64 {
-		p.a.post(Op{ID: uint64(i), Kind: OpRead, Flags: FlagSignaled, STag: src.STag()}, got[i*300:(i+1)*300])
+		p.a.post(Work{ID: uint64(i), Kind: OpRead, Flags: FlagSignaled, STag: src.STag()}, got[i*300:(i+1)*300])
 	}
 	p.pipe.Run()
 	for i := range 64 {
@@ -114,14 +114,14 @@ func TestTooManyReadsAreRefused(t *testing.T) {
 	p.a.s.ord = 4
 	p.a.s.reads = make([]*Op, 4)
 	for i := range 3 {
-		p.a.post(Op{ID: uint64(i), Kind: OpRead, STag: src.STag()}, make([]byte, 10))
+		p.a.post(Work{ID: uint64(i), Kind: OpRead, STag: src.STag()}, make([]byte, 10))
 	}
 	for p.pipe.A.Deliver() {
 	}
 	if p.b.err != nil {
 		t.Fatalf("within the limit: %v", p.b.err)
 	}
-	p.a.post(Op{ID: 3, Kind: OpRead, STag: src.STag()}, make([]byte, 10))
+	p.a.post(Work{ID: 3, Kind: OpRead, STag: src.STag()}, make([]byte, 10))
 	p.pipe.A.Deliver()
 	if !errors.Is(p.b.err, ddp.FaultNoBuffer) {
 		t.Errorf("error = %v, want %v", p.b.err, ddp.FaultNoBuffer)
@@ -138,8 +138,8 @@ func TestFenceWaitsForReads(t *testing.T) {
 	}
 	want := bytes.Clone(src.Bytes())
 	got := make([]byte, 100)
-	p.a.post(Op{ID: 1, Kind: OpRead, Flags: FlagSignaled, STag: src.STag()}, got)
-	p.a.post(Op{ID: 2, Kind: OpWrite, Flags: FlagSignaled | FlagFence, STag: src.STag()}, make([]byte, 100))
+	p.a.post(Work{ID: 1, Kind: OpRead, Flags: FlagSignaled, STag: src.STag()}, got)
+	p.a.post(Work{ID: 2, Kind: OpWrite, Flags: FlagSignaled | FlagFence, STag: src.STag()}, make([]byte, 100))
 	if len(order) != 1 {
 		t.Fatalf("sent before the read was answered: %v", order)
 	}
@@ -159,8 +159,8 @@ func TestImmediate(t *testing.T) {
 		p.b.postRecv(1, buf)
 		p.b.postRecv(2)
 		data := pattern(400, 5)
-		p.a.post(Op{ID: 1, Kind: OpWriteImm, Flags: FlagSignaled, STag: target.STag(), TO: 50, Imm: 0x0123456789ABCDEF}, data)
-		p.a.post(Op{ID: 2, Kind: OpImm, Flags: FlagSignaled | FlagSolicited, Imm: 7})
+		p.a.post(Work{ID: 1, Kind: OpWriteImm, Flags: FlagSignaled, STag: target.STag(), TO: 50, Imm: 0x0123456789ABCDEF}, data)
+		p.a.post(Work{ID: 2, Kind: OpImm, Flags: FlagSignaled | FlagSolicited, Imm: 7})
 		p.pipe.Run()
 		if c := p.b.wantRecv(1, StatusSuccess); c.Imm != 0x0123456789ABCDEF || c.Flags != CompletionImm || c.Len != 0 {
 			t.Errorf("first: %+v", c)
@@ -192,11 +192,11 @@ func TestAtomics(t *testing.T) {
 	for i := range res {
 		res[i] = make([]byte, 8)
 	}
-	p.a.post(Op{ID: 0, Kind: OpFetchAdd, Flags: FlagSignaled, STag: r.STag(), TO: 8, Data: 5}, res[0])
-	p.a.post(Op{ID: 1, Kind: OpFetchAdd, Flags: FlagSignaled, STag: r.STag(), TO: 8, Data: 1<<64 - 1}, res[1])
-	p.a.post(Op{ID: 2, Kind: OpCompareSwap, Flags: FlagSignaled, STag: r.STag(), TO: 8, Data: 7, Mask: 1<<64 - 1, Compare: 1, CompareMask: 1<<64 - 1}, res[2])
-	p.a.post(Op{ID: 3, Kind: OpCompareSwap, Flags: FlagSignaled, STag: r.STag(), TO: 8, Data: 7, Mask: 1<<64 - 1, Compare: 104, CompareMask: 1<<64 - 1}, res[3])
-	p.a.post(Op{ID: 4, Kind: OpFetchAdd, Flags: FlagSignaled, STag: r.STag(), TO: 8}, res[4])
+	p.a.post(Work{ID: 0, Kind: OpFetchAdd, Flags: FlagSignaled, STag: r.STag(), TO: 8, Data: 5}, res[0])
+	p.a.post(Work{ID: 1, Kind: OpFetchAdd, Flags: FlagSignaled, STag: r.STag(), TO: 8, Data: 1<<64 - 1}, res[1])
+	p.a.post(Work{ID: 2, Kind: OpCompareSwap, Flags: FlagSignaled, STag: r.STag(), TO: 8, Data: 7, Mask: 1<<64 - 1, Compare: 1, CompareMask: 1<<64 - 1}, res[2])
+	p.a.post(Work{ID: 3, Kind: OpCompareSwap, Flags: FlagSignaled, STag: r.STag(), TO: 8, Data: 7, Mask: 1<<64 - 1, Compare: 104, CompareMask: 1<<64 - 1}, res[3])
+	p.a.post(Work{ID: 4, Kind: OpFetchAdd, Flags: FlagSignaled, STag: r.STag(), TO: 8}, res[4])
 	p.pipe.Run()
 	for i, want := range []uint64{100, 105, 104, 104, 7} {
 		p.a.wantSent(uint64(i), StatusSuccess)
@@ -213,8 +213,8 @@ func TestSendInvalidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.b.postRecv(1)
-	p.a.post(Op{Kind: OpWrite, STag: r.STag(), TO: 2}, []byte{1, 2, 3})
-	p.a.post(Op{ID: 1, Kind: OpSendInvalidate, Flags: FlagSolicited, Invalidate: r.STag()})
+	p.a.post(Work{Kind: OpWrite, STag: r.STag(), TO: 2}, []byte{1, 2, 3})
+	p.a.post(Work{ID: 1, Kind: OpSendInvalidate, Flags: FlagSolicited, Invalidate: r.STag()})
 	p.pipe.Run()
 	if c := p.b.wantRecv(1, StatusSuccess); c.Invalidated != r.STag() || c.Flags != CompletionInvalidate|CompletionSolicited {
 		t.Errorf("completion = %+v", c)
@@ -225,7 +225,7 @@ func TestSendInvalidate(t *testing.T) {
 	if !r.Revoked() {
 		t.Error("region was not invalidated")
 	}
-	p.a.post(Op{ID: 2, Kind: OpWrite, STag: r.STag()}, []byte{9})
+	p.a.post(Work{ID: 2, Kind: OpWrite, STag: r.STag()}, []byte{9})
 	p.pipe.Run()
 	if r.Bytes()[0] != 0 {
 		t.Error("a revoked region was written to")
@@ -238,8 +238,8 @@ func TestSendInvalidate(t *testing.T) {
 func TestLocalInvalidate(t *testing.T) {
 	p := newPair(t, pairConfig{})
 	r := p.a.region(10, ddp.RemoteWrite)
-	p.a.post(Op{ID: 1, Kind: OpLocalInvalidate, Flags: FlagSignaled, Invalidate: r.STag()})
-	p.a.post(Op{ID: 2, Kind: OpLocalInvalidate, Invalidate: 12345})
+	p.a.post(Work{ID: 1, Kind: OpLocalInvalidate, Flags: FlagSignaled, Invalidate: r.STag()})
+	p.a.post(Work{ID: 2, Kind: OpLocalInvalidate, Invalidate: 12345})
 	p.a.wantSent(1, StatusSuccess)
 	p.a.wantSent(2, StatusLocalProtection)
 	if !r.Revoked() {
@@ -268,7 +268,7 @@ func TestWindowBoundsWhatIsOutstanding(t *testing.T) {
 	p := newPair(t, pairConfig{mulpdu: 64, window: 5})
 	src := p.b.region(100000, ddp.RemoteRead)
 	got := make([]byte, 100000)
-	p.a.post(Op{ID: 1, Kind: OpRead, Flags: FlagSignaled, STag: src.STag()}, got)
+	p.a.post(Work{ID: 1, Kind: OpRead, Flags: FlagSignaled, STag: src.STag()}, got)
 	for p.pipe.Step() {
 		if n := p.b.s.inflight.Load(); n > 5 {
 			t.Fatalf("%d segments outstanding, want at most 5", n)
@@ -286,10 +286,10 @@ func TestWindowBoundsWhatIsOutstanding(t *testing.T) {
 func TestCompletionWaitsForReferencedMemory(t *testing.T) {
 	p := newPair(t, pairConfig{})
 	target := p.b.region(10000, ddp.RemoteWrite)
-	p.a.post(Op{ID: 1, Kind: OpWrite, Flags: FlagSignaled, STag: target.STag()}, make([]byte, 100))
+	p.a.post(Work{ID: 1, Kind: OpWrite, Flags: FlagSignaled, STag: target.STag()}, make([]byte, 100))
 	p.a.wantSent(1, StatusSuccess) // copied
-	p.a.post(Op{ID: 2, Kind: OpWrite, Flags: FlagSignaled, STag: target.STag()}, make([]byte, 10000))
-	p.a.post(Op{ID: 3, Kind: OpWrite, Flags: FlagSignaled, STag: target.STag()}, make([]byte, 100))
+	p.a.post(Work{ID: 2, Kind: OpWrite, Flags: FlagSignaled, STag: target.STag()}, make([]byte, 10000))
+	p.a.post(Work{ID: 3, Kind: OpWrite, Flags: FlagSignaled, STag: target.STag()}, make([]byte, 100))
 	p.a.wantNothing()
 	p.pipe.Run()
 	p.a.wantSent(2, StatusSuccess)
@@ -304,8 +304,8 @@ func TestGracefulClose(t *testing.T) {
 			got := make([]byte, 1000)
 			p.b.postRecv(1, make([]byte, 500))
 			p.b.postRecv(2)
-			p.a.post(Op{ID: 1, Kind: OpSend, Flags: FlagSignaled}, pattern(500, 0))
-			p.a.post(Op{ID: 2, Kind: OpRead, Flags: FlagSignaled, STag: src.STag()}, got)
+			p.a.post(Work{ID: 1, Kind: OpSend, Flags: FlagSignaled}, pattern(500, 0))
+			p.a.post(Work{ID: 2, Kind: OpRead, Flags: FlagSignaled, STag: src.STag()}, got)
 			p.a.s.Close()
 			if err := p.a.s.Reserve(1); !errors.Is(err, ErrState) {
 				t.Errorf("Reserve while closing: %v", err)
@@ -332,8 +332,8 @@ func TestLostFlushes(t *testing.T) {
 	p := newPair(t, pairConfig{mulpdu: 100})
 	target := p.b.region(10000, ddp.RemoteWrite)
 	p.b.postRecv(7)
-	p.a.post(Op{ID: 1, Kind: OpWrite, STag: target.STag()}, make([]byte, 10000))
-	p.a.post(Op{ID: 2, Kind: OpRead, STag: target.STag()}, make([]byte, 100))
+	p.a.post(Work{ID: 1, Kind: OpWrite, STag: target.STag()}, make([]byte, 10000))
+	p.a.post(Work{ID: 2, Kind: OpRead, STag: target.STag()}, make([]byte, 100))
 	p.pipe.Step()
 	p.pipe.Cut()
 	p.a.wantSent(1, StatusFlush)
@@ -349,7 +349,7 @@ func TestLostFlushes(t *testing.T) {
 func TestAbortKeepsMemoryUntilReleased(t *testing.T) {
 	p := newPair(t, pairConfig{})
 	target := p.b.region(10000, ddp.RemoteWrite)
-	p.a.post(Op{ID: 1, Kind: OpWrite, STag: target.STag()}, make([]byte, 10000))
+	p.a.post(Work{ID: 1, Kind: OpWrite, STag: target.STag()}, make([]byte, 10000))
 	p.a.s.Abort(ErrClosed)
 	p.a.wantNothing() // the channel still reads the memory
 	if p.a.drained != 0 {
