@@ -2,49 +2,19 @@ package fuzz
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"unsafe"
 
+	"github.com/weftstack/weft/internal/golden"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// vector is an entry of the golden vectors of package wire.
-type vector struct {
-	kind, name string
-	bytes      []byte
-}
-
-func vectors(t testing.TB) []vector {
+// vectors returns the golden vectors of package wire.
+func vectors(t testing.TB) []golden.Vector {
 	t.Helper()
-	text, err := os.ReadFile("../sctp/wire/testdata/golden.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []vector
-	for line := range strings.SplitSeq(string(text), "\n") {
-		switch {
-		case line == "" || strings.HasPrefix(line, "#"):
-		case !strings.HasPrefix(line, "\t"):
-			kind, name, _ := strings.Cut(line, " ")
-			all = append(all, vector{kind: kind, name: name})
-		default:
-			row, _, _ := strings.Cut(line, "|")
-			b, err := hex.DecodeString(strings.Join(strings.Fields(row), ""))
-			if err != nil || len(all) == 0 {
-				t.Fatalf("golden.txt: %q: %v", line, err)
-			}
-			v := &all[len(all)-1]
-			v.bytes = append(v.bytes, b...)
-		}
-	}
-	if len(all) == 0 {
-		t.Fatal("golden.txt: no vectors")
-	}
-	return all
+	return golden.Read(t, "../sctp/wire/testdata/golden.txt")
 }
 
 // packets makes seeds of the vectors: each chunk alone, each parameter in an
@@ -60,15 +30,15 @@ func packets(t testing.TB) [][]byte {
 	}
 	var all []byte
 	for _, v := range vectors(t) {
-		switch v.kind {
+		switch v.Kind {
 		case "chunk":
-			add(v.bytes)
-			all = append(all, v.bytes...)
+			add(v.Bytes)
+			all = append(all, v.Bytes...)
 		case "param":
-			add(wire.AppendInitAck(nil, wire.Init{Tag: 1, Params: v.bytes}))
-			add(wire.AppendAsconf(nil, wire.Asconf{Seq: 1, Params: v.bytes}))
+			add(wire.AppendInitAck(nil, wire.Init{Tag: 1, Params: v.Bytes}))
+			add(wire.AppendAsconf(nil, wire.Asconf{Seq: 1, Params: v.Bytes}))
 		case "cause":
-			add(wire.AppendOpError(nil, wire.OpError{Causes: v.bytes}))
+			add(wire.AppendOpError(nil, wire.OpError{Causes: v.Bytes}))
 		}
 	}
 	add(all)
@@ -320,14 +290,14 @@ func FuzzRoundTrip(f *testing.F) {
 func TestVectorsAreFixedPoints(t *testing.T) {
 	seen := make(map[wire.ChunkType]bool)
 	for _, v := range vectors(t) {
-		if v.kind != "chunk" {
+		if v.Kind != "chunk" {
 			continue
 		}
-		c := oneChunk(t, v.bytes)
+		c := oneChunk(t, v.Bytes)
 		seen[c.Type] = true
 		out, err := chunkCodecs[c.Type](c)
-		if err != nil || !bytes.Equal(out, v.bytes) {
-			t.Errorf("%s: %x, %v; want %x", v.name, out, err, v.bytes)
+		if err != nil || !bytes.Equal(out, v.Bytes) {
+			t.Errorf("%s: %x, %v; want %x", v.Name, out, err, v.Bytes)
 		}
 	}
 	for typ := range chunkCodecs {

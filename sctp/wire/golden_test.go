@@ -2,40 +2,20 @@ package wire
 
 import (
 	"bytes"
-	"encoding/hex"
 	"net/netip"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/golden"
 )
 
-// goldens reads testdata/golden.txt: "kind name" to bytes.
+// goldens returns the vectors of testdata/golden.txt by "kind name".
 func goldens(t testing.TB) map[string][]byte {
 	t.Helper()
-	text, err := os.ReadFile("testdata/golden.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
 	m := make(map[string][]byte)
-	key := ""
-	for n, line := range strings.Split(string(text), "\n") {
-		switch {
-		case line == "" || strings.HasPrefix(line, "#"):
-		case !strings.HasPrefix(line, "\t"):
-			key = line
-			if m[key] != nil {
-				t.Fatalf("golden.txt:%d: second entry %q", n+1, key)
-			}
-			m[key] = []byte{}
-		default:
-			row, _, _ := strings.Cut(line, "|")
-			b, err := hex.DecodeString(strings.Join(strings.Fields(row), ""))
-			if err != nil || len(b) != 4 {
-				t.Fatalf("golden.txt:%d: a row is four bytes: %q", n+1, line)
-			}
-			m[key] = append(m[key], b...)
-		}
+	for _, v := range golden.Read(t, "testdata/golden.txt") {
+		m[v.Kind+" "+v.Name] = v.Bytes
 	}
 	return m
 }
@@ -78,14 +58,15 @@ var setPrimary = AsconfRequest{Type: ParamSetPrimary, ID: 0x01023479, Addr: addr
 
 func request(x AsconfRequest) Param { return raw(AppendAsconfRequest(nil, x)...) }
 
-// golden is what a vector means: parse gives want, and append gives the vector.
-type golden[V any] struct {
+// meaning is what a vector means: parse gives want, and append gives the
+// vector.
+type meaning[V any] struct {
 	parse  func(V) (any, error)
 	want   any
 	append func([]byte) []byte
 }
 
-func chunkGoldens() map[string]golden[Chunk] {
+func chunkGoldens() map[string]meaning[Chunk] {
 	data := Data{
 		TSN: 40, SID: 1, SSN: 7, PPID: 16, Begin: true, End: true, Immediate: true,
 		Payload: []byte("hello"),
@@ -118,7 +99,7 @@ func chunkGoldens() map[string]golden[Chunk] {
 	for i := range hmac {
 		hmac[i] = byte(i)
 	}
-	return map[string]golden[Chunk]{
+	return map[string]meaning[Chunk]{
 		"DATA":        {of(ParseData), data, with(AppendData, data)},
 		"DATA/middle": {of(ParseData), middle, with(AppendData, middle)},
 		"I-DATA":      {of(ParseIData), idata, with(AppendIData, idata)},
@@ -194,7 +175,7 @@ func refusedDelete() []byte {
 	return AppendAsconfError(nil, AsconfError{ID: deleteIP.ID, Causes: causes})
 }
 
-func paramGoldens() map[string]golden[Param] {
+func paramGoldens() map[string]meaning[Param] {
 	deleteIP6 := AsconfRequest{Type: ParamDeleteIP, ID: 0x01023476, Addr: addr("2001:db8::2")}
 	outgoing := OutgoingReset{ReqSeq: 1, RespSeq: 2, LastTSN: 3, Streams: u16s(4, 5)}
 	response := ReConfigResponse{RespSeq: 13, Result: ReConfigInProgress}
@@ -203,7 +184,7 @@ func paramGoldens() map[string]golden[Param] {
 	}
 	invalid := AsconfError{0x01023477, []byte{0, 7, 0, 4}}
 	info := func(p Param) (any, error) { return p.Value, nil }
-	return map[string]golden[Param]{
+	return map[string]meaning[Param]{
 		"heartbeat-info": {info, []byte{0xff}, func(b []byte) []byte {
 			return AppendParam(b, ParamHeartbeatInfo, []byte{0xff})
 		}},
@@ -252,17 +233,17 @@ func paramGoldens() map[string]golden[Param] {
 	}
 }
 
-func causeGoldens() map[string]golden[Cause] {
+func causeGoldens() map[string]meaning[Cause] {
 	unknown := Chunk{Type: 0x7e, Flags: 1, Value: []byte{0xff}, Raw: []byte{0x7e, 1, 0, 5, 0xff}}
 	params := []byte{0xc1, 0, 0, 4, 0xc2, 0, 0, 5, 1}
 	addrs := AppendAddr(AppendAddr(nil, addr("192.0.2.1")), addr("192.0.2.2"))
 	host := raw(0, 11, 0, 8, 'a', 'b', 'c', 0)
-	refused := func(code CauseCode, x AsconfRequest) golden[Cause] {
-		return golden[Cause]{of(ParseRefused), request(x), func(b []byte) []byte {
+	refused := func(code CauseCode, x AsconfRequest) meaning[Cause] {
+		return meaning[Cause]{of(ParseRefused), request(x), func(b []byte) []byte {
 			return AppendRefused(b, code, request(x))
 		}}
 	}
-	return map[string]golden[Cause]{
+	return map[string]meaning[Cause]{
 		"invalid-stream": {of(ParseInvalidStream), uint16(0x1234), with(AppendInvalidStream, 0x1234)},
 		"missing-param": {of(ParseMissingParams), u16s(7, 0x8002, 0x8004), func(b []byte) []byte {
 			return AppendMissingParams(b, ParamStateCookie, ParamRandom, ParamHMACAlgo)
@@ -313,7 +294,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func testGoldens[V any](t *testing.T, left map[string][]byte, kind string, table map[string]golden[V],
+func testGoldens[V any](t *testing.T, left map[string][]byte, kind string, table map[string]meaning[V],
 	first func([]byte) (V, bool, []byte, error)) {
 	for name, g := range table {
 		t.Run(kind+name, func(t *testing.T) {
