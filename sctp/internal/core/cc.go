@@ -1,0 +1,146 @@
+package core
+
+// Ack tells a [CongestionControl] what one SACK did to its path. All sizes are
+// bytes of chunks, headers and padding included (RFC 9260, Section 7.2).
+type Ack struct {
+	Now Time
+	// Acked is the size of the chunks that this SACK newly acknowledges, by
+	// cumulative TSN or gap block. Abandoned chunks never count (RFC 3758,
+	// Section 3.5, A2).
+	Acked int
+	// FlightBefore is what was in flight when the SACK came.
+	FlightBefore int
+	// Flight is what is in flight after it.
+	Flight int
+	// CumAdvanced reports whether the cumulative TSN ack point moved.
+	CumAdvanced bool
+	// InRecovery reports whether the path is in fast recovery.
+	InRecovery bool
+	// RTT is a sample valid under Karn's algorithm, or 0.
+	RTT Time
+	// SRTT is the smoothed round-trip time, or 0.
+	SRTT Time
+}
+
+// CongestionControl keeps the congestion window of one path, in bytes. For a
+// SACK that both acknowledges and reports loss, OnAck comes first (RFC 9260,
+// Section 7.2.4, Note).
+type CongestionControl interface {
+	// Name names the algorithm, in lower case.
+	Name() string
+	// OnSent tells that n bytes went out, after which flight bytes are in
+	// flight.
+	OnSent(now Time, n, flight int)
+	// OnAck takes the news of one SACK. It is called when a.Acked > 0.
+	OnAck(a Ack)
+	// OnLoss halves (or the like) the window: fast retransmit or RACK entered
+	// fast recovery. It is called once per recovery.
+	OnLoss(now Time)
+	// OnTimeout collapses the window to one packet: T3-rtx expired.
+	OnTimeout(now Time)
+	// OnIdle decays the window before the first transmission after the path sent
+	// nothing for idle.
+	OnIdle(idle, rto Time)
+	// OnECN reacts to a congestion mark. It is called once per window of data.
+	OnECN(now Time)
+	// Cwnd returns the congestion window.
+	Cwnd() int
+	// Ssthresh returns the slow start threshold.
+	Ssthresh() int
+	// SetMTU tells the size of the largest packet's chunks (PMDCS).
+	SetMTU(mtu int)
+	// Reset starts anew on unknown conditions (RFC 9260, Section 7.2.5).
+	Reset()
+}
+
+// CCConfig configures a [CongestionControl]. Zero fields mean the defaults.
+type CCConfig struct {
+	Algorithm Congestion
+	// IPv6 picks the initial window of an IPv6 peer (RFC 9260, Section 7.2.1).
+	IPv6 bool
+	// InitialPackets, if not 0, sets the initial window to that many packets in
+	// place of the about three of RFC 9260; RFC 6928 has 10 for TCP.
+	InitialPackets int
+	// MaxWindow bounds the window; 0 is DefaultMaxWindow.
+	MaxWindow int
+	// SlowStartL is L of RFC 9260, Section 7.2.1: how many packets one SACK may
+	// add to the window in slow start; 0 is DefaultSlowStartL.
+	SlowStartL int
+	// NoHyStart switches HyStart++ of cubic off.
+	NoHyStart bool
+}
+
+const (
+	// DefaultSlowStartL is more than the 1 that RFC 9260, Section 7.2.1
+	// recommends ("MAY be larger than 1"): a receiver that acknowledges once per
+	// receive batch sends one SACK for some 44 packets, and with L = 1 slow start
+	// would be linear. The window still grows by no more than what was
+	// acknowledged, so it at most doubles per round trip, and splitting SACKs
+	// gains a peer nothing.
+	DefaultSlowStartL = 64
+	// DefaultMaxWindow bounds the congestion window.
+	DefaultMaxWindow = 64 << 20
+	// initialSsthresh is "arbitrarily high".
+	initialSsthresh = 1 << 30
+)
+
+// NewCongestionControl returns the algorithm that c selects, for packets that
+// carry up to mtu bytes of chunks.
+func NewCongestionControl(c CCConfig, mtu int) CongestionControl {
+	if c.SlowStartL <= 0 {
+		c.SlowStartL = DefaultSlowStartL
+	}
+	if c.MaxWindow <= 0 {
+		c.MaxWindow = DefaultMaxWindow
+	}
+	if c.Algorithm == NewReno {
+		return newNewReno(c, mtu)
+	}
+	return newCubic(c, mtu)
+}
+
+// initialWindow is the window before the first transmission.
+func (c *CCConfig) initialWindow(mtu int) int {
+	if c.InitialPackets > 0 {
+		return min(c.InitialPackets*mtu, c.MaxWindow)
+	}
+	// "min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if the peer address is an IPv4
+	// address and to min(4 * PMDCS, max(2 * PMDCS, 4344)) bytes if the peer
+	// address is an IPv6 address".
+	fixed := 4404
+	if c.IPv6 {
+		fixed = 4344
+	}
+	return min(4*mtu, max(2*mtu, fixed))
+}
+
+// usage watches whether the congestion window is being fully utilized.
+type usage struct {
+	peak, last int // largest flight in this round trip and the one before
+	until      Time
+}
+
+func (u *usage) sent(flight int) { u.peak = max(u.peak, flight) }
+
+// full reports whether cwnd was used up within the last round trip. A sender
+// that has less than one packet of room left can use no more.
+func (u *usage) full(now, srtt Time, flightBefore, cwnd, mtu int) bool {
+	used := max(u.peak, u.last, flightBefore)
+	if now >= u.until {
+		u.last, u.peak, u.until = u.peak, 0, now+srtt
+	}
+	return used+mtu > cwnd
+}
+
+// decayIdle is the rule of RFC 9260, Section 7.2.1 for a path that does not
+// send: "the cwnd of the transport address SHOULD be adjusted to
+// max(cwnd / 2, 4 * PMDCS) once per RTO". It never enlarges the window.
+func decayIdle(cwnd, mtu int, idle, rto Time) int {
+	if rto <= 0 {
+		return cwnd
+	}
+	for ; idle >= rto && cwnd > 4*mtu; idle -= rto {
+		cwnd = max(cwnd/2, 4*mtu)
+	}
+	return cwnd
+}

@@ -1,0 +1,170 @@
+package core
+
+import "math"
+
+// Constants of CUBIC (RFC 9438, Sections 4.1 and 4.6; RFC 8312 has the same C
+// and β).
+const (
+	cubicC    = 0.4
+	cubicBeta = 0.7
+	// cubicAlpha makes the Reno-friendly window grow as fast on average as Reno
+	// does (Section 4.3).
+	cubicAlpha = 3 * (1 - cubicBeta) / (1 + cubicBeta)
+)
+
+// cubic is CUBIC congestion control (RFC 9438) on the windows of SCTP. Windows
+// are in packets of mtu bytes inside.
+//
+// Deviation (RFC 9260, Section 7.2, MUST NOT): on long paths it grows faster
+// than Section 7.2.2 allows, as TCP has done everywhere since RFC 8312. NewReno
+// is there for those who want the letter.
+type cubic struct {
+	cfg      CCConfig
+	mtu      int
+	cwnd     int // bytes
+	frac     float64
+	ssthresh int
+	wMax     float64
+	prior    float64 // cwnd_prior
+	k        float64 // seconds
+	est      float64 // W_est
+	epoch    Time    // start of this congestion avoidance stage; 0 before
+	timedOut bool
+	lastAck  Time
+	usage    usage
+	hystart  hystart
+}
+
+func newCubic(c CCConfig, mtu int) *cubic {
+	r := &cubic{cfg: c, mtu: mtu}
+	r.Reset()
+	return r
+}
+
+func (c *cubic) Name() string  { return "cubic" }
+func (c *cubic) Cwnd() int     { return c.cwnd }
+func (c *cubic) Ssthresh() int { return c.ssthresh }
+
+func (c *cubic) SetMTU(mtu int) {
+	scale := float64(c.mtu) / float64(mtu)
+	c.wMax *= scale
+	c.prior *= scale
+	c.est *= scale
+	c.mtu, c.cwnd, c.epoch = mtu, max(c.cwnd, mtu), 0
+}
+
+func (c *cubic) Reset() {
+	*c = cubic{cfg: c.cfg, mtu: c.mtu, cwnd: c.cfg.initialWindow(c.mtu), ssthresh: initialSsthresh}
+	c.hystart.reset()
+}
+
+func (c *cubic) OnSent(_ Time, _, flight int) { c.usage.sent(flight) }
+
+func (c *cubic) OnAck(a Ack) {
+	full := c.usage.full(a.Now, a.SRTT, a.FlightBefore, c.cwnd, c.mtu)
+	last := c.lastAck
+	c.lastAck = a.Now
+	if a.InRecovery {
+		return
+	}
+	if !full {
+		// RFC 9438, Section 5.8: time in which the application limits the sender
+		// does not count.
+		if c.epoch != 0 && last != 0 {
+			c.epoch += a.Now - last
+		}
+		return
+	}
+	if c.cwnd < c.ssthresh {
+		n := min(a.Acked, c.cfg.SlowStartL*c.mtu)
+		if !c.cfg.NoHyStart {
+			n = c.hystart.onAck(a, n)
+			if c.hystart.done {
+				c.ssthresh = c.cwnd
+			}
+		}
+		c.cwnd = min(c.cwnd+n, c.cfg.MaxWindow, max(c.ssthresh, c.cwnd))
+		return
+	}
+	c.avoid(a)
+}
+
+// avoid grows the window in congestion avoidance (Sections 4.2 to 4.5).
+func (c *cubic) avoid(a Ack) {
+	w := float64(c.cwnd) / float64(c.mtu)
+	if c.epoch == 0 {
+		c.epoch = a.Now
+		c.est = w
+		if c.timedOut || c.wMax < w {
+			c.k, c.wMax = 0, w // Section 4.8
+		} else {
+			c.k = math.Cbrt((c.wMax - w) / cubicC)
+		}
+		c.timedOut = false
+	}
+	acked := float64(a.Acked) / float64(c.mtu)
+	// Section 4.3: W_est grows by α until it reaches cwnd_prior, then by 1.
+	alpha := cubicAlpha
+	if c.est >= c.prior {
+		alpha = 1
+	}
+	c.est += alpha * acked / w
+	t := float64(a.Now-c.epoch) / 1e9
+	if c.est > c.at(t) {
+		c.set(max(w, c.est))
+		return
+	}
+	// Section 4.2: "target" is W_cubic(t + RTT), within [cwnd, 1.5 × cwnd].
+	target := min(max(c.at(t+float64(a.SRTT)/1e9), w), 1.5*w)
+	c.set(w + (target-w)*min(acked/w, 1))
+}
+
+// at is W_cubic(t), in packets.
+func (c *cubic) at(t float64) float64 { return cubicC*math.Pow(t-c.k, 3) + c.wMax }
+
+// set sets the window to w packets, and keeps what is less than a byte.
+func (c *cubic) set(w float64) {
+	b := w*float64(c.mtu) + c.frac
+	n := math.Floor(b)
+	c.frac = b - n
+	c.cwnd = min(int(n), c.cfg.MaxWindow)
+}
+
+func (c *cubic) OnLoss(Time) { c.reduce(); c.cwnd = c.ssthresh }
+
+// reduce is Sections 4.6 and 4.7. The floor is that of RFC 9260.
+func (c *cubic) reduce() {
+	w := float64(c.cwnd) / float64(c.mtu)
+	c.prior = w
+	if w < c.wMax {
+		c.wMax = w * (1 + cubicBeta) / 2 // fast convergence
+	} else {
+		c.wMax = w
+	}
+	c.ssthresh = max(int(float64(c.cwnd)*cubicBeta), 4*c.mtu)
+	c.epoch, c.frac = 0, 0
+	c.hystart.done = true // HyStart++ is for the initial slow start only
+}
+
+func (c *cubic) OnTimeout(Time) {
+	c.reduce()
+	c.cwnd, c.timedOut = c.mtu, true
+	c.usage = usage{}
+}
+
+func (c *cubic) OnECN(now Time) { c.OnLoss(now) }
+
+func (c *cubic) OnIdle(idle, rto Time) {
+	if c.epoch != 0 {
+		c.epoch += idle // Section 5.8
+	}
+	if rto <= 0 || idle < rto {
+		return
+	}
+	if c.ssthresh == initialSsthresh {
+		c.ssthresh = c.cwnd
+	}
+	c.ssthresh = max(c.ssthresh, c.cwnd)
+	c.cwnd = decayIdle(c.cwnd, c.mtu, idle, rto)
+	c.usage, c.lastAck = usage{}, 0
+}

@@ -1,0 +1,67 @@
+package core
+
+// Constants of HyStart++ (RFC 9406, Section 4.3).
+const (
+	hystartMinThresh Time = 4_000_000
+	hystartMaxThresh Time = 16_000_000
+	hystartDivisor        = 8
+	hystartSamples        = 8
+	hystartGrowth         = 4 // CSS_GROWTH_DIVISOR
+	hystartRounds         = 5 // CSS_ROUNDS
+)
+
+// hystart ends the initial slow start when round-trip times rise (HyStart++, RFC
+// 9406): first it slows growth down ("conservative slow start"), and after five
+// more rounds it declares slow start done, or takes it back if the times fall.
+// A round ends when what was in flight at its start has been acknowledged.
+type hystart struct {
+	left      int // bytes to be acknowledged in this round
+	lastMin   Time
+	curMin    Time
+	samples   int
+	css       bool
+	cssBase   Time
+	cssRounds int
+	done      bool
+}
+
+func (h *hystart) reset() { *h = hystart{} }
+
+// onAck returns how much of the growth by n it lets through.
+func (h *hystart) onAck(a Ack, n int) int {
+	if h.done {
+		return n
+	}
+	if a.RTT > 0 {
+		if h.samples == 0 || a.RTT < h.curMin {
+			h.curMin = a.RTT
+		}
+		h.samples++
+	}
+	if h.samples >= hystartSamples {
+		if !h.css && h.lastMin > 0 {
+			thresh := min(max(h.lastMin/hystartDivisor, hystartMinThresh), hystartMaxThresh)
+			if h.curMin >= h.lastMin+thresh {
+				h.css, h.cssBase, h.cssRounds = true, h.curMin, 0
+			}
+		} else if h.css && h.curMin < h.cssBase {
+			h.css = false // the rise was spurious
+		}
+	}
+	if h.left -= a.Acked; h.left <= 0 {
+		h.left = a.Flight
+		if h.samples > 0 {
+			h.lastMin = h.curMin
+		}
+		h.samples = 0
+		if h.css {
+			if h.cssRounds++; h.cssRounds >= hystartRounds {
+				h.done = true
+			}
+		}
+	}
+	if h.css {
+		n /= hystartGrowth
+	}
+	return n
+}

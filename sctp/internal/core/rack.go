@@ -1,0 +1,321 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+const (
+	// rackPersist is how many recoveries an enlarged reordering window outlives
+	// (RFC 8985, Section 6.2, step 4).
+	rackPersist = 16
+	// minRTTWindow is the span of the windowed minimum of round-trip times.
+	minRTTWindow Time = 10_000_000_000
+	// probeNoRTT is the probe timeout without an RTT estimate (Section 7.2).
+	probeNoRTT Time = 1_000_000_000
+	// probeAckDelay is TLP.max_ack_delay: the SACK delay of RFC 9260.
+	probeAckDelay Time = 200_000_000
+	// onePacket is what counts as a flight of one packet, of which the peer may
+	// delay the SACK.
+	onePacket = 1500
+	// minProbe bounds the probe timeout from below: timers are no finer.
+	minProbe Time = 1_000_000
+)
+
+// rack is the state of RACK-TLP (RFC 8985) of one path, with TSNs in place of
+// sequence numbers. Chunks in flight are in a list in the order of their last
+// transmission.
+type rack struct {
+	head, tail TSN
+	n          int
+
+	xmit Time // RACK.xmit_ts and RACK.end_seq: the latest sent that was delivered
+	end  TSN
+	any  bool
+	rtt  Time // RACK.rtt
+	fack TSN  // highest TSN acknowledged
+
+	minRTT, minPrev Time // minima of this window and the one before
+	minUntil        Time
+	srtt            Time // smoothed over all acknowledged chunks
+
+	reordering bool
+	mult       int
+	persist    int
+	dsackRound TSN
+	dsackOn    bool
+	sacked     int  // chunks acknowledged by gap blocks
+	reorder    Time // when the reordering timer fires, or 0
+
+	probeOut   bool // a tail loss probe is in flight
+	probeRtx   bool // it was a retransmission
+	probeEnd   TSN  // TLP.end_seq: the highest TSN when it was sent
+	newRTT     bool // an RTT was measured since the last probe
+	probeBase  Time // the PTO counts from here; 0 when not armed
+	recovering bool // in RTO recovery until acknowledged data comes
+}
+
+func newRack(next TSN) rack { return rack{mult: 1, fack: next - 1, newRTT: true} }
+
+func (k *rack) minimum() Time {
+	if k.minPrev != 0 && k.minPrev < k.minRTT {
+		return k.minPrev
+	}
+	return k.minRTT
+}
+
+func (k *rack) sampleRTT(now, rtt Time) {
+	k.newRTT = true
+	if k.srtt == 0 {
+		k.srtt = rtt
+	}
+	k.srtt += (rtt - k.srtt) / 8
+	if now >= k.minUntil {
+		k.minPrev, k.minRTT, k.minUntil = k.minRTT, rtt, now+minRTTWindow
+	}
+	if k.minRTT == 0 || rtt < k.minRTT {
+		k.minRTT = rtt
+	}
+}
+
+// onSent arms the probe timer.
+func (k *rack) onSent(now Time) { k.probeBase = now }
+
+// onAcked is RACK_update and RACK_detect_reordering for one newly acknowledged
+// chunk. Chunks come in the order of TSNs.
+func (k *rack) onAcked(now Time, t TSN, r *record) {
+	rtt := max(now-r.sent, 1)
+	if r.tx == 1 {
+		k.sampleRTT(now, rtt)
+	}
+	if k.fack.Less(t) {
+		k.fack = t
+	} else if r.tx == 1 && t != k.fack {
+		// Step 3: a chunk never retransmitted, below what was acknowledged
+		// before, arrived late.
+		k.reordering = true
+	}
+	// Step 2: "The segment was last retransmitted less than RACK.min_rtt ago":
+	// then the acknowledgement is of an earlier transmission.
+	if r.tx > 1 && rtt < k.minimum() {
+		return
+	}
+	k.rtt = rtt
+	if !k.any || k.xmit < r.sent || k.xmit == r.sent && k.end.Less(t) {
+		k.xmit, k.end, k.any = r.sent, t, true
+	}
+}
+
+func (k *rack) onRecovered() {
+	if k.persist--; k.persist <= 0 {
+		k.mult, k.persist = 1, 0
+	}
+}
+
+func (k *rack) onTimeout() {
+	k.probeOut, k.reorder = false, 0
+	k.recovering = true
+}
+
+// window is RACK_update_reo_wnd without the adaptation.
+func (k *rack) window(inRecovery bool) Time {
+	if !k.reordering && (inRecovery || k.recovering || k.sacked >= dupThresh) {
+		return 0
+	}
+	return min(Time(k.mult)*k.minimum()/4, k.srtt)
+}
+
+// adapt enlarges the reordering window, once per round trip, when duplicates
+// show that a retransmission was not needed.
+func (k *rack) adapt(cum, next TSN, dups int) {
+	if k.dsackOn && k.dsackRound.LessEq(cum+1) {
+		k.dsackOn = false
+	}
+	if dups > 0 && !k.dsackOn {
+		k.dsackOn, k.dsackRound = true, next
+		k.mult = min(k.mult+1, 1<<16)
+		k.persist = rackPersist
+	}
+}
+
+// tooRecent reports whether a timeout leaves a chunk in flight.
+func (k *rack) tooRecent(now Time, r *record) bool {
+	return k.rtt > 0 && r.sent+k.rtt+k.window(false) > now
+}
+
+// rackAppend puts a record at the end of the list: it was sent last.
+func (s *Scoreboard) rackAppend(k *rack, t TSN, r *record) {
+	if k.n == 0 {
+		k.head = t
+	} else {
+		r.prev = k.tail
+		s.rec(k.tail).next = t
+	}
+	k.tail = t
+	k.n++
+}
+
+// rackPrepend puts a record that was reneged on first. Its place by the time of
+// sending is not known; it was sent a while ago.
+func (s *Scoreboard) rackPrepend(k *rack, t TSN, r *record) {
+	if k.n == 0 {
+		k.tail = t
+	} else {
+		r.next = k.head
+		s.rec(k.head).prev = t
+	}
+	k.head = t
+	k.n++
+}
+
+func (s *Scoreboard) rackRemove(k *rack, t TSN, r *record) {
+	k.n--
+	switch {
+	case k.n == 0:
+	case t == k.head:
+		k.head = r.next
+	case t == k.tail:
+		k.tail = r.prev
+	default:
+		s.rec(r.prev).next, s.rec(r.next).prev = r.next, r.prev
+	}
+}
+
+// rackOnSack does what a SACK brings for RACK-TLP on every path.
+func (s *Scoreboard) rackOnSack(now Time, sk *wire.Sack, cum TSN) {
+	for i := range s.paths {
+		f, p := &s.paths[i], &s.res.Paths[i]
+		k := &f.rack
+		if s.res.CumAdvanced {
+			k.probeBase = now
+		}
+		if p.Acked > 0 {
+			k.recovering = false
+		}
+		if s.probeLost(k, sk, cum) {
+			p.Loss = true
+		}
+		k.adapt(cum, s.next, s.res.Duplicates)
+		if s.rackDetect(now, i) > 0 {
+			p.lost = true
+		}
+	}
+}
+
+// rackDetect is RACK_detect_loss: it marks chunks as lost if one sent later was
+// delivered and the reordering window has passed. It sets the reordering timer
+// for those whose window has not, and returns how many it marked.
+func (s *Scoreboard) rackDetect(now Time, path int) int {
+	f := &s.paths[path]
+	k := &f.rack
+	k.reorder = 0
+	if !k.any {
+		return 0
+	}
+	w := k.window(s.recovery(path).recover)
+	n := 0
+	for k.n > 0 {
+		t := k.head
+		r := s.rec(t)
+		if r.sent > k.xmit || r.sent == k.xmit && !t.Less(k.end) {
+			break
+		}
+		if r.sent+k.rtt+w > now {
+			// The timer fires when all chunks sent before the delivered one
+			// would be deemed lost.
+			k.reorder = max(k.xmit+k.rtt+w, now+1)
+			break
+		}
+		s.mark(t, r)
+		s.stats.FastRetransmits++
+		n++
+	}
+	return n
+}
+
+// probeLost is TLP_process_ack (RFC 8985, Section 7.4.2): it reports whether a
+// probe repaired a loss that nothing else showed.
+func (s *Scoreboard) probeLost(k *rack, sk *wire.Sack, cum TSN) bool {
+	if !k.probeOut || cum.Less(k.probeEnd) {
+		return false
+	}
+	if !k.probeRtx {
+		k.probeOut = false // the new data of the probe was delivered
+		return false
+	}
+	for i := range sk.Dups.Len() {
+		if TSN(sk.Dups.At(i)) == k.probeEnd {
+			k.probeOut = false // both transmissions arrived
+			return false
+		}
+	}
+	if k.probeEnd.Less(cum) {
+		k.probeOut = false
+		return true
+	}
+	if !s.res.CumAdvanced && len(s.gaps) == 0 {
+		k.probeOut = false
+	}
+	return false
+}
+
+// LossDeadline returns when [Scoreboard.OnLossTimer] is due on a path: to look
+// again for reordered chunks, or to send a tail loss probe. It is 0 for never,
+// and always without RACK. Where it is not before the T3 timer, T3 goes first.
+func (s *Scoreboard) LossDeadline(path int) Time {
+	f := &s.paths[path]
+	k := &f.rack
+	if !s.useRACK || f.count == 0 {
+		return 0
+	}
+	if k.reorder != 0 {
+		return k.reorder
+	}
+	// Section 7.2: no probe in recovery, while chunks are acknowledged by gap
+	// blocks, or before the last one was answered.
+	if s.recovery(path).recover || k.recovering || k.sacked > 0 || k.probeOut || !k.newRTT ||
+		s.marked.n > 0 || k.probeBase == 0 {
+		return 0
+	}
+	pto := probeNoRTT
+	if k.srtt > 0 {
+		pto = 2 * k.srtt
+		if f.bytes <= onePacket {
+			pto += probeAckDelay
+		}
+	}
+	return k.probeBase + max(pto, minProbe)
+}
+
+// OnLossTimer runs when LossDeadline of a path has come; early calls do nothing.
+// It reports whether chunks were found lost, in which case the caller applies
+// the reaction to loss if loss is set, and whether a probe is to be sent. For a
+// probe, one packet may go regardless of cwnd (see Permit): new data if canSend
+// says that there is some and the peer's window allows it, else the last chunk
+// sent, which then is marked for retransmission. After a probe T3 restarts.
+func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe bool) {
+	f := &s.paths[path]
+	k := &f.rack
+	d := s.LossDeadline(path)
+	if d == 0 || now < d {
+		return false, false
+	}
+	if k.reorder != 0 {
+		for i := range s.res.Paths {
+			s.res.Paths[i].lost, s.res.Paths[i].Loss = false, false
+		}
+		if s.rackDetect(now, path) > 0 {
+			s.res.Paths[path].lost = true
+			s.enterRecovery()
+			return s.res.Paths[path].Loss, false
+		}
+		return false, false
+	}
+	k.probeOut, k.newRTT = true, false
+	k.probeRtx = !canSend
+	k.probeEnd = s.next
+	if !canSend {
+		k.probeEnd = k.tail
+		s.mark(k.tail, s.rec(k.tail))
+	}
+	s.permit = true
+	s.stats.Probes++
+	return false, true
+}

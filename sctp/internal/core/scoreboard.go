@@ -1,0 +1,362 @@
+package core
+
+import (
+	"errors"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+const (
+	// MaxOutstanding is how many TSNs may be outstanding: what the receive side
+	// of this package can track. Gap blocks reach 65,535 TSNs; beyond that a
+	// SACK can only tell about the cumulative TSN.
+	MaxOutstanding = 1 << 17
+	// minOutstanding is the initial capacity of the scoreboard.
+	minOutstanding = 64
+	// MaxPaths is how many paths the scoreboard can tell apart.
+	MaxPaths = 255
+)
+
+// ErrAckUnsent means that a SACK acknowledges a TSN that was never sent: a
+// protocol violation, whether the peer is broken or attacks ("optimistic ACK").
+var ErrAckUnsent = errors.New("core: SACK acknowledges a TSN that was not sent")
+
+// recState is what is known about an outstanding chunk. A chunk in none of
+// these states but recFast is in flight.
+type recState uint8
+
+const (
+	recAcked     recState = 1 << iota // by a gap block; may be reneged on
+	recMarked                         // to be retransmitted
+	recAbandoned                      // given up (RFC 3758, Section 3.4)
+	recFast                           // was fast retransmitted: not eligible again
+	recOut       = recAcked | recMarked | recAbandoned
+)
+
+// record is one TSN that is not cumulatively acknowledged. It keeps no payload:
+// a retransmission reads the message again.
+type record struct {
+	msg        *outMsg
+	off        int64 // of the payload in the message
+	sent       Time  // last transmission
+	fsn        uint32
+	prev, next TSN    // neighbours in the order of sending on the path; RACK only
+	size       uint16 // payload
+	tx         uint16 // transmissions, saturating
+	path       uint8
+	state      recState
+	miss       uint8 // miss indications
+}
+
+// tsnRun is the TSNs from lo up to but not including hi.
+type tsnRun struct{ lo, hi TSN }
+
+// pathFlight is what is in flight on one path.
+type pathFlight struct {
+	bytes     int    // chunks, padded, headers included
+	count     int    // chunks
+	set       tsnSet // their TSNs
+	rttMark   TSN    // the next RTT sample comes from this TSN or a later one
+	recover   bool   // in fast recovery
+	exit      TSN    // its exit point
+	restart   bool   // T3 restarts: the earliest outstanding TSN was sent again
+	ecnMark   TSN    // congestion marks below it were answered
+	ecnActive bool
+	rack      rack
+}
+
+// Scoreboard tracks the chunks that were sent and not cumulatively acknowledged:
+// what is in flight on each path, what SACKs tell about it, and what has to be
+// retransmitted. It also keeps the peer's receiver window (RFC 9260, Section
+// 6.2.1). Chunks leave the [SendQueue] through it.
+type Scoreboard struct {
+	q       *SendQueue
+	recs    []record // ring indexed by TSN
+	mask    uint32
+	base    TSN // the cumulative TSN ack point plus one
+	next    TSN // the next TSN to assign
+	adv     TSN // Advanced.Peer.Ack.Point (RFC 3758, Section 3.5)
+	paths   []pathFlight
+	missing tsnSet   // in flight and eligible for miss indications
+	marked  tsnSet   // to be retransmitted
+	gaps    []tsnRun // acknowledged by gap blocks: sorted, disjoint, apart
+	scratch []tsnRun
+	payload int // bytes of user data in flight
+	rwnd    int // what is left of the peer's receiver window
+	awnd    int // a_rwnd of the last SACK
+	useRACK bool
+	cmt     bool
+	lastRtx Time // of the last retransmission
+	permit  bool // one packet may be sent regardless of cwnd
+	pr      prState
+	res     SackResult
+	stats   SendStats
+}
+
+// SendStats counts what the scoreboard saw.
+type SendStats struct {
+	Chunks, Retransmits, FastRetransmits   uint64 // chunks sent first, again, marked by SACKs or RACK
+	TimeoutMarked, Reneged, Duplicates     uint64 // chunks marked by T3; TSNs taken back; duplicates reported
+	Recoveries, Probes, OldSacks, Forwards uint64 // entries of fast recovery; tail loss probes; SACKs dropped; FORWARD-TSNs
+}
+
+// ScoreboardConfig configures a [Scoreboard].
+type ScoreboardConfig struct {
+	// TSN is the initial TSN, RWND the a_rwnd of the peer's INIT or INIT ACK.
+	TSN  TSN
+	RWND int
+	// Paths is the number of paths; it can grow later.
+	Paths int
+	// RACK detects losses by time (RFC 8985) in place of three miss indications
+	// (RFC 9260, Section 7.2.4).
+	RACK bool
+	// CMT keeps miss indications and fast recovery per path, for concurrent
+	// transfer over several of them ("split fast retransmit").
+	CMT bool
+}
+
+// NewScoreboard returns an empty scoreboard that takes fragments from q.
+func NewScoreboard(q *SendQueue, c ScoreboardConfig) *Scoreboard {
+	s := &Scoreboard{
+		q: q, recs: make([]record, minOutstanding), mask: minOutstanding - 1,
+		base: c.TSN, next: c.TSN, adv: c.TSN - 1,
+		missing: newTSNSet(minOutstanding), marked: newTSNSet(minOutstanding),
+		rwnd: c.RWND, awnd: c.RWND, useRACK: c.RACK, cmt: c.CMT,
+	}
+	s.SetPaths(max(c.Paths, 1))
+	q.sb = s
+	return s
+}
+
+// SetPaths makes room for n paths, at most MaxPaths. The number never shrinks.
+func (s *Scoreboard) SetPaths(n int) {
+	for len(s.paths) < min(n, MaxPaths) {
+		s.paths = append(s.paths, pathFlight{
+			set: newTSNSet(len(s.recs)), rttMark: s.next, rack: newRack(s.next),
+		})
+		s.res.Paths = append(s.res.Paths, PathAck{})
+	}
+}
+
+func (s *Scoreboard) rec(t TSN) *record { return &s.recs[uint32(t)&s.mask] }
+
+// chunkSize is the size of the chunk of r, header and padding included.
+func (s *Scoreboard) chunkSize(r *record) int {
+	return (int(r.size) + s.q.headerLen() + 3) &^ 3
+}
+
+// grow doubles the ring.
+func (s *Scoreboard) grow() {
+	old, mask := s.recs, s.mask
+	size := 2 * len(old)
+	s.recs, s.mask = make([]record, size), uint32(size-1)
+	for t := s.base; t != s.next; t++ {
+		s.recs[uint32(t)&s.mask] = old[uint32(t)&mask]
+	}
+	s.missing = s.missing.grow(size, s.base, s.next)
+	s.marked = s.marked.grow(size, s.base, s.next)
+	for i := range s.paths {
+		s.paths[i].set = s.paths[i].set.grow(size, s.base, s.next)
+	}
+}
+
+// assign gives the next TSN to a record, which it returns cleared; nil when
+// MaxOutstanding TSNs are outstanding.
+func (s *Scoreboard) assign() (TSN, *record) {
+	if n := int(s.next - s.base); n == len(s.recs) {
+		if n >= MaxOutstanding {
+			return 0, nil
+		}
+		s.grow()
+	}
+	t := s.next
+	s.next++
+	return t, s.rec(t)
+}
+
+// AppendNew appends to b one chunk of new data with the next TSN, padded, to be
+// sent on path now. It reports false, and changes nothing, when nothing waits,
+// when the next fragment does not fit in r, and when the peer's window or the
+// scoreboard has no room. Whether cwnd allows it is for the caller to know.
+func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bool) {
+	m, n, ok := s.q.pick(now, r)
+	if !ok {
+		return b, false
+	}
+	// RFC 9260, Section 6.1, A: no new data if "rwnd is smaller than the size of
+	// the next DATA chunk"; "However, regardless of the value of rwnd (including
+	// if it is 0), the data sender can always have one DATA chunk in flight to
+	// the receiver if allowed by cwnd".
+	if n > s.rwnd && (s.payload > 0 || s.marked.n > 0) {
+		return b, false
+	}
+	t, rec := s.assign()
+	if rec == nil {
+		return b, false
+	}
+	*rec = record{msg: m, off: m.sent, fsn: m.fsn, size: uint16(n)}
+	if m.sent == 0 {
+		m.first = t
+	}
+	m.last = t
+	s.q.advance(m, n)
+	s.transmit(t, rec, now, path)
+	s.stats.Chunks++
+	return s.appendChunk(b, t, rec), true
+}
+
+// transmit puts a record in flight.
+func (s *Scoreboard) transmit(t TSN, r *record, now Time, path int) {
+	f := &s.paths[path]
+	r.path, r.sent = uint8(path), now
+	if r.tx != ^uint16(0) {
+		r.tx++
+	}
+	f.rack.onSent(now)
+	s.enter(t, r, f)
+	s.rwnd -= int(r.size) // Section 6.2.1, B
+}
+
+// enter counts r as in flight on its path.
+func (s *Scoreboard) enter(t TSN, r *record, f *pathFlight) {
+	f.bytes += s.chunkSize(r)
+	f.count++
+	f.set.add(t)
+	s.payload += int(r.size)
+	if s.useRACK {
+		s.rackAppend(&f.rack, t, r)
+	} else if r.state&recFast == 0 {
+		s.missing.add(t)
+	}
+}
+
+// leave takes r out of what is in flight.
+func (s *Scoreboard) leave(t TSN, r *record, f *pathFlight) {
+	f.bytes -= s.chunkSize(r)
+	f.count--
+	f.set.remove(t)
+	s.payload -= int(r.size)
+	if s.useRACK {
+		s.rackRemove(&f.rack, t, r)
+	} else {
+		s.missing.remove(t)
+	}
+}
+
+// appendChunk appends the DATA or I-DATA chunk of a record.
+func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
+	m := r.msg
+	d := wire.Data{
+		TSN: uint32(t), SID: m.sid, SSN: uint16(m.mid), MID: m.mid, FSN: r.fsn, PPID: m.ppid,
+		Begin:     r.off == 0,
+		End:       r.off+int64(r.size) == m.length,
+		Unordered: m.flags&msgUnordered != 0,
+	}
+	d.Immediate = d.End && m.flags&msgImmediate != 0
+	if s.q.interleave {
+		b = wire.AppendIDataHeader(b, d, int(r.size))
+	} else {
+		if d.Unordered {
+			d.SSN = 0
+		}
+		b = wire.AppendDataHeader(b, d, int(r.size))
+	}
+	b = m.copyTo(b, r.off, int(r.size))
+	return wire.AppendPadding(b, int(r.size))
+}
+
+// CumTSN returns the cumulative TSN ack point.
+func (s *Scoreboard) CumTSN() TSN { return s.base - 1 }
+
+// NextTSN returns the TSN of the next new chunk.
+func (s *Scoreboard) NextTSN() TSN { return s.next }
+
+// Outstanding returns how many TSNs are not cumulatively acknowledged.
+func (s *Scoreboard) Outstanding() int { return int(s.next - s.base) }
+
+// Flight returns the bytes in flight on a path: chunks, padding included, that
+// are neither acknowledged nor marked for retransmission nor abandoned.
+func (s *Scoreboard) Flight(path int) int { return s.paths[path].bytes }
+
+// FlightChunks returns how many chunks are in flight on a path.
+func (s *Scoreboard) FlightChunks(path int) int { return s.paths[path].count }
+
+// TotalFlight returns the bytes in flight on all paths.
+func (s *Scoreboard) TotalFlight() int {
+	n := 0
+	for i := range s.paths {
+		n += s.paths[i].bytes
+	}
+	return n
+}
+
+// Earliest returns the lowest TSN in flight on a path, which its T3 timer is
+// about.
+func (s *Scoreboard) Earliest(path int) (TSN, bool) {
+	return s.paths[path].set.next(s.base, s.next)
+}
+
+// PeerWindow returns what is left of the peer's receiver window; at most what
+// it advertised, at least 0.
+func (s *Scoreboard) PeerWindow() int { return max(s.rwnd, 0) }
+
+// ZeroWindow reports whether the peer advertised a window of 0 last: chunks in
+// flight are probes, whose loss is no failure of the path while SACKs come
+// (RFC 9260, Section 6.1, A).
+func (s *Scoreboard) ZeroWindow() bool { return s.awnd == 0 }
+
+// SetPeerWindow sets the peer's window from an INIT or INIT ACK.
+func (s *Scoreboard) SetPeerWindow(rwnd int) { s.rwnd, s.awnd = rwnd-s.payload, rwnd }
+
+// InRecovery reports whether a path is in fast recovery.
+func (s *Scoreboard) InRecovery(path int) bool { return s.recovery(path).recover }
+
+// recovery returns the path that keeps the recovery state for path. RFC 9260,
+// Section 7.2.4 knows one fast recovery per association; CMT one per path.
+func (s *Scoreboard) recovery(path int) *pathFlight {
+	if s.cmt {
+		return &s.paths[path]
+	}
+	return &s.paths[0]
+}
+
+// Stats returns a snapshot of the counters.
+func (s *Scoreboard) Stats() SendStats { return s.stats }
+
+// ResetTSN restarts with another initial TSN when nothing is outstanding (RFC
+// 6525, Section 5.2.4). It reports whether it did.
+func (s *Scoreboard) ResetTSN(t TSN) bool {
+	if s.base != s.next {
+		return false
+	}
+	s.base, s.next, s.adv = t, t, t-1
+	s.pr = prState{}
+	for i := range s.paths {
+		f := &s.paths[i]
+		f.rttMark, f.recover, f.restart, f.ecnActive = t, false, false, false
+		f.rack = newRack(t)
+	}
+	return true
+}
+
+// drop forgets everything outstanding; the messages are released with err.
+func (s *Scoreboard) drop(err error) {
+	for t := s.base; t != s.next; t++ {
+		r := s.rec(t)
+		if r.state&recOut == 0 {
+			s.leave(t, r, &s.paths[r.path])
+		}
+		s.marked.remove(t)
+		m := r.msg
+		if m.flags&msgDone == 0 {
+			if m.sent < m.length {
+				s.q.unlink(&s.q.streams[m.sid], m)
+			}
+			s.q.finish(m, err)
+		}
+		s.q.unref(m, int(r.size))
+		*r = record{}
+	}
+	s.base, s.gaps = s.next, s.gaps[:0]
+	s.adv = s.next - 1
+}

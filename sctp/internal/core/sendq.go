@@ -1,0 +1,432 @@
+package core
+
+import "errors"
+
+const (
+	// MaxHeader is the largest Message.Header.
+	MaxHeader = 64
+	// messageCharge is what each message counts against the limit of the send
+	// buffer besides its bytes: the size of its record. Without it a flood of
+	// tiny messages would hold many times the limit.
+	messageCharge = 192
+	// maxFreeMessages bounds the message records kept for reuse.
+	maxFreeMessages = 4096
+	// maxOrderedInFlight bounds the ordered messages of a stream that carry
+	// DATA and are not acknowledged. RFC 9260, Section 6.1: "the data sender
+	// MUST NOT have more than 2^16 - 1 ordered user messages in the current send
+	// window". Half of that keeps any two of them apart in serial number
+	// arithmetic.
+	maxOrderedInFlight = 1<<15 - 1
+	// minFragment is the least payload worth a chunk header when a message is
+	// cut to fill a packet.
+	minFragment = 64
+)
+
+// Errors of the send queue.
+var (
+	// ErrHeaderTooLong is returned for a Header longer than MaxHeader.
+	ErrHeaderTooLong = errors.New("core: message header too long")
+	// ErrAbandoned is what the Owner of a message is told that was given up
+	// under its partial reliability policy (RFC 3758).
+	ErrAbandoned = errors.New("core: message abandoned")
+)
+
+// Owner is told when the queue needs a message no longer.
+type Owner interface {
+	// Released is called once per message by the driver, never by this package:
+	// with nil when every byte was acknowledged, with ErrAbandoned, or with the
+	// error that ended the association.
+	Released(err error)
+}
+
+// Message is a user message to be sent.
+type Message struct {
+	SID  uint16
+	PPID uint32
+	// Unordered asks for delivery out of order (RFC 9260, Section 6.6).
+	Unordered bool
+	// Immediate asks the peer not to delay the SACK (RFC 7053).
+	Immediate bool
+	// Force takes the message even when the send buffer is full.
+	Force bool
+	// Header goes before Body; it is copied. At most MaxHeader bytes.
+	Header []byte
+	// Body is referenced until Owner is released and must not change till then.
+	Body []byte
+	// Owner may be nil.
+	Owner Owner
+
+	// Lifetime, if not 0, is how long the message is worth sending, counted
+	// from Send. A message of which nothing was sent is then dropped; one that
+	// was is abandoned if the peer supports partial reliability (RFC 3758,
+	// Section 4.1).
+	Lifetime Time
+	// LimitRtx abandons the message when a chunk of it would be retransmitted
+	// more than MaxRtx times (RFC 7496, Section 3.1).
+	LimitRtx bool
+	MaxRtx   uint32
+	// Droppable lets the message be abandoned to make room in a full buffer for
+	// one of a smaller Priority value (RFC 7496, Section 3.2: zero is the
+	// highest priority).
+	Droppable bool
+	Priority  uint32
+}
+
+// Release tells that the message of Owner is done with. See [Owner].
+type Release struct {
+	Owner Owner
+	Err   error
+}
+
+// SendQueue holds the messages that wait to be sent or acknowledged, per stream.
+// It cuts them into fragments only when a packet has space (so that the path
+// MTU of that moment counts), in the order a stream scheduler decides.
+//
+// While an association carries DATA chunks, a message that was begun is sent to
+// its end before another one begins, because its fragments need consecutive
+// TSNs (RFC 9260, Section 6.9); with I-DATA the scheduler is asked for every
+// fragment.
+type SendQueue struct {
+	streams    []outStream // grown to the highest stream in use
+	nstreams   int         // streams allowed
+	limit      int64
+	buffered   int64 // bytes of messages not acknowledged or abandoned
+	unsent     int64 // of them not given a TSN
+	messages   int   // messages not fully acknowledged or abandoned
+	waiting    int   // of them with bytes to send
+	ready      int   // streams that may send
+	interleave bool
+	partial    bool // the peer supports partial reliability
+	sched      scheduler
+	kind       Scheduler
+	cur        *outMsg // DATA: the message begun and not ended
+	arrivals   uint64
+	free       *outMsg
+	nfree      int
+	released   []Release
+	blocked    bool // a Push was refused
+	unblocked  bool // there is room again since
+	droppable  dropHeap
+	sb         *Scoreboard // set by NewScoreboard; nil in tests of the queue alone
+
+	// Abandoned counts messages given up before and after a part of them was
+	// sent (RFC 7496, Section 4.3).
+	abandonedUnsent, abandonedSent uint64
+}
+
+// outStream is one outgoing stream.
+type outStream struct {
+	head, tail *outMsg // messages with bytes to send
+	mid, umid  uint32  // next MIDs; the SSN is the low half of mid
+	ordered    int32   // ordered messages begun and not acknowledged
+	inFlight   int32   // chunks not cumulatively acknowledged
+	skip       [2]int32
+	queued     bool // the scheduler knows it
+	paused     bool
+}
+
+// outMsg is a queued message. It is pooled: it lives until nothing refers to it.
+type outMsg struct {
+	next     *outMsg
+	prev     *outMsg
+	body     []byte
+	owner    Owner
+	length   int64 // header and body
+	sent     int64 // bytes given a TSN
+	acked    int64 // bytes cumulatively acknowledged
+	arrival  uint64
+	expires  Time
+	ppid     uint32
+	mid      uint32
+	fsn      uint32 // of the next fragment
+	refs     uint32 // chunks in the scoreboard
+	first    TSN    // of the first fragment
+	last     TSN    // of the last fragment so far
+	maxRtx   uint32
+	priority uint32
+	dropIdx  int32 // place in the heap of droppable messages, or -1
+	sid      uint16
+	hdrLen   uint8
+	flags    msgFlags
+	hdr      [MaxHeader]byte
+}
+
+type msgFlags uint8
+
+const (
+	msgUnordered msgFlags = 1 << iota
+	msgImmediate
+	msgLimitRtx
+	msgAbandoned
+	msgDone // every byte acknowledged or abandoned, owner released
+)
+
+// NewSendQueue returns a queue for up to limit bytes on nstreams streams.
+func NewSendQueue(limit, nstreams int, kind Scheduler) *SendQueue {
+	return &SendQueue{limit: int64(limit), nstreams: nstreams, kind: kind, sched: newScheduler(kind)}
+}
+
+// SetInterleaving makes the queue produce I-DATA, if on. It must be called
+// before the first fragment is produced.
+func (q *SendQueue) SetInterleaving(on bool) { q.interleave = on }
+
+// Interleaving reports whether fragments go as I-DATA.
+func (q *SendQueue) Interleaving() bool { return q.interleave }
+
+// SetPartialReliability tells whether the peer understands FORWARD-TSN. Until
+// it does, no message is abandoned of which a part was sent.
+func (q *SendQueue) SetPartialReliability(on bool) { q.partial = on }
+
+// SetLimit changes the limit of the buffer, in bytes.
+func (q *SendQueue) SetLimit(limit int) { q.limit = int64(limit); q.checkRoom() }
+
+// SetStreams sets how many streams there are: after the handshake, or when
+// streams are added. Messages queued on streams that do not exist are released
+// with ErrStream.
+func (q *SendQueue) SetStreams(n int) {
+	q.nstreams = n
+	for sid := n; sid < len(q.streams); sid++ {
+		st := &q.streams[sid]
+		for m := st.head; m != nil && m.sent == 0; m = st.head {
+			q.unlink(st, m)
+			q.finish(m, ErrStream)
+			q.recycle(m)
+		}
+		q.reschedule(uint16(sid))
+	}
+}
+
+// Push takes a message. It returns ErrWouldBlock when the buffer is full; a
+// message is always taken when the buffer is empty or m.Force is set. Under
+// partial reliability it first abandons messages of lower priority.
+func (q *SendQueue) Push(now Time, m *Message) error {
+	n := int64(len(m.Header)) + int64(len(m.Body))
+	switch {
+	case n == 0:
+		return ErrNoUserData
+	case len(m.Header) > MaxHeader:
+		return ErrHeaderTooLong
+	case int(m.SID) >= q.nstreams:
+		return ErrStream
+	}
+	if !m.Force && !q.fits(n) && !(m.Droppable && q.makeRoom(n, m.Priority)) {
+		q.blocked = true
+		return ErrWouldBlock
+	}
+	o := q.alloc()
+	o.body, o.owner, o.length = m.Body, m.Owner, n
+	o.ppid, o.sid = m.PPID, m.SID
+	o.hdrLen = uint8(copy(o.hdr[:], m.Header))
+	o.arrival = q.arrivals
+	q.arrivals++
+	if m.Unordered {
+		o.flags |= msgUnordered
+	}
+	if m.Immediate {
+		o.flags |= msgImmediate
+	}
+	if m.LimitRtx {
+		o.flags |= msgLimitRtx
+		o.maxRtx = m.MaxRtx
+	}
+	if m.Lifetime > 0 {
+		o.expires = now + m.Lifetime
+	}
+	if m.Droppable {
+		o.priority = m.Priority
+		q.droppable.push(o)
+	}
+	q.buffered += n
+	q.unsent += n
+	q.messages++
+	q.waiting++
+	st := q.stream(m.SID)
+	if st.tail == nil {
+		st.head, st.tail = o, o
+		q.reschedule(m.SID)
+	} else {
+		o.prev = st.tail
+		st.tail.next = o
+		st.tail = o
+	}
+	return nil
+}
+
+func (q *SendQueue) fits(n int64) bool {
+	return q.messages == 0 || q.charge()+n+messageCharge <= q.limit
+}
+
+func (q *SendQueue) charge() int64 { return q.buffered + int64(q.messages)*messageCharge }
+
+// stream returns the state of a stream, which may move when another is asked
+// for.
+func (q *SendQueue) stream(sid uint16) *outStream {
+	if int(sid) >= len(q.streams) {
+		n := max(int(sid)+1, min(2*len(q.streams), q.nstreams))
+		s := make([]outStream, n)
+		copy(s, q.streams)
+		q.streams = s
+	}
+	return &q.streams[sid]
+}
+
+// reschedule tells the scheduler whether sid has something to send.
+func (q *SendQueue) reschedule(sid uint16) {
+	st := &q.streams[sid]
+	can := st.head != nil && (!st.paused || st.head.sent > 0) && !q.windowFull(st)
+	if can == st.queued {
+		return
+	}
+	st.queued = can
+	if can {
+		q.ready++
+		q.sched.add(sid, st.head.arrival)
+	} else {
+		q.ready--
+		q.sched.remove(sid)
+	}
+}
+
+// windowFull reports whether the next message of the stream has to wait for an
+// SSN (see maxOrderedInFlight).
+func (q *SendQueue) windowFull(st *outStream) bool {
+	return !q.interleave && st.ordered >= maxOrderedInFlight &&
+		st.head.sent == 0 && st.head.flags&msgUnordered == 0
+}
+
+func (q *SendQueue) alloc() *outMsg {
+	m := q.free
+	if m == nil {
+		return &outMsg{dropIdx: -1}
+	}
+	q.free = m.next
+	q.nfree--
+	m.next = nil
+	return m
+}
+
+// recycle takes back a message that is done, off its stream and without chunks
+// in the scoreboard.
+func (q *SendQueue) recycle(m *outMsg) {
+	if m.refs != 0 || m.flags&msgDone == 0 {
+		return
+	}
+	if q.nfree >= maxFreeMessages {
+		return
+	}
+	hdr := m.hdr
+	*m = outMsg{next: q.free, dropIdx: -1, hdr: hdr}
+	q.free = m
+	q.nfree++
+}
+
+// unlink takes m off its stream: nothing of it is left to send. The caller
+// reschedules the stream.
+func (q *SendQueue) unlink(st *outStream, m *outMsg) {
+	if m.prev == nil {
+		st.head = m.next
+	} else {
+		m.prev.next = m.next
+	}
+	if m.next == nil {
+		st.tail = m.prev
+	} else {
+		m.next.prev = m.prev
+	}
+	m.next, m.prev = nil, nil
+	q.waiting--
+	if q.cur == m {
+		q.cur = nil
+	}
+}
+
+// finish settles the accounts of a message and releases its owner.
+func (q *SendQueue) finish(m *outMsg, err error) {
+	m.flags |= msgDone
+	q.buffered -= m.length - m.acked
+	q.unsent -= m.length - m.sent
+	q.messages--
+	if m.dropIdx >= 0 {
+		q.droppable.remove(m)
+	}
+	if m.owner != nil {
+		q.released = append(q.released, Release{m.owner, err})
+	}
+	m.owner, m.body = nil, nil
+	q.checkRoom()
+}
+
+// unref drops a chunk of m that left the scoreboard, n bytes long.
+func (q *SendQueue) unref(m *outMsg, n int) {
+	m.refs--
+	st := &q.streams[m.sid]
+	st.inFlight--
+	if m.flags&msgDone == 0 {
+		m.acked += int64(n)
+		q.buffered -= int64(n)
+		if m.acked == m.length {
+			q.finish(m, nil)
+		} else if q.blocked {
+			q.checkRoom()
+		}
+	}
+	if m.refs == 0 && m.flags&msgDone != 0 {
+		if m.flags&msgUnordered == 0 {
+			st.ordered--
+			if st.ordered == maxOrderedInFlight-1 && st.head != nil {
+				q.reschedule(m.sid)
+			}
+		}
+		q.recycle(m)
+	}
+}
+
+// checkRoom notes when a queue that refused a message has room again: half of
+// it, so that writers are not woken for every packet.
+func (q *SendQueue) checkRoom() {
+	if q.blocked && q.charge() <= q.limit/2 {
+		q.blocked, q.unblocked = false, true
+	}
+}
+
+// Unblocked reports, once, that a queue which refused a message has room again.
+func (q *SendQueue) Unblocked() bool {
+	u := q.unblocked
+	q.unblocked = false
+	return u
+}
+
+// TakeReleases appends the releases that are due to dst and forgets them. The
+// caller calls the owners once it holds no lock.
+func (q *SendQueue) TakeReleases(dst []Release) []Release {
+	dst = append(dst, q.released...)
+	clear(q.released)
+	q.released = q.released[:0]
+	return dst
+}
+
+// HasReleases reports whether releases are due.
+func (q *SendQueue) HasReleases() bool { return len(q.released) > 0 }
+
+// Buffered returns the bytes queued and not acknowledged, Unsent those of them
+// not sent once.
+func (q *SendQueue) Buffered() int64 { return q.buffered }
+
+// Unsent returns the bytes that were not sent once.
+func (q *SendQueue) Unsent() int64 { return q.unsent }
+
+// Messages returns how many messages are not fully acknowledged.
+func (q *SendQueue) Messages() int { return q.messages }
+
+// Pending reports whether a stream has something to send now. It is false when
+// all that waits is on paused streams.
+func (q *SendQueue) Pending() bool { return q.ready > 0 }
+
+// Empty reports whether nothing waits to be sent or acknowledged.
+func (q *SendQueue) Empty() bool { return q.messages == 0 }
+
+// AbandonedMessages returns how many messages were abandoned before and after a
+// part of them was sent (RFC 7496, Section 4.3).
+func (q *SendQueue) AbandonedMessages() (unsent, sent uint64) {
+	return q.abandonedUnsent, q.abandonedSent
+}

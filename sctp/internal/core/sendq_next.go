@@ -1,0 +1,119 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// Room is the space that a packet has for DATA or I-DATA chunks, headers and
+// padding included.
+type Room struct {
+	// Space is what is left in the packet, Full what it had when it was empty.
+	Space, Full int
+}
+
+// headerLen is the length of the header of the chunks that carry user data.
+func (q *SendQueue) headerLen() int {
+	if q.interleave {
+		return wire.IDataHeaderLen
+	}
+	return wire.DataHeaderLen
+}
+
+// pick chooses the message to continue or begin and how many bytes of it fit.
+// It drops messages that expired before they were begun. With ok false nothing
+// is to be sent, or it does not fit.
+//
+// A message that fits an empty packet is not cut. A longer one is cut to fill
+// packets, but not into less than minFragment bytes, its end excepted.
+func (q *SendQueue) pick(now Time, r Room) (m *outMsg, n int, ok bool) {
+	for {
+		m = q.cur
+		if m == nil {
+			sid, found := q.sched.next()
+			if !found {
+				return nil, 0, false
+			}
+			m = q.streams[sid].head
+		}
+		if m.expires == 0 || now < m.expires {
+			break
+		}
+		// RFC 3758, Section 4.1: when "the lifetime of the message has expired"
+		// it "MUST be treated as abandoned" before it is transmitted.
+		if m.sent == 0 {
+			q.dropUnsent(m)
+			continue
+		}
+		if q.sb == nil || !q.partial || !q.sb.abandon(m) {
+			break
+		}
+	}
+	space := (r.Space - q.headerLen()) &^ 3
+	left := m.length - m.sent
+	if left <= int64(space) {
+		return m, int(left), true
+	}
+	if space < minFragment || m.sent == 0 && left <= int64(r.Full-q.headerLen()) {
+		return nil, 0, false
+	}
+	return m, min(space, maxFragment), true
+}
+
+// maxFragment is the largest payload of one chunk. It leaves room for either
+// header in the 16-bit length of a chunk and is a multiple of four.
+const maxFragment = (1<<16 - 1 - wire.IDataHeaderLen) &^ 3
+
+// begin gives m its place in the sequence of its stream.
+func (q *SendQueue) begin(st *outStream, m *outMsg) {
+	switch {
+	case m.flags&msgUnordered == 0:
+		m.mid = st.mid
+		st.mid++
+		st.ordered++
+	case q.interleave:
+		m.mid = st.umid
+		st.umid++
+	}
+}
+
+// advance notes that n bytes of m, the choice of pick, are in a chunk now.
+func (q *SendQueue) advance(m *outMsg, n int) {
+	st := &q.streams[m.sid]
+	if m.sent == 0 {
+		q.begin(st, m)
+	}
+	m.sent += int64(n)
+	m.fsn++
+	m.refs++
+	st.inFlight++
+	q.unsent -= int64(n)
+	end := m.sent == m.length
+	if end {
+		q.unlink(st, m)
+	} else if !q.interleave {
+		q.cur = m
+	}
+	arrival := m.arrival
+	if st.head != nil {
+		arrival = st.head.arrival
+	}
+	q.sched.sent(m.sid, n+q.headerLen(), arrival, end || q.interleave)
+	if end {
+		q.reschedule(m.sid)
+	}
+}
+
+// EndPacket tells that the next chunk goes into another packet.
+func (q *SendQueue) EndPacket() { q.sched.endPacket() }
+
+// copyTo appends n bytes of the message from offset off to b.
+func (m *outMsg) copyTo(b []byte, off int64, n int) []byte {
+	if h := int64(m.hdrLen); off < h {
+		k := min(n, int(h-off))
+		b = append(b, m.hdr[off:int(off)+k]...)
+		off, n = off+int64(k), n-k
+	}
+	off -= int64(m.hdrLen)
+	if n > 0 {
+		b = append(b, m.body[off:off+int64(n)]...)
+	}
+	return b
+}
