@@ -151,35 +151,44 @@ func (k *call) started(p pending, err error) error {
 	return nil
 }
 
-// wait waits for all that was started.
+// wait waits for all that was started. If one fails, or the context of the
+// call ends, it withdraws the others: when it returns nothing touches the
+// buffers any more.
 func (k *call) wait() error {
-	for i, p := range k.reqs {
-		st, err := p.r.Wait(k.ctx)
+	var failed error
+	ctx := k.ctx
+	for _, p := range k.reqs {
+		var err error
 		if p.want >= 0 {
+			var st Status
+			st, err = k.c.w.eng.finishRecv(ctx, p.r)
 			err = k.expect(st, err, p.src, p.want)
+		} else if err = k.c.w.eng.awaitSend(ctx, p.r); err == nil {
+			if err = p.r.err; err == nil {
+				p.r.recycle()
+			}
 		}
-		if err != nil {
-			k.reqs = append(k.reqs[:0], k.reqs[i:]...)
-			return k.abandon(err)
+		if err != nil && failed == nil {
+			failed, ctx = err, ended
 		}
-		p.r.Free()
 	}
 	k.reqs = k.reqs[:0]
-	return nil
+	return failed
 }
 
-// abandon cancels all that was started and waits until nothing touches the
-// buffers any more; it returns err.
+// abandon withdraws all that was started and returns err.
 func (k *call) abandon(err error) error {
-	for _, p := range k.reqs {
-		p.r.Cancel()
-	}
-	for _, p := range k.reqs {
-		p.r.Wait(context.WithoutCancel(k.ctx))
-	}
-	k.reqs = k.reqs[:0]
+	k.ctx = ended
+	_ = k.wait() // err came first
 	return err
 }
+
+// ended is a context that is over.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
 
 // same reports whether a and b are the same memory.
 func same(a, b []byte) bool {
