@@ -2,8 +2,52 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/weftstack/weft/internal/pmi"
 )
+
+// Init joins the job that this process was started for, connects to all other
+// ranks, and returns when all of them have done so too. The launcher is found
+// through the environment (PMI_FD, PMI_RANK and PMI_SIZE, or PMI_PORT); without
+// one, the process is a job of one rank. Options override the environment
+// variables listed in the package documentation. It blocks until ctx is done.
+func Init(ctx context.Context, opts ...Option) (*World, error) {
+	o, err := buildOptions(TransportHybrid, true, opts)
+	if err != nil {
+		return nil, err
+	}
+	if o.transport == TransportInproc {
+		return nil, fmt.Errorf("%w: transport %q is for RunLocal", ErrOption, o.transport)
+	}
+	client, err := pmi.FromEnv(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rank, size := 0, 1
+	var boot bootstrap
+	if client != nil {
+		rank, size, boot = client.Rank, client.Size, client
+	} else {
+		job := newLocalJob(1)
+		boot = &localBoot{job: job}
+		o.addrs = append(o.addrs, loopback)[:1]
+	}
+	if size < 1 || size > MaxRanks || rank < 0 || rank >= size {
+		return nil, fmt.Errorf("%w: rank %d of %d", ErrOption, rank, size)
+	}
+	w := newWorld(rank, size, o, boot)
+	f, err := newFabric(w)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.join(ctx, f); err != nil {
+		w.end(err)
+		return nil, errors.Join(err, f.close())
+	}
+	return w, nil
+}
 
 // newFabric opens the network transport that the options of w ask for.
 func newFabric(w *World) (fabric, error) {
@@ -13,5 +57,3 @@ func newFabric(w *World) (fabric, error) {
 	}
 	return nil, fmt.Errorf("%w: transport %q", ErrOption, w.opts.transport)
 }
-
-func newTCPFabric(w *World) (fabric, error) { _ = context.TODO; return nil, nil }

@@ -1,0 +1,283 @@
+package mpi
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+)
+
+// tcpLink carries messages over one TCP connection, all streams in one
+// sequence. Senders write to the socket themselves as long as it takes
+// everything at once; what it does not take is left to a goroutine.
+type tcpLink struct {
+	conn *net.TCPConn
+	raw  syscall.RawConn
+	peer *peer
+
+	mu      sync.Mutex
+	batch   tcpBatch // to be written next
+	spare   tcpBatch
+	queued  int  // bytes in batch
+	writing bool // somebody writes
+	closed  bool
+	idle    *sync.Cond // signalled when writing ends
+	wnow    [][]byte   // argument and results of wfn, for who is writing
+	wn      int
+	werr    error
+	wfn     func(uintptr) bool
+
+	rbuf []byte
+	rn   int
+	rerr error
+	rfn  func(uintptr) bool
+	done chan struct{} // closed when the reader has ended
+}
+
+// tcpBatch is a sequence of messages to write.
+type tcpBatch struct {
+	bufs   [][]byte
+	owners []owner
+	arena  []byte // copied bytes
+	last   bool   // the last of bufs is the end of arena, and can grow
+}
+
+const (
+	// tcpCopy is the length up to which bodies are copied behind their envelope.
+	tcpCopy = 32 << 10
+	// tcpQueue bounds the copied bytes that wait to be written.
+	tcpQueue = 1 << 20
+	// tcpRead is the size of the receive buffer.
+	tcpRead = 128 << 10
+	// tcpDirect is the least rest of a body that is read in place.
+	tcpDirect = 32 << 10
+)
+
+func newTCPLink(conn *net.TCPConn, p *peer) (*tcpLink, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	l := &tcpLink{conn: conn, raw: raw, peer: p, rbuf: make([]byte, tcpRead), done: make(chan struct{})}
+	l.idle = sync.NewCond(&l.mu)
+	l.wfn = l.writeNow
+	l.rfn = l.readDirect
+	return l, nil
+}
+
+func (l *tcpLink) copyLimit() int { return tcpCopy }
+
+// send implements link.
+func (l *tcpLink) send(_ uint16, hdr, body []byte, own owner) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return errLinkClosed
+	}
+	if own == nil && len(body) > 0 && l.queued > tcpQueue {
+		return errLinkFull
+	}
+	l.queued += len(hdr) + len(body)
+	l.batch.copy(hdr)
+	if own == nil {
+		l.batch.copy(body)
+		return nil
+	}
+	if len(body) > 0 {
+		l.batch.bufs = append(l.batch.bufs, body)
+		l.batch.last = false
+	}
+	l.batch.owners = append(l.batch.owners, own)
+	return nil
+}
+
+// copy appends a copy of b.
+func (t *tcpBatch) copy(b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	at := len(t.arena)
+	moved := at+len(b) > cap(t.arena)
+	t.arena = append(t.arena, b...) // earlier parts stay valid if it moves
+	if t.last && !moved {
+		i := len(t.bufs) - 1
+		t.bufs[i] = t.bufs[i][:len(t.bufs[i])+len(b)]
+	} else {
+		t.bufs = append(t.bufs, t.arena[at:])
+		t.last = true
+	}
+}
+
+// written forgets the first n bytes.
+func (t *tcpBatch) written(n int) {
+	for n > 0 && n >= len(t.bufs[0]) {
+		n -= len(t.bufs[0])
+		t.bufs[0] = nil
+		t.bufs = t.bufs[1:]
+	}
+	if n > 0 {
+		t.bufs[0] = t.bufs[0][n:]
+	}
+}
+
+// flush implements link.
+func (l *tcpLink) flush() {
+	l.mu.Lock()
+	if l.writing || len(l.batch.bufs) == 0 {
+		l.mu.Unlock()
+		return
+	}
+	l.writing = true
+	l.write(true)
+}
+
+// write writes batches until there are no more. If direct is set it does so
+// only as long as the socket takes them, then it leaves the rest to a goroutine.
+// It is called with mu held, and writing set, and unlocks mu.
+func (l *tcpLink) write(direct bool) {
+	for len(l.batch.bufs) > 0 {
+		b := l.batch
+		l.batch = l.spare
+		l.spare = tcpBatch{}
+		l.queued = 0
+		l.mu.Unlock()
+		all := b.bufs
+		var err error
+		if direct {
+			var n int
+			if n, err = l.tryWrite(b.bufs); err == nil {
+				b.written(n)
+				if len(b.bufs) > 0 {
+					go l.rest(b)
+					return
+				}
+			}
+		} else {
+			err = l.writeAll(&b)
+		}
+		l.wrote(all, b.owners, b.arena, err)
+	}
+	l.writing = false
+	l.idle.Broadcast()
+	l.mu.Unlock()
+}
+
+// wrote releases the owners of a batch and keeps its memory. It locks mu.
+func (l *tcpLink) wrote(bufs [][]byte, owners []owner, arena []byte, err error) {
+	for i, o := range owners {
+		o.Released(err)
+		owners[i] = nil
+	}
+	if err != nil {
+		_ = l.conn.Close() // the reader ends the link
+	}
+	clear(bufs)
+	if cap(arena) > tcpQueue {
+		arena = nil
+	}
+	l.mu.Lock()
+	l.spare = tcpBatch{bufs: bufs[:0], owners: owners[:0], arena: arena[:0]}
+}
+
+// rest writes what is left of b, and everything queued since.
+func (l *tcpLink) rest(b tcpBatch) {
+	err := l.writeAll(&b)
+	l.wrote(nil, b.owners, b.arena, err)
+	l.write(false)
+}
+
+func (l *tcpLink) writeAll(b *tcpBatch) error {
+	bufs := net.Buffers(b.bufs)
+	_, err := bufs.WriteTo(l.conn)
+	return err
+}
+
+// read receives until the connection ends.
+func (l *tcpLink) read() {
+	defer close(l.done)
+	f := &l.peer.flows[0]
+	err := l.readLoop(f)
+	_ = l.conn.Close()
+	if err == io.EOF {
+		err = nil
+	}
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.peer.down(err)
+}
+
+func (l *tcpLink) readLoop(f *inflow) error {
+	for {
+		for canReadDirect && f.directRoom() >= tcpDirect {
+			l.rn, l.rerr = 0, nil
+			if err := l.raw.Read(l.rfn); err != nil {
+				return err
+			}
+			if l.rerr != nil {
+				return l.rerr
+			}
+		}
+		n, err := l.conn.Read(l.rbuf)
+		for b := l.rbuf[:n]; len(b) > 0; {
+			k, ferr := f.feed(b)
+			if ferr != nil {
+				return ferr
+			}
+			b = b[k:]
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// shutdown implements link.
+func (l *tcpLink) shutdown(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
+	defer stop()
+	l.mu.Lock()
+	l.closed = true
+	for l.writing {
+		l.idle.Wait()
+	}
+	l.mu.Unlock()
+	_ = l.conn.CloseWrite() // fails if the peer was faster
+	<-l.done                // the peer closes when it has done the same
+	return ctx.Err()
+}
+
+// abort implements link.
+func (l *tcpLink) abort(string) {
+	_ = l.conn.SetLinger(0)
+	_ = l.conn.Close()
+}
+
+// directRoom returns how much of the body in progress can be placed without a copy.
+func (f *inflow) directRoom() int {
+	if !f.busy || f.dest != toReceive {
+		return 0
+	}
+	r := f.r
+	r.place.Lock()
+	defer r.place.Unlock()
+	return int(min(f.size, uint64(len(r.buf)))) - int(f.off)
+}
+
+// placeWith lets read place bytes of the body in progress directly.
+func (f *inflow) placeWith(read func([]byte) (int, error)) (n int, err error) {
+	r := f.r
+	r.place.Lock()
+	if end := min(f.size, uint64(len(r.buf))); f.off < end {
+		n, err = read(r.buf[f.off:end])
+	}
+	r.place.Unlock()
+	if n > 0 {
+		f.off += uint64(n)
+		if f.off == f.size {
+			f.end()
+		}
+	}
+	return n, err
+}
