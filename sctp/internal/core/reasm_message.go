@@ -227,10 +227,11 @@ func (r *reassembly) deliver(m *message) {
 	}
 }
 
-// due reports whether m, which is deliverable, has to become ready.
+// due reports whether m, which is deliverable, has to become ready. Under
+// pressure all the partials become ready besides: see add.
 func (r *reassembly) due(m *message) bool {
 	return !m.linked && (m.head != nil || m.aborted) &&
-		(m.complete || m.started || r.cfg.pieces || m.avail >= r.cfg.partial || r.window.pressed())
+		(m.complete || m.started || r.cfg.pieces || m.avail >= r.cfg.partial)
 }
 
 // promote makes num the next message of st, and returns it if some of it is

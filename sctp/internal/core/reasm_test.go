@@ -71,6 +71,7 @@ func TestReassemblyViolations(t *testing.T) {
 	}{
 		{"begin inside", false, []*wire.Data{chunk(1, 0, 0, 0, "B", "a"), chunk(2, 0, 1, 0, "B", "b")}, 2, reasmBeginInside},
 		{"begin inside, seen late", false, []*wire.Data{chunk(2, 0, 1, 0, "BE", "b"), chunk(1, 0, 0, 0, "B", "a")}, 2, reasmBeginInside},
+		{"begin inside, seen late, of an older message", false, []*wire.Data{chunk(2, 0, 1, 0, "BE", "b"), chunk(1, 0, 0, 0, "B", "a"), chunk(5, 1, 0, 0, "BU", "c")}, 2, reasmBeginInside},
 		{"no begin", false, []*wire.Data{chunk(1, 0, 0, 0, "E", "a")}, 1, reasmNoBegin},
 		{"no begin after a complete one", false, []*wire.Data{chunk(1, 0, 0, 0, "BE", "a"), chunk(2, 0, 0, 0, "", "b")}, 2, reasmNoBegin},
 		{"other SSN", false, []*wire.Data{chunk(1, 0, 0, 0, "B", "a"), chunk(2, 0, 1, 0, "E", "b")}, 2, reasmMixed},
@@ -89,6 +90,7 @@ func TestReassemblyViolations(t *testing.T) {
 		{"two begins", true, []*wire.Data{chunk(1, 0, 0, 0, "B", "a"), chunk(2, 0, 0, 0, "B", "b")}, 2, reasmBadFSN},
 		{"two ends", true, []*wire.Data{chunk(1, 0, 0, 3, "E", "a"), chunk(2, 0, 0, 4, "E", "b")}, 2, reasmBadFSN},
 		{"behind the end", true, []*wire.Data{chunk(1, 0, 0, 3, "E", "a"), chunk(2, 0, 0, 4, "", "b")}, 2, reasmBadFSN},
+		{"end before the latest one", true, []*wire.Data{chunk(1, 0, 0, 5, "", "a"), chunk(2, 0, 0, 3, "", "b"), chunk(3, 0, 0, 4, "E", "c")}, 3, reasmBadFSN},
 		{"end before a later one", true, []*wire.Data{chunk(1, 0, 0, 3, "", "a"), chunk(2, 0, 0, 2, "E", "b")}, 2, reasmBadFSN},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -212,13 +214,15 @@ func TestPartialDelivery(t *testing.T) {
 	r := newRecv(reasmConfig{partial: 10})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", "12345"))
 	wantNothing(t, r, anyStream)
-	mustAdd(t, r, chunk(3, 0, 0, 0, "", "abc"), chunk(5, 1, 0, 0, "BE", "other"), chunk(2, 0, 0, 0, "", "67890"))
+	mustAdd(t, r, chunk(3, 0, 0, 0, "", "abc"), chunk(7, 1, 0, 0, "BE", "other"), chunk(2, 0, 0, 0, "", "67890"))
 	wantRead(t, r, anyStream, "other", true)
 	wantRead(t, r, anyStream, "1234567890abc", false)
 	mustAdd(t, r, chunk(6, 1, 1, 0, "BE", "more"))
 	wantNothing(t, r, anyStream) // DATA: the message in hand first
 	wantRead(t, r, 1, "more", true)
-	mustAdd(t, r, chunk(4, 0, 0, 0, "E", "."))
+	mustAdd(t, r, chunk(4, 0, 0, 0, "", "!"))
+	wantRead(t, r, anyStream, "!", false) // once begun, as it comes
+	mustAdd(t, r, chunk(5, 0, 0, 0, "E", "."))
 	wantRead(t, r, anyStream, ".", true)
 }
 
@@ -314,6 +318,21 @@ func TestForwardRemnantsAreSwallowed(t *testing.T) {
 	}
 	if res := r.settle(7); res != reasmOK || r.msgs != 0 || r.frags != 0 {
 		t.Errorf("settle = %v, %d messages, %d fragments", res, r.msgs, r.frags)
+	}
+}
+
+func TestForwardToTheLastFragmentReceived(t *testing.T) {
+	// The message is abandoned, so what follows is another one.
+	r := newRecv(reasmConfig{})
+	mustAdd(t, r, chunk(2, 0, 0, 0, "BU", "a"))
+	r.forward(2)
+	if r.frags != 0 {
+		t.Errorf("%d fragments held, want 0", r.frags)
+	}
+	mustAdd(t, r, chunk(3, 0, 0, 0, "BU", "b"), chunk(4, 0, 0, 0, "EU", "c"))
+	wantRead(t, r, anyStream, "bc", true)
+	if res := r.settle(4); res != reasmOK || r.msgs != 0 {
+		t.Errorf("settle = %v, %d messages left", res, r.msgs)
 	}
 }
 

@@ -188,8 +188,7 @@ func (m *tsnMap) advance() {
 	for m.cum != m.high {
 		t := m.cum + 1
 		w := &m.ring[m.word(t)]
-		n := bits.TrailingZeros64(^(*w >> (t & 63)))
-		n = min(n, 64-int(t&63))
+		n := bits.TrailingZeros64(^(*w >> (t & 63))) // at most what is left of the word
 		if n == 0 {
 			return
 		}

@@ -58,7 +58,7 @@ func TestTSNMapReportsGapsAndDuplicates(t *testing.T) {
 }
 
 func TestTSNMapLimits(t *testing.T) {
-	m := newTSNMap(0xffff0000)
+	m := newTSNMap(0xffff0000 - 20) // the last offset falls within a word
 	cum := m.cumTSN()
 	if got := m.observe(cum + maxTSNWindow + 1); got != tsnOutOfWindow {
 		t.Errorf("one beyond the window = %d, want out of window", got)
@@ -77,6 +77,13 @@ func TestTSNMapLimits(t *testing.T) {
 	if got, want := m.appendGaps(nil, 10), []wire.GapBlock{{Start: maxGapOffset, End: maxGapOffset}}; !slices.Equal(got, want) {
 		t.Errorf("gaps %v, want %v", got, want)
 	}
+	for off := TSN(maxGapOffset - 100); off < maxGapOffset+5; off++ {
+		m.observe(cum + off)
+	}
+	if got, want := m.appendGaps(nil, 10), []wire.GapBlock{{Start: maxGapOffset - 100, End: maxGapOffset}}; !slices.Equal(got, want) {
+		t.Errorf("gaps %v, want %v", got, want)
+	}
+	m.clearDuplicates()
 	for range maxDuplicates + 10 {
 		m.observe(cum)
 	}
