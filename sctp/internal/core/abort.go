@@ -1,0 +1,117 @@
+package core
+
+import (
+	"fmt"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// maxAbortReason bounds the reason of an abort, in both directions.
+const maxAbortReason = 512
+
+// AbortError is the end of an association by an ABORT chunk.
+type AbortError struct {
+	// Cause is the code of the first error cause, 0 if there is none (RFC 9260,
+	// Section 3.3.10), and Reason what is readable of it.
+	Cause  wire.CauseCode
+	Reason string
+	// ByPeer tells whether the peer sent the ABORT.
+	ByPeer bool
+}
+
+// Error implements error.
+func (e *AbortError) Error() string {
+	who := "locally"
+	if e.ByPeer {
+		who = "by peer"
+	}
+	if e.Reason == "" {
+		return fmt.Sprintf("core: aborted %s: cause %d (%s)", who, uint16(e.Cause), e.Cause)
+	}
+	return fmt.Sprintf("core: aborted %s: cause %d (%s): %q", who, uint16(e.Cause), e.Cause, e.Reason)
+}
+
+// newAbortError describes the first of a list of causes.
+func newAbortError(causes []byte, byPeer bool) *AbortError {
+	e := &AbortError{ByPeer: byPeer}
+	it := wire.NewCauses(causes)
+	if it.Next() {
+		c := it.Cause()
+		e.Cause = c.Code
+		switch c.Code {
+		case wire.CauseUserAbort, wire.CauseProtocolViolation:
+			e.Reason = string(c.Value[:min(len(c.Value), maxAbortReason)])
+		}
+	}
+	return e
+}
+
+// Abort ends the association at once; the peer is told reason, of which at most
+// 512 bytes are sent (RFC 9260, Section 9.1). PollTransmit yields the ABORT.
+func (a *Assoc) Abort(now Time, reason []byte) {
+	if a.state == Closed {
+		return
+	}
+	// "a 'User-Initiated Abort' error cause SHOULD be present".
+	a.abort(wire.AppendUserAbort(nil, reason[:min(len(reason), maxAbortReason)]))
+}
+
+// abort sends an ABORT with the given causes and ends the association.
+func (a *Assoc) abort(causes []byte) {
+	if a.state == Closed {
+		return
+	}
+	if a.peer.tag != 0 { // in COOKIE-WAIT nobody knows of us yet
+		a.sendAlone(a.paths[a.dataPath()].Tuple, a.header(), func(b []byte) []byte {
+			return wire.AppendAbort(b, wire.Abort{Causes: causes})
+		})
+	}
+	a.close(newAbortError(causes, false))
+}
+
+// violate aborts the association with a Protocol Violation cause (RFC 9260,
+// Section 3.3.10.13).
+func (a *Assoc) violate(what string) { a.abort(wire.AppendProtocolViolation(nil, what)) }
+
+// handleAbort ends the association: the verification tag was checked (RFC 9260,
+// Section 8.5.1, B), and nothing is answered.
+func (a *Assoc) handleAbort(c wire.Chunk) {
+	x, err := wire.ParseAbort(c)
+	if err != nil {
+		x = wire.Abort{}
+	}
+	a.close(newAbortError(x.Causes, true))
+}
+
+// handleError takes in an ERROR chunk.
+func (a *Assoc) handleError(now Time, c wire.Chunk) {
+	x, err := wire.ParseOpError(c)
+	if err != nil {
+		return
+	}
+	it := wire.NewCauses(x.Causes)
+	for it.Next() {
+		cause := it.Cause()
+		if cause.Code == wire.CauseStaleCookie {
+			a.handleStaleCookie(now, cause)
+			return
+		}
+		a.events.push(Event{Kind: EventPeerError, Cause: uint16(cause.Code)})
+	}
+}
+
+// close ends the association; err is nil for a graceful end. What was received
+// can still be read.
+func (a *Assoc) close(err error) {
+	if a.state == Closed {
+		return
+	}
+	a.state = Closed
+	a.err = err
+	a.timers.stopAll()
+	a.ctl.clear()
+	a.hs.clear()
+	a.shut.clear()
+	a.closeSender(err)
+	a.events.push(Event{Kind: EventDown, Err: err})
+}

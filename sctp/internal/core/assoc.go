@@ -1,0 +1,229 @@
+package core
+
+import (
+	"errors"
+	"net/netip"
+	"slices"
+)
+
+// Errors of associations.
+var (
+	// ErrWouldBlock is returned by Send when the send buffer is full.
+	ErrWouldBlock = errors.New("core: send buffer is full")
+	// ErrShutdown is returned by Send once either side began a shutdown (RFC
+	// 9260, Section 9.2).
+	ErrShutdown = errors.New("core: association is shutting down")
+	// ErrClosed is returned by calls on an association that has ended.
+	ErrClosed = errors.New("core: association is closed")
+	// ErrStream is returned for a stream outside the negotiated range.
+	ErrStream = errors.New("core: no such stream")
+	// ErrNoUserData is returned for a message without a byte: SCTP cannot carry
+	// one (RFC 9260, Section 6.2).
+	ErrNoUserData = errors.New("core: empty message")
+	// ErrUnreachable is the end of an association whose peer does not answer:
+	// a retransmission limit was exceeded (RFC 9260, Sections 4 and 8.1).
+	ErrUnreachable = errors.New("core: peer unreachable")
+	// ErrStale is the end of an attempt whose cookies were always too old when
+	// they arrived (RFC 9260, Section 5.2.6).
+	ErrStale = errors.New("core: state cookie stale")
+	// ErrRestart is what the owners of messages are told that were not
+	// acknowledged when the peer restarted (RFC 9260, Section 5.2.4, A).
+	ErrRestart = errors.New("core: peer restarted")
+	// ErrPath is returned for an address that is not the peer's, or not yet
+	// confirmed to be.
+	ErrPath = errors.New("core: no such path")
+	// ErrParams is returned by NewClient for unusable parameters.
+	ErrParams = errors.New("core: bad parameters")
+)
+
+// ClientParams are the addresses and secrets of an association to open.
+type ClientParams struct {
+	// LocalPort and PeerPort are the SCTP ports, not 0.
+	LocalPort, PeerPort uint16
+	// Local are the UDP addresses of this host's sockets. Several specific
+	// ones make the association multihomed at this end.
+	Local []netip.AddrPort
+	// Peer are the UDP addresses to send the INIT to, the preferred one first.
+	Peer []netip.AddrPort
+	// Tag is the local verification tag: random, not 0, and not that of
+	// another association of the caller.
+	Tag uint32
+	// Seed makes everything random about the association. It must come from a
+	// cryptographic source.
+	Seed [32]byte
+	// Cookies signs the cookies that are needed when the peer's INIT crosses
+	// ours or the peer restarts. Associations and listeners of one transport
+	// share it.
+	Cookies *CookieJar
+}
+
+// peerInfo is what the peer said of itself.
+type peerInfo struct {
+	port          uint16
+	tag           uint32 // 0 until known
+	features      features
+	adaptation    uint32
+	hasAdaptation bool
+}
+
+// learn notes the extensions that are in use and the adaptation indication.
+func (p *peerInfo) learn(f features, adaptation uint32, has bool) {
+	p.features, p.adaptation, p.hasAdaptation = f, adaptation, has
+}
+
+// Assoc is one association. Its parts are the receiver and the sender, the
+// paths, and one small machine each for handshake, heartbeats and shutdown. It
+// is not safe for concurrent use.
+type Assoc struct {
+	cfg     Config
+	rng     random
+	cookies *CookieJar
+	state   State
+	err     error
+
+	port  uint16 // SCTP port here
+	tag   uint32 // local verification tag
+	tsn   TSN    // our initial TSN
+	local []netip.AddrPort
+	peer  peerInfo
+
+	paths    []path
+	pathIDs  uint32
+	primary  int
+	lastPath int // of the last packet received
+	errors   int // association error counter (RFC 9260, Section 8.1)
+
+	timers timers
+	hs     handshake
+	shut   shutdown
+	rx     dataReceiver
+	tx     dataSender
+	ecn    ecnState
+	in     inbound
+	ctl    controlQueue
+	alone  packetQueue
+	events eventQueue
+	stats  counters
+}
+
+// counters are those that no part of the association keeps itself.
+type counters struct {
+	PacketsSent, PacketsReceived, Dropped uint64
+	SacksSent, SacksReceived              uint64
+	Timeouts, Heartbeats, WindowProbes    uint64
+}
+
+// NewClient returns an association in COOKIE-WAIT; PollTransmit yields its INIT
+// (RFC 9260, Section 5.1, A). It copies what it needs of cfg and p; cfg may be
+// nil.
+func NewClient(cfg *Config, now Time, p ClientParams) (*Assoc, error) {
+	if p.LocalPort == 0 || p.PeerPort == 0 || p.Tag == 0 || len(p.Peer) == 0 {
+		return nil, ErrParams
+	}
+	a := newAssoc(cfg, p.LocalPort, p.Local, p.Seed, p.Cookies)
+	a.tag, a.tsn = p.Tag, TSN(a.rng.uint64())
+	a.peer.port = p.PeerPort
+	for _, r := range p.Peer[:min(len(p.Peer), MaxPeerAddrs)] {
+		r = unmap(r)
+		if !usableAddr(r.Addr()) || r.Port() == 0 {
+			return nil, ErrParams
+		}
+		if a.pathByIP(r.Addr()) < 0 {
+			// RFC 9260, Section 5.4, rule 1.
+			a.addPath(netip.AddrPort{}, r, true)
+		}
+	}
+	a.openSender()
+	a.state = CookieWait
+	a.hs.sendInit = true
+	a.startT1(now)
+	return a, nil
+}
+
+func newAssoc(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *CookieJar) *Assoc {
+	a := &Assoc{cfg: cfg.withDefaults(), rng: newRandom(seed), cookies: jar, port: port}
+	a.local = slices.Clone(local)
+	for i := range a.local {
+		a.local[i] = unmap(a.local[i])
+	}
+	if a.cookies == nil {
+		a.cookies = NewCookieJar(a.rng.seed())
+	}
+	return a
+}
+
+// newFromCookie returns the association that a valid cookie describes. The
+// packet p with the COOKIE ECHO is still to be handled: it is case D of Table
+// 12 then.
+func newFromCookie(cfg *Config, now Time, s *cookieState, p *Packet, l *Listener) *Assoc {
+	a := newAssoc(cfg, s.localPort, l.p.Local, l.rng.seed(), l.p.Cookies)
+	a.fromCookie(s)
+	if remote := unmap(p.Remote); remote != s.remote {
+		// The COOKIE ECHO took another way than the INIT: a listed address.
+		if i := a.pathByAddr(remote); i < 0 && a.pathByIP(remote.Addr()) < 0 && len(a.paths) < MaxPeerAddrs {
+			a.addPath(netip.AddrPort{}, remote, false)
+		}
+	}
+	a.state = Established
+	a.events.push(Event{Kind: EventUp, Tag: a.tag})
+	a.startHeartbeats(now)
+	return a
+}
+
+// fromCookie sets up tags, paths and streams as a cookie says.
+func (a *Assoc) fromCookie(s *cookieState) {
+	a.tag, a.tsn = s.localTag, s.localTSN
+	a.peer = peerInfo{port: s.peerPort, tag: s.peerTag}
+	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
+	a.paths, a.primary, a.lastPath = a.paths[:0], 0, 0
+	// RFC 9260, Section 5.4, rule 2: "the only CONFIRMED address is the address
+	// to which the packet containing the INIT ACK chunk was sent".
+	a.addPath(s.local, s.remote, true)
+	a.addPeerAddrs(&s.addrs, s.remote.Port())
+	a.openSender()
+	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
+}
+
+// openStreams prepares both directions once the peer's parameters are known.
+func (a *Assoc) openStreams(out, in int, peerTSN TSN, rwnd uint32) {
+	a.rx.open(&a.cfg, in, peerTSN, a.peer.features.has(featIData), a.rng.uint64())
+	a.openPeer(out, rwnd)
+}
+
+// State returns the state of the association.
+func (a *Assoc) State() State { return a.state }
+
+// Err returns why the association ended; nil while it lives and after a
+// graceful end.
+func (a *Assoc) Err() error { return a.err }
+
+// Tag returns the local verification tag. It changes when the peer restarts.
+func (a *Assoc) Tag() uint32 { return a.tag }
+
+// PeerTag returns the peer's verification tag, 0 if it is not known yet.
+func (a *Assoc) PeerTag() uint32 { return a.peer.tag }
+
+// Ports returns the SCTP ports.
+func (a *Assoc) Ports() (local, peer uint16) { return a.port, a.peer.port }
+
+// Streams returns the numbers of outgoing and incoming streams; 0 incoming ones
+// before they were agreed on.
+func (a *Assoc) Streams() (out, in int) { return a.tx.streams, a.rx.streams }
+
+// PeerAdaptation returns the peer's Adaptation Layer Indication, if any.
+func (a *Assoc) PeerAdaptation() (uint32, bool) { return a.peer.adaptation, a.peer.hasAdaptation }
+
+// Interleaving reports whether user messages are interleaved (RFC 8260), and
+// PartialReliability whether messages can be abandoned (RFC 3758): both ends
+// must want it.
+func (a *Assoc) Interleaving() bool { return a.peer.features.has(featIData) }
+
+// PartialReliability reports whether the peer understands FORWARD-TSN.
+func (a *Assoc) PartialReliability() bool { return a.peer.features.has(featPR) }
+
+// Release gives back everything the association still holds, unread data
+// included. It is the last call.
+func (a *Assoc) Release() {
+	a.close(ErrClosed)
+	a.rx.close()
+}

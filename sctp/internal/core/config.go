@@ -1,0 +1,164 @@
+package core
+
+import "time"
+
+// Defaults of Config. Those that RFC 9260, Section 16, names have its values.
+const (
+	DefaultOutStreams       = 10
+	DefaultInStreams        = 2048
+	DefaultRTOInitial       = time.Second
+	DefaultRTOMin           = time.Second
+	DefaultRTOMax           = 60 * time.Second
+	DefaultMaxBurst         = 4
+	DefaultCookieLife       = 60 * time.Second
+	DefaultAssocMaxRetrans  = 10
+	DefaultPathMaxRetrans   = 5
+	DefaultMaxInitRetrans   = 8
+	DefaultHBInterval       = 30 * time.Second
+	DefaultSackDelay        = 200 * time.Millisecond
+	DefaultSackEvery        = 2
+	DefaultSendBuffer       = 4 << 20
+	DefaultRecvBuffer       = 4 << 20
+	DefaultMTU              = 1452
+	MinMTU                  = 508  // 576 octets of IPv4 less the longest IP header and UDP
+	MinRecvBuffer           = 1500 // RFC 9260, Section 3.3.2
+	MaxSackDelay            = 500 * time.Millisecond
+	MaxPeerAddrs            = 16 // addresses taken from one INIT or INIT ACK
+	MaxLocalAddrs           = 16 // addresses listed in our own
+	maxCookieLifeExtension  = 60 * time.Second
+	maxStaleCookies         = 4 // stale cookie errors answered with a new INIT
+	maxControlReplies       = 8 // queued replies to one batch of a peer's control chunks
+	maxControlReplyBytes    = 4096
+	maxUnknownReportedBytes = 1024 // of unknown chunks and parameters echoed in one report
+)
+
+// Config holds the parameters of associations. Zero fields mean the defaults.
+// It is not changed by this package and must not be changed by the caller once
+// it was passed in.
+type Config struct {
+	// OutStreams is the number of outgoing streams to ask for, InStreams the
+	// largest number of incoming ones to allow (RFC 9260, Section 5.1.1).
+	OutStreams, InStreams uint16
+	// Adaptation, if not nil, is sent as Adaptation Layer Indication (RFC 5061,
+	// Section 4.2.6).
+	Adaptation *uint32
+
+	// RTOInitial, RTOMin and RTOMax bound the retransmission timeouts.
+	RTOInitial, RTOMin, RTOMax time.Duration
+	// HBInterval is how often an idle path is probed; negative means never.
+	HBInterval time.Duration
+	// SackDelay is the longest delay of an acknowledgement, at most
+	// MaxSackDelay; negative acknowledges every batch at once. SackEvery is
+	// after how many packets an acknowledgement is due at the latest.
+	SackDelay time.Duration
+	SackEvery int
+	// AssocMaxRetrans, PathMaxRetrans and MaxInitRetrans are
+	// Association.Max.Retrans, Path.Max.Retrans and Max.Init.Retransmits.
+	AssocMaxRetrans, PathMaxRetrans, MaxInitRetrans int
+	// CookieLife is Valid.Cookie.Life.
+	CookieLife time.Duration
+	// ShutdownGuard is T5-shutdown-guard; 0 means five times RTOMax, negative
+	// turns it off.
+	ShutdownGuard time.Duration
+	// MaxBurst is Max.Burst in packets (RFC 9260, Section 6.1, D); 0 means no
+	// limit, because the pacer does it better.
+	MaxBurst int
+
+	// SendBuffer and RecvBuffer bound the bytes queued in each direction.
+	SendBuffer, RecvBuffer int
+	// MTU is the size of the largest SCTP packet, that is UDP payload, to send
+	// on a path until something better is known (SetPathMTU).
+	MTU int
+
+	// Congestion and Scheduler select algorithms.
+	Congestion Congestion
+	Scheduler  Scheduler
+	// NoPacing turns off the pacer, which spreads packets over the round trip
+	// time.
+	NoPacing bool
+	// Bundle holds a small message back while others are in flight (RFC 9260,
+	// Section 6.1, the Nagle algorithm).
+	Bundle bool
+
+	// NoInterleaving turns off I-DATA (RFC 8260), NoPartialReliability
+	// FORWARD-TSN (RFC 3758), NoECN explicit congestion notification, NoRACK
+	// the time-based loss detection of RFC 8985.
+	NoInterleaving, NoPartialReliability, NoECN, NoRACK bool
+
+	// Pieces selects delivery by PopPiece instead of Read.
+	Pieces bool
+}
+
+// withDefaults returns a copy with every zero field replaced and every field
+// inside its limits.
+func (c *Config) withDefaults() Config {
+	var d Config
+	if c != nil {
+		d = *c
+	}
+	setDefault(&d.OutStreams, DefaultOutStreams)
+	setDefault(&d.InStreams, DefaultInStreams)
+	setDefault(&d.RTOInitial, time.Duration(DefaultRTOInitial))
+	setDefault(&d.RTOMin, time.Duration(DefaultRTOMin))
+	setDefault(&d.RTOMax, time.Duration(DefaultRTOMax))
+	d.RTOMax = max(d.RTOMax, d.RTOMin)
+	d.RTOInitial = min(max(d.RTOInitial, d.RTOMin), d.RTOMax)
+	setDefault(&d.HBInterval, DefaultHBInterval)
+	setDefault(&d.SackDelay, DefaultSackDelay)
+	// RFC 9260, Section 6.2: "An implementation MUST NOT allow the maximum
+	// delay (protocol parameter 'SACK.Delay') to be configured to be more than
+	// 500 ms."
+	d.SackDelay = min(max(d.SackDelay, 0), MaxSackDelay)
+	setDefault(&d.SackEvery, DefaultSackEvery)
+	setDefault(&d.AssocMaxRetrans, DefaultAssocMaxRetrans)
+	setDefault(&d.PathMaxRetrans, DefaultPathMaxRetrans)
+	setDefault(&d.MaxInitRetrans, DefaultMaxInitRetrans)
+	setDefault(&d.CookieLife, DefaultCookieLife)
+	setDefault(&d.ShutdownGuard, 5*d.RTOMax)
+	setDefault(&d.SendBuffer, DefaultSendBuffer)
+	setDefault(&d.RecvBuffer, DefaultRecvBuffer)
+	d.RecvBuffer = min(max(d.RecvBuffer, MinRecvBuffer), 1<<30)
+	setDefault(&d.MTU, DefaultMTU)
+	d.MTU = clampMTU(d.MTU)
+	return d
+}
+
+func setDefault[T ~int | ~int64 | ~uint16](p *T, v T) {
+	if *p == 0 {
+		*p = v
+	}
+}
+
+// clampMTU brings a packet size into [MinMTU, MaxPacket] and down to a multiple
+// of four, because chunks are padded to four bytes.
+func clampMTU(n int) int { return min(max(n, MinMTU), MaxPacket) &^ 3 }
+
+// Congestion selects a congestion control algorithm.
+type Congestion uint8
+
+// Congestion control algorithms.
+const (
+	Cubic   Congestion = iota // RFC 9438
+	NewReno                   // RFC 9260, Section 7.2
+)
+
+// name is what NewCongestionControl calls c.
+func (c Congestion) name() string {
+	if c == NewReno {
+		return "newreno"
+	}
+	return "cubic"
+}
+
+// Scheduler selects how streams share an association (RFC 8260, Section 3).
+type Scheduler uint8
+
+// Stream schedulers.
+const (
+	SchedFCFS Scheduler = iota
+	SchedRR
+	SchedRRPacket
+	SchedPrio
+	SchedFair
+	SchedWFQ
+)

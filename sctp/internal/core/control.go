@@ -1,0 +1,109 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// controlQueue holds control chunks that answer something and wait for the next
+// packet to their path. A peer that sends more chunks that want answers than
+// fit gets none for the rest: all of them are of the kind that is sent again.
+type controlQueue struct {
+	list [maxControlReplies]controlReply
+	n    int
+}
+
+type controlReply struct {
+	path  int
+	chunk []byte
+}
+
+// reply queues a chunk for path i. It copies value.
+func (q *controlQueue) reply(i int, t wire.ChunkType, flags uint8, value []byte) {
+	if q.n == len(q.list) || len(value) > maxControlReplyBytes {
+		return
+	}
+	r := &q.list[q.n]
+	q.n++
+	r.path = i
+	r.chunk = wire.AppendChunk(r.chunk[:0], t, flags, value)
+}
+
+// path returns the path of the oldest reply; ok is false if there is none.
+func (q *controlQueue) path() (int, bool) { return q.list[0].path, q.n > 0 }
+
+// appendTo appends the replies for path i that fit into room bytes to b, oldest
+// first, and removes them. A reply that would not even fit an empty packet of
+// full bytes is dropped.
+func (q *controlQueue) appendTo(b []byte, i, room, full int) []byte {
+	kept := 0
+	for k := range q.n {
+		r := &q.list[k]
+		switch {
+		case r.path == i && len(r.chunk) <= room:
+			b = append(b, r.chunk...)
+			room -= len(r.chunk)
+			continue
+		case len(r.chunk) > full:
+			continue
+		}
+		q.list[kept], q.list[k] = q.list[k], q.list[kept]
+		kept++
+	}
+	q.n = kept
+	return b
+}
+
+func (q *controlQueue) clear() { q.n = 0 }
+
+// maxReplyPackets bounds the packets of packetQueue.
+const maxReplyPackets = 4
+
+// packetQueue holds whole packets that stand alone: those with another
+// verification tag than the association's and those that end it.
+type packetQueue struct {
+	list    [maxReplyPackets]replyPacket
+	head, n int
+}
+
+type replyPacket struct {
+	Tuple
+	data []byte
+}
+
+// push queues a copy of data; the oldest packet makes room if need be.
+func (q *packetQueue) push(t Tuple, data []byte) {
+	if q.n == len(q.list) {
+		// The newest matters most: it may be the one that ends the association.
+		q.head = (q.head + 1) % len(q.list)
+		q.n--
+	}
+	r := &q.list[(q.head+q.n)%len(q.list)]
+	q.n++
+	r.Tuple = t
+	r.data = append(r.data[:0], data...)
+}
+
+// pop removes the oldest packet. It is valid until the next push.
+func (q *packetQueue) pop() (*replyPacket, bool) {
+	if q.n == 0 {
+		return nil, false
+	}
+	r := &q.list[q.head]
+	q.head = (q.head + 1) % len(q.list)
+	q.n--
+	return r, true
+}
+
+// header returns the common header of packets to the peer.
+func (a *Assoc) header() wire.Header {
+	return wire.Header{SrcPort: a.port, DstPort: a.peer.port, VTag: a.peer.tag}
+}
+
+// sendAlone queues a packet with header h and what chunk appends.
+func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
+	var scratch [1024]byte
+	b := chunk(wire.AppendHeader(scratch[:0], h))
+	wire.SetChecksum(b)
+	a.alone.push(t, b)
+}
+
+// back returns the addresses of a reply to p.
+func back(p *Packet) Tuple { return Tuple{Local: p.Local, Remote: unmap(p.Remote)} }

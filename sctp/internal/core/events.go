@@ -1,0 +1,108 @@
+package core
+
+import "net/netip"
+
+// EventKind tells what an Event is about.
+type EventKind uint8
+
+// Events, after RFC 9260, Section 11.2.
+const (
+	// EventUp: the association is established (COMMUNICATION UP).
+	EventUp EventKind = iota + 1
+	// EventRestart: the peer restarted; Tag is the new local tag, by which the
+	// association must be found from now on (RESTART).
+	EventRestart
+	// EventPeerShutdown: the peer shuts down; no new data can be sent.
+	EventPeerShutdown
+	// EventDown: the association ended; Err is nil after a graceful shutdown
+	// (SHUTDOWN COMPLETE) and tells why otherwise (COMMUNICATION LOST). It is
+	// the last event.
+	EventDown
+	// EventPathUp, EventPathDown: the path to Addr became active or inactive
+	// (NETWORK STATUS CHANGE).
+	EventPathUp
+	EventPathDown
+	// EventPathConfirmed: Addr answered its first heartbeat (RFC 9260, Section
+	// 5.4).
+	EventPathConfirmed
+	// EventPrimary: Addr is the new primary path.
+	EventPrimary
+	// EventPathMoved: the peer's UDP port changed; Addr is the new address of
+	// the path (RFC 6951, Section 5.4).
+	EventPathMoved
+	// EventPeerError: the peer sent an ERROR chunk with Cause
+	// (COMMUNICATION ERROR).
+	EventPeerError
+	// EventWritable: a Send that would have failed with ErrWouldBlock may
+	// succeed now.
+	EventWritable
+	// EventDry: everything sent has been acknowledged.
+	EventDry
+	// EventPartialAborted: the message that was being delivered in part on
+	// Stream will not be completed.
+	EventPartialAborted
+	// EventSendFailed: a message on Stream was abandoned.
+	EventSendFailed
+)
+
+// Event is something that happened to an association and is not data.
+type Event struct {
+	Kind   EventKind
+	Stream uint16
+	Cause  uint16
+	Tag    uint32
+	Addr   netip.AddrPort
+	Err    error
+}
+
+var eventNames = [...]string{EventUp: "up", EventRestart: "restart", EventPeerShutdown: "peer shutdown",
+	EventDown: "down", EventPathUp: "path up", EventPathDown: "path down",
+	EventPathConfirmed: "path confirmed", EventPrimary: "primary changed", EventPathMoved: "path moved",
+	EventPeerError: "peer error", EventWritable: "writable", EventDry: "dry",
+	EventPartialAborted: "partial delivery aborted", EventSendFailed: "send failed"}
+
+// String returns a short lower-case name.
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) && eventNames[k] != "" {
+		return eventNames[k]
+	}
+	return "unknown"
+}
+
+// maxEvents bounds the events that wait for PollEvent. Only a caller that
+// never polls reaches it; EventUp, EventRestart and EventDown are kept even
+// then.
+const maxEvents = 256
+
+// eventQueue is a FIFO of events that reuses its memory.
+type eventQueue struct {
+	list []Event
+	head int
+}
+
+func (q *eventQueue) push(e Event) {
+	if len(q.list)-q.head >= maxEvents {
+		switch e.Kind {
+		case EventUp, EventRestart, EventDown:
+		default:
+			return
+		}
+	}
+	q.list = append(q.list, e)
+}
+
+func (q *eventQueue) pop() (Event, bool) {
+	if q.head == len(q.list) {
+		return Event{}, false
+	}
+	e := q.list[q.head]
+	q.list[q.head] = Event{}
+	q.head++
+	if q.head == len(q.list) {
+		q.list, q.head = q.list[:0], 0
+	}
+	return e, true
+}
+
+// PollEvent returns the next event, oldest first.
+func (a *Assoc) PollEvent() (Event, bool) { return a.events.pop() }

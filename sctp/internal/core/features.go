@@ -1,0 +1,74 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// features is a set of protocol extensions. Each side announces what it
+// supports in INIT and INIT ACK; what both announced is used.
+type features uint16
+
+const (
+	// featPR is FORWARD-TSN (RFC 3758, Section 3.3.1).
+	featPR features = 1 << iota
+	// featIData is user message interleaving (RFC 8260, Section 2.2.1).
+	featIData
+	// featECN is explicit congestion notification (RFC 9260, Table 5).
+	featECN
+	// featExtList tells that a Supported Extensions parameter was present.
+	featExtList
+)
+
+func (f features) has(g features) bool { return f&g == g }
+
+// localFeatures returns what cfg lets us announce.
+func localFeatures(cfg *Config) features {
+	f := featExtList
+	if !cfg.NoPartialReliability {
+		f |= featPR
+	}
+	if !cfg.NoInterleaving {
+		f |= featIData
+	}
+	if !cfg.NoECN {
+		f |= featECN
+	}
+	return f
+}
+
+// appendFeatures appends the parameters of INIT and INIT ACK that announce f.
+func appendFeatures(b []byte, f features) []byte {
+	if f.has(featECN) {
+		b = wire.AppendECN(b)
+	}
+	if f.has(featPR) {
+		b = wire.AppendForwardTSNSupported(b)
+	}
+	var list [4]wire.ChunkType
+	ext := list[:0]
+	if f.has(featPR) {
+		ext = append(ext, wire.ChunkForwardTSN)
+	}
+	if f.has(featIData) {
+		// RFC 8260, Section 2.2.1: the I-DATA chunk type is listed; and
+		// I-FORWARD-TSN besides if partial reliability is supported too.
+		ext = append(ext, wire.ChunkIData)
+		if f.has(featPR) {
+			ext = append(ext, wire.ChunkIForwardTSN)
+		}
+	}
+	if len(ext) > 0 {
+		b = wire.AppendSupportedExtensions(b, ext...)
+	}
+	return b
+}
+
+// featuresOf returns what a list of supported extensions announces.
+func featuresOf(list wire.ChunkTypes) features {
+	f := featExtList
+	if list.Contains(wire.ChunkForwardTSN) {
+		f |= featPR
+	}
+	if list.Contains(wire.ChunkIData) {
+		f |= featIData
+	}
+	return f
+}

@@ -1,0 +1,336 @@
+package core
+
+import (
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// handshake is the state of the establishment of an association (RFC 9260,
+// Section 5).
+type handshake struct {
+	tries    int  // expirations of T1 in a row
+	rto      Time // of T1
+	path     int  // where INIT or COOKIE ECHO goes
+	sentAt   Time // when it was first sent
+	sendInit bool // to be sent
+	sendEcho bool
+	sendAck  bool // a COOKIE ACK
+	ackPath  int
+	cookie   []byte // the peer's, while in COOKIE-ECHOED
+	report   []byte // encoded parameters of the INIT ACK to report
+	stale    int    // Stale Cookie errors received
+	lifeMS   uint32 // Cookie Preservative of the next INIT
+	// localTie and peerTie stand in for the tags in cookies made while the
+	// association exists (RFC 9260, Section 5.2.2). They are 0 until needed.
+	localTie, peerTie uint32
+}
+
+// clear stops whatever the handshake would send.
+func (h *handshake) clear() {
+	h.sendInit, h.sendEcho, h.sendAck = false, false, false
+	h.cookie, h.report = nil, nil
+}
+
+// ownInit returns what our INIT says.
+func (a *Assoc) ownInit() initParams {
+	return initParams{tag: a.tag, rwnd: uint32(a.cfg.RecvBuffer), out: a.cfg.OutStreams, in: a.cfg.InStreams,
+		tsn: a.tsn, features: localFeatures(&a.cfg), adaptation: a.cfg.Adaptation, addrs: listable(a.local),
+		lifeMS: a.hs.lifeMS}
+}
+
+// startT1 starts T1-init or T1-cookie anew.
+func (a *Assoc) startT1(now Time) {
+	h := &a.hs
+	h.tries, h.sentAt = 0, 0
+	h.rto = a.paths[h.path].rto.Value()
+	a.timers.set(timerT1, now+h.rto)
+}
+
+// t1Timeout sends the INIT or COOKIE ECHO again (RFC 9260, Section 4, notes 2
+// and 3), by the next address of the peer (Section 5.1).
+func (a *Assoc) t1Timeout(now Time) {
+	h := &a.hs
+	h.tries++
+	a.stats.Timeouts++
+	if h.tries > a.cfg.MaxInitRetrans {
+		a.close(ErrUnreachable)
+		return
+	}
+	h.rto = min(2*h.rto, Time(a.cfg.RTOMax))
+	for range a.paths {
+		h.path = (h.path + 1) % len(a.paths)
+		if a.paths[h.path].confirmed {
+			break
+		}
+	}
+	a.timers.set(timerT1, now+h.rto)
+	if a.state == CookieWait {
+		h.sendInit = true
+	} else {
+		h.sendEcho = true
+		a.rewindSender() // data that was bundled with it is lost too
+	}
+}
+
+// rttSample takes the round trip of INIT or COOKIE ECHO, if it was sent once
+// (Karn's algorithm, RFC 9260, Section 6.3.1, C5).
+func (a *Assoc) handshakeSample(now Time) {
+	if h := &a.hs; h.tries == 0 && h.sentAt != 0 {
+		a.paths[h.path].rto.Sample(now - h.sentAt)
+	}
+}
+
+// handleInitAck takes in the INIT ACK of a packet with our tag (RFC 9260,
+// Section 5.1, C).
+func (a *Assoc) handleInitAck(now Time, p *Packet, c wire.Chunk) DropReason {
+	if a.state != CookieWait {
+		return DropState // Section 5.2.3
+	}
+	x, err := wire.ParseInitAck(c)
+	if err != nil {
+		return DropMalformed
+	}
+	h := wire.Header{SrcPort: a.port, DstPort: a.peer.port, VTag: x.Tag}
+	if x.Tag == 0 {
+		// Section 3.3.3: "it MUST destroy the TCB and SHOULD send an ABORT chunk
+		// with the T bit set".
+		h.VTag = a.tag
+		causes := wire.AppendInvalidParam(nil)
+		a.sendAlone(back(p), h, func(b []byte) []byte {
+			return wire.AppendAbort(b, wire.Abort{Reflected: true, Causes: causes})
+		})
+		a.close(newAbortError(causes, false))
+		return DropNone
+	}
+	var in initInfo
+	in.parse(&x, true)
+	if causes, bad := in.refusal(nil, true); bad {
+		a.sendAlone(back(p), h, func(b []byte) []byte { return wire.AppendAbort(b, wire.Abort{Causes: causes}) })
+		if in.rwnd >= MinRecvBuffer || in.out == 0 || in.in == 0 {
+			a.close(newAbortError(causes, false))
+		}
+		// Section 3.3.3, a_rwnd: "MUST NOT change the state of any existing
+		// association".
+		return DropNone
+	}
+	a.handshakeSample(now)
+	a.peer = peerInfo{port: a.peer.port, tag: in.tag}
+	a.peer.learn(in.features&localFeatures(&a.cfg), in.adaptation, in.hasAdaptation)
+	// Section 5.1.2, C: the addresses listed and the one it came from.
+	remote := unmap(p.Remote)
+	in.addrs.add(remote.Addr())
+	a.addPeerAddrs(&in.addrs, remote.Port())
+	a.openStreams(int(min(a.cfg.OutStreams, in.in)), int(min(a.cfg.InStreams, in.out)), in.tsn, in.rwnd)
+	h2 := &a.hs
+	h2.cookie = append(h2.cookie[:0], in.cookie...)
+	h2.report = in.appendUnknown(h2.report[:0], false)
+	// The COOKIE ECHO goes back to where the INIT ACK came from if that address
+	// was given by the user, and so is confirmed (Section 5.4).
+	if i := a.pathByAddr(remote); i >= 0 && a.paths[i].confirmed {
+		h2.path = i
+		a.primary = i
+	}
+	a.state = CookieEchoed
+	h2.sendInit, h2.sendEcho = false, true
+	a.startT1(now)
+	return DropNone
+}
+
+// handleCookieAck completes the handshake at the initiating end (RFC 9260,
+// Section 5.1, E); elsewhere it is discarded (Section 5.2.5).
+func (a *Assoc) handleCookieAck(now Time) {
+	if a.state == CookieEchoed {
+		a.handshakeSample(now)
+		a.establish(now)
+	}
+}
+
+// establish enters the ESTABLISHED state from the handshake.
+func (a *Assoc) establish(now Time) {
+	a.state = Established
+	a.timers.set(timerT1, 0)
+	ack, path := a.hs.sendAck, a.hs.ackPath
+	a.hs.clear()
+	a.hs.sendAck, a.hs.ackPath = ack, path
+	a.errors = 0
+	a.events.push(Event{Kind: EventUp, Tag: a.tag})
+	a.startHeartbeats(now)
+	if a.shut.wanted {
+		a.Shutdown(now)
+	}
+}
+
+// handleStaleCookie asks for a fresh cookie with a longer life (RFC 9260,
+// Section 5.2.6, alternative 3).
+func (a *Assoc) handleStaleCookie(now Time, c wire.Cause) {
+	if a.state != CookieEchoed {
+		return
+	}
+	h := &a.hs
+	if h.stale++; h.stale > maxStaleCookies {
+		a.close(ErrStale)
+		return
+	}
+	// "SHOULD use the RTT information measured based on the previous COOKIE
+	// ECHO/ERROR chunk exchange and SHOULD add no more than 1 second beyond the
+	// measured RTT".
+	rtt := Time(0)
+	if h.sentAt != 0 {
+		rtt = now - h.sentAt
+	}
+	h.lifeMS = uint32((rtt + Time(time.Second)) / Time(time.Millisecond))
+	a.state = CookieWait
+	h.sendEcho, h.sendInit = false, true
+	a.rewindSender()
+	a.startT1(now)
+}
+
+// tieTags returns the tie-tags, which are made on first use (RFC 9260, Section
+// 5.2.2).
+func (a *Assoc) tieTags() (local, peer uint32) {
+	if a.hs.localTie == 0 {
+		a.hs.localTie, a.hs.peerTie = a.rng.tag(), a.rng.tag()
+	}
+	return a.hs.localTie, a.hs.peerTie
+}
+
+// handleInit answers the INIT, alone in its packet and without a tag, of a peer
+// that we have an association with already: a collision, a restart or a
+// leftover (RFC 9260, Sections 5.2.1, 5.2.2 and 9.2). It never changes the
+// state.
+func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) DropReason {
+	x, err := wire.ParseInit(c)
+	if err != nil || x.Tag == 0 {
+		return DropMalformed
+	}
+	var in initInfo
+	in.parse(&x, false)
+	reply := wire.Header{SrcPort: a.port, DstPort: a.peer.port, VTag: x.Tag}
+	abort := func(causes []byte) DropReason {
+		a.sendAlone(back(p), reply, func(b []byte) []byte { return wire.AppendAbort(b, wire.Abort{Causes: causes}) })
+		return DropNone
+	}
+	if causes, bad := in.refusal(nil, false); bad {
+		return abort(causes)
+	}
+	remote := unmap(p.Remote)
+	s := cookieState{created: now, life: cookieLife(&a.cfg, in.lifeMS), localPort: a.port, peerPort: a.peer.port,
+		localTag: a.tag, localTSN: a.tsn, local: p.Local,
+		out: min(a.cfg.OutStreams, in.in), in: min(a.cfg.InStreams, in.out)}
+	s.fromPeer(&in, remote, localFeatures(&a.cfg))
+	in.addrs.add(remote.Addr())
+	switch a.state {
+	case ShutdownAckSent:
+		// Section 9.2: "SHOULD discard the INIT chunk and retransmit the
+		// SHUTDOWN ACK chunk".
+		a.shut.sendAck = true
+		return DropNone
+	case CookieWait:
+		// Section 5.2.1: the INIT ACK goes only to an address that our user
+		// gave, and with the parameters of our INIT.
+		if a.pathByIP(remote.Addr()) < 0 {
+			return DropAddr
+		}
+	default:
+		// Section 5.2.1 for COOKIE-ECHOED, Section 5.2.2 for the others.
+		var added []byte
+		for _, ip := range in.addrs.list[:in.addrs.n] {
+			if a.pathByIP(ip) < 0 {
+				added = wire.AppendAddr(added, ip)
+			}
+		}
+		if len(added) > 0 {
+			return abort(wire.AppendRestart(nil, added))
+		}
+		s.localTie, s.peerTie = a.tieTags()
+		if a.state != CookieEchoed {
+			s.localTag, s.localTSN = a.rng.tag(), TSN(a.rng.tag())
+		}
+	}
+	var buf [2048]byte
+	a.alone.push(back(p), appendInitAckPacket(buf[:0], h, &s, &in, a.cookies, &a.cfg, a.local))
+	return DropNone
+}
+
+// handleCookieEcho takes in a COOKIE ECHO, the first chunk of its packet (RFC
+// 9260, Section 5.2.4). It reports whether the rest of the packet may be
+// processed, by then with our tag.
+func (a *Assoc) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chunk) (DropReason, bool) {
+	var s cookieState
+	err := a.cookies.open(&s, c.Value, now)
+	// Section 5.1.5, step 3, against the packet as it came.
+	if err == errCookieForged || s.localTag != h.VTag || s.localPort != h.DstPort || s.peerPort != h.SrcPort {
+		return DropCookie, false
+	}
+	mine, theirs := s.localTag == a.tag, a.peer.tag != 0 && s.peerTag == a.peer.tag
+	if err == errCookieStale && !(mine && theirs) {
+		// Step 3 of Section 5.2.4; the answer carries the tag of the cookie.
+		var buf [128]byte
+		a.alone.push(back(p), appendStalePacket(buf[:0], &s, now))
+		return DropCookie, false
+	}
+	ties := a.hs.localTie != 0 && s.localTie == a.hs.localTie && s.peerTie == a.hs.peerTie
+	switch {
+	case mine && theirs: // (D)
+		if a.state == CookieEchoed {
+			a.establish(now)
+		}
+	case mine: // (B)
+		if !a.adoptPeer(now, &s) {
+			return DropCookie, false
+		}
+	case !theirs && ties: // (A)
+		if a.state == ShutdownAckSent {
+			// "it MUST NOT set up a new association but instead resend the
+			// SHUTDOWN ACK chunk and send an ERROR chunk with a 'Cookie Received
+			// While Shutting Down' error cause".
+			a.shut.sendAck = true
+			a.ctl.reply(a.replyPath(max(a.pathByAddr(unmap(p.Remote)), 0)), wire.ChunkError, 0, wire.AppendCookieInShutdown(nil))
+			return DropState, false
+		}
+		a.restart(now, &s)
+	default: // (C), and whatever Table 12 does not show
+		return DropCookie, false
+	}
+	i := a.pathByAddr(unmap(p.Remote))
+	a.hs.sendAck, a.hs.ackPath = true, a.replyPath(max(i, 0))
+	return DropNone, true
+}
+
+// adoptPeer is case B of RFC 9260, Table 12: both sides began at the same time,
+// and the peer has taken another tag since it answered our INIT.
+//
+// Deviation (5.2.4, SHOULD): once data has come from the peer under its former
+// tag, the cookie is discarded; another tag would need other TSNs.
+func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
+	if a.state.connected() && (a.state != Established || a.rx.begun() || a.senderBegun()) {
+		return false
+	}
+	a.peer.tag = s.peerTag
+	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
+	a.addPeerAddrs(&s.addrs, s.remote.Port())
+	a.rewindSender()
+	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
+	if !a.state.connected() {
+		a.establish(now)
+	}
+	return true
+}
+
+// restart is case A of RFC 9260, Table 12: the peer has lost its side of the
+// association and set up a new one. What was queued or received is dropped.
+func (a *Assoc) restart(now Time, s *cookieState) {
+	a.closeSender(ErrRestart)
+	a.rx.close()
+	a.timers.stopAll()
+	a.ctl.clear()
+	a.hs.clear()
+	a.hs.localTie, a.hs.peerTie = 0, 0
+	a.shut = shutdown{}
+	a.fromCookie(s)
+	a.errors = 0
+	a.state = Established
+	a.events.push(Event{Kind: EventRestart, Tag: a.tag})
+	a.startHeartbeats(now)
+}

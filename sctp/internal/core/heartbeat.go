@@ -1,0 +1,165 @@
+package core
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// heartbeatInfoLen is the length of our Heartbeat Info: the nonce, the path and
+// the time. Only the nonce and the path are believed when it comes back; the
+// time is kept here.
+const heartbeatInfoLen = 8 + 4 + 8
+
+// heartbeat is the probing of one path (RFC 9260, Sections 5.4 and 8.3). The
+// path's timerHB is, while waiting is set, the end of the wait for an answer,
+// otherwise the end of the idle period.
+type heartbeat struct {
+	pending bool // to be sent with the next packet to the path
+	waiting bool // sent, and an RTO has not passed yet
+	nonce   uint64
+	sentAt  Time // when nonce was sent; 0: nonce is not in use
+}
+
+// heartbeating reports whether paths are probed. RFC 9260, Section 8.3: "is
+// discontinued after sending either a SHUTDOWN chunk or SHUTDOWN ACK chunk".
+func (s State) heartbeating() bool {
+	return s == Established || s == ShutdownPending || s == ShutdownReceived
+}
+
+// startHeartbeats begins to probe all paths; the association has just become
+// established. Unconfirmed ones come first, one each RTO (HB.Max.Burst = 1).
+func (a *Assoc) startHeartbeats(now Time) {
+	wait := Time(0)
+	for i := range a.paths {
+		p := &a.paths[i]
+		p.hb = heartbeat{}
+		if !p.confirmed {
+			a.timers.setPath(timerHB, i, now+max(wait, 1))
+			wait += p.rto.Value()
+		} else {
+			a.armHeartbeat(now, i)
+		}
+	}
+}
+
+// armHeartbeat starts the idle period of path i: HB.interval plus its RTO, with
+// a jitter of half of the RTO either way.
+func (a *Assoc) armHeartbeat(now Time, i int) {
+	if a.cfg.HBInterval < 0 || !a.state.heartbeating() {
+		a.timers.setPath(timerHB, i, 0)
+		return
+	}
+	rto := a.paths[i].rto.Value()
+	a.timers.setPath(timerHB, i, now+Time(a.cfg.HBInterval)+rto+a.rng.jitter(rto))
+}
+
+// heartbeatTimeout handles the expiry of timerHB of path i.
+func (a *Assoc) heartbeatTimeout(now Time, i int) {
+	if !a.state.heartbeating() {
+		return
+	}
+	p := &a.paths[i]
+	if !p.hb.waiting {
+		// The path counts as idle only if nothing else was sent to it.
+		if until := p.lastSent + Time(a.cfg.HBInterval); p.confirmed && p.lastSent != 0 && until > now {
+			a.timers.setPath(timerHB, i, until+p.rto.Value())
+			return
+		}
+		p.hb.pending = true
+		return
+	}
+	p.hb.waiting = false
+	p.rto.Backoff()
+	// Section 8.1: unanswered heartbeats count against the association only on
+	// the path that data takes; Section 5.4: and never on unconfirmed paths.
+	if !a.pathError(i, p.confirmed && i == a.dataPath()) {
+		return
+	}
+	if !p.confirmed && p.active {
+		// Section 5.4: "In each RTO, a probe MAY be sent on an active
+		// UNCONFIRMED path".
+		p.hb.pending = true
+		return
+	}
+	a.armHeartbeat(now, i)
+}
+
+// appendHeartbeat appends the HEARTBEAT chunk that is pending on path i.
+func (a *Assoc) appendHeartbeat(b []byte, now Time, i int) []byte {
+	p := &a.paths[i]
+	p.hb = heartbeat{waiting: true, nonce: a.rng.uint64(), sentAt: now}
+	var info [heartbeatInfoLen]byte
+	binary.BigEndian.PutUint64(info[0:], p.hb.nonce)
+	binary.BigEndian.PutUint32(info[8:], p.id)
+	binary.BigEndian.PutUint64(info[12:], uint64(now))
+	a.stats.Heartbeats++
+	p.lastSent = now
+	a.timers.setPath(timerHB, i, now+p.rto.Value())
+	return wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
+}
+
+// handleHeartbeat queues the answer to a HEARTBEAT, which copies the whole
+// chunk value (RFC 9260, Section 8.3).
+func (a *Assoc) handleHeartbeat(c wire.Chunk) {
+	switch a.state {
+	case CookieEchoed, Established, ShutdownPending, ShutdownReceived, ShutdownSent:
+		// Section 8.3: "up until reaching the SHUTDOWN-SENT state (sender of the
+		// SHUTDOWN chunk) or the SHUTDOWN-ACK-SENT state".
+		a.ctl.reply(a.in.path, wire.ChunkHeartbeatAck, 0, c.Value)
+	}
+}
+
+// handleHeartbeatAck confirms the path that the HEARTBEAT was sent to, whichever
+// way the answer came (RFC 9260, Sections 5.4 and 8.3).
+func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
+	x, err := wire.ParseHeartbeatAck(c)
+	if err != nil || len(x.Info) != heartbeatInfoLen {
+		return
+	}
+	i := a.pathByID(binary.BigEndian.Uint32(x.Info[8:]))
+	if i < 0 {
+		return
+	}
+	p := &a.paths[i]
+	if p.hb.sentAt == 0 || binary.BigEndian.Uint64(x.Info) != p.hb.nonce {
+		return
+	}
+	p.rto.Sample(now - p.hb.sentAt)
+	p.hb = heartbeat{pending: p.hb.pending}
+	a.pathAlive(i)
+	if a.inFlightAll() == 0 {
+		// Section 8.1: "MAY choose not to clear the counter if there is
+		// outstanding data": a path may carry small packets and lose large ones.
+		a.errors = 0
+	}
+	if !p.confirmed {
+		p.confirmed = true
+		a.events.push(Event{Kind: EventPathConfirmed, Addr: p.Remote})
+	}
+	if !p.hb.pending {
+		a.armHeartbeat(now, i)
+	}
+}
+
+func (a *Assoc) pathByID(id uint32) int {
+	for i := range a.paths {
+		if a.paths[i].id == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// RequestHeartbeat sends a HEARTBEAT to addr with the next transmission (RFC
+// 9260, Section 11.1.10). It returns ErrPath if there is no such path or the
+// association is in no state to.
+func (a *Assoc) RequestHeartbeat(now Time, addr netip.AddrPort) error {
+	i := a.pathByAddr(unmap(addr))
+	if i < 0 || !a.state.heartbeating() {
+		return ErrPath
+	}
+	a.paths[i].hb.pending = true
+	return nil
+}

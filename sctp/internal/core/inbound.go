@@ -1,0 +1,201 @@
+package core
+
+import (
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// inbound is what the handlers of chunks need to know of the packet in hand.
+type inbound struct {
+	path    int
+	buf     *slab.Buf
+	ecn     uint8
+	reports int // bytes of unknown chunks reported
+}
+
+// HandlePacket takes in one packet, found by its verification tag or, failing
+// that, by address and ports. It aliases p.Data in p.Buf, of which it takes
+// references; without Buf it copies. The result is DropNone if the packet was
+// acceptable, whatever came of its chunks.
+func (a *Assoc) HandlePacket(now Time, p *Packet) DropReason {
+	a.stats.PacketsReceived++
+	d := a.handlePacket(now, p)
+	if d != DropNone {
+		a.stats.Dropped++
+	}
+	return d
+}
+
+func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
+	if a.state == Closed {
+		return DropClosed
+	}
+	h, drop := checkPacket(p)
+	switch {
+	case drop != DropNone:
+		return drop
+	case h.DstPort != a.port || h.SrcPort != a.peer.port:
+		return DropPorts
+	}
+	it := wire.NewChunks(p.Data[wire.HeaderLen:])
+	if !it.Next() {
+		return DropMalformed
+	}
+	c := it.Chunk()
+	// RFC 9260, Section 8.5: the tag must be ours, with the exceptions of
+	// Section 8.5.1.
+	switch c.Type {
+	case wire.ChunkInit: // A
+		if h.VTag != 0 || len(it.Rest()) > 0 {
+			return DropMalformed
+		}
+		return a.handleInit(now, p, h, c)
+	case wire.ChunkAbort: // B
+		if !a.tagOrReflected(h.VTag, c.Flags) {
+			return DropTag
+		}
+		a.handleAbort(c)
+		return DropNone
+	case wire.ChunkShutdownComplete: // C
+		if !a.tagOrReflected(h.VTag, c.Flags) || len(it.Rest()) > 0 {
+			return DropTag
+		}
+		a.handleShutdownComplete()
+		return DropNone
+	case wire.ChunkCookieEcho: // D
+		d, ok := a.handleCookieEcho(now, p, h, c)
+		if !ok {
+			return d
+		}
+	case wire.ChunkShutdownAck: // E
+		if a.state == CookieWait || a.state == CookieEchoed {
+			return a.strayShutdownAck(p, h)
+		}
+	case wire.ChunkInitAck:
+		if h.VTag != a.tag {
+			return DropTag
+		}
+		if len(it.Rest()) > 0 { // Section 5.1: "MUST NOT be bundled"
+			return DropMalformed
+		}
+		return a.handleInitAck(now, p, c)
+	}
+	if h.VTag != a.tag {
+		return DropTag
+	}
+	i := a.arrivalPath(unmap(p.Remote))
+	if i < 0 {
+		// Deviation (8.4, SHOULD): a packet with the right tag from an address
+		// that is not the peer's is not answered.
+		return DropAddr
+	}
+	a.in = inbound{path: i, buf: p.Buf, ecn: p.ECN}
+	if c.Type == wire.ChunkCookieEcho && !it.Next() {
+		return DropNone
+	}
+	return a.handleChunks(now, &it)
+}
+
+// tagOrReflected is the tag rule of ABORT and SHUTDOWN COMPLETE (RFC 9260,
+// Section 8.5.1, B and C): our tag without the T bit, or the peer's with it.
+func (a *Assoc) tagOrReflected(tag uint32, flags uint8) bool {
+	if flags&1 == 0 {
+		return tag == a.tag
+	}
+	return a.peer.tag != 0 && tag == a.peer.tag
+}
+
+// strayShutdownAck answers the SHUTDOWN ACK of an earlier association: it is out
+// of the blue here (RFC 9260, Section 8.4, rule 5 and Section 9.2).
+func (a *Assoc) strayShutdownAck(p *Packet, h wire.Header) DropReason {
+	var buf [64]byte
+	if r := replyOOTB(h, p, buf[:0]); len(r.Reply) > 0 {
+		a.alone.push(back(p), r.Reply)
+	}
+	return DropState
+}
+
+// handleChunks handles the chunks of a packet, from the current one of it on.
+func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
+	drop := DropNone
+	for ok := true; ok; ok = it.Next() {
+		c := it.Chunk()
+		switch c.Type {
+		case wire.ChunkData:
+			a.handleData(c, false)
+		case wire.ChunkIData:
+			a.handleData(c, true)
+		case wire.ChunkSack:
+			a.handleSack(now, c)
+		case wire.ChunkHeartbeat:
+			a.handleHeartbeat(c)
+		case wire.ChunkHeartbeatAck:
+			a.handleHeartbeatAck(now, c)
+		case wire.ChunkCookieAck:
+			a.handleCookieAck(now)
+		case wire.ChunkForwardTSN:
+			a.handleForwardTSN(c)
+		case wire.ChunkIForwardTSN:
+			a.handleIForwardTSN(c)
+		case wire.ChunkShutdown:
+			a.handleShutdown(now, c)
+		case wire.ChunkShutdownAck:
+			a.handleShutdownAck()
+		case wire.ChunkError:
+			a.handleError(now, c)
+		case wire.ChunkAbort:
+			if c.Flags&1 == 0 { // the tag is ours
+				a.handleAbort(c)
+			}
+		case wire.ChunkECNE, wire.ChunkCWR:
+			a.handleECN(now, c)
+		case wire.ChunkPad: // RFC 4820, Section 3: it is ignored.
+		case wire.ChunkInit, wire.ChunkInitAck, wire.ChunkShutdownComplete, wire.ChunkCookieEcho:
+			// RFC 9260, Section 6.10: the first three are never bundled, and a
+			// COOKIE ECHO comes first.
+			drop = DropMalformed
+		default:
+			if a.unknownChunk(c) {
+				a.endPacket(now)
+				return drop
+			}
+		}
+		if a.state == Closed {
+			return DropNone
+		}
+	}
+	if it.Err() != nil {
+		drop = DropMalformed // RFC 9260, Section 6.10: a partial chunk is dropped
+	}
+	a.endPacket(now)
+	return drop
+}
+
+// unknownChunk treats a chunk as the two high bits of its type ask (RFC 9260,
+// Section 3.2, Table 2). It reports whether the rest of the packet is to be
+// discarded.
+func (a *Assoc) unknownChunk(c wire.Chunk) bool {
+	if n := len(c.Raw); c.Type.Reported() && a.in.reports+n <= maxUnknownReportedBytes && a.state.connected() {
+		a.in.reports += n
+		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendUnrecognizedChunk(nil, c))
+	}
+	return c.Type.StopsPacket()
+}
+
+// endPacket ends the handling of a packet's chunks.
+func (a *Assoc) endPacket(now Time) {
+	a.rx.sack.endPacket(now, a.in.path, a.rx.tsns.hasGaps())
+	a.shutdownHeard(now)
+	a.in.buf = nil
+}
+
+// EndBatch ends a batch of HandlePacket calls: it decides whether what they
+// brought is acknowledged now or later.
+func (a *Assoc) EndBatch(now Time) {
+	if a.state == Closed || a.rx.reasm == nil {
+		return
+	}
+	if r := a.rx.reasm.settle(a.rx.tsns.cumTSN()); r.violation() {
+		a.violate(r.String())
+	}
+}

@@ -1,0 +1,217 @@
+package core
+
+import (
+	"net/netip"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// addrList is a bounded list of distinct IP addresses.
+type addrList struct {
+	list [MaxPeerAddrs]netip.Addr
+	n    int
+}
+
+// add appends a unless it is there already, unusable, or the list is full.
+func (l *addrList) add(a netip.Addr) {
+	a = a.Unmap()
+	if !usableAddr(a) || l.contains(a) || l.n == len(l.list) {
+		return
+	}
+	l.list[l.n] = a
+	l.n++
+}
+
+func (l *addrList) contains(a netip.Addr) bool {
+	for _, x := range l.list[:l.n] {
+		if x == a {
+			return true
+		}
+	}
+	return false
+}
+
+// usableAddr reports whether a may be a peer's address: RFC 9260, Section 8.4,
+// rule 1, rules out everything but unicast.
+func usableAddr(a netip.Addr) bool {
+	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+}
+
+// initInfo is what an INIT or INIT ACK says, its parameters sorted out.
+type initInfo struct {
+	tag, rwnd     uint32
+	out, in       uint16
+	tsn           TSN
+	addrs         addrList
+	features      features
+	adaptation    uint32
+	hasAdaptation bool
+	// lifeMS is the lengthening of the cookie's life that was asked for.
+	lifeMS uint32
+	// cookie aliases the packet.
+	cookie []byte
+	// unknown are the encoded parameters to report as unrecognized; it aliases
+	// the packet, in pieces.
+	unknown   [maxUnknownParams]wire.Param
+	unknownN  int
+	hostName  wire.Param
+	malformed bool
+}
+
+// maxUnknownParams bounds how many unrecognized parameters of one INIT are
+// reported.
+const maxUnknownParams = 16
+
+// parse sorts out x. ack tells that it is an INIT ACK.
+func (in *initInfo) parse(x *wire.Init, ack bool) {
+	*in = initInfo{tag: x.Tag, rwnd: x.RWND, out: x.OutStreams, in: x.InStreams, tsn: TSN(x.TSN)}
+	it := wire.NewParams(x.Params)
+	for it.Next() {
+		p := it.Param()
+		var err error
+		switch p.Type {
+		case wire.ParamIPv4, wire.ParamIPv6:
+			var a netip.Addr
+			if a, err = wire.ParseAddr(p); err == nil {
+				in.addrs.add(a)
+			}
+		case wire.ParamStateCookie:
+			if ack {
+				in.cookie, err = wire.ParseStateCookie(p)
+			}
+		case wire.ParamCookiePreservative:
+			in.lifeMS, err = wire.ParseCookiePreservative(p)
+		case wire.ParamHostName:
+			in.hostName = p
+		case wire.ParamECN:
+			in.features |= featECN
+		case wire.ParamForwardTSN:
+			in.features |= featPR
+		case wire.ParamSupportedExtensions:
+			var list wire.ChunkTypes
+			if list, err = wire.ParseSupportedExtensions(p); err == nil {
+				in.features |= featuresOf(list)
+			}
+		case wire.ParamAdaptation:
+			in.adaptation, err = wire.ParseAdaptation(p)
+			in.hasAdaptation = err == nil
+		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad,
+			wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo, wire.ParamZeroChecksum:
+			// Known, and without effect here.
+		default:
+			// RFC 9260, Section 3.2.1, Table 3.
+			if p.Type.Reported() && in.unknownN < maxUnknownParams {
+				in.unknown[in.unknownN] = p
+				in.unknownN++
+			}
+			if p.Type.StopsChunk() {
+				return
+			}
+		}
+		if err != nil {
+			in.malformed = true
+			return
+		}
+	}
+	in.malformed = it.Err() != nil
+}
+
+// appendUnknown appends the parameters to report, each wrapped as the
+// Unrecognized Parameter of an INIT ACK if wrap is set, up to
+// maxUnknownReportedBytes of them.
+func (in *initInfo) appendUnknown(b []byte, wrap bool) []byte {
+	room := maxUnknownReportedBytes
+	for _, p := range in.unknown[:in.unknownN] {
+		if room -= wire.Padded(len(p.Raw)); room < 0 {
+			break
+		}
+		if wrap {
+			b = wire.AppendUnrecognized(b, p)
+		} else {
+			b = append(b, p.Raw...)
+			b = wire.AppendPadding(b, len(p.Raw))
+		}
+	}
+	return b
+}
+
+// refusal appends the causes of the ABORT that in calls for, and reports
+// whether it calls for one. An Initiate Tag of 0 is the caller's to check: it
+// is not answered so.
+func (in *initInfo) refusal(b []byte, ack bool) ([]byte, bool) {
+	switch {
+	case in.out == 0 || in.in == 0 || in.rwnd < MinRecvBuffer:
+		// RFC 9260, Sections 3.3.2 and 3.3.3.
+		return wire.AppendInvalidParam(b), true
+	case in.hostName.Raw != nil:
+		// RFC 9260, Section 5.1.2, B.
+		if len(in.hostName.Raw) <= maxUnknownReportedBytes {
+			b = wire.AppendUnresolvableAddress(b, in.hostName)
+		}
+		return b, true
+	case in.malformed:
+		return wire.AppendProtocolViolation(b, "malformed parameter"), true
+	case ack && len(in.cookie) == 0:
+		return wire.AppendMissingParams(b, wire.ParamStateCookie), true
+	}
+	return b, false
+}
+
+// initParams is what goes into an INIT or INIT ACK of ours.
+type initParams struct {
+	tag, rwnd     uint32
+	out, in       uint16
+	tsn           TSN
+	features      features
+	adaptation    *uint32
+	addrs         []netip.AddrPort // listed if there are several
+	lifeMS        uint32
+	cookie        []byte
+	unknownParams []byte // encoded
+}
+
+// appendParams appends the variable-length part.
+func (p *initParams) appendParams(b []byte) []byte {
+	if len(p.addrs) > 1 {
+		for _, a := range p.addrs {
+			b = wire.AppendAddr(b, a.Addr())
+		}
+	}
+	if len(p.cookie) > 0 {
+		b = wire.AppendStateCookie(b, p.cookie)
+	}
+	if p.lifeMS > 0 {
+		b = wire.AppendCookiePreservative(b, p.lifeMS)
+	}
+	if p.adaptation != nil {
+		b = wire.AppendAdaptation(b, *p.adaptation)
+	}
+	b = appendFeatures(b, p.features)
+	return append(b, p.unknownParams...)
+}
+
+func (p *initParams) fixed() wire.Init {
+	return wire.Init{Tag: p.tag, RWND: p.rwnd, OutStreams: p.out, InStreams: p.in, TSN: uint32(p.tsn)}
+}
+
+// appendInit appends an INIT chunk; ack makes it an INIT ACK.
+func (p *initParams) append(b []byte, ack bool) []byte {
+	var scratch [512]byte
+	x := p.fixed()
+	x.Params = p.appendParams(scratch[:0])
+	if ack {
+		return wire.AppendInitAck(b, x)
+	}
+	return wire.AppendInit(b, x)
+}
+
+// listable returns the addresses of local that can be told to a peer: none if
+// a wildcard is among them, because then any address of the host may be used.
+func listable(local []netip.AddrPort) []netip.AddrPort {
+	for _, a := range local {
+		if !usableAddr(a.Addr()) {
+			return nil
+		}
+	}
+	return local[:min(len(local), MaxLocalAddrs)]
+}

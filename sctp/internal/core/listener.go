@@ -1,0 +1,181 @@
+package core
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// ListenerParams are what a Listener needs to know of its surroundings.
+type ListenerParams struct {
+	// Port is the SCTP port.
+	Port uint16
+	// Local are the UDP addresses of this host's sockets.
+	Local []netip.AddrPort
+	// Seed makes everything random about the listener.
+	Seed [32]byte
+	// Cookies signs the state cookies.
+	Cookies *CookieJar
+	// TagInUse, if not nil, reports whether an association of the caller has
+	// this local tag already.
+	TagInUse func(tag uint32) bool
+	// Find, if not nil, returns the local tag of the association with the
+	// given peer address and SCTP ports.
+	Find func(remote netip.AddrPort, localPort, peerPort uint16) (tag uint32, ok bool)
+}
+
+// Listener handles the packets to an SCTP port that belong to no association
+// known to the caller. It keeps nothing about a peer: what an INIT says travels
+// in the signed state cookie (RFC 9260, Section 5.1, B).
+type Listener struct {
+	cfg    Config
+	shared *Config // the caller's, for new associations
+	p      ListenerParams
+	rng    random
+}
+
+// NewListener returns a Listener. cfg may be nil.
+func NewListener(cfg *Config, p ListenerParams) *Listener {
+	p.Local = slices.Clone(p.Local)
+	l := &Listener{cfg: cfg.withDefaults(), shared: cfg, p: p, rng: newRandom(p.Seed)}
+	if l.p.Cookies == nil {
+		l.p.Cookies = NewCookieJar(l.rng.seed())
+	}
+	return l
+}
+
+// HandlePacket handles a packet that belongs to no association: INIT, COOKIE
+// ECHO and everything out of the blue (RFC 9260, Section 8.4). A reply is
+// appended to out.
+func (l *Listener) HandlePacket(now Time, p *Packet, out []byte) Result {
+	h, drop := checkPacket(p)
+	if drop != DropNone {
+		return Result{Drop: drop}
+	}
+	if h.DstPort != l.p.Port {
+		return Result{Drop: DropPorts}
+	}
+	it := wire.NewChunks(p.Data[wire.HeaderLen:])
+	if !it.Next() {
+		return Result{Drop: DropMalformed}
+	}
+	switch c := it.Chunk(); {
+	case c.Type == wire.ChunkInit && h.VTag == 0:
+		// RFC 9260, Section 8.5.1, A, and Section 6.10: the INIT is alone.
+		x, err := wire.ParseInit(c)
+		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !usableAddr(p.Remote.Addr().Unmap()) {
+			return Result{Drop: DropMalformed}
+		}
+		return l.handleInit(now, p, h, &x, out)
+	case c.Type == wire.ChunkCookieEcho:
+		return l.handleCookieEcho(now, p, h, c, out)
+	}
+	return replyOOTB(h, p, out)
+}
+
+// handleInit answers an INIT with an INIT ACK, or with an ABORT (RFC 9260,
+// Section 5.1, B).
+func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, out []byte) Result {
+	var in initInfo
+	in.parse(x, false)
+	if causes, bad := in.refusal(nil, false); bad {
+		return Result{Reply: appendAbortPacket(out, h, in.tag, false, causes)}
+	}
+	// Section 5.1.2, D: any listed address may identify an existing association.
+	if l.p.Find != nil {
+		for _, a := range in.addrs.list[:in.addrs.n] {
+			if tag, ok := l.p.Find(netip.AddrPortFrom(a, p.Remote.Port()), h.DstPort, h.SrcPort); ok {
+				return Result{ForTag: tag}
+			}
+		}
+	}
+	tag := l.rng.tag()
+	for l.p.TagInUse != nil && l.p.TagInUse(tag) {
+		tag = l.rng.tag()
+	}
+	s := cookieState{
+		created: now, life: cookieLife(&l.cfg, in.lifeMS),
+		localPort: h.DstPort, peerPort: h.SrcPort,
+		localTag: tag, localTSN: TSN(l.rng.tag()),
+		out: min(l.cfg.OutStreams, in.in), in: min(l.cfg.InStreams, in.out),
+		local: p.Local,
+	}
+	s.fromPeer(&in, unmap(p.Remote), localFeatures(&l.cfg))
+	return Result{Reply: appendInitAckPacket(out, h, &s, &in, l.p.Cookies, &l.cfg, l.p.Local)}
+}
+
+// fromPeer fills in what the peer's INIT says. ours is what we announce.
+func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours features) {
+	s.peerTag, s.peerTSN, s.peerRWND = in.tag, in.tsn, in.rwnd
+	s.features = in.features & ours
+	s.adaptation, s.hasAdaptation = in.adaptation, in.hasAdaptation
+	s.remote, s.addrs = remote, in.addrs
+}
+
+// cookieLife returns the life of a cookie for a peer that asked for an
+// extension of so many milliseconds (RFC 9260, Section 3.3.2.1.3); it is bounded
+// against replay.
+func cookieLife(cfg *Config, extensionMS uint32) Time {
+	return Time(cfg.CookieLife + min(time.Duration(extensionMS)*time.Millisecond, maxCookieLifeExtension))
+}
+
+// appendInitAckPacket appends a packet with an INIT ACK that answers the INIT in
+// to out, and returns that packet alone.
+func appendInitAckPacket(out []byte, h wire.Header, s *cookieState, in *initInfo, jar *CookieJar, cfg *Config, local []netip.AddrPort) []byte {
+	var cookie [maxCookie]byte
+	ip := initParams{
+		tag: s.localTag, rwnd: uint32(cfg.RecvBuffer), out: s.out, in: cfg.InStreams, tsn: s.localTSN,
+		features: localFeatures(cfg), adaptation: cfg.Adaptation, addrs: listable(local),
+		cookie: jar.seal(cookie[:0], s),
+	}
+	if in.unknownN > 0 {
+		ip.unknownParams = in.appendUnknown(nil, true)
+	}
+	b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: in.tag})
+	b = ip.append(b, true)
+	wire.SetChecksum(b[len(out):])
+	return b[len(out):]
+}
+
+// handleCookieEcho makes an association of a valid cookie (RFC 9260, Section
+// 5.1.5).
+func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chunk, out []byte) Result {
+	var s cookieState
+	err := l.p.Cookies.open(&s, c.Value, now)
+	switch {
+	case err == errCookieForged, s.localTag != h.VTag, s.localPort != h.DstPort, s.peerPort != h.SrcPort:
+		return Result{Drop: DropCookie}
+	case err == errCookieStale:
+		return Result{Reply: appendStalePacket(out, &s, now)}
+	case s.localTie|s.peerTie != 0:
+		// It was made for a restart of an association that is gone by now. Its
+		// streams and features are as good as any.
+	}
+	if l.p.TagInUse != nil && l.p.TagInUse(s.localTag) {
+		return Result{Drop: DropCookie}
+	}
+	a := newFromCookie(l.shared, now, &s, p, l)
+	a.HandlePacket(now, p)
+	return Result{New: a}
+}
+
+// appendStalePacket appends a packet with the ERROR chunk that tells the peer
+// how stale its cookie s is (RFC 9260, Section 3.3.10.3), and returns that
+// packet alone.
+func appendStalePacket(out []byte, s *cookieState, now Time) []byte {
+	b := wire.AppendHeader(out, wire.Header{SrcPort: s.localPort, DstPort: s.peerPort, VTag: s.peerTag})
+	usec := min(s.staleness(now)/Time(time.Microsecond), 1<<32-1)
+	b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendStaleCookie(nil, uint32(usec))})
+	wire.SetChecksum(b[len(out):])
+	return b[len(out):]
+}
+
+// unmap turns an IPv4-mapped IPv6 address into the IPv4 address.
+func unmap(a netip.AddrPort) netip.AddrPort {
+	if a.Addr().Is4In6() {
+		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+	}
+	return a
+}

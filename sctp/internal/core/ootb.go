@@ -1,0 +1,121 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// checkPacket does the checks that need no association: it parses the common
+// header of p and verifies the checksum (RFC 9260, Section 6.8).
+func checkPacket(p *Packet) (wire.Header, DropReason) {
+	if len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen {
+		return wire.Header{}, DropShort
+	}
+	h, err := wire.ParseHeader(p.Data)
+	if err != nil {
+		return h, DropShort
+	}
+	// RFC 9260, Section 3.1: "The source port number 0 MUST NOT be used", and
+	// the same for the destination port.
+	if h.SrcPort == 0 || h.DstPort == 0 {
+		return h, DropPorts
+	}
+	if !wire.VerifyChecksum(p.Data) {
+		return h, DropChecksum
+	}
+	return h, DropNone
+}
+
+// HandleOOTB handles a packet to an SCTP port where nobody listens, and which
+// belongs to no association (RFC 9260, Section 8.4). A reply is appended to
+// out.
+func HandleOOTB(p *Packet, out []byte) Result {
+	h, drop := checkPacket(p)
+	if drop != DropNone {
+		return Result{Drop: drop}
+	}
+	it := wire.NewChunks(p.Data[wire.HeaderLen:])
+	if !it.Next() {
+		return Result{Drop: DropMalformed}
+	}
+	if c := it.Chunk(); c.Type == wire.ChunkInit && h.VTag == 0 {
+		x, err := wire.ParseInit(c)
+		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !usableAddr(p.Remote.Addr().Unmap()) {
+			return Result{Drop: DropMalformed}
+		}
+		return Result{Reply: appendAbortPacket(out, h, x.Tag, false, nil)}
+	}
+	return replyOOTB(h, p, out)
+}
+
+// replyOOTB applies the rules of RFC 9260, Section 8.4, that need no listener:
+// all but 3 and 4.
+func replyOOTB(h wire.Header, p *Packet, out []byte) Result {
+	if !usableAddr(p.Remote.Addr().Unmap()) {
+		return Result{Drop: DropOOTB} // rule 1
+	}
+	it := wire.NewChunks(p.Data[wire.HeaderLen:])
+	reply := replyAbort
+	for first := true; it.Next(); first = false {
+		c := it.Chunk()
+		switch c.Type {
+		case wire.ChunkAbort: // rule 2
+			return Result{Drop: DropOOTB}
+		case wire.ChunkInit, wire.ChunkInitAck:
+			// An INIT with a tag or in company, or an INIT ACK for nobody: the
+			// sender cannot tell what a reflected tag means to it.
+			reply = max(reply, replyNone)
+		case wire.ChunkCookieEcho:
+			if first {
+				reply = max(reply, replyNone) // rule 4, with nobody listening
+			}
+		case wire.ChunkShutdownAck: // rule 5
+			reply = max(reply, replyShutdownComplete)
+		case wire.ChunkShutdownComplete, wire.ChunkCookieAck: // rules 6 and 7
+			reply = max(reply, replyNone)
+		case wire.ChunkError:
+			if x, err := wire.ParseOpError(c); err == nil && hasCause(x.Causes, wire.CauseStaleCookie) {
+				reply = max(reply, replyNone)
+			}
+		}
+	}
+	switch {
+	case it.Err() != nil:
+		return Result{Drop: DropMalformed}
+	case reply == replyShutdownComplete:
+		b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: h.VTag})
+		b = wire.AppendShutdownComplete(b, wire.ShutdownComplete{Reflected: true})
+		wire.SetChecksum(b[len(out):])
+		return Result{Reply: b[len(out):]}
+	case reply == replyNone:
+		return Result{Drop: DropOOTB}
+	}
+	return Result{Reply: appendAbortPacket(out, h, h.VTag, true, nil)} // rule 8
+}
+
+// ootbReply orders the replies to an out of the blue packet: the rules of RFC
+// 9260, Section 8.4, that come first win.
+type ootbReply uint8
+
+const (
+	replyAbort ootbReply = iota
+	replyNone
+	replyShutdownComplete
+)
+
+// hasCause reports whether a list of causes has one with the given code.
+func hasCause(causes []byte, code wire.CauseCode) bool {
+	it := wire.NewCauses(causes)
+	for it.Next() {
+		if it.Cause().Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// appendAbortPacket appends a packet with an ABORT that answers one with header
+// h, and returns that packet alone.
+func appendAbortPacket(out []byte, h wire.Header, tag uint32, reflected bool, causes []byte) []byte {
+	b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: tag})
+	b = wire.AppendAbort(b, wire.Abort{Reflected: reflected, Causes: causes})
+	wire.SetChecksum(b[len(out):])
+	return b[len(out):]
+}

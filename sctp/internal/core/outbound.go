@@ -1,0 +1,377 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// PollTransmit appends up to maxSegs datagrams of equal size to buf, of which
+// the last may be shorter, all for one destination; it returns the extended
+// slice and what is in it. It reports false when there is nothing to send now;
+// it is to be called again after anything else was, and on NextTimeout. No more
+// datagrams than buf has capacity for are appended, save for the first.
+//
+// A packet is begun, each part of the association adds what it has for the
+// packet's path, and if that is nothing the packet is dropped again.
+func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
+	start, first := len(buf), -1
+	for tx.Segs < max(maxSegs, 1) {
+		if tx.Segs > 0 && cap(buf)-len(buf) < tx.SegSize {
+			break
+		}
+		at := len(buf)
+		var p built
+		if buf, p, ok = a.nextPacket(now, buf); !ok {
+			break
+		}
+		n := len(buf) - at
+		switch {
+		case tx.Segs == 0:
+			first = p.path
+			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, SegSize: n}
+		case n > tx.SegSize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
+			// It does not go with the others: keep it for the next call.
+			a.tx.carry.put(p, buf[at:])
+			buf = buf[:at]
+			a.stats.PacketsSent += uint64(tx.Segs)
+			return buf, tx, true
+		}
+		tx.Segs++
+		if n < tx.SegSize || p.path < 0 {
+			break
+		}
+	}
+	a.stats.PacketsSent += uint64(tx.Segs)
+	return buf, tx, len(buf) > start
+}
+
+// built describes a packet that was built.
+type built struct {
+	Tuple
+	path int // -1 for a packet that stands alone
+	ecn  uint8
+}
+
+// carry keeps a packet that was built but did not go with the others.
+type carry struct {
+	built
+	data []byte
+	full bool
+}
+
+func (c *carry) put(p built, data []byte) {
+	c.built, c.full = p, true
+	c.data = append(c.data[:0], data...)
+}
+
+// nextPacket appends the next packet to b.
+func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
+	if c := &a.tx.carry; c.full {
+		c.full = false
+		return append(b, c.data...), c.built, true
+	}
+	if r, ok := a.alone.pop(); ok {
+		return append(b, r.data...), built{Tuple: r.Tuple, path: -1}, true
+	}
+	at := len(b)
+	switch a.state {
+	case Closed:
+		return b, built{}, false
+	case CookieWait:
+		if !a.hs.sendInit {
+			return b, built{}, false
+		}
+		b, p := a.buildInit(b, now)
+		return b, p, true
+	case CookieEchoed:
+		if !a.hs.sendEcho {
+			// RFC 9260, Section 5.1, C: "until the COOKIE ACK chunk is returned,
+			// the sender MUST NOT send any other packets to the peer".
+			return b, built{}, false
+		}
+		b, p := a.buildCookieEcho(b, now)
+		return b, p, true
+	}
+	// Something may be due on any path; the data path comes last, because data
+	// is bundled there.
+	d := a.dataPath()
+	if i, ok := a.duePath(now, d); ok {
+		if b, ecn, ok := a.buildPacket(b, now, i, d); ok {
+			return b, built{Tuple: a.paths[i].Tuple, path: i, ecn: ecn}, true
+		}
+		b = b[:at]
+	}
+	for _, i := range [...]int{a.rtxPath(d), d} {
+		if b, ecn, ok := a.buildPacket(b, now, i, d); ok {
+			return b, built{Tuple: a.paths[i].Tuple, path: i, ecn: ecn}, true
+		}
+	}
+	return b[:at], built{}, false
+}
+
+// duePath returns a path on which a control chunk is due.
+func (a *Assoc) duePath(now Time, d int) (int, bool) {
+	if a.hs.sendAck {
+		return a.hs.ackPath, true
+	}
+	if i, ok := a.ctl.path(); ok && i < len(a.paths) {
+		return i, true
+	}
+	if a.shut.sendReq || a.shut.sendAck {
+		return a.shut.path, true
+	}
+	for i := range a.paths {
+		if a.paths[i].hb.pending {
+			return i, true
+		}
+	}
+	if a.rx.sack.due(now) {
+		return a.sackPath(d), true
+	}
+	return 0, false
+}
+
+// sackPath returns where a SACK goes: to where the data came from (RFC 9260,
+// Section 6.7), unless that is unconfirmed.
+func (a *Assoc) sackPath(d int) int {
+	if i := a.rx.sack.path(); i < len(a.paths) && a.paths[i].confirmed {
+		return i
+	}
+	return d
+}
+
+// rtxPath returns where chunks marked for retransmission go.
+func (a *Assoc) rtxPath(d int) int {
+	if i := a.tx.rtxPath; i < len(a.paths) && a.paths[i].usable() {
+		return i
+	}
+	return d
+}
+
+// buildInit appends the packet with our INIT, which stands alone (RFC 9260,
+// Section 5.1).
+func (a *Assoc) buildInit(b []byte, now Time) ([]byte, built) {
+	h, at := &a.hs, len(b)
+	h.sendInit = false
+	if h.sentAt == 0 {
+		h.sentAt = now
+	}
+	b = wire.AppendHeader(b, wire.Header{SrcPort: a.port, DstPort: a.peer.port})
+	ip := a.ownInit()
+	b = ip.append(b, false)
+	wire.SetChecksum(b[at:])
+	return b, built{Tuple: a.paths[h.path].Tuple, path: -1}
+}
+
+// buildCookieEcho appends the packet with the COOKIE ECHO, an ERROR chunk if
+// the INIT ACK had something to report, and as much data as fits (RFC 9260,
+// Section 5.1, C).
+func (a *Assoc) buildCookieEcho(b []byte, now Time) ([]byte, built) {
+	h, at := &a.hs, len(b)
+	p := &a.paths[h.path]
+	h.sendEcho = false
+	if h.sentAt == 0 {
+		h.sentAt = now
+	}
+	b = wire.AppendHeader(b, a.header())
+	b = wire.AppendCookieEcho(b, wire.CookieEcho{Cookie: h.cookie})
+	if end := at + p.mtu; len(h.report) > 0 && len(b)+len(h.report)+2*wire.ChunkHeaderLen <= end {
+		b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendUnrecognizedParams(nil, h.report)})
+	}
+	ecn := uint8(ECNNotECT)
+	if !a.shut.wanted || !a.tx.q.Empty() {
+		b, ecn = a.appendData(b, now, h.path, h.path, at+p.mtu)
+	}
+	wire.SetChecksum(b[at:])
+	return b, built{Tuple: p.Tuple, path: -1, ecn: ecn}
+}
+
+// buildPacket appends a packet for path i with everything there is for it; d is
+// the path of new data. With ok false there was nothing, and b is as it was.
+func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, ok bool) {
+	p, at := &a.paths[i], len(b)
+	end := at + p.mtu
+	b = wire.AppendHeader(b, a.header())
+	begin := len(b)
+	if a.hs.sendAck && a.hs.ackPath == i {
+		// RFC 9260, Section 5.1, D: "the COOKIE ACK chunk MUST be the first".
+		b = wire.AppendCookieAck(b)
+		a.hs.sendAck = false
+	}
+	if a.shut.path == i {
+		b = a.appendShutdown(b, end)
+	}
+	if p.hb.pending {
+		b = a.appendHeartbeat(b, now, i)
+	}
+	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen)
+	data := a.state.canSendData() && p.confirmed && a.dataReady(now, i, d)
+	if a.rx.sack.pending() && i == a.sackPath(d) && (data || a.rx.sack.due(now) || len(b) > begin) && p.confirmed {
+		// Section 6.1: "the sender SHOULD create a SACK chunk and bundle it with
+		// the outbound DATA chunk".
+		if room := end - len(b); room >= wire.SackHeaderLen {
+			b = a.rx.appendSack(b, room)
+			a.stats.SacksSent++
+			if a.ecn.echo {
+				b = wire.AppendECNE(b, wire.ECNE{TSN: uint32(a.ecn.mark)})
+			}
+		}
+	}
+	if data {
+		if a.ecn.cwr {
+			a.ecn.cwr = false
+			b = wire.AppendCWR(b, wire.CWR{TSN: uint32(a.ecn.cut)})
+		}
+		if a.tx.sb.ForwardDue() {
+			b, _ = a.tx.sb.AppendForward(b, end-len(b))
+		}
+		b, ecn = a.appendData(b, now, i, d, end)
+	}
+	if len(b) == begin {
+		return b[:at], 0, false
+	}
+	wire.SetChecksum(b[at:])
+	return b, ecn, true
+}
+
+// appendShutdown appends the SHUTDOWN or SHUTDOWN ACK that is to be sent.
+func (a *Assoc) appendShutdown(b []byte, end int) []byte {
+	s := &a.shut
+	switch {
+	case s.sendReq && a.state == ShutdownSent:
+		b = wire.AppendShutdown(b, wire.Shutdown{CumTSN: uint32(a.rx.tsns.cumTSN())})
+		// Section 9.2: "If a SHUTDOWN chunk by itself cannot acknowledge all of
+		// the received DATA chunks … a SACK chunk MUST also be sent."
+		if !a.rx.tsns.hasGaps() && len(a.rx.tsns.duplicates()) == 0 {
+			a.rx.sack.sent()
+		}
+	case s.sendAck && a.state == ShutdownAckSent:
+		b = wire.AppendShutdownAck(b)
+	}
+	s.sendReq, s.sendAck = false, false
+	return b
+}
+
+// dataReady reports whether there may be a DATA or FORWARD-TSN chunk for path i.
+func (a *Assoc) dataReady(now Time, i, d int) bool {
+	sb := a.tx.sb
+	if i == d && sb.ForwardDue() {
+		return true
+	}
+	if sb.HasRtx() {
+		return i == a.rtxPath(d) && (sb.Permit() || a.mayFill(now, i))
+	}
+	return i == d && a.tx.q.Pending() && (sb.Permit() || a.mayFill(now, i)) && a.windowOpen(now, i)
+}
+
+// mayFill reports whether the congestion window and the pacer let another packet
+// leave on path i. RFC 9260, Section 6.1, B: not with cwnd or more bytes
+// outstanding, and exceeding it by less than a packet otherwise.
+func (a *Assoc) mayFill(now Time, i int) bool {
+	p := &a.paths[i]
+	flight, cwnd := a.tx.sb.Flight(i), p.cc.Cwnd()
+	if flight == 0 && a.tx.lastData != 0 && now > a.tx.lastData {
+		p.cc.OnIdle(now-a.tx.lastData, p.rto.Value())
+		a.tx.lastData = 0
+		cwnd = p.cc.Cwnd()
+	}
+	if a.cfg.MaxBurst > 0 {
+		cwnd = MaxBurst(cwnd, a.tx.burstFrom, p.pmdcs(), a.cfg.MaxBurst)
+	}
+	if flight >= cwnd {
+		return false
+	}
+	if a.cfg.NoPacing || p.pacer.Budget(now) > 0 {
+		return true
+	}
+	at := p.pacer.NextTime(now, p.mtu)
+	if at <= now {
+		return true
+	}
+	a.timers.set(timerPace, at)
+	return false
+}
+
+// windowOpen reports whether the peer's receive window lets new data leave, or
+// whether it is time for a zero window probe (RFC 9260, Section 6.1, A). It also
+// is where the Nagle algorithm waits.
+func (a *Assoc) windowOpen(now Time, i int) bool {
+	t := &a.tx
+	if a.cfg.Bundle && t.sb.Flight(i) > 0 && t.q.Unsent() < int64(a.paths[i].pmdcs()) {
+		return false
+	}
+	if !t.sb.ZeroWindow() || t.mayProbe {
+		return true
+	}
+	// "The sender SHOULD send the first zero window probe after 1 RTO when it
+	// detects that the receiver has closed its window and SHOULD increase the
+	// probe interval exponentially afterwards." Not before everything
+	// outstanding is acknowledged.
+	if t.sb.Outstanding() == 0 && !a.timers.running(timerProbe) {
+		wait := min(a.paths[i].rto.Value()<<min(t.probes, 16), Time(a.cfg.RTOMax))
+		a.timers.set(timerProbe, now+wait)
+	}
+	return false
+}
+
+// appendData appends DATA chunks to the packet that ends before b[end]: first
+// those to be retransmitted, then new ones (RFC 9260, Section 6.1, C and E).
+func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
+	t, sb, p := &a.tx, a.tx.sb, &a.paths[i]
+	before, full := len(b), p.pmdcs()
+	permit := sb.Permit()
+	rtx := false
+	if sb.HasRtx() && (permit || a.mayFill(now, i)) && (i == a.rtxPath(d) || !a.state.connected()) {
+		if n := sb.RtxSize(); n > full && len(b)+n > end && before-end+p.mtu <= wire.HeaderLen {
+			end = before + n // Section 6.9: IP fragments it; it cannot be cut again
+		}
+		for ok := true; ok; {
+			b, ok = sb.AppendRtx(b, now, i, end-len(b))
+			rtx = rtx || ok
+		}
+	}
+	if i == d && !sb.HasRtx() && t.q.Pending() && (permit || rtx || a.mayFill(now, i)) && a.windowOpen(now, i) {
+		probe := sb.ZeroWindow()
+		for ok := true; ok; {
+			b, ok = sb.AppendNew(b, now, i, Room{Space: end - len(b), Full: full})
+			if ok && probe {
+				t.mayProbe = false
+				t.probes++
+				a.stats.WindowProbes++
+			}
+		}
+		t.q.EndPacket()
+	}
+	n := len(b) - before
+	if n == 0 {
+		return b, ECNNotECT
+	}
+	if permit {
+		sb.UsePermit()
+	}
+	a.dataSent(now, i, n)
+	if a.peer.features.has(featECN) && !rtx {
+		return b, ECNECT0
+	}
+	return b, ECNNotECT
+}
+
+// dataSent does what n bytes of chunks that left on path i entail.
+func (a *Assoc) dataSent(now Time, i, n int) {
+	p := &a.paths[i]
+	a.tx.lastData, p.lastSent = now, now
+	p.cc.OnSent(now, n, a.tx.sb.Flight(i))
+	if !a.cfg.NoPacing {
+		p.pacer.OnSent(now, n)
+	}
+	// Section 6.3.2, R1, and Section 6.1 for the earliest outstanding chunk. In
+	// COOKIE-ECHOED T1 is in charge.
+	if !a.state.connected() {
+		return
+	}
+	if restart := a.tx.sb.TakeRestart(i); restart || !a.timers.runningPath(timerT3, i) {
+		a.timers.setPath(timerT3, i, now+p.rto.Value())
+	}
+}
+
+// WantTransmit reports whether PollTransmit may have something to send for a
+// reason that the caller cannot know otherwise: a window update after a Read or
+// ReleasePiece.
+func (a *Assoc) WantTransmit() bool { return a.state.connected() && a.rx.sack.urgent }

@@ -1,0 +1,92 @@
+package core
+
+import (
+	"net/netip"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
+
+// ECN codepoints of the IP header (RFC 3168, Section 5).
+const (
+	ECNNotECT = 0
+	ECNECT1   = 1
+	ECNECT0   = 2
+	ECNCE     = 3
+)
+
+// MaxPacket is the largest SCTP packet that fits a UDP datagram over IPv4,
+// rounded down to the four bytes that chunks are aligned to.
+const MaxPacket = 65507 &^ 3
+
+// Tuple holds the UDP addresses of one packet as seen from this host. The
+// local address may be unspecified.
+type Tuple struct{ Local, Remote netip.AddrPort }
+
+// Packet is one received SCTP packet: the payload of one UDP datagram.
+type Packet struct {
+	Tuple
+	// ECN is the two-bit codepoint of the IP header.
+	ECN uint8
+	// Data is the SCTP packet. Core reads it and never writes to it.
+	Data []byte
+	// Buf is the slab that Data lies in. Core takes a reference of its own
+	// for what it keeps. If it is nil, core copies.
+	Buf *slab.Buf
+}
+
+// Transmit describes the datagrams that one PollTransmit appended: Segs
+// datagrams of SegSize bytes each, of which the last may be shorter, all for
+// one destination and with one ECN codepoint.
+type Transmit struct {
+	Tuple
+	ECN     uint8
+	SegSize int
+	Segs    int
+}
+
+// Result is the outcome of a packet that belongs to no association known to
+// the caller.
+type Result struct {
+	// Reply is the packet to send back to where the packet came from, or
+	// empty. It was appended to the caller's buffer.
+	Reply []byte
+	// New is the association that the packet created, already established. The
+	// caller polls it as after any packet.
+	New *Assoc
+	// ForTag, if not 0, is the local tag of the existing association that the
+	// packet belongs to by one of the addresses listed in it (RFC 9260,
+	// Section 5.1.2, D). The caller hands the packet to that association.
+	ForTag uint32
+	// Drop tells why a packet was dropped without effect.
+	Drop DropReason
+}
+
+// DropReason tells why a packet was dropped; DropNone that it was not.
+type DropReason uint8
+
+// Reasons for dropping a packet.
+const (
+	DropNone      DropReason = iota
+	DropShort                // no room for a common header and a chunk
+	DropChecksum             // wrong CRC32c (RFC 9260, Section 6.8)
+	DropPorts                // not the SCTP ports of the association, or port 0
+	DropTag                  // wrong verification tag (RFC 9260, Section 8.5)
+	DropAddr                 // not an address of the peer
+	DropMalformed            // chunk lengths do not add up, or forbidden bundling
+	DropState                // nothing in it is acceptable in the current state
+	DropCookie               // the state cookie is forged, foreign or expired
+	DropOOTB                 // out of the blue, and not to be answered (Section 8.4)
+	DropClosed               // the association has ended
+	NumDropReasons
+)
+
+var dropNames = [NumDropReasons]string{"none", "short", "checksum", "ports", "tag", "address",
+	"malformed", "state", "cookie", "out of the blue", "closed"}
+
+// String returns a short lower-case name.
+func (d DropReason) String() string {
+	if d < NumDropReasons {
+		return dropNames[d]
+	}
+	return "unknown"
+}

@@ -1,0 +1,590 @@
+package core
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// pair is two associations, or a client and a listener that becomes one, joined
+// by a queue of packets with a clock of its own. Nothing runs by itself: a test
+// says what happens, or calls drive and lets the network's faults decide.
+type pair struct {
+	t    testing.TB
+	now  Time
+	rng  *rand.Rand
+	net  faults
+	a, z *host
+	wire []flying
+	seq  int
+}
+
+// faults are chances in 1000 per packet, and delays.
+type faults struct {
+	loss, dup, reorder, corrupt int
+	delay, jitter               time.Duration
+	// drop, if not nil, decides about a packet first: it is dropped if drop says
+	// so. mangle may change it.
+	drop   func(from *host, pkt []byte) bool
+	mangle func(from *host, pkt []byte) []byte
+}
+
+type flying struct {
+	at  Time
+	seq int
+	to  *host
+	p   Packet
+}
+
+// host is one end of a pair.
+type host struct {
+	p        *pair
+	name     string
+	local    []netip.AddrPort
+	cfg      *Config
+	assoc    *Assoc
+	old      []*Assoc
+	listener *Listener
+	jar      *CookieJar
+	events   []Event
+	sent     []string // descriptions of packets, oldest first
+	out      map[uint16]*ledger
+	in       map[uint16]*ledger
+	nextSID  uint16
+	released map[*body]error
+	reading  bool // drain received messages as they come
+	got      []gotMsg
+	dropped  [NumDropReasons]int
+	part     []byte
+	parts    map[uint16][]byte
+}
+
+type gotMsg struct {
+	sid  uint16
+	data []byte
+	u    bool
+}
+
+// ledger remembers the messages of a stream and what became of them.
+type ledger struct{ ordered, unordered [][]byte }
+
+type body struct {
+	h   *host
+	err error
+	n   int
+}
+
+func (b *body) Released(err error) { b.n++; b.err = err }
+
+func newPair(t testing.TB, seed uint64, cfg ...*Config) *pair {
+	p := &pair{t: t, now: Time(time.Second), rng: rand.New(rand.NewPCG(seed, 7))}
+	p.net.delay = 5 * time.Millisecond
+	var ca, cz *Config
+	if len(cfg) > 0 {
+		ca, cz = cfg[0], cfg[0]
+	}
+	if len(cfg) > 1 {
+		cz = cfg[1]
+	}
+	p.a = p.newHost("A", ca, "10.0.0.1:9899")
+	p.z = p.newHost("Z", cz, "10.0.0.2:9899")
+	return p
+}
+
+func (p *pair) newHost(name string, cfg *Config, addrs ...string) *host {
+	h := &host{p: p, name: name, cfg: cfg, jar: NewCookieJar(p.seed()), out: map[uint16]*ledger{}, in: map[uint16]*ledger{},
+		released: map[*body]error{}, reading: true, parts: map[uint16][]byte{}}
+	for _, a := range addrs {
+		h.local = append(h.local, netip.MustParseAddrPort(a))
+	}
+	return h
+}
+
+func (p *pair) seed() (s [32]byte) {
+	for i := range s {
+		s[i] = byte(p.rng.Uint32())
+	}
+	return s
+}
+
+const portA, portZ = 5001, 5002
+
+func (h *host) ports() (local, peer uint16) {
+	if h.name == "A" {
+		return portA, portZ
+	}
+	return portZ, portA
+}
+
+// dial makes h a client of peer.
+func (h *host) dial(peer *host) {
+	h.p.t.Helper()
+	local, remote := h.ports()
+	a, err := NewClient(h.cfg, h.p.now, ClientParams{LocalPort: local, PeerPort: remote, Local: h.local,
+		Peer: peer.local[:1], Tag: h.p.rng.Uint32() | 1, Seed: h.p.seed(), Cookies: h.jar})
+	if err != nil {
+		h.p.t.Fatal(err)
+	}
+	h.setAssoc(a)
+}
+
+func (h *host) setAssoc(a *Assoc) {
+	if h.assoc != nil {
+		h.old = append(h.old, h.assoc)
+	}
+	h.assoc = a
+}
+
+// listen puts a listener at h.
+func (h *host) listen() {
+	local, _ := h.ports()
+	h.listener = NewListener(h.cfg, ListenerParams{Port: local, Local: h.local, Seed: h.p.seed(), Cookies: h.jar})
+}
+
+// flush moves what h has to send onto the network.
+func (h *host) flush() {
+	if h.assoc == nil {
+		return
+	}
+	for _, a := range append(h.old, h.assoc) {
+		for range 100000 {
+			buf, tx, ok := a.PollTransmit(h.p.now, nil, 1+h.p.rng.IntN(20))
+			if !ok {
+				break
+			}
+			h.p.checkTransmit(buf, tx)
+			for len(buf) > 0 {
+				n := min(tx.SegSize, len(buf))
+				h.p.post(h, Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: buf[:n]})
+				buf = buf[n:]
+			}
+		}
+		for {
+			ev, ok := a.PollEvent()
+			if !ok {
+				break
+			}
+			h.events = append(h.events, ev)
+		}
+		for _, r := range a.TakeReleases(nil) {
+			r.Owner.Released(r.Err)
+		}
+	}
+	h.p.checkAssoc(h.assoc)
+}
+
+// checkTransmit checks what PollTransmit promises.
+func (p *pair) checkTransmit(buf []byte, tx Transmit) {
+	p.t.Helper()
+	if n := (len(buf) + tx.SegSize - 1) / max(tx.SegSize, 1); n != tx.Segs || tx.Segs == 0 {
+		p.t.Fatalf("PollTransmit: %d bytes in segments of %d are not %d", len(buf), tx.SegSize, tx.Segs)
+	}
+	for rest := buf; len(rest) > 0; {
+		n := min(tx.SegSize, len(rest))
+		if !wire.VerifyChecksum(rest[:n]) || n%4 != 0 {
+			p.t.Fatalf("PollTransmit: bad checksum or length %d", n)
+		}
+		it := wire.NewChunks(rest[wire.HeaderLen:n])
+		for it.Next() {
+		}
+		if it.Err() != nil {
+			p.t.Fatalf("PollTransmit: malformed packet %s", wire.Describe(rest[:n]))
+		}
+		rest = rest[n:]
+	}
+}
+
+// checkAssoc checks what must hold of an association at any time.
+func (p *pair) checkAssoc(a *Assoc) {
+	p.t.Helper()
+	sb := a.tx.sb
+	total := 0
+	for i := range a.paths {
+		f := sb.Flight(i)
+		if f < 0 || (f == 0) != (sb.FlightChunks(i) == 0) {
+			p.t.Fatalf("path %d: %d bytes in %d chunks in flight", i, f, sb.FlightChunks(i))
+		}
+		total += f
+		if a.state.canSendData() && sb.FlightChunks(i) > 0 && !a.timers.runningPath(timerT3, i) {
+			p.t.Fatalf("path %d has %d bytes in flight and no T3 runs", i, f)
+		}
+	}
+	if total != sb.TotalFlight() {
+		p.t.Fatalf("in flight: %d on paths, %d in all", total, sb.TotalFlight())
+	}
+	if q := a.tx.q; q.Buffered() < 0 || q.Unsent() < 0 || q.Unsent() > q.Buffered() {
+		p.t.Fatalf("queue: %d bytes buffered, %d unsent", q.Buffered(), q.Unsent())
+	}
+	if a.rx.reasm != nil && a.rx.reasm.window.held < 0 {
+		p.t.Fatalf("receive window: %d held", a.rx.reasm.window.held)
+	}
+}
+
+// post puts a packet on the network, which may lose it or worse.
+func (p *pair) post(from *host, pkt Packet) {
+	d := wire.Describe(pkt.Data)
+	from.sent = append(from.sent, d)
+	to := p.z
+	if from == p.z {
+		to = p.a
+	}
+	pkt.Data = bytes.Clone(pkt.Data)
+	if p.net.drop != nil && p.net.drop(from, pkt.Data) {
+		p.t.Logf("%v %s>%s LOST %s", time.Duration(p.now), from.name, to.name, d)
+		return
+	}
+	if p.net.mangle != nil {
+		pkt.Data = p.net.mangle(from, pkt.Data)
+	}
+	chance := func(n int) bool { return n > 0 && p.rng.IntN(1000) < n }
+	if chance(p.net.loss) {
+		return
+	}
+	copies := 1
+	if chance(p.net.dup) {
+		copies = 2
+	}
+	for range copies {
+		c := pkt
+		c.Data = bytes.Clone(pkt.Data)
+		if chance(p.net.corrupt) {
+			c.Data[p.rng.IntN(len(c.Data))] ^= 1 << p.rng.IntN(8)
+		}
+		at := p.now + Time(p.net.delay)
+		if p.net.jitter > 0 {
+			at += Time(p.rng.Int64N(int64(p.net.jitter)))
+		}
+		if chance(p.net.reorder) {
+			at += Time(p.net.delay) / 2
+		}
+		p.seq++
+		p.wire = append(p.wire, flying{at, p.seq, to, c})
+	}
+}
+
+// deliver hands a packet to h and what it sends in answer to the network.
+func (h *host) deliver(pkt *Packet) DropReason {
+	p := h.p
+	hd, err := wire.ParseHeader(pkt.Data)
+	if err != nil {
+		return DropShort
+	}
+	var d DropReason
+	a := h.assoc
+	if a != nil && a.State() != Closed && (hd.VTag == a.Tag() || a.pathByIP(pkt.Remote.Addr()) >= 0) {
+		d = a.HandlePacket(p.now, pkt)
+		a.EndBatch(p.now)
+	} else {
+		var r Result
+		if h.listener != nil {
+			r = h.listener.HandlePacket(p.now, pkt, nil)
+		} else {
+			r = HandleOOTB(pkt, nil)
+		}
+		d = r.Drop
+		if len(r.Reply) > 0 {
+			p.post(h, Packet{Tuple: Tuple{Local: pkt.Remote, Remote: pkt.Local}, Data: r.Reply})
+		}
+		if r.New != nil {
+			h.setAssoc(r.New)
+			r.New.EndBatch(p.now)
+		}
+	}
+	h.dropped[d]++
+	if h.reading {
+		h.read()
+	}
+	return d
+}
+
+// read takes everything readable and enters it in the ledger.
+func (h *host) read() {
+	if h.assoc == nil {
+		return
+	}
+	var buf [4096]byte
+	for {
+		n, info, ok := h.assoc.Read(buf[:])
+		if !ok {
+			return
+		}
+		h.parts[info.SID] = append(h.parts[info.SID], buf[:n]...)
+		if !info.EOR {
+			continue
+		}
+		msg := h.parts[info.SID]
+		delete(h.parts, info.SID)
+		if info.Aborted {
+			continue
+		}
+		h.got = append(h.got, gotMsg{info.SID, msg, info.Unordered})
+		l := ledgerOf(h.in, info.SID)
+		if info.Unordered {
+			l.unordered = append(l.unordered, msg)
+		} else {
+			l.ordered = append(l.ordered, msg)
+		}
+	}
+}
+
+func ledgerOf(m map[uint16]*ledger, sid uint16) *ledger {
+	if m[sid] == nil {
+		m[sid] = &ledger{}
+	}
+	return m[sid]
+}
+
+// send sends a message of n bytes on a stream and remembers it.
+func (h *host) send(sid uint16, n int) *body { return h.sendMsg(&Message{SID: sid}, n) }
+
+func (h *host) sendMsg(m *Message, n int) *body {
+	h.p.t.Helper()
+	b := &body{h: h}
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(h.p.rng.Uint32())
+	}
+	m.Body, m.Owner, m.Force = data, b, true
+	if err := h.assoc.Send(h.p.now, m); err != nil {
+		h.p.t.Fatalf("%s: Send: %v", h.name, err)
+	}
+	h.released[b] = nil
+	l := ledgerOf(h.out, m.SID)
+	if m.Unordered {
+		l.unordered = append(l.unordered, data)
+	} else {
+		l.ordered = append(l.ordered, data)
+	}
+	return b
+}
+
+// step does the next thing that is due: a packet that arrives, or a timer. It
+// reports false when nothing is due before until.
+func (p *pair) step(until Time) bool {
+	p.a.flush()
+	p.z.flush()
+	at, which := until+1, -1
+	for i, f := range p.wire {
+		if f.at < at || f.at == at && which >= 0 && f.seq < p.wire[which].seq {
+			at, which = f.at, i
+		}
+	}
+	timers := at
+	for _, h := range []*host{p.a, p.z} {
+		if h.assoc != nil {
+			if t := h.assoc.NextTimeout(); t != 0 && t < timers {
+				timers = t
+			}
+		}
+	}
+	switch {
+	case timers < at:
+		p.now = max(p.now, timers)
+		for _, h := range []*host{p.a, p.z} {
+			if h.assoc != nil {
+				h.assoc.HandleTimeout(p.now)
+			}
+		}
+	case which >= 0:
+		p.now = max(p.now, at)
+		f := p.wire[which]
+		p.wire = append(p.wire[:which], p.wire[which+1:]...)
+		f.to.deliver(&f.p)
+	default:
+		p.now = until
+		return false
+	}
+	return true
+}
+
+// advance lets d pass.
+func (p *pair) advance(d time.Duration) {
+	p.t.Helper()
+	until := p.now + Time(d)
+	for n := 0; p.step(until); n++ {
+		if n > 2_000_000 {
+			p.t.Fatal("two million steps: the pair goes round in circles")
+		}
+	}
+}
+
+// driveUntil lets time pass until cond holds, for at most limit.
+func (p *pair) driveUntil(limit time.Duration, cond func() bool) bool {
+	p.t.Helper()
+	until := p.now + Time(limit)
+	for n := 0; !cond(); n++ {
+		if !p.step(until) {
+			return cond()
+		}
+		if n > 5_000_000 {
+			p.t.Fatal("five million steps: the pair goes round in circles")
+		}
+	}
+	return true
+}
+
+// idle reports whether both ends have sent everything and had it acknowledged.
+func (p *pair) idle() bool {
+	for _, h := range []*host{p.a, p.z} {
+		if h.assoc == nil || !h.assoc.senderDry() {
+			return false
+		}
+	}
+	return true
+}
+
+// drive lets time pass until everything is delivered.
+func (p *pair) drive() {
+	p.t.Helper()
+	if !p.driveUntil(time.Hour, p.idle) {
+		p.t.Fatalf("not everything was delivered within an hour: A %+v\nZ %+v", p.a.assoc.Stats(), p.z.assoc.Stats())
+	}
+	p.a.flush()
+	p.z.flush()
+	p.a.read()
+	p.z.read()
+}
+
+// connect establishes the association from A to Z's listener.
+func (p *pair) connect() {
+	p.t.Helper()
+	p.z.listen()
+	p.a.dial(p.z)
+	if !p.driveUntil(10*time.Minute, func() bool {
+		return p.a.assoc.State() == Established && p.z.assoc != nil && p.z.assoc.State() == Established
+	}) {
+		p.t.Fatalf("not established: A is %v", p.a.assoc.State())
+	}
+}
+
+// wantDelivered checks that each end got exactly what the other sent.
+func (p *pair) wantDelivered() {
+	p.t.Helper()
+	p.wantOneWay(p.a, p.z)
+	p.wantOneWay(p.z, p.a)
+}
+
+func (p *pair) wantOneWay(from, to *host) {
+	p.t.Helper()
+	for sid, out := range from.out {
+		in := ledgerOf(to.in, sid)
+		if len(in.ordered) != len(out.ordered) {
+			p.t.Fatalf("%s stream %d: %d of %d ordered messages arrived", from.name, sid, len(in.ordered), len(out.ordered))
+		}
+		for i := range out.ordered {
+			if !bytes.Equal(in.ordered[i], out.ordered[i]) {
+				p.t.Fatalf("%s stream %d: message %d is not what was sent", from.name, sid, i)
+			}
+		}
+		x, y := sorted(in.unordered), sorted(out.unordered)
+		if len(x) != len(y) {
+			p.t.Fatalf("%s stream %d: %d of %d unordered messages arrived", from.name, sid, len(x), len(y))
+		}
+		for i := range x {
+			if x[i] != y[i] {
+				p.t.Fatalf("%s stream %d: unordered messages differ", from.name, sid)
+			}
+		}
+	}
+	for b := range from.released {
+		if b.n != 1 || b.err != nil {
+			p.t.Fatalf("%s: an owner was released %d times, error %v", from.name, b.n, b.err)
+		}
+	}
+}
+
+func sorted(list [][]byte) []string {
+	var s []string
+	for _, b := range list {
+		s = append(s, string(b))
+	}
+	sort.Strings(s)
+	return s
+}
+
+// wantState checks the state of an end.
+func (h *host) wantState(want State) {
+	h.p.t.Helper()
+	if got := h.assoc.State(); got != want {
+		h.p.t.Fatalf("%s is in state %v, want %v", h.name, got, want)
+	}
+}
+
+// wantEvent removes the first event of a kind and returns it.
+func (h *host) wantEvent(kind EventKind) Event {
+	h.p.t.Helper()
+	h.flush()
+	for i, e := range h.events {
+		if e.Kind == kind {
+			h.events = append(h.events[:i:i], h.events[i+1:]...)
+			return e
+		}
+	}
+	h.p.t.Fatalf("%s: no event %v among %v", h.name, kind, h.events)
+	return Event{}
+}
+
+func (h *host) wantNoEvent(kind EventKind) {
+	h.p.t.Helper()
+	h.flush()
+	for _, e := range h.events {
+		if e.Kind == kind {
+			h.p.t.Fatalf("%s: unexpected event %+v", h.name, e)
+		}
+	}
+}
+
+// chunkTypes returns the types of the chunks of a packet.
+func chunkTypes(pkt []byte) (list []wire.ChunkType) {
+	it := wire.NewChunks(pkt[wire.HeaderLen:])
+	for it.Next() {
+		list = append(list, it.Chunk().Type)
+	}
+	return list
+}
+
+func hasChunk(pkt []byte, t wire.ChunkType) bool {
+	for _, x := range chunkTypes(pkt) {
+		if x == t {
+			return true
+		}
+	}
+	return false
+}
+
+// packet builds a packet to h as from its peer.
+func (h *host) packet(tag uint32, chunks ...[]byte) *Packet {
+	local, peer := h.ports()
+	b := wire.AppendHeader(nil, wire.Header{SrcPort: peer, DstPort: local, VTag: tag})
+	for _, c := range chunks {
+		b = append(b, c...)
+	}
+	wire.SetChecksum(b)
+	from := h.p.a
+	if h == from {
+		from = h.p.z
+	}
+	return &Packet{Tuple: Tuple{Local: h.local[0], Remote: from.local[0]}, Data: b}
+}
+
+// outbox returns the packets h sends now, without letting them reach the peer.
+func (h *host) outbox() (list [][]byte) {
+	n := len(h.p.wire)
+	h.flush()
+	for _, f := range h.p.wire[n:] {
+		list = append(list, f.p.Data)
+	}
+	h.p.wire = h.p.wire[:n]
+	return list
+}
+
+func u32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
+
+func seedName(seed int) string { return fmt.Sprintf("seed=%d", seed) }

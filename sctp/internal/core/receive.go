@@ -1,0 +1,273 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// dataReceiver is the receiving half of an association: which TSNs came, the data
+// itself, and when to acknowledge.
+type dataReceiver struct {
+	initial TSN
+	tsns    tsnMap
+	reasm   *reassembly // nil until the peer's streams are known
+	sack    sackGen
+	gaps    []wire.GapBlock
+	streams int
+	// counters
+	bytes, messages, chunks, dups uint64
+}
+
+// begun reports whether any data has come.
+func (r *dataReceiver) begun() bool {
+	return r.reasm != nil && r.tsns.highest() != r.initial-1
+}
+
+// open prepares to receive on so many streams from a peer that begins at TSN
+// initial.
+func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved bool, seed uint64) {
+	r.close()
+	r.initial, r.streams = initial, streams
+	r.tsns.init(initial)
+	r.sack.init(Time(cfg.SackDelay), cfg.SackEvery)
+	if cfg.SackDelay == 0 {
+		r.sack.setQuick(true)
+	}
+	r.reasm = newReassembly(reasmConfig{interleaved: interleaved, pieces: cfg.Pieces, streams: streams,
+		limit: cfg.RecvBuffer, seed: seed}, initial)
+}
+
+func (r *dataReceiver) close() {
+	if r.reasm != nil {
+		r.reasm.close()
+		r.reasm = nil
+	}
+}
+
+// handleData takes in a DATA chunk, or an I-DATA chunk if idata is set (RFC
+// 9260, Section 6.2).
+func (a *Assoc) handleData(c wire.Chunk, idata bool) {
+	if !a.state.canReceiveData() {
+		return // Section 6: "received in any other state SHOULD be discarded"
+	}
+	rx := &a.rx
+	if idata != a.peer.features.has(featIData) {
+		// RFC 8260, Section 2.2.1: the other kind MUST NOT be used.
+		if idata {
+			a.unknownChunk(c)
+		} else {
+			a.violate("DATA chunk although I-DATA was negotiated")
+		}
+		return
+	}
+	var d wire.Data
+	var err error
+	if idata {
+		d, err = wire.ParseIData(c)
+	} else {
+		d, err = wire.ParseData(c)
+	}
+	switch err {
+	case nil:
+	case wire.ErrNoUserData:
+		a.abort(wire.AppendNoUserData(nil, d.TSN)) // Section 6.2
+		return
+	default:
+		a.violate("malformed DATA chunk")
+		return
+	}
+	a.shut.gotData = true
+	rx.chunks++
+	t := TSN(d.TSN)
+	if a.in.ecn == ECNCE && a.peer.features.has(featECN) {
+		a.ecn.markedPacket(t)
+	}
+	r := rx.tsns.check(t)
+	if r != tsnNew {
+		rx.tsns.observe(t)
+		rx.sack.data(r, d.Immediate)
+		rx.dups++
+		return
+	}
+	if int(d.SID) >= rx.streams {
+		// Section 6.5: acknowledged, reported and discarded.
+		rx.tsns.observe(t)
+		rx.sack.data(tsnNew, true)
+		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendInvalidStream(nil, d.SID))
+		return
+	}
+	if !rx.reasm.room(&rx.tsns, t, len(d.Payload)) {
+		rx.sack.refused() // "MUST immediately send back a SACK chunk"
+		return
+	}
+	switch res := rx.reasm.add(&d, a.in.buf); {
+	case res.violation():
+		a.violate(res.String())
+		return
+	case res == reasmFull:
+		rx.sack.refused()
+		return
+	}
+	rx.tsns.observe(t)
+	rx.sack.data(tsnNew, d.Immediate)
+	rx.bytes += uint64(len(d.Payload))
+	if d.End {
+		rx.messages++
+	}
+}
+
+// handleForwardTSN takes in a FORWARD-TSN (RFC 3758, Section 3.6).
+func (a *Assoc) handleForwardTSN(c wire.Chunk) {
+	if !a.state.canReceiveData() {
+		return
+	}
+	if !a.peer.features.has(featPR) {
+		a.unknownChunk(c)
+		return
+	}
+	if a.peer.features.has(featIData) {
+		// RFC 8260, Section 2.3.1: "the receiver of the FORWARD-TSN chunk MUST
+		// abort the association".
+		a.violate("FORWARD-TSN although I-DATA was negotiated")
+		return
+	}
+	x, err := wire.ParseForwardTSN(c)
+	if err != nil {
+		return
+	}
+	if !a.canForward(TSN(x.CumTSN)) {
+		return
+	}
+	for i := range x.Skips.Len() {
+		s := x.Skips.At(i)
+		a.rx.reasm.skip(s.SID, false, uint32(s.SSN))
+	}
+	a.rx.reasm.forward(TSN(x.CumTSN))
+}
+
+// handleIForwardTSN takes in an I-FORWARD-TSN (RFC 8260, Section 2.3.1).
+func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
+	if !a.state.canReceiveData() {
+		return
+	}
+	if !a.peer.features.has(featPR) {
+		a.unknownChunk(c)
+		return
+	}
+	if !a.peer.features.has(featIData) {
+		a.violate("I-FORWARD-TSN although I-DATA was not negotiated")
+		return
+	}
+	x, err := wire.ParseIForwardTSN(c)
+	if err != nil || !a.canForward(TSN(x.CumTSN)) {
+		return
+	}
+	for i := range x.Skips.Len() {
+		s := x.Skips.At(i)
+		a.rx.reasm.skip(s.SID, s.Unordered, s.MID)
+	}
+	a.rx.reasm.forward(TSN(x.CumTSN))
+}
+
+// canForward moves the cumulative TSN to cum and reports whether that was news.
+// A peer can skip no more than what the tracker could hold.
+func (a *Assoc) canForward(cum TSN) bool {
+	a.shut.gotData = true
+	if cum.Sub(a.rx.tsns.cumTSN()) > maxTSNWindow {
+		a.violate("FORWARD-TSN beyond any window")
+		return false
+	}
+	moved := a.rx.tsns.forward(cum)
+	a.rx.sack.forwarded(moved)
+	return moved
+}
+
+// appendSack appends a SACK with everything received to b, as many gap blocks
+// and duplicates as fit into room bytes (RFC 9260, Sections 6.2 and 6.7).
+func (r *dataReceiver) appendSack(b []byte, room int) []byte {
+	n := (room - wire.SackHeaderLen) / 4
+	r.gaps = r.tsns.appendGaps(r.gaps[:0], min(n, maxGapBlocks))
+	dups := r.tsns.duplicates()
+	dups = dups[:min(len(dups), n-len(r.gaps))]
+	rwnd := r.reasm.window.open()
+	b = wire.AppendSack(b, uint32(r.tsns.cumTSN()), rwnd, r.gaps, dups)
+	r.tsns.clearDuplicates()
+	r.reasm.window.advertised(rwnd)
+	r.sack.sent()
+	return b
+}
+
+// maxGapBlocks bounds the gap ack blocks of one SACK.
+const maxGapBlocks = 4096
+
+// consumed is called after the user has taken data: it may be time to tell the
+// peer of the larger window.
+func (a *Assoc) consumed() {
+	if a.rx.reasm.window.grown() {
+		a.rx.sack.force()
+	}
+}
+
+// Readable reports whether Read would return something.
+func (a *Assoc) Readable() bool {
+	if a.rx.reasm == nil {
+		return false
+	}
+	_, ok := a.rx.reasm.readable()
+	return ok
+}
+
+// ReadableStream reports whether ReadStream of sid would return something.
+func (a *Assoc) ReadableStream(sid uint16) bool {
+	return a.rx.reasm != nil && a.rx.reasm.readableStream(sid)
+}
+
+// ReadableStreams appends the streams with something to read to dst.
+func (a *Assoc) ReadableStreams(dst []uint16) []uint16 {
+	if a.rx.reasm == nil {
+		return dst
+	}
+	return a.rx.reasm.appendReadable(dst)
+}
+
+// Read copies the next message, or its next part, of any stream to dst. It
+// never crosses the end of a message, which info.EOR tells; ok is false if
+// there is nothing to read. What was received can be read after the association
+// has ended. A window update may have become due: see WantTransmit.
+func (a *Assoc) Read(dst []byte) (n int, info RecvInfo, ok bool) { return a.read(anyStream, dst) }
+
+// ReadStream is Read for one stream.
+func (a *Assoc) ReadStream(sid uint16, dst []byte) (n int, info RecvInfo, ok bool) {
+	return a.read(int(sid), dst)
+}
+
+func (a *Assoc) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
+	if a.rx.reasm == nil {
+		return 0, info, false
+	}
+	n, info, ok = a.rx.reasm.read(sid, dst)
+	a.consumed()
+	return n, info, ok
+}
+
+// PopPiece takes the next fragment in delivery order; Config.Pieces must be
+// set. Its bytes count against the receive window until ReleasePiece.
+func (a *Assoc) PopPiece() (Piece, bool) {
+	if a.rx.reasm == nil {
+		return Piece{}, false
+	}
+	return a.rx.reasm.popPiece()
+}
+
+// ReleasePiece gives back the memory of a piece: its Data must not be used any
+// more.
+func (a *Assoc) ReleasePiece(p *Piece) {
+	p.release() // whether or not the queue it came from is still there
+	if a.rx.reasm != nil {
+		a.consumed()
+	}
+}
+
+// PausePieces holds back the pieces of a stream, or lets go of them again.
+func (a *Assoc) PausePieces(sid uint16, on bool) {
+	if a.rx.reasm != nil {
+		a.rx.reasm.pausePieces(sid, on)
+	}
+}

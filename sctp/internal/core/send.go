@@ -1,0 +1,275 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// dataSender is the sending half of an association: the messages, what is in flight,
+// and the peer's window.
+type dataSender struct {
+	q       *SendQueue
+	sb      *Scoreboard
+	streams int
+	open    bool // the peer's window is known
+	// mayProbe allows one chunk into a closed window, probes counts how many
+	// have gone there in a row (RFC 9260, Section 6.1, A).
+	mayProbe bool
+	probes   int
+	// heard tells that a SACK came since T3 expired last.
+	heard bool
+	// rtxPath is where chunks marked by T3 go: another path than the one that
+	// lost them, if there is one.
+	rtxPath int
+	busy    bool // something was sent since EventDry
+	// lastData is when data was sent last, 0 once that was told to the
+	// congestion control; burstFrom is what was in flight when the last SACK
+	// came, from where Max.Burst counts.
+	lastData        Time
+	burstFrom       int
+	carry           carry
+	bytes, messages uint64
+}
+
+// openSender makes an empty send queue and scoreboard.
+func (a *Assoc) openSender() {
+	a.tx = dataSender{streams: int(a.cfg.OutStreams), bytes: a.tx.bytes, messages: a.tx.messages}
+	a.tx.q = NewSendQueue(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
+	a.tx.sb = NewScoreboard(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK})
+}
+
+// openPeer tells the sender what the peer allows.
+func (a *Assoc) openPeer(streams int, rwnd uint32) {
+	t := &a.tx
+	t.open, t.streams = true, streams
+	t.q.SetStreams(streams)
+	t.q.SetInterleaving(a.peer.features.has(featIData))
+	t.q.SetPartialReliability(a.peer.features.has(featPR))
+	t.sb.SetPaths(len(a.paths))
+	t.sb.SetPeerWindow(int(rwnd))
+}
+
+// closeSender releases all messages with err, nil meaning ErrClosed.
+func (a *Assoc) closeSender(err error) {
+	if err == nil {
+		err = ErrClosed
+	}
+	a.tx.q.Close(err)
+}
+
+// senderBegun reports whether any data was sent.
+func (a *Assoc) senderBegun() bool { return a.tx.sb.NextTSN() != a.tsn }
+
+// senderDry reports whether everything was sent and acknowledged.
+func (a *Assoc) senderDry() bool { return a.tx.q.Empty() && a.tx.sb.Outstanding() == 0 }
+
+// rewindSender marks what was sent along with a COOKIE ECHO to be sent again.
+func (a *Assoc) rewindSender() {
+	for i := range a.paths {
+		a.tx.sb.MarkPath(i)
+		a.timers.setPath(timerT3, i, 0)
+	}
+}
+
+func (a *Assoc) inFlight(i int) int { return a.tx.sb.Flight(i) }
+
+func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
+
+// Send queues a message. It takes m.Body by reference: the bytes must not
+// change until the owner is released (TakeReleases). It returns ErrWouldBlock
+// when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
+// ErrStream, ErrNoUserData or ErrHeaderTooLong for a message that cannot be
+// sent. It never blocks; PollTransmit is due afterwards.
+func (a *Assoc) Send(now Time, m *Message) error {
+	switch {
+	case a.state == Closed:
+		return ErrClosed
+	case !a.state.canQueue() || a.shut.wanted:
+		return ErrShutdown
+	}
+	if err := a.tx.q.Push(now, m); err != nil {
+		return err
+	}
+	a.tx.bytes += uint64(len(m.Header) + len(m.Body))
+	a.tx.messages++
+	a.tx.busy = true
+	return nil
+}
+
+// TakeReleases appends to dst the owners of messages that are done with. The
+// caller calls Owner.Released for each, with no lock held.
+func (a *Assoc) TakeReleases(dst []Release) []Release { return a.tx.q.TakeReleases(dst) }
+
+// HasReleases reports whether TakeReleases would append something.
+func (a *Assoc) HasReleases() bool { return a.tx.q.HasReleases() }
+
+// SetStreamValue sets the priority or weight of an outgoing stream for the
+// schedulers that know such a thing (RFC 8260, Section 4.3.3).
+func (a *Assoc) SetStreamValue(sid, value uint16) error { return a.tx.q.SetStreamValue(sid, value) }
+
+// MaxPayload returns the size of the largest message that goes as one chunk in
+// one packet, a SACK besides, on every path.
+func (a *Assoc) MaxPayload() int {
+	mtu := MaxPacket
+	for i := range a.paths {
+		mtu = min(mtu, a.paths[i].mtu)
+	}
+	return (mtu - wire.HeaderLen - a.tx.q.headerLen()) &^ 3
+}
+
+// handleSack takes in a SACK chunk (RFC 9260, Section 6.2.1).
+func (a *Assoc) handleSack(now Time, c wire.Chunk) {
+	if !a.state.canSendData() {
+		return // Section 6
+	}
+	x, err := wire.ParseSack(c)
+	if err != nil {
+		return
+	}
+	a.stats.SacksReceived++
+	res, err := a.tx.sb.HandleSack(now, &x)
+	a.takeAck(now, res, err)
+	if a.state != Closed {
+		a.progressShutdown(now)
+	}
+}
+
+// takeAck gives the news of an acknowledgement from the scoreboard to the paths.
+func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
+	sb := a.tx.sb
+	if err != nil {
+		a.violate("SACK for a TSN that was not sent")
+		return
+	}
+	if res.Old {
+		return
+	}
+	a.tx.heard = true
+	a.tx.burstFrom = sb.Flight(a.primary)
+	for i := range a.paths {
+		pa, p := &res.Paths[i], &a.paths[i]
+		if pa.RTT > 0 {
+			p.rto.Sample(pa.RTT)
+		}
+		if pa.Acked > 0 {
+			p.cc.OnAck(Ack{Now: now, Acked: pa.Acked, FlightBefore: pa.FlightBefore, Flight: sb.Flight(i),
+				CumAdvanced: res.CumAdvanced, InRecovery: pa.InRecovery, RTT: pa.AckRTT, SRTT: p.rto.SRTT()})
+			a.pathAlive(i) // Section 8.2
+			a.errors = 0   // Section 8.1
+		}
+		if pa.Loss {
+			p.cc.OnLoss(now)
+			a.tx.rtxPath = i // Section 6.4: back to where it was sent first
+		}
+		if pa.Acked > 0 || pa.Loss {
+			a.updatePacer(now, i)
+		}
+		switch {
+		case sb.FlightChunks(i) == 0 && !sb.ForwardOutstanding():
+			a.timers.setPath(timerT3, i, 0) // Section 6.3.2, R2
+		case pa.EarliestAcked:
+			a.timers.setPath(timerT3, i, now+p.rto.Value()) // R3
+		case pa.Reneged && !a.timers.runningPath(timerT3, i):
+			a.timers.setPath(timerT3, i, now+p.rto.Value()) // R4
+		}
+	}
+	if !sb.ZeroWindow() {
+		a.tx.mayProbe, a.tx.probes = false, 0
+		a.timers.set(timerProbe, 0)
+	}
+	a.tx.report(a)
+}
+
+// report turns what the send queue has to say into events.
+func (t *dataSender) report(a *Assoc) {
+	if t.q.Unblocked() {
+		a.events.push(Event{Kind: EventWritable})
+	}
+	if t.busy && a.senderDry() {
+		t.busy = false
+		a.events.push(Event{Kind: EventDry})
+	}
+}
+
+func (a *Assoc) updatePacer(now Time, i int) {
+	if a.cfg.NoPacing {
+		return
+	}
+	p := &a.paths[i]
+	p.pacer.Update(now, p.cc.Cwnd(), p.rto.SRTT(), p.cc.Cwnd() < p.cc.Ssthresh())
+}
+
+// handleCumAck takes in the cumulative TSN ack of a SHUTDOWN chunk. It reports
+// whether the association survived.
+func (a *Assoc) handleCumAck(now Time, cum TSN) bool {
+	// It says nothing of gaps, so what was known of them still holds.
+	sb := a.tx.sb
+	var gaps []wire.GapBlock
+	for _, r := range sb.gaps {
+		if hi := (r.hi - 1).Sub(cum); hi > 0 && hi <= maxGapOffset {
+			gaps = append(gaps, wire.GapBlock{Start: uint16(max(r.lo.Sub(cum), 1)), End: uint16(hi)})
+		}
+	}
+	it := wire.NewChunks(wire.AppendSack(nil, uint32(cum), uint32(sb.awnd), gaps, nil))
+	if it.Next() {
+		if x, err := wire.ParseSack(it.Chunk()); err == nil {
+			res, err := a.tx.sb.HandleSack(now, &x)
+			a.takeAck(now, res, err)
+		}
+	}
+	return a.state != Closed
+}
+
+// t3Timeout handles the expiry of T3-rtx of a path (RFC 9260, Section 6.3.3).
+func (a *Assoc) t3Timeout(now Time, i int) {
+	t, p := &a.tx, &a.paths[i]
+	if !a.state.canSendData() || t.sb.FlightChunks(i) == 0 && !t.sb.ForwardOutstanding() {
+		return
+	}
+	a.stats.Timeouts++
+	p.cc.OnTimeout(now) // E1
+	p.rto.Backoff()     // E2
+	// Section 6.1, A: while the peer answers, an unacknowledged window probe
+	// "SHOULD NOT increment the error counter".
+	probing := t.sb.ZeroWindow() && t.heard
+	t.heard = false
+	if !probing && !a.pathError(i, true) {
+		return
+	}
+	t.sb.OnTimeout(now, i)
+	a.updatePacer(now, i)
+	t.rtxPath = i
+	if !probing {
+		t.rtxPath = a.otherPath(i)
+	}
+}
+
+// lossDeadline returns when lossTimeout is due, 0 for never.
+func (a *Assoc) lossDeadline() (at Time) {
+	if a.cfg.NoRACK || !a.state.canSendData() {
+		return 0
+	}
+	for i := range a.paths {
+		at = earliest(at, a.tx.sb.LossDeadline(i))
+	}
+	return at
+}
+
+// lossTimeout looks again for losses and sends tail loss probes (RFC 8985).
+func (a *Assoc) lossTimeout(now Time) {
+	if at := a.lossDeadline(); at == 0 || at > now {
+		return
+	}
+	t, d := &a.tx, a.dataPath()
+	for i := range a.paths {
+		p := &a.paths[i]
+		fresh := i == d && t.q.Pending() && !t.sb.ZeroWindow() && t.sb.PeerWindow() > 0
+		loss, probe := t.sb.OnLossTimer(now, i, fresh)
+		if loss {
+			p.cc.OnLoss(now)
+			a.updatePacer(now, i)
+			t.rtxPath = i
+		}
+		if probe {
+			t.rtxPath = i
+			a.timers.setPath(timerT3, i, now+p.rto.Value())
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// shutdown is the state of the graceful end of an association (RFC 9260,
+// Section 9.2).
+type shutdown struct {
+	wanted   bool // by the user, before the association was established
+	sendReq  bool // a SHUTDOWN is to be sent
+	sendAck  bool // a SHUTDOWN ACK is to be sent
+	tries    int  // expirations of T2 in a row
+	path     int  // where SHUTDOWN and SHUTDOWN ACK go
+	gotData  bool // in SHUTDOWN-SENT, in the current packet
+	wantSack bool // besides the SHUTDOWN
+}
+
+func (s *shutdown) clear() { *s = shutdown{wanted: s.wanted} }
+
+// Shutdown begins a graceful shutdown: nothing more can be sent, and once
+// everything sent is acknowledged the association ends (RFC 9260, Section 9.2).
+// Before the association is established it takes effect then.
+func (a *Assoc) Shutdown(now Time) {
+	switch a.state {
+	case CookieWait, CookieEchoed:
+		a.shut.wanted = true
+	case Established:
+		a.state = ShutdownPending
+		a.progressShutdown(now)
+	}
+	// Section 9.2: in SHUTDOWN-RECEIVED "it MUST ignore ULP shutdown requests".
+}
+
+// progressShutdown moves on when nothing is left to send and nothing is
+// outstanding.
+func (a *Assoc) progressShutdown(now Time) {
+	switch a.state {
+	case ShutdownPending:
+		if a.senderDry() {
+			a.state = ShutdownSent
+			a.rx.sack.setQuick(true)
+			a.shut.sendReq = true
+			a.startT2(now, a.dataPath())
+			if g := Time(a.cfg.ShutdownGuard); g > 0 {
+				a.timers.set(timerT5, now+g)
+			}
+			a.stopHeartbeats()
+		}
+	case ShutdownReceived:
+		if a.senderDry() {
+			a.enterShutdownAckSent(now)
+		}
+	}
+}
+
+func (a *Assoc) enterShutdownAckSent(now Time) {
+	a.state = ShutdownAckSent
+	a.shut.sendReq, a.shut.sendAck = false, true
+	a.startT2(now, a.dataPath())
+	a.stopHeartbeats()
+}
+
+func (a *Assoc) stopHeartbeats() {
+	for i := range a.paths {
+		a.timers.setPath(timerHB, i, 0)
+		a.paths[i].hb.pending = false
+	}
+}
+
+// startT2 starts T2-shutdown anew for a chunk that goes to path i.
+func (a *Assoc) startT2(now Time, i int) {
+	a.shut.tries, a.shut.path = 0, i
+	a.timers.set(timerT2, now+a.paths[i].rto.Value())
+}
+
+// t2Timeout sends the SHUTDOWN or SHUTDOWN ACK again, by another path if there
+// is one (RFC 9260, Section 9.2).
+func (a *Assoc) t2Timeout(now Time) {
+	s := &a.shut
+	s.tries++
+	a.stats.Timeouts++
+	if s.tries > a.cfg.AssocMaxRetrans {
+		a.close(ErrUnreachable)
+		return
+	}
+	a.paths[s.path].rto.Backoff()
+	if !a.pathError(s.path, true) {
+		return
+	}
+	s.path = a.otherPath(s.path)
+	a.timers.set(timerT2, now+a.paths[s.path].rto.Value())
+	s.sendReq = a.state == ShutdownSent
+	s.sendAck = a.state == ShutdownAckSent
+}
+
+// t5Timeout gives up: "At the expiration of this timer, the sender SHOULD abort
+// the association by sending an ABORT chunk."
+func (a *Assoc) t5Timeout() { a.violate("shutdown takes too long") }
+
+// handleShutdown takes in a SHUTDOWN chunk.
+func (a *Assoc) handleShutdown(now Time, c wire.Chunk) {
+	x, err := wire.ParseShutdown(c)
+	if err != nil {
+		return
+	}
+	switch a.state {
+	case Established, ShutdownPending:
+		a.state = ShutdownReceived
+		a.events.push(Event{Kind: EventPeerShutdown})
+	case ShutdownReceived:
+	case ShutdownSent:
+		// "SHOULD respond immediately with a SHUTDOWN ACK chunk … and move into
+		// the SHUTDOWN-ACK-SENT state, restarting its T2-shutdown timer."
+		a.enterShutdownAckSent(now)
+		return
+	case ShutdownAckSent:
+		a.shut.sendAck = true // ours was lost
+		return
+	default:
+		return // "In COOKIE-WAIT or COOKIE ECHOED … SHOULD be silently discarded."
+	}
+	if a.handleCumAck(now, TSN(x.CumTSN)) {
+		a.progressShutdown(now)
+	}
+}
+
+// handleShutdownAck takes in a SHUTDOWN ACK in a packet with our tag.
+func (a *Assoc) handleShutdownAck() {
+	switch a.state {
+	case ShutdownSent, ShutdownAckSent:
+		a.sendAlone(a.paths[a.replyPath(a.in.path)].Tuple, a.header(), func(b []byte) []byte {
+			return wire.AppendShutdownComplete(b, wire.ShutdownComplete{})
+		})
+		a.close(nil)
+	}
+}
+
+// handleShutdownComplete takes in a SHUTDOWN COMPLETE whose tag was checked.
+func (a *Assoc) handleShutdownComplete() {
+	if a.state == ShutdownAckSent {
+		a.close(nil)
+	}
+}
+
+// shutdownHeard notes, at the end of a packet, that the peer is alive: "The
+// reception of any packet from its peer … SHOULD clear the endpoint's
+// retransmission count and restart the T2-shutdown timer". DATA is answered
+// with a SHUTDOWN, and with a SACK if that alone cannot acknowledge it.
+func (a *Assoc) shutdownHeard(now Time) {
+	if a.state != ShutdownSent {
+		return
+	}
+	a.startT2(now, a.shut.path)
+	if a.shut.gotData {
+		a.shut.gotData = false
+		a.shut.sendReq = true
+		a.shut.path = a.replyPath(a.in.path)
+	}
+}

@@ -1,0 +1,55 @@
+package core
+
+// HandleTimeout runs the timers that have expired. Calls that come too early do
+// nothing.
+func (a *Assoc) HandleTimeout(now Time) {
+	if a.state == Closed {
+		return
+	}
+	if at := a.timers.next(); at != 0 && at <= now {
+		a.runTimers(now)
+	}
+	if a.state != Closed {
+		a.lossTimeout(now)
+	}
+}
+
+// runTimers runs what has expired in the array of timers. Any of them may end
+// the association, which stops all.
+func (a *Assoc) runTimers(now Time) {
+	t := &a.timers
+	if t.expired(timerT5, now) {
+		a.t5Timeout()
+	}
+	if t.expired(timerT1, now) {
+		a.t1Timeout(now)
+	}
+	if t.expired(timerT2, now) {
+		a.t2Timeout(now)
+	}
+	if t.expired(timerProbe, now) {
+		a.tx.mayProbe = true
+	}
+	t.expired(timerPace, now) // PollTransmit goes on by itself
+	for i := 0; i < len(a.paths) && a.state != Closed; i++ {
+		if t.expiredPath(timerT3, i, now) {
+			a.t3Timeout(now, i)
+		}
+		if a.state != Closed && t.expiredPath(timerHB, i, now) {
+			a.heartbeatTimeout(now, i)
+		}
+	}
+}
+
+// NextTimeout returns when HandleTimeout is due next, 0 for never. After
+// HandleTimeout PollTransmit is due.
+func (a *Assoc) NextTimeout() Time {
+	if a.state == Closed {
+		return 0
+	}
+	at := earliest(a.timers.next(), a.lossDeadline())
+	if a.rx.reasm != nil {
+		at = earliest(at, a.rx.sack.nextTimeout())
+	}
+	return at
+}
