@@ -20,6 +20,14 @@ var (
 	// ErrNoStream is returned for a stream number outside the negotiated
 	// range or in the midst of a reset.
 	ErrNoStream = errors.New("sctp: no such stream")
+	// ErrEmpty is returned for a message without a byte, which SCTP cannot
+	// carry (RFC 9260, Section 6.2).
+	ErrEmpty = errors.New("sctp: empty message")
+	// ErrExists is returned by Connect when there is an association with that
+	// peer already.
+	ErrExists = errors.New("sctp: association exists")
+	// ErrAddress is returned for an address that no association can have.
+	ErrAddress = errors.New("sctp: bad address")
 	// ErrMessageTooLong is returned when SendOptions.Header exceeds MaxHeader.
 	ErrMessageTooLong = errors.New("sctp: message header too long")
 	// ErrTimeout is the end of an association that got no answer: INIT or
@@ -75,3 +83,10 @@ func (e *AbortError) Error() string {
 	}
 	return fmt.Sprintf("sctp: aborted %s, cause %d: %q", who, e.Cause, e.Reason)
 }
+
+// refusedError is an ABORT in answer to an attempt to open an association.
+type refusedError struct{ abort *AbortError }
+
+func (e *refusedError) Error() string        { return ErrRefused.Error() + ": " + e.abort.Error() }
+func (e *refusedError) Is(target error) bool { return target == ErrRefused }
+func (e *refusedError) Unwrap() error        { return e.abort }

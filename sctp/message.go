@@ -38,7 +38,8 @@ const (
 )
 
 // SendOptions describes one message. The zero value is a reliable ordered
-// message on stream 0.
+// message on stream 0. A message has at least one byte: SCTP cannot carry an
+// empty one.
 type SendOptions struct {
 	// Stream is the outgoing stream.
 	Stream uint16
@@ -82,26 +83,66 @@ type RecvInfo struct {
 	// TSN is that of the first fragment returned.
 	TSN       uint32
 	Unordered bool
+	// Message is unique to the message within its association; Offset is where
+	// in the message the bytes begin.
+	Message, Offset uint64
 	// EOR tells that the receive reached the end of the message. Without it
 	// the buffer was too small and the next receive on the same stream
-	// continues the message.
+	// continues the message; or the message is being delivered in part
+	// because it fills the receive buffer.
 	EOR bool
+	// Aborted tells that the rest of a message that was received in part will
+	// never come (RFC 3758). EOR is set, and there are no bytes.
+	Aborted bool
 }
 
 // Piece is a run of bytes of one message in upcall mode. Pieces of ordered
-// messages of a stream come in order and contiguous; Begin and End mark the
-// first and last piece of a message.
+// messages of a stream come in order and contiguous. With user message
+// interleaving (RFC 8260) pieces of messages on different streams, and of
+// unordered ones, take turns: Message tells them apart.
 type Piece struct {
-	Stream     uint16
-	SSN        uint16
-	MID        uint32
-	PPID       uint32
-	TSN        uint32
-	Unordered  bool
-	Begin, End bool
-	// Data aliases the receive buffer. It is valid until OnPiece returns and
-	// must not be written to.
+	Stream uint16
+	// SSN is the stream sequence number of a DATA message, MID the message
+	// identifier of an I-DATA message; the other one is 0.
+	SSN  uint16
+	MID  uint32
+	PPID uint32
+	TSN  uint32
+	// Begin and End mark the first and the last piece of a message.
+	Unordered, Begin, End bool
+	// Aborted tells that the rest of a message that was begun will never come.
+	// End is set, and there are no bytes.
+	Aborted bool
+	// Message is unique to the message within its association; Offset is where
+	// in the message Data begins.
+	Message, Offset uint64
+	// Data aliases the receive buffer. It is valid until OnPiece returns, or
+	// as long as a Lease of it is held, and must not be written to.
 	Data []byte
 
 	buf *slab.Buf
+}
+
+// Lease keeps the Data of a Piece valid beyond the return of OnPiece. The zero
+// Lease holds nothing.
+type Lease struct{ buf *slab.Buf }
+
+// Lease takes a lease of p.Data; it may only be called in OnPiece. It reports
+// false if the bytes cannot be leased, as is the case with small pieces: they
+// have to be copied. A lease pins up to 64 KiB and does not count against the
+// receive buffer: bounding the number of leases is the caller's duty.
+func (p *Piece) Lease() (Lease, bool) {
+	if p.buf == nil {
+		return Lease{}, false
+	}
+	p.buf.Retain()
+	return Lease{p.buf}, true
+}
+
+// Release ends the lease. It must be called once; on the zero Lease it does
+// nothing.
+func (l Lease) Release() {
+	if l.buf != nil {
+		l.buf.Release()
+	}
 }

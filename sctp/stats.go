@@ -65,3 +65,33 @@ type TransportStats struct {
 	// any socket.
 	Offload bool
 }
+
+// Stats returns a snapshot of the counters.
+func (a *Association) Stats() Stats {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c := a.core.Stats()
+	s := Stats{
+		PacketsSent: c.PacketsSent, PacketsReceived: c.PacketsReceived,
+		BytesSent: c.BytesSent, BytesReceived: c.BytesReceived,
+		MessagesSent: c.MessagesSent, MessagesReceived: c.MessagesReceived,
+		ChunksSent: c.ChunksSent, Retransmits: c.Retransmits, FastRetransmits: c.FastRetransmits,
+		Timeouts: c.Timeouts, SpuriousRetransmits: c.DuplicatesReported,
+		DuplicateChunks: c.DuplicatesReceived, Dropped: c.Dropped,
+		Queued: c.Queued, InFlight: c.InFlight, Readable: c.Readable, PeerWindow: c.PeerWindow,
+	}
+	for i := range a.core.NumPaths() {
+		p := a.core.PathStats(i)
+		ps := PathStats{
+			Local: p.Local, Remote: p.Remote, Active: p.Active, Confirmed: p.Confirmed, Primary: p.Primary,
+			SRTT: p.SRTT, RTTVar: p.RTTVar, RTO: p.RTO,
+			CWND: p.CWND, SSThresh: p.SSThresh, MTU: p.MTU, InFlight: p.InFlight, Errors: p.Errors,
+		}
+		if p.Primary {
+			s.Paths = append([]PathStats{ps}, s.Paths...)
+		} else {
+			s.Paths = append(s.Paths, ps)
+		}
+	}
+	return s
+}

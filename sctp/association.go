@@ -1,0 +1,284 @@
+package sctp
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+// Association is an SCTP association. It is safe for concurrent use.
+//
+// One mutex guards the protocol state; whoever has work runs it to completion:
+// the reader of a socket, a sending goroutine, or the timer. Transmission
+// (flush) and upcalls (settle) happen outside the mutex, each on one goroutine
+// at a time.
+type Association struct {
+	t      *Transport
+	ep     *Endpoint
+	opened bool // by Connect, not by the peer
+
+	tag  atomic.Uint32 // local verification tag; written under the demux lock
+	keys []peerKey     // guarded by the demux lock
+	gone atomic.Bool   // the association has ended
+
+	mu       sync.Mutex
+	core     *core.Assoc    // guarded by mu
+	unwanted bool           // refused by the driver; guarded by mu
+	up, dead bool           // guarded by mu
+	eof      bool           // the peer sends no more; guarded by mu
+	closing  bool           // Close was called: discard what comes; guarded by mu
+	err      error          // why it ended; guarded by mu
+	readers  waitList       // guarded by mu
+	writers  waitList       // guarded by mu
+	openers  waitList       // wait for up or dead; guarded by mu
+	notes    []Notification // for OnNotify, in order; guarded by mu
+	releases []core.Release // of the callers' owners; guarded by mu
+	queued   bool           // in Endpoint.ready; guarded by its mu
+	seq      atomic.Uint32  // moves when waiters may find something new
+
+	flushing atomic.Int32
+	settling atomic.Int32
+	calls    *upcalls // used by the goroutine that settles
+
+	timer *time.Timer // used by the goroutine that flushes
+	armed core.Time   // when timer fires, 0 if it is not set; guarded by mu
+	done  chan struct{}
+	value atomic.Pointer[any]
+	idle  core.Time // when user data last moved; guarded by mu
+}
+
+func newAssociation(e *Endpoint, c *core.Assoc, opened bool) *Association {
+	return &Association{t: e.t, ep: e, core: c, opened: opened, done: make(chan struct{})}
+}
+
+// Done returns a channel that is closed when the association has ended.
+func (a *Association) Done() <-chan struct{} { return a.done }
+
+// Err returns nil while the association lives and after a graceful end, else
+// why it ended: an *AbortError, ErrTimeout, ErrRefused …
+func (a *Association) Err() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// Streams returns the negotiated numbers of outgoing and incoming streams.
+func (a *Association) Streams() (out, in uint16) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	o, i := a.core.Streams()
+	return uint16(min(o, 65535)), uint16(min(i, 65535))
+}
+
+// MaxPayload returns the size of the largest message that is sent as one
+// chunk in one packet on every path now.
+func (a *Association) MaxPayload() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.core.MaxPayload()
+}
+
+// PeerAdaptation returns the peer's Adaptation Layer Indication, if any.
+func (a *Association) PeerAdaptation() (uint32, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.core.PeerAdaptation()
+}
+
+// LocalAddr returns the local addresses and SCTP port.
+func (a *Association) LocalAddr() Addr { return a.ep.Addr() }
+
+// RemoteAddr returns the peer's addresses, the primary one first.
+func (a *Association) RemoteAddr() Addr {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, port := a.core.Ports()
+	addr := Addr{Port: port}
+	for i := range a.core.NumPaths() {
+		p := a.core.PathStats(i)
+		if p.Primary {
+			addr.Addrs = append([]netip.AddrPort{p.Remote}, addr.Addrs...)
+		} else {
+			addr.Addrs = append(addr.Addrs, p.Remote)
+		}
+	}
+	return addr
+}
+
+// Endpoint returns the endpoint of the association.
+func (a *Association) Endpoint() *Endpoint { return a.ep }
+
+// SetValue attaches a value of the caller's to the association, Value returns
+// it.
+func (a *Association) SetValue(v any) { a.value.Store(&v) }
+
+// Value returns what SetValue stored last.
+func (a *Association) Value() any {
+	if p := a.value.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Poll is Transport.Poll.
+func (a *Association) Poll() bool { return a.t.Poll() }
+
+// SetPrimary makes addr, one of the peer's, the preferred destination (RFC
+// 9260, Section 11.1.6).
+func (a *Association) SetPrimary(addr netip.AddrPort) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.core.SetPrimary(addr); err != nil {
+		return ErrAddress
+	}
+	return nil
+}
+
+// Heartbeat probes the path to addr now (RFC 9260, Section 11.1.10).
+func (a *Association) Heartbeat(addr netip.AddrPort) error {
+	a.mu.Lock()
+	err := a.core.RequestHeartbeat(a.t.now(), addr)
+	w := a.unlock()
+	a.flush()
+	a.settle(w)
+	if err != nil {
+		return ErrAddress
+	}
+	return nil
+}
+
+// Shutdown ends the association gracefully: it waits until all sent data is
+// acknowledged and the shutdown handshake is done (RFC 9260, Section 9.2), or
+// until ctx is done; the shutdown goes on then. It returns nil after a graceful
+// end.
+func (a *Association) Shutdown(ctx context.Context) error {
+	a.beginShutdown(false)
+	select {
+	case <-a.done:
+		return a.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close begins a graceful shutdown and returns at once; data already sent is
+// still delivered, what is received from now on is discarded. It returns
+// ErrClosed if the association was closed or has ended before.
+func (a *Association) Close() error {
+	if !a.beginShutdown(true) {
+		return ErrClosed
+	}
+	return nil
+}
+
+func (a *Association) beginShutdown(discard bool) (first bool) {
+	a.mu.Lock()
+	first = !a.closing && !a.dead
+	a.closing = a.closing || discard
+	a.core.Shutdown(a.t.now())
+	var k wakeList
+	if discard {
+		a.readers.takeAll(&k)
+	}
+	w := a.unlock()
+	k.wake()
+	a.flush()
+	a.settle(w)
+	return first
+}
+
+// Abort ends the association at once (RFC 9260, Section 9.1); the peer is
+// given reason, of which at most 512 bytes are sent.
+func (a *Association) Abort(reason string) {
+	a.mu.Lock()
+	a.core.Abort(a.t.now(), []byte(reason))
+	w := a.unlock()
+	a.flush()
+	a.settle(w)
+}
+
+func (a *Association) isClosing() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.closing
+}
+
+// waitUp waits until the association is established. If ctx is done first, the
+// attempt is given up.
+func (a *Association) waitUp(ctx context.Context) error {
+	a.mu.Lock()
+	for !a.up && !a.dead {
+		w := a.openers.add(0)
+		a.mu.Unlock()
+		select {
+		case <-w.ch:
+		case <-ctx.Done():
+			a.Abort("gave up")
+			return ctx.Err()
+		}
+		a.mu.Lock()
+		a.openers.recycle(w)
+	}
+	defer a.mu.Unlock()
+	if a.dead && !a.up {
+		if a.err == nil {
+			return ErrClosed
+		}
+		return a.err
+	}
+	return nil
+}
+
+// peerKeys returns how the association is found by address. a.mu is held, or
+// the association is not shared yet.
+func (a *Association) peerKeys() []peerKey {
+	local, peer := a.core.Ports()
+	keys := make([]peerKey, 0, a.core.NumPaths())
+	for i := range a.core.NumPaths() {
+		keys = append(keys, peerKey{a.core.PathStats(i).Remote, local, peer})
+	}
+	return keys
+}
+
+// setPathMTUs tells the core the MTUs of the routes. a.mu is held.
+func (a *Association) setPathMTUs() {
+	for i := range a.core.NumPaths() {
+		p := a.core.PathStats(i)
+		_ = a.core.SetPathMTU(p.Remote, a.t.pathMTU(&a.ep.cfg, p.Remote))
+	}
+}
+
+// coreError translates errors of the core.
+func coreError(err error) error {
+	var ab *core.AbortError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &ab):
+		return &AbortError{Cause: uint16(ab.Cause), Reason: ab.Reason, ByPeer: ab.ByPeer}
+	case errors.Is(err, core.ErrWouldBlock):
+		return ErrWouldBlock
+	case errors.Is(err, core.ErrShutdown):
+		return ErrShutdown
+	case errors.Is(err, core.ErrClosed):
+		return ErrClosed
+	case errors.Is(err, core.ErrStream):
+		return ErrNoStream
+	case errors.Is(err, core.ErrNoUserData):
+		return ErrEmpty
+	case errors.Is(err, core.ErrHeaderTooLong):
+		return ErrMessageTooLong
+	case errors.Is(err, core.ErrAbandoned):
+		return ErrExpired
+	case errors.Is(err, core.ErrUnreachable), errors.Is(err, core.ErrStale):
+		return ErrTimeout
+	case errors.Is(err, core.ErrParams):
+		return ErrAddress
+	}
+	return err
+}

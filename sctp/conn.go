@@ -1,0 +1,231 @@
+package sctp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+)
+
+// Conn is a one-to-one association as a net.Conn: a byte stream carried as
+// ordered messages on stream 0, one message per Write unless that is very
+// long. Close ends the association gracefully in the background.
+type Conn struct {
+	a           *Association
+	read, write deadline
+}
+
+// NewConn returns a Conn on an association, which should be used through it
+// only from then on, and not be in upcall mode.
+func NewConn(a *Association) *Conn { return &Conn{a: a} }
+
+// Association returns the association under the Conn.
+func (c *Conn) Association() *Association { return c.a }
+
+func (c *Conn) opError(op string, err error) error {
+	switch err {
+	case nil, io.EOF:
+		return err
+	case errExpired:
+		err = os.ErrDeadlineExceeded
+	}
+	return &net.OpError{Op: op, Net: "sctp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
+}
+
+// expired reports whether a deadline has passed: it is looked at first, so that
+// with a deadline in the past nothing is read or written.
+func expired(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// Read implements net.Conn. It returns io.EOF after the peer shut down.
+func (c *Conn) Read(b []byte) (int, error) {
+	ch := c.read.passed()
+	if expired(ch) {
+		return 0, c.opError("read", errExpired)
+	}
+	if len(b) == 0 {
+		return 0, nil
+	}
+	for {
+		n, _, err := c.a.recv(nil, ch, anyStream, b)
+		if n > 0 || err != nil {
+			return n, c.opError("read", err)
+		}
+	}
+}
+
+// maxConnMessage is how much of a Write becomes one message: it is the largest
+// copy that is recycled.
+const maxConnMessage = 1 << maxBlock
+
+// Write implements net.Conn. It blocks while the send buffer is full.
+func (c *Conn) Write(b []byte) (n int, err error) {
+	ch := c.write.passed()
+	if expired(ch) {
+		return 0, c.opError("write", errExpired)
+	}
+	for n < len(b) {
+		m := b[n:min(len(b), n+maxConnMessage)]
+		o := SendOptions{More: n+len(m) < len(b)}
+		if err := c.a.send(nil, ch, m, &o); err != nil {
+			if errors.Is(err, ErrShutdown) && c.a.isClosing() {
+				err = ErrClosed
+			}
+			return n, c.opError("write", err)
+		}
+		n += len(m)
+	}
+	return n, nil
+}
+
+// Close begins a graceful shutdown and returns at once. Data already written
+// is still delivered.
+func (c *Conn) Close() error { return c.opError("close", c.a.Close()) }
+
+// LocalAddr returns an Addr.
+func (c *Conn) LocalAddr() net.Addr { return c.a.LocalAddr() }
+
+// RemoteAddr returns an Addr.
+func (c *Conn) RemoteAddr() net.Addr { return c.a.RemoteAddr() }
+
+// SetDeadline implements net.Conn.
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.read.set(t)
+	c.write.set(t)
+	return nil
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *Conn) SetReadDeadline(t time.Time) error { c.read.set(t); return nil }
+
+// SetWriteDeadline implements net.Conn.
+func (c *Conn) SetWriteDeadline(t time.Time) error { c.write.set(t); return nil }
+
+// Dialer holds the options of Dial. The zero value is ready for use.
+type Dialer struct {
+	// Config is that of the association, which does not accept others.
+	Config *Config
+	// Transport is that of the transport made for the association. Without
+	// LocalAddrs and Conns it takes a free UDP port of all addresses.
+	Transport TransportConfig
+}
+
+// Dial opens an association to addr (see ParseAddr) on a transport of its own,
+// which ends with the association. It resolves names, and blocks until the
+// association is established, failed, or ctx is done.
+func Dial(ctx context.Context, addr string) (*Conn, error) { return new(Dialer).Dial(ctx, addr) }
+
+// Dial is like the function Dial with the options of d.
+func (d *Dialer) Dial(ctx context.Context, addr string) (*Conn, error) {
+	fail := func(err error) (*Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "sctp", Err: err}
+	}
+	peer, err := ResolveAddr(ctx, addr)
+	if err != nil {
+		return fail(err)
+	}
+	tc := d.Transport
+	if len(tc.LocalAddrs) == 0 && len(tc.Conns) == 0 {
+		tc.LocalAddrs = []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Unspecified(), 0)}
+	}
+	t, err := NewTransport(tc)
+	if err != nil {
+		return fail(err)
+	}
+	var cfg Config
+	if d.Config != nil {
+		cfg = *d.Config
+	}
+	cfg.Backlog = -1
+	e, err := t.Listen(0, &cfg)
+	if err != nil {
+		t.Close()
+		return fail(err)
+	}
+	a, err := e.Connect(ctx, peer)
+	if err != nil {
+		t.Close()
+		return fail(err)
+	}
+	e.closeWhenIdle()
+	return NewConn(a), nil
+}
+
+// Listener accepts one-to-one associations; it is a net.Listener.
+type Listener struct{ e *Endpoint }
+
+// NewListener returns a Listener on an endpoint. Close stops accepting, but
+// leaves the endpoint and its transport to those who made them.
+func NewListener(e *Endpoint) *Listener { return &Listener{e} }
+
+// ListenConfig holds the options of Listen. The zero value is ready for use.
+type ListenConfig struct {
+	// Config is that of the associations.
+	Config *Config
+	// Transport is that of the transport made for the listener; its
+	// LocalAddrs are set from the address to listen on, unless it has Conns.
+	Transport TransportConfig
+}
+
+// Listen listens on addr (see ParseAddr) on a transport of its own, which ends
+// when the listener is closed and its last association has ended.
+func Listen(addr string) (*Listener, error) { return new(ListenConfig).Listen(addr) }
+
+// Listen is like the function Listen with the options of c.
+func (c *ListenConfig) Listen(addr string) (*Listener, error) {
+	fail := func(err error) (*Listener, error) {
+		return nil, &net.OpError{Op: "listen", Net: "sctp", Err: err}
+	}
+	local, err := ResolveAddr(context.Background(), addr)
+	if err != nil {
+		return fail(err)
+	}
+	tc := c.Transport
+	if len(tc.Conns) == 0 {
+		tc.LocalAddrs = local.Addrs
+	}
+	t, err := NewTransport(tc)
+	if err != nil {
+		return fail(err)
+	}
+	e, err := t.Listen(local.Port, c.Config)
+	if err != nil {
+		t.Close()
+		return fail(err)
+	}
+	e.owned.Store(true)
+	return NewListener(e), nil
+}
+
+// Accept waits for the next association and returns it as a *Conn.
+func (l *Listener) Accept() (net.Conn, error) {
+	a, err := l.e.accept(nil, context.Background())
+	if err != nil {
+		return nil, &net.OpError{Op: "accept", Net: "sctp", Addr: l.Addr(), Err: err}
+	}
+	return NewConn(a), nil
+}
+
+// Addr returns the local address, an Addr.
+func (l *Listener) Addr() net.Addr { return l.e.Addr() }
+
+// Endpoint returns the endpoint of the listener.
+func (l *Listener) Endpoint() *Endpoint { return l.e }
+
+// Close stops accepting; associations that were not accepted are aborted,
+// accepted ones go on.
+func (l *Listener) Close() error {
+	if !l.e.stopAccepting() {
+		return &net.OpError{Op: "close", Net: "sctp", Addr: l.Addr(), Err: ErrClosed}
+	}
+	return nil
+}

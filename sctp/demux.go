@@ -1,0 +1,211 @@
+package sctp
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"sync"
+)
+
+// Dynamic SCTP ports (RFC 6335, Section 6).
+const firstEphemeral, lastEphemeral = 49152, 65535
+
+// peerKey finds an association without its verification tag.
+type peerKey struct {
+	remote      netip.AddrPort
+	local, peer uint16
+}
+
+// demux finds the association or endpoint that a packet is for.
+type demux struct {
+	mu     sync.RWMutex
+	tags   map[uint32]*Association
+	peers  map[peerKey]*Association
+	ports  map[uint16]*Endpoint
+	closed bool
+}
+
+func (d *demux) init() {
+	d.tags = map[uint32]*Association{}
+	d.peers = map[peerKey]*Association{}
+	d.ports = map[uint16]*Endpoint{}
+}
+
+func (d *demux) byTag(tag uint32) *Association {
+	d.mu.RLock()
+	a := d.tags[tag]
+	d.mu.RUnlock()
+	return a
+}
+
+func (d *demux) byPeer(k peerKey) *Association {
+	d.mu.RLock()
+	a := d.peers[k]
+	d.mu.RUnlock()
+	return a
+}
+
+func (d *demux) endpoint(port uint16) *Endpoint {
+	d.mu.RLock()
+	e := d.ports[port]
+	d.mu.RUnlock()
+	return e
+}
+
+func (d *demux) len() int {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return len(d.tags)
+}
+
+func (d *demux) isClosed() bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.closed
+}
+
+// addEndpoint gives e a port: the one asked for, or a free one for 0.
+func (d *demux) addEndpoint(e *Endpoint, port uint16) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return ErrClosed
+	case len(d.ports) >= MaxPorts:
+		return ErrLimit
+	case port != 0 && d.ports[port] != nil:
+		return ErrPortInUse
+	}
+	if port == 0 {
+		// RFC 6056, Section 3.3.1: random ports are harder to guess. Less than
+		// all of the range can be in use, by MaxPorts.
+		const n = lastEphemeral - firstEphemeral + 1
+		start := rand.IntN(n)
+		for i := range n {
+			port = uint16(firstEphemeral + (start+i)%n)
+			if d.ports[port] == nil {
+				break
+			}
+		}
+		if d.ports[port] != nil {
+			return ErrLimit
+		}
+	}
+	e.port = port
+	e.listen()
+	d.ports[port] = e
+	return nil
+}
+
+func (d *demux) removeEndpoint(e *Endpoint) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ports[e.port] == e {
+		delete(d.ports, e.port)
+	}
+}
+
+// full reports whether the limit of associations is reached.
+func (d *demux) full(limit int) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return len(d.tags) >= limit
+}
+
+// add makes an association known by its tag and its peer's addresses. An
+// address that another association has already is an error if the association
+// is ours to open; else it stays with the other one: peers may list private
+// addresses that others have, too.
+func (d *demux) add(a *Association, tag uint32, keys []peerKey, limit int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.closed:
+		return ErrClosed
+	case len(d.tags) >= limit:
+		return ErrLimit
+	case d.tags[tag] != nil:
+		return ErrExists
+	}
+	for _, k := range keys {
+		if a.opened && d.peers[k] != nil {
+			return ErrExists
+		}
+	}
+	d.tags[tag] = a
+	for _, k := range keys {
+		if d.peers[k] == nil {
+			d.peers[k] = a
+		}
+	}
+	a.tag.Store(tag)
+	a.keys = keys
+	return nil
+}
+
+// update changes the tag and addresses an association is known by. Addresses
+// that another association has stay with that one.
+func (d *demux) update(a *Association, tag uint32, keys []peerKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.tags[a.tag.Load()] != a {
+		return // it has ended
+	}
+	if old := a.tag.Load(); old != tag && d.tags[tag] == nil {
+		delete(d.tags, old)
+		d.tags[tag] = a
+		a.tag.Store(tag)
+	}
+	for _, k := range a.keys {
+		if !slices.Contains(keys, k) && d.peers[k] == a {
+			delete(d.peers, k)
+		}
+	}
+	for _, k := range keys {
+		if d.peers[k] == nil {
+			d.peers[k] = a
+		}
+	}
+	a.keys = keys
+}
+
+func (d *demux) remove(a *Association) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if tag := a.tag.Load(); d.tags[tag] == a {
+		delete(d.tags, tag)
+	}
+	for _, k := range a.keys {
+		if d.peers[k] == a {
+			delete(d.peers, k)
+		}
+	}
+	a.keys = nil
+}
+
+// associations returns those of an endpoint.
+func (d *demux) associations(e *Endpoint) (list []*Association) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, a := range d.tags {
+		if a.ep == e {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// close lets nothing be added any more and returns the endpoints; false if it
+// was called before.
+func (d *demux) close() (list []*Endpoint, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, false
+	}
+	d.closed = true
+	for _, e := range d.ports {
+		list = append(list, e)
+	}
+	return list, true
+}

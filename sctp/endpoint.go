@@ -1,0 +1,304 @@
+package sctp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// Endpoint is one SCTP port of a Transport: a one-to-many endpoint in the
+// sense of RFC 6458, Section 3. It accepts associations and opens them. It is
+// safe for concurrent use.
+type Endpoint struct {
+	t    *Transport
+	cfg  Config
+	core core.Config // what cfg means to the core
+	port uint16      // set before the endpoint is known
+
+	hsMu     sync.Mutex // serialises the listener
+	listener *core.Listener
+
+	backlog chan *Association
+	closed  atomic.Bool
+	deaf    atomic.Bool   // accepts no more
+	idle    atomic.Bool   // the transport is closed with the last association
+	owned   atomic.Bool   // the transport was made for this endpoint
+	done    chan struct{} // closed when there is nothing to accept any more
+
+	many    atomic.Bool // read with Recv rather than accepted
+	mu      sync.Mutex
+	ready   []*Association // that have something for Recv; guarded by mu
+	waiters waitList       // in Recv; guarded by mu
+}
+
+func newEndpoint(t *Transport, cfg *Config) *Endpoint {
+	e := &Endpoint{t: t, done: make(chan struct{})}
+	if cfg != nil {
+		e.cfg = *cfg
+	}
+	if e.cfg.OnAssociation != nil || e.cfg.OnPiece != nil {
+		e.cfg.OneToMany = true
+	}
+	if e.cfg.Backlog == 0 {
+		e.cfg.Backlog = DefaultBacklog
+	}
+	e.many.Store(e.cfg.OneToMany)
+	e.core = e.cfg.core()
+	e.backlog = make(chan *Association, max(e.cfg.Backlog, 0))
+	return e
+}
+
+// listen makes the endpoint ready for packets. Its port is known by then.
+func (e *Endpoint) listen() {
+	p := core.ListenerParams{
+		Port: e.port, Local: e.t.locals, Cookies: e.t.cookies,
+		TagInUse: func(tag uint32) bool { return e.t.demux.byTag(tag) != nil },
+		Find: func(remote netip.AddrPort, local, peer uint16) (uint32, bool) {
+			a := e.t.demux.byPeer(peerKey{remote, local, peer})
+			if a == nil {
+				return 0, false
+			}
+			return a.tag.Load(), true
+		},
+	}
+	rand.Read(p.Seed[:])
+	e.listener = core.NewListener(&e.core, p)
+}
+
+// accepts reports whether peers may open associations.
+func (e *Endpoint) accepts() bool { return e.cfg.Backlog > 0 && !e.deaf.Load() && !e.closed.Load() }
+
+// roomFor reports whether the first chunk of packet d may make an association:
+// INIT and COOKIE ECHO are not answered when the backlog or the transport is
+// full.
+func (e *Endpoint) roomFor(d []byte) bool {
+	if len(d) <= wire.HeaderLen {
+		return true
+	}
+	switch wire.ChunkType(d[wire.HeaderLen]) {
+	case wire.ChunkInit, wire.ChunkCookieEcho:
+		return (e.many.Load() || len(e.backlog) < cap(e.backlog)) && !e.t.demux.full(e.t.cfg.MaxAssociations)
+	}
+	return true
+}
+
+// adopt takes in an association that a peer opened. The caller finishes it.
+func (e *Endpoint) adopt(now core.Time, c *core.Assoc) touched {
+	a := newAssociation(e, c, false)
+	a.mu.Lock()
+	if err := e.t.demux.add(a, c.Tag(), a.peerKeys(), e.t.cfg.MaxAssociations); err != nil {
+		c.Abort(now, []byte("out of resources"))
+		a.unwanted = true
+	} else {
+		a.setPathMTUs()
+	}
+	c.EndBatch(now)
+	return touched{a: a, packets: 1, work: a.unlock()}
+}
+
+// Connect opens an association. The local port is that of the endpoint. It
+// blocks until the association is established, failed, or ctx is done; then
+// the attempt is given up.
+func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error) {
+	if e.closed.Load() {
+		return nil, ErrClosed
+	}
+	if peer.Port == 0 || len(peer.Addrs) == 0 {
+		return nil, ErrAddress
+	}
+	p := core.ClientParams{LocalPort: e.port, PeerPort: peer.Port, Local: e.t.locals, Cookies: e.t.cookies}
+	for _, ap := range peer.Addrs {
+		if !ap.IsValid() || ap.Port() == 0 || ap.Addr().IsMulticast() {
+			return nil, ErrAddress
+		}
+		p.Peer = append(p.Peer, netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()))
+	}
+	cfg := e.core
+	cfg.MTU = e.t.pathMTU(&e.cfg, p.Peer[0])
+	rand.Read(p.Seed[:])
+	for p.Tag == 0 || e.t.demux.byTag(p.Tag) != nil {
+		var b [4]byte
+		rand.Read(b[:])
+		p.Tag = binary.BigEndian.Uint32(b[:])
+	}
+	c, err := core.NewClient(&cfg, e.t.now(), p)
+	if err != nil {
+		return nil, coreError(err)
+	}
+	a := newAssociation(e, c, true)
+	if err := e.t.demux.add(a, p.Tag, a.peerKeys(), e.t.cfg.MaxAssociations); err != nil {
+		return nil, err
+	}
+	if e.closed.Load() {
+		a.Abort("endpoint closed") // Close may have missed it
+	}
+	a.flush()
+	return a, a.waitUp(ctx)
+}
+
+// Accept returns the next association that a peer opened. It blocks until
+// there is one, ctx is done, or the endpoint is closed. With Config.OneToMany
+// there is never one.
+func (e *Endpoint) Accept(ctx context.Context) (*Association, error) {
+	return e.accept(ctx.Done(), ctx)
+}
+
+func (e *Endpoint) accept(stop <-chan struct{}, ctx context.Context) (*Association, error) {
+	if e.deaf.Load() {
+		return nil, ErrClosed
+	}
+	select {
+	case a := <-e.backlog:
+		return a, nil
+	default:
+	}
+	if d := e.t.startSpin(); d > 0 {
+		for end := e.t.now() + d; e.t.now() < end; {
+			e.t.Poll()
+			if len(e.backlog) > 0 {
+				break
+			}
+		}
+		e.t.endSpin(len(e.backlog) > 0)
+	}
+	select {
+	case a := <-e.backlog:
+		return a, nil
+	case <-e.done:
+		return nil, ErrClosed
+	case <-stop:
+		return nil, ctx.Err()
+	}
+}
+
+// SendTo sends to peer, opening the association first if there is none. It
+// blocks like Connect and Send.
+func (e *Endpoint) SendTo(ctx context.Context, peer Addr, msg []byte, opts SendOptions) error {
+	for {
+		a := e.Find(peer)
+		if a == nil {
+			var err error
+			if a, err = e.Connect(ctx, peer); err == ErrExists {
+				continue // another goroutine was faster
+			} else if err != nil {
+				return err
+			}
+		}
+		if err := a.waitUp(ctx); err != nil {
+			return err
+		}
+		return a.Send(ctx, msg, opts)
+	}
+}
+
+// Find returns the association with a peer that has one of the addresses, nil
+// if there is none.
+func (e *Endpoint) Find(peer Addr) *Association {
+	for _, ap := range peer.Addrs {
+		ap = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+		if a := e.t.demux.byPeer(peerKey{ap, e.port, peer.Port}); a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
+// Port returns the SCTP port.
+func (e *Endpoint) Port() uint16 { return e.port }
+
+// Addr returns the local address of the endpoint.
+func (e *Endpoint) Addr() Addr { return Addr{Addrs: e.t.LocalAddrs(), Port: e.port} }
+
+// Transport returns the transport of the endpoint.
+func (e *Endpoint) Transport() *Transport { return e.t }
+
+// Associations returns the live associations in no particular order.
+func (e *Endpoint) Associations() []*Association { return e.t.demux.associations(e) }
+
+// Close aborts the associations of the endpoint and frees its port.
+func (e *Endpoint) Close() error {
+	if e.closed.Swap(true) {
+		return ErrClosed
+	}
+	if !e.deaf.Swap(true) {
+		close(e.done)
+	}
+	for _, a := range e.Associations() {
+		a.Abort("endpoint closed")
+	}
+	e.t.demux.removeEndpoint(e)
+	var k wakeList
+	e.mu.Lock()
+	e.waiters.takeAll(&k)
+	e.mu.Unlock()
+	k.wake()
+	return nil
+}
+
+// stopAccepting refuses new associations and aborts those that were not
+// accepted. It reports false if it was called before.
+func (e *Endpoint) stopAccepting() bool {
+	if e.deaf.Swap(true) {
+		return false
+	}
+	close(e.done)
+	for more := true; more; {
+		select {
+		case a := <-e.backlog:
+			a.Abort("listener closed")
+		default:
+			more = false
+		}
+	}
+	if e.owned.Load() {
+		e.closeWhenIdle()
+	}
+	return true
+}
+
+// closeWhenIdle closes the transport when the last association has ended.
+func (e *Endpoint) closeWhenIdle() {
+	e.idle.Store(true)
+	e.checkIdle()
+}
+
+// checkIdle is called after each end of an association.
+func (e *Endpoint) checkIdle() {
+	if e.idle.Load() && e.t.demux.len() == 0 {
+		go e.t.Close() // not here: it waits for the goroutine that may call this
+	}
+}
+
+// core translates a Config.
+func (c *Config) core() core.Config {
+	sack := c.SackDelay
+	if sack > core.MaxSackDelay {
+		sack = core.MaxSackDelay
+	}
+	rtoMin := c.RTOMin
+	if rtoMin == 0 {
+		rtoMin = defaultRTOMin
+	}
+	return core.Config{
+		OutStreams: c.OutStreams, InStreams: c.InStreams, Adaptation: c.Adaptation,
+		RTOInitial: c.RTOInitial, RTOMin: rtoMin, RTOMax: c.RTOMax,
+		HBInterval: c.HeartbeatInterval, SackDelay: sack,
+		AssocMaxRetrans: c.MaxRetransmits, PathMaxRetrans: c.PathMaxRetransmits, MaxInitRetrans: c.MaxInitRetransmits,
+		CookieLife: c.CookieLifetime, SendBuffer: c.SendBuffer, RecvBuffer: c.RecvBuffer,
+		Congestion: core.Congestion(c.Congestion), Scheduler: core.Scheduler(c.Scheduler), Bundle: c.Bundle,
+		NoInterleaving: c.NoInterleaving, NoPartialReliability: c.NoPartialReliability, NoECN: c.NoECN,
+		Pieces: c.OnPiece != nil,
+	}
+}
+
+// defaultRTOMin is below the second of RFC 9260, Section 16, which makes every
+// loss that only the timer can repair cost a second; RFC 9260, Section 6.3.1,
+// C6, gives the reason for the bound as clock granularity.
+const defaultRTOMin = 200 * time.Millisecond

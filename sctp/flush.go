@@ -1,0 +1,102 @@
+package sctp
+
+import (
+	"sync"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/udpio"
+)
+
+// train is the memory in which packets are built.
+type train struct {
+	mem  [udpio.MaxTrain + 29]byte
+	tx   core.Transmit
+	meta udpio.Meta
+}
+
+var trains = sync.Pool{New: func() any { return new(train) }}
+
+// flush transmits what may be sent. One goroutine at a time does, for all: if
+// one is at it already, it looks again before it leaves. No lock is held.
+func (a *Association) flush() {
+	if a.flushing.Add(1) != 1 {
+		return
+	}
+	b := trains.Get().(*train)
+	var w work
+	for {
+		n := a.flushing.Load()
+		w |= a.transmit(b)
+		if a.flushing.CompareAndSwap(n, 0) {
+			break
+		}
+	}
+	trains.Put(b)
+	a.settle(w)
+}
+
+// transmit sends until there is nothing to send, then sets the timer.
+func (a *Association) transmit(b *train) (w work) {
+	for {
+		a.mu.Lock()
+		now := a.t.now()
+		out, tx, ok := a.core.PollTransmit(now, b.mem[:0], a.t.maxSegs)
+		if !ok {
+			a.arm(now)
+			return w | a.unlock()
+		}
+		b.tx = tx
+		w |= a.unlock()
+		a.t.send(out, b)
+	}
+}
+
+// arm sets the timer, if it has to fire earlier than it will. Firing early is
+// harmless and rarer than moving the timer with every packet. a.mu is held.
+func (a *Association) arm(now core.Time) {
+	next := a.core.NextTimeout()
+	if d := a.ep.cfg.AutoClose; d > 0 && a.up && !a.dead {
+		if at := a.idle + core.Time(d); next == 0 || at < next {
+			next = at
+		}
+	}
+	if a.dead {
+		if a.timer != nil {
+			a.timer.Stop()
+		}
+		return
+	}
+	if next == 0 || a.armed != 0 && a.armed <= next {
+		return
+	}
+	a.armed = next
+	d := time.Duration(max(next-now, 0))
+	if a.timer == nil {
+		a.timer = time.AfterFunc(d, a.onTimer)
+	} else {
+		a.timer.Reset(d)
+	}
+}
+
+// onTimer runs the timers of the core.
+func (a *Association) onTimer() {
+	a.mu.Lock()
+	a.armed = 0
+	now := a.t.now()
+	a.core.HandleTimeout(now)
+	if d := a.ep.cfg.AutoClose; d > 0 && a.up && now-a.idle >= core.Time(d) {
+		a.core.Shutdown(now)
+		a.idle = now
+	}
+	w := a.unlock()
+	a.flush()
+	a.settle(w)
+}
+
+// active notes that user data moved. a.mu is held.
+func (a *Association) active() {
+	if a.ep.cfg.AutoClose > 0 {
+		a.idle = a.t.now()
+	}
+}

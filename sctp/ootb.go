@@ -1,0 +1,129 @@
+package sctp
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+// Replies to packets of unknown origin are limited, so that a transport is of
+// no use as an amplifier or for scanning: each may be three times as long as
+// what caused it, headers below SCTP included, and what goes beyond is charged
+// to a budget of replyRate bytes a second.
+const (
+	replyFactor = 3
+	replyRate   = 4 << 20
+	replyBurst  = 1 << 20
+	// ootbRate bounds the ABORTs and SHUTDOWN COMPLETEs per second that answer
+	// packets for no association and no listener.
+	ootbRate  = 1000
+	ootbBurst = 100
+)
+
+// bucket is a token bucket.
+type bucket struct {
+	level, rate, burst float64
+	at                 core.Time
+}
+
+func (b *bucket) take(now core.Time, n float64) bool {
+	if b.at == 0 {
+		b.level = b.burst
+	} else {
+		b.level = min(b.level+b.rate*float64(now-b.at)/1e9, b.burst)
+	}
+	b.at = now
+	if b.level < n {
+		return false
+	}
+	b.level -= n
+	return true
+}
+
+// replyLimit decides about replies to packets that belong to no association.
+type replyLimit struct {
+	mu     sync.Mutex
+	bytes  bucket
+	strays bucket
+}
+
+// allow reports whether a reply of so many bytes may answer a packet.
+// handshake tells that a listener answers.
+func (r *replyLimit) allow(now core.Time, packet, reply int, handshake bool) bool {
+	const below = 28 // IPv4 and UDP headers
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !handshake {
+		if r.strays.rate == 0 {
+			r.strays = bucket{rate: ootbRate, burst: ootbBurst}
+		}
+		return reply <= replyFactor*packet && r.strays.take(now, 1)
+	}
+	excess := reply + below - replyFactor*(packet+below)
+	if excess <= 0 {
+		return true
+	}
+	if r.bytes.rate == 0 {
+		r.bytes = bucket{rate: replyRate, burst: replyBurst}
+	}
+	return r.bytes.take(now, float64(excess))
+}
+
+// outOfTheBlue handles the packet s.pkt, whose tag is no association's. It
+// returns the association that is to handle the packet after all, if any, or
+// else the association that the packet made, which is to be finished. s.mu is
+// locked.
+func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touched) {
+	t := s.t
+	d := s.pkt.Data
+	k := peerKey{remote: s.pkt.Remote, local: binary.BigEndian.Uint16(d[2:]), peer: binary.BigEndian.Uint16(d)}
+	if a := t.demux.byPeer(k); a != nil {
+		// An INIT (tag 0), a packet with the tag of the peer (reflected, RFC
+		// 9260, Section 8.5.1), or one of an earlier life of the association.
+		// COOKIE ECHO carries the tag of the restarted one. All of them the
+		// association knows how to handle.
+		return a, made
+	}
+	e := t.demux.endpoint(k.local)
+	var r core.Result
+	listening := e != nil && e.accepts()
+	if listening {
+		if !e.roomFor(d) {
+			t.count.suppressed.Add(1)
+			return nil, made
+		}
+		e.hsMu.Lock()
+		r = e.listener.HandlePacket(now, &s.pkt, s.reply[:0])
+		e.hsMu.Unlock()
+	} else {
+		r = core.HandleOOTB(&s.pkt, s.reply[:0])
+	}
+	switch r.Drop {
+	case core.DropNone:
+	case core.DropShort, core.DropChecksum, core.DropMalformed:
+		t.count.bad.Add(1)
+	default:
+		t.count.ootb.Add(1)
+	}
+	if len(r.Reply) > 0 {
+		if !listening {
+			t.count.ootb.Add(1)
+		}
+		if t.replies.allow(now, len(d), len(r.Reply), listening) {
+			b := trains.Get().(*train)
+			b.tx = core.Transmit{Tuple: s.pkt.Tuple, SegSize: len(r.Reply), Segs: 1}
+			t.send(r.Reply, b)
+			trains.Put(b)
+		} else {
+			t.count.suppressed.Add(1)
+		}
+	}
+	switch {
+	case r.New != nil:
+		return nil, e.adopt(now, r.New)
+	case r.ForTag != 0:
+		return t.demux.byTag(r.ForTag), made
+	}
+	return nil, made
+}

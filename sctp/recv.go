@@ -1,0 +1,272 @@
+package sctp
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+// errStopped and errExpired are what waiting returns when its channels close.
+var (
+	errStopped = errors.New("sctp: stopped")
+	errExpired = errors.New("sctp: deadline exceeded")
+)
+
+// wait parks until the waiter is woken or one of the channels is closed.
+func wait(w *waiter, stop, expired <-chan struct{}) error {
+	select {
+	case <-w.ch:
+		return nil
+	case <-stop:
+		return errStopped
+	case <-expired:
+		return errExpired
+	}
+}
+
+// Recv receives from any stream: it copies a message, or its next part, into
+// buf. It blocks until there is one, ctx is done, or the association ended;
+// then the error is io.EOF after a graceful shutdown by the peer, else as Err.
+func (a *Association) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) {
+	return a.recvContext(ctx, anyStream, buf)
+}
+
+// RecvStream is Recv for one stream; messages on other streams stay queued.
+func (a *Association) RecvStream(ctx context.Context, stream uint16, buf []byte) (int, RecvInfo, error) {
+	return a.recvContext(ctx, int(stream), buf)
+}
+
+// TryRecv is Recv that never waits: it returns ErrWouldBlock if there is
+// nothing to receive.
+func (a *Association) TryRecv(buf []byte) (int, RecvInfo, error) {
+	n, info, err := a.recv(stopped, nil, anyStream, buf)
+	if err == errStopped {
+		err = ErrWouldBlock
+	}
+	return n, info, err
+}
+
+// ReadableStreams appends to dst the streams that RecvStream would not wait
+// for.
+func (a *Association) ReadableStreams(dst []uint16) []uint16 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.core.ReadableStreams(dst)
+}
+
+func (a *Association) recvContext(ctx context.Context, stream int, buf []byte) (int, RecvInfo, error) {
+	n, info, err := a.recv(ctx.Done(), nil, stream, buf)
+	if err == errStopped {
+		err = ctx.Err()
+	}
+	return n, info, err
+}
+
+// recv receives from a stream or any, waiting until stop or expired is closed.
+func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte) (int, RecvInfo, error) {
+	spin := stop != stopped
+	for {
+		seq := a.seq.Load()
+		a.mu.Lock()
+		n, info, ok := a.read(stream, buf)
+		if ok {
+			a.active()
+			flush := a.core.WantTransmit()
+			w := a.unlock()
+			if flush {
+				a.flush()
+			}
+			a.settle(w)
+			return n, a.recvInfo(&info), nil
+		}
+		if a.eof || a.closing {
+			err := a.recvEnd()
+			a.mu.Unlock()
+			return 0, RecvInfo{}, err
+		}
+		if stop == stopped {
+			a.mu.Unlock()
+			return 0, RecvInfo{}, errStopped
+		}
+		if spin {
+			a.mu.Unlock()
+			spin = a.spin(seq, stop, expired)
+			continue
+		}
+		wt := a.readers.add(stream)
+		a.mu.Unlock()
+		err := wait(wt, stop, expired)
+		a.mu.Lock()
+		if woken := a.readers.recycle(wt); err == nil {
+			a.mu.Unlock()
+		} else {
+			if woken {
+				a.unlock() // the wake-up was for somebody who wants it
+			} else {
+				a.mu.Unlock()
+			}
+			return 0, RecvInfo{}, err
+		}
+	}
+}
+
+// read reads from the core unless the association was closed. a.mu is held.
+func (a *Association) read(stream int, buf []byte) (n int, info core.RecvInfo, ok bool) {
+	switch {
+	case a.closing:
+		return 0, info, false
+	case stream == anyStream:
+		return a.core.Read(buf)
+	}
+	return a.core.ReadStream(uint16(stream), buf)
+}
+
+// recvEnd returns why there will be nothing more to receive. a.mu is held.
+func (a *Association) recvEnd() error {
+	switch {
+	case a.closing:
+		return ErrClosed
+	case a.err != nil:
+		return a.err
+	}
+	return io.EOF
+}
+
+func (a *Association) recvInfo(i *core.RecvInfo) RecvInfo {
+	return RecvInfo{
+		Association: a, Stream: i.SID, SSN: uint16(i.SSN), MID: uint32(i.MID), PPID: i.PPID, TSN: uint32(i.TSN),
+		Unordered: i.Unordered, Message: i.Message, Offset: i.Offset, EOR: i.EOR, Aborted: i.Aborted,
+	}
+}
+
+// spin polls the sockets until a.seq moves, the time for it is up, or one of
+// the channels is closed. It reports whether a.seq moved.
+func (a *Association) spin(seq uint32, stop, expired <-chan struct{}) bool {
+	t := a.t
+	d := t.startSpin()
+	if d == 0 {
+		return false
+	}
+	for end := t.now() + d; ; {
+		t.Poll()
+		if a.seq.Load() != seq {
+			t.endSpin(true)
+			return true
+		}
+		if t.now() >= end {
+			break
+		}
+		select {
+		case <-stop:
+			t.endSpin(true)
+			return false
+		case <-expired:
+			t.endSpin(true)
+			return false
+		default:
+		}
+	}
+	t.endSpin(false)
+	return false
+}
+
+// Recv receives from any association of the endpoint: one-to-many style. It
+// blocks until there is a message, ctx is done, or the endpoint is closed. From
+// the first call on, the endpoint keeps the associations that peers open
+// without Accept.
+func (e *Endpoint) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) {
+	if !e.many.Swap(true) {
+		e.becomeMany()
+	}
+	for {
+		e.mu.Lock()
+		for len(e.ready) > 0 {
+			a := e.ready[0]
+			n := copy(e.ready, e.ready[1:])
+			e.ready[n] = nil
+			e.ready = e.ready[:n]
+			a.queued = false
+			e.mu.Unlock()
+			if n, info, err := a.TryRecv(buf); err == nil {
+				return n, info, nil
+			}
+			e.mu.Lock()
+		}
+		if e.closed.Load() {
+			e.mu.Unlock()
+			return 0, RecvInfo{}, ErrClosed
+		}
+		wt := e.waiters.add(0)
+		e.mu.Unlock()
+		if e.spin(wt) {
+			e.recycle(wt, false)
+			continue
+		}
+		err := wait(wt, ctx.Done(), nil)
+		e.recycle(wt, err != nil)
+		if err != nil {
+			return 0, RecvInfo{}, ctx.Err()
+		}
+	}
+}
+
+// recycle takes a waiter back; if it leaves although it was woken, the next one
+// is woken in its place.
+func (e *Endpoint) recycle(wt *waiter, leaves bool) {
+	var k wakeList
+	e.mu.Lock()
+	if e.waiters.recycle(wt) && leaves {
+		e.waiters.takeFirst(&k)
+	}
+	e.mu.Unlock()
+	k.wake()
+}
+
+// spin polls the sockets for a while; it reports whether wt was woken.
+func (e *Endpoint) spin(wt *waiter) bool {
+	t := e.t
+	d := t.startSpin()
+	if d == 0 {
+		return false
+	}
+	for end := t.now() + d; t.now() < end; {
+		t.Poll()
+		if len(wt.ch) > 0 {
+			t.endSpin(true)
+			return true
+		}
+	}
+	t.endSpin(false)
+	return false
+}
+
+// becomeMany makes the associations there are readable with Recv.
+func (e *Endpoint) becomeMany() {
+	for {
+		select {
+		case <-e.backlog:
+			continue
+		default:
+		}
+		break
+	}
+	for _, a := range e.Associations() {
+		a.mu.Lock()
+		a.settle(a.unlock())
+	}
+}
+
+// enqueue notes that an association has something for Recv.
+func (e *Endpoint) enqueue(a *Association) {
+	var k wakeList
+	e.mu.Lock()
+	if !a.queued {
+		a.queued = true
+		e.ready = append(e.ready, a)
+		e.waiters.takeFirst(&k)
+	}
+	e.mu.Unlock()
+	k.wake()
+}

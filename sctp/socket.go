@@ -1,0 +1,222 @@
+package sctp
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/internal/udpio"
+)
+
+// copyTrain is the train size below which the core copies payloads rather than
+// pin a 64 KiB buffer for them.
+const copyTrain = 4096
+
+// readRetry is how long a reader waits after an error that is not the end of
+// the socket.
+const readRetry = 10 * time.Millisecond
+
+// socket is one UDP socket of a transport.
+type socket struct {
+	t    *Transport
+	conn udpio.Conn
+
+	// mu serialises receiving: reading and the first part of handling, so
+	// that packets reach their associations in order.
+	mu    sync.Mutex
+	bufs  [udpio.MaxBatch]*slab.Buf  // guarded by mu, but for the goroutine in conn.Read
+	metas [udpio.MaxBatch]udpio.Meta // likewise
+	pkt   core.Packet                // guarded by mu
+	reply []byte                     // guarded by mu
+	last  *Association               // guarded by mu: where the last packet went
+}
+
+func newSocket(t *Transport, c udpio.Conn) *socket {
+	s := &socket{t: t, conn: c, reply: make([]byte, 0, 4096)}
+	for i := range s.bufs {
+		s.bufs[i] = t.slabs.Get()
+	}
+	return s
+}
+
+// readLoop receives until the socket is closed.
+func (s *socket) readLoop() {
+	defer s.t.readers.Done()
+	for {
+		n, err := s.conn.Read(&s.mu, s.bufs[:], s.metas[:])
+		if n > 0 {
+			s.handle(n)
+			continue
+		}
+		if err == nil {
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) || s.t.demux.isClosed() {
+			return
+		}
+		time.Sleep(readRetry)
+	}
+}
+
+// poll receives once if there is something and nobody else is at it.
+func (s *socket) poll() bool {
+	if !s.mu.TryLock() {
+		return false
+	}
+	n, _ := s.conn.TryRead(s.bufs[:], s.metas[:])
+	if n == 0 {
+		s.mu.Unlock()
+		return false
+	}
+	s.handle(n)
+	return true
+}
+
+// touched is an association that received something in a batch.
+type touched struct {
+	a       *Association
+	packets int
+	work    work
+}
+
+// batchAssocs is how many associations of one batch are remembered to be
+// flushed together at its end.
+const batchAssocs = 8
+
+// handle takes in n trains. It is called with mu locked and unlocks it.
+func (s *socket) handle(n int) {
+	t := s.t
+	now := t.now()
+	var list [batchAssocs]touched
+	done := list[:0]
+	cur := touched{}
+	datagrams, bytes := 0, 0
+	for i := range n {
+		buf, m := s.bufs[i], &s.metas[i]
+		b := buf.B
+		if t.cfg.Tap != nil {
+			t.tap(false, s.conn.LocalAddr(), m, b)
+		}
+		bytes += len(b)
+		local := netip.AddrPortFrom(m.Local, s.conn.LocalAddr().Port())
+		if !m.Local.IsValid() {
+			local = s.conn.LocalAddr()
+		}
+		s.pkt = core.Packet{Tuple: core.Tuple{Local: local, Remote: m.Remote}, ECN: m.ECN}
+		if len(b) >= copyTrain {
+			s.pkt.Buf = buf
+		}
+		for len(b) > 0 {
+			d := b
+			if m.SegSize > 0 && m.SegSize < len(b) {
+				d = b[:m.SegSize]
+			}
+			b = b[len(d):]
+			datagrams++
+			s.pkt.Data = d
+			if len(d) < 12 { // no SCTP common header
+				t.count.bad.Add(1)
+				continue
+			}
+			tag := binary.BigEndian.Uint32(d[4:])
+			if cur.a == nil || tag != cur.a.tag.Load() {
+				if cur.a != nil {
+					done = cur.leave(now, done)
+					cur = touched{}
+				}
+				a := s.find(tag)
+				if a == nil {
+					// Handshakes and strays, and packets to be found by address.
+					var made touched
+					if a, made = s.outOfTheBlue(now); made.a != nil {
+						done = made.note(done)
+					}
+					if a == nil {
+						continue
+					}
+				}
+				cur = touched{a: a}
+				a.mu.Lock()
+			}
+			cur.packets++
+			if cur.a.core.HandlePacket(now, &s.pkt) == core.DropChecksum {
+				t.count.bad.Add(1)
+			}
+		}
+	}
+	if cur.a != nil {
+		done = cur.leave(now, done)
+	}
+	for i := range n {
+		if s.bufs[i].Shared() {
+			s.bufs[i].Release()
+			s.bufs[i] = t.slabs.Get()
+		}
+	}
+	s.pkt = core.Packet{}
+	s.mu.Unlock()
+	t.count.reads.Add(1)
+	t.count.datagramsIn.Add(uint64(datagrams))
+	t.count.bytesIn.Add(uint64(bytes))
+	for i := range done {
+		done[i].finish()
+	}
+}
+
+// find looks an association up by its local verification tag.
+func (s *socket) find(tag uint32) *Association {
+	if a := s.last; a != nil && a.tag.Load() == tag && !a.gone.Load() {
+		return a
+	}
+	a := s.t.demux.byTag(tag)
+	if a != nil {
+		s.last = a
+	}
+	return a
+}
+
+// leave ends the batch of one association, whose lock is held, and notes it for
+// finish.
+func (c *touched) leave(now core.Time, list []touched) []touched {
+	c.a.core.EndBatch(now)
+	c.work = c.a.unlock()
+	return c.note(list)
+}
+
+// note adds an association to the list, or finishes it at once if that is full.
+func (c *touched) note(list []touched) []touched {
+	for i := range list {
+		if list[i].a == c.a {
+			list[i].packets += c.packets
+			list[i].work |= c.work
+			return list
+		}
+	}
+	if len(list) == cap(list) {
+		c.finish()
+		return list
+	}
+	return append(list, *c)
+}
+
+// smallBatch is the number of packets up to which upcalls come before the
+// acknowledgement: what they send then carries it.
+const smallBatch = 2
+
+// finish answers a batch. No lock of an association is held. The last words of
+// an association that has ended come before anybody learns of the end, because
+// the socket may be closed then.
+func (c *touched) finish() {
+	if c.packets > smallBatch || c.a.gone.Load() {
+		c.a.flush()
+		c.a.settle(c.work)
+	} else {
+		c.a.settle(c.work)
+		c.a.flush()
+	}
+}

@@ -1,0 +1,296 @@
+package sctp
+
+import (
+	"crypto/rand"
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/internal/udpio"
+)
+
+// Transport owns the UDP sockets of a process and carries any number of SCTP
+// endpoints and associations on them. It is safe for concurrent use.
+type Transport struct {
+	cfg     TransportConfig
+	epoch   time.Time
+	socks   []*socket
+	locals  []netip.AddrPort
+	maxSegs int
+	canPoll bool
+	cookies *core.CookieJar
+	slabs   slab.Pool
+	demux   demux
+	replies replyLimit
+	readers sync.WaitGroup
+
+	pollers  atomic.Int32
+	spinning spinBudget
+	count    transportCounters
+}
+
+// transportCounters are what Stats is made of.
+type transportCounters struct {
+	datagramsIn, datagramsOut, bytesIn, bytesOut, reads, writes atomic.Uint64
+	bad, ootb, suppressed, writeErrors                          atomic.Uint64
+}
+
+// NewTransport opens the sockets and starts to receive. On error everything
+// opened is closed again, cfg.Conns included.
+func NewTransport(cfg TransportConfig) (*Transport, error) {
+	// The clock of the core begins a second ago: 0 means "no timer" there.
+	t := &Transport{cfg: cfg, epoch: time.Now().Add(-time.Second), maxSegs: udpio.MaxSegments}
+	var secret [32]byte
+	rand.Read(secret[:])
+	t.cookies = core.NewCookieJar(secret)
+	t.demux.init()
+	if t.cfg.MaxAssociations <= 0 {
+		t.cfg.MaxAssociations = DefaultMaxAssociations
+	}
+	if err := t.open(); err != nil {
+		for _, s := range t.socks {
+			s.conn.Close()
+		}
+		return nil, err
+	}
+	for _, s := range t.socks {
+		t.locals = append(t.locals, s.conn.LocalAddr())
+		t.maxSegs = min(t.maxSegs, s.conn.Segments())
+		t.canPoll = t.canPoll || s.conn.CanPoll()
+	}
+	t.spinning.init(cfg.BusyPoll)
+	for _, s := range t.socks {
+		t.readers.Add(1)
+		go s.readLoop()
+	}
+	return t, nil
+}
+
+func (t *Transport) open() error {
+	o := udpio.Options{Buffer: t.cfg.SocketBuffer, NoOffload: t.cfg.NoOffload}
+	var failed error
+	for _, pc := range t.cfg.Conns {
+		c, err := udpio.FromPacketConn(pc, o)
+		if err != nil {
+			pc.Close()
+			failed = errors.Join(failed, err)
+			continue
+		}
+		t.socks = append(t.socks, newSocket(t, c))
+	}
+	addrs := t.cfg.LocalAddrs
+	if len(addrs) == 0 && len(t.cfg.Conns) == 0 {
+		addrs = []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Unspecified(), DefaultUDPPort)}
+	}
+	for _, a := range addrs {
+		if failed != nil {
+			break
+		}
+		c, err := udpio.Listen(a, o)
+		if err != nil {
+			failed = err
+			break
+		}
+		t.socks = append(t.socks, newSocket(t, c))
+	}
+	return failed
+}
+
+// now reads the clock of the core.
+func (t *Transport) now() core.Time { return core.Time(time.Since(t.epoch)) }
+
+// Listen makes a one-to-many endpoint on an SCTP port; port 0 asks for a free
+// one. cfg may be nil. It returns ErrPortInUse, ErrLimit or ErrClosed.
+func (t *Transport) Listen(port uint16, cfg *Config) (*Endpoint, error) {
+	e := newEndpoint(t, cfg)
+	if err := t.demux.addEndpoint(e, port); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Poll makes one pass over the sockets without blocking: it receives what is
+// there, dispatches and answers it, and reports whether there was anything.
+// Goroutines that wait for something an upcall will do call it in a loop
+// before they park. It always reports false where sockets cannot be polled.
+func (t *Transport) Poll() bool {
+	work := false
+	for _, s := range t.socks {
+		if s.conn.CanPoll() && s.poll() {
+			work = true
+		}
+	}
+	return work
+}
+
+// LocalAddrs returns the bound UDP addresses.
+func (t *Transport) LocalAddrs() []netip.AddrPort { return slices.Clone(t.locals) }
+
+// Stats returns a snapshot of the counters.
+func (t *Transport) Stats() TransportStats {
+	c := &t.count
+	st := TransportStats{
+		DatagramsReceived: c.datagramsIn.Load(), DatagramsSent: c.datagramsOut.Load(),
+		BytesReceived: c.bytesIn.Load(), BytesSent: c.bytesOut.Load(),
+		Reads: c.reads.Load(), Writes: c.writes.Load(),
+		BadPackets: c.bad.Load(), OutOfTheBlue: c.ootb.Load(), Suppressed: c.suppressed.Load(),
+		WriteErrors: c.writeErrors.Load(), Associations: t.demux.len(),
+	}
+	for _, s := range t.socks {
+		in := s.conn.Info()
+		st.SocketDrops += in.Drops
+		st.Offload = st.Offload || in.GSO || in.GRO
+	}
+	return st
+}
+
+// Close aborts all associations, closes the sockets and waits for the
+// goroutines of the transport to end. It must not be called from an upcall.
+func (t *Transport) Close() error {
+	endpoints, ok := t.demux.close()
+	if !ok {
+		return ErrClosed
+	}
+	for _, e := range endpoints {
+		e.Close()
+	}
+	var first error
+	for _, s := range t.socks {
+		if err := s.conn.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	t.readers.Wait()
+	return first
+}
+
+// socketFor chooses the socket to send a packet from.
+func (t *Transport) socketFor(tu *core.Tuple) *socket {
+	if len(t.socks) == 1 {
+		return t.socks[0]
+	}
+	var family *socket
+	v4 := tu.Remote.Addr().Is4()
+	for i, s := range t.socks {
+		l := t.locals[i]
+		switch {
+		case l == tu.Local, l.Port() == tu.Local.Port() && l.Addr().IsUnspecified() && l.Addr().Is4() == v4:
+			return s
+		case family == nil && (l.Addr().Is4() == v4 || l.Addr() == netip.IPv6Unspecified()):
+			family = s
+		}
+	}
+	if family == nil {
+		return t.socks[0]
+	}
+	return family
+}
+
+// send writes the packets out, which b.tx describes.
+func (t *Transport) send(out []byte, b *train) {
+	tx := &b.tx
+	s := t.socketFor(&tx.Tuple)
+	b.meta = udpio.Meta{Local: tx.Local.Addr(), Remote: tx.Remote, ECN: tx.ECN, SegSize: tx.SegSize}
+	if t.cfg.Tap != nil {
+		t.tap(true, s.conn.LocalAddr(), &b.meta, out)
+	}
+	n := uint64(max(tx.Segs, 1))
+	t.count.writes.Add(1)
+	t.count.datagramsOut.Add(n)
+	t.count.bytesOut.Add(uint64(len(out)))
+	if err := s.conn.Write(out, &b.meta); err != nil && !errors.Is(err, net.ErrClosed) {
+		t.count.writeErrors.Add(n)
+	}
+}
+
+// tap shows the datagrams of a train to the capture hook.
+func (t *Transport) tap(sent bool, local netip.AddrPort, m *udpio.Meta, b []byte) {
+	if m.Local.IsValid() {
+		local = netip.AddrPortFrom(m.Local, local.Port())
+	}
+	for len(b) > 0 {
+		n := len(b)
+		if m.SegSize > 0 {
+			n = min(n, m.SegSize)
+		}
+		t.cfg.Tap(TapEvent{Sent: sent, Local: local, Remote: m.Remote, ECN: m.ECN, Data: b[:n]})
+		b = b[n:]
+	}
+}
+
+// pathMTU returns the size of the largest SCTP packet for the route to a peer.
+func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) int {
+	mtu := cfg.MTU
+	if mtu == 0 && !t.virtual() {
+		mtu = udpio.RouteMTU(peer)
+	}
+	if mtu == 0 {
+		mtu = defaultMTU
+	}
+	return min(mtu-udpOverhead(peer.Addr()), core.MaxPacket)
+}
+
+// virtual reports whether no socket is the kernel's, which then has no idea of
+// the routes.
+func (t *Transport) virtual() bool {
+	return len(t.cfg.Conns) > 0 && !t.canPoll && len(t.cfg.LocalAddrs) == 0
+}
+
+// defaultMTU is assumed for routes of unknown MTU.
+const defaultMTU = 1500
+
+// udpOverhead returns the size of the IP and UDP headers.
+func udpOverhead(a netip.Addr) int {
+	if a.Is4() || a.Is4In6() {
+		return 20 + 8
+	}
+	return 40 + 8
+}
+
+// spinBudget adapts how long waiting goroutines poll: a wait that polling did
+// not end halves it, one that it did end doubles it, up to BusyPoll.
+type spinBudget struct {
+	limit, now atomic.Int64
+}
+
+const minSpinShare = 16 // the budget stays above this fraction of its limit
+
+func (s *spinBudget) init(limit time.Duration) {
+	s.limit.Store(int64(limit))
+	s.now.Store(int64(limit))
+}
+
+func (s *spinBudget) adapt(useful bool) {
+	limit, now := s.limit.Load(), s.now.Load()
+	if useful {
+		now = min(2*now, limit)
+	} else {
+		now = max(now/2, limit/minSpinShare)
+	}
+	s.now.Store(now)
+}
+
+// startSpin reports how long the caller may poll, 0 for not at all; after a
+// positive answer it must call endSpin.
+func (t *Transport) startSpin() core.Time {
+	if t.cfg.BusyPoll <= 0 || !t.canPoll {
+		return 0
+	}
+	if int(t.pollers.Add(1)) > runtime.GOMAXPROCS(0) {
+		t.pollers.Add(-1)
+		return 0
+	}
+	return core.Time(t.spinning.now.Load())
+}
+
+func (t *Transport) endSpin(useful bool) {
+	t.pollers.Add(-1)
+	t.spinning.adapt(useful)
+}
