@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-const ms = Time(time.Millisecond)
+const sackMS = Time(time.Millisecond)
 
 // sackTest drives a sackGen together with a tracker, one packet per step.
 type sackTest struct {
@@ -16,7 +16,7 @@ type sackTest struct {
 }
 
 func newSackTest(t *testing.T, stride int) *sackTest {
-	h := &sackTest{T: t, m: newTSNMap(1), now: 1000 * ms}
+	h := &sackTest{T: t, m: newTSNMap(1), now: 1000 * sackMS}
 	h.s.init(0, stride)
 	return h
 }
@@ -50,13 +50,13 @@ func TestSackFirstDataAtOnceThenEverySecondPacket(t *testing.T) {
 	h.packet(2).wantDue(false)
 	h.packet(3, 4).wantDue(true) // Section 6.2: every second packet
 	h.packet(5, 6, 7).wantDue(false)
-	if got, want := h.s.nextTimeout(), h.now+200*ms; got != want {
+	if got, want := h.s.nextTimeout(), h.now+200*sackMS; got != want {
 		t.Errorf("delayed until %d, want %d", got, want)
 	}
 	if !h.s.pending() {
 		t.Error("nothing to bundle while a SACK is delayed")
 	}
-	h.now += 200*ms - 1
+	h.now += 200*sackMS - 1
 	h.wantDue(false)
 	h.now++
 	h.wantDue(true)
@@ -89,7 +89,7 @@ func TestSackAtOnce(t *testing.T) {
 		{"old FORWARD-TSN", func(h *sackTest) { h.s.forwarded(false); h.s.endPacket(h.now, 0, false) }},
 		{"window update", func(h *sackTest) { h.s.force() }},
 		{"shutdown sent", func(h *sackTest) { h.s.setQuick(true); h.packet(3) }},
-		{"pause", func(h *sackTest) { h.now += 201 * ms; h.packet(3) }},
+		{"pause", func(h *sackTest) { h.now += 201 * sackMS; h.packet(3) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newSackTest(t, 10)
