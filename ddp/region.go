@@ -80,6 +80,9 @@ func (r *Region) Pin() bool {
 // Unpin takes one Pin back.
 func (r *Region) Unpin() { r.pins.Add(-1) }
 
+// Pinned reports whether there are pins.
+func (r *Region) Pinned() bool { return r.pins.Load() > 0 }
+
 // Retire makes Pin fail from now on. It does nothing and returns false while
 // there are pins.
 func (r *Region) Retire() bool { return r.pins.CompareAndSwap(0, revoked) }

@@ -1,0 +1,255 @@
+package ddpsctp
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/sctp"
+)
+
+// Defaults.
+const (
+	// DefaultStreams is the default of Config.Streams.
+	DefaultStreams = 1024
+	// DefaultBacklog is the default of Config.Backlog.
+	DefaultBacklog = 128
+)
+
+// Config holds the parameters of an Endpoint.
+type Config struct {
+	// Streams is the number of streams of each association, in both
+	// directions (RFC 5043, Section 8).
+	Streams uint16
+	// Backlog bounds the requests that wait for a decision (RFC 5043, Section
+	// 6.4).
+	Backlog int
+	// SCTP holds other parameters of the associations. Streams, adaptation
+	// indication and upcalls in it are not used.
+	SCTP *sctp.Config
+	// OnRequest is called for each session a peer initiates. It must not
+	// block; the request may be answered later. Without it all are refused.
+	OnRequest func(*Request)
+}
+
+// Endpoint is a DDP endpoint on one SCTP port. It keeps one association to each
+// other endpoint, whoever opened it. It is safe for concurrent use.
+type Endpoint struct {
+	cfg Config
+	ep  *sctp.Endpoint
+
+	mu      sync.Mutex
+	peers   map[peer]*Association // guarded by mu: live associations
+	dials   map[peer]*dial        // guarded by mu
+	pending int                   // guarded by mu: requests without a decision
+	closed  bool                  // guarded by mu
+}
+
+// peer is one address of an endpoint.
+type peer struct {
+	addr netip.AddrPort
+	port uint16
+}
+
+func peerOf(a sctp.Addr, i int) peer {
+	ap := a.Addrs[i]
+	return peer{netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()), a.Port}
+}
+
+// dial is an association being opened.
+type dial struct {
+	done chan struct{}
+	a    *Association
+	err  error
+}
+
+// Listen makes an endpoint on an SCTP port of t; port 0 asks for a free one.
+func Listen(t *sctp.Transport, port uint16, cfg Config) (*Endpoint, error) {
+	if cfg.Streams == 0 {
+		cfg.Streams = DefaultStreams
+	}
+	if cfg.Backlog <= 0 {
+		cfg.Backlog = DefaultBacklog
+	}
+	e := &Endpoint{cfg: cfg, peers: make(map[peer]*Association), dials: make(map[peer]*dial)}
+	var sc sctp.Config
+	if cfg.SCTP != nil {
+		sc = *cfg.SCTP
+	}
+	ind := Adaptation
+	sc.Adaptation = &ind
+	sc.OutStreams, sc.InStreams = cfg.Streams, cfg.Streams
+	sc.OneToMany = true
+	// RFC 5043 is written for DATA chunks; nothing here is ever fragmented, so
+	// interleaving would only cost its longer header.
+	sc.NoInterleaving = true
+	sc.OnAssociation, sc.OnPiece, sc.OnNotify = e.onAssociation, onPiece, onNotify
+	var err error
+	if e.ep, err = t.Listen(port, &sc); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Addr returns the address of the endpoint.
+func (e *Endpoint) Addr() sctp.Addr { return e.ep.Addr() }
+
+// sctpLink is the link over a real association.
+type sctpLink struct{ a *sctp.Association }
+
+func (l sctpLink) send(sid uint16, ppid uint32, head, body []byte, owner ddp.Owner, more, urgent bool) error {
+	return l.a.TrySend(body, sctp.SendOptions{Stream: sid, PPID: ppid, Unordered: true, Immediate: urgent,
+		Header: head, Owner: owner, More: more, Force: true})
+}
+
+func (l sctpLink) maxPayload() int     { return l.a.MaxPayload() }
+func (l sctpLink) abort(reason string) { l.a.Abort(reason) }
+
+// onAssociation adopts an association, whoever opened it.
+func (e *Endpoint) onAssociation(sa *sctp.Association) {
+	if v, ok := sa.PeerAdaptation(); !ok || v != Adaptation {
+		// RFC 5043, Section 11.1: DDP procedures MUST NOT be performed.
+		sa.Abort("DDP adaptation indication required")
+		return
+	}
+	out, in := sa.Streams()
+	a := newAssociation(sctpLink{sa}, int(min(out, in)), false)
+	a.ep, a.onRequest = e, e.cfg.OnRequest
+	sa.SetValue(a)
+	remote := sa.RemoteAddr()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := range remote.Addrs {
+		e.peers[peerOf(remote, i)] = a
+	}
+}
+
+func onPiece(sa *sctp.Association, p *sctp.Piece) {
+	a, _ := sa.Value().(*Association)
+	switch {
+	case a == nil:
+	case p.Begin && p.End:
+		a.receive(p.Stream, p.PPID, p.Data)
+	default:
+		a.fragment(p.Stream, p.PPID, p.TSN, p.Begin, p.End, p.Data)
+	}
+}
+
+func onNotify(sa *sctp.Association, n sctp.Notification) {
+	a, _ := sa.Value().(*Association)
+	if a == nil {
+		return
+	}
+	switch n.Kind {
+	case sctp.NotifyDown:
+		err := n.Err
+		if err == nil {
+			err = sctp.ErrClosed
+		}
+		a.down(err, false)
+		a.ep.forget(a)
+	case sctp.NotifyRestart:
+		a.down(ErrRestart, true)
+	}
+}
+
+// forget takes an association out of peers.
+func (e *Endpoint) forget(a *Association) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for k, v := range e.peers {
+		if v == a {
+			delete(e.peers, k)
+		}
+	}
+}
+
+// take counts a pending request, unless there are too many.
+func (e *Endpoint) take() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.pending >= e.cfg.Backlog || e.closed {
+		return false
+	}
+	e.pending++
+	return true
+}
+
+// give counts a decision.
+func (e *Endpoint) give() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pending--
+}
+
+// Dial returns the association to the endpoint at addr, opening it if there is
+// none. It blocks until it is established or ctx is done.
+func (e *Endpoint) Dial(ctx context.Context, addr sctp.Addr) (*Association, error) {
+	if len(addr.Addrs) == 0 {
+		return nil, sctp.ErrNoStream
+	}
+	key := peerOf(addr, 0)
+	for {
+		e.mu.Lock()
+		if e.closed {
+			e.mu.Unlock()
+			return nil, ErrClosed
+		}
+		for i := range addr.Addrs {
+			if a := e.peers[peerOf(addr, i)]; a != nil {
+				e.mu.Unlock()
+				return a, nil
+			}
+		}
+		d := e.dials[key]
+		if d == nil {
+			d = &dial{done: make(chan struct{})}
+			e.dials[key] = d
+			e.mu.Unlock()
+			d.a, d.err = e.connect(ctx, addr)
+			e.mu.Lock()
+			delete(e.dials, key)
+			e.mu.Unlock()
+			close(d.done)
+			return d.a, d.err
+		}
+		e.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-d.done:
+		}
+		if d.err == nil {
+			return d.a, nil
+		}
+		// Another caller's attempt failed, perhaps only because of its ctx.
+	}
+}
+
+// connect opens an association.
+func (e *Endpoint) connect(ctx context.Context, addr sctp.Addr) (*Association, error) {
+	sa, err := e.ep.Connect(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	a, _ := sa.Value().(*Association)
+	if a == nil {
+		return nil, ErrNotDDP
+	}
+	a.setInitiator(true)
+	e.mu.Lock()
+	if a.Err() == nil {
+		e.peers[peerOf(addr, 0)] = a
+	}
+	e.mu.Unlock()
+	return a, nil
+}
+
+// Close aborts all associations and frees the port.
+func (e *Endpoint) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	return e.ep.Close()
+}

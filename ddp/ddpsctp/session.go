@@ -1,0 +1,373 @@
+package ddpsctp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weftstack/weft/ddp"
+)
+
+// Errors of sessions and associations.
+var (
+	// ErrProtocol is the end of a session whose peer sent what none of the
+	// legal sequences of RFC 5043, Section 6 allows.
+	ErrProtocol = errors.New("ddpsctp: illegal session sequence")
+	// ErrPrivate is returned for private data over MaxPrivate.
+	ErrPrivate = errors.New("ddpsctp: private data too long")
+	// ErrNoStream is returned when all streams of an association are in use.
+	ErrNoStream = errors.New("ddpsctp: no free stream")
+	// ErrAnswered is returned when a request was answered before, or ended.
+	ErrAnswered = errors.New("ddpsctp: request is not pending")
+	// ErrSegment is returned for a segment larger than any MULPDU (RFC 5043,
+	// Section 9).
+	ErrSegment = errors.New("ddpsctp: segment cannot be sent")
+	// ErrNotDDP is the end of an association whose peer did not indicate the
+	// DDP adaptation (RFC 5043, Section 11.1).
+	ErrNotDDP = errors.New("ddpsctp: peer does not support DDP")
+	// ErrRestart is the end of the sessions of an association whose peer
+	// restarted.
+	ErrRestart = errors.New("ddpsctp: peer restarted")
+	// ErrClosed is returned by operations on a closed endpoint.
+	ErrClosed = errors.New("ddpsctp: closed")
+)
+
+// Result tells how the passive side answered.
+type Result uint8
+
+// Results.
+const (
+	Accepted Result = iota + 1
+	// Rejected: its consumer does not want the session.
+	Rejected
+	// Refused: its consumer was not asked (RFC 5043, Section 6.4).
+	Refused
+)
+
+// Answer is the answer to an Initiate.
+type Answer struct {
+	Result Result
+	// Private is the private data; it is the receiver's to keep.
+	Private []byte
+	// IsEnhanced tells that Enhanced is valid.
+	IsEnhanced bool
+	Enhanced   Enhanced
+}
+
+// Initiator is what the active side binds to a session: the sink of its
+// segments, which may come even before the answer does.
+type Initiator interface {
+	ddp.Sink
+	// Answered is called once, unless Lost or End comes instead. It must not
+	// block.
+	Answered(Answer)
+}
+
+// phase is where a session is on its way.
+type phase uint8
+
+const (
+	phaseInitiated phase = iota // active: waiting for the answer
+	phasePending                // passive: waiting for the consumer
+	phaseOpen                   // accepted
+	phaseDone                   // rejected, refused, or killed
+)
+
+// Session is a DDP stream session (RFC 5043, Section 6) on one pair of SCTP
+// streams. It is the ddp.Channel of that stream.
+type Session struct {
+	a      *Association
+	sid    uint16
+	active bool
+
+	// sink is what segments go to; nil before the passive side is bound and
+	// after the session was killed.
+	sink atomic.Pointer[ddp.Sink]
+	// next is the DDP-SSN after the last one used. The first control message
+	// of each side has 0.
+	next atomic.Uint32
+	// high is the largest sequence number received. Only the upcall of the
+	// association uses it.
+	high uint64
+
+	mu       sync.Mutex
+	phase    phase     // guarded by mu
+	init     Initiator // guarded by mu: active side
+	first    Control   // guarded by mu: what initiated it, to try again
+	proven   bool      // guarded by mu: our first control message has arrived
+	endWant  bool      // guarded by mu: Terminate waits for proven
+	endSent  bool      // guarded by mu
+	endAcked bool      // guarded by mu
+	released bool      // guarded by mu
+	tries    int       // guarded by mu: collisions so far
+}
+
+// SID returns the SCTP stream identifier.
+func (s *Session) SID() uint16 { return s.sid }
+
+// Association returns the association of the session.
+func (s *Session) Association() *Association { return s.a }
+
+// MULPDU implements ddp.Channel (RFC 5043, Section 9): the largest segment
+// that needs no fragmentation and leaves room for a bundled SACK.
+func (s *Session) MULPDU() int { return s.a.mulpdu() }
+
+// Send implements ddp.Channel.
+func (s *Session) Send(seg *ddp.Segment) error {
+	if seg.Len() > s.a.largest() {
+		return ErrSegment
+	}
+	frame := seg.Frame()
+	binary.BigEndian.PutUint16(frame, uint16(s.next.Add(1)-1))
+	return s.a.link.send(s.sid, PPIDSegment, frame, seg.Body, seg.Owner, seg.More, seg.Urgent)
+}
+
+// Terminate implements ddp.Channel: it sends a Session Terminate. On a session
+// that was not answered yet it takes the request back.
+func (s *Session) Terminate() error {
+	s.mu.Lock()
+	if s.endSent || s.endWant {
+		s.mu.Unlock()
+		return nil
+	}
+	if s.phase == phaseDone {
+		s.mu.Unlock()
+		return nil
+	}
+	if !s.proven {
+		// RFC 5043, Section 6.6: a control message "MUST NOT be sent if it may
+		// be received before a prior" one.
+		s.endWant = true
+		s.mu.Unlock()
+		return nil
+	}
+	s.endSent = true
+	s.mu.Unlock()
+	return s.control(uint16(s.next.Add(1)-1), &Control{Function: Terminate})
+}
+
+// Release implements ddp.Channel.
+func (s *Session) Release() {
+	s.mu.Lock()
+	s.released = true
+	free := s.reusable()
+	s.mu.Unlock()
+	if free {
+		s.a.free(s)
+	}
+}
+
+// reusable reports whether the stream may carry another session: nothing of
+// this one can be outstanding in either direction (RFC 5043, Section 6.6).
+func (s *Session) reusable() bool { // mu is held
+	return s.released && s.endSent && s.endAcked
+}
+
+// control sends a control message.
+func (s *Session) control(ssn uint16, c *Control) error {
+	return s.a.sendControl(s.sid, ssn, c, &receipt{s: s, end: c.Function == Terminate})
+}
+
+// receipt is the ddp.Owner of a control message.
+type receipt struct {
+	s   *Session
+	end bool
+}
+
+// Released implements ddp.Owner.
+func (r *receipt) Released(err error) {
+	if r.s == nil || err != nil {
+		return
+	}
+	s := r.s
+	if !r.end {
+		s.prove()
+		return
+	}
+	s.mu.Lock()
+	s.endAcked = true
+	free := s.reusable()
+	s.mu.Unlock()
+	if free {
+		s.a.free(s)
+	}
+}
+
+// prove notes that the peer has our first control message, and sends a
+// Terminate that had to wait for that.
+func (s *Session) prove() {
+	s.mu.Lock()
+	end := !s.proven && s.endWant && !s.endSent && s.phase != phaseDone
+	s.proven = true
+	if end {
+		s.endSent = true
+	}
+	s.mu.Unlock()
+	if end {
+		s.control(uint16(s.next.Add(1)-1), &Control{Function: Terminate})
+	}
+}
+
+// extend makes a 64-bit sequence number of a DDP-SSN: less than 32768 messages
+// are under way (RFC 5043, Section 10).
+func (s *Session) extend(ssn uint16) (seq uint64, ok bool) {
+	d := int64(int16(ssn - uint16(s.high)))
+	if d < 0 && uint64(-d) > s.high {
+		return 0, false
+	}
+	seq = s.high + uint64(d)
+	s.high = max(s.high, seq)
+	return seq, true
+}
+
+// segment takes a DDP Segment Chunk.
+func (s *Session) segment(ssn uint16, seg []byte) {
+	p := s.sink.Load()
+	seq, ok := s.extend(ssn)
+	if p == nil || !ok || seq == 0 {
+		s.kill(ErrProtocol)
+		return
+	}
+	if !s.active && seq < 64 { // cheap, and one early segment is proof enough
+		s.prove()
+	}
+	if err := (*p).Segment(seq, seg); err != nil {
+		s.kill(err)
+	}
+}
+
+// message takes a control message other than an Initiate.
+func (s *Session) message(ssn uint16, c *Control) {
+	seq, ok := s.extend(ssn)
+	if !ok {
+		s.kill(ErrProtocol)
+		return
+	}
+	p := s.sink.Load()
+	if seq == 0 {
+		s.answer(c)
+		return
+	}
+	if c.Function != Terminate {
+		s.kill(ErrProtocol)
+		return
+	}
+	if p == nil {
+		// The request was taken back before it was answered.
+		s.kill(nil)
+		return
+	}
+	s.prove()
+	if err := (*p).End(seq); err != nil {
+		s.kill(err)
+	}
+}
+
+// answer takes the peer's answer to our Initiate.
+func (s *Session) answer(c *Control) {
+	s.mu.Lock()
+	if !s.active || s.phase != phaseInitiated {
+		s.mu.Unlock()
+		s.kill(ErrProtocol)
+		return
+	}
+	enhanced := s.first.Function == EnhancedInitiate
+	ans := Answer{Private: bytes.Clone(c.Private), Enhanced: c.Enhanced, IsEnhanced: c.Function == EnhancedAccept}
+	switch c.Function {
+	case Accept:
+		ans.Result = Accepted
+	case EnhancedAccept:
+		ans.Result = Accepted
+		if !enhanced {
+			ans.Result = 0
+		}
+	case Reject:
+		ans.Result = Rejected
+	case EnhancedReject:
+		ans.Result = Rejected
+	case Terminate:
+		ans.Result = Refused
+	}
+	if ans.Result == 0 {
+		s.mu.Unlock()
+		s.kill(ErrProtocol)
+		return
+	}
+	withdrawn := s.endWant
+	init := s.init
+	if ans.Result == Accepted {
+		s.phase = phaseOpen
+		s.mu.Unlock()
+		if !withdrawn {
+			init.Answered(ans)
+		}
+		s.prove() // and take back what was withdrawn meanwhile
+		if err := init.Skip(0); err != nil {
+			s.kill(err)
+		}
+		return
+	}
+	// RFC 5043, Sections 6.3 and 6.4: the session is over; the peer has
+	// received our only message, and sends no more.
+	s.phase, s.endSent, s.endAcked, s.released = phaseDone, true, true, true
+	s.mu.Unlock()
+	s.sink.Store(nil)
+	s.a.free(s)
+	if withdrawn {
+		init.Lost(ErrClosed)
+		return
+	}
+	init.Answered(ans)
+}
+
+// kill ends a session for a reason that is not the stream's: the peer is sent
+// a Session Terminate, and what still comes is dropped (RFC 5043, Section 6.1:
+// "the DDP Stream Session MUST be terminated"). The stream identifier is not
+// used again by this side.
+func (s *Session) kill(err error) {
+	s.mu.Lock()
+	if s.phase == phaseDone {
+		s.mu.Unlock()
+		return
+	}
+	pending := s.phase == phasePending
+	open := s.phase
+	s.phase = phaseDone
+	send := !s.endSent
+	s.endSent = true
+	s.mu.Unlock()
+	sink := s.sink.Swap(nil)
+	if send {
+		ssn := uint16(0) // the passive side's answer
+		if open != phasePending {
+			ssn = uint16(s.next.Add(1) - 1)
+		}
+		s.control(ssn, &Control{Function: Terminate})
+	}
+	if pending {
+		s.a.decided()
+	}
+	if err == nil {
+		err = ErrProtocol
+	}
+	if sink != nil {
+		(*sink).Lost(err)
+	}
+}
+
+// lost ends a session together with its association.
+func (s *Session) lost(err error) {
+	s.mu.Lock()
+	pending := s.phase == phasePending
+	s.phase = phaseDone
+	s.endSent = true
+	s.mu.Unlock()
+	if pending {
+		s.a.decided()
+	}
+	if sink := s.sink.Swap(nil); sink != nil {
+		(*sink).Lost(err)
+	}
+}

@@ -1,0 +1,285 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/weftstack/weft/ddp/ddpsctp"
+	"github.com/weftstack/weft/rdmap"
+	"github.com/weftstack/weft/sctp"
+)
+
+// ConnParams are what one side brings to a connection, besides the read depths
+// of its queue pair.
+type ConnParams struct {
+	// PrivateData is handed to the other side's consumer; at most
+	// MaxPrivateData bytes.
+	PrivateData []byte
+}
+
+// ConnInfo is what the active side learns about an accepted connection.
+type ConnInfo struct {
+	// PrivateData is what the other side gave to Accept.
+	PrivateData []byte
+	// PeerIRD and PeerORD are the read depths the peer stated, -1 if it
+	// stated none.
+	PeerIRD, PeerORD int
+}
+
+// initiate connects a queue pair over an association.
+func (qp *QP) initiate(ctx context.Context, a *ddpsctp.Association, p ConnParams) (ConnInfo, error) {
+	c := &connector{Stream: qp.stream, qp: qp, result: make(chan result, 1)}
+	// RFC 6581, Section 9.1.
+	e := &ddpsctp.Enhanced{IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
+	bind := func(s *ddpsctp.Session) error { return qp.stream.Bind(s) }
+	if _, err := a.Initiate(c, bind, e, p.PrivateData); err != nil {
+		if errors.Is(err, rdmap.ErrState) {
+			return ConnInfo{}, ErrQPState
+		}
+		qp.stream.Lost(err)
+		return ConnInfo{}, err
+	}
+	select {
+	case r := <-c.result:
+		return r.info, r.err
+	case <-qp.done:
+		select {
+		case r := <-c.result:
+			return r.info, r.err
+		default:
+			return ConnInfo{}, qp.Err()
+		}
+	case <-ctx.Done():
+		qp.stream.Abort(ctx.Err())
+		return ConnInfo{}, ctx.Err()
+	}
+}
+
+// connector is the active side's end of a session that is being opened.
+type connector struct {
+	*rdmap.Stream
+	qp     *QP
+	result chan result // capacity 1
+}
+
+type result struct {
+	info ConnInfo
+	err  error
+}
+
+// Answered implements ddpsctp.Initiator.
+func (c *connector) Answered(ans ddpsctp.Answer) {
+	r := result{info: ConnInfo{PrivateData: ans.Private, PeerIRD: -1, PeerORD: -1}}
+	switch ans.Result {
+	case ddpsctp.Rejected:
+		r.err = &RejectError{PrivateData: ans.Private}
+	case ddpsctp.Refused:
+		r.err = ErrRefused
+	default:
+		ord := c.qp.cfg.ORD
+		if ans.IsEnhanced {
+			r.info.PeerIRD, r.info.PeerORD = ans.Enhanced.IRD, ans.Enhanced.ORD
+			if ans.Enhanced.IRD != ddpsctp.ULPDepth {
+				ord = min(ord, ans.Enhanced.IRD)
+			}
+			if ans.Enhanced.ORD != ddpsctp.ULPDepth && ans.Enhanced.ORD > c.qp.cfg.IRD {
+				// RFC 6581, Section 9.1: "it MUST send a TERM message to the
+				// responder indicating insufficient resources".
+				c.Fail(rdmap.FaultInsufficientIRD)
+				c.report(result{err: ErrReadDepth})
+				return
+			}
+		}
+		if err := c.Start(ord); err != nil {
+			r.err = ErrQPState
+		}
+	}
+	if r.err != nil {
+		c.Stream.Lost(r.err)
+	}
+	c.report(r)
+}
+
+// Lost implements ddp.Sink.
+func (c *connector) Lost(err error) {
+	c.Stream.Lost(err)
+	c.report(result{err: err})
+}
+
+func (c *connector) report(r result) {
+	select {
+	case c.result <- r:
+	default: // reported before
+	}
+}
+
+// Listener takes connection requests to a device.
+type Listener struct {
+	dev  *Device
+	wake chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex
+	waiting []*ddpsctp.Request // guarded by mu; bounded by the endpoint's backlog
+	closed  bool               // guarded by mu
+}
+
+// Listen starts to take connection requests. A device has one listener at a
+// time, else ErrBusy.
+func (d *Device) Listen() (*Listener, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, ErrClosed
+	}
+	if d.listener != nil {
+		return nil, ErrBusy
+	}
+	d.listener = &Listener{dev: d, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	return d.listener, nil
+}
+
+// onRequest takes a request: upcall.
+func (d *Device) onRequest(r *ddpsctp.Request) {
+	d.mu.Lock()
+	l := d.listener
+	d.mu.Unlock()
+	if l == nil || !l.add(r) {
+		r.Refuse()
+	}
+}
+
+func (l *Listener) add(r *ddpsctp.Request) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return false
+	}
+	l.waiting = append(l.waiting, r)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// Accept returns the next connection request. It blocks until there is one,
+// ctx is done, or the listener is closed (ErrClosed).
+func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
+	for {
+		l.mu.Lock()
+		if len(l.waiting) > 0 {
+			r := l.waiting[0]
+			l.waiting = append(l.waiting[:0], l.waiting[1:]...)
+			if len(l.waiting) > 0 {
+				select {
+				case l.wake <- struct{}{}:
+				default:
+				}
+			}
+			l.mu.Unlock()
+			return newConnRequest(r), nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-l.wake:
+		case <-l.done:
+			return nil, ErrClosed
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Close refuses the requests that wait, and those that come later.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	l.closed = true
+	waiting := l.waiting
+	l.waiting = nil
+	close(l.done)
+	l.mu.Unlock()
+	l.dev.mu.Lock()
+	if l.dev.listener == l {
+		l.dev.listener = nil
+	}
+	l.dev.mu.Unlock()
+	for _, r := range waiting {
+		r.Refuse()
+	}
+	return nil
+}
+
+// ConnRequest is a connection request. It counts against Config.Backlog until
+// it is answered with Accept or Reject.
+type ConnRequest struct {
+	// PrivateData is what the other side gave to Connect.
+	PrivateData []byte
+	// PeerIRD and PeerORD are the read depths the peer stated, -1 if it
+	// stated none.
+	PeerIRD, PeerORD int
+	// Remote is the peer's device.
+	Remote sctp.Addr
+
+	r *ddpsctp.Request
+}
+
+func newConnRequest(r *ddpsctp.Request) *ConnRequest {
+	c := &ConnRequest{PrivateData: r.Private, PeerIRD: -1, PeerORD: -1, Remote: r.Association().RemoteAddr(), r: r}
+	if r.IsEnhanced {
+		c.PeerIRD, c.PeerORD = r.Enhanced.IRD, r.Enhanced.ORD
+	}
+	return c
+}
+
+// Accept connects the request to qp, which must be in StateIdle and is in
+// StateRTS when Accept returns. It does not block. After an error the request
+// is answered for good: refused, or the association is gone.
+func (c *ConnRequest) Accept(qp *QP, p ConnParams) error {
+	if len(p.PrivateData) > MaxPrivateData {
+		return ErrPrivateData
+	}
+	// RFC 6581, Section 9.1: the responder "MUST set its ORD at most to the
+	// initiator IRD", and answers 0x3FFF with 0x3FFF.
+	e := ddpsctp.Enhanced{IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
+	ord := qp.cfg.ORD
+	if c.r.IsEnhanced {
+		if c.PeerIRD == ddpsctp.ULPDepth {
+			e.ORD = ddpsctp.ULPDepth
+		} else {
+			ord = min(ord, c.PeerIRD)
+			e.ORD = ord
+		}
+		if c.PeerORD == ddpsctp.ULPDepth {
+			e.IRD = ddpsctp.ULPDepth
+		}
+	}
+	bind := func(s *ddpsctp.Session) error {
+		if err := qp.stream.Bind(s); err != nil {
+			return ErrQPState
+		}
+		return qp.stream.Start(ord)
+	}
+	err := c.r.Accept(qp.stream, bind, e, p.PrivateData)
+	if errors.Is(err, ddpsctp.ErrAnswered) {
+		return ErrDisconnected
+	}
+	if err != nil && !errors.Is(err, ErrQPState) {
+		qp.stream.Lost(err)
+	}
+	return err
+}
+
+// Reject answers that the consumer does not want the connection; at most
+// MaxPrivateData bytes go with it. It does not block.
+func (c *ConnRequest) Reject(privateData []byte) error {
+	if len(privateData) > MaxPrivateData {
+		return ErrPrivateData
+	}
+	return c.r.Reject(privateData)
+}

@@ -1,0 +1,217 @@
+package verbs
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// CQ is a completion queue. It is safe for concurrent use.
+type CQ struct {
+	dev   *Device
+	depth int
+
+	n    atomic.Int32 // completions queued, written under mu
+	refs atomic.Int32 // queue pairs that use it, once for each direction
+
+	mu       sync.Mutex
+	ring     []WC // guarded by mu
+	head     int  // guarded by mu: oldest
+	waiting  int  // guarded by mu: goroutines parked in Wait
+	armed    arm  // guarded by mu
+	overflow bool // guarded by mu
+	closed   bool // guarded by mu
+
+	wake   chan struct{} // one token while there may be something for a waiter
+	events chan struct{}
+}
+
+// arm is what an armed queue waits for.
+type arm uint8
+
+const (
+	armNone arm = iota
+	armSolicited
+	armAny
+)
+
+// NewCQ makes a completion queue with room for depth completions, at most
+// MaxCQ. Room for all work requests that may be outstanding on the queue pairs
+// that use it avoids ErrCQOverflow.
+func (d *Device) NewCQ(depth int) (*CQ, error) {
+	if depth < 1 || depth > MaxCQ {
+		return nil, ErrLimit
+	}
+	if err := d.use(); err != nil {
+		return nil, err
+	}
+	return &CQ{dev: d, depth: depth, ring: make([]WC, depth),
+		wake: make(chan struct{}, 1), events: make(chan struct{}, 1)}, nil
+}
+
+// push appends a completion. It reports false if there is no room. It is
+// called with locks of a stream held.
+func (cq *CQ) push(wc WC) bool {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	n := int(cq.n.Load())
+	if n == cq.depth {
+		cq.overflow = true
+		cq.signal()
+		return false
+	}
+	i := cq.head + n
+	if i >= cq.depth {
+		i -= cq.depth
+	}
+	cq.ring[i] = wc
+	cq.n.Store(int32(n + 1))
+	cq.signal()
+	if cq.armed == armAny || cq.armed == armSolicited && (wc.Flags&WasSolicited != 0 || wc.Status != StatusSuccess) {
+		cq.armed = armNone
+		select {
+		case cq.events <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}
+
+// signal lets one parked waiter go.
+func (cq *CQ) signal() { // mu is held
+	if cq.waiting > 0 {
+		select {
+		case cq.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Poll moves up to len(wc) completions to wc and returns how many. It never
+// blocks.
+func (cq *CQ) Poll(wc []WC) int {
+	if cq.n.Load() == 0 {
+		return 0
+	}
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return cq.take(wc)
+}
+
+func (cq *CQ) take(wc []WC) int { // mu is held
+	n := int(cq.n.Load())
+	m := min(n, len(wc))
+	for i := range m {
+		w := &cq.ring[cq.head]
+		wc[i] = *w
+		w.QP = nil
+		if cq.head++; cq.head == cq.depth {
+			cq.head = 0
+		}
+	}
+	cq.n.Store(int32(n - m))
+	return m
+}
+
+// Wait is Poll that blocks until there is at least one completion or ctx is
+// done. It first polls the transport itself, at most for Config.BusyPoll. It
+// returns ErrCQOverflow once an overflowed queue is drained, and ErrClosed when
+// the queue is closed.
+func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
+	if len(wc) == 0 {
+		return 0, nil
+	}
+	if n := cq.Poll(wc); n > 0 {
+		return n, nil
+	}
+	if n := cq.spin(ctx, wc); n > 0 {
+		return n, nil
+	}
+	cq.mu.Lock()
+	cq.waiting++
+	for {
+		n := cq.take(wc)
+		var err error
+		switch {
+		case n > 0:
+		case cq.overflow:
+			err = ErrCQOverflow
+		case cq.closed:
+			err = ErrClosed
+		default:
+			err = ctx.Err()
+		}
+		if n > 0 || err != nil {
+			cq.waiting--
+			if cq.n.Load() > 0 || cq.overflow || cq.closed {
+				cq.signal() // the token may have stood for others' completions too
+			}
+			cq.mu.Unlock()
+			return n, err
+		}
+		cq.mu.Unlock()
+		select {
+		case <-cq.wake:
+		case <-ctx.Done():
+		}
+		cq.mu.Lock()
+	}
+}
+
+// spin polls the transport, and the queue, for a bounded time.
+func (cq *CQ) spin(ctx context.Context, wc []WC) int {
+	d := cq.dev.cfg.BusyPoll
+	if d <= 0 {
+		return 0
+	}
+	for end := time.Now().Add(d); ; {
+		worked := cq.dev.Poll()
+		if n := cq.Poll(wc); n > 0 {
+			return n
+		}
+		if !worked {
+			runtime.Gosched()
+		}
+		if ctx.Err() != nil || !time.Now().Before(end) {
+			return 0
+		}
+	}
+}
+
+// Notify arms the queue: the next completion that is queued (with
+// solicitedOnly: the next that is solicited or an error) makes one value appear
+// on C. To miss none, poll after Notify before waiting for C.
+func (cq *CQ) Notify(solicitedOnly bool) {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	want := armAny
+	if solicitedOnly {
+		want = armSolicited
+	}
+	cq.armed = max(cq.armed, want)
+}
+
+// C returns the channel of events armed with Notify. It never closes.
+func (cq *CQ) C() <-chan struct{} { return cq.events }
+
+// Len returns the number of completions that Poll would return.
+func (cq *CQ) Len() int { return int(cq.n.Load()) }
+
+// Close frees the queue and ends calls of Wait. It returns ErrBusy while queue
+// pairs use it.
+func (cq *CQ) Close() error {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	if cq.closed {
+		return ErrClosed
+	}
+	if cq.refs.Load() > 0 {
+		return ErrBusy
+	}
+	cq.closed = true
+	cq.signal()
+	cq.dev.unuse()
+	return nil
+}

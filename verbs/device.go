@@ -1,0 +1,132 @@
+package verbs
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/ddp/ddpsctp"
+	"github.com/weftstack/weft/sctp"
+)
+
+// Config holds the parameters of a Device.
+type Config struct {
+	// Transport carries the device's SCTP associations. It is not closed
+	// with the device. Required.
+	Transport *sctp.Transport
+	// Port is the SCTP port of the device, other than that of any plain SCTP
+	// endpoint of the transport: an association carries DDP only (RFC 5043,
+	// Section 5.1). 0 asks for a free one.
+	Port uint16
+	// Streams bounds the queue pairs between this device and one other
+	// device (default ddpsctp.DefaultStreams).
+	Streams uint16
+	// Backlog bounds the connection requests that wait for a decision
+	// (default ddpsctp.DefaultBacklog); beyond it, and while nobody listens,
+	// peers are refused.
+	Backlog int
+	// Window bounds the segments of one queue pair that are sent and not
+	// acknowledged (default ddp.DefaultWindow).
+	Window int
+	// BusyPoll bounds how long CQ.Wait polls the transport before it parks
+	// (default: not at all).
+	BusyPoll time.Duration
+	// SCTP, if not nil, holds parameters of the associations; streams,
+	// adaptation indication and upcalls are set by the device.
+	SCTP *sctp.Config
+}
+
+// Device is an RDMA device in software: a DDP endpoint on one SCTP port of a
+// transport. All queue pairs between two devices share one association. It is
+// safe for concurrent use.
+type Device struct {
+	cfg   Config
+	table *ddp.Table
+	ep    *ddpsctp.Endpoint // nil in tests without a transport
+
+	mu       sync.Mutex
+	users    int       // guarded by mu: protection domains and completion queues
+	closed   bool      // guarded by mu
+	listener *Listener // guarded by mu
+}
+
+// Open makes a device. It returns the errors of sctp.Transport.Listen.
+func Open(cfg Config) (*Device, error) {
+	d := newDevice(cfg)
+	var err error
+	d.ep, err = ddpsctp.Listen(cfg.Transport, cfg.Port, ddpsctp.Config{
+		Streams: cfg.Streams, Backlog: cfg.Backlog, SCTP: cfg.SCTP, OnRequest: d.onRequest})
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func newDevice(cfg Config) *Device { return &Device{cfg: cfg, table: ddp.NewTable()} }
+
+// Addr returns the address peers connect to.
+func (d *Device) Addr() sctp.Addr { return d.ep.Addr() }
+
+// Poll makes one pass over the transport: see sctp.Transport.Poll.
+func (d *Device) Poll() bool {
+	return d.cfg.Transport != nil && d.cfg.Transport.Poll()
+}
+
+// use counts an object of the device.
+func (d *Device) use() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return ErrClosed
+	}
+	d.users++
+	return nil
+}
+
+func (d *Device) unuse() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.users--
+}
+
+// Close closes the device, its listener and its associations. It returns
+// ErrBusy while it has protection domains or completion queues.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	if d.closed {
+		d.mu.Unlock()
+		return ErrClosed
+	}
+	if d.users > 0 {
+		d.mu.Unlock()
+		return ErrBusy
+	}
+	d.closed = true
+	l := d.listener
+	d.mu.Unlock()
+	if l != nil {
+		l.Close()
+	}
+	return d.ep.Close()
+}
+
+// Connect connects qp to a queue pair that the consumer of the device at addr
+// chooses. It blocks until that consumer accepted, rejected (*RejectError) or
+// could not be reached (ErrRefused, or the errors of sctp), or ctx is done. The
+// queue pair must be in StateIdle; receives it will need at once should be
+// posted before. After an error it is in StateError.
+func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnParams) (ConnInfo, error) {
+	if len(p.PrivateData) > MaxPrivateData {
+		return ConnInfo{}, ErrPrivateData
+	}
+	if qp.State() != StateIdle || qp.pd.dev != d {
+		return ConnInfo{}, ErrQPState
+	}
+	a, err := d.ep.Dial(ctx, addr)
+	if err != nil {
+		qp.stream.Abort(err)
+		return ConnInfo{}, err
+	}
+	return qp.initiate(ctx, a, p)
+}

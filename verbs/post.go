@@ -1,0 +1,153 @@
+package verbs
+
+import (
+	"errors"
+	"math"
+
+	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/rdmap"
+)
+
+// PostSend appends work requests to the send queue: all of them, or none and
+// an error (ErrQueueFull, ErrQPState, ErrSGL, ErrWorkRequest). It does not
+// block, and does not keep wr or its lists. Work requests are started in
+// order and complete in order.
+func (qp *QP) PostSend(wr ...SendWR) error {
+	for i := range wr {
+		if err := qp.checkSend(&wr[i]); err != nil {
+			for k := range i {
+				unpin(wr[k].SGL)
+			}
+			return err
+		}
+	}
+	if err := qp.stream.Reserve(len(wr)); err != nil {
+		for i := range wr {
+			unpin(wr[i].SGL)
+		}
+		return postError(err)
+	}
+	for i := range wr {
+		w := &wr[i]
+		op := qp.stream.NextOp()
+		op.ID, op.Kind, op.Flags = w.ID, w.Op, w.Flags
+		if qp.cfg.SignalAll {
+			op.Flags |= Signaled
+		}
+		op.STag, op.TO, op.Invalidate, op.Imm = w.Remote.STag, w.Remote.TO, w.Invalidate, w.Imm
+		op.Data, op.Mask, op.Compare, op.CompareMask = w.Operand, w.OperandMask, w.Compare, w.CompareMask
+		op.Inline = append(op.Inline, w.Inline...)
+		op.SGL = appendSGL(op.SGL, w.SGL)
+	}
+	qp.stream.Commit()
+	return nil
+}
+
+// PostRecv appends work requests to the receive queue: all of them, or none
+// and an error (ErrQueueFull, ErrQPState, ErrSGL). A receive is needed for each
+// message the peer sends: a message without one ends the connection.
+func (qp *QP) PostRecv(wr ...RecvWR) error {
+	for i := range wr {
+		err := ErrSGL
+		if len(wr[i].SGL) <= qp.cfg.MaxRecvSGE {
+			_, err = qp.pin(wr[i].SGL, LocalWrite)
+		}
+		if err != nil {
+			for k := range i {
+				unpin(wr[k].SGL)
+			}
+			return err
+		}
+	}
+	if err := qp.stream.ReserveRecv(len(wr)); err != nil {
+		for i := range wr {
+			unpin(wr[i].SGL)
+		}
+		return postError(err)
+	}
+	for i := range wr {
+		b := qp.stream.NextRecv()
+		b.ID = wr[i].ID
+		b.SGL = appendSGL(b.SGL, wr[i].SGL)
+		qp.stream.PostRecv()
+	}
+	qp.stream.CommitRecv()
+	return nil
+}
+
+// postError gives an error of the stream the name it has here.
+func postError(err error) error {
+	switch {
+	case errors.Is(err, rdmap.ErrFull):
+		return ErrQueueFull
+	case errors.Is(err, rdmap.ErrState):
+		return ErrQPState
+	}
+	return err
+}
+
+// checkSend checks a work request and pins its memory.
+func (qp *QP) checkSend(w *SendWR) error {
+	need := Access(0)
+	switch w.Op {
+	case OpSend, OpSendInvalidate, OpWrite, OpWriteImm:
+		if w.Inline != nil && (len(w.Inline) > qp.cfg.MaxInline || len(w.SGL) > 0) {
+			return ErrWorkRequest
+		}
+	case OpRead, OpFetchAdd, OpCompareSwap:
+		need = LocalWrite
+		if w.Inline != nil || qp.stream.ORD() == 0 {
+			return ErrWorkRequest
+		}
+	case OpImm, OpLocalInvalidate:
+		if w.Inline != nil || len(w.SGL) > 0 {
+			return ErrWorkRequest
+		}
+	default:
+		return ErrWorkRequest
+	}
+	if len(w.SGL) > qp.cfg.MaxSendSGE {
+		return ErrSGL
+	}
+	n, err := qp.pin(w.SGL, need)
+	if err == nil && n != 8 && (w.Op == OpFetchAdd || w.Op == OpCompareSwap) {
+		unpin(w.SGL)
+		err = ErrSGL
+	}
+	return err
+}
+
+// pin checks a scatter/gather list and pins its regions. It returns the bytes
+// in it.
+func (qp *QP) pin(l []SGE, need Access) (n uint64, err error) {
+	for i := range l {
+		e := &l[i]
+		ok := e.MR != nil && e.MR.pd == qp.pd && e.MR.r.Access()&need == need &&
+			e.Off >= 0 && e.Len >= 0 && e.Off <= e.MR.Len() && e.Len <= e.MR.Len()-e.Off
+		if ok {
+			n += uint64(e.Len)
+			ok = n <= math.MaxUint32 // RFC 5041, Section 5.2
+		}
+		if !ok || !e.MR.r.Pin() {
+			unpin(l[:i])
+			return 0, ErrSGL
+		}
+	}
+	return n, nil
+}
+
+// unpin takes the pins of a list back.
+func unpin(l []SGE) {
+	for i := range l {
+		l[i].MR.r.Unpin()
+	}
+}
+
+// appendSGL appends a list whose regions are pinned.
+func appendSGL(dst []ddp.Mem, l []SGE) []ddp.Mem {
+	for i := range l {
+		e := &l[i]
+		dst = append(dst, ddp.Mem{B: e.MR.r.Bytes()[e.Off : e.Off+e.Len : e.Off+e.Len], Region: e.MR.r})
+	}
+	return dst
+}

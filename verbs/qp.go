@@ -1,0 +1,234 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/weftstack/weft/rdmap"
+)
+
+// QPConfig holds the parameters of a queue pair.
+type QPConfig struct {
+	// SendCQ and RecvCQ get the completions. They may be the same. Required.
+	SendCQ, RecvCQ *CQ
+	// SendDepth and RecvDepth are the sizes of the work queues (default
+	// DefaultDepth).
+	SendDepth, RecvDepth int
+	// MaxSendSGE and MaxRecvSGE bound scatter/gather lists (default
+	// DefaultSGE).
+	MaxSendSGE, MaxRecvSGE int
+	// MaxInline bounds SendWR.Inline (default DefaultInline).
+	MaxInline int
+	// SignalAll makes every send work request signaled.
+	SignalAll bool
+	// IRD and ORD bound the incoming and outgoing reads and atomics in
+	// flight (default DefaultReadDepth each, negative: 0). Connecting may
+	// lower ORD to what the peer grants.
+	IRD, ORD int
+	// Context is a value of the caller's, see QP.Context.
+	Context any
+}
+
+// State is the state of a queue pair, with the names of the RDMA verbs
+// specification (the InfiniBand names that ibv_query_qp shows for an iWARP
+// device are INIT, RTS, SQD, SQE and ERR).
+type State = rdmap.State
+
+// States.
+const (
+	// StateIdle: not connected; receives may be posted.
+	StateIdle = rdmap.StateIdle
+	// StateRTS: connected.
+	StateRTS = rdmap.StateRTS
+	// StateClosing: either side disconnected gracefully; what was posted to
+	// the send queue before is still sent.
+	StateClosing = rdmap.StateClosing
+	// StateTerminate: ended by an error or at once; the peer is being told.
+	StateTerminate = rdmap.StateTerminate
+	// StateError: at its end. Work requests are refused.
+	StateError = rdmap.StateError
+)
+
+// QP is a queue pair: one end of an RDMAP stream. It is connected once. It is
+// safe for concurrent use.
+type QP struct {
+	pd     *PD
+	cfg    QPConfig
+	stream *rdmap.Stream
+
+	mu       sync.Mutex
+	state    State // guarded by mu
+	err      error // guarded by mu
+	drained  bool  // guarded by mu
+	closed   bool  // guarded by mu
+	overflow bool  // guarded by mu
+	done     chan struct{}
+}
+
+// setDefaults fills in defaults and checks limits.
+func (c *QPConfig) setDefaults() error {
+	for _, f := range []struct {
+		v        *int
+		def, max int
+	}{
+		{&c.SendDepth, DefaultDepth, MaxDepth}, {&c.RecvDepth, DefaultDepth, MaxDepth},
+		{&c.MaxSendSGE, DefaultSGE, MaxSGE}, {&c.MaxRecvSGE, DefaultSGE, MaxSGE},
+		{&c.MaxInline, DefaultInline, MaxInline},
+		{&c.IRD, DefaultReadDepth, MaxReadDepth}, {&c.ORD, DefaultReadDepth, MaxReadDepth},
+	} {
+		if *f.v == 0 {
+			*f.v = f.def
+		}
+		*f.v = max(*f.v, 0)
+		if *f.v > f.max {
+			return ErrLimit
+		}
+	}
+	if c.SendDepth == 0 || c.SendCQ == nil || c.RecvCQ == nil {
+		return ErrLimit
+	}
+	return nil
+}
+
+// NewQP makes a queue pair in StateIdle.
+func (pd *PD) NewQP(cfg QPConfig) (*QP, error) {
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	if err := pd.use(); err != nil {
+		return nil, err
+	}
+	qp := &QP{pd: pd, cfg: cfg, done: make(chan struct{})}
+	var err error
+	qp.stream, err = rdmap.NewStream(rdmap.Config{Table: pd.dev.table, Domain: &pd.domain,
+		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, SendSGEs: cfg.MaxSendSGE, RecvSGEs: cfg.MaxRecvSGE,
+		MaxInline: cfg.MaxInline, IRD: cfg.IRD, ORD: cfg.ORD, Window: pd.dev.cfg.Window, Observer: (*observer)(qp)})
+	if err != nil {
+		pd.unuse()
+		return nil, ErrLimit
+	}
+	cfg.SendCQ.refs.Add(1)
+	cfg.RecvCQ.refs.Add(1)
+	return qp, nil
+}
+
+// observer is a queue pair as its stream's rdmap.Observer.
+type observer QP
+
+// Sent implements rdmap.Observer.
+func (o *observer) Sent(c rdmap.Completion) {
+	o.push(o.cfg.SendCQ, WC{ID: c.ID, QP: (*QP)(o), Op: c.Kind, Status: c.Status, Len: c.Len})
+}
+
+// Received implements rdmap.Observer.
+func (o *observer) Received(c rdmap.Completion) {
+	o.push(o.cfg.RecvCQ, WC{ID: c.ID, QP: (*QP)(o), Recv: true, Status: c.Status, Flags: c.Flags, Len: c.Len,
+		Imm: c.Imm, Invalidated: c.Invalidated})
+}
+
+// push queues a completion. When that fails the queue pair, and only it, is at
+// its end (RFC 5040, Section 8.1.1, item 10).
+func (o *observer) push(cq *CQ, wc WC) {
+	if cq.push(wc) {
+		return
+	}
+	o.mu.Lock()
+	first := !o.overflow
+	o.overflow = true
+	o.mu.Unlock()
+	if first {
+		go o.stream.Abort(ErrCQOverflow) // the caller holds the stream's locks
+	}
+}
+
+// Changed implements rdmap.Observer.
+func (o *observer) Changed(st State, err error) {
+	if errors.Is(err, rdmap.ErrClosed) {
+		err = ErrDisconnected
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.state, o.err = st, err
+}
+
+// Drained implements rdmap.Observer.
+func (o *observer) Drained() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.drained = true
+	close(o.done)
+	if o.closed {
+		(*QP)(o).release()
+	}
+}
+
+// release gives up what the queue pair uses.
+func (qp *QP) release() { // mu is held
+	qp.cfg.SendCQ.refs.Add(-1)
+	qp.cfg.RecvCQ.refs.Add(-1)
+	qp.pd.unuse()
+}
+
+// Disconnect ends the connection gracefully: what was posted is sent, the
+// peer is told, and Disconnect waits until the peer said so too and everything
+// has completed, or ctx is done; then it ends the connection at once. Work
+// requests left are flushed.
+func (qp *QP) Disconnect(ctx context.Context) error {
+	qp.stream.Close()
+	select {
+	case <-qp.done:
+		return nil
+	case <-ctx.Done():
+		qp.stream.Abort(ctx.Err())
+		return ctx.Err()
+	}
+}
+
+// State returns the state.
+func (qp *QP) State() State {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	return qp.state
+}
+
+// Done returns a channel that is closed when the queue pair reached
+// StateError and all work requests have completed.
+func (qp *QP) Done() <-chan struct{} { return qp.done }
+
+// Err returns why the queue pair left StateRTS: ErrDisconnected, a
+// *TerminateError, or why the association ended; nil before.
+func (qp *QP) Err() error {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	return qp.err
+}
+
+// ORD returns how many outgoing reads and atomics may be in flight.
+func (qp *QP) ORD() int { return qp.stream.ORD() }
+
+// Context returns QPConfig.Context.
+func (qp *QP) Context() any { return qp.cfg.Context }
+
+// PD returns the protection domain.
+func (qp *QP) PD() *PD { return qp.pd }
+
+// Close ends the connection at once, if there is one, and frees the queue
+// pair. Work requests are flushed; those whose memory is still being sent
+// complete, and keep completion queues and regions busy, until it is not.
+func (qp *QP) Close() error {
+	qp.mu.Lock()
+	if qp.closed {
+		qp.mu.Unlock()
+		return ErrClosed
+	}
+	qp.closed = true
+	if qp.drained {
+		qp.release()
+		qp.mu.Unlock()
+		return nil
+	}
+	qp.mu.Unlock()
+	qp.stream.Abort(rdmap.ErrClosed)
+	return nil
+}
