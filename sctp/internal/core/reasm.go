@@ -185,7 +185,12 @@ func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 	switch {
 	case w.held < w.limit:
 		return true
-	case m.high.Less(t):
+	case t == m.cum+1 && r.current != nil && !r.current.linked:
+		// The user is in the middle of a message whose next fragment this may
+		// be, and can take nothing else before it: to refuse it would be to wait
+		// for ever.
+		return w.held < 4*w.limit
+	case m.high.Less(t) && !(t == m.cum+1 && r.starved()):
 		// Slack for the overhead of chunks that were sent before the peer knew
 		// that the window is closed.
 		return w.held < w.limit+w.limit/4
@@ -194,6 +199,10 @@ func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 	}
 	return w.held < 2*w.limit
 }
+
+// starved reports whether the user has to wait although data is held: for the
+// rest of the message it is in the middle of.
+func (r *reassembly) starved() bool { return !r.cfg.pieces && r.pick(anyStream) == nil }
 
 // add takes one DATA chunk, or I-DATA chunk if the queue is interleaved, whose
 // TSN was never seen before. buf is the receive buffer d.Payload aliases; if it

@@ -77,10 +77,11 @@ func (r *reassembly) appendReadable(dst []uint16) []uint16 {
 func (r *reassembly) pick(sid int) *message {
 	var st *inStream
 	if sid == anyStream {
-		if m := r.current; m != nil && (m.linked || !r.cfg.interleaved) {
+		if m := r.current; m != nil && (m.linked || !r.cfg.interleaved && !r.window.pressed()) {
 			// In the middle of a message. DATA fragments have consecutive TSNs,
-			// so the rest comes before long and is waited for; an I-DATA message
-			// may take turns with others (RFC 8260, Section 2.2.3).
+			// so the rest comes before long and is waited for, unless the buffer
+			// is full of other messages; an I-DATA message may take turns with
+			// others anyway (RFC 8260, Section 2.2.3).
 			if !m.linked {
 				return nil
 			}

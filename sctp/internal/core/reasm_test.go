@@ -253,6 +253,34 @@ func TestPartialDeliveryUnderPressure(t *testing.T) {
 	}
 }
 
+func TestReadGoesOnUnderPressure(t *testing.T) {
+	// The message in hand cannot go on before others have made room.
+	r := newRecv(reasmConfig{limit: 4000, partial: 1 << 20})
+	m := newTSNMap(1)
+	mustAdd(t, r, chunk(1, 2, 0, 0, "BE", strings.Repeat("b", 1000)), chunk(2, 2, 1, 0, "BE", strings.Repeat("c", 2000)), chunk(4, 1, 0, 0, "B", "a"))
+	wantRead(t, r, 1, "a", false)
+	r.current = r.stream(1).current // as if read(anyStream) had begun it
+	if m := r.pick(anyStream); m == nil || m.st.sid != 2 {
+		t.Fatal("others wait for a message that has no room")
+	}
+	// Within the stream the order is kept, and so there has to be room.
+	mustAdd(t, r, chunk(3, 1, 0, 0, "BEU", strings.Repeat("d", 2000)))
+	r.read(2, make([]byte, 1000))
+	r.read(2, make([]byte, 2000))
+	for n := TSN(1); n < 5; n++ {
+		m.observe(n)
+	}
+	r.window.held += 10000
+	wantNothing(t, r, anyStream)
+	if !r.room(m, 5, 100) || r.room(m, 6, 100) {
+		t.Error("room for the next TSN, for another = false or true, want true, false")
+	}
+	r.window.held += 10000
+	if r.room(m, 5, 100) {
+		t.Error("room without limit")
+	}
+}
+
 func TestPiecesComeInOrder(t *testing.T) {
 	r := newRecv(reasmConfig{pieces: true})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", "a"))

@@ -37,4 +37,4 @@ func (w *recvWindow) grown() bool {
 
 // pressed reports whether the buffer is so full that unfinished messages have to
 // be delivered in part (RFC 9260, Section 6.9).
-func (w *recvWindow) pressed() bool { return w.held >= w.limit-w.limit/4 }
+func (w *recvWindow) pressed() bool { return w.held >= w.limit-w.limit/4 || w.open() == 0 }
