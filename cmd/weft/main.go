@@ -30,6 +30,7 @@ func commands() []command {
 	return []command{
 		{"run", "start the ranks of an MPI program on this machine", runMain},
 		{"net", "run programs on emulated hosts and networks", netMain},
+		{"perf", "measure what a transport carries", perfMain},
 		{"version", "print the version", versionMain},
 		{"help", "explain weft or one of its commands", helpMain},
 	}

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime/pprof"
+	"strings"
+	"time"
+
+	"github.com/weftstack/weft/internal/netem"
+	"github.com/weftstack/weft/internal/units"
+)
+
+// Bounds of the options of `weft perf`.
+const (
+	maxPerfSize    = 1 << 30
+	maxPerfStreams = 65535
+	maxPerfAssocs  = 20000
+	maxPerfTime    = 24 * time.Hour
+)
+
+// perfSpec says what to measure. It travels to the server as JSON.
+type perfSpec struct {
+	Mode     string
+	Size     int
+	Streams  int
+	Assocs   int
+	MTU      int // IP packet size; 0: the route's
+	Latency  bool
+	Bidir    bool
+	Rate     float64 // bits per second offered; 0: as fast as possible
+	GSO      bool
+	BusyPoll time.Duration
+	Window   int // operations under way, for RDMA modes
+
+	local netip.Addr // our address on the way to the other side
+}
+
+// perfOptions are the flags of `weft perf`.
+type perfOptions struct {
+	perfSpec
+	time, warmup time.Duration
+	server       string
+	connect      string
+	once         bool
+	json         bool
+	quiet        bool
+	cpuprofile   string
+	rounds       int
+}
+
+// perfModes are the modes in the order in which help and compare show them.
+var perfModes = []struct{ name, what string }{
+	{"udp", "datagrams without a protocol: what the socket can do"},
+	{"tcp", "one TCP connection per association"},
+	{"sctp", "messages of SCTP associations"},
+	{"send", "RDMA Send over DDP over SCTP"},
+	{"write", "RDMA Write"},
+	{"read", "RDMA Read"},
+	{"mpi", "MPI messages between two ranks"},
+}
+
+func isPerfMode(s string) bool {
+	for _, m := range perfModes {
+		if m.name == s {
+			return true
+		}
+	}
+	return false
+}
+
+func perfFlags(o *perfOptions) *flag.FlagSet {
+	fs := flag.NewFlagSet("perf", flag.ContinueOnError)
+	size := units.Bytes(64 << 10)
+	o.Size = int(size)
+	fs.Func("size", "message `size` (default 64KiB; with -latency 64)", func(s string) error {
+		if err := size.Set(s); err != nil {
+			return err
+		}
+		if size < 1 || size > maxPerfSize {
+			return fmt.Errorf("want 1 to %v", units.Bytes(maxPerfSize))
+		}
+		o.Size = int(size)
+		return nil
+	})
+	fs.DurationVar(&o.time, "time", 3*time.Second, "how long to measure")
+	fs.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how long to run before")
+	fs.IntVar(&o.Streams, "streams", 1, "`number` of streams, used in turn")
+	fs.IntVar(&o.Assocs, "assocs", 1, "`number` of associations, connections or queue pairs")
+	fs.Func("mtu", "IP packet size: a `number`, or auto for the route's (default 1500)", func(s string) error {
+		if s == "auto" {
+			o.MTU = 0
+			return nil
+		}
+		var p netem.Params
+		err := p.Set("mtu", s)
+		o.MTU = p.MTU
+		return err
+	})
+	o.MTU = 1500
+	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "how long a waiting goroutine polls the socket before it parks")
+	fs.BoolVar(&o.Bidir, "bidir", false, "send in both directions at once")
+	fs.BoolVar(&o.Latency, "latency", false, "measure round trips of one message at a time")
+	fs.Func("rate", "offered `rate` in bits per second, such as 100mbit (default: as fast as possible)", func(s string) (err error) {
+		o.Rate, err = netem.ParseRate(s)
+		return err
+	})
+	fs.BoolVar(&o.GSO, "gso", true, "let mode udp send batches of datagrams")
+	fs.IntVar(&o.Window, "window", 16, "operations under way in the RDMA and MPI modes")
+	fs.StringVar(&o.server, "server", "", "serve clients at this TCP `address` for control")
+	fs.BoolVar(&o.once, "once", false, "with -server: end after one client")
+	fs.StringVar(&o.connect, "connect", "", "use the server at this `address` instead of starting one here")
+	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
+	fs.BoolVar(&o.quiet, "quiet", false, "print no line per second")
+	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of this side to a `file`")
+	fs.IntVar(&o.rounds, "rounds", 3, "`number` of rounds of compare")
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), "usage: weft perf [flags] MODE\n       weft perf [flags] compare\n       weft perf -server ADDRESS\n\n"+
+			"Perf measures what a transport carries between two processes: this one and a\nserver, which is started on this machine unless -connect names one.\n\nModes:\n\n")
+		for _, m := range perfModes {
+			fmt.Fprintf(fs.Output(), "  %-8s %s\n", m.name, m.what)
+		}
+		fmt.Fprint(fs.Output(), "  compare  all of these in turn, several rounds, as medians and ratios\n\nFlags may come before and after the mode.\n\n")
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+func perfMain(args []string) int {
+	var o perfOptions
+	fs := perfFlags(&o)
+	if status, ok := parse(fs, args); !ok {
+		return status
+	}
+	mode := fs.Arg(0)
+	if fs.NArg() > 1 { // flags behind the mode
+		if status, ok := parse(fs, fs.Args()[1:]); !ok {
+			return status
+		}
+		if fs.NArg() > 0 {
+			mode = "" // more than one mode
+		}
+	}
+	o.Mode = mode
+	sizeSet := false
+	fs.Visit(func(f *flag.Flag) { sizeSet = sizeSet || f.Name == "size" })
+	if o.Latency && !sizeSet {
+		o.Size = 64
+	}
+	if err := o.check(); err != nil {
+		fmt.Fprintf(os.Stderr, "weft perf: %v\n\n", err)
+		fs.SetOutput(os.Stderr)
+		fs.Usage()
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := perf(ctx, &o); err != nil {
+		fmt.Fprintln(os.Stderr, "weft perf:", err)
+		return exitFail
+	}
+	return exitOK
+}
+
+// check finds what the flag package cannot.
+func (o *perfOptions) check() error {
+	switch {
+	case o.server != "":
+		if o.Mode != "" || o.connect != "" {
+			return errors.New("-server takes no mode: the client chooses it")
+		}
+		return nil
+	case o.Mode == "":
+		return errors.New("give one mode")
+	case o.Mode != "compare" && !isPerfMode(o.Mode):
+		return fmt.Errorf("unknown mode %q", o.Mode)
+	case o.time <= 0 || o.time > maxPerfTime || o.warmup < 0 || o.warmup > maxPerfTime:
+		return fmt.Errorf("-time %v -warmup %v: want up to %v", o.time, o.warmup, maxPerfTime)
+	case o.Streams < 1 || o.Streams > maxPerfStreams:
+		return fmt.Errorf("-streams %d: want 1 to %d", o.Streams, maxPerfStreams)
+	case o.Assocs < 1 || o.Assocs > maxPerfAssocs:
+		return fmt.Errorf("-assocs %d: want 1 to %d", o.Assocs, maxPerfAssocs)
+	case o.Window < 1 || o.Window > 4096:
+		return fmt.Errorf("-window %d: want 1 to 4096", o.Window)
+	case o.rounds < 1 || o.rounds > 1000:
+		return fmt.Errorf("-rounds %d: want 1 to 1000", o.rounds)
+	case o.BusyPoll < 0:
+		return fmt.Errorf("-busy-poll %v is negative", o.BusyPoll)
+	}
+	return nil
+}
+
+// perf does what the options say and prints the result.
+func perf(ctx context.Context, o *perfOptions) error {
+	if o.cpuprofile != "" {
+		f, err := os.Create(o.cpuprofile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	if order := os.Getenv(envPerfRank); order != "" {
+		return perfRank(ctx, order)
+	}
+	switch {
+	case o.server != "":
+		return perfServe(ctx, o.server, o.once)
+	case o.Mode == "compare":
+		return perfCompare(ctx, o)
+	case o.Mode == "mpi":
+		if o.connect != "" {
+			return errors.New("mode mpi runs on this machine only; across machines start weft perf under an MPI launcher")
+		}
+		return perfMPI(ctx, o)
+	}
+	res, err := perfRun(ctx, o)
+	if err != nil {
+		return err
+	}
+	return res.print(o)
+}
+
+// perfRun measures once, against a server that it starts where none is given.
+func perfRun(ctx context.Context, o *perfOptions) (*perfResult, error) {
+	addr := o.connect
+	if addr == "" {
+		child, childAddr, err := startPerfServer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			child.Process.Kill()
+			child.Wait()
+		}()
+		addr = childAddr
+	}
+	return perfClient(ctx, o, addr)
+}
+
+// startPerfServer starts this program again as the server for one client.
+func startPerfServer(ctx context.Context) (*exec.Cmd, string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, "", err
+	}
+	cmd := exec.CommandContext(ctx, self, "perf", "-server", "127.0.0.1:0", "-once")
+	if p := os.Getenv(envPerfServerProfile); p != "" {
+		cmd.Args = append(cmd.Args, "-cpuprofile", p)
+		cmd.Env = append(os.Environ(), envPerfServerProfile+"=")
+	}
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = childAttr()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	buf := make([]byte, 256)
+	n, err := out.Read(buf)
+	addr, ok := strings.CutPrefix(strings.TrimSpace(string(buf[:n])), perfServing)
+	if err != nil || !ok {
+		cmd.Process.Kill()
+		cmd.Wait()
+		return nil, "", fmt.Errorf("the server did not start: %q, %v", buf[:n], err)
+	}
+	return cmd, addr, nil
+}
+
+// envPerfServerProfile names a file for a CPU profile of the server that a
+// client starts.
+const envPerfServerProfile = "WEFT_PERF_SERVER_PROFILE"
+
+// perfServing is what a server prints before its address.
+const perfServing = "serving at "
+
+// perfResult is what one measurement found, as -json prints it.
+type perfResult struct {
+	Mode         string           `json:"mode"`
+	Size         int              `json:"size"`
+	MTU          int              `json:"mtu"`
+	Bytes        uint64           `json:"bytes"`
+	Seconds      float64          `json:"seconds"`
+	Gbps         float64          `json:"gbps"`
+	MsgsPerS     float64          `json:"msgs_per_s"`
+	Latency      *perfPercentiles `json:"latency_us,omitempty"`
+	CPUPerGB     float64          `json:"cpu_s_per_gb"`
+	AllocsPerGB  float64          `json:"allocs_per_gb"`
+	AllocsPerMsg float64          `json:"allocs_per_msg"`
+	Retransmits  uint64           `json:"retransmissions"`
+	Drops        uint64           `json:"drops"`
+	OtherCPU     float64          `json:"other_cpu"` // cores that other programs used meanwhile; -1: unknown
+}
+
+// perfPercentiles are round trip times in microseconds.
+type perfPercentiles struct {
+	Min  float64 `json:"min"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p99_9"`
+	Max  float64 `json:"max"`
+	Mean float64 `json:"mean"`
+}
+
+func (r *perfResult) print(o *perfOptions) error {
+	if o.json {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	if r.Latency != nil {
+		l := r.Latency
+		fmt.Printf("%-8s %9s %10s %9s %9s %9s %9s %9s %9s\n", "mode", "size", "trips/s", "min_us", "p50_us", "p90_us", "p99_us", "p99.9_us", "max_us")
+		fmt.Printf("%-8s %9d %10.0f %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n", r.Mode, r.Size, r.MsgsPerS, l.Min, l.P50, l.P90, l.P99, l.P999, l.Max)
+		return nil
+	}
+	fmt.Printf("%-8s %9s %6s %8s %9s %12s %8s %10s %8s %7s\n", "mode", "size", "mtu", "seconds", "Gb/s", "messages/s", "cpu_s/GB", "allocs/msg", "retrans", "drops")
+	fmt.Printf("%-8s %9d %6s %8.2f %9.2f %12.0f %8.3f %10.3f %8d %7d\n", r.Mode, r.Size, mtuText(r.MTU), r.Seconds, r.Gbps, r.MsgsPerS, r.CPUPerGB, r.AllocsPerMsg, r.Retransmits, r.Drops)
+	return nil
+}
+
+func mtuText(mtu int) string {
+	if mtu == 0 {
+		return "auto"
+	}
+	return fmt.Sprint(mtu)
+}

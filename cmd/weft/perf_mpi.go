@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/weftstack/weft/mpi"
+)
+
+// envPerfRank makes `weft perf` a rank of the job that mode mpi runs; its value
+// is the perfSpec.
+const envPerfRank = "WEFT_PERF_RANK"
+
+// perfMPI measures between two ranks, started as `weft run` would.
+func perfMPI(ctx context.Context, o *perfOptions) error {
+	res, err := perfMPIRun(ctx, o)
+	if err != nil {
+		return err
+	}
+	return res.print(o)
+}
+
+// mpiOrder is what the ranks are told.
+type mpiOrder struct {
+	Spec         perfSpec
+	Time, Warmup time.Duration
+}
+
+// perfMPIRun runs two ranks and takes rank 0's result.
+func perfMPIRun(ctx context.Context, o *perfOptions) (*perfResult, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	order, err := json.Marshal(mpiOrder{o.perfSpec, o.time, o.warmup})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, "run", "-n", "2", self, "perf", "mpi")
+	cmd.Env = append(os.Environ(), envPerfRank+"="+string(order))
+	if o.BusyPoll > 0 {
+		cmd.Env = append(cmd.Env, "WEFT_BUSY_POLL="+o.BusyPoll.String())
+	}
+	if o.MTU > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("WEFT_MTU=%d", o.MTU))
+	}
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(errs.String()))
+	}
+	var res perfResult
+	if err := json.Unmarshal(out, &res); err != nil {
+		return nil, fmt.Errorf("the ranks printed %q: %w", out, err)
+	}
+	return &res, nil
+}
+
+// Tags of the measurement.
+const (
+	mpiData = iota
+	mpiControl
+)
+
+// perfRank is one rank's part.
+func perfRank(ctx context.Context, text string) error {
+	var order mpiOrder
+	if err := json.Unmarshal([]byte(text), &order); err != nil {
+		return err
+	}
+	w, err := mpi.Init(ctx)
+	if err != nil {
+		return err
+	}
+	o := &perfOptions{perfSpec: order.Spec, time: order.Time, warmup: order.Warmup}
+	c := w.Comm()
+	if c.Size() != 2 {
+		return errors.New("mode mpi wants 2 ranks")
+	}
+	var res *perfResult
+	switch {
+	case c.Rank() == 1 && o.Latency:
+		err = mpiEcho(ctx, c, o)
+	case c.Rank() == 1:
+		err = mpiDrain(ctx, c, o)
+	case o.Latency:
+		res, err = mpiLatency(ctx, c, o)
+	default:
+		res, err = mpiLoad(ctx, c, o)
+	}
+	if err == nil && res != nil {
+		err = json.NewEncoder(os.Stdout).Encode(res)
+	}
+	return errors.Join(err, w.Finalize(ctx))
+}
+
+// mpiRing is a window of nonblocking operations.
+type mpiRing struct {
+	bufs [][]byte
+	reqs []*mpi.Request
+}
+
+func newMPIRing(s *perfSpec) *mpiRing {
+	r := &mpiRing{bufs: make([][]byte, s.Window), reqs: make([]*mpi.Request, s.Window)}
+	for i := range r.bufs {
+		r.bufs[i] = make([]byte, s.Size)
+	}
+	return r
+}
+
+// mpiStop as the first byte of a message tells that it is the last.
+const mpiStop = 1
+
+// mpiLoad sends windows until the time is over. The receiver confirms the last
+// one, so what is counted has arrived.
+func mpiLoad(ctx context.Context, c *mpi.Comm, o *perfOptions) (*perfResult, error) {
+	ring := newMPIRing(&o.perfSpec)
+	reply := make([]float64, 3)
+	// The receiver must know after which window to stop: the sender decides at
+	// each window's start and says so in a message of its own.
+	window := func(stop byte) error {
+		if err := mpi.Send(ctx, c, []byte{stop}, 1, mpiControl); err != nil || stop == mpiStop {
+			return err
+		}
+		for i := range ring.reqs {
+			var err error
+			if ring.reqs[i], err = mpi.Isend(c, ring.bufs[i], 1, mpiData+i%o.Streams*2); err != nil {
+				return err
+			}
+		}
+		_, err := mpi.Waitall(ctx, ring.reqs...)
+		return err
+	}
+	for end := time.Now().Add(o.warmup); time.Now().Before(end); {
+		if err := window(0); err != nil {
+			return nil, err
+		}
+	}
+	busy, before, start := otherCPU(), perfCounts{}.cost(), time.Now()
+	windows := 0
+	for ; time.Since(start) < o.time; windows++ {
+		if err := window(0); err != nil {
+			return nil, err
+		}
+	}
+	if err := window(mpiStop); err != nil {
+		return nil, err
+	}
+	if _, err := mpi.Recv(ctx, c, reply, 1, mpiControl); err != nil {
+		return nil, err
+	}
+	took := time.Since(start)
+	used := perfCounts{}.cost().sub(before)
+	used.Msgs = uint64(windows * o.Window)
+	used.Bytes = used.Msgs * uint64(o.Size)
+	used.CPU += reply[0] * took.Seconds()
+	used.Mallocs += uint64(reply[1] * took.Seconds())
+	res := newPerfResult(o, used, took)
+	res.OtherCPU = busy.since(used.CPU, took)
+	return res, nil
+}
+
+// mpiDrain receives windows, and tells at the end what a second of it cost.
+func mpiDrain(ctx context.Context, c *mpi.Comm, o *perfOptions) error {
+	ring := newMPIRing(&o.perfSpec)
+	stop := make([]byte, 1)
+	before, start := perfCounts{}.cost(), time.Now()
+	for {
+		if _, err := mpi.Recv(ctx, c, stop, 0, mpiControl); err != nil {
+			return err
+		}
+		if stop[0] == mpiStop {
+			break
+		}
+		for i := range ring.reqs {
+			var err error
+			if ring.reqs[i], err = mpi.Irecv(c, ring.bufs[i], 0, mpiData+i%o.Streams*2); err != nil {
+				return err
+			}
+		}
+		if _, err := mpi.Waitall(ctx, ring.reqs...); err != nil {
+			return err
+		}
+	}
+	used, took := perfCounts{}.cost().sub(before), time.Since(start).Seconds()
+	return mpi.Send(ctx, c, []float64{used.CPU / took, float64(used.Mallocs) / took, 0}, 0, mpiControl)
+}
+
+// mpiLatency measures round trips.
+func mpiLatency(ctx context.Context, c *mpi.Comm, o *perfOptions) (*perfResult, error) {
+	buf := make([]byte, o.Size)
+	trip := func(more byte) error {
+		buf[0] = more
+		if err := mpi.Send(ctx, c, buf, 1, mpiData); err != nil || more == mpiStop {
+			return err
+		}
+		_, err := mpi.Recv(ctx, c, buf, 1, mpiData)
+		return err
+	}
+	for end := time.Now().Add(o.warmup); time.Now().Before(end); {
+		if err := trip(0); err != nil {
+			return nil, err
+		}
+	}
+	h := hdrhistogram.New(1, int64(time.Minute), 3)
+	busy, before, start := otherCPU(), perfCounts{}.cost(), time.Now()
+	trips := uint64(0)
+	for last := start; last.Sub(start) < o.time; trips++ {
+		if err := trip(0); err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		h.RecordValue(int64(now.Sub(last)))
+		last = now
+	}
+	took := time.Since(start)
+	used := perfCounts{}.cost().sub(before)
+	used.Bytes, used.Msgs = trips*2*uint64(o.Size), trips
+	if err := trip(mpiStop); err != nil {
+		return nil, err
+	}
+	res := newPerfResult(o, used, took)
+	res.Latency = newPercentiles(h)
+	res.OtherCPU = busy.since(2*used.CPU, took)
+	return res, nil
+}
+
+// mpiEcho plays the other side.
+func mpiEcho(ctx context.Context, c *mpi.Comm, o *perfOptions) error {
+	buf := make([]byte, o.Size)
+	for {
+		if _, err := mpi.Recv(ctx, c, buf, 0, mpiData); err != nil || buf[0] == mpiStop {
+			return err
+		}
+		if err := mpi.Send(ctx, c, buf, 0, mpiData); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/verbs"
+)
+
+// rdmaEnd is either end of the modes send, write and read.
+type rdmaEnd struct {
+	tally
+	spec      *perfSpec
+	transport *sctp.Transport
+	device    *verbs.Device
+	pd        *verbs.PD
+	mu        sync.Mutex
+	conns     []*rdmaConn
+}
+
+// rdmaConn is a queue pair with its memory.
+type rdmaConn struct {
+	end    *rdmaEnd
+	qp     *verbs.QP
+	cq     *verbs.CQ
+	out    *verbs.MR // what is sent or written, or where reads go
+	in     *verbs.MR // where the peer writes, or reads, or its sends go
+	remote verbs.RemoteBuf
+	turn   uint32 // of the ping-pong
+	wc     []verbs.WC
+	one    [1]verbs.SendWR
+	sge    [1]verbs.SGE
+	rwr    [1]verbs.RecvWR
+	rsge   [1]verbs.SGE
+}
+
+func newRDMAEnd(s *perfSpec) (*rdmaEnd, error) {
+	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{s.localPort0()}, BusyPoll: s.BusyPoll})
+	if err != nil {
+		return nil, err
+	}
+	streams := uint16(min(65535, max(64, 4*s.Assocs)))
+	dev, err := verbs.Open(verbs.Config{Transport: tr, Streams: streams, BusyPoll: s.BusyPoll, SCTP: &sctp.Config{MTU: s.MTU}})
+	if err != nil {
+		tr.Close()
+		return nil, err
+	}
+	return &rdmaEnd{spec: s, transport: tr, device: dev, pd: dev.AllocPD()}, nil
+}
+
+// newConn makes a queue pair and the memory that it works on.
+func (e *rdmaEnd) newConn() (*rdmaConn, error) {
+	c := &rdmaConn{end: e, wc: make([]verbs.WC, 64)}
+	size := (e.spec.Size + 3) &^ 3 // whole words, see lastByte
+	var err error
+	if c.cq, err = e.device.NewCQ(4*e.spec.Window + 16); err != nil {
+		return nil, err
+	}
+	if c.out, err = e.pd.Register(make([]byte, size), verbs.LocalWrite); err != nil {
+		return nil, err
+	}
+	in := size
+	if e.spec.Mode == "send" {
+		in *= 2 * e.spec.Window
+	}
+	if c.in, err = e.pd.Register(make([]byte, in), verbs.RemoteWrite|verbs.RemoteRead); err != nil {
+		return nil, err
+	}
+	c.qp, err = e.pd.NewQP(verbs.QPConfig{
+		SendCQ: c.cq, RecvCQ: c.cq, SendDepth: e.spec.Window + 4, RecvDepth: 2*e.spec.Window + 4,
+		IRD: min(e.spec.Window, verbs.MaxReadDepth), ORD: min(e.spec.Window, verbs.MaxReadDepth),
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range 2 * e.spec.Window {
+		if err := c.postRecv(uint64(i)); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// rdmaCard is how one side tells the other where to write and read.
+func (c *rdmaConn) card() []byte {
+	r := c.in.Remote()
+	b := binary.BigEndian.AppendUint32(nil, r.STag)
+	b = binary.BigEndian.AppendUint64(b, r.TO)
+	return binary.BigEndian.AppendUint64(b, r.Len)
+}
+
+func (c *rdmaConn) setRemote(card []byte) error {
+	if len(card) != 20 {
+		return fmt.Errorf("private data of %d bytes, want 20", len(card))
+	}
+	c.remote = verbs.RemoteBuf{
+		STag: binary.BigEndian.Uint32(card), TO: binary.BigEndian.Uint64(card[4:]), Len: binary.BigEndian.Uint64(card[12:]),
+	}
+	return nil
+}
+
+func (c *rdmaConn) postRecv(id uint64) error {
+	c.rsge[0] = c.in.Slice(0, 0)
+	if c.end.spec.Mode == "send" {
+		size := (c.end.spec.Size + 3) &^ 3
+		c.rsge[0] = c.in.Slice(int(id)*size, size)
+	}
+	c.rwr[0] = verbs.RecvWR{ID: id, SGL: c.rsge[:]}
+	return c.qp.PostRecv(c.rwr[:]...)
+}
+
+func openRDMATarget(ctx context.Context, s *perfSpec) (perfTarget, error) {
+	e, err := newRDMAEnd(s)
+	if err != nil {
+		return nil, err
+	}
+	l, err := e.device.Listen()
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	go func() {
+		for {
+			req, err := l.Accept(ctx)
+			if err != nil {
+				return
+			}
+			if err := e.accept(ctx, req); err != nil {
+				req.Reject([]byte(err.Error()))
+			}
+		}
+	}()
+	return e, nil
+}
+
+func (e *rdmaEnd) accept(ctx context.Context, req *verbs.ConnRequest) error {
+	c, err := e.newConn()
+	if err != nil {
+		return err
+	}
+	if err := c.setRemote(req.PrivateData); err != nil {
+		return err
+	}
+	if err := req.Accept(c.qp, verbs.ConnParams{PrivateData: c.card()}); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	e.conns = append(e.conns, c)
+	e.mu.Unlock()
+	switch {
+	case e.spec.Latency:
+		go c.answer(ctx)
+	case e.spec.Bidir:
+		go c.load(ctx)
+	case e.spec.Mode == "send":
+		go c.drain(ctx)
+	}
+	return nil
+}
+
+func (e *rdmaEnd) addr() string { return e.device.Addr().String() }
+func (e *rdmaEnd) close()       { e.transport.Close() }
+
+func (e *rdmaEnd) counts() perfCounts {
+	c := e.tally.counts()
+	c.Drops = e.transport.Stats().SocketDrops
+	return c
+}
+
+func openRDMASource(ctx context.Context, s *perfSpec, addr string) (perfSource, error) {
+	peer, err := sctp.ParseAddr(addr)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newRDMAEnd(s)
+	if err != nil {
+		return nil, err
+	}
+	for range s.Assocs {
+		var c *rdmaConn
+		var info verbs.ConnInfo
+		if c, err = e.newConn(); err != nil {
+			break
+		}
+		if info, err = e.device.Connect(ctx, peer, c.qp, verbs.ConnParams{PrivateData: c.card()}); err != nil {
+			break
+		}
+		if err = c.setRemote(info.PrivateData); err != nil {
+			break
+		}
+		e.conns = append(e.conns, c)
+	}
+	if err != nil {
+		e.close()
+		return nil, err
+	}
+	return e, nil
+}
+
+func (e *rdmaEnd) load(ctx context.Context) error {
+	return each(len(e.conns), func(i int) error { return e.conns[i].load(ctx) })
+}
+
+// ops are the operations of the modes.
+var rdmaOps = map[string]verbs.Opcode{"send": verbs.OpSend, "write": verbs.OpWrite, "read": verbs.OpRead}
+
+// post posts one operation of the mode.
+func (c *rdmaConn) post(op verbs.Opcode) error {
+	c.sge[0] = c.out.Slice(0, c.end.spec.Size)
+	c.one[0] = verbs.SendWR{Op: op, Flags: verbs.Signaled, SGL: c.sge[:], Remote: c.remote}
+	return c.qp.PostSend(c.one[:]...)
+}
+
+// load keeps a window of operations under way.
+func (c *rdmaConn) load(ctx context.Context) error {
+	e := c.end
+	op := rdmaOps[e.spec.Mode]
+	pace := newPacer(e.spec, e.spec.Assocs)
+	room := e.spec.Window
+	for {
+		for ; room > 0; room-- {
+			pace.wait()
+			if err := c.post(op); err != nil {
+				return c.why(err)
+			}
+		}
+		done, err := c.reap(ctx)
+		if err != nil {
+			return err
+		}
+		if room += done; op != verbs.OpSend {
+			e.msgs.Add(uint64(done))
+			e.bytes.Add(uint64(done * e.spec.Size))
+		}
+	}
+}
+
+// reap waits for completions, renews receives and counts them, and returns how
+// many sends there were.
+func (c *rdmaConn) reap(ctx context.Context) (sends int, err error) {
+	n, err := c.cq.Wait(ctx, c.wc)
+	if err != nil {
+		return 0, err
+	}
+	for i := range c.wc[:n] {
+		wc := &c.wc[i]
+		if wc.Status != verbs.StatusSuccess {
+			return sends, wc.Err()
+		}
+		if !wc.Recv {
+			sends++
+			continue
+		}
+		c.end.msgs.Add(1)
+		c.end.bytes.Add(uint64(wc.Len))
+		if err := c.postRecv(wc.ID); err != nil {
+			return sends, c.why(err)
+		}
+	}
+	return sends, nil
+}
+
+// why prefers the reason of a queue pair's end to what follows from it.
+func (c *rdmaConn) why(err error) error {
+	if errors.Is(err, verbs.ErrQPState) && c.qp.Err() != nil {
+		return c.qp.Err()
+	}
+	return err
+}
+
+// drain receives sends.
+func (c *rdmaConn) drain(ctx context.Context) error {
+	for {
+		if _, err := c.reap(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (e *rdmaEnd) trip(ctx context.Context) error { return e.conns[0].trip(ctx) }
+
+// trip makes one round trip: a send and one back, a write and one back, or a
+// read.
+func (c *rdmaConn) trip(ctx context.Context) error {
+	if c.end.spec.Mode == "read" {
+		if err := c.post(verbs.OpRead); err != nil {
+			return c.why(err)
+		}
+		_, err := c.reap(ctx)
+		return err
+	}
+	c.turn++
+	if err := c.hit(); err != nil {
+		return err
+	}
+	return c.await(ctx)
+}
+
+// answer plays the other side of trip.
+func (c *rdmaConn) answer(ctx context.Context) error {
+	if c.end.spec.Mode == "read" {
+		return nil
+	}
+	for {
+		c.turn++
+		if err := c.await(ctx); err != nil {
+			return err
+		}
+		if err := c.hit(); err != nil {
+			return err
+		}
+	}
+}
+
+// byMemory reports whether the peer's writes are found by looking at the
+// memory, as RDMA programs that spin do. Others wait for a completion.
+func (c *rdmaConn) byMemory() bool { return c.end.spec.Mode == "write" && c.end.spec.BusyPoll > 0 }
+
+// hit sends the ball to the other side; in memory its last byte is the turn.
+func (c *rdmaConn) hit() error {
+	op := rdmaOps[c.end.spec.Mode]
+	if c.byMemory() {
+		c.out.Bytes()[c.end.spec.Size-1] = byte(c.turn)
+	} else if op == verbs.OpWrite {
+		op = verbs.OpWriteImm
+	}
+	return c.why(c.post(op))
+}
+
+// await waits for the ball.
+func (c *rdmaConn) await(ctx context.Context) error {
+	if c.byMemory() {
+		for c.lastByte() != byte(c.turn) {
+			if !c.end.transport.Poll() && ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		c.cq.Poll(c.wc)
+		return nil
+	}
+	for before := c.end.msgs.Load(); c.end.msgs.Load() == before; {
+		if _, err := c.reap(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lastByte looks at the end of the memory that the peer writes, which another
+// goroutine may be changing.
+func (c *rdmaConn) lastByte() byte {
+	at := c.end.spec.Size - 1
+	word := (*uint32)(unsafe.Pointer(&c.in.Bytes()[at&^3]))
+	var b [4]byte
+	binary.NativeEndian.PutUint32(b[:], atomic.LoadUint32(word))
+	return b[at&3]
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+)
+
+func TestPerfMeasuresEveryMode(t *testing.T) {
+	for _, m := range perfModes {
+		for _, flags := range [][]string{nil, {"-latency"}} {
+			name := m.name
+			if flags != nil {
+				name += "/latency"
+			}
+			t.Run(name, func(t *testing.T) {
+				args := append([]string{"perf", "-json", "-time", "100ms", "-warmup", "20ms", "-size", "4096"}, flags...)
+				out, _, status := weft(t, "", append(args, m.name)...)
+				var res perfResult
+				if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 {
+					t.Fatalf("status %d, %v", status, err)
+				}
+				if res.Mode != m.name || res.Bytes == 0 || res.MsgsPerS == 0 || res.Seconds < 0.09 {
+					t.Errorf("result %+v", res)
+				}
+				if flags != nil && (res.Latency == nil || res.Latency.P50 <= 0 || res.Latency.Max < res.Latency.P50) {
+					t.Errorf("latency %+v", res.Latency)
+				}
+			})
+		}
+	}
+}
+
+func TestPerfOptions(t *testing.T) {
+	for _, args := range [][]string{
+		{"sctp", "-bidir"}, {"tcp", "-bidir", "-assocs", "3"}, {"sctp", "-assocs", "4", "-streams", "8"}, {"sctp", "-mtu", "auto"},
+		{"write", "-assocs", "3", "-window", "2"}, {"write", "-bidir"}, {"write", "-latency", "-busy-poll", "1ms"}, {"sctp", "-latency", "-busy-poll", "1ms"},
+		{"udp", "-gso=false"}, {"udp", "-mtu", "9000"}, {"udp", "-latency", "-busy-poll", "1ms"},
+	} {
+		out, _, status := weft(t, "", append([]string{"perf", "-json", "-time", "50ms", "-warmup", "10ms"}, args...)...)
+		var res perfResult
+		if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || res.Bytes == 0 {
+			t.Errorf("weft perf %q: status %d, %v, %d bytes", args, status, err, res.Bytes)
+		}
+	}
+}
+
+func TestPerfKeepsTheRate(t *testing.T) {
+	out, _, _ := weft(t, "", "perf", "-json", "-time", "1s", "-rate", "10mbit", "-size", "10000", "tcp")
+	var res perfResult
+	if err := json.Unmarshal([]byte(out), &res); err != nil || res.Gbps > 0.0105 {
+		t.Errorf("%.4f Gb/s of 0.01 offered, %v", res.Gbps, err)
+	}
+}
+
+func TestPerfWrongUseExitsWithTwo(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"pigeon"}, {"udp", "tcp"}, {"-size", "0", "udp"}, {"-size", "2GiB", "udp"}, {"-time", "-1s", "udp"}, {"-streams", "0", "sctp"},
+		{"-assocs", "-1", "sctp"}, {"-mtu", "20", "sctp"}, {"-rate", "x", "tcp"}, {"-server", ":0", "udp"}, {"-window", "0", "write"}, {"-rounds", "0", "compare"},
+	} {
+		if _, _, status := weft(t, "", append([]string{"perf"}, args...)...); status != exitUsage {
+			t.Errorf("weft perf %q: status %d, want 2", args, status)
+		}
+	}
+	if _, _, status := weft(t, "", "perf", "-connect", "127.0.0.1:1", "tcp"); status != exitFail {
+		t.Errorf("a server that is not there: status %d, want 1", status)
+	}
+}
+
+func TestPerfServerSurvivesBadClients(t *testing.T) {
+	var s perfSpec
+	for _, spec := range []perfSpec{{}, {Mode: "tcp"}, {Mode: "pigeon", Size: 1}} {
+		o := perfOptions{perfSpec: spec, time: time.Second, rounds: 1}
+		if o.check() == nil {
+			t.Errorf("spec %+v was taken", spec)
+		}
+	}
+	if s.udpPayload() <= 0 {
+		t.Error("an auto MTU has no payload")
+	}
+}
