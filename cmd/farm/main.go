@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/internal/units"
+	"github.com/weftstack/weft/mpi"
+)
+
+// Bounds of the options.
+const (
+	maxTask        = 1 << 30
+	maxTasks       = 100_000_000
+	maxTags        = 10_000
+	maxFanout      = 10_000
+	maxOutstanding = 10_000
+)
+
+// options are the flags, the same on every rank.
+type options struct {
+	input       string
+	task        units.Bytes
+	tasks       int
+	seed        uint64
+	tags        int
+	fanout      int
+	outstanding int
+	table       string
+	json        bool
+}
+
+func newFlags(o *options) *flag.FlagSet {
+	fs := flag.NewFlagSet("farm", flag.ContinueOnError)
+	fs.StringVar(&o.input, "input", "", "the `file` to split into tasks")
+	o.task = 30 << 10
+	fs.Var(&o.task, "task", "`size` of a task")
+	fs.IntVar(&o.tasks, "tasks", 0, "without -input: `number` of synthetic tasks")
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of the synthetic tasks")
+	fs.IntVar(&o.tags, "tags", 10, "`number` of task types, each a message tag")
+	fs.IntVar(&o.fanout, "fanout", 1, "`tasks` per request")
+	fs.IntVar(&o.outstanding, "outstanding", 10, "`requests` that each worker keeps outstanding")
+	fs.StringVar(&o.table, "table", "", "write the table of digests and the histogram to a `file` (- is standard output)")
+	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), `usage: weft run -n RANKS farm [flags]
+
+Farm splits a file (or synthetic data) into tasks, has the ranks compute the
+SHA-256 digest and byte histogram of each, and verifies the result.
+
+`)
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// check finds what the flag package cannot.
+func (o *options) check(args int) error {
+	within := func(name string, v, low, high int) error {
+		if v < low || v > high {
+			return fmt.Errorf("-%s %d: want %d to %d", name, v, low, high)
+		}
+		return nil
+	}
+	switch {
+	case args > 0:
+		return errors.New("unexpected arguments")
+	case o.input == "" && o.tasks == 0:
+		return errors.New("give -input FILE or -tasks N")
+	case o.input != "" && o.tasks != 0:
+		return errors.New("-input and -tasks exclude each other")
+	case o.task < 1 || o.task > maxTask:
+		return fmt.Errorf("-task %v: want 1 to %v", o.task, units.Bytes(maxTask))
+	}
+	return errors.Join(
+		within("tasks", o.tasks, 0, maxTasks),
+		within("tags", o.tags, 1, maxTags),
+		within("fanout", o.fanout, 1, maxFanout),
+		within("outstanding", o.outstanding, 1, maxOutstanding),
+	)
+}
+
+func main() {
+	// A wrong flag is wrong on every rank; one of them says so.
+	say := io.Writer(os.Stderr)
+	if r := os.Getenv(pmi.EnvRank); r != "" && r != "0" {
+		say = io.Discard
+	}
+	var o options
+	fs := newFlags(&o)
+	fs.SetOutput(say)
+	switch err := fs.Parse(os.Args[1:]); {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	case err != nil:
+		os.Exit(2)
+	}
+	if err := o.check(fs.NArg()); err != nil {
+		fmt.Fprintln(say, "farm:", err)
+		fs.Usage()
+		os.Exit(2)
+	}
+	if err := run(context.Background(), &o); err != nil {
+		fmt.Fprintln(os.Stderr, "farm:", err)
+		os.Exit(1)
+	}
+}
+
+// run is one rank's part of the job.
+func run(ctx context.Context, o *options) error {
+	w, err := mpi.Init(ctx)
+	if err != nil {
+		return err
+	}
+	if w.Comm().Rank() != 0 {
+		if err := work(ctx, w.Comm(), o); err != nil {
+			return err
+		}
+		return w.Finalize(ctx)
+	}
+	res, err := lead(ctx, w.Comm(), o)
+	if err != nil {
+		// The workers wait for tasks: end them too.
+		w.Abort(1, err.Error())
+		return err
+	}
+	if err := report(os.Stdout, o, res); err != nil {
+		return err
+	}
+	if err := w.Finalize(ctx); err != nil {
+		return err
+	}
+	if !res.verified {
+		return errors.New("the collected digests differ from those computed alone")
+	}
+	return nil
+}
