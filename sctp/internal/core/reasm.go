@@ -16,6 +16,9 @@ const (
 	// fragOverhead is what a fragment costs besides its payload: it is charged
 	// to the receive window, so that tiny chunks cannot outgrow the buffer.
 	fragOverhead = 128
+	// maxOverdraw is how many times the receive buffer may be held, for chunks
+	// that were sent before the peer knew of the overhead, or that fill gaps.
+	maxOverdraw = 4
 	// staleMIDs is how far behind the last skipped MID an unordered I-DATA
 	// message is taken for a remnant of a skipped one.
 	staleMIDs = maxTSNWindow
@@ -174,30 +177,25 @@ func (r *reassembly) setLimit(limit int) {
 // added; if not it is dropped unacknowledged. The TSN must be new to tracker m.
 //
 // RFC 9260, Section 6.2: with a closed window chunks beyond the largest TSN
-// received are dropped, while those that fill gaps are accepted. Instead of
-// dropping the largest TSN for them, the buffer may be overdrawn, most of all
-// for the one chunk that lets everything else be delivered.
+// received are dropped, save for those that were under way before the peer could
+// know; chunks that fill gaps are accepted. Instead of dropping the largest TSN
+// for them, the buffer may be overdrawn, most of all for the one chunk that lets
+// everything else be delivered.
 func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 	if r.frags >= maxHeldFragments || r.msgs >= maxHeldMessages {
 		return false
 	}
 	w := &r.window
+	next := t == m.cum+1
 	switch {
 	case w.held < w.limit:
 		return true
-	case t == m.cum+1 && r.current != nil && !r.current.linked:
-		// The user is in the middle of a message whose next fragment this may
-		// be, and can take nothing else before it: to refuse it would be to wait
-		// for ever.
-		return w.held < 4*w.limit
-	case m.high.Less(t) && !(t == m.cum+1 && r.starved()):
-		// Slack for the overhead of chunks that were sent before the peer knew
-		// that the window is closed.
-		return w.held < w.limit+w.limit/4
-	case t == m.cum+1:
-		return w.held < 4*w.limit
+	case m.high.Less(t) && n > w.credit && !(next && r.starved()):
+		return false
+	case next:
+		return w.held < maxOverdraw*w.limit
 	}
-	return w.held < 2*w.limit
+	return w.held < (maxOverdraw-1)*w.limit
 }
 
 // starved reports whether the user has to wait although data is held: for the
@@ -216,6 +214,7 @@ func (r *reassembly) add(d *wire.Data, buf *slab.Buf) reasmResult {
 	}
 	st := r.stream(d.SID)
 	f := r.newFrag(d, buf)
+	r.window.take(len(d.Payload))
 	if st.deferred && st.lastTSN.Less(f.tsn) {
 		// RFC 6525, Section 5.2.2, E2: "MUST be queued locally and held until".
 		st.held.push(f)

@@ -15,12 +15,13 @@ const (
 	// Bounds of the free lists, in records.
 	maxFreeFragments = 4096
 	maxFreeRecords   = 4096
-	maxFreeBlocks    = 1024
+	// Bound of the free blocks of a class, in bytes.
+	maxFreeBytes = 256 << 10
 )
 
 // blockSizes are the classes of copied payloads. Larger ones, which only come
 // when there is no receive buffer to alias, are allocated to measure.
-var blockSizes = [...]int{64, slabMin, 2048}
+var blockSizes = [...]int{64, slabMin, 512, 1024, 2048}
 
 // frag is one fragment of a user message.
 type frag struct {
@@ -91,7 +92,7 @@ func (p *fragPool) get(data []byte, buf *slab.Buf) *frag {
 		}
 	}
 	f.data = p.copy(f, data)
-	f.charge = cap(f.data) + fragOverhead
+	f.charge = len(data) + fragOverhead
 	return f
 }
 
@@ -150,7 +151,7 @@ func (p *fragPool) put(f *frag) {
 			pn.next, p.pins = p.pins, pn // at most maxPinned of them exist
 		}
 	}
-	if b := f.block; b != nil && p.nblocks[b.class] < maxFreeBlocks {
+	if b := f.block; b != nil && p.nblocks[b.class] < maxFreeBytes/blockSizes[b.class] {
 		b.next, p.blocks[b.class] = p.blocks[b.class], b
 		p.nblocks[b.class]++
 	}

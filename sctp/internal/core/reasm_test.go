@@ -136,8 +136,8 @@ func TestReassemblyCaps(t *testing.T) {
 		t.Errorf("one more than maxHeldFragments: %v, want full", res)
 	}
 	r.close()
-	if r.frags != 0 || r.mem.nfrags != maxFreeFragments || r.mem.nblocks[0] != maxFreeBlocks {
-		t.Errorf("%d held; free lists of %d and %d, want %d and %d", r.frags, r.mem.nfrags, r.mem.nblocks[0], maxFreeFragments, maxFreeBlocks)
+	if r.frags != 0 || r.mem.nfrags != maxFreeFragments || r.mem.nblocks[0] != maxFreeBytes/64 {
+		t.Errorf("%d held; free lists of %d and %d, want %d and %d", r.frags, r.mem.nfrags, r.mem.nblocks[0], maxFreeFragments, maxFreeBytes/64)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestReadGoesOnUnderPressure(t *testing.T) {
 	for n := TSN(1); n < 5; n++ {
 		m.observe(n)
 	}
-	r.window.held += 10000
+	r.window.held, r.window.credit = r.window.held+6000, 0
 	wantNothing(t, r, anyStream)
 	if !r.room(m, 5, 100) || r.room(m, 6, 100) {
 		t.Error("room for the next TSN, for another = false or true, want true, false")
@@ -546,20 +546,41 @@ func TestRoomWhenTheWindowIsClosed(t *testing.T) {
 	m := newTSNMap(1)
 	m.observe(5)
 	for _, tt := range []struct {
-		held                       int
-		cumPlus1, filler, newestOK bool
+		name                     string
+		held, credit             int
+		cumPlus1, filler, newest bool
 	}{
-		{9999, true, true, true},
-		{12499, true, true, true},
-		{12500, true, true, false},
-		{20000, true, false, false},
-		{40000, false, false, false},
+		{"not full", 9999, 0, true, true, true},
+		{"full, nothing under way", 10000, 99, true, true, false},
+		{"full, more under way", 10000, 100, true, true, true},
+		{"overdrawn", 30000, 100, true, false, false},
+		{"overdrawn even more", 40000, 100, false, false, false},
 	} {
-		r.window.held = tt.held
+		r.window.held, r.window.credit = tt.held, tt.credit
 		got := [3]bool{r.room(m, 1, 100), r.room(m, 3, 100), r.room(m, 6, 100)}
-		if want := [3]bool{tt.cumPlus1, tt.filler, tt.newestOK}; got != want {
-			t.Errorf("held %d: room = %v, want %v", tt.held, got, want)
+		if want := [3]bool{tt.cumPlus1, tt.filler, tt.newest}; got != want {
+			t.Errorf("%s: room = %v, want %v", tt.name, got, want)
 		}
+	}
+}
+
+func TestCreditIsWhatMayBeUnderWay(t *testing.T) {
+	var w recvWindow
+	w.init(1000)
+	w.take(300)
+	w.advertised(500) // 700 may be under way by the window of before
+	if w.credit != 700 {
+		t.Errorf("credit = %d, want 700", w.credit)
+	}
+	w.take(700)
+	w.take(1)
+	w.advertised(0)
+	if w.credit != 0 {
+		t.Errorf("credit = %d, want 0", w.credit)
+	}
+	w.advertised(400)
+	if w.credit != 400 {
+		t.Errorf("credit = %d, want 400", w.credit)
 	}
 }
 

@@ -6,12 +6,16 @@ const swsSegment = 1452
 
 // recvWindow keeps the books of a_rwnd (RFC 9260, Section 6.2).
 type recvWindow struct {
-	limit int // receive buffer
-	held  int // charged for what is buffered, overhead included
-	told  int // what the last SACK, INIT or INIT ACK advertised
+	limit  int // receive buffer
+	held   int // charged for what is buffered, overhead included
+	told   int // what the last SACK, INIT or INIT ACK advertised
+	credit int // payload the peer may have under way by what it was told before
 }
 
-func (w *recvWindow) init(limit int) { *w = recvWindow{limit: limit, told: limit} }
+func (w *recvWindow) init(limit int) { *w = recvWindow{limit: limit, told: limit, credit: limit} }
+
+// take notes that n bytes of payload were accepted.
+func (w *recvWindow) take(n int) { w.credit = max(w.credit-n, 0) }
 
 // open returns the a_rwnd to advertise now. A window too small for a packet is
 // not offered at all: "MUST also have an algorithm for advertising its receive
@@ -24,8 +28,12 @@ func (w *recvWindow) open() uint32 {
 	return uint32(min(n, 1<<32-1))
 }
 
-// advertised notes that a SACK carried the window rwnd.
-func (w *recvWindow) advertised(rwnd uint32) { w.told = int(rwnd) }
+// advertised notes that a SACK carried the window rwnd. A smaller window than
+// before does not call back what the peer has sent already.
+func (w *recvWindow) advertised(rwnd uint32) {
+	w.told = int(rwnd)
+	w.credit = max(w.credit, w.told)
+}
 
 // grown reports whether the user has consumed so much that the peer should be
 // told without waiting for its next DATA: "send a window update only if the
