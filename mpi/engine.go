@@ -10,8 +10,9 @@ import (
 // per rank. It has no goroutines: the caller of an operation, and whoever
 // received a packet, do the work.
 //
-// Locks: peer.mu, then engine.mu or ids.mu or a request's place; none of them
-// is held while a link is flushed or a request is completed.
+// Locks: peer.mu comes first and is held only while a message is queued in the
+// link. engine.mu, ids.mu and a request's place come last: no link is called
+// and no request completed under them.
 type engine struct {
 	rank    int
 	peers   []*peer
@@ -128,9 +129,7 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 	case kindRevoke:
 		e.revoked(p, v)
 	case kindCredit:
-		p.mu.Lock()
-		p.credit += int64(min(v.length, maxCredit))
-		p.mu.Unlock()
+		p.credit.Add(int64(min(v.length, maxCredit)))
 	case kindBye:
 		p.bye.Store(true)
 	default:

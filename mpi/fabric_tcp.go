@@ -108,7 +108,7 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 	}
 	for peer, l := range links {
 		if peer != rank {
-			f.w.eng.peers[peer].setLink(l)
+			f.w.eng.peers[peer].link = l
 		}
 	}
 	for peer, l := range links {

@@ -54,6 +54,8 @@ func newFabric(w *World) (fabric, error) {
 	switch w.opts.transport {
 	case TransportTCP:
 		return newTCPFabric(w)
+	case TransportSCTP, TransportHybrid:
+		return newSCTPFabric(w)
 	}
 	return nil, fmt.Errorf("%w: transport %q", ErrOption, w.opts.transport)
 }

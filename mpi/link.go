@@ -13,10 +13,11 @@ import (
 type link interface {
 	// send queues one message, made of hdr and body. Messages of one stream
 	// arrive in the order of the calls. hdr is copied. body is copied if own
-	// is nil, and errLinkFull is returned if there is too much queued;
-	// otherwise it is referenced until own.Released, which may be called
-	// within send, and there is no limit. Nothing need be transmitted
-	// before flush.
+	// is nil, and errLinkFull is returned if there is too much queued (never
+	// for a message without body); otherwise it is referenced until
+	// own.Released, which may be called within send, and there is no limit.
+	// Nothing need be transmitted before flush. Once the link has ended, down
+	// of the peer being called or about to be, send fails.
 	send(stream uint16, hdr, body []byte, own owner) error
 	// flush transmits what was queued.
 	flush()

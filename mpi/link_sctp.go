@@ -1,4 +1,196 @@
 package mpi
 
-// sctpOptions are the options of the SCTP transports.
-type sctpOptions struct{}
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/weftstack/weft/sctp"
+)
+
+// sctpLink carries messages over one association. Each message between ranks
+// is one SCTP message; its pieces come in by upcall.
+type sctpLink struct {
+	f *sctpFabric
+	a *sctp.Association
+
+	// Touched by upcalls only, which come one at a time.
+	peer   *peer // nil until the other side has proved who it is
+	broken bool  // something made no sense
+
+	mu      sync.Mutex
+	hello   *hello // the greeting, until it is over; guarded by mu
+	waiting []byte // first greeting, if it came before this rank knew the key
+}
+
+const (
+	// ppid marks messages between ranks ("WEFT").
+	ppid = 0x57454654
+	// sctpCopy is the length up to which bodies are copied rather than referenced.
+	sctpCopy = 64 << 10
+)
+
+func (l *sctpLink) copyLimit() int { return sctpCopy }
+
+// send implements link.
+func (l *sctpLink) send(stream uint16, hdr, body []byte, own owner) error {
+	o := sctp.SendOptions{Stream: stream, PPID: ppid, Header: hdr, More: true}
+	if own != nil {
+		// Somebody waits for the acknowledgement (RFC 7053).
+		o.Owner, o.Force, o.Immediate = own, true, true
+	} else if len(body) == 0 {
+		o.Force = true
+	}
+	err := l.a.TrySend(body, o)
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, sctp.ErrWouldBlock) {
+		return errLinkFull
+	}
+	return err
+}
+
+// flush implements link.
+func (l *sctpLink) flush() { l.a.Flush() }
+
+// shutdown implements link.
+func (l *sctpLink) shutdown(ctx context.Context) error { return l.a.Shutdown(ctx) }
+
+// abort implements link.
+func (l *sctpLink) abort(reason string) { l.a.Abort(reason) }
+
+// piece takes in what the association received.
+func (l *sctpLink) piece(p *sctp.Piece) {
+	if l.broken {
+		return
+	}
+	var err error
+	if l.peer == nil {
+		err = l.greeting(p)
+	} else {
+		err = l.message(p)
+	}
+	if err != nil {
+		l.broken = true
+		l.a.Abort(err.Error())
+	}
+}
+
+func (l *sctpLink) message(p *sctp.Piece) error {
+	if p.Stream == 0 && l.greets() { // the welcome
+		return l.greeting(p)
+	}
+	if int(p.Stream) >= len(l.peer.flows) || p.Unordered || p.Aborted {
+		return fmt.Errorf("%w: piece of stream %d", ErrProtocol, p.Stream)
+	}
+	f := &l.peer.flows[p.Stream]
+	if p.Begin && f.within() {
+		return fmt.Errorf("%w: message cut short", ErrProtocol)
+	}
+	n, err := f.feed(p.Data)
+	if err != nil {
+		return err
+	}
+	// A body of length 0 may come as a message that ends with its envelope.
+	if n != len(p.Data) || p.End && f.within() {
+		return fmt.Errorf("%w: message of the wrong length", ErrProtocol)
+	}
+	return nil
+}
+
+// within reports whether a message has begun and not ended.
+func (f *inflow) within() bool { return f.busy || f.nhdr > 0 }
+
+// greeting takes in one of the first messages, which are short.
+func (l *sctpLink) greeting(p *sctp.Piece) error {
+	if !p.Begin || !p.End || p.Stream != 0 || p.Unordered || p.Aborted {
+		return fmt.Errorf("%w: not a greeting", ErrAuth)
+	}
+	msg, err := helloBody(p.Data)
+	if err != nil {
+		return err
+	}
+	if l.peer == nil && !l.greets() {
+		key, ok := l.f.jobKey(l, msg)
+		if !ok {
+			return nil // taken up by connect
+		}
+		l.accept(key)
+	}
+	return l.greet(msg)
+}
+
+// greets reports whether the exchange of greetings is going on.
+func (l *sctpLink) greets() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hello != nil
+}
+
+// accept begins the greeting as the side that waits.
+func (l *sctpLink) accept(key []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hello = newAcceptor(key, l.f.w.Rank(), l.f.w.Size())
+}
+
+// resume takes up a greeting that came before the key was known.
+func (l *sctpLink) resume(key []byte) {
+	l.accept(key)
+	if err := l.greet(l.waiting); err != nil {
+		l.a.Abort(err.Error())
+	}
+}
+
+// greet takes the greeting one step further.
+func (l *sctpLink) greet(msg []byte) error {
+	l.mu.Lock()
+	h := l.hello
+	reply, err := h.step(msg)
+	rank, known, over := h.peer, h.receiving(), h.sending()
+	if over {
+		l.hello = nil
+	}
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if known && l.peer == nil {
+		if !l.f.claim(rank, l) {
+			return fmt.Errorf("%w: rank %d is here already", ErrAuth, rank)
+		}
+		l.peer = l.f.w.eng.peers[rank]
+	}
+	if reply != nil {
+		if err := l.a.TrySend(helloFrame(reply), sctp.SendOptions{PPID: ppid, Force: true}); err != nil {
+			return err
+		}
+	}
+	if over {
+		l.f.linked(nil)
+	}
+	return nil
+}
+
+// down is the end of the association.
+func (l *sctpLink) down(err error) {
+	l.mu.Lock()
+	h := l.hello
+	l.mu.Unlock()
+	// Strangers may come and go, but not the peers that we called.
+	if h != nil && (l.peer != nil || !h.accept) {
+		l.f.linked(fmt.Errorf("mpi: rank %d: %w", h.peer, orClosed(err)))
+	}
+	if l.peer != nil {
+		l.peer.down(err)
+	}
+}
+
+func orClosed(err error) error {
+	if err == nil {
+		return errLinkClosed
+	}
+	return err
+}

@@ -96,8 +96,8 @@ func (j *localJob) link(ctx context.Context, w *World) error {
 				ab := &inprocLink{to: b.eng.peers[a.Rank()]}
 				ba := &inprocLink{to: a.eng.peers[b.Rank()], rev: ab}
 				ab.rev = ba
-				a.eng.peers[b.Rank()].setLink(ab)
-				b.eng.peers[a.Rank()].setLink(ba)
+				a.eng.peers[b.Rank()].link = ab
+				b.eng.peers[a.Rank()].link = ba
 			}
 		}
 		close(j.linked)

@@ -10,7 +10,7 @@ import (
 )
 
 // testTransports are the transports that the tests of this package run on.
-var testTransports = []string{TransportInproc, TransportTCP}
+var testTransports = []string{TransportInproc, TransportTCP, TransportSCTP}
 
 // runRanks runs f on n ranks over each transport, and fails the test on errors
 // and when it takes too long.

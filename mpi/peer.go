@@ -11,9 +11,11 @@ type peer struct {
 	rank  int // in the world
 	flows []inflow
 
-	mu     sync.Mutex // makes sequence numbers and the order of sends agree
-	link   link       // guarded by mu until the job runs, then constant
-	credit int64      // bytes of eager messages we may send; guarded by mu
+	// mu makes sequence numbers and the order of sends agree. Upcalls may come
+	// while it is held, so they do not take it.
+	mu     sync.Mutex
+	link   link         // constant while the job runs
+	credit atomic.Int64 // bytes of eager messages we may send; taken from under mu
 
 	used atomic.Int64 // cost of the peer's eager messages that we hold or have yet to acknowledge
 	owed atomic.Int64 // part of used that was consumed and not yet acknowledged
@@ -61,29 +63,15 @@ var controlPool = sync.Pool{New: func() any { return new([envelopeIDLen]byte) }}
 // link is gone everything that waits for an answer fails anyway.
 func (p *peer) control(stream uint16, v *envelope) {
 	b := controlPool.Get().(*[envelopeIDLen]byte)
-	if p.link.send(stream, v.put(b), nil, nil) == errLinkFull {
-		// Control messages are few and must pass.
-		_ = p.link.send(stream, v.put(b), nil, releaseNothing{})
-	}
+	_ = p.link.send(stream, v.put(b), nil, nil)
 	p.link.flush()
 	controlPool.Put(b)
 }
 
-// releaseNothing is the owner of no bytes.
-type releaseNothing struct{}
-
-func (releaseNothing) Released(error) {}
-
 // start makes the link usable and grants the peer its credit.
 func (p *peer) start(l link) {
-	p.setLink(l)
-	p.grant()
-}
-
-func (p *peer) setLink(l link) {
-	p.mu.Lock()
 	p.link = l
-	p.mu.Unlock()
+	p.grant()
 }
 
 // grant lets the peer send eager messages.
@@ -93,14 +81,11 @@ func (p *peer) grant() {
 	}
 }
 
-// down is called by the link when it has ended, after the last feed. err is
-// nil for a graceful end.
+// down is called by the link when it has ended, after the last feed, and when
+// send fails. err is nil for a graceful end.
 func (p *peer) down(err error) {
 	rerr := &RankError{Rank: p.rank, Err: err}
-	p.mu.Lock()
-	first := p.failed.CompareAndSwap(nil, rerr)
-	p.mu.Unlock()
-	if !first {
+	if !p.failed.CompareAndSwap(nil, rerr) {
 		return
 	}
 	for i := range p.flows {

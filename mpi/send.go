@@ -88,16 +88,16 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	}
 	price := cost(len(b))
 	switch {
-	case len(b) > e.eager || p.credit < price:
+	case len(b) > e.eager || p.credit.Load() < price:
 		v.kind = kindReady
 		r.buf = b
 		r.pending.Store(1)
 		r.id = e.ids.add(r, p)
 		v.id = r.id
-		err = p.link.send(r.stream, v.put(&r.hdr), nil, releaseNothing{})
+		err = p.link.send(r.stream, v.put(&r.hdr), nil, nil)
 		waits = 1
 	default:
-		p.credit -= price
+		p.credit.Add(-price)
 		if waits > 0 {
 			r.id = e.ids.add(r, p)
 			v.id = r.id
