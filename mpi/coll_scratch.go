@@ -33,9 +33,9 @@ func getScratch(n int) *scratch {
 	return &scratch{make([]uint64, 1<<(class+minScratchBits)/8), class}
 }
 
-// put gives s back. It must not be used any more.
+// put gives s back. It must not be used any more. It does nothing if s is nil.
 func (s *scratch) put() {
-	if s.class >= 0 {
+	if s != nil && s.class >= 0 {
 		scratchPools[s.class].Put(s)
 	}
 }

@@ -1,0 +1,108 @@
+package mpi
+
+import "context"
+
+// Messages described by datatypes. Items that are one run of memory are sent
+// and received in place; others by way of a packed copy. Only the data
+// travels, so the datatypes of the two sides may differ in layout (MPI-4.1,
+// Section 5.1.11).
+
+// SendType is Send of count items of t in buf.
+func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, dst, tag int) error {
+	b, s, err := packed(buf, count, t)
+	if err != nil {
+		return err
+	}
+	defer s.put()
+	if err := checkTag(tag); err != nil {
+		return err
+	}
+	return c.send(ctx, slotUser, sendStandard, b, dst, tag)
+}
+
+// IsendType is Isend of count items of t in buf.
+func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int) (*Request, error) {
+	b, _, err := packed(buf, count, t) // scratch is left to the garbage collector
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	return c.isend(slotUser, sendStandard, b, dst, tag)
+}
+
+// RecvType is Recv of up to count items of t into buf. A shorter message fills
+// the first part of the items.
+func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, src, tag int) (Status, error) {
+	dst, b, s, err := unpackable(buf, count, t)
+	if err != nil {
+		return Status{}, err
+	}
+	defer s.put()
+	if err := checkRecvTag(tag); err != nil {
+		return Status{}, err
+	}
+	st, err := c.recv(ctx, slotUser, b, src, tag)
+	if s != nil {
+		t.unpackAll(dst, b[:st.Bytes], count)
+	}
+	return st, err
+}
+
+// IrecvType is Irecv of up to count items of t into buf. If the items are not
+// one run of memory the request cannot be cancelled.
+func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int) (*Request, error) {
+	dst, b, s, err := unpackable(buf, count, t)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkRecvTag(tag); err != nil {
+		return nil, err
+	}
+	r, err := c.irecv(slotUser, b, src, tag)
+	if err != nil || s == nil {
+		return r, err
+	}
+	return goRequest(c.w, func() (Status, error) {
+		st, err := r.Wait(context.Background())
+		t.unpackAll(dst, b[:st.Bytes], count)
+		s.put()
+		return st, err
+	}), nil
+}
+
+// packed returns the data of the items: in buf itself, or packed in s.
+func packed[T Element](buf []T, count int, t *Datatype) (b []byte, s *scratch, err error) {
+	src, err := bytesOf(buf)
+	if err != nil {
+		return nil, nil, err
+	}
+	size, err := t.span(count, len(src))
+	if err != nil {
+		return nil, nil, err
+	}
+	if t.dense(count) {
+		return src[:size], nil, nil
+	}
+	s = getScratch(size)
+	b = s.bytes(size)
+	t.packAll(b, src, count)
+	return b, s, nil
+}
+
+// unpackable returns where to receive the items: in buf itself, or in s.
+func unpackable[T Element](buf []T, count int, t *Datatype) (dst, b []byte, s *scratch, err error) {
+	if dst, err = bytesOf(buf); err != nil {
+		return nil, nil, nil, err
+	}
+	size, err := t.span(count, len(dst))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if t.dense(count) {
+		return dst, dst[:size], nil, nil
+	}
+	s = getScratch(size)
+	return dst, s.bytes(size), s, nil
+}
