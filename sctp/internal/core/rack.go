@@ -15,8 +15,9 @@ const (
 	// onePacket is what counts as a flight of one packet, of which the peer may
 	// delay the SACK.
 	onePacket = 1500
-	// minProbe bounds the probe timeout from below: timers are no finer.
-	minProbe Time = 1_000_000
+	// probeSlack is added to every probe timeout: timers are no finer and the
+	// peer may be late to run.
+	probeSlack Time = 2_000_000
 )
 
 // rack is the state of RACK-TLP (RFC 8985) of one path, with TSNs in place of
@@ -281,7 +282,7 @@ func (s *Scoreboard) LossDeadline(path int) Time {
 			pto += probeAckDelay
 		}
 	}
-	return k.probeBase + max(pto, minProbe)
+	return k.probeBase + pto + probeSlack
 }
 
 // OnLossTimer runs when LossDeadline of a path has come; early calls do nothing.

@@ -62,6 +62,16 @@ type SackResult struct {
 // congestion control, then Loss, and stops T3 if nothing is in flight, restarts
 // it on EarliestAcked or starts it on Reneged.
 func (s *Scoreboard) HandleSack(now Time, sk *wire.Sack) (*SackResult, error) {
+	return s.handleSack(now, sk, false)
+}
+
+// HandleCumAck takes in a cumulative TSN ack that came without gap blocks and
+// without a_rwnd, as in a SHUTDOWN chunk: what is known of them stays.
+func (s *Scoreboard) HandleCumAck(now Time, cum TSN) (*SackResult, error) {
+	return s.handleSack(now, &wire.Sack{CumTSN: uint32(cum), RWND: uint32(s.awnd)}, true)
+}
+
+func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackResult, error) {
 	res := &s.res
 	paths := res.Paths
 	*res = SackResult{Paths: paths, Duplicates: sk.Dups.Len()}
@@ -77,9 +87,12 @@ func (s *Scoreboard) HandleSack(now Time, sk *wire.Sack) (*SackResult, error) {
 		s.stats.OldSacks++
 		return res, nil
 	}
-	fresh, err := s.parseGaps(cum, sk.Gaps)
-	if err != nil {
-		return res, err
+	fresh := s.scratch[:0]
+	if !keepGaps {
+		var err error
+		if fresh, err = s.parseGaps(cum, sk.Gaps); err != nil {
+			return res, err
+		}
 	}
 	s.stats.Duplicates += uint64(res.Duplicates)
 	for i := range s.paths {
@@ -90,6 +103,9 @@ func (s *Scoreboard) HandleSack(now Time, sk *wire.Sack) (*SackResult, error) {
 	res.CumAdvanced = cum != s.base-1
 	s.ackCum(now, cum)
 	old := trimRuns(s.gaps, s.base)
+	if keepGaps {
+		fresh = append(fresh, old...)
+	}
 	s.diffRuns(now, fresh, old, false)
 	s.diffRuns(now, old, fresh, true)
 	s.scratch, s.gaps = s.gaps[:0], fresh

@@ -1,0 +1,364 @@
+package core
+
+import "testing"
+
+// ccTest drives a congestion control one verb per step, on a path of 100 ms.
+type ccTest struct {
+	t      *testing.T
+	cc     CongestionControl
+	now    Time
+	flight int
+}
+
+const (
+	ccMTU = 1000
+	ccRTT = 100 * ms
+)
+
+func newCCTest(t *testing.T, c CCConfig) *ccTest {
+	return &ccTest{t: t, cc: NewCongestionControl(c, ccMTU), now: second}
+}
+
+// fill sends until the window is used up.
+func (h *ccTest) fill() { h.send(max(h.cc.Cwnd()-h.flight, 0)) }
+
+func (h *ccTest) send(n int) {
+	h.flight += n
+	h.cc.OnSent(h.now, n, h.flight)
+}
+
+func (h *ccTest) ack(n int) { h.ackIn(n, false) }
+
+func (h *ccTest) ackIn(n int, recovery bool) {
+	before := h.flight
+	h.flight -= n
+	h.cc.OnAck(Ack{Now: h.now, Acked: n, FlightBefore: before, Flight: h.flight,
+		CumAdvanced: true, InRecovery: recovery, RTT: ccRTT, SRTT: ccRTT})
+}
+
+// round sends a window and has it acknowledged, one SACK for two packets.
+func (h *ccTest) round() {
+	h.fill()
+	w := h.flight
+	h.now += ccRTT
+	for got := 0; got < w; got += 2 * ccMTU {
+		h.ack(min(2*ccMTU, w-got))
+		h.fill()
+	}
+}
+
+func (h *ccTest) wantCwnd(want int) {
+	h.t.Helper()
+	if got := h.cc.Cwnd(); got != want {
+		h.t.Fatalf("cwnd = %d, want %d", got, want)
+	}
+}
+
+func (h *ccTest) wantSsthresh(want int) {
+	h.t.Helper()
+	if got := h.cc.Ssthresh(); got != want {
+		h.t.Fatalf("ssthresh = %d, want %d", got, want)
+	}
+}
+
+// RFC 9260, Section 7.2.1: "The initial cwnd before data transmission MUST be set
+// to min(4 * PMDCS, max(2 * PMDCS, 4404)) bytes if the peer address is an IPv4
+// address and to min(4 * PMDCS, max(2 * PMDCS, 4344)) bytes if [...] IPv6".
+func TestInitialWindow(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		c    CCConfig
+		mtu  int
+		want int
+	}{
+		{"small", CCConfig{}, 500, 2000},
+		{"ethernet", CCConfig{}, 1460, 4404},
+		{"ethernet IPv6", CCConfig{IPv6: true}, 1440, 4344},
+		{"jumbo", CCConfig{}, 9000, 18000},
+		{"ten packets", CCConfig{InitialPackets: 10}, 1460, 14600},
+		{"ten packets, bounded", CCConfig{InitialPackets: 10, MaxWindow: 8000}, 1460, 8000},
+	} {
+		for _, alg := range []Congestion{NewReno, Cubic} {
+			tt.c.Algorithm = alg
+			cc := NewCongestionControl(tt.c, tt.mtu)
+			if got := cc.Cwnd(); got != tt.want {
+				t.Errorf("%s, %s: initial cwnd = %d, want %d", tt.name, cc.Name(), got, tt.want)
+			}
+		}
+	}
+}
+
+// Section 7.2.1: cwnd grows "by, at most, the lesser of the total size of the
+// previously outstanding DATA chunk(s) acknowledged, and L times the
+// destination's PMDCS".
+func TestSlowStartGrowsByLesserOfAckedAndL(t *testing.T) {
+	h := newCCTest(t, CCConfig{Algorithm: NewReno, SlowStartL: 2})
+	h.wantCwnd(4000)
+	h.fill()
+	h.ack(500)
+	h.wantCwnd(4500)
+	h.fill()
+	h.ack(4000)
+	h.wantCwnd(6500)
+}
+
+// "only if the current congestion window is being fully utilized and the data
+// sender is not in Fast Recovery".
+func TestSlowStartNeedsFullWindowOutsideRecovery(t *testing.T) {
+	h := newCCTest(t, CCConfig{Algorithm: NewReno})
+	h.send(2000)
+	h.ack(1000)
+	h.wantCwnd(4000)
+	h.fill()
+	h.ackIn(1000, true)
+	h.wantCwnd(4000)
+}
+
+// Section 7.2.2: "SCTP MUST NOT increment cwnd by more than PMDCS per RTT", by
+// way of partial_bytes_acked.
+func TestCongestionAvoidanceAddsOnePacketPerRTT(t *testing.T) {
+	h := newCCTest(t, CCConfig{Algorithm: NewReno, InitialPackets: 20})
+	h.cc.OnLoss(h.now) // ssthresh = cwnd = 10000
+	h.wantCwnd(10000)
+	h.fill()
+	h.ack(1000) // slow start while cwnd <= ssthresh
+	h.wantCwnd(11000)
+	start := h.cc.Cwnd()
+	for i := 1; i <= 5; i++ {
+		h.round()
+		if got, want := h.cc.Cwnd(), start+i*ccMTU; got > want || got < want-ccMTU {
+			t.Fatalf("cwnd after %d round trips = %d, want about %d", i, got, want)
+		}
+	}
+	if h.cc.Cwnd() < start+4*ccMTU {
+		t.Fatalf("cwnd after 5 round trips = %d, grew too slowly from %d", h.cc.Cwnd(), start)
+	}
+	// "When (1) partial_bytes_acked is greater than cwnd and (2) before the
+	// arrival of the SACK chunk the sender had less than cwnd bytes of data
+	// outstanding": no growth.
+	h.ack(h.flight)
+	w := h.cc.Cwnd()
+	for range 40 {
+		h.send(2000)
+		h.ack(2000)
+	}
+	h.wantCwnd(w)
+}
+
+// Section 7.2.3: "ssthresh = max(cwnd / 2, 4 * PMDCS), cwnd = ssthresh" on loss;
+// "cwnd = PMDCS" when T3-rtx expires.
+func TestReactionToLossAndTimeout(t *testing.T) {
+	h := newCCTest(t, CCConfig{Algorithm: NewReno, InitialPackets: 20})
+	h.cc.OnLoss(h.now)
+	h.wantCwnd(10000)
+	h.wantSsthresh(10000)
+	h.cc.OnLoss(h.now)
+	h.cc.OnLoss(h.now)
+	h.wantCwnd(4000)
+	h.cc.OnTimeout(h.now)
+	h.wantCwnd(1000)
+	h.wantSsthresh(4000)
+	h.cc.Reset()
+	h.wantCwnd(20000)
+}
+
+// Section 7.2.1: "While the endpoint does not transmit data on a given transport
+// address, the cwnd of the transport address SHOULD be adjusted to max(cwnd / 2,
+// 4 * PMDCS) once per RTO. Before the first cwnd adjustment, the ssthresh of the
+// transport address SHOULD be set to the cwnd."
+func TestIdleDecay(t *testing.T) {
+	for _, alg := range []Congestion{NewReno, Cubic} {
+		h := newCCTest(t, CCConfig{Algorithm: alg, InitialPackets: 32})
+		h.cc.OnIdle(999*ms, second)
+		h.wantCwnd(32000)
+		h.cc.OnIdle(second, second)
+		h.wantCwnd(16000)
+		h.wantSsthresh(32000)
+		h.cc.OnIdle(10*second, second)
+		h.wantCwnd(4000)
+		h.cc.OnTimeout(h.now)
+		h.cc.OnIdle(10*second, second)
+		h.wantCwnd(1000) // never larger than it was
+	}
+}
+
+// RFC 9438, Section 4.6: ssthresh is cwnd times β = 0.7.
+func TestCubicReducesByBeta(t *testing.T) {
+	h := newCCTest(t, CCConfig{InitialPackets: 100})
+	h.cc.OnLoss(h.now)
+	h.wantCwnd(70000)
+	h.wantSsthresh(70000)
+	h.cc.OnTimeout(h.now)
+	h.wantCwnd(1000)
+	h.wantSsthresh(49000)
+}
+
+// RFC 9438, Section 4.2: the window is back at W_max after K = cbrt(W_max (1-β) /
+// C) seconds, flat there, and convex afterwards.
+func TestCubicCurve(t *testing.T) {
+	h := newCCTest(t, CCConfig{InitialPackets: 1000})
+	h.cc.OnLoss(h.now) // W_max 1000, K = cbrt(1000*0.3/0.4) = 9.09 s
+	start := h.now
+	var atK, at2K, first int
+	for h.now-start < 19*second {
+		h.round()
+		switch d := h.now - start; {
+		case d == 2*second:
+			first = h.cc.Cwnd()
+		case d == 9*second:
+			atK = h.cc.Cwnd()
+		case d == 18*second:
+			at2K = h.cc.Cwnd()
+		}
+	}
+	// W_cubic(2 s) = 0.4 (2-9.09)^3 + 1000 = 857.
+	if first < 830_000 || first > 880_000 {
+		t.Errorf("cwnd 2 s after the loss = %d, want about 857000", first)
+	}
+	if atK < 985_000 || atK > 1_010_000 {
+		t.Errorf("cwnd 9 s after the loss = %d, want about 1000000", atK)
+	}
+	// W_cubic(18 s) = 0.4 * 8.91^3 + 1000 = 1283.
+	if at2K < 1_250_000 || at2K > 1_320_000 {
+		t.Errorf("cwnd 18 s after the loss = %d, want about 1283000", at2K)
+	}
+}
+
+// RFC 9438, Section 4.3: on short paths CUBIC grows no slower than Reno.
+func TestCubicIsRenoFriendly(t *testing.T) {
+	h := newCCTest(t, CCConfig{InitialPackets: 10})
+	h.cc.OnLoss(h.now)
+	start := h.cc.Cwnd()
+	for range 10 {
+		h.round()
+	}
+	// α is 0.53 packets per round trip until cwnd_prior, then 1.
+	if got := h.cc.Cwnd() - start; got < 5*ccMTU {
+		t.Errorf("cwnd grew by %d in 10 round trips, want at least 5 packets", got)
+	}
+}
+
+// Fast convergence (Section 4.7): a second loss below W_max lowers W_max further.
+func TestCubicFastConvergence(t *testing.T) {
+	c := newCubic(CCConfig{InitialPackets: 100, SlowStartL: 1, MaxWindow: 1 << 30}, ccMTU)
+	c.OnLoss(second)
+	c.OnLoss(second)
+	if want := 70 * (1 + 0.7) / 2; c.wMax != want {
+		t.Errorf("W_max = %v, want %v", c.wMax, want)
+	}
+}
+
+// HyStart++ (RFC 9406): slow start ends without a loss once round-trip times
+// rise.
+func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
+	run := func(rise Time) int {
+		h := newCCTest(t, CCConfig{InitialPackets: 32})
+		rtt := ccRTT
+		for i := range 12 {
+			h.fill()
+			w := h.flight
+			h.now += rtt
+			for got := 0; got < w && h.cc.Ssthresh() == initialSsthresh; got += 2 * ccMTU {
+				before := h.flight
+				h.flight -= 2 * ccMTU
+				h.cc.OnAck(Ack{Now: h.now, Acked: 2 * ccMTU, FlightBefore: before, Flight: h.flight, RTT: rtt, SRTT: rtt})
+				h.fill()
+			}
+			if i >= 2 {
+				rtt += rise
+			}
+		}
+		return h.cc.Ssthresh()
+	}
+	if got := run(0); got != initialSsthresh {
+		t.Errorf("ssthresh = %d though the round-trip time is steady", got)
+	}
+	if got := run(30 * ms); got == initialSsthresh {
+		t.Error("slow start goes on though the round-trip time rises")
+	}
+}
+
+func TestWindowIsBounded(t *testing.T) {
+	for _, alg := range []Congestion{NewReno, Cubic} {
+		h := newCCTest(t, CCConfig{Algorithm: alg, MaxWindow: 50_000})
+		for range 200 {
+			h.round()
+			if h.cc.Cwnd() > 50_000 {
+				t.Fatalf("%s: cwnd = %d, above MaxWindow", h.cc.Name(), h.cc.Cwnd())
+			}
+		}
+		h.wantCwnd(50_000)
+	}
+}
+
+func TestMTUChangeKeepsWindowUsable(t *testing.T) {
+	for _, alg := range []Congestion{NewReno, Cubic} {
+		cc := NewCongestionControl(CCConfig{Algorithm: alg}, 1000)
+		cc.OnTimeout(second)
+		cc.SetMTU(9000)
+		if cc.Cwnd() < 9000 {
+			t.Errorf("%s: cwnd = %d, less than one packet", cc.Name(), cc.Cwnd())
+		}
+	}
+}
+
+func TestMaxBurst(t *testing.T) {
+	// RFC 9260, Section 6.1, D.
+	if got := MaxBurst(100_000, 10_000, 1000, 4); got != 14_000 {
+		t.Errorf("window = %d, want flightsize + 4 packets", got)
+	}
+	if got := MaxBurst(12_000, 10_000, 1000, 4); got != 12_000 {
+		t.Errorf("window = %d, want cwnd", got)
+	}
+	if got := MaxBurst(12_000, 0, 1000, 0); got != 12_000 {
+		t.Errorf("window = %d without Max.Burst, want cwnd", got)
+	}
+}
+
+func TestPacerKeepsRate(t *testing.T) {
+	var p Pacer
+	now := second
+	const cwnd = 1_000_000
+	p.Update(now, cwnd, ccRTT, false)
+	if got := p.Rate(); got != 12_500_000 {
+		t.Fatalf("rate = %d, want 1.25 windows per round trip", got)
+	}
+	sent := 0
+	for now < 2*second {
+		if n := p.Budget(now); n > 0 {
+			n = min(n, 10_000)
+			p.OnSent(now, n)
+			sent += n
+			continue
+		}
+		next := p.NextTime(now, 10_000)
+		if next <= now {
+			t.Fatalf("no budget at %v, and it does not say when there is", now)
+		}
+		now = next
+	}
+	if want := 12_500_000 + PaceMinBurst; sent < want*95/100 || sent > want*105/100 {
+		t.Errorf("sent %d in a second, want about %d", sent, want)
+	}
+	p.Update(now, cwnd, ccRTT, true)
+	if got := p.Rate(); got != 20_000_000 {
+		t.Errorf("rate in slow start = %d, want 2 windows per round trip", got)
+	}
+}
+
+func TestPacerAllowsGSOBurst(t *testing.T) {
+	var p Pacer
+	p.Update(second, 4404, ccRTT, false)
+	if got := p.Budget(second); got < 64<<10 {
+		t.Errorf("first burst = %d, want at least a GSO batch", got)
+	}
+}
+
+func TestPacerLeavesShortPathsAlone(t *testing.T) {
+	var p Pacer
+	p.Update(second, 100_000, 50_000, false)
+	p.OnSent(second, 1<<30)
+	if p.NextTime(second, 1<<20) != 0 || p.Budget(second) < 1<<30 {
+		t.Error("a path of 50 µs is paced")
+	}
+}
