@@ -257,7 +257,8 @@ func TypeSubarray(sizes, subsizes, starts []int, order Order, t *Datatype) (*Dat
 type builder struct {
 	t     Datatype
 	nodes []typeNode
-	any   bool
+	some  bool // there are blocks
+	data  bool // there is data in them
 }
 
 // block is n items of t in a row, without checking n.
@@ -299,11 +300,16 @@ func (b *builder) place(off int, t *Datatype) bool {
 	ub, ok2 := add2(t.ub, off)
 	tlb, ok3 := add2(t.tlb, off)
 	tub, ok4 := add2(t.tub, off)
-	if !b.any {
-		b.t.lb, b.t.ub, b.t.tlb, b.t.tub, b.any = lb, ub, tlb, tub, true
+	if !b.some {
+		b.t.lb, b.t.ub, b.some = lb, ub, true
 	}
 	b.t.lb, b.t.ub = min(b.t.lb, lb), max(b.t.ub, ub)
-	b.t.tlb, b.t.tub = min(b.t.tlb, tlb), max(b.t.tub, tub)
+	if t.size > 0 {
+		if !b.data {
+			b.t.tlb, b.t.tub, b.data = tlb, tub, true
+		}
+		b.t.tlb, b.t.tub = min(b.t.tlb, tlb), max(b.t.tub, tub)
+	}
 	return ok1 && ok2 && ok3 && ok4
 }
 
