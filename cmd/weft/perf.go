@@ -240,8 +240,10 @@ func perfRun(ctx context.Context, o *perfOptions) (*perfResult, error) {
 			return nil, err
 		}
 		defer func() {
-			child.Process.Kill()
+			// It ends by itself when its client has gone.
+			kill := time.AfterFunc(killGrace, func() { child.Process.Kill() })
 			child.Wait()
+			kill.Stop()
 		}()
 		addr = childAddr
 	}
