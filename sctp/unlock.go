@@ -56,6 +56,7 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 	switch e.Kind {
 	case core.EventUp:
 		a.up = true
+		a.active()
 		a.openers.takeAll(k)
 		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
 		n.Kind = NotifyUp
