@@ -189,11 +189,14 @@ func (c *conn) Info() Info {
 // Close implements Conn.
 func (c *conn) Close() error {
 	c.fdmu.Lock()
-	defer c.fdmu.Unlock()
 	if c.closed {
+		c.fdmu.Unlock()
 		return ErrClosed
 	}
 	c.closed = true
-	c.ep.Close() // wakes Read
+	c.fdmu.Unlock()
+	c.ep.Close() // wakes Read, and waits for it
+	c.fdmu.Lock()
+	defer c.fdmu.Unlock()
 	return os.NewSyscallError("close", unix.Close(c.fd))
 }
