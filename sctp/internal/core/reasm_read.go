@@ -28,25 +28,25 @@ type RecvInfo struct {
 // Piece is one fragment of a message, in delivery order of its stream. The
 // receiver hands it back with release; until then Data is valid and read-only.
 type Piece struct {
-	SID  uint16
-	SSN  SSN // of a DATA message
-	MID  MID // of an I-DATA message
-	PPID uint32
-	TSN  TSN
-	// Begin and End mark the first and the last piece of a message.
-	Unordered, Begin, End bool
-	// Aborted tells that the rest of a message that was begun will never come.
-	// End is set, and there are no bytes.
-	Aborted bool
+	Data []byte
+	// Buf is the receive buffer Data aliases, or nil if it does not. Whoever
+	// wants Data beyond release takes a reference of it first.
+	Buf *slab.Buf
 	// Message is unique to the message within its association: pieces of
 	// several messages may interleave. Offset is where in the message Data
 	// begins.
 	Message uint64
 	Offset  uint64
-	Data    []byte
-	// Buf is the receive buffer Data aliases, or nil if it does not. Whoever
-	// wants Data beyond release takes a reference of it first.
-	Buf *slab.Buf
+	PPID    uint32
+	TSN     TSN
+	MID     MID // of an I-DATA message
+	SSN     SSN // of a DATA message
+	SID     uint16
+	// Begin and End mark the first and the last piece of a message.
+	Unordered, Begin, End bool
+	// Aborted tells that the rest of a message that was begun will never come.
+	// End is set, and there are no bytes.
+	Aborted bool
 
 	frag *frag
 	from *reassembly
@@ -153,29 +153,35 @@ func (r *reassembly) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
 
 // popPiece takes the next fragment that is in order, of a stream that is not
 // paused. Its bytes keep counting against the receive window until release.
-func (r *reassembly) popPiece() (Piece, bool) {
+func (r *reassembly) popPiece() (p Piece, ok bool) {
 	m := r.pick(anyStream)
 	if m == nil {
-		return Piece{}, false
+		return p, false
 	}
-	info := r.info(m)
-	p := Piece{
-		SID: info.SID, SSN: info.SSN, MID: info.MID, PPID: info.PPID, TSN: info.TSN,
-		Unordered: info.Unordered, Message: info.Message, Offset: info.Offset,
-		Begin: m.offset == 0 && !m.aborted, Aborted: m.aborted,
+	p.SID, p.PPID, p.Unordered = m.st.sid, m.ppid, m.unordered
+	if r.cfg.interleaved {
+		p.MID = MID(m.num)
+	} else {
+		p.SSN = SSN(m.num)
 	}
-	if f := m.head; f != nil {
-		p.Data, p.frag, p.from = f.data, f, r
-		if f.pin != nil {
-			p.Buf = f.pin.buf
-		}
-		r.unchain(m)
-		m.avail -= len(f.data)
-		m.offset += uint64(len(f.data))
-		m.started = true
+	p.Message, p.Offset = m.id, m.offset
+	f := m.head
+	if f == nil {
+		p.Aborted, p.End = true, true
+		r.drained(m)
+		return p, true
 	}
-	p.End = m.head == nil && m.complete
+	p.Begin, p.TSN, p.Data = m.offset == 0, f.tsn, f.data
+	p.frag, p.from = f, r
+	if f.pin != nil {
+		p.Buf = f.pin.buf
+	}
+	m.avail -= len(f.data)
+	m.offset += uint64(len(f.data))
+	m.started = true
+	r.unchain(m)
 	if m.head == nil {
+		p.End = m.complete
 		r.drained(m)
 	}
 	return p, true
