@@ -54,7 +54,7 @@ func (o *order) seen(seq uint64) (dup, ok bool) {
 }
 
 // put remembers an arrival that is not next. seen(seq) must be false, true.
-func (o *order) put(seq uint64, a arrival) {
+func (o *order) put(seq uint64, a *arrival) {
 	i := seq / pageLen % uint64(len(o.pages))
 	p := o.pages[i]
 	if p == nil {
@@ -65,22 +65,22 @@ func (o *order) put(seq uint64, a arrival) {
 		}
 		o.pages[i] = p
 	}
-	p.rec[seq%pageLen] = a
+	p.rec[seq%pageLen] = *a
 	p.used++
 	o.early++
 }
 
-// take returns the arrival whose turn it is, if it has come.
-func (o *order) take() (a arrival, ok bool) {
+// take moves the arrival whose turn it is to a, if it has come.
+func (o *order) take(a *arrival) bool {
 	if o.early == 0 {
-		return a, false
+		return false
 	}
 	i := o.next / pageLen % uint64(len(o.pages))
 	p := o.pages[i]
 	if p == nil || p.rec[o.next%pageLen].kind == kindNone {
-		return a, false
+		return false
 	}
-	a = p.rec[o.next%pageLen]
+	*a = p.rec[o.next%pageLen]
 	p.rec[o.next%pageLen] = arrival{}
 	o.early--
 	if p.used--; p.used == 0 {
@@ -90,5 +90,5 @@ func (o *order) take() (a arrival, ok bool) {
 		}
 	}
 	o.next++
-	return a, true
+	return true
 }

@@ -58,6 +58,10 @@ type Receiver struct {
 	ended  bool
 	end    uint64 // valid if ended: the sequence number of the end
 	hdr    [UntaggedHeaderLen]byte
+	// cur and head are what is being handled. They are here, not on the stack,
+	// because the ULP is given pointers to them.
+	cur  arrival
+	head Header
 }
 
 // Init readies r, whose zero value is of no use.
@@ -82,14 +86,15 @@ func (r *Receiver) Segment(seq uint64, seg []byte) error {
 		return err
 	}
 	h, payload, f := ParseHeader(seg)
-	a := arrival{kind: kindSegment, hdr: h, n: uint32(len(payload))}
+	r.cur = arrival{kind: kindSegment, hdr: h, n: uint32(len(payload))}
 	if h.Last {
-		a.kind = kindLast
+		r.cur.kind = kindLast
 	}
 	if !r.failed {
 		var b *Buffer
 		if f == 0 {
-			b, f = r.place(&h, payload)
+			r.head = h
+			b, f = r.place(&r.head, payload)
 		}
 		if f != 0 {
 			hl := h.Len()
@@ -99,7 +104,7 @@ func (r *Receiver) Segment(seq uint64, seg []byte) error {
 			r.fault(f, seg[:hl], len(seg), b)
 		}
 	}
-	r.arrived(seq, &a)
+	r.arrived(seq)
 	return nil
 }
 
@@ -120,7 +125,8 @@ func (r *Receiver) control(seq uint64, k kind) error {
 	if err := r.admit(seq); err != nil {
 		return err
 	}
-	r.arrived(seq, &arrival{kind: k})
+	r.cur = arrival{kind: k}
+	r.arrived(seq)
 	return nil
 }
 
@@ -161,20 +167,16 @@ func (r *Receiver) place(h *Header, payload []byte) (*Buffer, Fault) {
 	return b, b.place(h.MO, payload, how == AdmitInline)
 }
 
-// arrived delivers what is due.
-func (r *Receiver) arrived(seq uint64, a *arrival) {
+// arrived delivers what is due now that r.cur has come.
+func (r *Receiver) arrived(seq uint64) {
 	if seq != r.order.next {
-		r.order.put(seq, *a)
+		r.order.put(seq, &r.cur)
 		return
 	}
 	r.order.next++
-	r.due(a)
-	for {
-		a, ok := r.order.take()
-		if !ok {
-			return
-		}
-		r.due(&a)
+	r.due(&r.cur)
+	for r.order.take(&r.cur) {
+		r.due(&r.cur)
 	}
 }
 
