@@ -23,7 +23,7 @@ const (
 	// secret key SHOULD be changed reasonably frequently (e.g., hourly)".
 	cookieKeyLife = Time(time.Hour)
 	// maxCookie is the size of the largest cookie of ours.
-	maxCookie = cookieFixed + 2*18 + MaxPeerAddrs*17 + cookieMAC
+	maxCookie = cookieFixed + 2*19 + MaxPeerAddrs*17 + cookieMAC
 )
 
 // cookieState is all that is needed to make an association, as it travels in a

@@ -22,15 +22,21 @@ type dataSender struct {
 	// lastData is when data was sent last, 0 once that was told to the
 	// congestion control; burstFrom is what was in flight when the last SACK
 	// came, from where Max.Burst counts.
-	lastData        Time
-	burstFrom       int
-	carry           carry
+	lastData  Time
+	burstFrom int
+	carry     carry
+	// released are those of the queue that a restart of the peer replaced.
+	released        []Release
 	bytes, messages uint64
 }
 
 // openSender makes an empty send queue and scoreboard.
 func (a *Assoc) openSender() {
-	a.tx = dataSender{streams: int(a.cfg.OutStreams), bytes: a.tx.bytes, messages: a.tx.messages}
+	released := a.tx.released
+	if a.tx.q != nil { // the peer restarted
+		released = a.tx.q.TakeReleases(released)
+	}
+	a.tx = dataSender{streams: int(a.cfg.OutStreams), bytes: a.tx.bytes, messages: a.tx.messages, released: released}
 	a.tx.q = NewSendQueue(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
 	a.tx.sb = NewScoreboard(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK})
 }
@@ -52,6 +58,7 @@ func (a *Assoc) closeSender(err error) {
 		err = ErrClosed
 	}
 	a.tx.q.Close(err)
+	a.tx.carry.full = false
 }
 
 // senderBegun reports whether any data was sent.
@@ -95,10 +102,14 @@ func (a *Assoc) Send(now Time, m *Message) error {
 
 // TakeReleases appends to dst the owners of messages that are done with. The
 // caller calls Owner.Released for each, with no lock held.
-func (a *Assoc) TakeReleases(dst []Release) []Release { return a.tx.q.TakeReleases(dst) }
+func (a *Assoc) TakeReleases(dst []Release) []Release {
+	dst = append(dst, a.tx.released...)
+	a.tx.released = nil
+	return a.tx.q.TakeReleases(dst)
+}
 
 // HasReleases reports whether TakeReleases would append something.
-func (a *Assoc) HasReleases() bool { return a.tx.q.HasReleases() }
+func (a *Assoc) HasReleases() bool { return len(a.tx.released) > 0 || a.tx.q.HasReleases() }
 
 // SetStreamValue sets the priority or weight of an outgoing stream for the
 // schedulers that know such a thing (RFC 8260, Section 4.3.3).

@@ -1,0 +1,317 @@
+package core
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+func (p *pair) wantClosed(limit time.Duration) {
+	p.t.Helper()
+	if !p.driveUntil(limit, func() bool { return p.a.assoc.State() == Closed && p.z.assoc.State() == Closed }) {
+		p.t.Fatalf("not closed: A %v, Z %v", p.a.assoc.State(), p.z.assoc.State())
+	}
+	for _, h := range []*host{p.a, p.z} {
+		if h.assoc.NextTimeout() != 0 {
+			p.t.Errorf("%s: a timer runs in a closed association", h.name)
+		}
+	}
+}
+
+// RFC 9260, Section 9.2: data of both ends is delivered before the end.
+func TestShutdown(t *testing.T) {
+	p := newPair(t, 40)
+	p.connect()
+	p.a.send(0, 200_000)
+	p.z.send(0, 200_000)
+	p.advance(6 * time.Millisecond)
+	p.a.assoc.Shutdown(p.now)
+	p.a.wantState(ShutdownPending)
+	if err := p.a.assoc.Send(p.now, &Message{Body: []byte("late")}); err != ErrShutdown {
+		t.Errorf("Send after Shutdown: %v", err)
+	}
+	p.wantClosed(time.Minute)
+	p.a.flush()
+	p.z.flush()
+	p.wantDelivered()
+	p.z.wantEvent(EventPeerShutdown)
+	for _, h := range []*host{p.a, p.z} {
+		if e := h.wantEvent(EventDown); e.Err != nil {
+			t.Errorf("%s: ended with %v", h.name, e.Err)
+		}
+	}
+	if err := p.z.assoc.Send(p.now, &Message{Body: []byte("late")}); err != ErrClosed {
+		t.Errorf("Send after the end: %v", err)
+	}
+}
+
+// The association closes at both ends, whichever packets of the shutdown are
+// lost and whoever begins.
+func TestShutdownLosesAnyPackets(t *testing.T) {
+	const n = 6
+	for mask := range 1 << n {
+		for who := range 3 {
+			p := newPair(quiet{t}, uint64(mask), &Config{RTOInitial: 100 * time.Millisecond, RTOMin: 50 * time.Millisecond})
+			p.connect()
+			p.z.send(0, 1000*(mask%4)+1)
+			if mask%2 == 0 {
+				p.a.send(0, 1000)
+			}
+			i := 0
+			p.net.drop = func(*host, []byte) bool {
+				i++
+				return i <= n && mask>>(i-1)&1 != 0
+			}
+			if who != 1 {
+				p.a.assoc.Shutdown(p.now)
+			}
+			if who != 0 {
+				p.z.assoc.Shutdown(p.now)
+			}
+			p.wantClosed(10 * time.Minute)
+			p.a.flush()
+			p.z.flush()
+			p.wantDelivered()
+		}
+	}
+}
+
+// shutDown drives A into a state of the shutdown with Z cut off.
+func (p *pair) inState(want State) {
+	p.t.Helper()
+	p.connect()
+	switch want {
+	case ShutdownPending:
+		p.net.drop = func(*host, []byte) bool { return true }
+		p.a.send(0, 10)
+		p.a.assoc.Shutdown(p.now)
+		p.a.flush()
+	case ShutdownSent:
+		p.a.assoc.Shutdown(p.now)
+		p.a.outbox()
+	case ShutdownReceived:
+		p.net.drop = func(*host, []byte) bool { return true }
+		p.a.send(0, 10)
+		p.a.flush()
+		p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendShutdown(nil, wire.Shutdown{CumTSN: uint32(p.a.assoc.tx.sb.CumTSN())})))
+		p.a.flush()
+	case ShutdownAckSent:
+		p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendShutdown(nil, wire.Shutdown{CumTSN: uint32(p.a.assoc.tx.sb.CumTSN())})))
+		p.a.outbox()
+	}
+	p.net.drop = nil
+	p.a.wantState(want)
+	p.a.events, p.wire = nil, nil
+}
+
+// Every chunk of the shutdown in every state (RFC 9260, Section 9.2).
+func TestShutdownChunksByState(t *testing.T) {
+	sd := func(a *Assoc) []byte {
+		return wire.AppendShutdown(nil, wire.Shutdown{CumTSN: uint32(a.tx.sb.CumTSN())})
+	}
+	ack := func(*Assoc) []byte { return wire.AppendShutdownAck(nil) }
+	done := func(*Assoc) []byte { return wire.AppendShutdownComplete(nil, wire.ShutdownComplete{}) }
+	none := wire.ChunkPad
+	for _, x := range []struct {
+		name  string
+		from  State
+		chunk func(*Assoc) []byte
+		to    State
+		reply wire.ChunkType
+	}{
+		{"SHUTDOWN", Established, sd, ShutdownAckSent, wire.ChunkShutdownAck},
+		{"SHUTDOWN", ShutdownPending, sd, ShutdownReceived, none},
+		{"SHUTDOWN", ShutdownSent, sd, ShutdownAckSent, wire.ChunkShutdownAck},
+		{"SHUTDOWN", ShutdownReceived, sd, ShutdownReceived, none},
+		{"SHUTDOWN", ShutdownAckSent, sd, ShutdownAckSent, wire.ChunkShutdownAck},
+		{"SHUTDOWN ACK", Established, ack, Established, none},
+		{"SHUTDOWN ACK", ShutdownPending, ack, ShutdownPending, none},
+		{"SHUTDOWN ACK", ShutdownSent, ack, Closed, wire.ChunkShutdownComplete},
+		{"SHUTDOWN ACK", ShutdownReceived, ack, ShutdownReceived, none},
+		{"SHUTDOWN ACK", ShutdownAckSent, ack, Closed, wire.ChunkShutdownComplete},
+		{"SHUTDOWN COMPLETE", Established, done, Established, none},
+		{"SHUTDOWN COMPLETE", ShutdownPending, done, ShutdownPending, none},
+		{"SHUTDOWN COMPLETE", ShutdownSent, done, ShutdownSent, none},
+		{"SHUTDOWN COMPLETE", ShutdownReceived, done, ShutdownReceived, none},
+		{"SHUTDOWN COMPLETE", ShutdownAckSent, done, Closed, none},
+	} {
+		t.Run(x.name+" in "+x.from.String(), func(t *testing.T) {
+			p := newPair(t, 41)
+			p.inState(x.from)
+			p.a.deliver(p.a.packet(p.a.assoc.Tag(), x.chunk(p.a.assoc)))
+			p.a.wantState(x.to)
+			got := p.a.outbox()
+			if x.reply == none {
+				if len(got) > 0 {
+					t.Errorf("answered with %s", wire.Describe(got[0]))
+				}
+				return
+			}
+			wantChunks(t, only(t, got), x.reply)
+		})
+	}
+}
+
+// RFC 9260, Section 9.2: SHUTDOWN in COOKIE-WAIT and COOKIE-ECHOED is discarded;
+// SHUTDOWN ACK is out of the blue there, and T1 goes on.
+func TestShutdownChunksInHandshake(t *testing.T) {
+	p := newPair(t, 42)
+	p.z.listen()
+	p.a.dial(p.z)
+	for _, state := range []State{CookieWait, CookieEchoed} {
+		init := p.a.outbox()
+		p.a.wantState(state)
+		p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendShutdown(nil, wire.Shutdown{})))
+		if got := p.a.outbox(); len(got) > 0 {
+			t.Errorf("%v: SHUTDOWN answered with %s", state, wire.Describe(got[0]))
+		}
+		p.a.deliver(p.a.packet(0xabcd, wire.AppendShutdownAck(nil)))
+		pkt := only(t, p.a.outbox())
+		h, _ := wire.ParseHeader(pkt)
+		it := wire.NewChunks(pkt[wire.HeaderLen:])
+		it.Next()
+		if x, err := wire.ParseShutdownComplete(it.Chunk()); err != nil || !x.Reflected || h.VTag != 0xabcd {
+			t.Errorf("%v: SHUTDOWN ACK answered with %s", state, wire.Describe(pkt))
+		}
+		p.a.wantState(state)
+		if !p.a.assoc.timers.running(timerT1) {
+			t.Errorf("%v: T1 does not run", state)
+		}
+		if state == CookieWait {
+			r := p.z.listener.HandlePacket(p.now, p.z.to(init[0]), nil)
+			p.a.deliver(p.a.to(r.Reply))
+		}
+	}
+}
+
+// The T bit of SHUTDOWN COMPLETE and ABORT (RFC 9260, Section 8.5.1, B and C).
+func TestReflectedTag(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		peers  bool // the peer's tag
+		tbit   bool
+		accept bool
+	}{
+		{"own tag, T clear", false, false, true},
+		{"own tag, T set", false, true, false},
+		{"peer's tag, T clear", true, false, false},
+		{"peer's tag, T set", true, true, true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for _, abort := range []bool{true, false} {
+				p := newPair(t, 43)
+				p.inState(ShutdownAckSent)
+				tag := p.a.assoc.Tag()
+				if x.peers {
+					tag = p.a.assoc.PeerTag()
+				}
+				chunk := wire.AppendShutdownComplete(nil, wire.ShutdownComplete{Reflected: x.tbit})
+				if abort {
+					chunk = wire.AppendAbort(nil, wire.Abort{Reflected: x.tbit})
+				}
+				p.a.deliver(p.a.packet(tag, chunk))
+				want := ShutdownAckSent
+				if x.accept {
+					want = Closed
+				}
+				p.a.wantState(want)
+			}
+		})
+	}
+}
+
+// RFC 9260, Section 9.2: DATA in SHUTDOWN-SENT is answered at once with a
+// SHUTDOWN, and with a SACK too if there are gaps.
+func TestDataInShutdownSent(t *testing.T) {
+	p := newPair(t, 44, &Config{NoInterleaving: true})
+	p.inState(ShutdownSent)
+	tsn := uint32(p.z.assoc.tsn)
+	data := func(tsn uint32) []byte {
+		return wire.AppendData(nil, wire.Data{TSN: tsn, Begin: true, End: true, Unordered: true, Payload: []byte("x")})
+	}
+	p.a.deliver(p.a.packet(p.a.assoc.Tag(), data(tsn)))
+	wantChunks(t, only(t, p.a.outbox()), wire.ChunkShutdown)
+	p.a.deliver(p.a.packet(p.a.assoc.Tag(), data(tsn+2)))
+	wantChunks(t, only(t, p.a.outbox()), wire.ChunkShutdown, wire.ChunkSack)
+	p.a.wantState(ShutdownSent)
+}
+
+// RFC 9260, Section 9.2: SHUTDOWN and SHUTDOWN ACK are repeated
+// Association.Max.Retrans times, and then the peer is unreachable.
+func TestShutdownGivesUp(t *testing.T) {
+	for _, state := range []State{ShutdownSent, ShutdownAckSent} {
+		p := newPair(t, 45, &Config{ShutdownGuard: -1})
+		p.inState(state)
+		n := 0
+		p.net.drop = func(from *host, _ []byte) bool {
+			if from == p.a {
+				n++
+			}
+			return true
+		}
+		p.advance(3 * time.Hour)
+		p.a.wantState(Closed)
+		if p.a.assoc.Err() != ErrUnreachable || n != DefaultAssocMaxRetrans {
+			t.Errorf("%v: %d repetitions, error %v", state, n, p.a.assoc.Err())
+		}
+	}
+}
+
+// T5-shutdown-guard bounds the whole shutdown, whatever the peer sends.
+func TestShutdownGuard(t *testing.T) {
+	p := newPair(t, 46)
+	p.inState(ShutdownSent)
+	for range 400 { // SHUTDOWN in reply to nothing: the peer is alive and idle
+		p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("x")})))
+		p.a.outbox()
+		p.now += Time(time.Second)
+		p.a.assoc.HandleTimeout(p.now)
+		if p.a.assoc.State() == Closed {
+			break
+		}
+	}
+	p.a.wantState(Closed)
+	wantChunks(t, only(t, p.a.outbox()), wire.ChunkAbort)
+	var e *AbortError
+	if !errors.As(p.a.assoc.Err(), &e) || e.ByPeer {
+		t.Errorf("ended with %v", p.a.assoc.Err())
+	}
+}
+
+// RFC 9260, Section 9.2: an INIT in SHUTDOWN-ACK-SENT makes the SHUTDOWN ACK go
+// again; the COOKIE ECHO of a restart brings an ERROR besides (Section 5.2.4, A).
+func TestInitInShutdownAckSent(t *testing.T) {
+	p := newPair(t, 47)
+	p.connect()
+	// A cookie with tie-tags, made before the shutdown.
+	p.z.deliver(p.z.initPacket(wire.Init{Tag: 99, RWND: 5000, OutStreams: 1, InStreams: 1}))
+	ack := parsedInit(t, only(t, p.z.outbox()))
+	q, _ := wire.FindParam(ack.Params, wire.ParamStateCookie)
+	p.a.assoc.Shutdown(p.now)
+	p.z.deliver(p.z.to(only(t, p.a.outbox())))
+	p.z.wantState(ShutdownAckSent)
+	p.z.outbox()
+	p.z.deliver(p.z.initPacket(wire.Init{Tag: 99, RWND: 5000, OutStreams: 1, InStreams: 1}))
+	wantChunks(t, only(t, p.z.outbox()), wire.ChunkShutdownAck)
+	p.z.deliver(p.z.packet(ack.Tag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: q.Value})))
+	wantChunks(t, only(t, p.z.outbox()), wire.ChunkShutdownAck, wire.ChunkError)
+	p.z.wantState(ShutdownAckSent)
+}
+
+// A Shutdown before the association is established takes effect then.
+func TestShutdownDuringHandshake(t *testing.T) {
+	p := newPair(t, 48)
+	p.z.listen()
+	p.a.dial(p.z)
+	p.a.send(0, 5000)
+	p.a.assoc.Shutdown(p.now)
+	if err := p.a.assoc.Send(p.now, &Message{Body: []byte("late")}); err != ErrShutdown {
+		t.Errorf("Send after Shutdown: %v", err)
+	}
+	p.driveUntil(time.Minute, func() bool { return p.z.assoc != nil })
+	p.wantClosed(time.Minute)
+	p.a.flush()
+	p.wantOneWay(p.a, p.z)
+}
