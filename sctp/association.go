@@ -255,10 +255,11 @@ func (a *Association) setPathMTUs() {
 
 // coreError translates errors of the core.
 func coreError(err error) error {
+	if err == nil {
+		return nil // before ab, which is allocated
+	}
 	var ab *core.AbortError
 	switch {
-	case err == nil:
-		return nil
 	case errors.As(err, &ab):
 		return &AbortError{Cause: uint16(ab.Cause), Reason: ab.Reason, ByPeer: ab.ByPeer}
 	case errors.Is(err, core.ErrWouldBlock):
