@@ -302,7 +302,7 @@ func TestMTUChangeKeepsWindowUsable(t *testing.T) {
 	}
 }
 
-func TestMaxBurst(t *testing.T) {
+func TestMaxBurstFormula(t *testing.T) {
 	// RFC 9260, Section 6.1, D.
 	if got := MaxBurst(100_000, 10_000, 1000, 4); got != 14_000 {
 		t.Errorf("window = %d, want flightsize + 4 packets", got)

@@ -1,0 +1,341 @@
+package core
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// RFC 8985, Section 6.2, step 5: a chunk is lost "if another segment that was
+// sent later has been delivered and the reordering window has passed".
+func TestRACKMarksWhatWasSentEarlier(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(1)
+	h.advance(20 * ms)
+	h.sack(100) // min_RTT is 20 ms, so the reordering window 5 ms
+	h.sendTSNs(2)
+	h.advance(ms)
+	h.sendTSNs(2)
+	h.advance(20 * ms)
+	res := h.sack(100, 103, 103)
+	h.wantMarked() // 1 ms after 101 and 102; the window is 5 ms
+	if res.Paths[0].Loss {
+		t.Error("loss before the reordering window has passed")
+	}
+	// RACK.xmit_ts + RACK.rtt + RACK.reo_wnd
+	want := h.now + 5*ms
+	if got := h.sb.LossDeadline(0); got != want {
+		t.Fatalf("reordering timer at %v, want %v", got, want)
+	}
+	if loss, probe := h.sb.OnLossTimer(h.now+4*ms, 0, false); loss || probe {
+		t.Error("an early call did something")
+	}
+	h.advance(5 * ms)
+	loss, probe := h.sb.OnLossTimer(h.now, 0, false)
+	if !loss || probe {
+		t.Errorf("timer: loss %v, probe %v, want loss", loss, probe)
+	}
+	h.wantMarked(101, 102)
+	if !h.sb.InRecovery(0) || !h.sb.Permit() {
+		t.Error("not in fast recovery")
+	}
+	h.mtu = 2 * tsnChunk
+	h.wantRtx(0, 101, 102)
+}
+
+// Step 4: without reordering, three chunks acknowledged by gap blocks make the
+// window 0, as DupThresh does.
+func TestRACKDupThresh(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(5)
+	h.advance(20 * ms)
+	h.sack(99, 101, 102)
+	h.wantMarked()
+	if res := h.sack(99, 101, 103); !res.Paths[0].Loss {
+		t.Error("three later chunks were delivered, but no loss is seen")
+	}
+	h.wantMarked(100)
+}
+
+// Section 9.1, "Lost retransmission": R1 is lost again, but R2, sent after it, is
+// delivered.
+func TestRACKFindsLostRetransmission(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(6)
+	h.advance(20 * ms)
+	h.sack(99, 102, 105)
+	h.wantMarked(100, 101)
+	h.mtu = tsnChunk
+	h.wantRtx(0, 100)
+	h.advance(ms)
+	h.wantRtx(0, 101)
+	h.advance(20 * ms)
+	h.sack(99, 101, 105)
+	h.wantMarked(100)
+	h.wantRtx(0, 100)
+}
+
+// Step 2: an acknowledgement that comes less than min_RTT after the
+// retransmission is of an earlier transmission and tells nothing about time.
+func TestRACKIgnoresAmbiguousRetransmission(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(5)
+	h.advance(20 * ms)
+	h.sack(99, 101, 103)
+	h.wantRtx(0, 100)
+	h.advance(ms)
+	h.sack(103)
+	k := &h.sb.paths[0].rack
+	if k.rtt < 20*ms {
+		t.Errorf("RACK.rtt = %v, taken from a spurious retransmission", k.rtt)
+	}
+	if k.end == 100 {
+		t.Error("RACK.end_seq is that of a spurious retransmission")
+	}
+}
+
+// Step 3 and 4: after reordering was seen, duplicates do not mark at once, and
+// duplicate TSN reports widen the window.
+func TestRACKAdaptsToReordering(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(4)
+	h.advance(20 * ms)
+	h.sack(99, 102, 102)
+	h.sack(102) // 100 and 101 were late
+	k := &h.sb.paths[0].rack
+	if !k.reordering {
+		t.Fatal("reordering was not seen")
+	}
+	h.sack(103)
+	h.sendTSNs(6) // 104 ..
+	h.advance(20 * ms)
+	h.sack(103, 105, 109)
+	h.wantMarked()
+	if got, want := h.sb.LossDeadline(0), h.now+5*ms; got != want {
+		t.Errorf("reordering timer at %v, want %v", got, want)
+	}
+	h.sackDup(109, []uint32{104})
+	if k.mult != 2 || k.window(false) != 10*ms {
+		t.Errorf("window after a duplicate = %v, want 2 * min_RTT / 4", k.window(false))
+	}
+	h.sackDup(109, []uint32{104})
+	if k.mult != 3 {
+		// SND.UNA reached dsack_round, so that is another round trip.
+		t.Errorf("reo_wnd_mult = %d, want 3", k.mult)
+	}
+	h.sendTSNs(1)
+	h.sackDup(109, []uint32{105})
+	h.sackDup(109, []uint32{105})
+	if k.mult != 4 {
+		t.Errorf("reo_wnd_mult = %d, want one more per round trip", k.mult)
+	}
+	for range rackPersist {
+		k.onRecovered()
+	}
+	if k.mult != 1 {
+		t.Errorf("reo_wnd_mult = %d after 16 recoveries, want 1", k.mult)
+	}
+}
+
+// Section 7.2: the probe timeout is two smoothed round-trip times, and longer for
+// a single packet, of which the SACK may be delayed.
+func TestProbeTimeout(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	if h.sb.LossDeadline(0) != 0 {
+		t.Error("timer with nothing in flight")
+	}
+	h.sendTSNs(1)
+	if got, want := h.sb.LossDeadline(0), h.now+probeNoRTT+probeSlack; got != want {
+		t.Errorf("probe without an RTT at %v, want %v", got, want)
+	}
+	h.advance(20 * ms)
+	h.sack(100)
+	h.sendTSNs(1)
+	if got, want := h.sb.LossDeadline(0), h.now+40*ms+probeAckDelay+probeSlack; got != want {
+		t.Errorf("probe for one packet at %v, want %v", got, want)
+	}
+	h.sendTSNs(2)
+	if got, want := h.sb.LossDeadline(0), h.now+40*ms+probeSlack; got != want {
+		t.Errorf("probe at %v, want %v", got, want)
+	}
+	// "unless it is already in fast recovery, RTO recovery, or segments have
+	// been SACKed".
+	h.sack(100, 103, 103)
+	if h.sb.paths[0].rack.reorder = 0; h.sb.LossDeadline(0) != 0 {
+		t.Error("probe though chunks were acknowledged by gap blocks")
+	}
+}
+
+// Section 7.3: without new data the last chunk goes again; its SACK shows what
+// was lost before it (Section 7.4.1).
+func TestTailLossProbe(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(1)
+	h.advance(20 * ms)
+	h.sack(100)
+	h.sendTSNs(4) // 101 .. 104, all lost
+	h.advance(40*ms + probeSlack)
+	loss, probe := h.sb.OnLossTimer(h.now, 0, false)
+	if loss || !probe || !h.sb.Permit() {
+		t.Fatalf("loss %v, probe %v, permit %v; want a probe", loss, probe, h.sb.Permit())
+	}
+	h.wantRtx(0, 104)
+	h.sb.UsePermit()
+	if h.sb.LossDeadline(0) != 0 {
+		t.Error("a second probe while the first is in flight")
+	}
+	h.advance(20 * ms)
+	res := h.sack(100, 104, 104)
+	h.wantMarked(101, 102, 103)
+	if !res.Paths[0].Loss {
+		t.Error("no reaction to the loss that the probe showed")
+	}
+}
+
+func TestProbeWithNewDataMarksNothing(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(3)
+	h.advance(second + probeSlack)
+	if _, probe := h.sb.OnLossTimer(h.now, 0, true); !probe || !h.sb.Permit() {
+		t.Fatal("no probe")
+	}
+	h.wantMarked()
+	h.sendTSNs(1)
+	if res := h.sack(103); res.Paths[0].Loss {
+		t.Error("new data as a probe was taken for a repair")
+	}
+	h.sendTSNs(1)
+	if h.sb.LossDeadline(0) == 0 {
+		t.Error("no probe timer after the probe was answered")
+	}
+}
+
+// Section 7.4.2: a probe that repaired the only loss asks for the reaction to it;
+// one that was not needed, shown by a duplicate report, does not.
+func TestProbeThatRepairedTheLoss(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		dups []uint32
+		want bool
+	}{{"repaired", nil, true}, {"spurious", []uint32{102}, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newTxTest(t, withRACK)
+			h.sendTSNs(3)
+			h.advance(second + probeSlack)
+			h.sb.OnLossTimer(h.now, 0, false)
+			h.wantRtx(0, 102)
+			h.sendTSNs(1)
+			h.advance(20 * ms)
+			if res := h.sackDup(102, tt.dups); res.Paths[0].Loss {
+				t.Error("reaction before it is clear that the probe was needed")
+			}
+			if res := h.sack(103); res.Paths[0].Loss != tt.want {
+				t.Errorf("reaction to loss = %v, want %v", res.Paths[0].Loss, tt.want)
+			}
+		})
+	}
+}
+
+// Section 6.3: after a timeout, only what is old enough is marked, apart from the
+// first.
+func TestRACKTimeoutSparesRecentChunks(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(1)
+	h.advance(20 * ms)
+	h.sack(100)
+	h.sendTSNs(2) // 101, 102
+	h.advance(second)
+	h.sendTSNs(1) // 103
+	h.advance(ms)
+	if n := h.sb.OnTimeout(h.now, 0); n != 2 {
+		t.Errorf("%d chunks marked, want 2", n)
+	}
+	h.wantMarked(101, 102)
+	h.wantFlight(0, tsnChunk)
+}
+
+// Reneging puts a chunk back; it is lost again by the usual rules.
+func TestRACKReneging(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(3)
+	h.advance(20 * ms)
+	h.sack(99, 101, 101)
+	h.sack(99)
+	h.wantFlight(0, 3*tsnChunk)
+	h.advance(20 * ms)
+	h.sack(99, 102, 102)
+	h.advance(5 * ms) // the reordering window
+	h.sb.OnLossTimer(h.now, 0, false)
+	h.wantMarked(100, 101)
+}
+
+// The list of chunks in flight is that of the set, in the order of sending,
+// whatever happens.
+func TestRACKListAgainstModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		q := NewSendQueue(1<<30, 4, SchedRR)
+		sb := NewScoreboard(q, ScoreboardConfig{TSN: TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30, Paths: 2, RACK: true})
+		now := second
+		reneged := false
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			now += Time(rapid.IntRange(0, 40).Draw(t, "dt")) * ms
+			switch rapid.SampledFrom([]string{"send", "send", "sack", "sack", "rtx", "t3", "loss", "loss"}).Draw(t, "op") {
+			case "send":
+				path := rapid.IntRange(0, 1).Draw(t, "path")
+				for range rapid.IntRange(1, 40).Draw(t, "n") {
+					q.Push(now, &Message{Body: make([]byte, 10)})
+					sb.AppendNew(nil, now, path, Room{400, 400})
+				}
+			case "sack":
+				cum := sb.CumTSN() + TSN(rapid.IntRange(0, sb.Outstanding()).Draw(t, "cum"))
+				var gaps []TSN
+				for x := cum + 2; x.Less(sb.NextTSN()); x++ {
+					if rapid.IntRange(0, 2).Draw(t, "gap") == 0 {
+						gaps = append(gaps, x, x)
+					}
+				}
+				before := sb.Stats().Reneged
+				if _, err := sb.HandleSack(now, sackOf(cum, 1<<20, gaps, nil)); err != nil {
+					t.Fatal(err)
+				}
+				reneged = reneged || sb.Stats().Reneged != before
+			case "rtx":
+				for ok := true; ok; {
+					_, ok = sb.AppendRtx(nil, now, rapid.IntRange(0, 1).Draw(t, "path"), 100)
+				}
+			case "t3":
+				sb.OnTimeout(now, rapid.IntRange(0, 1).Draw(t, "path"))
+			case "loss":
+				sb.OnLossTimer(now, rapid.IntRange(0, 1).Draw(t, "path"), rapid.Bool().Draw(t, "new"))
+			}
+			for i := range sb.paths {
+				f := &sb.paths[i]
+				if f.rack.n != f.count || f.set.n != f.count {
+					t.Fatalf("path %d: %d chunks in the list, %d in the set, %d counted", i, f.rack.n, f.set.n, f.count)
+				}
+				n, sacked := 0, 0
+				for x, last := f.rack.head, Time(0); n < f.rack.n; n++ {
+					r := sb.rec(x)
+					if r.state&recOut != 0 || int(r.path) != i {
+						t.Fatalf("path %d: TSN %d in the list, state %d path %d", i, x, r.state, r.path)
+					}
+					if r.sent < last && !reneged {
+						t.Fatalf("path %d: the list is not in the order of sending", i)
+					}
+					if n == f.rack.n-1 && x != f.rack.tail {
+						t.Fatalf("path %d: the list ends in %d, tail is %d", i, x, f.rack.tail)
+					}
+					x, last = r.next, r.sent
+				}
+				for x := sb.base; x != sb.next; x++ {
+					if r := sb.rec(x); r.state&recAcked != 0 && int(r.path) == i {
+						sacked++
+					}
+				}
+				if sacked != f.rack.sacked {
+					t.Fatalf("path %d: %d chunks acknowledged by gap blocks, counted %d", i, sacked, f.rack.sacked)
+				}
+			}
+		}
+	})
+}
