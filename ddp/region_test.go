@@ -1,0 +1,222 @@
+package ddp
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+	"testing"
+)
+
+func TestPlaceChecks(t *testing.T) {
+	tab := NewTable()
+	dom, other := &Domain{}, &Domain{}
+	sc, sc2, foreign := &Scope{Domain: dom}, &Scope{Domain: dom}, &Scope{Domain: other}
+	mem := make([]byte, 64)
+	r, err := tab.Add(mem[16:48:48], 1000, RemoteWrite, dom, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, _ := tab.Add(mem[:0:0], 0, RemoteWrite, dom, sc)
+	ro, _ := tab.Add(mem[16:48:48], 0, RemoteRead|LocalWrite, dom, nil)
+	tests := []struct {
+		name string
+		sc   *Scope
+		stag uint32
+		to   uint64
+		n    int
+		want Denial
+	}{
+		{"whole", sc, r.STag(), 1000, 32, Granted},
+		{"last byte", sc2, r.STag(), 1031, 1, Granted},
+		{"one past", sc, r.STag(), 1031, 2, DeniedBounds},
+		{"at end", sc, r.STag(), 1032, 1, DeniedBounds},
+		{"before", sc, r.STag(), 999, 1, DeniedBounds},
+		{"before across", sc, r.STag(), 999, 2, DeniedBounds},
+		{"wrap", sc, r.STag(), 1<<64 - 1, 2, DeniedWrap},
+		{"wrap to base", sc, r.STag(), 1<<64 - 1, 1, DeniedWrap},
+		{"no such", sc, r.STag() + 1, 1000, 1, DeniedSTag},
+		{"zero", sc, 0, 1000, 1, DeniedSTag},
+		{"other domain", foreign, r.STag(), 1000, 1, DeniedStream},
+		{"other stream", sc2, bound.STag(), 0, 1, DeniedStream},
+		{"own stream, empty region", sc, bound.STag(), 0, 1, DeniedBounds},
+		{"no right", sc, ro.STag(), 0, 1, DeniedAccess},
+		{"empty payload is not checked", foreign, 0, 5, 0, Granted},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			clear(mem)
+			if got := tab.Place(tt.sc, tt.stag, tt.to, bytes.Repeat([]byte{1}, tt.n)); got != tt.want {
+				t.Errorf("denial = %d, want %d", got, tt.want)
+			}
+			want := make([]byte, 64)
+			if tt.want == Granted {
+				for i := range tt.n {
+					want[16+tt.to-1000+uint64(i)] = 1
+				}
+			}
+			if !bytes.Equal(mem, want) {
+				t.Errorf("memory = %v", mem)
+			}
+		})
+	}
+}
+
+func TestTableGrowsAndForgets(t *testing.T) {
+	tab, dom := NewTable(), &Domain{}
+	var live []*Region
+	seen := make(map[uint32]bool)
+	for i := range 20000 {
+		r, err := tab.Add(nil, 0, 0, dom, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen[r.STag()] {
+			t.Logf("STag %#x again after %d", r.STag(), i) // possible, but not soon
+		}
+		seen[r.STag()] = true
+		live = append(live, r)
+		if len(live) > 300 {
+			tab.Remove(live[0])
+			if got := tab.Lookup(live[0].STag()); got != nil && !got.Revoked() {
+				t.Fatal("a removed region is usable")
+			}
+			live = live[1:]
+		}
+	}
+	if tab.Len() != len(live) {
+		t.Errorf("%d regions, want %d", tab.Len(), len(live))
+	}
+	for _, r := range live {
+		if tab.Lookup(r.STag()) != r {
+			t.Fatalf("region %#x lost", r.STag())
+		}
+	}
+	if n := len(*tab.slots.Load()); n > 65536 {
+		t.Errorf("%d slots for %d regions", n, len(live))
+	}
+}
+
+func TestSTagsAreNotReusedSoon(t *testing.T) {
+	tab, dom := NewTable(), &Domain{}
+	r, _ := tab.Add(nil, 0, 0, dom, nil)
+	tab.Remove(r)
+	// Force the generator to offer the same number again.
+	tab.random = []byte{byte(r.stag), byte(r.stag >> 8), byte(r.stag >> 16), byte(r.stag >> 24), 1, 2, 3, 4}
+	if r2, _ := tab.Add(nil, 0, 0, dom, nil); r2.STag() != 0x04030201 {
+		t.Errorf("STag %#x after %#x was removed", r2.STag(), r.STag())
+	}
+}
+
+func TestAddLimits(t *testing.T) {
+	tab := NewTable()
+	if _, err := tab.Add(make([]byte, 2), 1<<64-1, 0, &Domain{}, nil); !errors.Is(err, ErrRegion) {
+		t.Errorf("region that wraps: %v", err)
+	}
+	tab.live = MaxRegions
+	if _, err := tab.Add(nil, 0, 0, &Domain{}, nil); !errors.Is(err, ErrTableFull) {
+		t.Errorf("full table: %v", err)
+	}
+}
+
+func TestRevokeWaitsForPlacement(t *testing.T) {
+	// When Revoke has returned nothing more is written (RFC 5040, Section
+	// 8.1.1, item 6). The race detector sees a write that comes later.
+	tab, dom := NewTable(), &Domain{}
+	sc := &Scope{Domain: dom}
+	for range 200 {
+		mem := make([]byte, 4096)
+		r, _ := tab.Add(mem, 0, RemoteWrite, dom, nil)
+		p := bytes.Repeat([]byte{1}, 4096)
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				for tab.Place(sc, r.STag(), 0, p) == Granted {
+				}
+			})
+		}
+		tab.Remove(r)
+		clear(mem)
+		wg.Wait()
+		if !bytes.Equal(mem, make([]byte, 4096)) {
+			t.Fatal("written after Revoke")
+		}
+	}
+}
+
+func TestRetire(t *testing.T) {
+	tab, dom := NewTable(), &Domain{}
+	r, _ := tab.Add(nil, 0, 0, dom, nil)
+	if !r.Pin() || r.Retire() {
+		t.Error("a pinned region was retired")
+	}
+	r.Unpin()
+	if !r.Retire() || r.Pin() || r.Retire() {
+		t.Error("a free region was not retired for good")
+	}
+}
+
+func TestInvalidateRemote(t *testing.T) {
+	tab, dom := NewTable(), &Domain{}
+	mine, other := &Scope{Domain: dom}, &Scope{Domain: dom}
+	shared, _ := tab.Add(nil, 0, 0, dom, nil)
+	own, _ := tab.Add(nil, 0, 0, dom, mine)
+	for _, tt := range []struct {
+		name string
+		sc   *Scope
+		stag uint32
+		want Denial
+	}{
+		{"shared", mine, shared.STag(), DeniedInvalidate},
+		{"of another stream", other, own.STag(), DeniedStream},
+		{"unknown", mine, own.STag() ^ 1, DeniedSTag},
+		{"own", mine, own.STag(), Granted},
+		{"again", mine, own.STag(), DeniedSTag},
+	} {
+		if got := tab.InvalidateRemote(tt.sc, tt.stag); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
+		}
+	}
+	if shared.Revoked() || !own.Revoked() {
+		t.Error("wrong region revoked")
+	}
+}
+
+func TestAtomicIsAtomic(t *testing.T) {
+	tab, dom := NewTable(), &Domain{}
+	sc := &Scope{Domain: dom}
+	r, _ := tab.Add(make([]byte, 16), 0, RemoteAtomic, dom, nil)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 1000 {
+				tab.Atomic(sc, r.STag(), 8, func(v uint64) uint64 { return v + 1 })
+			}
+		})
+	}
+	wg.Wait()
+	if v, d := tab.Atomic(sc, r.STag(), 8, func(v uint64) uint64 { return v }); v != 4000 || d != Granted {
+		t.Errorf("value = %d (%d), want 4000", v, d)
+	}
+	for to, want := range map[uint64]Denial{1: DeniedAlignment, 12: DeniedBounds, 1<<64 - 4: DeniedWrap} {
+		if _, d := tab.Atomic(sc, r.STag(), to, func(v uint64) uint64 { return 0 }); d != want {
+			t.Errorf("atomic at %d: %d, want %d", to, d, want)
+		}
+	}
+}
+
+func BenchmarkLookup(b *testing.B) {
+	tab, dom := NewTable(), &Domain{}
+	stags := make([]uint32, 1024)
+	for i := range stags {
+		r, _ := tab.Add(nil, 0, 0, dom, nil)
+		stags[i] = r.STag()
+	}
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		if tab.Lookup(stags[i&1023]) == nil {
+			b.Fatal("lost")
+		}
+		i++
+	}
+}
