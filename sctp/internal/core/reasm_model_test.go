@@ -2,7 +2,6 @@ package core
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -474,29 +473,4 @@ func (s *sender) forward(r *receiver) {
 	if res := r.settle(r.m.cumTSN()); res != reasmOK {
 		r.Fatalf("settle(%d) after forward = %v", r.m.cumTSN(), res)
 	}
-}
-
-// newRecv returns a queue for tests that name every chunk.
-func newRecv(cfg reasmConfig) *reassembly {
-	if cfg.streams == 0 {
-		cfg.streams = 4
-	}
-	if cfg.limit == 0 {
-		cfg.limit = 1 << 20
-	}
-	return newReassembly(cfg, 1)
-}
-
-func describe(p Piece) string {
-	s := fmt.Sprintf("%d:%s", p.SID, p.Data)
-	if p.Begin {
-		s = "<" + s
-	}
-	if p.End {
-		s += ">"
-	}
-	if p.Aborted {
-		s += "!"
-	}
-	return s
 }

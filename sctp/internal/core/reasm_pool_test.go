@@ -1,0 +1,78 @@
+package core
+
+import (
+	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
+
+func TestPayloadsAliasOrAreCopied(t *testing.T) {
+	var pool slab.Pool
+	r := newRecv(reasmConfig{pieces: true})
+	buf := pool.Get()
+	add := func(tsn uint32, n int) {
+		t.Helper()
+		d := chunk(tsn, 0, tsn-1, 0, "BE", "")
+		d.Payload = buf.B[:n]
+		if res := r.add(d, buf); res != reasmOK {
+			t.Fatal(res)
+		}
+	}
+	add(1, slabMin-1)
+	if buf.Shared() {
+		t.Error("a small payload pins the receive buffer")
+	}
+	add(2, slabMin)
+	add(3, slabMin)
+	if !buf.Shared() || r.mem.pinned != 1 {
+		t.Errorf("shared %v, %d pinned; want one reference for both", buf.Shared(), r.mem.pinned)
+	}
+	buf.Release()
+	for i, aliased := range []bool{false, true, true} {
+		p, ok := r.popPiece()
+		if !ok || (p.Buf == buf) != aliased || aliased != (&p.Data[0] == &buf.B[0]) {
+			t.Fatalf("piece %d: %v, buf %p, want aliased %v", i, ok, p.Buf, aliased)
+		}
+		if pool.Live() != 1 {
+			t.Errorf("buffer gone while piece %d is out", i)
+		}
+		p.release()
+	}
+	if pool.Live() != 0 {
+		t.Errorf("%d buffers live, want 0", pool.Live())
+	}
+}
+
+func TestPinnedBuffersAreBounded(t *testing.T) {
+	// One small chunk per datagram, each in a buffer of 64 KiB.
+	var pool slab.Pool
+	r := newRecv(reasmConfig{limit: 256 << 10})
+	most := pinFactor * (256 << 10) / slab.Size
+	if most < minPinned {
+		most = minPinned
+	}
+	for tsn := uint32(2); tsn < 200; tsn++ {
+		buf := pool.Get()
+		d := chunk(tsn, 0, tsn, 0, "BE", "")
+		d.Payload = buf.B[:300]
+		d.Payload[0] = byte(tsn)
+		if res := r.add(d, buf); res != reasmOK {
+			t.Fatal(res)
+		}
+		buf.Release()
+	}
+	if got := int(pool.Live()); got != most || r.mem.pinned != most {
+		t.Errorf("%d buffers pinned (%d counted), want %d", got, r.mem.pinned, most)
+	}
+	mustAdd(t, r, chunk(1, 0, 0, 0, "BE", "x"), chunk(200, 0, 1, 0, "BE", "x"))
+	dst := make([]byte, 1000)
+	for i := range 200 {
+		n, _, ok := r.read(anyStream, dst)
+		if !ok || i >= 2 && (n != 300 || dst[0] != byte(i)) {
+			t.Fatalf("read %d: %d bytes %v", i, n, ok)
+		}
+	}
+	if pool.Live() != 0 || r.window.held != 0 {
+		t.Errorf("%d buffers, %d bytes left", pool.Live(), r.window.held)
+	}
+}
