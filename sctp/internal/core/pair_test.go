@@ -32,7 +32,9 @@ type faults struct {
 	delay, jitter               time.Duration
 	// drop, if not nil, decides about a packet first: it is dropped if drop says
 	// so. mangle may change it.
-	drop   func(from *host, pkt []byte) bool
+	drop func(from *host, pkt []byte) bool
+	// cut are addresses that packets neither reach nor leave.
+	cut    map[netip.AddrPort]bool
 	mangle func(from *host, pkt []byte) []byte
 }
 
@@ -238,6 +240,9 @@ func (p *pair) post(from *host, pkt Packet) {
 	pkt.Data = bytes.Clone(pkt.Data)
 	if p.net.drop != nil && p.net.drop(from, pkt.Data) {
 		p.t.Logf("%v %s>%s LOST %s", time.Duration(p.now), from.name, to.name, d)
+		return
+	}
+	if p.net.cut[pkt.Local] || p.net.cut[pkt.Remote] {
 		return
 	}
 	if p.net.mangle != nil {
@@ -588,3 +593,5 @@ func (h *host) outbox() (list [][]byte) {
 func u32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
 
 func seedName(seed int) string { return fmt.Sprintf("seed=%d", seed) }
+
+func addrPort(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }

@@ -245,6 +245,9 @@ func (a *Assoc) t3Timeout(now Time, i int) {
 		return
 	}
 	t.sb.OnTimeout(now, i)
+	if t.sb.FlightChunks(i) > 0 { // RACK takes some for still on their way
+		a.timers.setPath(timerT3, i, now+p.rto.Value())
+	}
 	a.updatePacer(now, i)
 	t.rtxPath = i
 	if !probing {
