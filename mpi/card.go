@@ -12,6 +12,7 @@ import (
 type card struct {
 	Transport string `json:"t"`
 	Streams   int    `json:"s"`
+	Window    int64  `json:"w"` // bytes of eager messages it takes from each peer
 	Host      string `json:"h"` // equal for ranks that share processors
 	Addr      string `json:"a"` // for the fabric
 }

@@ -101,7 +101,8 @@ func newChaos(t *testing.T, n int, rng *rand.Rand, opts ...Option) *chaos {
 			if a != b {
 				l := &chaosLink{to: b.eng.peers[a.Rank()], rng: rng}
 				k.links = append(k.links, l)
-				a.eng.peers[b.Rank()].start(l)
+				a.eng.peers[b.Rank()].link = l
+				a.eng.peers[b.Rank()].credit.Store(b.eng.window)
 			}
 		}
 	}

@@ -225,11 +225,6 @@ func (f *sctpFabric) connect(ctx context.Context, cards []string, key []byte) er
 			p.link = f.links[rank]
 		}
 	}
-	for rank, p := range f.w.eng.peers {
-		if rank != f.w.Rank() {
-			p.grant()
-		}
-	}
 	return nil
 }
 

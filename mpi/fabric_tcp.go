@@ -114,7 +114,6 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 	for peer, l := range links {
 		if peer != rank {
 			f.wg.Go(l.read)
-			f.w.eng.peers[peer].grant()
 		}
 	}
 	return nil

@@ -103,15 +103,7 @@ func (j *localJob) link(ctx context.Context, w *World) error {
 		close(j.linked)
 	}
 	j.mu.Unlock()
-	if err := j.pause(ctx, j.linked); err != nil {
-		return err
-	}
-	for _, p := range w.eng.peers {
-		if p.rank != w.Rank() {
-			p.grant()
-		}
-	}
-	return nil
+	return j.pause(ctx, j.linked)
 }
 
 // pause waits for c, the end of ctx or an abort.

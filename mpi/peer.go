@@ -68,19 +68,6 @@ func (p *peer) control(stream uint16, v *envelope) {
 	controlPool.Put(b)
 }
 
-// start makes the link usable and grants the peer its credit.
-func (p *peer) start(l link) {
-	p.link = l
-	p.grant()
-}
-
-// grant lets the peer send eager messages.
-func (p *peer) grant() {
-	if p.e.window > 0 {
-		p.control(0, &envelope{kind: kindCredit, length: uint64(p.e.window)})
-	}
-}
-
 // down is called by the link when it has ended, after the last feed, and when
 // send fails. err is nil for a graceful end.
 func (p *peer) down(err error) {

@@ -70,7 +70,8 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 	self := w.eng.peers[rank]
 	out := &inprocLink{to: self}
 	out.rev = out
-	self.start(out)
+	self.link = out
+	self.credit.Store(w.eng.window)
 	return w
 }
 
@@ -199,7 +200,8 @@ func (w *World) Abort(code int, msg string) {
 func (w *World) join(ctx context.Context, f fabric) error {
 	w.fabric = f
 	size := w.Size()
-	c := card{Transport: w.opts.transport, Host: hostID(), Streams: w.opts.streams, Addr: f.card()}
+	c := card{Transport: w.opts.transport, Host: hostID(), Streams: w.opts.streams,
+		Window: w.eng.window, Addr: f.card()}
 	if w.Rank() == 0 {
 		if err := w.boot.Put(ctx, keyName, newJobKey()); err != nil {
 			return err
@@ -230,6 +232,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 			return fmt.Errorf("%w: rank %d uses %s with %d streams, rank %d %s with %d",
 				ErrOption, w.Rank(), c.Transport, c.Streams, r, pc.Transport, pc.Streams)
 		}
+		w.eng.peers[r].credit.Store(min(pc.Window, maxCredit))
 		if pc.Host == c.Host {
 			local++
 		}

@@ -1,0 +1,233 @@
+package mpi
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Names of transports, for WithTransport and WEFT_TRANSPORT.
+const (
+	// TransportHybrid sends messages over SCTP and serves one-sided
+	// operations with iWARP on the same UDP socket. The default of Init.
+	TransportHybrid = "hybrid"
+	// TransportSCTP sends everything as messages over SCTP.
+	TransportSCTP = "sctp"
+	// TransportTCP uses one TCP connection per pair of ranks.
+	TransportTCP = "tcp"
+	// TransportInproc passes messages between ranks of one process by
+	// memory. The default of RunLocal, and not available to Init.
+	TransportInproc = "inproc"
+)
+
+// Defaults and limits of the options.
+const (
+	// DefaultEager is the default of WithEager.
+	DefaultEager = 64 << 10
+	// MaxEager bounds WithEager.
+	MaxEager = 1 << 30
+	// DefaultStreams is the default of WithStreams.
+	DefaultStreams = 10
+	// MaxStreams bounds WithStreams: two SCTP streams each, and one for control.
+	MaxStreams = 32767
+	// DefaultUnexpected is the default of WithUnexpected.
+	DefaultUnexpected = 64 << 20
+	// MaxRanks bounds the ranks of a job.
+	MaxRanks = 1 << 16
+)
+
+// An Option changes how Init and RunLocal set up a job. All ranks of a job
+// must use the same transport and number of streams.
+type Option func(*options) error
+
+type options struct {
+	transport  string
+	eager      int
+	streams    int
+	unexpected int
+	spin       time.Duration
+	capture    string
+	addrs      []netip.AddrPort
+	sctp       sctpOptions
+}
+
+// WithTransport selects the transport by name.
+func WithTransport(name string) Option {
+	return func(o *options) error {
+		switch name {
+		case TransportHybrid, TransportSCTP, TransportTCP, TransportInproc:
+			o.transport = name
+			return nil
+		}
+		return fmt.Errorf("%w: transport %q", ErrOption, name)
+	}
+}
+
+// WithEager sets the length in bytes up to which messages are sent without
+// asking the receiver first. It may differ between ranks.
+func WithEager(bytes int) Option {
+	return func(o *options) error {
+		if bytes < 0 || bytes > MaxEager {
+			return fmt.Errorf("%w: eager limit %d", ErrOption, bytes)
+		}
+		o.eager = bytes
+		return nil
+	}
+}
+
+// WithStreams sets over how many streams of an association the messages of
+// different tags and communicators are spread. One more is used for control
+// messages, and as many again for the bodies of long messages.
+func WithStreams(n int) Option {
+	return func(o *options) error {
+		if n < 1 || n > MaxStreams {
+			return fmt.Errorf("%w: %d streams", ErrOption, n)
+		}
+		o.streams = n
+		return nil
+	}
+}
+
+// WithUnexpected bounds the memory of a rank for messages that came before
+// their receives. Each peer is granted an equal share of it; a peer that has
+// used up its share announces its messages and sends them when asked.
+func WithUnexpected(bytes int) Option {
+	return func(o *options) error {
+		if bytes < 0 {
+			return fmt.Errorf("%w: %d bytes for unexpected messages", ErrOption, bytes)
+		}
+		o.unexpected = bytes
+		return nil
+	}
+}
+
+// WithSpin bounds how long a waiting goroutine polls the transport before it
+// parks; 0 makes it park at once. Without this option the bound is
+// 50 µs, or 0 if the ranks on this host outnumber its processors.
+func WithSpin(d time.Duration) Option {
+	return func(o *options) error {
+		if d < 0 {
+			return fmt.Errorf("%w: spin of %v", ErrOption, d)
+		}
+		o.spin = d
+		return nil
+	}
+}
+
+// WithAddrs sets the local UDP addresses (TCP: the first one) to bind. Port 0
+// asks for a free port. By default all addresses of the host's up interfaces
+// are offered to peers.
+func WithAddrs(addrs ...netip.AddrPort) Option {
+	return func(o *options) error {
+		o.addrs = addrs
+		return nil
+	}
+}
+
+// WithCapture appends every UDP datagram sent to a file, in the record format
+// that the launcher merges into a packet capture. See WEFT_CAPTURE.
+func WithCapture(file string) Option {
+	return func(o *options) error {
+		o.capture = file
+		return nil
+	}
+}
+
+// spinAuto as options.spin asks for the default.
+const spinAuto = -1
+
+func buildOptions(transport string, env bool, opts []Option) (*options, error) {
+	o := &options{
+		transport: transport, eager: DefaultEager, streams: DefaultStreams,
+		unexpected: DefaultUnexpected, spin: spinAuto,
+	}
+	if env {
+		if err := o.fromEnv(os.Getenv); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range opts {
+		if err := f(o); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+// fromEnv reads the WEFT_ variables described in the package documentation.
+func (o *options) fromEnv(getenv func(string) string) error {
+	if s := getenv("WEFT_TRANSPORT"); s != "" {
+		if err := WithTransport(s)(o); err != nil || s == TransportInproc {
+			return fmt.Errorf("%w: WEFT_TRANSPORT=%q", ErrOption, s)
+		}
+	}
+	for _, v := range []struct {
+		name string
+		set  func(int) Option
+	}{{"WEFT_EAGER", WithEager}, {"WEFT_STREAMS", WithStreams}, {"WEFT_UNEXPECTED", WithUnexpected}} {
+		s := getenv(v.name)
+		if s == "" {
+			continue
+		}
+		n, err := parseSize(s)
+		if err == nil {
+			err = v.set(n)(o)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %s=%q", ErrOption, v.name, s)
+		}
+	}
+	if s := getenv("WEFT_SPIN"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err == nil {
+			err = WithSpin(d)(o)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: WEFT_SPIN=%q", ErrOption, s)
+		}
+	}
+	if s := getenv("WEFT_ADDRS"); s != "" {
+		for part := range strings.SplitSeq(s, ",") {
+			ap, err := parseAddrPort(part)
+			if err != nil {
+				return fmt.Errorf("%w: WEFT_ADDRS=%q", ErrOption, s)
+			}
+			o.addrs = append(o.addrs, ap)
+		}
+	}
+	o.capture = getenv("WEFT_CAPTURE")
+	return nil
+}
+
+// parseAddrPort reads "ip:port" or "ip", which means port 0.
+func parseAddrPort(s string) (netip.AddrPort, error) {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap, nil
+	}
+	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	return netip.AddrPortFrom(a, 0), err
+}
+
+// parseSize reads a number of bytes, with an optional suffix K, M or G (of 1024).
+func parseSize(s string) (int, error) {
+	shift := 0
+	switch {
+	case strings.HasSuffix(s, "K"):
+		shift = 10
+	case strings.HasSuffix(s, "M"):
+		shift = 20
+	case strings.HasSuffix(s, "G"):
+		shift = 30
+	}
+	if shift > 0 {
+		s = s[:len(s)-1]
+	}
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil {
+		return 0, err
+	}
+	return int(n) << shift, nil
+}
