@@ -1,0 +1,121 @@
+package interop
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	bootTime  = 60 * time.Second
+	buildTime = 2 * time.Minute
+)
+
+// guestImage returns the directory of the guest that guest/build.sh makes. It
+// is kept in the user's cache under a name that changes with its sources.
+func guestImage(t testing.TB) string {
+	t.Helper()
+	for _, name := range []string{"qemu-system-x86_64", "busybox", "cpio", "kmod", "gcc", "dpkg", "apt-get"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%s not found: install Debian's qemu-system-x86, busybox-static, cpio, kmod, gcc and libc6-dev", name)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip("no cache directory: ", err)
+	}
+	h := sha256.New()
+	for _, f := range slices.Concat([]string{"guest/build.sh", "guest/init"}, peerSources(t)) {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Write(data)
+	}
+	dir := filepath.Join(cache, "weft-interop", fmt.Sprintf("guest-%x", h.Sum(nil)[:6]))
+	if _, err := os.Stat(filepath.Join(dir, "version")); err == nil {
+		return dir
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), buildTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "guest/build.sh", dir)
+	cmd.WaitDelay = time.Second
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("the guest cannot be made here: %v\n%s", err, said)
+	}
+	return dir
+}
+
+// kernelStack boots a guest, which lives as long as the test. Its peers use
+// the stack of the Linux kernel.
+func kernelStack(t testing.TB) *stack {
+	dir := guestImage(t)
+	version, _ := os.ReadFile(filepath.Join(dir, "version"))
+	s := &stack{name: "linux", version: strings.TrimSuffix(string(bytes.TrimSpace(version)), "_amd64.deb"), host: "10.0.2.2", kernel: true, bulk: 8 << 20}
+
+	sctpPort, controlPort := freeUDPPort(t), freeTCPPort(t)
+	cmd := exec.Command("qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults", "-no-reboot",
+		"-display", "none", "-serial", "stdio", "-kernel", filepath.Join(dir, "vmlinuz"), "-initrd", filepath.Join(dir, "initrd"),
+		"-append", "console=ttyS0 quiet panic=-1 mitigations=off",
+		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=udp:127.0.0.1:%d-:9899,hostfwd=tcp:127.0.0.1:%d-:7174", sctpPort, controlPort),
+		"-device", "virtio-net-pci,netdev=n0,csum=off,gso=off")
+	var console lockedBuffer
+	cmd.Stdout, cmd.Stderr = &console, &console
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Skip("qemu does not start: ", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		<-ended
+		if _, trouble, found := strings.Cut(console.String(), "guest: ready"); found && len(trouble) > 80 {
+			t.Logf("console of the guest:%s", trouble)
+		}
+	})
+	for tick := time.NewTicker(50 * time.Millisecond); !strings.Contains(console.String(), "guest: ready"); {
+		select {
+		case <-tick.C:
+		case err := <-ended:
+			ended <- err
+			t.Fatalf("the guest ended: %v\n%s", err, console.String())
+		}
+		if time.Since(start) > bootTime {
+			t.Fatalf("the guest does not boot in %v:\n%s", bootTime, console.String())
+		}
+	}
+	t.Logf("%s booted in %v", s.version, time.Since(start).Round(time.Millisecond))
+
+	s.start = func(t testing.TB) *peer {
+		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", controlPort), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return newPeer(t, conn, conn)
+	}
+	s.udp = func(*peer) string { return fmt.Sprintf("127.0.0.1:%d", sctpPort) }
+	return s
+}
+
+func freeTCPPort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}

@@ -1,0 +1,533 @@
+package interop
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// TestUsrsctp has our stack talk to usrsctp.
+func TestUsrsctp(t *testing.T) { runRows(t, usrsctpStack(t)) }
+
+// TestKernel has our stack talk to the one of the Linux kernel in a guest.
+func TestKernel(t *testing.T) { runRows(t, kernelStack(t)) }
+
+// A row is one thing that is tried with each stack, with either side opening
+// the association.
+type row struct {
+	name string
+	run  func(t *testing.T, o setup)
+}
+
+var rows = []row{
+	{"echo", rowEcho},
+	{"bulk out", rowBulkOut},
+	{"bulk in", rowBulkIn},
+	{"bulk both ways", rowBulkBoth},
+	{"many streams", rowStreams},
+	{"unordered", rowUnordered},
+	{"big messages", rowBig},
+	{"slow reader", rowSlowReader},
+	{"loss 1 percent", rowLoss(faults{loss: 0.01, seed: 1})},
+	{"loss 5 percent", rowLoss(faults{loss: 0.05, seed: 5})},
+	{"disorder", rowLoss(faults{swap: 0.05, dup: 0.02, corrupt: 0.005, seed: 7})},
+	{"we abort", rowWeAbort},
+	{"peer aborts", rowPeerAborts},
+	{"we shut down", rowWeShutDown},
+	{"peer shuts down", rowPeerShutsDown},
+	{"both shut down", rowBothShutDown},
+	{"adaptation", rowAdaptation},
+	{"no interleaving", rowNoInterleaving},
+	{"interleaving", rowInterleaving},
+	{"peer restarts", rowPeerRestarts},
+	{"we restart", rowWeRestart},
+	{"heartbeats", rowHeartbeats},
+	{"path failure", rowPathFailure},
+	{"partial reliability out", rowPROut},
+	{"partial reliability in", rowPRIn},
+}
+
+func runRows(t *testing.T, s *stack) {
+	t.Logf("peer: %s", s.version)
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			t.Run("we connect", func(t *testing.T) { r.run(t, setup{stack: s, mode: "sink", opts: peerDefaults(s)}) })
+			t.Run("peer connects", func(t *testing.T) { r.run(t, setup{stack: s, mode: "sink", opts: peerDefaults(s), accept: true}) })
+		})
+	}
+	t.Run("refused", func(t *testing.T) { refusedByPeer(t, setup{stack: s}) })
+	t.Run("we refuse", func(t *testing.T) { refusedByUs(t, setup{stack: s}) })
+	t.Run("collision", func(t *testing.T) { collision(t, setup{stack: s, mode: "echo", opts: peerDefaults(s)}) })
+}
+
+// peerDefaults are options of a peer that make it quick rather than frugal.
+func peerDefaults(s *stack) []string {
+	return []string{"nodelay 1", "buffer 4194304 4194304", "streams 300 300", "rto 500 200 2000"}
+}
+
+var streams300 = sctp.Config{OutStreams: 300}
+
+func rowEcho(t *testing.T, o setup) {
+	o.mode, o.cfg = "echo", streams300
+	s := o.open(t)
+	buf := make([]byte, 1<<20)
+	for i, size := range []int{1, 2, 3, 4, 5, 999, 1000, 1400, 1450, 1451, 1452, 1453, 1454, 1455, 1456, 1500, 2904, 9000, 65535, 65536, 300_000} {
+		msg := make([]byte, size)
+		copy(msg, bytes.Repeat(pattern, size/len(pattern)+1))
+		opts := sctp.SendOptions{Stream: uint16(i % 300), PPID: uint32(i) << 24, Unordered: i%3 == 2, Immediate: i%4 == 1}
+		if err := s.a.Send(s.ctx, msg, opts); err != nil {
+			t.Fatal(err)
+		}
+		n, info, err := s.a.Recv(s.ctx, buf)
+		for err == nil && !info.EOR {
+			var k int
+			k, info, err = s.a.Recv(s.ctx, buf[n:])
+			n += k
+		}
+		if err != nil || !bytes.Equal(buf[:n], msg) || info.Stream != opts.Stream || info.PPID != opts.PPID || info.Unordered != opts.Unordered {
+			t.Errorf("size %d: %d bytes back, %+v, %v", size, n, info, err)
+		}
+	}
+	s.shutdown()
+}
+
+// bulk is a transfer of the size that suits the stack.
+func (o *setup) bulk(size int) traffic { return traffic{count: o.stack.bulk / size, size: size} }
+
+func rowBulkOut(t *testing.T, o setup) {
+	s := o.open(t)
+	tr := o.bulk(60_000)
+	start := time.Now()
+	s.send(tr)
+	s.peer.await(sessionTime, tr.count)
+	t.Logf("%.0f MB/s, %+v", float64(tr.bytes())/1e6/time.Since(start).Seconds(), briefly(s.a.Stats()))
+	s.shutdown()
+}
+
+func rowBulkIn(t *testing.T, o setup) {
+	s := o.open(t)
+	tr := o.bulk(60_000)
+	start := time.Now()
+	s.peerSends(tr)
+	got := s.receive(tr.count)
+	if got.gaps != 0 || got.bytes != tr.bytes() {
+		t.Errorf("received %+v", got)
+	}
+	t.Logf("%.0f MB/s", float64(tr.bytes())/1e6/time.Since(start).Seconds())
+	s.shutdown()
+}
+
+func rowBulkBoth(t *testing.T, o setup) {
+	s := o.open(t)
+	tr := o.bulk(20_000)
+	tr.count /= 2
+	s.peerSends(tr)
+	failed := make(chan error, 1)
+	go func() { failed <- s.trySend(tr) }()
+	if got := s.receive(tr.count); got.gaps != 0 || got.bytes != tr.bytes() {
+		t.Errorf("received %+v", got)
+	}
+	if err := <-failed; err != nil {
+		t.Fatal(err)
+	}
+	s.peer.await(sessionTime, tr.count)
+	s.shutdown()
+}
+
+func rowStreams(t *testing.T, o setup) {
+	o.cfg = streams300
+	s := o.open(t)
+	if out, in := s.a.Streams(); out != 300 || in != 300 {
+		t.Errorf("%d outgoing and %d incoming streams, want 300 each", out, in)
+	}
+	tr := traffic{count: 3000, size: 500, streams: 300}
+	s.send(tr)
+	s.peer.await(sessionTime, tr.count)
+	s.peerSends(tr)
+	if got := s.receive(tr.count); got.gaps != 0 {
+		t.Errorf("received %+v", got)
+	}
+	s.shutdown()
+}
+
+func rowUnordered(t *testing.T, o setup) {
+	s := o.open(t)
+	tr := traffic{count: 2000, size: 2500, opts: sctp.SendOptions{Unordered: true}, peerOpts: "unordered"}
+	s.send(tr)
+	if got := s.peer.await(sessionTime, tr.count); got.unordered != int64(tr.count) {
+		t.Errorf("peer got %+v", got)
+	}
+	s.peerSends(tr)
+	if got := s.receive(tr.count); got.unordered != tr.count {
+		t.Errorf("received %+v", got)
+	}
+	s.shutdown()
+}
+
+func rowBig(t *testing.T, o setup) {
+	sizes := []int{1 << 20, 4 << 20, 16 << 20}
+	if o.stack.kernel {
+		sizes = []int{1 << 20, 3 << 20}
+	}
+	o.opts = append(o.opts, "buffer 33554432 33554432")
+	s := o.open(t)
+	for i, size := range sizes {
+		tr := traffic{count: 1, size: size, opts: sctp.SendOptions{Stream: uint16(i)}, peerOpts: fmt.Sprintf("first=%d", i)}
+		s.send(tr)
+		s.peer.await(sessionTime, i+1)
+		s.peerSends(tr)
+		s.receive(1)
+	}
+	s.shutdown()
+}
+
+// rowSlowReader fills our receive window, and lets it open step by step.
+func rowSlowReader(t *testing.T, o setup) {
+	o.cfg.RecvBuffer = 100_000
+	s := o.open(t)
+	tr := traffic{count: 500, size: 2000}
+	s.peerSends(tr)
+	for deadline := time.Now().Add(patience); s.a.Stats().Readable < 80_000; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the window does not fill: %+v", s.a.Stats())
+		}
+	}
+	time.Sleep(700 * time.Millisecond) // the peer probes the closed window
+	if got := s.receive(tr.count); got.gaps != 0 {
+		t.Errorf("received %+v", got)
+	}
+	s.shutdown()
+}
+
+func rowLoss(f faults) func(*testing.T, setup) {
+	return func(t *testing.T, o setup) {
+		o.relay = newRelay(t, f)
+		s := o.open(t)
+		tr := o.bulk(10_000)
+		tr.count /= 10
+		tr.streams = 5
+		start := time.Now()
+		s.send(tr)
+		s.peer.await(sessionTime, tr.count)
+		out := time.Since(start)
+		t.Logf("out %.1f MB/s, %+v", float64(tr.bytes())/1e6/out.Seconds(), briefly(s.a.Stats()))
+		start = time.Now()
+		s.peerSends(tr)
+		if got := s.receive(tr.count); got.gaps != 0 {
+			t.Errorf("received %+v", got)
+		}
+		t.Logf("in %.1f MB/s", float64(tr.bytes())/1e6/time.Since(start).Seconds())
+		s.shutdown()
+	}
+}
+
+// briefly returns the counters of a sender.
+func briefly(st sctp.Stats) string {
+	return fmt.Sprintf("%d chunks, %d retransmitted, %d of them fast, %d spurious, %d timeouts",
+		st.ChunksSent, st.Retransmits, st.FastRetransmits, st.SpuriousRetransmits, st.Timeouts)
+}
+
+func rowWeAbort(t *testing.T, o setup) {
+	s := o.open(t)
+	s.peerSends(traffic{count: 100_000, size: 1000})
+	s.receive(100)
+	s.a.Abort("enough")
+	s.peer.said = nil
+	for {
+		// A peer in the middle of sending is told so.
+		line := s.peer.want("e")
+		if line == "nd" || bytes.HasPrefix([]byte(line), []byte("nd ")) {
+			break
+		}
+	}
+	var abort *sctp.AbortError
+	if err := s.wantEnd(patience); !errors.As(err, &abort) || abort.ByPeer {
+		t.Errorf("the association ended with %v", err)
+	}
+}
+
+func rowPeerAborts(t *testing.T, o setup) {
+	s := o.open(t)
+	s.send(traffic{count: 10, size: 1000})
+	s.peer.await(patience, 10)
+	s.peer.ok("abort out of here")
+	var abort *sctp.AbortError
+	if err := s.wantEnd(patience); !errors.As(err, &abort) || !abort.ByPeer || abort.Cause != uint16(wire.CauseUserAbort) || abort.Reason != "out of here" {
+		t.Errorf("the association ended with %v", err)
+	}
+}
+
+// rowWeShutDown checks that what was sent before arrives.
+func rowWeShutDown(t *testing.T, o setup) {
+	s := o.open(t)
+	tr := traffic{count: 200, size: 10_000}
+	s.peer.do("await %d", tr.count)
+	s.send(tr)
+	if err := s.a.Shutdown(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.peer.counts(s.peer.want("got")); got.msgs != int64(tr.count) || got.bad != 0 {
+		t.Errorf("peer got %+v", got)
+	}
+	s.peer.want("end")
+}
+
+func rowPeerShutsDown(t *testing.T, o setup) {
+	s := o.open(t)
+	tr := traffic{count: 200, size: 10_000}
+	s.peerSends(tr)
+	s.peer.want("sent")
+	s.peer.ok("shutdown")
+	if got := s.receive(tr.count); got.gaps != 0 {
+		t.Errorf("received %+v", got)
+	}
+	s.wantEOF()
+	if err := s.wantEnd(patience); err != nil {
+		t.Errorf("the association ended with %v", err)
+	}
+	s.peer.want("end")
+}
+
+// rowBothShutDown has the SHUTDOWN chunks cross.
+func rowBothShutDown(t *testing.T, o setup) {
+	s := o.open(t)
+	s.peer.do("shutdown")
+	if err := s.a.Shutdown(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.peer.want("end")
+}
+
+func rowAdaptation(t *testing.T, o setup) {
+	ours := uint32(1)
+	o.cfg.Adaptation = &ours
+	o.opts = append(o.opts, "adaptation 77")
+	s := o.open(t)
+	if theirs, ok := s.a.PeerAdaptation(); !ok || theirs != 77 {
+		t.Errorf("adaptation indication of the peer %d, %v; want 77", theirs, ok)
+	}
+	if got := s.peer.want("adaptation"); got != "1" {
+		t.Errorf("the peer sees our adaptation indication as %s, want 1", got)
+	}
+	s.shutdown()
+}
+
+// rowInterleaving mixes large messages with small ones on other streams.
+func rowInterleaving(t *testing.T, o setup) {
+	o.opts = append(o.opts, "idata 1")
+	o.cfg = sctp.Config{OutStreams: 300, Scheduler: sctp.RoundRobin}
+	s := o.open(t)
+	for _, tr := range []traffic{
+		{count: 6, size: 400_000, streams: 3},
+		{count: 1000, size: 700, streams: 10, opts: sctp.SendOptions{Stream: 100}, peerOpts: "first=100"},
+		{count: 300, size: 9000, streams: 10, opts: sctp.SendOptions{Stream: 200, Unordered: true}, peerOpts: "first=200 unordered"},
+	} {
+		s.send(tr)
+		s.peerSends(tr)
+	}
+	s.peer.await(sessionTime, 1306)
+	got := s.receive(1306)
+	if got.gaps != 0 || got.unordered != 300 {
+		t.Errorf("received %d messages, %d unordered, %d gaps", got.msgs, got.unordered, got.gaps)
+	}
+	s.wantChunks(wire.ChunkIData, true)
+	s.wantChunks(wire.ChunkData, false)
+	s.shutdown()
+}
+
+func rowNoInterleaving(t *testing.T, o setup) {
+	o.opts = append(o.opts, "idata 1")
+	o.cfg.NoInterleaving = true
+	s := o.open(t)
+	tr := traffic{count: 100, size: 5000, streams: 5}
+	s.send(tr)
+	s.peer.await(patience, tr.count)
+	s.peerSends(tr)
+	s.receive(tr.count)
+	s.wantChunks(wire.ChunkIData, false)
+	s.wantChunks(wire.ChunkData, true)
+	s.shutdown()
+}
+
+// rowPeerRestarts has the peer forget the association: it aborts while nothing
+// gets through, and opens it again from the same port.
+func rowPeerRestarts(t *testing.T, o setup) {
+	o.mode = "echo"
+	o.relay = newRelay(t, faults{})
+	s := o.open(t)
+	s.send(traffic{count: 10, size: 1000})
+	s.receive(10)
+	s.relay.cut.Store(true)
+	s.peer.do("abort")
+	s.peer.want("end")
+	s.relay.cut.Store(false)
+	s.peerDials()
+	s.peer.want("up")
+	s.wantNote(sctp.NotifyRestart)
+	s.send(traffic{count: 10, size: 1000})
+	s.receive(10)
+	s.shutdown()
+}
+
+// rowWeRestart is the same with us as the forgetful side.
+func rowWeRestart(t *testing.T, o setup) {
+	o.relay = newRelay(t, faults{})
+	s := o.open(t)
+	s.send(traffic{count: 10, size: 1000})
+	s.peer.await(patience, 10)
+	s.relay.cut.Store(true)
+	local := s.tr.LocalAddrs()[0]
+	s.tr.Close()
+	s.startTransport(local)
+	s.relay.cut.Store(false)
+	s.weConnect()
+	s.peer.want("event restart")
+	s.send(traffic{count: 10, size: 1000})
+	s.peer.await(patience, 20)
+	s.peerSends(traffic{count: 10, size: 1000})
+	s.receive(10)
+	s.shutdown()
+}
+
+func rowHeartbeats(t *testing.T, o setup) {
+	o.cfg.HeartbeatInterval = 100 * time.Millisecond
+	o.opts = append(o.opts, "heartbeat 100 5")
+	s := o.open(t)
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		asked, answered := s.chunks(wire.ChunkHeartbeat)
+		back, acked := s.chunks(wire.ChunkHeartbeatAck)
+		if asked > 2 && acked > 2 && answered > 2 && back > 2 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("heartbeats: %d sent, %d answered; %d received, %d answered", asked, acked, answered, back)
+		}
+	}
+	s.shutdown()
+}
+
+// rowPathFailure cuts the only path: both sides give up.
+func rowPathFailure(t *testing.T, o setup) {
+	o.relay = newRelay(t, faults{})
+	o.cfg = sctp.Config{HeartbeatInterval: 200 * time.Millisecond, RTOInitial: 200 * time.Millisecond, RTOMax: 300 * time.Millisecond, MaxRetransmits: 4, PathMaxRetransmits: 2}
+	o.opts = append(o.opts, "rto 200 200 300", "maxrtx 4", "heartbeat 200 2")
+	s := o.open(t)
+	s.send(traffic{count: 10, size: 1000})
+	s.peer.await(patience, 10)
+	s.relay.cut.Store(true)
+	s.wantNote(sctp.NotifyPathDown)
+	if err := s.wantEnd(patience); !errors.Is(err, sctp.ErrTimeout) {
+		t.Errorf("the association ended with %v, want %v", err, sctp.ErrTimeout)
+	}
+	s.peer.want("path down")
+	s.peer.want("event comm_lost")
+	s.peer.want("end")
+}
+
+// lossyData makes a path that loses half of the packets with user data in one
+// direction, but no small ones.
+func lossyData(fromUs bool) faults {
+	n := 0
+	return faults{drop: func(us bool, p []byte) bool {
+		if us != fromUs || len(p) < 500 {
+			return false
+		}
+		n++
+		return n%2 == 0
+	}}
+}
+
+func rowPROut(t *testing.T, o setup) {
+	o.relay = newRelay(t, lossyData(true))
+	s := o.open(t)
+	s.send(traffic{count: 200, size: 1000, opts: sctp.SendOptions{PR: sctp.LimitedRetransmissions, MaxRetransmits: 0}})
+	s.relay.set(faults{})
+	// The last message is reliable: when it is there, the others have come or
+	// never will.
+	buf := make([]byte, 100)
+	fillMessage(buf, 1000)
+	if err := s.a.Send(s.ctx, buf, sctp.SendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.peerSends(traffic{count: 1, size: 100})
+	s.receive(1)
+	s.shutdown()
+	s.peer.do("stat")
+	got := s.peer.counts(s.peer.want("stat"))
+	if got.msgs < 20 || got.msgs > 180 || got.gaps == 0 || got.bad != 0 {
+		t.Errorf("peer got %+v, want about half of 200 messages", got)
+	}
+	if sent, _ := s.chunks(wire.ChunkForwardTSN); sent == 0 {
+		t.Error("no FORWARD-TSN was sent")
+	}
+}
+
+func rowPRIn(t *testing.T, o setup) {
+	o.relay = newRelay(t, lossyData(false))
+	s := o.open(t)
+	s.peerSends(traffic{count: 200, size: 1000, peerOpts: "rtx=0"})
+	s.peer.want("sent")
+	s.relay.set(faults{})
+	s.peerSends(traffic{count: 1, size: 100})
+	var got receipt
+	buf := make([]byte, 2000)
+	for {
+		n, info, err := s.a.Recv(s.ctx, buf)
+		if err != nil {
+			t.Fatalf("after %+v: %v", got, err)
+		}
+		got.msgs++
+		if seq, err := checkMessage(buf[:n]); err != nil {
+			t.Errorf("%v: %+v", err, info)
+		} else if seq == 200 {
+			break
+		}
+	}
+	if got.msgs < 20 || got.msgs > 181 {
+		t.Errorf("received %+v, want about half of 200 messages", got)
+	}
+	if _, in := s.chunks(wire.ChunkForwardTSN); in == 0 {
+		t.Error("no FORWARD-TSN was received")
+	}
+	s.shutdown()
+}
+
+// refusedByPeer connects to a port that nobody listens on.
+func refusedByPeer(t *testing.T, o setup) {
+	s := o.prepare(t)
+	if _, err := s.ep.Connect(s.ctx, s.peerAddr()); !errors.Is(err, sctp.ErrRefused) {
+		t.Errorf("connecting to a closed port: %v, want %v", err, sctp.ErrRefused)
+	}
+}
+
+// refusedByUs has the peer connect to a port that nobody listens on.
+func refusedByUs(t *testing.T, o setup) {
+	s := o.prepare(t)
+	s.ep.Close()
+	s.peerDials()
+	if got := s.peer.want("error connect"); got != "Connection refused" && got != "Connection reset by peer" {
+		t.Errorf("the peer connects to a closed port: %s", got)
+	}
+}
+
+// collision has both sides connect at once (RFC 9260, Section 5.2.1).
+func collision(t *testing.T, o setup) {
+	first := true
+	o.relay = newRelay(t, faults{drop: func(bool, []byte) bool {
+		lost := first // of both directions, one packet: the INITs then cross
+		first = false
+		return lost
+	}})
+	s := o.prepare(t)
+	s.peerDials()
+	s.weConnect()
+	s.peer.want("up")
+	s.send(traffic{count: 10, size: 1000})
+	s.receive(10)
+	s.shutdown()
+}

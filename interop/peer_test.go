@@ -1,0 +1,229 @@
+//go:build linux
+
+package interop
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a peer may take for anything that is not a bulk
+// transfer.
+const patience = 20 * time.Second
+
+// A peer is a program of testdata/peer, which speaks SCTP through a stack that
+// is not ours. It takes commands as lines and answers in lines.
+type peer struct {
+	t     testing.TB
+	in    io.WriteCloser
+	lines chan string
+	said  []string // all lines so far, for messages
+}
+
+func newPeer(t testing.TB, in io.WriteCloser, out io.Reader) *peer {
+	p := &peer{t: t, in: in, lines: make(chan string, 1000)}
+	go func() {
+		defer close(p.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			p.lines <- s.Text()
+		}
+	}()
+	p.want("ready")
+	return p
+}
+
+// do gives a command.
+func (p *peer) do(format string, args ...any) {
+	p.t.Helper()
+	if _, err := fmt.Fprintf(p.in, format+"\n", args...); err != nil {
+		p.t.Fatalf("peer does not take %q: %v", fmt.Sprintf(format, args...), err)
+	}
+}
+
+// want waits for a line with a prefix and returns the rest of it. Other lines
+// in front of it are dropped, but a complaint of the peer ends the test.
+func (p *peer) want(prefix string) string { p.t.Helper(); return p.wantIn(patience, prefix) }
+
+func (p *peer) wantIn(limit time.Duration, prefix string) string {
+	p.t.Helper()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case line, ok := <-p.lines:
+			if !ok {
+				p.t.Fatalf("peer ended while it was to say %q; it said:\n%s", prefix, p.last())
+			}
+			p.said = append(p.said, line)
+			if rest, ok := strings.CutPrefix(line, prefix); ok {
+				return strings.TrimSpace(rest)
+			}
+			if word, _, _ := strings.Cut(line, " "); word == "error" || word == "bad" || word == "fatal" {
+				p.t.Fatalf("peer: %s; it said:\n%s", line, p.last())
+			}
+		case <-timer.C:
+			p.t.Fatalf("peer does not say %q in %v; it said:\n%s", prefix, limit, p.last())
+		}
+	}
+}
+
+// last returns the last lines that the peer said.
+func (p *peer) last() string {
+	return "\t" + strings.Join(p.said[max(0, len(p.said)-12):], "\n\t")
+}
+
+// ok gives a command that is answered with ok.
+func (p *peer) ok(format string, args ...any) {
+	p.t.Helper()
+	p.do(format, args...)
+	p.want("ok")
+}
+
+// counts are what a peer has received.
+type counts struct{ msgs, bytes, bad, gaps, unordered int64 }
+
+func (p *peer) counts(line string) counts {
+	p.t.Helper()
+	var c counts
+	if _, err := fmt.Sscanf(line, "msgs=%d bytes=%d bad=%d gaps=%d unordered=%d", &c.msgs, &c.bytes, &c.bad, &c.gaps, &c.unordered); err != nil {
+		p.t.Fatalf("peer counts %q: %v", line, err)
+	}
+	return c
+}
+
+// await waits until the peer has received n messages, and checks that their
+// content was right.
+func (p *peer) await(limit time.Duration, n int) counts {
+	p.t.Helper()
+	p.do("await %d", n)
+	c := p.counts(p.wantIn(limit, "got"))
+	if c.msgs != int64(n) || c.bad != 0 {
+		p.t.Errorf("peer got %+v, want %d messages", c, n)
+	}
+	return c
+}
+
+// A stack is an SCTP implementation that is not ours.
+type stack struct {
+	name, version string
+	// start starts a peer that lives as long as the test.
+	start func(t testing.TB) *peer
+	// udp is where the peer is reached from here, and host how it reaches an
+	// address of this process.
+	udp  func(*peer) string
+	host string
+	// kernel tells that all peers share a stack, which outlives them.
+	kernel bool
+	// bulk is how many bytes a bulk transfer has here.
+	bulk int
+}
+
+// sources are the files that a peer is made from.
+func peerSources(t testing.TB) []string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/peer/*.[ch]")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no sources of the peer", err)
+	}
+	return files
+}
+
+var usrsctp struct {
+	once   sync.Once
+	path   string
+	reason string
+}
+
+// usrsctpPeer compiles the peer on usrsctp once per test run.
+func usrsctpPeer(t testing.TB) string {
+	t.Helper()
+	usrsctp.once.Do(func() {
+		if _, err := exec.LookPath("gcc"); err != nil {
+			usrsctp.reason = "gcc not found: install Debian's gcc and libc6-dev"
+			return
+		}
+		if _, err := os.Stat("/usr/include/usrsctp.h"); err != nil {
+			usrsctp.reason = "usrsctp.h not found: install Debian's libusrsctp-dev"
+			return
+		}
+		path := filepath.Join(tools.dir, "peer-usrsctp")
+		args := []string{"-O2", "-Wall", "-DPEER_USRSCTP", "-o", path}
+		for _, f := range peerSources(t) {
+			if strings.HasSuffix(f, ".c") {
+				args = append(args, f)
+			}
+		}
+		said, err := exec.Command("gcc", append(args, "-lusrsctp", "-lpthread")...).CombinedOutput()
+		if err != nil {
+			usrsctp.reason = fmt.Sprintf("the peer does not compile: %v\n%s", err, said)
+			return
+		}
+		usrsctp.path = path
+	})
+	if usrsctp.path == "" {
+		t.Skip(usrsctp.reason)
+	}
+	return usrsctp.path
+}
+
+// usrsctpStack is usrsctp: FreeBSD's stack in user space, one process per
+// peer.
+func usrsctpStack(t testing.TB) *stack {
+	path := usrsctpPeer(t)
+	ports := make(map[*peer]int)
+	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2"), host: "127.0.0.1", bulk: 100 << 20}
+	s.start = func(t testing.TB) *peer {
+		port := freeUDPPort(t)
+		p := startPeer(t, exec.Command(path, "udp", strconv.Itoa(port)))
+		ports[p] = port
+		return p
+	}
+	s.udp = func(p *peer) string { return "127.0.0.1:" + strconv.Itoa(ports[p]) }
+	return s
+}
+
+// startPeer starts a peer as a process, which is killed with the test.
+func startPeer(t testing.TB, cmd *exec.Cmd) *peer {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var errs lockedBuffer
+	cmd.Stderr = &errs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if s := errs.String(); s != "" {
+			t.Errorf("peer complains:\n%s", s)
+		}
+	})
+	return newPeer(t, in, out)
+}
+
+// packageVersion returns the version of an installed Debian package.
+func packageVersion(name string) string {
+	out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", name).Output()
+	if err != nil {
+		return "of unknown version"
+	}
+	return string(out)
+}
