@@ -1,0 +1,662 @@
+package ddpsctp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weftstack/weft/ddp"
+)
+
+// wire connects two associations in memory. Messages are delivered when the
+// test says so, in any order, and acknowledged then.
+type wire struct {
+	t    *testing.T
+	a, b *testLink
+	rng  *rand.Rand
+}
+
+type testLink struct {
+	w       *wire
+	peer    *testLink
+	assoc   *Association
+	queue   []message
+	log     []string // control messages sent
+	aborted string
+	max     int
+	reqs    []*Request
+}
+
+type message struct {
+	sid   uint16
+	ppid  uint32
+	data  []byte
+	owner ddp.Owner
+}
+
+func newWire(t *testing.T, seed uint64, streams int) *wire {
+	w := &wire{t: t, rng: rand.New(rand.NewPCG(seed, 3))}
+	w.a, w.b = &testLink{w: w, max: 1444}, &testLink{w: w, max: 1444}
+	w.a.peer, w.b.peer = w.b, w.a
+	w.a.assoc, w.b.assoc = newAssociation(w.a, streams, true), newAssociation(w.b, streams, false)
+	for _, l := range []*testLink{w.a, w.b} {
+		l.assoc.onRequest = func(r *Request) { l.reqs = append(l.reqs, r) }
+	}
+	return w
+}
+
+func (l *testLink) send(sid uint16, ppid uint32, head, body []byte, owner ddp.Owner, more, urgent bool) error {
+	data := append(bytes.Clone(head), body...)
+	l.queue = append(l.queue, message{sid, ppid, data, owner})
+	if ppid == PPIDControl {
+		c, _ := ParseControl(data[2:])
+		l.log = append(l.log, fmt.Sprintf("%d:%d:%v", sid, binary.BigEndian.Uint16(data), c.Function))
+	}
+	return nil
+}
+
+func (l *testLink) maxPayload() int     { return l.max }
+func (l *testLink) abort(reason string) { l.aborted = reason }
+
+// step delivers one message, of those near the head of a random queue.
+func (w *wire) step() bool {
+	l := w.a
+	if len(w.b.queue) > 0 && (len(w.a.queue) == 0 || w.rng.IntN(2) == 0) {
+		l = w.b
+	}
+	return l.deliver(w.rng.IntN(8))
+}
+
+// deliver delivers the i-th message in the queue, or the last.
+func (l *testLink) deliver(i int) bool {
+	if len(l.queue) == 0 {
+		return false
+	}
+	i = min(i, len(l.queue)-1)
+	m := l.queue[i]
+	l.queue = slices.Delete(l.queue, i, i+1)
+	l.peer.assoc.receive(m.sid, m.ppid, m.data)
+	if m.owner != nil {
+		m.owner.Released(nil)
+	}
+	return true
+}
+
+func (w *wire) run() {
+	for w.step() {
+	}
+}
+
+// wantLog checks the control messages a side has sent.
+func (l *testLink) wantLog(want ...string) {
+	l.w.t.Helper()
+	if !slices.Equal(l.log, want) {
+		l.w.t.Errorf("control messages = %q, want %q", l.log, want)
+	}
+}
+
+// peerStream is a ddp.Sink that notes what it gets in order.
+type peerStream struct {
+	order   map[uint64]string
+	got     []string
+	next    uint64
+	lost    error
+	answer  *Answer
+	session *Session
+	fail    error
+}
+
+func (p *peerStream) put(seq uint64, s string) error {
+	if p.fail != nil {
+		return p.fail
+	}
+	if p.order == nil {
+		p.order = make(map[uint64]string)
+	}
+	if _, dup := p.order[seq]; dup || seq < p.next {
+		return ddp.ErrSequence
+	}
+	p.order[seq] = s
+	for {
+		s, ok := p.order[p.next]
+		if !ok {
+			return nil
+		}
+		p.got = append(p.got, s)
+		delete(p.order, p.next)
+		p.next++
+	}
+}
+
+func (p *peerStream) Segment(seq uint64, seg []byte) error { return p.put(seq, string(seg)) }
+func (p *peerStream) Skip(seq uint64) error                { return p.put(seq, "skip") }
+func (p *peerStream) End(seq uint64) error                 { return p.put(seq, "end") }
+func (p *peerStream) Lost(err error)                       { p.lost = err }
+func (p *peerStream) Answered(a Answer)                    { p.answer = &a }
+func (p *peerStream) bind(s *Session) error                { p.session = s; return nil }
+
+// send sends one segment with the given text as payload.
+func (p *peerStream) send(t *testing.T, text string) {
+	t.Helper()
+	m := ddp.Message{SGL: []ddp.Mem{{B: []byte(text)}}, Len: uint32(len(text)), Owner: &receipt{}, Credit: &receipt{}}
+	var seg ddp.Segment
+	m.Next(p.session.MULPDU(), &seg)
+	if err := p.session.Send(&seg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// text takes the headers off.
+func text(got []string) []string {
+	var r []string
+	for _, s := range got {
+		if len(s) > ddp.UntaggedHeaderLen {
+			s = s[ddp.UntaggedHeaderLen:]
+		}
+		r = append(r, s)
+	}
+	return r
+}
+
+// open opens a session from a to b.
+func open(t *testing.T, w *wire, e *Enhanced) (pa, pb *peerStream) {
+	t.Helper()
+	pa, pb = &peerStream{}, &peerStream{}
+	if _, err := w.a.assoc.Initiate(pa, pa.bind, e, []byte("hi")); err != nil {
+		t.Fatal(err)
+	}
+	w.a.deliver(0)
+	if len(w.b.reqs) == 0 {
+		t.Fatal("no request")
+	}
+	r := w.b.reqs[len(w.b.reqs)-1]
+	if string(r.Private) != "hi" {
+		t.Errorf("private data = %q", r.Private)
+	}
+	if err := r.Accept(pb, pb.bind, Enhanced{IRD: 3, ORD: 4}, []byte("ok")); err != nil {
+		t.Fatal(err)
+	}
+	return pa, pb
+}
+
+func TestControlGolden(t *testing.T) {
+	tests := []struct {
+		name string
+		c    Control
+		wire []byte
+	}{
+		{"initiate", Control{Function: Initiate, Private: []byte("ab")}, []byte{0, 1, 'a', 'b'}},
+		{"accept", Control{Function: Accept, Private: []byte{}}, []byte{0, 2}},
+		{"reject", Control{Function: Reject, Private: []byte{7}}, []byte{0, 3, 7}},
+		{"terminate", Control{Function: Terminate, Private: []byte{}}, []byte{0, 4}},
+		// RFC 6581, Section 9: A B IRD(14) C D ORD(14).
+		{"enhanced initiate", Control{Function: EnhancedInitiate, Enhanced: Enhanced{IRD: 0x1234, ORD: 0x3FFF}, Private: []byte{9}},
+			[]byte{0, 5, 0x12, 0x34, 0x3F, 0xFF, 9}},
+		{"enhanced accept", Control{Function: EnhancedAccept, Enhanced: Enhanced{PeerToPeer: true, RTRSend: true, RTRWrite: true, RTRRead: true, IRD: 1, ORD: 2}, Private: []byte{}},
+			[]byte{0, 6, 0xC0, 1, 0xC0, 2}},
+		{"enhanced reject", Control{Function: EnhancedReject, Private: []byte("no")}, []byte{0, 7, 'n', 'o'}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := AppendControl(nil, &tt.c); !bytes.Equal(got, tt.wire) {
+				t.Errorf("encoded % x, want % x", got, tt.wire)
+			}
+			c, ok := ParseControl(tt.wire)
+			if !ok || c.Function != tt.c.Function || c.Enhanced != tt.c.Enhanced || !bytes.Equal(c.Private, tt.c.Private) {
+				t.Errorf("decoded %+v, %v", c, ok)
+			}
+		})
+	}
+	for name, b := range map[string][]byte{
+		"empty": {}, "one octet": {0}, "function 0": {0, 0}, "function 8": {0, 8}, "experimental": {0xFF, 0xFF},
+		"terminate with private data": {0, 4, 1}, "enhanced too short": {0, 5, 1, 2, 3},
+		"private data over the limit": append([]byte{0, 1}, make([]byte, MaxPrivate+1)...),
+	} {
+		if c, ok := ParseControl(b); ok {
+			t.Errorf("%s: accepted as %+v", name, c)
+		}
+	}
+	// RFC 6581, Section 9.2: without A the others "MUST be ignored".
+	if c, ok := ParseControl([]byte{0, 5, 0x40, 1, 0xC0, 2}); !ok || c.Enhanced != (Enhanced{IRD: 1, ORD: 2}) {
+		t.Errorf("flags without A: %+v", c.Enhanced)
+	}
+}
+
+func TestSessionAccepted(t *testing.T) {
+	// RFC 5043, Section 6.2; with enhanced messages RFC 6581, Section 7.
+	for seed := range uint64(100) {
+		w := newWire(t, seed, 8)
+		var e *Enhanced
+		if seed%2 == 0 {
+			e = &Enhanced{IRD: 1, ORD: 2}
+		}
+		pa, pb := open(t, w, e)
+		var want []string
+		for i := range 30 {
+			s := fmt.Sprintf("message %d", i)
+			pb.send(t, s) // the passive side may send before its Accept arrives
+			want = append(want, s)
+		}
+		w.run()
+		for i := range 30 {
+			pa.send(t, fmt.Sprintf("message %d", i))
+		}
+		w.run()
+		pa.session.Terminate()
+		w.run()
+		pb.session.Terminate()
+		w.run()
+		all := append(append([]string{"skip"}, want...), "end")
+		if !slices.Equal(text(pa.got), all) || !slices.Equal(text(pb.got), all) {
+			t.Fatalf("seed %d: active got %q, passive %q", seed, text(pa.got), text(pb.got))
+		}
+		if pa.answer == nil || pa.answer.Result != Accepted || string(pa.answer.Private) != "ok" || pa.answer.IsEnhanced != (e != nil) {
+			t.Fatalf("seed %d: answer %+v", seed, pa.answer)
+		}
+		if e != nil {
+			if pa.answer.Enhanced != (Enhanced{IRD: 3, ORD: 4}) || w.b.reqs[0].Enhanced != *e {
+				t.Errorf("read depths: %+v, %+v", pa.answer.Enhanced, w.b.reqs[0].Enhanced)
+			}
+			w.a.wantLog("0:0:Enhanced Initiate", "0:31:Terminate")
+			w.b.wantLog("0:0:Enhanced Accept", "0:31:Terminate")
+		} else {
+			w.a.wantLog("0:0:Initiate", "0:31:Terminate")
+			w.b.wantLog("0:0:Accept", "0:31:Terminate")
+		}
+		pa.session.Release()
+		pb.session.Release()
+		if n := w.a.assoc.Sessions() + w.b.assoc.Sessions(); n != 0 {
+			t.Errorf("%d sessions left", n)
+		}
+	}
+}
+
+func TestSessionRejected(t *testing.T) {
+	// RFC 5043, Section 6.3.
+	for _, enhanced := range []bool{false, true} {
+		w := newWire(t, 1, 2)
+		pa := &peerStream{}
+		var e *Enhanced
+		want := "0:0:Reject"
+		if enhanced {
+			e, want = &Enhanced{}, "0:0:Enhanced Reject"
+		}
+		w.a.assoc.Initiate(pa, pa.bind, e, nil)
+		w.run()
+		if err := w.b.reqs[0].Reject([]byte("busy")); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.b.reqs[0].Reject(nil); !errors.Is(err, ErrAnswered) {
+			t.Errorf("second answer: %v", err)
+		}
+		w.run()
+		w.b.wantLog(want)
+		if pa.answer == nil || pa.answer.Result != Rejected || string(pa.answer.Private) != "busy" {
+			t.Errorf("answer = %+v", pa.answer)
+		}
+		if n := w.a.assoc.Sessions() + w.b.assoc.Sessions(); n != 0 {
+			t.Errorf("%d sessions left", n)
+		}
+	}
+}
+
+func TestSessionRefusedOverLimit(t *testing.T) {
+	// RFC 5043, Section 6.4.
+	w := newWire(t, 1, 16)
+	w.b.assoc.ep = &Endpoint{cfg: Config{Backlog: 3}}
+	var ps []*peerStream
+	for range 5 {
+		p := &peerStream{}
+		ps = append(ps, p)
+		w.a.assoc.Initiate(p, p.bind, nil, nil)
+	}
+	w.run()
+	refused := 0
+	for _, p := range ps {
+		if p.answer != nil && p.answer.Result == Refused {
+			refused++
+		}
+	}
+	if refused != 2 || len(w.b.reqs) != 3 {
+		t.Errorf("%d refused, %d pending; want 2 and 3", refused, len(w.b.reqs))
+	}
+	for _, l := range w.b.log {
+		if !strings.HasSuffix(l, ":0:Terminate") {
+			t.Errorf("control message %q", l)
+		}
+	}
+	// A decision makes room.
+	w.b.reqs[0].Reject(nil)
+	p := &peerStream{}
+	w.a.assoc.Initiate(p, p.bind, nil, nil)
+	w.run()
+	if len(w.b.reqs) != 4 {
+		t.Errorf("%d requests, want 4", len(w.b.reqs))
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	w := newWire(t, 1, 2)
+	w.b.assoc.onRequest = nil
+	p := &peerStream{}
+	w.a.assoc.Initiate(p, p.bind, nil, nil)
+	w.run()
+	if p.answer == nil || p.answer.Result != Refused || w.b.assoc.Sessions() != 0 {
+		t.Errorf("answer = %+v", p.answer)
+	}
+}
+
+func TestIllegalSequences(t *testing.T) {
+	// RFC 5043, Section 6.1: "the DDP Stream Session MUST be terminated".
+	ctl := func(ssn uint16, f Function, private ...byte) []byte {
+		return AppendControl(binary.BigEndian.AppendUint16(nil, ssn), &Control{Function: f, Private: private})
+	}
+	tests := []struct {
+		name string
+		ppid uint32
+		data []byte
+	}{
+		{"accept twice", PPIDControl, ctl(1, Accept)},
+		{"second accept numbered 0", PPIDControl, ctl(0, Accept)},
+		{"initiate in a session", PPIDControl, ctl(0, Initiate)},
+		{"initiate numbered 1", PPIDControl, ctl(1, Initiate)},
+		{"reject in a session", PPIDControl, ctl(1, Reject)},
+		{"undefined function", PPIDControl, []byte{0, 1, 0, 99}},
+		{"no number", PPIDSegment, []byte{0}},
+		{"other payload protocol", 0, []byte("text")},
+		{"segment numbered 0", PPIDSegment, append([]byte{0, 0}, make([]byte, 18)...)},
+		{"number before the first", PPIDSegment, append([]byte{0xFF, 0xFF}, make([]byte, 18)...)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWire(t, 1, 4)
+			pa, pb := open(t, w, nil)
+			w.run()
+			w.a.assoc.receive(0, tt.ppid, tt.data)
+			if !errors.Is(pa.lost, ErrProtocol) {
+				t.Errorf("stream of the receiver: %v", pa.lost)
+			}
+			w.a.wantLog("0:0:Initiate", "0:1:Terminate")
+			w.run()
+			if !slices.Equal(pb.got, []string{"skip", "end"}) {
+				t.Errorf("the peer heard %q", pb.got)
+			}
+			// What still comes is dropped, without another Terminate.
+			w.a.assoc.receive(0, tt.ppid, tt.data)
+			if len(w.a.log) != 2 {
+				t.Errorf("control messages %q", w.a.log)
+			}
+			// The other streams go on.
+			pa2, _ := open(t, w, nil)
+			w.run()
+			if pa2.answer == nil || pa2.session.SID() == 0 {
+				t.Error("no other session, or on the dead stream")
+			}
+		})
+	}
+}
+
+func TestStreamErrorEndsSession(t *testing.T) {
+	w := newWire(t, 1, 4)
+	pa, pb := open(t, w, nil)
+	w.run()
+	pb.fail = ddp.ErrSequence
+	pa.send(t, "x")
+	w.run()
+	if !errors.Is(pb.lost, ddp.ErrSequence) {
+		t.Errorf("stream lost: %v", pb.lost)
+	}
+	w.b.wantLog("0:0:Accept", "0:1:Terminate")
+}
+
+func TestSegmentBeforeDecision(t *testing.T) {
+	// A segment to a session whose consumer has not decided has no endpoint.
+	w := newWire(t, 1, 4)
+	p := &peerStream{}
+	w.a.assoc.Initiate(p, p.bind, nil, nil)
+	w.run()
+	p.send(t, "x")
+	w.run()
+	w.b.wantLog("0:0:Terminate")
+	if p.answer == nil || p.answer.Result != Refused {
+		t.Errorf("answer = %+v", p.answer)
+	}
+	if err := w.b.reqs[0].Accept(&peerStream{}, p.bind, Enhanced{}, nil); !errors.Is(err, ErrAnswered) {
+		t.Errorf("Accept: %v", err)
+	}
+}
+
+func TestControlWaitsForControl(t *testing.T) {
+	// RFC 5043, Section 6.6: a control message "MUST NOT be sent if it may be
+	// received before a prior" one.
+	w := newWire(t, 1, 4)
+	p := &peerStream{}
+	s, _ := w.a.assoc.Initiate(p, p.bind, nil, nil)
+	s.Terminate()
+	w.a.wantLog("0:0:Initiate")
+	w.run() // acknowledges the Initiate
+	w.a.wantLog("0:0:Initiate", "0:1:Terminate")
+	w.b.wantLog("0:0:Terminate")
+	if p.lost == nil || p.answer != nil {
+		t.Errorf("lost %v, answer %+v", p.lost, p.answer)
+	}
+	if err := w.b.reqs[0].Reject(nil); !errors.Is(err, ErrAnswered) {
+		t.Errorf("answer to a request taken back: %v", err)
+	}
+
+	w = newWire(t, 1, 4)
+	pa, pb := open(t, w, nil)
+	pb.session.Terminate()
+	w.b.wantLog("0:0:Accept")
+	w.run()
+	w.b.wantLog("0:0:Accept", "0:1:Terminate")
+	if !slices.Equal(pa.got, []string{"skip", "end"}) {
+		t.Errorf("active side got %q", pa.got)
+	}
+}
+
+func TestStreamReuse(t *testing.T) {
+	// RFC 5043, Section 6.6: not "while any Data Chunk from a prior session
+	// might be outstanding".
+	w := newWire(t, 1, 2) // one stream of each parity
+	pa, pb := open(t, w, nil)
+	w.run()
+	pa.session.Terminate()
+	for range 3 {
+		w.run()
+	}
+	pb.session.Terminate()
+	w.run()
+	if pa.session.SID() != 0 {
+		t.Fatalf("SID = %d, want 0", pa.session.SID())
+	}
+	p2 := &peerStream{}
+	if s, err := w.a.assoc.Initiate(p2, p2.bind, nil, nil); err != nil || s.SID() != 1 {
+		t.Errorf("second session: %v", err) // of the other parity: ours are used up
+	}
+	p3 := &peerStream{}
+	if _, err := w.a.assoc.Initiate(p3, p3.bind, nil, nil); !errors.Is(err, ErrNoStream) {
+		t.Errorf("third session: %v, want %v", err, ErrNoStream)
+	}
+	pa.session.Release()
+	s, err := w.a.assoc.Initiate(p3, p3.bind, nil, nil)
+	if err != nil || s.SID() != 0 {
+		t.Fatalf("after the release: %v", err)
+	}
+	pb.session.Release() // late: must not hurt the new session
+	w.run()
+	pb3 := &peerStream{}
+	var r *Request
+	for _, q := range w.b.reqs {
+		if q.s.sid == 0 {
+			r = q // the last one on it
+		}
+	}
+	if err := r.Accept(pb3, pb3.bind, Enhanced{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	p3.send(t, "again")
+	w.run()
+	if !slices.Equal(text(pb3.got), []string{"skip", "again"}) {
+		t.Errorf("new session got %q: numbers must start at 0 again", text(pb3.got))
+	}
+}
+
+func TestCollision(t *testing.T) {
+	// Both sides choose the same stream: both move to another.
+	for seed := range uint64(50) {
+		w := newWire(t, seed, 64)
+		w.b.assoc.setInitiator(true)
+		pa, pb := &peerStream{}, &peerStream{}
+		w.a.assoc.Initiate(pa, pa.bind, nil, nil)
+		w.b.assoc.Initiate(pb, pb.bind, nil, nil)
+		w.run()
+		if len(w.a.reqs) != 1 || len(w.b.reqs) != 1 {
+			t.Fatalf("seed %d: requests %d and %d, want one each", seed, len(w.a.reqs), len(w.b.reqs))
+		}
+		qa, qb := &peerStream{}, &peerStream{}
+		w.a.reqs[0].Accept(qa, qa.bind, Enhanced{}, nil)
+		w.b.reqs[0].Accept(qb, qb.bind, Enhanced{}, nil)
+		w.run()
+		pa.send(t, "from a")
+		pb.send(t, "from b")
+		w.run()
+		if got := text(qb.got); !slices.Equal(got, []string{"skip", "from a"}) {
+			t.Fatalf("seed %d: %q", seed, got)
+		}
+		if got := text(qa.got); !slices.Equal(got, []string{"skip", "from b"}) {
+			t.Fatalf("seed %d: %q", seed, got)
+		}
+	}
+}
+
+func TestAssociationDown(t *testing.T) {
+	w := newWire(t, 1, 8)
+	pa, pb := open(t, w, nil)
+	waiting := &peerStream{}
+	w.a.assoc.Initiate(waiting, waiting.bind, nil, nil)
+	w.run()
+	gone := errors.New("gone")
+	w.a.assoc.down(gone, false)
+	w.b.assoc.down(gone, false)
+	for i, p := range []*peerStream{pa, pb, waiting} {
+		if p.lost != gone {
+			t.Errorf("stream %d: %v", i, p.lost)
+		}
+	}
+	if _, err := w.a.assoc.Initiate(waiting, waiting.bind, nil, nil); err != gone {
+		t.Errorf("Initiate: %v", err)
+	}
+}
+
+func TestPrivateDataLimit(t *testing.T) {
+	w := newWire(t, 1, 8)
+	p := &peerStream{}
+	if _, err := w.a.assoc.Initiate(p, p.bind, nil, make([]byte, 513)); !errors.Is(err, ErrPrivate) {
+		t.Errorf("513 octets: %v", err)
+	}
+	if _, err := w.a.assoc.Initiate(p, p.bind, &Enhanced{}, make([]byte, 509)); !errors.Is(err, ErrPrivate) {
+		t.Errorf("509 octets with the enhanced data: %v", err)
+	}
+	w.a.assoc.Initiate(p, p.bind, &Enhanced{}, make([]byte, 508))
+	if n := len(w.a.queue[0].data); n != 516 {
+		t.Errorf("largest control message has %d octets, want 516", n)
+	}
+	w.run()
+	if err := w.b.reqs[0].Reject(make([]byte, 513)); !errors.Is(err, ErrPrivate) {
+		t.Errorf("reject with 513 octets: %v", err)
+	}
+}
+
+func TestMULPDU(t *testing.T) {
+	w := newWire(t, 1, 8)
+	pa, _ := open(t, w, nil)
+	w.run()
+	for max, want := range map[int]int{1444: 1426, 1424: 1406, 500: 516, 65000: 64982} {
+		w.a.max = max
+		if got := pa.session.MULPDU(); got != want {
+			t.Errorf("MULPDU for packets of %d = %d, want %d", max, got, want)
+		}
+	}
+	// RFC 5043, Section 9: "MUST reject DDP Segments that are larger".
+	w = newWire(t, 1, 8)
+	pa, _ = open(t, w, nil)
+	w.run()
+	pa.session.MULPDU()
+	big := make([]byte, 2000)
+	m := ddp.Message{SGL: []ddp.Mem{{B: big}}, Len: 2000, Owner: &receipt{}, Credit: &receipt{}}
+	var seg ddp.Segment
+	m.Next(1427, &seg)
+	if err := pa.session.Send(&seg); !errors.Is(err, ErrSegment) {
+		t.Errorf("segment over the MULPDU: %v", err)
+	}
+}
+
+func TestFragments(t *testing.T) {
+	w := newWire(t, 1, 8)
+	pa, pb := open(t, w, nil)
+	w.run()
+	pa.send(t, strings.Repeat("long ", 100))
+	m := w.a.queue[0]
+	w.a.queue = nil
+	a := w.b.assoc
+	a.fragment(m.sid, m.ppid, 10, true, false, m.data[:100])
+	a.fragment(5, m.ppid, 30, true, false, m.data[:100]) // of another message
+	a.fragment(m.sid, m.ppid, 11, false, false, m.data[100:200])
+	a.fragment(m.sid, m.ppid, 99, false, true, m.data[200:]) // of none
+	if len(pb.got) != 1 {
+		t.Error("delivered before its end")
+	}
+	a.fragment(m.sid, m.ppid, 12, false, true, m.data[200:])
+	if !slices.Equal(text(pb.got), []string{"skip", strings.Repeat("long ", 100)}) {
+		t.Errorf("got %q", text(pb.got))
+	}
+	for i := range maxPartials {
+		a.fragment(6, m.ppid, uint32(100+2*i), true, false, nil)
+	}
+	if w.b.aborted == "" {
+		t.Error("the number of fragmented messages is not bounded")
+	}
+	w.b.aborted, a.parts = "", nil
+	a.fragment(6, m.ppid, 1, true, false, nil)
+	for i := range uint32(maxPartial/1000 + 1) {
+		a.fragment(6, m.ppid, 2+i, false, false, make([]byte, 1000))
+	}
+	if w.b.aborted == "" {
+		t.Error("the size of fragmented messages is not bounded")
+	}
+}
+
+func TestNumbersWrap(t *testing.T) {
+	// A DDP-SSN has 16 bits; the stream sees 64.
+	w := newWire(t, 7, 2)
+	pa, pb := open(t, w, nil)
+	w.run()
+	const n = 200000
+	for i := range n {
+		pa.send(t, "x")
+		if i%100 == 99 {
+			w.run()
+		}
+	}
+	w.run()
+	if pb.next != n+1 {
+		t.Errorf("next sequence number = %d, want %d", pb.next, n+1)
+	}
+}
+
+func TestPeerToPeerIsMirrored(t *testing.T) {
+	// RFC 6581, Section 9.2.
+	w := newWire(t, 1, 2)
+	pa, _ := open(t, w, &Enhanced{PeerToPeer: true, RTRSend: true, IRD: 5, ORD: 6})
+	w.run()
+	if e := pa.answer.Enhanced; !e.PeerToPeer || e.RTRSend || !e.RTRWrite || !e.RTRRead {
+		t.Errorf("answer = %+v", e)
+	}
+}
