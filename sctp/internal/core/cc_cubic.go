@@ -102,6 +102,7 @@ func (c *cubic) avoid(a Ack) {
 		}
 		c.timedOut = false
 	}
+	c.epoch = min(c.epoch, a.Now)
 	acked := float64(a.Acked) / float64(c.mtu)
 	// Section 4.3: W_est grows by α until it reaches cwnd_prior, then by 1.
 	alpha := cubicAlpha
@@ -155,11 +156,11 @@ func (c *cubic) OnTimeout(Time) {
 func (c *cubic) OnECN(now Time) { c.OnLoss(now) }
 
 func (c *cubic) OnIdle(idle, rto Time) {
-	if c.epoch != 0 {
-		c.epoch += idle // Section 5.8
-	}
 	if rto <= 0 || idle < rto {
 		return
+	}
+	if c.epoch != 0 {
+		c.epoch += idle // Section 5.8
 	}
 	if c.ssthresh == initialSsthresh {
 		c.ssthresh = c.cwnd

@@ -81,16 +81,18 @@ func (p *Pacer) OnSent(now Time, n int) {
 	}
 }
 
-// NextTime returns when n bytes may be sent, or 0 if they may be sent now.
+// NextTime returns when to try again to send n bytes: when a batch worth a timer
+// may be sent (a millisecond's worth, at most a full GSO batch), or 0 if n bytes
+// may be sent now.
 func (p *Pacer) NextTime(now Time, n int) Time {
 	if p.rate == 0 {
 		return 0
 	}
 	p.fill(now)
-	lack := min(int64(n), p.burst) - p.tokens
-	if lack <= 0 {
+	if min(int64(n), p.burst) <= p.tokens {
 		return 0
 	}
+	lack := max(min(int64(n), p.burst), min(p.rate/1000, PaceMinBurst)) - p.tokens
 	return now + Time(lack*1_000_000/p.rate+1)*1000
 }
 
