@@ -220,7 +220,13 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 			b = wire.AppendCWR(b, wire.CWR{TSN: uint32(a.ecn.cut)})
 		}
 		if a.tx.sb.ForwardDue() {
-			b, _ = a.tx.sb.AppendForward(b, end-len(b))
+			var sent bool
+			b, sent = a.tx.sb.AppendForward(b, end-len(b))
+			// RFC 3758, Section 3.5, C5: "If a FORWARD TSN is sent, the sender
+			// MUST assure that at least one T3-rtx timer is running."
+			if sent && !a.timers.runningPath(timerT3, i) {
+				a.timers.setPath(timerT3, i, now+p.rto.Value())
+			}
 		}
 		b, ecn = a.appendData(b, now, i, d, end)
 	}
