@@ -72,6 +72,27 @@ func TestInitInCookieWaitKeepsTag(t *testing.T) {
 	}
 }
 
+// A collision (Table 12, case B) in which the peer's INIT lists an address that
+// we did not dial.
+func TestCollisionAddsPaths(t *testing.T) {
+	p := newMultihomed(t, 35, fastConfig())
+	p.a.dial(p.z)
+	p.z.dial(p.a)
+	p.a.outbox()
+	p.a.deliver(p.a.to(only(t, p.z.outbox())))
+	p.z.deliver(p.z.to(only(t, p.a.outbox())))
+	p.a.deliver(p.a.to(only(t, p.z.outbox())))
+	p.a.wantState(Established)
+	if n := p.a.assoc.NumPaths(); n != 2 {
+		t.Errorf("%d paths, want 2", n)
+	}
+	p.drive()
+	p.a.send(0, 5000)
+	p.z.send(0, 5000)
+	p.drive()
+	p.wantDelivered()
+}
+
 func parsedInit(t *testing.T, pkt []byte) wire.Init {
 	t.Helper()
 	it := wire.NewChunks(pkt[wire.HeaderLen:])

@@ -309,8 +309,8 @@ func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
 	}
 	a.peer.tag = s.peerTag
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
+	a.rewindSender() // before there are paths that the sender does not know
 	a.addPeerAddrs(&s.addrs, s.remote.Port())
-	a.rewindSender()
 	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
 	if !a.state.connected() {
 		a.establish(now)
