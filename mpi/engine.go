@@ -21,6 +21,7 @@ type engine struct {
 	streams uint32 // streams for messages, and as many for bodies
 	prog    progress
 	ids     idTable
+	waiters waiterPool
 
 	mu       sync.Mutex // guards what follows, and all contexts and messages
 	contexts map[uint64]*matchContext

@@ -176,7 +176,7 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 	if look() || e.prog.spin(look) {
 		return st, m, err
 	}
-	w := newWaiter()
+	w := e.waiters.get()
 	defer w.recycle()
 	e.mu.Lock()
 	x.probers = append(x.probers, w)

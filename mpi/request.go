@@ -153,10 +153,10 @@ func (r *Request) await(ctx context.Context) error {
 	if r.done.Load() {
 		return nil
 	}
-	if r.eng != nil && r.eng.prog.spin(r.done.Load) {
+	if r.eng.prog.spin(r.done.Load) {
 		return nil
 	}
-	w := newWaiter()
+	w := r.eng.waiters.get()
 	defer w.recycle()
 	if !r.addWaiter(w) {
 		return nil
@@ -177,9 +177,7 @@ func (r *Request) await(ctx context.Context) error {
 // not block; it gives the transport a chance to receive.
 func (r *Request) Test() (st Status, done bool, err error) {
 	if !r.done.Load() {
-		if r.eng != nil {
-			r.eng.prog.pollOnce()
-		}
+		r.eng.prog.pollOnce()
 		if !r.done.Load() {
 			return Status{}, false, nil
 		}

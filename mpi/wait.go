@@ -9,14 +9,24 @@ import (
 )
 
 // waiter parks one goroutine. Signals may be spurious: who waits looks again.
-type waiter struct{ ch chan struct{} }
+type waiter struct {
+	ch   chan struct{}
+	pool *waiterPool
+}
 
-var waiterPool = sync.Pool{New: func() any { return &waiter{ch: make(chan struct{}, 1)} }}
+// waiterPool keeps waiters for reuse. Each engine has its own, so that channels
+// do not leave a testing/synctest bubble.
+type waiterPool struct{ pool sync.Pool }
 
-func newWaiter() *waiter { return waiterPool.Get().(*waiter) }
+func (p *waiterPool) get() *waiter {
+	if w, ok := p.pool.Get().(*waiter); ok {
+		return w
+	}
+	return &waiter{ch: make(chan struct{}, 1), pool: p}
+}
 
 // recycle gives w back. Late signals only cause a spurious wake-up.
-func (w *waiter) recycle() { waiterPool.Put(w) }
+func (w *waiter) recycle() { w.pool.pool.Put(w) }
 
 // signal wakes the goroutine that waits, or the next to wait. It never blocks.
 func (w *waiter) signal() {

@@ -108,7 +108,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	if eng == nil || look() || eng.prog.spin(look) {
 		return found, nil
 	}
-	w := newWaiter()
+	w := eng.waiters.get()
 	defer w.recycle()
 	for i, r := range reqs {
 		if r == nil {
