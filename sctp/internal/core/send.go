@@ -25,6 +25,7 @@ type dataSender struct {
 	lastData  Time
 	burstFrom int
 	carry     carry
+	tune      sendTune
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64
@@ -185,7 +186,19 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		a.tx.mayProbe, a.tx.probes = false, 0
 		a.timers.set(timerProbe, 0)
 	}
+	a.tx.retune(now, res)
 	a.tx.report(a)
+}
+
+// retune adapts how much may be queued to what the paths hold.
+func (t *dataSender) retune(now Time, res *SackResult) {
+	n, rtt := 0, Time(0)
+	for i := range res.Paths {
+		n += res.Paths[i].Acked
+		rtt = max(rtt, res.Paths[i].AckRTT)
+	}
+	t.tune.ack(now, n, rtt)
+	t.q.setSoftLimit(t.tune.limit())
 }
 
 // report turns what the send queue has to say into events.
@@ -210,21 +223,8 @@ func (a *Assoc) updatePacer(now Time, i int) {
 // handleCumAck takes in the cumulative TSN ack of a SHUTDOWN chunk. It reports
 // whether the association survived.
 func (a *Assoc) handleCumAck(now Time, cum TSN) bool {
-	// It says nothing of gaps, so what was known of them still holds.
-	sb := a.tx.sb
-	var gaps []wire.GapBlock
-	for _, r := range sb.gaps {
-		if hi := (r.hi - 1).Sub(cum); hi > 0 && hi <= maxGapOffset {
-			gaps = append(gaps, wire.GapBlock{Start: uint16(max(r.lo.Sub(cum), 1)), End: uint16(hi)})
-		}
-	}
-	it := wire.NewChunks(wire.AppendSack(nil, uint32(cum), uint32(sb.awnd), gaps, nil))
-	if it.Next() {
-		if x, err := wire.ParseSack(it.Chunk()); err == nil {
-			res, err := a.tx.sb.HandleSack(now, &x)
-			a.takeAck(now, res, err)
-		}
-	}
+	res, err := a.tx.sb.HandleCumAck(now, cum)
+	a.takeAck(now, res, err)
 	return a.state != Closed
 }
 
@@ -274,7 +274,7 @@ func (a *Assoc) lossTimeout(now Time) {
 	t, d := &a.tx, a.dataPath()
 	for i := range a.paths {
 		p := &a.paths[i]
-		fresh := i == d && t.q.Pending() && !t.sb.ZeroWindow() && t.sb.PeerWindow() > 0
+		fresh := i == d && t.q.Pending() && t.sb.PeerWindow() >= p.pmdcs()
 		loss, probe := t.sb.OnLossTimer(now, i, fresh)
 		if loss {
 			p.cc.OnLoss(now)

@@ -90,6 +90,7 @@ type SendQueue struct {
 	streams    []outStream // grown to the highest stream in use
 	nstreams   int         // streams allowed
 	limit      int64
+	soft       int64 // no message is taken with this much buffered; 0: no bound
 	buffered   int64 // bytes of messages not acknowledged or abandoned
 	unsent     int64 // of them not given a TSN
 	messages   int   // messages not fully acknowledged or abandoned
@@ -127,6 +128,12 @@ type outStream struct {
 
 // outMsg is a queued message. It is pooled: it lives until nothing refers to it.
 type outMsg struct {
+	msgState
+	hdr [MaxHeader]byte
+}
+
+// msgState is what is cleared when a message record is reused.
+type msgState struct {
 	next     *outMsg
 	prev     *outMsg
 	body     []byte
@@ -148,7 +155,6 @@ type outMsg struct {
 	sid      uint16
 	hdrLen   uint8
 	flags    msgFlags
-	hdr      [MaxHeader]byte
 }
 
 type msgFlags uint8
@@ -253,7 +259,19 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 }
 
 func (q *SendQueue) fits(n int64) bool {
-	return q.messages == 0 || q.charge()+n+messageCharge <= q.limit
+	if q.messages == 0 {
+		return true
+	}
+	c := q.charge()
+	return c+n+messageCharge <= q.limit && (q.soft == 0 || c < q.soft)
+}
+
+// setSoftLimit changes from how many buffered bytes on no message is taken.
+func (q *SendQueue) setSoftLimit(n int64) {
+	if n != q.soft {
+		q.soft = n
+		q.checkRoom()
+	}
 }
 
 func (q *SendQueue) charge() int64 { return q.buffered + int64(q.messages)*messageCharge }
@@ -297,7 +315,7 @@ func (q *SendQueue) windowFull(st *outStream) bool {
 func (q *SendQueue) alloc() *outMsg {
 	m := q.free
 	if m == nil {
-		return &outMsg{dropIdx: -1}
+		return &outMsg{msgState: msgState{dropIdx: -1}}
 	}
 	q.free = m.next
 	q.nfree--
@@ -314,8 +332,7 @@ func (q *SendQueue) recycle(m *outMsg) {
 	if q.nfree >= maxFreeMessages {
 		return
 	}
-	hdr := m.hdr
-	*m = outMsg{next: q.free, dropIdx: -1, hdr: hdr}
+	m.msgState = msgState{next: q.free, dropIdx: -1}
 	q.free = m
 	q.nfree++
 }
@@ -384,7 +401,11 @@ func (q *SendQueue) unref(m *outMsg, n int) {
 // checkRoom notes when a queue that refused a message has room again: half of
 // it, so that writers are not woken for every packet.
 func (q *SendQueue) checkRoom() {
-	if q.blocked && q.charge() <= q.limit/2 {
+	limit := q.limit
+	if q.soft > 0 {
+		limit = min(limit, q.soft)
+	}
+	if q.blocked && q.charge() <= limit/2 {
 		q.blocked, q.unblocked = false, true
 	}
 }

@@ -1,0 +1,69 @@
+package core
+
+// Send buffer autotuning. A large send buffer that is always full makes every
+// message cold when its turn comes: on loopback, where the path holds some
+// 100 KiB, 4 MiB of queue halve the throughput. So no more is queued than
+// keeps the path busy: a multiple of what it was seen to hold.
+const (
+	// tuneFloor is the least that may be queued, if SendBuffer allows.
+	tuneFloor = 512 << 10
+	// tuneFactor is how many times the measured capacity may be queued: twice
+	// for slow start to double what is in flight, and as much again to wait.
+	tuneFactor = 4
+	// tuneWindow is half the time for which a measurement counts.
+	tuneWindow Time = 5_000_000_000
+	// tuneRound is the least span of a rate measurement: one SACK can
+	// acknowledge megabytes at once.
+	tuneRound Time = 10_000_000
+	// tuneRTT is the least round-trip time that is reckoned with.
+	tuneRTT Time = 100_000
+)
+
+// sendTune estimates what a path holds: the highest rate of delivery times the
+// lowest round-trip time, each of the last ten seconds.
+type sendTune struct {
+	until    Time // end of this window
+	rtt      Time // minimum of this window, 0 if there is none
+	rttPrev  Time
+	rate     int64 // maximum of this window, in bytes per second
+	ratePrev int64
+	began    Time // of the round
+	bytes    int64
+}
+
+// ack takes in n newly acknowledged bytes and a sample of the round-trip time,
+// which may be 0.
+func (t *sendTune) ack(now Time, n int, rtt Time) {
+	if now >= t.until {
+		t.rttPrev, t.ratePrev = t.rtt, t.rate
+		if t.until != 0 && now >= t.until+tuneWindow {
+			t.rttPrev, t.ratePrev = 0, 0
+		}
+		t.rtt, t.rate, t.until = 0, 0, now+tuneWindow
+	}
+	if rtt > 0 && (t.rtt == 0 || rtt < t.rtt) {
+		t.rtt = rtt
+	}
+	if t.began == 0 {
+		t.began = now
+		return // what came first was sent before the round
+	}
+	t.bytes += int64(n)
+	if d := now - t.began; d >= max(t.minRTT(), tuneRound) {
+		t.rate = max(t.rate, t.bytes*1_000_000/max(int64(d)/1000, 1))
+		t.began, t.bytes = now, 0
+	}
+}
+
+func (t *sendTune) minRTT() Time {
+	if t.rtt == 0 || t.rttPrev != 0 && t.rttPrev < t.rtt {
+		return t.rttPrev
+	}
+	return t.rtt
+}
+
+// limit returns how many bytes may be queued before Send refuses more.
+func (t *sendTune) limit() int64 {
+	rtt := max(t.minRTT(), tuneRTT)
+	return max(tuneFactor*max(t.rate, t.ratePrev)/1_000_000*int64(rtt)/1000, tuneFloor)
+}
