@@ -168,7 +168,7 @@ func (a *Association) Shutdown(ctx context.Context) error {
 
 // Close begins a graceful shutdown and returns at once; data already sent is
 // still delivered, what is received from now on is discarded. It returns
-// ErrClosed if the association was closed or has ended before.
+// ErrClosed if it was called before.
 func (a *Association) Close() error {
 	if !a.beginShutdown(true) {
 		return ErrClosed
@@ -178,7 +178,7 @@ func (a *Association) Close() error {
 
 func (a *Association) beginShutdown(discard bool) (first bool) {
 	a.mu.Lock()
-	first = !a.closing && !a.dead
+	first = !a.closing
 	a.closing = a.closing || discard
 	a.core.Shutdown(a.t.now())
 	var k wakeList
