@@ -8,6 +8,9 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
+// randomScripts is how many scripts TestRandomScripts runs.
+var randomScripts = 300
+
 // FuzzAssoc runs a script of network faults and user calls on a pair, checks
 // the accounts after each step, and at the end that everything was delivered if
 // nobody aborted.
@@ -107,7 +110,7 @@ func runScript(t *testing.T, script []byte) {
 		}
 	}
 	if aborted {
-		p.advance(time.Hour)
+		p.advance(5 * time.Minute)
 		p.checkReleased(t)
 		return
 	}
@@ -128,7 +131,7 @@ func runScript(t *testing.T, script []byte) {
 	if p.a.assoc.Err() == nil && p.z.assoc.Err() == nil {
 		p.wantDelivered()
 	}
-	p.advance(time.Hour)
+	p.advance(5 * time.Minute)
 	p.checkReleased(t)
 }
 
@@ -214,4 +217,18 @@ func FuzzInbound(f *testing.F) {
 			t.Errorf("the listener replied with %d bytes", len(r.Reply))
 		}
 	})
+}
+
+// Random scripts, without waiting for a fuzzer.
+func TestRandomScripts(t *testing.T) {
+	for seed := range uint64(randomScripts) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		script := make([]byte, 1+rng.IntN(400))
+		for i := range script {
+			script[i] = byte(rng.Uint32())
+		}
+		if !t.Run(seedName(int(seed)), func(t *testing.T) { runScript(t, script) }) {
+			return
+		}
+	}
 }
