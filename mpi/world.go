@@ -20,6 +20,7 @@ type World struct {
 	world  *Comm
 	self   *Comm
 	ended  atomic.Pointer[error] // why nothing can start any more
+	rma    rmaState              // owned by the windows
 
 	mu       sync.Mutex
 	closers  []func(context.Context) error // see onFinalize

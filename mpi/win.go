@@ -1,0 +1,192 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"unsafe"
+)
+
+// Errors of windows.
+var (
+	// ErrRange is returned for an access outside the target's window.
+	ErrRange = errors.New("mpi: access outside the window")
+	// ErrAccess is returned for an access the target's window does not allow.
+	ErrAccess = errors.New("mpi: access right missing")
+	// ErrEpoch is returned for synchronization calls that do not match, such
+	// as Unlock without Lock.
+	ErrEpoch = errors.New("mpi: synchronization calls do not match")
+	// ErrWindow is returned if the ranks of a window disagree about its type,
+	// and after Free.
+	ErrWindow = errors.New("mpi: bad window")
+)
+
+// Access is a set of rights to a window.
+type Access uint8
+
+// Rights of the other ranks to a window.
+const (
+	AccessRead   Access = 1 << iota // Get
+	AccessWrite                     // Put
+	AccessUpdate                    // Accumulate and its relatives
+	AccessAll    = AccessRead | AccessWrite | AccessUpdate
+)
+
+// A WinOption changes how a window is made.
+type WinOption func(*winOptions)
+
+type winOptions struct {
+	access   Access
+	messages bool
+}
+
+// WithAccess restricts what other ranks may do with the caller's memory. The
+// default is AccessAll. The rights may differ between ranks.
+func WithAccess(a Access) WinOption { return func(o *winOptions) { o.access = a & AccessAll } }
+
+// WithMessages makes the window use messages even where RDMA is available. All
+// ranks must agree.
+func WithMessages() WinOption { return func(o *winOptions) { o.messages = true } }
+
+// Win is a window: memory of each rank of a communicator that the others read
+// and write without its help (MPI-4.1, Chapter 12). Operations start with Put,
+// Get and Accumulate and are complete, with their buffers free again and their
+// effect visible at the target, after Fence, Complete, Unlock or Flush. They
+// may be started at any time: a window is always open, the synchronization
+// calls only complete and order operations. Displacements count elements of
+// the target's buffer.
+//
+// With TransportHybrid, Put is an RDMA Write, Get an RDMA Read, and updates of
+// one 64-bit integer are RDMA atomics, over queue pairs connected on first use.
+// All else travels in messages that a goroutine of the target serves. Either
+// way the target need not call anything.
+//
+// Updates (Accumulate, GetAccumulate, FetchAndOp, CompareAndSwap) are atomic
+// for each element with respect to one another; Put and Get are not. Methods
+// may be called from several goroutines at a time.
+type Win[T Element] struct {
+	w   *window
+	buf []T
+}
+
+// WinCreate makes a window of buf, which may be of a different length on each
+// rank; T must be the same. All ranks of c must call it; it blocks until they
+// do (MPI-4.1, Section 12.2.1). The window uses buf until it is freed.
+func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOption) (*Win[T], error) {
+	mem, err := bytesOf(buf)
+	if err != nil {
+		return nil, err
+	}
+	o := winOptions{access: AccessAll}
+	for _, f := range opts {
+		f(&o)
+	}
+	t := reflect.TypeFor[T]()
+	w := &window{mem: mem, elem: max(sizeOf[T](), 1), word: isWord(t), ops: reducersOf[T](t.Kind())}
+	if err := w.create(ctx, c, uint32(t.Kind()), o); err != nil {
+		return nil, fmt.Errorf("creating window: %w", err)
+	}
+	return &Win[T]{w, buf}, nil
+}
+
+// WinAllocate makes a window of n new elements (MPI-4.1, Section 12.2.2).
+func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
+	if n < 0 {
+		return nil, fmt.Errorf("%w: window of %d elements", ErrCount, n)
+	}
+	return WinCreate(ctx, c, make([]T, n), opts...)
+}
+
+// Buf returns the caller's own memory in the window.
+func (w *Win[T]) Buf() []T { return w.buf }
+
+// Len returns the number of elements in the window of a rank.
+func (w *Win[T]) Len(rank int) int {
+	if rank < 0 || rank >= len(w.w.remote) {
+		return 0
+	}
+	return int(w.w.remote[rank].Bytes) / w.w.elem
+}
+
+// RDMA reports whether Put and Get use RDMA.
+func (w *Win[T]) RDMA() bool { return w.w.dev != nil }
+
+// Free ends the use of the window. All ranks must call it; it completes the
+// caller's operations and blocks until all ranks have done so. Errors of
+// operations not yet reported are returned.
+func (w *Win[T]) Free(ctx context.Context) error { return w.w.free(ctx) }
+
+// Put stores src at disp in the window of target (MPI-4.1, Section 12.3.1). src
+// must not be changed until the operation is complete. It does not wait for
+// the target, but may wait for room in queues. It returns ErrRange or ErrAccess
+// at once if the window does not have, or allow to write, that place.
+func (w *Win[T]) Put(ctx context.Context, src []T, target, disp int) error {
+	return w.w.put(ctx, viewBytes(src), target, disp)
+}
+
+// Get loads len(dst) elements from disp in the window of target into dst, which
+// must not be touched until the operation is complete (MPI-4.1, Section
+// 12.3.2). Otherwise it is like Put.
+func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
+	return w.w.get(ctx, viewBytes(dst), target, disp)
+}
+
+// Accumulate combines src into the window of target: each element there
+// becomes old op new (MPI-4.1, Section 12.3.4). op is one of the predefined
+// operators that T has, or Replace; others give ErrOp.
+func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op Op[T]) error {
+	return w.w.update(ctx, viewBytes(src), nil, target, disp, op.reducer())
+}
+
+// GetAccumulate is Accumulate that also stores the old elements to result. With
+// NoOp it is an atomic Get.
+func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, disp int, op Op[T]) error {
+	if len(src) != len(result) {
+		return fmt.Errorf("%w: result holds %d elements, not %d", ErrCount, len(result), len(src))
+	}
+	return w.w.update(ctx, viewBytes(src), viewBytes(result), target, disp, op.reducer())
+}
+
+// FetchAndOp combines value into one element and returns the old one. Unlike
+// in MPI it waits for that (MPI-4.1, Section 12.3.4).
+func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op Op[T]) (T, error) {
+	var old T
+	err := w.w.fetch(ctx, viewBytes([]T{value}), viewBytes(oneOf(&old)), target, disp, op.reducer())
+	return old, err
+}
+
+// CompareAndSwap stores swap in an element if that holds compare, bit by bit,
+// and returns what it held. Unlike in MPI it waits for that (MPI-4.1, Section
+// 12.3.4).
+func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, disp int) (T, error) {
+	var old T
+	err := w.w.swap(ctx, viewBytes([]T{compare, swap}), viewBytes(oneOf(&old)), target, disp)
+	return old, err
+}
+
+// Rput is Put with a request that is done when src may be used again (MPI-4.1,
+// Section 12.3.5); the effect at the target still needs a Flush.
+func (w *Win[T]) Rput(ctx context.Context, src []T, target, disp int) (*Request, error) {
+	return w.w.request(target, w.Put(ctx, src, target, disp))
+}
+
+// Rget is Get with a request that is done when dst holds the data.
+func (w *Win[T]) Rget(ctx context.Context, dst []T, target, disp int) (*Request, error) {
+	return w.w.request(target, w.Get(ctx, dst, target, disp))
+}
+
+// Raccumulate is Accumulate with a request that is done when src may be used
+// again.
+func (w *Win[T]) Raccumulate(ctx context.Context, src []T, target, disp int, op Op[T]) (*Request, error) {
+	return w.w.request(target, w.Accumulate(ctx, src, target, disp, op))
+}
+
+// RgetAccumulate is GetAccumulate with a request that is done when result holds
+// the data.
+func (w *Win[T]) RgetAccumulate(ctx context.Context, src, result []T, target, disp int, op Op[T]) (*Request, error) {
+	return w.w.request(target, w.GetAccumulate(ctx, src, result, target, disp, op))
+}
+
+// oneOf returns *p as a slice.
+func oneOf[T Element](p *T) []T { return unsafe.Slice(p, 1) }

@@ -1,0 +1,246 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/weftstack/weft/verbs"
+)
+
+// rmaConn is an origin's queue pair to one target. Operations are numbered;
+// the queue pair completes them in order, so one number says how far it is.
+// Whoever waits collects completions, one goroutine at a time.
+type rmaConn struct {
+	dev  *rmaDevice
+	rank int           // of the target, in the world
+	up   chan struct{} // closed when connecting has ended
+	qp   *verbs.QP
+	cq   *verbs.CQ
+	turn chan struct{} // held by the goroutine that collects completions
+	solo chan struct{} // held by the goroutine that does an atomic
+	word *verbs.MR     // where its result goes
+
+	mu      sync.Mutex      // guards what follows, and the order of posts
+	posted  uint64          // operations posted
+	done    uint64          // operations completed
+	wrote   uint64          // last write
+	where   verbs.RemoteBuf // of that
+	proving uint64          // last operation that proves the placement of those before it
+	mrs     []postedMR      // registrations to undo, in order
+	err     error           // why the connection is of no more use
+}
+
+// postedMR is a registration that op, and none after it, uses.
+type postedMR struct {
+	op uint64
+	mr *verbs.MR
+}
+
+func newRMAConn(d *rmaDevice, rank int) *rmaConn {
+	return &rmaConn{dev: d, rank: rank, up: make(chan struct{}), turn: make(chan struct{}, 1),
+		solo: make(chan struct{}, 1)}
+}
+
+func (c *rmaConn) failure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+func (c *rmaConn) fail(err error) {
+	c.mu.Lock()
+	if c.err == nil {
+		c.err = err
+	}
+	c.mu.Unlock()
+}
+
+// post posts one operation and returns its number. It waits while the queue
+// is full. The registration mr, if any, is undone when the operation is
+// complete, or at once if it cannot be posted.
+func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, mr *verbs.MR) (uint64, error) {
+	for {
+		c.mu.Lock()
+		if c.err != nil {
+			err := c.err
+			c.mu.Unlock()
+			return 0, errors.Join(err, closeMR(mr))
+		}
+		if c.posted-c.done < rmaDepth {
+			break
+		}
+		next := c.done + 1
+		c.mu.Unlock()
+		if err := c.wait(ctx, next); err != nil {
+			return 0, errors.Join(err, closeMR(mr))
+		}
+	}
+	defer c.mu.Unlock()
+	n := c.posted + 1
+	wr.ID = n
+	wr.Flags |= verbs.Signaled
+	if err := c.qp.PostSend(wr); err != nil {
+		if errors.Is(err, verbs.ErrQPState) {
+			err = errors.Join(err, c.qp.Err())
+			c.err = err
+		}
+		return 0, errors.Join(err, closeMR(mr))
+	}
+	c.posted = n
+	if wr.Op == verbs.OpWrite {
+		c.wrote, c.where = n, wr.Remote
+	}
+	if mr != nil {
+		c.mrs = append(c.mrs, postedMR{n, mr})
+	}
+	return n, nil
+}
+
+func closeMR(mr *verbs.MR) error {
+	if mr == nil {
+		return nil
+	}
+	return mr.Close()
+}
+
+// wait collects completions until that of the given operation.
+func (c *rmaConn) wait(ctx context.Context, op uint64) error {
+	for {
+		c.mu.Lock()
+		done, err := c.done, c.err
+		c.mu.Unlock()
+		if done >= op {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case c.turn <- struct{}{}:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		err = c.collect(ctx, op)
+		<-c.turn
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// collect waits for completions once, unless op is complete by now. The caller
+// has the turn.
+func (c *rmaConn) collect(ctx context.Context, op uint64) error {
+	c.mu.Lock()
+	over := c.done >= op || c.err != nil
+	c.mu.Unlock()
+	if over {
+		return nil
+	}
+	var wcs [16]verbs.WC
+	n := c.cq.Poll(wcs[:])
+	if n == 0 {
+		c.dev.w.eng.prog.spin(func() bool { return c.cq.Len() > 0 })
+		var err error
+		if n, err = c.cq.Wait(ctx, wcs[:]); err != nil {
+			if ctx.Err() == nil {
+				c.fail(err)
+			}
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range wcs[:n] {
+		wc := &wcs[i]
+		if wc.Status != verbs.StatusSuccess {
+			// An earlier operation may be the cause, so the whole connection
+			// has failed.
+			if c.err == nil {
+				c.err = remoteError(wc)
+			}
+			continue
+		}
+		c.done = max(c.done, wc.ID)
+	}
+	used := 0
+	for used < len(c.mrs) && (c.mrs[used].op <= c.done || c.err != nil) {
+		if err := c.mrs[used].mr.Close(); err != nil && c.err == nil {
+			c.err = err
+		} else if errors.Is(err, verbs.ErrBusy) {
+			break // not flushed yet
+		}
+		used++
+	}
+	c.mrs = c.mrs[:copy(c.mrs, c.mrs[used:])]
+	return nil
+}
+
+// remoteError gives the end of an operation the names of this package.
+func remoteError(wc *verbs.WC) error {
+	err := wc.Err()
+	var term *verbs.TerminateError
+	if wc.Status == verbs.StatusRemoteAccess || errors.As(err, &term) {
+		return fmt.Errorf("%w: %w", ErrAccess, err)
+	}
+	return err
+}
+
+// startProof posts what proves that all writes so far are placed at the
+// target, without waiting: a read of no bytes. RFC 5040, Section 5.5: the
+// response to a read is delivered after the writes before it are placed.
+func (c *rmaConn) startProof(ctx context.Context) {
+	c.mu.Lock()
+	needed := c.wrote > c.proving && c.err == nil
+	where := c.where
+	c.mu.Unlock()
+	if !needed {
+		return
+	}
+	n, err := c.post(ctx, verbs.SendWR{Op: verbs.OpRead, Remote: where}, nil)
+	if err == nil {
+		c.mu.Lock()
+		c.proving = max(c.proving, n)
+		c.mu.Unlock()
+	}
+}
+
+// prove waits until op is complete and all writes posted so far are placed at
+// the target.
+func (c *rmaConn) prove(ctx context.Context, op uint64) error {
+	for {
+		c.startProof(ctx)
+		c.mu.Lock()
+		op = max(op, c.proving)
+		proved := c.wrote <= c.proving
+		c.mu.Unlock()
+		if err := c.wait(ctx, op); err != nil || proved {
+			return err
+		}
+		if err := errors.Join(c.failure(), ctx.Err()); err != nil {
+			return err
+		}
+	}
+}
+
+// close frees the connection.
+func (c *rmaConn) close() error {
+	<-c.up
+	var errs []error
+	if c.qp != nil {
+		errs = append(errs, c.qp.Close())
+	}
+	for _, m := range c.mrs {
+		errs = append(errs, m.mr.Close())
+	}
+	c.mrs = nil
+	if c.word != nil {
+		errs = append(errs, c.word.Close())
+	}
+	if c.cq != nil {
+		errs = append(errs, c.cq.Close())
+	}
+	return errors.Join(errs...)
+}

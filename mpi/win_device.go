@@ -1,0 +1,243 @@
+package mpi
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/verbs"
+)
+
+// tokenLen is the length of the secret that a connection request must show: it
+// is told to the ranks of a window only.
+const tokenLen = 16
+
+// rmaDevice is a rank's RDMA device: one for all windows, on the sockets that
+// carry its messages. An origin connects a queue pair to a target when it first
+// puts or gets there; the target's end of it only serves.
+type rmaDevice struct {
+	w      *World
+	fab    *sctpFabric
+	dev    *verbs.Device
+	pd     *verbs.PD
+	l      *verbs.Listener
+	idle   *verbs.CQ // of the serving queue pairs, which never complete anything
+	token  [tokenLen]byte
+	stop   context.CancelFunc
+	served chan struct{} // closed when no more requests are taken
+
+	mu      sync.Mutex // guards what follows
+	conns   map[int]*rmaConn
+	dead    []*rmaConn
+	serving []*verbs.QP
+}
+
+// rmaState is what a World keeps for windows.
+type rmaState struct {
+	once sync.Once
+	dev  *rmaDevice
+	err  error
+}
+
+// Limits of the device.
+const (
+	// rmaDepth is the number of operations in flight on a queue pair.
+	rmaDepth = 256
+	// rmaReads is the number of reads and atomics in flight on a queue pair.
+	rmaReads = 64
+	// rmaInline is the length up to which puts need no registration.
+	rmaInline = verbs.MaxInline
+	// servingSlack bounds the serving queue pairs beyond two per rank.
+	servingSlack = 16
+)
+
+// rmaDevice opens the device on first use. It returns nil if the transport has
+// none.
+func (w *World) rmaDevice() (*rmaDevice, error) {
+	fab, ok := w.fabric.(*sctpFabric)
+	if !ok || w.opts.transport != TransportHybrid {
+		return nil, nil
+	}
+	w.rma.once.Do(func() { w.rma.dev, w.rma.err = openRMA(w, fab) })
+	return w.rma.dev, w.rma.err
+}
+
+func openRMA(w *World, fab *sctpFabric) (*rmaDevice, error) {
+	d := &rmaDevice{w: w, fab: fab, conns: make(map[int]*rmaConn), served: make(chan struct{})}
+	cfg := w.opts.sctp.cfg
+	streams := 2*w.Size() + servingSlack
+	var err error
+	d.dev, err = verbs.Open(verbs.Config{Transport: fab.t, Streams: uint16(min(streams, 1<<15)), SCTP: &cfg})
+	if err != nil {
+		return nil, fmt.Errorf("mpi: opening the RDMA device: %w", err)
+	}
+	d.pd = d.dev.AllocPD()
+	if d.idle, err = d.dev.NewCQ(1); err == nil {
+		d.l, err = d.dev.Listen()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.dev.Close())
+	}
+	rand.Read(d.token[:]) // never fails
+	var ctx context.Context
+	ctx, d.stop = context.WithCancel(context.Background())
+	go d.accept(ctx)
+	w.onFinalize(d.close)
+	return d, nil
+}
+
+// accept takes the connections of origins.
+func (d *rmaDevice) accept(ctx context.Context) {
+	defer close(d.served)
+	for {
+		req, err := d.l.Accept(ctx)
+		if err != nil {
+			return
+		}
+		if err := d.serve(req); err != nil {
+			_ = req.Reject(nil) // the association may be gone
+		}
+	}
+}
+
+// serve connects a serving queue pair to an origin that knows the token.
+func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
+	if len(req.PrivateData) != tokenLen+4 || subtle.ConstantTimeCompare(req.PrivateData[:tokenLen], d.token[:]) != 1 {
+		return ErrAuth
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	live := d.serving[:0]
+	for _, qp := range d.serving {
+		if qp.State() == verbs.StateError {
+			_ = qp.Close() // it is at its end
+		} else {
+			live = append(live, qp)
+		}
+	}
+	if d.serving = live; len(live) >= 2*d.w.Size()+servingSlack {
+		return verbs.ErrLimit
+	}
+	qp, err := d.pd.NewQP(verbs.QPConfig{SendCQ: d.idle, RecvCQ: d.idle, IRD: rmaReads, ORD: -1})
+	if err != nil {
+		return err
+	}
+	if err := req.Accept(qp, verbs.ConnParams{}); err != nil {
+		return errors.Join(err, qp.Close())
+	}
+	d.serving = append(d.serving, qp)
+	return nil
+}
+
+// conn returns the connection to a rank of the world, connecting it first if
+// there is none.
+func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn, error) {
+	d.mu.Lock()
+	c := d.conns[rank]
+	mine := false
+	if c != nil && c.failure() != nil {
+		d.dead = append(d.dead, c)
+		c = nil
+	}
+	if c == nil {
+		c, mine = newRMAConn(d, rank), true
+		d.conns[rank] = c
+	}
+	d.mu.Unlock()
+	if mine {
+		c.connect(ctx, info)
+	}
+	select {
+	case <-c.up:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return c, c.failure()
+}
+
+// connect makes the queue pair and connects it.
+func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
+	defer close(c.up)
+	d := c.dev
+	err := func() error {
+		var err error
+		if c.cq, err = d.dev.NewCQ(rmaDepth + 1); err != nil {
+			return err
+		}
+		c.qp, err = d.pd.NewQP(verbs.QPConfig{SendCQ: c.cq, RecvCQ: c.cq, SendDepth: rmaDepth,
+			MaxSendSGE: 1, MaxInline: rmaInline, IRD: -1, ORD: rmaReads})
+		if err != nil {
+			return err
+		}
+		if c.word, err = d.pd.Register(make([]byte, 8), verbs.LocalWrite); err != nil {
+			return err
+		}
+		private := binary.BigEndian.AppendUint32(info.Token[:], uint32(d.w.Rank()))
+		addr := sctp.Addr{Addrs: d.fab.addrs[c.rank].Addrs, Port: info.Port}
+		_, err = d.dev.Connect(ctx, addr, c.qp, verbs.ConnParams{PrivateData: private})
+		return err
+	}()
+	if err != nil {
+		c.fail(fmt.Errorf("mpi: connecting a queue pair to rank %d: %w", c.rank, err))
+	}
+}
+
+// close ends the device: at Finalize, when no window is left.
+func (d *rmaDevice) close(context.Context) error {
+	d.stop()
+	errs := []error{d.l.Close()}
+	<-d.served
+	d.mu.Lock()
+	for _, c := range d.conns {
+		d.dead = append(d.dead, c)
+	}
+	dead, serving := d.dead, d.serving
+	d.dead, d.serving, d.conns = nil, nil, nil
+	d.mu.Unlock()
+	for _, c := range dead {
+		errs = append(errs, c.close())
+	}
+	for _, qp := range serving {
+		errs = append(errs, qp.Close())
+	}
+	errs = append(errs, d.idle.Close(), d.pd.Close(), d.dev.Close())
+	return errors.Join(errs...)
+}
+
+// register makes the caller's memory accessible and completes what the other
+// ranks need to know. Without a device it does nothing.
+func (w *window) register(mine *winInfo) error {
+	d, err := w.c.w.rmaDevice()
+	if d == nil || err != nil {
+		return err
+	}
+	access := verbs.Access(0)
+	if w.access&AccessRead != 0 {
+		access |= verbs.RemoteRead
+	}
+	if w.access&AccessWrite != 0 {
+		access |= verbs.RemoteWrite
+	}
+	if w.access&AccessUpdate != 0 {
+		access |= verbs.RemoteAtomic
+	}
+	if w.mr, err = d.pd.Register(w.mem, access); err != nil {
+		return fmt.Errorf("mpi: registering the window: %w", err)
+	}
+	w.dev = d
+	mine.STag, mine.Port, mine.Token = w.mr.STag(), d.dev.Addr().Port, d.token
+	return nil
+}
+
+// unregister ends all access to the caller's memory.
+func (w *window) unregister() error {
+	if w.mr == nil {
+		return nil
+	}
+	return w.mr.Close()
+}

@@ -1,0 +1,211 @@
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Where RDMA does not serve, an operation is a message to the service of the
+// target: a header, and data behind it if that is short; longer data is a
+// message of its own, taken from the origin's buffer and, for Put, placed
+// straight into the window. The number in the header gives that message, and
+// the answer, tags of their own. All integers are big endian.
+//
+//	 0      1    2   3       4        8         16
+//	+------+----+---+-------+--------+---------+--------+------
+//	| kind | op | 0 | flags | number | offset  | length | data …
+//	+------+----+---+-------+--------+---------+--------+------
+type amHeader struct {
+	kind   amKind
+	op     uint8  // operator or lock mode
+	bulk   bool   // the data is in a message of its own
+	answer bool   // the origin waits for an answer
+	num    uint32 // number of the request; 0 if there is neither
+	off    uint64
+	n      uint64
+}
+
+// Flags of a header.
+const (
+	amBulk = 1 << iota
+	amAnswer
+)
+
+type amKind uint8
+
+const (
+	amPut    amKind = iota + 1 // data → memory
+	amGet                      // memory → answer
+	amUpdate                   // data op memory; the old memory → answer, if one is wanted
+	amSwap                     // data is what to compare with, and what to store; old memory → answer
+	amFlush                    // answer, after all earlier requests, one amCode
+	amLock                     // answer when granted
+	amUnlock                   // no answer
+	amLimit
+)
+
+const (
+	amHeaderLen = 24
+	// amInline bounds data behind a header.
+	amInline = 8 << 10
+	// amChunk bounds the data of one request: requests of several origins
+	// take turns.
+	amChunk = 1 << 20
+)
+
+// Tags of the messages of a window.
+const (
+	winTagRequest  = iota // to the service
+	winTagPost            // Post
+	winTagComplete        // Complete
+	winTagNumbered        // the first of those for data and answers
+)
+
+// Answers of one byte.
+const (
+	amOK uint8 = iota
+	amRange
+	amAccess
+	amProtocol
+)
+
+func amError(code uint8) error {
+	switch code {
+	case amOK:
+		return nil
+	case amRange:
+		return ErrRange
+	case amAccess:
+		return ErrAccess
+	}
+	return fmt.Errorf("%w: answer %d", ErrProtocol, code)
+}
+
+func (h *amHeader) put(b []byte) {
+	b[0], b[1], b[2], b[3] = byte(h.kind), h.op, 0, 0
+	if h.bulk {
+		b[3] |= amBulk
+	}
+	if h.answer {
+		b[3] |= amAnswer
+	}
+	binary.BigEndian.PutUint32(b[4:], h.num)
+	binary.BigEndian.PutUint64(b[8:], h.off)
+	binary.BigEndian.PutUint64(b[16:], h.n)
+}
+
+// get reads h and reports whether the message is well-formed.
+func (h *amHeader) get(b []byte) (data []byte, ok bool) {
+	if len(b) < amHeaderLen || b[2] != 0 || b[3] > amBulk|amAnswer {
+		return nil, false
+	}
+	*h = amHeader{kind: amKind(b[0]), op: b[1], bulk: b[3]&amBulk != 0, answer: b[3]&amAnswer != 0,
+		num: binary.BigEndian.Uint32(b[4:]), off: binary.BigEndian.Uint64(b[8:]), n: binary.BigEndian.Uint64(b[16:])}
+	data = b[amHeaderLen:]
+	if h.kind == 0 || h.kind >= amLimit || h.n > amChunk || h.num > amNumbers {
+		return nil, false
+	}
+	if (h.bulk || h.answer) != (h.num > 0) {
+		return nil, false
+	}
+	want := uint64(0)
+	switch {
+	case h.bulk && h.kind != amPut && h.kind != amUpdate:
+		return nil, false
+	case h.bulk:
+	case h.kind == amPut, h.kind == amUpdate:
+		want = h.n
+	case h.kind == amSwap:
+		want = 2 * h.n
+	}
+	return data, uint64(len(data)) == want
+}
+
+// amNumbers is the largest number of a request. Numbers are used again when
+// all others have been: of the requests between, none is in flight any more.
+const amNumbers = (math.MaxInt32 - winTagNumbered - 1) / 2
+
+// number returns a number for a request.
+func (w *window) number() uint32 { return 1 + w.requests.Add(1)%amNumbers }
+
+// bulkTag and answerTag return the tags of the messages that belong to request
+// num.
+func bulkTag(num uint32) int   { return winTagNumbered + 2*int(num) - 2 }
+func answerTag(num uint32) int { return winTagNumbered + 2*int(num) - 1 }
+
+// expect prepares for the answer to h, which goes to dst.
+func (w *window) expect(target int, h *amHeader, dst []byte) error {
+	num := w.number()
+	r, err := w.c.irecv(slotWin, dst, target, answerTag(num))
+	if err != nil {
+		return err
+	}
+	h.num, h.answer = num, true
+	t := &w.to[target]
+	t.mu.Lock()
+	t.results = append(t.results, winResult{r: r, want: len(dst)})
+	t.mu.Unlock()
+	return nil
+}
+
+// tell sends a request that a later flush confirms.
+func (w *window) tell(ctx context.Context, target int, h amHeader, data []byte) error {
+	t := &w.to[target]
+	if h.bulk = len(data) > amInline; h.bulk && !h.answer {
+		h.num = w.number()
+	}
+	if err := w.send(ctx, target, h, data); err != nil {
+		t.note(err)
+		return err
+	}
+	var r *Request
+	if h.bulk {
+		var err error
+		if r, err = w.c.isend(slotWin, sendStandard, data, target, bulkTag(h.num)); err != nil {
+			t.note(err)
+			return err
+		}
+	}
+	t.mu.Lock()
+	t.unsure = true
+	if r != nil {
+		t.sends = append(t.sends, r)
+	}
+	t.mu.Unlock()
+	return nil
+}
+
+// send sends one request.
+func (w *window) send(ctx context.Context, target int, h amHeader, data []byte) error {
+	if h.bulk {
+		data = nil
+	}
+	s := getScratch(amHeaderLen + len(data))
+	defer s.put()
+	b := s.bytes(amHeaderLen + len(data))
+	h.put(b)
+	copy(b[amHeaderLen:], data)
+	return w.c.send(ctx, slotWin, sendStandard, b, target, winTagRequest)
+}
+
+// ask sends a request and waits for its answer of one byte.
+func (w *window) ask(ctx context.Context, target int, h amHeader) error {
+	num := w.number()
+	var code [1]byte
+	r, err := w.c.irecv(slotWin, code[:], target, answerTag(num))
+	if err != nil {
+		return err
+	}
+	h.num, h.answer = num, true
+	err = w.send(ctx, target, h, nil)
+	if err != nil {
+		r.Cancel()
+		return err
+	}
+	if _, err := w.c.w.eng.finishRecv(ctx, r); err != nil {
+		return err
+	}
+	return amError(code[0])
+}

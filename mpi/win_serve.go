@@ -1,0 +1,217 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// winService performs the requests of other ranks on the window, on a
+// goroutine of its own: the program of the target takes no part (MPI-4.1,
+// Section 12.7.3). Requests of one origin are performed in order, so an answer
+// to a flush says that those before it are done.
+type winService struct {
+	w     *window
+	code  []uint8 // first error of each origin, told at its next flush
+	out   []winAnswer
+	locks winLocks
+}
+
+// winAnswer is an answer being sent, with its memory if that is scratch.
+type winAnswer struct {
+	r *Request
+	s *scratch
+}
+
+// serve performs requests until ctx ends.
+func (w *window) serve(ctx context.Context) {
+	defer close(w.served)
+	s := &winService{w: w, code: make([]uint8, len(w.to))}
+	s.locks.init(len(w.to))
+	mem := getScratch(amHeaderLen + amInline)
+	defer mem.put()
+	buf := mem.bytes(amHeaderLen + amInline)
+	for {
+		st, err := w.c.recv(ctx, slotWin, buf, AnySource, winTagRequest)
+		switch {
+		case err == nil:
+			s.request(ctx, st.Source, buf[:st.Bytes])
+		case ctx.Err() != nil, w.c.usable() != nil:
+			s.finish()
+			return
+		case errors.Is(err, ErrTruncate):
+			s.fail(st.Source, amProtocol)
+		case errors.Is(err, ErrProcFailed):
+			// The others are still served; locks of the dead are free again.
+			for _, rank := range w.c.AckFailed() {
+				s.grant(s.locks.release(rank))
+			}
+		default:
+			s.finish()
+			return
+		}
+		s.reap()
+	}
+}
+
+func (s *winService) fail(origin int, code uint8) {
+	if s.code[origin] == amOK {
+		s.code[origin] = code
+	}
+}
+
+// request performs one request.
+func (s *winService) request(ctx context.Context, origin int, msg []byte) {
+	var h amHeader
+	data, ok := h.get(msg)
+	if !ok {
+		s.fail(origin, amProtocol)
+		return
+	}
+	switch h.kind {
+	case amFlush:
+		if h.answer {
+			s.answerByte(origin, h.num, s.code[origin])
+			s.code[origin] = amOK
+		}
+	case amLock:
+		s.lock(origin, h)
+	case amUnlock:
+		s.grant(s.locks.release(origin))
+	default:
+		s.access(ctx, origin, h, data)
+	}
+}
+
+// access performs a request that touches memory.
+func (s *winService) access(ctx context.Context, origin int, h amHeader, data []byte) {
+	w := s.w
+	need := AccessUpdate
+	switch h.kind {
+	case amPut:
+		need = AccessWrite
+	case amGet:
+		need = AccessRead
+	}
+	var mem []byte
+	code := amOK
+	switch {
+	case w.access&need == 0:
+		code = amAccess
+	case h.off > uint64(len(w.mem)) || h.n > uint64(len(w.mem))-h.off:
+		code = amRange
+	case h.kind == amUpdate && (int(h.op) >= len(w.ops) || w.ops[h.op] == nil),
+		need == AccessUpdate && (h.off%uint64(w.elem) != 0 || h.n%uint64(w.elem) != 0),
+		h.kind == amSwap && h.n != uint64(w.elem):
+		code = amProtocol
+	default:
+		mem = w.mem[h.off : h.off+h.n]
+	}
+	var held *scratch
+	if h.bulk {
+		into := mem
+		if code != amOK || h.kind != amPut {
+			held = getScratch(int(h.n))
+			into = held.bytes(int(h.n))
+		}
+		st, err := w.c.recv(ctx, slotWin, into, origin, bulkTag(h.num))
+		if data = into; err != nil || st.Bytes != len(into) {
+			code = amProtocol
+		}
+	}
+	if code != amOK {
+		s.fail(origin, code)
+		if h.answer {
+			s.answer(origin, h.num, nil, nil) // shorter than what is expected
+		}
+		held.put()
+		return
+	}
+	switch h.kind {
+	case amPut:
+		w.memory.Lock()
+		if !h.bulk {
+			copy(mem, data)
+		}
+		w.memory.Unlock()
+	case amGet:
+		if h.answer {
+			s.answer(origin, h.num, mem, nil)
+		}
+	case amUpdate, amSwap:
+		var old *scratch
+		var b []byte
+		if h.answer {
+			old = getScratch(int(h.n))
+			b = old.bytes(int(h.n))
+		}
+		if h.kind == amSwap {
+			w.applySwap(mem, data, b)
+		} else {
+			w.apply(mem, data, b, w.ops[h.op])
+		}
+		if h.answer {
+			s.answer(origin, h.num, b, old)
+		}
+	}
+	held.put()
+}
+
+// answer sends b without waiting: the origin has made room for it.
+func (s *winService) answer(origin int, num uint32, b []byte, mem *scratch) {
+	r, err := s.w.c.isend(slotWin, sendStandard, b, origin, answerTag(num))
+	if err != nil {
+		mem.put() // the origin is gone
+		return
+	}
+	s.out = append(s.out, winAnswer{r, mem})
+}
+
+func (s *winService) answerByte(origin int, num uint32, code uint8) {
+	mem := getScratch(1)
+	b := mem.bytes(1)
+	b[0] = code
+	s.answer(origin, num, b, mem)
+}
+
+// reap frees the answers that are sent.
+func (s *winService) reap() {
+	s.out = slices.DeleteFunc(s.out, func(a winAnswer) bool {
+		if !a.r.done.Load() {
+			return false
+		}
+		a.s.put()
+		a.r.Free()
+		return true
+	})
+}
+
+// finish waits for the answers on their way, so that the memory of the window
+// is the program's again.
+func (s *winService) finish() {
+	for _, a := range s.out {
+		_, _ = a.r.Wait(context.Background()) // fails if the link does
+	}
+	s.reap()
+}
+
+func (s *winService) lock(origin int, h amHeader) {
+	mode := LockMode(h.op)
+	if !h.answer || mode != LockShared && mode != LockExclusive {
+		s.fail(origin, amProtocol)
+		return
+	}
+	granted, ok := s.locks.acquire(origin, mode, h.num)
+	if !ok {
+		s.answerByte(origin, h.num, amProtocol)
+		return
+	}
+	s.grant(granted)
+}
+
+// grant tells origins that they hold the lock.
+func (s *winService) grant(granted []lockRequest) {
+	for _, g := range granted {
+		s.answerByte(g.origin, g.num, amOK)
+	}
+}

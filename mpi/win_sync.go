@@ -1,0 +1,329 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// LockMode is how a rank locks a window.
+type LockMode uint8
+
+// Lock modes (MPI-4.1, Section 12.5.3).
+const (
+	LockShared    LockMode = iota + 1 // others may hold a shared lock too
+	LockExclusive                     // nobody else holds a lock
+)
+
+// Fence completes all operations of all ranks on the window: when it returns,
+// what the caller started is complete, and what the others wrote before their
+// Fence is in the caller's memory. All ranks must call it (MPI-4.1, Section
+// 12.5.1). It returns the errors of the caller's operations.
+func (w *Win[T]) Fence(ctx context.Context) error { return w.w.fence(ctx) }
+
+// Flush completes the caller's operations on target, there and here. The
+// target takes no part (MPI-4.1, Section 12.5.4).
+func (w *Win[T]) Flush(ctx context.Context, target int) error { return w.w.flush(ctx, target) }
+
+// FlushAll is Flush for all targets.
+func (w *Win[T]) FlushAll(ctx context.Context) error { return w.w.flushAll(ctx) }
+
+// FlushLocal waits until the buffers of the caller's operations on target may
+// be used again; the effect of writes may not be visible at the target yet.
+func (w *Win[T]) FlushLocal(ctx context.Context, target int) error {
+	return w.w.flushLocal(ctx, target)
+}
+
+// FlushLocalAll is FlushLocal for all targets.
+func (w *Win[T]) FlushLocalAll(ctx context.Context) error {
+	return w.w.each(func(rank int) error { return w.w.flushLocal(ctx, rank) })
+}
+
+// Sync makes what the operations of others did to the caller's memory visible
+// to the caller, if it learned of it in another way than by a message or a
+// synchronization call (MPI-4.1, Section 12.5.4).
+func (w *Win[T]) Sync() { w.w.settle() }
+
+// Lock waits until the caller holds a lock on the window of target; the target
+// takes no part (MPI-4.1, Section 12.5.3). It returns ErrEpoch if the caller
+// holds one. Locks are granted in the order they are asked for.
+func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int) error {
+	return w.w.lock(ctx, mode, target)
+}
+
+// Unlock completes the caller's operations on target and gives the lock back.
+// It returns ErrEpoch if the caller holds none.
+func (w *Win[T]) Unlock(ctx context.Context, target int) error { return w.w.unlock(ctx, target) }
+
+// LockAll takes a shared lock on the windows of all ranks.
+func (w *Win[T]) LockAll(ctx context.Context) error {
+	for rank := range w.w.to {
+		if err := w.w.lock(ctx, LockShared, rank); err != nil {
+			for r := range rank {
+				err = errors.Join(err, w.w.unlock(ctx, r))
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// UnlockAll gives the locks of LockAll back.
+func (w *Win[T]) UnlockAll(ctx context.Context) error {
+	return w.w.each(func(rank int) error { return w.w.unlock(ctx, rank) })
+}
+
+// Post opens the caller's memory to the given origins, which access it between
+// Start and Complete (MPI-4.1, Section 12.5.2). It does not block. It returns
+// ErrEpoch if a Post has not been waited for.
+func (w *Win[T]) Post(origins ...int) error { return w.w.post(origins) }
+
+// Start waits until all given targets have called Post for the caller.
+func (w *Win[T]) Start(ctx context.Context, targets ...int) error { return w.w.start(ctx, targets) }
+
+// Complete completes the operations since Start and tells the targets.
+func (w *Win[T]) Complete(ctx context.Context) error { return w.w.complete(ctx) }
+
+// Wait waits until all origins of the last Post have called Complete: then what
+// they did is in the caller's memory.
+func (w *Win[T]) Wait(ctx context.Context) error { return w.w.waitPosted(ctx) }
+
+// Test reports whether Wait would return at once, and if so does what it does.
+func (w *Win[T]) Test() (bool, error) { return w.w.testPosted() }
+
+func (w *window) fence(ctx context.Context) error {
+	err := w.flushAll(ctx)
+	// The barrier is entered even after errors, so that the others do not
+	// wait for ever.
+	if e := Barrier(ctx, w.c); e != nil && err == nil {
+		err = e
+	}
+	w.settle()
+	return err
+}
+
+// flushLocal completes operations here. Where that needs no less than
+// completing them at the target it does that.
+func (w *window) flushLocal(ctx context.Context, target int) error {
+	if err := w.checkTarget(target); err != nil {
+		return err
+	}
+	return w.to[target].local(ctx, w)
+}
+
+func (w *window) flush(ctx context.Context, target int) error {
+	if err := w.checkTarget(target); err != nil {
+		return err
+	}
+	return w.to[target].flush(ctx, w)
+}
+
+// flushAll starts the flush of all targets before it waits for one.
+func (w *window) flushAll(ctx context.Context) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	for rank := range w.to {
+		w.to[rank].startFlush(ctx, w)
+	}
+	return w.each(func(rank int) error { return w.to[rank].flush(ctx, w) })
+}
+
+// each calls f for all ranks and joins the errors.
+func (w *window) each(f func(rank int) error) error {
+	var errs []error
+	for rank := range w.to {
+		if err := f(rank); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+func (w *window) lock(ctx context.Context, mode LockMode, target int) error {
+	if err := w.checkTarget(target); err != nil {
+		return err
+	}
+	if mode != LockShared && mode != LockExclusive {
+		return fmt.Errorf("%w: lock mode %d", ErrOption, mode)
+	}
+	t := &w.to[target]
+	t.mu.Lock()
+	held := t.locked
+	t.locked = true
+	t.mu.Unlock()
+	if held {
+		return fmt.Errorf("%w: rank %d is locked already", ErrEpoch, target)
+	}
+	err := w.ask(ctx, target, amHeader{kind: amLock, op: uint8(mode)})
+	if err != nil {
+		t.unlocked()
+		if ctx.Err() != nil && w.usable() == nil {
+			// The lock may be granted later: give it back then.
+			_ = w.tell(context.WithoutCancel(ctx), target, amHeader{kind: amUnlock}, nil)
+		}
+	}
+	return err
+}
+
+func (w *window) unlock(ctx context.Context, target int) error {
+	if err := w.checkTarget(target); err != nil {
+		return err
+	}
+	t := &w.to[target]
+	t.mu.Lock()
+	held := t.locked
+	t.mu.Unlock()
+	if !held {
+		return fmt.Errorf("%w: rank %d is not locked", ErrEpoch, target)
+	}
+	err := t.flush(ctx, w)
+	t.unlocked()
+	if e := w.tell(ctx, target, amHeader{kind: amUnlock}, nil); e != nil && err == nil {
+		err = e
+	}
+	return err
+}
+
+func (t *winTarget) unlocked() {
+	t.mu.Lock()
+	t.locked = false
+	t.mu.Unlock()
+}
+
+func (w *window) post(origins []int) error {
+	if err := w.checkGroup(origins); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.posted != nil {
+		return fmt.Errorf("%w: Post before Wait", ErrEpoch)
+	}
+	posted := make([]*Request, 0, len(origins))
+	for _, o := range origins {
+		r, err := w.c.irecv(slotWin, nil, o, winTagComplete)
+		if err == nil {
+			posted = append(posted, r)
+			r, err = w.c.isend(slotWin, sendStandard, nil, o, winTagPost)
+		}
+		if err != nil {
+			for _, r := range posted {
+				r.Cancel()
+			}
+			return err
+		}
+		r.Free()
+	}
+	w.posted = posted
+	return nil
+}
+
+func (w *window) start(ctx context.Context, targets []int) error {
+	if err := w.checkGroup(targets); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	busy := w.started != nil
+	if !busy {
+		w.started = append([]int{}, targets...)
+	}
+	w.mu.Unlock()
+	if busy {
+		return fmt.Errorf("%w: Start before Complete", ErrEpoch)
+	}
+	for _, t := range targets {
+		if _, err := w.c.recv(ctx, slotWin, nil, t, winTagPost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *window) complete(ctx context.Context) error {
+	w.mu.Lock()
+	targets := w.started
+	w.started = nil
+	w.mu.Unlock()
+	if targets == nil {
+		return fmt.Errorf("%w: Complete without Start", ErrEpoch)
+	}
+	var errs []error
+	for _, t := range targets {
+		w.to[t].startFlush(ctx, w)
+	}
+	for _, t := range targets {
+		// The target is told even after an error: it waits.
+		errs = append(errs, w.to[t].flush(ctx, w), w.c.send(ctx, slotWin, sendStandard, nil, t, winTagComplete))
+	}
+	return errors.Join(errs...)
+}
+
+func (w *window) waitPosted(ctx context.Context) error {
+	w.mu.Lock()
+	posted := w.posted
+	w.mu.Unlock()
+	if posted == nil {
+		return fmt.Errorf("%w: Wait without Post", ErrEpoch)
+	}
+	for _, r := range posted {
+		if _, err := r.Wait(ctx); err != nil {
+			return err
+		}
+	}
+	w.endPosted()
+	return nil
+}
+
+func (w *window) testPosted() (bool, error) {
+	w.mu.Lock()
+	posted := w.posted
+	w.mu.Unlock()
+	if posted == nil {
+		return false, fmt.Errorf("%w: Test without Post", ErrEpoch)
+	}
+	for _, r := range posted {
+		if _, done, err := r.Test(); !done || err != nil {
+			return false, err
+		}
+	}
+	w.endPosted()
+	return true, nil
+}
+
+func (w *window) endPosted() {
+	w.mu.Lock()
+	for _, r := range w.posted {
+		r.Free()
+	}
+	w.posted = nil
+	w.mu.Unlock()
+	w.settle()
+}
+
+// settle orders what served operations did to memory before what follows.
+func (w *window) settle() {
+	w.memory.Lock()
+	w.memory.Unlock() //lint:ignore SA2001 only the order matters
+}
+
+// checkGroup checks the ranks of Post or Start.
+func (w *window) checkGroup(ranks []int) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	seen := make(map[int]bool, len(ranks))
+	for _, r := range ranks {
+		if err := w.checkTarget(r); err != nil {
+			return err
+		}
+		if seen[r] {
+			return fmt.Errorf("%w: %d given twice", ErrRank, r)
+		}
+		seen[r] = true
+	}
+	return nil
+}

@@ -1,0 +1,217 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// winTarget is what an origin knows about its operations on one target.
+type winTarget struct {
+	rank int
+	turn chan struct{} // held by the one that completes operations
+
+	mu      sync.Mutex // guards what follows
+	locked  bool       // the origin holds a lock there
+	unsure  bool       // messages were sent since the last flush was asked for
+	sends   []*Request // bulk data being sent from the buffers of operations
+	results []winResult
+	proof   *winResult // answer to the last flush that was asked for
+	conn    *rmaConn   // where the last operations were posted
+	last    uint64     // the last of them
+	err     error      // first error not yet reported
+}
+
+// winResult is an answer on its way.
+type winResult struct {
+	r    *Request
+	want int
+	code [1]byte // of proofs
+}
+
+func (t *winTarget) init(rank int) {
+	t.rank = rank
+	t.turn = make(chan struct{}, 1)
+}
+
+// take waits for the right to complete operations.
+func (t *winTarget) take(ctx context.Context) error {
+	select {
+	case t.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *winTarget) give() { <-t.turn }
+
+// note keeps an error for the next synchronization.
+func (t *winTarget) note(err error) {
+	t.mu.Lock()
+	if t.err == nil {
+		t.err = err
+	}
+	t.mu.Unlock()
+}
+
+// reported returns the error kept, once.
+func (t *winTarget) reported() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	err := t.err
+	t.err = nil
+	if err != nil {
+		err = fmt.Errorf("one-sided operation on rank %d: %w", t.rank, err)
+	}
+	return err
+}
+
+// local waits until the buffers of all operations are free.
+func (t *winTarget) local(ctx context.Context, w *window) error {
+	if err := t.take(ctx); err != nil {
+		return err
+	}
+	defer t.give()
+	if err := t.settle(ctx, w, false); err != nil {
+		return err
+	}
+	return t.reported()
+}
+
+// startFlush asks the target to tell when it has served what was sent, if
+// there is anything, without waiting for the answer.
+func (t *winTarget) startFlush(ctx context.Context, w *window) {
+	t.mu.Lock()
+	conn := t.conn
+	ask := t.unsure && t.proof == nil
+	var p *winResult
+	if ask {
+		p = &winResult{want: 1}
+		t.proof, t.unsure = p, false
+	}
+	t.mu.Unlock()
+	if conn != nil {
+		conn.startProof(ctx)
+	}
+	if !ask {
+		return
+	}
+	num := w.number()
+	var err error
+	if p.r, err = w.c.irecv(slotWin, p.code[:], t.rank, answerTag(num)); err == nil {
+		err = w.send(ctx, t.rank, amHeader{kind: amFlush, answer: true, num: num}, nil)
+		if err != nil {
+			p.r.Cancel()
+		}
+	}
+	if err != nil {
+		t.mu.Lock()
+		t.proof, t.unsure = nil, true
+		if t.err == nil {
+			t.err = err
+		}
+		t.mu.Unlock()
+	}
+}
+
+// flush waits until all operations are complete at the target.
+func (t *winTarget) flush(ctx context.Context, w *window) error {
+	if err := t.take(ctx); err != nil {
+		return err
+	}
+	defer t.give()
+	if err := t.settle(ctx, w, true); err != nil {
+		return err
+	}
+	return t.reported()
+}
+
+// settle completes operations here, and with remote at the target too. It
+// returns an error only if ctx ended; it may then be called again.
+func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
+	if remote {
+		t.startFlush(ctx, w)
+	}
+	if err := t.settleRDMA(ctx, remote); err != nil {
+		return err
+	}
+	for {
+		t.mu.Lock()
+		var next winResult
+		kind := 0
+		switch {
+		case len(t.results) > 0:
+			next, kind = t.results[0], 1
+		case len(t.sends) > 0:
+			next, kind = winResult{r: t.sends[0], want: -1}, 2
+		case remote && t.proof != nil:
+			next, kind = *t.proof, 3
+		case remote && t.unsure && t.err == nil:
+			kind = 4 // more was sent after the flush that has now been answered
+		}
+		proof := t.proof
+		t.mu.Unlock()
+		switch kind {
+		case 0:
+			return nil
+		case 4:
+			t.startFlush(ctx, w)
+			continue
+		}
+		st, err := next.r.Wait(ctx)
+		if err != nil && ctx.Err() != nil && !next.r.done.Load() {
+			return ctx.Err()
+		}
+		t.mu.Lock()
+		switch kind {
+		case 1:
+			t.results = t.results[:copy(t.results, t.results[1:])]
+		case 2:
+			t.sends = t.sends[:copy(t.sends, t.sends[1:])]
+		case 3:
+			if t.proof = nil; err == nil {
+				err = amError(proof.code[0])
+			}
+		}
+		if err == nil && next.want >= 0 && st.Bytes != next.want {
+			err = fmt.Errorf("%w: refused by the target", ErrAccess)
+		}
+		if err != nil && t.err == nil {
+			t.err = err
+		}
+		t.mu.Unlock()
+		next.r.Free()
+	}
+}
+
+// settleRDMA is the part of settle that concerns the queue pair.
+func (t *winTarget) settleRDMA(ctx context.Context, remote bool) error {
+	t.mu.Lock()
+	conn, last := t.conn, t.last
+	t.mu.Unlock()
+	if conn == nil {
+		return nil
+	}
+	var err error
+	if remote {
+		err = conn.prove(ctx, last)
+	} else {
+		err = conn.wait(ctx, last)
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil && conn.failure() == nil {
+		return ctx.Err()
+	}
+	t.mu.Lock()
+	if t.conn == conn {
+		t.conn = nil // the next operation connects again
+	}
+	if t.err == nil {
+		t.err = err
+	}
+	t.mu.Unlock()
+	return nil
+}

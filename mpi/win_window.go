@@ -1,0 +1,294 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weftstack/weft/verbs"
+)
+
+// window is a Win to code that knows elements as bytes only.
+type window struct {
+	c    *Comm // private to the window
+	mem  []byte
+	elem int              // bytes of an element
+	word bool             // elements are 64-bit integers
+	ops  [opCodes]reducer // what updates may use
+
+	access Access
+	remote []winInfo // of all ranks
+	to     []winTarget
+	dev    *rmaDevice // nil: all operations travel in messages
+	mr     *verbs.MR  // mem, registered
+
+	memory sync.Mutex // held while served operations touch mem; guards tmp
+	tmp    [2]uint64
+
+	mu      sync.Mutex // guards what follows
+	posted  []*Request // Post: completions of the origins
+	started []int      // Start: targets
+
+	requests atomic.Uint32 // numbers those with bulk data or an answer
+	freed    atomic.Bool
+	stop     context.CancelFunc
+	served   chan struct{} // closed when the service has ended
+}
+
+// winInfo is what the ranks tell each other about their part of a window.
+type winInfo struct {
+	Bytes  uint64
+	Elem   uint32
+	Kind   uint32
+	STag   uint32
+	Port   uint16 // of the device; 0: none
+	Access Access
+	Bad    uint8 // the rank cannot make its part
+	Token  [tokenLen]byte
+}
+
+// create makes the caller's part of the window and exchanges keys. A rank that
+// cannot tells the others, so that all ranks fail alike.
+func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions) error {
+	var err error
+	if w.c, err = c.Dup(ctx); err != nil {
+		return err
+	}
+	w.access = o.access
+	mine := winInfo{Bytes: uint64(len(w.mem)), Elem: uint32(w.elem), Kind: kind, Access: o.access}
+	if !o.messages {
+		err = w.register(&mine)
+	}
+	if err != nil {
+		mine.Bad = 1
+	}
+	w.remote = make([]winInfo, c.Size())
+	if e := Allgather(ctx, w.c, []winInfo{mine}, w.remote); e != nil {
+		err = e
+	}
+	for rank, r := range w.remote {
+		if err == nil && (r.Bad != 0 || r.Elem != mine.Elem || r.Kind != mine.Kind || (r.Port == 0) != (mine.Port == 0)) {
+			err = fmt.Errorf("%w: rank %d does not agree", ErrWindow, rank)
+		}
+	}
+	if err != nil {
+		w.c.Free()
+		return errors.Join(err, w.unregister())
+	}
+	w.to = make([]winTarget, c.Size())
+	for rank := range w.to {
+		w.to[rank].init(rank)
+	}
+	ctx, w.stop = context.WithCancel(context.Background())
+	w.served = make(chan struct{})
+	go w.serve(ctx)
+	return nil
+}
+
+// free ends the window.
+func (w *window) free(ctx context.Context) error {
+	if err := w.usable(); err != nil {
+		return err
+	}
+	err := w.fence(ctx)
+	if !w.freed.CompareAndSwap(false, true) {
+		return err
+	}
+	w.stop()
+	<-w.served
+	w.c.Free()
+	return errors.Join(err, w.unregister())
+}
+
+// usable returns why no operation may start, or nil.
+func (w *window) usable() error {
+	if w.freed.Load() {
+		return fmt.Errorf("%w: freed", ErrWindow)
+	}
+	return w.c.usable()
+}
+
+// checkTarget checks a rank.
+func (w *window) checkTarget(target int) error {
+	if target < 0 || target >= len(w.to) {
+		return fmt.Errorf("%w: %d of %d", ErrRank, target, len(w.to))
+	}
+	return w.usable()
+}
+
+// locate checks an access of n bytes at element disp of target and returns
+// where it begins in the target's memory. done tells that there is nothing to
+// do.
+func (w *window) locate(target, disp, n int, need Access) (off int, done bool, err error) {
+	if target == ProcNull {
+		return 0, true, w.usable()
+	}
+	if err := w.checkTarget(target); err != nil {
+		return 0, false, err
+	}
+	r := &w.remote[target]
+	room := int(r.Bytes) - n
+	if disp < 0 || room < 0 || disp > room/w.elem {
+		return 0, false, fmt.Errorf("%w: %d elements at %d of rank %d, which has %d",
+			ErrRange, n/w.elem, disp, target, int(r.Bytes)/w.elem)
+	}
+	if r.Access&need != need {
+		return 0, false, fmt.Errorf("%w: rank %d", ErrAccess, target)
+	}
+	return disp * w.elem, n == 0, nil
+}
+
+// self reports whether target is the caller.
+func (w *window) self(target int) bool { return target == w.c.rank }
+
+func (w *window) put(ctx context.Context, src []byte, target, disp int) error {
+	off, done, err := w.locate(target, disp, len(src), AccessWrite)
+	if done || err != nil {
+		return err
+	}
+	switch {
+	case w.self(target):
+		w.memory.Lock()
+		copy(w.mem[off:], src)
+		w.memory.Unlock()
+		return nil
+	case w.dev != nil:
+		return w.writeRDMA(ctx, src, target, off)
+	}
+	for len(src) > 0 {
+		n := min(len(src), amChunk)
+		if err := w.tell(ctx, target, amHeader{kind: amPut, off: uint64(off), n: uint64(n)}, src[:n]); err != nil {
+			return err
+		}
+		src, off = src[n:], off+n
+	}
+	return nil
+}
+
+func (w *window) get(ctx context.Context, dst []byte, target, disp int) error {
+	off, done, err := w.locate(target, disp, len(dst), AccessRead)
+	if done || err != nil {
+		return err
+	}
+	switch {
+	case w.self(target):
+		w.memory.Lock()
+		copy(dst, w.mem[off:])
+		w.memory.Unlock()
+		return nil
+	case w.dev != nil:
+		return w.readRDMA(ctx, dst, target, off)
+	}
+	for len(dst) > 0 {
+		n := min(len(dst), amChunk)
+		h := amHeader{kind: amGet, off: uint64(off), n: uint64(n)}
+		if err := w.expect(target, &h, dst[:n]); err != nil {
+			return err
+		}
+		if err := w.tell(ctx, target, h, nil); err != nil {
+			return err
+		}
+		dst, off = dst[n:], off+n
+	}
+	return nil
+}
+
+// checkOp returns the code of an operator that updates may use.
+func (w *window) checkOp(red reducer) (opCode, error) {
+	if red == nil || w.ops[red.code()] == nil {
+		return 0, fmt.Errorf("%w: in an update of a window", ErrOp)
+	}
+	return red.code(), nil
+}
+
+// update is Accumulate, and with old GetAccumulate.
+func (w *window) update(ctx context.Context, src, old []byte, target, disp int, red reducer) error {
+	code, err := w.checkOp(red)
+	if err != nil {
+		return err
+	}
+	off, done, err := w.locate(target, disp, len(src), AccessUpdate)
+	if done || err != nil {
+		return err
+	}
+	if w.elem > amChunk {
+		return fmt.Errorf("%w: elements of %d bytes", ErrCount, w.elem)
+	}
+	if w.self(target) {
+		w.apply(w.mem[off:off+len(src)], src, old, w.ops[code])
+		return nil
+	}
+	for len(src) > 0 {
+		n := min(len(src), amChunk-amChunk%w.elem)
+		h := amHeader{kind: amUpdate, op: uint8(code), off: uint64(off), n: uint64(n)}
+		if old != nil {
+			if err := w.expect(target, &h, old[:n]); err != nil {
+				return err
+			}
+			old = old[n:]
+		}
+		if err := w.tell(ctx, target, h, src[:n]); err != nil {
+			return err
+		}
+		src, off = src[n:], off+n
+	}
+	return nil
+}
+
+// fetch is FetchAndOp.
+func (w *window) fetch(ctx context.Context, value, old []byte, target, disp int, red reducer) error {
+	code, err := w.checkOp(red)
+	if err != nil {
+		return err
+	}
+	if w.dev != nil && w.word && !w.self(target) && target != ProcNull {
+		if wr, ok := fetchWR(code, value); ok {
+			return w.atomicRDMA(ctx, wr, old, target, disp)
+		}
+	}
+	if err := w.update(ctx, value, old, target, disp, red); err != nil || target == ProcNull {
+		return err
+	}
+	return w.flushLocal(ctx, target)
+}
+
+// swap is CompareAndSwap; operands holds compare and swap.
+func (w *window) swap(ctx context.Context, operands, old []byte, target, disp int) error {
+	off, done, err := w.locate(target, disp, len(old), AccessUpdate)
+	if done || err != nil {
+		return err
+	}
+	if w.self(target) {
+		w.applySwap(w.mem[off:off+w.elem], operands, old)
+		return nil
+	}
+	if w.dev != nil && w.word {
+		return w.atomicRDMA(ctx, swapWR(operands), old, target, disp)
+	}
+	if 2*len(old) > amInline {
+		return fmt.Errorf("%w: elements of %d bytes", ErrCount, len(old))
+	}
+	h := amHeader{kind: amSwap, off: uint64(off), n: uint64(len(old))}
+	if err := w.expect(target, &h, old); err != nil {
+		return err
+	}
+	if err := w.tell(ctx, target, h, operands); err != nil {
+		return err
+	}
+	return w.flushLocal(ctx, target)
+}
+
+// request returns a request for the operations started on target so far.
+func (w *window) request(target int, err error) (*Request, error) {
+	if err != nil {
+		return nil, err
+	}
+	if target == ProcNull || w.self(target) {
+		return doneRequest(w.c.w.eng, Status{Source: target}, nil), nil
+	}
+	return goRequest(w.c.w, func() (Status, error) {
+		return Status{Source: target}, w.flushLocal(context.Background(), target)
+	}), nil
+}
