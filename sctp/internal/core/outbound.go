@@ -12,6 +12,7 @@ import "github.com/weftstack/weft/sctp/wire"
 // packet's path, and if that is nothing the packet is dropped again.
 func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
+	a.tx.hold = a.holdTrain(maxSegs, cap(buf)-len(buf))
 	for tx.Segs < max(maxSegs, 1) {
 		if tx.Segs > 0 && cap(buf)-len(buf) < tx.SegSize {
 			break
@@ -300,6 +301,9 @@ func (a *Assoc) mayFill(now Time, i int) bool {
 // is where the Nagle algorithm waits.
 func (a *Assoc) windowOpen(now Time, i int) bool {
 	t := &a.tx
+	if t.hold {
+		return false
+	}
 	if a.cfg.Bundle && t.sb.Flight(i) > 0 && t.q.Unsent() < int64(a.paths[i].pmdcs()) {
 		return false
 	}

@@ -26,6 +26,7 @@ type dataSender struct {
 	burstFrom int
 	carry     carry
 	tune      sendTune
+	hold      bool // new data waits, see holdTrain
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64
@@ -217,7 +218,7 @@ func (a *Assoc) updatePacer(now Time, i int) {
 		return
 	}
 	p := &a.paths[i]
-	p.pacer.Update(now, p.cc.Cwnd(), p.rto.SRTT(), p.cc.Cwnd() < p.cc.Ssthresh())
+	p.pacer.Update(now, p.cc.Cwnd(), a.baseRTT(i), p.cc.Cwnd() < p.cc.Ssthresh())
 }
 
 // handleCumAck takes in the cumulative TSN ack of a SHUTDOWN chunk. It reports

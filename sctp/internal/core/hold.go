@@ -1,0 +1,50 @@
+package core
+
+// On a path with a round-trip time of less than PaceMinRTT that is busy anyway,
+// a train of packets that would be short waits for more to send, as TCP defers
+// segmentation offload: each train costs a system call and a wake-up of the
+// peer, whatever its size. It waits until acknowledgements, which come at once
+// there, have drained what is in flight to holdFlight; then it goes as it is.
+const (
+	// holdFlight is how many bytes in flight keep a path busy: two trains.
+	holdFlight = 128 << 10
+	// holdChunks is how many chunks in flight do, for packets that would not be
+	// full.
+	holdChunks = 64
+)
+
+// holdTrain reports whether new data on the path of new data has to wait, for a
+// train of at most so many packets and bytes.
+func (a *Assoc) holdTrain(segs, room int) bool {
+	t := &a.tx
+	unsent := t.q.Unsent()
+	if unsent == 0 || a.state != Established || t.sb.ZeroWindow() {
+		return false
+	}
+	i := a.dataPath()
+	p := &a.paths[i]
+	if rtt := a.baseRTT(i); rtt == 0 || rtt >= PaceMinRTT {
+		return false
+	}
+	full := int64(p.pmdcs())
+	if unsent < full && t.sb.FlightChunks(i) >= holdChunks {
+		return true
+	}
+	segs = max(min(segs, room/p.mtu), 1)
+	return unsent < full*int64(segs) && t.sb.Flight(i) >= holdFlight
+}
+
+// baseRTT returns the round-trip time of path i without queues, and without the
+// delay of acknowledgements: a message that is acknowledged late because it came
+// alone makes the smoothed one 200 ms on any path.
+func (a *Assoc) baseRTT(i int) Time {
+	srtt, least := a.paths[i].rto.SRTT(), a.tx.sb.MinRTT(i)
+	if least == 0 {
+		return srtt
+	}
+	return min(srtt, 2*least)
+}
+
+// MinRTT returns the least round-trip time of a chunk on a path lately, 0 if
+// none was measured.
+func (s *Scoreboard) MinRTT(path int) Time { return s.paths[path].rack.minimum() }

@@ -1,0 +1,58 @@
+package core
+
+import (
+	"testing"
+	"time"
+)
+
+func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		delay time.Duration
+		size  int
+		holds bool
+	}{
+		{"local", 50 * time.Microsecond, 200 << 10, true},
+		{"local, idle", 50 * time.Microsecond, 64 << 10, false},
+		{"remote", 5 * time.Millisecond, 1 << 20, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPair(t, 1)
+			p.net.delay = tc.delay
+			p.connect()
+			for range 20 { // open the window
+				p.a.send(1, 200<<10)
+				p.drive()
+			}
+			p.a.send(1, tc.size)
+			p.a.flush()
+			p.a.send(1, 10)
+			if held := p.a.assoc.holdTrain(64, 64<<10); held != tc.holds {
+				t.Errorf("held back with %d bytes in flight and round trips of %v: %v, want %v",
+					p.a.assoc.tx.sb.TotalFlight(), time.Duration(p.a.assoc.baseRTT(0)), held, tc.holds)
+			}
+			p.drive()
+			p.wantDelivered()
+		})
+	}
+}
+
+func TestSmallMessagesWaitForFullPacketsOnBusyLocalPaths(t *testing.T) {
+	p := newPair(t, 1)
+	p.net.delay = 50 * time.Microsecond
+	p.connect()
+	for range 20 {
+		p.a.send(1, 100<<10)
+		p.drive()
+	}
+	before := p.a.assoc.Stats().PacketsSent
+	for range 1000 {
+		p.a.send(1, 20)
+		p.a.flush()
+	}
+	p.drive()
+	p.wantDelivered()
+	if n := p.a.assoc.Stats().PacketsSent - before; n > 200 {
+		t.Errorf("1000 messages of 20 bytes took %d packets, want few", n)
+	}
+}
