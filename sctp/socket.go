@@ -11,6 +11,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
+	"github.com/weftstack/weft/sctp/wire"
 )
 
 // copyTrain is the train size below which the core copies payloads rather than
@@ -123,6 +124,8 @@ func (s *socket) handle(n int) {
 				t.count.bad.Add(1)
 				continue
 			}
+			// Outside the lock of the association, which senders want.
+			s.pkt.Verified = wire.VerifyInPlace(d)
 			tag := binary.BigEndian.Uint32(d[4:])
 			if cur.a == nil || tag != cur.a.tag.Load() {
 				if cur.a != nil {

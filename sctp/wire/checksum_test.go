@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	stdcrc32 "hash/crc32"
 	"math/rand/v2"
@@ -120,6 +121,28 @@ func TestChecksumOfShortPacket(t *testing.T) {
 		}
 		if got := Checksum(pkt); got != 0 {
 			t.Errorf("%d bytes: Checksum %#x, want 0", n, got)
+		}
+	}
+}
+
+func TestVerifyInPlaceAgrees(t *testing.T) {
+	for n := range 2000 {
+		pkt := bytes.Repeat([]byte{byte(n), byte(n >> 3), 7}, n/3+1)[:n]
+		if n >= HeaderLen {
+			SetChecksum(pkt)
+		}
+		was := bytes.Clone(pkt)
+		if got, want := VerifyInPlace(pkt), VerifyChecksum(pkt); got != want || got != (n >= HeaderLen) {
+			t.Fatalf("%d bytes: VerifyInPlace = %v, VerifyChecksum = %v", n, got, want)
+		}
+		if !bytes.Equal(pkt, was) {
+			t.Fatalf("%d bytes: packet changed", n)
+		}
+		if n > HeaderLen {
+			pkt[n-1] ^= 1
+			if VerifyInPlace(pkt) {
+				t.Fatalf("%d bytes: a wrong checksum passed", n)
+			}
 		}
 	}
 }

@@ -29,6 +29,8 @@ type Packet struct {
 	ECN uint8
 	// Data is the SCTP packet. Core reads it and never writes to it.
 	Data []byte
+	// Verified tells that the checksum is known to be right.
+	Verified bool
 	// Buf is the slab that Data lies in. Core takes a reference of its own
 	// for what it keeps. If it is nil, core copies.
 	Buf *slab.Buf
