@@ -13,6 +13,8 @@ const (
 	featIData
 	// featECN is explicit congestion notification (RFC 9260, Table 5).
 	featECN
+	// featIForward is I-FORWARD-TSN (RFC 8260, Section 2.3.1).
+	featIForward
 	// featExtList tells that a Supported Extensions parameter was present.
 	featExtList
 )
@@ -27,6 +29,9 @@ func localFeatures(cfg *Config) features {
 	}
 	if !cfg.NoInterleaving {
 		f |= featIData
+	}
+	if f.has(featPR | featIData) {
+		f |= featIForward
 	}
 	if !cfg.NoECN {
 		f |= featECN
@@ -51,7 +56,7 @@ func appendFeatures(b []byte, f features) []byte {
 		// RFC 8260, Section 2.2.1: the I-DATA chunk type is listed; and
 		// I-FORWARD-TSN besides if partial reliability is supported too.
 		ext = append(ext, wire.ChunkIData)
-		if f.has(featPR) {
+		if f.has(featIForward) {
 			ext = append(ext, wire.ChunkIForwardTSN)
 		}
 	}
@@ -69,6 +74,19 @@ func featuresOf(list wire.ChunkTypes) features {
 	}
 	if list.Contains(wire.ChunkIData) {
 		f |= featIData
+	}
+	if list.Contains(wire.ChunkIForwardTSN) {
+		f |= featIForward
+	}
+	return f
+}
+
+// negotiate returns what is used of what both sides announced. With I-DATA,
+// partial reliability takes I-FORWARD-TSN.
+func negotiate(ours, theirs features) features {
+	f := ours & theirs
+	if f.has(featIData) && !f.has(featIForward) {
+		f &^= featPR
 	}
 	return f
 }

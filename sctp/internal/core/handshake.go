@@ -116,7 +116,7 @@ func (a *Assoc) handleInitAck(now Time, p *Packet, c wire.Chunk) DropReason {
 	}
 	a.handshakeSample(now)
 	a.peer = peerInfo{port: a.peer.port, tag: in.tag}
-	a.peer.learn(in.features&localFeatures(&a.cfg), in.adaptation, in.hasAdaptation)
+	a.peer.learn(negotiate(localFeatures(&a.cfg), in.features), in.adaptation, in.hasAdaptation)
 	// Section 5.1.2, C: the addresses listed and the one it came from.
 	remote := unmap(p.Remote)
 	in.addrs.add(remote.Addr())
@@ -156,6 +156,12 @@ func (a *Assoc) establish(now Time) {
 	a.errors = 0
 	a.events.push(Event{Kind: EventUp, Tag: a.tag})
 	a.startHeartbeats(now)
+	// Data that went with the COOKIE ECHO was T1's business till now.
+	for i := range a.paths {
+		if a.tx.sb.FlightChunks(i) > 0 && !a.timers.runningPath(timerT3, i) {
+			a.timers.setPath(timerT3, i, now+a.paths[i].rto.Value())
+		}
+	}
 	if a.shut.wanted {
 		a.Shutdown(now)
 	}
@@ -309,7 +315,7 @@ func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
 	}
 	a.peer.tag = s.peerTag
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
-	a.rewindSender() // before there are paths that the sender does not know
+	a.rewindSender()
 	a.addPeerAddrs(&s.addrs, s.remote.Port())
 	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
 	if !a.state.connected() {

@@ -120,7 +120,17 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 	drop := DropNone
 	for ok := true; ok; ok = it.Next() {
 		c := it.Chunk()
-		switch c.Type {
+		typ := c.Type
+		if f := extensionOf(typ); f != 0 && !a.peer.features.has(f) {
+			if f == featIData && !a.cfg.NoInterleaving {
+				// RFC 8260, Section 2.2.3: the receiver MUST abort "if I-DATA
+				// support has not been negotiated".
+				a.violate("I-DATA chunk although I-DATA was not negotiated")
+				return DropNone
+			}
+			typ = chunkUnknown // not negotiated, so as if not known
+		}
+		switch typ {
 		case wire.ChunkData:
 			a.handleData(c, false)
 		case wire.ChunkIData:
@@ -169,6 +179,20 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 	}
 	a.endPacket(now)
 	return drop
+}
+
+// chunkUnknown stands for a type that nobody knows.
+const chunkUnknown = wire.ChunkType(0xff)
+
+// extensionOf returns the extension that a chunk type belongs to, 0 for none.
+func extensionOf(t wire.ChunkType) features {
+	switch t {
+	case wire.ChunkIData:
+		return featIData
+	case wire.ChunkForwardTSN, wire.ChunkIForwardTSN:
+		return featPR
+	}
+	return 0
 }
 
 // unknownChunk treats a chunk as the two high bits of its type ask (RFC 9260,

@@ -183,6 +183,46 @@ func TestViolations(t *testing.T) {
 	}
 }
 
+// What is not negotiated is answered as if it were not known (RFC 3758, Section
+// 3.3.2), but I-DATA is a violation to those who know it (RFC 8260, Section
+// 2.2.3).
+func TestChunksNotNegotiated(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		cfg    Config
+		chunk  []byte
+		state  State
+		answer wire.ChunkType
+	}{
+		{"I-DATA unknown", Config{NoInterleaving: true}, wire.AppendIData(nil, wire.Data{Payload: []byte("x")}), Established, wire.ChunkError},
+		{"I-DATA known", Config{}, wire.AppendIData(nil, wire.Data{Payload: []byte("x")}), Closed, wire.ChunkAbort},
+		{"FORWARD-TSN", Config{NoPartialReliability: true}, wire.AppendForwardTSN(nil, 1, nil), Established, wire.ChunkError},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			p := newPair(t, 79, &Config{NoInterleaving: true, NoPartialReliability: true}, &x.cfg)
+			p.connect()
+			p.z.outbox()
+			p.z.deliver(p.z.packet(p.z.assoc.Tag(), x.chunk))
+			p.z.wantState(x.state)
+			wantChunks(t, only(t, p.z.outbox()), x.answer)
+		})
+	}
+}
+
+func TestNegotiate(t *testing.T) {
+	all := localFeatures(&Config{})
+	for _, x := range []struct{ ours, theirs, want features }{
+		{all, all, all},
+		{all, featPR | featIData, featIData},
+		{all, featPR, featPR},
+		{localFeatures(&Config{NoInterleaving: true}), all, featPR | featECN | featExtList},
+	} {
+		if got := negotiate(x.ours, x.theirs); got != x.want {
+			t.Errorf("negotiate(%b, %b) = %b, want %b", x.ours, x.theirs, got, x.want)
+		}
+	}
+}
+
 // Malformed chunks and old ones do nothing.
 func TestHarmlessChunks(t *testing.T) {
 	for _, x := range []struct {

@@ -109,7 +109,7 @@ func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, 
 // fromPeer fills in what the peer's INIT says. ours is what we announce.
 func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours features) {
 	s.peerTag, s.peerTSN, s.peerRWND = in.tag, in.tsn, in.rwnd
-	s.features = in.features & ours
+	s.features = negotiate(ours, in.features)
 	s.adaptation, s.hasAdaptation = in.adaptation, in.hasAdaptation
 	s.remote, s.addrs = remote, in.addrs
 }

@@ -46,7 +46,22 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	p.cc = NewCongestionControl(CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
 	a.paths = append(a.paths, p)
 	a.timers.resize(len(a.paths))
+	if a.tx.sb != nil {
+		a.tx.sb.SetPaths(len(a.paths))
+	}
 	return i
+}
+
+// reaches reports whether packets to an address of this family can leave: RFC
+// 9260, Section 5.1.2, lets us ignore addresses of a family that we do not
+// support. An unspecified IPv6 address counts as a dual-stack socket.
+func (a *Assoc) reaches(remote netip.Addr) bool {
+	for _, l := range a.local {
+		if ip := l.Addr(); ip.Is4() == remote.Is4() || ip == netip.IPv6Unspecified() {
+			return true
+		}
+	}
+	return len(a.local) == 0
 }
 
 func (a *Assoc) localFor(i int, remote netip.Addr) netip.AddrPort {
@@ -82,7 +97,7 @@ func (a *Assoc) addPeerAddrs(list *addrList, port uint16) {
 		if len(a.paths) >= MaxPeerAddrs {
 			return
 		}
-		if a.pathByIP(ip) < 0 {
+		if a.pathByIP(ip) < 0 && a.reaches(ip) {
 			a.addPath(netip.AddrPort{}, netip.AddrPortFrom(ip, port), false)
 		}
 	}

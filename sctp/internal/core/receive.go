@@ -48,13 +48,10 @@ func (a *Assoc) handleData(c wire.Chunk, idata bool) {
 		return // Section 6: "received in any other state SHOULD be discarded"
 	}
 	rx := &a.rx
-	if idata != a.peer.features.has(featIData) {
-		// RFC 8260, Section 2.2.1: the other kind MUST NOT be used.
-		if idata {
-			a.unknownChunk(c)
-		} else {
-			a.violate("DATA chunk although I-DATA was negotiated")
-		}
+	if !idata && a.peer.features.has(featIData) {
+		// RFC 8260, Section 2.2.3: "the receiver of the DATA chunk MUST abort
+		// the association".
+		a.violate("DATA chunk although I-DATA was negotiated")
 		return
 	}
 	var d wire.Data
@@ -118,10 +115,6 @@ func (a *Assoc) handleForwardTSN(c wire.Chunk) {
 	if !a.state.canReceiveData() {
 		return
 	}
-	if !a.peer.features.has(featPR) {
-		a.unknownChunk(c)
-		return
-	}
 	if a.peer.features.has(featIData) {
 		// RFC 8260, Section 2.3.1: "the receiver of the FORWARD-TSN chunk MUST
 		// abort the association".
@@ -145,10 +138,6 @@ func (a *Assoc) handleForwardTSN(c wire.Chunk) {
 // handleIForwardTSN takes in an I-FORWARD-TSN (RFC 8260, Section 2.3.1).
 func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
 	if !a.state.canReceiveData() {
-		return
-	}
-	if !a.peer.features.has(featPR) {
-		a.unknownChunk(c)
 		return
 	}
 	if !a.peer.features.has(featIData) {
@@ -243,6 +232,9 @@ func (a *Assoc) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
 		return 0, info, false
 	}
 	n, info, ok = a.rx.reasm.read(sid, dst)
+	if info.Aborted {
+		a.events.push(Event{Kind: EventPartialAborted, Stream: info.SID})
+	}
 	a.consumed()
 	return n, info, ok
 }
