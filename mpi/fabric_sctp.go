@@ -56,8 +56,13 @@ type sctpFabric struct {
 }
 
 const (
-	// heartbeat is how often an idle peer is looked after, unless WithSCTP says otherwise.
+	// heartbeat is how often an idle peer is looked after, unless WithSCTP
+	// says otherwise.
 	heartbeat = 5 * time.Second
+	// maxRTO and maxRetransmits, unless WithSCTP says otherwise, give up a
+	// peer that was sent something and does not answer after half a minute.
+	maxRTO         = 5 * time.Second
+	maxRetransmits = 8
 	// strangers bounds the associations beyond those of the job.
 	strangers = 256
 )
@@ -92,6 +97,12 @@ func newSCTPFabric(w *World) (fabric, error) {
 	cfg.Scheduler = sctp.RoundRobinPacket
 	if cfg.HeartbeatInterval == 0 {
 		cfg.HeartbeatInterval = heartbeat
+	}
+	if cfg.RTOMax == 0 {
+		cfg.RTOMax = maxRTO
+	}
+	if cfg.MaxRetransmits == 0 {
+		cfg.MaxRetransmits = maxRetransmits
 	}
 	cfg.OnPiece = f.onPiece
 	cfg.OnNotify = f.onNotify

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/sctp"
 )
@@ -55,8 +56,31 @@ func (l *sctpLink) send(stream uint16, hdr, body []byte, own owner) error {
 // flush implements link.
 func (l *sctpLink) flush() { l.a.Flush() }
 
+// linger is how long a rank waits for the end of the shutdown handshake with a
+// peer that has finalized, and so needs nothing any more. When the last packet
+// of the handshake is lost, and the peer is no longer there to repeat it, the
+// wait would be in vain.
+const linger = 2 * time.Second
+
 // shutdown implements link.
-func (l *sctpLink) shutdown(ctx context.Context) error { return l.a.Shutdown(ctx) }
+func (l *sctpLink) shutdown(ctx context.Context) error {
+	for {
+		short, cancel := context.WithTimeout(ctx, linger)
+		err := l.a.Shutdown(short)
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case l.peer.bye.Load():
+			l.a.Abort("finalized")
+			return nil
+		case !errors.Is(err, context.DeadlineExceeded):
+			return err
+		}
+	}
+}
 
 // abort implements link.
 func (l *sctpLink) abort(reason string) { l.a.Abort(reason) }

@@ -1,0 +1,70 @@
+// Package mpi is a message-passing interface in pure Go: ranks, communicators,
+// tagged messages, collective operations and one-sided windows in the sense of
+// the MPI standard, with typed slices for buffers and contexts for
+// cancellation. It follows MPI-5.0 where it says so.
+//
+// # A job
+//
+// A job is n processes that run the same program. [Init] joins the job that a
+// launcher started — "weft run", MPICH's mpiexec, Slurm's srun with PMI — and
+// returns a [World]; a process started alone is a job of one. [RunLocal] runs n
+// ranks as goroutines of one process, for tests and for programs that embed a
+// parallel computation.
+//
+//	w, err := mpi.Init(ctx)
+//	c := w.Comm()
+//	if c.Rank() == 0 {
+//		err = mpi.Send(ctx, c, []float64{3.14}, 1, 0)
+//	} else {
+//		x := make([]float64, 1)
+//		_, err = mpi.Recv(ctx, c, x, 0, 0)
+//	}
+//	err = w.Finalize(ctx)
+//
+// # Messages
+//
+// [Send], [Ssend], [Recv], [Sendrecv] block; [Isend], [Issend] and [Irecv]
+// start an operation and return a [Request]. Buffers are slices of any type
+// that holds no pointers and are sent without being copied into another format.
+// A receive names source and tag, or [AnySource] and [AnyTag]. Messages between
+// two ranks that match the same receive are received in the order they were sent.
+// All functions may be called from any goroutine (MPI_THREAD_MULTIPLE), and no
+// message depends on a call of its receiver to make progress.
+//
+// # Transports
+//
+// Over the network, messages travel on one SCTP association per pair of ranks.
+// Tag and communicator select one of its streams, so that a lost packet holds
+// up only messages that have to stay behind it. The order across tags that
+// wildcard receives rely on is kept by sequence numbers; only such receives
+// ever wait for an earlier message, and not even those on a communicator with
+// the hint [InfoAllowOvertaking]. Short messages are sent at once, up to a
+// bound of unread ones per peer; long ones, and those beyond the bound, when
+// the receive has been posted, straight into its buffer.
+//
+// An association is told from a stranger's by a key that only the ranks of the
+// job know; what is sent over it is not encrypted.
+//
+// # Failures
+//
+// Errors are returned, not fatal. An operation with a rank that is gone fails
+// with a [RankError], one that is short of room with [ErrTruncate], and
+// the job goes on if the program wants it to: see [Comm.Failed] and
+// [Comm.AckFailed]. [World.Abort] ends all ranks.
+//
+// # Environment
+//
+// Init reads these variables; options given in the program take precedence.
+//
+//	WEFT_TRANSPORT   hybrid (default), sctp or tcp
+//	WEFT_EAGER       longest message sent without asking, in bytes, or with a
+//	                 suffix K, M or G (default 64K)
+//	WEFT_STREAMS     streams that the tags are spread over (default 10)
+//	WEFT_UNEXPECTED  memory for messages that came before their receives
+//	                 (default 64M)
+//	WEFT_SPIN        how long a waiting goroutine polls before it parks, as a
+//	                 duration; 0 for not at all
+//	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
+//	                 commas; several make a multihomed rank
+//	WEFT_CAPTURE     file to record all sent datagrams in
+package mpi
