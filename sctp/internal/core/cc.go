@@ -116,20 +116,23 @@ func (c *CCConfig) initialWindow(mtu int) int {
 
 // usage watches whether the congestion window is being fully utilized.
 type usage struct {
-	peak, last int // largest flight in this round trip and the one before
-	until      Time
+	fullAt Time // when it was used up last; 0 is never
 }
 
-func (u *usage) sent(flight int) { u.peak = max(u.peak, flight) }
-
-// full reports whether cwnd was used up within the last round trip. A sender
+// sent notes that flight bytes were in flight after a transmission. A sender
 // that has less than one packet of room left can use no more.
-func (u *usage) full(now, srtt Time, flightBefore, cwnd, mtu int) bool {
-	used := max(u.peak, u.last, flightBefore)
-	if now >= u.until {
-		u.last, u.peak, u.until = u.peak, 0, now+srtt
+func (u *usage) sent(now Time, flight, cwnd, mtu int) {
+	if flight+mtu > cwnd {
+		u.fullAt = now
 	}
-	return used+mtu > cwnd
+}
+
+// full reports whether the window was used up when the chunks that a
+// acknowledges were sent, or after that. The flight at the time of the SACK
+// would not do: SACKs may come in a burst, faster than the pacer lets new
+// packets out.
+func (u *usage) full(a *Ack) bool {
+	return u.fullAt != 0 && u.fullAt >= a.Now-max(a.RTT, a.SRTT)
 }
 
 // decayIdle is the rule of RFC 9260, Section 7.2.1 for a path that does not

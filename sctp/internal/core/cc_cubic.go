@@ -58,10 +58,10 @@ func (c *cubic) Reset() {
 	c.hystart.reset()
 }
 
-func (c *cubic) OnSent(_ Time, _, flight int) { c.usage.sent(flight) }
+func (c *cubic) OnSent(now Time, _, flight int) { c.usage.sent(now, flight, c.cwnd, c.mtu) }
 
 func (c *cubic) OnAck(a Ack) {
-	full := c.usage.full(a.Now, a.SRTT, a.FlightBefore, c.cwnd, c.mtu)
+	full := c.usage.full(&a)
 	last := c.lastAck
 	c.lastAck = a.Now
 	if a.InRecovery {
@@ -77,9 +77,8 @@ func (c *cubic) OnAck(a Ack) {
 	}
 	if c.cwnd < c.ssthresh {
 		n := min(a.Acked, c.cfg.SlowStartL*c.mtu)
-		if !c.cfg.NoHyStart {
-			n = c.hystart.onAck(a, n)
-			if c.hystart.done {
+		if !c.cfg.NoHyStart && !c.hystart.done {
+			if n = c.hystart.onAck(a, n); c.hystart.done {
 				c.ssthresh = c.cwnd
 			}
 		}

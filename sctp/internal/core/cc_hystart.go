@@ -27,11 +27,9 @@ type hystart struct {
 
 func (h *hystart) reset() { *h = hystart{} }
 
-// onAck returns how much of the growth by n it lets through.
+// onAck returns how much of the growth by n it lets through. It must not be
+// called once done is set.
 func (h *hystart) onAck(a Ack, n int) int {
-	if h.done {
-		return n
-	}
 	if a.RTT > 0 {
 		if h.samples == 0 || a.RTT < h.curMin {
 			h.curMin = a.RTT

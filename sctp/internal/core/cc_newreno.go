@@ -27,10 +27,10 @@ func (r *newReno) Reset() {
 	r.usage = usage{}
 }
 
-func (r *newReno) OnSent(_ Time, _, flight int) { r.usage.sent(flight) }
+func (r *newReno) OnSent(now Time, _, flight int) { r.usage.sent(now, flight, r.cwnd, r.mtu) }
 
 func (r *newReno) OnAck(a Ack) {
-	full := r.usage.full(a.Now, a.SRTT, a.FlightBefore, r.cwnd, r.mtu)
+	full := r.usage.full(&a)
 	if r.cwnd <= r.ssthresh {
 		// Section 7.2.1: "increase cwnd only if the current congestion window is
 		// being fully utilized and the data sender is not in Fast Recovery", "by,

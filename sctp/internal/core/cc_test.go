@@ -114,6 +114,28 @@ func TestSlowStartNeedsFullWindowOutsideRecovery(t *testing.T) {
 	h.wantCwnd(4000)
 }
 
+// The window counts as fully utilized if it was when the chunks acknowledged were
+// sent: SACKs that come in a burst all count, though the pacer lets nothing out
+// between them, and those of a sender that has little to send do not.
+func TestFullUseIsThatOfTheRound(t *testing.T) {
+	for _, alg := range []Congestion{NewReno, Cubic} {
+		h := newCCTest(t, CCConfig{Algorithm: alg})
+		h.fill()
+		h.now += ccRTT
+		for range 4 {
+			h.ack(1000)
+		}
+		h.wantCwnd(8000)
+		h.send(4000)
+		h.now += ccRTT
+		h.now++ // the last use of the whole window is more than a round trip ago
+		for range 4 {
+			h.ack(1000)
+		}
+		h.wantCwnd(8000)
+	}
+}
+
 // Section 7.2.2: "SCTP MUST NOT increment cwnd by more than PMDCS per RTT", by
 // way of partial_bytes_acked.
 func TestCongestionAvoidanceAddsOnePacketPerRTT(t *testing.T) {
@@ -191,6 +213,14 @@ func TestCubicReducesByBeta(t *testing.T) {
 	h.cc.OnTimeout(h.now)
 	h.wantCwnd(1000)
 	h.wantSsthresh(49000)
+	// Slow start after a timeout goes up to there.
+	for range 5 {
+		h.round()
+	}
+	h.wantSsthresh(49000)
+	if got := h.cc.Cwnd(); got < 16_000 {
+		t.Errorf("cwnd after 5 round trips of slow start = %d", got)
+	}
 }
 
 // RFC 9438, Section 4.2: the window is back at W_max after K = cbrt(W_max (1-β) /
