@@ -215,7 +215,7 @@ func (s *Scoreboard) rackDetect(now Time, path int) int {
 	for k.n > 0 {
 		t := k.head
 		r := s.rec(t)
-		if r.sent > k.xmit || r.sent == k.xmit && !t.Less(k.end) {
+		if r.sent > k.xmit || r.sent == k.xmit && !t.Less(k.end) || s.known.LessEq(t) {
 			break
 		}
 		if r.sent+k.rtt+w > now {

@@ -103,8 +103,13 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 	res.CumAdvanced = cum != s.base-1
 	s.ackCum(now, cum)
 	old := trimRuns(s.gaps, s.base)
-	if keepGaps {
+	s.known = s.next
+	switch {
+	case keepGaps:
 		fresh = append(fresh, old...)
+	case sk.Gaps.Len() >= fullSack && len(fresh) > 0:
+		s.known = fresh[len(fresh)-1].hi
+		fresh = appendAbove(fresh, old)
 	}
 	s.diffRuns(now, fresh, old, false)
 	s.diffRuns(now, old, fresh, true)
@@ -151,6 +156,29 @@ func (s *Scoreboard) parseGaps(cum TSN, gaps wire.GapBlocks) ([]tsnRun, error) {
 		runs = mergeRuns(runs)
 	}
 	return runs, nil
+}
+
+// fullSack is from how many gap blocks on a SACK is taken to have left out higher
+// ones for lack of space: they fill three quarters of a packet of 1,400 bytes.
+// Above the last block such a SACK tells nothing: what was acknowledged there
+// before is not reneged on, and what was not is not lost.
+const fullSack = 256
+
+// appendAbove appends to runs what old has above their end.
+func appendAbove(runs, old []tsnRun) []tsnRun {
+	last := &runs[len(runs)-1]
+	for _, r := range old {
+		if r.hi.LessEq(last.hi) {
+			continue
+		}
+		if r.lo.LessEq(last.hi) {
+			last.hi = r.hi
+			continue
+		}
+		runs = append(runs, r)
+		last = &runs[len(runs)-1]
+	}
+	return runs
 }
 
 // mergeRuns sorts runs and joins those that overlap or touch.

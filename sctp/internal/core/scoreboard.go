@@ -81,6 +81,7 @@ type Scoreboard struct {
 	marked  tsnSet   // to be retransmitted
 	gaps    []tsnRun // acknowledged by gap blocks: sorted, disjoint, apart
 	scratch []tsnRun
+	known   TSN // the last SACK tells about TSNs below this one
 	payload int // bytes of user data in flight
 	rwnd    int // what is left of the peer's receiver window
 	awnd    int // a_rwnd of the last SACK
@@ -329,7 +330,7 @@ func (s *Scoreboard) ResetTSN(t TSN) bool {
 	if s.base != s.next {
 		return false
 	}
-	s.base, s.next, s.adv = t, t, t-1
+	s.base, s.next, s.adv, s.known = t, t, t-1, t
 	s.pr = prState{}
 	for i := range s.paths {
 		f := &s.paths[i]

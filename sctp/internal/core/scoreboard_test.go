@@ -149,6 +149,70 @@ func TestReneging(t *testing.T) {
 	}
 }
 
+// everyOther returns n gap blocks of one TSN each, from first on.
+func everyOther(first TSN, n int) (gaps []TSN) {
+	for i := range TSN(n) {
+		gaps = append(gaps, first+2*i, first+2*i)
+	}
+	return gaps
+}
+
+// A SACK has no space for more than so many gap blocks. What was acknowledged
+// above the last one is not reneged on.
+func TestFullSackDoesNotRenege(t *testing.T) {
+	h := newTxTest(unlogged{t})
+	const blocks = fullSack + 2
+	h.sendTSNs(4 * blocks)
+	low, high := everyOther(101, blocks), everyOther(101+2*blocks, blocks)
+	h.sack(99, high...)
+	res := h.sack(99, low...)
+	if got := h.sb.Stats().Reneged; got != 0 {
+		t.Fatalf("%d TSNs reneged on by a SACK that was full", got)
+	}
+	if res.Paths[0].Acked != blocks*tsnChunk || len(h.sb.gaps) != 2*blocks {
+		t.Errorf("newly acknowledged = %d with %d gap blocks known", res.Paths[0].Acked, len(h.sb.gaps))
+	}
+	// A block that reaches the first of those kept.
+	top, next := low[len(low)-1], high[0]
+	h.sack(99, append(low, top+1, next-1)...)
+	if last := h.sb.gaps[blocks-1]; last.lo != top || last.hi != next+1 {
+		t.Errorf("block %v, want [%d, %d)", last, top, next+1)
+	}
+	// A SACK with space left does renege.
+	h.sack(99, 101, 101)
+	if got := h.sb.Stats().Reneged; got == 0 {
+		t.Error("nothing reneged on by a SACK that was not full")
+	}
+}
+
+// What was not acknowledged above the last block is not lost.
+func TestFullSackShowsNoLossAboveItsEnd(t *testing.T) {
+	h := newTxTest(unlogged{t}, withRACK)
+	const blocks = fullSack + 2
+	h.sendTSNs(4 * blocks)
+	h.advance(20 * ms)
+	low := everyOther(101, blocks)
+	h.sack(99, low...)
+	h.rtx(0)
+	h.advance(20 * ms)
+	h.sack(101, low[2:]...) // the retransmission, sent after everything else, arrived
+	top := low[len(low)-1]
+	for x := top + 1; x != h.sb.NextTSN(); x++ {
+		if h.sb.marked.has(x) {
+			t.Fatalf("TSN %d is lost, though the SACK ends at %d", x, top)
+		}
+	}
+	if got := h.sb.LossDeadline(0); got != 0 {
+		t.Errorf("reordering timer at %v for chunks about which nothing is known", got)
+	}
+	h.sack(101, 103, top)
+	h.advance(25 * ms) // RACK.rtt is 40 ms now, and 5 ms are for reordering
+	h.sb.OnLossTimer(h.now, 0, false)
+	if !h.sb.marked.has(top + 1) {
+		t.Errorf("TSN %d is not lost, though a SACK that was not full lacks it", top+1)
+	}
+}
+
 // A SHUTDOWN carries a cumulative TSN only; gap blocks stay known.
 func TestCumAckKeepsGaps(t *testing.T) {
 	h := newTxTest(t)

@@ -61,7 +61,7 @@ func (l *txLoop) step() {
 	l.send(l.batch)
 }
 
-func TestSteadyStateDoesNotAllocate(t *testing.T) {
+func TestSendAckDoesNotAllocate(t *testing.T) {
 	for _, rack := range []bool{false, true} {
 		for _, idata := range []bool{false, true} {
 			l := newTxLoop(1000, 44, 1000, rack, idata)
