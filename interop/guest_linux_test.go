@@ -61,7 +61,7 @@ func guestImage(t testing.TB) string {
 func kernelStack(t testing.TB) *stack {
 	dir := guestImage(t)
 	version, _ := os.ReadFile(filepath.Join(dir, "version"))
-	s := &stack{name: "linux", version: strings.TrimSuffix(string(bytes.TrimSpace(version)), "_amd64.deb"), host: "10.0.2.2", kernel: true, bulk: 8 << 20}
+	s := &stack{name: "linux", version: strings.TrimSuffix(string(bytes.TrimSpace(version)), "_amd64.deb"), host: "10.0.2.2", kernel: true, mtu: 1500, bulk: 8 << 20}
 
 	sctpPort, controlPort := freeUDPPort(t), freeTCPPort(t)
 	cmd := exec.Command("qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults", "-no-reboot",
@@ -81,11 +81,11 @@ func kernelStack(t testing.TB) *stack {
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		<-ended
-		if _, trouble, found := strings.Cut(console.String(), "guest: ready"); found && len(trouble) > 80 {
+		if _, trouble, found := strings.Cut(console.String(), "control ready"); found && len(trouble) > 80 {
 			t.Logf("console of the guest:%s", trouble)
 		}
 	})
-	for tick := time.NewTicker(50 * time.Millisecond); !strings.Contains(console.String(), "guest: ready"); {
+	for tick := time.NewTicker(50 * time.Millisecond); !strings.Contains(console.String(), "control ready"); {
 		select {
 		case <-tick.C:
 		case err := <-ended:
@@ -98,7 +98,7 @@ func kernelStack(t testing.TB) *stack {
 	}
 	t.Logf("%s booted in %v", s.version, time.Since(start).Round(time.Millisecond))
 
-	s.start = func(t testing.TB) *peer {
+	s.start = func(t testing.TB, _ *peer) *peer {
 		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", controlPort), patience)
 		if err != nil {
 			t.Fatal(err)

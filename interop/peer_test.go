@@ -89,6 +89,24 @@ func (p *peer) ok(format string, args ...any) {
 	p.want("ok")
 }
 
+// quit ends the peer.
+func (p *peer) quit() {
+	p.t.Helper()
+	p.do("quit")
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	for {
+		select {
+		case _, ok := <-p.lines:
+			if !ok {
+				return
+			}
+		case <-timer.C:
+			p.t.Fatalf("peer does not quit in %v", patience)
+		}
+	}
+}
+
 // counts are what a peer has received.
 type counts struct{ msgs, bytes, bad, gaps, unordered int64 }
 
@@ -116,14 +134,17 @@ func (p *peer) await(limit time.Duration, n int) counts {
 // A stack is an SCTP implementation that is not ours.
 type stack struct {
 	name, version string
-	// start starts a peer that lives as long as the test.
-	start func(t testing.TB) *peer
+	// start starts a peer that lives as long as the test; in the place of one
+	// that has ended, if former is not nil.
+	start func(t testing.TB, former *peer) *peer
 	// udp is where the peer is reached from here, and host how it reaches an
 	// address of this process.
 	udp  func(*peer) string
 	host string
 	// kernel tells that all peers share a stack, which outlives them.
 	kernel bool
+	// mtu is that of the path, 0 if the route knows it.
+	mtu int
 	// bulk is how many bytes a bulk transfer has here.
 	bulk int
 }
@@ -182,8 +203,11 @@ func usrsctpStack(t testing.TB) *stack {
 	path := usrsctpPeer(t)
 	ports := make(map[*peer]int)
 	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2"), host: "127.0.0.1", bulk: 100 << 20}
-	s.start = func(t testing.TB) *peer {
-		port := freeUDPPort(t)
+	s.start = func(t testing.TB, former *peer) *peer {
+		port := ports[former]
+		if former == nil {
+			port = freeUDPPort(t)
+		}
 		p := startPeer(t, exec.Command(path, "udp", strconv.Itoa(port)))
 		ports[p] = port
 		return p

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -73,10 +74,13 @@ func (o setup) prepare(t testing.TB) *session {
 	t.Helper()
 	s := &session{setup: &o, t: t, notes: make(chan sctp.Notification, 10000)}
 	s.ours, s.theirs = newPorts()
+	if s.cfg.MTU == 0 {
+		s.cfg.MTU = o.stack.mtu
+	}
 	var cancel context.CancelFunc
 	s.ctx, cancel = context.WithTimeout(t.Context(), sessionTime)
 	t.Cleanup(cancel)
-	s.peer = o.stack.start(t)
+	s.peer = o.stack.start(t, nil)
 	s.udp = netip.MustParseAddrPort(o.stack.udp(s.peer))
 	s.startTransport(netip.MustParseAddrPort("127.0.0.1:0"))
 	t.Cleanup(func() {
@@ -178,6 +182,9 @@ func (s *session) peerDials() {
 	s.peer.do("connect %d %d %d %s", s.theirs, s.ours, port, s.stack.host)
 }
 
+// trace shows the packets of all sessions.
+var trace = os.Getenv("WEFT_INTEROP_TRACE") != ""
+
 // tap counts the chunks of both directions.
 func (s *session) tap(e sctp.TapEvent) {
 	if len(e.Data) < wire.HeaderLen {
@@ -185,6 +192,13 @@ func (s *session) tap(e sctp.TapEvent) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if trace {
+		arrow := "<"
+		if e.Sent {
+			arrow = ">"
+		}
+		fmt.Fprintf(os.Stderr, "%s %s %s\n", time.Now().Format("05.000000"), arrow, wire.Describe(e.Data))
+	}
 	for it := wire.NewChunks(e.Data[wire.HeaderLen:]); it.Next(); {
 		if e.Sent {
 			s.sent[it.Chunk().Type]++

@@ -31,7 +31,7 @@ enum { PR_NONE, PR_TTL, PR_RTX, PR_PRIO };
 struct info {
 	uint16_t sid;
 	uint32_t ppid;
-	int unordered, immediate, abort;
+	int unordered, immediate;
 	int pr;
 	uint32_t pr_value;
 	int notification, eor; // received only
@@ -50,6 +50,7 @@ int s_get(sock s, int level, int opt, void *v, socklen_t *n);
 ssize_t s_send(sock s, const void *p, size_t n, const struct info *i); // bytes taken
 ssize_t s_recv(sock s, void *p, size_t n, struct info *i);	       // bytes, 0 at the end
 int s_shutdown(sock s);
+int s_abort(sock s, const char *why); // 1: s_close will do it, without why
 void s_close(sock s);
 
 #endif

@@ -59,14 +59,10 @@ ssize_t s_send(sock s, const void *p, size_t n, const struct info *i) {
 		info.snd_flags |= SCTP_UNORDERED;
 	if (i->immediate)
 		info.snd_flags |= SCTP_SACK_IMMEDIATELY;
-	if (i->abort)
-		info.snd_flags = SCTP_ABORT;
 	struct sctp_prinfo pr = {.pr_policy = policies[i->pr], .pr_value = i->pr_value};
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof info) + CMSG_SPACE(sizeof pr)] = {0};
 	struct iovec vec = {(void *)p, n};
 	struct msghdr m = {.msg_iov = &vec, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-	if (i->abort && n == 0)
-		m.msg_iovlen = 0;
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 	c->cmsg_level = IPPROTO_SCTP;
 	c->cmsg_type = SCTP_SNDINFO;
@@ -107,6 +103,13 @@ ssize_t s_recv(sock s, void *p, size_t n, struct info *i) {
 }
 
 int s_shutdown(sock s) { return shutdown(s, SHUT_WR); }
+
+// One-to-one sockets do not take SCTP_ABORT.
+int s_abort(sock s, const char *why) {
+	(void)why;
+	struct linger l = {.l_onoff = 1};
+	return setsockopt(s, SOL_SOCKET, SO_LINGER, &l, sizeof l) < 0 ? -1 : 1;
+}
 
 void s_close(sock s) { close(s); }
 

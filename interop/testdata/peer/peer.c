@@ -121,7 +121,8 @@ struct partial { // a message whose end has not come
 
 static struct {
 	sock s;
-	int open, sink;
+	pthread_t receiver;
+	int open, sink, closing;
 	uint64_t msgs, bytes, bad, unordered, gaps, await;
 	struct partial *part;  // by stream and order, 2 * MAX_STREAMS
 	uint32_t *next_in;     // by stream: the sequence number expected
@@ -253,10 +254,13 @@ static void *receive(void *arg) {
 	for (;;) {
 		struct info i;
 		ssize_t n = s_recv(a.s, buf, room, &i);
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && errno == EINTR && !a.closing)
 			continue;
 		if (n <= 0) {
-			say(n == 0 ? "end" : "end %s", strerror(errno));
+			int err = n < 0 ? errno : 0;
+			a.open = 0;
+			s_close(a.s);
+			say(err ? "end %s" : "end", strerror(err));
 			break;
 		}
 		if (i.notification) {
@@ -274,8 +278,6 @@ static void *receive(void *arg) {
 			message(m, &i);
 	}
 	free(buf);
-	a.open = 0;
-	s_close(a.s);
 	return NULL;
 }
 
@@ -292,11 +294,11 @@ static void begin(void) {
 	memset(a.next_in, 0, MAX_STREAMS * sizeof *a.next_in);
 	memset(a.next_out, 0, MAX_STREAMS * sizeof *a.next_out);
 	a.msgs = a.bytes = a.bad = a.gaps = a.unordered = a.await = 0;
+	a.closing = 0;
 	a.open = 1;
 	say("up out=%u in=%u", st.sstat_outstrms, st.sstat_instrms);
-	pthread_t t;
-	pthread_create(&t, NULL, receive, NULL);
-	pthread_detach(t);
+	pthread_create(&a.receiver, NULL, receive, NULL);
+	pthread_detach(a.receiver);
 }
 
 // --- options
@@ -513,7 +515,10 @@ static void do_connect(char *from, uint16_t to, unsigned udp, char *list) {
 	sock s;
 	if (n <= 0 || configured(addrs.sa.sa_family, &s) < 0)
 		return;
-	if (s_bind(s, &addrs.sa, n) < 0) {
+	int bound = -1;
+	for (int try = 0; try < 100 && (bound = s_bind(s, &addrs.sa, n)) < 0 && errno == EADDRINUSE; try++)
+		usleep(50000); // the port was used before
+	if (bound < 0) {
 		say("error bind %s", strerror(errno));
 		s_close(s);
 		return;
@@ -670,8 +675,16 @@ static void command(char *line) {
 	} else if (!strcmp(word, "shutdown")) {
 		result(word, s_shutdown(a.s));
 	} else if (!strcmp(word, "abort")) {
-		struct info i = {.abort = 1};
-		result(word, s_send(a.s, rest, strlen(rest), &i) < 0 ? -1 : 0);
+		int r = s_abort(a.s, rest);
+		if (r > 0) { // by closing it, which a receiver in the kernel holds up
+			a.closing = 1;
+			while (a.open) {
+				pthread_kill(a.receiver, SIGUSR1);
+				usleep(1000);
+			}
+			r = 0;
+		}
+		result(word, r);
 	} else if (!strcmp(word, "reset")) {
 		do_reset(rest);
 	} else if (!strcmp(word, "resetassoc")) {
@@ -717,6 +730,7 @@ static int control(uint16_t port) {
 		return 1;
 	}
 	signal(SIGCHLD, SIG_IGN);
+	say("control ready");
 	for (;;) {
 		int c = accept(l, NULL, NULL);
 		if (c < 0)
@@ -733,12 +747,16 @@ static int control(uint16_t port) {
 	}
 }
 
+static void interrupt(int sig) { (void)sig; }
+
 int main(int argc, char **argv) {
 	if (argc != 3) {
 		fprintf(stderr, "usage: %s udp|control PORT\n", argv[0]);
 		return 2;
 	}
 	signal(SIGPIPE, SIG_IGN);
+	struct sigaction sa = {.sa_handler = interrupt}; // a system call ends then
+	sigaction(SIGUSR1, &sa, NULL);
 	pattern_init();
 	if (!strcmp(argv[1], "control"))
 		return control(atoi(argv[2]));

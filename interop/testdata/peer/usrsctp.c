@@ -63,8 +63,6 @@ ssize_t s_send(sock s, const void *p, size_t n, const struct info *i) {
 		spa.sendv_sndinfo.snd_flags |= SCTP_UNORDERED;
 	if (i->immediate)
 		spa.sendv_sndinfo.snd_flags |= SCTP_SACK_IMMEDIATELY;
-	if (i->abort)
-		spa.sendv_sndinfo.snd_flags = SCTP_ABORT;
 	if (i->pr != PR_NONE) {
 		spa.sendv_flags |= SCTP_SEND_PRINFO_VALID;
 		spa.sendv_prinfo.pr_policy = policies[i->pr];
@@ -90,6 +88,11 @@ ssize_t s_recv(sock s, void *p, size_t n, struct info *i) {
 }
 
 int s_shutdown(sock s) { return usrsctp_shutdown(s, SHUT_WR); }
+
+int s_abort(sock s, const char *why) {
+	struct sctp_sndinfo info = {.snd_flags = SCTP_ABORT};
+	return usrsctp_sendv(s, why, strlen(why), NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0) < 0 ? -1 : 0;
+}
 
 void s_close(sock s) { usrsctp_close(s); }
 
