@@ -86,7 +86,10 @@ func benchThroughput(b *testing.B, mtu, size int, upcall bool) {
 	}
 	st := p.a.Stats()
 	b.ReportMetric(float64(st.Retransmits), "rtx")
-	b.ReportMetric(float64(st.ChunksSent)/float64(p.ta.Stats().Writes), "chunks/write")
+	ta, tb := p.ta.Stats(), p.tb.Stats()
+	b.ReportMetric(float64(st.ChunksSent)/float64(ta.Writes), "chunks/write")
+	b.ReportMetric(float64(st.ChunksSent)/float64(tb.DatagramsSent), "chunks/ack")
+	b.ReportMetric(float64(tb.DatagramsReceived)/float64(tb.Reads), "datagrams/read")
 }
 
 // BenchmarkPingPong measures round trips of one message each way.

@@ -23,10 +23,12 @@ type Scheduler uint8
 
 // Stream schedulers.
 const (
+	// RoundRobin takes one message of each stream in turn; one fragment, where
+	// the peer knows I-DATA. It is the default: no stream has to wait until
+	// everything queued before on another one was sent.
+	RoundRobin Scheduler = iota
 	// FirstCome sends messages in the order of the Send calls.
-	FirstCome Scheduler = iota
-	// RoundRobin takes one message of each stream in turn.
-	RoundRobin
+	FirstCome
 	// RoundRobinPacket fills each packet from one stream, in turn.
 	RoundRobinPacket
 	// PriorityBased serves the stream with the smallest priority value first.

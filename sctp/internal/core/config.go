@@ -155,8 +155,8 @@ type Scheduler uint8
 
 // Stream schedulers.
 const (
-	SchedFCFS Scheduler = iota
-	SchedRR
+	SchedRR Scheduler = iota // the default: no stream can starve another
+	SchedFCFS
 	SchedRRPacket
 	SchedPrio
 	SchedFair

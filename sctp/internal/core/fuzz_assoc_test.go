@@ -221,7 +221,11 @@ func FuzzInbound(f *testing.F) {
 
 // Random scripts, without waiting for a fuzzer.
 func TestRandomScripts(t *testing.T) {
-	for seed := range uint64(randomScripts) {
+	n := randomScripts
+	if testing.Short() {
+		n /= 5
+	}
+	for seed := range uint64(n) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		script := make([]byte, 1+rng.IntN(400))
 		for i := range script {
