@@ -122,6 +122,11 @@ func (r *Region) enter() bool {
 // leave ends a placement.
 func (r *Region) leave() { r.users.Add(-1) }
 
+// Sync is a synchronization in the sense of the Go memory model: placements
+// that ended before it happen before what follows, and what the caller did
+// before it happens before the placements and reads that begin later.
+func (r *Region) Sync() { r.users.Add(0) }
+
 // Denial is the result of an access check. DDP and RDMAP number the same
 // findings differently.
 type Denial uint8

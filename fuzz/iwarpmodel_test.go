@@ -40,6 +40,9 @@ type iwarpSide struct {
 	end    *ddptest.End
 
 	mem     []byte // guard, target, guard, source, guard, counters, guard
+	fence   []byte // what the peer reads and then overwrites, fenced
+	fenced  *ddp.Region
+	fenceIs []byte
 	target  *ddp.Region
 	source  *ddp.Region
 	count   *ddp.Region
@@ -117,6 +120,9 @@ func newIWARP(t testing.TB, seed uint64, mulpdu, window int) *iwarp {
 			s.values[k] = binary.NativeEndian.Uint64(s.count.Bytes()[8*k:])
 		}
 		s.model = bytes.Clone(s.mem)
+		s.fence = w.random(600)
+		s.fenceIs = bytes.Clone(s.fence)
+		s.fenced, _ = s.table.Add(s.fence, 0, ddp.RemoteRead|ddp.RemoteWrite, domain, nil)
 		var err error
 		s.stream, err = rdmap.NewStream(rdmap.Config{Table: s.table, Domain: domain, SendDepth: qDepth, RecvDepth: qDepth,
 			SendSGEs: 4, RecvSGEs: 4, MaxInline: 48, IRD: rdDepth, ORD: rdDepth, Window: window, Observer: s})
@@ -262,6 +268,16 @@ func (s *iwarpSide) read(n int, flags rdmap.OpFlags) {
 		s.w.random(n), src.Bytes()[off:off+n])
 }
 
+// exchange reads memory and then overwrites it: fenced, so that the read
+// returns what was there before (RFC 5040, Section 5.5, rule 12).
+func (s *iwarpSide) exchange() {
+	p := s.peer
+	n := len(p.fence)
+	s.post(rdmap.Work{Kind: rdmap.OpRead, STag: p.fenced.STag()}, make([]byte, n), p.fenceIs)
+	p.fenceIs = s.w.random(n)
+	s.post(rdmap.Work{Kind: rdmap.OpWrite, Flags: rdmap.FlagFence, STag: p.fenced.STag()}, bytes.Clone(p.fenceIs), nil)
+}
+
 func (s *iwarpSide) atomic(swap bool) {
 	p := s.peer
 	i := s.w.rng.IntN(counters)
@@ -367,7 +383,9 @@ func (w *iwarp) play(script []byte) {
 		if op&4 != 0 {
 			flags |= rdmap.FlagSolicited
 		}
-		switch op >> 3 % 10 {
+		switch op >> 3 % 11 {
+		case 10:
+			s.exchange()
 		case 0, 1:
 			s.write(1+arg*29, flags&^rdmap.FlagSolicited, false)
 		case 2:
@@ -406,7 +424,7 @@ func (w *iwarp) finish() {
 		for i, v := range s.values {
 			binary.NativeEndian.PutUint64(s.model[len(s.model)-guardLen-8*(counters-i):], v)
 		}
-		if !bytes.Equal(s.mem, s.model) {
+		if !bytes.Equal(s.mem, s.model) || !bytes.Equal(s.fence, s.fenceIs) {
 			w.t.Fatalf("%s: memory differs from the model", s.name)
 		}
 	}

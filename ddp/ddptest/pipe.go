@@ -1,9 +1,11 @@
 // Package ddptest has an in-memory lower layer for tests of DDP and of what
 // lies above it: a pair of ddp.Channels that reorder segments, under the
-// control of the test. It owns no goroutine and no clock.
+// control of the test. It owns no goroutine and no clock. It panics when the
+// rules of ddp.Channel are broken, memory that changes too early included.
 package ddptest
 
 import (
+	"bytes"
 	"errors"
 	"math/rand/v2"
 	"sync"
@@ -38,17 +40,27 @@ type End struct {
 
 	sink     ddp.Sink
 	seq      uint64
-	queue    []item      // on the way to the peer
-	owners   []ddp.Owner // delivered, not acknowledged
+	queue    []item // on the way to the peer
+	acks     []item // delivered, not acknowledged
 	ended    bool
 	released bool
 }
 
 type item struct {
 	seq   uint64
-	seg   []byte
+	seg   []byte // as it was sent
+	body  []byte // the part of it that is referenced
 	end   bool
 	owner ddp.Owner
+}
+
+// intact panics if referenced memory was changed before it was delivered. After
+// that a real lower layer might send it again, but only for the receiver to
+// drop it.
+func (it *item) intact() {
+	if !bytes.Equal(it.body, it.seg[len(it.seg)-len(it.body):]) {
+		panic("ddptest: the memory of a segment changed before it was delivered")
+	}
 }
 
 // NewPipe returns a pipe that makes its choices from seed.
@@ -83,7 +95,7 @@ func (e *End) Send(seg *ddp.Segment) error {
 	if e.Tap != nil {
 		e.Tap(b)
 	}
-	e.queue = append(e.queue, item{seq: e.seq, seg: b, owner: seg.Owner})
+	e.queue = append(e.queue, item{seq: e.seq, seg: b, body: seg.Body, owner: seg.Owner})
 	e.seq++
 	return nil
 }
@@ -119,7 +131,7 @@ func (e *End) Release() {
 	if e.released {
 		panic("ddptest: second Release")
 	}
-	if len(e.owners) > 0 {
+	if len(e.acks) > 0 {
 		panic("ddptest: Release with segments outstanding")
 	}
 	e.released = true
@@ -147,7 +159,7 @@ func (p *Pipe) Step() bool {
 	var can [4]int
 	n := 0
 	for i, e := range ends {
-		if i < 2 && len(e.queue) > 0 || i >= 2 && len(e.owners) > 0 {
+		if i < 2 && len(e.queue) > 0 || i >= 2 && len(e.acks) > 0 {
 			can[n] = i
 			n++
 		}
@@ -159,11 +171,11 @@ func (p *Pipe) Step() bool {
 	i := can[p.rng.IntN(n)]
 	e := ends[i]
 	if i >= 2 {
-		k := p.rng.IntN(len(e.owners))
-		o := e.owners[k]
-		e.owners = append(e.owners[:k], e.owners[k+1:]...)
+		k := p.rng.IntN(len(e.acks))
+		it := e.acks[k]
+		e.acks = append(e.acks[:k], e.acks[k+1:]...)
 		p.mu.Unlock()
-		o.Released(nil)
+		it.owner.Released(nil)
 		return true
 	}
 	e.deliver()
@@ -189,8 +201,9 @@ func (e *End) deliver() { // pipe.mu is held
 	it := e.queue[k]
 	e.queue = append(e.queue[:k], e.queue[k+1:]...)
 	if it.owner != nil {
-		e.owners = append(e.owners, it.owner)
+		e.acks = append(e.acks, it)
 	}
+	it.intact()
 	sink := e.peer.sink
 	p.mu.Unlock()
 	if it.end {
@@ -213,20 +226,17 @@ func (p *Pipe) Run() (n int) {
 func (p *Pipe) Cut() {
 	p.mu.Lock()
 	p.cut = true
-	var owners []ddp.Owner
+	var held []item
 	for _, e := range []*End{p.A, p.B} {
-		for _, it := range e.queue {
-			if it.owner != nil {
-				owners = append(owners, it.owner)
-			}
-		}
-		owners = append(owners, e.owners...)
-		e.queue, e.owners = nil, nil
+		held = append(append(held, e.queue...), e.acks...)
+		e.queue, e.acks = nil, nil
 	}
 	p.mu.Unlock()
 	p.A.sink.Lost(ErrCut)
 	p.B.sink.Lost(ErrCut)
-	for _, o := range owners {
-		o.Released(ErrCut)
+	for _, it := range held {
+		if it.owner != nil {
+			it.owner.Released(ErrCut)
+		}
 	}
 }
