@@ -75,7 +75,7 @@ func (r *newReno) OnTimeout(Time) {
 	r.usage = usage{}
 }
 
-// OnECN treats a mark like a lost packet (Appendix A).
+// OnECN treats a mark like a lost packet (RFC 4960, Appendix A).
 func (r *newReno) OnECN(now Time) { r.OnLoss(now) }
 
 func (r *newReno) OnIdle(idle, rto Time) {

@@ -204,7 +204,7 @@ func (s *Scoreboard) Permit() bool { return s.permit }
 func (s *Scoreboard) UsePermit() { s.permit = false }
 
 // NewCongestionMark takes an ECNE chunk about tsn and reports whether it asks
-// for a reaction: one per window of data (RFC 9260, Appendix A).
+// for a reaction: one per window of data (RFC 4960, Appendix A).
 func (s *Scoreboard) NewCongestionMark(path int, tsn TSN) bool {
 	f := &s.paths[path]
 	if f.ecnActive && tsn.Less(f.ecnMark) || !tsn.Less(s.next) {

@@ -200,7 +200,7 @@ func TestSplitFastRetransmit(t *testing.T) {
 	}
 }
 
-// RFC 9260, Appendix A: one reaction per window of data.
+// RFC 4960, Appendix A: one reaction per window of data.
 func TestCongestionMarkOncePerWindow(t *testing.T) {
 	h := newTxTest(t)
 	h.sendTSNs(5)
