@@ -90,6 +90,11 @@ func TestFaultCodes(t *testing.T) {
 		{"untagged MSN skipped", func(e *env) []byte {
 			return seg(ddp.Header{Last: true, Ctrl: Control(Send), MSN: 2}, 1)
 		}, ddp.FaultMSN, withD},
+		{"untagged version, not last", func(e *env) []byte {
+			b := seg(ddp.Header{Ctrl: Control(Send), MSN: 1}, 1)
+			b[0] = 0
+			return b
+		}, ddp.FaultUntaggedVersion, withD},
 		{"untagged version", func(e *env) []byte {
 			b := seg(ddp.Header{Last: true, Ctrl: Control(Send), MSN: 1}, 1)
 			b[0] &^= 3

@@ -256,8 +256,7 @@ func (u *upper) Faulted(f ddp.Fault, header []byte, length int, b *ddp.Buffer) {
 	local := f.Type() == 0 && f.Layer() <= ddp.LayerDDP
 	if !local && f.Layer() != ddp.LayerLLP && len(header) > 0 {
 		t.HasLength, t.SegmentLength = true, uint16(min(length, 1<<16-1))
-		t.HasDDP, t.DDPControl = true, header[0]
-		t.DDP, _, _ = ddp.ParseHeader(header)
+		t.setDDP(header)
 		if s.isBadRead {
 			t.HasRead, t.Read = true, s.badRead
 		}

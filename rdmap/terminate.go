@@ -27,11 +27,11 @@ type TerminateHeader struct {
 	HasLength     bool
 	SegmentLength uint16
 	// HasDDP tells that DDP is the header of the segment at fault (D).
-	// DDPControl is its first octet as it came, of which DDP lacks the version
-	// and the reserved bits; 0 stands for the usual one.
-	HasDDP     bool
-	DDP        ddp.Header
-	DDPControl uint8
+	// DDPOdd has the bits in which its first octet differs from what it should
+	// be: another version, reserved bits.
+	HasDDP bool
+	DDP    ddp.Header
+	DDPOdd uint8
 	// HasRead tells that Read is the Read Request at fault, as far as it was
 	// not answered (R).
 	HasRead bool
@@ -56,14 +56,25 @@ func AppendTerminate(b []byte, t *TerminateHeader) []byte {
 		b = binary.BigEndian.AppendUint16(b, t.SegmentLength)
 		at := len(b)
 		b = ddp.AppendHeader(b, &t.DDP)
-		if t.DDPControl != 0 {
-			b[at] = t.DDPControl
-		}
+		b[at] ^= t.DDPOdd
 	}
 	if t.HasRead {
 		b = AppendReadRequest(b, &t.Read)
 	}
 	return b
+}
+
+// setDDP sets DDP and DDPOdd from a segment. It reports false if that is too
+// short; a header with another version is what an error may be about.
+func (t *TerminateHeader) setDDP(seg []byte) bool {
+	h, _, f := ddp.ParseHeader(seg)
+	if f == ddp.FaultLocal {
+		return false
+	}
+	var usual [ddp.UntaggedHeaderLen]byte
+	ddp.AppendHeader(usual[:0], &h)
+	t.HasDDP, t.DDP, t.DDPOdd = true, h, seg[0]^usual[0]
+	return true
 }
 
 // ParseTerminate reads the header. It reports whether b is long enough for
@@ -81,13 +92,10 @@ func ParseTerminate(b []byte) (t TerminateHeader, ok bool) {
 			return t, false
 		}
 		t.SegmentLength = binary.BigEndian.Uint16(b)
-		h, _, f := ddp.ParseHeader(b[2:])
-		if f == ddp.FaultLocal {
+		if !t.setDDP(b[2:]) {
 			return t, false
 		}
-		// A header with another DV is what such an error is about.
-		t.DDP, t.DDPControl = h, b[2]
-		b = b[2+h.Len():]
+		b = b[2+t.DDP.Len():]
 	} else {
 		t.HasLength = false
 	}
