@@ -36,7 +36,7 @@ func TestCaptureDecodes(t *testing.T) {
 	if bad := fields("-Y", "_ws.malformed || _ws.expert.severity == error || udp.checksum.status == 0"); bad[0] != "" {
 		t.Errorf("%d packets that the decoder objects to, first:\n%s", len(bad), bad[0])
 	}
-	for _, filter := range []string{"sctp.chunk_type == 1", "sctp.chunk_type == 10", "sctp.chunk_type == 0", "sctp.chunk_type == 3", "sctp.chunk_type == 14"} {
+	for _, filter := range []string{"sctp.chunk_type == 1", "sctp.chunk_type == 10", "sctp.chunk_type == 64", "sctp.chunk_type == 3", "sctp.chunk_type == 14"} {
 		if found := fields("-Y", filter); found[0] == "" {
 			t.Errorf("no packet with %s", filter)
 		}
