@@ -30,12 +30,13 @@ type Association struct {
 	core     *core.Assoc    // guarded by mu
 	unwanted bool           // refused by the driver; guarded by mu
 	up, dead bool           // guarded by mu
+	known    bool           // up, and OnAssociation has returned; guarded by mu
 	eof      bool           // the peer sends no more; guarded by mu
 	closing  bool           // Close was called: discard what comes; guarded by mu
 	err      error          // why it ended; guarded by mu
 	readers  waitList       // guarded by mu
 	writers  waitList       // guarded by mu
-	openers  waitList       // wait for up or dead; guarded by mu
+	openers  waitList       // wait for known or dead; guarded by mu
 	notes    []Notification // for OnNotify, in order; guarded by mu
 	releases []core.Release // of the callers' owners; guarded by mu
 	queued   bool           // in Endpoint.ready; guarded by its mu
@@ -212,7 +213,7 @@ func (a *Association) isClosing() bool {
 // attempt is given up.
 func (a *Association) waitUp(ctx context.Context) error {
 	a.mu.Lock()
-	for !a.up && !a.dead {
+	for !(a.up && a.known) && !a.dead {
 		w := a.openers.add(0)
 		a.mu.Unlock()
 		select {

@@ -57,7 +57,10 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 	case core.EventUp:
 		a.up = true
 		a.active()
-		a.openers.takeAll(k)
+		if a.ep.cfg.OnAssociation == nil {
+			a.known = true
+			a.openers.takeAll(k)
+		}
 		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
 		n.Kind = NotifyUp
 	case core.EventRestart:
@@ -270,6 +273,12 @@ func (a *Association) announce() {
 	e := a.ep
 	if e.cfg.OnAssociation != nil {
 		e.cfg.OnAssociation(a)
+		var k wakeList
+		a.mu.Lock()
+		a.known = true
+		a.openers.takeAll(&k)
+		a.mu.Unlock()
+		k.wake()
 	}
 	if a.opened || e.many.Load() {
 		return
