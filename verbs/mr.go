@@ -80,6 +80,12 @@ func (mr *MR) Remote() RemoteBuf {
 	return RemoteBuf{STag: mr.r.STag(), TO: mr.r.Base(), Len: uint64(mr.Len())}
 }
 
+// Sync orders the caller's accesses to the memory with those of peers, in the
+// sense of the Go memory model: call it before reading what a peer has written,
+// once the peer told so, and after writing, before a peer is told to read. It
+// waits for nothing.
+func (mr *MR) Sync() { mr.r.Sync() }
+
 // Invalidate revokes the remote rights for good. When it returns no peer can
 // change the memory any more.
 func (mr *MR) Invalidate() { mr.r.Revoke() }
