@@ -83,7 +83,10 @@ func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, mr *verbs.MR) (uint
 	wr.Flags |= verbs.Signaled
 	if err := c.qp.PostSend(wr); err != nil {
 		if errors.Is(err, verbs.ErrQPState) {
-			err = errors.Join(err, c.qp.Err())
+			if cause := c.qp.Err(); cause != nil {
+				err = cause
+			}
+			err = remoteError(err)
 			c.err = err
 		}
 		return 0, errors.Join(err, closeMR(mr))
@@ -159,7 +162,7 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 			// An earlier operation may be the cause, so the whole connection
 			// has failed.
 			if c.err == nil {
-				c.err = remoteError(wc)
+				c.err = remoteError(wc.Err())
 			}
 			continue
 		}
@@ -178,11 +181,10 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 	return nil
 }
 
-// remoteError gives the end of an operation the names of this package.
-func remoteError(wc *verbs.WC) error {
-	err := wc.Err()
+// remoteError gives the end of a queue pair by its peer a name of this package.
+func remoteError(err error) error {
 	var term *verbs.TerminateError
-	if wc.Status == verbs.StatusRemoteAccess || errors.As(err, &term) {
+	if errors.As(err, &term) {
 		return fmt.Errorf("%w: %w", ErrAccess, err)
 	}
 	return err

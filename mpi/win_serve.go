@@ -135,8 +135,13 @@ func (s *winService) access(ctx context.Context, origin int, h amHeader, data []
 		}
 		w.memory.Unlock()
 	case amGet:
-		if h.answer {
-			s.answer(origin, h.num, mem, nil)
+		if h.answer { // from a copy: the memory may change before it is sent
+			old := getScratch(int(h.n))
+			b := old.bytes(int(h.n))
+			w.memory.Lock()
+			copy(b, mem)
+			w.memory.Unlock()
+			s.answer(origin, h.num, b, old)
 		}
 	case amUpdate, amSwap:
 		var old *scratch

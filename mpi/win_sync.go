@@ -92,6 +92,7 @@ func (w *Win[T]) Wait(ctx context.Context) error { return w.w.waitPosted(ctx) }
 func (w *Win[T]) Test() (bool, error) { return w.w.testPosted() }
 
 func (w *window) fence(ctx context.Context) error {
+	w.settle()
 	err := w.flushAll(ctx)
 	// The barrier is entered even after errors, so that the others do not
 	// wait for ever.
@@ -115,6 +116,7 @@ func (w *window) flush(ctx context.Context, target int) error {
 	if err := w.checkTarget(target); err != nil {
 		return err
 	}
+	w.settle()
 	return w.to[target].flush(ctx, w)
 }
 
@@ -159,6 +161,7 @@ func (w *window) lock(ctx context.Context, mode LockMode, target int) error {
 		return fmt.Errorf("%w: rank %d is locked already", ErrEpoch, target)
 	}
 	err := w.ask(ctx, target, amHeader{kind: amLock, op: uint8(mode)})
+	w.settle()
 	if err != nil {
 		t.unlocked()
 		if ctx.Err() != nil && w.usable() == nil {
@@ -180,6 +183,7 @@ func (w *window) unlock(ctx context.Context, target int) error {
 	if !held {
 		return fmt.Errorf("%w: rank %d is not locked", ErrEpoch, target)
 	}
+	w.settle()
 	err := t.flush(ctx, w)
 	t.unlocked()
 	if e := w.tell(ctx, target, amHeader{kind: amUnlock}, nil); e != nil && err == nil {
@@ -203,6 +207,7 @@ func (w *window) post(origins []int) error {
 	if w.posted != nil {
 		return fmt.Errorf("%w: Post before Wait", ErrEpoch)
 	}
+	w.settle()
 	posted := make([]*Request, 0, len(origins))
 	for _, o := range origins {
 		r, err := w.c.irecv(slotWin, nil, o, winTagComplete)
@@ -304,10 +309,15 @@ func (w *window) endPosted() {
 	w.settle()
 }
 
-// settle orders what served operations did to memory before what follows.
+// settle orders the caller's accesses to its memory with those of the others,
+// in the sense of the Go memory model: what they have done happens before what
+// follows, and what the caller has done before what they do later.
 func (w *window) settle() {
 	w.memory.Lock()
 	w.memory.Unlock() //lint:ignore SA2001 only the order matters
+	if w.mr != nil {
+		w.mr.Sync()
+	}
 }
 
 // checkGroup checks the ranks of Post or Start.

@@ -82,36 +82,35 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 // startFlush asks the target to tell when it has served what was sent, if
 // there is anything, without waiting for the answer.
 func (t *winTarget) startFlush(ctx context.Context, w *window) {
+	var err error
+	num := w.number()
 	t.mu.Lock()
 	conn := t.conn
 	ask := t.unsure && t.proof == nil
-	var p *winResult
 	if ask {
-		p = &winResult{want: 1}
-		t.proof, t.unsure = p, false
+		p := &winResult{want: 1}
+		if p.r, err = w.c.irecv(slotWin, p.code[:], t.rank, answerTag(num)); err == nil {
+			t.proof, t.unsure = p, false
+		} else if t.err == nil {
+			t.err = err
+		}
 	}
+	p := t.proof
 	t.mu.Unlock()
 	if conn != nil {
 		conn.startProof(ctx)
 	}
-	if !ask {
+	if !ask || err != nil {
 		return
 	}
-	num := w.number()
-	var err error
-	if p.r, err = w.c.irecv(slotWin, p.code[:], t.rank, answerTag(num)); err == nil {
-		err = w.send(ctx, t.rank, amHeader{kind: amFlush, answer: true, num: num}, nil)
-		if err != nil {
-			p.r.Cancel()
-		}
-	}
-	if err != nil {
+	if err = w.send(ctx, t.rank, amHeader{kind: amFlush, answer: true, num: num}, nil); err != nil {
 		t.mu.Lock()
-		t.proof, t.unsure = nil, true
+		t.unsure = true
 		if t.err == nil {
 			t.err = err
 		}
 		t.mu.Unlock()
+		p.r.Cancel()
 	}
 }
 
@@ -146,7 +145,7 @@ func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 		case len(t.sends) > 0:
 			next, kind = winResult{r: t.sends[0], want: -1}, 2
 		case remote && t.proof != nil:
-			next, kind = *t.proof, 3
+			next, kind = winResult{r: t.proof.r, want: 1}, 3
 		case remote && t.unsure && t.err == nil:
 			kind = 4 // more was sent after the flush that has now been answered
 		}

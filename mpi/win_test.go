@@ -211,6 +211,9 @@ func TestWinUpdates(t *testing.T) {
 				return fmt.Errorf("float %d = %v, want %v", i, v, 5*p)
 			}
 		}
+		if err := f.Fence(ctx); err != nil {
+			return err
+		}
 		old := make([]float32, 3000)
 		if err := f.GetAccumulate(ctx, ones, old, 2, 0, Replace); err != nil {
 			return err
