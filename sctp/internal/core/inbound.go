@@ -209,6 +209,9 @@ func (a *Assoc) unknownChunk(c wire.Chunk) bool {
 // endPacket ends the handling of a packet's chunks.
 func (a *Assoc) endPacket(now Time) {
 	a.rx.sack.endPacket(now, a.in.path, a.rx.tsns.hasGaps())
+	if a.rx.sack.early(now) {
+		a.earlySack()
+	}
 	a.shutdownHeard(now)
 	a.in.buf = nil
 }
@@ -219,6 +222,7 @@ func (a *Assoc) EndBatch(now Time) {
 	if a.state == Closed || a.rx.reasm == nil {
 		return
 	}
+	a.rx.sack.endBatch()
 	if r := a.rx.reasm.settle(a.rx.tsns.cumTSN()); r.violation() {
 		a.violate(r.String())
 	}

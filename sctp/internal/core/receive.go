@@ -183,6 +183,25 @@ func (r *dataReceiver) appendSack(b []byte, room int) []byte {
 	return b
 }
 
+// maxEarlySack bounds the packet of earlySack.
+const maxEarlySack = 1480
+
+// earlySack queues a SACK of its own in the midst of a receive batch. It leaves
+// room for other packets that stand alone.
+func (a *Assoc) earlySack() {
+	i := a.sackPath(a.dataPath())
+	p := &a.paths[i]
+	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.alone.n >= maxReplyPackets-1 {
+		return
+	}
+	var scratch [maxEarlySack]byte
+	b := wire.AppendHeader(scratch[:0], a.header())
+	b = a.rx.appendSack(b, min(p.mtu, len(scratch))-len(b))
+	wire.SetChecksum(b)
+	a.alone.push(p.Tuple, b)
+	a.stats.SacksSent++
+}
+
 // maxGapBlocks bounds the gap ack blocks of one SACK.
 const maxGapBlocks = 4096
 

@@ -11,6 +11,9 @@ const (
 	maxSackDelay = Time(500 * time.Millisecond)
 	// defaultSackStride: "for at least every second packet".
 	defaultSackStride = 2
+	// lossMemory is how long losses are taken to go on after the last sign of
+	// one.
+	lossMemory = Time(time.Second)
 	// maxSackStride bounds what can be configured: a sender that counts bytes
 	// still sees an acknowledgement often enough to keep its window moving.
 	maxSackStride = 64
@@ -21,7 +24,8 @@ const (
 // once per receive batch (due); it sends the SACK and says so (sent).
 //
 // Deviation (RFC 9260, Section 6.2, SHOULD): packets of one receive batch are
-// acknowledged together, by one SACK.
+// acknowledged together, by one SACK; on a path that loses packets by a few more
+// (early).
 type sackGen struct {
 	delay  Time
 	stride int
@@ -34,6 +38,8 @@ type sackGen struct {
 	deadline Time // of the delayed SACK; 0: nothing to acknowledge
 	lastAt   Time // when the last packet with DATA came
 	from     int  // path of the last packet with DATA
+	batch    int  // packets with DATA in this receive batch
+	lossy    Time // until when the path is taken to lose packets
 
 	// Of the packet being processed.
 	sawNew, sawDup, sawUrgent bool
@@ -103,9 +109,13 @@ func (s *sackGen) endPacket(now Time, path int, gaps bool) {
 		// clock it: acknowledge the first packet of a burst at once.
 		s.urgent = true
 	}
+	if gaps || s.sawDup {
+		s.lossy = now + lossMemory
+	}
 	s.began = true
 	s.hadGaps = gaps
 	s.packets++
+	s.batch++
 	s.lastAt = now
 	s.from = path
 	if s.deadline == 0 {
@@ -123,6 +133,19 @@ func (s *sackGen) pending() bool { return s.deadline != 0 || s.urgent }
 func (s *sackGen) due(now Time) bool {
 	return s.urgent || s.packets >= s.stride || s.deadline != 0 && s.deadline <= now
 }
+
+// early reports, after endPacket, whether a SACK is due in the midst of a receive
+// batch. It is on a path that loses packets, after the first, second, fourth,
+// eighth … packet: a sender without RACK takes a chunk for lost when three SACKs
+// have missed it (RFC 9260, Section 7.2.4), and while its window is small one
+// batch may hold all of it, so that the loss of the only SACK stops it until T3
+// expires.
+func (s *sackGen) early(now Time) bool {
+	return now < s.lossy && s.batch&(s.batch-1) == 0 && s.due(now)
+}
+
+// endBatch ends a receive batch.
+func (s *sackGen) endBatch() { s.batch = 0 }
 
 // nextTimeout returns when a delayed SACK falls due; 0 if none is waiting.
 func (s *sackGen) nextTimeout() Time { return s.deadline }

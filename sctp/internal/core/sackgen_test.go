@@ -1,6 +1,7 @@
 package core
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -147,4 +148,36 @@ func TestSackGoesWhereDataCameFrom(t *testing.T) {
 	if got := h.s.path(); got != 0 {
 		t.Errorf("path after it was removed = %d, want 0", got)
 	}
+}
+
+// A batch on a path that loses packets is acknowledged in between, for a sender
+// that counts SACKs; on any other path it is not.
+func TestSackEarlyOnALossyPath(t *testing.T) {
+	h := newSackTest(t, 0)
+	batch := func(tsns ...TSN) (early []TSN) {
+		t.Helper()
+		for _, n := range tsns {
+			if h.packet(n); h.s.early(h.now) {
+				early = append(early, n)
+				h.s.sent()
+			}
+		}
+		h.s.endBatch()
+		h.s.sent()
+		return early
+	}
+	want := func(got []TSN, want ...TSN) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("acknowledged early after %v, want %v", got, want)
+		}
+	}
+	want(batch(1, 2, 3, 4, 5, 6, 7, 8))
+	// 9 is missing: after the first, second, fourth and eighth packet.
+	want(batch(10, 11, 12, 13, 14, 15, 16, 17, 18), 10, 11, 13, 17)
+	want(batch(9), 9)
+	// No gap is left: every second packet is enough (Section 6.2).
+	want(batch(19, 20, 21, 22, 23), 20, 22)
+	h.now += lossMemory
+	want(batch(24, 25, 26, 27))
 }
