@@ -93,6 +93,22 @@ func TestCollisionAddsPaths(t *testing.T) {
 	p.wantDelivered()
 }
 
+// RFC 9260, Section 5.2.1, rule 1: in COOKIE-WAIT an INIT ACK goes only to an
+// address that the user gave.
+func TestInitInCookieWaitFromElsewhere(t *testing.T) {
+	p := newPair(t, 35)
+	p.a.dial(p.z)
+	p.a.outbox()
+	init := p.a.initPacket(wire.Init{Tag: 9, RWND: 9999, OutStreams: 1, InStreams: 1})
+	init.Remote = addrPort("10.66.0.1:9899")
+	if d := p.a.assoc.HandlePacket(p.now, init); d != DropAddr {
+		t.Errorf("dropped as %v", d)
+	}
+	if got := p.a.outbox(); len(got) > 0 {
+		t.Errorf("answered with %s", wire.Describe(got[0]))
+	}
+}
+
 func parsedInit(t *testing.T, pkt []byte) wire.Init {
 	t.Helper()
 	it := wire.NewChunks(pkt[wire.HeaderLen:])
@@ -206,6 +222,12 @@ func TestForeignCookieIsDiscarded(t *testing.T) {
 	s.peerTag, s.localTie, s.peerTie = 1234, 5, 6
 	if d := p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)}))); d != DropCookie {
 		t.Errorf("wrong tie-tags dropped as %v", d)
+	}
+	// The association's own cookie, behind another tag (Section 5.1.5, step 3).
+	s.localTag, s.peerTag = p.z.assoc.Tag(), p.a.assoc.Tag()
+	own := wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)})
+	if d := p.z.deliver(p.z.packet(s.localTag+1, own)); d != DropCookie {
+		t.Errorf("wrong tag dropped as %v", d)
 	}
 	if got := p.z.outbox(); len(got) != 0 {
 		t.Errorf("answered with %s", wire.Describe(got[0]))

@@ -32,6 +32,9 @@ func TestCookieRoundTrip(t *testing.T) {
 	if err := jar.open(&got, c, want.created+want.life+1); err != errCookieStale {
 		t.Errorf("after its life: %v", err)
 	}
+	if err := jar.open(&got, c, want.created-1); err != errCookieForged {
+		t.Errorf("before it was made: %v", err)
+	}
 	if len(c) > maxCookie {
 		t.Errorf("cookie of %d bytes, maxCookie is %d", len(c), maxCookie)
 	}

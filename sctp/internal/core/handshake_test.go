@@ -167,6 +167,21 @@ func TestInitGivesUp(t *testing.T) {
 	}
 }
 
+// The COOKIE ECHO goes again with the data that went with it.
+func TestCookieEchoIsRepeatedWithData(t *testing.T) {
+	p := newPair(t, 16)
+	p.z.listen()
+	p.a.dial(p.z)
+	p.a.send(0, 500)
+	r := p.z.listener.HandlePacket(p.now, p.z.to(only(t, p.a.outbox())), nil)
+	p.a.deliver(p.a.to(r.Reply))
+	for range 3 {
+		wantChunks(t, only(t, p.a.outbox()), wire.ChunkCookieEcho, wire.ChunkIData)
+		p.now = p.a.assoc.NextTimeout()
+		p.a.assoc.HandleTimeout(p.now)
+	}
+}
+
 func TestCookieEchoGivesUp(t *testing.T) {
 	p := newPair(t, 6)
 	p.z.listen()

@@ -68,6 +68,18 @@ func TestRepliesAreBounded(t *testing.T) {
 	if n > maxControlReplies*(maxControlReplyBytes+wire.HeaderLen) || n > 4000 {
 		t.Errorf("%d bytes in reply to %d bytes", n, 200*(204+72))
 	}
+	var large [][]byte
+	for range 6 {
+		large = append(large, wire.AppendChunk(nil, 0xfe, 0, make([]byte, 400)))
+	}
+	p.z.deliver(p.z.packet(p.z.assoc.Tag(), large...))
+	n = 0
+	for _, pkt := range p.z.outbox() {
+		n += len(pkt)
+	}
+	if n > maxUnknownReportedBytes+200 {
+		t.Errorf("%d bytes of reports on one packet", n)
+	}
 	// A HEARTBEAT too large to be answered in one packet is not answered.
 	p.z.deliver(p.z.packet(p.z.assoc.Tag(), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: make([]byte, 3000)})))
 	p.z.deliver(p.z.packet(p.z.assoc.Tag(), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: make([]byte, 30000)})))
@@ -81,7 +93,9 @@ func TestInvalidStream(t *testing.T) {
 	p := newPair(t, 72, &Config{NoInterleaving: true, OutStreams: 3, InStreams: 3})
 	p.connect()
 	p.z.outbox()
-	tsn := uint32(p.a.assoc.tsn)
+	tsn := uint32(p.a.assoc.tsn) + 1
+	p.a.send(0, 10) // not the first DATA, whose SACK is never delayed
+	p.drive()
 	p.z.deliver(p.z.packet(p.z.assoc.Tag(), wire.AppendData(nil, wire.Data{TSN: tsn, SID: 3, Begin: true, End: true, Payload: []byte("x")})))
 	pkt := only(t, p.z.outbox())
 	wantChunks(t, pkt, wire.ChunkError, wire.ChunkSack)
@@ -303,6 +317,11 @@ func TestWrongTag(t *testing.T) {
 	wire.SetChecksum(abort.Data)
 	if d := p.z.assoc.HandlePacket(p.now, abort); d != DropPorts {
 		t.Errorf("wrong source port: %v", d)
+	}
+	abort.Data[0], abort.Data[1] = 0, 0
+	wire.SetChecksum(abort.Data)
+	if r := HandleOOTB(abort, nil); r.Drop != DropPorts {
+		t.Errorf("port 0: %v", r.Drop)
 	}
 	sack := p.z.packet(p.z.assoc.Tag(), wire.AppendShutdownAck(nil))
 	sack.Remote = addrPort("10.77.0.1:9899")

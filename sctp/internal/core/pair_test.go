@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sort"
 	"testing"
 	"time"
@@ -63,6 +64,8 @@ type host struct {
 	released map[*body]error
 	reading  bool // drain received messages as they come
 	got      []gotMsg
+	buf      []byte
+	dests    map[netip.AddrPort]int // where packets with user data went
 	dropped  [NumDropReasons]int
 	part     []byte
 	parts    map[uint16][]byte
@@ -157,7 +160,9 @@ func (h *host) flush() {
 	}
 	for _, a := range append(h.old, h.assoc) {
 		for range 100000 {
-			buf, tx, ok := a.PollTransmit(h.p.now, nil, 1+h.p.rng.IntN(20))
+			// Buffers and batches of any size, as drivers have them.
+			h.buf = slices.Grow(h.buf[:0], MaxPacket)
+			buf, tx, ok := a.PollTransmit(h.p.now, h.buf[:0:h.p.rng.IntN(MaxPacket)], 1+h.p.rng.IntN(20))
 			if !ok {
 				break
 			}
@@ -233,6 +238,9 @@ func (p *pair) checkAssoc(a *Assoc) {
 func (p *pair) post(from *host, pkt Packet) {
 	d := wire.Describe(pkt.Data)
 	from.sent = append(from.sent, d)
+	if from.dests != nil && (hasChunk(pkt.Data, wire.ChunkData) || hasChunk(pkt.Data, wire.ChunkIData)) {
+		from.dests[pkt.Local]++
+	}
 	to := p.z
 	if from == p.z {
 		to = p.a

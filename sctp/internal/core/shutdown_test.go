@@ -259,6 +259,23 @@ func TestShutdownGivesUp(t *testing.T) {
 	}
 }
 
+// RFC 9260, Section 9.2: any packet restarts T2 and clears its count.
+func TestPacketsRestartT2(t *testing.T) {
+	p := newPair(t, 49)
+	p.inState(ShutdownSent)
+	for range 40 {
+		p.now += Time(900 * time.Millisecond) // RTO.Min is 1 s
+		p.a.assoc.HandleTimeout(p.now)
+		p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendPad(nil, 8)))
+		if got := p.a.outbox(); len(got) > 0 {
+			t.Fatalf("sent %s", wire.Describe(got[0]))
+		}
+	}
+	p.now += Time(1100 * time.Millisecond)
+	p.a.assoc.HandleTimeout(p.now)
+	wantChunks(t, only(t, p.a.outbox()), wire.ChunkShutdown)
+}
+
 // T5-shutdown-guard bounds the whole shutdown, whatever the peer sends.
 func TestShutdownGuard(t *testing.T) {
 	p := newPair(t, 46)

@@ -45,6 +45,41 @@ func TestZeroWindow(t *testing.T) {
 	}
 }
 
+// RFC 9260, Section 6.1, A: the first probe comes 1 RTO after the window was
+// found closed and everything acknowledged, the next ones after twice as long
+// each.
+func TestWindowProbeInterval(t *testing.T) {
+	p := newPair(t, 61, &Config{NoInterleaving: true, HBInterval: -1})
+	p.connect()
+	p.a.send(0, 1000)
+	p.drive()
+	sack := func() {
+		p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendSack(nil, uint32(p.a.assoc.tx.sb.NextTSN()-1), 0, nil, nil)))
+	}
+	sack()
+	for range 10 {
+		p.a.send(0, 1000)
+	}
+	rto := p.a.assoc.paths[0].rto.Value()
+	for i := range 4 {
+		if got := p.a.outbox(); len(got) > 0 {
+			t.Fatalf("probe %d: sent %s at once", i, wire.Describe(got[0]))
+		}
+		start := p.now
+		at := p.a.assoc.NextTimeout()
+		if want := rto << i; at-start != want {
+			t.Errorf("probe %d after %v, want %v", i, time.Duration(at-start), time.Duration(want))
+		}
+		p.now = at
+		p.a.assoc.HandleTimeout(p.now)
+		wantChunks(t, only(t, p.a.outbox()), wire.ChunkData)
+		sack() // it was taken, and the window is closed still
+	}
+	if n := p.a.assoc.Stats().WindowProbes; n != 4 {
+		t.Errorf("%d probes counted, want 4", n)
+	}
+}
+
 // The window update is lost, and the probe finds out.
 func TestLostWindowUpdate(t *testing.T) {
 	p := newPair(t, 51, &Config{RecvBuffer: 20_000, HBInterval: -1})
