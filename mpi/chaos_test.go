@@ -35,7 +35,7 @@ func (l *chaosLink) send(stream uint16, hdr, body []byte, own owner) error {
 }
 
 func (l *chaosLink) flush()                         {}
-func (l *chaosLink) copyLimit() int                 { return 1000 }
+func (l *chaosLink) copyLimit(bool) int             { return 1000 }
 func (l *chaosLink) shutdown(context.Context) error { return nil }
 func (l *chaosLink) abort(string)                   {}
 

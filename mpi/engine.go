@@ -22,6 +22,7 @@ type engine struct {
 	prog    progress
 	ids     idTable
 	waiters waiterPool
+	pusher  pusher
 
 	mu       sync.Mutex // guards what follows, and all contexts and messages
 	contexts map[uint64]*matchContext

@@ -234,6 +234,7 @@ func (f *sctpFabric) connect(ctx context.Context, cards []string, key []byte) er
 	for rank, p := range f.w.eng.peers {
 		if rank != f.w.Rank() {
 			p.link = f.links[rank]
+			p.bursts = canBurst()
 		}
 	}
 	return nil

@@ -109,6 +109,7 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 	for peer, l := range links {
 		if peer != rank {
 			f.w.eng.peers[peer].link = l
+			f.w.eng.peers[peer].bursts = canBurst()
 		}
 	}
 	for peer, l := range links {

@@ -21,8 +21,9 @@ type link interface {
 	send(stream uint16, hdr, body []byte, own owner) error
 	// flush transmits what was queued.
 	flush()
-	// copyLimit is the length up to which bodies are better copied.
-	copyLimit() int
+	// copyLimit is the length up to which bodies are better copied, depending
+	// on whether the sender is blocked until they are released.
+	copyLimit(blocks bool) int
 	// shutdown ends the link when everything sent has been delivered, or ctx
 	// is done.
 	shutdown(ctx context.Context) error

@@ -32,7 +32,7 @@ type inprocFrame struct {
 
 var errLinkClosed = errors.New("mpi: link closed")
 
-func (l *inprocLink) copyLimit() int { return 0 }
+func (l *inprocLink) copyLimit(bool) int { return 0 }
 
 // send implements link. Bodies are always referenced: they are gone after the flush.
 func (l *inprocLink) send(stream uint16, hdr, body []byte, own owner) error {

@@ -28,11 +28,20 @@ type sctpLink struct {
 const (
 	// ppid marks messages between ranks ("WEFT").
 	ppid = 0x57454654
-	// sctpCopy is the length up to which bodies are copied rather than referenced.
-	sctpCopy = 64 << 10
+	// sctpCopy is the length up to which bodies are copied rather than
+	// referenced, sctpCopyBlocking that for blocking sends.
+	sctpCopy         = 8 << 10
+	sctpCopyBlocking = 64 << 10
 )
 
-func (l *sctpLink) copyLimit() int { return sctpCopy }
+// copyLimit implements link: a body that is referenced is released when it has
+// been acknowledged, which takes a round trip.
+func (l *sctpLink) copyLimit(blocks bool) int {
+	if blocks {
+		return sctpCopyBlocking
+	}
+	return sctpCopy
+}
 
 // send implements link.
 func (l *sctpLink) send(stream uint16, hdr, body []byte, own owner) error {

@@ -66,7 +66,7 @@ func newTCPLink(conn *net.TCPConn, p *peer) (*tcpLink, error) {
 	return l, nil
 }
 
-func (l *tcpLink) copyLimit() int { return tcpCopy }
+func (l *tcpLink) copyLimit(bool) int { return tcpCopy }
 
 // send implements link.
 func (l *tcpLink) send(_ uint16, hdr, body []byte, own owner) error {

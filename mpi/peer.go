@@ -17,6 +17,10 @@ type peer struct {
 	link   link         // constant while the job runs
 	credit atomic.Int64 // bytes of eager messages we may send; taken from under mu
 
+	bursts bool         // short messages may be transmitted a little later
+	dirty  atomic.Bool  // in pusher.dirty
+	unsent atomic.Int32 // about how many bytes are to be transmitted later
+
 	used atomic.Int64 // cost of the peer's eager messages that we hold or have yet to acknowledge
 	owed atomic.Int64 // part of used that was consumed and not yet acknowledged
 
@@ -67,6 +71,19 @@ func (p *peer) control(stream uint16, v *envelope) {
 	p.link.flush()
 	controlPool.Put(b)
 }
+
+// goodbye says that this rank has finalized. Giving it an owner makes the link
+// ask for an acknowledgement at once, which ends the link sooner.
+func (p *peer) goodbye() {
+	var b [envelopeIDLen]byte
+	v := envelope{kind: kindBye}
+	_ = p.link.send(0, v.put(&b), nil, noOwner{}) // fails if the peer was faster
+	p.link.flush()
+}
+
+type noOwner struct{}
+
+func (noOwner) Released(error) {}
 
 // down is called by the link when it has ended, after the last feed, and when
 // send fails. err is nil for a graceful end.

@@ -22,7 +22,7 @@ func Iprobe(c *Comm, src, tag int) (st Status, found bool, err error) {
 			st = m.status()
 		}
 		e.mu.Unlock()
-		if m != nil || err != nil || try > 0 || !e.prog.pollOnce() {
+		if m != nil || err != nil || try > 0 || !e.pollOnce() {
 			return st, m != nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func Improbe(c *Comm, src, tag int) (*Message, error) {
 			return &Message{c: c, m: m, st: st}, nil
 		}
 		e.mu.Unlock()
-		if err != nil || try > 0 || !e.prog.pollOnce() {
+		if err != nil || try > 0 || !e.pollOnce() {
 			return nil, err
 		}
 	}
@@ -173,7 +173,11 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 		}
 		return true
 	}
-	if look() || e.prog.spin(look) {
+	if look() {
+		return st, m, err
+	}
+	e.pusher.waiting()
+	if e.prog.spin(look) {
 		return st, m, err
 	}
 	w := e.waiters.get()

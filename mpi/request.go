@@ -153,6 +153,7 @@ func (r *Request) await(ctx context.Context) error {
 	if r.done.Load() {
 		return nil
 	}
+	r.eng.pusher.waiting()
 	if r.eng.prog.spin(r.done.Load) {
 		return nil
 	}
@@ -177,7 +178,7 @@ func (r *Request) await(ctx context.Context) error {
 // not block; it gives the transport a chance to receive.
 func (r *Request) Test() (st Status, done bool, err error) {
 	if !r.done.Load() {
-		r.eng.prog.pollOnce()
+		r.eng.pollOnce()
 		if !r.done.Load() {
 			return Status{}, false, nil
 		}

@@ -17,7 +17,7 @@ func (c *Comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, t
 		return err
 	}
 	r := newRequest(c.w.eng)
-	done, err := c.startSend(r, s, mode, b, dst, tag)
+	done, err := c.startSend(r, s, mode, b, dst, tag, true)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 		return nil, err
 	}
 	r := newRequest(c.w.eng)
-	done, err := c.startSend(r, s, mode, b, dst, tag)
+	done, err := c.startSend(r, s, mode, b, dst, tag, false)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,9 @@ func (c *Comm) checkPeer(rank int) error {
 
 // startSend sends b, or announces it to the peer if it is long or the peer has
 // no room. It reports true if the message is sent and b not needed any more;
-// else r is completed later. It does not block.
-func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int) (done bool, err error) {
+// else r is completed later. It does not block; blocks tells that the caller
+// will wait for the message to be sent.
+func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
 	e, x, p := c.w.eng, c.ctx[s], c.peers[dst]
 	v := envelope{kind: kindEager, source: uint32(c.rank), ctx: x.id, tag: int32(tag), length: uint64(len(b))}
 	r.peer, r.stream = p, e.streamOf(x, v.tag)
@@ -105,7 +106,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		hdr := v.put(&r.hdr)
 		r.pending.Store(waits)
 		err = errLinkFull
-		if len(b) <= p.link.copyLimit() {
+		if len(b) <= p.link.copyLimit(blocks) {
 			err = p.link.send(r.stream, hdr, b, nil)
 		}
 		if err == errLinkFull {
@@ -121,7 +122,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		}
 		return false, &RankError{Rank: p.rank, Err: err}
 	}
-	p.link.flush()
+	e.push(p, len(b))
 	return waits == 0, nil
 }
 

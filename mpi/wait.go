@@ -70,8 +70,12 @@ const (
 	minSpin = 500 * time.Nanosecond
 )
 
-// pollOnce makes one pass over the transport, if it can be polled.
-func (p *progress) pollOnce() bool { return p.poll != nil && p.poll() }
+// pollOnce transmits what is queued and makes one pass over the transport, if
+// it can be polled.
+func (e *engine) pollOnce() bool {
+	e.pusher.waiting()
+	return e.prog.poll != nil && e.prog.poll()
+}
 
 // spin polls until done or for the length of a spin, and returns done().
 func (p *progress) spin(done func() bool) bool {

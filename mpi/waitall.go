@@ -105,7 +105,11 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 			eng = r.eng
 		}
 	}
-	if eng == nil || look() || eng.prog.spin(look) {
+	if eng == nil || look() {
+		return found, nil
+	}
+	eng.pusher.waiting()
+	if eng.prog.spin(look) {
 		return found, nil
 	}
 	w := eng.waiters.get()

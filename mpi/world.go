@@ -173,7 +173,7 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 			continue
 		}
 		wg.Go(func() {
-			p.control(0, &envelope{kind: kindBye})
+			p.goodbye()
 			if err := p.link.shutdown(ctx); err != nil {
 				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.rank, err)
 			}

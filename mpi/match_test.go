@@ -1,0 +1,347 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// overtake is a job of two ranks whose rank 1 has sent messages with tags 0
+// and 1, in this order, on different streams; none has arrived.
+type overtake struct {
+	*chaos
+	c      *Comm // of the receiver
+	stream [2]int
+}
+
+func newOvertake(t *testing.T, opts ...Option) *overtake {
+	t.Helper()
+	k := newChaos(t, 2, rand.New(rand.NewPCG(1, 2)), opts...)
+	o := &overtake{chaos: k, c: k.worlds[0].Comm()}
+	return o.send(t, k.worlds[1].Comm())
+}
+
+func (o *overtake) send(t *testing.T, c *Comm) *overtake {
+	t.Helper()
+	for tag := range 2 {
+		if _, err := Isend(c, []byte{byte(tag)}, 0, tag); err != nil {
+			t.Fatal(err)
+		}
+		o.stream[tag] = int(c.w.eng.streamOf(c.ctx[slotUser], int32(tag)))
+	}
+	if o.stream[0] == o.stream[1] {
+		t.Fatal("both tags on one stream")
+	}
+	return o
+}
+
+// arrive delivers the message with a tag.
+func (o *overtake) arrive(tag int) {
+	o.t.Helper()
+	o.link(1, 0).deliver(o.t, o.stream[tag])
+}
+
+func (o *overtake) post(src, tag int) *Request {
+	o.t.Helper()
+	r, err := Irecv(o.c, make([]byte, 1), src, tag)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return r
+}
+
+func (o *overtake) wantTag(r *Request, tag int) {
+	o.t.Helper()
+	if !r.done.Load() || r.err != nil || r.status.Tag != tag {
+		o.t.Errorf("receive: done %v, status %+v, %v, want tag %d", r.done.Load(), r.status, r.err, tag)
+	}
+}
+
+func (o *overtake) wantOpen(r *Request) {
+	o.t.Helper()
+	if r.done.Load() {
+		o.t.Errorf("receive got %+v, want none yet", r.status)
+	}
+}
+
+func TestNamedTagDoesNotWait(t *testing.T) {
+	o := newOvertake(t)
+	r := o.post(1, 1)
+	o.arrive(1)
+	o.wantTag(r, 1)
+	o.arrive(0)
+	o.wantTag(o.post(AnySource, AnyTag), 0)
+}
+
+// MPI-5.0, Section 3.5: the second message may not be received first.
+func TestAnyTagWaitsForTheFirst(t *testing.T) {
+	for _, src := range []int{1, AnySource} {
+		o := newOvertake(t)
+		o.arrive(1)
+		r := o.post(src, AnyTag)
+		o.wantOpen(r)
+		if _, found, _ := Iprobe(o.c, src, AnyTag); found {
+			t.Error("probe with AnyTag sees the second message")
+		}
+		if _, found, _ := Iprobe(o.c, src, 1); found {
+			t.Error("probe sees a message that an older receive may get")
+		}
+		o.arrive(0)
+		o.wantTag(r, 0)
+		o.wantTag(o.post(src, AnyTag), 1)
+	}
+}
+
+// The second message leaves an older AnyTag receive the choice, until that is
+// gone.
+func TestHeldForAnOlderReceive(t *testing.T) {
+	o := newOvertake(t)
+	wild := o.post(1, AnyTag)
+	named := o.post(1, 1)
+	o.arrive(1)
+	o.wantOpen(named)
+	wild.Cancel()
+	o.wantTag(named, 1)
+
+	o = newOvertake(t)
+	wild, named = o.post(1, AnyTag), o.post(1, 1)
+	o.arrive(1)
+	o.arrive(0)
+	o.wantTag(wild, 0)
+	o.wantTag(named, 1)
+
+	// An older receive that names the tag takes precedence.
+	o = newOvertake(t)
+	named, wild = o.post(1, 1), o.post(1, AnyTag)
+	o.arrive(1)
+	o.wantTag(named, 1)
+	o.wantOpen(wild)
+	o.arrive(0)
+	o.wantTag(wild, 0)
+}
+
+func TestAllowOvertaking(t *testing.T) {
+	k := newChaos(t, 2, rand.New(rand.NewPCG(1, 2)))
+	var cs [2]*Comm
+	for i, w := range k.worlds {
+		var err error
+		if cs[i], err = w.Comm().DupWithInfo(context.Background(), Info{InfoAllowOvertaking: "true"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := (&overtake{chaos: k, c: cs[0]}).send(t, cs[1])
+	o.arrive(1)
+	o.wantTag(o.post(AnySource, AnyTag), 1)
+}
+
+// What a rank sent before it went away can be received, gaps or not.
+func TestGapsEndWithTheSender(t *testing.T) {
+	o := newOvertake(t)
+	o.arrive(1)
+	o.worlds[0].eng.peers[1].down(nil)
+	o.wantTag(o.post(1, AnyTag), 1)
+	if r := o.post(1, AnyTag); !r.done.Load() || !errors.Is(r.err, ErrProcFailed) {
+		t.Errorf("receive from a rank that is gone: %v, %v", r.done.Load(), r.err)
+	}
+}
+
+// Messages for a communicator that was freed are dropped, and their credit
+// returned; so are those that arrive in pieces.
+func TestFreedCommunicatorDropsMessages(t *testing.T) {
+	k := newChaos(t, 2, rand.New(rand.NewPCG(3, 4)))
+	var cs [2]*Comm
+	for i, w := range k.worlds {
+		var err error
+		if cs[i], err = w.Comm().Dup(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for tag := range 4 {
+		if _, err := Isend(cs[1], make([]byte, 900), 0, tag); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := k.link(1, 0)
+	l.step(t)
+	l.step(t)
+	// The third is half there.
+	var s int
+	for s = range l.streams {
+		if len(l.streams[s]) > 0 {
+			break
+		}
+	}
+	data := l.streams[s][0].data
+	f := &l.to.flows[s]
+	if _, err := f.feed(data[:500]); err != nil {
+		t.Fatal(err)
+	}
+	cs[0].Free()
+	if _, err := f.feed(data[500:]); err != nil {
+		t.Fatal(err)
+	}
+	l.streams[s] = l.streams[s][1:]
+	l.waiting--
+	for k.step() {
+	}
+	if !checkEmpty(t, k) {
+		t.Error("something is left")
+	}
+	if n := len(k.worlds[0].eng.freed); n != int(slotCount) {
+		t.Errorf("%d freed contexts remembered", n)
+	}
+}
+
+func TestArrivedBitmap(t *testing.T) {
+	x := newContext(4)
+	rng := rand.New(rand.NewPCG(5, 6))
+	// Blocks of messages in random order; sequence numbers wrap around.
+	x.source(0).next = ^uint32(5000)
+	base := x.source(0).next
+	for range 20 {
+		n := 1 + rng.IntN(2000)
+		for _, i := range rng.Perm(n) {
+			early, ok := x.arrive(0, base+uint32(i))
+			if !ok {
+				t.Fatalf("message %d of %d refused", i, n)
+			}
+			if early != (base+uint32(i) != x.source(0).next-1) {
+				t.Fatalf("message %d of %d early %v", i, n, early)
+			}
+			if early {
+				if _, ok := x.arrive(0, base+uint32(i)); ok {
+					t.Fatalf("message %d of %d taken twice", i, n)
+				}
+			} else {
+				x.advance(0)
+			}
+		}
+		base += uint32(n)
+		if s := x.source(0); s.next != base || s.ahead != 0 {
+			t.Fatalf("next %d, %d ahead, want %d and none", s.next, s.ahead, base)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	var x table
+	model := map[key][]*elem{}
+	rng := rand.New(rand.NewPCG(7, 8))
+	var all []*elem
+	for range 20_000 {
+		if k := (key{int32(rng.IntN(30)) - 1, int32(rng.IntN(60)) - 1}); rng.IntN(5) < 3 || len(all) == 0 {
+			e := new(elem)
+			x.push(k, e)
+			model[k] = append(model[k], e)
+			all = append(all, e)
+		} else {
+			i := rng.IntN(len(all))
+			e := all[i]
+			all[i] = all[len(all)-1]
+			all = all[:len(all)-1]
+			k := e.q.key
+			x.remove(e)
+			x.remove(e) // harmless
+			for j, f := range model[k] {
+				if f == e {
+					model[k] = append(model[k][:j], model[k][j+1:]...)
+					break
+				}
+			}
+		}
+	}
+	for k, es := range model {
+		e := x.head(k)
+		for _, want := range es {
+			if e != want {
+				t.Fatalf("key %v: wrong element", k)
+			}
+			e = e.next
+		}
+		if e != nil {
+			t.Fatalf("key %v: too many elements", k)
+		}
+	}
+	n := 0
+	x.each(func(e *elem) { x.remove(e); n++ })
+	if n != len(all) || x.n != 0 || x.nfree > maxFreeQueues {
+		t.Errorf("%d elements removed of %d, %d queues left, %d kept", n, len(all), x.n, x.nfree)
+	}
+}
+
+func TestIDs(t *testing.T) {
+	var x idTable
+	p, q := new(peer), new(peer)
+	a, b := new(Request), new(Request)
+	ia, ib := x.add(a, p), x.add(b, q)
+	if x.remove(ia, q) != nil || x.remove(0, p) != nil || x.remove(1<<40, p) != nil || x.remove(77, p) != nil {
+		t.Error("an id of nobody names a request")
+	}
+	if x.remove(ia, p) != a || x.remove(ia, p) != nil {
+		t.Error("id does not name its request once")
+	}
+	ic := x.add(b, p)
+	if ic == ia || x.remove(ia, p) != nil {
+		t.Error("old id names a new request")
+	}
+	if got := x.removeAll(p); len(got) != 1 || got[0] != b || x.len() != 1 || x.remove(ib, q) != b {
+		t.Error("requests of one peer")
+	}
+}
+
+// Messages in steady state do not allocate.
+func TestNoAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	err := RunLocal(context.Background(), 1, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		for _, tt := range []struct {
+			name string
+			n    int
+			src  int
+			tag  int
+		}{
+			{"eager", 1000, 0, 3},
+			{"rendezvous", 100_000, 0, 3},
+			{"wildcards", 1000, AnySource, AnyTag},
+		} {
+			out, in := make([]byte, tt.n), make([]byte, tt.n)
+			for _, first := range []string{"receive", "send"} {
+				got := testing.AllocsPerRun(200, func() {
+					var r, s *Request
+					var err error
+					if first == "receive" {
+						if r, err = Irecv(c, in, tt.src, tt.tag); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if s, err = Isend(c, out, 0, 3); err != nil {
+						t.Fatal(err)
+					}
+					if first == "send" {
+						if r, err = Irecv(c, in, tt.src, tt.tag); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if _, err := r.Wait(ctx); err != nil {
+						t.Fatal(err)
+					}
+					if _, err := s.Wait(ctx); err != nil {
+						t.Fatal(err)
+					}
+					r.Free()
+					s.Free()
+				})
+				if got >= 1 {
+					t.Errorf("%s, %s first: %v allocations", tt.name, first, got)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
