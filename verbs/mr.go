@@ -32,7 +32,7 @@ func (pd *PD) Register(buf []byte, access Access) (*MR, error) {
 }
 
 // RegisterFor is Register for a region that the peer may name on qp's stream
-// only (RFC 5042, Section 5.2.1: an STag "limited in scope to a single
+// only (RFC 5042, Section 6.1.1: an STag "limited in scope to a single
 // Stream"). Such a region may be invalidated by the peer (OpSendInvalidate).
 func (pd *PD) RegisterFor(qp *QP, buf []byte, access Access) (*MR, error) {
 	if qp.pd != pd {

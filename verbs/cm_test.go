@@ -1,0 +1,54 @@
+package verbs
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/weftstack/weft/ddp/ddpsctp"
+	"github.com/weftstack/weft/rdmap"
+)
+
+// answerWith has b answer a connection of a with arbitrary enhanced data.
+func answerWith(t *testing.T, a, b *node, ca, cb QPConfig, e ddpsctp.Enhanced) (qa, qb *QP, err error) {
+	t.Helper()
+	l, err := b.dev.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	qa, qb = a.qp(ca), b.qp(cb)
+	go func() {
+		r, err := l.Accept(testContext(t))
+		if err != nil {
+			return
+		}
+		r.r.Accept(qb.stream, func(s *ddpsctp.Session) error {
+			qb.stream.Bind(s)
+			return qb.stream.Start(qb.cfg.ORD)
+		}, e, nil)
+	}()
+	_, err = a.dev.Connect(testContext(t), b.dev.Addr(), qa, ConnParams{})
+	return qa, qb, err
+}
+
+func TestInsufficientIRD(t *testing.T) {
+	// RFC 6581, Section 9.1: "the TERM message MUST contain Layer 2, Error
+	// Type 0, Error Code 6."
+	a, b := newNode(t, Config{}), newNode(t, Config{})
+	qa, qb, err := answerWith(t, a, b, QPConfig{IRD: 4}, QPConfig{}, ddpsctp.Enhanced{IRD: 4, ORD: 5})
+	if !errors.Is(err, ErrReadDepth) {
+		t.Errorf("Connect: %v", err)
+	}
+	wantDone(t, qa, rdmap.FaultInsufficientIRD)
+	wantDone(t, qb, rdmap.FaultInsufficientIRD)
+}
+
+func TestDepthsLeftToTheULP(t *testing.T) {
+	// RFC 6581, Section 9.1: "An all ones value (0x3FFF) indicates that
+	// automatic negotiation of the IRD or ORD is not desired".
+	a, b := newNode(t, Config{}), newNode(t, Config{})
+	qa, _, err := answerWith(t, a, b, QPConfig{ORD: 7}, QPConfig{}, ddpsctp.Enhanced{IRD: ddpsctp.ULPDepth, ORD: ddpsctp.ULPDepth})
+	if err != nil || qa.ORD() != 7 {
+		t.Errorf("Connect: %v, ORD %d, want 7", err, qa.ORD())
+	}
+}
