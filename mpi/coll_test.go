@@ -409,3 +409,22 @@ func TestCollectivesLarge(t *testing.T) {
 		})
 	}
 }
+
+// TestCollectivesNetwork runs every algorithm over the network transports.
+func TestCollectivesNetwork(t *testing.T) {
+	seed := testSeed(t)
+	for _, tr := range []string{TransportTCP, TransportSCTP, TransportHybrid} {
+		t.Run(tr, func(t *testing.T) {
+			local(t, 5, func(ctx context.Context, c *Comm) error {
+				b := &collBench{ctx, c, rand.New(rand.NewPCG(seed, uint64(c.Rank())))}
+				for _, n := range []int{3, 3000} {
+					if err := all(b, subject[uint64]{"uint64", func(x uint64) uint64 { return x }, Sum[uint64],
+						func(a, b uint64) uint64 { return a + b }}, n); err != nil {
+						return err
+					}
+				}
+				return nonblockingRound(ctx, c, b.rng, 2000)
+			}, WithTransport(tr))
+		})
+	}
+}
