@@ -75,6 +75,22 @@ func TestPathVerification(t *testing.T) {
 	}
 }
 
+// An inactive path that is confirmed is still better than an active one that is
+// not.
+func TestDataPathIsConfirmed(t *testing.T) {
+	p := newMultihomed(t, 90, fastConfig())
+	p.net.cut[p.z.local[1]] = true
+	p.connect()
+	a := p.a.assoc
+	a.paths[0].active = false
+	if !a.paths[1].active || a.paths[1].confirmed {
+		t.Fatalf("second path %+v", a.PathStats(1))
+	}
+	if d, o := a.dataPath(), a.otherPath(0); d != 0 || o != 0 {
+		t.Errorf("data goes to path %d, retransmissions to path %d", d, o)
+	}
+}
+
 // Chunks other than HEARTBEAT and HEARTBEAT ACK never go to an unconfirmed
 // address (RFC 9260, Section 5.4), so a peer cannot aim us at a third party.
 func TestUnconfirmedPathCarriesOnlyHeartbeats(t *testing.T) {

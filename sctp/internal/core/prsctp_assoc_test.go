@@ -1,0 +1,95 @@
+package core
+
+import (
+	"bytes"
+	"testing"
+	"time"
+)
+
+// RFC 3758 from end to end: messages expire on a path that loses much; what
+// arrives is whole and in order, the rest is told to its owners, and nothing
+// waits for it.
+func TestPartialReliabilityOverLossyPath(t *testing.T) {
+	for seed := range 80 {
+		cfg := lossyConfig(seed)
+		cfg.RecvBuffer = 0
+		p := newPair(quiet{t}, uint64(seed), cfg)
+		p.net.loss, p.net.reorder, p.net.dup = 250, 100, 50
+		p.connect()
+		type sentMsg struct {
+			data []byte
+			own  *body
+		}
+		var sent [4][]sentMsg
+		for range 120 {
+			sid := p.rng.IntN(4)
+			m := &Message{SID: uint16(sid), Unordered: sid == 3}
+			if p.rng.IntN(2) == 0 {
+				m.Lifetime = Time(1+p.rng.IntN(150)) * Time(time.Millisecond)
+			} else {
+				m.LimitRtx, m.MaxRtx = true, uint32(p.rng.IntN(2))
+			}
+			own := p.a.sendMsg(m, 1+p.rng.IntN(5000))
+			sent[sid] = append(sent[sid], sentMsg{m.Body, own})
+			p.advance(time.Duration(p.rng.IntN(20)) * time.Millisecond)
+		}
+		p.drive()
+		p.advance(10 * time.Second)
+		p.z.read()
+		lost := 0
+		for sid, list := range sent {
+			in := ledgerOf(p.z.in, uint16(sid))
+			got := append(in.ordered, in.unordered...)
+			k := 0
+			for _, m := range list {
+				if m.own.n != 1 || m.own.err != nil && m.own.err != ErrAbandoned {
+					t.Fatalf("seed %d: released %d times: %v", seed, m.own.n, m.own.err)
+				}
+				found := false
+				if sid == 3 {
+					for _, g := range got {
+						found = found || bytes.Equal(g, m.data)
+					}
+				} else if k < len(got) && bytes.Equal(got[k], m.data) {
+					found = true
+					k++
+				}
+				if m.own.err != nil {
+					lost++
+				} else if !found {
+					t.Fatalf("seed %d: a message of stream %d was acknowledged and did not arrive", seed, sid)
+				}
+			}
+			if sid != 3 && k != len(got) {
+				t.Fatalf("seed %d: stream %d delivered something that was not sent, or out of order", seed, sid)
+			}
+		}
+		if lost == 0 {
+			t.Errorf("seed %d: no message was abandoned", seed)
+		}
+		if n := p.z.assoc.rx.reasm.window.held; n != 0 {
+			t.Errorf("seed %d: %d bytes still held", seed, n)
+		}
+		// The association is as good as new.
+		p.net = faults{delay: p.net.delay}
+		clear(p.a.out)
+		clear(p.z.in)
+		clear(p.a.released)
+		p.a.send(0, 20_000)
+		p.a.send(3, 20_000)
+		p.drive()
+		p.wantOneWay(p.a, p.z)
+	}
+}
+
+// Without the peer's support messages are reliable (RFC 3758, Section 3.3.1).
+func TestPartialReliabilityNotNegotiated(t *testing.T) {
+	p := newPair(t, 91, &Config{}, &Config{NoPartialReliability: true})
+	p.net.loss = 200
+	p.connect()
+	for range 50 {
+		p.a.sendMsg(&Message{LimitRtx: true}, 3000)
+	}
+	p.drive()
+	p.wantDelivered()
+}
