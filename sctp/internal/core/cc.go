@@ -117,11 +117,13 @@ func (c *CCConfig) initialWindow(mtu int) int {
 // usage watches whether the congestion window is being fully utilized.
 type usage struct {
 	fullAt Time // when it was used up last; 0 is never
+	sentAt Time // when something was sent last
 }
 
 // sent notes that flight bytes were in flight after a transmission. A sender
 // that has less than one packet of room left can use no more.
 func (u *usage) sent(now Time, flight, cwnd, mtu int) {
+	u.sentAt = now
 	if flight+mtu > cwnd {
 		u.fullAt = now
 	}
@@ -130,9 +132,11 @@ func (u *usage) sent(now Time, flight, cwnd, mtu int) {
 // full reports whether the window was used up when the chunks that a
 // acknowledges were sent, or after that. The flight at the time of the SACK
 // would not do: SACKs may come in a burst, faster than the pacer lets new
-// packets out.
+// packets out. Nor would the round-trip time alone: after a timeout one packet
+// at a time is sent, of which the peer delays the SACK, and retransmissions take
+// no sample of that (RFC 9260, Section 6.3.1, C5).
 func (u *usage) full(a *Ack) bool {
-	return u.fullAt != 0 && u.fullAt >= a.Now-max(a.RTT, a.SRTT)
+	return u.fullAt != 0 && (u.fullAt == u.sentAt || u.fullAt >= a.Now-max(a.RTT, a.SRTT))
 }
 
 // decayIdle is the rule of RFC 9260, Section 7.2.1 for a path that does not

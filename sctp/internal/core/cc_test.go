@@ -136,6 +136,25 @@ func TestFullUseIsThatOfTheRound(t *testing.T) {
 	}
 }
 
+// After a timeout the window is one packet, and the peer delays the SACK of it:
+// much longer than the round trip, of which retransmissions tell nothing.
+func TestWindowGrowsOnDelayedSacksAfterTimeout(t *testing.T) {
+	for _, alg := range []Congestion{NewReno, Cubic} {
+		h := newCCTest(t, CCConfig{Algorithm: alg, InitialPackets: 20})
+		h.fill()
+		h.flight = 0
+		h.cc.OnTimeout(h.now)
+		h.wantCwnd(1000)
+		for _, want := range []int{2000, 4000, 8000} {
+			h.fill()
+			n := h.flight
+			h.now += 3 * ccRTT
+			h.ack(n)
+			h.wantCwnd(want)
+		}
+	}
+}
+
 // Section 7.2.2: "SCTP MUST NOT increment cwnd by more than PMDCS per RTT", by
 // way of partial_bytes_acked.
 func TestCongestionAvoidanceAddsOnePacketPerRTT(t *testing.T) {
