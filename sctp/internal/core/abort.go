@@ -113,5 +113,6 @@ func (a *Assoc) close(err error) {
 	a.hs.clear()
 	a.shut.clear()
 	a.closeSender(err)
+	a.failReconfigs(endError(err))
 	a.events.push(Event{Kind: EventDown, Err: err})
 }

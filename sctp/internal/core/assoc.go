@@ -102,6 +102,8 @@ type Assoc struct {
 	in     inbound
 	ctl    controlQueue
 	alone  packetQueue
+	rc     reconfig
+	reqs   requests
 	events eventQueue
 	stats  counters
 }
@@ -188,6 +190,7 @@ func (a *Assoc) fromCookie(s *cookieState) {
 func (a *Assoc) openStreams(out, in int, peerTSN TSN, rwnd uint32) {
 	a.rx.open(&a.cfg, in, peerTSN, a.peer.features.has(featIData), a.rng.uint64())
 	a.openPeer(out, rwnd)
+	a.openReconfig(peerTSN)
 }
 
 // State returns the state of the association.

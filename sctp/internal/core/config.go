@@ -85,6 +85,13 @@ type Config struct {
 	// the time-based loss detection of RFC 8985.
 	NoInterleaving, NoPartialReliability, NoECN, NoRACK bool
 
+	// NoReconfig turns off the re-configuration of streams (RFC 6525).
+	// DenyReconfig refuses kinds of requests of the peer's; MaxOutStreams is
+	// how many outgoing streams it may ask for.
+	NoReconfig    bool
+	DenyReconfig  Reconfigs
+	MaxOutStreams uint16
+
 	// Pieces selects delivery by PopPiece instead of Read.
 	Pieces bool
 }
@@ -98,6 +105,7 @@ func (c *Config) withDefaults() Config {
 	}
 	setDefault(&d.OutStreams, DefaultOutStreams)
 	setDefault(&d.InStreams, DefaultInStreams)
+	setDefault(&d.MaxOutStreams, maxStreams)
 	setDefault(&d.RTOInitial, time.Duration(DefaultRTOInitial))
 	setDefault(&d.RTOMin, time.Duration(DefaultRTOMin))
 	setDefault(&d.RTOMax, time.Duration(DefaultRTOMax))

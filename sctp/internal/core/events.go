@@ -43,6 +43,21 @@ const (
 	EventPartialAborted
 	// EventSendFailed: a message on Stream was abandoned.
 	EventSendFailed
+	// EventRequestDone: the request to the peer that a call named Request is
+	// done; Err tells how it failed, if it did.
+	EventRequestDone
+	// EventStreamsReset: the peer reset the incoming streams in Streams, all of
+	// them if it is empty (RFC 6525).
+	EventStreamsReset
+	// EventOutStreamsReset: outgoing streams in Streams were reset, all of them
+	// if it is empty, or not if Err is set.
+	EventOutStreamsReset
+	// EventStreamsAdded: the number of streams changed.
+	EventStreamsAdded
+	// EventPathAdded, EventPathRemoved: the peer added or removed Addr (RFC
+	// 5061).
+	EventPathAdded
+	EventPathRemoved
 )
 
 // Event is something that happened to an association and is not data.
@@ -53,13 +68,19 @@ type Event struct {
 	Tag    uint32
 	Addr   netip.AddrPort
 	Err    error
+	// Streams and Request are set in the events that mention them.
+	Streams []uint16
+	Request uint32
 }
 
 var eventNames = [...]string{EventUp: "up", EventRestart: "restart", EventPeerShutdown: "peer shutdown",
 	EventDown: "down", EventPathUp: "path up", EventPathDown: "path down",
 	EventPathConfirmed: "path confirmed", EventPrimary: "primary changed", EventPathMoved: "path moved",
 	EventPeerError: "peer error", EventWritable: "writable", EventDry: "dry",
-	EventPartialAborted: "partial delivery aborted", EventSendFailed: "send failed"}
+	EventPartialAborted: "partial delivery aborted", EventSendFailed: "send failed",
+	EventRequestDone: "request done", EventStreamsReset: "streams reset",
+	EventOutStreamsReset: "outgoing streams reset", EventStreamsAdded: "streams added",
+	EventPathAdded: "path added", EventPathRemoved: "path removed"}
 
 // String returns a short lower-case name.
 func (k EventKind) String() string {
@@ -70,8 +91,8 @@ func (k EventKind) String() string {
 }
 
 // maxEvents bounds the events that wait for PollEvent. Only a caller that
-// never polls reaches it; EventUp, EventRestart and EventDown are kept even
-// then.
+// never polls reaches it; EventUp, EventRestart, EventDown and EventRequestDone
+// are kept even then.
 const maxEvents = 256
 
 // eventQueue is a FIFO of events that reuses its memory.
@@ -83,7 +104,7 @@ type eventQueue struct {
 func (q *eventQueue) push(e Event) {
 	if len(q.list)-q.head >= maxEvents {
 		switch e.Kind {
-		case EventUp, EventRestart, EventDown:
+		case EventUp, EventRestart, EventDown, EventRequestDone:
 		default:
 			return
 		}

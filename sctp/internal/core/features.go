@@ -17,6 +17,8 @@ const (
 	featIForward
 	// featExtList tells that a Supported Extensions parameter was present.
 	featExtList
+	// featReconfig is the re-configuration of streams (RFC 6525).
+	featReconfig
 )
 
 func (f features) has(g features) bool { return f&g == g }
@@ -36,6 +38,9 @@ func localFeatures(cfg *Config) features {
 	if !cfg.NoECN {
 		f |= featECN
 	}
+	if !cfg.NoReconfig {
+		f |= featReconfig
+	}
 	return f
 }
 
@@ -47,7 +52,7 @@ func appendFeatures(b []byte, f features) []byte {
 	if f.has(featPR) {
 		b = wire.AppendForwardTSNSupported(b)
 	}
-	var list [4]wire.ChunkType
+	var list [8]wire.ChunkType
 	ext := list[:0]
 	if f.has(featPR) {
 		ext = append(ext, wire.ChunkForwardTSN)
@@ -59,6 +64,11 @@ func appendFeatures(b []byte, f features) []byte {
 		if f.has(featIForward) {
 			ext = append(ext, wire.ChunkIForwardTSN)
 		}
+	}
+	if f.has(featReconfig) {
+		// RFC 6525, Section 5.1.1: "MUST include the chunk type of the RE-CONFIG
+		// chunk in the Supported Extensions Parameter".
+		ext = append(ext, wire.ChunkReConfig)
 	}
 	if len(ext) > 0 {
 		b = wire.AppendSupportedExtensions(b, ext...)
@@ -77,6 +87,9 @@ func featuresOf(list wire.ChunkTypes) features {
 	}
 	if list.Contains(wire.ChunkIForwardTSN) {
 		f |= featIForward
+	}
+	if list.Contains(wire.ChunkReConfig) {
+		f |= featReconfig
 	}
 	return f
 }

@@ -159,6 +159,8 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 			}
 		case wire.ChunkECNE, wire.ChunkCWR:
 			a.handleECN(now, c)
+		case wire.ChunkReConfig:
+			a.handleReconfig(now, c)
 		case wire.ChunkPad: // RFC 4820, Section 3: it is ignored.
 		case wire.ChunkInit, wire.ChunkInitAck, wire.ChunkShutdownComplete, wire.ChunkCookieEcho:
 			// RFC 9260, Section 6.10: the first three are never bundled, and a
@@ -223,6 +225,9 @@ func (a *Assoc) EndBatch(now Time) {
 		return
 	}
 	a.rx.sack.endBatch()
+	if a.settleReconfig(now); a.state == Closed {
+		return
+	}
 	if r := a.rx.reasm.settle(a.rx.tsns.cumTSN()); r.violation() {
 		a.violate(r.String())
 	}

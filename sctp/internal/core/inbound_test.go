@@ -229,7 +229,7 @@ func TestNegotiate(t *testing.T) {
 		{all, all, all},
 		{all, featPR | featIData, featIData},
 		{all, featPR, featPR},
-		{localFeatures(&Config{NoInterleaving: true}), all, featPR | featECN | featExtList},
+		{localFeatures(&Config{NoInterleaving: true, NoReconfig: true}), all, featPR | featECN | featExtList},
 	} {
 		if got := negotiate(x.ours, x.theirs); got != x.want {
 			t.Errorf("negotiate(%b, %b) = %b, want %b", x.ours, x.theirs, got, x.want)

@@ -123,6 +123,9 @@ func (a *Assoc) duePath(now Time, d int) (int, bool) {
 			return i, true
 		}
 	}
+	if i, ok := a.reconfigPath(now); ok {
+		return i, true
+	}
 	if a.rx.sack.due(now) {
 		return a.sackPath(d), true
 	}
@@ -203,20 +206,15 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 		b = a.appendHeartbeat(b, now, i)
 	}
 	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen)
+	b = a.appendReconfig(b, now, i, end-len(b))
 	data := a.state.canSendData() && p.confirmed && a.dataReady(now, i, d)
 	if a.rx.sack.pending() && i == a.sackPath(d) && (data || a.rx.sack.due(now) || len(b) > begin) && p.confirmed {
 		// Section 6.1: "the sender SHOULD create a SACK chunk and bundle it with
 		// the outbound DATA chunk".
-		if room := end - len(b); room >= wire.SackHeaderLen {
-			b = a.rx.appendSack(b, room)
-			a.stats.SacksSent++
-			if a.ecn.echo {
-				b = wire.AppendECNE(b, wire.ECNE{TSN: uint32(a.ecn.mark)})
-			}
-		}
+		b = a.appendAck(b, end-len(b))
 	}
 	if data {
-		if a.ecn.cwr {
+		if a.ecn.cwr && end-len(b) >= ecnChunkLen {
 			a.ecn.cwr = false
 			b = wire.AppendCWR(b, wire.CWR{TSN: uint32(a.ecn.cut)})
 		}

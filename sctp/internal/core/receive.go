@@ -159,7 +159,10 @@ func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
 // A peer can skip no more than what the tracker could hold.
 func (a *Assoc) canForward(cum TSN) bool {
 	a.shut.gotData = true
-	if cum.Sub(a.rx.tsns.cumTSN()) > maxTSNWindow {
+	switch d := cum.Sub(a.rx.tsns.cumTSN()); {
+	case a.otherSpace(d):
+		return false
+	case d > maxTSNWindow:
 		a.violate("FORWARD-TSN beyond any window")
 		return false
 	}
@@ -196,10 +199,9 @@ func (a *Assoc) earlySack() {
 	}
 	var scratch [maxEarlySack]byte
 	b := wire.AppendHeader(scratch[:0], a.header())
-	b = a.rx.appendSack(b, min(p.mtu, len(scratch))-len(b))
+	b = a.appendAck(b, min(p.mtu, len(scratch))-len(b))
 	wire.SetChecksum(b)
 	a.alone.push(p.Tuple, b)
-	a.stats.SacksSent++
 }
 
 // maxGapBlocks bounds the gap ack blocks of one SACK.

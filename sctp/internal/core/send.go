@@ -136,6 +136,9 @@ func (a *Assoc) handleSack(now Time, c wire.Chunk) {
 	if err != nil {
 		return
 	}
+	if a.otherSpace(TSN(x.CumTSN).Sub(a.tx.sb.CumTSN())) {
+		return
+	}
 	a.stats.SacksReceived++
 	res, err := a.tx.sb.HandleSack(now, &x)
 	a.takeAck(now, res, err)
@@ -224,6 +227,9 @@ func (a *Assoc) updatePacer(now Time, i int) {
 // handleCumAck takes in the cumulative TSN ack of a SHUTDOWN chunk. It reports
 // whether the association survived.
 func (a *Assoc) handleCumAck(now Time, cum TSN) bool {
+	if a.otherSpace(cum.Sub(a.tx.sb.CumTSN())) {
+		return true
+	}
 	res, err := a.tx.sb.HandleCumAck(now, cum)
 	a.takeAck(now, res, err)
 	return a.state != Closed

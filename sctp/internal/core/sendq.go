@@ -109,6 +109,8 @@ type SendQueue struct {
 	unblocked  bool // there is room again since
 	droppable  dropHeap
 	sb         *Scoreboard // set by NewScoreboard; nil in tests of the queue alone
+	held       bool        // all streams are paused
+	holdFence  uint64      // messages that arrived before it pass
 
 	// Abandoned counts messages given up before and after a part of them was
 	// sent (RFC 7496, Section 4.3).
@@ -124,6 +126,7 @@ type outStream struct {
 	skip       [2]int32
 	queued     bool // the scheduler knows it
 	paused     bool
+	fence      uint64 // messages that arrived before it pass a pause
 }
 
 // outMsg is a queued message. It is pooled: it lives until nothing refers to it.
@@ -291,7 +294,7 @@ func (q *SendQueue) stream(sid uint16) *outStream {
 // reschedule tells the scheduler whether sid has something to send.
 func (q *SendQueue) reschedule(sid uint16) {
 	st := &q.streams[sid]
-	can := st.head != nil && (!st.paused || st.head.sent > 0) && !q.windowFull(st)
+	can := st.head != nil && q.mayBegin(st) && !q.windowFull(st)
 	if can == st.queued {
 		return
 	}

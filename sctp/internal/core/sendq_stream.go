@@ -5,9 +5,40 @@ package core
 // goes on to its end.
 func (q *SendQueue) Pause(sid uint16) {
 	if int(sid) < q.nstreams {
-		q.stream(sid).paused = true
-		q.reschedule(sid)
+		q.fence(sid, 0)
 	}
+}
+
+// fence pauses a stream for the messages that are queued from arrival number at
+// on; those before it are still sent.
+func (q *SendQueue) fence(sid uint16, at uint64) {
+	st := q.stream(sid)
+	st.paused, st.fence = true, at
+	q.reschedule(sid)
+}
+
+// hold is fence for all streams; release undoes it.
+func (q *SendQueue) hold(at uint64) {
+	q.held, q.holdFence = true, at
+	q.rescheduleAll()
+}
+
+func (q *SendQueue) release() {
+	q.held = false
+	q.rescheduleAll()
+}
+
+func (q *SendQueue) rescheduleAll() {
+	for i := range q.streams {
+		q.reschedule(uint16(i))
+	}
+}
+
+// mayBegin reports whether no pause keeps the next message of st, of which
+// there is one, from being sent.
+func (q *SendQueue) mayBegin(st *outStream) bool {
+	m := st.head
+	return m.sent > 0 || (!st.paused || m.arrival < st.fence) && (!q.held || m.arrival < q.holdFence)
 }
 
 // Resume undoes Pause.
@@ -18,14 +49,14 @@ func (q *SendQueue) Resume(sid uint16) {
 	}
 }
 
-// Drained reports whether everything that a paused stream began to send is
+// Drained reports whether everything that a paused stream may send is
 // acknowledged, so that it may be reset.
 func (q *SendQueue) Drained(sid uint16) bool {
 	if int(sid) >= len(q.streams) {
 		return true
 	}
 	st := &q.streams[sid]
-	return st.inFlight == 0 && (st.head == nil || st.head.sent == 0)
+	return st.inFlight == 0 && (st.head == nil || !q.mayBegin(st))
 }
 
 // ResetStream restarts the SSN and both MIDs of a drained stream at 0 (RFC 6525,

@@ -31,6 +31,9 @@ func (a *Assoc) runTimers(now Time) {
 		a.tx.mayProbe = true
 	}
 	t.expired(timerPace, now) // PollTransmit goes on by itself
+	if t.expired(timerReconf, now) {
+		a.reconfigTimeout(now)
+	}
 	for i := 0; i < len(a.paths) && a.state != Closed; i++ {
 		if t.expiredPath(timerT3, i, now) {
 			a.t3Timeout(now, i)

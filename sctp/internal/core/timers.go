@@ -4,11 +4,12 @@ package core
 type timerKind uint8
 
 const (
-	timerT1    timerKind = iota // T1-init and T1-cookie: they never run both
-	timerT2                     // T2-shutdown
-	timerT5                     // T5-shutdown-guard
-	timerProbe                  // zero window probe (RFC 9260, Section 6.1, A)
-	timerPace                   // the pacer has room for a packet again
+	timerT1     timerKind = iota // T1-init and T1-cookie: they never run both
+	timerT2                      // T2-shutdown
+	timerT5                      // T5-shutdown-guard
+	timerProbe                   // zero window probe (RFC 9260, Section 6.1, A)
+	timerPace                    // the pacer has room for a packet again
+	timerReconf                  // re-configuration (RFC 6525, Section 5.1.1)
 	numTimers
 )
 

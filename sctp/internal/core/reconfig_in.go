@@ -1,0 +1,416 @@
+package core
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// rcReceiver is what an end knows of its peer's requests.
+type rcReceiver struct {
+	next uint32 // the sequence number expected
+	// answers are the results of the last chunk with requests, to be given
+	// again to a retransmission of it.
+	answers [2]rcAnswer
+	n       int
+	path    int // where the last request came from
+
+	// A deferred reset of our incoming streams (Section 5.2.2, E2).
+	deferred bool
+	seq      uint32 // of the request
+	lastTSN  TSN
+	streams  []uint16 // none: all
+
+	holding bool   // an SSN/TSN reset waits until we have sent everything
+	holdSeq uint32 // of that request
+}
+
+// rcAnswer is the result of a request.
+type rcAnswer struct {
+	wire.ReConfigResponse
+	silent bool // our own request is the answer
+}
+
+// find returns the result of request seq, or nil.
+func (r *rcReceiver) find(seq uint32) *rcAnswer {
+	for i := range r.answers[:r.n] {
+		if r.answers[i].RespSeq == seq {
+			return &r.answers[i]
+		}
+	}
+	return nil
+}
+
+// answered notes that our request which answers the peer's request seq is done.
+func (r *rcReceiver) answered(seq uint32, err error) {
+	if x := r.find(seq); x != nil {
+		x.silent, x.Result = false, wire.ReConfigPerformed
+		if err != nil {
+			x.Result = wire.ReConfigDenied
+		}
+	}
+}
+
+// handleReconfig takes in a RE-CONFIG chunk (RFC 6525, Section 5.2.1). What is
+// malformed, or not one of the combinations of Section 3.1, is ignored.
+func (a *Assoc) handleReconfig(now Time, c wire.Chunk) {
+	if !a.peer.features.has(featReconfig) || !a.state.connected() || a.state == ShutdownAckSent {
+		return
+	}
+	x, err := wire.ParseReConfig(c)
+	if err != nil || !x.Allowed() || !validRequests(x.Params) {
+		return
+	}
+	a.settleReconfig(now) // what waited may be done by now
+	var reply []byte
+	fresh := false
+	for it := wire.NewParams(x.Params); it.Next() && a.state != Closed; {
+		p := it.Param()
+		if p.Type == wire.ParamReConfigResponse {
+			resp, _ := wire.ParseReConfigResponse(p)
+			a.handleResponse(now, resp)
+			continue
+		}
+		if ans := a.answerRequest(now, p, &fresh); !ans.silent {
+			reply = wire.AppendReConfigResponse(reply, ans.ReConfigResponse)
+		}
+		a.rc.in.path = a.in.path
+		// "a selective acknowledgment (SACK) chunk SHOULD be sent back".
+		a.rx.sack.force()
+	}
+	if len(reply) > 0 && a.state != Closed {
+		// "If multiple parameters have to be returned, they MUST be put into one
+		// RE-CONFIG chunk."
+		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkReConfig, 0, reply)
+	}
+	if a.state != Closed {
+		a.beginReconfig(now)
+	}
+}
+
+// validRequests reports whether all parameters can be parsed.
+func validRequests(params []byte) bool {
+	it := wire.NewParams(params)
+	for it.Next() {
+		var err error
+		switch p := it.Param(); p.Type {
+		case wire.ParamOutgoingReset:
+			_, err = wire.ParseOutgoingReset(p)
+		case wire.ParamIncomingReset:
+			_, err = wire.ParseIncomingReset(p)
+		case wire.ParamTSNReset:
+			_, err = wire.ParseTSNReset(p)
+		case wire.ParamAddOutgoing:
+			_, err = wire.ParseAddOutgoing(p)
+		case wire.ParamAddIncoming:
+			_, err = wire.ParseAddIncoming(p)
+		case wire.ParamReConfigResponse:
+			_, err = wire.ParseReConfigResponse(p)
+		}
+		if err != nil {
+			return false
+		}
+	}
+	return it.Err() == nil
+}
+
+// answerRequest returns the answer to a valid request: it processes the
+// request if it has the next sequence number, and repeats itself for one of the
+// last chunk. fresh tells whether the chunk had a new request already.
+func (a *Assoc) answerRequest(now Time, p wire.Param, fresh *bool) rcAnswer {
+	in := &a.rc.in
+	seq := binary.BigEndian.Uint32(p.Value) // all requests begin with it
+	if seq != in.next {
+		old := in.find(seq)
+		if old == nil {
+			return rcAnswer{ReConfigResponse: wire.ReConfigResponse{RespSeq: seq, Result: wire.ReConfigBadSequence}}
+		}
+		if old.silent && len(a.rc.chunk) > 0 {
+			a.rc.send = true // "the same RE-CONFIG chunk MUST to be sent back"
+		}
+		return *old
+	}
+	in.next++
+	if !*fresh {
+		*fresh, in.n = true, 0
+	}
+	ans := &in.answers[in.n]
+	in.n++
+	*ans = rcAnswer{ReConfigResponse: wire.ReConfigResponse{RespSeq: seq}}
+	switch p.Type {
+	case wire.ParamOutgoingReset:
+		x, _ := wire.ParseOutgoingReset(p)
+		ans.Result = a.peerResets(now, &x)
+	case wire.ParamIncomingReset:
+		x, _ := wire.ParseIncomingReset(p)
+		ans.Result, ans.silent = a.peerWantsReset(now, &x)
+	case wire.ParamTSNReset:
+		a.peerResetsAssoc(seq, ans)
+	case wire.ParamAddOutgoing:
+		x, _ := wire.ParseAddOutgoing(p)
+		ans.Result = a.peerAdds(now, x.Streams)
+	case wire.ParamAddIncoming:
+		x, _ := wire.ParseAddIncoming(p)
+		ans.Result, ans.silent = a.peerWantsMore(now, x.ReqSeq, x.Streams)
+	}
+	return *ans
+}
+
+// sidList copies the streams of a request; ok is false if one is out of range.
+func sidList(v wire.Uint16s, streams int) (list []uint16, ok bool) {
+	for i := range v.Len() {
+		if int(v.At(i)) >= streams {
+			return nil, false
+		}
+		list = append(list, v.At(i))
+	}
+	slices.Sort(list)
+	return slices.Compact(list), true
+}
+
+// peerResets processes an Outgoing SSN Reset Request (RFC 6525, Section 5.2.2).
+func (a *Assoc) peerResets(now Time, x *wire.OutgoingReset) wire.ReConfigResult {
+	// E1: it may be the answer to our Incoming SSN Reset Request.
+	if p := a.outstandingPart(x.RespSeq); p != nil && p.kind == wire.ParamIncomingReset {
+		a.partDone(now, p)
+	}
+	in := &a.rc.in
+	list, ok := sidList(x.Streams, a.rx.streams)
+	wait := TSN(x.LastTSN).Sub(a.rx.tsns.cumTSN())
+	switch {
+	case a.cfg.DenyReconfig&ReconfigStreams != 0, wait > maxTSNWindow:
+		return wire.ReConfigDenied
+	case !ok:
+		return wire.ReConfigWrongSSN
+	case wait <= 0 && !in.deferred:
+		return a.resetIn(list)
+	}
+	// E2. A peer that asks again with a new number before the first request was
+	// performed has sent nothing on the streams in between.
+	if in.deferred {
+		if len(in.streams) == 0 {
+			list = nil
+		} else if len(list) > 0 {
+			list = compactSIDs(append(list, in.streams...))
+		}
+		if TSN(x.LastTSN).Less(in.lastTSN) {
+			x.LastTSN = uint32(in.lastTSN)
+		}
+	}
+	in.deferred, in.seq, in.lastTSN, in.streams = true, x.ReqSeq, TSN(x.LastTSN), list
+	a.rx.reasm.deferReset(list, in.lastTSN)
+	return wire.ReConfigInProgress
+}
+
+// resetIn restarts the numbers of incoming streams, all if sids is empty (E3,
+// E4).
+func (a *Assoc) resetIn(sids []uint16) wire.ReConfigResult {
+	if res := a.rx.reasm.resetStreams(sids); res.violation() {
+		a.violate(res.String())
+		return wire.ReConfigDenied
+	}
+	a.events.push(Event{Kind: EventStreamsReset, Streams: sids})
+	return wire.ReConfigPerformed
+}
+
+// peerWantsReset processes an Incoming SSN Reset Request (RFC 6525, Section
+// 5.2.3). With silent set our own request is the answer.
+func (a *Assoc) peerWantsReset(now Time, x *wire.IncomingReset) (_ wire.ReConfigResult, silent bool) {
+	list, ok := sidList(x.Streams, a.tx.streams)
+	switch {
+	case a.cfg.DenyReconfig&ReconfigStreams != 0, len(list) > MaxResetStreams, !a.state.canSendData():
+		return wire.ReConfigDenied, false
+	case !ok:
+		return wire.ReConfigWrongSSN, false
+	case a.resetUnderWay(list), a.outFresh(list):
+		return wire.ReConfigNothingToDo, false
+	}
+	return a.answerWith(now, &rcRequest{respSeq: x.ReqSeq, n: 1,
+		parts: [2]rcPart{{kind: wire.ParamOutgoingReset, streams: list}}})
+}
+
+// resetUnderWay reports whether our outstanding request resets all streams of
+// list: "completely overlaps the received Incoming SSN Reset Request".
+func (a *Assoc) resetUnderWay(list []uint16) bool {
+	if len(a.rc.chunk) == 0 || a.rc.queue[0].parts[0].kind != wire.ParamOutgoingReset {
+		return false
+	}
+	q := a.rc.queue[0]
+	if q.pausesAll() || len(list) == 0 {
+		return q.pausesAll()
+	}
+	for _, sid := range list {
+		if !q.pauses(sid) {
+			return false
+		}
+	}
+	return true
+}
+
+// outFresh reports whether the next message of each of the streams has number 0
+// anyway: "all of the streams being requested will be already set to 0".
+func (a *Assoc) outFresh(list []uint16) bool {
+	streams := a.tx.q.streams
+	fresh := func(st *outStream) bool {
+		return st.mid == 0 && st.umid == 0 && st.inFlight == 0 && (st.head == nil || st.head.sent == 0)
+	}
+	if len(list) == 0 {
+		for i := range streams {
+			if !fresh(&streams[i]) {
+				return false
+			}
+		}
+	}
+	for _, sid := range list {
+		if int(sid) < len(streams) && !fresh(&streams[sid]) {
+			return false
+		}
+	}
+	return true
+}
+
+// answerWith queues our request q, which answers one of the peer's, before
+// those of the user. If it has to wait, the peer is told "in progress".
+func (a *Assoc) answerWith(now Time, q *rcRequest) (_ wire.ReConfigResult, silent bool) {
+	r := &a.rc
+	at := 0
+	if len(r.chunk) > 0 {
+		at = 1
+	}
+	if len(r.queue) >= maxReconfigs || at < len(r.queue) && r.queue[at].answers || at == 1 && r.queue[0].answers {
+		return wire.ReConfigAlreadyRunning, false
+	}
+	q.answers, q.fence = true, a.tx.q.arrivals
+	r.queue = slices.Insert(r.queue, at, q)
+	a.pauseStreams(q)
+	a.beginReconfig(now)
+	silent = len(r.chunk) > 0 && r.queue[0] == q
+	return wire.ReConfigInProgress, silent
+}
+
+// peerResetsAssoc processes an SSN/TSN Reset Request (RFC 6525, Section 5.2.4).
+//
+// G3 would have us take everything outstanding for acknowledged, so that it is
+// lost if it was not received. Instead the answer is "in progress" until it is
+// acknowledged.
+func (a *Assoc) peerResetsAssoc(seq uint32, ans *rcAnswer) {
+	in := &a.rc.in
+	switch {
+	case a.cfg.DenyReconfig&ReconfigAssoc != 0:
+		ans.Result = wire.ReConfigDenied
+	case len(a.rc.chunk) > 0 && a.rc.queue[0].parts[0].kind == wire.ParamTSNReset:
+		ans.Result = wire.ReConfigAlreadyRunning
+	default:
+		ans.Result = wire.ReConfigInProgress
+		in.holding, in.holdSeq = true, seq
+		a.tx.q.hold(0)
+		a.finishAssocReset()
+	}
+}
+
+// finishAssocReset performs the SSN/TSN reset that waits, if it can be.
+func (a *Assoc) finishAssocReset() bool {
+	in := &a.rc.in
+	if !in.holding || !a.allDrained() {
+		return false
+	}
+	in.holding = false
+	// G1: "The value SHOULD be the smallest TSN not acknowledged by the receiver
+	// of the request plus 2^31."
+	next := a.rx.tsns.cumTSN() + 1 + 1<<31
+	a.rc.newSpace = true
+	a.restartRx(next) // G4, G5
+	a.tx.q.ResetAllStreams()
+	a.ecn = ecnState{}
+	a.resumeHeld()
+	if ans := in.find(in.holdSeq); ans != nil { // G6
+		ans.Result, ans.HasTSNs = wire.ReConfigPerformed, true
+		// G2: "the highest TSN sent by the receiver of the request plus 1".
+		ans.SenderNextTSN, ans.ReceiverNextTSN = uint32(a.tx.sb.NextTSN()), uint32(next)
+	}
+	a.events.push(Event{Kind: EventStreamsReset})
+	a.events.push(Event{Kind: EventOutStreamsReset})
+	return true
+}
+
+// resumeHeld lets the streams go on after an SSN/TSN reset of the peer's.
+func (a *Assoc) resumeHeld() {
+	a.tx.q.held = false
+	for _, q := range a.rc.queue {
+		a.pauseStreams(q)
+	}
+	a.tx.q.rescheduleAll()
+}
+
+// restartRx makes next the TSN that the peer sends next: what is unfinished is
+// dropped as by a FORWARD-TSN for all streams, and all streams are reset.
+func (a *Assoc) restartRx(next TSN) {
+	rx := &a.rx
+	rx.reasm.restart(next)
+	rx.tsns.init(next)
+	if in := &a.rc.in; in.deferred {
+		in.deferred = false
+		in.answered(in.seq, nil)
+	}
+}
+
+// peerAdds processes an Add Outgoing Streams Request (RFC 6525, Section 5.2.5).
+func (a *Assoc) peerAdds(now Time, n uint16) wire.ReConfigResult {
+	if len(a.rc.chunk) > 0 {
+		// It may be the answer to our Add Incoming Streams Request, which it
+		// does not name.
+		for i := range a.rc.queue[0].list() {
+			if p := &a.rc.queue[0].parts[i]; p.kind == wire.ParamAddIncoming && !p.done && p.count == n {
+				a.partDone(now, p)
+				break
+			}
+		}
+	}
+	// "The SCTP endpoint SHOULD deny the request if the number of streams
+	// exceeds a limit that should be configurable".
+	if a.cfg.DenyReconfig&ReconfigAdd != 0 || n == 0 || a.rx.streams+int(n) > int(a.cfg.InStreams) {
+		return wire.ReConfigDenied
+	}
+	a.rx.streams += int(n)
+	a.rx.reasm.setStreams(a.rx.streams)
+	a.events.push(Event{Kind: EventStreamsAdded})
+	return wire.ReConfigPerformed
+}
+
+// peerWantsMore processes an Add Incoming Streams Request (RFC 6525, Section
+// 5.2.6).
+func (a *Assoc) peerWantsMore(now Time, seq uint32, n uint16) (_ wire.ReConfigResult, silent bool) {
+	if a.cfg.DenyReconfig&ReconfigAdd != 0 || n == 0 || a.tx.streams+int(n) > int(a.cfg.MaxOutStreams) ||
+		!a.state.canSendData() {
+		return wire.ReConfigDenied, false
+	}
+	return a.answerWith(now, &rcRequest{respSeq: seq, n: 1, parts: [2]rcPart{{kind: wire.ParamAddOutgoing, count: n}}})
+}
+
+// settleReconfig performs resets that had to wait for data, which may have come
+// or been acknowledged, and tells the peer (E5).
+func (a *Assoc) settleReconfig(now Time) {
+	in := &a.rc.in
+	seq := in.holdSeq
+	done := a.finishAssocReset()
+	if in.deferred && in.lastTSN.LessEq(a.rx.tsns.cumTSN()) {
+		in.deferred, seq, done = false, in.seq, true
+		res := a.resetIn(in.streams)
+		if a.state == Closed {
+			return
+		}
+		if ans := in.find(seq); ans != nil {
+			ans.Result = res
+		}
+	}
+	if ans := in.find(seq); done && ans != nil {
+		a.ctl.reply(a.replyPath(in.path), wire.ChunkReConfig, 0, wire.AppendReConfigResponse(nil, ans.ReConfigResponse))
+	}
+	a.beginReconfig(now)
+}
+
+// otherSpace reports whether a TSN that the peer names cannot be of the numbers
+// in use now, d away from it: a straggler of before an SSN/TSN reset, whose
+// numbers are 2^31 apart, or a forerunner of after it.
+func (a *Assoc) otherSpace(d int) bool { return a.rc.newSpace && (d > 1<<30 || d < -1<<30) }
