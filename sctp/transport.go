@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,8 +30,9 @@ type Transport struct {
 	replies replyLimit
 	readers sync.WaitGroup
 
-	pollers  atomic.Int32
+	polling  polling
 	spinning spinBudget
+	pollers  atomic.Int32
 	count    transportCounters
 }
 
@@ -116,20 +116,6 @@ func (t *Transport) Listen(port uint16, cfg *Config) (*Endpoint, error) {
 	return e, nil
 }
 
-// Poll makes one pass over the sockets without blocking: it receives what is
-// there, dispatches and answers it, and reports whether there was anything.
-// Goroutines that wait for something an upcall will do call it in a loop
-// before they park. It always reports false where sockets cannot be polled.
-func (t *Transport) Poll() bool {
-	work := false
-	for _, s := range t.socks {
-		if s.conn.CanPoll() && s.poll() {
-			work = true
-		}
-	}
-	return work
-}
-
 // LocalAddrs returns the bound UDP addresses.
 func (t *Transport) LocalAddrs() []netip.AddrPort { return slices.Clone(t.locals) }
 
@@ -161,6 +147,7 @@ func (t *Transport) Close() error {
 	for _, e := range endpoints {
 		e.Close()
 	}
+	t.polling.stop()
 	var first error
 	for _, s := range t.socks {
 		if err := s.conn.Close(); err != nil && first == nil {
@@ -252,45 +239,4 @@ func udpOverhead(a netip.Addr) int {
 		return 20 + 8
 	}
 	return 40 + 8
-}
-
-// spinBudget adapts how long waiting goroutines poll: a wait that polling did
-// not end halves it, one that it did end doubles it, up to BusyPoll.
-type spinBudget struct {
-	limit, now atomic.Int64
-}
-
-const minSpinShare = 16 // the budget stays above this fraction of its limit
-
-func (s *spinBudget) init(limit time.Duration) {
-	s.limit.Store(int64(limit))
-	s.now.Store(int64(limit))
-}
-
-func (s *spinBudget) adapt(useful bool) {
-	limit, now := s.limit.Load(), s.now.Load()
-	if useful {
-		now = min(2*now, limit)
-	} else {
-		now = max(now/2, limit/minSpinShare)
-	}
-	s.now.Store(now)
-}
-
-// startSpin reports how long the caller may poll, 0 for not at all; after a
-// positive answer it must call endSpin.
-func (t *Transport) startSpin() core.Time {
-	if t.cfg.BusyPoll <= 0 || !t.canPoll {
-		return 0
-	}
-	if int(t.pollers.Add(1)) > runtime.GOMAXPROCS(0) {
-		t.pollers.Add(-1)
-		return 0
-	}
-	return core.Time(t.spinning.now.Load())
-}
-
-func (t *Transport) endSpin(useful bool) {
-	t.pollers.Add(-1)
-	t.spinning.adapt(useful)
 }

@@ -1,0 +1,47 @@
+// Package sctp is a user-space implementation of the Stream Control
+// Transmission Protocol (RFC 9260) over UDP (RFC 6951).
+//
+// # Endpoints and associations
+//
+// A [Transport] owns the UDP sockets of a process, one per local address, and
+// carries any number of SCTP ports. An [Endpoint] is one such port: it accepts
+// and opens associations, in the one-to-many style of RFC 6458 or one by one.
+// An [Association] connects two endpoints by one or more paths, and carries
+// messages of any length on independent streams.
+//
+// [Dial] and [Listen] give the one-to-one style as [net.Conn] and
+// [net.Listener], each on a transport of its own.
+//
+// # Receiving
+//
+// There are three ways to receive, and an association uses one of them:
+//
+//   - [Association.Recv] for any stream or [Association.RecvStream] for one; a
+//     stream that waits for a retransmission holds up no other one.
+//   - [Endpoint.Recv] for all associations of an endpoint.
+//   - Upcalls: with [Config].OnPiece set, the goroutine that received a packet
+//     calls back with each piece of a message as soon as it is in order, without
+//     waiting for the rest and without copying.
+//
+// # Sending
+//
+// [Association.Send] copies the message, or refers to it if it has an owner
+// ([SendOptions].Owner), and waits while the send buffer is full;
+// [Association.TrySend] does not wait. Both transmit on the calling goroutine
+// what congestion and the peer's window allow.
+//
+// # Goroutines and locks
+//
+// A transport has one goroutine per socket. Associations have none: protocol
+// work is done by whoever has it, the reader of a socket, a sender, or a timer,
+// under a mutex of the association, and no upcall, system call or wait happens
+// under that. With [TransportConfig].BusyPoll a goroutine that waits first polls
+// the sockets itself, which saves two wake-ups per message on an otherwise idle
+// machine. In steady state nothing allocates.
+//
+// # Testing
+//
+// Package sctptest has networks in memory that lose, delay, duplicate, reorder
+// and corrupt packets; programs on top of this package run over them in the
+// virtual time of testing/synctest.
+package sctp

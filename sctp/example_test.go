@@ -1,0 +1,191 @@
+package sctp_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/netip"
+	"time"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/sctptest"
+)
+
+// An echo server and its client as net.Listener and net.Conn.
+func Example() {
+	l, err := sctp.Listen("127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		io.Copy(c, c)
+	}()
+
+	c, err := sctp.Dial(context.Background(), l.Addr().String())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprint(c, "hello")
+	buf := make([]byte, 5)
+	io.ReadFull(c, buf)
+	fmt.Printf("%s\n", buf)
+	// Output: hello
+}
+
+// loopbackTransport returns a transport on a free port of the loopback
+// interface.
+func loopbackTransport() *sctp.Transport {
+	t, err := sctp.NewTransport(sctp.TransportConfig{
+		LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return t
+}
+
+// One endpoint serves any number of peers.
+func ExampleEndpoint_Recv() {
+	ctx := context.Background()
+	server := loopbackTransport()
+	defer server.Close()
+	hub, err := server.Listen(0, &sctp.Config{OneToMany: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	client := loopbackTransport()
+	defer client.Close()
+	e, err := client.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	// The first message to a peer opens the association.
+	if err := e.SendTo(ctx, hub.Addr(), []byte("ping"), sctp.SendOptions{Stream: 7, PPID: 42}); err != nil {
+		log.Fatal(err)
+	}
+	buf := make([]byte, 100)
+	n, info, err := hub.Recv(ctx, buf)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s on stream %d, protocol %d\n", buf[:n], info.Stream, info.PPID)
+	info.Association.Send(ctx, []byte("pong"), sctp.SendOptions{Stream: info.Stream})
+
+	n, _, err = e.Recv(ctx, buf)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s\n", buf[:n])
+	// Output:
+	// ping on stream 7, protocol 42
+	// pong
+}
+
+// In upcall mode the pieces of a message come as they arrive.
+func ExampleConfig_upcall() {
+	server := loopbackTransport()
+	defer server.Close()
+	total := make(chan int, 1)
+	sum := 0
+	e, err := server.Listen(0, &sctp.Config{
+		OnPiece: func(a *sctp.Association, p *sctp.Piece) {
+			sum += len(p.Data)
+			if p.End {
+				total <- sum
+			}
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	client := loopbackTransport()
+	defer client.Close()
+	c, err := client.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	a, err := c.Connect(ctx, e.Addr())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := a.Send(ctx, make([]byte, 1_000_000), sctp.SendOptions{}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(<-total)
+	// Output: 1000000
+}
+
+// Streams of one association do not wait for one another, even when packets
+// are lost: here on a network in memory.
+func ExampleAssociation_RecvStream() {
+	n := sctptest.NewNetwork(1)
+	n.SetDefault(sctptest.Link{Delay: time.Millisecond, Loss: 0.1})
+	transport := func(addr string) *sctp.Transport {
+		pc, err := n.NewHost(addr).ListenPacket(":9899")
+		if err != nil {
+			log.Fatal(err)
+		}
+		t, err := sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{pc}})
+		if err != nil {
+			log.Fatal(err)
+		}
+		return t
+	}
+	ctx := context.Background()
+	server, client := transport("10.0.0.1"), transport("10.0.0.2")
+	defer server.Close()
+	defer client.Close()
+	es, err := server.Listen(5000, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ec, err := client.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	peer, err := sctp.ParseAddr("10.0.0.1/5000")
+	if err != nil {
+		log.Fatal(err)
+	}
+	a, err := ec.Connect(ctx, peer)
+	if err != nil {
+		log.Fatal(err)
+	}
+	a.Send(ctx, []byte("slow"), sctp.SendOptions{Stream: 1})
+	a.Send(ctx, []byte("urgent"), sctp.SendOptions{Stream: 2})
+
+	b, err := es.Accept(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	buf := make([]byte, 100)
+	k, _, _ := b.RecvStream(ctx, 2, buf)
+	fmt.Printf("%s\n", buf[:k])
+	k, _, _ = b.RecvStream(ctx, 1, buf)
+	fmt.Printf("%s\n", buf[:k])
+	// Output:
+	// urgent
+	// slow
+}
+
+func ExampleParseAddr() {
+	for _, s := range []string{"192.0.2.1:9899,192.0.2.2:9899/5000", "192.0.2.1/5000", "[2001:db8::1]:7000"} {
+		a, err := sctp.ParseAddr(s)
+		fmt.Println(a, err)
+	}
+	// Output:
+	// 192.0.2.1:9899,192.0.2.2:9899/5000 <nil>
+	// 192.0.2.1:9899/5000 <nil>
+	// [2001:db8::1]:7000/7000 <nil>
+}

@@ -1,0 +1,167 @@
+package sctp
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+// Poll makes one pass over the sockets without blocking: it receives what is
+// there, dispatches and answers it, and reports whether there was anything.
+// Goroutines that wait for something an upcall will do call it in a loop
+// before they park. It always reports false where sockets cannot be polled.
+func (t *Transport) Poll() bool {
+	work := false
+	for _, s := range t.socks {
+		if s.conn.CanPoll() && s.poll() {
+			work = true
+		}
+	}
+	if t.canPoll {
+		t.polling.note(t, work)
+	}
+	return work
+}
+
+const (
+	// pollsBeforeQuiet is how many times in a row polling has to find nothing
+	// before the readers of the sockets are no longer woken for datagrams: a
+	// wake-up that comes to nothing costs more than a poll.
+	pollsBeforeQuiet = 16
+	// quietTick is how often it is looked whether polling goes on. It bounds how
+	// long datagrams wait after it ended.
+	quietTick = 200 * time.Microsecond
+)
+
+// polling keeps the readers asleep while other goroutines poll the sockets.
+type polling struct {
+	calls atomic.Uint32
+	empty atomic.Uint32
+	quiet atomic.Bool // the readers are not woken
+
+	mu    sync.Mutex
+	seen  uint32      // calls at the last tick; guarded by mu
+	timer *time.Timer // guarded by mu
+	over  bool        // the transport was closed; guarded by mu
+}
+
+// note takes in one call of Poll.
+func (p *polling) note(t *Transport, work bool) {
+	p.calls.Add(1)
+	if p.quiet.Load() {
+		return
+	}
+	if work {
+		p.empty.Store(0)
+	} else if p.empty.Add(1) >= pollsBeforeQuiet {
+		p.setQuiet(t, true)
+	}
+}
+
+func (p *polling) setQuiet(t *Transport, on bool) {
+	p.mu.Lock()
+	changed := p.quiet.Load() != on && !(on && p.over)
+	if changed {
+		p.change(t, on)
+	}
+	p.mu.Unlock()
+	if changed && !on {
+		t.Poll() // what came before the readers were told to look again
+	}
+}
+
+// change is called with mu held.
+func (p *polling) change(t *Transport, on bool) {
+	p.empty.Store(0)
+	p.quiet.Store(on)
+	for _, s := range t.socks {
+		s.conn.Polled(on)
+	}
+	switch {
+	case !on:
+		p.timer.Stop()
+	case p.timer == nil:
+		p.seen = p.calls.Load()
+		p.timer = time.AfterFunc(quietTick, func() { p.tick(t) })
+	default:
+		p.seen = p.calls.Load()
+		p.timer.Reset(quietTick)
+	}
+}
+
+// tick lets the readers be woken again if nobody polled since the last one.
+func (p *polling) tick(t *Transport) {
+	p.mu.Lock()
+	if !p.quiet.Load() || p.over {
+		p.mu.Unlock()
+		return
+	}
+	if n := p.calls.Load(); n != p.seen {
+		p.seen = n
+		p.timer.Reset(quietTick)
+		p.mu.Unlock()
+		return
+	}
+	p.change(t, false)
+	p.mu.Unlock()
+	t.Poll()
+}
+
+// stop ends it with the transport.
+func (p *polling) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// spinBudget adapts how long waiting goroutines poll: a wait that polling did
+// not end halves it, one that it did end doubles it, up to BusyPoll.
+type spinBudget struct {
+	limit, now atomic.Int64
+}
+
+const minSpinShare = 16 // the budget stays above this fraction of its limit
+
+func (s *spinBudget) init(limit time.Duration) {
+	s.limit.Store(int64(limit))
+	s.now.Store(int64(limit))
+}
+
+func (s *spinBudget) adapt(useful bool) {
+	limit, now := s.limit.Load(), s.now.Load()
+	if useful {
+		now = min(2*now, limit)
+	} else {
+		now = max(now/2, limit/minSpinShare)
+	}
+	s.now.Store(now)
+}
+
+// startSpin reports how long the caller may poll, 0 for not at all; after a
+// positive answer it must call endSpin.
+func (t *Transport) startSpin() core.Time {
+	if t.cfg.BusyPoll <= 0 || !t.canPoll {
+		return 0
+	}
+	if int(t.pollers.Add(1)) > runtime.GOMAXPROCS(0) {
+		t.pollers.Add(-1)
+		return 0
+	}
+	return core.Time(t.spinning.now.Load())
+}
+
+// endSpin tells whether the wait is over. Else the caller is going to park, and
+// a reader has to take over.
+func (t *Transport) endSpin(useful bool) {
+	last := t.pollers.Add(-1) == 0
+	t.spinning.adapt(useful)
+	if last && !useful && t.polling.quiet.Load() {
+		t.polling.setQuiet(t, false)
+	}
+}
