@@ -41,3 +41,23 @@ func (a *Assoc) handleECN(now Time, c wire.Chunk) {
 		}
 	}
 }
+
+// ecnChunkLen is the length of an ECNE or CWR chunk.
+const ecnChunkLen = 8
+
+// appendAck appends a SACK to b, and the ECNE that goes with every SACK until
+// it is answered, if they fit into room bytes.
+func (a *Assoc) appendAck(b []byte, room int) []byte {
+	if a.ecn.echo {
+		room -= ecnChunkLen
+	}
+	if room < wire.SackHeaderLen {
+		return b
+	}
+	b = a.rx.appendSack(b, room)
+	a.stats.SacksSent++
+	if a.ecn.echo {
+		b = wire.AppendECNE(b, wire.ECNE{TSN: uint32(a.ecn.mark)})
+	}
+	return b
+}
