@@ -44,13 +44,14 @@ type benchNode struct {
 
 func newBenchNode(b *testing.B, spin time.Duration) *benchNode {
 	b.Helper()
-	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
+	tr, err := sctp.NewTransport(sctp.TransportConfig{
+		LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}, BusyPoll: spin})
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { tr.Close() })
 	n := &benchNode{}
-	if n.dev, err = Open(Config{Transport: tr, BusyPoll: spin}); err != nil {
+	if n.dev, err = Open(Config{Transport: tr}); err != nil {
 		b.Fatal(err)
 	}
 	n.pd = n.dev.AllocPD()

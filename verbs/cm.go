@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/weftstack/weft/ddp/ddpsctp"
@@ -121,7 +122,7 @@ type Listener struct {
 	done chan struct{}
 
 	mu      sync.Mutex
-	waiting []*ddpsctp.Request // guarded by mu; bounded by the endpoint's backlog
+	waiting []*ddpsctp.Request // guarded by mu
 	closed  bool               // guarded by mu
 }
 
@@ -156,6 +157,9 @@ func (l *Listener) add(r *ddpsctp.Request) bool {
 	if l.closed {
 		return false
 	}
+	// The endpoint bounds the requests that are pending, so those that the
+	// peer took back must not pile up here.
+	l.waiting = slices.DeleteFunc(l.waiting, func(r *ddpsctp.Request) bool { return !r.Pending() })
 	l.waiting = append(l.waiting, r)
 	select {
 	case l.wake <- struct{}{}:

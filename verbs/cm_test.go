@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -50,5 +51,43 @@ func TestDepthsLeftToTheULP(t *testing.T) {
 	qa, _, err := answerWith(t, a, b, QPConfig{ORD: 7}, QPConfig{}, ddpsctp.Enhanced{IRD: ddpsctp.ULPDepth, ORD: ddpsctp.ULPDepth})
 	if err != nil || qa.ORD() != 7 {
 		t.Errorf("Connect: %v, ORD %d, want 7", err, qa.ORD())
+	}
+}
+
+func TestRequestsTakenBackDoNotPileUp(t *testing.T) {
+	const backlog = 4
+	a, b := newNode(t, Config{}), newNode(t, Config{Backlog: backlog})
+	l, err := b.dev.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrived := 0
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() {
+			_, err := a.dev.Connect(ctx, b.dev.Addr(), a.qp(QPConfig{SendDepth: 1, RecvDepth: 1}), ConnParams{})
+			done <- err
+		}()
+		select {
+		case <-l.wake: // it has arrived
+			arrived++
+			cancel()
+			<-done
+		case err := <-done: // refused: those before are not taken back yet
+			cancel()
+			if !errors.Is(err, ErrRefused) {
+				t.Fatal(err)
+			}
+		}
+		l.mu.Lock()
+		n := len(l.waiting)
+		l.mu.Unlock()
+		if n > backlog {
+			t.Fatalf("%d requests wait, want at most %d", n, backlog)
+		}
+	}
+	if arrived <= backlog {
+		t.Errorf("only %d requests arrived", arrived)
 	}
 }

@@ -2,10 +2,8 @@ package verbs
 
 import (
 	"context"
-	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // CQ is a completion queue. It is safe for concurrent use.
@@ -24,6 +22,7 @@ type CQ struct {
 	overflow bool // guarded by mu
 	closed   bool // guarded by mu
 
+	ready  func() bool   // whether Poll would return something
 	wake   chan struct{} // one token while there may be something for a waiter
 	events chan struct{}
 }
@@ -47,8 +46,10 @@ func (d *Device) NewCQ(depth int) (*CQ, error) {
 	if err := d.use(); err != nil {
 		return nil, err
 	}
-	return &CQ{dev: d, depth: depth, ring: make([]WC, depth),
-		wake: make(chan struct{}, 1), events: make(chan struct{}, 1)}, nil
+	cq := &CQ{dev: d, depth: depth, ring: make([]WC, depth),
+		wake: make(chan struct{}, 1), events: make(chan struct{}, 1)}
+	cq.ready = func() bool { return cq.n.Load() > 0 }
+	return cq, nil
 }
 
 // push appends a completion. It reports false if there is no room. It is
@@ -116,8 +117,8 @@ func (cq *CQ) take(wc []WC) int { // mu is held
 }
 
 // Wait is Poll that blocks until there is at least one completion or ctx is
-// done. It first polls the transport itself, at most for Config.BusyPoll. It
-// returns ErrCQOverflow once an overflowed queue is drained, and ErrClosed when
+// done. It first polls the transport itself, as far as
+// sctp.TransportConfig.BusyPoll allows. It returns ErrCQOverflow once an overflowed queue is drained, and ErrClosed when
 // the queue is closed.
 func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if len(wc) == 0 {
@@ -126,8 +127,10 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if n := cq.Poll(wc); n > 0 {
 		return n, nil
 	}
-	if n := cq.spin(ctx, wc); n > 0 {
-		return n, nil
+	if t := cq.dev.cfg.Transport; t != nil && ctx.Err() == nil && t.PollUntil(cq.ready) {
+		if n := cq.Poll(wc); n > 0 {
+			return n, nil
+		}
 	}
 	cq.mu.Lock()
 	cq.waiting++
@@ -157,26 +160,6 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 		case <-ctx.Done():
 		}
 		cq.mu.Lock()
-	}
-}
-
-// spin polls the transport, and the queue, for a bounded time.
-func (cq *CQ) spin(ctx context.Context, wc []WC) int {
-	d := cq.dev.cfg.BusyPoll
-	if d <= 0 {
-		return 0
-	}
-	for end := time.Now().Add(d); ; {
-		worked := cq.dev.Poll()
-		if n := cq.Poll(wc); n > 0 {
-			return n
-		}
-		if !worked {
-			runtime.Gosched()
-		}
-		if ctx.Err() != nil || !time.Now().Before(end) {
-			return 0
-		}
 	}
 }
 

@@ -3,7 +3,6 @@ package verbs
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpsctp"
@@ -29,9 +28,6 @@ type Config struct {
 	// Window bounds the segments of one queue pair that are sent and not
 	// acknowledged (default ddp.DefaultWindow).
 	Window int
-	// BusyPoll bounds how long CQ.Wait polls the transport before it parks
-	// (default: not at all).
-	BusyPoll time.Duration
 	// SCTP, if not nil, holds parameters of the associations; streams,
 	// adaptation indication and upcalls are set by the device.
 	SCTP *sctp.Config

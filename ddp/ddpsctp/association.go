@@ -358,6 +358,14 @@ type Request struct {
 	Enhanced   Enhanced
 }
 
+// Pending reports whether the request can still be answered: the peer may have
+// taken it back.
+func (r *Request) Pending() bool {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	return r.s.phase == phasePending
+}
+
 // Association returns the association of the request.
 func (r *Request) Association() *Association { return r.s.a }
 
