@@ -27,20 +27,21 @@ type Association struct {
 	gone atomic.Bool   // the association has ended
 
 	mu       sync.Mutex
-	core     *core.Assoc    // guarded by mu
-	unwanted bool           // refused by the driver; guarded by mu
-	up, dead bool           // guarded by mu
-	known    bool           // up, and OnAssociation has returned; guarded by mu
-	eof      bool           // the peer sends no more; guarded by mu
-	closing  bool           // Close was called: discard what comes; guarded by mu
-	err      error          // why it ended; guarded by mu
-	readers  waitList       // guarded by mu
-	writers  waitList       // guarded by mu
-	openers  waitList       // wait for known or dead; guarded by mu
-	notes    []Notification // for OnNotify, in order; guarded by mu
-	releases []core.Release // of the callers' owners; guarded by mu
-	queued   bool           // in Endpoint.ready; guarded by its mu
-	seq      atomic.Uint32  // moves when waiters may find something new
+	core     *core.Assoc         // guarded by mu
+	unwanted bool                // refused by the driver; guarded by mu
+	up, dead bool                // guarded by mu
+	known    bool                // up, and OnAssociation has returned; guarded by mu
+	eof      bool                // the peer sends no more; guarded by mu
+	closing  bool                // Close was called: discard what comes; guarded by mu
+	err      error               // why it ended; guarded by mu
+	readers  waitList            // guarded by mu
+	writers  waitList            // guarded by mu
+	openers  waitList            // wait for known or dead; guarded by mu
+	notes    []Notification      // for OnNotify, in order; guarded by mu
+	releases []core.Release      // of the callers' owners; guarded by mu
+	requests map[uint32]*request // that the peer has to answer; guarded by mu
+	queued   bool                // in Endpoint.ready; guarded by its mu
+	seq      atomic.Uint32       // moves when waiters may find something new
 
 	flushing atomic.Int32
 	settling atomic.Int32
@@ -279,6 +280,14 @@ func coreError(err error) error {
 		return ErrExpired
 	case errors.Is(err, core.ErrUnreachable), errors.Is(err, core.ErrStale):
 		return ErrTimeout
+	case errors.Is(err, core.ErrNotSupported):
+		return ErrNotSupported
+	case errors.Is(err, core.ErrDenied):
+		return ErrDenied
+	case errors.Is(err, core.ErrBusy):
+		return ErrBusy
+	case errors.Is(err, core.ErrTooMany):
+		return ErrLimit
 	case errors.Is(err, core.ErrParams):
 		return ErrAddress
 	}

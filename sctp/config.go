@@ -64,6 +64,10 @@ type Config struct {
 	// at most 500 ms); negative acknowledges every receive batch at once.
 	SackDelay time.Duration
 
+	// SackEvery is after how many packets an acknowledgement is due at the
+	// latest (default 2); one is sent per receive batch, which may be more.
+	SackEvery int
+
 	// MaxRetransmits, PathMaxRetransmits and MaxInitRetransmits are the error
 	// thresholds Association.Max.Retrans (10), Path.Max.Retrans (5) and
 	// Max.Init.Retransmits (8).
@@ -87,14 +91,25 @@ type Config struct {
 	Congestion Congestion
 	Scheduler  Scheduler
 
-	// NoDelay off would bundle small messages (Nagle, RFC 9260, Section 6.1);
-	// this stack sends at once unless Bundle is set.
+	// Bundle holds small messages back while others are in flight (the Nagle
+	// algorithm, RFC 9260, Section 6.1). Without it they are sent at once.
 	Bundle bool
+
+	// NoPacing turns off spreading packets over the round-trip time. MaxBurst,
+	// if positive, bounds the packets sent at once (Max.Burst, RFC 9260, Section
+	// 6.1, D), which pacing makes unnecessary.
+	NoPacing bool
+	MaxBurst int
 
 	// NoInterleaving turns off user message interleaving (RFC 8260),
 	// NoPartialReliability FORWARD-TSN (RFC 3758), NoECN explicit congestion
-	// notification (RFC 9260, Appendix A), NoReconfig stream reset (RFC 6525).
-	NoInterleaving, NoPartialReliability, NoECN, NoReconfig bool
+	// notification (RFC 9260, Appendix A), NoReconfig stream reset (RFC 6525),
+	// NoRACK loss detection by time (RFC 8985).
+	NoInterleaving, NoPartialReliability, NoECN, NoReconfig, NoRACK bool
+
+	// MaxOutStreams is up to how many outgoing streams the peer may ask us to
+	// use (RFC 6525, Section 5.1.6; default: any number).
+	MaxOutStreams uint16
 
 	// AutoClose, if positive, shuts an association down after that much time
 	// without user data in either direction (RFC 6458, Section 8.1.8).

@@ -294,6 +294,8 @@ func (c *Config) core() core.Config {
 		CookieLife: c.CookieLifetime, SendBuffer: c.SendBuffer, RecvBuffer: c.RecvBuffer,
 		Congestion: core.Congestion(c.Congestion), Scheduler: core.Scheduler(c.Scheduler), Bundle: c.Bundle,
 		NoInterleaving: c.NoInterleaving, NoPartialReliability: c.NoPartialReliability, NoECN: c.NoECN,
+		NoReconfig: c.NoReconfig, NoRACK: c.NoRACK, NoPacing: c.NoPacing, MaxBurst: c.MaxBurst,
+		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams,
 		Pieces: c.OnPiece != nil,
 	}
 }

@@ -39,11 +39,17 @@ var (
 	ErrRefused = errors.New("sctp: association refused")
 	// ErrPortInUse is returned by Listen when the SCTP port is taken.
 	ErrPortInUse = errors.New("sctp: port in use")
-	// ErrLimit is returned when a limit of the transport is reached.
-	ErrLimit = errors.New("sctp: too many associations")
+	// ErrLimit is returned when a limit is reached: of the ports or associations
+	// of a transport, or of the streams of an association.
+	ErrLimit = errors.New("sctp: limit reached")
 	// ErrExpired is given to SendOwner.Released and in NotifySendFailed for a
 	// message abandoned by its partial reliability policy (RFC 3758).
 	ErrExpired = errors.New("sctp: message abandoned")
+	// ErrDenied is returned for a request that the peer refused (RFC 6525, RFC
+	// 5061).
+	ErrDenied = errors.New("sctp: peer refused the request")
+	// ErrBusy is returned when too many requests wait for the peer's answer.
+	ErrBusy = errors.New("sctp: too many requests")
 	// ErrNotSupported is returned for a feature that the peer did not
 	// negotiate or the platform lacks.
 	ErrNotSupported = errors.New("sctp: not supported")

@@ -97,6 +97,22 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		n.Kind = NotifyAborted
 	case core.EventSendFailed:
 		n.Kind = NotifySendFailed
+	case core.EventRequestDone:
+		a.answer(e.Request, coreError(e.Err), k)
+		return
+	case core.EventStreamsReset:
+		n.Kind, n.Streams = NotifyStreamsReset, e.Streams
+	case core.EventOutStreamsReset:
+		n.Kind, n.Streams, n.Err = NotifyOutStreamsReset, e.Streams, coreError(e.Err)
+	case core.EventStreamsAdded:
+		n.Kind = NotifyStreamsAdded
+	case core.EventPathAdded:
+		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
+		_ = a.core.SetPathMTU(e.Addr, a.t.pathMTU(&a.ep.cfg, e.Addr))
+		n.Kind = NotifyPathAdded
+	case core.EventPathRemoved:
+		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
+		n.Kind = NotifyPathRemoved
 	default:
 		return
 	}
@@ -123,6 +139,7 @@ func (a *Association) end(err error, k *wakeList) {
 	a.openers.takeAll(k)
 	a.readers.takeAll(k)
 	a.writers.takeAll(k)
+	a.answerAll(err, k)
 }
 
 // discard drops what is readable. a.mu is held.

@@ -1,0 +1,107 @@
+package sctp
+
+import (
+	"context"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+// request is one that the peer has to answer. Its waiter is woken with the
+// outcome in err.
+type request struct {
+	waiter
+	err error
+}
+
+// ask makes a request of the core and waits for the outcome.
+func (a *Association) ask(ctx context.Context, do func(*core.Assoc, core.Time) (uint32, error)) error {
+	a.mu.Lock()
+	id, err := do(a.core, a.t.now())
+	if err != nil {
+		a.mu.Unlock()
+		return coreError(err)
+	}
+	r := &request{waiter: waiter{ch: make(chan struct{}, 1)}}
+	if a.requests == nil {
+		a.requests = map[uint32]*request{}
+	}
+	a.requests[id] = r
+	w := a.unlock()
+	a.flush()
+	a.settle(w)
+	select {
+	case <-r.ch:
+		return r.err
+	case <-ctx.Done():
+		a.mu.Lock()
+		delete(a.requests, id)
+		a.mu.Unlock()
+		return ctx.Err()
+	}
+}
+
+// answer ends request id. a.mu is held.
+func (a *Association) answer(id uint32, err error, k *wakeList) {
+	if r := a.requests[id]; r != nil {
+		delete(a.requests, id)
+		r.err = err
+		k.add(&r.waiter)
+	}
+}
+
+// answerAll ends the requests that are left. a.mu is held.
+func (a *Association) answerAll(err error, k *wakeList) {
+	if err == nil {
+		err = ErrClosed
+	}
+	for id := range a.requests {
+		a.answer(id, err, k)
+	}
+}
+
+// ResetStreams restarts the sequence numbers of outgoing streams at 0, all of
+// them if none is named (RFC 6525, Section 5.1.2); the peer is notified with
+// NotifyStreamsReset. Messages sent before go under the old numbers, later ones
+// wait for the reset. It blocks until the peer has answered or ctx is done; the
+// request goes on then. Errors are ErrNotSupported, ErrDenied, ErrBusy,
+// ErrNoStream, and those of an association that ended.
+func (a *Association) ResetStreams(ctx context.Context, streams ...uint16) error {
+	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.ResetStreams(now, streams) })
+}
+
+// ResetIncomingStreams asks the peer to reset streams that it sends on, all of
+// them if none is named (RFC 6525, Section 5.1.3). It is like ResetStreams else.
+func (a *Association) ResetIncomingStreams(ctx context.Context, streams ...uint16) error {
+	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.ResetIncoming(now, streams) })
+}
+
+// ResetAll restarts the sequence numbers of all streams and packets in both
+// directions (RFC 6525, Section 5.1.4). It is like ResetStreams else.
+func (a *Association) ResetAll(ctx context.Context) error {
+	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.ResetAssoc(now) })
+}
+
+// AddStreams asks for more outgoing and incoming streams (RFC 6525, Sections
+// 5.1.5 and 5.1.6). It is like ResetStreams else; ErrLimit is returned for more
+// than there can be.
+func (a *Association) AddStreams(ctx context.Context, out, in uint16) error {
+	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.AddStreams(now, out, in) })
+}
+
+// SetStreamPriority sets what the scheduler knows of an outgoing stream: its
+// priority, smallest first, with PriorityBased; its weight with WeightedFair
+// (RFC 8260, Section 4.3.3).
+func (a *Association) SetStreamPriority(stream, value uint16) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return coreError(a.core.SetStreamValue(stream, value))
+}
+
+// PauseStream holds back the messages of one incoming stream in upcall mode and
+// in receives from any stream, or lets go of them again; those of other streams
+// go on. What piles up counts against the receive buffer.
+func (a *Association) PauseStream(stream uint16, on bool) {
+	a.mu.Lock()
+	a.core.PausePieces(stream, on)
+	a.settle(a.unlock())
+}
