@@ -18,6 +18,12 @@ const (
 	// probeSlack is added to every probe timeout: timers are no finer and the
 	// peer may be late to run.
 	probeSlack Time = 2_000_000
+	// maxProbes is how many probes go out, each after twice the time of the one
+	// before, until something is acknowledged or T3 expires.
+	maxProbes = 6
+	// minDelays is how many SACKs must have come before what is known of their
+	// delay replaces probeAckDelay.
+	minDelays = 8
 )
 
 // rack is the state of RACK-TLP (RFC 8985) of one path, with TSNs in place of
@@ -48,12 +54,36 @@ type rack struct {
 	probeOut   bool // a tail loss probe is in flight
 	probeRtx   bool // it was a retransmission
 	probeEnd   TSN  // TLP.end_seq: the highest TSN when it was sent
-	newRTT     bool // an RTT was measured since the last probe
+	probes     int  // sent since something was acknowledged
 	probeBase  Time // the PTO counts from here; 0 when not armed
 	recovering bool // in RTO recovery until acknowledged data comes
+
+	slowest  Time // longest round trip that this SACK shows
+	ackDelay Time // recent maximum of how much longer than the shortest that was
+	delays   int  // SACKs that it was measured with, up to minDelays
 }
 
-func newRack(next TSN) rack { return rack{mult: 1, fack: next - 1, newRTT: true} }
+func newRack(next TSN) rack { return rack{mult: 1, fack: next - 1} }
+
+// sampleDelay takes in, at the end of a SACK, how long the peer delayed it.
+func (k *rack) sampleDelay() {
+	if k.slowest == 0 {
+		return
+	}
+	d := max(0, k.slowest-k.minimum())
+	k.ackDelay = max(d, k.ackDelay-k.ackDelay/8)
+	k.slowest = 0
+	k.delays = min(k.delays+1, minDelays)
+}
+
+// delay returns how much longer than a round trip the peer may take to
+// acknowledge a single packet.
+func (k *rack) delay() Time {
+	if k.delays < minDelays {
+		return probeAckDelay
+	}
+	return min(k.ackDelay, probeAckDelay)
+}
 
 func (k *rack) minimum() Time {
 	if k.minPrev != 0 && k.minPrev < k.minRTT {
@@ -63,7 +93,7 @@ func (k *rack) minimum() Time {
 }
 
 func (k *rack) sampleRTT(now, rtt Time) {
-	k.newRTT = true
+	k.slowest = max(k.slowest, rtt)
 	if k.srtt == 0 {
 		k.srtt = rtt
 	}
@@ -184,12 +214,13 @@ func (s *Scoreboard) rackOnSack(now Time, sk *wire.Sack, cum TSN) {
 	for i := range s.paths {
 		f, p := &s.paths[i], &s.res.Paths[i]
 		k := &f.rack
-		if s.res.CumAdvanced {
+		if s.res.CumAdvanced || p.Acked > 0 {
 			k.probeBase = now
 		}
 		if p.Acked > 0 {
-			k.recovering = false
+			k.recovering, k.probes = false, 0
 		}
+		k.sampleDelay()
 		if s.probeLost(k, sk, cum) {
 			p.Loss = true
 		}
@@ -260,6 +291,10 @@ func (s *Scoreboard) probeLost(k *rack, sk *wire.Sack, cum TSN) bool {
 // LossDeadline returns when [Scoreboard.OnLossTimer] is due on a path: to look
 // again for reordered chunks, or to send a tail loss probe. It is 0 for never,
 // and always without RACK. Where it is not before the T3 timer, T3 goes first.
+//
+// Deviation (RFC 8985, Section 7.2): several probes may follow each other, and
+// they are sent in recovery too. A lost retransmission at the tail of a message
+// would cost a T3 timeout otherwise, a thousand round trips in a local network.
 func (s *Scoreboard) LossDeadline(path int) Time {
 	f := &s.paths[path]
 	k := &f.rack
@@ -269,20 +304,26 @@ func (s *Scoreboard) LossDeadline(path int) Time {
 	if k.reorder != 0 {
 		return k.reorder
 	}
-	// Section 7.2: no probe in recovery, while chunks are acknowledged by gap
-	// blocks, or before the last one was answered.
-	if s.recovery(path).recover || k.recovering || k.sacked > 0 || k.probeOut || !k.newRTT ||
-		s.marked.n > 0 || k.probeBase == 0 {
+	if s.marked.n > 0 || k.probeBase == 0 || k.probes == maxProbes {
 		return 0
 	}
 	pto := probeNoRTT
 	if k.srtt > 0 {
 		pto = 2 * k.srtt
-		if f.bytes <= onePacket {
-			pto += probeAckDelay
+		// Section 7.2 adds the time for which the peer may delay the SACK of a
+		// single packet. Retransmissions have the I bit set, and a peer with gaps
+		// does not delay.
+		if f.bytes <= onePacket && k.sacked == 0 && s.rec(k.tail).tx == 1 {
+			pto += k.delay()
 		}
 	}
-	return k.probeBase + pto + probeSlack
+	return k.probeBase + (pto+probeSlack)<<k.probes
+}
+
+// inRepair reports whether a path has losses to make up for.
+func (s *Scoreboard) inRepair(path int) bool {
+	k := &s.paths[path].rack
+	return s.recovery(path).recover || k.recovering || k.sacked > 0
 }
 
 // OnLossTimer runs when LossDeadline of a path has come; early calls do nothing.
@@ -309,14 +350,22 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 		}
 		return false, false
 	}
-	k.probeOut, k.newRTT = true, false
-	k.probeRtx = !canSend
+	k.probes++
+	s.permit = true
+	s.stats.Probes++
+	if s.inRepair(path) {
+		// A retransmission was lost, or its acknowledgement: RACK sees that only
+		// from what is sent later, and there is nothing.
+		t, _ := f.set.next(s.base, s.next)
+		s.mark(t, s.rec(t))
+		return false, true
+	}
+	canSend = canSend && !k.probeOut
+	k.probeOut, k.probeRtx = true, !canSend
 	k.probeEnd = s.next
 	if !canSend {
 		k.probeEnd = k.tail
 		s.mark(k.tail, s.rec(k.tail))
 	}
-	s.permit = true
-	s.stats.Probes++
 	return false, true
 }

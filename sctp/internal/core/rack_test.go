@@ -158,11 +158,58 @@ func TestProbeTimeout(t *testing.T) {
 	if got, want := h.sb.LossDeadline(0), h.now+40*ms+probeSlack; got != want {
 		t.Errorf("probe at %v, want %v", got, want)
 	}
-	// "unless it is already in fast recovery, RTO recovery, or segments have
-	// been SACKed".
-	h.sack(100, 103, 103)
-	if h.sb.paths[0].rack.reorder = 0; h.sb.LossDeadline(0) != 0 {
-		t.Error("probe though chunks were acknowledged by gap blocks")
+}
+
+// Deviation (Section 7.2): how long the peer delays SACKs is measured.
+func TestProbeTimeoutLearnsTheDelay(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	for i := range minDelays {
+		h.sendTSNs(1)
+		h.advance(20*ms + Time(i%2)*ms)
+		h.sack(100 + TSN(i))
+	}
+	h.sendTSNs(1)
+	k := &h.sb.paths[0].rack
+	if got, want := h.sb.LossDeadline(0), h.now+2*k.srtt+ms+probeSlack; got != want {
+		t.Errorf("probe at %v, want %v: SACKs come up to 1 ms late", got, want)
+	}
+}
+
+// Deviation (Section 7.2): probes are sent in recovery too, of the earliest chunk
+// in flight, each after twice the time of the one before.
+func TestProbesInRecovery(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(1)
+	h.advance(20 * ms)
+	h.sack(100)
+	h.sendTSNs(4) // 101 is lost, and so is its retransmission
+	h.advance(20 * ms)
+	h.sack(100, 102, 104)
+	h.wantMarked(101)
+	h.wantRtx(0, 101)
+	for i := range maxProbes {
+		want := h.sb.paths[0].rack.probeBase + (40*ms+probeSlack)<<i
+		if got := h.sb.LossDeadline(0); got != want {
+			t.Fatalf("probe %d at %v, want %v", i, got, want)
+		}
+		h.advance(want - h.now)
+		loss, probe := h.sb.OnLossTimer(h.now, 0, true)
+		if loss || !probe || !h.sb.Permit() {
+			t.Fatalf("probe %d: loss %v, probe %v, permit %v", i, loss, probe, h.sb.Permit())
+		}
+		h.wantRtx(0, 101)
+		h.sb.UsePermit()
+	}
+	if h.sb.LossDeadline(0) != 0 {
+		t.Errorf("more than %d probes", maxProbes)
+	}
+	h.advance(20 * ms)
+	if res := h.sack(104); res.Paths[0].Loss {
+		t.Error("a second reaction to the loss")
+	}
+	h.sendTSNs(2)
+	if h.sb.LossDeadline(0) == 0 {
+		t.Error("no probes after an acknowledgement")
 	}
 }
 
@@ -181,8 +228,8 @@ func TestTailLossProbe(t *testing.T) {
 	}
 	h.wantRtx(0, 104)
 	h.sb.UsePermit()
-	if h.sb.LossDeadline(0) != 0 {
-		t.Error("a second probe while the first is in flight")
+	if got, want := h.sb.LossDeadline(0), h.now+2*(40*ms+probeSlack); got != want {
+		t.Errorf("second probe at %v, want %v", got, want)
 	}
 	h.advance(20 * ms)
 	res := h.sack(100, 104, 104)

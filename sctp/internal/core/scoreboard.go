@@ -253,7 +253,8 @@ func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 		End:       r.off+int64(r.size) == m.length,
 		Unordered: m.flags&msgUnordered != 0,
 	}
-	d.Immediate = d.End && m.flags&msgImmediate != 0
+	// RFC 7053, Section 4: what repairs a loss is worth an immediate SACK.
+	d.Immediate = d.End && m.flags&msgImmediate != 0 || r.tx > 1
 	if s.q.interleave {
 		b = wire.AppendIDataHeader(b, d, int(r.size))
 	} else {
