@@ -272,13 +272,13 @@ func (a *Assoc) dataReady(now Time, i, d int) bool {
 func (a *Assoc) mayFill(now Time, i int) bool {
 	p := &a.paths[i]
 	flight, cwnd := a.tx.sb.Flight(i), p.cc.Cwnd()
-	if flight == 0 && a.tx.lastData != 0 && now > a.tx.lastData {
-		p.cc.OnIdle(now-a.tx.lastData, p.rto.Value())
-		a.tx.lastData = 0
+	if flight == 0 && p.lastData != 0 && now > p.lastData {
+		p.cc.OnIdle(now-p.lastData, p.rto.Value())
+		p.lastData = 0
 		cwnd = p.cc.Cwnd()
 	}
 	if a.cfg.MaxBurst > 0 {
-		cwnd = MaxBurst(cwnd, a.tx.burstFrom, p.pmdcs(), a.cfg.MaxBurst)
+		cwnd = MaxBurst(cwnd, p.burstFrom, p.pmdcs(), a.cfg.MaxBurst)
 	}
 	if flight >= cwnd {
 		return false
@@ -364,7 +364,7 @@ func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 // dataSent does what n bytes of chunks that left on path i entail.
 func (a *Assoc) dataSent(now Time, i, n int) {
 	p := &a.paths[i]
-	a.tx.lastData, p.lastSent = now, now
+	p.lastData, p.lastSent = now, now
 	p.cc.OnSent(now, n, a.tx.sb.Flight(i))
 	if !a.cfg.NoPacing {
 		p.pacer.OnSent(now, n)

@@ -23,6 +23,12 @@ type path struct {
 	// lastSent is when a chunk that can measure the round trip, or counts as
 	// use of the path, was sent to it last.
 	lastSent Time
+	// lastData is when data was sent to it last; 0 once the pause since then
+	// was told to the congestion control.
+	lastData Time
+	// burstFrom is what was in flight when the last SACK came, from where
+	// Max.Burst counts.
+	burstFrom int
 }
 
 // usable reports whether data may be sent to the path.

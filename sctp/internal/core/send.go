@@ -19,14 +19,9 @@ type dataSender struct {
 	// lost them, if there is one.
 	rtxPath int
 	busy    bool // something was sent since EventDry
-	// lastData is when data was sent last, 0 once that was told to the
-	// congestion control; burstFrom is what was in flight when the last SACK
-	// came, from where Max.Burst counts.
-	lastData  Time
-	burstFrom int
-	carry     carry
-	tune      sendTune
-	hold      bool // new data waits, see holdTrain
+	carry   carry
+	tune    sendTune
+	hold    bool // new data waits, see holdTrain
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64
@@ -158,9 +153,9 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		return
 	}
 	a.tx.heard = true
-	a.tx.burstFrom = sb.Flight(a.primary)
 	for i := range a.paths {
 		pa, p := &res.Paths[i], &a.paths[i]
+		p.burstFrom = sb.Flight(i)
 		if pa.RTT > 0 {
 			p.rto.Sample(pa.RTT)
 		}

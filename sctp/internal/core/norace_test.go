@@ -1,0 +1,6 @@
+//go:build !race
+
+package core
+
+// raceEnabled tells that the race detector is off.
+const raceEnabled = false
