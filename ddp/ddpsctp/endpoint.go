@@ -2,8 +2,10 @@ package ddpsctp
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/sctp"
@@ -15,6 +17,10 @@ const (
 	DefaultStreams = 1024
 	// DefaultBacklog is the default of Config.Backlog.
 	DefaultBacklog = 128
+
+	// redial is how long Dial waits for an association that the peer has
+	// begun to open, before it looks whether that has failed.
+	redial = 50 * time.Millisecond
 )
 
 // Config holds the parameters of an Endpoint.
@@ -42,6 +48,7 @@ type Endpoint struct {
 	mu      sync.Mutex
 	peers   map[peer]*Association // guarded by mu: live associations
 	dials   map[peer]*dial        // guarded by mu
+	arrived chan struct{}         // closed, and replaced, when peers gets an association; guarded by mu
 	pending int                   // guarded by mu: requests without a decision
 	closed  bool                  // guarded by mu
 }
@@ -72,7 +79,8 @@ func Listen(t *sctp.Transport, port uint16, cfg Config) (*Endpoint, error) {
 	if cfg.Backlog <= 0 {
 		cfg.Backlog = DefaultBacklog
 	}
-	e := &Endpoint{cfg: cfg, peers: make(map[peer]*Association), dials: make(map[peer]*dial)}
+	e := &Endpoint{cfg: cfg, peers: make(map[peer]*Association), dials: make(map[peer]*dial),
+		arrived: make(chan struct{})}
 	var sc sctp.Config
 	if cfg.SCTP != nil {
 		sc = *cfg.SCTP
@@ -123,6 +131,8 @@ func (e *Endpoint) onAssociation(sa *sctp.Association) {
 	for i := range remote.Addrs {
 		e.peers[peerOf(remote, i)] = a
 	}
+	close(e.arrived)
+	e.arrived = make(chan struct{})
 }
 
 func onPiece(sa *sctp.Association, p *sctp.Piece) {
@@ -202,7 +212,7 @@ func (e *Endpoint) Dial(ctx context.Context, addr sctp.Addr) (*Association, erro
 				return a, nil
 			}
 		}
-		d := e.dials[key]
+		d, arrived := e.dials[key], e.arrived
 		if d == nil {
 			d = &dial{done: make(chan struct{})}
 			e.dials[key] = d
@@ -212,7 +222,22 @@ func (e *Endpoint) Dial(ctx context.Context, addr sctp.Addr) (*Association, erro
 			delete(e.dials, key)
 			e.mu.Unlock()
 			close(d.done)
-			return d.a, d.err
+			if !errors.Is(d.err, sctp.ErrExists) {
+				return d.a, d.err
+			}
+			// The peer was faster; its association is about to be adopted,
+			// or about to fail.
+			retry := time.NewTimer(redial)
+			select {
+			case <-arrived:
+			case <-retry.C:
+			case <-ctx.Done():
+			}
+			retry.Stop()
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			continue
 		}
 		e.mu.Unlock()
 		select {
