@@ -227,13 +227,9 @@ func (c *rmaConn) prove(ctx context.Context, op uint64) error {
 	}
 }
 
-// close frees the connection.
+// close frees the connection, whose queue pair is closed.
 func (c *rmaConn) close() error {
-	<-c.up
 	var errs []error
-	if c.qp != nil {
-		errs = append(errs, c.qp.Close())
-	}
 	for _, m := range c.mrs {
 		errs = append(errs, m.mr.Close())
 	}

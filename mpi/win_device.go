@@ -28,6 +28,7 @@ type rmaDevice struct {
 	l      *verbs.Listener
 	idle   *verbs.CQ // of the serving queue pairs, which never complete anything
 	token  [tokenLen]byte
+	life   context.Context // over when the device is closed
 	stop   context.CancelFunc
 	served chan struct{} // closed when no more requests are taken
 
@@ -35,6 +36,7 @@ type rmaDevice struct {
 	conns   map[int]*rmaConn
 	dead    []*rmaConn
 	serving []*verbs.QP
+	windows map[*verbs.MR]bool // memory of the windows that are not freed
 }
 
 // rmaState is what a World keeps for windows.
@@ -68,7 +70,8 @@ func (w *World) rmaDevice() (*rmaDevice, error) {
 }
 
 func openRMA(w *World, fab *sctpFabric) (*rmaDevice, error) {
-	d := &rmaDevice{w: w, fab: fab, conns: make(map[int]*rmaConn), served: make(chan struct{})}
+	d := &rmaDevice{w: w, fab: fab, conns: make(map[int]*rmaConn), windows: make(map[*verbs.MR]bool),
+		served: make(chan struct{})}
 	cfg := w.opts.sctp.cfg
 	streams := 2*w.Size() + servingSlack
 	var err error
@@ -84,18 +87,17 @@ func openRMA(w *World, fab *sctpFabric) (*rmaDevice, error) {
 		return nil, errors.Join(err, d.dev.Close())
 	}
 	rand.Read(d.token[:]) // never fails
-	var ctx context.Context
-	ctx, d.stop = context.WithCancel(context.Background())
-	go d.accept(ctx)
+	d.life, d.stop = context.WithCancel(context.Background())
+	go d.accept()
 	w.onFinalize(d.close)
 	return d, nil
 }
 
 // accept takes the connections of origins.
-func (d *rmaDevice) accept(ctx context.Context) {
+func (d *rmaDevice) accept() {
 	defer close(d.served)
 	for {
-		req, err := d.l.Accept(ctx)
+		req, err := d.l.Accept(d.life)
 		if err != nil {
 			return
 		}
@@ -164,6 +166,9 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
 	defer close(c.up)
 	d := c.dev
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.life, cancel)()
 	err := func() error {
 		var err error
 		if c.cq, err = d.dev.NewCQ(rmaDepth + 1); err != nil {
@@ -187,8 +192,9 @@ func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
 	}
 }
 
-// close ends the device: at Finalize, when no window is left.
-func (d *rmaDevice) close(context.Context) error {
+// close ends the device: at Finalize. Windows that were not freed are of no
+// more use.
+func (d *rmaDevice) close(ctx context.Context) error {
 	d.stop()
 	errs := []error{d.l.Close()}
 	<-d.served
@@ -196,14 +202,32 @@ func (d *rmaDevice) close(context.Context) error {
 	for _, c := range d.conns {
 		d.dead = append(d.dead, c)
 	}
-	dead, serving := d.dead, d.serving
-	d.dead, d.serving, d.conns = nil, nil, nil
+	dead, serving, windows := d.dead, d.serving, d.windows
+	d.dead, d.serving, d.conns, d.windows = nil, nil, nil, nil
 	d.mu.Unlock()
+	qps := serving
+	for _, c := range dead {
+		if <-c.up; c.qp != nil {
+			qps = append(qps, c.qp)
+		}
+	}
+	for _, qp := range qps {
+		errs = append(errs, qp.Close())
+	}
+	for _, qp := range qps {
+		// It lets go of memory when the peer has acknowledged what was sent.
+		if d.w.usable() == nil {
+			select {
+			case <-qp.Done():
+			case <-ctx.Done():
+			}
+		}
+	}
 	for _, c := range dead {
 		errs = append(errs, c.close())
 	}
-	for _, qp := range serving {
-		errs = append(errs, qp.Close())
+	for mr := range windows {
+		errs = append(errs, mr.Close())
 	}
 	errs = append(errs, d.idle.Close(), d.pd.Close(), d.dev.Close())
 	return errors.Join(errs...)
@@ -229,6 +253,12 @@ func (w *window) register(mine *winInfo) error {
 	if w.mr, err = d.pd.Register(w.mem, access); err != nil {
 		return fmt.Errorf("mpi: registering the window: %w", err)
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.windows == nil {
+		return errors.Join(ErrFinalized, w.mr.Close())
+	}
+	d.windows[w.mr] = true
 	w.dev = d
 	mine.STag, mine.Port, mine.Token = w.mr.STag(), d.dev.Addr().Port, d.token
 	return nil
@@ -236,8 +266,15 @@ func (w *window) register(mine *winInfo) error {
 
 // unregister ends all access to the caller's memory.
 func (w *window) unregister() error {
-	if w.mr == nil {
+	if w.dev == nil {
 		return nil
+	}
+	w.dev.mu.Lock()
+	mine := w.dev.windows[w.mr]
+	delete(w.dev.windows, w.mr)
+	w.dev.mu.Unlock()
+	if !mine {
+		return nil // the device was closed
 	}
 	return w.mr.Close()
 }

@@ -145,12 +145,12 @@ func (w *World) doFinalize(ctx context.Context) error {
 	w.closers = nil
 	w.mu.Unlock()
 	aborted := w.usable() != nil
-	if !aborted {
-		for i := len(closers) - 1; i >= 0; i-- {
-			if err := closers[i](ctx); err != nil {
-				errs = append(errs, err)
-			}
+	for i := len(closers) - 1; i >= 0; i-- {
+		if err := closers[i](ctx); err != nil && !aborted {
+			errs = append(errs, err)
 		}
+	}
+	if !aborted {
 		if err := w.world.barrier(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("finalize: %w", err))
 		}
