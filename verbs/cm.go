@@ -43,12 +43,15 @@ func (qp *QP) initiate(ctx context.Context, a *ddpsctp.Association, p ConnParams
 	}
 	select {
 	case r := <-c.result:
+		if r.err != nil {
+			<-qp.done // follows at once
+		}
 		return r.info, r.err
 	case <-qp.done:
 		select {
 		case r := <-c.result:
 			return r.info, r.err
-		default:
+		default: // closed by its owner meanwhile
 			return ConnInfo{}, qp.Err()
 		}
 	case <-ctx.Done():
@@ -87,8 +90,8 @@ func (c *connector) Answered(ans ddpsctp.Answer) {
 			if ans.Enhanced.ORD != ddpsctp.ULPDepth && ans.Enhanced.ORD > c.qp.cfg.IRD {
 				// RFC 6581, Section 9.1: "it MUST send a TERM message to the
 				// responder indicating insufficient resources".
-				c.Fail(rdmap.FaultInsufficientIRD)
 				c.report(result{err: ErrReadDepth})
+				c.Fail(rdmap.FaultInsufficientIRD)
 				return
 			}
 		}
@@ -96,18 +99,19 @@ func (c *connector) Answered(ans ddpsctp.Answer) {
 			r.err = ErrQPState
 		}
 	}
+	c.report(r)
 	if r.err != nil {
 		c.Stream.Lost(r.err)
 	}
-	c.report(r)
 }
 
 // Lost implements ddp.Sink.
 func (c *connector) Lost(err error) {
-	c.Stream.Lost(err)
 	c.report(result{err: err})
+	c.Stream.Lost(err)
 }
 
+// report tells initiate, before the stream ends: that wakes it, too.
 func (c *connector) report(r result) {
 	select {
 	case c.result <- r:

@@ -197,7 +197,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	}
 	// The layers below and the runtime may allocate now and then; per message
 	// nothing may.
-	if n := testing.AllocsPerRun(300, run); n >= 1 {
+	if n := testing.AllocsPerRun(300, run); n >= 1 && !raceEnabled {
 		t.Errorf("%v allocations for a write, a read and a send", n)
 	}
 }
