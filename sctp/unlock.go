@@ -182,7 +182,7 @@ type upcalls struct {
 	hasDown          bool
 	notes            []Notification
 	releases         []core.Release
-	pieces           [maxPieces]core.Piece
+	pieces           []core.Piece // of length maxPieces in upcall mode
 	piece            Piece
 }
 
@@ -208,6 +208,9 @@ func (a *Association) runUpcalls() {
 	u := a.calls
 	if u == nil {
 		u = new(upcalls)
+		if a.ep.cfg.OnPiece != nil {
+			u.pieces = make([]core.Piece, maxPieces)
+		}
 		a.calls = u
 	}
 	cfg := &a.ep.cfg
@@ -223,7 +226,7 @@ func (a *Association) runUpcalls() {
 		u.notes, a.notes = a.notes, u.notes[:0]
 		u.releases, a.releases = a.releases, u.releases[:0]
 		np = 0
-		if up && u.announced && cfg.OnPiece != nil && !a.closing {
+		if up && u.announced && !a.closing {
 			for np < len(u.pieces) {
 				p, ok := a.core.PopPiece()
 				if !ok {

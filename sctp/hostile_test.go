@@ -1,0 +1,169 @@
+package sctp_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/sctptest"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// A flood of INITs is answered without keeping anything, and not beyond the
+// budget for replies that are longer than three times the packet.
+func TestInitFloodKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := sctptest.NewNetwork(1)
+		tb := memTransport(t, n.NewHost(addrB))
+		if _, err := tb.Listen(serverPort, nil); err != nil {
+			t.Fatal(err)
+		}
+		pc, err := n.NewHost(addrA).ListenPacket(":9899")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pc.Close()
+		const count = 20000
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		buf := make([]byte, 65536)
+		for i := range uint32(count) {
+			b := wire.AppendHeader(nil, wire.Header{SrcPort: uint16(1 + i%60000), DstPort: serverPort})
+			b = wire.AppendInit(b, wire.Init{Tag: i + 1, RWND: 65536, OutStreams: 1, InStreams: 1, TSN: i})
+			wire.SetChecksum(b)
+			if _, err := pc.WriteToUDPAddrPort(b, netip.MustParseAddrPort(addrB+":9899")); err != nil {
+				t.Fatal(err)
+			}
+			if i%100 == 0 {
+				time.Sleep(time.Millisecond)
+				pc.SetReadDeadline(time.Now())
+				for err := error(nil); err == nil; {
+					_, _, err = pc.ReadFromUDPAddrPort(buf)
+				}
+			}
+		}
+		synctest.Wait()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		in, out := n.Counters(addrA, addrB), n.Counters(addrB, addrA)
+		t.Logf("%d INITs of %d bytes, %d answers of %d bytes", in.Sent, in.Bytes/in.Sent, out.Sent, out.Bytes/out.Sent)
+		if st := tb.Stats(); st.Associations != 0 {
+			t.Errorf("%d associations", st.Associations)
+		}
+		if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+			t.Errorf("heap grew by %d bytes", grown)
+		}
+		// 3 x what came in, the burst, and 200 ms of the rate.
+		limit := 3*(in.Bytes+28*in.Sent) + 1<<20 + 1<<20
+		if got := out.Bytes + 28*out.Sent; got > limit {
+			t.Errorf("%d bytes came back, want at most %d", got, limit)
+		}
+	})
+}
+
+// Nothing that strangers send disturbs an association or the transport.
+func TestNoiseIsHarmless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := sctptest.NewNetwork(1)
+		p := &pair{t: t, net: n}
+		p.ta = memTransport(t, n.NewHost(addrA))
+		p.tb = memTransport(t, n.NewHost(addrB))
+		var captured [][]byte
+		n.SetLink(addrA, addrB, sctptest.Link{Filter: func(b []byte) bool {
+			captured = append(captured, append([]byte(nil), b...))
+			return true
+		}})
+		p.connect(nil, nil)
+		ctx := context.Background()
+		buf := make([]byte, 10000)
+		for range 20 {
+			if err := p.a.Send(ctx, pattern(5000), sctp.SendOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			recvMessage(t, p.b, buf)
+		}
+		pc, err := n.NewHost("10.0.0.3").ListenPacket(":9899")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pc.Close()
+		rng := rand.New(rand.NewPCG(1, 2))
+		to := netip.MustParseAddrPort(addrB + ":9899")
+		for i := range 20000 {
+			b := append([]byte(nil), captured[rng.IntN(len(captured))]...)
+			for range rng.IntN(4) {
+				b[rng.IntN(len(b))] = byte(rng.Uint32())
+			}
+			b = b[:rng.IntN(len(b)+1)]
+			if rng.IntN(2) == 0 {
+				wire.SetChecksum(b)
+			}
+			if _, err := pc.WriteToUDPAddrPort(b, to); err != nil {
+				t.Fatal(err)
+			}
+			if i%100 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		if err := p.b.Err(); err != nil {
+			t.Fatalf("the association ended: %v", err)
+		}
+		msg := pattern(9000)
+		if err := p.a.Send(ctx, msg, sctp.SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		recvMessage(t, p.b, buf)
+		if st := p.tb.Stats(); st.Associations > 1+len(captured) {
+			t.Errorf("%d associations", st.Associations)
+		}
+	})
+}
+
+func TestIdleAssociationsAreSmall(t *testing.T) {
+	if raceEnabled {
+		t.Skip("sizes differ")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		const count = 500
+		n := sctptest.NewNetwork(1)
+		ta, tb := memTransport(t, n.NewHost(addrA)), memTransport(t, n.NewHost(addrB))
+		eb, err := tb.Listen(serverPort, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		goroutines := runtime.NumGoroutine()
+		var keep []*sctp.Association
+		for range count {
+			e, err := ta.Listen(0, &sctp.Config{Backlog: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := e.Connect(context.Background(), eb.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			keep = append(keep, a)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		per := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / (2 * count)
+		t.Logf("%d bytes per association", per)
+		if per > 64<<10 {
+			t.Errorf("%d bytes per idle association", per)
+		}
+		if n := runtime.NumGoroutine() - goroutines; n > 5 {
+			t.Errorf("%d goroutines for %d associations", n, count)
+		}
+		runtime.KeepAlive(keep)
+	})
+}
