@@ -25,7 +25,7 @@ func (w *recvWindow) open() uint32 {
 	if n < min(swsSegment, w.limit/2) {
 		return 0
 	}
-	return uint32(min(n, 1<<32-1))
+	return uint32(min(int64(n), 1<<32-1))
 }
 
 // advertised notes that a SACK carried the window rwnd. A smaller window than
