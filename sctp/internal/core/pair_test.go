@@ -2,11 +2,9 @@ package core
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"slices"
 	"sort"
 	"testing"
 	"time"
@@ -46,48 +44,6 @@ type flying struct {
 	p   Packet
 }
 
-// host is one end of a pair.
-type host struct {
-	p        *pair
-	name     string
-	local    []netip.AddrPort
-	cfg      *Config
-	assoc    *Assoc
-	old      []*Assoc
-	listener *Listener
-	jar      *CookieJar
-	events   []Event
-	sent     []string // descriptions of packets, oldest first
-	out      map[uint16]*ledger
-	in       map[uint16]*ledger
-	nextSID  uint16
-	released map[*body]error
-	reading  bool // drain received messages as they come
-	got      []gotMsg
-	buf      []byte
-	dests    map[netip.AddrPort]int // where packets with user data went
-	dropped  [NumDropReasons]int
-	part     []byte
-	parts    map[uint16][]byte
-}
-
-type gotMsg struct {
-	sid  uint16
-	data []byte
-	u    bool
-}
-
-// ledger remembers the messages of a stream and what became of them.
-type ledger struct{ ordered, unordered [][]byte }
-
-type body struct {
-	h   *host
-	err error
-	n   int
-}
-
-func (b *body) Released(err error) { b.n++; b.err = err }
-
 func newPair(t testing.TB, seed uint64, cfg ...*Config) *pair {
 	p := &pair{t: t, now: Time(time.Second), rng: rand.New(rand.NewPCG(seed, 7))}
 	p.net.delay = 5 * time.Millisecond
@@ -103,88 +59,11 @@ func newPair(t testing.TB, seed uint64, cfg ...*Config) *pair {
 	return p
 }
 
-func (p *pair) newHost(name string, cfg *Config, addrs ...string) *host {
-	h := &host{p: p, name: name, cfg: cfg, jar: NewCookieJar(p.seed()), out: map[uint16]*ledger{}, in: map[uint16]*ledger{},
-		released: map[*body]error{}, reading: true, parts: map[uint16][]byte{}}
-	for _, a := range addrs {
-		h.local = append(h.local, netip.MustParseAddrPort(a))
-	}
-	return h
-}
-
 func (p *pair) seed() (s [32]byte) {
 	for i := range s {
 		s[i] = byte(p.rng.Uint32())
 	}
 	return s
-}
-
-const portA, portZ = 5001, 5002
-
-func (h *host) ports() (local, peer uint16) {
-	if h.name == "A" {
-		return portA, portZ
-	}
-	return portZ, portA
-}
-
-// dial makes h a client of peer.
-func (h *host) dial(peer *host) {
-	h.p.t.Helper()
-	local, remote := h.ports()
-	a, err := NewClient(h.cfg, h.p.now, ClientParams{LocalPort: local, PeerPort: remote, Local: h.local,
-		Peer: peer.local[:1], Tag: h.p.rng.Uint32() | 1, Seed: h.p.seed(), Cookies: h.jar})
-	if err != nil {
-		h.p.t.Fatal(err)
-	}
-	h.setAssoc(a)
-}
-
-func (h *host) setAssoc(a *Assoc) {
-	if h.assoc != nil {
-		h.old = append(h.old, h.assoc)
-	}
-	h.assoc = a
-}
-
-// listen puts a listener at h.
-func (h *host) listen() {
-	local, _ := h.ports()
-	h.listener = NewListener(h.cfg, ListenerParams{Port: local, Local: h.local, Seed: h.p.seed(), Cookies: h.jar})
-}
-
-// flush moves what h has to send onto the network.
-func (h *host) flush() {
-	if h.assoc == nil {
-		return
-	}
-	for _, a := range append(h.old, h.assoc) {
-		for range 100000 {
-			// Buffers and batches of any size, as drivers have them.
-			h.buf = slices.Grow(h.buf[:0], MaxPacket)
-			buf, tx, ok := a.PollTransmit(h.p.now, h.buf[:0:h.p.rng.IntN(MaxPacket)], 1+h.p.rng.IntN(20))
-			if !ok {
-				break
-			}
-			h.p.checkTransmit(buf, tx)
-			for len(buf) > 0 {
-				n := min(tx.SegSize, len(buf))
-				h.p.post(h, Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: buf[:n]})
-				buf = buf[n:]
-			}
-		}
-		for {
-			ev, ok := a.PollEvent()
-			if !ok {
-				break
-			}
-			h.events = append(h.events, ev)
-		}
-		for _, r := range a.TakeReleases(nil) {
-			r.Owner.Released(r.Err)
-		}
-	}
-	h.p.checkAssoc(h.assoc)
 }
 
 // checkTransmit checks what PollTransmit promises.
@@ -280,102 +159,6 @@ func (p *pair) post(from *host, pkt Packet) {
 		p.seq++
 		p.wire = append(p.wire, flying{at, p.seq, to, c})
 	}
-}
-
-// deliver hands a packet to h and what it sends in answer to the network.
-func (h *host) deliver(pkt *Packet) DropReason {
-	p := h.p
-	hd, err := wire.ParseHeader(pkt.Data)
-	if err != nil {
-		return DropShort
-	}
-	var d DropReason
-	a := h.assoc
-	if a != nil && a.State() != Closed && (hd.VTag == a.Tag() || a.pathByIP(pkt.Remote.Addr()) >= 0) {
-		d = a.HandlePacket(p.now, pkt)
-		a.EndBatch(p.now)
-	} else {
-		var r Result
-		if h.listener != nil {
-			r = h.listener.HandlePacket(p.now, pkt, nil)
-		} else {
-			r = HandleOOTB(pkt, nil)
-		}
-		d = r.Drop
-		if len(r.Reply) > 0 {
-			p.post(h, Packet{Tuple: Tuple{Local: pkt.Remote, Remote: pkt.Local}, Data: r.Reply})
-		}
-		if r.New != nil {
-			h.setAssoc(r.New)
-			r.New.EndBatch(p.now)
-		}
-	}
-	h.dropped[d]++
-	if h.reading {
-		h.read()
-	}
-	return d
-}
-
-// read takes everything readable and enters it in the ledger.
-func (h *host) read() {
-	if h.assoc == nil {
-		return
-	}
-	var buf [4096]byte
-	for {
-		n, info, ok := h.assoc.Read(buf[:])
-		if !ok {
-			return
-		}
-		h.parts[info.SID] = append(h.parts[info.SID], buf[:n]...)
-		if !info.EOR {
-			continue
-		}
-		msg := h.parts[info.SID]
-		delete(h.parts, info.SID)
-		if info.Aborted {
-			continue
-		}
-		h.got = append(h.got, gotMsg{info.SID, msg, info.Unordered})
-		l := ledgerOf(h.in, info.SID)
-		if info.Unordered {
-			l.unordered = append(l.unordered, msg)
-		} else {
-			l.ordered = append(l.ordered, msg)
-		}
-	}
-}
-
-func ledgerOf(m map[uint16]*ledger, sid uint16) *ledger {
-	if m[sid] == nil {
-		m[sid] = &ledger{}
-	}
-	return m[sid]
-}
-
-// send sends a message of n bytes on a stream and remembers it.
-func (h *host) send(sid uint16, n int) *body { return h.sendMsg(&Message{SID: sid}, n) }
-
-func (h *host) sendMsg(m *Message, n int) *body {
-	h.p.t.Helper()
-	b := &body{h: h}
-	data := make([]byte, n)
-	for i := range data {
-		data[i] = byte(h.p.rng.Uint32())
-	}
-	m.Body, m.Owner, m.Force = data, b, true
-	if err := h.assoc.Send(h.p.now, m); err != nil {
-		h.p.t.Fatalf("%s: Send: %v", h.name, err)
-	}
-	h.released[b] = nil
-	l := ledgerOf(h.out, m.SID)
-	if m.Unordered {
-		l.unordered = append(l.unordered, data)
-	} else {
-		l.ordered = append(l.ordered, data)
-	}
-	return b
 }
 
 // step does the next thing that is due: a packet that arrives, or a timer. It
@@ -522,38 +305,6 @@ func sorted(list [][]byte) []string {
 	return s
 }
 
-// wantState checks the state of an end.
-func (h *host) wantState(want State) {
-	h.p.t.Helper()
-	if got := h.assoc.State(); got != want {
-		h.p.t.Fatalf("%s is in state %v, want %v", h.name, got, want)
-	}
-}
-
-// wantEvent removes the first event of a kind and returns it.
-func (h *host) wantEvent(kind EventKind) Event {
-	h.p.t.Helper()
-	h.flush()
-	for i, e := range h.events {
-		if e.Kind == kind {
-			h.events = append(h.events[:i:i], h.events[i+1:]...)
-			return e
-		}
-	}
-	h.p.t.Fatalf("%s: no event %v among %v", h.name, kind, h.events)
-	return Event{}
-}
-
-func (h *host) wantNoEvent(kind EventKind) {
-	h.p.t.Helper()
-	h.flush()
-	for _, e := range h.events {
-		if e.Kind == kind {
-			h.p.t.Fatalf("%s: unexpected event %+v", h.name, e)
-		}
-	}
-}
-
 // chunkTypes returns the types of the chunks of a packet.
 func chunkTypes(pkt []byte) (list []wire.ChunkType) {
 	it := wire.NewChunks(pkt[wire.HeaderLen:])
@@ -571,34 +322,6 @@ func hasChunk(pkt []byte, t wire.ChunkType) bool {
 	}
 	return false
 }
-
-// packet builds a packet to h as from its peer.
-func (h *host) packet(tag uint32, chunks ...[]byte) *Packet {
-	local, peer := h.ports()
-	b := wire.AppendHeader(nil, wire.Header{SrcPort: peer, DstPort: local, VTag: tag})
-	for _, c := range chunks {
-		b = append(b, c...)
-	}
-	wire.SetChecksum(b)
-	from := h.p.a
-	if h == from {
-		from = h.p.z
-	}
-	return &Packet{Tuple: Tuple{Local: h.local[0], Remote: from.local[0]}, Data: b}
-}
-
-// outbox returns the packets h sends now, without letting them reach the peer.
-func (h *host) outbox() (list [][]byte) {
-	n := len(h.p.wire)
-	h.flush()
-	for _, f := range h.p.wire[n:] {
-		list = append(list, f.p.Data)
-	}
-	h.p.wire = h.p.wire[:n]
-	return list
-}
-
-func u32(b []byte) uint32 { return binary.BigEndian.Uint32(b) }
 
 func seedName(seed int) string { return fmt.Sprintf("seed=%d", seed) }
 
