@@ -84,8 +84,9 @@ type Config struct {
 	Observer Observer
 }
 
-// batch is how many segments are made under one lock.
-const batch = 32
+// batch is how many segments are made under one lock, and then transmitted: at
+// an MTU of 1500 what one send with segmentation offload takes.
+const batch = 44
 
 // Stream is one end of an RDMAP stream: a send queue and a receive queue above
 // a ddp.Channel, and the responder for the peer's reads and atomics, which

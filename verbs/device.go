@@ -69,6 +69,19 @@ func (d *Device) Poll() bool {
 	return d.cfg.Transport != nil && d.cfg.Transport.Poll()
 }
 
+// Stats are counters of a device.
+type Stats struct {
+	ddpsctp.Stats
+	// Regions is the number of memory regions, and of queue pairs, each of
+	// which has an STag, too.
+	Regions int
+}
+
+// Stats returns a snapshot of the counters.
+func (d *Device) Stats() Stats {
+	return Stats{Stats: d.ep.Stats(), Regions: d.table.Len()}
+}
+
 // use counts an object of the device.
 func (d *Device) use() error {
 	d.mu.Lock()
@@ -126,3 +139,7 @@ func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnPara
 	}
 	return qp.initiate(ctx, a, p)
 }
+
+// Associations returns the SCTP associations with other devices, for their
+// statistics. Nothing may be sent on them.
+func (d *Device) Associations() []*sctp.Association { return d.ep.Associations() }

@@ -32,6 +32,9 @@ func TestManyQueuePairsShareOneAssociation(t *testing.T) {
 		if got := x.tr.Stats().Associations; got != 1 {
 			t.Errorf("%d associations, want 1", got)
 		}
+		if st := x.dev.Stats(); st.Associations != 1 || st.Initiated != n/2 || st.Accepted != n/2 || st.Killed+st.Dropped+st.Collided != 0 || st.Regions != n {
+			t.Errorf("counters %+v", st)
+		}
 	}
 	const size = 20000
 	src, dst := a.mr(n*size, LocalWrite), b.mr(n*size, RemoteWrite)

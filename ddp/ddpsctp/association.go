@@ -39,6 +39,8 @@ type link interface {
 type Association struct {
 	link link
 	ep   *Endpoint // nil in tests of this type alone
+	// count is the endpoint's, or its own.
+	count *counters
 
 	sessions []atomic.Pointer[Session] // by SID
 	// top is the largest MULPDU ever told: segments cut before it shrank are
@@ -59,7 +61,7 @@ type Association struct {
 
 // newAssociation makes an association of n streams.
 func newAssociation(l link, n int, initiator bool) *Association {
-	a := &Association{link: l, sessions: make([]atomic.Pointer[Session], n)}
+	a := &Association{link: l, count: new(counters), sessions: make([]atomic.Pointer[Session], n)}
 	a.fresh = [2]int{0, 1}
 	a.setInitiator(initiator)
 	return a
@@ -116,6 +118,7 @@ func (a *Association) Initiate(init Initiator, bind func(*Session) error, e *Enh
 	if err := a.place(s); err != nil {
 		return nil, err
 	}
+	a.count.initiated.Add(1)
 	return s, s.control(0, &c)
 }
 
@@ -198,7 +201,8 @@ func (a *Association) sendControl(sid, ssn uint16, c *Control, o ddp.Owner) erro
 // receive takes one message of the peer. It is called one at a time.
 func (a *Association) receive(sid uint16, ppid uint32, msg []byte) {
 	if int(sid) >= len(a.sessions) {
-		return // streams without a partner cannot be DDP streams
+		a.count.dropped.Add(1) // a stream without a partner is no DDP stream
+		return
 	}
 	s := a.sessions[sid].Load()
 	if len(msg) < ssnLen {
@@ -217,7 +221,7 @@ func (a *Association) receive(sid uint16, ppid uint32, msg []byte) {
 		case ok && (c.Function == Initiate || c.Function == EnhancedInitiate):
 			a.initiated(sid, ssn, &c)
 		case s == nil:
-			// Late, or to a session that never was.
+			a.count.dropped.Add(1) // late, or to a session that never was
 		case !ok:
 			s.kill(ErrProtocol)
 		default:
@@ -225,6 +229,8 @@ func (a *Association) receive(sid uint16, ppid uint32, msg []byte) {
 		}
 	case s != nil:
 		s.kill(ErrProtocol) // RFC 5043, Section 5.1: nothing else may be carried
+	default:
+		a.count.dropped.Add(1)
 	}
 }
 
@@ -257,6 +263,7 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 	if a.onRequest == nil || a.ep != nil && !a.ep.take() {
 		// RFC 5043, Section 6.4: over the limit "the passive side MUST respond
 		// to the Initiate message with a DDP Stream Terminate Message".
+		a.count.refused.Add(1)
 		a.sessions[sid].CompareAndSwap(old, nil)
 		a.sendControl(sid, 0, &Control{Function: Terminate}, &receipt{})
 		return
@@ -271,6 +278,7 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 func (a *Association) collide(s *Session) {
 	c := s.first
 	s.mu.Lock()
+	a.count.collided.Add(1)
 	s.tries++
 	again := s.tries < maxTries
 	s.mu.Unlock()
@@ -395,6 +403,7 @@ func (r *Request) Accept(sink ddp.Sink, bind func(*Session) error, e Enhanced, p
 	}
 	s.phase = phaseOpen
 	s.mu.Unlock()
+	s.a.count.accepted.Add(1)
 	s.a.decided()
 	if err := bind(s); err != nil {
 		s.mu.Lock()
@@ -437,6 +446,11 @@ func (r *Request) refuse(f Function, private []byte, pending bool) error {
 	s.mu.Unlock()
 	if pending {
 		s.a.decided()
+	}
+	if f == Terminate {
+		s.a.count.refused.Add(1)
+	} else {
+		s.a.count.rejected.Add(1)
 	}
 	return s.a.sendControl(s.sid, 0, &Control{Function: f, Private: private}, &receipt{s: s, end: true})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weftstack/weft/ddp"
@@ -32,7 +33,8 @@ type Config struct {
 	// 6.4).
 	Backlog int
 	// SCTP holds other parameters of the associations. Streams, adaptation
-	// indication and upcalls in it are not used.
+	// indication and upcalls in it are not used, nor is the scheduler
+	// sctp.FirstCome: sessions take turns, segment by segment.
 	SCTP *sctp.Config
 	// OnRequest is called for each session a peer initiates. It must not
 	// block; the request may be answered later. Without it all are refused.
@@ -51,6 +53,51 @@ type Endpoint struct {
 	arrived chan struct{}         // closed, and replaced, when peers gets an association; guarded by mu
 	pending int                   // guarded by mu: requests without a decision
 	closed  bool                  // guarded by mu
+
+	count counters
+}
+
+// counters are the counters behind Stats.
+type counters struct {
+	initiated, accepted, rejected, refused, killed, collided, dropped, notDDP atomic.Uint64
+}
+
+// Stats are counters of an endpoint.
+type Stats struct {
+	// Initiated counts sessions opened by this side, Accepted, Rejected and
+	// Refused those opened by peers and how they were answered.
+	Initiated, Accepted, Rejected, Refused uint64
+	// Killed counts sessions ended because of what the peer sent.
+	Killed uint64
+	// Collided counts Initiates repeated because both sides chose a stream.
+	Collided uint64
+	// Dropped counts messages that belonged to no session.
+	Dropped uint64
+	// NotDDP counts associations aborted for lack of the adaptation
+	// indication.
+	NotDDP uint64
+	// Associations and Pending are how many there are now: associations, and
+	// requests that wait for a decision.
+	Associations, Pending int
+}
+
+// Stats returns a snapshot of the counters.
+func (e *Endpoint) Stats() Stats {
+	c := &e.count
+	st := Stats{
+		Initiated: c.initiated.Load(), Accepted: c.accepted.Load(), Rejected: c.rejected.Load(),
+		Refused: c.refused.Load(), Killed: c.killed.Load(), Collided: c.collided.Load(),
+		Dropped: c.dropped.Load(), NotDDP: c.notDDP.Load(),
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	st.Pending = e.pending
+	seen := make(map[*Association]bool)
+	for _, a := range e.peers {
+		seen[a] = true
+	}
+	st.Associations = len(seen)
+	return st
 }
 
 // peer is one address of an endpoint.
@@ -89,6 +136,9 @@ func Listen(t *sctp.Transport, port uint16, cfg Config) (*Endpoint, error) {
 	sc.Adaptation = &ind
 	sc.OutStreams, sc.InStreams = cfg.Streams, cfg.Streams
 	sc.OneToMany = true
+	if sc.Scheduler == sctp.FirstCome {
+		sc.Scheduler = sctp.RoundRobin
+	}
 	// RFC 5043 is written for DATA chunks; nothing here is ever fragmented, so
 	// interleaving would only cost its longer header.
 	sc.NoInterleaving = true
@@ -118,12 +168,13 @@ func (l sctpLink) abort(reason string) { l.a.Abort(reason) }
 func (e *Endpoint) onAssociation(sa *sctp.Association) {
 	if v, ok := sa.PeerAdaptation(); !ok || v != Adaptation {
 		// RFC 5043, Section 11.1: DDP procedures MUST NOT be performed.
+		e.count.notDDP.Add(1)
 		sa.Abort("DDP adaptation indication required")
 		return
 	}
 	out, in := sa.Streams()
 	a := newAssociation(sctpLink{sa}, int(min(out, in)), false)
-	a.ep, a.onRequest = e, e.cfg.OnRequest
+	a.ep, a.count, a.onRequest = e, &e.count, e.cfg.OnRequest
 	sa.SetValue(a)
 	remote := sa.RemoteAddr()
 	e.mu.Lock()
@@ -278,3 +329,8 @@ func (e *Endpoint) Close() error {
 	e.mu.Unlock()
 	return e.ep.Close()
 }
+
+// Associations returns the SCTP associations of the endpoint, for their
+// statistics. Nothing may be sent on them: they carry only DDP (RFC 5043,
+// Section 5.1).
+func (e *Endpoint) Associations() []*sctp.Association { return e.ep.Associations() }

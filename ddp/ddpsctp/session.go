@@ -335,6 +335,7 @@ func (s *Session) kill(err error) {
 	pending := s.phase == phasePending
 	open := s.phase
 	s.phase = phaseDone
+	s.a.count.killed.Add(1)
 	send := !s.endSent
 	s.endSent = true
 	s.mu.Unlock()
