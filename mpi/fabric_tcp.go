@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,10 @@ type tcpFabric struct {
 	w  *World
 	ln *net.TCPListener
 	wg sync.WaitGroup // reader goroutines
+
+	up    atomic.Bool // links is complete
+	links []*tcpLink
+	next  atomic.Uint32 // link to poll
 
 	mu    sync.Mutex
 	conns []net.Conn // all that were ever made
@@ -58,7 +63,24 @@ func primaryAddr() netip.Addr {
 }
 
 func (f *tcpFabric) card() string          { return f.ln.Addr().String() }
-func (f *tcpFabric) pollFunc() func() bool { return nil }
+func (f *tcpFabric) pollFunc() func() bool { return f.poll }
+
+// pollLinks is how many connections one poll looks at: each takes a system call.
+const pollLinks = 4
+
+// poll receives from the next few connections.
+func (f *tcpFabric) poll() bool {
+	if !f.up.Load() {
+		return false
+	}
+	worked := false
+	for range min(pollLinks, len(f.links)) {
+		if l := f.links[int(f.next.Add(1))%len(f.links)]; l.poll() {
+			worked = true
+		}
+	}
+	return worked
+}
 
 // close implements fabric.
 func (f *tcpFabric) close() error {
@@ -110,6 +132,7 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 		if peer != rank {
 			f.w.eng.peers[peer].link = l
 			f.w.eng.peers[peer].bursts = canBurst()
+			f.links = append(f.links, l)
 		}
 	}
 	for peer, l := range links {
@@ -117,6 +140,7 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 			f.wg.Go(l.read)
 		}
 	}
+	f.up.Store(true)
 	return nil
 }
 

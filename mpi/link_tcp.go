@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // tcpLink carries messages over one TCP connection, all streams in one
@@ -22,16 +23,19 @@ type tcpLink struct {
 	queued  int  // bytes in batch
 	writing bool // somebody writes
 	closed  bool
+	why     error      // the first reason to kill it
 	idle    *sync.Cond // signalled when writing ends
 	wnow    [][]byte   // argument and results of wfn, for who is writing
 	wn      int
 	werr    error
 	wfn     func(uintptr) bool
 
+	rmu  sync.Mutex // guards receiving: the reader, or a goroutine that polls
 	rbuf []byte
-	rn   int
-	rerr error
+	rerr error // why nothing more can be received
 	rfn  func(uintptr) bool
+	pfn  func(uintptr)
+	got  bool          // what pfn found
 	done chan struct{} // closed when the reader has ended
 }
 
@@ -62,7 +66,8 @@ func newTCPLink(conn *net.TCPConn, p *peer) (*tcpLink, error) {
 	l := &tcpLink{conn: conn, raw: raw, peer: p, rbuf: make([]byte, tcpRead), done: make(chan struct{})}
 	l.idle = sync.NewCond(&l.mu)
 	l.wfn = l.writeNow
-	l.rfn = l.readDirect
+	l.rfn = l.readAll
+	l.pfn = l.readOnce
 	return l, nil
 }
 
@@ -170,7 +175,7 @@ func (l *tcpLink) wrote(bufs [][]byte, owners []owner, arena []byte, err error) 
 		owners[i] = nil
 	}
 	if err != nil {
-		_ = l.conn.Close() // the reader ends the link
+		l.kill(err)
 	}
 	clear(bufs)
 	if cap(arena) > tcpQueue {
@@ -196,46 +201,53 @@ func (l *tcpLink) writeAll(b *tcpBatch) error {
 // read receives until the connection ends.
 func (l *tcpLink) read() {
 	defer close(l.done)
-	f := &l.peer.flows[0]
-	err := l.readLoop(f)
+	err := l.readLoop()
+	l.rmu.Lock()
+	if l.rerr == nil {
+		l.rerr = err
+	}
+	err = l.rerr
+	l.rmu.Unlock()
+	l.mu.Lock()
+	l.closed = true
+	if l.why != nil {
+		err = l.why
+	}
+	l.mu.Unlock()
 	_ = l.conn.Close()
 	if err == io.EOF {
 		err = nil
 	}
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
 	l.peer.down(err)
 }
 
-func (l *tcpLink) readLoop(f *inflow) error {
-	for {
-		for canReadDirect && f.directRoom() >= tcpDirect {
-			l.rn, l.rerr = 0, nil
-			if err := l.raw.Read(l.rfn); err != nil {
-				return err
-			}
-			if l.rerr != nil {
-				return l.rerr
-			}
-		}
-		n, err := l.conn.Read(l.rbuf)
-		for b := l.rbuf[:n]; len(b) > 0; {
-			k, ferr := f.feed(b)
-			if ferr != nil {
-				return ferr
-			}
-			b = b[k:]
-		}
+// kill makes the reader end the link. Unlike closing the connection it waits
+// for nobody, so it may be called by an upcall.
+func (l *tcpLink) kill(err error) {
+	l.mu.Lock()
+	if l.why == nil {
+		l.why = err
+	}
+	l.mu.Unlock()
+	_ = l.conn.SetDeadline(time.Unix(1, 0))
+}
+
+// feed takes in received bytes. rmu is held.
+func (l *tcpLink) feed(b []byte) error {
+	f := &l.peer.flows[0]
+	for len(b) > 0 {
+		n, err := f.feed(b)
 		if err != nil {
 			return err
 		}
+		b = b[n:]
 	}
+	return nil
 }
 
 // shutdown implements link.
 func (l *tcpLink) shutdown(ctx context.Context) error {
-	stop := context.AfterFunc(ctx, func() { _ = l.conn.Close() })
+	stop := context.AfterFunc(ctx, func() { l.kill(ctx.Err()) })
 	defer stop()
 	l.mu.Lock()
 	l.closed = true
@@ -251,33 +263,5 @@ func (l *tcpLink) shutdown(ctx context.Context) error {
 // abort implements link.
 func (l *tcpLink) abort(string) {
 	_ = l.conn.SetLinger(0)
-	_ = l.conn.Close()
-}
-
-// directRoom returns how much of the body in progress can be placed without a copy.
-func (f *inflow) directRoom() int {
-	if !f.busy || f.dest != toReceive {
-		return 0
-	}
-	r := f.r
-	r.place.Lock()
-	defer r.place.Unlock()
-	return int(min(f.size, uint64(len(r.buf)))) - int(f.off)
-}
-
-// placeWith lets read place bytes of the body in progress directly.
-func (f *inflow) placeWith(read func([]byte) (int, error)) (n int, err error) {
-	r := f.r
-	r.place.Lock()
-	if end := min(f.size, uint64(len(r.buf))); f.off < end {
-		n, err = read(r.buf[f.off:end])
-	}
-	r.place.Unlock()
-	if n > 0 {
-		f.off += uint64(n)
-		if f.off == f.size {
-			f.end()
-		}
-	}
-	return n, err
+	l.kill(errLinkClosed)
 }

@@ -2,13 +2,31 @@
 
 package mpi
 
-// canReadDirect tells that readDirect works.
-const canReadDirect = false
-
 // tryWrite writes nothing: without a portable write that does not block, all
 // is left to the goroutine.
 func (l *tcpLink) tryWrite([][]byte) (int, error) { return 0, nil }
 
 func (l *tcpLink) writeNow(uintptr) bool { return true }
 
-func (l *tcpLink) readDirect(uintptr) bool { return true }
+// readLoop receives until the connection ends.
+func (l *tcpLink) readLoop() error {
+	for {
+		n, err := l.conn.Read(l.rbuf)
+		l.rmu.Lock()
+		ferr := l.feed(l.rbuf[:n])
+		l.rmu.Unlock()
+		if ferr != nil {
+			return ferr
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (l *tcpLink) readAll(uintptr) bool { return true }
+
+func (l *tcpLink) readOnce(uintptr) {}
+
+// poll does nothing: there is no portable read that does not block.
+func (l *tcpLink) poll() bool { return false }

@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// canReadDirect tells that readDirect works.
-const canReadDirect = true
-
 // tryWrite writes as much of bufs as the socket takes without blocking.
 func (l *tcpLink) tryWrite(bufs [][]byte) (int, error) {
 	l.wnow, l.wn, l.werr = bufs, 0, nil
@@ -44,24 +41,100 @@ func (l *tcpLink) writeNow(fd uintptr) bool {
 	return true // never wait
 }
 
-// readDirect reads once into the buffer of the receive in progress. It returns
-// false if there was nothing to read yet.
-func (l *tcpLink) readDirect(fd uintptr) bool {
-	f := &l.peer.flows[0]
-	n, err := f.placeWith(func(b []byte) (int, error) {
-		for {
-			n, err := unix.Read(int(fd), b)
-			if err != unix.EINTR {
-				if n == 0 && err == nil {
-					err = io.EOF
-				}
-				return max(n, 0), err
-			}
+// readLoop receives until the connection ends.
+func (l *tcpLink) readLoop() error { return l.raw.Read(l.rfn) }
+
+// readAll receives what there is. It returns false to be called again when
+// there is more.
+func (l *tcpLink) readAll(fd uintptr) bool {
+	for {
+		l.rmu.Lock()
+		_, err := l.receive(int(fd))
+		l.rmu.Unlock()
+		if err == unix.EAGAIN {
+			return false
 		}
-	})
-	if err == unix.EAGAIN {
-		return false
+		if err != nil {
+			return true
+		}
 	}
-	l.rn, l.rerr = n, err
-	return true
+}
+
+// poll receives once without blocking, and reports whether there was something.
+func (l *tcpLink) poll() bool {
+	if !l.rmu.TryLock() {
+		return false // somebody else is at it
+	}
+	defer l.rmu.Unlock()
+	l.got = false
+	return l.rerr == nil && l.raw.Control(l.pfn) == nil && l.got
+}
+
+func (l *tcpLink) readOnce(fd uintptr) {
+	n, err := l.receive(int(fd))
+	l.got = n > 0
+	if err != nil && err != unix.EAGAIN {
+		l.kill(err)
+	}
+}
+
+// receive reads once: into the buffer of the receive in progress if much of
+// its message is missing, else into the buffer of the link. rmu is held. Errors other
+// than EAGAIN are final.
+func (l *tcpLink) receive(fd int) (n int, err error) {
+	if l.rerr != nil {
+		return 0, l.rerr
+	}
+	f := &l.peer.flows[0]
+	if f.directRoom() >= tcpDirect {
+		n, err = f.placeWith(func(b []byte) (int, error) { return readFD(fd, b) })
+	} else if n, err = readFD(fd, l.rbuf); n > 0 {
+		err = l.feed(l.rbuf[:n])
+	}
+	if err != nil && err != unix.EAGAIN {
+		l.rerr = err
+	}
+	return n, err
+}
+
+// readFD is read(2) with EOF as an error.
+func readFD(fd int, b []byte) (int, error) {
+	for {
+		n, err := unix.Read(fd, b)
+		if err == unix.EINTR {
+			continue
+		}
+		if n == 0 && err == nil {
+			err = io.EOF
+		}
+		return max(n, 0), err
+	}
+}
+
+// directRoom returns how much of the body in progress can be placed without a copy.
+func (f *inflow) directRoom() int {
+	if !f.busy || f.dest != toReceive {
+		return 0
+	}
+	r := f.r
+	r.place.Lock()
+	defer r.place.Unlock()
+	return int(min(f.size, uint64(len(r.buf)))) - int(f.off)
+}
+
+// placeWith lets read place bytes of the body in progress directly.
+func (f *inflow) placeWith(read func([]byte) (int, error)) (n int, err error) {
+	r := f.r
+	r.place.Lock()
+	if end := min(f.size, uint64(len(r.buf))); f.off < end {
+		n, err = read(r.buf[f.off:end])
+	}
+	r.place.Unlock()
+	if n > 0 {
+		f.off += uint64(n)
+		if f.off == f.size {
+			f.end()
+		}
+	}
+	return n, err
 }

@@ -170,3 +170,73 @@ func TestTruncation(t *testing.T) {
 		return nil
 	})
 }
+
+// The limits change how messages travel, not what arrives.
+func TestExtremeOptions(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		opts []Option
+	}{
+		{"eager=0", []Option{WithEager(0)}},
+		{"unexpected=0", []Option{WithUnexpected(0)}},
+		{"eager=1M", []Option{WithEager(1 << 20)}},
+		{"streams=1", []Option{WithStreams(1), WithSpin(0)}},
+		{"streams=200", []Option{WithStreams(200), WithSpin(time.Millisecond)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			runRanks(t, 3, func(ctx context.Context, w *World) error {
+				c := w.Comm()
+				right, left := (c.Rank()+1)%3, (c.Rank()+2)%3
+				for i, n := range []int{0, 1, 1000, 64 << 10, 300_000, 3 << 20} {
+					out, in := make([]byte, n), make([]byte, n)
+					pattern(out, 10*i+c.Rank())
+					s, err := Isend(c, out, right, i)
+					if err != nil {
+						return err
+					}
+					st, err := Recv(ctx, c, in, AnySource, AnyTag)
+					if want := (Status{left, i, n}); err != nil || st != want {
+						return fmt.Errorf("receive = %+v, %v, want %+v", st, err, want)
+					}
+					if err := checkPattern(in, 10*i+left); err != nil {
+						return err
+					}
+					if _, err := s.Wait(ctx); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, tt.opts...)
+		})
+	}
+}
+
+// Sixteen ranks on few processors set up, talk and leave.
+func TestManyRanks(t *testing.T) {
+	const n = 16
+	runRanks(t, n, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		reqs := make([]*Request, 0, 2*n)
+		in := make([]int32, n)
+		for r := range n {
+			s, err := Isend(c, []int32{int32(c.Rank())}, r, 0)
+			if err != nil {
+				return err
+			}
+			q, err := Irecv(c, in[r:r+1], r, 0)
+			if err != nil {
+				return err
+			}
+			reqs = append(reqs, s, q)
+		}
+		if _, err := Waitall(ctx, reqs...); err != nil {
+			return err
+		}
+		for r, v := range in {
+			if int(v) != r {
+				return fmt.Errorf("rank %d sent %d", r, v)
+			}
+		}
+		return c.barrier(ctx)
+	})
+}
