@@ -126,4 +126,12 @@ func (q *eventQueue) pop() (Event, bool) {
 }
 
 // PollEvent returns the next event, oldest first.
-func (a *Assoc) PollEvent() (Event, bool) { return a.events.pop() }
+func (a *Assoc) PollEvent() (Event, bool) {
+	if q := a.tx.q; len(q.failed) > 0 {
+		for _, sid := range q.failed {
+			a.events.push(Event{Kind: EventSendFailed, Stream: sid})
+		}
+		q.failed = q.failed[:0]
+	}
+	return a.events.pop()
+}

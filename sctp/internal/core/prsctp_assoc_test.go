@@ -67,6 +67,15 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 		if lost == 0 {
 			t.Errorf("seed %d: no message was abandoned", seed)
 		}
+		told := 0
+		for _, e := range p.a.events {
+			if e.Kind == EventSendFailed {
+				told++
+			}
+		}
+		if told != lost {
+			t.Errorf("seed %d: %d messages abandoned, %d events", seed, lost, told)
+		}
 		if n := p.z.assoc.rx.reasm.window.held; n != 0 {
 			t.Errorf("seed %d: %d bytes still held", seed, n)
 		}

@@ -17,6 +17,8 @@ const (
 	// window". Half of that keeps any two of them apart in serial number
 	// arithmetic.
 	maxOrderedInFlight = 1<<15 - 1
+	// maxFailed bounds the abandoned messages that wait to be told of.
+	maxFailed = 64
 	// minFragment is the least payload worth a chunk header when a message is
 	// cut to fill a packet.
 	minFragment = 64
@@ -105,6 +107,7 @@ type SendQueue struct {
 	free       *outMsg
 	nfree      int
 	released   []Release
+	failed     []uint16 // streams of messages abandoned, for events
 	blocked    bool // a Push was refused
 	unblocked  bool // there is room again since
 	droppable  dropHeap
@@ -371,6 +374,9 @@ func (q *SendQueue) finish(m *outMsg, err error) {
 	}
 	if m.owner != nil {
 		q.released = append(q.released, Release{m.owner, err})
+	}
+	if err == ErrAbandoned && len(q.failed) < maxFailed {
+		q.failed = append(q.failed, m.sid)
 	}
 	m.owner, m.body = nil, nil
 	q.checkRoom()
