@@ -108,8 +108,8 @@ type SendQueue struct {
 	nfree      int
 	released   []Release
 	failed     []uint16 // streams of messages abandoned, for events
-	blocked    bool // a Push was refused
-	unblocked  bool // there is room again since
+	blocked    bool     // a Push was refused
+	unblocked  bool     // there is room again since
 	droppable  dropHeap
 	sb         *Scoreboard // set by NewScoreboard; nil in tests of the queue alone
 	held       bool        // all streams are paused
