@@ -58,7 +58,7 @@ func (r *Region) STag() uint32 { return r.stag }
 // Base returns the tagged offset of the first byte.
 func (r *Region) Base() uint64 { return r.base }
 
-// Bytes returns the memory.
+// Bytes returns the memory, until the region is removed from its table.
 func (r *Region) Bytes() []byte { return r.mem }
 
 // Access returns the rights it was registered with.

@@ -66,7 +66,7 @@ func TestTableGrowsAndForgets(t *testing.T) {
 	var live []*Region
 	seen := make(map[uint32]bool)
 	for i := range 20000 {
-		r, err := tab.Add(nil, 0, 0, dom, nil)
+		r, err := tab.Add(make([]byte, 1), 0, 0, dom, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,6 +79,9 @@ func TestTableGrowsAndForgets(t *testing.T) {
 			tab.Remove(live[0])
 			if got := tab.Lookup(live[0].STag()); got != nil && !got.Revoked() {
 				t.Fatal("a removed region is usable")
+			}
+			if live[0].Bytes() != nil {
+				t.Fatal("a removed region holds its memory")
 			}
 			live = live[1:]
 		}

@@ -85,6 +85,7 @@ func (t *Table) Add(mem []byte, base uint64, access Access, domain *Domain, scop
 // good number of others were removed.
 func (t *Table) Remove(r *Region) {
 	r.Revoke()
+	r.mem = nil // only the STag is kept; nobody looks at a revoked region's memory
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live--

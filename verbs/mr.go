@@ -20,8 +20,9 @@ const (
 
 // MR is a registered memory region.
 type MR struct {
-	pd *PD
-	r  *ddp.Region
+	pd  *PD
+	r   *ddp.Region
+	buf []byte
 }
 
 // Register makes buf known to the device and usable with the given rights. The
@@ -56,7 +57,7 @@ func (pd *PD) register(buf []byte, access Access, scope *ddp.Scope) (*MR, error)
 		pd.unuse()
 		return nil, ErrLimit
 	}
-	return &MR{pd: pd, r: r}, nil
+	return &MR{pd: pd, r: r, buf: buf}, nil
 }
 
 // STag returns the steering tag of the region: random, and not reused for a
@@ -64,10 +65,10 @@ func (pd *PD) register(buf []byte, access Access, scope *ddp.Scope) (*MR, error)
 func (mr *MR) STag() uint32 { return mr.r.STag() }
 
 // Len returns the size of the region.
-func (mr *MR) Len() int { return len(mr.r.Bytes()) }
+func (mr *MR) Len() int { return len(mr.buf) }
 
 // Bytes returns the memory of the region.
-func (mr *MR) Bytes() []byte { return mr.r.Bytes() }
+func (mr *MR) Bytes() []byte { return mr.buf }
 
 // Access returns the rights.
 func (mr *MR) Access() Access { return mr.r.Access() }

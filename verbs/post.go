@@ -147,7 +147,7 @@ func unpin(l []SGE) {
 func appendSGL(dst []ddp.Mem, l []SGE) []ddp.Mem {
 	for i := range l {
 		e := &l[i]
-		dst = append(dst, ddp.Mem{B: e.MR.r.Bytes()[e.Off : e.Off+e.Len : e.Off+e.Len], Region: e.MR.r})
+		dst = append(dst, ddp.Mem{B: e.MR.buf[e.Off : e.Off+e.Len : e.Off+e.Len], Region: e.MR.r})
 	}
 	return dst
 }
