@@ -170,6 +170,9 @@ func (e *rdmaEnd) close()       { e.transport.Close() }
 
 func (e *rdmaEnd) counts() perfCounts {
 	c := e.tally.counts()
+	for _, a := range e.device.Associations() {
+		c.Retransmits += a.Stats().Retransmits
+	}
 	c.Drops = e.transport.Stats().SocketDrops
 	return c
 }
