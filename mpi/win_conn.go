@@ -227,18 +227,31 @@ func (c *rmaConn) prove(ctx context.Context, op uint64) error {
 	}
 }
 
-// close frees the connection, whose queue pair is closed.
+// close frees what the connection holds, once its queue pair is at its end. It
+// may be called again after an error.
 func (c *rmaConn) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var errs []error
-	for _, m := range c.mrs {
-		errs = append(errs, m.mr.Close())
+	for len(c.mrs) > 0 {
+		if err := c.mrs[0].mr.Close(); errors.Is(err, verbs.ErrBusy) {
+			return err
+		} else if err != nil {
+			errs = append(errs, err)
+		}
+		c.mrs = c.mrs[1:]
 	}
-	c.mrs = nil
 	if c.word != nil {
-		errs = append(errs, c.word.Close())
+		if err := c.word.Close(); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		c.word = nil
 	}
 	if c.cq != nil {
-		errs = append(errs, c.cq.Close())
+		if err := c.cq.Close(); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		c.cq = nil
 	}
 	return errors.Join(errs...)
 }

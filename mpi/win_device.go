@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/weftstack/weft/sctp"
@@ -143,7 +144,7 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 	c := d.conns[rank]
 	mine := false
 	if c != nil && c.failure() != nil {
-		d.dead = append(d.dead, c)
+		d.bury(c)
 		c = nil
 	}
 	if c == nil {
@@ -160,6 +161,24 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 		return nil, ctx.Err()
 	}
 	return c, c.failure()
+}
+
+// bury puts away a connection that has failed, and frees those that nothing
+// holds on to any more. d.mu is held.
+func (d *rmaDevice) bury(c *rmaConn) {
+	if c.qp != nil {
+		_ = c.qp.Close() // closed already, perhaps
+	}
+	d.dead = slices.DeleteFunc(append(d.dead, c), func(c *rmaConn) bool {
+		if c.qp != nil {
+			select {
+			case <-c.qp.Done():
+			default:
+				return false
+			}
+		}
+		return c.close() == nil
+	})
 }
 
 // connect makes the queue pair and connects it.
@@ -212,7 +231,9 @@ func (d *rmaDevice) close(ctx context.Context) error {
 		}
 	}
 	for _, qp := range qps {
-		errs = append(errs, qp.Close())
+		if err := qp.Close(); !errors.Is(err, verbs.ErrClosed) {
+			errs = append(errs, err)
+		}
 	}
 	for _, qp := range qps {
 		// It lets go of memory when the peer has acknowledged what was sent.

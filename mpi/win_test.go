@@ -301,7 +301,7 @@ func TestWinErrors(t *testing.T) {
 			{"place", ErrRange, w.Put(ctx, two, 1, 10)},
 			{"place wraps", ErrRange, w.Put(ctx, two, 1, 1<<62)},
 			{"too long", ErrRange, w.Put(ctx, make([]int32, 12), 1, 0)},
-			{"last place", nil, w.Put(ctx, two, 1, 9)},
+			{"last place", nil, w.Put(ctx, two[:1], 1, 9+c.Rank())}, // places 9 and 10
 			{"read right", ErrAccess, w.Get(ctx, two, 1, 0)},
 			{"write right", ErrAccess, w.Put(ctx, two, 0, 0)},
 			{"update right", ErrAccess, w.Accumulate(ctx, two, 1, 0, Sum)},
