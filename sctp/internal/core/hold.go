@@ -6,11 +6,14 @@ package core
 // peer, whatever its size. It waits until acknowledgements, which come at once
 // there, have drained what is in flight to holdFlight; then it goes as it is.
 const (
-	// holdFlight is how many bytes in flight keep a path busy: two trains.
-	holdFlight = 128 << 10
+	// holdFlight is how many bytes in flight keep a path busy: a train.
+	holdFlight = 64 << 10
 	// holdChunks is how many chunks in flight do, for packets that would not be
 	// full.
-	holdChunks = 64
+	holdChunks = 32
+	// holdMessages is how many messages must be under way: the end of a lone
+	// message need not wait for another one.
+	holdMessages = 4
 )
 
 // holdTrain reports whether new data on the path of new data has to wait, for a
@@ -18,7 +21,7 @@ const (
 func (a *Assoc) holdTrain(segs, room int) bool {
 	t := &a.tx
 	unsent := t.q.Unsent()
-	if unsent == 0 || a.state != Established || t.sb.ZeroWindow() {
+	if unsent == 0 || t.q.Messages() < holdMessages || a.state != Established || t.sb.ZeroWindow() {
 		return false
 	}
 	i := a.dataPath()

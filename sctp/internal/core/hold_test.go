@@ -13,7 +13,7 @@ func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
 		holds bool
 	}{
 		{"local", 50 * time.Microsecond, 200 << 10, true},
-		{"local, idle", 50 * time.Microsecond, 64 << 10, false},
+		{"local, idle", 50 * time.Microsecond, 32 << 10, false},
 		{"remote", 5 * time.Millisecond, 1 << 20, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -24,8 +24,10 @@ func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
 				p.a.send(1, 200<<10)
 				p.drive()
 			}
-			p.a.send(1, tc.size)
-			p.a.flush()
+			for range 4 {
+				p.a.send(1, tc.size/4)
+				p.a.flush()
+			}
 			p.a.send(1, 10)
 			if held := p.a.assoc.holdTrain(64, 64<<10); held != tc.holds {
 				t.Errorf("held back with %d bytes in flight and round trips of %v: %v, want %v",
