@@ -19,6 +19,8 @@ type pump struct {
 	rel  []Release
 	got  int
 	pkts int
+	// lose, if not 0, is how many packets there are per lost one.
+	lose int
 	// waits counts how often nothing moved.
 	waits int
 }
@@ -43,8 +45,9 @@ func (u *pump) move(from, to *Assoc) bool {
 	}
 	for n := 0; n < len(out); n += tx.SegSize {
 		p := Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: out[n:min(n+tx.SegSize, len(out))], Buf: b}
-		to.HandlePacket(u.now, &p)
-		u.pkts++
+		if u.pkts++; u.lose == 0 || u.pkts%u.lose != 0 {
+			to.HandlePacket(u.now, &p)
+		}
 	}
 	to.EndBatch(u.now)
 	b.Release()
@@ -120,6 +123,9 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	for _, size := range []int{1, 64, 1000, 100_000} {
 		for _, noIData := range []bool{false, true} {
 			u := newPump(t, &Config{NoInterleaving: noIData, MTU: 1452, NoPacing: true})
+			if size == 1000 {
+				u.lose = 37
+			}
 			msg := make([]byte, size)
 			m := &Message{Body: msg, Force: true}
 			round := func() {

@@ -68,8 +68,9 @@ type replyPacket struct {
 	data []byte
 }
 
-// push queues a copy of data; the oldest packet makes room if need be.
-func (q *packetQueue) push(t Tuple, data []byte) {
+// slot returns the empty buffer of a new packet at the end of the queue, for the
+// caller to fill; the oldest packet makes room if need be.
+func (q *packetQueue) slot(t Tuple) *replyPacket {
 	if q.n == len(q.list) {
 		// The newest matters most: it may be the one that ends the association.
 		q.head = (q.head + 1) % len(q.list)
@@ -77,8 +78,14 @@ func (q *packetQueue) push(t Tuple, data []byte) {
 	}
 	r := &q.list[(q.head+q.n)%len(q.list)]
 	q.n++
-	r.Tuple = t
-	r.data = append(r.data[:0], data...)
+	r.Tuple, r.data = t, r.data[:0]
+	return r
+}
+
+// push queues a copy of data.
+func (q *packetQueue) push(t Tuple, data []byte) {
+	r := q.slot(t)
+	r.data = append(r.data, data...)
 }
 
 // pop removes the oldest packet. It is valid until the next push.
@@ -99,10 +106,9 @@ func (a *Assoc) header() wire.Header {
 
 // sendAlone queues a packet with header h and what chunk appends.
 func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
-	var scratch [1024]byte
-	b := chunk(wire.AppendHeader(scratch[:0], h))
-	wire.SetChecksum(b)
-	a.alone.push(t, b)
+	r := a.alone.slot(t)
+	r.data = chunk(wire.AppendHeader(r.data, h))
+	wire.SetChecksum(r.data)
 }
 
 // back returns the addresses of a reply to p.

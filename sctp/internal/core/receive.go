@@ -197,11 +197,10 @@ func (a *Assoc) earlySack() {
 	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.alone.n >= maxReplyPackets-1 {
 		return
 	}
-	var scratch [maxEarlySack]byte
-	b := wire.AppendHeader(scratch[:0], a.header())
-	b = a.appendAck(b, min(p.mtu, len(scratch))-len(b))
-	wire.SetChecksum(b)
-	a.alone.push(p.Tuple, b)
+	r := a.alone.slot(p.Tuple)
+	r.data = wire.AppendHeader(r.data, a.header())
+	r.data = a.appendAck(r.data, min(p.mtu, maxEarlySack)-len(r.data))
+	wire.SetChecksum(r.data)
 }
 
 // maxGapBlocks bounds the gap ack blocks of one SACK.
