@@ -26,7 +26,9 @@ func (w *window) apply(mem, src, old []byte, red reducer) {
 	defer w.memory.Unlock()
 	if !w.word {
 		copy(old, mem)
-		red.combine(mem, mem, src)
+		if red.code() != opNoOp { // which must not write
+			red.combine(mem, mem, src)
+		}
 		return
 	}
 	was, is := viewBytes(w.tmp[:1]), viewBytes(w.tmp[1:])
