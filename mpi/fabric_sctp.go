@@ -58,11 +58,11 @@ type sctpFabric struct {
 const (
 	// heartbeat is how often an idle peer is looked after, unless WithSCTP
 	// says otherwise.
-	heartbeat = 5 * time.Second
+	heartbeat = 2 * time.Second
 	// maxRTO and maxRetransmits, unless WithSCTP says otherwise, give up a
-	// peer that was sent something and does not answer after half a minute.
+	// peer that does not answer after about 15 s, one that is idle after a minute.
 	maxRTO         = 5 * time.Second
-	maxRetransmits = 8
+	maxRetransmits = 6
 	// strangers bounds the associations beyond those of the job.
 	strangers = 256
 )

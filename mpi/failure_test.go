@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -477,4 +478,121 @@ func FuzzInflow(f *testing.F) {
 		}
 		fl.cut(errTestOver)
 	})
+}
+
+// A rank whose network goes silent is given up within a minute, whether
+// something was sent to it or not.
+func TestSilentRank(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		net := sctptest.NewNetwork(1)
+		defer net.Close()
+		net.SetDefault(sctptest.Link{Delay: time.Millisecond})
+		addr := func(rank int) string { return fmt.Sprintf("10.0.0.%d", rank+1) }
+		var all sync.WaitGroup
+		all.Add(3)
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+		defer cancel()
+		err := RunLocal(ctx, 3, func(ctx context.Context, w *World) error {
+			c := w.Comm()
+			err := func() error {
+				var x [1]int
+				if err := c.barrier(ctx); err != nil {
+					return err
+				}
+				if c.Rank() == 1 {
+					time.Sleep(time.Second)
+					net.Cut(addr(1), addr(0))
+					net.Cut(addr(1), addr(2))
+					return nil
+				}
+				time.Sleep(2 * time.Second)
+				if c.Rank() == 0 {
+					if _, err := Isend(c, x[:], 1, 0); err != nil {
+						return err
+					}
+				}
+				start := time.Now()
+				_, err := Recv(ctx, c, x[:], 1, 0)
+				var re *RankError
+				if !errors.As(err, &re) || re.Rank != 1 {
+					return fmt.Errorf("receive = %w", err)
+				}
+				if d := time.Since(start); d > time.Minute {
+					return fmt.Errorf("noticed after %v", d)
+				}
+				other := 2 - c.Rank()
+				_, err = Sendrecv(ctx, c, []int{1}, other, 1, x[:], other, 1)
+				return err
+			}()
+			all.Done()
+			all.Wait()
+			if err != nil {
+				return err
+			}
+			return errTestOver
+		}, WithTransport(TransportSCTP), WithSpin(0), WithPacketConns(func(rank int) ([]sctp.PacketConn, error) {
+			pc, err := net.NewHost(addr(rank)).ListenPacket(addr(rank) + ":9899")
+			return []sctp.PacketConn{pc}, err
+		}))
+		if err == nil || strings.Count(err.Error(), errTestOver.Error()) < 3 {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStrangersSCTP(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{loopback}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	ep, err := tr.Listen(0, &sctp.Config{OutStreams: 21, InStreams: 21})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
+	eager := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 77}
+	var hdr [envelopeIDLen]byte
+	err = RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		if c.Rank() == 0 {
+			addr, err := sctp.ParseAddr(w.fabric.card())
+			if err != nil {
+				return err
+			}
+			for i, msg := range [][]byte{[]byte("hello"), helloFrame(forged), eager.put(&hdr), helloFrame(append(forged, 0))} {
+				a, err := ep.Connect(ctx, addr)
+				if err != nil {
+					return err
+				}
+				if err := a.Send(ctx, msg, sctp.SendOptions{}); err != nil {
+					return err
+				}
+				if i == 1 { // a greeting is answered, but the answer proves nothing to us
+					var b [200]byte
+					if _, _, err := a.Recv(ctx, b[:]); err != nil {
+						return fmt.Errorf("answer to a greeting: %w", err)
+					}
+					if err := a.Send(ctx, helloFrame(append([]byte{stepProve}, make([]byte, macLen)...)), sctp.SendOptions{}); err != nil {
+						return err
+					}
+				}
+				select {
+				case <-a.Done():
+				case <-ctx.Done():
+					return fmt.Errorf("stranger %d is tolerated", i)
+				}
+			}
+			if _, found, err := Iprobe(c, AnySource, 77); found || err != nil {
+				return fmt.Errorf("a stranger's message is there: %v, %v", found, err)
+			}
+		}
+		_, err := Sendrecv(ctx, c, []int{1}, 1-c.Rank(), 0, make([]int, 1), 1-c.Rank(), 0)
+		return err
+	}, WithTransport(TransportSCTP))
+	if err != nil {
+		t.Error(err)
+	}
 }
