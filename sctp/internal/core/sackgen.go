@@ -13,7 +13,7 @@ const (
 	defaultSackStride = 2
 	// lossMemory is how long losses are taken to go on after the last sign of
 	// one.
-	lossMemory = Time(time.Second)
+	lossMemory = Time(100 * time.Millisecond)
 	// maxSackStride bounds what can be configured: a sender that counts bytes
 	// still sees an acknowledgement often enough to keep its window moving.
 	maxSackStride = 64
