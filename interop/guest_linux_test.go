@@ -59,16 +59,60 @@ func guestImage(t testing.TB) string {
 // kernelStack boots a guest, which lives as long as the test. Its peers use
 // the stack of the Linux kernel.
 func kernelStack(t testing.TB) *stack {
+	sctpPort, controlPort := freeUDPPort(t), freeTCPPort(t)
+	s := bootGuest(t, nil,
+		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=udp:127.0.0.1:%d-:9899,hostfwd=tcp:127.0.0.1:%d-:7174", sctpPort, controlPort),
+		"-device", guestDevice("n0"), "-append", guestCommandLine+" eth0=10.0.2.15/24")
+	s.ours, s.host, s.bulk = "127.0.0.1:0", "10.0.2.2", 8<<20
+	s.udp = func(*peer) string { return fmt.Sprintf("127.0.0.1:%d", sctpPort) }
+	s.start = func(t testing.TB, _ *peer) *peer {
+		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", controlPort), patience)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return newPeer(t, conn, conn)
+	}
+	return s
+}
+
+// kernelMulti boots a guest with two devices at the ends of the links of m, and
+// a third one for commands.
+func kernelMulti(t testing.TB, m *multinet) *stack {
+	s := bootGuest(t, []string{"ip", "netns", "exec", m.ours},
+		"-netdev", "tap,id=n0,ifname=port0,script=no,downscript=no", "-device", guestDevice("n0")+",mac=02:00:00:78:00:02",
+		"-netdev", "tap,id=n1,ifname=port1,script=no,downscript=no", "-device", guestDevice("n1")+",mac=02:00:00:78:01:02",
+		"-netdev", "user,id=n2,hostfwd=tcp:127.0.0.1:7174-:7174", "-device", guestDevice("n2"),
+		"-append", guestCommandLine+" eth0=10.78.0.2/24 eth1=10.78.1.2/24 eth2=10.0.2.15/24")
+	s.start = func(t testing.TB, _ *peer) *peer {
+		var conn net.Conn
+		m.inside(func() (err error) {
+			conn, err = net.DialTimeout("tcp", "127.0.0.1:7174", patience)
+			return err
+		})
+		t.Cleanup(func() { conn.Close() })
+		return newPeer(t, conn, conn)
+	}
+	return s
+}
+
+const guestCommandLine = "console=ttyS0 quiet panic=-1 mitigations=off"
+
+// guestDevice is a network device without offloads: with UDP encapsulation,
+// large sends of the kernel are lost when the device claims to cut them.
+func guestDevice(id string) string { return "virtio-net-pci,netdev=" + id + ",csum=off,gso=off" }
+
+// bootGuest boots a guest with the given arguments of qemu, which may be run
+// through another command.
+func bootGuest(t testing.TB, through []string, args ...string) *stack {
+	t.Helper()
 	dir := guestImage(t)
 	version, _ := os.ReadFile(filepath.Join(dir, "version"))
-	s := &stack{name: "linux", version: strings.TrimSuffix(string(bytes.TrimSpace(version)), "_amd64.deb"), host: "10.0.2.2", kernel: true, mtu: 1500, bulk: 8 << 20}
+	s := &stack{name: "linux", version: strings.TrimSuffix(string(bytes.TrimSpace(version)), "_amd64.deb"), kernel: true, mtu: 1500}
 
-	sctpPort, controlPort := freeUDPPort(t), freeTCPPort(t)
-	cmd := exec.Command("qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults", "-no-reboot",
-		"-display", "none", "-serial", "stdio", "-kernel", filepath.Join(dir, "vmlinuz"), "-initrd", filepath.Join(dir, "initrd"),
-		"-append", "console=ttyS0 quiet panic=-1 mitigations=off",
-		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=udp:127.0.0.1:%d-:9899,hostfwd=tcp:127.0.0.1:%d-:7174", sctpPort, controlPort),
-		"-device", "virtio-net-pci,netdev=n0,csum=off,gso=off")
+	all := slices.Concat(through, []string{"qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults", "-no-reboot",
+		"-display", "none", "-serial", "stdio", "-kernel", filepath.Join(dir, "vmlinuz"), "-initrd", filepath.Join(dir, "initrd")}, args)
+	cmd := exec.Command(all[0], all[1:]...)
 	var console lockedBuffer
 	cmd.Stdout, cmd.Stderr = &console, &console
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -81,11 +125,11 @@ func kernelStack(t testing.TB) *stack {
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		<-ended
-		if _, trouble, found := strings.Cut(console.String(), "control ready"); found && len(trouble) > 80 {
+		if _, trouble, found := strings.Cut(console.String(), guestReady); found && len(trouble) > 80 {
 			t.Logf("console of the guest:%s", trouble)
 		}
 	})
-	for tick := time.NewTicker(50 * time.Millisecond); !strings.Contains(console.String(), "control ready"); {
+	for tick := time.NewTicker(50 * time.Millisecond); !strings.Contains(console.String(), guestReady); {
 		select {
 		case <-tick.C:
 		case err := <-ended:
@@ -97,18 +141,11 @@ func kernelStack(t testing.TB) *stack {
 		}
 	}
 	t.Logf("%s booted in %v", s.version, time.Since(start).Round(time.Millisecond))
-
-	s.start = func(t testing.TB, _ *peer) *peer {
-		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", controlPort), patience)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
-		return newPeer(t, conn, conn)
-	}
-	s.udp = func(*peer) string { return fmt.Sprintf("127.0.0.1:%d", sctpPort) }
 	return s
 }
+
+// guestReady is what the peer in the guest says when it takes commands.
+const guestReady = "control ready"
 
 func freeTCPPort(t testing.TB) int {
 	t.Helper()

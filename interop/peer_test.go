@@ -77,6 +77,19 @@ func (p *peer) wantIn(limit time.Duration, prefix string) string {
 	}
 }
 
+// ever waits for a line with a prefix that may have come already, among the
+// lines from the given number on. It returns the number of the next one.
+func (p *peer) ever(from int, prefix string) int {
+	p.t.Helper()
+	for i, line := range p.said[from:] {
+		if strings.HasPrefix(line, prefix) {
+			return from + i + 1
+		}
+	}
+	p.want(prefix)
+	return len(p.said)
+}
+
 // last returns the last lines that the peer said.
 func (p *peer) last() string {
 	return "\t" + strings.Join(p.said[max(0, len(p.said)-12):], "\n\t")
@@ -137,10 +150,10 @@ type stack struct {
 	// start starts a peer that lives as long as the test; in the place of one
 	// that has ended, if former is not nil.
 	start func(t testing.TB, former *peer) *peer
-	// udp is where the peer is reached from here, and host how it reaches an
-	// address of this process.
-	udp  func(*peer) string
-	host string
+	// udp is where the peer is reached from here, ours is our address, and
+	// host how the peer reaches it.
+	udp        func(*peer) string
+	ours, host string
 	// kernel tells that all peers share a stack, which outlives them.
 	kernel bool
 	// mtu is that of the path, 0 if the route knows it.
@@ -197,12 +210,22 @@ func usrsctpPeer(t testing.TB) string {
 	return usrsctp.path
 }
 
+// usrsctpMulti is usrsctp in the namespace of the peer.
+func usrsctpMulti(t testing.TB, m *multinet) *stack {
+	path := usrsctpPeer(t)
+	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2")}
+	s.start = func(t testing.TB, _ *peer) *peer {
+		return startPeer(t, exec.Command("ip", "netns", "exec", m.peer, path, "udp", strconv.Itoa(multiPort)))
+	}
+	return s
+}
+
 // usrsctpStack is usrsctp: FreeBSD's stack in user space, one process per
 // peer.
 func usrsctpStack(t testing.TB) *stack {
 	path := usrsctpPeer(t)
 	ports := make(map[*peer]int)
-	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2"), host: "127.0.0.1", bulk: 100 << 20}
+	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2"), ours: "127.0.0.1:0", host: "127.0.0.1", bulk: 100 << 20}
 	s.start = func(t testing.TB, former *peer) *peer {
 		port := ports[former]
 		if former == nil {
@@ -235,7 +258,9 @@ func startPeer(t testing.TB, cmd *exec.Cmd) *peer {
 	}
 	t.Cleanup(func() {
 		cmd.Process.Kill()
-		cmd.Wait()
+		if err := cmd.Wait(); err != nil && err.Error() != "signal: killed" {
+			t.Errorf("peer: %v", err)
+		}
 		if s := errs.String(); s != "" {
 			t.Errorf("peer complains:\n%s", s)
 		}

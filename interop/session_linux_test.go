@@ -34,9 +34,10 @@ type setup struct {
 	// accept has the peer connect to us instead of us to it.
 	accept bool
 	cfg    sctp.Config
-	opts   []string // of the peer
-	mode   string   // of the peer: echo or sink
-	relay  *relay   // the path, nil for the direct one
+	opts   []string  // of the peer
+	mode   string    // of the peer: echo or sink
+	relay  *relay    // the path, nil for the direct one
+	net    *multinet // where both ends have two addresses
 }
 
 // session is an association with a peer.
@@ -48,14 +49,18 @@ type session struct {
 	ep     *sctp.Endpoint
 	a      *sctp.Association
 	peer   *peer
-	udp    netip.AddrPort // of the peer, as we see it
-	ours   uint16         // our SCTP port
+	udp    []netip.AddrPort // of the peer, as we see it
+	ours   uint16           // our SCTP port
 	theirs uint16
 
 	notes chan sctp.Notification
+	next  map[uint16]uint32 // number expected next, by stream
 	mu    sync.Mutex
 	sent  [256]int // chunks by type; guarded by mu
 	got   [256]int // chunks by type; guarded by mu
+	// dataFrom counts the packets with data that came by each link of a
+	// multinet; guarded by mu
+	dataFrom [2]int
 }
 
 // sessionTime bounds a whole session.
@@ -81,8 +86,14 @@ func (o setup) prepare(t testing.TB) *session {
 	s.ctx, cancel = context.WithTimeout(t.Context(), sessionTime)
 	t.Cleanup(cancel)
 	s.peer = o.stack.start(t, nil)
-	s.udp = netip.MustParseAddrPort(o.stack.udp(s.peer))
-	s.startTransport(netip.MustParseAddrPort("127.0.0.1:0"))
+	if o.net != nil {
+		s.cfg.MTU = 1500
+		s.udp = multiAddrs(2)
+		s.startTransport(sctp.TransportConfig{Conns: o.net.conns(multiPort)})
+	} else {
+		s.udp = []netip.AddrPort{netip.MustParseAddrPort(o.stack.udp(s.peer))}
+		s.startTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort(o.stack.ours)}})
+	}
 	t.Cleanup(func() {
 		s.tr.Close()
 		if st := s.tr.Stats(); o.relay == nil && st.BadPackets > 0 {
@@ -93,8 +104,8 @@ func (o setup) prepare(t testing.TB) *session {
 		t.Logf("chunks sent: %s; received: %s", chunkCounts(&s.sent), chunkCounts(&s.got))
 	})
 	if o.relay != nil {
-		o.relay.between(s.tr.LocalAddrs()[0], s.udp)
-		s.udp = o.relay.near.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort()
+		o.relay.between(s.tr.LocalAddrs()[0], s.udp[0])
+		s.udp[0] = o.relay.near.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort()
 	}
 	s.configurePeer()
 	return s
@@ -112,21 +123,21 @@ func (s *session) configurePeer() {
 }
 
 // startTransport starts our end.
-func (s *session) startTransport(local netip.AddrPort) {
+func (s *session) startTransport(cfg sctp.TransportConfig) {
 	s.t.Helper()
+	cfg.Tap = s.tap
 	var err error
-	s.tr, err = sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{local}, Tap: s.tap})
-	if err != nil {
+	if s.tr, err = sctp.NewTransport(cfg); err != nil {
 		s.t.Fatal(err)
 	}
-	cfg := s.cfg
-	cfg.OnNotify = func(a *sctp.Association, n sctp.Notification) {
+	acfg := s.cfg
+	acfg.OnNotify = func(a *sctp.Association, n sctp.Notification) {
 		select {
 		case s.notes <- n:
 		default:
 		}
 	}
-	if s.ep, err = s.tr.Listen(s.ours, &cfg); err != nil {
+	if s.ep, err = s.tr.Listen(s.ours, &acfg); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -137,7 +148,7 @@ func (s *session) connect() {
 	if s.accept {
 		s.peerConnects()
 	} else {
-		s.peer.do("listen %d", s.theirs)
+		s.peerListens()
 		s.peer.want("listening")
 		s.weConnect()
 	}
@@ -157,7 +168,17 @@ func (s *session) weConnect() {
 
 // peerAddr is how we reach the peer.
 func (s *session) peerAddr() sctp.Addr {
-	return sctp.Addr{Addrs: []netip.AddrPort{s.udp}, Port: s.theirs}
+	return sctp.Addr{Addrs: s.udp, Port: s.theirs}
+}
+
+// peerListens has the peer listen.
+func (s *session) peerListens() {
+	s.t.Helper()
+	if s.net != nil {
+		s.peer.do("listen %d 10.78.0.2,10.78.1.2", s.theirs)
+	} else {
+		s.peer.do("listen %d", s.theirs)
+	}
 }
 
 func (s *session) peerConnects() {
@@ -175,6 +196,10 @@ func (s *session) peerConnects() {
 // peerDials has the peer begin to connect.
 func (s *session) peerDials() {
 	s.t.Helper()
+	if s.net != nil {
+		s.peer.do("connect %d@10.78.0.2,10.78.1.2 %d %d 10.78.0.1,10.78.1.1", s.theirs, s.ours, multiPort)
+		return
+	}
 	port := s.tr.LocalAddrs()[0].Port()
 	if s.relay != nil {
 		port = s.relay.far.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort().Port()
@@ -187,7 +212,7 @@ var trace = os.Getenv("WEFT_INTEROP_TRACE") != ""
 
 // tap counts the chunks of both directions.
 func (s *session) tap(e sctp.TapEvent) {
-	if len(e.Data) < wire.HeaderLen {
+	if len(e.Data) <= wire.HeaderLen {
 		return
 	}
 	s.mu.Lock()
@@ -198,6 +223,9 @@ func (s *session) tap(e sctp.TapEvent) {
 			arrow = ">"
 		}
 		fmt.Fprintf(os.Stderr, "%s %s %s\n", time.Now().Format("05.000000"), arrow, wire.Describe(e.Data))
+	}
+	if typ := wire.ChunkType(e.Data[wire.HeaderLen]); s.net != nil && !e.Sent && (typ == wire.ChunkData || typ == wire.ChunkIData) {
+		s.dataFrom[linkOf(e.Remote)]++
 	}
 	for it := wire.NewChunks(e.Data[wire.HeaderLen:]); it.Next(); {
 		if e.Sent {
@@ -325,7 +353,10 @@ type receipt struct {
 func (s *session) receive(n int) receipt {
 	s.t.Helper()
 	var got receipt
-	next := make(map[uint16]uint32)
+	if s.next == nil {
+		s.next = make(map[uint16]uint32)
+	}
+	next := s.next
 	parts := make(map[uint64][]byte)
 	buf := make([]byte, 256<<10)
 	for got.msgs < n {

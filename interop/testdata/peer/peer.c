@@ -13,7 +13,8 @@
 //	await N               say "got …" when N messages have been received
 //	stat | paths          what there is now
 //	reset out|in SID… | resetassoc | add OUT IN
-//	addaddr ADDR | deladdr ADDR | primary ADDR | peerprimary ADDR | heartbeat ADDR
+//	addaddr ADDR | deladdr ADDR | peerprimary ADDR    for our addresses
+//	primary ADDR PORT | heartbeat ADDR PORT           for those of the other end
 //	shutdown | abort [TEXT] | quit
 //
 // Answers and events are lines too. A message that send makes tells its place
@@ -612,7 +613,10 @@ static void do_reset(char *args) {
 }
 
 static void do_address(const char *what, char *text) {
-	int n = addresses(text, 0, &addrs.sa), r = -1;
+	char *port = strchr(text, ' ');
+	if (port)
+		*port++ = 0;
+	int n = addresses(text, port ? atoi(port) : 0, &addrs.sa), r = -1;
 	errno = EINVAL;
 	if (n == 1 && !strcmp(what, "addaddr")) {
 		r = s_addrs(a.s, &addrs.sa, 1, 1);

@@ -1,0 +1,185 @@
+package interop
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// TestUsrsctpMultihomed has two addresses on each side, usrsctp on the other.
+func TestUsrsctpMultihomed(t *testing.T) {
+	m := newMultinet(t, false)
+	runMultihomed(t, usrsctpMulti(t, m), m)
+}
+
+// TestKernelMultihomed is the same with the Linux kernel.
+func TestKernelMultihomed(t *testing.T) {
+	m := newMultinet(t, true)
+	runMultihomed(t, kernelMulti(t, m), m)
+}
+
+var multihomedRows = []row{
+	{"both paths", multiBothPaths},
+	{"failover out", multiFailoverOut},
+	{"failover in", multiFailoverIn},
+	{"primary", multiPrimary},
+}
+
+func runMultihomed(t *testing.T, s *stack, m *multinet) {
+	t.Logf("peer: %s", s.version)
+	for _, r := range multihomedRows {
+		t.Run(r.name, func(t *testing.T) {
+			for _, accept := range []bool{false, true} {
+				name := "we connect"
+				if accept {
+					name = "peer connects"
+				}
+				t.Run(name, func(t *testing.T) {
+					r.run(t, setup{stack: s, net: m, accept: accept, mode: "sink",
+						opts: []string{"nodelay 1", "buffer 4194304 4194304", "streams 10 10", "rto 300 200 500", "heartbeat 300 2", "maxrtx 20"},
+						cfg: sctp.Config{HeartbeatInterval: 300 * time.Millisecond, RTOInitial: 300 * time.Millisecond, RTOMax: 500 * time.Millisecond,
+							PathMaxRetransmits: 2, MaxRetransmits: 20}})
+				})
+			}
+		})
+	}
+}
+
+// confirmed waits until both paths are, at our end.
+func (s *session) confirmed() {
+	s.t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		n := 0
+		for _, p := range s.a.Stats().Paths {
+			if p.Confirmed && p.Active {
+				n++
+			}
+		}
+		if n == 2 {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the paths are not confirmed: %+v", s.a.Stats().Paths)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func multiBothPaths(t *testing.T, o setup) {
+	s := o.open(t)
+	remote := s.a.RemoteAddr()
+	if len(remote.Addrs) != 2 {
+		t.Fatalf("addresses of the peer: %v", remote)
+	}
+	s.confirmed()
+	for _, a := range remote.Addrs {
+		if err := s.a.Heartbeat(a); err != nil {
+			t.Errorf("heartbeat to %v: %v", a, err)
+		}
+	}
+	for _, ip := range []string{"10.78.0.1", "10.78.1.1"} {
+		s.peer.ok("heartbeat %s %d", ip, s.ours)
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		_, asked := s.chunks(wire.ChunkHeartbeat)
+		if _, back := s.chunks(wire.ChunkHeartbeatAck); asked >= 4 && back >= 4 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("too few heartbeats")
+		}
+	}
+	s.shutdown()
+}
+
+// multiFailoverOut takes the link of the primary path away in the middle of a
+// transfer, and brings it back.
+func multiFailoverOut(t *testing.T, o setup) {
+	s := o.open(t)
+	s.confirmed()
+	tr := traffic{count: 300, size: 20_000}
+	primary := linkOf(s.a.RemoteAddr().Addrs[0])
+	s.send(traffic{count: 10, size: 1000})
+	s.peer.await(patience, 10)
+	o.net.cut(primary)
+	defer o.net.mend(primary)
+	s.send(traffic{count: tr.count, size: tr.size, opts: sctp.SendOptions{Stream: 1}})
+	s.peer.await(sessionTime, 10+tr.count)
+	if n := s.wantNote(sctp.NotifyPathDown); linkOf(n.Addr) != primary {
+		t.Errorf("the path to %v is down, want the one on link %d", n.Addr, primary)
+	}
+	down := s.peer.ever(0, "path down")
+	o.net.mend(primary)
+	if n := s.wantNote(sctp.NotifyPathUp); linkOf(n.Addr) != primary {
+		t.Errorf("the path to %v is up, want the one on link %d", n.Addr, primary)
+	}
+	s.peer.ever(down, "path up")
+	s.shutdown()
+}
+
+func multiFailoverIn(t *testing.T, o setup) {
+	s := o.open(t)
+	s.confirmed()
+	tr := traffic{count: 300, size: 20_000}
+	s.peerSends(traffic{count: 10, size: 1000})
+	s.receive(10)
+	o.net.cut(0)
+	defer o.net.mend(0)
+	tr.peerOpts = "first=1"
+	s.peerSends(tr)
+	if got := s.receive(tr.count); got.gaps != 0 {
+		t.Errorf("received %+v", got)
+	}
+	down := s.peer.ever(0, "path down 10.78.0.1")
+	o.net.mend(0)
+	s.peer.ever(down, "path up 10.78.0.1")
+	s.shutdown()
+}
+
+// multiPrimary moves the primary path of each side to the second link, and sees
+// the data there.
+func multiPrimary(t *testing.T, o setup) {
+	s := o.open(t)
+	s.confirmed()
+	second := multiAddrs(2)[1]
+	if err := s.a.SetPrimary(second); err != nil {
+		t.Fatal(err)
+	}
+	tr := traffic{count: 100, size: 10_000}
+	s.send(tr)
+	s.peer.await(patience, tr.count)
+	for _, p := range s.a.Stats().Paths {
+		if p.Primary != (p.Remote == second) {
+			t.Errorf("primary path: %+v", p)
+		}
+	}
+	// The peer does it as soon as the path is confirmed at its end.
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		s.peer.do("primary 10.78.1.1 %d", s.ours)
+		done := strings.HasPrefix(s.peer.want(""), "ok")
+		s.mu.Lock()
+		s.dataFrom = [2]int{}
+		s.mu.Unlock()
+		s.peerSends(traffic{count: 10, size: 10_000})
+		s.receive(10)
+		s.peer.want("sent")
+		s.mu.Lock()
+		got := s.dataFrom
+		s.mu.Unlock()
+		if done && got[1] > 0 && got[0] == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the peer sent %d packets with data on the first path, %d on the second", got[0], got[1])
+		}
+	}
+	s.shutdown()
+}
+
+// linkOf returns which link of a multinet an address is on.
+func linkOf(a netip.AddrPort) int { return int(a.Addr().Unmap().As4()[2]) }

@@ -1,0 +1,137 @@
+package interop
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A multinet is two network namespaces, ours and the peer's, that two links
+// join: 10.78.0.1 – 10.78.0.2 and 10.78.1.1 – 10.78.1.2. With taps the links end
+// at devices of a guest, and the second namespace stays empty.
+type multinet struct {
+	t          testing.TB
+	ours, peer string
+}
+
+var multinets atomic.Int32
+
+func newMultinet(t testing.TB, taps bool) *multinet {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("not root: network namespaces cannot be made")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("ip not found: install Debian's iproute2")
+	}
+	if _, err := os.Stat("/dev/net/tun"); taps && err != nil {
+		t.Skip("no /dev/net/tun: the guest cannot have taps")
+	}
+	name := fmt.Sprintf("weft-%d-%d", os.Getpid(), multinets.Add(1))
+	m := &multinet{t: t, ours: name + "-a", peer: name + "-b"}
+	for _, ns := range []string{m.ours, m.peer} {
+		if said, err := exec.Command("ip", "netns", "add", ns).CombinedOutput(); err != nil {
+			t.Skipf("network namespaces cannot be made here: %v: %s", err, said)
+		}
+		t.Cleanup(func() { exec.Command("ip", "netns", "del", ns).Run() })
+		m.ip("-n", ns, "link", "set", "lo", "up")
+	}
+	for i := range 2 {
+		bridge, port := fmt.Sprintf("bridge%d", i), fmt.Sprintf("port%d", i)
+		m.ip("-n", m.ours, "link", "add", bridge, "type", "bridge")
+		if taps {
+			m.ip("-n", m.ours, "tuntap", "add", port, "mode", "tap")
+		} else {
+			far := fmt.Sprintf("link%d", i)
+			m.ip("-n", m.ours, "link", "add", port, "type", "veth", "peer", "name", far, "netns", m.peer)
+			m.ip("-n", m.peer, "addr", "add", fmt.Sprintf("10.78.%d.2/24", i), "dev", far)
+			m.ip("-n", m.peer, "link", "set", far, "up")
+		}
+		m.ip("-n", m.ours, "link", "set", port, "master", bridge, "up")
+		m.ip("-n", m.ours, "addr", "add", fmt.Sprintf("10.78.%d.1/24", i), "dev", bridge)
+		m.ip("-n", m.ours, "link", "set", bridge, "up")
+	}
+	return m
+}
+
+func (m *multinet) ip(args ...string) {
+	m.t.Helper()
+	if said, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+		m.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, said)
+	}
+}
+
+// cut takes link i away: neither side learns of it but by silence.
+func (m *multinet) cut(i int) {
+	m.t.Helper()
+	m.ip("-n", m.ours, "link", "set", fmt.Sprintf("port%d", i), "nomaster")
+}
+
+// mend brings link i back.
+func (m *multinet) mend(i int) {
+	m.t.Helper()
+	m.ip("-n", m.ours, "link", "set", fmt.Sprintf("port%d", i), "master", fmt.Sprintf("bridge%d", i))
+}
+
+// inside runs f on a thread whose network is ours. The thread comes back: peers
+// that it started would die with it.
+func (m *multinet) inside(f func() error) {
+	m.t.Helper()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	home, err := os.Open("/proc/thread-self/ns/net")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer home.Close()
+	away, err := os.Open("/run/netns/" + m.ours)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer away.Close()
+	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
+		m.t.Fatal(err)
+	}
+	err = f()
+	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
+		panic(err) // no thread may stay there
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// conns opens our sockets, one per link.
+func (m *multinet) conns(port int) (list []net.PacketConn) {
+	m.t.Helper()
+	m.inside(func() error {
+		for i := range 2 {
+			c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(10, 78, byte(i), 1), Port: port})
+			if err != nil {
+				return err
+			}
+			list = append(list, c)
+		}
+		return nil
+	})
+	return list
+}
+
+// multiPort is the UDP port of both ends in a multinet.
+const multiPort = 9899
+
+// multiAddrs returns the UDP addresses of an end: 1 is ours, 2 the peer's.
+func multiAddrs(end byte) []netip.AddrPort {
+	return []netip.AddrPort{
+		netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 78, 0, end}), multiPort),
+		netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 78, 1, end}), multiPort),
+	}
+}
