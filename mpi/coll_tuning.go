@@ -41,6 +41,8 @@ const (
 	CollScan                           // [the buffer]
 	CollExscan                         // [the buffer]
 	collCount
+
+	collNeighbor Coll = 255 // has no choice
 )
 
 var collNames = [collCount]string{

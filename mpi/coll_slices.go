@@ -1,0 +1,112 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Gathering and exchanging blocks of unequal length without counting: these
+// functions tell the ranks the lengths first, and allocate what they return.
+
+// GatherSlices returns the send buffers of all ranks at the root, by rank, and
+// nil elsewhere. The buffers may have different lengths.
+func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) ([][]T, error) {
+	var counts []int
+	if c.Rank() == root {
+		counts = make([]int, c.Size())
+	}
+	if err := Gather(ctx, c, []int{len(send)}, counts, root); err != nil {
+		return nil, err
+	}
+	recv := make([]T, total(counts))
+	if err := Gatherv(ctx, c, send, recv, counts, nil, root); err != nil || counts == nil {
+		return nil, err
+	}
+	return split(recv, counts), nil
+}
+
+// ScatterSlices returns on each rank the slice of the root's send with its
+// number. Elsewhere send is not used.
+func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int) ([]T, error) {
+	var counts []int
+	var all []T
+	if c.Rank() == root {
+		if len(send) != c.Size() {
+			counts = make([]int, c.Size()) // the others are waiting
+			for i := range counts {
+				counts[i] = -1
+			}
+		} else {
+			counts, all = flatten(send)
+		}
+	}
+	n := make([]int, 1)
+	if err := Scatter(ctx, c, counts, n, root); err != nil {
+		return nil, err
+	}
+	if n[0] < 0 {
+		return nil, fmt.Errorf("%w: not one slice for each of %d ranks", ErrCount, c.Size())
+	}
+	recv := make([]T, n[0])
+	return recv, Scatterv(ctx, c, all, recv, counts, nil, root)
+}
+
+// AllgatherSlices returns the send buffers of all ranks, by rank, on all ranks.
+// The buffers may have different lengths.
+func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, error) {
+	counts := make([]int, c.Size())
+	if err := Allgather(ctx, c, []int{len(send)}, counts); err != nil {
+		return nil, err
+	}
+	recv := make([]T, total(counts))
+	if err := Allgatherv(ctx, c, send, recv, counts, nil); err != nil {
+		return nil, err
+	}
+	return split(recv, counts), nil
+}
+
+// AlltoallSlices sends send[i] to rank i and returns what came from each rank.
+func AlltoallSlices[T Element](ctx context.Context, c *Comm, send [][]T) ([][]T, error) {
+	if len(send) != c.Size() {
+		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), c.Size())
+	}
+	scounts, all := flatten(send)
+	rcounts := make([]int, c.Size())
+	if err := Alltoall(ctx, c, scounts, rcounts); err != nil {
+		return nil, err
+	}
+	recv := make([]T, total(rcounts))
+	if err := Alltoallv(ctx, c, all, scounts, nil, recv, rcounts, nil); err != nil {
+		return nil, err
+	}
+	return split(recv, rcounts), nil
+}
+
+func total(counts []int) (sum int) {
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+// split cuts v into parts of the given lengths, which it returns as slices
+// that cannot grow into each other.
+func split[T Element](v []T, counts []int) [][]T {
+	out := make([][]T, len(counts))
+	at := 0
+	for i, n := range counts {
+		out[i] = v[at : at+n : at+n]
+		at += n
+	}
+	return out
+}
+
+// flatten returns the lengths of the slices and their elements in a row.
+func flatten[T Element](v [][]T) ([]int, []T) {
+	counts := make([]int, len(v))
+	for i := range v {
+		counts[i] = len(v[i])
+	}
+	return counts, slices.Concat(v...)
+}

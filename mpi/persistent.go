@@ -1,0 +1,175 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+)
+
+// Persistent is an operation with fixed arguments that can be started again and
+// again (MPI-4.1, Sections 3.9 and 6.13), each time after it is done. Bad
+// arguments of collectives are found when they are started.
+type Persistent struct {
+	start func() (*Request, error)
+	c     *Comm // of a collective: its own
+}
+
+// Start starts the operation. Buffers must not be touched until the request is
+// done.
+func (p *Persistent) Start() (*Request, error) {
+	if p.start == nil {
+		return nil, ErrFreed
+	}
+	return p.start()
+}
+
+// Free gives the operation up. It is local.
+func (p *Persistent) Free() {
+	if p.c != nil {
+		p.c.Free()
+	}
+	p.start = nil
+}
+
+// Startall starts the operations in order. If one cannot be started it returns
+// the requests of those before it, with the error.
+func Startall(ps ...*Persistent) ([]*Request, error) {
+	reqs := make([]*Request, 0, len(ps))
+	for _, p := range ps {
+		r, err := p.Start()
+		if err != nil {
+			return reqs, err
+		}
+		reqs = append(reqs, r)
+	}
+	return reqs, nil
+}
+
+// SendInit prepares Isend.
+func SendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
+	if err := errors.Join(checkElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
+		return nil, err
+	}
+	return &Persistent{start: func() (*Request, error) { return Isend(c, buf, dst, tag) }}, nil
+}
+
+// SsendInit prepares Issend.
+func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
+	if err := errors.Join(checkElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
+		return nil, err
+	}
+	return &Persistent{start: func() (*Request, error) { return Issend(c, buf, dst, tag) }}, nil
+}
+
+// RecvInit prepares Irecv.
+func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
+	if err := errors.Join(checkElement[T](), checkRecvTag(tag)); err != nil {
+		return nil, err
+	}
+	if src != AnySource {
+		if err := checkRank(c, src); err != nil {
+			return nil, err
+		}
+	}
+	return &Persistent{start: func() (*Request, error) { return Irecv(c, buf, src, tag) }}, nil
+}
+
+func checkRank(c *Comm, rank int) error {
+	if rank == ProcNull {
+		return c.usable()
+	}
+	return c.checkPeer(rank)
+}
+
+// prepare makes a persistent collective. It has a communicator of its own, so
+// that ranks may start their collectives in any order; all ranks of c must
+// prepare them in the same order. It does not communicate.
+func prepare(c *Comm, start func(c *Comm) (*Request, error)) (*Persistent, error) {
+	own, err := c.Dup(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	own.SetTuning(c.Tuning())
+	return &Persistent{start: func() (*Request, error) { return start(own) }, c: own}, nil
+}
+
+// BarrierInit prepares Ibarrier.
+func BarrierInit(c *Comm) (*Persistent, error) {
+	return prepare(c, Ibarrier)
+}
+
+// BcastInit prepares Ibcast.
+func BcastInit[T Element](c *Comm, buf []T, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Ibcast(c, buf, root) })
+}
+
+// ReduceInit prepares Ireduce.
+func ReduceInit[T Element](c *Comm, send, recv []T, op Op[T], root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Ireduce(c, send, recv, op, root) })
+}
+
+// AllreduceInit prepares Iallreduce.
+func AllreduceInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Iallreduce(c, send, recv, op) })
+}
+
+// ReduceScatterInit prepares IreduceScatter.
+func ReduceScatterInit[T Element](c *Comm, send, recv []T, counts []int, op Op[T]) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return IreduceScatter(c, send, recv, counts, op) })
+}
+
+// ReduceScatterBlockInit prepares IreduceScatterBlock.
+func ReduceScatterBlockInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return IreduceScatterBlock(c, send, recv, op) })
+}
+
+// ScanInit prepares Iscan.
+func ScanInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Iscan(c, send, recv, op) })
+}
+
+// ExscanInit prepares Iexscan.
+func ExscanInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Iexscan(c, send, recv, op) })
+}
+
+// GatherInit prepares Igather.
+func GatherInit[T Element](c *Comm, send, recv []T, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Igather(c, send, recv, root) })
+}
+
+// GathervInit prepares Igatherv.
+func GathervInit[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Igatherv(c, send, recv, counts, displs, root) })
+}
+
+// ScatterInit prepares Iscatter.
+func ScatterInit[T Element](c *Comm, send, recv []T, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Iscatter(c, send, recv, root) })
+}
+
+// ScattervInit prepares Iscatterv.
+func ScattervInit[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Iscatterv(c, send, recv, counts, displs, root) })
+}
+
+// AllgatherInit prepares Iallgather.
+func AllgatherInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Iallgather(c, send, recv) })
+}
+
+// AllgathervInit prepares Iallgatherv.
+func AllgathervInit[T Element](c *Comm, send, recv []T, counts, displs []int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Iallgatherv(c, send, recv, counts, displs) })
+}
+
+// AlltoallInit prepares Ialltoall.
+func AlltoallInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) { return Ialltoall(c, send, recv) })
+}
+
+// AlltoallvInit prepares Ialltoallv.
+func AlltoallvInit[T Element](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) {
+		return Ialltoallv(c, send, scounts, sdispls, recv, rcounts, rdispls)
+	})
+}

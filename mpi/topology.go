@@ -1,0 +1,263 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrTopology is returned for topologies that cannot be.
+var ErrTopology = errors.New("mpi: bad topology")
+
+// A Topology is a communicator whose ranks know their neighbours: a *Cart or a
+// *Graph (MPI-4.1, Chapter 8). Neighbour collectives need one.
+type Topology interface {
+	// Comm is the communicator.
+	Comm() *Comm
+	// Neighbors returns the ranks that the caller gets data from and sends
+	// data to, in the order of the blocks. Some may be ProcNull.
+	Neighbors() (sources, targets []int)
+
+	// flows returns for each source, and each target, which of two streams of
+	// messages it belongs to. Messages between two ranks on one of them match
+	// in the order of the lists.
+	flows() (sources, targets []int)
+}
+
+// Cart is a grid of ranks.
+type Cart struct {
+	c       *Comm
+	dims    []int
+	periods []bool
+	coords  []int // of the caller
+}
+
+// NewCart arranges ranks of c in a grid with the given dimensions, the last
+// varying fastest, and returns it on a new communicator. The dimension i is a
+// ring if periods[i]. Ranks of c that are not needed get nil. All ranks must
+// call it with the same arguments (MPI-4.1, Section 8.5.1).
+func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool) (*Cart, error) {
+	if len(dims) != len(periods) {
+		return nil, fmt.Errorf("%w: %d dimensions, %d periods", ErrTopology, len(dims), len(periods))
+	}
+	n := 1
+	for _, d := range dims {
+		if d < 1 || n > c.Size()/d {
+			return nil, fmt.Errorf("%w: grid of %v on %d ranks", ErrTopology, dims, c.Size())
+		}
+		n *= d
+	}
+	members := make([]int, n)
+	for i := range members {
+		members[i] = i
+	}
+	g, err := c.Group().Incl(members...)
+	if err != nil {
+		return nil, err
+	}
+	own, err := c.Create(ctx, g)
+	if err != nil || own == nil {
+		return nil, err
+	}
+	t := &Cart{c: own, dims: slices.Clone(dims), periods: slices.Clone(periods)}
+	t.coords = t.Coords(own.Rank())
+	return t, nil
+}
+
+// Comm returns the communicator of the grid.
+func (t *Cart) Comm() *Comm { return t.c }
+
+// Dims returns the dimensions.
+func (t *Cart) Dims() []int { return slices.Clone(t.dims) }
+
+// Periods returns which dimensions are rings.
+func (t *Cart) Periods() []bool { return slices.Clone(t.periods) }
+
+// Coords returns the place of a rank in the grid, or nil if there is no such
+// rank (MPI-4.1, Section 8.5.5).
+func (t *Cart) Coords(rank int) []int {
+	if rank < 0 || rank >= t.c.Size() {
+		return nil
+	}
+	at := make([]int, len(t.dims))
+	for i := len(t.dims) - 1; i >= 0; i-- {
+		at[i] = rank % t.dims[i]
+		rank /= t.dims[i]
+	}
+	return at
+}
+
+// Rank returns the rank at a place; in rings coordinates wrap. Outside the grid
+// it returns ErrRank.
+func (t *Cart) Rank(coords ...int) (int, error) {
+	if len(coords) != len(t.dims) {
+		return 0, fmt.Errorf("%w: %d coordinates for %d dimensions", ErrTopology, len(coords), len(t.dims))
+	}
+	rank := 0
+	for i, x := range coords {
+		d := t.dims[i]
+		if t.periods[i] {
+			x = (x%d + d) % d
+		}
+		if x < 0 || x >= d {
+			return 0, fmt.Errorf("%w: coordinates %v in %v", ErrRank, coords, t.dims)
+		}
+		rank = rank*d + x
+	}
+	return rank, nil
+}
+
+// Shift returns the ranks that are disp below and above the caller in one
+// dimension, ProcNull beyond an edge: what the caller receives from and sends
+// to when all shift data by disp (MPI-4.1, Section 8.5.6).
+func (t *Cart) Shift(dim, disp int) (source, target int, err error) {
+	if dim < 0 || dim >= len(t.dims) {
+		return 0, 0, fmt.Errorf("%w: dimension %d of %d", ErrTopology, dim, len(t.dims))
+	}
+	at := func(d int) int {
+		place := slices.Clone(t.coords)
+		if place[dim] += d % max(t.dims[dim], 1); !t.periods[dim] {
+			place[dim] = t.coords[dim] + d
+		}
+		rank, err := t.Rank(place...)
+		if err != nil {
+			return ProcNull
+		}
+		return rank
+	}
+	return at(-disp), at(disp), nil
+}
+
+// Sub divides the grid into those of the dimensions to keep, and returns the
+// caller's. All ranks must call it with the same arguments (MPI-4.1, Section
+// 8.5.7).
+func (t *Cart) Sub(ctx context.Context, keep ...bool) (*Cart, error) {
+	if len(keep) != len(t.dims) {
+		return nil, fmt.Errorf("%w: %d of %d dimensions named", ErrTopology, len(keep), len(t.dims))
+	}
+	s := &Cart{}
+	color, key := 0, 0
+	for i, d := range t.dims {
+		if keep[i] {
+			s.dims, s.periods = append(s.dims, d), append(s.periods, t.periods[i])
+			key = key*d + t.coords[i]
+		} else {
+			color = color*d + t.coords[i]
+		}
+	}
+	var err error
+	if s.c, err = t.c.Split(ctx, color, key); err != nil {
+		return nil, err
+	}
+	s.coords = s.Coords(s.c.Rank())
+	return s, nil
+}
+
+// Neighbors returns, for each dimension in turn, the rank below and the rank
+// above, both as source and as target (MPI-4.1, Section 8.6).
+func (t *Cart) Neighbors() (sources, targets []int) {
+	for i := range t.dims {
+		below, above, _ := t.Shift(i, 1) // the dimension exists
+		sources = append(sources, below, above)
+	}
+	return sources, slices.Clone(sources)
+}
+
+// flows tells directions apart: what goes down to a rank comes there from
+// above, which matters in rings of two ranks and of one.
+func (t *Cart) flows() (sources, targets []int) {
+	for range t.dims {
+		sources, targets = append(sources, 0, 1), append(targets, 1, 0)
+	}
+	return sources, targets
+}
+
+// Graph is a communicator whose ranks have any neighbours.
+type Graph struct {
+	c                *Comm
+	sources, targets []int
+}
+
+// NewGraph makes a communicator on which the caller gets data from sources and
+// sends data to targets; what is a target of one rank must be a source of the
+// other, as often (MPI-4.1, Section 8.5.4). All ranks must call it; it does not
+// communicate.
+func NewGraph(ctx context.Context, c *Comm, sources, targets []int) (*Graph, error) {
+	for _, r := range slices.Concat(sources, targets) {
+		if r != ProcNull && (r < 0 || r >= c.Size()) {
+			return nil, fmt.Errorf("%w: neighbour %d of %d", ErrRank, r, c.Size())
+		}
+	}
+	own, err := c.Dup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Graph{own, slices.Clone(sources), slices.Clone(targets)}, nil
+}
+
+// Comm returns the communicator of the graph.
+func (g *Graph) Comm() *Comm { return g.c }
+
+// Neighbors returns the sources and targets given.
+func (g *Graph) Neighbors() (sources, targets []int) {
+	return slices.Clone(g.sources), slices.Clone(g.targets)
+}
+
+func (g *Graph) flows() (sources, targets []int) {
+	return make([]int, len(g.sources)), make([]int, len(g.targets))
+}
+
+// Dims divides n ranks over the dimensions that are 0 in dims, as evenly as
+// possible and the larger first; others are kept (MPI-4.1, Section 8.5.2). It
+// returns ErrTopology if n is no multiple of those kept.
+func Dims(n int, dims ...int) ([]int, error) {
+	out := slices.Clone(dims)
+	free := 0
+	left := n
+	for _, d := range dims {
+		switch {
+		case d < 0, n < 1, d > 0 && left%d != 0:
+			return nil, fmt.Errorf("%w: %d ranks in a grid of %v", ErrTopology, n, dims)
+		case d == 0:
+			free++
+		default:
+			left /= d
+		}
+	}
+	if free == 0 {
+		if left != 1 {
+			return nil, fmt.Errorf("%w: %d ranks in a grid of %v", ErrTopology, n, dims)
+		}
+		return out, nil
+	}
+	best := factors(left, free)
+	k := 0
+	for i := range out {
+		if out[i] == 0 {
+			out[i] = best[k]
+			k++
+		}
+	}
+	return out, nil
+}
+
+// factors splits n into k factors, the largest first and as small as possible.
+func factors(n, k int) []int {
+	if k == 1 {
+		return []int{n}
+	}
+	var best []int
+	for d := 1; d <= n; d++ {
+		if n%d != 0 {
+			continue
+		}
+		// d is the largest factor: the others multiply to n/d.
+		rest := factors(n/d, k-1)
+		if rest[0] <= d {
+			best = append([]int{d}, rest...)
+			break
+		}
+	}
+	return best
+}
