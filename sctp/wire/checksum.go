@@ -19,7 +19,7 @@ func Checksum(pkt []byte) uint32 {
 		return 0
 	}
 	if [4]byte(pkt[checksumAt:HeaderLen]) == [4]byte{} {
-		return crc32.Update(0, castagnoli, pkt)
+		return crc32c(pkt)
 	}
 	// Three pieces, because a header copied with its field cleared would
 	// escape to the heap.
@@ -54,7 +54,7 @@ func VerifyInPlace(pkt []byte) bool {
 	field := pkt[checksumAt:HeaderLen]
 	sum := binary.LittleEndian.Uint32(field)
 	clear(field)
-	ok := crc32.Update(0, castagnoli, pkt) == sum
+	ok := crc32c(pkt) == sum
 	binary.LittleEndian.PutUint32(field, sum)
 	return ok
 }

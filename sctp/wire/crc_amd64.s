@@ -1,0 +1,107 @@
+#include "textflag.h"
+
+// func fold(p *byte, n int, init uint32, k *[16]uint64) uint32
+//
+// fold returns the CRC register after the n bytes at p, at least 256, when it was
+// init before. Four accumulators of 64 bytes each move forward by 256 bytes a
+// turn; in the end they are joined to one, of 64 bytes that have the same
+// remainder, and these and the bytes left over go through the CRC instruction.
+TEXT ·fold(SB), NOSPLIT, $0-36
+	MOVQ p+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVL init+16(FP), AX
+	MOVQ k+24(FP), DX
+	VMOVDQU64 (DX), Z30
+	VMOVDQU64 64(DX), Z31
+	VMOVDQU64 (SI), Z0
+	VMOVDQU64 64(SI), Z1
+	VMOVDQU64 128(SI), Z2
+	VMOVDQU64 192(SI), Z3
+	VMOVD AX, X4
+	VPXORQ Z4, Z0, Z0
+	ADDQ $256, SI
+	SUBQ $256, CX
+
+loop:
+	CMPQ CX, $256
+	JLT  join
+	VPCLMULQDQ $0x00, Z30, Z0, Z5
+	VPCLMULQDQ $0x00, Z30, Z1, Z6
+	VPCLMULQDQ $0x00, Z30, Z2, Z7
+	VPCLMULQDQ $0x00, Z30, Z3, Z8
+	VPCLMULQDQ $0x11, Z30, Z0, Z0
+	VPCLMULQDQ $0x11, Z30, Z1, Z1
+	VPCLMULQDQ $0x11, Z30, Z2, Z2
+	VPCLMULQDQ $0x11, Z30, Z3, Z3
+	VPTERNLOGQ $0x96, (SI), Z5, Z0
+	VPTERNLOGQ $0x96, 64(SI), Z6, Z1
+	VPTERNLOGQ $0x96, 128(SI), Z7, Z2
+	VPTERNLOGQ $0x96, 192(SI), Z8, Z3
+	ADDQ $256, SI
+	SUBQ $256, CX
+	JMP  loop
+
+join:
+	VPCLMULQDQ $0x00, Z31, Z0, Z5
+	VPCLMULQDQ $0x11, Z31, Z0, Z6
+	VPTERNLOGQ $0x96, Z5, Z6, Z1
+	VPCLMULQDQ $0x00, Z31, Z1, Z5
+	VPCLMULQDQ $0x11, Z31, Z1, Z6
+	VPTERNLOGQ $0x96, Z5, Z6, Z2
+	VPCLMULQDQ $0x00, Z31, Z2, Z5
+	VPCLMULQDQ $0x11, Z31, Z2, Z6
+	VPTERNLOGQ $0x96, Z5, Z6, Z3
+
+rest:
+	CMPQ CX, $64
+	JLT  done
+	VPCLMULQDQ $0x00, Z31, Z3, Z5
+	VPCLMULQDQ $0x11, Z31, Z3, Z6
+	VMOVDQU64 (SI), Z3
+	VPTERNLOGQ $0x96, Z5, Z6, Z3
+	ADDQ $64, SI
+	SUBQ $64, CX
+	JMP  rest
+
+done:
+	XORL AX, AX
+	MOVQ X3, R8
+	CRC32Q R8, AX
+	VPEXTRQ $1, X3, R9
+	CRC32Q R9, AX
+	VEXTRACTI32X4 $1, Z3, X4
+	MOVQ X4, R8
+	CRC32Q R8, AX
+	VPEXTRQ $1, X4, R9
+	CRC32Q R9, AX
+	VEXTRACTI32X4 $2, Z3, X5
+	MOVQ X5, R8
+	CRC32Q R8, AX
+	VPEXTRQ $1, X5, R9
+	CRC32Q R9, AX
+	VEXTRACTI32X4 $3, Z3, X6
+	MOVQ X6, R8
+	CRC32Q R8, AX
+	VPEXTRQ $1, X6, R9
+	CRC32Q R9, AX
+	VZEROUPPER
+
+words:
+	CMPQ CX, $8
+	JLT  bytes
+	CRC32Q (SI), AX
+	ADDQ $8, SI
+	SUBQ $8, CX
+	JMP  words
+
+bytes:
+	TESTQ CX, CX
+	JEQ   end
+	CRC32B (SI), AX
+	INCQ SI
+	DECQ CX
+	JMP  bytes
+
+end:
+	MOVL AX, ret+32(FP)
+	RET
