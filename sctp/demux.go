@@ -113,10 +113,10 @@ func (d *demux) full(limit int) bool {
 }
 
 // add makes an association known by its tag and its peer's addresses. An
-// address that another association has already is an error if the association
-// is ours to open; else it stays with the other one: peers may list private
-// addresses that others have, too.
-func (d *demux) add(a *Association, tag uint32, keys []peerKey, limit int) error {
+// address of mine that another association has already is an error, ErrExists;
+// any other such address stays with that one: peers may list private addresses
+// that others have, too.
+func (d *demux) add(a *Association, tag uint32, keys, mine []peerKey, limit int) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -127,8 +127,8 @@ func (d *demux) add(a *Association, tag uint32, keys []peerKey, limit int) error
 	case d.tags[tag] != nil:
 		return ErrExists
 	}
-	for _, k := range keys {
-		if a.opened && d.peers[k] != nil {
+	for _, k := range mine {
+		if d.peers[k] != nil {
 			return ErrExists
 		}
 	}

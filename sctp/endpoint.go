@@ -89,11 +89,18 @@ func (e *Endpoint) roomFor(d []byte) bool {
 	return true
 }
 
-// adopt takes in an association that a peer opened. The caller finishes it.
-func (e *Endpoint) adopt(now core.Time, c *core.Assoc) touched {
+// adopt takes in an association that the peer at k opened. The caller finishes
+// it. The result is empty if Connect was a moment faster: then the packet is for
+// the association it made, as any collision (RFC 9260, Section 5.2.4).
+func (e *Endpoint) adopt(now core.Time, c *core.Assoc, k peerKey) touched {
 	a := newAssociation(e, c, false)
 	a.mu.Lock()
-	if err := e.t.demux.add(a, c.Tag(), a.peerKeys(), e.t.cfg.MaxAssociations); err != nil {
+	err := e.t.demux.add(a, c.Tag(), a.peerKeys(), []peerKey{k}, e.t.cfg.MaxAssociations)
+	if err == ErrExists {
+		a.mu.Unlock()
+		return touched{}
+	}
+	if err != nil {
 		c.Abort(now, []byte("out of resources"))
 		a.unwanted = true
 	} else {
@@ -133,7 +140,8 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 		return nil, coreError(err)
 	}
 	a := newAssociation(e, c, true)
-	if err := e.t.demux.add(a, p.Tag, a.peerKeys(), e.t.cfg.MaxAssociations); err != nil {
+	keys := a.peerKeys()
+	if err := e.t.demux.add(a, p.Tag, keys, keys, e.t.cfg.MaxAssociations); err != nil {
 		return nil, err
 	}
 	if e.closed.Load() {

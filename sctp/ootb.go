@@ -121,7 +121,10 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 	}
 	switch {
 	case r.New != nil:
-		return nil, e.adopt(now, r.New)
+		if made = e.adopt(now, r.New, k); made.a == nil {
+			existing = t.demux.byPeer(k)
+		}
+		return existing, made
 	case r.ForTag != 0:
 		return t.demux.byTag(r.ForTag), made
 	}
