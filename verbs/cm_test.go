@@ -91,3 +91,45 @@ func TestRequestsTakenBackDoNotPileUp(t *testing.T) {
 		t.Errorf("only %d requests arrived", arrived)
 	}
 }
+
+// TestConnectBothWaysAtOnce makes both devices open the association, and a
+// session on it, at the same time.
+func TestConnectBothWaysAtOnce(t *testing.T) {
+	for range 20 {
+		n := [2]*node{newNode(t, Config{}), newNode(t, Config{})}
+		errs := make(chan error, 4)
+		var ls [2]*Listener
+		for i, x := range n {
+			var err error
+			if ls[i], err = x.dev.Listen(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, x := range n {
+			l := ls[i]
+			in, out := x.qp(QPConfig{SendDepth: 4, RecvDepth: 4}), x.qp(QPConfig{SendDepth: 4, RecvDepth: 4})
+			go func() {
+				r, err := l.Accept(testContext(t))
+				if err == nil {
+					err = r.Accept(in, ConnParams{})
+				}
+				errs <- err
+			}()
+			go func() {
+				_, err := x.dev.Connect(testContext(t), n[1-i].dev.Addr(), out, ConnParams{})
+				errs <- err
+			}()
+		}
+		for range 4 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		for _, x := range n {
+			t.Logf("%d associations, %d collisions", x.dev.Stats().Associations, x.dev.Stats().Collided)
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}

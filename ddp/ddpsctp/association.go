@@ -115,14 +115,27 @@ func (a *Association) Initiate(init Initiator, bind func(*Session) error, e *Enh
 	if err := bind(s); err != nil {
 		return nil, err
 	}
-	if err := a.place(s); err != nil {
+	s.mu.Lock()
+	err := a.place(s)
+	s.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
 	a.count.initiated.Add(1)
-	return s, s.control(0, &c)
+	return s, s.begin()
 }
 
-// place gives a session a free SID.
+// begin sends the Initiate of a session.
+func (s *Session) begin() error {
+	s.mu.Lock()
+	s.begun = true
+	sid := s.SID()
+	s.mu.Unlock()
+	return s.a.sendControl(sid, 0, &s.first, &receipt{s: s})
+}
+
+// place gives a session a free SID. s.mu is held, because the upcall may find
+// the session before its SID is set.
 func (a *Association) place(s *Session) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,18 +147,16 @@ func (a *Association) place(s *Session) error {
 		for a.fresh[p] < len(a.sessions) {
 			sid := a.fresh[p]
 			a.fresh[p] += 2
-			if a.sessions[sid].Load() == nil {
-				s.sid = uint16(sid)
-				a.sessions[sid].Store(s)
+			if a.sessions[sid].CompareAndSwap(nil, s) {
+				s.sid.Store(uint32(sid))
 				return nil
 			}
 		}
 		for n := len(a.reuse[p]); n > 0; n-- {
 			sid := a.reuse[p][0]
 			a.reuse[p] = append(a.reuse[p][:0], a.reuse[p][1:]...)
-			if a.sessions[sid].Load() == nil {
-				s.sid = sid
-				a.sessions[sid].Store(s)
+			if a.sessions[sid].CompareAndSwap(nil, s) {
+				s.sid.Store(uint32(sid))
 				return nil
 			}
 		}
@@ -157,10 +168,9 @@ func (a *Association) place(s *Session) error {
 func (a *Association) free(s *Session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.sessions[s.sid].CompareAndSwap(s, nil) {
-		p := s.sid % 2
-		if int(s.sid) < a.fresh[p] {
-			a.reuse[p] = append(a.reuse[p], s.sid)
+	if sid := s.SID(); a.sessions[sid].CompareAndSwap(s, nil) {
+		if p := sid % 2; int(sid) < a.fresh[p] {
+			a.reuse[p] = append(a.reuse[p], sid)
 		}
 	}
 }
@@ -236,58 +246,74 @@ func (a *Association) receive(sid uint16, ppid uint32, msg []byte) {
 
 // initiated takes an Initiate of the peer.
 func (a *Association) initiated(sid, ssn uint16, c *Control) {
-	old := a.sessions[sid].Load()
-	if ssn != 0 {
-		if old != nil {
-			old.kill(ErrProtocol)
-		}
-		return
-	}
-	if old != nil {
-		old.mu.Lock()
-		collided := old.active && old.phase == phaseInitiated
-		over := old.phase == phaseDone || old.endSent && old.released
-		old.mu.Unlock()
-		if collided {
-			a.collide(old)
-			return
-		}
-		if !over {
-			old.kill(ErrProtocol)
-			return
-		}
-	}
-	s := &Session{a: a, sid: sid, phase: phasePending}
+	s := &Session{a: a, phase: phasePending}
+	s.sid.Store(uint32(sid))
 	s.next.Store(1)
-	r := &Request{s: s, Private: append([]byte(nil), c.Private...), IsEnhanced: c.Function == EnhancedInitiate, Enhanced: c.Enhanced}
+	for {
+		old := a.sessions[sid].Load()
+		if old != nil && !a.yield(old, ssn) || ssn != 0 {
+			return
+		}
+		if a.sessions[sid].CompareAndSwap(old, s) {
+			break
+		}
+		// A session of this side was placed there meanwhile.
+	}
 	if a.onRequest == nil || a.ep != nil && !a.ep.take() {
 		// RFC 5043, Section 6.4: over the limit "the passive side MUST respond
 		// to the Initiate message with a DDP Stream Terminate Message".
 		a.count.refused.Add(1)
-		a.sessions[sid].CompareAndSwap(old, nil)
+		a.sessions[sid].CompareAndSwap(s, nil)
 		a.sendControl(sid, 0, &Control{Function: Terminate}, &receipt{})
 		return
 	}
-	a.sessions[sid].Store(s)
-	a.onRequest(r)
+	a.onRequest(&Request{s: s, Private: append([]byte(nil), c.Private...),
+		IsEnhanced: c.Function == EnhancedInitiate, Enhanced: c.Enhanced})
+}
+
+// yield decides what becomes of a session when the peer initiates another on
+// its stream. It reports whether the new one may take its place.
+func (a *Association) yield(old *Session, ssn uint16) bool {
+	old.mu.Lock()
+	waiting := old.active && old.phase == phaseInitiated
+	if waiting && !old.begun && ssn == 0 {
+		// The peer was first: ours goes elsewhere.
+		err := a.place(old)
+		old.mu.Unlock()
+		if err != nil {
+			old.lost(err)
+		}
+		return true
+	}
+	over := old.phase == phaseDone || old.endSent && old.released
+	old.mu.Unlock()
+	switch {
+	case ssn == 0 && waiting:
+		a.collide(old)
+		return false
+	case ssn == 0 && over:
+		return true
+	}
+	old.kill(ErrProtocol)
+	return false
 }
 
 // collide deals with Initiates of both sides on one stream. Both sides see it;
 // neither session can go on there, so both move to another stream, of a parity
 // chosen at random. The stream is not used again.
 func (a *Association) collide(s *Session) {
-	c := s.first
-	s.mu.Lock()
 	a.count.collided.Add(1)
-	s.tries++
-	again := s.tries < maxTries
-	s.mu.Unlock()
-	dead := &Session{a: a, sid: s.sid, phase: phaseDone}
+	dead := &Session{a: a, phase: phaseDone}
+	dead.sid.Store(s.sid.Load())
+	a.sessions[s.SID()].Store(dead)
 	a.mu.Lock()
-	a.sessions[s.sid].Store(dead)
 	a.parity = rand.IntN(2)
 	a.mu.Unlock()
-	if !again || a.place(s) != nil || s.control(0, &c) != nil {
+	s.mu.Lock()
+	s.tries++
+	again := s.tries < maxTries && a.place(s) == nil
+	s.mu.Unlock()
+	if !again || s.begin() != nil {
 		s.lost(ErrNoStream)
 	}
 }
@@ -452,5 +478,5 @@ func (r *Request) refuse(f Function, private []byte, pending bool) error {
 	} else {
 		s.a.count.rejected.Add(1)
 	}
-	return s.a.sendControl(s.sid, 0, &Control{Function: f, Private: private}, &receipt{s: s, end: true})
+	return s.a.sendControl(s.SID(), 0, &Control{Function: f, Private: private}, &receipt{s: s, end: true})
 }

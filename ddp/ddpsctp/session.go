@@ -79,7 +79,7 @@ const (
 // streams. It is the ddp.Channel of that stream.
 type Session struct {
 	a      *Association
-	sid    uint16
+	sid    atomic.Uint32 // a stream identifier; a collision changes it
 	active bool
 
 	// sink is what segments go to; nil before the passive side is bound and
@@ -96,6 +96,7 @@ type Session struct {
 	phase    phase     // guarded by mu
 	init     Initiator // guarded by mu: active side
 	first    Control   // guarded by mu: what initiated it, to try again
+	begun    bool      // guarded by mu: active side: the Initiate is on its way
 	proven   bool      // guarded by mu: our first control message has arrived
 	endWant  bool      // guarded by mu: Terminate waits for proven
 	endSent  bool      // guarded by mu
@@ -105,7 +106,7 @@ type Session struct {
 }
 
 // SID returns the SCTP stream identifier.
-func (s *Session) SID() uint16 { return s.sid }
+func (s *Session) SID() uint16 { return uint16(s.sid.Load()) }
 
 // Association returns the association of the session.
 func (s *Session) Association() *Association { return s.a }
@@ -121,7 +122,7 @@ func (s *Session) Send(seg *ddp.Segment) error {
 	}
 	frame := seg.Frame()
 	binary.BigEndian.PutUint16(frame, uint16(s.next.Add(1)-1))
-	return s.a.link.send(s.sid, PPIDSegment, frame, seg.Body, seg.Owner, seg.More, seg.Urgent)
+	return s.a.link.send(s.SID(), PPIDSegment, frame, seg.Body, seg.Owner, seg.More, seg.Urgent)
 }
 
 // Terminate implements ddp.Channel: it sends a Session Terminate. On a session
@@ -167,7 +168,7 @@ func (s *Session) reusable() bool { // mu is held
 
 // control sends a control message.
 func (s *Session) control(ssn uint16, c *Control) error {
-	return s.a.sendControl(s.sid, ssn, c, &receipt{s: s, end: c.Function == Terminate})
+	return s.a.sendControl(s.SID(), ssn, c, &receipt{s: s, end: c.Function == Terminate})
 }
 
 // receipt is the ddp.Owner of a control message.

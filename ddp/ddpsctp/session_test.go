@@ -493,7 +493,7 @@ func TestStreamReuse(t *testing.T) {
 	pb3 := &peerStream{}
 	var r *Request
 	for _, q := range w.b.reqs {
-		if q.s.sid == 0 {
+		if q.s.SID() == 0 {
 			r = q // the last one on it
 		}
 	}
