@@ -31,6 +31,12 @@ func newNode(t *testing.T, cfg Config) *node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { tr.Close() })
+	return nodeOn(t, tr, cfg)
+}
+
+// nodeOn makes a node on a transport.
+func nodeOn(t *testing.T, tr *sctp.Transport, cfg Config) *node {
+	t.Helper()
 	cfg.Transport = tr
 	dev, err := Open(cfg)
 	if err != nil {
