@@ -62,8 +62,9 @@ func primaryAddr() netip.Addr {
 	return loopback.Addr()
 }
 
-func (f *tcpFabric) card() string          { return f.ln.Addr().String() }
-func (f *tcpFabric) pollFunc() func() bool { return f.poll }
+func (f *tcpFabric) card() string { return f.ln.Addr().String() }
+
+func (f *tcpFabric) polling() (func() bool, func()) { return f.poll, nil }
 
 // pollLinks is how many connections one poll looks at: each takes a system call.
 const pollLinks = 4

@@ -132,9 +132,10 @@ type inprocFabric struct {
 	hub *localJob
 }
 
-func (f *inprocFabric) card() string          { return "" }
-func (f *inprocFabric) pollFunc() func() bool { return nil }
-func (f *inprocFabric) close() error          { return nil }
+func (f *inprocFabric) card() string { return "" }
+func (f *inprocFabric) close() error { return nil }
+
+func (f *inprocFabric) polling() (func() bool, func()) { return nil, nil }
 
 // connect implements fabric: the last rank to come links all of them.
 func (f *inprocFabric) connect(ctx context.Context, cards []string, key []byte) error {

@@ -193,7 +193,7 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 		e.mu.Unlock()
 	}()
 	for !look() {
-		if werr := w.wait(ctx); werr != nil {
+		if werr := e.prog.park(ctx, w); werr != nil {
 			return Status{}, nil, werr
 		}
 	}

@@ -163,7 +163,7 @@ func (r *Request) await(ctx context.Context) error {
 		return nil
 	}
 	for !r.done.Load() {
-		if err := w.wait(ctx); err != nil {
+		if err := r.eng.prog.park(ctx, w); err != nil {
 			r.dropWaiter(w)
 			if r.done.Load() {
 				return nil

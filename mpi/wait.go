@@ -52,13 +52,16 @@ func (w *waiter) wait(ctx context.Context) error {
 }
 
 // progress is how waiting goroutines drive the transport themselves before
-// they park: a message that arrives within the spin costs no wake-up. The
-// time spent is adapted: every spin that ends in vain halves it, down to
-// almost nothing, every one that pays doubles it, up to max.
+// they park: a message that arrives within the spin costs no wake-up. Spins
+// that end in vain take processor time from whom the message is awaited from,
+// so each one makes more of the following waits park at once, up to maxSkip. A
+// spin that pays, or a park so short that a spin would have paid, ends that.
 type progress struct {
 	poll     func() bool  // one pass over the transport; nil: cannot be polled
-	max      int64        // longest spin in ns; 0: never spin
-	budget   atomic.Int64 // present length of a spin in ns
+	handOver func()       // called when polling ends in vain; may be nil
+	max      int64        // length of a spin in ns; 0: never spin
+	skip     atomic.Int32 // waits to come that do not spin
+	vain     atomic.Int32 // spins in vain in a row
 	spinners atomic.Int32
 }
 
@@ -66,8 +69,8 @@ const (
 	// defaultSpin is the default of WithSpin: a little longer than a parked
 	// goroutine takes to wake up.
 	defaultSpin = 50 * time.Microsecond
-	// minSpin is how long a spin that never pays still is: one poll.
-	minSpin = 500 * time.Nanosecond
+	// maxSkip is the largest number of waits without a spin, as a power of two.
+	maxSkip = 6
 )
 
 // pollOnce transmits what is queued and makes one pass over the transport, if
@@ -82,27 +85,45 @@ func (p *progress) spin(done func() bool) bool {
 	if p.poll == nil || p.max == 0 {
 		return false
 	}
+	if p.skip.Load() > 0 {
+		p.skip.Add(-1)
+		return false
+	}
 	if int(p.spinners.Add(1)) > runtime.GOMAXPROCS(0) {
 		p.spinners.Add(-1)
 		return false
 	}
 	defer p.spinners.Add(-1)
-	budget := p.budget.Load()
 	start := time.Now()
 	for {
 		worked := p.poll()
 		if done() {
-			if budget < p.max {
-				p.budget.Store(min(p.max, 2*budget))
-			}
+			p.vain.Store(0)
 			return true
 		}
 		if !worked {
 			runtime.Gosched()
 		}
-		if int64(time.Since(start)) > budget {
-			p.budget.Store(max(int64(minSpin), budget/2))
+		if int64(time.Since(start)) > p.max {
+			if p.handOver != nil {
+				p.handOver()
+			}
+			p.skip.Store(1 << min(p.vain.Add(1), maxSkip))
 			return false
 		}
 	}
+}
+
+// park waits for a signal or the end of ctx.
+func (p *progress) park(ctx context.Context, w *waiter) error {
+	if p.poll == nil || p.max == 0 {
+		return w.wait(ctx)
+	}
+	start := time.Now()
+	err := w.wait(ctx)
+	if int64(time.Since(start)) < p.max {
+		p.skip.Store(0)
+		p.vain.Store(0)
+	}
+	return err
 }

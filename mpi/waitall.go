@@ -135,7 +135,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 		}
 	}()
 	for !look() {
-		if err := w.wait(ctx); err != nil {
+		if err := eng.prog.park(ctx, w); err != nil {
 			return -1, err
 		}
 	}

@@ -45,9 +45,8 @@ type fabric interface {
 	// connect makes the links to all other ranks, whose cards are given, and
 	// starts them. It returns when all are up or one failed.
 	connect(ctx context.Context, cards []string, key []byte) error
-	// pollFunc returns a function that makes a pass over the transport
-	// without blocking, or nil.
-	pollFunc() func() bool
+	// polling returns how the transport is polled: see progress.
+	polling() (poll func() bool, handOver func())
 	// close releases everything. Links still up are aborted.
 	close() error
 }
@@ -239,7 +238,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 		}
 		addrs[r] = pc.Addr
 	}
-	w.setSpin(local, f.pollFunc())
+	w.setSpin(local, f)
 	if err := f.connect(ctx, addrs, []byte(key)); err != nil {
 		return err
 	}
@@ -248,7 +247,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 
 // setSpin decides how long waiting goroutines poll: not at all if they would
 // take the processor from a rank that has work.
-func (w *World) setSpin(local int, poll func() bool) {
+func (w *World) setSpin(local int, f fabric) {
 	spin := w.opts.spin
 	if spin == spinAuto {
 		spin = defaultSpin
@@ -256,9 +255,9 @@ func (w *World) setSpin(local int, poll func() bool) {
 			spin = 0
 		}
 	}
-	w.eng.prog.poll = poll
-	w.eng.prog.max = int64(spin)
-	w.eng.prog.budget.Store(int64(spin))
+	p := &w.eng.prog
+	p.poll, p.handOver = f.polling()
+	p.max = int64(spin)
 }
 
 // Tags in slotComm.
