@@ -70,6 +70,20 @@ type Config struct {
 	// on a path until something better is known (SetPathMTU).
 	MTU int
 
+	// Discover finds the largest packet of each path out (RFC 8899), from MTU on
+	// up to MaxMTU, unless SetPathLimit says more.
+	Discover bool
+	MaxMTU   int
+	// PFMaxRetrans is PotentiallyFailed.Max.Retrans (RFC 7829): how many timeouts
+	// in a row a path may have before data takes another one. Negative means that
+	// only Path.Max.Retrans counts.
+	PFMaxRetrans int
+	// SwitchPrimary makes another path the primary one when the primary path had
+	// more than SwitchMaxRetrans (Primary.Switchover.Max.Retrans) timeouts in a
+	// row, rather than to go back to it (RFC 7829, Section 5).
+	SwitchPrimary    bool
+	SwitchMaxRetrans int
+
 	// Congestion and Scheduler select algorithms.
 	Congestion Congestion
 	Scheduler  Scheduler
@@ -91,6 +105,14 @@ type Config struct {
 	NoReconfig    bool
 	DenyReconfig  Reconfigs
 	MaxOutStreams uint16
+
+	// ZeroChecksum announces that packets may have zero in place of the checksum,
+	// and sends such if the peer announces it, too: what carries the packets is
+	// DTLS (RFC 9653).
+	ZeroChecksum bool
+
+	// Multipath sends data on all active paths at once.
+	Multipath bool
 
 	// Pieces selects delivery by PopPiece instead of Read.
 	Pieces bool
@@ -128,6 +150,14 @@ func (c *Config) withDefaults() Config {
 	d.RecvBuffer = min(max(d.RecvBuffer, MinRecvBuffer), 1<<30)
 	setDefault(&d.MTU, DefaultMTU)
 	d.MTU = clampMTU(d.MTU)
+	d.MaxMTU = clampMTU(max(d.MaxMTU, d.MTU))
+	// RFC 7829, Section 5, rule 1: "the PSMR MUST be set greater than or equal to
+	// the PFMR value", or without potentially failed paths to the PMR value.
+	least := d.PFMaxRetrans
+	if least < 0 {
+		least = d.PathMaxRetrans
+	}
+	d.SwitchMaxRetrans = max(d.SwitchMaxRetrans, least)
 	return d
 }
 

@@ -29,9 +29,13 @@ func (a *Assoc) handleECN(now Time, c wire.Chunk) {
 		if err != nil {
 			return
 		}
-		i := a.dataPath()
+		i, ok := a.tx.sb.sentOn(TSN(x.TSN))
+		if !ok {
+			i = a.dataPath()
+		}
 		if a.tx.sb.NewCongestionMark(i, TSN(x.TSN)) {
 			a.paths[i].cc.OnECN(now)
+			a.paths[i].count.marks++
 			a.updatePacer(now, i)
 		}
 		a.ecn.cwr, a.ecn.cut = true, TSN(x.TSN)

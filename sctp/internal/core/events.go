@@ -58,6 +58,11 @@ const (
 	// 5061).
 	EventPathAdded
 	EventPathRemoved
+	// EventPathFailed: the path to Addr is potentially failed; EventPathUp or
+	// EventPathDown ends that (RFC 7829, Section 3.2, rule 12).
+	EventPathFailed
+	// EventPathMTU: the largest packet for the path to Addr changed (RFC 8899).
+	EventPathMTU
 )
 
 // Event is something that happened to an association and is not data.
@@ -80,7 +85,8 @@ var eventNames = [...]string{EventUp: "up", EventRestart: "restart", EventPeerSh
 	EventPartialAborted: "partial delivery aborted", EventSendFailed: "send failed",
 	EventRequestDone: "request done", EventStreamsReset: "streams reset",
 	EventOutStreamsReset: "outgoing streams reset", EventStreamsAdded: "streams added",
-	EventPathAdded: "path added", EventPathRemoved: "path removed"}
+	EventPathAdded: "path added", EventPathRemoved: "path removed",
+	EventPathFailed: "path potentially failed", EventPathMTU: "path MTU changed"}
 
 // String returns a short lower-case name.
 func (k EventKind) String() string {

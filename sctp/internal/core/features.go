@@ -19,6 +19,9 @@ const (
 	featExtList
 	// featReconfig is the re-configuration of streams (RFC 6525).
 	featReconfig
+	// featZeroSum is that zero is acceptable as checksum, because DTLS detects
+	// errors (RFC 9653).
+	featZeroSum
 )
 
 func (f features) has(g features) bool { return f&g == g }
@@ -41,6 +44,9 @@ func localFeatures(cfg *Config) features {
 	if !cfg.NoReconfig {
 		f |= featReconfig
 	}
+	if cfg.ZeroChecksum {
+		f |= featZeroSum
+	}
 	return f
 }
 
@@ -48,6 +54,9 @@ func localFeatures(cfg *Config) features {
 func appendFeatures(b []byte, f features) []byte {
 	if f.has(featECN) {
 		b = wire.AppendECN(b)
+	}
+	if f.has(featZeroSum) {
+		b = wire.AppendZeroChecksum(b, wire.EDMIDDTLS)
 	}
 	if f.has(featPR) {
 		b = wire.AppendForwardTSNSupported(b)

@@ -40,6 +40,7 @@ func (a *Assoc) startHeartbeats(now Time) {
 			wait += p.rto.Value()
 		} else {
 			a.armHeartbeat(now, i)
+			a.startPMTU(now, i)
 		}
 	}
 }
@@ -47,12 +48,20 @@ func (a *Assoc) startHeartbeats(now Time) {
 // armHeartbeat starts the idle period of path i: HB.interval plus its RTO, with
 // a jitter of half of the RTO either way.
 func (a *Assoc) armHeartbeat(now Time, i int) {
-	if a.cfg.HBInterval < 0 || !a.state.heartbeating() {
+	p := &a.paths[i]
+	if p.par.hbInterval < 0 || !a.state.heartbeating() {
 		a.timers.setPath(timerHB, i, 0)
 		return
 	}
-	rto := a.paths[i].rto.Value()
-	a.timers.setPath(timerHB, i, now+Time(a.cfg.HBInterval)+rto+a.rng.jitter(rto))
+	rto := p.rto.Value()
+	if p.pf {
+		// RFC 7829, Section 3.2, rule 5: "The HB.Interval […] MUST be ignored for
+		// destination addresses in PF state. Instead, HEARTBEAT chunks are sent
+		// […] once per RTO."
+		a.timers.setPath(timerHB, i, now+rto)
+		return
+	}
+	a.timers.setPath(timerHB, i, now+Time(p.par.hbInterval)+rto+a.rng.jitter(rto))
 }
 
 // heartbeatTimeout handles the expiry of timerHB of path i.
@@ -63,7 +72,7 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 	p := &a.paths[i]
 	if !p.hb.waiting {
 		// The path counts as idle only if nothing else was sent to it.
-		if until := p.lastSent + Time(a.cfg.HBInterval); p.confirmed && p.lastSent != 0 && until > now {
+		if until := p.lastSent + Time(p.par.hbInterval); !p.pf && p.confirmed && p.lastSent != 0 && until > now {
 			a.timers.setPath(timerHB, i, until+p.rto.Value())
 			return
 		}
@@ -72,14 +81,27 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 	}
 	p.hb.waiting = false
 	p.rto.Backoff()
-	// Section 8.1: unanswered heartbeats count against the association only on
-	// the path that data takes; Section 5.4: and never on unconfirmed paths.
-	if !a.pathError(i, p.confirmed && i == a.dataPath()) {
+	// RFC 7829, Section 3.2, rule 6: "the timeout of a HEARTBEAT chunk MAY be
+	// ignored if data is outstanding towards the destination address"; T3-rtx
+	// counts then.
+	if p.pf && a.inFlight(i) > 0 {
+		a.armHeartbeat(now, i)
 		return
 	}
-	if !p.confirmed && p.active {
+	// Section 8.1: unanswered heartbeats count against the association only on
+	// the path that data takes; Section 5.4: and never on unconfirmed paths. Nor
+	// on those that are potentially failed, which are probed more often (RFC
+	// 7829, Section 4): that would make the association less tolerant.
+	if !a.pathError(i, p.confirmed && !p.pf && i == a.dataPath()) {
+		return
+	}
+	if !p.confirmed || !p.active {
+		a.tryLocal(i)
+	}
+	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) {
 		// Section 5.4: "In each RTO, a probe MAY be sent on an active
-		// UNCONFIRMED path".
+		// UNCONFIRMED path"; RFC 7829, Section 3.2, rule 6: "transmits another
+		// packet containing the HEARTBEAT chunk immediately".
 		p.hb.pending = true
 		return
 	}
@@ -95,6 +117,7 @@ func (a *Assoc) appendHeartbeat(b []byte, now Time, i int) []byte {
 	binary.BigEndian.PutUint32(info[8:], p.id)
 	binary.BigEndian.PutUint64(info[12:], uint64(now))
 	a.stats.Heartbeats++
+	p.count.heartbeats++
 	p.lastSent = now
 	a.timers.setPath(timerHB, i, now+p.rto.Value())
 	return wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
@@ -123,9 +146,12 @@ func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
 		return
 	}
 	p := &a.paths[i]
-	if p.hb.sentAt == 0 || binary.BigEndian.Uint64(x.Info) != p.hb.nonce {
+	nonce := binary.BigEndian.Uint64(x.Info)
+	if a.probeAcked(now, i, nonce) || p.hb.sentAt == 0 || nonce != p.hb.nonce {
 		return
 	}
+	p.count.acked++
+	p.home = p.Local
 	p.rto.Sample(now - p.hb.sentAt)
 	p.hb = heartbeat{pending: p.hb.pending}
 	a.pathAlive(i)
@@ -137,6 +163,7 @@ func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
 	if !p.confirmed {
 		p.confirmed = true
 		a.events.push(Event{Kind: EventPathConfirmed, Addr: p.Remote})
+		a.startPMTU(now, i)
 	}
 	if !p.hb.pending {
 		a.armHeartbeat(now, i)

@@ -28,8 +28,10 @@ type host struct {
 	buf      []byte
 	dests    map[netip.AddrPort]int // where packets with user data went
 	dropped  [NumDropReasons]int
-	part     []byte
-	parts    map[uint16][]byte
+	// lostSizes are those of packets that were lost for their size.
+	lostSizes []int
+	part      []byte
+	parts     map[uint16][]byte
 }
 
 type gotMsg struct {
@@ -108,6 +110,14 @@ func (h *host) flush() {
 			h.p.checkTransmit(buf, tx)
 			for len(buf) > 0 {
 				n := min(tx.SegSize, len(buf))
+				if m := h.p.net.mtu; m > 0 && n+28 > m && !tx.Fragment {
+					h.lostSizes = append(h.lostSizes, n)
+					buf = buf[n:]
+					continue
+				}
+				if h.p.net.onFragment != nil && tx.Fragment {
+					h.p.net.onFragment()
+				}
 				h.p.post(h, Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: buf[:n]})
 				buf = buf[n:]
 			}

@@ -30,7 +30,7 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 	if a.state == Closed {
 		return DropClosed
 	}
-	h, drop := checkPacket(p)
+	h, drop := checkSummed(p, a.verified(p))
 	switch {
 	case drop != DropNone:
 		return drop

@@ -85,6 +85,11 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 			in.hostName = p
 		case wire.ParamECN:
 			in.features |= featECN
+		case wire.ParamZeroChecksum:
+			var method uint32
+			if method, err = wire.ParseZeroChecksum(p); method == wire.EDMIDDTLS {
+				in.features |= featZeroSum
+			}
 		case wire.ParamForwardTSN:
 			in.features |= featPR
 		case wire.ParamSupportedExtensions:
@@ -96,7 +101,7 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 			in.adaptation, err = wire.ParseAdaptation(p)
 			in.hasAdaptation = err == nil
 		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad,
-			wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo, wire.ParamZeroChecksum:
+			wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo:
 			// Known, and without effect here.
 		default:
 			// RFC 9260, Section 3.2.1, Table 3.

@@ -4,7 +4,11 @@ import "github.com/weftstack/weft/sctp/wire"
 
 // checkPacket does the checks that need no association: it parses the common
 // header of p and verifies the checksum (RFC 9260, Section 6.8).
-func checkPacket(p *Packet) (wire.Header, DropReason) {
+func checkPacket(p *Packet) (wire.Header, DropReason) { return checkSummed(p, p.Verified) }
+
+// checkSummed is checkPacket for a packet whose checksum is known to be right, or
+// of no interest, if verified is set.
+func checkSummed(p *Packet, verified bool) (wire.Header, DropReason) {
 	if len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen {
 		return wire.Header{}, DropShort
 	}
@@ -17,7 +21,7 @@ func checkPacket(p *Packet) (wire.Header, DropReason) {
 	if h.SrcPort == 0 || h.DstPort == 0 {
 		return h, DropPorts
 	}
-	if !p.Verified && !wire.VerifyChecksum(p.Data) {
+	if !verified && !wire.VerifyChecksum(p.Data) {
 		return h, DropChecksum
 	}
 	return h, DropNone

@@ -26,8 +26,8 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 		switch {
 		case tx.Segs == 0:
 			first = p.path
-			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, SegSize: n}
-		case n > tx.SegSize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
+			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, SegSize: n, Fragment: p.oversize}
+		case n > tx.SegSize || p.oversize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
 			// It does not go with the others: keep it for the next call.
 			a.tx.carry.put(p, buf[at:])
 			buf = buf[:at]
@@ -35,7 +35,7 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			return buf, tx, true
 		}
 		tx.Segs++
-		if n < tx.SegSize || p.path < 0 {
+		if n < tx.SegSize || p.path < 0 || p.oversize {
 			break
 		}
 	}
@@ -48,6 +48,9 @@ type built struct {
 	Tuple
 	path int // -1 for a packet that stands alone
 	ecn  uint8
+	// oversize tells that it is longer than the path MTU has become, so that IP
+	// has to fragment it.
+	oversize bool
 }
 
 // carry keeps a packet that was built but did not go with the others.
@@ -92,19 +95,38 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 	}
 	// Something may be due on any path; the data path comes last, because data
 	// is bundled there.
+	if i := a.mtuProbe(); i >= 0 {
+		return a.appendProbe(b, now, i), built{Tuple: a.paths[i].Tuple, path: -1}, true
+	}
 	d := a.dataPath()
+	spread := a.spread()
+	if spread {
+		d = a.newPath(now, d)
+	}
 	if i, ok := a.duePath(now, d); ok {
-		if b, ecn, ok := a.buildPacket(b, now, i, d); ok {
-			return b, built{Tuple: a.paths[i].Tuple, path: i, ecn: ecn}, true
+		carrier := d
+		if spread && i != d && a.paths[i].usable() && a.roomAt(now, i) == now && !a.wouldBlock(i) {
+			carrier = i // data goes with what is due
+		}
+		if b, ecn, ok := a.buildPacket(b, now, i, carrier); ok {
+			return b, a.builtOn(i, ecn, len(b)-at), true
 		}
 		b = b[:at]
 	}
-	for _, i := range [...]int{a.rtxPath(d), d} {
-		if b, ecn, ok := a.buildPacket(b, now, i, d); ok {
-			return b, built{Tuple: a.paths[i].Tuple, path: i, ecn: ecn}, true
+	for again := true; again; again = spread && a.unblock(now) {
+		for _, i := range [...]int{a.rtxPath(now, d), d} {
+			if b, ecn, ok := a.buildPacket(b, now, i, d); ok {
+				return b, a.builtOn(i, ecn, len(b)-at), true
+			}
 		}
 	}
 	return b[:at], built{}, false
+}
+
+// builtOn describes a packet of n bytes on path i.
+func (a *Assoc) builtOn(i int, ecn uint8, n int) built {
+	p := &a.paths[i]
+	return built{Tuple: p.Tuple, path: i, ecn: ecn, oversize: n > p.mtu}
 }
 
 // duePath returns a path on which a control chunk is due.
@@ -142,7 +164,10 @@ func (a *Assoc) sackPath(d int) int {
 }
 
 // rtxPath returns where chunks marked for retransmission go.
-func (a *Assoc) rtxPath(d int) int {
+func (a *Assoc) rtxPath(now Time, d int) int {
+	if a.spread() {
+		return a.repairPath(now, d)
+	}
 	if i := a.tx.rtxPath; i < len(a.paths) && a.paths[i].usable() {
 		return i
 	}
@@ -232,7 +257,7 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 	if len(b) == begin {
 		return b[:at], 0, false
 	}
-	wire.SetChecksum(b[at:])
+	a.seal(b[at:])
 	return b, ecn, true
 }
 
@@ -261,7 +286,7 @@ func (a *Assoc) dataReady(now Time, i, d int) bool {
 		return true
 	}
 	if sb.HasRtx() {
-		return i == a.rtxPath(d) && (sb.Permit() || a.mayFill(now, i))
+		return i == a.rtxPath(now, d) && (sb.Permit() || a.mayFill(now, i))
 	}
 	return i == d && a.tx.q.Pending() && (sb.Permit() || a.mayFill(now, i)) && a.windowOpen(now, i)
 }
@@ -290,7 +315,7 @@ func (a *Assoc) mayFill(now Time, i int) bool {
 	if at <= now {
 		return true
 	}
-	a.timers.set(timerPace, at)
+	a.paceUntil(now, at)
 	return false
 }
 
@@ -326,7 +351,7 @@ func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 	before, full := len(b), p.pmdcs()
 	permit := sb.Permit()
 	rtx := false
-	if sb.HasRtx() && (permit || a.mayFill(now, i)) && (i == a.rtxPath(d) || !a.state.connected()) {
+	if sb.HasRtx() && (permit || a.mayFill(now, i)) && (i == a.rtxPath(now, d) || !a.state.connected()) {
 		if n := sb.RtxSize(); n > full && len(b)+n > end && before-end+p.mtu <= wire.HeaderLen {
 			end = before + n // Section 6.9: IP fragments it; it cannot be cut again
 		}
@@ -334,9 +359,14 @@ func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 			b, ok = sb.AppendRtx(b, now, i, end-len(b))
 			rtx = rtx || ok
 		}
+		t.detour = 0
 	}
 	if i == d && !sb.HasRtx() && t.q.Pending() && (permit || rtx || a.mayFill(now, i)) && a.windowOpen(now, i) {
 		probe := sb.ZeroWindow()
+		t.q.maxChunk = 0
+		if len(a.paths) > 1 {
+			t.q.maxChunk = a.amdcs(i)
+		}
 		for ok := true; ok; {
 			b, ok = sb.AppendNew(b, now, i, Room{Space: end - len(b), Full: full})
 			if ok && probe {
@@ -365,6 +395,8 @@ func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 func (a *Assoc) dataSent(now Time, i, n int) {
 	p := &a.paths[i]
 	p.lastData, p.lastSent = now, now
+	p.count.packets++
+	p.count.bytes += uint64(n)
 	p.cc.OnSent(now, n, a.tx.sb.Flight(i))
 	if !a.cfg.NoPacing {
 		p.pacer.OnSent(now, n)

@@ -44,6 +44,9 @@ type Transmit struct {
 	ECN     uint8
 	SegSize int
 	Segs    int
+	// Fragment tells that the one datagram is longer than the path MTU has
+	// become, and has to be fragmented by IP (RFC 9260, Section 6.9).
+	Fragment bool
 }
 
 // Result is the outcome of a packet that belongs to no association known to

@@ -23,6 +23,8 @@ type pair struct {
 	a, z *host
 	wire []flying
 	seq  int
+	// zeroSum tells that packets need no checksum.
+	zeroSum bool
 }
 
 // faults are chances in 1000 per packet, and delays.
@@ -32,6 +34,15 @@ type faults struct {
 	// drop, if not nil, decides about a packet first: it is dropped if drop says
 	// so. mangle may change it.
 	drop func(from *host, pkt []byte) bool
+	// sniff, if not nil, sees every packet sent; onFragment is told of those that
+	// IP is to fragment.
+	sniff      func(from *host, pkt []byte)
+	onFragment func()
+	// deaf, if not nil, loses the packets it reports.
+	deaf func(*Packet) bool
+	// mtu, if not 0, is the largest IPv4 packet that is not lost, unless IP may
+	// fragment it.
+	mtu int
 	// cut are addresses that packets neither reach nor leave.
 	cut    map[netip.AddrPort]bool
 	mangle func(from *host, pkt []byte) []byte
@@ -74,7 +85,7 @@ func (p *pair) checkTransmit(buf []byte, tx Transmit) {
 	}
 	for rest := buf; len(rest) > 0; {
 		n := min(tx.SegSize, len(rest))
-		if !wire.VerifyChecksum(rest[:n]) || n%4 != 0 {
+		if !p.zeroSum && !wire.VerifyChecksum(rest[:n]) || n%4 != 0 {
 			p.t.Fatalf("PollTransmit: bad checksum or length %d", n)
 		}
 		it := wire.NewChunks(rest[wire.HeaderLen:n])
@@ -125,11 +136,14 @@ func (p *pair) post(from *host, pkt Packet) {
 		to = p.a
 	}
 	pkt.Data = bytes.Clone(pkt.Data)
+	if p.net.sniff != nil {
+		p.net.sniff(from, pkt.Data)
+	}
 	if p.net.drop != nil && p.net.drop(from, pkt.Data) {
 		p.t.Logf("%v %s>%s LOST %s", time.Duration(p.now), from.name, to.name, d)
 		return
 	}
-	if p.net.cut[pkt.Local] || p.net.cut[pkt.Remote] {
+	if p.net.cut[pkt.Local] || p.net.cut[pkt.Remote] || p.net.deaf != nil && p.net.deaf(&pkt) {
 		return
 	}
 	if p.net.mangle != nil {

@@ -2,7 +2,6 @@ package core
 
 import (
 	"net/netip"
-	"time"
 
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -11,11 +10,15 @@ import (
 // 9260, Section 14.3).
 type path struct {
 	Tuple
+	home      netip.AddrPort // Local, but for tries with another one
 	id        uint32 // never used again within the association
 	confirmed bool   // the address is the peer's (RFC 9260, Section 5.4)
 	active    bool   // reachable as far as we know (Section 8.2)
+	pf        bool   // potentially failed (RFC 7829); active still
 	errors    int    // consecutive unanswered timeouts and heartbeats
 	mtu       int    // size of the largest packet
+	par       pathLimits
+	plpmtu    pathMTU
 	rto       RTO
 	cc        CongestionControl
 	pacer     Pacer
@@ -29,31 +32,34 @@ type path struct {
 	// burstFrom is what was in flight when the last SACK came, from where
 	// Max.Burst counts.
 	burstFrom int
+	count     pathCounters
 }
 
 // usable reports whether data may be sent to the path.
-func (p *path) usable() bool { return p.confirmed && p.active }
+func (p *path) usable() bool { return p.confirmed && p.active && !p.pf }
 
 // pmdcs is the Path Maximum DATA Chunk Size: what the largest packet carries
 // besides the common header.
 func (p *path) pmdcs() int { return p.mtu - wire.HeaderLen }
 
-// addPath adds a path to remote, by which it leaves this host on a local
-// address of the same family; with several of them the paths take turns, so
-// that they have as little in common as possible (RFC 9260, Section 6.4.1).
+// addPath adds a path to remote; without a local address it takes the one of
+// localFor.
 func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	i := len(a.paths)
 	if !local.IsValid() {
 		local = a.localFor(i, remote.Addr())
 	}
 	a.pathIDs++
-	p := path{Tuple: Tuple{Local: local, Remote: remote}, id: a.pathIDs, confirmed: confirmed, active: true, mtu: a.cfg.MTU,
+	p := path{Tuple: Tuple{Local: local, Remote: remote}, home: local, id: a.pathIDs, confirmed: confirmed, active: true, mtu: a.cfg.MTU,
+		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans,
+			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
 		rto: NewRTO(Time(a.cfg.RTOInitial), Time(a.cfg.RTOMin), Time(a.cfg.RTOMax))}
 	p.cc = NewCongestionControl(CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
 	a.paths = append(a.paths, p)
 	a.timers.resize(len(a.paths))
 	if a.tx.sb != nil {
 		a.tx.sb.SetPaths(len(a.paths))
+		a.tx.sb.setSlack(i, p.mtu-p.proven())
 	}
 	return i
 }
@@ -68,32 +74,6 @@ func (a *Assoc) reaches(remote netip.Addr) bool {
 		}
 	}
 	return len(a.local) == 0
-}
-
-func (a *Assoc) localFor(i int, remote netip.Addr) netip.AddrPort {
-	n := 0
-	for _, l := range a.local {
-		if l.Addr().Is4() == remote.Is4() {
-			n++
-		}
-	}
-	if n == 0 {
-		if len(a.local) > 0 {
-			return a.local[0] // a dual-stack wildcard, if anything
-		}
-		return netip.AddrPort{}
-	}
-	i %= n
-	for _, l := range a.local {
-		if l.Addr().Is4() != remote.Is4() {
-			continue
-		}
-		if i == 0 {
-			return l
-		}
-		i--
-	}
-	return netip.AddrPort{}
 }
 
 // addPeerAddrs adds unconfirmed paths for the addresses of list that are new.
@@ -149,39 +129,6 @@ func (a *Assoc) arrivalPath(remote netip.AddrPort) int {
 	return i
 }
 
-// dataPath returns the path for new data: the primary one, or while that is
-// inactive another active one (RFC 9260, Sections 6.4 and 6.4.1). If no path is
-// active it is a confirmed one all the same: something must find out when the
-// peer is back.
-func (a *Assoc) dataPath() int {
-	if a.paths[a.primary].usable() {
-		return a.primary
-	}
-	best := -1
-	for i := range a.paths {
-		p := &a.paths[i]
-		switch {
-		case p.usable():
-			return i
-		case p.confirmed && (best < 0 || p.errors < a.paths[best].errors):
-			best = i
-		}
-	}
-	return max(best, 0)
-}
-
-// otherPath returns a usable path that is not i, or i if there is none (RFC
-// 9260, Section 6.4: "SHOULD try to retransmit a chunk that timed out to an
-// active destination transport address that is different").
-func (a *Assoc) otherPath(i int) int {
-	for k := 1; k < len(a.paths); k++ {
-		if j := (i + k) % len(a.paths); a.paths[j].usable() {
-			return j
-		}
-	}
-	return i
-}
-
 // replyPath returns where a reply to a packet from path i goes: back there,
 // unless nothing but heartbeats may be sent to it (RFC 9260, Sections 5.4 and
 // 6.4).
@@ -192,83 +139,5 @@ func (a *Assoc) replyPath(i int) int {
 	return a.dataPath()
 }
 
-// pathError counts an unanswered timeout or heartbeat of path i, and one of the
-// association if charge is set (RFC 9260, Sections 8.1 and 8.2). It reports
-// whether the association survived.
-func (a *Assoc) pathError(i int, charge bool) bool {
-	p := &a.paths[i]
-	if charge {
-		a.errors++
-		if a.errors > a.cfg.AssocMaxRetrans {
-			a.close(ErrUnreachable)
-			return false
-		}
-	}
-	// Section 8.3: of an inactive path "SHOULD stop increasing the counter".
-	if !p.active {
-		return true
-	}
-	p.errors++
-	if p.errors > a.cfg.PathMaxRetrans {
-		p.active = false
-		a.events.push(Event{Kind: EventPathDown, Addr: p.Remote})
-	}
-	return true
-}
-
-// pathAlive notes that the peer answered something sent on path i.
-func (a *Assoc) pathAlive(i int) {
-	p := &a.paths[i]
-	p.errors = 0
-	if !p.active {
-		p.active = true
-		a.events.push(Event{Kind: EventPathUp, Addr: p.Remote})
-	}
-}
-
 // NumPaths returns how many paths there are.
 func (a *Assoc) NumPaths() int { return len(a.paths) }
-
-// PathStats is a snapshot of one path.
-type PathStats struct {
-	Tuple
-	Active, Confirmed, Primary bool
-	SRTT, RTTVar, RTO          time.Duration
-	CWND, SSThresh, InFlight   int
-	MTU, Errors                int
-}
-
-// PathStats returns a snapshot of path i, which is less than NumPaths.
-func (a *Assoc) PathStats(i int) PathStats {
-	p := &a.paths[i]
-	return PathStats{Tuple: p.Tuple, Active: p.active, Confirmed: p.confirmed, Primary: i == a.primary,
-		SRTT: time.Duration(p.rto.SRTT()), RTTVar: time.Duration(p.rto.Var()), RTO: time.Duration(p.rto.Value()),
-		CWND: p.cc.Cwnd(), SSThresh: p.cc.Ssthresh(), InFlight: a.inFlight(i), MTU: p.mtu, Errors: p.errors}
-}
-
-// SetPrimary makes the path to addr the primary one (RFC 9260, Section
-// 11.1.6). It returns ErrPath if there is no such path or it is unconfirmed.
-func (a *Assoc) SetPrimary(addr netip.AddrPort) error {
-	i := a.pathByAddr(unmap(addr))
-	if i < 0 || !a.paths[i].confirmed {
-		return ErrPath
-	}
-	if i != a.primary {
-		a.primary = i
-		a.events.push(Event{Kind: EventPrimary, Addr: a.paths[i].Remote})
-	}
-	return nil
-}
-
-// SetPathMTU sets the size of the largest SCTP packet for the path to addr. It
-// returns ErrPath if there is no such path.
-func (a *Assoc) SetPathMTU(addr netip.AddrPort, size int) error {
-	i := a.pathByAddr(unmap(addr))
-	if i < 0 {
-		return ErrPath
-	}
-	p := &a.paths[i]
-	p.mtu = clampMTU(size)
-	p.cc.SetMTU(p.pmdcs())
-	return nil
-}

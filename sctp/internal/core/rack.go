@@ -333,6 +333,7 @@ func (s *Scoreboard) inRepair(path int) bool {
 // says that there is some and the peer's window allows it, else the last chunk
 // sent, which then is marked for retransmission. After a probe T3 restarts.
 func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe bool) {
+	s.clock = now
 	f := &s.paths[path]
 	k := &f.rack
 	d := s.LossDeadline(path)

@@ -27,6 +27,7 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved b
 	r.initial, r.streams = initial, streams
 	r.tsns.init(initial)
 	r.sack.init(Time(cfg.SackDelay), cfg.SackEvery)
+	r.sack.spread = cfg.Multipath
 	if cfg.SackDelay == 0 {
 		r.sack.setQuick(true)
 	}
@@ -179,7 +180,11 @@ func (r *dataReceiver) appendSack(b []byte, room int) []byte {
 	dups := r.tsns.duplicates()
 	dups = dups[:min(len(dups), n-len(r.gaps))]
 	rwnd := r.reasm.window.open()
+	at := len(b)
 	b = wire.AppendSack(b, uint32(r.tsns.cumTSN()), rwnd, r.gaps, dups)
+	if r.sack.spread {
+		setSackPackets(b[at:], r.sack.dataPackets())
+	}
 	r.tsns.clearDuplicates()
 	r.reasm.window.advertised(rwnd)
 	r.sack.sent()
@@ -200,7 +205,7 @@ func (a *Assoc) earlySack() {
 	r := a.alone.slot(p.Tuple)
 	r.data = wire.AppendHeader(r.data, a.header())
 	r.data = a.appendAck(r.data, min(p.mtu, maxEarlySack)-len(r.data))
-	wire.SetChecksum(r.data)
+	a.seal(r.data)
 }
 
 // maxGapBlocks bounds the gap ack blocks of one SACK.

@@ -66,7 +66,7 @@ func (s *Scoreboard) countMisses() {
 		if r.tx > 1 && r.sent > sent {
 			continue
 		}
-		if r.miss++; r.miss < dupThresh {
+		if r.miss += s.misses(p, t); r.miss < dupThresh {
 			continue
 		}
 		r.state |= recFast
@@ -78,7 +78,11 @@ func (s *Scoreboard) countMisses() {
 
 // mark marks a chunk in flight for retransmission.
 func (s *Scoreboard) mark(t TSN, r *record) {
-	s.leave(t, r, &s.paths[r.path])
+	f := &s.paths[r.path]
+	if r.state&recBig != 0 {
+		f.size.bigLost(s.clock, r)
+	}
+	s.leave(t, r, f)
 	r.state |= recMarked
 	r.miss = 0
 	s.marked.add(t)
@@ -112,6 +116,7 @@ func (s *Scoreboard) enterRecovery() {
 // acknowledgement may be on its way are not marked, apart from the first (RFC
 // 8985, Section 6.3).
 func (s *Scoreboard) OnTimeout(now Time, path int) int {
+	s.clock = now
 	f := &s.paths[path]
 	n := 0
 	for t, ok := f.set.next(s.base, s.next); ok; t, ok = f.set.next(t+1, s.next) {
@@ -174,7 +179,9 @@ func (s *Scoreboard) AppendRtx(b []byte, now Time, path, space int) ([]byte, boo
 		}
 		s.marked.remove(t)
 		r.state &^= recMarked
+		s.paths[r.path].noteAgain(t)
 		s.transmit(t, r, now, path)
+		s.noteSize(r, &s.paths[path], space)
 		s.lastRtx = now
 		f := &s.paths[path]
 		// Section 6.1: T3 restarts "if the earliest (i.e., lowest TSN)

@@ -22,6 +22,9 @@ type PathAck struct {
 	// Loss asks for the reaction to a packet loss (RFC 9260, Section 7.2.3),
 	// after that to Acked. It is set once per fast recovery.
 	Loss bool
+	// Alive reports that chunks were acknowledged that were sent on no other
+	// path (RFC 7829, Section 3.2, rules 9 and 10).
+	Alive bool
 	// EarliestAcked restarts T3: the earliest outstanding TSN of the path was
 	// acknowledged (Section 6.3.2, R3).
 	EarliestAcked bool
@@ -32,6 +35,7 @@ type PathAck struct {
 	earliest TSN // before this SACK
 	any      bool
 	htna     TSN // highest TSN newly acknowledged
+	ltna     TSN // lowest
 	htnaAny  bool
 	htnaSent Time // the latest transmission among those newly acknowledged
 	rttSent  Time // when the chunk of AckRTT was sent
@@ -74,6 +78,7 @@ func (s *Scoreboard) HandleCumAck(now Time, cum TSN) (*SackResult, error) {
 func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackResult, error) {
 	res := &s.res
 	paths := res.Paths
+	s.clock = now
 	*res = SackResult{Paths: paths, Duplicates: sk.Dups.Len()}
 	cum := TSN(sk.CumTSN)
 	if !cum.Less(s.next) {
@@ -95,6 +100,7 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 		}
 	}
 	s.stats.Duplicates += uint64(res.Duplicates)
+	s.noteDups(sk)
 	for i := range s.paths {
 		f := &s.paths[i]
 		e, ok := f.set.next(s.base, s.next)
@@ -272,9 +278,16 @@ func (s *Scoreboard) ackGap(now Time, t TSN) {
 func (s *Scoreboard) acked(now Time, t TSN, r *record, gap bool) {
 	f, p := &s.paths[r.path], &s.res.Paths[r.path]
 	p.Acked += s.chunkSize(r)
+	p.Alive = p.Alive || r.state&recMulti == 0
+	if r.state&recBig != 0 {
+		f.size.lost = 0
+	}
 	s.res.NewlyAcked += int(r.size)
 	if p.any && t == p.earliest {
 		p.EarliestAcked = true
+	}
+	if !p.htnaAny {
+		p.ltna = t
 	}
 	if !p.htnaAny || p.htna.Less(t) {
 		p.htna, p.htnaAny = t, true

@@ -41,6 +41,12 @@ type sackGen struct {
 	batch    int  // packets with DATA in this receive batch
 	lossy    Time // until when the path is taken to lose packets
 
+	// With concurrent multipath transfer gaps come with every other packet, as
+	// paths differ. spread is set if the peer may do that, mixed is until when it
+	// is taken to.
+	spread bool
+	mixed  Time
+
 	// Of the packet being processed.
 	sawNew, sawDup, sawUrgent bool
 }
@@ -96,7 +102,7 @@ func (s *sackGen) endPacket(now Time, path int, gaps bool) {
 		// Section 6.2: a packet of duplicates alone MUST, one that also has new
 		// chunks MAY, be acknowledged without delay.
 		s.urgent = true
-	case gaps || s.hadGaps:
+	case (gaps || s.hadGaps) && now >= s.mixed:
 		// Section 6.7: immediately when a gap appears and for every packet
 		// while it lasts; and when it closes, as RFC 5681 wants.
 		s.urgent = true
@@ -109,7 +115,10 @@ func (s *sackGen) endPacket(now Time, path int, gaps bool) {
 		// clock it: acknowledge the first packet of a burst at once.
 		s.urgent = true
 	}
-	if gaps || s.sawDup {
+	if s.spread && s.began && path != s.from {
+		s.mixed = now + lossMemory
+	}
+	if gaps && now >= s.mixed || s.sawDup {
 		s.lossy = now + lossMemory
 	}
 	s.began = true

@@ -22,7 +22,7 @@ const (
 var ErrAckUnsent = errors.New("core: SACK acknowledges a TSN that was not sent")
 
 // recState is what is known about an outstanding chunk. A chunk in none of
-// these states but recFast is in flight.
+// the first three is in flight.
 type recState uint8
 
 const (
@@ -30,6 +30,8 @@ const (
 	recMarked                         // to be retransmitted
 	recAbandoned                      // given up (RFC 3758, Section 3.4)
 	recFast                           // was fast retransmitted: not eligible again
+	recMulti                          // was sent on more than one path
+	recBig                            // makes its packet larger than any path's base size
 	recOut       = recAcked | recMarked | recAbandoned
 )
 
@@ -63,6 +65,8 @@ type pathFlight struct {
 	ecnMark   TSN    // congestion marks below it were answered
 	ecnActive bool
 	rack      rack
+	size      sizeWatch
+	undo      lossUndo
 }
 
 // Scoreboard tracks the chunks that were sent and not cumulatively acknowledged:
@@ -87,8 +91,10 @@ type Scoreboard struct {
 	awnd    int // a_rwnd of the last SACK
 	useRACK bool
 	cmt     bool
-	lastRtx Time // of the last retransmission
-	permit  bool // one packet may be sent regardless of cwnd
+	lastRtx Time  // of the last retransmission
+	clock   Time  // of the last call that told the time
+	dac     uint8 // packets that the SACK being processed was delayed for
+	permit  bool  // one packet may be sent regardless of cwnd
 	pr      prState
 	res     SackResult
 	stats   SendStats
@@ -202,6 +208,7 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 	m.last = t
 	s.q.advance(m, n)
 	s.transmit(t, rec, now, path)
+	s.noteSize(rec, &s.paths[path], r.Space)
 	s.stats.Chunks++
 	return s.appendChunk(b, t, rec), true
 }
@@ -209,7 +216,10 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 // transmit puts a record in flight.
 func (s *Scoreboard) transmit(t TSN, r *record, now Time, path int) {
 	f := &s.paths[path]
-	r.path, r.sent = uint8(path), now
+	if r.tx > 0 && int(r.path) != path {
+		r.state |= recMulti
+	}
+	r.path, r.sent, s.clock = uint8(path), now, now
 	if r.tx != ^uint16(0) {
 		r.tx++
 	}

@@ -18,10 +18,12 @@ type dataSender struct {
 	// rtxPath is where chunks marked by T3 go: another path than the one that
 	// lost them, if there is one.
 	rtxPath int
-	busy    bool // something was sent since EventDry
-	carry   carry
-	tune    sendTune
-	hold    bool // new data waits, see holdTrain
+	// detour is the path, plus one, by which the chunk that unblock marked goes.
+	detour int
+	busy   bool // something was sent since EventDry
+	carry  carry
+	tune   sendTune
+	hold   bool // new data waits, see holdTrain
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64
@@ -35,7 +37,8 @@ func (a *Assoc) openSender() {
 	}
 	a.tx = dataSender{streams: int(a.cfg.OutStreams), bytes: a.tx.bytes, messages: a.tx.messages, released: released}
 	a.tx.q = NewSendQueue(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
-	a.tx.sb = NewScoreboard(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK})
+	a.tx.sb = NewScoreboard(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
+		CMT: a.cfg.Multipath})
 }
 
 // openPeer tells the sender what the peer allows.
@@ -113,13 +116,9 @@ func (a *Assoc) HasReleases() bool { return len(a.tx.released) > 0 || a.tx.q.Has
 func (a *Assoc) SetStreamValue(sid, value uint16) error { return a.tx.q.SetStreamValue(sid, value) }
 
 // MaxPayload returns the size of the largest message that goes as one chunk in
-// one packet, a SACK besides, on every path.
+// one packet, on every path in use.
 func (a *Assoc) MaxPayload() int {
-	mtu := MaxPacket
-	for i := range a.paths {
-		mtu = min(mtu, a.paths[i].mtu)
-	}
-	return (mtu - wire.HeaderLen - a.tx.q.headerLen()) &^ 3
+	return (a.amdcs(a.dataPath()) - a.tx.q.headerLen()) &^ 3
 }
 
 // handleSack takes in a SACK chunk (RFC 9260, Section 6.2.1).
@@ -135,6 +134,7 @@ func (a *Assoc) handleSack(now Time, c wire.Chunk) {
 		return
 	}
 	a.stats.SacksReceived++
+	a.tx.sb.dac = sackPackets(c)
 	res, err := a.tx.sb.HandleSack(now, &x)
 	a.takeAck(now, res, err)
 	if a.state != Closed {
@@ -162,16 +162,20 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		if pa.Acked > 0 {
 			p.cc.OnAck(Ack{Now: now, Acked: pa.Acked, FlightBefore: pa.FlightBefore, Flight: sb.Flight(i),
 				CumAdvanced: res.CumAdvanced, InRecovery: pa.InRecovery, RTT: pa.AckRTT, SRTT: p.rto.SRTT()})
+			a.errors = 0 // Section 8.1
+		}
+		if pa.Alive {
 			a.pathAlive(i) // Section 8.2
-			a.errors = 0   // Section 8.1
 		}
 		if pa.Loss {
+			a.lossOn(i)
 			p.cc.OnLoss(now)
 			a.tx.rtxPath = i // Section 6.4: back to where it was sent first
 		}
 		if pa.Acked > 0 || pa.Loss {
 			a.updatePacer(now, i)
 		}
+		a.undoLoss(now, i)
 		switch {
 		case sb.FlightChunks(i) == 0 && !sb.ForwardOutstanding():
 			a.timers.setPath(timerT3, i, 0) // Section 6.3.2, R2
@@ -185,6 +189,7 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		a.tx.mayProbe, a.tx.probes = false, 0
 		a.timers.set(timerProbe, 0)
 	}
+	a.checkHoles(now)
 	a.tx.retune(now, res)
 	a.tx.report(a)
 }
@@ -237,6 +242,8 @@ func (a *Assoc) t3Timeout(now Time, i int) {
 		return
 	}
 	a.stats.Timeouts++
+	p.count.timeouts++
+	a.lossOn(i)
 	p.cc.OnTimeout(now) // E1
 	p.rto.Backoff()     // E2
 	// Section 6.1, A: while the peer answers, an unacknowledged window probe
@@ -247,6 +254,7 @@ func (a *Assoc) t3Timeout(now Time, i int) {
 		return
 	}
 	t.sb.OnTimeout(now, i)
+	a.checkHoles(now)
 	if t.sb.FlightChunks(i) > 0 { // RACK takes some for still on their way
 		a.timers.setPath(timerT3, i, now+p.rto.Value())
 	}
@@ -276,9 +284,10 @@ func (a *Assoc) lossTimeout(now Time) {
 	t, d := &a.tx, a.dataPath()
 	for i := range a.paths {
 		p := &a.paths[i]
-		fresh := i == d && t.q.Pending() && t.sb.PeerWindow() >= p.pmdcs()
+		fresh := a.carries(i, d) && t.q.Pending() && t.sb.PeerWindow() >= p.pmdcs()
 		loss, probe := t.sb.OnLossTimer(now, i, fresh)
 		if loss {
+			a.lossOn(i)
 			p.cc.OnLoss(now)
 			a.updatePacer(now, i)
 			t.rtxPath = i

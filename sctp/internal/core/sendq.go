@@ -112,6 +112,7 @@ type SendQueue struct {
 	unblocked  bool     // there is room again since
 	droppable  dropHeap
 	sb         *Scoreboard // set by NewScoreboard; nil in tests of the queue alone
+	maxChunk   int         // no chunk is made larger; 0: no bound besides the packet
 	held       bool        // all streams are paused
 	holdFence  uint64      // messages that arrived before it pass
 

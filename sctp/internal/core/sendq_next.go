@@ -46,12 +46,16 @@ func (q *SendQueue) pick(now Time, r Room) (m *outMsg, n int, ok bool) {
 			break
 		}
 	}
-	space := (r.Space - q.headerLen()) &^ 3
+	full := r.Full
+	if q.maxChunk > 0 {
+		full = min(full, q.maxChunk)
+	}
+	space := (min(r.Space, full) - q.headerLen()) &^ 3
 	left := m.length - m.sent
 	if left <= int64(space) {
 		return m, int(left), true
 	}
-	if space < minFragment || m.sent == 0 && left <= int64(r.Full-q.headerLen()) {
+	if space < minFragment || m.sent == 0 && left <= int64(full-q.headerLen()) {
 		return nil, 0, false
 	}
 	return m, min(space, maxFragment), true

@@ -41,6 +41,9 @@ func (a *Assoc) runTimers(now Time) {
 		if a.state != Closed && t.expiredPath(timerHB, i, now) {
 			a.heartbeatTimeout(now, i)
 		}
+		if a.state != Closed && t.expiredPath(timerMTU, i, now) {
+			a.pmtuTimeout(now, i)
+		}
 	}
 }
 

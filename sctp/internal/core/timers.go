@@ -17,8 +17,9 @@ const (
 type pathTimerKind uint8
 
 const (
-	timerT3 pathTimerKind = iota // T3-rtx
-	timerHB                      // heartbeat: interval or answer
+	timerT3  pathTimerKind = iota // T3-rtx
+	timerHB                       // heartbeat: interval or answer
+	timerMTU                      // path MTU discovery: PROBE_TIMER or PMTU_RAISE_TIMER
 	numPathTimers
 )
 

@@ -1,0 +1,168 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// Concurrent multipath transfer (Iyengar, Amer, Stewart, 2006): new data goes
+// over all active paths at once, each with its own congestion control, pacer and
+// loss detection. RACK compares chunks of one path only, and so do miss
+// indications ("split fast retransmit"); windows grow by what was acknowledged
+// of their own path ("cwnd update"); retransmissions take the path with the
+// largest ssthresh (RTX-SSTHRESH).
+
+// spread reports whether new data goes over all active paths.
+func (a *Assoc) spread() bool { return a.cfg.Multipath && len(a.paths) > 1 }
+
+// carries reports whether new data may go to path i while d is the data path.
+func (a *Assoc) carries(i, d int) bool { return i == d || a.spread() && a.paths[i].usable() }
+
+// roomAt returns when the congestion window and the pacer let another packet
+// leave on path i: now or later, or 0 if only an acknowledgement can tell.
+func (a *Assoc) roomAt(now Time, i int) Time {
+	p := &a.paths[i]
+	if a.tx.sb.Flight(i) >= p.cc.Cwnd() {
+		return 0
+	}
+	if a.cfg.NoPacing || p.pacer.Budget(now) > 0 {
+		return now
+	}
+	return max(p.pacer.NextTime(now, p.mtu), now)
+}
+
+// newPath returns the path for the next packet of new data: of those with room
+// the one with the shortest round trip. If there is none it is d, the data path,
+// on which nothing will be sent either.
+func (a *Assoc) newPath(now Time, d int) int {
+	best, wake := -1, Time(0)
+	for i := range a.paths {
+		p := &a.paths[i]
+		if !p.usable() {
+			continue
+		}
+		switch at := a.roomAt(now, i); {
+		case at > now:
+			wake = earliest(wake, at)
+		case at == now && (best < 0 || p.rto.SRTT() < a.paths[best].rto.SRTT()):
+			best = i
+		}
+	}
+	if best >= 0 && (best == d || !a.wouldBlock(best)) {
+		return best
+	}
+	if wake != 0 {
+		a.paceUntil(now, wake)
+	}
+	return d
+}
+
+// wouldBlock reports whether data on path k, if it takes as long as it did
+// lately, could stop faster paths: until it has arrived the peer's buffer has to
+// hold all that they deliver meanwhile.
+func (a *Assoc) wouldBlock(k int) bool {
+	slow := a.paths[k].rto.SRTT()
+	need := a.paths[k].pmdcs()
+	for i := range a.paths {
+		p := &a.paths[i]
+		if fast := p.rto.SRTT(); p.usable() && 0 < fast && fast < slow {
+			need += max(int(Time(p.cc.Cwnd())*(slow/1000)/max(fast/1000, 1))-a.tx.sb.Flight(i), 0)
+		}
+	}
+	return a.tx.sb.PeerWindow() < need
+}
+
+// repairPath returns the path for retransmissions: of those with room the one
+// with the largest slow start threshold, as it has lost the least. d is the
+// answer if there is none.
+func (a *Assoc) repairPath(now Time, d int) int {
+	if i := a.tx.detour - 1; i >= 0 && i < len(a.paths) && a.paths[i].usable() {
+		return i
+	}
+	best := -1
+	for i := range a.paths {
+		p := &a.paths[i]
+		if !p.usable() || !a.tx.sb.Permit() && a.roomAt(now, i) != now {
+			continue
+		}
+		if best < 0 || p.cc.Ssthresh() > a.paths[best].cc.Ssthresh() ||
+			p.cc.Ssthresh() == a.paths[best].cc.Ssthresh() && p.rto.SRTT() < a.paths[best].rto.SRTT() {
+			best = i
+		}
+	}
+	if best < 0 {
+		return d
+	}
+	return best
+}
+
+// unblock sends the chunk that keeps the peer's buffer full once more, by a
+// faster path that has nothing else to do: a slow path must not set the pace of
+// all. It reports whether there is such a chunk, which then is marked.
+func (a *Assoc) unblock(now Time) bool {
+	t := &a.tx
+	if !a.state.canSendData() || !t.q.Pending() || t.sb.HasRtx() || t.sb.ZeroWindow() {
+		return false
+	}
+	slow, since, ok := t.sb.blocker()
+	if !ok {
+		return false
+	}
+	for i := range a.paths {
+		p := &a.paths[i]
+		if i == slow || !p.usable() || t.sb.PeerWindow() >= p.pmdcs() || a.roomAt(now, i) != now {
+			continue
+		}
+		if rtt := p.rto.SRTT(); 0 < rtt && since+rtt+a.paths[slow].rto.SRTT()/4 < now && since+a.paths[slow].rto.SRTT() > now+rtt {
+			t.sb.markBlocker()
+			t.detour = i + 1
+			return true
+		}
+	}
+	return false
+}
+
+// blocker returns the path of the earliest outstanding chunk and when it was
+// sent, if it is in flight for the first time.
+func (s *Scoreboard) blocker() (path int, sent Time, ok bool) {
+	if s.base == s.next {
+		return 0, 0, false
+	}
+	r := s.rec(s.base)
+	return int(r.path), r.sent, r.state&recOut == 0 && r.tx == 1
+}
+
+func (s *Scoreboard) markBlocker() { s.mark(s.base, s.rec(s.base)) }
+
+// paceUntil sets the timer of the pacer, unless it expires earlier.
+func (a *Assoc) paceUntil(now, at Time) {
+	if was := a.timers.one[timerPace]; was <= now || at < was {
+		a.timers.set(timerPace, at)
+	}
+}
+
+// sackPacketsShift is where in the flags of a SACK the delayed-ack algorithm of
+// concurrent multipath transfer (DAC) keeps the number of packets that the SACK
+// is for, up to three. Receivers that do not know it ignore the flags.
+const sackPacketsShift = 6
+
+// setSackPackets notes in a SACK chunk for how many packets with data it is.
+func setSackPackets(chunk []byte, n int) { chunk[1] |= uint8(min(n, 3)) << sackPacketsShift }
+
+// sackPackets returns what setSackPackets noted, 0 if the peer does not.
+func sackPackets(c wire.Chunk) uint8 { return c.Flags >> sackPacketsShift }
+
+// misses returns how many miss indications the SACK being processed gives TSN t:
+// one, or with DAC one for each packet it was delayed for, if all that it newly
+// acknowledges of the path was sent after t.
+func (s *Scoreboard) misses(p *PathAck, t TSN) uint8 {
+	if s.cmt && p.htnaAny && t.Less(p.ltna) {
+		return max(s.dac, 1)
+	}
+	return 1
+}
+
+// sentOn returns the path that an outstanding TSN was sent on last.
+func (s *Scoreboard) sentOn(t TSN) (path int, ok bool) {
+	if t.Less(s.base) || !t.Less(s.next) {
+		return 0, false
+	}
+	return int(s.rec(t).path), true
+}

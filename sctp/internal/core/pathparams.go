@@ -1,0 +1,131 @@
+package core
+
+import (
+	"net/netip"
+	"time"
+)
+
+// pathLimits are the parameters of a path that can be set one by one.
+type pathLimits struct {
+	hbInterval   time.Duration // negative: no heartbeats
+	maxRetrans   int           // Path.Max.Retrans
+	pfMaxRetrans int           // PotentiallyFailed.Max.Retrans; negative: never
+	maxMTU       int           // what the interface takes
+	discover     bool          // path MTU discovery (RFC 8899)
+}
+
+// pathCounters count what happened on a path.
+type pathCounters struct {
+	packets, bytes    uint64 // with DATA
+	timeouts          uint64
+	heartbeats, acked uint64
+	marks             uint64 // congestion marks of the peer's that were answered
+	probes, holes     uint64 // of path MTU discovery
+	undone            uint64 // reductions of the window that were taken back
+}
+
+// PathStats is a snapshot of one path.
+type PathStats struct {
+	Tuple
+	// Active and Confirmed are RFC 9260's; PotentiallyFailed is RFC 7829's, of
+	// active paths.
+	Active, Confirmed, Primary, PotentiallyFailed bool
+	SRTT, RTTVar, RTO                             time.Duration
+	CWND, SSThresh, InFlight                      int
+	MTU, Errors                                   int
+	// PacketsSent and BytesSent count packets with DATA and the chunks in them,
+	// Timeouts the expirations of T3-rtx, Heartbeats those sent and
+	// HeartbeatsAcked those answered, CongestionMarks the reactions to ECN,
+	// MTUProbes the probes of path MTU discovery and BlackHoles how often the
+	// path MTU had to be given up; SpuriousLosses counts reductions of the
+	// congestion window that were taken back because nothing had been lost.
+	PacketsSent, BytesSent, Timeouts, Heartbeats, HeartbeatsAcked uint64
+	CongestionMarks, MTUProbes, BlackHoles, SpuriousLosses        uint64
+}
+
+// PathStats returns a snapshot of path i, which is less than NumPaths.
+func (a *Assoc) PathStats(i int) PathStats {
+	p := &a.paths[i]
+	c := &p.count
+	return PathStats{Tuple: p.Tuple, Active: p.active, Confirmed: p.confirmed, Primary: i == a.primary, PotentiallyFailed: p.pf,
+		SRTT: time.Duration(p.rto.SRTT()), RTTVar: time.Duration(p.rto.Var()), RTO: time.Duration(p.rto.Value()),
+		CWND: p.cc.Cwnd(), SSThresh: p.cc.Ssthresh(), InFlight: a.inFlight(i), MTU: p.mtu, Errors: p.errors,
+		PacketsSent: c.packets, BytesSent: c.bytes, Timeouts: c.timeouts, Heartbeats: c.heartbeats, HeartbeatsAcked: c.acked,
+		CongestionMarks: c.marks, MTUProbes: c.probes, BlackHoles: c.holes, SpuriousLosses: c.undone}
+}
+
+// SetPrimary makes the path to addr the primary one (RFC 9260, Section
+// 11.1.6). It returns ErrPath if there is no such path or it is unconfirmed.
+func (a *Assoc) SetPrimary(addr netip.AddrPort) error {
+	i := a.pathByAddr(unmap(addr))
+	if i < 0 || !a.paths[i].confirmed {
+		return ErrPath
+	}
+	if i != a.primary {
+		a.primary = i
+		a.events.push(Event{Kind: EventPrimary, Addr: a.paths[i].Remote})
+	}
+	return nil
+}
+
+// PathParams are the parameters of one path (RFC 6458, Section 8.1.12; RFC 7829,
+// Section 7.2).
+type PathParams struct {
+	// HBInterval is how often the idle path is probed; negative means never.
+	HBInterval time.Duration
+	// MaxRetrans is Path.Max.Retrans and PFMaxRetrans PotentiallyFailed.Max.
+	// Retrans; negative means that the path is never potentially failed.
+	MaxRetrans, PFMaxRetrans int
+	// MTU is the size of the largest SCTP packet, Discover whether it is looked
+	// for (RFC 8899).
+	MTU      int
+	Discover bool
+}
+
+// PathParams returns the parameters of the path to addr. It returns ErrPath if
+// there is no such path.
+func (a *Assoc) PathParams(addr netip.AddrPort) (PathParams, error) {
+	i := a.pathByAddr(unmap(addr))
+	if i < 0 {
+		return PathParams{}, ErrPath
+	}
+	p := &a.paths[i]
+	return PathParams{HBInterval: p.par.hbInterval, MaxRetrans: p.par.maxRetrans, PFMaxRetrans: p.par.pfMaxRetrans,
+		MTU: p.mtu, Discover: p.plpmtu.on()}, nil
+}
+
+// SetPathParams changes the parameters of the path to addr. Zero fields stay as
+// they are, apart from PFMaxRetrans and Discover; MTU counts only without
+// Discover. It returns ErrPath if there is no such path. PollTransmit is due
+// afterwards.
+func (a *Assoc) SetPathParams(now Time, addr netip.AddrPort, x PathParams) error {
+	i := a.pathByAddr(unmap(addr))
+	if i < 0 {
+		return ErrPath
+	}
+	p := &a.paths[i]
+	p.par.pfMaxRetrans = x.PFMaxRetrans
+	if x.MaxRetrans > 0 {
+		p.par.maxRetrans = x.MaxRetrans
+	}
+	if x.HBInterval != 0 && x.HBInterval != p.par.hbInterval {
+		p.par.hbInterval = x.HBInterval
+		if x.HBInterval < 0 {
+			p.hb.pending = false
+		}
+		if !p.hb.waiting && !p.hb.pending {
+			a.armHeartbeat(now, i)
+		}
+	}
+	switch {
+	case x.Discover && !p.plpmtu.on():
+		p.par.discover = true
+		a.startPMTU(now, i)
+	case !x.Discover:
+		if x.MTU == 0 {
+			x.MTU = p.mtu
+		}
+		a.fixMTU(i, x.MTU)
+	}
+	return nil
+}

@@ -1,0 +1,370 @@
+package core
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// Constants of path MTU discovery (RFC 8899, Section 5.1). Sizes are those of
+// SCTP packets, the payload of a UDP datagram.
+const (
+	// BaseMTU is BASE_PLPMTU: "a default BASE_PLPMTU of 1200 bytes is
+	// RECOMMENDED".
+	BaseMTU = 1200
+	// maxMTUProbes is MAX_PROBES.
+	maxMTUProbes = 3
+	// probeTimer is PROBE_TIMER: "This value MUST NOT be smaller than 1 second".
+	//
+	// Deviation (5.1.1, SHOULD): it is not larger than 15 seconds. A lost probe
+	// costs nothing but time, and the RTO tells how long an answer takes.
+	probeTimer = Time(time.Second)
+	// raiseTimer is PMTU_RAISE_TIMER: "a period of 600 seconds".
+	raiseTimer = Time(600 * time.Second)
+	// errorTimer is how often the base size is probed in the Error phase.
+	errorTimer = Time(5 * time.Second)
+	// mtuGain is the least gain worth a probe (Section 5.3.2).
+	mtuGain = 16
+	// minMTU6 is MIN_PLPMTU of IPv6: "the size at the PL that results in an
+	// 1280-byte IPv6 packet".
+	minMTU6 = 1280 - 48
+)
+
+// commonMTUs are sizes of IP packets that networks are made for, in ascending
+// order: "step sizes from a table of common PMTU sizes" (RFC 8899, Section
+// 5.3.2). They are, among others, those of IPv6 at least, tunnels, WireGuard,
+// PPPoE, Ethernet, FDDI, jumbo frames and InfiniBand.
+var commonMTUs = [...]int{1280, 1400, 1420, 1450, 1480, 1492, 1500, 2044, 4352, 9000, 16384, 32768}
+
+// pmtuState is a phase of RFC 8899, Figure 5.
+type pmtuState uint8
+
+const (
+	pmtuOff pmtuState = iota // DISABLED
+	pmtuBase
+	pmtuSearch
+	pmtuDone // SEARCH_COMPLETE
+	pmtuError
+)
+
+// pathMTU is path MTU discovery of one path (RFC 8899) with probes of a
+// HEARTBEAT and a PAD chunk. The path's mtu is PLPMTU; the path's timerMTU is
+// PROBE_TIMER while a probe is out, PMTU_RAISE_TIMER once the search is done.
+//
+// The search tries the largest size first: mostly the MTU of the interface is
+// that of the path, and one round trip tells. After that it goes up by the table
+// of common sizes, which costs a round trip each, until one fails, and halves
+// what is left.
+type pathMTU struct {
+	state   pmtuState
+	limit   int  // MAX_PLPMTU
+	low     int  // the largest size that arrived, 0 if none did
+	high    int  // the smallest size that did not
+	hopeful bool // the limit was not tried yet
+	size    int  // PROBED_SIZE of the next probe
+	count   int  // PROBE_COUNT
+	pending bool // a probe is to be sent
+	out     bool // and was
+	heard   bool // something came from the path since
+	stalled bool // the path is inactive
+	nonce   uint64
+	sent    int // size of the probe that nonce was in
+}
+
+func (m *pathMTU) on() bool { return m.state != pmtuOff }
+
+// settled reports whether the size of packets is likely to stay what it is.
+func (m *pathMTU) settled() bool { return m.state != pmtuBase && m.state != pmtuSearch }
+
+// ipOverhead returns the size of the IP and UDP headers on the way to an address.
+func ipOverhead(a netip.Addr) int {
+	if a.Is4() {
+		return 20 + 8
+	}
+	return 40 + 8
+}
+
+// base returns BASE_PLPMTU of a path, floor MIN_PLPMTU.
+func (p *path) base() int { return min(BaseMTU, p.par.maxMTU) }
+
+func (p *path) floor() int {
+	if p.Remote.Addr().Is4() {
+		return min(MinMTU, p.base())
+	}
+	return min(minMTU6&^3, p.base())
+}
+
+// proven returns the size from which on packets are large: it is not in question
+// that the path takes those of this size.
+func (p *path) proven() int {
+	if p.plpmtu.on() && p.plpmtu.low == 0 {
+		return p.floor()
+	}
+	return p.base()
+}
+
+// startPMTU begins path MTU discovery on a confirmed path. RFC 8899, Section
+// 6.2.1.1: "A sender can therefore enter the BASE state as soon as connectivity
+// has been confirmed."
+func (a *Assoc) startPMTU(now Time, i int) {
+	p := &a.paths[i]
+	if !p.par.discover || !p.confirmed || !a.state.heartbeating() {
+		return
+	}
+	p.plpmtu = pathMTU{state: pmtuSearch, limit: p.par.maxMTU, hopeful: true, heard: true}
+	if p.mtu > p.par.maxMTU {
+		a.setMTU(i, p.par.maxMTU)
+	}
+	p.plpmtu.high = p.plpmtu.limit + 4
+	a.setMTU(i, p.mtu)
+	a.nextProbe(now, i)
+}
+
+// choose returns the next size to probe, 0 if there is none worth it. over is
+// the size of the headers below SCTP.
+func (m *pathMTU) choose(base, over int) int {
+	switch {
+	case m.hopeful && m.limit > m.low:
+		return m.limit
+	case m.low == 0:
+		return base // Section 5.1.4: confirm the base first
+	}
+	for _, ip := range commonMTUs {
+		if n := (ip - over) &^ 3; n > m.low && n < m.high && n <= m.limit {
+			return n
+		}
+	}
+	switch {
+	case m.low >= m.limit:
+		return 0
+	case m.high > m.limit:
+		return m.limit // nothing has failed yet
+	case m.high-m.low <= mtuGain:
+		return 0
+	}
+	return (m.low + m.high) / 2 &^ 3
+}
+
+// nextProbe has the next probe sent, or ends the search.
+func (a *Assoc) nextProbe(now Time, i int) {
+	p := &a.paths[i]
+	m := &p.plpmtu
+	m.out = false
+	m.size = m.choose(p.base(), ipOverhead(p.Remote.Addr()))
+	if m.size == 0 {
+		m.state, m.pending = pmtuDone, false
+		wait := now + raiseTimer
+		if m.low >= m.limit {
+			wait = 0 // there is nothing to raise it to
+		}
+		a.timers.setPath(timerMTU, i, wait)
+		return
+	}
+	m.pending = true
+	a.timers.setPath(timerMTU, i, 0)
+}
+
+// appendProbe appends the packet with the probe that is due on path i. RFC 8899,
+// Section 6.2.1.2: "Probe packets consist of an SCTP common header followed by a
+// HEARTBEAT chunk and a PAD chunk."
+func (a *Assoc) appendProbe(b []byte, now Time, i int) []byte {
+	p, at := &a.paths[i], len(b)
+	m := &p.plpmtu
+	m.pending, m.out, m.heard = false, true, false
+	m.nonce, m.sent = a.rng.uint64(), m.size
+	var info [heartbeatInfoLen]byte
+	binary.BigEndian.PutUint64(info[0:], m.nonce)
+	binary.BigEndian.PutUint32(info[8:], p.id)
+	binary.BigEndian.PutUint64(info[12:], uint64(now))
+	b = wire.AppendHeader(b, a.header())
+	b = wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
+	b = wire.AppendPad(b, m.size-(len(b)-at))
+	a.seal(b[at:])
+	p.count.probes++
+	a.timers.setPath(timerMTU, i, now+max(probeTimer, p.rto.Value()))
+	return b
+}
+
+// probeAcked takes in a HEARTBEAT ACK of path i, if it answers a probe. "A
+// successful probe updates the association and path counters" (Section 6.2.1.2).
+func (a *Assoc) probeAcked(now Time, i int, nonce uint64) bool {
+	p := &a.paths[i]
+	m := &p.plpmtu
+	if !m.on() || m.nonce == 0 || nonce != m.nonce {
+		return false
+	}
+	m.nonce, m.count = 0, 0
+	a.pathAlive(i)
+	m.state, m.hopeful = pmtuSearch, m.hopeful && m.sent < m.limit
+	m.low = max(m.low, m.sent)
+	if m.low >= m.high {
+		m.high = m.limit + 4 // it failed before for another reason
+	}
+	a.setMTU(i, max(m.low, p.base()))
+	a.nextProbe(now, i)
+	return true
+}
+
+// pmtuTimeout handles the expiry of timerMTU of path i.
+func (a *Assoc) pmtuTimeout(now Time, i int) {
+	p := &a.paths[i]
+	m := &p.plpmtu
+	if !m.on() || !a.state.heartbeating() {
+		return
+	}
+	if !p.active {
+		m.stalled, m.out = true, false // Figure 5: loss of connectivity
+		return
+	}
+	if !m.out { // PMTU_RAISE_TIMER, or a pause in the Error phase
+		if m.state == pmtuDone {
+			m.state, m.hopeful, m.high = pmtuSearch, true, m.limit+4
+		}
+		a.nextProbe(now, i)
+		return
+	}
+	// Section 6.2.1.2: "an unsuccessful probe is discounted (assumed to be a
+	// result of choosing too large a PLPMTU)".
+	switch {
+	case m.hopeful:
+		m.hopeful = false // that was a try; it may have been lost by chance
+	case m.low == 0 && !m.heard:
+		// Nothing at all arrives: the path is at fault and not the size.
+		p.hb.pending = p.par.hbInterval >= 0
+	default:
+		if m.count++; m.count < maxMTUProbes {
+			break
+		}
+		m.count = 0
+		if m.low > 0 {
+			m.high = m.size
+			break
+		}
+		a.mtuError(now, i)
+		return
+	}
+	a.nextProbe(now, i)
+}
+
+// mtuError enters the Error phase: not even the base size works on path i, which
+// is used with MIN_PLPMTU from now on. The base is tried again later.
+func (a *Assoc) mtuError(now Time, i int) {
+	p := &a.paths[i]
+	p.plpmtu.state, p.plpmtu.out = pmtuError, false
+	a.setMTU(i, p.floor())
+	a.timers.setPath(timerMTU, i, now+errorTimer)
+}
+
+// resumePMTU goes on with a search that stopped when path i became inactive.
+func (a *Assoc) resumePMTU(i int) {
+	m := &a.paths[i].plpmtu
+	m.heard = true
+	if m.stalled {
+		m.stalled, m.pending = false, m.size > 0
+	}
+}
+
+// blackHole gives up the path MTU of path i: large packets do not arrive any
+// more (RFC 8899, Section 4.3). Figure 5: "Black hole detected" leads to Base.
+func (a *Assoc) blackHole(now Time, i int) {
+	p := &a.paths[i]
+	m := &p.plpmtu
+	if !m.on() || p.mtu <= p.proven() {
+		return
+	}
+	p.count.holes++
+	if p.mtu <= p.base() {
+		a.mtuError(now, i)
+		return
+	}
+	*m = pathMTU{state: pmtuBase, limit: m.limit, high: m.limit + 4}
+	a.setMTU(i, p.base())
+	a.nextProbe(now, i)
+}
+
+// setMTU sets the size of the largest packet for path i. What is outstanding
+// keeps its size: "once an SCTP message has been sent, it cannot be resegmented"
+// (RFC 8899, Section 6.2).
+func (a *Assoc) setMTU(i, size int) {
+	p := &a.paths[i]
+	size = clampMTU(size)
+	if a.tx.sb != nil {
+		a.tx.sb.setSlack(i, size-p.proven())
+	}
+	if size == p.mtu {
+		return
+	}
+	p.mtu = size
+	p.cc.SetMTU(p.pmdcs())
+	if p.count.packets == 0 {
+		p.cc.Reset() // the initial window depends on the packet size
+	}
+	a.events.push(Event{Kind: EventPathMTU, Addr: p.Remote})
+}
+
+// fixMTU sets the size of the largest packet for path i and stops discovery.
+func (a *Assoc) fixMTU(i, size int) {
+	p := &a.paths[i]
+	p.par.discover, p.plpmtu = false, pathMTU{}
+	a.timers.setPath(timerMTU, i, 0)
+	a.setMTU(i, size)
+}
+
+// SetPathMTU fixes the size of the largest SCTP packet for the path to addr. It
+// returns ErrPath if there is no such path.
+func (a *Assoc) SetPathMTU(addr netip.AddrPort, size int) error {
+	i := a.pathByAddr(unmap(addr))
+	if i < 0 {
+		return ErrPath
+	}
+	a.fixMTU(i, size)
+	return nil
+}
+
+// SetPathLimit tells the size of the largest SCTP packet that the interface
+// towards addr takes: where path MTU discovery ends. It returns ErrPath if there
+// is no such path. PollTransmit is due afterwards.
+func (a *Assoc) SetPathLimit(now Time, addr netip.AddrPort, size int) error {
+	i := a.pathByAddr(unmap(addr))
+	if i < 0 {
+		return ErrPath
+	}
+	p := &a.paths[i]
+	if size = clampMTU(size); size == p.par.maxMTU {
+		return nil
+	}
+	p.par.maxMTU = size
+	if p.plpmtu.on() {
+		a.startPMTU(now, i)
+	} else if p.mtu > size {
+		a.setMTU(i, size)
+	}
+	return nil
+}
+
+// mtuProbe returns a path on which a probe is due.
+func (a *Assoc) mtuProbe() int {
+	for i := range a.paths {
+		if p := &a.paths[i]; p.plpmtu.pending && p.active && a.state.heartbeating() {
+			return i
+		}
+	}
+	return -1
+}
+
+// amdcs returns the size of the largest chunk with user data, header included,
+// while path d carries the data: RFC 9260, Section 7.3, "The sender SHOULD track
+// an AMDCS that will be the smallest PMDCS discovered for all of the peer's
+// destination addresses". Paths that are not in use, and not measured yet, do
+// not count.
+func (a *Assoc) amdcs(d int) int {
+	n := a.paths[d].pmdcs()
+	for i := range a.paths {
+		if p := &a.paths[i]; p.confirmed && p.active && p.plpmtu.settled() {
+			n = min(n, p.pmdcs())
+		}
+	}
+	return n
+}

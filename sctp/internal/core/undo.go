@@ -1,0 +1,93 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// ccWindow is what a loss changes in a congestion control.
+type ccWindow struct {
+	cwnd, ssthresh int
+	wMax, prior    float64
+}
+
+// undoer is a [CongestionControl] that can take back its reaction to a loss.
+type undoer interface {
+	window() ccWindow
+	// undo returns to a window of before a loss, unless the present one is
+	// larger.
+	undo(w ccWindow)
+}
+
+func (r *newReno) window() ccWindow { return ccWindow{cwnd: r.cwnd, ssthresh: r.ssthresh} }
+
+func (r *newReno) undo(w ccWindow) {
+	r.cwnd, r.ssthresh, r.pba = max(r.cwnd, w.cwnd), max(r.ssthresh, w.ssthresh), 0
+}
+
+func (c *cubic) window() ccWindow {
+	return ccWindow{cwnd: c.cwnd, ssthresh: c.ssthresh, wMax: c.wMax, prior: c.prior}
+}
+
+// undo is RFC 9438, Section 4.9: what a spurious loss changed is restored.
+func (c *cubic) undo(w ccWindow) {
+	c.cwnd, c.ssthresh = max(c.cwnd, w.cwnd), max(c.ssthresh, w.ssthresh)
+	c.wMax, c.prior, c.epoch, c.timedOut = w.wMax, w.prior, 0, false
+}
+
+// lossUndo remembers the window of before a path reduced it for a loss. If the
+// peer reports every chunk that was retransmitted since as a duplicate, nothing
+// had been lost: it was late. (RFC 3708 does that for TCP; duplicate TSNs are the
+// DSACK here.)
+type lossUndo struct {
+	active bool
+	before ccWindow
+	mark   TSN // the next TSN at the time of the loss
+	again  int // retransmissions of chunks below mark
+	dups   int // duplicates reported of them
+}
+
+// lossOn notes, before the congestion control of path i learns of it, that
+// chunks were found lost. A loss in the same window as the one before belongs to
+// it.
+func (a *Assoc) lossOn(i int) {
+	p := &a.paths[i]
+	u := &a.tx.sb.paths[i].undo
+	cc, ok := p.cc.(undoer)
+	if !ok || u.active && a.tx.sb.CumTSN().Less(u.mark-1) {
+		return
+	}
+	*u = lossUndo{active: true, before: cc.window(), mark: a.tx.sb.NextTSN()}
+}
+
+// noteAgain notes that a chunk is retransmitted, which was sent on path f last.
+func (f *pathFlight) noteAgain(t TSN) {
+	if f.undo.active && t.Less(f.undo.mark) {
+		f.undo.again++
+	}
+}
+
+// noteDups takes in the duplicates of a SACK. They do not tell by which path
+// they came twice: they count for the first that awaits some.
+func (s *Scoreboard) noteDups(sk *wire.Sack) {
+	for k := range sk.Dups.Len() {
+		t := TSN(sk.Dups.At(k))
+		for i := range s.paths {
+			if u := &s.paths[i].undo; u.active && u.dups < u.again && t.Less(u.mark) {
+				u.dups++
+				break
+			}
+		}
+	}
+}
+
+// undoLoss takes back the reduction of the window of path i if the loss turned
+// out to be none.
+func (a *Assoc) undoLoss(now Time, i int) {
+	u := &a.tx.sb.paths[i].undo
+	if !u.active || u.again == 0 || u.dups < u.again {
+		return
+	}
+	u.active = false
+	p := &a.paths[i]
+	p.cc.(undoer).undo(u.before)
+	p.count.undone++
+	a.updatePacer(now, i)
+}

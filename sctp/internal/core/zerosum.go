@@ -1,0 +1,31 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// seal completes a packet of the association that was built: it stores the
+// checksum, unless the peer accepts zero in its place. RFC 9653, Section 5.2:
+// packets that contain an INIT or a COOKIE ECHO, and those that answer packets
+// out of the blue, have a checksum always; they are built elsewhere.
+func (a *Assoc) seal(pkt []byte) {
+	if !a.peer.features.has(featZeroSum) {
+		wire.SetChecksum(pkt)
+	}
+}
+
+// verified reports whether the checksum of a packet for the association need not
+// be looked at: the caller did, or it is zero and we told the peer that this is
+// acceptable (RFC 9653, Section 5.3), save in the packets that must have one.
+func (a *Assoc) verified(p *Packet) bool {
+	if p.Verified {
+		return true
+	}
+	if !a.cfg.ZeroChecksum || len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen ||
+		[4]byte(p.Data[wire.HeaderLen-4:wire.HeaderLen]) != [4]byte{} {
+		return false
+	}
+	switch wire.ChunkType(p.Data[wire.HeaderLen]) {
+	case wire.ChunkInit, wire.ChunkInitAck, wire.ChunkCookieEcho:
+		return false
+	}
+	return true
+}
