@@ -1,0 +1,183 @@
+package ddpsctp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/weftstack/weft/ddp"
+)
+
+// wire connects two associations in memory. Messages are delivered when the
+// test says so, in any order, and acknowledged then.
+type wire struct {
+	t    *testing.T
+	a, b *testLink
+	rng  *rand.Rand
+}
+
+type testLink struct {
+	w       *wire
+	peer    *testLink
+	assoc   *Association
+	queue   []message
+	log     []string // control messages sent
+	aborted string
+	max     int
+	reqs    []*Request
+}
+
+type message struct {
+	sid   uint16
+	ppid  uint32
+	data  []byte
+	owner ddp.Owner
+}
+
+func newWire(t *testing.T, seed uint64, streams int) *wire {
+	w := &wire{t: t, rng: rand.New(rand.NewPCG(seed, 3))}
+	w.a, w.b = &testLink{w: w, max: 1444}, &testLink{w: w, max: 1444}
+	w.a.peer, w.b.peer = w.b, w.a
+	w.a.assoc, w.b.assoc = newAssociation(w.a, streams, true), newAssociation(w.b, streams, false)
+	for _, l := range []*testLink{w.a, w.b} {
+		l.assoc.onRequest = func(r *Request) { l.reqs = append(l.reqs, r) }
+	}
+	return w
+}
+
+func (l *testLink) send(sid uint16, ppid uint32, head, body []byte, owner ddp.Owner, more, urgent bool) error {
+	data := append(bytes.Clone(head), body...)
+	l.queue = append(l.queue, message{sid, ppid, data, owner})
+	if ppid == PPIDControl {
+		c, _ := ParseControl(data[2:])
+		l.log = append(l.log, fmt.Sprintf("%d:%d:%v", sid, binary.BigEndian.Uint16(data), c.Function))
+	}
+	return nil
+}
+
+func (l *testLink) maxPayload() int     { return l.max }
+func (l *testLink) abort(reason string) { l.aborted = reason }
+
+// step delivers one message, of those near the head of a random queue.
+func (w *wire) step() bool {
+	l := w.a
+	if len(w.b.queue) > 0 && (len(w.a.queue) == 0 || w.rng.IntN(2) == 0) {
+		l = w.b
+	}
+	return l.deliver(w.rng.IntN(8))
+}
+
+// deliver delivers the i-th message in the queue, or the last.
+func (l *testLink) deliver(i int) bool {
+	if len(l.queue) == 0 {
+		return false
+	}
+	i = min(i, len(l.queue)-1)
+	m := l.queue[i]
+	l.queue = slices.Delete(l.queue, i, i+1)
+	l.peer.assoc.receive(m.sid, m.ppid, m.data)
+	if m.owner != nil {
+		m.owner.Released(nil)
+	}
+	return true
+}
+
+func (w *wire) run() {
+	for w.step() {
+	}
+}
+
+// wantLog checks the control messages a side has sent.
+func (l *testLink) wantLog(want ...string) {
+	l.w.t.Helper()
+	if !slices.Equal(l.log, want) {
+		l.w.t.Errorf("control messages = %q, want %q", l.log, want)
+	}
+}
+
+// peerStream is a ddp.Sink that notes what it gets in order.
+type peerStream struct {
+	order   map[uint64]string
+	got     []string
+	next    uint64
+	lost    error
+	answer  *Answer
+	session *Session
+	fail    error
+}
+
+func (p *peerStream) put(seq uint64, s string) error {
+	if p.fail != nil {
+		return p.fail
+	}
+	if p.order == nil {
+		p.order = make(map[uint64]string)
+	}
+	if _, dup := p.order[seq]; dup || seq < p.next {
+		return ddp.ErrSequence
+	}
+	p.order[seq] = s
+	for {
+		s, ok := p.order[p.next]
+		if !ok {
+			return nil
+		}
+		p.got = append(p.got, s)
+		delete(p.order, p.next)
+		p.next++
+	}
+}
+
+func (p *peerStream) Segment(seq uint64, seg []byte) error { return p.put(seq, string(seg)) }
+func (p *peerStream) Skip(seq uint64) error                { return p.put(seq, "skip") }
+func (p *peerStream) End(seq uint64) error                 { return p.put(seq, "end") }
+func (p *peerStream) Lost(err error)                       { p.lost = err }
+func (p *peerStream) Answered(a Answer)                    { p.answer = &a }
+func (p *peerStream) bind(s *Session) error                { p.session = s; return nil }
+
+// send sends one segment with the given text as payload.
+func (p *peerStream) send(t *testing.T, text string) {
+	t.Helper()
+	m := ddp.Message{SGL: []ddp.Mem{{B: []byte(text)}}, Len: uint32(len(text)), Owner: &receipt{}, Credit: &receipt{}}
+	var seg ddp.Segment
+	m.Next(p.session.MULPDU(), &seg)
+	if err := p.session.Send(&seg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// text takes the headers off.
+func text(got []string) []string {
+	var r []string
+	for _, s := range got {
+		if len(s) > ddp.UntaggedHeaderLen {
+			s = s[ddp.UntaggedHeaderLen:]
+		}
+		r = append(r, s)
+	}
+	return r
+}
+
+// open opens a session from a to b.
+func open(t *testing.T, w *wire, e *Enhanced) (pa, pb *peerStream) {
+	t.Helper()
+	pa, pb = &peerStream{}, &peerStream{}
+	if _, err := w.a.assoc.Initiate(pa, pa.bind, e, []byte("hi")); err != nil {
+		t.Fatal(err)
+	}
+	w.a.deliver(0)
+	if len(w.b.reqs) == 0 {
+		t.Fatal("no request")
+	}
+	r := w.b.reqs[len(w.b.reqs)-1]
+	if string(r.Private) != "hi" {
+		t.Errorf("private data = %q", r.Private)
+	}
+	if err := r.Accept(pb, pb.bind, Enhanced{IRD: 3, ORD: 4}, []byte("ok")); err != nil {
+		t.Fatal(err)
+	}
+	return pa, pb
+}
