@@ -279,6 +279,9 @@ func (r *reassembly) stream(sid uint16) *inStream {
 // fragment up to there is outstanding, one that still continues no message, or
 // a message whose next fragment was something else, is a protocol violation.
 func (r *reassembly) settle(cum TSN) reasmResult {
+	if r.deferAll && r.deferTSN.Less(cum) {
+		cum = r.deferTSN // what came beyond is held back
+	}
 	if r.cfg.interleaved || cum.LessEq(r.settled) {
 		return reasmOK
 	}

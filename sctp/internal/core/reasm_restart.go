@@ -1,17 +1,30 @@
 package core
 
-// restart makes next the TSN that comes next, and 0 the next SSN, or MID, of
-// every stream (RFC 6525, Section 5.2.4, G4 and G5): "The same processing as
-// though a FWD-TSN chunk … with all streams affected" comes first, so that
-// unfinished messages are dropped and complete ones delivered.
-func (r *reassembly) restart(next TSN) {
+import "slices"
+
+// restart makes 0 the next SSN, or MID, of every stream from TSN next on (RFC
+// 6525, Section 5.2.4, G4 and G5): "The same processing as though a FWD-TSN
+// chunk … with all streams affected" comes first, so that unfinished messages
+// are dropped and complete ones delivered. Of what deferReset held back, that of
+// before next goes first and that of after it last.
+func (r *reassembly) restart(next TSN) reasmResult {
+	res := reasmOK
 	for _, st := range r.streams {
 		if st == nil {
 			continue
 		}
-		for f := st.held.head; f != nil; f = st.held.head {
-			st.held.remove(f)
-			r.freeFrag(f)
+		for f := st.held.head; f != nil; {
+			after := f.next
+			d := f.tsn.Sub(next)
+			if d < 0 || d > maxTSNWindow {
+				st.held.remove(f)
+				if d < -maxTSNWindow || d > 0 {
+					r.freeFrag(f) // of other TSNs
+				} else if got := r.place(st, f); got.violation() {
+					res = got
+				}
+			}
+			f = after
 		}
 		if last, ok := r.lastPending(st); ok {
 			r.skipOrdered(st, last)
@@ -39,8 +52,11 @@ func (r *reassembly) restart(next TSN) {
 	clear(dead)
 	r.scratch = dead[:0]
 	r.edge, r.last = nil, nil
-	r.resetStreams(nil)
 	r.settled = next - 1
+	if got := r.resetStreams(nil); got.violation() {
+		res = got
+	}
+	return res
 }
 
 // lastPending returns the largest number of an ordered message of st that is
@@ -52,4 +68,55 @@ func (r *reassembly) lastPending(st *inStream) (last uint32, ok bool) {
 		}
 	}
 	return last, ok
+}
+
+// takeHeld takes in what st holds back, if limited only up to a TSN.
+func (r *reassembly) takeHeld(st *inStream, limited bool, upTo TSN) reasmResult {
+	res := reasmOK
+	for f := st.held.head; f != nil; {
+		after := f.next
+		if !limited || f.tsn.LessEq(upTo) {
+			st.held.remove(f)
+			if got := r.place(st, f); got.violation() {
+				res = got
+			}
+		}
+		f = after
+	}
+	return res
+}
+
+// advanceDefer lets pass what deferReset holds back of all streams up to a TSN.
+func (r *reassembly) advanceDefer(upTo TSN) reasmResult {
+	res := reasmOK
+	r.deferTSN = upTo
+	for _, st := range r.streams {
+		if st == nil {
+			continue
+		}
+		st.lastTSN = upTo
+		if got := r.takeHeld(st, true, upTo); got.violation() {
+			res = got
+		}
+	}
+	return res
+}
+
+// undefer takes in what deferReset held back, without a reset; but if keep is
+// set the reset of the streams of sids (all if it is empty) goes on waiting for
+// TSNs up to lastTSN.
+func (r *reassembly) undefer(keep bool, sids []uint16, lastTSN TSN) reasmResult {
+	res := reasmOK
+	r.deferAll, r.deferTSN = keep && len(sids) == 0, lastTSN
+	for _, st := range r.streams {
+		if st == nil {
+			continue
+		}
+		st.deferred = r.deferAll || keep && slices.Contains(sids, st.sid)
+		st.lastTSN = lastTSN
+		if got := r.takeHeld(st, st.deferred, lastTSN); got.violation() {
+			res = got
+		}
+	}
+	return res
 }

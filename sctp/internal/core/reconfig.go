@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxReconfigs bounds the RE-CONFIG requests that wait or are outstanding,
-	// those included that answer the peer's.
+	// maxReconfigs bounds the RE-CONFIG requests of the user that wait or are
+	// outstanding. One more may be there to answer the peer's.
 	maxReconfigs = 16
 	// MaxResetStreams is how many streams one reset request can name: it fits
 	// the smallest packet, an AUTH chunk besides.
@@ -55,6 +55,7 @@ type rcRequest struct {
 	fence   uint64 // messages queued from this arrival number on come after a reset
 	tries   int
 	err     error
+	chunk   []byte // the parameters as they are sent; empty: not begun
 }
 
 func (q *rcRequest) list() []rcPart { return q.parts[:q.n] }
@@ -75,16 +76,38 @@ func (q *rcRequest) pausesAll() bool {
 // which is outstanding at a time, and the answers to the peer's.
 type reconfig struct {
 	nextSeq  uint32       // of our next request
-	queue    []*rcRequest // in order; the first is outstanding if chunk is not empty
-	chunk    []byte       // the parameters of the outstanding one
-	send     bool         // chunk is to be sent
+	queue    []*rcRequest // in order; if the first has begun it is outstanding
+	send     bool         // the outstanding one is to be sent
 	quiet    bool         // "in progress": no answer is no error (Section 5.2.7, H2)
-	path     int          // where chunk went last
+	path     int          // where it went last
 	resetAt  Time         // of our last SSN/TSN reset
 	resumeAt Time         // nothing begins before
 	newSpace bool         // TSNs have been reset: stragglers have others
+	seen     TSN          // the highest that had come when the request was sent
+	hasSeen  bool         // after we were told "in progress"
 
 	in rcReceiver
+}
+
+// outstanding returns the request in flight, or nil.
+func (r *reconfig) outstanding() *rcRequest {
+	if len(r.queue) == 0 || len(r.queue[0].chunk) == 0 {
+		return nil
+	}
+	return r.queue[0]
+}
+
+// find returns the request that has begun, and its part, with a sequence number
+// that is not answered yet; nil if there is none.
+func (r *reconfig) find(seq uint32) (*rcRequest, *rcPart) {
+	for _, q := range r.queue {
+		for i := range q.list() {
+			if p := &q.parts[i]; len(q.chunk) > 0 && p.seq == seq && !p.done {
+				return q, p
+			}
+		}
+	}
+	return nil, nil
 }
 
 // openReconfig begins anew: the association was established or restarted. RFC
@@ -99,7 +122,7 @@ func (a *Assoc) failReconfigs(err error) {
 	for _, q := range a.rc.queue {
 		a.requestDone(q.id, err)
 	}
-	a.rc.queue, a.rc.chunk, a.rc.send = nil, nil, false
+	a.rc.queue, a.rc.send = nil, false
 }
 
 // checkReconfig returns why the user cannot ask for a re-configuration.
@@ -247,6 +270,12 @@ func (a *Assoc) resumeStreams(q *rcRequest) {
 func (a *Assoc) reconfigReady(now Time, q *rcRequest) bool {
 	p := &q.parts[0]
 	switch p.kind {
+	case wire.ParamOutgoingReset, wire.ParamTSNReset:
+		if a.rc.in.holding {
+			return false // the peer's comes first
+		}
+	}
+	switch p.kind {
 	case wire.ParamOutgoingReset:
 		// Everything sent on the streams must be acknowledged. So no FORWARD-TSN
 		// can name a message of before the reset after it.
@@ -277,11 +306,12 @@ func (a *Assoc) allDrained() bool {
 // be more than one request in flight" (RFC 6525, Section 5.1.1).
 func (a *Assoc) beginReconfig(now Time) {
 	r := &a.rc
-	if len(r.chunk) > 0 || len(r.queue) == 0 || !a.state.canSendData() || now < r.resumeAt ||
+	if r.outstanding() != nil || len(r.queue) == 0 || !a.state.canSendData() || now < r.resumeAt ||
 		!a.reconfigReady(now, r.queue[0]) {
 		return
 	}
 	q := r.queue[0]
+	b := q.chunk
 	for i := range q.list() {
 		p := &q.parts[i]
 		p.seq, p.done = r.nextSeq, false
@@ -297,25 +327,27 @@ func (a *Assoc) beginReconfig(now Time) {
 			}
 			// A3: "MUST be set to the next TSN the sender assigns minus 1".
 			last := uint32(a.tx.sb.NextTSN() - 1)
-			r.chunk = wire.AppendOutgoingReset(r.chunk, wire.OutgoingReset{ReqSeq: p.seq, RespSeq: resp, LastTSN: last}, p.streams)
+			b = wire.AppendOutgoingReset(b, wire.OutgoingReset{ReqSeq: p.seq, RespSeq: resp, LastTSN: last}, p.streams)
 		case wire.ParamIncomingReset:
-			r.chunk = wire.AppendIncomingReset(r.chunk, p.seq, p.streams)
+			b = wire.AppendIncomingReset(b, p.seq, p.streams)
 		case wire.ParamTSNReset:
 			r.resetAt, r.newSpace = now, true
-			r.chunk = wire.AppendTSNReset(r.chunk, p.seq)
+			a.holdIncoming()
+			b = wire.AppendTSNReset(b, p.seq)
 		case wire.ParamAddOutgoing:
-			r.chunk = wire.AppendAddOutgoing(r.chunk, wire.AddStreams{ReqSeq: p.seq, Streams: p.count})
+			b = wire.AppendAddOutgoing(b, wire.AddStreams{ReqSeq: p.seq, Streams: p.count})
 		case wire.ParamAddIncoming:
-			r.chunk = wire.AppendAddIncoming(r.chunk, wire.AddStreams{ReqSeq: p.seq, Streams: p.count})
+			b = wire.AppendAddIncoming(b, wire.AddStreams{ReqSeq: p.seq, Streams: p.count})
 		}
 	}
-	r.send, r.quiet, r.path = true, false, a.dataPath()
+	q.chunk = b
+	r.send, r.quiet, r.hasSeen, r.path = true, false, false, a.dataPath()
 }
 
 // reconfigPath returns the path that a request is to go to now.
 func (a *Assoc) reconfigPath(now Time) (int, bool) {
 	r := &a.rc
-	if len(r.queue) > 0 && len(r.chunk) == 0 {
+	if len(r.queue) > 0 && r.outstanding() == nil {
 		a.beginReconfig(now)
 	}
 	if !r.send || !a.paths[r.path].confirmed {
@@ -327,15 +359,19 @@ func (a *Assoc) reconfigPath(now Time) (int, bool) {
 // appendReconfig appends the outstanding request, if it is to go to path i.
 func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
 	r := &a.rc
-	if !r.send || r.path != i || wire.ChunkHeaderLen+len(r.chunk) > room || !a.paths[i].confirmed {
+	q := r.outstanding()
+	if !r.send || r.path != i || wire.ChunkHeaderLen+len(q.chunk) > room || !a.paths[i].confirmed {
 		return b
 	}
 	r.send = false
+	if r.quiet && !r.hasSeen {
+		r.seen, r.hasSeen = a.rx.tsns.highest(), true
+	}
 	// RFC 6525, Section 5.1.1: the sender "MUST start the Re-configuration
 	// Timer", with "the same value as SCTP's data transmission timer".
 	a.timers.set(timerReconf, now+a.paths[i].rto.Value())
 	a.paths[i].lastSent = now
-	return wire.AppendReConfig(b, wire.ReConfig{Params: r.chunk})
+	return wire.AppendReConfig(b, wire.ReConfig{Params: q.chunk})
 }
 
 // reconfigTimeout sends the outstanding request again: "besides doubling the
@@ -344,7 +380,7 @@ func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
 // Section 5.1.1). After "in progress" it does not count them (5.2.7, H2).
 func (a *Assoc) reconfigTimeout(now Time) {
 	r := &a.rc
-	if len(r.chunk) == 0 {
+	if r.outstanding() == nil {
 		a.beginReconfig(now) // a pause is over
 		return
 	}
@@ -368,27 +404,33 @@ func (a *Assoc) reconfigTimeout(now Time) {
 // handleResponse takes in a Re-configuration Response (RFC 6525, Section
 // 5.2.7).
 func (a *Assoc) handleResponse(now Time, x wire.ReConfigResponse) {
-	p := a.outstandingPart(x.RespSeq)
+	r := &a.rc
+	q, p := r.find(x.RespSeq)
 	if p == nil {
 		return // H1: "the processing of the … Parameter is complete"
 	}
-	r := &a.rc
-	q := r.queue[0]
 	a.pathAlive(a.in.path)
 	switch x.Result {
 	case wire.ReConfigInProgress: // H2
-		r.quiet, r.send = true, false
-		a.timers.set(timerReconf, now+a.paths[r.path].rto.Value())
+		if q == r.queue[0] {
+			r.quiet, r.send = true, false
+			a.timers.set(timerReconf, now+a.paths[r.path].rto.Value())
+			if p.kind == wire.ParamTSNReset {
+				a.easeIncoming()
+			}
+			a.yieldReconfig(now)
+		}
 		return
 	case wire.ReConfigAlreadyRunning:
 		// Both ends asked at the same time and the peer wants its request to be
 		// answered first.
-		if q.tries++; q.tries <= maxReconfigRetries && q.n == 1 {
-			r.chunk, r.send = r.chunk[:0], false
+		if q.tries++; q.tries <= maxReconfigRetries && q.n == 1 && q == r.queue[0] {
+			q.chunk, r.send = q.chunk[:0], false
 			rto := a.paths[r.path].rto.Value()
 			r.resumeAt = now + rto + max(a.rng.jitter(rto), 0)
 			if p.kind == wire.ParamTSNReset {
 				r.resetAt = 0
+				a.releaseIncoming()
 			}
 			a.timers.set(timerReconf, r.resumeAt)
 			return
@@ -396,31 +438,37 @@ func (a *Assoc) handleResponse(now Time, x wire.ReConfigResponse) {
 		fallthrough
 	default:
 		q.err = fmt.Errorf("%w: %v", ErrDenied, x.Result)
+		if p.kind == wire.ParamTSNReset {
+			a.releaseIncoming()
+		}
 	case wire.ReConfigNothingToDo, wire.ReConfigPerformed:
 		if p.kind == wire.ParamTSNReset && !x.HasTSNs {
 			q.err = fmt.Errorf("%w: no TSNs", ErrDenied)
+			a.releaseIncoming()
 			break
 		}
 		a.performPart(p, &x)
 	}
 	if a.state != Closed {
-		a.partDone(now, p)
+		a.partDone(now, q, p)
 	}
 }
 
-// outstandingPart returns the part of the outstanding request with a sequence
-// number that is not answered yet, or nil.
-func (a *Assoc) outstandingPart(seq uint32) *rcPart {
-	if len(a.rc.chunk) == 0 {
-		return nil
+// yieldReconfig puts the outstanding request, which the peer has answered with
+// "in progress", behind one that answers the peer's: else two ends that ask
+// each other for an outgoing request would wait for each other for ever.
+func (a *Assoc) yieldReconfig(now Time) {
+	r := &a.rc
+	if !r.quiet || len(r.queue) < 2 || !r.queue[1].answers {
+		return
 	}
-	q := a.rc.queue[0]
-	for i := range q.list() {
-		if p := &q.parts[i]; p.seq == seq && !p.done {
-			return p
-		}
+	switch q := r.queue[0]; q.parts[q.n-1].kind {
+	case wire.ParamIncomingReset, wire.ParamAddIncoming:
+	default:
+		return
 	}
-	return nil
+	r.queue[0], r.queue[1] = r.queue[1], r.queue[0]
+	a.beginReconfig(now)
 }
 
 // performPart does what a successful request means here.
@@ -429,7 +477,9 @@ func (a *Assoc) performPart(p *rcPart, x *wire.ReConfigResponse) {
 	case wire.ParamOutgoingReset: // H4
 		a.resetOut(p.streams)
 	case wire.ParamTSNReset: // H5
-		a.restartRx(TSN(x.SenderNextTSN))
+		if a.restartRx(TSN(x.SenderNextTSN)); a.state == Closed {
+			return
+		}
 		if a.tx.sb.ResetTSN(TSN(x.ReceiverNextTSN)) {
 			a.tx.q.ResetAllStreams()
 		}
@@ -440,6 +490,34 @@ func (a *Assoc) performPart(p *rcPart, x *wire.ReConfigResponse) {
 		a.tx.streams = min(a.tx.streams+int(p.count), maxStreams)
 		a.tx.q.SetStreams(a.tx.streams)
 		a.events.push(Event{Kind: EventStreamsAdded})
+	}
+}
+
+// holdIncoming holds back the data that comes while our SSN/TSN reset is
+// outstanding. When the peer has performed it, it sends under new numbers at
+// once, and its data may overtake its response, which tells from where on they
+// are new.
+func (a *Assoc) holdIncoming() { a.rx.reasm.deferReset(nil, a.rx.tsns.highest()) }
+
+// easeIncoming lets the user have what came before the last request was sent
+// to which the peer answered "in progress" now: it was sent before the reset.
+// That is needed when the peer sends more than we can hold back.
+func (a *Assoc) easeIncoming() {
+	r := &a.rc
+	if !r.hasSeen || !a.rx.reasm.window.pressed() {
+		return
+	}
+	r.hasSeen = false
+	if res := a.rx.reasm.advanceDefer(r.seen); res.violation() {
+		a.violate(res.String())
+	}
+}
+
+// releaseIncoming undoes holdIncoming.
+func (a *Assoc) releaseIncoming() {
+	in := &a.rc.in
+	if res := a.rx.reasm.undefer(in.deferred, in.streams, in.lastTSN); res.violation() {
+		a.violate(res.String())
 	}
 }
 
@@ -454,20 +532,22 @@ func (a *Assoc) resetOut(sids []uint16) {
 	a.events.push(Event{Kind: EventOutStreamsReset, Streams: sids})
 }
 
-// partDone notes that a part of the outstanding request was answered. With the
-// last one the timer stops and the next request can begin.
-func (a *Assoc) partDone(now Time, p *rcPart) {
+// partDone notes that part p of request q was answered. With the last one the
+// timer stops and the next request can begin.
+func (a *Assoc) partDone(now Time, q *rcRequest, p *rcPart) {
 	r := &a.rc
 	p.done = true
-	q := r.queue[0]
 	for i := range q.list() {
 		if !q.parts[i].done {
 			return
 		}
 	}
-	a.timers.set(timerReconf, 0)
-	r.chunk, r.send = r.chunk[:0], false
-	r.queue = slices.Delete(r.queue, 0, 1)
+	if q == r.queue[0] {
+		a.timers.set(timerReconf, 0)
+		r.send = false
+	}
+	i := slices.Index(r.queue, q)
+	r.queue = slices.Delete(r.queue, i, i+1)
 	if q.answers {
 		r.in.answered(q.respSeq, q.err)
 	}
@@ -476,5 +556,8 @@ func (a *Assoc) partDone(now Time, p *rcPart) {
 	}
 	a.resumeStreams(q)
 	a.requestDone(q.id, q.err)
+	if next := r.outstanding(); i == 0 && next != nil {
+		r.send, r.quiet, r.path = true, true, a.dataPath() // it had yielded
+	}
 	a.beginReconfig(now)
 }

@@ -10,9 +10,9 @@ import (
 // rcReceiver is what an end knows of its peer's requests.
 type rcReceiver struct {
 	next uint32 // the sequence number expected
-	// answers are the results of the last chunk with requests, to be given
-	// again to a retransmission of it.
-	answers [2]rcAnswer
+	// answers are the results of the last requests, newest first, to be given
+	// again to a retransmission of them.
+	answers [maxReconfigAnswers]rcAnswer
 	n       int
 	path    int // where the last request came from
 
@@ -25,6 +25,10 @@ type rcReceiver struct {
 	holding bool   // an SSN/TSN reset waits until we have sent everything
 	holdSeq uint32 // of that request
 }
+
+// maxReconfigAnswers is how many results are kept: those of two chunks, because
+// a peer may have put one off that we answered with "in progress".
+const maxReconfigAnswers = 4
 
 // rcAnswer is the result of a request.
 type rcAnswer struct {
@@ -64,7 +68,6 @@ func (a *Assoc) handleReconfig(now Time, c wire.Chunk) {
 	}
 	a.settleReconfig(now) // what waited may be done by now
 	var reply []byte
-	fresh := false
 	for it := wire.NewParams(x.Params); it.Next() && a.state != Closed; {
 		p := it.Param()
 		if p.Type == wire.ParamReConfigResponse {
@@ -72,7 +75,7 @@ func (a *Assoc) handleReconfig(now Time, c wire.Chunk) {
 			a.handleResponse(now, resp)
 			continue
 		}
-		if ans := a.answerRequest(now, p, &fresh); !ans.silent {
+		if ans := a.answerRequest(now, p); !ans.silent {
 			reply = wire.AppendReConfigResponse(reply, ans.ReConfigResponse)
 		}
 		a.rc.in.path = a.in.path
@@ -117,8 +120,8 @@ func validRequests(params []byte) bool {
 
 // answerRequest returns the answer to a valid request: it processes the
 // request if it has the next sequence number, and repeats itself for one of the
-// last chunk. fresh tells whether the chunk had a new request already.
-func (a *Assoc) answerRequest(now Time, p wire.Param, fresh *bool) rcAnswer {
+// last ones.
+func (a *Assoc) answerRequest(now Time, p wire.Param) rcAnswer {
 	in := &a.rc.in
 	seq := binary.BigEndian.Uint32(p.Value) // all requests begin with it
 	if seq != in.next {
@@ -126,17 +129,15 @@ func (a *Assoc) answerRequest(now Time, p wire.Param, fresh *bool) rcAnswer {
 		if old == nil {
 			return rcAnswer{ReConfigResponse: wire.ReConfigResponse{RespSeq: seq, Result: wire.ReConfigBadSequence}}
 		}
-		if old.silent && len(a.rc.chunk) > 0 {
+		if old.silent && a.rc.outstanding() != nil {
 			a.rc.send = true // "the same RE-CONFIG chunk MUST to be sent back"
 		}
 		return *old
 	}
 	in.next++
-	if !*fresh {
-		*fresh, in.n = true, 0
-	}
-	ans := &in.answers[in.n]
-	in.n++
+	copy(in.answers[1:], in.answers[:])
+	in.n = min(in.n+1, len(in.answers))
+	ans := &in.answers[0]
 	*ans = rcAnswer{ReConfigResponse: wire.ReConfigResponse{RespSeq: seq}}
 	switch p.Type {
 	case wire.ParamOutgoingReset:
@@ -172,8 +173,8 @@ func sidList(v wire.Uint16s, streams int) (list []uint16, ok bool) {
 // peerResets processes an Outgoing SSN Reset Request (RFC 6525, Section 5.2.2).
 func (a *Assoc) peerResets(now Time, x *wire.OutgoingReset) wire.ReConfigResult {
 	// E1: it may be the answer to our Incoming SSN Reset Request.
-	if p := a.outstandingPart(x.RespSeq); p != nil && p.kind == wire.ParamIncomingReset {
-		a.partDone(now, p)
+	if q, p := a.rc.find(x.RespSeq); p != nil && p.kind == wire.ParamIncomingReset {
+		a.partDone(now, q, p)
 	}
 	in := &a.rc.in
 	list, ok := sidList(x.Streams, a.rx.streams)
@@ -183,7 +184,7 @@ func (a *Assoc) peerResets(now Time, x *wire.OutgoingReset) wire.ReConfigResult 
 		return wire.ReConfigDenied
 	case !ok:
 		return wire.ReConfigWrongSSN
-	case wait <= 0 && !in.deferred:
+	case wait <= 0 && !in.deferred && !a.resettingAssoc():
 		return a.resetIn(list)
 	}
 	// E2. A peer that asks again with a new number before the first request was
@@ -199,7 +200,11 @@ func (a *Assoc) peerResets(now Time, x *wire.OutgoingReset) wire.ReConfigResult 
 		}
 	}
 	in.deferred, in.seq, in.lastTSN, in.streams = true, x.ReqSeq, TSN(x.LastTSN), list
-	a.rx.reasm.deferReset(list, in.lastTSN)
+	// While our SSN/TSN reset is outstanding all data is held back, and it is not
+	// known which of the resets comes first: this one waits.
+	if !a.resettingAssoc() {
+		a.rx.reasm.deferReset(list, in.lastTSN)
+	}
 	return wire.ReConfigInProgress
 }
 
@@ -233,10 +238,10 @@ func (a *Assoc) peerWantsReset(now Time, x *wire.IncomingReset) (_ wire.ReConfig
 // resetUnderWay reports whether our outstanding request resets all streams of
 // list: "completely overlaps the received Incoming SSN Reset Request".
 func (a *Assoc) resetUnderWay(list []uint16) bool {
-	if len(a.rc.chunk) == 0 || a.rc.queue[0].parts[0].kind != wire.ParamOutgoingReset {
+	q := a.rc.outstanding()
+	if q == nil || q.parts[0].kind != wire.ParamOutgoingReset {
 		return false
 	}
-	q := a.rc.queue[0]
 	if q.pausesAll() || len(list) == 0 {
 		return q.pausesAll()
 	}
@@ -275,17 +280,18 @@ func (a *Assoc) outFresh(list []uint16) bool {
 func (a *Assoc) answerWith(now Time, q *rcRequest) (_ wire.ReConfigResult, silent bool) {
 	r := &a.rc
 	at := 0
-	if len(r.chunk) > 0 {
+	if r.outstanding() != nil {
 		at = 1
 	}
-	if len(r.queue) >= maxReconfigs || at < len(r.queue) && r.queue[at].answers || at == 1 && r.queue[0].answers {
+	if slices.ContainsFunc(r.queue, func(q *rcRequest) bool { return q.answers }) {
 		return wire.ReConfigAlreadyRunning, false
 	}
 	q.answers, q.fence = true, a.tx.q.arrivals
 	r.queue = slices.Insert(r.queue, at, q)
 	a.pauseStreams(q)
 	a.beginReconfig(now)
-	silent = len(r.chunk) > 0 && r.queue[0] == q
+	a.yieldReconfig(now)
+	silent = r.outstanding() == q
 	return wire.ReConfigInProgress, silent
 }
 
@@ -299,7 +305,7 @@ func (a *Assoc) peerResetsAssoc(seq uint32, ans *rcAnswer) {
 	switch {
 	case a.cfg.DenyReconfig&ReconfigAssoc != 0:
 		ans.Result = wire.ReConfigDenied
-	case len(a.rc.chunk) > 0 && a.rc.queue[0].parts[0].kind == wire.ParamTSNReset:
+	case a.resettingAssoc():
 		ans.Result = wire.ReConfigAlreadyRunning
 	default:
 		ans.Result = wire.ReConfigInProgress
@@ -307,6 +313,12 @@ func (a *Assoc) peerResetsAssoc(seq uint32, ans *rcAnswer) {
 		a.tx.q.hold(0)
 		a.finishAssocReset()
 	}
+}
+
+// resettingAssoc reports whether our own SSN/TSN reset is outstanding.
+func (a *Assoc) resettingAssoc() bool {
+	q := a.rc.outstanding()
+	return q != nil && q.parts[0].kind == wire.ParamTSNReset
 }
 
 // finishAssocReset performs the SSN/TSN reset that waits, if it can be.
@@ -320,7 +332,9 @@ func (a *Assoc) finishAssocReset() bool {
 	// of the request plus 2^31."
 	next := a.rx.tsns.cumTSN() + 1 + 1<<31
 	a.rc.newSpace = true
-	a.restartRx(next) // G4, G5
+	if a.restartRx(next); a.state == Closed { // G4, G5
+		return false
+	}
 	a.tx.q.ResetAllStreams()
 	a.ecn = ecnState{}
 	a.resumeHeld()
@@ -347,24 +361,34 @@ func (a *Assoc) resumeHeld() {
 // dropped as by a FORWARD-TSN for all streams, and all streams are reset.
 func (a *Assoc) restartRx(next TSN) {
 	rx := &a.rx
-	rx.reasm.restart(next)
-	rx.tsns.init(next)
-	if in := &a.rc.in; in.deferred {
-		in.deferred = false
-		in.answered(in.seq, nil)
+	if res := rx.reasm.restart(next); res.violation() {
+		a.violate(res.String())
+		return
+	}
+	jump := false
+	switch d := next.Sub(rx.tsns.cumTSN()); {
+	case d > maxTSNWindow || d < -maxTSNWindow:
+		rx.tsns.init(next)
+		jump = true
+	case d > 1:
+		rx.tsns.forward(next - 1)
+	}
+	switch in := &a.rc.in; {
+	case in.deferred && (jump || in.lastTSN.Less(next)):
+		a.finishDeferred(wire.ReConfigPerformed) // this has done it
+	case in.deferred:
+		rx.reasm.deferReset(in.streams, in.lastTSN)
 	}
 }
 
 // peerAdds processes an Add Outgoing Streams Request (RFC 6525, Section 5.2.5).
 func (a *Assoc) peerAdds(now Time, n uint16) wire.ReConfigResult {
-	if len(a.rc.chunk) > 0 {
-		// It may be the answer to our Add Incoming Streams Request, which it
-		// does not name.
-		for i := range a.rc.queue[0].list() {
-			if p := &a.rc.queue[0].parts[i]; p.kind == wire.ParamAddIncoming && !p.done && p.count == n {
-				a.partDone(now, p)
-				break
-			}
+	// It may be the answer to our Add Incoming Streams Request, which it does not
+	// name.
+	for _, q := range a.rc.queue {
+		if p := &q.parts[q.n-1]; p.kind == wire.ParamAddIncoming && len(q.chunk) > 0 && !p.done && p.count == n {
+			a.partDone(now, q, p)
+			break
 		}
 	}
 	// "The SCTP endpoint SHOULD deny the request if the number of streams
@@ -392,22 +416,35 @@ func (a *Assoc) peerWantsMore(now Time, seq uint32, n uint16) (_ wire.ReConfigRe
 // or been acknowledged, and tells the peer (E5).
 func (a *Assoc) settleReconfig(now Time) {
 	in := &a.rc.in
-	seq := in.holdSeq
-	done := a.finishAssocReset()
-	if in.deferred && in.lastTSN.LessEq(a.rx.tsns.cumTSN()) {
-		in.deferred, seq, done = false, in.seq, true
-		res := a.resetIn(in.streams)
-		if a.state == Closed {
-			return
-		}
-		if ans := in.find(seq); ans != nil {
-			ans.Result = res
+	if a.finishAssocReset() {
+		a.answerAgain(in.holdSeq)
+	}
+	if in.deferred && in.lastTSN.LessEq(a.rx.tsns.cumTSN()) && !a.resettingAssoc() {
+		if res := a.resetIn(in.streams); a.state != Closed {
+			a.finishDeferred(res)
 		}
 	}
-	if ans := in.find(seq); done && ans != nil {
-		a.ctl.reply(a.replyPath(in.path), wire.ChunkReConfig, 0, wire.AppendReConfigResponse(nil, ans.ReConfigResponse))
+	if a.state != Closed {
+		a.beginReconfig(now)
 	}
-	a.beginReconfig(now)
+}
+
+// finishDeferred tells the peer the result of its reset that was deferred.
+func (a *Assoc) finishDeferred(res wire.ReConfigResult) {
+	in := &a.rc.in
+	in.deferred = false
+	if ans := in.find(in.seq); ans != nil {
+		ans.Result = res
+		a.answerAgain(in.seq)
+	}
+}
+
+// answerAgain sends the result of request seq, which was "in progress" so far.
+func (a *Assoc) answerAgain(seq uint32) {
+	if ans := a.rc.in.find(seq); ans != nil {
+		b := wire.AppendReConfigResponse(nil, ans.ReConfigResponse)
+		a.ctl.reply(a.replyPath(a.rc.in.path), wire.ChunkReConfig, 0, b)
+	}
 }
 
 // otherSpace reports whether a TSN that the peer names cannot be of the numbers

@@ -1,0 +1,657 @@
+package core
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// wantDone lets time pass until request id is done, and checks its outcome.
+func (h *host) wantDone(id uint32, want error) {
+	h.p.t.Helper()
+	var got *Event
+	if !h.p.driveUntil(10*time.Minute, func() bool {
+		h.flush()
+		for i, e := range h.events {
+			if e.Kind == EventRequestDone && e.Request == id {
+				got = &h.events[i]
+			}
+		}
+		return got != nil
+	}) {
+		h.p.t.Fatalf("%s: request %d is not done after ten minutes", h.name, id)
+	}
+	if !errors.Is(got.Err, want) {
+		h.p.t.Fatalf("%s: request %d: %v, want %v", h.name, id, got.Err, want)
+	}
+}
+
+// must fails the test on the error of a request.
+func (h *host) must(id uint32, err error) uint32 {
+	h.p.t.Helper()
+	if err != nil {
+		h.p.t.Fatalf("%s: request: %v", h.name, err)
+	}
+	return id
+}
+
+// reconfigs returns the parameters of the RE-CONFIG chunks in packets.
+func reconfigs(pkts ...[]byte) (list []wire.Param) {
+	for _, pkt := range pkts {
+		it := wire.NewChunks(pkt[wire.HeaderLen:])
+		for it.Next() {
+			if x, err := wire.ParseReConfig(it.Chunk()); err == nil {
+				for ps := wire.NewParams(x.Params); ps.Next(); {
+					list = append(list, ps.Param())
+				}
+			}
+		}
+	}
+	return list
+}
+
+// response returns the only Re-configuration Response in packets.
+func response(t testing.TB, pkts ...[]byte) wire.ReConfigResponse {
+	t.Helper()
+	list := reconfigs(pkts...)
+	if len(list) != 1 {
+		t.Fatalf("%d RE-CONFIG parameters, want one response", len(list))
+	}
+	x, err := wire.ParseReConfigResponse(list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// ask makes a RE-CONFIG chunk with the given parameters arrive at h.
+func (h *host) ask(params ...[]byte) [][]byte {
+	h.p.t.Helper()
+	h.outbox()
+	h.deliver(h.packet(h.assoc.Tag(), wire.AppendReConfig(nil, wire.ReConfig{Params: slices.Concat(params...)})))
+	return h.outbox()
+}
+
+// nextSeq is the request sequence number h expects.
+func (h *host) nextSeq() uint32 { return h.assoc.rc.in.next }
+
+func connected(t testing.TB, seed uint64, cfg ...*Config) *pair {
+	t.Helper()
+	p := newPair(t, seed, cfg...)
+	p.connect()
+	p.drive()
+	return p
+}
+
+// numbers returns the message numbers that h's next message on a stream will
+// have, by sending one.
+func (h *host) numberOf(sid uint16) uint32 {
+	h.p.t.Helper()
+	peer := h.p.z
+	if h == peer {
+		peer = h.p.a
+	}
+	h.p.drive()
+	peer.reading = false
+	h.send(sid, 4)
+	h.p.drive0()
+	defer func() { peer.reading = true; h.p.drive() }()
+	var buf [8]byte
+	n, info, ok := peer.assoc.Read(buf[:])
+	if !ok || info.SID != sid {
+		h.p.t.Fatalf("nothing of stream %d arrived", sid)
+	}
+	l := ledgerOf(peer.in, sid)
+	l.ordered = append(l.ordered, slices.Clone(buf[:n]))
+	if peer.assoc.Interleaving() {
+		return uint32(info.MID)
+	}
+	return uint32(info.SSN)
+}
+
+// drive0 is drive that does not read.
+func (p *pair) drive0() {
+	p.t.Helper()
+	if !p.driveUntil(time.Hour, p.idle) {
+		p.t.Fatal("not everything was delivered within an hour")
+	}
+}
+
+// RFC 6525, Section 5.2.2, E3: "If specific stream numbers are listed, then only
+// these specific streams MUST be reset to 0, and all other non-listed SSNs
+// remain unchanged."
+func TestResetOutgoingStreams(t *testing.T) {
+	for _, cfg := range []*Config{{}, {NoInterleaving: true}} {
+		p := connected(t, 200, cfg)
+		for range 3 {
+			p.a.send(1, 100)
+			p.a.send(2, 100)
+		}
+		id := p.a.must(p.a.assoc.ResetStreams(p.now, []uint16{2, 2}))
+		p.a.send(2, 100) // waits for the reset
+		p.a.wantDone(id, nil)
+		p.drive()
+		if e := p.z.wantEvent(EventStreamsReset); !slices.Equal(e.Streams, []uint16{2}) {
+			t.Errorf("streams reset at the peer: %v", e.Streams)
+		}
+		if e := p.a.wantEvent(EventOutStreamsReset); !slices.Equal(e.Streams, []uint16{2}) || e.Err != nil {
+			t.Errorf("outgoing streams reset: %+v", e)
+		}
+		if n := p.a.numberOf(1); n != 3 {
+			t.Errorf("next message on stream 1 has number %d, want 3", n)
+		}
+		if n := p.a.numberOf(2); n != 1 {
+			t.Errorf("next message on stream 2 has number %d, want 1", n)
+		}
+		p.wantDelivered()
+	}
+}
+
+// "If no stream numbers are listed in the parameter, then all incoming streams
+// MUST be reset to 0".
+func TestResetAllOutgoingStreams(t *testing.T) {
+	p := connected(t, 201)
+	for sid := range uint16(5) {
+		p.a.send(sid, 100)
+	}
+	id := p.a.must(p.a.assoc.ResetStreams(p.now, nil))
+	p.a.wantDone(id, nil)
+	if e := p.z.wantEvent(EventStreamsReset); len(e.Streams) != 0 {
+		t.Errorf("streams reset: %v, want all", e.Streams)
+	}
+	for sid := range uint16(6) {
+		if n := p.a.numberOf(sid); n != 0 {
+			t.Errorf("stream %d continues with %d", sid, n)
+		}
+	}
+	p.wantDelivered()
+}
+
+// RFC 6525, Section 5.1.2, A1: "The sender MUST stop assigning new SSNs to new
+// user data provided by the upper layer for the affected streams and queue it."
+// What was queued before is still sent.
+func TestMessagesAroundAReset(t *testing.T) {
+	p := connected(t, 202, &Config{NoInterleaving: true})
+	var ssns []uint16
+	seen := map[uint32]bool{}
+	p.net.drop = func(from *host, pkt []byte) bool {
+		it := wire.NewChunks(pkt[wire.HeaderLen:])
+		for it.Next() {
+			if d, err := wire.ParseData(it.Chunk()); err == nil && d.Begin && !seen[d.TSN] {
+				seen[d.TSN] = true
+				ssns = append(ssns, d.SSN)
+			}
+		}
+		return false
+	}
+	p.a.send(0, 5000)
+	p.a.send(0, 100)
+	id := p.a.must(p.a.assoc.ResetStreams(p.now, []uint16{0}))
+	p.a.send(0, 5000)
+	p.a.send(0, 100)
+	id2 := p.a.must(p.a.assoc.ResetStreams(p.now, []uint16{0}))
+	p.a.send(0, 100)
+	p.a.wantDone(id, nil)
+	p.a.wantDone(id2, nil)
+	p.drive()
+	if want := []uint16{0, 1, 0, 1, 0}; !slices.Equal(ssns, want) {
+		t.Errorf("SSNs %v, want %v", ssns, want)
+	}
+	p.wantDelivered()
+}
+
+// RFC 6525, Section 5.2.2, E2: "If the endpoint enters 'deferred reset
+// processing', it MUST put a Re-configuration Response Parameter into a
+// RE-CONFIG chunk indicating 'In progress'"; E4, E5: "Any queued TSNs (queued at
+// step E2) MUST now be released and processed normally", and success is told.
+func TestDeferredReset(t *testing.T) {
+	p := connected(t, 203, &Config{NoInterleaving: true})
+	z := p.z.assoc
+	tsn := uint32(z.rx.tsns.cumTSN())
+	data := func(n, sid, ssn uint16, s string) []byte {
+		return wire.AppendData(nil, wire.Data{TSN: tsn + uint32(n), SID: sid, SSN: ssn, Begin: true, End: true, Payload: []byte(s)})
+	}
+	p.z.deliver(p.z.packet(z.Tag(), data(2, 1, 0, "one")))
+	out := p.z.ask(wire.AppendOutgoingReset(nil, wire.OutgoingReset{ReqSeq: p.z.nextSeq(), LastTSN: tsn + 3}, []uint16{1}))
+	if r := response(t, out...); r.Result != wire.ReConfigInProgress {
+		t.Fatalf("result %v, want in progress", r.Result)
+	}
+	if !hasChunk(out[0], wire.ChunkSack) {
+		t.Error("no SACK with the response") // Section 5.2.1: SHOULD
+	}
+	p.z.deliver(p.z.packet(z.Tag(), data(4, 1, 0, "after")))
+	p.z.deliver(p.z.packet(z.Tag(), data(3, 1, 1, "two")))
+	if len(p.z.got) != 2 {
+		t.Fatalf("got %d messages before the gap is filled, want 2", len(p.z.got))
+	}
+	p.z.wantNoEvent(EventStreamsReset)
+	p.z.outbox()
+	p.z.deliver(p.z.packet(z.Tag(), data(1, 0, 0, "gap")))
+	if r := response(t, p.z.outbox()...); r.Result != wire.ReConfigPerformed {
+		t.Errorf("result %v, want performed", r.Result)
+	}
+	p.z.wantEvent(EventStreamsReset)
+	p.z.read()
+	if n := len(p.z.got); n != 4 || string(p.z.got[3].data) != "after" {
+		t.Errorf("got %d messages", n)
+	}
+}
+
+// exchanges are requests, each with what must hold after it.
+var exchanges = []struct {
+	name  string
+	ask   func(p *pair) (uint32, error)
+	check func(t *testing.T, p *pair)
+}{
+	{"outgoing", func(p *pair) (uint32, error) { return p.a.assoc.ResetStreams(p.now, []uint16{1, 3}) },
+		func(t *testing.T, p *pair) { p.wantNumbers(p.a, 2, 0, 2, 0); p.wantNumbers(p.z, 2, 2, 2, 2) }},
+	{"all outgoing", func(p *pair) (uint32, error) { return p.a.assoc.ResetStreams(p.now, nil) },
+		func(t *testing.T, p *pair) { p.wantNumbers(p.a, 0, 0, 0, 0); p.wantNumbers(p.z, 2, 2, 2, 2) }},
+	{"incoming", func(p *pair) (uint32, error) { return p.a.assoc.ResetIncoming(p.now, []uint16{0, 2}) },
+		func(t *testing.T, p *pair) { p.wantNumbers(p.a, 2, 2, 2, 2); p.wantNumbers(p.z, 0, 2, 0, 2) }},
+	{"all incoming", func(p *pair) (uint32, error) { return p.a.assoc.ResetIncoming(p.now, nil) },
+		func(t *testing.T, p *pair) { p.wantNumbers(p.a, 2, 2, 2, 2); p.wantNumbers(p.z, 0, 0, 0, 0) }},
+	{"association", func(p *pair) (uint32, error) { return p.a.assoc.ResetAssoc(p.now) },
+		func(t *testing.T, p *pair) { p.wantNumbers(p.a, 0, 0, 0, 0); p.wantNumbers(p.z, 0, 0, 0, 0) }},
+	{"add", func(p *pair) (uint32, error) { return p.a.assoc.AddStreams(p.now, 3, 5) },
+		func(t *testing.T, p *pair) {
+			for h, want := range map[*host][2]int{p.a: {13, 15}, p.z: {15, 13}} {
+				if out, in := h.assoc.Streams(); out != want[0] || in != want[1] {
+					t.Errorf("%s has %d and %d streams, want %v", h.name, out, in, want)
+				}
+			}
+			p.a.send(12, 100)
+			p.z.send(14, 100)
+			p.wantNumbers(p.a, 2, 2, 2, 2)
+		}},
+}
+
+// wantNumbers checks the numbers of the next messages of h, and that both ends
+// agree by sending them.
+func (p *pair) wantNumbers(h *host, want ...uint32) {
+	p.t.Helper()
+	p.drive()
+	for sid, n := range want {
+		if got := h.numberOf(uint16(sid)); got != n {
+			p.t.Errorf("%s: next message of stream %d has number %d, want %d", h.name, sid, got, n)
+		}
+	}
+}
+
+// Every request is carried out once, whichever packets of its exchange are lost
+// or come twice.
+func TestReconfigLosesEveryPacket(t *testing.T) {
+	for _, x := range exchanges {
+		for lost := -1; lost < 8; lost++ {
+			for _, again := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/lost=%d/again=%v", x.name, lost, again), func(t *testing.T) {
+					p := connected(t, uint64(lost+300), &Config{RTOInitial: 300 * time.Millisecond, RTOMin: 100 * time.Millisecond})
+					for _, h := range []*host{p.a, p.z} {
+						for sid := range uint16(4) {
+							h.send(sid, 1+100*int(sid))
+							h.send(sid, 200)
+						}
+					}
+					p.drive()
+					n := 0
+					p.net.drop = func(from *host, pkt []byte) bool {
+						if !hasChunk(pkt, wire.ChunkReConfig) {
+							return false
+						}
+						n++
+						return n-1 == lost || again && n-1 == lost+1
+					}
+					if again {
+						p.net.dup = 300
+					}
+					id := p.a.must(x.ask(p))
+					p.a.wantDone(id, nil)
+					p.advance(2 * time.Second)
+					x.check(t, p)
+					p.drive()
+					p.wantDelivered()
+					if q := len(p.a.assoc.rc.queue) + len(p.z.assoc.rc.queue); q != 0 {
+						t.Errorf("%d requests are left", q)
+					}
+				})
+			}
+		}
+	}
+}
+
+// RFC 6525, Section 5.2.1: a retransmission is answered with "the same RE-CONFIG
+// chunk …, as it was earlier", and changes nothing. Other sequence numbers are
+// refused.
+func TestReconfigReplay(t *testing.T) {
+	p := connected(t, 204)
+	seq := p.z.nextSeq()
+	req := wire.AppendAddOutgoing(nil, wire.AddStreams{ReqSeq: seq, Streams: 2})
+	for range 3 {
+		if r := response(t, p.z.ask(req)...); r.Result != wire.ReConfigPerformed || r.RespSeq != seq {
+			t.Fatalf("response %+v", r)
+		}
+		if _, in := p.z.assoc.Streams(); in != 12 {
+			t.Fatalf("%d incoming streams, want 12", in)
+		}
+	}
+	for _, bad := range []uint32{seq - 1, seq + 2, seq + 1<<31} {
+		if r := response(t, p.z.ask(wire.AppendTSNReset(nil, bad))...); r.Result != wire.ReConfigBadSequence {
+			t.Errorf("sequence number %d: %v", int32(bad-seq), r.Result)
+		}
+	}
+	// New requests make the old one stale.
+	for i := range uint32(maxReconfigAnswers) {
+		p.z.ask(wire.AppendAddOutgoing(nil, wire.AddStreams{ReqSeq: seq + 1 + i, Streams: 1}))
+	}
+	seq += maxReconfigAnswers - 1
+	if r := response(t, p.z.ask(req)...); r.Result != wire.ReConfigBadSequence {
+		t.Errorf("stale request: %v", r.Result)
+	}
+	// Two requests of one chunk are answered by one chunk, again and again.
+	two := [][]byte{wire.AppendAddOutgoing(nil, wire.AddStreams{ReqSeq: seq + 2, Streams: 1}),
+		wire.AppendAddIncoming(nil, wire.AddStreams{ReqSeq: seq + 3, Streams: 0})}
+	for range 2 {
+		list := reconfigs(p.z.ask(two...)...)
+		if len(list) != 2 {
+			t.Fatalf("%d responses, want 2", len(list))
+		}
+		for i, want := range []wire.ReConfigResult{wire.ReConfigPerformed, wire.ReConfigDenied} {
+			if r, _ := wire.ParseReConfigResponse(list[i]); r.Result != want || r.RespSeq != seq+2+uint32(i) {
+				t.Errorf("response %d: %+v", i, r)
+			}
+		}
+	}
+	if _, in := p.z.assoc.Streams(); in != 13+maxReconfigAnswers {
+		t.Errorf("%d incoming streams", in)
+	}
+}
+
+// RFC 6525, Sections 5.1.2, A4, and 5.2.3: the answer to an Incoming SSN Reset
+// Request is an outgoing one with its number; "Nothing to do" if the streams are
+// fresh or being reset; what is out of range is refused.
+func TestIncomingResetAnswers(t *testing.T) {
+	p := connected(t, 205)
+	seq := p.z.nextSeq()
+	if r := response(t, p.z.ask(wire.AppendIncomingReset(nil, seq, []uint16{1}))...); r.Result != wire.ReConfigNothingToDo {
+		t.Errorf("fresh stream: %v", r.Result)
+	}
+	if r := response(t, p.z.ask(wire.AppendIncomingReset(nil, seq+1, []uint16{1, 99}))...); r.Result != wire.ReConfigWrongSSN {
+		t.Errorf("stream 99: %v", r.Result)
+	}
+	p.z.send(1, 100)
+	p.z.send(2, 100)
+	p.drive()
+	req := wire.AppendIncomingReset(nil, seq+2, []uint16{1})
+	for range 2 { // and the replay
+		list := reconfigs(p.z.ask(req)...)
+		if len(list) != 1 {
+			t.Fatalf("%d parameters", len(list))
+		}
+		x, err := wire.ParseOutgoingReset(list[0])
+		if err != nil || x.RespSeq != seq+2 || x.Streams.Len() != 1 || x.Streams.At(0) != 1 {
+			t.Fatalf("answer %+v, %v", x, err)
+		}
+		if want := uint32(p.z.assoc.tx.sb.NextTSN() - 1); x.LastTSN != want {
+			t.Errorf("last assigned TSN %d, want %d", x.LastTSN, want)
+		}
+	}
+	if r := response(t, p.z.ask(wire.AppendIncomingReset(nil, seq+3, []uint16{1}))...); r.Result != wire.ReConfigNothingToDo {
+		t.Errorf("stream being reset: %v", r.Result)
+	}
+	// Another stream has to wait for that; a third request finds the place taken.
+	if r := response(t, p.z.ask(wire.AppendIncomingReset(nil, seq+4, []uint16{1, 2}))...); r.Result != wire.ReConfigAlreadyRunning {
+		t.Errorf("while another answer is outstanding: %v", r.Result)
+	}
+}
+
+// RFC 6525, Section 5.2.1: an endpoint that does not wish to process a request
+// "MUST send a corresponding response parameter"; 5.2.5 and 5.2.6: limits.
+func TestReconfigDenied(t *testing.T) {
+	deny := &Config{DenyReconfig: ReconfigStreams | ReconfigAssoc | ReconfigAdd}
+	p := connected(t, 206, &Config{}, deny)
+	p.a.send(1, 10)
+	p.z.send(1, 10)
+	p.drive()
+	for _, f := range []func() (uint32, error){
+		func() (uint32, error) { return p.a.assoc.ResetStreams(p.now, []uint16{1}) },
+		func() (uint32, error) { return p.a.assoc.ResetIncoming(p.now, []uint16{1}) },
+		func() (uint32, error) { return p.a.assoc.ResetAssoc(p.now) },
+		func() (uint32, error) { return p.a.assoc.AddStreams(p.now, 1, 0) },
+		func() (uint32, error) { return p.a.assoc.AddStreams(p.now, 0, 1) },
+	} {
+		id, err := f()
+		p.a.wantDone(p.a.must(id, err), ErrDenied)
+	}
+	p.wantNumbers(p.a, 0, 1) // H3: nothing was reset, and the stream goes on
+	p.wantDelivered()
+
+	p = connected(t, 207, &Config{InStreams: 12}, &Config{InStreams: 12, MaxOutStreams: 11})
+	if _, err := p.a.assoc.AddStreams(p.now, 0, 3); err != ErrTooMany {
+		t.Errorf("more incoming streams than we allow: %v", err)
+	}
+	if _, err := p.a.assoc.AddStreams(p.now, 0, 0); err != ErrParams {
+		t.Errorf("no streams: %v", err)
+	}
+	p.a.wantDone(p.a.must(p.a.assoc.AddStreams(p.now, 3, 0)), ErrDenied)
+	p.a.wantDone(p.a.must(p.a.assoc.AddStreams(p.now, 0, 2)), ErrDenied)
+	p.a.wantDone(p.a.must(p.a.assoc.AddStreams(p.now, 2, 1)), nil)
+}
+
+// RFC 6525, Section 5.1.1: without RE-CONFIG in the peer's list, "the sender
+// MUST NOT send any re-configuration request to the peer".
+func TestReconfigNotNegotiated(t *testing.T) {
+	for _, cfg := range [][]*Config{{{NoReconfig: true}, {}}, {{}, {NoReconfig: true}}} {
+		p := connected(t, 208, cfg...)
+		for _, h := range []*host{p.a, p.z} {
+			if _, err := h.assoc.ResetStreams(p.now, nil); err != ErrNotSupported {
+				t.Errorf("%s: %v", h.name, err)
+			}
+			if out := h.ask(wire.AppendTSNReset(nil, h.nextSeq())); len(reconfigs(out...)) != 0 {
+				t.Errorf("%s answered", h.name)
+			}
+		}
+	}
+	p := newPair(t, 209)
+	p.a.dial(p.z)
+	if _, err := p.a.assoc.ResetStreams(p.now, nil); err != ErrNotSupported {
+		t.Errorf("before the association: %v", err)
+	}
+}
+
+// RFC 6525, Section 5.2.4: G1, the TSN to use next is 2^31 beyond; G2, ours go
+// on; and what comes late from before the reset does no harm.
+func TestResetAssociation(t *testing.T) {
+	p := connected(t, 210, &Config{NoInterleaving: true})
+	for range 20 {
+		p.a.send(3, 500)
+		p.z.send(4, 500)
+	}
+	var stray []flying
+	p.net.drop = func(from *host, pkt []byte) bool { return false }
+	before, zBefore := p.a.assoc.tx.sb.NextTSN(), p.z.assoc.tx.sb.NextTSN()
+	p.a.flush()
+	p.z.flush()
+	stray = append(stray, p.wire...)
+	id := p.a.must(p.a.assoc.ResetAssoc(p.now))
+	p.a.send(3, 500)
+	p.a.wantDone(id, nil)
+	sent := p.a.assoc.tx.sb.NextTSN()
+	if d := sent.Sub(before); d > -1<<30 {
+		t.Errorf("TSNs moved by %d, want about 2^31", d)
+	}
+	if d := p.z.assoc.tx.sb.NextTSN().Sub(zBefore); d < 0 || d > 100 {
+		t.Errorf("the peer's TSNs moved by %d", d)
+	}
+	for _, h := range []*host{p.a, p.z} {
+		h.wantEvent(EventStreamsReset)
+		h.wantEvent(EventOutStreamsReset)
+	}
+	for _, f := range stray {
+		f.to.deliver(&f.p)
+	}
+	p.z.deliver(p.z.packet(p.z.assoc.Tag(), wire.AppendForwardTSN(nil, uint32(before), nil)))
+	p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendSack(nil, uint32(before), 5000, nil, nil)))
+	p.a.send(3, 500)
+	p.drive()
+	p.wantDelivered()
+	p.a.wantState(Established)
+	p.z.wantState(Established)
+}
+
+// RFC 6525, Section 5.1.4: "Only one SSN/TSN Reset Request SHOULD be sent within
+// 30 seconds".
+func TestResetAssociationWaits(t *testing.T) {
+	p := connected(t, 211)
+	p.a.wantDone(p.a.must(p.a.assoc.ResetAssoc(p.now)), nil)
+	at := p.now
+	p.a.wantDone(p.a.must(p.a.assoc.ResetAssoc(p.now)), nil)
+	if d := p.now - at; d < reconfigMSL-Time(time.Second) || d > reconfigMSL+Time(time.Second) {
+		t.Errorf("the second reset came after %v", time.Duration(d))
+	}
+	p.a.send(0, 10)
+	p.drive()
+	p.wantDelivered()
+}
+
+// The answer to an SSN/TSN reset waits until the answering end has sent what it
+// began, so that nothing is lost.
+func TestResetAssociationLosesNothing(t *testing.T) {
+	p := connected(t, 212)
+	for range 30 {
+		p.a.send(1, 3000)
+		p.z.send(2, 3000)
+	}
+	p.a.flush()
+	p.z.flush()
+	p.net.loss = 200
+	id := p.a.must(p.a.assoc.ResetAssoc(p.now))
+	p.a.send(1, 3000)
+	p.z.send(2, 3000)
+	p.a.wantDone(id, nil)
+	p.drive()
+	p.wantDelivered()
+}
+
+// Both ends ask for the same at the same time.
+func TestReconfigCollisions(t *testing.T) {
+	for i, x := range exchanges {
+		t.Run(x.name, func(t *testing.T) {
+			p := connected(t, uint64(220+i))
+			for sid := range uint16(4) {
+				p.a.send(sid, 100)
+				p.z.send(sid, 100)
+			}
+			p.drive()
+			ida := p.a.must(x.ask(p))
+			p.a, p.z = p.z, p.a
+			idz := p.a.must(x.ask(p))
+			p.a, p.z = p.z, p.a
+			p.a.wantDone(ida, nil)
+			p.z.wantDone(idz, nil)
+			p.a.send(1, 100)
+			p.z.send(1, 100)
+			p.drive()
+			p.wantDelivered()
+		})
+	}
+}
+
+// Requests of the user are bounded.
+func TestReconfigLimits(t *testing.T) {
+	p := connected(t, 230)
+	if _, err := p.a.assoc.ResetStreams(p.now, make([]uint16, MaxResetStreams+1)); err != ErrTooMany {
+		t.Errorf("too many streams: %v", err)
+	}
+	if _, err := p.a.assoc.ResetStreams(p.now, []uint16{10}); err != ErrStream {
+		t.Errorf("no such stream: %v", err)
+	}
+	if _, err := p.a.assoc.ResetIncoming(p.now, []uint16{10}); err != ErrStream {
+		t.Errorf("no such incoming stream: %v", err)
+	}
+	var last uint32
+	for range maxReconfigs {
+		last = p.a.must(p.a.assoc.ResetStreams(p.now, []uint16{1}))
+	}
+	if _, err := p.a.assoc.AddStreams(p.now, 1, 0); err != ErrBusy {
+		t.Errorf("request beyond the limit: %v", err)
+	}
+	p.a.wantDone(last, nil)
+	p.a.assoc.Shutdown(p.now)
+	if _, err := p.a.assoc.AddStreams(p.now, 1, 0); err != ErrShutdown {
+		t.Errorf("request while shutting down: %v", err)
+	}
+	p.advance(time.Minute)
+	if _, err := p.a.assoc.AddStreams(p.now, 1, 0); err != ErrClosed {
+		t.Errorf("request on a closed association: %v", err)
+	}
+}
+
+// The longest request goes into the smallest packet.
+func TestReconfigFitsTheSmallestPacket(t *testing.T) {
+	p := connected(t, 231, &Config{OutStreams: 500, MTU: MinMTU})
+	sids := make([]uint16, MaxResetStreams)
+	for i := range sids {
+		sids[i] = uint16(i)
+	}
+	p.a.wantDone(p.a.must(p.a.assoc.ResetStreams(p.now, sids)), nil)
+}
+
+// RFC 6525, Section 5.1.1: the sender MUST "increment the appropriate error
+// counts … possibly destroying the association"; after "in progress" it does not
+// (Section 5.2.7, H2).
+func TestReconfigTimeouts(t *testing.T) {
+	cfg := &Config{RTOMin: 100 * time.Millisecond, HBInterval: -1, AssocMaxRetrans: 4}
+	p := connected(t, 232, cfg)
+	id := p.a.must(p.a.assoc.AddStreams(p.now, 1, 0))
+	p.net.drop = func(from *host, pkt []byte) bool { return true }
+	p.a.wantDone(id, ErrUnreachable)
+	p.a.wantState(Closed)
+
+	p = connected(t, 233, cfg)
+	p.a.must(p.a.assoc.AddStreams(p.now, 1, 0))
+	seq := p.a.assoc.rc.nextSeq - 1
+	p.a.outbox()
+	p.net.drop = func(from *host, pkt []byte) bool { return true }
+	p.a.ask(wire.AppendReConfigResponse(nil, wire.ReConfigResponse{RespSeq: seq, Result: wire.ReConfigInProgress}))
+	sent := len(p.a.sent)
+	p.advance(time.Minute)
+	p.a.wantState(Established)
+	if n := len(p.a.sent) - sent; n < 10 {
+		t.Errorf("the request was sent again %d times in a minute", n)
+	}
+}
+
+// A restart of the peer ends what was asked of it.
+func TestReconfigAndRestart(t *testing.T) {
+	p := connected(t, 234)
+	p.net.drop = func(from *host, pkt []byte) bool { return hasChunk(pkt, wire.ChunkReConfig) }
+	id := p.z.must(p.z.assoc.ResetStreams(p.now, nil))
+	p.z.send(0, 10)
+	p.advance(100 * time.Millisecond)
+	p.net.drop = nil
+	p.a.assoc = nil
+	p.a.dial(p.z)
+	p.z.wantDone(id, ErrRestart)
+	p.advance(time.Second)
+	p.z.wantDone(p.z.must(p.z.assoc.ResetStreams(p.now, nil)), nil)
+	p.a.wantDone(p.a.must(p.a.assoc.ResetStreams(p.now, nil)), nil)
+}
+
+// A shutdown waits for data behind a reset.
+func TestResetThenShutdown(t *testing.T) {
+	p := connected(t, 235)
+	p.a.send(0, 1000)
+	p.a.must(p.a.assoc.ResetStreams(p.now, []uint16{0}))
+	p.a.send(0, 1000)
+	p.a.assoc.Shutdown(p.now)
+	p.advance(10 * time.Second)
+	p.a.wantState(Closed)
+	if p.a.assoc.Err() != nil {
+		t.Error(p.a.assoc.Err())
+	}
+	p.wantDelivered()
+}
