@@ -146,8 +146,7 @@ func (a *Association) Heartbeat(addr netip.AddrPort) error {
 	a.mu.Lock()
 	err := a.core.RequestHeartbeat(a.t.now(), addr)
 	w := a.unlock()
-	a.flush()
-	a.settle(w)
+	a.settleLater(w | a.flush())
 	if err != nil {
 		return ErrAddress
 	}
@@ -189,19 +188,19 @@ func (a *Association) beginShutdown(discard bool) (first bool) {
 	}
 	w := a.unlock()
 	k.wake()
-	a.flush()
-	a.settle(w)
+	a.settleLater(w | a.flush())
 	return first
 }
 
 // Abort ends the association at once (RFC 9260, Section 9.1); the peer is
 // given reason, of which at most 512 bytes are sent.
-func (a *Association) Abort(reason string) {
+func (a *Association) Abort(reason string) { a.settleLater(a.abort(reason)) }
+
+func (a *Association) abort(reason string) work {
 	a.mu.Lock()
 	a.core.Abort(a.t.now(), []byte(reason))
 	w := a.unlock()
-	a.flush()
-	a.settle(w)
+	return w | a.flush()
 }
 
 func (a *Association) isClosing() bool {

@@ -147,7 +147,7 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 	if e.closed.Load() {
 		a.Abort("endpoint closed") // Close may have missed it
 	}
-	a.flush()
+	a.settleLater(a.flush())
 	return a, a.waitUp(ctx)
 }
 
@@ -230,7 +230,8 @@ func (e *Endpoint) Transport() *Transport { return e.t }
 // Associations returns the live associations in no particular order.
 func (e *Endpoint) Associations() []*Association { return e.t.demux.associations(e) }
 
-// Close aborts the associations of the endpoint and frees its port.
+// Close aborts the associations of the endpoint and frees its port. It makes the
+// last upcalls itself.
 func (e *Endpoint) Close() error {
 	if e.closed.Swap(true) {
 		return ErrClosed
@@ -239,7 +240,7 @@ func (e *Endpoint) Close() error {
 		close(e.done)
 	}
 	for _, a := range e.Associations() {
-		a.Abort("endpoint closed")
+		a.settle(a.abort("endpoint closed"))
 	}
 	e.t.demux.removeEndpoint(e)
 	var k wakeList

@@ -18,13 +18,13 @@ type train struct {
 var trains = sync.Pool{New: func() any { return new(train) }}
 
 // flush transmits what may be sent. One goroutine at a time does, for all: if
-// one is at it already, it looks again before it leaves. No lock is held.
-func (a *Association) flush() {
+// one is at it already, it looks again before it leaves. No lock is held. The
+// result is what is left to settle.
+func (a *Association) flush() (w work) {
 	if a.flushing.Add(1) != 1 {
-		return
+		return 0
 	}
 	b := trains.Get().(*train)
-	var w work
 	for {
 		n := a.flushing.Load()
 		w |= a.transmit(b)
@@ -33,7 +33,7 @@ func (a *Association) flush() {
 		}
 	}
 	trains.Put(b)
-	a.settle(w)
+	return w
 }
 
 // transmit sends until there is nothing to send, then sets the timer.
@@ -90,8 +90,7 @@ func (a *Association) onTimer() {
 		a.idle = now
 	}
 	w := a.unlock()
-	a.flush()
-	a.settle(w)
+	a.settle(w | a.flush())
 }
 
 // active notes that user data moved. a.mu is held.

@@ -21,16 +21,18 @@ func (t *Transport) Poll() bool {
 		}
 	}
 	if t.canPoll {
-		t.polling.note(t, work)
+		t.polling.note(t)
 	}
 	return work
 }
 
 const (
-	// pollsBeforeQuiet is how many times in a row polling has to find nothing
-	// before the readers of the sockets are no longer woken for datagrams: a
-	// wake-up that comes to nothing costs more than a poll.
+	// pollsBeforeQuiet is how many polls have to follow one another at an average
+	// distance of at most pollGap before the readers of the sockets are no longer
+	// woken for datagrams: a wake-up that comes to nothing, or takes a datagram
+	// to another thread, costs more than a poll.
 	pollsBeforeQuiet = 16
+	pollGap          = 50 * time.Microsecond
 	// quietTick is how often it is looked whether polling goes on. It bounds how
 	// long datagrams wait after it ended.
 	quietTick = 200 * time.Microsecond
@@ -38,9 +40,11 @@ const (
 
 // polling keeps the readers asleep while other goroutines poll the sockets.
 type polling struct {
-	calls atomic.Uint32
-	empty atomic.Uint32
-	quiet atomic.Bool // the readers are not woken
+	calls  atomic.Uint32
+	recent atomic.Uint32 // calls since mark
+	mark   atomic.Int64  // a core.Time
+	quiet  atomic.Bool   // the readers are not woken
+	sent   atomic.Int64  // charge of what was sent since the last poll
 
 	mu    sync.Mutex
 	seen  uint32      // calls at the last tick; guarded by mu
@@ -49,15 +53,35 @@ type polling struct {
 }
 
 // note takes in one call of Poll.
-func (p *polling) note(t *Transport, work bool) {
+func (p *polling) note(t *Transport) {
 	p.calls.Add(1)
-	if p.quiet.Load() {
+	if p.quiet.Load() || p.recent.Add(1) < pollsBeforeQuiet {
 		return
 	}
-	if work {
-		p.empty.Store(0)
-	} else if p.empty.Add(1) >= pollsBeforeQuiet {
+	p.recent.Store(0)
+	now := int64(t.now())
+	if now-p.mark.Swap(now) <= pollsBeforeQuiet*int64(pollGap) {
 		p.setQuiet(t, true)
+	}
+}
+
+// A goroutine that sends a lot takes in the acknowledgements itself, once per
+// sendPollBytes, of which each message counts at least sendPollMessage: else
+// every one of them would wake a thread.
+const (
+	sendPollBytes   = 32 << 10
+	sendPollMessage = 1 << 10
+)
+
+// sent is called after a message of n bytes was sent, with no lock held.
+func (t *Transport) sent(n int) {
+	if !t.canPoll {
+		return
+	}
+	p := &t.polling
+	if p.sent.Add(int64(max(n, sendPollMessage))) >= sendPollBytes {
+		p.sent.Store(0)
+		t.Poll()
 	}
 }
 
@@ -75,7 +99,7 @@ func (p *polling) setQuiet(t *Transport, on bool) {
 
 // change is called with mu held.
 func (p *polling) change(t *Transport, on bool) {
-	p.empty.Store(0)
+	p.recent.Store(0)
 	p.quiet.Store(on)
 	for _, s := range t.socks {
 		s.conn.Polled(on)
@@ -108,6 +132,13 @@ func (p *polling) tick(t *Transport) {
 	p.change(t, false)
 	p.mu.Unlock()
 	t.Poll()
+}
+
+// readersWake is called before the caller parks: a reader has to take over.
+func (t *Transport) readersWake() {
+	if t.polling.quiet.Load() {
+		t.polling.setQuiet(t, false)
+	}
 }
 
 // stop ends it with the transport.
@@ -161,7 +192,7 @@ func (t *Transport) startSpin() core.Time {
 func (t *Transport) endSpin(useful bool) {
 	last := t.pollers.Add(-1) == 0
 	t.spinning.adapt(useful)
-	if last && !useful && t.polling.quiet.Load() {
-		t.polling.setQuiet(t, false)
+	if last && !useful {
+		t.readersWake()
 	}
 }

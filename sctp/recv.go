@@ -76,9 +76,9 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			flush := a.core.WantTransmit()
 			w := a.unlock()
 			if flush {
-				a.flush()
+				w |= a.flush()
 			}
-			a.settle(w)
+			a.settleLater(w)
 			return n, a.recvInfo(&info), nil
 		}
 		if a.eof || a.closing {

@@ -27,8 +27,7 @@ func (a *Association) ask(ctx context.Context, do func(*core.Assoc, core.Time) (
 	}
 	a.requests[id] = r
 	w := a.unlock()
-	a.flush()
-	a.settle(w)
+	a.settleLater(w | a.flush())
 	select {
 	case <-r.ch:
 		return r.err
@@ -103,5 +102,7 @@ func (a *Association) SetStreamPriority(stream, value uint16) error {
 func (a *Association) PauseStream(stream uint16, on bool) {
 	a.mu.Lock()
 	a.core.PausePieces(stream, on)
-	a.settle(a.unlock())
+	if a.unlock() != 0 {
+		a.settleLater(workEvents)
+	}
 }

@@ -10,7 +10,8 @@ import (
 
 // Send queues msg on a stream, waiting for room in the send buffer until ctx
 // is done. A message may have any length. msg is copied unless opts.Owner is
-// set.
+// set. While it sends or waits it may receive packets, and make the upcalls of
+// any association of the transport; TrySend and Send with opts.Force never do.
 func (a *Association) Send(ctx context.Context, msg []byte, opts SendOptions) error {
 	err := a.send(ctx.Done(), nil, msg, &opts)
 	if err == errStopped {
@@ -26,7 +27,7 @@ func (a *Association) TrySend(msg []byte, opts SendOptions) error {
 }
 
 // Flush transmits what sends with More left unsent.
-func (a *Association) Flush() { a.flush() }
+func (a *Association) Flush() { a.settleLater(a.flush()) }
 
 // stopped makes send and recv return at once instead of waiting. It is a
 // channel that is never used: only its identity counts.
@@ -67,15 +68,19 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 				return a.sendError(err)
 			}
 			if !opts.More {
-				a.flush()
+				w |= a.flush()
 			}
-			a.settle(w)
+			a.settleLater(w)
+			if stop != stopped && !opts.Force {
+				a.t.sent(len(msg))
+			}
 			return nil
 		}
 		// Room comes with acknowledgements: whatever was left unsent has to go.
 		wt := a.writers.add(0)
 		a.mu.Unlock()
-		a.flush()
+		a.settleLater(a.flush())
+		a.t.readersWake()
 		err = wait(wt, stop, expired)
 		var k wakeList
 		a.mu.Lock()

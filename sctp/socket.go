@@ -216,10 +216,10 @@ const smallBatch = 2
 // the socket may be closed then.
 func (c *touched) finish() {
 	if c.packets > smallBatch || c.a.gone.Load() {
-		c.a.flush()
+		c.work |= c.a.flush()
 		c.a.settle(c.work)
 	} else {
 		c.a.settle(c.work)
-		c.a.flush()
+		c.a.settle(c.a.flush())
 	}
 }

@@ -7,8 +7,12 @@ import (
 // work tells what is left to do after an association was unlocked.
 type work uint8
 
-// workSettle: upcalls, releases or announcements wait for settle.
-const workSettle work = 1
+const (
+	// workEvents: notifications, releases or announcements wait for settle.
+	workEvents work = 1 << iota
+	// workPieces: pieces wait for settle.
+	workPieces
+)
 
 // maxNotes bounds the notifications that wait for OnNotify. Beyond it the
 // oldest are lost, but never those that begin and end the association.
@@ -16,13 +20,13 @@ const maxNotes = 1024
 
 // unlock takes in what the core has produced since the lock was taken, unlocks
 // a.mu and wakes whoever waited for it. If the result is not 0 the caller calls
-// settle, with no lock held.
+// settle or, if its own caller may hold locks, settleLater.
 func (a *Association) unlock() (w work) {
 	var k wakeList
 	c := a.core
 	for e, ok := c.PollEvent(); ok; e, ok = c.PollEvent() {
 		a.event(&e, &k)
-		w = workSettle
+		w = workEvents
 	}
 	if c.HasReleases() {
 		w |= a.takeReleases()
@@ -33,7 +37,7 @@ func (a *Association) unlock() (w work) {
 		case a.closing || a.unwanted:
 			a.discard()
 		case a.ep.cfg.OnPiece != nil:
-			w = workSettle
+			w |= workPieces
 		default:
 			a.seq.Add(1)
 			if a.readers.head != nil {
@@ -167,7 +171,7 @@ func (a *Association) takeReleases() (w work) {
 			b.free()
 		} else if r.Owner != nil {
 			kept = append(kept, r)
-			w = workSettle
+			w = workEvents
 		}
 	}
 	clear(all[len(kept):])
@@ -192,9 +196,21 @@ const maxPieces = 64
 // settle makes the upcalls that are due, on one goroutine at a time: if one is
 // at it already it does the rest, too. No lock is held.
 func (a *Association) settle(w work) {
-	if w == 0 || a.settling.Add(1) != 1 {
-		return
+	if w != 0 && a.settling.Add(1) == 1 {
+		a.settleAll()
 	}
+}
+
+// settleLater is settle for callers that may hold locks which upcalls want: the
+// upcalls come on another goroutine. Pieces need no care: whoever made them
+// readable settles.
+func (a *Association) settleLater(w work) {
+	if w&workEvents != 0 && a.settling.Add(1) == 1 {
+		go a.settleAll()
+	}
+}
+
+func (a *Association) settleAll() {
 	for {
 		n := a.settling.Load()
 		a.runUpcalls()
@@ -237,9 +253,9 @@ func (a *Association) runUpcalls() {
 			}
 		}
 		flush := freed && a.core.WantTransmit()
-		a.unlock() // what it finds, the next turn takes
+		w := a.unlock()
 		if flush {
-			a.flush()
+			w |= a.flush()
 		}
 		announce := up && !u.announced
 		if announce {
@@ -264,7 +280,7 @@ func (a *Association) runUpcalls() {
 			r.Owner.Released(coreError(r.Err))
 			u.releases[i] = core.Release{}
 		}
-		if announce || np > 0 || len(u.notes) > 0 || len(u.releases) > 0 {
+		if announce || np > 0 || len(u.notes) > 0 || len(u.releases) > 0 || w&workEvents != 0 {
 			continue
 		}
 		if dead && !u.ended {

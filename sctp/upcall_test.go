@@ -320,3 +320,69 @@ func TestNotificationNames(t *testing.T) {
 		t.Errorf("name of 200 = %q", got)
 	}
 }
+
+// Callers may hold a lock that upcalls want, in every call that does not wait.
+func TestCallsUnderTheLockOfUpcalls(t *testing.T) {
+	var mu sync.Mutex
+	var pieces atomic.Int64
+	var released atomic.Int64
+	cfg := func() *sctp.Config {
+		return &sctp.Config{
+			OnPiece: func(*sctp.Association, *sctp.Piece) {
+				mu.Lock()
+				defer mu.Unlock()
+				pieces.Add(1)
+			},
+			OnNotify: func(*sctp.Association, sctp.Notification) {
+				mu.Lock()
+				defer mu.Unlock()
+			},
+		}
+	}
+	b := make(chan *sctp.Association, 1)
+	cb := cfg()
+	cb.OnAssociation = func(a *sctp.Association) { b <- a }
+	p := newLoopbackPair(t, sctp.TransportConfig{BusyPoll: 20 * time.Microsecond}, cfg(), cb)
+	p.b = <-b
+	var wg sync.WaitGroup
+	const each = 3000
+	for _, a := range []*sctp.Association{p.a, p.b} {
+		for range 2 {
+			wg.Go(func() {
+				msg := pattern(300)
+				for i := range each {
+					mu.Lock()
+					o := sctp.SendOptions{Force: true, Owner: lockOwner{&mu, &released}}
+					if i%2 == 0 {
+						o.PR, o.Lifetime = sctp.Timed, time.Minute
+					}
+					if err := a.TrySend(msg, o); err != nil {
+						t.Error(err)
+					}
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for released.Load() < 4*each || pieces.Load() < 4*each {
+		<-time.After(time.Millisecond)
+	}
+	mu.Lock()
+	p.a.Abort("done")
+	p.b.Close()
+	mu.Unlock()
+	<-p.a.Done()
+	<-p.b.Done()
+}
+
+type lockOwner struct {
+	mu *sync.Mutex
+	n  *atomic.Int64
+}
+
+func (o lockOwner) Released(error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.n.Add(1)
+}
