@@ -241,15 +241,6 @@ func (s *Stream) Bind(ch ddp.Channel) error {
 	return nil
 }
 
-// Unbind takes the channel back, before anything was received or sent.
-func (s *Stream) Unbind() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state == StateIdle {
-		s.ch = nil
-	}
-}
-
 // Start moves a bound stream to StateRTS: the peer has agreed. ord, if it is
 // lower than Config.ORD, replaces it.
 func (s *Stream) Start(ord int) error {

@@ -78,6 +78,7 @@ func (s *Stream) send(n int) error {
 		if err := s.ch.Send(seg); err != nil {
 			for ; i < n; i++ {
 				s.segs[i].Owner.Released(err)
+				s.segs[i].Body = nil
 			}
 			return err
 		}
