@@ -92,6 +92,13 @@ func TestRequestsTakenBackDoNotPileUp(t *testing.T) {
 	}
 }
 
+func TestConnectToSelf(t *testing.T) {
+	n := newNode(t, Config{})
+	if _, err := n.dev.Connect(testContext(t), n.dev.Addr(), n.qp(QPConfig{}), ConnParams{}); !errors.Is(err, ddpsctp.ErrSelf) {
+		t.Errorf("Connect: %v, want %v", err, ddpsctp.ErrSelf)
+	}
+}
+
 // TestConnectBothWaysAtOnce makes both devices open the association, and a
 // session on it, at the same time.
 func TestConnectBothWaysAtOnce(t *testing.T) {

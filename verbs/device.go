@@ -124,7 +124,8 @@ func (d *Device) Close() error {
 // chooses. It blocks until that consumer accepted, rejected (*RejectError) or
 // could not be reached (ErrRefused, or the errors of sctp), or ctx is done. The
 // queue pair must be in StateIdle; receives it will need at once should be
-// posted before. After an error it is in StateError.
+// posted before. After an error it is in StateError. A device cannot be connected
+// to itself.
 func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnParams) (ConnInfo, error) {
 	if len(p.PrivateData) > MaxPrivateData {
 		return ConnInfo{}, ErrPrivateData

@@ -245,12 +245,18 @@ func (e *Endpoint) give() {
 }
 
 // Dial returns the association to the endpoint at addr, opening it if there is
-// none. It blocks until it is established or ctx is done.
+// none. It blocks until it is established or ctx is done. An endpoint cannot dial
+// itself (ErrSelf).
 func (e *Endpoint) Dial(ctx context.Context, addr sctp.Addr) (*Association, error) {
 	if len(addr.Addrs) == 0 {
-		return nil, sctp.ErrNoStream
+		return nil, sctp.ErrAddress
 	}
-	key := peerOf(addr, 0)
+	key, self := peerOf(addr, 0), e.ep.Addr()
+	for i := range self.Addrs {
+		if peerOf(self, i) == key {
+			return nil, ErrSelf
+		}
+	}
 	for {
 		e.mu.Lock()
 		if e.closed {

@@ -30,6 +30,8 @@ var (
 	// ErrRestart is the end of the sessions of an association whose peer
 	// restarted.
 	ErrRestart = errors.New("ddpsctp: peer restarted")
+	// ErrSelf is returned by Dial for the address of the endpoint itself.
+	ErrSelf = errors.New("ddpsctp: endpoint cannot dial itself")
 	// ErrClosed is returned by operations on a closed endpoint.
 	ErrClosed = errors.New("ddpsctp: closed")
 )
