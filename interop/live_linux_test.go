@@ -394,6 +394,7 @@ func rowPeerRestarts(t *testing.T, o setup) {
 	s.peerDials()
 	s.peer.want("up")
 	s.wantNote(sctp.NotifyRestart)
+	s.next = nil
 	s.send(traffic{count: 10, size: 1000})
 	s.receive(10)
 	s.shutdown()
@@ -411,6 +412,7 @@ func rowWeRestart(t *testing.T, o setup) {
 	s.startTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{local}})
 	s.weConnect()
 	s.peer.want("event restart")
+	s.next = nil
 	s.send(traffic{count: 10, size: 1000})
 	s.peer.await(patience, 20)
 	s.peerSends(traffic{count: 10, size: 1000})

@@ -11,6 +11,9 @@ void stack_init(uint16_t udp_port) {
 	usrsctp_init(udp_port, NULL, NULL);
 	usrsctp_sysctl_set_sctp_no_csum_on_loopback(0);
 	usrsctp_sysctl_set_sctp_blackhole(0);
+	// With 512 chunks queued behind a hole, usrsctp discards the I-DATA chunk
+	// that would fill it, for ever.
+	usrsctp_sysctl_set_sctp_max_chunks_on_queue(1 << 20);
 }
 
 static socklen_t size_of(const struct sockaddr *a) {
