@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 )
@@ -51,7 +52,7 @@ func TestCollectiveArguments(t *testing.T) {
 			return Allgatherv(ctx, c, nil, buf, []int{0, 1, 0}, []int{0, 12, 0})
 		}},
 		{"displacement wraps", ErrCount, func(ctx context.Context, c *Comm) error {
-			return Allgatherv(ctx, c, nil, buf, []int{0, 2, 0}, []int{0, 1<<63 - 1, 0})
+			return Allgatherv(ctx, c, nil, buf, []int{0, 2, 0}, []int{0, math.MaxInt, 0})
 		}},
 		{"alltoallv own block", ErrCount, func(ctx context.Context, c *Comm) error {
 			return Alltoallv(ctx, c, buf[:6], []int{2, 2, 2}, nil, buf[6:9], []int{1, 1, 1}, nil)

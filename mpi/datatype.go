@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"unsafe"
 )
@@ -340,20 +341,27 @@ func (b *builder) done() (*Datatype, error) {
 	return &b.t, nil
 }
 
-// mul2 and add2 report whether the result fits an int.
+// maxTypeBytes bounds sizes, bounds and displacements, so that sums of two of
+// them fit an int.
+const maxTypeBytes = math.MaxInt / 4
+
+// mul2 and add2 report whether the result is within bounds.
 func mul2(a, b int) (int, bool) {
 	hi, lo := bits.Mul64(uint64(abs(a)), uint64(abs(b)))
-	p := a * b
-	return p, hi == 0 && lo <= 1<<62
+	return a * b, hi == 0 && lo <= maxTypeBytes
 }
 
 func add2(a, b int) (int, bool) {
 	s := a + b
-	return s, s <= 1<<62 && s >= -1<<62
+	return s, abs(a) <= 2*maxTypeBytes && abs(b) <= 2*maxTypeBytes && abs(s) <= maxTypeBytes
 }
 
+// abs returns the absolute value, and MaxInt for MinInt.
 func abs(a int) int {
-	if a < 0 {
+	switch {
+	case a == math.MinInt:
+		return math.MaxInt
+	case a < 0:
 		return -a
 	}
 	return a

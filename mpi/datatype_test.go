@@ -283,7 +283,7 @@ func TestDatatypeErrors(t *testing.T) {
 			return TypeSubarray([]int{4}, []int{2}, []int{3}, RowMajor, f)
 		},
 		"huge array": func() (*Datatype, error) {
-			return TypeSubarray([]int{1 << 40, 1 << 40}, []int{1, 1}, []int{0, 0}, RowMajor, f)
+			return TypeSubarray([]int{1 << 30, 1 << 30, 1 << 30}, []int{1, 1, 1}, []int{0, 0, 0}, RowMajor, f)
 		},
 	} {
 		if d, err := make(); !errors.Is(err, ErrDatatype) {

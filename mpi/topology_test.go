@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -40,7 +41,7 @@ func TestCart(t *testing.T) {
 		if _, err := NewCart(ctx, c, []int{2, 4}, []bool{true, true}); !errors.Is(err, ErrTopology) {
 			return fmt.Errorf("grid too large: %v, want %v", err, ErrTopology)
 		}
-		if _, err := NewCart(ctx, c, []int{1 << 62, 4}, []bool{true, true}); !errors.Is(err, ErrTopology) {
+		if _, err := NewCart(ctx, c, []int{math.MaxInt, 4}, []bool{true, true}); !errors.Is(err, ErrTopology) {
 			return fmt.Errorf("grid far too large: %v, want %v", err, ErrTopology)
 		}
 		g, err := NewCart(ctx, c, []int{2, 3}, []bool{true, false})

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -299,7 +300,7 @@ func TestWinErrors(t *testing.T) {
 			{"negative rank", ErrRank, w.Flush(ctx, -1)},
 			{"negative place", ErrRange, w.Put(ctx, two, 1, -1)},
 			{"place", ErrRange, w.Put(ctx, two, 1, 10)},
-			{"place wraps", ErrRange, w.Put(ctx, two, 1, 1<<62)},
+			{"place wraps", ErrRange, w.Put(ctx, two, 1, math.MaxInt)},
 			{"too long", ErrRange, w.Put(ctx, make([]int32, 12), 1, 0)},
 			{"last place", nil, w.Put(ctx, two[:1], 1, 9+c.Rank())}, // places 9 and 10
 			{"read right", ErrAccess, w.Get(ctx, two, 1, 0)},
