@@ -130,29 +130,6 @@ func (a *Association) Value() any {
 // Poll is Transport.Poll.
 func (a *Association) Poll() bool { return a.t.Poll() }
 
-// SetPrimary makes addr, one of the peer's, the preferred destination (RFC
-// 9260, Section 11.1.6).
-func (a *Association) SetPrimary(addr netip.AddrPort) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.core.SetPrimary(addr); err != nil {
-		return ErrAddress
-	}
-	return nil
-}
-
-// Heartbeat probes the path to addr now (RFC 9260, Section 11.1.10).
-func (a *Association) Heartbeat(addr netip.AddrPort) error {
-	a.mu.Lock()
-	err := a.core.RequestHeartbeat(a.t.now(), addr)
-	w := a.unlock()
-	a.settleLater(w | a.flush())
-	if err != nil {
-		return ErrAddress
-	}
-	return nil
-}
-
 // Shutdown ends the association gracefully: it waits until all sent data is
 // acknowledged and the shutdown handshake is done (RFC 9260, Section 9.2), or
 // until ctx is done; the shutdown goes on then. It returns nil after a graceful
@@ -247,10 +224,19 @@ func (a *Association) peerKeys() []peerKey {
 }
 
 // setPathMTUs tells the core the MTUs of the routes. a.mu is held.
-func (a *Association) setPathMTUs() {
+func (a *Association) setPathMTUs(now core.Time) {
 	for i := range a.core.NumPaths() {
-		p := a.core.PathStats(i)
-		_ = a.core.SetPathMTU(p.Remote, a.t.pathMTU(&a.ep.cfg, p.Remote))
+		a.setPathMTU(now, a.core.PathStats(i).Remote)
+	}
+}
+
+// setPathMTU tells the core the MTU of the route to one address of the peer.
+// a.mu is held.
+func (a *Association) setPathMTU(now core.Time, addr netip.AddrPort) {
+	if _, limit, discover := a.t.pathMTU(&a.ep.cfg, addr); discover {
+		_ = a.core.SetPathLimit(now, addr, limit)
+	} else {
+		_ = a.core.SetPathMTU(addr, limit)
 	}
 }
 

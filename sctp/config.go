@@ -73,6 +73,19 @@ type Config struct {
 	// Max.Init.Retransmits (8).
 	MaxRetransmits, PathMaxRetransmits, MaxInitRetransmits int
 
+	// PotentiallyFailedRetransmits is after how many timeouts in a row data takes
+	// another path (PotentiallyFailed.Max.Retrans, RFC 7829; default 0, that is,
+	// the first one; negative: only when the path is inactive). With SwitchPrimary
+	// the primary path becomes another one after more than SwitchRetransmits of
+	// them (Primary.Switchover.Max.Retrans).
+	PotentiallyFailedRetransmits int
+	SwitchPrimary                bool
+	SwitchRetransmits            int
+
+	// Multipath sends data on all active paths at once, not on the primary one
+	// only.
+	Multipath bool
+
 	// CookieLifetime is how long a state cookie is valid (default 60 s).
 	CookieLifetime time.Duration
 
@@ -82,8 +95,9 @@ type Config struct {
 	// the advertised window.
 	SendBuffer, RecvBuffer int
 
-	// MTU is the IP packet size to start with on every path; 0 asks the
-	// route. PathMTUDiscovery (RFC 8899) adapts it unless NoPathMTUDiscovery.
+	// MTU is the size of IP packets to send on every path, at least 576. 0 finds
+	// it out for each path (RFC 8899), from 1500 at most up to that of the route;
+	// with NoPathMTUDiscovery it is that of the route.
 	MTU                int
 	NoPathMTUDiscovery bool
 
@@ -110,6 +124,10 @@ type Config struct {
 	// MaxOutStreams is up to how many outgoing streams the peer may ask us to
 	// use (RFC 6525, Section 5.1.6; default: any number).
 	MaxOutStreams uint16
+
+	// ZeroChecksum leaves the checksum out if the peer agrees (RFC 9653). It is
+	// for transports whose Conns protect packets by other means, such as DTLS.
+	ZeroChecksum bool
 
 	// AutoClose, if positive, shuts an association down after that much time
 	// without user data in either direction (RFC 6458, Section 8.1.8).

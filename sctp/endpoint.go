@@ -104,7 +104,7 @@ func (e *Endpoint) adopt(now core.Time, c *core.Assoc, k peerKey) touched {
 		c.Abort(now, []byte("out of resources"))
 		a.unwanted = true
 	} else {
-		a.setPathMTUs()
+		a.setPathMTUs(now)
 	}
 	c.EndBatch(now)
 	return touched{a: a, packets: 1, work: a.unlock()}
@@ -128,7 +128,7 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 		p.Peer = append(p.Peer, netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()))
 	}
 	cfg := e.core
-	cfg.MTU = e.t.pathMTU(&e.cfg, p.Peer[0])
+	cfg.MTU, cfg.MaxMTU, cfg.Discover = e.t.pathMTU(&e.cfg, p.Peer[0])
 	rand.Read(p.Seed[:])
 	for p.Tag == 0 || e.t.demux.byTag(p.Tag) != nil {
 		var b [4]byte
@@ -304,8 +304,11 @@ func (c *Config) core() core.Config {
 		Congestion: core.Congestion(c.Congestion), Scheduler: core.Scheduler(c.Scheduler), Bundle: c.Bundle,
 		NoInterleaving: c.NoInterleaving, NoPartialReliability: c.NoPartialReliability, NoECN: c.NoECN,
 		NoReconfig: c.NoReconfig, NoRACK: c.NoRACK, NoPacing: c.NoPacing, MaxBurst: c.MaxBurst,
-		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams,
-		Pieces: c.OnPiece != nil,
+		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams, ZeroChecksum: c.ZeroChecksum,
+		Multipath: c.Multipath, PFMaxRetrans: c.PotentiallyFailedRetransmits,
+		SwitchPrimary: c.SwitchPrimary, SwitchMaxRetrans: c.SwitchRetransmits,
+		Discover: c.MTU == 0 && !c.NoPathMTUDiscovery,
+		Pieces:   c.OnPiece != nil,
 	}
 }
 

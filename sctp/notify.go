@@ -27,6 +27,8 @@ const (
 	// NotifyPathConfirmed: Addr answered its first heartbeat (RFC 9260,
 	// Section 5.4).
 	NotifyPathConfirmed
+	// NotifyPathMTU: the largest packet for the path to Addr changed (RFC 8899).
+	NotifyPathMTU
 	// NotifyPrimary: Addr is the new primary address.
 	NotifyPrimary
 	// NotifyPathAdded, NotifyPathRemoved: the peer's address list changed
@@ -68,7 +70,7 @@ type Notification struct {
 var notificationNames = [...]string{
 	NotifyUp: "up", NotifyRestart: "restart", NotifyShutdown: "shutdown", NotifyDown: "down",
 	NotifyPathUp: "path up", NotifyPathDown: "path down", NotifyPathFailed: "path potentially failed",
-	NotifyPathConfirmed: "path confirmed", NotifyPrimary: "primary changed",
+	NotifyPathConfirmed: "path confirmed", NotifyPathMTU: "path MTU changed", NotifyPrimary: "primary changed",
 	NotifyPathAdded: "path added", NotifyPathRemoved: "path removed",
 	NotifyRemoteError: "remote error", NotifySendFailed: "send failed",
 	NotifyStreamsReset: "streams reset", NotifyOutStreamsReset: "outgoing streams reset",

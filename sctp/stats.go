@@ -34,13 +34,21 @@ type Stats struct {
 
 // PathStats describes one path of an association.
 type PathStats struct {
-	Local, Remote       netip.AddrPort
-	Active, Confirmed   bool
-	Primary             bool
-	SRTT, RTTVar, RTO   time.Duration
-	CWND, SSThresh, MTU int
-	InFlight            int
-	Errors              int
+	Local, Remote netip.AddrPort
+	// Active, Confirmed and Primary are RFC 9260's, PotentiallyFailed is RFC
+	// 7829's, of active paths.
+	Active, Confirmed, Primary, PotentiallyFailed bool
+	SRTT, RTTVar, RTO                             time.Duration
+	CWND, SSThresh, MTU                           int
+	InFlight, Errors                              int
+	// PacketsSent and BytesSent count packets with data and the chunks in them,
+	// Timeouts the expirations of the retransmission timer, Heartbeats those sent
+	// and HeartbeatsAcked those answered, CongestionMarks the reactions to ECN,
+	// MTUProbes the probes of path MTU discovery, BlackHoles how often the path
+	// MTU had to be given up, SpuriousLosses reductions of the congestion window
+	// that were taken back.
+	PacketsSent, BytesSent, Timeouts, Heartbeats, HeartbeatsAcked uint64
+	CongestionMarks, MTUProbes, BlackHoles, SpuriousLosses        uint64
 }
 
 // TransportStats is a snapshot of the counters of a Transport.
@@ -86,6 +94,9 @@ func (a *Association) Stats() Stats {
 			Local: p.Local, Remote: p.Remote, Active: p.Active, Confirmed: p.Confirmed, Primary: p.Primary,
 			SRTT: p.SRTT, RTTVar: p.RTTVar, RTO: p.RTO,
 			CWND: p.CWND, SSThresh: p.SSThresh, MTU: p.MTU, InFlight: p.InFlight, Errors: p.Errors,
+			PotentiallyFailed: p.PotentiallyFailed, PacketsSent: p.PacketsSent, BytesSent: p.BytesSent,
+			Timeouts: p.Timeouts, Heartbeats: p.Heartbeats, HeartbeatsAcked: p.HeartbeatsAcked,
+			CongestionMarks: p.CongestionMarks, MTUProbes: p.MTUProbes, BlackHoles: p.BlackHoles, SpuriousLosses: p.SpuriousLosses,
 		}
 		if p.Primary {
 			s.Paths = append([]PathStats{ps}, s.Paths...)

@@ -184,7 +184,7 @@ func (t *Transport) socketFor(tu *core.Tuple) *socket {
 func (t *Transport) send(out []byte, b *train) {
 	tx := &b.tx
 	s := t.socketFor(&tx.Tuple)
-	b.meta = udpio.Meta{Local: tx.Local.Addr(), Remote: tx.Remote, ECN: tx.ECN, SegSize: tx.SegSize}
+	b.meta = udpio.Meta{Local: tx.Local.Addr(), Remote: tx.Remote, ECN: tx.ECN, SegSize: tx.SegSize, Fragment: tx.Fragment}
 	if t.cfg.Tap != nil {
 		t.tap(true, s.conn.LocalAddr(), &b.meta, out)
 	}
@@ -212,16 +212,27 @@ func (t *Transport) tap(sent bool, local netip.AddrPort, m *udpio.Meta, b []byte
 	}
 }
 
-// pathMTU returns the size of the largest SCTP packet for the route to a peer.
-func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) int {
-	mtu := cfg.MTU
-	if mtu == 0 && !t.virtual() {
+// pathMTU returns the size of the largest SCTP packet to start with on the path
+// to a peer, the largest that its route takes, and whether to look for what is
+// between.
+func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int, discover bool) {
+	over := udpOverhead(peer.Addr())
+	if cfg.MTU > 0 {
+		n := min(cfg.MTU-over, core.MaxPacket)
+		return n, n, false
+	}
+	mtu := 0
+	if !t.virtual() {
 		mtu = udpio.RouteMTU(peer)
 	}
 	if mtu == 0 {
 		mtu = defaultMTU
 	}
-	return min(mtu-udpOverhead(peer.Addr()), core.MaxPacket)
+	limit = min(mtu-over, core.MaxPacket)
+	if cfg.NoPathMTUDiscovery || peer.Addr().IsLoopback() {
+		return limit, limit, false
+	}
+	return min(limit, defaultMTU-over), limit, true
 }
 
 // virtual reports whether no socket is the kernel's, which then has no idea of

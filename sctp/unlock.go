@@ -61,6 +61,9 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 	case core.EventUp:
 		a.up = true
 		a.active()
+		if a.opened && a.core.NumPaths() > 1 {
+			a.setPathMTUs(a.t.now()) // the INIT ACK has told the peer's addresses
+		}
 		if a.ep.cfg.OnAssociation == nil {
 			a.known = true
 			a.openers.takeAll(k)
@@ -82,6 +85,10 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		n.Kind = NotifyPathUp
 	case core.EventPathDown:
 		n.Kind = NotifyPathDown
+	case core.EventPathFailed:
+		n.Kind = NotifyPathFailed
+	case core.EventPathMTU:
+		n.Kind = NotifyPathMTU
 	case core.EventPathConfirmed:
 		n.Kind = NotifyPathConfirmed
 	case core.EventPrimary:
@@ -112,7 +119,7 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		n.Kind = NotifyStreamsAdded
 	case core.EventPathAdded:
 		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
-		_ = a.core.SetPathMTU(e.Addr, a.t.pathMTU(&a.ep.cfg, e.Addr))
+		a.setPathMTU(a.t.now(), e.Addr)
 		n.Kind = NotifyPathAdded
 	case core.EventPathRemoved:
 		a.t.demux.update(a, a.core.Tag(), a.peerKeys())

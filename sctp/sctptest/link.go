@@ -144,7 +144,7 @@ func overhead(a netip.Addr) int {
 }
 
 // send takes a copy of b on its way.
-func (l *link) send(from, to netip.AddrPort, b []byte, ecn uint8) {
+func (l *link) send(from, to netip.AddrPort, b []byte, ecn uint8, fragment bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count.Sent++
@@ -172,7 +172,7 @@ func (l *link) send(from, to netip.AddrPort, b []byte, ecn uint8) {
 	case par.Filter != nil && !par.Filter(b):
 		l.count.Filtered++
 		return
-	case par.MTU > 0 && size > par.MTU:
+	case par.MTU > 0 && size > par.MTU && !fragment:
 		l.count.TooBig++
 		return
 	case lost < par.Loss || l.burst:

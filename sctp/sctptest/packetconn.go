@@ -137,6 +137,16 @@ func (c *PacketConn) ReadFrom(b []byte) (int, net.Addr, error) {
 // WriteTrain sends b as packets of the given size, the last may be shorter.
 // The zero local address leaves the choice to the host.
 func (c *PacketConn) WriteTrain(b []byte, size int, local netip.Addr, remote netip.AddrPort, ecn uint8) error {
+	return c.write(b, size, local, remote, ecn, false)
+}
+
+// WriteFragmented sends one packet that the network may fragment: Link.MTU does
+// not count for it.
+func (c *PacketConn) WriteFragmented(b []byte, local netip.Addr, remote netip.AddrPort, ecn uint8) error {
+	return c.write(b, 0, local, remote, ecn, true)
+}
+
+func (c *PacketConn) write(b []byte, size int, local netip.Addr, remote netip.AddrPort, ecn uint8, fragment bool) error {
 	c.mu.Lock()
 	closed := c.closed
 	c.mu.Unlock()
@@ -150,7 +160,7 @@ func (c *PacketConn) WriteTrain(b []byte, size int, local netip.Addr, remote net
 		if size > 0 {
 			n = min(n, size)
 		}
-		l.send(from, remote, b[:n], ecn)
+		l.send(from, remote, b[:n], ecn, fragment)
 		if b = b[n:]; len(b) == 0 {
 			return nil
 		}

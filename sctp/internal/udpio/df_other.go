@@ -2,4 +2,4 @@
 
 package udpio
 
-func setDontFragment(uintptr) {}
+func setDontFragment(uintptr, bool) {}

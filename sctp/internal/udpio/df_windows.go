@@ -8,7 +8,11 @@ const (
 	ipv6DontFrag   = 14
 )
 
-func setDontFragment(fd uintptr) {
-	_ = windows.SetsockoptInt(windows.Handle(fd), windows.IPPROTO_IP, ipDontFragment, 1)
-	_ = windows.SetsockoptInt(windows.Handle(fd), windows.IPPROTO_IPV6, ipv6DontFrag, 1)
+func setDontFragment(fd uintptr, on bool) {
+	v := 0
+	if on {
+		v = 1
+	}
+	_ = windows.SetsockoptInt(windows.Handle(fd), windows.IPPROTO_IP, ipDontFragment, v)
+	_ = windows.SetsockoptInt(windows.Handle(fd), windows.IPPROTO_IPV6, ipv6DontFrag, v)
 }

@@ -80,3 +80,29 @@ func TestEqualTrainsAvoidSegmentationOnBrokenKernels(t *testing.T) {
 		}
 	}
 }
+
+func TestFragmentLiftsDF(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	c := a.Conn.(*conn)
+	df := func() bool {
+		v, err := unix.GetsockoptInt(c.fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v == unix.IP_PMTUDISC_PROBE
+	}
+	c.setDF(false)
+	if df() {
+		t.Error("DF is still set")
+	}
+	c.setDF(true)
+	if err := a.Write(pattern(60000), &Meta{Remote: b.LocalAddr(), Fragment: true}); err != nil {
+		t.Fatal(err)
+	}
+	if !df() {
+		t.Error("DF was not set again")
+	}
+	if got, _ := b.datagrams(1); len(got[0]) != 60000 {
+		t.Errorf("got %d bytes", len(got[0]))
+	}
+}

@@ -35,10 +35,14 @@ func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) {
 	for n := o.buffer(); n >= 64<<10 && uc.SetWriteBuffer(n) != nil; {
 		n /= 2
 	}
+	c := newPacketConn(uc)
 	if raw, err := uc.SyscallConn(); err == nil {
-		_ = raw.Control(setDontFragment)
+		c.df = func(on bool) {
+			_ = raw.Control(func(fd uintptr) { setDontFragment(fd, on) })
+		}
+		c.df(true)
 	}
-	return newPacketConn(uc), nil
+	return c, nil
 }
 
 // RouteMTU returns the MTU of the interface that a datagram to remote would

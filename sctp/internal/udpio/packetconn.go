@@ -19,13 +19,15 @@ type addrPortConn interface {
 type trainConn interface {
 	ReadTrain(b []byte) (n, size int, local netip.Addr, remote netip.AddrPort, ecn uint8, err error)
 	WriteTrain(b []byte, size int, local netip.Addr, remote netip.AddrPort, ecn uint8) error
+	WriteFragmented(b []byte, local netip.Addr, remote netip.AddrPort, ecn uint8) error
 }
 
 // packetConn is a Conn on any net.PacketConn: one datagram per call.
 type packetConn struct {
 	pc    net.PacketConn
-	ap    addrPortConn // nil if pc does not have it
-	train trainConn    // nil if pc does not have it
+	ap    addrPortConn  // nil if pc does not have it
+	train trainConn     // nil if pc does not have it
+	df    func(on bool) // sets DF, nil if pc cannot
 	local netip.AddrPort
 }
 
@@ -99,7 +101,14 @@ func (c *packetConn) Close() error                             { return c.pc.Clo
 
 func (c *packetConn) Write(b []byte, m *Meta) error {
 	if c.train != nil {
+		if m.Fragment {
+			return c.train.WriteFragmented(b, m.Local, m.Remote, m.ECN)
+		}
 		return c.train.WriteTrain(b, m.SegSize, m.Local, m.Remote, m.ECN)
+	}
+	if m.Fragment && c.df != nil {
+		c.df(false)
+		defer c.df(true)
 	}
 	var first error
 	for len(b) > 0 {

@@ -24,17 +24,14 @@ func (c *conn) setOptions(o Options) {
 	setBuffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, o.buffer())
 	set(unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
 
-	// DF on every packet, and no heed of the kernel's idea of the path MTU:
-	// RFC 8899 finds it out, and a probe may exceed that idea.
+	c.setDF(true)
 	if c.v6 {
 		set(unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1)
-		set(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE)
 		if c.wild {
 			set(unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
 		}
 	}
 	set(unix.IPPROTO_IP, unix.IP_RECVTOS, 1)
-	set(unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
 	if c.wild && !c.v6 {
 		set(unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
 	}
@@ -48,6 +45,25 @@ func (c *conn) setOptions(o Options) {
 	if unix.Uname(&u) == nil {
 		c.uneven = equalTrainsCorrupt(unix.ByteSliceToString(u.Release[:]))
 	}
+}
+
+// setDF sets DF on every packet, with no heed of the kernel's idea of the path
+// MTU: RFC 8899 finds it out, and a probe may exceed that idea. Without it the
+// kernel fragments what it has to.
+func (c *conn) setDF(on bool) {
+	v4, v6 := unix.IP_PMTUDISC_PROBE, unix.IPV6_PMTUDISC_PROBE
+	if !on {
+		v4, v6 = unix.IP_PMTUDISC_DONT, unix.IPV6_PMTUDISC_DONT
+	}
+	c.fdmu.RLock()
+	defer c.fdmu.RUnlock()
+	if c.closed {
+		return
+	}
+	if c.v6 {
+		_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, v6)
+	}
+	_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, v4)
 }
 
 // RouteMTU returns the MTU of the route to remote, 0 if there is none.

@@ -40,6 +40,9 @@ type Meta struct {
 	ECN uint8
 	// SegSize is the size of each datagram but the last.
 	SegSize int
+	// Fragment lets the network fragment the one datagram to be sent; without it
+	// a datagram longer than the path MTU is lost.
+	Fragment bool
 }
 
 // Conn is a UDP socket that reads and writes trains. Write, LocalAddr and

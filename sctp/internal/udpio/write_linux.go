@@ -35,6 +35,11 @@ func (c *conn) Write(b []byte, m *Meta) error {
 		return errTooLong
 	}
 	w := c.writers.Get().(*writer)
+	if m.Fragment {
+		// Others that send meanwhile may lose their DF, too, which is harmless.
+		c.setDF(false)
+		defer c.setDF(true)
+	}
 	err := c.write(w, b, seg, m)
 	c.writers.Put(w)
 	return err
