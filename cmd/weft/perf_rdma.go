@@ -34,6 +34,8 @@ type rdmaConn struct {
 	in     *verbs.MR // where the peer writes, or reads, or its sends go
 	remote verbs.RemoteBuf
 	turn   uint32 // of the ping-pong
+	credit int    // sends for which the peer has receives
+	got    int    // receives since the last credit to the peer
 	wc     []verbs.WC
 	one    [1]verbs.SendWR
 	sge    [1]verbs.SGE
@@ -68,25 +70,34 @@ func (e *rdmaEnd) newConn() (*rdmaConn, error) {
 	}
 	in := size
 	if e.spec.Mode == "send" {
-		in *= 2 * e.spec.Window
+		in *= e.receives()
 	}
 	if c.in, err = e.pd.Register(make([]byte, in), verbs.RemoteWrite|verbs.RemoteRead); err != nil {
 		return nil, err
 	}
 	c.qp, err = e.pd.NewQP(verbs.QPConfig{
-		SendCQ: c.cq, RecvCQ: c.cq, SendDepth: e.spec.Window + 4, RecvDepth: 2*e.spec.Window + 4,
+		SendCQ: c.cq, RecvCQ: c.cq, SendDepth: e.spec.Window + creditSends, RecvDepth: e.receives(),
 		IRD: min(e.spec.Window, verbs.MaxReadDepth), ORD: min(e.spec.Window, verbs.MaxReadDepth),
 	})
 	if err != nil {
 		return nil, err
 	}
-	for i := range 2 * e.spec.Window {
+	for i := range e.receives() {
 		if err := c.postRecv(uint64(i)); err != nil {
 			return nil, err
 		}
 	}
+	c.credit = 2 * e.spec.Window
 	return c, nil
 }
+
+// creditSends is the room for sends that tell of receives posted anew, and for
+// the receives that those take.
+const creditSends = 8
+
+// receives is how many receives are posted: a message without one would end the
+// connection. The peer sends at most two windows that no credit covers.
+func (e *rdmaEnd) receives() int { return 2*e.spec.Window + creditSends }
 
 // rdmaCard is how one side tells the other where to write and read.
 func (c *rdmaConn) card() []byte {
@@ -228,11 +239,12 @@ func (c *rdmaConn) load(ctx context.Context) error {
 	pace := newPacer(e.spec, e.spec.Assocs)
 	room := e.spec.Window
 	for {
-		for ; room > 0; room-- {
+		for ; room > 0 && (op != verbs.OpSend || c.credit > 0); room-- {
 			pace.wait()
 			if err := c.post(op); err != nil {
 				return c.why(err)
 			}
+			c.credit--
 		}
 		done, err := c.reap(ctx)
 		if err != nil {
@@ -258,17 +270,33 @@ func (c *rdmaConn) reap(ctx context.Context) (sends int, err error) {
 			return sends, wc.Err()
 		}
 		if !wc.Recv {
-			sends++
+			if wc.ID != creditID {
+				sends++
+			}
+			continue
+		}
+		if err := c.postRecv(wc.ID); err != nil {
+			return sends, c.why(err)
+		}
+		if wc.Len == 0 && wc.Flags&verbs.WithImm == 0 {
+			c.credit += c.end.spec.Window
 			continue
 		}
 		c.end.msgs.Add(1)
 		c.end.bytes.Add(uint64(wc.Len))
-		if err := c.postRecv(wc.ID); err != nil {
-			return sends, c.why(err)
+		if c.got++; c.got == c.end.spec.Window && c.end.spec.Mode == "send" && !c.end.spec.Latency {
+			c.got = 0
+			c.one[0] = verbs.SendWR{ID: creditID, Op: verbs.OpSend, Flags: verbs.Signaled}
+			if err := c.qp.PostSend(c.one[:]...); err != nil {
+				return sends, c.why(err)
+			}
 		}
 	}
 	return sends, nil
 }
+
+// creditID marks a send that gives the peer credit for a window of sends.
+const creditID = ^uint64(0)
 
 // why prefers the reason of a queue pair's end to what follows from it.
 func (c *rdmaConn) why(err error) error {
