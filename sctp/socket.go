@@ -212,10 +212,10 @@ func (c *touched) note(list []touched) []touched {
 const smallBatch = 2
 
 // finish answers a batch. No lock of an association is held. The last words of
-// an association that has ended come before anybody learns of the end, because
-// the socket may be closed then.
+// an association come before anybody learns of its end, because the socket may
+// be closed then.
 func (c *touched) finish() {
-	if c.packets > smallBatch || c.a.gone.Load() {
+	if c.packets > smallBatch || c.work&workEvents != 0 {
 		c.work |= c.a.flush()
 		c.a.settle(c.work)
 	} else {

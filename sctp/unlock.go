@@ -74,8 +74,9 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
 		n.Kind = NotifyRestart
 	case core.EventPeerShutdown:
+		// Readers learn of it in settle, after the SHUTDOWN ACK has left: they may
+		// be the last that kept the process alive.
 		a.eof = true
-		a.readers.takeAll(k)
 		a.writers.takeAll(k)
 		n.Kind = NotifyShutdown
 	case core.EventDown:
@@ -246,6 +247,10 @@ func (a *Association) runUpcalls() {
 		}
 		freed := np > 0
 		up, dead := a.up && !a.unwanted, a.dead
+		var k wakeList
+		if a.eof {
+			a.readers.takeAll(&k)
+		}
 		u.notes, a.notes = a.notes, u.notes[:0]
 		u.releases, a.releases = a.releases, u.releases[:0]
 		np = 0
@@ -261,6 +266,7 @@ func (a *Association) runUpcalls() {
 		}
 		flush := freed && a.core.WantTransmit()
 		w := a.unlock()
+		k.wake()
 		if flush {
 			w |= a.flush()
 		}

@@ -316,3 +316,28 @@ func TestAutoCloseEndsIdleAssociations(t *testing.T) {
 		}
 	})
 }
+
+// A server that ends with the end of its input still says so.
+func TestServerLeavesAtEOF(t *testing.T) {
+	for i := range 50 {
+		p := newLoopbackPair(t, sctp.TransportConfig{}, nil, nil)
+		go func() {
+			buf := make([]byte, 100)
+			for {
+				if _, _, err := p.b.Recv(context.Background(), buf); err != nil {
+					p.tb.Close()
+					return
+				}
+			}
+		}()
+		if err := p.a.Send(context.Background(), []byte("bye"), sctp.SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		if err := p.a.Shutdown(ctx); err != nil {
+			t.Fatalf("round %d: Shutdown: %v", i, err)
+		}
+		cancel()
+		p.ta.Close()
+	}
+}
