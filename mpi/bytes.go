@@ -21,21 +21,15 @@ func (c *Comm) csend(ctx context.Context, b []byte, dst, tag int) error {
 	return c.send(ctx, slotColl, sendStandard, b, dst, tag)
 }
 
-// crecv receives into b from rank src of c in the collective context. A
-// message longer than b gives ErrTruncate; a shorter one is not an error (use
-// recv for its length).
-func (c *Comm) crecv(ctx context.Context, b []byte, src, tag int) error {
-	_, err := c.recv(ctx, slotColl, b, src, tag)
-	return err
-}
-
 // cisend starts csend. b must not be changed until the request is done. It
 // does not block.
 func (c *Comm) cisend(b []byte, dst, tag int) (*Request, error) {
 	return c.isend(slotColl, sendStandard, b, dst, tag)
 }
 
-// cirecv starts crecv. b must not be touched until the request is done.
+// cirecv starts a receive into b from rank src of c in the collective context.
+// A message longer than b gives ErrTruncate; a shorter one is not an error. b
+// must not be touched until the request is done.
 func (c *Comm) cirecv(b []byte, src, tag int) (*Request, error) {
 	return c.irecv(slotColl, b, src, tag)
 }

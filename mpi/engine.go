@@ -223,10 +223,9 @@ func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (take
 	m := newMessage()
 	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.source), v.tag, v.seq, early
 	m.kind, m.length, m.id = v.kind, v.length, v.id
-	switch {
-	case v.kind == kindReady:
+	if v.kind == kindReady {
 		m.whole = true
-	default:
+	} else {
 		m.reserve(int(v.length))
 		if m.whole = len(body) >= len(m.buf); m.whole {
 			taken = copy(m.buf, body)

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -25,18 +26,13 @@ type tcpLink struct {
 	closed  bool
 	why     error      // the first reason to kill it
 	idle    *sync.Cond // signalled when writing ends
-	wnow    [][]byte   // argument and results of wfn, for who is writing
-	wn      int
-	werr    error
-	wfn     func(uintptr) bool
 
 	rmu  sync.Mutex // guards receiving: the reader, or a goroutine that polls
 	rbuf []byte
-	rerr error // why nothing more can be received
-	rfn  func(uintptr) bool
-	pfn  func(uintptr)
-	got  bool          // what pfn found
+	rerr error         // why nothing more can be received
 	done chan struct{} // closed when the reader has ended
+
+	direct tcpDirect
 }
 
 // tcpBatch is a sequence of messages to write.
@@ -54,8 +50,6 @@ const (
 	tcpQueue = 1 << 20
 	// tcpRead is the size of the receive buffer.
 	tcpRead = 128 << 10
-	// tcpDirect is the least rest of a body that is read in place.
-	tcpDirect = 32 << 10
 )
 
 func newTCPLink(conn *net.TCPConn, p *peer) (*tcpLink, error) {
@@ -65,9 +59,7 @@ func newTCPLink(conn *net.TCPConn, p *peer) (*tcpLink, error) {
 	}
 	l := &tcpLink{conn: conn, raw: raw, peer: p, rbuf: make([]byte, tcpRead), done: make(chan struct{})}
 	l.idle = sync.NewCond(&l.mu)
-	l.wfn = l.writeNow
-	l.rfn = l.readAll
-	l.pfn = l.readOnce
+	l.direct.init(l)
 	return l, nil
 }
 
@@ -215,7 +207,7 @@ func (l *tcpLink) read() {
 	}
 	l.mu.Unlock()
 	_ = l.conn.Close()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	l.peer.down(err)

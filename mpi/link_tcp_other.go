@@ -2,11 +2,14 @@
 
 package mpi
 
+// tcpDirect is empty: sockets are read and written the portable way.
+type tcpDirect struct{}
+
+func (*tcpDirect) init(*tcpLink) {}
+
 // tryWrite writes nothing: without a portable write that does not block, all
 // is left to the goroutine.
 func (l *tcpLink) tryWrite([][]byte) (int, error) { return 0, nil }
-
-func (l *tcpLink) writeNow(uintptr) bool { return true }
 
 // readLoop receives until the connection ends.
 func (l *tcpLink) readLoop() error {
@@ -23,10 +26,6 @@ func (l *tcpLink) readLoop() error {
 		}
 	}
 }
-
-func (l *tcpLink) readAll(uintptr) bool { return true }
-
-func (l *tcpLink) readOnce(uintptr) {}
 
 // poll does nothing: there is no portable read that does not block.
 func (l *tcpLink) poll() bool { return false }

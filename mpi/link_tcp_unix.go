@@ -3,46 +3,68 @@
 package mpi
 
 import (
+	"errors"
 	"io"
 
 	"golang.org/x/sys/unix"
 )
 
-// tryWrite writes as much of bufs as the socket takes without blocking.
-func (l *tcpLink) tryWrite(bufs [][]byte) (int, error) {
-	l.wnow, l.wn, l.werr = bufs, 0, nil
-	if err := l.raw.Write(l.wfn); err != nil {
-		return 0, err
-	}
-	l.wnow = nil
-	return l.wn, l.werr
+// tcpDirect is what a link needs to read and write its socket without blocking:
+// functions to be called with the descriptor, their arguments and results.
+type tcpDirect struct {
+	read  func(uintptr) bool // readAll
+	poll  func(uintptr)      // readOnce
+	write func(uintptr) bool // writeNow
+
+	got  bool     // poll found something; guarded by rmu
+	bufs [][]byte // to write; the rest is its result, for who is writing
+	n    int
+	err  error
 }
 
-// maxIov bounds the buffers of one writev.
-const maxIov = 64
+func (d *tcpDirect) init(l *tcpLink) { d.read, d.poll, d.write = l.readAll, l.readOnce, l.writeNow }
+
+const (
+	// maxIov bounds the buffers of one writev.
+	maxIov = 64
+	// minInPlace is the least rest of a body that is read in place.
+	minInPlace = 32 << 10
+)
+
+// tryWrite writes as much of bufs as the socket takes without blocking.
+func (l *tcpLink) tryWrite(bufs [][]byte) (int, error) {
+	d := &l.direct
+	d.bufs, d.n, d.err = bufs, 0, nil
+	if err := l.raw.Write(d.write); err != nil {
+		return 0, err
+	}
+	d.bufs = nil
+	return d.n, d.err
+}
 
 func (l *tcpLink) writeNow(fd uintptr) bool {
+	d := &l.direct
 	var n int
 	var err error
 	for {
-		if len(l.wnow) == 1 {
-			n, err = unix.Write(int(fd), l.wnow[0])
+		if len(d.bufs) == 1 {
+			n, err = unix.Write(int(fd), d.bufs[0])
 		} else {
-			n, err = unix.Writev(int(fd), l.wnow[:min(len(l.wnow), maxIov)])
+			n, err = unix.Writev(int(fd), d.bufs[:min(len(d.bufs), maxIov)])
 		}
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			break
 		}
 	}
-	if err == unix.EAGAIN {
+	if errors.Is(err, unix.EAGAIN) {
 		n, err = 0, nil
 	}
-	l.wn, l.werr = max(n, 0), err
+	d.n, d.err = max(n, 0), err
 	return true // never wait
 }
 
 // readLoop receives until the connection ends.
-func (l *tcpLink) readLoop() error { return l.raw.Read(l.rfn) }
+func (l *tcpLink) readLoop() error { return l.raw.Read(l.direct.read) }
 
 // readAll receives what there is. It returns false to be called again when
 // there is more.
@@ -51,7 +73,7 @@ func (l *tcpLink) readAll(fd uintptr) bool {
 		l.rmu.Lock()
 		_, err := l.receive(int(fd))
 		l.rmu.Unlock()
-		if err == unix.EAGAIN {
+		if errors.Is(err, unix.EAGAIN) {
 			return false
 		}
 		if err != nil {
@@ -66,14 +88,14 @@ func (l *tcpLink) poll() bool {
 		return false // somebody else is at it
 	}
 	defer l.rmu.Unlock()
-	l.got = false
-	return l.rerr == nil && l.raw.Control(l.pfn) == nil && l.got
+	l.direct.got = false
+	return l.rerr == nil && l.raw.Control(l.direct.poll) == nil && l.direct.got
 }
 
 func (l *tcpLink) readOnce(fd uintptr) {
 	n, err := l.receive(int(fd))
-	l.got = n > 0
-	if err != nil && err != unix.EAGAIN {
+	l.direct.got = n > 0
+	if err != nil && !errors.Is(err, unix.EAGAIN) {
 		l.kill(err)
 	}
 }
@@ -86,12 +108,12 @@ func (l *tcpLink) receive(fd int) (n int, err error) {
 		return 0, l.rerr
 	}
 	f := &l.peer.flows[0]
-	if f.directRoom() >= tcpDirect {
+	if f.directRoom() >= minInPlace {
 		n, err = f.placeWith(func(b []byte) (int, error) { return readFD(fd, b) })
 	} else if n, err = readFD(fd, l.rbuf); n > 0 {
 		err = l.feed(l.rbuf[:n])
 	}
-	if err != nil && err != unix.EAGAIN {
+	if err != nil && !errors.Is(err, unix.EAGAIN) {
 		l.rerr = err
 	}
 	return n, err
@@ -101,7 +123,7 @@ func (l *tcpLink) receive(fd int) (n int, err error) {
 func readFD(fd int, b []byte) (int, error) {
 	for {
 		n, err := unix.Read(fd, b)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if n == 0 && err == nil {

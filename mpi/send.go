@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -109,7 +110,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		if len(b) <= p.link.copyLimit(blocks) {
 			err = p.link.send(r.stream, hdr, b, nil)
 		}
-		if err == errLinkFull {
+		if errors.Is(err, errLinkFull) {
 			waits++
 			r.pending.Store(waits)
 			err = p.link.send(r.stream, hdr, b, (*sendOwner)(r))
