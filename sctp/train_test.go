@@ -11,13 +11,13 @@ import (
 func TestTrainsOfAnySizeAreSent(t *testing.T) {
 	p := newLoopbackPair(t, loopback(), &sctp.Config{MTU: 1500}, &sctp.Config{MTU: 1500})
 	full := p.a.MaxPayload()
-	buf := make([]byte, full)
+	buf, msg := make([]byte, full), make([]byte, full)
 	for size := full - 24; size <= full; size++ {
 		const count = 300
 		errs := make(chan error, 1)
 		go func() {
 			for i := range count {
-				if err := p.a.Send(t.Context(), buf[:size], sctp.SendOptions{Unordered: true, More: i < count-1}); err != nil {
+				if err := p.a.Send(t.Context(), msg[:size], sctp.SendOptions{Unordered: true, More: i < count-1}); err != nil {
 					errs <- err
 					return
 				}
