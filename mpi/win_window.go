@@ -148,6 +148,11 @@ func (w *window) put(ctx context.Context, src []byte, target, disp int) error {
 	if done || err != nil {
 		return err
 	}
+	return w.putAt(ctx, src, target, off)
+}
+
+// putAt is put to a byte offset that has been checked.
+func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 	switch {
 	case w.self(target):
 		w.memory.Lock()
@@ -172,6 +177,11 @@ func (w *window) get(ctx context.Context, dst []byte, target, disp int) error {
 	if done || err != nil {
 		return err
 	}
+	return w.getAt(ctx, dst, target, off)
+}
+
+// getAt is get from a byte offset that has been checked.
+func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	switch {
 	case w.self(target):
 		w.memory.Lock()

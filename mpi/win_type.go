@@ -1,0 +1,94 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"iter"
+)
+
+// PutType is Put of scount items of stype in src, to tcount items of ttype that
+// begin at disp in the window of target. Both must hold the same number of
+// bytes of data. Each run of memory that is one on both sides is one transfer
+// from the buffer, without packing (MPI-4.1, Section 12.3.1).
+func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype) error {
+	return w.w.typed(viewBytes(src), scount, stype, target, disp, tcount, ttype, AccessWrite,
+		func(b []byte, off int) error { return w.w.putAt(ctx, b, target, off) })
+}
+
+// GetType is Get from tcount items of ttype that begin at disp in the window of
+// target, into dcount items of dtype in dst. Otherwise it is like PutType.
+func (w *Win[T]) GetType(ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype) error {
+	return w.w.typed(viewBytes(dst), dcount, dtype, target, disp, tcount, ttype, AccessRead,
+		func(b []byte, off int) error { return w.w.getAt(ctx, b, target, off) })
+}
+
+// typed checks a transfer of items and calls move for each run.
+func (w *window) typed(buf []byte, count int, t *Datatype, target, disp, tcount int, ttype *Datatype, need Access,
+	move func(b []byte, off int) error) error {
+	size, err := t.span(count, len(buf))
+	if err != nil {
+		return err
+	}
+	off, _, err := w.locate(target, disp, 0, need)
+	if err != nil || target == ProcNull {
+		return err
+	}
+	tsize, err := ttype.span(tcount, int(w.remote[target].Bytes)-off)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRange, err)
+	}
+	if size != tsize {
+		return fmt.Errorf("%w: %d bytes here, %d at the target", ErrCount, size, tsize)
+	}
+	next, stop := iter.Pull2(t.runs(count))
+	defer stop()
+	at, n := 0, 0 // what is left of the run here
+	for toff, tn := range ttype.runs(tcount) {
+		for tn > 0 {
+			if n == 0 {
+				at, n, _ = next() // both have the same size
+			}
+			k := min(n, tn)
+			if err := move(buf[at:at+k], off+toff); err != nil {
+				return err
+			}
+			at, n, toff, tn = at+k, n-k, toff+k, tn-k
+		}
+	}
+	return nil
+}
+
+// runs returns the runs of data in count items: where they begin, and how long
+// they are.
+func (t *Datatype) runs(count int) iter.Seq2[int, int] {
+	return func(yield func(off, n int) bool) {
+		if t.dense(count) {
+			if n := t.size * count; n > 0 {
+				yield(0, n)
+			}
+			return
+		}
+		for i := range count {
+			if !t.root.runs(i*t.extent(), yield) {
+				return
+			}
+		}
+	}
+}
+
+// runs calls yield for the runs of the node at base, until it returns false.
+func (x *typeNode) runs(base int, yield func(off, n int) bool) bool {
+	base += x.off
+	for range x.count {
+		if len(x.kids) == 0 && x.n > 0 && !yield(base, x.n) {
+			return false
+		}
+		for i := range x.kids {
+			if !x.kids[i].runs(base, yield) {
+				return false
+			}
+		}
+		base += x.stride
+	}
+	return true
+}
