@@ -533,3 +533,105 @@ func TestGroups(t *testing.T) {
 		t.Error("translation")
 	}
 }
+
+func TestBsendAndReplace(t *testing.T) {
+	runRanks(t, 2, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		peer := 1 - c.Rank()
+		for i, n := range []int{0, 10, 5000, 64 << 10, 500_000} {
+			// Both send first; the buffer is reused at once.
+			b := make([]byte, n)
+			pattern(b, 10*i+c.Rank())
+			if err := Bsend(c, b, peer, i); err != nil {
+				return err
+			}
+			r, err := Ibsend(c, b, peer, i)
+			if err != nil {
+				return err
+			}
+			clear(b)
+			for range 2 {
+				if _, err := Recv(ctx, c, b, peer, i); err != nil {
+					return err
+				}
+				if err := checkPattern(b, 10*i+peer); err != nil {
+					return err
+				}
+			}
+			if _, err := r.Wait(ctx); err != nil {
+				return err
+			}
+			pattern(b, 20*i+c.Rank())
+			st, err := SendrecvReplace(ctx, c, b, peer, i, AnySource, AnyTag)
+			if want := (Status{peer, i, n}); err != nil || st != want {
+				return fmt.Errorf("replace = %+v, %v, want %+v", st, err, want)
+			}
+			if err := checkPattern(b, 20*i+peer); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func TestMoreCommunicators(t *testing.T) {
+	runRanks(t, 5, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		rev, err := c.Split(ctx, 0, -c.Rank())
+		if err != nil {
+			return err
+		}
+		for _, tt := range []struct {
+			d    *Comm
+			want Comparison
+		}{{c, Identical}, {d, Congruent}, {rev, Similar}, {w.Self(), Unequal}} {
+			if got := c.Compare(tt.d); got != tt.want {
+				return fmt.Errorf("world and %v are %v, want %v", tt.d, got, tt.want)
+			}
+		}
+		s, err := c.SplitShared(ctx, 0)
+		if err != nil || c.Compare(s) != Congruent {
+			return fmt.Errorf("shared: %v, %v", s, err)
+		}
+		// Two groups that overlap in rank 2, made in any order.
+		g, err := c.Group().RangeIncl(Range{4, 2, -1})
+		if err != nil {
+			return err
+		}
+		h, err := c.Group().RangeExcl(Range{3, 4, 1})
+		if err != nil {
+			return err
+		}
+		for i, x := range []Group{g, h} {
+			if x.Rank(c.Rank()) == Undefined {
+				continue
+			}
+			p, err := c.CreateGroup(ctx, x, 7+i)
+			if err != nil {
+				return err
+			}
+			var got [1]int
+			if _, err := Sendrecv(ctx, p, []int{c.Rank()}, (p.Rank()+1)%3, 0, got[:], (p.Rank()+2)%3, 0); err != nil {
+				return err
+			}
+			if want := x.WorldRank((p.Rank() + 2) % 3); got[0] != want {
+				return fmt.Errorf("group %d: %d, want %d", i, got[0], want)
+			}
+		}
+		if _, err := c.Group().RangeIncl(Range{0, 5, 1}); !errors.Is(err, ErrRank) {
+			return fmt.Errorf("range outside: %v", err)
+		}
+		if _, err := c.Group().RangeIncl(Range{0, 4, 0}); !errors.Is(err, ErrRank) {
+			return fmt.Errorf("range without stride: %v", err)
+		}
+		_, err = c.CreateGroup(ctx, Group{}, 0)
+		if !errors.Is(err, ErrRank) {
+			return fmt.Errorf("group without the caller: %v", err)
+		}
+		return nil
+	})
+}

@@ -119,7 +119,15 @@ func TestNeighborCart(t *testing.T) {
 						send[i] = me*100 + i
 						recv[i] = -1
 					}
-					if err := NeighborAlltoall(ctx, g, send, recv); err != nil {
+					if len(dims)%2 == 0 {
+						err = NeighborAlltoall(ctx, g, send, recv)
+					} else {
+						var r *Request
+						if r, err = IneighborAlltoall(g, send, recv); err == nil {
+							_, err = r.Wait(ctx)
+						}
+					}
+					if err != nil {
 						return err
 					}
 					sources, _ := g.Neighbors()
@@ -191,6 +199,17 @@ func TestNeighborGraph(t *testing.T) {
 			if err := NeighborAlltoallv(ctx, g, send, scounts, nil, recv, rcounts, nil); err != nil {
 				return err
 			}
+			again := make([]int, len(want))
+			r, err := IneighborAlltoallv(g, send, scounts, nil, again, rcounts, nil)
+			if err != nil {
+				return err
+			}
+			if _, err := r.Wait(ctx); err != nil {
+				return err
+			}
+			if err := diff("again", again, want); err != nil {
+				return err
+			}
 			if err := diff("recv", recv, want); err != nil {
 				return err
 			}
@@ -210,7 +229,27 @@ func TestNeighborGraph(t *testing.T) {
 			if err := NeighborAllgatherv(ctx, g, mine, recv, counts, nil); err != nil {
 				return err
 			}
-			return diff("gathered", recv, want)
+			if err := diff("gathered", recv, want); err != nil {
+				return err
+			}
+			clear(recv)
+			if r, err = IneighborAllgatherv(g, mine, recv, counts, nil); err != nil {
+				return err
+			}
+			if _, err := r.Wait(ctx); err != nil {
+				return err
+			}
+			if err := diff("gathered", recv, want); err != nil {
+				return err
+			}
+			one := make([]int, len(from[me]))
+			if r, err = IneighborAllgather(g, mine[:1], one); err != nil {
+				return err
+			}
+			if _, err := r.Wait(ctx); err != nil {
+				return err
+			}
+			return diff("one each", one, from[me])
 		})
 	}
 	local(t, 1, func(ctx context.Context, c *Comm) error {

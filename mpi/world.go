@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -19,6 +20,7 @@ type World struct {
 	fabric fabric
 	world  *Comm
 	self   *Comm
+	hosts  []int                 // by rank: the lowest rank on the same host
 	ended  atomic.Pointer[error] // why nothing can start any more
 	rma    rmaState              // owned by the windows
 
@@ -217,7 +219,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	if err != nil {
 		return err
 	}
-	addrs := make([]string, size)
+	addrs, hosts := make([]string, size), make([]string, size)
 	local := 0
 	for r := range addrs {
 		s, err := w.boot.Get(ctx, cardName(r))
@@ -233,6 +235,8 @@ func (w *World) join(ctx context.Context, f fabric) error {
 				ErrOption, w.Rank(), c.Transport, c.Streams, r, pc.Transport, pc.Streams)
 		}
 		w.eng.peers[r].credit.Store(min(pc.Window, maxCredit))
+		hosts[r] = pc.Host
+		w.hosts = append(w.hosts, slices.Index(hosts, pc.Host))
 		if pc.Host == c.Host {
 			local++
 		}
@@ -262,8 +266,9 @@ func (w *World) setSpin(local int, f fabric) {
 
 // Tags in slotComm.
 const (
-	tagBarrier = 0   // plus the round
-	tagPairs   = 100 // allgatherPairs
+	tagBarrier = 0       // plus the round
+	tagPairs   = 100     // allgatherPairs
+	tagGroup   = 1 << 30 // with the tag of CreateGroup
 )
 
 // barrier waits until all ranks of c have called it: in round k every rank

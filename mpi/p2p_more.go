@@ -1,0 +1,55 @@
+package mpi
+
+import "context"
+
+// Bsend copies buf and returns at once, whether or not a receive is posted
+// (MPI-5.0, Section 3.6). There is no buffer to attach: the memory is taken
+// from pools, and it is the program's duty not to send without end what nobody
+// receives. That the peer fails later is not reported.
+func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
+	_, err := Ibsend(c, buf, dst, tag)
+	return err
+}
+
+// Ibsend is Bsend that returns a request, which is done when the message has
+// been sent. buf may be changed at once.
+func Ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	m := newBlock(len(b))
+	r, err := c.isend(slotUser, sendStandard, m.b[:copy(m.b, b)], dst, tag)
+	if err != nil {
+		m.recycle()
+		return nil, err
+	}
+	if r.done.Load() && r.err == nil {
+		m.recycle() // else the collector takes it
+	}
+	return r, nil
+}
+
+// SendrecvReplace sends buf to dst and then receives into it from src
+// (MPI-5.0, Section 3.10). It needs memory for a copy of buf.
+func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return Status{}, err
+	}
+	if err := checkTag(stag); err != nil {
+		return Status{}, err
+	}
+	if err := checkRecvTag(rtag); err != nil {
+		return Status{}, err
+	}
+	m := newBlock(len(b))
+	st, err := c.sendrecv(ctx, slotUser, m.b[:copy(m.b, b)], dst, stag, b, src, rtag)
+	if err == nil {
+		m.recycle()
+	}
+	return st, err
+}
