@@ -44,7 +44,6 @@ type polling struct {
 	recent atomic.Uint32 // calls since mark
 	mark   atomic.Int64  // a core.Time
 	quiet  atomic.Bool   // the readers are not woken
-	sent   atomic.Int64  // charge of what was sent since the last poll
 
 	mu    sync.Mutex
 	seen  uint32      // calls at the last tick; guarded by mu
@@ -62,26 +61,6 @@ func (p *polling) note(t *Transport) {
 	now := int64(t.now())
 	if now-p.mark.Swap(now) <= pollsBeforeQuiet*int64(pollGap) {
 		p.setQuiet(t, true)
-	}
-}
-
-// A goroutine that sends a lot takes in the acknowledgements itself, once per
-// sendPollBytes, of which each message counts at least sendPollMessage: else
-// every one of them would wake a thread.
-const (
-	sendPollBytes   = 32 << 10
-	sendPollMessage = 1 << 10
-)
-
-// sent is called after a message of n bytes was sent, with no lock held.
-func (t *Transport) sent(n int) {
-	if !t.canPoll {
-		return
-	}
-	p := &t.polling
-	if p.sent.Add(int64(max(n, sendPollMessage))) >= sendPollBytes {
-		p.sent.Store(0)
-		t.Poll()
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 
 // Send queues msg on a stream, waiting for room in the send buffer until ctx
 // is done. A message may have any length. msg is copied unless opts.Owner is
-// set. While it sends or waits it may receive packets, and make the upcalls of
-// any association of the transport; TrySend and Send with opts.Force never do.
+// set. Like TrySend it makes no upcalls, so it may be called with locks held that
+// upcalls take, unless it has to wait for room.
 func (a *Association) Send(ctx context.Context, msg []byte, opts SendOptions) error {
 	err := a.send(ctx.Done(), nil, msg, &opts)
 	if err == errStopped {
@@ -71,9 +71,6 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 				w |= a.flush()
 			}
 			a.settleLater(w)
-			if stop != stopped && !opts.Force {
-				a.t.sent(len(msg))
-			}
 			return nil
 		}
 		// Room comes with acknowledgements: whatever was left unsent has to go.
