@@ -149,7 +149,11 @@ type Config struct {
 	// OnPiece, if not nil, selects upcall mode: it is called on the goroutine
 	// that received the packet, with no lock held, for one piece at a time
 	// per association, in delivery order. It must not block; it may call
-	// TrySend, or Send with Force. Recv must not be used then.
+	// TrySend, or Send with Force, also for other associations. Goroutines that
+	// receive packets are the readers of the sockets and those in Poll, PollUntil
+	// and, with BusyPoll, Recv and Accept: they must not hold locks that OnPiece
+	// takes; callers of TrySend, Abort and the like may. Recv must not be used
+	// then.
 	OnPiece func(*Association, *Piece)
 
 	// OnNotify, if not nil, is called like OnPiece, in any mode, in order
