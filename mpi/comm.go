@@ -39,8 +39,8 @@ type Comm struct {
 	rank     int
 	group    []int32 // world rank of each member
 	ctx      [slotCount]*matchContext
-	peers    []*peer  // each member
-	seq      []uint32 // next sequence number to each member; guarded by peer.mu
+	peers    []*peer       // each member
+	seq      []uint32      // next sequence number to each member; guarded by peer.mu
 	children atomic.Uint64 // communicators made from it by all ranks
 	groups   atomic.Uint64 // by CreateGroup with this rank as the first member
 	overtake bool
