@@ -12,52 +12,78 @@ import (
 // (MPI-4.1, Section 6.8).
 func Alltoallw[T Element](ctx context.Context, c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
-	b := check(send, recv)
-	if b.err != nil {
-		return b.err
+	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}
+	return finish(c.alltoallwCall(ctx, check(send, recv), out, in))
+}
+
+// Ialltoallw starts Alltoallw.
+func Ialltoallw[T Element](c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
+	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
+	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}
+	return start(c.alltoallwCall(context.Background(), check(send, recv), out, in))
+}
+
+// typedBlocks are the blocks of the ranks in a buffer of Alltoallw.
+type typedBlocks struct {
+	counts, displs []int
+	types          []*Datatype
+	lens           []int // packed
+}
+
+// measure checks the blocks and computes their packed lengths.
+func (t *typedBlocks) measure(buf []byte, size int) error {
+	if len(t.counts) != size || len(t.displs) != size || len(t.types) != size {
+		return fmt.Errorf("%w: %d counts, %d displacements, %d datatypes for %d ranks",
+			ErrCount, len(t.counts), len(t.displs), len(t.types), size)
 	}
-	size := len(c.group)
-	slens, sbytes, err := typedBlocks(b.send, scounts, sdispls, stypes, size)
-	if err != nil {
-		return err
-	}
-	rlens, rbytes, err := typedBlocks(b.recv, rcounts, rdispls, rtypes, size)
-	if err != nil {
-		return err
-	}
-	out, in := getScratch(sbytes), getScratch(rbytes)
-	defer out.put()
-	defer in.put()
-	packed, came := out.bytes(sbytes), in.bytes(rbytes)
-	for i, at := 0, 0; i < size; i++ {
-		stypes[i].packAll(packed[at:], b.send[sdispls[i]:], scounts[i])
-		at += slens[i]
-	}
-	if err := Alltoallv(ctx, c, packed, slens, nil, came, rlens, nil); err != nil {
-		return err
-	}
-	for i, at := 0, 0; i < size; i++ {
-		rtypes[i].unpackAll(b.recv[rdispls[i]:], came[at:at+rlens[i]], rcounts[i])
-		at += rlens[i]
+	t.lens = make([]int, size)
+	for i, typ := range t.types {
+		if t.displs[i] < 0 || t.displs[i] > len(buf) {
+			return fmt.Errorf("%w: block of rank %d at %d of %d bytes", ErrCount, i, t.displs[i], len(buf))
+		}
+		var err error
+		if t.lens[i], err = typ.span(t.counts[i], len(buf)-t.displs[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// typedBlocks returns the packed lengths of the blocks, and their sum.
-func typedBlocks(buf []byte, counts, displs []int, types []*Datatype, size int) (lens []int, total int, err error) {
-	if len(counts) != size || len(displs) != size || len(types) != size {
-		return nil, 0, fmt.Errorf("%w: %d counts, %d displacements, %d datatypes for %d ranks",
-			ErrCount, len(counts), len(displs), len(types), size)
+func (c *Comm) alltoallwCall(ctx context.Context, b checked, out, in *typedBlocks) (*call, error) {
+	k, err := c.prepare(ctx, collAlltoallw, b, 0)
+	if err != nil {
+		return nil, err
 	}
-	lens = make([]int, size)
-	for i, t := range types {
-		if displs[i] < 0 || displs[i] > len(buf) {
-			return nil, 0, fmt.Errorf("%w: block of rank %d at %d of %d bytes", ErrCount, i, displs[i], len(buf))
-		}
-		if lens[i], err = t.span(counts[i], len(buf)-displs[i]); err != nil {
-			return nil, 0, err
-		}
-		total += lens[i]
+	if err := out.measure(k.send, k.size); err != nil {
+		return k.refuse(err)
 	}
-	return lens, total, nil
+	if err := in.measure(k.recv, k.size); err != nil {
+		return k.refuse(err)
+	}
+	k.alone = func(k *call) error { return alltoallwPacked(k, out, in) }
+	return k, nil
+}
+
+// alltoallwPacked packs the blocks, exchanges them pairwise, and unpacks.
+func alltoallwPacked(k *call, out, in *typedBlocks) error {
+	send, recv := k.send, k.recv
+	k.elem = 1
+	var err error
+	k.send, k.recv = k.scratch(total(out.lens)), k.scratch(total(in.lens))
+	if k.sv, err = k.svMem.set(k, out.lens, nil, len(k.send)); err != nil {
+		return err
+	}
+	if k.rv, err = k.rvMem.set(k, in.lens, nil, len(k.recv)); err != nil {
+		return err
+	}
+	for i, t := range out.types {
+		t.packAll(k.sblock(i), send[out.displs[i]:], out.counts[i])
+	}
+	if err := alltoallPairwise(k); err != nil {
+		return err
+	}
+	for i, t := range in.types {
+		t.unpackAll(recv[in.displs[i]:], k.rblock(i), in.counts[i])
+	}
+	return nil
 }

@@ -10,62 +10,95 @@ import (
 // same length. Blocks of sources that are ProcNull are not changed (MPI-4.1,
 // Section 8.6.1).
 func NeighborAllgather[T Element](ctx context.Context, t Topology, send, recv []T) error {
-	return runNeighbor(ctx, t, check(send, recv), func(k *neighborCall) error {
-		k.send.same(len(send))
-		return k.recv.even(len(send), len(recv))
-	})
+	return finish(neighborAllgather(ctx, t, send, recv))
 }
 
 // NeighborAllgatherv is NeighborAllgather with blocks of counts[i] elements at
 // displs[i] of recv; if displs is nil they follow one another.
 func NeighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv []T, counts, displs []int) error {
-	return runNeighbor(ctx, t, check(send, recv), func(k *neighborCall) error {
-		k.send.same(len(send))
-		return k.recv.given(counts, displs, len(recv))
-	})
+	return finish(neighborAllgatherv(ctx, t, send, recv, counts, displs))
 }
 
 // NeighborAlltoall sends the ith block of send to the ith target, and stores
 // what comes from the ith source as the ith block of recv; all blocks have the
 // same length (MPI-4.1, Section 8.6.2).
 func NeighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T) error {
-	return runNeighbor(ctx, t, check(send, recv), func(k *neighborCall) error {
-		n := 0
-		if len(k.send.peers) > 0 {
-			n = len(send) / len(k.send.peers)
-		} else if len(k.recv.peers) > 0 {
-			n = len(recv) / len(k.recv.peers)
-		}
-		if err := k.send.even(n, len(send)); err != nil {
-			return err
-		}
-		return k.recv.even(n, len(recv))
-	})
+	return finish(neighborAlltoall(ctx, t, send, recv))
 }
 
 // NeighborAlltoallv is NeighborAlltoall with blocks of scounts[i] elements at
 // sdispls[i] of send, and rcounts[i] at rdispls[i] of recv; if displacements
 // are nil blocks follow one another.
 func NeighborAlltoallv[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
-	return runNeighbor(ctx, t, check(send, recv), func(k *neighborCall) error {
-		if err := k.send.given(scounts, sdispls, len(send)); err != nil {
-			return err
-		}
-		return k.recv.given(rcounts, rdispls, len(recv))
+	return finish(neighborAlltoallv(ctx, t, send, scounts, sdispls, recv, rcounts, rdispls))
+}
+
+// IneighborAllgather starts NeighborAllgather.
+func IneighborAllgather[T Element](t Topology, send, recv []T) (*Request, error) {
+	return start(neighborAllgather(context.Background(), t, send, recv))
+}
+
+// IneighborAllgatherv starts NeighborAllgatherv.
+func IneighborAllgatherv[T Element](t Topology, send, recv []T, counts, displs []int) (*Request, error) {
+	return start(neighborAllgatherv(context.Background(), t, send, recv, counts, displs))
+}
+
+// IneighborAlltoall starts NeighborAlltoall.
+func IneighborAlltoall[T Element](t Topology, send, recv []T) (*Request, error) {
+	return start(neighborAlltoall(context.Background(), t, send, recv))
+}
+
+// IneighborAlltoallv starts NeighborAlltoallv.
+func IneighborAlltoallv[T Element](t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Request, error) {
+	return start(neighborAlltoallv(context.Background(), t, send, scounts, sdispls, recv, rcounts, rdispls))
+}
+
+func neighborAllgather[T Element](ctx context.Context, t Topology, send, recv []T) (*call, error) {
+	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
+		out.whole(len(send))
+		return in.even(len(send), len(recv))
 	})
 }
 
-// A neighborCall is one neighbour collective on one rank. All its messages are
-// in flight at the same time: there are few.
-type neighborCall struct{ send, recv neighborSide }
+func neighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv []T, counts, displs []int) (*call, error) {
+	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
+		out.whole(len(send))
+		return in.given(counts, displs, len(recv))
+	})
+}
 
+func neighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T) (*call, error) {
+	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
+		n := 0
+		if len(out.peers) > 0 {
+			n = len(send) / len(out.peers)
+		} else if len(in.peers) > 0 {
+			n = len(recv) / len(in.peers)
+		}
+		if err := out.even(n, len(send)); err != nil {
+			return err
+		}
+		return in.even(n, len(recv))
+	})
+}
+
+func neighborAlltoallv[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*call, error) {
+	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
+		if err := out.given(scounts, sdispls, len(send)); err != nil {
+			return err
+		}
+		return in.given(rcounts, rdispls, len(recv))
+	})
+}
+
+// neighborSide is what a rank sends, or receives, in a neighbour collective.
 type neighborSide struct {
 	peers, flow []int
 	count, at   []int // blocks, in elements
 }
 
-// same lets all blocks be the whole buffer.
-func (s *neighborSide) same(n int) {
+// whole lets all blocks be the whole buffer.
+func (s *neighborSide) whole(n int) {
 	for range s.peers {
 		s.count, s.at = append(s.count, n), append(s.at, 0)
 	}
@@ -102,50 +135,49 @@ func (s *neighborSide) given(counts, displs []int, length int) error {
 	return nil
 }
 
-// runNeighbor performs a neighbour collective, after lay has laid out the
-// blocks.
-func runNeighbor(ctx context.Context, t Topology, b checked, lay func(k *neighborCall) error) error {
+// prepareNeighbor begins a neighbour collective; lay lays out the blocks.
+func prepareNeighbor(ctx context.Context, t Topology, b checked, lay func(out, in *neighborSide) error) (*call, error) {
 	c := t.Comm()
-	n := new(neighborCall)
-	n.recv.peers, n.send.peers = t.Neighbors()
-	n.recv.flow, n.send.flow = t.flows()
-	k, err := c.begin(ctx, collNeighbor)
+	k, err := c.prepare(ctx, collNeighbor, b, 0)
+	second := c.coll.nextTag() // of the second flow
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer k.release()
-	tags := [2]int{k.tag, c.coll.nextTag()} // one for each flow
-	if b.err != nil {
-		return b.err
-	}
-	if err := lay(n); err != nil {
-		return err
+	out, in := new(neighborSide), new(neighborSide)
+	in.peers, out.peers = t.Neighbors()
+	in.flow, out.flow = t.flows()
+	if err := lay(out, in); err != nil {
+		return k.refuse(err)
 	}
 	if overlap(b.send, b.recv) {
-		return ErrOverlap
+		return k.refuse(ErrOverlap)
 	}
-	for i, peer := range n.recv.peers {
-		k.tag = tags[n.recv.flow[i]]
-		at := n.recv.at[i] * b.elem
+	tags := [2]int{k.tag, second}
+	k.alone = func(k *call) error { return k.exchange(out, in, tags) }
+	return k, nil
+}
+
+// exchange sends and receives all blocks at the same time: there are few.
+func (k *call) exchange(out, in *neighborSide, tags [2]int) error {
+	for i, peer := range in.peers {
 		if peer == ProcNull {
 			continue
 		}
-		if err := k.startFrom(b.recv[at:at+n.recv.count[i]*b.elem], peer); err != nil {
+		k.tag = tags[in.flow[i]]
+		at := in.at[i] * k.elem
+		if err := k.startFrom(k.recv[at:at+in.count[i]*k.elem], peer); err != nil {
 			return err
 		}
 	}
-	for i, peer := range n.send.peers {
-		k.tag = tags[n.send.flow[i]]
-		at := n.send.at[i] * b.elem
+	for i, peer := range out.peers {
 		if peer == ProcNull {
 			continue
 		}
-		if err := k.startTo(b.send[at:at+n.send.count[i]*b.elem], peer); err != nil {
+		k.tag = tags[out.flow[i]]
+		at := out.at[i] * k.elem
+		if err := k.startTo(k.send[at:at+out.count[i]*k.elem], peer); err != nil {
 			return err
 		}
 	}
-	if err := k.wait(); err != nil {
-		return err
-	}
-	return k.wrong
+	return k.wait()
 }

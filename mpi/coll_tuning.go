@@ -42,7 +42,9 @@ const (
 	CollExscan                         // [the buffer]
 	collCount
 
-	collNeighbor Coll = 255 // has no choice
+	// Those without a choice.
+	collNeighbor  Coll = 254
+	collAlltoallw Coll = 255
 )
 
 var collNames = [collCount]string{
@@ -52,8 +54,13 @@ var collNames = [collCount]string{
 
 // String returns the name used in tuning tables.
 func (c Coll) String() string {
-	if c < collCount {
+	switch {
+	case c < collCount:
 		return collNames[c]
+	case c == collNeighbor:
+		return "neighbour collective"
+	case c == collAlltoallw:
+		return "alltoallw"
 	}
 	return "collective " + strconv.Itoa(int(c))
 }

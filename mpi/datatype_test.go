@@ -419,6 +419,17 @@ func TestAlltoallw(t *testing.T) {
 				return fmt.Errorf("element (%d, %d) = %d, want %d", row, col, b[i], want)
 			}
 		}
+		clear(b)
+		r, err := Ialltoallw(c, a, scounts[:], displs[:], stypes[:], b, rcounts[:], displs[:], rtypes[:])
+		if err != nil {
+			return err
+		}
+		if _, err := r.Wait(ctx); err != nil {
+			return err
+		}
+		if want := int32(n + c.Rank()*rows); b[1] != want {
+			return fmt.Errorf("element (%d, 1) = %d, want %d", c.Rank()*rows, b[1], want)
+		}
 		if err := Alltoallw(ctx, c, a, scounts[:1], displs[:], stypes[:], b, rcounts[:], displs[:], rtypes[:]); !errors.Is(err, ErrCount) {
 			return fmt.Errorf("too few counts: %v, want %w", err, ErrCount)
 		}

@@ -2,17 +2,6 @@ package mpi
 
 import "context"
 
-// SendrecvReplace sends buf to dst and then stores in it what comes from src;
-// the message received may be of another length (MPI-4.1, Section 3.10).
-func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
-	b, s, err := copied(buf, stag, rtag)
-	if err != nil {
-		return Status{}, err
-	}
-	defer s.put()
-	return c.sendrecv(ctx, slotUser, b, dst, stag, viewBytes(buf), src, rtag)
-}
-
 // Isendrecv starts Sendrecv. Both messages are matched in the order of the calls.
 func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (*Request, error) {
 	r, err := Irecv(c, recv, src, rtag)
