@@ -166,7 +166,8 @@ func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.C
 // packet alone.
 func appendStalePacket(out []byte, s *cookieState, now Time) []byte {
 	b := wire.AppendHeader(out, wire.Header{SrcPort: s.localPort, DstPort: s.peerPort, VTag: s.peerTag})
-	usec := min(s.staleness(now)/Time(time.Microsecond), 1<<32-1)
+	// "… rounded up in microseconds".
+	usec := min((s.staleness(now)+Time(time.Microsecond)-1)/Time(time.Microsecond), 1<<32-1)
 	b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendStaleCookie(nil, uint32(usec))})
 	wire.SetChecksum(b[len(out):])
 	return b[len(out):]

@@ -305,7 +305,9 @@ func (a *Assoc) mayFill(now Time, i int) bool {
 	if a.cfg.MaxBurst > 0 {
 		cwnd = MaxBurst(cwnd, p.burstFrom, p.pmdcs(), a.cfg.MaxBurst)
 	}
-	if flight >= cwnd {
+	// Section 7.2.1: after a retransmission timeout "only one packet is allowed
+	// to be in flight until successful acknowledgement".
+	if flight >= cwnd || p.single && flight > 0 {
 		return false
 	}
 	if a.cfg.NoPacing || p.pacer.Budget(now) > 0 {

@@ -32,7 +32,10 @@ type path struct {
 	// burstFrom is what was in flight when the last SACK came, from where
 	// Max.Burst counts.
 	burstFrom int
-	count     pathCounters
+	// single lets one packet be in flight only, after a timeout and until
+	// something is acknowledged.
+	single bool
+	count  pathCounters
 }
 
 // usable reports whether data may be sent to the path.

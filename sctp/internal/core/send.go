@@ -160,6 +160,7 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 			p.rto.Sample(pa.RTT)
 		}
 		if pa.Acked > 0 {
+			p.single = false
 			p.cc.OnAck(Ack{Now: now, Acked: pa.Acked, FlightBefore: pa.FlightBefore, Flight: sb.Flight(i),
 				CumAdvanced: res.CumAdvanced, InRecovery: pa.InRecovery, RTT: pa.AckRTT, SRTT: p.rto.SRTT()})
 			a.errors = 0 // Section 8.1
@@ -245,7 +246,8 @@ func (a *Assoc) t3Timeout(now Time, i int) {
 	p.count.timeouts++
 	a.lossOn(i)
 	p.cc.OnTimeout(now) // E1
-	p.rto.Backoff()     // E2
+	p.single = true
+	p.rto.Backoff() // E2
 	// Section 6.1, A: while the peer answers, an unacknowledged window probe
 	// "SHOULD NOT increment the error counter".
 	probing := t.sb.ZeroWindow() && t.heard
