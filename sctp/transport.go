@@ -89,18 +89,50 @@ func (t *Transport) open() error {
 	if len(addrs) == 0 && len(t.cfg.Conns) == 0 {
 		addrs = []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Unspecified(), DefaultUDPPort)}
 	}
-	for _, a := range addrs {
-		if failed != nil {
-			break
-		}
-		c, err := udpio.Listen(a, o)
-		if err != nil {
-			failed = err
-			break
-		}
-		t.socks = append(t.socks, newSocket(t, c))
+	if failed == nil {
+		failed = t.bind(addrs, o)
 	}
 	return failed
+}
+
+// bindTries is how often a free UDP port common to all addresses is looked for.
+const bindTries = 20
+
+// bind opens the sockets of cfg.LocalAddrs. Those that ask for a free port get
+// the same one: a peer that knows the port of one address takes it for that of
+// the others, too (RFC 6951, Section 5.1).
+func (t *Transport) bind(addrs []netip.AddrPort, o udpio.Options) error {
+	first := len(t.socks)
+	var err error
+	for range bindTries {
+		err = nil
+		port := uint16(0)
+		for _, a := range addrs {
+			want := a
+			if a.Port() == 0 {
+				want = netip.AddrPortFrom(a.Addr(), port)
+			}
+			var c udpio.Conn
+			if c, err = udpio.Listen(want, o); err != nil {
+				if a.Port() != 0 || port == 0 {
+					return err // another port is no help
+				}
+				break
+			}
+			if a.Port() == 0 {
+				port = c.LocalAddr().Port()
+			}
+			t.socks = append(t.socks, newSocket(t, c))
+		}
+		if err == nil {
+			return nil
+		}
+		for _, s := range t.socks[first:] {
+			s.conn.Close()
+		}
+		t.socks = t.socks[:first]
+	}
+	return err
 }
 
 // now reads the clock of the core.
