@@ -77,6 +77,9 @@ func (l *inprocLink) flush() {
 	l.mu.Unlock()
 	if end {
 		l.to.down(l.err)
+		if l.err != nil {
+			l.rev.flush() // was closed, too
+		}
 	}
 }
 
