@@ -302,3 +302,46 @@ func BenchmarkLoopback(b *testing.B) {
 		mu.Unlock()
 	}
 }
+
+// BenchmarkPingPong is the floor under the latency of everything above.
+func BenchmarkPingPong(b *testing.B) {
+	var conns [2]Conn
+	for i := range conns {
+		c, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"), Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		conns[i] = c
+	}
+	type end struct {
+		mu    sync.Mutex
+		bufs  []*slab.Buf
+		metas []Meta
+	}
+	var pool slab.Pool
+	newEnd := func() *end { return &end{bufs: []*slab.Buf{pool.Get()}, metas: make([]Meta, 1)} }
+	go func() {
+		e := newEnd()
+		for {
+			if _, err := conns[1].Read(&e.mu, e.bufs, e.metas); err != nil {
+				return
+			}
+			m := Meta{Remote: e.metas[0].Remote}
+			_ = conns[1].Write(e.bufs[0].B, &m)
+			e.mu.Unlock()
+		}
+	}()
+	e := newEnd()
+	msg := pattern(64)
+	m := Meta{Remote: conns[1].LocalAddr()}
+	for b.Loop() {
+		if err := conns[0].Write(msg, &m); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := conns[0].Read(&e.mu, e.bufs, e.metas); err != nil {
+			b.Fatal(err)
+		}
+		e.mu.Unlock()
+	}
+}
