@@ -1,0 +1,39 @@
+package sctp
+
+import (
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+// core translates a Config.
+func (c *Config) core() core.Config {
+	sack := c.SackDelay
+	if sack > core.MaxSackDelay {
+		sack = core.MaxSackDelay
+	}
+	rtoMin := c.RTOMin
+	if rtoMin == 0 {
+		rtoMin = defaultRTOMin
+	}
+	return core.Config{
+		OutStreams: c.OutStreams, InStreams: c.InStreams, Adaptation: c.Adaptation,
+		RTOInitial: c.RTOInitial, RTOMin: rtoMin, RTOMax: c.RTOMax,
+		HBInterval: c.HeartbeatInterval, SackDelay: sack,
+		AssocMaxRetrans: c.MaxRetransmits, PathMaxRetrans: c.PathMaxRetransmits, MaxInitRetrans: c.MaxInitRetransmits,
+		CookieLife: c.CookieLifetime, SendBuffer: c.SendBuffer, RecvBuffer: c.RecvBuffer,
+		Congestion: core.Congestion(c.Congestion), Scheduler: core.Scheduler(c.Scheduler), Bundle: c.Bundle,
+		NoInterleaving: c.NoInterleaving, NoPartialReliability: c.NoPartialReliability, NoECN: c.NoECN,
+		NoReconfig: c.NoReconfig, NoRACK: c.NoRACK, NoPacing: c.NoPacing, MaxBurst: c.MaxBurst,
+		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams, ZeroChecksum: c.ZeroChecksum,
+		Multipath: c.Multipath, PFMaxRetrans: c.PotentiallyFailedRetransmits,
+		SwitchPrimary: c.SwitchPrimary, SwitchMaxRetrans: c.SwitchRetransmits,
+		Discover: c.MTU == 0 && !c.NoPathMTUDiscovery,
+		Pieces:   c.OnPiece != nil,
+	}
+}
+
+// defaultRTOMin is below the second of RFC 9260, Section 16, which makes every
+// loss that only the timer can repair cost a second; RFC 9260, Section 6.3.1,
+// C6, gives the reason for the bound as clock granularity.
+const defaultRTOMin = 200 * time.Millisecond

@@ -1,0 +1,162 @@
+package sctp
+
+import "github.com/weftstack/weft/sctp/internal/core"
+
+// upcalls is the state of the goroutine that settles.
+type upcalls struct {
+	announced, ended bool
+	down             Notification // kept until the last piece was delivered
+	hasDown          bool
+	notes            []Notification
+	releases         []core.Release
+	pieces           []core.Piece // of length maxPieces in upcall mode
+	piece            Piece
+}
+
+// maxPieces is how many pieces are taken from the core under one lock.
+const maxPieces = 64
+
+// settle makes the upcalls that are due, on one goroutine at a time: if one is
+// at it already it does the rest, too. No lock is held.
+func (a *Association) settle(w work) {
+	if w != 0 && a.settling.Add(1) == 1 {
+		a.settleAll()
+	}
+}
+
+// settleLater is settle for callers that may hold locks which upcalls want: the
+// upcalls come on another goroutine. Pieces need no care: whoever made them
+// readable settles.
+func (a *Association) settleLater(w work) {
+	if w&workEvents != 0 && a.settling.Add(1) == 1 {
+		go a.settleAll()
+	}
+}
+
+func (a *Association) settleAll() {
+	for {
+		n := a.settling.Load()
+		a.runUpcalls()
+		if a.settling.CompareAndSwap(n, 0) {
+			return
+		}
+	}
+}
+
+func (a *Association) runUpcalls() {
+	u := a.calls
+	if u == nil {
+		u = new(upcalls)
+		if a.ep.cfg.OnPiece != nil {
+			u.pieces = make([]core.Piece, maxPieces)
+		}
+		a.calls = u
+	}
+	cfg := &a.ep.cfg
+	np := 0
+	for {
+		a.mu.Lock()
+		for i := range u.pieces[:np] {
+			a.core.ReleasePiece(&u.pieces[i])
+			u.pieces[i] = core.Piece{}
+		}
+		freed := np > 0
+		up, dead := a.up && !a.unwanted, a.dead
+		var k wakeList
+		if a.eof {
+			a.readers.takeAll(&k)
+		}
+		u.notes, a.notes = a.notes, u.notes[:0]
+		u.releases, a.releases = a.releases, u.releases[:0]
+		np = 0
+		if up && u.announced && !a.closing {
+			for np < len(u.pieces) {
+				p, ok := a.core.PopPiece()
+				if !ok {
+					break
+				}
+				u.pieces[np] = p
+				np++
+			}
+		}
+		flush := freed && a.core.WantTransmit()
+		w := a.unlock()
+		k.wake()
+		if flush {
+			w |= a.flush()
+		}
+		announce := up && !u.announced
+		if announce {
+			u.announced = true
+			a.announce()
+		}
+		for _, n := range u.notes {
+			if n.Kind == NotifyDown {
+				u.down, u.hasDown = n, true
+			} else if up {
+				cfg.OnNotify(a, n)
+			}
+		}
+		for i := range u.pieces[:np] {
+			u.set(&u.pieces[i])
+			cfg.OnPiece(a, &u.piece)
+		}
+		if np > 0 {
+			u.piece = Piece{}
+		}
+		for i, r := range u.releases {
+			r.Owner.Released(coreError(r.Err))
+			u.releases[i] = core.Release{}
+		}
+		if announce || np > 0 || len(u.notes) > 0 || len(u.releases) > 0 || w&workEvents != 0 {
+			continue
+		}
+		if dead && !u.ended {
+			u.ended = true
+			if u.hasDown && up {
+				cfg.OnNotify(a, u.down)
+			}
+			close(a.done)
+			a.ep.checkIdle()
+		}
+		return
+	}
+}
+
+// set describes a piece to the user.
+func (u *upcalls) set(p *core.Piece) {
+	u.piece = Piece{
+		Stream: p.SID, SSN: uint16(p.SSN), MID: uint32(p.MID), PPID: p.PPID, TSN: uint32(p.TSN),
+		Begin: p.Begin, End: p.End, Unordered: p.Unordered, Aborted: p.Aborted,
+		Message: p.Message, Offset: p.Offset, Data: p.Data, buf: p.Buf,
+	}
+}
+
+// announce hands a new association to whoever waits for one.
+func (a *Association) announce() {
+	e := a.ep
+	if e.cfg.OnAssociation != nil {
+		e.cfg.OnAssociation(a)
+		var k wakeList
+		a.mu.Lock()
+		a.known = true
+		a.openers.takeAll(&k)
+		a.mu.Unlock()
+		k.wake()
+	}
+	if a.opened || e.many.Load() {
+		return
+	}
+	select {
+	case e.backlog <- a:
+	default:
+		a.Abort("backlog full")
+	}
+	if e.deaf.Load() {
+		select {
+		case a := <-e.backlog: // the endpoint was closed meanwhile
+			a.Abort("listener closed")
+		default:
+		}
+	}
+}
