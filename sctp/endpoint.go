@@ -167,8 +167,9 @@ func (e *Endpoint) accept(stop <-chan struct{}, ctx context.Context) (*Associati
 	default:
 	}
 	if d := e.t.startSpin(); d > 0 {
-		for end := e.t.now() + d; e.t.now() < end; {
-			e.t.Poll()
+		end := e.t.now() + d
+		for i := 0; e.t.now() < end; i++ {
+			e.t.spinOnce(i)
 			if len(e.backlog) > 0 {
 				break
 			}

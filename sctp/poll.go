@@ -159,16 +159,34 @@ func (t *Transport) startSpin() core.Time {
 	if t.cfg.BusyPoll <= 0 || !t.canPoll {
 		return 0
 	}
-	if int(t.pollers.Add(1)) > runtime.GOMAXPROCS(0) {
+	t.pollers.Add(1)
+	if int(spinners.Add(1)) > runtime.GOMAXPROCS(0) {
+		spinners.Add(-1)
 		t.pollers.Add(-1)
 		return 0
 	}
 	return core.Time(t.spinning.now.Load())
 }
 
+// spinners counts the goroutines of the process that spin: each takes a
+// processor.
+var spinners atomic.Int32
+
+// yieldEvery is after how many polls a spinning goroutine lets others run.
+const yieldEvery = 8
+
+// spinOnce is one turn of a goroutine that spins, the ith.
+func (t *Transport) spinOnce(i int) {
+	t.Poll()
+	if i%yieldEvery == yieldEvery-1 {
+		runtime.Gosched()
+	}
+}
+
 // endSpin tells whether the wait is over. Else the caller is going to park, and
 // a reader has to take over.
 func (t *Transport) endSpin(useful bool) {
+	spinners.Add(-1)
 	last := t.pollers.Add(-1) == 0
 	t.spinning.adapt(useful)
 	if last && !useful {

@@ -10,8 +10,9 @@ func (t *Transport) PollUntil(ready func() bool) bool {
 	if d == 0 {
 		return false
 	}
-	for end := t.now() + d; ; {
-		t.Poll()
+	end := t.now() + d
+	for i := 0; ; i++ {
+		t.spinOnce(i)
 		if ready() {
 			t.endSpin(true)
 			return true

@@ -149,8 +149,9 @@ func (a *Association) spin(seq uint32, stop, expired <-chan struct{}) bool {
 	if d == 0 {
 		return false
 	}
-	for end := t.now() + d; ; {
-		t.Poll()
+	end := t.now() + d
+	for i := 0; ; i++ {
+		t.spinOnce(i)
 		if a.seq.Load() != seq {
 			t.endSpin(true)
 			return true
@@ -231,8 +232,9 @@ func (e *Endpoint) spin(wt *waiter) bool {
 	if d == 0 {
 		return false
 	}
-	for end := t.now() + d; t.now() < end; {
-		t.Poll()
+	end := t.now() + d
+	for i := 0; t.now() < end; i++ {
+		t.spinOnce(i)
 		if len(wt.ch) > 0 {
 			t.endSpin(true)
 			return true
