@@ -1,6 +1,10 @@
 package ddpsctp
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/weftstack/weft/ddp"
+)
 
 // Adaptation is the Adaptation Layer Indication of DDP (RFC 5043, Section
 // 5.1).
@@ -46,53 +50,13 @@ const MaxPrivate = 512
 const minMULPDU = 516
 
 // enhancedLen is the size of the enhanced data.
-const enhancedLen = 4
+const enhancedLen = ddp.EnhancedLen
 
-// ULPDepth as IRD or ORD means that the ULP negotiates it (RFC 6581, Section
-// 9.1); larger values do not exist.
-const ULPDepth = 0x3FFF
+// ULPDepth as IRD or ORD means that the ULP negotiates it.
+const ULPDepth = ddp.ULPDepth
 
 // Enhanced is the enhanced connection data of RFC 6581, Section 9.
-type Enhanced struct {
-	// PeerToPeer is control flag A. RTRSend, RTRWrite and RTRRead are B, C
-	// and D: the ready-to-receive indications, which SCTP has no need of but
-	// must answer.
-	PeerToPeer, RTRSend, RTRWrite, RTRRead bool
-	// IRD and ORD are the inbound and outbound read depths of the sender.
-	IRD, ORD int
-}
-
-func (e Enhanced) append(b []byte) []byte {
-	hi := uint16(min(max(e.IRD, 0), ULPDepth))
-	lo := uint16(min(max(e.ORD, 0), ULPDepth))
-	if e.PeerToPeer {
-		hi |= 0x8000
-		if e.RTRSend {
-			hi |= 0x4000
-		}
-		if e.RTRWrite {
-			lo |= 0x8000
-		}
-		if e.RTRRead {
-			lo |= 0x4000
-		}
-	}
-	b = binary.BigEndian.AppendUint16(b, hi)
-	return binary.BigEndian.AppendUint16(b, lo)
-}
-
-func parseEnhanced(b []byte) (e Enhanced, ok bool) {
-	if len(b) < enhancedLen {
-		return e, false
-	}
-	hi, lo := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
-	e.IRD, e.ORD = int(hi&ULPDepth), int(lo&ULPDepth)
-	if hi&0x8000 != 0 { // Section 9.2: otherwise B, C and D "MUST be ignored"
-		e.PeerToPeer = true
-		e.RTRSend, e.RTRWrite, e.RTRRead = hi&0x4000 != 0, lo&0x8000 != 0, lo&0x4000 != 0
-	}
-	return e, true
-}
+type Enhanced = ddp.Enhanced
 
 // Control is a session control message. Private aliases what it was parsed
 // from.
@@ -108,7 +72,7 @@ func AppendControl(b []byte, c *Control) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(c.Function))
 	switch c.Function {
 	case EnhancedInitiate, EnhancedAccept:
-		b = c.Enhanced.append(b)
+		b = ddp.AppendEnhanced(b, c.Enhanced)
 	case Terminate:
 		return b // "Private Data MUST NOT be included"
 	}
@@ -128,7 +92,7 @@ func ParseControl(b []byte) (c Control, ok bool) {
 	case Terminate:
 		return c, len(c.Private) == 0
 	case EnhancedInitiate, EnhancedAccept:
-		if c.Enhanced, ok = parseEnhanced(c.Private); ok {
+		if c.Enhanced, ok = ddp.ParseEnhanced(c.Private); ok {
 			c.Private = c.Private[enhancedLen:]
 		}
 		return c, ok
