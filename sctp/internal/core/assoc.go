@@ -103,6 +103,7 @@ type Assoc struct {
 	ctl    controlQueue
 	alone  packetQueue
 	rc     reconfig
+	auth   authState
 	reqs   requests
 	events eventQueue
 	stats  counters
@@ -125,6 +126,7 @@ func NewClient(cfg *Config, now Time, p ClientParams) (*Assoc, error) {
 	a := newAssoc(cfg, p.LocalPort, p.Local, p.Seed, p.Cookies)
 	a.tag, a.tsn = p.Tag, TSN(a.rng.uint64())
 	a.peer.port = p.PeerPort
+	a.initAuth(a.rng.seed())
 	for _, r := range p.Peer[:min(len(p.Peer), MaxPeerAddrs)] {
 		r = unmap(r)
 		if !usableAddr(r.Addr()) || r.Port() == 0 {
@@ -182,6 +184,8 @@ func (a *Assoc) fromCookie(s *cookieState) {
 	// to which the packet containing the INIT ACK chunk was sent".
 	a.addPath(s.local, s.remote, true)
 	a.addPeerAddrs(&s.addrs, s.remote.Port())
+	a.initAuth(s.random)
+	a.learnAuth(s.auth)
 	a.openSender()
 	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
 }

@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // Defaults of Config. Those that RFC 9260, Section 16, names have its values.
 const (
@@ -106,6 +110,12 @@ type Config struct {
 	DenyReconfig  Reconfigs
 	MaxOutStreams uint16
 
+	// Auth asks for the authentication of chunks (RFC 4895); nil is none.
+	Auth *AuthConfig
+	// ChangeAddrs lets addresses be added and removed (RFC 5061); it implies
+	// Auth, unless InsecureAddrs allows it without, as only tests should.
+	ChangeAddrs, InsecureAddrs bool
+
 	// ZeroChecksum announces that packets may have zero in place of the checksum,
 	// and sends such if the peer announces it, too: what carries the packets is
 	// DTLS (RFC 9653).
@@ -128,6 +138,11 @@ func (c *Config) withDefaults() Config {
 	setDefault(&d.OutStreams, DefaultOutStreams)
 	setDefault(&d.InStreams, DefaultInStreams)
 	setDefault(&d.MaxOutStreams, maxStreams)
+	if d.ChangeAddrs && !d.InsecureAddrs {
+		d.Auth = d.Auth.withDefaults(wire.ChunkAsconf, wire.ChunkAsconfAck)
+	} else if d.Auth != nil {
+		d.Auth = d.Auth.withDefaults()
+	}
 	setDefault(&d.RTOInitial, time.Duration(DefaultRTOInitial))
 	setDefault(&d.RTOMin, time.Duration(DefaultRTOMin))
 	setDefault(&d.RTOMax, time.Duration(DefaultRTOMax))

@@ -108,6 +108,10 @@ func (a *Assoc) header() wire.Header {
 func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
 	r := a.alone.slot(t)
 	r.data = chunk(wire.AppendHeader(r.data, h))
+	if m := &a.auth; m.on && h == a.header() && m.must.has(wire.ChunkType(r.data[wire.HeaderLen])) {
+		r.data = chunk(m.begin(r.data[:wire.HeaderLen]))
+		m.finish(r.data[wire.HeaderLen:])
+	}
 	wire.SetChecksum(r.data)
 }
 

@@ -23,7 +23,7 @@ const (
 	// secret key SHOULD be changed reasonably frequently (e.g., hourly)".
 	cookieKeyLife = Time(time.Hour)
 	// maxCookie is the size of the largest cookie of ours.
-	maxCookie = cookieFixed + 2*19 + MaxPeerAddrs*17 + cookieMAC
+	maxCookie = cookieFixed + 2*19 + MaxPeerAddrs*17 + authRandomLen + 2 + maxAuthVector + cookieMAC
 )
 
 // cookieState is all that is needed to make an association, as it travels in a
@@ -41,6 +41,10 @@ type cookieState struct {
 	hasAdaptation       bool
 	local, remote       netip.AddrPort
 	addrs               addrList
+	// random is our RANDOM, auth the peer's key vector, nil without
+	// authentication. RFC 4895, Section 6.3: no shared key is in a cookie.
+	random [authRandomLen]byte
+	auth   authVector
 }
 
 // CookieJar signs and checks state cookies. It is immutable, so any number of
@@ -71,6 +75,9 @@ func (j *CookieJar) seal(b []byte, s *cookieState) []byte {
 	if s.hasAdaptation {
 		flags = 1
 	}
+	if s.auth != nil {
+		flags |= 2
+	}
 	b = append(b, cookieVersion, flags, byte(s.addrs.n), 0)
 	b = be.AppendUint64(b, uint64(s.created))
 	b = be.AppendUint64(b, uint64(s.life))
@@ -85,6 +92,11 @@ func (j *CookieJar) seal(b []byte, s *cookieState) []byte {
 	b = appendAddrPort(appendAddrPort(b, s.local), s.remote)
 	for _, a := range s.addrs.list[:s.addrs.n] {
 		b = appendIP(b, a)
+	}
+	if s.auth != nil {
+		b = append(b, s.random[:]...)
+		b = be.AppendUint16(b, uint16(len(s.auth)))
+		b = append(b, s.auth...)
 	}
 	return j.mac(b, b[at:], s.created)
 }
@@ -129,6 +141,13 @@ func (j *CookieJar) open(s *cookieState, c []byte, now Time) error {
 			return errCookieForged
 		}
 		s.addrs.add(a)
+	}
+	if body[1]&2 != 0 {
+		if len(rest) < authRandomLen+2 || len(rest)-authRandomLen-2 != int(be.Uint16(rest[authRandomLen:])) {
+			return errCookieForged
+		}
+		s.random = [authRandomLen]byte(rest)
+		s.auth = authVector(rest[authRandomLen+2:])
 	}
 	if s.staleness(now) > 0 {
 		return errCookieStale

@@ -3,6 +3,7 @@ package core
 import (
 	"bytes"
 	"net/netip"
+	"reflect"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ func testCookie() *cookieState {
 		hasAdaptation: true, local: netip.MustParseAddrPort("10.0.0.1:13"), remote: netip.MustParseAddrPort("[2001:db8::1]:14")}
 	s.addrs.add(netip.MustParseAddr("10.0.0.9"))
 	s.addrs.add(netip.MustParseAddr("2001:db8::9"))
+	s.random, s.auth = [authRandomLen]byte{1, 2}, newAuthVector([authRandomLen]byte{3}, (*AuthConfig)(nil).withDefaults(wire.ChunkData))
 	return s
 }
 
@@ -26,7 +28,7 @@ func TestCookieRoundTrip(t *testing.T) {
 	if err := jar.open(&got, c, want.created+want.life); err != nil {
 		t.Fatal(err)
 	}
-	if got != *want {
+	if !reflect.DeepEqual(got, *want) {
 		t.Errorf("got %+v\nwant %+v", got, *want)
 	}
 	if err := jar.open(&got, c, want.created+want.life+1); err != errCookieStale {
@@ -42,7 +44,7 @@ func TestCookieRoundTrip(t *testing.T) {
 
 func TestLargestCookieFits(t *testing.T) {
 	s := testCookie()
-	s.local, s.addrs = s.remote, addrList{}
+	s.local, s.addrs, s.auth = s.remote, addrList{}, make(authVector, maxAuthVector)
 	for i := range 2 * MaxPeerAddrs {
 		s.addrs.add(netip.AddrFrom16([16]byte{0x20, 1, 15: byte(i)}))
 	}

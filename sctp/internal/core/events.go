@@ -54,6 +54,9 @@ const (
 	EventOutStreamsReset
 	// EventStreamsAdded: the number of streams changed.
 	EventStreamsAdded
+	// EventAuthKey: the peer authenticates with the shared key Key from now on
+	// (RFC 4895).
+	EventAuthKey
 	// EventPathAdded, EventPathRemoved: the peer added or removed Addr (RFC
 	// 5061).
 	EventPathAdded
@@ -76,6 +79,7 @@ type Event struct {
 	// Streams and Request are set in the events that mention them.
 	Streams []uint16
 	Request uint32
+	Key     uint16
 }
 
 var eventNames = [...]string{EventUp: "up", EventRestart: "restart", EventPeerShutdown: "peer shutdown",
@@ -85,7 +89,7 @@ var eventNames = [...]string{EventUp: "up", EventRestart: "restart", EventPeerSh
 	EventPartialAborted: "partial delivery aborted", EventSendFailed: "send failed",
 	EventRequestDone: "request done", EventStreamsReset: "streams reset",
 	EventOutStreamsReset: "outgoing streams reset", EventStreamsAdded: "streams added",
-	EventPathAdded: "path added", EventPathRemoved: "path removed",
+	EventAuthKey: "shared key changed", EventPathAdded: "path added", EventPathRemoved: "path removed",
 	EventPathFailed: "path potentially failed", EventPathMTU: "path MTU changed"}
 
 // String returns a short lower-case name.

@@ -22,6 +22,12 @@ const (
 	// featZeroSum is that zero is acceptable as checksum, because DTLS detects
 	// errors (RFC 9653).
 	featZeroSum
+	// featAuth is the authentication of chunks (RFC 4895).
+	featAuth
+	// featAsconf is the change of addresses (RFC 5061). featAsconfOpen, which is
+	// never announced, tells that we do it without authentication.
+	featAsconf
+	featAsconfOpen
 )
 
 func (f features) has(g features) bool { return f&g == g }
@@ -46,6 +52,15 @@ func localFeatures(cfg *Config) features {
 	}
 	if cfg.ZeroChecksum {
 		f |= featZeroSum
+	}
+	if cfg.Auth != nil {
+		f |= featAuth
+	}
+	if cfg.ChangeAddrs {
+		f |= featAsconf
+		if cfg.Auth == nil {
+			f |= featAsconfOpen
+		}
 	}
 	return f
 }
@@ -79,6 +94,14 @@ func appendFeatures(b []byte, f features) []byte {
 		// chunk in the Supported Extensions Parameter".
 		ext = append(ext, wire.ChunkReConfig)
 	}
+	if f.has(featAuth) {
+		ext = append(ext, wire.ChunkAuth)
+	}
+	if f.has(featAsconf) {
+		// RFC 5061, Section 4.2.7: "MUST list the ASCONF, the ASCONF-ACK, and the
+		// AUTH chunks".
+		ext = append(ext, wire.ChunkAsconf, wire.ChunkAsconfAck)
+	}
 	if len(ext) > 0 {
 		b = wire.AppendSupportedExtensions(b, ext...)
 	}
@@ -100,6 +123,9 @@ func featuresOf(list wire.ChunkTypes) features {
 	if list.Contains(wire.ChunkReConfig) {
 		f |= featReconfig
 	}
+	if list.Contains(wire.ChunkAsconf) && list.Contains(wire.ChunkAsconfAck) {
+		f |= featAsconf
+	}
 	return f
 }
 
@@ -107,6 +133,9 @@ func featuresOf(list wire.ChunkTypes) features {
 // partial reliability takes I-FORWARD-TSN.
 func negotiate(ours, theirs features) features {
 	f := ours & theirs
+	if !f.has(featAuth) && !ours.has(featAsconfOpen) {
+		f &^= featAsconf
+	}
 	if f.has(featIData) && !f.has(featIForward) {
 		f &^= featPR
 	}

@@ -36,7 +36,7 @@ func (h *handshake) clear() {
 func (a *Assoc) ownInit() initParams {
 	return initParams{tag: a.tag, rwnd: uint32(a.cfg.RecvBuffer), out: a.cfg.OutStreams, in: a.cfg.InStreams,
 		tsn: a.tsn, features: localFeatures(&a.cfg), adaptation: a.cfg.Adaptation, addrs: listable(a.local),
-		lifeMS: a.hs.lifeMS}
+		lifeMS: a.hs.lifeMS, auth: a.auth.mine}
 }
 
 // startT1 starts T1-init or T1-cookie anew.
@@ -105,6 +105,7 @@ func (a *Assoc) handleInitAck(now Time, p *Packet, c wire.Chunk) DropReason {
 	}
 	var in initInfo
 	in.parse(&x, true)
+	in.check(localFeatures(&a.cfg))
 	if causes, bad := in.refusal(nil, true); bad {
 		a.sendAlone(back(p), h, func(b []byte) []byte { return wire.AppendAbort(b, wire.Abort{Causes: causes}) })
 		if in.rwnd >= MinRecvBuffer || in.out == 0 || in.in == 0 {
@@ -121,6 +122,7 @@ func (a *Assoc) handleInitAck(now Time, p *Packet, c wire.Chunk) DropReason {
 	remote := unmap(p.Remote)
 	in.addrs.add(remote.Addr())
 	a.addPeerAddrs(&in.addrs, remote.Port())
+	a.learnAuth(in.auth.vector())
 	a.openStreams(int(min(a.cfg.OutStreams, in.in)), int(min(a.cfg.InStreams, in.out)), in.tsn, in.rwnd)
 	h2 := &a.hs
 	h2.cookie = append(h2.cookie[:0], in.cookie...)
@@ -212,6 +214,7 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 	}
 	var in initInfo
 	in.parse(&x, false)
+	in.check(localFeatures(&a.cfg))
 	reply := wire.Header{SrcPort: a.port, DstPort: a.peer.port, VTag: x.Tag}
 	abort := func(causes []byte) DropReason {
 		a.sendAlone(back(p), reply, func(b []byte) []byte { return wire.AppendAbort(b, wire.Abort{Causes: causes}) })
@@ -223,7 +226,7 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 	remote := unmap(p.Remote)
 	s := cookieState{created: now, life: cookieLife(&a.cfg, in.lifeMS), localPort: a.port, peerPort: a.peer.port,
 		localTag: a.tag, localTSN: a.tsn, local: p.Local,
-		out: min(a.cfg.OutStreams, in.in), in: min(a.cfg.InStreams, in.out)}
+		out: min(a.cfg.OutStreams, in.in), in: min(a.cfg.InStreams, in.out), random: a.auth.random}
 	s.fromPeer(&in, remote, localFeatures(&a.cfg))
 	in.addrs.add(remote.Addr())
 	switch a.state {
@@ -251,7 +254,7 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 		}
 		s.localTie, s.peerTie = a.tieTags()
 		if a.state != CookieEchoed {
-			s.localTag, s.localTSN = a.rng.tag(), TSN(a.rng.tag())
+			s.localTag, s.localTSN, s.random = a.rng.tag(), TSN(a.rng.tag()), a.rng.seed()
 		}
 	}
 	var buf [2048]byte
@@ -317,6 +320,7 @@ func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
 	a.rewindSender()
 	a.addPeerAddrs(&s.addrs, s.remote.Port())
+	a.learnAuth(s.auth)
 	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
 	if !a.state.connected() {
 		a.establish(now)

@@ -10,7 +10,8 @@ type inbound struct {
 	path    int
 	buf     *slab.Buf
 	ecn     uint8
-	reports int // bytes of unknown chunks reported
+	reports int  // bytes of unknown chunks reported
+	authed  bool // what follows was authenticated
 }
 
 // HandlePacket takes in one packet, found by its verification tag or, failing
@@ -41,7 +42,16 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 	if !it.Next() {
 		return DropMalformed
 	}
-	c := it.Chunk()
+	c, authed := it.Chunk(), false
+	if c.Type == wire.ChunkAuth && a.auth.on {
+		if !a.authFirst(h, &it) {
+			return DropAuth
+		}
+		c, authed = it.Chunk(), true
+	}
+	// RFC 4895, Section 6.3: the receiver "MUST silently discard these chunks if
+	// they are not placed after an AUTH chunk in the packet".
+	lacking := !authed && a.auth.need.has(c.Type)
 	// RFC 9260, Section 8.5: the tag must be ours, with the exceptions of
 	// Section 8.5.1.
 	switch c.Type {
@@ -54,6 +64,9 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		if !a.tagOrReflected(h.VTag, c.Flags) {
 			return DropTag
 		}
+		if lacking {
+			return DropAuth
+		}
 		a.handleAbort(c)
 		return DropNone
 	case wire.ChunkShutdownComplete: // C
@@ -63,11 +76,17 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		a.handleShutdownComplete()
 		return DropNone
 	case wire.ChunkCookieEcho: // D
+		if lacking {
+			return DropAuth
+		}
 		d, ok := a.handleCookieEcho(now, p, h, c)
 		if !ok {
 			return d
 		}
 	case wire.ChunkShutdownAck: // E
+		if lacking {
+			break
+		}
 		if a.state == CookieWait || a.state == CookieEchoed {
 			return a.strayShutdownAck(p, h)
 		}
@@ -89,7 +108,7 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		// that is not the peer's is not answered.
 		return DropAddr
 	}
-	a.in = inbound{path: i, buf: p.Buf, ecn: p.ECN}
+	a.in = inbound{path: i, buf: p.Buf, ecn: p.ECN, authed: authed}
 	if c.Type == wire.ChunkCookieEcho && !it.Next() {
 		return DropNone
 	}
@@ -121,6 +140,19 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 	for ok := true; ok; ok = it.Next() {
 		c := it.Chunk()
 		typ := c.Type
+		if typ == wire.ChunkAuth && a.auth.on {
+			// "The control chunk AUTH MUST NOT appear more than once". If it is
+			// not right, "all the chunks following the AUTH chunk MUST be
+			// silently discarded".
+			if a.in.authed || !a.checkAuth(c, it.Rest()) {
+				break
+			}
+			a.in.authed = true
+			continue
+		}
+		if !a.in.authed && a.auth.need.has(typ) {
+			continue
+		}
 		if f := extensionOf(typ); f != 0 && !a.peer.features.has(f) {
 			if f == featIData && !a.cfg.NoInterleaving {
 				// RFC 8260, Section 2.2.3: the receiver MUST abort "if I-DATA
@@ -193,6 +225,10 @@ func extensionOf(t wire.ChunkType) features {
 		return featIData
 	case wire.ChunkForwardTSN, wire.ChunkIForwardTSN:
 		return featPR
+	case wire.ChunkReConfig:
+		return featReconfig
+	case wire.ChunkAsconf, wire.ChunkAsconfAck:
+		return featAsconf
 	}
 	return 0
 }
@@ -211,7 +247,7 @@ func (a *Assoc) unknownChunk(c wire.Chunk) bool {
 // endPacket ends the handling of a packet's chunks.
 func (a *Assoc) endPacket(now Time) {
 	a.rx.sack.endPacket(now, a.in.path, a.rx.tsns.hasGaps())
-	if a.rx.sack.early(now) {
+	if !a.auth.always && a.rx.sack.early(now) {
 		a.earlySack()
 	}
 	a.shutdownHeard(now)

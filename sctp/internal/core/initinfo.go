@@ -55,7 +55,9 @@ type initInfo struct {
 	unknown   [maxUnknownParams]wire.Param
 	unknownN  int
 	hostName  wire.Param
+	auth      authParams
 	malformed bool
+	violation string // if not empty, what to refuse it for
 }
 
 // maxUnknownParams bounds how many unrecognized parameters of one INIT are
@@ -100,9 +102,10 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 		case wire.ParamAdaptation:
 			in.adaptation, err = wire.ParseAdaptation(p)
 			in.hasAdaptation = err == nil
-		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad,
-			wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo:
+		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad:
 			// Known, and without effect here.
+		case wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo:
+			in.auth.take(p)
 		default:
 			// RFC 9260, Section 3.2.1, Table 3.
 			if p.Type.Reported() && in.unknownN < maxUnknownParams {
@@ -119,6 +122,21 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 		}
 	}
 	in.malformed = it.Err() != nil
+	if in.auth.vector() != nil {
+		in.features |= featAuth
+	}
+}
+
+// check notes what makes the peer unacceptable to an end with these features.
+func (in *initInfo) check(ours features) {
+	switch {
+	case ours.has(featAuth) && in.auth.problem != "":
+		in.violation = in.auth.problem
+	case ours.has(featAsconf) && !ours.has(featAsconfOpen) && in.features.has(featAsconf) && !in.features.has(featAuth):
+		// RFC 5061, Section 6: "under NO circumstance is an implementation
+		// allowed to proceed with the association setup".
+		in.violation = "ASCONF without AUTH"
+	}
 }
 
 // appendUnknown appends the parameters to report, each wrapped as the
@@ -154,6 +172,8 @@ func (in *initInfo) refusal(b []byte, ack bool) ([]byte, bool) {
 			b = wire.AppendUnresolvableAddress(b, in.hostName)
 		}
 		return b, true
+	case in.violation != "":
+		return wire.AppendProtocolViolation(b, in.violation), true
 	case in.malformed:
 		return wire.AppendProtocolViolation(b, "malformed parameter"), true
 	case ack && len(in.cookie) == 0:
@@ -172,6 +192,7 @@ type initParams struct {
 	addrs         []netip.AddrPort // listed if there are several
 	lifeMS        uint32
 	cookie        []byte
+	auth          authVector
 	unknownParams []byte // encoded
 }
 
@@ -192,6 +213,7 @@ func (p *initParams) appendParams(b []byte) []byte {
 		b = wire.AppendAdaptation(b, *p.adaptation)
 	}
 	b = appendFeatures(b, p.features)
+	b = p.auth.appendParams(b)
 	return append(b, p.unknownParams...)
 }
 

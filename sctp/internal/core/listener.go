@@ -61,7 +61,13 @@ func (l *Listener) HandlePacket(now Time, p *Packet, out []byte) Result {
 	if !it.Next() {
 		return Result{Drop: DropMalformed}
 	}
-	switch c := it.Chunk(); {
+	first := it.Chunk()
+	if first.Type == wire.ChunkAuth && it.Next() && it.Chunk().Type == wire.ChunkCookieEcho {
+		// RFC 4895, Section 6.3: "authentication is based on the contents of the
+		// COOKIE-ECHO chunk".
+		first = it.Chunk()
+	}
+	switch c := first; {
 	case c.Type == wire.ChunkInit && h.VTag == 0:
 		// RFC 9260, Section 8.5.1, A, and Section 6.10: the INIT is alone.
 		x, err := wire.ParseInit(c)
@@ -80,6 +86,7 @@ func (l *Listener) HandlePacket(now Time, p *Packet, out []byte) Result {
 func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, out []byte) Result {
 	var in initInfo
 	in.parse(x, false)
+	in.check(localFeatures(&l.cfg))
 	if causes, bad := in.refusal(nil, false); bad {
 		return Result{Reply: appendAbortPacket(out, h, in.tag, false, causes)}
 	}
@@ -102,6 +109,7 @@ func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, 
 		out: min(l.cfg.OutStreams, in.in), in: min(l.cfg.InStreams, in.out),
 		local: p.Local,
 	}
+	s.random = l.rng.seed()
 	s.fromPeer(&in, unmap(p.Remote), localFeatures(&l.cfg))
 	return Result{Reply: appendInitAckPacket(out, h, &s, &in, l.p.Cookies, &l.cfg, l.p.Local)}
 }
@@ -112,6 +120,9 @@ func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature
 	s.features = negotiate(ours, in.features)
 	s.adaptation, s.hasAdaptation = in.adaptation, in.hasAdaptation
 	s.remote, s.addrs = remote, in.addrs
+	if s.features.has(featAuth) {
+		s.auth = in.auth.vector()
+	}
 }
 
 // cookieLife returns the life of a cookie for a peer that asked for an
@@ -129,6 +140,9 @@ func appendInitAckPacket(out []byte, h wire.Header, s *cookieState, in *initInfo
 		tag: s.localTag, rwnd: uint32(cfg.RecvBuffer), out: s.out, in: cfg.InStreams, tsn: s.localTSN,
 		features: localFeatures(cfg), adaptation: cfg.Adaptation, addrs: listable(local),
 		cookie: jar.seal(cookie[:0], s),
+	}
+	if s.auth != nil {
+		ip.auth = newAuthVector(s.random, cfg.Auth)
 	}
 	if in.unknownN > 0 {
 		ip.unknownParams = in.appendUnknown(nil, true)
@@ -157,7 +171,9 @@ func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.C
 		return Result{Drop: DropCookie}
 	}
 	a := newFromCookie(l.shared, now, &s, p, l)
-	a.HandlePacket(now, p)
+	if a.HandlePacket(now, p) == DropAuth {
+		return Result{Drop: DropAuth} // RFC 4895, Section 6.3
+	}
 	return Result{New: a}
 }
 

@@ -59,6 +59,13 @@ func replyOOTB(h wire.Header, p *Packet, out []byte) Result {
 	reply := replyAbort
 	for first := true; it.Next(); first = false {
 		c := it.Chunk()
+		if first && c.Type == wire.ChunkAuth {
+			// RFC 4895, Section 6.3: "without taking the AUTH chunk into account".
+			if !it.Next() {
+				break
+			}
+			c = it.Chunk()
+		}
 		switch c.Type {
 		case wire.ChunkAbort: // rule 2
 			return Result{Drop: DropOOTB}

@@ -200,13 +200,23 @@ func (a *Assoc) buildCookieEcho(b []byte, now Time) ([]byte, built) {
 		h.sentAt = now
 	}
 	b = wire.AppendHeader(b, a.header())
+	auth := 0
+	if m := &a.auth; m.on && m.must.has(wire.ChunkCookieEcho) {
+		auth, b = len(b), m.begin(b)
+	}
 	b = wire.AppendCookieEcho(b, wire.CookieEcho{Cookie: h.cookie})
+	if auth == 0 && a.auth.always {
+		auth, b = len(b), a.auth.begin(b)
+	}
 	if end := at + p.mtu; len(h.report) > 0 && len(b)+len(h.report)+2*wire.ChunkHeaderLen <= end {
 		b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendUnrecognizedParams(nil, h.report)})
 	}
 	ecn := uint8(ECNNotECT)
 	if !a.shut.wanted || !a.tx.q.Empty() {
 		b, ecn = a.appendData(b, now, h.path, h.path, at+p.mtu)
+	}
+	if auth > 0 {
+		a.auth.finish(b[auth:])
 	}
 	wire.SetChecksum(b[at:])
 	return b, built{Tuple: p.Tuple, path: -1, ecn: ecn}
@@ -218,9 +228,20 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 	p, at := &a.paths[i], len(b)
 	end := at + p.mtu
 	b = wire.AppendHeader(b, a.header())
-	begin := len(b)
-	if a.hs.sendAck && a.hs.ackPath == i {
+	begin, auth := len(b), 0
+	ack := a.hs.sendAck && a.hs.ackPath == i
+	if ack && !a.auth.must.has(wire.ChunkCookieAck) {
 		// RFC 9260, Section 5.1, D: "the COOKIE ACK chunk MUST be the first".
+		b = wire.AppendCookieAck(b)
+		a.hs.sendAck, ack = false, false
+	}
+	if a.authDue(i) {
+		auth, b = len(b), a.auth.begin(b)
+		if auth == begin {
+			begin = len(b)
+		}
+	}
+	if ack {
 		b = wire.AppendCookieAck(b)
 		a.hs.sendAck = false
 	}
@@ -256,6 +277,9 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 	}
 	if len(b) == begin {
 		return b[:at], 0, false
+	}
+	if auth > 0 {
+		a.auth.finish(b[auth:])
 	}
 	a.seal(b[at:])
 	return b, ecn, true
@@ -354,7 +378,7 @@ func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 	permit := sb.Permit()
 	rtx := false
 	if sb.HasRtx() && (permit || a.mayFill(now, i)) && (i == a.rtxPath(now, d) || !a.state.connected()) {
-		if n := sb.RtxSize(); n > full && len(b)+n > end && before-end+p.mtu <= wire.HeaderLen {
+		if n := sb.RtxSize(); n > full && len(b)+n > end && before-end+p.mtu <= wire.HeaderLen+p.reserve {
 			end = before + n // Section 6.9: IP fragments it; it cannot be cut again
 		}
 		for ok := true; ok; {

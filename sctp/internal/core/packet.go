@@ -82,11 +82,12 @@ const (
 	DropCookie               // the state cookie is forged, foreign or expired
 	DropOOTB                 // out of the blue, and not to be answered (Section 8.4)
 	DropClosed               // the association has ended
+	DropAuth                 // not authenticated (RFC 4895, Section 6.3)
 	NumDropReasons
 )
 
 var dropNames = [NumDropReasons]string{"none", "short", "checksum", "ports", "tag", "address",
-	"malformed", "state", "cookie", "out of the blue", "closed"}
+	"malformed", "state", "cookie", "out of the blue", "closed", "authentication"}
 
 // String returns a short lower-case name.
 func (d DropReason) String() string {

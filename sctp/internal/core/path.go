@@ -11,12 +11,13 @@ import (
 type path struct {
 	Tuple
 	home      netip.AddrPort // Local, but for tries with another one
-	id        uint32 // never used again within the association
-	confirmed bool   // the address is the peer's (RFC 9260, Section 5.4)
-	active    bool   // reachable as far as we know (Section 8.2)
-	pf        bool   // potentially failed (RFC 7829); active still
-	errors    int    // consecutive unanswered timeouts and heartbeats
-	mtu       int    // size of the largest packet
+	id        uint32         // never used again within the association
+	confirmed bool           // the address is the peer's (RFC 9260, Section 5.4)
+	active    bool           // reachable as far as we know (Section 8.2)
+	pf        bool           // potentially failed (RFC 7829); active still
+	errors    int            // consecutive unanswered timeouts and heartbeats
+	mtu       int            // size of the largest packet
+	reserve   int            // kept free for an AUTH chunk
 	par       pathLimits
 	plpmtu    pathMTU
 	rto       RTO
@@ -42,8 +43,8 @@ type path struct {
 func (p *path) usable() bool { return p.confirmed && p.active && !p.pf }
 
 // pmdcs is the Path Maximum DATA Chunk Size: what the largest packet carries
-// besides the common header.
-func (p *path) pmdcs() int { return p.mtu - wire.HeaderLen }
+// besides the common header and, if it needs one, an AUTH chunk.
+func (p *path) pmdcs() int { return p.mtu - wire.HeaderLen - p.reserve }
 
 // addPath adds a path to remote; without a local address it takes the one of
 // localFor.
@@ -54,6 +55,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	}
 	a.pathIDs++
 	p := path{Tuple: Tuple{Local: local, Remote: remote}, home: local, id: a.pathIDs, confirmed: confirmed, active: true, mtu: a.cfg.MTU,
+		reserve: a.auth.reserve(),
 		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans,
 			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
 		rto: NewRTO(Time(a.cfg.RTOInitial), Time(a.cfg.RTOMin), Time(a.cfg.RTOMax))}

@@ -179,8 +179,14 @@ func (a *Assoc) appendProbe(b []byte, now Time, i int) []byte {
 	binary.BigEndian.PutUint32(info[8:], p.id)
 	binary.BigEndian.PutUint64(info[12:], uint64(now))
 	b = wire.AppendHeader(b, a.header())
+	if a.auth.always {
+		b = a.auth.begin(b)
+	}
 	b = wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
 	b = wire.AppendPad(b, m.size-(len(b)-at))
+	if a.auth.always {
+		a.auth.finish(b[at+wire.HeaderLen:])
+	}
 	a.seal(b[at:])
 	p.count.probes++
 	a.timers.setPath(timerMTU, i, now+max(probeTimer, p.rto.Value()))

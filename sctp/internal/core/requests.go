@@ -11,6 +11,8 @@ var (
 	ErrDenied = errors.New("core: peer refused the request")
 	// ErrBusy is returned when too many requests wait for their turn.
 	ErrBusy = errors.New("core: too many requests")
+	// ErrNoKey is returned for a shared key that there is not.
+	ErrNoKey = errors.New("core: no such shared key")
 	// ErrTooMany is returned for a request that would not fit into a packet or
 	// exceeds a limit.
 	ErrTooMany = errors.New("core: request too large")

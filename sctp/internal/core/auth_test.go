@@ -1,0 +1,599 @@
+package core
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	gohash "hash"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// RFC 4895, Section 6.1, computed by hand: the key vectors are RANDOM, CHUNKS
+// and HMAC-ALGO without padding, the smaller one goes first, behind the endpoint
+// pair shared key.
+func TestAssociationSharedKey(t *testing.T) {
+	var ra, rz [32]byte
+	for i := range ra {
+		ra[i], rz[i] = byte(i), byte(0x20+i)
+	}
+	// A wants ASCONF, ASCONF-ACK and DATA, and prefers SHA-256; Z lists nothing
+	// and knows SHA-1 only.
+	va := slices.Concat([]byte{0x80, 2, 0, 36}, ra[:], []byte{0x80, 3, 0, 7, 0xC1, 0x80, 0}, []byte{0x80, 4, 0, 8, 0, 3, 0, 1})
+	vz := slices.Concat([]byte{0x80, 2, 0, 36}, rz[:], []byte{0x80, 4, 0, 6, 0, 1})
+	ca := (&AuthConfig{Chunks: []wire.ChunkType{wire.ChunkAsconf, wire.ChunkAsconfAck, wire.ChunkData}}).withDefaults()
+	if got := newAuthVector(ra, ca); !bytes.Equal(got, va) {
+		t.Fatalf("vector of A % x\nwant % x", got, va)
+	}
+	if got := newAuthVector(rz, &AuthConfig{HMACs: []uint16{1}}); !bytes.Equal(got, vz) {
+		t.Fatalf("vector of Z % x\nwant % x", got, vz)
+	}
+	// vz is shorter, and so the smaller number.
+	want := slices.Concat([]byte("secret"), vz, va)
+	a, z := authState{mine: va, theirs: vz}, authState{mine: vz, theirs: va}
+	if got := a.sharedKey([]byte("secret")); !bytes.Equal(got, want) {
+		t.Errorf("key of A % x\nwant % x", got, want)
+	}
+	if got := z.sharedKey([]byte("secret")); !bytes.Equal(got, want) {
+		t.Errorf("key of Z % x\nwant % x", got, want)
+	}
+	if got := z.sharedKey(nil); !bytes.Equal(got, want[6:]) {
+		t.Errorf("key without a secret % x", got)
+	}
+	// A uses what Z lists first and the other way round.
+	if a.theirs.hmac() != wire.HMACSHA1 || z.theirs.hmac() != wire.HMACSHA256 {
+		t.Error("wrong choice of algorithms")
+	}
+	// Padded in an INIT they read the same.
+	x := wire.Init{Params: authVector(va).appendParams(nil)}
+	if len(x.Params) != len(va)+1 {
+		t.Errorf("%d bytes of parameters for a vector of %d", len(x.Params), len(va))
+	}
+	var in initInfo
+	in.parse(&x, false)
+	if !bytes.Equal(in.auth.vector(), va) || !in.features.has(featAuth) {
+		t.Errorf("parsed % x", in.auth.vector())
+	}
+}
+
+func TestKeyVectorOrder(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		a, b authVector // a goes first
+	}{
+		{"smaller", authVector{1, 2, 3}, authVector{1, 2, 4}},
+		{"shorter is smaller", authVector{9, 9}, authVector{1, 0, 0}},
+		{"leading zeros", authVector{0, 0, 5}, authVector{7}},
+		// "If the key vectors are equal as numbers but differ in length …
+		// followed by the shorter key vector, followed by the longer".
+		{"equal numbers", authVector{5}, authVector{0, 5}},
+	} {
+		if !x.a.less(x.b) || x.b.less(x.a) {
+			t.Errorf("%s: % x is not before % x", x.name, x.a, x.b)
+		}
+	}
+}
+
+// RFC 4895, Section 6.2: the HMAC covers "the AUTH chunk with its HMAC field set
+// to zero … followed by all the chunks that are placed after the AUTH chunk",
+// padding included.
+func TestAuthChunk(t *testing.T) {
+	for _, x := range []struct {
+		id  uint16
+		new func() gohash.Hash
+		n   int
+	}{{wire.HMACSHA1, sha1.New, 20}, {wire.HMACSHA256, sha256.New, 32}} {
+		m := authState{on: true, mine: authVector("mine"), theirs: authVector("peer"), hmac: x.id}
+		m.set(7, []byte("k"))
+		b := m.begin([]byte("head"))
+		b = wire.AppendUserAbort(b, []byte("x")) // four and one byte, padded to eight
+		m.finish(b[4:])
+		zeroed := slices.Concat([]byte{15, 0, 0, byte(8 + x.n), 0, 7, 0, byte(x.id)}, make([]byte, x.n), []byte{0, 12, 0, 5, 'x', 0, 0, 0})
+		h := hmac.New(x.new, []byte("kminepeer"))
+		h.Write(zeroed)
+		want := h.Sum(nil)
+		if got := b[4+8 : 4+8+x.n]; !bytes.Equal(got, want) {
+			t.Errorf("HMAC %d: % x, want % x", x.id, got, want)
+		}
+		if len(b) != 4+len(zeroed) {
+			t.Errorf("%d bytes", len(b))
+		}
+	}
+}
+
+// authAll wants every chunk type authenticated that can be.
+func authAll() *AuthConfig {
+	c := &AuthConfig{}
+	for t := range 256 {
+		c.Chunks = append(c.Chunks, wire.ChunkType(t))
+	}
+	return c
+}
+
+func authConfig(chunks ...wire.ChunkType) *Config { return &Config{Auth: &AuthConfig{Chunks: chunks}} }
+
+// wantAuthenticated fails the test when a chunk of one of the types leaves
+// without an AUTH chunk before it.
+func (p *pair) wantAuthenticated(types ...wire.ChunkType) {
+	p.net.mangle = func(from *host, pkt []byte) []byte {
+		authed := false
+		for _, c := range chunkTypes(pkt) {
+			if c == wire.ChunkAuth {
+				if authed {
+					p.t.Errorf("%s sent two AUTH chunks: %s", from.name, wire.Describe(pkt))
+				}
+				authed = true
+			} else if !authed && slices.Contains(types, c) {
+				p.t.Errorf("%s sent %s", from.name, wire.Describe(pkt))
+			}
+		}
+		return pkt
+	}
+}
+
+// RFC 4895, Section 6.2: "Endpoints MUST send all requested chunks that have been
+// authenticated where this has been requested by the peer."
+func TestAuthenticatedTransfers(t *testing.T) {
+	for i, types := range [][]wire.ChunkType{
+		{wire.ChunkData, wire.ChunkIData}, {wire.ChunkSack}, {wire.ChunkCookieEcho, wire.ChunkCookieAck},
+		{wire.ChunkHeartbeat, wire.ChunkShutdown, wire.ChunkReConfig}, authAll().Chunks,
+	} {
+		for _, mtu := range []int{MinMTU, 1452} {
+			t.Run(fmt.Sprintf("%d/%d", i, mtu), func(t *testing.T) {
+				cfg := authConfig(types...)
+				cfg.MTU, cfg.RTOMin, cfg.HBInterval = mtu, 100*time.Millisecond, time.Second
+				cfg.Discover = true
+				p := newPair(t, uint64(400+i), cfg)
+				p.wantAuthenticated(cfg.withDefaults().Auth.Chunks...)
+				p.a.listen()
+				p.connect()
+				if !p.a.assoc.Authenticated() || !p.z.assoc.Authenticated() {
+					t.Fatal("not authenticated")
+				}
+				p.net.loss = 50
+				for n := range 40 {
+					p.a.send(uint16(n%3), 1+n*97)
+					p.z.send(uint16(n%3), 1+n*197)
+				}
+				// Sizes around what a packet holds.
+				for n := mtu - 120; n <= mtu; n++ {
+					p.a.send(0, n)
+				}
+				p.a.must(p.a.assoc.ResetStreams(p.now, nil))
+				p.drive()
+				p.advance(3 * time.Second)
+				p.wantDelivered()
+				p.net.loss = 0
+				p.a.assoc.Shutdown(p.now)
+				p.advance(10 * time.Second)
+				p.a.wantState(Closed)
+				p.z.wantState(Closed)
+				if p.a.assoc.Err() != nil || p.z.assoc.Err() != nil {
+					t.Errorf("A: %v, Z: %v", p.a.assoc.Err(), p.z.assoc.Err())
+				}
+			})
+		}
+	}
+}
+
+func TestMaxPayloadLeavesRoomForAuth(t *testing.T) {
+	p := connected(t, 410, authConfig(wire.ChunkData, wire.ChunkIData))
+	n := p.a.assoc.MaxPayload()
+	sent := len(p.a.sent)
+	p.a.send(0, n)
+	p.drive()
+	data := 0
+	for _, s := range p.a.sent[sent:] {
+		if bytes.Contains([]byte(s), []byte("DATA")) {
+			data++
+		}
+	}
+	if data != 1 {
+		t.Errorf("the largest payload went in %d packets", data)
+	}
+}
+
+// A chunk that has become too long for the path goes out all the same, behind an
+// AUTH chunk (RFC 9260, Section 6.9).
+func TestAuthenticatedOversizeChunk(t *testing.T) {
+	p := connected(t, 409, authConfig(wire.ChunkData, wire.ChunkIData))
+	lost := false
+	p.net.drop = func(from *host, pkt []byte) bool {
+		drop := !lost && from == p.a && len(pkt) > 1200
+		lost = lost || drop
+		return drop
+	}
+	p.a.send(0, 1300)
+	p.a.flush()
+	if err := p.a.assoc.SetPathMTU(p.z.local[0], 600); err != nil || !lost {
+		t.Fatal(err, lost)
+	}
+	p.drive()
+	p.wantDelivered()
+}
+
+// An end that does not know AUTH, or was not asked for it, is talked to without.
+func TestAuthNotNegotiated(t *testing.T) {
+	for _, cfg := range [][]*Config{{authConfig(wire.ChunkData), {}}, {{}, authConfig(wire.ChunkData)}} {
+		p := newPair(t, 411, cfg...)
+		p.connect()
+		p.a.send(0, 1000)
+		p.z.send(0, 1000)
+		p.drive()
+		p.wantDelivered()
+		for _, h := range []*host{p.a, p.z} {
+			if h.assoc.Authenticated() {
+				t.Errorf("%s authenticates", h.name)
+			}
+		}
+		// An AUTH chunk is unknown then: it stops the packet.
+		m := authState{on: true, hmac: wire.HMACSHA1}
+		m.set(0, nil)
+		p.z.outbox()
+		p.z.deliver(p.z.packet(p.z.assoc.Tag(), m.begin(nil), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")})))
+		if out := p.z.outbox(); len(out) != 0 {
+			t.Errorf("answered with %s", wire.Describe(out[0]))
+		}
+	}
+}
+
+// authed makes chunks that h's peer authenticates with the state m.
+func authed(m *authState, chunks ...[]byte) []byte {
+	b := m.begin(nil)
+	for _, c := range chunks {
+		b = append(b, c...)
+	}
+	m.finish(b)
+	return b
+}
+
+// RFC 4895, Section 6.3: "It MUST silently discard these chunks if they are not
+// placed after an AUTH chunk in the packet", and all that follows a wrong one.
+func TestUnauthenticatedChunksAreDiscarded(t *testing.T) {
+	p := connected(t, 412, authConfig(wire.ChunkHeartbeat, wire.ChunkAbort))
+	z, peer := p.z.assoc, &p.a.assoc.auth
+	beat := func(s string) []byte { return wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte(s)}) }
+	answers := func(chunks ...[]byte) (n int) {
+		p.z.outbox()
+		p.z.deliver(p.z.packet(z.Tag(), chunks...))
+		for _, out := range p.z.outbox() {
+			for _, c := range chunkTypes(out) {
+				if c == wire.ChunkHeartbeatAck {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	good := func() []byte { return authed(peer, beat("good")) }
+	if n := answers(good()); n != 1 {
+		t.Fatalf("an authenticated HEARTBEAT is answered %d times", n)
+	}
+	bit := good()
+	bit[len(bit)-1] ^= 1
+	mac := good()
+	mac[wire.AuthHeaderLen] ^= 0x80
+	other := *peer
+	other.keys = nil
+	other.set(3, []byte("unknown"))
+	other.active = 0
+	cut := good()
+	binary.BigEndian.PutUint16(cut[2:], wire.AuthHeaderLen+28)
+	long := wire.AppendAuth(nil, wire.Auth{HMACID: wire.HMACSHA1, HMAC: make([]byte, 200)})
+	for name, b := range map[string][]byte{"plain": beat("bad"), "changed": bit, "HMAC": mac, "key": authed(&other, beat("bad")),
+		"long": append(long, beat("bad")...),
+		"cut": cut[:wire.AuthHeaderLen+28]} {
+		if n := answers(b); n != 0 {
+			t.Errorf("%s: answered", name)
+		}
+	}
+	// Before the AUTH chunk nothing is authenticated, behind it everything; a
+	// second one ends the packet.
+	if n := answers(beat("bad"), good()); n != 1 {
+		t.Errorf("one before, one behind: %d answers", n)
+	}
+	if n := answers(authed(peer, beat("good"), wire.AppendPad(nil, 8), beat("good"), good())); n != 2 {
+		t.Errorf("AUTH in the authenticated part: %d answers, want 2", n)
+	}
+	// Other chunks pass without.
+	p.z.deliver(p.z.packet(z.Tag(), wire.AppendOpError(nil, wire.OpError{Causes: wire.AppendInvalidStream(nil, 1)})))
+	p.z.wantEvent(EventPeerError)
+	// An ABORT needs it; with the T bit, too.
+	p.z.deliver(p.z.packet(z.Tag(), wire.AppendAbort(nil, wire.Abort{})))
+	p.z.deliver(p.z.packet(z.PeerTag(), wire.AppendAbort(nil, wire.Abort{Reflected: true})))
+	p.z.deliver(p.z.packet(z.Tag(), wire.AppendPad(nil, 8), wire.AppendAbort(nil, wire.Abort{})))
+	p.z.wantState(Established)
+	if p.z.dropped[DropAuth] == 0 {
+		t.Error("nothing was counted")
+	}
+	p.a.assoc.Abort(p.now, nil)
+	p.advance(time.Second)
+	p.z.wantState(Closed)
+}
+
+// RFC 4895, Section 6.3: if the algorithm "was not specified by the receiver …
+// the AUTH chunk and all the chunks after it MUST be discarded and an ERROR
+// chunk SHOULD be sent".
+func TestUnsupportedHMAC(t *testing.T) {
+	p := connected(t, 413, &Config{Auth: &AuthConfig{Chunks: []wire.ChunkType{wire.ChunkHeartbeat}, HMACs: []uint16{wire.HMACSHA1}}})
+	m := p.a.assoc.auth
+	m.hmac = wire.HMACSHA256
+	p.z.outbox()
+	p.z.deliver(p.z.packet(p.z.assoc.Tag(), authed(&m, wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")}))))
+	out := only(t, p.z.outbox())
+	it := wire.NewChunks(out[wire.HeaderLen:])
+	for it.Next() {
+		if x, err := wire.ParseOpError(it.Chunk()); err == nil {
+			cs := wire.NewCauses(x.Causes)
+			cs.Next()
+			if id, err := wire.ParseUnsupportedHMAC(cs.Cause()); err != nil || id != wire.HMACSHA256 {
+				t.Errorf("cause %v: %d, %v", cs.Cause().Code, id, err)
+			}
+			return
+		}
+	}
+	t.Errorf("answered with %s", wire.Describe(out))
+}
+
+// RFC 4895, Section 6.3: with COOKIE ECHO in the list "only associations from
+// clients with a correct endpoint pair shared key are accepted", and nobody else
+// can restart one.
+func TestAuthenticatedCookieEcho(t *testing.T) {
+	with := func(secret string) *Config {
+		c := authConfig(wire.ChunkCookieEcho)
+		c.MaxInitRetrans, c.Auth.Active = 2, 5
+		c.Auth.Keys = []AuthKey{{ID: 5, Secret: []byte(secret)}}
+		return c
+	}
+	p := newPair(t, 414, with("right"))
+	p.a.send0(t, p, with("wrong"))
+	if p.z.assoc != nil {
+		t.Fatal("a client with the wrong key was let in")
+	}
+	p.a.send0(t, p, authConfig())
+	if p.z.assoc != nil {
+		t.Fatal("a client without a key was let in")
+	}
+	p.a.cfg = with("right")
+	p.connect()
+	p.a.send(0, 100)
+	p.drive()
+	// A restart fails, because the new key is not that of the association.
+	was := p.z.assoc.PeerTag()
+	p.a.assoc = nil
+	p.a.dial(p.z)
+	p.advance(30 * time.Second)
+	if p.z.assoc.PeerTag() != was {
+		t.Error("the association was restarted")
+	}
+}
+
+// send0 tries to connect h to the listener with a configuration.
+func (h *host) send0(t *testing.T, p *pair, cfg *Config) {
+	t.Helper()
+	h.cfg, h.assoc, h.old = cfg, nil, nil
+	p.z.listen()
+	h.dial(p.z)
+	p.advance(time.Minute)
+	if h.assoc.State() == Established {
+		t.Error("the client believes to be connected")
+	}
+	h.assoc, h.events = nil, nil
+}
+
+// Restarts and collisions without COOKIE ECHO in the list agree on new keys: RFC
+// 4895, Section 6.1, RANDOM follows "the same pattern as those for the
+// Verification Tag".
+func TestAuthAfterRestartAndCollision(t *testing.T) {
+	cfg := authConfig(wire.ChunkData, wire.ChunkIData, wire.ChunkSack)
+	p := connected(t, 415, cfg)
+	p.z.send(0, 100)
+	p.drive()
+	random := p.z.assoc.auth.random
+	p.a.assoc = nil
+	p.a.in = map[uint16]*ledger{}
+	p.z.out, p.z.in, p.z.released = map[uint16]*ledger{}, map[uint16]*ledger{}, map[*body]error{}
+	p.a.dial(p.z)
+	if !p.driveUntil(time.Minute, func() bool { return p.a.assoc.State() == Established }) {
+		t.Fatal("no restart")
+	}
+	p.z.wantEvent(EventRestart)
+	if p.z.assoc.auth.random == random {
+		t.Error("the restarted association has the same RANDOM")
+	}
+	p.a.send(0, 5000)
+	p.z.send(1, 5000)
+	p.drive()
+	p.wantDelivered()
+
+	for seed := range 40 {
+		p := newPair(t, uint64(seed), cfg)
+		p.net.jitter, p.net.loss = 20*time.Millisecond, seed%4*80
+		p.a.dial(p.z)
+		p.z.dial(p.a)
+		if !p.driveUntil(5*time.Minute, func() bool {
+			return p.a.assoc.State() == Established && p.z.assoc.State() == Established
+		}) {
+			t.Fatalf("seed %d: not established", seed)
+		}
+		p.a.send(0, 5000)
+		p.z.send(1, 5000)
+		p.drive()
+		p.wantDelivered()
+	}
+}
+
+// A key is changed by adding it at both ends, using it, and deleting the old
+// one.
+func TestAuthKeyChange(t *testing.T) {
+	p := connected(t, 416, authConfig(wire.ChunkData, wire.ChunkIData))
+	exchange := func() {
+		t.Helper()
+		p.a.send(0, 3000)
+		p.z.send(0, 3000)
+		p.drive()
+		p.wantDelivered()
+	}
+	exchange()
+	for _, h := range []*host{p.a, p.z} {
+		if err := h.assoc.SetAuthKey(9, []byte("new")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exchange()
+	if err := p.a.assoc.UseAuthKey(9); err != nil {
+		t.Fatal(err)
+	}
+	exchange()
+	if e := p.z.wantEvent(EventAuthKey); e.Key != 9 {
+		t.Errorf("key %d, want 9", e.Key)
+	}
+	p.a.wantNoEvent(EventAuthKey)
+	if err := p.a.assoc.DeleteAuthKey(9); err != ErrNoKey {
+		t.Errorf("deleted the key in use: %v", err)
+	}
+	if err := p.a.assoc.UseAuthKey(8); err != ErrNoKey {
+		t.Errorf("use of an unknown key: %v", err)
+	}
+	p.z.assoc.UseAuthKey(9)
+	for _, h := range []*host{p.a, p.z} {
+		if err := h.assoc.DeleteAuthKey(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exchange()
+	// Keys that differ: nothing gets through.
+	p.a.assoc.SetAuthKey(9, []byte("other"))
+	p.a.send(0, 100)
+	p.advance(5 * time.Second)
+	if p.idle() {
+		t.Error("data under another key was acknowledged")
+	}
+	p.z.assoc.SetAuthKey(9, []byte("other"))
+	p.drive()
+	p.wantDelivered()
+}
+
+func TestAuthLimits(t *testing.T) {
+	p := connected(t, 417, authConfig(wire.ChunkData))
+	if err := p.a.assoc.SetAuthKey(1, make([]byte, MaxAuthSecret+1)); err != ErrTooMany {
+		t.Errorf("too long a secret: %v", err)
+	}
+	for id := range uint16(MaxAuthKeys) {
+		if err := p.a.assoc.SetAuthKey(id, make([]byte, MaxAuthSecret)); err != nil {
+			t.Errorf("key %d: %v", id, err)
+		}
+	}
+	if err := p.a.assoc.SetAuthKey(MaxAuthKeys, nil); err != ErrTooMany {
+		t.Errorf("too many keys: %v", err)
+	}
+	p = connected(t, 418)
+	if err := p.a.assoc.SetAuthKey(1, nil); err != ErrNotSupported {
+		t.Errorf("without AuthConfig: %v", err)
+	}
+}
+
+// RFC 4895, Section 6.1: "If the Random Number is not 32 bytes, the association
+// MUST be aborted." Parameters occur once, and their length is bounded.
+func TestAuthParametersRefused(t *testing.T) {
+	random := wire.AppendRandom(nil, make([]byte, 32))
+	algo := wire.AppendHMACAlgo(nil, wire.HMACSHA1)
+	for name, params := range map[string][]byte{
+		"short":       slices.Concat(wire.AppendRandom(nil, make([]byte, 31)), algo),
+		"long":        slices.Concat(wire.AppendRandom(nil, make([]byte, 36)), algo),
+		"twice":       slices.Concat(random, random, algo),
+		"many hmacs":  slices.Concat(random, wire.AppendHMACAlgo(nil, make([]uint16, maxAuthHMACs+1)...)),
+		"odd hmacs":   slices.Concat(random, wire.AppendParam(nil, wire.ParamHMACAlgo, []byte{0, 1, 2})),
+		"many chunks": slices.Concat(random, algo, wire.AppendParam(nil, wire.ParamChunkList, make([]byte, 257))),
+	} {
+		for _, cfg := range []*Config{authConfig(), {}} {
+			p := newPair(t, 419, cfg)
+			p.z.listen()
+			pkt := p.z.packet(0, wire.AppendInit(nil, wire.Init{Tag: 1, RWND: 5000, OutStreams: 1, InStreams: 1, Params: params}))
+			r := p.z.listener.HandlePacket(p.now, pkt, nil)
+			if got := hasChunk(r.Reply, wire.ChunkAbort); got != (cfg.Auth != nil) {
+				t.Errorf("%s: aborted %v with %+v", name, got, cfg.Auth)
+			}
+		}
+	}
+	// What we do not know is as if it was not there.
+	p := newPair(t, 420, authConfig(wire.ChunkData))
+	p.z.listen()
+	params := slices.Concat(random, wire.AppendHMACAlgo(nil, 9, 2, 4))
+	pkt := p.z.packet(0, wire.AppendInit(nil, wire.Init{Tag: 1, RWND: 5000, OutStreams: 1, InStreams: 1, Params: params}))
+	r := p.z.listener.HandlePacket(p.now, pkt, nil)
+	if !hasChunk(r.Reply, wire.ChunkInitAck) || bytes.Contains(r.Reply, []byte{0x80, 2, 0, 36}) {
+		t.Errorf("unknown algorithms: %s", wire.Describe(r.Reply))
+	}
+}
+
+// RFC 4895, Section 3.2: "INIT, INIT-ACK, SHUTDOWN-COMPLETE, and AUTH chunks MUST
+// NOT be listed", and are ignored.
+func TestAuthChunkList(t *testing.T) {
+	c := authAll().withDefaults()
+	for _, typ := range []wire.ChunkType{wire.ChunkInit, wire.ChunkInitAck, wire.ChunkShutdownComplete, wire.ChunkAuth} {
+		if slices.Contains(c.Chunks, typ) {
+			t.Errorf("%v is listed", typ)
+		}
+	}
+	v := newAuthVector([32]byte{}, authAll())
+	if s := v.chunks(); s.has(wire.ChunkInit) || s.has(wire.ChunkAuth) || !s.has(wire.ChunkData) {
+		t.Errorf("set %x", s)
+	}
+	if len(c.HMACs) != 2 || c.HMACs[0] != wire.HMACSHA256 || c.HMACs[1] != wire.HMACSHA1 {
+		t.Errorf("algorithms %v", c.HMACs)
+	}
+}
+
+// Packets that begin with AUTH and belong to nobody (RFC 4895, Section 6.3: "The
+// out of the blue handling MUST be based on the packet without taking the AUTH
+// chunk into account").
+func TestAuthOutOfTheBlue(t *testing.T) {
+	p := newPair(t, 421, authConfig())
+	p.z.listen()
+	m := authState{on: true, hmac: wire.HMACSHA1}
+	m.set(0, nil)
+	for _, x := range []struct {
+		chunk []byte
+		want  string
+	}{
+		{wire.AppendShutdownAck(nil), "SHUTDOWN COMPLETE"},
+		{wire.AppendCookieAck(nil), ""},
+		{wire.AppendAbort(nil, wire.Abort{}), ""},
+		{wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: make([]byte, 200)}), ""},
+		{wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")}), "ABORT"},
+		{nil, "ABORT"},
+	} {
+		pkt := p.z.packet(77, authed(&m, x.chunk))
+		for _, r := range []Result{p.z.listener.HandlePacket(p.now, pkt, nil), HandleOOTB(pkt, nil)} {
+			got := ""
+			if len(r.Reply) > 0 {
+				got = wire.Describe(r.Reply)
+			}
+			if (x.want == "") != (got == "") || !bytes.Contains([]byte(got), []byte(x.want)) {
+				t.Errorf("%x: reply %q, want %q", x.chunk, got, x.want)
+			}
+		}
+	}
+}
+
+func BenchmarkAuthenticate(b *testing.B) {
+	for _, id := range []uint16{wire.HMACSHA1, wire.HMACSHA256} {
+		b.Run(fmt.Sprintf("hmac=%d", id), func(b *testing.B) {
+			m := authState{on: true, mine: make(authVector, 50), theirs: make(authVector, 60), hmac: id}
+			m.set(0, []byte("secret"))
+			pkt := append(m.begin(nil), make([]byte, 1400)...)
+			b.SetBytes(int64(len(pkt)))
+			b.ReportAllocs()
+			for b.Loop() {
+				m.finish(pkt)
+			}
+		})
+	}
+}
