@@ -269,6 +269,8 @@ func coreError(err error) error {
 		return ErrNotSupported
 	case errors.Is(err, core.ErrDenied):
 		return ErrDenied
+	case errors.Is(err, core.ErrNoKey):
+		return ErrNoKey
 	case errors.Is(err, core.ErrBusy):
 		return ErrBusy
 	case errors.Is(err, core.ErrTooMany):

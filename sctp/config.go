@@ -125,6 +125,9 @@ type Config struct {
 	// use (RFC 6525, Section 5.1.6; default: any number).
 	MaxOutStreams uint16
 
+	// Auth asks for the authentication of chunks (RFC 4895); nil is none.
+	Auth *AuthConfig
+
 	// ZeroChecksum leaves the checksum out if the peer agrees (RFC 9653). It is
 	// for transports whose Conns protect packets by other means, such as DTLS.
 	ZeroChecksum bool

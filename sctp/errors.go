@@ -48,6 +48,8 @@ var (
 	// ErrDenied is returned for a request that the peer refused (RFC 6525, RFC
 	// 5061).
 	ErrDenied = errors.New("sctp: peer refused the request")
+	// ErrNoKey is returned for a shared key that does not exist or is in use.
+	ErrNoKey = errors.New("sctp: no such key")
 	// ErrBusy is returned when too many requests wait for the peer's answer.
 	ErrBusy = errors.New("sctp: too many requests")
 	// ErrNotSupported is returned for a feature that the peer did not

@@ -31,6 +31,9 @@ const (
 	NotifyPathMTU
 	// NotifyPrimary: Addr is the new primary address.
 	NotifyPrimary
+	// NotifyAuthKey: the peer authenticates with the shared key Key from now on
+	// (RFC 4895).
+	NotifyAuthKey
 	// NotifyPathAdded, NotifyPathRemoved: the peer's address list changed
 	// (RFC 5061).
 	NotifyPathAdded
@@ -64,6 +67,7 @@ type Notification struct {
 	Streams []uint16
 	PPID    uint32
 	Cause   uint16
+	Key     uint16
 	Err     error
 }
 
@@ -71,7 +75,7 @@ var notificationNames = [...]string{
 	NotifyUp: "up", NotifyRestart: "restart", NotifyShutdown: "shutdown", NotifyDown: "down",
 	NotifyPathUp: "path up", NotifyPathDown: "path down", NotifyPathFailed: "path potentially failed",
 	NotifyPathConfirmed: "path confirmed", NotifyPathMTU: "path MTU changed", NotifyPrimary: "primary changed",
-	NotifyPathAdded: "path added", NotifyPathRemoved: "path removed",
+	NotifyAuthKey: "shared key changed", NotifyPathAdded: "path added", NotifyPathRemoved: "path removed",
 	NotifyRemoteError: "remote error", NotifySendFailed: "send failed",
 	NotifyStreamsReset: "streams reset", NotifyOutStreamsReset: "outgoing streams reset",
 	NotifyStreamsAdded: "streams added", NotifySenderDry: "sender dry", NotifyAborted: "message aborted",

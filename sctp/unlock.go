@@ -116,6 +116,8 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		n.Kind, n.Streams = NotifyStreamsReset, e.Streams
 	case core.EventOutStreamsReset:
 		n.Kind, n.Streams, n.Err = NotifyOutStreamsReset, e.Streams, coreError(e.Err)
+	case core.EventAuthKey:
+		n.Kind, n.Key = NotifyAuthKey, e.Key
 	case core.EventStreamsAdded:
 		n.Kind = NotifyStreamsAdded
 	case core.EventPathAdded:

@@ -1,0 +1,73 @@
+package sctp
+
+import (
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// AuthConfig asks for the authentication of chunks (RFC 4895). It is in use if
+// both ends ask for it: see Association.Authenticated.
+type AuthConfig struct {
+	// Chunks are the types that are accepted only if they are authenticated, DATA
+	// and I-DATA for example. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be
+	// among them.
+	Chunks []wire.ChunkType
+	// HMACs are the identifiers of the algorithms that the peer may use, the
+	// preferred one first: 3 is SHA-256, the default, 1 is SHA-1, which is always
+	// among them.
+	HMACs []uint16
+	// Keys are the endpoint pair shared keys; without any there is the empty key
+	// 0. Active is the ID of the key to send with.
+	Keys   []AuthKey
+	Active uint16
+}
+
+// AuthKey is an endpoint pair shared key (RFC 4895, Section 6.1).
+type AuthKey struct {
+	ID     uint16
+	Secret []byte
+}
+
+func (c *AuthConfig) core() *core.AuthConfig {
+	if c == nil {
+		return nil
+	}
+	d := &core.AuthConfig{Chunks: c.Chunks, HMACs: c.HMACs, Active: c.Active}
+	for _, k := range c.Keys {
+		d.Keys = append(d.Keys, core.AuthKey{ID: k.ID, Secret: k.Secret})
+	}
+	return d
+}
+
+// Authenticated reports whether both ends authenticate chunks.
+func (a *Association) Authenticated() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.core.Authenticated()
+}
+
+// SetAuthKey adds or replaces an endpoint pair shared key; secret is copied. It
+// returns ErrLimit for too long a secret or too many keys, ErrNotSupported
+// without Config.Auth.
+func (a *Association) SetAuthKey(id uint16, secret []byte) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return coreError(a.core.SetAuthKey(id, secret))
+}
+
+// UseAuthKey makes the key the one to send with from now on. The peer is
+// notified with NotifyAuthKey. It returns ErrNoKey if there is no such key.
+func (a *Association) UseAuthKey(id uint16) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return coreError(a.core.UseAuthKey(id))
+}
+
+// DeleteAuthKey removes a key: what the peer sends with it is not accepted any
+// more. It returns ErrNoKey if there is no such key or it is the one to send
+// with.
+func (a *Association) DeleteAuthKey(id uint16) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return coreError(a.core.DeleteAuthKey(id))
+}
