@@ -177,7 +177,8 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 		return st, m, err
 	}
 	e.pusher.waiting()
-	if e.prog.spin(look) {
+	start := e.prog.begin()
+	if e.prog.spin(start, look) {
 		return st, m, err
 	}
 	w := e.waiters.get()
@@ -193,9 +194,10 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 		e.mu.Unlock()
 	}()
 	for !look() {
-		if werr := e.prog.park(ctx, w); werr != nil {
+		if werr := w.wait(ctx); werr != nil {
 			return Status{}, nil, werr
 		}
 	}
+	e.prog.end(start)
 	return st, m, err
 }

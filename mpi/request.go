@@ -154,7 +154,9 @@ func (r *Request) await(ctx context.Context) error {
 		return nil
 	}
 	r.eng.pusher.waiting()
-	if r.eng.prog.spin(r.done.Load) {
+	prog := &r.eng.prog
+	start := prog.begin()
+	if prog.spin(start, r.done.Load) {
 		return nil
 	}
 	w := r.eng.waiters.get()
@@ -163,7 +165,7 @@ func (r *Request) await(ctx context.Context) error {
 		return nil
 	}
 	for !r.done.Load() {
-		if err := r.eng.prog.park(ctx, w); err != nil {
+		if err := w.wait(ctx); err != nil {
 			r.dropWaiter(w)
 			if r.done.Load() {
 				return nil
@@ -171,6 +173,7 @@ func (r *Request) await(ctx context.Context) error {
 			return err
 		}
 	}
+	prog.end(start)
 	return nil
 }
 

@@ -52,16 +52,17 @@ func (w *waiter) wait(ctx context.Context) error {
 }
 
 // progress is how waiting goroutines drive the transport themselves before
-// they park: a message that arrives within the spin costs no wake-up. Spins
-// that end in vain take processor time from whom the message is awaited from,
-// so each one makes more of the following waits park at once, up to maxSkip. A
-// spin that pays, or a park so short that a spin would have paid, ends that.
+// they park: a message that arrives within the spin costs no wake-up. On a
+// machine with other work to do spinning loses: the scheduler favours who
+// sleeps. So both ways are tried, and the one whose waits turn out shorter is
+// taken for most of them.
 type progress struct {
-	poll     func() bool  // one pass over the transport; nil: cannot be polled
-	handOver func()       // called when polling ends in vain; may be nil
-	max      int64        // length of a spin in ns; 0: never spin
-	skip     atomic.Int32 // waits to come that do not spin
-	vain     atomic.Int32 // spins in vain in a row
+	poll     func() bool // one pass over the transport; nil: cannot be polled
+	handOver func()      // called when polling ends in vain; may be nil
+	max      int64       // length of a spin in ns; 0: never spin
+	waits    atomic.Uint32
+	spinCost atomic.Int64 // how long waits take that begin with a spin, in ns
+	parkCost atomic.Int64 // how long those take that do not
 	spinners atomic.Int32
 }
 
@@ -69,9 +70,53 @@ const (
 	// defaultSpin is the default of WithSpin: a little longer than a parked
 	// goroutine takes to wake up.
 	defaultSpin = 50 * time.Microsecond
-	// maxSkip is the largest number of waits without a spin, as a power of two.
-	maxSkip = 6
+	// explore is how many waits there are to one that tries the other way.
+	explore = 16
+	// costShare is the share of the latest wait in spinCost and parkCost.
+	costShare = 8
+	// longWait, in multiples of the longest spin, is what longer waits count
+	// as: they tell nothing.
+	longWait = 4
 )
+
+// init sets how the transport is polled; no wait is going on.
+func (p *progress) init(poll func() bool, handOver func(), spin time.Duration) {
+	p.poll, p.handOver, p.max = poll, handOver, int64(spin)
+	p.parkCost.Store(p.max)
+}
+
+// waitStart is a wait that has begun.
+type waitStart struct {
+	at   time.Time // zero if there is nothing to choose
+	spin bool
+}
+
+// begin notes the begin of a wait and chooses whether to spin.
+func (p *progress) begin() (s waitStart) {
+	if p.poll == nil || p.max == 0 {
+		return s
+	}
+	s.spin = p.spinCost.Load() < p.parkCost.Load()
+	if p.waits.Add(1)%explore == 0 {
+		s.spin = !s.spin
+	}
+	s.at = time.Now()
+	return s
+}
+
+// end notes the end of a wait.
+func (p *progress) end(s waitStart) {
+	if s.at.IsZero() {
+		return
+	}
+	cost := &p.parkCost
+	if s.spin {
+		cost = &p.spinCost
+	}
+	// Waits at the same time may overwrite each other's share: no matter.
+	old := cost.Load()
+	cost.Store(old + (min(int64(time.Since(s.at)), longWait*p.max)-old)/costShare)
+}
 
 // pollOnce transmits what is queued and makes one pass over the transport, if
 // it can be polled.
@@ -80,13 +125,10 @@ func (e *engine) pollOnce() bool {
 	return e.prog.poll != nil && e.prog.poll()
 }
 
-// spin polls until done or for the length of a spin, and returns done().
-func (p *progress) spin(done func() bool) bool {
-	if p.poll == nil || p.max == 0 {
-		return false
-	}
-	if p.skip.Load() > 0 {
-		p.skip.Add(-1)
+// spin polls until done or for the length of a spin, if s says so, and returns
+// done().
+func (p *progress) spin(s waitStart, done func() bool) bool {
+	if !s.spin {
 		return false
 	}
 	if int(p.spinners.Add(1)) > runtime.GOMAXPROCS(0) {
@@ -94,36 +136,20 @@ func (p *progress) spin(done func() bool) bool {
 		return false
 	}
 	defer p.spinners.Add(-1)
-	start := time.Now()
 	for {
 		worked := p.poll()
 		if done() {
-			p.vain.Store(0)
+			p.end(s)
 			return true
 		}
 		if !worked {
 			runtime.Gosched()
 		}
-		if int64(time.Since(start)) > p.max {
+		if int64(time.Since(s.at)) > p.max {
 			if p.handOver != nil {
 				p.handOver()
 			}
-			p.skip.Store(1 << min(p.vain.Add(1), maxSkip))
 			return false
 		}
 	}
-}
-
-// park waits for a signal or the end of ctx.
-func (p *progress) park(ctx context.Context, w *waiter) error {
-	if p.poll == nil || p.max == 0 {
-		return w.wait(ctx)
-	}
-	start := time.Now()
-	err := w.wait(ctx)
-	if int64(time.Since(start)) < p.max {
-		p.skip.Store(0)
-		p.vain.Store(0)
-	}
-	return err
 }

@@ -109,7 +109,8 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 		return found, nil
 	}
 	eng.pusher.waiting()
-	if eng.prog.spin(look) {
+	start := eng.prog.begin()
+	if eng.prog.spin(start, look) {
 		return found, nil
 	}
 	w := eng.waiters.get()
@@ -135,9 +136,10 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 		}
 	}()
 	for !look() {
-		if err := eng.prog.park(ctx, w); err != nil {
+		if err := w.wait(ctx); err != nil {
 			return -1, err
 		}
 	}
+	eng.prog.end(start)
 	return found, nil
 }

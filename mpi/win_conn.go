@@ -145,13 +145,18 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 	var wcs [16]verbs.WC
 	n := c.cq.Poll(wcs[:])
 	if n == 0 {
-		c.dev.w.eng.prog.spin(func() bool { return c.cq.Len() > 0 })
+		prog := &c.dev.w.eng.prog
+		start := prog.begin()
+		spun := prog.spin(start, func() bool { return c.cq.Len() > 0 })
 		var err error
 		if n, err = c.cq.Wait(ctx, wcs[:]); err != nil {
 			if ctx.Err() == nil {
 				c.fail(err)
 			}
 			return err
+		}
+		if !spun {
+			prog.end(start)
 		}
 	}
 	c.mu.Lock()

@@ -259,9 +259,8 @@ func (w *World) setSpin(local int, f fabric) {
 			spin = 0
 		}
 	}
-	p := &w.eng.prog
-	p.poll, p.handOver = f.polling()
-	p.max = int64(spin)
+	poll, handOver := f.polling()
+	w.eng.prog.init(poll, handOver, spin)
 }
 
 // Tags in slotComm.

@@ -1,0 +1,66 @@
+package mpi
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// waits makes n waits that end after spun if the waiter polls, and after parked
+// if it does not, and returns how many began with a spin.
+func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
+	var pool waiterPool
+	for range n {
+		s := p.begin()
+		if s.spin {
+			spins++
+		}
+		if p.spin(s, func() bool { return time.Since(s.at) >= spun }) {
+			continue
+		}
+		w := pool.get()
+		time.AfterFunc(max(parked, spun)-time.Since(s.at), w.signal)
+		_ = w.wait(context.Background())
+		w.recycle()
+		p.end(s)
+	}
+	return spins
+}
+
+// Whichever way of waiting is shorter is taken for most waits, also after a
+// change.
+func TestProgressAdapts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p progress
+		p.init(func() bool { time.Sleep(time.Microsecond); return false }, nil, 50*time.Microsecond)
+		const n = 1600
+		for _, tt := range []struct {
+			name         string
+			spun, parked time.Duration
+			spins        bool
+		}{
+			{"a wake-up costs 20 us", 10 * time.Microsecond, 30 * time.Microsecond, true},
+			{"spinning delays the answer", 45 * time.Microsecond, 25 * time.Microsecond, false},
+			{"the answer comes late", time.Millisecond, time.Millisecond, false},
+			{"a wake-up costs 20 us again", 10 * time.Microsecond, 30 * time.Microsecond, true},
+		} {
+			waits(&p, n, tt.spun, tt.parked)
+			if got := waits(&p, n, tt.spun, tt.parked); (got > n*9/10) != tt.spins || (got < n/10) == tt.spins {
+				t.Errorf("%s: %d of %d waits spin", tt.name, got, n)
+			}
+		}
+	})
+}
+
+// A wait that cannot poll, or may not, does not.
+func TestProgressOff(t *testing.T) {
+	var p progress
+	if s := p.begin(); s.spin || p.spin(s, func() bool { return true }) {
+		t.Error("spin without a transport to poll")
+	}
+	p.init(func() bool { t.Error("polled"); return false }, nil, 0)
+	if s := p.begin(); s.spin || p.spin(s, func() bool { return true }) {
+		t.Error("spin of no length")
+	}
+}
