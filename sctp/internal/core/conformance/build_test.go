@@ -87,7 +87,8 @@ func (a *args) nums(key string) (list []uint32) {
 	if !ok {
 		return nil
 	}
-	for _, x := range strings.Split(s, ",") {
+	// Within braces a comma would end the item.
+	for _, x := range strings.FieldsFunc(s, func(c rune) bool { return c == ',' || c == '|' }) {
 		v, err := a.r.number(x)
 		if err != nil && a.err == nil {
 			a.err = err
