@@ -246,11 +246,12 @@ func (a *Assoc) t3Timeout(now Time, i int) {
 	p.count.timeouts++
 	a.lossOn(i)
 	p.cc.OnTimeout(now) // E1
-	p.single = true
-	p.rto.Backoff() // E2
+	p.rto.Backoff()     // E2
 	// Section 6.1, A: while the peer answers, an unacknowledged window probe
 	// "SHOULD NOT increment the error counter".
 	probing := t.sb.ZeroWindow() && t.heard
+	// A window that opens is not to wait for a probe that was dropped.
+	p.single = !probing
 	t.heard = false
 	if !probing && !a.pathError(i, true) {
 		return
