@@ -3,9 +3,11 @@ package verbs
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"sync"
 
+	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/rdmap"
 	"github.com/weftstack/weft/sctp"
@@ -83,13 +85,8 @@ func (c *connector) Answered(ans ddpsctp.Answer) {
 	default:
 		ord := c.qp.cfg.ORD
 		if ans.IsEnhanced {
-			r.info.PeerIRD, r.info.PeerORD = ans.Enhanced.IRD, ans.Enhanced.ORD
-			if ans.Enhanced.IRD != ddpsctp.ULPDepth {
-				ord = min(ord, ans.Enhanced.IRD)
-			}
-			if ans.Enhanced.ORD != ddpsctp.ULPDepth && ans.Enhanced.ORD > c.qp.cfg.IRD {
-				// RFC 6581, Section 9.1: "it MUST send a TERM message to the
-				// responder indicating insufficient resources".
+			var ok bool
+			if ord, ok = c.qp.granted(&r.info, ans.Enhanced); !ok {
 				c.report(result{err: ErrReadDepth})
 				c.Fail(rdmap.FaultInsufficientIRD)
 				return
@@ -103,6 +100,18 @@ func (c *connector) Answered(ans ddpsctp.Answer) {
 	if r.err != nil {
 		c.Stream.Lost(r.err)
 	}
+}
+
+// granted takes the read depths of an answer. It reports false if the peer's ORD
+// is more than the queue pair can serve: RFC 6581, Section 9.1: "it MUST send a
+// TERM message to the responder indicating insufficient resources".
+func (qp *QP) granted(info *ConnInfo, e ddp.Enhanced) (ord int, ok bool) {
+	info.PeerIRD, info.PeerORD = e.IRD, e.ORD
+	ord = qp.cfg.ORD
+	if e.IRD != ddp.ULPDepth {
+		ord = min(ord, e.IRD)
+	}
+	return ord, e.ORD == ddp.ULPDepth || e.ORD <= qp.cfg.IRD
 }
 
 // Lost implements ddp.Sink.
@@ -231,10 +240,13 @@ type ConnRequest struct {
 	// PeerIRD and PeerORD are the read depths the peer stated, -1 if it
 	// stated none.
 	PeerIRD, PeerORD int
-	// Remote is the peer's device.
-	Remote sctp.Addr
+	// Remote is the peer's device. RemoteTCP is its end of the TCP connection
+	// instead, if the request came to a TCPListener.
+	Remote    sctp.Addr
+	RemoteTCP net.Addr
 
-	r *ddpsctp.Request
+	r   *ddpsctp.Request
+	tcp *tcpRequest
 }
 
 func newConnRequest(r *ddpsctp.Request) *ConnRequest {
@@ -252,20 +264,9 @@ func (c *ConnRequest) Accept(qp *QP, p ConnParams) error {
 	if len(p.PrivateData) > MaxPrivateData {
 		return ErrPrivateData
 	}
-	// RFC 6581, Section 9.1: the responder "MUST set its ORD at most to the
-	// initiator IRD", and answers 0x3FFF with 0x3FFF.
-	e := ddpsctp.Enhanced{IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
-	ord := qp.cfg.ORD
-	if c.r.IsEnhanced {
-		if c.PeerIRD == ddpsctp.ULPDepth {
-			e.ORD = ddpsctp.ULPDepth
-		} else {
-			ord = min(ord, c.PeerIRD)
-			e.ORD = ord
-		}
-		if c.PeerORD == ddpsctp.ULPDepth {
-			e.IRD = ddpsctp.ULPDepth
-		}
+	e, ord := c.depths(qp)
+	if c.tcp != nil {
+		return c.tcp.accept(qp, e, ord, p.PrivateData)
 	}
 	bind := func(s *ddpsctp.Session) error {
 		if err := qp.stream.Bind(s); err != nil {
@@ -283,11 +284,31 @@ func (c *ConnRequest) Accept(qp *QP, p ConnParams) error {
 	return err
 }
 
+// depths returns the enhanced data of the answer, and the ORD of qp.
+func (c *ConnRequest) depths(qp *QP) (e ddp.Enhanced, ord int) {
+	// RFC 6581, Section 9.1: the responder "MUST set its ORD at most to the
+	// initiator IRD", and answers 0x3FFF with 0x3FFF.
+	e, ord = ddp.Enhanced{IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}, qp.cfg.ORD
+	if c.PeerIRD == ddp.ULPDepth {
+		e.ORD = ddp.ULPDepth
+	} else if c.PeerIRD >= 0 {
+		ord = min(ord, c.PeerIRD)
+		e.ORD = ord
+	}
+	if c.PeerORD == ddp.ULPDepth {
+		e.IRD = ddp.ULPDepth
+	}
+	return e, ord
+}
+
 // Reject answers that the consumer does not want the connection; at most
 // MaxPrivateData bytes go with it. It does not block.
 func (c *ConnRequest) Reject(privateData []byte) error {
 	if len(privateData) > MaxPrivateData {
 		return ErrPrivateData
+	}
+	if c.tcp != nil {
+		return c.tcp.reject(privateData)
 	}
 	return c.r.Reject(privateData)
 }

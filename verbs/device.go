@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/ddp/ddpmpa"
 	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/sctp"
 )
@@ -12,7 +13,7 @@ import (
 // Config holds the parameters of a Device.
 type Config struct {
 	// Transport carries the device's SCTP associations. It is not closed
-	// with the device. Required.
+	// with the device. Without one the device has TCP connections only.
 	Transport *sctp.Transport
 	// Port is the SCTP port of the device, other than that of any plain SCTP
 	// endpoint of the transport: an association carries DDP only (RFC 5043,
@@ -31,25 +32,37 @@ type Config struct {
 	// SCTP, if not nil, holds parameters of the associations; streams,
 	// adaptation indication and upcalls are set by the device.
 	SCTP *sctp.Config
+	// TCP holds the parameters of MPA connections (RFC 5044). Enhanced and
+	// Private are set by the device.
+	TCP ddpmpa.Params
+	// TCPRevision1 makes ConnectTCP ask for an unenhanced connection: read
+	// depths are then not exchanged, and the accepting side cannot send until
+	// the connecting side has sent something.
+	TCPRevision1 bool
 }
 
 // Device is an RDMA device in software: a DDP endpoint on one SCTP port of a
-// transport. All queue pairs between two devices share one association. It is
-// safe for concurrent use.
+// transport. All queue pairs between two devices share one association. Queue
+// pairs connected by ConnectTCP and ListenTCP have a TCP connection each
+// instead. It is safe for concurrent use.
 type Device struct {
 	cfg   Config
 	table *ddp.Table
-	ep    *ddpsctp.Endpoint // nil in tests without a transport
+	ep    *ddpsctp.Endpoint // nil without a transport
 
 	mu       sync.Mutex
 	users    int       // guarded by mu: protection domains and completion queues
 	closed   bool      // guarded by mu
 	listener *Listener // guarded by mu
+	tcp      tcpSide   // guarded by mu
 }
 
 // Open makes a device. It returns the errors of sctp.Transport.Listen.
 func Open(cfg Config) (*Device, error) {
 	d := newDevice(cfg)
+	if cfg.Transport == nil {
+		return d, nil
+	}
 	var err error
 	d.ep, err = ddpsctp.Listen(cfg.Transport, cfg.Port, ddpsctp.Config{
 		Streams: cfg.Streams, Backlog: cfg.Backlog, SCTP: cfg.SCTP, OnRequest: d.onRequest})
@@ -61,8 +74,14 @@ func Open(cfg Config) (*Device, error) {
 
 func newDevice(cfg Config) *Device { return &Device{cfg: cfg, table: ddp.NewTable()} }
 
-// Addr returns the address peers connect to.
-func (d *Device) Addr() sctp.Addr { return d.ep.Addr() }
+// Addr returns the address peers connect to over SCTP, if there is a
+// transport.
+func (d *Device) Addr() sctp.Addr {
+	if d.ep == nil {
+		return sctp.Addr{}
+	}
+	return d.ep.Addr()
+}
 
 // Poll makes one pass over the transport: see sctp.Transport.Poll.
 func (d *Device) Poll() bool {
@@ -79,7 +98,11 @@ type Stats struct {
 
 // Stats returns a snapshot of the counters.
 func (d *Device) Stats() Stats {
-	return Stats{Stats: d.ep.Stats(), Regions: d.table.Len()}
+	st := Stats{Regions: d.table.Len()}
+	if d.ep != nil {
+		st.Stats = d.ep.Stats()
+	}
+	return st
 }
 
 // use counts an object of the device.
@@ -117,6 +140,10 @@ func (d *Device) Close() error {
 	if l != nil {
 		l.Close()
 	}
+	d.closeTCP()
+	if d.ep == nil {
+		return nil
+	}
 	return d.ep.Close()
 }
 
@@ -133,6 +160,9 @@ func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnPara
 	if qp.State() != StateIdle || qp.pd.dev != d {
 		return ConnInfo{}, ErrQPState
 	}
+	if d.ep == nil {
+		return ConnInfo{}, ErrNoTransport
+	}
 	a, err := d.ep.Dial(ctx, addr)
 	if err != nil {
 		qp.stream.Abort(err)
@@ -143,4 +173,9 @@ func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnPara
 
 // Associations returns the SCTP associations with other devices, for their
 // statistics. Nothing may be sent on them.
-func (d *Device) Associations() []*sctp.Association { return d.ep.Associations() }
+func (d *Device) Associations() []*sctp.Association {
+	if d.ep == nil {
+		return nil
+	}
+	return d.ep.Associations()
+}

@@ -39,12 +39,17 @@ var (
 	// ErrRefused ends a Connect that the peer's device refused without asking
 	// its consumer: nobody listens there, or too many requests are pending.
 	ErrRefused = errors.New("verbs: connection refused")
+	// ErrNoTransport is returned by Connect of a device without a transport.
+	ErrNoTransport = errors.New("verbs: device has no SCTP transport")
 	// ErrDisconnected is the end of a queue pair that either side
 	// disconnected gracefully.
 	ErrDisconnected = errors.New("verbs: disconnected")
 	// ErrReadDepth ends a Connect or Accept whose read depths cannot be
 	// granted (RFC 6581, Section 9.1).
 	ErrReadDepth = errors.New("verbs: insufficient inbound read resources")
+	// ErrRTR ends a ConnectTCP whose peer wants a ready-to-receive indication
+	// that this side does not generate (RFC 6581, Section 9.2).
+	ErrRTR = errors.New("verbs: no matching ready-to-receive indication")
 	// ErrWRFlush is the error of a completion with StatusFlush.
 	ErrWRFlush = errors.New("verbs: work request flushed")
 )

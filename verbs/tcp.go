@@ -1,0 +1,292 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/ddp/ddpmpa"
+	"github.com/weftstack/weft/ddp/ddpsctp"
+)
+
+// acceptPause is the wait after an error of accept.
+const acceptPause = 10 * time.Millisecond
+
+// tcpSide is what a device has over TCP.
+type tcpSide struct {
+	listeners map[*TCPListener]struct{}
+	channels  map[*ddpmpa.Channel]struct{}
+}
+
+// ConnectTCP is Connect over a TCP connection of the queue pair's own, with MPA
+// (RFC 5044, RFC 6581): "host:port". The errors are those of Connect, of
+// net.Dialer and of ddpmpa.Initiate.
+func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnParams) (ConnInfo, error) {
+	if len(p.PrivateData) > MaxPrivateData {
+		return ConnInfo{}, ErrPrivateData
+	}
+	if qp.State() != StateIdle || qp.pd.dev != d {
+		return ConnInfo{}, ErrQPState
+	}
+	info, err := d.connectTCP(ctx, addr, qp, p)
+	if err != nil && !errors.Is(err, ErrQPState) {
+		qp.stream.Abort(err)
+		<-qp.done // nothing but receives was posted
+	}
+	return info, err
+}
+
+func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnParams) (ConnInfo, error) {
+	info := ConnInfo{PeerIRD: -1, PeerORD: -1}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return info, err
+	}
+	params := d.cfg.TCP
+	params.Private, params.Enhanced = p.PrivateData, nil
+	if !d.cfg.TCPRevision1 {
+		params.Enhanced = &ddp.Enhanced{PeerToPeer: true, IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
+	}
+	ch, reply, err := ddpmpa.Initiate(ctx, conn.(*net.TCPConn), params)
+	if err != nil {
+		return info, err
+	}
+	info.PrivateData = reply.Private
+	ord, enough := qp.cfg.ORD, true
+	if reply.IsEnhanced {
+		ord, enough = qp.granted(&info, reply.Enhanced)
+	}
+	if ch == nil {
+		conn.Close()
+		return info, &RejectError{PrivateData: reply.Private}
+	}
+	if err := qp.bindTCP(ch, ord); err != nil {
+		ch.Kill()
+		return info, err
+	}
+	ch.Run(qp.stream)
+	switch {
+	case !enough:
+		qp.stream.Fail(ddpmpa.FaultIRD)
+		return info, ErrReadDepth
+	case reply.Mismatch():
+		qp.stream.Fail(ddpmpa.FaultRTR)
+		return info, ErrRTR
+	}
+	return info, nil
+}
+
+// bindTCP gives a channel that does not run yet to the stream.
+func (qp *QP) bindTCP(ch *ddpmpa.Channel, ord int) error {
+	if qp.stream.Bind(ch) != nil {
+		return ErrQPState
+	}
+	if !qp.pd.dev.track(ch) {
+		return ErrClosed
+	}
+	if qp.stream.Start(ord) != nil {
+		return ErrQPState // closed by its owner meanwhile
+	}
+	return nil
+}
+
+// track remembers a channel until it is done. It reports false on a closed
+// device.
+func (d *Device) track(ch *ddpmpa.Channel) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	if d.tcp.channels == nil {
+		d.tcp.channels = make(map[*ddpmpa.Channel]struct{})
+	}
+	d.tcp.channels[ch] = struct{}{}
+	go func() {
+		<-ch.Done()
+		d.mu.Lock()
+		delete(d.tcp.channels, ch)
+		d.mu.Unlock()
+	}()
+	return true
+}
+
+// closeTCP closes what is left over TCP: listeners, and connections whose peer
+// takes its time to end them.
+func (d *Device) closeTCP() {
+	d.mu.Lock()
+	side := d.tcp
+	var ls []*TCPListener
+	var chs []*ddpmpa.Channel
+	for l := range side.listeners {
+		ls = append(ls, l)
+	}
+	for ch := range side.channels {
+		chs = append(chs, ch)
+	}
+	d.mu.Unlock()
+	for _, l := range ls {
+		l.Close()
+	}
+	for _, ch := range chs {
+		ch.Kill()
+		<-ch.Done()
+	}
+}
+
+// TCPListener takes connection requests over TCP. A device may have many.
+type TCPListener struct {
+	dev    *Device
+	l      net.Listener
+	room   chan struct{}    // a token per connection that is not answered
+	ready  chan *tcpRequest // of the same capacity
+	done   chan struct{}
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	once   sync.Once
+}
+
+// ListenTCP listens on a TCP address, "host:port". At most Config.Backlog
+// connections wait for their request or for an answer to it; more are closed.
+func (d *Device) ListenTCP(ctx context.Context, addr string) (*TCPListener, error) {
+	var lc net.ListenConfig
+	nl, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	n := d.cfg.Backlog
+	if n <= 0 {
+		n = ddpsctp.DefaultBacklog
+	}
+	l := &TCPListener{dev: d, l: nl, room: make(chan struct{}, n), ready: make(chan *tcpRequest, n), done: make(chan struct{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		nl.Close()
+		return nil, ErrClosed
+	}
+	if d.tcp.listeners == nil {
+		d.tcp.listeners = make(map[*TCPListener]struct{})
+	}
+	d.tcp.listeners[l] = struct{}{}
+	base, cancel := context.WithCancel(context.Background())
+	l.cancel = cancel
+	l.wg.Add(1)
+	go l.serve(base)
+	return l, nil
+}
+
+// Addr returns the address it listens on.
+func (l *TCPListener) Addr() net.Addr { return l.l.Addr() }
+
+// serve takes TCP connections.
+func (l *TCPListener) serve(ctx context.Context) {
+	defer l.wg.Done()
+	for {
+		c, err := l.l.Accept()
+		if err != nil {
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			select { // out of descriptors, or that connection is gone
+			case <-l.done:
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		select {
+		case l.room <- struct{}{}:
+		default:
+			c.Close()
+			continue
+		}
+		l.wg.Add(1)
+		go func() {
+			defer l.wg.Done()
+			r, err := ddpmpa.Respond(ctx, c.(*net.TCPConn), l.dev.cfg.TCP)
+			if err != nil {
+				<-l.room
+				return
+			}
+			l.ready <- &tcpRequest{r: r, l: l} // has room: see room
+		}()
+	}
+}
+
+// Accept returns the next connection request. It blocks until there is one,
+// ctx is done, or the listener is closed (ErrClosed).
+func (l *TCPListener) Accept(ctx context.Context) (*ConnRequest, error) {
+	select {
+	case <-l.done:
+		return nil, ErrClosed
+	default:
+	}
+	select {
+	case t := <-l.ready:
+		c := &ConnRequest{PrivateData: t.r.Private, PeerIRD: -1, PeerORD: -1, RemoteTCP: t.r.Conn().RemoteAddr(), tcp: t}
+		if t.r.IsEnhanced {
+			c.PeerIRD, c.PeerORD = t.r.Enhanced.IRD, t.r.Enhanced.ORD
+		}
+		return c, nil
+	case <-l.done:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close stops listening, and closes the connections that were not returned by
+// Accept. Established connections go on.
+func (l *TCPListener) Close() error {
+	err := ErrClosed
+	l.once.Do(func() {
+		close(l.done)
+		err = l.l.Close()
+		l.cancel()
+		l.wg.Wait()
+		for len(l.ready) > 0 {
+			(<-l.ready).close()
+		}
+		l.dev.mu.Lock()
+		delete(l.dev.tcp.listeners, l)
+		l.dev.mu.Unlock()
+	})
+	return err
+}
+
+// tcpRequest is a request that waits for an answer.
+type tcpRequest struct {
+	r    *ddpmpa.Request
+	l    *TCPListener
+	once sync.Once
+}
+
+// answered gives back its room.
+func (t *tcpRequest) answered() { t.once.Do(func() { <-t.l.room }) }
+
+func (t *tcpRequest) close() {
+	t.r.Close()
+	t.answered()
+}
+
+func (t *tcpRequest) accept(qp *QP, e ddp.Enhanced, ord int, private []byte) error {
+	defer t.answered()
+	err := t.r.Accept(qp.stream, func(ch *ddpmpa.Channel) error { return qp.bindTCP(ch, ord) }, e, private)
+	if errors.Is(err, ddpmpa.ErrClosed) {
+		return ErrDisconnected
+	}
+	return err
+}
+
+func (t *tcpRequest) reject(private []byte) error {
+	defer t.answered()
+	err := t.r.Reject(ddp.Enhanced{}, private)
+	if errors.Is(err, ddpmpa.ErrClosed) {
+		return ErrDisconnected
+	}
+	return err
+}
