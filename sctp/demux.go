@@ -1,6 +1,7 @@
 package sctp
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -193,6 +194,13 @@ func (d *demux) associations(e *Endpoint) (list []*Association) {
 		}
 	}
 	return list
+}
+
+// endpoints returns all endpoints.
+func (d *demux) endpoints() []*Endpoint {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return slices.Collect(maps.Values(d.ports))
 }
 
 // close lets nothing be added any more and returns the endpoints; false if it

@@ -54,10 +54,11 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 	return e
 }
 
-// listen makes the endpoint ready for packets. Its port is known by then.
+// listen makes the endpoint ready for packets, with the addresses there are. Its
+// port is known by then, and hsMu held if others know the endpoint.
 func (e *Endpoint) listen() {
 	p := core.ListenerParams{
-		Port: e.port, Local: e.t.locals, Cookies: e.t.cookies,
+		Port: e.port, Local: e.t.sockets().locals, Cookies: e.t.cookies,
 		TagInUse: func(tag uint32) bool { return e.t.demux.byTag(tag) != nil },
 		Find: func(remote netip.AddrPort, local, peer uint16) (uint32, bool) {
 			a := e.t.demux.byPeer(peerKey{remote, local, peer})
@@ -119,7 +120,7 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 	if peer.Port == 0 || len(peer.Addrs) == 0 {
 		return nil, ErrAddress
 	}
-	p := core.ClientParams{LocalPort: e.port, PeerPort: peer.Port, Local: e.t.locals, Cookies: e.t.cookies}
+	p := core.ClientParams{LocalPort: e.port, PeerPort: peer.Port, Local: e.t.sockets().locals, Cookies: e.t.cookies}
 	for _, ap := range peer.Addrs {
 		if !ap.IsValid() || ap.Port() == 0 || ap.Addr().IsMulticast() {
 			return nil, ErrAddress

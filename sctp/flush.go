@@ -41,7 +41,7 @@ func (a *Association) transmit(b *train) (w work) {
 	for {
 		a.mu.Lock()
 		now := a.t.now()
-		out, tx, ok := a.core.PollTransmit(now, b.mem[:0:udpio.MaxTrain], a.t.maxSegs)
+		out, tx, ok := a.core.PollTransmit(now, b.mem[:0:udpio.MaxTrain], a.t.sockets().maxSegs)
 		if !ok {
 			a.arm(now)
 			return w | a.unlock()

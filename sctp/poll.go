@@ -15,12 +15,13 @@ import (
 // before they park. It always reports false where sockets cannot be polled.
 func (t *Transport) Poll() bool {
 	work := false
-	for _, s := range t.socks {
+	set := t.sockets()
+	for _, s := range set.list {
 		if s.conn.CanPoll() && s.poll() {
 			work = true
 		}
 	}
-	if t.canPoll {
+	if set.canPoll {
 		t.polling.note(t)
 	}
 	return work
@@ -80,7 +81,7 @@ func (p *polling) setQuiet(t *Transport, on bool) {
 func (p *polling) change(t *Transport, on bool) {
 	p.recent.Store(0)
 	p.quiet.Store(on)
-	for _, s := range t.socks {
+	for _, s := range t.sockets().list {
 		s.conn.Polled(on)
 	}
 	switch {
@@ -156,7 +157,7 @@ func (s *spinBudget) adapt(useful bool) {
 // startSpin reports how long the caller may poll, 0 for not at all; after a
 // positive answer it must call endSpin.
 func (t *Transport) startSpin() core.Time {
-	if t.cfg.BusyPoll <= 0 || !t.canPoll {
+	if t.cfg.BusyPoll <= 0 || !t.sockets().canPoll {
 		return 0
 	}
 	t.pollers.Add(1)

@@ -20,10 +20,8 @@ import (
 type Transport struct {
 	cfg     TransportConfig
 	epoch   time.Time
-	socks   []*socket
-	locals  []netip.AddrPort
-	maxSegs int
-	canPoll bool
+	set     atomic.Pointer[socketSet]
+	setMu   sync.Mutex // guards changes of set
 	cookies *core.CookieJar
 	slabs   slab.Pool
 	demux   demux
@@ -46,7 +44,7 @@ type transportCounters struct {
 // opened is closed again, cfg.Conns included.
 func NewTransport(cfg TransportConfig) (*Transport, error) {
 	// The clock of the core begins a second ago: 0 means "no timer" there.
-	t := &Transport{cfg: cfg, epoch: time.Now().Add(-time.Second), maxSegs: udpio.MaxSegments}
+	t := &Transport{cfg: cfg, epoch: time.Now().Add(-time.Second)}
 	var secret [32]byte
 	rand.Read(secret[:])
 	t.cookies = core.NewCookieJar(secret)
@@ -54,28 +52,25 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	if t.cfg.MaxAssociations <= 0 {
 		t.cfg.MaxAssociations = DefaultMaxAssociations
 	}
-	if err := t.open(); err != nil {
-		for _, s := range t.socks {
+	list, err := t.open()
+	if err != nil {
+		for _, s := range list {
 			s.conn.Close()
 		}
 		return nil, err
 	}
-	for _, s := range t.socks {
-		t.locals = append(t.locals, s.conn.LocalAddr())
-		t.maxSegs = min(t.maxSegs, s.conn.Segments())
-		t.canPoll = t.canPoll || s.conn.CanPoll()
-	}
+	t.set.Store(newSocketSet(list))
 	t.spinning.init(cfg.BusyPoll)
-	for _, s := range t.socks {
+	for _, s := range list {
 		t.readers.Add(1)
 		go s.readLoop()
 	}
 	return t, nil
 }
 
-func (t *Transport) open() error {
-	o := udpio.Options{Buffer: t.cfg.SocketBuffer, NoOffload: t.cfg.NoOffload}
-	var failed error
+// open returns the sockets of the configuration, those opened so far on error.
+func (t *Transport) open() (list []*socket, failed error) {
+	o := t.socketOptions()
 	for _, pc := range t.cfg.Conns {
 		c, err := udpio.FromPacketConn(pc, o)
 		if err != nil {
@@ -83,16 +78,17 @@ func (t *Transport) open() error {
 			failed = errors.Join(failed, err)
 			continue
 		}
-		t.socks = append(t.socks, newSocket(t, c))
+		list = append(list, newSocket(t, c))
 	}
 	addrs := t.cfg.LocalAddrs
 	if len(addrs) == 0 && len(t.cfg.Conns) == 0 {
 		addrs = []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Unspecified(), DefaultUDPPort)}
 	}
-	if failed == nil {
-		failed = t.bind(addrs, o)
+	if failed != nil {
+		return list, failed
 	}
-	return failed
+	bound, err := t.bind(addrs, o)
+	return append(list, bound...), err
 }
 
 // bindTries is how often a free UDP port common to all addresses is looked for.
@@ -101,9 +97,7 @@ const bindTries = 20
 // bind opens the sockets of cfg.LocalAddrs. Those that ask for a free port get
 // the same one: a peer that knows the port of one address takes it for that of
 // the others, too (RFC 6951, Section 5.1).
-func (t *Transport) bind(addrs []netip.AddrPort, o udpio.Options) error {
-	first := len(t.socks)
-	var err error
+func (t *Transport) bind(addrs []netip.AddrPort, o udpio.Options) (list []*socket, err error) {
 	for range bindTries {
 		err = nil
 		port := uint16(0)
@@ -115,24 +109,24 @@ func (t *Transport) bind(addrs []netip.AddrPort, o udpio.Options) error {
 			var c udpio.Conn
 			if c, err = udpio.Listen(want, o); err != nil {
 				if a.Port() != 0 || port == 0 {
-					return err // another port is no help
+					return list, err // another port is no help
 				}
 				break
 			}
 			if a.Port() == 0 {
 				port = c.LocalAddr().Port()
 			}
-			t.socks = append(t.socks, newSocket(t, c))
+			list = append(list, newSocket(t, c))
 		}
 		if err == nil {
-			return nil
+			return list, nil
 		}
-		for _, s := range t.socks[first:] {
+		for _, s := range list {
 			s.conn.Close()
 		}
-		t.socks = t.socks[:first]
+		list = nil
 	}
-	return err
+	return list, err
 }
 
 // now reads the clock of the core.
@@ -149,7 +143,7 @@ func (t *Transport) Listen(port uint16, cfg *Config) (*Endpoint, error) {
 }
 
 // LocalAddrs returns the bound UDP addresses.
-func (t *Transport) LocalAddrs() []netip.AddrPort { return slices.Clone(t.locals) }
+func (t *Transport) LocalAddrs() []netip.AddrPort { return slices.Clone(t.sockets().locals) }
 
 // Stats returns a snapshot of the counters.
 func (t *Transport) Stats() TransportStats {
@@ -161,7 +155,7 @@ func (t *Transport) Stats() TransportStats {
 		BadPackets: c.bad.Load(), OutOfTheBlue: c.ootb.Load(), Suppressed: c.suppressed.Load(),
 		WriteErrors: c.writeErrors.Load(), Associations: t.demux.len(),
 	}
-	for _, s := range t.socks {
+	for _, s := range t.sockets().list {
 		in := s.conn.Info()
 		st.SocketDrops += in.Drops
 		st.Offload = st.Offload || in.GSO || in.GRO
@@ -180,8 +174,11 @@ func (t *Transport) Close() error {
 		e.Close()
 	}
 	t.polling.stop()
+	t.setMu.Lock()
+	list := t.sockets().list
+	t.setMu.Unlock()
 	var first error
-	for _, s := range t.socks {
+	for _, s := range list {
 		if err := s.conn.Close(); err != nil && first == nil {
 			first = err
 		}
@@ -190,32 +187,10 @@ func (t *Transport) Close() error {
 	return first
 }
 
-// socketFor chooses the socket to send a packet from.
-func (t *Transport) socketFor(tu *core.Tuple) *socket {
-	if len(t.socks) == 1 {
-		return t.socks[0]
-	}
-	var family *socket
-	v4 := tu.Remote.Addr().Is4()
-	for i, s := range t.socks {
-		l := t.locals[i]
-		switch {
-		case l == tu.Local, l.Port() == tu.Local.Port() && l.Addr().IsUnspecified() && l.Addr().Is4() == v4:
-			return s
-		case family == nil && (l.Addr().Is4() == v4 || l.Addr() == netip.IPv6Unspecified()):
-			family = s
-		}
-	}
-	if family == nil {
-		return t.socks[0]
-	}
-	return family
-}
-
 // send writes the packets out, which b.tx describes.
 func (t *Transport) send(out []byte, b *train) {
 	tx := &b.tx
-	s := t.socketFor(&tx.Tuple)
+	s := t.sockets().choose(&tx.Tuple)
 	b.meta = udpio.Meta{Local: tx.Local.Addr(), Remote: tx.Remote, ECN: tx.ECN, SegSize: tx.SegSize, Fragment: tx.Fragment}
 	if t.cfg.Tap != nil {
 		t.tap(true, s.conn.LocalAddr(), &b.meta, out)
@@ -270,7 +245,7 @@ func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int,
 // virtual reports whether no socket is the kernel's, which then has no idea of
 // the routes.
 func (t *Transport) virtual() bool {
-	return len(t.cfg.Conns) > 0 && !t.canPoll && len(t.cfg.LocalAddrs) == 0
+	return len(t.cfg.Conns) > 0 && !t.sockets().canPoll && len(t.cfg.LocalAddrs) == 0
 }
 
 // defaultMTU is assumed for routes of unknown MTU.

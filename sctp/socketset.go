@@ -1,0 +1,120 @@
+package sctp
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/udpio"
+)
+
+// socketSet is the sockets of a transport. It is never changed: AddAddr and
+// RemoveAddr replace it.
+type socketSet struct {
+	list    []*socket
+	locals  []netip.AddrPort // of list, in its order
+	maxSegs int              // datagrams that all take at once
+	canPoll bool             // some can be polled
+}
+
+func newSocketSet(list []*socket) *socketSet {
+	set := &socketSet{list: list, maxSegs: udpio.MaxSegments}
+	for _, s := range list {
+		set.locals = append(set.locals, s.conn.LocalAddr())
+		set.maxSegs = min(set.maxSegs, s.conn.Segments())
+		set.canPoll = set.canPoll || s.conn.CanPoll()
+	}
+	return set
+}
+
+// choose returns the socket to send a packet from.
+func (set *socketSet) choose(tu *core.Tuple) *socket {
+	if len(set.list) == 1 {
+		return set.list[0]
+	}
+	var family *socket
+	v4 := tu.Remote.Addr().Is4()
+	for i, s := range set.list {
+		l := set.locals[i]
+		switch {
+		case l == tu.Local, l.Port() == tu.Local.Port() && l.Addr().IsUnspecified() && l.Addr().Is4() == v4:
+			return s
+		case family == nil && (l.Addr().Is4() == v4 || l.Addr() == netip.IPv6Unspecified()):
+			family = s
+		}
+	}
+	if family == nil {
+		return set.list[0]
+	}
+	return family
+}
+
+// AddAddr opens another socket, on addr; port 0 asks for that of the first
+// socket. Endpoints tell it to new peers; Association.AddAddr tells it to one
+// there is. It returns the bound address.
+func (t *Transport) AddAddr(addr netip.AddrPort) (netip.AddrPort, error) {
+	if addr.Port() == 0 {
+		addr = netip.AddrPortFrom(addr.Addr(), t.sockets().locals[0].Port())
+	}
+	c, err := udpio.Listen(addr, t.socketOptions())
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	return t.addConn(c)
+}
+
+// AddConn is AddAddr with a connection that is ready; the transport owns it from
+// then on.
+func (t *Transport) AddConn(pc PacketConn) (netip.AddrPort, error) {
+	c, err := udpio.FromPacketConn(pc, t.socketOptions())
+	if err != nil {
+		pc.Close()
+		return netip.AddrPort{}, err
+	}
+	return t.addConn(c)
+}
+
+func (t *Transport) addConn(c udpio.Conn) (netip.AddrPort, error) {
+	t.setMu.Lock()
+	defer t.setMu.Unlock()
+	if t.demux.isClosed() {
+		c.Close()
+		return netip.AddrPort{}, ErrClosed
+	}
+	s := newSocket(t, c)
+	t.set.Store(newSocketSet(append(slices.Clone(t.sockets().list), s)))
+	t.readers.Add(1)
+	go s.readLoop()
+	t.relisten()
+	return c.LocalAddr(), nil
+}
+
+// RemoveAddr closes the socket that is bound to addr, which may not be the last
+// one. Peers are not told: see Association.RemoveAddr.
+func (t *Transport) RemoveAddr(addr netip.AddrPort) error {
+	t.setMu.Lock()
+	defer t.setMu.Unlock()
+	set := t.sockets()
+	i := slices.Index(set.locals, addr)
+	if i < 0 || len(set.list) == 1 {
+		return ErrAddress
+	}
+	t.set.Store(newSocketSet(slices.Delete(slices.Clone(set.list), i, i+1)))
+	t.relisten()
+	return set.list[i].conn.Close()
+}
+
+// relisten tells the listeners of the addresses there are.
+func (t *Transport) relisten() {
+	for _, e := range t.demux.endpoints() {
+		e.hsMu.Lock()
+		e.listen()
+		e.hsMu.Unlock()
+	}
+}
+
+func (t *Transport) sockets() *socketSet { return t.set.Load() }
+
+func (t *Transport) socketOptions() udpio.Options {
+	return udpio.Options{Buffer: t.cfg.SocketBuffer, NoOffload: t.cfg.NoOffload}
+}
