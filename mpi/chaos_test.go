@@ -391,6 +391,10 @@ func checkEmpty(t *testing.T, k *chaos) bool {
 			}
 		}
 		for _, p := range e.peers {
+			if a, r := p.announced.Load(), p.ready.Load(); a != 0 || r != 0 {
+				t.Errorf("rank %d: %d sends to %d wait, %d of its", e.rank, a, p.rank, r)
+				return false
+			}
 			if used, owed := p.used.Load(), p.owed.Load(); used != owed {
 				t.Errorf("rank %d: peer %d uses %d bytes of which it is owed %d", e.rank, p.rank, used, owed)
 				return false

@@ -152,6 +152,9 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 	if v.kind != kindReady && !p.charge(v.length) {
 		return 0, fmt.Errorf("%w: more eager data than granted", ErrProtocol)
 	}
+	if p.ready.Load() >= 2*maxAnnounced {
+		return 0, fmt.Errorf("%w: too many announced messages", ErrProtocol)
+	}
 	src := int32(v.source)
 	e.mu.Lock()
 	x := f.last
@@ -225,6 +228,7 @@ func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (take
 	m.kind, m.length, m.id = v.kind, v.length, v.id
 	if v.kind == kindReady {
 		m.whole = true
+		f.p.ready.Add(1)
 	} else {
 		m.reserve(int(v.length))
 		if m.whole = len(body) >= len(m.buf); m.whole {

@@ -34,6 +34,9 @@ var (
 	ErrProtocol = errors.New("mpi: protocol violation")
 	// ErrAuth is returned when a peer does not know the key of the job.
 	ErrAuth = errors.New("mpi: peer does not know the job key")
+	// ErrLimit is returned by a send when too many earlier ones to the same
+	// rank wait for receives.
+	ErrLimit = errors.New("mpi: too many sends wait for receives")
 	// ErrOption is returned for an option or environment variable that makes no sense.
 	ErrOption = errors.New("mpi: bad option")
 )

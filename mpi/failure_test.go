@@ -344,6 +344,39 @@ func TestUnknownCommunicatorsAreBounded(t *testing.T) {
 	}
 }
 
+func TestAnnouncedMessagesAreBounded(t *testing.T) {
+	k := newChaos(t, 2, rand.New(rand.NewPCG(1, 1)), WithEager(0))
+	c := k.worlds[0].Comm()
+	p := k.worlds[0].eng.peers[1]
+	p.announced.Store(maxAnnounced - 1)
+	if _, err := Isend(c, make([]byte, 10), 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Isend(c, make([]byte, 10), 1, 0); !errors.Is(err, ErrLimit) {
+		t.Errorf("send beyond the limit: %v", err)
+	}
+	for k.step() {
+	}
+	q := k.worlds[1].eng.peers[0]
+	if n := q.ready.Load(); n != 1 {
+		t.Errorf("%d messages announced, want 1", n)
+	}
+	if _, err := Irecv(k.worlds[1].Comm(), make([]byte, 10), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for k.step() {
+	}
+	if a, r := p.announced.Load(), q.ready.Load(); a != maxAnnounced-1 || r != 0 {
+		t.Errorf("after the receive %d sends wait, %d announced", a, r)
+	}
+	q.ready.Store(2 * maxAnnounced)
+	v := envelope{kind: kindReady, source: 0, ctx: worldID, length: 1}
+	var hdr [envelopeIDLen]byte
+	if _, err := q.flows[1].feed(v.put(&hdr)); !errors.Is(err, ErrProtocol) {
+		t.Errorf("announcement beyond the limit: %v", err)
+	}
+}
+
 // A stranger that finds the port before the job is complete neither joins nor
 // keeps it from starting.
 func TestStrangersTCP(t *testing.T) {

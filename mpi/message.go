@@ -40,6 +40,9 @@ func newMessage() *message { return messagePool.Get().(*message) }
 
 // recycle gives m and its memory back. m is in no queue.
 func (m *message) recycle() {
+	if m.kind == kindReady {
+		m.peer.ready.Add(-1)
+	}
 	m.release()
 	m.ctx, m.peer, m.match, m.next = nil, nil, nil, nil
 	m.early, m.whole, m.dropped, m.lost, m.probed = false, false, false, false, false

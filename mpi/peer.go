@@ -21,6 +21,9 @@ type peer struct {
 	dirty  atomic.Bool  // in pusher.dirty
 	unsent atomic.Int32 // about how many bytes are to be transmitted later
 
+	announced atomic.Int32 // sends that wait for the peer to ask for them
+	ready     atomic.Int32 // sends of the peer that wait for a receive here
+
 	used atomic.Int64 // cost of the peer's eager messages that we hold or have yet to acknowledge
 	owed atomic.Int64 // part of used that was consumed and not yet acknowledged
 
@@ -35,6 +38,11 @@ func (p *peer) failure() error {
 	}
 	return nil
 }
+
+// maxAnnounced bounds the announced sends to one peer that no receive has
+// matched. More fail with ErrLimit. Withdrawals may be on their way, so the
+// receiver tolerates twice as many.
+const maxAnnounced = 1 << 20
 
 // messageCost is what a message that waits for a receive takes besides its body.
 const messageCost = 512

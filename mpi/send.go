@@ -79,7 +79,11 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	}
 
 	p.mu.Lock()
-	if err := p.failure(); err != nil {
+	err = p.failure()
+	if err == nil && p.announced.Load() >= maxAnnounced {
+		err = fmt.Errorf("%w at rank %d", ErrLimit, p.rank)
+	}
+	if err != nil {
 		p.mu.Unlock()
 		return false, err
 	}
@@ -91,6 +95,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	price := cost(len(b))
 	switch {
 	case len(b) > e.eager || p.credit.Load() < price:
+		p.announced.Add(1)
 		v.kind = kindReady
 		r.buf = b
 		r.pending.Store(1)
@@ -158,6 +163,7 @@ func (e *engine) sendBody(p *peer, v *envelope) error {
 		}
 		return nil
 	}
+	p.announced.Add(-1)
 	if r.ctx != nil || v.length > uint64(len(r.buf)) {
 		err := fmt.Errorf("%w: body of %d bytes asked for", ErrProtocol, v.length)
 		r.fail(err)
@@ -185,6 +191,7 @@ func (e *engine) awaitSend(ctx context.Context, r *Request) error {
 	}
 	if r.id != 0 && e.ids.remove(r.id, r.peer) != nil {
 		if r.buf != nil { // announced, not yet asked for
+			r.peer.announced.Add(-1)
 			v := envelope{kind: kindRevoke, id: r.id}
 			r.peer.control(r.stream, &v) // on the stream of the announcement, so after it
 			r.complete(err)
