@@ -157,10 +157,10 @@ func (o *observer) Drained() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.drained = true
-	close(o.done)
 	if o.closed {
 		(*QP)(o).release()
 	}
+	close(o.done) // who waits for it may free what the queue pair used
 }
 
 // release gives up what the queue pair uses.
