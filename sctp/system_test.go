@@ -405,11 +405,11 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 			t.Errorf("Connect on a closed transport = %v", err)
 		}
 	}
-	for range 1000 {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
 		if runtime.NumGoroutine() <= before {
 			return
 		}
-		runtime.Gosched()
+		<-time.After(time.Millisecond)
 	}
 	buf := make([]byte, 1<<16)
 	t.Errorf("%d goroutines before, %d after:\n%s", before, runtime.NumGoroutine(), buf[:runtime.Stack(buf, true)])
