@@ -1,0 +1,170 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp"
+)
+
+// A stranger that finds the port before the job is complete neither joins nor
+// keeps it from starting.
+func TestStrangersTCP(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	job := newLocalJob(2)
+	o, err := buildOptions(TransportTCP, false, []Option{WithAddrs(loopback)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var worlds [2]*World
+	var fabs [2]fabric
+	for r := range worlds {
+		worlds[r] = newWorld(r, 2, o, &localBoot{job: job})
+		if fabs[r], err = newFabric(worlds[r]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
+	for _, msg := range [][]byte{nil, []byte("GET / HTTP/1.0\r\n\r\n"), helloFrame(forged), helloFrame(append(forged, 0))} {
+		conn, err := net.Dial("tcp", fabs[0].card())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write(msg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	errc := make(chan error, 2)
+	for r, w := range worlds {
+		go func() {
+			err := w.join(ctx, fabs[r])
+			if err == nil {
+				_, err = Sendrecv(ctx, w.Comm(), []int{r}, 1-r, 0, make([]int, 1), 1-r, 0)
+			}
+			errc <- errors.Join(err, w.Finalize(ctx))
+		}()
+	}
+	for range worlds {
+		if err := <-errc; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestHello(t *testing.T) {
+	key := []byte("key of the job")
+	run := func(connKey, accKey []byte, tamper func(step int, msg []byte)) (errC, errA error) {
+		c, msg := newConnector(connKey, 3, 1, 5)
+		a := newAcceptor(accKey, 1, 5)
+		for step := 1; ; step++ {
+			msg = append([]byte(nil), msg...)
+			if tamper != nil {
+				tamper(step, msg)
+			}
+			h, errp := a, &errA
+			if step%2 == 0 {
+				h, errp = c, &errC
+			}
+			reply, err := h.step(msg)
+			if *errp = err; err != nil {
+				return errC, errA
+			}
+			if step == 2 && (!c.receiving() || c.sending()) || step == 3 && (!a.sending() || a.peer != 3) {
+				t.Fatalf("state after step %d", step)
+			}
+			if reply == nil {
+				return nil, nil
+			}
+			msg = reply
+		}
+	}
+	if errC, errA := run(key, key, nil); errC != nil || errA != nil {
+		t.Errorf("greeting: %v, %v", errC, errA)
+	}
+	if errC, _ := run(key, []byte("other"), nil); !errors.Is(errC, ErrAuth) {
+		t.Errorf("acceptor with another key: %v", errC)
+	}
+	for step := 1; step <= 4; step++ {
+		errC, errA := run(key, key, func(s int, msg []byte) {
+			if s == step {
+				msg[len(msg)-1] ^= 1
+			}
+		})
+		if !errors.Is(errors.Join(errC, errA), ErrAuth) {
+			t.Errorf("tampered message %d is taken: %v, %v", step, errC, errA)
+		}
+	}
+	// A connector that cannot prove the key is refused even if it ignores the answer.
+	_, greet := newConnector([]byte("x"), 3, 1, 5)
+	a := newAcceptor(key, 1, 5)
+	if _, err := a.step(greet); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.step(append([]byte{stepProve}, make([]byte, macLen)...)); !errors.Is(err, ErrAuth) || a.receiving() {
+		t.Errorf("forged proof: %v", err)
+	}
+}
+
+func TestStrangersSCTP(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{loopback}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	ep, err := tr.Listen(0, &sctp.Config{OutStreams: 21, InStreams: 21})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
+	eager := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 77}
+	var hdr [envelopeIDLen]byte
+	err = RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		if c.Rank() == 0 {
+			addr, err := sctp.ParseAddr(w.fabric.card())
+			if err != nil {
+				return err
+			}
+			for i, msg := range [][]byte{[]byte("hello"), helloFrame(forged), eager.put(&hdr), helloFrame(append(forged, 0))} {
+				a, err := ep.Connect(ctx, addr)
+				if err != nil {
+					return err
+				}
+				if err := a.Send(ctx, msg, sctp.SendOptions{}); err != nil {
+					return err
+				}
+				if i == 1 { // a greeting is answered, but the answer proves nothing to us
+					var b [200]byte
+					if _, _, err := a.Recv(ctx, b[:]); err != nil {
+						return fmt.Errorf("answer to a greeting: %w", err)
+					}
+					if err := a.Send(ctx, helloFrame(append([]byte{stepProve}, make([]byte, macLen)...)), sctp.SendOptions{}); err != nil {
+						return err
+					}
+				}
+				select {
+				case <-a.Done():
+				case <-ctx.Done():
+					return fmt.Errorf("stranger %d is tolerated", i)
+				}
+			}
+			if _, found, err := Iprobe(c, AnySource, 77); found || err != nil {
+				return fmt.Errorf("a stranger's message is there: %v, %v", found, err)
+			}
+		}
+		_, err := Sendrecv(ctx, c, []int{1}, 1-c.Rank(), 0, make([]int, 1), 1-c.Rank(), 0)
+		return err
+	}, WithTransport(TransportSCTP))
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,138 @@
+package mpi
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// A peer that breaks the protocol loses its link, and nothing else happens.
+func TestProtocolViolations(t *testing.T) {
+	enc := func(v envelope, body ...byte) []byte {
+		var b [envelopeIDLen]byte
+		return append(append([]byte(nil), v.put(&b)...), body...)
+	}
+	eager := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 1, length: 1}
+	with := func(f func(*envelope)) []byte {
+		v := eager
+		f(&v)
+		return enc(v, 0)
+	}
+	for _, tt := range []struct {
+		name string
+		data []byte
+	}{
+		{"kind 0", make([]byte, 32)},
+		{"kind 200", append([]byte{200}, make([]byte, 31)...)},
+		{"reserved bytes", func() []byte { b := enc(eager, 0); b[2] = 1; return b }()},
+		{"negative tag", with(func(v *envelope) { v.tag = -1 })},
+		{"huge length", with(func(v *envelope) { v.length = maxMessage + 1 })},
+		{"more than the credit", with(func(v *envelope) { v.length = 1 << 40 })},
+		{"source outside", with(func(v *envelope) { v.source = 9 })},
+		{"source of another rank", with(func(v *envelope) { v.source = 0 })},
+		{"sequence too far ahead", with(func(v *envelope) { v.flags, v.seq = flagSeq, maxAhead })},
+		{"sequence repeated", with(func(v *envelope) { v.flags, v.seq = flagSeq, ^uint32(0) })},
+		{"body unasked", enc(envelope{kind: kindBody, id: 1, length: 1}, 0)},
+		{"greeting again", enc(envelope{kind: kindHello, length: 1}, 0)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o, err := buildOptions(TransportInproc, false, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld(0, 2, o, nil)
+			if _, err := w.eng.peers[1].flows[1].feed(tt.data); !errors.Is(err, ErrProtocol) {
+				t.Errorf("error %v, want ErrProtocol", err)
+			}
+		})
+	}
+}
+
+func TestUnknownCommunicatorsAreBounded(t *testing.T) {
+	o, err := buildOptions(TransportInproc, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(0, 2, o, nil)
+	f := &w.eng.peers[1].flows[1]
+	var hdr [envelopeIDLen]byte
+	for i := range maxUnknown + 1 {
+		v := envelope{kind: kindReady, source: 1, ctx: uint64(1000+i) << 2, tag: 1, length: 1}
+		_, err = f.feed(v.put(&hdr))
+		if (err != nil) != (i == maxUnknown) {
+			t.Fatalf("context %d: %v", i, err)
+		}
+	}
+	if !errors.Is(err, ErrProtocol) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestAnnouncedMessagesAreBounded(t *testing.T) {
+	k := newChaos(t, 2, rand.New(rand.NewPCG(1, 1)), WithEager(0))
+	c := k.worlds[0].Comm()
+	p := k.worlds[0].eng.peers[1]
+	p.announced.Store(maxAnnounced - 1)
+	if _, err := Isend(c, make([]byte, 10), 1, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Isend(c, make([]byte, 10), 1, 0); !errors.Is(err, ErrLimit) {
+		t.Errorf("send beyond the limit: %v", err)
+	}
+	for k.step() {
+	}
+	q := k.worlds[1].eng.peers[0]
+	if n := q.ready.Load(); n != 1 {
+		t.Errorf("%d messages announced, want 1", n)
+	}
+	if _, err := Irecv(k.worlds[1].Comm(), make([]byte, 10), 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	for k.step() {
+	}
+	if a, r := p.announced.Load(), q.ready.Load(); a != maxAnnounced-1 || r != 0 {
+		t.Errorf("after the receive %d sends wait, %d announced", a, r)
+	}
+	q.ready.Store(2 * maxAnnounced)
+	v := envelope{kind: kindReady, source: 0, ctx: worldID, length: 1}
+	var hdr [envelopeIDLen]byte
+	if _, err := q.flows[1].feed(v.put(&hdr)); !errors.Is(err, ErrProtocol) {
+		t.Errorf("announcement beyond the limit: %v", err)
+	}
+}
+
+// FuzzInflow feeds arbitrary bytes, cut in arbitrary places.
+func FuzzInflow(f *testing.F) {
+	var b [envelopeIDLen]byte
+	v := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 1, length: 3}
+	f.Add(append(append([]byte(nil), v.put(&b)...), 1, 2, 3), 5)
+	v.kind = kindReady
+	f.Add(append([]byte(nil), v.put(&b)...), 100)
+	f.Fuzz(func(t *testing.T, data []byte, cut int) {
+		o, err := buildOptions(TransportInproc, false, []Option{WithUnexpected(1 << 20)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(0, 2, o, nil)
+		link := &chaosLink{to: w.eng.peers[0], rng: rand.New(rand.NewPCG(1, 1))}
+		w.eng.peers[1].link = link
+		for range 3 {
+			if _, err := Irecv(w.Comm(), make([]byte, 10), AnySource, AnyTag); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fl := &w.eng.peers[1].flows[1]
+		cut = 1 + int(uint(cut)%64)
+		for len(data) > 0 {
+			k, err := fl.feed(data[:min(cut, len(data))])
+			if err != nil {
+				return
+			}
+			if k == 0 {
+				t.Fatal("no progress")
+			}
+			data = data[k:]
+		}
+		fl.cut(errTestOver)
+	})
+}

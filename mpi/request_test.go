@@ -1,0 +1,161 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// A cancelled receive gets nothing; a cancelled long send is withdrawn, and a
+// later one is not disturbed.
+func TestCancel(t *testing.T) {
+	runRanks(t, 2, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		if c.Rank() == 1 {
+			if err := c.barrier(ctx); err != nil {
+				return err
+			}
+			b := make([]byte, 200_000)
+			st, err := Recv(ctx, c, b, 0, 9)
+			if err != nil || st.Bytes != len(b) {
+				return fmt.Errorf("receive after a withdrawn send = %+v, %v", st, err)
+			}
+			if err := checkPattern(b, 7); err != nil {
+				return err
+			}
+			return Send(ctx, c, []byte{42}, 0, 1)
+		}
+		var x [1]byte
+		r, err := Irecv(c, x[:], 1, 1)
+		if err != nil {
+			return err
+		}
+		if !r.Cancel() {
+			return errors.New("receive cannot be cancelled")
+		}
+		if _, err := r.Wait(ctx); !errors.Is(err, ErrCanceled) {
+			return fmt.Errorf("cancelled receive: %v", err)
+		}
+		if r.Cancel() {
+			return errors.New("receive cancelled twice")
+		}
+		short, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := Recv(short, c, x[:], AnySource, AnyTag); !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("receive with a cancelled context: %v", err)
+		}
+		short, cancel = context.WithCancel(ctx)
+		context.AfterFunc(ctx, cancel)
+		big := make([]byte, 200_000)
+		errc := make(chan error)
+		go func() { errc <- Send(short, c, big, 1, 9) }()
+		for w.eng.ids.len() == 0 { // until the send waits for its receiver
+			r, err := Irecv(c, x[:], 1, 1)
+			if err != nil {
+				return err
+			}
+			r.Cancel()
+		}
+		cancel()
+		if err := <-errc; !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("withdrawn send: %v", err)
+		}
+		if err := c.barrier(ctx); err != nil {
+			return err
+		}
+		pattern(big, 7)
+		if err := Send(ctx, c, big, 1, 9); err != nil {
+			return err
+		}
+		if _, err := Recv(ctx, c, x[:], AnySource, AnyTag); err != nil || x[0] != 42 {
+			return fmt.Errorf("last receive: %d, %v", x[0], err)
+		}
+		return nil
+	})
+}
+
+func TestWaitVariants(t *testing.T) {
+	runRanks(t, 2, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		const n = 20
+		if c.Rank() == 0 {
+			for i := n - 1; i >= 0; i-- {
+				if err := Send(ctx, c, []int32{int32(i)}, 1, i); err != nil {
+					return err
+				}
+			}
+			_, err := Recv(ctx, c, []int32{}, 1, n)
+			return err
+		}
+		vals := make([]int32, n)
+		reqs := make([]*Request, n)
+		for i := range reqs {
+			var err error
+			if reqs[i], err = Irecv(c, vals[i:i+1], 0, i); err != nil {
+				return err
+			}
+		}
+		seen := make(map[int]bool)
+		take := func(i int) error {
+			if seen[i] || vals[i] != int32(i) {
+				return fmt.Errorf("request %d: seen %v, value %d", i, seen[i], vals[i])
+			}
+			seen[i] = true
+			reqs[i] = nil
+			return nil
+		}
+		for len(seen) < n/2 {
+			i, st, err := Waitany(ctx, reqs...)
+			if err != nil {
+				return err
+			}
+			if st.Tag != i {
+				return fmt.Errorf("request %d has status %+v", i, st)
+			}
+			if err := take(i); err != nil {
+				return err
+			}
+		}
+		for len(seen) < n {
+			is, err := Waitsome(ctx, reqs...)
+			if err != nil {
+				return err
+			}
+			for _, i := range is {
+				if err := take(i); err != nil {
+					return err
+				}
+			}
+		}
+		if i, _, err := Waitany(ctx, reqs...); i != Undefined || err != nil {
+			return fmt.Errorf("Waitany of nothing = %d, %v", i, err)
+		}
+		if is, err := Waitsome(ctx, reqs...); is != nil || err != nil {
+			return fmt.Errorf("Waitsome of nothing = %v, %v", is, err)
+		}
+		if i, _, _ := Testany(reqs...); i != Undefined || !Testall(reqs...) {
+			return errors.New("test of nothing")
+		}
+		open, err := Irecv(c, vals, 0, n+1)
+		if err != nil {
+			return err
+		}
+		if Testall(open) || len(Testsome(open)) != 0 {
+			return errors.New("a receive without message is done")
+		}
+		short, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, _, err := Waitany(short, open); !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("Waitany with a cancelled context: %v", err)
+		}
+		if _, err := Waitall(short, open); !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("Waitall with a cancelled context: %v", err)
+		}
+		open.Cancel()
+		if _, err := Waitall(ctx, nil, open); !errors.Is(err, ErrCanceled) {
+			return fmt.Errorf("Waitall of a cancelled receive: %v", err)
+		}
+		return Send(ctx, c, []int32{}, 0, n)
+	})
+}
