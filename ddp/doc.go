@@ -9,8 +9,8 @@
 //
 // The package is the data path between two interfaces. Below is a Channel: it
 // carries segments reliably, preserves their boundaries, and numbers them if it
-// reorders them; package ddpsctp has the one over SCTP streams (RFC 5043), and
-// package ddptest one in memory. Above is a ULP, in this module package rdmap.
+// reorders them; package ddpsctp has the one over SCTP streams (RFC 5043), package
+// ddpmpa the one over TCP (RFC 5044), and package ddptest one in memory. Above is a ULP, in this module package rdmap.
 // A Message cuts segments on the sending side; a Receiver validates, places and
 // delivers them on the receiving side. Nothing here owns a goroutine, blocks, or
 // allocates once it runs.
