@@ -1,9 +1,13 @@
 package mpi
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 )
 
 // A peer that breaks the protocol loses its link, and nothing else happens.
@@ -135,4 +139,62 @@ func FuzzInflow(f *testing.F) {
 		}
 		fl.cut(errTestOver)
 	})
+}
+
+// On every transport, garbage from a peer ends the link to it, on both sides.
+func TestViolationEndsLink(t *testing.T) {
+	for _, tr := range testTransports {
+		t.Run("transport="+tr, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			err := RunLocal(ctx, 2, func(_ context.Context, w *World) error {
+				c := w.Comm()
+				if c.Rank() == 1 {
+					garbage := make([]byte, envelopeLen)
+					garbage[0] = byte(kindLimit)
+					l := w.eng.peers[0].link
+					if err := l.send(1, garbage, nil, nil); err != nil {
+						return err
+					}
+					l.flush()
+				}
+				_, err := Recv(ctx, c, make([]byte, 1), 1-c.Rank(), 0)
+				var re *RankError
+				if !errors.As(err, &re) || re.Rank != 1-c.Rank() {
+					return fmt.Errorf("receive = %w, want a RankError of the other rank", err)
+				}
+				return errTestOver
+			}, WithTransport(tr))
+			if err == nil || strings.Count(err.Error(), errTestOver.Error()) < 2 {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Ranks that were started with different options find out when they join.
+func TestOptionsMustAgree(t *testing.T) {
+	job := newLocalJob(2)
+	errc := make(chan error, 2)
+	for r := range 2 {
+		o, err := buildOptions(TransportTCP, false, []Option{WithAddrs(loopback), WithStreams(3 + r)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(r, 2, o, &localBoot{job: job})
+		f, err := newFabric(w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			err := w.join(context.Background(), f)
+			_ = f.close()
+			errc <- err
+		}()
+	}
+	for range 2 {
+		if err := <-errc; !errors.Is(err, ErrOption) {
+			t.Errorf("join: %v, want ErrOption", err)
+		}
+	}
 }
