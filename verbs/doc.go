@@ -1,12 +1,13 @@
 // Package verbs is an RDMA device in software: memory regions, queue pairs,
 // completion queues and a connection manager, with the names that users of RDMA
-// hardware know, above iWARP (packages rdmap and ddp) over SCTP (RFC 5043).
+// hardware know, above iWARP (packages rdmap and ddp) over SCTP (RFC 5043) or TCP
+// (RFC 5044).
 //
 // A Device is opened on an sctp.Transport. A protection domain (PD) holds
 // memory regions (MR) and queue pairs (QP). A QP is connected to one of another
 // device with Connect there and Listener.Accept here; then PostSend starts sends,
 // RDMA writes and reads, and atomic operations, and PostRecv provides buffers for
-// the peer's sends. Their ends are reported in completion queues (CQ).
+// the peer's sends. ConnectTCP and ListenTCP do the same over TCP. Their ends are reported in completion queues (CQ).
 //
 // What a peer may do to a region is what it was registered for, within its
 // bounds, through queue pairs of its domain, by naming its STag. It needs no
