@@ -18,6 +18,10 @@ import (
 // killGrace is how long ranks have between being asked to end and being killed.
 const killGrace = 2 * time.Second
 
+// absentGrace is how long the others go on when a rank ends before it has joined
+// the job: a wrong flag, say, is wrong on all, and one of them explains it.
+const absentGrace = 500 * time.Millisecond
+
 // job is one run of a program in n ranks.
 type job struct {
 	n       int
@@ -176,11 +180,11 @@ func (j *job) output(cmd *exec.Cmd, rank int) (flush func()) {
 func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-chan ended) (int, error) {
 	status := exitOK
 	var why error
-	fail := func(code int, err error) {
+	fail := func(code int, err error, grace time.Duration) {
 		if why == nil {
 			status, why = code, err
-			j.signalAll(termSignal)
-			time.AfterFunc(killGrace, func() { j.signalAll(os.Kill) })
+			time.AfterFunc(grace, func() { j.signalAll(termSignal) })
+			time.AfterFunc(grace+killGrace, func() { j.signalAll(os.Kill) })
 		}
 	}
 	aborted := j.server.Aborted()
@@ -195,20 +199,24 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-ch
 				if reason := j.server.AbortReason(); reason != nil {
 					code, err = reason.Code, reason
 				}
-				fail(code, err)
+				grace := time.Duration(0)
+				if j.server.State(e.rank) == pmi.Absent {
+					grace = absentGrace
+				}
+				fail(code, err, grace)
 			} else if why == nil {
 				j.say("rank %d has finished", e.rank)
 				if e.rank == j.main-1 {
-					fail(exitOK, errMainEnded)
+					fail(exitOK, errMainEnded, 0)
 				}
 			}
 		case <-aborted:
 			aborted = nil
 			reason := j.server.AbortReason()
-			fail(reason.Code, reason)
+			fail(reason.Code, reason, 0)
 		case <-finished:
 			finished = nil
-			fail(exitFail, context.Cause(ctx))
+			fail(exitFail, context.Cause(ctx), 0)
 		case sig := <-signals:
 			if interrupted && sig == os.Interrupt {
 				sig = os.Kill
