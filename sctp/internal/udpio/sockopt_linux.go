@@ -47,25 +47,6 @@ func (c *conn) setOptions(o Options) {
 	}
 }
 
-// setDF sets DF on every packet, with no heed of the kernel's idea of the path
-// MTU: RFC 8899 finds it out, and a probe may exceed that idea. Without it the
-// kernel fragments what it has to.
-func (c *conn) setDF(on bool) {
-	v4, v6 := unix.IP_PMTUDISC_PROBE, unix.IPV6_PMTUDISC_PROBE
-	if !on {
-		v4, v6 = unix.IP_PMTUDISC_DONT, unix.IPV6_PMTUDISC_DONT
-	}
-	c.fdmu.RLock()
-	defer c.fdmu.RUnlock()
-	if c.closed {
-		return
-	}
-	if c.v6 {
-		_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, v6)
-	}
-	_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, v4)
-}
-
 // RouteMTU returns the MTU of the route to remote, 0 if there is none.
 func RouteMTU(remote netip.AddrPort) int {
 	ip := remote.Addr().Unmap()

@@ -35,11 +35,6 @@ func (c *conn) Write(b []byte, m *Meta) error {
 		return errTooLong
 	}
 	w := c.writers.Get().(*writer)
-	if m.Fragment {
-		// Others that send meanwhile may lose their DF, too, which is harmless.
-		c.setDF(false)
-		defer c.setDF(true)
-	}
 	err := c.write(w, b, seg, m)
 	c.writers.Put(w)
 	return err
@@ -47,6 +42,9 @@ func (c *conn) Write(b []byte, m *Meta) error {
 
 func (c *conn) write(w *writer, b []byte, seg int, m *Meta) error {
 	w.address(c, m)
+	if m.Fragment {
+		return c.sendFragments(w, b)
+	}
 	if len(b) <= seg {
 		return c.sendmsg(w, b)
 	}
