@@ -114,6 +114,7 @@ type counters struct {
 	PacketsSent, PacketsReceived, Dropped uint64
 	SacksSent, SacksReceived              uint64
 	Timeouts, Heartbeats, WindowProbes    uint64
+	Marked                                uint64 // packets received with a congestion mark
 }
 
 // NewClient returns an association in COOKIE-WAIT; PollTransmit yields its INIT

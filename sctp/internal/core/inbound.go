@@ -23,6 +23,8 @@ func (a *Assoc) HandlePacket(now Time, p *Packet) DropReason {
 	d := a.handlePacket(now, p)
 	if d != DropNone {
 		a.stats.Dropped++
+	} else if p.ECN == ECNCE {
+		a.stats.Marked++
 	}
 	return d
 }

@@ -54,19 +54,33 @@ func (a *Assoc) newPath(now Time, d int) int {
 	return d
 }
 
-// wouldBlock reports whether data on path k, if it takes as long as it did
-// lately, could stop faster paths: until it has arrived the peer's buffer has to
-// hold all that they deliver meanwhile.
+// wouldBlock reports whether data on path k, if it takes twice as long as it did
+// lately, as it will after a loss, could stop faster paths: until it has arrived the peer's buffer, and
+// ours, have to hold all that they deliver meanwhile.
 func (a *Assoc) wouldBlock(k int) bool {
 	slow := a.paths[k].rto.SRTT()
 	need := a.paths[k].pmdcs()
 	for i := range a.paths {
 		p := &a.paths[i]
 		if fast := p.rto.SRTT(); p.usable() && 0 < fast && fast < slow {
-			need += max(int(Time(p.cc.Cwnd())*(slow/1000)/max(fast/1000, 1))-a.tx.sb.Flight(i), 0)
+			need += max(int(2*Time(p.cc.Cwnd())*(slow/1000)/max(fast/1000, 1))-a.tx.sb.Flight(i), 0)
 		}
 	}
-	return a.tx.sb.PeerWindow() < need
+	return min(int64(a.tx.sb.PeerWindow()), a.tx.q.flightLimit()) < int64(need)
+}
+
+// slowest returns the round-trip time of the slowest path that data takes, 0 if
+// it takes one only. Until the slowest has delivered, what faster ones did stays
+// in the send buffer.
+func (a *Assoc) slowest() (rtt Time) {
+	if a.spread() {
+		for i := range a.paths {
+			if p := &a.paths[i]; p.usable() {
+				rtt = max(rtt, p.rto.SRTT())
+			}
+		}
+	}
+	return rtt
 }
 
 // repairPath returns the path for retransmissions: of those with room the one
@@ -98,7 +112,7 @@ func (a *Assoc) repairPath(now Time, d int) int {
 // all. It reports whether there is such a chunk, which then is marked.
 func (a *Assoc) unblock(now Time) bool {
 	t := &a.tx
-	if !a.state.canSendData() || !t.q.Pending() || t.sb.HasRtx() || t.sb.ZeroWindow() {
+	if !a.state.canSendData() || !t.q.Pending() || t.sb.HasRtx() {
 		return false
 	}
 	slow, since, ok := t.sb.blocker()
@@ -110,7 +124,14 @@ func (a *Assoc) unblock(now Time) bool {
 		if i == slow || !p.usable() || t.sb.PeerWindow() >= p.pmdcs() || a.roomAt(now, i) != now {
 			continue
 		}
-		if rtt := p.rto.SRTT(); 0 < rtt && since+rtt+a.paths[slow].rto.SRTT()/4 < now && since+a.paths[slow].rto.SRTT() > now+rtt {
+		// Not at once: the buffer may just be full because it is small. Nor if the
+		// chunk is about to arrive anyway.
+		rtt, takes := p.rto.SRTT(), a.paths[slow].rto.SRTT()
+		switch from := since + rtt + takes/4; {
+		case rtt == 0 || from+rtt >= since+takes || now+rtt >= since+takes:
+		case from > now:
+			a.paceUntil(now, from)
+		default:
 			t.sb.markBlocker()
 			t.detour = i + 1
 			return true

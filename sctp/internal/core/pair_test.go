@@ -38,6 +38,9 @@ type faults struct {
 	// IP is to fragment.
 	sniff      func(from *host, pkt []byte)
 	onFragment func()
+	// slow adds to the delay of the network that the receiver's address of this
+	// index is in.
+	slow map[int]time.Duration
 	// deaf, if not nil, loses the packets it reports.
 	deaf func(*Packet) bool
 	// mtu, if not 0, is the largest IPv4 packet that is not lost, unless IP may
@@ -164,6 +167,11 @@ func (p *pair) post(from *host, pkt Packet) {
 			c.Data[p.rng.IntN(len(c.Data))] ^= 1 << p.rng.IntN(8)
 		}
 		at := p.now + Time(p.net.delay)
+		for k, d := range p.net.slow {
+			if k < len(to.local) && to.local[k].Addr() == pkt.Local.Addr() {
+				at += Time(d)
+			}
+		}
 		if p.net.jitter > 0 {
 			at += Time(p.rng.Int64N(int64(p.net.jitter)))
 		}

@@ -97,6 +97,9 @@ func (s *sackGen) endPacket(now Time, path int, gaps bool) {
 	if !s.sawNew && !s.sawDup && !s.sawUrgent {
 		return
 	}
+	if s.spread && s.began && path != s.from {
+		s.mixed = now + lossMemory
+	}
 	switch {
 	case s.sawUrgent, s.sawDup, s.quick:
 		// Section 6.2: a packet of duplicates alone MUST, one that also has new
@@ -114,9 +117,6 @@ func (s *sackGen) endPacket(now Time, path int, gaps bool) {
 		// After a pause the peer may have a small window and nothing else to
 		// clock it: acknowledge the first packet of a burst at once.
 		s.urgent = true
-	}
-	if s.spread && s.began && path != s.from {
-		s.mixed = now + lossMemory
 	}
 	if gaps && now >= s.mixed || s.sawDup {
 		s.lossy = now + lossMemory

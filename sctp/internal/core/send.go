@@ -191,19 +191,19 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		a.timers.set(timerProbe, 0)
 	}
 	a.checkHoles(now)
-	a.tx.retune(now, res)
+	a.tx.retune(now, res, a.slowest())
 	a.tx.report(a)
 }
 
 // retune adapts how much may be queued to what the paths hold.
-func (t *dataSender) retune(now Time, res *SackResult) {
+func (t *dataSender) retune(now Time, res *SackResult, slowest Time) {
 	n, rtt := 0, Time(0)
 	for i := range res.Paths {
 		n += res.Paths[i].Acked
 		rtt = max(rtt, res.Paths[i].AckRTT)
 	}
 	t.tune.ack(now, n, rtt)
-	t.q.setSoftLimit(t.tune.limit())
+	t.q.setSoftLimit(t.tune.limit(slowest))
 }
 
 // report turns what the send queue has to say into events.
@@ -297,7 +297,11 @@ func (a *Assoc) lossTimeout(now Time) {
 		}
 		if probe {
 			t.rtxPath = i
-			a.timers.setPath(timerT3, i, now+p.rto.Value())
+			// RFC 8985, Section 7.3: the timer restarts with the probe; not with
+			// those that follow unanswered, or a dead path would not be noticed.
+			if t.sb.firstProbe(i) {
+				a.timers.setPath(timerT3, i, now+p.rto.Value())
+			}
 		}
 	}
 }

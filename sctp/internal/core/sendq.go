@@ -273,6 +273,10 @@ func (q *SendQueue) fits(n int64) bool {
 	return c+n+messageCharge <= q.limit && (q.soft == 0 || c < q.soft)
 }
 
+// flightLimit returns how many bytes may be sent and not cumulatively acknowledged
+// before the buffer has no room for new ones.
+func (q *SendQueue) flightLimit() int64 { return q.limit - (q.buffered - q.unsent) }
+
 // setSoftLimit changes from how many buffered bytes on no message is taken.
 func (q *SendQueue) setSoftLimit(n int64) {
 	if n != q.soft {

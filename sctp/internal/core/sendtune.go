@@ -62,8 +62,9 @@ func (t *sendTune) minRTT() Time {
 	return t.rtt
 }
 
-// limit returns how many bytes may be queued before Send refuses more.
-func (t *sendTune) limit() int64 {
-	rtt := max(t.minRTT(), tuneRTT)
+// limit returns how many bytes may be queued before Send refuses more. slowest is
+// the round-trip time of the slowest path, if there are several in use at once.
+func (t *sendTune) limit(slowest Time) int64 {
+	rtt := max(t.minRTT(), tuneRTT, slowest)
 	return max(tuneFactor*max(t.rate, t.ratePrev)/1_000_000*int64(rtt)/1000, tuneFloor)
 }

@@ -13,33 +13,33 @@ func (t *sendTune) path(now Time, span, rtt Time, rate int64) Time {
 
 func TestSendTuneFollowsThePath(t *testing.T) {
 	var s sendTune
-	if got := s.limit(); got != tuneFloor {
+	if got := s.limit(0); got != tuneFloor {
 		t.Errorf("limit at first = %d, want %d", got, tuneFloor)
 	}
 	const ms = 1_000_000
 	now := s.path(1, 2000*ms, 100*ms, 125e6)
 	want := int64(tuneFactor * 125e6 / 10)
-	if got := s.limit(); got < want*8/10 || got > want*12/10 {
+	if got := s.limit(0); got < want*8/10 || got > want*12/10 {
 		t.Errorf("limit at 1 Gb/s and 100 ms = %d, want about %d", got, want)
 	}
 	// A pause is no loss of rate.
 	now = s.path(now, 1000*ms, 100*ms, 1e6)
-	if got := s.limit(); got < want*8/10 {
+	if got := s.limit(0); got < want*8/10 {
 		t.Errorf("limit after a pause = %d, want about %d", got, want)
 	}
 	// A queue is no capacity.
 	now = s.path(now, 1000*ms, 900*ms, 125e6)
-	if got := s.limit(); got > want*12/10 {
+	if got := s.limit(0); got > want*12/10 {
 		t.Errorf("limit with a queue = %d, want about %d", got, want)
 	}
 	// But a longer way is, in the end.
 	now = s.path(now, 12_000*ms, 200*ms, 125e6)
-	if got := s.limit(); got < 2*want*8/10 {
+	if got := s.limit(0); got < 2*want*8/10 {
 		t.Errorf("limit after the way became longer = %d, want about %d", got, 2*want)
 	}
 	// And a slower one.
 	s.path(now, 12_000*ms, 1*ms, 1e6)
-	if got := s.limit(); got != tuneFloor {
+	if got := s.limit(0); got != tuneFloor {
 		t.Errorf("limit at 8 Mb/s = %d, want %d", got, tuneFloor)
 	}
 }

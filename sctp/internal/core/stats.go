@@ -15,6 +15,9 @@ type Stats struct {
 	SacksSent, SacksReceived               uint64
 	Heartbeats, WindowProbes               uint64
 	AbandonedUnsent, AbandonedSent         uint64
+	// MarkedPackets counts packets received with a congestion mark (ECN),
+	// CongestionMarks the reactions to marks that the peer echoed.
+	MarkedPackets, CongestionMarks uint64
 	// Queued is the user data not acknowledged yet, InFlight the bytes on the
 	// way, Readable the bytes held for the user, PeerWindow what the peer can
 	// still take.
@@ -36,6 +39,10 @@ func (a *Assoc) Stats() Stats {
 		Queued: int(t.q.Buffered()), InFlight: t.sb.TotalFlight(), PeerWindow: t.sb.PeerWindow(),
 	}
 	s.AbandonedUnsent, s.AbandonedSent = t.q.AbandonedMessages()
+	s.MarkedPackets = c.Marked
+	for i := range a.paths {
+		s.CongestionMarks += a.paths[i].count.marks
+	}
 	if r.reasm != nil {
 		s.Readable = r.reasm.window.held
 	}

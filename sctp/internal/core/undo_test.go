@@ -1,0 +1,84 @@
+package core
+
+import (
+	"testing"
+	"time"
+)
+
+// spike delays everything that is under way by d.
+func (p *pair) spike(d time.Duration) {
+	for i := range p.wire {
+		p.wire[i].at += Time(d)
+	}
+}
+
+// A timeout that nothing but a delay caused is taken back: the peer reports what
+// was sent again as duplicate (RFC 9438, Section 4.9; RFC 3708 for TCP).
+func TestSpuriousTimeoutIsUndone(t *testing.T) {
+	for _, cc := range []Congestion{Cubic, NewReno} {
+		p := newPair(t, 760, &Config{RTOInitial: 200 * time.Millisecond, RTOMin: 100 * time.Millisecond, Congestion: cc, NoRACK: true})
+		p.connect()
+		p.a.send(0, 1_000_000)
+		p.advance(60 * time.Millisecond)
+		p.spike(300 * time.Millisecond)
+		p.net.delay += 300 * time.Millisecond
+		p.driveUntil(time.Second, func() bool { return p.a.assoc.PathStats(0).Timeouts > 0 })
+		p.net.delay -= 300 * time.Millisecond
+		before := p.a.assoc.tx.sb.paths[0].undo.before.cwnd
+		if got := p.a.assoc.paths[0].cc.Cwnd(); got >= before/4 {
+			t.Fatalf("cwnd %d after the timeout, was %d", got, before)
+		}
+		if !p.driveUntil(2*time.Second, func() bool { return p.a.assoc.PathStats(0).SpuriousLosses > 0 }) {
+			t.Fatalf("not undone: %+v, %+v", p.a.assoc.PathStats(0), p.a.assoc.tx.sb.paths[0].undo)
+		}
+		if got := p.a.assoc.paths[0].cc.Cwnd(); got < before {
+			t.Errorf("cwnd %d after the undo, want at least the %d of before", got, before)
+		}
+		p.drive()
+		p.wantDelivered()
+	}
+}
+
+// A real loss is not: some chunk that was sent again is no duplicate.
+func TestRealLossIsNotUndone(t *testing.T) {
+	for _, noRACK := range []bool{false, true} {
+		for seed := range 10 {
+			p := newPair(t, uint64(seed), &Config{RTOInitial: 200 * time.Millisecond, RTOMin: 100 * time.Millisecond, NoRACK: noRACK,
+				SackDelay: 10 * time.Millisecond})
+			p.t = quiet{t}
+			p.connect()
+			p.a.send(0, 500_000)
+			p.advance(40 * time.Millisecond)
+			n := len(p.wire)
+			p.wire = p.wire[:n/2] // the others are lost
+			p.drive()
+			p.wantDelivered()
+			if st := p.a.assoc.PathStats(0); st.SpuriousLosses > 0 {
+				t.Errorf("seed %d: %d of %d packets lost, and undone: %+v", seed, n-n/2, n, st)
+			}
+		}
+	}
+}
+
+// Reports that cannot be about what was sent again count for nothing, nor do
+// more reports than there were retransmissions.
+func TestUndoNeedsAllDuplicates(t *testing.T) {
+	h := newTxTest(t)
+	h.sendTSNs(6)
+	u := &h.sb.paths[0].undo
+	*u = lossUndo{active: true, mark: h.sb.NextTSN()}
+	h.sb.OnTimeout(h.now, 0)
+	h.wantRtx(0, 100)
+	if u.again != 1 || u.dups != 0 {
+		t.Fatalf("%d sent again, %d duplicates", u.again, u.dups)
+	}
+	h.sackDup(100, []uint32{500})
+	if u.dups != 0 {
+		t.Error("a duplicate from beyond counted")
+	}
+	h.wantRtx(0, 101)
+	h.sackDup(101, []uint32{100, 100, 100, 101})
+	if u.again != 2 || u.dups != 2 {
+		t.Errorf("%d sent again, %d duplicates; want 2, 2", u.again, u.dups)
+	}
+}
