@@ -125,7 +125,8 @@ func (s *socket) handle(n int) {
 				continue
 			}
 			// Outside the lock of the association, which senders want.
-			s.pkt.Verified = wire.VerifyInPlace(d)
+			// Whether zero may stand for no checksum the association knows (RFC 9653).
+			s.pkt.Verified = binary.LittleEndian.Uint32(d[8:]) != 0 && wire.VerifyInPlace(d)
 			tag := binary.BigEndian.Uint32(d[4:])
 			if cur.a == nil || tag != cur.a.tag.Load() {
 				if cur.a != nil {

@@ -22,6 +22,9 @@ type Stats struct {
 	// DuplicateChunks counts chunks received twice, Dropped packets that
 	// failed a check of the association.
 	DuplicateChunks, Dropped uint64
+	// MarkedPackets counts packets received with a congestion mark (ECN),
+	// CongestionMarks the reactions to marks that the peer echoed.
+	MarkedPackets, CongestionMarks uint64
 	// Queued is the number of bytes in the send buffer, in flight included;
 	// InFlight those sent and not acknowledged; Readable the bytes that wait
 	// for Recv, or for the rest of their message.
@@ -86,6 +89,7 @@ func (a *Association) Stats() Stats {
 		ChunksSent: c.ChunksSent, Retransmits: c.Retransmits, FastRetransmits: c.FastRetransmits,
 		Timeouts: c.Timeouts, SpuriousRetransmits: c.DuplicatesReported,
 		DuplicateChunks: c.DuplicatesReceived, Dropped: c.Dropped,
+		MarkedPackets: c.MarkedPackets, CongestionMarks: c.CongestionMarks,
 		Queued: c.Queued, InFlight: c.InFlight, Readable: c.Readable, PeerWindow: c.PeerWindow,
 	}
 	for i := range a.core.NumPaths() {

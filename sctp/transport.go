@@ -239,7 +239,9 @@ func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int,
 	if cfg.NoPathMTUDiscovery || peer.Addr().IsLoopback() {
 		return limit, limit, false
 	}
-	return min(limit, defaultMTU-over), limit, true
+	// RFC 8899, Section 5.1.2: what works almost everywhere comes first. Where
+	// more does, one round trip tells.
+	return min(limit, core.BaseMTU), limit, true
 }
 
 // virtual reports whether no socket is the kernel's, which then has no idea of
