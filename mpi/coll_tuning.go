@@ -241,4 +241,3 @@ func (a *algorithm) serves(k *call) bool {
 func powerOfTwo(k *call) bool { return k.size&(k.size-1) == 0 }
 func commutes(k *call) bool   { return k.red.Commutative() }
 func even(k *call) bool       { return k.size%2 == 0 }
-func inPlace(k *call) bool    { return k.n > 0 && same(k.send, k.recv) }

@@ -314,7 +314,7 @@ func (w *window) endPosted() {
 // follows, and what the caller has done before what they do later.
 func (w *window) settle() {
 	w.memory.Lock()
-	w.memory.Unlock() //lint:ignore SA2001 only the order matters
+	w.memory.Unlock() //nolint:staticcheck // an empty critical section: only the order matters
 	if w.mr != nil {
 		w.mr.Sync()
 	}

@@ -24,9 +24,9 @@ func TestFaultCodes(t *testing.T) {
 		withDR = bitM | bitD | bitR
 	)
 	type env struct {
-		p                    *pair
-		rw, ro, wo, own, oth uint32 // STags: read-write, read-only, write-only, of a's stream scope, of another domain
-		high                 uint32 // based near the end of the offset space
+		p               *pair
+		rw, ro, wo, oth uint32 // STags: read-write, read-only, write-only, of another domain
+		high            uint32 // based near the end of the offset space
 	}
 	readReq := func(e *env, r ReadRequestHeader) []byte {
 		return seg(ddp.Header{Last: true, Ctrl: Control(ReadRequest), QN: 1, MSN: 1}, AppendReadRequest(nil, &r)...)

@@ -18,14 +18,12 @@ import (
 
 // collector is an upcall-mode peer that puts messages together.
 type collector struct {
-	mu       sync.Mutex
-	assocs   []*sctp.Association
-	parts    map[uint64][]byte
-	messages [][]byte
-	notes    []sctp.NotificationKind
-	order    []string
-	busy     atomic.Int32
-	got      chan []byte
+	mu     sync.Mutex
+	assocs []*sctp.Association
+	parts  map[uint64][]byte
+	order  []string
+	busy   atomic.Int32
+	got    chan []byte
 }
 
 func newCollector() *collector {

@@ -288,7 +288,7 @@ func TestUnauthenticatedChunksAreDiscarded(t *testing.T) {
 	long := wire.AppendAuth(nil, wire.Auth{HMACID: wire.HMACSHA1, HMAC: make([]byte, 200)})
 	for name, b := range map[string][]byte{"plain": beat("bad"), "changed": bit, "HMAC": mac, "key": authed(&other, beat("bad")),
 		"long": append(long, beat("bad")...),
-		"cut": cut[:wire.AuthHeaderLen+28]} {
+		"cut":  cut[:wire.AuthHeaderLen+28]} {
 		if n := answers(b); n != 0 {
 			t.Errorf("%s: answered", name)
 		}

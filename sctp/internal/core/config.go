@@ -143,9 +143,9 @@ func (c *Config) withDefaults() Config {
 	} else if d.Auth != nil {
 		d.Auth = d.Auth.withDefaults()
 	}
-	setDefault(&d.RTOInitial, time.Duration(DefaultRTOInitial))
-	setDefault(&d.RTOMin, time.Duration(DefaultRTOMin))
-	setDefault(&d.RTOMax, time.Duration(DefaultRTOMax))
+	setDefault(&d.RTOInitial, DefaultRTOInitial)
+	setDefault(&d.RTOMin, DefaultRTOMin)
+	setDefault(&d.RTOMax, DefaultRTOMax)
 	d.RTOMax = max(d.RTOMax, d.RTOMin)
 	d.RTOInitial = min(max(d.RTOInitial, d.RTOMin), d.RTOMax)
 	setDefault(&d.HBInterval, DefaultHBInterval)
@@ -194,14 +194,6 @@ const (
 	Cubic   Congestion = iota // RFC 9438
 	NewReno                   // RFC 9260, Section 7.2
 )
-
-// name is what NewCongestionControl calls c.
-func (c Congestion) name() string {
-	if c == NewReno {
-		return "newreno"
-	}
-	return "cubic"
-}
 
 // Scheduler selects how streams share an association (RFC 8260, Section 3).
 type Scheduler uint8

@@ -128,7 +128,8 @@ func (j *CookieJar) open(s *cookieState, c []byte, now Time) error {
 		out: be.Uint16(body[56:]), in: be.Uint16(body[58:]), features: features(be.Uint16(body[60:])),
 		hasAdaptation: body[1]&1 != 0,
 	}
-	n, rest, ok := int(body[2]), body[64:], true
+	n, rest := int(body[2]), body[64:]
+	var ok bool
 	if s.local, rest, ok = cutAddrPort(rest); !ok {
 		return errCookieForged
 	}

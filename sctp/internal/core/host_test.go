@@ -21,7 +21,6 @@ type host struct {
 	sent     []string // descriptions of packets, oldest first
 	out      map[uint16]*ledger
 	in       map[uint16]*ledger
-	nextSID  uint16
 	released map[*body]error
 	reading  bool // drain received messages as they come
 	got      []gotMsg
@@ -30,7 +29,6 @@ type host struct {
 	dropped  [NumDropReasons]int
 	// lostSizes are those of packets that were lost for their size.
 	lostSizes []int
-	part      []byte
 	parts     map[uint16][]byte
 }
 

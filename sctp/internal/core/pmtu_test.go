@@ -46,7 +46,7 @@ func TestMTUIsFoundInOneRoundTrip(t *testing.T) {
 			sizes := p.watchProbes(p.a)
 			p.connect()
 			small := p.a.assoc.MaxPayload()
-			p.advance(time.Duration(2*p.net.delay) + time.Millisecond)
+			p.advance(2*p.net.delay + time.Millisecond)
 			if st := p.a.assoc.PathStats(0); st.MTU != tc.want || int(st.MTUProbes) != tc.probe {
 				t.Errorf("MTU %d after %d probes %v, want %d after %d", st.MTU, st.MTUProbes, *sizes, tc.want, tc.probe)
 			}

@@ -167,12 +167,6 @@ func (r *reassembly) setStreams(n int) {
 	}
 }
 
-// setLimit changes the size of the receive buffer.
-func (r *reassembly) setLimit(limit int) {
-	r.window.limit = limit
-	r.mem.limit(limit)
-}
-
 // room reports whether a chunk with n bytes of payload and this TSN may be
 // added; if not it is dropped unacknowledged. The TSN must be new to tracker m.
 //

@@ -141,13 +141,12 @@ func (s *sender) assign(t *rapid.T) {
 type receiver struct {
 	*rapid.T
 	*reassembly
-	m     *tsnMap
-	pool  slab.Pool
-	buf   *slab.Buf
-	used  int
-	byID  map[uint64]*sentMsg
-	s     *sender
-	fresh int // messages of s that were not recognised yet
+	m    *tsnMap
+	pool slab.Pool
+	buf  *slab.Buf
+	used int
+	byID map[uint64]*sentMsg
+	s    *sender
 }
 
 func newReceiver(t *rapid.T, s *sender, cfg reasmConfig, initial TSN, firstNum uint32) *receiver {

@@ -17,14 +17,9 @@ func (q *SendQueue) fence(sid uint16, at uint64) {
 	q.reschedule(sid)
 }
 
-// hold is fence for all streams; release undoes it.
+// hold is fence for all streams.
 func (q *SendQueue) hold(at uint64) {
 	q.held, q.holdFence = true, at
-	q.rescheduleAll()
-}
-
-func (q *SendQueue) release() {
-	q.held = false
 	q.rescheduleAll()
 }
 

@@ -5,13 +5,12 @@ import "github.com/weftstack/weft/sctp/wire"
 // shutdown is the state of the graceful end of an association (RFC 9260,
 // Section 9.2).
 type shutdown struct {
-	wanted   bool // by the user, before the association was established
-	sendReq  bool // a SHUTDOWN is to be sent
-	sendAck  bool // a SHUTDOWN ACK is to be sent
-	tries    int  // expirations of T2 in a row
-	path     int  // where SHUTDOWN and SHUTDOWN ACK go
-	gotData  bool // in SHUTDOWN-SENT, in the current packet
-	wantSack bool // besides the SHUTDOWN
+	wanted  bool // by the user, before the association was established
+	sendReq bool // a SHUTDOWN is to be sent
+	sendAck bool // a SHUTDOWN ACK is to be sent
+	tries   int  // expirations of T2 in a row
+	path    int  // where SHUTDOWN and SHUTDOWN ACK go
+	gotData bool // in SHUTDOWN-SENT, in the current packet
 }
 
 func (s *shutdown) clear() { *s = shutdown{wanted: s.wanted} }

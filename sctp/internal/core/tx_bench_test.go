@@ -15,7 +15,6 @@ type txLoop struct {
 	m     Message
 	buf   []byte
 	rel   []Release
-	sacks []*wire.Sack
 	now   Time
 	batch int
 }

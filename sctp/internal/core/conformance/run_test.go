@@ -39,7 +39,6 @@ type runner struct {
 	assoc    *core.Assoc
 	listener *core.Listener
 	sent     []outPacket
-	seen     []outPacket // the last of those matched or drained
 	events   []core.Event
 	drop     core.DropReason
 	vars     map[string]uint32
@@ -274,7 +273,7 @@ func (r *runner) deliver(h wire.Header, pkt *core.Packet, endBatch bool) {
 	if a := r.assoc; a != nil && a.State() != core.Closed {
 		r.drop = a.HandlePacket(r.now, pkt)
 	} else {
-		res := core.Result{}
+		var res core.Result
 		if r.listener != nil {
 			res = r.listener.HandlePacket(r.now, pkt, nil)
 		} else {
