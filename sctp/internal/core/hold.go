@@ -14,6 +14,10 @@ const (
 	// holdMessages is how many messages must be under way: the end of a lone
 	// message need not wait for another one.
 	holdMessages = 4
+	// holdPackets is how many packets with data must have left since the last
+	// SACK: so many are acknowledged at once, while a single one may be after 200
+	// ms (RFC 9260, Section 6.2), however much is in it.
+	holdPackets = 4
 )
 
 // holdTrain reports whether new data on the path of new data has to wait, for a
@@ -22,6 +26,9 @@ func (a *Assoc) holdTrain(segs, room int) bool {
 	t := &a.tx
 	unsent := t.q.Unsent()
 	if unsent == 0 || a.spread() || t.q.Messages() < holdMessages || a.state != Established || t.sb.ZeroWindow() {
+		return false
+	}
+	if a.dataPackets() < t.sackAt+holdPackets {
 		return false
 	}
 	i := a.dataPath()
@@ -51,3 +58,11 @@ func (a *Assoc) baseRTT(i int) Time {
 // MinRTT returns the least round-trip time of a chunk on a path lately, 0 if
 // none was measured.
 func (s *Scoreboard) MinRTT(path int) Time { return s.paths[path].rack.minimum() }
+
+// dataPackets returns how many packets with data were sent.
+func (a *Assoc) dataPackets() (n uint64) {
+	for i := range a.paths {
+		n += a.paths[i].count.packets
+	}
+	return n
+}

@@ -58,3 +58,31 @@ func TestSmallMessagesWaitForFullPacketsOnBusyLocalPaths(t *testing.T) {
 		t.Errorf("1000 messages of 20 bytes took %d packets, want few", n)
 	}
 }
+
+// What waits must not wait for an acknowledgement that is itself delayed: many
+// chunks in one packet keep nothing back.
+func TestNothingWaitsForADelayedSack(t *testing.T) {
+	p := newPair(t, 1)
+	p.net.delay = 50 * time.Microsecond
+	p.connect()
+	for range 20 {
+		p.a.send(1, 100<<10)
+		p.drive()
+	}
+	for range 50 {
+		for range 40 {
+			p.a.send(1, 8) // one packet
+		}
+		p.a.flush()
+		p.advance(time.Millisecond)
+		start := p.now
+		p.a.send(1, 8)
+		p.a.flush()
+		p.advance(time.Millisecond)
+		if n := p.a.assoc.tx.q.Unsent(); n != 0 {
+			t.Fatalf("%d bytes wait %v after one packet was sent", n, time.Duration(p.now-start))
+		}
+		p.drive()
+	}
+	p.wantDelivered()
+}

@@ -23,7 +23,8 @@ type dataSender struct {
 	busy   bool // something was sent since EventDry
 	carry  carry
 	tune   sendTune
-	hold   bool // new data waits, see holdTrain
+	hold   bool   // new data waits, see holdTrain
+	sackAt uint64 // packets with data sent when the last SACK came
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64
@@ -134,6 +135,7 @@ func (a *Assoc) handleSack(now Time, c wire.Chunk) {
 		return
 	}
 	a.stats.SacksReceived++
+	a.tx.sackAt = a.dataPackets()
 	a.tx.sb.dac = sackPackets(c)
 	res, err := a.tx.sb.HandleSack(now, &x)
 	a.takeAck(now, res, err)
