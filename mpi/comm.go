@@ -3,6 +3,7 @@ package mpi
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -84,9 +85,7 @@ func (c *Comm) Info() Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := make(Info, len(c.info))
-	for k, v := range c.info {
-		out[k] = v
-	}
+	maps.Copy(out, c.info)
 	return out
 }
 

@@ -46,8 +46,8 @@ func pointerFree(t reflect.Type) bool {
 	case reflect.Array:
 		return pointerFree(t.Elem())
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if !pointerFree(t.Field(i).Type) {
+		for field := range t.Fields() {
+			if !pointerFree(field.Type) {
 				return false
 			}
 		}

@@ -93,8 +93,8 @@ type noOwner struct{}
 
 func (noOwner) Released(error) {}
 
-// down is called by the link when it has ended, after the last feed, and when
-// send fails. err is nil for a graceful end.
+// down is called by the link when it has ended, after the last feed. err is
+// nil for a graceful end.
 func (p *peer) down(err error) {
 	rerr := &RankError{Rank: p.rank, Err: err}
 	if !p.failed.CompareAndSwap(nil, rerr) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -80,9 +81,7 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 // newComm makes a communicator with a given id.
 func (w *World) newComm(id uint64, group []int32, rank int, info Info) *Comm {
 	c := &Comm{w: w, id: id, group: group, rank: rank, info: Info{}}
-	for k, v := range info {
-		c.info[k] = v
-	}
+	maps.Copy(c.info, info)
 	c.overtake = c.info[InfoAllowOvertaking] == "true"
 	c.peers = make([]*peer, len(group))
 	for i, r := range group {
