@@ -21,6 +21,9 @@ func (r *runner) setConfig(f *fields) error {
 	bools := map[string]*bool{"rack": &c.NoRACK, "pacing": &c.NoPacing, "idata": &c.NoInterleaving,
 		"pr": &c.NoPartialReliability, "ecn": &c.NoECN, "reconfig": &c.NoReconfig}
 	for _, x := range f.kv {
+		if r.setAuth(x) {
+			continue
+		}
 		if p, ok := durations[x.key]; ok {
 			d, err := time.ParseDuration(x.val)
 			if err != nil {
@@ -81,7 +84,8 @@ func (r *runner) setConfig(f *fields) error {
 
 // extensions are what ext= of a peer line may say.
 var extensions = map[string]string{"pr": "fwd, ext FORWARD-TSN", "idata": "ext I-DATA", "ecn": "ecn",
-	"ipr": "fwd, ext FORWARD-TSN I-DATA I-FORWARD-TSN", "reconfig": "ext RE-CONFIG"}
+	"ipr": "fwd, ext FORWARD-TSN I-DATA I-FORWARD-TSN", "reconfig": "ext RE-CONFIG",
+	"asconf": "ext ASCONF ASCONF-ACK AUTH", "auth": "ext AUTH, random 32, chunks, hmac 1", "authdata": "ext AUTH, random 32, chunks DATA, hmac 1", "auth256": "ext AUTH, random 32, chunks, hmac 3"}
 
 // setPeer makes the INIT or INIT ACK of the peer.
 func (r *runner) setPeer(f *fields) error {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -176,6 +175,7 @@ func (a *args) chunk(name, flags string) ([]byte, error) {
 	case "I-DATA":
 		return wire.AppendIData(nil, a.data(flags)), nil
 	case "INIT", "INIT ACK":
+		a.r.peerParams = list
 		x := wire.Init{Tag: a.num("tag", peerTag), RWND: a.num("rwnd", peerRWND), OutStreams: uint16(a.num("out", 10)),
 			InStreams: uint16(a.num("in", 10)), TSN: a.num("tsn", peerTSN), Params: list}
 		if name == "INIT" {
@@ -252,10 +252,18 @@ func (a *args) chunk(name, flags string) ([]byte, error) {
 		return wire.AppendIForwardTSN(nil, a.num("cum", 0), skips), err
 	case "RE-CONFIG":
 		return wire.AppendReConfig(nil, wire.ReConfig{Params: list}), nil
-	case "AUTH":
-		return wire.AppendAuth(nil, wire.Auth{KeyID: uint16(a.num("key", 0)), HMACID: uint16(a.num("hmac", 1)), HMAC: fill(0, int(a.num("len", 20)))}), nil
+	case "AUTH", "AUTH forged":
+		// A forged one is of letters; zeros are filled in later.
+		sum := fill(0, int(a.num("len", 20)))
+		if a.num("hmac", 1) == wire.HMACSHA256 {
+			sum = fill(0, 32)
+		}
+		if name == "AUTH" {
+			clear(sum)
+		}
+		return wire.AppendAuth(nil, wire.Auth{KeyID: uint16(a.num("key", 0)), HMACID: uint16(a.num("hmac", 1)), HMAC: sum}), nil
 	case "ASCONF":
-		return wire.AppendAsconf(nil, wire.Asconf{Seq: a.num("seq", peerTSN), Addr: netip.MustParseAddr("10.0.0.2"), Params: list}), nil
+		return wire.AppendAsconf(nil, wire.Asconf{Seq: a.num("seq", peerTSN), Addr: a.asconfAddr(), Params: list}), nil
 	case "ASCONF-ACK":
 		return wire.AppendAsconfAck(nil, wire.AsconfAck{Seq: a.num("seq", 0), Params: list}), nil
 	case "PAD":

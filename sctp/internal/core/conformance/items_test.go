@@ -100,9 +100,13 @@ func (a *args) item(b []byte, s string) ([]byte, error) {
 	case "random":
 		b = wire.AppendRandom(b, fill(0, int(num(1))))
 	case "chunks":
-		b = wire.AppendChunkList(b, wire.ChunkAsconf, wire.ChunkAsconfAck)
+		types := []wire.ChunkType{}
+		for _, n := range f.words[1:] {
+			types = append(types, chunkNames[n])
+		}
+		b = wire.AppendChunkList(b, types...)
 	case "hmac":
-		b = wire.AppendHMACAlgo(b, 1)
+		b = wire.AppendHMACAlgo(b, uint16(num(1)))
 	case "zerochecksum":
 		b = wire.AppendZeroChecksum(b, num(1))
 	case "param": // type, length of the value

@@ -49,7 +49,10 @@ type runner struct {
 	init      wire.Init // our last INIT or INIT ACK
 	cookie    []byte    // the last cookie
 	oldCookie []byte    // the one before
-	heartbeat []byte    // the last heartbeat information
+	// What RFC 4895 needs.
+	peerParams []byte // the parameters of the peer's INIT or INIT ACK
+	key        []byte // the endpoint pair shared key
+	heartbeat  []byte // the last heartbeat information
 }
 
 type outPacket struct {
@@ -253,6 +256,7 @@ func (r *runner) inject(s string, endBatch bool) error {
 		}
 		b = append(b, x...)
 	}
+	r.sign(b)
 	wire.SetChecksum(b)
 	if h.has("damage") {
 		b[len(b)-1] ^= 1

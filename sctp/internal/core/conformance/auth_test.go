@@ -1,0 +1,92 @@
+package conformance
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/sha256"
+	"hash"
+	"net/netip"
+	"strings"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// keyVector returns the concatenation of RANDOM, CHUNKS and HMAC-ALGO of a list
+// of parameters, without padding (RFC 4895, Section 6.1).
+func keyVector(params []byte) (v []byte) {
+	for _, want := range []wire.ParamType{wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo} {
+		it := wire.NewParams(params)
+		for it.Next() {
+			if p := it.Param(); p.Type == want {
+				v = append(v, p.Raw...)
+			}
+		}
+	}
+	return v
+}
+
+// sign fills in the HMACs of AUTH chunks whose HMAC the script wants to be
+// right: they consist of zeros. The key is the endpoint pair key of the script,
+// which is empty by default.
+func (r *runner) sign(pkt []byte) {
+	for at := wire.HeaderLen; at+wire.AuthHeaderLen <= len(pkt); {
+		n := int(pkt[at+2])<<8 | int(pkt[at+3])
+		if n < 4 || at+n > len(pkt) {
+			return
+		}
+		if wire.ChunkType(pkt[at]) == wire.ChunkAuth && n > wire.AuthHeaderLen && len(bytes.Trim(pkt[at+wire.AuthHeaderLen:at+n], "\x00")) == 0 {
+			sum := pkt[at+wire.AuthHeaderLen : at+n]
+			small, large := keyVector(r.init.Params), keyVector(r.peerParams)
+			if len(small) > len(large) || len(small) == len(large) && bytes.Compare(small, large) > 0 {
+				small, large = large, small
+			}
+			var h func() hash.Hash = sha1.New
+			if pkt[at+7] == wire.HMACSHA256 {
+				h = sha256.New
+			}
+			m := hmac.New(h, append(append(append([]byte(nil), r.key...), small...), large...))
+			m.Write(pkt[at:])
+			copy(sum, m.Sum(nil))
+		}
+		at += wire.Padded(n)
+	}
+}
+
+// setAuth is the part of a config line about RFC 4895 and RFC 5061.
+func (r *runner) setAuth(x field) bool {
+	c := &r.cfg
+	switch x.key {
+	case "auth": // the chunk types wanted authenticated, or "on" for none
+		if c.Auth == nil {
+			c.Auth = &core.AuthConfig{}
+		}
+		for _, n := range strings.Split(x.val, ",") {
+			if t, ok := chunkNames[n]; ok {
+				c.Auth.Chunks = append(c.Auth.Chunks, t)
+			}
+		}
+	case "key": // an endpoint pair shared key with number 1, of both ends
+		c.Auth = &core.AuthConfig{Keys: []core.AuthKey{{ID: 1, Secret: []byte(x.val)}}, Active: 1}
+		r.key = []byte(x.val)
+	case "asconf":
+		c.ChangeAddrs, c.InsecureAddrs = true, x.val == "insecure"
+	default:
+		return false
+	}
+	return true
+}
+
+// asconfAddr returns the address parameter of an ASCONF.
+func (a *args) asconfAddr() netip.Addr {
+	s, ok := a.get("addr")
+	if !ok {
+		return peerAddr
+	}
+	ip, err := netip.ParseAddr(s)
+	if err != nil && a.err == nil {
+		a.err = err
+	}
+	return ip
+}
