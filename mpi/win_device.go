@@ -251,7 +251,10 @@ func (d *rmaDevice) close(ctx context.Context) error {
 		errs = append(errs, mr.Close())
 	}
 	errs = append(errs, d.idle.Close(), d.pd.Close(), d.dev.Close())
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("mpi: closing the RDMA device: %w", err)
+	}
+	return nil
 }
 
 // register makes the caller's memory accessible and completes what the other

@@ -1,10 +1,13 @@
 package mpi
 
+import "sync"
+
 // winLocks is the lock of one rank's part of a window. Requests wait in the
 // order they come; shared ones that follow one another are granted together.
 // Every origin has at most one request, waiting or granted.
 type winLocks struct {
-	mode    LockMode // of the holders; 0: nobody holds the lock
+	mu      sync.Mutex // guards what follows
+	mode    LockMode   // of the holders; 0: nobody holds the lock
 	holders int
 	held    []bool // by origin
 	queue   []lockRequest
@@ -21,6 +24,8 @@ func (l *winLocks) init(ranks int) { l.held = make([]bool, ranks) }
 // acquire takes a request and returns what is granted now. It reports false if
 // the origin holds, or waits for, the lock already.
 func (l *winLocks) acquire(origin int, mode LockMode, num uint32) ([]lockRequest, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.held[origin] {
 		return nil, false
 	}
@@ -36,6 +41,8 @@ func (l *winLocks) acquire(origin int, mode LockMode, num uint32) ([]lockRequest
 // release gives back the lock of an origin, or withdraws its request, and
 // returns what is granted now.
 func (l *winLocks) release(origin int) []lockRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.held[origin] {
 		l.held[origin] = false
 		if l.holders--; l.holders == 0 {
@@ -52,7 +59,7 @@ func (l *winLocks) release(origin int) []lockRequest {
 	return nil
 }
 
-// next grants the requests at the head of the queue that can be.
+// next grants the requests at the head of the queue that can be. l.mu is held.
 func (l *winLocks) next() []lockRequest {
 	n := 0
 	for _, q := range l.queue {

@@ -6,15 +6,16 @@ import (
 	"slices"
 )
 
-// winService performs the requests of other ranks on the window, on a
-// goroutine of its own: the program of the target takes no part (MPI-4.1,
-// Section 12.7.3). Requests of one origin are performed in order, so an answer
-// to a flush says that those before it are done.
+// winService performs the requests of one origin on the window, on a goroutine
+// of its own: the program of the target takes no part (MPI-4.1, Section
+// 12.7.3), and origins that are slow, or stop in the middle, hold up nobody
+// else. Requests are performed in order, so an answer to a flush says that those
+// before it are done.
 type winService struct {
-	w     *window
-	code  []uint8 // first error of each origin, told at its next flush
-	out   []winAnswer
-	locks winLocks
+	w      *window
+	origin int
+	code   uint8 // first error since the last flush
+	out    []winAnswer
 }
 
 // winAnswer is an answer being sent, with its memory if that is scratch.
@@ -23,30 +24,22 @@ type winAnswer struct {
 	s *scratch
 }
 
-// serve performs requests until ctx ends.
-func (w *window) serve(ctx context.Context) {
-	defer close(w.served)
-	s := &winService{w: w, code: make([]uint8, len(w.to))}
-	s.locks.init(len(w.to))
+// serve performs requests of an origin until ctx ends or the origin is gone.
+func (w *window) serve(ctx context.Context, origin int) {
+	s := &winService{w: w, origin: origin}
 	mem := getScratch(amHeaderLen + amInline)
 	defer mem.put()
 	buf := mem.bytes(amHeaderLen + amInline)
 	for {
-		st, err := w.c.recv(ctx, slotWin, buf, AnySource, winTagRequest)
+		st, err := w.c.recv(ctx, slotWin, buf, origin, winTagRequest)
 		switch {
 		case err == nil:
-			s.request(ctx, st.Source, buf[:st.Bytes])
-		case ctx.Err() != nil, w.c.usable() != nil:
-			s.finish()
-			return
-		case errors.Is(err, ErrTruncate):
-			s.fail(st.Source, amProtocol)
-		case errors.Is(err, ErrProcFailed):
-			// The others are still served; locks of the dead are free again.
-			for _, rank := range w.c.AckFailed() {
-				s.grant(s.locks.release(rank))
-			}
+			s.request(ctx, buf[:st.Bytes])
+		case errors.Is(err, ErrTruncate) && ctx.Err() == nil:
+			s.fail(amProtocol)
 		default:
+			// Locks of the dead are free again.
+			s.grant(w.locks.release(origin))
 			s.finish()
 			return
 		}
@@ -54,37 +47,37 @@ func (w *window) serve(ctx context.Context) {
 	}
 }
 
-func (s *winService) fail(origin int, code uint8) {
-	if s.code[origin] == amOK {
-		s.code[origin] = code
+func (s *winService) fail(code uint8) {
+	if s.code == amOK {
+		s.code = code
 	}
 }
 
 // request performs one request.
-func (s *winService) request(ctx context.Context, origin int, msg []byte) {
+func (s *winService) request(ctx context.Context, msg []byte) {
 	var h amHeader
 	data, ok := h.get(msg)
 	if !ok {
-		s.fail(origin, amProtocol)
+		s.fail(amProtocol)
 		return
 	}
 	switch h.kind {
 	case amFlush:
 		if h.answer {
-			s.answerByte(origin, h.num, s.code[origin])
-			s.code[origin] = amOK
+			s.answerByte(s.origin, h.num, s.code)
+			s.code = amOK
 		}
 	case amLock:
-		s.lock(origin, h)
+		s.lock(h)
 	case amUnlock:
-		s.grant(s.locks.release(origin))
+		s.grant(s.w.locks.release(s.origin))
 	default:
-		s.access(ctx, origin, h, data)
+		s.access(ctx, h, data)
 	}
 }
 
 // access performs a request that touches memory.
-func (s *winService) access(ctx context.Context, origin int, h amHeader, data []byte) {
+func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 	w := s.w
 	need := AccessUpdate
 	switch h.kind {
@@ -114,34 +107,34 @@ func (s *winService) access(ctx context.Context, origin int, h amHeader, data []
 			held = getScratch(int(h.n))
 			into = held.bytes(int(h.n))
 		}
-		st, err := w.c.recv(ctx, slotWin, into, origin, bulkTag(h.num))
+		st, err := w.c.recv(ctx, slotWin, into, s.origin, bulkTag(h.num))
 		if data = into; err != nil || st.Bytes != len(into) {
 			code = amProtocol
 		}
 	}
 	if code != amOK {
-		s.fail(origin, code)
+		s.fail(code)
 		if h.answer {
-			s.answer(origin, h.num, nil, nil) // shorter than what is expected
+			s.answer(s.origin, h.num, nil, nil) // shorter than what is expected
 		}
 		held.put()
 		return
 	}
 	switch h.kind {
 	case amPut:
-		w.memory.Lock()
+		w.hold()
 		if !h.bulk {
 			copy(mem, data)
 		}
-		w.memory.Unlock()
+		w.release()
 	case amGet:
 		if h.answer { // from a copy: the memory may change before it is sent
 			old := getScratch(int(h.n))
 			b := old.bytes(int(h.n))
-			w.memory.Lock()
+			w.hold()
 			copy(b, mem)
-			w.memory.Unlock()
-			s.answer(origin, h.num, b, old)
+			w.release()
+			s.answer(s.origin, h.num, b, old)
 		}
 	case amUpdate, amSwap:
 		var old *scratch
@@ -156,7 +149,7 @@ func (s *winService) access(ctx context.Context, origin int, h amHeader, data []
 			w.apply(mem, data, b, w.ops[h.op])
 		}
 		if h.answer {
-			s.answer(origin, h.num, b, old)
+			s.answer(s.origin, h.num, b, old)
 		}
 	}
 	held.put()
@@ -200,15 +193,15 @@ func (s *winService) finish() {
 	s.reap()
 }
 
-func (s *winService) lock(origin int, h amHeader) {
+func (s *winService) lock(h amHeader) {
 	mode := LockMode(h.op)
 	if !h.answer || mode != LockShared && mode != LockExclusive {
-		s.fail(origin, amProtocol)
+		s.fail(amProtocol)
 		return
 	}
-	granted, ok := s.locks.acquire(origin, mode, h.num)
+	granted, ok := s.w.locks.acquire(s.origin, mode, h.num)
 	if !ok {
-		s.answerByte(origin, h.num, amProtocol)
+		s.answerByte(s.origin, h.num, amProtocol)
 		return
 	}
 	s.grant(granted)

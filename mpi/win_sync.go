@@ -313,11 +313,25 @@ func (w *window) endPosted() {
 // in the sense of the Go memory model: what they have done happens before what
 // follows, and what the caller has done before what they do later.
 func (w *window) settle() {
+	w.hold()
+	w.release()
+}
+
+// hold keeps other served operations away from the memory, and orders what
+// follows after the placements of RDMA that have ended.
+func (w *window) hold() {
 	w.memory.Lock()
-	w.memory.Unlock() //nolint:staticcheck // an empty critical section: only the order matters
 	if w.mr != nil {
 		w.mr.Sync()
 	}
+}
+
+// release ends hold, and orders RDMA that begins later after what was done.
+func (w *window) release() {
+	if w.mr != nil {
+		w.mr.Sync()
+	}
+	w.memory.Unlock()
 }
 
 // checkGroup checks the ranks of Post or Start.

@@ -22,8 +22,8 @@ func isWord(t reflect.Type) bool {
 // apply combines src into mem, and stores what was there to old if that is not
 // nil. Words are updated atomically also with respect to RDMA atomics.
 func (w *window) apply(mem, src, old []byte, red reducer) {
-	w.memory.Lock()
-	defer w.memory.Unlock()
+	w.hold()
+	defer w.release()
 	if !w.word {
 		copy(old, mem)
 		if red.code() != opNoOp { // which must not write
@@ -50,8 +50,8 @@ func (w *window) apply(mem, src, old []byte, red reducer) {
 // applySwap stores the second half of operands to mem if that is equal to the
 // first, and what was there to old.
 func (w *window) applySwap(mem, operands, old []byte) {
-	w.memory.Lock()
-	defer w.memory.Unlock()
+	w.hold()
+	defer w.release()
 	compare, swap := operands[:len(mem)], operands[len(mem):]
 	if !w.word {
 		copy(old, mem)

@@ -27,6 +27,8 @@ type window struct {
 	memory sync.Mutex // held while served operations touch mem; guards tmp
 	tmp    [2]uint64
 
+	locks winLocks // of mem
+
 	mu      sync.Mutex // guards what follows
 	posted  []*Request // Post: completions of the origins
 	started []int      // Start: targets
@@ -34,7 +36,7 @@ type window struct {
 	requests atomic.Uint32 // numbers those with bulk data or an answer
 	freed    atomic.Bool
 	stop     context.CancelFunc
-	served   chan struct{} // closed when the service has ended
+	served   sync.WaitGroup // the services of the origins
 }
 
 // winInfo is what the ranks tell each other about their part of a window.
@@ -81,9 +83,11 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	for rank := range w.to {
 		w.to[rank].init(rank)
 	}
+	w.locks.init(c.Size())
 	ctx, w.stop = context.WithCancel(context.Background())
-	w.served = make(chan struct{})
-	go w.serve(ctx)
+	for origin := range w.to {
+		w.served.Go(func() { w.serve(ctx, origin) })
+	}
 	return nil
 }
 
@@ -97,7 +101,7 @@ func (w *window) free(ctx context.Context) error {
 		return err
 	}
 	w.stop()
-	<-w.served
+	w.served.Wait()
 	w.c.Free()
 	return errors.Join(err, w.unregister())
 }
@@ -155,9 +159,9 @@ func (w *window) put(ctx context.Context, src []byte, target, disp int) error {
 func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 	switch {
 	case w.self(target):
-		w.memory.Lock()
+		w.hold()
 		copy(w.mem[off:], src)
-		w.memory.Unlock()
+		w.release()
 		return nil
 	case w.dev != nil:
 		return w.writeRDMA(ctx, src, target, off)
@@ -184,9 +188,9 @@ func (w *window) get(ctx context.Context, dst []byte, target, disp int) error {
 func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	switch {
 	case w.self(target):
-		w.memory.Lock()
+		w.hold()
 		copy(dst, w.mem[off:])
-		w.memory.Unlock()
+		w.release()
 		return nil
 	case w.dev != nil:
 		return w.readRDMA(ctx, dst, target, off)
