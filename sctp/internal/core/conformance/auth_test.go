@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha1"
 	"crypto/sha256"
-	"hash"
 	"net/netip"
 	"strings"
 
@@ -42,7 +41,7 @@ func (r *runner) sign(pkt []byte) {
 			if len(small) > len(large) || len(small) == len(large) && bytes.Compare(small, large) > 0 {
 				small, large = large, small
 			}
-			var h func() hash.Hash = sha1.New
+			h := sha1.New
 			if pkt[at+7] == wire.HMACSHA256 {
 				h = sha256.New
 			}
