@@ -195,11 +195,13 @@ func (r *dataReceiver) appendSack(b []byte, room int) []byte {
 const maxEarlySack = 1480
 
 // earlySack queues a SACK of its own in the midst of a receive batch. It leaves
-// room for other packets that stand alone.
+// room for other packets that stand alone, and does not overtake answers: after
+// a reset of all TSNs (RFC 6525, Section 5.2.4) the peer understands a SACK only
+// when it has ours.
 func (a *Assoc) earlySack() {
 	i := a.sackPath(a.dataPath())
 	p := &a.paths[i]
-	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.alone.n >= maxReplyPackets-1 {
+	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.alone.n >= maxReplyPackets-1 || a.ctl.n > 0 || a.hs.sendAck {
 		return
 	}
 	r := a.alone.slot(p.Tuple)

@@ -150,7 +150,7 @@ func (s *sackGen) due(now Time) bool {
 // batch may hold all of it, so that the loss of the only SACK stops it until T3
 // expires.
 func (s *sackGen) early(now Time) bool {
-	return now < s.lossy && s.batch&(s.batch-1) == 0 && s.due(now)
+	return now < s.lossy && s.batch > 0 && s.batch&(s.batch-1) == 0 && s.due(now)
 }
 
 // endBatch ends a receive batch.
