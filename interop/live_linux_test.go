@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +51,14 @@ var rows = []row{
 	{"path failure", rowPathFailure},
 	{"partial reliability out", rowPROut},
 	{"partial reliability in", rowPRIn},
+	{"reset our streams", rowResetOut},
+	{"reset their streams", rowResetIn},
+	{"peer resets its streams", rowPeerResetsOut},
+	{"peer resets our streams", rowPeerResetsIn},
+	{"reset all", rowResetAll},
+	{"peer resets all", rowPeerResetsAll},
+	{"add streams", rowAddStreams},
+	{"peer adds streams", rowPeerAddsStreams},
 }
 
 func runRows(t *testing.T, s *stack) {
@@ -363,196 +370,5 @@ func rowNoInterleaving(t *testing.T, o setup) {
 	s.receive(tr.count)
 	s.wantChunks(wire.ChunkIData, false)
 	s.wantChunks(wire.ChunkData, true)
-	s.shutdown()
-}
-
-// untilInit makes a path that nothing gets through until one side begins anew.
-func untilInit(fromUs bool) faults {
-	open := false
-	return faults{drop: func(us bool, p []byte) bool {
-		if us == fromUs && len(p) > wire.HeaderLen && wire.ChunkType(p[wire.HeaderLen]) == wire.ChunkInit {
-			open = true
-		}
-		return !open
-	}}
-}
-
-// rowPeerRestarts has the peer forget the association: it aborts while nothing
-// gets through and ends, and another one opens it again from the same port.
-func rowPeerRestarts(t *testing.T, o setup) {
-	o.mode = "echo"
-	o.relay = newRelay(t, faults{})
-	s := o.open(t)
-	s.send(traffic{count: 10, size: 1000})
-	s.receive(10)
-	s.relay.set(untilInit(false))
-	s.peer.do("abort")
-	s.peer.want("end")
-	s.peer.quit()
-	s.peer = s.stack.start(t, s.peer)
-	s.configurePeer()
-	s.peerDials()
-	s.peer.want("up")
-	s.wantNote(sctp.NotifyRestart)
-	s.next = nil
-	s.send(traffic{count: 10, size: 1000})
-	s.receive(10)
-	s.shutdown()
-}
-
-// rowWeRestart is the same with us as the forgetful side.
-func rowWeRestart(t *testing.T, o setup) {
-	o.relay = newRelay(t, faults{})
-	s := o.open(t)
-	s.send(traffic{count: 10, size: 1000})
-	s.peer.await(patience, 10)
-	s.relay.set(untilInit(true))
-	local := s.tr.LocalAddrs()[0]
-	s.tr.Close()
-	s.startTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{local}})
-	s.weConnect()
-	s.peer.want("event restart")
-	s.next = nil
-	s.send(traffic{count: 10, size: 1000})
-	s.peer.await(patience, 20)
-	s.peerSends(traffic{count: 10, size: 1000})
-	s.receive(10)
-	s.shutdown()
-}
-
-func rowHeartbeats(t *testing.T, o setup) {
-	o.cfg.HeartbeatInterval = 100 * time.Millisecond
-	o.opts = append(o.opts, "heartbeat 100 5")
-	s := o.open(t)
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		asked, answered := s.chunks(wire.ChunkHeartbeat)
-		back, acked := s.chunks(wire.ChunkHeartbeatAck)
-		if asked > 2 && acked > 2 && answered > 2 && back > 2 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("heartbeats: %d sent, %d answered; %d received, %d answered", asked, acked, answered, back)
-		}
-	}
-	s.shutdown()
-}
-
-// rowPathFailure cuts the only path: both sides give up.
-func rowPathFailure(t *testing.T, o setup) {
-	o.relay = newRelay(t, faults{})
-	o.cfg = sctp.Config{HeartbeatInterval: 200 * time.Millisecond, RTOInitial: 200 * time.Millisecond, RTOMax: 300 * time.Millisecond, MaxRetransmits: 4, PathMaxRetransmits: 2}
-	o.opts = append(o.opts, "rto 200 200 300", "maxrtx 4", "heartbeat 200 2")
-	s := o.open(t)
-	s.send(traffic{count: 10, size: 1000})
-	s.peer.await(patience, 10)
-	s.relay.cut.Store(true)
-	s.wantNote(sctp.NotifyPathDown)
-	if err := s.wantEnd(patience); !errors.Is(err, sctp.ErrTimeout) {
-		t.Errorf("the association ended with %v, want %v", err, sctp.ErrTimeout)
-	}
-	s.peer.want("path down")
-	s.peer.want("event comm_lost")
-	s.peer.want("end")
-}
-
-// lossyData makes a path that loses every fifth packet in one direction, but
-// no small ones.
-func lossyData(fromUs bool) faults {
-	n := 0
-	return faults{drop: func(us bool, p []byte) bool {
-		if us != fromUs || len(p) < 500 {
-			return false
-		}
-		n++
-		return n%5 == 0
-	}}
-}
-
-func rowPROut(t *testing.T, o setup) {
-	o.relay = newRelay(t, lossyData(true))
-	o.cfg.MTU = 1500
-	s := o.open(t)
-	s.send(traffic{count: 200, size: 1000, opts: sctp.SendOptions{PR: sctp.LimitedRetransmissions, MaxRetransmits: 0}})
-	// The last message is reliable, and small enough for the path: when it is
-	// there, the others have come or never will.
-	buf := make([]byte, 100)
-	fillMessage(buf, 1000)
-	if err := s.a.Send(s.ctx, buf, sctp.SendOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s.peerSends(traffic{count: 1, size: 100})
-	s.receive(1)
-	s.shutdown()
-	s.peer.do("stat")
-	got := s.peer.counts(s.peer.want("stat"))
-	if got.msgs < 100 || got.msgs > 195 || got.gaps == 0 || got.bad != 0 {
-		t.Errorf("peer got %+v, want most of 201 messages", got)
-	}
-	if sent, _ := s.chunks(wire.ChunkForwardTSN); sent == 0 {
-		t.Error("no FORWARD-TSN was sent")
-	}
-}
-
-func rowPRIn(t *testing.T, o setup) {
-	o.relay = newRelay(t, lossyData(false))
-	s := o.open(t)
-	s.peerSends(traffic{count: 200, size: 1000, peerOpts: "rtx=0"})
-	s.peer.want("sent")
-	s.peerSends(traffic{count: 1, size: 100})
-	var got receipt
-	buf := make([]byte, 2000)
-	for {
-		n, info, err := s.a.Recv(s.ctx, buf)
-		if err != nil {
-			t.Fatalf("after %+v: %v", got, err)
-		}
-		got.msgs++
-		if seq, err := checkMessage(buf[:n]); err != nil {
-			t.Errorf("%v: %+v", err, info)
-		} else if seq == 200 {
-			break
-		}
-	}
-	if got.msgs < 100 || got.msgs > 195 {
-		t.Errorf("received %+v, want most of 201 messages", got)
-	}
-	if _, in := s.chunks(wire.ChunkForwardTSN); in == 0 {
-		t.Error("no FORWARD-TSN was received")
-	}
-	s.shutdown()
-}
-
-// refusedByPeer connects to a port that nobody listens on.
-func refusedByPeer(t *testing.T, o setup) {
-	s := o.prepare(t)
-	if _, err := s.ep.Connect(s.ctx, s.peerAddr()); !errors.Is(err, sctp.ErrRefused) {
-		t.Errorf("connecting to a closed port: %v, want %v", err, sctp.ErrRefused)
-	}
-}
-
-// refusedByUs has the peer connect to a port that nobody listens on.
-func refusedByUs(t *testing.T, o setup) {
-	s := o.prepare(t)
-	s.ep.Close()
-	s.peerDials()
-	if got := s.peer.want("error connect"); got != "Connection refused" && got != "Connection reset by peer" {
-		t.Errorf("the peer connects to a closed port: %s", got)
-	}
-}
-
-// collision has both sides connect at once (RFC 9260, Section 5.2.1).
-func collision(t *testing.T, o setup) {
-	first := true
-	o.relay = newRelay(t, faults{drop: func(bool, []byte) bool {
-		lost := first // of both directions, one packet: the INITs then cross
-		first = false
-		return lost
-	}})
-	s := o.prepare(t)
-	s.peerDials()
-	s.weConnect()
-	s.peer.want("up")
-	s.send(traffic{count: 10, size: 1000})
-	s.receive(10)
 	s.shutdown()
 }

@@ -58,13 +58,16 @@ type session struct {
 	mu    sync.Mutex
 	sent  [256]int // chunks by type; guarded by mu
 	got   [256]int // chunks by type; guarded by mu
+	// ssnSent and ssnGot are the last sequence numbers by stream of DATA chunks
+	// that begin a message; guarded by mu
+	ssnSent, ssnGot map[uint16]uint16
 	// dataFrom counts the packets with data that came by each link of a
 	// multinet; guarded by mu
 	dataFrom [2]int
 }
 
 // sessionTime bounds a whole session.
-const sessionTime = 2 * time.Minute
+const sessionTime = time.Minute
 
 // open opens an association; it ends with the test.
 func (o setup) open(t testing.TB) *session {
@@ -77,7 +80,8 @@ func (o setup) open(t testing.TB) *session {
 // prepare starts both ends and no association yet.
 func (o setup) prepare(t testing.TB) *session {
 	t.Helper()
-	s := &session{setup: &o, t: t, notes: make(chan sctp.Notification, 10000)}
+	s := &session{setup: &o, t: t, notes: make(chan sctp.Notification, 10000),
+		ssnSent: make(map[uint16]uint16), ssnGot: make(map[uint16]uint16)}
 	s.ours, s.theirs = newPorts()
 	if s.cfg.MTU == 0 {
 		s.cfg.MTU = o.stack.mtu
@@ -228,10 +232,17 @@ func (s *session) tap(e sctp.TapEvent) {
 		s.dataFrom[linkOf(e.Remote)]++
 	}
 	for it := wire.NewChunks(e.Data[wire.HeaderLen:]); it.Next(); {
+		c := it.Chunk()
+		counts, ssns := &s.got, s.ssnGot
 		if e.Sent {
-			s.sent[it.Chunk().Type]++
-		} else {
-			s.got[it.Chunk().Type]++
+			counts, ssns = &s.sent, s.ssnSent
+		}
+		counts[c.Type]++
+		if c.Type != wire.ChunkData {
+			continue
+		}
+		if d, err := wire.ParseData(c); err == nil && d.Begin && !d.Unordered {
+			ssns[d.SID] = d.SSN
 		}
 	}
 }

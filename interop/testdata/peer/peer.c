@@ -172,6 +172,11 @@ static void message(struct partial *m, const struct info *i) {
 	m->n = 0;
 }
 
+static void restart_numbers(void) {
+	memset(a.next_in, 0, MAX_STREAMS * sizeof *a.next_in);
+	memset(a.next_out, 0, MAX_STREAMS * sizeof *a.next_out);
+}
+
 static const char *address(const void *ss, char *b, size_t n) {
 	const struct sockaddr *sa = ss;
 	const void *ip = sa->sa_family == AF_INET6 ? (const void *)&((const struct sockaddr_in6 *)ss)->sin6_addr
@@ -194,8 +199,7 @@ static void notification(const uint8_t *p, size_t n) {
 		case SCTP_COMM_LOST: s = "comm_lost"; break;
 		case SCTP_RESTART:
 			s = "restart";
-			memset(a.next_in, 0, MAX_STREAMS * sizeof *a.next_in);
-			memset(a.next_out, 0, MAX_STREAMS * sizeof *a.next_out);
+			restart_numbers();
 			break;
 		case SCTP_SHUTDOWN_COMP: s = "shutdown_comp"; break;
 		default: s = "cant_start";
@@ -235,7 +239,10 @@ static void notification(const uint8_t *p, size_t n) {
 		    u.sn_header.sn_flags & SCTP_STREAM_RESET_FAILED ? " failed" : "", list);
 		break;
 	}
-	case SCTP_ASSOC_RESET_EVENT: say("resetassoc flags=%u", u.sn_header.sn_flags); break;
+	case SCTP_ASSOC_RESET_EVENT:
+		restart_numbers();
+		say("resetassoc flags=%u", u.sn_header.sn_flags);
+		break;
 	case SCTP_STREAM_CHANGE_EVENT:
 		say("streams in=%u out=%u flags=%u", u.sn_strchange_event.strchange_instrms, u.sn_strchange_event.strchange_outstrms,
 		    u.sn_header.sn_flags);
@@ -292,8 +299,7 @@ static void begin(void) {
 	}
 	for (int i = 0; i < 2 * MAX_STREAMS; i++)
 		a.part[i].n = 0;
-	memset(a.next_in, 0, MAX_STREAMS * sizeof *a.next_in);
-	memset(a.next_out, 0, MAX_STREAMS * sizeof *a.next_out);
+	restart_numbers();
 	a.msgs = a.bytes = a.bad = a.gaps = a.unordered = a.await = 0;
 	a.closing = 0;
 	a.open = 1;
@@ -602,13 +608,22 @@ static void result(const char *what, int r) {
 		say("ok");
 }
 
+// s_request sets an option that begins a request to the other end, which is to
+// wait until nothing is under way.
+static int s_request(int opt, const void *v, socklen_t n) {
+	int r = -1;
+	for (int try = 0; try < 500 && (r = s_set(a.s, IPPROTO_SCTP, opt, v, n)) < 0 && (errno == EBUSY || errno == EAGAIN); try++)
+		usleep(10000);
+	return r;
+}
+
 static void do_reset(char *args) {
 	struct sctp_reset_streams *r = must(calloc(1, sizeof *r + 2 * 64));
 	char *save = NULL, *w = strtok_r(args, " ", &save);
 	r->srs_flags = w && !strcmp(w, "in") ? SCTP_STREAM_RESET_INCOMING : SCTP_STREAM_RESET_OUTGOING;
 	while ((w = strtok_r(NULL, " ", &save)) && r->srs_number_streams < 64)
 		r->srs_stream_list[r->srs_number_streams++] = atoi(w);
-	result("reset", s_set(a.s, IPPROTO_SCTP, SCTP_RESET_STREAMS, r, sizeof *r + 2 * r->srs_number_streams));
+	result("reset", s_request(SCTP_RESET_STREAMS, r, sizeof *r + 2 * r->srs_number_streams));
 	free(r);
 }
 
@@ -701,12 +716,12 @@ static void command(char *line) {
 		s_get(a.s, IPPROTO_SCTP, SCTP_STATUS, &st, &n);
 		sctp_assoc_t id = st.sstat_assoc_id;
 #endif
-		result(word, s_set(a.s, IPPROTO_SCTP, SCTP_RESET_ASSOC, &id, sizeof id));
+		result(word, s_request(SCTP_RESET_ASSOC, &id, sizeof id));
 	} else if (!strcmp(word, "add")) {
 		unsigned out = 0, in = 0;
 		sscanf(rest, "%u %u", &out, &in);
 		struct sctp_add_streams m = {.sas_outstrms = out, .sas_instrms = in};
-		result(word, s_set(a.s, IPPROTO_SCTP, SCTP_ADD_STREAMS, &m, sizeof m));
+		result(word, s_request(SCTP_ADD_STREAMS, &m, sizeof m));
 	} else {
 		do_address(word, rest);
 	}
