@@ -161,7 +161,9 @@ func TestRejectOverTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 { // each decision makes room
+		answered := make(chan struct{})
 		go func() {
+			defer close(answered)
 			r, err := l.Accept(testContext(t))
 			if err != nil {
 				t.Error(err)
@@ -181,6 +183,7 @@ func TestRejectOverTCP(t *testing.T) {
 			t.Fatalf("ConnectTCP: %v", err)
 		}
 		<-qp.Done()
+		<-answered
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)
