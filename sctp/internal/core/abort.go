@@ -96,6 +96,9 @@ func (a *Assoc) handleError(now Time, c wire.Chunk) {
 			a.handleStaleCookie(now, cause)
 			return
 		}
+		if x, err := wire.ParseUnrecognizedChunk(cause); err == nil && x.Type == wire.ChunkAsconf {
+			a.asconfUnknown()
+		}
 		a.events.push(Event{Kind: EventPeerError, Cause: uint16(cause.Code)})
 	}
 }
@@ -114,5 +117,6 @@ func (a *Assoc) close(err error) {
 	a.shut.clear()
 	a.closeSender(err)
 	a.failReconfigs(endError(err))
+	a.failAsconf(endError(err))
 	a.events.push(Event{Kind: EventDown, Err: err})
 }

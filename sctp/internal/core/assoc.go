@@ -104,6 +104,7 @@ type Assoc struct {
 	alone  packetQueue
 	rc     reconfig
 	auth   authState
+	asc    asconf
 	reqs   requests
 	events eventQueue
 	stats  counters
@@ -196,6 +197,7 @@ func (a *Assoc) openStreams(out, in int, peerTSN TSN, rwnd uint32) {
 	a.rx.open(&a.cfg, in, peerTSN, a.peer.features.has(featIData), a.rng.uint64())
 	a.openPeer(out, rwnd)
 	a.openReconfig(peerTSN)
+	a.openAsconf(peerTSN)
 }
 
 // State returns the state of the association.

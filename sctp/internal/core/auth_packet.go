@@ -14,7 +14,8 @@ func (a *Assoc) authDue(i int) bool {
 	if !m.on || m.must.empty() {
 		return false
 	}
-	return m.always || a.hs.sendAck && m.must.has(wire.ChunkCookieAck) || a.ctl.wants(i, &m.must)
+	return m.always || a.hs.sendAck && m.must.has(wire.ChunkCookieAck) || a.ctl.wants(i, &m.must) ||
+		a.asconfDue(i) && m.must.has(wire.ChunkAsconf)
 }
 
 // wants reports whether a reply for path i is of a type in s.

@@ -31,12 +31,16 @@ func (q *controlQueue) path() (int, bool) { return q.list[0].path, q.n > 0 }
 
 // appendTo appends the replies for path i that fit into room bytes to b, oldest
 // first, and removes them. A reply that would not even fit an empty packet of
-// full bytes is dropped.
-func (q *controlQueue) appendTo(b []byte, i, room, full int) []byte {
+// full bytes is dropped; and to an address that is not confirmed only answers to
+// heartbeats and ASCONF chunks go.
+func (q *controlQueue) appendTo(b []byte, i, room, full int, confirmed bool) []byte {
 	kept := 0
 	for k := range q.n {
 		r := &q.list[k]
+		t := wire.ChunkType(r.chunk[0])
 		switch {
+		case r.path == i && !confirmed && t != wire.ChunkHeartbeatAck && t != wire.ChunkAsconfAck:
+			continue
 		case r.path == i && len(r.chunk) <= room:
 			b = append(b, r.chunk...)
 			room -= len(r.chunk)
@@ -49,6 +53,17 @@ func (q *controlQueue) appendTo(b []byte, i, room, full int) []byte {
 	}
 	q.n = kept
 	return b
+}
+
+// pathOf returns the path of the oldest reply of type t; ok is false if there is
+// none.
+func (q *controlQueue) pathOf(t wire.ChunkType) (int, bool) {
+	for k := range q.n {
+		if r := &q.list[k]; wire.ChunkType(r.chunk[0]) == t {
+			return r.path, true
+		}
+	}
+	return 0, false
 }
 
 func (q *controlQueue) clear() { q.n = 0 }

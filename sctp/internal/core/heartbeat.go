@@ -35,6 +35,9 @@ func (a *Assoc) startHeartbeats(now Time) {
 	for i := range a.paths {
 		p := &a.paths[i]
 		p.hb = heartbeat{}
+		if p.gone {
+			continue
+		}
 		if !p.confirmed {
 			a.timers.setPath(timerHB, i, now+max(wait, 1))
 			wait += p.rto.Value()
@@ -89,16 +92,17 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 		return
 	}
 	// Section 8.1: unanswered heartbeats count against the association only on
-	// the path that data takes; Section 5.4: and never on unconfirmed paths. Nor
+	// the path that data takes; Section 5.4: and never on unconfirmed paths, save
+	// that there may be no other when the peer has changed its addresses. Nor
 	// on those that are potentially failed, which are probed more often (RFC
 	// 7829, Section 4): that would make the association less tolerant.
-	if !a.pathError(i, p.confirmed && !p.pf && i == a.dataPath()) {
+	if !a.pathError(i, !p.pf && i == a.dataPath()) {
 		return
 	}
 	if !p.confirmed || !p.active {
 		a.tryLocal(i)
 	}
-	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) {
+	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) || !p.confirmed && i == a.dataPath() {
 		// Section 5.4: "In each RTO, a probe MAY be sent on an active
 		// UNCONFIRMED path"; RFC 7829, Section 3.2, rule 6: "transmits another
 		// packet containing the HEARTBEAT chunk immediately".
@@ -164,6 +168,7 @@ func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
 		p.confirmed = true
 		a.events.push(Event{Kind: EventPathConfirmed, Addr: p.Remote})
 		a.startPMTU(now, i)
+		a.promotePrimary(i)
 	}
 	if !p.hb.pending {
 		a.armHeartbeat(now, i)

@@ -12,6 +12,7 @@ type inbound struct {
 	ecn     uint8
 	reports int  // bytes of unknown chunks reported
 	authed  bool // what follows was authenticated
+	from    Tuple
 }
 
 // HandlePacket takes in one packet, found by its verification tag or, failing
@@ -69,6 +70,14 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		if lacking {
 			return DropAuth
 		}
+		for _, l := range a.asc.leaving {
+			// RFC 5061, Section 5.3.1: "an Abort MUST be ignored if the
+			// destination address of the Abort message is that of a destination
+			// being deleted."
+			if l.Addr() == p.Local.Addr() {
+				return DropAddr
+			}
+		}
 		a.handleAbort(c)
 		return DropNone
 	case wire.ChunkShutdownComplete: // C
@@ -106,11 +115,14 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 	}
 	i := a.arrivalPath(unmap(p.Remote))
 	if i < 0 {
+		i = a.findByAsconf(it, authed)
+	}
+	if i < 0 {
 		// Deviation (8.4, SHOULD): a packet with the right tag from an address
 		// that is not the peer's is not answered.
 		return DropAddr
 	}
-	a.in = inbound{path: i, buf: p.Buf, ecn: p.ECN, authed: authed}
+	a.in = inbound{path: i, buf: p.Buf, ecn: p.ECN, authed: authed, from: back(p)}
 	if c.Type == wire.ChunkCookieEcho && !it.Next() {
 		return DropNone
 	}
@@ -153,6 +165,9 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 			continue
 		}
 		if !a.in.authed && a.auth.need.has(typ) {
+			if typ == wire.ChunkAsconf {
+				break // RFC 5061, Section 5.2, D5: "and the rest of the packet"
+			}
 			continue
 		}
 		if f := extensionOf(typ); f != 0 && !a.peer.features.has(f) {
@@ -195,6 +210,10 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 			a.handleECN(now, c)
 		case wire.ChunkReConfig:
 			a.handleReconfig(now, c)
+		case wire.ChunkAsconf:
+			a.handleAsconf(now, c)
+		case wire.ChunkAsconfAck:
+			a.handleAsconfAck(c)
 		case wire.ChunkPad: // RFC 4820, Section 3: it is ignored.
 		case wire.ChunkInit, wire.ChunkInitAck, wire.ChunkShutdownComplete, wire.ChunkCookieEcho:
 			// RFC 9260, Section 6.10: the first three are never bundled, and a

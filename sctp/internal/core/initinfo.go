@@ -102,7 +102,7 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 		case wire.ParamAdaptation:
 			in.adaptation, err = wire.ParseAdaptation(p)
 			in.hasAdaptation = err == nil
-		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad:
+		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad, wire.ParamSetPrimary:
 			// Known, and without effect here.
 		case wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo:
 			in.auth.take(p)

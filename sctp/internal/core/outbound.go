@@ -93,9 +93,12 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 		b, p := a.buildCookieEcho(b, now)
 		return b, p, true
 	}
+	if a.asc.mute && !a.asc.send && !a.answerMuted() {
+		return b, built{}, false
+	}
 	// Something may be due on any path; the data path comes last, because data
 	// is bundled there.
-	if i := a.mtuProbe(); i >= 0 {
+	if i := a.mtuProbe(); i >= 0 && !a.asc.mute {
 		return a.appendProbe(b, now, i), built{Tuple: a.paths[i].Tuple, path: -1}, true
 	}
 	d := a.dataPath()
@@ -126,7 +129,14 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 // builtOn describes a packet of n bytes on path i.
 func (a *Assoc) builtOn(i int, ecn uint8, n int) built {
 	p := &a.paths[i]
-	return built{Tuple: p.Tuple, path: i, ecn: ecn, oversize: n > p.mtu}
+	x := built{Tuple: p.Tuple, path: i, ecn: ecn, oversize: n > p.mtu}
+	if a.asc.sent || a.asc.mute {
+		a.asc.sent = false
+		if from, ok := a.asconfSource(i); ok {
+			x.Local, x.path = from, -1
+		}
+	}
+	return x
 }
 
 // duePath returns a path on which a control chunk is due.
@@ -134,10 +144,13 @@ func (a *Assoc) duePath(now Time, d int) (int, bool) {
 	if a.hs.sendAck {
 		return a.hs.ackPath, true
 	}
+	if i, ok := a.asconfPath(); ok {
+		return i, true
+	}
 	if i, ok := a.ctl.path(); ok && i < len(a.paths) {
 		return i, true
 	}
-	if a.shut.sendReq || a.shut.sendAck {
+	if (a.shut.sendReq || a.shut.sendAck) && a.paths[a.shut.path].confirmed {
 		return a.shut.path, true
 	}
 	for i := range a.paths {
@@ -245,13 +258,14 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 		b = wire.AppendCookieAck(b)
 		a.hs.sendAck = false
 	}
-	if a.shut.path == i {
+	b = a.appendAsconf(b, now, i, end-len(b))
+	if a.shut.path == i && p.confirmed {
 		b = a.appendShutdown(b, end)
 	}
 	if p.hb.pending {
 		b = a.appendHeartbeat(b, now, i)
 	}
-	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen)
+	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen, p.confirmed)
 	b = a.appendReconfig(b, now, i, end-len(b))
 	data := a.state.canSendData() && p.confirmed && a.dataReady(now, i, d)
 	if a.rx.sack.pending() && i == a.sackPath(d) && (data || a.rx.sack.due(now) || len(b) > begin) && p.confirmed {

@@ -18,6 +18,7 @@ type path struct {
 	errors    int            // consecutive unanswered timeouts and heartbeats
 	mtu       int            // size of the largest packet
 	reserve   int            // kept free for an AUTH chunk
+	gone      bool           // removed (RFC 5061); the place is free
 	par       pathLimits
 	plpmtu    pathMTU
 	rto       RTO
@@ -49,7 +50,7 @@ func (p *path) pmdcs() int { return p.mtu - wire.HeaderLen - p.reserve }
 // addPath adds a path to remote; without a local address it takes the one of
 // localFor.
 func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
-	i := len(a.paths)
+	i := a.freePath()
 	if !local.IsValid() {
 		local = a.localFor(i, remote.Addr())
 	}
@@ -60,7 +61,12 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
 		rto: NewRTO(Time(a.cfg.RTOInitial), Time(a.cfg.RTOMin), Time(a.cfg.RTOMax))}
 	p.cc = NewCongestionControl(CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
-	a.paths = append(a.paths, p)
+	if i < len(a.paths) {
+		a.paths[i] = p
+		a.tx.sb.reusePath(i)
+	} else {
+		a.paths = append(a.paths, p)
+	}
 	a.timers.resize(len(a.paths))
 	if a.tx.sb != nil {
 		a.tx.sb.SetPaths(len(a.paths))
@@ -85,7 +91,7 @@ func (a *Assoc) reaches(remote netip.Addr) bool {
 // The UDP port is that of the packet that listed them (RFC 6951, Section 5.3).
 func (a *Assoc) addPeerAddrs(list *addrList, port uint16) {
 	for _, ip := range list.list[:list.n] {
-		if len(a.paths) >= MaxPeerAddrs {
+		if a.NumPaths() >= MaxPeerAddrs {
 			return
 		}
 		if a.pathByIP(ip) < 0 && a.reaches(ip) {
@@ -145,4 +151,11 @@ func (a *Assoc) replyPath(i int) int {
 }
 
 // NumPaths returns how many paths there are.
-func (a *Assoc) NumPaths() int { return len(a.paths) }
+func (a *Assoc) NumPaths() (n int) {
+	for i := range a.paths {
+		if !a.paths[i].gone {
+			n++
+		}
+	}
+	return n
+}

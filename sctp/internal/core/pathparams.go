@@ -45,6 +45,7 @@ type PathStats struct {
 
 // PathStats returns a snapshot of path i, which is less than NumPaths.
 func (a *Assoc) PathStats(i int) PathStats {
+	i = a.livePath(i)
 	p := &a.paths[i]
 	c := &p.count
 	return PathStats{Tuple: p.Tuple, Active: p.active, Confirmed: p.confirmed, Primary: i == a.primary, PotentiallyFailed: p.pf,

@@ -1,6 +1,9 @@
 package core
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // errorCeiling bounds the error counter of an inactive path, in multiples of
 // what makes a path inactive: RFC 7829, Section 4.1, rule 3, wants it to go on,
@@ -85,6 +88,9 @@ func (a *Assoc) pathError(i int, charge bool) bool {
 			return false
 		}
 	}
+	if p.gone {
+		return true
+	}
 	p.errors = min(p.errors+1, errorCeiling*(p.par.maxRetrans+1))
 	switch {
 	case !p.active:
@@ -131,6 +137,9 @@ func (a *Assoc) switchPrimary(i int) {
 // on no other one.
 func (a *Assoc) pathAlive(i int) {
 	p := &a.paths[i]
+	if p.gone {
+		return
+	}
 	p.errors = 0
 	a.resumePMTU(i)
 	if !p.active || p.pf {
@@ -171,6 +180,11 @@ func (a *Assoc) localFor(i int, remote netip.Addr) netip.AddrPort {
 		}
 	}
 	return netip.AddrPort{}
+}
+
+// isLocal reports whether addr is one of several that this end has.
+func (a *Assoc) isLocal(addr netip.AddrPort) bool {
+	return len(a.local) > 1 && slices.Contains(a.local, addr)
 }
 
 // tryLocal chooses the local address for the next heartbeat of path i, which did

@@ -34,6 +34,9 @@ func (a *Assoc) runTimers(now Time) {
 	if t.expired(timerReconf, now) {
 		a.reconfigTimeout(now)
 	}
+	if t.expired(timerT4, now) {
+		a.t4Timeout()
+	}
 	for i := 0; i < len(a.paths) && a.state != Closed; i++ {
 		if t.expiredPath(timerT3, i, now) {
 			a.t3Timeout(now, i)
@@ -54,7 +57,7 @@ func (a *Assoc) NextTimeout() Time {
 		return 0
 	}
 	at := earliest(a.timers.next(), a.lossDeadline())
-	if a.rx.reasm != nil {
+	if a.rx.reasm != nil && a.rx.sack.nextTimeout() != 0 && !a.silent() {
 		at = earliest(at, a.rx.sack.nextTimeout())
 	}
 	return at

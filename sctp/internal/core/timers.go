@@ -10,6 +10,7 @@ const (
 	timerProbe                   // zero window probe (RFC 9260, Section 6.1, A)
 	timerPace                    // the pacer has room for a packet again
 	timerReconf                  // re-configuration (RFC 6525, Section 5.1.1)
+	timerT4                      // of an ASCONF (RFC 5061, Section 5.1)
 	numTimers
 )
 
