@@ -275,7 +275,8 @@ func coreError(err error) error {
 		return ErrBusy
 	case errors.Is(err, core.ErrTooMany):
 		return ErrLimit
-	case errors.Is(err, core.ErrParams):
+	case errors.Is(err, core.ErrParams), errors.Is(err, core.ErrLocalAddr), errors.Is(err, core.ErrLastAddr),
+		errors.Is(err, core.ErrPath):
 		return ErrAddress
 	}
 	return err

@@ -125,6 +125,10 @@ type Config struct {
 	// use (RFC 6525, Section 5.1.6; default: any number).
 	MaxOutStreams uint16
 
+	// ChangeAddrs lets addresses be added and removed, here and by the peer (RFC
+	// 5061), see Association.AddAddr. It implies Auth.
+	ChangeAddrs bool
+
 	// Auth asks for the authentication of chunks (RFC 4895); nil is none.
 	Auth *AuthConfig
 

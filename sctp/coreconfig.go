@@ -28,7 +28,7 @@ func (c *Config) core() core.Config {
 		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams, ZeroChecksum: c.ZeroChecksum,
 		Multipath: c.Multipath, PFMaxRetrans: c.PotentiallyFailedRetransmits,
 		SwitchPrimary: c.SwitchPrimary, SwitchMaxRetrans: c.SwitchRetransmits,
-		Auth:     c.Auth.core(),
+		Auth: c.Auth.core(), ChangeAddrs: c.ChangeAddrs,
 		Discover: c.MTU == 0 && !c.NoPathMTUDiscovery,
 		Pieces:   c.OnPiece != nil,
 	}

@@ -425,7 +425,8 @@ func (s *asconf) outcomes(params []byte) ([]error, bool) {
 	it := wire.NewParams(params)
 	for it.Next() {
 		p := it.Param()
-		id, err := uint32(0), error(nil)
+		var id uint32
+		var err error
 		switch p.Type {
 		case wire.ParamSuccess:
 			var bad error

@@ -2,7 +2,6 @@ package core
 
 import (
 	"net/netip"
-	"slices"
 )
 
 // errorCeiling bounds the error counter of an inactive path, in multiples of
@@ -180,11 +179,6 @@ func (a *Assoc) localFor(i int, remote netip.Addr) netip.AddrPort {
 		}
 	}
 	return netip.AddrPort{}
-}
-
-// isLocal reports whether addr is one of several that this end has.
-func (a *Assoc) isLocal(addr netip.AddrPort) bool {
-	return len(a.local) > 1 && slices.Contains(a.local, addr)
 }
 
 // tryLocal chooses the local address for the next heartbeat of path i, which did
