@@ -33,6 +33,9 @@ func (c *Comm) prepare(ctx context.Context, coll Coll, b checked, size int) (*ca
 	if b.err != nil {
 		return k.refuse(b.err)
 	}
+	if c.remote != nil {
+		return k.refuse(ErrComm)
+	}
 	k.send, k.recv, k.elem, k.bytes = b.send, b.recv, max(b.elem, 1), size
 	return k, nil
 }

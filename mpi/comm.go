@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -39,9 +40,12 @@ type Comm struct {
 	id       uint64 // the same on all members; the low bits select the slot
 	rank     int
 	group    []int32 // world rank of each member
+	remote   []int32 // those of the remote group; nil if c is no intercommunicator
+	local    *Comm   // of the local group of an intercommunicator
+	side     int     // tells the groups of an intercommunicator apart
 	ctx      [slotCount]*matchContext
-	peers    []*peer       // each member
-	seq      []uint32      // next sequence number to each member; guarded by peer.mu
+	peers    []*peer       // each member, of the remote group if there is one
+	seq      []uint32      // next sequence number to each of peers; guarded by peer.mu
 	children atomic.Uint64 // communicators made from it by all ranks
 	groups   atomic.Uint64 // by CreateGroup with this rank as the first member
 	overtake bool
@@ -54,16 +58,19 @@ type Comm struct {
 	coll collState // owned by the collectives
 }
 
-// Rank returns the caller's rank in c.
+// Rank returns the caller's rank in c, in the local group of an
+// intercommunicator.
 func (c *Comm) Rank() int { return c.rank }
 
-// Size returns the number of ranks in c.
+// Size returns the number of ranks in c, in the local group of an
+// intercommunicator.
 func (c *Comm) Size() int { return len(c.group) }
 
 // World returns the World c belongs to.
 func (c *Comm) World() *World { return c.w }
 
-// Group returns the members of c.
+// Group returns the members of c, those of the local group of an
+// intercommunicator.
 func (c *Comm) Group() Group { return Group{ranks: c.group} }
 
 // Name returns the name given with SetName.
@@ -94,6 +101,9 @@ func (c *Comm) String() string {
 	if n := c.Name(); n != "" {
 		return n
 	}
+	if c.remote != nil {
+		return fmt.Sprintf("intercommunicator of %d and %d ranks, rank %d", len(c.group), len(c.remote), c.rank)
+	}
 	return fmt.Sprintf("communicator of %d ranks, rank %d", len(c.group), c.rank)
 }
 
@@ -109,18 +119,28 @@ func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return c.w.newComm(childID(c.id, c.children.Add(1)), c.group, c.rank, info), nil
+	id := childID(c.id, c.children.Add(1))
+	if c.remote != nil {
+		return c.w.newIntercomm(id, c.group, c.rank, c.remote, c.side, info), nil
+	}
+	return c.w.newComm(id, c.group, c.rank, info), nil
 }
 
 // Split divides c: the ranks that give the same color form one new
 // communicator, ordered by key, then by rank in c. A rank with color Undefined
-// gets nil. All ranks of c must call it; it blocks until they do.
+// gets nil. All ranks of c must call it; it blocks until they do. Splitting an
+// intercommunicator makes one of the ranks of both groups with the same color;
+// those whose color nobody of the other group gave get nil (MPI-4.1, Section
+// 7.4.2).
 func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
 	if color < 0 && color != Undefined {
 		return nil, fmt.Errorf("%w: color %d", ErrOption, color)
+	}
+	if c.remote != nil {
+		return c.splitInter(ctx, color, key)
 	}
 	id := childID(c.id, c.children.Add(1))
 	all, err := c.allgatherPairs(ctx, int64(color), int64(key))
@@ -130,31 +150,32 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if color == Undefined {
 		return nil, nil
 	}
+	group, rank := colorGroup(c.group, all, color, c.rank)
+	return c.w.newComm(id, group, rank, c.Info()), nil
+}
+
+// colorGroup returns the members of group that gave a color, in the order of
+// their keys, and where the member rank is among them, or -1.
+func colorGroup(group []int32, all [][2]int64, color, rank int) ([]int32, int) {
 	var members []int
 	for r := range all {
 		if all[r][0] == int64(color) {
 			members = append(members, r)
 		}
 	}
-	slices.SortStableFunc(members, func(a, b int) int {
-		switch ka, kb := all[a][1], all[b][1]; {
-		case ka < kb:
-			return -1
-		case ka > kb:
-			return 1
-		}
-		return 0
-	})
-	group := make([]int32, len(members))
+	slices.SortStableFunc(members, func(a, b int) int { return cmp.Compare(all[a][1], all[b][1]) })
+	out := make([]int32, len(members))
 	for i, r := range members {
-		group[i] = c.group[r]
+		out[i] = group[r]
 	}
-	return c.w.newComm(id, group, slices.Index(members, c.rank), c.Info()), nil
+	return out, slices.Index(members, rank)
 }
 
 // Create makes a communicator of the ranks in g, which must be a subset of
 // c's group and the same on all its members. All ranks of c must call it; those
-// outside g get nil. It does not communicate.
+// outside g get nil. It does not communicate, except that on an
+// intercommunicator the groups tell each other theirs; it makes one of both, or
+// nil if one of them is empty.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -166,6 +187,9 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 		if !slices.Contains(c.group, r) {
 			return nil, fmt.Errorf("%w: group member %d", ErrRank, r)
 		}
+	}
+	if c.remote != nil {
+		return c.createInter(ctx, g)
 	}
 	id := childID(c.id, c.children.Add(1))
 	rank := slices.Index(g.ranks, c.group[c.rank])
@@ -182,6 +206,9 @@ func (c *Comm) Free() {
 		return
 	}
 	c.w.eng.dropContexts(c)
+	if c.local != nil {
+		c.local.Free()
+	}
 }
 
 // Failed returns the ranks in c that are known to be gone, lowest first.

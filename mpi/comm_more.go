@@ -90,17 +90,22 @@ func (c *Comm) Compare(d *Comm) Comparison {
 	if c.w == d.w && c.id == d.id {
 		return Identical
 	}
-	if x := c.Group().Compare(d.Group()); x != Identical {
-		return x
+	if (c.remote == nil) != (d.remote == nil) {
+		return Unequal
 	}
-	return Congruent
+	// Both groups must be related: the weaker of the relations counts.
+	x := min(c.Group().Compare(d.Group()), c.RemoteGroup().Compare(d.RemoteGroup()))
+	if x == Identical {
+		return Congruent
+	}
+	return x
 }
 
 // SplitShared divides c into communicators of ranks on the same host, ordered by
 // key, then by rank (MPI_COMM_TYPE_SHARED). All ranks of c must call it; it
 // blocks until they do.
 func (c *Comm) SplitShared(ctx context.Context, key int) (*Comm, error) {
-	return c.Split(ctx, c.w.hosts[c.group[c.rank]], key)
+	return c.Split(ctx, int(hashOf("host", hostID())>>1), key)
 }
 
 // CreateGroup makes a communicator of the ranks in g, a subset of c's group
@@ -113,6 +118,9 @@ func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 	}
 	if err := checkTag(tag); err != nil {
 		return nil, err
+	}
+	if c.remote != nil {
+		return nil, fmt.Errorf("%w: CreateGroup of an intercommunicator", ErrComm)
 	}
 	rank := slices.Index(g.ranks, c.group[c.rank])
 	if rank < 0 {

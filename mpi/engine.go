@@ -15,6 +15,7 @@ import (
 // and no request completed under them.
 type engine struct {
 	rank    int
+	job     uint64 // see procName
 	peers   []*peer
 	eager   int    // longest message sent without asking
 	window  int64  // eager bytes that each peer may have with us, not yet matched
@@ -49,7 +50,7 @@ func newEngine(rank, size int, o *options) *engine {
 	}
 	e.peers = make([]*peer, size)
 	for r := range e.peers {
-		p := &peer{e: e, rank: r, flows: make([]inflow, 1+2*o.streams)}
+		p := &peer{e: e, rank: r, name: procName{rank: uint32(r)}, flows: make([]inflow, 1+2*o.streams)}
 		for i := range p.flows {
 			p.flows[i].p = p
 		}
@@ -174,7 +175,7 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 		}
 		return 0, nil
 	}
-	if x.comm != nil && (int(src) >= len(x.comm.group) || int(x.comm.group[src]) != p.rank) {
+	if x.comm != nil && (int(src) >= len(x.comm.peers) || x.comm.peers[src] != p) {
 		e.mu.Unlock()
 		return 0, fmt.Errorf("%w: source %d is not rank %d", ErrProtocol, src, p.rank)
 	}

@@ -23,6 +23,9 @@ var (
 	ErrCanceled = errors.New("mpi: request cancelled")
 	// ErrFinalized is returned by operations on a World after Finalize.
 	ErrFinalized = errors.New("mpi: finalized")
+	// ErrComm is returned for an operation that an intercommunicator, or an
+	// intracommunicator, does not have.
+	ErrComm = errors.New("mpi: communicator of the wrong kind")
 	// ErrFreed is returned by operations on a Comm after Free.
 	ErrFreed = errors.New("mpi: communicator freed")
 	// ErrProcFailed is what a RankError wraps: the named rank is gone.

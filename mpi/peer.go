@@ -8,7 +8,8 @@ import (
 // peer is what a rank knows about another rank of the job.
 type peer struct {
 	e     *engine
-	rank  int // in the world
+	rank  int      // in the world
+	name  procName // in all worlds
 	flows []inflow
 
 	// mu makes sequence numbers and the order of sends agree. Upcalls may come

@@ -170,7 +170,7 @@ func (e *engine) peerDown(p *peer, err error) {
 func (x *matchContext) sourceDown(p *peer, failed []*Request) []*Request {
 	src, bye := int32(-1), p.bye.Load()
 	if x.comm != nil {
-		if src = int32(slices.Index(x.comm.group, int32(p.rank))); src < 0 {
+		if src = int32(slices.Index(x.comm.peers, p)); src < 0 {
 			return failed
 		}
 		x.abandonGaps(src)

@@ -58,8 +58,8 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 
 // checkPeer returns why nothing can be sent to, or received from, rank.
 func (c *Comm) checkPeer(rank int) error {
-	if rank < 0 || rank >= len(c.group) {
-		return fmt.Errorf("%w: %d of %d", ErrRank, rank, len(c.group))
+	if rank < 0 || rank >= len(c.peers) {
+		return fmt.Errorf("%w: %d of %d", ErrRank, rank, len(c.peers))
 	}
 	return c.usable()
 }

@@ -41,6 +41,9 @@ func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool) (*Cart, e
 	if len(dims) != len(periods) {
 		return nil, fmt.Errorf("%w: %d dimensions, %d periods", ErrTopology, len(dims), len(periods))
 	}
+	if c.remote != nil {
+		return nil, fmt.Errorf("%w: topology of an intercommunicator", ErrComm)
+	}
 	n := 1
 	for _, d := range dims {
 		if d < 1 || n > c.Size()/d {
@@ -184,6 +187,9 @@ type Graph struct {
 // other, as often (MPI-4.1, Section 8.5.4). All ranks must call it; it does not
 // communicate.
 func NewGraph(ctx context.Context, c *Comm, sources, targets []int) (*Graph, error) {
+	if c.remote != nil {
+		return nil, fmt.Errorf("%w: topology of an intercommunicator", ErrComm)
+	}
 	for _, r := range slices.Concat(sources, targets) {
 		if r != ProcNull && (r < 0 || r >= c.Size()) {
 			return nil, fmt.Errorf("%w: neighbour %d of %d", ErrRank, r, c.Size())

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -21,7 +20,6 @@ type World struct {
 	fabric fabric
 	world  *Comm
 	self   *Comm
-	hosts  []int                 // by rank: the lowest rank on the same host
 	ended  atomic.Pointer[error] // why nothing can start any more
 	rma    rmaState              // owned by the windows
 
@@ -80,14 +78,19 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 
 // newComm makes a communicator with a given id.
 func (w *World) newComm(id uint64, group []int32, rank int, info Info) *Comm {
-	c := &Comm{w: w, id: id, group: group, rank: rank, info: Info{}}
+	return w.openComm(&Comm{w: w, id: id, group: group, rank: rank}, group, info)
+}
+
+// openComm makes c able to exchange messages with the ranks in to.
+func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
+	c.info = Info{}
 	maps.Copy(c.info, info)
 	c.overtake = c.info[InfoAllowOvertaking] == "true"
-	c.peers = make([]*peer, len(group))
-	for i, r := range group {
+	c.peers = make([]*peer, len(to))
+	for i, r := range to {
 		c.peers[i] = w.eng.peers[r]
 	}
-	c.seq = make([]uint32, len(group))
+	c.seq = make([]uint32, len(to))
 	w.eng.register(c)
 	return c
 }
@@ -218,7 +221,8 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	if err != nil {
 		return err
 	}
-	addrs, hosts := make([]string, size), make([]string, size)
+	addrs := make([]string, size)
+	w.eng.setJob(key)
 	local := 0
 	for r := range addrs {
 		s, err := w.boot.Get(ctx, cardName(r))
@@ -234,8 +238,6 @@ func (w *World) join(ctx context.Context, f fabric) error {
 				ErrOption, w.Rank(), c.Transport, c.Streams, r, pc.Transport, pc.Streams)
 		}
 		w.eng.peers[r].credit.Store(min(pc.Window, maxCredit))
-		hosts[r] = pc.Host
-		w.hosts = append(w.hosts, slices.Index(hosts, pc.Host))
 		if pc.Host == c.Host {
 			local++
 		}
@@ -266,6 +268,9 @@ func (w *World) setSpin(local int, f fabric) {
 const (
 	tagBarrier = 0       // plus the round
 	tagPairs   = 100     // allgatherPairs
+	tagTell    = 102     // from the leader of a group to the others
+	tagBetween = 103     // between the leaders of the groups of an intercommunicator
+	tagInter   = 1 << 29 // with the tag of IntercommCreate
 	tagGroup   = 1 << 30 // with the tag of CreateGroup
 )
 

@@ -1,0 +1,283 @@
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// This file makes intercommunicators (MPI-4.1, Section 7.6). One consists of two
+// groups without common members. Messages go from each to the other: ranks
+// in sends and receives are those of the remote group.
+
+// IntercommCreate makes an intercommunicator of two groups, that of local and
+// one that the caller is not in (MPI-4.1, Section 7.6.2). The leader, a rank
+// of local, and the leader of the other group have the communicator bridge in
+// common, on which the latter has rank remoteLeader; elsewhere both arguments
+// are ignored. All ranks of both groups call it with the same tag, which no
+// other IntercommCreate between the same leaders uses at the time; it blocks
+// until they do.
+func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm, remoteLeader, tag int) (*Comm, error) {
+	if local.remote != nil {
+		return nil, fmt.Errorf("%w: IntercommCreate of an intercommunicator", ErrComm)
+	}
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	if err := local.checkPeer(leader); err != nil {
+		return nil, err
+	}
+	e := local.w.eng
+	// The nonces of both groups together make the id.
+	own := binary.BigEndian.AppendUint64(nil, rand.Uint64())
+	own = e.appendNames(own, local.group)
+	x := leaders{local: local, leader: leader, bridge: bridge, remote: remoteLeader, tag: tagInter | tag&(tagInter-1)}
+	mine, other, err := x.exchange(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	if len(other) < 8+procNameLen {
+		return nil, fmt.Errorf("%w: group without members", ErrProtocol)
+	}
+	remote, err := e.parseNames(other[8:])
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range remote {
+		if slices.Contains(local.group, h) {
+			return nil, fmt.Errorf("%w: groups with common members", ErrRank)
+		}
+	}
+	a, b := binary.BigEndian.Uint64(mine), binary.BigEndian.Uint64(other)
+	side := 0
+	if a > b || a == b && bytes.Compare(mine, other) > 0 {
+		side = 1
+	}
+	return local.w.newIntercomm(childID(a+b, a^b), local.group, local.rank, remote, side, local.Info()), nil
+}
+
+// newIntercomm makes an intercommunicator. The groups are handles; both must
+// have links to each other and no common member. rank is the caller's in local.
+// Both sides have found the same id, and have different sides, 0 and 1.
+func (w *World) newIntercomm(id uint64, local []int32, rank int, remote []int32, side int, info Info) *Comm {
+	c := &Comm{w: w, id: id, group: local, rank: rank, remote: remote, side: side}
+	c.local = w.newComm(childID(id, 1<<63|uint64(side)), local, rank, nil)
+	return w.openComm(c, remote, info)
+}
+
+// IsInter reports whether c is an intercommunicator (MPI_Comm_test_inter).
+func (c *Comm) IsInter() bool { return c.remote != nil }
+
+// RemoteSize returns the number of ranks in the remote group of an
+// intercommunicator, else 0.
+func (c *Comm) RemoteSize() int { return len(c.remote) }
+
+// RemoteGroup returns the remote group of an intercommunicator, else an empty
+// group.
+func (c *Comm) RemoteGroup() Group { return Group{ranks: c.remote} }
+
+// IntercommMerge makes an intracommunicator of both groups of c. The group that
+// gives high false comes first; if both give the same, one of them does. All
+// members of a group give the same. All ranks of both groups call it; it blocks
+// until they do (MPI-4.1, Section 7.6.2).
+func (c *Comm) IntercommMerge(ctx context.Context, high bool) (*Comm, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
+	if c.remote == nil {
+		return nil, fmt.Errorf("%w: merging an intracommunicator", ErrComm)
+	}
+	id := childID(c.id, c.children.Add(1))
+	mine, other, err := c.leaders().exchange(ctx, []byte{boolByte(high)})
+	if err != nil {
+		return nil, err
+	}
+	if len(other) != 1 {
+		return nil, fmt.Errorf("%w: answer of %d bytes", ErrProtocol, len(other))
+	}
+	second := c.side == 1
+	if mine[0] != other[0] {
+		second = mine[0] == 1
+	}
+	if second {
+		return c.w.newComm(id, slices.Concat(c.remote, c.group), len(c.remote)+c.rank, c.Info()), nil
+	}
+	return c.w.newComm(id, slices.Concat(c.group, c.remote), c.rank, c.Info()), nil
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// splitInter is Split for intercommunicators.
+func (c *Comm) splitInter(ctx context.Context, color, key int) (*Comm, error) {
+	id := childID(c.id, c.children.Add(1))
+	all, err := c.local.allgatherPairs(ctx, int64(color), int64(key))
+	if err != nil {
+		return nil, err
+	}
+	var table []byte
+	for _, x := range all {
+		table = binary.BigEndian.AppendUint64(table, uint64(x[0]))
+		table = binary.BigEndian.AppendUint64(table, uint64(x[1]))
+	}
+	_, other, err := c.leaders().exchange(ctx, table)
+	if err != nil {
+		return nil, err
+	}
+	if len(other) != 16*len(c.remote) {
+		return nil, fmt.Errorf("%w: table of %d bytes", ErrProtocol, len(other))
+	}
+	theirs := make([][2]int64, len(c.remote))
+	for i := range theirs {
+		theirs[i][0] = int64(binary.BigEndian.Uint64(other[16*i:]))
+		theirs[i][1] = int64(binary.BigEndian.Uint64(other[16*i+8:]))
+	}
+	if color == Undefined {
+		return nil, nil
+	}
+	group, rank := colorGroup(c.group, all, color, c.rank)
+	remote, _ := colorGroup(c.remote, theirs, color, -1)
+	if len(remote) == 0 {
+		return nil, nil
+	}
+	return c.w.newIntercomm(id, group, rank, remote, c.side, c.Info()), nil
+}
+
+// createInter is Create for intercommunicators.
+func (c *Comm) createInter(ctx context.Context, g Group) (*Comm, error) {
+	id := childID(c.id, c.children.Add(1))
+	var list []byte
+	for _, h := range g.ranks {
+		list = binary.BigEndian.AppendUint32(list, uint32(slices.Index(c.group, h)))
+	}
+	_, other, err := c.leaders().exchange(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	var remote []int32
+	for ; len(other) >= 4; other = other[4:] {
+		r := binary.BigEndian.Uint32(other)
+		if int64(r) >= int64(len(c.remote)) {
+			return nil, fmt.Errorf("%w: member %d of %d", ErrProtocol, r, len(c.remote))
+		}
+		remote = append(remote, c.remote[r])
+	}
+	rank := slices.Index(g.ranks, c.group[c.rank])
+	if rank < 0 || len(remote) == 0 {
+		return nil, nil
+	}
+	return c.w.newIntercomm(id, slices.Clone(g.ranks), rank, remote, c.side, c.Info()), nil
+}
+
+// leaders is how two groups tell each other something: by one rank of each.
+type leaders struct {
+	local  *Comm // of the group
+	leader int   // rank in local
+	bridge *Comm // of both leaders
+	remote int   // rank of the other leader in bridge
+	tag    int
+}
+
+// leaders returns those of an intercommunicator, the ranks 0.
+func (c *Comm) leaders() leaders {
+	return leaders{local: c.local, bridge: c, tag: tagBetween}
+}
+
+const (
+	// maxTold bounds what the leaders tell each other: 16 bytes per rank.
+	maxTold = 16*MaxRanks + 64
+	// toldNothing tells the group that its leader has nothing to tell.
+	toldNothing = 1 << 63
+)
+
+var errLeader = errors.New("mpi: the leader of the group could not talk to the other one")
+
+// exchange gives all ranks of both groups what the leaders of either have
+// said. All ranks of both call it; what is given elsewhere than at the leaders
+// does not matter.
+func (x leaders) exchange(ctx context.Context, said []byte) (mine, other []byte, err error) {
+	c := x.local
+	if c.rank != x.leader {
+		if mine, err = x.hear(ctx); err == nil {
+			other, err = x.hear(ctx)
+		}
+		return mine, other, err
+	}
+	other, err = x.swap(ctx, said)
+	for r := range c.group {
+		if r == c.rank {
+			continue
+		}
+		for _, b := range [][]byte{said, other} {
+			if serr := x.tell(ctx, r, b, err); serr != nil {
+				return nil, nil, errors.Join(err, serr)
+			}
+			if err != nil {
+				break
+			}
+		}
+	}
+	return said, other, err
+}
+
+// swap exchanges b with the other leader.
+func (x leaders) swap(ctx context.Context, b []byte) ([]byte, error) {
+	if x.bridge == nil {
+		return nil, fmt.Errorf("%w: no communicator of the leaders", ErrComm)
+	}
+	if x.bridge.remote == nil && x.remote == x.bridge.rank {
+		return nil, fmt.Errorf("%w: the leaders are the same rank", ErrRank)
+	}
+	var out, in [8]byte
+	binary.BigEndian.PutUint64(out[:], uint64(len(b)))
+	if _, err := x.bridge.sendrecv(ctx, slotComm, out[:], x.remote, x.tag, in[:], x.remote, x.tag); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint64(in[:])
+	if n > maxTold {
+		return nil, fmt.Errorf("%w: message of %d bytes between leaders", ErrProtocol, n)
+	}
+	other := make([]byte, n)
+	_, err := x.bridge.sendrecv(ctx, slotComm, b, x.remote, x.tag, other, x.remote, x.tag)
+	return other, err
+}
+
+// tell sends b to rank r of the group, or that there is nothing because of why.
+func (x leaders) tell(ctx context.Context, r int, b []byte, why error) error {
+	var head [8]byte
+	n := uint64(len(b))
+	if why != nil {
+		n, b = toldNothing, nil
+	}
+	binary.BigEndian.PutUint64(head[:], n)
+	if err := x.local.send(ctx, slotComm, sendStandard, head[:], r, tagTell); err != nil || why != nil {
+		return err
+	}
+	return x.local.send(ctx, slotComm, sendStandard, b, r, tagTell)
+}
+
+// hear receives what the leader tells.
+func (x leaders) hear(ctx context.Context) ([]byte, error) {
+	var head [8]byte
+	if _, err := x.local.recv(ctx, slotComm, head[:], x.leader, tagTell); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint64(head[:])
+	switch {
+	case n == toldNothing:
+		return nil, errLeader
+	case n > maxTold:
+		return nil, fmt.Errorf("%w: message of %d bytes from the leader", ErrProtocol, n)
+	}
+	b := make([]byte, n)
+	_, err := x.local.recv(ctx, slotComm, b, x.leader, tagTell)
+	return b, err
+}

@@ -1,0 +1,74 @@
+package mpi
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// procName names a process among those of all jobs. Within an engine a process
+// has a handle instead: its index in engine.peers, which for those of the own
+// job is the rank in the world. Groups are made of handles; names are what
+// processes tell each other.
+type procName struct {
+	job  uint64 // derived from the job key
+	rank uint32 // in the world of that job
+}
+
+const procNameLen = 12
+
+// setJob sets the job that the peers belong to.
+func (e *engine) setJob(key string) {
+	e.job = hashOf("job", key)
+	for _, p := range e.peers {
+		p.name.job = e.job
+	}
+}
+
+// hashOf returns a hash of parts that does not tell what they are.
+func hashOf(parts ...string) uint64 {
+	h := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return binary.BigEndian.Uint64(h[:])
+}
+
+// handle returns the handle of a process.
+func (e *engine) handle(n procName) (int32, bool) {
+	if n.job == e.job && int64(n.rank) < int64(len(e.peers)) && e.peers[n.rank].name == n {
+		return int32(n.rank), true
+	}
+	for i, p := range e.peers {
+		if p.name == n {
+			return int32(i), true
+		}
+	}
+	return 0, false
+}
+
+// appendNames appends the names of a group to b.
+func (e *engine) appendNames(b []byte, group []int32) []byte {
+	for _, h := range group {
+		n := e.peers[h].name
+		b = binary.BigEndian.AppendUint64(b, n.job)
+		b = binary.BigEndian.AppendUint32(b, n.rank)
+	}
+	return b
+}
+
+// parseNames returns the handles of the processes that appendNames wrote. All
+// must be known here.
+func (e *engine) parseNames(b []byte) ([]int32, error) {
+	if len(b)%procNameLen != 0 {
+		return nil, fmt.Errorf("%w: group of %d bytes", ErrProtocol, len(b))
+	}
+	group := make([]int32, 0, len(b)/procNameLen)
+	for ; len(b) > 0; b = b[procNameLen:] {
+		n := procName{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])}
+		h, ok := e.handle(n)
+		if !ok {
+			return nil, fmt.Errorf("%w: no link to rank %d of another job", ErrRank, n.rank)
+		}
+		group = append(group, h)
+	}
+	return group, nil
+}
