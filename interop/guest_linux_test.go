@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	bootTime  = 60 * time.Second
-	buildTime = 2 * time.Minute
+	bootTime  = 5 * time.Minute
+	buildTime = 10 * time.Minute
 )
 
 // guestImage returns the directory of the guest that guest/build.sh makes. It

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -160,8 +159,7 @@ func multiPrimary(t *testing.T, o setup) {
 	}
 	// The peer does it as soon as the path is confirmed at its end.
 	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
-		s.peer.do("primary 10.78.1.1 %d", s.ours)
-		done := strings.HasPrefix(s.peer.want(""), "ok")
+		done := s.peer.ask("primary 10.78.1.1 %d", s.ours) == "ok"
 		s.mu.Lock()
 		s.dataFrom = [2]int{}
 		s.mu.Unlock()

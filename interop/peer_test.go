@@ -18,8 +18,8 @@ import (
 )
 
 // patience is how long a peer may take for anything that is not a bulk
-// transfer.
-const patience = 20 * time.Second
+// transfer. A guest on a busy machine is slow.
+const patience = time.Minute
 
 // A peer is a program of testdata/peer, which speaks SCTP through a stack that
 // is not ours. It takes commands as lines and answers in lines.
@@ -27,7 +27,8 @@ type peer struct {
 	t     testing.TB
 	in    io.WriteCloser
 	lines chan string
-	said  []string // all lines so far, for messages
+	said  []string // all lines so far
+	at    int      // the first line of said that want has not looked at
 }
 
 func newPeer(t testing.TB, in io.WriteCloser, out io.Reader) *peer {
@@ -56,23 +57,35 @@ func (p *peer) want(prefix string) string { p.t.Helper(); return p.wantIn(patien
 
 func (p *peer) wantIn(limit time.Duration, prefix string) string {
 	p.t.Helper()
+	p.at = p.find(limit, p.at, prefix) + 1
+	return strings.TrimSpace(strings.TrimPrefix(p.said[p.at-1], prefix))
+}
+
+// find waits for the first line with one of the prefixes, among those said from
+// the given one on, and returns its number.
+func (p *peer) find(limit time.Duration, from int, prefixes ...string) int {
+	p.t.Helper()
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	for {
-		select {
-		case line, ok := <-p.lines:
-			if !ok {
-				p.t.Fatalf("peer ended while it was to say %q; it said:\n%s", prefix, p.last())
+	for i := from; ; i++ {
+		if i == len(p.said) {
+			select {
+			case line, ok := <-p.lines:
+				if !ok {
+					p.t.Fatalf("peer ended while it was to say %q; it said:\n%s", prefixes, p.last())
+				}
+				p.said = append(p.said, line)
+			case <-timer.C:
+				p.t.Fatalf("peer does not say %q in %v; it said:\n%s", prefixes, limit, p.last())
 			}
-			p.said = append(p.said, line)
-			if rest, ok := strings.CutPrefix(line, prefix); ok {
-				return strings.TrimSpace(rest)
+		}
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(p.said[i], prefix) {
+				return i
 			}
-			if word, _, _ := strings.Cut(line, " "); word == "error" || word == "bad" || word == "fatal" {
-				p.t.Fatalf("peer: %s; it said:\n%s", line, p.last())
-			}
-		case <-timer.C:
-			p.t.Fatalf("peer does not say %q in %v; it said:\n%s", prefix, limit, p.last())
+		}
+		if word, _, _ := strings.Cut(p.said[i], " "); word == "error" || word == "bad" || word == "fatal" {
+			p.t.Fatalf("peer: %s; it said:\n%s", p.said[i], p.last())
 		}
 	}
 }
@@ -81,13 +94,7 @@ func (p *peer) wantIn(limit time.Duration, prefix string) string {
 // lines from the given number on. It returns the number of the next one.
 func (p *peer) ever(from int, prefix string) int {
 	p.t.Helper()
-	for i, line := range p.said[from:] {
-		if strings.HasPrefix(line, prefix) {
-			return from + i + 1
-		}
-	}
-	p.want(prefix)
-	return len(p.said)
+	return p.find(patience, from, prefix) + 1
 }
 
 // last returns the last lines that the peer said.
@@ -95,11 +102,23 @@ func (p *peer) last() string {
 	return "\t" + strings.Join(p.said[max(0, len(p.said)-12):], "\n\t")
 }
 
-// ok gives a command that is answered with ok.
+// ok gives a command that is answered with ok. What the command brings about
+// may be told before the answer, by another thread, and is still there for want.
 func (p *peer) ok(format string, args ...any) {
 	p.t.Helper()
+	if answer := p.ask(format, args...); answer != "ok" {
+		p.t.Fatalf("peer: %s; it said:\n%s", answer, p.last())
+	}
+}
+
+// ask gives a command that is answered with ok or an error, and returns which.
+func (p *peer) ask(format string, args ...any) string {
+	p.t.Helper()
 	p.do(format, args...)
-	p.want("ok")
+	i := p.find(patience, p.at, "ok", "error")
+	answer := p.said[i]
+	p.said[i] = "answer: " + answer
+	return answer
 }
 
 // quit ends the peer.

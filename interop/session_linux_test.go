@@ -67,7 +67,7 @@ type session struct {
 }
 
 // sessionTime bounds a whole session.
-const sessionTime = time.Minute
+const sessionTime = 3 * time.Minute
 
 // open opens an association; it ends with the test.
 func (o setup) open(t testing.TB) *session {
