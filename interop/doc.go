@@ -2,5 +2,6 @@
 // processes, root, or network namespaces. It has no code of its own.
 //
 // Each test says what it needs, and skips with that reason where it is not
-// there. `.ci/run` installs everything and runs them all.
+// there, or fails with WEFT_INTEROP=require. `.ci/run` installs everything, as
+// root, and requires it.
 package interop

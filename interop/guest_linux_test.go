@@ -27,12 +27,12 @@ func guestImage(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"qemu-system-x86_64", "busybox", "cpio", "kmod", "gcc", "dpkg", "apt-get"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("%s not found: install Debian's qemu-system-x86, busybox-static, cpio, kmod, gcc and libc6-dev", name)
+			lacking(t, "%s not found: install Debian's qemu-system-x86, busybox-static, cpio, kmod, gcc and libc6-dev", name)
 		}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		t.Skip("no cache directory: ", err)
+		lacking(t, "no cache directory: %v", err)
 	}
 	h := sha256.New()
 	for _, f := range slices.Concat([]string{"guest/build.sh", "guest/init"}, peerSources(t)) {
@@ -51,7 +51,7 @@ func guestImage(t testing.TB) string {
 	cmd := exec.CommandContext(ctx, "guest/build.sh", dir)
 	cmd.WaitDelay = time.Second
 	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("the guest cannot be made here: %v\n%s", err, said)
+		lacking(t, "the guest cannot be made here: %v\n%s", err, said)
 	}
 	return dir
 }
@@ -118,7 +118,7 @@ func bootGuest(t testing.TB, through []string, args ...string) *stack {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
-		t.Skip("qemu does not start: ", err)
+		lacking(t, "qemu does not start: %v", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

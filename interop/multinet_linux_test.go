@@ -27,19 +27,19 @@ var multinets atomic.Int32
 func newMultinet(t testing.TB, taps bool) *multinet {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("not root: network namespaces cannot be made")
+		lacking(t, "not root: network namespaces cannot be made")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("ip not found: install Debian's iproute2")
+		lacking(t, "ip not found: install Debian's iproute2")
 	}
 	if _, err := os.Stat("/dev/net/tun"); taps && err != nil {
-		t.Skip("no /dev/net/tun: the guest cannot have taps")
+		lacking(t, "no /dev/net/tun: the guest cannot have taps")
 	}
 	name := fmt.Sprintf("weft-%d-%d", os.Getpid(), multinets.Add(1))
 	m := &multinet{t: t, ours: name + "-a", peer: name + "-b"}
 	for _, ns := range []string{m.ours, m.peer} {
 		if said, err := exec.Command("ip", "netns", "add", ns).CombinedOutput(); err != nil {
-			t.Skipf("network namespaces cannot be made here: %v: %s", err, said)
+			lacking(t, "network namespaces cannot be made here: %v: %s", err, said)
 		}
 		t.Cleanup(func() { exec.Command("ip", "netns", "del", ns).Run() })
 		m.ip("-n", ns, "link", "set", "lo", "up")

@@ -17,10 +17,10 @@ import (
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("not root: network namespaces cannot be made")
+		lacking(t, "not root: network namespaces cannot be made")
 	}
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		t.Skip("no /dev/net/tun: hosts cannot be joined")
+		lacking(t, "no /dev/net/tun: hosts cannot be joined")
 	}
 }
 

@@ -224,7 +224,7 @@ func usrsctpPeer(t testing.TB) string {
 		usrsctp.path = path
 	})
 	if usrsctp.path == "" {
-		t.Skip(usrsctp.reason)
+		lacking(t, "%s", usrsctp.reason)
 	}
 	return usrsctp.path
 }

@@ -12,7 +12,7 @@ import (
 func TestCaptureDecodes(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
-		t.Skip("tshark not found: install Debian's tshark")
+		lacking(t, "tshark not found: install Debian's tshark")
 	}
 	capture := filepath.Join(t.TempDir(), "job.pcap")
 	farm(t, []string{"-n", "3", "-pcap", capture}, []string{"-tasks", "200"})

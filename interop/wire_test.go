@@ -20,7 +20,7 @@ import (
 func TestVectorsDecode(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
-		t.Skip("tshark not found: install Debian's tshark")
+		lacking(t, "tshark not found: install Debian's tshark")
 	}
 	vectors := golden.Read(t, "../sctp/wire/testdata/golden.txt")
 	// A classic capture file, microseconds, link type raw IP.

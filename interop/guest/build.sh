@@ -16,9 +16,17 @@ trap 'rm -rf "$work"' EXIT
 PATH=$PATH:/usr/sbin:/sbin
 
 if [ ! -e "$kernel/done" ]; then
-  package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
-  [ -n "$package" ] || { echo 'no package linux-image-cloud-amd64: run apt-get update' >&2; exit 1; }
-  (cd "$work" && apt-get download -qq "$package" && dpkg -x linux-image-*.deb tree)
+  # The lists may be missing, or older than the archive, and the network bad.
+  for try in 1 2 3 4 5; do
+    package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/.*Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1)
+    if [ -n "$package" ] && (cd "$work" && rm -f ./*.deb && apt-get -o Acquire::Retries=3 download -qq "$package"); then
+      break
+    fi
+    [ $try -lt 5 ] || { echo 'the package linux-image-cloud-amd64 cannot be downloaded' >&2; exit 1; }
+    sleep $((try * 2))
+    [ "$(id -u)" -ne 0 ] || apt-get update -qq || true
+  done
+  (cd "$work" && dpkg -x linux-image-*.deb tree)
   rm -rf "$kernel/lib" "$kernel/boot"
   mv "$work/tree/lib" "$work/tree/boot" "$kernel"
   basename "$work"/linux-image-*.deb > "$kernel/done"
