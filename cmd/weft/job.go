@@ -31,6 +31,7 @@ type job struct {
 	dir     string   // working directory, or empty
 	prefix  bool     // ranks before lines of output
 	verbose bool
+	keepOn  bool   // the others go on when a rank is killed
 	scratch string // directory for captures
 	capture bool
 
@@ -113,6 +114,10 @@ func (j *job) start(ctx context.Context, rank int, done chan<- ended) error {
 	}
 	cmd.Dir = j.dir
 	cmd.Env = append(os.Environ(), j.env...)
+	cmd.Env = append(cmd.Env, pmi.EnvWatch+"="+j.server.Name())
+	if j.keepOn {
+		cmd.Env = append(cmd.Env, "WEFT_FT=1")
+	}
 	cmd.Env = append(cmd.Env, "MPI_LOCALRANKID="+strconv.Itoa(rank), "MPI_LOCALNRANKS="+strconv.Itoa(j.n))
 	if j.hostEnv != nil {
 		cmd.Env = append(cmd.Env, j.hostEnv(rank)...)
@@ -190,6 +195,8 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-ch
 	aborted := j.server.Aborted()
 	finished := ctx.Done()
 	interrupted := false
+	well := 0 // ranks that ended well
+	var lost *ended
 	for left := j.n; left > 0; {
 		select {
 		case e := <-done:
@@ -199,12 +206,19 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-ch
 				if reason := j.server.AbortReason(); reason != nil {
 					code, err = reason.Code, reason
 				}
+				if j.survives(e) && why == nil {
+					fmt.Fprintln(os.Stderr, "weft run:", err)
+					go j.server.Fail(e.rank, err.Error())
+					lost = &e
+					continue
+				}
 				grace := time.Duration(0)
 				if j.server.State(e.rank) == pmi.Absent {
 					grace = absentGrace
 				}
 				fail(code, err, grace)
 			} else if why == nil {
+				well++
 				j.say("rank %d has finished", e.rank)
 				if e.rank == j.main-1 {
 					fail(exitOK, errMainEnded, 0)
@@ -228,7 +242,21 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-ch
 	if errors.Is(why, errMainEnded) {
 		why = nil
 	}
+	if why == nil && well == 0 && lost != nil {
+		return j.verdict(*lost) // nobody was left
+	}
 	return status, why
+}
+
+// survives reports whether the others go on without the rank that ended: it
+// was killed, or left without a word. An exit with an error is an error of the
+// job.
+func (j *job) survives(e ended) bool {
+	if !j.keepOn || j.server.State(e.rank) != pmi.Initialized || j.server.AbortReason() != nil {
+		return false
+	}
+	var exit *exec.ExitError
+	return e.err == nil || errors.As(e.err, &exit) && killed(exit.ProcessState)
 }
 
 // errMainEnded ends a job whose main rank has ended well.

@@ -24,6 +24,7 @@ type runOptions struct {
 	timeout   time.Duration
 	wdir      string
 	verbose   bool
+	keepOn    bool
 	env       []string // K=V, in order
 }
 
@@ -39,6 +40,7 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.DurationVar(&o.timeout, "timeout", 0, "end the job after this `time`; 0 means never")
 	fs.StringVar(&o.wdir, "wdir", "", "the ranks' working `directory`")
 	fs.BoolVar(&o.verbose, "v", false, "say what is started and how it ends")
+	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: when a rank is killed, tell the others, which go on")
 	for _, name := range []string{"x", "env"} {
 		fs.Func(name, "give the ranks an environment variable: `NAME=VALUE`, or NAME to keep the present value", func(s string) error {
 			name, _, set := strings.Cut(s, "=")
@@ -57,7 +59,9 @@ func runFlags(o *runOptions) *flag.FlagSet {
 
 Run starts the ranks of an MPI program on this machine and waits for them.
 PROGRAM is an executable, or a Go package directory or file that is built first.
-When a rank fails, the others are ended and its exit status is returned.
+When a rank fails, the others are ended and its exit status is returned. With
+-ft the others are told instead when a rank is killed, and go on if they can do
+without it; the job has then succeeded if all that are left do.
 
 `)
 		fs.PrintDefaults()
@@ -134,7 +138,7 @@ func run(o runOptions, args []string) (int, error) {
 	}
 	j := &job{
 		n: o.n, path: path, args: args[1:], env: o.env, dir: o.wdir,
-		prefix: o.prefix, verbose: o.verbose, scratch: dir, capture: pcap != nil,
+		prefix: o.prefix, verbose: o.verbose, keepOn: o.keepOn, scratch: dir, capture: pcap != nil,
 	}
 	status, err := j.run(ctx, signals)
 	if pcap != nil {

@@ -79,6 +79,25 @@ func rank(args []string) int {
 			c.Abort(42, "out of luck")
 		}
 		time.Sleep(time.Minute)
+	case "mourn", "mourn-exit":
+		told := make(chan string, c.Size)
+		err := c.Watch(ctx, func(rank int, why string) { told <- fmt.Sprint(rank, " ", why) }, func(error) {})
+		if err == nil {
+			err = c.Barrier(ctx)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 98
+		}
+		if args[1] == "all" || victim(args[1]) {
+			if args[0] == "mourn-exit" {
+				return 3
+			}
+			p, _ := os.FindProcess(os.Getpid())
+			p.Kill()
+			time.Sleep(time.Minute)
+		}
+		fmt.Println("told", <-told)
 	case "sleep":
 		fmt.Println("asleep")
 		time.Sleep(time.Minute)
@@ -150,6 +169,25 @@ func TestRunReportsTheFailedRank(t *testing.T) {
 				t.Errorf("message %q lacks %q", errs, tt.message)
 			}
 		})
+	}
+}
+
+func TestRunGoesOnWithoutTheKilled(t *testing.T) {
+	out, errs, status := weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "mourn", "2")
+	if status != 0 {
+		t.Errorf("status = %d, want 0", status)
+	}
+	if n := strings.Count(out, "told 2 rank 2 (pid "); n != 3 || !strings.Contains(errs, "rank 2 (pid ") {
+		t.Errorf("%d ranks were told, want 3", n)
+	}
+	if _, _, status := weft(t, "", "run", "-n", "2", "-ft", os.Args[0], "mourn", "all"); status == 0 {
+		t.Error("status 0 of a job without survivors")
+	}
+	if runtime.GOOS == "windows" {
+		return // where a kill looks like an exit with status 1
+	}
+	if _, _, status := weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "mourn-exit", "2"); status != 3 {
+		t.Errorf("status = %d of a job one rank of which exits with 3", status)
 	}
 }
 

@@ -38,6 +38,10 @@ type Client struct {
 	keyMax   int
 	valueMax int
 	err      error // sticky: the connection is unusable
+
+	extended bool          // the launcher is `weft run`
+	replies  chan message  // from the goroutine that reads, once there is one
+	closed   chan struct{} // tells it that the end of the connection is meant
 }
 
 // FromEnv connects to the launcher that the environment names. It returns nil
@@ -167,6 +171,7 @@ func (c *Client) handshake(ctx context.Context) error {
 		return err
 	}
 	c.kvs = m.args["kvsname"]
+	c.extended = c.kvs != "" && os.Getenv(EnvWatch) == c.kvs
 	return nil
 }
 
@@ -193,7 +198,7 @@ func (c *Client) exchange(ctx context.Context, line, want string) (message, erro
 	if err := ctx.Err(); err != nil {
 		return message{}, err
 	}
-	if d, ok := c.conn.(interface{ SetDeadline(time.Time) error }); ok {
+	if d, ok := c.conn.(interface{ SetDeadline(time.Time) error }); ok && c.replies == nil {
 		stop := context.AfterFunc(ctx, func() { d.SetDeadline(time.Unix(1, 0)) })
 		defer stop()
 	}
@@ -202,7 +207,7 @@ func (c *Client) exchange(ctx context.Context, line, want string) (message, erro
 			return message{}, err
 		}
 	}
-	m, err := readMessage(c.r)
+	m, err := c.reply(ctx)
 	switch {
 	case errors.Is(err, io.EOF):
 		return message{}, errors.New("closed")
@@ -212,6 +217,22 @@ func (c *Client) exchange(ctx context.Context, line, want string) (message, erro
 		return message{}, fmt.Errorf("%w: %q in reply, want %q", ErrProtocol, clip(m.cmd), want)
 	}
 	return m, nil
+}
+
+// reply returns the next line that is an answer.
+func (c *Client) reply(ctx context.Context) (message, error) {
+	if c.replies == nil {
+		return readMessage(c.r)
+	}
+	select {
+	case m, ok := <-c.replies:
+		if !ok {
+			return m, io.EOF
+		}
+		return m, nil
+	case <-ctx.Done():
+		return message{}, ctx.Err()
+	}
 }
 
 // Put stores value, any bytes up to MaxValue, under key in the job's key-value
@@ -303,6 +324,10 @@ func (c *Client) Finalize(ctx context.Context) error {
 	defer c.mu.Unlock()
 	if c.err == nil {
 		c.err = net.ErrClosed
+	}
+	if c.closed != nil {
+		close(c.closed)
+		c.closed = nil // a second call must not close it again
 	}
 	return errors.Join(err, c.conn.Close())
 }

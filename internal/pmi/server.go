@@ -51,8 +51,10 @@ type Server struct {
 	mu      sync.Mutex // guards all below
 	kvs     map[string]string
 	states  []State
-	waiting int           // ranks in the barrier
-	gate    chan struct{} // closed when the barrier opens
+	inside  []bool           // ranks in the barrier
+	dead    []string         // why a rank failed, by rank; empty: it did not
+	watches map[int]*replies // ranks that want to know of failures
+	gate    chan struct{}    // closed when the barrier opens
 	abort   *AbortError
 	aborted chan struct{}
 }
@@ -64,6 +66,9 @@ func NewServer(size int, name string) *Server {
 		size: size, name: name,
 		kvs:     make(map[string]string),
 		states:  make([]State, size),
+		inside:  make([]bool, size),
+		dead:    make([]string, size),
+		watches: make(map[int]*replies),
 		gate:    make(chan struct{}),
 		aborted: make(chan struct{}),
 	}
@@ -96,7 +101,9 @@ func (s *Server) Serve(ctx context.Context, rank int, conn io.ReadWriteCloser) e
 	return s.serve(ctx, rank, conn, bufio.NewReaderSize(conn, MaxLine))
 }
 
-func (s *Server) serve(ctx context.Context, rank int, w io.Writer, r *bufio.Reader) error {
+func (s *Server) serve(ctx context.Context, rank int, conn io.Writer, r *bufio.Reader) error {
+	w := &replies{w: conn}
+	defer s.unwatch(rank)
 	for {
 		m, err := readMessage(r)
 		if err != nil {
@@ -112,8 +119,11 @@ func (s *Server) serve(ctx context.Context, rank int, w io.Writer, r *bufio.Read
 		if reply == "" {
 			continue
 		}
-		if _, err := io.WriteString(w, reply+"\n"); err != nil {
+		if err := w.line(reply); err != nil {
 			return fmt.Errorf("rank %d: %w", rank, err)
+		}
+		if m.cmd == cmdWatch {
+			s.watch(rank, w)
 		}
 		if m.cmd == "finalize" {
 			return nil
@@ -147,13 +157,15 @@ func (s *Server) answer(ctx context.Context, rank int, m message) (string, error
 		}
 		return "cmd=get_result rc=0 msg=success value=" + value, nil
 	case "barrier_in":
-		if err := s.barrier(ctx); err != nil {
+		if err := s.barrier(ctx, rank); err != nil {
 			return "", err
 		}
 		return "cmd=barrier_out rc=0", nil
 	case "finalize":
 		s.setState(rank, Finalized)
 		return "cmd=finalize_ack rc=0", nil
+	case cmdWatch:
+		return "cmd=" + cmdWatch + " rc=0", nil
 	case "abort":
 		s.setAbort(rank, m)
 		return "", nil
@@ -199,14 +211,12 @@ func (s *Server) get(space, key string) (string, error) {
 	return value, nil
 }
 
-// barrier blocks until every rank is in it.
-func (s *Server) barrier(ctx context.Context) error {
+// barrier blocks until every rank that has not failed is in it.
+func (s *Server) barrier(ctx context.Context, rank int) error {
 	s.mu.Lock()
 	gate := s.gate
-	if s.waiting++; s.waiting == s.size {
-		s.waiting, s.gate = 0, make(chan struct{})
-		close(gate)
-	}
+	s.inside[rank] = true
+	s.openGate()
 	s.mu.Unlock()
 	select {
 	case <-gate:
@@ -214,6 +224,23 @@ func (s *Server) barrier(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// openGate ends the barrier if it is complete. mu is held.
+func (s *Server) openGate() {
+	entered := false
+	for i, in := range s.inside {
+		if !in && s.dead[i] == "" {
+			return
+		}
+		entered = entered || in
+	}
+	if !entered {
+		return
+	}
+	clear(s.inside)
+	close(s.gate)
+	s.gate = make(chan struct{})
 }
 
 func (s *Server) setState(rank int, st State) {
