@@ -148,7 +148,10 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 		a.Abort("endpoint closed") // Close may have missed it
 	}
 	a.settleLater(a.flush())
-	return a, a.waitUp(ctx)
+	if err := a.waitUp(ctx); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // Accept returns the next association that a peer opened. It blocks until

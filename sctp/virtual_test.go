@@ -219,10 +219,10 @@ func TestConnectRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		peer, _ := sctp.ParseAddr(addrB + ":9899/5000")
-		_, err = e.Connect(context.Background(), peer)
+		a, err := e.Connect(context.Background(), peer)
 		var ab *sctp.AbortError
-		if !errors.Is(err, sctp.ErrRefused) || !errors.As(err, &ab) || !ab.ByPeer {
-			t.Errorf("Connect to a port where nobody listens = %v, want ErrRefused", err)
+		if a != nil || !errors.Is(err, sctp.ErrRefused) || !errors.As(err, &ab) || !ab.ByPeer {
+			t.Errorf("Connect to a port where nobody listens = %v, %v, want ErrRefused", a, err)
 		}
 	})
 }
