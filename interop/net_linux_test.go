@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -37,8 +38,8 @@ func init() {
 	}
 }
 
-// echo sends n datagrams from host 0 to host 1 and prints how many came back,
-// and the median round trip.
+// echo sends n datagrams from host 0 to host 1, one every 5 ms, and prints how
+// many came back, and the shortest round trip. Before that it waits for host 1.
 func echo(host string, n int) error {
 	if host == "1" {
 		c, err := net.ListenPacket("udp4", "10.77.0.2:7777")
@@ -59,39 +60,66 @@ func echo(host string, n int) error {
 		return err
 	}
 	buf := make([]byte, 2000)
-	back := 0
-	var total time.Duration
-	for i := range n {
-		start := time.Now()
-		c.Write(fmt.Appendf(buf[:0], "%d", i))
-		c.SetReadDeadline(start.Add(50 * time.Millisecond))
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		fmt.Fprint(c, n)
+		c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 		if _, err := c.Read(buf); err == nil {
-			back++
-			total += time.Since(start)
+			break
+		} else if time.Now().After(deadline) {
+			return err
 		}
 	}
-	fmt.Printf("back=%d mean=%v\n", back, total/time.Duration(max(back, 1)))
+	sent := make([]time.Time, n)
+	var mu sync.Mutex
+	go func() {
+		for i := range n {
+			mu.Lock()
+			sent[i] = time.Now()
+			mu.Unlock()
+			fmt.Fprint(c, i)
+			time.Sleep(5 * time.Millisecond)
+		}
+		c.SetReadDeadline(time.Now().Add(time.Second))
+	}()
+	c.SetReadDeadline(time.Time{})
+	seen := make(map[int]bool)
+	best := time.Hour
+	for len(seen) < n {
+		k, err := c.Read(buf)
+		if err != nil {
+			break
+		}
+		i, err := strconv.Atoi(string(buf[:k]))
+		if err != nil || i < 0 || i >= n {
+			continue // of before
+		}
+		seen[i] = true
+		mu.Lock()
+		best = min(best, time.Since(sent[i]))
+		mu.Unlock()
+	}
+	fmt.Printf("back=%d best=%v\n", len(seen), best)
 	return nil
 }
 
 // echoOver runs the echo over an emulated network.
-func echoOver(t *testing.T, n int, flags ...string) (back int, mean time.Duration) {
+func echoOver(t *testing.T, n int, flags ...string) (back int, best time.Duration) {
 	t.Helper()
 	args := append([]string{"net", "-hosts", "2", "-main", "0", "-x", envEcho + "=" + strconv.Itoa(n)}, flags...)
 	out, errs, status := weft(t, append(args, "--", os.Args[0])...)
 	var d string
-	if _, err := fmt.Sscanf(out, "back=%d mean=%s", &back, &d); err != nil || status != 0 {
+	if _, err := fmt.Sscanf(out, "back=%d best=%s", &back, &d); err != nil || status != 0 {
 		t.Fatalf("status %d, %v: %s%s", status, err, out, errs)
 	}
-	mean, _ = time.ParseDuration(d)
-	return back, mean
+	best, _ = time.ParseDuration(d)
+	return back, best
 }
 
 func TestNetDelaysPackets(t *testing.T) {
 	needRoot(t)
-	back, mean := echoOver(t, 50, "-delay", "5ms")
-	if back < 49 || mean < 10*time.Millisecond || mean > 15*time.Millisecond {
-		t.Errorf("%d of 50 came back, mean round trip %v; want all and 10 ms", back, mean)
+	back, best := echoOver(t, 100, "-delay", "5ms")
+	if back != 100 || best < 10*time.Millisecond || best > 15*time.Millisecond {
+		t.Errorf("%d of 100 came back, the fastest in %v; want all and 10 ms", back, best)
 	}
 }
 
@@ -105,12 +133,20 @@ func TestNetLosesPackets(t *testing.T) {
 	t.Logf("%d, then %d with the same seed", back, again)
 }
 
+// A plan counts from when the network is there, and a busy machine starts the
+// programs in it late.
 func TestNetCutsByPlan(t *testing.T) {
 	needRoot(t)
-	back, _ := echoOver(t, 40, "-delay", "5ms", "-at", "100ms cut net 0 host 1", "-at", "400ms restore")
-	if back < 10 || back > 36 {
-		t.Errorf("%d of 40 came back, want some lost while the network was cut", back)
+	back := 0
+	for _, at := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
+		n := int(2 * at / (5 * time.Millisecond))
+		back, _ = echoOver(t, n, "-delay", "5ms", "-at", fmt.Sprintf("%v cut net 0 host 1", at), "-at", fmt.Sprintf("%v restore", at*3/2))
+		if back > n/5 && back < n*19/20 {
+			return
+		}
+		t.Logf("%d of %d came back", back, n)
 	}
+	t.Errorf("%d came back, want some lost while the network was cut", back)
 }
 
 func TestNetTakesLiveChanges(t *testing.T) {
@@ -125,7 +161,7 @@ func TestNetTakesLiveChanges(t *testing.T) {
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
 	var conn net.Conn
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var err error
 		if conn, err = net.Dial("unix", socket); err == nil {
 			break
