@@ -110,6 +110,9 @@ func finish(k *call, err error) error {
 	if err != nil {
 		return err
 	}
+	if k.c.prof != nil {
+		return finishRecorded(k)
+	}
 	return k.end()
 }
 

@@ -92,5 +92,8 @@ func start(k *call, err error) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	if k.c.prof != nil {
+		return startRecorded(k), nil
+	}
 	return goRequest(k.c.w, func() (Status, error) { return Status{}, k.end() }), nil
 }

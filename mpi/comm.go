@@ -50,6 +50,7 @@ type Comm struct {
 	groups   atomic.Uint64 // by CreateGroup with this rank as the first member
 	overtake bool
 	freed    atomic.Bool
+	prof     Profiler // of the calls on it; nil: they are not recorded
 
 	mu   sync.Mutex // guards name and info
 	name string
@@ -113,6 +114,13 @@ func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.DupWithInfo(ct
 
 // DupWithInfo is Dup with other hints. All ranks must give the same hints.
 func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
+	t := c.enter()
+	d, err := c.dup(ctx, info)
+	c.leave(t, "Comm.Dup", NoPeer, 0, 0, err)
+	return d, err
+}
+
+func (c *Comm) dup(ctx context.Context, info Info) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
@@ -124,6 +132,16 @@ func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
 		return c.w.newIntercomm(id, c.group, c.rank, c.remote, c.side, info), nil
 	}
 	return c.w.newComm(id, c.group, c.rank, info), nil
+}
+
+// private is Dup for the use of the library: calls on the result are not
+// recorded.
+func (c *Comm) private(ctx context.Context) (*Comm, error) {
+	d, err := c.dup(ctx, c.Info())
+	if err == nil {
+		d.prof = nil
+	}
+	return d, err
 }
 
 // Split divides c: the ranks that give the same color form one new
@@ -143,7 +161,9 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 		return c.splitInter(ctx, color, key)
 	}
 	id := childID(c.id, c.children.Add(1))
+	t := c.enter()
 	all, err := c.allgatherPairs(ctx, int64(color), int64(key))
+	c.leave(t, "Comm.Split", NoPeer, 0, 0, err)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,10 @@ func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 	if err := checkTag(tag); err != nil {
 		return err
 	}
-	return c.send(ctx, slotUser, sendStandard, b, dst, tag)
+	at := c.enter()
+	err = c.send(ctx, slotUser, sendStandard, b, dst, tag)
+	c.leave(at, "SendType", dst, tag, len(b), err)
+	return err
 }
 
 // IsendType is Isend of count items of t in buf.
@@ -29,7 +32,10 @@ func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int
 	if err := checkTag(tag); err != nil {
 		return nil, err
 	}
-	return c.isend(slotUser, sendStandard, b, dst, tag)
+	at := c.enter()
+	r, err := c.isend(slotUser, sendStandard, b, dst, tag)
+	c.leave(at, "IsendType", dst, tag, len(b), err)
+	return r, err
 }
 
 // RecvType is Recv of up to count items of t into buf. A shorter message fills
@@ -43,7 +49,9 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 	if err := checkRecvTag(tag); err != nil {
 		return Status{}, err
 	}
+	at := c.enter()
 	st, err := c.recv(ctx, slotUser, b, src, tag)
+	c.leaveRecv(at, "RecvType", src, tag, st, err)
 	if s != nil {
 		t.unpackAll(dst, b[:st.Bytes], count)
 	}
@@ -60,12 +68,14 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 	if err := checkRecvTag(tag); err != nil {
 		return nil, err
 	}
+	at := c.enter()
 	r, err := c.irecv(slotUser, b, src, tag)
+	c.leave(at, "IrecvType", src, tag, len(b), err)
 	if err != nil || s == nil {
 		return r, err
 	}
 	return goRequest(c.w, func() (Status, error) {
-		st, err := r.Wait(context.Background())
+		st, err := r.wait(context.Background())
 		t.unpackAll(dst, b[:st.Bytes], count)
 		s.put()
 		return st, err

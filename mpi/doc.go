@@ -67,4 +67,8 @@
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
 //	                 commas; several make a multihomed rank
 //	WEFT_CAPTURE     file to record all sent datagrams in
+//	WEFT_PROFILE     file to write sums of all calls to at Finalize, as JSON
+//	                 (see ProfileReport)
+//	WEFT_TRACE       file to write all calls to, in the format of the Chrome
+//	                 trace viewer (see Tracer)
 package mpi

@@ -24,6 +24,7 @@ type engine struct {
 	ids     idTable
 	waiters waiterPool
 	pusher  pusher
+	prof    Profiler // of calls without a communicator; may be nil
 
 	mu       sync.Mutex // guards what follows, and all contexts and messages
 	contexts map[uint64]*matchContext
@@ -43,7 +44,7 @@ const (
 func newEngine(rank, size int, o *options) *engine {
 	e := &engine{
 		rank: rank, eager: o.eager, streams: uint32(o.streams),
-		contexts: make(map[uint64]*matchContext),
+		contexts: make(map[uint64]*matchContext), prof: o.profiler,
 	}
 	if n := int64(o.unexpected) / int64(size); n > cost(0) {
 		e.window = n

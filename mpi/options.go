@@ -50,6 +50,8 @@ type options struct {
 	unexpected int
 	spin       time.Duration
 	capture    string
+	profiler   Profiler
+	tools      []tool // made for environment variables
 	addrs      []netip.AddrPort
 	sctp       sctpOptions
 }
@@ -199,7 +201,7 @@ func (o *options) fromEnv(getenv func(string) string) error {
 		}
 	}
 	o.capture = getenv("WEFT_CAPTURE")
-	return nil
+	return o.toolsFromEnv(getenv)
 }
 
 // parseAddrPort reads "ip:port" or "ip", which means port 0.

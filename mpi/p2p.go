@@ -19,7 +19,10 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 	if err := checkTag(tag); err != nil {
 		return err
 	}
-	return c.send(ctx, slotUser, sendStandard, b, dst, tag)
+	t := c.enter()
+	err = c.send(ctx, slotUser, sendStandard, b, dst, tag)
+	c.leave(t, "Send", dst, tag, len(b), err)
+	return err
 }
 
 // Ssend is Send that returns only when a receive has matched the message
@@ -32,7 +35,10 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 	if err := checkTag(tag); err != nil {
 		return err
 	}
-	return c.send(ctx, slotUser, sendSync, b, dst, tag)
+	t := c.enter()
+	err = c.send(ctx, slotUser, sendSync, b, dst, tag)
+	c.leave(t, "Ssend", dst, tag, len(b), err)
+	return err
 }
 
 // Recv receives a message from rank src of c with the given tag into buf; src
@@ -47,7 +53,10 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 	if err := checkRecvTag(tag); err != nil {
 		return Status{}, err
 	}
-	return c.recv(ctx, slotUser, b, src, tag)
+	t := c.enter()
+	st, err := c.recv(ctx, slotUser, b, src, tag)
+	c.leaveRecv(t, "Recv", src, tag, st, err)
+	return st, err
 }
 
 // Sendrecv sends send to dst and receives into recv from src at the same time
@@ -67,7 +76,10 @@ func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag in
 	if err := checkRecvTag(rtag); err != nil {
 		return Status{}, err
 	}
-	return c.sendrecv(ctx, slotUser, sb, dst, stag, rb, src, rtag)
+	t := c.enter()
+	st, err := c.sendrecv(ctx, slotUser, sb, dst, stag, rb, src, rtag)
+	c.leave(t, "Sendrecv", dst, stag, len(sb), err)
+	return st, err
 }
 
 // Isend starts a send. buf must not be changed until the request is done. It
@@ -80,7 +92,10 @@ func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
 	}
-	return c.isend(slotUser, sendStandard, b, dst, tag)
+	t := c.enter()
+	r, err := c.isend(slotUser, sendStandard, b, dst, tag)
+	c.leave(t, "Isend", dst, tag, len(b), err)
+	return r, err
 }
 
 // Issend is Isend whose request is done only when a receive has matched.
@@ -92,7 +107,10 @@ func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
 	}
-	return c.isend(slotUser, sendSync, b, dst, tag)
+	t := c.enter()
+	r, err := c.isend(slotUser, sendSync, b, dst, tag)
+	c.leave(t, "Issend", dst, tag, len(b), err)
+	return r, err
 }
 
 // Irecv starts a receive. buf must not be touched until the request is done.
@@ -105,7 +123,10 @@ func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 	if err := checkRecvTag(tag); err != nil {
 		return nil, err
 	}
-	return c.irecv(slotUser, b, src, tag)
+	t := c.enter()
+	r, err := c.irecv(slotUser, b, src, tag)
+	c.leave(t, "Irecv", src, tag, len(b), err)
+	return r, err
 }
 
 func checkTag(tag int) error {

@@ -7,13 +7,22 @@ import "context"
 // from pools, and it is the program's duty not to send without end what nobody
 // receives. That the peer fails later is not reported.
 func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
-	_, err := Ibsend(c, buf, dst, tag)
+	t := c.enter()
+	_, err := ibsend(c, buf, dst, tag)
+	c.leave(t, "Bsend", dst, tag, len(buf)*sizeOf[T](), err)
 	return err
 }
 
 // Ibsend is Bsend that returns a request, which is done when the message has
 // been sent. buf may be changed at once.
 func Ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
+	t := c.enter()
+	r, err := ibsend(c, buf, dst, tag)
+	c.leave(t, "Ibsend", dst, tag, len(buf)*sizeOf[T](), err)
+	return r, err
+}
+
+func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
 		return nil, err
@@ -47,7 +56,9 @@ func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag
 		return Status{}, err
 	}
 	m := newBlock(len(b))
+	t := c.enter()
 	st, err := c.sendrecv(ctx, slotUser, m.b[:copy(m.b, b)], dst, stag, b, src, rtag)
+	c.leave(t, "SendrecvReplace", dst, stag, len(b), err)
 	if err == nil {
 		m.recycle()
 	}

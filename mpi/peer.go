@@ -15,8 +15,10 @@ type peer struct {
 	// mu makes sequence numbers and the order of sends agree. Upcalls may come
 	// while it is held, so they do not take it.
 	mu     sync.Mutex
-	link   link         // constant while the job runs
-	credit atomic.Int64 // bytes of eager messages we may send; taken from under mu
+	link   link               // constant while the job runs
+	credit atomic.Int64       // bytes of eager messages we may send; taken from under mu
+	sent   [slotCount]Traffic // guarded by mu
+	rdma   rdmaCounts
 
 	bursts bool         // short messages may be transmitted a little later
 	dirty  atomic.Bool  // in pusher.dirty

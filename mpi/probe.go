@@ -8,6 +8,13 @@ import (
 // Iprobe reports whether a message that a receive for (src, tag) would get
 // now is there, and describes it. It does not block and leaves the message.
 func Iprobe(c *Comm, src, tag int) (st Status, found bool, err error) {
+	t := c.enter()
+	st, found, err = c.iprobe(src, tag)
+	c.leave(t, "Iprobe", src, tag, st.Bytes, err)
+	return st, found, err
+}
+
+func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, true, c.usable()
 	}
@@ -38,7 +45,9 @@ func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 	if err := checkProbe(c, src, tag); err != nil {
 		return Status{}, err
 	}
+	t := c.enter()
 	st, _, err := c.probe(ctx, src, tag, false)
+	c.leaveRecv(t, "Probe", src, tag, st, err)
 	return st, err
 }
 
@@ -62,7 +71,9 @@ func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 	if err := checkProbe(c, src, tag); err != nil {
 		return nil, err
 	}
+	t := c.enter()
 	st, m, err := c.probe(ctx, src, tag, true)
+	c.leaveRecv(t, "Mprobe", src, tag, st, err)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +82,17 @@ func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 
 // Improbe is Mprobe that does not block; it returns nil if there is no message.
 func Improbe(c *Comm, src, tag int) (*Message, error) {
+	t := c.enter()
+	m, err := c.improbe(src, tag)
+	n := 0
+	if m != nil {
+		n = m.st.Bytes
+	}
+	c.leave(t, "Improbe", src, tag, n, err)
+	return m, err
+}
+
+func (c *Comm) improbe(src, tag int) (*Message, error) {
 	if src == ProcNull {
 		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.usable()
 	}
@@ -99,15 +121,26 @@ func Improbe(c *Comm, src, tag int) (*Message, error) {
 // Mrecv receives the message m into buf. It blocks until all of it is there
 // or ctx is done. m must not be used again.
 func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) {
-	r, err := Imrecv(m, buf)
+	c := m.c
+	t := c.enter()
+	r, err := imrecv(m, buf)
 	if err != nil {
 		return Status{}, err
 	}
-	return m.c.w.eng.finishRecv(ctx, r)
+	st, err := c.w.eng.finishRecv(ctx, r)
+	c.leaveRecv(t, "Mrecv", m.st.Source, m.st.Tag, st, err)
+	return st, err
 }
 
 // Imrecv starts Mrecv. It does not block.
 func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
+	t := m.c.enter()
+	r, err := imrecv(m, buf)
+	m.c.leave(t, "Imrecv", m.st.Source, m.st.Tag, m.st.Bytes, err)
+	return r, err
+}
+
+func imrecv[T Element](m *Message, buf []T) (*Request, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
 		return nil, err

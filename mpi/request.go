@@ -142,6 +142,15 @@ func (r *Request) dropWaiter(w *waiter) {
 // may then be used again. If ctx is done first it returns ctx.Err() and the
 // operation goes on: its buffer is still in use.
 func (r *Request) Wait(ctx context.Context) (Status, error) {
+	e := r.eng
+	t := e.enter()
+	st, err := r.wait(ctx)
+	e.leave(t, "Wait", st.Bytes, err)
+	return st, err
+}
+
+// wait is Wait, not recorded.
+func (r *Request) wait(ctx context.Context) (Status, error) {
 	if err := r.await(ctx); err != nil {
 		return Status{}, err
 	}
@@ -180,6 +189,15 @@ func (r *Request) await(ctx context.Context) error {
 // Test reports whether the operation is done, and its result if so. It does
 // not block; it gives the transport a chance to receive.
 func (r *Request) Test() (st Status, done bool, err error) {
+	e := r.eng
+	t := e.enter()
+	st, done, err = r.test()
+	e.leave(t, "Test", st.Bytes, err)
+	return st, done, err
+}
+
+// test is Test, not recorded.
+func (r *Request) test() (st Status, done bool, err error) {
 	if !r.done.Load() {
 		r.eng.pollOnce()
 		if !r.done.Load() {

@@ -121,6 +121,9 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 			err = p.link.send(r.stream, hdr, b, (*sendOwner)(r))
 		}
 	}
+	if err == nil {
+		p.sent[s].count(len(b))
+	}
 	p.mu.Unlock()
 	if err != nil {
 		if r.id != 0 {

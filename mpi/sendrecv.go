@@ -4,12 +4,15 @@ import "context"
 
 // Isendrecv starts Sendrecv. Both messages are matched in the order of the calls.
 func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (*Request, error) {
-	r, err := Irecv(c, recv, src, rtag)
+	sb, err := bytesOf(send)
 	if err != nil {
 		return nil, err
 	}
-	s, err := Isend(c, send, dst, stag)
-	return c.both(s, r, nil, err)
+	rb, err := bytesOf(recv)
+	if err != nil {
+		return nil, err
+	}
+	return c.isendrecv("Isendrecv", sb, dst, stag, rb, src, rtag, nil)
 }
 
 // IsendrecvReplace starts SendrecvReplace.
@@ -18,13 +21,29 @@ func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*R
 	if err != nil {
 		return nil, err
 	}
-	r, err := Irecv(c, buf, src, rtag)
+	return c.isendrecv("IsendrecvReplace", b, dst, stag, viewBytes(buf), src, rtag, mem)
+}
+
+// isendrecv starts a receive and a send; it gives mem back when that is done.
+func (c *Comm) isendrecv(name string, sb []byte, dst, stag int, rb []byte, src, rtag int, mem *scratch) (*Request, error) {
+	if err := checkTag(stag); err != nil {
+		return nil, err
+	}
+	if err := checkRecvTag(rtag); err != nil {
+		return nil, err
+	}
+	t := c.enter()
+	r, err := c.irecv(slotUser, rb, src, rtag)
 	if err != nil {
 		mem.put()
 		return nil, err
 	}
-	s, err := c.isend(slotUser, sendStandard, b, dst, stag)
-	return c.both(s, r, mem, err)
+	s, err := c.isend(slotUser, sendStandard, sb, dst, stag)
+	if r, err = c.both(s, r, mem, err); err != nil {
+		return nil, err
+	}
+	c.leave(t, name, dst, stag, len(sb), nil)
+	return r, nil
 }
 
 // copied returns a copy of buf in scratch memory, after checking the tags.
@@ -53,9 +72,9 @@ func (c *Comm) both(s, r *Request, mem *scratch, err error) (*Request, error) {
 		return nil, err
 	}
 	return goRequest(c.w, func() (Status, error) {
-		_, serr := s.Wait(context.Background())
+		_, serr := s.wait(context.Background())
 		mem.put()
-		st, rerr := r.Wait(context.Background())
+		st, rerr := r.wait(context.Background())
 		if rerr == nil {
 			rerr = serr
 		}

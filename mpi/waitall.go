@@ -10,6 +10,14 @@ import (
 // on). It returns the statuses in the order of the requests, and the errors of
 // all of them joined. Nil requests count as done.
 func Waitall(ctx context.Context, reqs ...*Request) ([]Status, error) {
+	e, t := enterAll(reqs)
+	sts, err := waitall(ctx, reqs)
+	e.leaveAll(t, "Waitall", err)
+	return sts, err
+}
+
+// waitall is Waitall, not recorded.
+func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 	sts := make([]Status, len(reqs))
 	var errs []error
 	for i, r := range reqs {
@@ -31,6 +39,14 @@ func Waitall(ctx context.Context, reqs ...*Request) ([]Status, error) {
 // result. It returns index Undefined if all requests are nil. Set the request
 // to nil before the next Waitany.
 func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
+	e, t := enterAll(reqs)
+	i, st, err := waitany(ctx, reqs)
+	e.leaveAll(t, "Waitany", err)
+	return i, st, err
+}
+
+// waitany is Waitany, not recorded.
+func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 	i, err := awaitAny(ctx, reqs)
 	if err != nil || i < 0 {
 		return Undefined, Status{}, err
@@ -42,20 +58,36 @@ func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
 // of all that are. It returns nil if all requests are nil. Their results are
 // got with Wait, which does not block then.
 func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
+	e, t := enterAll(reqs)
+	done, err := waitsome(ctx, reqs)
+	e.leaveAll(t, "Waitsome", err)
+	return done, err
+}
+
+// waitsome is Waitsome, not recorded.
+func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 	if i, err := awaitAny(ctx, reqs); err != nil || i < 0 {
 		return nil, err
 	}
-	return Testsome(reqs...), nil
+	return testsome(reqs), nil
 }
 
 // Testall reports whether all requests are done. It does not block. Their
 // results are got with Waitall, which does not block then.
 func Testall(reqs ...*Request) bool {
+	e, t := enterAll(reqs)
+	done := testall(reqs)
+	e.leaveAll(t, "Testall", nil)
+	return done
+}
+
+// testall is Testall, not recorded.
+func testall(reqs []*Request) bool {
 	for _, r := range reqs {
 		if r == nil {
 			continue
 		}
-		if _, ok, _ := r.Test(); !ok {
+		if _, ok, _ := r.test(); !ok {
 			return false
 		}
 	}
@@ -65,11 +97,19 @@ func Testall(reqs ...*Request) bool {
 // Testany returns the index and result of a request that is done, or index
 // Undefined. It does not block.
 func Testany(reqs ...*Request) (int, Status, error) {
+	e, t := enterAll(reqs)
+	i, st, err := testany(reqs)
+	e.leaveAll(t, "Testany", err)
+	return i, st, err
+}
+
+// testany is Testany, not recorded.
+func testany(reqs []*Request) (int, Status, error) {
 	for i, r := range reqs {
 		if r == nil {
 			continue
 		}
-		if st, ok, err := r.Test(); ok {
+		if st, ok, err := r.test(); ok {
 			return i, st, err
 		}
 	}
@@ -78,6 +118,14 @@ func Testany(reqs ...*Request) (int, Status, error) {
 
 // Testsome returns the indices of the requests that are done.
 func Testsome(reqs ...*Request) []int {
+	e, t := enterAll(reqs)
+	done := testsome(reqs)
+	e.leaveAll(t, "Testsome", nil)
+	return done
+}
+
+// testsome is Testsome, not recorded.
+func testsome(reqs []*Request) []int {
 	var out []int
 	for i, r := range reqs {
 		if r != nil && r.done.Load() {

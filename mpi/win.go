@@ -84,7 +84,10 @@ func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOpti
 	}
 	t := reflect.TypeFor[T]()
 	w := &window{mem: mem, elem: max(sizeOf[T](), 1), word: isWord(t), ops: reducersOf[T](t.Kind())}
-	if err := w.create(ctx, c, uint32(t.Kind()), o); err != nil {
+	at := c.enter()
+	err = w.create(ctx, c, uint32(t.Kind()), o)
+	c.leave(at, "WinCreate", NoPeer, 0, len(mem), err)
+	if err != nil {
 		return nil, fmt.Errorf("creating window: %w", err)
 	}
 	return &Win[T]{w, buf}, nil
@@ -115,28 +118,42 @@ func (w *Win[T]) RDMA() bool { return w.w.dev != nil }
 // Free ends the use of the window. All ranks must call it; it completes the
 // caller's operations and blocks until all ranks have done so. Errors of
 // operations not yet reported are returned.
-func (w *Win[T]) Free(ctx context.Context) error { return w.w.free(ctx) }
+func (w *Win[T]) Free(ctx context.Context) error {
+	t := w.w.of.enter()
+	err := w.w.free(ctx)
+	w.w.of.leave(t, "Win.Free", NoPeer, 0, 0, err)
+	return err
+}
 
 // Put stores src at disp in the window of target (MPI-4.1, Section 12.3.1). src
 // must not be changed until the operation is complete. It does not wait for
 // the target, but may wait for room in queues. It returns ErrRange or ErrAccess
 // at once if the window does not have, or allow to write, that place.
 func (w *Win[T]) Put(ctx context.Context, src []T, target, disp int) error {
-	return w.w.put(ctx, viewBytes(src), target, disp)
+	t := w.w.of.enter()
+	err := w.w.put(ctx, viewBytes(src), target, disp)
+	w.w.of.leave(t, "Win.Put", target, 0, len(src)*w.w.elem, err)
+	return err
 }
 
 // Get loads len(dst) elements from disp in the window of target into dst, which
 // must not be touched until the operation is complete (MPI-4.1, Section
 // 12.3.2). Otherwise it is like Put.
 func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
-	return w.w.get(ctx, viewBytes(dst), target, disp)
+	t := w.w.of.enter()
+	err := w.w.get(ctx, viewBytes(dst), target, disp)
+	w.w.of.leave(t, "Win.Get", target, 0, len(dst)*w.w.elem, err)
+	return err
 }
 
 // Accumulate combines src into the window of target: each element there
 // becomes old op new (MPI-4.1, Section 12.3.4). op is one of the predefined
 // operators that T has, or Replace; others give ErrOp.
 func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op Op[T]) error {
-	return w.w.update(ctx, viewBytes(src), nil, target, disp, op.reducer())
+	t := w.w.of.enter()
+	err := w.w.update(ctx, viewBytes(src), nil, target, disp, op.reducer())
+	w.w.of.leave(t, "Win.Accumulate", target, 0, len(src)*w.w.elem, err)
+	return err
 }
 
 // GetAccumulate is Accumulate that also stores the old elements to result. With
@@ -145,14 +162,19 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 	if len(src) != len(result) {
 		return fmt.Errorf("%w: result holds %d elements, not %d", ErrCount, len(result), len(src))
 	}
-	return w.w.update(ctx, viewBytes(src), viewBytes(result), target, disp, op.reducer())
+	t := w.w.of.enter()
+	err := w.w.update(ctx, viewBytes(src), viewBytes(result), target, disp, op.reducer())
+	w.w.of.leave(t, "Win.GetAccumulate", target, 0, len(src)*w.w.elem, err)
+	return err
 }
 
 // FetchAndOp combines value into one element and returns the old one. Unlike
 // in MPI it waits for that (MPI-4.1, Section 12.3.4).
 func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op Op[T]) (T, error) {
 	var old T
+	t := w.w.of.enter()
 	err := w.w.fetch(ctx, viewBytes([]T{value}), viewBytes(oneOf(&old)), target, disp, op.reducer())
+	w.w.of.leave(t, "Win.FetchAndOp", target, 0, w.w.elem, err)
 	return old, err
 }
 
@@ -161,7 +183,9 @@ func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op O
 // 12.3.4).
 func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, disp int) (T, error) {
 	var old T
+	t := w.w.of.enter()
 	err := w.w.swap(ctx, viewBytes([]T{compare, swap}), viewBytes(oneOf(&old)), target, disp)
+	w.w.of.leave(t, "Win.CompareAndSwap", target, 0, w.w.elem, err)
 	return old, err
 }
 

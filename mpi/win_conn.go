@@ -92,6 +92,7 @@ func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, mr *verbs.MR) (uint
 		return 0, errors.Join(err, closeMR(mr))
 	}
 	c.posted = n
+	c.dev.w.eng.peers[c.rank].rdma.count(&wr)
 	if wr.Op == verbs.OpWrite {
 		c.wrote, c.where = n, wr.Remote
 	}

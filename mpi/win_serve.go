@@ -188,7 +188,7 @@ func (s *winService) reap() {
 // is the program's again.
 func (s *winService) finish() {
 	for _, a := range s.out {
-		_, _ = a.r.Wait(context.Background()) // fails if the link does
+		_, _ = a.r.wait(context.Background()) // fails if the link does
 	}
 	s.reap()
 }

@@ -19,24 +19,45 @@ const (
 // what the caller started is complete, and what the others wrote before their
 // Fence is in the caller's memory. All ranks must call it (MPI-4.1, Section
 // 12.5.1). It returns the errors of the caller's operations.
-func (w *Win[T]) Fence(ctx context.Context) error { return w.w.fence(ctx) }
+func (w *Win[T]) Fence(ctx context.Context) error {
+	t := w.w.of.enter()
+	err := w.w.fence(ctx)
+	w.w.of.leave(t, "Win.Fence", NoPeer, 0, 0, err)
+	return err
+}
 
 // Flush completes the caller's operations on target, there and here. The
 // target takes no part (MPI-4.1, Section 12.5.4).
-func (w *Win[T]) Flush(ctx context.Context, target int) error { return w.w.flush(ctx, target) }
+func (w *Win[T]) Flush(ctx context.Context, target int) error {
+	t := w.w.of.enter()
+	err := w.w.flush(ctx, target)
+	w.w.of.leave(t, "Win.Flush", target, 0, 0, err)
+	return err
+}
 
 // FlushAll is Flush for all targets.
-func (w *Win[T]) FlushAll(ctx context.Context) error { return w.w.flushAll(ctx) }
+func (w *Win[T]) FlushAll(ctx context.Context) error {
+	t := w.w.of.enter()
+	err := w.w.flushAll(ctx)
+	w.w.of.leave(t, "Win.FlushAll", NoPeer, 0, 0, err)
+	return err
+}
 
 // FlushLocal waits until the buffers of the caller's operations on target may
 // be used again; the effect of writes may not be visible at the target yet.
 func (w *Win[T]) FlushLocal(ctx context.Context, target int) error {
-	return w.w.flushLocal(ctx, target)
+	t := w.w.of.enter()
+	err := w.w.flushLocal(ctx, target)
+	w.w.of.leave(t, "Win.FlushLocal", target, 0, 0, err)
+	return err
 }
 
 // FlushLocalAll is FlushLocal for all targets.
 func (w *Win[T]) FlushLocalAll(ctx context.Context) error {
-	return w.w.each(func(rank int) error { return w.w.flushLocal(ctx, rank) })
+	t := w.w.of.enter()
+	err := w.w.each(func(rank int) error { return w.w.flushLocal(ctx, rank) })
+	w.w.of.leave(t, "Win.FlushLocalAll", NoPeer, 0, 0, err)
+	return err
 }
 
 // Sync makes what the operations of others did to the caller's memory visible
@@ -48,45 +69,71 @@ func (w *Win[T]) Sync() { w.w.settle() }
 // takes no part (MPI-4.1, Section 12.5.3). It returns ErrEpoch if the caller
 // holds one. Locks are granted in the order they are asked for.
 func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int) error {
-	return w.w.lock(ctx, mode, target)
+	t := w.w.of.enter()
+	err := w.w.lock(ctx, mode, target)
+	w.w.of.leave(t, "Win.Lock", target, 0, 0, err)
+	return err
 }
 
 // Unlock completes the caller's operations on target and gives the lock back.
 // It returns ErrEpoch if the caller holds none.
-func (w *Win[T]) Unlock(ctx context.Context, target int) error { return w.w.unlock(ctx, target) }
+func (w *Win[T]) Unlock(ctx context.Context, target int) error {
+	t := w.w.of.enter()
+	err := w.w.unlock(ctx, target)
+	w.w.of.leave(t, "Win.Unlock", target, 0, 0, err)
+	return err
+}
 
 // LockAll takes a shared lock on the windows of all ranks.
 func (w *Win[T]) LockAll(ctx context.Context) error {
-	for rank := range w.w.to {
-		if err := w.w.lock(ctx, LockShared, rank); err != nil {
-			for r := range rank {
-				err = errors.Join(err, w.w.unlock(ctx, r))
-			}
-			return err
-		}
-	}
-	return nil
+	t := w.w.of.enter()
+	err := w.w.lockAll(ctx)
+	w.w.of.leave(t, "Win.LockAll", NoPeer, 0, 0, err)
+	return err
 }
 
 // UnlockAll gives the locks of LockAll back.
 func (w *Win[T]) UnlockAll(ctx context.Context) error {
-	return w.w.each(func(rank int) error { return w.w.unlock(ctx, rank) })
+	t := w.w.of.enter()
+	err := w.w.each(func(rank int) error { return w.w.unlock(ctx, rank) })
+	w.w.of.leave(t, "Win.UnlockAll", NoPeer, 0, 0, err)
+	return err
 }
 
 // Post opens the caller's memory to the given origins, which access it between
 // Start and Complete (MPI-4.1, Section 12.5.2). It does not block. It returns
 // ErrEpoch if a Post has not been waited for.
-func (w *Win[T]) Post(origins ...int) error { return w.w.post(origins) }
+func (w *Win[T]) Post(origins ...int) error {
+	t := w.w.of.enter()
+	err := w.w.post(origins)
+	w.w.of.leave(t, "Win.Post", NoPeer, 0, 0, err)
+	return err
+}
 
 // Start waits until all given targets have called Post for the caller.
-func (w *Win[T]) Start(ctx context.Context, targets ...int) error { return w.w.start(ctx, targets) }
+func (w *Win[T]) Start(ctx context.Context, targets ...int) error {
+	t := w.w.of.enter()
+	err := w.w.start(ctx, targets)
+	w.w.of.leave(t, "Win.Start", NoPeer, 0, 0, err)
+	return err
+}
 
 // Complete completes the operations since Start and tells the targets.
-func (w *Win[T]) Complete(ctx context.Context) error { return w.w.complete(ctx) }
+func (w *Win[T]) Complete(ctx context.Context) error {
+	t := w.w.of.enter()
+	err := w.w.complete(ctx)
+	w.w.of.leave(t, "Win.Complete", NoPeer, 0, 0, err)
+	return err
+}
 
 // Wait waits until all origins of the last Post have called Complete: then what
 // they did is in the caller's memory.
-func (w *Win[T]) Wait(ctx context.Context) error { return w.w.waitPosted(ctx) }
+func (w *Win[T]) Wait(ctx context.Context) error {
+	t := w.w.of.enter()
+	err := w.w.waitPosted(ctx)
+	w.w.of.leave(t, "Win.Wait", NoPeer, 0, 0, err)
+	return err
+}
 
 // Test reports whether Wait would return at once, and if so does what it does.
 func (w *Win[T]) Test() (bool, error) { return w.w.testPosted() }
@@ -275,7 +322,7 @@ func (w *window) waitPosted(ctx context.Context) error {
 		return fmt.Errorf("%w: Wait without Post", ErrEpoch)
 	}
 	for _, r := range posted {
-		if _, err := r.Wait(ctx); err != nil {
+		if _, err := r.wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -291,7 +338,7 @@ func (w *window) testPosted() (bool, error) {
 		return false, fmt.Errorf("%w: Test without Post", ErrEpoch)
 	}
 	for _, r := range posted {
-		if _, done, err := r.Test(); !done || err != nil {
+		if _, done, err := r.test(); !done || err != nil {
 			return false, err
 		}
 	}
@@ -348,6 +395,18 @@ func (w *window) checkGroup(ranks []int) error {
 			return fmt.Errorf("%w: %d given twice", ErrRank, r)
 		}
 		seen[r] = true
+	}
+	return nil
+}
+
+func (w *window) lockAll(ctx context.Context) error {
+	for rank := range w.to {
+		if err := w.lock(ctx, LockShared, rank); err != nil {
+			for r := range rank {
+				err = errors.Join(err, w.unlock(ctx, r))
+			}
+			return err
+		}
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 			t.startFlush(ctx, w)
 			continue
 		}
-		st, err := next.r.Wait(ctx)
+		st, err := next.r.wait(ctx)
 		if err != nil && ctx.Err() != nil && !next.r.done.Load() {
 			return ctx.Err()
 		}

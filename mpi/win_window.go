@@ -13,6 +13,7 @@ import (
 // window is a Win to code that knows elements as bytes only.
 type window struct {
 	c    *Comm // private to the window
+	of   *Comm // what it was made of
 	mem  []byte
 	elem int              // bytes of an element
 	word bool             // elements are 64-bit integers
@@ -55,10 +56,10 @@ type winInfo struct {
 // cannot tells the others, so that all ranks fail alike.
 func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions) error {
 	var err error
-	if w.c, err = c.Dup(ctx); err != nil {
+	if w.c, err = c.private(ctx); err != nil {
 		return err
 	}
-	w.access = o.access
+	w.of, w.access = c, o.access
 	mine := winInfo{Bytes: uint64(len(w.mem)), Elem: uint32(w.elem), Kind: kind, Access: o.access}
 	if !o.messages {
 		err = w.register(&mine)

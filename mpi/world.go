@@ -85,6 +85,7 @@ func (w *World) newComm(id uint64, group []int32, rank int, info Info) *Comm {
 func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	c.info = Info{}
 	maps.Copy(c.info, info)
+	c.prof = w.opts.profiler
 	c.overtake = c.info[InfoAllowOvertaking] == "true"
 	c.peers = make([]*peer, len(to))
 	for i, r := range to {
@@ -137,7 +138,7 @@ func (w *World) end(err error) {
 // are not done fail with ErrFinalized. It blocks; if ctx ends first, links are
 // closed without waiting for the peers. Only the first call counts.
 func (w *World) Finalize(ctx context.Context) error {
-	w.finalize.Do(func() { w.finErr = w.doFinalize(ctx) })
+	w.finalize.Do(func() { w.finErr = errors.Join(w.doFinalize(ctx), w.closeTools()) })
 	return w.finErr
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"time"
@@ -34,6 +33,8 @@ type job struct {
 	keepOn  bool   // the others go on when a rank is killed
 	scratch string // directory for captures
 	capture bool
+	profile bool // let the ranks profile themselves
+	trace   bool // let the ranks trace themselves
 
 	// For a job that is spread over emulated hosts; nil otherwise.
 	command func(rank int) []string                  // its program and arguments, by rank
@@ -56,11 +57,7 @@ type ended struct {
 
 // captureFiles names the files that the ranks capture into.
 func (j *job) captureFiles() []string {
-	files := make([]string, j.n)
-	for i := range files {
-		files[i] = filepath.Join(j.scratch, fmt.Sprintf("rank-%d.cap", i))
-	}
-	return files
+	return j.rankFiles("cap")
 }
 
 // run starts all ranks and waits for all of them. It returns the status of the
@@ -125,6 +122,7 @@ func (j *job) start(ctx context.Context, rank int, done chan<- ended) error {
 	if j.capture {
 		cmd.Env = append(cmd.Env, "WEFT_CAPTURE="+j.captureFiles()[rank])
 	}
+	cmd.Env = append(cmd.Env, j.toolEnv(rank)...)
 	cmd.SysProcAttr = childAttr()
 	var stdin io.WriteCloser
 	if rank == 0 {

@@ -25,6 +25,9 @@ type runOptions struct {
 	wdir      string
 	verbose   bool
 	keepOn    bool
+	trace     string
+	profile   bool
+	json      bool
 	env       []string // K=V, in order
 }
 
@@ -37,6 +40,9 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	}
 	fs.StringVar(&o.transport, "transport", "", "how messages travel: `hybrid`, sctp or tcp")
 	fs.StringVar(&o.pcap, "pcap", "", "write every datagram that the ranks send to a capture `file`")
+	fs.StringVar(&o.trace, "trace", "", "write every MPI call to a `file` for the trace viewers of Chrome and Perfetto")
+	fs.BoolVar(&o.profile, "profile", false, "print at the end what MPI calls took, and who sent how much to whom, on standard error")
+	fs.BoolVar(&o.json, "json", false, "with -profile: print that as JSON")
 	fs.DurationVar(&o.timeout, "timeout", 0, "end the job after this `time`; 0 means never")
 	fs.StringVar(&o.wdir, "wdir", "", "the ranks' working `directory`")
 	fs.BoolVar(&o.verbose, "v", false, "say what is started and how it ends")
@@ -95,6 +101,8 @@ func (o *runOptions) check(args int) error {
 		return errors.New("no program given")
 	case o.n < 1 || o.n > maxRanks:
 		return fmt.Errorf("-n %d: the number of ranks is 1 to %d", o.n, maxRanks)
+	case o.json && !o.profile:
+		return errors.New("-json is for -profile")
 	case o.timeout < 0:
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
@@ -136,19 +144,43 @@ func run(o runOptions, args []string) (int, error) {
 		}
 		defer pcap.Close()
 	}
+	var trace *os.File
+	if o.trace != "" {
+		if trace, err = os.Create(o.trace); err != nil {
+			return exitFail, err
+		}
+		defer trace.Close()
+	}
 	j := &job{
 		n: o.n, path: path, args: args[1:], env: o.env, dir: o.wdir,
 		prefix: o.prefix, verbose: o.verbose, keepOn: o.keepOn, scratch: dir, capture: pcap != nil,
+		profile: o.profile, trace: trace != nil,
 	}
 	status, err := j.run(ctx, signals)
+	if trace != nil {
+		count, mergeErr := mergeTraces(trace, j.rankFiles("trace"))
+		if mergeErr == nil {
+			fmt.Fprintf(os.Stderr, "weft run: %d calls traced in %s\n", count, o.trace)
+		}
+		status, err = spoil(status, err, mergeErr)
+	}
+	if o.profile {
+		status, err = spoil(status, err, printProfile(os.Stderr, j.rankFiles("profile"), o.json))
+	}
 	if pcap != nil {
 		count, mergeErr := mergeCaptures(pcap, j.captureFiles())
-		err = errors.Join(err, mergeErr)
 		if mergeErr == nil {
 			fmt.Fprintf(os.Stderr, "weft run: %d datagrams captured in %s (tshark -r %[2]s -d udp.port==1024-65535,sctp)\n", count, o.pcap)
-		} else if status == exitOK {
-			status = exitFail
 		}
+		status, err = spoil(status, err, mergeErr)
 	}
 	return status, err
+}
+
+// spoil is the outcome of a job after which something else went wrong, or not.
+func spoil(status int, err, more error) (int, error) {
+	if more != nil && status == exitOK {
+		status = exitFail
+	}
+	return status, errors.Join(err, more)
 }

@@ -47,6 +47,13 @@ func rank(args []string) int {
 	if args[0] == "alone" {
 		return 0
 	}
+	if args[0] == "mpi" {
+		if err := mpiRank(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	c, err := pmi.FromEnv(ctx)
 	if err != nil || c == nil {
 		fmt.Fprintln(os.Stderr, "no launcher:", err)

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weftstack/weft/mpi"
+)
+
+// mpiRank is a rank that makes some MPI calls.
+func mpiRank(ctx context.Context) error {
+	w, err := mpi.Init(ctx)
+	if err != nil {
+		return err
+	}
+	c := w.Comm()
+	if c.Rank() == 0 {
+		err = mpi.Send(ctx, c, make([]byte, 1000), 1, 0)
+	} else if c.Rank() == 1 {
+		_, err = mpi.Recv(ctx, c, make([]byte, 1000), 0, 0)
+	}
+	for range 3 {
+		if err == nil {
+			err = mpi.Barrier(ctx, c)
+		}
+	}
+	return errors.Join(err, w.Finalize(ctx))
+}
+
+func TestRunProfiles(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	_, errs, status := weft(t, "", "run", "-n", "3", "-profile", "-json", "-trace", trace, os.Args[0], "mpi")
+	if status != 0 {
+		t.Fatalf("status %d", status)
+	}
+	var p mpi.JobProfile
+	i := strings.Index(errs, "{")
+	if i < 0 {
+		t.Fatal("no profile")
+	}
+	if err := json.Unmarshal([]byte(errs[i:]), &p); err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(p.Calls, func(c mpi.CallSummary) bool { return c.Name == "Barrier" })
+	if p.Ranks != 3 || at < 0 || p.Calls[at].Count != 9 || p.Time <= 0 || p.Calls[at].Max <= 0 {
+		t.Errorf("profile %+v", p)
+	}
+	if m := p.Matrix[0][1]; m.Bytes < 1000 || m.Messages < 4 || p.Matrix[1][0].Bytes >= 1000 {
+		t.Errorf("matrix %v", p.Matrix)
+	}
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []struct {
+		Name, Ph string
+		Pid      int
+	}
+	if err := json.Unmarshal(text, &events); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	count := make(map[string]int)
+	for _, e := range events {
+		count[fmt.Sprintf("%s %s %d", e.Ph, e.Name, e.Pid)]++
+	}
+	for _, want := range []struct {
+		what string
+		n    int
+	}{{"X Send 0", 1}, {"X Recv 1", 1}, {"X Barrier 2", 3}, {"M process_name 2", 1}, {"M trace_end 0", 0}} {
+		if count[want.what] != want.n {
+			t.Errorf("%d events %q, want %d", count[want.what], want.what, want.n)
+		}
+	}
+	if !strings.Contains(errs, "11 calls traced") {
+		t.Error("the number of calls is not told")
+	}
+
+	_, errs, _ = weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "mpi")
+	if !strings.Contains(errs, "Barrier") || !strings.Contains(errs, "bytes from/to") {
+		t.Error("no tables")
+	}
+	_, errs, status = weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "alone")
+	if status != 0 || !strings.Contains(errs, "2 ranks have left no profile") {
+		t.Errorf("status %d of a program without MPI", status)
+	}
+}
+
+func TestMergeTracesSeparatesOverlap(t *testing.T) {
+	dir := t.TempDir()
+	event := func(name string, ts, dur int) string {
+		return fmt.Sprintf(`{"name":%q,"ph":"X","pid":0,"tid":0,"ts":%d,"dur":%d}`, name, ts, dur)
+	}
+	file := filepath.Join(dir, "0")
+	text := "[\n" + strings.Join([]string{event("inner", 2, 2), event("outer", 0, 10), event("across", 5, 10), event("later", 20, 1)}, ",\n") +
+		",\n" + `{"name":"cut`
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	n, err := mergeTraces(&b, []string{file, filepath.Join(dir, "none")})
+	if err != nil || n != 4 {
+		t.Fatalf("%d events, %v", n, err)
+	}
+	var events []struct {
+		Name string
+		Tid  int
+	}
+	if err := json.Unmarshal([]byte(b.String()), &events); err != nil {
+		t.Fatalf("%v in %s", err, b.String())
+	}
+	want := map[string]int{"outer": 0, "inner": 0, "across": 1, "later": 0}
+	for _, e := range events {
+		if e.Tid != want[e.Name] {
+			t.Errorf("%s on line %d, want %d", e.Name, e.Tid, want[e.Name])
+		}
+	}
+	if err := os.WriteFile(file, []byte(strings.Repeat("x", maxTraceLine+1)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mergeTraces(&b, []string{file}); err == nil {
+		t.Error("a line without end was taken")
+	}
+	b.Reset()
+	if _, err := mergeTraces(&b, nil); err != nil || json.Unmarshal([]byte(b.String()), &events) != nil {
+		t.Errorf("no events: %q, %v", b.String(), err)
+	}
+}
+
+func TestProfilesThatAreDamaged(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "p")
+	for _, text := range []string{"{", `{"rank":7,"size":2}`} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := readProfiles([]string{file}); err == nil {
+			t.Errorf("profile %q was taken", text)
+		}
+	}
+	if _, err := readBounded(file, 5); err == nil {
+		t.Error("a file that is too long was read")
+	}
+}

@@ -1,0 +1,141 @@
+package mpi
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/weftstack/weft/verbs"
+)
+
+// Traffic is a number of messages and of the bytes in them, without headers.
+type Traffic struct {
+	Messages uint64 `json:"messages"`
+	Bytes    uint64 `json:"bytes"`
+}
+
+func (t *Traffic) count(n int) {
+	t.Messages++
+	t.Bytes += uint64(n)
+}
+
+// add returns the sum.
+func (t Traffic) add(u Traffic) Traffic {
+	return Traffic{t.Messages + u.Messages, t.Bytes + u.Bytes}
+}
+
+// atomicTraffic is Traffic that several goroutines count.
+type atomicTraffic struct{ messages, bytes atomic.Uint64 }
+
+func (t *atomicTraffic) load() Traffic { return Traffic{t.messages.Load(), t.bytes.Load()} }
+
+// rdmaCounts counts the RDMA operations on a peer.
+type rdmaCounts struct{ writes, reads, atomics atomicTraffic }
+
+func (r *rdmaCounts) count(wr *verbs.SendWR) {
+	n := len(wr.Inline)
+	for _, s := range wr.SGL {
+		n += s.Len
+	}
+	t := &r.atomics
+	switch wr.Op {
+	case verbs.OpWrite:
+		t = &r.writes
+	case verbs.OpRead:
+		if n == 0 {
+			return // only asks whether the writes before it are placed
+		}
+		t = &r.reads
+	}
+	t.messages.Add(1)
+	t.bytes.Add(uint64(n))
+}
+
+// PeerStats is what a rank has sent to another since Init.
+type PeerStats struct {
+	Rank       int     `json:"rank"`       // of the other, in the job
+	Messages   Traffic `json:"messages"`   // point-to-point messages of the program
+	Collective Traffic `json:"collective"` // messages of collective operations
+	OneSided   Traffic `json:"one_sided"`  // messages of windows and files
+	Internal   Traffic `json:"internal"`   // messages to make communicators and for barriers of the library
+	Writes     Traffic `json:"writes"`     // RDMA Writes to its memory
+	Reads      Traffic `json:"reads"`      // RDMA Reads of its memory: the bytes come from it
+	Atomics    Traffic `json:"atomics"`    // RDMA atomics on its memory
+	// Announced is how many sends wait for a receive there.
+	Announced int `json:"announced"`
+	// Credit is how many bytes may be sent before it has received some.
+	Credit int64 `json:"credit"`
+	// Held is how many bytes it has sent that no receive has taken, with
+	// some for each message.
+	Held int64 `json:"held"`
+}
+
+// Sent returns the sum of what went to the peer.
+func (p *PeerStats) Sent() Traffic {
+	return p.Messages.add(p.Collective).add(p.OneSided).add(p.Internal).add(p.Writes).add(p.Atomics)
+}
+
+// Stats are the counters of a rank: what MPI calls performance variables
+// (MPI-4.1, Section 15.3.7).
+type Stats struct {
+	// Peers is by rank of the job, with the rank itself.
+	Peers []PeerStats `json:"peers"`
+	// Posted is how many receives wait for a message, and Unexpected how many
+	// messages for a receive.
+	Posted     int `json:"posted"`
+	Unexpected int `json:"unexpected"`
+	// SpinCost and ParkCost are about how long waits take that begin with
+	// polling, and that do not.
+	SpinCost time.Duration `json:"spin_cost_ns"`
+	ParkCost time.Duration `json:"park_cost_ns"`
+}
+
+// Stats returns the counters. They are not all taken at the same moment. It
+// does not block.
+func (w *World) Stats() Stats {
+	e := w.eng
+	s := Stats{Peers: make([]PeerStats, len(e.peers)),
+		SpinCost: time.Duration(e.prog.spinCost.Load()), ParkCost: time.Duration(e.prog.parkCost.Load())}
+	for i, p := range e.peers {
+		p.mu.Lock()
+		sent := p.sent
+		p.mu.Unlock()
+		s.Peers[i] = PeerStats{
+			Rank: i, Messages: sent[slotUser], Collective: sent[slotColl], OneSided: sent[slotWin], Internal: sent[slotComm],
+			Writes: p.rdma.writes.load(), Reads: p.rdma.reads.load(), Atomics: p.rdma.atomics.load(),
+			Announced: int(p.announced.Load()), Credit: p.credit.Load(), Held: p.used.Load() - p.owed.Load(),
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, x := range e.contexts {
+		x.posted.each(func(*elem) { s.Posted++ })
+		x.unexp.each(func(el *elem) {
+			if el == &el.msg.elems[0] {
+				s.Unexpected++
+			}
+		})
+	}
+	return s
+}
+
+// A Tunable is an option in effect: what MPI calls a control variable (MPI-4.1,
+// Section 15.3.6). It is set before the job starts.
+type Tunable struct {
+	Name  string // of the environment variable
+	Value string
+	Doc   string
+}
+
+// Tunables returns the options in effect. Those of collectives are Comm.Tuning.
+func (w *World) Tunables() []Tunable {
+	o := w.opts
+	return []Tunable{
+		{"WEFT_TRANSPORT", o.transport, "transport: see WithTransport"},
+		{"WEFT_EAGER", formatSize(o.eager), "longest message sent without asking, in bytes"},
+		{"WEFT_STREAMS", formatSize(o.streams), "streams that the tags are spread over"},
+		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
+		{"WEFT_SPIN", time.Duration(w.eng.prog.max).String(), "how long a waiting goroutine polls before it parks"},
+		{"WEFT_ADDRS", formatAddrs(o.addrs), "local addresses; none: all of the host"},
+		{"WEFT_CAPTURE", o.capture, "file that sent datagrams are recorded in"},
+	}
+}
