@@ -15,6 +15,7 @@ type Buffer struct {
 	end  uint32 // highest offset placed
 	ctrl uint8  // Ctrl of the first segment placed
 	seen bool   // whether there was one
+	held bool   // of a queue with a pool: it has a buffer of that
 }
 
 // InlineLen is the size of Buffer.Inline.
@@ -28,8 +29,9 @@ func (b *Buffer) Size() uint32 { return b.size }
 type Queue struct {
 	ring  []Buffer
 	first uint32 // MSN of the oldest buffer
-	n     uint32 // posted buffers
+	n     uint32 // posted buffers, or held of the pool
 	depth uint32 // most buffers posted at once
+	pool  *Pool  // not nil: where buffers come from
 }
 
 // Init makes the queue one of depth buffers of up to sges elements each.
@@ -46,8 +48,24 @@ func (q *Queue) Init(depth, sges int) {
 	q.first, q.n, q.depth = 1, 0, uint32(depth) // RFC 5041, Section 4.3: the first MSN is 1
 }
 
+// InitShared makes the queue one that is not posted to: each message takes a
+// buffer of pool when its first segment arrives. At most depth are taken and not
+// delivered at a time, which is also how far messages may overtake each other.
+func (q *Queue) InitShared(pool *Pool, depth int) {
+	q.Init(depth, pool.sges)
+	q.pool = pool
+}
+
+// Shared reports whether the queue takes its buffers from a pool.
+func (q *Queue) Shared() bool { return q.pool != nil }
+
 // Free returns how many buffers can be posted.
-func (q *Queue) Free() int { return int(q.depth - q.n) }
+func (q *Queue) Free() int {
+	if q.pool != nil {
+		return 0
+	}
+	return int(q.depth - q.n)
+}
 
 // Len returns how many buffers are posted.
 func (q *Queue) Len() int { return int(q.n) }
@@ -58,10 +76,14 @@ func (q *Queue) Next() *Buffer { return q.at(q.first + q.n) }
 
 // Post posts the buffer returned by Next.
 func (q *Queue) Post() {
-	b := q.Next()
+	q.Next().ready()
+	q.n++
+}
+
+// ready makes a buffer wait for its message.
+func (b *Buffer) ready() {
 	b.size = uint32(min(SGLen(b.SGL), 1<<32-1))
 	b.got, b.end, b.seen = 0, 0, false
-	q.n++
 }
 
 // First returns the oldest posted buffer.
@@ -70,8 +92,22 @@ func (q *Queue) First() *Buffer { return q.at(q.first) }
 // Drop takes the oldest buffer out of the queue. Its memory is as the ULP
 // leaves it.
 func (q *Queue) Drop() {
+	q.First().held = false
 	q.first++
 	q.n--
+}
+
+// Empty takes all buffers out of the queue, in order, and hands each to f
+// before that.
+func (q *Queue) Empty(f func(*Buffer)) {
+	for q.n > 0 {
+		if b := q.First(); q.pool == nil || b.held {
+			f(b)
+			q.Drop()
+		} else {
+			q.first++
+		}
+	}
 }
 
 func (q *Queue) at(msn uint32) *Buffer { return &q.ring[msn&uint32(len(q.ring)-1)] }
@@ -82,6 +118,9 @@ func (q *Queue) at(msn uint32) *Buffer { return &q.ring[msn&uint32(len(q.ring)-1
 // delivered already.
 func (q *Queue) find(msn uint32) (*Buffer, Fault) {
 	d := msn - q.first
+	if q.pool != nil {
+		return q.hold(msn, d)
+	}
 	switch {
 	case d < q.n:
 		return q.at(msn), 0
@@ -89,6 +128,26 @@ func (q *Queue) find(msn uint32) (*Buffer, Fault) {
 		return nil, FaultNoBuffer
 	}
 	return nil, FaultMSN
+}
+
+// hold returns the buffer of a message that is d after the first not delivered,
+// from the pool if the message is new.
+func (q *Queue) hold(msn, d uint32) (*Buffer, Fault) {
+	if d >= q.depth {
+		if d < 1<<31 {
+			return nil, FaultNoBuffer // further ahead than agreed
+		}
+		return nil, FaultMSN
+	}
+	b := q.at(msn)
+	if !b.held {
+		if !q.pool.take(b) {
+			return nil, FaultNoBuffer
+		}
+		b.held = true
+		q.n++
+	}
+	return b, 0
 }
 
 // place copies p to offset mo of the buffer (checks 3 and 4).

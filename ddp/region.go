@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/bits"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -24,6 +25,8 @@ const (
 	RemoteWrite
 	// RemoteAtomic lets peers do atomic operations.
 	RemoteAtomic
+	// BindWindow lets memory windows be bound to the region.
+	BindWindow
 )
 
 // Domain is a protection domain: the identity that regions and streams must
@@ -31,7 +34,18 @@ const (
 type Domain struct{ _ byte }
 
 // Scope is the identity of a stream in access checks.
-type Scope struct{ Domain *Domain }
+type Scope struct {
+	Domain *Domain
+
+	denied atomic.Uint32
+}
+
+// Deny replaces the set of remote rights that the peer of the stream does not
+// have, whatever regions grant. It does not wait for placements under way.
+func (sc *Scope) Deny(a Access) { sc.denied.Store(uint32(a)) }
+
+// Denied returns what Deny said.
+func (sc *Scope) Denied() Access { return Access(sc.denied.Load()) }
 
 // Region is registered memory: what an STag stands for. It is made by
 // Table.Add.
@@ -43,11 +57,18 @@ type Region struct {
 	domain *Domain
 	scope  *Scope // not nil: remote use on this stream only
 
-	// users counts placements under way; revoked is its sign bit.
+	// users counts placements under way; revoked is its sign bit. mem, base,
+	// access and scope only change while it is exactly revoked.
 	users atomic.Int32
-	// pins counts work queue elements that name the region; it is negative
-	// once retired.
+	// pins counts work queue elements and windows that name the region; it is
+	// negative once retired.
 	pins atomic.Int32
+	// epoch counts revocations.
+	epoch atomic.Uint32
+
+	mu       sync.Mutex // orders Bind, Revoke and Remove
+	bindable bool       // guarded by mu: Bind may make it valid
+	parent   *Region    // guarded by mu: what a window is bound to, pinned
 }
 
 const revoked = -1 << 31
@@ -58,11 +79,44 @@ func (r *Region) STag() uint32 { return r.stag }
 // Base returns the tagged offset of the first byte.
 func (r *Region) Base() uint64 { return r.base }
 
-// Bytes returns the memory, until the region is removed from its table.
+// Bytes returns the memory, until the region is removed from its table. Like
+// Base, Access and Scoped it is not for regions made by Table.Reserve.
 func (r *Region) Bytes() []byte { return r.mem }
 
 // Access returns the rights it was registered with.
 func (r *Region) Access() Access { return r.access }
+
+// Scoped reports whether Table.Add limited it to a stream.
+func (r *Region) Scoped() bool { return r.scope != nil }
+
+// Epoch returns how often the region has been revoked. It changes before
+// Revoke returns.
+func (r *Region) Epoch() uint32 { return r.epoch.Load() }
+
+// Bind makes a region of Table.Reserve that has no rights, or has none any
+// more, stand for mem, with tagged offsets from base on, for the peer of one
+// stream (all of the domain if scope is nil). A region that mem is part of is
+// the parent: it is pinned until the rights are revoked. Bind reports false, and
+// changes nothing, if the region has rights or was removed, the parent is
+// retired, or the offsets would wrap.
+func (r *Region) Bind(mem []byte, base uint64, access Access, scope *Scope, parent *Region) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.bindable || r.users.Load() != revoked || !fits(mem, base) {
+		return false
+	}
+	if parent != nil && !parent.Pin() {
+		return false
+	}
+	r.mem, r.base, r.access, r.scope, r.parent = mem, base, access, scope, parent
+	r.users.Store(0)
+	return true
+}
+
+// fits reports whether memory may be registered with offsets from base on.
+func fits(mem []byte, base uint64) bool {
+	return uint64(len(mem)) <= MaxRegion && base+uint64(len(mem)) >= base
+}
 
 // Domain returns the protection domain.
 func (r *Region) Domain() *Domain { return r.domain }
@@ -90,20 +144,53 @@ func (r *Region) Retire() bool { return r.pins.CompareAndSwap(0, revoked) }
 // Revoked reports whether remote rights have been revoked.
 func (r *Region) Revoked() bool { return r.users.Load() < 0 }
 
-// Revoke takes away all remote rights for good. When it returns no placement
-// into the region is under way: a peer can no longer modify it (RFC 5040,
-// Section 8.1.1, item 6). It waits for at most the copying of the segments
-// being placed.
+// Revoke takes away all remote rights, for good unless the region was made by
+// Table.Reserve. When it returns no placement into the region is under way: a
+// peer can no longer modify it (RFC 5040, Section 8.1.1, item 6). It waits for
+// at most the copying of the segments being placed.
 func (r *Region) Revoke() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.revoke()
+}
+
+// revokeSince revokes what was bound at an epoch, unless it is revoked already.
+func (r *Region) revokeSince(epoch uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.epoch.Load() == epoch {
+		r.revoke()
+	}
+}
+
+func (r *Region) revoke() { // mu is held
 	for {
 		n := r.users.Load()
-		if n < 0 || r.users.CompareAndSwap(n, n|revoked) {
+		if n < 0 {
+			return // nobody is in it: whoever set the bit waited for that
+		}
+		if r.users.CompareAndSwap(n, n|revoked) {
 			break
 		}
 	}
+	r.epoch.Add(1)
 	for r.users.Load() != revoked {
 		runtime.Gosched()
 	}
+	if r.parent != nil {
+		r.parent.Unpin()
+		r.parent = nil
+	}
+}
+
+// retired revokes the region and makes Bind fail from now on. Only the STag is
+// kept: nobody looks at the memory of a revoked region.
+func (r *Region) retired() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.revoke()
+	r.bindable = false
+	r.mem = nil
 }
 
 // enter begins a placement. It fails if the region is revoked.
@@ -167,7 +254,7 @@ func (r *Region) check(sc *Scope, to uint64, n uint32, need Access) Denial {
 	if r.domain != sc.Domain || r.scope != nil && r.scope != sc {
 		return DeniedStream
 	}
-	if r.access&need != need {
+	if r.access&^sc.Denied()&need != need {
 		return DeniedAccess
 	}
 	end, carry := bits.Add64(to, uint64(n), 0)
@@ -206,18 +293,22 @@ func (t *Table) Place(sc *Scope, stag uint32, to uint64, p []byte) Denial {
 	return d
 }
 
-// Source returns the memory that the peer of stream sc may read.
-func (t *Table) Source(sc *Scope, stag uint32, to uint64, n uint32) (*Region, []byte, Denial) {
-	r := t.Lookup(stag)
-	if r == nil || !r.enter() {
-		return nil, nil, DeniedSTag
+// Source returns the memory that the peer of stream sc may read, as long as
+// the epoch of its region is the one returned.
+func (t *Table) Source(sc *Scope, stag uint32, to uint64, n uint32) (r *Region, epoch uint32, mem []byte, d Denial) {
+	if r = t.Lookup(stag); r == nil {
+		return nil, 0, nil, DeniedSTag
+	}
+	epoch = r.Epoch() // before enter: a revocation in between must show
+	if !r.enter() {
+		return nil, 0, nil, DeniedSTag
 	}
 	defer r.leave()
 	if d := r.check(sc, to, n, RemoteRead); d != Granted {
-		return nil, nil, d
+		return nil, 0, nil, d
 	}
 	off := to - r.base
-	return r, r.mem[off : off+uint64(n) : off+uint64(n)], Granted
+	return r, epoch, r.mem[off : off+uint64(n) : off+uint64(n)], Granted
 }
 
 // Atomic replaces the 8 bytes at to by f of them, atomically with respect to
@@ -252,14 +343,44 @@ func (t *Table) Atomic(sc *Scope, stag uint32, to uint64, f func(old uint64) uin
 // 8.1.1, item 7: not "if the STag is shared on multiple streams").
 func (t *Table) InvalidateRemote(sc *Scope, stag uint32) Denial {
 	r := t.Lookup(stag)
-	if r == nil || r.Revoked() {
+	if r == nil {
 		return DeniedSTag
 	}
-	if r.domain != sc.Domain || r.scope != nil && r.scope != sc {
-		return DeniedStream
+	epoch := r.Epoch()
+	if !r.enter() {
+		return DeniedSTag
 	}
-	if r.scope == nil {
-		return DeniedInvalidate
+	d := Granted
+	switch {
+	case r.domain != sc.Domain || r.scope != nil && r.scope != sc:
+		d = DeniedStream
+	case r.scope == nil:
+		d = DeniedInvalidate
+	}
+	r.leave()
+	if d == Granted {
+		r.revokeSince(epoch)
+	}
+	return d
+}
+
+// InvalidateLocal revokes the region named by stag on behalf of a work request
+// of stream sc: one of its domain that is not limited to another stream. One
+// that is revoked already is left as it is.
+func (t *Table) InvalidateLocal(sc *Scope, stag uint32) Denial {
+	r := t.Lookup(stag)
+	switch {
+	case r == nil:
+		return DeniedSTag
+	case r.domain != sc.Domain:
+		return DeniedStream
+	case !r.enter():
+		return Granted
+	}
+	other := r.scope != nil && r.scope != sc
+	r.leave()
+	if other {
+		return DeniedStream
 	}
 	r.Revoke()
 	return Granted

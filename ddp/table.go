@@ -61,14 +61,32 @@ func (t *Table) Lookup(stag uint32) *Region {
 // Add registers mem with tagged offsets from base on. scope, if not nil,
 // limits remote use to one stream.
 func (t *Table) Add(mem []byte, base uint64, access Access, domain *Domain, scope *Scope) (*Region, error) {
-	if uint64(len(mem)) > MaxRegion || base+uint64(len(mem)) < base {
+	if !fits(mem, base) {
 		return nil, ErrRegion
 	}
 	r := &Region{mem: mem, base: base, access: access, domain: domain, scope: scope}
+	if err := t.add(r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Reserve makes a region without memory and rights, which Region.Bind gives it.
+func (t *Table) Reserve(domain *Domain) (*Region, error) {
+	r := &Region{domain: domain, bindable: true}
+	r.users.Store(revoked)
+	if err := t.add(r); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// add gives a region an STag.
+func (t *Table) add(r *Region) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.live == MaxRegions {
-		return nil, ErrTableFull
+		return ErrTableFull
 	}
 	for r.stag = t.draw(); r.stag == 0 || t.Lookup(r.stag) != nil; {
 		r.stag = t.draw()
@@ -78,14 +96,13 @@ func (t *Table) Add(mem []byte, base uint64, access Access, domain *Domain, scop
 	}
 	t.insert(*t.slots.Load(), r)
 	t.live++
-	return r, nil
+	return nil
 }
 
 // Remove revokes r and frees its STag, which is not given out again until a
 // good number of others were removed.
 func (t *Table) Remove(r *Region) {
-	r.Revoke()
-	r.mem = nil // only the STag is kept; nobody looks at a revoked region's memory
+	r.retired()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live--

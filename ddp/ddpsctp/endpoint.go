@@ -39,6 +39,9 @@ type Config struct {
 	// OnRequest is called for each session a peer initiates. It must not
 	// block; the request may be answered later. Without it all are refused.
 	OnRequest func(*Request)
+	// OnNotify, if not nil, is told what SCTP tells of associations for DDP.
+	// It must not block.
+	OnNotify func(*Association, sctp.Notification)
 }
 
 // Endpoint is a DDP endpoint on one SCTP port. It keeps one association to each
@@ -201,6 +204,9 @@ func onNotify(sa *sctp.Association, n sctp.Notification) {
 	a, _ := sa.Value().(*Association)
 	if a == nil {
 		return
+	}
+	if f := a.ep.cfg.OnNotify; f != nil {
+		f(a, n)
 	}
 	switch n.Kind {
 	case sctp.NotifyDown:
