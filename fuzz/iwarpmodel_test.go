@@ -90,6 +90,7 @@ type postedOp struct {
 func (s *iwarpSide) Sent(c rdmap.Completion)     { s.sent = append(s.sent, c) }
 func (s *iwarpSide) Received(c rdmap.Completion) { s.recv = append(s.recv, c) }
 func (s *iwarpSide) Drained()                    { s.drained++ }
+func (s *iwarpSide) Idle()                       {}
 func (s *iwarpSide) Changed(_ rdmap.State, err error) {
 	s.err = err
 }

@@ -60,6 +60,7 @@ func (c *tally) Received(x Completion) {
 }
 func (c *tally) Changed(State, error) {}
 func (c *tally) Drained()             {}
+func (c *tally) Idle()                {}
 
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	var ch [2]direct

@@ -15,6 +15,7 @@ func (p printer) Sent(c rdmap.Completion)         { fmt.Println(p, "sent:", c.ID
 func (p printer) Received(c rdmap.Completion)     { fmt.Println(p, "received:", c.Len, "bytes") }
 func (p printer) Changed(st rdmap.State, _ error) {}
 func (p printer) Drained()                        {}
+func (p printer) Idle()                           {}
 
 // Two streams in memory: a Send arrives after the write before it, whatever
 // the lower layer does to their order.

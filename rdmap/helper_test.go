@@ -21,6 +21,7 @@ type side struct {
 	states  []State
 	err     error
 	drained int
+	idle    int
 }
 
 func (o *side) Sent(c Completion)     { o.sent = append(o.sent, c) }
@@ -30,6 +31,7 @@ func (o *side) Changed(st State, err error) {
 	o.err = err
 }
 func (o *side) Drained() { o.drained++ }
+func (o *side) Idle()    { o.idle++ }
 
 // pair is two connected streams over a reordering pipe.
 type pair struct {

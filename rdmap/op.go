@@ -29,11 +29,18 @@ const (
 	OpCompareSwap
 	// OpLocalInvalidate revokes an STag of this side.
 	OpLocalInvalidate
+	// OpBind gives a region of this side, made by ddp.Table.Reserve, memory and
+	// rights, for the peer of this stream: a memory window, or fast
+	// registration. SGL is the memory, with the parent region if there is one,
+	// and then the region alone; TO is the tagged offset of its first byte.
+	OpBind
+	// OpRegister is OpBind under another name: memory that has no parent.
+	OpRegister
 	opKinds
 )
 
 var opNames = [opKinds]string{"none", "send", "send with invalidate", "write", "write with immediate",
-	"immediate", "read", "fetch-add", "compare-swap", "local invalidate"}
+	"immediate", "read", "fetch-add", "compare-swap", "local invalidate", "bind", "register"}
 
 // String returns a short lower-case name.
 func (k OpKind) String() string {
@@ -76,6 +83,8 @@ type Work struct {
 	// Invalidate is the STag that OpSendInvalidate or OpLocalInvalidate
 	// invalidates.
 	Invalidate uint32
+	// Access are the rights that OpBind gives.
+	Access ddp.Access
 	// Imm is the immediate data.
 	Imm uint64
 	// Data, Mask, Compare and CompareMask are those of the atomic operations.
@@ -140,10 +149,13 @@ const (
 	StatusRemoteAccess
 	// StatusRemoteOperation: the peer objected for another reason.
 	StatusRemoteOperation
+	// StatusBind: the region of an OpBind has rights, or is gone, or its
+	// memory is.
+	StatusBind
 )
 
 var statusNames = [...]string{"success", "flushed", "local length error", "local protection error",
-	"local operation error", "bad response", "remote access error", "remote operation error"}
+	"local operation error", "bad response", "remote access error", "remote operation error", "bind error"}
 
 // String returns a short lower-case name.
 func (s Status) String() string {

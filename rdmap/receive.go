@@ -284,6 +284,7 @@ func (u *upper) Ended() {
 		s.change(StateTerminate, ErrClosed)
 		s.flush(nil)
 	case StateRTS:
+		s.paused = false
 		s.change(StateClosing, ErrClosed)
 	}
 	if s.state == StateClosing && s.unanswered() {

@@ -11,6 +11,7 @@ type response struct {
 	original uint64
 	read     ReadRequestHeader
 	region   *ddp.Region // nil for a read of no length
+	epoch    uint32      // of region
 	mem      [1]ddp.Mem
 	ddp      ddp.Header // of the request, for a Terminate
 	ddpLen   int
@@ -83,12 +84,12 @@ func (s *Stream) deliverReadRequest(h *ddp.Header, n uint32, b []byte) ddp.Fault
 	}
 	r := response{read: req, ddp: *h, ddpLen: h.Len() + int(n)}
 	if req.Size > 0 { // Section 5.2.1: otherwise "MUST NOT validate"
-		region, mem, d := s.table.Source(&s.scope, req.SrcSTag, req.SrcTO, req.Size)
+		region, epoch, mem, d := s.table.Source(&s.scope, req.SrcSTag, req.SrcTO, req.Size)
 		if d != ddp.Granted {
 			s.badRead, s.isBadRead = req, true
 			return protection(d)
 		}
-		r.region, r.mem[0].B = region, mem
+		r.region, r.epoch, r.mem[0].B = region, epoch, mem
 	}
 	s.pushResponse(&r)
 	return 0

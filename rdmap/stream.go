@@ -25,9 +25,12 @@ const (
 	StateTerminate
 	// StateError: at its end.
 	StateError
+	// StateSQD: ready to send, and paused. It is not a state of its own, so
+	// Observer.Changed does not tell it: see Stream.Pause.
+	StateSQD
 )
 
-var stateNames = [...]string{"IDLE", "RTS", "CLOSING", "TERMINATE", "ERROR"}
+var stateNames = [...]string{"IDLE", "RTS", "CLOSING", "TERMINATE", "ERROR", "SQD"}
 
 // String returns the name.
 func (s State) String() string {
@@ -59,6 +62,9 @@ type Observer interface {
 	// Changed reports a new state. err is why the stream ends, from
 	// StateClosing on.
 	Changed(st State, err error)
+	// Idle reports that a paused stream has completed what it had started:
+	// see Pause.
+	Idle()
 	// Drained reports, once, that the stream is in StateError and nothing of
 	// what was posted is left.
 	Drained()
@@ -77,6 +83,10 @@ type Config struct {
 	// IRD bounds the incoming reads and atomics being served, ORD the
 	// outgoing ones.
 	IRD, ORD int
+	// Shared, if not nil, is where receive buffers come from. Then RecvDepth
+	// bounds how many of them messages that are not complete, or overtook
+	// others, may hold, and RecvSGEs is not used.
+	Shared *ddp.Pool
 	// Window bounds the segments sent and not acknowledged (default
 	// ddp.DefaultWindow, at most ddp.MaxOutstanding).
 	Window int
@@ -127,6 +137,7 @@ type Stream struct {
 	rdTail  uint32      // guarded by mu
 	rdHead  uint32      // guarded by mu
 	ord     uint32      // guarded by mu
+	maxORD  int         // Config.ORD
 	resps   []response  // guarded by mu: ring of responses to send
 	rsHead  uint32      // guarded by mu
 	msn     [ddp.Queues]uint32
@@ -135,6 +146,8 @@ type Stream struct {
 	cur     current
 	turn    bool // guarded by mu: a response goes first
 	sending bool // guarded by mu: somebody is in transmit
+	paused  bool // guarded by mu: no operation starts
+	idle    bool // guarded by mu: Idle was called
 	termDue bool // guarded by mu: term is to be sent
 	term    TerminateHeader
 	endSent bool // guarded by mu: the channel was told the end
@@ -166,7 +179,7 @@ func NewStream(cfg Config) (*Stream, error) {
 	s := &Stream{
 		table: cfg.Table, scope: ddp.Scope{Domain: cfg.Domain}, obs: cfg.Observer,
 		ops: make([]Op, ringSize(cfg.SendDepth)), opLimit: uint32(cfg.SendDepth),
-		reads: make([]*Op, ringSize(cfg.ORD)), ord: uint32(cfg.ORD),
+		reads: make([]*Op, ringSize(cfg.ORD)), ord: uint32(cfg.ORD), maxORD: cfg.ORD,
 		resps:  make([]response, ringSize(cfg.IRD)),
 		window: int32(w), resume: int32(w - w/4 - 1),
 	}
@@ -186,7 +199,11 @@ func NewStream(cfg Config) (*Stream, error) {
 		s.msn[i] = 1 // RFC 5041, Section 4.3
 	}
 	s.rx.Init((*upper)(s))
-	s.rx.Queue(QueueSend).Init(cfg.RecvDepth, cfg.RecvSGEs)
+	if cfg.Shared != nil {
+		s.rx.Queue(QueueSend).InitShared(cfg.Shared, cfg.RecvDepth)
+	} else {
+		s.rx.Queue(QueueSend).Init(cfg.RecvDepth, cfg.RecvSGEs)
+	}
 	// RFC 5040, Section 5.2.2 and RFC 7306, Section 5.2.2: a buffer for every
 	// request and every atomic response that was negotiated; Section 5.4: one
 	// for a Terminate.
@@ -229,6 +246,14 @@ func (s *Stream) State() (State, error) {
 	return s.state, s.err
 }
 
+// Paused tells whether the stream is paused, and whether Observer.Idle has been
+// called since.
+func (s *Stream) Paused() (paused, idle bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.paused && s.state == StateRTS, s.idle
+}
+
 // Bind gives the stream its channel, before any call to the Sink methods. It
 // returns ErrState if the stream is not idle or has one already.
 func (s *Stream) Bind(ch ddp.Channel) error {
@@ -259,6 +284,58 @@ func (s *Stream) ORD() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return int(s.ord)
+}
+
+// SetORD changes how many reads and atomics may be outstanding, up to
+// Config.ORD: more than the peer agreed to end the stream.
+func (s *Stream) SetORD(n int) error {
+	if n < 0 || n > s.maxORD {
+		return ErrFull
+	}
+	s.mu.Lock()
+	s.ord = uint32(n)
+	s.mu.Unlock()
+	s.transmit()
+	return nil
+}
+
+// Pause makes the stream start no more operations; they may still be posted.
+// Observer.Idle is called when all those started have completed. It returns
+// ErrState unless the stream is in StateRTS.
+func (s *Stream) Pause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != StateRTS {
+		return ErrState
+	}
+	if !s.paused {
+		s.paused, s.idle = true, false
+		s.reap()
+	}
+	return nil
+}
+
+// Resume ends what Pause began.
+func (s *Stream) Resume() error {
+	s.mu.Lock()
+	if s.state != StateRTS {
+		s.mu.Unlock()
+		return ErrState
+	}
+	s.paused = false
+	s.mu.Unlock()
+	s.transmit()
+	return nil
+}
+
+// Queued tells how full the queues are: operations not completed, and receive
+// buffers posted, or held of Config.Shared.
+func (s *Stream) Queued() (ops, recvs int) {
+	s.rmu.Lock()
+	defer s.rmu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return int(s.opHead - s.opTail), s.rx.Queue(QueueSend).Len()
 }
 
 // change moves to another state.
@@ -302,14 +379,14 @@ func (s *Stream) Commit() {
 	s.transmit()
 }
 
-// ReserveRecv locks the receive queue for n buffers: the caller then calls
+// ReserveRecv locks the receive queue, unless it is shared, for n buffers: the caller then calls
 // NextRecv and fills in ID and SGL, then PostRecv, n times, and CommitRecv.
 func (s *Stream) ReserveRecv(n int) error {
 	s.rmu.Lock()
 	s.mu.Lock()
 	st := s.state
 	s.mu.Unlock()
-	if st >= StateTerminate {
+	if st >= StateTerminate || s.rx.Queue(QueueSend).Shared() {
 		s.rmu.Unlock()
 		return ErrState
 	}

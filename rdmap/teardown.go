@@ -13,6 +13,7 @@ func (s *Stream) Close() {
 		s.Abort(ErrClosed)
 		return
 	case StateRTS:
+		s.paused = false
 		s.change(StateClosing, ErrClosed)
 	}
 	s.mu.Unlock()
@@ -119,18 +120,15 @@ func (s *Stream) flush(bad *ddp.Buffer) { // rmu and mu are held
 	clear(s.resps)
 	s.rsTail.Store(s.rsHead)
 	s.reap()
-	q := s.rx.Queue(QueueSend)
-	for q.Len() > 0 {
-		b := q.First()
+	s.rx.Queue(QueueSend).Empty(func(b *ddp.Buffer) {
 		c := Completion{ID: b.ID, Status: StatusFlush}
 		if b == bad {
 			c.Status = StatusLocalLength
 		}
 		ddp.Unpin(b.SGL)
 		b.SGL = b.SGL[:0]
-		q.Drop()
 		s.obs.Received(c)
-	}
+	})
 }
 
 // settle takes the last steps of a stream that ends: it flushes what a fault

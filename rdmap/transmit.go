@@ -120,7 +120,7 @@ func (s *Stream) fill() (n int) { // mu is held
 		if !s.cur.active && !s.pick() {
 			break
 		}
-		if r := s.cur.resp; r != nil && r.region != nil && r.region.Revoked() {
+		if r := s.cur.resp; r != nil && r.region != nil && r.region.Epoch() != r.epoch {
 			s.revokedResponse(r)
 			continue
 		}
@@ -173,15 +173,18 @@ func (s *Stream) pick() bool { // mu is held
 		s.startResponse()
 		return true
 	}
-	for s.opNext != s.opHead {
+	for s.opNext != s.opHead && !s.paused {
 		op := &s.ops[s.opNext&uint32(len(s.ops)-1)]
 		waiting := s.rdHead - s.rdTail
 		if op.Flags&FlagFence != 0 && waiting > 0 || op.Kind.Responds() && waiting >= max(s.ord, 1) {
 			break
 		}
 		s.opNext++
-		if op.Kind == OpLocalInvalidate {
-			s.localInvalidate(op)
+		if op.Kind >= OpLocalInvalidate {
+			s.local(op)
+			if s.state == StateTerminate {
+				return s.pick() // a Terminate message
+			}
 			continue
 		}
 		if op.Kind.Responds() && s.ord == 0 {
@@ -296,16 +299,26 @@ func (s *Stream) finish() { // mu is held
 	}
 }
 
-// localInvalidate does an OpLocalInvalidate. It takes effect before any later
-// operation starts.
-func (s *Stream) localInvalidate(op *Op) { // mu is held
-	if r := s.table.Lookup(op.Invalidate); r == nil || r.Domain() != s.scope.Domain {
+// local does an operation that is this side's alone. It takes effect before any
+// later operation starts. Failure ends the stream (RFC 5040, Section 7.1, case
+// 1): later operations count on it.
+func (s *Stream) local(op *Op) { // mu is held
+	if op.Kind != OpLocalInvalidate {
+		m, target := &op.SGL[0], op.SGL[1].Region
+		if !target.Bind(m.B, op.TO, op.Access, &s.scope, m.Region) {
+			op.status = StatusBind
+		}
+	} else if s.table.InvalidateLocal(&s.scope, op.Invalidate) != ddp.Granted {
 		op.status = StatusLocalProtection
-	} else {
-		r.Revoke()
 	}
 	op.done.Store(true)
 	s.reap()
+	if op.status != StatusSuccess && s.state < StateTerminate {
+		s.term = TerminateHeader{Fault: ddp.NewFault(ddp.LayerRDMAP, 0, 0)}
+		s.termDue = !s.endSent
+		s.unflushed = true // rmu is not held; settle does it
+		s.change(StateTerminate, &TerminateError{Header: s.term})
+	}
 }
 
 // reap completes operations in the order they were posted (RFC 5040, Section
@@ -326,6 +339,10 @@ func (s *Stream) reap() { // mu is held
 			}
 			s.obs.Sent(c)
 		}
+	}
+	if s.paused && !s.idle && s.opTail == s.opNext && s.state == StateRTS {
+		s.idle = true
+		s.obs.Idle()
 	}
 	if s.state == StateError && s.opTail == s.opHead && !s.drained {
 		s.drained = true
