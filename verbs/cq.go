@@ -8,11 +8,11 @@ import (
 
 // CQ is a completion queue. It is safe for concurrent use.
 type CQ struct {
-	dev   *Device
-	depth int
+	dev *Device
+	ch  *CompChannel // nil: none
 
 	n    atomic.Int32 // completions queued, written under mu
-	refs atomic.Int32 // queue pairs that use it, once for each direction
+	refs refs         // queue pairs that use it, once for each direction
 
 	mu       sync.Mutex
 	ring     []WC // guarded by mu
@@ -21,6 +21,7 @@ type CQ struct {
 	armed    arm  // guarded by mu
 	overflow bool // guarded by mu
 	closed   bool // guarded by mu
+	queued   bool // guarded by ch.mu: waits in ch
 
 	ready  func() bool   // whether Poll would return something
 	wake   chan struct{} // one token while there may be something for a waiter
@@ -40,13 +41,17 @@ const (
 // MaxCQ. Room for all work requests that may be outstanding on the queue pairs
 // that use it avoids ErrCQOverflow.
 func (d *Device) NewCQ(depth int) (*CQ, error) {
+	return d.newCQ(depth, nil)
+}
+
+func (d *Device) newCQ(depth int, ch *CompChannel) (*CQ, error) {
 	if depth < 1 || depth > MaxCQ {
 		return nil, ErrLimit
 	}
 	if err := d.use(); err != nil {
 		return nil, err
 	}
-	cq := &CQ{dev: d, depth: depth, ring: make([]WC, depth),
+	cq := &CQ{dev: d, ch: ch, ring: make([]WC, depth),
 		wake: make(chan struct{}, 1), events: make(chan struct{}, 1)}
 	cq.ready = func() bool { return cq.n.Load() > 0 }
 	return cq, nil
@@ -58,23 +63,30 @@ func (cq *CQ) push(wc WC) bool {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
 	n := int(cq.n.Load())
-	if n == cq.depth {
+	if n == len(cq.ring) {
+		if !cq.overflow {
+			cq.dev.events.push(Event{Type: EventCQError, CQ: cq, Err: ErrCQOverflow})
+		}
 		cq.overflow = true
 		cq.signal()
 		return false
 	}
 	i := cq.head + n
-	if i >= cq.depth {
-		i -= cq.depth
+	if i >= len(cq.ring) {
+		i -= len(cq.ring)
 	}
 	cq.ring[i] = wc
 	cq.n.Store(int32(n + 1))
 	cq.signal()
 	if cq.armed == armAny || cq.armed == armSolicited && (wc.Flags&WasSolicited != 0 || wc.Status != StatusSuccess) {
 		cq.armed = armNone
-		select {
-		case cq.events <- struct{}{}:
-		default:
+		if cq.ch != nil {
+			cq.ch.push(cq)
+		} else {
+			select {
+			case cq.events <- struct{}{}:
+			default:
+			}
 		}
 	}
 	return true
@@ -108,7 +120,7 @@ func (cq *CQ) take(wc []WC) int { // mu is held
 		w := &cq.ring[cq.head]
 		wc[i] = *w
 		w.QP = nil
-		if cq.head++; cq.head == cq.depth {
+		if cq.head++; cq.head == len(cq.ring) {
 			cq.head = 0
 		}
 	}
@@ -176,7 +188,39 @@ func (cq *CQ) Notify(solicitedOnly bool) {
 	cq.armed = max(cq.armed, want)
 }
 
-// C returns the channel of events armed with Notify. It never closes.
+// Resize changes the depth. It returns ErrLimit for an impossible depth and
+// ErrBusy for one below the number of completions queued, and changes nothing
+// then.
+func (cq *CQ) Resize(depth int) error {
+	if depth < 1 || depth > MaxCQ {
+		return ErrLimit
+	}
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	n := int(cq.n.Load())
+	switch {
+	case cq.closed:
+		return ErrClosed
+	case n > depth:
+		return ErrBusy
+	}
+	ring := make([]WC, depth)
+	for i := range n {
+		ring[i] = cq.ring[(cq.head+i)%len(cq.ring)]
+	}
+	cq.ring, cq.head = ring, 0
+	return nil
+}
+
+// Depth returns the number of completions there is room for.
+func (cq *CQ) Depth() int {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	return len(cq.ring)
+}
+
+// C returns the channel of events armed with Notify, unless the queue was made
+// with a CompChannel. It never closes.
 func (cq *CQ) C() <-chan struct{} { return cq.events }
 
 // Len returns the number of completions that Poll would return.
@@ -185,16 +229,16 @@ func (cq *CQ) Len() int { return int(cq.n.Load()) }
 // Close frees the queue and ends calls of Wait. It returns ErrBusy while queue
 // pairs use it.
 func (cq *CQ) Close() error {
+	if err := cq.refs.close(); err != nil {
+		return err
+	}
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	if cq.closed {
-		return ErrClosed
-	}
-	if cq.refs.Load() > 0 {
-		return ErrBusy
-	}
 	cq.closed = true
 	cq.signal()
+	if cq.ch != nil {
+		cq.ch.forget(cq)
+	}
 	cq.dev.unuse()
 	return nil
 }

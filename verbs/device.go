@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpmpa"
@@ -51,10 +52,13 @@ type Device struct {
 	ep    *ddpsctp.Endpoint // nil without a transport
 
 	mu       sync.Mutex
-	users    int       // guarded by mu: protection domains and completion queues
+	users    int       // guarded by mu: protection domains, completion queues and channels
 	closed   bool      // guarded by mu
 	listener *Listener // guarded by mu
 	tcp      tcpSide   // guarded by mu
+
+	events events
+	qpNum  atomic.Uint32 // of the last queue pair
 }
 
 // Open makes a device. It returns the errors of sctp.Transport.Listen.
@@ -65,14 +69,17 @@ func Open(cfg Config) (*Device, error) {
 	}
 	var err error
 	d.ep, err = ddpsctp.Listen(cfg.Transport, cfg.Port, ddpsctp.Config{
-		Streams: cfg.Streams, Backlog: cfg.Backlog, SCTP: cfg.SCTP, OnRequest: d.onRequest})
+		Streams: cfg.Streams, Backlog: cfg.Backlog, SCTP: cfg.SCTP,
+		OnRequest: d.onRequest, OnNotify: d.onNotify})
 	if err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-func newDevice(cfg Config) *Device { return &Device{cfg: cfg, table: ddp.NewTable()} }
+func newDevice(cfg Config) *Device {
+	return &Device{cfg: cfg, table: ddp.NewTable(), events: events{wake: make(chan struct{}, 1)}}
+}
 
 // Addr returns the address peers connect to over SCTP, if there is a
 // transport.
@@ -88,17 +95,37 @@ func (d *Device) Poll() bool {
 	return d.cfg.Transport != nil && d.cfg.Transport.Poll()
 }
 
+// streams returns Config.Streams or its default, backlog Config.Backlog.
+func (d *Device) streams() int {
+	if d.cfg.Streams == 0 {
+		return ddpsctp.DefaultStreams
+	}
+	return int(d.cfg.Streams)
+}
+
+func (d *Device) backlog() int {
+	if d.cfg.Backlog <= 0 {
+		return ddpsctp.DefaultBacklog
+	}
+	return d.cfg.Backlog
+}
+
 // Stats are counters of a device.
 type Stats struct {
 	ddpsctp.Stats
-	// Regions is the number of memory regions, and of queue pairs, each of
-	// which has an STag, too.
+	// Regions is the number of memory regions and windows, and of queue pairs,
+	// each of which has an STag, too.
 	Regions int
+	// EventsLost counts asynchronous events dropped because nobody took them.
+	EventsLost uint64
 }
 
 // Stats returns a snapshot of the counters.
 func (d *Device) Stats() Stats {
 	st := Stats{Regions: d.table.Len()}
+	d.events.mu.Lock()
+	st.EventsLost = d.events.lost
+	d.events.mu.Unlock()
 	if d.ep != nil {
 		st.Stats = d.ep.Stats()
 	}
@@ -123,7 +150,7 @@ func (d *Device) unuse() {
 }
 
 // Close closes the device, its listener and its associations. It returns
-// ErrBusy while it has protection domains or completion queues.
+// ErrBusy while it has protection domains, completion queues or channels.
 func (d *Device) Close() error {
 	d.mu.Lock()
 	if d.closed {
@@ -141,6 +168,7 @@ func (d *Device) Close() error {
 		l.Close()
 	}
 	d.closeTCP()
+	defer d.events.close()
 	if d.ep == nil {
 		return nil
 	}

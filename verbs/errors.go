@@ -10,8 +10,10 @@ import (
 // Errors that callers branch on with errors.Is.
 var (
 	// ErrBusy is returned by Close of an object that others still use: a PD
-	// with regions or queue pairs, a CQ with queue pairs, an MR that posted
-	// work requests name, a device with protection domains.
+	// with regions, windows, queue pairs or shared receive queues, a CQ or SRQ
+	// with queue pairs, a CompChannel with completion queues, an MR that posted
+	// work requests name or windows are bound to, an MW that posted work
+	// requests name, a device with protection domains.
 	ErrBusy = errors.New("verbs: object in use")
 	// ErrClosed is returned by operations on a closed object.
 	ErrClosed = errors.New("verbs: closed")
@@ -29,6 +31,9 @@ var (
 	ErrWorkRequest = errors.New("verbs: bad work request")
 	// ErrAccess is returned by Register for an impossible set of rights.
 	ErrAccess = errors.New("verbs: bad access rights")
+	// ErrInvalid is returned for arguments that make no sense together: an
+	// object of another device or domain, an attribute that cannot be changed.
+	ErrInvalid = errors.New("verbs: invalid argument")
 	// ErrLimit is returned when a limit of the device is reached.
 	ErrLimit = errors.New("verbs: device limit reached")
 	// ErrCQOverflow is returned by Poll and Wait of a completion queue that

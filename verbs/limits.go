@@ -10,6 +10,8 @@ const (
 	// DefaultDepth is the default of QPConfig.SendDepth and RecvDepth,
 	// MaxDepth bounds them.
 	DefaultDepth, MaxDepth = 128, 32768
+	// MaxSRQDepth bounds SRQConfig.Depth.
+	MaxSRQDepth = 1 << 20
 	// DefaultSGE is the default of QPConfig.MaxSendSGE and MaxRecvSGE, MaxSGE
 	// bounds them.
 	DefaultSGE, MaxSGE = 4, 64

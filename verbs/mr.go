@@ -14,8 +14,11 @@ const (
 	RemoteRead   = ddp.RemoteRead
 	RemoteWrite  = ddp.RemoteWrite
 	RemoteAtomic = ddp.RemoteAtomic
+	// MWBind lets memory windows be bound to the region.
+	MWBind = ddp.BindWindow
 
-	allAccess = LocalWrite | RemoteRead | RemoteWrite | RemoteAtomic
+	remoteAccess = RemoteRead | RemoteWrite | RemoteAtomic
+	allAccess    = LocalWrite | remoteAccess | MWBind
 )
 
 // MR is a registered memory region.
@@ -23,13 +26,21 @@ type MR struct {
 	pd  *PD
 	r   *ddp.Region
 	buf []byte
+	// size is the most bytes a region of AllocMR may stand for; -1 for others.
+	size int
 }
 
 // Register makes buf known to the device and usable with the given rights. The
 // memory stays the caller's, but must not be given to another use as long as
 // the region exists; its tagged offsets begin at 0.
 func (pd *PD) Register(buf []byte, access Access) (*MR, error) {
-	return pd.register(buf, access, nil)
+	return pd.register(buf, 0, access, nil)
+}
+
+// RegisterAt is Register with tagged offsets that begin at base (ibv_reg_mr_iova),
+// for peers that expect addresses. They must not wrap.
+func (pd *PD) RegisterAt(buf []byte, base uint64, access Access) (*MR, error) {
+	return pd.register(buf, base, access, nil)
 }
 
 // RegisterFor is Register for a region that the peer may name on qp's stream
@@ -39,46 +50,100 @@ func (pd *PD) RegisterFor(qp *QP, buf []byte, access Access) (*MR, error) {
 	if qp.pd != pd {
 		return nil, ErrAccess
 	}
-	return pd.register(buf, access, qp.stream.Scope())
+	return pd.register(buf, 0, access, qp.stream.Scope())
 }
 
-func (pd *PD) register(buf []byte, access Access, scope *ddp.Scope) (*MR, error) {
-	if access&^allAccess != 0 {
-		return nil, ErrAccess
-	}
-	if access&(RemoteWrite|RemoteAtomic) != 0 {
-		access |= LocalWrite
+func (pd *PD) register(buf []byte, base uint64, access Access, scope *ddp.Scope) (*MR, error) {
+	access, err := completed(access)
+	if err != nil {
+		return nil, err
 	}
 	if err := pd.use(); err != nil {
 		return nil, err
 	}
-	r, err := pd.dev.table.Add(buf, 0, access, &pd.domain, scope)
+	r, err := pd.dev.table.Add(buf, base, access, &pd.domain, scope)
 	if err != nil {
 		pd.unuse()
 		return nil, ErrLimit
 	}
-	return &MR{pd: pd, r: r, buf: buf}, nil
+	return &MR{pd: pd, r: r, buf: buf, size: -1}, nil
+}
+
+// completed checks rights and adds what they imply.
+func completed(access Access) (Access, error) {
+	if access&^allAccess != 0 {
+		return 0, ErrAccess
+	}
+	if access&(RemoteWrite|RemoteAtomic) != 0 {
+		access |= LocalWrite
+	}
+	return access, nil
+}
+
+// AllocMR makes a region that stands for no memory yet: OpFastRegister gives it
+// up to size bytes and remote rights, OpLocalInvalidate, Invalidate or the
+// peer's OpSendInvalidate take them, and it can be registered again, under the
+// same STag or, after Renew, under a new one. Such a region is for the peer: it
+// cannot be named in scatter/gather lists.
+func (pd *PD) AllocMR(size int) (*MR, error) {
+	if size < 0 || size > MaxRegion {
+		return nil, ErrLimit
+	}
+	r, err := pd.reserve()
+	if err != nil {
+		return nil, err
+	}
+	return &MR{pd: pd, r: r, size: size}, nil
+}
+
+// reserve makes a region without memory and counts it.
+func (pd *PD) reserve() (*ddp.Region, error) {
+	if err := pd.use(); err != nil {
+		return nil, err
+	}
+	r, err := pd.dev.table.Reserve(&pd.domain)
+	if err != nil {
+		pd.unuse()
+		return nil, ErrLimit
+	}
+	return r, nil
 }
 
 // STag returns the steering tag of the region: random, and not reused for a
 // long time after Close.
 func (mr *MR) STag() uint32 { return mr.r.STag() }
 
-// Len returns the size of the region.
-func (mr *MR) Len() int { return len(mr.buf) }
+// Len returns the size of the region; of one made by AllocMR the most it may
+// have.
+func (mr *MR) Len() int {
+	if mr.size >= 0 {
+		return mr.size
+	}
+	return len(mr.buf)
+}
 
-// Bytes returns the memory of the region.
+// Bytes returns the memory of the region, nil for one made by AllocMR.
 func (mr *MR) Bytes() []byte { return mr.buf }
 
-// Access returns the rights.
-func (mr *MR) Access() Access { return mr.r.Access() }
+// Access returns the rights, 0 for a region made by AllocMR.
+func (mr *MR) Access() Access {
+	if mr.size >= 0 {
+		return 0
+	}
+	return mr.r.Access()
+}
 
 // Slice returns a scatter/gather element. It is checked when it is posted.
 func (mr *MR) Slice(off, n int) SGE { return SGE{mr, off, n} }
 
-// Remote returns what a peer needs to access the region.
+// Remote returns what a peer needs to access the region; of one made by AllocMR
+// the STag and size only.
 func (mr *MR) Remote() RemoteBuf {
-	return RemoteBuf{STag: mr.r.STag(), TO: mr.r.Base(), Len: uint64(mr.Len())}
+	b := RemoteBuf{STag: mr.r.STag(), Len: uint64(mr.Len())}
+	if mr.size < 0 {
+		b.TO = mr.r.Base()
+	}
+	return b
 }
 
 // Sync orders the caller's accesses to the memory with those of peers, in the
@@ -87,26 +152,110 @@ func (mr *MR) Remote() RemoteBuf {
 // waits for nothing.
 func (mr *MR) Sync() { mr.r.Sync() }
 
-// Invalidate revokes the remote rights for good. When it returns no peer can
-// change the memory any more.
+// Invalidate revokes the remote rights, for good unless the region was made by
+// AllocMR. When it returns no peer can change the memory any more.
 func (mr *MR) Invalidate() { mr.r.Revoke() }
 
 // Invalidated reports whether the remote rights were revoked, by this side or
-// by a peer.
+// by a peer. A region of AllocMR begins like that.
 func (mr *MR) Invalidated() bool { return mr.r.Revoked() }
 
-// Close revokes all rights and frees the region. When it returns no peer can
-// change the memory any more. It returns ErrBusy, and changes nothing, while
-// posted work requests name the region. A peer's read that is being answered
-// does not keep a region busy; it is terminated.
-func (mr *MR) Close() error {
-	if !mr.r.Retire() {
-		if mr.r.Pinned() {
+// Renew gives a region of AllocMR a new STag, and makes the old one unknown. It
+// returns ErrBusy, and changes nothing, while the region is registered or posted
+// work requests name it, and ErrInvalid for other regions. It must not be called
+// while another goroutine uses the region.
+func (mr *MR) Renew() error {
+	if mr.size < 0 {
+		return ErrInvalid
+	}
+	return mr.pd.renew(&mr.r)
+}
+
+// renew replaces a region of reserve that is not bound by another.
+func (pd *PD) renew(p **ddp.Region) error {
+	old := *p
+	if !old.Revoked() || old.Pinned() {
+		return ErrBusy
+	}
+	r, err := pd.dev.table.Reserve(&pd.domain)
+	if err != nil {
+		return ErrLimit
+	}
+	if !old.Retire() {
+		pd.dev.table.Remove(r)
+		if old.Pinned() {
 			return ErrBusy
 		}
 		return ErrClosed
 	}
-	mr.pd.dev.table.Remove(mr.r)
-	mr.pd.unuse()
+	pd.dev.table.Remove(old)
+	*p = r
+	return nil
+}
+
+// Change tells what Reregister changes.
+type Change uint8
+
+// What Reregister may change.
+const (
+	ChangeTranslation Change = 1 << iota
+	ChangePD
+	ChangeAccess
+)
+
+// Reregister changes the memory, the domain or the rights of a region, or
+// several of them, as what says; other arguments are not looked at. When it
+// returns no peer can change memory by the old STag; the region has a new one.
+// It returns ErrBusy, and changes nothing, while posted work requests name the
+// region or windows are bound to it, and ErrInvalid for regions of RegisterFor
+// and AllocMR and for domains of another device. It must not be called while
+// another goroutine uses the region.
+func (mr *MR) Reregister(what Change, pd *PD, buf []byte, access Access) error {
+	if mr.size >= 0 || mr.r.Scoped() {
+		return ErrInvalid
+	}
+	base := mr.r.Base()
+	if what&ChangePD == 0 {
+		pd = mr.pd
+	} else if pd == nil || pd.dev != mr.pd.dev {
+		return ErrInvalid
+	}
+	if what&ChangeTranslation == 0 {
+		buf = mr.buf
+	}
+	if what&ChangeAccess == 0 {
+		access = mr.r.Access()
+	}
+	if what&^(ChangeTranslation|ChangePD|ChangeAccess) != 0 {
+		return ErrInvalid
+	}
+	fresh, err := pd.register(buf, base, access, nil)
+	if err != nil {
+		return err
+	}
+	if err := mr.Close(); err != nil {
+		fresh.Close()
+		return err
+	}
+	*mr = *fresh
+	return nil
+}
+
+// Close revokes all rights and frees the region. When it returns no peer can
+// change the memory any more. It returns ErrBusy, and changes nothing, while
+// posted work requests name the region or windows are bound to it. A peer's read
+// that is being answered does not keep a region busy; it is terminated.
+func (mr *MR) Close() error { return mr.pd.release(mr.r) }
+
+// release frees a region.
+func (pd *PD) release(r *ddp.Region) error {
+	if !r.Retire() {
+		if r.Pinned() {
+			return ErrBusy
+		}
+		return ErrClosed
+	}
+	pd.dev.table.Remove(r)
+	pd.unuse()
 	return nil
 }

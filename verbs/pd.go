@@ -13,7 +13,7 @@ type PD struct {
 	domain ddp.Domain
 
 	mu     sync.Mutex
-	users  int  // guarded by mu: regions and queue pairs
+	users  int  // guarded by mu: regions, windows, queue pairs and shared receive queues
 	closed bool // guarded by mu
 }
 
@@ -39,8 +39,8 @@ func (pd *PD) unuse() {
 	pd.users--
 }
 
-// Close frees the domain. It returns ErrBusy while it has regions or queue
-// pairs.
+// Close frees the domain. It returns ErrBusy while it has regions, windows,
+// queue pairs or shared receive queues.
 func (pd *PD) Close() error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()

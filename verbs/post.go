@@ -16,14 +16,14 @@ func (qp *QP) PostSend(wr ...SendWR) error {
 	for i := range wr {
 		if err := qp.checkSend(&wr[i]); err != nil {
 			for k := range i {
-				unpin(wr[k].SGL)
+				unpinSend(&wr[k])
 			}
 			return err
 		}
 	}
 	if err := qp.stream.Reserve(len(wr)); err != nil {
 		for i := range wr {
-			unpin(wr[i].SGL)
+			unpinSend(&wr[i])
 		}
 		return postError(err)
 	}
@@ -38,26 +38,25 @@ func (qp *QP) PostSend(wr ...SendWR) error {
 		op.Data, op.Mask, op.Compare, op.CompareMask = w.Operand, w.OperandMask, w.Compare, w.CompareMask
 		op.Inline = append(op.Inline, w.Inline...)
 		op.SGL = appendSGL(op.SGL, w.SGL)
+		if w.Op == OpBindMW || w.Op == OpFastRegister {
+			op.TO, op.Access = w.Bind.Base, w.Bind.Access
+			op.SGL = w.Bind.append(op.SGL)
+		}
 	}
 	qp.stream.Commit()
 	return nil
 }
 
 // PostRecv appends work requests to the receive queue: all of them, or none
-// and an error (ErrQueueFull, ErrQPState, ErrSGL). A receive is needed for each
-// message the peer sends: a message without one ends the connection.
+// and an error (ErrQueueFull, ErrQPState, ErrSGL, or ErrInvalid for a queue pair
+// with a shared receive queue). A receive is needed for each message the peer
+// sends: a message without one ends the connection.
 func (qp *QP) PostRecv(wr ...RecvWR) error {
-	for i := range wr {
-		err := ErrSGL
-		if len(wr[i].SGL) <= qp.cfg.MaxRecvSGE {
-			_, err = qp.pin(wr[i].SGL, LocalWrite)
-		}
-		if err != nil {
-			for k := range i {
-				unpin(wr[k].SGL)
-			}
-			return err
-		}
+	if qp.cfg.SRQ != nil {
+		return ErrInvalid
+	}
+	if err := qp.pd.pinRecvs(wr, qp.cfg.MaxRecvSGE); err != nil {
+		return err
 	}
 	if err := qp.stream.ReserveRecv(len(wr)); err != nil {
 		for i := range wr {
@@ -103,13 +102,18 @@ func (qp *QP) checkSend(w *SendWR) error {
 		if w.Inline != nil || len(w.SGL) > 0 {
 			return ErrWorkRequest
 		}
+	case OpBindMW, OpFastRegister:
+		if w.Inline != nil || len(w.SGL) > 0 || w.Bind == nil {
+			return ErrWorkRequest
+		}
+		return w.Bind.pin(qp.pd, w.Op)
 	default:
 		return ErrWorkRequest
 	}
 	if len(w.SGL) > qp.cfg.MaxSendSGE {
 		return ErrSGL
 	}
-	n, err := qp.pin(w.SGL, need)
+	n, err := qp.pd.pin(w.SGL, need)
 	if err == nil && n != 8 && (w.Op == OpFetchAdd || w.Op == OpCompareSwap) {
 		unpin(w.SGL)
 		err = ErrSGL
@@ -119,11 +123,11 @@ func (qp *QP) checkSend(w *SendWR) error {
 
 // pin checks a scatter/gather list and pins its regions. It returns the bytes
 // in it.
-func (qp *QP) pin(l []SGE, need Access) (n uint64, err error) {
+func (pd *PD) pin(l []SGE, need Access) (n uint64, err error) {
 	for i := range l {
 		e := &l[i]
-		ok := e.MR != nil && e.MR.pd == qp.pd && e.MR.r.Access()&need == need &&
-			e.Off >= 0 && e.Len >= 0 && e.Off <= e.MR.Len() && e.Len <= e.MR.Len()-e.Off
+		ok := e.MR != nil && e.MR.pd == pd && e.MR.size < 0 && e.MR.r.Access()&need == need &&
+			within(e.Off, e.Len, len(e.MR.buf))
 		if ok {
 			n += uint64(e.Len)
 			ok = n <= math.MaxUint32 // RFC 5041, Section 5.2
@@ -134,6 +138,35 @@ func (qp *QP) pin(l []SGE, need Access) (n uint64, err error) {
 		}
 	}
 	return n, nil
+}
+
+// within reports whether n bytes at off are part of size bytes.
+func within(off, n, size int) bool { return off >= 0 && n >= 0 && off <= size && n <= size-off }
+
+// pinRecvs checks receives with lists of at most sges elements and pins their
+// regions.
+func (pd *PD) pinRecvs(wr []RecvWR, sges int) error {
+	for i := range wr {
+		err := ErrSGL
+		if len(wr[i].SGL) <= sges {
+			_, err = pd.pin(wr[i].SGL, LocalWrite)
+		}
+		if err != nil {
+			for k := range i {
+				unpin(wr[k].SGL)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// unpinSend takes the pins of a work request back.
+func unpinSend(w *SendWR) {
+	unpin(w.SGL)
+	if w.Op == OpBindMW || w.Op == OpFastRegister {
+		w.Bind.unpin()
+	}
 }
 
 // unpin takes the pins of a list back.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/rdmap"
 )
 
@@ -12,6 +13,10 @@ import (
 type QPConfig struct {
 	// SendCQ and RecvCQ get the completions. They may be the same. Required.
 	SendCQ, RecvCQ *CQ
+	// SRQ, if not nil, is where receives come from; it is of the same domain.
+	// RecvDepth then bounds how many of them messages of this queue pair may
+	// hold that are incomplete or overtook others, and MaxRecvSGE is not used.
+	SRQ *SRQ
 	// SendDepth and RecvDepth are the sizes of the work queues (default
 	// DefaultDepth).
 	SendDepth, RecvDepth int
@@ -48,21 +53,25 @@ const (
 	StateTerminate = rdmap.StateTerminate
 	// StateError: at its end. Work requests are refused.
 	StateError = rdmap.StateError
+	// StateSQD: connected, but no send work request is started: see Modify.
+	StateSQD = rdmap.StateSQD
 )
 
 // QP is a queue pair: one end of an RDMAP stream. It is connected once. It is
 // safe for concurrent use.
 type QP struct {
 	pd     *PD
+	num    uint32
 	cfg    QPConfig
 	stream *rdmap.Stream
 
 	mu       sync.Mutex
-	state    State // guarded by mu
-	err      error // guarded by mu
-	drained  bool  // guarded by mu
-	closed   bool  // guarded by mu
-	overflow bool  // guarded by mu
+	state    State  // guarded by mu
+	err      error  // guarded by mu
+	drained  bool   // guarded by mu
+	closed   bool   // guarded by mu
+	overflow bool   // guarded by mu
+	watch    func() // guarded by mu: called when the connection ends, see CMID
 	done     chan struct{}
 }
 
@@ -96,21 +105,59 @@ func (pd *PD) NewQP(cfg QPConfig) (*QP, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	if err := pd.use(); err != nil {
-		return nil, err
+	if cfg.SendCQ.dev != pd.dev || cfg.RecvCQ.dev != pd.dev || cfg.SRQ != nil && cfg.SRQ.pd != pd {
+		return nil, ErrInvalid
 	}
 	qp := &QP{pd: pd, cfg: cfg, done: make(chan struct{})}
+	if err := qp.take(); err != nil {
+		return nil, err
+	}
+	var shared *ddp.Pool
+	if cfg.SRQ != nil {
+		shared = cfg.SRQ.pool
+	}
 	var err error
-	qp.stream, err = rdmap.NewStream(rdmap.Config{Table: pd.dev.table, Domain: &pd.domain,
+	qp.stream, err = rdmap.NewStream(rdmap.Config{Table: pd.dev.table, Domain: &pd.domain, Shared: shared,
 		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, SendSGEs: cfg.MaxSendSGE, RecvSGEs: cfg.MaxRecvSGE,
 		MaxInline: cfg.MaxInline, IRD: cfg.IRD, ORD: cfg.ORD, Window: pd.dev.cfg.Window, Observer: (*observer)(qp)})
 	if err != nil {
-		pd.unuse()
+		qp.release()
 		return nil, ErrLimit
 	}
-	cfg.SendCQ.refs.Add(1)
-	cfg.RecvCQ.refs.Add(1)
+	qp.num = pd.dev.qpNum.Add(1)
 	return qp, nil
+}
+
+// take counts the queue pair with what it uses.
+func (qp *QP) take() error {
+	users := []*refs{&qp.cfg.SendCQ.refs, &qp.cfg.RecvCQ.refs}
+	if qp.cfg.SRQ != nil {
+		users = append(users, &qp.cfg.SRQ.refs)
+	}
+	err := qp.pd.use()
+	if err != nil {
+		return err
+	}
+	for i, r := range users {
+		if err = r.enter(); err != nil {
+			for _, r := range users[:i] {
+				r.leave()
+			}
+			qp.pd.unuse()
+			return err
+		}
+	}
+	return nil
+}
+
+// release gives up what the queue pair uses.
+func (qp *QP) release() { // mu is held
+	qp.cfg.SendCQ.refs.leave()
+	qp.cfg.RecvCQ.refs.leave()
+	if qp.cfg.SRQ != nil {
+		qp.cfg.SRQ.refs.leave()
+	}
+	qp.pd.unuse()
 }
 
 // observer is a queue pair as its stream's rdmap.Observer.
@@ -148,26 +195,36 @@ func (o *observer) Changed(st State, err error) {
 		err = ErrDisconnected
 	}
 	o.mu.Lock()
-	defer o.mu.Unlock()
+	was := o.state
 	o.state, o.err = st, err
+	watch := o.watch
+	if st != StateRTS {
+		o.watch = nil
+	}
+	o.mu.Unlock()
+	if st == StateTerminate && was != StateIdle && !errors.Is(err, ErrDisconnected) {
+		(*QP)(o).ended(err)
+	}
+	if watch != nil && st != StateRTS {
+		watch()
+	}
 }
+
+// Idle implements rdmap.Observer.
+func (o *observer) Idle() { o.pd.dev.events.push(Event{Type: EventSQDrained, QP: (*QP)(o)}) }
 
 // Drained implements rdmap.Observer.
 func (o *observer) Drained() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.drained = true
+	if o.cfg.SRQ != nil {
+		o.pd.dev.events.push(Event{Type: EventLastWQE, QP: (*QP)(o), SRQ: o.cfg.SRQ})
+	}
 	if o.closed {
 		(*QP)(o).release()
 	}
 	close(o.done) // who waits for it may free what the queue pair used
-}
-
-// release gives up what the queue pair uses.
-func (qp *QP) release() { // mu is held
-	qp.cfg.SendCQ.refs.Add(-1)
-	qp.cfg.RecvCQ.refs.Add(-1)
-	qp.pd.unuse()
 }
 
 // Disconnect ends the connection gracefully: what was posted is sent, the
@@ -187,6 +244,9 @@ func (qp *QP) Disconnect(ctx context.Context) error {
 
 // State returns the state.
 func (qp *QP) State() State {
+	if paused, _ := qp.stream.Paused(); paused {
+		return StateSQD
+	}
 	qp.mu.Lock()
 	defer qp.mu.Unlock()
 	return qp.state
@@ -203,6 +263,10 @@ func (qp *QP) Err() error {
 	defer qp.mu.Unlock()
 	return qp.err
 }
+
+// Num returns the number of the queue pair, which no other one of the device has
+// or had.
+func (qp *QP) Num() uint32 { return qp.num }
 
 // ORD returns how many outgoing reads and atomics may be in flight.
 func (qp *QP) ORD() int { return qp.stream.ORD() }

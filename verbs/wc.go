@@ -30,6 +30,9 @@ const (
 	// StatusRemoteOperation: the peer terminated the stream because of this
 	// work request, for another reason.
 	StatusRemoteOperation = rdmap.StatusRemoteOperation
+	// StatusBind: an OpBindMW or OpFastRegister found its window or region in
+	// use, or the memory not registered any more.
+	StatusBind = rdmap.StatusBind
 )
 
 // WCFlags tell more about a receive completion.

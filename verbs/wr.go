@@ -27,9 +27,16 @@ const (
 	// names, in the byte order of this processor.
 	OpFetchAdd    = rdmap.OpFetchAdd
 	OpCompareSwap = rdmap.OpCompareSwap
-	// OpLocalInvalidate revokes the local region with STag Invalidate, in
-	// order with the work requests around it.
+	// OpLocalInvalidate revokes the local region or window with STag
+	// Invalidate, in order with the work requests around it. When it has
+	// completed no peer can change the memory. Failure ends the queue pair.
 	OpLocalInvalidate = rdmap.OpLocalInvalidate
+	// OpBindMW binds a memory window, OpFastRegister registers memory with a
+	// region of PD.AllocMR, as Bind says, in order with the work requests
+	// around it: a send after it may advertise the STag. Failure ends the queue
+	// pair.
+	OpBindMW       = rdmap.OpBind
+	OpFastRegister = rdmap.OpRegister
 )
 
 // Flags modify a SendWR.
@@ -68,6 +75,25 @@ func (b RemoteBuf) At(off uint64) RemoteBuf {
 	return RemoteBuf{STag: b.STag, TO: b.TO + off, Len: b.Len - off}
 }
 
+// Bind says what an OpBindMW or OpFastRegister does. The STag is valid on the
+// queue pair it is posted to, and its peer may invalidate it
+// (OpSendInvalidate).
+type Bind struct {
+	// MW is the window that OpBindMW binds, to Len bytes at Off of MR, which
+	// was registered with MWBind.
+	MW       *MW
+	Off, Len int
+	// MR is that region or, for OpFastRegister, the one of PD.AllocMR that is
+	// to stand for Buf.
+	MR  *MR
+	Buf []byte
+	// Base is the tagged offset of the first byte.
+	Base uint64
+	// Access are the remote rights. Windows with RemoteWrite or RemoteAtomic
+	// need a region with LocalWrite.
+	Access Access
+}
+
 // SendWR is a work request of the send queue. PostSend copies it, but the
 // memory of SGL belongs to the queue pair until the work request, or a later
 // one of the same queue, has completed.
@@ -88,6 +114,8 @@ type SendWR struct {
 	Remote RemoteBuf
 	// Invalidate is the STag to invalidate.
 	Invalidate uint32
+	// Bind is for OpBindMW and OpFastRegister.
+	Bind *Bind
 	// Imm is the immediate data.
 	Imm uint64
 	// Operand is added (OpFetchAdd) or stored (OpCompareSwap). OperandMask

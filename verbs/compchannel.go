@@ -1,0 +1,102 @@
+package verbs
+
+import (
+	"context"
+	"sync"
+)
+
+// CompChannel is a completion channel: the events of any number of completion
+// queues in one place (ibv_comp_channel). It is safe for concurrent use.
+type CompChannel struct {
+	dev  *Device
+	refs refs
+	wake chan struct{} // one token while queues may wait
+
+	mu    sync.Mutex
+	ready []*CQ // guarded by mu: queues whose event was not taken, each once
+}
+
+// NewCompChannel makes a completion channel.
+func (d *Device) NewCompChannel() (*CompChannel, error) {
+	if err := d.use(); err != nil {
+		return nil, err
+	}
+	return &CompChannel{dev: d, wake: make(chan struct{}, 1)}, nil
+}
+
+// NewCQ makes a completion queue whose events come to the channel.
+func (c *CompChannel) NewCQ(depth int) (*CQ, error) {
+	if err := c.refs.enter(); err != nil {
+		return nil, err
+	}
+	cq, err := c.dev.newCQ(depth, c)
+	if err != nil {
+		c.refs.leave()
+	}
+	return cq, err
+}
+
+// push queues an event. cq.mu is held.
+func (c *CompChannel) push(cq *CQ) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !cq.queued {
+		cq.queued = true
+		c.ready = append(c.ready, cq)
+	}
+	c.signal()
+}
+
+func (c *CompChannel) signal() { // mu is held
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// forget takes a queue out that is being closed. cq.mu is held.
+func (c *CompChannel) forget(cq *CQ) {
+	c.mu.Lock()
+	for i := range c.ready {
+		if c.ready[i] == cq {
+			c.ready = append(c.ready[:i], c.ready[i+1:]...)
+			break
+		}
+	}
+	c.mu.Unlock()
+	c.refs.leave()
+}
+
+// GetEvent returns a queue on which an event armed with CQ.Notify has happened,
+// in the order they did. It blocks until there is one or ctx is done. Arm the
+// queue again, then poll it, to miss nothing.
+func (c *CompChannel) GetEvent(ctx context.Context) (*CQ, error) {
+	for {
+		c.mu.Lock()
+		if len(c.ready) > 0 {
+			cq := c.ready[0]
+			c.ready = append(c.ready[:0], c.ready[1:]...)
+			cq.queued = false
+			if len(c.ready) > 0 {
+				c.signal()
+			}
+			c.mu.Unlock()
+			return cq, nil
+		}
+		c.mu.Unlock()
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Close frees the channel. It returns ErrBusy while it has completion queues.
+func (c *CompChannel) Close() error {
+	if err := c.refs.close(); err != nil {
+		return err
+	}
+	c.dev.unuse()
+	return nil
+}

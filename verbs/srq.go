@@ -1,0 +1,125 @@
+package verbs
+
+import "github.com/weftstack/weft/ddp"
+
+// SRQConfig holds the parameters of a shared receive queue.
+type SRQConfig struct {
+	// Depth is the size of the queue (default DefaultDepth, at most
+	// MaxSRQDepth).
+	Depth int
+	// MaxSGE bounds scatter/gather lists (default DefaultSGE, at most MaxSGE).
+	MaxSGE int
+	// Limit, if not 0, asks for an EventSRQLimit: see SetLimit.
+	Limit int
+	// Context is a value of the caller's, see SRQ.Context.
+	Context any
+}
+
+// SRQ is a shared receive queue: receives for any number of queue pairs. A
+// message takes one when its first segment arrives; it completes in the RecvCQ
+// of its queue pair. A message that finds the queue empty ends its queue pair.
+// It is safe for concurrent use.
+type SRQ struct {
+	pd   *PD
+	cfg  SRQConfig
+	pool *ddp.Pool
+	refs refs
+}
+
+// NewSRQ makes an empty shared receive queue.
+func (pd *PD) NewSRQ(cfg SRQConfig) (*SRQ, error) {
+	if cfg.Depth == 0 {
+		cfg.Depth = DefaultDepth
+	}
+	if cfg.MaxSGE == 0 {
+		cfg.MaxSGE = DefaultSGE
+	}
+	if cfg.Depth < 0 || cfg.Depth > MaxSRQDepth || cfg.MaxSGE < 0 || cfg.MaxSGE > MaxSGE ||
+		cfg.Limit < 0 || cfg.Limit > cfg.Depth {
+		return nil, ErrLimit
+	}
+	if err := pd.use(); err != nil {
+		return nil, err
+	}
+	s := &SRQ{pd: pd, cfg: cfg}
+	s.pool = ddp.NewPool(cfg.Depth, cfg.MaxSGE, func() { pd.dev.events.push(Event{Type: EventSRQLimit, SRQ: s}) })
+	s.pool.SetLimit(cfg.Limit)
+	return s, nil
+}
+
+// PostRecv appends work requests to the queue: all of them, or none and an error
+// (ErrQueueFull, ErrSGL, ErrClosed).
+func (s *SRQ) PostRecv(wr ...RecvWR) error {
+	if err := s.pd.pinRecvs(wr, s.cfg.MaxSGE); err != nil {
+		return err
+	}
+	if !s.pool.Reserve(len(wr)) {
+		for i := range wr {
+			unpin(wr[i].SGL)
+		}
+		if _, depth, _ := s.pool.Len(); depth == 0 {
+			return ErrClosed
+		}
+		return ErrQueueFull
+	}
+	for i := range wr {
+		b := s.pool.Next()
+		b.ID = wr[i].ID
+		b.SGL = appendSGL(b.SGL, wr[i].SGL)
+		s.pool.Post()
+	}
+	s.pool.Commit()
+	return nil
+}
+
+// SRQAttr is what Query returns.
+type SRQAttr struct {
+	// Depth and MaxSGE are the capacities, Limit what SetLimit said, 0 once the
+	// event was raised.
+	Depth, MaxSGE, Limit int
+	// Posted is the number of receives in the queue, without those that
+	// incomplete messages hold: see QPAttr.RecvQueued.
+	Posted int
+}
+
+// Query returns the attributes.
+func (s *SRQ) Query() SRQAttr {
+	n, depth, limit := s.pool.Len()
+	return SRQAttr{Depth: depth, MaxSGE: s.cfg.MaxSGE, Limit: limit, Posted: n}
+}
+
+// SetLimit asks for one EventSRQLimit when fewer than n receives are left; if
+// that is so already, the next message raises it. 0 asks for none.
+func (s *SRQ) SetLimit(n int) error {
+	if _, depth, _ := s.pool.Len(); n < 0 || n > depth {
+		return ErrLimit
+	}
+	s.pool.SetLimit(n)
+	return nil
+}
+
+// Resize changes the depth. It returns ErrLimit for a depth that is none or is
+// below what is posted.
+func (s *SRQ) Resize(depth int) error {
+	if depth < 1 || depth > MaxSRQDepth || !s.pool.Resize(depth) {
+		return ErrLimit
+	}
+	return nil
+}
+
+// Context returns SRQConfig.Context.
+func (s *SRQ) Context() any { return s.cfg.Context }
+
+// PD returns the protection domain.
+func (s *SRQ) PD() *PD { return s.pd }
+
+// Close frees the queue and what is posted to it, without completions. It
+// returns ErrBusy while queue pairs use it.
+func (s *SRQ) Close() error {
+	if err := s.refs.close(); err != nil {
+		return err
+	}
+	s.pool.Close()
+	s.pd.unuse()
+	return nil
+}
