@@ -79,7 +79,11 @@ func alltoallwPacked(k *call, out, in *typedBlocks) error {
 	for i, t := range out.types {
 		t.packAll(k.sblock(i), send[out.displs[i]:], out.counts[i])
 	}
-	if err := alltoallPairwise(k); err != nil {
+	exchange := alltoallPairwise
+	if k.c.remote != nil {
+		exchange = betweenGroups
+	}
+	if err := exchange(k); err != nil {
 		return err
 	}
 	for i, t := range in.types {

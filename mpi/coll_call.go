@@ -18,7 +18,7 @@ type call struct {
 	c    *Comm
 	coll Coll
 	rank int // of the caller
-	size int // of the communicator
+	size int // of the communicator; of the remote group, if there is one
 	root int
 	tag  int
 
@@ -52,7 +52,7 @@ func (c *Comm) begin(ctx context.Context, coll Coll) (*call, error) {
 		return nil, err
 	}
 	k := callPool.Get().(*call)
-	k.ctx, k.c, k.coll, k.rank, k.size = ctx, c, coll, c.rank, len(c.group)
+	k.ctx, k.c, k.coll, k.rank, k.size = ctx, c, coll, c.rank, len(c.peers)
 	k.tag = c.coll.nextTag()
 	return k, nil
 }

@@ -33,7 +33,7 @@ func (c *Comm) prepare(ctx context.Context, coll Coll, b checked, size int) (*ca
 	if b.err != nil {
 		return k.refuse(b.err)
 	}
-	if c.remote != nil {
+	if c.remote != nil && !interHas[coll] {
 		return k.refuse(ErrComm)
 	}
 	k.send, k.recv, k.elem, k.bytes = b.send, b.recv, max(b.elem, 1), size
@@ -60,10 +60,16 @@ func wrongLength(what string, got, want int) error {
 }
 
 func (c *Comm) barrierCall(ctx context.Context) (*call, error) {
+	if c.remote != nil {
+		return c.interBarrier(ctx)
+	}
 	return c.prepare(ctx, CollBarrier, checked{}, 0)
 }
 
 func (c *Comm) bcastCall(ctx context.Context, b checked, root int) (*call, error) {
+	if c.remote != nil {
+		return c.interBcast(ctx, b, root)
+	}
 	k, err := c.prepare(ctx, CollBcast, b, len(b.recv))
 	if err != nil {
 		return nil, err
@@ -77,6 +83,9 @@ func (c *Comm) bcastCall(ctx context.Context, b checked, root int) (*call, error
 // reduceCall prepares Reduce, Allreduce, Scan and Exscan; root is -1 if all
 // ranks get a result.
 func (c *Comm) reduceCall(ctx context.Context, coll Coll, b checked, red reducer, root int) (*call, error) {
+	if c.remote != nil {
+		return c.interReduce(ctx, coll, b, red, root)
+	}
 	k, err := c.prepare(ctx, coll, b, len(b.send))
 	if err != nil {
 		return nil, err
@@ -105,6 +114,9 @@ func (c *Comm) reduceCall(ctx context.Context, coll Coll, b checked, red reducer
 // reduceScatterCall prepares ReduceScatter, and with counts nil
 // ReduceScatterBlock.
 func (c *Comm) reduceScatterCall(ctx context.Context, coll Coll, b checked, counts []int, red reducer) (*call, error) {
+	if c.remote != nil {
+		return c.interReduceScatter(ctx, coll, b, counts, red)
+	}
 	k, err := c.prepare(ctx, coll, b, len(b.send))
 	if err != nil {
 		return nil, err
@@ -136,6 +148,9 @@ func (c *Comm) reduceScatterCall(ctx context.Context, coll Coll, b checked, coun
 // gatherCall prepares Gather and Scatter, which differ in which buffer is
 // that of all ranks.
 func (c *Comm) gatherCall(ctx context.Context, coll Coll, b checked, root int) (*call, error) {
+	if c.remote != nil {
+		return c.interGather(ctx, coll, b, nil, nil, root)
+	}
 	one := len(b.send)
 	if coll == CollScatter {
 		one = len(b.recv)
@@ -167,6 +182,9 @@ func (c *Comm) gatherCall(ctx context.Context, coll Coll, b checked, root int) (
 
 // gathervCall prepares Gatherv and Scatterv.
 func (c *Comm) gathervCall(ctx context.Context, coll Coll, b checked, counts, displs []int, root int) (*call, error) {
+	if c.remote != nil {
+		return c.interGather(ctx, coll, b, counts, displs, root)
+	}
 	k, err := c.prepare(ctx, coll, b, 0)
 	if err != nil {
 		return nil, err
@@ -197,6 +215,9 @@ func (c *Comm) gathervCall(ctx context.Context, coll Coll, b checked, counts, di
 
 // allgatherCall prepares Allgather, and with counts Allgatherv.
 func (c *Comm) allgatherCall(ctx context.Context, coll Coll, b checked, counts, displs []int) (*call, error) {
+	if c.remote != nil {
+		return c.interAllgather(ctx, coll, b, counts, displs)
+	}
 	k, err := c.prepare(ctx, coll, b, len(b.send))
 	if err != nil {
 		return nil, err
@@ -225,6 +246,9 @@ func (c *Comm) allgatherCall(ctx context.Context, coll Coll, b checked, counts, 
 }
 
 func (c *Comm) alltoallCall(ctx context.Context, b checked) (*call, error) {
+	if c.remote != nil {
+		return c.interAlltoall(ctx, b)
+	}
 	size := len(c.group)
 	k, err := c.prepare(ctx, CollAlltoall, b, len(b.send)/size)
 	if err != nil {
@@ -252,6 +276,10 @@ func (c *Comm) alltoallvCall(ctx context.Context, b checked, scounts, sdispls, r
 	}
 	if k.rv, err = k.rvMem.set(k, rcounts, rdispls, len(k.recv)); err != nil {
 		return k.refuse(err)
+	}
+	if c.remote != nil {
+		k.alone = betweenGroups
+		return k, nil
 	}
 	if own, want := len(k.sblock(k.rank)), len(k.rblock(k.rank)); own != want {
 		return k.refuse(wrongLength("the rank's own block", own, want))

@@ -13,8 +13,8 @@ import (
 // nil elsewhere. The buffers may have different lengths.
 func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) ([][]T, error) {
 	var counts []int
-	if c.Rank() == root {
-		counts = make([]int, c.Size())
+	if c.isRoot(root) {
+		counts = make([]int, len(c.peers))
 	}
 	if err := Gather(ctx, c, []int{len(send)}, counts, root); err != nil {
 		return nil, err
@@ -31,9 +31,9 @@ func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) (
 func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int) ([]T, error) {
 	var counts []int
 	var all []T
-	if c.Rank() == root {
-		if len(send) != c.Size() {
-			counts = make([]int, c.Size()) // the others are waiting
+	if c.isRoot(root) {
+		if len(send) != len(c.peers) {
+			counts = make([]int, len(c.peers)) // the others are waiting
 			for i := range counts {
 				counts[i] = -1
 			}
@@ -45,17 +45,17 @@ func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int
 	if err := Scatter(ctx, c, counts, n, root); err != nil {
 		return nil, err
 	}
-	if n[0] < 0 {
-		return nil, fmt.Errorf("%w: not one slice for each of %d ranks", ErrCount, c.Size())
+	if n[0] < 0 || c.isRoot(root) && len(send) != len(c.peers) {
+		return nil, fmt.Errorf("%w: not one slice for each of %d ranks", ErrCount, len(c.peers))
 	}
-	recv := make([]T, n[0])
+	recv := make([]T, n[0]) // none at the root of an intercommunicator
 	return recv, Scatterv(ctx, c, all, recv, counts, nil, root)
 }
 
 // AllgatherSlices returns the send buffers of all ranks, by rank, on all ranks.
 // The buffers may have different lengths.
 func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, error) {
-	counts := make([]int, c.Size())
+	counts := make([]int, len(c.peers))
 	if err := Allgather(ctx, c, []int{len(send)}, counts); err != nil {
 		return nil, err
 	}
@@ -68,11 +68,11 @@ func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, 
 
 // AlltoallSlices sends send[i] to rank i and returns what came from each rank.
 func AlltoallSlices[T Element](ctx context.Context, c *Comm, send [][]T) ([][]T, error) {
-	if len(send) != c.Size() {
-		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), c.Size())
+	if len(send) != len(c.peers) {
+		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), len(c.peers))
 	}
 	scounts, all := flatten(send)
-	rcounts := make([]int, c.Size())
+	rcounts := make([]int, len(c.peers))
 	if err := Alltoall(ctx, c, scounts, rcounts); err != nil {
 		return nil, err
 	}

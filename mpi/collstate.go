@@ -16,6 +16,13 @@ type collState struct {
 // collectives ago are long done.
 func (s *collState) nextTag() int { return int(s.calls.Add(1) & math.MaxInt32) }
 
+// take reserves the next n tags for the parts of a collective. All of them are
+// used up when done is called, however many the parts took.
+func (s *collState) take(n uint32) (done func()) {
+	end := s.calls.Load() + n
+	return func() { s.calls.Store(end) }
+}
+
 // tuning returns the table in effect on c: the one that SetTuning gave, else
 // that of the info key, else the default.
 func (s *collState) tuning(c *Comm) *Tuning {

@@ -22,7 +22,7 @@ func TestMatchingRandom(t *testing.T) {
 	base := rand.Uint64()
 	runs := 3000
 	if testing.Short() || raceEnabled {
-		runs = 300
+		runs = 100
 	}
 	if s := os.Getenv(schedulesEnv); s != "" {
 		var err error

@@ -13,6 +13,10 @@ const (
 	AnyTag = -1
 	// ProcNull as a peer makes a send or receive complete at once, without data.
 	ProcNull = -2
+	// Root, as the root of a collective on an intercommunicator, is what the
+	// root itself gives; the other ranks of its group give ProcNull, those of
+	// the other group its rank (MPI_ROOT).
+	Root = -3
 	// Undefined as the color of Split asks for no communicator.
 	Undefined = math.MinInt32
 	// TagUB is the largest tag a program may use.
