@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/weftstack/weft/internal/bench"
 )
 
 // comparison is one cell of the matrix of `weft perf compare`.
@@ -57,7 +58,7 @@ func matrix(o *perfOptions) []comparison {
 }
 
 // noisy is how many processors others may use before a run does not count.
-const noisy = 0.25
+const noisy = bench.Noisy
 
 // maxRetries is how often a noisy run is tried again.
 const maxRetries = 2

@@ -12,6 +12,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/sctp"
 )
 
 // envPerfRank makes `weft perf` a rank of the job that mode mpi runs; its value
@@ -45,12 +46,6 @@ func perfMPIRun(ctx context.Context, o *perfOptions) (*perfResult, error) {
 	}
 	cmd := exec.CommandContext(ctx, self, "run", "-n", "2", self, "perf", "mpi")
 	cmd.Env = append(os.Environ(), envPerfRank+"="+string(order))
-	if o.BusyPoll > 0 {
-		cmd.Env = append(cmd.Env, "WEFT_BUSY_POLL="+o.BusyPoll.String())
-	}
-	if o.MTU > 0 {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("WEFT_MTU=%d", o.MTU))
-	}
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -76,7 +71,11 @@ func perfRank(ctx context.Context, text string) error {
 	if err := json.Unmarshal([]byte(text), &order); err != nil {
 		return err
 	}
-	w, err := mpi.Init(ctx)
+	opts := []mpi.Option{mpi.WithSCTP(sctp.Config{MTU: order.Spec.MTU})}
+	if order.Spec.BusyPoll > 0 {
+		opts = append(opts, mpi.WithSpin(order.Spec.BusyPoll))
+	}
+	w, err := mpi.Init(ctx, opts...)
 	if err != nil {
 		return err
 	}

@@ -72,14 +72,19 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 }
 
 func TestPerfServerSurvivesBadClients(t *testing.T) {
-	var s perfSpec
 	for _, spec := range []perfSpec{{}, {Mode: "tcp"}, {Mode: "pigeon", Size: 1}} {
 		o := perfOptions{perfSpec: spec, time: time.Second, rounds: 1}
 		if o.check() == nil {
 			t.Errorf("spec %+v was taken", spec)
 		}
 	}
-	if s.udpPayload() <= 0 {
-		t.Error("an auto MTU has no payload")
+}
+
+func TestUDPDatagramsCarryAMessageOrFillAPacket(t *testing.T) {
+	for _, tt := range []struct{ size, mtu, want int }{{64, 1500, 64}, {64 << 10, 1500, 1472}, {64, 0, 64}, {1 << 20, 0, 64000}} {
+		s := perfSpec{Size: tt.size, MTU: tt.mtu}
+		if got := s.udpPayload(); got != tt.want {
+			t.Errorf("%d bytes at MTU %d: datagrams of %d, want %d", tt.size, tt.mtu, got, tt.want)
+		}
 	}
 }

@@ -20,15 +20,16 @@ type udpEnd struct {
 	size int // payload of a datagram
 }
 
-// udpPayload returns how much a datagram carries.
+// udpPayload returns how much a datagram carries: a message, or as much of it as
+// a packet takes.
 func (s *perfSpec) udpPayload() int {
 	switch {
 	case s.Latency:
 		return min(s.Size, 65507)
 	case s.MTU == 0:
-		return 64000
+		return min(s.Size, 64000)
 	}
-	return s.MTU - 28
+	return min(s.Size, s.MTU-28)
 }
 
 func newUDPEnd(s *perfSpec, local, remote netip.AddrPort) (*udpEnd, error) {
