@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync/atomic"
+
+	"github.com/pion/logging"
+	"github.com/pion/sctp"
+)
+
+// Parameters of pion/sctp: with the default socket buffers it collapses into
+// timeouts on loopback. Its MTU is that of the SCTP packet.
+const (
+	pionBuffer = 4 << 20
+	pionMTU    = 1500 - 28
+)
+
+// udpPair is a UDP socket that talks to whoever sent to it first.
+type udpPair struct {
+	*net.UDPConn
+	peer atomic.Pointer[netip.AddrPort]
+}
+
+func (c *udpPair) Read(p []byte) (int, error) {
+	n, from, err := c.ReadFromUDPAddrPort(p)
+	if err == nil && c.peer.Load() == nil {
+		c.peer.Store(&from)
+	}
+	return n, err
+}
+
+func (c *udpPair) Write(p []byte) (int, error) {
+	to := c.peer.Load()
+	if to == nil {
+		return 0, errors.New("nobody to send to yet")
+	}
+	return c.WriteToUDPAddrPort(p, *to)
+}
+
+func pionStack() stack {
+	open := func(c net.Conn, make func(sctp.Config) (*sctp.Association, error)) (*sctp.Association, error) {
+		return make(sctp.Config{
+			NetConn: c, LoggerFactory: logging.NewDefaultLoggerFactory(), BlockWrite: true, MTU: pionMTU, MaxReceiveBufferSize: pionBuffer, MaxMessageSize: 1 << 20,
+		})
+	}
+	return stack{
+		listen: func() (string, func() (endpoint, error), error) {
+			c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+			if err != nil {
+				return "", nil, err
+			}
+			c.SetReadBuffer(pionBuffer)
+			c.SetWriteBuffer(pionBuffer)
+			return c.LocalAddr().String(), func() (endpoint, error) {
+				a, err := open(&udpPair{UDPConn: c}, sctp.Server)
+				if err != nil {
+					return nil, err
+				}
+				s, err := a.AcceptStream()
+				return pionEnd{s}, err
+			}, nil
+		},
+		dial: func(addr string) (endpoint, error) {
+			c, err := net.Dial("udp4", addr)
+			if err != nil {
+				return nil, err
+			}
+			c.(*net.UDPConn).SetReadBuffer(pionBuffer)
+			c.(*net.UDPConn).SetWriteBuffer(pionBuffer)
+			a, err := open(c, sctp.Client)
+			if err != nil {
+				return nil, err
+			}
+			s, err := a.OpenStream(1, sctp.PayloadTypeWebRTCBinary)
+			return pionEnd{s}, err
+		},
+	}
+}
+
+type pionEnd struct{ s *sctp.Stream }
+
+func (e pionEnd) send(p []byte) error {
+	_, err := e.s.Write(p)
+	return err
+}
+
+func (e pionEnd) recv(p []byte) (int, error) { return e.s.Read(p) }
