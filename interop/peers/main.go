@@ -30,7 +30,6 @@ type settings struct {
 	doc    string // file to write into
 	write  bool
 	lo1500 bool
-	keep   bool
 }
 
 // experiment is one thing to measure. run writes a section of the document.

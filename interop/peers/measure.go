@@ -36,7 +36,6 @@ type outcome struct {
 	gbps, mmsgs float64 // bits and millions of messages per second, one way
 	p50, p99    float64 // µs, of a round trip
 	cpu         float64 // seconds per GB, both ends
-	others      float64 // processors that other programs used meanwhile
 }
 
 // contender is a stack to measure.

@@ -39,12 +39,19 @@ func (c *udpPair) Write(p []byte) (int, error) {
 	return c.WriteToUDPAddrPort(p, *to)
 }
 
-func pionStack() stack {
-	open := func(c net.Conn, make func(sctp.Config) (*sctp.Association, error)) (*sctp.Association, error) {
-		return make(sctp.Config{
-			NetConn: c, LoggerFactory: logging.NewDefaultLoggerFactory(), BlockWrite: true, MTU: pionMTU, MaxReceiveBufferSize: pionBuffer, MaxMessageSize: 1 << 20,
-		})
+// pionOptions returns the parameters for either side.
+func pionOptions[T any](c net.Conn) []T {
+	var all []T
+	for _, o := range []sctp.AssociationOption{
+		sctp.WithNetConn(c), sctp.WithLoggerFactory(logging.NewDefaultLoggerFactory()), sctp.WithBlockWrite(true), sctp.WithMTU(pionMTU),
+		sctp.WithMaxReceiveBufferSize(pionBuffer), sctp.WithMaxMessageSize(1 << 20),
+	} {
+		all = append(all, o.(T))
 	}
+	return all
+}
+
+func pionStack() stack {
 	return stack{
 		listen: func() (string, func() (endpoint, error), error) {
 			c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
@@ -54,7 +61,7 @@ func pionStack() stack {
 			c.SetReadBuffer(pionBuffer)
 			c.SetWriteBuffer(pionBuffer)
 			return c.LocalAddr().String(), func() (endpoint, error) {
-				a, err := open(&udpPair{UDPConn: c}, sctp.Server)
+				a, err := sctp.ServerWithOptions(pionOptions[sctp.ServerOption](&udpPair{UDPConn: c})...)
 				if err != nil {
 					return nil, err
 				}
@@ -69,7 +76,7 @@ func pionStack() stack {
 			}
 			c.(*net.UDPConn).SetReadBuffer(pionBuffer)
 			c.(*net.UDPConn).SetWriteBuffer(pionBuffer)
-			a, err := open(c, sctp.Client)
+			a, err := sctp.ClientWithOptions(pionOptions[sctp.ClientOption](c)...)
 			if err != nil {
 				return nil, err
 			}
