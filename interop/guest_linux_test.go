@@ -83,7 +83,7 @@ func kernelMulti(t testing.TB, m *multinet) *stack {
 		"-netdev", "tap,id=n0,ifname=port0,script=no,downscript=no", "-device", guestDevice("n0")+",mac=02:00:00:78:00:02",
 		"-netdev", "tap,id=n1,ifname=port1,script=no,downscript=no", "-device", guestDevice("n1")+",mac=02:00:00:78:01:02",
 		"-netdev", "user,id=n2,hostfwd=tcp:127.0.0.1:7174-:7174", "-device", guestDevice("n2"),
-		"-append", guestCommandLine+" eth0=10.78.0.2/24 eth1=10.78.1.2/24 eth2=10.0.2.15/24")
+		"-append", guestCommandLine+" eth0=10.78.0.2/24 eth1=10.78.1.2/24 eth0=fd78::2/64 eth1=fd78:0:0:1::2/64 eth2=10.0.2.15/24")
 	s.start = func(t testing.TB, _ *peer) *peer {
 		var conn net.Conn
 		m.inside(func() (err error) {

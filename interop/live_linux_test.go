@@ -51,6 +51,8 @@ var rows = []row{
 	{"path failure", rowPathFailure},
 	{"partial reliability out", rowPROut},
 	{"partial reliability in", rowPRIn},
+	{"authentication", rowAuth},
+	{"authentication by another key", rowWrongKey},
 	{"reset our streams", rowResetOut},
 	{"reset their streams", rowResetIn},
 	{"peer resets its streams", rowPeerResetsOut},

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"net/netip"
 	"testing"
 	"time"
 
@@ -26,6 +25,11 @@ var multihomedRows = []row{
 	{"failover out", multiFailoverOut},
 	{"failover in", multiFailoverIn},
 	{"primary", multiPrimary},
+	{"IPv6", multiIPv6},
+	{"IPv4 and IPv6", multiMixed},
+	{"we change addresses", multiWeChange},
+	{"peer changes addresses", multiPeerChanges},
+	{"we move", multiWeMove},
 }
 
 func runMultihomed(t *testing.T, s *stack, m *multinet) {
@@ -145,7 +149,7 @@ func multiFailoverIn(t *testing.T, o setup) {
 func multiPrimary(t *testing.T, o setup) {
 	s := o.open(t)
 	s.confirmed()
-	second := multiAddrs(2)[1]
+	second := s.udp[1]
 	if err := s.a.SetPrimary(second); err != nil {
 		t.Fatal(err)
 	}
@@ -178,6 +182,3 @@ func multiPrimary(t *testing.T, o setup) {
 	}
 	s.shutdown()
 }
-
-// linkOf returns which link of a multinet an address is on.
-func linkOf(a netip.AddrPort) int { return int(a.Addr().Unmap().As4()[2]) }

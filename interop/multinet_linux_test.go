@@ -15,8 +15,9 @@ import (
 )
 
 // A multinet is two network namespaces, ours and the peer's, that two links
-// join: 10.78.0.1 – 10.78.0.2 and 10.78.1.1 – 10.78.1.2. With taps the links end
-// at devices of a guest, and the second namespace stays empty.
+// join: 10.78.0.1 – 10.78.0.2 and 10.78.1.1 – 10.78.1.2, or fd78::1 – fd78::2 and
+// fd78:0:0:1::1 – fd78:0:0:1::2. With taps the links end at devices of a guest,
+// and the second namespace stays empty.
 type multinet struct {
 	t          testing.TB
 	ours, peer string
@@ -52,11 +53,13 @@ func newMultinet(t testing.TB, taps bool) *multinet {
 		} else {
 			far := fmt.Sprintf("link%d", i)
 			m.ip("-n", m.ours, "link", "add", port, "type", "veth", "peer", "name", far, "netns", m.peer)
-			m.ip("-n", m.peer, "addr", "add", fmt.Sprintf("10.78.%d.2/24", i), "dev", far)
+			m.ip("-n", m.peer, "addr", "add", linkAddr(i, theirs).String()+"/24", "dev", far)
+			m.ip("-n", m.peer, "addr", "add", linkAddr6(i, theirs).String()+"/64", "dev", far, "nodad")
 			m.ip("-n", m.peer, "link", "set", far, "up")
 		}
 		m.ip("-n", m.ours, "link", "set", port, "master", bridge, "up")
-		m.ip("-n", m.ours, "addr", "add", fmt.Sprintf("10.78.%d.1/24", i), "dev", bridge)
+		m.ip("-n", m.ours, "addr", "add", linkAddr(i, ours).String()+"/24", "dev", bridge)
+		m.ip("-n", m.ours, "addr", "add", linkAddr6(i, ours).String()+"/64", "dev", bridge, "nodad")
 		m.ip("-n", m.ours, "link", "set", bridge, "up")
 	}
 	return m
@@ -109,12 +112,12 @@ func (m *multinet) inside(f func() error) {
 	}
 }
 
-// conns opens our sockets, one per link.
-func (m *multinet) conns(port int) (list []net.PacketConn) {
+// conns opens sockets of ours.
+func (m *multinet) conns(at addrList) (list []net.PacketConn) {
 	m.t.Helper()
 	m.inside(func() error {
-		for i := range 2 {
-			c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(10, 78, byte(i), 1), Port: port})
+		for _, ap := range at.udp() {
+			c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(ap))
 			if err != nil {
 				return err
 			}
@@ -128,10 +131,44 @@ func (m *multinet) conns(port int) (list []net.PacketConn) {
 // multiPort is the UDP port of both ends in a multinet.
 const multiPort = 9899
 
-// multiAddrs returns the UDP addresses of an end: 1 is ours, 2 the peer's.
-func multiAddrs(end byte) []netip.AddrPort {
-	return []netip.AddrPort{
-		netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 78, 0, end}), multiPort),
-		netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 78, 1, end}), multiPort),
+// The ends of a link.
+const (
+	ours = iota
+	theirs
+)
+
+// linkAddr and linkAddr6 return the addresses of an end of a link.
+func linkAddr(link, end int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, 78, byte(link), byte(end + 1)})
+}
+
+func linkAddr6(link, end int) netip.Addr {
+	return netip.AddrFrom16([16]byte{0xfd, 0x78, 7: byte(link), 15: byte(end + 1)})
+}
+
+// linkOf returns which link of a multinet an address is on.
+func linkOf(a netip.AddrPort) int {
+	if ip := a.Addr().Unmap(); ip.Is4() {
+		return int(ip.As4()[2])
 	}
+	return int(a.Addr().As16()[7])
+}
+
+// addrList are addresses of one end. Its text separates them by commas.
+type addrList []netip.Addr
+
+func (l addrList) String() string {
+	var words []string
+	for _, a := range l {
+		words = append(words, a.String())
+	}
+	return strings.Join(words, ",")
+}
+
+// udp returns the UDP addresses.
+func (l addrList) udp() (list []netip.AddrPort) {
+	for _, a := range l {
+		list = append(list, netip.AddrPortFrom(a, multiPort))
+	}
+	return list
 }

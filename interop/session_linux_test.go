@@ -37,7 +37,9 @@ type setup struct {
 	opts   []string  // of the peer
 	mode   string    // of the peer: echo or sink
 	relay  *relay    // the path, nil for the direct one
-	net    *multinet // where both ends have two addresses
+	net    *multinet // where both ends have several addresses
+	// at are the addresses of the ends in net, by default the IPv4 ones.
+	at [2]addrList
 }
 
 // session is an association with a peer.
@@ -54,6 +56,7 @@ type session struct {
 	theirs uint16
 
 	notes chan sctp.Notification
+	round uint16            // calls of bothWays
 	next  map[uint16]uint32 // number expected next, by stream
 	mu    sync.Mutex
 	sent  [256]int // chunks by type; guarded by mu
@@ -61,6 +64,9 @@ type session struct {
 	// ssnSent and ssnGot are the last sequence numbers by stream of DATA chunks
 	// that begin a message; guarded by mu
 	ssnSent, ssnGot map[uint16]uint16
+	// bare counts DATA and I-DATA chunks sent and received without an AUTH chunk
+	// in front of them; guarded by mu
+	bare [2]int
 	// dataFrom counts the packets with data that came by each link of a
 	// multinet; guarded by mu
 	dataFrom [2]int
@@ -92,8 +98,13 @@ func (o setup) prepare(t testing.TB) *session {
 	s.peer = o.stack.start(t, nil)
 	if o.net != nil {
 		s.cfg.MTU = 1500
-		s.udp = multiAddrs(2)
-		s.startTransport(sctp.TransportConfig{Conns: o.net.conns(multiPort)})
+		for i := range s.at {
+			if s.at[i] == nil {
+				s.at[i] = addrList{linkAddr(0, i), linkAddr(1, i)}
+			}
+		}
+		s.udp = s.at[theirs].udp()
+		s.startTransport(sctp.TransportConfig{Conns: o.net.conns(s.at[ours])})
 	} else {
 		s.udp = []netip.AddrPort{netip.MustParseAddrPort(o.stack.udp(s.peer))}
 		s.startTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort(o.stack.ours)}})
@@ -179,7 +190,7 @@ func (s *session) peerAddr() sctp.Addr {
 func (s *session) peerListens() {
 	s.t.Helper()
 	if s.net != nil {
-		s.peer.do("listen %d 10.78.0.2,10.78.1.2", s.theirs)
+		s.peer.do("listen %d %v", s.theirs, s.at[theirs])
 	} else {
 		s.peer.do("listen %d", s.theirs)
 	}
@@ -201,7 +212,7 @@ func (s *session) peerConnects() {
 func (s *session) peerDials() {
 	s.t.Helper()
 	if s.net != nil {
-		s.peer.do("connect %d@10.78.0.2,10.78.1.2 %d %d 10.78.0.1,10.78.1.1", s.theirs, s.ours, multiPort)
+		s.peer.do("connect %d@%v %d %d %v", s.theirs, s.at[theirs], s.ours, multiPort, s.at[ours])
 		return
 	}
 	port := s.tr.LocalAddrs()[0].Port()
@@ -231,13 +242,18 @@ func (s *session) tap(e sctp.TapEvent) {
 	if typ := wire.ChunkType(e.Data[wire.HeaderLen]); s.net != nil && !e.Sent && (typ == wire.ChunkData || typ == wire.ChunkIData) {
 		s.dataFrom[linkOf(e.Remote)]++
 	}
+	authed := false
 	for it := wire.NewChunks(e.Data[wire.HeaderLen:]); it.Next(); {
 		c := it.Chunk()
-		counts, ssns := &s.got, s.ssnGot
+		counts, ssns, bare := &s.got, s.ssnGot, &s.bare[1]
 		if e.Sent {
-			counts, ssns = &s.sent, s.ssnSent
+			counts, ssns, bare = &s.sent, s.ssnSent, &s.bare[0]
 		}
 		counts[c.Type]++
+		authed = authed || c.Type == wire.ChunkAuth
+		if !authed && (c.Type == wire.ChunkData || c.Type == wire.ChunkIData) {
+			*bare++
+		}
 		if c.Type != wire.ChunkData {
 			continue
 		}

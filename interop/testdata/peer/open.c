@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+union address_list addrs;
+
 static const uint16_t wanted[] = {
 	SCTP_ASSOC_CHANGE, SCTP_PEER_ADDR_CHANGE, SCTP_REMOTE_ERROR, SCTP_SHUTDOWN_EVENT, SCTP_ADAPTATION_INDICATION,
 	SCTP_STREAM_RESET_EVENT, SCTP_ASSOC_RESET_EVENT, SCTP_STREAM_CHANGE_EVENT, SCTP_SEND_FAILED_EVENT, SCTP_PARTIAL_DELIVERY_EVENT,
@@ -52,6 +54,17 @@ int addresses(char *list, uint16_t port, struct sockaddr *out) {
 	return n;
 }
 
+// family returns that of a socket for the first n addresses of addrs.
+static int family(int n) {
+	const char *p = addrs.room;
+	for (int i = 0; i < n; i++) {
+		if (((const struct sockaddr *)p)->sa_family == AF_INET6)
+			return AF_INET6;
+		p += sizeof(struct sockaddr_in);
+	}
+	return AF_INET;
+}
+
 static sock listener;
 
 static void *accepting(void *arg) {
@@ -71,12 +84,10 @@ static void *accepting(void *arg) {
 	}
 }
 
-union address_list addrs;
-
 void do_listen(uint16_t port, char *list) {
 	char any[] = "0.0.0.0";
 	int n = addresses(*list ? list : any, port, &addrs.sa);
-	if (n <= 0 || configured(addrs.sa.sa_family, &listener) < 0)
+	if (n <= 0 || configured(family(n), &listener) < 0)
 		return;
 	if (s_bind(listener, &addrs.sa, n) < 0 || s_listen(listener) < 0) {
 		say("error listen %s", strerror(errno));
@@ -112,7 +123,7 @@ void do_connect(char *from, uint16_t to, unsigned udp, char *list) {
 		*local++ = 0;
 	int n = addresses(local ? local : any, atoi(from), &addrs.sa);
 	sock s;
-	if (n <= 0 || configured(addrs.sa.sa_family, &s) < 0)
+	if (n <= 0 || configured(family(n), &s) < 0)
 		return;
 	int bound = -1;
 	for (int try = 0; try < 100 && (bound = s_bind(s, &addrs.sa, n)) < 0 && errno == EADDRINUSE; try++)

@@ -12,9 +12,10 @@
 //	send N SIZE [streams=N] [first=N] [unordered] [immediate] [ppid=N] [ttl=MS] [rtx=N] [prio=N]
 //	await N               say "got …" when N messages have been received
 //	stat | paths          what there is now
+//	usekey N                                          of those set as options
 //	reset out|in SID… | resetassoc | add OUT IN
-//	addaddr ADDR | deladdr ADDR | peerprimary ADDR    for our addresses
-//	primary ADDR PORT | heartbeat ADDR PORT           for those of the other end
+//	addaddr ADDR | deladdr ADDR | peerprimary ADDR PORT    for our addresses
+//	primary ADDR PORT | heartbeat ADDR PORT                for those of the other end
 //	shutdown | abort [TEXT] | quit
 //
 // Answers and events are lines too. A message that send makes tells its place
@@ -109,6 +110,9 @@ static void on_association(const char *word, char *rest) {
 		sctp_assoc_t id = st.sstat_assoc_id;
 #endif
 		result(word, s_request(SCTP_RESET_ASSOC, &id, sizeof id));
+	} else if (!strcmp(word, "usekey")) {
+		struct sctp_authkeyid m = {.scact_keynumber = atoi(rest)};
+		result(word, s_set(a.s, IPPROTO_SCTP, SCTP_AUTH_ACTIVE_KEY, &m, sizeof m));
 	} else if (!strcmp(word, "add")) {
 		unsigned out = 0, in = 0;
 		sscanf(rest, "%u %u", &out, &in);

@@ -1,0 +1,187 @@
+package interop
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// Rows of IPv6, and of changes of addresses while an association lives (RFC
+// 5061), authenticated.
+
+func multiIPv6(t *testing.T, o setup) {
+	o.at = [2]addrList{{linkAddr6(0, ours)}, {linkAddr6(0, theirs)}}
+	s := o.open(t)
+	s.bothWays()
+	s.shutdown()
+}
+
+// multiMixed has one IPv4 and one IPv6 address at each end, and does without the
+// first for a while.
+func multiMixed(t *testing.T, o setup) {
+	o.at = [2]addrList{{linkAddr(0, ours), linkAddr6(1, ours)}, {linkAddr(0, theirs), linkAddr6(1, theirs)}}
+	s := o.open(t)
+	s.confirmed()
+	s.bothWays()
+	o.net.cut(0)
+	defer o.net.mend(0)
+	s.bothWays()
+	if n := s.dataCame(); n[1] == 0 {
+		t.Errorf("%d packets with data came by IPv4, %d by IPv6", n[0], n[1])
+	}
+	o.net.mend(0)
+	s.shutdown()
+}
+
+// bothWays sends a hundred messages in each direction.
+func (s *session) bothWays() {
+	s.t.Helper()
+	tr := traffic{count: 100, size: 3000, opts: sctp.SendOptions{Stream: s.round}}
+	s.round++
+	s.peerSends(traffic{count: tr.count, size: tr.size, peerOpts: "first=" + string('0'+rune(tr.opts.Stream))})
+	s.send(tr)
+	s.peer.await(sessionTime, int(s.round)*tr.count)
+	if got := s.receive(tr.count); got.gaps != 0 {
+		s.t.Errorf("received %+v", got)
+	}
+}
+
+// dataCame returns how many packets with data came by each link.
+func (s *session) dataCame() [2]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dataFrom
+}
+
+// openChanging opens an association of which one end has one address only.
+func openChanging(t *testing.T, o setup, end int) (*session, context.Context) {
+	o.at[end] = addrList{linkAddr(0, end)}
+	o.opts = append(o.opts, "auth 1", "asconf 1")
+	o.cfg.ChangeAddrs = true
+	s := o.open(t)
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
+	t.Cleanup(cancel)
+	s.bothWays()
+	return s, ctx
+}
+
+// addSocket adds our address of the second link to the transport.
+func (s *session) addSocket() netip.AddrPort {
+	s.t.Helper()
+	ap, err := s.tr.AddConn(s.net.conns(addrList{linkAddr(1, ours)})[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ap
+}
+
+func (s *session) wantAsconf() {
+	s.t.Helper()
+	sent, got := s.chunks(wire.ChunkAsconf)
+	back, acked := s.chunks(wire.ChunkAsconfAck)
+	s.t.Logf("ASCONF: %d sent, %d answered; %d received, %d answered", sent, acked, got, back)
+	if acked == 0 && back == 0 {
+		s.t.Error("no ASCONF-ACK")
+	}
+	s.wantChunks(wire.ChunkAuth, true)
+}
+
+// multiWeChange moves our end from one link to the other, step by step.
+func multiWeChange(t *testing.T, o setup) {
+	s, ctx := openChanging(t, o, ours)
+	old := s.tr.LocalAddrs()[0]
+	second := s.addSocket()
+	if err := s.a.AddAddr(ctx, second); err != nil {
+		t.Fatal("AddAddr: ", err)
+	}
+	s.peer.ever(0, "path confirmed 10.78.1.1")
+	if err := s.a.SetPeerPrimary(ctx, second); err != nil {
+		t.Fatal("SetPeerPrimary: ", err)
+	}
+	s.peer.ever(0, "path primary 10.78.1.1")
+	before := s.dataCame()
+	s.bothWays()
+	if after := s.dataCame(); after[0] != before[0] || after[1] == before[1] {
+		t.Errorf("packets with data by each link: %v, then %v; want only the second to carry more", before, after)
+	}
+	if err := s.a.RemoveAddr(ctx, old); err != nil {
+		t.Fatal("RemoveAddr: ", err)
+	}
+	s.peer.ever(0, "path removed 10.78.0.1")
+	if err := s.tr.RemoveAddr(old); err != nil {
+		t.Error(err)
+	}
+	o.net.cut(0)
+	defer o.net.mend(0)
+	s.bothWays()
+	o.net.mend(0)
+	s.wantAsconf()
+	s.shutdown()
+}
+
+// multiPeerChanges has the peer do the same.
+func multiPeerChanges(t *testing.T, o setup) {
+	s, _ := openChanging(t, o, theirs)
+	old, second := s.udp[0], netip.AddrPortFrom(linkAddr(1, theirs), multiPort)
+	s.peer.ok("addaddr %v", second.Addr())
+	if n := s.wantNote(sctp.NotifyPathAdded); n.Addr != second {
+		t.Errorf("%v was added, want %v", n.Addr, second)
+	}
+	if n := s.wantNote(sctp.NotifyPathConfirmed); n.Addr != second {
+		t.Errorf("%v was confirmed, want %v", n.Addr, second)
+	}
+	for deadline := time.Now().Add(patience); s.peer.ask("primary %v %d", linkAddr(1, ours), s.ours) != "ok"; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the peer does not confirm our second address")
+		}
+	}
+	s.peer.ok("peerprimary %v %d", second.Addr(), s.theirs)
+	if n := s.wantNote(sctp.NotifyPrimary); n.Addr != second {
+		t.Errorf("%v is the primary address, want %v", n.Addr, second)
+	}
+	s.bothWays()
+	s.peer.ok("deladdr %v", old.Addr())
+	if n := s.wantNote(sctp.NotifyPathRemoved); n.Addr != old {
+		t.Errorf("%v was removed, want %v", n.Addr, old)
+	}
+	o.net.cut(0)
+	defer o.net.mend(0)
+	s.bothWays()
+	o.net.mend(0)
+	s.wantAsconf()
+	s.shutdown()
+}
+
+// multiWeMove replaces our only address when it does not work any more.
+func multiWeMove(t *testing.T, o setup) {
+	s, ctx := openChanging(t, o, ours)
+	old := s.tr.LocalAddrs()[0]
+	second := s.addSocket()
+	o.net.cut(0)
+	defer o.net.mend(0)
+	var err error
+	if o.stack.kernel {
+		err = s.a.ReplaceAddr(ctx, old, second)
+	} else {
+		// usrsctp frees an address twice, and ends, when a request removes the one
+		// that it found the association by.
+		err = s.a.AddAddr(ctx, second)
+	}
+	if !o.stack.kernel && err == nil || o.stack.kernel && errors.Is(err, sctp.ErrDenied) {
+		// Linux adds the new address but does not remove that one either, which RFC
+		// 5061, Section 5.3.2, has be the old one.
+		err = s.a.RemoveAddr(ctx, old)
+	}
+	if err != nil {
+		t.Fatal("change of the address: ", err)
+	}
+	s.bothWays()
+	o.net.mend(0)
+	s.wantAsconf()
+	s.shutdown()
+}
