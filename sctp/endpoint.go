@@ -180,6 +180,7 @@ func (e *Endpoint) accept(stop <-chan struct{}, ctx context.Context) (*Associati
 		}
 		e.t.endSpin(len(e.backlog) > 0)
 	}
+	e.t.readersWake()
 	select {
 	case a := <-e.backlog:
 		return a, nil

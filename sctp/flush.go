@@ -84,6 +84,13 @@ func (a *Association) onTimer() {
 	a.mu.Lock()
 	a.armed = 0
 	now := a.t.now()
+	if next := a.core.NextTimeout(); next != 0 && next <= now {
+		// What has come in time must not count as late because it was not read yet.
+		a.mu.Unlock()
+		a.t.drain()
+		a.mu.Lock()
+		now = a.t.now()
+	}
 	a.core.HandleTimeout(now)
 	if d := a.ep.cfg.AutoClose; d > 0 && a.up && now-a.idle >= core.Time(d) {
 		a.core.Shutdown(now)

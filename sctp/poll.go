@@ -27,6 +27,16 @@ func (t *Transport) Poll() bool {
 	return work
 }
 
+// readAll is one pass over the sockets that says nothing about whether polling
+// goes on.
+func (t *Transport) readAll() {
+	for _, s := range t.sockets().list {
+		if s.conn.CanPoll() {
+			s.poll()
+		}
+	}
+}
+
 const (
 	// pollsBeforeQuiet is how many polls have to follow one another at an average
 	// distance of at most pollGap before the readers of the sockets are no longer
@@ -103,7 +113,9 @@ func (p *polling) tick(t *Transport) {
 		p.mu.Unlock()
 		return
 	}
-	if n := p.calls.Load(); n != p.seen {
+	n := p.calls.Load()
+	t.lead.check(n == p.seen)
+	if n != p.seen {
 		p.seen = n
 		p.timer.Reset(quietTick)
 		p.mu.Unlock()
@@ -114,9 +126,10 @@ func (p *polling) tick(t *Transport) {
 	t.Poll()
 }
 
-// readersWake is called before the caller parks: a reader has to take over.
+// readersWake is called before the caller parks: a reader has to take over,
+// unless somebody leads.
 func (t *Transport) readersWake() {
-	if t.polling.quiet.Load() {
+	if t.polling.quiet.Load() && !t.lead.busy.Load() && t.pollers.Load() == 0 {
 		t.polling.setQuiet(t, false)
 	}
 }
@@ -184,13 +197,10 @@ func (t *Transport) spinOnce(i int) {
 	}
 }
 
-// endSpin tells whether the wait is over. Else the caller is going to park, and
-// a reader has to take over.
+// endSpin tells whether the wait is over. If not, the caller is going to park and
+// calls readersWake first.
 func (t *Transport) endSpin(useful bool) {
 	spinners.Add(-1)
-	last := t.pollers.Add(-1) == 0
+	t.pollers.Add(-1)
 	t.spinning.adapt(useful)
-	if last && !useful {
-		t.readersWake()
-	}
 }

@@ -19,6 +19,7 @@ func (t *Transport) PollUntil(ready func() bool) bool {
 		}
 		if t.now() >= end {
 			t.endSpin(false)
+			t.readersWake()
 			return false
 		}
 	}

@@ -97,7 +97,7 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 		}
 		wt := a.readers.add(stream)
 		a.mu.Unlock()
-		err := wait(wt, stop, expired)
+		err := a.t.waitOn(wt, stop, expired)
 		a.mu.Lock()
 		if woken := a.readers.recycle(wt); err == nil {
 			a.mu.Unlock()
@@ -205,7 +205,7 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) 
 			e.recycle(wt, false)
 			continue
 		}
-		err := wait(wt, ctx.Done(), nil)
+		err := e.t.waitOn(wt, ctx.Done(), nil)
 		e.recycle(wt, err != nil)
 		if err != nil {
 			return 0, RecvInfo{}, ctx.Err()

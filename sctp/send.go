@@ -77,8 +77,7 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 		wt := a.writers.add(0)
 		a.mu.Unlock()
 		a.settleLater(a.flush())
-		a.t.readersWake()
-		err = wait(wt, stop, expired)
+		err = a.t.waitOn(wt, stop, expired)
 		var k wakeList
 		a.mu.Lock()
 		if a.writers.recycle(wt) && err != nil {

@@ -69,6 +69,17 @@ func (s *socket) poll() bool {
 	if !s.mu.TryLock() {
 		return false
 	}
+	return s.readLocked()
+}
+
+// read is poll that waits for others who are at it.
+func (s *socket) read() bool {
+	s.mu.Lock()
+	return s.readLocked()
+}
+
+// readLocked is called with mu locked and unlocks it.
+func (s *socket) readLocked() bool {
 	n, _ := s.conn.TryRead(s.bufs[:], s.metas[:])
 	if n == 0 {
 		s.mu.Unlock()

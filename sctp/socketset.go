@@ -82,6 +82,7 @@ func (t *Transport) addConn(c udpio.Conn) (netip.AddrPort, error) {
 		return netip.AddrPort{}, ErrClosed
 	}
 	s := newSocket(t, c)
+	t.lead.add(c)
 	t.set.Store(newSocketSet(append(slices.Clone(t.sockets().list), s)))
 	t.readers.Add(1)
 	go s.readLoop()

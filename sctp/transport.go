@@ -29,6 +29,8 @@ type Transport struct {
 	readers sync.WaitGroup
 
 	polling  polling
+	lead     lead
+	drain    func() // readAll, called so that escape analysis sees no recursion
 	spinning spinBudget
 	pollers  atomic.Int32
 	count    transportCounters
@@ -61,6 +63,8 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	}
 	t.set.Store(newSocketSet(list))
 	t.spinning.init(cfg.BusyPoll)
+	t.drain = t.readAll
+	t.lead.init(t)
 	for _, s := range list {
 		t.readers.Add(1)
 		go s.readLoop()
@@ -174,6 +178,7 @@ func (t *Transport) Close() error {
 		e.Close()
 	}
 	t.polling.stop()
+	t.lead.stopAll()
 	t.setMu.Lock()
 	list := t.sockets().list
 	t.setMu.Unlock()

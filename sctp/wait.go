@@ -1,5 +1,7 @@
 package sctp
 
+import "sync/atomic"
+
 // anyStream is the stream of a waiter that takes what comes.
 const anyStream = -1
 
@@ -10,6 +12,7 @@ type waiter struct {
 	stream int
 	next   *waiter
 	listed bool
+	lead   atomic.Pointer[lead] // which it leads, parked
 }
 
 // waitList is a FIFO of waiters, guarded by a lock of its owner.
@@ -102,6 +105,9 @@ func (w *waiter) wake() {
 	select {
 	case w.ch <- struct{}{}:
 	default:
+	}
+	if l := w.lead.Load(); l != nil {
+		l.kick(w)
 	}
 }
 

@@ -1,0 +1,84 @@
+package udpio
+
+import (
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Poller lets one goroutine wait for datagrams on several sockets at once, apart
+// from those in Read.
+type Poller struct {
+	epfd int
+	ep   *os.File // owns epfd
+	raw  syscall.RawConn
+	try  func(uintptr) bool
+	look func() bool // argument of the Wait in progress
+}
+
+// NewPoller returns a Poller without sockets.
+func NewPoller() (*Poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	p := &Poller{epfd: fd, ep: os.NewFile(uintptr(fd), "udpio")}
+	p.try = func(uintptr) bool { return p.look() }
+	if p.raw, err = p.ep.SyscallConn(); err != nil {
+		p.ep.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Add adds a socket, unarmed. It reports false if c is not the kernel's. A
+// closed socket leaves by itself.
+func (p *Poller) Add(c Conn) bool {
+	k, ok := c.(*conn)
+	return ok && p.control(k, unix.EPOLL_CTL_ADD, 0)
+}
+
+// Arm tells whether datagrams of c end a Wait. Arming a socket that has some
+// ends one at once.
+func (p *Poller) Arm(c Conn, on bool) {
+	if k, ok := c.(*conn); ok {
+		var events uint32
+		if on {
+			events = armed
+		}
+		p.control(k, unix.EPOLL_CTL_MOD, events)
+	}
+}
+
+func (p *Poller) control(k *conn, op int, events uint32) bool {
+	ev := unix.EpollEvent{Events: events}
+	k.fdmu.RLock()
+	defer k.fdmu.RUnlock()
+	return !k.closed && unix.EpollCtl(p.epfd, op, k.fd, &ev) == nil
+}
+
+// Wait calls look until it reports true, first at once and then whenever there
+// are datagrams on an armed socket. It returns false if Kick or Close ended it.
+// Only one goroutine may be in Wait.
+func (p *Poller) Wait(look func() bool) bool {
+	p.look = look
+	return p.raw.Read(p.try) == nil
+}
+
+// Kick ends Wait, or the next one, until Reset. It does not block.
+func (p *Poller) Kick() { _ = p.ep.SetReadDeadline(past) }
+
+// Reset takes Kick back.
+func (p *Poller) Reset() { _ = p.ep.SetReadDeadline(never) }
+
+// Close ends Wait for good. Sockets have to be closed, or not be armed any more.
+func (p *Poller) Close() error { return p.ep.Close() }
+
+// past and never are deadlines.
+var past, never = time.Unix(1, 0), time.Time{}

@@ -1,0 +1,187 @@
+package sctp
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/udpio"
+)
+
+// lead lets a goroutine that waits take the place of the readers of the
+// sockets: datagrams wake it rather than a reader that would have to wake it in
+// turn, on another thread. One goroutine of a transport leads at a time, while
+// no other one waits, and only where waits are short: else the readers serve.
+type lead struct {
+	t      *Transport
+	poller *udpio.Poller // nil: nobody can
+	busy   atomic.Bool   // somebody leads
+	parked atomic.Int32  // goroutines that wait otherwise
+	quick  atomic.Int32  // how many waits in a row were short, up to leadAfter
+
+	armed bool        // used by the leader
+	look  func() bool // tries, made once
+
+	mu            sync.Mutex
+	w             *waiter         // of the leader; guarded by mu, written by the leader
+	stop, expired <-chan struct{} // guarded by mu
+	kicked        bool            // guarded by mu
+}
+
+const (
+	// leadAfter is how many short waits precede the first lead.
+	leadAfter = 2
+	// leadGap is what a short wait is. A leader that finds nothing to do for
+	// longer parks as others do.
+	leadGap = core.Time(quietTick)
+)
+
+func (l *lead) init(t *Transport) {
+	l.t = t
+	p, err := udpio.NewPoller()
+	if err != nil {
+		return
+	}
+	for _, s := range t.sockets().list {
+		if !p.Add(s.conn) {
+			p.Close()
+			return
+		}
+	}
+	l.poller = p
+	l.look = l.tries
+}
+
+// add makes a socket one of those that the leader reads.
+func (l *lead) add(c udpio.Conn) {
+	if l.poller != nil {
+		l.poller.Add(c)
+	}
+}
+
+// stopAll ends it with the transport.
+func (l *lead) stopAll() {
+	if l.poller != nil {
+		l.poller.Close()
+	}
+}
+
+// waitOn parks until w is woken or one of the channels is closed.
+func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
+	l := &t.lead
+	if l.poller == nil {
+		t.readersWake()
+		return wait(w, stop, expired)
+	}
+	if l.quick.Load() >= leadAfter && l.parked.Load() == 0 && l.busy.CompareAndSwap(false, true) {
+		if l.lead(w, stop, expired) {
+			return nil
+		}
+	}
+	l.parked.Add(1)
+	t.readersWake()
+	began := t.now()
+	err := wait(w, stop, expired)
+	if t.now()-began > leadGap {
+		l.quick.Store(0)
+	} else if n := l.quick.Load(); n < leadAfter {
+		l.quick.Store(n + 1)
+	}
+	l.parked.Add(-1)
+	return err
+}
+
+// lead reads the sockets until w is woken, and reports whether it was.
+func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
+	l.mu.Lock()
+	l.w, l.stop, l.expired = w, stop, expired
+	l.mu.Unlock()
+	l.t.polling.setQuiet(l.t, true) // with w noted, or the tick might miss it
+	l.poller.Wait(l.look)
+	w.lead.Store(nil)
+	l.mu.Lock()
+	l.w, l.stop, l.expired = nil, nil, nil
+	if l.kicked {
+		l.kicked = false
+		l.poller.Reset()
+	}
+	l.mu.Unlock()
+	if l.armed {
+		l.arm(false)
+	}
+	woken := false
+	select {
+	case <-w.ch:
+		woken = true
+	default:
+		l.quick.Store(0)
+	}
+	l.busy.Store(false)
+	if l.parked.Load() > 0 {
+		l.t.readersWake()
+	}
+	return woken
+}
+
+// tries reads what there is and reports whether the leader was woken. If not it
+// is about to park.
+func (l *lead) tries() bool {
+	w := l.w
+	w.lead.Store(nil)
+	for {
+		worked := false
+		for _, s := range l.t.sockets().list {
+			if s.read() {
+				worked = true
+			}
+		}
+		if worked {
+			l.t.polling.calls.Add(1)
+		}
+		if len(w.ch) > 0 {
+			return true
+		}
+		if worked {
+			continue
+		}
+		if !l.armed {
+			l.arm(true)
+		}
+		w.lead.Store(l)
+		return len(w.ch) > 0
+	}
+}
+
+func (l *lead) arm(on bool) {
+	l.armed = on
+	for _, s := range l.t.sockets().list {
+		l.poller.Arm(s.conn, on)
+	}
+}
+
+// kick ends the lead of w, if it is w that leads; nil stands for any.
+func (l *lead) kick(w *waiter) {
+	l.mu.Lock()
+	if l.w != nil && (w == nil || l.w == w) && !l.kicked {
+		l.kicked = true
+		l.poller.Kick()
+	}
+	l.mu.Unlock()
+}
+
+// check ends a lead whose time is up, or any if idle.
+func (l *lead) check(idle bool) {
+	l.mu.Lock()
+	stop, expired := l.stop, l.expired
+	l.mu.Unlock()
+	select {
+	case <-stop:
+		idle = true
+	case <-expired:
+		idle = true
+	default:
+	}
+	if idle {
+		l.kick(nil)
+	}
+}

@@ -1,0 +1,308 @@
+package sctp
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// leadPair is two transports on loopback with an association, and another one
+// that can keep the sockets busy.
+type leadPair struct {
+	ta, tb *Transport
+	a, b   *Association
+	noise  *Association
+}
+
+func newLeadPair(t *testing.T) *leadPair {
+	t.Helper()
+	ctx := t.Context()
+	p := &leadPair{}
+	for _, tr := range []**Transport{&p.ta, &p.tb} {
+		var err error
+		*tr, err = NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { (*tr).Close() })
+	}
+	if p.ta.lead.poller == nil {
+		t.Skip("the sockets of this system cannot be polled")
+	}
+	listen := func(tr *Transport, cfg *Config) *Endpoint {
+		e, err := tr.Listen(0, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	ea, eb := listen(p.ta, nil), listen(p.tb, nil)
+	var err error
+	if p.a, err = ea.Connect(ctx, eb.Addr()); err != nil {
+		t.Fatal(err)
+	}
+	if p.b, err = eb.Accept(ctx); err != nil {
+		t.Fatal(err)
+	}
+	sink := listen(p.ta, &Config{OnPiece: func(*Association, *Piece) {}})
+	if p.noise, err = listen(p.tb, nil).Connect(ctx, sink.Addr()); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// busy keeps datagrams coming to ta until the result is called, so that a lead
+// there does not end for lack of them.
+func (p *leadPair) busy() (stop func()) {
+	over := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for msg := make([]byte, 8); ; {
+			select {
+			case <-over:
+				return
+			default:
+				if p.noise.TrySend(msg, SendOptions{}) != nil {
+					runtime.Gosched()
+				}
+			}
+		}
+	})
+	return func() { close(over); wg.Wait() }
+}
+
+// led runs f, which waits on an association of ta, and returns once it leads.
+func (p *leadPair) led(t *testing.T, f func()) (done <-chan struct{}) {
+	t.Helper()
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		f()
+	}()
+	for !p.ta.lead.busy.Load() {
+		p.ta.lead.quick.Store(leadAfter)
+		p.b.Send(t.Context(), []byte("again"), SendOptions{}) // it is not too late to lead
+		runtime.Gosched()
+	}
+	return end
+}
+
+// recvUntil receives on stream 0 until a message other than "again", or an error.
+func recvUntil(ctx context.Context, a *Association) (string, error) {
+	for buf := make([]byte, 64); ; {
+		n, _, err := a.RecvStream(ctx, 0, buf)
+		if err != nil || string(buf[:n]) != "again" {
+			return string(buf[:n]), err
+		}
+	}
+}
+
+func TestLeadEndsWithItsMessage(t *testing.T) {
+	p := newLeadPair(t)
+	defer p.busy()()
+	var got string
+	done := p.led(t, func() { got, _ = recvUntil(context.Background(), p.a) })
+	if err := p.b.Send(t.Context(), []byte("this"), SendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if got != "this" {
+		t.Errorf("received %q", got)
+	}
+}
+
+func TestLeadEndsWithItsContext(t *testing.T) {
+	p := newLeadPair(t)
+	defer p.busy()()
+	ctx, cancel := context.WithCancel(t.Context())
+	var err error
+	done := p.led(t, func() { _, err = recvUntil(ctx, p.a) })
+	cancel()
+	<-done
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Recv: %v", err)
+	}
+	// Others take over: the association still works.
+	if err := p.b.Send(t.Context(), []byte("this"), SendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := recvUntil(t.Context(), p.a); got != "this" {
+		t.Errorf("received %q, %v", got, err)
+	}
+}
+
+func TestLeadEndsWithTheAssociation(t *testing.T) {
+	p := newLeadPair(t)
+	defer p.busy()()
+	var err error
+	done := p.led(t, func() { _, err = recvUntil(context.Background(), p.a) })
+	p.a.Abort("enough")
+	<-done
+	if err == nil {
+		t.Error("Recv of an aborted association returned no error")
+	}
+}
+
+func TestLeadEndsWithTheTransport(t *testing.T) {
+	p := newLeadPair(t)
+	stop := p.busy()
+	var err error
+	done := p.led(t, func() { _, err = recvUntil(context.Background(), p.a) })
+	p.ta.Close()
+	<-done
+	stop()
+	if err == nil {
+		t.Error("Recv of a closed transport returned no error")
+	}
+}
+
+func TestLeadEndsWhenNothingComes(t *testing.T) {
+	p := newLeadPair(t)
+	var got string
+	done := p.led(t, func() { got, _ = recvUntil(context.Background(), p.a) })
+	for p.ta.lead.busy.Load() || p.ta.polling.quiet.Load() {
+		runtime.Gosched()
+	}
+	if err := p.b.Send(t.Context(), []byte("this"), SendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	if got != "this" {
+		t.Errorf("received %q", got)
+	}
+}
+
+// TestLeadServesOthers has one goroutine lead while others of the transport
+// wait.
+func TestLeadServesOthers(t *testing.T) {
+	p := newLeadPair(t)
+	defer p.busy()()
+	const streams, each = 4, 200
+	var wg sync.WaitGroup
+	wg.Add(streams)
+	lead := p.led(t, func() { recvUntil(t.Context(), p.a) })
+	for sid := range uint16(streams) {
+		go func() {
+			defer wg.Done()
+			buf := make([]byte, 64)
+			for i := range each {
+				n, _, err := p.a.RecvStream(t.Context(), sid+1, buf)
+				if err != nil || n != max(i%64, 1) {
+					t.Errorf("stream %d, message %d: %d bytes, %v", sid+1, i, n, err)
+					return
+				}
+			}
+		}()
+	}
+	msg := make([]byte, 64)
+	for i := range each {
+		for sid := range uint16(streams) {
+			if err := p.b.Send(t.Context(), msg[:max(i%64, 1)], SendOptions{Stream: sid + 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	wg.Wait()
+	p.b.Send(t.Context(), []byte("over"), SendOptions{})
+	<-lead
+}
+
+// TestSenderLeads fills the send buffer again and again, and the receiver is as
+// fast as it can.
+func TestSenderLeads(t *testing.T) {
+	p := newLeadPair(t)
+	const messages = 2000
+	done := make(chan int)
+	go func() {
+		n := 0
+		for buf := make([]byte, 1<<16); n < messages; {
+			_, info, err := p.b.Recv(t.Context(), buf)
+			if err != nil {
+				t.Error(err)
+				break
+			}
+			if info.EOR {
+				n++
+			}
+		}
+		done <- n
+	}()
+	msg := make([]byte, 1<<16)
+	for range messages {
+		if err := p.a.Send(t.Context(), msg, SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := <-done; n != messages {
+		t.Errorf("%d messages of %d arrived", n, messages)
+	}
+}
+
+// TestWaitsThatAreLongDoNotLead has a message every few milliseconds: a lead
+// would only be in vain.
+func TestWaitsThatAreLongDoNotLead(t *testing.T) {
+	p := newLeadPair(t)
+	p.ta.lead.quick.Store(leadAfter)
+	buf := make([]byte, 64)
+	for range 3 {
+		timer := time.AfterFunc(20*time.Millisecond, func() { p.b.Send(context.Background(), []byte("x"), SendOptions{}) })
+		if _, _, err := p.a.Recv(t.Context(), buf); err != nil {
+			t.Fatal(err)
+		}
+		timer.Stop()
+	}
+	if n := p.ta.lead.quick.Load(); n >= leadAfter {
+		t.Errorf("%d short waits counted among long ones", n)
+	}
+}
+
+func TestWaiter(t *testing.T) {
+	p := newLeadPair(t)
+	var mu sync.Mutex
+	got := 0
+	var w *Waiter
+	e, err := p.ta.Listen(0, &Config{OnPiece: func(*Association, *Piece) {
+		mu.Lock()
+		got++
+		mu.Unlock()
+		w.Wake()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = p.ta.NewWaiter()
+	c, err := p.tb.Listen(0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.Connect(t.Context(), e.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1000 {
+		if err := a.Send(t.Context(), []byte("x"), SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			mu.Lock()
+			n := got
+			mu.Unlock()
+			if n > i {
+				break
+			}
+			if !w.Wait(nil) {
+				t.Fatal("Wait without a channel to stop it was stopped")
+			}
+		}
+	}
+	stop := make(chan struct{})
+	close(stop)
+	w.Wait(stop) // takes the Wake that may be left
+	if w.Wait(stop) {
+		t.Error("Wait was woken twice, where at most one Wake was left")
+	}
+}
