@@ -63,8 +63,6 @@ const (
 	// peer that does not answer after about 15 s, one that is idle after a minute.
 	maxRTO         = 5 * time.Second
 	maxRetransmits = 6
-	// handOverPoll is how long the last poll before a goroutine parks may take.
-	handOverPoll = 4 * time.Microsecond
 	// strangers bounds the associations beyond those of the job.
 	strangers = 256
 )
@@ -72,8 +70,7 @@ const (
 func newSCTPFabric(w *World) (fabric, error) {
 	o := w.opts
 	f := &sctpFabric{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
-	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*w.Size() + strangers,
-		BusyPoll: handOverPoll}
+	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*w.Size() + strangers}
 	if o.sctp.conns != nil {
 		conns, err := o.sctp.conns(w.Rank())
 		if err != nil {
@@ -119,13 +116,10 @@ func (f *sctpFabric) card() string {
 	return sctp.Addr{Addrs: f.t.LocalAddrs(), Port: f.ep.Port()}.String()
 }
 
-// polling implements fabric. While it is polled, a transport does not wake up
-// its readers; a PollUntil that ends in vain makes it do so again.
-func (f *sctpFabric) polling() (func() bool, func()) {
-	return f.t.Poll, func() { f.t.PollUntil(never) }
+// polling implements fabric.
+func (f *sctpFabric) polling() (func() bool, func() parker) {
+	return f.t.Poll, func() parker { return f.t.NewWaiter() }
 }
-
-func never() bool { return false }
 
 // close implements fabric.
 func (f *sctpFabric) close() error { return errors.Join(f.t.Close(), f.cap.close()) }

@@ -138,7 +138,7 @@ type inprocFabric struct {
 func (f *inprocFabric) card() string { return "" }
 func (f *inprocFabric) close() error { return nil }
 
-func (f *inprocFabric) polling() (func() bool, func()) { return nil, nil }
+func (f *inprocFabric) polling() (func() bool, func() parker) { return nil, nil }
 
 // connect implements fabric: the last rank to come links all of them.
 func (f *inprocFabric) connect(ctx context.Context, cards []string, key []byte) error {

@@ -11,18 +11,35 @@ import (
 // waiter parks one goroutine. Signals may be spurious: who waits looks again.
 type waiter struct {
 	ch   chan struct{}
+	lead parker // instead of ch, if not nil
 	pool *waiterPool
+}
+
+// parker is how a transport lets a goroutine wait: as [sctp.Waiter] does.
+type parker interface {
+	// Wait blocks until Wake is called, and reports true, or until stop is closed.
+	Wait(stop <-chan struct{}) bool
+	Wake()
 }
 
 // waiterPool keeps waiters for reuse. Each engine has its own, so that channels
 // do not leave a testing/synctest bubble.
-type waiterPool struct{ pool sync.Pool }
+type waiterPool struct {
+	pool sync.Pool
+	make func() parker // may be nil
+}
 
 func (p *waiterPool) get() *waiter {
 	if w, ok := p.pool.Get().(*waiter); ok {
 		return w
 	}
-	return &waiter{ch: make(chan struct{}, 1), pool: p}
+	w := &waiter{pool: p}
+	if p.make != nil {
+		w.lead = p.make()
+	} else {
+		w.ch = make(chan struct{}, 1)
+	}
+	return w
 }
 
 // recycle gives w back. Late signals only cause a spurious wake-up.
@@ -30,6 +47,10 @@ func (w *waiter) recycle() { w.pool.pool.Put(w) }
 
 // signal wakes the goroutine that waits, or the next to wait. It never blocks.
 func (w *waiter) signal() {
+	if w.lead != nil {
+		w.lead.Wake()
+		return
+	}
 	select {
 	case w.ch <- struct{}{}:
 	default:
@@ -39,6 +60,12 @@ func (w *waiter) signal() {
 // wait parks until a signal or the end of ctx.
 func (w *waiter) wait(ctx context.Context) error {
 	done := ctx.Done()
+	if w.lead != nil {
+		if !w.lead.Wait(done) {
+			return ctx.Err()
+		}
+		return nil
+	}
 	if done == nil {
 		<-w.ch
 		return nil
@@ -58,7 +85,6 @@ func (w *waiter) wait(ctx context.Context) error {
 // taken for most of them.
 type progress struct {
 	poll     func() bool // one pass over the transport; nil: cannot be polled
-	handOver func()      // called when polling ends in vain; may be nil
 	max      int64       // length of a spin in ns; 0: never spin
 	waits    atomic.Uint32
 	spinCost atomic.Int64 // how long waits take that begin with a spin, in ns
@@ -80,8 +106,8 @@ const (
 )
 
 // init sets how the transport is polled; no wait is going on.
-func (p *progress) init(poll func() bool, handOver func(), spin time.Duration) {
-	p.poll, p.handOver, p.max = poll, handOver, int64(spin)
+func (p *progress) init(poll func() bool, spin time.Duration) {
+	p.poll, p.max = poll, int64(spin)
 	p.parkCost.Store(p.max)
 }
 
@@ -146,9 +172,6 @@ func (p *progress) spin(s waitStart, done func() bool) bool {
 			runtime.Gosched()
 		}
 		if int64(time.Since(s.at)) > p.max {
-			if p.handOver != nil {
-				p.handOver()
-			}
 			return false
 		}
 	}

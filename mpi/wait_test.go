@@ -33,7 +33,7 @@ func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
 func TestProgressAdapts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p progress
-		p.init(func() bool { time.Sleep(time.Microsecond); return false }, nil, 50*time.Microsecond)
+		p.init(func() bool { time.Sleep(time.Microsecond); return false }, 50*time.Microsecond)
 		const n = 1600
 		for _, tt := range []struct {
 			name         string
@@ -59,7 +59,7 @@ func TestProgressOff(t *testing.T) {
 	if s := p.begin(); s.spin || p.spin(s, func() bool { return true }) {
 		t.Error("spin without a transport to poll")
 	}
-	p.init(func() bool { t.Error("polled"); return false }, nil, 0)
+	p.init(func() bool { t.Error("polled"); return false }, 0)
 	if s := p.begin(); s.spin || p.spin(s, func() bool { return true }) {
 		t.Error("spin of no length")
 	}

@@ -46,8 +46,9 @@ type fabric interface {
 	// connect makes the links to all other ranks, whose cards are given, and
 	// starts them. It returns when all are up or one failed.
 	connect(ctx context.Context, cards []string, key []byte) error
-	// polling returns how the transport is polled: see progress.
-	polling() (poll func() bool, handOver func())
+	// polling returns how the transport is polled, see progress, and how goroutines
+	// wait for it, see waiterPool; both may be nil.
+	polling() (poll func() bool, park func() parker)
 	// close releases everything. Links still up are aborted.
 	close() error
 }
@@ -261,8 +262,9 @@ func (w *World) setSpin(local int, f fabric) {
 			spin = 0
 		}
 	}
-	poll, handOver := f.polling()
-	w.eng.prog.init(poll, handOver, spin)
+	poll, park := f.polling()
+	w.eng.prog.init(poll, spin)
+	w.eng.waiters.make = park
 }
 
 // Tags in slotComm.

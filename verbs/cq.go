@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/sctp"
 )
 
 // CQ is a completion queue. It is safe for concurrent use.
@@ -18,6 +20,7 @@ type CQ struct {
 	ring     []WC // guarded by mu
 	head     int  // guarded by mu: oldest
 	waiting  int  // guarded by mu: goroutines parked in Wait
+	led      bool // guarded by mu: one of them with first
 	armed    arm  // guarded by mu
 	overflow bool // guarded by mu
 	closed   bool // guarded by mu
@@ -25,6 +28,7 @@ type CQ struct {
 
 	ready  func() bool   // whether Poll would return something
 	wake   chan struct{} // one token while there may be something for a waiter
+	first  *sctp.Waiter  // where one of them waits; nil without a transport
 	events chan struct{}
 }
 
@@ -54,6 +58,9 @@ func (d *Device) newCQ(depth int, ch *CompChannel) (*CQ, error) {
 	cq := &CQ{dev: d, ch: ch, ring: make([]WC, depth),
 		wake: make(chan struct{}, 1), events: make(chan struct{}, 1)}
 	cq.ready = func() bool { return cq.n.Load() > 0 }
+	if t := d.cfg.Transport; t != nil {
+		cq.first = t.NewWaiter()
+	}
 	return cq, nil
 }
 
@@ -94,7 +101,9 @@ func (cq *CQ) push(wc WC) bool {
 
 // signal lets one parked waiter go.
 func (cq *CQ) signal() { // mu is held
-	if cq.waiting > 0 {
+	if cq.led {
+		cq.first.Wake()
+	} else if cq.waiting > 0 {
 		select {
 		case cq.wake <- struct{}{}:
 		default:
@@ -165,6 +174,14 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 			}
 			cq.mu.Unlock()
 			return n, err
+		}
+		if !cq.led && cq.first != nil {
+			cq.led = true
+			cq.mu.Unlock()
+			cq.first.Wait(ctx.Done())
+			cq.mu.Lock()
+			cq.led = false
+			continue
 		}
 		cq.mu.Unlock()
 		select {
