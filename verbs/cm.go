@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpsctp"
@@ -19,6 +20,9 @@ type ConnParams struct {
 	// PrivateData is handed to the other side's consumer; at most
 	// MaxPrivateData bytes.
 	PrivateData []byte
+	// Timeout, if not 0, bounds how long Connect waits for an answer
+	// (context.DeadlineExceeded).
+	Timeout time.Duration
 }
 
 // ConnInfo is what the active side learns about an accepted connection.
@@ -133,6 +137,7 @@ type Listener struct {
 	dev  *Device
 	wake chan struct{}
 	done chan struct{}
+	take func(*ddpsctp.Request) bool // not nil: gets the requests instead of Accept
 
 	mu      sync.Mutex
 	waiting []*ddpsctp.Request // guarded by mu
@@ -141,7 +146,9 @@ type Listener struct {
 
 // Listen starts to take connection requests. A device has one listener at a
 // time, else ErrBusy.
-func (d *Device) Listen() (*Listener, error) {
+func (d *Device) Listen() (*Listener, error) { return d.listen(nil) }
+
+func (d *Device) listen(take func(*ddpsctp.Request) bool) (*Listener, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -150,7 +157,7 @@ func (d *Device) Listen() (*Listener, error) {
 	if d.listener != nil {
 		return nil, ErrBusy
 	}
-	d.listener = &Listener{dev: d, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	d.listener = &Listener{dev: d, wake: make(chan struct{}, 1), done: make(chan struct{}), take: take}
 	return d.listener, nil
 }
 
@@ -165,6 +172,9 @@ func (d *Device) onRequest(r *ddpsctp.Request) {
 }
 
 func (l *Listener) add(r *ddpsctp.Request) bool {
+	if l.take != nil {
+		return l.take(r)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

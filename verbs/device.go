@@ -191,6 +191,11 @@ func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnPara
 	if d.ep == nil {
 		return ConnInfo{}, ErrNoTransport
 	}
+	if p.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
+		defer cancel()
+	}
 	a, err := d.ep.Dial(ctx, addr)
 	if err != nil {
 		qp.stream.Abort(err)

@@ -31,6 +31,11 @@ func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 	if qp.State() != StateIdle || qp.pd.dev != d {
 		return ConnInfo{}, ErrQPState
 	}
+	if p.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
+		defer cancel()
+	}
 	info, err := d.connectTCP(ctx, addr, qp, p)
 	if err != nil && !errors.Is(err, ErrQPState) {
 		qp.stream.Abort(err)
