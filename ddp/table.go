@@ -130,6 +130,20 @@ func (t *Table) Len() int {
 	return t.live
 }
 
+// Probes returns the most slots that any Lookup looks at now: one more than the
+// longest run of used ones.
+func (t *Table) Probes() int {
+	s := *t.slots.Load()
+	longest, run := 0, 0
+	for i := range 2 * len(s) { // twice around, for a run across the end
+		if run++; s[i%len(s)].Load() == nil {
+			run = 0
+		}
+		longest = max(longest, min(run, len(s)))
+	}
+	return longest + 1
+}
+
 // rebuild makes a table without tombs that is at most a quarter full.
 func (t *Table) rebuild() { // mu is held
 	n := minSlots
