@@ -1,0 +1,5 @@
+//go:build !race
+
+package rconn
+
+const raceEnabled = false
