@@ -110,10 +110,11 @@ func finish(k *call, err error) error {
 	if err != nil {
 		return err
 	}
-	if k.c.prof != nil {
-		return finishRecorded(k)
+	c := k.c
+	if c.prof != nil {
+		return c.raise(finishRecorded(k))
 	}
-	return k.end()
+	return c.raise(k.end())
 }
 
 // reducer is the operator without its type, or nil.

@@ -92,8 +92,13 @@ func start(k *call, err error) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.c.prof != nil {
-		return startRecorded(k), nil
+	c := k.c
+	var r *Request
+	if c.prof != nil {
+		r = startRecorded(k)
+	} else {
+		r = goRequest(c.w, func() (Status, error) { return Status{}, k.end() })
 	}
-	return goRequest(k.c.w, func() (Status, error) { return Status{}, k.end() }), nil
+	r.comm = c
+	return r, nil
 }

@@ -28,7 +28,7 @@ func check[T Element](send, recv []T) (b checked) {
 func (c *Comm) prepare(ctx context.Context, coll Coll, b checked, size int) (*call, error) {
 	k, err := c.begin(ctx, coll)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	if b.err != nil {
 		return k.refuse(b.err)
@@ -43,8 +43,9 @@ func (c *Comm) prepare(ctx context.Context, coll Coll, b checked, size int) (*ca
 // refuse ends a call whose arguments are wrong.
 func (k *call) refuse(err error) (*call, error) {
 	err = fmt.Errorf("%w (in %v)", err, k.coll)
+	c := k.c
 	k.release()
-	return nil, err
+	return nil, c.raise(err)
 }
 
 func (k *call) setRoot(root int) error {

@@ -10,15 +10,6 @@ import (
 	"sync/atomic"
 )
 
-// Info carries hints, as key and value (MPI-5.0, Chapter 10).
-type Info map[string]string
-
-// InfoAllowOvertaking is the info key that, set to "true" on a communicator,
-// promises that the program does not depend on the order in which messages
-// of different tags are matched (MPI-5.0, Section 7.4.4). Wildcard receives
-// then never wait for an earlier message that is still on its way.
-const InfoAllowOvertaking = "mpi_assert_allow_overtaking"
-
 // A slot selects one of the separate matching contexts of a communicator, so
 // that messages of the program never match those of the library.
 type slot uint64
@@ -48,13 +39,16 @@ type Comm struct {
 	seq      []uint32      // next sequence number to each of peers; guarded by peer.mu
 	children atomic.Uint64 // communicators made from it by all ranks
 	groups   atomic.Uint64 // by CreateGroup with this rank as the first member
-	overtake bool
+	hints    atomic.Pointer[hints]
 	freed    atomic.Bool
 	prof     Profiler // of the calls on it; nil: they are not recorded
 
 	mu   sync.Mutex // guards name and info
 	name string
 	info Info
+
+	attrs   attributes
+	onError atomic.Pointer[ErrorHandler]
 
 	coll collState // owned by the collectives
 }
@@ -88,7 +82,16 @@ func (c *Comm) SetName(name string) {
 	c.name = name
 }
 
-// Info returns a copy of the hints c was made with.
+// SetInfo gives c other hints, those in info in addition to the present ones.
+// All ranks of c must call it with the same hints; it does not communicate.
+func (c *Comm) SetInfo(info Info) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.Copy(c.info, info)
+	c.w.eng.setHints(c)
+}
+
+// Info returns a copy of the hints of c.
 func (c *Comm) Info() Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -108,16 +111,23 @@ func (c *Comm) String() string {
 	return fmt.Sprintf("communicator of %d ranks, rank %d", len(c.group), c.rank)
 }
 
-// Dup returns a new communicator with the same group and hints. All ranks of
-// c must call it. It may block until they do.
+// Dup returns a new communicator with the same group, hints, error handler, and
+// those attributes that are copied. All ranks of c must call it. It does not
+// communicate.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.DupWithInfo(ctx, c.Info()) }
 
 // DupWithInfo is Dup with other hints. All ranks must give the same hints.
 func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
 	t := c.enter()
 	d, err := c.dup(ctx, info)
+	if err == nil {
+		if err = c.attrs.copyTo(d); err != nil {
+			d.Free()
+			d = nil
+		}
+	}
 	c.leave(t, "Comm.Dup", NoPeer, 0, 0, err)
-	return d, err
+	return d, c.raise(err)
 }
 
 func (c *Comm) dup(ctx context.Context, info Info) (*Comm, error) {
@@ -129,9 +139,9 @@ func (c *Comm) dup(ctx context.Context, info Info) (*Comm, error) {
 	}
 	id := childID(c.id, c.children.Add(1))
 	if c.remote != nil {
-		return c.w.newIntercomm(id, c.group, c.rank, c.remote, c.side, info), nil
+		return c.child(c.w.newIntercomm(id, c.group, c.rank, c.remote, c.side, info)), nil
 	}
-	return c.w.newComm(id, c.group, c.rank, info), nil
+	return c.child(c.w.newComm(id, c.group, c.rank, info)), nil
 }
 
 // private is Dup for the use of the library: calls on the result are not
@@ -140,6 +150,7 @@ func (c *Comm) private(ctx context.Context) (*Comm, error) {
 	d, err := c.dup(ctx, c.Info())
 	if err == nil {
 		d.prof = nil
+		d.onError.Store(nil)
 	}
 	return d, err
 }
@@ -171,7 +182,7 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 		return nil, nil
 	}
 	group, rank := colorGroup(c.group, all, color, c.rank)
-	return c.w.newComm(id, group, rank, c.Info()), nil
+	return c.child(c.w.newComm(id, group, rank, c.Info())), nil
 }
 
 // colorGroup returns the members of group that gave a color, in the order of
@@ -216,7 +227,7 @@ func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if rank < 0 {
 		return nil, nil
 	}
-	return c.w.newComm(id, slices.Clone(g.ranks), rank, c.Info()), nil
+	return c.child(c.w.newComm(id, slices.Clone(g.ranks), rank, c.Info())), nil
 }
 
 // Free gives up c. Messages that arrive for it later are dropped; operations
@@ -225,6 +236,7 @@ func (c *Comm) Free() {
 	if c == c.w.world || c == c.w.self || !c.freed.CompareAndSwap(false, true) {
 		return
 	}
+	c.attrs.dropAll()
 	c.w.eng.dropContexts(c)
 	if c.local != nil {
 		c.local.Free()
@@ -259,6 +271,12 @@ func (c *Comm) usable() error {
 		return ErrFreed
 	}
 	return c.w.usable()
+}
+
+// child lets d, which was made from c, inherit what it does.
+func (c *Comm) child(d *Comm) *Comm {
+	d.onError.Store(c.onError.Load())
+	return d
 }
 
 // childID derives the id of the nth communicator made from the one with id

@@ -146,5 +146,5 @@ func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 	} else if _, err := c.recv(ctx, slotComm, id[:], members[0], t); err != nil {
 		return nil, err
 	}
-	return c.w.newComm(binary.BigEndian.Uint64(id[:]), slices.Clone(g.ranks), rank, c.Info()), nil
+	return c.child(c.w.newComm(binary.BigEndian.Uint64(id[:]), slices.Clone(g.ranks), rank, c.Info())), nil
 }

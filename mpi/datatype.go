@@ -27,6 +27,7 @@ type Datatype struct {
 	tub    int
 	align  int // for the padding of structs; 0 after TypeResized
 	depth  int
+	own    labels
 }
 
 // Size returns the bytes of data in an item: its length when packed.
@@ -200,13 +201,13 @@ func TypeResized(t *Datatype, lb, extent int) (*Datatype, error) {
 	if t == nil {
 		return nil, fmt.Errorf("%w: nil", ErrDatatype)
 	}
-	r := *t
+	r := t.like()
 	ub, ok := add2(lb, extent)
 	if !ok {
 		return nil, fmt.Errorf("%w: extent %d from %d", ErrDatatype, extent, lb)
 	}
 	r.lb, r.ub, r.align = lb, ub, 0
-	return &r, nil
+	return r, nil
 }
 
 // Order is the order of the dimensions of an array in memory.

@@ -11,31 +11,31 @@ import "context"
 func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, dst, tag int) error {
 	b, s, err := packed(buf, count, t)
 	if err != nil {
-		return err
+		return c.raise(err)
 	}
 	defer s.put()
 	if err := checkTag(tag); err != nil {
-		return err
+		return c.raise(err)
 	}
 	at := c.enter()
 	err = c.send(ctx, slotUser, sendStandard, b, dst, tag)
 	c.leave(at, "SendType", dst, tag, len(b), err)
-	return err
+	return c.raise(err)
 }
 
 // IsendType is Isend of count items of t in buf.
 func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int) (*Request, error) {
 	b, _, err := packed(buf, count, t) // scratch is left to the garbage collector
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	if err := checkTag(tag); err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	at := c.enter()
 	r, err := c.isend(slotUser, sendStandard, b, dst, tag)
 	c.leave(at, "IsendType", dst, tag, len(b), err)
-	return r, err
+	return r, c.raise(err)
 }
 
 // RecvType is Recv of up to count items of t into buf. A shorter message fills
@@ -43,11 +43,11 @@ func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int
 func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, src, tag int) (Status, error) {
 	dst, b, s, err := unpackable(buf, count, t)
 	if err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
 	defer s.put()
-	if err := checkRecvTag(tag); err != nil {
-		return Status{}, err
+	if err := c.checkRecv(src, tag); err != nil {
+		return Status{}, c.raise(err)
 	}
 	at := c.enter()
 	st, err := c.recv(ctx, slotUser, b, src, tag)
@@ -55,7 +55,7 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 	if s != nil {
 		t.unpackAll(dst, b[:st.Bytes], count)
 	}
-	return st, err
+	return st, c.raise(err)
 }
 
 // IrecvType is Irecv of up to count items of t into buf. If the items are not
@@ -63,23 +63,25 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int) (*Request, error) {
 	dst, b, s, err := unpackable(buf, count, t)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
-	if err := checkRecvTag(tag); err != nil {
-		return nil, err
+	if err := c.checkRecv(src, tag); err != nil {
+		return nil, c.raise(err)
 	}
 	at := c.enter()
 	r, err := c.irecv(slotUser, b, src, tag)
 	c.leave(at, "IrecvType", src, tag, len(b), err)
 	if err != nil || s == nil {
-		return r, err
+		return r, c.raise(err)
 	}
-	return goRequest(c.w, func() (Status, error) {
+	all := goRequest(c.w, func() (Status, error) {
 		st, err := r.wait(context.Background())
 		t.unpackAll(dst, b[:st.Bytes], count)
 		s.put()
 		return st, err
-	}), nil
+	})
+	all.comm = c
+	return all, nil
 }
 
 // packed returns the data of the items: in buf itself, or packed in s.

@@ -63,8 +63,8 @@ func newEngine(rank, size int, o *options) *engine {
 // streamOf returns the stream for messages of one context and tag. Stream 0 is
 // for control messages, streams 1 … e.streams for messages, as many after
 // those for the bodies of long ones.
-func (e *engine) streamOf(x *matchContext, tag int32) uint16 {
-	return uint16(1 + (x.offset+uint32(tag))%e.streams)
+func (h *hints) streamOf(x *matchContext, tag int32) uint16 {
+	return uint16(1 + (x.offset+uint32(tag))%h.streams)
 }
 
 func (e *engine) bodyStream(s uint16) uint16 { return s + uint16(e.streams) }
@@ -254,6 +254,9 @@ func (r *Request) setMatch(p *peer, src, tag int32, length uint64) {
 func (r *Request) receivedErr() error {
 	if r.length > uint64(r.status.Bytes) {
 		return fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncate, r.length, r.status.Bytes)
+	}
+	if r.ctx.exactLength.Load() && r.length < uint64(len(r.buf)) {
+		return fmt.Errorf("%w: %d bytes for a buffer of %d, in spite of %s", ErrCount, r.length, len(r.buf), InfoExactLength)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 	if a > b || a == b && bytes.Compare(mine, other) > 0 {
 		side = 1
 	}
-	return local.w.newIntercomm(childID(a+b, a^b), local.group, local.rank, remote, side, local.Info()), nil
+	return local.child(local.w.newIntercomm(childID(a+b, a^b), local.group, local.rank, remote, side, local.Info())), nil
 }
 
 // newIntercomm makes an intercommunicator. The groups are handles; both must
@@ -104,9 +104,9 @@ func (c *Comm) IntercommMerge(ctx context.Context, high bool) (*Comm, error) {
 		second = mine[0] == 1
 	}
 	if second {
-		return c.w.newComm(id, slices.Concat(c.remote, c.group), len(c.remote)+c.rank, c.Info()), nil
+		return c.child(c.w.newComm(id, slices.Concat(c.remote, c.group), len(c.remote)+c.rank, c.Info())), nil
 	}
-	return c.w.newComm(id, slices.Concat(c.group, c.remote), c.rank, c.Info()), nil
+	return c.child(c.w.newComm(id, slices.Concat(c.group, c.remote), c.rank, c.Info())), nil
 }
 
 func boolByte(b bool) byte {
@@ -148,7 +148,7 @@ func (c *Comm) splitInter(ctx context.Context, color, key int) (*Comm, error) {
 	if len(remote) == 0 {
 		return nil, nil
 	}
-	return c.w.newIntercomm(id, group, rank, remote, c.side, c.Info()), nil
+	return c.child(c.w.newIntercomm(id, group, rank, remote, c.side, c.Info())), nil
 }
 
 // createInter is Create for intercommunicators.
@@ -174,7 +174,7 @@ func (c *Comm) createInter(ctx context.Context, g Group) (*Comm, error) {
 	if rank < 0 || len(remote) == 0 {
 		return nil, nil
 	}
-	return c.w.newIntercomm(id, slices.Clone(g.ranks), rank, remote, c.side, c.Info()), nil
+	return c.child(c.w.newIntercomm(id, slices.Clone(g.ranks), rank, remote, c.side, c.Info())), nil
 }
 
 // leaders is how two groups tell each other something: by one rank of each.

@@ -1,6 +1,9 @@
 package mpi
 
-import "slices"
+import (
+	"slices"
+	"sync/atomic"
+)
 
 // This file is the matching of receives and messages within one context, as a
 // plain data structure: no locks, no I/O. The engine calls it under its lock.
@@ -27,11 +30,12 @@ type matchContext struct {
 	exact, anySrc   int    // posted receives that name a tag; those of them from AnySource
 	anyTag, anyBoth int    // posted AnyTag receives from one source, from AnySource
 	sources         []sourceState
-	early           int       // messages held by a gap
-	probers         []*waiter // goroutines waiting for any message
-	unacked         bool      // a member failed since the last ackFailed
-	dead            bool      // freed
-	matches         *message  // messages matched by the current call, see take
+	early           int         // messages held by a gap
+	probers         []*waiter   // goroutines waiting for any message
+	unacked         bool        // a member failed since the last ackFailed
+	dead            bool        // freed
+	exactLength     atomic.Bool // messages must fill the buffers of their receives
+	matches         *message    // messages matched by the current call, see take
 	matchesTail     *message
 }
 

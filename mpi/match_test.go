@@ -28,7 +28,7 @@ func (o *overtake) send(t *testing.T, c *Comm) *overtake {
 		if _, err := Isend(c, []byte{byte(tag)}, 0, tag); err != nil {
 			t.Fatal(err)
 		}
-		o.stream[tag] = int(c.w.eng.streamOf(c.ctx[slotUser], int32(tag)))
+		o.stream[tag] = int(c.hints.Load().streamOf(c.ctx[slotUser], int32(tag)))
 	}
 	if o.stream[0] == o.stream[1] {
 		t.Fatal("both tags on one stream")

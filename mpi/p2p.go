@@ -14,15 +14,15 @@ import (
 func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
 	b, err := bytesOf(buf)
 	if err != nil {
-		return err
+		return c.raise(err)
 	}
 	if err := checkTag(tag); err != nil {
-		return err
+		return c.raise(err)
 	}
 	t := c.enter()
 	err = c.send(ctx, slotUser, sendStandard, b, dst, tag)
 	c.leave(t, "Send", dst, tag, len(b), err)
-	return err
+	return c.raise(err)
 }
 
 // Ssend is Send that returns only when a receive has matched the message
@@ -30,15 +30,15 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
 	b, err := bytesOf(buf)
 	if err != nil {
-		return err
+		return c.raise(err)
 	}
 	if err := checkTag(tag); err != nil {
-		return err
+		return c.raise(err)
 	}
 	t := c.enter()
 	err = c.send(ctx, slotUser, sendSync, b, dst, tag)
 	c.leave(t, "Ssend", dst, tag, len(b), err)
-	return err
+	return c.raise(err)
 }
 
 // Recv receives a message from rank src of c with the given tag into buf; src
@@ -48,15 +48,15 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Status, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
-	if err := checkRecvTag(tag); err != nil {
-		return Status{}, err
+	if err := c.checkRecv(src, tag); err != nil {
+		return Status{}, c.raise(err)
 	}
 	t := c.enter()
 	st, err := c.recv(ctx, slotUser, b, src, tag)
 	c.leaveRecv(t, "Recv", src, tag, st, err)
-	return st, err
+	return st, c.raise(err)
 }
 
 // Sendrecv sends send to dst and receives into recv from src at the same time
@@ -64,22 +64,22 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (Status, error) {
 	sb, err := bytesOf(send)
 	if err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
 	rb, err := bytesOf(recv)
 	if err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
 	if err := checkTag(stag); err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
-	if err := checkRecvTag(rtag); err != nil {
-		return Status{}, err
+	if err := c.checkRecv(src, rtag); err != nil {
+		return Status{}, c.raise(err)
 	}
 	t := c.enter()
 	st, err := c.sendrecv(ctx, slotUser, sb, dst, stag, rb, src, rtag)
 	c.leave(t, "Sendrecv", dst, stag, len(sb), err)
-	return st, err
+	return st, c.raise(err)
 }
 
 // Isend starts a send. buf must not be changed until the request is done. It
@@ -87,30 +87,30 @@ func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag in
 func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	if err := checkTag(tag); err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	t := c.enter()
 	r, err := c.isend(slotUser, sendStandard, b, dst, tag)
 	c.leave(t, "Isend", dst, tag, len(b), err)
-	return r, err
+	return r, c.raise(err)
 }
 
 // Issend is Isend whose request is done only when a receive has matched.
 func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	if err := checkTag(tag); err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	t := c.enter()
 	r, err := c.isend(slotUser, sendSync, b, dst, tag)
 	c.leave(t, "Issend", dst, tag, len(b), err)
-	return r, err
+	return r, c.raise(err)
 }
 
 // Irecv starts a receive. buf must not be touched until the request is done.
@@ -118,15 +118,15 @@ func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
-	if err := checkRecvTag(tag); err != nil {
-		return nil, err
+	if err := c.checkRecv(src, tag); err != nil {
+		return nil, c.raise(err)
 	}
 	t := c.enter()
 	r, err := c.irecv(slotUser, b, src, tag)
 	c.leave(t, "Irecv", src, tag, len(b), err)
-	return r, err
+	return r, c.raise(err)
 }
 
 func checkTag(tag int) error {
@@ -134,11 +134,4 @@ func checkTag(tag int) error {
 		return fmt.Errorf("%w: %d", ErrTag, tag)
 	}
 	return nil
-}
-
-func checkRecvTag(tag int) error {
-	if tag == AnyTag {
-		return nil
-	}
-	return checkTag(tag)
 }

@@ -10,7 +10,7 @@ func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
 	t := c.enter()
 	_, err := ibsend(c, buf, dst, tag)
 	c.leave(t, "Bsend", dst, tag, len(buf)*sizeOf[T](), err)
-	return err
+	return c.raise(err)
 }
 
 // Ibsend is Bsend that returns a request, which is done when the message has
@@ -19,7 +19,7 @@ func Ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	t := c.enter()
 	r, err := ibsend(c, buf, dst, tag)
 	c.leave(t, "Ibsend", dst, tag, len(buf)*sizeOf[T](), err)
-	return r, err
+	return r, c.raise(err)
 }
 
 func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
@@ -47,13 +47,13 @@ func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
 	if err := checkTag(stag); err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
-	if err := checkRecvTag(rtag); err != nil {
-		return Status{}, err
+	if err := c.checkRecv(src, rtag); err != nil {
+		return Status{}, c.raise(err)
 	}
 	m := newBlock(len(b))
 	t := c.enter()
@@ -62,5 +62,5 @@ func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag
 	if err == nil {
 		m.recycle()
 	}
-	return st, err
+	return st, c.raise(err)
 }

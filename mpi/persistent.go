@@ -62,7 +62,7 @@ func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 
 // RecvInit prepares Irecv.
 func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
-	if err := errors.Join(checkElement[T](), checkRecvTag(tag)); err != nil {
+	if err := errors.Join(checkElement[T](), c.checkRecv(src, tag)); err != nil {
 		return nil, err
 	}
 	if src != AnySource {

@@ -11,7 +11,7 @@ func Iprobe(c *Comm, src, tag int) (st Status, found bool, err error) {
 	t := c.enter()
 	st, found, err = c.iprobe(src, tag)
 	c.leave(t, "Iprobe", src, tag, st.Bytes, err)
-	return st, found, err
+	return st, found, c.raise(err)
 }
 
 func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
@@ -43,12 +43,12 @@ func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
 	t := c.enter()
 	st, _, err := c.probe(ctx, src, tag, false)
 	c.leaveRecv(t, "Probe", src, tag, st, err)
-	return st, err
+	return st, c.raise(err)
 }
 
 // A Message is a message taken out of the matching by Mprobe. It must be
@@ -69,13 +69,13 @@ func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.usable()
 	}
 	if err := checkProbe(c, src, tag); err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	t := c.enter()
 	st, m, err := c.probe(ctx, src, tag, true)
 	c.leaveRecv(t, "Mprobe", src, tag, st, err)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	return &Message{c: c, m: m, st: st}, nil
 }
@@ -89,7 +89,7 @@ func Improbe(c *Comm, src, tag int) (*Message, error) {
 		n = m.st.Bytes
 	}
 	c.leave(t, "Improbe", src, tag, n, err)
-	return m, err
+	return m, c.raise(err)
 }
 
 func (c *Comm) improbe(src, tag int) (*Message, error) {
@@ -166,7 +166,7 @@ func imrecv[T Element](m *Message, buf []T) (*Request, error) {
 }
 
 func checkProbe(c *Comm, src, tag int) error {
-	if err := checkRecvTag(tag); err != nil {
+	if err := c.checkRecv(src, tag); err != nil {
 		return err
 	}
 	return c.checkSource(src)

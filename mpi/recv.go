@@ -50,6 +50,9 @@ func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
 		return nil, err
 	}
 	r := newRequest(c.w.eng)
+	if s == slotUser {
+		r.comm = c
+	}
 	c.startRecv(r, s, b, src, tag)
 	return r, nil
 }

@@ -35,6 +35,8 @@ type Request struct {
 	pending atomic.Int32 // events to wait for: Released, kindMatched
 	id      uint64       // in eng.ids; 0: none
 	hdr     [envelopeIDLen]byte
+
+	comm *Comm // whose error handler gets the error; may be nil
 }
 
 var requestPool = sync.Pool{New: func() any { return new(Request) }}
@@ -54,7 +56,7 @@ func (r *Request) recycle() {
 	if r.err != nil {
 		return // parts of the engine may still hold it
 	}
-	r.eng, r.ctx, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, 0, 0
+	r.eng, r.ctx, r.comm, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, 0, 0
 	r.status = Status{}
 	requestPool.Put(r)
 }
@@ -145,6 +147,9 @@ func (r *Request) Wait(ctx context.Context) (Status, error) {
 	e := r.eng
 	t := e.enter()
 	st, err := r.wait(ctx)
+	if err != nil && r.done.Load() {
+		err = r.raise()
+	}
 	e.leave(t, "Wait", st.Bytes, err)
 	return st, err
 }
@@ -192,6 +197,9 @@ func (r *Request) Test() (st Status, done bool, err error) {
 	e := r.eng
 	t := e.enter()
 	st, done, err = r.test()
+	if err != nil {
+		err = r.raise()
+	}
 	e.leave(t, "Test", st.Bytes, err)
 	return st, done, err
 }

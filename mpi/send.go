@@ -50,6 +50,9 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 	if err != nil {
 		return nil, err
 	}
+	if s == slotUser {
+		r.comm = c
+	}
 	if done {
 		r.complete(nil)
 	}
@@ -71,7 +74,8 @@ func (c *Comm) checkPeer(rank int) error {
 func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
 	e, x, p := c.w.eng, c.ctx[s], c.peers[dst]
 	v := envelope{kind: kindEager, source: uint32(c.rank), ctx: x.id, tag: int32(tag), length: uint64(len(b))}
-	r.peer, r.stream = p, e.streamOf(x, v.tag)
+	hints := c.hints.Load()
+	r.peer, r.stream = p, hints.streamOf(x, v.tag)
 	waits := int32(0) // events to come
 	if mode == sendSync {
 		v.kind = kindSync
@@ -87,14 +91,14 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		p.mu.Unlock()
 		return false, err
 	}
-	if s == slotUser && !c.overtake {
+	if s == slotUser && !hints.overtaking {
 		v.flags = flagSeq
 		v.seq = c.seq[dst]
 		c.seq[dst]++
 	}
 	price := cost(len(b))
 	switch {
-	case len(b) > e.eager || p.credit.Load() < price:
+	case len(b) > hints.eager || p.credit.Load() < price:
 		p.announced.Add(1)
 		v.kind = kindReady
 		r.buf = b

@@ -6,22 +6,24 @@ import "context"
 func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (*Request, error) {
 	sb, err := bytesOf(send)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
 	rb, err := bytesOf(recv)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
-	return c.isendrecv("Isendrecv", sb, dst, stag, rb, src, rtag, nil)
+	r, err := c.isendrecv("Isendrecv", sb, dst, stag, rb, src, rtag, nil)
+	return r, c.raise(err)
 }
 
 // IsendrecvReplace starts SendrecvReplace.
 func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*Request, error) {
-	b, mem, err := copied(buf, stag, rtag)
+	b, mem, err := copied(c, buf, stag, src, rtag)
 	if err != nil {
-		return nil, err
+		return nil, c.raise(err)
 	}
-	return c.isendrecv("IsendrecvReplace", b, dst, stag, viewBytes(buf), src, rtag, mem)
+	r, err := c.isendrecv("IsendrecvReplace", b, dst, stag, viewBytes(buf), src, rtag, mem)
+	return r, c.raise(err)
 }
 
 // isendrecv starts a receive and a send; it gives mem back when that is done.
@@ -29,7 +31,7 @@ func (c *Comm) isendrecv(name string, sb []byte, dst, stag int, rb []byte, src, 
 	if err := checkTag(stag); err != nil {
 		return nil, err
 	}
-	if err := checkRecvTag(rtag); err != nil {
+	if err := c.checkRecv(src, rtag); err != nil {
 		return nil, err
 	}
 	t := c.enter()
@@ -42,25 +44,26 @@ func (c *Comm) isendrecv(name string, sb []byte, dst, stag int, rb []byte, src, 
 	if r, err = c.both(s, r, mem, err); err != nil {
 		return nil, err
 	}
+	r.comm = c
 	c.leave(t, name, dst, stag, len(sb), nil)
 	return r, nil
 }
 
 // copied returns a copy of buf in scratch memory, after checking the tags.
-func copied[T Element](buf []T, stag, rtag int) ([]byte, *scratch, error) {
-	src, err := bytesOf(buf)
+func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, *scratch, error) {
+	own, err := bytesOf(buf)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := checkTag(stag); err != nil {
 		return nil, nil, err
 	}
-	if err := checkRecvTag(rtag); err != nil {
+	if err := c.checkRecv(src, rtag); err != nil {
 		return nil, nil, err
 	}
-	s := getScratch(len(src))
-	b := s.bytes(len(src))
-	copy(b, src)
+	s := getScratch(len(own))
+	b := s.bytes(len(own))
+	copy(b, own)
 	return b, s, nil
 }
 

@@ -28,8 +28,8 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 			return nil, err
 		}
 		sts[i] = r.status
-		if r.err != nil {
-			errs = append(errs, fmt.Errorf("request %d: %w", i, r.err))
+		if err := r.raise(); err != nil {
+			errs = append(errs, fmt.Errorf("request %d: %w", i, err))
 		}
 	}
 	return sts, errors.Join(errs...)
@@ -51,7 +51,7 @@ func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 	if err != nil || i < 0 {
 		return Undefined, Status{}, err
 	}
-	return i, reqs[i].status, reqs[i].err
+	return i, reqs[i].status, reqs[i].raise()
 }
 
 // Waitsome blocks until at least one request is done and returns the indices

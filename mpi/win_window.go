@@ -34,6 +34,8 @@ type window struct {
 	posted  []*Request // Post: completions of the origins
 	started []int      // Start: targets
 
+	own labels
+
 	requests atomic.Uint32 // numbers those with bulk data or an answer
 	freed    atomic.Bool
 	stop     context.CancelFunc
@@ -103,6 +105,7 @@ func (w *window) free(ctx context.Context) error {
 	}
 	w.stop()
 	w.served.Wait()
+	w.own.attrs.dropAll()
 	w.c.Free()
 	return errors.Join(err, w.unregister())
 }

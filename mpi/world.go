@@ -87,13 +87,13 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	c.info = Info{}
 	maps.Copy(c.info, info)
 	c.prof = w.opts.profiler
-	c.overtake = c.info[InfoAllowOvertaking] == "true"
 	c.peers = make([]*peer, len(to))
 	for i, r := range to {
 		c.peers[i] = w.eng.peers[r]
 	}
 	c.seq = make([]uint32, len(to))
 	w.eng.register(c)
+	w.eng.setHints(c)
 	return c
 }
 
@@ -149,6 +149,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 	closers := w.closers
 	w.closers = nil
 	w.mu.Unlock()
+	w.self.attrs.dropAll()
 	aborted := w.usable() != nil
 	for i := len(closers) - 1; i >= 0; i-- {
 		if err := closers[i](ctx); err != nil && !aborted {

@@ -1,0 +1,115 @@
+package mpi
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Info carries hints, as key and value (MPI-4.1, Chapter 10). It is a map:
+// what the standard has functions for is done with the language.
+type Info map[string]string
+
+// Keys returns the keys in order (MPI_Info_get_nthkey).
+func (i Info) Keys() []string { return slices.Sorted(maps.Keys(i)) }
+
+// EnvInfo returns what is known about how the process was started
+// (MPI_INFO_ENV, MPI_Info_create_env): the keys "command", "argv", "arch",
+// "wdir", "host", "thread_level" and, under a launcher, "maxprocs".
+func EnvInfo() Info {
+	i := Info{
+		"command": os.Args[0], "argv": strings.Join(os.Args[1:], " "),
+		"arch": runtime.GOOS + "/" + runtime.GOARCH, "thread_level": "MPI_THREAD_MULTIPLE",
+	}
+	if dir, err := os.Getwd(); err == nil {
+		i["wdir"] = dir
+	}
+	if host, err := os.Hostname(); err == nil {
+		i["host"] = host
+	}
+	if n := os.Getenv("PMI_SIZE"); n != "" {
+		i["maxprocs"] = n
+	}
+	return i
+}
+
+// Info keys of communicators (MPI-4.1, Section 7.4.4). The assertions hold for
+// the messages of the program, not for collectives; with "true" the program
+// promises to keep to them, and an operation that does not fails.
+const (
+	// InfoAllowOvertaking promises that the program does not depend on the
+	// order in which messages of different tags are matched. Messages of one
+	// tag still come in order, those of different tags travel on streams of
+	// their own, and wildcard receives never wait for an earlier message that
+	// is still on its way.
+	InfoAllowOvertaking = "mpi_assert_allow_overtaking"
+	// InfoNoAnyTag promises that AnyTag is not used. Messages then need no
+	// place in the order across tags, as with InfoAllowOvertaking.
+	InfoNoAnyTag = "mpi_assert_no_any_tag"
+	// InfoNoAnySource promises that AnySource is not used.
+	InfoNoAnySource = "mpi_assert_no_any_source"
+	// InfoExactLength promises that messages are as long as the buffers of the
+	// receives that they match. Shorter ones give ErrCount, after their bytes
+	// have been stored.
+	InfoExactLength = "mpi_assert_exact_length"
+	// InfoEager is the longest message of this communicator, in bytes, that is
+	// sent without asking the receiver first: see WithEager. With 0 no message
+	// waits in the memory of its receiver but those without a body.
+	InfoEager = "weft_eager"
+	// InfoStreams is the number of streams that the tags of this communicator
+	// are spread over, at most that of WithStreams.
+	InfoStreams = "weft_streams"
+)
+
+// hints is what the info of a communicator says, ready for use. Hints that
+// cannot be read have no effect (MPI-4.1, Chapter 10).
+type hints struct {
+	noAnyTag, noAnySource, exactLength, overtaking bool
+	eager                                          int
+	streams                                        uint32
+}
+
+func (e *engine) readHints(i Info) hints {
+	h := hints{
+		noAnyTag: i[InfoNoAnyTag] == "true", noAnySource: i[InfoNoAnySource] == "true",
+		exactLength: i[InfoExactLength] == "true", overtaking: i[InfoAllowOvertaking] == "true" || i[InfoNoAnyTag] == "true",
+		eager: e.eager, streams: e.streams,
+	}
+	if n, err := parseSize(i[InfoEager]); err == nil && n >= 0 && n <= MaxEager {
+		h.eager = n
+	}
+	if n, err := strconv.ParseUint(i[InfoStreams], 10, 32); err == nil && n >= 1 && n <= uint64(e.streams) {
+		h.streams = uint32(n)
+	}
+	return h
+}
+
+// setHints puts the info of c into effect. c.mu is held, or c not yet known to
+// the program.
+func (e *engine) setHints(c *Comm) {
+	h := e.readHints(c.info)
+	c.hints.Store(&h)
+	c.ctx[slotUser].exactLength.Store(h.exactLength)
+}
+
+// checkRecv checks the arguments of receives and probes of the program.
+func (c *Comm) checkRecv(src, tag int) error {
+	if src != AnySource && tag != AnyTag {
+		return checkTag(tag)
+	}
+	h := c.hints.Load()
+	if src == AnySource && h.noAnySource {
+		return fmt.Errorf("%w: AnySource in spite of %s", ErrRank, InfoNoAnySource)
+	}
+	if tag != AnyTag {
+		return checkTag(tag)
+	}
+	if h.noAnyTag {
+		return fmt.Errorf("%w: AnyTag in spite of %s", ErrTag, InfoNoAnyTag)
+	}
+	return nil
+}
