@@ -40,6 +40,10 @@ type Config struct {
 	// depths are then not exchanged, and the accepting side cannot send until
 	// the connecting side has sent something.
 	TCPRevision1 bool
+	// TCPFallback makes ConnectTCP ask for an unenhanced connection when the
+	// other side closes the TCP connection instead of answering, as one does
+	// that knows revision 1 only (RFC 6581, Section 10).
+	TCPFallback bool
 }
 
 // Device is an RDMA device in software: a DDP endpoint on one SCTP port of a

@@ -36,7 +36,10 @@ func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
 		defer cancel()
 	}
-	info, err := d.connectTCP(ctx, addr, qp, p)
+	info, err := d.connectTCP(ctx, addr, qp, p, d.cfg.TCPRevision1)
+	if d.cfg.TCPFallback && !d.cfg.TCPRevision1 && errors.Is(err, ddpmpa.ErrNoReply) {
+		info, err = d.connectTCP(ctx, addr, qp, p, true)
+	}
 	if err != nil && !errors.Is(err, ErrQPState) {
 		qp.stream.Abort(err)
 		<-qp.done // nothing but receives was posted
@@ -44,7 +47,7 @@ func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 	return info, err
 }
 
-func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnParams) (ConnInfo, error) {
+func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnParams, revision1 bool) (ConnInfo, error) {
 	info := ConnInfo{PeerIRD: -1, PeerORD: -1}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
@@ -53,8 +56,10 @@ func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 	}
 	params := d.cfg.TCP
 	params.Private, params.Enhanced = p.PrivateData, nil
-	if !d.cfg.TCPRevision1 {
-		params.Enhanced = &ddp.Enhanced{PeerToPeer: true, IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
+	var asked ddp.Enhanced
+	if !revision1 {
+		asked = ddp.Enhanced{PeerToPeer: true, RTRRead: qp.cfg.ORD > 0, RTRSend: true, IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
+		params.Enhanced = &asked
 	}
 	ch, reply, err := ddpmpa.Initiate(ctx, conn.(*net.TCPConn), params)
 	if err != nil {
@@ -78,11 +83,35 @@ func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 	case !enough:
 		qp.stream.Fail(ddpmpa.FaultIRD)
 		return info, ErrReadDepth
-	case reply.Mismatch():
+	case !qp.indicate(reply.Indication(asked)):
 		qp.stream.Fail(ddpmpa.FaultRTR)
 		return info, ErrRTR
 	}
 	return info, nil
+}
+
+// indicate sends the ready-to-receive indications that the channel does not
+// send by itself (RFC 6581, Section 9.2). It reports whether there is one to
+// send, or none is needed.
+func (qp *QP) indicate(i ddpmpa.Indication) bool {
+	kind := OpSend
+	switch i {
+	case ddpmpa.IndicationNone:
+		return false
+	case ddpmpa.IndicationRead:
+		if kind = OpRead; qp.stream.ORD() == 0 {
+			return false
+		}
+	case ddpmpa.IndicationSend:
+	default:
+		return true
+	}
+	if qp.stream.Reserve(1) == nil {
+		op := qp.stream.NextOp()
+		op.ID, op.Kind, op.Flags = 0, kind, 0
+		qp.stream.Commit()
+	}
+	return true
 }
 
 // bindTCP gives a channel that does not run yet to the stream.

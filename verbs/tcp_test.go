@@ -261,7 +261,8 @@ func TestStartupTerminatesOverTCP(t *testing.T) {
 		want ddp.Fault
 	}{
 		{"insufficient IRD", ddp.Enhanced{ORD: 5, IRD: 4, PeerToPeer: true, RTRWrite: true}, ErrReadDepth, ddpmpa.FaultIRD},
-		{"no RTR option", ddp.Enhanced{PeerToPeer: true, RTRSend: true}, ErrRTR, ddpmpa.FaultRTR},
+		{"no RTR option", ddp.Enhanced{PeerToPeer: true}, ErrRTR, ddpmpa.FaultRTR},
+		{"RTR option without the depth for it", ddp.Enhanced{PeerToPeer: true, RTRRead: true}, ErrRTR, ddpmpa.FaultRTR},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a := newTCPNode(t, Config{})

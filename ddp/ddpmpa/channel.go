@@ -36,6 +36,10 @@ const (
 	writeSize = 64 << 10
 	// Linger is how long the end of a connection may take without progress.
 	Linger = 10 * time.Second
+	// nudges is how often an initiator repeats itself, at most, and firstNudge
+	// how long after the start it first does: see nudger.
+	nudges     = 7
+	firstNudge = 50 * time.Millisecond
 	// remeasure is the number of writes after which the EMSS is looked up
 	// again.
 	remeasure = 64
@@ -63,6 +67,8 @@ type Channel struct {
 	done   chan struct{}
 	sink   Sink // set by Run
 	ending atomic.Bool
+	// initiator tells the side that sends first.
+	initiator bool
 
 	mu     sync.Mutex
 	wake   sync.Cond     // writer: something below changed
@@ -72,6 +78,7 @@ type Channel struct {
 	end    bool          // guarded by mu: Terminate was called
 	run    bool          // guarded by mu
 	loops  int           // guarded by mu: goroutines that still run
+	nudge  bool          // guarded by mu: send a zero-length write
 	lost   error         // guarded by mu
 	sent   uint64        // guarded by mu: FPDUs
 	got    uint64        // guarded by mu: FPDUs
@@ -107,6 +114,31 @@ func (c *Channel) Run(s Sink) {
 	c.mu.Unlock()
 	go c.write()
 	go c.read()
+	if c.initiator {
+		c.nudger(nudges, firstNudge)
+	}
+}
+
+// nudger has a zero-length Write sent, which touches nothing, when the peer has
+// not sent anything by then, and again after twice the time. There are
+// responders that do not look at what arrives while they turn from startup to
+// full operation until more arrives: without this, the connection stands still
+// (Linux siw does, in any mode).
+func (c *Channel) nudger(n int, wait time.Duration) {
+	time.AfterFunc(wait, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.got > 0 || c.lost != nil || c.end || c.barred {
+			return
+		}
+		if c.rtr || c.sent > 0 {
+			c.nudge = true
+			c.wake.Signal()
+		}
+		if n > 1 {
+			c.nudger(n-1, 2*wait)
+		}
+	})
 }
 
 // MULPDU implements ddp.Channel.
@@ -235,6 +267,9 @@ func (c *Channel) exit() {
 // lostError makes the error of a connection that failed.
 func lostError(err error) error { return fmt.Errorf("ddpmpa: %w: %w", FaultLost, err) }
 
+// ddpLast is the L bit in the first octet of a segment (RFC 5041, Section 4.1).
+const ddpLast = 0x40
+
 // write is the sending goroutine.
 func (c *Channel) write() {
 	defer c.exit()
@@ -247,12 +282,13 @@ func (c *Channel) write() {
 		}
 	}
 	var q []ddp.Segment
+	whole := true // no message is sent in part
 	for n := 0; ; n++ {
 		if n%remeasure == remeasure-1 {
 			c.measure()
 		}
 		c.mu.Lock()
-		for c.lost == nil && !c.barred && !(len(c.queue) > 0 && !c.gated) && !(c.end && len(c.queue) == 0) {
+		for c.lost == nil && !c.barred && !(len(c.queue) > 0 && !c.gated) && !(c.end && len(c.queue) == 0) && !c.nudge {
 			c.wake.Wait()
 		}
 		if c.lost != nil {
@@ -261,8 +297,9 @@ func (c *Channel) write() {
 			c.drop(err)
 			return
 		}
-		barred, end := c.barred, c.end
+		barred, end, nudge := c.barred, c.end, c.nudge && whole && !c.end
 		q, c.queue = c.queue, q[:0]
+		c.nudge = false
 		c.mu.Unlock()
 		if barred {
 			release(q, ErrClosed)
@@ -277,7 +314,15 @@ func (c *Channel) write() {
 		}
 		var done int
 		var err error
-		if buf, done, err = c.flush(buf, q); err != nil {
+		if nudge {
+			buf = c.tx.Append(buf[:0], rtrWrite, nil)
+			_, err = c.conn.Write(buf)
+		}
+		if len(q) > 0 && err == nil {
+			whole = q[len(q)-1].Frame()[ddp.Headroom]&ddpLast != 0
+			buf, done, err = c.flush(buf, q)
+		}
+		if err != nil {
 			err = lostError(err)
 			c.kill(err)
 			release(q[done:], err)

@@ -3,6 +3,7 @@ package ddpmpa
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/weftstack/weft/ddp"
 )
@@ -44,6 +45,10 @@ var (
 	// ErrSameMode is a request where a reply should be, or the other way
 	// round: both sides initiate (RFC 5044, Section 7.1.2, rule 8).
 	ErrSameMode = &frameError{"both sides are in the same mode"}
+	// ErrNoReply is a TCP connection that the responder closed before its
+	// reply: it may be one that knows revision 1 only (RFC 6581, Section 10).
+	// It wraps FaultLost.
+	ErrNoReply = fmt.Errorf("ddpmpa: closed without a reply: %w", FaultLost)
 	// ErrPrivate is returned for private data over MaxPrivate.
 	ErrPrivate = errors.New("ddpmpa: private data too long")
 )

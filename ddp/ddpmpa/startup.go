@@ -3,8 +3,10 @@ package ddpmpa
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/weftstack/weft/ddp"
@@ -27,8 +29,10 @@ type Params struct {
 	// 5044, Section 4.4).
 	NoCRC bool
 	// Enhanced, for Initiate, asks for an enhanced connection (RFC 6581):
-	// revision 2, else revision 1. With PeerToPeer the RTR options this
-	// package has are offered: the zero-length write.
+	// revision 2, else revision 1. With PeerToPeer the zero-length Write is
+	// always offered as ready-to-receive indication: the channel sends it by
+	// itself. RTRSend and RTRRead are offered if set: the caller is then to
+	// send what Frame.Indication of the reply says.
 	Enhanced *ddp.Enhanced
 	// Private is the private data of the request; at most MaxPrivate octets,
 	// ddp.EnhancedLen less with Enhanced.
@@ -44,14 +48,15 @@ var rtrWrite = ddp.AppendHeader(nil, &ddp.Header{Tagged: true, Last: true, Ctrl:
 // the reply accepts, the channel is not nil; it runs after Run. If it rejects,
 // the TCP connection stays open, else after an error it is closed.
 //
-// If the reply names no RTR option that can be generated, the channel is to be
-// run, and the stream to Fail with FaultRTR: see Mismatch.
+// Of the indications that the reply names, Frame.Indication tells the one to
+// use. If it is IndicationNone, the channel is to be run, and the stream to Fail
+// with FaultRTR.
 func Initiate(ctx context.Context, c Conn, p Params) (*Channel, Frame, error) {
 	f := Frame{Markers: p.Markers, CRC: !p.NoCRC, Revision: Revision1, Private: p.Private}
 	limit := MaxPrivate
 	if p.Enhanced != nil {
 		f.Revision, f.IsEnhanced, f.Enhanced = Revision2, true, *p.Enhanced
-		f.Enhanced.RTRWrite, f.Enhanced.RTRSend, f.Enhanced.RTRRead = true, false, false
+		f.Enhanced.RTRWrite = true
 		limit -= ddp.EnhancedLen
 	}
 	if len(p.Private) > limit {
@@ -82,14 +87,45 @@ func Initiate(ctx context.Context, c Conn, p Params) (*Channel, Frame, error) {
 		return nil, reply, nil
 	}
 	ch := newChannel(c, &f, &reply, false)
-	ch.rtr = f.IsEnhanced && f.Enhanced.PeerToPeer && reply.Enhanced.PeerToPeer && reply.Enhanced.RTRWrite
+	ch.rtr = f.IsEnhanced && reply.Indication(f.Enhanced) == IndicationWrite
+	ch.initiator = true
 	return ch, reply, nil
 }
 
-// Mismatch reports that a reply to a request for the peer-to-peer model has no
-// RTR option that Initiate can generate (RFC 6581, Section 9.2).
-func (f *Frame) Mismatch() bool {
-	return f.IsEnhanced && f.Enhanced.PeerToPeer && !f.Enhanced.RTRWrite
+// Indication is a ready-to-receive indication (RFC 6581, Section 9.2).
+type Indication uint8
+
+// Indications, in the order in which they are preferred: a zero-length Write
+// touches nothing, a zero-length Read takes a place among the reads, and a
+// zero-length Send takes a receive buffer of the responder.
+const (
+	// IndicationNotAsked: the connection is not of the peer-to-peer model.
+	IndicationNotAsked Indication = iota
+	// IndicationWrite is sent by the channel.
+	IndicationWrite
+	// IndicationRead and IndicationSend are the caller's to send, before
+	// anything else.
+	IndicationRead
+	IndicationSend
+	// IndicationNone: the two sides have none in common.
+	IndicationNone
+)
+
+// Indication returns what the initiator is to send of what a reply names, and
+// the initiator asked for.
+func (f *Frame) Indication(asked ddp.Enhanced) Indication {
+	e := f.Enhanced
+	switch {
+	case !f.IsEnhanced || !e.PeerToPeer || !asked.PeerToPeer:
+		return IndicationNotAsked
+	case e.RTRWrite: // always offered, see Params
+		return IndicationWrite
+	case e.RTRRead && asked.RTRRead:
+		return IndicationRead
+	case e.RTRSend && asked.RTRSend:
+		return IndicationSend
+	}
+	return IndicationNone
 }
 
 // Request is a peer's request that was received and waits for an answer. It is
@@ -201,8 +237,11 @@ func readFrame(c Conn, reply bool) (Frame, error) {
 		n, err := c.Read(buf[have:need])
 		have += n
 		if n == 0 && err != nil {
-			if err == io.EOF && have > 0 {
+			switch {
+			case err == io.EOF && have > 0:
 				return Frame{}, ErrFrame
+			case reply && have == 0 && closed(err):
+				return Frame{}, ErrNoReply
 			}
 			return Frame{}, lostError(err)
 		}
@@ -216,6 +255,11 @@ func readFrame(c Conn, reply bool) (Frame, error) {
 		}
 		need = want
 	}
+}
+
+// closed reports whether the peer ended the connection.
+func closed(err error) bool {
+	return err == io.EOF || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // deadline ends the calls on c when ctx is done or StartupTimeout has passed.

@@ -1,0 +1,132 @@
+package verbs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/ddp/ddpmpa"
+	"github.com/weftstack/weft/rdmap"
+)
+
+// firstSegment returns the first DDP segment that comes over a connection
+// without markers.
+func firstSegment(t *testing.T, c net.Conn) []byte {
+	t.Helper()
+	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	var stream []byte
+	buf := make([]byte, 4096)
+	for {
+		if u, n, err := ddpmpa.NewDeframer(false, true).Next(stream); err != nil {
+			t.Fatal(err)
+		} else if n > 0 {
+			return bytes.Clone(u)
+		}
+		n, err := c.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream = append(stream, buf[:n]...)
+	}
+}
+
+func TestReadyToReceiveIndications(t *testing.T) {
+	// RFC 6581, Section 9.2: the initiator generates what the responder
+	// names. A Write is preferred to a Read, and that to a Send.
+	for _, tt := range []struct {
+		name string
+		e    ddp.Enhanced
+		want []byte
+	}{
+		{"write", ddp.Enhanced{PeerToPeer: true, RTRWrite: true, RTRRead: true, RTRSend: true, IRD: 1},
+			ddp.AppendHeader(nil, &ddp.Header{Tagged: true, Last: true, Ctrl: rdmap.Control(rdmap.Write)})},
+		{"read", ddp.Enhanced{PeerToPeer: true, RTRRead: true, RTRSend: true, IRD: 1}, nil},
+		{"send", ddp.Enhanced{PeerToPeer: true, RTRSend: true},
+			ddp.AppendHeader(nil, &ddp.Header{Last: true, Ctrl: rdmap.Control(rdmap.Send), MSN: 1})},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := newTCPNode(t, Config{})
+			qp := a.qp(QPConfig{SignalAll: true})
+			c, err := answerTCP(t, ddpmpa.Frame{Reply: true, CRC: true, Revision: 2, IsEnhanced: true, Enhanced: tt.e}, qp, a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			seg := firstSegment(t, c)
+			if tt.want != nil && !bytes.Equal(seg, tt.want) {
+				t.Errorf("the indication is % x, want % x", seg, tt.want)
+			}
+			if tt.want == nil {
+				h, p, _ := ddp.ParseHeader(seg)
+				r, ok := rdmap.ParseReadRequest(p)
+				if h.Tagged || h.QN != rdmap.QueueReadRequest || h.MSN != 1 || !ok || r.Size != 0 {
+					t.Errorf("the indication is % x", seg)
+				}
+				b := ddp.AppendHeader(nil, &ddp.Header{Tagged: true, Last: true, Ctrl: rdmap.Control(rdmap.ReadResponse), STag: r.SinkSTag, TO: r.SinkTO})
+				if _, err := c.Write(ddpmpa.NewFramer(false, true).Append(nil, b, nil)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// No work request of the consumer has anything to do with it.
+			if err := qp.PostSend(SendWR{ID: 7, Op: OpSend, Inline: []byte("x")}); err != nil {
+				t.Fatal(err)
+			}
+			want(t, a.cq, 7, StatusSuccess)
+			qp.Close()
+			<-qp.Done()
+		})
+	}
+}
+
+func TestFallbackToRevision1(t *testing.T) {
+	// RFC 6581, Section 10: a responder that does not know enhanced requests
+	// closes the connection.
+	for _, fallback := range []bool{false, true} {
+		a, b := newTCPNode(t, Config{TCPFallback: fallback}), newTCPNode(t, Config{})
+		nl, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nl.Close()
+		served := make(chan error, 1)
+		go func() {
+			for {
+				c, err := nl.Accept()
+				if err != nil {
+					served <- err
+					return
+				}
+				frame := make([]byte, ddpmpa.FrameHeaderLen)
+				io.ReadFull(c, frame)
+				if frame[17] == ddpmpa.Revision2 {
+					c.(*net.TCPConn).CloseWrite()
+					io.Copy(io.Discard, c)
+					c.Close()
+					continue
+				}
+				_, err = c.Write(ddpmpa.AppendFrame(nil, &ddpmpa.Frame{Reply: true, CRC: true, Revision: 1, Private: []byte("old")}))
+				defer c.Close()
+				served <- err
+				return
+			}
+		}()
+		qp := a.qp(QPConfig{})
+		info, err := a.dev.ConnectTCP(testContext(t), nl.Addr().String(), qp, ConnParams{})
+		if fallback {
+			if err != nil || string(info.PrivateData) != "old" || info.PeerIRD != -1 {
+				t.Errorf("with fallback: %+v, %v", info, err)
+			}
+		} else if !errors.Is(err, ddpmpa.ErrNoReply) || !errors.Is(err, ddpmpa.FaultLost) {
+			t.Errorf("without fallback: %v", err)
+		}
+		nl.Close()
+		<-served
+		qp.Close()
+		<-qp.Done()
+		b.dev.Close()
+	}
+}
