@@ -36,6 +36,9 @@ type TerminateHeader struct {
 	// not answered (R).
 	HasRead bool
 	Read    ReadRequestHeader
+	// Reversed tells that the peer had the bits of the first word the wrong
+	// way round, which was put right: see ParseTerminate.
+	Reversed bool
 }
 
 // AppendTerminate appends the header to b.
@@ -77,14 +80,31 @@ func (t *TerminateHeader) setDDP(seg []byte) bool {
 	return true
 }
 
+// reversed reports whether a first word is the one of Linux siw on processors
+// that store the least significant octet first: there error type and layer have
+// changed places, and so have M, D and R with reserved bits. Without any of
+// those it shows by an error that does not exist the right way round; 2/0/05 to
+// 2/0/07 may be 0/2/05 to 0/2/07 of such a peer.
+func reversed(b []byte) bool {
+	if b[2]&(bitM|bitD|bitR) != 0 {
+		return false
+	}
+	return b[2]&7 != 0 || b[0] == 0x02 && b[1] < 5 || b[0] == 0x21
+}
+
 // ParseTerminate reads the header. It reports whether b is long enough for
-// what its control bits announce.
+// what its control bits announce. A header as Linux siw makes it, with the
+// fields of the first word reversed, is understood.
 func ParseTerminate(b []byte) (t TerminateHeader, ok bool) {
 	if len(b) < 4 {
 		return t, false
 	}
 	t.Fault = ddp.NewFault(b[0]>>4, b[0]&15, b[1])
 	bits := b[2]
+	if t.Reversed = reversed(b); t.Reversed {
+		t.Fault = ddp.NewFault(b[0]&15, b[0]>>4, b[1])
+		bits = bits&1<<7 | bits&2<<5 | bits&4<<3
+	}
 	t.HasLength, t.HasDDP, t.HasRead = bits&bitM != 0, bits&bitD != 0, bits&bitR != 0
 	b = b[4:]
 	if t.HasDDP {

@@ -141,3 +141,23 @@ func TestAtomicApply(t *testing.T) {
 		}
 	}
 }
+
+func TestReversedTerminate(t *testing.T) {
+	// What Linux siw sends for a bad QN, and for a bad CRC.
+	h := ddp.Header{Last: true, Ctrl: Control(Send), QN: 7, MSN: 1}
+	b := append([]byte{0x21, 0x01, 0x03, 0x00, 0, 8}, ddp.AppendHeader(nil, &h)...)
+	for _, tt := range []struct {
+		name string
+		b    []byte
+		want TerminateHeader
+	}{
+		{"queue number", b, TerminateHeader{Fault: ddp.FaultQN, HasLength: true, SegmentLength: 8, HasDDP: true, DDP: h, Reversed: true}},
+		{"CRC", []byte{0x02, 0x02, 0, 0}, TerminateHeader{Fault: 0x2002, Reversed: true}},
+		{"CRC as it should be", []byte{0x20, 0x02, 0, 0}, TerminateHeader{Fault: 0x2002}},
+		{"opcode as it should be", []byte{0x02, 0x06, 0, 0}, TerminateHeader{Fault: FaultOpcode}},
+	} {
+		if got, ok := ParseTerminate(tt.b); !ok || got != tt.want {
+			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, ok, tt.want)
+		}
+	}
+}
