@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"context"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -40,6 +41,9 @@ type Config struct {
 	// depths are then not exchanged, and the accepting side cannot send until
 	// the connecting side has sent something.
 	TCPRevision1 bool
+	// TCPSource, if valid, is the local address of the TCP connections that
+	// ConnectTCP makes.
+	TCPSource netip.Addr
 	// TCPFallback makes ConnectTCP ask for an unenhanced connection when the
 	// other side closes the TCP connection instead of answering, as one does
 	// that knows revision 1 only (RFC 6581, Section 10).

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -50,6 +51,9 @@ func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnParams, revision1 bool) (ConnInfo, error) {
 	info := ConnInfo{PeerIRD: -1, PeerORD: -1}
 	var dialer net.Dialer
+	if ip := d.cfg.TCPSource; ip.IsValid() {
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 0))
+	}
 	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return info, err

@@ -5,83 +5,20 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
 	"net"
-	"os"
-	"os/signal"
+	"net/netip"
 	"strconv"
+	"sync"
 
+	"github.com/weftstack/weft/ddp/ddpmpa"
+	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
-)
-
-// Parameters of rping, as the program of librdmacm has them.
-const (
-	rpingPort    = 7174
-	rpingSize    = 64
-	rpingMinSize = 32 // the text in front of the data, and its end
-	rpingMaxSize = 64 << 10
-	rpingInfoLen = 16
 )
 
 var errRpingData = errors.New("data mismatch")
 
-// rpingOptions are the flags of `weft rping`.
-type rpingOptions struct {
-	server, client bool
-	addr           string
-	port           int
-	size           int
-	count          uint64
-	verbose        bool
-	validate       bool
-	debug          bool
-	out, log       io.Writer
-	listening      func(net.Addr) // for tests
-}
-
-func rpingFlags(o *rpingOptions) *flag.FlagSet {
-	fs := flag.NewFlagSet("rping", flag.ContinueOnError)
-	fs.BoolVar(&o.server, "s", false, "be the server")
-	fs.BoolVar(&o.client, "c", false, "be the client")
-	fs.StringVar(&o.addr, "a", "", "`address` to listen on or to connect to")
-	fs.IntVar(&o.port, "p", rpingPort, "TCP `port`")
-	fs.IntVar(&o.size, "S", rpingSize, "`bytes` of ping data")
-	fs.Uint64Var(&o.count, "C", 0, "`number` of pings; 0 means until interrupted")
-	fs.BoolVar(&o.verbose, "v", false, "print the ping data")
-	fs.BoolVar(&o.validate, "V", false, "compare the ping data with what was sent")
-	fs.BoolVar(&o.debug, "d", false, "say what is done")
-	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), "usage: weft rping -s [-v] [-C COUNT] [-S SIZE] [-a ADDR] [-p PORT]\n"+
-			"       weft rping -c [-vVd] [-C COUNT] [-S SIZE] -a ADDR [-p PORT]\n\n"+
-			"Moves data from client to server and back by RDMA over TCP (iWARP), as rping of librdmacm does.\n\n")
-		fs.PrintDefaults()
-	}
-	return fs
-}
-
-func rpingMain(args []string) int {
-	o := rpingOptions{out: os.Stdout, log: os.Stderr}
-	fs := rpingFlags(&o)
-	if status, ok := parse(fs, args); !ok {
-		return status
-	}
-	if o.server == o.client || fs.NArg() > 0 || o.client && o.addr == "" ||
-		o.size < rpingMinSize || o.size > rpingMaxSize || o.port < 0 || o.port > 65535 {
-		fmt.Fprintf(os.Stderr, "weft rping: want either -s or -c, -a with -c, and -S from %d to %d\n", rpingMinSize, rpingMaxSize)
-		return exitUsage
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := o.run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "weft rping:", err)
-		return exitFail
-	}
-	return exitOK
-}
-
-// rping is one end.
+// rping is one end of a connection.
 type rping struct {
 	*rpingOptions
 	qp    *verbs.QP
@@ -96,38 +33,141 @@ type rping struct {
 
 // run is either end, from start to end.
 func (o *rpingOptions) run(ctx context.Context) error {
-	dev, err := verbs.Open(verbs.Config{})
+	dev, done, err := o.open(ctx)
 	if err != nil {
 		return err
 	}
-	r := &rping{rpingOptions: o}
-	pd := dev.AllocPD()
-	if r.cq, err = dev.NewCQ(64); err != nil {
-		return err
+	defer done()
+	addr := net.JoinHostPort(o.addr, strconv.Itoa(o.port))
+	if o.server {
+		return o.serve(ctx, dev, addr)
 	}
-	for mr, access := range map[**verbs.MR]verbs.Access{&r.msg: verbs.LocalWrite, &r.start: verbs.RemoteRead,
-		&r.data: verbs.LocalWrite | verbs.RemoteWrite} {
-		if *mr, err = pd.Register(make([]byte, o.size), access); err != nil {
-			return err
-		}
-	}
-	if r.qp, err = pd.NewQP(verbs.QPConfig{SendCQ: r.cq, RecvCQ: r.cq}); err != nil {
+	r, err := o.newEnd(dev)
+	if err != nil {
 		return err
 	}
 	defer r.qp.Close()
-	if err := r.postRecv(); err != nil {
-		return err
-	}
-	addr := net.JoinHostPort(o.addr, strconv.Itoa(o.port))
-	if o.server {
-		return r.serve(ctx, dev, addr)
-	}
 	return r.ping(ctx, dev, addr)
 }
 
-func (r *rping) debugf(format string, args ...any) {
-	if r.debug {
-		fmt.Fprintf(r.log, format+"\n", args...)
+// open opens the device, and with --sctp a transport under it.
+func (o *rpingOptions) open(ctx context.Context) (*verbs.Device, func(), error) {
+	cfg := verbs.Config{TCP: ddpmpa.Params{NoCRC: !o.crc, Markers: o.markers}, TCPRevision1: o.revision == 1}
+	if o.source != "" {
+		ip, err := lookupIP(ctx, o.source)
+		if err != nil {
+			return nil, nil, err
+		}
+		cfg.TCPSource = ip
+	}
+	closers := []func(){}
+	if o.sctp {
+		local, err := o.localUDP(ctx, cfg.TCPSource)
+		if err != nil {
+			return nil, nil, err
+		}
+		tc := sctp.TransportConfig{LocalAddrs: []netip.AddrPort{local}}
+		if o.pcap != "" {
+			capture, err := newTapCapture(o.pcap)
+			if err != nil {
+				return nil, nil, err
+			}
+			tc.Tap = capture.tap
+			closers = append(closers, func() {
+				if err := capture.close(); err != nil {
+					fmt.Fprintln(o.log, "weft rping:", err)
+				}
+			})
+		}
+		tr, err := sctp.NewTransport(tc)
+		if err != nil {
+			return nil, nil, err
+		}
+		cfg.Transport = tr
+		if o.server {
+			cfg.Port = uint16(o.port)
+		}
+		closers = append(closers, func() { tr.Close() })
+	}
+	done := func() {
+		for i := len(closers) - 1; i >= 0; i-- {
+			closers[i]()
+		}
+	}
+	dev, err := verbs.Open(cfg)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	closers = append(closers, func() { dev.Close() })
+	return dev, done, nil
+}
+
+// localUDP is the UDP address to bind: the server's, or any of the family in
+// which the client reaches it.
+func (o *rpingOptions) localUDP(ctx context.Context, source netip.Addr) (netip.AddrPort, error) {
+	if o.server {
+		if o.addr == "" {
+			return netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(o.port)), nil
+		}
+		ip, err := lookupIP(ctx, o.addr)
+		return netip.AddrPortFrom(ip, uint16(o.port)), err
+	}
+	if source.IsValid() {
+		return netip.AddrPortFrom(source, 0), nil
+	}
+	// What the route to the server begins with.
+	conn, err := net.Dial("udp", net.JoinHostPort(o.addr, strconv.Itoa(o.port)))
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	defer conn.Close()
+	local := conn.LocalAddr().(*net.UDPAddr).AddrPort()
+	return netip.AddrPortFrom(local.Addr().Unmap(), 0), nil
+}
+
+func lookupIP(ctx context.Context, host string) (netip.Addr, error) {
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return ips[0].Unmap(), nil
+}
+
+// newEnd makes what a connection needs.
+func (o *rpingOptions) newEnd(dev *verbs.Device) (*rping, error) {
+	r := &rping{rpingOptions: o}
+	var err error
+	pd := dev.AllocPD()
+	r.debugf("created pd")
+	if r.cq, err = dev.NewCQ(64); err != nil {
+		return nil, err
+	}
+	r.debugf("created cq")
+	for _, m := range []struct {
+		mr     **verbs.MR
+		size   int
+		access verbs.Access
+	}{{&r.msg, rpingInfoLen, verbs.LocalWrite}, {&r.start, o.size, verbs.RemoteRead}, {&r.data, o.size, verbs.RemoteWrite}} {
+		if *m.mr, err = pd.Register(make([]byte, m.size), m.access); err != nil {
+			return nil, err
+		}
+	}
+	r.debugf("allocated & registered buffers...")
+	if r.qp, err = pd.NewQP(verbs.QPConfig{SendCQ: r.cq, RecvCQ: r.cq, IRD: 1, ORD: 1}); err != nil {
+		return nil, err
+	}
+	r.debugf("created qp")
+	if err := r.postRecv(); err != nil {
+		r.qp.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (o *rpingOptions) debugf(format string, args ...any) {
+	if o.debug {
+		fmt.Fprintf(o.out, format+"\n", args...)
 	}
 }
 
@@ -145,8 +185,10 @@ func (r *rping) await(ctx context.Context, n *int) error {
 			return err
 		}
 		if r.one[0].Recv {
+			r.debugf("recv completion")
 			r.recvs++
 		} else {
+			r.debugf("%v completion", r.one[0].Op)
 			r.sent++
 		}
 	}
@@ -159,9 +201,15 @@ func (r *rping) message(ctx context.Context) (verbs.RemoteBuf, uint32, error) {
 	if err := r.await(ctx, &r.recvs); err != nil {
 		return verbs.RemoteBuf{}, 0, err
 	}
+	if r.one[0].Recv && r.one[0].Len != rpingInfoLen {
+		return verbs.RemoteBuf{}, 0, fmt.Errorf("received bogus data, size %d", r.one[0].Len)
+	}
 	b := r.msg.Bytes()
 	buf := verbs.RemoteBuf{TO: binary.BigEndian.Uint64(b), STag: binary.BigEndian.Uint32(b[8:])}
 	n := binary.BigEndian.Uint32(b[12:])
+	if r.server {
+		r.debugf("Received rkey %x addr %x len %d from peer", buf.STag, buf.TO, n)
+	}
 	return buf, n, r.postRecv()
 }
 
@@ -169,6 +217,9 @@ func (r *rping) message(ctx context.Context) (verbs.RemoteBuf, uint32, error) {
 func (r *rping) do(ctx context.Context, wr verbs.SendWR) error {
 	wr.Flags |= verbs.Signaled
 	if err := r.qp.PostSend(wr); err != nil {
+		if end := r.qp.Err(); end != nil {
+			return end
+		}
 		return err
 	}
 	return r.await(ctx, &r.sent)
@@ -187,35 +238,91 @@ func (r *rping) advertise(ctx context.Context, mr *verbs.MR) error {
 	return r.do(ctx, verbs.SendWR{Op: verbs.OpSend, Inline: info})
 }
 
-// serve takes one client.
-func (r *rping) serve(ctx context.Context, dev *verbs.Device, addr string) error {
+// listener takes connections over either lower layer.
+type listener interface {
+	Accept(ctx context.Context) (*verbs.ConnRequest, error)
+	Close() error
+}
+
+func (o *rpingOptions) listen(ctx context.Context, dev *verbs.Device, addr string) (listener, net.Addr, error) {
+	if o.sctp {
+		l, err := dev.Listen()
+		return l, dev.Addr(), err
+	}
 	l, err := dev.ListenTCP(ctx, addr)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l, l.Addr(), nil
+}
+
+// serve takes one client, or with -P many.
+func (o *rpingOptions) serve(ctx context.Context, dev *verbs.Device, addr string) error {
+	l, at, err := o.listen(ctx, dev, addr)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	if r.listening != nil {
-		r.listening(l.Addr())
+	o.debugf("rdma_listen")
+	if o.listening != nil {
+		o.listening(at)
 	}
-	req, err := l.Accept(ctx)
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	room := make(chan struct{}, rpingMaxClients)
+	for {
+		req, err := l.Accept(ctx)
+		if err != nil {
+			if ctx.Err() != nil { // interrupted
+				return nil
+			}
+			return err
+		}
+		if !o.persistent {
+			return o.client1(ctx, dev, req)
+		}
+		select {
+		case room <- struct{}{}:
+		default:
+			req.Reject(nil)
+			continue
+		}
+		clients.Add(1)
+		go func() {
+			defer clients.Done()
+			defer func() { <-room }()
+			if err := o.client1(ctx, dev, req); err != nil {
+				fmt.Fprintln(o.log, "weft rping:", err)
+			}
+		}()
+	}
+}
+
+// client1 serves one client to its end.
+func (o *rpingOptions) client1(ctx context.Context, dev *verbs.Device, req *verbs.ConnRequest) error {
+	r, err := o.newEnd(dev)
 	if err != nil {
+		req.Reject(nil)
 		return err
 	}
+	defer r.qp.Close()
+	from := req.RemoteTCP
+	if from == nil {
+		from = req.Remote
+	}
+	r.debugf("accepting client connection request from %v", from)
 	if err := req.Accept(r.qp, verbs.ConnParams{}); err != nil {
 		return err
 	}
-	r.debugf("accepted a connection from %v", req.RemoteTCP)
-	for n := uint64(0); r.count == 0 || n < r.count; n++ {
-		if err = r.answer(ctx); err != nil {
-			break
-		}
+	for err == nil {
+		err = r.answer(ctx)
 	}
 	if errors.Is(r.qp.Err(), verbs.ErrDisconnected) {
-		fmt.Fprintln(r.out, "server DISCONNECT EVENT...")
+		fmt.Fprintln(r.log, "server DISCONNECT EVENT...")
 		return nil
 	}
-	if err == nil {
-		return r.qp.Disconnect(ctx)
+	if ctx.Err() != nil { // interrupted
+		return r.qp.Disconnect(context.WithoutCancel(ctx))
 	}
 	return err
 }
@@ -226,12 +333,15 @@ func (r *rping) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.debugf("server received sink adv")
 	if uint64(n) > uint64(r.data.Len()) {
 		return fmt.Errorf("client has %d bytes, -S allows %d", n, r.data.Len())
 	}
+	r.debugf("server posted rdma read req")
 	if err := r.do(ctx, verbs.SendWR{Op: verbs.OpRead, SGL: []verbs.SGE{r.data.Slice(0, int(n))}, Remote: source}); err != nil {
 		return err
 	}
+	r.debugf("server received read complete")
 	text, _, _ := bytes.Cut(r.data.Bytes()[:n], []byte{0})
 	if r.verbose {
 		fmt.Fprintf(r.out, "server ping data: %s\n", text)
@@ -239,27 +349,50 @@ func (r *rping) answer(ctx context.Context) error {
 	if err := r.advertise(ctx, nil); err != nil {
 		return err
 	}
+	r.debugf("server posted go ahead")
 	sink, m, err := r.message(ctx)
 	if err != nil {
 		return err
 	}
+	r.debugf("server received sink adv")
 	back := int(min(uint32(len(text)+1), n, m)) // the text and its end
 	if err := r.do(ctx, verbs.SendWR{Op: verbs.OpWrite, SGL: []verbs.SGE{r.data.Slice(0, back)}, Remote: sink}); err != nil {
 		return err
 	}
-	return r.advertise(ctx, nil)
+	r.debugf("server rdma write complete")
+	if err := r.advertise(ctx, nil); err != nil {
+		return err
+	}
+	r.debugf("server posted go ahead")
+	return nil
+}
+
+// connect connects the client.
+func (r *rping) connect(ctx context.Context, dev *verbs.Device, addr string) error {
+	if r.sctp {
+		peer, err := sctp.ResolveAddr(ctx, addr)
+		if err == nil {
+			_, err = dev.Connect(ctx, peer, r.qp, verbs.ConnParams{})
+		}
+		return err
+	}
+	_, err := dev.ConnectTCP(ctx, addr, r.qp, verbs.ConnParams{})
+	return err
 }
 
 // ping is the client.
 func (r *rping) ping(ctx context.Context, dev *verbs.Device, addr string) error {
-	if _, err := dev.ConnectTCP(ctx, addr, r.qp, verbs.ConnParams{}); err != nil {
+	if err := r.connect(ctx, dev, addr); err != nil {
 		return err
 	}
-	r.debugf("connected to %s", addr)
+	r.debugf("rdma_connect successful")
 	for n := uint64(0); r.count == 0 || n < r.count; n++ {
 		if err := r.once(ctx, n); err != nil {
 			if ctx.Err() != nil { // interrupted
 				return r.qp.Disconnect(context.WithoutCancel(ctx))
+			}
+			if errors.Is(r.qp.Err(), verbs.ErrDisconnected) {
+				fmt.Fprintln(r.log, "client DISCONNECT EVENT...")
 			}
 			return err
 		}

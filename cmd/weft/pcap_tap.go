@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/weftstack/weft/sctp"
+)
+
+// tapCapture writes what a transport sends and receives to a capture file.
+type tapCapture struct {
+	mu   sync.Mutex
+	file *os.File
+	out  *bufio.Writer
+	w    *pcapgo.Writer
+	buf  gopacket.SerializeBuffer
+	err  error
+}
+
+func newTapCapture(name string) (*tapCapture, error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	c := &tapCapture{file: f, out: bufio.NewWriter(f), buf: gopacket.NewSerializeBuffer()}
+	c.w = pcapgo.NewWriterNanos(c.out)
+	if err := c.w.WriteFileHeader(maxDatagram+64, layers.LinkTypeRaw); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// tap is a sctp.TransportConfig.Tap.
+func (c *tapCapture) tap(e sctp.TapEvent) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := record{when: time.Now().UnixNano(), local: e.Local, remote: e.Remote, payload: e.Data}
+	if !e.Sent {
+		r.local, r.remote = r.remote, r.local
+	}
+	if c.err == nil && c.file != nil {
+		c.err = writeDatagram(c.w, c.buf, &r)
+	}
+}
+
+// close ends the file, and returns the first error.
+func (c *tapCapture) close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := errors.Join(c.err, c.out.Flush(), c.file.Close())
+	c.file = nil
+	return err
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+)
+
+// Parameters of rping, as the program of librdmacm has them.
+const (
+	rpingPort    = 7174
+	rpingSize    = 64
+	rpingMinSize = 26 // the longest text in front of the data, and its end
+	rpingMaxSize = 64<<10 - 1
+	rpingInfoLen = 16
+)
+
+// rpingMaxClients bounds the clients that a persistent server has at a time.
+const rpingMaxClients = 64
+
+// Flags of rping that are one letter, those with a value and those without:
+// they may be written together as getopt has it ("-cVv", "-C5").
+const (
+	rpingBools  = "scvVdPqh"
+	rpingValues = "apCSI"
+)
+
+// rpingOptions are the flags of `weft rping`.
+type rpingOptions struct {
+	server, client bool
+	addr, source   string
+	port           int
+	size           int
+	count          uint64
+	verbose        bool
+	validate       bool
+	debug          bool
+	persistent     bool
+	own            bool // -q, which changes nothing here
+	sctp           bool
+	crc, markers   bool
+	revision       int
+	pcap           string
+	out, log       io.Writer
+	listening      func(net.Addr) // for tests
+}
+
+func rpingFlags(o *rpingOptions) *flag.FlagSet {
+	fs := flag.NewFlagSet("rping", flag.ContinueOnError)
+	fs.BoolVar(&o.server, "s", false, "be the server")
+	fs.BoolVar(&o.client, "c", false, "be the client")
+	fs.StringVar(&o.addr, "a", "", "`address` to listen on or to connect to")
+	fs.StringVar(&o.source, "I", "", "source `address` of the client")
+	fs.IntVar(&o.port, "p", rpingPort, "`port` of the server")
+	fs.IntVar(&o.size, "S", rpingSize, "`bytes` of ping data")
+	fs.Uint64Var(&o.count, "C", 0, "`number` of pings of the client; 0 means until interrupted")
+	fs.BoolVar(&o.verbose, "v", false, "print the ping data")
+	fs.BoolVar(&o.validate, "V", false, "compare the ping data with what was sent")
+	fs.BoolVar(&o.debug, "d", false, "say what is done")
+	fs.BoolVar(&o.persistent, "P", false, "serve many clients, until interrupted")
+	fs.BoolVar(&o.own, "q", false, "make the queue pair without rdma_cm: there is none here, so this changes nothing")
+	fs.BoolVar(&o.sctp, "sctp", false, "ping over SCTP (RFC 5043) instead of TCP; -p is the UDP and the SCTP port")
+	fs.BoolVar(&o.crc, "crc", true, "ask for CRCs over TCP; without, they are used if the other side asks")
+	fs.BoolVar(&o.markers, "markers", false, "require markers of the other side over TCP")
+	fs.IntVar(&o.revision, "revision", 2, "`revision` of MPA that the client asks for: 2 (RFC 6581) or 1 (RFC 5044)")
+	fs.StringVar(&o.pcap, "pcap", "", "with -sctp: write all packets to a capture `file`")
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), "usage: weft rping -s [-vVdPq] [-S SIZE] [-a ADDR] [-p PORT] [--sctp] ...\n"+
+			"       weft rping -c [-vVdq] [-C COUNT] [-S SIZE] [-I ADDR] -a ADDR [-p PORT] [--sctp] ...\n\n"+
+			"Moves data from client to server and back by RDMA over TCP (iWARP), as rping of librdmacm does,\n"+
+			"with which it works together. Flags of one letter may be written together: -cVv -C5.\n\n")
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// splitLetters takes flags apart that were written together.
+func splitLetters(args []string) (out []string) {
+	for i, a := range args {
+		if a == "--" || len(a) < 2 || a[0] != '-' {
+			return append(out, args[i:]...)
+		}
+		if strings.HasPrefix(a, "--") || len(a) == 2 {
+			out = append(out, a)
+			continue
+		}
+		at := 1
+		for at < len(a) && strings.IndexByte(rpingBools, a[at]) >= 0 {
+			at++
+		}
+		switch {
+		case at == len(a): // -cVv
+		case strings.IndexByte(rpingValues, a[at]) >= 0 && a[at+1:] != "" && a[at+1] != '=': // -C5, -vC5
+		case strings.IndexByte(rpingValues, a[at]) >= 0 && at > 1: // -vC 5
+		default: // -C=5, -sctp, or something unknown
+			out = append(out, a)
+			continue
+		}
+		for k := 1; k < at; k++ {
+			out = append(out, "-"+a[k:k+1])
+		}
+		if at < len(a) {
+			if v := a[at+1:]; v != "" {
+				out = append(out, "-"+a[at:at+1]+"="+v)
+			} else {
+				out = append(out, "-"+a[at:at+1])
+			}
+		}
+	}
+	return out
+}
+
+// joinValues writes the value of a letter behind it, so that what follows is
+// taken apart, too.
+func joinValues(args []string) (out []string) {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		if len(a) >= 2 && a[0] == '-' && a[1] != '-' && strings.IndexByte(rpingValues, a[len(a)-1]) >= 0 &&
+			strings.Trim(a[1:len(a)-1], rpingBools) == "" && i+1 < len(args) {
+			for k := 1; k < len(a)-1; k++ {
+				out = append(out, "-"+a[k:k+1])
+			}
+			i++
+			out = append(out, "-"+a[len(a)-1:]+"="+args[i])
+			continue
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+func rpingMain(args []string) int {
+	o := rpingOptions{out: &lockedWriter{w: os.Stdout}, log: &lockedWriter{w: os.Stderr}}
+	fs := rpingFlags(&o)
+	if status, ok := parse(fs, splitLetters(joinValues(args))); !ok {
+		return status
+	}
+	if fs.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "weft rping: unknown argument %q\n", fs.Arg(0))
+		return exitUsage
+	}
+	if err := o.check(); err != nil {
+		fmt.Fprintln(os.Stderr, "weft rping:", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := o.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "weft rping:", err)
+		return exitFail
+	}
+	return exitOK
+}
+
+// check finds what the flag package cannot.
+func (o *rpingOptions) check() error {
+	switch {
+	case o.server == o.client:
+		return fmt.Errorf("want either -s or -c")
+	case o.client && o.addr == "":
+		return fmt.Errorf("want -a with -c")
+	case o.size < rpingMinSize || o.size > rpingMaxSize:
+		return fmt.Errorf("-S %d: valid range is %d to %d", o.size, rpingMinSize, rpingMaxSize)
+	case o.port < 0 || o.port > 65535:
+		return fmt.Errorf("-p %d: want up to 65535", o.port)
+	case o.revision != 1 && o.revision != 2:
+		return fmt.Errorf("--revision %d: want 1 or 2", o.revision)
+	case o.persistent && o.client:
+		return fmt.Errorf("-P is for the server")
+	case o.pcap != "" && !o.sctp:
+		return fmt.Errorf("--pcap sees SCTP only: give --sctp, or capture TCP with tcpdump")
+	case o.source != "" && o.server:
+		return fmt.Errorf("-I is for the client")
+	}
+	return nil
+}
+
+// lockedWriter lets several clients of a server write.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
