@@ -34,15 +34,7 @@ func guestImage(t testing.TB) string {
 	if err != nil {
 		lacking(t, "no cache directory: %v", err)
 	}
-	h := sha256.New()
-	for _, f := range slices.Concat([]string{"guest/build.sh", "guest/init"}, peerSources(t)) {
-		data, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.Write(data)
-	}
-	dir := filepath.Join(cache, "weft-interop", fmt.Sprintf("guest-%x", h.Sum(nil)[:6]))
+	dir := filepath.Join(cache, "weft-interop", "guest-"+digestOf(t, slices.Concat([]string{"guest/build.sh", "guest/init"}, peerSources(t))))
 	if _, err := os.Stat(filepath.Join(dir, "version")); err == nil {
 		return dir
 	}
@@ -54,6 +46,20 @@ func guestImage(t testing.TB) string {
 		lacking(t, "the guest cannot be made here: %v\n%s", err, said)
 	}
 	return dir
+}
+
+// digestOf makes a name of the contents of files.
+func digestOf(t testing.TB, files []string) string {
+	t.Helper()
+	h := sha256.New()
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Write(data)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:6])
 }
 
 // kernelStack boots a guest, which lives as long as the test. Its peers use
@@ -106,7 +112,12 @@ func guestDevice(id string) string { return "virtio-net-pci,netdev=" + id + ",cs
 // through another command.
 func bootGuest(t testing.TB, through []string, args ...string) *stack {
 	t.Helper()
-	dir := guestImage(t)
+	return bootImage(t, guestImage(t), through, args...)
+}
+
+// bootImage is bootGuest for another image.
+func bootImage(t testing.TB, dir string, through []string, args ...string) *stack {
+	t.Helper()
 	version, _ := os.ReadFile(filepath.Join(dir, "version"))
 	s := &stack{name: "linux", version: strings.TrimSuffix(string(bytes.TrimSpace(version)), "_amd64.deb"), kernel: true, mtu: 1500}
 
