@@ -223,3 +223,181 @@ func BenchmarkLookup(b *testing.B) {
 		i++
 	}
 }
+
+func TestSTagsAreHardToPredict(t *testing.T) {
+	// RFC 5040, Section 8.1.1, item 8. That the generator is the system's cannot
+	// be tested; that numbers are not counted up, and are spread over the whole
+	// range, can. Limits are six standard deviations and more.
+	const n = 20000
+	tab, d := NewTable(), &Domain{}
+	var ones [32]int
+	steps := make(map[uint32]int)
+	seen := make(map[uint32]bool)
+	var last uint32
+	for range n {
+		r, err := tab.Add(nil, 0, 0, d, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := r.STag()
+		if s == 0 || seen[s] {
+			t.Fatalf("STag %#x again", s)
+		}
+		seen[s] = true
+		for b := range ones {
+			ones[b] += int(s >> b & 1)
+		}
+		steps[s-last]++
+		last = s
+	}
+	for b, k := range ones {
+		if k < n/2-500 || k > n/2+500 {
+			t.Errorf("bit %d is set in %d of %d", b, k, n)
+		}
+	}
+	for step, k := range steps {
+		if k > 4 {
+			t.Errorf("the step %#x comes %d times", step, k)
+		}
+	}
+}
+
+func TestBindAndRevoke(t *testing.T) {
+	tab, d := NewTable(), &Domain{}
+	sc, other := &Scope{Domain: d}, &Scope{Domain: d}
+	mem := make([]byte, 100)
+	parent, _ := tab.Add(mem, 0, LocalWrite|BindWindow, d, nil)
+	w, err := tab.Reserve(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := tab.Place(sc, w.STag(), 0, []byte{1}); got != DeniedSTag {
+		t.Errorf("place before the bind: %v", got)
+	}
+	if parent.Bind(mem, 0, RemoteWrite, sc, nil) {
+		t.Error("an ordinary region was bound")
+	}
+	if w.Bind(mem, 1<<64-50, RemoteWrite, sc, parent) {
+		t.Error("bound with offsets that wrap")
+	}
+	if !w.Bind(mem[10:20], 7, RemoteWrite, sc, parent) {
+		t.Fatal("not bound")
+	}
+	if w.Bind(mem, 0, RemoteWrite, sc, parent) {
+		t.Error("bound twice")
+	}
+	for _, tt := range []struct {
+		sc   *Scope
+		to   uint64
+		want Denial
+	}{{sc, 7, Granted}, {sc, 16, Granted}, {sc, 17, DeniedBounds}, {sc, 6, DeniedBounds}, {other, 7, DeniedStream}} {
+		if got := tab.Place(tt.sc, w.STag(), tt.to, []byte{5}); got != tt.want {
+			t.Errorf("place at %d: %v, want %v", tt.to, got, tt.want)
+		}
+	}
+	if mem[10] != 5 || mem[19] != 5 || mem[9] != 0 || mem[20] != 0 {
+		t.Errorf("memory %v", mem[8:22])
+	}
+	if parent.Retire() {
+		t.Error("parent with a window was retired")
+	}
+	epoch := w.Epoch()
+	if got := tab.InvalidateLocal(other, w.STag()); got != DeniedStream || w.Revoked() {
+		t.Errorf("invalidated through another stream: %v", got)
+	}
+	if got := tab.InvalidateLocal(sc, w.STag()); got != Granted || !w.Revoked() || w.Epoch() == epoch {
+		t.Errorf("invalidate: %v", got)
+	}
+	// A late invalidate of the old binding leaves the new one alone.
+	w.Bind(mem, 0, RemoteWrite, sc, parent)
+	w.revokeSince(epoch)
+	if w.Revoked() {
+		t.Error("new binding revoked for the old one")
+	}
+	if got := tab.InvalidateRemote(sc, w.STag()); got != Granted || !w.Revoked() {
+		t.Errorf("remote invalidate: %v", got)
+	}
+	tab.Remove(w)
+	if w.Bind(mem, 0, RemoteWrite, sc, nil) {
+		t.Error("a removed region was bound")
+	}
+	if !parent.Retire() {
+		t.Error("pins are left")
+	}
+	// What a stream denies is denied whatever regions grant.
+	rw, _ := tab.Add(mem, 0, RemoteRead|RemoteWrite, d, nil)
+	sc.Deny(RemoteRead)
+	if _, _, _, got := tab.Source(sc, rw.STag(), 0, 1); got != DeniedAccess {
+		t.Errorf("denied read: %v", got)
+	}
+	if got := tab.Place(sc, rw.STag(), 0, []byte{1}); got != Granted {
+		t.Errorf("write: %v", got)
+	}
+}
+
+func TestPool(t *testing.T) {
+	low := 0
+	p := NewPool(3, 2, func() { low++ })
+	post := func(ids ...uint64) bool {
+		if !p.Reserve(len(ids)) {
+			return false
+		}
+		for _, id := range ids {
+			b := p.Next()
+			b.ID, b.SGL = id, append(b.SGL, Mem{B: make([]byte, id)})
+			p.Post()
+		}
+		p.Commit()
+		return true
+	}
+	var q Queue
+	q.InitShared(p, 2)
+	if q.Free() != 0 || !q.Shared() {
+		t.Error("a shared queue can be posted to")
+	}
+	if !post(10, 11, 12) || post(13) {
+		t.Error("room for three")
+	}
+	p.SetLimit(2)
+	// The second message comes first: buffers go by arrival.
+	b2, f := q.find(2)
+	if f != 0 || b2.ID != 10 || b2.Size() != 10 {
+		t.Fatalf("second message: %v, %v", b2.ID, f)
+	}
+	if b, _ := q.find(2); b != b2 {
+		t.Error("another buffer for the same message")
+	}
+	if _, f := q.find(3); f != FaultNoBuffer {
+		t.Errorf("over the depth: %v", f)
+	}
+	if _, f := q.find(0); f != FaultMSN {
+		t.Errorf("delivered already: %v", f)
+	}
+	b1, _ := q.find(1)
+	if b1.ID != 11 || q.Len() != 2 || low != 1 {
+		t.Errorf("first message: buffer %d, %d held, limit told %d times", b1.ID, q.Len(), low)
+	}
+	q.Drop()
+	if b, _ := q.find(3); b == nil || b.ID != 12 {
+		t.Error("third message")
+	}
+	var left []uint64
+	q.Empty(func(b *Buffer) { left = append(left, b.ID) })
+	if len(left) != 2 || left[0] != 10 || left[1] != 12 || q.Len() != 0 {
+		t.Errorf("left %v", left)
+	}
+	if _, f := q.find(q.first); f != FaultNoBuffer {
+		t.Errorf("empty pool: %v", f)
+	}
+	post(1, 2)
+	if p.Resize(1) || !p.Resize(5) || !post(3, 4, 5) {
+		t.Error("resize")
+	}
+	if n, depth, _ := p.Len(); n != 5 || depth != 5 {
+		t.Errorf("%d of %d", n, depth)
+	}
+	p.Close()
+	if n, depth, _ := p.Len(); n != 0 || depth != 0 || post(1) {
+		t.Error("closed pool takes buffers")
+	}
+}
