@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/netem"
+	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/units"
 )
 
@@ -54,6 +55,7 @@ type perfOptions struct {
 	quiet        bool
 	cpuprofile   string
 	rounds       int
+	count        int
 }
 
 // perfModes are the modes in the order in which help and compare show them.
@@ -108,6 +110,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "how long a waiting goroutine polls the socket before it parks")
 	fs.BoolVar(&o.Bidir, "bidir", false, "send in both directions at once")
 	fs.BoolVar(&o.Latency, "latency", false, "measure round trips of one message at a time")
+	fs.IntVar(&o.count, "count", 0, "with -latency: end after this `number` of round trips, whatever the time")
 	fs.Func("rate", "offered `rate` in bits per second, such as 100mbit (default: as fast as possible)", func(s string) (err error) {
 		o.Rate, err = netem.ParseRate(s)
 		return err
@@ -122,7 +125,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of this side to a `file`")
 	fs.IntVar(&o.rounds, "rounds", 3, "`number` of rounds of compare")
 	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), "usage: weft perf [flags] MODE\n       weft perf [flags] compare\n       weft perf -server ADDRESS\n\n"+
+		fmt.Fprint(fs.Output(), "usage: weft perf [flags] MODE\n       weft perf [flags] compare\n       weft perf -server ADDRESS\n       weft run|net … weft perf [flags] mpi\n\n"+
 			"Perf measures what a transport carries between two processes: this one and a\nserver, which is started on this machine unless -connect names one.\n\nModes:\n\n")
 		for _, m := range perfModes {
 			fmt.Fprintf(fs.Output(), "  %-8s %s\n", m.name, m.what)
@@ -191,6 +194,8 @@ func (o *perfOptions) check() error {
 		return fmt.Errorf("-window %d: want 1 to 4096", o.Window)
 	case o.rounds < 1 || o.rounds > 1000:
 		return fmt.Errorf("-rounds %d: want 1 to 1000", o.rounds)
+	case o.count < 0 || o.count > 0 && !o.Latency:
+		return fmt.Errorf("-count %d: want a number of round trips, with -latency", o.count)
 	case o.BusyPoll < 0:
 		return fmt.Errorf("-busy-poll %v is negative", o.BusyPoll)
 	}
@@ -211,16 +216,19 @@ func perf(ctx context.Context, o *perfOptions) error {
 		defer pprof.StopCPUProfile()
 	}
 	if order := os.Getenv(envPerfRank); order != "" {
-		return perfRank(ctx, order)
+		return perfOrdered(ctx, order)
 	}
 	switch {
 	case o.server != "":
 		return perfServe(ctx, o.server, o.once)
 	case o.Mode == "compare":
 		return perfCompare(ctx, o)
+	case o.Mode == "mpi" && os.Getenv(pmi.EnvRank) != "":
+		// A launcher has started us: on other machines, or emulated ones.
+		return perfRank(ctx, o, func(r *perfResult) error { return r.print(o) })
 	case o.Mode == "mpi":
 		if o.connect != "" {
-			return errors.New("mode mpi runs on this machine only; across machines start weft perf under an MPI launcher")
+			return errors.New("mode mpi has no server: across machines start weft perf mpi under a launcher")
 		}
 		return perfMPI(ctx, o)
 	}

@@ -291,6 +291,14 @@ func newPerfResult(o *perfOptions, c perfCounts, took time.Duration) *perfResult
 	return r
 }
 
+// more reports whether to make another round trip after so many.
+func (o *perfOptions) more(trips uint64, elapsed time.Duration) bool {
+	if o.count > 0 {
+		return trips < uint64(o.count)
+	}
+	return elapsed < o.time
+}
+
 // perfLatency measures round trips.
 func perfLatency(ctx context.Context, o *perfOptions, c *perfControl, src perfSource) (*perfResult, error) {
 	for end := time.Now().Add(o.warmup); time.Now().Before(end); {
@@ -307,7 +315,7 @@ func perfLatency(ctx context.Context, o *perfOptions, c *perfControl, src perfSo
 	h := hdrhistogram.New(1, int64(time.Minute), 3)
 	start := time.Now()
 	trips := uint64(0)
-	for last := start; last.Sub(start) < o.time; trips++ {
+	for last := start; o.more(trips, last.Sub(start)); trips++ {
 		if err := src.trip(ctx); err != nil {
 			return nil, err
 		}

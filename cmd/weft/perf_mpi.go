@@ -32,6 +32,7 @@ func perfMPI(ctx context.Context, o *perfOptions) error {
 type mpiOrder struct {
 	Spec         perfSpec
 	Time, Warmup time.Duration
+	Count        int
 }
 
 // perfMPIRun runs two ranks and takes rank 0's result.
@@ -40,7 +41,7 @@ func perfMPIRun(ctx context.Context, o *perfOptions) (*perfResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	order, err := json.Marshal(mpiOrder{o.perfSpec, o.time, o.warmup})
+	order, err := json.Marshal(mpiOrder{o.perfSpec, o.time, o.warmup, o.count})
 	if err != nil {
 		return nil, err
 	}
@@ -65,21 +66,26 @@ const (
 	mpiControl
 )
 
-// perfRank is one rank's part.
-func perfRank(ctx context.Context, text string) error {
+// perfOrdered is the part of a rank that perfMPIRun has started.
+func perfOrdered(ctx context.Context, text string) error {
 	var order mpiOrder
 	if err := json.Unmarshal([]byte(text), &order); err != nil {
 		return err
 	}
-	opts := []mpi.Option{mpi.WithSCTP(sctp.Config{MTU: order.Spec.MTU})}
-	if order.Spec.BusyPoll > 0 {
-		opts = append(opts, mpi.WithSpin(order.Spec.BusyPoll))
+	o := &perfOptions{perfSpec: order.Spec, time: order.Time, warmup: order.Warmup, count: order.Count}
+	return perfRank(ctx, o, func(r *perfResult) error { return json.NewEncoder(os.Stdout).Encode(r) })
+}
+
+// perfRank is one rank's part. Rank 0 gives the result to print.
+func perfRank(ctx context.Context, o *perfOptions, print func(*perfResult) error) error {
+	opts := []mpi.Option{mpi.WithSCTP(sctp.Config{MTU: o.MTU})}
+	if o.BusyPoll > 0 {
+		opts = append(opts, mpi.WithSpin(o.BusyPoll))
 	}
 	w, err := mpi.Init(ctx, opts...)
 	if err != nil {
 		return err
 	}
-	o := &perfOptions{perfSpec: order.Spec, time: order.Time, warmup: order.Warmup}
 	c := w.Comm()
 	if c.Size() != 2 {
 		return errors.New("mode mpi wants 2 ranks")
@@ -96,7 +102,7 @@ func perfRank(ctx context.Context, text string) error {
 		res, err = mpiLoad(ctx, c, o)
 	}
 	if err == nil && res != nil {
-		err = json.NewEncoder(os.Stdout).Encode(res)
+		err = print(res)
 	}
 	return errors.Join(err, w.Finalize(ctx))
 }
@@ -212,7 +218,7 @@ func mpiLatency(ctx context.Context, c *mpi.Comm, o *perfOptions) (*perfResult, 
 	h := hdrhistogram.New(1, int64(time.Minute), 3)
 	busy, before, start := otherCPU(), perfCounts{}.cost(), time.Now()
 	trips := uint64(0)
-	for last := start; last.Sub(start) < o.time; trips++ {
+	for last := start; o.more(trips, last.Sub(start)); trips++ {
 		if err := trip(0); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -49,11 +50,30 @@ func TestPerfOptions(t *testing.T) {
 	}
 }
 
+// A pacer that fell behind may catch up with up to a second's messages.
 func TestPerfKeepsTheRate(t *testing.T) {
 	out, _, _ := weft(t, "", "perf", "-json", "-time", "1s", "-rate", "10mbit", "-size", "10000", "tcp")
 	var res perfResult
-	if err := json.Unmarshal([]byte(out), &res); err != nil || res.Gbps > 0.0105 {
+	if err := json.Unmarshal([]byte(out), &res); err != nil || res.Gbps > 0.021 {
 		t.Errorf("%.4f Gb/s of 0.01 offered, %v", res.Gbps, err)
+	}
+}
+
+func TestPerfCountsTrips(t *testing.T) {
+	for _, args := range [][]string{{"tcp"}, {"mpi"}} {
+		out, _, status := weft(t, "", append([]string{"perf", "-json", "-latency", "-count", "7", "-warmup", "1ms", "-size", "100"}, args...)...)
+		var res perfResult
+		if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || res.Bytes != 7*2*100 {
+			t.Errorf("weft perf %q: status %d, %v, %d bytes, want those of 7 round trips", args, status, err, res.Bytes)
+		}
+	}
+}
+
+func TestPerfIsARankUnderALauncher(t *testing.T) {
+	out, errs, status := weft(t, "", "run", "-n", "2", os.Args[0], "perf", "-json", "-time", "50ms", "-warmup", "10ms", "mpi")
+	var res perfResult
+	if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || res.Mode != "mpi" || res.Bytes == 0 {
+		t.Errorf("status %d, %v: %s%s", status, err, out, errs)
 	}
 }
 
@@ -61,6 +81,7 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"pigeon"}, {"udp", "tcp"}, {"-size", "0", "udp"}, {"-size", "2GiB", "udp"}, {"-time", "-1s", "udp"}, {"-streams", "0", "sctp"},
 		{"-assocs", "-1", "sctp"}, {"-mtu", "20", "sctp"}, {"-rate", "x", "tcp"}, {"-server", ":0", "udp"}, {"-window", "0", "write"}, {"-rounds", "0", "compare"},
+		{"-count", "5", "tcp"}, {"-count", "-1", "-latency", "tcp"},
 	} {
 		if _, _, status := weft(t, "", append([]string{"perf"}, args...)...); status != exitUsage {
 			t.Errorf("weft perf %q: status %d, want 2", args, status)
