@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// needRoot skips a test that makes network namespaces.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("not root: network namespaces cannot be made")
+	}
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		t.Skip("no /dev/net/tun: hosts cannot be joined")
+	}
+}
+
+func TestLossExperimentHasARowPerTransport(t *testing.T) {
+	needRoot(t)
+	var b bytes.Buffer
+	s := &settings{seeds: 1, scale: 0.002, losses: "1%", delay: "25us", only: "weft sctp,weft tcp/cubic,Open MPI tcp/cubic"}
+	if err := runLoss(t.Context(), s, built(t), &b); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "\n| weft sctp | "); n != len(workloads(1)) || strings.Contains(b.String(), "Failed: ") {
+		t.Errorf("%d rows of SCTP, want %d:\n%s", n, len(workloads(1)), b.String())
+	}
+}
+
+func TestPathExperimentsHaveResults(t *testing.T) {
+	needRoot(t)
+	tl := built(t)
+	s := &settings{seeds: 1, time: 10 * time.Millisecond}
+	var b bytes.Buffer
+	if err := runBulk(t.Context(), s, tl, &b); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "| 50 ms | 1% |") || strings.Contains(b.String(), "Failed: ") {
+		t.Error(b.String())
+	}
+	if len(congestionControls("cubic")) == 0 {
+		t.Skip("this kernel's TCP has no cubic")
+	}
+	b.Reset()
+	if err := runFair(t.Context(), s, tl, &b); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(b.String(), "| weft sctp, TCP cubic |") != 2 || strings.Contains(b.String(), "Failed: ") {
+		t.Error(b.String())
+	}
+}
+
+func TestParseFlowsWantsAllResults(t *testing.T) {
+	const one = `{"mode":"sctp","gbps":0.5,"retransmissions":3}` + "\n"
+	all, err := parseFlows("serving at x\n"+one+one, 2)
+	if err != nil || all[1].Gbps != 0.5 || all[0].Mode != "sctp" || all[0].Retransmits != 3 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	for _, out := range []string{"", one, "{oops\n" + one} {
+		if _, err := parseFlows(out, 2); err == nil {
+			t.Errorf("%q was taken for two results", out)
+		}
+	}
+}
+
+func TestWorkScales(t *testing.T) {
+	for _, w := range workloads(0.0001) {
+		if w.count != 1 {
+			t.Errorf("%s: %d, want 1", w.name, w.count)
+		}
+	}
+	if w := workloads(1)[2]; w.count != 3000 || !strings.Contains(w.what(), "3000 tasks on 4 hosts") {
+		t.Errorf("the farm: %q", w.what())
+	}
+}

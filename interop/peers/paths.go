@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/weftstack/weft/internal/bench"
+)
+
+// Emulated long paths: a queue of about the product of bandwidth and delay.
+const (
+	pathRate  = "100mbit"
+	pathQueue = "512KiB"
+	pathSize  = "64KiB"
+	// pathTimes is by how much the runs are longer than those on loopback: a
+	// congestion window takes many round trips to find its size.
+	pathTimes = 10
+)
+
+// flow is one flow of data in an emulated network.
+type flow struct {
+	mode string // of weft perf
+	cc   string // of TCP; "" for SCTP
+}
+
+func (f flow) name() string {
+	if f.mode == "tcp" {
+		return "TCP " + f.cc
+	}
+	return "weft sctp"
+}
+
+// client returns the words of a sender to a server, which may take a while to
+// be there.
+func (t *tools) client(f flow, server string, s *settings) []string {
+	script := fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do %s perf -connect %s -json -time %v -warmup %v -size %s -mtu 1500 %s 2>/dev/null && exit 0; sleep 0.25; done; exit 1",
+		t.weft, server, pathTimes*s.time, s.time, pathSize, f.mode)
+	return []string{"sh", "-c", script}
+}
+
+// flowResult is what a sender prints.
+type flowResult struct {
+	Mode        string
+	Gbps        float64
+	Retransmits uint64 `json:"retransmissions"`
+}
+
+// parseFlows parses one result per line.
+func parseFlows(out string, want int) ([]flowResult, error) {
+	var all []flowResult
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "{") {
+			continue
+		}
+		var r flowResult
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			return nil, fmt.Errorf("%.200q: %w", line, err)
+		}
+		all = append(all, r)
+	}
+	if len(all) != want {
+		return nil, fmt.Errorf("%d results of %d flows: %.300q", len(all), want, out)
+	}
+	return all, nil
+}
+
+// pathLimit is how long a run may take beyond its measurement.
+const pathLimit = time.Minute
+
+// pathFlows returns the flows to compare on this kernel.
+func pathFlows() (flows []flow, missing []string) {
+	flows = []flow{{mode: "sctp"}}
+	for _, cc := range []string{"cubic", "reno", "bbr"} {
+		if len(congestionControls(cc)) == 0 {
+			missing = append(missing, "TCP "+cc+": not in this kernel")
+			continue
+		}
+		flows = append(flows, flow{"tcp", cc})
+	}
+	return flows, missing
+}
+
+// runBulk measures how much a single flow carries over long paths with loss.
+func runBulk(ctx context.Context, s *settings, t *tools, w io.Writer) error {
+	flows, missing := pathFlows()
+	paths := []struct {
+		rtt   string
+		delay string
+		loss  string
+	}{
+		{"10 ms", "5ms", "0%"}, {"10 ms", "5ms", "0.1%"}, {"10 ms", "5ms", "1%"},
+		{"50 ms", "25ms", "0%"}, {"50 ms", "25ms", "0.1%"}, {"50 ms", "25ms", "1%"},
+	}
+	results := make([][]bench.Sample, len(paths))
+	var count tally
+	var troubles []string
+	rate := s.rateOr(pathRate)
+	for seed := 1; seed <= s.seeds; seed++ {
+		for pi, p := range paths {
+			if results[pi] == nil {
+				results[pi] = make([]bench.Sample, len(flows))
+			}
+			for fi, f := range flows {
+				n := network{hosts: 2, rate: rate, delay: p.delay, loss: p.loss, queue: pathQueue, seed: seed, cc: f.cc, on: -1}
+				limited, cancel := context.WithTimeout(ctx, pathLimit+pathTimes*2*s.time)
+				var r []flowResult
+				err := count.run(func() error {
+					out, err := n.run(limited, t, t.client(f, "10.77.0.2:7000", s), []string{t.weft, "perf", "-server", "10.77.0.2:7000", "-once"})
+					if err == nil {
+						r, err = parseFlows(out, 1)
+					}
+					return err
+				})
+				cancel()
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				if err != nil {
+					troubles = append(troubles, fmt.Sprintf("%s, %s, loss %s, seed %d: %.200v", f.name(), p.rtt, p.loss, seed, err))
+					continue
+				}
+				results[pi][fi] = append(results[pi][fi], r[0].Gbps*1e3)
+				fmt.Fprintf(os.Stderr, "seed %d of %d: %s, %s, loss %s: %.1f Mb/s\n", seed, s.seeds, f.name(), p.rtt, p.loss, r[0].Gbps*1e3)
+			}
+		}
+	}
+	fmt.Fprint(w, bench.Provenance(count.runs, count.noisy), "\n")
+	fmt.Fprintf(w, "Goodput in Mb/s of one flow on a line of %s with a queue of %s, over %v; medians of %d seeds (smallest–largest), and in bold relative to TCP cubic on the same path and seeds.\n\n",
+		rate, pathQueue, pathTimes*s.time, s.seeds)
+	fmt.Fprint(w, "| round trip time | loss |")
+	for _, f := range flows {
+		fmt.Fprintf(w, " %s |", f.name())
+	}
+	fmt.Fprintf(w, "\n|---|---|%s\n", strings.Repeat("---|", len(flows)))
+	for pi, p := range paths {
+		fmt.Fprintf(w, "| %s | %s |", p.rtt, p.loss)
+		for fi := range flows {
+			fmt.Fprintf(w, " %s", results[pi][fi])
+			if fi == 0 && len(flows) > 1 && flows[1].cc == "cubic" {
+				fmt.Fprintf(w, " **× %s**", bench.Digits(results[pi][0].Median()/results[pi][1].Median()))
+			}
+			fmt.Fprint(w, " |")
+		}
+		fmt.Fprintln(w)
+	}
+	writeTroubles(w, missing, troubles)
+	return nil
+}
+
+// runFair measures how two flows share the line into a host.
+func runFair(ctx context.Context, s *settings, t *tools, w io.Writer) error {
+	if len(congestionControls("cubic")) == 0 {
+		return errors.New("this kernel's TCP has no cubic to compare with")
+	}
+	sctp, tcp := flow{mode: "sctp"}, flow{"tcp", "cubic"}
+	pairs := [][2]flow{{sctp, sctp}, {sctp, tcp}, {tcp, tcp}}
+	delays := []struct{ rtt, delay string }{{"10 ms", "5ms"}, {"50 ms", "25ms"}}
+	rate := s.rateOr(pathRate)
+	var count tally
+	var troubles []string
+	type row struct{ first, second, sum, jain bench.Sample }
+	rows := make([]row, len(pairs)*len(delays))
+	for seed := 1; seed <= s.seeds; seed++ {
+		for i := range rows {
+			pair, d := pairs[i%len(pairs)], delays[i/len(pairs)]
+			n := network{hosts: 3, rate: rate, delay: d.delay, loss: "0%", queue: pathQueue, seed: seed, cc: "cubic", on: -1}
+			limited, cancel := context.WithTimeout(ctx, pathLimit+pathTimes*2*s.time)
+			var r []flowResult
+			err := count.run(func() error {
+				out, err := n.run(limited, t, t.client(pair[0], "10.77.0.3:7000", s), t.client(pair[1], "10.77.0.3:7001", s), []string{"sh", "-c",
+					fmt.Sprintf("%[1]s perf -server 10.77.0.3:7000 -once & %[1]s perf -server 10.77.0.3:7001 -once; wait", t.weft)})
+				if err == nil {
+					r, err = parseFlows(out, 2)
+				}
+				return err
+			})
+			cancel()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				troubles = append(troubles, fmt.Sprintf("%s beside %s, %s, seed %d: %.200v", pair[0].name(), pair[1].name(), d.rtt, seed, err))
+				continue
+			}
+			if r[0].Mode != pair[0].mode { // in the order in which they ended
+				r[0], r[1] = r[1], r[0]
+			}
+			a, b := r[0].Gbps*1e3, r[1].Gbps*1e3
+			x := &rows[i]
+			x.first, x.second, x.sum, x.jain = append(x.first, a), append(x.second, b), append(x.sum, a+b), append(x.jain, bench.Jain(a, b))
+			fmt.Fprintf(os.Stderr, "seed %d of %d: %s beside %s, %s: %.1f and %.1f Mb/s\n", seed, s.seeds, pair[0].name(), pair[1].name(), d.rtt, a, b)
+		}
+	}
+	fmt.Fprint(w, bench.Provenance(count.runs, count.noisy), "\n")
+	fmt.Fprintf(w, "Two hosts send to a third over its line of %s with a queue of %s, started together, over %v; medians of %d seeds (smallest–largest). Jain's index is 1 for equal shares, 0.5 when one flow has all.\n\n",
+		rate, pathQueue, pathTimes*s.time, s.seeds)
+	fmt.Fprint(w, "| flows | round trip time | first, Mb/s | second, Mb/s | both | Jain's index |\n|---|---|---|---|---|---|\n")
+	for i, x := range rows {
+		pair, d := pairs[i%len(pairs)], delays[i/len(pairs)]
+		fmt.Fprintf(w, "| %s, %s | %s | %s | %s | %s | %s |\n", pair[0].name(), pair[1].name(), d.rtt, x.first, x.second, x.sum, x.jain)
+	}
+	writeTroubles(w, nil, troubles)
+	return nil
+}
