@@ -31,6 +31,7 @@ func commands() []command {
 		{"run", "start the ranks of an MPI program on this machine", runMain},
 		{"net", "run programs on emulated hosts and networks", netMain},
 		{"perf", "measure what a transport carries", perfMain},
+		{"bench", "measure MPI as the OSU micro-benchmarks do", benchMain},
 		{"rping", "ping by RDMA over TCP, as rping of librdmacm does", rpingMain},
 		{"version", "print the version", versionMain},
 		{"help", "explain weft or one of its commands", helpMain},

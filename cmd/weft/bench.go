@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+
+	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/internal/units"
+)
+
+// Bounds of the options of `weft bench`.
+const (
+	maxBenchSize   = 1 << 30
+	maxBenchIters  = 1 << 30
+	maxBenchWindow = 1 << 16
+)
+
+// benchOptions are the flags of `weft bench`.
+type benchOptions struct {
+	test         *benchTest
+	n            int
+	min, max     int // message sizes; -1: of the test
+	iters        int // 0: of the test
+	warmup       int // -1: of the test
+	full         bool
+	check        bool
+	window       int
+	sync         string
+	transport    string
+	json         bool
+	svg          string
+	names        []string // of tests, for compare
+	mpirun, mpcc string
+}
+
+// benchSyncs are the ways of -s.
+var benchSyncs = []string{"flush", "lock", "fence", "pscw"}
+
+func benchFlags(o *benchOptions) *flag.FlagSet {
+	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs.IntVar(&o.n, "n", 2, "number of `ranks` to start")
+	o.min, o.max = -1, -1
+	fs.Func("m", "message sizes in bytes: `MIN:MAX`, MAX or MIN: (sizes double)", o.setSizes)
+	fs.IntVar(&o.iters, "i", 0, "`iterations` for each size (default: as the OSU benchmarks, fewer for long messages)")
+	fs.IntVar(&o.warmup, "x", -1, "iterations before those that count")
+	fs.BoolVar(&o.full, "f", false, "print minimum, maximum and iterations of collectives too")
+	fs.BoolVar(&o.check, "c", false, "check what arrives, after each size")
+	fs.IntVar(&o.window, "W", 64, "messages or operations under way in bandwidth tests")
+	fs.StringVar(&o.sync, "s", "flush", "synchronization of one-sided tests: `flush`, lock, fence or pscw")
+	fs.StringVar(&o.transport, "transport", "", "how messages travel: `hybrid`, sctp or tcp")
+	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
+	fs.StringVar(&o.svg, "svg", "", "draw the result into a `file`")
+	fs.StringVar(&o.mpirun, "mpirun", "mpirun", "for compare: the other MPI's launcher")
+	fs.StringVar(&o.mpcc, "mpicc", "mpicc", "for compare: its compiler")
+	fs.Usage = func() {
+		w := fs.Output()
+		fmt.Fprint(w, "usage: weft bench [flags] TEST\n       weft bench [flags] compare [TEST ...]\n\n"+
+			"Bench measures MPI as the OSU micro-benchmarks do, and prints the same columns.\n"+
+			"It starts the ranks itself; in a job, such as of weft run, it measures that.\n"+
+			"Compare runs tests also on another MPI over TCP, which mpicc and mpirun are of.\n\nTests:\n\n")
+		line := " "
+		for _, t := range benchTests() {
+			if len(line)+1+len(t.name) > 78 {
+				fmt.Fprintln(w, line)
+				line = " "
+			}
+			line += " " + t.name
+		}
+		fmt.Fprint(w, line, "\n\nFlags may come before and after the test.\n\n")
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// setSizes reads the value of -m.
+func (o *benchOptions) setSizes(s string) error {
+	lo, hi, both := strings.Cut(s, ":")
+	if !both {
+		lo, hi = "", s
+	}
+	for _, v := range []struct {
+		text string
+		to   *int
+	}{{lo, &o.min}, {hi, &o.max}} {
+		if v.text == "" {
+			continue
+		}
+		var n units.Bytes
+		if err := n.Set(v.text); err != nil {
+			return err
+		}
+		if n < 0 || n > maxBenchSize {
+			return fmt.Errorf("sizes are 0 to %v", units.Bytes(maxBenchSize))
+		}
+		*v.to = int(n)
+	}
+	if lo+hi == "" || o.max >= 0 && o.min > o.max {
+		return errors.New("want MIN:MAX")
+	}
+	return nil
+}
+
+func benchMain(args []string) int {
+	var o benchOptions
+	fs := benchFlags(&o)
+	if status, ok := parse(fs, args); !ok {
+		return status
+	}
+	var words []string
+	for fs.NArg() > 0 { // flags may follow a test
+		words = append(words, fs.Arg(0))
+		if status, ok := parse(fs, fs.Args()[1:]); !ok {
+			return status
+		}
+	}
+	if err := o.use(words); err != nil {
+		fmt.Fprintf(os.Stderr, "weft bench: %v\n\n", err)
+		fs.SetOutput(os.Stderr)
+		fs.Usage()
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	switch {
+	case o.test == nil:
+		err = benchCompare(ctx, &o)
+	case os.Getenv(pmi.EnvFD) != "" || os.Getenv(pmi.EnvPort) != "":
+		err = benchRank(ctx, &o)
+	default:
+		return benchStart(ctx, &o, args)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "weft bench:", err)
+		return exitFail
+	}
+	return exitOK
+}
+
+// use takes the words of the command and finds what is wrong with the options.
+func (o *benchOptions) use(words []string) error {
+	if len(words) == 0 {
+		return errors.New("give a test, or compare")
+	}
+	tests := words
+	if words[0] == "compare" {
+		if tests = words[1:]; len(tests) == 0 {
+			tests = slices.Clone(benchCompared)
+		}
+	} else if len(words) > 1 {
+		return errors.New("give one test")
+	}
+	for _, name := range tests {
+		t := findBench(name)
+		if t == nil {
+			return fmt.Errorf("unknown test %q", name)
+		}
+		if err := t.fits(o.n); err != nil {
+			return err
+		}
+		if words[0] != "compare" {
+			o.test = t
+		}
+	}
+	o.names = tests
+	switch {
+	case o.n < 1 || o.n > maxRanks:
+		return fmt.Errorf("-n %d: the number of ranks is 1 to %d", o.n, maxRanks)
+	case o.iters < 0 || o.iters > maxBenchIters || o.warmup < -1 || o.warmup > maxBenchIters:
+		return fmt.Errorf("-i %d -x %d: want up to %d", o.iters, o.warmup, maxBenchIters)
+	case o.window < 1 || o.window > maxBenchWindow:
+		return fmt.Errorf("-W %d: want 1 to %d", o.window, maxBenchWindow)
+	case !slices.Contains(benchSyncs, o.sync):
+		return fmt.Errorf("-s %q: want one of %v", o.sync, benchSyncs)
+	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
+		return fmt.Errorf("-transport %q: want hybrid, sctp or tcp", o.transport)
+	case o.test == nil && o.svg != "":
+		return errors.New("-svg draws one test")
+	}
+	return nil
+}
+
+// benchStart starts this program again as the ranks of a job.
+func benchStart(ctx context.Context, o *benchOptions, args []string) int {
+	cmd, err := benchCommand(ctx, o, args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "weft bench:", err)
+		return exitFail
+	}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	err = cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return max(exit.ExitCode(), exitFail)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "weft bench:", err)
+		return exitFail
+	}
+	return exitOK
+}
+
+// benchCommand is `weft run` of `weft bench` with the given arguments.
+func benchCommand(ctx context.Context, o *benchOptions, args []string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	words := []string{"run", "-n", fmt.Sprint(o.n)}
+	if o.transport != "" {
+		words = append(words, "-transport", o.transport)
+	}
+	words = append(append(words, self, "bench"), args...)
+	cmd := exec.CommandContext(ctx, self, words...)
+	cmd.WaitDelay = 2 * killGrace
+	return cmd, nil
+}

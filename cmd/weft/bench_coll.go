@@ -1,0 +1,463 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/weftstack/weft/mpi"
+)
+
+// benchColl is a collective at one size: how to call and start it, and how to
+// fill and check its buffers.
+type benchColl struct {
+	call  func(ctx context.Context) error
+	start func() (*mpi.Request, error)
+	fill  func()
+	check func() error
+}
+
+// benchCollectives are the tests of collectives, blocking and not. The root is
+// rank 0, as with OSU.
+func benchCollectives() []*benchTest {
+	var out []*benchTest
+	for _, k := range []struct {
+		name, title string
+		words       bool // works on float32
+		single      bool
+		make        func(b *benchState, size int) *benchColl
+	}{
+		{"allgather", "Allgather", false, false, collAllgather},
+		{"allgatherv", "Allgatherv", false, false, collAllgatherv},
+		{"allreduce", "Allreduce", true, false, collAllreduce},
+		{"alltoall", "All-to-All Personalized Exchange", false, false, collAlltoall},
+		{"alltoallv", "All-to-Allv Personalized Exchange", false, false, collAlltoallv},
+		{"barrier", "Barrier", false, true, collBarrier},
+		{"bcast", "Broadcast", false, false, collBcast},
+		{"exscan", "Exclusive Scan", true, false, collExscan},
+		{"gather", "Gather", false, false, collGather},
+		{"gatherv", "Gatherv", false, false, collGatherv},
+		{"reduce", "Reduce", true, false, collReduce},
+		{"reduce_scatter", "Reduce_scatter", true, false, collReduceScatter},
+		{"reduce_scatter_block", "Reduce_scatter_block", true, false, collReduceScatterBlock},
+		{"scan", "Scan", true, false, collScan},
+		{"scatter", "Scatter", false, false, collScatter},
+		{"scatterv", "Scatterv", false, false, collScatterv},
+	} {
+		t := benchTest{name: k.name, title: "MPI " + k.title + " Latency Test", columns: []string{"Avg Latency(us)"},
+			more: []string{"Min Latency(us)", "Max Latency(us)"}, min: 1, max: 1 << 20, single: k.single,
+			iters: [2]int{1000, 100}, warmup: [2]int{200, 10}}
+		if k.words {
+			t.min = 4
+		}
+		if k.single {
+			t.max = 0
+		}
+		setup := func(run func(*benchState, *benchColl) *benchCase) func(context.Context, *benchState, int) (*benchCase, error) {
+			return func(_ context.Context, b *benchState, size int) (*benchCase, error) {
+				return run(b, k.make(b, size)), nil
+			}
+		}
+		i := t
+		t.setup = setup(blockingCase)
+		i.name, i.title = "i"+k.name, "MPI Non-blocking "+k.title+" Latency Test"
+		i.columns = []string{"Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"}
+		i.more = []string{"Coll. Init(us)", "MPI_Wait(us)", "Min Comm.(us)", "Max Comm.(us)"}
+		i.setup = setup(nonblockingCase)
+		out = append(out, &t, &i)
+	}
+	return out
+}
+
+// blockingCase times each call, with a barrier between them that is not timed,
+// and gives mean, minimum and maximum over the ranks.
+func blockingCase(b *benchState, k *benchColl) *benchCase {
+	return &benchCase{
+		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
+			var took time.Duration
+			for i := range warmup + iters {
+				start := time.Now()
+				if err := k.call(ctx); err != nil {
+					return nil, err
+				}
+				if i >= warmup {
+					took += time.Since(start)
+				}
+				if err := mpi.Barrier(ctx, b.c); err != nil {
+					return nil, err
+				}
+			}
+			mean, lo, hi, err := b.spread(ctx, micros(took, iters))
+			return []float64{mean, lo, hi}, err
+		},
+		check: func(ctx context.Context) error {
+			k.fill()
+			if err := k.call(ctx); err != nil {
+				return err
+			}
+			return k.check()
+		},
+	}
+}
+
+// spread returns mean, minimum and maximum of v over the ranks.
+func (b *benchState) spread(ctx context.Context, v float64) (mean, lo, hi float64, err error) {
+	all := make([]float64, b.size)
+	if err := mpi.Allgather(ctx, b.c, []float64{v}, all); err != nil {
+		return 0, 0, 0, err
+	}
+	lo, hi = all[0], all[0]
+	for _, x := range all {
+		mean += x / float64(b.size)
+		lo, hi = min(lo, x), max(hi, x)
+	}
+	return mean, lo, hi, nil
+}
+
+// nonblockingCase measures how much of a collective other work can hide, as
+// OSU does: first alone, then with as long a computation between its start and
+// its end. Overlap is 100 % if both together take no longer than the longer.
+func nonblockingCase(b *benchState, k *benchColl) *benchCase {
+	return &benchCase{
+		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
+			var pure time.Duration
+			for i := range warmup + iters {
+				start := time.Now()
+				if err := waitFor(ctx, k); err != nil {
+					return nil, err
+				}
+				if i >= warmup {
+					pure += time.Since(start)
+				}
+				if err := mpi.Barrier(ctx, b.c); err != nil {
+					return nil, err
+				}
+			}
+			goal := pure / time.Duration(iters)
+			var overall, started, computed, waited time.Duration
+			for i := range warmup + iters {
+				t0 := time.Now()
+				r, err := k.start()
+				if err != nil {
+					return nil, err
+				}
+				t1 := time.Now()
+				compute(goal)
+				t2 := time.Now()
+				if _, err := r.Wait(ctx); err != nil {
+					return nil, err
+				}
+				t3 := time.Now()
+				r.Free()
+				if i >= warmup {
+					overall += t3.Sub(t0)
+					started += t1.Sub(t0)
+					computed += t2.Sub(t1)
+					waited += t3.Sub(t2)
+				}
+				if err := mpi.Barrier(ctx, b.c); err != nil {
+					return nil, err
+				}
+			}
+			v := []float64{micros(overall, iters), micros(computed, iters), micros(pure, iters), 0,
+				micros(started, iters), micros(waited, iters), 0, 0}
+			for i := range v[:6] {
+				mean, lo, hi, err := b.spread(ctx, v[i])
+				if err != nil {
+					return nil, err
+				}
+				if v[i] = mean; i == 2 {
+					v[6], v[7] = lo, hi
+				}
+			}
+			v[3] = max(0, 100-(v[0]-v[1])/v[2]*100)
+			return v, nil
+		},
+		check: func(ctx context.Context) error {
+			k.fill()
+			if err := waitFor(ctx, k); err != nil {
+				return err
+			}
+			return k.check()
+		},
+	}
+}
+
+func waitFor(ctx context.Context, k *benchColl) error {
+	r, err := k.start()
+	if err != nil {
+		return err
+	}
+	_, err = r.Wait(ctx)
+	r.Free()
+	return err
+}
+
+// compute keeps the processor busy.
+func compute(d time.Duration) {
+	start := time.Now()
+	x := 1.0
+	for time.Since(start) < d {
+		for range 64 {
+			x = x*1.0000001 + 1e-9
+		}
+	}
+	runtime.KeepAlive(x)
+}
+
+// block is the part of rank r in a buffer of equal blocks.
+func block(b []byte, r, size int) []byte { return b[r*size : (r+1)*size] }
+
+// checkBlocks checks that block r is the data of rank of(r).
+func checkBlocks(b []byte, ranks, size int, of func(r int) int) error {
+	for r := range ranks {
+		if err := checkPattern(block(b, r, size), of(r)); err != nil {
+			return fmt.Errorf("block %d: %w", r, err)
+		}
+	}
+	return nil
+}
+
+// counts is n for every rank.
+func (b *benchState) counts(n int) []int {
+	c := make([]int, b.size)
+	for i := range c {
+		c[i] = n
+	}
+	return c
+}
+
+func itself(r int) int { return r }
+
+func nothing() error { return nil }
+
+func collBarrier(b *benchState, _ int) *benchColl {
+	return &benchColl{
+		call:  func(ctx context.Context) error { return mpi.Barrier(ctx, b.c) },
+		start: func() (*mpi.Request, error) { return mpi.Ibarrier(b.c) },
+		fill:  func() {}, check: nothing,
+	}
+}
+
+func collBcast(b *benchState, size int) *benchColl {
+	buf := make([]byte, size)
+	return &benchColl{
+		call:  func(ctx context.Context) error { return mpi.Bcast(ctx, b.c, buf, 0) },
+		start: func() (*mpi.Request, error) { return mpi.Ibcast(b.c, buf, 0) },
+		fill: func() {
+			if clear(buf); b.me == 0 {
+				fillPattern(buf, 0)
+			}
+		},
+		check: func() error { return checkPattern(buf, 0) },
+	}
+}
+
+func collAllgather(b *benchState, size int) *benchColl {
+	send, recv := make([]byte, size), make([]byte, b.size*size)
+	return &benchColl{
+		call:  func(ctx context.Context) error { return mpi.Allgather(ctx, b.c, send, recv) },
+		start: func() (*mpi.Request, error) { return mpi.Iallgather(b.c, send, recv) },
+		fill:  func() { fillPattern(send, b.me); clear(recv) },
+		check: func() error { return checkBlocks(recv, b.size, size, itself) },
+	}
+}
+
+func collAllgatherv(b *benchState, size int) *benchColl {
+	send, recv, counts := make([]byte, size), make([]byte, b.size*size), b.counts(size)
+	return &benchColl{
+		call:  func(ctx context.Context) error { return mpi.Allgatherv(ctx, b.c, send, recv, counts, nil) },
+		start: func() (*mpi.Request, error) { return mpi.Iallgatherv(b.c, send, recv, counts, nil) },
+		fill:  func() { fillPattern(send, b.me); clear(recv) },
+		check: func() error { return checkBlocks(recv, b.size, size, itself) },
+	}
+}
+
+// atRoot returns buffers of one rank's block, and of all blocks at the root.
+func (b *benchState) atRoot(size int) (one, all []byte) {
+	if b.me == 0 {
+		all = make([]byte, b.size*size)
+	}
+	return make([]byte, size), all
+}
+
+func gatherCase(b *benchState, send, recv []byte) *benchColl {
+	return &benchColl{
+		fill: func() { fillPattern(send, b.me); clear(recv) },
+		check: func() error {
+			if b.me != 0 {
+				return nil
+			}
+			return checkBlocks(recv, b.size, len(send), itself)
+		},
+	}
+}
+
+func collGather(b *benchState, size int) *benchColl {
+	send, recv := b.atRoot(size)
+	k := gatherCase(b, send, recv)
+	k.call = func(ctx context.Context) error { return mpi.Gather(ctx, b.c, send, recv, 0) }
+	k.start = func() (*mpi.Request, error) { return mpi.Igather(b.c, send, recv, 0) }
+	return k
+}
+
+func collGatherv(b *benchState, size int) *benchColl {
+	send, recv := b.atRoot(size)
+	counts := b.counts(size)
+	k := gatherCase(b, send, recv)
+	k.call = func(ctx context.Context) error { return mpi.Gatherv(ctx, b.c, send, recv, counts, nil, 0) }
+	k.start = func() (*mpi.Request, error) { return mpi.Igatherv(b.c, send, recv, counts, nil, 0) }
+	return k
+}
+
+func scatterCase(b *benchState, send, recv []byte) *benchColl {
+	return &benchColl{
+		fill: func() {
+			clear(recv)
+			for r := 0; r < b.size && b.me == 0; r++ {
+				fillPattern(block(send, r, len(recv)), r)
+			}
+		},
+		check: func() error { return checkPattern(recv, b.me) },
+	}
+}
+
+func collScatter(b *benchState, size int) *benchColl {
+	recv, send := b.atRoot(size)
+	k := scatterCase(b, send, recv)
+	k.call = func(ctx context.Context) error { return mpi.Scatter(ctx, b.c, send, recv, 0) }
+	k.start = func() (*mpi.Request, error) { return mpi.Iscatter(b.c, send, recv, 0) }
+	return k
+}
+
+func collScatterv(b *benchState, size int) *benchColl {
+	recv, send := b.atRoot(size)
+	counts := b.counts(size)
+	k := scatterCase(b, send, recv)
+	k.call = func(ctx context.Context) error { return mpi.Scatterv(ctx, b.c, send, recv, counts, nil, 0) }
+	k.start = func() (*mpi.Request, error) { return mpi.Iscatterv(b.c, send, recv, counts, nil, 0) }
+	return k
+}
+
+func alltoallCase(b *benchState, send, recv []byte, size int) *benchColl {
+	return &benchColl{
+		fill: func() {
+			clear(recv)
+			for r := range b.size {
+				fillPattern(block(send, r, size), b.me*b.size+r)
+			}
+		},
+		check: func() error { return checkBlocks(recv, b.size, size, func(r int) int { return r*b.size + b.me }) },
+	}
+}
+
+func collAlltoall(b *benchState, size int) *benchColl {
+	send, recv := make([]byte, b.size*size), make([]byte, b.size*size)
+	k := alltoallCase(b, send, recv, size)
+	k.call = func(ctx context.Context) error { return mpi.Alltoall(ctx, b.c, send, recv) }
+	k.start = func() (*mpi.Request, error) { return mpi.Ialltoall(b.c, send, recv) }
+	return k
+}
+
+func collAlltoallv(b *benchState, size int) *benchColl {
+	send, recv, counts := make([]byte, b.size*size), make([]byte, b.size*size), b.counts(size)
+	k := alltoallCase(b, send, recv, size)
+	k.call = func(ctx context.Context) error {
+		return mpi.Alltoallv(ctx, b.c, send, counts, nil, recv, counts, nil)
+	}
+	k.start = func() (*mpi.Request, error) {
+		return mpi.Ialltoallv(b.c, send, counts, nil, recv, counts, nil)
+	}
+	return k
+}
+
+// reduceCase is a reduction of whole numbers, which float32 adds up exactly.
+// ranks says how many of the first ranks the result is of; from is the element
+// that the result begins with.
+func reduceCase(b *benchState, send, recv []float32, from, ranks int) *benchColl {
+	value := func(rank, i int) float32 { return float32((rank + 1) * (i%8 + 1)) }
+	return &benchColl{
+		fill: func() {
+			for i := range send {
+				send[i] = value(b.me, i)
+			}
+			clear(recv)
+		},
+		check: func() error {
+			for i, v := range recv {
+				want := float32(0)
+				for r := range ranks {
+					want += value(r, from+i)
+				}
+				if v != want {
+					return fmt.Errorf("element %d is %g, not %g", i, v, want)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func collAllreduce(b *benchState, size int) *benchColl {
+	send, recv := make([]float32, size/4), make([]float32, size/4)
+	k := reduceCase(b, send, recv, 0, b.size)
+	k.call = func(ctx context.Context) error { return mpi.Allreduce(ctx, b.c, send, recv, mpi.Sum) }
+	k.start = func() (*mpi.Request, error) { return mpi.Iallreduce(b.c, send, recv, mpi.Sum) }
+	return k
+}
+
+func collReduce(b *benchState, size int) *benchColl {
+	send, recv := make([]float32, size/4), []float32(nil)
+	if b.me == 0 {
+		recv = make([]float32, size/4)
+	}
+	k := reduceCase(b, send, recv, 0, b.size)
+	k.call = func(ctx context.Context) error { return mpi.Reduce(ctx, b.c, send, recv, mpi.Sum, 0) }
+	k.start = func() (*mpi.Request, error) { return mpi.Ireduce(b.c, send, recv, mpi.Sum, 0) }
+	return k
+}
+
+func collScan(b *benchState, size int) *benchColl {
+	send, recv := make([]float32, size/4), make([]float32, size/4)
+	k := reduceCase(b, send, recv, 0, b.me+1)
+	k.call = func(ctx context.Context) error { return mpi.Scan(ctx, b.c, send, recv, mpi.Sum) }
+	k.start = func() (*mpi.Request, error) { return mpi.Iscan(b.c, send, recv, mpi.Sum) }
+	return k
+}
+
+func collExscan(b *benchState, size int) *benchColl {
+	send, recv := make([]float32, size/4), make([]float32, size/4)
+	k := reduceCase(b, send, recv, 0, b.me)
+	k.call = func(ctx context.Context) error { return mpi.Exscan(ctx, b.c, send, recv, mpi.Sum) }
+	k.start = func() (*mpi.Request, error) { return mpi.Iexscan(b.c, send, recv, mpi.Sum) }
+	return k
+}
+
+// collReduceScatter cuts a vector of the given size into almost equal parts.
+func collReduceScatter(b *benchState, size int) *benchColl {
+	total := size / 4
+	counts := b.counts(total / b.size)
+	for r := range total % b.size {
+		counts[r]++
+	}
+	from := 0
+	for _, n := range counts[:b.me] {
+		from += n
+	}
+	send, recv := make([]float32, total), make([]float32, counts[b.me])
+	k := reduceCase(b, send, recv, from, b.size)
+	k.call = func(ctx context.Context) error { return mpi.ReduceScatter(ctx, b.c, send, recv, counts, mpi.Sum) }
+	k.start = func() (*mpi.Request, error) { return mpi.IreduceScatter(b.c, send, recv, counts, mpi.Sum) }
+	return k
+}
+
+// collReduceScatterBlock gives every rank a block of the given size.
+func collReduceScatterBlock(b *benchState, size int) *benchColl {
+	n := size / 4
+	send, recv := make([]float32, n*b.size), make([]float32, n)
+	k := reduceCase(b, send, recv, n*b.me, b.size)
+	k.call = func(ctx context.Context) error { return mpi.ReduceScatterBlock(ctx, b.c, send, recv, mpi.Sum) }
+	k.start = func() (*mpi.Request, error) { return mpi.IreduceScatterBlock(b.c, send, recv, mpi.Sum) }
+	return k
+}

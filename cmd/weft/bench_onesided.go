@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weftstack/weft/mpi"
+)
+
+// benchOneSided are the tests of windows: rank 0 works on the window of rank 1.
+func benchOneSided() []*benchTest {
+	base := benchTest{columns: []string{"Latency (us)"}, min: 1, max: 4 << 20, exact: 2,
+		iters: [2]int{10000, 1000}, warmup: [2]int{100, 10}}
+	latency := func(name, title string, op func(*benchWin, context.Context, int) error, expect winExpect) *benchTest {
+		t := base
+		t.name, t.title = name, title
+		t.setup = benchWindow(1, false, op, expect)
+		return &t
+	}
+	bandwidth := func(name, title string, both bool, op func(*benchWin, context.Context, int) error, expect winExpect) *benchTest {
+		t := base
+		t.name, t.title, t.columns = name, title, []string{"Bandwidth (MB/s)"}
+		t.iters, t.warmup = [2]int{100, 20}, [2]int{10, 2}
+		t.setup = benchWindow(0, both, op, expect)
+		return &t
+	}
+	word := func(name, title string, op func(*benchWin, context.Context) error, want int64) *benchTest {
+		t := base
+		t.name, t.title, t.min, t.max, t.single = name, title, 8, 8, true
+		t.setup = benchWord(op, want)
+		return &t
+	}
+	return []*benchTest{
+		latency("put_latency", "MPI_Put latency Test", (*benchWin).put, expectPut),
+		latency("get_latency", "MPI_Get latency Test", (*benchWin).get, expectGet),
+		latency("acc_latency", "MPI_Accumulate latency Test", (*benchWin).acc, expectPut),
+		latency("get_acc_latency", "MPI_Get_accumulate latency Test", (*benchWin).getAcc, expectGet),
+		word("fop_latency", "MPI_Fetch_and_op latency Test", func(w *benchWin, ctx context.Context) error {
+			_, err := w.words.FetchAndOp(ctx, 1, 1, 0, mpi.Sum)
+			return err
+		}, 1),
+		word("cas_latency", "MPI_Compare_and_swap latency Test", func(w *benchWin, ctx context.Context) error {
+			_, err := w.words.CompareAndSwap(ctx, 0, 5, 1, 0)
+			return err
+		}, 5),
+		bandwidth("put_bw", "MPI_Put Bandwidth Test", false, (*benchWin).put, expectPut),
+		bandwidth("get_bw", "MPI_Get Bandwidth Test", false, (*benchWin).get, expectGet),
+		bandwidth("put_bibw", "MPI_Put Bi-directional Bandwidth Test", true, (*benchWin).put, expectPut),
+	}
+}
+
+// winExpect says what is known after one operation of the other rank.
+type winExpect int
+
+const (
+	expectPut winExpect = iota // the target has the origin's data
+	expectGet                  // the origin has the target's data
+)
+
+// benchWin is a rank's window and the buffer of its operations.
+type benchWin struct {
+	b      *benchState
+	bytes  *mpi.Win[byte]
+	words  *mpi.Win[int64]
+	buf    []byte
+	result []byte
+	target int
+	origin bool
+	both   bool // ranks are origin and target
+}
+
+func (w *benchWin) put(ctx context.Context, at int) error {
+	return w.bytes.Put(ctx, w.buf, w.target, at)
+}
+func (w *benchWin) get(ctx context.Context, at int) error {
+	return w.bytes.Get(ctx, w.result, w.target, at)
+}
+func (w *benchWin) acc(ctx context.Context, at int) error {
+	return w.bytes.Accumulate(ctx, w.buf, w.target, at, mpi.Replace)
+}
+func (w *benchWin) getAcc(ctx context.Context, at int) error {
+	return w.bytes.GetAccumulate(ctx, w.buf, w.result, w.target, at, mpi.NoOp)
+}
+
+// epoch does the operations of one iteration with the synchronization of -s.
+// With fence and pscw all ranks call it; else the origins.
+func (w *benchWin) epoch(ctx context.Context, win benchSyncer, f func() error) error {
+	do := func() error {
+		if w.origin {
+			return f()
+		}
+		return nil
+	}
+	switch w.b.o.sync {
+	case "fence":
+		return errors.Join(do(), win.Fence(ctx))
+	case "pscw":
+		target := !w.origin || w.both
+		if target {
+			if err := win.Post(w.target); err != nil {
+				return err
+			}
+		}
+		if w.origin {
+			if err := win.Start(ctx, w.target); err != nil {
+				return err
+			}
+			if err := errors.Join(f(), win.Complete(ctx)); err != nil {
+				return err
+			}
+		}
+		if target {
+			return win.Wait(ctx)
+		}
+		return nil
+	}
+	if !w.origin {
+		return nil
+	}
+	if w.b.o.sync == "lock" {
+		if err := win.Lock(ctx, mpi.LockShared, w.target); err != nil {
+			return err
+		}
+		return errors.Join(f(), win.Unlock(ctx, w.target))
+	}
+	return errors.Join(f(), win.Flush(ctx, w.target))
+}
+
+// benchSyncer is a window of any type.
+type benchSyncer interface {
+	Fence(ctx context.Context) error
+	Flush(ctx context.Context, target int) error
+	Lock(ctx context.Context, mode mpi.LockMode, target int) error
+	Unlock(ctx context.Context, target int) error
+	Post(origins ...int) error
+	Start(ctx context.Context, targets ...int) error
+	Complete(ctx context.Context) error
+	Wait(ctx context.Context) error
+}
+
+// finish waits for the other rank, and lets it see what was done.
+func (w *benchWin) finish(ctx context.Context, win benchSyncer) error { return win.Fence(ctx) }
+
+// benchWindow makes tests of op. With count 1 they measure the time of one
+// operation with its synchronization, else the bandwidth of a window of them.
+func benchWindow(count int, both bool, op func(*benchWin, context.Context, int) error, expect winExpect) func(context.Context, *benchState, int) (*benchCase, error) {
+	return func(ctx context.Context, b *benchState, size int) (*benchCase, error) {
+		w := &benchWin{b: b, buf: make([]byte, size), result: make([]byte, size), target: 1 - b.me, origin: both || b.me == 0, both: both}
+		var err error
+		if w.bytes, err = mpi.WinAllocate[byte](ctx, b.c, size); err != nil {
+			return nil, err
+		}
+		many := count
+		if many == 0 {
+			many = b.o.window
+		}
+		iteration := func(ctx context.Context) error {
+			return w.epoch(ctx, w.bytes, func() error {
+				for range many {
+					if err := op(w, ctx, 0); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		return &benchCase{
+			run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
+				took, err := timed(warmup, iters, func() error { return iteration(ctx) })
+				if err == nil {
+					err = w.finish(ctx, w.bytes)
+				}
+				if err != nil {
+					return nil, err
+				}
+				v := []float64{0}
+				switch {
+				case count == 1 && w.origin:
+					v[0] = micros(took, iters)
+				case w.origin:
+					v[0] = megabytes(float64(iters*many)*float64(size), took)
+				}
+				return v, mpi.Allreduce(ctx, b.c, v, v, mpi.Sum)
+			},
+			check: func(ctx context.Context) error {
+				fillPattern(w.buf, b.me)
+				clear(w.result)
+				if expect == expectGet {
+					fillPattern(w.bytes.Buf(), b.me)
+				} else {
+					clear(w.bytes.Buf())
+				}
+				if err := w.bytes.Fence(ctx); err != nil {
+					return err
+				}
+				if err := errors.Join(iteration(ctx), w.finish(ctx, w.bytes)); err != nil {
+					return err
+				}
+				if expect == expectGet {
+					if !w.origin {
+						return nil
+					}
+					return checkPattern(w.result, w.target)
+				}
+				if b.me == 0 && !both {
+					return nil
+				}
+				return checkPattern(w.bytes.Buf(), w.target)
+			},
+			done: w.bytes.Free,
+		}, nil
+	}
+}
+
+// benchWord makes tests of an update of one word.
+func benchWord(op func(*benchWin, context.Context) error, want int64) func(context.Context, *benchState, int) (*benchCase, error) {
+	return func(ctx context.Context, b *benchState, _ int) (*benchCase, error) {
+		w := &benchWin{b: b, target: 1 - b.me, origin: b.me == 0}
+		var err error
+		if w.words, err = mpi.WinAllocate[int64](ctx, b.c, 1); err != nil {
+			return nil, err
+		}
+		iteration := func(ctx context.Context) error {
+			return w.epoch(ctx, w.words, func() error { return op(w, ctx) })
+		}
+		return &benchCase{
+			run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
+				took, err := timed(warmup, iters, func() error { return iteration(ctx) })
+				if err == nil {
+					err = w.finish(ctx, w.words)
+				}
+				v := []float64{0}
+				if w.origin {
+					v[0] = micros(took, iters)
+				}
+				if err != nil {
+					return nil, err
+				}
+				return v, mpi.Allreduce(ctx, b.c, v, v, mpi.Sum)
+			},
+			check: func(ctx context.Context) error {
+				w.words.Buf()[0] = 0
+				if err := w.words.Fence(ctx); err != nil {
+					return err
+				}
+				if err := errors.Join(iteration(ctx), w.finish(ctx, w.words)); err != nil {
+					return err
+				}
+				if got := w.words.Buf()[0]; b.me == 1 && got != want {
+					return fmt.Errorf("the word is %d, not %d", got, want)
+				}
+				return nil
+			},
+			done: w.words.Free,
+		}, nil
+	}
+}

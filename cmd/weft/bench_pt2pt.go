@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+
+	"github.com/weftstack/weft/mpi"
+)
+
+// benchPt2pt are the tests of messages. Ranks of the first half talk to those
+// of the second.
+func benchPt2pt() []*benchTest {
+	lat := benchTest{min: 1, max: 4 << 20, iters: [2]int{10000, 1000}, warmup: [2]int{100, 10}, exact: 2, setup: benchLatency}
+	bw := benchTest{min: 1, max: 4 << 20, iters: [2]int{100, 20}, warmup: [2]int{10, 2}, exact: 2}
+	with := func(t benchTest, name, title string, columns ...string) *benchTest {
+		t.name, t.title, t.columns = name, title, columns
+		return &t
+	}
+	tests := []*benchTest{
+		with(lat, "latency", "MPI Latency Test", "Latency (us)"),
+		with(bw, "bw", "MPI Bandwidth Test", "Bandwidth (MB/s)"),
+		with(bw, "bibw", "MPI Bi-Directional Bandwidth Test", "Bandwidth (MB/s)"),
+		with(bw, "mbw_mr", "MPI Multiple Bandwidth / Message Rate Test", "MB/s", "Messages/s"),
+		with(lat, "multi_lat", "MPI Multi Latency Test", "Latency (us)"),
+	}
+	tests[1].setup = benchBandwidth(false)
+	tests[2].setup = benchBandwidth(true)
+	tests[3].setup = benchBandwidth(false)
+	for _, t := range tests[3:] {
+		t.even, t.exact = true, 0
+	}
+	return tests
+}
+
+const (
+	benchTag = 1
+	benchAck = 2
+)
+
+// partner returns the rank that this one talks to, and whether this one begins.
+func (b *benchState) partner() (int, bool) {
+	half := b.size / 2
+	if b.me < half {
+		return b.me + half, true
+	}
+	return b.me - half, false
+}
+
+// benchLatency bounces a message; the latency is half the round trip, the mean
+// over the pairs.
+func benchLatency(_ context.Context, b *benchState, size int) (*benchCase, error) {
+	out, in := make([]byte, size), make([]byte, size)
+	other, first := b.partner()
+	trip := func(ctx context.Context) error {
+		if first {
+			if err := mpi.Send(ctx, b.c, out, other, benchTag); err != nil {
+				return err
+			}
+			_, err := mpi.Recv(ctx, b.c, in, other, benchTag)
+			return err
+		}
+		if _, err := mpi.Recv(ctx, b.c, in, other, benchTag); err != nil {
+			return err
+		}
+		return mpi.Send(ctx, b.c, out, other, benchTag)
+	}
+	return &benchCase{
+		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
+			took, err := timed(warmup, iters, func() error { return trip(ctx) })
+			if err != nil {
+				return nil, err
+			}
+			v := []float64{micros(took, 2*iters)}
+			if err := mpi.Allreduce(ctx, b.c, v, v, mpi.Sum); err != nil {
+				return nil, err
+			}
+			v[0] /= float64(b.size)
+			return v, nil
+		},
+		check: func(ctx context.Context) error {
+			fillPattern(out, b.me)
+			clear(in)
+			if err := trip(ctx); err != nil {
+				return err
+			}
+			return checkPattern(in, other)
+		},
+	}, nil
+}
+
+// benchBandwidth sends windows of messages, each answered by a short one. Of
+// several pairs it gives the sum.
+func benchBandwidth(both bool) func(context.Context, *benchState, int) (*benchCase, error) {
+	return func(_ context.Context, b *benchState, size int) (*benchCase, error) {
+		other, first := b.partner()
+		out, in := make([]byte, size), make([]byte, size)
+		reqs := make([]*mpi.Request, 0, 2*b.o.window)
+		ack := make([]byte, 4)
+		window := func(ctx context.Context) error {
+			reqs = reqs[:0]
+			for range b.o.window {
+				if !first || both {
+					r, err := mpi.Irecv(b.c, in, other, benchTag)
+					if err != nil {
+						return err
+					}
+					reqs = append(reqs, r)
+				}
+			}
+			for range b.o.window {
+				if first || both {
+					r, err := mpi.Isend(b.c, out, other, benchTag)
+					if err != nil {
+						return err
+					}
+					reqs = append(reqs, r)
+				}
+			}
+			if _, err := mpi.Waitall(ctx, reqs...); err != nil {
+				return err
+			}
+			for _, r := range reqs {
+				r.Free()
+			}
+			if first {
+				_, err := mpi.Recv(ctx, b.c, ack, other, benchAck)
+				return err
+			}
+			return mpi.Send(ctx, b.c, ack, other, benchAck)
+		}
+		return &benchCase{
+			run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
+				took, err := timed(warmup, iters, func() error { return window(ctx) })
+				if err != nil {
+					return nil, err
+				}
+				messages := float64(iters * b.o.window)
+				if both {
+					messages *= 2
+				}
+				v := []float64{0, 0}
+				if first {
+					v = []float64{megabytes(messages*float64(size), took), messages / took.Seconds()}
+				}
+				err = mpi.Allreduce(ctx, b.c, v, v, mpi.Sum)
+				return v, err
+			},
+			check: func(ctx context.Context) error {
+				fillPattern(out, b.me)
+				clear(in)
+				if err := window(ctx); err != nil {
+					return err
+				}
+				if first && !both {
+					return nil
+				}
+				return checkPattern(in, other)
+			},
+		}, nil
+	}
+}

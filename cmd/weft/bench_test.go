@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weftstack/weft/mpi"
+)
+
+// benchLocal runs a test with ranks in this process and returns what it prints.
+func benchLocal(t *testing.T, ranks int, o benchOptions, opts ...mpi.Option) string {
+	t.Helper()
+	var b bytes.Buffer
+	err := mpi.RunLocal(t.Context(), ranks, func(ctx context.Context, w *mpi.World) error {
+		return benchIn(ctx, w, &o, &b)
+	}, opts...)
+	if err != nil {
+		t.Fatalf("%s: %v", o.test.name, err)
+	}
+	return b.String()
+}
+
+// TestBenchEveryTest runs all tests on few bytes and checks the data.
+func TestBenchEveryTest(t *testing.T) {
+	for _, test := range benchTests() {
+		t.Run(test.name, func(t *testing.T) {
+			o := benchOptions{test: test, min: 4, max: 16, iters: 3, warmup: 1, full: true, check: true, window: 4, sync: "flush", json: true}
+			for _, ranks := range []int{2, 3, 4} {
+				if test.fits(ranks) != nil {
+					continue
+				}
+				var res benchResult
+				if err := json.Unmarshal([]byte(benchLocal(t, ranks, o)), &res); err != nil {
+					t.Fatal(err)
+				}
+				rows := 3
+				if test.single {
+					rows = 1
+				}
+				if res.Test != test.name || res.Ranks != ranks || len(res.Rows) != rows {
+					t.Fatalf("result %+v", res)
+				}
+				for _, r := range res.Rows {
+					if len(r.Values) != len(res.Columns) || r.Validation != benchPassed || r.Iterations != 3 || r.Values[0] <= 0 {
+						t.Errorf("row %+v", r)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestBenchSynchronizations(t *testing.T) {
+	for _, sync := range benchSyncs {
+		for _, name := range []string{"put_latency", "get_bw", "put_bibw", "fop_latency"} {
+			o := benchOptions{test: findBench(name), min: 8, max: 8, iters: 2, warmup: 1, check: true, window: 3, sync: sync}
+			for _, tr := range []string{mpi.TransportInproc, mpi.TransportHybrid} {
+				if out := benchLocal(t, 2, o, mpi.WithTransport(tr)); !strings.Contains(out, benchPassed) {
+					t.Errorf("%s with %s over %s: %s", name, sync, tr, out)
+				}
+			}
+		}
+	}
+}
+
+// TestBenchFindsWrongData lets data arrive that is not what was sent.
+func TestBenchFindsWrongData(t *testing.T) {
+	test := *findBench("bcast")
+	setup := test.setup
+	test.setup = func(ctx context.Context, b *benchState, size int) (*benchCase, error) {
+		k, err := setup(ctx, b, size)
+		k.check = func(context.Context) error {
+			buf := make([]byte, size)
+			fillPattern(buf, b.me)
+			buf[size-1]++
+			return checkPattern(buf, b.me)
+		}
+		return k, err
+	}
+	o := benchOptions{test: &test, min: 8, max: 8, iters: 1, check: true, sync: "flush"}
+	err := mpi.RunLocal(t.Context(), 2, func(ctx context.Context, w *mpi.World) error { return benchIn(ctx, w, &o, io.Discard) })
+	if err == nil || !strings.Contains(err.Error(), "wrong data") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestBenchPrintsColumns compares the form with that of the OSU benchmarks: a
+// size in 10 columns, values in 20 with two decimals.
+func TestBenchPrintsColumns(t *testing.T) {
+	o := benchOptions{test: findBench("allreduce"), min: 1, max: 8, iters: 2, warmup: 0, full: true, sync: "flush"}
+	lines := strings.Split(benchLocal(t, 3, o), "\n")
+	want := []string{"# weft MPI Allreduce Latency Test (3 ranks, inproc)",
+		fmt.Sprintf("%-10s%20s%20s%20s%20s", "# Size", "Avg Latency(us)", "Min Latency(us)", "Max Latency(us)", "Iterations")}
+	if !slices.Equal(lines[:2], want) || len(lines) != 5 {
+		t.Errorf("lines %q", lines)
+	}
+	var b strings.Builder
+	(&benchRow{Size: 4, Values: []float64{1.234}, Iterations: 7}).print(&b, &benchOptions{})
+	if got, want := b.String(), fmt.Sprintf("%-10s%20s\n", "4", "1.23"); got != want {
+		t.Errorf("row %q, want %q", got, want)
+	}
+}
+
+func TestBenchStartsItsRanks(t *testing.T) {
+	svg := filepath.Join(t.TempDir(), "x.svg")
+	out, _, status := weft(t, "", "bench", "latency", "-m", "1:4", "-i", "5", "-x", "1", "-c", "-json", "-svg", svg, "-transport", "tcp")
+	var res benchResult
+	if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || len(res.Rows) != 3 || res.Transport != "tcp" {
+		t.Errorf("status %d, %v, result %+v", status, err, res)
+	}
+	text, err := os.ReadFile(svg)
+	if err != nil || xml.Unmarshal(text, new(struct{})) != nil || strings.Count(string(text), "<circle") != 3 {
+		t.Errorf("%v, drawing %s", err, text)
+	}
+	out, _, status = weft(t, "", "run", "-n", "4", os.Args[0], "bench", "mbw_mr", "-m", "8:8", "-i", "2", "-x", "0")
+	if status != 0 || !strings.Contains(out, "(4 ranks, hybrid)") || !strings.Contains(out, "Messages/s") {
+		t.Errorf("in a job: status %d", status)
+	}
+	if _, _, status := weft(t, "", "run", "-n", "3", os.Args[0], "bench", "latency"); status == 0 {
+		t.Error("latency ran with 3 ranks")
+	}
+}
+
+func TestBenchWrongUseExitsWithTwo(t *testing.T) {
+	for _, args := range [][]string{
+		{}, {"pigeon"}, {"latency", "bw"}, {"-m", "x", "bw"}, {"-m", "9:8", "bw"}, {"-m", "2GiB", "bw"}, {"-m", ":", "bw"}, {"-i", "-1", "bw"},
+		{"-x", "-2", "bw"}, {"-W", "0", "bw"}, {"-s", "hope", "put_bw"}, {"-transport", "pigeon", "bw"}, {"-n", "3", "bw"}, {"-n", "1", "bcast"},
+		{"-n", "3", "multi_lat"}, {"compare", "pigeon"}, {"compare", "-svg", "x"},
+	} {
+		if _, _, status := weft(t, "", append([]string{"bench"}, args...)...); status != exitUsage {
+			t.Errorf("weft bench %q: status %d, want 2", args, status)
+		}
+	}
+}
+
+func TestBenchSizes(t *testing.T) {
+	for _, tt := range []struct {
+		test, m string
+		want    []int
+	}{
+		{"latency", "0:4", []int{0, 1, 2, 4}}, {"latency", "3:13", []int{3, 6, 12}}, {"latency", "4", []int{1, 2, 4}},
+		{"allreduce", "1:16", []int{4, 8, 16}}, {"allreduce", "6:16", []int{8, 16}}, {"barrier", "1:16", []int{0}}, {"cas_latency", "1:2", []int{8}},
+	} {
+		o := benchOptions{min: -1, max: -1}
+		if err := o.setSizes(tt.m); err != nil {
+			t.Fatal(err)
+		}
+		if got := findBench(tt.test).sizes(&o); !slices.Equal(got, tt.want) {
+			t.Errorf("%s -m %s: %v, want %v", tt.test, tt.m, got, tt.want)
+		}
+	}
+	if test := findBench("osu_latency"); test == nil {
+		t.Error("OSU's own names are unknown")
+	}
+}
+
+func TestParseBench(t *testing.T) {
+	got, err := parseBench([]byte("1 2.5\n2 3\n"))
+	if err != nil || got[1] != 2.5 || got[2] != 3 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"", "x y\n", "1\n"} {
+		if _, err := parseBench([]byte(bad)); err == nil {
+			t.Errorf("%q was taken", bad)
+		}
+	}
+}
+
+// TestBenchCompare runs on another MPI, if one is installed.
+func TestBenchCompare(t *testing.T) {
+	if _, _, status := weft(t, "", "bench", "compare", "-mpicc", "no-such-compiler"); status != exitFail {
+		t.Errorf("status %d without another MPI", status)
+	}
+	if _, _, status := weft(t, "", "bench", "compare", "iallreduce"); status != exitFail {
+		t.Errorf("status %d for a test without another form", status)
+	}
+	for _, tool := range []string{"mpicc", "mpirun"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("no other MPI: ", err)
+		}
+	}
+	out, errs, status := weft(t, "", "bench", "compare", "latency", "allreduce", "put_latency", "-json", "-m", "4:8", "-i", "3", "-x", "1")
+	if strings.Contains(errs, "cannot find -l") {
+		t.Skip("mpicc does not work here")
+	}
+	if status != 0 {
+		t.Fatalf("status %d", status)
+	}
+	dec := json.NewDecoder(strings.NewReader(out))
+	for _, name := range []string{"latency", "allreduce", "put_latency"} {
+		var c comparedBench
+		if err := dec.Decode(&c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Test != name || len(c.Rows) != 2 || c.Other == "" {
+			t.Errorf("%s: %+v", name, c)
+		}
+		for _, r := range c.Rows {
+			if r.Weft <= 0 || r.Other <= 0 || r.Ratio <= 0 {
+				t.Errorf("%s: row %+v", name, r)
+			}
+		}
+	}
+	if err := dec.Decode(new(comparedBench)); !errors.Is(err, io.EOF) {
+		t.Errorf("more output: %v", err)
+	}
+}
