@@ -20,6 +20,8 @@ const (
 	slotComm             // making communicators
 	slotWin              // windows
 	slotCount
+
+	slotMask = 7 // the bits of an id that select the slot
 )
 
 // Comm is a communicator: an ordered group of ranks with matching contexts of
@@ -47,6 +49,7 @@ type Comm struct {
 	name string
 	info Info
 
+	parts   partChannels
 	attrs   attributes
 	onError atomic.Pointer[ErrorHandler]
 
@@ -290,5 +293,5 @@ func childID(parent, n uint64) uint64 {
 	x ^= x >> 27
 	x *= 0x94d049bb133111eb
 	x ^= x >> 31
-	return x &^ (uint64(slotCount) - 1)
+	return x &^ uint64(slotMask)
 }

@@ -67,12 +67,11 @@
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
 //	                 commas; several make a multihomed rank
 //	WEFT_CAPTURE     file to record all sent datagrams in
-//
-// The info keys [InfoEager] and [InfoStreams] give a communicator an eager limit
-// and a number of streams of its own.
-//
 //	WEFT_PROFILE     file to write sums of all calls to at Finalize, as JSON
 //	                 (see ProfileReport)
 //	WEFT_TRACE       file to write all calls to, in the format of the Chrome
 //	                 trace viewer (see Tracer)
+//
+// The info keys [InfoEager] and [InfoStreams] give a communicator an eager limit
+// and a number of streams of its own.
 package mpi

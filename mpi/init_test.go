@@ -32,8 +32,9 @@ func TestMain(m *testing.M) {
 }
 
 var testJobs = map[string]func() error{
-	"ring":   ringJob,
-	"victim": victimJob,
+	"ring":    ringJob,
+	"victim":  victimJob,
+	"session": sessionJob,
 }
 
 // ringJob checks the world and exchanges messages with both neighbours.

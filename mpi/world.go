@@ -23,10 +23,11 @@ type World struct {
 	ended  atomic.Pointer[error] // why nothing can start any more
 	rma    rmaState              // owned by the windows
 
-	mu       sync.Mutex
-	closers  []func(context.Context) error // see onFinalize
-	finalize sync.Once
-	finErr   error
+	mu        sync.Mutex
+	closers   []func(context.Context) error // see onFinalize
+	fromGroup map[uint64]uint64             // calls of groupID, by what they were for
+	finalize  sync.Once
+	finErr    error
 }
 
 // bootstrap is how ranks find each other: a store of short strings that Barrier

@@ -1,0 +1,313 @@
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Partitioned communication (MPI-4.1, Chapter 4): one message whose parts are
+// handed over, and looked at, one by one and by any goroutine. Each pair of
+// PsendInit and PrecvInit gets a communicator of the two ranks. The parts are its
+// messages, with their numbers as tags, so on networks they travel on streams
+// of their own and none waits for a packet of another.
+
+// ErrPartition is returned for a partition that does not exist, or that is
+// marked as ready twice or while the operation is not started.
+var ErrPartition = errors.New("mpi: bad partition")
+
+// MaxPartitions bounds the partitions of a message.
+const MaxPartitions = 1 << 20
+
+// partChannels counts the partitioned operations begun on a communicator.
+type partChannels struct {
+	mu sync.Mutex
+	n  map[partKey]int
+}
+
+type partKey struct {
+	sends     bool
+	peer, tag int
+}
+
+// partHeadLen is the length of what the sender tells the receiver once: how many
+// partitions and bytes there are.
+const partHeadLen = 16
+
+// partSide is what both sides have in common.
+type partSide struct {
+	c     *Comm // of the two ranks: 0 sends, 1 receives; nil with ProcNull
+	self  bool  // both are the caller
+	parts int
+	buf   []byte
+
+	mu     sync.Mutex
+	active *Request // the started operation
+}
+
+// partOf returns part i of n of b, whose length is a multiple of n.
+func partOf(b []byte, i, n int) []byte { return b[len(b)/n*i : len(b)/n*(i+1)] }
+
+func (c *Comm) openPart(b []byte, partitions, peer, tag int, sends bool) (*partSide, error) {
+	if partitions < 1 || partitions > MaxPartitions || len(b)%partitions != 0 {
+		return nil, fmt.Errorf("%w: %d bytes in %d partitions", ErrPartition, len(b), partitions)
+	}
+	if err := errors.Join(checkTag(tag), checkRank(c, peer)); err != nil {
+		return nil, err
+	}
+	s := &partSide{parts: partitions, buf: b}
+	if peer == ProcNull {
+		return s, nil
+	}
+	k := partKey{sends, peer, tag}
+	c.parts.mu.Lock()
+	if c.parts.n == nil {
+		c.parts.n = make(map[partKey]int)
+	}
+	c.parts.n[k]++
+	n := c.parts.n[k]
+	c.parts.mu.Unlock()
+	// Operations match in the order they are made (MPI-4.1, Section 4.2).
+	me, other := c.group[c.rank], int32(c.peers[peer].rank)
+	from, to, side := c.rank, peer, c.side
+	group, rank := []int32{me, other}, 0
+	if !sends {
+		from, to, side = peer, c.rank, 1-c.side
+		group, rank = []int32{other, me}, 1
+	}
+	if c.remote == nil {
+		side = 0
+	}
+	s.self = me == other
+	id := hashOf("partitioned", fmt.Sprint(c.id, side, from, to, tag, n)) &^ uint64(slotMask)
+	s.c = c.w.newComm(id, group, rank, Info{InfoAllowOvertaking: "true"})
+	s.c.prof = nil
+	return s, nil
+}
+
+// begin makes r the started operation.
+func (s *partSide) begin(r func() *Request) (*Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active != nil && !s.active.done.Load() {
+		return nil, fmt.Errorf("%w: started again before it was done", ErrPartition)
+	}
+	if s.c != nil {
+		if err := s.c.usable(); err != nil {
+			return nil, err
+		}
+	}
+	s.active = r()
+	return s.active, nil
+}
+
+// Free gives the operation up. It must not be started. It is local.
+func (s *partSide) Free() {
+	// Messages to the caller itself share their contexts: the receiver frees them.
+	if s.c != nil && (!s.self || s.c.rank == 1) {
+		s.c.Free()
+	}
+}
+
+// A PartitionedSend sends one message in parts, again and again.
+type PartitionedSend struct {
+	*partSide
+	w     *World
+	ready []bool        // parts marked in this round; guarded by mu
+	sent  chan *Request // of these parts
+}
+
+// PsendInit prepares sending buf, in equal parts, to rank dst of c. The PrecvInit
+// that matches has the same communicator and tag and as many bytes, but maybe
+// other partitions; operations of one pair of ranks and tag match in the order
+// they are prepared. It does not block.
+func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*PartitionedSend, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return nil, c.raise(err)
+	}
+	s, err := c.openPart(b, partitions, dst, tag, true)
+	if err != nil {
+		return nil, c.raise(err)
+	}
+	if s.c != nil {
+		head := binary.BigEndian.AppendUint64(make([]byte, 0, partHeadLen), uint64(partitions))
+		head = binary.BigEndian.AppendUint64(head, uint64(len(b)))
+		if _, err := s.c.isend(slotComm, sendStandard, head, 1, 0); err != nil {
+			return nil, c.raise(err)
+		}
+	}
+	return &PartitionedSend{partSide: s, w: c.w}, nil
+}
+
+// Start begins to send the message once more; no part is ready yet. The request
+// is done when all have been marked and the buffer may be used again.
+func (p *PartitionedSend) Start() (*Request, error) {
+	return p.begin(func() *Request {
+		if p.c == nil {
+			p.ready = make([]bool, p.parts)
+			return doneRequest(p.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil)
+		}
+		sent := make(chan *Request, p.parts)
+		p.ready, p.sent = make([]bool, p.parts), sent
+		return goRequest(p.w, func() (Status, error) {
+			var failed error
+			for range p.parts {
+				if _, err := (<-sent).wait(context.Background()); err != nil && failed == nil {
+					failed = err
+				}
+			}
+			return Status{}, failed
+		})
+	})
+}
+
+// Pready says that part i of the buffer may be sent. It must not be changed
+// until the request is done. Parts may be marked in any order and by any
+// goroutine, each once after every Start. It does not block.
+func (p *PartitionedSend) Pready(i int) error {
+	p.mu.Lock()
+	if i < 0 || i >= p.parts || p.ready == nil || p.ready[i] {
+		p.mu.Unlock()
+		return fmt.Errorf("%w: partition %d of %d made ready", ErrPartition, i, p.parts)
+	}
+	p.ready[i] = true
+	sent := p.sent
+	p.mu.Unlock()
+	if p.c == nil {
+		return nil
+	}
+	r, err := p.c.isend(slotUser, sendStandard, partOf(p.buf, i, p.parts), 1, i)
+	if err != nil {
+		sent <- doneRequest(p.w.eng, Status{}, err) // so that the request ends
+		return err
+	}
+	sent <- r
+	return nil
+}
+
+// PreadyRange is Pready for the parts from first to last, both included.
+func (p *PartitionedSend) PreadyRange(first, last int) error {
+	for i := first; i <= last; i++ {
+		if err := p.Pready(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// PreadyList is Pready for some parts.
+func (p *PartitionedSend) PreadyList(parts ...int) error {
+	for _, i := range parts {
+		if err := p.Pready(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A PartitionedRecv receives one message in parts, again and again.
+type PartitionedRecv struct {
+	*partSide
+	w    *World
+	head *Request // what the sender tells
+	said [partHeadLen]byte
+	got  []*Request // of the sender's parts in this round; guarded by mu
+}
+
+// PrecvInit prepares receiving a message of PsendInit from rank src of c into
+// buf, to be looked at in equal parts. Wildcards are not allowed. It does not
+// block.
+func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*PartitionedRecv, error) {
+	b, err := bytesOf(buf)
+	if err != nil {
+		return nil, c.raise(err)
+	}
+	s, err := c.openPart(b, partitions, src, tag, false)
+	if err != nil {
+		return nil, c.raise(err)
+	}
+	p := &PartitionedRecv{partSide: s, w: c.w}
+	if s.c != nil {
+		if p.head, err = s.c.irecv(slotComm, p.said[:], 0, 0); err != nil {
+			return nil, c.raise(err)
+		}
+	}
+	return p, nil
+}
+
+// Start begins to receive the message once more. The buffer must not be touched
+// until the request is done, except for parts that have arrived.
+func (p *PartitionedRecv) Start() (*Request, error) {
+	return p.begin(func() *Request {
+		p.got = nil
+		if p.c == nil {
+			return doneRequest(p.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil)
+		}
+		return goRequest(p.w, p.receive)
+	})
+}
+
+// receive receives the message.
+func (p *PartitionedRecv) receive() (Status, error) {
+	if _, err := p.head.wait(context.Background()); err != nil {
+		return Status{}, err
+	}
+	n, size := binary.BigEndian.Uint64(p.said[:]), binary.BigEndian.Uint64(p.said[8:])
+	if size != uint64(len(p.buf)) || n < 1 || n > MaxPartitions || size%n != 0 {
+		return Status{}, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d", ErrCount, n, size, len(p.buf))
+	}
+	got := make([]*Request, 0, n)
+	for i := range int(n) {
+		r, err := p.c.irecv(slotUser, partOf(p.buf, i, int(n)), 0, i)
+		if err != nil {
+			for _, r := range got {
+				r.Cancel()
+			}
+			return Status{}, err
+		}
+		got = append(got, r)
+	}
+	p.mu.Lock()
+	p.got = got
+	p.mu.Unlock()
+	var failed error
+	for _, r := range got {
+		if _, err := r.wait(context.Background()); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	return Status{Bytes: len(p.buf)}, failed
+}
+
+// Parrived reports whether part i of the buffer holds its data. It does not
+// block; it gives the transport a chance to receive.
+func (p *PartitionedRecv) Parrived(i int) (bool, error) {
+	p.mu.Lock()
+	active, got := p.active, p.got
+	p.mu.Unlock()
+	if i < 0 || i >= p.parts || active == nil {
+		return false, fmt.Errorf("%w: partition %d of %d looked at", ErrPartition, i, p.parts)
+	}
+	if active.done.Load() {
+		return true, active.err
+	}
+	p.w.eng.pollOnce()
+	if len(got) == 0 {
+		return false, nil
+	}
+	// The sender's parts that overlap this one.
+	first := i * len(got) / p.parts
+	last := ((i+1)*len(got) - 1) / p.parts
+	for _, r := range got[first : last+1] {
+		if !r.done.Load() {
+			return false, nil
+		}
+		if r.err != nil {
+			return false, r.err
+		}
+	}
+	return true, nil
+}

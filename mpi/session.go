@@ -1,0 +1,240 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// Process sets that every Session has (MPI-4.1, Section 11.3.2).
+const (
+	PsetWorld = "mpi://WORLD" // all processes of the job
+	PsetSelf  = "mpi://SELF"  // the caller alone
+)
+
+// A Session is a user of MPI within a process, with communicators of its own
+// (MPI-4.1, Section 11.3): a library can use MPI without knowing whether, and
+// for what, the program does. Its methods may be called from any goroutine.
+type Session struct {
+	w     *World
+	info  Info
+	ended atomic.Bool
+	last  func(ctx context.Context) error // called by Finalize; may be nil
+
+	mu    sync.Mutex
+	comms []*Comm
+}
+
+// sessions counts those of SessionInit, which share a World.
+var sessions struct {
+	sync.Mutex
+	w *World
+	n int
+}
+
+// SessionInit begins a session of this process. The first one joins the job as
+// Init does, with these options; later ones share its links, and their options
+// have no effect. A program that has called Init uses World.NewSession instead.
+// When the last session has been finalized no other can begin in this process.
+func SessionInit(ctx context.Context, info Info, opts ...Option) (*Session, error) {
+	sessions.Lock()
+	defer sessions.Unlock()
+	if sessions.w == nil {
+		w, err := Init(ctx, opts...)
+		if err != nil {
+			return nil, err
+		}
+		sessions.w = w
+	}
+	s, err := sessions.w.NewSession(info)
+	if err != nil {
+		return nil, err
+	}
+	sessions.n++
+	s.last = func(ctx context.Context) error {
+		sessions.Lock()
+		sessions.n--
+		last := sessions.n == 0
+		sessions.Unlock()
+		if last {
+			return sessions.w.Finalize(ctx)
+		}
+		return nil
+	}
+	return s, nil
+}
+
+// NewSession begins a session on the links of w. It is local. The session must
+// not be used after w.Finalize.
+func (w *World) NewSession(info Info) (*Session, error) {
+	if err := w.usable(); err != nil {
+		return nil, err
+	}
+	return &Session{w: w, info: maps.Clone(info)}, nil
+}
+
+func (s *Session) usable() error {
+	if s.ended.Load() {
+		return fmt.Errorf("%w: session", ErrFinalized)
+	}
+	return s.w.usable()
+}
+
+// Info returns a copy of the hints that the session was begun with, and
+// "thread_level".
+func (s *Session) Info() Info {
+	i := Info{"thread_level": "MPI_THREAD_MULTIPLE"}
+	maps.Copy(i, s.info)
+	return i
+}
+
+// Psets returns the names of the process sets, in order (MPI_Session_get_num_psets,
+// MPI_Session_get_nth_pset).
+func (s *Session) Psets() []string { return []string{PsetWorld, PsetSelf} }
+
+// PsetInfo describes a process set: "mpi_size" is the number of its members.
+func (s *Session) PsetInfo(name string) (Info, error) {
+	g, err := s.Group(name)
+	if err != nil {
+		return nil, err
+	}
+	return Info{"mpi_size": strconv.Itoa(g.Size())}, nil
+}
+
+// Group returns the members of a process set (MPI_Group_from_session_pset). It
+// is local.
+func (s *Session) Group(pset string) (Group, error) {
+	if err := s.usable(); err != nil {
+		return Group{}, err
+	}
+	switch pset {
+	case PsetWorld:
+		return s.w.world.Group(), nil
+	case PsetSelf:
+		return s.w.self.Group(), nil
+	}
+	return Group{}, fmt.Errorf("%w: no process set %q", ErrOption, pset)
+}
+
+// CommFromGroup makes a communicator of the members of g, all of which call
+// it, with the same tag and hints (MPI_Comm_create_from_group). Calls for the
+// same group that go on at the same time need different tags. It does not
+// communicate.
+func (s *Session) CommFromGroup(ctx context.Context, g Group, tag string, info Info) (*Comm, error) {
+	if err := s.usable(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	rank := slices.Index(g.ranks, int32(s.w.eng.rank))
+	if rank < 0 {
+		return nil, fmt.Errorf("%w: the caller is no member of the group", ErrRank)
+	}
+	id := s.w.groupID("comm", tag, s.w.eng.appendNames(nil, g.ranks))
+	return s.made(s.w.newComm(id, slices.Clone(g.ranks), rank, info)), nil
+}
+
+// IntercommFromGroups makes an intercommunicator of two groups without common
+// members (MPI_Intercomm_create_from_groups). All members of both call it with
+// the same tag and hints; only the leader, a rank of the local group, need give
+// the remote group. It blocks until the leader of the own group has called it.
+func (s *Session) IntercommFromGroups(ctx context.Context, local Group, leader int, remote Group, tag string, info Info) (*Comm, error) {
+	c, err := s.CommFromGroup(ctx, local, "local\x00"+tag, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Free()
+	if err := c.checkPeer(leader); err != nil {
+		return nil, err
+	}
+	e := s.w.eng
+	theirs := e.appendNames(nil, remote.ranks)
+	if theirs, err = (leaders{local: c, leader: leader}).spread(ctx, theirs); err != nil {
+		return nil, err
+	}
+	other, err := e.parseNames(theirs)
+	if err != nil {
+		return nil, err
+	}
+	if len(other) == 0 || slices.ContainsFunc(other, func(h int32) bool { return slices.Contains(local.ranks, h) }) {
+		return nil, fmt.Errorf("%w: groups that are empty or have common members", ErrRank)
+	}
+	ours := e.appendNames(nil, local.ranks)
+	side, both := 0, slices.Concat(ours, theirs)
+	if slices.Compare(ours, theirs) > 0 {
+		side, both = 1, slices.Concat(theirs, ours)
+	}
+	id := s.w.groupID("intercomm", tag, both)
+	return s.made(s.w.newIntercomm(id, slices.Clone(local.ranks), c.rank, other, side, info)), nil
+}
+
+// made notes c as one to free at the end of the session.
+func (s *Session) made(c *Comm) *Comm {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.comms = slices.DeleteFunc(s.comms, func(c *Comm) bool { return c.freed.Load() })
+	s.comms = append(s.comms, c)
+	return c
+}
+
+// Finalize ends the session: the communicators made from groups in it are
+// freed. If it is the last one of those made by SessionInit it ends this
+// process's part in the job, like World.Finalize, and blocks until all others
+// do so too. Only the first call counts.
+func (s *Session) Finalize(ctx context.Context) error {
+	if !s.ended.CompareAndSwap(false, true) {
+		return nil
+	}
+	s.mu.Lock()
+	comms := s.comms
+	s.comms = nil
+	s.mu.Unlock()
+	if s.last != nil {
+		// What was sent on them must arrive: the barrier of the World comes first.
+		if err := s.last(ctx); err != nil {
+			return err
+		}
+	}
+	for _, c := range comms {
+		c.Free()
+	}
+	return nil
+}
+
+// Abort ends the whole job: see World.Abort.
+func (s *Session) Abort(code int, msg string) { s.w.Abort(code, msg) }
+
+// groupID returns the id of the next communicator made for a tag of what is
+// described by members. All of its members count such calls alike.
+func (w *World) groupID(kind, tag string, members []byte) uint64 {
+	h := hashOf(kind, tag, string(members))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fromGroup == nil {
+		w.fromGroup = make(map[uint64]uint64)
+	}
+	w.fromGroup[h]++
+	return childID(h, w.fromGroup[h])
+}
+
+// spread gives all ranks of the group what the leader says.
+func (x leaders) spread(ctx context.Context, said []byte) ([]byte, error) {
+	c := x.local
+	if c.rank != x.leader {
+		return x.hear(ctx)
+	}
+	for r := range c.group {
+		if r == c.rank {
+			continue
+		}
+		if err := x.tell(ctx, r, said, nil); err != nil {
+			return nil, err
+		}
+	}
+	return said, nil
+}
