@@ -13,8 +13,14 @@ import "github.com/weftstack/weft/sctp/wire"
 func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
 	a.tx.hold = a.holdTrain(maxSegs, cap(buf)-len(buf))
+	largest := 0
+	for i := range a.paths {
+		largest = max(largest, a.paths[i].mtu)
+	}
 	for tx.Segs < max(maxSegs, 1) {
-		if tx.Segs > 0 && cap(buf)-len(buf) < tx.SegSize {
+		// The next packet may be larger than the first, and then goes by itself: it
+		// has to fit, too.
+		if tx.Segs > 0 && cap(buf)-len(buf) < largest {
 			break
 		}
 		at := len(buf)
