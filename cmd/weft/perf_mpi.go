@@ -121,6 +121,45 @@ func newMPIRing(s *perfSpec) *mpiRing {
 	return r
 }
 
+// turn starts the operations of the ring once more, each as soon as the one
+// before it is done, so that there is always a window of them under way.
+func (r *mpiRing) turn(ctx context.Context, start func(i int, buf []byte) (*mpi.Request, error)) error {
+	for i, buf := range r.bufs {
+		if err := r.finish(ctx, i); err != nil {
+			return err
+		}
+		var err error
+		if r.reqs[i], err = start(i, buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish waits for operation i, if it was started.
+func (r *mpiRing) finish(ctx context.Context, i int) error {
+	req := r.reqs[i]
+	if req == nil {
+		return nil
+	}
+	r.reqs[i] = nil
+	if _, err := req.Wait(ctx); err != nil {
+		return err
+	}
+	req.Free()
+	return nil
+}
+
+// drain waits for all of them.
+func (r *mpiRing) drain(ctx context.Context) error {
+	for i := range r.reqs {
+		if err := r.finish(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // mpiStop as the first byte of a message tells that it is the last.
 const mpiStop = 1
 
@@ -129,29 +168,30 @@ const mpiStop = 1
 func mpiLoad(ctx context.Context, c *mpi.Comm, o *perfOptions) (*perfResult, error) {
 	ring := newMPIRing(&o.perfSpec)
 	reply := make([]float64, 3)
+	start := func(i int, buf []byte) (*mpi.Request, error) {
+		return mpi.Isend(c, buf, 1, mpiData+i%o.Streams*2)
+	}
 	// The receiver must know after which window to stop: the sender decides at
 	// each window's start and says so in a message of its own.
+	word := make([]byte, 1)
 	window := func(stop byte) error {
-		if err := mpi.Send(ctx, c, []byte{stop}, 1, mpiControl); err != nil || stop == mpiStop {
+		word[0] = stop
+		if err := mpi.Send(ctx, c, word, 1, mpiControl); err != nil {
 			return err
 		}
-		for i := range ring.reqs {
-			var err error
-			if ring.reqs[i], err = mpi.Isend(c, ring.bufs[i], 1, mpiData+i%o.Streams*2); err != nil {
-				return err
-			}
+		if stop == mpiStop {
+			return ring.drain(ctx)
 		}
-		_, err := mpi.Waitall(ctx, ring.reqs...)
-		return err
+		return ring.turn(ctx, start)
 	}
 	for end := time.Now().Add(o.warmup); time.Now().Before(end); {
 		if err := window(0); err != nil {
 			return nil, err
 		}
 	}
-	busy, before, start := otherCPU(), perfCounts{}.cost(), time.Now()
+	busy, before, began := otherCPU(), perfCounts{}.cost(), time.Now()
 	windows := 0
-	for ; time.Since(start) < o.time; windows++ {
+	for ; time.Since(began) < o.time; windows++ {
 		if err := window(0); err != nil {
 			return nil, err
 		}
@@ -162,7 +202,7 @@ func mpiLoad(ctx context.Context, c *mpi.Comm, o *perfOptions) (*perfResult, err
 	if _, err := mpi.Recv(ctx, c, reply, 1, mpiControl); err != nil {
 		return nil, err
 	}
-	took := time.Since(start)
+	took := time.Since(began)
 	used := perfCounts{}.cost().sub(before)
 	used.Msgs = uint64(windows * o.Window)
 	used.Bytes = used.Msgs * uint64(o.Size)
@@ -177,6 +217,9 @@ func mpiLoad(ctx context.Context, c *mpi.Comm, o *perfOptions) (*perfResult, err
 func mpiDrain(ctx context.Context, c *mpi.Comm, o *perfOptions) error {
 	ring := newMPIRing(&o.perfSpec)
 	stop := make([]byte, 1)
+	post := func(i int, buf []byte) (*mpi.Request, error) {
+		return mpi.Irecv(c, buf, 0, mpiData+i%o.Streams*2)
+	}
 	before, start := perfCounts{}.cost(), time.Now()
 	for {
 		if _, err := mpi.Recv(ctx, c, stop, 0, mpiControl); err != nil {
@@ -185,15 +228,12 @@ func mpiDrain(ctx context.Context, c *mpi.Comm, o *perfOptions) error {
 		if stop[0] == mpiStop {
 			break
 		}
-		for i := range ring.reqs {
-			var err error
-			if ring.reqs[i], err = mpi.Irecv(c, ring.bufs[i], 0, mpiData+i%o.Streams*2); err != nil {
-				return err
-			}
-		}
-		if _, err := mpi.Waitall(ctx, ring.reqs...); err != nil {
+		if err := ring.turn(ctx, post); err != nil {
 			return err
 		}
+	}
+	if err := ring.drain(ctx); err != nil {
+		return err
 	}
 	used, took := perfCounts{}.cost().sub(before), time.Since(start).Seconds()
 	return mpi.Send(ctx, c, []float64{used.CPU / took, float64(used.Mallocs) / took, 0}, 0, mpiControl)
