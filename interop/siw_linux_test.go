@@ -78,20 +78,6 @@ func bootSiw(t *testing.T, module string) *siw {
 	return g
 }
 
-// freeTCPPorts returns that many different ports.
-func freeTCPPorts(t testing.TB, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
-
 func siwPort(i int) int { return 7200 + i }
 
 // port returns a TCP port of the guest, and that of this machine through which
