@@ -51,6 +51,9 @@ func (c *Comm) begin(ctx context.Context, coll Coll) (*call, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
+	if err := c.brokenBy(); err != nil {
+		return nil, err
+	}
 	k := callPool.Get().(*call)
 	k.ctx, k.c, k.coll, k.rank, k.size = ctx, c, coll, c.rank, len(c.peers)
 	k.tag = c.coll.nextTag()

@@ -44,6 +44,7 @@ type Comm struct {
 	hints    atomic.Pointer[hints]
 	freed    atomic.Bool
 	prof     Profiler // of the calls on it; nil: they are not recorded
+	ft       ftState  // owned by the failure service
 
 	mu   sync.Mutex // guards name and info
 	name string
@@ -240,28 +241,11 @@ func (c *Comm) Free() {
 		return
 	}
 	c.attrs.dropAll()
-	c.w.eng.dropContexts(c)
+	c.w.eng.dropContexts(c, ErrFreed)
+	c.w.ft.forget(c)
 	if c.local != nil {
 		c.local.Free()
 	}
-}
-
-// Failed returns the ranks in c that are known to be gone, lowest first.
-func (c *Comm) Failed() []int {
-	var out []int
-	for r, p := range c.peers {
-		if p.failure() != nil {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// AckFailed is Failed; besides, receives from AnySource on c, which fail with
-// a RankError while there are failures not yet acknowledged, work again.
-func (c *Comm) AckFailed() []int {
-	c.w.eng.ackFailed(c)
-	return c.Failed()
 }
 
 // Abort ends the whole job: it tells the launcher to kill all ranks, with the
@@ -272,6 +256,9 @@ func (c *Comm) Abort(code int, msg string) { c.w.Abort(code, msg) }
 func (c *Comm) usable() error {
 	if c.freed.Load() {
 		return ErrFreed
+	}
+	if c.ft.revoked.Load() {
+		return ErrRevoked
 	}
 	return c.w.usable()
 }

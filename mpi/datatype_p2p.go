@@ -75,7 +75,7 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 		return r, c.raise(err)
 	}
 	all := goRequest(c.w, func() (Status, error) {
-		st, err := r.wait(context.Background())
+		st, err := c.w.eng.finishRecv(context.Background(), r)
 		t.unpackAll(dst, b[:st.Bytes], count)
 		s.put()
 		return st, err

@@ -49,8 +49,12 @@
 //
 // Errors are returned, not fatal. An operation with a rank that is gone fails
 // with a [RankError], one that is short of room with [ErrTruncate], and
-// the job goes on if the program wants it to: see [Comm.Failed] and
-// [Comm.AckFailed]. [World.Abort] ends all ranks.
+// the job goes on if the program wants it to. [Comm.Revoke] gets the other
+// members of a communicator out of what they wait for, [Comm.Agree] gives
+// them a common view, and [Comm.Shrink] a communicator without the dead
+// (user-level failure mitigation, ULFM). A job that is to outlive some of its
+// ranks is started with `weft run -ft`, or [WithFaultTolerance]. [World.Abort]
+// ends all ranks.
 //
 // # Environment
 //
@@ -66,6 +70,9 @@
 //	                 duration; 0 for not at all
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
 //	                 commas; several make a multihomed rank
+//	WEFT_SILENCE     how long a peer may not answer before it is taken for
+//	                 dead (default 10s)
+//	WEFT_FT          1 if the job is to outlive some of its ranks
 //	WEFT_CAPTURE     file to record all sent datagrams in
 //	WEFT_PROFILE     file to write sums of all calls to at Finalize, as JSON
 //	                 (see ProfileReport)

@@ -26,12 +26,15 @@ type engine struct {
 	pusher  pusher
 	prof    Profiler // of calls without a communicator; may be nil
 
+	onDown func(p *peer, err error) // called on a goroutine of its own when a peer is gone
+
 	mu       sync.Mutex // guards what follows, and all contexts and messages
 	contexts map[uint64]*matchContext
 	unknown  int      // contexts whose communicator is not made yet
 	freed    []uint64 // ids of freed contexts, the latest maxFreed
 	nfreed   int
-	err      error // set by closeAll: nothing can start any more
+	dropped  map[uint64]bool // those of the freed ones that were revoked
+	err      error           // set by closeAll: nothing can start any more
 }
 
 const (
@@ -44,7 +47,7 @@ const (
 func newEngine(rank, size int, o *options) *engine {
 	e := &engine{
 		rank: rank, eager: o.eager, streams: uint32(o.streams),
-		contexts: make(map[uint64]*matchContext), prof: o.profiler,
+		contexts: make(map[uint64]*matchContext), prof: o.profiler, dropped: make(map[uint64]bool),
 	}
 	if n := int64(o.unexpected) / int64(size); n > cost(0) {
 		e.window = n
@@ -160,7 +163,7 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 	src := int32(v.source)
 	e.mu.Lock()
 	x := f.last
-	if x == nil || x.id != v.ctx || x.dead {
+	if x == nil || x.id != v.ctx || x.dead != nil {
 		var ok bool
 		if x, ok = e.context(v.ctx); !ok {
 			e.mu.Unlock()
@@ -169,10 +172,14 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 		f.last = x
 	}
 	if x == nil || e.err != nil {
+		revoked := e.dropped[v.ctx]
 		e.mu.Unlock()
 		f.last = nil
 		if v.kind != kindReady {
 			f.dest = toDrop
+		}
+		if revoked && v.kind == kindSync {
+			v.kind = kindEager // it is not matched; its sender will hear of the revocation
 		}
 		return 0, nil
 	}

@@ -30,6 +30,13 @@ var (
 	ErrFreed = errors.New("mpi: communicator freed")
 	// ErrProcFailed is what a RankError wraps: the named rank is gone.
 	ErrProcFailed = errors.New("mpi: process failed")
+	// ErrProcFailedPending is returned by Request.Wait and its relatives for a
+	// receive from AnySource while a member of the communicator has failed that
+	// AckFailed has not been called for. The receive goes on; the error also
+	// wraps the RankError.
+	ErrProcFailedPending = errors.New("mpi: receive is pending, but a process has failed")
+	// ErrRevoked is returned by operations on a communicator after Revoke.
+	ErrRevoked = errors.New("mpi: communicator revoked")
 	// ErrAborted is returned by operations after Abort.
 	ErrAborted = errors.New("mpi: job aborted")
 	// ErrProtocol is the reason a link is closed when its peer breaks the

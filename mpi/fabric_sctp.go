@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
-	"time"
 
 	"github.com/weftstack/weft/sctp"
 )
@@ -56,13 +55,6 @@ type sctpFabric struct {
 }
 
 const (
-	// heartbeat is how often an idle peer is looked after, unless WithSCTP
-	// says otherwise.
-	heartbeat = 2 * time.Second
-	// maxRTO and maxRetransmits, unless WithSCTP says otherwise, give up a
-	// peer that does not answer after about 15 s, one that is idle after a minute.
-	maxRTO         = 5 * time.Second
-	maxRetransmits = 6
 	// strangers bounds the associations beyond those of the job.
 	strangers = 256
 )
@@ -95,15 +87,7 @@ func newSCTPFabric(w *World) (fabric, error) {
 	cfg.OutStreams = uint16(1 + 2*o.streams)
 	cfg.InStreams = cfg.OutStreams
 	cfg.Scheduler = sctp.RoundRobinPacket
-	if cfg.HeartbeatInterval == 0 {
-		cfg.HeartbeatInterval = heartbeat
-	}
-	if cfg.RTOMax == 0 {
-		cfg.RTOMax = maxRTO
-	}
-	if cfg.MaxRetransmits == 0 {
-		cfg.MaxRetransmits = maxRetransmits
-	}
+	o.timeouts(&cfg, w.Size())
 	cfg.OnPiece = f.onPiece
 	cfg.OnNotify = f.onNotify
 	if f.ep, err = f.t.Listen(0, &cfg); err != nil {

@@ -42,7 +42,23 @@ func Init(ctx context.Context, opts ...Option) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.join(ctx, f); err != nil {
+	joining, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if client != nil && client.CanWatch() {
+		lost := func(err error) { w.launcherLost(err); cancel(err) }
+		failed := func(rank int, why string) {
+			if !w.rankDied(rank, why) {
+				cancel(&RankError{Rank: rank, Err: errors.New(why)})
+			}
+		}
+		if err := client.Watch(ctx, failed, lost); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+	}
+	if err := w.join(joining, f); err != nil {
+		if cause := context.Cause(joining); cause != nil {
+			err = cause
+		}
 		w.end(err)
 		return nil, errors.Join(err, f.close())
 	}

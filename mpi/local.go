@@ -10,7 +10,8 @@ import (
 
 // RunLocal runs f as n ranks, goroutines of this process, and finalizes each
 // rank when its f returns. It returns when all have, with their errors joined.
-// If one rank fails, or ctx ends, the context of the others is cancelled and the job aborted.
+// If one rank fails, or ctx ends, the context of the others is cancelled and the
+// job aborted; see WithFaultTolerance for another way.
 // The transport is TransportInproc unless an option says otherwise; the
 // network transports use the loopback interface. Environment variables are
 // not read.
@@ -31,7 +32,9 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 		wg.Go(func() {
 			if err := job.run(ctx, rank, o, f); err != nil {
 				errs[rank] = fmt.Errorf("rank %d: %w", rank, err)
-				cancel()
+				if !o.tolerant {
+					cancel()
+				}
 			}
 		})
 	}
@@ -61,6 +64,10 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 		if err = w.usable(); err == nil {
 			return w.Finalize(ctx)
 		}
+	}
+	if ro.tolerant {
+		w.die(err)
+		return errors.Join(err, w.Finalize(ctx))
 	}
 	w.Abort(1, err.Error())
 	return errors.Join(err, w.Finalize(ctx))

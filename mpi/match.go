@@ -33,7 +33,8 @@ type matchContext struct {
 	early           int         // messages held by a gap
 	probers         []*waiter   // goroutines waiting for any message
 	unacked         bool        // a member failed since the last ackFailed
-	dead            bool        // freed
+	dead            error       // why it is of no more use: freed or revoked
+	internal        bool        // not of a communicator, see ftService
 	exactLength     atomic.Bool // messages must fill the buffers of their receives
 	matches         *message    // messages matched by the current call, see take
 	matchesTail     *message

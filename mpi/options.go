@@ -53,6 +53,8 @@ type options struct {
 	profiler   Profiler
 	tools      []tool // made for environment variables
 	addrs      []netip.AddrPort
+	tolerant   bool
+	silence    time.Duration
 	sctp       sctpOptions
 }
 
@@ -144,7 +146,7 @@ const spinAuto = -1
 func buildOptions(transport string, env bool, opts []Option) (*options, error) {
 	o := &options{
 		transport: transport, eager: DefaultEager, streams: DefaultStreams,
-		unexpected: DefaultUnexpected, spin: spinAuto,
+		unexpected: DefaultUnexpected, spin: spinAuto, silence: DefaultSilence,
 	}
 	if env {
 		if err := o.fromEnv(os.Getenv); err != nil {
@@ -201,6 +203,22 @@ func (o *options) fromEnv(getenv func(string) string) error {
 		}
 	}
 	o.capture = getenv("WEFT_CAPTURE")
+	switch s := getenv("WEFT_FT"); s {
+	case "", "0":
+	case "1":
+		o.tolerant = true
+	default:
+		return fmt.Errorf("%w: WEFT_FT=%q", ErrOption, s)
+	}
+	if s := getenv("WEFT_SILENCE"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err == nil {
+			err = WithSilence(d)(o)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: WEFT_SILENCE=%q", ErrOption, s)
+		}
+	}
 	return o.toolsFromEnv(getenv)
 }
 

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 )
@@ -31,6 +32,8 @@ type peer struct {
 	owed atomic.Int64 // part of used that was consumed and not yet acknowledged
 
 	bye    atomic.Bool               // the peer said that it has finalized
+	why    atomic.Pointer[error]     // what others say of its end
+	doomed atomic.Bool               // others say that it has ended
 	failed atomic.Pointer[RankError] // why it is gone; nil while it is there
 }
 
@@ -40,6 +43,20 @@ func (p *peer) failure() error {
 		return err
 	}
 	return nil
+}
+
+// gone reports whether the peer has ended, as far as this rank has seen or been
+// told.
+func (p *peer) gone() bool { return p.failed.Load() != nil || p.doomed.Load() }
+
+// doom ends the link to a peer that others have found dead.
+func (p *peer) doom(why string) {
+	if p.failure() != nil || p.bye.Load() || !p.doomed.CompareAndSwap(false, true) {
+		return
+	}
+	err := errors.New(why)
+	p.why.Store(&err)
+	p.link.abort("died: " + why)
 }
 
 // maxAnnounced bounds the announced sends to one peer that no receive has
@@ -99,6 +116,9 @@ func (noOwner) Released(error) {}
 // down is called by the link when it has ended, after the last feed. err is
 // nil for a graceful end.
 func (p *peer) down(err error) {
+	if why := p.why.Load(); why != nil {
+		err = *why
+	}
 	rerr := &RankError{Rank: p.rank, Err: err}
 	if !p.failed.CompareAndSwap(nil, rerr) {
 		return

@@ -182,8 +182,8 @@ func (c *Comm) find(x *matchContext, src, tag int) (*message, error) {
 		return m, nil
 	}
 	switch {
-	case x.dead:
-		return nil, ErrFreed
+	case x.dead != nil:
+		return nil, x.dead
 	case c.w.eng.err != nil:
 		return nil, c.w.eng.err
 	}

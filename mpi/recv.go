@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -53,6 +54,7 @@ func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
 	if s == slotUser {
 		r.comm = c
 	}
+	r.anySource = src == AnySource && s == slotUser
 	c.startRecv(r, s, b, src, tag)
 	return r, nil
 }
@@ -88,17 +90,20 @@ func (c *Comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
 	e, x := c.w.eng, c.ctx[s]
 	r.ctx, r.src, r.tag, r.buf = x, int32(src), int32(tag), b
 	e.mu.Lock()
-	if e.err != nil || x.dead {
+	if e.err != nil || x.dead != nil {
 		err := e.err
-		e.mu.Unlock()
 		if err == nil {
-			err = ErrFreed
+			err = x.dead
 		}
+		e.mu.Unlock()
 		r.complete(err)
 		return
 	}
 	if x.post(r) == nil {
-		if err := c.sourceGone(x, src); err != nil {
+		if err := c.sourceGone(x, src); err != nil && !r.anySource || x.interrupts(r) {
+			if err == nil {
+				err = c.brokenBy()
+			}
 			x.unpost(r)
 			e.mu.Unlock()
 			r.complete(err)
@@ -120,8 +125,8 @@ func (c *Comm) sourceGone(x *matchContext, src int) error {
 	if !x.unacked {
 		return nil
 	}
-	for _, p := range c.peers {
-		if err := p.failure(); err != nil && !p.bye.Load() {
+	for i, p := range c.peers {
+		if err := p.failure(); err != nil && !p.bye.Load() && !c.hasAcked(i) {
 			return err
 		}
 	}
@@ -155,7 +160,7 @@ func (e *engine) peerDown(p *peer, err error) {
 	var ready []*message
 	e.mu.Lock()
 	for _, x := range e.contexts {
-		failed = x.sourceDown(p, failed)
+		failed = x.sourceDown(p, err, failed)
 		for m := x.taken(); m != nil; m = m.next {
 			ready = append(ready, m)
 		}
@@ -167,10 +172,16 @@ func (e *engine) peerDown(p *peer, err error) {
 	for _, m := range ready {
 		e.hand(m, m.match)
 	}
+	if !p.bye.Load() {
+		e.interruptSends((*matchContext).isBroken, err)
+	}
+	if e.onDown != nil {
+		go e.onDown(p, err)
+	}
 }
 
 // sourceDown takes out what waits for p and appends the receives to failed.
-func (x *matchContext) sourceDown(p *peer, failed []*Request) []*Request {
+func (x *matchContext) sourceDown(p *peer, err error, failed []*Request) []*Request {
 	src, bye := int32(-1), p.bye.Load()
 	if x.comm != nil {
 		if src = int32(slices.Index(x.comm.peers, p)); src < 0 {
@@ -180,6 +191,7 @@ func (x *matchContext) sourceDown(p *peer, failed []*Request) []*Request {
 	}
 	if !bye {
 		x.unacked = true
+		x.breakComm(err)
 	}
 	for _, m := range x.messages(func(m *message) bool { return m.peer == p && m.kind == kindReady }) {
 		x.removeMessage(m) // its body will not come
@@ -187,8 +199,15 @@ func (x *matchContext) sourceDown(p *peer, failed []*Request) []*Request {
 	}
 	n := len(failed)
 	x.posted.each(func(el *elem) {
-		if r := el.req; r.src == src && src >= 0 || r.src == AnySource && !bye {
+		switch r := el.req; {
+		case r.src == src && src >= 0, !bye && x.interrupts(r):
 			failed = append(failed, r)
+		case r.src == AnySource && !bye && !x.internal:
+			if !r.anySource {
+				failed = append(failed, r)
+			} else {
+				r.wake() // Wait looks again
+			}
 		}
 	})
 	for _, r := range failed[n:] {
@@ -244,48 +263,60 @@ func (x *matchContext) drain(rs []*Request) []*Request {
 	return rs
 }
 
-// dropContexts forgets the contexts of c.
-func (e *engine) dropContexts(c *Comm) {
+// dropContexts forgets the contexts of c: what waits, and comes later, fails
+// with err.
+func (e *engine) dropContexts(c *Comm, err error) {
 	var rs []*Request
 	var gone []*message
 	e.mu.Lock()
 	for _, x := range c.ctx {
-		rs = x.drain(rs)
-		x.dead = true
-		delete(e.contexts, x.id)
-		if len(e.freed) < maxFreed {
-			e.freed = append(e.freed, x.id)
-		} else {
-			e.freed[e.nfreed%maxFreed] = x.id
-			e.nfreed++
+		if x.dead != nil {
+			continue
 		}
+		rs = x.drain(rs)
+		x.dead = err
+		delete(e.contexts, x.id)
+		e.forgetContext(x.id, err)
 		for _, m := range x.messages(func(*message) bool { return true }) {
 			x.removeMessage(m)
 			if m.whole {
 				gone = append(gone, m)
 			} else {
 				m.dropped = true // the inflow frees it
+				if m.kind == kindSync && errors.Is(err, ErrRevoked) {
+					m.kind = kindEager // not matched, see arrive
+				}
 			}
 		}
 		x.wakeProbers()
 	}
 	e.mu.Unlock()
 	for _, r := range rs {
-		r.fail(ErrFreed)
+		r.fail(err)
 	}
 	for _, m := range gone {
-		if m.kind != kindReady {
+		switch {
+		case m.kind == kindReady:
+		case errors.Is(err, ErrRevoked): // not matched, see arrive
+			m.peer.repay(m.length)
+		default:
 			m.peer.consumed(m.kind, m.length, m.id)
 		}
 		m.recycle()
 	}
 }
 
-// ackFailed lets receives from AnySource on c work again after a failure.
-func (e *engine) ackFailed(c *Comm) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, x := range c.ctx {
-		x.unacked = false
+// forgetContext remembers that a context is no more. e.mu is held.
+func (e *engine) forgetContext(id uint64, err error) {
+	if len(e.freed) < maxFreed {
+		e.freed = append(e.freed, id)
+	} else {
+		i := e.nfreed % maxFreed
+		delete(e.dropped, e.freed[i])
+		e.freed[i] = id
+		e.nfreed++
+	}
+	if errors.Is(err, ErrRevoked) {
+		e.dropped[id] = true
 	}
 }

@@ -29,12 +29,15 @@ type Request struct {
 	buf      []byte
 	length   uint64 // of the matched message
 
+	anySource bool // it may be pending while a failure is not acknowledged
+
 	// Sends.
 	peer    *peer // also of a receive that waits for a body
 	stream  uint16
 	pending atomic.Int32 // events to wait for: Released, kindMatched
 	id      uint64       // in eng.ids; 0: none
 	hdr     [envelopeIDLen]byte
+	sent    *matchContext // where it was sent
 
 	comm *Comm // whose error handler gets the error; may be nil
 }
@@ -57,6 +60,7 @@ func (r *Request) recycle() {
 		return // parts of the engine may still hold it
 	}
 	r.eng, r.ctx, r.comm, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, 0, 0
+	r.sent, r.anySource = nil, false
 	r.status = Status{}
 	requestPool.Put(r)
 }
@@ -142,7 +146,8 @@ func (r *Request) dropWaiter(w *waiter) {
 
 // Wait blocks until the operation is done and returns its result; the buffer
 // may then be used again. If ctx is done first it returns ctx.Err() and the
-// operation goes on: its buffer is still in use.
+// operation goes on: its buffer is still in use. So it does after
+// ErrProcFailedPending.
 func (r *Request) Wait(ctx context.Context) (Status, error) {
 	e := r.eng
 	t := e.enter()
@@ -179,7 +184,11 @@ func (r *Request) await(ctx context.Context) error {
 		return nil
 	}
 	for !r.done.Load() {
-		if err := w.wait(ctx); err != nil {
+		err := r.pendingFailure()
+		if err == nil {
+			err = w.wait(ctx)
+		}
+		if err != nil {
 			r.dropWaiter(w)
 			if r.done.Load() {
 				return nil
@@ -197,7 +206,7 @@ func (r *Request) Test() (st Status, done bool, err error) {
 	e := r.eng
 	t := e.enter()
 	st, done, err = r.test()
-	if err != nil {
+	if err != nil && done {
 		err = r.raise()
 	}
 	e.leave(t, "Test", st.Bytes, err)
@@ -209,7 +218,7 @@ func (r *Request) test() (st Status, done bool, err error) {
 	if !r.done.Load() {
 		r.eng.pollOnce()
 		if !r.done.Load() {
-			return Status{}, false, nil
+			return Status{}, false, r.pendingFailure()
 		}
 	}
 	return r.status, true, r.err

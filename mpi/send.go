@@ -75,7 +75,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	e, x, p := c.w.eng, c.ctx[s], c.peers[dst]
 	v := envelope{kind: kindEager, source: uint32(c.rank), ctx: x.id, tag: int32(tag), length: uint64(len(b))}
 	hints := c.hints.Load()
-	r.peer, r.stream = p, hints.streamOf(x, v.tag)
+	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.tag), x
 	waits := int32(0) // events to come
 	if mode == sendSync {
 		v.kind = kindSync
@@ -136,6 +136,11 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		return false, &RankError{Rank: p.rank, Err: err}
 	}
 	e.push(p, len(b))
+	if waits > 0 {
+		if err := c.stopped(x); err != nil { // whoever looked for sends to fail may have come before
+			e.interruptSends(func(y *matchContext) bool { return y == x }, err)
+		}
+	}
 	return waits == 0, nil
 }
 

@@ -24,7 +24,10 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 		if r == nil {
 			continue
 		}
-		if err := r.await(ctx); err != nil {
+		if err := r.await(ctx); errors.Is(err, ErrProcFailedPending) {
+			errs = append(errs, fmt.Errorf("request %d: %w", i, err))
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		sts[i] = r.status
@@ -51,6 +54,9 @@ func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 	if err != nil || i < 0 {
 		return Undefined, Status{}, err
 	}
+	if !reqs[i].done.Load() {
+		return i, Status{}, reqs[i].pendingFailure()
+	}
 	return i, reqs[i].status, reqs[i].raise()
 }
 
@@ -66,10 +72,15 @@ func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
 
 // waitsome is Waitsome, not recorded.
 func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
-	if i, err := awaitAny(ctx, reqs); err != nil || i < 0 {
+	i, err := awaitAny(ctx, reqs)
+	if err != nil || i < 0 {
 		return nil, err
 	}
-	return testsome(reqs), nil
+	done := testsome(reqs)
+	if len(done) == 0 {
+		return nil, reqs[i].pendingFailure()
+	}
+	return done, nil
 }
 
 // Testall reports whether all requests are done. It does not block. Their
@@ -141,7 +152,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	var eng *engine
 	look := func() bool {
 		for i, r := range reqs {
-			if r != nil && r.done.Load() {
+			if r != nil && (r.done.Load() || r.pendingFailure() != nil) {
 				found = i
 				return true
 			}

@@ -13,14 +13,16 @@ import (
 // the queue pair completes them in order, so one number says how far it is.
 // Whoever waits collects completions, one goroutine at a time.
 type rmaConn struct {
-	dev  *rmaDevice
-	rank int           // of the target, in the world
-	up   chan struct{} // closed when connecting has ended
-	qp   *verbs.QP
-	cq   *verbs.CQ
-	turn chan struct{} // held by the goroutine that collects completions
-	solo chan struct{} // held by the goroutine that does an atomic
-	word *verbs.MR     // where its result goes
+	dev    *rmaDevice
+	rank   int             // of the target, in the world
+	up     chan struct{}   // closed when connecting has ended
+	gone   context.Context // over when the rank is known to have failed
+	giveUp context.CancelFunc
+	qp     *verbs.QP
+	cq     *verbs.CQ
+	turn   chan struct{} // held by the goroutine that collects completions
+	solo   chan struct{} // held by the goroutine that does an atomic
+	word   *verbs.MR     // where its result goes
 
 	mu      sync.Mutex      // guards what follows, and the order of posts
 	posted  uint64          // operations posted
@@ -39,8 +41,10 @@ type postedMR struct {
 }
 
 func newRMAConn(d *rmaDevice, rank int) *rmaConn {
-	return &rmaConn{dev: d, rank: rank, up: make(chan struct{}), turn: make(chan struct{}, 1),
+	c := &rmaConn{dev: d, rank: rank, up: make(chan struct{}), turn: make(chan struct{}, 1),
 		solo: make(chan struct{}, 1)}
+	c.gone, c.giveUp = context.WithCancel(d.life)
+	return c
 }
 
 func (c *rmaConn) failure() error {
@@ -86,7 +90,7 @@ func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, mr *verbs.MR) (uint
 			if cause := c.qp.Err(); cause != nil {
 				err = cause
 			}
-			err = remoteError(err)
+			err = c.remoteError(err)
 			c.err = err
 		}
 		return 0, errors.Join(err, closeMR(mr))
@@ -168,7 +172,7 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 			// An earlier operation may be the cause, so the whole connection
 			// has failed.
 			if c.err == nil {
-				c.err = remoteError(wc.Err())
+				c.err = c.remoteError(wc.Err())
 			}
 			continue
 		}
@@ -187,11 +191,15 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 	return nil
 }
 
-// remoteError gives the end of a queue pair by its peer a name of this package.
-func remoteError(err error) error {
+// remoteError gives the end of a queue pair by its peer a name of this package:
+// the peer refused an access, or it is gone.
+func (c *rmaConn) remoteError(err error) error {
 	var term *verbs.TerminateError
 	if errors.As(err, &term) {
 		return fmt.Errorf("%w: %w", ErrAccess, err)
+	}
+	if errors.Is(err, verbs.ErrDisconnected) {
+		return &RankError{Rank: c.rank, Err: err}
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
@@ -43,6 +44,7 @@ type rmaDevice struct {
 // rmaState is what a World keeps for windows.
 type rmaState struct {
 	once sync.Once
+	open atomic.Pointer[rmaDevice] // dev, once it is there
 	dev  *rmaDevice
 	err  error
 }
@@ -66,7 +68,10 @@ func (w *World) rmaDevice() (*rmaDevice, error) {
 	if !ok || w.opts.transport != TransportHybrid {
 		return nil, nil
 	}
-	w.rma.once.Do(func() { w.rma.dev, w.rma.err = openRMA(w, fab) })
+	w.rma.once.Do(func() {
+		w.rma.dev, w.rma.err = openRMA(w, fab)
+		w.rma.open.Store(w.rma.dev)
+	})
 	return w.rma.dev, w.rma.err
 }
 
@@ -74,6 +79,7 @@ func openRMA(w *World, fab *sctpFabric) (*rmaDevice, error) {
 	d := &rmaDevice{w: w, fab: fab, conns: make(map[int]*rmaConn), windows: make(map[*verbs.MR]bool),
 		served: make(chan struct{})}
 	cfg := w.opts.sctp.cfg
+	w.opts.timeouts(&cfg, w.Size())
 	streams := 2*w.Size() + servingSlack
 	var err error
 	d.dev, err = verbs.Open(verbs.Config{Transport: fab.t, Streams: uint16(min(streams, 1<<15)), SCTP: &cfg})
@@ -153,6 +159,9 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 	}
 	d.mu.Unlock()
 	if mine {
+		if re := d.w.eng.peers[rank].failed.Load(); re != nil {
+			c.fail(re)
+		}
 		c.connect(ctx, info)
 	}
 	select {
@@ -188,7 +197,11 @@ func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(d.life, cancel)()
+	defer context.AfterFunc(c.gone, cancel)()
 	err := func() error {
+		if err := c.failure(); err != nil {
+			return err
+		}
 		var err error
 		if c.cq, err = d.dev.NewCQ(rmaDepth + 1); err != nil {
 			return err
@@ -206,8 +219,24 @@ func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
 		_, err = d.dev.Connect(ctx, addr, c.qp, verbs.ConnParams{PrivateData: private})
 		return err
 	}()
-	if err != nil {
+	if err != nil && c.gone.Err() == nil {
 		c.fail(fmt.Errorf("mpi: connecting a queue pair to rank %d: %w", c.rank, err))
+	}
+}
+
+// rankDown ends the connection to a rank that has failed: its queue pair would
+// notice later.
+func (d *rmaDevice) rankDown(rank int, err error) {
+	d.mu.Lock()
+	c := d.conns[rank]
+	d.mu.Unlock()
+	if c == nil {
+		return
+	}
+	c.fail(err)
+	c.giveUp()
+	if <-c.up; c.qp != nil {
+		_ = c.qp.Close() // closed already, perhaps
 	}
 }
 

@@ -21,6 +21,9 @@ type World struct {
 	world  *Comm
 	self   *Comm
 	ended  atomic.Pointer[error] // why nothing can start any more
+	over   chan struct{}         // closed then
+	joined atomic.Bool           // the links are up
+	ft     *ftService            // deals with failures
 	rma    rmaState              // owned by the windows
 
 	mu        sync.Mutex
@@ -61,7 +64,9 @@ const (
 )
 
 func newWorld(rank, size int, o *options, b bootstrap) *World {
-	w := &World{eng: newEngine(rank, size, o), opts: o, boot: b}
+	w := &World{eng: newEngine(rank, size, o), opts: o, boot: b, over: make(chan struct{})}
+	w.ft = newFTService(w)
+	w.eng.onDown = w.peerDown
 	group := make([]int32, size)
 	for i := range group {
 		group[i] = int32(i)
@@ -95,6 +100,8 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	c.seq = make([]uint32, len(to))
 	w.eng.register(c)
 	w.eng.setHints(c)
+	c.checkMembers()
+	w.ft.adopt(c)
 	return c
 }
 
@@ -131,6 +138,7 @@ func (w *World) usable() error {
 
 func (w *World) end(err error) {
 	if w.ended.CompareAndSwap(nil, &err) {
+		close(w.over)
 		w.eng.closeAll(err)
 	}
 }
@@ -158,7 +166,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 		}
 	}
 	if !aborted {
-		if err := w.world.barrier(ctx); err != nil {
+		if err := w.meet(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("finalize: %w", err))
 		}
 		errs = append(errs, w.shutdownLinks(ctx))
@@ -171,6 +179,19 @@ func (w *World) doFinalize(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// meet waits for all ranks, in a fault tolerant job for those that are alive.
+func (w *World) meet(ctx context.Context) error {
+	if !w.opts.tolerant {
+		return w.world.barrier(ctx)
+	}
+	wait, err := w.ft.start(w.world, func() *ballot { return w.world.ballot(0) })
+	if err != nil {
+		return err
+	}
+	_, _, err = wait(ctx)
+	return err
+}
+
 // shutdownLinks says goodbye to all peers at the same time.
 func (w *World) shutdownLinks(ctx context.Context) error {
 	var wg sync.WaitGroup
@@ -181,7 +202,7 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			p.goodbye()
-			if err := p.link.shutdown(ctx); err != nil {
+			if err := p.link.shutdown(ctx); err != nil && (!w.opts.tolerant || p.failure() == nil) {
 				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.rank, err)
 			}
 		})
@@ -251,6 +272,8 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	if err := f.connect(ctx, addrs, []byte(key)); err != nil {
 		return err
 	}
+	go w.ft.run()
+	w.joined.Store(true)
 	return w.boot.Barrier(ctx)
 }
 

@@ -1,0 +1,143 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+)
+
+// This file is what a failure does to operations that do not wait for the
+// failed rank itself. Those of collectives and of making communicators wait for
+// ranks that may have given up because of it, so they fail, too.
+
+// interrupted reports whether operations of the context end when any member of
+// the communicator fails.
+func (x *matchContext) interrupted() bool {
+	s := slot(x.id % uint64(slotCount))
+	return s == slotColl || s == slotComm
+}
+
+// breakComm notes that a member has failed. e.mu is held.
+func (x *matchContext) breakComm(err error) {
+	var re *RankError
+	if x.comm != nil && errors.As(err, &re) {
+		x.comm.ft.broken.CompareAndSwap(nil, re)
+	}
+}
+
+// isBroken reports whether operations of the context are to fail because a
+// member of the communicator has failed.
+func (x *matchContext) isBroken() bool {
+	return x.comm != nil && x.interrupted() && x.comm.ft.broken.Load() != nil
+}
+
+// interrupts reports whether a posted receive is to fail because of a failure.
+// CreateGroup and IntercommCreate concern only some of the members.
+func (x *matchContext) interrupts(r *Request) bool {
+	return x.isBroken() && !(slot(x.id%uint64(slotCount)) == slotComm && r.tag >= tagInter)
+}
+
+// brokenBy returns the first failure of a member as an error, or nil.
+func (c *Comm) brokenBy() error {
+	if err := c.ft.broken.Load(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// stopped returns why nothing on c waits any more, or nil.
+func (c *Comm) stopped(x *matchContext) error {
+	if c.ft.revoked.Load() {
+		return ErrRevoked
+	}
+	if x.isBroken() {
+		return c.brokenBy()
+	}
+	return nil
+}
+
+// checkMembers notes the members of a new communicator that have failed before.
+func (c *Comm) checkMembers() {
+	for _, p := range c.peers {
+		if re := p.failed.Load(); re != nil && !p.bye.Load() {
+			c.ft.broken.CompareAndSwap(nil, re)
+			e := c.w.eng
+			e.mu.Lock()
+			for _, x := range c.ctx {
+				x.unacked = true
+			}
+			e.mu.Unlock()
+			return
+		}
+	}
+}
+
+// interruptSends fails the sends of some contexts that wait for a receive, and
+// the receives that wait for a body.
+func (e *engine) interruptSends(of func(*matchContext) bool, err error) {
+	withdrawn, others := e.ids.interrupt(of)
+	for _, r := range withdrawn {
+		r.peer.announced.Add(-1)
+		if r.peer.failure() == nil {
+			r.peer.control(r.stream, &envelope{kind: kindRevoke, id: r.id})
+		}
+		r.fail(err)
+	}
+	for _, r := range others { // the answer may still come: it finds the request done
+		if r.ctx != nil {
+			r.fail(err)
+		} else {
+			r.complete(err)
+		}
+	}
+}
+
+// interrupt returns the requests of some contexts. Announced sends lose their
+// ids.
+func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn, others []*Request) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.slots {
+		r := t.slots[i].r
+		switch {
+		case r == nil:
+		case r.ctx != nil && of(r.ctx):
+			others = append(others, r)
+		case r.ctx == nil && r.sent != nil && of(r.sent) && r.buf == nil:
+			others = append(others, r)
+		case r.ctx == nil && r.sent != nil && of(r.sent):
+			withdrawn = append(withdrawn, r)
+			t.clear(uint32(i))
+		}
+	}
+	return withdrawn, others
+}
+
+// wake makes who waits for r look at it again.
+func (r *Request) wake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.waiting != nil {
+		r.waiting.signal()
+	}
+	for _, w := range r.more {
+		w.signal()
+	}
+}
+
+// pendingFailure returns why r, a nonblocking receive from AnySource, cannot be
+// waited for at present, or nil.
+func (r *Request) pendingFailure() error {
+	if !r.anySource {
+		return nil
+	}
+	e, x := r.eng, r.ctx
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.done.Load() || !x.unacked || r.elem.q == nil {
+		return nil
+	}
+	if err := x.comm.sourceGone(x, AnySource); err != nil {
+		return fmt.Errorf("%w: %w", ErrProcFailedPending, err)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/weftstack/weft/sctp"
+)
+
+const (
+	// DefaultSilence is the default of WithSilence.
+	DefaultSilence = 10 * time.Second
+	// MinSilence is the least value of WithSilence.
+	MinSilence = 500 * time.Millisecond
+	// maxHeartbeat is the longest pause between probes of an idle peer.
+	maxHeartbeat = 2 * time.Second
+	// heartbeatPerRank stretches the pauses in large jobs.
+	heartbeatPerRank = 2 * time.Millisecond
+	// firstRTO is the timeout after which a packet on a fast network is first
+	// sent again.
+	firstRTO = 200 * time.Millisecond
+)
+
+// WithFaultTolerance makes a job one that can do without some of its ranks:
+// Finalize waits for those that are alive only. In RunLocal, a rank whose
+// function returns an error is then taken for dead, without ending the others.
+// All ranks must agree on it. `weft run -ft` sets it by WEFT_FT=1.
+func WithFaultTolerance() Option {
+	return func(o *options) error {
+		o.tolerant = true
+		return nil
+	}
+}
+
+// WithSilence sets after how long without an answer a peer is taken for dead,
+// roughly (default DefaultSilence): up to twice as long if nothing is being sent
+// to it. It is for hosts
+// and networks that fail, and launchers that do not tell when a process ends;
+// the end of a process is otherwise noticed much sooner. A process that is
+// stopped for so long counts as dead. What WithSCTP sets has precedence.
+func WithSilence(d time.Duration) Option {
+	return func(o *options) error {
+		if d < MinSilence {
+			return fmt.Errorf("%w: silence of %v", ErrOption, d)
+		}
+		o.silence = d
+		return nil
+	}
+}
+
+// timeouts completes cfg so that an association of a job of size ranks ends
+// after the silence of its peer.
+func (o *options) timeouts(cfg *sctp.Config, size int) {
+	if cfg.HeartbeatInterval == 0 {
+		cfg.HeartbeatInterval = max(min(o.silence/20, maxHeartbeat), time.Duration(size)*heartbeatPerRank)
+	}
+	if cfg.RTOMax == 0 {
+		cfg.RTOMax = max(o.silence/10, firstRTO)
+	}
+	if cfg.MaxRetransmits == 0 {
+		n := 0
+		for rto, sum := firstRTO, time.Duration(0); sum < o.silence; n++ {
+			sum += rto
+			rto = min(2*rto, cfg.RTOMax)
+		}
+		cfg.MaxRetransmits = n - 1
+	}
+}
+
+// errKilled is what links of a rank that is taken for dead end with.
+var errKilled = errors.New("mpi: this rank has died")
+
+// die makes a rank of this process look dead to the others.
+func (w *World) die(why error) {
+	w.end(fmt.Errorf("%w: %w", errKilled, why))
+	for _, p := range w.eng.peers {
+		if p.link != nil {
+			p.link.abort("died")
+		}
+	}
+}
+
+// peerDown is what the parts of a World do when a peer is gone.
+func (w *World) peerDown(p *peer, err error) {
+	w.ft.down()
+	if d := w.rma.open.Load(); d != nil && !p.bye.Load() {
+		d.rankDown(p.rank, err)
+	}
+}
+
+// exitGrace is how long a program has to notice that its launcher is gone.
+const exitGrace = 5 * time.Second
+
+// rankDied is called when the launcher says that a rank has died. It reports
+// false if the links are not up yet.
+func (w *World) rankDied(rank int, why string) bool {
+	if !w.joined.Load() {
+		return false
+	}
+	w.eng.peers[rank].doom(why)
+	return true
+}
+
+// launcherLost is called when the connection to `weft run` has ended. Like its
+// other children the process is not to outlive it.
+func (w *World) launcherLost(err error) {
+	w.end(fmt.Errorf("%w: %w", ErrAborted, err))
+	for _, p := range w.eng.peers {
+		if w.joined.Load() && p.link != nil {
+			p.link.abort("the launcher is gone")
+		}
+	}
+	time.AfterFunc(exitGrace, func() {
+		fmt.Fprintf(os.Stderr, "mpi: rank %d: %v\n", w.Rank(), err)
+		os.Exit(1)
+	})
+}

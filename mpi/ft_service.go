@@ -1,0 +1,431 @@
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// ftService is the part of a World that deals with failures: it takes in the
+// messages of agreements and revocations, on a goroutine of its own, whatever
+// the program does. They travel as messages of a context that no communicator
+// has.
+type ftService struct {
+	w     *World
+	x     *matchContext
+	limit int // members of a communicator
+
+	mu    sync.Mutex // guards what follows; messages are sent under it
+	comms map[uint64]*ftComm
+	open  int      // comms that may still be used, or are not known here
+	gone  []uint64 // comms that were freed, in that order
+}
+
+// ftComm is a communicator to the service. There is one for those on which an
+// agreement was started, or a message came for.
+type ftComm struct {
+	c       *Comm // nil until this rank has made it
+	members []*peer
+	me      int // among members
+	revoked bool
+	started uint64 // agreements started here
+	cast    uint64 // those of them that this rank has voted in
+	rounds  map[uint64]*ftRound
+	early   []ftMail // for a communicator that is not known here
+}
+
+// ftRound is one agreement on a communicator.
+type ftRound struct {
+	*agreement
+	done chan struct{} // closed when there is a decision
+	told bool          // done is closed
+}
+
+// ftMail is a message of the service.
+type ftMail struct {
+	from  *peer
+	step  ftStep
+	comm  uint64
+	round uint64
+	rank  int // of the sender among the members
+	n     int // members
+	body  []byte
+}
+
+const (
+	// ftID is the id of the context of the service, in slotColl.
+	ftID = 3 << 8
+
+	ftHeader = 1 + 8 + 8 + 4 + 4
+	ftBallot = 8 // and two bits per member
+	// maxFTOpen bounds the communicators of the service that are in use.
+	maxFTOpen = 1 << 14
+	// maxFTGone is how many freed communicators the service remembers, so that
+	// ranks that are slower learn the decision of the last agreement on them.
+	maxFTGone = 1 << 10
+	// maxFTEarly bounds the messages kept for a communicator not made yet.
+	maxFTEarly = 1 << 12
+	// keepRounds is how many agreements of a communicator are remembered. When
+	// one has begun everywhere the one before the last is over everywhere.
+	keepRounds = 3
+)
+
+func newFTService(w *World) *ftService {
+	f := &ftService{w: w, comms: make(map[uint64]*ftComm), limit: w.Size() + ftRoom}
+	f.x = newContext(ftID | uint64(slotColl))
+	f.x.internal = true
+	w.eng.contexts[f.x.id] = f.x
+	return f
+}
+
+// run takes in messages until the World ends.
+func (f *ftService) run() {
+	e := f.w.eng
+	buf := make([]byte, ftHeader+ftBallot+2*setLen(f.limit))
+	w := e.waiters.get()
+	defer w.recycle()
+	for {
+		r := newRequest(e)
+		r.ctx, r.src, r.tag, r.buf = f.x, AnySource, AnyTag, buf
+		e.mu.Lock()
+		if e.err != nil {
+			e.mu.Unlock()
+			return
+		}
+		f.x.post(r)
+		ms := f.x.taken()
+		e.mu.Unlock()
+		e.handAll(ms)
+		if r.addWaiter(w) {
+			for !r.done.Load() {
+				_ = w.wait(context.Background())
+			}
+		}
+		if r.err != nil {
+			continue // the sender died, or the World has ended
+		}
+		if m, ok := parseFT(buf[:r.status.Bytes]); ok {
+			m.from = r.peer
+			f.take(m)
+		}
+		r.recycle()
+	}
+}
+
+// ftRoom is how many more members than the world a communicator with
+// agreements may have.
+const ftRoom = 4096
+
+// parseFT reads a message.
+func parseFT(b []byte) (m ftMail, ok bool) {
+	if len(b) < ftHeader || b[0] == 0 || b[0] >= byte(ftStepLimit) {
+		return m, false
+	}
+	m.step = ftStep(b[0])
+	m.comm, m.round = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:])
+	m.rank, m.n = int(binary.BigEndian.Uint32(b[17:])), int(binary.BigEndian.Uint32(b[21:]))
+	m.body = b[ftHeader:]
+	if m.n < 1 || m.n > 2*MaxRanks || m.rank >= m.n {
+		return m, false
+	}
+	want := 0
+	if m.step != ftRevoke {
+		want = ftBallot + 2*setLen(m.n)
+	}
+	return m, len(m.body) == want
+}
+
+func setLen(n int) int { return (n + 7) / 8 }
+
+// encode writes m with a ballot, which may be nil.
+func (m *ftMail) encode(b *ballot) []byte {
+	out := make([]byte, 0, ftHeader+ftBallot+2*setLen(m.n))
+	out = append(out, byte(m.step))
+	out = binary.BigEndian.AppendUint64(out, m.comm)
+	out = binary.BigEndian.AppendUint64(out, m.round)
+	out = binary.BigEndian.AppendUint32(out, uint32(m.rank))
+	out = binary.BigEndian.AppendUint32(out, uint32(m.n))
+	if b != nil {
+		out = binary.BigEndian.AppendUint64(out, b.flags)
+		out = appendSet(appendSet(out, b.failed), b.acked)
+	}
+	return out
+}
+
+func appendSet(out []byte, set []bool) []byte {
+	at := len(out)
+	out = append(out, make([]byte, setLen(len(set)))...)
+	for i, in := range set {
+		if in {
+			out[at+i/8] |= 1 << (i % 8)
+		}
+	}
+	return out
+}
+
+// ballot reads the body.
+func (m *ftMail) ballot() *ballot {
+	b := newBallot(m.n)
+	b.flags = binary.BigEndian.Uint64(m.body)
+	sets := m.body[ftBallot:]
+	for i := range m.n {
+		b.failed[i] = sets[i/8]&(1<<(i%8)) != 0
+		b.acked[i] = sets[setLen(m.n)+i/8]&(1<<(i%8)) != 0
+	}
+	return b
+}
+
+// send sends a message of the service without waiting. If p dies the service
+// gets to know.
+func (f *ftService) send(p *peer, b []byte) {
+	c := &Comm{w: f.w, group: []int32{0}, peers: []*peer{p}, seq: make([]uint32, 1)}
+	c.ctx[slotColl] = f.x
+	c.hints.Store(f.w.self.hints.Load())
+	_, _ = c.isend(slotColl, sendStandard, b, 0, 0)
+}
+
+// comm returns what the service knows of a communicator, or nil if it is one
+// too many.
+func (f *ftService) comm(id uint64) *ftComm {
+	k := f.comms[id]
+	if k == nil {
+		if f.open >= maxFTOpen || slices.Contains(f.gone, id) {
+			return nil
+		}
+		f.open++
+		k = &ftComm{rounds: make(map[uint64]*ftRound)}
+		f.comms[id] = k
+	}
+	return k
+}
+
+// adopt tells the service of a communicator that this rank has made, if it is
+// waiting for it. It reports whether it is revoked.
+func (f *ftService) adopt(c *Comm) {
+	f.mu.Lock()
+	k := f.comms[c.id]
+	if k == nil || k.c != nil {
+		f.mu.Unlock()
+		return
+	}
+	revoked := f.know(k, c)
+	f.mu.Unlock()
+	if revoked {
+		c.revoked()
+	}
+}
+
+// know makes k that of c. mu is held. It reports whether c turns out to be
+// revoked.
+func (f *ftService) know(k *ftComm, c *Comm) bool {
+	if k.c != nil {
+		return false
+	}
+	k.c = c
+	k.members, k.me = c.members()
+	was := k.revoked
+	k.revoked = false
+	for _, m := range k.early {
+		was = f.deliver(k, m) || was
+	}
+	k.early = nil
+	return was && f.revoke(k)
+}
+
+// take acts on a message.
+func (f *ftService) take(m ftMail) {
+	f.mu.Lock()
+	k := f.comm(m.comm)
+	if k == nil {
+		f.mu.Unlock()
+		return
+	}
+	if k.c == nil {
+		if c := f.w.eng.commOf(m.comm); c != nil {
+			f.know(k, c) // nothing has come for it before: it would be known
+		}
+	}
+	if k.c == nil {
+		if m.step == ftRevoke {
+			k.revoked = true
+		} else if len(k.early) < maxFTEarly {
+			m.body = slices.Clone(m.body)
+			k.early = append(k.early, m)
+		}
+		f.mu.Unlock()
+		return
+	}
+	revoked := f.deliver(k, m) && f.revoke(k)
+	f.mu.Unlock()
+	if revoked {
+		k.c.revoked()
+	}
+}
+
+// commOf returns the communicator with an id, or nil if it is not made here.
+func (e *engine) commOf(id uint64) *Comm {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x := e.contexts[id]; x != nil {
+		return x.comm
+	}
+	return nil
+}
+
+// deliver gives m to its agreement. It reports whether it is a revocation. mu is
+// held.
+func (f *ftService) deliver(k *ftComm, m ftMail) bool {
+	if m.n != len(k.members) || k.members[m.rank] != m.from {
+		return false // makes no sense
+	}
+	if m.step == ftRevoke {
+		return true
+	}
+	if m.round > k.cast+1 || m.round+keepRounds <= k.cast {
+		return false // long over, or forged: nobody can be so far ahead
+	}
+	r := f.round(k, m.round)
+	r.receive(m.rank, m.step, m.ballot())
+	r.tell()
+	return false
+}
+
+// round returns an agreement. mu is held.
+func (f *ftService) round(k *ftComm, round uint64) *ftRound {
+	if r := k.rounds[round]; r != nil {
+		return r
+	}
+	r := &ftRound{done: make(chan struct{})}
+	r.agreement = newAgreement(k.me, len(k.members),
+		func(rank int) bool { return rank == k.me || k.members[rank].failure() == nil },
+		func(to int, step ftStep, b *ballot) {
+			m := ftMail{step: step, comm: k.c.id, round: round, rank: k.me, n: len(k.members)}
+			f.send(k.members[to], m.encode(b))
+		})
+	k.rounds[round] = r
+	return r
+}
+
+// tell wakes up who waits for the decision.
+func (r *ftRound) tell() {
+	if r.decision != nil && !r.told {
+		r.told = true
+		close(r.done)
+	}
+}
+
+// revoke notes that a communicator is revoked and tells its members. It
+// reports whether that is news. mu is held.
+func (f *ftService) revoke(k *ftComm) bool {
+	if k.revoked {
+		return false
+	}
+	k.revoked = true
+	m := ftMail{step: ftRevoke, comm: k.c.id, rank: k.me, n: len(k.members)}
+	for i, p := range k.members {
+		if i != k.me && p.failure() == nil {
+			f.send(p, m.encode(nil))
+		}
+	}
+	return true
+}
+
+// down makes the agreements go on without a rank that is gone.
+func (f *ftService) down() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, k := range f.comms {
+		for _, r := range k.rounds {
+			if r.decision == nil {
+				r.step()
+				r.tell()
+			}
+		}
+	}
+}
+
+// forget is called when c is freed. The decision of its last agreement is kept
+// for slower ranks.
+func (f *ftService) forget(c *Comm) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	k := f.comms[c.id]
+	if k == nil {
+		return
+	}
+	f.open--
+	f.gone = append(f.gone, c.id)
+	if len(f.gone) > maxFTGone {
+		delete(f.comms, f.gone[0])
+		f.gone = slices.Delete(f.gone, 0, 1)
+	}
+}
+
+// start begins the next agreement on c with what vote returns, after the ones
+// before it. It returns a function that waits for the decision.
+func (f *ftService) start(c *Comm, vote func() *ballot) (func(context.Context) (*ballot, uint64, error), error) {
+	f.mu.Lock()
+	k := f.comm(c.id)
+	if k == nil {
+		f.mu.Unlock()
+		return nil, fmt.Errorf("%w: too many communicators with agreements", ErrLimit)
+	}
+	revoked := f.know(k, c)
+	if len(k.members) > f.limit {
+		f.mu.Unlock()
+		return nil, fmt.Errorf("%w: agreement of %d ranks", ErrLimit, len(k.members))
+	}
+	var before chan struct{}
+	if k.started > 0 {
+		before = f.round(k, k.started).done
+	}
+	k.started++
+	round := k.started
+	r := f.round(k, round)
+	f.mu.Unlock()
+	if revoked {
+		c.revoked()
+	}
+	cast := func() {
+		b := vote()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		k.cast = round
+		delete(k.rounds, round-keepRounds)
+		r.vote(b)
+		r.tell()
+	}
+	if isOpen(before) {
+		go func() {
+			select {
+			case <-before:
+				cast()
+			case <-f.w.over:
+			}
+		}()
+	} else {
+		cast()
+	}
+	return func(ctx context.Context) (*ballot, uint64, error) {
+		select {
+		case <-r.done:
+			return r.decision, round, nil
+		case <-ctx.Done():
+			return nil, round, ctx.Err()
+		case <-f.w.over:
+			return nil, round, f.w.usable()
+		}
+	}, nil
+}
+
+// isOpen reports whether c is a channel that is not closed.
+func isOpen(c chan struct{}) bool {
+	select {
+	case <-c:
+		return false
+	default:
+		return c != nil
+	}
+}
