@@ -109,7 +109,7 @@ func TestLossDoesNotAllocate(t *testing.T) {
 // BenchmarkSendAck is a chunk's way from Push to the release of its owner, with
 // copying into the packet.
 func BenchmarkSendAck(b *testing.B) {
-	for _, window := range []int{1000, 100_000} {
+	for _, window := range []int{100, 1000, 10_000, 100_000} {
 		for _, rack := range []bool{false, true} {
 			b.Run(fmt.Sprintf("outstanding=%d/rack=%v", window, rack), func(b *testing.B) {
 				l := newTxLoop(window, 64, 1000, rack, false)
