@@ -6,6 +6,7 @@
 //	go run . loss            ping-pong and farm under loss (root)
 //	go run . bulk            goodput over long paths, against TCP (root)
 //	go run . fair            two flows that share a line (root)
+//	go run . scale           costs as associations, streams, queue pairs and data grow
 //	go run . -write loss     … and write the section of docs/performance.md
 //
 // What is not installed is left out, with the reason.

@@ -45,6 +45,7 @@ func experiments() []experiment {
 		{"loss", "ping-pong and farm under loss", true, runLoss},
 		{"bulk", "goodput over long paths with loss, against TCP", true, runBulk},
 		{"fair", "two flows that share a line", true, runFair},
+		{"scale", "costs as associations, streams, queue pairs and outstanding data grow", false, runScale},
 	}
 }
 
