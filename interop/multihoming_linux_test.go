@@ -11,13 +11,14 @@ import (
 // TestUsrsctpMultihomed has two addresses on each side, usrsctp on the other.
 func TestUsrsctpMultihomed(t *testing.T) {
 	m := newMultinet(t, false)
-	runMultihomed(t, usrsctpMulti(t, m), m)
+	runMultihomed(t, usrsctpMulti(t, m), m, multihomedRows)
 }
 
 // TestKernelMultihomed is the same with the Linux kernel.
 func TestKernelMultihomed(t *testing.T) {
 	m := newMultinet(t, true)
-	runMultihomed(t, kernelMulti(t, m), m)
+	// Over UDP, usrsctp neither sends nor sees congestion marks.
+	runMultihomed(t, kernelMulti(t, m), m, append(multihomedRows, row{"congestion marks", multiECN}))
 }
 
 var multihomedRows = []row{
@@ -30,11 +31,12 @@ var multihomedRows = []row{
 	{"we change addresses", multiWeChange},
 	{"peer changes addresses", multiPeerChanges},
 	{"we move", multiWeMove},
+	{"path MTU", multiPathMTU},
 }
 
-func runMultihomed(t *testing.T, s *stack, m *multinet) {
+func runMultihomed(t *testing.T, s *stack, m *multinet, rows []row) {
 	t.Logf("peer: %s", s.version)
-	for _, r := range multihomedRows {
+	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			for _, accept := range []bool{false, true} {
 				name := "we connect"

@@ -84,6 +84,28 @@ func (m *multinet) mend(i int) {
 	m.ip("-n", m.ours, "link", "set", fmt.Sprintf("port%d", i), "master", fmt.Sprintf("bridge%d", i))
 }
 
+// mark has every fifth large packet of both directions, of those that may be,
+// marked with congestion, until the function that it returns is called.
+func (m *multinet) mark() (stop func()) {
+	m.t.Helper()
+	cmd := exec.Command("ip", "netns", "exec", m.ours, "nft", "-f", "-")
+	cmd.Stdin = strings.NewReader(`table ip marks {
+	chain output {
+		type filter hook output priority 0
+		ip ecn ect0 udp length > 500 numgen inc mod 5 == 0 ip ecn set ce
+	}
+	chain input {
+		type filter hook input priority 0
+		ip ecn ect0 udp length > 500 numgen inc mod 5 == 0 ip ecn set ce
+	}
+}
+`)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		lacking(m.t, "packets cannot be marked: %v: %s; install Debian's nftables", err, said)
+	}
+	return func() { m.ip("netns", "exec", m.ours, "nft", "flush", "ruleset") }
+}
+
 // inside runs f on a thread whose network is ours. The thread comes back: peers
 // that it started would die with it.
 func (m *multinet) inside(f func() error) {

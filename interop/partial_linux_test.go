@@ -1,7 +1,10 @@
 package interop
 
 import (
+	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/wire"
@@ -72,4 +75,130 @@ func rowPRIn(t *testing.T, o setup) {
 		t.Error("no FORWARD-TSN was received")
 	}
 	s.shutdown()
+}
+
+// cutData makes a path that loses large packets of one direction while it says
+// so.
+func cutData(fromUs bool) (faults, *atomic.Bool) {
+	var cut atomic.Bool
+	return faults{drop: func(us bool, p []byte) bool { return us == fromUs && len(p) >= 500 && cut.Load() }}, &cut
+}
+
+// pastLifetime waits until messages of lifetime have been given up, at the next
+// retransmission if not before.
+func pastLifetime() { time.Sleep(5 * lifetime) }
+
+const lifetime = 100 * time.Millisecond
+
+// rowTimedOut sends messages that live for a while, when nothing gets through.
+func rowTimedOut(t *testing.T, o setup) {
+	f, cut := cutData(true)
+	o.relay = newRelay(t, f)
+	o.cfg.MTU = 1500
+	s := o.open(t)
+	tr := traffic{count: 20, size: 1000}
+	s.send(tr)
+	s.peer.await(patience, tr.count)
+	cut.Store(true)
+	timed := sctp.SendOptions{Stream: 1, PR: sctp.Timed, Lifetime: lifetime}
+	s.send(traffic{count: 20, size: 1000, opts: timed})
+	pastLifetime()
+	cut.Store(false)
+	s.send(traffic{count: 1, size: 1000, opts: sctp.SendOptions{Stream: 2}})
+	if got := s.peer.await(patience, 21); got.msgs != 21 {
+		t.Errorf("peer got %+v, want 21 messages", got)
+	}
+	if sent, _ := s.chunks(wire.ChunkForwardTSN); sent == 0 {
+		t.Error("no FORWARD-TSN was sent")
+	}
+	s.shutdown()
+}
+
+func rowTimedIn(t *testing.T, o setup) {
+	f, cut := cutData(false)
+	o.relay = newRelay(t, f)
+	s := o.open(t)
+	tr := traffic{count: 20, size: 1000}
+	s.peerSends(tr)
+	s.receive(tr.count)
+	s.peer.want("sent")
+	cut.Store(true)
+	s.peerSends(traffic{count: 20, size: 1000, peerOpts: fmt.Sprintf("first=1 ttl=%d", lifetime.Milliseconds())})
+	s.peer.want("sent")
+	pastLifetime()
+	cut.Store(false)
+	s.peerSends(traffic{count: 1, size: 1000, peerOpts: "first=2"})
+	late := 0 // usrsctp gives up what it has sent, and sends the rest late
+	for s.receive(1).order[0] != 2 {
+		late++
+	}
+	t.Logf("%d of 20 messages came late", late)
+	if late == 20 {
+		t.Error("no message was given up")
+	}
+	if _, in := s.chunks(wire.ChunkForwardTSN); in == 0 {
+		t.Error("no FORWARD-TSN was received")
+	}
+	s.shutdown()
+}
+
+// Two kinds of messages that the next rows tell apart by their length.
+var (
+	lowly     = traffic{count: 40, size: 1000, opts: sctp.SendOptions{Stream: 1, PR: sctp.Prioritized, Priority: 9}, peerOpts: "first=1 prio=9"}
+	important = traffic{count: 40, size: 1001, opts: sctp.SendOptions{Stream: 2, PR: sctp.Prioritized, Priority: 1}, peerOpts: "first=2 prio=1"}
+)
+
+// rowPriorityOut fills our send buffer when nothing gets through: important
+// messages take the place of others.
+func rowPriorityOut(t *testing.T, o setup) {
+	f, cut := cutData(true)
+	o.relay = newRelay(t, f)
+	o.cfg.MTU, o.cfg.SendBuffer = 1500, 50_000
+	s := o.open(t)
+	cut.Store(true)
+	s.send(lowly)
+	s.send(important)
+	cut.Store(false)
+	s.send(traffic{count: 1, size: 100})
+	s.shutdown()
+	s.peer.do("stat")
+	got := s.peer.counts(s.peer.want("stat"))
+	high := got.bytes - 100 - (got.msgs-1)*int64(lowly.size)
+	t.Logf("peer got %d important messages, %d others", high, got.msgs-1-high)
+	if high != int64(important.count) || got.msgs-1-high >= int64(lowly.count) {
+		t.Errorf("peer got %+v, want all important messages, and not all others", got)
+	}
+}
+
+// rowPriorityIn is for Linux: usrsctp has the policy, but gave up no message here.
+func rowPriorityIn(t *testing.T, o setup) {
+	f, cut := cutData(false)
+	o.relay = newRelay(t, f)
+	o.opts = append(o.opts, "buffer 55000 4194304") // it takes twice that, and counts more than bytes
+	s := o.open(t)
+	cut.Store(true)
+	s.peerSends(lowly)
+	s.peer.want("sent")
+	s.peerSends(important)
+	time.Sleep(5 * lifetime) // it waits for room if it does not give up enough
+	cut.Store(false)
+	s.peer.want("sent")
+	s.peerSends(traffic{count: 1, size: 100})
+	buf := make([]byte, 2000)
+	var got [3]int
+	for got[0] == 0 || got[2] < important.count {
+		n, info, err := s.a.Recv(s.ctx, buf)
+		if err != nil {
+			t.Fatalf("after %d messages of each kind: %v", got, err)
+		}
+		if _, err := checkMessage(buf[:n]); err != nil {
+			t.Errorf("%v: %+v", err, info)
+		}
+		got[info.Stream]++
+	}
+	s.shutdown()
+	t.Logf("received %d important messages, %d others", got[2], got[1])
+	if got[1] >= lowly.count {
+		t.Errorf("received %d unimportant messages, want fewer than %d", got[1], lowly.count)
+	}
 }

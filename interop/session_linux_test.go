@@ -40,6 +40,8 @@ type setup struct {
 	net    *multinet // where both ends have several addresses
 	// at are the addresses of the ends in net, by default the IPv4 ones.
 	at [2]addrList
+	// discover looks for the path MTU.
+	discover bool
 }
 
 // session is an association with a peer.
@@ -89,7 +91,7 @@ func (o setup) prepare(t testing.TB) *session {
 	s := &session{setup: &o, t: t, notes: make(chan sctp.Notification, 10000),
 		ssnSent: make(map[uint16]uint16), ssnGot: make(map[uint16]uint16)}
 	s.ours, s.theirs = newPorts()
-	if s.cfg.MTU == 0 {
+	if s.cfg.MTU == 0 && !s.discover {
 		s.cfg.MTU = o.stack.mtu
 	}
 	var cancel context.CancelFunc
@@ -97,7 +99,9 @@ func (o setup) prepare(t testing.TB) *session {
 	t.Cleanup(cancel)
 	s.peer = o.stack.start(t, nil)
 	if o.net != nil {
-		s.cfg.MTU = 1500
+		if !s.discover {
+			s.cfg.MTU = 1500
+		}
 		for i := range s.at {
 			if s.at[i] == nil {
 				s.at[i] = addrList{linkAddr(0, i), linkAddr(1, i)}
