@@ -55,7 +55,8 @@ func TestWinLockOfTheDead(t *testing.T) {
 				return err
 			}
 		}
-		if err := Barrier(ctx, c); err != nil {
+		// Rank 1 may be through, and die, before the others.
+		if err := Barrier(ctx, c); err != nil && !errors.Is(err, ErrProcFailed) {
 			return err
 		}
 		switch c.Rank() {
