@@ -9,6 +9,26 @@
 // RDMA writes and reads, and atomic operations, and PostRecv provides buffers for
 // the peer's sends. ConnectTCP and ListenTCP do the same over TCP. Their ends are reported in completion queues (CQ).
 //
+// The names of libibverbs and librdmacm, and where they are here:
+//
+//	ibv_open_device, ibv_query_device       Open, Device.Query
+//	ibv_alloc_pd                            Device.AllocPD
+//	ibv_reg_mr, _iova, ibv_rereg_mr         PD.Register, RegisterAt, MR.Reregister
+//	ibv_alloc_mw, IBV_WR_BIND_MW            PD.AllocMW, OpBindMW
+//	ib_alloc_mr, IB_WR_REG_MR (kernel)      PD.AllocMR, OpFastRegister
+//	IBV_WR_LOCAL_INV, ibv_inc_rkey          OpLocalInvalidate, MW.Renew, MR.Renew
+//	ibv_create_cq, ibv_resize_cq            Device.NewCQ, CQ.Resize
+//	ibv_poll_cq, ibv_req_notify_cq          CQ.Poll (CQ.Wait blocks), CQ.Notify
+//	ibv_create_comp_channel                 Device.NewCompChannel
+//	ibv_create_srq, ibv_modify_srq          PD.NewSRQ, SRQ.SetLimit, SRQ.Resize
+//	ibv_create_qp, ibv_modify_qp, _query_qp PD.NewQP, QP.Modify, QP.Query
+//	ibv_post_send, ibv_post_recv            QP.PostSend, QP.PostRecv, SRQ.PostRecv
+//	ibv_get_async_event                     Device.GetEvent
+//	rdma_create_event_channel, rdma_cm_id   Device.NewCMChannel, CMID
+//
+// All objects are closed with Close, which returns ErrBusy while others use them.
+// Package rconn has a blocking connection, in the manner of rsockets, on top.
+//
 // What a peer may do to a region is what it was registered for, within its
 // bounds, through queue pairs of its domain, by naming its STag. It needs no
 // help of the process that owns the memory: writes and reads are carried out on
@@ -22,9 +42,19 @@
 // rule 12). A later receive of the peer completes after all earlier writes have
 // been placed, too (rule 10).
 //
-// Every message needs a posted receive, and there is no way to wait for one: a
-// message that finds none ends the connection. Consumers agree on how many
-// messages may be under way.
+// Every message needs a posted receive, of the queue pair or of its shared
+// receive queue (SRQ), and there is no way to wait for one: a message that finds
+// none ends the connection. Consumers agree on how many messages may be under
+// way.
+//
+// The right to a region can be given for a while, and to one peer only: bind a
+// memory window (MW), or register a region of AllocMR, by a work request, and
+// invalidate it by another, or have the peer do so with the message that says it
+// is done (OpSendInvalidate). These STags are valid on one queue pair. After an
+// invalidation that has completed the memory does not change any more.
+//
+// What is nobody's completion is an event of the device (GetEvent): queue pairs
+// that end in error, queues that overflow or run low, peers that come and go.
 //
 // Posting and completing work requests does not allocate.
 package verbs
