@@ -193,14 +193,25 @@ func (d *Device) GetEvent(ctx context.Context) (Event, error) {
 
 // onNotify takes a notification of SCTP: upcall.
 func (d *Device) onNotify(a *ddpsctp.Association, n sctp.Notification) {
-	if remote := a.RemoteAddr(); !n.Addr.IsValid() && len(remote.Addrs) > 0 {
-		n.Addr = remote.Addrs[0]
+	e := Event{Addr: n.Addr, Err: n.Err}
+	switch n.Kind {
+	case sctp.NotifyUp:
+		e.Type = EventPeerUp
+	case sctp.NotifyDown:
+		e.Type = EventPeerDown
+	case sctp.NotifyPathUp:
+		e.Type = EventPathUp
+	case sctp.NotifyPathDown:
+		e.Type = EventPathDown
+	default:
+		return // some come with every message
 	}
-	t := map[sctp.NotificationKind]EventType{sctp.NotifyUp: EventPeerUp, sctp.NotifyDown: EventPeerDown,
-		sctp.NotifyPathUp: EventPathUp, sctp.NotifyPathDown: EventPathDown}[n.Kind]
-	if t != 0 {
-		d.events.push(Event{Type: t, Addr: n.Addr, Err: n.Err})
+	if !e.Addr.IsValid() {
+		if remote := a.RemoteAddr(); len(remote.Addrs) > 0 {
+			e.Addr = remote.Addrs[0]
+		}
 	}
+	d.events.push(e)
 }
 
 // ended raises the event for a queue pair that ends in error.
