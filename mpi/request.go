@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 )
@@ -39,7 +40,8 @@ type Request struct {
 	hdr     [envelopeIDLen]byte
 	sent    *matchContext // where it was sent
 
-	comm *Comm // whose error handler gets the error; may be nil
+	comm        *Comm     // whose error handler gets the error; may be nil
+	generalized *Grequest // that it belongs to; may be nil
 }
 
 var requestPool = sync.Pool{New: func() any { return new(Request) }}
@@ -59,7 +61,7 @@ func (r *Request) recycle() {
 	if r.err != nil {
 		return // parts of the engine may still hold it
 	}
-	r.eng, r.ctx, r.comm, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, 0, 0
+	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
 	r.sent, r.anySource = nil, false
 	r.status = Status{}
 	requestPool.Put(r)
@@ -225,16 +227,24 @@ func (r *Request) test() (st Status, done bool, err error) {
 }
 
 // Cancel withdraws a receive that no message has matched; it is then done with
-// ErrCanceled. It reports whether it did. Sends cannot be cancelled.
+// ErrCanceled. It reports whether it did. Sends cannot be cancelled; generalized
+// requests decide themselves.
 func (r *Request) Cancel() bool {
+	if g := r.generalized; g != nil {
+		if g.canceled != nil {
+			g.canceled(r.done.Load())
+		}
+		return r.done.Load() && errors.Is(r.err, ErrCanceled)
+	}
 	if r.ctx == nil || r.done.Load() {
 		return false
 	}
 	return r.eng.cancel(r, ErrCanceled)
 }
 
-// Free gives the memory of r back for reuse. r must be done and must not be
-// used afterwards, by anyone. Calling it is optional.
+// Free gives r up; it must not be used afterwards, by anyone. Calling it is
+// optional: it lets the memory be used again at once. If r is not done the
+// operation goes on, and uses its buffer until then (MPI-4.1, Section 3.7.3).
 func (r *Request) Free() {
 	if r.done.Load() {
 		r.recycle()

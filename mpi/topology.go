@@ -180,6 +180,7 @@ func (t *Cart) flows() (sources, targets []int) {
 type Graph struct {
 	c                *Comm
 	sources, targets []int
+	all              [][]int // of all ranks, if it was made by NewFullGraph
 }
 
 // NewGraph makes a communicator on which the caller gets data from sources and
@@ -199,7 +200,7 @@ func NewGraph(ctx context.Context, c *Comm, sources, targets []int) (*Graph, err
 	if err != nil {
 		return nil, err
 	}
-	return &Graph{own, slices.Clone(sources), slices.Clone(targets)}, nil
+	return &Graph{c: own, sources: slices.Clone(sources), targets: slices.Clone(targets)}, nil
 }
 
 // Comm returns the communicator of the graph.

@@ -1,0 +1,63 @@
+package mpi
+
+import "context"
+
+// NeighborAlltoallw is NeighborAlltoallv with a datatype for each neighbour: it
+// sends scounts[i] items of stypes[i] that begin sdispls[i] bytes into send to
+// the ith target, and stores what comes from the ith source as rcounts[i] items
+// of rtypes[i] at rdispls[i] bytes into recv (MPI-4.1, Section 8.6.3).
+func NeighborAlltoallw[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
+	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
+	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}
+	return finish(neighborAlltoallw(ctx, t, check(send, recv), out, in))
+}
+
+// IneighborAlltoallw starts NeighborAlltoallw.
+func IneighborAlltoallw[T Element](t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
+	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
+	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}
+	return start(neighborAlltoallw(context.Background(), t, check(send, recv), out, in))
+}
+
+func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typedBlocks) (*call, error) {
+	c := t.Comm()
+	k, err := c.prepare(ctx, collNeighbor, b, 0)
+	tags := [2]int{0, c.coll.nextTag()}
+	if err != nil {
+		return nil, err
+	}
+	tags[0] = k.tag
+	out, in := new(neighborSide), new(neighborSide)
+	in.peers, out.peers = t.Neighbors()
+	in.flow, out.flow = t.flows()
+	if err := to.measure(k.send, len(out.peers)); err != nil {
+		return k.refuse(err)
+	}
+	if err := from.measure(k.recv, len(in.peers)); err != nil {
+		return k.refuse(err)
+	}
+	if err := out.given(to.lens, nil, total(to.lens)); err != nil {
+		return k.refuse(err)
+	}
+	if err := in.given(from.lens, nil, total(from.lens)); err != nil {
+		return k.refuse(err)
+	}
+	k.alone = func(k *call) error {
+		send, recv := k.send, k.recv
+		k.elem = 1
+		k.send, k.recv = k.scratch(total(to.lens)), k.scratch(total(from.lens))
+		for i, typ := range to.types {
+			typ.packAll(k.send[out.at[i]:][:out.count[i]], send[to.displs[i]:], to.counts[i])
+		}
+		if err := k.exchange(out, in, tags); err != nil {
+			return err
+		}
+		for i, typ := range from.types {
+			if in.peers[i] != ProcNull {
+				typ.unpackAll(recv[from.displs[i]:], k.recv[in.at[i]:][:in.count[i]], from.counts[i])
+			}
+		}
+		return nil
+	}
+	return k, nil
+}

@@ -1,0 +1,35 @@
+package mpi
+
+import "sync/atomic"
+
+// A Grequest is an operation of the program that looks like one of this
+// package: what waits for requests can wait for it (generalized requests,
+// MPI-4.1, Section 13.2).
+type Grequest struct {
+	req       *Request
+	canceled  func(done bool)
+	completed atomic.Bool
+}
+
+// StartGrequest makes a generalized request, which is done when the program
+// calls Complete. canceled is called by Request.Cancel and told whether the
+// operation is done already; if it is not, the program should end it soon, with
+// ErrCanceled. canceled may be nil.
+func (w *World) StartGrequest(canceled func(done bool)) *Grequest {
+	g := &Grequest{req: newRequest(w.eng), canceled: canceled}
+	g.req.generalized = g
+	return g
+}
+
+// Request returns the request.
+func (g *Grequest) Request() *Request { return g.req }
+
+// Complete ends the operation with what Wait and Test are to return. Only the
+// first call counts.
+func (g *Grequest) Complete(st Status, err error) {
+	if !g.completed.CompareAndSwap(false, true) {
+		return
+	}
+	g.req.status = st
+	g.req.complete(err)
+}

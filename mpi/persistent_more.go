@@ -1,0 +1,62 @@
+package mpi
+
+// BsendInit prepares Ibsend: the buffer is copied at each start.
+func BsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
+	p, err := SendInit(c, buf, dst, tag)
+	if err != nil {
+		return nil, err
+	}
+	p.start = func() (*Request, error) { return Ibsend(c, buf, dst, tag) }
+	return p, nil
+}
+
+// AlltoallwInit prepares Ialltoallw.
+func AlltoallwInit[T Element](c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
+	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Persistent, error) {
+	return prepare(c, func(c *Comm) (*Request, error) {
+		return Ialltoallw(c, send, scounts, sdispls, stypes, recv, rcounts, rdispls, rtypes)
+	})
+}
+
+// topologyOn is a topology on another communicator of the same ranks.
+type topologyOn struct {
+	Topology
+	c *Comm
+}
+
+func (t topologyOn) Comm() *Comm { return t.c }
+
+// prepareOn is prepare for neighbour collectives.
+func prepareOn(t Topology, start func(t Topology) (*Request, error)) (*Persistent, error) {
+	return prepare(t.Comm(), func(c *Comm) (*Request, error) { return start(topologyOn{t, c}) })
+}
+
+// NeighborAllgatherInit prepares IneighborAllgather.
+func NeighborAllgatherInit[T Element](t Topology, send, recv []T) (*Persistent, error) {
+	return prepareOn(t, func(t Topology) (*Request, error) { return IneighborAllgather(t, send, recv) })
+}
+
+// NeighborAllgathervInit prepares IneighborAllgatherv.
+func NeighborAllgathervInit[T Element](t Topology, send, recv []T, counts, displs []int) (*Persistent, error) {
+	return prepareOn(t, func(t Topology) (*Request, error) { return IneighborAllgatherv(t, send, recv, counts, displs) })
+}
+
+// NeighborAlltoallInit prepares IneighborAlltoall.
+func NeighborAlltoallInit[T Element](t Topology, send, recv []T) (*Persistent, error) {
+	return prepareOn(t, func(t Topology) (*Request, error) { return IneighborAlltoall(t, send, recv) })
+}
+
+// NeighborAlltoallvInit prepares IneighborAlltoallv.
+func NeighborAlltoallvInit[T Element](t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Persistent, error) {
+	return prepareOn(t, func(t Topology) (*Request, error) {
+		return IneighborAlltoallv(t, send, scounts, sdispls, recv, rcounts, rdispls)
+	})
+}
+
+// NeighborAlltoallwInit prepares IneighborAlltoallw.
+func NeighborAlltoallwInit[T Element](t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
+	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Persistent, error) {
+	return prepareOn(t, func(t Topology) (*Request, error) {
+		return IneighborAlltoallw(t, send, scounts, sdispls, stypes, recv, rcounts, rdispls, rtypes)
+	})
+}
