@@ -135,6 +135,22 @@ func TestNetLosesPackets(t *testing.T) {
 
 // A plan counts from when the network is there, and a busy machine starts the
 // programs in it late.
+func TestNetDelaysOneDirection(t *testing.T) {
+	needRoot(t)
+	back, best := echoOver(t, 100, "-at", "0s set host 0 to 1 delay 20ms")
+	if back != 100 || best < 20*time.Millisecond || best > 35*time.Millisecond {
+		t.Errorf("%d of 100 came back, the fastest in %v; want all and 20 ms", back, best)
+	}
+}
+
+func TestNetLosesByState(t *testing.T) {
+	needRoot(t)
+	// A fifth of the packets of each direction.
+	if back, _ := echoOver(t, 200, "-gemodel", "10%,40%"); back < 80 || back > 176 {
+		t.Errorf("%d of 200 came back, want about 128", back)
+	}
+}
+
 func TestNetCutsByPlan(t *testing.T) {
 	needRoot(t)
 	back := 0
@@ -173,6 +189,7 @@ func TestNetTakesLiveChanges(t *testing.T) {
 	answers := bufio.NewScanner(conn)
 	for _, tt := range []struct{ line, want string }{
 		{"cut net 3", "error"}, {"dance", "error"}, {"set delay 2ms", "ok"}, {"set loss 100%", "ok"}, {"restore", "ok"}, {"set loss 0", "ok"},
+		{"set host 0 to 1 loss 0.1% delay 1ms", "ok"}, {"set gemodel 1%,50%", "ok"}, {"set gemodel 0", "ok"}, {"stats", `[{"net":0,"host":0,"sent":`},
 	} {
 		fmt.Fprintln(conn, tt.line)
 		if !answers.Scan() || !strings.HasPrefix(answers.Text(), tt.want) {

@@ -46,22 +46,25 @@ func netFlags(o *netOptions) *flag.FlagSet {
 		{"jitter", "up to this much `delay` more"},
 		{"loss", "`probability` that a packet is lost, such as 1%"},
 		{"burst", "mean `length` of a burst of losses"},
+		{"gemodel", "losses of Gilbert and Elliott, as `P,R[,BAD[,GOOD]]`: probabilities to enter and leave the bad state, and of a loss in each"},
 		{"dup", "`probability` that a packet arrives twice"},
 		{"reorder", "`probability` that a packet is held back"},
 		{"corrupt", "`probability` that a bit is flipped"},
 		{"mtu", "largest packet in `bytes`"},
 		{"queue", "`bytes` that may wait for a line"},
+		{"downrate", "line `rate` into a host, where it differs"},
+		{"downqueue", "`bytes` that may wait for the line into a host"},
 	} {
 		fs.Func(p.name, p.usage, func(s string) error { return o.params.Set(p.name, s) })
 	}
 	o.params.MTU = 1500
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything that happens by chance")
-	fs.Func("at", "a timed `change`: \"5s cut net 1\", \"8s restore net 1\", \"2s set host 0 loss 5%\"; may be repeated", func(s string) error {
+	fs.Func("at", "a timed `change`: \"5s cut net 1\", \"8s restore net 1\", \"2s set host 0 loss 5%\", \"0s set net 1 host 0 to 2 delay 9ms\"; may be repeated", func(s string) error {
 		step, err := netem.ParseStep(s)
 		o.steps = append(o.steps, step)
 		return err
 	})
-	fs.StringVar(&o.control, "control", "", "a Unix `socket` to make, on which each line is a change (cut, restore, set), answered by ok or an error")
+	fs.StringVar(&o.control, "control", "", "a Unix `socket` to make, on which each line is a change (cut, restore, set), answered by ok or an error, or stats, answered by the counters as JSON")
 	fs.StringVar(&o.pcap, "pcap", "", "write every packet that arrives to a capture `file`")
 	fs.BoolVar(&o.stats, "stats", false, "print the counters of every host and network at the end")
 	fs.IntVar(&o.main, "main", -1, "end everything when the command on this `host` ends")
@@ -199,15 +202,30 @@ func destination(net int, pkt []byte) int {
 	return int(pkt[19]) - 1
 }
 
+// portStats are the counters of one host in one network, as the control socket
+// gives them.
+type portStats struct {
+	Net  int `json:"net"`
+	Host int `json:"host"`
+	netem.Stats
+}
+
+// allStats returns the counters of every host and network.
+func allStats(f *netem.Fabric) (all []portStats) {
+	for n := range f.Nets() {
+		for h := range f.Hosts() {
+			all = append(all, portStats{n, h, f.Stats(n, h)})
+		}
+	}
+	return all
+}
+
 // printNetStats prints the counters of every host and network.
 func printNetStats(f *netem.Fabric) {
 	fmt.Fprintf(os.Stderr, "%4s %4s %10s %12s %10s %8s %8s %8s %8s %8s %8s %8s %10s\n", "net", "host",
 		"sent", "bytes", "delivered", "lost", "overflow", "too_long", "cut", "dup", "reorder", "corrupt", "peak_queue")
-	for n := range f.Nets() {
-		for h := range f.Hosts() {
-			s := f.Stats(n, h)
-			fmt.Fprintf(os.Stderr, "%4d %4d %10d %12d %10d %8d %8d %8d %8d %8d %8d %8d %10d\n", n, h,
-				s.Sent, s.SentBytes, s.Delivered, s.Lost, s.Overflowed, s.TooLong, s.Cut, s.Duplicated, s.Reordered, s.Corrupted, s.PeakBacklogBytes)
-		}
+	for _, s := range allStats(f) {
+		fmt.Fprintf(os.Stderr, "%4d %4d %10d %12d %10d %8d %8d %8d %8d %8d %8d %8d %10d\n", s.Net, s.Host,
+			s.Sent, s.SentBytes, s.Delivered, s.Lost, s.Overflowed, s.TooLong, s.Cut, s.Duplicated, s.Reordered, s.Corrupted, s.PeakBacklogBytes)
 	}
 }

@@ -42,12 +42,6 @@ type emulator struct {
 	err   error
 }
 
-// changeRequest is a live change and where its outcome is awaited.
-type changeRequest struct {
-	change netem.Change
-	done   chan error
-}
-
 // runNet makes the hosts, runs the commands on them and takes all down again.
 func runNet(o *netOptions, commands [][]string) (int, error) {
 	if os.Geteuid() != 0 {
@@ -266,55 +260,5 @@ func (em *emulator) due(now netem.Time) {
 	for len(em.steps) > 0 && netem.Time(em.steps[0].After) <= now {
 		em.steps[0].Apply(em.fabric) // checked at the start
 		em.steps = em.steps[1:]
-	}
-}
-
-// applyChanges carries out what came over the control socket.
-func (em *emulator) applyChanges() {
-	for {
-		select {
-		case r := <-em.changes:
-			r.done <- r.change.Apply(em.fabric)
-		default:
-			return
-		}
-	}
-}
-
-// serveControl takes changes line by line from whoever connects.
-func (em *emulator) serveControl(l net.Listener) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer conn.Close()
-			lines := bufio.NewScanner(conn)
-			for lines.Scan() {
-				if err := em.change(lines.Text()); err != nil {
-					fmt.Fprintln(conn, "error:", err)
-				} else {
-					fmt.Fprintln(conn, "ok")
-				}
-			}
-		}()
-	}
-}
-
-// change has the loop carry a change out.
-func (em *emulator) change(line string) error {
-	c, err := netem.ParseChange(line)
-	if err != nil {
-		return err
-	}
-	r := changeRequest{c, make(chan error, 1)}
-	em.changes <- r
-	em.ring()
-	select {
-	case err := <-r.done:
-		return err
-	case <-em.ended:
-		return errors.New("it is over")
 	}
 }

@@ -14,17 +14,18 @@ type Time int64
 
 // Stats counts what happened to the packets from one host into one network.
 type Stats struct {
-	Sent, SentBytes  uint64 // handed to the network
-	Delivered        uint64 // arrived somewhere
-	Lost             uint64 // by chance
-	Overflowed       uint64 // queue full
-	TooLong          uint64 // beyond the MTU
-	Cut              uint64 // the network was cut
-	NoRoute          uint64 // for no host of this network
-	Duplicated       uint64
-	Reordered        uint64
-	Corrupted        uint64
-	PeakBacklogBytes int // longest queue seen, on the way out
+	Sent             uint64 `json:"sent"` // handed to the network
+	SentBytes        uint64 `json:"sent_bytes"`
+	Delivered        uint64 `json:"delivered"`  // arrived somewhere
+	Lost             uint64 `json:"lost"`       // by chance
+	Overflowed       uint64 `json:"overflowed"` // queue full
+	TooLong          uint64 `json:"too_long"`   // beyond the MTU
+	Cut              uint64 `json:"cut"`        // the network was cut
+	NoRoute          uint64 `json:"no_route"`   // for no host of this network
+	Duplicated       uint64 `json:"duplicated"`
+	Reordered        uint64 `json:"reordered"`
+	Corrupted        uint64 `json:"corrupted"`
+	PeakBacklogBytes int    `json:"peak_backlog_bytes"` // longest queue seen, on the way out
 }
 
 // line is one direction of a port: bits leave it one after the other.
@@ -56,8 +57,9 @@ func (l *line) take(now Time, n int) (left Time, backlog int, ok bool) {
 // flow is what one host sends to one other.
 type flow struct {
 	rng    *rand.PCG
-	inLoss bool // in a burst
-	last   Time // arrival of the latest packet: jitter keeps the order
+	inLoss bool    // in a burst, or in the bad state
+	last   Time    // arrival of the latest packet: jitter keeps the order
+	params *Params // other than the port's; nil: those
 }
 
 // port joins one host to one network.
@@ -110,6 +112,12 @@ func (pt *port) set(p Params) {
 	pt.params = p
 	pt.up.rate, pt.up.queue = p.Rate, p.Queue
 	pt.down.rate, pt.down.queue = p.Rate, p.Queue
+	if p.DownRate > 0 {
+		pt.down.rate = p.DownRate
+	}
+	if p.DownQueue > 0 {
+		pt.down.queue = p.DownQueue
+	}
 }
 
 // Nets and Hosts return the dimensions.
@@ -121,8 +129,30 @@ func (f *Fabric) Hosts() int { return len(f.ports[0]) }
 // Params returns the parameters of one port.
 func (f *Fabric) Params(net, host int) Params { return f.ports[net][host].params }
 
-// SetParams changes the parameters of one port, for packets sent from now on.
-func (f *Fabric) SetParams(net, host int, p Params) { f.ports[net][host].set(p) }
+// SetParams changes the parameters of one port, for packets sent from now on, to
+// all other hosts.
+func (f *Fabric) SetParams(net, host int, p Params) {
+	pt := &f.ports[net][host]
+	pt.set(p)
+	for to := range pt.flows {
+		pt.flows[to].params = nil
+	}
+}
+
+// FlowParams returns the parameters for what one host sends to one other.
+func (f *Fabric) FlowParams(net, from, to int) Params {
+	pt := &f.ports[net][from]
+	if p := pt.flows[to].params; p != nil {
+		return *p
+	}
+	return pt.params
+}
+
+// SetFlowParams changes the parameters for what one host sends to one other from
+// now on. The rates and queues of p have no effect: they are the ports'.
+func (f *Fabric) SetFlowParams(net, from, to int, p Params) {
+	f.ports[net][from].flows[to].params = &p
+}
 
 // SetCut cuts a host off one network, or joins it again. Packets under way to a
 // host that is cut off are lost.
@@ -139,6 +169,17 @@ func chance(r *rand.PCG, p float64) bool {
 
 // lose draws whether a packet is lost, in bursts of the mean length asked for.
 func (fl *flow) lose(p *Params) bool {
+	if g := &p.Gilbert; *g != (Gilbert{}) {
+		if fl.inLoss {
+			fl.inLoss = !chance(fl.rng, g.Leave)
+		} else {
+			fl.inLoss = chance(fl.rng, g.Enter)
+		}
+		if fl.inLoss {
+			return chance(fl.rng, g.LossBad)
+		}
+		return chance(fl.rng, g.LossGood)
+	}
 	burst := max(p.Burst, 1)
 	if burst == 1 {
 		return chance(fl.rng, p.Loss)
@@ -162,6 +203,9 @@ func (f *Fabric) Inject(now Time, net, from, to int, pkt []byte) {
 		return
 	}
 	p, fl := &pt.params, &pt.flows[to]
+	if fl.params != nil {
+		p = fl.params
+	}
 	lost := fl.lose(p)
 	twice := chance(fl.rng, p.Duplicate)
 	late := chance(fl.rng, p.Reorder)

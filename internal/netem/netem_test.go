@@ -136,6 +136,70 @@ func TestBurstsHaveTheMeanLength(t *testing.T) {
 	}
 }
 
+func TestGilbertElliottLosesByState(t *testing.T) {
+	const n = 300_000
+	for _, g := range []Gilbert{{0.01, 0.25, 1, 0}, {0.02, 0.1, 0.5, 0.01}, {0.5, 0.5, 0.2, 0.1}} {
+		fl := NewFabric(1, 2, Params{}, 5).ports[0][0].flows[1]
+		p := Params{Gilbert: g, Loss: 0.9}
+		lost := 0
+		for range n {
+			if fl.lose(&p) {
+				lost++
+			}
+		}
+		if got, want := float64(lost)/n, g.Mean(); math.Abs(got-want) > want/10 {
+			t.Errorf("%+v loses %.4f, want about %.4f", g, got, want)
+		}
+	}
+}
+
+func TestDownRateIsTheHostsOwn(t *testing.T) {
+	h := newHarness(t, Params{Rate: 1e9})
+	h.f.SetParams(0, 1, Params{Rate: 1e9, DownRate: 1e8, DownQueue: 2000})
+	for i := range byte(5) {
+		h.send(0, 1, 1250, i) // 10 µs out of host 0, 100 µs into host 1
+	}
+	h.send(1, 2, 1250, 9)
+	h.drain()
+	if got := h.arrivals[0]; got.from != 1 || got.at != 20_000 {
+		t.Errorf("host 1 sends at its own rate: %+v", got)
+	}
+	if got := h.arrivals[1].at; got != 110_000 {
+		t.Errorf("the first packet arrives at %d ns, want 110000", got)
+	}
+	if st := h.f.Stats(0, 0); st.Overflowed == 0 {
+		t.Error("the short queue into host 1 did not overflow")
+	}
+}
+
+func TestSetForOneDirectionOfAPair(t *testing.T) {
+	h := newHarness(t, Params{Delay: time.Millisecond})
+	c, err := ParseChange("set net 0 host 0 to 1 delay 5ms")
+	if err == nil {
+		err = c.Apply(h.f)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.send(0, 1, 100, 1)
+	h.send(1, 0, 100, 2)
+	h.send(0, 2, 100, 3)
+	h.drain()
+	for _, a := range h.arrivals {
+		want := Time(time.Millisecond)
+		if a.sequence == 1 {
+			want = Time(5 * time.Millisecond)
+		}
+		if a.at != want {
+			t.Errorf("packet %d arrives at %d ns, want %d", a.sequence, a.at, want)
+		}
+	}
+	all, _ := ParseChange("set delay 2ms")
+	if all.Apply(h.f); h.f.FlowParams(0, 0, 1).Delay != 2*time.Millisecond {
+		t.Error("what is set for all does not replace what was set for one")
+	}
+}
+
 func TestSameSeedSameFate(t *testing.T) {
 	run := func(seed uint64) string {
 		var b bytes.Buffer
@@ -215,7 +279,8 @@ func TestDropsWhatCannotTravel(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, s := range []string{"at 5s cut net 1", "0s restore host 2 net 0", "1.5ms set loss 1% delay 10ms rate 100mbit", "at 1s set burst 4 dup 0.5 reorder 1% corrupt 0 mtu 1500 queue 64KiB jitter 1us"} {
+	for _, s := range []string{"at 5s cut net 1", "0s restore host 2 net 0", "1.5ms set loss 1% delay 10ms rate 100mbit", "at 1s set burst 4 dup 0.5 reorder 1% corrupt 0 mtu 1500 queue 64KiB jitter 1us",
+		"0s set host 0 to 1 gemodel 1%,25%", "0s set gemodel 1%,25%,90%,0.1%", "0s set gemodel 0", "0s set downrate 10mbit downqueue 64KiB"} {
 		if _, err := ParseStep(s); err != nil {
 			t.Errorf("ParseStep(%q): %v", s, err)
 		}
@@ -223,6 +288,7 @@ func TestParse(t *testing.T) {
 	for _, s := range []string{
 		"", "cut", "at 5s", "-1s cut", "5s dance", "5s cut net", "5s cut net x", "5s cut net -1", "5s cut me", "5s set", "5s set loss",
 		"5s set loss 101%", "5s set loss -1", "5s set loss NaN", "5s set delay 2h", "5s set mtu 10", "5s set queue 0", "5s set rate fast", "5s set burst 0", "5s set colour red",
+		"5s set gemodel 1%", "5s set gemodel 1%,2%,3%,4%,5%", "5s set gemodel a,b", "5s set downqueue 0", "5s set to 1 rate 1gbit", "5s cut to 1", "5s set to x loss 1%",
 	} {
 		if _, err := ParseStep(s); err == nil {
 			t.Errorf("ParseStep(%q) was taken", s)

@@ -2,6 +2,7 @@ package netem
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,12 +12,14 @@ import (
 //
 //	cut [net N] [host H]
 //	restore [net N] [host H]
-//	set [net N] [host H] NAME VALUE …
+//	set [net N] [host H] [to H] NAME VALUE …
 //
-// Without net or host it means all of them.
+// Without net or host it means all of them. What is set with "to" holds for what
+// the host sends to that one only, until something is set without.
 type Change struct {
 	verb      string
 	net, host int // -1: all
+	to        int // -1: all
 	set       []string
 	text      string
 }
@@ -27,20 +30,23 @@ func (c Change) String() string { return c.text }
 // ParseChange parses a command.
 func ParseChange(s string) (Change, error) {
 	words := strings.Fields(s)
-	c := Change{net: -1, host: -1, text: strings.Join(words, " ")}
+	c := Change{net: -1, host: -1, to: -1, text: strings.Join(words, " ")}
 	if len(words) == 0 {
 		return c, fmt.Errorf("an empty command")
 	}
 	c.verb, words = words[0], words[1:]
-	for len(words) >= 2 && (words[0] == "net" || words[0] == "host") {
+	for len(words) >= 2 && (words[0] == "net" || words[0] == "host" || words[0] == "to" && c.verb == "set") {
 		n, err := strconv.Atoi(words[1])
 		if err != nil || n < 0 {
 			return c, fmt.Errorf("%q: %s %q is not a number", s, words[0], words[1])
 		}
-		if words[0] == "net" {
+		switch words[0] {
+		case "net":
 			c.net = n
-		} else {
+		case "host":
 			c.host = n
+		default:
+			c.to = n
 		}
 		words = words[2:]
 	}
@@ -59,6 +65,9 @@ func ParseChange(s string) (Change, error) {
 			if err := p.Set(words[i], words[i+1]); err != nil {
 				return c, fmt.Errorf("%q: %w", s, err)
 			}
+			if c.to >= 0 && slices.Contains(portOnly, words[i]) {
+				return c, fmt.Errorf("%q: %s is the same for all that a host sends to", s, words[i])
+			}
 		}
 	default:
 		return c, fmt.Errorf("%q: unknown command %q (want cut, restore or set)", s, c.verb)
@@ -68,7 +77,7 @@ func ParseChange(s string) (Change, error) {
 
 // Check reports whether the command fits the dimensions of f.
 func (c Change) Check(nets, hosts int) error {
-	if c.net >= nets || c.host >= hosts {
+	if c.net >= nets || c.host >= hosts || c.to >= hosts {
 		return fmt.Errorf("%q: there are %d networks and %d hosts, counted from 0", c.text, nets, hosts)
 	}
 	return nil
@@ -88,14 +97,22 @@ func (c Change) Apply(f *Fabric) error {
 				f.SetCut(n, h, c.verb == "cut")
 				continue
 			}
-			p := f.Params(n, h)
-			for i := 0; i < len(c.set); i += 2 {
-				p.Set(c.set[i], c.set[i+1]) // parsed once before
+			if c.to >= 0 {
+				f.SetFlowParams(n, h, c.to, c.change(f.FlowParams(n, h, c.to)))
+			} else {
+				f.SetParams(n, h, c.change(f.Params(n, h)))
 			}
-			f.SetParams(n, h, p)
 		}
 	}
 	return nil
+}
+
+// change returns p with what the command sets.
+func (c Change) change(p Params) Params {
+	for i := 0; i < len(c.set); i += 2 {
+		p.Set(c.set[i], c.set[i+1]) // parsed once before
+	}
+	return p
 }
 
 // Step is a command that is due some time after the start.
