@@ -171,20 +171,7 @@ func TestKilledRankEndsTheJob(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-
-	pids := make(map[int]int)
-	pattern := regexp.MustCompile(`rank (\d+) is pid (\d+)`)
-	for deadline := time.Now().Add(10 * time.Second); len(pids) < 4; {
-		for _, m := range pattern.FindAllStringSubmatch(errs.String(), -1) {
-			rank, _ := strconv.Atoi(m[1])
-			pids[rank], _ = strconv.Atoi(m[2])
-		}
-		if time.Now().After(deadline) {
-			cmd.Process.Kill()
-			t.Fatalf("the ranks did not start:\n%s", errs.String())
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	pids := rankPids(t, cmd, &errs, 4)
 	time.Sleep(500 * time.Millisecond) // into the middle of the work
 	if p, err := os.FindProcess(pids[2]); err != nil || p.Kill() != nil {
 		t.Fatal("rank 2 cannot be killed")
@@ -206,6 +193,25 @@ func TestKilledRankEndsTheJob(t *testing.T) {
 			t.Errorf("rank %d (pid %d) was left behind", rank, pid)
 		}
 	}
+}
+
+// rankPids waits until `weft run -v` has told the process ids of n ranks.
+func rankPids(t testing.TB, cmd *exec.Cmd, errs *lockedBuffer, n int) map[int]int {
+	t.Helper()
+	pids := make(map[int]int)
+	pattern := regexp.MustCompile(`rank (\d+) is pid (\d+)`)
+	for deadline := time.Now().Add(time.Minute); len(pids) < n; {
+		for _, m := range pattern.FindAllStringSubmatch(errs.String(), -1) {
+			rank, _ := strconv.Atoi(m[1])
+			pids[rank], _ = strconv.Atoi(m[2])
+		}
+		if time.Now().After(deadline) {
+			cmd.Process.Kill()
+			t.Fatalf("the ranks did not start:\n%s", errs.String())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return pids
 }
 
 // lockedBuffer may be read while a process writes to it.

@@ -88,7 +88,7 @@ func TestVerifyFindsAWrongDigest(t *testing.T) {
 	src := &synthetic{n: 3, task: 100, seed: 1}
 	o := &options{}
 	o.task.Set("100")
-	res := &result{tasks: 3, digests: make([][sha256.Size]byte, 3)}
+	res := &result{tasks: 3, digests: make([][sha256.Size]byte, 3), done: make([]bool, 3)}
 	if err := alone(src, o, res, newBar(3)); err != nil {
 		t.Fatal(err)
 	}
@@ -154,6 +154,7 @@ func TestOptionsRefused(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"-input", "a", "-tasks", "1"}, {"-tasks", "-1"}, {"-tasks", "1", "-task", "0"}, {"-tasks", "1", "-task", "2GiB"},
 		{"-tasks", "1", "-tags", "0"}, {"-tasks", "1", "-fanout", "0"}, {"-tasks", "1", "-outstanding", "0"}, {"-tasks", "1", "more"},
+		{"-tasks", "1", "-pause", "-1s"},
 	} {
 		var o options
 		fs := newFlags(&o)

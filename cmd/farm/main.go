@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/units"
@@ -33,6 +34,8 @@ type options struct {
 	outstanding int
 	table       string
 	json        bool
+	pause       time.Duration
+	ft          bool
 }
 
 func newFlags(o *options) *flag.FlagSet {
@@ -46,6 +49,8 @@ func newFlags(o *options) *flag.FlagSet {
 	fs.IntVar(&o.fanout, "fanout", 1, "`tasks` per request")
 	fs.IntVar(&o.outstanding, "outstanding", 10, "`requests` that each worker keeps outstanding")
 	fs.StringVar(&o.table, "table", "", "write the table of digests and the histogram to a `file` (- is standard output)")
+	fs.DurationVar(&o.pause, "pause", 0, "`time` that each task takes besides, to imitate work")
+	fs.BoolVar(&o.ft, "ft", os.Getenv("WEFT_FT") == "1", "go on when ranks die, as under weft run -ft")
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft run -n RANKS farm [flags]
@@ -74,6 +79,8 @@ func (o *options) check(args int) error {
 		return errors.New("give -input FILE or -tasks N")
 	case o.input != "" && o.tasks != 0:
 		return errors.New("-input and -tasks exclude each other")
+	case o.pause < 0:
+		return fmt.Errorf("-pause %v is negative", o.pause)
 	case o.task < 1 || o.task > maxTask:
 		return fmt.Errorf("-task %v: want 1 to %v", o.task, units.Bytes(maxTask))
 	}
@@ -113,9 +120,16 @@ func main() {
 
 // run is one rank's part of the job.
 func run(ctx context.Context, o *options) error {
-	w, err := mpi.Init(ctx)
+	var opts []mpi.Option
+	if o.ft {
+		opts = append(opts, mpi.WithFaultTolerance())
+	}
+	w, err := mpi.Init(ctx, opts...)
 	if err != nil {
 		return err
+	}
+	if o.ft {
+		return runTolerant(ctx, w, o)
 	}
 	if w.Comm().Rank() != 0 {
 		if err := work(ctx, w.Comm(), o); err != nil {
@@ -129,6 +143,11 @@ func run(ctx context.Context, o *options) error {
 		w.Abort(1, err.Error())
 		return err
 	}
+	return conclude(ctx, w, o, res)
+}
+
+// conclude reports the result and ends the part of rank 0.
+func conclude(ctx context.Context, w *mpi.World, o *options, res *result) error {
 	if err := report(os.Stdout, o, res); err != nil {
 		return err
 	}

@@ -20,36 +20,53 @@ type result struct {
 	bytes   int64
 	seconds float64
 	digests [][sha256.Size]byte
+	done    []bool // whose digests are there
 	hist    [256]uint64
 
 	verified bool
 	sha      [sha256.Size]byte // of the whole input
 }
 
-// lead is rank 0: it deals the tasks out, collects the results and checks them.
-func lead(ctx context.Context, c *mpi.Comm, o *options) (*result, error) {
+// manager is what rank 0 knows of the job.
+type manager struct {
+	o     *options
+	src   source
+	res   *result
+	bar   *progressbar.ProgressBar
+	start time.Time
+}
+
+func newManager(o *options) (*manager, error) {
 	src, err := open(o)
 	if err != nil {
 		return nil, err
 	}
-	defer src.Close()
-	res := &result{
-		ranks: c.Size(), tasks: src.count(), bytes: src.size(),
-		digests: make([][sha256.Size]byte, src.count()),
-	}
-	bar := newBar(res.tasks)
-	start := time.Now()
-	if c.Size() == 1 {
-		err = alone(src, o, res, bar)
-	} else {
-		err = farm(ctx, c, src, o, res, bar)
-	}
+	n := src.count()
+	return &manager{
+		o: o, src: src, bar: newBar(n), start: time.Now(),
+		res: &result{tasks: n, bytes: src.size(), digests: make([][sha256.Size]byte, n), done: make([]bool, n)},
+	}, nil
+}
+
+// lead is rank 0: it deals the tasks out, collects the results and checks them.
+func lead(ctx context.Context, c *mpi.Comm, o *options) (*result, error) {
+	m, err := newManager(o)
 	if err != nil {
 		return nil, err
 	}
-	res.seconds = time.Since(start).Seconds()
-	bar.Finish()
-	return res, verify(src, o, res)
+	defer m.src.Close()
+	if err := m.farm(ctx, c); err != nil {
+		return nil, err
+	}
+	return m.finish(c)
+}
+
+// finish checks the results.
+func (m *manager) finish(c *mpi.Comm) (*result, error) {
+	m.res.ranks = c.Size()
+	m.res.seconds = time.Since(m.start).Seconds()
+	m.bar.Finish()
+	return m.res, verify(m.src, m.o, m.res)
 }
 
 // newBar returns a progress bar: on a terminal only.
@@ -66,18 +83,24 @@ func newBar(tasks int) *progressbar.ProgressBar {
 	)
 }
 
-// farm deals to the workers and collects at the same time.
-func farm(ctx context.Context, c *mpi.Comm, src source, o *options, res *result, bar *progressbar.ProgressBar) error {
+// farm does the tasks that are not done: it deals to the workers and collects at
+// the same time, or does them alone if there are none.
+func (m *manager) farm(ctx context.Context, c *mpi.Comm) error {
+	src, o, res, bar := m.src, m.o, m.res, m.bar
+	if c.Size() == 1 {
+		return alone(src, o, res, bar)
+	}
+	todo := res.todo()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	dealt := make(chan struct{})
 	go func() {
 		defer close(dealt)
-		if err := deal(ctx, c, src, o); err != nil {
+		if err := deal(ctx, c, src, o, todo); err != nil {
 			cancel(err)
 		}
 	}()
-	if err := collect(ctx, c, res, bar); err != nil {
+	if err := collect(ctx, c, res, len(todo), bar); err != nil {
 		cancel(err)
 	}
 	<-dealt
@@ -86,10 +109,9 @@ func farm(ctx context.Context, c *mpi.Comm, src source, o *options, res *result,
 
 // deal answers every request with -fanout messages, tasks as long as there are
 // any, until every worker has said goodbye.
-func deal(ctx context.Context, c *mpi.Comm, src source, o *options) error {
+func deal(ctx context.Context, c *mpi.Comm, src source, o *options, todo []int) error {
 	out := newSendRing(int(o.task))
 	request := make([]byte, 1)
-	next := 0
 	for workers := c.Size() - 1; workers > 0; {
 		st, err := mpi.Recv(ctx, c, request, mpi.AnySource, tagRequest)
 		if err != nil {
@@ -105,14 +127,14 @@ func deal(ctx context.Context, c *mpi.Comm, src source, o *options) error {
 				return err
 			}
 			tag, length := tagNone, 0
-			if next < src.count() {
-				piece, err := src.read(next, buf[taskHeader:])
+			if len(todo) > 0 {
+				piece, err := src.read(todo[0], buf[taskHeader:])
 				if err != nil {
 					return err
 				}
-				binary.BigEndian.PutUint64(buf, uint64(next))
-				tag, length = tagTask+next%o.tags, taskHeader+len(piece)
-				next++
+				binary.BigEndian.PutUint64(buf, uint64(todo[0]))
+				tag, length = tagTask+todo[0]%o.tags, taskHeader+len(piece)
+				todo = todo[1:]
 			}
 			if err := out.send(c, buf[:length], st.Source, tag); err != nil {
 				return err
@@ -122,11 +144,10 @@ func deal(ctx context.Context, c *mpi.Comm, src source, o *options) error {
 	return out.drain(ctx)
 }
 
-// collect receives one result for every task.
-func collect(ctx context.Context, c *mpi.Comm, res *result, bar *progressbar.ProgressBar) error {
+// collect receives n results.
+func collect(ctx context.Context, c *mpi.Comm, res *result, n int, bar *progressbar.ProgressBar) error {
 	buf := make([]byte, resultLen)
-	seen := make([]bool, res.tasks)
-	for range res.tasks {
+	for range n {
 		st, err := mpi.Recv(ctx, c, buf, mpi.AnySource, tagResult)
 		if err != nil {
 			return err
@@ -135,10 +156,9 @@ func collect(ctx context.Context, c *mpi.Comm, res *result, bar *progressbar.Pro
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", st.Source, err)
 		}
-		if index >= uint64(res.tasks) || seen[index] {
+		if index >= uint64(res.tasks) || res.done[index] {
 			return fmt.Errorf("rank %d: a result for task %d that is not awaited", st.Source, index)
 		}
-		seen[index] = true
 		res.add(int(index), &d)
 		bar.Add(1)
 	}
@@ -148,20 +168,33 @@ func collect(ctx context.Context, c *mpi.Comm, res *result, bar *progressbar.Pro
 // add takes one result in.
 func (r *result) add(index int, d *digest) {
 	r.digests[index] = d.sum
+	r.done[index] = true
 	for i, n := range d.hist {
 		r.hist[i] += n
 	}
 }
 
-// alone does all tasks here: a farm of one rank has no workers.
+// todo lists the tasks that are not done.
+func (r *result) todo() []int {
+	var out []int
+	for i, done := range r.done {
+		if !done {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// alone does the tasks here: a farm of one rank has no workers.
 func alone(src source, o *options, res *result, bar *progressbar.ProgressBar) error {
 	buf := make([]byte, o.task)
-	for i := range res.tasks {
+	for _, i := range res.todo() {
 		piece, err := src.read(i, buf)
 		if err != nil {
 			return err
 		}
 		d := compute(piece)
+		time.Sleep(o.pause)
 		res.add(i, &d)
 		bar.Add(1)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/mpi"
 )
@@ -65,6 +66,7 @@ func serve(ctx context.Context, c *mpi.Comm, o *options) error {
 				return fmt.Errorf("a task of %d bytes with tag %d makes no sense", st.Bytes, st.Tag)
 			}
 			d := compute(buf[taskHeader:st.Bytes])
+			time.Sleep(o.pause)
 			result = appendResult(result[:0], binary.BigEndian.Uint64(buf), &d)
 			if err := mpi.Send(ctx, c, result, 0, tagResult); err != nil {
 				return err

@@ -21,6 +21,9 @@ const killGrace = 2 * time.Second
 // the job: a wrong flag, say, is wrong on all, and one of them explains it.
 const absentGrace = 500 * time.Millisecond
 
+// joinBarriers is the number of barriers in mpi.Init.
+const joinBarriers = 2
+
 // job is one run of a program in n ranks.
 type job struct {
 	n       int
@@ -64,6 +67,11 @@ func (j *job) captureFiles() []string {
 // job: zero when every rank exited with zero, else that of the first to fail.
 func (j *job) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
 	j.server = pmi.NewServer(j.n, "kvs_"+strconv.Itoa(os.Getpid()))
+	j.server.OnBarrier = func(n int) {
+		if n == joinBarriers {
+			j.say("the ranks have joined the job")
+		}
+	}
 	serving, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
 	if err := j.link.open(serving, j.server, j.n); err != nil {

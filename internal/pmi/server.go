@@ -48,6 +48,10 @@ type Server struct {
 	size int
 	name string
 
+	// OnBarrier, if it is set before the first rank is served, is called when
+	// the ranks have passed their nth barrier. It must not call the Server.
+	OnBarrier func(n int)
+
 	mu      sync.Mutex // guards all below
 	kvs     map[string]string
 	states  []State
@@ -55,6 +59,7 @@ type Server struct {
 	dead    []string         // why a rank failed, by rank; empty: it did not
 	watches map[int]*replies // ranks that want to know of failures
 	gate    chan struct{}    // closed when the barrier opens
+	opened  int              // how often it has
 	abort   *AbortError
 	aborted chan struct{}
 }
@@ -241,6 +246,9 @@ func (s *Server) openGate() {
 	clear(s.inside)
 	close(s.gate)
 	s.gate = make(chan struct{})
+	if s.opened++; s.OnBarrier != nil {
+		s.OnBarrier(s.opened)
+	}
 }
 
 func (s *Server) setState(rank int, st State) {
