@@ -42,11 +42,19 @@ func (r *asconfReceiver) keep(seq uint32, value []byte) {
 // a packet that is authenticated from there on counts. Without an address in the
 // chunk the verification tag is enough; -1 if there is no path.
 func (a *Assoc) findByAsconf(it wire.Chunks, authed bool) int {
-	if !a.peer.features.has(featAsconf) || !authed && a.auth.need.has(wire.ChunkAsconf) {
+	if !a.peer.features.has(featAsconf) {
 		return -1
 	}
+	authed = authed || !a.auth.need.has(wire.ChunkAsconf)
 	for ok := true; ok; ok = it.Next() {
-		x, err := wire.ParseAsconf(it.Chunk())
+		c := it.Chunk()
+		if c.Type == wire.ChunkAuth && !authed && !a.checkAuth(c, it.Rest()) {
+			return -1
+		}
+		if authed = authed || c.Type == wire.ChunkAuth; !authed {
+			continue
+		}
+		x, err := wire.ParseAsconf(c)
 		switch {
 		case err != nil:
 			continue
@@ -238,7 +246,7 @@ func (a *Assoc) pathAdded(now Time, r *asconfChange, ip netip.Addr) {
 	i := a.addPath(local, netip.AddrPortFrom(ip, from.Remote.Port()), false)
 	// RFC 9260, Section 5.4: one probe each RTO (HB.Max.Burst = 1).
 	if r.added++; r.added == 1 {
-		a.paths[i].hb.pending = a.state.heartbeating()
+		a.paths[i].hb.pending = true
 	} else {
 		r.delayed += a.paths[i].rto.Value()
 		a.timers.setPath(timerHB, i, now+r.delayed)
@@ -263,6 +271,7 @@ func (a *Assoc) removePath(i int) {
 	p := &a.paths[i]
 	was := p.Remote
 	a.tx.sb.MarkPath(i)
+	a.tx.sb.forwardDue() // its T3 ran here
 	for k := range numPathTimers {
 		a.timers.setPath(k, i, 0)
 	}
@@ -286,7 +295,9 @@ func (a *Assoc) removePath(i int) {
 			*at = a.primary
 		}
 	}
+	a.tx.sb.movePath(i, a.primary)
 	a.ctl.move(i, a.primary)
+	a.probeNow()
 	a.events.push(Event{Kind: EventPathRemoved, Addr: was})
 }
 
@@ -318,6 +329,24 @@ func (a *Assoc) freePath() int {
 func (s *Scoreboard) reusePath(i int) {
 	f := &s.paths[i]
 	f.rttMark, f.restart, f.ecnActive = s.next, false, false
+}
+
+// movePath takes what is outstanding of a path that is gone, and not in flight
+// there, for that of another one: if the peer reneges on it, it is in flight
+// again.
+func (s *Scoreboard) movePath(i, to int) {
+	for t := s.base; t != s.next; t++ {
+		r := s.rec(t)
+		if int(r.path) != i {
+			continue
+		}
+		if r.state&recAcked != 0 {
+			s.paths[i].rack.sacked--
+			s.paths[to].rack.sacked++
+		}
+		r.path = uint8(to)
+		r.state |= recMulti
+	}
 }
 
 // livePath returns the place of the ith path that was not removed.

@@ -249,6 +249,12 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 				added = wire.AppendAddr(added, ip)
 			}
 		}
+		if len(added) > 0 && in.tag == a.peer.tag && a.peer.features.has(featAsconf) {
+			// Deviation (5.2.2, MUST): it is the INIT that began this association,
+			// come late, and lists addresses that are gone since (RFC 5061). An
+			// ABORT would end the association.
+			return DropState
+		}
 		if len(added) > 0 {
 			return abort(wire.AppendRestart(nil, added))
 		}
@@ -310,11 +316,16 @@ func (a *Assoc) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chun
 // adoptPeer is case B of RFC 9260, Table 12: both sides began at the same time,
 // and the peer has taken another tag since it answered our INIT.
 //
-// Deviation (5.2.4, SHOULD): once data has come from the peer under its former
-// tag, the cookie is discarded; another tag would need other TSNs.
+// Deviation (5.2.4, SHOULD): once data has gone to the peer under its former tag,
+// or come, this is a restart: another tag needs other TSNs. It happens if the
+// peer restarts while our COOKIE ECHO is under way.
 func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
-	if a.state.connected() && (a.state != Established || a.rx.begun() || a.senderBegun()) {
+	switch {
+	case a.state > Established:
 		return false
+	case a.state == Established && (a.rx.begun() || a.senderBegun()):
+		a.restart(now, s)
+		return true
 	}
 	a.peer.tag = s.peerTag
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
@@ -332,7 +343,7 @@ func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
 // association and set up a new one. What was queued or received is dropped.
 func (a *Assoc) restart(now Time, s *cookieState) {
 	a.closeSender(ErrRestart)
-	a.rx.close()
+	a.failAsconf(ErrRestart) // our addresses are what they were before it
 	a.timers.stopAll()
 	a.ctl.clear()
 	a.hs.clear()

@@ -28,6 +28,20 @@ func (s State) heartbeating() bool {
 	return s == Established || s == ShutdownPending || s == ShutdownReceived
 }
 
+// probes reports whether path i is probed: also while the association ends, if
+// that is the path for the rest and nothing but a heartbeat may be sent to it.
+func (a *Assoc) probes(i int) bool {
+	return a.state.heartbeating() || a.state.connected() && !a.paths[i].confirmed && i == a.dataPath()
+}
+
+// probeNow has a heartbeat sent to the data path if it waits for one to be
+// confirmed and none is on its way.
+func (a *Assoc) probeNow() {
+	if p := &a.paths[a.dataPath()]; a.state.connected() && !p.confirmed && !p.hb.waiting {
+		p.hb.pending = true
+	}
+}
+
 // startHeartbeats begins to probe all paths; the association has just become
 // established. Unconfirmed ones come first, one each RTO (HB.Max.Burst = 1).
 func (a *Assoc) startHeartbeats(now Time) {
@@ -69,7 +83,7 @@ func (a *Assoc) armHeartbeat(now Time, i int) {
 
 // heartbeatTimeout handles the expiry of timerHB of path i.
 func (a *Assoc) heartbeatTimeout(now Time, i int) {
-	if !a.state.heartbeating() {
+	if !a.probes(i) {
 		return
 	}
 	p := &a.paths[i]

@@ -50,7 +50,9 @@ func NewListener(cfg *Config, p ListenerParams) *Listener {
 // ECHO and everything out of the blue (RFC 9260, Section 8.4). A reply is
 // appended to out.
 func (l *Listener) HandlePacket(now Time, p *Packet, out []byte) Result {
-	h, drop := checkPacket(p)
+	// RFC 9653, Section 5.3: packets out of the blue MAY have a checksum of zero
+	// as well: their sender learns earlier that its association is gone.
+	h, drop := checkSummed(p, p.verified(l.cfg.ZeroChecksum))
 	if drop != DropNone {
 		return Result{Drop: drop}
 	}

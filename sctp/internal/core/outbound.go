@@ -129,6 +129,9 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 			}
 		}
 	}
+	if a.runDry(now) {
+		return a.nextPacket(now, b[:at])
+	}
 	return b[:at], built{}, false
 }
 

@@ -23,6 +23,10 @@ func (r *dataReceiver) begun() bool {
 // open prepares to receive on so many streams from a peer that begins at TSN
 // initial.
 func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved bool, seed uint64) {
+	id := uint64(0)
+	if r.reasm != nil {
+		id = r.reasm.msgID // the peer restarted: the numbers of messages go on
+	}
 	r.close()
 	r.initial, r.streams = initial, streams
 	r.tsns.init(initial)
@@ -33,6 +37,7 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved b
 	}
 	r.reasm = newReassembly(reasmConfig{interleaved: interleaved, pieces: cfg.Pieces, streams: streams,
 		limit: cfg.RecvBuffer, seed: seed}, initial)
+	r.reasm.msgID = id
 }
 
 func (r *dataReceiver) close() {
@@ -126,7 +131,7 @@ func (a *Assoc) handleForwardTSN(c wire.Chunk) {
 	if err != nil {
 		return
 	}
-	if !a.canForward(TSN(x.CumTSN)) {
+	if a.putOff(c, TSN(x.CumTSN)) || !a.canForward(TSN(x.CumTSN)) {
 		return
 	}
 	for i := range x.Skips.Len() {
@@ -146,7 +151,7 @@ func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
 		return
 	}
 	x, err := wire.ParseIForwardTSN(c)
-	if err != nil || !a.canForward(TSN(x.CumTSN)) {
+	if err != nil || a.putOff(c, TSN(x.CumTSN)) || !a.canForward(TSN(x.CumTSN)) {
 		return
 	}
 	for i := range x.Skips.Len() {

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"time"
@@ -18,6 +19,9 @@ const (
 	// maxReconfigRetries is how often a request is repeated that the peer had
 	// no time for ("request already in progress").
 	maxReconfigRetries = 8
+	// maxLateRequests is how often a request is repeated while the peer's shutdown
+	// waits for nothing else.
+	maxLateRequests = 6
 	// reconfigMSL is how long after an SSN/TSN reset the next one waits: RFC
 	// 6525, Section 5.1.4: "Only one SSN/TSN Reset Request SHOULD be sent
 	// within 30 seconds".
@@ -78,13 +82,16 @@ type reconfig struct {
 	nextSeq  uint32       // of our next request
 	queue    []*rcRequest // in order; if the first has begun it is outstanding
 	send     bool         // the outstanding one is to be sent
-	quiet    bool         // "in progress": no answer is no error (Section 5.2.7, H2)
+	quiet    bool         // "in progress" was the last answer
+	answered bool         // and came since the last transmission
 	path     int          // where it went last
 	resetAt  Time         // of our last SSN/TSN reset
 	resumeAt Time         // nothing begins before
 	newSpace bool         // TSNs have been reset: stragglers have others
 	seen     TSN          // the highest that had come when the request was sent
 	hasSeen  bool         // after we were told "in progress"
+	late     []byte       // a FORWARD-TSN that was put off
+	lateAsk  bool         // the request was sent again since it came
 
 	in rcReceiver
 }
@@ -341,7 +348,23 @@ func (a *Assoc) beginReconfig(now Time) {
 		}
 	}
 	q.chunk = b
-	r.send, r.quiet, r.hasSeen, r.path = true, false, false, a.dataPath()
+	r.send, r.quiet, r.answered, r.hasSeen, r.path = true, false, false, false, a.dataPath()
+}
+
+// dropResets ends the SSN/TSN resets that have not begun: the peer shuts down,
+// and what is queued behind them is still to be sent.
+func (a *Assoc) dropResets() {
+	r := &a.rc
+	for i := 0; i < len(r.queue); {
+		q := r.queue[i]
+		if q.parts[0].kind != wire.ParamTSNReset || len(q.chunk) > 0 {
+			i++
+			continue
+		}
+		r.queue = slices.Delete(r.queue, i, i+1)
+		a.resumeStreams(q)
+		a.requestDone(q.id, ErrShutdown)
+	}
 }
 
 // reconfigPath returns the path that a request is to go to now.
@@ -363,7 +386,7 @@ func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
 	if !r.send || r.path != i || wire.ChunkHeaderLen+len(q.chunk) > room || !a.paths[i].confirmed {
 		return b
 	}
-	r.send = false
+	r.send, r.lateAsk = false, len(r.late) > 0
 	if r.quiet && !r.hasSeen {
 		r.seen, r.hasSeen = a.rx.tsns.highest(), true
 	}
@@ -377,7 +400,7 @@ func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
 // reconfigTimeout sends the outstanding request again: "besides doubling the
 // value, the sender MUST retransmit the RE-CONFIG chunk, increment the
 // appropriate error counts … and perform threshold management" (RFC 6525,
-// Section 5.1.1). After "in progress" it does not count them (5.2.7, H2).
+// Section 5.1.1).
 func (a *Assoc) reconfigTimeout(now Time) {
 	r := &a.rc
 	if r.outstanding() == nil {
@@ -388,7 +411,14 @@ func (a *Assoc) reconfigTimeout(now Time) {
 		return
 	}
 	a.stats.Timeouts++
-	if !r.quiet {
+	if a.state == ShutdownReceived && a.senderDry() && a.giveUp(now) {
+		return
+	}
+	// After "in progress" "the corresponding error counters MUST NOT be
+	// incremented" (Section 5.2.7, H2): for the transmission that was answered.
+	if r.answered {
+		r.answered = false
+	} else {
 		a.paths[r.path].rto.Backoff()
 		if !a.pathError(r.path, true) {
 			return
@@ -399,6 +429,29 @@ func (a *Assoc) reconfigTimeout(now Time) {
 		r.path = a.dataPath()
 	}
 	r.send = true
+}
+
+// giveUp ends the outstanding request, for which alone the peer's shutdown waits,
+// if it was repeated often enough: the peer may not answer any more.
+func (a *Assoc) giveUp(now Time) bool {
+	q := a.rc.queue[0]
+	if q.tries < maxLateRequests {
+		q.tries++
+		return false
+	}
+	q.err = ErrShutdown
+	if a.resettingAssoc() {
+		if a.releaseIncoming(); a.state == Closed {
+			return true
+		}
+	}
+	for i := range q.list() {
+		if p := &q.parts[i]; !p.done {
+			a.partDone(now, q, p)
+		}
+	}
+	a.progressShutdown(now)
+	return true
 }
 
 // handleResponse takes in a Re-configuration Response (RFC 6525, Section
@@ -413,12 +466,15 @@ func (a *Assoc) handleResponse(now Time, x wire.ReConfigResponse) {
 	switch x.Result {
 	case wire.ReConfigInProgress: // H2
 		if q == r.queue[0] {
-			r.quiet, r.send = true, false
+			r.quiet, r.answered, r.send = true, true, false
 			a.timers.set(timerReconf, now+a.paths[r.path].rto.Value())
 			if p.kind == wire.ParamTSNReset {
 				a.easeIncoming()
+				a.catchUp()
 			}
-			a.yieldReconfig(now)
+			if a.state != Closed {
+				a.yieldReconfig(now)
+			}
 		}
 		return
 	case wire.ReConfigAlreadyRunning:
@@ -477,6 +533,7 @@ func (a *Assoc) performPart(p *rcPart, x *wire.ReConfigResponse) {
 	case wire.ParamOutgoingReset: // H4
 		a.resetOut(p.streams)
 	case wire.ParamTSNReset: // H5
+		a.rc.late = nil
 		if a.restartRx(TSN(x.SenderNextTSN)); a.state == Closed {
 			return
 		}
@@ -513,9 +570,53 @@ func (a *Assoc) easeIncoming() {
 	}
 }
 
+// putOff keeps a FORWARD-TSN or I-FORWARD-TSN for later that reaches beyond what
+// had come when our SSN/TSN reset was sent: it may name messages of after the
+// reset, or of before it among those that are held back. It is not acknowledged,
+// so the peer repeats it, and does not perform the reset if it is of before it.
+func (a *Assoc) putOff(c wire.Chunk, cum TSN) bool {
+	r := &a.rc
+	if !a.resettingAssoc() || a.otherSpace(cum.Sub(a.rx.tsns.cumTSN())) || cum.LessEq(a.rx.reasm.deferTSN) ||
+		cum.LessEq(a.rx.tsns.cumTSN()) {
+		return false
+	}
+	if len(r.late) == 0 {
+		r.late, r.lateAsk = append(r.late, c.Raw...), false
+	}
+	a.rx.sack.refused()
+	return true
+}
+
+// catchUp takes in the FORWARD-TSN that was put off. It came before our request
+// was sent again, to which the answer is still "in progress": so it is of before
+// the reset, as is all data up to its cumulative TSN.
+func (a *Assoc) catchUp() {
+	r := &a.rc
+	if len(r.late) == 0 || !r.lateAsk {
+		return
+	}
+	it := wire.NewChunks(r.late)
+	r.late = r.late[len(r.late):]
+	it.Next()
+	c := it.Chunk()
+	cum := TSN(binary.BigEndian.Uint32(c.Value)) // both kinds begin with it
+	if a.rx.reasm.deferTSN.Less(cum) {
+		if res := a.rx.reasm.advanceDefer(cum); res.violation() {
+			a.violate(res.String())
+			return
+		}
+	}
+	if c.Type == wire.ChunkIForwardTSN {
+		a.handleIForwardTSN(c)
+	} else {
+		a.handleForwardTSN(c)
+	}
+}
+
 // releaseIncoming undoes holdIncoming.
 func (a *Assoc) releaseIncoming() {
 	in := &a.rc.in
+	a.rc.late = nil
 	if res := a.rx.reasm.undefer(in.deferred, in.streams, in.lastTSN); res.violation() {
 		a.violate(res.String())
 	}

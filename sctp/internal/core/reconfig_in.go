@@ -89,6 +89,7 @@ func (a *Assoc) handleReconfig(now Time, c wire.Chunk) {
 	}
 	if a.state != Closed {
 		a.beginReconfig(now)
+		a.progressShutdown(now) // it may have waited for an answer
 	}
 }
 
@@ -130,7 +131,9 @@ func (a *Assoc) answerRequest(now Time, p wire.Param) rcAnswer {
 			return rcAnswer{ReConfigResponse: wire.ReConfigResponse{RespSeq: seq, Result: wire.ReConfigBadSequence}}
 		}
 		if old.silent && a.rc.outstanding() != nil {
-			a.rc.send = true // "the same RE-CONFIG chunk MUST to be sent back"
+			// "the same RE-CONFIG chunk MUST to be sent back"; by the way that the
+			// request came, as ours may be dead.
+			a.rc.send, a.rc.path = true, a.replyPath(a.in.path)
 		}
 		return *old
 	}

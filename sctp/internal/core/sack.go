@@ -297,7 +297,7 @@ func (s *Scoreboard) acked(now Time, t TSN, r *record, gap bool) {
 	// and "only [...] if no DATA chunk with TSN less than or equal to r was
 	// retransmitted since". That matters when the cumulative TSN was held back
 	// by a hole; a gap block reports a chunk when it came.
-	if r.tx == 1 && (gap || r.sent > s.lastRtx) {
+	if r.tx == 1 && r.state&recMulti == 0 && (gap || r.sent > s.lastRtx) {
 		p.rttSent = max(p.rttSent, r.sent)
 		if !t.Less(f.rttMark) {
 			p.markSent = max(p.markSent, r.sent)

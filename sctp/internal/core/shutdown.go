@@ -30,11 +30,16 @@ func (a *Assoc) Shutdown(now Time) {
 }
 
 // progressShutdown moves on when nothing is left to send and nothing is
-// outstanding.
+// outstanding. RE-CONFIG requests are finished before a SHUTDOWN, because none can
+// be sent after it; an SSN/TSN reset also before a SHUTDOWN ACK: what the peer
+// sent is held back until it answers.
 func (a *Assoc) progressShutdown(now Time) {
 	switch a.state {
 	case ShutdownPending:
-		if a.senderDry() {
+		if !a.senderDry() {
+			return
+		}
+		if a.dropResets(); len(a.rc.queue) == 0 {
 			a.state = ShutdownSent
 			a.rx.sack.setQuick(true)
 			a.shut.sendReq = true
@@ -45,10 +50,20 @@ func (a *Assoc) progressShutdown(now Time) {
 			a.stopHeartbeats()
 		}
 	case ShutdownReceived:
-		if a.senderDry() {
+		if a.senderDry() && !a.resettingAssoc() {
 			a.enterShutdownAckSent(now)
 		}
 	}
+}
+
+// runDry is called when there is nothing to send: the last messages may have
+// expired rather than been acknowledged. It reports whether that lets the
+// shutdown go on.
+func (a *Assoc) runDry(now Time) bool {
+	a.tx.report(a)
+	was := a.state
+	a.progressShutdown(now)
+	return a.state != was
 }
 
 func (a *Assoc) enterShutdownAckSent(now Time) {
@@ -60,8 +75,10 @@ func (a *Assoc) enterShutdownAckSent(now Time) {
 
 func (a *Assoc) stopHeartbeats() {
 	for i := range a.paths {
-		a.timers.setPath(timerHB, i, 0)
-		a.paths[i].hb.pending = false
+		if !a.probes(i) {
+			a.timers.setPath(timerHB, i, 0)
+			a.paths[i].hb.pending = false
+		}
 	}
 }
 
@@ -105,6 +122,7 @@ func (a *Assoc) handleShutdown(now Time, c wire.Chunk) {
 	case Established, ShutdownPending:
 		a.state = ShutdownReceived
 		a.events.push(Event{Kind: EventPeerShutdown})
+		a.dropResets()
 	case ShutdownReceived:
 	case ShutdownSent:
 		// "SHOULD respond immediately with a SHUTDOWN ACK chunk … and move into

@@ -15,11 +15,13 @@ func (a *Assoc) seal(pkt []byte) {
 // verified reports whether the checksum of a packet for the association need not
 // be looked at: the caller did, or it is zero and we told the peer that this is
 // acceptable (RFC 9653, Section 5.3), save in the packets that must have one.
-func (a *Assoc) verified(p *Packet) bool {
+func (a *Assoc) verified(p *Packet) bool { return p.verified(a.cfg.ZeroChecksum) }
+
+func (p *Packet) verified(zero bool) bool {
 	if p.Verified {
 		return true
 	}
-	if !a.cfg.ZeroChecksum || len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen ||
+	if !zero || len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen ||
 		[4]byte(p.Data[wire.HeaderLen-4:wire.HeaderLen]) != [4]byte{} {
 		return false
 	}

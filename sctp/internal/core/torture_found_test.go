@@ -1,0 +1,150 @@
+package core
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// What TestTorture found, one by one. Scripts of the rest are in testdata/fuzz.
+
+// The last messages expire rather than be sent: the shutdown goes on, and the user
+// learns that there is nothing left.
+func TestShutdownAfterLastMessagesExpired(t *testing.T) {
+	p := newPair(t, 900, &Config{Bundle: true}) // small messages wait for SACKs
+	p.connect()
+	p.drive()
+	p.a.send(0, 1000)
+	p.a.flush()
+	for range 3 {
+		m := &Message{SID: 1, Body: []byte("late"), Lifetime: Time(time.Millisecond), Force: true}
+		if err := p.a.assoc.Send(p.now, m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.a.assoc.Shutdown(p.now)
+	closed := func() bool { return p.a.assoc.State() == Closed && p.z.assoc.State() == Closed }
+	if !p.driveUntil(time.Minute, closed) {
+		t.Fatalf("A is %v, Z %v", p.a.assoc.State(), p.z.assoc.State())
+	}
+	p.a.flush()
+	p.wantOneWay(p.a, p.z)
+	p.a.wantEvent(EventDry)
+}
+
+// The peer shuts down while our SSN/TSN reset is outstanding: what it sent, which
+// is held back until the answer, is delivered. Nor does the answer get lost when
+// we shut down ourselves.
+func TestShutdownDuringAssocReset(t *testing.T) {
+	for seed := range 40 {
+		p := connected(quiet{t}, uint64(910+seed))
+		p.net.loss = 200
+		for range 5 {
+			p.z.send(0, 3000)
+			p.z.send(1, 10)
+		}
+		p.z.flush()
+		id := p.a.must(p.a.assoc.ResetAssoc(p.now))
+		p.advance(time.Duration(seed) * time.Millisecond)
+		h := p.z
+		if seed%2 == 1 {
+			h = p.a
+		}
+		h.assoc.Shutdown(p.now)
+		closed := func() bool { return p.a.assoc.State() == Closed && p.z.assoc.State() == Closed }
+		if !p.driveUntil(10*time.Minute, closed) {
+			t.Fatalf("seed %d: A is %v, Z %v", seed, p.a.assoc.State(), p.z.assoc.State())
+		}
+		if a, z := p.a.assoc.Err(), p.z.assoc.Err(); a != nil || z != nil {
+			t.Fatalf("seed %d: A: %v; Z: %v", seed, a, z)
+		}
+		p.a.read()
+		p.z.flush()
+		p.wantOneWay(p.z, p.a)
+		p.a.flush()
+		for _, e := range p.a.events {
+			if e.Kind == EventRequestDone && e.Request == id {
+				id = 0
+			}
+		}
+		if id != 0 {
+			t.Fatalf("seed %d: the request has no outcome", seed)
+		}
+	}
+}
+
+// The peer does not answer our SSN/TSN reset and shuts down: that does not keep
+// the association for ever, and what was held back can be read.
+func TestShutdownGivesUpAssocReset(t *testing.T) {
+	p := connected(t, 950)
+	p.net.mangle = func(from *host, pkt []byte) []byte {
+		for i, c := range chunkTypes(pkt) {
+			if from == p.a && c == wire.ChunkReConfig && i == 0 {
+				pkt[wire.HeaderLen] = byte(wire.ChunkPad) // of what the peer knows nothing
+				wire.SetChecksum(pkt)
+			}
+		}
+		return pkt
+	}
+	p.z.send(0, 100)
+	p.z.flush()
+	p.a.must(p.a.assoc.ResetAssoc(p.now))
+	p.z.assoc.Shutdown(p.now)
+	closed := func() bool { return p.a.assoc.State() == Closed && p.z.assoc.State() == Closed }
+	if !p.driveUntil(5*time.Minute, closed) {
+		t.Fatalf("A is %v, Z %v", p.a.assoc.State(), p.z.assoc.State())
+	}
+	p.a.read()
+	p.wantOneWay(p.z, p.a)
+}
+
+// An ASCONF from an address that we do not know may come behind the COOKIE ACK
+// that we wait for, which need not be authenticated as it does.
+func TestAsconfBehindCookieAck(t *testing.T) {
+	p := newPair(t, 951, mobileConfig())
+	p.net.cut = map[netip.AddrPort]bool{}
+	p.z.listen()
+	p.a.dial(p.z)
+	lost := false
+	p.net.drop = func(from *host, pkt []byte) bool {
+		if from != p.z || !hasChunk(pkt, wire.ChunkCookieAck) || lost {
+			return false
+		}
+		lost = true
+		return true
+	}
+	p.driveUntil(time.Second, func() bool { return lost })
+	id := p.z.must(p.z.assoc.ReplaceLocalAddr(p.now, p.z.local[0], extra[0]))
+	p.net.cut[p.z.local[0]] = false
+	if !p.driveUntil(10*time.Second, func() bool { return p.a.assoc.State() == Established }) {
+		t.Fatalf("A is %v", p.a.assoc.State())
+	}
+	p.z.wantDone(id, nil)
+	p.a.send(0, 1000)
+	p.z.send(0, 1000)
+	p.drive()
+	p.wantDelivered()
+}
+
+// Between two associations of a peer the numbers of messages go on, so that a
+// reader in the middle of a message notices.
+func TestMessageNumbersGoOnAfterRestart(t *testing.T) {
+	p := connected(t, 952)
+	p.z.reading = false
+	p.a.reading = false
+	p.a.send(0, 100)
+	p.driveUntil(time.Minute, p.idle)
+	_, before, _ := p.z.assoc.Read(make([]byte, 50))
+	p.a.assoc = nil
+	p.a.dial(p.z)
+	p.driveUntil(time.Minute, func() bool { return p.a.assoc.State() == Established })
+	p.z.wantEvent(EventRestart)
+	p.a.send(0, 100)
+	p.driveUntil(time.Minute, p.idle)
+	_, after, ok := p.z.assoc.Read(make([]byte, 50))
+	if !ok || after.Message == before.Message || after.Offset != 0 {
+		t.Errorf("message %d at %d, then message %d at %d", before.Message, before.Offset, after.Message, after.Offset)
+	}
+}
