@@ -39,7 +39,8 @@ type perfSpec struct {
 	Rate     float64 // bits per second offered; 0: as fast as possible
 	GSO      bool
 	BusyPoll time.Duration
-	Window   int // operations under way, for RDMA modes
+	Window   int  // operations under way, for RDMA modes
+	TCP      bool // RDMA over TCP instead of SCTP
 
 	local netip.Addr // our address on the way to the other side
 }
@@ -56,6 +57,7 @@ type perfOptions struct {
 	cpuprofile   string
 	rounds       int
 	count        int
+	perftestOptions
 }
 
 // perfModes are the modes in the order in which help and compare show them.
@@ -66,6 +68,7 @@ var perfModes = []struct{ name, what string }{
 	{"send", "RDMA Send over DDP over SCTP"},
 	{"write", "RDMA Write"},
 	{"read", "RDMA Read"},
+	{"atomic", "RDMA Atomic: fetch and add on 8 bytes, whatever -size says"},
 	{"mpi", "MPI messages between two ranks"},
 }
 
@@ -82,16 +85,17 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs := flag.NewFlagSet("perf", flag.ContinueOnError)
 	size := units.Bytes(64 << 10)
 	o.Size = int(size)
-	fs.Func("size", "message `size` (default 64KiB; with -latency 64)", func(s string) error {
+	setSize := func(s string) error {
 		if err := size.Set(s); err != nil {
 			return err
 		}
 		if size < 1 || size > maxPerfSize {
 			return fmt.Errorf("want 1 to %v", units.Bytes(maxPerfSize))
 		}
-		o.Size = int(size)
+		o.Size, o.sizeSet = int(size), true
 		return nil
-	})
+	}
+	fs.Func("size", "message `size` (default 64KiB; with -latency 64)", setSize)
 	fs.DurationVar(&o.time, "time", 3*time.Second, "how long to measure")
 	fs.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how long to run before")
 	fs.IntVar(&o.Streams, "streams", 1, "`number` of streams, used in turn")
@@ -124,13 +128,16 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs.BoolVar(&o.quiet, "quiet", false, "print no line per second")
 	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of this side to a `file`")
 	fs.IntVar(&o.rounds, "rounds", 3, "`number` of rounds of compare")
+	fs.BoolVar(&o.TCP, "tcp", false, "let the RDMA modes use TCP (MPA) instead of SCTP")
+	perftestFlags(fs, o, setSize)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), "usage: weft perf [flags] MODE\n       weft perf [flags] compare\n       weft perf -server ADDRESS\n       weft run|net … weft perf [flags] mpi\n\n"+
 			"Perf measures what a transport carries between two processes: this one and a\nserver, which is started on this machine unless -connect names one.\n\nModes:\n\n")
 		for _, m := range perfModes {
 			fmt.Fprintf(fs.Output(), "  %-8s %s\n", m.name, m.what)
 		}
-		fmt.Fprint(fs.Output(), "  compare  all of these in turn, several rounds, as medians and ratios\n\nFlags may come before and after the mode.\n\n")
+		fmt.Fprint(fs.Output(), "  compare  all of these in turn, several rounds, as medians and ratios\n\nFlags may come before and after the mode. The RDMA modes also take the flags of\nperftest (ib_write_bw and so on), and print its columns with -format perftest,\nwhich -a, -n, -D and -report_gbits imply:\n\n"+
+			"  weft perf write -a            like ib_write_bw -a\n  weft perf send -lat -n 10000  like ib_send_lat -n 10000\n\n")
 		fs.PrintDefaults()
 	}
 	return fs
@@ -152,11 +159,10 @@ func perfMain(args []string) int {
 		}
 	}
 	o.Mode = mode
-	sizeSet := false
-	fs.Visit(func(f *flag.Flag) { sizeSet = sizeSet || f.Name == "size" })
-	if o.Latency && !sizeSet {
+	if o.Latency && !o.sizeSet {
 		o.Size = 64
 	}
+	o.likePerftest(fs)
 	if err := o.check(); err != nil {
 		fmt.Fprintf(os.Stderr, "weft perf: %v\n\n", err)
 		fs.SetOutput(os.Stderr)
@@ -198,8 +204,13 @@ func (o *perfOptions) check() error {
 		return fmt.Errorf("-count %d: want a number of round trips, with -latency", o.count)
 	case o.BusyPoll < 0:
 		return fmt.Errorf("-busy-poll %v is negative", o.BusyPoll)
+	case o.TCP && !isRDMAMode(o.Mode):
+		return fmt.Errorf("-tcp is for the RDMA modes")
 	}
-	return nil
+	if o.Mode == "atomic" {
+		o.Size = atomicSize
+	}
+	return o.checkPerftest()
 }
 
 // perf does what the options say and prints the result.
@@ -226,6 +237,8 @@ func perf(ctx context.Context, o *perfOptions) error {
 	case o.Mode == "mpi" && os.Getenv(pmi.EnvRank) != "":
 		// A launcher has started us: on other machines, or emulated ones.
 		return perfRank(ctx, o, func(r *perfResult) error { return r.print(o) })
+	case o.format == formatPerftest:
+		return perftest(ctx, o)
 	case o.Mode == "mpi":
 		if o.connect != "" {
 			return errors.New("mode mpi has no server: across machines start weft perf mpi under a launcher")

@@ -65,7 +65,7 @@ func openTarget(ctx context.Context, s *perfSpec) (perfTarget, error) {
 		return openTCPTarget(ctx, s)
 	case "sctp":
 		return openSCTPTarget(ctx, s)
-	case "send", "write", "read":
+	case "send", "write", "read", "atomic":
 		return openRDMATarget(ctx, s)
 	}
 	return nil, fmt.Errorf("mode %q is not known here", s.Mode)
@@ -79,7 +79,7 @@ func openSource(ctx context.Context, s *perfSpec, addr string) (perfSource, erro
 		return openTCPSource(ctx, s, addr)
 	case "sctp":
 		return openSCTPSource(ctx, s, addr)
-	case "send", "write", "read":
+	case "send", "write", "read", "atomic":
 		return openRDMASource(ctx, s, addr)
 	}
 	return nil, fmt.Errorf("mode %q is not known here", s.Mode)
@@ -215,6 +215,9 @@ func perfClient(ctx context.Context, o *perfOptions, addr string) (*perfResult, 
 		return nil, err
 	}
 	defer src.close()
+	if o.samples != nil {
+		return nil, perftestRun(ctx, o, c, src)
+	}
 	if o.Latency {
 		return perfLatency(ctx, o, c, src)
 	}

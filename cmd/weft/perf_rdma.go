@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,8 @@ import (
 type rdmaEnd struct {
 	tally
 	spec      *perfSpec
-	transport *sctp.Transport
+	tcp       net.Addr        // of the listener, with TCP
+	transport *sctp.Transport // nil with TCP
 	device    *verbs.Device
 	pd        *verbs.PD
 	mu        sync.Mutex
@@ -44,6 +46,13 @@ type rdmaConn struct {
 }
 
 func newRDMAEnd(s *perfSpec) (*rdmaEnd, error) {
+	if s.TCP {
+		dev, err := verbs.Open(verbs.Config{})
+		if err != nil {
+			return nil, err
+		}
+		return &rdmaEnd{spec: s, device: dev, pd: dev.AllocPD()}, nil
+	}
 	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{s.localPort0()}, BusyPoll: s.BusyPoll})
 	if err != nil {
 		return nil, err
@@ -70,9 +79,9 @@ func (e *rdmaEnd) newConn() (*rdmaConn, error) {
 	}
 	in := size
 	if e.spec.Mode == "send" {
-		in *= e.receives()
+		in *= e.slots()
 	}
-	if c.in, err = e.pd.Register(make([]byte, in), verbs.RemoteWrite|verbs.RemoteRead); err != nil {
+	if c.in, err = e.pd.Register(make([]byte, in), verbs.RemoteWrite|verbs.RemoteRead|verbs.RemoteAtomic); err != nil {
 		return nil, err
 	}
 	c.qp, err = e.pd.NewQP(verbs.QPConfig{
@@ -99,6 +108,16 @@ const creditSends = 8
 // connection. The peer sends at most two windows that no credit covers.
 func (e *rdmaEnd) receives() int { return 2*e.spec.Window + creditSends }
 
+// maxReceiveMemory bounds the memory of a connection's receives.
+const maxReceiveMemory = 64 << 20
+
+// slots is how many buffers the receives have: one each, but with large messages
+// they share some.
+func (e *rdmaEnd) slots() int {
+	size := (e.spec.Size + 3) &^ 3
+	return max(1, min(e.receives(), maxReceiveMemory/size))
+}
+
 // rdmaCard is how one side tells the other where to write and read.
 func (c *rdmaConn) card() []byte {
 	r := c.in.Remote()
@@ -121,7 +140,7 @@ func (c *rdmaConn) postRecv(id uint64) error {
 	c.rsge[0] = c.in.Slice(0, 0)
 	if c.end.spec.Mode == "send" {
 		size := (c.end.spec.Size + 3) &^ 3
-		c.rsge[0] = c.in.Slice(int(id)*size, size)
+		c.rsge[0] = c.in.Slice(int(id)%c.end.slots()*size, size)
 	}
 	c.rwr[0] = verbs.RecvWR{ID: id, SGL: c.rsge[:]}
 	return c.qp.PostRecv(c.rwr[:]...)
@@ -132,7 +151,7 @@ func openRDMATarget(ctx context.Context, s *perfSpec) (perfTarget, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := e.device.Listen()
+	l, err := e.listen(ctx)
 	if err != nil {
 		e.close()
 		return nil, err
@@ -149,6 +168,19 @@ func openRDMATarget(ctx context.Context, s *perfSpec) (perfTarget, error) {
 		}
 	}()
 	return e, nil
+}
+
+// listen listens over the lower layer of the measurement.
+func (e *rdmaEnd) listen(ctx context.Context) (listener, error) {
+	if !e.spec.TCP {
+		return e.device.Listen()
+	}
+	l, err := e.device.ListenTCP(ctx, e.spec.localPort0().String())
+	if err != nil {
+		return nil, err
+	}
+	e.tcp = l.Addr()
+	return l, nil
 }
 
 func (e *rdmaEnd) accept(ctx context.Context, req *verbs.ConnRequest) error {
@@ -176,11 +208,31 @@ func (e *rdmaEnd) accept(ctx context.Context, req *verbs.ConnRequest) error {
 	return nil
 }
 
-func (e *rdmaEnd) addr() string { return e.device.Addr().String() }
-func (e *rdmaEnd) close()       { e.transport.Close() }
+func (e *rdmaEnd) addr() string {
+	if e.spec.TCP {
+		return e.tcp.String()
+	}
+	return e.device.Addr().String()
+}
+
+func (e *rdmaEnd) close() {
+	if !e.spec.TCP {
+		e.transport.Close()
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.conns {
+		c.qp.Close()
+	}
+	e.device.Close()
+}
 
 func (e *rdmaEnd) counts() perfCounts {
 	c := e.tally.counts()
+	if e.spec.TCP {
+		return c
+	}
 	for _, a := range e.device.Associations() {
 		c.Retransmits += a.Stats().Retransmits
 	}
@@ -189,9 +241,12 @@ func (e *rdmaEnd) counts() perfCounts {
 }
 
 func openRDMASource(ctx context.Context, s *perfSpec, addr string) (perfSource, error) {
-	peer, err := sctp.ParseAddr(addr)
-	if err != nil {
-		return nil, err
+	var peer sctp.Addr
+	var err error
+	if !s.TCP {
+		if peer, err = sctp.ParseAddr(addr); err != nil {
+			return nil, err
+		}
 	}
 	e, err := newRDMAEnd(s)
 	if err != nil {
@@ -203,7 +258,13 @@ func openRDMASource(ctx context.Context, s *perfSpec, addr string) (perfSource, 
 		if c, err = e.newConn(); err != nil {
 			break
 		}
-		if info, err = e.device.Connect(ctx, peer, c.qp, verbs.ConnParams{PrivateData: c.card()}); err != nil {
+		params := verbs.ConnParams{PrivateData: c.card()}
+		if s.TCP {
+			info, err = e.device.ConnectTCP(ctx, addr, c.qp, params)
+		} else {
+			info, err = e.device.Connect(ctx, peer, c.qp, params)
+		}
+		if err != nil {
 			break
 		}
 		if err = c.setRemote(info.PrivateData); err != nil {
@@ -223,7 +284,12 @@ func (e *rdmaEnd) load(ctx context.Context) error {
 }
 
 // ops are the operations of the modes.
-var rdmaOps = map[string]verbs.Opcode{"send": verbs.OpSend, "write": verbs.OpWrite, "read": verbs.OpRead}
+var rdmaOps = map[string]verbs.Opcode{"send": verbs.OpSend, "write": verbs.OpWrite, "read": verbs.OpRead, "atomic": verbs.OpFetchAdd}
+
+// atomicSize is what an atomic operation works on.
+const atomicSize = 8
+
+func isRDMAMode(mode string) bool { return rdmaOps[mode] != 0 }
 
 // post posts one operation of the mode.
 func (c *rdmaConn) post(op verbs.Opcode) error {
@@ -320,8 +386,8 @@ func (e *rdmaEnd) trip(ctx context.Context) error { return e.conns[0].trip(ctx) 
 // trip makes one round trip: a send and one back, a write and one back, or a
 // read.
 func (c *rdmaConn) trip(ctx context.Context) error {
-	if c.end.spec.Mode == "read" {
-		if err := c.post(verbs.OpRead); err != nil {
+	if op := rdmaOps[c.end.spec.Mode]; op.Responds() {
+		if err := c.post(op); err != nil {
 			return c.why(err)
 		}
 		_, err := c.reap(ctx)
@@ -336,7 +402,7 @@ func (c *rdmaConn) trip(ctx context.Context) error {
 
 // answer plays the other side of trip.
 func (c *rdmaConn) answer(ctx context.Context) error {
-	if c.end.spec.Mode == "read" {
+	if rdmaOps[c.end.spec.Mode].Responds() {
 		return nil
 	}
 	for {
@@ -369,7 +435,7 @@ func (c *rdmaConn) hit() error {
 func (c *rdmaConn) await(ctx context.Context) error {
 	if c.byMemory() {
 		for c.lastByte() != byte(c.turn) {
-			if !c.end.transport.Poll() && ctx.Err() != nil {
+			if !c.end.device.Poll() && ctx.Err() != nil {
 				return ctx.Err()
 			}
 		}

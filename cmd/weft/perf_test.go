@@ -22,6 +22,9 @@ func TestPerfMeasuresEveryMode(t *testing.T) {
 				if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 {
 					t.Fatalf("status %d, %v", status, err)
 				}
+				if m.name == "atomic" && res.Size != atomicSize {
+					t.Errorf("atomic operations of %d bytes", res.Size)
+				}
 				if res.Mode != m.name || res.Bytes == 0 || res.MsgsPerS == 0 || res.Seconds < 0.09 {
 					t.Errorf("result %+v", res)
 				}
@@ -37,6 +40,7 @@ func TestPerfOptions(t *testing.T) {
 	for _, args := range [][]string{
 		{"sctp", "-bidir"}, {"tcp", "-bidir", "-assocs", "3"}, {"sctp", "-assocs", "4", "-streams", "8"}, {"sctp", "-mtu", "auto"},
 		{"write", "-assocs", "3", "-window", "2"}, {"write", "-bidir"}, {"write", "-latency", "-busy-poll", "1ms"}, {"sctp", "-latency", "-busy-poll", "1ms"},
+		{"write", "-tcp"}, {"send", "-tcp", "-assocs", "2"}, {"read", "-tcp", "-latency"}, {"atomic", "-tcp"},
 		{"udp", "-gso=false"}, {"udp", "-mtu", "9000"}, {"udp", "-latency", "-busy-poll", "1ms"},
 	} {
 		if raceEnabled && args[0] == "write" && slices.Contains(args, "-busy-poll") {
@@ -81,6 +85,8 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"pigeon"}, {"udp", "tcp"}, {"-size", "0", "udp"}, {"-size", "2GiB", "udp"}, {"-time", "-1s", "udp"}, {"-streams", "0", "sctp"},
 		{"-assocs", "-1", "sctp"}, {"-mtu", "20", "sctp"}, {"-rate", "x", "tcp"}, {"-server", ":0", "udp"}, {"-window", "0", "write"}, {"-rounds", "0", "compare"},
+		{"-tcp", "sctp"}, {"-a", "tcp"}, {"-n", "4", "write"}, {"-n", "10000001", "write"}, {"-D", "-1", "write"}, {"-a", "atomic"}, {"-a", "-s", "9", "write"},
+		{"-format", "csv", "write"}, {"-lat", "-b", "-n", "9", "send"},
 		{"-count", "5", "tcp"}, {"-count", "-1", "-latency", "tcp"},
 	} {
 		if _, _, status := weft(t, "", append([]string{"perf"}, args...)...); status != exitUsage {
