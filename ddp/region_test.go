@@ -3,8 +3,10 @@ package ddp
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestPlaceChecks(t *testing.T) {
@@ -400,4 +402,31 @@ func TestPool(t *testing.T) {
 	if n, depth, _ := p.Len(); n != 0 || depth != 0 || post(1) {
 		t.Error("closed pool takes buffers")
 	}
+}
+
+func TestRevokeWaitsForWhoIsInside(t *testing.T) {
+	// RFC 5040, Section 8.1.1, item 6.
+	tab := NewTable()
+	r, _ := tab.Add(make([]byte, 10), 0, RemoteWrite, &Domain{}, nil)
+	if !r.enter() {
+		t.Fatal("not entered")
+	}
+	done := make(chan struct{})
+	go func() {
+		r.Revoke()
+		close(done)
+	}()
+	for !r.Revoked() {
+		runtime.Gosched()
+	}
+	if r.enter() {
+		t.Error("entered a revoked region")
+	}
+	select {
+	case <-done:
+		t.Error("Revoke returned while a placement was under way")
+	case <-time.After(20 * time.Millisecond):
+	}
+	r.leave()
+	<-done
 }

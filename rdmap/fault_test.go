@@ -320,6 +320,31 @@ func TestRevokedInTheMidstOfARead(t *testing.T) {
 	}
 }
 
+func TestReboundInTheMidstOfARead(t *testing.T) {
+	// A read of what a window was bound to is not answered from what it is bound
+	// to now, nor from memory that the peer has no right to any more.
+	p := newPair(t, pairConfig{mulpdu: 114, window: 4})
+	w, err := p.b.table.Reserve(p.b.domain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bind := func() {
+		if !w.Bind(make([]byte, 10000), 0, ddp.RemoteRead, p.b.s.Scope(), nil) {
+			t.Fatal("not bound")
+		}
+	}
+	bind()
+	p.a.post(Work{ID: 1, Kind: OpRead, STag: w.STag()}, make([]byte, 9000))
+	p.pipe.A.Deliver()
+	w.Revoke()
+	bind()
+	p.pipe.Run()
+	if !errors.Is(p.a.err, FaultSTag) {
+		t.Errorf("error = %v, want %v", p.a.err, FaultSTag)
+	}
+	p.a.wantSent(1, StatusRemoteAccess)
+}
+
 func TestFailSendsTerminateWithoutHeaders(t *testing.T) {
 	p := newPair(t, pairConfig{})
 	p.a.s.Fail(FaultInsufficientIRD)
