@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/weftstack/weft/ddp"
@@ -38,6 +39,8 @@ type iwarpSide struct {
 	table  *ddp.Table
 	stream *rdmap.Stream
 	end    *ddptest.End
+	pool   *ddp.Pool   // not nil: where receives come from
+	window *ddp.Region // bound again and again to parts of target
 
 	mem     []byte // guard, target, guard, source, guard, counters, guard
 	fence   []byte // what the peer reads and then overwrites, fenced
@@ -125,8 +128,14 @@ func newIWARP(t testing.TB, seed uint64, mulpdu, window int) *iwarp {
 		s.fenceIs = bytes.Clone(s.fence)
 		s.fenced, _ = s.table.Add(s.fence, 0, ddp.RemoteRead|ddp.RemoteWrite, domain, nil)
 		var err error
+		if s.window, err = s.table.Reserve(domain); err != nil {
+			t.Fatal(err)
+		}
+		if seed>>i&1 != 0 {
+			s.pool = ddp.NewPool(qDepth, 4, func() {})
+		}
 		s.stream, err = rdmap.NewStream(rdmap.Config{Table: s.table, Domain: domain, SendDepth: qDepth, RecvDepth: qDepth,
-			SendSGEs: 4, RecvSGEs: 4, MaxInline: 48, IRD: rdDepth, ORD: rdDepth, Window: window, Observer: s})
+			SendSGEs: 4, RecvSGEs: 4, MaxInline: 48, IRD: rdDepth, ORD: rdDepth, Window: window, Observer: s, Shared: s.pool})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,19 +173,47 @@ func (w *iwarp) random(n int) []byte {
 const maxMessage = 900
 
 func (s *iwarpSide) postRecv() {
+	s.nextID++
+	r := postedRecv{s.nextID, s.w.split(make([]byte, maxMessage))}
+	fill := func(b *ddp.Buffer) {
+		b.ID = r.id
+		for _, m := range r.bufs {
+			b.SGL = append(b.SGL, ddp.Mem{B: m})
+		}
+	}
+	s.recvs = append(s.recvs, r)
+	if s.pool != nil {
+		if !s.pool.Reserve(1) {
+			s.w.t.Fatalf("%s: the pool is full", s.name)
+		}
+		fill(s.pool.Next())
+		s.pool.Post()
+		s.pool.Commit()
+		return
+	}
 	if err := s.stream.ReserveRecv(1); err != nil {
 		s.w.t.Fatalf("%s: ReserveRecv: %v", s.name, err)
 	}
-	s.nextID++
-	r := postedRecv{s.nextID, s.w.split(make([]byte, maxMessage))}
-	b := s.stream.NextRecv()
-	b.ID = r.id
-	for _, m := range r.bufs {
-		b.SGL = append(b.SGL, ddp.Mem{B: m})
-	}
+	fill(s.stream.NextRecv())
 	s.stream.PostRecv()
 	s.stream.CommitRecv()
-	s.recvs = append(s.recvs, r)
+}
+
+// receive takes the receive that a completion is of: the oldest or, of a pool,
+// any.
+func (s *iwarpSide) receive(id uint64) (r postedRecv) {
+	for i := range s.recvs {
+		if s.recvs[i].id == id {
+			r = s.recvs[i]
+			s.recvs = slices.Delete(s.recvs, i, i+1)
+			return r
+		}
+		if s.pool == nil {
+			break
+		}
+	}
+	s.w.t.Fatalf("%s: receive %d completed out of order", s.name, id)
+	return r
 }
 
 // post posts work. buf, split at random, is its memory.
@@ -210,9 +247,9 @@ func (s *iwarpSide) post(k rdmap.Work, buf, want []byte) {
 	s.stream.Commit()
 }
 
-// write posts a write of n bytes to cells of the peer that nothing else
-// writes: where writes overlap the result is anybody's guess.
-func (s *iwarpSide) write(n int, flags rdmap.OpFlags, imm bool) {
+// place returns where n bytes can be written, in cells of the peer that nothing
+// else writes: where writes overlap the result is anybody's guess.
+func (s *iwarpSide) place(n int) int {
 	need := (n + cellSize - 1) / cellSize
 	if s.cell+need > cells {
 		s.w.settle()
@@ -222,6 +259,12 @@ func (s *iwarpSide) write(n int, flags rdmap.OpFlags, imm bool) {
 	}
 	off := s.cell*cellSize + s.w.rng.IntN(need*cellSize-n+1)
 	s.cell += need
+	return off
+}
+
+// write posts a write of n bytes.
+func (s *iwarpSide) write(n int, flags rdmap.OpFlags, imm bool) {
+	off := s.place(n)
 	data := s.w.random(n)
 	p := s.peer
 	copy(p.model[guardLen+off:], data)
@@ -232,6 +275,42 @@ func (s *iwarpSide) write(n int, flags rdmap.OpFlags, imm bool) {
 		s.wantMessage(wantMessage{imm: k.Imm, isImm: true, flags: rdmap.CompletionImm})
 	}
 	s.post(k, data, nil)
+}
+
+// lend binds a window, which the peer writes n bytes through and then
+// invalidates.
+func (s *iwarpSide) lend(n int) {
+	p := s.peer
+	off := p.place(n)
+	for s.stream.Reserve(1) != nil {
+		s.w.step()
+	}
+	op := s.stream.NextOp()
+	sgl, inline := op.SGL, op.Inline
+	mem := s.target.Bytes()[off : off+n]
+	s.target.Pin()
+	s.window.Pin()
+	s.nextID++
+	op.Work = rdmap.Work{ID: s.nextID, Kind: rdmap.OpBind, Flags: rdmap.FlagSignaled, TO: 1 << 33, Access: ddp.RemoteWrite,
+		SGL: append(sgl, ddp.Mem{B: mem, Region: s.target}, ddp.Mem{Region: s.window}), Inline: inline}
+	s.posted = append(s.posted, postedOp{id: op.ID, signaled: true, kind: op.Kind})
+	s.stream.Commit()
+	for s.window.Revoked() {
+		if !s.w.step() {
+			s.w.t.Fatalf("%s: the window is not bound", s.name)
+		}
+	}
+	data := s.w.random(n)
+	copy(s.model[guardLen+off:], data)
+	s.written = append(s.written, placed{off, bytes.Clone(data)})
+	p.post(rdmap.Work{Kind: rdmap.OpWrite, STag: s.window.STag(), TO: 1 << 33}, data, nil)
+	p.wantMessage(wantMessage{flags: rdmap.CompletionInvalidate})
+	p.post(rdmap.Work{Kind: rdmap.OpSendInvalidate, Invalidate: s.window.STag()}, nil, nil)
+	for !s.window.Revoked() {
+		if !s.w.step() {
+			s.w.t.Fatalf("%s: the window was not invalidated", s.name)
+		}
+	}
 }
 
 // wantMessage notes what the peer will receive.
@@ -347,14 +426,13 @@ func (s *iwarpSide) check() {
 	}
 	s.sent = s.sent[:0]
 	for _, c := range s.recv {
-		r := s.recvs[0]
-		s.recvs = s.recvs[1:]
+		r := s.receive(c.ID)
 		if len(s.wants) == 0 {
 			t.Fatalf("%s: message nobody sent", s.name)
 		}
 		m := s.wants[0]
 		s.wants = s.wants[1:]
-		if c.ID != r.id || c.Status != rdmap.StatusSuccess || c.Flags != m.flags || int(c.Len) != len(m.data) ||
+		if c.Status != rdmap.StatusSuccess || c.Flags != m.flags || int(c.Len) != len(m.data) ||
 			c.Imm != m.imm && m.isImm || !bytes.Equal(bytes.Join(r.bufs, nil)[:len(m.data)], m.data) {
 			t.Fatalf("%s: received %+v, want %d bytes, flags %v", s.name, c, len(m.data), m.flags)
 		}
@@ -384,7 +462,9 @@ func (w *iwarp) play(script []byte) {
 		if op&4 != 0 {
 			flags |= rdmap.FlagSolicited
 		}
-		switch op >> 3 % 11 {
+		switch op >> 3 % 12 {
+		case 11:
+			s.lend(1 + arg*3)
 		case 10:
 			s.exchange()
 		case 0, 1:
@@ -432,7 +512,11 @@ func (w *iwarp) finish() {
 	w.sides[w.rng.IntN(2)].stream.Close()
 	w.pipe.Run()
 	for _, s := range w.sides {
-		if st, _ := s.stream.State(); st != rdmap.StateError || s.drained != 1 || !s.end.Released() || len(s.recv) != qDepth {
+		left := len(s.recv)
+		if s.pool != nil { // what no message took stays there
+			left, _, _ = s.pool.Len()
+		}
+		if st, _ := s.stream.State(); st != rdmap.StateError || s.drained != 1 || !s.end.Released() || left != qDepth {
 			w.t.Fatalf("%s: state %v, drained %d, released %v, flushed %d", s.name, st, s.drained, s.end.Released(), len(s.recv))
 		}
 	}
