@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"reflect"
 	"unsafe"
 )
 
@@ -27,6 +28,7 @@ type Datatype struct {
 	tub    int
 	align  int // for the padding of structs; 0 after TypeResized
 	depth  int
+	sig    signature
 	own    labels
 }
 
@@ -69,7 +71,8 @@ func TypeOf[T Element]() (*Datatype, error) {
 	}
 	var v T
 	n := int(unsafe.Sizeof(v))
-	return &Datatype{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v))}, nil
+	return &Datatype{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
+		sig: basicSignature(layoutOf(reflect.TypeFor[T]()))}, nil
 }
 
 // TypeContiguous is count items in a row (MPI-4.1, Section 5.1.2).
@@ -113,6 +116,7 @@ func repeated(count, stride, blocklen int, t *Datatype) (*Datatype, error) {
 		return nil, fmt.Errorf("%w: %d blocks of %d bytes", ErrDatatype, count, block.size)
 	}
 	b.add(block.root.repeat(count, stride), b.t.size)
+	b.t.sig = block.sig.repeat(count)
 	return b.done()
 }
 
@@ -191,6 +195,7 @@ func listed(n int, length func(int) int, displs []int, unit int, kind func(int) 
 		node := block.root
 		node.off += off
 		b.add(node, block.size)
+		b.t.sig = b.t.sig.join(block.sig)
 	}
 	return b.done()
 }
@@ -293,6 +298,7 @@ func (b *builder) block(n int, t *Datatype) (*Datatype, error) {
 		return nil, fmt.Errorf("%w: block of %d items of %d bytes", ErrDatatype, n, extent)
 	}
 	r.root = t.root.repeat(n, extent)
+	r.sig = t.sig.repeat(n)
 	return r, nil
 }
 
