@@ -154,7 +154,7 @@ func (s signature) each(f func(e *elemLayout, n int)) {
 // int.
 func (s signature) external() (n int, ok bool) {
 	for _, p := range s {
-		one := 0
+		var one int
 		if p.elem != nil {
 			one = p.elem.ext
 		} else if one, ok = p.kids.external(); !ok {

@@ -31,6 +31,11 @@
 // All functions may be called from any goroutine (MPI_THREAD_MULTIPLE), and no
 // message depends on a call of its receiver to make progress.
 //
+// # Files
+//
+// [FileOpen] opens a file on all ranks: each sees the part of it that its view
+// names, and reads and writes alone or together with the others. See [File].
+//
 // # Transports
 //
 // Over the network, messages travel on one SCTP association per pair of ranks.

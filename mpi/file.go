@@ -1,0 +1,451 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"reflect"
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// Errors of files.
+var (
+	// ErrMode is returned for an access mode that makes no sense, and for
+	// operations that it does not allow.
+	ErrMode = errors.New("mpi: access mode of the file")
+	// ErrView is returned for a view that cannot be, and for places outside it.
+	ErrView = errors.New("mpi: bad file view")
+	// ErrFile is returned after Close, for split collectives that do not match,
+	// and on ranks whose part went well when that of another failed.
+	ErrFile = errors.New("mpi: file")
+)
+
+// FileMode says how a file is opened: one of the first three, with any of the
+// others (MPI-4.1, Section 14.2.1).
+type FileMode uint16
+
+// Modes of FileOpen.
+const (
+	FileRead          FileMode = 1 << iota // MPI_MODE_RDONLY
+	FileWrite                              // MPI_MODE_WRONLY
+	FileReadWrite                          // MPI_MODE_RDWR
+	FileCreate                             // make the file if there is none
+	FileExclusive                          // with FileCreate: fail if there is one
+	FileAppend                             // begin with all pointers at the end
+	FileSequential                         // shared pointers only
+	FileUnique                             // nobody else has it open
+	FileDeleteOnClose                      // remove it when it is closed
+	fileModes         = 1<<iota - 1
+)
+
+// Keys of Info that FileOpen reads (MPI-4.1, Section 14.2.8). Others are kept.
+const (
+	// InfoNodes is how many ranks read and write for all in collective
+	// operations: the default is all ranks, up to DefaultNodes.
+	InfoNodes = "cb_nodes"
+	// InfoBuffer is the bytes that each of them holds at a time; the default
+	// is DefaultBuffer.
+	InfoBuffer = "cb_buffer_size"
+	// InfoCollective is "enable" to let them do so always, "disable" for
+	// never, or "automatic", the default: if what the ranks access lies
+	// mixed in the file.
+	InfoCollective = "collective_buffering"
+)
+
+// Defaults and limits of collective file operations.
+const (
+	DefaultNodes  = 8
+	DefaultBuffer = 4 << 20
+	// MaxBuffer bounds InfoBuffer.
+	MaxBuffer = 1 << 30
+)
+
+// A File is a file that the ranks of a communicator have opened together
+// (MPI-4.1, Chapter 14). T is its elementary type: offsets, and the individual
+// and the shared file pointer, count elements of T, in the rank's view of the
+// file. The file is one that all ranks reach by its name, on a shared file
+// system if they are on several hosts.
+//
+// Operations read or write len(buf) elements, and return how many they have;
+// a read that ends at the end of the file is no error. Nonblocking ones return
+// a Request whose Status tells the bytes. Methods may be called from several
+// goroutines at a time, except that collective ones must be called in the same
+// order on all ranks.
+type File[T Element] struct {
+	f *file
+}
+
+// file is a File to code that knows elements as bytes only.
+type file struct {
+	of, c *Comm // what it was opened by, and a communicator of its own
+	os    *os.File
+	name  string
+	mode  FileMode
+	elem  *elemLayout
+	info  Info
+	nodes int
+	room  int // bytes of a collective buffer
+	how   bufferMode
+
+	// The shared pointer, in elements, and a lock for atomic mode are at rank 0.
+	shared *Win[int64]
+	turn   chan struct{} // held by the goroutine of this rank that has the lock
+
+	atomic atomic.Bool
+	closed atomic.Bool
+
+	mu    sync.Mutex // guards what follows
+	view  *fileView
+	pos   int64         // individual pointer, in elements
+	last  chan struct{} // closed when the last collective started has ended
+	split *splitOp
+}
+
+type bufferMode int64
+
+const (
+	bufferAuto bufferMode = iota
+	bufferAlways
+	bufferNever
+)
+
+// FileOpen opens a file on all ranks of c, which all must call it with the same
+// name, mode and hints; it blocks until they do (MPI-4.1, Section 14.2.1). The
+// view is the whole file. If it fails on one rank it fails on all.
+func FileOpen[T Element](ctx context.Context, c *Comm, name string, mode FileMode, info Info) (*File[T], error) {
+	if err := checkElement[T](); err != nil {
+		return nil, err
+	}
+	t := c.enter()
+	f, err := openFile(ctx, c, name, mode, info, layoutOf(reflect.TypeFor[T]()))
+	c.leave(t, "FileOpen", NoPeer, 0, 0, err)
+	if err != nil {
+		return nil, fmt.Errorf("opening file: %w", err)
+	}
+	return &File[T]{f}, nil
+}
+
+// FileDelete removes a file. It is local; it returns an error that is
+// fs.ErrNotExist if there is none (MPI-4.1, Section 14.2.3).
+func FileDelete(name string) error { return os.Remove(name) }
+
+func (m FileMode) check() error {
+	switch m & (FileRead | FileWrite | FileReadWrite) {
+	case FileRead:
+		if m&(FileCreate|FileExclusive) != 0 {
+			return fmt.Errorf("%w: FileCreate with FileRead", ErrMode)
+		}
+	case FileWrite, FileReadWrite:
+	default:
+		return fmt.Errorf("%w: want one of FileRead, FileWrite and FileReadWrite", ErrMode)
+	}
+	if m&^fileModes != 0 {
+		return fmt.Errorf("%w: %#x", ErrMode, uint16(m))
+	}
+	if m&FileReadWrite != 0 && m&FileSequential != 0 {
+		return fmt.Errorf("%w: FileSequential with FileReadWrite", ErrMode)
+	}
+	return nil
+}
+
+// flags returns the mode for os.OpenFile.
+func (m FileMode) flags() int {
+	switch {
+	case m&FileRead != 0:
+		return os.O_RDONLY
+	case m&FileWrite != 0:
+		return os.O_WRONLY
+	}
+	return os.O_RDWR
+}
+
+func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *elemLayout) (*file, error) {
+	f := &file{of: c, name: name, mode: mode, elem: elem, info: maps.Clone(info), turn: make(chan struct{}, 1)}
+	var err error
+	if f.c, err = c.private(ctx); err != nil {
+		return nil, err
+	}
+	if err = mode.check(); err == nil && elem.size == 0 {
+		err = fmt.Errorf("%w: elements of no size", ErrType)
+	}
+	if err == nil {
+		err = f.hints(info)
+	}
+	// Rank 0 goes first: it makes the file.
+	if f.c.rank == 0 && err == nil {
+		flags := mode.flags()
+		if mode&FileCreate != 0 {
+			flags |= os.O_CREATE
+		}
+		if mode&FileExclusive != 0 {
+			flags |= os.O_EXCL
+		}
+		f.os, err = os.OpenFile(name, flags, 0o666)
+	}
+	if err = f.agree(ctx, err); err == nil {
+		if f.c.rank != 0 {
+			f.os, err = os.OpenFile(name, mode.flags(), 0)
+		}
+		err = f.agree(ctx, err)
+	}
+	if err == nil {
+		f.shared, err = WinAllocate[int64](ctx, f.c, 1)
+	}
+	if err == nil {
+		err = f.begin(ctx)
+	}
+	if err != nil {
+		if f.os != nil {
+			f.os.Close()
+		}
+		f.c.Free()
+		return nil, err
+	}
+	return f, nil
+}
+
+// begin sets the first view and pointers.
+func (f *file) begin(ctx context.Context) error {
+	f.view = wholeFile(f.elem)
+	if f.mode&FileAppend == 0 {
+		return nil
+	}
+	size, err := f.size()
+	if err = f.agree(ctx, err); err != nil {
+		return err
+	}
+	f.pos = size / int64(f.elem.size)
+	if f.c.rank == 0 {
+		f.shared.Buf()[0] = f.pos
+		f.shared.Sync()
+	}
+	return Barrier(ctx, f.c)
+}
+
+// hints reads the keys that have a meaning here, and adds those in effect.
+func (f *file) hints(info Info) error {
+	f.nodes, f.room = min(f.c.Size(), DefaultNodes), DefaultBuffer
+	for key, to := range map[string]*int{InfoNodes: &f.nodes, InfoBuffer: &f.room} {
+		if s, ok := info[key]; ok {
+			n, err := strconv.Atoi(s)
+			if err != nil || n < 1 || n > MaxBuffer {
+				return fmt.Errorf("%w: %s=%q", ErrOption, key, s)
+			}
+			*to = n
+		}
+	}
+	f.nodes = min(f.nodes, f.c.Size())
+	switch s := info[InfoCollective]; s {
+	case "", "automatic":
+	case "enable":
+		f.how = bufferAlways
+	case "disable":
+		f.how = bufferNever
+	default:
+		return fmt.Errorf("%w: %s=%q", ErrOption, InfoCollective, s)
+	}
+	if f.info == nil {
+		f.info = Info{}
+	}
+	f.info[InfoNodes], f.info[InfoBuffer] = strconv.Itoa(f.nodes), strconv.Itoa(f.room)
+	return nil
+}
+
+// agree returns err, or an error if another rank has one. All ranks call it.
+func (f *file) agree(ctx context.Context, err error) error {
+	bad := []int64{-1}
+	if err != nil {
+		bad[0] = int64(f.c.rank)
+	}
+	if e := Allreduce(ctx, f.c, bad, bad, Max); e != nil && err == nil {
+		err = e
+	}
+	if err == nil && bad[0] >= 0 {
+		err = fmt.Errorf("%w: %s: rank %d failed", ErrFile, f.name, bad[0])
+	}
+	return err
+}
+
+// Close closes the file. All ranks must call it; it blocks until they do.
+// Operations that are not done must be waited for before (MPI-4.1, Section
+// 14.2.2).
+func (f *File[T]) Close(ctx context.Context) error {
+	t := f.f.of.enter()
+	err := f.f.close(ctx)
+	f.f.of.leave(t, "File.Close", NoPeer, 0, 0, err)
+	return err
+}
+
+func (f *file) close(ctx context.Context) error {
+	if err := f.usable(); err != nil {
+		return err
+	}
+	if err := f.inTurn(ctx, func() error { return nil }); err != nil {
+		return err
+	}
+	if !f.closed.CompareAndSwap(false, true) {
+		return fmt.Errorf("%w: closed", ErrFile)
+	}
+	var err error
+	if f.mode&FileRead == 0 && f.mode&FileDeleteOnClose == 0 {
+		err = f.os.Sync()
+	}
+	err = errors.Join(err, f.os.Close())
+	err = f.agree(ctx, err)
+	if f.mode&FileDeleteOnClose != 0 && f.c.rank == 0 {
+		if e := os.Remove(f.name); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	err = errors.Join(err, f.shared.Free(ctx))
+	f.c.Free()
+	return err
+}
+
+func (f *file) usable() error {
+	if f.closed.Load() {
+		return fmt.Errorf("%w: closed", ErrFile)
+	}
+	return f.c.usable()
+}
+
+// Name returns the name that the file was opened by.
+func (f *File[T]) Name() string { return f.f.name }
+
+// Mode returns the mode that the file was opened with.
+func (f *File[T]) Mode() FileMode { return f.f.mode }
+
+// Group returns the ranks that have the file open.
+func (f *File[T]) Group() Group { return f.f.c.Group() }
+
+// Info returns the hints, with those in effect.
+func (f *File[T]) Info() Info {
+	f.f.mu.Lock()
+	defer f.f.mu.Unlock()
+	return maps.Clone(f.f.info)
+}
+
+// Size returns the length of the file in bytes.
+func (f *File[T]) Size() (int64, error) {
+	if err := f.f.usable(); err != nil {
+		return 0, err
+	}
+	return f.f.size()
+}
+
+func (f *file) size() (int64, error) {
+	st, err := f.os.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+// SetSize makes the file that many bytes long. All ranks must call it, with the
+// same size (MPI-4.1, Section 14.2.4).
+func (f *File[T]) SetSize(ctx context.Context, bytes int64) error {
+	return f.f.alter(ctx, "File.SetSize", bytes, func() error { return f.f.os.Truncate(bytes) })
+}
+
+// Preallocate makes sure that the file system has room for that many bytes, and
+// makes the file longer if it is shorter. All ranks must call it (MPI-4.1,
+// Section 14.2.5). Where the system has no call for it, the file is only made
+// longer, with zeros.
+func (f *File[T]) Preallocate(ctx context.Context, bytes int64) error {
+	return f.f.alter(ctx, "File.Preallocate", bytes, func() error { return preallocate(f.f.os, bytes) })
+}
+
+// alter lets rank 0 change the file.
+func (f *file) alter(ctx context.Context, name string, bytes int64, do func() error) error {
+	t := f.of.enter()
+	err := f.usable()
+	if err == nil {
+		err = f.inTurn(ctx, func() error {
+			var err error
+			switch {
+			case f.mode&FileRead != 0:
+				err = fmt.Errorf("%w: opened with FileRead", ErrMode)
+			case bytes < 0:
+				err = fmt.Errorf("%w: size %d", ErrCount, bytes)
+			case f.c.rank == 0:
+				err = do()
+			}
+			return f.agree(ctx, err)
+		})
+	}
+	f.of.leave(t, name, NoPeer, 0, 0, err)
+	return err
+}
+
+// Sync brings what the ranks wrote to the storage, and makes it visible to all
+// of them. All ranks must call it (MPI-4.1, Section 14.6.1).
+func (f *File[T]) Sync(ctx context.Context) error {
+	t := f.f.of.enter()
+	err := f.f.usable()
+	if err == nil {
+		err = f.f.inTurn(ctx, func() error {
+			var err error
+			if f.f.mode&FileRead == 0 {
+				err = f.f.os.Sync()
+			}
+			return f.f.agree(ctx, err)
+		})
+	}
+	f.f.of.leave(t, "File.Sync", NoPeer, 0, 0, err)
+	return err
+}
+
+// SetAtomicity says whether operations of the ranks that overlap are as if one
+// came after the other. It is off at first. All ranks must call it (MPI-4.1,
+// Section 14.6.1).
+func (f *File[T]) SetAtomicity(ctx context.Context, on bool) error {
+	if err := f.f.usable(); err != nil {
+		return err
+	}
+	return f.f.inTurn(ctx, func() error {
+		f.f.atomic.Store(on)
+		return f.f.agree(ctx, nil)
+	})
+}
+
+// Atomicity tells what SetAtomicity set.
+func (f *File[T]) Atomicity() bool { return f.f.atomic.Load() }
+
+// inTurn runs a collective operation after those that were started before.
+func (f *file) inTurn(ctx context.Context, do func() error) error {
+	before, done := f.queue()
+	defer close(done)
+	select {
+	case <-before:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return do()
+}
+
+// queue takes a place behind the collective operations that were started.
+func (f *file) queue() (before, done chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	before, done = f.last, make(chan struct{})
+	f.last = done
+	if before == nil {
+		before = make(chan struct{})
+		close(before)
+	}
+	return before, done
+}
+
+// lengthen makes a file at least n bytes long.
+func lengthen(f *os.File, n int64) error {
+	st, err := f.Stat()
+	if err != nil || st.Size() >= n {
+		return err
+	}
+	return f.Truncate(n)
+}

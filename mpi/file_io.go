@@ -1,0 +1,438 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// ReadAt reads elements of the view from offset on (MPI-4.1, Section 14.4.2).
+func (f *File[T]) ReadAt(ctx context.Context, offset int64, buf []T) (int, error) {
+	return f.f.call(ctx, fileOp{name: "File.ReadAt", at: atOffset, pos: offset, b: viewBytes(buf)})
+}
+
+// WriteAt writes elements of the view from offset on.
+func (f *File[T]) WriteAt(ctx context.Context, offset int64, buf []T) (int, error) {
+	return f.f.call(ctx, fileOp{name: "File.WriteAt", at: atOffset, pos: offset, b: viewBytes(buf), write: true})
+}
+
+// Read reads from the individual pointer on, and moves it behind what it read.
+// Nonblocking and collective forms move it behind what they were asked for, at
+// once (MPI-4.1, Section 14.4.3).
+func (f *File[T]) Read(ctx context.Context, buf []T) (int, error) {
+	return f.f.call(ctx, fileOp{name: "File.Read", at: atPointer, b: viewBytes(buf)})
+}
+
+// Write writes from the individual pointer on, and moves it.
+func (f *File[T]) Write(ctx context.Context, buf []T) (int, error) {
+	return f.f.call(ctx, fileOp{name: "File.Write", at: atPointer, b: viewBytes(buf), write: true})
+}
+
+// ReadAtAll is ReadAt that all ranks call, each with its own offset and buffer.
+// What they access together is read in large pieces by some of them: see
+// InfoNodes.
+func (f *File[T]) ReadAtAll(ctx context.Context, offset int64, buf []T) (int, error) {
+	return f.f.call(ctx, fileOp{name: "File.ReadAtAll", at: atOffset, pos: offset, b: viewBytes(buf), all: true})
+}
+
+// WriteAtAll is WriteAt that all ranks call.
+func (f *File[T]) WriteAtAll(ctx context.Context, offset int64, buf []T) (int, error) {
+	return f.f.call(ctx, fileOp{name: "File.WriteAtAll", at: atOffset, pos: offset, b: viewBytes(buf), write: true, all: true})
+}
+
+// ReadAll is Read that all ranks call.
+func (f *File[T]) ReadAll(ctx context.Context, buf []T) (int, error) {
+	return f.f.call(ctx, fileOp{name: "File.ReadAll", at: atPointer, b: viewBytes(buf), all: true})
+}
+
+// WriteAll is Write that all ranks call.
+func (f *File[T]) WriteAll(ctx context.Context, buf []T) (int, error) {
+	return f.f.call(ctx, fileOp{name: "File.WriteAll", at: atPointer, b: viewBytes(buf), write: true, all: true})
+}
+
+// IreadAt starts ReadAt.
+func (f *File[T]) IreadAt(offset int64, buf []T) (*Request, error) {
+	return f.f.start(fileOp{name: "File.IreadAt", at: atOffset, pos: offset, b: viewBytes(buf)})
+}
+
+// IwriteAt starts WriteAt.
+func (f *File[T]) IwriteAt(offset int64, buf []T) (*Request, error) {
+	return f.f.start(fileOp{name: "File.IwriteAt", at: atOffset, pos: offset, b: viewBytes(buf), write: true})
+}
+
+// Iread starts Read.
+func (f *File[T]) Iread(buf []T) (*Request, error) {
+	return f.f.start(fileOp{name: "File.Iread", at: atPointer, b: viewBytes(buf)})
+}
+
+// Iwrite starts Write.
+func (f *File[T]) Iwrite(buf []T) (*Request, error) {
+	return f.f.start(fileOp{name: "File.Iwrite", at: atPointer, b: viewBytes(buf), write: true})
+}
+
+// IreadAtAll starts ReadAtAll.
+func (f *File[T]) IreadAtAll(offset int64, buf []T) (*Request, error) {
+	return f.f.start(fileOp{name: "File.IreadAtAll", at: atOffset, pos: offset, b: viewBytes(buf), all: true})
+}
+
+// IwriteAtAll starts WriteAtAll.
+func (f *File[T]) IwriteAtAll(offset int64, buf []T) (*Request, error) {
+	return f.f.start(fileOp{name: "File.IwriteAtAll", at: atOffset, pos: offset, b: viewBytes(buf), write: true, all: true})
+}
+
+// IreadAll starts ReadAll.
+func (f *File[T]) IreadAll(buf []T) (*Request, error) {
+	return f.f.start(fileOp{name: "File.IreadAll", at: atPointer, b: viewBytes(buf), all: true})
+}
+
+// IwriteAll starts WriteAll.
+func (f *File[T]) IwriteAll(buf []T) (*Request, error) {
+	return f.f.start(fileOp{name: "File.IwriteAll", at: atPointer, b: viewBytes(buf), write: true, all: true})
+}
+
+// ReadAtType is ReadAt into count items of t in buf. It returns the bytes read.
+func (f *File[T]) ReadAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
+	return f.f.typed(ctx, fileOp{name: "File.ReadAtType", at: atOffset, pos: offset}, viewBytes(buf), count, t)
+}
+
+// WriteAtType is WriteAt of count items of t in buf. It returns the bytes
+// written.
+func (f *File[T]) WriteAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
+	return f.f.typed(ctx, fileOp{name: "File.WriteAtType", at: atOffset, pos: offset, write: true}, viewBytes(buf), count, t)
+}
+
+// ReadAtAllType is ReadAtType that all ranks call.
+func (f *File[T]) ReadAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
+	return f.f.typed(ctx, fileOp{name: "File.ReadAtAllType", at: atOffset, pos: offset, all: true}, viewBytes(buf), count, t)
+}
+
+// WriteAtAllType is WriteAtType that all ranks call.
+func (f *File[T]) WriteAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
+	return f.f.typed(ctx, fileOp{name: "File.WriteAtAllType", at: atOffset, pos: offset, write: true, all: true}, viewBytes(buf), count, t)
+}
+
+// fileOp is a read or write.
+type fileOp struct {
+	name  string
+	at    filePlace
+	pos   int64 // in elements, for atOffset
+	b     []byte
+	write bool
+	all   bool // collective
+
+	view *fileView // set when it starts
+	off  int64     // in bytes of the view
+}
+
+// filePlace is where an operation begins.
+type filePlace uint8
+
+const (
+	atOffset  filePlace = iota
+	atPointer           // the individual one
+	atShared            // the shared one; with all: in the order of the ranks
+)
+
+// check finds what is wrong with an operation. For the nonblocking and the
+// collective ones with the individual pointer it moves that.
+func (f *file) check(op *fileOp, moves bool) error {
+	if err := f.usable(); err != nil {
+		return err
+	}
+	switch {
+	case op.write && f.mode&FileRead != 0, !op.write && f.mode&FileWrite != 0:
+		return fmt.Errorf("%w: %s", ErrMode, op.name)
+	case f.mode&FileSequential != 0 && op.at != atShared:
+		return fmt.Errorf("%w: %s with FileSequential", ErrMode, op.name)
+	case len(op.b)%f.elem.size != 0:
+		return fmt.Errorf("%w: %d bytes are no elements of %d", ErrCount, len(op.b), f.elem.size)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	op.view = f.view
+	if op.at == atShared {
+		return nil
+	}
+	if op.at == atPointer {
+		op.pos = f.pos
+	}
+	var err error
+	if op.off, err = f.bytes(op.pos, len(op.b)); err != nil {
+		return err
+	}
+	if op.at == atPointer && moves {
+		f.pos += int64(len(op.b) / f.elem.size)
+	}
+	return nil
+}
+
+// call performs an operation and returns how many elements it has done.
+func (f *file) call(ctx context.Context, op fileOp) (int, error) {
+	t := f.of.enter()
+	n, err := f.do(ctx, op)
+	f.of.leave(t, op.name, NoPeer, 0, n, err)
+	return n / f.elem.size, err
+}
+
+func (f *file) do(ctx context.Context, op fileOp) (int, error) {
+	err := f.check(&op, op.all)
+	if op.all {
+		if f.usable() != nil {
+			return 0, err
+		}
+		before, done := f.queue()
+		return f.collect(ctx, op, err, before, done)
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := f.alone(ctx, op)
+	if op.at == atPointer {
+		f.mu.Lock()
+		f.pos = op.pos + int64(n/f.elem.size)
+		f.mu.Unlock()
+	}
+	return n, err
+}
+
+// start starts an operation.
+func (f *file) start(op fileOp) (*Request, error) {
+	t := f.of.enter()
+	r, err := f.startOp(op)
+	f.of.leave(t, op.name, NoPeer, 0, len(op.b), err)
+	return r, err
+}
+
+func (f *file) startOp(op fileOp) (*Request, error) {
+	err := f.check(&op, true)
+	if op.all {
+		if e := f.usable(); e != nil {
+			return nil, e
+		}
+		// The others cannot know of err: it is told to them.
+		before, done := f.queue()
+		return goRequest(f.c.w, func() (Status, error) {
+			n, err := f.collect(context.Background(), op, err, before, done)
+			return Status{Source: f.c.rank, Bytes: n}, err
+		}), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return goRequest(f.c.w, func() (Status, error) {
+		n, err := f.alone(context.Background(), op)
+		return Status{Source: f.c.rank, Bytes: n}, err
+	}), nil
+}
+
+// typed performs an operation on items of a datatype.
+func (f *file) typed(ctx context.Context, op fileOp, buf []byte, count int, t *Datatype) (int, error) {
+	start := f.of.enter()
+	size, err := t.span(count, len(buf))
+	if err != nil {
+		if op.all { // the others wait
+			op.pos, op.b = -1, nil
+			_, e := f.do(ctx, op)
+			err = errors.Join(err, e)
+		}
+		return 0, err
+	}
+	s := getScratch(size)
+	defer s.put()
+	if op.b = s.bytes(size); op.write {
+		t.packAll(op.b, buf, count)
+	}
+	n, err := f.do(ctx, op)
+	if !op.write {
+		t.unpackAll(buf, op.b[:n], count)
+	}
+	f.of.leave(start, op.name, NoPeer, 0, n, err)
+	return n, err
+}
+
+// alone performs an operation of this rank only and returns the bytes done.
+func (f *file) alone(ctx context.Context, op fileOp) (int, error) {
+	if op.at == atShared {
+		pos, err := f.shared.FetchAndOp(ctx, int64(len(op.b)/f.elem.size), 0, 0, Sum)
+		if err != nil {
+			return 0, err
+		}
+		if op.off, err = f.bytes(pos, len(op.b)); err != nil {
+			return 0, err
+		}
+	}
+	if f.atomic.Load() {
+		unlock, err := f.lock(ctx, op.write)
+		if err != nil {
+			return 0, err
+		}
+		defer unlock()
+	}
+	if op.write {
+		return f.write(op.view, op.off, op.b)
+	}
+	return f.read(op.view, op.off, op.b)
+}
+
+// lock keeps operations of other ranks away, in atomic mode.
+func (f *file) lock(ctx context.Context, write bool) (unlock func(), err error) {
+	select {
+	case f.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	mode := LockShared
+	if write {
+		mode = LockExclusive
+	}
+	if err := f.shared.w.lock(ctx, mode, 0); err != nil {
+		<-f.turn
+		return nil, err
+	}
+	return func() {
+		// An error here is one of the job: the next operation tells it.
+		_ = f.shared.w.unlock(context.WithoutCancel(ctx), 0)
+		<-f.turn
+	}, nil
+}
+
+// externalChunk is how many bytes are converted at a time.
+const externalChunk = 1 << 20
+
+// write writes b at off of the view and returns how much it wrote.
+func (f *file) write(v *fileView, off int64, b []byte) (int, error) {
+	if v.external && !bigEndianHost {
+		return f.convert(b, func(part []byte, done int) (int, error) {
+			s := getScratch(len(part))
+			defer s.put()
+			ext := s.bytes(len(part))
+			f.elem.toExternal(ext, part, len(part)/f.elem.size)
+			return f.writeRuns(v, off+int64(done), ext)
+		})
+	}
+	return f.writeRuns(v, off, b)
+}
+
+// convert lets do handle b in parts of whole elements.
+func (f *file) convert(b []byte, do func(part []byte, done int) (int, error)) (int, error) {
+	chunk := max(externalChunk/f.elem.size, 1) * f.elem.size
+	done := 0
+	for done < len(b) {
+		part := b[done:min(done+chunk, len(b))]
+		n, err := do(part, done)
+		done += n
+		if err != nil || n < len(part) {
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+func (f *file) writeRuns(v *fileView, off int64, b []byte) (int, error) {
+	done := 0
+	var err error
+	v.each(off, int64(len(b)), func(at, n int64) bool {
+		var k int
+		k, err = f.os.WriteAt(b[done:done+int(n)], at)
+		done += k
+		return err == nil
+	})
+	return done, err
+}
+
+// read reads to b from off of the view and returns how much there was.
+func (f *file) read(v *fileView, off int64, b []byte) (int, error) {
+	n, err := f.readRuns(v, off, b)
+	if v.external {
+		f.internal(b[:n])
+	}
+	return n, err
+}
+
+// internal converts whole elements from external32 in place.
+func (f *file) internal(b []byte) {
+	if bigEndianHost {
+		return
+	}
+	for ; len(b) >= f.elem.size; b = b[f.elem.size:] {
+		for _, w := range f.elem.words {
+			swapWord(b[w.off : w.off+w.n])
+		}
+	}
+}
+
+// Reading with gaps: a piece of the file is read as a whole if the data is at
+// least sieveShare of it.
+const (
+	sieveBuffer = 1 << 20
+	sieveShare  = 4
+)
+
+func (f *file) readRuns(v *fileView, off int64, b []byte) (int, error) {
+	if v.dense() {
+		return f.readAt(b, v.offset(off))
+	}
+	done := 0
+	var runs []fileRun
+	v.each(off, int64(len(b)), func(at, n int64) bool {
+		runs = append(runs, fileRun{at, n, int64(done)})
+		done += int(n)
+		return true
+	})
+	return f.readSieved(runs, b)
+}
+
+// readSieved reads runs in groups and returns how much there was before the
+// end of the file.
+func (f *file) readSieved(runs []fileRun, b []byte) (int, error) {
+	done := 0
+	for i := 0; i < len(runs); {
+		j, data := i+1, runs[i].n
+		for j < len(runs) {
+			span := runs[j].off + runs[j].n - runs[i].off
+			if span > sieveBuffer || (data+runs[j].n)*sieveShare < span {
+				break
+			}
+			data += runs[j].n
+			j++
+		}
+		n, err := f.sieve(runs[i:j], b)
+		done += n
+		if err != nil || int64(n) < data {
+			return done, err
+		}
+		i = j
+	}
+	return done, nil
+}
+
+// sieve reads a group of runs.
+func (f *file) sieve(runs []fileRun, b []byte) (int, error) {
+	first, last := runs[0], runs[len(runs)-1]
+	if len(runs) == 1 {
+		return f.readAt(b[first.at:first.at+first.n], first.off)
+	}
+	span := int(last.off + last.n - first.off)
+	s := getScratch(span)
+	defer s.put()
+	mem := s.bytes(span)
+	n, err := f.readAt(mem, first.off)
+	done := 0
+	for _, r := range runs {
+		from := r.off - first.off
+		if k := min(r.n, int64(n)-from); k > 0 {
+			done += copy(b[r.at:r.at+r.n], mem[from:from+k])
+		}
+	}
+	return done, err
+}
+
+// readAt reads until the end of the file.
+func (f *file) readAt(b []byte, off int64) (int, error) {
+	n, err := f.os.ReadAt(b, off)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package mpi
+
+import "os"
+
+// preallocate makes a file at least n bytes long.
+func preallocate(f *os.File, n int64) error { return lengthen(f, n) }

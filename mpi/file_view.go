@@ -1,0 +1,260 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sort"
+)
+
+// Data representations of SetView (MPI-4.1, Section 14.5).
+const (
+	// Native is the representation in memory.
+	Native = "native"
+	// External32 is the same on all machines: see AppendExternal.
+	External32 = "external32"
+)
+
+// fileView is the part of a file that a rank sees. It is never changed.
+type fileView struct {
+	disp     int64
+	tile     []fileRun // of the filetype, in the order of the file
+	size     int64     // bytes of data in a tile
+	extent   int64     // bytes from one tile to the next
+	filetype *Datatype
+	external bool
+}
+
+// fileRun is a run of data.
+type fileRun struct {
+	off, n int64
+	at     int64 // where it is in the data
+}
+
+// wholeFile is the view of everything.
+func wholeFile(e *elemLayout) *fileView {
+	n := int64(e.size)
+	return &fileView{tile: []fileRun{{0, n, 0}}, size: n, extent: n}
+}
+
+// newView checks the arguments of SetView.
+func newView(e *elemLayout, disp int64, t *Datatype, rep string) (*fileView, error) {
+	switch rep {
+	case Native, "internal", "":
+		rep = Native
+	case External32:
+		if e.ext != e.size {
+			return nil, fmt.Errorf("%w: %s has padding, which external32 has not", ErrView, e.name)
+		}
+	default:
+		return nil, fmt.Errorf("%w: data representation %q", ErrView, rep)
+	}
+	if disp < 0 {
+		return nil, fmt.Errorf("%w: displacement %d", ErrView, disp)
+	}
+	if t == nil {
+		v := wholeFile(e)
+		v.disp, v.external = disp, rep == External32
+		return v, nil
+	}
+	v := &fileView{disp: disp, size: int64(t.size), extent: int64(t.extent()), filetype: t, external: rep == External32}
+	if v.size == 0 || v.size%int64(e.size) != 0 || v.extent < 1 {
+		return nil, fmt.Errorf("%w: %v for elements of %d bytes", ErrView, t, e.size)
+	}
+	at := int64(0)
+	for off, n := range t.runs(1) {
+		o, n := int64(off), int64(n)
+		if k := len(v.tile) - 1; k >= 0 {
+			last := &v.tile[k]
+			switch end := last.off + last.n; {
+			case o < end:
+				return nil, fmt.Errorf("%w: displacements of the filetype decrease", ErrView)
+			case o == end:
+				last.n += n
+				at += n
+				continue
+			}
+		}
+		if o < 0 {
+			return nil, fmt.Errorf("%w: the filetype begins before the view", ErrView)
+		}
+		v.tile = append(v.tile, fileRun{o, n, at})
+		at += n
+	}
+	if end := v.tile[len(v.tile)-1]; end.off+end.n > v.tile[0].off+v.extent {
+		return nil, fmt.Errorf("%w: items of the filetype overlap", ErrView)
+	}
+	return v, nil
+}
+
+// dense reports whether the view has no gaps.
+func (v *fileView) dense() bool { return len(v.tile) == 1 && v.size == v.extent }
+
+// each calls f for the runs of n bytes of data from pos on, in the order of the
+// file, until it returns false.
+func (v *fileView) each(pos, n int64, f func(off, n int64) bool) {
+	if v.dense() {
+		if n > 0 {
+			f(v.disp+v.tile[0].off+pos, n)
+		}
+		return
+	}
+	for n > 0 {
+		base := v.disp + pos/v.size*v.extent
+		in := pos % v.size
+		i := sort.Search(len(v.tile), func(i int) bool { return v.tile[i].at+v.tile[i].n > in })
+		for ; i < len(v.tile) && n > 0; i++ {
+			r := v.tile[i]
+			skip := in - r.at
+			k := min(r.n-skip, n)
+			if !f(base+r.off+skip, k) {
+				return
+			}
+			in, pos, n = in+k, pos+k, n-k
+		}
+	}
+}
+
+// offset returns where in the file the data at pos is.
+func (v *fileView) offset(pos int64) int64 {
+	at := int64(0)
+	v.each(pos, 1, func(off, _ int64) bool { at = off; return false })
+	return at
+}
+
+// length returns how much data of the view lies before byte size of the file:
+// also of a run that the end cuts.
+func (v *fileView) length(size int64) int64 {
+	first := v.tile[0].off
+	rest := size - v.disp - first
+	if rest <= 0 {
+		return 0
+	}
+	if v.dense() {
+		return rest
+	}
+	total := rest / v.extent * v.size
+	for _, r := range v.tile {
+		total += min(max(rest%v.extent-(r.off-first), 0), r.n)
+	}
+	return total
+}
+
+// SetView changes what this rank sees of the file: from byte disp on, the data
+// of items of filetype, one after the other, or everything if it is nil. rep is
+// Native or External32. File pointers begin at 0 again. All ranks must call it;
+// they may give different displacements and filetypes (MPI-4.1, Section 14.3).
+func (f *File[T]) SetView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
+	t := f.f.of.enter()
+	err := f.f.setView(ctx, disp, filetype, rep)
+	f.f.of.leave(t, "File.SetView", NoPeer, 0, 0, err)
+	return err
+}
+
+func (f *file) setView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
+	if err := f.usable(); err != nil {
+		return err
+	}
+	return f.inTurn(ctx, func() error {
+		v, err := newView(f.elem, disp, filetype, rep)
+		if err == nil && f.mode&FileSequential != 0 {
+			err = fmt.Errorf("%w: FileSequential", ErrMode)
+		}
+		if err = f.agree(ctx, err); err != nil {
+			return err
+		}
+		f.mu.Lock()
+		f.view, f.pos = v, 0
+		f.mu.Unlock()
+		if f.c.rank == 0 {
+			if err := f.shared.Put(ctx, []int64{0}, 0, 0); err != nil {
+				return err
+			}
+		}
+		return Barrier(ctx, f.c)
+	})
+}
+
+// View returns what SetView set: displacement, filetype (nil: everything) and
+// data representation.
+func (f *File[T]) View() (disp int64, filetype *Datatype, rep string) {
+	v, _ := f.f.now()
+	if rep = Native; v.external {
+		rep = External32
+	}
+	return v.disp, v.filetype, rep
+}
+
+// now returns the view and the individual pointer.
+func (f *file) now() (*fileView, int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view, f.pos
+}
+
+// Seek moves the individual pointer: whence is io.SeekStart, io.SeekCurrent or
+// io.SeekEnd, offset counts elements. It returns the new place. It is local
+// (MPI-4.1, Section 14.4.3).
+func (f *File[T]) Seek(offset int64, whence int) (int64, error) {
+	if err := f.f.usable(); err != nil {
+		return 0, err
+	}
+	v, pos := f.f.now()
+	to, err := f.f.seek(v, offset, whence, pos)
+	if err != nil {
+		return 0, err
+	}
+	f.f.mu.Lock()
+	f.f.pos = to
+	f.f.mu.Unlock()
+	return to, nil
+}
+
+func (f *file) seek(v *fileView, offset int64, whence int, pos int64) (int64, error) {
+	if f.mode&FileSequential != 0 {
+		return 0, fmt.Errorf("%w: FileSequential", ErrMode)
+	}
+	switch whence {
+	case io.SeekStart:
+		pos = 0
+	case io.SeekCurrent:
+	case io.SeekEnd:
+		size, err := f.size()
+		if err != nil {
+			return 0, err
+		}
+		pos = (v.length(size) + int64(f.elem.size) - 1) / int64(f.elem.size)
+	default:
+		return 0, fmt.Errorf("%w: whence %d", ErrOption, whence)
+	}
+	if to, ok := add2(int(pos), int(offset)); ok && to >= 0 {
+		return int64(to), nil
+	}
+	return 0, fmt.Errorf("%w: place %d%+d", ErrView, pos, offset)
+}
+
+// Position returns the individual pointer, in elements.
+func (f *File[T]) Position() int64 {
+	_, pos := f.f.now()
+	return pos
+}
+
+// ByteOffset returns the byte of the file at which element offset of the view
+// lies (MPI-4.1, Section 14.4.3).
+func (f *File[T]) ByteOffset(offset int64) (int64, error) {
+	v, _ := f.f.now()
+	at, err := f.f.bytes(offset, 1)
+	if err != nil {
+		return 0, err
+	}
+	return v.offset(at), nil
+}
+
+// bytes checks a place and length in elements and returns the place in bytes.
+func (f *file) bytes(pos int64, n int) (int64, error) {
+	at, ok := mul2(int(pos), f.elem.size)
+	if _, ok2 := add2(at, n); pos < 0 || !ok || !ok2 || int64(int(pos)) != pos {
+		return 0, fmt.Errorf("%w: %d bytes at element %d", ErrView, n, pos)
+	}
+	return int64(at), nil
+}
