@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
 // Send queues msg on a stream, waiting for room in the send buffer until ctx
@@ -57,8 +58,10 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 		a.mu.Lock()
 		err := a.core.Send(a.t.now(), &m)
 		if err != core.ErrWouldBlock || stop == stopped {
+			held := false
 			if err == nil {
 				a.active()
+				held = a.core.Held(a.t.sockets().maxSegs, udpio.MaxTrain)
 			}
 			w := a.unlock()
 			if err != nil {
@@ -67,7 +70,7 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 				}
 				return a.sendError(err)
 			}
-			if !opts.More {
+			if !opts.More && !held {
 				w |= a.flush()
 			}
 			a.settleLater(w)

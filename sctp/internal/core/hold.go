@@ -11,6 +11,9 @@ const (
 	// holdChunks is how many chunks in flight do, for packets that would not be
 	// full.
 	holdChunks = 32
+	// holdStream is how many chunks in flight tell of a stream of small messages:
+	// then packets go in trains of half of what is in flight.
+	holdStream = 128
 	// holdMessages is how many messages must be under way: the end of a lone
 	// message need not wait for another one.
 	holdMessages = 4
@@ -41,8 +44,16 @@ func (a *Assoc) holdTrain(segs, room int) bool {
 		return true
 	}
 	segs = max(min(segs, room/p.mtu), 1)
-	return unsent < full*int64(segs) && t.sb.Flight(i) >= holdFlight
+	train, flight := full*int64(segs), t.sb.Flight(i)
+	if flight < holdFlight {
+		return t.sb.FlightChunks(i) >= holdStream && unsent < min(train, int64(flight/2))
+	}
+	return unsent < train
 }
+
+// Held reports whether data that was just given to Send waits for more, so that
+// PollTransmit, with the same limits, would have nothing to do for it.
+func (a *Assoc) Held(segs, room int) bool { return a.holdTrain(segs, room) }
 
 // baseRTT returns the round-trip time of path i without queues, and without the
 // delay of acknowledgements: a message that is acknowledged late because it came
