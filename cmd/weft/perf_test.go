@@ -16,16 +16,11 @@ func TestPerfMeasuresEveryMode(t *testing.T) {
 				name += "/latency"
 			}
 			t.Run(name, func(t *testing.T) {
-				args := append([]string{"perf", "-json", "-time", "100ms", "-warmup", "20ms", "-size", "4096"}, flags...)
-				out, _, status := weft(t, "", append(args, m.name)...)
-				var res perfResult
-				if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 {
-					t.Fatalf("status %d, %v", status, err)
-				}
+				res := perfJSON(t, append([]string{"perf", "-size", "4096", m.name}, flags...)...)
 				if m.name == "atomic" && res.Size != atomicSize {
 					t.Errorf("atomic operations of %d bytes", res.Size)
 				}
-				if res.Mode != m.name || res.Bytes == 0 || res.MsgsPerS == 0 || res.Seconds < 0.09 {
+				if res.Mode != m.name || res.Bytes == 0 || res.MsgsPerS == 0 || res.Seconds < 0.045 {
 					t.Errorf("result %+v", res)
 				}
 				if flags != nil && (res.Latency == nil || res.Latency.P50 <= 0 || res.Latency.Max < res.Latency.P50) {
@@ -46,12 +41,27 @@ func TestPerfOptions(t *testing.T) {
 		if raceEnabled && args[0] == "write" && slices.Contains(args, "-busy-poll") {
 			continue // looks at memory while it is written, as RDMA programs do
 		}
-		out, _, status := weft(t, "", append([]string{"perf", "-json", "-time", "50ms", "-warmup", "10ms"}, args...)...)
-		var res perfResult
-		if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || res.Bytes == 0 {
-			t.Errorf("weft perf %q: status %d, %v, %d bytes", args, status, err, res.Bytes)
+		if res := perfJSON(t, append([]string{"perf"}, args...)...); res.Bytes == 0 {
+			t.Errorf("weft perf %q: nothing arrived", args)
 		}
 	}
+}
+
+// perfJSON runs weft perf with a short time, and with longer ones while nothing
+// arrives in it because the machine has other things to do.
+func perfJSON(t *testing.T, args ...string) (res perfResult) {
+	t.Helper()
+	for d := 50 * time.Millisecond; d < 10*time.Second; d *= 5 {
+		out, _, status := weft(t, "", append(args, "-json", "-warmup", "10ms", "-time", d.String())...)
+		res = perfResult{}
+		if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 {
+			t.Fatalf("weft %q: status %d, %v", args, status, err)
+		}
+		if res.Bytes > 0 {
+			break
+		}
+	}
+	return res
 }
 
 // A pacer that fell behind may catch up with up to a second's messages.
@@ -74,10 +84,8 @@ func TestPerfCountsTrips(t *testing.T) {
 }
 
 func TestPerfIsARankUnderALauncher(t *testing.T) {
-	out, errs, status := weft(t, "", "run", "-n", "2", os.Args[0], "perf", "-json", "-time", "50ms", "-warmup", "10ms", "mpi")
-	var res perfResult
-	if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || res.Mode != "mpi" || res.Bytes == 0 {
-		t.Errorf("status %d, %v: %s%s", status, err, out, errs)
+	if res := perfJSON(t, "run", "-n", "2", os.Args[0], "perf", "mpi"); res.Mode != "mpi" || res.Bytes == 0 {
+		t.Errorf("result %+v", res)
 	}
 }
 
