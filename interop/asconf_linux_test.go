@@ -3,6 +3,7 @@ package interop
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -27,6 +28,7 @@ func multiMixed(t *testing.T, o setup) {
 	o.at = [2]addrList{{linkAddr(0, ours), linkAddr6(1, ours)}, {linkAddr(0, theirs), linkAddr6(1, theirs)}}
 	s := o.open(t)
 	s.confirmed()
+	s.peer.ever(0, fmt.Sprintf("path confirmed %v", s.at[ours][1]))
 	s.bothWays()
 	o.net.cut(0)
 	defer o.net.mend(0)
@@ -106,8 +108,8 @@ func multiWeChange(t *testing.T, o setup) {
 	s.peer.ever(0, "path primary 10.78.1.1")
 	before := s.dataCame()
 	s.bothWays()
-	if after := s.dataCame(); after[0] != before[0] || after[1] == before[1] {
-		t.Errorf("packets with data by each link: %v, then %v; want only the second to carry more", before, after)
+	if after := s.dataCame(); after[1]-before[1] <= 10*(after[0]-before[0]) { // something may be under way
+		t.Errorf("packets with data by each link: %v, then %v; want the second to carry more", before, after)
 	}
 	if err := s.a.RemoveAddr(ctx, old); err != nil {
 		t.Fatal("RemoveAddr: ", err)
