@@ -290,6 +290,42 @@ func (a *Assoc) blackHole(now Time, i int) {
 	a.nextProbe(now, i)
 }
 
+// PacketTooBig takes in an ICMP message that says that a packet with a
+// verification tag was longer than size on the path to an address. It reports
+// whether that changed anything; PollTransmit is due then. RFC 9260, Section 10,
+// ICMP6: the tag must be the peer's. RFC 8899, Section 4.6.2: what is larger than
+// the packets sent, or smaller than any path can be, is not believed.
+func (a *Assoc) PacketTooBig(now Time, addr netip.AddrPort, tag uint32, size int) bool {
+	i := a.pathByAddr(unmap(addr))
+	if i < 0 || tag == 0 || tag != a.peer.tag || !a.state.heartbeating() {
+		return false
+	}
+	p := &a.paths[i]
+	m := &p.plpmtu
+	switch {
+	case !m.on() || size < p.floor():
+	case size < p.base() && p.mtu > p.floor():
+		// "PL_PTB_SIZE < BASE_PLPMTU: a PL … MAY enter the error state".
+		p.count.holes++
+		a.mtuError(now, i)
+		return true
+	case size < p.mtu && p.mtu > p.base():
+		// "BASE_PLPMTU <= PL_PTB_SIZE < PLPMTU: this could be an indication of a
+		// black hole … the PLPMTU is reduced to the BASE_PLPMTU".
+		p.count.holes++
+		*m = pathMTU{state: pmtuBase, limit: m.limit, high: size + 4}
+		a.setMTU(i, p.base())
+		a.nextProbe(now, i)
+		return true
+	case m.out && size > p.mtu && size < m.sent:
+		// "PLPMTU < PL_PTB_SIZE < PROBED_SIZE": the probe was too large.
+		m.hopeful, m.count, m.high = false, 0, size+4
+		a.nextProbe(now, i)
+		return true
+	}
+	return false
+}
+
 // setMTU sets the size of the largest packet for path i. What is outstanding
 // keeps its size: "once an SCTP message has been sent, it cannot be resegmented"
 // (RFC 8899, Section 6.2).

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -361,5 +362,73 @@ func TestInitialWindowFollowsMTU(t *testing.T) {
 	p.advance(50 * time.Millisecond)
 	if got, want := p.a.assoc.PathStats(0).CWND, 2*(8972-wire.HeaderLen); got != want {
 		t.Errorf("cwnd %d, want %d", got, want)
+	}
+}
+
+// RFC 9260, Section 10, and RFC 8899, Section 4.6: ICMP messages with the right
+// tag and a believable size are used, others are not.
+func TestPacketTooBig(t *testing.T) {
+	const was = 8972
+	for _, tc := range []struct {
+		name       string
+		size       int
+		wrong      uint32 // added to the tag
+		addr       string
+		used       bool
+		soon, then int // MTU at once, and when the search is over
+	}{
+		{name: "smaller", size: 4000, used: true, soon: BaseMTU, then: 4000},
+		{name: "below base", size: 1000, used: true, soon: MinMTU, then: MinMTU},
+		{name: "wrong tag", size: 4000, wrong: 1, soon: was, then: was},
+		{name: "too small", size: 68, soon: was, then: was},
+		{name: "not smaller", size: was, soon: was, then: was},
+		{name: "elsewhere", size: 4000, addr: "10.9.9.9:9899", soon: was, then: was},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := newPair(t, 610, discover(was))
+			p.net.mtu = was + 28
+			p.connect()
+			p.advance(time.Second)
+			a := p.a.assoc
+			if got := a.PathStats(0).MTU; got != was {
+				t.Fatalf("MTU %d", got)
+			}
+			p.a.send(0, 100_000)
+			p.net.mtu = tc.then + 28
+			addr := p.z.local[0]
+			if tc.addr != "" {
+				addr = netip.MustParseAddrPort(tc.addr)
+			}
+			if used := a.PacketTooBig(p.now, addr, a.peer.tag+tc.wrong, tc.size); used != tc.used {
+				t.Errorf("used: %v, want %v", used, tc.used)
+			}
+			if got := a.PathStats(0).MTU; got != tc.soon {
+				t.Errorf("MTU %d, want %d", got, tc.soon)
+			}
+			p.advance(4 * time.Second)
+			if got := a.PathStats(0).MTU; got > tc.then || got < tc.then-mtuGain {
+				t.Errorf("MTU %d after the search, want %d", got, tc.then)
+			}
+			p.wantDelivered()
+		})
+	}
+}
+
+// A message about a probe saves the wait for its answer.
+func TestProbeTooBig(t *testing.T) {
+	p := newPair(t, 611, discover(8972))
+	p.net.mtu = 1500
+	p.connect()
+	p.advance(time.Millisecond)
+	a := p.a.assoc
+	if m := &a.paths[0].plpmtu; !m.out || m.sent != 8972 {
+		t.Fatalf("no probe of the limit is out: %+v", m)
+	}
+	if !a.PacketTooBig(p.now, p.z.local[0], a.peer.tag, 1472) {
+		t.Error("the message was not used")
+	}
+	p.advance(500 * time.Millisecond) // less than PROBE_TIMER
+	if got := a.PathStats(0).MTU; got != 1472 {
+		t.Errorf("MTU %d, want 1472", got)
 	}
 }

@@ -35,6 +35,7 @@ type conn struct {
 	ep    *os.File // owns epfd
 	epRaw syscall.RawConn
 
+	icmp    icmp
 	rd      reader
 	writers sync.Pool // of *writer
 	zone    zoneCache

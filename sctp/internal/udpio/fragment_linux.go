@@ -26,6 +26,10 @@ func (c *conn) sendFragments(w *writer, b []byte) error {
 	}
 	c.setDF(false)
 	_, _, errno := unix.Syscall(unix.SYS_SENDMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&w.hdr)), unix.MSG_DONTWAIT)
+	if pendingError(errno) { // of an earlier datagram, this one was too long for example
+		c.icmp.due.Store(true)
+		_, _, errno = unix.Syscall(unix.SYS_SENDMSG, uintptr(c.fd), uintptr(unsafe.Pointer(&w.hdr)), unix.MSG_DONTWAIT)
+	}
 	c.setDF(true)
 	if errno != 0 {
 		return os.NewSyscallError("sendmsg", errno)

@@ -97,11 +97,17 @@ func (c *conn) TryRead(bufs []*slab.Buf, metas []Meta) (int, error) {
 			}
 			return int(n), nil
 		case unix.EAGAIN:
+			if c.icmp.due.Load() {
+				c.readICMP()
+			}
 			return 0, nil
-		case unix.EINTR, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH:
-			// An ICMP error of an earlier datagram; paths find out by themselves.
+		case unix.EINTR:
 			continue
 		default:
+			if pendingError(errno) {
+				c.readICMP()
+				continue
+			}
 			return 0, os.NewSyscallError("recvmmsg", errno)
 		}
 	}

@@ -25,6 +25,7 @@ func (c *conn) setOptions(o Options) {
 	set(unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
 
 	c.setDF(true)
+	c.listenICMP(o.TooBig)
 	if c.v6 {
 		set(unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1)
 		if c.wild {

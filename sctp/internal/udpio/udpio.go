@@ -101,6 +101,11 @@ type Options struct {
 	Buffer int
 	// NoOffload turns GSO and GRO off.
 	NoOffload bool
+	// TooBig, if not nil, is called by Read and TryRead, with the locker locked,
+	// for each ICMP message that says that a datagram to remote was larger than an
+	// MTU, of an IP packet, on its way. quoted is the beginning of the datagram; it
+	// must not be kept. Only Linux tells.
+	TooBig func(remote netip.AddrPort, mtu int, quoted []byte)
 }
 
 func (o Options) buffer() int {

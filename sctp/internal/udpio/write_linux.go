@@ -180,7 +180,7 @@ func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 // call makes a system call on the socket, again after EINTR and, once there is
 // room in the socket buffer, after EAGAIN.
 func (c *conn) call(f func(fd uintptr) (int, unix.Errno), name string) error {
-	for {
+	for pending := false; ; {
 		c.fdmu.RLock()
 		if c.closed {
 			c.fdmu.RUnlock()
@@ -195,10 +195,17 @@ func (c *conn) call(f func(fd uintptr) (int, unix.Errno), name string) error {
 		switch errno {
 		case 0:
 			return nil
-		case unix.EAGAIN, unix.EINTR, unix.ECONNREFUSED, unix.EHOSTUNREACH:
-			// The last two tell of an earlier datagram.
+		case unix.EAGAIN, unix.EINTR:
+			continue
+		case unix.ECONNREFUSED, unix.EHOSTUNREACH: // of an earlier datagram
+			c.icmp.due.Store(true)
 			continue
 		default:
+			if !pending && pendingError(errno) {
+				pending = true
+				c.icmp.due.Store(true)
+				continue // it may be of an earlier one
+			}
 			return os.NewSyscallError(name, errno)
 		}
 	}

@@ -1,0 +1,110 @@
+package udpio
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// Limits of what is read of ICMP messages.
+const (
+	// maxICMP bounds the messages that one TryRead takes in.
+	maxICMP = 16
+	// maxQuote bounds what is looked at of the datagram in a message.
+	maxQuote = 64
+)
+
+// icmp is the error queue of a socket, on which the kernel leaves ICMP messages
+// that answer its datagrams. With it, the kernel also reports each of them as the
+// error of the next system call, whatever that has to do with it.
+type icmp struct {
+	tooBig func(remote netip.AddrPort, mtu int, quoted []byte)
+	// due tells that a writer has come upon such an error.
+	due atomic.Bool
+
+	buf [maxQuote]byte // for TryRead
+	ctl [256]byte      // for TryRead
+}
+
+// pendingError reports whether errno may be of an ICMP message about an earlier
+// datagram.
+func pendingError(errno unix.Errno) bool {
+	switch errno {
+	case unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EMSGSIZE, unix.ENOPROTOOPT, unix.EPROTO,
+		unix.EACCES, unix.EOPNOTSUPP, unix.EHOSTDOWN, unix.ENONET:
+		return true
+	}
+	return false
+}
+
+// listenICMP has the kernel keep ICMP messages.
+func (c *conn) listenICMP(tooBig func(netip.AddrPort, int, []byte)) {
+	c.icmp.tooBig = tooBig
+	if tooBig == nil {
+		return
+	}
+	_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_IP, unix.IP_RECVERR, 1)
+	if c.v6 {
+		_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 1)
+	}
+}
+
+// readICMP empties the error queue. It is called by TryRead.
+func (c *conn) readICMP() {
+	q := &c.icmp
+	q.due.Store(false)
+	for range maxICMP {
+		c.fdmu.RLock()
+		if c.closed {
+			c.fdmu.RUnlock()
+			return
+		}
+		n, oobn, _, from, err := unix.Recvmsg(c.fd, q.buf[:], q.ctl[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
+		c.fdmu.RUnlock()
+		if err != nil {
+			return
+		}
+		if mtu := tooBig(q.ctl[:oobn]); mtu > 0 && q.tooBig != nil {
+			q.tooBig(c.addrPort(from), mtu, q.buf[:n])
+		}
+	}
+	q.due.Store(true) // there may be more
+}
+
+// tooBig returns the MTU that an ICMP message tells of which has these control
+// messages, 0 if it is about something else.
+func tooBig(ctl []byte) int {
+	list, err := unix.ParseSocketControlMessage(ctl)
+	if err != nil {
+		return 0
+	}
+	for _, m := range list {
+		known := m.Header.Level == unix.IPPROTO_IP && m.Header.Type == unix.IP_RECVERR ||
+			m.Header.Level == unix.IPPROTO_IPV6 && m.Header.Type == unix.IPV6_RECVERR
+		if !known || len(m.Data) < 16 { // struct sock_extended_err
+			continue
+		}
+		errno := unix.Errno(binary.NativeEndian.Uint32(m.Data))
+		origin, info := m.Data[4], binary.NativeEndian.Uint32(m.Data[8:])
+		if errno == unix.EMSGSIZE && (origin == unix.SO_EE_ORIGIN_ICMP || origin == unix.SO_EE_ORIGIN_ICMP6) {
+			return int(min(info, 1<<16))
+		}
+	}
+	return 0
+}
+
+func (c *conn) addrPort(sa unix.Sockaddr) netip.AddrPort {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+	case *unix.SockaddrInet6:
+		ip := netip.AddrFrom16(sa.Addr).Unmap()
+		if sa.ZoneId != 0 {
+			ip = ip.WithZone(c.zone.name(sa.ZoneId))
+		}
+		return netip.AddrPortFrom(ip, uint16(sa.Port))
+	}
+	return netip.AddrPort{}
+}

@@ -1,0 +1,46 @@
+package udpio
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+)
+
+// What is sent to a port that nobody listens on comes back by ICMP. That keeps no
+// datagram to or from others back, and is nothing that is too big.
+func TestUnreachablePortsDisturbNobody(t *testing.T) {
+	for _, ip := range []string{"127.0.0.1", "::1"} {
+		addr := netip.AddrPortFrom(netip.MustParseAddr(ip), 0).String()
+		told := 0
+		a, b := listen(t, addr, Options{TooBig: func(netip.AddrPort, int, []byte) { told++ }}), listen(t, addr, Options{})
+		gone := listen(t, addr, Options{})
+		closed := gone.LocalAddr()
+		gone.Close()
+		for i := range 100 {
+			for _, m := range []Meta{{SegSize: 1000}, {SegSize: 6000, Fragment: true}} {
+				n := 5000 + i
+				m.Remote = closed
+				if err := a.Write(pattern(n), &m); err != nil {
+					t.Fatalf("to nobody: %v", err)
+				}
+				m.Remote = b.LocalAddr()
+				if err := a.Write(pattern(n), &m); err != nil {
+					t.Fatalf("to somebody: %v", err)
+				}
+				got, _ := b.datagrams((n + m.SegSize - 1) / m.SegSize)
+				if !bytes.Equal(bytes.Join(got, nil), pattern(n)) {
+					t.Fatalf("%d bytes came out different", n)
+				}
+			}
+			if err := b.Write(pattern(100), &Meta{Remote: a.LocalAddr(), SegSize: 100}); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := a.datagrams(1); len(got[0]) != 100 {
+				t.Fatalf("%d bytes came back", len(got[0]))
+			}
+		}
+		if told > 0 {
+			t.Errorf("%d messages that something is too big", told)
+		}
+	}
+}
