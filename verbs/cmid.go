@@ -154,6 +154,21 @@ func (c *CMChannel) forget(id *CMID) (requests []*CMID) {
 	return requests
 }
 
+// dropStale drops requests to a listening identifier that the peer took back
+// before anybody has seen them: they must not pile up.
+func (c *CMChannel) dropStale(id *CMID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.queue = slices.DeleteFunc(c.queue, func(e CMEvent) bool {
+		if e.Listen != id || e.ID.request.r.Pending() {
+			return false
+		}
+		e.ID.cancel()
+		c.refs.leave()
+		return true
+	})
+}
+
 // cmState is where an identifier is on its way.
 type cmState uint8
 
@@ -406,6 +421,7 @@ func (id *CMID) Listen(backlog int) error {
 
 // requested takes a request to a listening identifier: upcall.
 func (id *CMID) requested(r *ddpsctp.Request) bool {
+	id.ch.dropStale(id)
 	id.mu.Lock()
 	defer id.mu.Unlock()
 	id.pending = slices.DeleteFunc(id.pending, func(c *ConnRequest) bool { return !c.r.Pending() })

@@ -499,16 +499,21 @@ func (c *Conn) Recv(ctx context.Context, dst []byte) ([]byte, error) {
 	}
 }
 
-// Close ends the connection: what was sent still arrives, for which Close waits,
-// at most Linger. Calls that block return net.ErrClosed; the peer's Recv returns
-// io.EOF when it has got everything.
+// Close ends the connection: what was sent still arrives, for which Close waits.
+// After Linger it returns context.DeadlineExceeded: whether it has arrived is not
+// known, and what the connection has is freed when SCTP no longer needs it. Calls
+// that block return net.ErrClosed; the peer's Recv returns io.EOF when it has got
+// everything.
 func (c *Conn) Close() error {
 	err := net.ErrClosed
 	c.once.Do(func() {
 		close(c.closed)
 		ctx, cancel := context.WithTimeout(context.Background(), Linger)
 		defer cancel()
-		err = c.qp.Disconnect(ctx)
+		if err = c.qp.Disconnect(ctx); err != nil {
+			go c.release() // waits for the end of what is being sent
+			return
+		}
 		c.release()
 	})
 	return err
