@@ -210,7 +210,7 @@ func (o *perfOptions) check() error {
 	if o.Mode == "atomic" {
 		o.Size = atomicSize
 	}
-	return o.checkPerftest()
+	return errors.Join(o.checkMode(), o.checkPerftest())
 }
 
 // perf does what the options say and prints the result.
@@ -325,6 +325,9 @@ type perfResult struct {
 	Retransmits  uint64           `json:"retransmissions"`
 	Drops        uint64           `json:"drops"`
 	OtherCPU     float64          `json:"other_cpu"` // cores that other programs used meanwhile; -1: unknown
+	Streams      int              `json:"streams"`
+	Assocs       int              `json:"assocs"`
+	Intervals    []perfInterval   `json:"intervals,omitempty"` // of about a second
 }
 
 // perfPercentiles are round trip times in microseconds.
@@ -346,10 +349,12 @@ func (r *perfResult) print(o *perfOptions) error {
 		l := r.Latency
 		fmt.Printf("%-8s %9s %10s %9s %9s %9s %9s %9s %9s\n", "mode", "size", "trips/s", "min_us", "p50_us", "p90_us", "p99_us", "p99.9_us", "max_us")
 		fmt.Printf("%-8s %9d %10.0f %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n", r.Mode, r.Size, r.MsgsPerS, l.Min, l.P50, l.P90, l.P99, l.P999, l.Max)
+		fmt.Print(r.noise())
 		return nil
 	}
 	fmt.Printf("%-8s %9s %6s %8s %9s %12s %8s %10s %8s %7s\n", "mode", "size", "mtu", "seconds", "Gb/s", "messages/s", "cpu_s/GB", "allocs/msg", "retrans", "drops")
 	fmt.Printf("%-8s %9d %6s %8.2f %9.2f %12.0f %8.3f %10.3f %8d %7d\n", r.Mode, r.Size, mtuText(r.MTU), r.Seconds, r.Gbps, r.MsgsPerS, r.CPUPerGB, r.AllocsPerMsg, r.Retransmits, r.Drops)
+	fmt.Print(r.noise())
 	return nil
 }
 

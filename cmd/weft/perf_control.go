@@ -255,6 +255,7 @@ func perfLoad(ctx context.Context, o *perfOptions, c *perfControl, src perfSourc
 	}
 	start := time.Now()
 	last, lastTime := first, start
+	var intervals []perfInterval
 	for left := o.time; left > 0; left = o.time - time.Since(start) {
 		if err := pause(min(left, time.Second)); err != nil {
 			return nil, err
@@ -263,16 +264,19 @@ func perfLoad(ctx context.Context, o *perfOptions, c *perfControl, src perfSourc
 		if err != nil {
 			return nil, err
 		}
-		if t := time.Now(); !o.quiet && !o.json && o.time > time.Second {
-			part := newPerfResult(o, now.sub(last), t.Sub(lastTime))
-			fmt.Printf("%6.1f s  %8.2f Gb/s  %10.0f messages/s  %6d retransmissions\n", t.Sub(start).Seconds(), part.Gbps, part.MsgsPerS, part.Retransmits)
-			lastTime = t
+		t := time.Now()
+		if part := newPerfInterval(now.sub(last), lastTime.Sub(start), t.Sub(start)); o.time > time.Second {
+			if !o.quiet && !o.json {
+				part.print(len(intervals) == 0)
+			}
+			intervals = append(intervals, part)
 		}
+		lastTime = t
 		last = now
 	}
 	took := time.Since(start)
 	res := newPerfResult(o, last.sub(first), took)
-	res.OtherCPU = busy.since(last.sub(first).CPU, took)
+	res.OtherCPU, res.Intervals = busy.since(last.sub(first).CPU, took), intervals
 	cancel()
 	<-loaded
 	return res, nil
@@ -282,7 +286,7 @@ func newPerfResult(o *perfOptions, c perfCounts, took time.Duration) *perfResult
 	r := &perfResult{
 		Mode: o.Mode, Size: o.Size, MTU: o.MTU, Bytes: c.Bytes, Seconds: took.Seconds(),
 		Gbps: float64(c.Bytes) * 8 / took.Seconds() / 1e9, MsgsPerS: float64(c.Msgs) / took.Seconds(),
-		Retransmits: c.Retransmits, Drops: c.Drops, OtherCPU: -1,
+		Retransmits: c.Retransmits, Drops: c.Drops, OtherCPU: -1, Streams: o.Streams, Assocs: o.Assocs,
 	}
 	if c.Bytes > 0 {
 		r.CPUPerGB = c.CPU / (float64(c.Bytes) / 1e9)

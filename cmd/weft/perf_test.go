@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -73,6 +74,39 @@ func TestPerfKeepsTheRate(t *testing.T) {
 	}
 }
 
+func TestPerfReportsIntervals(t *testing.T) {
+	out, _, status := weft(t, "", "perf", "-json", "-time", "1100ms", "-warmup", "10ms", "-streams", "3", "sctp")
+	var res perfResult
+	if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || len(res.Intervals) < 2 || res.Streams != 3 {
+		t.Fatalf("status %d, %v: %+v", status, err, res)
+	}
+	sum := uint64(0)
+	for i, part := range res.Intervals {
+		sum += part.Bytes
+		if part.End <= part.Start || i > 0 && part.Start != res.Intervals[i-1].End {
+			t.Errorf("interval %d: %+v", i, part)
+		}
+	}
+	if sum != res.Bytes {
+		t.Errorf("%d bytes in the intervals, %d in all", sum, res.Bytes)
+	}
+	out, _, _ = weft(t, "", "perf", "-time", "1100ms", "-warmup", "10ms", "tcp")
+	if lines := strings.Split(out, "\n"); len(lines) < 5 || !strings.HasPrefix(lines[0], "interval") || !strings.Contains(lines[1], "Gb/s") {
+		t.Errorf("printed\n%s", out)
+	}
+}
+
+func TestPerfTellsOfNoise(t *testing.T) {
+	if r := (&perfResult{OtherCPU: 0.9}); !strings.Contains(r.noise(), "0.9 processors") {
+		t.Errorf("0.9 processors of others: %q", r.noise())
+	}
+	for _, others := range []float64{-1, 0, 0.2} {
+		if r := (&perfResult{OtherCPU: others}); r.noise() != "" {
+			t.Errorf("%v processors of others: %q", others, r.noise())
+		}
+	}
+}
+
 func TestPerfCountsTrips(t *testing.T) {
 	for _, args := range [][]string{{"tcp"}, {"mpi"}} {
 		out, _, status := weft(t, "", append([]string{"perf", "-json", "-latency", "-count", "7", "-warmup", "1ms", "-size", "100"}, args...)...)
@@ -96,6 +130,8 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 		{"-tcp", "sctp"}, {"-a", "tcp"}, {"-n", "4", "write"}, {"-n", "10000001", "write"}, {"-D", "-1", "write"}, {"-a", "atomic"}, {"-a", "-s", "9", "write"},
 		{"-format", "csv", "write"}, {"-lat", "-b", "-n", "9", "send"},
 		{"-count", "5", "tcp"}, {"-count", "-1", "-latency", "tcp"},
+		{"-bidir", "udp"}, {"-bidir", "mpi"}, {"-bidir", "-latency", "sctp"}, {"-assocs", "2", "udp"}, {"-assocs", "2", "mpi"}, {"-streams", "2", "tcp"},
+		{"-busy-poll", "1ms", "tcp"}, {"-rate", "1gbit", "mpi"}, {"-rate", "1gbit", "-latency", "sctp"},
 	} {
 		if _, _, status := weft(t, "", append([]string{"perf"}, args...)...); status != exitUsage {
 			t.Errorf("weft perf %q: status %d, want 2", args, status)
