@@ -45,6 +45,9 @@ type job struct {
 	on      func(rank int, start func() error) error // runs start on the rank's host
 	main    int                                      // 1 + the rank that ends the job when it ends; 0: none
 
+	spread *spread // places the ranks on hosts; nil: all run here
+	addr   string  // where they find the launcher then; empty: to be found out
+
 	server *pmi.Server
 	link   link
 	ranks  []*exec.Cmd
@@ -74,10 +77,17 @@ func (j *job) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
 	}
 	serving, stopServing := context.WithCancel(context.Background())
 	defer stopServing()
-	if err := j.link.open(serving, j.server, j.n); err != nil {
-		return exitFail, err
+	if j.spread != nil {
+		if err := j.spread.open(serving, j.server, j.addr); err != nil {
+			return exitFail, err
+		}
+		defer j.spread.listener.Close()
+	} else {
+		if err := j.link.open(serving, j.server, j.n); err != nil {
+			return exitFail, err
+		}
+		defer j.link.close()
 	}
-	defer j.link.close()
 	j.stdout.w, j.stderr.w = os.Stdout, os.Stderr
 
 	done := make(chan ended, j.n)
@@ -146,8 +156,19 @@ func (j *job) start(ctx context.Context, rank int, done chan<- ended) error {
 		}
 	}
 	flush := j.output(cmd, rank)
-	serve, err := j.link.attach(cmd, rank)
-	if err != nil {
+	var serve func(ctx context.Context, started bool)
+	var err error
+	if j.spread != nil {
+		cmd.Env = append(cmd.Env, j.spread.env(rank)...)
+		var feed func()
+		if feed, err = j.spread.prepare(cmd, rank, cmd.Env[len(os.Environ()):]); err != nil {
+			return err
+		}
+		serve = func(context.Context, bool) { feed() }
+		if cmd.Env == nil {
+			stdin = nil // fed by feed
+		}
+	} else if serve, err = j.link.attach(cmd, rank); err != nil {
 		return err
 	}
 	if j.on != nil {
@@ -262,7 +283,11 @@ func (j *job) survives(e ended) bool {
 		return false
 	}
 	var exit *exec.ExitError
-	return e.err == nil || errors.As(e.err, &exit) && killed(exit.ProcessState)
+	if e.err == nil || !errors.As(e.err, &exit) {
+		return e.err == nil
+	}
+	far := j.spread != nil && !j.spread.hosts[j.spread.place[e.rank]].here()
+	return killed(exit.ProcessState) || far && remoteKilled(exit.ExitCode())
 }
 
 // errMainEnded ends a job whose main rank has ended well.

@@ -28,7 +28,7 @@ type command struct {
 // commands lists the subcommands in the order that help shows them.
 func commands() []command {
 	return []command{
-		{"run", "start the ranks of an MPI program on this machine", runMain},
+		{"run", "start the ranks of an MPI program here or on several hosts", runMain},
 		{"net", "run programs on emulated hosts and networks", netMain},
 		{"perf", "measure what a transport carries", perfMain},
 		{"bench", "measure MPI as the OSU micro-benchmarks do", benchMain},

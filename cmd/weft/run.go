@@ -29,6 +29,12 @@ type runOptions struct {
 	profile   bool
 	json      bool
 	env       []string // K=V, in order
+
+	hosts    string
+	hostFile string
+	rsh      string
+	addr     string
+	spread   *spread // nil: all ranks run here
 }
 
 func runFlags(o *runOptions) *flag.FlagSet {
@@ -46,6 +52,10 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.DurationVar(&o.timeout, "timeout", 0, "end the job after this `time`; 0 means never")
 	fs.StringVar(&o.wdir, "wdir", "", "the ranks' working `directory`")
 	fs.BoolVar(&o.verbose, "v", false, "say what is started and how it ends")
+	fs.StringVar(&o.hosts, "hosts", "", "run the ranks on other hosts: `NAME:SLOTS,…`")
+	fs.StringVar(&o.hostFile, "hostfile", "", "the same from a `file` with lines NAME slots=N")
+	fs.StringVar(&o.rsh, "rsh", defaultRSH, "`command` that runs another on a host: it is given the host and a shell script")
+	fs.StringVar(&o.addr, "addr", "", "with -hosts: the `address` at which they reach this one (default: found out)")
 	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: when a rank is killed, tell the others, which go on")
 	for _, name := range []string{"x", "env"} {
 		fs.Func(name, "give the ranks an environment variable: `NAME=VALUE`, or NAME to keep the present value", func(s string) error {
@@ -63,8 +73,12 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft run [flags] PROGRAM [arguments]
 
-Run starts the ranks of an MPI program on this machine and waits for them.
-PROGRAM is an executable, or a Go package directory or file that is built first.
+Run starts the ranks of an MPI program on this machine, or on those of -hosts,
+and waits for them. PROGRAM is an executable, or a Go package directory or file
+that is built first; on other hosts, an executable that is there under the same
+path. Hosts are filled in order, all their slots unless -n is given; the ranks
+get the present directory (or -wdir), the variables WEFT_… and those of -x. The
+host named localhost needs no remote shell.
 When a rank fails, the others are ended and its exit status is returned. With
 -ft the others are told instead when a rank is killed, and go on if they can do
 without it; the job has then succeeded if all that are left do.
@@ -81,7 +95,13 @@ func runMain(args []string) int {
 	if status, ok := parse(fs, args); !ok {
 		return status
 	}
-	if err := o.check(fs.NArg()); err != nil {
+	counted := false
+	fs.Visit(func(f *flag.Flag) { counted = counted || f.Name == "n" || f.Name == "np" })
+	err := o.check(fs.NArg())
+	if err == nil {
+		err = o.checkHosts(counted)
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "weft run: %v\n\n", err)
 		fs.SetOutput(os.Stderr)
 		runFlags(new(runOptions)).Usage()
@@ -111,6 +131,39 @@ func (o *runOptions) check(args int) error {
 	return nil
 }
 
+// checkHosts places the ranks. counted tells that their number was given.
+func (o *runOptions) checkHosts(counted bool) error {
+	var hosts []host
+	var err error
+	switch {
+	case o.hosts != "" && o.hostFile != "":
+		return errors.New("-hosts and -hostfile exclude each other")
+	case o.hosts != "":
+		hosts, err = parseHosts(o.hosts)
+	case o.hostFile != "":
+		hosts, err = readHostFile(o.hostFile)
+	case o.addr != "" || o.rsh != defaultRSH:
+		return errors.New("-addr and -rsh are for -hosts")
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if o.pcap != "" || o.trace != "" || o.profile {
+		return errors.New("-pcap, -trace and -profile need all ranks on this host")
+	}
+	n := o.n
+	if !counted {
+		n = 0
+	}
+	if o.spread, err = newSpread(hosts, n, o.rsh, o.wdir); err != nil {
+		return err
+	}
+	o.n = len(o.spread.place)
+	return nil
+}
+
 // run builds the program where needed, runs the job and returns its status.
 func run(o runOptions, args []string) (int, error) {
 	dir, err := os.MkdirTemp("", "weft-run-")
@@ -132,6 +185,11 @@ func run(o runOptions, args []string) (int, error) {
 	path, err := program(ctx, dir, args[0])
 	if err != nil {
 		return exitFail, err
+	}
+	if o.spread != nil {
+		if err := o.spread.checkProgram(path, dir); err != nil {
+			return exitFail, err
+		}
 	}
 	if o.transport != "" {
 		o.env = append(o.env, "WEFT_TRANSPORT="+o.transport)
@@ -155,6 +213,7 @@ func run(o runOptions, args []string) (int, error) {
 		n: o.n, path: path, args: args[1:], env: o.env, dir: o.wdir,
 		prefix: o.prefix, verbose: o.verbose, keepOn: o.keepOn, scratch: dir, capture: pcap != nil,
 		profile: o.profile, trace: trace != nil,
+		spread: o.spread, addr: o.addr,
 	}
 	status, err := j.run(ctx, signals)
 	if trace != nil {

@@ -63,6 +63,14 @@ func rank(args []string) int {
 	switch args[0] {
 	case "hello":
 		fmt.Printf("rank %d of %d, X=%s\n", c.Rank, c.Size, os.Getenv("X"))
+	case "where":
+		dir, _ := os.Getwd()
+		fmt.Printf("rank %d of %d on %s %s of %s in %s, X=%s, %s\n", c.Rank, c.Size, os.Getenv("HERE"),
+			os.Getenv("MPI_LOCALRANKID"), os.Getenv("MPI_LOCALNRANKS"), filepath.Base(dir), os.Getenv("X"), args[1])
+		if c.Rank == 0 {
+			b, _ := io.ReadAll(os.Stdin)
+			fmt.Printf("input %s", b)
+		}
 	case "cat":
 		if c.Rank == 0 {
 			io.Copy(os.Stdout, os.Stdin)
