@@ -95,7 +95,7 @@ func tshark(t testing.TB, file string, args ...string) []string {
 	t.Helper()
 	path, err := exec.LookPath("tshark")
 	if err != nil {
-		t.Skip("tshark not found: install Debian's tshark")
+		lacking(t, "tshark not found: install Debian's tshark")
 	}
 	cmd := exec.Command(path, append([]string{"-r", file, "-d", "udp.port==1024-65535,sctp", "-o", "sctp.checksum:crc-32c"}, args...)...)
 	var errs strings.Builder

@@ -223,7 +223,7 @@ func tally(ms []ddpMessage) (ops map[rdmap.Opcode]int, fns map[int]int) {
 // TestDissectorFollowsVerbs captures a program that uses every operation.
 func TestDissectorFollowsVerbs(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Skip("tshark not found: install Debian's tshark")
+		lacking(t, "tshark not found: install Debian's tshark")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -82,7 +82,7 @@ func recordTCP(t *testing.T, file *packetFile, addr string) string {
 // with what it has itself: MPA, DDP and RDMAP.
 func TestMPACaptureDecodes(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
-		t.Skip("tshark not found: install Debian's tshark")
+		lacking(t, "tshark not found: install Debian's tshark")
 	}
 	for _, tt := range []struct {
 		name, size     string
