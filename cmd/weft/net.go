@@ -91,6 +91,14 @@ The commands find WEFT_NET_HOST, WEFT_NET_HOSTS, WEFT_NET_ADDRS and
 WEFT_NET_NAMES (namespaces for "ip netns exec") in their environment.
 It needs Linux and root.
 
+The parameters hold for what each host sends; -downrate and -downqueue for the
+line into it. Other ones for some networks, hosts or pairs of hosts are set with
+-at, also from the start:
+
+	-at "0s set net 1 delay 10ms" -at "0s set host 0 to 2 loss 5%"
+
+The same seed gives the n-th packet from one host to another the same fate.
+
 `)
 		fs.PrintDefaults()
 	}

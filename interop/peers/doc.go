@@ -1,6 +1,6 @@
 // Command peers measures weft side by side with other stacks, and runs the
 // experiments of the papers under loss. It is a module of its own, so that weft
-// does not depend on what it is compared with.
+// does not depend on what it is compared with. It needs Linux.
 //
 //	go run . compare         bytes, messages and latency of all stacks, on loopback
 //	go run . loss            ping-pong and farm under loss (root)
