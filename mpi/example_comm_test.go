@@ -1,0 +1,185 @@
+package mpi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weftstack/weft/mpi"
+)
+
+// Two groups of ranks, producers and consumers, talk over an intercommunicator.
+func ExampleIntercommCreate() {
+	err := mpi.RunLocal(context.Background(), 5, func(ctx context.Context, w *mpi.World) error {
+		c := w.Comm()
+		producer := c.Rank() < 2
+		color, otherLeader := 0, 2
+		if !producer {
+			color, otherLeader = 1, 0
+		}
+		group, err := c.Split(ctx, color, c.Rank())
+		if err != nil {
+			return err
+		}
+		between, err := mpi.IntercommCreate(ctx, group, 0, c, otherLeader, 0)
+		if err != nil {
+			return err
+		}
+		// Each group gets the sum of what the other has.
+		sum := make([]int, 1)
+		if err := mpi.Allreduce(ctx, between, []int{c.Rank()}, sum, mpi.Sum[int]); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(between.Size(), "producers,", between.RemoteSize(), "consumers; sum of the consumers", sum[0])
+		}
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: 2 producers, 3 consumers; sum of the consumers 9
+}
+
+// A library makes a communicator of its own from a process set.
+func ExampleSession() {
+	err := mpi.RunLocal(context.Background(), 3, func(ctx context.Context, w *mpi.World) error {
+		s, err := w.NewSession(nil) // in a job of processes: mpi.SessionInit
+		if err != nil {
+			return err
+		}
+		all, err := s.Group(mpi.PsetWorld)
+		if err != nil {
+			return err
+		}
+		c, err := s.CommFromGroup(ctx, all, "example.org/solver", nil)
+		if err != nil {
+			return err
+		}
+		sum := make([]int, 1)
+		if err := mpi.Allreduce(ctx, c, []int{1}, sum, mpi.Sum[int]); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			fmt.Println(sum[0], "ranks in", mpi.PsetWorld)
+		}
+		return s.Finalize(ctx)
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: 3 ranks in mpi://WORLD
+}
+
+// A message is sent in parts, each as soon as it is computed.
+func ExamplePsendInit() {
+	const parts = 4
+	err := mpi.RunLocal(context.Background(), 2, func(ctx context.Context, w *mpi.World) error {
+		c := w.Comm()
+		buf := make([]int, 8)
+		if c.Rank() == 0 {
+			p, err := mpi.PsendInit(c, buf, parts, 1, 0)
+			if err != nil {
+				return err
+			}
+			r, err := p.Start()
+			if err != nil {
+				return err
+			}
+			for i := range parts {
+				buf[2*i], buf[2*i+1] = i, i*i
+				if err := p.Pready(i); err != nil {
+					return err
+				}
+			}
+			_, err = r.Wait(ctx)
+			return err
+		}
+		p, err := mpi.PrecvInit(c, buf, 2, 0, 0) // in other parts
+		if err != nil {
+			return err
+		}
+		r, err := p.Start()
+		if err != nil {
+			return err
+		}
+		if _, err := r.Wait(ctx); err != nil {
+			return err
+		}
+		fmt.Println(buf)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: [0 0 1 1 2 4 3 9]
+}
+
+// A library keeps what it knows about a communicator with it.
+func ExampleNewKey() {
+	calls := mpi.NewKey(mpi.CopyAttr[int], func(_ mpi.Attributed, n int) { fmt.Println("freed after", n, "calls") })
+	err := mpi.RunLocal(context.Background(), 1, func(ctx context.Context, w *mpi.World) error {
+		mpi.SetAttr(w.Comm(), calls, 3)
+		d, err := w.Comm().Dup(ctx)
+		if err != nil {
+			return err
+		}
+		n, ok := mpi.GetAttr(d, calls)
+		fmt.Println(n, ok)
+		d.Free()
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 3 true
+	// freed after 3 calls
+}
+
+// Errors of a communicator go to its handler before they are returned.
+func ExampleComm_SetErrorHandler() {
+	err := mpi.RunLocal(context.Background(), 1, func(ctx context.Context, w *mpi.World) error {
+		c := w.Comm()
+		c.SetName("grid")
+		c.SetErrorHandler(func(c *mpi.Comm, err error) error {
+			return fmt.Errorf("on %v: %w", c, err)
+		})
+		err := mpi.Send(ctx, c, []int{1}, 7, 0)
+		fmt.Println(err)
+		fmt.Println(errors.Is(err, mpi.ErrRank), mpi.ErrorClass(err))
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// on grid: mpi: rank outside the communicator: 7 of 1
+	// true rank
+}
+
+// A transfer of another library is waited for together with a receive.
+func ExampleWorld_StartGrequest() {
+	err := mpi.RunLocal(context.Background(), 1, func(ctx context.Context, w *mpi.World) error {
+		g := w.StartGrequest(nil)
+		go g.Complete(mpi.Status{Bytes: 16}, nil) // by the other library
+		in := make([]int, 1)
+		r, err := mpi.Irecv(w.Self(), in, 0, 0)
+		if err != nil {
+			return err
+		}
+		if err := mpi.Send(ctx, w.Self(), []int{42}, 0, 0); err != nil {
+			return err
+		}
+		sts, err := mpi.Waitall(ctx, r, g.Request())
+		if err != nil {
+			return err
+		}
+		fmt.Println(in[0], sts[1].Bytes)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: 42 16
+}
