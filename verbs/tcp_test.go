@@ -177,7 +177,12 @@ func TestRejectOverTCP(t *testing.T) {
 			}
 		}()
 		qp := a.qp(QPConfig{})
-		_, err := a.dev.ConnectTCP(testContext(t), l.Addr().String(), qp, ConnParams{})
+		info, err := a.dev.ConnectTCP(testContext(t), l.Addr().String(), qp, ConnParams{})
+		if info.PeerIRD != 0 || info.PeerORD != 0 {
+			// RFC 6581, Section 9.1: "MUST pass the responder provided IRD and
+			// ORD to the ULP for both MPA Accept and Reject".
+			t.Errorf("a rejection with depths: %+v", info)
+		}
 		var re *RejectError
 		if !errors.As(err, &re) || string(re.PrivateData) != "no" {
 			t.Fatalf("ConnectTCP: %v", err)

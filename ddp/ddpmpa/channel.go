@@ -49,7 +49,7 @@ const (
 var (
 	// ErrClosed is what a channel ends with that was closed by this side.
 	ErrClosed = errors.New("ddpmpa: closed")
-	// ErrSegment is returned for a segment larger than MaxULPDU.
+	// ErrSegment is returned for a segment larger than MaxMULPDU.
 	ErrSegment = errors.New("ddpmpa: segment cannot be sent")
 	// ErrTruncated is the end of a TCP connection in the midst of an FPDU. It
 	// wraps FaultLost.
@@ -147,7 +147,7 @@ func (c *Channel) MULPDU() int { return int(c.mulpdu.Load()) }
 // Send implements ddp.Channel. What is sent waits in memory for TCP; the
 // stream's window bounds it.
 func (c *Channel) Send(seg *ddp.Segment) error {
-	if seg.Len() > MaxULPDU {
+	if seg.Len() > MaxMULPDU {
 		return ErrSegment
 	}
 	c.mu.Lock()

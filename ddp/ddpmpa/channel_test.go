@@ -405,7 +405,7 @@ func TestStuckPeer(t *testing.T) {
 func TestOversizedSegment(t *testing.T) {
 	c, _ := tcpPair(t)
 	ch := newChannel(c, &Frame{}, &Frame{}, false)
-	if err := ch.Send(&ddp.Segment{Body: make([]byte, MaxULPDU+3)}); err != ErrSegment {
+	if err := ch.Send(&ddp.Segment{Body: make([]byte, MaxMULPDU+3)}); err != ErrSegment {
 		t.Errorf("Send: %v", err)
 	}
 	ch.Kill()

@@ -18,6 +18,8 @@ const (
 	perMarker = MarkerInterval - markerLen
 	// MaxULPDU is the largest ULPDU that its length field can tell of.
 	MaxULPDU = 1<<16 - 1
+	// MaxMULPDU is the largest ULPDU that may be sent (RFC 5044, Section 3).
+	MaxMULPDU = 64768
 	// MaxFPDU is the size of the largest FPDU, with markers.
 	MaxFPDU = 66080
 	// minMULPDU is the least MULPDU (RFC 5044, Section 4.5).
@@ -27,14 +29,14 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // MULPDU returns the size of the largest ULPDU that fits a TCP segment of emss
-// octets (RFC 5044, Section 4.5), at least 128.
+// octets (RFC 5044, Section 4.5), from 128 to MaxMULPDU.
 func MULPDU(emss int, markers bool) int {
 	emss = min(max(emss, 0), MaxULPDU)
 	n := emss - (lengthLen + crcLen + emss%4)
 	if markers {
 		n -= markerLen * ((emss + MarkerInterval - 1) / MarkerInterval)
 	}
-	return max(n, minMULPDU)
+	return min(max(n, minMULPDU), MaxMULPDU)
 }
 
 // framing is the state of one direction: what both sides must know alike.

@@ -48,7 +48,7 @@ func TestMULPDUFormula(t *testing.T) {
 	for _, tt := range []struct {
 		emss         int
 		plain, marks int
-	}{{1460, 1454, 1442}, {1459, 1450, 1438}, {8960, 8954, 8882}, {100, 128, 128}, {0, 128, 128}, {1 << 20, 65526, 65014}} {
+	}{{1460, 1454, 1442}, {1459, 1450, 1438}, {8960, 8954, 8882}, {100, 128, 128}, {0, 128, 128}, {64776, 64768, 64262}, {65483, 64768, 64768}, {1 << 20, 64768, 64768}} {
 		if p, m := MULPDU(tt.emss, false), MULPDU(tt.emss, true); p != tt.plain || m != tt.marks {
 			t.Errorf("EMSS %d: %d and %d, want %d and %d", tt.emss, p, m, tt.plain, tt.marks)
 		}

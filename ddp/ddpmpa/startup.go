@@ -12,8 +12,8 @@ import (
 	"github.com/weftstack/weft/ddp"
 )
 
-// StartupTimeout bounds the wait for a startup frame (RFC 5044, Section 7.1.2,
-// rules 8 and 10).
+// StartupTimeout bounds the wait for a startup frame unless Params.Timeout does
+// (RFC 5044, Section 7.1.2, rules 8 and 10).
 const StartupTimeout = 10 * time.Second
 
 // defaultEMSS is the segment size of a connection that does not tell: an MTU
@@ -37,6 +37,9 @@ type Params struct {
 	// Private is the private data of the request; at most MaxPrivate octets,
 	// ddp.EnhancedLen less with Enhanced.
 	Private []byte
+	// Timeout bounds the wait for the peer's startup frame, from the call of
+	// Initiate or Respond to its last octet (default StartupTimeout).
+	Timeout time.Duration
 }
 
 // rtrWrite is a zero-length RDMA Write message, which touches nothing: a
@@ -44,7 +47,7 @@ type Params struct {
 var rtrWrite = ddp.AppendHeader(nil, &ddp.Header{Tagged: true, Last: true, Ctrl: 0x40})
 
 // Initiate starts MPA on a TCP connection as the initiator: it sends a request
-// and waits for the reply, until ctx is done or StartupTimeout has passed. If
+// and waits for the reply, until ctx is done or Params.Timeout has passed. If
 // the reply accepts, the channel is not nil; it runs after Run. If it rejects,
 // the TCP connection stays open, else after an error it is closed.
 //
@@ -63,7 +66,7 @@ func Initiate(ctx context.Context, c Conn, p Params) (*Channel, Frame, error) {
 		c.Close()
 		return nil, Frame{}, ErrPrivate
 	}
-	stop := deadline(ctx, c)
+	stop := deadline(ctx, c, p.Timeout)
 	_, err := c.Write(AppendFrame(nil, &f))
 	var reply Frame
 	if err == nil {
@@ -139,10 +142,10 @@ type Request struct {
 }
 
 // Respond starts MPA on a TCP connection as the responder: it waits for a
-// request, until ctx is done or StartupTimeout has passed. Of p, Markers and
-// NoCRC are used. After an error the connection is closed.
+// request, until ctx is done or Params.Timeout has passed. Of p, Markers, NoCRC
+// and Timeout are used. After an error the connection is closed.
 func Respond(ctx context.Context, c Conn, p Params) (*Request, error) {
-	stop := deadline(ctx, c)
+	stop := deadline(ctx, c, p.Timeout)
 	f, err := readFrame(c, false)
 	if e := stop(); e != nil {
 		err = e
@@ -262,10 +265,13 @@ func closed(err error) bool {
 	return err == io.EOF || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// deadline ends the calls on c when ctx is done or StartupTimeout has passed.
-// The function it returns puts an end to that, and returns why it did.
-func deadline(ctx context.Context, c Conn) func() error {
-	c.SetDeadline(time.Now().Add(StartupTimeout))
+// deadline ends the calls on c when ctx is done or limit has passed. The
+// function it returns puts an end to that, and returns why it did.
+func deadline(ctx context.Context, c Conn, limit time.Duration) func() error {
+	if limit <= 0 {
+		limit = StartupTimeout
+	}
+	c.SetDeadline(time.Now().Add(limit))
 	fired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		c.SetDeadline(time.Unix(1, 0))
