@@ -130,7 +130,6 @@ func multiFailoverOut(t *testing.T, o setup) {
 func multiFailoverIn(t *testing.T, o setup) {
 	s := o.open(t)
 	s.confirmed()
-	s.peer.ever(0, "path confirmed 10.78.1.1")
 	tr := traffic{count: 300, size: 20_000}
 	s.peerSends(traffic{count: 10, size: 1000})
 	s.receive(10)
