@@ -253,6 +253,7 @@ func (cq *CQ) Close() error {
 	defer cq.mu.Unlock()
 	cq.closed = true
 	cq.signal()
+	cq.dev.events.forget(nil, cq, nil)
 	if cq.ch != nil {
 		cq.ch.forget(cq)
 	}

@@ -66,7 +66,7 @@ func (t EventType) String() string {
 }
 
 // Event is an asynchronous event of a device. It needs no acknowledgement and
-// keeps no object busy.
+// keeps no object busy: with an object its events go that nobody has taken.
 type Event struct {
 	Type EventType
 	// QP, CQ and SRQ are the object it is about, if it is one of those.
@@ -155,6 +155,25 @@ func (q *events) take() (e Event, ok, closed bool) {
 		q.signal()
 	}
 	return e, true, false
+}
+
+// forget drops the events of objects that have been closed; others are nil.
+func (q *events) forget(qp *QP, cq *CQ, srq *SRQ) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	kept := 0
+	for i := range q.n {
+		e := &q.ring[(q.head+i)%len(q.ring)]
+		if qp != nil && e.QP == qp || cq != nil && e.CQ == cq || srq != nil && e.SRQ == srq {
+			continue
+		}
+		q.ring[(q.head+kept)%len(q.ring)] = *e
+		kept++
+	}
+	for i := kept; i < q.n; i++ {
+		q.ring[(q.head+i)%len(q.ring)] = Event{}
+	}
+	q.n = kept
 }
 
 // close wakes who waits.

@@ -376,3 +376,37 @@ func TestSGLists(t *testing.T) {
 		t.Errorf("read = %q", got)
 	}
 }
+
+func TestClosedObjectsTakeTheirEventsAlong(t *testing.T) {
+	d := bare(t)
+	cq, _ := d.NewCQ(1000)
+	other, _ := d.NewCQ(10)
+	// Queue pairs that end badly and are closed do not pile up, though nobody
+	// takes the events.
+	for range 100 {
+		qa, qb, p := piped(t, d, QPConfig{SendCQ: cq, RecvCQ: cq}, QPConfig{SendCQ: cq, RecvCQ: cq})
+		d.events.push(Event{Type: EventCQError, CQ: other})
+		qa.PostSend(SendWR{Op: OpImm}) // no receive
+		p.Run()
+		d.events.mu.Lock()
+		if d.events.n < 3 {
+			t.Errorf("%d events", d.events.n)
+		}
+		d.events.mu.Unlock()
+		qa.Close()
+		qb.Close()
+	}
+	for i := range 100 {
+		if e, ok := d.PollEvent(); !ok || e.CQ != other {
+			t.Fatalf("event %d: %v", i, e)
+		}
+	}
+	if e, ok := d.PollEvent(); ok {
+		t.Errorf("%v of a closed queue pair", e)
+	}
+	d.events.push(Event{Type: EventCQError, CQ: other})
+	other.Close()
+	if e, ok := d.PollEvent(); ok {
+		t.Errorf("%v of a closed queue", e)
+	}
+}

@@ -152,6 +152,7 @@ func (qp *QP) take() error {
 
 // release gives up what the queue pair uses.
 func (qp *QP) release() { // mu is held
+	qp.pd.dev.events.forget(qp, nil, nil)
 	qp.cfg.SendCQ.refs.leave()
 	qp.cfg.RecvCQ.refs.leave()
 	if qp.cfg.SRQ != nil {

@@ -120,6 +120,7 @@ func (s *SRQ) Close() error {
 		return err
 	}
 	s.pool.Close()
+	s.pd.dev.events.forget(nil, nil, s)
 	s.pd.unuse()
 	return nil
 }
