@@ -161,8 +161,33 @@ func (f *tcpFabric) dial(ctx context.Context, links []*tcpLink, peer int, addr s
 	if err := greet(conn, h); err != nil {
 		return err
 	}
-	links[peer], err = newTCPLink(conn.(*net.TCPConn), f.w.eng.peers[peer])
+	links[peer], err = f.newLink(conn, peer)
 	return err
+}
+
+// newLink makes a connection the link to a peer, and one that ends when the peer
+// does not answer.
+func (f *tcpFabric) newLink(conn net.Conn, peer int) (*tcpLink, error) {
+	tcp := conn.(*net.TCPConn)
+	if err := watchSilence(tcp, f.w.opts.silence); err != nil {
+		return nil, err
+	}
+	return newTCPLink(tcp, f.w.eng.peers[peer])
+}
+
+// tcpProbes is how many probes of an idle connection remain without an answer
+// before it ends.
+const tcpProbes = 5
+
+// watchSilence makes a connection end after about the given time without an
+// answer: the system counts in seconds.
+func watchSilence(conn *net.TCPConn, silence time.Duration) error {
+	cfg := net.KeepAliveConfig{Enable: true, Idle: max(silence/2, time.Second),
+		Interval: max(silence/(2*tcpProbes), time.Second), Count: tcpProbes}
+	if err := conn.SetKeepAliveConfig(cfg); err != nil {
+		return err
+	}
+	return userTimeout(conn, silence)
 }
 
 // acceptAll accepts connections until all higher ranks are there.
@@ -226,7 +251,7 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 				_ = r.conn.Close()
 				continue
 			}
-			l, err := newTCPLink(r.conn.(*net.TCPConn), f.w.eng.peers[r.peer])
+			l, err := f.newLink(r.conn, r.peer)
 			if err != nil {
 				return err
 			}

@@ -35,8 +35,8 @@ func WithFaultTolerance() Option {
 }
 
 // WithSilence sets after how long without an answer a peer is taken for dead,
-// roughly (default DefaultSilence): up to twice as long if nothing is being sent
-// to it. It is for hosts
+// roughly (default DefaultSilence): up to three times as long if nothing is being
+// sent to it over SCTP. It is for hosts
 // and networks that fail, and launchers that do not tell when a process ends;
 // the end of a process is otherwise noticed much sooner. A process that is
 // stopped for so long counts as dead. What WithSCTP sets has precedence.

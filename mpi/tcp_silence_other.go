@@ -1,0 +1,12 @@
+//go:build !linux
+
+package mpi
+
+import (
+	"net"
+	"time"
+)
+
+// userTimeout does nothing: only the probes of an idle connection are timed
+// here, see watchSilence.
+func userTimeout(*net.TCPConn, time.Duration) error { return nil }
