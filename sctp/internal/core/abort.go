@@ -111,9 +111,6 @@ func (a *Assoc) close(err error) {
 	}
 	a.state = Closed
 	a.err = err
-	if a.rx.reasm != nil && a.resettingAssoc() {
-		a.releaseIncoming() // the user can still have what was held back
-	}
 	a.timers.stopAll()
 	a.ctl.clear()
 	a.hs.clear()

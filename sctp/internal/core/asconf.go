@@ -308,7 +308,10 @@ func (a *Assoc) asconfPath() (int, bool) {
 	if len(a.asc.queue) > 0 {
 		a.beginAsconf()
 	}
-	return a.asc.path, a.asc.send && a.asconfTo(a.asc.path)
+	if a.asc.send && !a.asconfTo(a.asc.path) {
+		a.asc.path = a.dataPath() // the old one is worse than it was
+	}
+	return a.asc.path, a.asc.send
 }
 
 // asconfTo reports whether an ASCONF may go to path i. It may go to an address

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -20,6 +21,7 @@ type heartbeat struct {
 	waiting bool // sent, and an RTO has not passed yet
 	nonce   uint64
 	sentAt  Time // when nonce was sent; 0: nonce is not in use
+	from    netip.AddrPort
 }
 
 // heartbeating reports whether paths are probed. RFC 9260, Section 8.3: "is
@@ -35,11 +37,14 @@ func (a *Assoc) probes(i int) bool {
 }
 
 // probeNow has a heartbeat sent to the data path if it waits for one to be
-// confirmed and none is on its way.
-func (a *Assoc) probeNow() {
-	if p := &a.paths[a.dataPath()]; a.state.connected() && !p.confirmed && !p.hb.waiting {
-		p.hb.pending = true
+// confirmed and none is on its way. It reports whether there is one now.
+func (a *Assoc) probeNow() bool {
+	p := &a.paths[a.dataPath()]
+	if p.confirmed || p.hb.waiting || p.hb.pending || !a.state.connected() {
+		return false
 	}
+	p.hb.pending = true
+	return true
 }
 
 // startHeartbeats begins to probe all paths; the association has just become
@@ -123,13 +128,16 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 		p.hb.pending = true
 		return
 	}
+	if p.par.hbInterval < 0 {
+		p.Local = p.home // no heartbeat will find out whether another one is better
+	}
 	a.armHeartbeat(now, i)
 }
 
 // appendHeartbeat appends the HEARTBEAT chunk that is pending on path i.
 func (a *Assoc) appendHeartbeat(b []byte, now Time, i int) []byte {
 	p := &a.paths[i]
-	p.hb = heartbeat{waiting: true, nonce: a.rng.uint64(), sentAt: now}
+	p.hb = heartbeat{waiting: true, nonce: a.rng.uint64(), sentAt: now, from: p.Local}
 	var info [heartbeatInfoLen]byte
 	binary.BigEndian.PutUint64(info[0:], p.hb.nonce)
 	binary.BigEndian.PutUint32(info[8:], p.id)
@@ -169,7 +177,9 @@ func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
 		return
 	}
 	p.count.acked++
-	p.home = p.Local
+	if f := p.hb.from; f == p.Local || slices.Contains(a.local, f) {
+		p.Local, p.home = f, f // the answer may be late, and another one be tried
+	}
 	p.rto.Sample(now - p.hb.sentAt)
 	p.hb = heartbeat{pending: p.hb.pending}
 	a.pathAlive(i)

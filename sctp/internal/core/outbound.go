@@ -107,7 +107,7 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 	if i := a.mtuProbe(); i >= 0 && !a.asc.mute {
 		return a.appendProbe(b, now, i), built{Tuple: a.paths[i].Tuple, path: -1}, true
 	}
-	d := a.dataPath()
+	d, due := a.dataPath(), a.tx.sb.ForwardDue()
 	spread := a.spread()
 	if spread {
 		d = a.newPath(now, d)
@@ -129,7 +129,7 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 			}
 		}
 	}
-	if a.runDry(now) {
+	if a.runDry(now, due) {
 		return a.nextPacket(now, b[:at])
 	}
 	return b[:at], built{}, false

@@ -373,10 +373,10 @@ func (a *Assoc) reconfigPath(now Time) (int, bool) {
 	if len(r.queue) > 0 && r.outstanding() == nil {
 		a.beginReconfig(now)
 	}
-	if !r.send || !a.paths[r.path].confirmed {
-		return 0, false
+	if r.send && !a.paths[r.path].confirmed {
+		r.path = a.dataPath()
 	}
-	return r.path, true
+	return r.path, r.send && a.paths[r.path].confirmed
 }
 
 // appendReconfig appends the outstanding request, if it is to go to path i.

@@ -56,14 +56,15 @@ func (a *Assoc) progressShutdown(now Time) {
 	}
 }
 
-// runDry is called when there is nothing to send: the last messages may have
-// expired rather than been acknowledged. It reports whether that lets the
-// shutdown go on.
-func (a *Assoc) runDry(now Time) bool {
+// runDry is called when there was nothing to send: the last messages may have
+// expired rather than been acknowledged, or data may wait for its path to be
+// confirmed. It reports whether there is something now; due tells that a
+// FORWARD-TSN was due before.
+func (a *Assoc) runDry(now Time, due bool) bool {
 	a.tx.report(a)
 	was := a.state
 	a.progressShutdown(now)
-	return a.state != was
+	return a.state != was || !due && a.tx.sb.ForwardDue() || a.probeNow()
 }
 
 func (a *Assoc) enterShutdownAckSent(now Time) {

@@ -52,6 +52,10 @@ func (w *world) open() {
 		w.mtu = 600 + 100*(w.byte()%32)
 	}
 	if w.split {
+		// Only heartbeats find out which address reaches which.
+		for _, e := range w.end {
+			e.cfg.HBInterval = max(e.cfg.HBInterval, 0)
+		}
 		// Both ends need an address in each network.
 		n := min(len(w.end[0].local), len(w.end[1].local))
 		w.end[0].local, w.end[1].local = w.end[0].local[:n], w.end[1].local[:n]
@@ -335,7 +339,9 @@ func (w *world) call(e *tend, a *Assoc, op, arg int) {
 		}
 	case 59:
 		if x, err := a.PathParams(remote); err == nil {
-			x.HBInterval = time.Duration(arg-8) * 10 * time.Millisecond
+			if x.HBInterval = time.Duration(arg-8) * 10 * time.Millisecond; w.split {
+				x.HBInterval = max(x.HBInterval, time.Millisecond)
+			}
 			x.PFMaxRetrans = arg&7 - 1
 			_ = a.SetPathParams(w.now, remote, x)
 		}
