@@ -118,9 +118,6 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 	if !a.pathError(i, !p.pf && i == a.dataPath()) {
 		return
 	}
-	if !p.confirmed || !p.active {
-		a.tryLocal(i)
-	}
 	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) || !p.confirmed && i == a.dataPath() {
 		// Section 5.4: "In each RTO, a probe MAY be sent on an active
 		// UNCONFIRMED path"; RFC 7829, Section 3.2, rule 6: "transmits another
@@ -128,15 +125,15 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 		p.hb.pending = true
 		return
 	}
-	if p.par.hbInterval < 0 {
-		p.Local = p.home // no heartbeat will find out whether another one is better
-	}
 	a.armHeartbeat(now, i)
 }
 
 // appendHeartbeat appends the HEARTBEAT chunk that is pending on path i.
 func (a *Assoc) appendHeartbeat(b []byte, now Time, i int) []byte {
 	p := &a.paths[i]
+	if p.errors > 0 && (!p.confirmed || !p.active) {
+		a.tryLocal(i)
+	}
 	p.hb = heartbeat{waiting: true, nonce: a.rng.uint64(), sentAt: now, from: p.Local}
 	var info [heartbeatInfoLen]byte
 	binary.BigEndian.PutUint64(info[0:], p.hb.nonce)
@@ -177,8 +174,8 @@ func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
 		return
 	}
 	p.count.acked++
-	if f := p.hb.from; f == p.Local || slices.Contains(a.local, f) {
-		p.Local, p.home = f, f // the answer may be late, and another one be tried
+	if f := p.hb.from; f == p.home || slices.Contains(a.local, f) {
+		p.Local, p.home = f, f
 	}
 	p.rto.Sample(now - p.hb.sentAt)
 	p.hb = heartbeat{pending: p.hb.pending}

@@ -139,6 +139,7 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 func (a *Assoc) builtOn(i int, ecn uint8, n int) built {
 	p := &a.paths[i]
 	x := built{Tuple: p.Tuple, path: i, ecn: ecn, oversize: n > p.mtu}
+	p.Local = p.home // the next packet tries no other
 	if a.asc.sent || a.asc.mute {
 		a.asc.sent = false
 		if from, ok := a.asconfSource(i); ok {

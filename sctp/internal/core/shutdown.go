@@ -11,7 +11,11 @@ type shutdown struct {
 	tries   int  // expirations of T2 in a row
 	path    int  // where SHUTDOWN and SHUTDOWN ACK go
 	gotData bool // in SHUTDOWN-SENT, in the current packet
+	since   Time // when T2 started after the last SHUTDOWN or DATA
 }
+
+// maxT2Delay is how many times RTO packets without DATA can delay T2.
+const maxT2Delay = 10
 
 func (s *shutdown) clear() { *s = shutdown{wanted: s.wanted} }
 
@@ -62,9 +66,10 @@ func (a *Assoc) progressShutdown(now Time) {
 // FORWARD-TSN was due before.
 func (a *Assoc) runDry(now Time, due bool) bool {
 	a.tx.report(a)
-	was := a.state
+	was, waits := a.state, !a.rc.send
+	a.beginReconfig(now)
 	a.progressShutdown(now)
-	return a.state != was || !due && a.tx.sb.ForwardDue() || a.probeNow()
+	return a.state != was || waits && a.rc.send || !due && a.tx.sb.ForwardDue() || a.probeNow()
 }
 
 func (a *Assoc) enterShutdownAckSent(now Time) {
@@ -78,14 +83,14 @@ func (a *Assoc) stopHeartbeats() {
 	for i := range a.paths {
 		if !a.probes(i) {
 			a.timers.setPath(timerHB, i, 0)
-			a.paths[i].hb.pending = false
+			a.paths[i].hb.pending, a.paths[i].hb.waiting = false, false
 		}
 	}
 }
 
 // startT2 starts T2-shutdown anew for a chunk that goes to path i.
 func (a *Assoc) startT2(now Time, i int) {
-	a.shut.tries, a.shut.path = 0, i
+	a.shut.tries, a.shut.path, a.shut.since = 0, i, now
 	a.timers.set(timerT2, now+a.paths[i].rto.Value())
 }
 
@@ -103,7 +108,7 @@ func (a *Assoc) t2Timeout(now Time) {
 	if !a.pathError(s.path, true) {
 		return
 	}
-	s.path = a.otherPath(s.path)
+	s.path, s.since = a.otherPath(s.path), now
 	a.timers.set(timerT2, now+a.paths[s.path].rto.Value())
 	s.sendReq = a.state == ShutdownSent
 	s.sendAck = a.state == ShutdownAckSent
@@ -163,11 +168,21 @@ func (a *Assoc) handleShutdownComplete() {
 // reception of any packet from its peer … SHOULD clear the endpoint's
 // retransmission count and restart the T2-shutdown timer". DATA is answered
 // with a SHUTDOWN, and with a SACK if that alone cannot acknowledge it.
+//
+// Deviation (9.2, SHOULD): packets without DATA do not restart the timer for
+// ever, because heartbeats on several paths could keep a lost SHUTDOWN from being
+// sent again.
 func (a *Assoc) shutdownHeard(now Time) {
 	if a.state != ShutdownSent {
 		return
 	}
-	a.startT2(now, a.shut.path)
+	s, rto := &a.shut, a.paths[a.shut.path].rto.Value()
+	s.tries = 0
+	if a.shut.gotData {
+		a.startT2(now, s.path)
+	} else {
+		a.timers.set(timerT2, min(now+rto, max(s.since+maxT2Delay*rto, now+1)))
+	}
 	if a.shut.gotData {
 		a.shut.gotData = false
 		a.shut.sendReq = true
