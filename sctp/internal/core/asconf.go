@@ -364,7 +364,7 @@ func (a *Assoc) asconfSource(i int) (netip.AddrPort, bool) {
 // t4Timeout sends the ASCONF again, unchanged (RFC 5061, Section 5.1, B1 to B5).
 func (a *Assoc) t4Timeout() {
 	s := &a.asc
-	if len(s.chunk) == 0 || !a.state.connected() {
+	if len(s.chunk) == 0 || !a.state.connected() || a.state == ShutdownAckSent { // C4
 		return
 	}
 	a.stats.Timeouts++

@@ -54,7 +54,9 @@ func (a *Assoc) progressShutdown(now Time) {
 			a.stopHeartbeats()
 		}
 	case ShutdownReceived:
-		if a.senderDry() && !a.resettingAssoc() {
+		// While no address of ours is known to the peer nothing else may be sent,
+		// and no ASCONF after a SHUTDOWN ACK (RFC 5061, Section 5.1.1, C4).
+		if a.senderDry() && !a.resettingAssoc() && !a.asc.mute {
 			a.enterShutdownAckSent(now)
 		}
 	}
@@ -133,7 +135,9 @@ func (a *Assoc) handleShutdown(now Time, c wire.Chunk) {
 	case ShutdownSent:
 		// "SHOULD respond immediately with a SHUTDOWN ACK chunk … and move into
 		// the SHUTDOWN-ACK-SENT state, restarting its T2-shutdown timer."
-		a.enterShutdownAckSent(now)
+		if !a.asc.mute {
+			a.enterShutdownAckSent(now)
+		}
 		return
 	case ShutdownAckSent:
 		a.shut.sendAck = true // ours was lost
