@@ -92,6 +92,7 @@ type Scoreboard struct {
 	useRACK bool
 	cmt     bool
 	lastRtx Time  // of the last retransmission
+	ending  bool  // nothing more will be queued
 	clock   Time  // of the last call that told the time
 	dac     uint8 // packets that the SACK being processed was delayed for
 	permit  bool  // one packet may be sent regardless of cwnd
@@ -264,7 +265,8 @@ func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 		Unordered: m.flags&msgUnordered != 0,
 	}
 	// RFC 7053, Section 4: what repairs a loss is worth an immediate SACK.
-	d.Immediate = d.End && m.flags&msgImmediate != 0 || r.tx > 1
+	// RFC 9260, Section 6.1: so is the end of everything in SHUTDOWN-PENDING.
+	d.Immediate = d.End && (m.flags&msgImmediate != 0 || s.ending && s.q.unsent == 0) || r.tx > 1
 	if s.q.interleave {
 		b = wire.AppendIDataHeader(b, d, int(r.size))
 	} else {

@@ -28,6 +28,7 @@ func (a *Assoc) Shutdown(now Time) {
 		a.shut.wanted = true
 	case Established:
 		a.state = ShutdownPending
+		a.tx.sb.ending = true
 		a.progressShutdown(now)
 	}
 	// Section 9.2: in SHUTDOWN-RECEIVED "it MUST ignore ULP shutdown requests".

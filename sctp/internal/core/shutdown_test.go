@@ -337,3 +337,31 @@ func TestShutdownDuringHandshake(t *testing.T) {
 	p.a.flush()
 	p.wantOneWay(p.a, p.z)
 }
+
+// RFC 9260, Section 6.1: "The sender is in the SHUTDOWN-PENDING state" is a reason
+// to set the I bit. A delayed SACK does not delay the end then.
+func TestLastDataAsksForItsSack(t *testing.T) {
+	p := newPair(t, 780)
+	p.connect()
+	p.a.send(0, 3000)
+	p.a.flush() // fills the window
+	for range 20 {
+		p.a.send(0, 2000)
+	}
+	p.a.assoc.Shutdown(p.now)
+	immediate := 0
+	p.net.sniff = func(from *host, pkt []byte) {
+		it := wire.NewChunks(pkt[wire.HeaderLen:])
+		for it.Next() {
+			if d, err := wire.ParseIData(it.Chunk()); err == nil && d.Immediate {
+				immediate++
+			}
+		}
+	}
+	start := p.now
+	p.driveUntil(time.Minute, func() bool { return p.a.assoc.State() == Closed })
+	if d := time.Duration(p.now - start); d > 150*time.Millisecond || immediate != 1 || p.a.assoc.Stats().Retransmits > 0 {
+		t.Errorf("closed after %v with %d I bits, %d chunks sent again; want less than SACK.Delay, 1 and 0", d, immediate, p.a.assoc.Stats().Retransmits)
+	}
+	p.wantDelivered()
+}
