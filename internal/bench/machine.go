@@ -64,7 +64,7 @@ func Provenance(runs, noisy int) string {
 	case noisy == 0:
 		s += ", none disturbed by other programs."
 	default:
-		s += fmt.Sprintf(", **during %d of which other programs used more than %.2f processors: too noisy, take ratios only and repeat on a quiet machine**.", noisy, Noisy)
+		s += fmt.Sprintf(", **during %d of which other programs used more than %.2f processors: too noisy, repeat on a quiet machine**.", noisy, Noisy)
 	}
 	return s + "*\n"
 }
