@@ -34,10 +34,10 @@ type rmaConn struct {
 	err     error           // why the connection is of no more use
 }
 
-// postedMR is a registration that op, and none after it, uses.
+// postedMR is a registration that op uses.
 type postedMR struct {
 	op uint64
-	mr *verbs.MR
+	g  *registration
 }
 
 func newRMAConn(d *rmaDevice, rank int) *rmaConn {
@@ -62,15 +62,15 @@ func (c *rmaConn) fail(err error) {
 }
 
 // post posts one operation and returns its number. It waits while the queue
-// is full. The registration mr, if any, is undone when the operation is
+// is full. The registration g, if any, is given back when the operation is
 // complete, or at once if it cannot be posted.
-func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, mr *verbs.MR) (uint64, error) {
+func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, g *registration) (uint64, error) {
 	for {
 		c.mu.Lock()
 		if c.err != nil {
 			err := c.err
 			c.mu.Unlock()
-			return 0, errors.Join(err, closeMR(mr))
+			return 0, errors.Join(err, c.dev.regs.put(g))
 		}
 		if c.posted-c.done < rmaDepth {
 			break
@@ -78,7 +78,7 @@ func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, mr *verbs.MR) (uint
 		next := c.done + 1
 		c.mu.Unlock()
 		if err := c.wait(ctx, next); err != nil {
-			return 0, errors.Join(err, closeMR(mr))
+			return 0, errors.Join(err, c.dev.regs.put(g))
 		}
 	}
 	defer c.mu.Unlock()
@@ -93,24 +93,17 @@ func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, mr *verbs.MR) (uint
 			err = c.remoteError(err)
 			c.err = err
 		}
-		return 0, errors.Join(err, closeMR(mr))
+		return 0, errors.Join(err, c.dev.regs.put(g))
 	}
 	c.posted = n
 	c.dev.w.eng.peers[c.rank].rdma.count(&wr)
 	if wr.Op == verbs.OpWrite {
 		c.wrote, c.where = n, wr.Remote
 	}
-	if mr != nil {
-		c.mrs = append(c.mrs, postedMR{n, mr})
+	if g != nil {
+		c.mrs = append(c.mrs, postedMR{n, g})
 	}
 	return n, nil
-}
-
-func closeMR(mr *verbs.MR) error {
-	if mr == nil {
-		return nil
-	}
-	return mr.Close()
 }
 
 // wait collects completions until that of the given operation.
@@ -180,7 +173,7 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 	}
 	used := 0
 	for used < len(c.mrs) && (c.mrs[used].op <= c.done || c.err != nil) {
-		if err := c.mrs[used].mr.Close(); err != nil && c.err == nil {
+		if err := c.dev.regs.put(c.mrs[used].g); err != nil && c.err == nil {
 			c.err = err
 		} else if errors.Is(err, verbs.ErrBusy) {
 			break // not flushed yet
@@ -248,7 +241,7 @@ func (c *rmaConn) close() error {
 	defer c.mu.Unlock()
 	var errs []error
 	for len(c.mrs) > 0 {
-		if err := c.mrs[0].mr.Close(); errors.Is(err, verbs.ErrBusy) {
+		if err := c.dev.regs.put(c.mrs[0].g); errors.Is(err, verbs.ErrBusy) {
 			return err
 		} else if err != nil {
 			errs = append(errs, err)

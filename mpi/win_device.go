@@ -33,6 +33,7 @@ type rmaDevice struct {
 	life   context.Context // over when the device is closed
 	stop   context.CancelFunc
 	served chan struct{} // closed when no more requests are taken
+	regs   regCache
 
 	mu      sync.Mutex // guards what follows
 	conns   map[int]*rmaConn
@@ -276,6 +277,7 @@ func (d *rmaDevice) close(ctx context.Context) error {
 	for _, c := range dead {
 		errs = append(errs, c.close())
 	}
+	errs = append(errs, d.regs.close())
 	for mr := range windows {
 		errs = append(errs, mr.Close())
 	}

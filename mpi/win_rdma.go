@@ -31,11 +31,11 @@ func (t *winTarget) posted(c *rmaConn, op uint64) {
 }
 
 // postRDMA posts one operation of the window.
-func (w *window) postRDMA(ctx context.Context, c *rmaConn, target int, wr verbs.SendWR, mr *verbs.MR) (uint64, error) {
-	if mr != nil {
-		wr.SGL = []verbs.SGE{mr.Slice(0, mr.Len())}
+func (w *window) postRDMA(ctx context.Context, c *rmaConn, target int, wr verbs.SendWR, g *registration) (uint64, error) {
+	if g != nil {
+		wr.SGL = g.sgl[:]
 	}
-	n, err := c.post(ctx, wr, mr)
+	n, err := c.post(ctx, wr, g)
 	if err != nil {
 		return 0, err
 	}
@@ -56,12 +56,12 @@ func (w *window) writeRDMA(ctx context.Context, src []byte, target, off int) err
 	}
 	for len(src) > 0 {
 		n := min(len(src), rmaPiece)
-		mr, err := w.dev.pd.Register(src[:n], 0)
+		g, err := w.dev.regs.get(w.dev.pd, src[:n], 0)
 		if err != nil {
 			return err
 		}
 		wr := verbs.SendWR{Op: verbs.OpWrite, Remote: remote.At(uint64(off))}
-		if _, err := w.postRDMA(ctx, c, target, wr, mr); err != nil {
+		if _, err := w.postRDMA(ctx, c, target, wr, g); err != nil {
 			return err
 		}
 		src, off = src[n:], off+n
@@ -77,12 +77,12 @@ func (w *window) readRDMA(ctx context.Context, dst []byte, target, off int) erro
 	}
 	for len(dst) > 0 {
 		n := min(len(dst), rmaPiece)
-		mr, err := w.dev.pd.Register(dst[:n], verbs.LocalWrite)
+		g, err := w.dev.regs.get(w.dev.pd, dst[:n], verbs.LocalWrite)
 		if err != nil {
 			return err
 		}
 		wr := verbs.SendWR{Op: verbs.OpRead, Remote: remote.At(uint64(off))}
-		if _, err := w.postRDMA(ctx, c, target, wr, mr); err != nil {
+		if _, err := w.postRDMA(ctx, c, target, wr, g); err != nil {
 			return err
 		}
 		dst, off = dst[n:], off+n

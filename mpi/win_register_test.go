@@ -1,0 +1,93 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// TestWinRDMADoesNotAllocate puts and gets through registered buffers.
+func TestWinRDMADoesNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	const n = 16 << 10
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		w, err := WinAllocate[byte](ctx, c, n)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			src, dst := make([]byte, n), make([]byte, n)
+			round := func() error {
+				return errors.Join(w.Put(ctx, src, 1, 0), w.Get(ctx, dst, 1, 0), w.Flush(ctx, 1))
+			}
+			for range 50 {
+				if err := round(); err != nil {
+					return err
+				}
+			}
+			var failed error
+			allocs := testing.AllocsPerRun(200, func() {
+				if err := round(); err != nil {
+					failed = err
+				}
+			})
+			// Both ranks, their transport and their timers are in this
+			// process; registering anew took 5 in a round.
+			if failed != nil || allocs > 2 {
+				return fmt.Errorf("%.1f allocations in a round of two operations, %w", allocs, failed)
+			}
+		}
+		return w.Free(ctx)
+	}, WithTransport(TransportHybrid))
+}
+
+// TestWinRegistrationsAreBounded uses more buffers than are kept.
+func TestWinRegistrationsAreBounded(t *testing.T) {
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		const n = 4 << 10
+		w, err := WinAllocate[byte](ctx, c, n)
+		if err != nil {
+			return err
+		}
+		regs := &w.w.dev.regs
+		if c.Rank() == 0 {
+			for i := range maxKept + 40 {
+				buf := make([]byte, n)
+				buf[7] = byte(i)
+				if err := w.Put(ctx, buf, 1, 0); err != nil {
+					return err
+				}
+				back := make([]byte, n)
+				if err := errors.Join(w.Flush(ctx, 1), w.Get(ctx, back, 1, 0), w.Flush(ctx, 1)); err != nil {
+					return err
+				}
+				if back[7] != byte(i) {
+					return fmt.Errorf("round %d: read %d", i, back[7])
+				}
+			}
+			regs.mu.Lock()
+			kept, bytes := len(regs.kept), regs.bytes
+			regs.mu.Unlock()
+			if kept != maxKept || bytes != maxKept*n {
+				return fmt.Errorf("%d registrations of %d bytes are kept", kept, bytes)
+			}
+			// A large one pushes others out, one that is too large is not kept.
+			regs.mu.Lock()
+			regs.bytes += maxKeptBytes - bytes // as if they were so long
+			regs.mu.Unlock()
+			if err := errors.Join(w.Put(ctx, make([]byte, n), 1, 0), w.Flush(ctx, 1)); err != nil {
+				return err
+			}
+			regs.mu.Lock()
+			over := regs.bytes > maxKeptBytes
+			regs.mu.Unlock()
+			if over {
+				return errors.New("more bytes are kept than the bound")
+			}
+		}
+		return w.Free(ctx)
+	}, WithTransport(TransportHybrid))
+}
