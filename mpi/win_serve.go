@@ -86,19 +86,17 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 	case amGet:
 		need = AccessRead
 	}
-	var mem []byte
 	code := amOK
+	mem, within := w.at(h.off, h.n)
 	switch {
 	case w.access&need == 0:
 		code = amAccess
-	case h.off > uint64(len(w.mem)) || h.n > uint64(len(w.mem))-h.off:
+	case !within:
 		code = amRange
 	case h.kind == amUpdate && (int(h.op) >= len(w.ops) || w.ops[h.op] == nil),
 		need == AccessUpdate && (h.off%uint64(w.elem) != 0 || h.n%uint64(w.elem) != 0),
 		h.kind == amSwap && h.n != uint64(w.elem):
 		code = amProtocol
-	default:
-		mem = w.mem[h.off : h.off+h.n]
 	}
 	var held *scratch
 	if h.bulk {

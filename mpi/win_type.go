@@ -33,7 +33,11 @@ func (w *window) typed(buf []byte, count int, t *Datatype, target, disp, tcount 
 	if err != nil || target == ProcNull {
 		return err
 	}
-	tsize, err := ttype.span(tcount, int(w.remote[target].Bytes)-off)
+	room := int(w.remote[target].Bytes) - off
+	if w.dynamic != nil {
+		room = maxTypeBytes
+	}
+	tsize, err := ttype.span(tcount, room)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRange, err)
 	}

@@ -25,6 +25,8 @@ type window struct {
 	dev    *rmaDevice // nil: all operations travel in messages
 	mr     *verbs.MR  // mem, registered
 
+	dynamic *dynamicMem // instead of mem
+
 	memory sync.Mutex // held while served operations touch mem; guards tmp
 	tmp    [2]uint64
 
@@ -137,6 +139,16 @@ func (w *window) locate(target, disp, n int, need Access) (off int, done bool, e
 		return 0, false, err
 	}
 	r := &w.remote[target]
+	if w.dynamic != nil {
+		off, ok := mul2(disp, w.elem)
+		switch {
+		case !ok || disp < 0:
+			return 0, false, fmt.Errorf("%w: address %d", ErrRange, disp)
+		case r.Access&need != need:
+			return 0, false, fmt.Errorf("%w: rank %d", ErrAccess, target)
+		}
+		return off, n == 0, nil // the target checks the rest
+	}
 	room := int(r.Bytes) - n
 	if disp < 0 || room < 0 || disp > room/w.elem {
 		return 0, false, fmt.Errorf("%w: %d elements at %d of rank %d, which has %d",
@@ -163,8 +175,12 @@ func (w *window) put(ctx context.Context, src []byte, target, disp int) error {
 func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 	switch {
 	case w.self(target):
+		mem, err := w.ownAt(off, len(src))
+		if err != nil {
+			return err
+		}
 		w.hold()
-		copy(w.mem[off:], src)
+		copy(mem, src)
 		w.release()
 		return nil
 	case w.dev != nil:
@@ -192,8 +208,12 @@ func (w *window) get(ctx context.Context, dst []byte, target, disp int) error {
 func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	switch {
 	case w.self(target):
+		mem, err := w.ownAt(off, len(dst))
+		if err != nil {
+			return err
+		}
 		w.hold()
-		copy(dst, w.mem[off:])
+		copy(dst, mem)
 		w.release()
 		return nil
 	case w.dev != nil:
@@ -235,8 +255,11 @@ func (w *window) update(ctx context.Context, src, old []byte, target, disp int, 
 		return fmt.Errorf("%w: elements of %d bytes", ErrCount, w.elem)
 	}
 	if w.self(target) {
-		w.apply(w.mem[off:off+len(src)], src, old, w.ops[code])
-		return nil
+		mem, err := w.ownAt(off, len(src))
+		if err == nil {
+			w.apply(mem, src, old, w.ops[code])
+		}
+		return err
 	}
 	for len(src) > 0 {
 		n := min(len(src), amChunk-amChunk%w.elem)
@@ -279,8 +302,11 @@ func (w *window) swap(ctx context.Context, operands, old []byte, target, disp in
 		return err
 	}
 	if w.self(target) {
-		w.applySwap(w.mem[off:off+w.elem], operands, old)
-		return nil
+		mem, err := w.ownAt(off, w.elem)
+		if err == nil {
+			w.applySwap(mem, operands, old)
+		}
+		return err
 	}
 	if w.dev != nil && w.word {
 		return w.atomicRDMA(ctx, swapWR(operands), old, target, disp)

@@ -1,0 +1,151 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+)
+
+// MaxAttached bounds the buffers that a rank has attached to a dynamic window.
+const MaxAttached = 1 << 16
+
+// dynamicMem is the memory of one rank in a dynamic window: buffers, each at an
+// address of its own in elements. Addresses are not used again.
+type dynamicMem struct {
+	mu       sync.Mutex // guards what follows
+	next     int        // address of the next buffer, in bytes
+	attached []attached // in the order of their addresses
+}
+
+type attached struct {
+	at  int // in bytes
+	mem []byte
+}
+
+// dynamicFirst is the first address, in elements: 0 stays free for programs to
+// mean nothing.
+const dynamicFirst = 1 << 12
+
+// WinCreateDynamic makes a window without memory: ranks attach theirs when they
+// like (MPI-4.1, Section 12.2.4). Operations on it are messages. All ranks of c
+// must call it; it blocks until they do.
+func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption) (*Win[T], error) {
+	if err := checkElement[T](); err != nil {
+		return nil, err
+	}
+	o := winOptions{access: AccessAll}
+	for _, f := range opts {
+		f(&o)
+	}
+	o.messages = true
+	t := reflect.TypeFor[T]()
+	elem := max(sizeOf[T](), 1)
+	w := &window{elem: elem, word: isWord(t), ops: reducersOf[T](t.Kind()), dynamic: &dynamicMem{next: dynamicFirst * elem}}
+	at := c.enter()
+	err := w.create(ctx, c, uint32(t.Kind())|kindDynamic, o)
+	c.leave(at, "WinCreateDynamic", NoPeer, 0, 0, err)
+	if err != nil {
+		return nil, fmt.Errorf("creating window: %w", err)
+	}
+	return &Win[T]{w, nil}, nil
+}
+
+// kindDynamic in winInfo.Kind keeps ranks from making windows of two kinds.
+const kindDynamic = 1 << 16
+
+// Attach adds buf to the caller's part of a dynamic window and returns its
+// address: the displacement of its first element, which other ranks need to be
+// told. It is local. It returns ErrWindow if the window is not dynamic.
+func (w *Win[T]) Attach(buf []T) (disp int, err error) {
+	if err := w.w.usable(); err != nil {
+		return 0, err
+	}
+	d := w.w.dynamic
+	if d == nil {
+		return 0, fmt.Errorf("%w: not dynamic", ErrWindow)
+	}
+	mem := viewBytes(buf)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.attached) == MaxAttached {
+		return 0, fmt.Errorf("%w: %d buffers are attached", ErrWindow, MaxAttached)
+	}
+	// A gap keeps accesses that go too far from the next buffer.
+	next, ok := add2(d.next, len(mem)+dynamicFirst*w.w.elem)
+	if !ok {
+		return 0, fmt.Errorf("%w: no addresses are left", ErrWindow)
+	}
+	at := d.next
+	d.next = next
+	d.attached = append(d.attached, attached{at, mem})
+	return at / w.w.elem, nil
+}
+
+// Detach takes back the buffer that was attached at disp. Operations of others
+// on it must be complete; later ones fail with ErrRange. It is local.
+func (w *Win[T]) Detach(disp int) error {
+	if err := w.w.usable(); err != nil {
+		return err
+	}
+	d := w.w.dynamic
+	if d == nil {
+		return fmt.Errorf("%w: not dynamic", ErrWindow)
+	}
+	at, ok := mul2(disp, w.w.elem)
+	d.mu.Lock()
+	i, found := d.find(at)
+	if ok = ok && found; ok {
+		d.attached = slices.Delete(d.attached, i, i+1)
+	}
+	d.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%w: nothing is attached at %d", ErrRange, disp)
+	}
+	w.w.settle() // waits for an operation that is being performed
+	return nil
+}
+
+// find returns the place of the buffer at an address, or where it would be.
+// d.mu is held.
+func (d *dynamicMem) find(at int) (int, bool) {
+	return slices.BinarySearchFunc(d.attached, at, func(a attached, at int) int { return a.at - at })
+}
+
+// at returns n bytes of the caller's memory.
+func (w *window) at(off, n uint64) ([]byte, bool) {
+	d := w.dynamic
+	if d == nil {
+		if off > uint64(len(w.mem)) || n > uint64(len(w.mem))-off {
+			return nil, false
+		}
+		return w.mem[off : off+n], true
+	}
+	if off > maxTypeBytes || n > maxTypeBytes {
+		return nil, false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i, found := d.find(int(off))
+	if !found {
+		if i--; i < 0 {
+			return nil, false
+		}
+	}
+	a := d.attached[i]
+	from := int(off) - a.at
+	if from > len(a.mem) || int(n) > len(a.mem)-from {
+		return nil, false
+	}
+	return a.mem[from : from+int(n)], true
+}
+
+// ownAt is at for operations on the caller's own memory.
+func (w *window) ownAt(off, n int) ([]byte, error) {
+	mem, ok := w.at(uint64(off), uint64(n))
+	if !ok {
+		return nil, fmt.Errorf("%w: %d bytes at %d of the own memory", ErrRange, n, off)
+	}
+	return mem, nil
+}
