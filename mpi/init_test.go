@@ -35,6 +35,7 @@ var testJobs = map[string]func() error{
 	"ring":    ringJob,
 	"victim":  victimJob,
 	"session": sessionJob,
+	"shared":  sharedJob,
 }
 
 // ringJob checks the world and exchanges messages with both neighbours.

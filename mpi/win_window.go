@@ -26,6 +26,7 @@ type window struct {
 	mr     *verbs.MR  // mem, registered
 
 	dynamic *dynamicMem // instead of mem
+	shared  *sharedMem  // that mem is a part of, or nil
 
 	memory sync.Mutex // held while served operations touch mem; guards tmp
 	tmp    [2]uint64
@@ -109,7 +110,11 @@ func (w *window) free(ctx context.Context) error {
 	w.served.Wait()
 	w.own.attrs.dropAll()
 	w.c.Free()
-	return errors.Join(err, w.unregister())
+	err = errors.Join(err, w.unregister())
+	if w.shared != nil {
+		err = errors.Join(err, w.shared.drop())
+	}
+	return err
 }
 
 // usable returns why no operation may start, or nil.

@@ -1,0 +1,190 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// sharedMem is memory that the ranks of a window share.
+type sharedMem struct {
+	all  []byte
+	at   []int // where the part of each rank begins, and the end
+	drop func() error
+}
+
+// part is the memory of a rank.
+func (s *sharedMem) part(rank int) []byte { return s.all[s.at[rank]:s.at[rank+1]:s.at[rank+1]] }
+
+// MaxShared bounds the bytes of a shared window.
+const MaxShared = 1 << 40
+
+// WinAllocateShared makes a window of n new elements on each rank that all
+// ranks can also read and write as memory: see SharedQuery. The parts follow
+// one another in the order of the ranks (MPI-4.1, Section 12.2.3). All ranks of
+// c must be on one host, as after Comm.SplitShared, and must call it. Ranks
+// that are processes share a mapped file, which needs a Unix system; elsewhere
+// it returns an error that is errors.ErrUnsupported.
+//
+// The ranks order their accesses themselves: Fence, and Sync together with a
+// message or Barrier, do. The memory must not be touched after Free: it is gone,
+// and touching it ends the program.
+func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
+	if err := checkElement[T](); err != nil {
+		return nil, err
+	}
+	o := winOptions{access: AccessAll}
+	for _, f := range opts {
+		f(&o)
+	}
+	at := c.enter()
+	t := reflect.TypeFor[T]()
+	elem := max(sizeOf[T](), 1)
+	shared, err := shareMemory(ctx, c, n, elem)
+	if err != nil {
+		c.leave(at, "WinAllocateShared", NoPeer, 0, 0, err)
+		return nil, fmt.Errorf("creating shared window: %w", err)
+	}
+	mem := shared.part(c.Rank())
+	w := &window{mem: mem, elem: elem, word: isWord(t), ops: reducersOf[T](t.Kind()), shared: shared}
+	err = w.create(ctx, c, uint32(t.Kind()), o)
+	c.leave(at, "WinAllocateShared", NoPeer, 0, len(mem), err)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("creating shared window: %w", err), shared.drop())
+	}
+	return &Win[T]{w, viewAs[T](mem)}, nil
+}
+
+// SharedQuery returns the memory of a rank in a shared window, to be read and
+// written directly. It returns ErrWindow for other windows.
+func (w *Win[T]) SharedQuery(rank int) ([]T, error) {
+	if w.w.shared == nil {
+		return nil, fmt.Errorf("%w: not shared", ErrWindow)
+	}
+	if err := w.w.checkTarget(rank); err != nil {
+		return nil, err
+	}
+	return viewAs[T](w.w.shared.part(rank)), nil
+}
+
+// shareMemory makes memory with room for n elements of each rank. If it fails
+// on one rank it fails on all.
+func shareMemory(ctx context.Context, c *Comm, n, elem int) (*sharedMem, error) {
+	own, err := c.private(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer own.Free()
+	bytes, ok := mul2(n, elem)
+	if n < 0 || !ok || bytes > MaxShared {
+		bytes = -1
+	}
+	host := int(hashOf("host", hostID()) >> 1)
+	sizes := make([][2]int, c.Size())
+	if err := Allgather(ctx, own, [][2]int{{bytes, host}}, sizes); err != nil {
+		return nil, err
+	}
+	s := &sharedMem{at: make([]int, 1, c.Size()+1), drop: func() error { return nil }}
+	total := 0
+	for rank, k := range sizes {
+		if k[0] < 0 || total > MaxShared-k[0] {
+			return nil, fmt.Errorf("%w: %d elements on rank %d", ErrCount, n, rank)
+		}
+		if k[1] != host {
+			return nil, fmt.Errorf("%w: the ranks are on several hosts", ErrWindow)
+		}
+		total += k[0]
+		s.at = append(s.at, total)
+	}
+	if total == 0 {
+		return s, nil
+	}
+	if b, ok := c.w.boot.(*localBoot); ok {
+		err = s.shareHere(ctx, own, b.job, total)
+	} else {
+		err = s.shareFile(ctx, own, total)
+	}
+	return s, err
+}
+
+// shareHere shares memory of the process.
+func (s *sharedMem) shareHere(ctx context.Context, c *Comm, j *localJob, total int) error {
+	key := strconv.FormatUint(c.id, 16)
+	if c.rank == 0 {
+		mem := viewBytes(make([]uint64, (total+7)/8))[:total]
+		j.mu.Lock()
+		if j.memory == nil {
+			j.memory = make(map[string][]byte)
+		}
+		j.memory[key] = mem
+		j.mu.Unlock()
+	}
+	if err := Barrier(ctx, c); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	s.all = j.memory[key]
+	j.mu.Unlock()
+	err := Barrier(ctx, c)
+	j.mu.Lock()
+	delete(j.memory, key) // the ranks hold it
+	j.mu.Unlock()
+	return err
+}
+
+// maxSharedName bounds the name of the file that is mapped.
+const maxSharedName = 4096
+
+// shareFile shares a mapped file, whose name is gone when all have it.
+func (s *sharedMem) shareFile(ctx context.Context, c *Comm, total int) error {
+	var name string
+	var err error
+	msg := make([]byte, maxSharedName)
+	remove := func() error { return nil }
+	if c.rank == 0 {
+		if name, remove, err = makeShared(total); err == nil {
+			if len(name) > maxSharedName {
+				err = fmt.Errorf("%w: name of %d bytes", ErrWindow, len(name))
+			}
+			copy(msg, name)
+		}
+		defer func() { _ = remove() }() // of a name that nobody needs
+	}
+	if e := Bcast(ctx, c, msg, 0); e != nil {
+		return errors.Join(err, e)
+	}
+	if err == nil {
+		name = string(msg[:lenZero(msg)])
+		if name == "" {
+			err = fmt.Errorf("%w: rank 0 cannot share memory", ErrWindow)
+		} else if s.all, err = mapShared(name, total); err == nil {
+			s.drop = func() error { return unmapShared(s.all) }
+		}
+	}
+	bad := []int32{0}
+	if err != nil {
+		bad[0] = 1
+	}
+	if e := Allreduce(ctx, c, bad, bad, Max); e != nil && err == nil {
+		err = e
+	}
+	if err == nil && bad[0] > 0 {
+		err = fmt.Errorf("%w: another rank cannot share memory", ErrWindow)
+	}
+	if err != nil {
+		err = errors.Join(err, s.drop())
+	}
+	return err
+}
+
+// lenZero returns the length of the text that a zero byte ends.
+func lenZero(b []byte) int {
+	for i, v := range b {
+		if v == 0 {
+			return i
+		}
+	}
+	return len(b)
+}

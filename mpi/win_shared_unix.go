@@ -1,0 +1,43 @@
+//go:build unix
+
+package mpi
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// sharedDir is where Linux keeps files in memory; other systems have none.
+const sharedDir = "/dev/shm"
+
+// makeShared makes a file of n bytes that ranks map.
+func makeShared(n int) (name string, remove func() error, err error) {
+	remove = func() error { return nil }
+	dir := sharedDir
+	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+		dir = ""
+	}
+	f, err := os.CreateTemp(dir, "weft-shared-")
+	if err != nil && dir != "" {
+		f, err = os.CreateTemp("", "weft-shared-")
+	}
+	if err != nil {
+		return "", remove, err
+	}
+	remove = func() error { return os.Remove(f.Name()) }
+	err = errors.Join(f.Truncate(int64(n)), f.Close())
+	return f.Name(), remove, err
+}
+
+func mapShared(name string, n int) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return unix.Mmap(int(f.Fd()), 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+}
+
+func unmapShared(b []byte) error { return unix.Munmap(b) }
