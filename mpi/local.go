@@ -78,7 +78,7 @@ type localJob struct {
 	size   int
 	mu     sync.Mutex
 	store  map[string]string
-	memory map[string][]byte // that ranks are about to share
+	memory map[string]*sharedHere // that ranks are about to share
 	worlds []*World
 	wait   int           // ranks in the present barrier
 	gate   chan struct{} // closed when it is over

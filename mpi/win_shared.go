@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"sync/atomic"
 )
 
 // sharedMem is memory that the ranks of a window share.
@@ -13,6 +14,15 @@ type sharedMem struct {
 	all  []byte
 	at   []int // where the part of each rank begins, and the end
 	drop func() error
+	// order is counted up by all ranks of the process when they synchronize:
+	// a datagram alone orders nothing in the Go memory model.
+	order *atomic.Uint64
+}
+
+// sharedHere is memory shared by ranks of one process.
+type sharedHere struct {
+	mem   []byte
+	order atomic.Uint64
 }
 
 // part is the memory of a rank.
@@ -86,7 +96,7 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int) (*sharedMem, error) 
 	if err := Allgather(ctx, own, [][2]int{{bytes, host}}, sizes); err != nil {
 		return nil, err
 	}
-	s := &sharedMem{at: make([]int, 1, c.Size()+1), drop: func() error { return nil }}
+	s := &sharedMem{at: make([]int, 1, c.Size()+1), drop: func() error { return nil }, order: new(atomic.Uint64)}
 	total := 0
 	for rank, k := range sizes {
 		if k[0] < 0 || total > MaxShared-k[0] {
@@ -113,19 +123,19 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int) (*sharedMem, error) 
 func (s *sharedMem) shareHere(ctx context.Context, c *Comm, j *localJob, total int) error {
 	key := strconv.FormatUint(c.id, 16)
 	if c.rank == 0 {
-		mem := viewBytes(make([]uint64, (total+7)/8))[:total]
+		here := &sharedHere{mem: viewBytes(make([]uint64, (total+7)/8))[:total]}
 		j.mu.Lock()
 		if j.memory == nil {
-			j.memory = make(map[string][]byte)
+			j.memory = make(map[string]*sharedHere)
 		}
-		j.memory[key] = mem
+		j.memory[key] = here
 		j.mu.Unlock()
 	}
 	if err := Barrier(ctx, c); err != nil {
 		return err
 	}
 	j.mu.Lock()
-	s.all = j.memory[key]
+	s.all, s.order = j.memory[key].mem, &j.memory[key].order
 	j.mu.Unlock()
 	err := Barrier(ctx, c)
 	j.mu.Lock()

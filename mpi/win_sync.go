@@ -147,6 +147,14 @@ func (w *window) fence(ctx context.Context) error {
 		err = e
 	}
 	w.settle()
+	if w.shared != nil {
+		// Others touch this memory too, directly: they may when what was done
+		// to it is settled here.
+		if e := Barrier(ctx, w.c); e != nil && err == nil {
+			err = e
+		}
+		w.settle()
+	}
 	return err
 }
 
@@ -361,6 +369,9 @@ func (w *window) endPosted() {
 // follows, and what the caller has done before what they do later.
 func (w *window) settle() {
 	w.hold()
+	if w.shared != nil {
+		w.shared.order.Add(1)
+	}
 	w.release()
 }
 
