@@ -9,6 +9,10 @@ const (
 	// buffer besides its bytes: the size of its record. Without it a flood of
 	// tiny messages would hold many times the limit.
 	messageCharge = 192
+	// softCharge is what each message counts against the soft limit: what it
+	// takes of the processor's caches until it is acknowledged, with its record, its
+	// copy and the records of its chunks, and a margin.
+	softCharge = 2048
 	// maxFreeMessages bounds the message records kept for reuse.
 	maxFreeMessages = 4096
 	// maxOrderedInFlight bounds the ordered messages of a stream that carry
@@ -269,8 +273,7 @@ func (q *SendQueue) fits(n int64) bool {
 	if q.messages == 0 {
 		return true
 	}
-	c := q.charge()
-	return c+n+messageCharge <= q.limit && (q.soft == 0 || c < q.soft)
+	return q.charge()+n+messageCharge <= q.limit && (q.soft == 0 || q.softCharge() < q.soft)
 }
 
 // flightLimit returns how many bytes may be sent and not cumulatively acknowledged
@@ -286,6 +289,8 @@ func (q *SendQueue) setSoftLimit(n int64) {
 }
 
 func (q *SendQueue) charge() int64 { return q.buffered + int64(q.messages)*messageCharge }
+
+func (q *SendQueue) softCharge() int64 { return q.buffered + int64(q.messages)*softCharge }
 
 // stream returns the state of a stream, which may move when another is asked
 // for.
@@ -415,11 +420,7 @@ func (q *SendQueue) unref(m *outMsg, n int) {
 // checkRoom notes when a queue that refused a message has room again: half of
 // it, so that writers are not woken for every packet.
 func (q *SendQueue) checkRoom() {
-	limit := q.limit
-	if q.soft > 0 {
-		limit = min(limit, q.soft)
-	}
-	if q.blocked && q.charge() <= limit/2 {
+	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) {
 		q.blocked, q.unblocked = false, true
 	}
 }

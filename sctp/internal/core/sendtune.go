@@ -1,12 +1,11 @@
 package core
 
 // Send buffer autotuning. A large send buffer that is always full makes every
-// message cold when its turn comes: on loopback, where the path holds some
-// 100 KiB, 4 MiB of queue halve the throughput. So no more is queued than
-// keeps the path busy: a multiple of what it was seen to hold.
+// message cold when its turn comes. So no more is queued than keeps the path
+// busy: a multiple of what it was seen to hold.
 const (
 	// tuneFloor is the least that may be queued, if SendBuffer allows.
-	tuneFloor = 512 << 10
+	tuneFloor = 4 << 20
 	// tuneFactor is how many times the measured capacity may be queued: twice
 	// for slow start to double what is in flight, and as much again to wait.
 	tuneFactor = 4

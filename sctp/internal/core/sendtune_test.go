@@ -46,7 +46,7 @@ func TestSendTuneFollowsThePath(t *testing.T) {
 
 func TestSoftLimitTakesLargeMessagesWhole(t *testing.T) {
 	q := NewSendQueue(4<<20, 1, SchedFCFS)
-	q.setSoftLimit(tuneFloor)
+	q.setSoftLimit(512 << 10)
 	m := Message{Body: make([]byte, 1<<20)}
 	if err := q.Push(1, &m); err != nil {
 		t.Fatal(err)
@@ -61,5 +61,19 @@ func TestSoftLimitTakesLargeMessagesWhole(t *testing.T) {
 	m.Body = make([]byte, 2<<20)
 	if err := q.Push(1, &m); err != nil {
 		t.Errorf("a message that begins below the soft limit: %v", err)
+	}
+}
+
+// Small messages take more of the caches than their bytes, so fewer bytes of
+// them are queued.
+func TestSoftLimitCountsMessages(t *testing.T) {
+	q := NewSendQueue(64<<20, 1, SchedFCFS)
+	q.setSoftLimit(tuneFloor)
+	m, n := Message{Body: make([]byte, 64)}, 0
+	for q.Push(1, &m) == nil {
+		n++
+	}
+	if want := (tuneFloor + 64 + softCharge - 1) / (64 + softCharge); n != want {
+		t.Errorf("%d messages of 64 bytes are queued, want %d", n, want)
 	}
 }
