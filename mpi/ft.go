@@ -77,6 +77,7 @@ func (c *Comm) Revoke() error {
 	news := f.know(k, c)
 	news = f.revoke(k) || news
 	f.mu.Unlock()
+	c.ft.revoked.Store(true) // also if another goroutine has just heard of it and is about to
 	if news {
 		c.revoked()
 	}
