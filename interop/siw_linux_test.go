@@ -46,7 +46,7 @@ func siwImage(t testing.TB) string {
 	guest := guestImage(t)
 	for _, name := range []string{"make", "xz", "ldd", "rdma"} {
 		if _, err := exec.LookPath(name); err != nil {
-			t.Skipf("%s not found: install Debian's make, xz-utils, libc-bin and iproute2", name)
+			lacking(t, "%s not found: install Debian's make, xz-utils, libc-bin and iproute2", name)
 		}
 	}
 	files := []string{"siw_guest/build.sh", "siw_guest/init", "siw_guest/peer.c"}
@@ -59,7 +59,7 @@ func siwImage(t testing.TB) string {
 	cmd := exec.CommandContext(ctx, "siw_guest/build.sh", dir, guest)
 	cmd.WaitDelay = time.Second
 	if said, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("the guest with siw cannot be made here: %v\n%s", err, said)
+		lacking(t, "the guest with siw cannot be made here: %v\n%s", err, said)
 	}
 	return dir
 }
