@@ -24,6 +24,8 @@ func (a *Association) flush() (w work) {
 	if a.flushing.Add(1) != 1 {
 		return 0
 	}
+	a.t.flushes.Add(1)
+	defer a.t.flushes.Add(-1)
 	b := trains.Get().(*train)
 	for {
 		n := a.flushing.Load()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ type Transport struct {
 	drain    func() // readAll, called so that escape analysis sees no recursion
 	spinning spinBudget
 	pollers  atomic.Int32
+	flushes  atomic.Int32 // goroutines that transmit
 	count    transportCounters
 }
 
@@ -167,6 +169,9 @@ func (t *Transport) Stats() TransportStats {
 	return st
 }
 
+// closeYields bounds how often Close lets others run that are sending packets.
+const closeYields = 100_000
+
 // Close aborts all associations, closes the sockets and waits for the
 // goroutines of the transport to end. It must not be called from an upcall.
 func (t *Transport) Close() error {
@@ -176,6 +181,11 @@ func (t *Transport) Close() error {
 	}
 	for _, e := range endpoints {
 		e.Close()
+	}
+	// What the associations have to say at last may be on its way on another
+	// goroutine, which had begun to transmit before.
+	for i := 0; i < closeYields && t.flushes.Load() > 0; i++ {
+		runtime.Gosched()
 	}
 	t.polling.stop()
 	t.lead.stopAll()
