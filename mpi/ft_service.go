@@ -242,9 +242,12 @@ func (f *ftService) take(m ftMail) {
 		f.mu.Unlock()
 		return
 	}
+	revoked := false
 	if k.c == nil {
 		if c := f.w.eng.commOf(m.comm); c != nil {
-			f.know(k, c) // nothing has come for it before: it would be known
+			// It was made this moment, and adopt has not come yet. What came before
+			// may have revoked it.
+			revoked = f.know(k, c)
 		}
 	}
 	if k.c == nil {
@@ -257,7 +260,9 @@ func (f *ftService) take(m ftMail) {
 		f.mu.Unlock()
 		return
 	}
-	revoked := f.deliver(k, m) && f.revoke(k)
+	if f.deliver(k, m) && f.revoke(k) {
+		revoked = true
+	}
 	f.mu.Unlock()
 	if revoked {
 		k.c.revoked()
