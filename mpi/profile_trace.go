@@ -137,13 +137,12 @@ func (o *options) toolsFromEnv(getenv func(string) string) error {
 	return nil
 }
 
-// closeTools ends the profilers of environment variables.
+// closeTools ends the profilers of environment variables. Finalize calls it once.
 func (w *World) closeTools() error {
 	var errs []error
 	for _, t := range w.opts.tools {
 		errs = append(errs, t.finish(w))
 	}
-	w.opts.tools = nil
 	return errors.Join(errs...)
 }
 

@@ -108,7 +108,9 @@ func (w *World) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, x := range e.contexts {
-		x.posted.each(func(*elem) { s.Posted++ })
+		if x.comm != nil { // else it is the failure service's
+			x.posted.each(func(*elem) { s.Posted++ })
+		}
 		x.unexp.each(func(el *elem) {
 			if el == &el.msg.elems[0] {
 				s.Unexpected++
