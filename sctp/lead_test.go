@@ -264,7 +264,7 @@ func TestWaiter(t *testing.T) {
 	p := newLeadPair(t)
 	var mu sync.Mutex
 	got := 0
-	var w *Waiter
+	w := p.ta.NewWaiter()
 	e, err := p.ta.Listen(0, &Config{OnPiece: func(*Association, *Piece) {
 		mu.Lock()
 		got++
@@ -274,7 +274,6 @@ func TestWaiter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = p.ta.NewWaiter()
 	c, err := p.tb.Listen(0, nil)
 	if err != nil {
 		t.Fatal(err)
