@@ -49,6 +49,9 @@ const (
 	// flagSeq tells that seq is valid: the message takes its place in the
 	// order that wildcard receives obey.
 	flagSeq = 1
+	// flagFailed, in kindRevoke, tells that the sender knows of ranks that have
+	// failed.
+	flagFailed = 2
 )
 
 // headerLen returns the length of the envelope of kind k.

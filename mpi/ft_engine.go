@@ -75,10 +75,11 @@ func (c *Comm) checkMembers() {
 // the receives that wait for a body.
 func (e *engine) interruptSends(of func(*matchContext) bool, err error) {
 	withdrawn, others := e.ids.interrupt(of)
-	for _, r := range withdrawn {
+	for _, w := range withdrawn {
+		r := w.r
 		r.peer.announced.Add(-1)
 		if r.peer.failure() == nil {
-			r.peer.control(r.stream, &envelope{kind: kindRevoke, id: r.id})
+			r.peer.control(r.stream, &envelope{kind: kindRevoke, id: w.id})
 		}
 		r.fail(err)
 	}
@@ -91,9 +92,16 @@ func (e *engine) interruptSends(of func(*matchContext) bool, err error) {
 	}
 }
 
+// withdrawal is a send that was announced, with the id that it had: who starts it
+// may not have got to note that yet.
+type withdrawal struct {
+	r  *Request
+	id uint64
+}
+
 // interrupt returns the requests of some contexts. Announced sends lose their
 // ids.
-func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn, others []*Request) {
+func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn []withdrawal, others []*Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.slots {
@@ -105,7 +113,7 @@ func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn, others []*R
 		case r.ctx == nil && r.sent != nil && of(r.sent) && r.buf == nil:
 			others = append(others, r)
 		case r.ctx == nil && r.sent != nil && of(r.sent):
-			withdrawn = append(withdrawn, r)
+			withdrawn = append(withdrawn, withdrawal{r, uint64(t.slots[i].gen)<<32 | uint64(i+1)})
 			t.clear(uint32(i))
 		}
 	}
@@ -140,4 +148,14 @@ func (r *Request) pendingFailure() error {
 		return fmt.Errorf("%w: %w", ErrProcFailedPending, err)
 	}
 	return nil
+}
+
+// failures reports whether any rank of the job is known to have failed.
+func (e *engine) failures() bool {
+	for _, p := range e.peers {
+		if p.failed.Load() != nil && !p.bye.Load() {
+			return true
+		}
+	}
+	return false
 }

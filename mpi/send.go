@@ -171,7 +171,11 @@ func (e *engine) sendBody(p *peer, v *envelope) error {
 	r := e.ids.remove(v.id, p)
 	if r == nil { // withdrawn
 		if v.peerID != 0 {
-			p.control(0, &envelope{kind: kindRevoke, peerID: v.peerID})
+			answer := envelope{kind: kindRevoke, peerID: v.peerID}
+			if e.failures() {
+				answer.flags = flagFailed
+			}
+			p.control(0, &answer)
 		}
 		return nil
 	}
@@ -225,7 +229,11 @@ func (e *engine) awaitSend(ctx context.Context, r *Request) error {
 func (e *engine) revoked(p *peer, v *envelope) {
 	if v.peerID != 0 {
 		if r := e.ids.remove(v.peerID, p); r != nil && r.ctx != nil {
-			r.fail(fmt.Errorf("%w by rank %d, the sender", ErrCanceled, p.rank))
+			why := ErrCanceled
+			if v.flags&flagFailed != 0 && r.ctx.interrupted() {
+				why = ErrProcFailed // which this rank has not noticed yet
+			}
+			r.fail(fmt.Errorf("%w: rank %d has withdrawn its send", why, p.rank))
 		}
 		return
 	}
