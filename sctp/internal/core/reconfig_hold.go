@@ -1,0 +1,117 @@
+package core
+
+import (
+	"encoding/binary"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// pauseStreams pauses the streams of q that no earlier request has paused (RFC
+// 6525, Section 5.1.2, A1, and 5.1.4, C2).
+func (a *Assoc) pauseStreams(q *rcRequest) {
+	sq := a.tx.q
+	switch {
+	case q.pausesAll():
+		if !sq.held {
+			sq.hold(q.fence)
+		}
+	case q.parts[0].kind == wire.ParamOutgoingReset:
+		for _, sid := range q.parts[0].streams {
+			if !sq.stream(sid).paused {
+				sq.fence(sid, q.fence)
+			}
+		}
+	}
+}
+
+// resumeStreams undoes the pauses of q, which is not in the queue any more; the
+// next request that names a stream pauses it again.
+func (a *Assoc) resumeStreams(q *rcRequest) {
+	sq := a.tx.q
+	if q.pausesAll() {
+		sq.held = false
+	} else if q.parts[0].kind == wire.ParamOutgoingReset {
+		for _, sid := range q.parts[0].streams {
+			sq.stream(sid).paused = false
+		}
+	}
+	if a.rc.in.holding {
+		sq.held, sq.holdFence = true, 0
+	}
+	for _, next := range a.rc.queue {
+		a.pauseStreams(next)
+	}
+	sq.rescheduleAll()
+}
+
+// holdIncoming holds back the data that comes while our SSN/TSN reset is
+// outstanding. When the peer has performed it, it sends under new numbers at
+// once, and its data may overtake its response, which tells from where on they
+// are new.
+func (a *Assoc) holdIncoming() { a.rx.reasm.deferReset(nil, a.rx.tsns.highest()) }
+
+// easeIncoming lets the user have what came before the last request was sent
+// to which the peer answered "in progress" now: it was sent before the reset.
+// That is needed when the peer sends more than we can hold back.
+func (a *Assoc) easeIncoming() {
+	r := &a.rc
+	if !r.hasSeen || !a.rx.reasm.window.pressed() {
+		return
+	}
+	r.hasSeen = false
+	if res := a.rx.reasm.advanceDefer(r.seen); res.violation() {
+		a.violate(res.String())
+	}
+}
+
+// putOff keeps a FORWARD-TSN or I-FORWARD-TSN for later that reaches beyond what
+// had come when our SSN/TSN reset was sent: it may name messages of after the
+// reset, or of before it among those that are held back. It is not acknowledged,
+// so the peer repeats it, and does not perform the reset if it is of before it.
+func (a *Assoc) putOff(c wire.Chunk, cum TSN) bool {
+	r := &a.rc
+	if !a.resettingAssoc() || a.otherSpace(cum.Sub(a.rx.tsns.cumTSN())) || cum.LessEq(a.rx.reasm.deferTSN) ||
+		cum.LessEq(a.rx.tsns.cumTSN()) {
+		return false
+	}
+	if len(r.late) == 0 {
+		r.late, r.lateAsk = append(r.late, c.Raw...), false
+	}
+	a.rx.sack.refused()
+	return true
+}
+
+// catchUp takes in the FORWARD-TSN that was put off. It came before our request
+// was sent again, to which the answer is still "in progress": so it is of before
+// the reset, as is all data up to its cumulative TSN.
+func (a *Assoc) catchUp() {
+	r := &a.rc
+	if len(r.late) == 0 || !r.lateAsk {
+		return
+	}
+	it := wire.NewChunks(r.late)
+	r.late = r.late[len(r.late):]
+	it.Next()
+	c := it.Chunk()
+	cum := TSN(binary.BigEndian.Uint32(c.Value)) // both kinds begin with it
+	if a.rx.reasm.deferTSN.Less(cum) {
+		if res := a.rx.reasm.advanceDefer(cum); res.violation() {
+			a.violate(res.String())
+			return
+		}
+	}
+	if c.Type == wire.ChunkIForwardTSN {
+		a.handleIForwardTSN(c)
+	} else {
+		a.handleForwardTSN(c)
+	}
+}
+
+// releaseIncoming undoes holdIncoming.
+func (a *Assoc) releaseIncoming() {
+	in := &a.rc.in
+	a.rc.late = nil
+	if res := a.rx.reasm.undefer(in.deferred, in.streams, in.lastTSN); res.violation() {
+		a.violate(res.String())
+	}
+}
