@@ -67,7 +67,7 @@ func readNotes(t *testing.T) []row {
 			}
 			last = m[1]
 		}
-		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| Section ") {
+		if !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| Section ") || strings.Count(line, "|") == 4 {
 			continue
 		}
 		cells := strings.Split(strings.Trim(line, "| "), "|")
