@@ -14,6 +14,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -95,7 +96,7 @@ func tshark(t testing.TB, file string, args ...string) []string {
 	t.Helper()
 	path, err := exec.LookPath("tshark")
 	if err != nil {
-		lacking(t, "tshark not found: install Debian's tshark")
+		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
 	cmd := exec.Command(path, append([]string{"-r", file, "-d", "udp.port==1024-65535,sctp", "-o", "sctp.checksum:crc-32c"}, args...)...)
 	var errs strings.Builder

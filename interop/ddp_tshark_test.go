@@ -17,6 +17,7 @@ import (
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpsctp"
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/rdmap"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/wire"
@@ -223,7 +224,7 @@ func tally(ms []ddpMessage) (ops map[rdmap.Opcode]int, fns map[int]int) {
 // TestDissectorFollowsVerbs captures a program that uses every operation.
 func TestDissectorFollowsVerbs(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
-		lacking(t, "tshark not found: install Debian's tshark")
+		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -210,9 +210,11 @@ func lateness(ctx context.Context) *atomic.Int64 {
 }
 
 // Cutting the network of the primary path in the middle of a transfer loses no
-// message, changes no order, and stops the transfer for at most three RTO.Min,
-// on a machine that has time for it. TestPrimaryPathDiesUnderLoad of package sctp
-// is the same under virtual time.
+// message, changes no order, and stops the transfer for at most three RTO.Min.
+// Only that limit is waived where no run found the machine quiet: that the
+// transfer goes on is what the last messages show, which are sent a second after
+// the path has failed. TestPrimaryPathDiesUnderLoad of package sctp is the same
+// under virtual time.
 func TestNetCutFailsOver(t *testing.T) {
 	needRoot(t)
 	const (
@@ -251,7 +253,8 @@ func TestNetCutFailsOver(t *testing.T) {
 				}
 			}
 			if tries < 2 {
-				t.Skip("the machine is too busy to tell how long the transfer stands still")
+				t.Logf("the machine is too busy to tell how long the transfer stands still; it goes on, and nothing is lost or reordered")
+				return
 			}
 			t.Errorf("the transfer stands still for longer than %v", limit)
 		})

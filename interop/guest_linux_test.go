@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 const (
@@ -27,12 +29,12 @@ func guestImage(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"qemu-system-x86_64", "busybox", "cpio", "kmod", "gcc", "dpkg", "apt-get"} {
 		if _, err := exec.LookPath(name); err != nil {
-			lacking(t, "%s not found: install Debian's qemu-system-x86, busybox-static, cpio, kmod, gcc and libc6-dev", name)
+			testenv.Lacking(t, "%s not found: install Debian's qemu-system-x86, busybox-static, cpio, kmod, gcc and libc6-dev", name)
 		}
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		lacking(t, "no cache directory: %v", err)
+		testenv.Lacking(t, "no cache directory: %v", err)
 	}
 	dir := filepath.Join(cache, "weft-interop", "guest-"+digestOf(t, slices.Concat([]string{"guest/build.sh", "guest/init"}, peerSources(t))))
 	if _, err := os.Stat(filepath.Join(dir, "version")); err == nil {
@@ -43,7 +45,7 @@ func guestImage(t testing.TB) string {
 	cmd := exec.CommandContext(ctx, "guest/build.sh", dir)
 	cmd.WaitDelay = time.Second
 	if said, err := cmd.CombinedOutput(); err != nil {
-		lacking(t, "the guest cannot be made here: %v\n%s", err, said)
+		testenv.Lacking(t, "the guest cannot be made here: %v\n%s", err, said)
 	}
 	return dir
 }
@@ -129,7 +131,7 @@ func bootImage(t testing.TB, dir string, through []string, args ...string) *stac
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
-		lacking(t, "qemu does not start: %v", err)
+		testenv.Lacking(t, "qemu does not start: %v", err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

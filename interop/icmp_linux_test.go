@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -49,7 +50,7 @@ func pathTakesLess(t *testing.T, told bool) {
 		cmd := exec.Command("ip", "netns", "exec", router, "nft", "-f", "-")
 		cmd.Stdin = strings.NewReader("table ip quiet {\n\tchain output {\n\t\ttype filter hook output priority 0\n\t\tip protocol icmp drop\n\t}\n}\n")
 		if said, err := cmd.CombinedOutput(); err != nil {
-			lacking(t, "ICMP messages cannot be dropped: %v: %s; install Debian's nftables", err, said)
+			testenv.Lacking(t, "ICMP messages cannot be dropped: %v: %s; install Debian's nftables", err, said)
 		}
 	}
 	var tr [2]*sctp.Transport

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/rdmap"
 )
 
@@ -82,7 +83,7 @@ func recordTCP(t *testing.T, file *packetFile, addr string) string {
 // with what it has itself: MPA, DDP and RDMAP.
 func TestMPACaptureDecodes(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
-		lacking(t, "tshark not found: install Debian's tshark")
+		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
 	for _, tt := range []struct {
 		name, size     string

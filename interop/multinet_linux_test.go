@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,19 +29,19 @@ var multinets atomic.Int32
 func newMultinet(t testing.TB, taps bool) *multinet {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		lacking(t, "not root: network namespaces cannot be made")
+		testenv.Lacking(t, "not root: network namespaces cannot be made")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
-		lacking(t, "ip not found: install Debian's iproute2")
+		testenv.Lacking(t, "ip not found: install Debian's iproute2")
 	}
 	if _, err := os.Stat("/dev/net/tun"); taps && err != nil {
-		lacking(t, "no /dev/net/tun: the guest cannot have taps")
+		testenv.Lacking(t, "no /dev/net/tun: the guest cannot have taps")
 	}
 	name := fmt.Sprintf("weft-%d-%d", os.Getpid(), multinets.Add(1))
 	m := &multinet{t: t, ours: name + "-a", peer: name + "-b"}
 	for _, ns := range []string{m.ours, m.peer} {
 		if said, err := exec.Command("ip", "netns", "add", ns).CombinedOutput(); err != nil {
-			lacking(t, "network namespaces cannot be made here: %v: %s", err, said)
+			testenv.Lacking(t, "network namespaces cannot be made here: %v: %s", err, said)
 		}
 		t.Cleanup(func() { exec.Command("ip", "netns", "del", ns).Run() })
 		m.ip("-n", ns, "link", "set", "lo", "up")
@@ -101,7 +102,7 @@ func (m *multinet) mark() (stop func()) {
 }
 `)
 	if said, err := cmd.CombinedOutput(); err != nil {
-		lacking(m.t, "packets cannot be marked: %v: %s; install Debian's nftables", err, said)
+		testenv.Lacking(m.t, "packets cannot be marked: %v: %s; install Debian's nftables", err, said)
 	}
 	return func() { m.ip("netns", "exec", m.ours, "nft", "flush", "ruleset") }
 }

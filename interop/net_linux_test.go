@@ -12,16 +12,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // needRoot skips a test that makes network namespaces.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		lacking(t, "not root: network namespaces cannot be made")
+		testenv.Lacking(t, "not root: network namespaces cannot be made")
 	}
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		lacking(t, "no /dev/net/tun: hosts cannot be joined")
+		testenv.Lacking(t, "no /dev/net/tun: hosts cannot be joined")
 	}
 }
 

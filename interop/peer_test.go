@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // patience is how long a peer may take for anything that is not a bulk
@@ -224,7 +226,7 @@ func usrsctpPeer(t testing.TB) string {
 		usrsctp.path = path
 	})
 	if usrsctp.path == "" {
-		lacking(t, "%s", usrsctp.reason)
+		testenv.Lacking(t, "%s", usrsctp.reason)
 	}
 	return usrsctp.path
 }

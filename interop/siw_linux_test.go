@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // Limits of what the siw tests wait for. The guest is emulated, and the machine
@@ -46,7 +48,7 @@ func siwImage(t testing.TB) string {
 	guest := guestImage(t)
 	for _, name := range []string{"make", "xz", "ldd", "rdma"} {
 		if _, err := exec.LookPath(name); err != nil {
-			lacking(t, "%s not found: install Debian's make, xz-utils, libc-bin and iproute2", name)
+			testenv.Lacking(t, "%s not found: install Debian's make, xz-utils, libc-bin and iproute2", name)
 		}
 	}
 	files := []string{"siw_guest/build.sh", "siw_guest/init", "siw_guest/peer.c"}
@@ -59,7 +61,7 @@ func siwImage(t testing.TB) string {
 	cmd := exec.CommandContext(ctx, "siw_guest/build.sh", dir, guest)
 	cmd.WaitDelay = time.Second
 	if said, err := cmd.CombinedOutput(); err != nil {
-		lacking(t, "the guest with siw cannot be made here: %v\n%s", err, said)
+		testenv.Lacking(t, "the guest with siw cannot be made here: %v\n%s", err, said)
 	}
 	return dir
 }

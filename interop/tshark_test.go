@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // TestCaptureDecodes has an independent decoder read everything that a job of
@@ -12,7 +14,7 @@ import (
 func TestCaptureDecodes(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
-		lacking(t, "tshark not found: install Debian's tshark")
+		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
 	capture := filepath.Join(t.TempDir(), "job.pcap")
 	farm(t, []string{"-n", "3", "-pcap", capture}, []string{"-tasks", "200"})

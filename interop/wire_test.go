@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/internal/golden"
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestVectorsDecode(t *testing.T) {
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
-		lacking(t, "tshark not found: install Debian's tshark")
+		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
 	vectors := golden.Read(t, "../sctp/wire/testdata/golden.txt")
 	// A classic capture file, microseconds, link type raw IP.

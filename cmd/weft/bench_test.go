@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -187,12 +188,12 @@ func TestBenchCompare(t *testing.T) {
 	}
 	for _, tool := range []string{"mpicc", "mpirun"} {
 		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("no other MPI: ", err)
+			testenv.Lacking(t, "there is no other MPI: %v", err)
 		}
 	}
 	out, errs, status := weft(t, "", "bench", "compare", "latency", "allreduce", "put_latency", "-json", "-m", "4:8", "-i", "3", "-x", "1")
 	if strings.Contains(errs, "cannot find -l") {
-		t.Skip("mpicc does not work here")
+		testenv.Lacking(t, "mpicc does not work: %s", errs)
 	}
 	if status != 0 {
 		t.Fatalf("status %d", status)

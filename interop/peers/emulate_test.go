@@ -6,16 +6,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // needRoot skips a test that makes network namespaces.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("not root: network namespaces cannot be made")
+		testenv.Lacking(t, "not root: network namespaces cannot be made")
 	}
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		t.Skip("no /dev/net/tun: hosts cannot be joined")
+		testenv.Lacking(t, "no /dev/net/tun: hosts cannot be joined")
 	}
 }
 
@@ -26,9 +28,20 @@ func TestLossExperimentHasARowPerTransport(t *testing.T) {
 	if err := runLoss(t.Context(), s, built(t), &b); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), "\n| weft sctp | "); n != len(workloads(1)) || strings.Contains(b.String(), "Failed: ") {
-		t.Errorf("%d rows of SCTP, want %d:\n%s", n, len(workloads(1)), b.String())
+	rows := func(name string) {
+		t.Helper()
+		if n := strings.Count(b.String(), "\n| "+name+" | "); n != len(workloads(1)) || strings.Contains(b.String(), "Failed: ") {
+			t.Errorf("%d rows of %s, want %d:\n%s", n, name, len(workloads(1)), b.String())
+		}
 	}
+	rows("weft sctp")
+	for _, m := range []string{"TCP cubic: ", "Open MPI: "} {
+		if _, why, ok := strings.Cut(b.String(), "Not measured: "+m); ok {
+			testenv.Lacking(t, "%s%.300s", m, why)
+		}
+	}
+	rows("weft tcp/cubic")
+	rows("Open MPI tcp/cubic")
 }
 
 func TestPathExperimentsHaveResults(t *testing.T) {
@@ -43,7 +56,7 @@ func TestPathExperimentsHaveResults(t *testing.T) {
 		t.Error(b.String())
 	}
 	if len(congestionControls("cubic")) == 0 {
-		t.Skip("this kernel's TCP has no cubic")
+		testenv.Lacking(t, "this kernel's TCP has no cubic")
 	}
 	b.Reset()
 	if err := runFair(t.Context(), s, tl, &b); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/bench"
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // built builds the programs once for all tests.
@@ -37,7 +38,7 @@ func TestEveryStackIsMeasured(t *testing.T) {
 				o, _, err := c.measure(t.Context(), s, tl, l)
 				switch {
 				case errors.Is(err, errMissing):
-					t.Skip(err)
+					testenv.Lacking(t, "%v", err)
 				case errors.Is(err, context.DeadlineExceeded) && slices.Contains([]string{"usrsctp", "openmpi", "mpich"}, c.name):
 					t.Skipf("the peer hangs: %v", err) // not our matter
 				case err != nil:
