@@ -64,6 +64,11 @@ func (a *Association) answerAll(err error, k *wakeList) {
 // wait for the reset. It blocks until the peer has answered or ctx is done; the
 // request goes on then. Errors are ErrNotSupported, ErrDenied, ErrBusy,
 // ErrNoStream, and those of an association that ended.
+//
+// A list of more than 200 streams takes a request to the peer, and a round trip,
+// per 200, one after the other. The first one that fails ends it with its error;
+// the notifications NotifyOutStreamsReset tell which streams were reset by then,
+// and which were not.
 func (a *Association) ResetStreams(ctx context.Context, streams ...uint16) error {
 	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.ResetStreams(now, streams) })
 }

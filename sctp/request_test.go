@@ -77,6 +77,40 @@ func TestStreamsAreResetAndAdded(t *testing.T) {
 	})
 }
 
+func TestManyStreamsAreReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 1<<16 - 1
+		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond}, &sctp.Config{OutStreams: n}, &sctp.Config{InStreams: n})
+		ctx := context.Background()
+		var streams []uint16
+		buf := make([]byte, 10)
+		for s := range uint16(n) {
+			if s != 1 {
+				streams = append(streams, s)
+			}
+		}
+		send := func(stream, ssn uint16) {
+			t.Helper()
+			if err := p.a.Send(ctx, []byte("x"), sctp.SendOptions{Stream: stream}); err != nil {
+				t.Fatal(err)
+			}
+			if _, info := recvMessage(t, p.b, buf); info.SSN+uint16(info.MID) != ssn {
+				t.Errorf("message on stream %d has number %d, want %d", stream, info.SSN+uint16(info.MID), ssn)
+			}
+		}
+		for _, s := range []uint16{0, 1, 40000, n - 1} {
+			send(s, 0)
+		}
+		if err := p.a.ResetStreams(ctx, streams...); err != nil {
+			t.Fatal(err)
+		}
+		send(0, 0)
+		send(1, 1)
+		send(40000, 0)
+		send(n-1, 0)
+	})
+}
+
 func TestResetNeedsBothSides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond}, nil, &sctp.Config{NoReconfig: true})

@@ -6,9 +6,9 @@ const (
 	// maxReconfigs bounds the RE-CONFIG requests of the user that wait or are
 	// outstanding. One more may be there to answer the peer's.
 	maxReconfigs = 16
-	// MaxResetStreams is how many streams one reset request can name: it fits
-	// the smallest packet, an AUTH chunk besides.
-	MaxResetStreams = 200
+	// maxResetStreams is how many streams one reset request names: it fits the
+	// smallest packet, an AUTH chunk besides. Longer lists take several requests.
+	maxResetStreams = 200
 	// maxReconfigRetries is how often a request is repeated that the peer had
 	// no time for ("request already in progress").
 	maxReconfigRetries = 8

@@ -16,11 +16,30 @@ func (a *Assoc) pauseStreams(q *rcRequest) {
 			sq.hold(q.fence)
 		}
 	case q.parts[0].kind == wire.ParamOutgoingReset:
-		for _, sid := range q.parts[0].streams {
+		for _, sid := range q.pending() {
 			if !sq.stream(sid).paused {
 				sq.fence(sid, q.fence)
 			}
 		}
+	}
+}
+
+// resumePart lets the streams go on that parts[0] of q, which is still in the
+// queue, has reset, unless a later request pauses them again.
+func (a *Assoc) resumePart(q *rcRequest) {
+	if q.parts[0].kind != wire.ParamOutgoingReset {
+		return
+	}
+	sq, list := a.tx.q, q.parts[0].streams
+	for _, sid := range list {
+		sq.stream(sid).paused = false
+		for _, x := range a.rc.queue {
+			if x != q && x.pauses(sid) {
+				sq.fence(sid, x.fence)
+				break
+			}
+		}
+		sq.reschedule(sid)
 	}
 }
 
@@ -31,7 +50,7 @@ func (a *Assoc) resumeStreams(q *rcRequest) {
 	if q.pausesAll() {
 		sq.held = false
 	} else if q.parts[0].kind == wire.ParamOutgoingReset {
-		for _, sid := range q.parts[0].streams {
+		for _, sid := range q.pending() {
 			sq.stream(sid).paused = false
 		}
 	}

@@ -227,7 +227,7 @@ func (a *Assoc) resetIn(sids []uint16) wire.ReConfigResult {
 func (a *Assoc) peerWantsReset(now Time, x *wire.IncomingReset) (_ wire.ReConfigResult, silent bool) {
 	list, ok := sidList(x.Streams, a.tx.streams)
 	switch {
-	case a.cfg.DenyReconfig&ReconfigStreams != 0, len(list) > MaxResetStreams, !a.state.canSendData():
+	case a.cfg.DenyReconfig&ReconfigStreams != 0, len(list) > maxResetStreams, !a.state.canSendData():
 		return wire.ReConfigDenied, false
 	case !ok:
 		return wire.ReConfigWrongSSN, false
@@ -249,7 +249,7 @@ func (a *Assoc) resetUnderWay(list []uint16) bool {
 		return q.pausesAll()
 	}
 	for _, sid := range list {
-		if !q.pauses(sid) {
+		if _, found := slices.BinarySearch(q.parts[0].streams, sid); !found {
 			return false
 		}
 	}

@@ -15,14 +15,17 @@ type rcPart struct {
 	done    bool     // answered
 }
 
-// rcRequest is what goes as one RE-CONFIG chunk.
+// rcRequest is what goes as one RE-CONFIG chunk, or, with more streams to reset
+// than one can name, as several, one after the other.
 type rcRequest struct {
 	id      uint32 // the user's; 0 if it answers the peer
 	answers bool   // the peer's request respSeq
 	respSeq uint32
 	parts   [2]rcPart
 	n       int
-	fence   uint64 // messages queued from this arrival number on come after a reset
+	all     []uint16 // sorted; parts[0] is about some of them. Nil: about all there are
+	from    int      // where in all those of parts[0] begin
+	fence   uint64   // messages queued from this arrival number on come after a reset
 	tries   int
 	err     error
 	chunk   []byte // the parameters as they are sent; empty: not begun
@@ -30,10 +33,37 @@ type rcRequest struct {
 
 func (q *rcRequest) list() []rcPart { return q.parts[:q.n] }
 
-// pauses reports whether q keeps new messages of stream sid from being sent.
+// pauses reports whether q keeps new messages of stream sid from being sent,
+// and does not those of all streams.
 func (q *rcRequest) pauses(sid uint16) bool {
-	p := &q.parts[0]
-	return p.kind == wire.ParamOutgoingReset && len(p.streams) > 0 && slices.Contains(p.streams, sid)
+	if q.parts[0].kind != wire.ParamOutgoingReset {
+		return false
+	}
+	_, found := slices.BinarySearch(q.pending(), sid)
+	return found
+}
+
+// pending returns the streams of q that are not reset yet; none if it names none.
+func (q *rcRequest) pending() []uint16 {
+	if q.all == nil {
+		return q.parts[0].streams
+	}
+	return q.all[q.from:]
+}
+
+// take makes parts[0] about the next streams that fit a request.
+func (q *rcRequest) take() {
+	q.parts[0].streams = q.all[q.from:min(q.from+maxResetStreams, len(q.all))]
+}
+
+// more reports whether another request is to follow parts[0], which is done.
+func (q *rcRequest) more() bool { return q.err == nil && q.from+len(q.parts[0].streams) < len(q.all) }
+
+// advance goes on to the streams behind those of parts[0].
+func (q *rcRequest) advance() {
+	q.from += len(q.parts[0].streams)
+	q.tries, q.chunk = 0, q.chunk[:0]
+	q.take()
 }
 
 // pausesAll reports whether q keeps all streams from sending.
@@ -61,37 +91,38 @@ func (a *Assoc) checkReconfig() error {
 // them if sids is empty (RFC 6525, Section 5.1.2). Messages queued before are
 // still sent under the old numbers; later ones wait for the reset. The result
 // names the request in the EventRequestDone that tells the outcome.
+//
+// More streams than fit a packet take several requests to the peer in sequence.
+// The first that fails ends it: an EventOutStreamsReset tells which streams were
+// reset by then, and another which were not.
 func (a *Assoc) ResetStreams(now Time, sids []uint16) (uint32, error) {
-	if err := a.checkReset(sids, a.tx.streams); err != nil {
-		return 0, err
-	}
-	q := &rcRequest{parts: [2]rcPart{{kind: wire.ParamOutgoingReset, streams: compactSIDs(sids)}}, n: 1}
-	return a.request(now, q), nil
+	return a.reset(now, wire.ParamOutgoingReset, sids, a.tx.streams)
 }
 
 // ResetIncoming asks the peer to reset streams that it sends on, all of them if
 // sids is empty (RFC 6525, Section 5.1.3).
 func (a *Assoc) ResetIncoming(now Time, sids []uint16) (uint32, error) {
-	if err := a.checkReset(sids, a.rx.streams); err != nil {
-		return 0, err
-	}
-	q := &rcRequest{parts: [2]rcPart{{kind: wire.ParamIncomingReset, streams: compactSIDs(sids)}}, n: 1}
-	return a.request(now, q), nil
+	return a.reset(now, wire.ParamIncomingReset, sids, a.rx.streams)
 }
 
-func (a *Assoc) checkReset(sids []uint16, streams int) error {
+// reset queues a request to reset sids, of so many streams that there are.
+func (a *Assoc) reset(now Time, kind wire.ParamType, sids []uint16, streams int) (uint32, error) {
 	if err := a.checkReconfig(); err != nil {
-		return err
-	}
-	if len(sids) > MaxResetStreams {
-		return ErrTooMany
+		return 0, err
 	}
 	for _, sid := range sids {
 		if int(sid) >= streams {
-			return ErrStream
+			return 0, ErrStream
 		}
 	}
-	return nil
+	q := &rcRequest{parts: [2]rcPart{{kind: kind}}, n: 1}
+	// A4, B2: if all streams are to be reset, "stream numbers SHOULD NOT be put
+	// into" the request.
+	if all := compactSIDs(sids); len(all) > 0 && len(all) < streams {
+		q.all = all
+		q.take()
+	}
+	return a.request(now, q), nil
 }
 
 // compactSIDs returns a sorted copy without duplicates.

@@ -111,7 +111,24 @@ func (a *Assoc) resetOut(sids []uint16) {
 	for _, sid := range sids {
 		a.tx.q.ResetStream(sid)
 	}
-	a.events.push(Event{Kind: EventOutStreamsReset, Streams: sids})
+}
+
+// tellReset notifies the user of what became of q, which reset outgoing streams.
+func (a *Assoc) tellReset(q *rcRequest) {
+	if q.parts[0].kind != wire.ParamOutgoingReset {
+		return
+	}
+	switch done := q.all[:q.from]; {
+	case q.err == nil && q.all == nil:
+		a.events.push(Event{Kind: EventOutStreamsReset, Streams: q.parts[0].streams})
+	case q.err == nil:
+		a.events.push(Event{Kind: EventOutStreamsReset, Streams: q.all})
+	default:
+		if len(done) > 0 {
+			a.events.push(Event{Kind: EventOutStreamsReset, Streams: done})
+		}
+		a.events.push(Event{Kind: EventOutStreamsReset, Streams: q.pending(), Err: q.err})
+	}
 }
 
 // partDone notes that part p of request q was answered. With the last one the
@@ -129,13 +146,17 @@ func (a *Assoc) partDone(now Time, q *rcRequest, p *rcPart) {
 		r.send = false
 	}
 	i := slices.Index(r.queue, q)
+	if q.more() {
+		a.resumePart(q)
+		q.advance()
+		a.beginReconfig(now)
+		return
+	}
 	r.queue = slices.Delete(r.queue, i, i+1)
 	if q.answers {
 		r.in.answered(q.respSeq, q.err)
 	}
-	if q.err != nil && q.parts[0].kind == wire.ParamOutgoingReset {
-		a.events.push(Event{Kind: EventOutStreamsReset, Streams: q.parts[0].streams, Err: q.err})
-	}
+	a.tellReset(q)
 	a.resumeStreams(q)
 	a.requestDone(q.id, q.err)
 	if next := r.outstanding(); i == 0 && next != nil {
