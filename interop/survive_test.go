@@ -34,11 +34,7 @@ func TestFarmSurvivesAKill(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- cmd.Wait() }()
 				pids := rankPids(t, cmd, &errs, ranks)
-				for start := time.Now(); !strings.Contains(errs.String(), "have joined"); time.Sleep(5 * time.Millisecond) {
-					if time.Since(start) > time.Minute {
-						t.Fatalf("the ranks do not join:\n%s", errs.String())
-					}
-				}
+				awaitText(t, &errs, "have joined")
 				time.Sleep(300 * time.Millisecond) // into the middle of the work
 				p, err := os.FindProcess(pids[victim])
 				if err != nil || p.Kill() != nil {

@@ -76,7 +76,7 @@
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
 //	                 commas; several make a multihomed rank
 //	WEFT_SILENCE     how long a peer may not answer before it is taken for
-//	                 dead (default 10s)
+//	                 dead (default 3s)
 //	WEFT_FT          1 if the job is to outlive some of its ranks
 //	WEFT_CAPTURE     file to record all sent datagrams in
 //	WEFT_PROFILE     file to write sums of all calls to at Finalize, as JSON

@@ -187,7 +187,8 @@ func watchSilence(conn *net.TCPConn, silence time.Duration) error {
 	if err := conn.SetKeepAliveConfig(cfg); err != nil {
 		return err
 	}
-	return userTimeout(conn, silence)
+	// A little more for data: few segments are sent in that time, as pauses double.
+	return userTimeout(conn, silence+silence/3)
 }
 
 // acceptAll accepts connections until all higher ranks are there.

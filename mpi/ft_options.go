@@ -11,16 +11,26 @@ import (
 
 const (
 	// DefaultSilence is the default of WithSilence.
-	DefaultSilence = 10 * time.Second
+	DefaultSilence = 3 * time.Second
 	// MinSilence is the least value of WithSilence.
 	MinSilence = 500 * time.Millisecond
 	// maxHeartbeat is the longest pause between probes of an idle peer.
-	maxHeartbeat = 2 * time.Second
+	maxHeartbeat = time.Second
 	// heartbeatPerRank stretches the pauses in large jobs.
 	heartbeatPerRank = 2 * time.Millisecond
 	// firstRTO is the timeout after which a packet on a fast network is first
 	// sent again.
 	firstRTO = 200 * time.Millisecond
+	// silentRTO is the part of the silence that the longest timeout is: it is
+	// so many lost packets, and so many turns of the processor that this process
+	// had, that make a peer dead.
+	silentRTO = 6
+	// silentPath is after how many of them a peer with several addresses is
+	// probed at the others.
+	silentPath = 2
+	// greetings bounds the attempts to connect, which with short timeouts would
+	// be over soon; a context ends them too.
+	greetings = 30
 )
 
 // WithFaultTolerance makes a job one that can do without some of its ranks:
@@ -34,12 +44,15 @@ func WithFaultTolerance() Option {
 	}
 }
 
-// WithSilence sets after how long without an answer a peer is taken for dead,
-// roughly (default DefaultSilence): up to three times as long if nothing is being
-// sent to it over SCTP. It is for hosts
-// and networks that fail, and launchers that do not tell when a process ends;
-// the end of a process is otherwise noticed much sooner. A process that is
-// stopped for so long counts as dead. What WithSCTP sets has precedence.
+// WithSilence sets after how long without an answer a peer is taken for dead:
+// not before, and at most half as long again and a second after (default
+// DefaultSilence); with several addresses a tenth sooner, or up to two and a half
+// times as long and a second after. An idle peer is probed for it. It is for hosts and networks
+// that fail, and launchers that do not tell when a process ends; the end of a
+// process is otherwise noticed much sooner. A process that is stopped for so
+// long counts as dead, but not over TCP, where its system answers for it. With
+// round trips longer than a sixth of it, give more. What WithSCTP sets has
+// precedence.
 func WithSilence(d time.Duration) Option {
 	return func(o *options) error {
 		if d < MinSilence {
@@ -51,13 +64,15 @@ func WithSilence(d time.Duration) Option {
 }
 
 // timeouts completes cfg so that an association of a job of size ranks ends
-// after the silence of its peer.
+// after the silence of its peer. Timeouts count, not time: what this process
+// does not do while it has no processor is not held against the peer.
 func (o *options) timeouts(cfg *sctp.Config, size int) {
 	if cfg.HeartbeatInterval == 0 {
-		cfg.HeartbeatInterval = max(min(o.silence/20, maxHeartbeat), time.Duration(size)*heartbeatPerRank)
+		cfg.HeartbeatInterval = max(min(o.silence/10, maxHeartbeat), time.Duration(size)*heartbeatPerRank)
+		cfg.HeartbeatRetry = true
 	}
 	if cfg.RTOMax == 0 {
-		cfg.RTOMax = max(o.silence/10, firstRTO)
+		cfg.RTOMax = max(o.silence/silentRTO, firstRTO)
 	}
 	if cfg.MaxRetransmits == 0 {
 		n := 0
@@ -66,6 +81,12 @@ func (o *options) timeouts(cfg *sctp.Config, size int) {
 			rto = min(2*rto, cfg.RTOMax)
 		}
 		cfg.MaxRetransmits = n - 1
+	}
+	if cfg.PathMaxRetransmits == 0 {
+		cfg.PathMaxRetransmits = min(silentPath, cfg.MaxRetransmits)
+	}
+	if cfg.MaxInitRetransmits == 0 {
+		cfg.MaxInitRetransmits = greetings
 	}
 }
 

@@ -60,6 +60,11 @@ type Config struct {
 	// negative: never).
 	HeartbeatInterval time.Duration
 
+	// HeartbeatRetry repeats a heartbeat that is not answered after one
+	// retransmission timeout, like data, and not after HeartbeatInterval more: a
+	// dead peer is found as soon when nothing is being sent to it.
+	HeartbeatRetry bool
+
 	// SackDelay is the longest delay of an acknowledgement (default 200 ms,
 	// at most 500 ms); negative acknowledges every receive batch at once.
 	SackDelay time.Duration

@@ -19,7 +19,7 @@ func (c *Config) core() core.Config {
 	return core.Config{
 		OutStreams: c.OutStreams, InStreams: c.InStreams, Adaptation: c.Adaptation,
 		RTOInitial: c.RTOInitial, RTOMin: rtoMin, RTOMax: c.RTOMax,
-		HBInterval: c.HeartbeatInterval, SackDelay: sack,
+		HBInterval: c.HeartbeatInterval, HBRetry: c.HeartbeatRetry, SackDelay: sack,
 		AssocMaxRetrans: c.MaxRetransmits, PathMaxRetrans: c.PathMaxRetransmits, MaxInitRetrans: c.MaxInitRetransmits,
 		CookieLife: c.CookieLifetime, SendBuffer: c.SendBuffer, RecvBuffer: c.RecvBuffer,
 		Congestion: core.Congestion(c.Congestion), Scheduler: core.Scheduler(c.Scheduler), Bundle: c.Bundle,

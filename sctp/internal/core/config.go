@@ -51,6 +51,9 @@ type Config struct {
 	RTOInitial, RTOMin, RTOMax time.Duration
 	// HBInterval is how often an idle path is probed; negative means never.
 	HBInterval time.Duration
+	// HBRetry repeats an unanswered heartbeat on the path of data once per RTO,
+	// without waiting for HBInterval.
+	HBRetry bool
 	// SackDelay is the longest delay of an acknowledgement, at most
 	// MaxSackDelay; negative acknowledges every batch at once. SackEvery is
 	// after how many packets an acknowledgement is due at the latest.

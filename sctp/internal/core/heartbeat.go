@@ -102,6 +102,11 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 		return
 	}
 	p.hb.waiting = false
+	if a.cfg.HBRetry && i == a.dataPath() && a.tx.sb.Outstanding() > 0 {
+		// T3-rtx counts, at the same pace: not both.
+		a.armHeartbeat(now, i)
+		return
+	}
 	p.rto.Backoff()
 	// RFC 7829, Section 3.2, rule 6: "the timeout of a HEARTBEAT chunk MAY be
 	// ignored if data is outstanding towards the destination address"; T3-rtx
@@ -118,10 +123,13 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 	if !a.pathError(i, !p.pf && i == a.dataPath()) {
 		return
 	}
-	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) || !p.confirmed && i == a.dataPath() {
+	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) ||
+		(!p.confirmed || a.cfg.HBRetry && p.par.hbInterval >= 0) && i == a.dataPath() {
 		// Section 5.4: "In each RTO, a probe MAY be sent on an active
 		// UNCONFIRMED path"; RFC 7829, Section 3.2, rule 6: "transmits another
 		// packet containing the HEARTBEAT chunk immediately".
+		// Deviation, if asked for (8.3, RECOMMENDED): HB.interval does not count
+		// after an unanswered heartbeat.
 		p.hb.pending = true
 		return
 	}

@@ -274,6 +274,42 @@ func TestHeartbeatInterval(t *testing.T) {
 	}
 }
 
+// TestHeartbeatRetry counts how long a silent peer lives. By RFC 9260, Section 8.3,
+// each unanswered heartbeat costs HB.interval and twice the timeout; with HBRetry
+// only the timeout, as data does, and not both.
+func TestHeartbeatRetry(t *testing.T) {
+	for _, tt := range []struct {
+		retry, data bool
+		least, most time.Duration
+	}{
+		// Timeouts of 1, 2, 2 and 2 s, after an idle period of 10.5 to 11.5 s.
+		{true, false, 17500 * time.Millisecond, 18600 * time.Millisecond},
+		{false, false, 50 * time.Second, 70 * time.Second},
+		{true, true, 7 * time.Second, 8200 * time.Millisecond},
+		{false, true, 5 * time.Second, 8200 * time.Millisecond},
+	} {
+		p := newPair(t, 87, &Config{RTOMin: time.Second, RTOMax: 2 * time.Second, HBInterval: 10 * time.Second,
+			HBRetry: tt.retry, AssocMaxRetrans: 3})
+		p.connect()
+		p.advance(30 * time.Second)
+		p.net.drop = func(*host, []byte) bool { return true }
+		p.a.assoc.paths[0].hb = heartbeat{}
+		p.a.assoc.armHeartbeat(p.now, 0)
+		if tt.data {
+			p.a.assoc.paths[0].hb.pending = true // in flight when data is sent
+			p.advance(time.Millisecond)
+			p.a.send(0, 10)
+		}
+		start := p.now
+		for p.a.assoc.State() != Closed && p.now < start+Time(2*time.Minute) {
+			p.advance(100 * time.Millisecond)
+		}
+		if took := time.Duration(p.now - start); took < tt.least || took > tt.most {
+			t.Errorf("retry %t, data %t: dead after %v, want %v to %v", tt.retry, tt.data, took, tt.least, tt.most)
+		}
+	}
+}
+
 func TestHeartbeatsOff(t *testing.T) {
 	p := newPair(t, 86, &Config{HBInterval: -1})
 	p.connect()
