@@ -21,6 +21,7 @@ type conn struct {
 	wild  bool // bound to the unspecified address
 	local netip.AddrPort
 
+	ecn    uint8 // of datagrams without a control message about it
 	gso    atomic.Bool
 	gro    bool
 	uneven bool // equal-length trains must not use GSO, see equalTrainsCorrupt

@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// ect0 is ECT(0) (RFC 3168, Section 5).
+const ect0 = 2
+
 // setOptions asks for all the socket can do; what the kernel refuses is done
 // without.
 func (c *conn) setOptions(o Options) {
@@ -33,6 +36,11 @@ func (c *conn) setOptions(o Options) {
 		}
 	}
 	set(unix.IPPROTO_IP, unix.IP_RECVTOS, 1)
+	// Most datagrams are ECN-capable: they need no control message then, which
+	// takes longer than the rest of a small system call.
+	if set(unix.IPPROTO_IP, unix.IP_TOS, ect0) && (!c.v6 || set(unix.IPPROTO_IPV6, unix.IPV6_TCLASS, ect0)) {
+		c.ecn = ect0
+	}
 	if c.wild && !c.v6 {
 		set(unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
 	}

@@ -155,8 +155,33 @@ func TestTryReadDoesNotWait(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := b.TryRead(b.bufs, b.metas); n != 3 || err != nil {
-		t.Errorf("TryRead = %d, %v, want 3 datagrams", n, err)
+	for sum := 0; sum < 3; {
+		n, err := b.TryRead(b.bufs, b.metas)
+		if n == 0 || err != nil {
+			t.Fatalf("TryRead = %d, %v with %d of 3 datagrams read", n, err, sum)
+		}
+		sum += n
+	}
+}
+
+func TestReadsGrowWithWhatWaits(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	if !b.CanPoll() {
+		t.Skip("not on this system")
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range 2 { // the second time after a read that found nothing
+		for range 1 + 2 + 4 + MaxBatch + 1 {
+			if err := a.Write([]byte("x"), &Meta{Remote: b.LocalAddr()}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []int{1, 2, 4, MaxBatch, 1, 0} {
+			if n, err := b.TryRead(b.bufs, b.metas); n != want || err != nil {
+				t.Fatalf("TryRead = %d, %v, want %d", n, err, want)
+			}
+		}
 	}
 }
 
