@@ -2,53 +2,6 @@ package core
 
 import "github.com/weftstack/weft/sctp/wire"
 
-// PollTransmit appends up to maxSegs datagrams of equal size to buf, of which
-// the last may be shorter, all for one destination; it returns the extended
-// slice and what is in it. It reports false when there is nothing to send now;
-// it is to be called again after anything else was, and on NextTimeout. No more
-// datagrams than buf has capacity for are appended, save for the first.
-//
-// A packet is begun, each part of the association adds what it has for the
-// packet's path, and if that is nothing the packet is dropped again.
-func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
-	start, first := len(buf), -1
-	a.tx.hold = a.holdTrain(maxSegs, cap(buf)-len(buf))
-	largest := 0
-	for i := range a.paths {
-		largest = max(largest, a.paths[i].mtu)
-	}
-	for tx.Segs < max(maxSegs, 1) {
-		// The next packet may be larger than the first, and then goes by itself: it
-		// has to fit, too.
-		if tx.Segs > 0 && cap(buf)-len(buf) < largest {
-			break
-		}
-		at := len(buf)
-		var p built
-		if buf, p, ok = a.nextPacket(now, buf); !ok {
-			break
-		}
-		n := len(buf) - at
-		switch {
-		case tx.Segs == 0:
-			first = p.path
-			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, SegSize: n, Fragment: p.oversize}
-		case n > tx.SegSize || p.oversize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
-			// It does not go with the others: keep it for the next call.
-			a.tx.carry.put(p, buf[at:])
-			buf = buf[:at]
-			a.stats.PacketsSent += uint64(tx.Segs)
-			return buf, tx, true
-		}
-		tx.Segs++
-		if n < tx.SegSize || p.path < 0 || p.oversize {
-			break
-		}
-	}
-	a.stats.PacketsSent += uint64(tx.Segs)
-	return buf, tx, len(buf) > start
-}
-
 // built describes a packet that was built.
 type built struct {
 	Tuple
@@ -435,10 +388,10 @@ func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 		sb.UsePermit()
 	}
 	a.dataSent(now, i, n)
-	if a.peer.features.has(featECN) && !rtx {
-		return b, ECNECT0
+	if rtx {
+		return b, ECNNotECT
 	}
-	return b, ECNNotECT
+	return b, a.dataECN()
 }
 
 // dataSent does what n bytes of chunks that left on path i entail.

@@ -47,6 +47,8 @@ type Transmit struct {
 	// Fragment tells that the one datagram is longer than the path MTU has
 	// become, and has to be fragmented by IP (RFC 9260, Section 6.9).
 	Fragment bool
+	// Last tells that another PollTransmit at once would have nothing to send.
+	Last bool
 }
 
 // Result is the outcome of a packet that belongs to no association known to

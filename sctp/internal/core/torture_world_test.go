@@ -262,9 +262,15 @@ func (e *tend) transmit(a *Assoc) bool {
 	}
 	permit, awake := a.tx.sb.Permit(), a.state.connected()
 	e.buf = slices.Grow(e.buf[:0], MaxPacket)
-	buf, tx, ok := a.PollTransmit(w.now, e.buf[:0:w.rng.IntN(MaxPacket)], 1+w.rng.IntN(20))
+	room, segs := w.rng.IntN(MaxPacket), 1+w.rng.IntN(20)
+	buf, tx, ok := a.PollTransmit(w.now, e.buf[:0:room], segs)
 	if !ok {
 		return false
+	}
+	if tx.Last {
+		if more, _, ok := a.PollTransmit(w.now, make([]byte, 0, room), segs); ok {
+			w.fail("%s: PollTransmit has %d bytes after the last", e.name, len(more))
+		}
 	}
 	if n := (len(buf) + tx.SegSize - 1) / max(tx.SegSize, 1); n != tx.Segs || tx.Segs == 0 {
 		w.fail("PollTransmit: %d bytes in segments of %d are not %d", len(buf), tx.SegSize, tx.Segs)

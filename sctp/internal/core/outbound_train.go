@@ -1,0 +1,117 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// checksumField is where the checksum begins in the common header, which ends with
+// it.
+const checksumField = wire.HeaderLen - 4
+
+// PollTransmit appends up to maxSegs datagrams of equal size to buf, of which
+// the last may be shorter, all for one destination; it returns the extended
+// slice and what is in it. It reports false when there is nothing to send now;
+// it is to be called again after anything else was, and on NextTimeout. No more
+// datagrams than buf has capacity for are appended, save for the first.
+//
+// A packet is begun, each part of the association adds what it has for the
+// packet's path, and if that is nothing the packet is dropped again.
+func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
+	start, first := len(buf), -1
+	a.tx.hold = a.holdTrain(maxSegs, cap(buf)-len(buf))
+	largest := 0
+	for i := range a.paths {
+		largest = max(largest, a.paths[i].mtu)
+	}
+	plain := false
+	var header [wire.HeaderLen]byte
+	for tx.Segs < max(maxSegs, 1) {
+		// The next packet may be larger than the first, and then goes by itself: it
+		// has to fit, too.
+		if tx.Segs > 0 && cap(buf)-len(buf) < largest {
+			break
+		}
+		at := len(buf)
+		p := built{Tuple: tx.Tuple, path: first, ecn: tx.ECN}
+		ok = false
+		if plain {
+			buf, ok = a.nextData(now, buf, first, &header)
+		}
+		if !ok {
+			buf, p, ok = a.nextPacket(now, buf)
+		}
+		if !ok {
+			tx.Last = tx.Segs > 0 && !a.spread() // whose choice of a path may differ the next time
+			break
+		}
+		n := len(buf) - at
+		switch {
+		case tx.Segs == 0:
+			first = p.path
+			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, SegSize: n, Fragment: p.oversize}
+		case n > tx.SegSize || p.oversize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
+			// It does not go with the others: keep it for the next call.
+			a.tx.carry.put(p, buf[at:])
+			buf = buf[:at]
+			a.stats.PacketsSent += uint64(tx.Segs)
+			return buf, tx, true
+		}
+		tx.Segs++
+		if n < tx.SegSize || p.path < 0 || p.oversize {
+			break
+		}
+		if tx.Segs == 1 && a.plain(now, first, &tx) {
+			plain = true
+			copy(header[:], buf[start:start+checksumField])
+		}
+	}
+	a.stats.PacketsSent += uint64(tx.Segs)
+	return buf, tx, len(buf) > start
+}
+
+// plain reports whether the packets of a train that follow the first, on path i, have nothing but new data in them, so that nextData can build them: all
+// else that was due is in the first one, and more falls due with other calls only.
+func (a *Assoc) plain(now Time, i int, tx *Transmit) bool {
+	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
+		return false
+	}
+	if a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
+		return false
+	}
+	if a.asc.mute || a.asc.sent || a.ecn.cwr || a.rx.sack.pending() || a.authDue(i) || a.alone.n > 0 || a.mtuProbe() >= 0 {
+		return false
+	}
+	_, due := a.duePath(now, i)
+	return !due
+}
+
+// dataECN returns the codepoint of packets with new data.
+func (a *Assoc) dataECN() uint8 {
+	if a.peer.features.has(featECN) {
+		return ECNECT0
+	}
+	return ECNNotECT
+}
+
+// nextData appends a packet of new data for path i, after others in a train for
+// which plain held, with the common header given. It reports false, and appends
+// nothing, if nextPacket has to see what is to be sent.
+func (a *Assoc) nextData(now Time, b []byte, i int, header *[wire.HeaderLen]byte) ([]byte, bool) {
+	t, p, at := &a.tx, &a.paths[i], len(b)
+	sb, end, full := t.sb, at+p.mtu, p.pmdcs()
+	if sb.HasRtx() || sb.ForwardDue() || sb.Permit() || sb.ZeroWindow() || !t.q.Pending() ||
+		!a.mayFill(now, i) || !a.windowOpen(now, i) {
+		return b, false
+	}
+	b = append(b, header[:]...)
+	least := t.q.headerLen()
+	for ok := true; ok && end-len(b) > least; {
+		b, ok = sb.AppendNew(b, now, i, Room{Space: end - len(b), Full: full})
+	}
+	t.q.EndPacket()
+	n := len(b) - at
+	if n == wire.HeaderLen {
+		return b[:at], false
+	}
+	a.dataSent(now, i, n-wire.HeaderLen)
+	a.seal(b[at:])
+	return b, true
+}
