@@ -20,37 +20,60 @@ var trains = sync.Pool{New: func() any { return new(train) }}
 // flush transmits what may be sent. One goroutine at a time does, for all: if
 // one is at it already, it looks again before it leaves. No lock is held. The
 // result is what is left to settle.
-func (a *Association) flush() (w work) {
+func (a *Association) flush() work {
 	if a.flushing.Add(1) != 1 {
 		return 0
 	}
 	a.t.flushes.Add(1)
+	a.mu.Lock()
+	return a.transmitAll(a.t.now())
+}
+
+// flushLocked is flush called with a.mu held, which it unlocks.
+func (a *Association) flushLocked(now core.Time) work {
+	if a.flushing.Add(1) != 1 {
+		return a.unlock()
+	}
+	a.t.flushes.Add(1)
+	return a.transmitAll(now)
+}
+
+// transmitAll is called with a.mu held, and unlocks it, by the one goroutine that
+// transmits.
+func (a *Association) transmitAll(now core.Time) (w work) {
 	defer a.t.flushes.Add(-1)
 	b := trains.Get().(*train)
 	for {
 		n := a.flushing.Load()
-		w |= a.transmit(b)
+		w |= a.transmit(b, now)
 		if a.flushing.CompareAndSwap(n, 0) {
 			break
 		}
+		a.mu.Lock()
+		now = a.t.now()
 	}
 	trains.Put(b)
 	return w
 }
 
-// transmit sends until there is nothing to send, then sets the timer.
-func (a *Association) transmit(b *train) (w work) {
+// transmit sends until there is nothing to send, then sets the timer. It is called
+// with a.mu held and unlocks it.
+func (a *Association) transmit(b *train, now core.Time) (w work) {
 	for {
-		a.mu.Lock()
-		now := a.t.now()
 		out, tx, ok := a.core.PollTransmit(now, b.mem[:0:udpio.MaxTrain], a.t.sockets().maxSegs)
-		if !ok {
+		if !ok || tx.Last {
 			a.arm(now)
-			return w | a.unlock()
 		}
-		b.tx = tx
 		w |= a.unlock()
-		a.t.send(out, b)
+		if ok {
+			b.tx = tx
+			a.t.send(out, b)
+		}
+		if !ok || tx.Last {
+			return w
+		}
+		a.mu.Lock()
+		now = a.t.now()
 	}
 }
 
@@ -98,8 +121,7 @@ func (a *Association) onTimer() {
 		a.core.Shutdown(now)
 		a.idle = now
 	}
-	w := a.unlock()
-	a.settle(w | a.flush())
+	a.settle(a.flushLocked(now))
 }
 
 // active notes that user data moved. a.mu is held.

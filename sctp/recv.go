@@ -73,12 +73,11 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 		n, info, ok := a.read(stream, buf)
 		if ok {
 			a.active()
-			flush := a.core.WantTransmit()
-			w := a.unlock()
-			if flush {
-				w |= a.flush()
+			if a.core.WantTransmit() {
+				a.settleLater(a.flushLocked(a.t.now()))
+			} else {
+				a.settleLater(a.unlock())
 			}
-			a.settleLater(w)
 			return n, a.recvInfo(&info), nil
 		}
 		if a.eof || a.closing {

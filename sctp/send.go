@@ -56,22 +56,25 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 	}
 	for {
 		a.mu.Lock()
-		err := a.core.Send(a.t.now(), &m)
+		now := a.t.now()
+		err := a.core.Send(now, &m)
 		if err != core.ErrWouldBlock || stop == stopped {
 			held := false
 			if err == nil {
 				a.active()
 				held = a.core.Held(a.t.sockets().maxSegs, udpio.MaxTrain)
 			}
-			w := a.unlock()
+			var w work
+			if err == nil && !opts.More && !held {
+				w = a.flushLocked(now)
+			} else {
+				w = a.unlock()
+			}
 			if err != nil {
 				if own != nil {
 					own.free()
 				}
 				return a.sendError(err)
-			}
-			if !opts.More && !held {
-				w |= a.flush()
 			}
 			a.settleLater(w)
 			return nil
