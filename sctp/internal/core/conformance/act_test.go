@@ -85,7 +85,7 @@ func (r *runner) setConfig(f *fields) error {
 // extensions are what ext= of a peer line may say.
 var extensions = map[string]string{"pr": "fwd, ext FORWARD-TSN", "idata": "ext I-DATA", "ecn": "ecn",
 	"ipr": "fwd, ext FORWARD-TSN I-DATA I-FORWARD-TSN", "reconfig": "ext RE-CONFIG",
-	"asconf": "ext ASCONF ASCONF-ACK AUTH", "auth": "ext AUTH, random 32, chunks, hmac 1", "authdata": "ext AUTH, random 32, chunks DATA, hmac 1", "auth256": "ext AUTH, random 32, chunks, hmac 3"}
+	"asconf": "ext ASCONF ASCONF-ACK AUTH", "authasconf": "ext ASCONF ASCONF-ACK AUTH, random 32, chunks ASCONF ASCONF-ACK, hmac 1", "auth": "ext AUTH, random 32, chunks, hmac 1", "authdata": "ext AUTH, random 32, chunks DATA, hmac 1", "auth256": "ext AUTH, random 32, chunks, hmac 3"}
 
 // setPeer makes the INIT or INIT ACK of the peer.
 func (r *runner) setPeer(f *fields) error {
@@ -93,7 +93,7 @@ func (r *runner) setPeer(f *fields) error {
 	list := f.list
 	for _, x := range f.kv {
 		switch x.key {
-		case "rwnd", "out", "in":
+		case "rwnd", "out", "in", "tsn":
 			r.peerInit += " " + x.key + "=" + x.val
 		case "ext":
 			for _, e := range strings.Split(x.val, ",") {
@@ -275,6 +275,14 @@ func (r *runner) do(f *args) (err error) {
 		_, err = a.ResetAssoc(r.now)
 	case "addstreams":
 		_, err = a.AddStreams(r.now, uint16(f.num("out", 0)), uint16(f.num("in", 0)))
+	case "addaddr":
+		_, err = a.AddLocalAddr(r.now, addr(arg(1)))
+	case "removeaddr":
+		_, err = a.RemoveLocalAddr(r.now, addr(arg(1)))
+	case "replaceaddr":
+		_, err = a.ReplaceLocalAddr(r.now, addr(arg(1)), addr(arg(2)))
+	case "setpeerprimary":
+		_, err = a.SetPeerPrimary(r.now, addr(arg(1)))
 	case "forget": // the association, as a driver does that has closed it
 		r.assoc = nil
 	default:

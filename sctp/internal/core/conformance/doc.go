@@ -14,7 +14,7 @@
 //
 //	config k=v …     parameters of the end under test, before setup
 //	peer k=v …       what the peer's INIT or INIT ACK says, before setup:
-//	                 rwnd out in ext=pr,idata,ecn,reconfig addrs=a,b
+//	                 rwnd out in tsn ext=pr,idata,ecn,reconfig addrs=a,b
 //	setup S          how far to go before the script begins: wait, echoed,
 //	                 established (all by a client), server, listener, nobody,
 //	                 pending, sent, received, acksent
@@ -43,8 +43,11 @@
 // and P and PT, those of the peer. A packet begins with what is unusual about
 // it in brackets:
 //
-//	> [tag=LT+1 from=10.0.0.9 ecn=3 damage] SACK cum=L rwnd=65536
-//	< [tag=PT to=10.0.0.3] HEARTBEAT
+//	> [tag=LT+1 from=10.0.0.9 at=10.0.0.1 ecn=3 damage] SACK cum=L rwnd=65536
+//	< [tag=PT from=10.0.0.1 to=10.0.0.3] HEARTBEAT
+//
+// Some rules hold for every packet that any script makes the end under test send,
+// such as where parameters may be, and are checked besides.
 //
 // Every script can fail, and its number is in SPEC_NOTES.md.
 package conformance

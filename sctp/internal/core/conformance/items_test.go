@@ -149,6 +149,10 @@ func (a *args) item(b []byte, s string) ([]byte, error) {
 	case "addip", "delip", "setprimary":
 		t := map[string]wire.ParamType{"addip": wire.ParamAddIP, "delip": wire.ParamDeleteIP, "setprimary": wire.ParamSetPrimary}[word(0)]
 		b = wire.AppendAsconfRequest(b, wire.AsconfRequest{Type: t, ID: x.num("id", 1), Addr: netip.MustParseAddr(word(1))})
+	case "success": // of a request
+		b = wire.AppendAsconfSuccess(b, num(1))
+	case "refused": // of a request, with a cause
+		b = wire.AppendAsconfError(b, wire.AsconfError{ID: num(1), Causes: wire.AppendCause(nil, wire.CauseCode(num(2)), fill(0, opt(3)))})
 	// Causes.
 	case "stale":
 		b = wire.AppendStaleCookie(b, num(1))

@@ -35,7 +35,7 @@ func (r *runner) match(s string, p outPacket) error {
 	if err != nil {
 		return err
 	}
-	have := map[string]string{"tag": fmt.Sprintf("%08x", h.VTag), "to": p.to.Addr().String(), "udp": fmt.Sprint(p.to.Port()),
+	have := map[string]string{"from": p.from.Addr().String(), "tag": fmt.Sprintf("%08x", h.VTag), "to": p.to.Addr().String(), "udp": fmt.Sprint(p.to.Port()),
 		"ecn": fmt.Sprint(p.ecn), "size": fmt.Sprint(len(p.data))}
 	if _, ok := f.get("tag"); !ok && len(want) > 0 {
 		tag := "PT"

@@ -44,6 +44,7 @@ type runner struct {
 	vars     map[string]uint32
 	buf      []byte
 	released map[string]int
+	broken   error // the first packet that packetRules does not like
 
 	tsn       uint32    // our initial TSN
 	init      wire.Init // our last INIT or INIT ACK
@@ -56,6 +57,7 @@ type runner struct {
 }
 
 type outPacket struct {
+	from netip.AddrPort
 	to   netip.AddrPort
 	ecn  uint8
 	data []byte
@@ -76,6 +78,9 @@ func newRunner(t testing.TB, id string) *runner {
 func (r *runner) run(s *script) error {
 	if err := r.block(s.lines); err != nil {
 		return err
+	}
+	if r.broken != nil {
+		return r.broken
 	}
 	return r.quiet()
 }
@@ -185,7 +190,7 @@ func (r *runner) poll() {
 		}
 		for b := out; len(b) > 0; {
 			k := min(tx.SegSize, len(b))
-			r.out(outPacket{tx.Remote, tx.ECN, append([]byte(nil), b[:k]...)})
+			r.out(outPacket{tx.Local, tx.Remote, tx.ECN, append([]byte(nil), b[:k]...)})
 			b = b[k:]
 		}
 		r.buf = out
@@ -205,6 +210,9 @@ func (r *runner) poll() {
 // out notes a packet and what may be needed of it.
 func (r *runner) out(p outPacket) {
 	r.sent = append(r.sent, p)
+	if err := packetRules(p.data); err != nil && r.broken == nil {
+		r.broken = fmt.Errorf("%w in %s", err, wire.Describe(p.data))
+	}
 	it := wire.NewChunks(p.data[wire.HeaderLen:])
 	for it.Next() {
 		switch c := it.Chunk(); c.Type {
@@ -241,6 +249,13 @@ func (r *runner) inject(s string, endBatch bool) error {
 	hd := wire.Header{SrcPort: uint16(h.num("sport", peerPort)), DstPort: uint16(h.num("dport", localPort)), VTag: h.num("tag", tag)}
 	pkt := &core.Packet{ECN: uint8(h.num("ecn", 0))}
 	pkt.Local = r.local[0]
+	if s, ok := h.get("at"); ok {
+		ip, err := netip.ParseAddr(s)
+		if err != nil {
+			return err
+		}
+		pkt.Local = netip.AddrPortFrom(ip, udpPort)
+	}
 	from := peerAddr
 	if s, ok := h.get("from"); ok {
 		if from, err = netip.ParseAddr(s); err != nil {
@@ -285,7 +300,7 @@ func (r *runner) deliver(h wire.Header, pkt *core.Packet, endBatch bool) {
 		}
 		r.drop = res.Drop
 		if len(res.Reply) > 0 {
-			r.out(outPacket{pkt.Remote, 0, append([]byte(nil), res.Reply...)})
+			r.out(outPacket{pkt.Local, pkt.Remote, 0, append([]byte(nil), res.Reply...)})
 		}
 		if res.New != nil {
 			r.assoc = res.New
