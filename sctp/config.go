@@ -131,7 +131,8 @@ type Config struct {
 	MaxOutStreams uint16
 
 	// ChangeAddrs lets addresses be added and removed, here and by the peer (RFC
-	// 5061), see Association.AddAddr. It implies Auth.
+	// 5061), see Association.AddAddr. It implies Auth. A primary address that the peer
+	// prefers in its INIT or INIT ACK is taken too, once it is confirmed.
 	ChangeAddrs bool
 
 	// Auth asks for the authentication of chunks (RFC 4895); nil is none.

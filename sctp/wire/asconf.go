@@ -10,7 +10,8 @@ type Asconf struct {
 	// Seq is the sequence number.
 	Seq uint32
 	// Addr is an address of the sender, by which the receiver may find the
-	// association; an unspecified address names none.
+	// association; an unspecified address names none. It is the zero address in
+	// a parsed chunk that has a host name in its place.
 	Addr netip.Addr
 	// Params is the encoded requests; walk them with [NewParams]. A parsed one
 	// aliases the packet.
@@ -33,11 +34,16 @@ func ParseAsconf(c Chunk) (Asconf, error) {
 		}
 		return Asconf{}, ErrTruncated
 	}
+	x.Params = it.rest
+	if it.cur.Type == ParamHostName {
+		// Section 4.1.1: "The host name address MUST NOT be sent and MUST be ignored
+		// if received in any ASCONF message."
+		return x, nil
+	}
 	var err error
 	if x.Addr, err = ParseAddr(it.cur); err != nil {
 		return Asconf{}, err
 	}
-	x.Params = it.rest
 	return x, nil
 }
 

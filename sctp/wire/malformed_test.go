@@ -52,7 +52,7 @@ func TestMalformedChunks(t *testing.T) {
 		{"ASCONF/no address", of(ParseAsconf), []byte{193, 0, 0, 8, 0, 0, 0, 0}, ErrTruncated},
 		{"ASCONF/address cut", of(ParseAsconf), []byte{193, 0, 0, 12, 0, 0, 0, 0, 0, 5, 0, 8}, ErrTruncated},
 		{"ASCONF/address too short", of(ParseAsconf), []byte{193, 0, 0, 12, 0, 0, 0, 0, 0, 5, 0, 4}, ErrTruncated},
-		{"ASCONF/host name", of(ParseAsconf), []byte{193, 0, 0, 16, 0, 0, 0, 0, 0, 11, 0, 8, 'a', 'b', 'c', 0}, ErrType},
+		{"ASCONF/no address", of(ParseAsconf), []byte{193, 0, 0, 16, 0, 0, 0, 0, 0, 7, 0, 8, 'a', 'b', 'c', 0}, ErrType},
 		{"ASCONF/address of length 2", of(ParseAsconf), []byte{193, 0, 0, 12, 0, 0, 0, 0, 0, 5, 0, 2}, ErrLength},
 		{"ASCONF-ACK/cut", of(ParseAsconfAck), []byte{128, 0, 0, 5, 0, 0, 0, 0}, ErrTruncated},
 	} {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+
+	"github.com/weftstack/weft/sctp/wire"
 )
 
 // Limits of address changes.
@@ -40,6 +42,10 @@ type asconf struct {
 	tries   int        // expirations of T4 in a row
 	path    int        // where chunk goes
 	leaving []netip.AddrPort
+	// pruned: an address of ours was removed, so that packets may come to one that
+	// is not ours any more. The addresses in late still take them for a while.
+	pruned bool
+	late   []lateAddr
 	// mute: all our addresses are being replaced, so nothing may be sent without
 	// the ASCONF until the peer has answered.
 	mute bool
@@ -48,6 +54,15 @@ type asconf struct {
 
 	in asconfReceiver
 }
+
+// lateAddr is an address that was removed, and takes packets until a time.
+type lateAddr struct {
+	ip    netip.Addr
+	until Time
+}
+
+// maxLateAddrs bounds the removed addresses that still take packets.
+const maxLateAddrs = 8
 
 // openAsconf begins anew: the association was established or restarted. RFC
 // 5061, Section 5.1, A2: "The Sequence Number MUST be initialized at the start of
@@ -99,4 +114,45 @@ func (a *Assoc) rehome(spread bool) {
 // any may be in use.
 func (a *Assoc) anyLocal() bool {
 	return slices.ContainsFunc(a.local, func(l netip.AddrPort) bool { return !usableAddr(l.Addr()) })
+}
+
+// dropLocal notes that the peer has removed ip, an address of ours, which packets
+// may still be on their way to: RFC 5061, Section 5.3, F14: "If the endpoint elects
+// to hold the IP address valid for a period of time, it MUST NOT hold it valid
+// longer than 2 RTO intervals".
+func (a *Assoc) dropLocal(now Time, ip netip.Addr) {
+	s := &a.asc
+	s.pruned = true
+	if len(s.late) == maxLateAddrs {
+		s.late = slices.Delete(s.late, 0, 1)
+	}
+	s.late = append(s.late, lateAddr{ip, now + 2*a.paths[s.path].rto.Value()})
+}
+
+// takesAt reports whether packets to ip belong to the association, some of whose
+// addresses were removed.
+func (a *Assoc) takesAt(now Time, ip netip.Addr) bool {
+	s := &a.asc
+	same := func(l netip.AddrPort) bool { return l.Addr() == ip }
+	if !usableAddr(ip) || a.anyLocal() || a.hasLocal(ip) || slices.ContainsFunc(s.leaving, same) {
+		return true
+	}
+	for _, l := range s.late {
+		if l.ip == ip && now < l.until {
+			return true
+		}
+	}
+	// Section 5.3, F14: while it is being added, data to an address "MUST NOT"
+	// be treated as out of the blue. A wildcard may stand for any.
+	for _, op := range s.ops {
+		if op.kind == wire.ParamAddIP && (op.addr.Addr() == ip || op.addr.Addr().IsUnspecified()) {
+			return true
+		}
+	}
+	for i := range a.paths {
+		if p := &a.paths[i]; !p.gone && (same(p.home) || same(p.Local)) {
+			return true
+		}
+	}
+	return false
 }

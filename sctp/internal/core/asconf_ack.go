@@ -7,7 +7,7 @@ import (
 )
 
 // handleAsconfAck takes in an ASCONF-ACK (RFC 5061, Section 5.1, A5 to A8).
-func (a *Assoc) handleAsconfAck(c wire.Chunk) {
+func (a *Assoc) handleAsconfAck(now Time, c wire.Chunk) {
 	s := &a.asc
 	x, err := wire.ParseAsconfAck(c)
 	if err != nil {
@@ -33,7 +33,7 @@ func (a *Assoc) handleAsconfAck(c wire.Chunk) {
 	s.ops, s.chunk, s.send, s.mute = nil, s.chunk[:0], false, false
 	added := false
 	for i, op := range ops {
-		added = a.applyOp(op, outcome[i]) || added
+		added = a.applyOp(now, op, outcome[i]) || added
 	}
 	s.leaving = s.leaving[:0]
 	a.rehome(added)
@@ -111,7 +111,7 @@ func (s *asconf) refusal(x wire.AsconfError) error {
 
 // applyOp does what the outcome of a change means for our addresses. It reports
 // whether there is a new one.
-func (a *Assoc) applyOp(op asconfOp, err error) bool {
+func (a *Assoc) applyOp(now Time, op asconfOp, err error) bool {
 	switch {
 	case op.kind == wire.ParamAddIP && err == nil:
 		// F2: it "MAY begin using the added IP address as a source address".
@@ -121,6 +121,8 @@ func (a *Assoc) applyOp(op asconfOp, err error) bool {
 		}
 	case op.kind == wire.ParamDeleteIP && err != nil:
 		a.local = append(a.local, op.addr)
+	case op.kind == wire.ParamDeleteIP:
+		a.dropLocal(now, op.addr.Addr())
 	}
 	return false
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"net/netip"
 
 	"github.com/weftstack/weft/sctp/wire"
@@ -56,7 +57,7 @@ func (a *Assoc) findByAsconf(it wire.Chunks, authed bool) int {
 		}
 		x, err := wire.ParseAsconf(c)
 		switch {
-		case err != nil:
+		case err != nil, !x.Addr.IsValid():
 			continue
 		case x.Addr.IsUnspecified():
 			return a.dataPath()
@@ -110,6 +111,7 @@ type asconfChange struct {
 	room    int    // for it
 	failed  bool   // something was refused: successes must be told from now on
 	closed  bool   // F11: additions and deletions are refused from now on
+	full    bool   // nothing can be told any more, and so nothing be done
 	added   int    // paths
 	delayed Time
 }
@@ -121,15 +123,25 @@ func (a *Assoc) answerAsconf(now Time, x *wire.Asconf) []byte {
 	// Section 5.1.1, C5: it "SHOULD not be larger than the PMTU".
 	r.room = min(a.paths[a.in.path].mtu-wire.HeaderLen-a.auth.chunkLen()-wire.ChunkHeaderLen, maxControlReplyBytes)
 	it := wire.NewParams(x.Params)
-	for it.Next() && a.state != Closed {
+	for it.Next() && a.state != Closed && !r.full {
 		p := it.Param()
 		req, err := wire.ParseAsconfRequest(p)
+		known := p.Type == wire.ParamAddIP || p.Type == wire.ParamDeleteIP || p.Type == wire.ParamSetPrimary
 		switch {
+		case err == wire.ErrType && known:
+			// The address is a host name or something else that is none.
+			r.refuse(correlation(p), wire.AppendUnresolvableAddress(nil, addrParam(p)))
+			r.closed = r.closed || p.Type != wire.ParamSetPrimary
+			continue
 		case err == wire.ErrType:
-			// V2: as the two high bits of the type ask.
+			// V2: as the two high bits of the type ask, save for what we know and
+			// has no place here: "the parameter MUST be ignored" (Section 4.2).
+			switch p.Type {
+			case wire.ParamErrorCause, wire.ParamSuccess, wire.ParamAdaptation:
+				continue
+			}
 			if len(p.Value) >= 4 && p.Type.Reported() {
-				id := uint32(p.Value[0])<<24 | uint32(p.Value[1])<<16 | uint32(p.Value[2])<<8 | uint32(p.Value[3])
-				r.refuse(id, wire.AppendUnrecognizedParams(nil, p.Raw))
+				r.refuse(correlation(p), wire.AppendUnrecognizedParams(nil, p.Raw))
 			}
 			if p.Type.StopsChunk() {
 				return r.out
@@ -139,8 +151,16 @@ func (a *Assoc) answerAsconf(now Time, x *wire.Asconf) []byte {
 			a.violate("malformed ASCONF parameter")
 			return nil
 		}
+		if r.failed && len(r.out)+successLen > r.room {
+			r.full = true // its success could not be told
+			continue
+		}
 		if cause := a.changePaths(now, &r, p, req); cause != nil {
 			r.refuse(req.ID, cause)
+			// F11: "once a receiver begins failing any ADD or DELETE request, it must
+			// fail all subsequent ADD or DELETE requests contained in that single
+			// ASCONF."
+			r.closed = r.closed || req.Type != wire.ParamSetPrimary
 		} else if r.failed {
 			r.append(wire.AppendAsconfSuccess(nil, req.ID))
 		}
@@ -151,10 +171,27 @@ func (a *Assoc) answerAsconf(now Time, x *wire.Asconf) []byte {
 	return r.out
 }
 
+// successLen is the length of a Success Indication.
+const successLen = 8
+
+// correlation returns the correlation ID of a request, 0 if it is too short for
+// one.
+func correlation(p wire.Param) uint32 {
+	if len(p.Value) < 4 {
+		return 0
+	}
+	return binary.BigEndian.Uint32(p.Value)
+}
+
 // refuse reports a failed request. If there is no room it is taken for failed
-// all the same, because another one failed before it.
+// all the same, because another one failed before it; and nothing is done from
+// then on, because its success could not be told.
 func (r *asconfChange) refuse(id uint32, cause []byte) {
-	r.append(wire.AppendAsconfError(nil, wire.AsconfError{ID: id, Causes: cause}))
+	b := wire.AppendAsconfError(nil, wire.AsconfError{ID: id, Causes: cause})
+	if len(r.out)+len(b) > r.room {
+		b = wire.AppendAsconfError(nil, wire.AsconfError{ID: id, Causes: wire.AppendOutOfResource(nil)}) // in short
+	}
+	r.append(b)
 	r.failed = true
 }
 
@@ -162,7 +199,7 @@ func (r *asconfChange) append(b []byte) {
 	if len(r.out)+len(b) <= r.room {
 		r.out = append(r.out, b...)
 	} else {
-		r.closed = true
+		r.full = true
 	}
 }
 
@@ -187,7 +224,6 @@ func (a *Assoc) changePaths(now Time, r *asconfChange, p wire.Param, req wire.As
 		case !a.reaches(ip):
 			return wire.AppendUnresolvableAddress(nil, addrParam(p))
 		case a.NumPaths() >= MaxPeerAddrs: // F9
-			r.closed = true
 			return wire.AppendRefused(nil, wire.CauseResourceShortage, p)
 		default:
 			a.pathAdded(now, r, ip)
@@ -262,6 +298,20 @@ func (a *Assoc) promotePrimary(i int) {
 	if in := &a.asc.in; p.confirmed && in.primary == p.Remote.Addr() {
 		in.primary = netip.Addr{}
 		a.SetPrimary(p.Remote)
+	}
+}
+
+// prefer follows the Set Primary parameter of an INIT or INIT ACK, if we change
+// addresses at all (RFC 5061, Section 5.4): at once, or when the address is
+// confirmed. An unspecified address stands for the one that the packet came from,
+// which is the primary one anyhow.
+func (a *Assoc) prefer(ip netip.Addr) {
+	if !a.cfg.ChangeAddrs || !usableAddr(ip) {
+		return
+	}
+	if i := a.pathByIP(ip); i >= 0 {
+		a.asc.in.primary = ip
+		a.promotePrimary(i)
 	}
 }
 

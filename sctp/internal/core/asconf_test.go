@@ -299,8 +299,10 @@ func TestAsconfRefusals(t *testing.T) {
 		{"primary before add", [][]byte{request(setPrim, 7, "10.9.0.1"), request(addIP, 8, "10.9.0.1")}, [][2]uint32{{7, codeAddr}, {8, 0}}, 2},
 		{"primary after add", [][]byte{request(addIP, 8, "10.9.0.1"), request(setPrim, 7, "10.9.0.1")}, nil, 2},
 		// A7: a failure among successes is told as such.
-		{"middle", [][]byte{request(addIP, 1, "10.9.0.1"), request(addIP, 2, "224.0.0.1"), request(addIP, 3, "10.9.0.2")},
+		{"middle", [][]byte{request(addIP, 1, "10.9.0.1"), request(setPrim, 2, "10.9.0.9"), request(addIP, 3, "10.9.0.2")},
 			[][2]uint32{{2, codeAddr}, {3, 0}}, 3},
+		{"after a failure", [][]byte{request(addIP, 1, "10.9.0.1"), request(addIP, 2, "224.0.0.1"), request(addIP, 3, "10.9.0.2"),
+			request(delIP, 4, "10.9.0.1"), request(setPrim, 5, "10.9.0.1")}, [][2]uint32{{2, codeAddr}, {3, codeShort}, {4, codeShort}, {5, 0}}, 2},
 		// F9 and F11: "once a receiver begins failing any ADD or DELETE request,
 		// it must fail all subsequent ADD or DELETE requests".
 		{"too many", append(many(MaxPeerAddrs), request(delIP, 50, "10.9.0.1"), request(setPrim, 51, "10.9.0.1")),

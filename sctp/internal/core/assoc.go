@@ -190,6 +190,7 @@ func (a *Assoc) fromCookie(s *cookieState) {
 	a.learnAuth(s.auth)
 	a.openSender()
 	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
+	a.prefer(s.preferred())
 }
 
 // openStreams prepares both directions once the peer's parameters are known.

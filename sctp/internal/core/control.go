@@ -8,6 +8,10 @@ import "github.com/weftstack/weft/sctp/wire"
 type controlQueue struct {
 	list [maxControlReplies]controlReply
 	n    int
+	// room is what the packet in hand may still be answered with, replied that
+	// it has been answered.
+	room    int
+	replied bool
 }
 
 type controlReply struct {
@@ -15,11 +19,20 @@ type controlReply struct {
 	chunk []byte
 }
 
+// begin begins the replies to another packet, which take up to room bytes. RFC
+// 5062, Section 10.3: "an SCTP endpoint should not send multiple packets in
+// response to a single packet. The chunks not fitting in this packet should be
+// dropped." A single reply may be larger.
+func (q *controlQueue) begin(room int) { q.room, q.replied = room, false }
+
 // reply queues a chunk for path i. It copies value.
 func (q *controlQueue) reply(i int, t wire.ChunkType, flags uint8, value []byte) {
-	if q.n == len(q.list) || len(value) > maxControlReplyBytes {
+	size := wire.Padded(wire.ChunkHeaderLen + len(value))
+	if q.n == len(q.list) || len(value) > maxControlReplyBytes || q.replied && size > q.room {
 		return
 	}
+	q.room -= size
+	q.replied = true
 	r := &q.list[q.n]
 	q.n++
 	r.path = i
@@ -64,6 +77,18 @@ func (q *controlQueue) pathOf(t wire.ChunkType) (int, bool) {
 		}
 	}
 	return 0, false
+}
+
+// drop removes the replies of type t.
+func (q *controlQueue) drop(t wire.ChunkType) {
+	kept := 0
+	for k := range q.n {
+		if wire.ChunkType(q.list[k].chunk[0]) != t {
+			q.list[kept], q.list[k] = q.list[k], q.list[kept]
+			kept++
+		}
+	}
+	q.n = kept
 }
 
 func (q *controlQueue) clear() { q.n = 0 }

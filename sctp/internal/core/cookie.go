@@ -41,10 +41,21 @@ type cookieState struct {
 	hasAdaptation       bool
 	local, remote       netip.AddrPort
 	addrs               addrList
+	// primary is the place in addrs, counted from 1, of the address that the peer
+	// prefers (RFC 5061, Section 5.4); 0 if it said nothing.
+	primary uint8
 	// random is our RANDOM, auth the peer's key vector, nil without
 	// authentication. RFC 4895, Section 6.3: no shared key is in a cookie.
 	random [authRandomLen]byte
 	auth   authVector
+}
+
+// preferred returns the address that the peer would have us send to.
+func (s *cookieState) preferred() netip.Addr {
+	if n := int(s.primary); n > 0 && n <= s.addrs.n {
+		return s.addrs.list[n-1]
+	}
+	return netip.Addr{}
 }
 
 // CookieJar signs and checks state cookies. It is immutable, so any number of
@@ -78,7 +89,7 @@ func (j *CookieJar) seal(b []byte, s *cookieState) []byte {
 	if s.auth != nil {
 		flags |= 2
 	}
-	b = append(b, cookieVersion, flags, byte(s.addrs.n), 0)
+	b = append(b, cookieVersion, flags, byte(s.addrs.n), s.primary)
 	b = be.AppendUint64(b, uint64(s.created))
 	b = be.AppendUint64(b, uint64(s.life))
 	b = be.AppendUint16(be.AppendUint16(b, s.localPort), s.peerPort)
@@ -126,7 +137,7 @@ func (j *CookieJar) open(s *cookieState, c []byte, now Time) error {
 		localTSN: TSN(be.Uint32(body[40:])), peerTSN: TSN(be.Uint32(body[44:])),
 		peerRWND: be.Uint32(body[48:]), adaptation: be.Uint32(body[52:]),
 		out: be.Uint16(body[56:]), in: be.Uint16(body[58:]), features: features(be.Uint16(body[60:])),
-		hasAdaptation: body[1]&1 != 0,
+		hasAdaptation: body[1]&1 != 0, primary: body[3],
 	}
 	n, rest := int(body[2]), body[64:]
 	var ok bool

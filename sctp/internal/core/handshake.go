@@ -133,6 +133,7 @@ func (a *Assoc) handleInitAck(now Time, p *Packet, c wire.Chunk) DropReason {
 		h2.path = i
 		a.primary = i
 	}
+	a.prefer(in.primary)
 	a.state = CookieEchoed
 	h2.sendInit, h2.sendEcho = false, true
 	a.startT1(now)
@@ -333,6 +334,7 @@ func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
 	a.addPeerAddrs(&s.addrs, s.remote.Port())
 	a.learnAuth(s.auth)
 	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
+	a.prefer(s.preferred())
 	if !a.state.connected() {
 		a.establish(now)
 	}

@@ -45,6 +45,7 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 	if !it.Next() {
 		return DropMalformed
 	}
+	a.ctl.begin(0)
 	c, authed := it.Chunk(), false
 	if c.Type == wire.ChunkAuth && a.auth.on {
 		if !a.authFirst(h, &it) {
@@ -122,6 +123,10 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		// that is not the peer's is not answered.
 		return DropAddr
 	}
+	if a.asc.pruned && !a.takesAt(now, p.Local.Addr().Unmap()) {
+		return DropAddr
+	}
+	a.ctl.begin(a.paths[a.replyPath(i)].pmdcs() - wire.SackHeaderLen)
 	a.in = inbound{path: i, buf: p.Buf, ecn: p.ECN, authed: authed, from: back(p)}
 	if c.Type == wire.ChunkCookieEcho && !it.Next() {
 		return DropNone
@@ -213,7 +218,7 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 		case wire.ChunkAsconf:
 			a.handleAsconf(now, c)
 		case wire.ChunkAsconfAck:
-			a.handleAsconfAck(c)
+			a.handleAsconfAck(now, c)
 		case wire.ChunkPad: // RFC 4820, Section 3: it is ignored.
 		case wire.ChunkInit, wire.ChunkInitAck, wire.ChunkShutdownComplete, wire.ChunkCookieEcho:
 			// RFC 9260, Section 6.10: the first three are never bundled, and a
@@ -282,6 +287,7 @@ func (a *Assoc) EndBatch(now Time) {
 		return
 	}
 	a.rx.sack.endBatch()
+	a.ctl.begin(0)
 	if a.settleReconfig(now); a.state == Closed {
 		return
 	}

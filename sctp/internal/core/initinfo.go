@@ -46,6 +46,9 @@ type initInfo struct {
 	features      features
 	adaptation    uint32
 	hasAdaptation bool
+	// primary is the address that the peer would have us send to, unspecified
+	// for the one that the packet came from.
+	primary netip.Addr
 	// lifeMS is the lengthening of the cookie's life that was asked for.
 	lifeMS uint32
 	// cookie aliases the packet.
@@ -102,8 +105,17 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 		case wire.ParamAdaptation:
 			in.adaptation, err = wire.ParseAdaptation(p)
 			in.hasAdaptation = err == nil
-		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad, wire.ParamSetPrimary:
+		case wire.ParamSetPrimary:
+			// RFC 5061, Section 4.2.4: "an initial preference of primary address".
+			// Advice that is not understood is none.
+			if req, bad := wire.ParseAsconfRequest(p); bad == nil {
+				in.primary = req.Addr.Unmap()
+			}
+		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad:
 			// Known, and without effect here.
+		case wire.ParamAddIP, wire.ParamDeleteIP, wire.ParamErrorCause, wire.ParamSuccess:
+			// RFC 5061, Section 4.2: where a parameter is not allowed, "the parameter
+			// MUST be ignored".
 		case wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo:
 			in.auth.take(p)
 		default:

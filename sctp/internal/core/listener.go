@@ -122,6 +122,11 @@ func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature
 	s.features = negotiate(ours, in.features)
 	s.adaptation, s.hasAdaptation = in.adaptation, in.hasAdaptation
 	s.remote, s.addrs = remote, in.addrs
+	for i, ip := range s.addrs.list[:s.addrs.n] {
+		if ip == in.primary {
+			s.primary = uint8(i + 1)
+		}
+	}
 	if s.features.has(featAuth) {
 		s.auth = in.auth.vector()
 	}

@@ -78,6 +78,9 @@ func (a *Assoc) runDry(now Time, due bool) bool {
 func (a *Assoc) enterShutdownAckSent(now Time) {
 	a.state = ShutdownAckSent
 	a.shut.sendReq, a.shut.sendAck = false, true
+	// RFC 5061, Section 5.1.1, C4: neither is sent in this state.
+	a.asc.send = false
+	a.ctl.drop(wire.ChunkAsconfAck)
 	a.startT2(now, a.dataPath())
 	a.stopHeartbeats()
 }
