@@ -74,13 +74,21 @@ func (a *Assoc) abort(causes []byte) {
 func (a *Assoc) violate(what string) { a.abort(wire.AppendProtocolViolation(nil, what)) }
 
 // handleAbort ends the association: the verification tag was checked (RFC 9260,
-// Section 8.5.1, B), and nothing is answered.
-func (a *Assoc) handleAbort(c wire.Chunk) {
+// Section 8.5.1, B), and nothing is answered. It reports false for a chunk with a
+// format error, which "MUST" be discarded silently (Section 3.3.7).
+func (a *Assoc) handleAbort(c wire.Chunk) bool {
 	x, err := wire.ParseAbort(c)
 	if err != nil {
-		x = wire.Abort{}
+		return false
+	}
+	it := wire.NewCauses(x.Causes)
+	for it.Next() {
+	}
+	if it.Err() != nil {
+		return false
 	}
 	a.close(newAbortError(x.Causes, true))
+	return true
 }
 
 // handleError takes in an ERROR chunk.

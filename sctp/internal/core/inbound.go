@@ -79,7 +79,9 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 				return DropAddr
 			}
 		}
-		a.handleAbort(c)
+		if !a.handleAbort(c) {
+			return DropMalformed
+		}
 		return DropNone
 	case wire.ChunkShutdownComplete: // C
 		if !a.tagOrReflected(h.VTag, c.Flags) || len(it.Rest()) > 0 {
