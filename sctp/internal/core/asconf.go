@@ -104,7 +104,7 @@ func (a *Assoc) rehome(spread bool) {
 		}
 		lost := slices.Contains(a.asc.leaving, p.home) || !a.anyLocal() && !slices.Contains(a.local, p.home)
 		if lost || spread && i != a.primary {
-			p.home = a.localFor(i, p.Remote.Addr())
+			p.setHome(a.localFor(i, p.Remote.Addr()))
 		}
 		p.Local = p.home
 	}

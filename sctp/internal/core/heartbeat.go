@@ -183,7 +183,8 @@ func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
 	}
 	p.count.acked++
 	if f := p.hb.from; f == p.home || slices.Contains(a.local, f) {
-		p.Local, p.home = f, f
+		p.Local = f
+		p.setHome(f)
 	}
 	p.rto.Sample(now - p.hb.sentAt)
 	p.hb = heartbeat{pending: p.hb.pending}

@@ -47,6 +47,17 @@ func (p *path) usable() bool { return p.confirmed && p.active && !p.pf }
 // besides the common header and, if it needs one, an AUTH chunk.
 func (p *path) pmdcs() int { return p.mtu - wire.HeaderLen - p.reserve }
 
+// setHome has packets to the path leave from local. RFC 9260, Section 7.2.5.2: the
+// "selection of a different source address" is a change of routes, for which "the
+// congestion control parameters for the affected destination addresses MUST be
+// reset to their initial values".
+func (p *path) setHome(local netip.AddrPort) {
+	if p.home != local {
+		p.home = local
+		p.cc.Reset()
+	}
+}
+
 // addPath adds a path to remote; without a local address it takes the one of
 // localFor.
 func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {

@@ -323,6 +323,46 @@ func TestLocalAddressOfPaths(t *testing.T) {
 	}
 }
 
+// RFC 9260, Section 7.2.5.2: another source address is a change of routes, and
+// "the congestion control parameters for the affected destination addresses MUST
+// be reset to their initial values".
+func TestAnotherSourceAddressResetsCongestionControl(t *testing.T) {
+	fresh := func(name string, x *path) {
+		t.Helper()
+		cc := NewCongestionControl(CCConfig{Algorithm: Cubic}, x.pmdcs())
+		if x.cc.Cwnd() != cc.Cwnd() || x.cc.Ssthresh() != cc.Ssthresh() {
+			t.Errorf("%s: cwnd %d and ssthresh %d, want %d and %d", name, x.cc.Cwnd(), x.cc.Ssthresh(), cc.Cwnd(), cc.Ssthresh())
+		}
+	}
+	// The user replaces the address.
+	p := newMobile(t, 511)
+	p.a.send(0, 300_000)
+	p.drive()
+	x := &p.a.assoc.paths[0]
+	if w := x.cc.Cwnd(); w < 10_000 {
+		t.Fatalf("cwnd is %d after a transfer", w)
+	}
+	p.a.wantDone(p.a.must(p.a.assoc.ReplaceLocalAddr(p.now, p.a.local[0], extra[0])), nil)
+	fresh("address replaced", x)
+	// Nothing passes any more between the two addresses, and heartbeats find out
+	// that another one works.
+	p = newMultihomed(t, 512, fastConfig())
+	p.connect()
+	p.confirmAll()
+	p.a.send(0, 300_000)
+	p.drive()
+	x = &p.a.assoc.paths[0]
+	was := x.Tuple
+	p.net.deaf = func(pkt *Packet) bool {
+		return pkt.Local == was.Remote && pkt.Remote == was.Local || pkt.Remote == was.Remote && pkt.Local == was.Local
+	}
+	p.a.send(0, 3000)
+	if !p.driveUntil(time.Hour, func() bool { return x.home != was.Local }) {
+		t.Fatal("no other source address was found")
+	}
+	fresh("address found", x)
+}
+
 // A path whose prefix misled us is confirmed by another local address.
 func TestMisleadingPrefix(t *testing.T) {
 	p := newMultihomed(t, 507, fastConfig())
