@@ -2,6 +2,7 @@ package core
 
 import (
 	"bytes"
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -259,4 +260,69 @@ func TestExpiredCookieOfExistingAssociation(t *testing.T) {
 	p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)})))
 	wantChunks(t, only(t, p.z.outbox()), wire.ChunkError)
 	p.z.wantState(Established)
+}
+
+// RFC 9260, Sections 5.2.1 and 5.2.2: tie-tags are in the cookies of COOKIE-ECHOED
+// and later states and in the TCB, and 0 in a cookie of no association. They are
+// there in place of the tags of the association, which a cookie does not reveal
+// (Section 5.1.3).
+func TestTieTags(t *testing.T) {
+	p := newPair(t, 36)
+	p.z.listen()
+	p.a.dial(p.z)
+	init := only(t, p.a.outbox())
+	cookieIn := func(h *host, pkt []byte) (s cookieState, raw []byte) {
+		t.Helper()
+		x := parsedInit(t, pkt)
+		it := wire.NewParams(x.Params)
+		for it.Next() {
+			if c := it.Param(); c.Type == wire.ParamStateCookie {
+				if err := h.jar.open(&s, c.Value, p.now); err != nil {
+					t.Fatal(err)
+				}
+				return s, c.Value
+			}
+		}
+		t.Fatal("no cookie")
+		return
+	}
+	r := p.z.listener.HandlePacket(p.now, p.z.to(init), nil)
+	if s, _ := cookieIn(p.z, r.Reply); s.localTie != 0 || s.peerTie != 0 {
+		t.Errorf("tie-tags %#x %#x without an association", s.localTie, s.peerTie)
+	}
+	reply := bytes.Clone(r.Reply)
+	ask := func(h *host) []byte {
+		t.Helper()
+		h.deliver(h.packet(0, wire.AppendInit(nil, wire.Init{Tag: 0x77777777, RWND: 65536, OutStreams: 5, InStreams: 5, TSN: 9})))
+		return only(t, h.outbox())
+	}
+	p.a.wantState(CookieWait)
+	if s, _ := cookieIn(p.a, ask(p.a)); s.localTie != 0 || s.peerTie != 0 {
+		t.Errorf("tie-tags %#x %#x in COOKIE-WAIT", s.localTie, s.peerTie)
+	}
+	p.a.deliver(p.a.to(reply))
+	echo := only(t, p.a.outbox())
+	for _, h := range []*host{p.a, p.z} {
+		if h == p.z {
+			p.z.deliver(p.z.to(echo))
+			p.z.wantState(Established)
+			p.z.outbox()
+		} else {
+			p.a.wantState(CookieEchoed)
+		}
+		s, raw := cookieIn(h, ask(h))
+		a := h.assoc
+		if s.localTie == 0 || s.peerTie == 0 || s.localTie != a.hs.localTie || s.peerTie != a.hs.peerTie {
+			t.Errorf("%v: tie-tags %#x %#x in the cookie, %#x %#x in the TCB", a.State(), s.localTie, s.peerTie, a.hs.localTie, a.hs.peerTie)
+		}
+		secrets := []uint32{a.Tag(), a.PeerTag()}
+		if a.State() == CookieEchoed {
+			secrets = secrets[1:] // the INIT ACK has to have the tag of our INIT
+		}
+		for _, tag := range secrets {
+			if bytes.Contains(raw, binary.BigEndian.AppendUint32(nil, tag)) {
+				t.Errorf("%v: the cookie reveals tag %#x", a.State(), tag)
+			}
+		}
+	}
 }
