@@ -11,7 +11,9 @@ import (
 
 // sentences says, of every RFC of which SPEC_NOTES.md lists the sentences with
 // MUST, SHALL, REQUIRED, SHOULD and RECOMMENDED, how many there are.
-var sentences = map[string]int{}
+var sentences = map[string]int{
+	"9260": 427,
+}
 
 var (
 	sentenceRow = regexp.MustCompile(`^\| ([\dA-Z.]+) #(\d+) \| (.+) \| (.*) \|$`)

@@ -192,9 +192,13 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 		return b, false
 	}
 	// RFC 9260, Section 6.1, A: no new data if "rwnd is smaller than the size of
-	// the next DATA chunk"; "However, regardless of the value of rwnd (including
-	// if it is 0), the data sender can always have one DATA chunk in flight to
-	// the receiver if allowed by cwnd".
+	// the next DATA chunk", save for zero window probes; the caller times those
+	// if the window is 0.
+	//
+	// Deviation: into a window that is not 0 but smaller than the chunk, one goes
+	// at once (RFC 4960: "regardless of the value of rwnd […] the data sender can
+	// always have one DATA chunk in flight"): it may be larger than all of the
+	// peer's buffer.
 	if n > s.rwnd && (s.payload > 0 || s.marked.n > 0) {
 		return b, false
 	}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/binary"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -30,6 +31,9 @@ func (r *runner) match(s string, p outPacket) error {
 	}
 	if !wire.VerifyChecksum(p.data) || h.SrcPort != localPort || h.DstPort != peerPort || len(p.data)%4 != 0 {
 		return fmt.Errorf("bad checksum, length or ports")
+	}
+	if err := wellMade(p.data[wire.HeaderLen:]); err != nil {
+		return err
 	}
 	f, err := splitFields(head)
 	if err != nil {
@@ -70,6 +74,63 @@ func (r *runner) match(s string, p outPacket) error {
 			return fmt.Errorf("%w in %s", err, d)
 		}
 	}
+}
+
+// definedFlags are the flags that chunks have; others have none.
+var definedFlags = map[wire.ChunkType]byte{wire.ChunkData: 0xf, wire.ChunkIData: 0xf, wire.ChunkAbort: 1, wire.ChunkShutdownComplete: 1}
+
+// wellMade checks what RFC 9260, Section 3, asks of every sender and no script
+// says: flags without a meaning are 0 (3.2), so is the padding, of chunks (3.2)
+// and of parameters (3.2.1), and an INIT or INIT ACK has a parameter twice only
+// where there can be several (3.3.2 and 3.3.3).
+func wellMade(chunks []byte) error {
+	return eachTLV(chunks, func(b []byte) error {
+		c := wire.ChunkType(b[0])
+		if b[1]&^definedFlags[c] != 0 {
+			return fmt.Errorf("%s with flags %#x", c, b[1])
+		}
+		if c != wire.ChunkInit && c != wire.ChunkInitAck {
+			return nil
+		}
+		seen := map[wire.ParamType]bool{}
+		return eachTLV(b[20:], func(b []byte) error {
+			p := wire.ParamType(binary.BigEndian.Uint16(b))
+			switch p {
+			case wire.ParamIPv4, wire.ParamIPv6, wire.ParamUnrecognized:
+				return nil
+			}
+			if seen[p] {
+				return fmt.Errorf("%s has %s twice", c, p)
+			}
+			seen[p] = true
+			return nil
+		})
+	})
+}
+
+// eachTLV calls f with every chunk, or parameter, of a list, and checks that the
+// padding between them, and behind the last, is of at most three zeros.
+func eachTLV(b []byte, f func(tlv []byte) error) error {
+	for len(b) > 0 {
+		if len(b) < 4 {
+			return fmt.Errorf("%d bytes too many", len(b))
+		}
+		n := int(binary.BigEndian.Uint16(b[2:]))
+		if n < 4 || n > len(b) {
+			return fmt.Errorf("length %d in %d bytes", n, len(b))
+		}
+		if err := f(b[:n]); err != nil {
+			return err
+		}
+		end := min((n+3)&^3, len(b)) // the last parameter's padding is the chunk's
+		for _, x := range b[n:end] {
+			if x != 0 {
+				return fmt.Errorf("padding %x", b[n:end])
+			}
+		}
+		b = b[end:]
+	}
+	return nil
 }
 
 // matchChunk compares a chunk with its description by package wire.
