@@ -18,6 +18,12 @@ type benchColl struct {
 	check func() error
 }
 
+// by gives a case its calls, blocking and not.
+func (k *benchColl) by(call func(context.Context) error, start func() (*mpi.Request, error)) *benchColl {
+	k.call, k.start = call, start
+	return k
+}
+
 // benchCollectives are the tests of collectives, blocking and not. The root is
 // rank 0, as with OSU.
 func benchCollectives() []*benchTest {
@@ -75,18 +81,9 @@ func benchCollectives() []*benchTest {
 func blockingCase(b *benchState, k *benchColl) *benchCase {
 	return &benchCase{
 		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
-			var took time.Duration
-			for i := range warmup + iters {
-				start := time.Now()
-				if err := k.call(ctx); err != nil {
-					return nil, err
-				}
-				if i >= warmup {
-					took += time.Since(start)
-				}
-				if err := mpi.Barrier(ctx, b.c); err != nil {
-					return nil, err
-				}
+			took, err := b.timeEach(ctx, warmup, iters, k.call)
+			if err != nil {
+				return nil, err
 			}
 			mean, lo, hi, err := b.spread(ctx, micros(took, iters))
 			return []float64{mean, lo, hi}, err
@@ -121,18 +118,9 @@ func (b *benchState) spread(ctx context.Context, v float64) (mean, lo, hi float6
 func nonblockingCase(b *benchState, k *benchColl) *benchCase {
 	return &benchCase{
 		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
-			var pure time.Duration
-			for i := range warmup + iters {
-				start := time.Now()
-				if err := waitFor(ctx, k); err != nil {
-					return nil, err
-				}
-				if i >= warmup {
-					pure += time.Since(start)
-				}
-				if err := mpi.Barrier(ctx, b.c); err != nil {
-					return nil, err
-				}
+			pure, err := b.timeEach(ctx, warmup, iters, k.startAndWait)
+			if err != nil {
+				return nil, err
 			}
 			goal := pure / time.Duration(iters)
 			var overall, started, computed, waited time.Duration
@@ -176,7 +164,7 @@ func nonblockingCase(b *benchState, k *benchColl) *benchCase {
 		},
 		check: func(ctx context.Context) error {
 			k.fill()
-			if err := waitFor(ctx, k); err != nil {
+			if err := k.startAndWait(ctx); err != nil {
 				return err
 			}
 			return k.check()
@@ -184,7 +172,25 @@ func nonblockingCase(b *benchState, k *benchColl) *benchCase {
 	}
 }
 
-func waitFor(ctx context.Context, k *benchColl) error {
+// timeEach returns how long the calls after the warm-up took, with a barrier
+// between them that is not timed.
+func (b *benchState) timeEach(ctx context.Context, warmup, iters int, call func(context.Context) error) (took time.Duration, err error) {
+	for i := range warmup + iters {
+		start := time.Now()
+		if err := call(ctx); err != nil {
+			return 0, err
+		}
+		if i >= warmup {
+			took += time.Since(start)
+		}
+		if err := mpi.Barrier(ctx, b.c); err != nil {
+			return 0, err
+		}
+	}
+	return took, nil
+}
+
+func (k *benchColl) startAndWait(ctx context.Context) error {
 	r, err := k.start()
 	if err != nil {
 		return err
@@ -254,24 +260,31 @@ func collBcast(b *benchState, size int) *benchColl {
 	}
 }
 
+// gatherCase collects one block of every rank; recv is nil where none come.
+func gatherCase(b *benchState, send, recv []byte) *benchColl {
+	return &benchColl{
+		fill: func() { fillPattern(send, b.me); clear(recv) },
+		check: func() error {
+			if recv == nil {
+				return nil
+			}
+			return checkBlocks(recv, b.size, len(send), itself)
+		},
+	}
+}
+
 func collAllgather(b *benchState, size int) *benchColl {
 	send, recv := make([]byte, size), make([]byte, b.size*size)
-	return &benchColl{
-		call:  func(ctx context.Context) error { return mpi.Allgather(ctx, b.c, send, recv) },
-		start: func() (*mpi.Request, error) { return mpi.Iallgather(b.c, send, recv) },
-		fill:  func() { fillPattern(send, b.me); clear(recv) },
-		check: func() error { return checkBlocks(recv, b.size, size, itself) },
-	}
+	return gatherCase(b, send, recv).by(
+		func(ctx context.Context) error { return mpi.Allgather(ctx, b.c, send, recv) },
+		func() (*mpi.Request, error) { return mpi.Iallgather(b.c, send, recv) })
 }
 
 func collAllgatherv(b *benchState, size int) *benchColl {
 	send, recv, counts := make([]byte, size), make([]byte, b.size*size), b.counts(size)
-	return &benchColl{
-		call:  func(ctx context.Context) error { return mpi.Allgatherv(ctx, b.c, send, recv, counts, nil) },
-		start: func() (*mpi.Request, error) { return mpi.Iallgatherv(b.c, send, recv, counts, nil) },
-		fill:  func() { fillPattern(send, b.me); clear(recv) },
-		check: func() error { return checkBlocks(recv, b.size, size, itself) },
-	}
+	return gatherCase(b, send, recv).by(
+		func(ctx context.Context) error { return mpi.Allgatherv(ctx, b.c, send, recv, counts, nil) },
+		func() (*mpi.Request, error) { return mpi.Iallgatherv(b.c, send, recv, counts, nil) })
 }
 
 // atRoot returns buffers of one rank's block, and of all blocks at the root.
@@ -282,33 +295,19 @@ func (b *benchState) atRoot(size int) (one, all []byte) {
 	return make([]byte, size), all
 }
 
-func gatherCase(b *benchState, send, recv []byte) *benchColl {
-	return &benchColl{
-		fill: func() { fillPattern(send, b.me); clear(recv) },
-		check: func() error {
-			if b.me != 0 {
-				return nil
-			}
-			return checkBlocks(recv, b.size, len(send), itself)
-		},
-	}
-}
-
 func collGather(b *benchState, size int) *benchColl {
 	send, recv := b.atRoot(size)
-	k := gatherCase(b, send, recv)
-	k.call = func(ctx context.Context) error { return mpi.Gather(ctx, b.c, send, recv, 0) }
-	k.start = func() (*mpi.Request, error) { return mpi.Igather(b.c, send, recv, 0) }
-	return k
+	return gatherCase(b, send, recv).by(
+		func(ctx context.Context) error { return mpi.Gather(ctx, b.c, send, recv, 0) },
+		func() (*mpi.Request, error) { return mpi.Igather(b.c, send, recv, 0) })
 }
 
 func collGatherv(b *benchState, size int) *benchColl {
 	send, recv := b.atRoot(size)
 	counts := b.counts(size)
-	k := gatherCase(b, send, recv)
-	k.call = func(ctx context.Context) error { return mpi.Gatherv(ctx, b.c, send, recv, counts, nil, 0) }
-	k.start = func() (*mpi.Request, error) { return mpi.Igatherv(b.c, send, recv, counts, nil, 0) }
-	return k
+	return gatherCase(b, send, recv).by(
+		func(ctx context.Context) error { return mpi.Gatherv(ctx, b.c, send, recv, counts, nil, 0) },
+		func() (*mpi.Request, error) { return mpi.Igatherv(b.c, send, recv, counts, nil, 0) })
 }
 
 func scatterCase(b *benchState, send, recv []byte) *benchColl {
@@ -325,19 +324,17 @@ func scatterCase(b *benchState, send, recv []byte) *benchColl {
 
 func collScatter(b *benchState, size int) *benchColl {
 	recv, send := b.atRoot(size)
-	k := scatterCase(b, send, recv)
-	k.call = func(ctx context.Context) error { return mpi.Scatter(ctx, b.c, send, recv, 0) }
-	k.start = func() (*mpi.Request, error) { return mpi.Iscatter(b.c, send, recv, 0) }
-	return k
+	return scatterCase(b, send, recv).by(
+		func(ctx context.Context) error { return mpi.Scatter(ctx, b.c, send, recv, 0) },
+		func() (*mpi.Request, error) { return mpi.Iscatter(b.c, send, recv, 0) })
 }
 
 func collScatterv(b *benchState, size int) *benchColl {
 	recv, send := b.atRoot(size)
 	counts := b.counts(size)
-	k := scatterCase(b, send, recv)
-	k.call = func(ctx context.Context) error { return mpi.Scatterv(ctx, b.c, send, recv, counts, nil, 0) }
-	k.start = func() (*mpi.Request, error) { return mpi.Iscatterv(b.c, send, recv, counts, nil, 0) }
-	return k
+	return scatterCase(b, send, recv).by(
+		func(ctx context.Context) error { return mpi.Scatterv(ctx, b.c, send, recv, counts, nil, 0) },
+		func() (*mpi.Request, error) { return mpi.Iscatterv(b.c, send, recv, counts, nil, 0) })
 }
 
 func alltoallCase(b *benchState, send, recv []byte, size int) *benchColl {
@@ -354,22 +351,16 @@ func alltoallCase(b *benchState, send, recv []byte, size int) *benchColl {
 
 func collAlltoall(b *benchState, size int) *benchColl {
 	send, recv := make([]byte, b.size*size), make([]byte, b.size*size)
-	k := alltoallCase(b, send, recv, size)
-	k.call = func(ctx context.Context) error { return mpi.Alltoall(ctx, b.c, send, recv) }
-	k.start = func() (*mpi.Request, error) { return mpi.Ialltoall(b.c, send, recv) }
-	return k
+	return alltoallCase(b, send, recv, size).by(
+		func(ctx context.Context) error { return mpi.Alltoall(ctx, b.c, send, recv) },
+		func() (*mpi.Request, error) { return mpi.Ialltoall(b.c, send, recv) })
 }
 
 func collAlltoallv(b *benchState, size int) *benchColl {
 	send, recv, counts := make([]byte, b.size*size), make([]byte, b.size*size), b.counts(size)
-	k := alltoallCase(b, send, recv, size)
-	k.call = func(ctx context.Context) error {
-		return mpi.Alltoallv(ctx, b.c, send, counts, nil, recv, counts, nil)
-	}
-	k.start = func() (*mpi.Request, error) {
-		return mpi.Ialltoallv(b.c, send, counts, nil, recv, counts, nil)
-	}
-	return k
+	return alltoallCase(b, send, recv, size).by(
+		func(ctx context.Context) error { return mpi.Alltoallv(ctx, b.c, send, counts, nil, recv, counts, nil) },
+		func() (*mpi.Request, error) { return mpi.Ialltoallv(b.c, send, counts, nil, recv, counts, nil) })
 }
 
 // reduceCase is a reduction of whole numbers, which float32 adds up exactly.
@@ -401,10 +392,9 @@ func reduceCase(b *benchState, send, recv []float32, from, ranks int) *benchColl
 
 func collAllreduce(b *benchState, size int) *benchColl {
 	send, recv := make([]float32, size/4), make([]float32, size/4)
-	k := reduceCase(b, send, recv, 0, b.size)
-	k.call = func(ctx context.Context) error { return mpi.Allreduce(ctx, b.c, send, recv, mpi.Sum) }
-	k.start = func() (*mpi.Request, error) { return mpi.Iallreduce(b.c, send, recv, mpi.Sum) }
-	return k
+	return reduceCase(b, send, recv, 0, b.size).by(
+		func(ctx context.Context) error { return mpi.Allreduce(ctx, b.c, send, recv, mpi.Sum) },
+		func() (*mpi.Request, error) { return mpi.Iallreduce(b.c, send, recv, mpi.Sum) })
 }
 
 func collReduce(b *benchState, size int) *benchColl {
@@ -412,26 +402,23 @@ func collReduce(b *benchState, size int) *benchColl {
 	if b.me == 0 {
 		recv = make([]float32, size/4)
 	}
-	k := reduceCase(b, send, recv, 0, b.size)
-	k.call = func(ctx context.Context) error { return mpi.Reduce(ctx, b.c, send, recv, mpi.Sum, 0) }
-	k.start = func() (*mpi.Request, error) { return mpi.Ireduce(b.c, send, recv, mpi.Sum, 0) }
-	return k
+	return reduceCase(b, send, recv, 0, b.size).by(
+		func(ctx context.Context) error { return mpi.Reduce(ctx, b.c, send, recv, mpi.Sum, 0) },
+		func() (*mpi.Request, error) { return mpi.Ireduce(b.c, send, recv, mpi.Sum, 0) })
 }
 
 func collScan(b *benchState, size int) *benchColl {
 	send, recv := make([]float32, size/4), make([]float32, size/4)
-	k := reduceCase(b, send, recv, 0, b.me+1)
-	k.call = func(ctx context.Context) error { return mpi.Scan(ctx, b.c, send, recv, mpi.Sum) }
-	k.start = func() (*mpi.Request, error) { return mpi.Iscan(b.c, send, recv, mpi.Sum) }
-	return k
+	return reduceCase(b, send, recv, 0, b.me+1).by(
+		func(ctx context.Context) error { return mpi.Scan(ctx, b.c, send, recv, mpi.Sum) },
+		func() (*mpi.Request, error) { return mpi.Iscan(b.c, send, recv, mpi.Sum) })
 }
 
 func collExscan(b *benchState, size int) *benchColl {
 	send, recv := make([]float32, size/4), make([]float32, size/4)
-	k := reduceCase(b, send, recv, 0, b.me)
-	k.call = func(ctx context.Context) error { return mpi.Exscan(ctx, b.c, send, recv, mpi.Sum) }
-	k.start = func() (*mpi.Request, error) { return mpi.Iexscan(b.c, send, recv, mpi.Sum) }
-	return k
+	return reduceCase(b, send, recv, 0, b.me).by(
+		func(ctx context.Context) error { return mpi.Exscan(ctx, b.c, send, recv, mpi.Sum) },
+		func() (*mpi.Request, error) { return mpi.Iexscan(b.c, send, recv, mpi.Sum) })
 }
 
 // collReduceScatter cuts a vector of the given size into almost equal parts.
@@ -446,18 +433,16 @@ func collReduceScatter(b *benchState, size int) *benchColl {
 		from += n
 	}
 	send, recv := make([]float32, total), make([]float32, counts[b.me])
-	k := reduceCase(b, send, recv, from, b.size)
-	k.call = func(ctx context.Context) error { return mpi.ReduceScatter(ctx, b.c, send, recv, counts, mpi.Sum) }
-	k.start = func() (*mpi.Request, error) { return mpi.IreduceScatter(b.c, send, recv, counts, mpi.Sum) }
-	return k
+	return reduceCase(b, send, recv, from, b.size).by(
+		func(ctx context.Context) error { return mpi.ReduceScatter(ctx, b.c, send, recv, counts, mpi.Sum) },
+		func() (*mpi.Request, error) { return mpi.IreduceScatter(b.c, send, recv, counts, mpi.Sum) })
 }
 
 // collReduceScatterBlock gives every rank a block of the given size.
 func collReduceScatterBlock(b *benchState, size int) *benchColl {
 	n := size / 4
 	send, recv := make([]float32, n*b.size), make([]float32, n)
-	k := reduceCase(b, send, recv, n*b.me, b.size)
-	k.call = func(ctx context.Context) error { return mpi.ReduceScatterBlock(ctx, b.c, send, recv, mpi.Sum) }
-	k.start = func() (*mpi.Request, error) { return mpi.IreduceScatterBlock(b.c, send, recv, mpi.Sum) }
-	return k
+	return reduceCase(b, send, recv, n*b.me, b.size).by(
+		func(ctx context.Context) error { return mpi.ReduceScatterBlock(ctx, b.c, send, recv, mpi.Sum) },
+		func() (*mpi.Request, error) { return mpi.IreduceScatterBlock(b.c, send, recv, mpi.Sum) })
 }
