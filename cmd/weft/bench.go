@@ -121,10 +121,7 @@ func benchMain(args []string) int {
 		}
 	}
 	if err := o.use(words); err != nil {
-		fmt.Fprintf(os.Stderr, "weft bench: %v\n\n", err)
-		fs.SetOutput(os.Stderr)
-		fs.Usage()
-		return exitUsage
+		return misused(fs, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

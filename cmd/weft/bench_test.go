@@ -139,8 +139,8 @@ func TestBenchWrongUseExitsWithTwo(t *testing.T) {
 		{"-x", "-2", "bw"}, {"-W", "0", "bw"}, {"-s", "hope", "put_bw"}, {"-transport", "pigeon", "bw"}, {"-n", "3", "bw"}, {"-n", "1", "bcast"},
 		{"-n", "3", "multi_lat"}, {"compare", "pigeon"}, {"compare", "-svg", "x"},
 	} {
-		if _, _, status := weft(t, "", append([]string{"bench"}, args...)...); status != exitUsage {
-			t.Errorf("weft bench %q: status %d, want 2", args, status)
+		if _, errs, status := weft(t, "", append([]string{"bench"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft bench") {
+			t.Errorf("weft bench %q: status %d, want 2 and a usage message", args, status)
 		}
 	}
 }

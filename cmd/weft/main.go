@@ -119,16 +119,23 @@ func parse(fs *flag.FlagSet, args []string) (status int, ok bool) {
 	usage := fs.Usage
 	fs.Usage = func() {}
 	err := fs.Parse(args)
+	fs.Usage = usage
 	switch {
 	case err == nil:
 		return exitOK, true
 	case errors.Is(err, flag.ErrHelp):
 		fs.SetOutput(os.Stdout)
-		usage()
+		fs.Usage()
 		return exitOK, false
 	}
-	fs.SetOutput(os.Stderr)
+	return misused(fs, err), false
+}
+
+// misused says what is wrong with the flags and arguments of a command, and how
+// it is used. It returns the exit status.
+func misused(fs *flag.FlagSet, err error) int {
 	fmt.Fprintf(os.Stderr, "weft %s: %v\n\n", fs.Name(), err)
-	usage()
-	return exitUsage, false
+	fs.SetOutput(os.Stderr)
+	fs.Usage()
+	return exitUsage
 }

@@ -116,10 +116,7 @@ func netMain(args []string) int {
 		err = o.check(commands)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "weft net: %v\n\n", err)
-		fs.SetOutput(os.Stderr)
-		fs.Usage()
-		return exitUsage
+		return misused(fs, err)
 	}
 	status, err := runNet(&o, commands)
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -11,8 +12,8 @@ func TestNetWrongUseExitsWithTwo(t *testing.T) {
 		{"-at", "5s", "x"}, {"-at", "5s cut net 3", "x"}, {"-main", "2", "x"}, {"-on", "2", "x"}, {"-on", "0", "x", ":", "y"},
 		{"-timeout", "-1s", "x"}, {"-x", "=", "x"}, {"--", ":"}, {"--", "x", ":", ":", "y"}, {"--", "a", ":", "b", ":", "c"},
 	} {
-		if _, _, status := weft(t, "", append([]string{"net"}, args...)...); status != exitUsage {
-			t.Errorf("weft net %q: status %d, want 2", args, status)
+		if _, errs, status := weft(t, "", append([]string{"net"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft net") {
+			t.Errorf("weft net %q: status %d, want 2 and a usage message", args, status)
 		}
 	}
 }

@@ -164,10 +164,7 @@ func perfMain(args []string) int {
 	}
 	o.likePerftest(fs)
 	if err := o.check(); err != nil {
-		fmt.Fprintf(os.Stderr, "weft perf: %v\n\n", err)
-		fs.SetOutput(os.Stderr)
-		fs.Usage()
-		return exitUsage
+		return misused(fs, err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

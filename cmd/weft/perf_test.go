@@ -133,8 +133,8 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 		{"-bidir", "udp"}, {"-bidir", "mpi"}, {"-bidir", "-latency", "sctp"}, {"-assocs", "2", "udp"}, {"-assocs", "2", "mpi"}, {"-streams", "2", "tcp"},
 		{"-busy-poll", "1ms", "tcp"}, {"-rate", "1gbit", "mpi"}, {"-rate", "1gbit", "-latency", "sctp"},
 	} {
-		if _, _, status := weft(t, "", append([]string{"perf"}, args...)...); status != exitUsage {
-			t.Errorf("weft perf %q: status %d, want 2", args, status)
+		if _, errs, status := weft(t, "", append([]string{"perf"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft perf") {
+			t.Errorf("weft perf %q: status %d, want 2 and a usage message", args, status)
 		}
 	}
 	if _, _, status := weft(t, "", "perf", "-connect", "127.0.0.1:1", "tcp"); status != exitFail {

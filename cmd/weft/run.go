@@ -102,10 +102,7 @@ func runMain(args []string) int {
 		err = o.checkHosts(counted)
 	}
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "weft run: %v\n\n", err)
-		fs.SetOutput(os.Stderr)
-		runFlags(new(runOptions)).Usage()
-		return exitUsage
+		return misused(fs, err)
 	}
 	status, err := run(o, fs.Args())
 	if err != nil {
