@@ -135,7 +135,7 @@ func (c *connector) report(r result) {
 // Listener takes connection requests to a device.
 type Listener struct {
 	dev  *Device
-	wake chan struct{}
+	wake bell
 	done chan struct{}
 	take func(*ddpsctp.Request) bool // not nil: gets the requests instead of Accept
 
@@ -157,7 +157,7 @@ func (d *Device) listen(take func(*ddpsctp.Request) bool) (*Listener, error) {
 	if d.listener != nil {
 		return nil, ErrBusy
 	}
-	d.listener = &Listener{dev: d, wake: make(chan struct{}, 1), done: make(chan struct{}), take: take}
+	d.listener = &Listener{dev: d, wake: newBell(), done: make(chan struct{}), take: take}
 	return d.listener, nil
 }
 
@@ -184,10 +184,7 @@ func (l *Listener) add(r *ddpsctp.Request) bool {
 	// peer took back must not pile up here.
 	l.waiting = slices.DeleteFunc(l.waiting, func(r *ddpsctp.Request) bool { return !r.Pending() })
 	l.waiting = append(l.waiting, r)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.wake.ring()
 	return true
 }
 
@@ -200,10 +197,7 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 			r := l.waiting[0]
 			l.waiting = append(l.waiting[:0], l.waiting[1:]...)
 			if len(l.waiting) > 0 {
-				select {
-				case l.wake <- struct{}{}:
-				default:
-				}
+				l.wake.ring()
 			}
 			l.mu.Unlock()
 			return newConnRequest(r), nil

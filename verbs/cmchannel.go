@@ -66,8 +66,8 @@ type CMEvent struct {
 // blocking form.
 type CMChannel struct {
 	dev  *Device
-	refs refs          // identifiers
-	wake chan struct{} // one token while there may be events
+	refs refs // identifiers
+	wake bell // rung while there may be events
 
 	mu    sync.Mutex
 	queue []CMEvent // guarded by mu; an identifier has few at a time
@@ -78,7 +78,7 @@ func (d *Device) NewCMChannel() (*CMChannel, error) {
 	if err := d.use(); err != nil {
 		return nil, err
 	}
-	return &CMChannel{dev: d, wake: make(chan struct{}, 1)}, nil
+	return &CMChannel{dev: d, wake: newBell()}, nil
 }
 
 // push queues an event. It may be called with locks held.
@@ -86,37 +86,28 @@ func (c *CMChannel) push(e CMEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queue = append(c.queue, e)
-	c.signal()
-}
-
-func (c *CMChannel) signal() { // mu is held
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	c.wake.ring()
 }
 
 // GetEvent returns the oldest event. It blocks until there is one or ctx is
 // done.
 func (c *CMChannel) GetEvent(ctx context.Context) (CMEvent, error) {
-	for {
-		c.mu.Lock()
-		if len(c.queue) > 0 {
-			e := c.queue[0]
-			c.queue = slices.Delete(c.queue, 0, 1)
-			if len(c.queue) > 0 {
-				c.signal()
-			}
-			c.mu.Unlock()
-			return e, nil
-		}
-		c.mu.Unlock()
-		select {
-		case <-c.wake:
-		case <-ctx.Done():
-			return CMEvent{}, ctx.Err()
-		}
+	return await(ctx, c.wake, c.take)
+}
+
+// take takes the oldest event.
+func (c *CMChannel) take() (e CMEvent, ok bool, _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.queue) == 0 {
+		return e, false, nil
 	}
+	e = c.queue[0]
+	c.queue = slices.Delete(c.queue, 0, 1)
+	if len(c.queue) > 0 {
+		c.wake.ring()
+	}
+	return e, true, nil
 }
 
 // Close frees the channel. It returns ErrBusy while it has identifiers.

@@ -10,7 +10,7 @@ import (
 type CompChannel struct {
 	dev  *Device
 	refs refs
-	wake chan struct{} // one token while queues may wait
+	wake bell // rung while queues may wait
 
 	mu    sync.Mutex
 	ready []*CQ // guarded by mu: queues whose event was not taken, each once
@@ -21,7 +21,7 @@ func (d *Device) NewCompChannel() (*CompChannel, error) {
 	if err := d.use(); err != nil {
 		return nil, err
 	}
-	return &CompChannel{dev: d, wake: make(chan struct{}, 1)}, nil
+	return &CompChannel{dev: d, wake: newBell()}, nil
 }
 
 // NewCQ makes a completion queue whose events come to the channel.
@@ -44,14 +44,7 @@ func (c *CompChannel) push(cq *CQ) {
 		cq.queued = true
 		c.ready = append(c.ready, cq)
 	}
-	c.signal()
-}
-
-func (c *CompChannel) signal() { // mu is held
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
+	c.wake.ring()
 }
 
 // forget takes a queue out that is being closed. cq.mu is held.
@@ -71,25 +64,23 @@ func (c *CompChannel) forget(cq *CQ) {
 // in the order they did. It blocks until there is one or ctx is done. Arm the
 // queue again, then poll it, to miss nothing.
 func (c *CompChannel) GetEvent(ctx context.Context) (*CQ, error) {
-	for {
-		c.mu.Lock()
-		if len(c.ready) > 0 {
-			cq := c.ready[0]
-			c.ready = append(c.ready[:0], c.ready[1:]...)
-			cq.queued = false
-			if len(c.ready) > 0 {
-				c.signal()
-			}
-			c.mu.Unlock()
-			return cq, nil
-		}
-		c.mu.Unlock()
-		select {
-		case <-c.wake:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	return await(ctx, c.wake, c.take)
+}
+
+// take takes the queue whose event is the oldest.
+func (c *CompChannel) take() (cq *CQ, ok bool, _ error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.ready) == 0 {
+		return nil, false, nil
 	}
+	cq = c.ready[0]
+	c.ready = append(c.ready[:0], c.ready[1:]...)
+	cq.queued = false
+	if len(c.ready) > 0 {
+		c.wake.ring()
+	}
+	return cq, true, nil
 }
 
 // Close frees the channel. It returns ErrBusy while it has completion queues.

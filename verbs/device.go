@@ -86,7 +86,7 @@ func Open(cfg Config) (*Device, error) {
 }
 
 func newDevice(cfg Config) *Device {
-	return &Device{cfg: cfg, table: ddp.NewTable(), events: events{wake: make(chan struct{}, 1)}}
+	return &Device{cfg: cfg, table: ddp.NewTable(), events: events{wake: newBell()}}
 }
 
 // Addr returns the address peers connect to over SCTP, if there is a

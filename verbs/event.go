@@ -97,7 +97,7 @@ func (e Event) String() string {
 // events is the queue of asynchronous events: a ring that grows up to
 // MaxEvents.
 type events struct {
-	wake chan struct{} // one token while there may be events
+	wake bell // rung while there may be events
 
 	mu     sync.Mutex
 	ring   []Event // guarded by mu
@@ -129,32 +129,26 @@ func (q *events) push(e Event) {
 	}
 	q.ring[(q.head+q.n)%len(q.ring)] = e
 	q.n++
-	q.signal()
+	q.wake.ring()
 }
 
-func (q *events) signal() { // mu is held
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
-
-// take returns the oldest event.
-func (q *events) take() (e Event, ok, closed bool) {
+// take takes the oldest event; without one a closed queue is ErrClosed.
+func (q *events) take() (e Event, ok bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.n == 0 {
 		if q.closed {
-			q.signal()
+			q.wake.ring()
+			err = ErrClosed
 		}
-		return e, false, q.closed
+		return e, false, err
 	}
 	e, q.ring[q.head] = q.ring[q.head], Event{}
 	q.head = (q.head + 1) % len(q.ring)
 	if q.n--; q.n > 0 {
-		q.signal()
+		q.wake.ring()
 	}
-	return e, true, false
+	return e, true, nil
 }
 
 // forget drops the events of objects that have been closed; others are nil.
@@ -181,7 +175,7 @@ func (q *events) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.signal()
+	q.wake.ring()
 }
 
 // PollEvent returns the oldest asynchronous event, if there is one. It never
@@ -194,20 +188,7 @@ func (d *Device) PollEvent() (Event, bool) {
 // GetEvent returns the oldest asynchronous event. It blocks until there is one,
 // ctx is done, or the device is closed (ErrClosed).
 func (d *Device) GetEvent(ctx context.Context) (Event, error) {
-	for {
-		e, ok, closed := d.events.take()
-		if ok {
-			return e, nil
-		}
-		if closed {
-			return e, ErrClosed
-		}
-		select {
-		case <-d.events.wake:
-		case <-ctx.Done():
-			return e, ctx.Err()
-		}
-	}
+	return await(ctx, d.events.wake, d.events.take)
 }
 
 // onNotify takes a notification of SCTP: upcall.

@@ -58,12 +58,12 @@ func (pd *PD) register(buf []byte, base uint64, access Access, scope *ddp.Scope)
 	if err != nil {
 		return nil, err
 	}
-	if err := pd.use(); err != nil {
+	if err := pd.refs.enter(); err != nil {
 		return nil, err
 	}
 	r, err := pd.dev.table.Add(buf, base, access, &pd.domain, scope)
 	if err != nil {
-		pd.unuse()
+		pd.refs.leave()
 		return nil, ErrLimit
 	}
 	return &MR{pd: pd, r: r, buf: buf, size: -1}, nil
@@ -98,12 +98,12 @@ func (pd *PD) AllocMR(size int) (*MR, error) {
 
 // reserve makes a region without memory and counts it.
 func (pd *PD) reserve() (*ddp.Region, error) {
-	if err := pd.use(); err != nil {
+	if err := pd.refs.enter(); err != nil {
 		return nil, err
 	}
 	r, err := pd.dev.table.Reserve(&pd.domain)
 	if err != nil {
-		pd.unuse()
+		pd.refs.leave()
 		return nil, ErrLimit
 	}
 	return r, nil
@@ -256,6 +256,6 @@ func (pd *PD) release(r *ddp.Region) error {
 		return ErrClosed
 	}
 	pd.dev.table.Remove(r)
-	pd.unuse()
+	pd.refs.leave()
 	return nil
 }

@@ -59,15 +59,11 @@ func (qp *QP) PostRecv(wr ...RecvWR) error {
 		return err
 	}
 	if err := qp.stream.ReserveRecv(len(wr)); err != nil {
-		for i := range wr {
-			unpin(wr[i].SGL)
-		}
+		unpinRecvs(wr)
 		return postError(err)
 	}
 	for i := range wr {
-		b := qp.stream.NextRecv()
-		b.ID = wr[i].ID
-		b.SGL = appendSGL(b.SGL, wr[i].SGL)
+		wr[i].fill(qp.stream.NextRecv())
 		qp.stream.PostRecv()
 	}
 	qp.stream.CommitRecv()
@@ -152,13 +148,24 @@ func (pd *PD) pinRecvs(wr []RecvWR, sges int) error {
 			_, err = pd.pin(wr[i].SGL, LocalWrite)
 		}
 		if err != nil {
-			for k := range i {
-				unpin(wr[k].SGL)
-			}
+			unpinRecvs(wr[:i])
 			return err
 		}
 	}
 	return nil
+}
+
+// unpinRecvs takes pinRecvs back.
+func unpinRecvs(wr []RecvWR) {
+	for i := range wr {
+		unpin(wr[i].SGL)
+	}
+}
+
+// fill makes b the buffer of the request, whose regions are pinned.
+func (w *RecvWR) fill(b *ddp.Buffer) {
+	b.ID = w.ID
+	b.SGL = appendSGL(b.SGL, w.SGL)
 }
 
 // unpinSend takes the pins of a work request back.

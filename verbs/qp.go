@@ -134,7 +134,7 @@ func (qp *QP) take() error {
 	if qp.cfg.SRQ != nil {
 		users = append(users, &qp.cfg.SRQ.refs)
 	}
-	err := qp.pd.use()
+	err := qp.pd.refs.enter()
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (qp *QP) take() error {
 			for _, r := range users[:i] {
 				r.leave()
 			}
-			qp.pd.unuse()
+			qp.pd.refs.leave()
 			return err
 		}
 	}
@@ -158,7 +158,7 @@ func (qp *QP) release() { // mu is held
 	if qp.cfg.SRQ != nil {
 		qp.cfg.SRQ.refs.leave()
 	}
-	qp.pd.unuse()
+	qp.pd.refs.leave()
 }
 
 // observer is a queue pair as its stream's rdmap.Observer.

@@ -38,7 +38,7 @@ func (pd *PD) NewSRQ(cfg SRQConfig) (*SRQ, error) {
 		cfg.Limit < 0 || cfg.Limit > cfg.Depth {
 		return nil, ErrLimit
 	}
-	if err := pd.use(); err != nil {
+	if err := pd.refs.enter(); err != nil {
 		return nil, err
 	}
 	s := &SRQ{pd: pd, cfg: cfg}
@@ -54,18 +54,14 @@ func (s *SRQ) PostRecv(wr ...RecvWR) error {
 		return err
 	}
 	if !s.pool.Reserve(len(wr)) {
-		for i := range wr {
-			unpin(wr[i].SGL)
-		}
+		unpinRecvs(wr)
 		if _, depth, _ := s.pool.Len(); depth == 0 {
 			return ErrClosed
 		}
 		return ErrQueueFull
 	}
 	for i := range wr {
-		b := s.pool.Next()
-		b.ID = wr[i].ID
-		b.SGL = appendSGL(b.SGL, wr[i].SGL)
+		wr[i].fill(s.pool.Next())
 		s.pool.Post()
 	}
 	s.pool.Commit()
@@ -121,6 +117,6 @@ func (s *SRQ) Close() error {
 	}
 	s.pool.Close()
 	s.pd.dev.events.forget(nil, nil, s)
-	s.pd.unuse()
+	s.pd.refs.leave()
 	return nil
 }
