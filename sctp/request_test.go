@@ -27,16 +27,7 @@ func TestStreamsAreResetAndAdded(t *testing.T) {
 			}
 			panic("unreachable")
 		}
-		buf := make([]byte, 10)
-		send := func(stream, ssn uint16) {
-			t.Helper()
-			if err := p.a.Send(ctx, []byte("x"), sctp.SendOptions{Stream: stream}); err != nil {
-				t.Fatal(err)
-			}
-			if _, info := recvMessage(t, p.b, buf); info.SSN+uint16(info.MID) != ssn {
-				t.Errorf("message on stream %d has number %d, want %d", stream, info.SSN+uint16(info.MID), ssn)
-			}
-		}
+		send := func(stream, ssn uint16) { p.wantNumber(t, stream, ssn) }
 		send(3, 0)
 		send(3, 1)
 		if err := p.a.ResetStreams(ctx, 3, 4); err != nil {
@@ -77,27 +68,29 @@ func TestStreamsAreResetAndAdded(t *testing.T) {
 	})
 }
 
+// wantNumber sends a message on a stream, which must arrive with a number.
+func (p *pair) wantNumber(t *testing.T, stream, ssn uint16) {
+	t.Helper()
+	if err := p.a.Send(context.Background(), []byte("x"), sctp.SendOptions{Stream: stream}); err != nil {
+		t.Fatal(err)
+	}
+	if _, info := recvMessage(t, p.b, make([]byte, 10)); info.SSN+uint16(info.MID) != ssn {
+		t.Errorf("message on stream %d has number %d, want %d", stream, info.SSN+uint16(info.MID), ssn)
+	}
+}
+
 func TestManyStreamsAreReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 1<<16 - 1
 		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond}, &sctp.Config{OutStreams: n}, &sctp.Config{InStreams: n})
 		ctx := context.Background()
 		var streams []uint16
-		buf := make([]byte, 10)
 		for s := range uint16(n) {
 			if s != 1 {
 				streams = append(streams, s)
 			}
 		}
-		send := func(stream, ssn uint16) {
-			t.Helper()
-			if err := p.a.Send(ctx, []byte("x"), sctp.SendOptions{Stream: stream}); err != nil {
-				t.Fatal(err)
-			}
-			if _, info := recvMessage(t, p.b, buf); info.SSN+uint16(info.MID) != ssn {
-				t.Errorf("message on stream %d has number %d, want %d", stream, info.SSN+uint16(info.MID), ssn)
-			}
-		}
+		send := func(stream, ssn uint16) { p.wantNumber(t, stream, ssn) }
 		for _, s := range []uint16{0, 1, 40000, n - 1} {
 			send(s, 0)
 		}

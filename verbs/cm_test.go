@@ -61,35 +61,11 @@ func TestRequestsTakenBackDoNotPileUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	arrived := 0
-	for range 100 {
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() {
-			_, err := a.dev.Connect(ctx, b.dev.Addr(), a.qp(QPConfig{SendDepth: 1, RecvDepth: 1}), ConnParams{})
-			done <- err
-		}()
-		select {
-		case <-l.wake: // it has arrived
-			arrived++
-			cancel()
-			<-done
-		case err := <-done: // refused: those before are not taken back yet
-			cancel()
-			if !errors.Is(err, ErrRefused) {
-				t.Fatal(err)
-			}
-		}
+	takeBack(t, a, b, l.wake, backlog, func() int {
 		l.mu.Lock()
-		n := len(l.waiting)
-		l.mu.Unlock()
-		if n > backlog {
-			t.Fatalf("%d requests wait, want at most %d", n, backlog)
-		}
-	}
-	if arrived <= backlog {
-		t.Errorf("only %d requests arrived", arrived)
-	}
+		defer l.mu.Unlock()
+		return len(l.waiting)
+	})
 }
 
 func TestConnectToSelf(t *testing.T) {
@@ -138,5 +114,37 @@ func TestConnectBothWaysAtOnce(t *testing.T) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// takeBack has many peers ask for a connection and take that back: those that
+// wait, as the last function counts them, must stay few.
+func takeBack(t *testing.T, a, b *node, wake bell, backlog int, waiting func() int) {
+	t.Helper()
+	arrived := 0
+	for range 100 {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			_, err := a.dev.Connect(ctx, b.dev.Addr(), a.qp(QPConfig{SendDepth: 1, RecvDepth: 1}), ConnParams{})
+			done <- err
+		}()
+		select {
+		case <-wake: // it has arrived
+			arrived++
+			cancel()
+			<-done
+		case err := <-done: // refused: those before are not taken back yet
+			cancel()
+			if !errors.Is(err, ErrRefused) {
+				t.Fatal(err)
+			}
+		}
+		if n := waiting(); n > backlog {
+			t.Fatalf("%d requests wait, want at most %d", n, backlog)
+		}
+	}
+	if arrived <= backlog {
+		t.Errorf("only %d requests arrived", arrived)
 	}
 }

@@ -300,37 +300,11 @@ func TestCMRequestsTakenBackDoNotPileUp(t *testing.T) {
 	if err := server.Listen(0); err != nil {
 		t.Fatal(err)
 	}
-	queued := func() int {
+	takeBack(t, a, b.node, b.ch.wake, backlog, func() int {
 		b.ch.mu.Lock()
 		defer b.ch.mu.Unlock()
 		return len(b.ch.queue)
-	}
-	arrived := 0
-	for range 100 {
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() {
-			_, err := a.dev.Connect(ctx, b.dev.Addr(), a.qp(QPConfig{SendDepth: 1, RecvDepth: 1}), ConnParams{})
-			done <- err
-		}()
-		select {
-		case <-b.ch.wake: // it has arrived
-			arrived++
-			cancel()
-			<-done
-		case err := <-done: // refused: those before are not taken back yet
-			cancel()
-			if !errors.Is(err, ErrRefused) {
-				t.Fatal(err)
-			}
-		}
-		if n := queued(); n > backlog {
-			t.Fatalf("%d requests wait, want at most %d", n, backlog)
-		}
-	}
-	if arrived <= backlog {
-		t.Errorf("only %d requests arrived", arrived)
-	}
+	})
 	server.Close()
 	if err := b.ch.Close(); err != nil {
 		t.Errorf("identifiers are left: %v", err)

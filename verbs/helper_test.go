@@ -88,15 +88,28 @@ func connect(t *testing.T, a, b *node, ca, cb QPConfig) (qa, qb *QP) {
 		b.l = l
 	}
 	qa, qb = a.qp(ca), b.qp(cb)
+	meet(t, qb, func() (*ConnRequest, error) { return b.l.Accept(ctx) }, func(p ConnParams) (ConnInfo, error) {
+		return a.dev.Connect(ctx, b.dev.Addr(), qa, p)
+	})
+	return qa, qb
+}
+
+// meet has one end dial and the other accept with qb, and checks that each gets
+// the private data of the other.
+func meet(t *testing.T, qb *QP, accept func() (*ConnRequest, error), dial func(ConnParams) (ConnInfo, error)) {
+	t.Helper()
 	errc := make(chan error, 1)
 	go func() {
-		r, err := b.l.Accept(ctx)
+		r, err := accept()
 		if err == nil {
+			if string(r.PrivateData) != "from a" {
+				t.Errorf("private data of the request = %q", r.PrivateData)
+			}
 			err = r.Accept(qb, ConnParams{PrivateData: []byte("from b")})
 		}
 		errc <- err
 	}()
-	info, err := a.dev.Connect(ctx, b.dev.Addr(), qa, ConnParams{PrivateData: []byte("from a")})
+	info, err := dial(ConnParams{PrivateData: []byte("from a")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +119,6 @@ func connect(t *testing.T, a, b *node, ca, cb QPConfig) (qa, qb *QP) {
 	if string(info.PrivateData) != "from b" {
 		t.Errorf("private data = %q", info.PrivateData)
 	}
-	return qa, qb
 }
 
 // want waits for the next completion of a queue and checks it.

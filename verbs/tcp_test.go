@@ -28,27 +28,14 @@ func connectTCP(t *testing.T, a, b *node, ca, cb QPConfig) (qa, qb *QP) {
 	}
 	defer l.Close()
 	qa, qb = a.qp(ca), b.qp(cb)
-	errc := make(chan error, 1)
-	go func() {
+	accept := func() (*ConnRequest, error) {
 		r, err := l.Accept(ctx)
-		if err == nil {
-			if string(r.PrivateData) != "from a" || r.RemoteTCP == nil {
-				t.Errorf("request %q from %v", r.PrivateData, r.RemoteTCP)
-			}
-			err = r.Accept(qb, ConnParams{PrivateData: []byte("from b")})
+		if err == nil && r.RemoteTCP == nil {
+			t.Error("a request from nowhere")
 		}
-		errc <- err
-	}()
-	info, err := a.dev.ConnectTCP(ctx, l.Addr().String(), qa, ConnParams{PrivateData: []byte("from a")})
-	if err != nil {
-		t.Fatal(err)
+		return r, err
 	}
-	if err := <-errc; err != nil {
-		t.Fatal(err)
-	}
-	if string(info.PrivateData) != "from b" {
-		t.Errorf("private data = %q", info.PrivateData)
-	}
+	meet(t, qb, accept, func(p ConnParams) (ConnInfo, error) { return a.dev.ConnectTCP(ctx, l.Addr().String(), qa, p) })
 	return qa, qb
 }
 

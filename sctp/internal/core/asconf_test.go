@@ -128,17 +128,7 @@ func TestAsconfLosesEveryPacket(t *testing.T) {
 					p.advance(3 * time.Second)
 					p.a.send(0, 100_000)
 					p.z.send(0, 100_000)
-					n := 0
-					p.net.drop = func(from *host, pkt []byte) bool {
-						if !hasChunk(pkt, wire.ChunkAsconf) && !hasChunk(pkt, wire.ChunkAsconfAck) && !hasChunk(pkt, wire.ChunkHeartbeat) {
-							return false
-						}
-						n++
-						return n-1 == lost || again && n-1 == lost+1
-					}
-					if again {
-						p.net.dup = 300
-					}
+					p.lose(lost, again, wire.ChunkAsconf, wire.ChunkAsconfAck, wire.ChunkHeartbeat)
 					id := p.a.must(x.do(p))
 					p.a.wantDone(id, nil)
 					p.drive()

@@ -39,7 +39,8 @@ func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
 	}
 }
 
-func TestSmallMessagesWaitForFullPacketsOnBusyLocalPaths(t *testing.T) {
+// newBusyLocalPair has a path as between processes, whose window is open.
+func newBusyLocalPair(t *testing.T) *pair {
 	p := newPair(t, 1)
 	p.net.delay = 50 * time.Microsecond
 	p.connect()
@@ -47,6 +48,11 @@ func TestSmallMessagesWaitForFullPacketsOnBusyLocalPaths(t *testing.T) {
 		p.a.send(1, 100<<10)
 		p.drive()
 	}
+	return p
+}
+
+func TestSmallMessagesWaitForFullPacketsOnBusyLocalPaths(t *testing.T) {
+	p := newBusyLocalPair(t)
 	before := p.a.assoc.Stats().PacketsSent
 	for range 1000 {
 		p.a.send(1, 20)
@@ -62,13 +68,7 @@ func TestSmallMessagesWaitForFullPacketsOnBusyLocalPaths(t *testing.T) {
 // What waits must not wait for an acknowledgement that is itself delayed: many
 // chunks in one packet keep nothing back.
 func TestNothingWaitsForADelayedSack(t *testing.T) {
-	p := newPair(t, 1)
-	p.net.delay = 50 * time.Microsecond
-	p.connect()
-	for range 20 {
-		p.a.send(1, 100<<10)
-		p.drive()
-	}
+	p := newBusyLocalPair(t)
 	for range 50 {
 		for range 40 {
 			p.a.send(1, 8) // one packet

@@ -184,20 +184,24 @@ func TestMultihomedLossy(t *testing.T) {
 		p := newMultihomed(t, uint64(seed), cfg)
 		p.net.loss, p.net.reorder, p.net.dup = 100, 100, 50
 		p.t = quiet{t}
-		p.connect()
-		for range 40 {
-			for _, h := range []*host{p.a, p.z} {
-				h.sendMsg(&Message{SID: uint16(p.rng.IntN(4))}, 1+p.rng.IntN(8000))
-			}
-			p.advance(time.Duration(p.rng.IntN(200)) * time.Millisecond)
-			// Now and then a path dies for a while.
-			p.net.cut[p.z.local[p.rng.IntN(2)]] = p.rng.IntN(6) == 0
-			p.net.cut[p.a.local[p.rng.IntN(2)]] = p.rng.IntN(12) == 0
-		}
-		clear(p.net.cut)
-		p.drive()
-		p.wantDelivered()
+		p.sendWhilePathsDie(func(h *host) { h.sendMsg(&Message{SID: uint16(p.rng.IntN(4))}, 1+p.rng.IntN(8000)) })
 	}
+}
+
+// sendWhilePathsDie connects and has both ends send; now and then one of two
+// paths dies for a while. Everything arrives in the end.
+func (p *pair) sendWhilePathsDie(send func(h *host)) {
+	p.connect()
+	for range 40 {
+		send(p.a)
+		send(p.z)
+		p.advance(time.Duration(p.rng.IntN(200)) * time.Millisecond)
+		p.net.cut[p.z.local[p.rng.IntN(2)]] = p.rng.IntN(6) == 0
+		p.net.cut[p.a.local[p.rng.IntN(2)]] = p.rng.IntN(12) == 0
+	}
+	clear(p.net.cut)
+	p.drive()
+	p.wantDelivered()
 }
 
 // RFC 9260, Section 8.1: the association ends after Association.Max.Retrans

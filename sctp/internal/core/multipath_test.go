@@ -197,18 +197,9 @@ func TestMultipathLossy(t *testing.T) {
 		p.net.loss, p.net.reorder, p.net.dup = 80, 100, 50
 		p.net.slow = map[int]time.Duration{1: time.Duration(seed%5) * 20 * time.Millisecond}
 		p.t = quiet{t}
-		p.connect()
-		for range 40 {
-			for _, h := range []*host{p.a, p.z} {
-				h.sendMsg(&Message{SID: uint16(p.rng.IntN(4)), Unordered: p.rng.IntN(4) == 0}, 1+p.rng.IntN(20000))
-			}
-			p.advance(time.Duration(p.rng.IntN(200)) * time.Millisecond)
-			p.net.cut[p.z.local[p.rng.IntN(2)]] = p.rng.IntN(6) == 0
-			p.net.cut[p.a.local[p.rng.IntN(2)]] = p.rng.IntN(12) == 0
-		}
-		clear(p.net.cut)
-		p.drive()
-		p.wantDelivered()
+		p.sendWhilePathsDie(func(h *host) {
+			h.sendMsg(&Message{SID: uint16(p.rng.IntN(4)), Unordered: p.rng.IntN(4) == 0}, 1+p.rng.IntN(20000))
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sort"
 	"testing"
 	"time"
@@ -343,6 +344,22 @@ func hasChunk(pkt []byte, t wire.ChunkType) bool {
 		}
 	}
 	return false
+}
+
+// lose loses the packet of the given number of those with chunks of some types;
+// again, also the next of them, and it has packets come twice now and then.
+func (p *pair) lose(number int, again bool, types ...wire.ChunkType) {
+	n := 0
+	p.net.drop = func(_ *host, pkt []byte) bool {
+		if !slices.ContainsFunc(types, func(t wire.ChunkType) bool { return hasChunk(pkt, t) }) {
+			return false
+		}
+		n++
+		return n-1 == number || again && n-1 == number+1
+	}
+	if again {
+		p.net.dup = 300
+	}
 }
 
 func seedName(seed int) string { return fmt.Sprintf("seed=%d", seed) }

@@ -297,17 +297,7 @@ func TestReconfigLosesEveryPacket(t *testing.T) {
 						}
 					}
 					p.drive()
-					n := 0
-					p.net.drop = func(from *host, pkt []byte) bool {
-						if !hasChunk(pkt, wire.ChunkReConfig) {
-							return false
-						}
-						n++
-						return n-1 == lost || again && n-1 == lost+1
-					}
-					if again {
-						p.net.dup = 300
-					}
+					p.lose(lost, again, wire.ChunkReConfig)
 					id := p.a.must(x.ask(p))
 					p.a.wantDone(id, nil)
 					p.advance(2 * time.Second)
