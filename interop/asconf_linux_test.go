@@ -94,6 +94,18 @@ func (s *session) wantAsconf() {
 	s.wantChunks(wire.ChunkAuth, true)
 }
 
+// goesOnWithoutFirst cuts the first link, over which nothing may need to go any
+// more, and ends the association.
+func (s *session) goesOnWithoutFirst() {
+	s.t.Helper()
+	s.net.cut(0)
+	defer s.net.mend(0)
+	s.bothWays()
+	s.net.mend(0)
+	s.wantAsconf()
+	s.shutdown()
+}
+
 // multiWeChange moves our end from one link to the other, step by step.
 func multiWeChange(t *testing.T, o setup) {
 	s, ctx := openChanging(t, o, ours)
@@ -119,12 +131,7 @@ func multiWeChange(t *testing.T, o setup) {
 	if err := s.tr.RemoveAddr(old); err != nil {
 		t.Error(err)
 	}
-	o.net.cut(0)
-	defer o.net.mend(0)
-	s.bothWays()
-	o.net.mend(0)
-	s.wantAsconf()
-	s.shutdown()
+	s.goesOnWithoutFirst()
 }
 
 // multiPeerChanges has the peer do the same.
@@ -152,12 +159,7 @@ func multiPeerChanges(t *testing.T, o setup) {
 	if n := s.wantNote(sctp.NotifyPathRemoved); n.Addr != old {
 		t.Errorf("%v was removed, want %v", n.Addr, old)
 	}
-	o.net.cut(0)
-	defer o.net.mend(0)
-	s.bothWays()
-	o.net.mend(0)
-	s.wantAsconf()
-	s.shutdown()
+	s.goesOnWithoutFirst()
 }
 
 // multiWeMove replaces our only address when it does not work any more.

@@ -114,6 +114,8 @@ func tshark(t testing.TB, file string, args ...string) []string {
 	return strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 }
 
+func freeTCPPort(t testing.TB) int { return freeTCPPorts(t, 1)[0] }
+
 // freeTCPPorts returns that many different ports.
 func freeTCPPorts(t testing.TB, n int) (ports []int) {
 	t.Helper()

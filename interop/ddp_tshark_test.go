@@ -180,27 +180,13 @@ func TestDissectorFollowsRping(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	port := freeUDPPort(t)
-	server := exec.CommandContext(ctx, tool(t, "weft"), "rping", "-sd", "-a127.0.0.1", "--sctp", "-p", fmt.Sprint(port), "-S5000")
-	var said lockedBuffer
-	server.Stdout = &said
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for tick := time.NewTicker(10 * time.Millisecond); !strings.Contains(said.String(), "rdma_listen"); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal("the server does not listen")
-		}
-	}
+	server := startRping(ctx, t, port, "--sctp", "-S5000")
 	file := filepath.Join(t.TempDir(), "rping.pcap")
 	const count = 30
 	if _, errs, status := weft(t, "rping", "-cV", fmt.Sprintf("-C%d", count), "-a127.0.0.1", "--sctp", "-p", fmt.Sprint(port), "-S5000", "--pcap", file); status != 0 {
 		t.Fatal(errs)
 	}
-	if err := server.Wait(); err != nil {
-		t.Error(err)
-	}
+	server.end(t)
 	ms := ddpMessages(t, file)
 	checkSequence(t, ms)
 	ops, fns := tally(ms)

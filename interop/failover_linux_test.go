@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -216,7 +217,7 @@ func lateness(ctx context.Context) *atomic.Int64 {
 // the path has failed. TestPrimaryPathDiesUnderLoad of package sctp is the same
 // under virtual time.
 func TestNetCutFailsOver(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	const (
 		limit = 3 * failoverRTOMin
 		quiet = 20 * time.Millisecond

@@ -159,13 +159,3 @@ func bootImage(t testing.TB, dir string, through []string, args ...string) *stac
 
 // guestReady is what the peer in the guest says when it takes commands.
 const guestReady = "control ready"
-
-func freeTCPPort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}

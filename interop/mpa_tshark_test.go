@@ -96,29 +96,15 @@ func TestMPACaptureDecodes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			port := freeTCPPorts(t, 1)[0]
-			server := exec.CommandContext(ctx, tool(t, "weft"), append([]string{"rping", "-sd", "-a127.0.0.1", "-p", fmt.Sprint(port), "-S" + tt.size}, tt.server...)...)
-			var said lockedBuffer
-			server.Stdout = &said
-			if err := server.Start(); err != nil {
-				t.Fatal(err)
-			}
-			for tick := time.NewTicker(10 * time.Millisecond); !strings.Contains(said.String(), "rdma_listen"); {
-				select {
-				case <-tick.C:
-				case <-ctx.Done():
-					t.Fatal("the server does not listen")
-				}
-			}
+			port := freeTCPPort(t)
+			server := startRping(ctx, t, port, append([]string{"-S" + tt.size}, tt.server...)...)
 			file := newPacketFile(t)
 			_, at, _ := net.SplitHostPort(recordTCP(t, file, fmt.Sprintf("127.0.0.1:%d", port)))
 			const count = 5
 			if _, errs, status := weft(t, append([]string{"rping", "-cV", fmt.Sprintf("-C%d", count), "-a127.0.0.1", "-p", at, "-S" + tt.size}, tt.client...)...); status != 0 {
 				t.Fatal(errs)
 			}
-			if err := server.Wait(); err != nil {
-				t.Error(err)
-			}
+			server.end(t)
 			if bad := tshark(t, file.name, "-Y", "_ws.malformed || _ws.expert.severity == error"); bad != nil {
 				t.Errorf("the decoder objects to %d packets: %s", len(bad), bad[0])
 			}

@@ -16,17 +16,6 @@ import (
 	"github.com/weftstack/weft/internal/testenv"
 )
 
-// needRoot skips a test that makes network namespaces.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		testenv.Lacking(t, "not root: network namespaces cannot be made")
-	}
-	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		testenv.Lacking(t, "no /dev/net/tun: hosts cannot be joined")
-	}
-}
-
 // envEcho has this test binary play one end of a UDP echo between hosts.
 const envEcho = "WEFT_INTEROP_ECHO"
 
@@ -118,7 +107,7 @@ func echoOver(t *testing.T, n int, flags ...string) (back int, best time.Duratio
 }
 
 func TestNetDelaysPackets(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	back, best := echoOver(t, 100, "-delay", "5ms")
 	if back != 100 || best < 10*time.Millisecond || best > 15*time.Millisecond {
 		t.Errorf("%d of 100 came back, the fastest in %v; want all and 10 ms", back, best)
@@ -126,7 +115,7 @@ func TestNetDelaysPackets(t *testing.T) {
 }
 
 func TestNetLosesPackets(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	back, _ := echoOver(t, 200, "-loss", "20%")
 	if back < 100 || back > 156 {
 		t.Errorf("%d of 200 came back both ways at 20 %% loss, want about 128", back)
@@ -138,7 +127,7 @@ func TestNetLosesPackets(t *testing.T) {
 // A plan counts from when the network is there, and a busy machine starts the
 // programs in it late.
 func TestNetDelaysOneDirection(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	back, best := echoOver(t, 100, "-at", "0s set host 0 to 1 delay 20ms")
 	if back != 100 || best < 20*time.Millisecond || best > 35*time.Millisecond {
 		t.Errorf("%d of 100 came back, the fastest in %v; want all and 20 ms", back, best)
@@ -146,7 +135,7 @@ func TestNetDelaysOneDirection(t *testing.T) {
 }
 
 func TestNetLosesByState(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	// A fifth of the packets of each direction.
 	if back, _ := echoOver(t, 200, "-gemodel", "10%,40%"); back < 80 || back > 176 {
 		t.Errorf("%d of 200 came back, want about 128", back)
@@ -154,7 +143,7 @@ func TestNetLosesByState(t *testing.T) {
 }
 
 func TestNetCutsByPlan(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	back := 0
 	for _, at := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
 		n := int(2 * at / (5 * time.Millisecond))
@@ -168,7 +157,7 @@ func TestNetCutsByPlan(t *testing.T) {
 }
 
 func TestNetTakesLiveChanges(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	dir := t.TempDir()
 	socket, capture := filepath.Join(dir, "ctl"), filepath.Join(dir, "net.pcap")
 	cmd := exec.Command(tool(t, "weft"), "net", "-control", socket, "-stats", "-pcap", capture, "-main", "0", "-x", envEcho+"=1000", "-delay", "1ms", "--", os.Args[0])
@@ -207,7 +196,7 @@ func TestNetTakesLiveChanges(t *testing.T) {
 }
 
 func TestNetLeavesNothingBehind(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	before, _ := os.ReadDir("/run/netns")
 	echoOver(t, 1)
 	if after, _ := os.ReadDir("/run/netns"); len(after) != len(before) {

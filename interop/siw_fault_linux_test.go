@@ -122,8 +122,7 @@ func siwOurFaults(t *testing.T, g *siw) {
 	p := g.newPeer(t)
 	readable := siwMemory(t, p, "mr2", 4096, "r") // of another protection domain
 	mr := siwMemory(t, p, "mr", 4096, "w")
-	inside, outside := g.port(t)
-	p.do("listen %s %d", siwGuest, inside)
+	outside := p.listen(g)
 
 	write := ddp.Header{Tagged: true, Last: true, Ctrl: rdmap.Control(rdmap.Write), STag: mr.STag, TO: mr.TO}
 	send := ddp.Header{Last: true, Ctrl: rdmap.Control(rdmap.Send), MSN: 1}

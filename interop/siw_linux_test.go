@@ -132,19 +132,6 @@ func (g *siw) awaitListener(t testing.TB, port int) {
 	}
 }
 
-// awaitText waits until a program has said something.
-func awaitText(t testing.TB, said *lockedBuffer, text string) {
-	t.Helper()
-	deadline := time.After(siwPatience)
-	for tick := time.NewTicker(10 * time.Millisecond); !strings.Contains(said.String(), text); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%q is not said: %q", text, said.String())
-		}
-	}
-}
-
 // siwPeer is a process of siw_guest/peer.c in the guest.
 type siwPeer struct {
 	t    testing.TB
@@ -160,6 +147,14 @@ func (g *siw) newPeer(t testing.TB) *siwPeer {
 	}
 	t.Cleanup(func() { conn.Close() })
 	return &siwPeer{t, conn, bufio.NewReader(conn)}
+}
+
+// listen has the peer listen, and returns where it is reached from this machine.
+func (p *siwPeer) listen(g *siw) (outside string) {
+	p.t.Helper()
+	inside, outside := g.port(p.t)
+	p.do("listen %s %d", siwGuest, inside)
+	return outside
 }
 
 // try has the peer do something, and returns its answer.

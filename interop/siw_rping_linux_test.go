@@ -1,11 +1,9 @@
 package interop
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
 	"strings"
 	"testing"
 )
@@ -39,20 +37,11 @@ func siwRping(t *testing.T, g *siw) {
 			ctx, cancel := context.WithTimeout(t.Context(), siwPatience)
 			defer cancel()
 			port := freeTCPPort(t)
-			server := exec.CommandContext(ctx, tool(t, "weft"), append([]string{"rping", "-s", "-v", "-d", "-a", "127.0.0.1", "-p", fmt.Sprint(port), "-S", fmt.Sprint(tt.size)}, tt.ours...)...)
-			var out lockedBuffer
-			var errs bytes.Buffer
-			server.Stdout, server.Stderr = &out, &errs
-			if err := server.Start(); err != nil {
-				t.Fatal(err)
-			}
-			awaitText(t, &out, "rdma_listen")
+			server := startRping(ctx, t, port, append([]string{"-v", "-S", fmt.Sprint(tt.size)}, tt.ours...)...)
 			said, status := g.start(t, fmt.Sprintf("rping -c -a %s -p %d %s", siwHost, port, strings.Join(common, " "))).wait()
-			if err := server.Wait(); err != nil {
-				t.Errorf("our server: %v, %s", err, errs.String())
-			}
+			server.end(t)
 			wantPings(t, said, "ping data: ", 20, tt.size)
-			wantPings(t, out.String(), "server ping data: ", 20, tt.size)
+			wantPings(t, server.out.String(), "server ping data: ", 20, tt.size)
 			if status != "0" {
 				t.Errorf("status %s of the client: %.500s", status, said)
 			}

@@ -110,8 +110,7 @@ func siwWeReject(t *testing.T, g *siw) {
 func siwPeerRejects(t *testing.T, g *siw) {
 	p := g.newPeer(t)
 	p.do("mr 4096 rw")
-	inside, outside := g.port(t)
-	p.do("listen %s %d", siwGuest, inside)
+	outside := p.listen(g)
 	e := newSiwEnd(t, verbs.Config{}, 64, verbs.LocalWrite, verbs.QPConfig{})
 	done := make(chan error, 1)
 	go func() {
@@ -131,8 +130,7 @@ func siwMarkers(t *testing.T, g *siw) {
 	// 4.3). Quirk of siw: it cannot send them, and refuses.
 	p := g.newPeer(t)
 	p.do("mr 4096 rw")
-	inside, outside := g.port(t)
-	p.do("listen %s %d", siwGuest, inside)
+	outside := p.listen(g)
 	e := newSiwEnd(t, verbs.Config{TCP: ddpmpa.Params{Markers: true}}, 64, verbs.LocalWrite, verbs.QPConfig{})
 	var re *verbs.RejectError
 	if _, err := e.dev.ConnectTCP(e.ctx, outside, e.qp, verbs.ConnParams{}); !errors.As(err, &re) {
@@ -144,8 +142,7 @@ func siwMalformed(t *testing.T, g *siw) {
 	// RFC 5044, Section 7.1.2, rule 5: the responder closes the connection.
 	p := g.newPeer(t)
 	p.do("mr 4096 rw")
-	inside, outside := g.port(t)
-	p.do("listen %s %d", siwGuest, inside)
+	outside := p.listen(g)
 	good := ddpmpa.AppendFrame(nil, &ddpmpa.Frame{CRC: true, Revision: 2, IsEnhanced: true, Enhanced: ddp.Enhanced{IRD: 1, ORD: 1}})
 	for _, tt := range []struct {
 		name string
@@ -172,8 +169,7 @@ func siwPrivate(t *testing.T, g *siw) {
 	text := strings.Repeat("private ", 24)
 	p := g.newPeer(t)
 	p.do("mr 4096 rw")
-	inside, outside := g.port(t)
-	p.do("listen %s %d", siwGuest, inside)
+	outside := p.listen(g)
 	e := newSiwEnd(t, verbs.Config{}, 64, verbs.LocalWrite, verbs.QPConfig{})
 	type result struct {
 		info verbs.ConnInfo

@@ -22,3 +22,15 @@ func Lacking(t testing.TB, format string, args ...any) {
 	}
 	t.Skip(reason)
 }
+
+// Networks ends a test that makes network namespaces, and joins them, where that
+// is not possible.
+func Networks(t testing.TB) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		Lacking(t, "not root: network namespaces cannot be made")
+	}
+	if _, err := os.Stat("/dev/net/tun"); err != nil {
+		Lacking(t, "no /dev/net/tun: hosts cannot be joined")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"runtime/metrics"
 	"strconv"
@@ -38,6 +39,16 @@ type endpoint interface {
 	send(p []byte) error
 	recv(p []byte) (int, error)
 }
+
+// streamEnd is an endpoint of a stack whose streams are read and written.
+type streamEnd struct{ io.ReadWriter }
+
+func (e streamEnd) send(p []byte) error {
+	_, err := e.Write(p)
+	return err
+}
+
+func (e streamEnd) recv(p []byte) (int, error) { return e.Read(p) }
 
 // stack opens connections of a Go stack. listen returns the address for dial,
 // and a function that waits for the first connection.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -10,19 +9,8 @@ import (
 	"github.com/weftstack/weft/internal/testenv"
 )
 
-// needRoot skips a test that makes network namespaces.
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		testenv.Lacking(t, "not root: network namespaces cannot be made")
-	}
-	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		testenv.Lacking(t, "no /dev/net/tun: hosts cannot be joined")
-	}
-}
-
 func TestLossExperimentHasARowPerTransport(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	var b bytes.Buffer
 	s := &settings{seeds: 1, scale: 0.002, losses: "1%", delay: "25us", only: "weft sctp,weft tcp/cubic,Open MPI tcp/cubic"}
 	if err := runLoss(t.Context(), s, built(t), &b); err != nil {
@@ -45,7 +33,7 @@ func TestLossExperimentHasARowPerTransport(t *testing.T) {
 }
 
 func TestPathExperimentsHaveResults(t *testing.T) {
-	needRoot(t)
+	testenv.Networks(t)
 	tl := built(t)
 	s := &settings{seeds: 1, time: 10 * time.Millisecond}
 	var b bytes.Buffer

@@ -86,6 +86,20 @@ func pathFlows() (flows []flow, missing []string) {
 	return flows, missing
 }
 
+// flows runs commands on the hosts of a network, which give that many results.
+func (c *tally) flows(ctx context.Context, s *settings, t *tools, n *network, results int, commands ...[]string) (r []flowResult, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pathLimit+pathTimes*2*s.time)
+	defer cancel()
+	err = c.run(func() error {
+		out, err := n.run(ctx, t, commands...)
+		if err == nil {
+			r, err = parseFlows(out, results)
+		}
+		return err
+	})
+	return r, err
+}
+
 // runBulk measures how much a single flow carries over long paths with loss.
 func runBulk(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 	flows, missing := pathFlows()
@@ -108,16 +122,7 @@ func runBulk(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 			}
 			for fi, f := range flows {
 				n := network{hosts: 2, rate: rate, delay: p.delay, loss: p.loss, queue: pathQueue, seed: seed, cc: f.cc, on: -1}
-				limited, cancel := context.WithTimeout(ctx, pathLimit+pathTimes*2*s.time)
-				var r []flowResult
-				err := count.run(func() error {
-					out, err := n.run(limited, t, t.client(f, "10.77.0.2:7000", s), []string{t.weft, "perf", "-server", "10.77.0.2:7000", "-once"})
-					if err == nil {
-						r, err = parseFlows(out, 1)
-					}
-					return err
-				})
-				cancel()
+				r, err := count.flows(ctx, s, t, &n, 1, t.client(f, "10.77.0.2:7000", s), []string{t.weft, "perf", "-server", "10.77.0.2:7000", "-once"})
 				if ctx.Err() != nil {
 					return ctx.Err()
 				}
@@ -170,17 +175,8 @@ func runFair(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 		for i := range rows {
 			pair, d := pairs[i%len(pairs)], delays[i/len(pairs)]
 			n := network{hosts: 3, rate: rate, delay: d.delay, loss: "0%", queue: pathQueue, seed: seed, cc: "cubic", on: -1}
-			limited, cancel := context.WithTimeout(ctx, pathLimit+pathTimes*2*s.time)
-			var r []flowResult
-			err := count.run(func() error {
-				out, err := n.run(limited, t, t.client(pair[0], "10.77.0.3:7000", s), t.client(pair[1], "10.77.0.3:7001", s), []string{"sh", "-c",
-					fmt.Sprintf("%[1]s perf -server 10.77.0.3:7000 -once & %[1]s perf -server 10.77.0.3:7001 -once; wait", t.weft)})
-				if err == nil {
-					r, err = parseFlows(out, 2)
-				}
-				return err
-			})
-			cancel()
+			r, err := count.flows(ctx, s, t, &n, 2, t.client(pair[0], "10.77.0.3:7000", s), t.client(pair[1], "10.77.0.3:7001", s), []string{"sh", "-c",
+				fmt.Sprintf("%[1]s perf -server 10.77.0.3:7000 -once & %[1]s perf -server 10.77.0.3:7001 -once; wait", t.weft)})
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}

@@ -66,7 +66,7 @@ func pionStack() stack {
 					return nil, err
 				}
 				s, err := a.AcceptStream()
-				return pionEnd{s}, err
+				return streamEnd{s}, err
 			}, nil
 		},
 		dial: func(addr string) (endpoint, error) {
@@ -81,16 +81,7 @@ func pionStack() stack {
 				return nil, err
 			}
 			s, err := a.OpenStream(1, sctp.PayloadTypeWebRTCBinary)
-			return pionEnd{s}, err
+			return streamEnd{s}, err
 		},
 	}
 }
-
-type pionEnd struct{ s *sctp.Stream }
-
-func (e pionEnd) send(p []byte) error {
-	_, err := e.s.Write(p)
-	return err
-}
-
-func (e pionEnd) recv(p []byte) (int, error) { return e.s.Read(p) }

@@ -53,7 +53,7 @@ func quicStack() stack {
 					return nil, err
 				}
 				s, err := c.AcceptStream(context.Background())
-				return quicEnd{s}, err
+				return streamEnd{s}, err
 			}, nil
 		},
 		dial: func(addr string) (endpoint, error) {
@@ -62,16 +62,7 @@ func quicStack() stack {
 				return nil, err
 			}
 			s, err := c.OpenStreamSync(context.Background())
-			return quicEnd{s}, err
+			return streamEnd{s}, err
 		},
 	}
 }
-
-type quicEnd struct{ s *quic.Stream }
-
-func (e quicEnd) send(p []byte) error {
-	_, err := e.s.Write(p)
-	return err
-}
-
-func (e quicEnd) recv(p []byte) (int, error) { return e.s.Read(p) }

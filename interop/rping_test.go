@@ -1,0 +1,45 @@
+package interop
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// rpingServer is `weft rping` as a server, and what it has said.
+type rpingServer struct {
+	*exec.Cmd
+	out  lockedBuffer
+	errs bytes.Buffer
+}
+
+// startRping starts a server of one client, which lives as long as ctx, and waits
+// until it listens.
+func startRping(ctx context.Context, t testing.TB, port int, args ...string) *rpingServer {
+	t.Helper()
+	s := &rpingServer{Cmd: exec.CommandContext(ctx, tool(t, "weft"), append([]string{"rping", "-sd", "-a127.0.0.1", "-p", fmt.Sprint(port)}, args...)...)}
+	s.Stdout, s.Stderr = &s.out, &s.errs
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for tick := time.NewTicker(10 * time.Millisecond); !strings.Contains(s.out.String(), "rdma_listen"); {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("the server does not listen: %q, %s", s.out.String(), s.errs.String())
+		}
+	}
+	return s
+}
+
+// end waits for the end of the server.
+func (s *rpingServer) end(t testing.TB) {
+	t.Helper()
+	if err := s.Wait(); err != nil {
+		t.Errorf("our server: %v, %s", err, s.errs.String())
+	}
+}
