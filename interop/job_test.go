@@ -231,3 +231,13 @@ func (l *lockedBuffer) String() string {
 	defer l.mu.Unlock()
 	return l.b.String()
 }
+
+// awaitText waits until a program has said something.
+func awaitText(t testing.TB, said *lockedBuffer, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(said.String(), text); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q is not said: %q", text, said.String())
+		}
+	}
+}

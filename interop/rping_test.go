@@ -5,9 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"strings"
 	"testing"
-	"time"
 )
 
 // rpingServer is `weft rping` as a server, and what it has said.
@@ -26,13 +24,7 @@ func startRping(ctx context.Context, t testing.TB, port int, args ...string) *rp
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for tick := time.NewTicker(10 * time.Millisecond); !strings.Contains(s.out.String(), "rdma_listen"); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("the server does not listen: %q, %s", s.out.String(), s.errs.String())
-		}
-	}
+	awaitText(t, &s.out, "rdma_listen")
 	return s
 }
 
