@@ -32,7 +32,7 @@ const (
 
 // siwPorts is how many TCP ports of the guest can be reached: a port is used
 // once, so that no connection of another row is in its way.
-const siwPorts = 24
+const siwPorts = 32
 
 // siw is a guest with soft-iWARP, the Linux kernel's iWARP over TCP.
 type siw struct {
@@ -240,6 +240,7 @@ func TestSiw(t *testing.T) {
 			run  func(t *testing.T, g *siw)
 		}{
 			{"rping", siwRping},
+			{"perftest", siwPerftest},
 			{"traffic", siwTraffic},
 			{"startup", siwStartup},
 			{"faults we provoke", siwOurFaults},

@@ -42,6 +42,10 @@ func siwPeerToPeer(t *testing.T) {
 		c.tagged(true)
 		c.end()
 	})
+	t.Run("perftest", func(t *testing.T) {
+		siwMeasure(t, g, "write_lat", true)
+		siwMeasure(t, g, "write_lat", false)
+	})
 }
 
 // siwRevision1 has a peer that asks for revision 1. Without read depths siw

@@ -131,13 +131,15 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs.BoolVar(&o.TCP, "tcp", false, "let the RDMA modes use TCP (MPA) instead of SCTP")
 	perftestFlags(fs, o, setSize)
 	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), "usage: weft perf [flags] MODE\n       weft perf [flags] compare\n       weft perf -server ADDRESS\n       weft run|net … weft perf [flags] mpi\n\n"+
+		fmt.Fprint(fs.Output(), "usage: weft perf [flags] MODE\n       weft perf [flags] compare\n       weft perf -server ADDRESS\n       weft perf -R [flags] send|write|read [HOST]\n       weft run|net … weft perf [flags] mpi\n\n"+
 			"Perf measures what a transport carries between two processes: this one and a\nserver, which is started on this machine unless -connect names one.\n\nModes:\n\n")
 		for _, m := range perfModes {
 			fmt.Fprintf(fs.Output(), "  %-8s %s\n", m.name, m.what)
 		}
 		fmt.Fprint(fs.Output(), "  compare  all of these in turn, several rounds, as medians and ratios\n\nFlags may come before and after the mode. The RDMA modes also take the flags of\nperftest (ib_write_bw and so on), and print its columns with -format perftest,\nwhich -a, -n, -D and -report_gbits imply:\n\n"+
-			"  weft perf write -a            like ib_write_bw -a\n  weft perf send -lat -n 10000  like ib_send_lat -n 10000\n\n")
+			"  weft perf write -a            like ib_write_bw -a\n  weft perf send -lat -n 10000  like ib_send_lat -n 10000\n\n"+
+			"With -R the other side is such a program itself, also with -R: without HOST\nwaits for it as its server, with HOST is its client. Both need the same flags.\n\n"+
+			"  weft perf -R write HOST       for ib_write_bw -R on HOST\n\n")
 		fs.PrintDefaults()
 	}
 	return fs
@@ -149,16 +151,19 @@ func perfMain(args []string) int {
 	if status, ok := parse(fs, args); !ok {
 		return status
 	}
-	mode := fs.Arg(0)
-	if fs.NArg() > 1 { // flags behind the mode
+	var words []string
+	for fs.NArg() > 0 { // flags behind the mode
+		words = append(words, fs.Arg(0))
 		if status, ok := parse(fs, fs.Args()[1:]); !ok {
 			return status
 		}
-		if fs.NArg() > 0 {
-			mode = "" // more than one mode
-		}
 	}
-	o.Mode = mode
+	switch {
+	case len(words) == 1:
+		o.Mode = words[0]
+	case len(words) == 2 && o.rdmaCM:
+		o.Mode, o.host = words[0], words[1]
+	} // else more than one mode
 	if o.Latency && !o.sizeSet {
 		o.Size = 64
 	}
@@ -234,6 +239,8 @@ func perf(ctx context.Context, o *perfOptions) error {
 	case o.Mode == "mpi" && os.Getenv(pmi.EnvRank) != "":
 		// A launcher has started us: on other machines, or emulated ones.
 		return perfRank(ctx, o, func(r *perfResult) error { return r.print(o) })
+	case o.rdmaCM:
+		return perfPeer(ctx, o)
 	case o.format == formatPerftest:
 		return perftest(ctx, o)
 	case o.Mode == "mpi":

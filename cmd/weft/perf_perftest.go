@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -46,6 +47,12 @@ type perftestOptions struct {
 	iterations int
 	seconds    int // of -D
 	gbits      bool
+	rdmaCM     bool   // -R: the other side is a program of perftest
+	host       string // of its server
+	port       int
+	recvDepth  int
+	peerFlags  bool           // the last two were given
+	listening  func(net.Addr) // for tests
 
 	samples *perftestSamples // what the current measurement found
 }
@@ -60,16 +67,23 @@ func perftestFlags(fs *flag.FlagSet, o *perfOptions, setSize func(string) error)
 	fs.IntVar(&o.Assocs, "q", 1, "perftest: as -assocs: `number` of queue pairs")
 	fs.BoolVar(&o.Bidir, "b", false, "perftest: as -bidir")
 	fs.BoolVar(&o.Latency, "lat", false, "perftest: as -latency")
+	fs.BoolVar(&o.rdmaCM, "R", false, "perftest: measure with one of its programs, which was given -R, over iWARP and TCP")
+	fs.IntVar(&o.port, "p", peerPort, "with -R: TCP `port` of the server")
+	fs.IntVar(&o.recvDepth, "r", peerRecvDepth, "with -R: receives posted for sends")
 	fs.BoolVar(&o.gbits, "report_gbits", false, "perftest: report gigabits instead of mebibytes")
 }
 
 // likePerftest sets what the perftest format has other defaults for.
 func (o *perfOptions) likePerftest(fs *flag.FlagSet) {
 	depthSet := false
-	fs.Visit(func(f *flag.Flag) { depthSet = depthSet || f.Name == "t" || f.Name == "window" })
-	if o.all || o.iterations != 0 || o.seconds != 0 || o.gbits {
+	fs.Visit(func(f *flag.Flag) {
+		depthSet = depthSet || f.Name == "t" || f.Name == "window"
+		o.peerFlags = o.peerFlags || f.Name == "p" || f.Name == "r"
+	})
+	if o.all || o.iterations != 0 || o.seconds != 0 || o.gbits || o.rdmaCM {
 		o.format = formatPerftest
 	}
+	o.TCP = o.TCP || o.rdmaCM
 	if o.format != formatPerftest {
 		return
 	}
@@ -81,6 +95,9 @@ func (o *perfOptions) likePerftest(fs *flag.FlagSet) {
 	}
 	if o.iterations == 0 {
 		o.iterations = perftestIterations
+		if o.rdmaCM && o.Mode == "write" && !o.Latency {
+			o.iterations = writeBWCount
+		}
 	}
 }
 
@@ -89,6 +106,8 @@ func (o *perfOptions) checkPerftest() error {
 	switch {
 	case o.format != formatPerftest && o.format != formatWeft && o.format != "":
 		return fmt.Errorf("-format %s: want weft or perftest", o.format)
+	case o.peerFlags && !o.rdmaCM:
+		return errors.New("-p and -r are for -R")
 	case o.format != formatPerftest:
 		return nil
 	case !isRDMAMode(o.Mode):
@@ -103,6 +122,25 @@ func (o *perfOptions) checkPerftest() error {
 		return errors.New("-a or -s: not both")
 	case o.Latency && o.Bidir:
 		return errors.New("-lat or -b: not both")
+	case o.rdmaCM:
+		return o.checkPeer()
+	}
+	return nil
+}
+
+// checkPeer finds what a measurement with perftest's own programs has not.
+func (o *perfOptions) checkPeer() error {
+	switch {
+	case o.Mode == "atomic":
+		return errors.New("-R: send, write or read")
+	case o.Bidir || o.seconds > 0 || o.Rate > 0 || o.BusyPoll > 0 || o.connect != "":
+		return errors.New("-R has no -b, -D, -rate, -busy-poll and -connect")
+	case o.Latency && o.Assocs > 1:
+		return errors.New("-R: -lat is for one queue pair")
+	case o.port < 1 || o.port > math.MaxUint16:
+		return fmt.Errorf("-p %d: want up to %d", o.port, math.MaxUint16)
+	case o.recvDepth < minRecvDepth || o.recvDepth > verbs.MaxDepth:
+		return fmt.Errorf("-r %d: want %d to %d", o.recvDepth, minRecvDepth, verbs.MaxDepth)
 	}
 	return nil
 }
@@ -147,13 +185,7 @@ type perftestLatency struct {
 
 // perftest measures one size, or with -a all.
 func perftest(ctx context.Context, o *perfOptions) error {
-	sizes := []int{o.Size}
-	if o.all {
-		sizes = nil
-		for n := 2; n <= perftestMaxSize; n *= 2 {
-			sizes = append(sizes, n)
-		}
-	}
+	sizes := o.sizes()
 	bar := progressbar.NewOptions(len(sizes), progressbar.OptionSetWriter(os.Stderr),
 		progressbar.OptionSetVisibility(!o.quiet && isTerminal(os.Stderr)), progressbar.OptionSetDescription("perf "+o.Mode), progressbar.OptionClearOnFinish())
 	if !o.json {
@@ -180,6 +212,26 @@ func perftest(ctx context.Context, o *perfOptions) error {
 	}
 	fmt.Println(perftestLine)
 	return nil
+}
+
+// sizes are those to measure.
+func (o *perfOptions) sizes() []int {
+	if !o.all {
+		return []int{o.Size}
+	}
+	var sizes []int
+	for n := 2; n <= perftestMaxSize; n *= 2 {
+		sizes = append(sizes, n)
+	}
+	return sizes
+}
+
+// unit is that of a rate.
+func (o *perfOptions) unit() string {
+	if o.gbits {
+		return "Gb/s"
+	}
+	return "MiB/s"
 }
 
 // perftestRun measures with a source that is open.
@@ -299,9 +351,9 @@ func (o *perfOptions) perftestRow() perftestRow {
 		return row
 	}
 	unit := 1.0 / mebi
-	row.Unit = "MiB/s"
+	row.Unit = o.unit()
 	if o.gbits {
-		unit, row.Unit = 8/1e9, "Gb/s"
+		unit = 8 / 1e9
 	}
 	row.Average = float64(s.bytes) / s.took.Seconds() * unit
 	row.MsgRate = float64(s.bytes) / float64(o.Size) / s.took.Seconds() / 1e6

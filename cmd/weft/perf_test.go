@@ -131,6 +131,9 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 		{"-format", "csv", "write"}, {"-lat", "-b", "-n", "9", "send"},
 		{"-count", "5", "tcp"}, {"-count", "-1", "-latency", "tcp"},
 		{"-bidir", "udp"}, {"-bidir", "mpi"}, {"-bidir", "-latency", "sctp"}, {"-assocs", "2", "udp"}, {"-assocs", "2", "mpi"}, {"-streams", "2", "tcp"},
+		{"-R", "tcp"}, {"-R", "atomic"}, {"-R", "-b", "write"}, {"-R", "-D", "1", "write"}, {"-R", "-lat", "-q", "2", "send"}, {"-R", "-r", "2", "send"},
+		{"-R", "-r", "32769", "send"}, {"-R", "-p", "0", "send"}, {"-R", "-p", "65536", "send"}, {"-R", "send", "host", "word"}, {"send", "host"},
+		{"-R", "-busy-poll", "1ms", "write"}, {"-R", "-rate", "1gbit", "write"}, {"-R", "-connect", "x:1", "write"}, {"-p", "1", "-n", "9", "send"}, {"-r", "5", "-n", "9", "send"}, {"-p", "1", "send"},
 		{"-busy-poll", "1ms", "tcp"}, {"-rate", "1gbit", "mpi"}, {"-rate", "1gbit", "-latency", "sctp"},
 	} {
 		if _, errs, status := weft(t, "", append([]string{"perf"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft perf") {

@@ -62,8 +62,9 @@ root=$work/root
 apps=$work/apps
 lib=usr/lib/x86_64-linux-gnu
 mkdir -p "$root/siw" "$root/bin" "$root/$lib/libibverbs" "$root/lib64" "$root/etc/libibverbs.d"
-unpack "$apps" rdmacm-utils librdmacm1 libibverbs1 ibverbs-providers libnl-3-200 libnl-route-3-200 libibverbs-dev librdmacm-dev
+unpack "$apps" rdmacm-utils perftest librdmacm1 libibverbs1 ibverbs-providers libibumad3 libpci3 libnl-3-200 libnl-route-3-200 libibverbs-dev librdmacm-dev
 cp "$apps/usr/bin/rping" "$root/bin"
+for test in send write read; do cp "$apps/usr/bin/ib_${test}_bw" "$apps/usr/bin/ib_${test}_lat" "$root/bin"; done
 cp "$apps/$lib"/libibverbs/libsiw-*.so "$root/$lib/libibverbs"
 cp "$apps/etc/libibverbs.d/siw.driver" "$root/etc/libibverbs.d"
 cp "$(command -v rdma)" "$root/bin"
