@@ -9,8 +9,9 @@ import (
 
 // Replies to packets of unknown origin are limited, so that a transport is of
 // no use as an amplifier or for scanning: each may be three times as long as
-// what caused it, headers below SCTP included, and what goes beyond is charged
-// to a budget of replyRate bytes a second.
+// what caused it, UDP payload counted. An INIT ACK goes beyond only to tell many
+// addresses of ours to a peer whose INIT is short, which that of weft is not; the
+// excess is charged to a budget of replyRate bytes a second.
 const (
 	replyFactor = 3
 	replyRate   = 4 << 20
@@ -51,7 +52,6 @@ type replyLimit struct {
 // allow reports whether a reply of so many bytes may answer a packet.
 // handshake tells that a listener answers.
 func (r *replyLimit) allow(now core.Time, packet, reply int, handshake bool) bool {
-	const below = 28 // IPv4 and UDP headers
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !handshake {
@@ -60,7 +60,7 @@ func (r *replyLimit) allow(now core.Time, packet, reply int, handshake bool) boo
 		}
 		return reply <= replyFactor*packet && r.strays.take(now, 1)
 	}
-	excess := reply + below - replyFactor*(packet+below)
+	excess := reply - replyFactor*packet
 	if excess <= 0 {
 		return true
 	}

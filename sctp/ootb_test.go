@@ -16,7 +16,7 @@ func TestReplyLimits(t *testing.T) {
 		}
 	}
 	n := 0
-	for r.allow(now, 100, 356+1000, true) {
+	for r.allow(now, 100, 300+1000, true) {
 		n++
 	}
 	if n != replyBurst/1000 {
@@ -24,7 +24,7 @@ func TestReplyLimits(t *testing.T) {
 	}
 	now += core.Time(10 * time.Millisecond)
 	n = 0
-	for r.allow(now, 100, 356+1000, true) {
+	for r.allow(now, 100, 300+1000, true) {
 		n++
 	}
 	if want := replyRate / 1000 / 100; n < want || n > want+1 {

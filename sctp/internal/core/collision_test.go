@@ -277,7 +277,9 @@ func TestTieTags(t *testing.T) {
 		it := wire.NewParams(x.Params)
 		for it.Next() {
 			if c := it.Param(); c.Type == wire.ParamStateCookie {
-				if err := h.jar.open(&s, c.Value, p.now); err != nil {
+				sent, _ := wire.ParseHeader(pkt)
+				back := wire.Header{SrcPort: sent.DstPort, DstPort: sent.SrcPort, VTag: x.Tag}
+				if err := h.jar.open(&s, back, Tuple{}, c.Value, p.now); err != nil {
 					t.Fatal(err)
 				}
 				return s, c.Value

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"net/netip"
 	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
 )
 
 // Errors of CookieJar.open.
@@ -16,18 +18,45 @@ var (
 )
 
 const (
-	cookieVersion = 1
-	cookieMAC     = sha256.Size
-	cookieFixed   = 64
+	// cookieMAC is how much of the HMAC-SHA256 goes with a cookie: 128 bits, as
+	// RFC 4868, Section 2.6, has it for IPsec.
+	cookieMAC = 16
+	// cookieFixed is what every cookie has, cookieMin the least besides.
+	cookieFixed = 23
+	cookieMin   = cookieFixed + 1 + 6
 	// cookieKeyLife is how long one key signs. RFC 9260, Section 5.1.3: "The
 	// secret key SHOULD be changed reasonably frequently (e.g., hourly)".
 	cookieKeyLife = Time(time.Hour)
+	// cookieTick is the unit of times in a cookie.
+	cookieTick = Time(time.Millisecond)
 	// maxCookie is the size of the largest cookie of ours.
-	maxCookie = cookieFixed + 2*19 + MaxPeerAddrs*17 + authRandomLen + 2 + maxAuthVector + cookieMAC
+	maxCookie = cookieFixed + binary.MaxVarintLen64 + 18 + 8 + 4 + 4 + 2 + MaxPeerAddrs*17 + authRandomLen + maxAuthVector + cookieMAC
+)
+
+// Flags of a cookie: what it holds.
+const (
+	cookieIPv6       = 1 << iota // the INIT came from an IPv6 address
+	cookieTies                   // tie-tags
+	cookieOwn                    // our TSN and RANDOM; otherwise they derive from the rest
+	cookieAdaptation             // the peer's adaptation indication
+	cookieAddrs                  // more addresses of the peer
+	cookieAuth                   // the peer's key vector
+)
+
+// What is computed with the key of a cookie.
+const (
+	macCookie byte = iota + 1
+	macTSN
+	macRandom
 )
 
 // cookieState is all that is needed to make an association, as it travels in a
 // state cookie (RFC 9260, Section 5.1.3).
+//
+// An INIT ACK goes to an address that anybody may have put into the INIT. So the
+// cookie is as small as it can be: what the packet with the COOKIE ECHO has in its
+// common header is not in it, but under the MAC, and our first TSN and RANDOM
+// derive from it.
 type cookieState struct {
 	created, life       Time
 	localPort, peerPort uint16
@@ -39,11 +68,16 @@ type cookieState struct {
 	features            features
 	adaptation          uint32
 	hasAdaptation       bool
-	local, remote       netip.AddrPort
+	remote              netip.AddrPort
 	addrs               addrList
 	// primary is the place in addrs, counted from 1, of the address that the peer
 	// prefers (RFC 5061, Section 5.4); 0 if it said nothing.
 	primary uint8
+	// local is where the COOKIE ECHO came to, if by the same way as the INIT.
+	local netip.AddrPort
+	// own tells that localTSN and random are not those that derive from the
+	// cookie, because they are those of an association that there is.
+	own bool
 	// random is our RANDOM, auth the peer's key vector, nil without
 	// authentication. RFC 4895, Section 6.3: no shared key is in a cookie.
 	random [authRandomLen]byte
@@ -67,15 +101,40 @@ type CookieJar struct{ secret [32]byte }
 // from a cryptographic source.
 func NewCookieJar(secret [32]byte) *CookieJar { return &CookieJar{secret: secret} }
 
-// mac appends the HMAC-SHA256 of msg under the key of the given time.
-func (j *CookieJar) mac(b, msg []byte, created Time) []byte {
-	var epoch [8]byte
-	binary.BigEndian.PutUint64(epoch[:], uint64(created/cookieKeyLife))
+// mac returns the HMAC-SHA256, for the given purpose, of s's ports and tag and of
+// msg, under the key of the hour in which s was made.
+func (j *CookieJar) mac(s *cookieState, purpose byte, msg []byte) (sum [sha256.Size]byte) {
+	var in [9]byte
+	be := binary.BigEndian
+	be.PutUint64(in[:], uint64(s.created/cookieKeyLife))
 	kdf := hmac.New(sha256.New, j.secret[:])
-	kdf.Write(epoch[:])
-	h := hmac.New(sha256.New, kdf.Sum(nil))
+	kdf.Write(in[:8])
+	h := hmac.New(sha256.New, kdf.Sum(sum[:0]))
+	in[0] = purpose
+	be.PutUint16(in[1:], s.localPort)
+	be.PutUint16(in[3:], s.peerPort)
+	be.PutUint32(in[5:], s.localTag)
+	h.Write(in[:])
 	h.Write(msg)
-	return h.Sum(b)
+	h.Sum(sum[:0])
+	return sum
+}
+
+// derive sets our first TSN and, with authentication, our RANDOM to what nobody
+// can foresee, and open can tell again.
+func (j *CookieJar) derive(s *cookieState) {
+	s.own = false
+	var id [24]byte
+	be := binary.BigEndian
+	be.PutUint32(id[:], uint32(s.created/cookieTick))
+	be.PutUint32(id[4:], s.peerTag)
+	ip := s.remote.Addr().As16()
+	copy(id[8:], ip[:])
+	tsn := j.mac(s, macTSN, id[:])
+	s.localTSN, s.random = TSN(be.Uint32(tsn[:])), [authRandomLen]byte{}
+	if s.auth != nil {
+		s.random = j.mac(s, macRandom, id[:])
+	}
 }
 
 // seal appends the signed encoding of s to b.
@@ -83,83 +142,80 @@ func (j *CookieJar) seal(b []byte, s *cookieState) []byte {
 	at := len(b)
 	be := binary.BigEndian
 	flags := byte(0)
-	if s.hasAdaptation {
-		flags = 1
+	set := func(on bool, f byte) bool {
+		if on {
+			flags |= f
+		}
+		return on
 	}
-	if s.auth != nil {
-		flags |= 2
-	}
-	b = append(b, cookieVersion, flags, byte(s.addrs.n), s.primary)
-	b = be.AppendUint64(b, uint64(s.created))
-	b = be.AppendUint64(b, uint64(s.life))
-	b = be.AppendUint16(be.AppendUint16(b, s.localPort), s.peerPort)
-	for _, v := range [...]uint32{s.localTag, s.peerTag, s.localTie, s.peerTie, uint32(s.localTSN),
-		uint32(s.peerTSN), s.peerRWND, s.adaptation} {
-		b = be.AppendUint32(b, v)
-	}
-	b = be.AppendUint16(be.AppendUint16(b, s.out), s.in)
+	b = append(b, 0)
+	b = be.AppendUint32(b, uint32(s.created/cookieTick))
 	b = be.AppendUint16(b, uint16(s.features))
-	b = append(b, 0, 0)
-	b = appendAddrPort(appendAddrPort(b, s.local), s.remote)
-	for _, a := range s.addrs.list[:s.addrs.n] {
-		b = appendIP(b, a)
+	b = be.AppendUint32(be.AppendUint32(be.AppendUint32(b, s.peerTag), uint32(s.peerTSN)), s.peerRWND)
+	b = be.AppendUint16(be.AppendUint16(b, s.out), s.in)
+	b = binary.AppendUvarint(b, uint64(s.life/cookieTick))
+	ip := s.remote.Addr()
+	if !ip.IsValid() {
+		ip = netip.IPv4Unspecified()
 	}
-	if s.auth != nil {
-		b = append(b, s.random[:]...)
-		b = be.AppendUint16(b, uint16(len(s.auth)))
-		b = append(b, s.auth...)
+	set(ip.Is6(), cookieIPv6)
+	b = append(b, ip.AsSlice()...)
+	b = be.AppendUint16(b, s.remote.Port())
+	if set(s.localTie|s.peerTie != 0, cookieTies) {
+		b = be.AppendUint32(be.AppendUint32(b, s.localTie), s.peerTie)
 	}
-	return j.mac(b, b[at:], s.created)
+	set(s.auth != nil, cookieAuth)
+	if set(s.own, cookieOwn) {
+		b = be.AppendUint32(b, uint32(s.localTSN))
+		if s.auth != nil {
+			b = append(b, s.random[:]...)
+		}
+	}
+	if set(s.hasAdaptation, cookieAdaptation) {
+		b = be.AppendUint32(b, s.adaptation)
+	}
+	if set(s.addrs.n > 0, cookieAddrs) {
+		b = append(b, byte(s.addrs.n), s.primary)
+		for _, a := range s.addrs.list[:s.addrs.n] {
+			b = appendIP(b, a)
+		}
+	}
+	b = append(b, s.auth...)
+	b[at] = flags
+	sum := j.mac(s, macCookie, b[at:])
+	return append(b, sum[:cookieMAC]...)
 }
 
-// open checks the signature of a cookie, and only then looks into it. With
-// errCookieStale s is filled in.
+// open checks the signature of the cookie c that came in a packet with header h
+// by the way t, and only then looks into it. With errCookieStale s is filled in.
 //
-// RFC 9260, Section 5.1.5: the MAC is computed before anything is believed.
-func (j *CookieJar) open(s *cookieState, c []byte, now Time) error {
-	if len(c) < cookieFixed+cookieMAC || len(c) > maxCookie || c[0] != cookieVersion {
+// RFC 9260, Section 5.1.5: the MAC is computed before anything is believed. It
+// covers the tag and the ports, so they are right too (step 3).
+func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now Time) error {
+	if len(c) < cookieMin+cookieMAC || len(c) > maxCookie {
 		return errCookieForged
 	}
 	be := binary.BigEndian
 	body, sum := c[:len(c)-cookieMAC], c[len(c)-cookieMAC:]
-	created := Time(be.Uint64(body[4:]))
-	if created <= 0 || created > now {
+	// The time is cut to 32 bits. One that is taken for another is of another key.
+	ticks := now / cookieTick
+	*s = cookieState{created: (ticks - Time(uint32(ticks)-be.Uint32(body[1:]))) * cookieTick,
+		localPort: h.DstPort, peerPort: h.SrcPort, localTag: h.VTag}
+	if s.created < 0 {
 		return errCookieForged
 	}
-	var want [cookieMAC]byte
-	if !hmac.Equal(sum, j.mac(want[:0], body, created)) {
+	if want := j.mac(s, macCookie, body); !hmac.Equal(sum, want[:cookieMAC]) {
 		return errCookieForged
 	}
-	*s = cookieState{created: created, life: Time(be.Uint64(body[12:])),
-		localPort: be.Uint16(body[20:]), peerPort: be.Uint16(body[22:]),
-		localTag: be.Uint32(body[24:]), peerTag: be.Uint32(body[28:]),
-		localTie: be.Uint32(body[32:]), peerTie: be.Uint32(body[36:]),
-		localTSN: TSN(be.Uint32(body[40:])), peerTSN: TSN(be.Uint32(body[44:])),
-		peerRWND: be.Uint32(body[48:]), adaptation: be.Uint32(body[52:]),
-		out: be.Uint16(body[56:]), in: be.Uint16(body[58:]), features: features(be.Uint16(body[60:])),
-		hasAdaptation: body[1]&1 != 0, primary: body[3],
+	s.features = features(be.Uint16(body[5:]))
+	s.peerTag, s.peerTSN, s.peerRWND = be.Uint32(body[7:]), TSN(be.Uint32(body[11:])), be.Uint32(body[15:])
+	s.out, s.in = be.Uint16(body[19:]), be.Uint16(body[21:])
+	s.unpack(body[0], body[cookieFixed:])
+	if !s.own {
+		j.derive(s)
 	}
-	n, rest := int(body[2]), body[64:]
-	var ok bool
-	if s.local, rest, ok = cutAddrPort(rest); !ok {
-		return errCookieForged
-	}
-	if s.remote, rest, ok = cutAddrPort(rest); !ok {
-		return errCookieForged
-	}
-	for range n {
-		var a netip.Addr
-		if a, rest, ok = cutIP(rest); !ok {
-			return errCookieForged
-		}
-		s.addrs.add(a)
-	}
-	if body[1]&2 != 0 {
-		if len(rest) < authRandomLen+2 || len(rest)-authRandomLen-2 != int(be.Uint16(rest[authRandomLen:])) {
-			return errCookieForged
-		}
-		s.random = [authRandomLen]byte(rest)
-		s.auth = authVector(rest[authRandomLen+2:])
+	if r := unmap(t.Remote); r.Addr().WithZone("") == s.remote.Addr() {
+		s.remote, s.local = netip.AddrPortFrom(r.Addr(), s.remote.Port()), t.Local
 	}
 	if s.staleness(now) > 0 {
 		return errCookieStale
@@ -167,40 +223,54 @@ func (j *CookieJar) open(s *cookieState, c []byte, now Time) error {
 	return nil
 }
 
+// unpack takes in what follows the fixed part of a cookie with these flags. We
+// made it, so it is well-formed.
+func (s *cookieState) unpack(flags byte, b []byte) {
+	be := binary.BigEndian
+	cut := func(n int) []byte {
+		x := b[:n]
+		b = b[n:]
+		return x
+	}
+	life, n := binary.Uvarint(b)
+	s.life = Time(life) * cookieTick
+	cut(n)
+	n = 4
+	if flags&cookieIPv6 != 0 {
+		n = 16
+	}
+	ip, _ := netip.AddrFromSlice(cut(n))
+	s.remote = netip.AddrPortFrom(ip, be.Uint16(cut(2)))
+	if flags&cookieTies != 0 {
+		s.localTie, s.peerTie = be.Uint32(cut(4)), be.Uint32(cut(4))
+	}
+	if s.own = flags&cookieOwn != 0; s.own {
+		s.localTSN = TSN(be.Uint32(cut(4)))
+		if flags&cookieAuth != 0 {
+			s.random = [authRandomLen]byte(cut(authRandomLen))
+		}
+	}
+	if s.hasAdaptation = flags&cookieAdaptation != 0; s.hasAdaptation {
+		s.adaptation = be.Uint32(cut(4))
+	}
+	if flags&cookieAddrs != 0 {
+		head := cut(2)
+		s.primary = head[1]
+		for range head[0] {
+			ip, _ := netip.AddrFromSlice(cut(int(cut(1)[0])))
+			s.addrs.add(ip)
+		}
+	}
+	if flags&cookieAuth != 0 {
+		s.auth = authVector(b)
+	}
+}
+
 // staleness returns for how long the cookie has been too old, or 0.
 func (s *cookieState) staleness(now Time) Time { return max(0, now-s.created-s.life) }
 
 // appendIP appends a as its length and bytes.
 func appendIP(b []byte, a netip.Addr) []byte {
-	a = a.Unmap()
-	switch {
-	case a.Is4():
-		x := a.As4()
-		return append(append(b, 4), x[:]...)
-	case a.IsValid():
-		x := a.As16()
-		return append(append(b, 16), x[:]...)
-	}
-	return append(b, 0)
-}
-
-func cutIP(b []byte) (netip.Addr, []byte, bool) {
-	if len(b) == 0 || len(b)-1 < int(b[0]) {
-		return netip.Addr{}, nil, false
-	}
-	n := int(b[0])
-	a, _ := netip.AddrFromSlice(b[1 : 1+n])
-	return a, b[1+n:], n == 0 || n == 4 || n == 16
-}
-
-func appendAddrPort(b []byte, a netip.AddrPort) []byte {
-	return binary.BigEndian.AppendUint16(appendIP(b, a.Addr()), a.Port())
-}
-
-func cutAddrPort(b []byte) (netip.AddrPort, []byte, bool) {
-	a, b, ok := cutIP(b)
-	if !ok || len(b) < 2 {
-		return netip.AddrPort{}, nil, false
-	}
-	return netip.AddrPortFrom(a, binary.BigEndian.Uint16(b)), b[2:], true
+	x := a.Unmap().AsSlice()
+	return append(append(b, byte(len(x))), x...)
 }

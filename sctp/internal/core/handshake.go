@@ -226,7 +226,7 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 	}
 	remote := unmap(p.Remote)
 	s := cookieState{created: now, life: cookieLife(&a.cfg, in.lifeMS), localPort: a.port, peerPort: a.peer.port,
-		localTag: a.tag, localTSN: a.tsn, local: p.Local,
+		localTag: a.tag, localTSN: a.tsn, own: true,
 		out: min(a.cfg.OutStreams, in.in), in: min(a.cfg.InStreams, in.out), random: a.auth.random}
 	s.fromPeer(&in, remote, localFeatures(&a.cfg))
 	in.addrs.add(remote.Addr())
@@ -261,11 +261,16 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 		}
 		s.localTie, s.peerTie = a.tieTags()
 		if a.state != CookieEchoed {
-			s.localTag, s.localTSN, s.random = a.rng.tag(), TSN(a.rng.tag()), a.rng.seed()
+			s.localTag = a.rng.tag()
+			a.cookies.derive(&s)
 		}
 	}
 	var buf [2048]byte
-	a.alone.push(back(p), appendInitAckPacket(buf[:0], h, &s, &in, a.cookies, &a.cfg, a.local))
+	ack := appendInitAckPacket(buf[:0], h, len(p.Data), &s, &in, a.cookies, &a.cfg, a.local)
+	if i := a.pathByIP(remote.Addr()); (i < 0 || !a.paths[i].confirmed) && len(ack) > maxAmplification*len(p.Data) {
+		return DropAddr // an address that the peer listed, but that need not be its own
+	}
+	a.alone.push(back(p), ack)
 	return DropNone
 }
 
@@ -274,9 +279,8 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 // processed, by then with our tag.
 func (a *Assoc) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chunk) (DropReason, bool) {
 	var s cookieState
-	err := a.cookies.open(&s, c.Value, now)
-	// Section 5.1.5, step 3, against the packet as it came.
-	if err == errCookieForged || s.localTag != h.VTag || s.localPort != h.DstPort || s.peerPort != h.SrcPort {
+	err := a.cookies.open(&s, h, p.Tuple, c.Value, now)
+	if err == errCookieForged {
 		return DropCookie, false
 	}
 	mine, theirs := s.localTag == a.tag, a.peer.tag != 0 && s.peerTag == a.peer.tag

@@ -366,7 +366,7 @@ func TestUnknownParameters(t *testing.T) {
 			}
 			c, _ := wire.FindParam(ack.Params, wire.ParamStateCookie)
 			var s cookieState
-			if err := p.z.jar.open(&s, c.Value, p.now); err != nil {
+			if err := p.z.jar.open(&s, wire.Header{SrcPort: portA, DstPort: portZ, VTag: ack.Tag}, Tuple{}, c.Value, p.now); err != nil {
 				t.Fatal(err)
 			}
 			if got := s.features.has(featPR); got == x.stops {

@@ -233,13 +233,23 @@ func (p *initParams) fixed() wire.Init {
 	return wire.Init{Tag: p.tag, RWND: p.rwnd, OutStreams: p.out, InStreams: p.in, TSN: uint32(p.tsn)}
 }
 
-// appendInit appends an INIT chunk; ack makes it an INIT ACK.
+// minInitParams is the length of the parameters that our INIT is padded to. The
+// INIT ACK of a peer like us is not more than maxAmplification times as long as
+// the packet with it then, all addresses and extensions that there can be
+// included, so that no peer has reason to hold it back.
+const minInitParams = 160
+
+// append appends an INIT chunk, padded (RFC 4820, Section 4); ack makes it an
+// INIT ACK.
 func (p *initParams) append(b []byte, ack bool) []byte {
 	var scratch [512]byte
 	x := p.fixed()
 	x.Params = p.appendParams(scratch[:0])
 	if ack {
 		return wire.AppendInitAck(b, x)
+	}
+	if pad := minInitParams - len(x.Params); pad > 0 {
+		x.Params = wire.AppendPadParam(x.Params, pad)
 	}
 	return wire.AppendInit(b, x)
 }

@@ -107,13 +107,12 @@ func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, 
 	s := cookieState{
 		created: now, life: cookieLife(&l.cfg, in.lifeMS),
 		localPort: h.DstPort, peerPort: h.SrcPort,
-		localTag: tag, localTSN: TSN(l.rng.tag()),
-		out: min(l.cfg.OutStreams, in.in), in: min(l.cfg.InStreams, in.out),
-		local: p.Local,
+		localTag: tag,
+		out:      min(l.cfg.OutStreams, in.in), in: min(l.cfg.InStreams, in.out),
 	}
-	s.random = l.rng.seed()
 	s.fromPeer(&in, unmap(p.Remote), localFeatures(&l.cfg))
-	return Result{Reply: appendInitAckPacket(out, h, &s, &in, l.p.Cookies, &l.cfg, l.p.Local)}
+	l.p.Cookies.derive(&s)
+	return Result{Reply: appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, l.p.Local)}
 }
 
 // fromPeer fills in what the peer's INIT says. ours is what we announce.
@@ -132,6 +131,11 @@ func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature
 	}
 }
 
+// maxAmplification is how many times as long as an INIT the INIT ACK may be that
+// goes to an address of which nothing else is known: to answer with more would
+// make weft a means to flood others (RFC 5062, Section 9). UDP payload counts.
+const maxAmplification = 3
+
 // cookieLife returns the life of a cookie for a peer that asked for an
 // extension of so many milliseconds (RFC 9260, Section 3.3.2.1.3); it is bounded
 // against replay.
@@ -140,8 +144,9 @@ func cookieLife(cfg *Config, extensionMS uint32) Time {
 }
 
 // appendInitAckPacket appends a packet with an INIT ACK that answers the INIT in
-// to out, and returns that packet alone.
-func appendInitAckPacket(out []byte, h wire.Header, s *cookieState, in *initInfo, jar *CookieJar, cfg *Config, local []netip.AddrPort) []byte {
+// to out, and returns that packet alone. The INIT came in a packet of so many
+// bytes.
+func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, in *initInfo, jar *CookieJar, cfg *Config, local []netip.AddrPort) []byte {
 	var cookie [maxCookie]byte
 	ip := initParams{
 		tag: s.localTag, rwnd: uint32(cfg.RecvBuffer), out: s.out, in: cfg.InStreams, tsn: s.localTSN,
@@ -155,7 +160,12 @@ func appendInitAckPacket(out []byte, h wire.Header, s *cookieState, in *initInfo
 		ip.unknownParams = in.appendUnknown(nil, true)
 	}
 	b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: in.tag})
-	b = ip.append(b, true)
+	at := len(b)
+	if b = ip.append(b, true); len(b)-len(out) > maxAmplification*packet && !s.own {
+		// What the peer does not support it cannot make use of.
+		ip.features &= in.features
+		b = ip.append(b[:at], true)
+	}
 	wire.SetChecksum(b[len(out):])
 	return b[len(out):]
 }
@@ -164,9 +174,9 @@ func appendInitAckPacket(out []byte, h wire.Header, s *cookieState, in *initInfo
 // 5.1.5).
 func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chunk, out []byte) Result {
 	var s cookieState
-	err := l.p.Cookies.open(&s, c.Value, now)
+	err := l.p.Cookies.open(&s, h, p.Tuple, c.Value, now)
 	switch {
-	case err == errCookieForged, s.localTag != h.VTag, s.localPort != h.DstPort, s.peerPort != h.SrcPort:
+	case err == errCookieForged:
 		return Result{Drop: DropCookie}
 	case err == errCookieStale:
 		return Result{Reply: appendStalePacket(out, &s, now)}

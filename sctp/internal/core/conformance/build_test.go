@@ -226,9 +226,11 @@ func (a *args) chunk(name, flags string) ([]byte, error) {
 		case "COOKIE ECHO old":
 			c = bytes.Clone(a.r.oldCookie)
 		case "COOKIE ECHO forged":
-			if n := int(a.num("byte", 40)); n < len(c) {
-				c[n] ^= 1
+			n := int(a.num("byte", 40))
+			if n >= len(c) {
+				return nil, fmt.Errorf("the cookie has %d bytes", len(c))
 			}
+			c[n] ^= 1
 		}
 		if n := int(a.num("len", uint32(len(c)))); n <= len(c) {
 			c = c[:n]
