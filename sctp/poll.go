@@ -144,27 +144,53 @@ func (p *polling) stop() {
 	}
 }
 
-// spinBudget adapts how long waiting goroutines poll: a wait that polling did
-// not end halves it, one that it did end doubles it, up to BusyPoll.
+// spinBudget decides whether waiting goroutines poll, by how often that ended a
+// wait lately. It does not shorten their polling: as long as both ends poll, the
+// wait for an answer is short, but one that takes half as long as it is in vain,
+// and no wait that is cut short would show when that has changed.
 type spinBudget struct {
-	limit, now atomic.Int64
+	limit core.Time
+	score atomic.Int32 // up to maxSpinScore; at 0 most waits do not poll
+	waits atomic.Uint32
+	procs atomic.Int32 // runtime.GOMAXPROCS, which takes a lock
 }
 
-const minSpinShare = 16 // the budget stays above this fraction of its limit
+const (
+	maxSpinScore = 32
+	// spinGain is what a wait that polling ended adds; any other takes one away.
+	spinGain = 2
+	// spinExplore is how many waits there are to one that polls although few of
+	// them did it with success.
+	spinExplore = 16
+)
 
 func (s *spinBudget) init(limit time.Duration) {
-	s.limit.Store(int64(limit))
-	s.now.Store(int64(limit))
+	s.limit = core.Time(limit)
+	s.score.Store(maxSpinScore)
+	s.procs.Store(int32(runtime.GOMAXPROCS(0)))
+}
+
+// budget returns how long the next wait may poll.
+func (s *spinBudget) budget() core.Time {
+	explore := s.waits.Add(1)%spinExplore == 0
+	if explore {
+		s.procs.Store(int32(runtime.GOMAXPROCS(0)))
+	}
+	if explore || s.score.Load() > 0 {
+		return s.limit
+	}
+	return 0
 }
 
 func (s *spinBudget) adapt(useful bool) {
-	limit, now := s.limit.Load(), s.now.Load()
+	was := s.score.Load()
+	now := max(was-1, 0)
 	if useful {
-		now = min(2*now, limit)
-	} else {
-		now = max(now/2, limit/minSpinShare)
+		now = min(was+spinGain, maxSpinScore)
 	}
-	s.now.Store(now)
+	if now != was {
+		s.score.Store(now)
+	}
 }
 
 // startSpin reports how long the caller may poll, 0 for not at all; after a
@@ -173,26 +199,32 @@ func (t *Transport) startSpin() core.Time {
 	if t.cfg.BusyPoll <= 0 || !t.sockets().canPoll {
 		return 0
 	}
+	d := t.spinning.budget()
+	if d == 0 {
+		return 0
+	}
 	t.pollers.Add(1)
-	if int(spinners.Add(1)) > runtime.GOMAXPROCS(0) {
+	if spinners.Add(1) > t.spinning.procs.Load() {
 		spinners.Add(-1)
 		t.pollers.Add(-1)
 		return 0
 	}
-	return core.Time(t.spinning.now.Load())
+	return d
 }
 
 // spinners counts the goroutines of the process that spin: each takes a
 // processor.
 var spinners atomic.Int32
 
-// yieldEvery is after how many polls a spinning goroutine lets others run.
-const yieldEvery = 8
+// yieldEvery is after how many polls a spinning goroutine lets others run, and
+// yieldBusy if each processor has one that spins. With a processor free it is no
+// more than a precaution, and wakes another thread for nothing.
+const yieldEvery, yieldBusy = 64, 8
 
 // spinOnce is one turn of a goroutine that spins, the ith.
 func (t *Transport) spinOnce(i int) {
 	t.Poll()
-	if i%yieldEvery == yieldEvery-1 {
+	if i%yieldBusy == yieldBusy-1 && (i%yieldEvery == yieldEvery-1 || spinners.Load() >= t.spinning.procs.Load()) {
 		runtime.Gosched()
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ect0 is ECT(0) (RFC 3168, Section 5).
+// ect0 is the codepoint of ECN-capable datagrams (RFC 3168, Section 5).
 const ect0 = 2
 
 // setOptions asks for all the socket can do; what the kernel refuses is done
