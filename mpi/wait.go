@@ -87,8 +87,10 @@ type progress struct {
 	poll     func() bool // one pass over the transport; nil: cannot be polled
 	max      int64       // length of a spin in ns; 0: never spin
 	waits    atomic.Uint32
-	spinCost atomic.Int64 // how long waits take that begin with a spin, in ns
-	parkCost atomic.Int64 // how long those take that do not
+	explore  atomic.Uint32 // which wait tries the other way
+	gap      atomic.Uint32 // waits between those that do
+	spinCost atomic.Int64  // how long waits take that begin with a spin, in ns
+	parkCost atomic.Int64  // how long those take that do not
 	spinners atomic.Int32
 }
 
@@ -96,8 +98,12 @@ const (
 	// defaultSpin is the default of WithSpin: a little longer than a parked
 	// goroutine takes to wake up.
 	defaultSpin = 50 * time.Microsecond
-	// explore is how many waits there are to one that tries the other way.
-	explore = 16
+	// minExplore is how many waits there are to one that tries the other way. The
+	// number doubles up to maxExplore with each that takes longer.
+	minExplore = 16
+	maxExplore = 512
+	// yieldEvery is after how many polls that found nothing others may run.
+	yieldEvery = 16
 	// costShare is the share of the latest wait in spinCost and parkCost.
 	costShare = 8
 	// longWait, in multiples of the longest spin, is what longer waits count
@@ -109,12 +115,22 @@ const (
 func (p *progress) init(poll func() bool, spin time.Duration) {
 	p.poll, p.max = poll, int64(spin)
 	p.parkCost.Store(p.max)
+	p.explore.Store(minExplore)
+	p.gap.Store(minExplore)
 }
+
+// begun is when the process started, about: reading the clock relative to it is
+// cheaper than time.Now.
+var begun = time.Now()
+
+// clock returns nanoseconds of the monotonic clock, which are never 0.
+func clock() int64 { return int64(time.Since(begun)) | 1 }
 
 // waitStart is a wait that has begun.
 type waitStart struct {
-	at   time.Time // zero if there is nothing to choose
-	spin bool
+	at    int64 // by clock; 0 if there is nothing to choose
+	spin  bool
+	other bool // it is not the way that most waits take
 }
 
 // begin notes the begin of a wait and chooses whether to spin.
@@ -123,25 +139,34 @@ func (p *progress) begin() (s waitStart) {
 		return s
 	}
 	s.spin = p.spinCost.Load() < p.parkCost.Load()
-	if p.waits.Add(1)%explore == 0 {
-		s.spin = !s.spin
+	if n := p.waits.Add(1); int32(n-p.explore.Load()) >= 0 {
+		p.explore.Store(n + p.gap.Load())
+		s.spin, s.other = !s.spin, true
 	}
-	s.at = time.Now()
+	s.at = clock()
 	return s
 }
 
 // end notes the end of a wait.
 func (p *progress) end(s waitStart) {
-	if s.at.IsZero() {
+	if s.at == 0 {
 		return
 	}
-	cost := &p.parkCost
+	cost, rival := &p.parkCost, &p.spinCost
 	if s.spin {
-		cost = &p.spinCost
+		cost, rival = rival, cost
 	}
 	// Waits at the same time may overwrite each other's share: no matter.
-	old := cost.Load()
-	cost.Store(old + (min(int64(time.Since(s.at)), longWait*p.max)-old)/costShare)
+	old, took := cost.Load(), min(clock()-s.at, longWait*p.max)
+	cost.Store(old + (took-old)/costShare)
+	if s.other {
+		gap := uint32(minExplore)
+		if took > rival.Load() {
+			gap = min(2*p.gap.Load(), maxExplore)
+		}
+		p.gap.Store(gap)
+		p.explore.Store(p.waits.Load() + gap)
+	}
 }
 
 // pollOnce transmits what is queued and makes one pass over the transport, if
@@ -162,16 +187,16 @@ func (p *progress) spin(s waitStart, done func() bool) bool {
 		return false
 	}
 	defer p.spinners.Add(-1)
-	for {
+	for i := 1; ; i++ {
 		worked := p.poll()
 		if done() {
 			p.end(s)
 			return true
 		}
-		if !worked {
+		if !worked && i%yieldEvery == 0 {
 			runtime.Gosched()
 		}
-		if int64(time.Since(s.at)) > p.max {
+		if clock()-s.at > p.max {
 			return false
 		}
 	}

@@ -16,11 +16,11 @@ func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
 		if s.spin {
 			spins++
 		}
-		if p.spin(s, func() bool { return time.Since(s.at) >= spun }) {
+		if p.spin(s, func() bool { return time.Duration(clock()-s.at) >= spun }) {
 			continue
 		}
 		w := pool.get()
-		time.AfterFunc(max(parked, spun)-time.Since(s.at), w.signal)
+		time.AfterFunc(max(parked, spun)-time.Duration(clock()-s.at), w.signal)
 		_ = w.wait(context.Background())
 		w.recycle()
 		p.end(s)
