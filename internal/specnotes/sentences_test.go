@@ -13,7 +13,7 @@ import (
 // MUST, SHALL, REQUIRED, SHOULD and RECOMMENDED, how many there are.
 var sentences = map[string]int{
 	"5061": 108,
-	"9260": 427,
+	"9260": 495,
 }
 
 var (
