@@ -32,7 +32,7 @@ type Comm struct {
 	w        *World
 	id       uint64 // the same on all members; the low bits select the slot
 	rank     int
-	group    []int32 // world rank of each member
+	group    []int32 // handle of each member, see procName
 	remote   []int32 // those of the remote group; nil if c is no intercommunicator
 	local    *Comm   // of the local group of an intercommunicator
 	side     int     // tells the groups of an intercommunicator apart
@@ -243,6 +243,7 @@ func (c *Comm) Free() {
 	c.attrs.dropAll()
 	c.w.eng.dropContexts(c, ErrFreed)
 	c.w.ft.forget(c)
+	c.w.eng.release(c.peers)
 	if c.local != nil {
 		c.local.Free()
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // engine matches messages with receives and moves their bytes. There is one
@@ -15,11 +16,13 @@ import (
 // and no request completed under them.
 type engine struct {
 	rank    int
-	job     uint64 // see procName
-	peers   []*peer
-	eager   int    // longest message sent without asking
-	window  int64  // eager bytes that each peer may have with us, not yet matched
-	streams uint32 // streams for messages, and as many for bodies
+	job     uint64       // see procName
+	peers   []*peer      // the ranks of the job
+	far     farPeers     // processes of other jobs
+	sources atomic.Int32 // no communicator can have more members
+	eager   int          // longest message sent without asking
+	window  int64        // eager bytes that each peer may have with us, not yet matched
+	streams uint32       // streams for messages, and as many for bodies
 	prog    progress
 	ids     idTable
 	waiters waiterPool
@@ -54,13 +57,18 @@ func newEngine(rank, size int, o *options) *engine {
 	}
 	e.peers = make([]*peer, size)
 	for r := range e.peers {
-		p := &peer{e: e, rank: r, name: procName{rank: uint32(r)}, flows: make([]inflow, 1+2*o.streams)}
-		for i := range p.flows {
-			p.flows[i].p = p
-		}
-		e.peers[r] = p
+		e.peers[r] = e.newPeer(int32(r), procName{rank: uint32(r)}, e.window)
 	}
+	e.sources.Store(int32(size))
 	return e
+}
+
+func (e *engine) newPeer(handle int32, name procName, window int64) *peer {
+	p := &peer{e: e, rank: int(name.rank), handle: handle, name: name, window: window, flows: make([]inflow, 1+2*e.streams)}
+	for i := range p.flows {
+		p.flows[i].p = p
+	}
+	return p
 }
 
 // streamOf returns the stream for messages of one context and tag. Stream 0 is
@@ -151,7 +159,7 @@ const maxCredit = 1 << 40
 // arrive matches a message that arrived.
 func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p
-	if int(v.source) >= len(e.peers) {
+	if int64(v.source) >= int64(e.sources.Load()) {
 		return 0, fmt.Errorf("%w: source %d", ErrProtocol, v.source)
 	}
 	if v.kind != kindReady && !p.charge(v.length) {

@@ -42,6 +42,10 @@ const (
 	ClassProcAborted
 	ClassProcFailed
 	ClassRevoked
+	ClassPort
+	ClassName
+	ClassService
+	ClassSpawn
 	lastClass
 )
 
@@ -49,7 +53,7 @@ var classNames = [...]string{
 	"success", "buffer", "count", "type", "tag", "communicator", "rank", "request", "root", "group", "operator",
 	"topology", "argument", "unknown", "truncate", "other", "internal", "pending", "window", "range of a window",
 	"synchronization of a window", "access to a window", "info", "no memory", "session", "process aborted",
-	"process failed", "revoked",
+	"process failed", "revoked", "port", "name", "service", "spawn",
 }
 
 // String returns the name, or for a class that was added its text.
@@ -113,7 +117,7 @@ var classes = []struct {
 	err   error
 	class Class
 }{
-	{ErrTruncate, ClassTruncate}, {ErrRank, ClassRank}, {ErrTag, ClassTag}, {ErrType, ClassType},
+	{ErrPort, ClassPort}, {ErrTruncate, ClassTruncate}, {ErrRank, ClassRank}, {ErrTag, ClassTag}, {ErrType, ClassType},
 	{ErrCount, ClassCount}, {ErrRoot, ClassRoot}, {ErrOp, ClassOp}, {ErrOverlap, ClassBuffer},
 	{ErrComm, ClassComm}, {ErrFreed, ClassComm}, {ErrTopology, ClassTopology}, {ErrRange, ClassRMARange},
 	{ErrAccess, ClassRMAAccess}, {ErrProcFailed, ClassProcFailed}, {ErrAborted, ClassProcAborted},

@@ -54,16 +54,21 @@ var (
 // A RankError says that an operation failed because a rank is gone.
 // It wraps ErrProcFailed and the reason.
 type RankError struct {
-	Rank int   // rank in MPI_COMM_WORLD (World.Comm)
-	Err  error // why; may be nil
+	Rank  int   // rank in MPI_COMM_WORLD (World.Comm)
+	Other bool  // it is a process of another job, with that rank there
+	Err   error // why; may be nil
 }
 
 // Error names the rank and the reason.
 func (e *RankError) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("mpi: rank %d is gone", e.Rank)
+	of := ""
+	if e.Other {
+		of = " of another job"
 	}
-	return fmt.Sprintf("mpi: rank %d is gone: %v", e.Rank, e.Err)
+	if e.Err == nil {
+		return fmt.Sprintf("mpi: rank %d%s is gone", e.Rank, of)
+	}
+	return fmt.Sprintf("mpi: rank %d%s is gone: %v", e.Rank, of, e.Err)
 }
 
 // Unwrap gives ErrProcFailed and the reason to errors.Is and errors.As.

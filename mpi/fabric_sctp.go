@@ -55,14 +55,15 @@ type sctpFabric struct {
 }
 
 const (
-	// strangers bounds the associations beyond those of the job.
+	// strangers bounds the associations beyond those of the job, and of those that
+	// it is connected to.
 	strangers = 256
 )
 
 func newSCTPFabric(w *World) (fabric, error) {
 	o := w.opts
 	f := &sctpFabric{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
-	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*w.Size() + strangers}
+	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + strangers}
 	if o.sctp.conns != nil {
 		conns, err := o.sctp.conns(w.Rank())
 		if err != nil {
@@ -151,6 +152,18 @@ func (f *sctpFabric) claim(rank int, l *sctpLink) bool {
 	return true
 }
 
+// addrsOf returns the addresses of a process.
+func (f *sctpFabric) addrsOf(p *peer) []netip.AddrPort {
+	if p.far == nil {
+		return f.addrs[p.rank].Addrs
+	}
+	a, err := sctp.ParseAddr(p.far.addr)
+	if err != nil {
+		return nil
+	}
+	return a.Addrs
+}
+
 // linked notes that a link is up, or never will be.
 func (f *sctpFabric) linked(err error) {
 	f.mu.Lock()
@@ -228,16 +241,34 @@ func (f *sctpFabric) connect(ctx context.Context, cards []string, key []byte) er
 }
 
 func (f *sctpFabric) dial(ctx context.Context, peer int, key []byte) error {
-	a, err := f.ep.Connect(ctx, f.addrs[peer])
+	h, msg := newConnector(key, f.w.Rank(), peer, f.w.Size())
+	return f.greet(ctx, f.addrs[peer], h, msg)
+}
+
+// call implements fabric.
+func (f *sctpFabric) call(ctx context.Context, m *meeting, number int) error {
+	addr, err := sctp.ParseAddr(m.peer(number).far.addr)
 	if err != nil {
 		return err
 	}
-	need := uint16(len(f.w.eng.peers[peer].flows))
+	h, msg := m.connector(number)
+	return f.greet(ctx, addr, h, msg)
+}
+
+// listen implements fabric: the endpoint always listens.
+func (f *sctpFabric) listen() error { return nil }
+
+// greet makes an association and begins the exchange of greetings.
+func (f *sctpFabric) greet(ctx context.Context, addr sctp.Addr, h *hello, msg []byte) error {
+	a, err := f.ep.Connect(ctx, addr)
+	if err != nil {
+		return err
+	}
+	need := uint16(1 + 2*f.w.opts.streams)
 	if out, in := a.Streams(); out < need || in < need {
 		a.Abort("too few streams")
 		return fmt.Errorf("%w: %d streams out and %d in, want %d", ErrOption, out, in, need)
 	}
-	h, msg := newConnector(key, f.w.Rank(), peer, f.w.Size())
 	// The peer says nothing before it is greeted, so no piece can come before
 	// the link is attached.
 	a.SetValue(&sctpLink{f: f, a: a, hello: h})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,12 +20,14 @@ type tcpFabric struct {
 	ln *net.TCPListener
 	wg sync.WaitGroup // reader goroutines
 
-	up    atomic.Bool // links is complete
-	links []*tcpLink
-	next  atomic.Uint32 // link to poll
+	up    atomic.Bool                // the first links are complete
+	links atomic.Pointer[[]*tcpLink] // replaced, never changed
+	next  atomic.Uint32              // link to poll
 
-	mu    sync.Mutex
-	conns []net.Conn // all that were ever made
+	mu        sync.Mutex
+	conns     map[net.Conn]bool // all that are open
+	closed    bool
+	listening bool // for processes of other jobs
 }
 
 const (
@@ -45,7 +48,9 @@ func newTCPFabric(w *World) (fabric, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tcpFabric{w: w, ln: ln}, nil
+	f := &tcpFabric{w: w, ln: ln, conns: make(map[net.Conn]bool)}
+	f.links.Store(new([]*tcpLink))
+	return f, nil
 }
 
 // primaryAddr returns the address that this host reaches others from, or a
@@ -75,8 +80,9 @@ func (f *tcpFabric) poll() bool {
 		return false
 	}
 	worked := false
-	for range min(pollLinks, len(f.links)) {
-		if l := f.links[int(f.next.Add(1))%len(f.links)]; l.poll() {
+	links := *f.links.Load()
+	for range min(pollLinks, len(links)) {
+		if l := links[int(f.next.Add(1))%len(links)]; l.poll() {
 			worked = true
 		}
 	}
@@ -87,7 +93,8 @@ func (f *tcpFabric) poll() bool {
 func (f *tcpFabric) close() error {
 	err := f.ln.Close()
 	f.mu.Lock()
-	for _, c := range f.conns {
+	f.closed = true
+	for c := range f.conns {
 		_ = c.Close()
 	}
 	f.mu.Unlock()
@@ -97,8 +104,20 @@ func (f *tcpFabric) close() error {
 
 func (f *tcpFabric) keep(c net.Conn) {
 	f.mu.Lock()
-	f.conns = append(f.conns, c)
-	f.mu.Unlock()
+	defer f.mu.Unlock()
+	if f.closed {
+		_ = c.Close()
+		return
+	}
+	f.conns[c] = true
+}
+
+// drop closes a connection.
+func (f *tcpFabric) drop(c net.Conn) {
+	_ = c.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.conns, c)
 }
 
 // connect implements fabric.
@@ -129,16 +148,18 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 	if err != nil {
 		return err
 	}
+	var up []*tcpLink
 	for peer, l := range links {
 		if peer != rank {
 			f.w.eng.peers[peer].link = l
 			f.w.eng.peers[peer].bursts = canBurst()
-			f.links = append(f.links, l)
+			up = append(up, l)
 		}
 	}
+	f.links.Store(&up)
 	for peer, l := range links {
 		if peer != rank {
-			f.wg.Go(l.read)
+			f.wg.Go(func() { f.receive(l) })
 		}
 	}
 	f.up.Store(true)
@@ -161,18 +182,18 @@ func (f *tcpFabric) dial(ctx context.Context, links []*tcpLink, peer int, addr s
 	if err := greet(conn, h); err != nil {
 		return err
 	}
-	links[peer], err = f.newLink(conn, peer)
+	links[peer], err = f.newLink(conn, f.w.eng.peers[peer])
 	return err
 }
 
 // newLink makes a connection the link to a peer, and one that ends when the peer
 // does not answer.
-func (f *tcpFabric) newLink(conn net.Conn, peer int) (*tcpLink, error) {
+func (f *tcpFabric) newLink(conn net.Conn, p *peer) (*tcpLink, error) {
 	tcp := conn.(*net.TCPConn)
 	if err := watchSilence(tcp, f.w.opts.silence); err != nil {
 		return nil, err
 	}
-	return newTCPLink(tcp, f.w.eng.peers[peer])
+	return newTCPLink(tcp, p)
 }
 
 // tcpProbes is how many probes of an idle connection remain without an answer
@@ -203,13 +224,13 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 	results := make(chan result)
 	conns := make(chan net.Conn)
 	failed := make(chan error, 1)
-	quit := make(chan struct{})
-	defer close(quit)
+	quit, over := make(chan struct{}), make(chan struct{})
 	missing := size - 1 - rank
 	if missing == 0 {
 		return nil
 	}
 	go func() {
+		defer close(over)
 		for {
 			c, err := f.ln.Accept()
 			if err != nil {
@@ -224,7 +245,11 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 			}
 		}
 	}()
-	defer func() { _ = f.ln.SetDeadline(time.Unix(1, 0)) }()
+	defer func() {
+		_ = f.ln.SetDeadline(time.Unix(1, 0))
+		close(quit)
+		<-over // it must not take a connection that listen is to have
+	}()
 	for strangers := 0; missing > 0; {
 		in := conns
 		if strangers == strangersAtOnce {
@@ -244,15 +269,16 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 				select {
 				case results <- r:
 				case <-quit:
+					f.drop(c)
 				}
 			}()
 		case r := <-results:
 			strangers--
 			if r.peer < 0 || links[r.peer] != nil {
-				_ = r.conn.Close()
+				f.drop(r.conn)
 				continue
 			}
-			l, err := f.newLink(r.conn, r.peer)
+			l, err := f.newLink(r.conn, f.w.eng.peers[r.peer])
 			if err != nil {
 				return err
 			}
@@ -293,4 +319,114 @@ func greet(conn net.Conn, h *hello) error {
 		}
 	}
 	return conn.SetDeadline(time.Time{})
+}
+
+// receive is the reader of a link, until it ends.
+func (f *tcpFabric) receive(l *tcpLink) {
+	l.read()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.conns, l.conn)
+	if l.peer.far == nil {
+		return // there are only so many
+	}
+	links := slices.DeleteFunc(slices.Clone(*f.links.Load()), func(x *tcpLink) bool { return x == l })
+	f.links.Store(&links)
+}
+
+// call implements fabric.
+func (f *tcpFabric) call(ctx context.Context, m *meeting, number int) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", m.peer(number).far.addr)
+	if err != nil {
+		return err
+	}
+	f.keep(conn)
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	h, msg := m.connector(number)
+	if _, err = conn.Write(helloFrame(msg)); err == nil {
+		err = greet(conn, h)
+	}
+	if !stop() { // before the last link is up, which ends ctx
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = f.adopt(conn, m, number)
+	}
+	if err != nil {
+		f.drop(conn)
+	}
+	return err
+}
+
+// listen implements fabric: it takes connections from now on.
+func (f *tcpFabric) listen() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.listening || f.closed {
+		return nil
+	}
+	f.listening = true
+	if err := f.ln.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	f.wg.Go(func() {
+		gate := make(chan struct{}, strangersAtOnce)
+		for {
+			c, err := f.ln.Accept()
+			if err != nil {
+				return
+			}
+			gate <- struct{}{}
+			f.keep(c)
+			go func() {
+				defer func() { <-gate }()
+				if err := f.welcome(c); err != nil {
+					f.drop(c)
+				}
+			}()
+		}
+	})
+	return nil
+}
+
+// welcome takes the greeting of a process of another job.
+func (f *tcpFabric) welcome(c net.Conn) error {
+	h := newAcceptor(nil, -1, 0)
+	h.find = f.w.meeting
+	if err := c.SetDeadline(time.Now().Add(helloTimeout)); err != nil {
+		return err
+	}
+	if err := greet(c, h); err != nil {
+		return err
+	}
+	if h.meeting == nil {
+		return fmt.Errorf("%w: no meeting", ErrAuth)
+	}
+	return f.adopt(c, h.meeting, h.peer)
+}
+
+// adopt makes a connection the link to a process of another job.
+func (f *tcpFabric) adopt(conn net.Conn, m *meeting, number int) error {
+	p := m.peer(number)
+	if p == nil {
+		return fmt.Errorf("%w: process %d is not expected", ErrAuth, number)
+	}
+	l, err := f.newLink(conn, p)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errLinkClosed
+	}
+	if m.claim(number, l) == nil {
+		return fmt.Errorf("%w: process %d is not expected", ErrAuth, number)
+	}
+	links := append(slices.Clone(*f.links.Load()), l)
+	f.links.Store(&links)
+	f.wg.Go(func() { f.receive(l) })
+	m.linked(number, nil)
+	return nil
 }

@@ -204,7 +204,7 @@ func (c *Comm) deathOf(p *peer) error {
 	if err := p.failure(); err != nil {
 		return err
 	}
-	return &RankError{Rank: p.rank}
+	return p.lost(nil)
 }
 
 // members returns all members of c: of an intercommunicator, those of both

@@ -152,7 +152,7 @@ func (r *Request) pendingFailure() error {
 
 // failures reports whether any rank of the job is known to have failed.
 func (e *engine) failures() bool {
-	for _, p := range e.peers {
+	for _, p := range e.all() {
 		if p.failed.Load() != nil && !p.bye.Load() {
 			return true
 		}

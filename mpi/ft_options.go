@@ -96,7 +96,7 @@ var errKilled = errors.New("mpi: this rank has died")
 // die makes a rank of this process look dead to the others.
 func (w *World) die(why error) {
 	w.end(fmt.Errorf("%w: %w", errKilled, why))
-	for _, p := range w.eng.peers {
+	for _, p := range w.eng.all() {
 		if p.link != nil {
 			p.link.abort("died")
 		}
@@ -107,8 +107,9 @@ func (w *World) die(why error) {
 func (w *World) peerDown(p *peer, err error) {
 	w.ft.down()
 	if d := w.rma.open.Load(); d != nil && !p.bye.Load() {
-		d.rankDown(p.rank, err)
+		d.rankDown(int(p.handle), err)
 	}
+	w.eng.farDown(p)
 }
 
 // exitGrace is how long a program has to notice that its launcher is gone.
@@ -128,7 +129,7 @@ func (w *World) rankDied(rank int, why string) bool {
 // other children the process is not to outlive it.
 func (w *World) launcherLost(err error) {
 	w.end(fmt.Errorf("%w: %w", ErrAborted, err))
-	for _, p := range w.eng.peers {
+	for _, p := range w.eng.all() {
 		if w.joined.Load() && p.link != nil {
 			p.link.abort("the launcher is gone")
 		}

@@ -8,20 +8,26 @@ import (
 // Group is an ordered set of ranks (MPI-5.0, Section 7.3). It is a value; its
 // operations are local.
 type Group struct {
-	ranks []int32 // world ranks; never changed
+	ranks []int32 // handles, see procName; never changed
 }
 
 // Size returns the number of members.
 func (g Group) Size() int { return len(g.ranks) }
 
-// WorldRank returns the rank in World.Comm of member i.
-func (g Group) WorldRank(i int) int { return int(g.ranks[i]) }
+// WorldRank returns the rank in World.Comm of member i, or Undefined if it is a
+// process of another job.
+func (g Group) WorldRank(i int) int {
+	if g.ranks[i] >= firstFar {
+		return Undefined
+	}
+	return int(g.ranks[i])
+}
 
 // Rank returns the place in g of the rank with the given world rank, or
 // Undefined.
 func (g Group) Rank(world int) int {
 	for i, r := range g.ranks {
-		if int(r) == world {
+		if int(r) == world && r < firstFar {
 			return i
 		}
 	}

@@ -13,16 +13,20 @@ import (
 // key of the job, so a stranger who finds the port cannot join:
 //
 //	connector                                acceptor
-//	  greet    version, ranks, nonce    →
+//	  greet    version, meeting, ranks, nonce    →
 //	           ←   nonce, HMAC(key, "accept" + all of the above)    answer
 //	  prove    HMAC(key, "connect" + all of the above)    →
 //	           ←                                                    welcome
 //
 // The acceptor takes part in the job from prove on. The connector receives from
 // the answer on, and sends from the welcome on.
+//
+// Between ranks of one job the meeting is 0. Processes of several jobs that are
+// making a communicator have a meeting, with a key of its own, and numbers in it
+// instead of ranks.
 
 const (
-	helloVersion = 1
+	helloVersion = 2
 	nonceLen     = 16
 	macLen       = sha256.Size
 
@@ -31,7 +35,7 @@ const (
 	stepProve   = 3
 	stepWelcome = 4
 
-	greetLen  = 1 + 2 + 4 + 4 + 4 + nonceLen
+	greetLen  = 1 + 2 + 8 + 4 + 4 + 4 + nonceLen
 	answerLen = 1 + nonceLen + macLen
 	proveLen  = 1 + macLen
 	// maxHello is the length of the longest of these messages.
@@ -41,8 +45,10 @@ const (
 // hello is one side of the exchange.
 type hello struct {
 	key        []byte
-	self, peer int // ranks; the acceptor learns peer from greet
-	size       int // of the job
+	self, peer int                      // ranks; the acceptor learns peer from greet
+	size       int                      // of the job
+	meeting    *meeting                 // instead of the job
+	find       func(id uint64) *meeting // by the acceptor; may be nil
 	accept     bool
 	next       byte   // step expected from the other side
 	transcript []byte // greet, then the nonce of answer
@@ -50,8 +56,14 @@ type hello struct {
 
 // newConnector returns the side that connects to rank peer, and its first message.
 func newConnector(key []byte, self, peer, size int) (*hello, []byte) {
+	return newMeetingConnector(0, key, self, peer, size)
+}
+
+// newMeetingConnector is newConnector for a meeting.
+func newMeetingConnector(meeting uint64, key []byte, self, peer, size int) (*hello, []byte) {
 	b := []byte{stepGreet}
 	b = binary.BigEndian.AppendUint16(b, helloVersion)
+	b = binary.BigEndian.AppendUint64(b, meeting)
 	b = binary.BigEndian.AppendUint32(b, uint32(self))
 	b = binary.BigEndian.AppendUint32(b, uint32(peer))
 	b = binary.BigEndian.AppendUint32(b, uint32(size))
@@ -90,8 +102,17 @@ func (h *hello) step(msg []byte) (reply []byte, err error) {
 		if v := binary.BigEndian.Uint16(msg[1:]); v != helloVersion {
 			return nil, fmt.Errorf("%w: version %d, want %d", ErrAuth, v, helloVersion)
 		}
-		from, to, size := binary.BigEndian.Uint32(msg[3:]), binary.BigEndian.Uint32(msg[7:]), binary.BigEndian.Uint32(msg[11:])
-		if int(to) != h.self || int(size) != h.size || int(from) <= h.self || int(from) >= h.size {
+		if id := binary.BigEndian.Uint64(msg[3:]); id != 0 {
+			if h.find != nil {
+				h.meeting = h.find(id)
+			}
+			if h.meeting == nil {
+				return nil, fmt.Errorf("%w: no meeting %x", ErrAuth, id)
+			}
+			h.key, h.self, h.size = h.meeting.key, h.meeting.self, h.meeting.size
+		}
+		from, to, size := binary.BigEndian.Uint32(msg[11:]), binary.BigEndian.Uint32(msg[15:]), binary.BigEndian.Uint32(msg[19:])
+		if int(to) != h.self || int(size) != h.size || int(from) <= h.self || int64(from) >= int64(h.size) {
 			return nil, fmt.Errorf("%w: rank %d of %d calls rank %d, this is %d of %d", ErrAuth, from, size, to, h.self, h.size)
 		}
 		h.peer = int(from)

@@ -2,7 +2,9 @@ package mpi
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"sync"
 )
 
@@ -131,12 +133,53 @@ func (l *inprocLink) abort(reason string) {
 
 // inprocFabric connects ranks of one process.
 type inprocFabric struct {
-	w   *World
-	hub *localJob
+	w    *World
+	hub  *localJob
+	name string
 }
 
-func (f *inprocFabric) card() string { return "" }
-func (f *inprocFabric) close() error { return nil }
+// inprocFabrics are those of this process, by card.
+var inprocFabrics sync.Map
+
+func newInprocFabric(w *World, hub *localJob) *inprocFabric {
+	f := &inprocFabric{w: w, hub: hub, name: TransportInproc + ":" + rand.Text()}
+	inprocFabrics.Store(f.name, f)
+	return f
+}
+
+func (f *inprocFabric) card() string { return f.name }
+
+func (f *inprocFabric) close() error {
+	inprocFabrics.Delete(f.name)
+	return nil
+}
+
+// listen implements fabric.
+func (f *inprocFabric) listen() error { return nil }
+
+// call implements fabric.
+func (f *inprocFabric) call(_ context.Context, m *meeting, number int) error {
+	p := m.peer(number)
+	x, ok := inprocFabrics.Load(p.far.addr)
+	if !ok {
+		return fmt.Errorf("%w: the other one is not in this process", ErrPort)
+	}
+	w := x.(*inprocFabric).w
+	there := w.meeting(m.id)
+	if there == nil {
+		return fmt.Errorf("%w: no meeting %x", ErrAuth, m.id)
+	}
+	ab := &inprocLink{}
+	ba := &inprocLink{to: p, rev: ab}
+	ab.rev = ba
+	if ab.to = there.claim(m.self, ba); ab.to == nil {
+		return fmt.Errorf("%w: process %d is not expected", ErrAuth, m.self)
+	}
+	m.claim(number, ab)
+	there.linked(m.self, nil)
+	m.linked(number, nil)
+	return nil
+}
 
 func (f *inprocFabric) polling() (func() bool, func() parker) { return nil, nil }
 

@@ -167,6 +167,7 @@ func (l *sctpLink) accept(key []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hello = newAcceptor(key, l.f.w.Rank(), l.f.w.Size())
+	l.hello.find = l.f.w.meeting
 }
 
 // resume takes up a greeting that came before the key was known.
@@ -182,7 +183,7 @@ func (l *sctpLink) greet(msg []byte) error {
 	l.mu.Lock()
 	h := l.hello
 	reply, err := h.step(msg)
-	rank, known, over := h.peer, h.receiving(), h.sending()
+	rank, meeting, known, over := h.peer, h.meeting, h.receiving(), h.sending()
 	if over {
 		l.hello = nil
 	}
@@ -191,17 +192,26 @@ func (l *sctpLink) greet(msg []byte) error {
 		return err
 	}
 	if known && l.peer == nil {
-		if !l.f.claim(rank, l) {
+		switch {
+		case meeting != nil:
+			if l.peer = meeting.claim(rank, l); l.peer == nil {
+				return fmt.Errorf("%w: process %d is not expected", ErrAuth, rank)
+			}
+		case !l.f.claim(rank, l):
 			return fmt.Errorf("%w: rank %d is here already", ErrAuth, rank)
+		default:
+			l.peer = l.f.w.eng.peers[rank]
 		}
-		l.peer = l.f.w.eng.peers[rank]
 	}
 	if reply != nil {
 		if err := l.a.TrySend(helloFrame(reply), sctp.SendOptions{PPID: ppid, Force: true}); err != nil {
 			return err
 		}
 	}
-	if over {
+	switch {
+	case over && meeting != nil:
+		meeting.linked(rank, nil)
+	case over:
 		l.f.linked(nil)
 	}
 	return nil
@@ -213,7 +223,11 @@ func (l *sctpLink) down(err error) {
 	h := l.hello
 	l.mu.Unlock()
 	// Strangers may come and go, but not the peers that we called.
-	if h != nil && (l.peer != nil || !h.accept) {
+	switch {
+	case h == nil || l.peer == nil && h.accept:
+	case h.meeting != nil:
+		h.meeting.linked(h.peer, orClosed(err))
+	default:
 		l.f.linked(fmt.Errorf("mpi: rank %d: %w", h.peer, orClosed(err)))
 	}
 	if l.peer != nil {

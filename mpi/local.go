@@ -51,7 +51,7 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 		ro.addrs = []netip.AddrPort{loopback}
 	}
 	w := newWorld(rank, j.size, &ro, &localBoot{job: j})
-	var fab fabric = &inprocFabric{w: w, hub: j}
+	var fab fabric = newInprocFabric(w, j)
 	if ro.transport != TransportInproc {
 		if fab, err = newFabric(w); err != nil {
 			return err
@@ -78,7 +78,6 @@ type localJob struct {
 	size   int
 	mu     sync.Mutex
 	store  map[string]string
-	memory map[string]*sharedHere // that ranks are about to share
 	worlds []*World
 	wait   int           // ranks in the present barrier
 	gate   chan struct{} // closed when it is over

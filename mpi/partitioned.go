@@ -70,7 +70,7 @@ func (c *Comm) openPart(b []byte, partitions, peer, tag int, sends bool) (*partS
 	n := c.parts.n[k]
 	c.parts.mu.Unlock()
 	// Operations match in the order they are made (MPI-4.1, Section 4.2).
-	me, other := c.group[c.rank], int32(c.peers[peer].rank)
+	me, other := c.group[c.rank], c.peers[peer].handle
 	from, to, side := c.rank, peer, c.side
 	group, rank := []int32{me, other}, 0
 	if !sends {

@@ -6,17 +6,21 @@ import (
 	"sync/atomic"
 )
 
-// peer is what a rank knows about another rank of the job.
+// peer is what a rank knows about another rank of the job, or a process of
+// another job.
 type peer struct {
-	e     *engine
-	rank  int      // in the world
-	name  procName // in all worlds
-	flows []inflow
+	e      *engine
+	rank   int      // in its world
+	handle int32    // see procName
+	name   procName // in all worlds
+	window int64    // eager bytes that it may have with us, not yet matched
+	flows  []inflow
+	far    *farPeer // of another job; nil for ranks of this one
 
 	// mu makes sequence numbers and the order of sends agree. Upcalls may come
 	// while it is held, so they do not take it.
 	mu     sync.Mutex
-	link   link               // constant while the job runs
+	link   link               // constant once messages can be exchanged
 	credit atomic.Int64       // bytes of eager messages we may send; taken from under mu
 	sent   [slotCount]Traffic // guarded by mu
 	rdma   rdmaCounts
@@ -59,6 +63,11 @@ func (p *peer) doom(why string) {
 	p.link.abort("died: " + why)
 }
 
+// lost returns the error of operations with a peer that is gone.
+func (p *peer) lost(err error) *RankError {
+	return &RankError{Rank: p.rank, Other: p.far != nil, Err: err}
+}
+
 // maxAnnounced bounds the announced sends to one peer that no receive has
 // matched. More fail with ErrLimit. Withdrawals may be on their way, so the
 // receiver tolerates twice as many.
@@ -73,13 +82,13 @@ func cost(n int) int64 { return int64(n) + messageCost }
 // charge books an eager message that arrived. It reports false if the peer
 // has sent more than it had credit for.
 func (p *peer) charge(length uint64) bool {
-	return length <= uint64(p.e.window) && p.used.Add(cost(int(length))) <= p.e.window
+	return length <= uint64(p.window) && p.used.Add(cost(int(length))) <= p.window
 }
 
 // repay books that an eager message was consumed, and gives the credit back
 // to the peer when half of the window has come together.
 func (p *peer) repay(length uint64) {
-	if owed := p.owed.Add(cost(int(length))); owed < p.e.window/2 {
+	if owed := p.owed.Add(cost(int(length))); owed < p.window/2 {
 		return
 	}
 	if owed := p.owed.Swap(0); owed > 0 {
@@ -119,7 +128,7 @@ func (p *peer) down(err error) {
 	if why := p.why.Load(); why != nil {
 		err = *why
 	}
-	rerr := &RankError{Rank: p.rank, Err: err}
+	rerr := p.lost(err)
 	if !p.failed.CompareAndSwap(nil, rerr) {
 		return
 	}

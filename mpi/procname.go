@@ -8,9 +8,9 @@ import (
 )
 
 // procName names a process among those of all jobs. Within an engine a process
-// has a handle instead: its index in engine.peers, which for those of the own
-// job is the rank in the world. Groups are made of handles; names are what
-// processes tell each other.
+// has a handle instead: for those of the own job the rank in the world, for
+// others see farPeers. Groups are made of handles; names are what processes tell
+// each other.
 type procName struct {
 	job  uint64 // derived from the job key
 	rank uint32 // in the world of that job
@@ -37,18 +37,13 @@ func (e *engine) handle(n procName) (int32, bool) {
 	if n.job == e.job && int64(n.rank) < int64(len(e.peers)) && e.peers[n.rank].name == n {
 		return int32(n.rank), true
 	}
-	for i, p := range e.peers {
-		if p.name == n {
-			return int32(i), true
-		}
-	}
-	return 0, false
+	return e.farHandle(n)
 }
 
 // appendNames appends the names of a group to b.
 func (e *engine) appendNames(b []byte, group []int32) []byte {
 	for _, h := range group {
-		n := e.peers[h].name
+		n := e.peer(h).name
 		b = binary.BigEndian.AppendUint64(b, n.job)
 		b = binary.BigEndian.AppendUint32(b, n.rank)
 	}

@@ -236,7 +236,7 @@ func (e *engine) closeAll(err error) {
 		e.err = err
 	}
 	e.mu.Unlock()
-	for _, p := range e.peers {
+	for _, p := range e.all() {
 		for _, r := range e.ids.removeAll(p) {
 			r.fail(err)
 		}

@@ -133,7 +133,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		if r.id != 0 {
 			e.ids.remove(r.id, p)
 		}
-		return false, &RankError{Rank: p.rank, Err: err}
+		return false, p.lost(err)
 	}
 	e.push(p, len(b))
 	if waits > 0 {
@@ -154,7 +154,7 @@ func (o *sendOwner) Released(err error) { (*Request)(o).event(err) }
 func (r *Request) event(err error) {
 	if err != nil {
 		if r.peer.failure() == nil {
-			err = &RankError{Rank: r.peer.rank, Err: err}
+			err = r.peer.lost(err)
 		} else {
 			err = r.peer.failure()
 		}

@@ -14,7 +14,8 @@ import (
 // Whoever waits collects completions, one goroutine at a time.
 type rmaConn struct {
 	dev    *rmaDevice
-	rank   int             // of the target, in the world
+	rank   int             // handle of the target, see procName
+	peer   *peer           // the target
 	up     chan struct{}   // closed when connecting has ended
 	gone   context.Context // over when the rank is known to have failed
 	giveUp context.CancelFunc
@@ -41,7 +42,7 @@ type postedMR struct {
 }
 
 func newRMAConn(d *rmaDevice, rank int) *rmaConn {
-	c := &rmaConn{dev: d, rank: rank, up: make(chan struct{}), turn: make(chan struct{}, 1),
+	c := &rmaConn{dev: d, rank: rank, peer: d.w.eng.peer(int32(rank)), up: make(chan struct{}), turn: make(chan struct{}, 1),
 		solo: make(chan struct{}, 1)}
 	c.gone, c.giveUp = context.WithCancel(d.life)
 	return c
@@ -96,7 +97,7 @@ func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, g *registration) (u
 		return 0, errors.Join(err, c.dev.regs.put(g))
 	}
 	c.posted = n
-	c.dev.w.eng.peers[c.rank].rdma.count(&wr)
+	c.peer.rdma.count(&wr)
 	if wr.Op == verbs.OpWrite {
 		c.wrote, c.where = n, wr.Remote
 	}
@@ -192,7 +193,7 @@ func (c *rmaConn) remoteError(err error) error {
 		return fmt.Errorf("%w: %w", ErrAccess, err)
 	}
 	if errors.Is(err, verbs.ErrDisconnected) {
-		return &RankError{Rank: c.rank, Err: err}
+		return c.peer.lost(err)
 	}
 	return err
 }

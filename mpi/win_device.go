@@ -130,7 +130,7 @@ func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
 			live = append(live, qp)
 		}
 	}
-	if d.serving = live; len(live) >= 2*d.w.Size()+servingSlack {
+	if d.serving = live; len(live) >= 2*(d.w.Size()+d.w.eng.farCount())+servingSlack {
 		return verbs.ErrLimit
 	}
 	qp, err := d.pd.NewQP(verbs.QPConfig{SendCQ: d.idle, RecvCQ: d.idle, IRD: rmaReads, ORD: -1})
@@ -144,7 +144,7 @@ func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
 	return nil
 }
 
-// conn returns the connection to a rank of the world, connecting it first if
+// conn returns the connection to a process, given its handle, connecting it first if
 // there is none.
 func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn, error) {
 	d.mu.Lock()
@@ -160,7 +160,7 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 	}
 	d.mu.Unlock()
 	if mine {
-		if re := d.w.eng.peers[rank].failed.Load(); re != nil {
+		if re := c.peer.failed.Load(); re != nil {
 			c.fail(re)
 		}
 		c.connect(ctx, info)
@@ -216,7 +216,7 @@ func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
 			return err
 		}
 		private := binary.BigEndian.AppendUint32(info.Token[:], uint32(d.w.Rank()))
-		addr := sctp.Addr{Addrs: d.fab.addrs[c.rank].Addrs, Port: info.Port}
+		addr := sctp.Addr{Addrs: d.fab.addrsOf(c.peer), Port: info.Port}
 		_, err = d.dev.Connect(ctx, addr, c.qp, verbs.ConnParams{PrivateData: private})
 		return err
 	}()

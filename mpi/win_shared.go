@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
-	"strconv"
+	"sync"
 	"sync/atomic"
 )
 
@@ -92,13 +93,14 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int) (*sharedMem, error) 
 		bytes = -1
 	}
 	host := int(hashOf("host", hostID()) >> 1)
-	sizes := make([][2]int, c.Size())
-	if err := Allgather(ctx, own, [][2]int{{bytes, host}}, sizes); err != nil {
+	sizes := make([][3]int, c.Size())
+	if err := Allgather(ctx, own, [][3]int{{bytes, host, thisProcess}}, sizes); err != nil {
 		return nil, err
 	}
 	s := &sharedMem{at: make([]int, 1, c.Size()+1), drop: func() error { return nil }, order: new(atomic.Uint64)}
-	total := 0
+	total, here := 0, true
 	for rank, k := range sizes {
+		here = here && k[2] == thisProcess
 		if k[0] < 0 || total > MaxShared-k[0] {
 			return nil, fmt.Errorf("%w: %d elements on rank %d", ErrCount, n, rank)
 		}
@@ -111,36 +113,44 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int) (*sharedMem, error) 
 	if total == 0 {
 		return s, nil
 	}
-	if b, ok := c.w.boot.(*localBoot); ok {
-		err = s.shareHere(ctx, own, b.job, total)
+	if here {
+		err = s.shareHere(ctx, own, total)
 	} else {
 		err = s.shareFile(ctx, own, total)
 	}
 	return s, err
 }
 
+// thisProcess tells whether ranks are in one process.
+var thisProcess = rand.Int()
+
+// sharedHereNow are the memories of this process that ranks are about to share,
+// by the communicator: its id and first member.
+var sharedHereNow = struct {
+	sync.Mutex
+	memory map[string]*sharedHere
+}{memory: make(map[string]*sharedHere)}
+
 // shareHere shares memory of the process.
-func (s *sharedMem) shareHere(ctx context.Context, c *Comm, j *localJob, total int) error {
-	key := strconv.FormatUint(c.id, 16)
+func (s *sharedMem) shareHere(ctx context.Context, c *Comm, total int) error {
+	j := &sharedHereNow
+	key := fmt.Sprint(c.id, c.w.eng.appendNames(nil, c.group[:1]))
 	if c.rank == 0 {
 		here := &sharedHere{mem: viewBytes(make([]uint64, (total+7)/8))[:total]}
-		j.mu.Lock()
-		if j.memory == nil {
-			j.memory = make(map[string]*sharedHere)
-		}
+		j.Lock()
 		j.memory[key] = here
-		j.mu.Unlock()
+		j.Unlock()
 	}
 	if err := Barrier(ctx, c); err != nil {
 		return err
 	}
-	j.mu.Lock()
+	j.Lock()
 	s.all, s.order = j.memory[key].mem, &j.memory[key].order
-	j.mu.Unlock()
+	j.Unlock()
 	err := Barrier(ctx, c)
-	j.mu.Lock()
+	j.Lock()
 	delete(j.memory, key) // the ranks hold it
-	j.mu.Unlock()
+	j.Unlock()
 	return err
 }
 

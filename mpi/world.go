@@ -29,6 +29,9 @@ type World struct {
 	mu        sync.Mutex
 	closers   []func(context.Context) error // see onFinalize
 	fromGroup map[uint64]uint64             // calls of groupID, by what they were for
+	meetings  map[uint64]*meeting
+	ports     map[string]*port
+	parent    *Comm
 	finalize  sync.Once
 	finErr    error
 }
@@ -50,6 +53,10 @@ type fabric interface {
 	// connect makes the links to all other ranks, whose cards are given, and
 	// starts them. It returns when all are up or one failed.
 	connect(ctx context.Context, cards []string, key []byte) error
+	// call makes a link to a process of another job; listen lets those of other
+	// jobs do so. Both tell the meeting.
+	call(ctx context.Context, m *meeting, number int) error
+	listen() error
 	// polling returns how the transport is polled, see progress, and how goroutines
 	// wait for it, see waiterPool; both may be nil.
 	polling() (poll func() bool, park func() parker)
@@ -95,9 +102,10 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	c.prof = w.opts.profiler
 	c.peers = make([]*peer, len(to))
 	for i, r := range to {
-		c.peers[i] = w.eng.peers[r]
+		c.peers[i] = w.eng.peer(r)
 	}
 	c.seq = make([]uint32, len(to))
+	w.eng.hold(c.peers)
 	w.eng.register(c)
 	w.eng.setHints(c)
 	c.checkMembers()
@@ -195,14 +203,15 @@ func (w *World) meet(ctx context.Context) error {
 // shutdownLinks says goodbye to all peers at the same time.
 func (w *World) shutdownLinks(ctx context.Context) error {
 	var wg sync.WaitGroup
-	errs := make([]error, len(w.eng.peers))
-	for i, p := range w.eng.peers {
+	peers := w.eng.all()
+	errs := make([]error, len(peers))
+	for i, p := range peers {
 		if p.link == nil || p.failure() != nil && !p.bye.Load() {
 			continue
 		}
 		wg.Go(func() {
 			p.goodbye()
-			if err := p.link.shutdown(ctx); err != nil && (!w.opts.tolerant || p.failure() == nil) {
+			if err := p.link.shutdown(ctx); err != nil && p.far == nil && (!w.opts.tolerant || p.failure() == nil) {
 				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.rank, err)
 			}
 		})
@@ -218,7 +227,7 @@ func (w *World) Abort(code int, msg string) {
 	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.rank, msg)
 	_ = w.boot.Abort(code, msg) // a launcher that is gone cannot be told
 	w.end(err)
-	for _, p := range w.eng.peers {
+	for _, p := range w.eng.all() {
 		if p.link != nil {
 			p.link.abort(msg)
 		}

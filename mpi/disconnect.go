@@ -1,0 +1,173 @@
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"time"
+)
+
+// Disconnect waits until all communication on c is complete, also that of
+// requests, and gives c up. All ranks of c call it, those of both groups of an
+// intercommunicator; it blocks until they do. Links to processes of other jobs
+// that the caller shares no other communicator with are closed: from then on
+// what happens to them does not concern it (MPI-4.1, Section 11.10.4). They can
+// connect again. If ctx ends first, c stays as it is.
+func (c *Comm) Disconnect(ctx context.Context) error {
+	t := c.enter()
+	err := c.disconnect(ctx)
+	c.leave(t, "Comm.Disconnect", NoPeer, 0, 0, err)
+	return c.raise(err)
+}
+
+func (c *Comm) disconnect(ctx context.Context) error {
+	if c == c.w.world || c == c.w.self {
+		return fmt.Errorf("%w: Disconnect of the world", ErrComm)
+	}
+	if err := c.usable(); err != nil {
+		return err
+	}
+	if err := c.quiet(ctx); err != nil {
+		return err
+	}
+	// No member may close a link while another one has yet to hear from it.
+	if c.remote == nil {
+		if err := c.barrier(ctx); err != nil {
+			return err
+		}
+	} else {
+		if err := c.local.barrier(ctx); err != nil {
+			return err
+		}
+		if _, _, err := c.leaders().exchange(ctx, nil); err != nil {
+			return err
+		}
+		if err := c.local.barrier(ctx); err != nil {
+			return err
+		}
+	}
+	peers := c.peers
+	if c.local != nil {
+		peers = slices.Concat(peers, c.local.peers)
+	}
+	c.Free()
+	c.w.part(ctx, peers)
+	return nil
+}
+
+// quietPoll is the pause between two looks for requests that are not done: they
+// are seldom there.
+const quietPoll = time.Millisecond
+
+// quiet waits until no operation on c is going on.
+func (c *Comm) quiet(ctx context.Context) error {
+	for c.busy() {
+		select {
+		case <-time.After(quietPoll):
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.w.over:
+			return c.w.usable()
+		}
+	}
+	return nil
+}
+
+// busy reports whether an operation of the program, or a collective, goes on.
+func (c *Comm) busy() bool {
+	e := c.w.eng
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	found := false
+	for _, s := range []slot{slotUser, slotColl} {
+		c.ctx[s].posted.each(func(*elem) { found = true })
+	}
+	return found || e.ids.uses(func(x *matchContext) bool { return x == c.ctx[slotUser] || x == c.ctx[slotColl] })
+}
+
+// uses reports whether there is a request of some contexts.
+func (t *idTable) uses(of func(*matchContext) bool) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.slots, func(s idSlot) bool {
+		return s.r != nil && (s.r.ctx != nil && of(s.r.ctx) || s.r.ctx == nil && s.r.sent != nil && of(s.r.sent))
+	})
+}
+
+// Join makes an intercommunicator of the two processes at the ends of conn,
+// which both call it (MPI_Comm_join). Each group has one member. Nothing else
+// may be sent over conn meanwhile; afterwards it is the program's again. It
+// blocks until the other process calls it, or ctx is done, which leaves conn in
+// an undefined state.
+func (w *World) Join(ctx context.Context, conn net.Conn) (*Comm, error) {
+	c := w.self
+	t := c.enter()
+	d, err := w.join2(ctx, conn)
+	c.leave(t, "World.Join", NoPeer, 0, 0, err)
+	return d, c.raise(err)
+}
+
+// joinMagic begins what the processes send each other.
+const joinMagic = "weft join 1\n"
+
+func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {
+	// The one with the greater number connects. Both are ready to accept before
+	// they tell theirs.
+	if err := w.fabric.listen(); err != nil {
+		return nil, err
+	}
+	own := append([]byte(joinMagic), make([]byte, nonceLen)...)
+	_, _ = rand.Read(own[len(joinMagic):]) // never fails
+	other := make([]byte, len(own))
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		_ = conn.SetDeadline(time.Unix(1, 0))
+	})
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := conn.Write(own)
+		wrote <- err
+	}()
+	_, err := io.ReadFull(conn, other)
+	if err != nil {
+		_ = conn.SetWriteDeadline(time.Unix(1, 0))
+	}
+	if e := <-wrote; err == nil {
+		err = e
+	}
+	if !stop() {
+		<-over
+		_ = conn.SetDeadline(time.Time{})
+		err = ctx.Err()
+	}
+	if err == nil && !bytes.HasPrefix(other, []byte(joinMagic)) {
+		err = fmt.Errorf("%w: the other end does not join", ErrProtocol)
+	}
+	accepts := bytes.Compare(own, other) < 0
+	if err == nil && bytes.Equal(own, other) {
+		err = fmt.Errorf("%w: both ends of the connection are the same", ErrRank)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mpi: joining: %w", err)
+	}
+	return w.self.meet(ctx, 0, accepts, func(context.Context) (*parley, error) {
+		return &parley{conn: conn, leave: true}, nil
+	})
+}
+
+// Parent returns the intercommunicator with the group that has spawned this
+// job, or nil if it was not spawned (MPI_Comm_get_parent). After its Disconnect
+// it returns nil.
+func (w *World) Parent() *Comm {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.parent == nil || w.parent.freed.Load() {
+		return nil
+	}
+	return w.parent
+}

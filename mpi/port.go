@@ -1,0 +1,318 @@
+package mpi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// This file lets jobs that were started apart connect to each other (MPI-4.1,
+// Section 11.9). A port is a TCP address, whatever the transport, and a secret:
+// who knows its name may connect.
+
+// Limits of ports.
+const (
+	// MaxPortName bounds the name of a port, in bytes.
+	MaxPortName = 256
+	// MaxPorts bounds the open ports of a process.
+	MaxPorts = 256
+	// MaxWaiting bounds the connections that wait at a port for an Accept. More
+	// are refused.
+	MaxWaiting = 64
+	// DefaultConnectTimeout is how long Connect waits for an Accept, unless the
+	// hint InfoTimeout says otherwise.
+	DefaultConnectTimeout = time.Minute
+)
+
+// InfoTimeout is the hint of Comm.Connect for how long to wait for an Accept, in
+// seconds.
+const InfoTimeout = "timeout"
+
+// Errors of ports.
+var (
+	// ErrPort is returned for a port that is not open, or that nobody accepts at.
+	ErrPort = errors.New("mpi: no such port")
+)
+
+const (
+	portScheme = "weft://"
+	portKeyLen = 16
+	// aliveTimeout is how long a waiting connection may take to show that
+	// somebody still waits.
+	aliveTimeout = 10 * time.Second
+)
+
+// port is an open one.
+type port struct {
+	ln      *net.TCPListener
+	key     []byte
+	waiting chan net.Conn
+	closed  chan struct{}
+	once    sync.Once
+}
+
+// OpenPort opens a port, and returns its name for processes of other jobs to
+// connect to, with Comm.Connect. It is local and does not block.
+func (w *World) OpenPort() (string, error) {
+	if err := w.usable(); err != nil {
+		return "", err
+	}
+	addr := netip.AddrPortFrom(primaryAddr(), 0)
+	if len(w.opts.addrs) > 0 {
+		addr = netip.AddrPortFrom(w.opts.addrs[0].Addr(), 0)
+	}
+	p := &port{key: make([]byte, portKeyLen), waiting: make(chan net.Conn, MaxWaiting), closed: make(chan struct{})}
+	_, _ = rand.Read(p.key) // never fails
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.ports) >= MaxPorts {
+		return "", fmt.Errorf("%w: more than %d ports", ErrLimit, MaxPorts)
+	}
+	var err error
+	if p.ln, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(addr)); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrPort, err)
+	}
+	if w.ports == nil {
+		w.ports = make(map[string]*port)
+		w.closers = append(w.closers, func(context.Context) error { w.closePorts(); return nil })
+	}
+	name := portScheme + p.ln.Addr().String() + "/" + hex.EncodeToString(p.key)
+	w.ports[name] = p
+	go p.listen()
+	return name, nil
+}
+
+// ClosePort closes a port. Who waits there, in Accept or Connect, gets ErrPort.
+func (w *World) ClosePort(name string) error {
+	w.mu.Lock()
+	p := w.ports[name]
+	delete(w.ports, name)
+	w.mu.Unlock()
+	if p == nil {
+		return fmt.Errorf("%w: not opened here", ErrPort)
+	}
+	p.close()
+	return nil
+}
+
+func (w *World) closePorts() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, p := range w.ports {
+		delete(w.ports, name)
+		p.close()
+	}
+}
+
+func (p *port) close() {
+	p.once.Do(func() {
+		close(p.closed)
+		_ = p.ln.Close()
+		for {
+			select {
+			case c := <-p.waiting:
+				_ = c.Close()
+			default:
+				return
+			}
+		}
+	})
+}
+
+// parsePort returns the address and the key that a name holds.
+func parsePort(name string) (addr string, key []byte, err error) {
+	rest, ok := strings.CutPrefix(name, portScheme)
+	at := strings.LastIndexByte(rest, '/')
+	if !ok || at < 0 || len(name) > MaxPortName {
+		return "", nil, fmt.Errorf("%w: %.40q is not the name of a port", ErrPort, name)
+	}
+	ap, err := netip.ParseAddrPort(rest[:at])
+	if err == nil {
+		key, err = hex.DecodeString(rest[at+1:])
+	}
+	if err != nil || len(key) != portKeyLen || ap.Port() == 0 {
+		return "", nil, fmt.Errorf("%w: %.40q is not the name of a port", ErrPort, name)
+	}
+	return ap.String(), key, nil
+}
+
+// listen takes connections of those who know the key.
+func (p *port) listen() {
+	gate := make(chan struct{}, strangersAtOnce)
+	for {
+		c, err := p.ln.Accept()
+		if err != nil {
+			return
+		}
+		gate <- struct{}{}
+		go func() {
+			defer func() { <-gate }()
+			_ = c.SetDeadline(time.Now().Add(helloTimeout))
+			if greet(c, newAcceptor(p.key, 0, 2)) != nil || !p.queue(c) {
+				_ = c.Close()
+			}
+		}()
+	}
+}
+
+// queue lets a connection wait for an Accept.
+func (p *port) queue(c net.Conn) bool {
+	select {
+	case p.waiting <- c:
+	default:
+		return false
+	}
+	select {
+	case <-p.closed: // perhaps it came too late for close
+		select {
+		case c := <-p.waiting:
+			_ = c.Close()
+		default:
+		}
+	default:
+	}
+	return true
+}
+
+// Bytes that the roots exchange before they confer.
+const (
+	knock  = 'k' // from the port: is anybody there?
+	answer = 'a'
+)
+
+// take returns the next connection that somebody waits at.
+func (p *port) take(ctx context.Context, over <-chan struct{}) (*parley, error) {
+	for {
+		select {
+		case c := <-p.waiting:
+			_ = c.SetDeadline(time.Now().Add(aliveTimeout))
+			b := []byte{knock}
+			_, err := c.Write(b)
+			if err == nil {
+				_, err = io.ReadFull(c, b)
+			}
+			if err == nil && b[0] == answer {
+				err = c.SetDeadline(time.Time{})
+				return &parley{conn: c}, err
+			}
+			_ = c.Close() // it has given up
+		case <-p.closed:
+			return nil, fmt.Errorf("%w: closed", ErrPort)
+		case <-over:
+			return nil, ErrFinalized
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Accept waits for a group that calls Connect with the name of the port, and
+// makes an intercommunicator of c and that group. All ranks of c call it; the
+// port is that of the rank root, which has opened it, and ignored elsewhere. It
+// blocks until somebody connects or ctx is done.
+func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error) {
+	t := c.enter()
+	d, err := c.meet(ctx, root, true, func(ctx context.Context) (*parley, error) {
+		c.w.mu.Lock()
+		p := c.w.ports[port]
+		c.w.mu.Unlock()
+		if p == nil {
+			return nil, fmt.Errorf("%w: not opened here", ErrPort)
+		}
+		return p.take(ctx, c.w.over)
+	})
+	c.leave(t, "Comm.Accept", root, 0, 0, err)
+	return d, c.raise(err)
+}
+
+// Connect makes an intercommunicator of c and the group that calls Accept at a
+// port. All ranks of c call it; port and hints are those of the rank root, and
+// ignored elsewhere. Both groups must use the same transport and number of
+// streams. It blocks until the port accepts, for DefaultConnectTimeout or the
+// time of InfoTimeout at the most, or ctx is done; a port that is no longer
+// there is an error at once (ErrPort).
+func (c *Comm) Connect(ctx context.Context, port string, root int, info Info) (*Comm, error) {
+	t := c.enter()
+	d, err := c.meet(ctx, root, false, func(ctx context.Context) (*parley, error) {
+		wait := DefaultConnectTimeout
+		if s := info[InfoTimeout]; s != "" {
+			n, err := strconv.ParseUint(s, 10, 31)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %s=%q", ErrOption, InfoTimeout, s)
+			}
+			wait = time.Duration(n) * time.Second
+		}
+		return dialPort(ctx, port, wait)
+	})
+	c.leave(t, "Comm.Connect", root, 0, 0, err)
+	return d, c.raise(err)
+}
+
+// dialPort connects to a port and waits for an Accept.
+func dialPort(ctx context.Context, name string, wait time.Duration) (*parley, error) {
+	addr, key, err := parsePort(name)
+	if err != nil {
+		return nil, err
+	}
+	limit := fmt.Errorf("%w: nobody accepted within %v", ErrPort, wait)
+	ctx, cancel := context.WithTimeoutCause(ctx, wait, limit)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrPort, orCause(ctx, err))
+	}
+	over := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(over)
+		_ = conn.SetDeadline(time.Unix(1, 0))
+	})
+	err = func() error {
+		h, msg := newConnector(key, 1, 0, 2)
+		if _, err := conn.Write(helloFrame(msg)); err != nil {
+			return err
+		}
+		if err := greet(conn, h); err != nil {
+			return err
+		}
+		var b [1]byte
+		if _, err := io.ReadFull(conn, b[:]); err != nil {
+			return err
+		}
+		if b[0] != knock {
+			return ErrProtocol
+		}
+		b[0] = answer
+		_, err := conn.Write(b[:])
+		return err
+	}()
+	if !stop() {
+		<-over
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = conn.Close()
+		if errors.Is(err, io.EOF) {
+			err = errors.New("closed")
+		}
+		return nil, fmt.Errorf("%w: %w", ErrPort, orCause(ctx, err))
+	}
+	return &parley{conn: conn}, nil
+}
+
+// orCause returns why ctx is done, if it is, else err.
+func orCause(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
