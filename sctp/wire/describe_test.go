@@ -74,6 +74,7 @@ func TestDescribeParamsAndCauses(t *testing.T) {
 		"param random":               "random len=3",
 		"param chunk-list":           "chunk-list ASCONF,ASCONF-ACK",
 		"param hmac-algo":            "hmac-algo 3,1",
+		"param hmac-algo/one":        "hmac-algo 1",
 		"param pad":                  "pad len=4",
 		"param supported-extensions": "supported-extensions RE-CONFIG",
 		"param forward-tsn":          "forward-tsn",

@@ -219,7 +219,8 @@ func paramGoldens() map[string]meaning[Param] {
 		"hmac-algo": {of(ParseHMACAlgo), u16s(3, 1), func(b []byte) []byte {
 			return AppendHMACAlgo(b, HMACSHA256, HMACSHA1)
 		}},
-		"pad": {is(ParsePadParam), nil, with(AppendPadParam, 8)},
+		"hmac-algo/one": {of(ParseHMACAlgo), u16s(1), func(b []byte) []byte { return AppendHMACAlgo(b, HMACSHA1) }},
+		"pad":           {is(ParsePadParam), nil, with(AppendPadParam, 8)},
 		"supported-extensions": {of(ParseSupportedExtensions), ChunkTypes{130}, func(b []byte) []byte {
 			return AppendSupportedExtensions(b, ChunkReConfig)
 		}},

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	gohash "hash"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -595,5 +596,29 @@ func BenchmarkAuthenticate(b *testing.B) {
 				m.finish(pkt)
 			}
 		})
+	}
+}
+
+// RFC 4895, Section 6.3: "it is important that the cookie … MUST NOT contain any
+// endpoint pair shared keys". An INIT ACK does not depend on them.
+func TestCookieHoldsNoKeys(t *testing.T) {
+	answer := func(secret string) []byte {
+		cfg := authConfig(wire.ChunkData)
+		cfg.Auth.Keys, cfg.Auth.Active = []AuthKey{{ID: 7, Secret: []byte(secret)}}, 7
+		l := NewListener(cfg, ListenerParams{Port: 5001, Local: []netip.AddrPort{addrPort("10.0.0.1:9899")}, Seed: [32]byte{9}})
+		x := wire.Init{Tag: 1, RWND: 65536, OutStreams: 1, InStreams: 1}
+		x.Params = newAuthVector([authRandomLen]byte{}, cfg.withDefaults().Auth).appendParams(nil)
+		pkt := wire.AppendInit(wire.AppendHeader(nil, wire.Header{SrcPort: 5002, DstPort: 5001}), x)
+		wire.SetChecksum(pkt)
+		p := &Packet{Data: pkt}
+		p.Local, p.Remote = addrPort("10.0.0.1:9899"), addrPort("10.0.0.2:9899")
+		return l.HandlePacket(Time(time.Hour), p, nil).Reply
+	}
+	one, other := answer("open sesame"), answer("another secret")
+	if len(one) == 0 || !bytes.Equal(one, other) {
+		t.Errorf("INIT ACKs depend on the keys:\n%x\n%x", one, other)
+	}
+	if bytes.Contains(one, []byte("sesame")) {
+		t.Error("the secret is in the INIT ACK")
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha1"
 	"crypto/sha256"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/weftstack/weft/sctp/internal/core"
@@ -30,27 +32,57 @@ func keyVector(params []byte) (v []byte) {
 // right: they consist of zeros. The key is the endpoint pair key of the script,
 // which is empty by default.
 func (r *runner) sign(pkt []byte) {
-	for at := wire.HeaderLen; at+wire.AuthHeaderLen <= len(pkt); {
+	var todo []int
+	eachAuth(pkt, func(at int, sum []byte) {
+		if len(sum) > 0 && len(bytes.Trim(sum, "\x00")) == 0 {
+			todo = append(todo, at)
+		}
+	})
+	for _, at := range slices.Backward(todo) { // the first covers the others
+		copy(pkt[at+wire.AuthHeaderLen:at+(int(pkt[at+2])<<8|int(pkt[at+3]))], r.hmac(pkt[at:]))
+	}
+}
+
+// signed checks the HMACs of the AUTH chunks of a packet of the end under test.
+func (r *runner) signed(pkt []byte) (err error) {
+	eachAuth(pkt, func(at int, sum []byte) {
+		b := bytes.Clone(pkt[at:])
+		clear(b[wire.AuthHeaderLen : wire.AuthHeaderLen+len(sum)])
+		if want := r.hmac(b); !bytes.Equal(sum, want) {
+			err = fmt.Errorf("HMAC is %x, want %x", sum, want)
+		}
+	})
+	return err
+}
+
+// eachAuth calls f for every AUTH chunk of a packet, with its place and its HMAC.
+func eachAuth(pkt []byte, f func(at int, sum []byte)) {
+	for at := wire.HeaderLen; at+4 <= len(pkt); {
 		n := int(pkt[at+2])<<8 | int(pkt[at+3])
 		if n < 4 || at+n > len(pkt) {
 			return
 		}
-		if wire.ChunkType(pkt[at]) == wire.ChunkAuth && n > wire.AuthHeaderLen && len(bytes.Trim(pkt[at+wire.AuthHeaderLen:at+n], "\x00")) == 0 {
-			sum := pkt[at+wire.AuthHeaderLen : at+n]
-			small, large := keyVector(r.init.Params), keyVector(r.peerParams)
-			if len(small) > len(large) || len(small) == len(large) && bytes.Compare(small, large) > 0 {
-				small, large = large, small
-			}
-			h := sha1.New
-			if pkt[at+7] == wire.HMACSHA256 {
-				h = sha256.New
-			}
-			m := hmac.New(h, append(append(append([]byte(nil), r.key...), small...), large...))
-			m.Write(pkt[at:])
-			copy(sum, m.Sum(nil))
+		if wire.ChunkType(pkt[at]) == wire.ChunkAuth && n >= wire.AuthHeaderLen {
+			f(at, pkt[at+wire.AuthHeaderLen:at+n])
 		}
 		at += wire.Padded(n)
 	}
+}
+
+// hmac computes the HMAC of the rest of a packet, which begins with an AUTH chunk
+// whose HMAC is zero (RFC 4895, Section 6.2).
+func (r *runner) hmac(b []byte) []byte {
+	small, large := keyVector(r.init.Params), keyVector(r.peerParams)
+	if len(small) > len(large) || len(small) == len(large) && bytes.Compare(small, large) > 0 {
+		small, large = large, small
+	}
+	h := sha1.New
+	if b[7] == wire.HMACSHA256 {
+		h = sha256.New
+	}
+	m := hmac.New(h, append(append(append([]byte(nil), r.key...), small...), large...))
+	m.Write(b)
+	return m.Sum(nil)
 }
 
 // setAuth is the part of a config line about RFC 4895 and RFC 5061.

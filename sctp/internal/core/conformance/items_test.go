@@ -13,6 +13,7 @@ import (
 // chunkNames are the chunk types that parameters may name.
 var chunkNames = map[string]wire.ChunkType{"DATA": wire.ChunkData, "INIT": wire.ChunkInit, "AUTH": wire.ChunkAuth, "I-DATA": wire.ChunkIData,
 	"FORWARD-TSN": wire.ChunkForwardTSN, "I-FORWARD-TSN": wire.ChunkIForwardTSN, "RE-CONFIG": wire.ChunkReConfig,
+	"COOKIE-ECHO": wire.ChunkCookieEcho, "COOKIE-ACK": wire.ChunkCookieAck, "SACK": wire.ChunkSack, "ABORT": wire.ChunkAbort,
 	"ASCONF": wire.ChunkAsconf, "ASCONF-ACK": wire.ChunkAsconfAck}
 
 // items encodes the parameters or causes in braces.
@@ -33,6 +34,7 @@ func (a *args) item(b []byte, s string) ([]byte, error) {
 		return b, fmt.Errorf("no name: %w", err)
 	}
 	x := &args{fields: f, r: a.r}
+	at := len(b)
 	word := func(i int) string {
 		if i < len(f.words) {
 			return f.words[i]
@@ -106,7 +108,11 @@ func (a *args) item(b []byte, s string) ([]byte, error) {
 		}
 		b = wire.AppendChunkList(b, types...)
 	case "hmac":
-		b = wire.AppendHMACAlgo(b, uint16(num(1)))
+		var ids []uint16
+		for i := range f.words[1:] {
+			ids = append(ids, uint16(num(1+i)))
+		}
+		b = wire.AppendHMACAlgo(b, ids...)
 	case "zerochecksum":
 		b = wire.AppendZeroChecksum(b, num(1))
 	case "param": // type, length of the value
@@ -176,6 +182,12 @@ func (a *args) item(b []byte, s string) ([]byte, error) {
 		b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, uint16(num(1))), uint16(num(2)))
 	default:
 		return b, fmt.Errorf("unknown item")
+	}
+	if _, ok := f.get("_pad"); ok { // padding bytes of this value
+		v := byte(x.num("_pad", 0))
+		for i := at + int(binary.BigEndian.Uint16(b[at+2:])); i < len(b); i++ {
+			b[i] = v
+		}
 	}
 	return b, x.err
 }

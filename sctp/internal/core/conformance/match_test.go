@@ -35,6 +35,9 @@ func (r *runner) match(s string, p outPacket) error {
 	if err := wellMade(p.data[wire.HeaderLen:]); err != nil {
 		return err
 	}
+	if err := r.signed(p.data); err != nil {
+		return err
+	}
 	f, err := splitFields(head)
 	if err != nil {
 		return err
