@@ -202,6 +202,13 @@ func TestAtomicIsAtomic(t *testing.T) {
 	if v, d := tab.Atomic(sc, r.STag(), 8, func(v uint64) uint64 { return v }); v != 4000 || d != Granted {
 		t.Errorf("value = %d (%d), want 4000", v, d)
 	}
+	// The address counts, not the offset.
+	odd, _ := tab.Add(make([]byte, 16), 3, RemoteAtomic, dom, nil)
+	for to, want := range map[uint64]Denial{3: Granted, 8: DeniedAlignment, 11: Granted} {
+		if _, d := tab.Atomic(sc, odd.STag(), to, func(v uint64) uint64 { return v + 1 }); d != want {
+			t.Errorf("atomic at %d, behind a base of 3: %d, want %d", to, d, want)
+		}
+	}
 	for to, want := range map[uint64]Denial{1: DeniedAlignment, 12: DeniedBounds, 1<<64 - 4: DeniedWrap} {
 		if _, d := tab.Atomic(sc, r.STag(), to, func(v uint64) uint64 { return 0 }); d != want {
 			t.Errorf("atomic at %d: %d, want %d", to, d, want)

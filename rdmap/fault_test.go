@@ -164,6 +164,18 @@ func TestFaultCodes(t *testing.T) {
 			h := AtomicRequestHeader{STag: e.rw, TO: 4}
 			return seg(ddp.Header{Last: true, Ctrl: Control(AtomicRequest), QN: 1, MSN: 1}, AppendAtomicRequest(nil, &h)...)
 		}, FaultCatastrophic, withD},
+		{"atomic swap not aligned", func(e *env) []byte {
+			h := AtomicRequestHeader{Op: AtomicCmpSwap, STag: e.rw, TO: 1, Data: 1, Mask: 1<<64 - 1}
+			return seg(ddp.Header{Last: true, Ctrl: Control(AtomicRequest), QN: 1, MSN: 1}, AppendAtomicRequest(nil, &h)...)
+		}, FaultCatastrophic, withD},
+		{"atomic bounds", func(e *env) []byte {
+			h := AtomicRequestHeader{STag: e.rw, TO: size - 4}
+			return seg(ddp.Header{Last: true, Ctrl: Control(AtomicRequest), QN: 1, MSN: 1}, AppendAtomicRequest(nil, &h)...)
+		}, FaultBounds, withD},
+		{"atomic RDMAP version", func(e *env) []byte {
+			h := AtomicRequestHeader{STag: e.rw}
+			return seg(ddp.Header{Last: true, Ctrl: Control(AtomicRequest) | 0x80, QN: 1, MSN: 1}, AppendAtomicRequest(nil, &h)...)
+		}, FaultVersion, withD},
 		{"atomic access", func(e *env) []byte {
 			h := AtomicRequestHeader{STag: e.wo}
 			return seg(ddp.Header{Last: true, Ctrl: Control(AtomicRequest), QN: 1, MSN: 1}, AppendAtomicRequest(nil, &h)...)

@@ -149,6 +149,48 @@ func TestATerminateAlwaysFindsABuffer(t *testing.T) {
 	}
 }
 
+// TestNothingFollowsATerminate: RFC 5040, Section 5.4: "MUST NOT send any more
+// Messages", neither of operations of its own nor answers, whatever waits for the
+// window.
+func TestNothingFollowsATerminate(t *testing.T) {
+	for _, how := range []string{"fault of the peer", "fault of its own"} {
+		p := newPair(t, pairConfig{mulpdu: 64, window: 2})
+		src, dst := p.b.region(2000, ddp.RemoteRead), p.a.region(2000, ddp.RemoteWrite)
+		p.a.post(Work{ID: 1, Kind: OpRead, STag: src.STag()}, make([]byte, 2000))
+		p.pipe.A.Deliver()
+		p.b.post(Work{ID: 2, Kind: OpWrite, STag: dst.STag()}, make([]byte, 2000))
+		p.b.post(Work{ID: 3, Kind: OpSend})
+		before, after, ended := 0, 0, false
+		p.pipe.B.Tap = func(seg []byte) {
+			switch op, _ := ParseControl(seg[1]); {
+			case ended:
+				after++
+			case op == Terminate:
+				ended = true
+			default:
+				before++
+			}
+		}
+		for range 4 {
+			p.pipe.Step()
+		}
+		if how == "fault of the peer" {
+			p.pipe.A.Inject(seg(ddp.Header{Last: true, Ctrl: Control(Send), MSN: 1}, 1))
+		} else {
+			p.b.s.Fail(FaultUnspecified)
+		}
+		p.pipe.Run()
+		if !ended || after != 0 || before == 0 || before > 20 {
+			t.Errorf("%s: %d messages before a Terminate (%v) and %d after it", how, before, ended, after)
+		}
+		p.b.wantSent(2, StatusFlush)
+		p.b.wantSent(3, StatusFlush)
+		if err := p.b.s.Reserve(1); !errors.Is(err, ErrState) {
+			t.Errorf("%s: Reserve: %v", how, err)
+		}
+	}
+}
+
 // TestEmptyMessages: RFC 5041, Section 5.2: one segment each, and STag and TO of
 // tagged ones are not checked; RFC 5040, Section 5.3: one buffer for each send.
 func TestEmptyMessages(t *testing.T) {
