@@ -67,11 +67,11 @@ type QPAttr struct {
 // Query returns the attributes.
 func (qp *QP) Query() QPAttr {
 	c := &qp.cfg
-	a := QPAttr{State: qp.State(), Access: remoteAccess &^ qp.stream.Scope().Denied(), IRD: c.IRD, ORD: qp.ORD(),
+	a := QPAttr{State: qp.State(), Access: remoteAccess &^ qp.stream().Scope().Denied(), IRD: c.IRD, ORD: qp.ORD(),
 		SendDepth: c.SendDepth, RecvDepth: c.RecvDepth, MaxSendSGE: c.MaxSendSGE, MaxRecvSGE: c.MaxRecvSGE,
 		MaxInline: c.MaxInline, SignalAll: c.SignalAll, SendCQ: c.SendCQ, RecvCQ: c.RecvCQ, SRQ: c.SRQ, Err: qp.Err()}
-	a.SendQueued, a.RecvQueued = qp.stream.Queued()
-	paused, idle := qp.stream.Paused()
+	a.SendQueued, a.RecvQueued = qp.stream().Queued()
+	paused, idle := qp.stream().Paused()
 	a.Draining = paused && !idle
 	return a
 }
@@ -92,41 +92,52 @@ const (
 //     though they may be posted; when those started have completed there is an
 //     EventSQDrained. The peer's reads are still answered. From StateSQD to
 //     StateRTS: all goes on. To StateClosing: a Disconnect that does not wait. To
-//     StateError: the end, at once; work requests are flushed.
+//     StateError: the end, at once; work requests are flushed. From StateError to
+//     StateIdle, as Reset says: ErrBusy until Done.
 //   - Access: the remote rights of the peer. Segments being placed are not
 //     waited for.
 //   - ORD, up to QPConfig.ORD. Beyond what the peer agreed to serve it will end
 //     the connection.
 //
-// Other transitions are made by connecting, or return ErrQPState. There is no way
-// back from StateError: a queue pair is connected once.
+// Other transitions are made by connecting, or return ErrQPState.
 func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 	if mask&^(AttrState|AttrAccess|AttrORD) != 0 || mask&AttrAccess != 0 && attr.Access&^remoteAccess != 0 {
 		return ErrInvalid
 	}
-	if mask&AttrORD != 0 && qp.stream.SetORD(attr.ORD) != nil {
+	if mask&AttrORD != 0 && qp.stream().SetORD(attr.ORD) != nil {
 		return ErrLimit
 	}
 	if mask&AttrAccess != 0 {
-		qp.stream.Scope().Deny(remoteAccess &^ attr.Access)
+		qp.stream().Scope().Deny(remoteAccess &^ attr.Access)
 	}
 	if mask&AttrState == 0 {
 		return nil
 	}
 	switch attr.State {
 	case StateSQD:
-		return postError(qp.stream.Pause())
+		return postError(qp.stream().Pause())
 	case StateRTS:
-		return postError(qp.stream.Resume())
+		return postError(qp.stream().Resume())
 	case StateClosing:
 		if st := qp.State(); st != StateRTS && st != StateSQD {
 			return ErrQPState
 		}
-		qp.stream.Close()
+		qp.stream().Close()
 		return nil
 	case StateError:
-		qp.stream.Abort(rdmap.ErrClosed)
+		qp.stream().Abort(rdmap.ErrClosed)
 		return nil
+	case StateIdle:
+		l := qp.now.Load()
+		if qp.State() != StateError {
+			return ErrQPState
+		}
+		select {
+		case <-l.done:
+			return qp.reset(l)
+		default:
+			return ErrBusy
+		}
 	}
 	return ErrQPState
 }

@@ -36,24 +36,25 @@ type ConnInfo struct {
 
 // initiate connects a queue pair over an association.
 func (qp *QP) initiate(ctx context.Context, a *ddpsctp.Association, p ConnParams) (ConnInfo, error) {
-	c := &connector{Stream: qp.stream, qp: qp, result: make(chan result, 1)}
+	l := qp.now.Load()
+	c := &connector{Stream: l.stream, qp: qp, result: make(chan result, 1)}
 	// RFC 6581, Section 9.1.
 	e := &ddpsctp.Enhanced{IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
-	bind := func(s *ddpsctp.Session) error { return qp.stream.Bind(s) }
+	bind := func(s *ddpsctp.Session) error { return l.stream.Bind(s) }
 	if _, err := a.Initiate(c, bind, e, p.PrivateData); err != nil {
 		if errors.Is(err, rdmap.ErrState) {
 			return ConnInfo{}, ErrQPState
 		}
-		qp.stream.Lost(err)
+		l.stream.Lost(err)
 		return ConnInfo{}, err
 	}
 	select {
 	case r := <-c.result:
 		if r.err != nil {
-			<-qp.done // follows at once
+			<-l.done // follows at once
 		}
 		return r.info, r.err
-	case <-qp.done:
+	case <-l.done:
 		select {
 		case r := <-c.result:
 			return r.info, r.err
@@ -61,7 +62,7 @@ func (qp *QP) initiate(ctx context.Context, a *ddpsctp.Association, p ConnParams
 			return ConnInfo{}, qp.Err()
 		}
 	case <-ctx.Done():
-		qp.stream.Abort(ctx.Err())
+		l.stream.Abort(ctx.Err())
 		return ConnInfo{}, ctx.Err()
 	}
 }
@@ -272,18 +273,19 @@ func (c *ConnRequest) Accept(qp *QP, p ConnParams) error {
 	if c.tcp != nil {
 		return c.tcp.accept(qp, e, ord, p.PrivateData)
 	}
+	stream := qp.stream()
 	bind := func(s *ddpsctp.Session) error {
-		if err := qp.stream.Bind(s); err != nil {
+		if err := stream.Bind(s); err != nil {
 			return ErrQPState
 		}
-		return qp.stream.Start(ord)
+		return stream.Start(ord)
 	}
-	err := c.r.Accept(qp.stream, bind, e, p.PrivateData)
+	err := c.r.Accept(stream, bind, e, p.PrivateData)
 	if errors.Is(err, ddpsctp.ErrAnswered) {
 		return ErrDisconnected
 	}
 	if err != nil && !errors.Is(err, ErrQPState) {
-		qp.stream.Lost(err)
+		stream.Lost(err)
 	}
 	return err
 }

@@ -23,9 +23,9 @@ func answerWith(t *testing.T, a, b *node, ca, cb QPConfig, e ddpsctp.Enhanced) (
 		if err != nil {
 			return
 		}
-		r.r.Accept(qb.stream, func(s *ddpsctp.Session) error {
-			qb.stream.Bind(s)
-			return qb.stream.Start(qb.cfg.ORD)
+		r.r.Accept(qb.stream(), func(s *ddpsctp.Session) error {
+			qb.stream().Bind(s)
+			return qb.stream().Start(qb.cfg.ORD)
 		}, e, nil)
 	}()
 	_, err = a.dev.Connect(testContext(t), b.dev.Addr(), qa, ConnParams{})

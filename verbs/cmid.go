@@ -251,7 +251,7 @@ func (id *CMID) Disconnect() error {
 	if err := id.enter(cmEnded, cmConnected); err != nil {
 		return err
 	}
-	id.qp.stream.Close()
+	id.qp.stream().Close()
 	return nil
 }
 

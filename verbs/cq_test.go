@@ -29,9 +29,9 @@ func piped(t *testing.T, d *Device, ca, cb QPConfig) (qa, qb *QP, p *ddptest.Pip
 	}
 	for i, qp := range []*QP{qa, qb} {
 		end := []*ddptest.End{p.A, p.B}[i]
-		end.Attach(qp.stream)
-		qp.stream.Bind(end)
-		qp.stream.Start(16)
+		end.Attach(qp.stream())
+		qp.stream().Bind(end)
+		qp.stream().Start(16)
 	}
 	return qa, qb, p
 }

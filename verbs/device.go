@@ -206,7 +206,7 @@ func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnPara
 	}
 	a, err := d.ep.Dial(ctx, addr)
 	if err != nil {
-		qp.stream.Abort(err)
+		qp.stream().Abort(err)
 		return ConnInfo{}, err
 	}
 	return qp.initiate(ctx, a, p)

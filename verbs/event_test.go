@@ -62,7 +62,7 @@ func TestQPEvents(t *testing.T) {
 	// A graceful end and an abort of one's own are no errors.
 	d := bare(t)
 	cq, _ := d.NewCQ(100)
-	for _, end := range []func(a, b *QP){func(a, _ *QP) { a.stream.Close() }, func(a, _ *QP) { a.Close() },
+	for _, end := range []func(a, b *QP){func(a, _ *QP) { a.stream().Close() }, func(a, _ *QP) { a.Close() },
 		func(a, _ *QP) { a.Modify(QPAttr{State: StateError}, AttrState) }} {
 		qa, qb, p := piped(t, d, QPConfig{SendCQ: cq, RecvCQ: cq}, QPConfig{SendCQ: cq, RecvCQ: cq})
 		end(qa, qb)
@@ -210,11 +210,15 @@ func TestSQD(t *testing.T) {
 	p.Run()
 	want(t, cq, 4, StatusSuccess)
 	state(StateError, false)
-	for _, st := range []State{StateIdle, StateRTS, StateSQD, StateClosing, StateTerminate} {
+	for _, st := range []State{StateRTS, StateSQD, StateClosing, StateTerminate} {
 		if err := qa.Modify(QPAttr{State: st}, AttrState); !errors.Is(err, ErrQPState) {
 			t.Errorf("from ERROR to %v: %v", st, err)
 		}
 	}
+	if err := qa.Modify(QPAttr{State: StateIdle}, AttrState); err != nil {
+		t.Errorf("from ERROR to IDLE: %v", err)
+	}
+	state(StateIdle, false)
 }
 
 func TestModifyAndQuery(t *testing.T) {

@@ -50,7 +50,7 @@ func (pd *PD) RegisterFor(qp *QP, buf []byte, access Access) (*MR, error) {
 	if qp.pd != pd {
 		return nil, ErrAccess
 	}
-	return pd.register(buf, 0, access, qp.stream.Scope())
+	return pd.register(buf, 0, access, qp.stream().Scope())
 }
 
 func (pd *PD) register(buf []byte, base uint64, access Access, scope *ddp.Scope) (*MR, error) {

@@ -21,7 +21,8 @@ func (qp *QP) PostSend(wr ...SendWR) error {
 			return err
 		}
 	}
-	if err := qp.stream.Reserve(len(wr)); err != nil {
+	s := qp.stream()
+	if err := s.Reserve(len(wr)); err != nil {
 		for i := range wr {
 			unpinSend(&wr[i])
 		}
@@ -29,7 +30,7 @@ func (qp *QP) PostSend(wr ...SendWR) error {
 	}
 	for i := range wr {
 		w := &wr[i]
-		op := qp.stream.NextOp()
+		op := s.NextOp()
 		op.ID, op.Kind, op.Flags = w.ID, w.Op, w.Flags
 		if qp.cfg.SignalAll {
 			op.Flags |= Signaled
@@ -43,7 +44,7 @@ func (qp *QP) PostSend(wr ...SendWR) error {
 			op.SGL = w.Bind.append(op.SGL)
 		}
 	}
-	qp.stream.Commit()
+	s.Commit()
 	return nil
 }
 
@@ -58,15 +59,16 @@ func (qp *QP) PostRecv(wr ...RecvWR) error {
 	if err := qp.pd.pinRecvs(wr, qp.cfg.MaxRecvSGE); err != nil {
 		return err
 	}
-	if err := qp.stream.ReserveRecv(len(wr)); err != nil {
+	s := qp.stream()
+	if err := s.ReserveRecv(len(wr)); err != nil {
 		unpinRecvs(wr)
 		return postError(err)
 	}
 	for i := range wr {
-		wr[i].fill(qp.stream.NextRecv())
-		qp.stream.PostRecv()
+		wr[i].fill(s.NextRecv())
+		s.PostRecv()
 	}
-	qp.stream.CommitRecv()
+	s.CommitRecv()
 	return nil
 }
 
@@ -91,7 +93,7 @@ func (qp *QP) checkSend(w *SendWR) error {
 		}
 	case OpRead, OpFetchAdd, OpCompareSwap:
 		need = LocalWrite
-		if w.Inline != nil || qp.stream.ORD() == 0 {
+		if w.Inline != nil || qp.stream().ORD() == 0 {
 			return ErrWorkRequest
 		}
 	case OpImm, OpLocalInvalidate:

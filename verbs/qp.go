@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/rdmap"
@@ -51,19 +52,20 @@ const (
 	StateClosing = rdmap.StateClosing
 	// StateTerminate: ended by an error or at once; the peer is being told.
 	StateTerminate = rdmap.StateTerminate
-	// StateError: at its end. Work requests are refused.
+	// StateError: at its end. Work requests are refused. Reset leads back to
+	// StateIdle.
 	StateError = rdmap.StateError
 	// StateSQD: connected, but no send work request is started: see Modify.
 	StateSQD = rdmap.StateSQD
 )
 
-// QP is a queue pair: one end of an RDMAP stream. It is connected once. It is
-// safe for concurrent use.
+// QP is a queue pair: one end of an RDMAP stream. It is connected once, or again
+// after Reset. It is safe for concurrent use.
 type QP struct {
-	pd     *PD
-	num    uint32
-	cfg    QPConfig
-	stream *rdmap.Stream
+	pd  *PD
+	num uint32
+	cfg QPConfig
+	now atomic.Pointer[life]
 
 	mu       sync.Mutex
 	state    State  // guarded by mu
@@ -72,8 +74,15 @@ type QP struct {
 	closed   bool   // guarded by mu
 	overflow bool   // guarded by mu
 	watch    func() // guarded by mu: called when the connection ends, see CMID
-	done     chan struct{}
 }
+
+// life is what a queue pair has from StateIdle to StateError.
+type life struct {
+	stream *rdmap.Stream
+	done   chan struct{}
+}
+
+func (qp *QP) stream() *rdmap.Stream { return qp.now.Load().stream }
 
 // setDefaults fills in defaults and checks limits.
 func (c *QPConfig) setDefaults() error {
@@ -108,24 +117,69 @@ func (pd *PD) NewQP(cfg QPConfig) (*QP, error) {
 	if cfg.SendCQ.dev != pd.dev || cfg.RecvCQ.dev != pd.dev || cfg.SRQ != nil && cfg.SRQ.pd != pd {
 		return nil, ErrInvalid
 	}
-	qp := &QP{pd: pd, cfg: cfg, done: make(chan struct{})}
+	qp := &QP{pd: pd, cfg: cfg}
 	if err := qp.take(); err != nil {
 		return nil, err
 	}
+	if err := qp.begin(); err != nil {
+		qp.release()
+		return nil, err
+	}
+	qp.num = pd.dev.qpNum.Add(1)
+	return qp, nil
+}
+
+// begin gives the queue pair a stream that is not connected.
+func (qp *QP) begin() error {
+	pd, cfg := qp.pd, &qp.cfg
 	var shared *ddp.Pool
 	if cfg.SRQ != nil {
 		shared = cfg.SRQ.pool
 	}
-	var err error
-	qp.stream, err = rdmap.NewStream(rdmap.Config{Table: pd.dev.table, Domain: &pd.domain, Shared: shared,
+	s, err := rdmap.NewStream(rdmap.Config{Table: pd.dev.table, Domain: &pd.domain, Shared: shared,
 		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, SendSGEs: cfg.MaxSendSGE, RecvSGEs: cfg.MaxRecvSGE,
 		MaxInline: cfg.MaxInline, IRD: cfg.IRD, ORD: cfg.ORD, Window: pd.dev.cfg.Window, Observer: (*observer)(qp)})
 	if err != nil {
-		qp.release()
-		return nil, ErrLimit
+		return ErrLimit
 	}
-	qp.num = pd.dev.qpNum.Add(1)
-	return qp, nil
+	qp.now.Store(&life{stream: s, done: make(chan struct{})})
+	return nil
+}
+
+// Reset ends the connection at once, if there is one, waits until all work
+// requests have completed, or ctx is done, and returns the queue pair to
+// StateIdle: it may be connected again. Its number, queues and depths stay;
+// completions that nobody has polled stay queued; Modify's changes are undone.
+// What was for this queue pair alone ended with the connection: regions of
+// PD.RegisterFor and memory windows grant nothing to the next peer. It returns
+// ErrClosed for a closed queue pair, and ErrLimit if the device has too many
+// STags.
+func (qp *QP) Reset(ctx context.Context) error {
+	l := qp.now.Load()
+	l.stream.Abort(rdmap.ErrClosed)
+	select {
+	case <-l.done:
+		return qp.reset(l)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reset begins anew after a life that is over.
+func (qp *QP) reset(l *life) error {
+	qp.mu.Lock()
+	defer qp.mu.Unlock()
+	if qp.closed {
+		return ErrClosed
+	}
+	if qp.now.Load() != l {
+		return nil // somebody else did
+	}
+	if err := qp.begin(); err != nil {
+		return err
+	}
+	qp.state, qp.err, qp.drained, qp.overflow, qp.watch = StateIdle, nil, false, false, nil
+	return nil
 }
 
 // take counts the queue pair with what it uses.
@@ -186,7 +240,7 @@ func (o *observer) push(cq *CQ, wc WC) {
 	o.overflow = true
 	o.mu.Unlock()
 	if first {
-		go o.stream.Abort(ErrCQOverflow) // the caller holds the stream's locks
+		go (*QP)(o).stream().Abort(ErrCQOverflow) // the caller holds the stream's locks
 	}
 }
 
@@ -225,7 +279,7 @@ func (o *observer) Drained() {
 	if o.closed {
 		(*QP)(o).release()
 	}
-	close(o.done) // who waits for it may free what the queue pair used
+	close(o.now.Load().done) // who waits for it may free what the queue pair used
 }
 
 // Disconnect ends the connection gracefully: what was posted is sent, the
@@ -233,19 +287,20 @@ func (o *observer) Drained() {
 // has completed, or ctx is done; then it ends the connection at once. Work
 // requests left are flushed.
 func (qp *QP) Disconnect(ctx context.Context) error {
-	qp.stream.Close()
+	l := qp.now.Load()
+	l.stream.Close()
 	select {
-	case <-qp.done:
+	case <-l.done:
 		return nil
 	case <-ctx.Done():
-		qp.stream.Abort(ctx.Err())
+		l.stream.Abort(ctx.Err())
 		return ctx.Err()
 	}
 }
 
 // State returns the state.
 func (qp *QP) State() State {
-	if paused, _ := qp.stream.Paused(); paused {
+	if paused, _ := qp.stream().Paused(); paused {
 		return StateSQD
 	}
 	qp.mu.Lock()
@@ -254,8 +309,9 @@ func (qp *QP) State() State {
 }
 
 // Done returns a channel that is closed when the queue pair reached
-// StateError and all work requests have completed.
-func (qp *QP) Done() <-chan struct{} { return qp.done }
+// StateError and all work requests have completed. After Reset there is another
+// one.
+func (qp *QP) Done() <-chan struct{} { return qp.now.Load().done }
 
 // Err returns why the queue pair left StateRTS: ErrDisconnected, a
 // *TerminateError, or why the association ended; nil before.
@@ -270,7 +326,7 @@ func (qp *QP) Err() error {
 func (qp *QP) Num() uint32 { return qp.num }
 
 // ORD returns how many outgoing reads and atomics may be in flight.
-func (qp *QP) ORD() int { return qp.stream.ORD() }
+func (qp *QP) ORD() int { return qp.stream().ORD() }
 
 // Context returns QPConfig.Context.
 func (qp *QP) Context() any { return qp.cfg.Context }
@@ -294,6 +350,6 @@ func (qp *QP) Close() error {
 		return nil
 	}
 	qp.mu.Unlock()
-	qp.stream.Abort(rdmap.ErrClosed)
+	qp.stream().Abort(rdmap.ErrClosed)
 	return nil
 }

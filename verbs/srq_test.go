@@ -34,9 +34,9 @@ func shared(t *testing.T, d *Device, pd *PD, srq *SRQ, cq *CQ, n, depth int) (qa
 func join(p *ddptest.Pipe, a, b *QP) {
 	for i, qp := range []*QP{a, b} {
 		end := []*ddptest.End{p.A, p.B}[i]
-		end.Attach(qp.stream)
-		qp.stream.Bind(end)
-		qp.stream.Start(16)
+		end.Attach(qp.stream())
+		qp.stream().Bind(end)
+		qp.stream().Start(16)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpmpa"
 	"github.com/weftstack/weft/ddp/ddpsctp"
+	"github.com/weftstack/weft/rdmap"
 )
 
 // acceptPause is the wait after an error of accept.
@@ -37,18 +38,19 @@ func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
 		defer cancel()
 	}
-	info, err := d.connectTCP(ctx, addr, qp, p, d.cfg.TCPRevision1)
+	l := qp.now.Load()
+	info, err := d.connectTCP(ctx, addr, qp, l.stream, p, d.cfg.TCPRevision1)
 	if d.cfg.TCPFallback && !d.cfg.TCPRevision1 && errors.Is(err, ddpmpa.ErrNoReply) {
-		info, err = d.connectTCP(ctx, addr, qp, p, true)
+		info, err = d.connectTCP(ctx, addr, qp, l.stream, p, true)
 	}
 	if err != nil && !errors.Is(err, ErrQPState) {
-		qp.stream.Abort(err)
-		<-qp.done // nothing but receives was posted
+		l.stream.Abort(err)
+		<-l.done // nothing but receives was posted
 	}
 	return info, err
 }
 
-func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnParams, revision1 bool) (ConnInfo, error) {
+func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, s *rdmap.Stream, p ConnParams, revision1 bool) (ConnInfo, error) {
 	info := ConnInfo{PeerIRD: -1, PeerORD: -1}
 	var dialer net.Dialer
 	if ip := d.cfg.TCPSource; ip.IsValid() {
@@ -78,17 +80,17 @@ func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 		conn.Close()
 		return info, &RejectError{PrivateData: reply.Private}
 	}
-	if err := qp.bindTCP(ch, ord); err != nil {
+	if err := d.bindTCP(s, ch, ord); err != nil {
 		ch.Kill()
 		return info, err
 	}
-	ch.Run(qp.stream)
+	ch.Run(s)
 	switch {
 	case !enough:
-		qp.stream.Fail(ddpmpa.FaultIRD)
+		s.Fail(ddpmpa.FaultIRD)
 		return info, ErrReadDepth
-	case !qp.indicate(reply.Indication(asked)):
-		qp.stream.Fail(ddpmpa.FaultRTR)
+	case !indicate(s, reply.Indication(asked)):
+		s.Fail(ddpmpa.FaultRTR)
 		return info, ErrRTR
 	}
 	return info, nil
@@ -97,36 +99,36 @@ func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 // indicate sends the ready-to-receive indications that the channel does not
 // send by itself (RFC 6581, Section 9.2). It reports whether there is one to
 // send, or none is needed.
-func (qp *QP) indicate(i ddpmpa.Indication) bool {
+func indicate(s *rdmap.Stream, i ddpmpa.Indication) bool {
 	kind := OpSend
 	switch i {
 	case ddpmpa.IndicationNone:
 		return false
 	case ddpmpa.IndicationRead:
-		if kind = OpRead; qp.stream.ORD() == 0 {
+		if kind = OpRead; s.ORD() == 0 {
 			return false
 		}
 	case ddpmpa.IndicationSend:
 	default:
 		return true
 	}
-	if qp.stream.Reserve(1) == nil {
-		op := qp.stream.NextOp()
+	if s.Reserve(1) == nil {
+		op := s.NextOp()
 		op.ID, op.Kind, op.Flags = 0, kind, 0
-		qp.stream.Commit()
+		s.Commit()
 	}
 	return true
 }
 
 // bindTCP gives a channel that does not run yet to the stream.
-func (qp *QP) bindTCP(ch *ddpmpa.Channel, ord int) error {
-	if qp.stream.Bind(ch) != nil {
+func (d *Device) bindTCP(s *rdmap.Stream, ch *ddpmpa.Channel, ord int) error {
+	if s.Bind(ch) != nil {
 		return ErrQPState
 	}
-	if !qp.pd.dev.track(ch) {
+	if !d.track(ch) {
 		return ErrClosed
 	}
-	if qp.stream.Start(ord) != nil {
+	if s.Start(ord) != nil {
 		return ErrQPState // closed by its owner meanwhile
 	}
 	return nil
@@ -313,7 +315,8 @@ func (t *tcpRequest) close() {
 
 func (t *tcpRequest) accept(qp *QP, e ddp.Enhanced, ord int, private []byte) error {
 	defer t.answered()
-	err := t.r.Accept(qp.stream, func(ch *ddpmpa.Channel) error { return qp.bindTCP(ch, ord) }, e, private)
+	s := qp.stream()
+	err := t.r.Accept(s, func(ch *ddpmpa.Channel) error { return qp.pd.dev.bindTCP(s, ch, ord) }, e, private)
 	if errors.Is(err, ddpmpa.ErrClosed) {
 		return ErrDisconnected
 	}
