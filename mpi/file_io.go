@@ -286,7 +286,7 @@ func (f *file) lock(ctx context.Context, write bool) (unlock func(), err error) 
 	if write {
 		mode = LockExclusive
 	}
-	if err := f.shared.w.lock(ctx, mode, 0); err != nil {
+	if err := f.shared.w.lock(ctx, mode, 0, 0); err != nil {
 		<-f.turn
 		return nil, err
 	}

@@ -39,6 +39,16 @@ type WinOption func(*winOptions)
 type winOptions struct {
 	access   Access
 	messages bool
+	info     Info
+}
+
+// readWinOptions applies opts. The hints are checked when the window is made.
+func readWinOptions(opts []WinOption) winOptions {
+	o := winOptions{access: AccessAll}
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
 }
 
 // WithAccess restricts what other ranks may do with the caller's memory. The
@@ -78,10 +88,7 @@ func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOpti
 	if err != nil {
 		return nil, err
 	}
-	o := winOptions{access: AccessAll}
-	for _, f := range opts {
-		f(&o)
-	}
+	o := readWinOptions(opts)
 	t := reflect.TypeFor[T]()
 	w := &window{mem: mem, elem: max(sizeOf[T](), 1), word: isWord(t), ops: reducersOf[T](t.Kind())}
 	at := c.enter()
@@ -98,7 +105,16 @@ func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOpti
 	if n < 0 {
 		return nil, fmt.Errorf("%w: window of %d elements", ErrCount, n)
 	}
-	return WinCreate(ctx, c, make([]T, n), opts...)
+	o := readWinOptions(opts)
+	h, err := readWinHints(o.info)
+	bytes, ok := mul2(n, sizeOf[T]())
+	if err != nil || !ok || h.align <= 8 {
+		return WinCreate(ctx, c, make([]T, n), opts...)
+	}
+	if err := checkElement[T](); err != nil {
+		return nil, err
+	}
+	return WinCreate(ctx, c, viewAs[T](alignedBytes(bytes, h.align)), opts...)
 }
 
 // Buf returns the caller's own memory in the window.

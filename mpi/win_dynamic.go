@@ -35,10 +35,7 @@ func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption
 	if err := checkElement[T](); err != nil {
 		return nil, err
 	}
-	o := winOptions{access: AccessAll}
-	for _, f := range opts {
-		f(&o)
-	}
+	o := readWinOptions(opts)
 	o.messages = true
 	t := reflect.TypeFor[T]()
 	elem := max(sizeOf[T](), 1)

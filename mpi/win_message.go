@@ -170,6 +170,9 @@ func (w *window) tell(ctx context.Context, target int, h amHeader, data []byte) 
 	}
 	t.mu.Lock()
 	t.unsure = true
+	if h.kind == amUpdate || h.kind == amSwap {
+		t.updates++
+	}
 	if r != nil {
 		t.sends = append(t.sends, r)
 	}

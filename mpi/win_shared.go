@@ -13,7 +13,7 @@ import (
 // sharedMem is memory that the ranks of a window share.
 type sharedMem struct {
 	all  []byte
-	at   []int // where the part of each rank begins, and the end
+	at   [][2]int // where the part of each rank begins, and ends
 	drop func() error
 	// order is counted up by all ranks of the process when they synchronize:
 	// a datagram alone orders nothing in the Go memory model.
@@ -27,7 +27,10 @@ type sharedHere struct {
 }
 
 // part is the memory of a rank.
-func (s *sharedMem) part(rank int) []byte { return s.all[s.at[rank]:s.at[rank+1]:s.at[rank+1]] }
+func (s *sharedMem) part(rank int) []byte {
+	at := s.at[rank]
+	return s.all[at[0]:at[1]:at[1]]
+}
 
 // MaxShared bounds the bytes of a shared window.
 const MaxShared = 1 << 40
@@ -46,14 +49,12 @@ func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...W
 	if err := checkElement[T](); err != nil {
 		return nil, err
 	}
-	o := winOptions{access: AccessAll}
-	for _, f := range opts {
-		f(&o)
-	}
+	o := readWinOptions(opts)
+	hints, _ := readWinHints(o.info) // window.create tells what is wrong
 	at := c.enter()
 	t := reflect.TypeFor[T]()
 	elem := max(sizeOf[T](), 1)
-	shared, err := shareMemory(ctx, c, n, elem)
+	shared, err := shareMemory(ctx, c, n, elem, hints.noncontig)
 	if err != nil {
 		c.leave(at, "WinAllocateShared", NoPeer, 0, 0, err)
 		return nil, fmt.Errorf("creating shared window: %w", err)
@@ -80,9 +81,9 @@ func (w *Win[T]) SharedQuery(rank int) ([]T, error) {
 	return viewAs[T](w.w.shared.part(rank)), nil
 }
 
-// shareMemory makes memory with room for n elements of each rank. If it fails
-// on one rank it fails on all.
-func shareMemory(ctx context.Context, c *Comm, n, elem int) (*sharedMem, error) {
+// shareMemory makes memory with room for n elements of each rank; gaps between
+// them are allowed if all ranks say so. If it fails on one rank it fails on all.
+func shareMemory(ctx context.Context, c *Comm, n, elem int, gaps bool) (*sharedMem, error) {
 	own, err := c.private(ctx)
 	if err != nil {
 		return nil, err
@@ -93,11 +94,18 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int) (*sharedMem, error) 
 		bytes = -1
 	}
 	host := int(hashOf("host", hostID()) >> 1)
-	sizes := make([][3]int, c.Size())
-	if err := Allgather(ctx, own, [][3]int{{bytes, host, thisProcess}}, sizes); err != nil {
+	unit := 1
+	if gaps {
+		unit = cacheLine
+	}
+	sizes := make([][4]int, c.Size())
+	if err := Allgather(ctx, own, [][4]int{{bytes, host, thisProcess, unit}}, sizes); err != nil {
 		return nil, err
 	}
-	s := &sharedMem{at: make([]int, 1, c.Size()+1), drop: func() error { return nil }, order: new(atomic.Uint64)}
+	for _, k := range sizes {
+		unit = min(unit, k[3])
+	}
+	s := &sharedMem{at: make([][2]int, c.Size()), drop: func() error { return nil }, order: new(atomic.Uint64)}
 	total, here := 0, true
 	for rank, k := range sizes {
 		here = here && k[2] == thisProcess
@@ -107,8 +115,8 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int) (*sharedMem, error) 
 		if k[1] != host {
 			return nil, fmt.Errorf("%w: the ranks are on several hosts", ErrWindow)
 		}
-		total += k[0]
-		s.at = append(s.at, total)
+		s.at[rank] = [2]int{total, total + k[0]}
+		total += (k[0] + unit - 1) / unit * unit
 	}
 	if total == 0 {
 		return s, nil
@@ -136,7 +144,7 @@ func (s *sharedMem) shareHere(ctx context.Context, c *Comm, total int) error {
 	j := &sharedHereNow
 	key := fmt.Sprint(c.id, c.w.eng.appendNames(nil, c.group[:1]))
 	if c.rank == 0 {
-		here := &sharedHere{mem: viewBytes(make([]uint64, (total+7)/8))[:total]}
+		here := &sharedHere{mem: alignedBytes(total, cacheLine)}
 		j.Lock()
 		j.memory[key] = here
 		j.Unlock()

@@ -18,10 +18,14 @@ const (
 // Fence completes all operations of all ranks on the window: when it returns,
 // what the caller started is complete, and what the others wrote before their
 // Fence is in the caller's memory. All ranks must call it (MPI-4.1, Section
-// 12.5.1). It returns the errors of the caller's operations.
-func (w *Win[T]) Fence(ctx context.Context) error {
+// 12.5.1). It returns the errors of the caller's operations. It may be promised
+// AssertNoStore, AssertNoPut, AssertNoPrecede and AssertNoSucceed.
+func (w *Win[T]) Fence(ctx context.Context, asserts ...Assert) error {
 	t := w.w.of.enter()
-	err := w.w.fence(ctx)
+	a, err := joinAsserts(asserts, assertsFence)
+	if err == nil {
+		err = w.w.fence(ctx, a)
+	}
 	w.w.of.leave(t, "Win.Fence", NoPeer, 0, 0, err)
 	return err
 }
@@ -67,10 +71,14 @@ func (w *Win[T]) Sync() { w.w.settle() }
 
 // Lock waits until the caller holds a lock on the window of target; the target
 // takes no part (MPI-4.1, Section 12.5.3). It returns ErrEpoch if the caller
-// holds one. Locks are granted in the order they are asked for.
-func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int) error {
+// holds one, and for a window with InfoNoLocks. Locks are granted in the order
+// they are asked for. It may be promised AssertNoCheck.
+func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int, asserts ...Assert) error {
 	t := w.w.of.enter()
-	err := w.w.lock(ctx, mode, target)
+	a, err := joinAsserts(asserts, assertsLock)
+	if err == nil {
+		err = w.w.lock(ctx, mode, target, a)
+	}
 	w.w.of.leave(t, "Win.Lock", target, 0, 0, err)
 	return err
 }
@@ -84,10 +92,14 @@ func (w *Win[T]) Unlock(ctx context.Context, target int) error {
 	return err
 }
 
-// LockAll takes a shared lock on the windows of all ranks.
-func (w *Win[T]) LockAll(ctx context.Context) error {
+// LockAll takes a shared lock on the windows of all ranks. It may be promised
+// AssertNoCheck.
+func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
 	t := w.w.of.enter()
-	err := w.w.lockAll(ctx)
+	a, err := joinAsserts(asserts, assertsLock)
+	if err == nil {
+		err = w.w.lockAll(ctx, a)
+	}
 	w.w.of.leave(t, "Win.LockAll", NoPeer, 0, 0, err)
 	return err
 }
@@ -103,19 +115,11 @@ func (w *Win[T]) UnlockAll(ctx context.Context) error {
 // Post opens the caller's memory to the given origins, which access it between
 // Start and Complete (MPI-4.1, Section 12.5.2). It does not block. It returns
 // ErrEpoch if a Post has not been waited for.
-func (w *Win[T]) Post(origins ...int) error {
-	t := w.w.of.enter()
-	err := w.w.post(origins)
-	w.w.of.leave(t, "Win.Post", NoPeer, 0, 0, err)
-	return err
-}
+func (w *Win[T]) Post(origins ...int) error { return w.PostAssert(0, origins...) }
 
 // Start waits until all given targets have called Post for the caller.
 func (w *Win[T]) Start(ctx context.Context, targets ...int) error {
-	t := w.w.of.enter()
-	err := w.w.start(ctx, targets)
-	w.w.of.leave(t, "Win.Start", NoPeer, 0, 0, err)
-	return err
+	return w.StartAssert(ctx, 0, targets...)
 }
 
 // Complete completes the operations since Start and tells the targets.
@@ -138,9 +142,17 @@ func (w *Win[T]) Wait(ctx context.Context) error {
 // Test reports whether Wait would return at once, and if so does what it does.
 func (w *Win[T]) Test() (bool, error) { return w.w.testPosted() }
 
-func (w *window) fence(ctx context.Context) error {
+func (w *window) fence(ctx context.Context, a Assert) error {
 	w.settle()
-	err := w.flushAll(ctx)
+	var err error
+	if a&AssertNoPrecede == 0 {
+		err = w.flushAll(ctx)
+	} else if err = w.usable(); err == nil && !w.quiet() {
+		err = errors.Join(fmt.Errorf("%w: operations before a Fence with AssertNoPrecede", ErrEpoch), w.flushAll(ctx))
+	}
+	if a&AssertNoPrecede != 0 && a&AssertNoSucceed != 0 && w.shared == nil {
+		return err
+	}
 	// The barrier is entered even after errors, so that the others do not
 	// wait for ever.
 	if e := Barrier(ctx, w.c); e != nil && err == nil {
@@ -200,20 +212,29 @@ func (w *window) each(f func(rank int) error) error {
 	return errors.Join(errs...)
 }
 
-func (w *window) lock(ctx context.Context, mode LockMode, target int) error {
+func (w *window) lock(ctx context.Context, mode LockMode, target int, a Assert) error {
 	if err := w.checkTarget(target); err != nil {
 		return err
 	}
 	if mode != LockShared && mode != LockExclusive {
 		return fmt.Errorf("%w: lock mode %d", ErrOption, mode)
 	}
+	if w.hints.Load().noLocks {
+		return fmt.Errorf("%w: a lock in spite of %s", ErrEpoch, InfoNoLocks)
+	}
 	t := &w.to[target]
 	t.mu.Lock()
 	held := t.locked
-	t.locked = true
+	if !held {
+		t.locked, t.trusted = true, a&AssertNoCheck != 0
+	}
 	t.mu.Unlock()
 	if held {
 		return fmt.Errorf("%w: rank %d is locked already", ErrEpoch, target)
+	}
+	if a&AssertNoCheck != 0 {
+		w.settle()
+		return nil
 	}
 	err := w.ask(ctx, target, amHeader{kind: amLock, op: uint8(mode)})
 	w.settle()
@@ -233,7 +254,7 @@ func (w *window) unlock(ctx context.Context, target int) error {
 	}
 	t := &w.to[target]
 	t.mu.Lock()
-	held := t.locked
+	held, trusted := t.locked, t.trusted
 	t.mu.Unlock()
 	if !held {
 		return fmt.Errorf("%w: rank %d is not locked", ErrEpoch, target)
@@ -241,6 +262,9 @@ func (w *window) unlock(ctx context.Context, target int) error {
 	w.settle()
 	err := t.flush(ctx, w)
 	t.unlocked()
+	if trusted {
+		return err
+	}
 	if e := w.tell(ctx, target, amHeader{kind: amUnlock}, nil); e != nil && err == nil {
 		err = e
 	}
@@ -253,7 +277,10 @@ func (t *winTarget) unlocked() {
 	t.mu.Unlock()
 }
 
-func (w *window) post(origins []int) error {
+func (w *window) post(origins []int, a Assert) error {
+	if _, err := joinAsserts([]Assert{a}, assertsPost); err != nil {
+		return err
+	}
 	if err := w.checkGroup(origins); err != nil {
 		return err
 	}
@@ -268,6 +295,9 @@ func (w *window) post(origins []int) error {
 		r, err := w.c.irecv(slotWin, nil, o, winTagComplete)
 		if err == nil {
 			posted = append(posted, r)
+			if a&AssertNoCheck != 0 {
+				continue
+			}
 			r, err = w.c.isend(slotWin, sendStandard, nil, o, winTagPost)
 		}
 		if err != nil {
@@ -282,7 +312,10 @@ func (w *window) post(origins []int) error {
 	return nil
 }
 
-func (w *window) start(ctx context.Context, targets []int) error {
+func (w *window) start(ctx context.Context, targets []int, a Assert) error {
+	if _, err := joinAsserts([]Assert{a}, assertsStart); err != nil {
+		return err
+	}
 	if err := w.checkGroup(targets); err != nil {
 		return err
 	}
@@ -294,6 +327,9 @@ func (w *window) start(ctx context.Context, targets []int) error {
 	w.mu.Unlock()
 	if busy {
 		return fmt.Errorf("%w: Start before Complete", ErrEpoch)
+	}
+	if a&AssertNoCheck != 0 {
+		return nil
 	}
 	for _, t := range targets {
 		if _, err := w.c.recv(ctx, slotWin, nil, t, winTagPost); err != nil {
@@ -410,9 +446,9 @@ func (w *window) checkGroup(ranks []int) error {
 	return nil
 }
 
-func (w *window) lockAll(ctx context.Context) error {
+func (w *window) lockAll(ctx context.Context, a Assert) error {
 	for rank := range w.to {
-		if err := w.lock(ctx, LockShared, rank); err != nil {
+		if err := w.lock(ctx, LockShared, rank, a); err != nil {
 			for r := range rank {
 				err = errors.Join(err, w.unlock(ctx, r))
 			}

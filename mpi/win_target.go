@@ -13,7 +13,10 @@ type winTarget struct {
 
 	mu      sync.Mutex // guards what follows
 	locked  bool       // the origin holds a lock there
+	trusted bool       // the lock is one that the target does not know of
 	unsure  bool       // messages were sent since the last flush was asked for
+	updates uint64     // sent in messages
+	proved  uint64     // of those, performed for sure
 	sends   []*Request // bulk data being sent from the buffers of operations
 	results []winResult
 	proof   *winResult // answer to the last flush that was asked for
@@ -27,6 +30,7 @@ type winResult struct {
 	r    *Request
 	want int
 	code [1]byte // of proofs
+	upTo uint64  // updates that a proof is about
 }
 
 func (t *winTarget) init(rank int) {
@@ -45,6 +49,13 @@ func (t *winTarget) take(ctx context.Context) error {
 }
 
 func (t *winTarget) give() { <-t.turn }
+
+// updated reports whether all updates sent in messages are performed.
+func (t *winTarget) updated() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.proved == t.updates
+}
 
 // note keeps an error for the next synchronization.
 func (t *winTarget) note(err error) {
@@ -88,7 +99,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) {
 	conn := t.conn
 	ask := t.unsure && t.proof == nil
 	if ask {
-		p := &winResult{want: 1}
+		p := &winResult{want: 1, upTo: t.updates}
 		if p.r, err = w.c.irecv(slotWin, p.code[:], t.rank, answerTag(num)); err == nil {
 			t.proof, t.unsure = p, false
 		} else if t.err == nil {
@@ -170,6 +181,7 @@ func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 			t.sends = t.sends[:copy(t.sends, t.sends[1:])]
 		case 3:
 			if t.proof = nil; err == nil {
+				t.proved = max(t.proved, proof.upTo)
 				err = amError(proof.code[0])
 			}
 		}

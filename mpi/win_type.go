@@ -11,15 +11,21 @@ import (
 // bytes of data. Each run of memory that is one on both sides is one transfer
 // from the buffer, without packing (MPI-4.1, Section 12.3.1).
 func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype) error {
-	return w.w.typed(viewBytes(src), scount, stype, target, disp, tcount, ttype, AccessWrite,
+	t := w.w.of.enter()
+	err := w.w.typed(viewBytes(src), scount, stype, target, disp, tcount, ttype, AccessWrite,
 		func(b []byte, off int) error { return w.w.putAt(ctx, b, target, off) })
+	w.w.of.leave(t, "Win.PutType", target, 0, tcount*ttype.bytes(), err)
+	return err
 }
 
 // GetType is Get from tcount items of ttype that begin at disp in the window of
 // target, into dcount items of dtype in dst. Otherwise it is like PutType.
 func (w *Win[T]) GetType(ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype) error {
-	return w.w.typed(viewBytes(dst), dcount, dtype, target, disp, tcount, ttype, AccessRead,
+	t := w.w.of.enter()
+	err := w.w.typed(viewBytes(dst), dcount, dtype, target, disp, tcount, ttype, AccessRead,
 		func(b []byte, off int) error { return w.w.getAt(ctx, b, target, off) })
+	w.w.of.leave(t, "Win.GetType", target, 0, tcount*ttype.bytes(), err)
+	return err
 }
 
 // typed checks a transfer of items and calls move for each run.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +37,9 @@ type window struct {
 	mu      sync.Mutex // guards what follows
 	posted  []*Request // Post: completions of the origins
 	started []int      // Start: targets
+	info    Info
+
+	hints atomic.Pointer[winHints]
 
 	own labels
 
@@ -54,6 +58,7 @@ type winInfo struct {
 	Port   uint16 // of the device; 0: none
 	Access Access
 	Bad    uint8 // the rank cannot make its part
+	Same   uint8 // it promises that all parts are of one size
 	Token  [tokenLen]byte
 }
 
@@ -66,7 +71,12 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	}
 	w.of, w.access = c, o.access
 	mine := winInfo{Bytes: uint64(len(w.mem)), Elem: uint32(w.elem), Kind: kind, Access: o.access}
-	if !o.messages {
+	hints, err := readWinHints(o.info)
+	if hints.sameSize {
+		mine.Same = 1
+	}
+	w.setInfo(o.info, hints)
+	if !o.messages && err == nil {
 		err = w.register(&mine)
 	}
 	if err != nil {
@@ -76,9 +86,13 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	if e := Allgather(ctx, w.c, []winInfo{mine}, w.remote); e != nil {
 		err = e
 	}
+	same := slices.ContainsFunc(w.remote, func(r winInfo) bool { return r.Same != 0 })
 	for rank, r := range w.remote {
 		if err == nil && (r.Bad != 0 || r.Elem != mine.Elem || r.Kind != mine.Kind || (r.Port == 0) != (mine.Port == 0)) {
 			err = fmt.Errorf("%w: rank %d does not agree", ErrWindow, rank)
+		}
+		if err == nil && same && r.Bytes != mine.Bytes {
+			err = fmt.Errorf("%w: %d bytes, in spite of %s %d on rank %d", ErrWindow, mine.Bytes, InfoSameSize, r.Bytes, rank)
 		}
 	}
 	if err != nil {
@@ -102,7 +116,7 @@ func (w *window) free(ctx context.Context) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
-	err := w.fence(ctx)
+	err := w.fence(ctx, 0)
 	if !w.freed.CompareAndSwap(false, true) {
 		return err
 	}
@@ -256,6 +270,11 @@ func (w *window) update(ctx context.Context, src, old []byte, target, disp int, 
 	if done || err != nil {
 		return err
 	}
+	return w.updateAt(ctx, src, old, target, off, code)
+}
+
+// updateAt is update at a byte offset that has been checked.
+func (w *window) updateAt(ctx context.Context, src, old []byte, target, off int, code opCode) error {
 	if w.elem > amChunk {
 		return fmt.Errorf("%w: elements of %d bytes", ErrCount, w.elem)
 	}
@@ -289,15 +308,42 @@ func (w *window) fetch(ctx context.Context, value, old []byte, target, disp int,
 	if err != nil {
 		return err
 	}
-	if w.dev != nil && w.word && !w.self(target) && target != ProcNull {
-		if wr, ok := fetchWR(code, value); ok {
-			return w.atomicRDMA(ctx, wr, old, target, disp)
+	if target != ProcNull {
+		if err := w.checkTarget(target); err != nil {
+			return err
+		}
+		if w.dev != nil && w.word && !w.self(target) && w.mayOvertake(target) {
+			if wr, ok := fetchWR(code, value); ok {
+				return w.atomicRDMA(ctx, wr, old, target, disp)
+			}
 		}
 	}
 	if err := w.update(ctx, value, old, target, disp, red); err != nil || target == ProcNull {
 		return err
 	}
-	return w.flushLocal(ctx, target)
+	return w.answered(ctx, target)
+}
+
+// mayOvertake reports whether an RDMA atomic, which does not wait for messages,
+// may start now: the updates of a rank keep their order (MPI-4.1, Section
+// 12.7.2).
+func (w *window) mayOvertake(target int) bool {
+	return w.hints.Load().unordered || w.to[target].updated()
+}
+
+// answered waits for the answer to an update, which proves those before it.
+func (w *window) answered(ctx context.Context, target int) error {
+	t := &w.to[target]
+	t.mu.Lock()
+	n := t.updates
+	t.mu.Unlock()
+	err := w.flushLocal(ctx, target)
+	if err == nil {
+		t.mu.Lock()
+		t.proved = max(t.proved, n)
+		t.mu.Unlock()
+	}
+	return err
 }
 
 // swap is CompareAndSwap; operands holds compare and swap.
@@ -313,7 +359,7 @@ func (w *window) swap(ctx context.Context, operands, old []byte, target, disp in
 		}
 		return err
 	}
-	if w.dev != nil && w.word {
+	if w.dev != nil && w.word && w.mayOvertake(target) {
 		return w.atomicRDMA(ctx, swapWR(operands), old, target, disp)
 	}
 	if 2*len(old) > amInline {
@@ -326,7 +372,7 @@ func (w *window) swap(ctx context.Context, operands, old []byte, target, disp in
 	if err := w.tell(ctx, target, h, operands); err != nil {
 		return err
 	}
-	return w.flushLocal(ctx, target)
+	return w.answered(ctx, target)
 }
 
 // request returns a request for the operations started on target so far.

@@ -129,9 +129,9 @@ func (w *benchWin) epoch(ctx context.Context, win benchSyncer, f func() error) e
 
 // benchSyncer is a window of any type.
 type benchSyncer interface {
-	Fence(ctx context.Context) error
+	Fence(ctx context.Context, asserts ...mpi.Assert) error
 	Flush(ctx context.Context, target int) error
-	Lock(ctx context.Context, mode mpi.LockMode, target int) error
+	Lock(ctx context.Context, mode mpi.LockMode, target int, asserts ...mpi.Assert) error
 	Unlock(ctx context.Context, target int) error
 	Post(origins ...int) error
 	Start(ctx context.Context, targets ...int) error

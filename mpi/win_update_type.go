@@ -1,0 +1,145 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+)
+
+// AccumulateType is Accumulate of scount items of stype in src, into tcount
+// items of ttype that begin at disp in the window of target (MPI-4.1, Section
+// 12.3.4). Both must hold the same number of whole elements of T and no parts
+// of any: else it returns ErrCount or ErrDatatype. Items of src with gaps are
+// copied at once.
+func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
+	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
+	t := w.w.of.enter()
+	err := w.w.updateTyped(ctx, typedItems{viewBytes(src), scount, stype}, nil, target, disp, tcount, ttype, op.reducer())
+	w.w.of.leave(t, "Win.AccumulateType", target, 0, tcount*ttype.bytes(), err)
+	return err
+}
+
+// GetAccumulateType is AccumulateType that also stores the old elements to
+// rcount items of rtype in result. With NoOp src may be nil, and its count and
+// type are not looked at.
+func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
+	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
+	t := w.w.of.enter()
+	err := w.w.updateTyped(ctx, typedItems{viewBytes(src), scount, stype}, &typedItems{viewBytes(result), rcount, rtype},
+		target, disp, tcount, ttype, op.reducer())
+	w.w.of.leave(t, "Win.GetAccumulateType", target, 0, tcount*ttype.bytes(), err)
+	return err
+}
+
+// RputType is PutType with a request that is done when src may be used again.
+func (w *Win[T]) RputType(ctx context.Context, src []T, scount int, stype *Datatype,
+	target, disp, tcount int, ttype *Datatype) (*Request, error) {
+	return w.w.request(target, w.PutType(ctx, src, scount, stype, target, disp, tcount, ttype))
+}
+
+// RgetType is GetType with a request that is done when dst holds the data.
+func (w *Win[T]) RgetType(ctx context.Context, dst []T, dcount int, dtype *Datatype,
+	target, disp, tcount int, ttype *Datatype) (*Request, error) {
+	return w.w.request(target, w.GetType(ctx, dst, dcount, dtype, target, disp, tcount, ttype))
+}
+
+// RaccumulateType is AccumulateType with a request that is done when src may be
+// used again.
+func (w *Win[T]) RaccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
+	target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
+	return w.w.request(target, w.AccumulateType(ctx, src, scount, stype, target, disp, tcount, ttype, op))
+}
+
+// RgetAccumulateType is GetAccumulateType with a request that is done when
+// result holds the data.
+func (w *Win[T]) RgetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
+	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
+	return w.w.request(target, w.GetAccumulateType(ctx, src, scount, stype, result, rcount, rtype, target, disp, tcount, ttype, op))
+}
+
+// typedItems are items of a datatype in memory.
+type typedItems struct {
+	mem   []byte
+	count int
+	kind  *Datatype
+}
+
+// bytes returns the size; 0 for nil.
+func (t *Datatype) bytes() int {
+	if t == nil {
+		return 0
+	}
+	return t.size
+}
+
+// updateTyped is update of items; old may be nil.
+func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItems, target, disp, tcount int, ttype *Datatype, red reducer) error {
+	code, err := w.checkOp(red)
+	if err != nil {
+		return err
+	}
+	same := src.kind
+	if code == opNoOp && old != nil {
+		same = old.kind // what the operands are does not matter
+	}
+	if err := w.wholeElements(same, ttype); err != nil {
+		return err
+	}
+	var packed []byte
+	if code == opNoOp && old != nil {
+		var size int
+		size, err = old.kind.span(old.count, len(old.mem))
+		packed = make([]byte, size)
+	} else {
+		packed, err = src.packed()
+	}
+	if err != nil {
+		return err
+	}
+	to := typedItems{packed, 1, denseType(len(packed))}
+	if old != nil {
+		if err := w.wholeElements(old.kind); err != nil {
+			return err
+		}
+		to = *old
+	}
+	return w.typed(to.mem, to.count, to.kind, target, disp, tcount, ttype, AccessUpdate, func(b []byte, off int) error {
+		next := packed[:len(b)]
+		packed = packed[len(b):]
+		if old == nil {
+			b = nil
+		}
+		return w.updateAt(ctx, next, b, target, off, code)
+	})
+}
+
+// packed returns the data of items in a row: in place if it is so already.
+func (x typedItems) packed() ([]byte, error) {
+	size, err := x.kind.span(x.count, len(x.mem))
+	if err != nil || x.kind.dense(x.count) {
+		return x.mem[:size], err
+	}
+	b := make([]byte, size)
+	x.kind.packAll(b, x.mem, x.count)
+	return b, nil
+}
+
+// wholeElements checks that the runs of items begin and end with elements of
+// the window.
+func (w *window) wholeElements(types ...*Datatype) error {
+	for _, t := range types {
+		if t == nil {
+			return fmt.Errorf("%w: nil", ErrDatatype)
+		}
+		ok := t.extent()%w.elem == 0
+		for off, n := range t.runs(1) {
+			ok = ok && off%w.elem == 0 && n%w.elem == 0
+		}
+		if !ok {
+			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", ErrDatatype, t, w.elem)
+		}
+	}
+	return nil
+}
+
+// denseType is n bytes in a row.
+func denseType(n int) *Datatype { return &Datatype{root: run(0, n), size: n, ub: n, tub: n} }
