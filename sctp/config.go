@@ -82,7 +82,8 @@ type Config struct {
 	// another path (PotentiallyFailed.Max.Retrans, RFC 7829; default 0, that is,
 	// the first one; negative: only when the path is inactive). With SwitchPrimary
 	// the primary path becomes another one after more than SwitchRetransmits of
-	// them (Primary.Switchover.Max.Retrans).
+	// them (Primary.Switchover.Max.Retrans; default: as soon as data takes another
+	// path; ErrConfig if it is to happen before).
 	PotentiallyFailedRetransmits int
 	SwitchPrimary                bool
 	SwitchRetransmits            int

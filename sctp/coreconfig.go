@@ -1,10 +1,29 @@
 package sctp
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
 )
+
+// check returns why c cannot be used: ErrConfig.
+//
+// RFC 7829, Section 5, rule 1: "the PSMR MUST be set greater than or equal to the
+// PFMR value", or without potentially failed paths to the PMR value;
+// "Implementations MUST reject any other values of PSMR."
+func (c *Config) check() error {
+	least := c.PotentiallyFailedRetransmits
+	if least < 0 {
+		if least = c.PathMaxRetransmits; least == 0 {
+			least = core.DefaultPathMaxRetrans
+		}
+	}
+	if n := c.SwitchRetransmits; n != 0 && n < least || n < 0 {
+		return fmt.Errorf("%w: SwitchRetransmits is %d, which is less than %d", ErrConfig, n, least)
+	}
+	return nil
+}
 
 // core translates a Config.
 func (c *Config) core() core.Config {

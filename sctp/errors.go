@@ -26,6 +26,8 @@ var (
 	// ErrExists is returned by Connect when there is an association with that
 	// peer already.
 	ErrExists = errors.New("sctp: association exists")
+	// ErrConfig is returned for a Config that contradicts itself.
+	ErrConfig = errors.New("sctp: bad configuration")
 	// ErrAddress is returned for an address that no association can have.
 	ErrAddress = errors.New("sctp: bad address")
 	// ErrMessageTooLong is returned when SendOptions.Header exceeds MaxHeader.

@@ -96,3 +96,33 @@ func TestMultipathUsesAllPaths(t *testing.T) {
 		}
 	})
 }
+
+// RFC 7829, Section 5, rule 1: "Implementations MUST reject any other values of
+// PSMR" than those from PFMR on, or from PMR on without potentially failed paths.
+func TestSwitchoverLimitIsChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := memTransport(t, sctptest.NewNetwork(1).NewHost(addrA))
+		for _, tc := range []struct {
+			cfg sctp.Config
+			ok  bool
+		}{
+			{sctp.Config{SwitchPrimary: true}, true},
+			{sctp.Config{SwitchPrimary: true, SwitchRetransmits: 7}, true},
+			{sctp.Config{SwitchPrimary: true, SwitchRetransmits: -1}, false},
+			{sctp.Config{SwitchPrimary: true, PotentiallyFailedRetransmits: 3}, true},
+			{sctp.Config{SwitchPrimary: true, PotentiallyFailedRetransmits: 3, SwitchRetransmits: 3}, true},
+			{sctp.Config{SwitchPrimary: true, PotentiallyFailedRetransmits: 3, SwitchRetransmits: 2}, false},
+			{sctp.Config{SwitchPrimary: true, PotentiallyFailedRetransmits: -1, SwitchRetransmits: 5}, true},
+			{sctp.Config{SwitchPrimary: true, PotentiallyFailedRetransmits: -1, SwitchRetransmits: 4}, false},
+			{sctp.Config{SwitchPrimary: true, PotentiallyFailedRetransmits: -1, PathMaxRetransmits: 2, SwitchRetransmits: 2}, true},
+		} {
+			e, err := tr.Listen(0, &tc.cfg)
+			if (err == nil) != tc.ok || err != nil && !errors.Is(err, sctp.ErrConfig) {
+				t.Errorf("PFMR %d, PSMR %d: %v", tc.cfg.PotentiallyFailedRetransmits, tc.cfg.SwitchRetransmits, err)
+			}
+			if e != nil {
+				e.Close()
+			}
+		}
+	})
+}

@@ -139,8 +139,13 @@ func (t *Transport) bind(addrs []netip.AddrPort, o udpio.Options) (list []*socke
 func (t *Transport) now() core.Time { return core.Time(time.Since(t.epoch)) }
 
 // Listen makes a one-to-many endpoint on an SCTP port; port 0 asks for a free
-// one. cfg may be nil. It returns ErrPortInUse, ErrLimit or ErrClosed.
+// one. cfg may be nil. It returns ErrPortInUse, ErrLimit, ErrConfig or ErrClosed.
 func (t *Transport) Listen(port uint16, cfg *Config) (*Endpoint, error) {
+	if cfg != nil {
+		if err := cfg.check(); err != nil {
+			return nil, err
+		}
+	}
 	e := newEndpoint(t, cfg)
 	if err := t.demux.addEndpoint(e, port); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 var sentences = map[string]int{
 	"4895": 58,
 	"5061": 108,
+	"7829": 35,
 	"9260": 495,
 }
 

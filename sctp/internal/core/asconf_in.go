@@ -340,7 +340,7 @@ func (a *Assoc) removePath(i int) {
 		}
 		a.events.push(Event{Kind: EventPrimary, Addr: a.paths[a.primary].Remote})
 	}
-	for _, at := range []*int{&a.hs.ackPath, &a.shut.path, &a.rc.path, &a.rc.in.path, &a.asc.path, &a.tx.rtxPath, &a.in.path} {
+	for _, at := range []*int{&a.hs.ackPath, &a.shut.path, &a.rc.path, &a.rc.in.path, &a.asc.path, &a.tx.rtxPath, &a.in.path, &a.failed} {
 		if *at == i {
 			*at = a.primary
 		}

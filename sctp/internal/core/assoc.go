@@ -91,6 +91,7 @@ type Assoc struct {
 	pathIDs  uint32
 	primary  int
 	lastPath int // of the last packet received
+	failed   int // where an error was counted last
 	errors   int // association error counter (RFC 9260, Section 8.1)
 
 	timers timers
@@ -181,7 +182,7 @@ func (a *Assoc) fromCookie(s *cookieState) {
 	a.tag, a.tsn = s.localTag, s.localTSN
 	a.peer = peerInfo{port: s.peerPort, tag: s.peerTag}
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
-	a.paths, a.primary, a.lastPath = a.paths[:0], 0, 0
+	a.paths, a.primary, a.lastPath, a.failed = a.paths[:0], 0, 0, 0
 	// RFC 9260, Section 5.4, rule 2: "the only CONFIRMED address is the address
 	// to which the packet containing the INIT ACK chunk was sent".
 	a.addPath(s.local, s.remote, true)

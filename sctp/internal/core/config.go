@@ -175,7 +175,7 @@ func (c *Config) withDefaults() Config {
 	if least < 0 {
 		least = d.PathMaxRetrans
 	}
-	d.SwitchMaxRetrans = max(d.SwitchMaxRetrans, least)
+	d.SwitchMaxRetrans = max(d.SwitchMaxRetrans, least) // the default; others are refused before
 	return d
 }
 

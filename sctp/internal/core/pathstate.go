@@ -52,7 +52,11 @@ func (a *Assoc) dataPath() int {
 	}
 	best := a.primary
 	for i := range a.paths {
-		if a.paths[i].fitter(&a.paths[best]) {
+		p, q := &a.paths[i], &a.paths[best]
+		// RFC 7829, Section 4.1, rule 3: of several with the same error count, one
+		// apart from "the last source -- destination pair where failure was
+		// observed".
+		if p.fitter(q) || best == a.failed && p.class() == q.class() && p.errors == q.errors && q.class() != pathUnconfirmed {
 			best = i
 		}
 	}
@@ -91,6 +95,7 @@ func (a *Assoc) pathError(i int, charge bool) bool {
 		return true
 	}
 	p.errors = min(p.errors+1, errorCeiling*(p.par.maxRetrans+1))
+	a.failed = i
 	switch {
 	case !p.active:
 	case p.errors > p.par.maxRetrans:
@@ -123,10 +128,17 @@ func (a *Assoc) probePF(i int) {
 // error counter on a set primary path exceeds PSMR, the SCTP implementation MUST
 // autonomously select and set a new primary path", the one that data takes.
 func (a *Assoc) switchPrimary(i int) {
-	if !a.cfg.SwitchPrimary || i != a.primary || a.paths[i].errors <= a.cfg.SwitchMaxRetrans {
+	p := &a.paths[i]
+	// Rule 1: "PSMR MUST be set greater than or equal to the PFMR value", which may
+	// be another one on this path.
+	least := p.par.pfMaxRetrans
+	if least < 0 {
+		least = p.par.maxRetrans
+	}
+	if !a.cfg.SwitchPrimary || i != a.primary || p.errors <= max(a.cfg.SwitchMaxRetrans, least) {
 		return
 	}
-	if d := a.dataPath(); a.paths[d].usable() {
+	if d := a.dataPath(); d != i && a.paths[d].usable() {
 		a.primary = d
 		a.events.push(Event{Kind: EventPrimary, Addr: a.paths[d].Remote})
 	}

@@ -15,7 +15,7 @@ func (r *runner) setConfig(f *fields) error {
 	c := &r.cfg
 	durations := map[string]*time.Duration{"hb": &c.HBInterval, "sackdelay": &c.SackDelay, "rtoinit": &c.RTOInitial,
 		"rtomin": &c.RTOMin, "rtomax": &c.RTOMax, "cookielife": &c.CookieLife, "guard": &c.ShutdownGuard}
-	ints := map[string]*int{"sackevery": &c.SackEvery, "assocmax": &c.AssocMaxRetrans, "pathmax": &c.PathMaxRetrans,
+	ints := map[string]*int{"sackevery": &c.SackEvery, "assocmax": &c.AssocMaxRetrans, "pathmax": &c.PathMaxRetrans, "pfmax": &c.PFMaxRetrans, "switchmax": &c.SwitchMaxRetrans,
 		"initmax": &c.MaxInitRetrans, "maxburst": &c.MaxBurst, "sndbuf": &c.SendBuffer, "rcvbuf": &c.RecvBuffer, "mtu": &c.MTU}
 	shorts := map[string]*uint16{"out": &c.OutStreams, "in": &c.InStreams, "maxout": &c.MaxOutStreams}
 	bools := map[string]*bool{"rack": &c.NoRACK, "pacing": &c.NoPacing, "idata": &c.NoInterleaving,
@@ -39,6 +39,14 @@ func (r *runner) setConfig(f *fields) error {
 		switch x.key {
 		case "cc":
 			c.Congestion = map[string]core.Congestion{"cubic": core.Cubic, "newreno": core.NewReno}[x.val]
+			continue
+		case "pf": // "off": no path is potentially failed
+			if x.val == "off" {
+				c.PFMaxRetrans = -1
+			}
+			continue
+		case "switch":
+			c.SwitchPrimary = x.val == "on"
 			continue
 		case "bundle":
 			c.Bundle = x.val == "on"
@@ -387,7 +395,7 @@ var checks = map[string]func(*runner, *args) error{
 			return fmt.Errorf("there are %d paths", r.assoc.NumPaths())
 		}
 		p := r.assoc.PathStats(i)
-		return r.compare(f.kv, map[string]string{"addr": p.Remote.Addr().String(), "udp": fmt.Sprint(p.Remote.Port()), "active": fmt.Sprint(p.Active),
+		return r.compare(f.kv, map[string]string{"addr": p.Remote.Addr().String(), "udp": fmt.Sprint(p.Remote.Port()), "active": fmt.Sprint(p.Active), "pf": fmt.Sprint(p.PotentiallyFailed),
 			"confirmed": fmt.Sprint(p.Confirmed), "primary": fmt.Sprint(p.Primary), "rto": fmt.Sprint(p.RTO.Milliseconds()),
 			"srtt": fmt.Sprint(p.SRTT.Milliseconds()), "rttvar": fmt.Sprint(p.RTTVar.Milliseconds()), "cwnd": fmt.Sprint(p.CWND),
 			"ssthresh": fmt.Sprint(p.SSThresh), "flight": fmt.Sprint(p.InFlight), "mtu": fmt.Sprint(p.MTU), "errors": fmt.Sprint(p.Errors)})
