@@ -255,6 +255,9 @@ func (s *Scoreboard) rackDetect(now Time, path int) int {
 			k.reorder = max(k.xmit+k.rtt+w, now+1)
 			break
 		}
+		if r.tx > 1 && r.sent >= f.reacted {
+			s.res.Paths[path].again = true
+		}
 		s.mark(t, r)
 		s.stats.FastRetransmits++
 		n++
@@ -346,7 +349,7 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 	}
 	if k.reorder != 0 {
 		for i := range s.res.Paths {
-			s.res.Paths[i].lost, s.res.Paths[i].Loss = false, false
+			s.res.Paths[i].lost, s.res.Paths[i].again, s.res.Paths[i].Loss = false, false, false
 		}
 		if s.rackDetect(now, path) > 0 {
 			s.res.Paths[path].lost = true

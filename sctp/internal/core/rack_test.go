@@ -57,6 +57,56 @@ func TestRACKDupThresh(t *testing.T) {
 	h.wantMarked(100)
 }
 
+// Section 3.3.2: the window is 0 in recovery if no reordering was seen, otherwise a
+// fraction of the round-trip time, which never exceeds the smoothed one.
+func TestRACKWindowIsBounded(t *testing.T) {
+	k := newRack(100)
+	if w := k.window(false); w != 0 {
+		t.Errorf("window without a round-trip time is %v", w)
+	}
+	k.sampleRTT(second, 20*ms)
+	for _, tt := range []struct {
+		reordering, recovery, timeout bool
+		mult                          int
+		want                          Time
+	}{
+		{false, false, false, 1, 5 * ms},
+		{false, true, false, 1, 0},
+		{false, false, true, 1, 0},
+		{true, true, false, 1, 5 * ms},
+		{true, false, true, 1, 5 * ms},
+		{true, false, false, 3, 15 * ms},
+		{true, false, false, 4, 20 * ms},
+		{true, false, false, 1000, 20 * ms},
+	} {
+		k.reordering, k.recovering, k.mult = tt.reordering, tt.timeout, tt.mult
+		if got := k.window(tt.recovery); got != tt.want {
+			t.Errorf("%+v: window is %v", tt, got)
+		}
+	}
+}
+
+// Section 6.2, step 1: the minimum of the round-trip times is one of those lately
+// measured, so that it follows a move to a longer path.
+func TestRACKMinimumIsWindowed(t *testing.T) {
+	k := newRack(100)
+	now := second
+	k.sampleRTT(now, 10*ms)
+	for end := now + 2*minRTTWindow; now <= end; now += 100 * ms {
+		k.sampleRTT(now, 80*ms)
+		if now < second+minRTTWindow && k.minimum() != 10*ms {
+			t.Fatalf("minimum is %v after %v", k.minimum(), now-second)
+		}
+	}
+	if k.minimum() != 80*ms {
+		t.Errorf("minimum is %v, two windows after the path has changed", k.minimum())
+	}
+	k.sampleRTT(now, 30*ms)
+	if k.minimum() != 30*ms {
+		t.Errorf("minimum is %v after 30 ms", k.minimum())
+	}
+}
+
 // Section 9.1, "Lost retransmission": R1 is lost again, but R2, sent after it, is
 // delivered.
 func TestRACKFindsLostRetransmission(t *testing.T) {
@@ -73,6 +123,54 @@ func TestRACKFindsLostRetransmission(t *testing.T) {
 	h.sack(99, 101, 105)
 	h.wantMarked(100)
 	h.wantRtx(0, 100)
+}
+
+// Section 9.3: "when RACK-TLP detects a lost retransmission, the congestion
+// control MUST trigger an additional congestion response", once for those that
+// were sent before that.
+func TestRACKLostRetransmissionShrinksTheWindow(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(8)
+	h.advance(20 * ms)
+	if res := h.sack(99, 104, 107); !res.Paths[0].Loss {
+		t.Fatal("no reaction to the loss")
+	}
+	h.mtu = tsnChunk
+	for i := range TSN(4) {
+		h.wantRtx(0, 100+i)
+		h.advance(ms)
+	}
+	h.advance(20 * ms)
+	res := h.sack(99, 101, 101, 104, 107) // 100 is lost again
+	h.wantMarked(100)
+	if !res.Paths[0].Loss || !h.sb.InRecovery(0) {
+		t.Errorf("a lost retransmission: reaction %v, recovery %v", res.Paths[0].Loss, h.sb.InRecovery(0))
+	}
+	h.advance(ms)
+	res = h.sack(99, 101, 101, 103, 107) // so is 102, which was sent before that reaction
+	h.wantMarked(100, 102)
+	if res.Paths[0].Loss {
+		t.Error("two reactions within a round trip")
+	}
+	h.wantRtx(0, 100)
+	h.advance(ms)
+	h.wantRtx(0, 102)
+	h.advance(20 * ms)
+	res = h.sack(99, 101, 107) // 100 for the third time
+	h.wantMarked(100)
+	if !res.Paths[0].Loss {
+		t.Error("no reaction to the second loss of a retransmission")
+	}
+	// What is lost for the first time in recovery changes nothing.
+	h.sendTSNs(6)
+	h.advance(ms)
+	h.wantRtx(0, 100)
+	h.advance(20 * ms)
+	res = h.sack(99, 101, 107, 111, 113)
+	h.wantMarked(108, 109, 110)
+	if res.Paths[0].Loss {
+		t.Error("a second reaction in fast recovery")
+	}
 }
 
 // Step 2: an acknowledgement that comes less than min_RTT after the

@@ -90,10 +90,16 @@ func (s *Scoreboard) mark(t TSN, r *record) {
 }
 
 // enterRecovery enters fast recovery on behalf of the paths that lost chunks.
+//
+// Deviation (RFC 9260, Section 7.2.4, SHOULD): with RACK the window shrinks in
+// fast recovery too, when a retransmission is lost that was sent after it shrank
+// last. RFC 8985, Section 9.3: "when RACK-TLP detects a lost retransmission, the
+// congestion control MUST trigger an additional congestion response".
 func (s *Scoreboard) enterRecovery() {
 	for i := range s.res.Paths {
-		if p := &s.res.Paths[i]; p.lost && !s.recovery(i).recover {
+		if p := &s.res.Paths[i]; p.lost && (p.again || !s.recovery(i).recover) {
 			p.Loss = true
+			s.paths[i].reacted = s.clock
 		}
 	}
 	for i := range s.res.Paths {

@@ -20,7 +20,8 @@ type PathAck struct {
 	// is to grow for Acked: after leaving it, before entering it anew.
 	InRecovery bool
 	// Loss asks for the reaction to a packet loss (RFC 9260, Section 7.2.3),
-	// after that to Acked. It is set once per fast recovery.
+	// after that to Acked. It is set once per fast recovery, and again if RACK
+	// finds that a retransmission was lost.
 	Loss bool
 	// Alive reports that chunks were acknowledged that were sent on no other
 	// path (RFC 7829, Section 3.2, rules 9 and 10).
@@ -41,6 +42,7 @@ type PathAck struct {
 	rttSent  Time // when the chunk of AckRTT was sent
 	markSent Time // when the chunk of RTT was sent
 	lost     bool // chunks were marked as lost
+	again    bool // and a retransmission among them
 }
 
 // SackResult is what one SACK brought. It is valid until the next SACK.
