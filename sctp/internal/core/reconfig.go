@@ -49,6 +49,7 @@ type reconfig struct {
 	hasSeen  bool         // after we were told "in progress"
 	late     []byte       // a FORWARD-TSN that was put off
 	lateAsk  bool         // the request was sent again since it came
+	response []byte       // goes in front of the outstanding request, when that is sent next
 
 	in rcReceiver
 }
@@ -86,5 +87,5 @@ func (a *Assoc) failReconfigs(err error) {
 	for _, q := range a.rc.queue {
 		a.requestDone(q.id, err)
 	}
-	a.rc.queue, a.rc.send = nil, false
+	a.rc.queue, a.rc.send, a.rc.response = nil, false, nil
 }

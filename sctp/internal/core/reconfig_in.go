@@ -57,17 +57,24 @@ func (r *rcReceiver) answered(seq uint32, err error) {
 }
 
 // handleReconfig takes in a RE-CONFIG chunk (RFC 6525, Section 5.2.1). What is
-// malformed, or not one of the combinations of Section 3.1, is ignored.
+// malformed, or holds a parameter of another type, is ignored.
 func (a *Assoc) handleReconfig(now Time, c wire.Chunk) {
 	if !a.peer.features.has(featReconfig) || !a.state.connected() || a.state == ShutdownAckSent {
 		return
 	}
 	x, err := wire.ParseReConfig(c)
-	if err != nil || !x.Allowed() || !validRequests(x.Params) {
+	if err != nil || !validRequests(x.Params) {
+		return
+	}
+	if !x.Allowed() {
+		// RFC 6525, Section 3.1: "the receiver SHOULD send an ERROR chunk with a
+		// Protocol Violation cause".
+		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendProtocolViolation(nil, "combination of RE-CONFIG parameters"))
 		return
 	}
 	a.settleReconfig(now) // what waited may be done by now
 	var reply []byte
+	request := false // of ours that answers the peer's
 	for it := wire.NewParams(x.Params); it.Next() && a.state != Closed; {
 		p := it.Param()
 		if p.Type == wire.ParamReConfigResponse {
@@ -75,14 +82,16 @@ func (a *Assoc) handleReconfig(now Time, c wire.Chunk) {
 			a.handleResponse(now, resp)
 			continue
 		}
-		if ans := a.answerRequest(now, p); !ans.silent {
+		ans := a.answerRequest(now, p)
+		if !ans.silent {
 			reply = wire.AppendReConfigResponse(reply, ans.ReConfigResponse)
 		}
+		request = request || ans.silent && p.Type == wire.ParamIncomingReset
 		a.rc.in.path = a.in.path
 		// "a selective acknowledgment (SACK) chunk SHOULD be sent back".
 		a.rx.sack.force()
 	}
-	if len(reply) > 0 && a.state != Closed {
+	if len(reply) > 0 && a.state != Closed && !(request && a.joinRequest(reply)) {
 		// "If multiple parameters have to be returned, they MUST be put into one
 		// RE-CONFIG chunk."
 		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkReConfig, 0, reply)
@@ -93,7 +102,21 @@ func (a *Assoc) handleReconfig(now Time, c wire.Chunk) {
 	}
 }
 
-// validRequests reports whether all parameters can be parsed.
+// joinRequest has a response go in one chunk with our reset request, which answers
+// another request of the same chunk of the peer. It reports whether it will.
+func (a *Assoc) joinRequest(response []byte) bool {
+	r := &a.rc
+	q := r.outstanding()
+	i := a.replyPath(a.in.path)
+	if q == nil || !q.answers || !r.send || q.parts[0].kind != wire.ParamOutgoingReset ||
+		wire.ChunkHeaderLen+len(response)+len(q.chunk) > a.paths[i].pmdcs() {
+		return false
+	}
+	r.response, r.path = append(r.response[:0], response...), i
+	return true
+}
+
+// validRequests reports whether all parameters are of RFC 6525 and can be parsed.
 func validRequests(params []byte) bool {
 	it := wire.NewParams(params)
 	for it.Next() {
@@ -111,6 +134,8 @@ func validRequests(params []byte) bool {
 			_, err = wire.ParseAddIncoming(p)
 		case wire.ParamReConfigResponse:
 			_, err = wire.ParseReConfigResponse(p)
+		default:
+			return false
 		}
 		if err != nil {
 			return false

@@ -116,7 +116,7 @@ func (a *Assoc) reconfigPath(now Time) (int, bool) {
 func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
 	r := &a.rc
 	q := r.outstanding()
-	if !r.send || r.path != i || wire.ChunkHeaderLen+len(q.chunk) > room || !a.paths[i].confirmed {
+	if !r.send || r.path != i || wire.ChunkHeaderLen+len(r.response)+len(q.chunk) > room || !a.paths[i].confirmed {
 		return b
 	}
 	r.send, r.lateAsk = false, len(r.late) > 0
@@ -127,7 +127,12 @@ func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
 	// Timer", with "the same value as SCTP's data transmission timer".
 	a.timers.set(timerReconf, now+a.paths[i].rto.Value())
 	a.paths[i].lastSent = now
-	return wire.AppendReConfig(b, wire.ReConfig{Params: q.chunk})
+	if len(r.response) == 0 {
+		return wire.AppendReConfig(b, wire.ReConfig{Params: q.chunk})
+	}
+	params := append(r.response, q.chunk...)
+	r.response = nil
+	return wire.AppendReConfig(b, wire.ReConfig{Params: params})
 }
 
 // reconfigTimeout sends the outstanding request again: "besides doubling the
@@ -143,6 +148,7 @@ func (a *Assoc) reconfigTimeout(now Time) {
 	if !a.state.canSendData() {
 		return
 	}
+	r.response = nil // the peer asks again for what it has not got
 	a.stats.Timeouts++
 	if a.state == ShutdownReceived && a.senderDry() && a.giveUp(now) {
 		return

@@ -212,7 +212,7 @@ func TestReconfigHostilePeer(t *testing.T) {
 	}
 }
 
-// What is malformed or no allowed combination is ignored (RFC 6525, Section 3.1).
+// What is malformed is ignored (RFC 6525, Section 3.1).
 func TestReconfigMalformed(t *testing.T) {
 	p := connected(t, 240)
 	seq := p.z.nextSeq()
@@ -220,14 +220,20 @@ func TestReconfigMalformed(t *testing.T) {
 	short := append([]byte(nil), good...)
 	binary.BigEndian.PutUint16(short[2:], 11)
 	for _, params := range [][]byte{
-		short, good[:11], append(append([]byte(nil), good...), wire.AppendTSNReset(nil, seq+1)...),
-		append(append(append([]byte(nil), good...), good...), good...),
+		short, good[:11],
 		wire.AppendParam(nil, wire.ParamIPv4, []byte{1, 2, 3, 4}),
 		wire.AppendParam(nil, wire.ParamOutgoingReset, make([]byte, 13)),
 		wire.AppendParam(nil, wire.ParamReConfigResponse, make([]byte, 9)),
 	} {
 		if out := p.z.ask(params); len(out) != 0 {
 			t.Errorf("% x was answered", params)
+		}
+	}
+	// What is well-formed and no allowed combination is a protocol violation.
+	for _, params := range [][]byte{append(append([]byte(nil), good...), wire.AppendTSNReset(nil, seq+1)...),
+		append(append(append([]byte(nil), good...), good...), good...)} {
+		if out := p.z.ask(params); len(out) != 1 || !hasChunk(out[0], wire.ChunkError) || hasChunk(out[0], wire.ChunkReConfig) {
+			t.Errorf("% x was answered with %d packets", params, len(out))
 		}
 	}
 	if p.z.nextSeq() != seq {

@@ -143,7 +143,7 @@ func (a *Assoc) partDone(now Time, q *rcRequest, p *rcPart) {
 	}
 	if q == r.queue[0] {
 		a.timers.set(timerReconf, 0)
-		r.send = false
+		r.send, r.response = false, nil
 	}
 	i := slices.Index(r.queue, q)
 	if q.more() {

@@ -62,7 +62,13 @@ var allowed = map[wire.ParamType][]wire.ChunkType{
 	wire.ParamRandom:              {wire.ChunkInit, wire.ChunkInitAck}, // RFC 4895, Section 6.1
 	wire.ParamChunkList:           {wire.ChunkInit, wire.ChunkInitAck},
 	wire.ParamHMACAlgo:            {wire.ChunkInit, wire.ChunkInitAck},
-	wire.ParamPad:                 {wire.ChunkInit}, // RFC 4820, Section 4
+	wire.ParamPad:                 {wire.ChunkInit},     // RFC 4820, Section 4
+	wire.ParamOutgoingReset:       {wire.ChunkReConfig}, // RFC 6525, Section 4
+	wire.ParamIncomingReset:       {wire.ChunkReConfig},
+	wire.ParamTSNReset:            {wire.ChunkReConfig},
+	wire.ParamReConfigResponse:    {wire.ChunkReConfig},
+	wire.ParamAddOutgoing:         {wire.ChunkReConfig},
+	wire.ParamAddIncoming:         {wire.ChunkReConfig},
 }
 
 // once are the parameters of an INIT or INIT ACK that come once.
@@ -85,7 +91,7 @@ func packetRules(pkt []byte) error {
 		head := map[wire.ChunkType]int{wire.ChunkInit: 16, wire.ChunkInitAck: 16, wire.ChunkAsconf: 4, wire.ChunkAsconfAck: 4,
 			wire.ChunkReConfig: 0, wire.ChunkAbort: 0, wire.ChunkError: 0}
 		switch t {
-		case wire.ChunkAuth, wire.ChunkPad, wire.ChunkAsconf, wire.ChunkAsconfAck:
+		case wire.ChunkAuth, wire.ChunkPad, wire.ChunkAsconf, wire.ChunkAsconfAck, wire.ChunkReConfig, wire.ChunkForwardTSN, wire.ChunkIForwardTSN:
 			if c.flags != 0 {
 				return fmt.Errorf("flags of %v are %#x", t, c.flags)
 			}
@@ -135,6 +141,9 @@ func paramRules(in wire.ChunkType, list []tlv) error {
 				return err
 			}
 		}
+	}
+	if in == wire.ChunkReConfig {
+		return reconfigRules(list)
 	}
 	if in == wire.ChunkInit || in == wire.ChunkInitAck {
 		for _, t := range once {
@@ -216,6 +225,7 @@ func TestPacketRules(t *testing.T) {
 		{"two lists of extensions", [][]byte{initWith(ext, ext)}, "comes 2 times"},
 		{"two RANDOM", [][]byte{initWith(random, random)}, "comes 2 times"},
 		{"the only address", [][]byte{initWith(addr)}, "only address"},
+		{"misplaced reset", [][]byte{initWith(wire.AppendTSNReset(nil, 1))}, "no place"},
 	} {
 		err := packetRules(slices.Concat(append([][]byte{header}, x.chunks...)...))
 		if (x.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), x.want) {
