@@ -318,3 +318,12 @@ func (c *ConnRequest) Reject(privateData []byte) error {
 	}
 	return c.r.Reject(privateData)
 }
+
+// refuse answers that nobody wants to decide.
+func (c *ConnRequest) refuse() {
+	if c.tcp != nil {
+		c.tcp.close()
+		return
+	}
+	c.r.Refuse()
+}

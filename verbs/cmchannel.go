@@ -62,8 +62,8 @@ type CMEvent struct {
 
 // CMChannel is an event channel: the connection manager in the manner of
 // rdma_cm, where nothing blocks and one goroutine can serve any number of
-// connections over SCTP. Device.Connect and Device.Listen are the same in
-// blocking form.
+// connections, over SCTP and over TCP. Device.Connect and Device.Listen,
+// Device.ConnectTCP and Device.ListenTCP are the same in blocking form.
 type CMChannel struct {
 	dev  *Device
 	refs refs // identifiers

@@ -3,6 +3,8 @@ package verbs
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -45,10 +47,11 @@ type CMID struct {
 	closed   bool                 // guarded by mu
 	state    cmState              // guarded by mu
 	addr     sctp.Addr            // guarded by mu: of the peer
+	tcp      net.Addr             // guarded by mu: of the peer instead, over TCP
 	assoc    *ddpsctp.Association // guarded by mu: from cmRoute on
 	qp       *QP                  // guarded by mu
 	request  *ConnRequest         // guarded by mu: of cmRequest
-	listener *Listener            // guarded by mu: of cmListen
+	listener io.Closer            // guarded by mu: of cmListen
 	backlog  int                  // guarded by mu: of cmListen
 	pending  []*ConnRequest       // guarded by mu: of cmListen
 }
@@ -78,7 +81,8 @@ func (id *CMID) QP() *QP {
 	return id.qp
 }
 
-// RemoteAddr returns the address of the peer's device, once it is known.
+// RemoteAddr returns the address of the peer's device, once it is known; over TCP
+// see RemoteTCP.
 func (id *CMID) RemoteAddr() sctp.Addr {
 	id.mu.Lock()
 	defer id.mu.Unlock()
@@ -157,15 +161,20 @@ func (id *CMID) ResolveAddr(addr string, timeout time.Duration) error {
 }
 
 // ResolveRoute finds, or opens, the association with the peer's device, within a
-// time. CMRouteResolved or CMRouteError follows.
+// time; over TCP there is nothing to be found. CMRouteResolved or CMRouteError
+// follows.
 func (id *CMID) ResolveRoute(timeout time.Duration) error {
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	if id.ch.dev.ep == nil {
+	if id.ch.dev.ep == nil && id.tcp == nil {
 		return ErrNoTransport
 	}
 	if err := id.enter(cmBusy, cmAddr); err != nil {
 		return err
+	}
+	if id.tcp != nil {
+		id.run(timeout, func(context.Context) (CMEvent, cmState) { return CMEvent{Type: CMRouteResolved}, cmRoute })
+		return nil
 	}
 	addr := id.addr
 	id.run(timeout, func(ctx context.Context) (CMEvent, cmState) {
@@ -203,7 +212,8 @@ func (id *CMID) CreateQP(pd *PD, cfg QPConfig) error {
 }
 
 // Connect connects the queue pair. CMEstablished, CMRejected, CMUnreachable or
-// CMConnectError follows. After the errors the queue pair is of no more use.
+// CMConnectError follows; over TCP the last one also if nobody listens. After the
+// errors the queue pair is in StateError.
 func (id *CMID) Connect(p ConnParams) error {
 	if len(p.PrivateData) > MaxPrivateData {
 		return ErrPrivateData
@@ -221,12 +231,18 @@ func (id *CMID) Connect(p ConnParams) error {
 		timeout = DefaultConnectTimeout
 	}
 	p.PrivateData = slices.Clone(p.PrivateData)
-	qp, a := id.qp, id.assoc
+	qp, a, tcp := id.qp, id.assoc, id.tcp
 	id.run(timeout, func(ctx context.Context) (CMEvent, cmState) {
 		if qp.State() != StateIdle {
 			return CMEvent{Type: CMConnectError, Err: ErrQPState}, cmEnded
 		}
-		info, err := qp.initiate(ctx, a, p)
+		var info ConnInfo
+		var err error
+		if tcp != nil {
+			info, err = id.ch.dev.ConnectTCP(ctx, tcp.String(), qp, p)
+		} else {
+			info, err = qp.initiate(ctx, a, p)
+		}
 		var rejected *RejectError
 		switch {
 		case err == nil:
@@ -285,7 +301,7 @@ func (id *CMID) Close() error {
 		l.Close()
 	}
 	if waiting {
-		id.request.r.Refuse()
+		id.request.refuse()
 	}
 	for _, r := range id.ch.forget(id) {
 		r.Close()

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/weftstack/weft/ddp/ddpsctp"
@@ -13,6 +14,11 @@ import (
 func (id *CMID) Listen(backlog int) error {
 	id.mu.Lock()
 	defer id.mu.Unlock()
+	return id.listen(backlog, func() (io.Closer, error) { return id.ch.dev.listen(id.requested) })
+}
+
+// listen takes what start starts.
+func (id *CMID) listen(backlog int, start func() (io.Closer, error)) error { // mu is held
 	if backlog < 0 {
 		return ErrLimit
 	}
@@ -23,7 +29,7 @@ func (id *CMID) Listen(backlog int) error {
 	if id.backlog == 0 {
 		id.backlog = id.ch.dev.backlog()
 	}
-	l, err := id.ch.dev.listen(id.requested)
+	l, err := start()
 	if err != nil {
 		id.state = cmIdle
 		return err
@@ -38,13 +44,24 @@ func (id *CMID) requested(r *ddpsctp.Request) bool {
 	id.mu.Lock()
 	defer id.mu.Unlock()
 	id.pending = slices.DeleteFunc(id.pending, func(c *ConnRequest) bool { return !c.r.Pending() })
-	if id.closed || len(id.pending) >= id.backlog || id.ch.refs.enter() != nil {
+	if len(id.pending) >= id.backlog {
 		return false
 	}
 	c := newConnRequest(r)
+	if !id.raise(c) {
+		return false
+	}
 	id.pending = append(id.pending, c)
+	return true
+}
+
+// raise makes an identifier of a request, and an event.
+func (id *CMID) raise(c *ConnRequest) bool { // mu is held
+	if id.closed || id.ch.refs.enter() != nil {
+		return false
+	}
 	fresh := id.ch.newID(id.context)
-	fresh.state, fresh.request, fresh.addr = cmRequest, c, c.Remote
+	fresh.state, fresh.request, fresh.addr, fresh.tcp = cmRequest, c, c.Remote, c.RemoteTCP
 	id.ch.push(CMEvent{Type: CMConnectRequest, ID: fresh, Listen: id,
 		PrivateData: c.PrivateData, PeerIRD: c.PeerIRD, PeerORD: c.PeerORD})
 	return true

@@ -94,3 +94,64 @@ func ExampleCMID() {
 	// client: hello, client
 	// server: disconnected
 }
+
+// Identifiers connect over TCP, too: such a device needs no transport.
+func ExampleCMID_ListenTCP() {
+	ctx := context.Background()
+	dev, err := verbs.Open(verbs.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer dev.Close()
+	channel, err := dev.NewCMChannel()
+	if err != nil {
+		log.Fatal(err)
+	}
+	cq, err := dev.NewCQ(64)
+	if err != nil {
+		log.Fatal(err)
+	}
+	pd := dev.AllocPD()
+	listener, err := channel.NewID("server")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := listener.ListenTCP("127.0.0.1:0", 16); err != nil {
+		log.Fatal(err)
+	}
+	client, err := channel.NewID("client")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := client.CreateQP(pd, verbs.QPConfig{SendCQ: cq, RecvCQ: cq}); err != nil {
+		log.Fatal(err)
+	}
+	if err := client.ResolveTCP(listener.ListenAddr().String(), time.Second); err != nil {
+		log.Fatal(err)
+	}
+	for established := 0; established < 2; {
+		e, err := channel.GetEvent(ctx)
+		if err != nil || e.Err != nil {
+			log.Fatal(err, e.Err)
+		}
+		switch e.Type {
+		case verbs.CMAddrResolved:
+			err = e.ID.ResolveRoute(time.Second)
+		case verbs.CMRouteResolved:
+			err = e.ID.Connect(verbs.ConnParams{PrivateData: []byte("client")})
+		case verbs.CMConnectRequest:
+			if err = e.ID.CreateQP(pd, verbs.QPConfig{SendCQ: cq, RecvCQ: cq}); err == nil {
+				err = e.ID.Accept(verbs.ConnParams{})
+			}
+		case verbs.CMEstablished:
+			established++
+			fmt.Println(e.Type, e.ID.Context())
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Unordered output:
+	// established client
+	// established server
+}

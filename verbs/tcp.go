@@ -10,7 +10,6 @@ import (
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpmpa"
-	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/rdmap"
 )
 
@@ -188,21 +187,22 @@ type TCPListener struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	once   sync.Once
+	take   func(*tcpRequest) bool // not nil: gets the requests instead of Accept
 }
 
 // ListenTCP listens on a TCP address, "host:port". At most Config.Backlog
 // connections wait for their request or for an answer to it; more are closed.
 func (d *Device) ListenTCP(ctx context.Context, addr string) (*TCPListener, error) {
+	return d.listenTCP(ctx, addr, d.backlog(), nil)
+}
+
+func (d *Device) listenTCP(ctx context.Context, addr string, n int, take func(*tcpRequest) bool) (*TCPListener, error) {
 	var lc net.ListenConfig
 	nl, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	n := d.cfg.Backlog
-	if n <= 0 {
-		n = ddpsctp.DefaultBacklog
-	}
-	l := &TCPListener{dev: d, l: nl, room: make(chan struct{}, n), ready: make(chan *tcpRequest, n), done: make(chan struct{})}
+	l := &TCPListener{dev: d, l: nl, take: take, room: make(chan struct{}, n), ready: make(chan *tcpRequest, n), done: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -252,7 +252,13 @@ func (l *TCPListener) serve(ctx context.Context) {
 				<-l.room
 				return
 			}
-			l.ready <- &tcpRequest{r: r, l: l} // has room: see room
+			t := &tcpRequest{r: r, l: l}
+			switch {
+			case l.take == nil:
+				l.ready <- t // has room: see room
+			case !l.take(t):
+				t.close()
+			}
 		}()
 	}
 }
@@ -267,11 +273,7 @@ func (l *TCPListener) Accept(ctx context.Context) (*ConnRequest, error) {
 	}
 	select {
 	case t := <-l.ready:
-		c := &ConnRequest{PrivateData: t.r.Private, PeerIRD: -1, PeerORD: -1, RemoteTCP: t.r.Conn().RemoteAddr(), tcp: t}
-		if t.r.IsEnhanced {
-			c.PeerIRD, c.PeerORD = t.r.Enhanced.IRD, t.r.Enhanced.ORD
-		}
-		return c, nil
+		return newTCPRequest(t), nil
 	case <-l.done:
 		return nil, ErrClosed
 	case <-ctx.Done():
@@ -303,6 +305,14 @@ type tcpRequest struct {
 	r    *ddpmpa.Request
 	l    *TCPListener
 	once sync.Once
+}
+
+func newTCPRequest(t *tcpRequest) *ConnRequest {
+	c := &ConnRequest{PrivateData: t.r.Private, PeerIRD: -1, PeerORD: -1, RemoteTCP: t.r.Conn().RemoteAddr(), tcp: t}
+	if t.r.IsEnhanced {
+		c.PeerIRD, c.PeerORD = t.r.Enhanced.IRD, t.r.Enhanced.ORD
+	}
+	return c
 }
 
 // answered gives back its room.
