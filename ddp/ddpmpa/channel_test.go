@@ -266,6 +266,10 @@ func TestRejected(t *testing.T) {
 		if c != nil || err != nil || !f.Rejected || string(f.Private) != "busy" || f.IsEnhanced != (e != nil) {
 			t.Errorf("%v, %+v, %v", c, f, err)
 		}
+		// RFC 5044, Section 7.1.2, rule 3: the initiator leaves TCP open.
+		if err := ca.SetDeadline(time.Time{}); err != nil {
+			t.Errorf("after the rejection: %v", err)
+		}
 	}
 }
 
