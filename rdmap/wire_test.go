@@ -91,6 +91,12 @@ func TestTerminateGolden(t *testing.T) {
 			if !ok || got != tt.t {
 				t.Errorf("decoded %+v", got)
 			}
+			reserved := bytes.Clone(wire)
+			reserved[2] |= 0x18 // what the other bits tell: see TestReversedTerminate
+			reserved[3] = 0xFF
+			if got, ok := ParseTerminate(reserved); !ok || got != tt.t {
+				t.Errorf("decoded with reserved bits %+v", got)
+			}
 			for n := range wire {
 				if _, ok := ParseTerminate(wire[:n]); ok {
 					t.Errorf("%d octets of %d accepted", n, len(wire))

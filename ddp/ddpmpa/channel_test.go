@@ -180,6 +180,9 @@ func TestChannels(t *testing.T) {
 		if got := w.a.tx.f.crc; got != !(pa.NoCRC && pb.NoCRC) || got != w.b.tx.f.crc || got != w.a.rx.f.crc {
 			t.Errorf("%+v, %+v: CRC %v", pa, pb, got)
 		}
+		if w.req.Revision != Revision1 || w.reply.Revision != Revision1 {
+			t.Errorf("revisions %d and %d", w.req.Revision, w.reply.Revision)
+		}
 		if w.a.tx.f.markers != pb.Markers || w.b.tx.f.markers != pa.Markers {
 			t.Errorf("%+v, %+v: markers %v and %v", pa, pb, w.a.tx.f.markers, w.b.tx.f.markers)
 		}
