@@ -13,8 +13,12 @@ import (
 // MUST, SHALL, REQUIRED, SHOULD and RECOMMENDED, how many there are.
 var sentences = map[string]int{
 	"4895": 58,
+	"5040": 143,
+	"5042": 34,
+	"5044": 108,
 	"5061": 108,
 	"6525": 100,
+	"7306": 61,
 	"7829": 35,
 	"8985": 25,
 	"9260": 495,
