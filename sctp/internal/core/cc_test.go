@@ -297,6 +297,44 @@ func TestCubicFastConvergence(t *testing.T) {
 	}
 }
 
+// RFC 8312, Section 5.8, and RFC 9438: time in which the application limits the
+// sender does not count in W_cubic(t), nor does a pause.
+func TestCubicIdleTimeDoesNotCount(t *testing.T) {
+	for _, pause := range []bool{false, true} {
+		h := newCCTest(t, CCConfig{InitialPackets: 1000})
+		h.cc.OnLoss(h.now)
+		for range 10 {
+			h.round()
+		}
+		h.ack(h.flight)
+		was := h.cc.Cwnd()
+		if pause {
+			h.now += 20 * second
+			h.cc.OnIdle(20*second, second)
+			for range 20 { // slow start, up to where it was
+				if h.cc.Cwnd() < was {
+					h.round()
+				}
+			}
+		} else {
+			for range 200 {
+				h.send(2 * ccMTU)
+				h.now += ccRTT
+				h.ack(2 * ccMTU)
+			}
+			if got := h.cc.Cwnd(); got > was+ccMTU {
+				t.Errorf("cwnd grew from %d to %d without being used", was, got)
+			}
+		}
+		h.round()
+		h.round()
+		// The curve has 9 % more after a second, and 100 % after 20.
+		if got := h.cc.Cwnd(); got < was || got > was*6/5 {
+			t.Errorf("pause %v: cwnd is %d after it, was %d", pause, got, was)
+		}
+	}
+}
+
 // HyStart++ (RFC 9406): slow start ends without a loss once round-trip times
 // rise.
 func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
