@@ -19,7 +19,7 @@ func TestMPIPrograms(t *testing.T) {
 			t.Run(fmt.Sprintf("check/transport=%s/ranks=%d", transport, n), func(t *testing.T) {
 				out, errs, status := weft(t, "run", "-n", strconv.Itoa(n), "-transport", transport, check)
 				want := fmt.Sprintf("%d ranks over %s: all verified", n, transport)
-				if status != 0 || !strings.Contains(out, want) || strings.Count(out, "verified ") != 12 {
+				if status != 0 || !strings.Contains(out, want) || strings.Count(out, "verified ") != 15 {
 					t.Errorf("status %d\n%s%s", status, out, errs)
 				}
 			})

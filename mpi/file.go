@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"reflect"
-	"strconv"
 	"sync"
 	"sync/atomic"
 )
@@ -43,28 +41,6 @@ const (
 	fileModes         = 1<<iota - 1
 )
 
-// Keys of Info that FileOpen reads (MPI-4.1, Section 14.2.8). Others are kept.
-const (
-	// InfoNodes is how many ranks read and write for all in collective
-	// operations: the default is all ranks, up to DefaultNodes.
-	InfoNodes = "cb_nodes"
-	// InfoBuffer is the bytes that each of them holds at a time; the default
-	// is DefaultBuffer.
-	InfoBuffer = "cb_buffer_size"
-	// InfoCollective is "enable" to let them do so always, "disable" for
-	// never, or "automatic", the default: if what the ranks access lies
-	// mixed in the file.
-	InfoCollective = "collective_buffering"
-)
-
-// Defaults and limits of collective file operations.
-const (
-	DefaultNodes  = 8
-	DefaultBuffer = 4 << 20
-	// MaxBuffer bounds InfoBuffer.
-	MaxBuffer = 1 << 30
-)
-
 // A File is a file that the ranks of a communicator have opened together
 // (MPI-4.1, Chapter 14). T is its elementary type: offsets, and the individual
 // and the shared file pointer, count elements of T, in the rank's view of the
@@ -87,10 +63,7 @@ type file struct {
 	name  string
 	mode  FileMode
 	elem  *elemLayout
-	info  Info
-	nodes int
-	room  int // bytes of a collective buffer
-	how   bufferMode
+	hints atomic.Pointer[fileHints]
 
 	// The shared pointer, in elements, and a lock for atomic mode are at rank 0.
 	shared *Win[int64]
@@ -100,19 +73,12 @@ type file struct {
 	closed atomic.Bool
 
 	mu    sync.Mutex // guards what follows
+	info  Info
 	view  *fileView
 	pos   int64         // individual pointer, in elements
 	last  chan struct{} // closed when the last collective started has ended
 	split *splitOp
 }
-
-type bufferMode int64
-
-const (
-	bufferAuto bufferMode = iota
-	bufferAlways
-	bufferNever
-)
 
 // FileOpen opens a file on all ranks of c, which all must call it with the same
 // name, mode and hints; it blocks until they do (MPI-4.1, Section 14.2.1). The
@@ -165,7 +131,7 @@ func (m FileMode) flags() int {
 }
 
 func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *elemLayout) (*file, error) {
-	f := &file{of: c, name: name, mode: mode, elem: elem, info: maps.Clone(info), turn: make(chan struct{}, 1)}
+	f := &file{of: c, name: name, mode: mode, elem: elem, turn: make(chan struct{}, 1)}
 	var err error
 	if f.c, err = c.private(ctx); err != nil {
 		return nil, err
@@ -173,11 +139,13 @@ func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Inf
 	if err = mode.check(); err == nil && elem.size == 0 {
 		err = fmt.Errorf("%w: elements of no size", ErrType)
 	}
-	if err == nil {
-		err = f.hints(info)
+	h, err := f.agreeHints(ctx, info, err)
+	if err != nil {
+		f.c.Free()
+		return nil, err
 	}
 	// Rank 0 goes first: it makes the file.
-	if f.c.rank == 0 && err == nil {
+	if f.c.rank == 0 {
 		flags := mode.flags()
 		if mode&FileCreate != 0 {
 			flags |= os.O_CREATE
@@ -185,7 +153,7 @@ func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Inf
 		if mode&FileExclusive != 0 {
 			flags |= os.O_EXCL
 		}
-		f.os, err = os.OpenFile(name, flags, 0o666)
+		f.os, err = os.OpenFile(name, flags, h.perm)
 	}
 	if err = f.agree(ctx, err); err == nil {
 		if f.c.rank != 0 {
@@ -197,6 +165,7 @@ func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Inf
 		f.shared, err = WinAllocate[int64](ctx, f.c, 1)
 	}
 	if err == nil {
+		f.setHints(h, info)
 		err = f.begin(ctx)
 	}
 	if err != nil {
@@ -225,35 +194,6 @@ func (f *file) begin(ctx context.Context) error {
 		f.shared.Sync()
 	}
 	return Barrier(ctx, f.c)
-}
-
-// hints reads the keys that have a meaning here, and adds those in effect.
-func (f *file) hints(info Info) error {
-	f.nodes, f.room = min(f.c.Size(), DefaultNodes), DefaultBuffer
-	for key, to := range map[string]*int{InfoNodes: &f.nodes, InfoBuffer: &f.room} {
-		if s, ok := info[key]; ok {
-			n, err := strconv.Atoi(s)
-			if err != nil || n < 1 || n > MaxBuffer {
-				return fmt.Errorf("%w: %s=%q", ErrOption, key, s)
-			}
-			*to = n
-		}
-	}
-	f.nodes = min(f.nodes, f.c.Size())
-	switch s := info[InfoCollective]; s {
-	case "", "automatic":
-	case "enable":
-		f.how = bufferAlways
-	case "disable":
-		f.how = bufferNever
-	default:
-		return fmt.Errorf("%w: %s=%q", ErrOption, InfoCollective, s)
-	}
-	if f.info == nil {
-		f.info = Info{}
-	}
-	f.info[InfoNodes], f.info[InfoBuffer] = strconv.Itoa(f.nodes), strconv.Itoa(f.room)
-	return nil
 }
 
 // agree returns err, or an error if another rank has one. All ranks call it.
@@ -322,13 +262,6 @@ func (f *File[T]) Mode() FileMode { return f.f.mode }
 
 // Group returns the ranks that have the file open.
 func (f *File[T]) Group() Group { return f.f.c.Group() }
-
-// Info returns the hints, with those in effect.
-func (f *File[T]) Info() Info {
-	f.f.mu.Lock()
-	defer f.f.mu.Unlock()
-	return maps.Clone(f.f.info)
-}
 
 // Size returns the length of the file in bytes.
 func (f *File[T]) Size() (int64, error) {

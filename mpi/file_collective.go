@@ -108,8 +108,9 @@ func (f *file) together(ctx context.Context, op fileOp, b []byte, bad error) (in
 		return 0, err
 	}
 	var n int
-	if f.mixed(all) {
-		p := &phases{f: f, write: op.write, b: b, runs: runs, size: size}
+	h := f.hints.Load()
+	if h.mixed(all, op.write) {
+		p := &phases{f: f, h: h, write: op.write, b: b, runs: runs, size: size}
 		p.divide(all)
 		n, err = p.run(ctx)
 	} else if op.write {
@@ -141,9 +142,9 @@ func (f *file) lockAll(ctx context.Context) (unlock func(context.Context, error)
 }
 
 // mixed reports whether to work in two phases. All ranks find the same.
-func (f *file) mixed(all []fileReach) bool {
-	if f.how != bufferAuto {
-		return f.how == bufferAlways
+func (h *fileHints) mixed(all []fileReach, write bool) bool {
+	if how := h.how(write); how != bufferAuto {
+		return how == bufferAlways
 	}
 	sorted := slices.DeleteFunc(slices.Clone(all), func(r fileReach) bool { return r.N == 0 })
 	slices.SortFunc(sorted, func(a, b fileReach) int { return int(min(max(a.Lo-b.Lo, -1), 1)) })
@@ -174,6 +175,7 @@ func (v *fileView) list(pos, n int64) []fileRun {
 // phases is one collective operation of a rank.
 type phases struct {
 	f      *file
+	h      *fileHints
 	write  bool
 	b      []byte
 	runs   []fileRun // of this rank
@@ -182,9 +184,6 @@ type phases struct {
 	domain int64     // bytes of the file for each node
 	rounds int64
 }
-
-// domainAlign is what domains begin at a multiple of.
-const domainAlign = 4096
 
 // divide cuts the file into domains.
 func (p *phases) divide(all []fileReach) {
@@ -198,11 +197,11 @@ func (p *phases) divide(all []fileReach) {
 		}
 		p.lo, p.hi = min(p.lo, r.Lo), max(p.hi, r.Hi)
 	}
-	p.lo -= p.lo % domainAlign
-	nodes := int64(p.f.nodes)
+	p.lo -= p.lo % p.h.align
+	nodes := int64(p.h.nodes)
 	p.domain = (p.hi - p.lo + nodes - 1) / nodes
-	p.domain = (p.domain + domainAlign - 1) / domainAlign * domainAlign
-	room := int64(p.f.room)
+	p.domain = (p.domain + p.h.align - 1) / p.h.align * p.h.align
+	room := int64(p.h.room)
 	p.rounds = (p.domain + room - 1) / room
 }
 
@@ -210,12 +209,12 @@ func (p *phases) divide(all []fileReach) {
 func (p *phases) window(node int, round int64) (lo, hi int64) {
 	lo = p.lo + int64(node)*p.domain
 	end := min(lo+p.domain, p.hi)
-	lo += round * int64(p.f.room)
-	return lo, min(lo+int64(p.f.room), end)
+	lo += round * int64(p.h.room)
+	return lo, min(lo+int64(p.h.room), end)
 }
 
 // node returns the rank that is a node: they are spread over the ranks.
-func (p *phases) rank(node int) int { return node * p.f.c.Size() / p.f.nodes }
+func (p *phases) rank(node int) int { return node * p.f.c.Size() / p.h.nodes }
 
 // run does all rounds. After an error the rank goes on, so that the others
 // need not wait.
@@ -257,7 +256,7 @@ func (p *phases) round(ctx context.Context, round int64) (int, error) {
 	asked := make([][]fileRun, c.Size()) // by rank of the node
 	msgs := make([][]byte, c.Size())
 	mine := -1
-	for node := range p.f.nodes {
+	for node := range p.h.nodes {
 		rank := p.rank(node)
 		if rank == c.rank {
 			mine = node
@@ -337,7 +336,7 @@ func (p *phases) parse(b []byte) (runs []fileRun, data []byte, err error) {
 	total := int64(0)
 	for i := range int(n) {
 		r := fileRun{int64(binary.BigEndian.Uint64(b[16*i:])), int64(binary.BigEndian.Uint64(b[16*i+8:])), total}
-		if r.n < 1 || r.n > int64(p.f.room) || r.off < 0 {
+		if r.n < 1 || r.n > int64(p.h.room) || r.off < 0 {
 			return nil, nil, bad
 		}
 		total += r.n

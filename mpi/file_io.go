@@ -362,12 +362,9 @@ func (f *file) internal(b []byte) {
 	}
 }
 
-// Reading with gaps: a piece of the file is read as a whole if the data is at
-// least sieveShare of it.
-const (
-	sieveBuffer = 1 << 20
-	sieveShare  = 4
-)
+// sieveShare is for reading with gaps: a piece of the file is read as a whole if
+// the data is at least one part in so many.
+const sieveShare = 4
 
 func (f *file) readRuns(v *fileView, off int64, b []byte) (int, error) {
 	if v.dense() {
@@ -387,11 +384,12 @@ func (f *file) readRuns(v *fileView, off int64, b []byte) (int, error) {
 // end of the file.
 func (f *file) readSieved(runs []fileRun, b []byte) (int, error) {
 	done := 0
+	piece := f.hints.Load().piece
 	for i := 0; i < len(runs); {
 		j, data := i+1, runs[i].n
 		for j < len(runs) {
 			span := runs[j].off + runs[j].n - runs[i].off
-			if span > sieveBuffer || (data+runs[j].n)*sieveShare < span {
+			if span > piece || (data+runs[j].n)*sieveShare < span {
 				break
 			}
 			data += runs[j].n

@@ -748,7 +748,7 @@ func TestFileErrorsReachAllRanks(t *testing.T) {
 
 // TestFileRequestsThatAreDamaged gives nodes what no rank sends.
 func TestFileRequestsThatAreDamaged(t *testing.T) {
-	p := &phases{f: &file{room: 100}, write: true, b: []byte("hello")}
+	p := &phases{h: &fileHints{room: 100}, write: true, b: []byte("hello")}
 	good := p.request([]fileRun{{3, 5, 0}})
 	if runs, data, err := p.parse(good); err != nil || len(runs) != 1 || runs[0] != (fileRun{3, 5, 0}) || string(data) != "hello" {
 		t.Fatalf("runs %v, data %q, %v", runs, data, err)

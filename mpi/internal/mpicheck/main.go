@@ -24,6 +24,7 @@ var parts = []struct {
 	{"collectives", collectives}, {"reductions", reductions}, {"nonblocking", nonblocking},
 	{"communicators", communicators}, {"intercommunicators", intercommunicators},
 	{"topologies", topologies}, {"windows", windows}, {"atomics", atomics}, {"partitions", partitions},
+	{"files", files}, {"shared pointers", sharedPointers}, {"threads", threads},
 }
 
 // check performs all parts on duplicates of c, each followed by a barrier.

@@ -1,0 +1,245 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Keys of Info that FileOpen and File.SetInfo read (MPI-4.1, Section 14.2.8; those
+// that begin with romio_ or ind_ are from ROMIO). Others are kept. All ranks must
+// give the same.
+const (
+	// InfoNodes is how many ranks read and write for all in collective
+	// operations: the default is all ranks, up to DefaultNodes.
+	InfoNodes = "cb_nodes"
+	// InfoBuffer is the bytes that each of them holds at a time; the default
+	// is DefaultBuffer.
+	InfoBuffer = "cb_buffer_size"
+	// InfoCollective is "enable" to let them do so always, "disable" for
+	// never, or "automatic", the default: if what the ranks access lies
+	// mixed in the file. "true" and "false" are the first two.
+	InfoCollective = "collective_buffering"
+	// InfoCollectiveRead and InfoCollectiveWrite are the same for one of the two.
+	InfoCollectiveRead  = "romio_cb_read"
+	InfoCollectiveWrite = "romio_cb_write"
+	// InfoStripingUnit is how many bytes of the file lie together on a device:
+	// the stretches of the ranks that read and write for all begin at multiples
+	// of it (default DefaultStriping).
+	InfoStripingUnit = "striping_unit"
+	// InfoStripingFactor is over how many devices the file is spread: without
+	// InfoNodes it is the number of those ranks.
+	InfoStripingFactor = "striping_factor"
+	// InfoReadBuffer bounds the bytes that one rank reads at once to get at
+	// data with gaps (default DefaultReadBuffer).
+	InfoReadBuffer = "ind_rd_buffer_size"
+	// InfoSieve is "disable" to read data with gaps run by run, "enable" or
+	// "automatic", the default.
+	InfoSieve = "romio_ds_read"
+	// InfoAccessStyle says how the file is used: a list of "read_once",
+	// "write_once", "read_mostly", "write_mostly", "sequential",
+	// "reverse_sequential" and "random". On Linux the system is told of
+	// sequential and random access.
+	InfoAccessStyle = "access_style"
+	// InfoFilePerm is the permissions of a file that FileOpen creates, in octal
+	// (default 0666), less those that the process does not give away.
+	InfoFilePerm = "file_perm"
+)
+
+// Defaults and limits of file hints.
+const (
+	DefaultNodes      = 8
+	DefaultBuffer     = 4 << 20
+	DefaultStriping   = 4096
+	DefaultReadBuffer = 1 << 20
+	// MaxBuffer bounds InfoBuffer, InfoReadBuffer and InfoStripingUnit.
+	MaxBuffer = 1 << 30
+)
+
+// fileHints is what the info of a file says, ready for use. It is never changed.
+type fileHints struct {
+	nodes       int
+	room        int   // bytes of a collective buffer
+	align       int64 // of what nodes handle
+	piece       int64 // bytes read at once; 0: run by run
+	read, write bufferMode
+	perm        fs.FileMode
+	random, seq bool
+}
+
+type bufferMode int64
+
+const (
+	bufferAuto bufferMode = iota
+	bufferAlways
+	bufferNever
+)
+
+// readFileHints checks the known keys for a file of size ranks.
+func readFileHints(info Info, size int) (*fileHints, error) {
+	nodes, unit, piece, factor := min(size, DefaultNodes), DefaultStriping, DefaultReadBuffer, 0
+	h := &fileHints{room: DefaultBuffer, perm: 0o666}
+	for _, n := range []struct {
+		key string
+		to  *int
+	}{{InfoStripingFactor, &factor}, {InfoNodes, &nodes}, {InfoBuffer, &h.room}, {InfoStripingUnit, &unit}, {InfoReadBuffer, &piece}} {
+		s, ok := info[n.key]
+		if !ok {
+			continue
+		}
+		v, err := strconv.Atoi(s)
+		if err != nil || v < 1 || v > MaxBuffer {
+			return nil, fmt.Errorf("%w: %s=%q", ErrOption, n.key, s)
+		}
+		*n.to = v
+		if n.key == InfoStripingFactor {
+			nodes = v
+		}
+	}
+	h.nodes, h.align, h.piece = min(nodes, size), int64(unit), int64(piece)
+	both, sieve := bufferAuto, bufferAuto
+	for _, m := range []struct {
+		key string
+		to  *bufferMode
+	}{{InfoCollective, &both}, {InfoCollectiveRead, &h.read}, {InfoCollectiveWrite, &h.write}, {InfoSieve, &sieve}} {
+		if m.key == InfoCollectiveRead {
+			h.read, h.write = both, both
+		}
+		switch s := info[m.key]; s {
+		case "":
+		case "automatic":
+			*m.to = bufferAuto
+		case "enable", "true":
+			*m.to = bufferAlways
+		case "disable", "false":
+			*m.to = bufferNever
+		default:
+			return nil, fmt.Errorf("%w: %s=%q", ErrOption, m.key, s)
+		}
+	}
+	if sieve == bufferNever {
+		h.piece = 0
+	}
+	if s, ok := info[InfoFilePerm]; ok {
+		v, err := strconv.ParseUint(s, 8, 32)
+		if err != nil || v > 0o777 {
+			return nil, fmt.Errorf("%w: %s=%q", ErrOption, InfoFilePerm, s)
+		}
+		h.perm = fs.FileMode(v)
+	}
+	return h, h.style(info[InfoAccessStyle])
+}
+
+var accessStyles = []string{"read_once", "write_once", "read_mostly", "write_mostly", "sequential", "reverse_sequential", "random"}
+
+func (h *fileHints) style(list string) error {
+	if list == "" {
+		return nil
+	}
+	for s := range strings.SplitSeq(list, ",") {
+		s = strings.TrimSpace(s)
+		if !slices.Contains(accessStyles, s) {
+			return fmt.Errorf("%w: %s=%q", ErrOption, InfoAccessStyle, list)
+		}
+		h.random, h.seq = h.random || s == "random", h.seq || s == "sequential"
+	}
+	return nil
+}
+
+// how returns when to work in two phases.
+func (h *fileHints) how(write bool) bufferMode {
+	if write {
+		return h.write
+	}
+	return h.read
+}
+
+// agreeHints reads hints, and checks that all ranks read the same: those of
+// info and those in effect. All ranks call it; err is what is wrong here
+// already.
+func (f *file) agreeHints(ctx context.Context, info Info, err error) (*fileHints, error) {
+	h, bad := readFileHints(info, f.c.Size())
+	if err == nil {
+		err = bad
+	}
+	if bad != nil {
+		h = &fileHints{}
+	}
+	// What all ranks must have the same of, twice: the least and the most.
+	mine := []int64{int64(h.nodes), int64(h.room), h.align, int64(h.read), int64(h.write)}
+	n := len(mine)
+	for _, v := range mine[:n] {
+		mine = append(mine, -v)
+	}
+	mine = append(mine, -1) // who failed
+	if err != nil {
+		mine[2*n] = int64(f.c.rank)
+	}
+	most := make([]int64, len(mine))
+	if e := Allreduce(ctx, f.c, mine, most, Max); e != nil && err == nil {
+		err = e
+	}
+	switch failed := most[2*n]; {
+	case err != nil:
+	case failed >= 0:
+		err = fmt.Errorf("%w: %s: rank %d failed", ErrFile, f.name, failed)
+	default:
+		for i := range n {
+			if most[i] != -most[n+i] {
+				err = fmt.Errorf("%w: ranks give different hints", ErrOption)
+			}
+		}
+	}
+	return h, err
+}
+
+// setHints puts hints into effect, with info as what the program gave.
+func (f *file) setHints(h *fileHints, info Info) {
+	info = maps.Clone(info)
+	if info == nil {
+		info = Info{}
+	}
+	info[InfoNodes], info[InfoBuffer] = strconv.Itoa(h.nodes), strconv.Itoa(h.room)
+	info[InfoStripingUnit] = strconv.FormatInt(h.align, 10)
+	f.mu.Lock()
+	f.info = info
+	f.mu.Unlock()
+	f.hints.Store(h)
+	if f.os != nil {
+		advise(f.os, h)
+	}
+}
+
+// SetInfo gives the file other hints, those in info in addition to the present
+// ones. All ranks must call it with the same hints (MPI-4.1, Section 14.2.8). It
+// returns ErrOption, and changes nothing, if a value makes no sense, or the ranks
+// do not agree.
+func (f *File[T]) SetInfo(ctx context.Context, info Info) error {
+	x := f.f
+	t := x.of.enter()
+	err := x.usable()
+	if err == nil {
+		err = x.inTurn(ctx, func() error {
+			all := f.Info()
+			maps.Copy(all, info)
+			h, err := x.agreeHints(ctx, all, nil)
+			if err == nil {
+				x.setHints(h, all)
+			}
+			return err
+		})
+	}
+	x.of.leave(t, "File.SetInfo", NoPeer, 0, 0, err)
+	return err
+}
+
+// Info returns the hints, with those in effect.
+func (f *File[T]) Info() Info {
+	f.f.mu.Lock()
+	defer f.f.mu.Unlock()
+	return maps.Clone(f.f.info)
+}
