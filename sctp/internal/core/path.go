@@ -21,6 +21,7 @@ type path struct {
 	gone      bool           // removed (RFC 5061); the place is free
 	par       pathLimits
 	plpmtu    pathMTU
+	probed    Time // when the last probe of plpmtu was sent
 	rto       RTO
 	cc        CongestionControl
 	pacer     Pacer

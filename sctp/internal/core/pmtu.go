@@ -166,6 +166,20 @@ func (a *Assoc) nextProbe(now Time, i int) {
 	a.timers.setPath(timerMTU, i, 0)
 }
 
+// nextProbePaced is nextProbe, but "the interval between probe packets MUST be at
+// least one RTT" (RFC 8899, Section 3): what is known of the last probe may not have
+// come from the peer.
+func (a *Assoc) nextProbePaced(now Time, i int) {
+	p := &a.paths[i]
+	due := p.probed + p.rto.SRTT()
+	if p.probed == 0 || due <= now {
+		a.nextProbe(now, i)
+		return
+	}
+	p.plpmtu.out, p.plpmtu.pending = false, false
+	a.timers.setPath(timerMTU, i, due)
+}
+
 // appendProbe appends the packet with the probe that is due on path i. RFC 8899,
 // Section 6.2.1.2: "Probe packets consist of an SCTP common header followed by a
 // HEARTBEAT chunk and a PAD chunk."
@@ -189,6 +203,7 @@ func (a *Assoc) appendProbe(b []byte, now Time, i int) []byte {
 	}
 	a.seal(b[at:])
 	p.count.probes++
+	p.probed = now
 	a.timers.setPath(timerMTU, i, now+max(probeTimer, p.rto.Value()))
 	return b
 }
@@ -287,7 +302,7 @@ func (a *Assoc) blackHole(now Time, i int) {
 	}
 	*m = pathMTU{state: pmtuBase, limit: m.limit, high: m.limit + 4}
 	a.setMTU(i, p.base())
-	a.nextProbe(now, i)
+	a.nextProbePaced(now, i)
 }
 
 // PacketTooBig takes in an ICMP message that says that a packet with a
@@ -315,12 +330,12 @@ func (a *Assoc) PacketTooBig(now Time, addr netip.AddrPort, tag uint32, size int
 		p.count.holes++
 		*m = pathMTU{state: pmtuBase, limit: m.limit, high: size + 4}
 		a.setMTU(i, p.base())
-		a.nextProbe(now, i)
+		a.nextProbePaced(now, i)
 		return true
 	case m.out && size > p.mtu && size < m.sent:
 		// "PLPMTU < PL_PTB_SIZE < PROBED_SIZE": the probe was too large.
 		m.hopeful, m.count, m.high = false, 0, size+4
-		a.nextProbe(now, i)
+		a.nextProbePaced(now, i)
 		return true
 	}
 	return false

@@ -91,6 +91,9 @@ func TestFragmentLiftsDF(t *testing.T) {
 		}
 		return v == unix.IP_PMTUDISC_PROBE
 	}
+	if !df() {
+		t.Error("DF is not set on a new socket")
+	}
 	c.setDF(false)
 	if df() {
 		t.Error("DF is still set")

@@ -40,6 +40,13 @@ func (r *runner) setConfig(f *fields) error {
 		case "cc":
 			c.Congestion = map[string]core.Congestion{"cubic": core.Cubic, "newreno": core.NewReno}[x.val]
 			continue
+		case "discover": // path MTU discovery, up to this size
+			n, err := r.number(x.val)
+			if err != nil {
+				return err
+			}
+			c.Discover, c.MTU, c.MaxMTU = true, core.BaseMTU, int(n)
+			continue
 		case "pf": // "off": no path is potentially failed
 			if x.val == "off" {
 				c.PFMaxRetrans = -1
@@ -273,6 +280,12 @@ func (r *runner) do(f *args) (err error) {
 		return a.SetPrimary(addr(arg(1)))
 	case "requestheartbeat":
 		return a.RequestHeartbeat(r.now, addr(arg(1)))
+	case "toobig": // an ICMP message
+		tag, _ := r.symbol("PT")
+		used := a.PacketTooBig(r.now, addr(arg(1)), f.num("tag", tag), int(f.num("size", 0)))
+		if used == f.has("unused") {
+			return fmt.Errorf("used: %v", used)
+		}
 	case "mtu":
 		return a.SetPathMTU(addr(arg(1)), int(f.num("size", 0)))
 	case "resetstreams":
@@ -398,7 +411,7 @@ var checks = map[string]func(*runner, *args) error{
 		return r.compare(f.kv, map[string]string{"addr": p.Remote.Addr().String(), "udp": fmt.Sprint(p.Remote.Port()), "active": fmt.Sprint(p.Active), "pf": fmt.Sprint(p.PotentiallyFailed),
 			"confirmed": fmt.Sprint(p.Confirmed), "primary": fmt.Sprint(p.Primary), "rto": fmt.Sprint(p.RTO.Milliseconds()),
 			"srtt": fmt.Sprint(p.SRTT.Milliseconds()), "rttvar": fmt.Sprint(p.RTTVar.Milliseconds()), "cwnd": fmt.Sprint(p.CWND),
-			"ssthresh": fmt.Sprint(p.SSThresh), "flight": fmt.Sprint(p.InFlight), "mtu": fmt.Sprint(p.MTU), "errors": fmt.Sprint(p.Errors)})
+			"ssthresh": fmt.Sprint(p.SSThresh), "flight": fmt.Sprint(p.InFlight), "mtu": fmt.Sprint(p.MTU), "probes": fmt.Sprint(p.MTUProbes), "errors": fmt.Sprint(p.Errors)})
 	},
 	"paths": func(r *runner, f *args) error {
 		if got := fmt.Sprint(r.assoc.NumPaths()); got != f.words[1] {

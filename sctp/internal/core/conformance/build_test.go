@@ -202,13 +202,16 @@ func (a *args) chunk(name, flags string) ([]byte, error) {
 		if _, ok := a.get("info"); ok {
 			info = fill(0, int(a.num("info", 0)))
 		}
+		if a.has("old") {
+			info = a.r.oldHeartbeat
+		}
 		if a.has("forged") {
 			info = bytes.Clone(info)
 			info[0] ^= 1
 		}
 		return wire.AppendChunk(nil, map[string]wire.ChunkType{"HEARTBEAT": wire.ChunkHeartbeat,
 			"HEARTBEAT ACK": wire.ChunkHeartbeatAck}[name], 0, wire.AppendParam(nil, wire.ParamHeartbeatInfo, info)), nil
-	case "HEARTBEAT ACK forged":
+	case "HEARTBEAT ACK forged", "HEARTBEAT ACK old":
 		return a.chunk("HEARTBEAT ACK", flags)
 	case "ABORT":
 		return wire.AppendAbort(nil, wire.Abort{Reflected: reflected, Causes: list}), nil

@@ -43,7 +43,7 @@ func (r *runner) match(s string, p outPacket) error {
 		return err
 	}
 	have := map[string]string{"from": p.from.Addr().String(), "tag": fmt.Sprintf("%08x", h.VTag), "to": p.to.Addr().String(), "udp": fmt.Sprint(p.to.Port()),
-		"ecn": fmt.Sprint(p.ecn), "size": fmt.Sprint(len(p.data))}
+		"ecn": fmt.Sprint(p.ecn), "fragment": fmt.Sprint(p.cut), "size": fmt.Sprint(len(p.data))}
 	if _, ok := f.get("tag"); !ok && len(want) > 0 {
 		tag := "PT"
 		if want[0] == "INIT" || strings.HasPrefix(want[0], "INIT ") && !strings.HasPrefix(want[0], "INIT ACK") {

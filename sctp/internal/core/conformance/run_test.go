@@ -53,13 +53,15 @@ type runner struct {
 	// What RFC 4895 needs.
 	peerParams []byte // the parameters of the peer's INIT or INIT ACK
 	key        []byte // the endpoint pair shared key
-	heartbeat  []byte // the last heartbeat information
+	// the last heartbeat information, and the one before
+	heartbeat, oldHeartbeat []byte
 }
 
 type outPacket struct {
 	from netip.AddrPort
 	to   netip.AddrPort
 	ecn  uint8
+	cut  bool // IP may fragment it
 	data []byte
 }
 
@@ -190,7 +192,7 @@ func (r *runner) poll() {
 		}
 		for b := out; len(b) > 0; {
 			k := min(tx.SegSize, len(b))
-			r.out(outPacket{tx.Local, tx.Remote, tx.ECN, append([]byte(nil), b[:k]...)})
+			r.out(outPacket{tx.Local, tx.Remote, tx.ECN, tx.Fragment, append([]byte(nil), b[:k]...)})
 			b = b[k:]
 		}
 		r.buf = out
@@ -228,7 +230,7 @@ func (r *runner) out(p outPacket) {
 			}
 		case wire.ChunkHeartbeat:
 			if x, err := wire.ParseHeartbeat(c); err == nil {
-				r.heartbeat = append([]byte(nil), x.Info...)
+				r.oldHeartbeat, r.heartbeat = r.heartbeat, append([]byte(nil), x.Info...)
 			}
 		}
 	}
@@ -300,7 +302,7 @@ func (r *runner) deliver(h wire.Header, pkt *core.Packet, endBatch bool) {
 		}
 		r.drop = res.Drop
 		if len(res.Reply) > 0 {
-			r.out(outPacket{pkt.Local, pkt.Remote, 0, append([]byte(nil), res.Reply...)})
+			r.out(outPacket{pkt.Local, pkt.Remote, 0, false, append([]byte(nil), res.Reply...)})
 		}
 		if res.New != nil {
 			r.assoc = res.New
