@@ -12,6 +12,7 @@ import (
 // sentences says, of every RFC of which SPEC_NOTES.md lists the sentences with
 // MUST, SHALL, REQUIRED, SHOULD and RECOMMENDED, how many there are.
 var sentences = map[string]int{
+	"3758": 54,
 	"4820": 9,
 	"4895": 58,
 	"5040": 143,
@@ -25,6 +26,8 @@ var sentences = map[string]int{
 	"8312": 9,
 	"8899": 62,
 	"8985": 25,
+	"7496": 3,
+	"8260": 31,
 	"9260": 495,
 }
 

@@ -107,7 +107,23 @@ func (a *Assoc) handleError(now Time, c wire.Chunk) {
 		if x, err := wire.ParseUnrecognizedChunk(cause); err == nil && x.Type == wire.ChunkAsconf {
 			a.asconfUnknown()
 		}
+		if list, err := wire.ParseUnrecognizedParams(cause); err == nil {
+			a.refuse(list)
+		}
 		a.events.push(Event{Kind: EventPeerError, Cause: uint16(cause.Code)})
+	}
+}
+
+// refuse does without the features that a peer does not recognize which reports
+// these parameters of our INIT or INIT ACK, in the packet with its COOKIE ECHO:
+// RFC 3758, Section 3.3.3, "the endpoint MUST just mark the association as not
+// supporting partial reliability".
+func (a *Assoc) refuse(params []byte) {
+	for it := wire.NewParams(params); it.Next(); {
+		if f := featureOf(it.Param()); f != 0 && a.tx.q != nil && !a.senderBegun() {
+			a.peer.features &^= f
+			a.tx.q.SetPartialReliability(a.peer.features.has(featPR))
+		}
 	}
 }
 

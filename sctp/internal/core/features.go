@@ -129,6 +129,15 @@ func featuresOf(list wire.ChunkTypes) features {
 	return f
 }
 
+// featureOf returns the feature that a parameter of INIT announces, if the peer can
+// do without: RFC 3758, Section 3.3.3, has it told that it must.
+func featureOf(p wire.Param) features {
+	if p.Type == wire.ParamForwardTSN {
+		return featPR
+	}
+	return 0
+}
+
 // negotiate returns what is used of what both sides announced. With I-DATA,
 // partial reliability takes I-FORWARD-TSN.
 func negotiate(ours, theirs features) features {
@@ -140,4 +149,16 @@ func negotiate(ours, theirs features) features {
 		f &^= featPR
 	}
 	return f
+}
+
+// Extensions are the features that both ends announced.
+type Extensions struct {
+	PartialReliability, Interleaving, Reconfig, Authentication, AddressChange, ECN, ZeroChecksum bool
+}
+
+// Extensions returns what is in use.
+func (a *Assoc) Extensions() Extensions {
+	f := a.peer.features
+	return Extensions{PartialReliability: f.has(featPR), Interleaving: f.has(featIData), Reconfig: f.has(featReconfig),
+		Authentication: f.has(featAuth), AddressChange: f.has(featAsconf), ECN: f.has(featECN), ZeroChecksum: f.has(featZeroSum)}
 }

@@ -44,6 +44,7 @@ type initInfo struct {
 	tsn           TSN
 	addrs         addrList
 	features      features
+	refused       features // that the peer does not recognize
 	adaptation    uint32
 	hasAdaptation bool
 	// primary is the address that the peer would have us send to, unspecified
@@ -55,9 +56,11 @@ type initInfo struct {
 	cookie []byte
 	// unknown are the encoded parameters to report as unrecognized; it aliases
 	// the packet, in pieces.
-	unknown   [maxUnknownParams]wire.Param
-	unknownN  int
-	hostName  wire.Param
+	unknown  [maxUnknownParams]wire.Param
+	unknownN int
+	hostName wire.Param
+	// forward is the Forward-TSN-Supported parameter.
+	forward   wire.Param
 	auth      authParams
 	malformed bool
 	violation string // if not empty, what to refuse it for
@@ -97,6 +100,7 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 			}
 		case wire.ParamForwardTSN:
 			in.features |= featPR
+			in.forward = p
 		case wire.ParamSupportedExtensions:
 			var list wire.ChunkTypes
 			if list, err = wire.ParseSupportedExtensions(p); err == nil {
@@ -111,7 +115,11 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 			if req, bad := wire.ParseAsconfRequest(p); bad == nil {
 				in.primary = req.Addr.Unmap()
 			}
-		case wire.ParamUnrecognized, wire.ParamSupportedAddrTypes, wire.ParamPad:
+		case wire.ParamUnrecognized:
+			if u, bad := wire.ParseUnrecognized(p); bad == nil {
+				in.refused |= featureOf(u)
+			}
+		case wire.ParamSupportedAddrTypes, wire.ParamPad:
 			// Known, and without effect here.
 		case wire.ParamAddIP, wire.ParamDeleteIP, wire.ParamErrorCause, wire.ParamSuccess:
 			// RFC 5061, Section 4.2: where a parameter is not allowed, "the parameter
@@ -139,8 +147,15 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 	}
 }
 
-// check notes what makes the peer unacceptable to an end with these features.
+// check notes what makes the peer unacceptable to an end with these features, and
+// what the end does not recognize for lack of them.
 func (in *initInfo) check(ours features) {
+	in.features &^= in.refused
+	if !ours.has(featPR) && in.forward.Raw != nil && in.unknownN < maxUnknownParams {
+		// RFC 3758, Section 3.3.2.
+		in.unknown[in.unknownN] = in.forward
+		in.unknownN++
+	}
 	switch {
 	case ours.has(featAuth) && in.auth.problem != "":
 		in.violation = in.auth.problem

@@ -241,6 +241,11 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 			a.ecn.cwr = false
 			b = wire.AppendCWR(b, wire.CWR{TSN: uint32(a.ecn.cut)})
 		}
+		if a.tx.sb.HasRtx() {
+			// RFC 3758, Section 3.5, F2: "SHOULD always attempt to bundle an outgoing
+			// FORWARD TSN with outbound DATA chunks".
+			a.tx.sb.dropGivenUp(now)
+		}
 		if a.tx.sb.ForwardDue() {
 			var sent bool
 			b, sent = a.tx.sb.AppendForward(b, end-len(b))

@@ -167,6 +167,16 @@ func (s *Scoreboard) RtxSize() int {
 	return s.chunkSize(s.rec(t))
 }
 
+// dropGivenUp abandons the messages of the earliest chunks marked for
+// retransmission whose policy does not let them be sent again.
+func (s *Scoreboard) dropGivenUp(now Time) {
+	for t, ok := s.marked.next(s.base, s.next); ok; t, ok = s.marked.next(s.base, s.next) {
+		if r := s.rec(t); !s.givenUp(now, r) || !s.abandon(r.msg) {
+			return
+		}
+	}
+}
+
 // AppendRtx appends to b the earliest chunk marked for retransmission, padded,
 // to be sent on path now, if it fits in space. Messages whose partial
 // reliability policy says so are abandoned instead.

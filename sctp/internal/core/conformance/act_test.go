@@ -427,6 +427,9 @@ var checks = map[string]func(*runner, *args) error{
 		v, ok := r.assoc.PeerAdaptation()
 		return r.compare(f.kv, map[string]string{"value": fmt.Sprint(v), "known": fmt.Sprint(ok)})
 	},
+	"supports": func(r *runner, f *args) error { // what both ends support
+		return r.compare(f.kv, map[string]string{"pr": fmt.Sprint(r.assoc.PartialReliability()), "idata": fmt.Sprint(r.assoc.Interleaving())})
+	},
 	"stat": func(r *runner, f *args) error {
 		v := reflect.ValueOf(r.assoc.Stats())
 		have := map[string]string{}

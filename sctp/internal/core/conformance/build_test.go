@@ -145,6 +145,10 @@ func (r *runner) buildChunk(s string) ([]byte, error) {
 			b[i] = byte(x)
 		}
 	}
+	if v, ok := f.get("_reserved"); ok { // of the first entry of an I-FORWARD-TSN
+		x, _ := strconv.ParseUint(v, 0, 8)
+		b[11] |= byte(x)
+	}
 	if _, ok := f.get("_cut"); ok {
 		b = b[:len(b)-int(a.num("_cut", 0))]
 	}

@@ -30,6 +30,7 @@
 //	recv k=v "text"  reads a message, or a part of it
 //	norecv           there is nothing to read
 //	path N k=v       values of a path
+//	supports k=v     what both ends support: pr, idata
 //	stat k=v         counters of the association
 //	send, shutdown, abort, … what the user does; "fails TEXT" at the end of the
 //	                 line says that it does not succeed

@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the numbers of the scripts to SPE
 
 // checkWords begin the lines that can make a script fail.
 var checkWords = []string{"<", "state", "drop", "event", "noevent", "recv", "norecv", "path", "paths", "stat", "streams",
-	"released", "timer", "noassoc", "await", "adaptation"}
+	"released", "timer", "noassoc", "await", "adaptation", "supports"}
 
 // TestScriptsAreWhole checks that every script has a name of its own, numbers
 // without holes, a quotation, and something that can fail.

@@ -53,6 +53,26 @@ func reconfigRules(list []tlv) error {
 	return fmt.Errorf("combination %v", types)
 }
 
+// reservedRules checks the reserved bits of the chunks with user data and of those
+// that skip some (RFC 9260, Section 3.3.1; RFC 8260, Sections 2.1 and 2.3.1).
+func reservedRules(t wire.ChunkType, c tlv) error {
+	bad := false
+	switch t {
+	case wire.ChunkData:
+		bad = c.flags&0xf0 != 0
+	case wire.ChunkIData:
+		bad = c.flags&0xf0 != 0 || len(c.value) < 8 || binary.BigEndian.Uint16(c.value[6:]) != 0
+	case wire.ChunkIForwardTSN:
+		for v := c.value; len(v) >= 12; v = v[8:] {
+			bad = bad || binary.BigEndian.Uint16(v[6:])&^1 != 0
+		}
+	}
+	if bad {
+		return fmt.Errorf("reserved bits of %v are set", t)
+	}
+	return nil
+}
+
 // What an end may not send in a RE-CONFIG chunk is found in whatever script it
 // does.
 func TestReconfigRules(t *testing.T) {
@@ -85,6 +105,29 @@ func TestReconfigRules(t *testing.T) {
 		err := packetRules(append(slices.Clone(header), wire.AppendReConfig(nil, wire.ReConfig{Params: x.params})...))
 		if (x.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), x.want) {
 			t.Errorf("%s: %v, want %q", x.name, err, x.want)
+		}
+	}
+}
+
+// Reserved bits that are set are found in whatever script they are.
+func TestReservedBitsRules(t *testing.T) {
+	header := wire.AppendHeader(nil, wire.Header{SrcPort: 1, DstPort: 2, VTag: 3})
+	data := wire.AppendData(nil, wire.Data{TSN: 1, Begin: true, End: true, Payload: []byte("abcd")})
+	idata := wire.AppendIData(nil, wire.Data{TSN: 1, Begin: true, End: true, Payload: []byte("abcd")})
+	forward := wire.AppendIForwardTSN(nil, 5, []wire.ISkip{{SID: 1, MID: 1}, {SID: 2, Unordered: true, MID: 7}})
+	for _, x := range []struct {
+		name  string
+		chunk []byte
+		at    int // where 0x80 is set
+	}{{"flags of DATA", data, 1}, {"flags of I-DATA", idata, 1}, {"bits of I-DATA", idata, 10}, {"flags of I-FORWARD-TSN", forward, 1},
+		{"bits of I-FORWARD-TSN", forward, 10}, {"bits of the second entry", forward, 18}} {
+		pkt := append(slices.Clone(header), x.chunk...)
+		if err := packetRules(pkt); err != nil {
+			t.Errorf("%s: %v before anything is wrong", x.name, err)
+		}
+		pkt[len(header)+x.at] |= 0x80
+		if err := packetRules(pkt); err == nil {
+			t.Errorf("%s: nothing is wrong", x.name)
 		}
 	}
 }

@@ -96,6 +96,9 @@ func packetRules(pkt []byte) error {
 				return fmt.Errorf("flags of %v are %#x", t, c.flags)
 			}
 		}
+		if err := reservedRules(t, c); err != nil {
+			return err
+		}
 		n, ok := head[t]
 		if !ok {
 			continue

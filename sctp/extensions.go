@@ -1,0 +1,34 @@
+package sctp
+
+// Extensions are the optional parts of SCTP that both ends of an association
+// announced, and that are in use therefore.
+type Extensions struct {
+	// PartialReliability lets messages be abandoned (RFC 3758, RFC 7496). Without
+	// it lifetimes and limits of retransmissions end with the first transmission.
+	PartialReliability bool
+	// Interleaving lets large messages of several streams share the association
+	// (RFC 8260).
+	Interleaving bool
+	// Reconfig is what ResetStreams and AddStreams need (RFC 6525).
+	Reconfig bool
+	// Authentication is chunk authentication (RFC 4895).
+	Authentication bool
+	// AddressChange is what AddAddr, RemoveAddr and SetPeerPrimary need (RFC
+	// 5061).
+	AddressChange bool
+	// ECN is explicit congestion notification.
+	ECN bool
+	// ZeroChecksum is that packets go without a checksum (RFC 9653).
+	ZeroChecksum bool
+}
+
+// Extensions returns what both ends support. Everything is false before the
+// association is up. It is what a COMMUNICATION UP notification has in RFC 6458,
+// Section 6.1.1, as sac_info.
+func (a *Association) Extensions() Extensions {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	x := a.core.Extensions()
+	return Extensions{PartialReliability: x.PartialReliability, Interleaving: x.Interleaving, Reconfig: x.Reconfig,
+		Authentication: x.Authentication, AddressChange: x.AddressChange, ECN: x.ECN, ZeroChecksum: x.ZeroChecksum}
+}
