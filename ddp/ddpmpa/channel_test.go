@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weftstack/weft/ddp"
@@ -205,17 +207,49 @@ func TestChannels(t *testing.T) {
 	}
 }
 
+// pipeConn is a connection in memory.
+type pipeConn struct{ net.Conn }
+
+func (c pipeConn) CloseWrite() error { return c.Close() }
+
 func TestResponderWaitsForFirstFPDU(t *testing.T) {
-	// RFC 5044, Section 7.1.2, rule 4.
-	w := open(t, Params{}, Params{}, ddp.Enhanced{})
-	heard, r := send(t, w.b, []byte("early"))
-	if sent, _ := w.b.Counts(); sent != 0 || len(r.c) != 0 {
-		t.Fatal("the responder sent first")
-	}
-	first, _ := send(t, w.a, []byte("first"))
-	w.eb.want(first[0])
-	w.ea.want(heard[0])
-	w.finish(t)
+	// RFC 5044, Section 7.1.2, rule 4: "MUST receive and validate at least one
+	// FPDU before sending any FPDUs or Markers."
+	synctest.Test(t, func(t *testing.T) {
+		ours, peer := net.Pipe()
+		var got bytes.Buffer
+		go func() {
+			peer.Write(AppendFrame(nil, &Frame{Revision: Revision1}))
+			io.Copy(&got, peer)
+		}()
+		req, err := Respond(t.Context(), pipeConn{ours}, Params{NoCRC: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := newEar(t)
+		var ch *Channel
+		if err := req.Accept(e, func(c *Channel) error { ch = c; return nil }, ddp.Enhanced{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		heard, r := send(t, ch, []byte("early"))
+		synctest.Wait()
+		reply := got.Len()
+		if sent, _ := ch.Counts(); reply != FrameHeaderLen || sent != 0 || len(r.c) != 0 {
+			t.Errorf("the responder sent % x first", got.Bytes())
+		}
+		if _, err := peer.Write(NewFramer(false, false).Append(nil, []byte("first"), nil)); err != nil {
+			t.Fatal(err)
+		}
+		e.want("first")
+		synctest.Wait()
+		if seg, n, err := NewDeframer(false, false).Next(got.Bytes()[reply:]); err != nil || n != got.Len()-reply || string(seg) != heard[0] {
+			t.Errorf("after the first FPDU it sent % x", got.Bytes()[reply:])
+		}
+		ch.Kill()
+		e.want("lost")
+		<-ch.Done()
+		peer.Close()
+	})
 }
 
 func TestReadyToReceive(t *testing.T) {
