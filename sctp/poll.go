@@ -221,6 +221,9 @@ var spinners atomic.Int32
 // more than a precaution, and wakes another thread for nothing.
 const yieldEvery, yieldBusy = 64, 8
 
+// clockEvery is after how many polls a spinning goroutine looks at the clock.
+const clockEvery = 4
+
 // spinOnce is one turn of a goroutine that spins, the ith.
 func (t *Transport) spinOnce(i int) {
 	t.Poll()

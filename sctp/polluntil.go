@@ -17,7 +17,7 @@ func (t *Transport) PollUntil(ready func() bool) bool {
 			t.endSpin(true)
 			return true
 		}
-		if t.now() >= end {
+		if i%clockEvery == 0 && t.now() >= end {
 			t.endSpin(false)
 			t.readersWake()
 			return false

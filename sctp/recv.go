@@ -155,6 +155,9 @@ func (a *Association) spin(seq uint32, stop, expired <-chan struct{}) bool {
 			t.endSpin(true)
 			return true
 		}
+		if i%clockEvery != 0 {
+			continue
+		}
 		if t.now() >= end {
 			break
 		}
@@ -232,7 +235,7 @@ func (e *Endpoint) spin(wt *waiter) bool {
 		return false
 	}
 	end := t.now() + d
-	for i := 0; t.now() < end; i++ {
+	for i := 0; i%clockEvery != 0 || t.now() < end; i++ {
 		t.spinOnce(i)
 		if len(wt.ch) > 0 {
 			t.endSpin(true)

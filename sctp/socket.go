@@ -94,6 +94,7 @@ type touched struct {
 	a       *Association
 	packets int
 	work    work
+	idle    bool // it had nothing to send, and its timer is set
 }
 
 // batchAssocs is how many associations of one batch are remembered to be
@@ -199,6 +200,9 @@ func (s *socket) find(tag uint32) *Association {
 // finish.
 func (c *touched) leave(now core.Time, list []touched) []touched {
 	c.a.core.EndBatch(now)
+	if c.idle = c.a.core.Idle(now); c.idle {
+		c.a.arm(now)
+	}
 	c.work = c.a.unlock()
 	return c.note(list)
 }
@@ -209,6 +213,7 @@ func (c *touched) note(list []touched) []touched {
 		if list[i].a == c.a {
 			list[i].packets += c.packets
 			list[i].work |= c.work
+			list[i].idle = c.idle
 			return list
 		}
 	}
@@ -227,7 +232,9 @@ const smallBatch = 2
 // an association come before anybody learns of its end, because the socket may
 // be closed then.
 func (c *touched) finish() {
-	if c.packets > smallBatch || c.work&workEvents != 0 {
+	if c.idle {
+		c.a.settle(c.work)
+	} else if c.packets > smallBatch || c.work&workEvents != 0 {
 		c.work |= c.a.flush()
 		c.a.settle(c.work)
 	} else {

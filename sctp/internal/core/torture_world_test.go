@@ -263,9 +263,13 @@ func (e *tend) transmit(a *Assoc) bool {
 	permit, awake := a.tx.sb.Permit(), a.state.connected()
 	e.buf = slices.Grow(e.buf[:0], MaxPacket)
 	room, segs := w.rng.IntN(MaxPacket), 1+w.rng.IntN(20)
+	idle := a.Idle(w.now)
 	buf, tx, ok := a.PollTransmit(w.now, e.buf[:0:room], segs)
 	if !ok {
 		return false
+	}
+	if idle {
+		w.fail("%s: PollTransmit has %d bytes although idle", e.name, len(buf))
 	}
 	if tx.Last {
 		if more, _, ok := a.PollTransmit(w.now, make([]byte, 0, room), segs); ok {
