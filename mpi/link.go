@@ -31,6 +31,13 @@ type link interface {
 	abort(reason string)
 }
 
+// promptLink is a link that can queue and transmit at once for less than both
+// take.
+type promptLink interface {
+	// sendNow is send, without an owner, and flush. It makes no upcalls.
+	sendNow(stream uint16, hdr, body []byte) error
+}
+
 // owner is told when the link no longer reads a body that it references.
 type owner interface{ Released(err error) }
 

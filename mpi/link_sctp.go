@@ -52,10 +52,16 @@ func (l *sctpLink) send(stream uint16, hdr, body []byte, own owner) error {
 	} else if len(body) == 0 {
 		o.Force = true
 	}
-	err := l.a.TrySend(body, o)
-	if err == nil {
-		return nil
-	}
+	return full(l.a.TrySend(body, o))
+}
+
+// sendNow implements promptLink.
+func (l *sctpLink) sendNow(stream uint16, hdr, body []byte) error {
+	return full(l.a.TrySend(body, sctp.SendOptions{Stream: stream, PPID: ppid, Header: hdr, Force: len(body) == 0}))
+}
+
+// full translates an error of TrySend.
+func full(err error) error {
 	if errors.Is(err, sctp.ErrWouldBlock) {
 		return errLinkFull
 	}

@@ -23,10 +23,11 @@ type pusher struct {
 // burstBytes is how many bytes to one peer are left for later at most.
 const burstBytes = 16 << 10
 
-// push transmits the message of n bytes that was queued for p, now or soon.
-func (e *engine) push(p *peer, n int) {
+// push transmits the message of n bytes that was queued for p, now or soon. It is
+// the first since a wait if it is lone.
+func (e *engine) push(p *peer, n int, lone bool) {
 	u := &e.pusher
-	if u.sends.Add(1) == 1 || !p.bursts || int(p.unsent.Add(int32(min(n, burstBytes)+envelopeLen))) > burstBytes {
+	if lone || !p.bursts || int(p.unsent.Add(int32(min(n, burstBytes)+envelopeLen))) > burstBytes {
 		p.unsent.Store(0)
 		p.link.flush()
 		return

@@ -77,6 +77,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	hints := c.hints.Load()
 	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.tag), x
 	waits := int32(0) // events to come
+	lone, sent := e.pusher.sends.Add(1) == 1, false
 	if mode == sendSync {
 		v.kind = kindSync
 		waits = 1
@@ -116,7 +117,10 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		hdr := v.put(&r.hdr)
 		r.pending.Store(waits)
 		err = errLinkFull
-		if len(b) <= p.link.copyLimit(blocks) {
+		if now, ok := p.link.(promptLink); ok && lone && len(b) <= maxPrompt {
+			err = now.sendNow(r.stream, hdr, b)
+			sent = err == nil
+		} else if len(b) <= p.link.copyLimit(blocks) {
 			err = p.link.send(r.stream, hdr, b, nil)
 		}
 		if errors.Is(err, errLinkFull) {
@@ -135,7 +139,9 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		}
 		return false, p.lost(err)
 	}
-	e.push(p, len(b))
+	if !sent {
+		e.push(p, len(b), lone)
+	}
 	if waits > 0 {
 		if err := c.stopped(x); err != nil { // whoever looked for sends to fail may have come before
 			e.interruptSends(func(y *matchContext) bool { return y == x }, err)
@@ -143,6 +149,9 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	}
 	return waits == 0, nil
 }
+
+// maxPrompt bounds the messages that are transmitted under the lock of the peer.
+const maxPrompt = 4 << 10
 
 // sendOwner is a Request whose bytes the link reads.
 type sendOwner Request

@@ -104,6 +104,8 @@ const (
 	maxExplore = 512
 	// yieldEvery is after how many polls that found nothing others may run.
 	yieldEvery = 16
+	// clockEvery is after how many polls the clock is looked at.
+	clockEvery = 4
 	// costShare is the share of the latest wait in spinCost and parkCost.
 	costShare = 8
 	// longWait, in multiples of the longest spin, is what longer waits count
@@ -196,7 +198,7 @@ func (p *progress) spin(s waitStart, done func() bool) bool {
 		if !worked && i%yieldEvery == 0 {
 			runtime.Gosched()
 		}
-		if clock()-s.at > p.max {
+		if i%clockEvery == 0 && clock()-s.at > p.max {
 			return false
 		}
 	}
