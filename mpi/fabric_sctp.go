@@ -17,7 +17,8 @@ type sctpOptions struct {
 }
 
 // WithSCTP sets the parameters of the associations. Their streams, scheduler
-// and callbacks are set by this package.
+// and callbacks are set by this package, and so is that ranks on one host leave
+// checksums out.
 func WithSCTP(cfg sctp.Config) Option {
 	return func(o *options) error {
 		o.sctp.cfg = cfg
@@ -88,6 +89,7 @@ func newSCTPFabric(w *World) (fabric, error) {
 	cfg.OutStreams = uint16(1 + 2*o.streams)
 	cfg.InStreams = cfg.OutStreams
 	cfg.Scheduler = sctp.RoundRobinPacket
+	cfg.ZeroChecksumLocal = o.sctp.conns == nil // other than sockets may damage what stays on the host
 	o.timeouts(&cfg, w.Size())
 	cfg.OnPiece = f.onPiece
 	cfg.OnNotify = f.onNotify

@@ -143,6 +143,13 @@ type Config struct {
 	// for transports whose Conns protect packets by other means, such as DTLS.
 	ZeroChecksum bool
 
+	// ZeroChecksumLocal leaves the checksum out of packets that do not leave the
+	// host, those between equal or loopback addresses, if the peer agrees (RFC 9653,
+	// with an error detection method of this package's own). Nothing can damage such
+	// packets that would not damage the memory of a process as well; the kernel does
+	// not compute a checksum either.
+	ZeroChecksumLocal bool
+
 	// AutoClose, if positive, shuts an association down after that much time
 	// without user data in either direction (RFC 6458, Section 8.1.8).
 	AutoClose time.Duration

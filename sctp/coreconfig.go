@@ -44,7 +44,7 @@ func (c *Config) core() core.Config {
 		Congestion: core.Congestion(c.Congestion), Scheduler: core.Scheduler(c.Scheduler), Bundle: c.Bundle,
 		NoInterleaving: c.NoInterleaving, NoPartialReliability: c.NoPartialReliability, NoECN: c.NoECN,
 		NoReconfig: c.NoReconfig, NoRACK: c.NoRACK, NoPacing: c.NoPacing, MaxBurst: c.MaxBurst,
-		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams, ZeroChecksum: c.ZeroChecksum,
+		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams, ZeroChecksum: c.ZeroChecksum, ZeroChecksumLocal: c.ZeroChecksumLocal,
 		Multipath: c.Multipath, PFMaxRetrans: c.PotentiallyFailedRetransmits,
 		SwitchPrimary: c.SwitchPrimary, SwitchMaxRetrans: c.SwitchRetransmits,
 		Auth: c.Auth.core(), ChangeAddrs: c.ChangeAddrs,

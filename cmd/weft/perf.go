@@ -41,6 +41,7 @@ type perfSpec struct {
 	BusyPoll time.Duration
 	Window   int  // operations under way, for RDMA modes
 	TCP      bool // RDMA over TCP instead of SCTP
+	ZeroSum  bool // no checksums on this host
 
 	local netip.Addr // our address on the way to the other side
 }
@@ -112,6 +113,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	})
 	o.MTU = 1500
 	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "how long a waiting goroutine polls the socket before it parks")
+	fs.BoolVar(&o.ZeroSum, "zero-checksum", false, "leave checksums out of SCTP packets that do not leave the host, as mode mpi does")
 	fs.BoolVar(&o.Bidir, "bidir", false, "send in both directions at once")
 	fs.BoolVar(&o.Latency, "latency", false, "measure round trips of one message at a time")
 	fs.IntVar(&o.count, "count", 0, "with -latency: end after this `number` of round trips, whatever the time")

@@ -28,6 +28,10 @@ func matrix(o *perfOptions) []comparison {
 	trip := func(mode string, size int, poll time.Duration) perfSpec {
 		return perfSpec{Mode: mode, Size: size, Streams: 1, Assocs: 1, MTU: 1500, Latency: true, BusyPoll: poll, Window: 4}
 	}
+	zero := func(s perfSpec) perfSpec {
+		s.ZeroSum = true
+		return s
+	}
 	const big, huge = 64 << 10, 1 << 20
 	const spin = time.Millisecond
 	return []comparison{
@@ -35,6 +39,7 @@ func matrix(o *perfOptions) []comparison {
 		{"udp 1500 gso", load("udp", big, 1500, true), nil},
 		{"tcp 1500 64K", load("tcp", big, 1500, true), nil},
 		{"sctp 1500 64K", load("sctp", big, 1500, true), []string{"udp 1500 gso", "tcp 1500 64K"}},
+		{"sctp zero 64K", zero(load("sctp", big, 1500, true)), []string{"sctp 1500 64K", "tcp 1500 64K"}},
 		{"sctp 1500 1M", load("sctp", huge, 1500, true), []string{"udp 1500 gso", "tcp 1500 64K"}},
 		{"send 1500 1M", load("send", huge, 1500, true), []string{"sctp 1500 1M"}},
 		{"write 1500 1M", load("write", huge, 1500, true), []string{"sctp 1500 1M"}},

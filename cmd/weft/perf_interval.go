@@ -56,6 +56,8 @@ func (o *perfOptions) checkMode() error {
 		return fmt.Errorf("mode %s has no -streams", o.Mode)
 	case o.BusyPoll > 0 && tcp:
 		return fmt.Errorf("mode %s has no -busy-poll", o.Mode)
+	case o.ZeroSum && (udp || tcp || mpi || o.TCP):
+		return fmt.Errorf("-zero-checksum is for the modes over SCTP but mpi, which always does that")
 	case o.Rate > 0 && (mpi || o.Latency):
 		return fmt.Errorf("-rate is for modes that send one way, and mpi is none")
 	}

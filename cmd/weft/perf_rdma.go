@@ -58,7 +58,7 @@ func newRDMAEnd(s *perfSpec) (*rdmaEnd, error) {
 		return nil, err
 	}
 	streams := uint16(min(65535, max(64, 4*s.Assocs)))
-	dev, err := verbs.Open(verbs.Config{Transport: tr, Streams: streams, SCTP: &sctp.Config{MTU: s.MTU}})
+	dev, err := verbs.Open(verbs.Config{Transport: tr, Streams: streams, SCTP: &sctp.Config{MTU: s.MTU, ZeroChecksumLocal: s.ZeroSum}})
 	if err != nil {
 		tr.Close()
 		return nil, err

@@ -202,6 +202,10 @@ func AppendAdaptation(b []byte, code uint32) []byte {
 // 9653, Section 4).
 const EDMIDDTLS = 1
 
+// EDMIDLocal is the error detection method identifier of packets that do not
+// leave the host: a private one, "WEFT", out of the unassigned.
+const EDMIDLocal = 0x57454654
+
 // ParseZeroChecksum returns the error detection method identifier of a Zero
 // Checksum Acceptable parameter (RFC 9653, Section 4).
 func ParseZeroChecksum(p Param) (uint32, error) { return uint32Param(p, ParamZeroChecksum) }

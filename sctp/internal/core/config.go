@@ -124,6 +124,10 @@ type Config struct {
 	// DTLS (RFC 9653).
 	ZeroChecksum bool
 
+	// ZeroChecksumLocal does the same, if ZeroChecksum does not, for packets that do
+	// not leave the host.
+	ZeroChecksumLocal bool
+
 	// Multipath sends data on all active paths at once.
 	Multipath bool
 

@@ -28,6 +28,9 @@ const (
 	// never announced, tells that we do it without authentication.
 	featAsconf
 	featAsconfOpen
+	// featZeroLocal is that zero is acceptable as checksum in packets that did not
+	// leave the host.
+	featZeroLocal
 )
 
 func (f features) has(g features) bool { return f&g == g }
@@ -52,6 +55,8 @@ func localFeatures(cfg *Config) features {
 	}
 	if cfg.ZeroChecksum {
 		f |= featZeroSum
+	} else if cfg.ZeroChecksumLocal {
+		f |= featZeroLocal
 	}
 	if cfg.Auth != nil {
 		f |= featAuth
@@ -72,6 +77,8 @@ func appendFeatures(b []byte, f features) []byte {
 	}
 	if f.has(featZeroSum) {
 		b = wire.AppendZeroChecksum(b, wire.EDMIDDTLS)
+	} else if f.has(featZeroLocal) {
+		b = wire.AppendZeroChecksum(b, wire.EDMIDLocal)
 	}
 	if f.has(featPR) {
 		b = wire.AppendForwardTSNSupported(b)

@@ -95,8 +95,11 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 			in.features |= featECN
 		case wire.ParamZeroChecksum:
 			var method uint32
-			if method, err = wire.ParseZeroChecksum(p); method == wire.EDMIDDTLS {
+			switch method, err = wire.ParseZeroChecksum(p); method {
+			case wire.EDMIDDTLS:
 				in.features |= featZeroSum
+			case wire.EDMIDLocal:
+				in.features |= featZeroLocal
 			}
 		case wire.ParamForwardTSN:
 			in.features |= featPR

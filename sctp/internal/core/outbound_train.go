@@ -112,7 +112,7 @@ func (a *Assoc) nextData(now Time, b []byte, i int, header *[wire.HeaderLen]byte
 		return b[:at], false
 	}
 	a.dataSent(now, i, n-wire.HeaderLen)
-	a.seal(b[at:])
+	a.seal(b[at:], i)
 	return b, true
 }
 

@@ -2,25 +2,36 @@ package core
 
 import "github.com/weftstack/weft/sctp/wire"
 
-// seal completes a packet of the association that was built: it stores the
-// checksum, unless the peer accepts zero in its place. RFC 9653, Section 5.2:
+// seal completes a packet of the association that was built for path i: it stores
+// the checksum, unless the peer accepts zero in its place. RFC 9653, Section 5.2:
 // packets that contain an INIT or a COOKIE ECHO, and those that answer packets
 // out of the blue, have a checksum always; they are built elsewhere.
-func (a *Assoc) seal(pkt []byte) {
-	if !a.peer.features.has(featZeroSum) {
+func (a *Assoc) seal(pkt []byte, i int) {
+	f := a.peer.features
+	if !f.has(featZeroSum) && !(f.has(featZeroLocal) && a.paths[i].onHost()) {
 		wire.SetChecksum(pkt)
 	}
+}
+
+// onHost reports whether packets between these addresses do not leave the host:
+// the kernel hands them from one socket to the other, with no checksum of its
+// own, and memory detects its errors itself. Deviation (RFC 9653, Section 3): this
+// method does not depend on the association, but on each packet.
+func (t *Tuple) onHost() bool {
+	l, r := t.Local.Addr(), t.Remote.Addr()
+	return r == l || r.IsLoopback() || l.IsLoopback()
 }
 
 // verified reports whether the checksum of a packet for the association need not
 // be looked at: the caller did, or it is zero and we told the peer that this is
 // acceptable (RFC 9653, Section 5.3), save in the packets that must have one.
-func (a *Assoc) verified(p *Packet) bool { return p.verified(a.cfg.ZeroChecksum) }
+func (a *Assoc) verified(p *Packet) bool { return p.verified(&a.cfg) }
 
-func (p *Packet) verified(zero bool) bool {
+func (p *Packet) verified(cfg *Config) bool {
 	if p.Verified {
 		return true
 	}
+	zero := cfg.ZeroChecksum || cfg.ZeroChecksumLocal && p.onHost()
 	if !zero || len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen ||
 		[4]byte(p.Data[wire.HeaderLen-4:wire.HeaderLen]) != [4]byte{} {
 		return false

@@ -2,6 +2,7 @@ package core
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -48,6 +49,63 @@ func TestZeroChecksum(t *testing.T) {
 			}
 			p.a.wantState(Closed)
 		})
+	}
+}
+
+// With the method for packets that do not leave the host, checksums are left out
+// between equal and loopback addresses, of both ends that know it, only.
+func TestZeroChecksumOnTheHost(t *testing.T) {
+	local, dtls := &Config{ZeroChecksumLocal: true}, &Config{ZeroChecksum: true}
+	for _, tc := range []struct {
+		name   string
+		cfg    [2]*Config
+		addrs  [2]string
+		leaves bool // checksums out
+	}{
+		{"same address", [2]*Config{local, local}, [2]string{"10.0.0.1:9899", "10.0.0.1:9900"}, true},
+		{"loopback", [2]*Config{local, local}, [2]string{"127.0.0.1:9899", "127.0.0.2:9900"}, true},
+		{"other host", [2]*Config{local, local}, [2]string{"10.0.0.1:9899", "10.0.0.2:9899"}, false},
+		{"one end", [2]*Config{local, nil}, [2]string{"10.0.0.1:9899", "10.0.0.1:9900"}, false},
+		{"other method", [2]*Config{local, dtls}, [2]string{"10.0.0.1:9899", "10.0.0.1:9900"}, false},
+	} {
+		p := newPair(t, 752, tc.cfg[0], tc.cfg[1])
+		p.a = p.newHost("A", tc.cfg[0], tc.addrs[0])
+		p.z = p.newHost("Z", tc.cfg[1], tc.addrs[1])
+		p.zeroSum = true
+		zero, full := 0, 0
+		p.net.sniff = func(_ *host, pkt []byte) {
+			if checksumOf(pkt) == 0 {
+				zero++
+			} else if full++; !wire.VerifyChecksum(pkt) {
+				t.Errorf("%s: wrong checksum: %s", tc.name, wire.Describe(pkt))
+			}
+		}
+		p.connect()
+		p.a.send(0, 50_000)
+		p.z.send(0, 50_000)
+		p.drive()
+		p.wantDelivered()
+		if tc.leaves && (zero < 50 || full > 4) || !tc.leaves && zero > 0 {
+			t.Errorf("%s: %d packets without checksum, %d with", tc.name, zero, full)
+		}
+		// One that comes from elsewhere, or is said to, is not taken without.
+		p.z.receive(t, tc.name)
+	}
+}
+
+// receive checks that a packet from another host needs a checksum.
+func (h *host) receive(t *testing.T, name string) {
+	t.Helper()
+	pkt := h.packet(h.assoc.Tag(), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("x")}))
+	pkt.Remote = netip.MustParseAddrPort("192.0.2.1:9899")
+	pkt.Local = netip.MustParseAddrPort("10.0.0.1:9899")
+	clear(pkt.Data[8:12])
+	want := DropChecksum
+	if h.cfg != nil && h.cfg.ZeroChecksum {
+		want = DropAddr
+	}
+	if got := h.assoc.HandlePacket(h.p.now, pkt); got != want {
+		t.Errorf("%s: packet without checksum from elsewhere: %v, want %v", name, got, want)
 	}
 }
 
