@@ -95,11 +95,13 @@ type touched struct {
 	packets int
 	work    work
 	idle    bool // it had nothing to send, and its timer is set
+
+	flushing int32 // of a, while flushList has it
 }
 
 // batchAssocs is how many associations of one batch are remembered to be
 // flushed together at its end.
-const batchAssocs = 8
+const batchAssocs = 32
 
 // handle takes in n trains. It is called with mu locked and unlocks it.
 func (s *socket) handle(n int) {
@@ -179,8 +181,10 @@ func (s *socket) handle(n int) {
 	t.count.reads.Add(1)
 	t.count.datagramsIn.Add(uint64(datagrams))
 	t.count.bytesIn.Add(uint64(bytes))
-	for i := range done {
-		done[i].finish()
+	if len(done) == 1 {
+		done[0].finish()
+	} else if len(done) > 1 {
+		t.finishAll(done)
 	}
 }
 
@@ -228,13 +232,30 @@ func (c *touched) note(list []touched) []touched {
 // acknowledgement: what they send then carries it.
 const smallBatch = 2
 
+// finishAll is finish for several.
+func (t *Transport) finishAll(list []touched) {
+	for i := range list {
+		if c := &list[i]; c.upcallsFirst() {
+			c.a.settle(c.work)
+			c.work = 0
+		}
+	}
+	t.flushList(list)
+	for i := range list {
+		list[i].a.settle(list[i].work)
+	}
+}
+
+// upcallsFirst reports whether upcalls come before packets are sent.
+func (c *touched) upcallsFirst() bool { return c.packets <= smallBatch && c.work&workEvents == 0 }
+
 // finish answers a batch. No lock of an association is held. The last words of
 // an association come before anybody learns of its end, because the socket may
 // be closed then.
 func (c *touched) finish() {
 	if c.idle {
 		c.a.settle(c.work)
-	} else if c.packets > smallBatch || c.work&workEvents != 0 {
+	} else if !c.upcallsFirst() {
 		c.work |= c.a.flush()
 		c.a.settle(c.work)
 	} else {

@@ -17,10 +17,7 @@ const checksumField = wire.HeaderLen - 4
 func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
 	a.tx.hold = a.holdTrain(maxSegs, cap(buf)-len(buf))
-	largest := 0
-	for i := range a.paths {
-		largest = max(largest, a.paths[i].mtu)
-	}
+	largest := a.LargestPacket()
 	plain := false
 	var header [wire.HeaderLen]byte
 	for tx.Segs < max(maxSegs, 1) {
@@ -65,6 +62,15 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 	}
 	a.stats.PacketsSent += uint64(tx.Segs)
 	return buf, tx, len(buf) > start
+}
+
+// LargestPacket returns the size of the largest packet that PollTransmit makes,
+// save for one that has to be fragmented.
+func (a *Assoc) LargestPacket() (n int) {
+	for i := range a.paths {
+		n = max(n, a.paths[i].mtu)
+	}
+	return n
 }
 
 // plain reports whether the packets of a train that follow the first, on path i, have nothing but new data in them, so that nextData can build them: all

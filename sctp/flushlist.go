@@ -1,0 +1,107 @@
+package sctp
+
+import (
+	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/udpio"
+)
+
+// common is a train under way that has packets of several associations, all
+// between the same UDP addresses: the kernel takes them in one call, and the peer
+// receives them as one.
+type common struct {
+	t        *Transport
+	b        *train // tx describes what is in mem[from:to]
+	from, to int
+}
+
+// flushList is flush for several associations, whose packets go in common trains.
+// It notes for each what is left to settle. No lock is held.
+func (t *Transport) flushList(list []touched) {
+	t.flushes.Add(1)
+	defer t.flushes.Add(-1)
+	s := common{t: t, b: trains.Get().(*train)}
+	for i := range list {
+		c := &list[i]
+		if c.flushing = 0; c.idle || c.a.flushing.Add(1) != 1 {
+			continue
+		}
+		c.flushing = c.a.flushing.Load()
+		c.work |= s.add(c.a)
+	}
+	s.send()
+	trains.Put(s.b)
+	// Nobody else was to send later packets of these associations until now.
+	for i := range list {
+		c := &list[i]
+		if c.flushing != 0 && !c.a.flushing.CompareAndSwap(c.flushing, 0) {
+			t.flushes.Add(1)
+			c.a.mu.Lock()
+			c.work |= c.a.transmitAll(t.now())
+		}
+	}
+}
+
+// add takes in all that an association has to send, and sets its timer.
+func (s *common) add(a *Association) (w work) {
+	for {
+		if s.to > s.from && s.b.tx.Segs >= s.segs() {
+			s.send()
+		}
+		a.mu.Lock()
+		if s.to > s.from && udpio.MaxTrain-s.to < a.core.LargestPacket() {
+			a.mu.Unlock()
+			s.send()
+			a.mu.Lock()
+		}
+		segs := s.segs()
+		if s.to > s.from {
+			segs -= s.b.tx.Segs
+		}
+		now := s.t.now()
+		out, tx, ok := a.core.PollTransmit(now, s.b.mem[s.to:s.to:udpio.MaxTrain], segs)
+		if !ok || tx.Last {
+			a.arm(now)
+		}
+		w |= a.unlock()
+		if ok {
+			s.take(out, &tx)
+		}
+		if !ok || tx.Last {
+			return w
+		}
+	}
+}
+
+func (s *common) segs() int { return s.t.sockets().maxSegs }
+
+// take takes in packets, which follow what there is in memory.
+func (s *common) take(out []byte, tx *core.Transmit) {
+	at, n := s.to, len(out)
+	if s.to > s.from && joins(&s.b.tx, s.to-s.from, tx) {
+		s.b.tx.Segs += tx.Segs
+		s.to += n
+		return
+	}
+	s.send()
+	if cap(out) > cap(s.b.mem[at:udpio.MaxTrain:udpio.MaxTrain]) { // it did not fit
+		s.b.tx = *tx
+		s.t.send(out, s.b)
+		return
+	}
+	s.b.tx, s.from, s.to = *tx, at, at+n
+}
+
+// joins reports whether the packets that b describes may follow, in one train,
+// the n bytes that a describes.
+func joins(a *core.Transmit, n int, b *core.Transmit) bool {
+	return a.Tuple == b.Tuple && a.ECN == b.ECN && !a.Fragment && !b.Fragment && n == a.Segs*a.SegSize &&
+		(b.SegSize == a.SegSize || b.Segs == 1 && b.SegSize < a.SegSize)
+}
+
+// send sends what there is.
+func (s *common) send() {
+	if s.to > s.from {
+		s.t.send(s.b.mem[s.from:s.to], s.b)
+	}
+	s.from, s.to = 0, 0
+}
