@@ -48,7 +48,7 @@ func (s *common) add(a *Association) (w work) {
 			s.send()
 		}
 		a.mu.Lock()
-		if s.to > s.from && udpio.MaxTrain-s.to < a.core.LargestPacket() {
+		if s.to > s.from && udpio.MaxTrain-s.to < a.core.Room() {
 			a.mu.Unlock()
 			s.send()
 			a.mu.Lock()

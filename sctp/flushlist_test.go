@@ -40,21 +40,17 @@ func TestAssociationsShareTrains(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const rounds = 10
+	const rounds = 1000
 	done := make(released, 2*len(as))
-	s := tr[1].sockets().list[0]
-	before := tr[1].Stats()
-	for range rounds {
-		s.mu.Lock() // the server reads nothing yet
-		for range 2 {
-			for _, a := range as {
-				if err := a.Send(t.Context(), make([]byte, 1000), SendOptions{Owner: done}); err != nil {
-					t.Fatal(err)
-				}
+	send := func() {
+		for _, a := range as {
+			if err := a.Send(t.Context(), make([]byte, 1000), SendOptions{Owner: done}); err != nil {
+				t.Fatal(err)
 			}
 		}
-		s.mu.Unlock()
-		for range 2 * len(as) {
+	}
+	wait := func(n int) {
+		for range n {
 			select {
 			case <-done:
 			case <-time.After(time.Minute):
@@ -62,11 +58,24 @@ func TestAssociationsShareTrains(t *testing.T) {
 			}
 		}
 	}
-	after := tr[1].Stats()
-	packets, writes := after.DatagramsSent-before.DatagramsSent, after.Writes-before.Writes
-	if packets < rounds*uint64(len(as)) || writes > packets*3/4 {
-		t.Errorf("%d packets in %d writes", packets, writes)
+	send()
+	wait(len(as)) // the first message is acknowledged at once, then every second
+	s := tr[1].sockets().list[0]
+	before := tr[1].Stats()
+	for range rounds {
+		// On a busy machine packets come late, are sent again and acknowledged
+		// otherwise.
+		if after := tr[1].Stats(); after.Writes-before.Writes < (after.DatagramsSent-before.DatagramsSent)/2 {
+			return
+		}
+		before = tr[1].Stats()
+		s.mu.Lock() // the server reads nothing yet
+		send()
+		send()
+		s.mu.Unlock()
+		wait(2 * len(as))
 	}
+	t.Errorf("no packets shared a write in %d rounds", rounds)
 }
 
 func TestPacketsThatJoin(t *testing.T) {

@@ -17,13 +17,14 @@ const checksumField = wire.HeaderLen - 4
 func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
 	a.tx.hold = a.holdTrain(maxSegs, cap(buf)-len(buf))
-	largest := a.LargestPacket()
+	largest := a.largestPacket()
 	plain := false
 	var header [wire.HeaderLen]byte
 	for tx.Segs < max(maxSegs, 1) {
 		// The next packet may be larger than the first, and then goes by itself: it
 		// has to fit, too.
 		if tx.Segs > 0 && cap(buf)-len(buf) < largest {
+			tx.Last = a.Idle(now) && !a.spread()
 			break
 		}
 		at := len(buf)
@@ -64,13 +65,25 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 	return buf, tx, len(buf) > start
 }
 
-// LargestPacket returns the size of the largest packet that PollTransmit makes,
+// largestPacket returns the size of the largest packet that PollTransmit makes,
 // save for one that has to be fragmented.
-func (a *Assoc) LargestPacket() (n int) {
+func (a *Assoc) largestPacket() (n int) {
 	for i := range a.paths {
 		n = max(n, a.paths[i].mtu)
 	}
 	return n
+}
+
+// smallPacket is more than an acknowledgement takes that reports no gaps.
+const smallPacket = 256
+
+// Room returns how large the next packet may be: small if there is nothing to send
+// but an acknowledgement.
+func (a *Assoc) Room() int {
+	if a.onlyAcks() && a.rx.reasm != nil && !a.rx.tsns.hasGaps() && len(a.rx.tsns.duplicates()) == 0 {
+		return smallPacket
+	}
+	return a.largestPacket()
 }
 
 // plain reports whether the packets of a train that follow the first, on path i, have nothing but new data in them, so that nextData can build them: all
@@ -125,10 +138,13 @@ func (a *Assoc) nextData(now Time, b []byte, i int, header *[wire.HeaderLen]byte
 // Idle reports whether it is plain that PollTransmit would have nothing to send.
 // It takes less time to find out, but reports false in rare cases where it would
 // not have anything either.
-func (a *Assoc) Idle(now Time) bool {
+func (a *Assoc) Idle(now Time) bool { return !a.rx.sack.due(now) && a.onlyAcks() }
+
+// onlyAcks is Idle save that there may be something to acknowledge.
+func (a *Assoc) onlyAcks() bool {
 	t := &a.tx
 	if a.state != Established || a.shut.wanted || t.q.Pending() || t.q.unblocked || t.busy && t.q.Empty() ||
-		t.sb.HasRtx() || t.sb.ForwardDue() || t.carry.full || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck || a.rx.sack.due(now) {
+		t.sb.HasRtx() || t.sb.ForwardDue() || t.carry.full || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
 		return false
 	}
 	if a.asc.mute || a.asc.send || len(a.asc.queue) > 0 || a.rc.send || len(a.rc.queue) > 0 || !a.paths[a.dataPath()].confirmed {

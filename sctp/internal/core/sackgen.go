@@ -33,6 +33,7 @@ type sackGen struct {
 	began    bool // first DATA of the association was seen
 	hadGaps  bool // at the end of the previous packet
 	urgent   bool // do not delay
+	forced   bool // for a reason besides what was received
 	quick    bool // never delay: setQuick
 	packets  int  // packets with DATA since the last SACK
 	deadline Time // of the delayed SACK; 0: nothing to acknowledge
@@ -169,7 +170,7 @@ func (s *sackGen) dataPackets() int { return s.packets }
 
 // force asks for a SACK at the next due: a window update, or a peer in
 // SHUTDOWN-SENT (RFC 9260, Section 9.2).
-func (s *sackGen) force() { s.urgent = true }
+func (s *sackGen) force() { s.urgent, s.forced = true, true }
 
 // setQuick turns the delay off or on again. In SHUTDOWN-SENT every packet with
 // DATA is acknowledged at once (RFC 9260, Section 9.2).
@@ -188,7 +189,7 @@ func (s *sackGen) dropPath(path int) {
 
 // sent notes that a SACK with the current state of the tracker was built.
 func (s *sackGen) sent() {
-	s.urgent = false
+	s.urgent, s.forced = false, false
 	s.packets = 0
 	s.deadline = 0
 }
