@@ -178,5 +178,5 @@ func (t *Datatype) Dup() (*Datatype, error) {
 	if err := t.own.attrs.copyTo(d); err != nil {
 		return nil, err
 	}
-	return d, nil
+	return d.madeBy(nil, CombinerDup, nil, t)
 }

@@ -101,13 +101,6 @@ func (c *Comm) Compare(d *Comm) Comparison {
 	return x
 }
 
-// SplitShared divides c into communicators of ranks on the same host, ordered by
-// key, then by rank (MPI_COMM_TYPE_SHARED). All ranks of c must call it; it
-// blocks until they do.
-func (c *Comm) SplitShared(ctx context.Context, key int) (*Comm, error) {
-	return c.Split(ctx, int(hashOf("host", hostID())>>1), key)
-}
-
 // CreateGroup makes a communicator of the ranks in g, a subset of c's group
 // that includes the caller. Only they call it, with the same tag; calls with
 // tags that differ in the lower 30 bits may go on at the same time (MPI-5.0,

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"slices"
 	"unsafe"
 )
 
@@ -30,6 +31,7 @@ type Datatype struct {
 	depth  int
 	sig    signature
 	own    labels
+	made   *Contents // how it was made
 }
 
 // Size returns the bytes of data in an item: its length when packed.
@@ -71,13 +73,16 @@ func TypeOf[T Element]() (*Datatype, error) {
 	}
 	var v T
 	n := int(unsafe.Sizeof(v))
-	return &Datatype{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
-		sig: basicSignature(layoutOf(reflect.TypeFor[T]()))}, nil
+	t := &Datatype{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
+		sig: basicSignature(layoutOf(reflect.TypeFor[T]()))}
+	t.made = &Contents{Combiner: CombinerNamed, Go: reflect.TypeFor[T](), named: t}
+	return t, nil
 }
 
 // TypeContiguous is count items in a row (MPI-4.1, Section 5.1.2).
 func TypeContiguous(count int, t *Datatype) (*Datatype, error) {
-	return repeated(count, t.extent(), 1, t)
+	r, err := repeated(count, t.extent(), 1, t)
+	return r.madeBy(err, CombinerContiguous, []int{count}, t)
 }
 
 // TypeVector is count blocks of blocklen items, which begin stride items apart
@@ -87,12 +92,14 @@ func TypeVector(count, blocklen, stride int, t *Datatype) (*Datatype, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: stride of %d items", ErrDatatype, stride)
 	}
-	return repeated(count, bytes, blocklen, t)
+	r, err := repeated(count, bytes, blocklen, t)
+	return r.madeBy(err, CombinerVector, []int{count, blocklen, stride}, t)
 }
 
 // TypeHvector is TypeVector with a stride in bytes.
 func TypeHvector(count, blocklen, stride int, t *Datatype) (*Datatype, error) {
-	return repeated(count, stride, blocklen, t)
+	r, err := repeated(count, stride, blocklen, t)
+	return r.madeBy(err, CombinerHvector, []int{count, blocklen, stride}, t)
 }
 
 // repeated makes count blocks, stride bytes apart, of blocklen items.
@@ -123,26 +130,30 @@ func repeated(count, stride, blocklen int, t *Datatype) (*Datatype, error) {
 // TypeIndexed is blocks of lens[i] items, at displs[i] items from the beginning
 // (MPI-4.1, Section 5.1.2).
 func TypeIndexed(lens, displs []int, t *Datatype) (*Datatype, error) {
-	return listed(len(displs), func(i int) int { return at(lens, i) }, displs, t.extent(),
+	r, err := listed(len(displs), func(i int) int { return at(lens, i) }, displs, t.extent(),
 		func(int) *Datatype { return t }, len(lens) == len(displs))
+	return r.madeBy(err, CombinerIndexed, slices.Concat([]int{len(displs)}, lens, displs), t)
 }
 
 // TypeIndexedBlock is TypeIndexed with blocks of the same length.
 func TypeIndexedBlock(blocklen int, displs []int, t *Datatype) (*Datatype, error) {
-	return listed(len(displs), func(int) int { return blocklen }, displs, t.extent(),
+	r, err := listed(len(displs), func(int) int { return blocklen }, displs, t.extent(),
 		func(int) *Datatype { return t }, true)
+	return r.madeBy(err, CombinerIndexedBlock, slices.Concat([]int{len(displs), blocklen}, displs), t)
 }
 
 // TypeHindexed is TypeIndexed with displacements in bytes.
 func TypeHindexed(lens, displs []int, t *Datatype) (*Datatype, error) {
-	return listed(len(displs), func(i int) int { return at(lens, i) }, displs, 1,
+	r, err := listed(len(displs), func(i int) int { return at(lens, i) }, displs, 1,
 		func(int) *Datatype { return t }, len(lens) == len(displs))
+	return r.madeBy(err, CombinerHindexed, slices.Concat([]int{len(displs)}, lens, displs), t)
 }
 
 // TypeHindexedBlock is TypeHindexed with blocks of the same length.
 func TypeHindexedBlock(blocklen int, displs []int, t *Datatype) (*Datatype, error) {
-	return listed(len(displs), func(int) int { return blocklen }, displs, 1,
+	r, err := listed(len(displs), func(int) int { return blocklen }, displs, 1,
 		func(int) *Datatype { return t }, true)
+	return r.madeBy(err, CombinerHindexedBlock, slices.Concat([]int{len(displs), blocklen}, displs), t)
 }
 
 // TypeStruct is blocks of lens[i] items of types[i], at displs[i] bytes from
@@ -151,13 +162,13 @@ func TypeHindexedBlock(blocklen int, displs []int, t *Datatype) (*Datatype, erro
 func TypeStruct(lens, displs []int, types []*Datatype) (*Datatype, error) {
 	t, err := listed(len(displs), func(i int) int { return at(lens, i) }, displs, 1,
 		func(i int) *Datatype { return types[i] }, len(lens) == len(displs) && len(types) == len(displs))
-	if err != nil || t.align < 2 {
-		return t, err
+	if err != nil {
+		return nil, err
 	}
-	if over := (t.ub - t.lb) % t.align; over > 0 {
+	if over := (t.ub - t.lb) % max(t.align, 1); over > 0 {
 		t.ub += t.align - over
 	}
-	return t, nil
+	return t.madeBy(nil, CombinerStruct, slices.Concat([]int{len(displs)}, lens, displs), types...)
 }
 
 func at(v []int, i int) int {
@@ -212,7 +223,7 @@ func TypeResized(t *Datatype, lb, extent int) (*Datatype, error) {
 		return nil, fmt.Errorf("%w: extent %d from %d", ErrDatatype, extent, lb)
 	}
 	r.lb, r.ub, r.align = lb, ub, 0
-	return r, nil
+	return r.madeBy(nil, CombinerResized, []int{lb, extent}, t)
 }
 
 // Order is the order of the dimensions of an array in memory.
@@ -257,7 +268,8 @@ func TypeSubarray(sizes, subsizes, starts []int, order Order, t *Datatype) (*Dat
 	if out, err = TypeHindexedBlock(1, []int{off}, out); err != nil {
 		return nil, err
 	}
-	return TypeResized(out, 0, stride)
+	out, err = TypeResized(out, 0, stride)
+	return out.madeBy(err, CombinerSubarray, slices.Concat([]int{d}, sizes, subsizes, starts, []int{int(order)}), t)
 }
 
 // builder collects the blocks of a datatype.

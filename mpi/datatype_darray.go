@@ -1,6 +1,9 @@
 package mpi
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // A Dist says how a dimension of an array is spread over ranks.
 type Dist struct {
@@ -65,7 +68,12 @@ func TypeDarray(rank int, sizes []int, dists []Dist, grid []int, order Order, t 
 			return nil, fmt.Errorf("%w: array of %v", ErrDatatype, sizes)
 		}
 	}
-	return TypeResized(out, 0, stride)
+	if out, err = TypeResized(out, 0, stride); err != nil {
+		return nil, err
+	}
+	out.made = &Contents{Combiner: CombinerDarray, Integers: slices.Concat([]int{rank, d}, sizes, grid, []int{int(order)}),
+		Dists: slices.Clone(dists), Types: []*Datatype{t}}
+	return out, nil
 }
 
 // part is the items that one of p ranks owns of n items t in a row.

@@ -46,30 +46,44 @@ func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int) 
 // and as targets. Ranks of c beyond it get nil. All ranks must call it with the
 // same graph (MPI_Graph_create, MPI-4.1, Section 8.5.3).
 func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int) (*Graph, error) {
-	n := len(neighbors)
-	if n > c.Size() {
-		return nil, fmt.Errorf("%w: %d nodes on %d ranks", ErrTopology, n, c.Size())
-	}
-	members := make([]int, n)
-	all := make([][]int, n)
-	for i, list := range neighbors {
-		members[i], all[i] = i, slices.Clone(list)
-		for _, r := range list {
-			if r < 0 || r >= n {
-				return nil, fmt.Errorf("%w: neighbour %d of %d", ErrRank, r, n)
-			}
-		}
-	}
-	g, err := c.Group().Incl(members...)
-	if err != nil {
+	if err := checkFullGraph(c, neighbors); err != nil {
 		return nil, err
 	}
-	own, err := c.Create(ctx, g)
+	all := make([][]int, len(neighbors))
+	for i, list := range neighbors {
+		all[i] = slices.Clone(list)
+	}
+	own, err := c.first(ctx, len(all))
 	if err != nil || own == nil {
 		return nil, err
 	}
 	list := all[own.Rank()]
 	return &Graph{c: own, sources: list, targets: list, all: all}, nil
+}
+
+func checkFullGraph(c *Comm, neighbors [][]int) error {
+	n := len(neighbors)
+	if n > c.Size() {
+		return fmt.Errorf("%w: %d nodes on %d ranks", ErrTopology, n, c.Size())
+	}
+	for _, list := range neighbors {
+		for _, r := range list {
+			if r < 0 || r >= n {
+				return fmt.Errorf("%w: neighbour %d of %d", ErrRank, r, n)
+			}
+		}
+	}
+	return nil
+}
+
+// GraphMap returns the rank that the caller should have in a graph that every
+// rank knows (MPI_Graph_map), or Undefined if it is not needed. Ranks keep their
+// order, as with NewFullGraph. It is local.
+func GraphMap(c *Comm, neighbors [][]int) (int, error) {
+	if err := checkFullGraph(c, neighbors); err != nil || c.rank >= len(neighbors) {
+		return Undefined, err
+	}
+	return c.rank, nil
 }
 
 // NeighborsOf returns the neighbours of any rank of a graph made by

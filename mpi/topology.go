@@ -38,34 +38,46 @@ type Cart struct {
 // ring if periods[i]. Ranks of c that are not needed get nil. All ranks must
 // call it with the same arguments (MPI-4.1, Section 8.5.1).
 func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool) (*Cart, error) {
-	if len(dims) != len(periods) {
-		return nil, fmt.Errorf("%w: %d dimensions, %d periods", ErrTopology, len(dims), len(periods))
-	}
-	if c.remote != nil {
-		return nil, fmt.Errorf("%w: topology of an intercommunicator", ErrComm)
-	}
-	n := 1
-	for _, d := range dims {
-		if d < 1 || n > c.Size()/d {
-			return nil, fmt.Errorf("%w: grid of %v on %d ranks", ErrTopology, dims, c.Size())
-		}
-		n *= d
-	}
-	members := make([]int, n)
-	for i := range members {
-		members[i] = i
-	}
-	g, err := c.Group().Incl(members...)
+	n, err := checkGrid(c, dims, periods)
 	if err != nil {
 		return nil, err
 	}
-	own, err := c.Create(ctx, g)
+	own, err := c.first(ctx, n)
 	if err != nil || own == nil {
 		return nil, err
 	}
 	t := &Cart{c: own, dims: slices.Clone(dims), periods: slices.Clone(periods)}
 	t.coords = t.Coords(own.Rank())
 	return t, nil
+}
+
+// checkGrid returns how many ranks of c a grid needs.
+func checkGrid(c *Comm, dims []int, periods []bool) (int, error) {
+	if len(dims) != len(periods) {
+		return 0, fmt.Errorf("%w: %d dimensions, %d periods", ErrTopology, len(dims), len(periods))
+	}
+	if c.remote != nil {
+		return 0, fmt.Errorf("%w: topology of an intercommunicator", ErrComm)
+	}
+	n := 1
+	for _, d := range dims {
+		if d < 1 || n > c.Size()/d {
+			return 0, fmt.Errorf("%w: grid of %v on %d ranks", ErrTopology, dims, c.Size())
+		}
+		n *= d
+	}
+	return n, nil
+}
+
+// CartMap returns the rank that the caller should have in a grid (MPI_Cart_map),
+// or Undefined if it is not needed. Ranks keep their order, as with NewCart. It
+// is local.
+func CartMap(c *Comm, dims []int, periods []bool) (int, error) {
+	n, err := checkGrid(c, dims, periods)
+	if err != nil || c.rank >= n {
+		return Undefined, err
+	}
+	return c.rank, nil
 }
 
 // Comm returns the communicator of the grid.

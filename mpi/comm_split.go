@@ -1,0 +1,97 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+)
+
+// SplitKind is what Comm.SplitType divides a communicator by (MPI-4.1, Section
+// 7.4.2).
+type SplitKind uint8
+
+// Kinds of division. What is known of the hardware is which ranks are on one
+// host.
+const (
+	// SplitByMemory puts ranks together that can share memory
+	// (MPI_COMM_TYPE_SHARED): those on one host.
+	SplitByMemory SplitKind = iota + 1
+	// SplitHWGuided puts ranks together that share the resource that InfoHWType
+	// says (MPI_COMM_TYPE_HW_GUIDED): ResourceMemory. For others, and without
+	// the key, there is no communicator.
+	SplitHWGuided
+	// SplitHWUnguided divides by the next smaller resource that not all ranks
+	// share (MPI_COMM_TYPE_HW_UNGUIDED). The info of the communicator says which,
+	// by InfoHWType. If there is none there is no communicator.
+	SplitHWUnguided
+	// SplitResourceGuided is SplitHWGuided, or puts those together that are in
+	// one of the process sets that InfoPset names (MPI_COMM_TYPE_RESOURCE_GUIDED).
+	SplitResourceGuided
+)
+
+// Info keys and values of Comm.SplitType.
+const (
+	InfoHWType     = "mpi_hw_resource_type"
+	InfoPset       = "mpi_pset_name"
+	ResourceMemory = "mpi_shared_memory" // the value of InfoHWType that is known
+)
+
+// SplitShared divides c into communicators of ranks on the same host, ordered by
+// key, then by rank (MPI_COMM_TYPE_SHARED). All ranks of c must call it; it
+// blocks until they do.
+func (c *Comm) SplitShared(ctx context.Context, key int) (*Comm, error) {
+	return c.Split(ctx, hostColor(), key)
+}
+
+func hostColor() int { return int(hashOf("host", hostID()) >> 1) }
+
+// SplitType divides c by what its ranks share, ordered by key, then by rank. All
+// ranks of c must call it, with the same kind and info; it blocks until they do.
+// It returns nil if the ranks do not share such a thing. A rank may give a kind
+// of 0 to be left out (MPI_UNDEFINED).
+func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info) (*Comm, error) {
+	if kind > SplitResourceGuided {
+		return nil, fmt.Errorf("%w: split by kind %d", ErrOption, kind)
+	}
+	if c.remote != nil {
+		return nil, fmt.Errorf("%w: SplitType of an intercommunicator", ErrComm)
+	}
+	color, resource := Undefined, ""
+	pset, byPset := info[InfoPset]
+	switch {
+	case kind == 0:
+	case kind == SplitResourceGuided && byPset:
+		switch pset {
+		case PsetWorld:
+			color = 0
+		case PsetSelf:
+			color = c.rank
+		}
+	case kind == SplitByMemory, kind == SplitHWUnguided, info[InfoHWType] == ResourceMemory:
+		color, resource = hostColor(), ResourceMemory
+	}
+	d, err := c.Split(ctx, color, key)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	if kind == SplitHWUnguided && d.Size() == c.Size() {
+		d.Free()
+		return nil, nil
+	}
+	if resource != "" {
+		d.SetInfo(Info{InfoHWType: resource})
+	}
+	return d, nil
+}
+
+// first makes a communicator of the first n ranks of c; the others get nil.
+func (c *Comm) first(ctx context.Context, n int) (*Comm, error) {
+	members := make([]int, n)
+	for i := range members {
+		members[i] = i
+	}
+	g, err := c.Group().Incl(members...)
+	if err != nil {
+		return nil, err
+	}
+	return c.Create(ctx, g)
+}

@@ -1,0 +1,106 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// TestSplitType divides ranks of one host in all ways: some give all, one each,
+// or none.
+func TestSplitType(t *testing.T) {
+	const p = 4
+	local(t, p, func(ctx context.Context, c *Comm) error {
+		for _, tt := range []struct {
+			name string
+			kind SplitKind
+			info Info
+			size int // 0: no communicator
+		}{
+			{"memory", SplitByMemory, nil, p},
+			{"guided", SplitHWGuided, Info{InfoHWType: ResourceMemory}, p},
+			{"guided by what is not known", SplitHWGuided, Info{InfoHWType: "hwloc://L2Cache"}, 0},
+			{"guided by nothing", SplitHWGuided, nil, 0},
+			{"unguided: all are on one host", SplitHWUnguided, nil, 0},
+			{"resource", SplitResourceGuided, Info{InfoHWType: ResourceMemory}, p},
+			{"world", SplitResourceGuided, Info{InfoPset: PsetWorld}, p},
+			{"self", SplitResourceGuided, Info{InfoPset: PsetSelf}, 1},
+			{"no such set", SplitResourceGuided, Info{InfoPset: "mpi://OTHER"}, 0},
+			{"left out", 0, nil, 0},
+		} {
+			d, err := c.SplitType(ctx, tt.kind, -c.Rank(), tt.info)
+			if err != nil {
+				return fmt.Errorf("%s: %w", tt.name, err)
+			}
+			size := 0
+			if d != nil {
+				size = d.Size()
+				if want := size - 1 - c.Rank()%size; d.Rank() != want {
+					return fmt.Errorf("%s: rank %d, want %d: keys are from the last to the first", tt.name, d.Rank(), want)
+				}
+				if err := Barrier(ctx, d); err != nil {
+					return err
+				}
+			}
+			if size != tt.size {
+				return fmt.Errorf("%s: %d ranks, want %d", tt.name, size, tt.size)
+			}
+		}
+		// Some are left out.
+		kind := SplitByMemory
+		if c.Rank() == 2 {
+			kind = 0
+		}
+		d, err := c.SplitType(ctx, kind, 0, nil)
+		if err != nil || (d == nil) != (kind == 0) || d != nil && (d.Size() != p-1 || d.Info()[InfoHWType] != ResourceMemory) {
+			return fmt.Errorf("without rank 2: %v, %w", d, err)
+		}
+		if _, err := c.SplitType(ctx, 9, 0, nil); !errors.Is(err, ErrOption) {
+			return fmt.Errorf("kind 9: %w", err)
+		}
+		return nil
+	})
+}
+
+// TestTopologyMaps compares the ranks that maps give with those of the
+// topologies themselves.
+func TestTopologyMaps(t *testing.T) {
+	const p = 5
+	local(t, p, func(ctx context.Context, c *Comm) error {
+		dims, periods := []int{2, 2}, []bool{true, false}
+		want := Undefined
+		cart, err := NewCart(ctx, c, dims, periods)
+		if err != nil {
+			return err
+		}
+		if cart != nil {
+			want = cart.Comm().Rank()
+		}
+		if got, err := CartMap(c, dims, periods); got != want || err != nil {
+			return fmt.Errorf("grid: %d, want %d: %w", got, want, err)
+		}
+		nodes := [][]int{{1, 2}, {0}, {0}}
+		want = Undefined
+		graph, err := NewFullGraph(ctx, c, nodes)
+		if err != nil {
+			return err
+		}
+		if graph != nil {
+			want = graph.Comm().Rank()
+		}
+		if got, err := GraphMap(c, nodes); got != want || err != nil {
+			return fmt.Errorf("graph: %d, want %d: %w", got, want, err)
+		}
+		if _, err := CartMap(c, []int{2, 3}, periods); !errors.Is(err, ErrTopology) {
+			return fmt.Errorf("a grid of too many: %w", err)
+		}
+		if _, err := GraphMap(c, make([][]int, p+1)); !errors.Is(err, ErrTopology) {
+			return fmt.Errorf("a graph of too many: %w", err)
+		}
+		if _, err := GraphMap(c, [][]int{{1}}); !errors.Is(err, ErrRank) {
+			return fmt.Errorf("a neighbour that is not there: %w", err)
+		}
+		return nil
+	})
+}
