@@ -78,6 +78,7 @@
 //	WEFT_SILENCE     how long a peer may not answer before it is taken for
 //	                 dead (default 3s)
 //	WEFT_FT          1 if the job is to outlive some of its ranks
+//	WEFT_NAMESERVER  name service of several jobs, as `weft nameserver` prints it
 //	WEFT_CAPTURE     file to record all sent datagrams in
 //	WEFT_PROFILE     file to write sums of all calls to at Finalize, as JSON
 //	                 (see ProfileReport)

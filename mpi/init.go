@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/weftstack/weft/internal/pmi"
 )
@@ -51,11 +52,16 @@ func Init(ctx context.Context, opts ...Option) (*World, error) {
 				cancel(&RankError{Rank: rank, Err: errors.New(why)})
 			}
 		}
+		client.OnOther = w.otherDied
 		if err := client.Watch(ctx, failed, lost); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
 	}
-	if err := w.join(joining, f); err != nil {
+	err = w.join(joining, f)
+	if err == nil && client != nil && os.Getenv(pmi.EnvSpawned) == "1" {
+		err = w.meetParent(joining)
+	}
+	if err != nil {
 		if cause := context.Cause(joining); cause != nil {
 			err = cause
 		}

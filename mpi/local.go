@@ -25,21 +25,12 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	fam := &localFamily{ctx: ctx, cancel: cancel, o: o}
 	job := newLocalJob(n)
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for rank := range n {
-		wg.Go(func() {
-			if err := job.run(ctx, rank, o, f); err != nil {
-				errs[rank] = fmt.Errorf("rank %d: %w", rank, err)
-				if !o.tolerant {
-					cancel()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	job.family = fam
+	fam.start(job, "", func(int) func(context.Context, *World) error { return f })
+	fam.wg.Wait()
+	return errors.Join(fam.errs...)
 }
 
 // loopback is where the network transports listen in RunLocal.
@@ -50,14 +41,17 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 	if len(ro.addrs) == 0 {
 		ro.addrs = []netip.AddrPort{loopback}
 	}
-	w := newWorld(rank, j.size, &ro, &localBoot{job: j})
+	w := newWorld(rank, j.size, &ro, &localBoot{job: j, rank: rank})
 	var fab fabric = newInprocFabric(w, j)
 	if ro.transport != TransportInproc {
 		if fab, err = newFabric(w); err != nil {
 			return err
 		}
 	}
-	if err = w.join(ctx, fab); err == nil {
+	if err = w.join(ctx, fab); err == nil && j.spawned {
+		err = w.meetParent(ctx)
+	}
+	if err == nil {
 		err = f(ctx, w)
 	}
 	if err == nil {
@@ -75,7 +69,11 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 
 // localJob is the launcher of RunLocal.
 type localJob struct {
-	size   int
+	size    int
+	family  *localFamily // nil: Init without a launcher
+	app     []int        // by rank, of which command it is; nil: there is one
+	spawned bool
+
 	mu     sync.Mutex
 	store  map[string]string
 	worlds []*World
@@ -126,7 +124,10 @@ func (j *localJob) pause(ctx context.Context, c chan struct{}) error {
 }
 
 // localBoot is the bootstrap of one rank of a localJob.
-type localBoot struct{ job *localJob }
+type localBoot struct {
+	job  *localJob
+	rank int
+}
 
 func (b *localBoot) Put(_ context.Context, key, value string) error {
 	b.job.mu.Lock()

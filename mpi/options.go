@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/weftstack/weft/internal/pmi"
 )
 
 // Names of transports, for WithTransport and WEFT_TRANSPORT.
@@ -55,6 +57,8 @@ type options struct {
 	addrs      []netip.AddrPort
 	tolerant   bool
 	silence    time.Duration
+	names      string             // name service, as ADDRESS/TOKEN
+	programs   map[string]Program // for Spawn in RunLocal
 	sctp       sctpOptions
 }
 
@@ -202,6 +206,7 @@ func (o *options) fromEnv(getenv func(string) string) error {
 			o.addrs = append(o.addrs, ap)
 		}
 	}
+	o.names = getenv(pmi.EnvNames)
 	o.capture = getenv("WEFT_CAPTURE")
 	switch s := getenv("WEFT_FT"); s {
 	case "", "0":

@@ -210,7 +210,7 @@ func (p *port) take(ctx context.Context, over <-chan struct{}) (*parley, error) 
 		case <-over:
 			return nil, ErrFinalized
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		}
 	}
 }

@@ -32,6 +32,8 @@ type World struct {
 	meetings  map[uint64]*meeting
 	ports     map[string]*port
 	parent    *Comm
+	deaths    map[string]error                   // by group of the launcher, see otherDied
+	spawning  map[string]context.CancelCauseFunc // by group that is being spawned
 	finalize  sync.Once
 	finErr    error
 }

@@ -107,11 +107,13 @@ func readHostFile(name string) ([]host, error) {
 // spread places the ranks of a job on hosts, and connects them to the launcher
 // over TCP: each proves with a token that it belongs to the job.
 type spread struct {
-	hosts []host
-	place []int // by rank: index in hosts
-	local []int // by rank: how many ranks of the host come before
-	rsh   []string
-	dir   string // the ranks' working directory
+	hosts   []host
+	place   []int // by rank: index in hosts
+	local   []int // by rank: how many ranks of the host come before
+	rsh     []string
+	dir     string   // the ranks' working directory
+	dirs    []string // by rank, if they have their own
+	spawned bool     // not those that the job begins with
 
 	addr, token string
 	listener    net.Listener
@@ -212,7 +214,11 @@ func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), 
 			extra = append([]string{v}, extra...)
 		}
 	}
-	script := remoteScript(s.dir, extra, append([]string{cmd.Path}, cmd.Args[1:]...))
+	dir := s.dir
+	if s.dirs != nil && s.dirs[rank] != "" {
+		dir = s.dirs[rank]
+	}
+	script := remoteScript(dir, extra, append([]string{cmd.Path}, cmd.Args[1:]...))
 	argv := append(append([]string{}, s.rsh...), h.name, script)
 	if cmd.Path, err = exec.LookPath(argv[0]); err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.name, err)
@@ -225,7 +231,7 @@ func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), 
 	return func() {
 		go func() {
 			defer stdin.Close()
-			if _, err := io.WriteString(stdin, s.token+"\n"); err == nil && rank == 0 {
+			if _, err := io.WriteString(stdin, s.token+"\n"); err == nil && rank == 0 && !s.spawned {
 				io.Copy(stdin, os.Stdin)
 			}
 		}()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
@@ -48,102 +50,136 @@ type job struct {
 	spread *spread // places the ranks on hosts; nil: all run here
 	addr   string  // where they find the launcher then; empty: to be found out
 
-	server *pmi.Server
-	link   link
-	ranks  []*exec.Cmd
-	stdout lineWriter
-	stderr lineWriter
+	universe int // processes that there is room for; 0: the ranks
+
+	first   *group // the ranks that the job begins with
+	names   pmi.Names
+	serving context.Context // while the ranks are answered
+	aborted chan *abortError
+	starts  chan func()   // for the goroutine that starts processes
+	over    chan struct{} // closed when the job is
+	done    chan ended
+	stdout  lineWriter
+	stderr  lineWriter
+
+	mu       sync.Mutex // guards what follows
+	procs    []*proc    // those that are to get signals
+	groups   []*group   // those with processes that have not ended
+	spawned  int        // groups spawned so far
+	live     int        // processes that have not ended
+	stopping bool       // no more are started
+	captured []string   // files of spawned ranks
 }
 
 // ended tells how one rank ended.
 type ended struct {
-	rank int
-	err  error // nil, or an *exec.ExitError, or what Wait said
+	p   *proc
+	err error // nil, or an *exec.ExitError, or what Wait said
 }
 
 // captureFiles names the files that the ranks capture into.
 func (j *job) captureFiles() []string {
-	return j.rankFiles("cap")
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append(j.rankFiles("cap"), j.captured...)
 }
 
 // run starts all ranks and waits for all of them. It returns the status of the
 // job: zero when every rank exited with zero, else that of the first to fail.
 func (j *job) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
-	j.server = pmi.NewServer(j.n, "kvs_"+strconv.Itoa(os.Getpid()))
-	j.server.OnBarrier = func(n int) {
+	serving, stopServing := context.WithCancel(context.Background())
+	defer stopServing()
+	j.stdout.w, j.stderr.w = os.Stdout, os.Stderr
+	j.starts, j.over, j.done = make(chan func()), make(chan struct{}), make(chan ended, j.n)
+	j.aborted = make(chan *abortError)
+	j.serving = serving
+	defer close(j.over)
+	// On other hosts there may be jobs of a launcher with the same number.
+	g := j.newGroup("kvs_"+strconv.Itoa(os.Getpid())+"_"+rand.Text()[:8], j.n)
+	g.spread = j.spread
+	g.server.OnBarrier = func(n int) {
 		if n == joinBarriers {
 			j.say("the ranks have joined the job")
 		}
 	}
-	serving, stopServing := context.WithCancel(context.Background())
-	defer stopServing()
-	if j.spread != nil {
-		if err := j.spread.open(serving, j.server, j.addr); err != nil {
-			return exitFail, err
-		}
-		defer j.spread.listener.Close()
-	} else {
-		if err := j.link.open(serving, j.server, j.n); err != nil {
-			return exitFail, err
-		}
-		defer j.link.close()
+	if err := g.open(serving, j.addr); err != nil {
+		return exitFail, err
 	}
-	j.stdout.w, j.stderr.w = os.Stdout, os.Stderr
-
-	done := make(chan ended, j.n)
+	defer g.close()
+	j.first = g
+	go j.watchAbort(g)
 	started := make(chan error)
-	finish := make(chan struct{})
-	defer close(finish)
 	go func() {
 		// Where the system can end children with their parent, the parent is
 		// the thread that started them: it must live as long as the job.
 		runtime.LockOSThread()
-		started <- j.startAll(serving, done)
-		<-finish
+		started <- j.startAll(serving, g)
+		for {
+			select {
+			case start := <-j.starts:
+				start()
+			case <-j.over:
+				return
+			}
+		}
 	}()
 	if err := <-started; err != nil {
+		j.stop()
 		j.signalAll(os.Kill)
-		j.wait(len(j.ranks), done)
+		j.wait()
 		return exitFail, err
 	}
-	status, err := j.supervise(ctx, signals, done)
+	status, err := j.supervise(ctx, signals)
 	j.signalAll(os.Kill) // whatever the ranks started and left behind
 	return status, err
 }
 
-func (j *job) startAll(ctx context.Context, done chan<- ended) error {
-	for rank := range j.n {
-		if err := j.start(ctx, rank, done); err != nil {
-			return fmt.Errorf("starting rank %d: %w", rank, err)
+func (j *job) startAll(ctx context.Context, g *group) error {
+	for rank := range g.n {
+		if err := j.start(ctx, g, rank); err != nil {
+			return fmt.Errorf("starting %s: %w", &proc{g: g, rank: rank}, err)
 		}
 	}
 	return nil
 }
 
 // start starts one rank.
-func (j *job) start(ctx context.Context, rank int, done chan<- ended) error {
+func (j *job) start(ctx context.Context, g *group, rank int) error {
+	p := &proc{g: g, rank: rank}
 	cmd := exec.Command(j.path, j.args...)
+	cmd.Dir = j.dir
 	if j.command != nil {
 		argv := j.command(rank)
 		cmd = exec.Command(argv[0], argv[1:]...)
+		cmd.Dir = j.dir
 	}
-	cmd.Dir = j.dir
+	if g.programs != nil {
+		x := g.programs[rank]
+		cmd = exec.Command(x.path, x.args...)
+		cmd.Dir = x.dir
+	}
+	p.cmd = cmd
 	cmd.Env = append(os.Environ(), j.env...)
-	cmd.Env = append(cmd.Env, pmi.EnvWatch+"="+j.server.Name())
+	cmd.Env = append(cmd.Env, pmi.EnvWatch+"="+g.server.Name())
 	if j.keepOn {
 		cmd.Env = append(cmd.Env, "WEFT_FT=1")
 	}
-	cmd.Env = append(cmd.Env, "MPI_LOCALRANKID="+strconv.Itoa(rank), "MPI_LOCALNRANKS="+strconv.Itoa(j.n))
+	cmd.Env = append(cmd.Env, "MPI_LOCALRANKID="+strconv.Itoa(rank), "MPI_LOCALNRANKS="+strconv.Itoa(g.n))
 	if j.hostEnv != nil {
 		cmd.Env = append(cmd.Env, j.hostEnv(rank)...)
 	}
+	spawned := g.index > 0
 	if j.capture {
-		cmd.Env = append(cmd.Env, "WEFT_CAPTURE="+j.captureFiles()[rank])
+		cmd.Env = append(cmd.Env, "WEFT_CAPTURE="+j.captureFile(p))
 	}
-	cmd.Env = append(cmd.Env, j.toolEnv(rank)...)
+	if spawned {
+		cmd.Env = append(cmd.Env, pmi.EnvSpawned+"=1")
+	} else {
+		cmd.Env = append(append(cmd.Env, pmi.EnvSpawned+"="), j.toolEnv(rank)...)
+	}
 	cmd.SysProcAttr = childAttr()
 	var stdin io.WriteCloser
-	if rank == 0 {
+	if rank == 0 && !spawned {
 		if isTerminal(os.Stdin) {
 			// Ranks run in process groups of their own, which may not read
 			// from the terminal.
@@ -155,27 +191,23 @@ func (j *job) start(ctx context.Context, rank int, done chan<- ended) error {
 			cmd.Stdin = os.Stdin
 		}
 	}
-	flush := j.output(cmd, rank)
+	flush := j.output(p)
 	var serve func(ctx context.Context, started bool)
 	var err error
-	if j.spread != nil {
-		cmd.Env = append(cmd.Env, j.spread.env(rank)...)
+	if g.spread != nil {
+		cmd.Env = append(cmd.Env, g.spread.env(rank)...)
 		var feed func()
-		if feed, err = j.spread.prepare(cmd, rank, cmd.Env[len(os.Environ()):]); err != nil {
+		if feed, err = g.spread.prepare(cmd, rank, cmd.Env[len(os.Environ()):]); err != nil {
 			return err
 		}
 		serve = func(context.Context, bool) { feed() }
 		if cmd.Env == nil {
 			stdin = nil // fed by feed
 		}
-	} else if serve, err = j.link.attach(cmd, rank); err != nil {
+	} else if serve, err = g.link.attach(cmd, rank); err != nil {
 		return err
 	}
-	if j.on != nil {
-		err = j.on(rank, cmd.Start)
-	} else {
-		err = cmd.Start()
-	}
+	err = j.begin(p)
 	serve(ctx, err == nil)
 	if err != nil {
 		return err
@@ -183,25 +215,46 @@ func (j *job) start(ctx context.Context, rank int, done chan<- ended) error {
 	if stdin != nil {
 		go func() { io.Copy(stdin, os.Stdin); stdin.Close() }()
 	}
-	j.ranks = append(j.ranks, cmd)
-	j.say("rank %d is pid %d", rank, cmd.Process.Pid)
+	j.say("%s is pid %d", p, cmd.Process.Pid)
 	go func() {
 		err := cmd.Wait()
 		flush()
-		done <- ended{rank, err}
+		j.done <- ended{p, err}
 	}()
 	return nil
 }
 
+// begin starts the process of a rank, unless the job is about to end.
+func (j *job) begin(p *proc) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.stopping {
+		return errStopping
+	}
+	var err error
+	if j.on != nil {
+		err = j.on(p.rank, p.cmd.Start)
+	} else {
+		err = p.cmd.Start()
+	}
+	if err == nil {
+		j.procs = append(j.procs, p)
+		j.live++
+		p.g.live++
+	}
+	return err
+}
+
 // output decides where a rank's output goes: straight to ours, or through
 // writers that prefix whole lines. It returns what to do at the end.
-func (j *job) output(cmd *exec.Cmd, rank int) (flush func()) {
+func (j *job) output(p *proc) (flush func()) {
+	cmd := p.cmd
 	if !j.prefix {
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		return func() {}
 	}
-	out := &prefixer{to: &j.stdout, rank: rank}
-	err := &prefixer{to: &j.stderr, rank: rank}
+	out := &prefixer{to: &j.stdout, rank: p.label()}
+	err := &prefixer{to: &j.stderr, rank: p.label()}
 	cmd.Stdout, cmd.Stderr = out, err
 	cmd.WaitDelay = killGrace // a child of the rank may hold its output open
 	return func() { out.flush(); err.flush() }
@@ -209,51 +262,53 @@ func (j *job) output(cmd *exec.Cmd, rank int) (flush func()) {
 
 // supervise waits for the ranks, passes signals on to them, and ends them all
 // when one fails, one asks for it, or ctx is done.
-func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-chan ended) (int, error) {
+func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, error) {
 	status := exitOK
 	var why error
 	fail := func(code int, err error, grace time.Duration) {
 		if why == nil {
 			status, why = code, err
+			j.stop()
 			time.AfterFunc(grace, func() { j.signalAll(termSignal) })
 			time.AfterFunc(grace+killGrace, func() { j.signalAll(os.Kill) })
 		}
 	}
-	aborted := j.server.Aborted()
+	aborted := j.aborted
 	finished := ctx.Done()
 	interrupted := false
 	well := 0 // ranks that ended well
 	var lost *ended
-	for left := j.n; left > 0; {
+	for j.running() {
 		select {
-		case e := <-done:
-			left--
+		case e := <-j.done:
+			server := e.p.g.server
+			if j.ended(e.p) {
+				continue // of a group that came to nothing
+			}
 			if code, err := j.verdict(e); err != nil {
 				// An abort's own message says more than the exit that follows.
-				if reason := j.server.AbortReason(); reason != nil {
+				if reason := j.abortReason(e.p.g); reason != nil {
 					code, err = reason.Code, reason
 				}
 				if j.survives(e) && why == nil {
 					fmt.Fprintln(os.Stderr, "weft run:", err)
-					go j.server.Fail(e.rank, err.Error())
+					j.mourn(e.p, err.Error())
 					lost = &e
 					continue
 				}
 				grace := time.Duration(0)
-				if j.server.State(e.rank) == pmi.Absent {
+				if server.State(e.p.rank) == pmi.Absent {
 					grace = absentGrace
 				}
 				fail(code, err, grace)
 			} else if why == nil {
 				well++
-				j.say("rank %d has finished", e.rank)
-				if e.rank == j.main-1 {
+				j.say("%s has finished", e.p)
+				if e.p.g.index == 0 && e.p.rank == j.main-1 {
 					fail(exitOK, errMainEnded, 0)
 				}
 			}
-		case <-aborted:
-			aborted = nil
-			reason := j.server.AbortReason()
+		case reason := <-aborted:
 			fail(reason.Code, reason, 0)
 		case <-finished:
 			finished = nil
@@ -279,14 +334,15 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal, done <-ch
 // was killed, or left without a word. An exit with an error is an error of the
 // job.
 func (j *job) survives(e ended) bool {
-	if !j.keepOn || j.server.State(e.rank) != pmi.Initialized || j.server.AbortReason() != nil {
+	if !j.keepOn || e.p.g.server.State(e.p.rank) != pmi.Initialized || j.abortReason(e.p.g) != nil {
 		return false
 	}
 	var exit *exec.ExitError
 	if e.err == nil || !errors.As(e.err, &exit) {
 		return e.err == nil
 	}
-	far := j.spread != nil && !j.spread.hosts[j.spread.place[e.rank]].here()
+	s := e.p.g.spread
+	far := s != nil && !s.hosts[s.place[e.p.rank]].here()
 	return killed(exit.ProcessState) || far && remoteKilled(exit.ExitCode())
 }
 
@@ -295,44 +351,46 @@ var errMainEnded = errors.New("the main command has ended")
 
 // verdict judges how one rank ended.
 func (j *job) verdict(e ended) (int, error) {
-	pid := j.ranks[e.rank].Process.Pid
+	server, pid := e.p.g.server, e.p.cmd.Process.Pid
 	var exit *exec.ExitError
 	switch {
 	case errors.As(e.err, &exit):
 		code, how := exitStatus(exit.ProcessState)
-		return code, fmt.Errorf("rank %d (pid %d) %s", e.rank, pid, how)
+		return code, fmt.Errorf("%s (pid %d) %s", e.p, pid, how)
 	case e.err != nil:
-		return exitFail, fmt.Errorf("rank %d (pid %d): %w", e.rank, pid, e.err)
-	case j.server.State(e.rank) == pmi.Initialized:
-		return exitFail, fmt.Errorf("rank %d (pid %d) exited without finalizing", e.rank, pid)
-	case j.server.State(e.rank) == pmi.Absent && j.othersJoined(e.rank):
-		return exitFail, fmt.Errorf("rank %d (pid %d) exited without joining the job", e.rank, pid)
+		return exitFail, fmt.Errorf("%s (pid %d): %w", e.p, pid, e.err)
+	case server.State(e.p.rank) == pmi.Initialized:
+		return exitFail, fmt.Errorf("%s (pid %d) exited without finalizing", e.p, pid)
+	case server.State(e.p.rank) == pmi.Absent && (e.p.g.index > 0 || othersJoined(e.p)):
+		return exitFail, fmt.Errorf("%s (pid %d) exited without joining the job", e.p, pid)
 	}
 	return exitOK, nil
 }
 
 // othersJoined reports whether a rank that never spoke leaves others waiting.
-func (j *job) othersJoined(rank int) bool {
-	for i := range j.n {
-		if i != rank && j.server.State(i) == pmi.Initialized {
+func othersJoined(p *proc) bool {
+	for i := range p.g.n {
+		if i != p.rank && p.g.server.State(i) == pmi.Initialized {
 			return true
 		}
 	}
 	return false
 }
 
-// wait collects n ranks that have been killed.
-func (j *job) wait(n int, done <-chan ended) {
-	for range n {
-		<-done
+// wait collects the ranks, which have been killed.
+func (j *job) wait() {
+	for j.running() {
+		j.ended((<-j.done).p)
 	}
 }
 
 // signalAll sends a signal to every rank and to the processes it started. Ranks
 // that are gone are passed over.
 func (j *job) signalAll(sig os.Signal) {
-	for _, cmd := range j.ranks {
-		signalGroup(cmd.Process, sig)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, p := range j.procs {
+		signalGroup(p.cmd.Process, sig)
 	}
 }
 

@@ -33,6 +33,7 @@ func commands() []command {
 		{"perf", "measure what a transport carries", perfMain},
 		{"bench", "measure MPI as the OSU micro-benchmarks do", benchMain},
 		{"rping", "ping by RDMA over TCP, as rping of librdmacm does", rpingMain},
+		{"nameserver", "let several jobs publish ports for each other", nameserverMain},
 		{"version", "print the version", versionMain},
 		{"help", "explain weft or one of its commands", helpMain},
 	}
@@ -73,7 +74,7 @@ func lookup(name string) (command, bool) {
 func usage(w io.Writer) {
 	fmt.Fprint(w, "weft runs and examines programs over user-space SCTP, iWARP and MPI.\n\nUsage:\n\n\tweft COMMAND [arguments]\n\nCommands:\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "\t%-10s %s\n", c.name, c.short)
+		fmt.Fprintf(w, "\t%-11s %s\n", c.name, c.short)
 	}
 	fmt.Fprint(w, "\n`weft help COMMAND` shows the flags of one.\n")
 }

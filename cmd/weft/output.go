@@ -29,7 +29,7 @@ func (l *lineWriter) write(b []byte) {
 // prefixer puts a rank before each line that is written to it.
 type prefixer struct {
 	to      *lineWriter
-	rank    int
+	rank    string
 	partial []byte // begun line, without prefix
 	out     []byte
 }
@@ -57,7 +57,7 @@ func (p *prefixer) Write(b []byte) (int, error) {
 
 // line finishes the begun line with its end.
 func (p *prefixer) line(end []byte) {
-	p.out = fmt.Appendf(p.out, "[%d] %s%s\n", p.rank, p.partial, end)
+	p.out = fmt.Appendf(p.out, "[%s] %s%s\n", p.rank, p.partial, end)
 	p.partial = p.partial[:0]
 }
 

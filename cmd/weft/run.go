@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weftstack/weft/internal/pmi"
 )
 
 // maxRanks bounds -n: a slip of the finger must not start a fork bomb.
@@ -34,6 +37,8 @@ type runOptions struct {
 	hostFile string
 	rsh      string
 	addr     string
+	universe int
+	names    string
 	spread   *spread // nil: all ranks run here
 }
 
@@ -56,6 +61,8 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.StringVar(&o.hostFile, "hostfile", "", "the same from a `file` with lines NAME slots=N")
 	fs.StringVar(&o.rsh, "rsh", defaultRSH, "`command` that runs another on a host: it is given the host and a shell script")
 	fs.StringVar(&o.addr, "addr", "", "with -hosts: the `address` at which they reach this one (default: found out)")
+	fs.IntVar(&o.universe, "usize", 0, "tell the ranks that there is room for this `number` of processes (default: slots of -hosts, or processors)")
+	fs.StringVar(&o.names, "nameserver", "", "where ports are published: the `address` that weft nameserver has printed (default: this command)")
 	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: when a rank is killed, tell the others, which go on")
 	for _, name := range []string{"x", "env"} {
 		fs.Func(name, "give the ranks an environment variable: `NAME=VALUE`, or NAME to keep the present value", func(s string) error {
@@ -79,6 +86,7 @@ that is built first; on other hosts, an executable that is there under the same
 path. Hosts are filled in order, all their slots unless -n is given; the ranks
 get the present directory (or -wdir), the variables WEFT_… and those of -x. The
 host named localhost needs no remote shell.
+Ranks may spawn others, which the job waits for, too.
 When a rank fails, the others are ended and its exit status is returned. With
 -ft the others are told instead when a rank is killed, and go on if they can do
 without it; the job has then succeeded if all that are left do.
@@ -118,6 +126,8 @@ func (o *runOptions) check(args int) error {
 		return errors.New("no program given")
 	case o.n < 1 || o.n > maxRanks:
 		return fmt.Errorf("-n %d: the number of ranks is 1 to %d", o.n, maxRanks)
+	case o.universe < 0 || o.universe > maxRanks:
+		return fmt.Errorf("-usize %d: want 1 to %d", o.universe, maxRanks)
 	case o.json && !o.profile:
 		return errors.New("-json is for -profile")
 	case o.timeout < 0:
@@ -161,6 +171,20 @@ func (o *runOptions) checkHosts(counted bool) error {
 	return nil
 }
 
+// room is how many processes there is room for.
+func (o *runOptions) room() int {
+	n := o.universe
+	if n == 0 && o.spread == nil {
+		n = runtime.NumCPU()
+	}
+	if n == 0 {
+		for _, h := range o.spread.hosts {
+			n += h.slots
+		}
+	}
+	return max(n, o.n)
+}
+
 // run builds the program where needed, runs the job and returns its status.
 func run(o runOptions, args []string) (int, error) {
 	dir, err := os.MkdirTemp("", "weft-run-")
@@ -191,6 +215,9 @@ func run(o runOptions, args []string) (int, error) {
 	if o.transport != "" {
 		o.env = append(o.env, "WEFT_TRANSPORT="+o.transport)
 	}
+	if o.names != "" {
+		o.env = append(o.env, pmi.EnvNames+"="+o.names)
+	}
 	var pcap *os.File
 	if o.pcap != "" {
 		// Created first: a job of hours must not end in "no such directory".
@@ -210,7 +237,7 @@ func run(o runOptions, args []string) (int, error) {
 		n: o.n, path: path, args: args[1:], env: o.env, dir: o.wdir,
 		prefix: o.prefix, verbose: o.verbose, keepOn: o.keepOn, scratch: dir, capture: pcap != nil,
 		profile: o.profile, trace: trace != nil,
-		spread: o.spread, addr: o.addr,
+		spread: o.spread, addr: o.addr, universe: o.room(),
 	}
 	status, err := j.run(ctx, signals)
 	if trace != nil {

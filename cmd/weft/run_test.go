@@ -47,6 +47,13 @@ func rank(args []string) int {
 	if args[0] == "alone" {
 		return 0
 	}
+	if f := spawnRoles[args[0]]; f != nil {
+		if err := f(ctx, args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	if args[0] == "mpi" {
 		if err := mpiRank(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -273,7 +280,7 @@ func TestRunBuildsAPackage(t *testing.T) {
 
 func TestPrefixerKeepsLinesWhole(t *testing.T) {
 	var b bytes.Buffer
-	p := &prefixer{to: &lineWriter{w: &b}, rank: 7}
+	p := &prefixer{to: &lineWriter{w: &b}, rank: "7"}
 	for _, s := range []string{"one", " line\ntwo\n", "", "\n", "end"} {
 		p.Write([]byte(s))
 	}

@@ -31,6 +31,11 @@ type Client struct {
 	Rank int // this process's rank, 0 … Size-1
 	Size int // number of ranks in the job
 
+	// OnOther, if it is set before Watch, is told of deaths in other groups of
+	// ranks that the launcher has started: their key-value space, the rank, and
+	// why. It is called like the functions given to Watch.
+	OnOther func(job string, rank int, why string)
+
 	mu       sync.Mutex // serializes request and reply
 	conn     io.ReadWriteCloser
 	r        *bufio.Reader

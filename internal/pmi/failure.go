@@ -45,6 +45,7 @@ func (s *Server) watch(rank int, w *replies) {
 			lines = append(lines, failedLine(i, why))
 		}
 	}
+	lines = append(lines, s.others...)
 	s.mu.Unlock()
 	for _, l := range lines {
 		_ = w.line(l) // serve notices when the rank is gone
@@ -129,6 +130,12 @@ func (c *Client) read(closed <-chan struct{}, failed func(int, string), lost fun
 		switch m.cmd {
 		case cmdFailed:
 			rank, bad := m.number("rank")
+			if other := m.args["weft_job"]; other != "" && other != c.kvs {
+				if bad == nil && c.OnOther != nil {
+					c.OnOther(other, rank, m.args[textKey])
+				}
+				continue
+			}
 			if bad == nil && rank < c.Size && rank != c.Rank {
 				failed(rank, m.args[textKey])
 			}

@@ -97,5 +97,5 @@ func (m message) fail() error {
 	if why == "" {
 		why = "rc=" + m.args["rc"]
 	}
-	return fmt.Errorf("pmi: launcher refused %s: %s", m.cmd, clip(why))
+	return fmt.Errorf("%w %s: %s", ErrRefused, m.cmd, clip(why))
 }

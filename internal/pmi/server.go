@@ -2,6 +2,7 @@ package pmi
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,11 +53,25 @@ type Server struct {
 	// the ranks have passed their nth barrier. It must not call the Server.
 	OnBarrier func(n int)
 
+	// OnSpawn, if it is set before the first rank is served, starts processes for
+	// a rank. It returns an error if the request makes no sense.
+	OnSpawn func(rank int, s *Spawn) (*Spawned, error)
+
+	// Names are those that ranks publish; nil if they cannot. Several servers may
+	// have the same.
+	Names *Names
+
+	// Universe is how many processes there is room for; 0: the ranks.
+	Universe int
+	// AppNums is which command each rank runs; nil: all the same.
+	AppNums []int
+
 	mu      sync.Mutex // guards all below
 	kvs     map[string]string
 	states  []State
 	inside  []bool           // ranks in the barrier
 	dead    []string         // why a rank failed, by rank; empty: it did not
+	others  []string         // lines about deaths in other groups
 	watches map[int]*replies // ranks that want to know of failures
 	gate    chan struct{}    // closed when the barrier opens
 	opened  int              // how often it has
@@ -117,7 +132,12 @@ func (s *Server) serve(ctx context.Context, rank int, conn io.Writer, r *bufio.R
 			}
 			return fmt.Errorf("rank %d: %w", rank, err)
 		}
-		reply, err := s.answer(ctx, rank, m)
+		var reply string
+		if m.cmd == "spawn" {
+			reply, err = s.spawn(rank, r)
+		} else {
+			reply, err = s.answer(ctx, rank, m)
+		}
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", rank, err)
 		}
@@ -148,9 +168,13 @@ func (s *Server) answer(ctx context.Context, rank int, m message) (string, error
 	case "get_maxes":
 		return fmt.Sprintf("cmd=maxes kvsname_max=256 keylen_max=%d vallen_max=%d", KeyMax, ValueMax), nil
 	case "get_appnum":
-		return "cmd=appnum appnum=0", nil
+		n := 0
+		if s.AppNums != nil {
+			n = s.AppNums[rank]
+		}
+		return "cmd=appnum appnum=" + strconv.Itoa(n), nil
 	case "get_universe_size":
-		return "cmd=universe_size size=" + strconv.Itoa(s.size), nil
+		return "cmd=universe_size size=" + strconv.Itoa(cmp.Or(s.Universe, s.size)), nil
 	case "get_my_kvsname":
 		return "cmd=my_kvsname kvsname=" + s.name, nil
 	case "put":
@@ -174,6 +198,9 @@ func (s *Server) answer(ctx context.Context, rank int, m message) (string, error
 	case "abort":
 		s.setAbort(rank, m)
 		return "", nil
+	}
+	if isNames(m.cmd) && s.Names != nil {
+		return s.Names.answer(m), nil
 	}
 	return "", fmt.Errorf("%w: unknown command %q", ErrProtocol, clip(m.cmd))
 }

@@ -1,0 +1,133 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/weftstack/weft/internal/pmi"
+)
+
+// A Program is what RunLocal runs for a Command.
+type Program func(ctx context.Context, w *World, args []string) error
+
+// WithProgram gives ranks of RunLocal a program to Spawn under a name. The new
+// ranks are goroutines, too; RunLocal waits for them, and returns their errors
+// with those of the others. They use the same options.
+func WithProgram(name string, p Program) Option {
+	return func(o *options) error {
+		if name == "" || p == nil {
+			return fmt.Errorf("%w: program %q", ErrOption, name)
+		}
+		programs := map[string]Program{name: p}
+		for k, v := range o.programs {
+			if k != name {
+				programs[k] = v
+			}
+		}
+		o.programs = programs
+		return nil
+	}
+}
+
+// localFamily is a job of RunLocal and those that it has spawned.
+type localFamily struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	o      *options
+	wg     sync.WaitGroup
+
+	mu   sync.Mutex
+	n    int // jobs spawned
+	errs []error
+}
+
+// localNames are published by ranks of this process.
+var localNames pmi.Names
+
+// start runs the ranks of a job.
+func (fam *localFamily) start(j *localJob, what string, f func(rank int) func(context.Context, *World) error) {
+	for rank := range j.size {
+		fam.wg.Go(func() {
+			err := j.run(fam.ctx, rank, fam.o, f(rank))
+			if err == nil {
+				return
+			}
+			fam.mu.Lock()
+			fam.errs = append(fam.errs, fmt.Errorf("%srank %d: %w", what, rank, err))
+			fam.mu.Unlock()
+			if !fam.o.tolerant {
+				fam.cancel()
+			}
+		})
+	}
+}
+
+// Spawn implements spawner.
+func (b *localBoot) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, error) {
+	fam := b.job.family
+	if fam == nil {
+		return nil, errors.New("the process was started without a launcher")
+	}
+	out := &pmi.Spawned{}
+	var progs []Program
+	var args [][]string
+	var app []int
+	for i, c := range s.Commands {
+		p, ok := fam.o.programs[c.Path]
+		n, err := pmi.Soft(c.Info[pmi.InfoSoft], c.N, MaxSpawn)
+		if err == nil && !ok {
+			err = fmt.Errorf("no program %.40q (see WithProgram)", c.Path)
+		}
+		if err != nil {
+			n = c.N
+		}
+		for range n {
+			progs, args, app = append(progs, p), append(args, c.Args), append(app, i)
+			out.Errs = append(out.Errs, err)
+		}
+	}
+	if out.Err() != nil {
+		return out, nil
+	}
+	j := newLocalJob(len(progs))
+	j.family, j.app, j.spawned = fam, app, true
+	for k, v := range s.Preput {
+		j.store[k] = v
+	}
+	fam.mu.Lock()
+	fam.n++
+	what := fmt.Sprintf("spawned job %d, ", fam.n)
+	fam.mu.Unlock()
+	fam.start(j, what, func(rank int) func(context.Context, *World) error {
+		return func(ctx context.Context, w *World) error { return progs[rank](ctx, w, args[rank]) }
+	})
+	return out, nil
+}
+
+// Publish implements nameService.
+func (b *localBoot) Publish(_ context.Context, name, port string) error {
+	return localNames.Publish(name, port)
+}
+
+// Unpublish implements nameService.
+func (b *localBoot) Unpublish(_ context.Context, name, port string) error {
+	return localNames.Unpublish(name, port)
+}
+
+// Lookup implements nameService.
+func (b *localBoot) Lookup(_ context.Context, name string) (string, error) {
+	return localNames.Lookup(name)
+}
+
+// AppNum implements launcherInfo.
+func (b *localBoot) AppNum(context.Context) (int, error) {
+	if b.job.app == nil {
+		return 0, nil
+	}
+	return b.job.app[b.rank], nil
+}
+
+// UniverseSize implements launcherInfo.
+func (b *localBoot) UniverseSize(context.Context) (int, error) { return b.job.size, nil }

@@ -1,0 +1,246 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weftstack/weft/internal/pmi"
+)
+
+// This file starts processes while a job runs (MPI-4.1, Section 11.8): the root
+// asks the launcher, with the name of a port, and all accept the new ones there,
+// which connect in Init.
+
+// Limits of Spawn.
+const (
+	// MaxSpawn bounds the processes of one Spawn.
+	MaxSpawn = pmi.MaxSpawn
+	// MaxCommands bounds the commands of one SpawnMultiple.
+	MaxCommands = pmi.MaxCommands
+	// MaxSpawnArgs bounds the arguments, and the hints, of a command.
+	MaxSpawnArgs = pmi.MaxArgs
+	// MaxSpawnArg bounds the length of an argument or a hint, in bytes.
+	MaxSpawnArg = pmi.MaxArg
+)
+
+// Hints for Spawn (MPI-4.1, Section 11.8.4). Others are ignored.
+const (
+	InfoWdir = "wdir"       // working directory
+	InfoPath = "path"       // directories to find the command in, separated as in $PATH
+	InfoHost = "host"       // one of `weft run -hosts`
+	InfoSoft = pmi.InfoSoft // other numbers of processes that will do: "2,4:16:4"
+)
+
+// ErrSpawn is wrapped by the errors of Spawn when processes cannot be started.
+var ErrSpawn = errors.New("mpi: processes not spawned")
+
+// A SpawnError tells which processes could not be started, and why. It wraps
+// ErrSpawn and these errors.
+type SpawnError struct {
+	Errs []error // by process, of all commands; nil for those that were not the reason
+}
+
+// Error returns the first of the reasons.
+func (e *SpawnError) Error() string {
+	for i, err := range e.Errs {
+		if err != nil {
+			return fmt.Sprintf("%v: process %d: %v", ErrSpawn, i, err)
+		}
+	}
+	return ErrSpawn.Error()
+}
+
+// Unwrap gives ErrSpawn and the reasons to errors.Is and errors.As.
+func (e *SpawnError) Unwrap() []error {
+	out := []error{ErrSpawn}
+	for _, err := range e.Errs {
+		if err != nil {
+			out = append(out, err)
+		}
+	}
+	return out
+}
+
+// A Command is a program for Spawn. RunLocal knows those of WithProgram, Init
+// executables, which the launcher finds as it finds the one of the job, without
+// building anything.
+type Command struct {
+	Path string
+	Args []string // without the name
+	N    int      // processes
+	Info Info     // hints
+}
+
+// keyParent is where new processes find the port of those that have spawned them.
+const keyParent = "weft-parent"
+
+// Spawn starts cmd.N processes and makes an intercommunicator of c and their
+// world; they have it from World.Parent (MPI_Comm_spawn). All ranks of c call it;
+// the command is that of the rank root, and ignored elsewhere. It blocks until
+// the processes have called Init. Either all are started or none (ErrSpawn, at
+// the root a *SpawnError if it is about single processes); with the hint InfoSoft it may be fewer than cmd.N.
+//
+// The new processes belong to the job for its launcher: `weft run` waits for
+// them, and ends all when one of them fails, unless it was given -ft.
+func (c *Comm) Spawn(ctx context.Context, cmd Command, root int) (*Comm, error) {
+	return c.SpawnMultiple(ctx, []Command{cmd}, root)
+}
+
+// SpawnMultiple is Spawn for several commands, whose processes have one world:
+// those of the first one come first. World.AppNum tells them which they are of.
+func (c *Comm) SpawnMultiple(ctx context.Context, cmds []Command, root int) (*Comm, error) {
+	t := c.enter()
+	d, err := c.spawn(ctx, cmds, root)
+	c.leave(t, "Comm.Spawn", root, 0, 0, err)
+	return d, c.raise(err)
+}
+
+// spawner is a launcher that starts processes.
+type spawner interface {
+	Spawn(ctx context.Context, s *pmi.Spawn) (*pmi.Spawned, error)
+}
+
+func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, error) {
+	return c.meet(ctx, root, true, func(ctx context.Context) (*parley, error) {
+		name, err := c.w.OpenPort()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = c.w.ClosePort(name) }()
+		job, err := c.w.launch(ctx, cmds, name)
+		if err != nil {
+			return nil, err
+		}
+		ctx, undo := c.w.watchSpawned(ctx, job)
+		defer undo()
+		c.w.mu.Lock()
+		p := c.w.ports[name]
+		c.w.mu.Unlock()
+		if p == nil {
+			return nil, ErrFinalized
+		}
+		return p.take(ctx, c.w.over)
+	})
+}
+
+// launch starts the processes and returns what the launcher calls them.
+func (w *World) launch(ctx context.Context, cmds []Command, port string) (string, error) {
+	s, ok := w.boot.(spawner)
+	if !ok {
+		return "", fmt.Errorf("%w: no launcher that could", ErrSpawn)
+	}
+	req := &pmi.Spawn{Preput: map[string]string{keyParent: port}}
+	for _, x := range cmds {
+		req.Commands = append(req.Commands, pmi.Command{Path: x.Path, Args: x.Args, N: x.N, Info: x.Info})
+	}
+	if err := req.Check(); err != nil {
+		return "", fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	// A launcher answers soon or is gone; giving up a request would cost the
+	// connection.
+	out, err := s.Spawn(context.WithoutCancel(ctx), req)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	if out.Err() != nil {
+		return "", &SpawnError{out.Errs}
+	}
+	return out.Job, nil
+}
+
+// maxDeaths bounds the deaths in other groups that are remembered.
+const maxDeaths = 4096
+
+// otherDied is called when the launcher tells of a death among processes that it
+// started for a Spawn, or that have spawned this one.
+func (w *World) otherDied(job string, rank int, why string) {
+	name := pmi.ProcessName(job, rank)
+	w.mu.Lock()
+	if w.deaths == nil {
+		w.deaths = make(map[string]error)
+	}
+	err := &RankError{Rank: rank, Other: true, Err: errors.New(why)}
+	if len(w.deaths) < maxDeaths && w.deaths[job] == nil {
+		w.deaths[job] = err
+	}
+	cancel := w.spawning[job]
+	w.mu.Unlock()
+	if cancel != nil {
+		cancel(err)
+	}
+	for _, p := range w.eng.all() {
+		if p.far != nil && p.far.call == name {
+			p.doom(why)
+		}
+	}
+}
+
+// watchSpawned returns a context that is done when a process of job dies.
+func (w *World) watchSpawned(ctx context.Context, job string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.deaths[job]; err != nil {
+		cancel(err)
+	}
+	if w.spawning == nil {
+		w.spawning = make(map[string]context.CancelCauseFunc)
+	}
+	w.spawning[job] = cancel
+	return ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.spawning, job)
+		cancel(nil)
+	}
+}
+
+// meetParent connects spawned processes to those that have spawned them.
+func (w *World) meetParent(ctx context.Context) error {
+	port := ""
+	if w.Rank() == 0 {
+		var err error
+		if port, err = w.boot.Get(ctx, keyParent); err != nil {
+			port = "" // an error at all ranks
+		}
+	}
+	p, err := w.world.Connect(ctx, port, 0, nil)
+	if err != nil {
+		return fmt.Errorf("mpi: connecting to those that have spawned this job: %w", err)
+	}
+	p.SetName("parent")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parent = p
+	return nil
+}
+
+// launcherInfo is what some launchers tell.
+type launcherInfo interface {
+	AppNum(ctx context.Context) (int, error)
+	UniverseSize(ctx context.Context) (int, error)
+}
+
+// UniverseSize returns how many processes the launcher has room for, those of
+// the job included (MPI_UNIVERSE_SIZE), or Undefined if it does not tell. It
+// asks the launcher.
+func (w *World) UniverseSize(ctx context.Context) int {
+	if b, ok := w.boot.(launcherInfo); ok {
+		if n, err := b.UniverseSize(context.WithoutCancel(ctx)); err == nil {
+			return n
+		}
+	}
+	return Undefined
+}
+
+// AppNum returns which of the commands of a SpawnMultiple this process runs
+// (MPI_APPNUM), or Undefined if the launcher does not tell. It asks the launcher.
+func (w *World) AppNum(ctx context.Context) int {
+	if b, ok := w.boot.(launcherInfo); ok {
+		if n, err := b.AppNum(context.WithoutCancel(ctx)); err == nil {
+			return n
+		}
+	}
+	return Undefined
+}
