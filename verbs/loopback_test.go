@@ -8,16 +8,24 @@ import (
 func TestWriteReadSendOverLoopback(t *testing.T) {
 	a, b := newNode(t, Config{}), newNode(t, Config{})
 	qa, qb := connect(t, a, b, QPConfig{}, QPConfig{})
-	src := a.mr(1<<20, LocalWrite)
-	dst := b.mr(1<<20, RemoteWrite|RemoteRead)
+	writeReadSend(t, a, b, qa, qb, 1<<20)
+}
+
+// writeReadSend writes size bytes, tells the peer by a message, and reads them
+// back; then the peer reads, and the connection ends.
+func writeReadSend(t *testing.T, a, b *node, qa, qb *QP, size int) {
+	t.Helper()
+	src, back := a.mr(size, LocalWrite), a.mr(size, LocalWrite)
+	dst := b.mr(size, RemoteWrite|RemoteRead|RemoteAtomic)
 	fillPattern(src.Bytes(), 1)
 	msg := b.mr(64, LocalWrite)
 	if err := qb.PostRecv(RecvWR{ID: 9, SGL: []SGE{msg.Slice(0, 64)}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := qa.PostSend(
-		SendWR{ID: 1, Op: OpWrite, Flags: Signaled, SGL: []SGE{src.Slice(0, 1<<20)}, Remote: dst.Remote()},
+		SendWR{ID: 1, Op: OpWrite, Flags: Signaled, SGL: []SGE{src.Slice(0, size)}, Remote: dst.Remote()},
 		SendWR{ID: 2, Op: OpSend, Flags: Signaled, Inline: []byte("written")},
+		SendWR{ID: 3, Op: OpRead, Flags: Signaled, SGL: []SGE{back.Slice(0, 1<<19), back.Slice(1<<19, size-1<<19)}, Remote: dst.Remote()},
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -28,16 +36,17 @@ func TestWriteReadSendOverLoopback(t *testing.T) {
 	if !bytes.Equal(src.Bytes(), dst.Bytes()) {
 		t.Error("the write had not been placed when the send was delivered")
 	}
-	want(t, a.cq, 1, StatusSuccess)
-	want(t, a.cq, 2, StatusSuccess)
-	back := a.mr(1<<20, LocalWrite)
-	if err := qa.PostSend(SendWR{ID: 3, Op: OpRead, Flags: Signaled, SGL: []SGE{back.Slice(0, 1<<19), back.Slice(1<<19, 1<<19)}, Remote: dst.Remote()}); err != nil {
-		t.Fatal(err)
+	for id := range uint64(3) {
+		want(t, a.cq, id+1, StatusSuccess)
 	}
-	want(t, a.cq, 3, StatusSuccess)
-	if !bytes.Equal(back.Bytes(), dst.Bytes()) {
+	if !bytes.Equal(back.Bytes(), src.Bytes()) {
 		t.Error("read differs")
 	}
+	if err := qb.PostSend(SendWR{ID: 4, Op: OpRead, Flags: Signaled, SGL: []SGE{msg.Slice(0, 8)},
+		Remote: a.mr(8, RemoteRead).Remote()}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b.cq, 4, StatusSuccess)
 	if err := qa.Disconnect(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
