@@ -114,7 +114,7 @@ func WithUnexpected(bytes int) Option {
 
 // WithSpin bounds how long a waiting goroutine polls the transport before it
 // parks; 0 makes it park at once. Without this option the bound is
-// 50 µs, or 0 if the ranks on this host outnumber its processors.
+// 1 ms, or 0 if the ranks on this host outnumber its processors.
 func WithSpin(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 {

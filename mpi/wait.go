@@ -95,13 +95,21 @@ type progress struct {
 }
 
 const (
-	// defaultSpin is the default of WithSpin: a little longer than a parked
-	// goroutine takes to wake up.
-	defaultSpin = 50 * time.Microsecond
-	// minExplore is how many waits there are to one that tries the other way. The
-	// number doubles up to maxExplore with each that takes longer.
+	// defaultSpin is the default of WithSpin: what a message of a few MiB takes,
+	// every train of which would cost a parked goroutine a wake-up.
+	defaultSpin = time.Millisecond
+	// minExplore is how many waits there are to one that tries the other way. While
+	// most spin, the number doubles up to maxExplore with each that takes longer;
+	// while most park, spinRun in a row try after twice as many, because they are
+	// short only if the other side spins meanwhile, too.
 	minExplore = 16
 	maxExplore = 512
+	spinRun    = 3
+	// firstPark is what parking is taken to cost before it was tried.
+	firstPark = 50 * time.Microsecond
+	// steadyWait bounds what one wait adds to a cost: twice the cost and this count
+	// most, so that the way of waiting does not change with a single long wait.
+	steadyWait = 20 * time.Microsecond
 	// yieldEvery is after how many polls that found nothing others may run.
 	yieldEvery = 16
 	// clockEvery is after how many polls the clock is looked at.
@@ -116,7 +124,7 @@ const (
 // init sets how the transport is polled; no wait is going on.
 func (p *progress) init(poll func() bool, spin time.Duration) {
 	p.poll, p.max = poll, int64(spin)
-	p.parkCost.Store(p.max)
+	p.parkCost.Store(min(p.max, int64(firstPark)))
 	p.explore.Store(minExplore)
 	p.gap.Store(minExplore)
 }
@@ -142,7 +150,9 @@ func (p *progress) begin() (s waitStart) {
 	}
 	s.spin = p.spinCost.Load() < p.parkCost.Load()
 	if n := p.waits.Add(1); int32(n-p.explore.Load()) >= 0 {
-		p.explore.Store(n + p.gap.Load())
+		if s.spin || int32(n-p.explore.Load()) >= spinRun-1 {
+			p.explore.Store(n + p.gap.Load())
+		}
 		s.spin, s.other = !s.spin, true
 	}
 	s.at = clock()
@@ -160,14 +170,17 @@ func (p *progress) end(s waitStart) {
 	}
 	// Waits at the same time may overwrite each other's share: no matter.
 	old, took := cost.Load(), min(clock()-s.at, longWait*p.max)
-	cost.Store(old + (took-old)/costShare)
+	cost.Store(old + (min(took, 2*old+int64(steadyWait))-old)/costShare)
 	if s.other {
 		gap := uint32(minExplore)
-		if took > rival.Load() {
+		switch {
+		case s.spin:
+			gap = 2 * minExplore
+		case took > rival.Load():
 			gap = min(2*p.gap.Load(), maxExplore)
+			p.explore.Store(p.waits.Load() + gap)
 		}
 		p.gap.Store(gap)
-		p.explore.Store(p.waits.Load() + gap)
 	}
 }
 
