@@ -54,6 +54,23 @@ func TestDepthsLeftToTheULP(t *testing.T) {
 	}
 }
 
+func TestResponderLeavesDepthsToTheULP(t *testing.T) {
+	// RFC 6581, Section 9.1: "by leaving its local endpoint IRD value unchanged
+	// and setting the IRD to 0x3FFF in its reply message", and the same for ORD.
+	qp := newNode(t, Config{}).qp(QPConfig{IRD: 5, ORD: 6})
+	for _, tt := range []struct{ peerIRD, peerORD, ird, ord, own int }{
+		{ddpsctp.ULPDepth, ddpsctp.ULPDepth, ddpsctp.ULPDepth, ddpsctp.ULPDepth, 6},
+		{ddpsctp.ULPDepth, 2, 5, ddpsctp.ULPDepth, 6},
+		{3, ddpsctp.ULPDepth, ddpsctp.ULPDepth, 3, 3},
+		{9, 9, 5, 6, 6},
+	} {
+		e, own := (&ConnRequest{PeerIRD: tt.peerIRD, PeerORD: tt.peerORD}).depths(qp)
+		if e.IRD != tt.ird || e.ORD != tt.ord || own != tt.own {
+			t.Errorf("request with IRD %#x, ORD %#x: answer %+v and ORD %d, want %+v", tt.peerIRD, tt.peerORD, e, own, tt)
+		}
+	}
+}
+
 func TestRequestsTakenBackDoNotPileUp(t *testing.T) {
 	const backlog = 4
 	a, b := newNode(t, Config{}), newNode(t, Config{Backlog: backlog})

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -172,19 +173,35 @@ func TestRejectAndRefuse(t *testing.T) {
 func TestNotADDPEndpoint(t *testing.T) {
 	// RFC 5043, Section 11.1, in both roles.
 	a, b := newNode(t, Config{}), newNode(t, Config{})
-	plain, err := b.tr.Listen(0, nil)
-	if err != nil {
-		t.Fatal(err)
+	other := ddpsctp.Adaptation + 1
+	for name, cfg := range map[string]*sctp.Config{"none": nil, "another": {Adaptation: &other}} {
+		plain, err := b.tr.Listen(0, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.dev.Connect(testContext(t), plain.Addr(), a.qp(QPConfig{}), ConnParams{}); err == nil {
+			t.Errorf("indication %s: connected", name)
+		}
+		as, err := plain.Connect(testContext(t), a.dev.Addr())
+		if err == nil {
+			select {
+			case <-as.Done():
+			case <-testContext(t).Done():
+				t.Errorf("indication %s: the association was kept", name)
+			}
+		}
 	}
-	if _, err := a.dev.Connect(testContext(t), plain.Addr(), a.qp(QPConfig{}), ConnParams{}); err == nil {
-		t.Error("connected to an endpoint without the DDP adaptation")
+	if n := a.dev.Stats().NotDDP; n != 4 {
+		t.Errorf("%d associations were refused, want 4", n)
 	}
-	as, err := plain.Connect(testContext(t), a.dev.Addr())
-	if err == nil {
-		select {
-		case <-as.Done():
-		case <-testContext(t).Done():
-			t.Error("an association without the DDP adaptation was kept")
+}
+
+// Nothing can be sent before the peer has agreed (RFC 5043, Section 6.6).
+func TestNothingIsPostedBeforeConnecting(t *testing.T) {
+	qp := newNode(t, Config{}).qp(QPConfig{})
+	for _, op := range []Opcode{OpSend, OpWrite, OpRead, OpImm} {
+		if err := qp.PostSend(SendWR{Op: op}); !errors.Is(err, ErrQPState) {
+			t.Errorf("%v: %v", op, err)
 		}
 	}
 }

@@ -82,6 +82,51 @@ func TestReadyToReceiveIndications(t *testing.T) {
 	}
 }
 
+func TestRequestOffersIndications(t *testing.T) {
+	// RFC 6581, Section 9.2: A, and each of B, C and D that is supported.
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		qc   QPConfig
+		want ddpmpa.Frame
+	}{
+		{"all", Config{}, QPConfig{IRD: 3, ORD: 4}, ddpmpa.Frame{Revision: 2, IsEnhanced: true,
+			Enhanced: ddp.Enhanced{PeerToPeer: true, RTRSend: true, RTRWrite: true, RTRRead: true, IRD: 3, ORD: 4}}},
+		{"no reads", Config{}, QPConfig{IRD: 3, ORD: -1}, ddpmpa.Frame{Revision: 2, IsEnhanced: true,
+			Enhanced: ddp.Enhanced{PeerToPeer: true, RTRSend: true, RTRWrite: true, IRD: 3}}},
+		// Section 10: no enhanced format where nothing of it is wanted.
+		{"revision 1", Config{TCPRevision1: true}, QPConfig{}, ddpmpa.Frame{Revision: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			nl, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nl.Close()
+			got := make(chan ddpmpa.Frame, 1)
+			go func() {
+				defer close(got)
+				c, err := nl.Accept()
+				if err != nil {
+					return
+				}
+				defer c.Close()
+				if r, err := ddpmpa.Respond(testContext(t), c.(*net.TCPConn), ddpmpa.Params{}); err == nil {
+					got <- r.Frame
+				}
+			}()
+			a := newTCPNode(t, tt.cfg)
+			if _, err := a.dev.ConnectTCP(testContext(t), nl.Addr().String(), a.qp(tt.qc), ConnParams{}); err == nil {
+				t.Error("connected to nobody")
+			}
+			f := <-got
+			if f.Revision != tt.want.Revision || f.IsEnhanced != tt.want.IsEnhanced || f.Enhanced != tt.want.Enhanced {
+				t.Errorf("request %+v, want %+v", f, tt.want)
+			}
+		})
+	}
+}
+
 func TestFallbackToRevision1(t *testing.T) {
 	// RFC 6581, Section 10: a responder that does not know enhanced requests
 	// closes the connection.

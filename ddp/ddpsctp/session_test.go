@@ -327,8 +327,14 @@ func TestAssociationDown(t *testing.T) {
 	w.a.assoc.Initiate(waiting, waiting.bind, nil, nil)
 	w.run()
 	gone := errors.New("gone")
+	said := len(w.a.log) + len(w.b.log)
 	w.a.assoc.down(gone, false)
 	w.b.assoc.down(gone, false)
+	w.run()
+	// RFC 5043, Section 11.3: what ends everything is told of no stream.
+	if n := len(w.a.log) + len(w.b.log); n != said {
+		t.Errorf("control messages after the end: %q, %q", w.a.log, w.b.log)
+	}
 	for i, p := range []*peerStream{pa, pb, waiting} {
 		if p.lost != gone {
 			t.Errorf("stream %d: %v", i, p.lost)
