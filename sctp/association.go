@@ -169,6 +169,19 @@ func (a *Association) beginShutdown(discard bool) (first bool) {
 	return first
 }
 
+// startClosing notes that the user has closed the association. It reports whether
+// it had not before.
+func (a *Association) startClosing() (first bool) {
+	a.mu.Lock()
+	first = !a.closing
+	a.closing = true
+	var k wakeList
+	a.readers.takeAll(&k)
+	a.mu.Unlock()
+	k.wake()
+	return first
+}
+
 // Abort ends the association at once (RFC 9260, Section 9.1); the peer is
 // given reason, of which at most 512 bytes are sent.
 func (a *Association) Abort(reason string) { a.settleLater(a.abort(reason)) }
@@ -259,7 +272,7 @@ func coreError(err error) error {
 		return ErrNoStream
 	case errors.Is(err, core.ErrNoUserData):
 		return ErrEmpty
-	case errors.Is(err, core.ErrHeaderTooLong):
+	case errors.Is(err, core.ErrHeaderTooLong), errors.Is(err, core.ErrTooLong):
 		return ErrMessageTooLong
 	case errors.Is(err, core.ErrAbandoned):
 		return ErrExpired

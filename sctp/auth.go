@@ -46,6 +46,15 @@ func (a *Association) Authenticated() bool {
 	return a.core.Authenticated()
 }
 
+// AuthChunks returns the types of the chunks that this end accepts only if they
+// are authenticated, and those that the peer does (RFC 6458, Sections 8.2.3 and
+// 8.2.4); none without Authenticated.
+func (a *Association) AuthChunks() (local, peer []wire.ChunkType) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.core.AuthChunks()
+}
+
 // SetAuthKey adds or replaces an endpoint pair shared key; secret is copied. It
 // returns ErrLimit for too long a secret or too many keys, ErrNotSupported
 // without Config.Auth.

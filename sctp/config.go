@@ -78,6 +78,11 @@ type Config struct {
 	// Max.Init.Retransmits (8).
 	MaxRetransmits, PathMaxRetransmits, MaxInitRetransmits int
 
+	// MaxInitTimeout, if positive, is the longest time to wait for the answer to an
+	// INIT or COOKIE ECHO before it is sent again, however often it was (default:
+	// RTOMax).
+	MaxInitTimeout time.Duration
+
 	// PotentiallyFailedRetransmits is after how many timeouts in a row data takes
 	// another path (PotentiallyFailed.Max.Retrans, RFC 7829; default 0, that is,
 	// the first one; negative: only when the path is inactive). With SwitchPrimary
@@ -114,6 +119,11 @@ type Config struct {
 	// Bundle holds small messages back while others are in flight (the Nagle
 	// algorithm, RFC 9260, Section 6.1). Without it they are sent at once.
 	Bundle bool
+
+	// NoFragmentation refuses messages longer than Association.MaxPayload with
+	// ErrMessageTooLong, instead of sending them in several chunks (RFC 9260,
+	// Section 6.9).
+	NoFragmentation bool
 
 	// NoPacing turns off spreading packets over the round-trip time. MaxBurst,
 	// if positive, bounds the packets sent at once (Max.Burst, RFC 9260, Section

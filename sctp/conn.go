@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,6 +17,7 @@ import (
 type Conn struct {
 	a           *Association
 	read, write deadline
+	linger      atomic.Int64 // seconds and 1; 0 is in the background
 }
 
 // NewConn returns a Conn on an association, which should be used through it
@@ -87,9 +89,40 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close begins a graceful shutdown and returns at once. Data already written
-// is still delivered.
-func (c *Conn) Close() error { return c.opError("close", c.a.Close()) }
+// Close begins a graceful shutdown and returns at once, if SetLinger says nothing
+// else. Data already written is still delivered.
+func (c *Conn) Close() error {
+	sec := c.linger.Load() - 1
+	if sec == 0 {
+		if !c.a.startClosing() {
+			return c.opError("close", ErrClosed)
+		}
+		c.a.Abort("")
+		return nil
+	}
+	if err := c.a.Close(); err != nil || sec < 0 {
+		return c.opError("close", err)
+	}
+	t := time.NewTimer(time.Duration(sec) * time.Second)
+	defer t.Stop()
+	select {
+	case <-c.a.Done():
+		return c.opError("close", c.a.Err())
+	case <-t.C:
+		c.a.Abort("")
+		return c.opError("close", ErrTimeout)
+	}
+}
+
+// SetLinger sets what Close does, like that of a net.TCPConn and SO_LINGER (RFC
+// 6458, Section 8.1.4): with sec below 0, the default, what was written is
+// delivered in the background; with 0 the association is aborted; else Close waits
+// for the end of the association for that many seconds, aborts it then, and returns
+// an error that is ErrTimeout.
+func (c *Conn) SetLinger(sec int) error {
+	c.linger.Store(int64(max(sec, -1)) + 1)
+	return nil
+}
 
 // LocalAddr returns an Addr.
 func (c *Conn) LocalAddr() net.Addr { return c.a.LocalAddr() }

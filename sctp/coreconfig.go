@@ -45,6 +45,7 @@ func (c *Config) core() core.Config {
 		NoInterleaving: c.NoInterleaving, NoPartialReliability: c.NoPartialReliability, NoECN: c.NoECN,
 		NoReconfig: c.NoReconfig, NoRACK: c.NoRACK, NoPacing: c.NoPacing, MaxBurst: c.MaxBurst,
 		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams, ZeroChecksum: c.ZeroChecksum, ZeroChecksumLocal: c.ZeroChecksumLocal,
+		MaxInitTimeout: c.MaxInitTimeout, NoFragmentation: c.NoFragmentation,
 		Multipath: c.Multipath, PFMaxRetrans: c.PotentiallyFailedRetransmits,
 		SwitchPrimary: c.SwitchPrimary, SwitchMaxRetrans: c.SwitchRetransmits,
 		Auth: c.Auth.core(), ChangeAddrs: c.ChangeAddrs,

@@ -30,8 +30,9 @@ var (
 	ErrConfig = errors.New("sctp: bad configuration")
 	// ErrAddress is returned for an address that no association can have.
 	ErrAddress = errors.New("sctp: bad address")
-	// ErrMessageTooLong is returned when SendOptions.Header exceeds MaxHeader.
-	ErrMessageTooLong = errors.New("sctp: message header too long")
+	// ErrMessageTooLong is returned when SendOptions.Header exceeds MaxHeader, and
+	// for a message that does not fit one chunk with Config.NoFragmentation.
+	ErrMessageTooLong = errors.New("sctp: message or header too long")
 	// ErrTimeout is the end of an association that got no answer: INIT or
 	// COOKIE ECHO retransmissions exhausted, or the peer unreachable (RFC
 	// 9260, Sections 4 and 8.1). It is a net.Error with Timeout() true.

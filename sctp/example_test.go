@@ -189,3 +189,52 @@ func ExampleParseAddr() {
 	// 192.0.2.1:9899/5000 <nil>
 	// [2001:db8::1]:7000/7000 <nil>
 }
+
+// How long the next message is can be known before a buffer for it is made, and
+// what the peer supports before something is asked of it.
+func ExampleAssociation_Peek() {
+	server, client := loopbackTransport(), loopbackTransport()
+	defer server.Close()
+	defer client.Close()
+	e, err := server.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := client.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	a, err := c.Connect(ctx, e.Addr())
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := e.Accept(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if a.Extensions().Reconfig {
+		if err := a.ResetStreams(ctx, 1, 2); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, s := range []string{"how long?", "that long"} {
+		if err := a.Send(ctx, []byte(s), sctp.SendOptions{Stream: 2}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// The first message is received when it has come, the length of the second
+	// is asked for as soon as there is one.
+	if _, _, err := b.Recv(ctx, make([]byte, 100)); err != nil {
+		log.Fatal(err)
+	}
+	var n int
+	for ok := false; !ok; {
+		b.Poll()
+		n, _, ok = b.Peek()
+	}
+	buf := make([]byte, n)
+	n, info, err := b.Recv(ctx, buf)
+	fmt.Println(n, info.EOR, err, b.State())
+	// Output: 9 true <nil> ESTABLISHED
+}

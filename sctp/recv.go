@@ -48,6 +48,20 @@ func (a *Association) TryRecv(buf []byte) (int, RecvInfo, error) {
 	return n, info, err
 }
 
+// Peek tells, without waiting, from which message the next Recv will be and how
+// many bytes of it can be received now, which are all that are left of it if
+// info.EOR is set; ok is false if there is nothing to receive. It is what SCTP_NXTINFO is
+// in RFC 6458, Section 5.3.6.
+func (a *Association) Peek() (n int, info RecvInfo, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, i, ok := a.core.Peek()
+	if !ok {
+		return 0, RecvInfo{}, false
+	}
+	return n, a.recvInfo(&i), true
+}
+
 // ReadableStreams appends to dst the streams that RecvStream would not wait
 // for.
 func (a *Association) ReadableStreams(dst []uint16) []uint16 {

@@ -130,6 +130,24 @@ func (m *authState) sharedKey(secret []byte) []byte {
 	return slices.Concat(secret, m.theirs, m.mine)
 }
 
+// AuthChunks returns the types of chunks that this end accepts only
+// authenticated, and those that the peer does.
+func (a *Assoc) AuthChunks() (local, peer []wire.ChunkType) {
+	if !a.auth.on {
+		return nil, nil
+	}
+	for t := range 256 {
+		c := wire.ChunkType(t)
+		if slices.Contains(a.cfg.Auth.Chunks, c) {
+			local = append(local, c)
+		}
+		if a.auth.must.has(c) {
+			peer = append(peer, c)
+		}
+	}
+	return local, peer
+}
+
 // Authenticated reports whether both ends authenticate chunks.
 func (a *Assoc) Authenticated() bool { return a.auth.on }
 

@@ -64,6 +64,10 @@ type Config struct {
 	AssocMaxRetrans, PathMaxRetrans, MaxInitRetrans int
 	// CookieLife is Valid.Cookie.Life.
 	CookieLife time.Duration
+	// MaxInitTimeout, if positive, bounds T1 besides.
+	MaxInitTimeout time.Duration
+	// NoFragmentation refuses messages that do not fit one chunk.
+	NoFragmentation bool
 	// ShutdownGuard is T5-shutdown-guard; 0 means five times RTOMax, negative
 	// turns it off.
 	ShutdownGuard time.Duration

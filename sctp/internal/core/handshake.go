@@ -43,8 +43,17 @@ func (a *Assoc) ownInit() initParams {
 func (a *Assoc) startT1(now Time) {
 	h := &a.hs
 	h.tries, h.sentAt = 0, 0
-	h.rto = a.paths[h.path].rto.Value()
+	h.rto = a.boundT1(a.paths[h.path].rto.Value())
 	a.timers.set(timerT1, now+h.rto)
+}
+
+// boundT1 bounds T1 by what the user allows (RFC 6458, Section 5.3.1,
+// sinit_max_init_timeo).
+func (a *Assoc) boundT1(rto Time) Time {
+	if m := Time(a.cfg.MaxInitTimeout); m > 0 {
+		return min(rto, m)
+	}
+	return rto
 }
 
 // t1Timeout sends the INIT or COOKIE ECHO again (RFC 9260, Section 4, notes 2
@@ -57,7 +66,7 @@ func (a *Assoc) t1Timeout(now Time) {
 		a.close(ErrUnreachable)
 		return
 	}
-	h.rto = min(2*h.rto, Time(a.cfg.RTOMax))
+	h.rto = a.boundT1(min(2*h.rto, Time(a.cfg.RTOMax)))
 	for range a.paths {
 		h.path = (h.path + 1) % len(a.paths)
 		if a.paths[h.path].confirmed {

@@ -107,7 +107,9 @@ func (r *reassembly) peek(sid int) (n int, info RecvInfo, ok bool) {
 	if m == nil {
 		return 0, RecvInfo{}, false
 	}
-	return m.avail, r.info(m), true
+	info = r.info(m)
+	info.EOR = m.complete || m.aborted
+	return m.avail, info, true
 }
 
 // read copies bytes of the next message of stream sid, or of anyStream, to dst.

@@ -240,6 +240,15 @@ func (a *Assoc) ReadableStream(sid uint16) bool {
 	return a.rx.reasm != nil && a.rx.reasm.readableStream(sid)
 }
 
+// Peek tells how many bytes of which message the next Read could return now; ok
+// is false if there is none.
+func (a *Assoc) Peek() (n int, info RecvInfo, ok bool) {
+	if a.rx.reasm == nil {
+		return 0, RecvInfo{}, false
+	}
+	return a.rx.reasm.peek(anyStream)
+}
+
 // ReadableStreams appends the streams with something to read to dst.
 func (a *Assoc) ReadableStreams(dst []uint16) []uint16 {
 	if a.rx.reasm == nil {

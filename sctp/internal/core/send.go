@@ -83,7 +83,7 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // Send queues a message. It takes m.Body by reference: the bytes must not
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
 // when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
-// ErrStream, ErrNoUserData or ErrHeaderTooLong for a message that cannot be
+// ErrStream, ErrNoUserData, ErrTooLong or ErrHeaderTooLong for a message that cannot be
 // sent. It never blocks; PollTransmit is due afterwards.
 func (a *Assoc) Send(now Time, m *Message) error {
 	switch {
@@ -91,6 +91,10 @@ func (a *Assoc) Send(now Time, m *Message) error {
 		return ErrClosed
 	case !a.state.canQueue() || a.shut.wanted:
 		return ErrShutdown
+	case a.cfg.NoFragmentation && len(m.Header)+len(m.Body) > a.MaxPayload():
+		// RFC 9260, Section 6.9: where fragmentation is disabled, "an error MUST be
+		// returned to the upper layer".
+		return ErrTooLong
 	}
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err

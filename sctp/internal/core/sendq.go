@@ -30,6 +30,9 @@ const (
 
 // Errors of the send queue.
 var (
+	// ErrTooLong is returned for a message that would have to be fragmented where
+	// that is not allowed.
+	ErrTooLong = errors.New("core: message does not fit one chunk")
 	// ErrHeaderTooLong is returned for a Header longer than MaxHeader.
 	ErrHeaderTooLong = errors.New("core: message header too long")
 	// ErrAbandoned is what the Owner of a message is told that was given up
