@@ -53,20 +53,6 @@ func newTCPFabric(w *World) (fabric, error) {
 	return f, nil
 }
 
-// primaryAddr returns the address that this host reaches others from, or a
-// loopback address if it cannot.
-func primaryAddr() netip.Addr {
-	// Connecting a UDP socket sends nothing; it only asks for a route.
-	c, err := net.Dial("udp", "192.0.2.1:9")
-	if err == nil {
-		defer func() { _ = c.Close() }()
-		if ap, err := netip.ParseAddrPort(c.LocalAddr().String()); err == nil {
-			return ap.Addr()
-		}
-	}
-	return loopback.Addr()
-}
-
 func (f *tcpFabric) card() string { return f.ln.Addr().String() }
 
 func (f *tcpFabric) polling() (func() bool, func() parker) { return f.poll, nil }
