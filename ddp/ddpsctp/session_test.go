@@ -388,6 +388,29 @@ func TestMULPDU(t *testing.T) {
 	}
 }
 
+// RFC 5041, Section 3: a segment that was cut before the MULPDU fell need not be
+// cut again.
+func TestMULPDUFalls(t *testing.T) {
+	w := newWire(t, 1, 8)
+	pa, pb := open(t, w, nil)
+	w.run()
+	const n = 1426 - ddp.UntaggedHeaderLen
+	m := ddp.Message{SGL: []ddp.Mem{{B: make([]byte, n)}}, Len: n, Owner: &receipt{}, Credit: &receipt{}}
+	var seg ddp.Segment
+	m.Next(pa.session.MULPDU(), &seg)
+	w.a.max = 500
+	if got := pa.session.MULPDU(); got != 516 {
+		t.Errorf("MULPDU = %d, want 516", got)
+	}
+	if err := pa.session.Send(&seg); err != nil {
+		t.Errorf("a segment of the MULPDU before: %v", err)
+	}
+	w.run()
+	if len(pb.got) != 2 || len(pb.got[1]) != 1426 {
+		t.Errorf("%d segments arrived", len(pb.got)-1)
+	}
+}
+
 func TestFragments(t *testing.T) {
 	w := newWire(t, 1, 8)
 	pa, pb := open(t, w, nil)
