@@ -191,9 +191,6 @@ func TestNotADDPEndpoint(t *testing.T) {
 			}
 		}
 	}
-	if n := a.dev.Stats().NotDDP; n != 4 {
-		t.Errorf("%d associations were refused, want 4", n)
-	}
 }
 
 // Nothing can be sent before the peer has agreed (RFC 5043, Section 6.6).

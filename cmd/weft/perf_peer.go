@@ -42,8 +42,9 @@ type peerEnd struct {
 	device   *verbs.Device
 	pd       *verbs.PD
 	ctl      *peerControl
-	page     int // of the cycle buffer, the same on both sides
-	tx, rx   int // work requests posted at a time
+	patient  bool // the other side is to disconnect first
+	page     int  // of the cycle buffer, the same on both sides
+	tx, rx   int  // work requests posted at a time
 	cq       *verbs.CQ
 	qps      []*peerQP
 	wc       []verbs.WC
@@ -250,10 +251,20 @@ func (e *peerEnd) accept(ctx context.Context, q *peerQP) error {
 	return req.Accept(q.qp, verbs.ConnParams{})
 }
 
-// close disconnects: gracefully, within a time, if the measurement is over.
+// close disconnects: gracefully, within a time, if the measurement is over. Linux
+// siw flushes what it has not completed when it is disconnected, even what has
+// arrived, so perftest may not be done yet: it is to go first.
 func (e *peerEnd) close(ctx context.Context, gracefully bool) {
 	ctx, cancel := context.WithTimeout(ctx, peerGoodbye)
 	defer cancel()
+	if gracefully && e.patient {
+		for _, q := range e.qps {
+			select {
+			case <-q.qp.Done():
+			case <-ctx.Done():
+			}
+		}
+	}
 	qps := []*verbs.QP{}
 	for _, q := range e.qps {
 		qps = append(qps, q.qp)

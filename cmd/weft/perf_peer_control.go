@@ -16,8 +16,8 @@ import (
 // the client sends, the server answers with a message of the same kind and
 // length. Numbers are in network byte order.
 const (
-	peerVersion    = "6.06" // which perftest 4.5 states
-	minPeerVersion = 5.70   // older ones have other messages
+	peerVersion    = "6.06 weft" // the number is that of perftest 4.5
+	minPeerVersion = 5.70        // older ones have other messages
 	peerVersionLen = 16
 	peerIntLen     = 4
 	peerMTU        = "3\x00" // IBV_MTU_1024, as text
@@ -159,6 +159,7 @@ func (e *peerEnd) agree(ctx context.Context) error {
 	if err := checkPeerVersion(theirs); err != nil {
 		return err
 	}
+	e.patient = !bytes.Equal(bytes.TrimRight(theirs, "\x00"), []byte(peerVersion))
 	page, err := e.ctl.swapInt(ctx, peerPage)
 	if err != nil {
 		return err
