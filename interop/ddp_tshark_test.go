@@ -177,7 +177,7 @@ func checkSequence(t *testing.T, ms []ddpMessage) {
 
 // TestDissectorFollowsRping captures a run of `weft rping`.
 func TestDissectorFollowsRping(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	port := freeUDPPort(t)
 	server := startRping(ctx, t, port, "--sctp", "-S5000")
@@ -212,7 +212,7 @@ func TestDissectorFollowsVerbs(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
 		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	file := newPacketFile(t)
 	open := func() (*verbs.Device, *verbs.PD, *verbs.CQ) {

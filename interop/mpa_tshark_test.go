@@ -94,7 +94,7 @@ func TestMPACaptureDecodes(t *testing.T) {
 		{"revision 1", "5000", nil, []string{"--revision=1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			port := freeTCPPort(t)
 			server := startRping(ctx, t, port, append([]string{"-S" + tt.size}, tt.server...)...)
