@@ -1,13 +1,16 @@
 package interop
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMPIPrograms runs the MPI test program, and the examples, as jobs of
@@ -19,7 +22,7 @@ func TestMPIPrograms(t *testing.T) {
 			t.Run(fmt.Sprintf("check/transport=%s/ranks=%d", transport, n), func(t *testing.T) {
 				out, errs, status := weft(t, "run", "-n", strconv.Itoa(n), "-transport", transport, check)
 				want := fmt.Sprintf("%d ranks over %s: all verified", n, transport)
-				if status != 0 || !strings.Contains(out, want) || strings.Count(out, "verified ") != 15 {
+				if status != 0 || !strings.Contains(out, want) || strings.Count(out, "verified ") != 17 {
 					t.Errorf("status %d\n%s%s", status, out, errs)
 				}
 			})
@@ -43,6 +46,28 @@ func TestMPIPrograms(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestHydra runs the MPI test program under the launcher of MPICH, which also
+// spawns.
+func TestHydra(t *testing.T) {
+	hydra, err := exec.LookPath("mpiexec.hydra")
+	if err != nil {
+		t.Skip("mpiexec.hydra is not installed (Debian: mpich)")
+	}
+	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
+	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
+		t.Run("transport="+transport, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, hydra, "-n", "3", check)
+			cmd.Env = append(os.Environ(), "WEFT_TRANSPORT="+transport)
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Count(string(out), "verified ") != 17 {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 

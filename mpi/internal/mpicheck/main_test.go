@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func TestCheck(t *testing.T) {
 				defer stop()
 				err := mpi.RunLocal(ctx, n, func(ctx context.Context, w *mpi.World) error {
 					return check(ctx, w.Comm())
-				}, mpi.WithTransport(tr))
+				}, mpi.WithTransport(tr), mpi.WithProgram(os.Args[0], child))
 				if err != nil {
 					t.Error(err)
 				}
