@@ -25,6 +25,7 @@ func init() {
 	spawnRoles = map[string]func(context.Context, []string) error{
 		"parent": parentRole, "child": childRole, "parent-missing": parentMissingRole, "parent-mourn": parentMournRole,
 		"parent-wait": parentWaitRole, "server": serverRole, "client": clientRole, "parent-many": parentManyRole,
+		"bereft": bereftRole, "client-dies": clientDiesRole,
 	}
 }
 
@@ -372,6 +373,85 @@ func clientRole(ctx context.Context, args []string) error {
 		fmt.Printf("client %d done\n", w.Rank())
 		return nil
 	})
+}
+
+// bereftRole is a server whose client dies, without its launcher being told.
+func bereftRole(ctx context.Context, args []string) error {
+	return within(ctx, func(ctx context.Context, w *mpi.World) error {
+		port := ""
+		if w.Rank() == 0 {
+			var err error
+			if port, err = w.OpenPort(); err != nil {
+				return err
+			}
+			if err := w.PublishName(ctx, "the service", port); err != nil {
+				return err
+			}
+		}
+		c, err := w.Comm().Accept(ctx, port, 0)
+		if err != nil {
+			return err
+		}
+		_, err = mpi.Recv(ctx, c, make([]int, 1), 0, 0)
+		var re *mpi.RankError
+		if !errors.As(err, &re) || !re.Other {
+			return fmt.Errorf("received from the dead: %w", err)
+		}
+		c.Free()
+		sum := []int{1}
+		if err := mpi.Allreduce(ctx, w.Comm(), sum, sum, mpi.Sum); err != nil || sum[0] != w.Size() {
+			return fmt.Errorf("sum %d, %w", sum[0], err)
+		}
+		// Nobody accepts there any more.
+		if _, err := w.Comm().Connect(ctx, port, 0, mpi.Info{mpi.InfoTimeout: "1"}); !errors.Is(err, mpi.ErrPort) {
+			return fmt.Errorf("connected: %w", err)
+		}
+		return nil
+	})
+}
+
+func clientDiesRole(ctx context.Context, args []string) error {
+	return within(ctx, func(ctx context.Context, w *mpi.World) error {
+		port := ""
+		for port == "" {
+			var err error
+			if port, err = w.LookupName(ctx, "the service"); err != nil {
+				if !errors.Is(err, mpi.ErrName) || ctx.Err() != nil {
+					return err
+				}
+				<-time.After(5 * time.Millisecond)
+			}
+		}
+		if _, err := w.Comm().Connect(ctx, port, 0, nil); err != nil {
+			return err
+		}
+		p, _ := os.FindProcess(os.Getpid())
+		_ = p.Kill()
+		select {}
+	})
+}
+
+// A job goes on when another one that it is connected to is killed.
+func TestRunSurvivesOtherJob(t *testing.T) {
+	t.Parallel()
+	for _, tr := range spawnTransports() {
+		t.Run("transport="+tr, func(t *testing.T) {
+			t.Parallel()
+			addr := nameserver(t)
+			served := make(chan int, 1)
+			go func() {
+				_, _, status := weft(t, "", "run", "-n", "2", "-x", "WEFT_SILENCE=3s", "-transport", tr, "-nameserver", addr, os.Args[0], "bereft")
+				served <- status
+			}()
+			_, errs, status := weft(t, "", "run", "-n", "1", "-transport", tr, "-nameserver", addr, os.Args[0], "client-dies")
+			if status == 0 || !strings.Contains(errs, "rank 0 (pid ") {
+				t.Errorf("status %d of the client", status)
+			}
+			if s := <-served; s != 0 {
+				t.Errorf("status %d of the server", s)
+			}
+		})
+	}
 }
 
 // nameserver starts one and returns its address.
