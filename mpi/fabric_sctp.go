@@ -89,7 +89,7 @@ func newSCTPFabric(w *World) (fabric, error) {
 	cfg.OutStreams = uint16(1 + 2*o.streams)
 	cfg.InStreams = cfg.OutStreams
 	cfg.Scheduler = sctp.RoundRobinPacket
-	cfg.ZeroChecksumLocal = o.sctp.conns == nil // other than sockets may damage what stays on the host
+	cfg.ZeroChecksumLocal = o.zeroChecksum()
 	o.timeouts(&cfg, w.Size())
 	cfg.OnPiece = f.onPiece
 	cfg.OnNotify = f.onNotify

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/sctp/wire"
 )
 
 // jobEnv, in the environment of the test binary, makes it a rank of a job
@@ -179,6 +180,9 @@ func TestCapture(t *testing.T) {
 			t.Fatalf("record %d is damaged", records)
 		}
 		n := int(b[head-4])<<24 | int(b[head-3])<<16 | int(b[head-2])<<8 | int(b[head-1])
+		if !wire.VerifyChecksum(b[head : head+n]) {
+			t.Fatalf("the checksum of packet %d is wrong", records)
+		}
 		records, bytes = records+1, bytes+n
 		b = b[head+n:]
 	}

@@ -136,7 +136,8 @@ func WithAddrs(addrs ...netip.AddrPort) Option {
 }
 
 // WithCapture appends every UDP datagram sent to a file, in the record format
-// that the launcher merges into a packet capture. See WEFT_CAPTURE.
+// that the launcher merges into a packet capture. See WEFT_CAPTURE. All of them
+// have a checksum then, which is else left out between ranks on one host.
 func WithCapture(file string) Option {
 	return func(o *options) error {
 		o.capture = file
@@ -255,4 +256,11 @@ func parseSize(s string) (int, error) {
 		return 0, err
 	}
 	return int(n) << shift, nil
+}
+
+// zeroChecksum tells whether packets that do not leave the host go without a
+// checksum. Other things than sockets may damage those, too, and who reads a
+// capture wants to see that they are whole.
+func (o *options) zeroChecksum() bool {
+	return o.sctp.conns == nil && o.capture == ""
 }

@@ -80,7 +80,7 @@ func openRMA(w *World, fab *sctpFabric) (*rmaDevice, error) {
 	d := &rmaDevice{w: w, fab: fab, conns: make(map[int]*rmaConn), windows: make(map[*verbs.MR]bool),
 		served: make(chan struct{})}
 	cfg := w.opts.sctp.cfg
-	cfg.ZeroChecksumLocal = w.opts.sctp.conns == nil
+	cfg.ZeroChecksumLocal = w.opts.zeroChecksum()
 	w.opts.timeouts(&cfg, w.Size())
 	streams := 2*w.Size() + servingSlack
 	var err error
