@@ -58,6 +58,22 @@ func (k *call) parts(run func(k *call) error, parts ...*call) *call {
 	return k
 }
 
+// around makes k one part, then an exchange of rank 0 with that of the other
+// group, and then another part.
+func (k *call) around(before *call, send, recv []byte, after *call) *call {
+	return k.parts(func(k *call) error {
+		if err := k.run1(before); err != nil {
+			return err
+		}
+		if k.rank == 0 {
+			if err := k.swap(send, 0, recv, 0); err != nil {
+				return err
+			}
+		}
+		return k.run1(after)
+	}, before, after)
+}
+
 func (c *Comm) interBarrier(ctx context.Context) (*call, error) {
 	defer c.local.coll.take(2)()
 	k, err := c.prepare(ctx, CollBarrier, checked{}, 0)
@@ -73,17 +89,7 @@ func (c *Comm) interBarrier(ctx context.Context) (*call, error) {
 		before.release()
 		return k.refuse(err)
 	}
-	return k.parts(func(k *call) error {
-		if err := k.run1(before); err != nil {
-			return err
-		}
-		if k.rank == 0 {
-			if err := k.swap(nil, 0, nil, 0); err != nil {
-				return err
-			}
-		}
-		return k.run1(after)
-	}, before, after), nil
+	return k.around(before, nil, nil, after), nil
 }
 
 func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*call, error) {
@@ -280,17 +286,7 @@ func (c *Comm) interAllreduce(ctx context.Context, k *call, red reducer) (*call,
 		part.release()
 		return k.refuse(err)
 	}
-	return k.parts(func(k *call) error {
-		if err := k.run1(part); err != nil {
-			return err
-		}
-		if k.rank == 0 {
-			if err := k.swap(sum, 0, k.recv, 0); err != nil {
-				return err
-			}
-		}
-		return k.run1(spread)
-	}, part, spread), nil
+	return k.around(part, sum, k.recv, spread), nil
 }
 
 // interReduceScatter prepares ReduceScatter, and with counts nil
@@ -328,15 +324,5 @@ func (c *Comm) interReduceScatter(ctx context.Context, coll Coll, b checked, cou
 		part.release()
 		return k.refuse(err)
 	}
-	return k.parts(func(k *call) error {
-		if err := k.run1(part); err != nil {
-			return err
-		}
-		if k.rank == 0 {
-			if err := k.swap(sum, 0, other, 0); err != nil {
-				return err
-			}
-		}
-		return k.run1(deal)
-	}, part, deal), nil
+	return k.around(part, sum, other, deal), nil
 }

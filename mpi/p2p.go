@@ -70,6 +70,11 @@ func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag in
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
+	return c.sendrecvUser(ctx, "Sendrecv", sb, dst, stag, rb, src, rtag)
+}
+
+// sendrecvUser is Sendrecv of bytes, by a name for profilers.
+func (c *Comm) sendrecvUser(ctx context.Context, name string, send []byte, dst, stag int, recv []byte, src, rtag int) (Status, error) {
 	if err := checkTag(stag); err != nil {
 		return Status{}, c.raise(err)
 	}
@@ -77,8 +82,8 @@ func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag in
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.sendrecv(ctx, slotUser, sb, dst, stag, rb, src, rtag)
-	c.leave(t, "Sendrecv", dst, stag, len(sb), err)
+	st, err := c.sendrecv(ctx, slotUser, send, dst, stag, recv, src, rtag)
+	c.leave(t, name, dst, stag, len(send), err)
 	return st, c.raise(err)
 }
 

@@ -49,18 +49,10 @@ func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
-	if err := checkTag(stag); err != nil {
-		return Status{}, c.raise(err)
-	}
-	if err := c.checkRecv(src, rtag); err != nil {
-		return Status{}, c.raise(err)
-	}
 	m := newBlock(len(b))
-	t := c.enter()
-	st, err := c.sendrecv(ctx, slotUser, m.b[:copy(m.b, b)], dst, stag, b, src, rtag)
-	c.leave(t, "SendrecvReplace", dst, stag, len(b), err)
+	st, err := c.sendrecvUser(ctx, "SendrecvReplace", m.b[:copy(m.b, b)], dst, stag, b, src, rtag)
 	if err == nil {
 		m.recycle()
 	}
-	return st, c.raise(err)
+	return st, err
 }

@@ -10,10 +10,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log"
-	"os"
 
 	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/examples/internal/job"
 )
 
 const (
@@ -127,17 +126,4 @@ func run(ctx context.Context, c *mpi.Comm, out io.Writer) error {
 	return nil
 }
 
-func main() {
-	ctx := context.Background()
-	w, err := mpi.Init(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := run(ctx, w.Comm(), os.Stdout); err != nil {
-		w.Abort(1, err.Error())
-		log.Fatal(err)
-	}
-	if err := w.Finalize(ctx); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { job.Main(run) }

@@ -11,12 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"math/rand/v2"
-	"os"
 	"slices"
 
 	"github.com/weftstack/weft/mpi"
+	"github.com/weftstack/weft/mpi/examples/internal/job"
 )
 
 const numbers = 100_000 // in all
@@ -94,17 +93,4 @@ func run(ctx context.Context, c *mpi.Comm, out io.Writer) error {
 	return nil
 }
 
-func main() {
-	ctx := context.Background()
-	w, err := mpi.Init(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := run(ctx, w.Comm(), os.Stdout); err != nil {
-		w.Abort(1, err.Error())
-		log.Fatal(err)
-	}
-	if err := w.Finalize(ctx); err != nil {
-		log.Fatal(err)
-	}
-}
+func main() { job.Main(run) }
