@@ -166,6 +166,11 @@ func TestSpawnedDies(t *testing.T) {
 					return err
 				}
 				if w.Rank() == 1 {
+					for r := range 3 {
+						if _, err := Recv(ctx, m, make([]int, 1), r, 1); err != nil {
+							return err
+						}
+					}
 					return oops
 				}
 				return survive(ctx, m)
@@ -179,6 +184,10 @@ func TestSpawnedDies(t *testing.T) {
 
 // survive is what the others do when rank 3 of m, of another job for some, dies.
 func survive(ctx context.Context, m *Comm) error {
+	// It dies when all have m.
+	if err := Send(ctx, m, []int{1}, 3, 1); err != nil {
+		return fmt.Errorf("survivor: %w", err)
+	}
 	_, err := Recv(ctx, m, make([]int, 1), 3, 0)
 	var re *RankError
 	if !errors.As(err, &re) || re.Rank != 1 || re.Other != (m.Rank() < 2) {

@@ -249,9 +249,17 @@ func parentMournRole(ctx context.Context, args []string) error {
 			return err
 		}
 		if high && w.Rank() == 1 {
+			for r := range 3 { // all have m
+				if _, err := mpi.Recv(ctx, m, make([]int, 1), r, 1); err != nil {
+					return err
+				}
+			}
 			p, _ := os.FindProcess(os.Getpid())
 			_ = p.Kill()
 			select {}
+		}
+		if err := mpi.Send(ctx, m, []int{1}, 3, 1); err != nil {
+			return err
 		}
 		// The links of SCTP do not show it: the launcher tells.
 		_, err = mpi.Recv(ctx, m, make([]int, 1), 3, 0)
