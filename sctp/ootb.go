@@ -9,13 +9,9 @@ import (
 
 // Replies to packets of unknown origin are limited, so that a transport is of
 // no use as an amplifier or for scanning: each may be three times as long as
-// what caused it, UDP payload counted. An INIT ACK goes beyond only to tell many
-// addresses of ours to a peer whose INIT is short, which that of weft is not; the
-// excess is charged to a budget of replyRate bytes a second.
+// what caused it, UDP payload counted.
 const (
 	replyFactor = 3
-	replyRate   = 4 << 20
-	replyBurst  = 1 << 20
 	// ootbRate bounds the ABORTs and SHUTDOWN COMPLETEs per second that answer
 	// packets for no association and no listener.
 	ootbRate  = 1000
@@ -45,29 +41,24 @@ func (b *bucket) take(now core.Time, n float64) bool {
 // replyLimit decides about replies to packets that belong to no association.
 type replyLimit struct {
 	mu     sync.Mutex
-	bytes  bucket
 	strays bucket
 }
 
 // allow reports whether a reply of so many bytes may answer a packet.
 // handshake tells that a listener answers.
 func (r *replyLimit) allow(now core.Time, packet, reply int, handshake bool) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !handshake {
-		if r.strays.rate == 0 {
-			r.strays = bucket{rate: ootbRate, burst: ootbBurst}
-		}
-		return reply <= replyFactor*packet && r.strays.take(now, 1)
+	if reply > replyFactor*packet {
+		return false
 	}
-	excess := reply - replyFactor*packet
-	if excess <= 0 {
+	if handshake {
 		return true
 	}
-	if r.bytes.rate == 0 {
-		r.bytes = bucket{rate: replyRate, burst: replyBurst}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.strays.rate == 0 {
+		r.strays = bucket{rate: ootbRate, burst: ootbBurst}
 	}
-	return r.bytes.take(now, float64(excess))
+	return r.strays.take(now, 1)
 }
 
 // outOfTheBlue handles the packet s.pkt, whose tag is no association's. It

@@ -163,7 +163,14 @@ func newAssoc(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, j
 // packet p with the COOKIE ECHO is still to be handled: it is case D of Table
 // 12 then.
 func newFromCookie(cfg *Config, now Time, s *cookieState, p *Packet, l *Listener) *Assoc {
-	a := newAssoc(cfg, s.localPort, l.p.Local, l.rng.seed(), l.p.Cookies)
+	local := l.p.Local
+	if s.single {
+		// A packet from an address that the peer does not know would not be ours to it.
+		if i := slices.IndexFunc(local, func(l netip.AddrPort) bool { return unmap(l) == unmap(p.Local) }); i >= 0 {
+			local = local[i : i+1]
+		}
+	}
+	a := newAssoc(cfg, s.localPort, local, l.rng.seed(), l.p.Cookies)
 	a.fromCookie(s)
 	if remote := unmap(p.Remote); remote != s.remote {
 		// The COOKIE ECHO took another way than the INIT: a listed address.

@@ -41,6 +41,7 @@ const (
 	cookieAdaptation             // the peer's adaptation indication
 	cookieAddrs                  // more addresses of the peer
 	cookieAuth                   // the peer's key vector
+	cookieSingle                 // nothing: the peer was told of one address of ours
 )
 
 // What is computed with the key of a cookie.
@@ -78,6 +79,9 @@ type cookieState struct {
 	// own tells that localTSN and random are not those that derive from the
 	// cookie, because they are those of an association that there is.
 	own bool
+	// single tells that the INIT ACK had to be too short for our addresses: the
+	// peer knows the one that its INIT went to.
+	single bool
 	// random is our RANDOM, auth the peer's key vector, nil without
 	// authentication. RFC 4895, Section 6.3: no shared key is in a cookie.
 	random [authRandomLen]byte
@@ -181,6 +185,7 @@ func (j *CookieJar) seal(b []byte, s *cookieState) []byte {
 		}
 	}
 	b = append(b, s.auth...)
+	set(s.single, cookieSingle)
 	b[at] = flags
 	sum := j.mac(s, macCookie, b[at:])
 	return append(b, sum[:cookieMAC]...)
@@ -264,6 +269,7 @@ func (s *cookieState) unpack(flags byte, b []byte) {
 	if flags&cookieAuth != 0 {
 		s.auth = authVector(b)
 	}
+	s.single = flags&cookieSingle != 0
 }
 
 // staleness returns for how long the cookie has been too old, or 0.

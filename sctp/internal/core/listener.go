@@ -112,7 +112,13 @@ func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, 
 	}
 	s.fromPeer(&in, unmap(p.Remote), localFeatures(&l.cfg))
 	l.p.Cookies.derive(&s)
-	return Result{Reply: appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, l.p.Local)}
+	r := appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, l.p.Local)
+	if len(r) > maxAmplification*len(p.Data) {
+		// Addresses are all that is left to leave out. We are single-homed then.
+		s.single = true
+		r = appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, nil)
+	}
+	return Result{Reply: r}
 }
 
 // fromPeer fills in what the peer's INIT says. ours is what we announce.
@@ -164,6 +170,9 @@ func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, 
 	if b = ip.append(b, true); len(b)-len(out) > maxAmplification*packet && !s.own {
 		// What the peer does not support it cannot make use of.
 		ip.features &= in.features
+		if !in.hasAdaptation {
+			ip.adaptation = nil
+		}
 		b = ip.append(b[:at], true)
 	}
 	wire.SetChecksum(b[len(out):])
