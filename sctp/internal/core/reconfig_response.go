@@ -77,6 +77,7 @@ func (a *Assoc) yieldReconfig(now Time) {
 		return
 	}
 	r.queue[0], r.queue[1] = r.queue[1], r.queue[0]
+	r.send = false // it may have been due again, and the other one may have to wait
 	a.beginReconfig(now)
 }
 
