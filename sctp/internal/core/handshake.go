@@ -269,9 +269,16 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 			return abort(wire.AppendRestart(nil, added))
 		}
 		s.localTie, s.peerTie = a.tieTags()
-		if a.state != CookieEchoed {
+		switch {
+		case a.state != CookieEchoed:
 			s.localTag = a.rng.tag()
 			a.cookies.derive(&s)
+		case in.tag != a.peer.tag && a.senderBegun():
+			// Deviation (5.2.1, MUST): another TSN than in our INIT. The peer may
+			// have acknowledged, under its former tag, the data that went with the
+			// COOKIE ECHO, and restarted since. Such a SACK has our tag, too: it is
+			// not to be taken for one of the new association.
+			s.localTSN += tsnSpace
 		}
 	}
 	var buf [2048]byte
@@ -328,7 +335,8 @@ func (a *Assoc) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chun
 }
 
 // adoptPeer is case B of RFC 9260, Table 12: both sides began at the same time,
-// and the peer has taken another tag since it answered our INIT.
+// and the peer has taken another tag since it answered our INIT. Data that went
+// with a COOKIE ECHO goes again, with the TSNs that our INIT ACK told.
 //
 // Deviation (5.2.4, SHOULD): once data has gone to the peer under its former tag,
 // or come, this is a restart: another tag needs other TSNs. It happens if the
@@ -344,6 +352,8 @@ func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
 	a.peer.tag = s.peerTag
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
 	a.rewindSender()
+	a.tx.sb.shift(s.localTSN - a.tsn)
+	a.tsn = s.localTSN
 	a.addPeerAddrs(&s.addrs, s.remote.Port())
 	a.learnAuth(s.auth)
 	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)

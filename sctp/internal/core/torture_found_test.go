@@ -148,3 +148,55 @@ func TestMessageNumbersGoOnAfterRestart(t *testing.T) {
 		t.Errorf("message %d at %d, then message %d at %d", before.Message, before.Offset, after.Message, after.Offset)
 	}
 }
+
+// The peer acknowledges data that came with our COOKIE ECHO, forgets everything and
+// dials. The SACK, which is late and has our tag, acknowledges nothing to the new
+// association, whether or not it ends the handshake with the former one first.
+func TestLateSackOfFormerPeer(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		p := newPair(t, 953)
+		p.z.listen()
+		p.a.dial(p.z)
+		p.a.send(0, 1000)
+		p.a.send(1, 3000)
+		p.z.deliver(p.z.to(only(t, p.a.outbox())))
+		ack := only(t, wireData(p))
+		p.a.deliver(p.a.to(ack))
+		p.z.deliver(p.z.to(only(t, p.a.outbox())))
+		late := only(t, p.z.outbox())
+		wantChunks(t, late, wire.ChunkCookieAck, wire.ChunkSack)
+		p.z.assoc, p.z.in, p.z.parts = nil, map[uint16]*ledger{}, map[uint16][]byte{}
+		p.z.dial(p.a)
+		p.a.deliver(p.a.to(only(t, p.z.outbox())))
+		p.z.deliver(p.z.to(only(t, p.a.outbox())))
+		if ended {
+			p.a.deliver(p.a.to(late))
+			p.a.outbox()
+			p.a.out = map[uint16]*ledger{} // a restart drops what was queued
+		}
+		p.a.deliver(p.a.to(only(t, p.z.outbox())))
+		p.a.wantState(Established)
+		if ended {
+			p.a.wantEvent(EventRestart)
+			p.a.released = map[*body]error{}
+		}
+		p.a.send(0, 3000)
+		p.a.flush()
+		p.a.deliver(p.a.to(late))
+		if n := p.a.assoc.tx.sb.Stats().OldSacks; n != 1 {
+			t.Errorf("handshake ended %v: %d old SACKs, want 1", ended, n)
+		}
+		p.z.send(0, 3000)
+		p.drive()
+		p.wantDelivered()
+	}
+}
+
+// wireData takes what is on the network off it.
+func wireData(p *pair) (list [][]byte) {
+	for _, f := range p.wire {
+		list = append(list, f.p.Data)
+	}
+	p.wire = nil
+	return list
+}
