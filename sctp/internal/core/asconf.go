@@ -83,6 +83,19 @@ func (a *Assoc) failAsconf(err error) {
 	a.timers.set(timerT4, 0)
 }
 
+// ownAddrs returns our addresses as an INIT ACK tells them to a peer that begins
+// anew, and as they are when it has: no removal is outstanding then, and the
+// address that its packets come to is one, though it may have been removed: the
+// peer knows it.
+func (a *Assoc) ownAddrs(at netip.AddrPort) []netip.AddrPort {
+	list := slices.Concat(a.local, a.asc.leaving)
+	same := func(l netip.AddrPort) bool { return l.Addr() == at.Addr() }
+	if usableAddr(at.Addr()) && len(listable(list)) > 0 && !slices.ContainsFunc(list, same) {
+		list = slices.Insert(list, 0, at)
+	}
+	return list[:min(len(list), MaxLocalAddrs)]
+}
+
 // opDone notes the outcome of a change.
 func (a *Assoc) opDone(op asconfOp, err error) {
 	r := op.req

@@ -282,7 +282,7 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 		}
 	}
 	var buf [2048]byte
-	ack := appendInitAckPacket(buf[:0], h, len(p.Data), &s, &in, a.cookies, &a.cfg, a.local)
+	ack := appendInitAckPacket(buf[:0], h, len(p.Data), &s, &in, a.cookies, &a.cfg, a.ownAddrs(unmap(p.Local)))
 	if i := a.pathByIP(remote.Addr()); (i < 0 || !a.paths[i].confirmed) && len(ack) > maxAmplification*len(p.Data) {
 		return DropAddr // an address that the peer listed, but that need not be its own
 	}
@@ -369,6 +369,7 @@ func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
 func (a *Assoc) restart(now Time, s *cookieState) {
 	a.closeSender(ErrRestart)
 	a.failAsconf(ErrRestart) // our addresses are what they were before it
+	a.local = a.ownAddrs(s.local)
 	a.timers.stopAll()
 	a.ctl.clear()
 	a.hs.clear()

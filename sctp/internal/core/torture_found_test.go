@@ -200,3 +200,41 @@ func wireData(p *pair) (list [][]byte) {
 	p.wire = nil
 	return list
 }
+
+// The peer restarts while an address of ours is being removed, or has been and is
+// the one that it goes on with: it learns all addresses that we have from then on,
+// so that packets from each of them and further changes reach it.
+func TestRestartAroundRemoval(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		p := newMultihomed(t, 955, mobileConfig())
+		p.net.cut = map[netip.AddrPort]bool{}
+		p.connect()
+		p.drive()
+		p.advance(500 * time.Millisecond)
+		old := p.a.local[0]
+		id := p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old))
+		p.net.cut[p.z.local[0]] = !done
+		if done {
+			p.a.wantDone(id, nil)
+		} else {
+			p.a.flush()
+			clear(p.net.cut)
+		}
+		p.z.assoc = nil
+		p.z.dial(p.a)
+		if !p.driveUntil(time.Minute, func() bool { return p.z.assoc.State() == Established }) {
+			t.Fatalf("removed %v: Z is %v: %v", done, p.z.assoc.State(), p.z.assoc.Err())
+		}
+		p.a.wantEvent(EventRestart)
+		if n := len(p.a.assoc.local); n != 2 {
+			t.Errorf("removed %v: A has %d addresses", done, n)
+		}
+		p.z.wantRemotes(p.a.local...)
+		p.a.wantDone(p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old)), nil)
+		p.z.wantRemotes(p.a.local[1])
+		p.a.send(0, 1000)
+		p.z.send(0, 1000)
+		p.drive()
+		p.wantDelivered()
+	}
+}
