@@ -88,10 +88,11 @@ func (a *Assoc) armHeartbeat(now Time, i int) {
 
 // heartbeatTimeout handles the expiry of timerHB of path i.
 func (a *Assoc) heartbeatTimeout(now Time, i int) {
+	p := &a.paths[i]
 	if !a.probes(i) {
+		p.hb.waiting = false // for the time when it is probed again
 		return
 	}
-	p := &a.paths[i]
 	if !p.hb.waiting {
 		// The path counts as idle only if nothing else was sent to it.
 		if until := p.lastSent + Time(p.par.hbInterval); !p.pf && p.confirmed && p.lastSent != 0 && until > now {

@@ -281,6 +281,9 @@ func checkTimers(a *Assoc) error {
 		if a.state.heartbeating() && !p.gone && p.par.hbInterval >= 0 && !p.hb.pending && !t.runningPath(timerHB, i) {
 			return fmt.Errorf("path %d is not probed", i)
 		}
+		if p.hb.waiting && !t.runningPath(timerHB, i) {
+			return fmt.Errorf("path %d waits for the answer to a heartbeat for ever", i)
+		}
 	}
 	if a.state.canSendData() && s.ForwardOutstanding() && !s.ForwardDue() {
 		any := false

@@ -238,3 +238,36 @@ func TestRestartAroundRemoval(t *testing.T) {
 		p.wantDelivered()
 	}
 }
+
+// While we shut down and no address of the peer is confirmed, that for the rest is
+// probed. If another one takes its place, which answers no better, it is probed
+// again later.
+func TestShutdownProbesInTurns(t *testing.T) {
+	p := newMultihomed(t, 956, mobileConfig())
+	p.connect()
+	p.drive()
+	p.advance(500 * time.Millisecond)
+	z := p.z.assoc
+	p.net.drop = func(from *host, _ []byte) bool { return from == p.z }
+	z.Shutdown(p.now)
+	p.z.flush()
+	z.paths[0].confirmed, z.paths[1].confirmed = false, false
+	probed := func(want ...bool) {
+		t.Helper()
+		p.z.flush()
+		for i, want := range want {
+			if got := z.paths[i].hb.waiting; got != want {
+				t.Fatalf("path %d probed %v", i, got)
+			}
+		}
+	}
+	probed(true, false)
+	p.now += Time(time.Millisecond)
+	z.paths[0].errors = 1
+	probed(true, true)
+	p.now = z.timers.path[0][timerHB]
+	z.HandleTimeout(p.now) // in vain
+	probed(false, true)
+	z.paths[1].errors = 2
+	probed(true, true)
+}
