@@ -46,8 +46,8 @@ func WithFaultTolerance() Option {
 
 // WithSilence sets after how long without an answer a peer is taken for dead:
 // not before, and at most half as long again and a second after (default
-// DefaultSilence); with several addresses a tenth sooner, or up to two and a half
-// times as long and a second after. An idle peer is probed for it. It is for hosts and networks
+// DefaultSilence); with several addresses perhaps a tenth sooner. An idle peer is
+// probed for it. It is for hosts and networks
 // that fail, and launchers that do not tell when a process ends; the end of a
 // process is otherwise noticed much sooner. A process that is stopped for so
 // long counts as dead, but not over TCP, where its system answers for it. With

@@ -93,6 +93,8 @@ type Assoc struct {
 	lastPath int // of the last packet received
 	failed   int // where an error was counted last
 	errors   int // association error counter (RFC 9260, Section 8.1)
+	// chargedAt is when a heartbeat was last counted there, with HBRetry.
+	chargedAt Time
 
 	timers timers
 	hs     handshake

@@ -108,6 +108,7 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 		a.armHeartbeat(now, i)
 		return
 	}
+	waited := p.rto.Value()
 	p.rto.Backoff()
 	// RFC 7829, Section 3.2, rule 6: "the timeout of a HEARTBEAT chunk MAY be
 	// ignored if data is outstanding towards the destination address"; T3-rtx
@@ -116,16 +117,12 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 		a.armHeartbeat(now, i)
 		return
 	}
-	// Section 8.1: unanswered heartbeats count against the association only on
-	// the path that data takes; Section 5.4: and never on unconfirmed paths, save
-	// that there may be no other when the peer has changed its addresses. Nor
-	// on those that are potentially failed, which are probed more often (RFC
-	// 7829, Section 4): that would make the association less tolerant.
-	if !a.pathError(i, !p.pf && i == a.dataPath()) {
+	if !a.pathError(i, a.chargeHeartbeat(now, i, waited)) {
 		return
 	}
-	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) ||
-		(!p.confirmed || a.cfg.HBRetry && p.par.hbInterval >= 0) && i == a.dataPath() {
+	d := a.dataPath()
+	if p.active && (!p.confirmed || p.pf && p.par.hbInterval >= 0) || !p.confirmed && i == d ||
+		a.cfg.HBRetry && p.par.hbInterval >= 0 && (i == d || !a.paths[d].usable()) {
 		// Section 5.4: "In each RTO, a probe MAY be sent on an active
 		// UNCONFIRMED path"; RFC 7829, Section 3.2, rule 6: "transmits another
 		// packet containing the HEARTBEAT chunk immediately".
@@ -135,6 +132,29 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 		return
 	}
 	a.armHeartbeat(now, i)
+}
+
+// chargeHeartbeat reports whether a heartbeat of path i that was waited for in vain
+// counts against the association.
+//
+// RFC 9260, Section 8.1: only on the path that data takes; Section 5.4: and never
+// on unconfirmed paths, save that there may be no other when the peer has changed
+// its addresses. Nor on those that are potentially failed, which are probed more
+// often (RFC 7829, Section 4): that would make the association less tolerant.
+//
+// Deviation, with HBRetry: if no path is usable, on whichever path; but only one in
+// each timeout, as if it were data.
+func (a *Assoc) chargeHeartbeat(now Time, i int, waited Time) bool {
+	d := a.dataPath()
+	ours := i == d && !a.paths[i].pf
+	if !a.cfg.HBRetry {
+		return ours
+	}
+	if !ours && (a.paths[d].usable() || a.tx.sb.Outstanding() > 0) || now-a.chargedAt < waited {
+		return false
+	}
+	a.chargedAt = now
+	return true
 }
 
 // appendHeartbeat appends the HEARTBEAT chunk that is pending on path i.
