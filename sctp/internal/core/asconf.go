@@ -115,12 +115,17 @@ func (a *Assoc) rehome(spread bool) {
 		if p.gone || len(a.local) == 0 {
 			continue
 		}
-		lost := slices.Contains(a.asc.leaving, p.home) || !a.anyLocal() && !slices.Contains(a.local, p.home)
-		if lost || spread && i != a.primary {
+		if !a.sendsFrom(p.home) || spread && i != a.primary {
 			p.setHome(a.localFor(i, p.Remote.Addr()))
 		}
 		p.Local = p.home
 	}
+}
+
+// sendsFrom reports whether packets may leave from l: RFC 5061, Section 5.3, F4,
+// it is not being removed, and was not.
+func (a *Assoc) sendsFrom(l netip.AddrPort) bool {
+	return !slices.Contains(a.asc.leaving, l) && (a.anyLocal() || slices.Contains(a.local, l))
 }
 
 // anyLocal reports whether a socket is bound to no particular address, so that

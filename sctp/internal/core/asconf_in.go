@@ -276,8 +276,8 @@ func addrParam(p wire.Param) wire.Param {
 // that of the packet, as for addresses in an INIT (RFC 6951, Section 5.3).
 func (a *Assoc) pathAdded(now Time, r *asconfChange, ip netip.Addr) {
 	from, local := a.in.from, netip.AddrPort{}
-	if ip == from.Remote.Addr() {
-		local = from.Local
+	if ip == from.Remote.Addr() && (a.sendsFrom(from.Local) || len(a.local) == 0) {
+		local = from.Local // or another one, if packets merely may still come to it
 	}
 	i := a.addPath(local, netip.AddrPortFrom(ip, from.Remote.Port()), false)
 	// RFC 9260, Section 5.4: one probe each RTO (HB.Max.Burst = 1).

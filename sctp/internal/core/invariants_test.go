@@ -219,6 +219,8 @@ func checkPaths(a *Assoc) error {
 		case p.gone && f > 0:
 			return fmt.Errorf("removed path %d has %d bytes in flight", i, f)
 		case p.gone:
+		case a.state.connected() && len(a.local) > 0 && !a.sendsFrom(p.home):
+			return fmt.Errorf("path %d sends from %v, we have %v, leaving %v", i, p.home, a.local, a.asc.leaving)
 		case p.cc.Cwnd() < p.pmdcs() || p.cc.Cwnd() > DefaultMaxWindow:
 			return fmt.Errorf("path %d has a window of %d, packets of %d", i, p.cc.Cwnd(), p.pmdcs())
 		case p.cc.Ssthresh() <= 0:

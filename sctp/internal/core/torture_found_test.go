@@ -271,3 +271,42 @@ func TestShutdownProbesInTurns(t *testing.T) {
 	z.paths[1].errors = 2
 	probed(true, true)
 }
+
+// The peer changes an address while we remove one of ours, or have: what it asks
+// comes from its new address to that one, which is not used all the same for
+// packets to the new one, the answer first (RFC 5061, Section 5.3, F4).
+func TestNoNewPathFromRemovedAddress(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		p := newMultihomed(t, 957, mobileConfig())
+		p.connect()
+		p.drive()
+		p.advance(500 * time.Millisecond)
+		old := p.a.local[0]
+		id := p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old))
+		if done {
+			p.a.wantDone(id, nil)
+		}
+		chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: p.a.assoc.asc.in.seq + 1, Addr: p.z.local[0].Addr(),
+			Params: request(addIP, 0, extra[0].Addr().String())})
+		p.a.outbox()
+		pkt := p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk))
+		pkt.Local, pkt.Remote = old, extra[0]
+		p.a.deliver(pkt)
+		n := 0
+		for {
+			_, tx, ok := p.a.assoc.PollTransmit(p.now, nil, 1)
+			if !ok {
+				break
+			}
+			if tx.Remote == extra[0] {
+				n++
+			}
+			if tx.Local != p.a.local[1] {
+				t.Errorf("removed %v: A sends to %v from %v", done, tx.Remote, tx.Local)
+			}
+		}
+		if n == 0 {
+			t.Errorf("removed %v: no answer", done)
+		}
+	}
+}
