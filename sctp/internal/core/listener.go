@@ -187,7 +187,10 @@ func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.C
 	switch {
 	case err == errCookieForged:
 		return Result{Drop: DropCookie}
-	case err == errCookieStale:
+	case err == errCookieStale, s.own:
+		// RFC 9260, Section 5.3.1: an association of ours has had the tag of a
+		// cookie that is its own, and the TSNs. It is gone, so they are not to be
+		// used again: if the peer still wants an association, it begins anew.
 		return Result{Reply: appendStalePacket(out, &s, now)}
 	case s.localTie|s.peerTie != 0:
 		// It was made for a restart of an association that is gone by now. Its

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"net/netip"
 	"testing"
 	"time"
@@ -309,4 +310,69 @@ func TestNoNewPathFromRemovedAddress(t *testing.T) {
 			t.Errorf("removed %v: no answer", done)
 		}
 	}
+}
+
+// Both ends dial, so that the cookies of both have the tags and TSNs of an
+// association, and COOKIE ECHOs come late. When that association is gone they set up
+// no other with its tags and TSNs, where data of the first would pass for that of
+// the second.
+func TestCookieOfAssociationThatIsGone(t *testing.T) {
+	p := newPair(t, 957)
+	p.a.listen()
+	p.z.listen()
+	p.a.dial(p.z)
+	p.z.dial(p.a)
+	p.a.send(0, 100)
+	inits := [2][]byte{only(t, p.a.outbox()), only(t, p.z.outbox())}
+	p.a.deliver(p.a.to(inits[1]))
+	p.z.deliver(p.z.to(inits[0]))
+	acks := [2][]byte{only(t, p.a.outbox()), only(t, p.z.outbox())}
+	p.a.deliver(p.a.to(acks[1]))
+	p.z.deliver(p.z.to(acks[0]))
+	toZ, toA := only(t, p.a.outbox()), only(t, p.z.outbox())
+	wantChunks(t, toZ, wire.ChunkCookieEcho, wire.ChunkIData)
+	wantChunks(t, toA, wire.ChunkCookieEcho)
+	p.a.deliver(p.a.to(bytes.Clone(toA)))
+	p.z.deliver(p.z.to(bytes.Clone(toZ)))
+	p.drive()
+	p.a.assoc.Shutdown(p.now)
+	p.wantClosed(time.Minute)
+	p.wantDelivered()
+	for _, x := range []struct {
+		h    *host
+		late []byte
+	}{{p.a, toA}, {p.z, toZ}} {
+		was := x.h.assoc
+		x.h.deliver(x.h.to(x.late))
+		if x.h.assoc != was {
+			t.Fatalf("%s: a late COOKIE ECHO set up an association with tag %#x again", x.h.name, was.Tag())
+		}
+		wantChunks(t, only(t, wireData(p)), wire.ChunkError)
+	}
+}
+
+// An end gives up dialing after it has answered the INIT of the other, which takes
+// a new cookie and gets its association at once, with other tags.
+func TestCookieOfAttemptThatIsGone(t *testing.T) {
+	p := newPair(t, 958)
+	p.a.listen()
+	p.a.dial(p.z)
+	p.z.dial(p.a)
+	p.z.send(0, 3000)
+	p.a.outbox()
+	p.a.deliver(p.a.to(only(t, p.z.outbox())))
+	p.z.deliver(p.z.to(only(t, p.a.outbox())))
+	former := p.a.assoc.Tag()
+	p.a.assoc.Abort(p.now, nil)
+	p.a.outbox()
+	p.a.assoc = nil
+	if !p.driveUntil(time.Second, func() bool { return p.a.assoc != nil && p.z.assoc.State() == Established }) {
+		t.Fatalf("Z is %v: %v", p.z.assoc.State(), p.z.assoc.Err())
+	}
+	if p.a.assoc.Tag() == former {
+		t.Errorf("A has tag %#x again", former)
+	}
+	p.a.send(0, 1000)
+	p.drive()
+	p.wantDelivered()
 }
