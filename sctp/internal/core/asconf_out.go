@@ -95,15 +95,24 @@ func (a *Assoc) asconfTo(i int) bool {
 	return a.paths[i].confirmed || i == a.dataPath() || a.asc.mute
 }
 
-// answerMuted has the ASCONF sent again where an ASCONF-ACK is to go, which may
-// not go alone now: both ends may be changing all their addresses. It reports
-// false if there is none.
+// answerMuted has the ASCONF sent again where the answer to an ASCONF or a
+// HEARTBEAT is to go, which may not go alone now: both ends may be changing all
+// their addresses, and a peer that verifies our new one waits no longer than its
+// RTO. It reports false if there is no answer that fits beside the ASCONF.
 func (a *Assoc) answerMuted() bool {
-	i, ok := a.ctl.pathOf(wire.ChunkAsconfAck)
-	if ok {
-		a.asc.send, a.asc.path = true, i
+	q := &a.ctl
+	for k := range q.n {
+		r := &q.list[k]
+		t := wire.ChunkType(r.chunk[0])
+		if t != wire.ChunkAsconfAck && t != wire.ChunkHeartbeatAck || r.path >= len(a.paths) {
+			continue
+		}
+		if wire.HeaderLen+a.auth.chunkLen()+len(a.asc.chunk)+len(r.chunk) <= a.paths[r.path].mtu {
+			a.asc.send, a.asc.path = true, r.path
+			return true
+		}
 	}
-	return ok
+	return false
 }
 
 // appendAsconf appends the outstanding ASCONF, if it is to go to path i.
@@ -113,7 +122,9 @@ func (a *Assoc) appendAsconf(b []byte, now Time, i, room int) []byte {
 		return b
 	}
 	s.send, s.sent = false, true
-	a.timers.set(timerT4, now+a.paths[i].rto.Value()) // A4
+	if !a.timers.running(timerT4) { // it may be sent early: see answerMuted
+		a.timers.set(timerT4, now+a.paths[i].rto.Value()) // A4
+	}
 	a.paths[i].lastSent = now
 	return append(b, s.chunk...)
 }

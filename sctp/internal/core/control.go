@@ -68,17 +68,6 @@ func (q *controlQueue) appendTo(b []byte, i, room, full int, confirmed bool) []b
 	return b
 }
 
-// pathOf returns the path of the oldest reply of type t; ok is false if there is
-// none.
-func (q *controlQueue) pathOf(t wire.ChunkType) (int, bool) {
-	for k := range q.n {
-		if r := &q.list[k]; wire.ChunkType(r.chunk[0]) == t {
-			return r.path, true
-		}
-	}
-	return 0, false
-}
-
 // drop removes the replies of type t.
 func (q *controlQueue) drop(t wire.ChunkType) {
 	kept := 0
