@@ -211,6 +211,7 @@ func TestAdaptationAndDrynessAreTold(t *testing.T) {
 		if err := p.a.Send(context.Background(), pattern(10_000), sctp.SendOptions{}); err != nil {
 			t.Fatal(err)
 		}
+		synctest.Wait() // another goroutine may be the one that transmits
 		if n := p.a.Stats().InFlight; n == 0 || len(dry) != 0 {
 			t.Errorf("%d bytes in flight, %d notifications", n, len(dry))
 		}
