@@ -135,7 +135,7 @@ func (a *Association) Poll() bool { return a.t.Poll() }
 // until ctx is done; the shutdown goes on then. It returns nil after a graceful
 // end.
 func (a *Association) Shutdown(ctx context.Context) error {
-	a.beginShutdown(false)
+	a.beginShutdown()
 	select {
 	case <-a.done:
 		return a.Err()
@@ -148,25 +148,18 @@ func (a *Association) Shutdown(ctx context.Context) error {
 // still delivered, what is received from now on is discarded. It returns
 // ErrClosed if it was called before.
 func (a *Association) Close() error {
-	if !a.beginShutdown(true) {
+	if !a.startClosing() {
 		return ErrClosed
 	}
+	a.beginShutdown()
 	return nil
 }
 
-func (a *Association) beginShutdown(discard bool) (first bool) {
+func (a *Association) beginShutdown() {
 	a.mu.Lock()
-	first = !a.closing
-	a.closing = a.closing || discard
-	a.core.Shutdown(a.t.now())
-	var k wakeList
-	if discard {
-		a.readers.takeAll(&k)
-	}
-	w := a.unlock()
-	k.wake()
-	a.settleLater(w | a.flush())
-	return first
+	now := a.t.now()
+	a.core.Shutdown(now)
+	a.settleLater(a.flushLocked(now))
 }
 
 // startClosing notes that the user has closed the association. It reports whether
@@ -188,9 +181,9 @@ func (a *Association) Abort(reason string) { a.settleLater(a.abort(reason)) }
 
 func (a *Association) abort(reason string) work {
 	a.mu.Lock()
-	a.core.Abort(a.t.now(), []byte(reason))
-	w := a.unlock()
-	return w | a.flush()
+	now := a.t.now()
+	a.core.Abort(now, []byte(reason))
+	return a.flushLocked(now)
 }
 
 func (a *Association) isClosing() bool {
