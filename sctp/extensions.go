@@ -28,7 +28,5 @@ type Extensions struct {
 func (a *Association) Extensions() Extensions {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	x := a.core.Extensions()
-	return Extensions{PartialReliability: x.PartialReliability, Interleaving: x.Interleaving, Reconfig: x.Reconfig,
-		Authentication: x.Authentication, AddressChange: x.AddressChange, ECN: x.ECN, ZeroChecksum: x.ZeroChecksum}
+	return Extensions(a.core.Extensions())
 }

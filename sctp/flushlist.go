@@ -83,7 +83,7 @@ func (s *common) take(out []byte, tx *core.Transmit) {
 		return
 	}
 	s.send()
-	if cap(out) > cap(s.b.mem[at:udpio.MaxTrain:udpio.MaxTrain]) { // it did not fit
+	if cap(out) > udpio.MaxTrain-at { // it did not fit
 		s.b.tx = *tx
 		s.t.send(out, s.b)
 		return
