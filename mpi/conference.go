@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,11 +84,6 @@ type conference struct {
 	parley *parley // at the root
 	cause  error   // why there is none
 }
-
-const (
-	tagReport = 110 // to the root
-	tagRound  = 111 // from the root
-)
 
 // confer gives all processes of both groups what all of them say. Only the
 // root's own counts. It fails alike on all, if one of them says so or cannot be
@@ -196,30 +190,17 @@ func (x *conference) collect(ctx context.Context, own round, b []byte) (both [2]
 
 // proclaim gives all ranks of c what the root says.
 func (c *Comm) proclaim(ctx context.Context, root int, b []byte) ([]byte, error) {
-	var size [8]byte
-	if c.rank == root {
-		binary.BigEndian.PutUint64(size[:], uint64(len(b)))
-		for r := range c.group {
-			if r == root {
-				continue
-			}
-			if err := c.send(ctx, slotComm, sendStandard, size[:], r, tagRound); err != nil {
-				return nil, err
-			}
-			if err := c.send(ctx, slotComm, sendStandard, b, r, tagRound); err != nil {
-				return nil, err
-			}
+	x := leaders{local: c, leader: root}
+	if c.rank != root {
+		return x.hear(ctx, 4*maxRound)
+	}
+	for r := range c.group {
+		if r == root {
+			continue
 		}
-		return b, nil
+		if err := x.tell(ctx, r, b, nil); err != nil {
+			return nil, err
+		}
 	}
-	if _, err := c.recv(ctx, slotComm, size[:], root, tagRound); err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint64(size[:])
-	if n > 4*maxRound {
-		return nil, fmt.Errorf("%w: %d bytes from the root", ErrProtocol, n)
-	}
-	b = make([]byte, n)
-	_, err := c.recv(ctx, slotComm, b, root, tagRound)
-	return b, err
+	return b, nil
 }

@@ -206,8 +206,8 @@ var errLeader = errors.New("mpi: the leader of the group could not talk to the o
 func (x leaders) exchange(ctx context.Context, said []byte) (mine, other []byte, err error) {
 	c := x.local
 	if c.rank != x.leader {
-		if mine, err = x.hear(ctx); err == nil {
-			other, err = x.hear(ctx)
+		if mine, err = x.hear(ctx, maxTold); err == nil {
+			other, err = x.hear(ctx, maxTold)
 		}
 		return mine, other, err
 	}
@@ -264,8 +264,8 @@ func (x leaders) tell(ctx context.Context, r int, b []byte, why error) error {
 	return x.local.send(ctx, slotComm, sendStandard, b, r, tagTell)
 }
 
-// hear receives what the leader tells.
-func (x leaders) hear(ctx context.Context) ([]byte, error) {
+// hear receives what the leader tells, at most limit bytes.
+func (x leaders) hear(ctx context.Context, limit uint64) ([]byte, error) {
 	var head [8]byte
 	if _, err := x.local.recv(ctx, slotComm, head[:], x.leader, tagTell); err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (x leaders) hear(ctx context.Context) ([]byte, error) {
 	switch {
 	case n == toldNothing:
 		return nil, errLeader
-	case n > maxTold:
+	case n > limit:
 		return nil, fmt.Errorf("%w: message of %d bytes from the leader", ErrProtocol, n)
 	}
 	b := make([]byte, n)

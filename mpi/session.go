@@ -226,7 +226,7 @@ func (w *World) groupID(kind, tag string, members []byte) uint64 {
 func (x leaders) spread(ctx context.Context, said []byte) ([]byte, error) {
 	c := x.local
 	if c.rank != x.leader {
-		return x.hear(ctx)
+		return x.hear(ctx, maxTold)
 	}
 	for r := range c.group {
 		if r == c.rank {

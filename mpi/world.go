@@ -309,6 +309,7 @@ const (
 	tagPairs   = 100     // allgatherPairs
 	tagTell    = 102     // from the leader of a group to the others
 	tagBetween = 103     // between the leaders of the groups of an intercommunicator
+	tagReport  = 104     // to the root of a conference
 	tagInter   = 1 << 29 // with the tag of IntercommCreate
 	tagGroup   = 1 << 30 // with the tag of CreateGroup
 )
