@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // TestMPIPrograms runs the MPI test program, and the examples, as jobs of
@@ -54,7 +56,7 @@ func TestMPIPrograms(t *testing.T) {
 func TestHydra(t *testing.T) {
 	hydra, err := exec.LookPath("mpiexec.hydra")
 	if err != nil {
-		t.Skip("mpiexec.hydra is not installed (Debian: mpich)")
+		testenv.Lacking(t, "mpiexec.hydra not found: install Debian's mpich")
 	}
 	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
 	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
