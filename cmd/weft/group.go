@@ -26,7 +26,7 @@ type group struct {
 	programs []rankProgram // by rank, of a Spawn; nil: that of the job
 
 	// Guarded by job.mu.
-	live     int  // processes that have not ended
+	live     int  // processes that have not ended, and who starts them
 	canceled bool // not all could be started
 }
 
@@ -110,18 +110,28 @@ func (j *job) ended(p *proc) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.live--
-	p.g.live--
 	if p.g.index > 0 {
 		// A job may spawn for weeks.
 		signalGroup(p.cmd.Process, os.Kill) // whatever it has left behind
 		j.procs = slices.DeleteFunc(j.procs, func(q *proc) bool { return q == p })
-		if p.g.live == 0 {
-			p.g.close()
-			close(p.g.gone)
-			j.groups = slices.DeleteFunc(j.groups, func(g *group) bool { return g == p.g })
-		}
+		j.leave(p.g)
 	}
 	return p.g.canceled
+}
+
+// leave lets go of a spawned group, whose last user drops it. The caller holds
+// j.mu.
+func (j *job) leave(g *group) {
+	if g.live--; g.live == 0 {
+		g.close()
+		close(g.gone)
+		j.drop(g)
+	}
+}
+
+// drop takes a group from those that have processes. The caller holds j.mu.
+func (j *job) drop(g *group) {
+	j.groups = slices.DeleteFunc(j.groups, func(x *group) bool { return x == g })
 }
 
 // abortError is an AbortError of a rank of a group.
@@ -264,43 +274,40 @@ func (j *job) startSpawned(s *pmi.Spawn) (*pmi.Spawned, error) {
 		err = g.open(j.serving, j.addr)
 	}
 	if err != nil {
-		j.forget(g)
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.drop(g)
 		return nil, err
 	}
 	go j.watchAbort(g)
-	for rank := range programs {
-		if err := j.start(j.serving, g, rank); err != nil {
-			out.Errs[rank] = err
-			j.giveUp(g)
-			return out, nil
-		}
-	}
-	out.Job = g.server.Name()
+	j.startGroup(g, out)
 	return out, nil
 }
 
-// giveUp ends a group that could not be started whole.
-func (j *job) giveUp(g *group) {
+// startGroup starts all processes of a spawned group, or ends those that it has
+// started.
+func (j *job) startGroup(g *group, out *pmi.Spawned) {
+	j.mu.Lock()
+	g.live++ // the first may end before the last is started
+	j.mu.Unlock()
+	for rank := range g.n {
+		if out.Errs[rank] = j.start(j.serving, g, rank); out.Errs[rank] != nil {
+			break
+		}
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	defer j.leave(g)
+	if out.Err() == nil {
+		out.Job = g.server.Name()
+		return
+	}
 	g.canceled = true
 	for _, p := range j.procs {
 		if p.g == g {
 			signalGroup(p.cmd.Process, os.Kill)
 		}
 	}
-	if g.live == 0 {
-		g.close()
-		close(g.gone)
-		j.groups = slices.DeleteFunc(j.groups, func(x *group) bool { return x == g })
-	}
-}
-
-// forget drops a group without processes.
-func (j *job) forget(g *group) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.groups = slices.DeleteFunc(j.groups, func(x *group) bool { return x == g })
 }
 
 // find returns the executable of a command and its working directory.

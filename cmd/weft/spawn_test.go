@@ -25,7 +25,7 @@ func init() {
 	spawnRoles = map[string]func(context.Context, []string) error{
 		"parent": parentRole, "child": childRole, "parent-missing": parentMissingRole, "parent-mourn": parentMournRole,
 		"parent-wait": parentWaitRole, "server": serverRole, "client": clientRole, "parent-many": parentManyRole,
-		"bereft": bereftRole, "client-dies": clientDiesRole,
+		"bereft": bereftRole, "client-dies": clientDiesRole, "parent-hasty": parentHastyRole,
 	}
 }
 
@@ -229,6 +229,27 @@ func TestRunEndsWithSpawned(t *testing.T) {
 				t.Errorf("status %d, message %q; want %d and %q", status, errs, tt.status, tt.message)
 			}
 		})
+	}
+}
+
+// parentHastyRole spawns many processes of which the first end before the last
+// are started.
+func parentHastyRole(ctx context.Context, args []string) error {
+	return within(ctx, func(ctx context.Context, w *mpi.World) error {
+		_, err := w.Comm().Spawn(ctx, mpi.Command{Path: "true", N: 32}, 0)
+		return err
+	})
+}
+
+// TestRunSurvivesHastySpawned has a launcher that is starting processes see the
+// end of them all: it must fail the job, no more.
+func TestRunSurvivesHastySpawned(t *testing.T) {
+	if _, err := exec.LookPath("true"); err != nil {
+		t.Skip("no program that ends at once")
+	}
+	_, errs, status := weft(t, "", "run", "-n", "1", os.Args[0], "parent-hasty")
+	if status != exitFail || !strings.Contains(errs, "exited without joining the job") || strings.Contains(errs, "panic") {
+		t.Errorf("status %d", status)
 	}
 }
 
