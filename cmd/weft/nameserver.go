@@ -39,10 +39,7 @@ or the environment variable `+pmi.EnvNames+` of programs without that launcher.
 		return status
 	}
 	if fs.NArg() > 0 || strings.ContainsAny(token, " /=\n") {
-		fmt.Fprintf(os.Stderr, "weft nameserver: arguments, or a token with spaces, slashes or equals signs\n\n")
-		fs.SetOutput(os.Stderr)
-		fs.Usage()
-		return exitUsage
+		return misused(fs, errors.New("arguments, or a token with spaces, slashes or equals signs"))
 	}
 	if token == "" {
 		token = newToken()
