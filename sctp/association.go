@@ -58,6 +58,12 @@ func newAssociation(e *Endpoint, c *core.Assoc, opened bool) *Association {
 	return &Association{t: e.t, ep: e, core: c, opened: opened, done: make(chan struct{})}
 }
 
+// cookiesUntil returns when the last state cookie that might set the association up
+// again will be too old, if none with its tag is made from now on.
+func (a *Association) cookiesUntil() core.Time {
+	return a.t.now() + core.Time(a.ep.core.MaxCookieLife())
+}
+
 // Done returns a channel that is closed when the association has ended.
 func (a *Association) Done() <-chan struct{} { return a.done }
 

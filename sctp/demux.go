@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/weftstack/weft/sctp/internal/core"
 )
 
 // Dynamic SCTP ports (RFC 6335, Section 6).
@@ -24,6 +26,7 @@ type demux struct {
 	peers  map[peerKey]*Association
 	ports  map[uint16]*Endpoint
 	closed bool
+	gone   retiredTags
 }
 
 func (d *demux) init() {
@@ -37,6 +40,13 @@ func (d *demux) byTag(tag uint32) *Association {
 	a := d.tags[tag]
 	d.mu.RUnlock()
 	return a
+}
+
+// retired reports whether an association that is gone had the tag.
+func (d *demux) retired(tag uint32, now core.Time) bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.gone.has(tag, now)
 }
 
 func (d *demux) byPeer(k peerKey) *Association {
@@ -154,6 +164,7 @@ func (d *demux) update(a *Association, tag uint32, keys []peerKey) {
 	}
 	if old := a.tag.Load(); old != tag && d.tags[tag] == nil {
 		delete(d.tags, old)
+		d.gone.add(old, a.cookiesUntil())
 		d.tags[tag] = a
 		a.tag.Store(tag)
 	}
@@ -175,6 +186,7 @@ func (d *demux) remove(a *Association) {
 	defer d.mu.Unlock()
 	if tag := a.tag.Load(); d.tags[tag] == a {
 		delete(d.tags, tag)
+		d.gone.add(tag, a.cookiesUntil())
 	}
 	for _, k := range a.keys {
 		if d.peers[k] == a {

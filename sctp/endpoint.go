@@ -59,7 +59,8 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 func (e *Endpoint) listen() {
 	p := core.ListenerParams{
 		Port: e.port, Local: e.t.sockets().locals, Cookies: e.t.cookies,
-		TagInUse: func(tag uint32) bool { return e.t.demux.byTag(tag) != nil },
+		TagInUse:   func(tag uint32) bool { return e.t.demux.byTag(tag) != nil },
+		TagRetired: func(tag uint32) bool { return e.t.demux.retired(tag, e.t.now()) },
 		Find: func(remote netip.AddrPort, local, peer uint16) (uint32, bool) {
 			a := e.t.demux.byPeer(peerKey{remote, local, peer})
 			if a == nil {
@@ -130,7 +131,7 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 	cfg := e.core
 	cfg.MTU, cfg.MaxMTU, cfg.Discover = e.t.pathMTU(&e.cfg, p.Peer[0])
 	rand.Read(p.Seed[:])
-	for p.Tag == 0 || e.t.demux.byTag(p.Tag) != nil {
+	for p.Tag == 0 || e.t.demux.byTag(p.Tag) != nil || e.t.demux.retired(p.Tag, e.t.now()) {
 		var b [4]byte
 		rand.Read(b[:])
 		p.Tag = binary.BigEndian.Uint32(b[:])

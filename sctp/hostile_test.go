@@ -124,6 +124,60 @@ func TestNoiseIsHarmless(t *testing.T) {
 	})
 }
 
+// A COOKIE ECHO with a message, captured and sent again within the life of its
+// cookie, once the association is gone: it sets up no other with the same tags and
+// TSNs, which would deliver the message again (RFC 9260, Section 5.3.1).
+func TestReplayedCookieSetsUpNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := sctptest.NewNetwork(1)
+		p := &pair{t: t, net: n}
+		ha := n.NewHost(addrA)
+		p.ta, p.tb = memTransport(t, ha), memTransport(t, n.NewHost(addrB))
+		var echo []byte
+		n.SetLink(addrA, addrB, sctptest.Link{Filter: func(b []byte) bool {
+			if len(b) > wire.HeaderLen && wire.ChunkType(b[wire.HeaderLen]) == wire.ChunkCookieEcho && echo == nil {
+				echo = append([]byte(nil), b...)
+			}
+			return true
+		}})
+		p.connect(nil, nil)
+		ctx := context.Background()
+		buf := make([]byte, 100)
+		if err := p.a.Send(ctx, []byte("pay 100"), sctp.SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		recvMessage(t, p.b, buf)
+		if err := p.a.Shutdown(ctx); err != nil {
+			t.Fatal(err)
+		}
+		<-p.b.Done()
+		p.ta.Close()
+		pc, err := ha.ListenPacket(":9899")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pc.Close()
+		for range 5 {
+			if _, err := pc.WriteToUDPAddrPort(echo, netip.MustParseAddrPort(addrB+":9899")); err != nil {
+				t.Fatal(err)
+			}
+			pc.SetReadDeadline(time.Now().Add(time.Second))
+			k, _, err := pc.ReadFromUDPAddrPort(buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			it := wire.NewChunks(buf[wire.HeaderLen:k])
+			if !it.Next() || it.Chunk().Type != wire.ChunkError {
+				t.Fatalf("the answer is %s, want an ERROR", wire.Describe(buf[:k]))
+			}
+			if st := p.tb.Stats(); st.Associations != 0 {
+				t.Fatalf("%d associations", st.Associations)
+			}
+			time.Sleep(10 * time.Second)
+		}
+	})
+}
+
 func TestIdleAssociationsAreSmall(t *testing.T) {
 	if raceEnabled {
 		t.Skip("sizes differ")

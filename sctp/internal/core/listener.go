@@ -21,6 +21,9 @@ type ListenerParams struct {
 	// TagInUse, if not nil, reports whether an association of the caller has
 	// this local tag already.
 	TagInUse func(tag uint32) bool
+	// TagRetired, if not nil, reports whether an association of the caller that is
+	// gone had this local tag less than Config.MaxCookieLife ago.
+	TagRetired func(tag uint32) bool
 	// Find, if not nil, returns the local tag of the association with the
 	// given peer address and SCTP ports.
 	Find func(remote netip.AddrPort, localPort, peerPort uint16) (tag uint32, ok bool)
@@ -101,7 +104,7 @@ func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, 
 		}
 	}
 	tag := l.rng.tag()
-	for l.p.TagInUse != nil && l.p.TagInUse(tag) {
+	for l.p.TagInUse != nil && l.p.TagInUse(tag) || l.retired(tag) {
 		tag = l.rng.tag()
 	}
 	s := cookieState{
@@ -120,6 +123,9 @@ func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, 
 	}
 	return Result{Reply: r}
 }
+
+// retired reports whether a tag was that of an association that is gone.
+func (l *Listener) retired(tag uint32) bool { return l.p.TagRetired != nil && l.p.TagRetired(tag) }
 
 // fromPeer fills in what the peer's INIT says. ours is what we announce.
 func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours features) {
@@ -147,6 +153,13 @@ const maxAmplification = 3
 // against replay.
 func cookieLife(cfg *Config, extensionMS uint32) Time {
 	return Time(cfg.CookieLife + min(time.Duration(extensionMS)*time.Millisecond, maxCookieLifeExtension))
+}
+
+// MaxCookieLife returns for how long a cookie can be valid, with whatever extension
+// a peer asks for.
+func (c *Config) MaxCookieLife() time.Duration {
+	d := c.withDefaults()
+	return d.CookieLife + maxCookieLifeExtension
 }
 
 // appendInitAckPacket appends a packet with an INIT ACK that answers the INIT in
@@ -187,10 +200,11 @@ func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.C
 	switch {
 	case err == errCookieForged:
 		return Result{Drop: DropCookie}
-	case err == errCookieStale, s.own:
+	case err == errCookieStale, s.own, l.retired(s.localTag):
 		// RFC 9260, Section 5.3.1: an association of ours has had the tag of a
-		// cookie that is its own, and the TSNs. It is gone, so they are not to be
-		// used again: if the peer still wants an association, it begins anew.
+		// cookie that is its own, or was taken before, and the TSNs. It is gone, so
+		// they are not to be used again: if the peer still wants an association, it
+		// begins anew.
 		return Result{Reply: appendStalePacket(out, &s, now)}
 	case s.localTie|s.peerTie != 0:
 		// It was made for a restart of an association that is gone by now. Its

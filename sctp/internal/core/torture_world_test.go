@@ -217,6 +217,10 @@ func (e *tend) listen() {
 	live := func() bool { return e.assoc != nil && e.assoc.State() != Closed }
 	e.listener = NewListener(e.cfg, ListenerParams{Port: local, Local: e.local, Seed: e.w.seed(), Cookies: e.jar,
 		TagInUse: func(tag uint32) bool { return live() && tag == e.assoc.Tag() },
+		TagRetired: func(tag uint32) bool {
+			gone := func(a *Assoc) bool { return a != nil && a.State() == Closed && a.Tag() == tag }
+			return gone(e.assoc) || slices.ContainsFunc(e.old, gone)
+		},
 		Find: func(remote netip.AddrPort, _, _ uint16) (uint32, bool) {
 			if live() && e.assoc.pathByIP(remote.Addr()) >= 0 {
 				return e.assoc.Tag(), true
