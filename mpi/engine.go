@@ -143,6 +143,10 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 		}
 	case kindRevoke:
 		e.revoked(p, v)
+	case kindCancel:
+		e.withdraw(p, v.id)
+	case kindWithdrawn:
+		return 0, e.withdrawn(p, v.id)
 	case kindCredit:
 		p.credit.Add(int64(min(v.length, maxCredit)))
 	case kindBye:

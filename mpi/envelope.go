@@ -9,7 +9,7 @@ import "encoding/binary"
 //	+------+------+---------+--------+----------+------+------+--------+------+
 //	| kind | flags| 0       | source | context  | tag  | seq  | length | id   |  kindEager … kindReady
 //	+------+------+---------+--------+----------+------+------+--------+------+
-//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindBye
+//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn
 //	+------+------+---------+--------+----------+-------------+--------+
 //
 // Only kindEager, kindSync and kindBody carry a body, of length bytes. Control
@@ -29,16 +29,18 @@ type envelope struct {
 type kind uint8
 
 const (
-	kindEager   kind = iota + 1 // message with its body
-	kindSync                    // eager message that wants a kindMatched with id
-	kindReady                   // ready to send length bytes; id names the send (rendezvous)
-	kindClear                   // clear to send length bytes of send id to receive peerID
-	kindBody                    // body of a rendezvous, for receive id
-	kindMatched                 // the kindSync message of send id was matched
-	kindRevoke                  // send id is cancelled, its receive will get no body
-	kindCredit                  // length more bytes of eager messages may be sent
-	kindBye                     // the sender has finalized
-	kindHello                   // first message of a link, see hello.go
+	kindEager     kind = iota + 1 // message with its body
+	kindSync                      // eager message that wants a kindMatched with id
+	kindReady                     // ready to send length bytes; id names the send (rendezvous)
+	kindClear                     // clear to send length bytes of send id to receive peerID
+	kindBody                      // body of a rendezvous, for receive id
+	kindMatched                   // the kindSync message of send id was matched
+	kindRevoke                    // send id is cancelled, its receive will get no body
+	kindCredit                    // length more bytes of eager messages may be sent
+	kindBye                       // the sender has finalized
+	kindHello                     // first message of a link, see hello.go
+	kindCancel                    // send id is to be cancelled if no receive has matched it
+	kindWithdrawn                 // send id is forgotten, as kindCancel wanted
 	kindLimit
 )
 

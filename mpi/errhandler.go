@@ -53,9 +53,10 @@ func (c *Comm) raised(err error) error {
 	return err
 }
 
-// raise is what Wait and Test return instead of the error of r.
+// raise is what Wait and Test return instead of the error of r. That it was
+// cancelled is no error to a handler.
 func (r *Request) raise() error {
-	if err := r.err; err != nil && r.comm != nil {
+	if err := r.err; err != nil && r.comm != nil && err != ErrCanceled {
 		return r.comm.raised(err)
 	}
 	return r.err

@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 )
@@ -40,6 +39,9 @@ type Request struct {
 	hdr     [envelopeIDLen]byte
 	sent    *matchContext // where it was sent
 
+	canceling bool // the receiver was asked to forget the message; guarded by mu
+	forgotten bool // and did
+
 	comm        *Comm     // whose error handler gets the error; may be nil
 	generalized *Grequest // that it belongs to; may be nil
 }
@@ -62,7 +64,7 @@ func (r *Request) recycle() {
 		return // parts of the engine may still hold it
 	}
 	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
-	r.sent, r.anySource = nil, false
+	r.sent, r.anySource, r.canceling = nil, false, false
 	r.status = Status{}
 	requestPool.Put(r)
 }
@@ -224,22 +226,6 @@ func (r *Request) test() (st Status, done bool, err error) {
 		}
 	}
 	return r.status, true, r.err
-}
-
-// Cancel withdraws a receive that no message has matched; it is then done with
-// ErrCanceled. It reports whether it did. Sends cannot be cancelled; generalized
-// requests decide themselves.
-func (r *Request) Cancel() bool {
-	if g := r.generalized; g != nil {
-		if g.canceled != nil {
-			g.canceled(r.done.Load())
-		}
-		return r.done.Load() && errors.Is(r.err, ErrCanceled)
-	}
-	if r.ctx == nil || r.done.Load() {
-		return false
-	}
-	return r.eng.cancel(r, ErrCanceled)
 }
 
 // Free gives r up; it must not be used afterwards, by anyone. Calling it is

@@ -171,7 +171,10 @@ func (r *Request) event(err error) {
 		return
 	}
 	if r.pending.Add(-1) == 0 {
-		r.complete(nil)
+		if r.forgotten {
+			err = ErrCanceled
+		}
+		r.complete(err)
 	}
 }
 
