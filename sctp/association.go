@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
 )
@@ -47,11 +46,11 @@ type Association struct {
 	settling atomic.Int32
 	calls    *upcalls // used by the goroutine that settles
 
-	timer *time.Timer // used by the goroutine that flushes
-	armed core.Time   // when timer fires, 0 if it is not set; guarded by mu
-	done  chan struct{}
-	value atomic.Pointer[any]
-	idle  core.Time // when user data last moved; guarded by mu
+	deadline *timerSlot // nil until it is needed; guarded by mu
+	armed    core.Time  // what deadline was set to last, 0 if it has passed; guarded by mu
+	done     chan struct{}
+	value    atomic.Pointer[any]
+	idle     core.Time // when user data last moved; guarded by mu
 }
 
 func newAssociation(e *Endpoint, c *core.Assoc, opened bool) *Association {

@@ -2,7 +2,6 @@ package sctp
 
 import (
 	"sync"
-	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/udpio"
@@ -62,7 +61,7 @@ func (a *Association) transmit(b *train, now core.Time) (w work) {
 	for {
 		out, tx, ok := a.core.PollTransmit(now, b.mem[:0:udpio.MaxTrain], a.t.sockets().maxSegs)
 		if !ok || tx.Last {
-			a.arm(now)
+			a.arm()
 		}
 		w |= a.unlock()
 		if ok {
@@ -77,51 +76,55 @@ func (a *Association) transmit(b *train, now core.Time) (w work) {
 	}
 }
 
-// arm sets the timer, if it has to fire earlier than it will. Firing early is
-// harmless and rarer than moving the timer with every packet. a.mu is held.
-func (a *Association) arm(now core.Time) {
+// arm moves the deadline of the association to when the core or AutoClose wants
+// it to be woken. a.mu is held.
+func (a *Association) arm() {
+	if a.dead {
+		return
+	}
 	next := a.core.NextTimeout()
-	if d := a.ep.cfg.AutoClose; d > 0 && a.up && !a.dead {
+	if d := a.ep.cfg.AutoClose; d > 0 && a.up {
 		if at := a.idle + core.Time(d); next == 0 || at < next {
 			next = at
 		}
 	}
-	if a.dead {
-		if a.timer != nil {
-			a.timer.Stop()
-		}
-		return
+	if next == 0 {
+		next = never
 	}
-	if next == 0 || a.armed != 0 && a.armed <= next {
+	if a.deadline == nil {
+		a.deadline = a.t.timers.slotFor(a)
+	} else if a.armed == next {
 		return
 	}
 	a.armed = next
-	d := time.Duration(max(next-now, 0))
-	if a.timer == nil {
-		a.timer = time.AfterFunc(d, a.onTimer)
-	} else {
-		a.timer.Reset(d)
+	a.t.timers.set(a.deadline, next)
+}
+
+// onTimers runs the timers of the cores of associations whose deadline has passed.
+func (t *Transport) onTimers(due []*Association) {
+	// What has come in time must not count as late because it was not read yet.
+	t.drain()
+	for _, a := range due {
+		w := a.onTimer()
+		if len(due) == 1 {
+			a.settle(w)
+		} else if w != 0 {
+			go a.settle(w) // an upcall that waits must not delay the others
+		}
 	}
 }
 
 // onTimer runs the timers of the core.
-func (a *Association) onTimer() {
+func (a *Association) onTimer() work {
 	a.mu.Lock()
 	a.armed = 0
 	now := a.t.now()
-	if next := a.core.NextTimeout(); next != 0 && next <= now {
-		// What has come in time must not count as late because it was not read yet.
-		a.mu.Unlock()
-		a.t.drain()
-		a.mu.Lock()
-		now = a.t.now()
-	}
 	a.core.HandleTimeout(now)
 	if d := a.ep.cfg.AutoClose; d > 0 && a.up && now-a.idle >= core.Time(d) {
 		a.core.Shutdown(now)
 		a.idle = now
 	}
-	a.settle(a.flushLocked(now))
+	return a.flushLocked(now)
 }
 
 // active notes that user data moved. a.mu is held.

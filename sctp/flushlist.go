@@ -60,7 +60,7 @@ func (s *common) add(a *Association) (w work) {
 		now := s.t.now()
 		out, tx, ok := a.core.PollTransmit(now, s.b.mem[s.to:s.to:udpio.MaxTrain], segs)
 		if !ok || tx.Last {
-			a.arm(now)
+			a.arm()
 		}
 		w |= a.unlock()
 		if ok {

@@ -205,7 +205,7 @@ func (s *socket) find(tag uint32) *Association {
 func (c *touched) leave(now core.Time, list []touched) []touched {
 	c.a.core.EndBatch(now)
 	if c.idle = c.a.core.Idle(now); c.idle {
-		c.a.arm(now)
+		c.a.arm()
 	}
 	c.work = c.a.unlock()
 	return c.note(list)

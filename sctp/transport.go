@@ -26,6 +26,7 @@ type Transport struct {
 	cookies *core.CookieJar
 	slabs   slab.Pool
 	demux   demux
+	timers  timerQueue
 	replies replyLimit
 	readers sync.WaitGroup
 
@@ -66,6 +67,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	t.set.Store(newSocketSet(list))
 	t.spinning.init(cfg.BusyPoll)
 	t.drain = t.readAll
+	t.timers.init(t.now, t.onTimers)
 	t.lead.init(t)
 	for _, s := range list {
 		t.readers.Add(1)

@@ -150,6 +150,9 @@ func (a *Association) end(err error, k *wakeList) {
 	a.dead, a.eof, a.err = true, true, err
 	a.gone.Store(true)
 	a.t.demux.remove(a)
+	if a.deadline != nil {
+		a.t.timers.drop(a.deadline)
+	}
 	a.openers.takeAll(k)
 	a.readers.takeAll(k)
 	a.writers.takeAll(k)

@@ -1,0 +1,237 @@
+package sctp
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+// firing is what a timerQueue of a test had called, and when.
+type firing struct {
+	mu  sync.Mutex
+	all []fired
+}
+
+type fired struct {
+	at core.Time
+	a  *Association
+}
+
+func (f *firing) take() []fired {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.all
+	f.all = nil
+	return all
+}
+
+// newTimerQueue returns a queue whose clock begins at 0 now.
+func newTimerQueue() (*timerQueue, *firing) {
+	q, f, epoch := new(timerQueue), new(firing), time.Now()
+	now := func() core.Time { return core.Time(time.Since(epoch)) }
+	q.init(now, func(due []*Association) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, a := range due {
+			f.all = append(f.all, fired{now(), a})
+		}
+	})
+	return q, f
+}
+
+// check fails the test unless the heap is one, and knows its slots.
+func (q *timerQueue) check(t *testing.T) {
+	t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, e := range q.heap {
+		if e.slot.place != i || core.Time(e.slot.queued.Load()) != e.at {
+			t.Fatalf("entry %d of the heap at %d: its slot has place %d, time %d", i, e.at, e.slot.place, e.slot.queued.Load())
+		}
+		if i > 0 && q.heap[(i-1)/4].at > e.at {
+			t.Fatalf("entry %d of the heap is earlier than the one above it", i)
+		}
+		if core.Time(e.slot.at.Load()) < e.at {
+			t.Fatalf("entry %d of the heap is later than its deadline", i)
+		}
+	}
+}
+
+// TestTimerQueueFiresInTime moves many deadlines at random, in virtual time, and
+// wants every one to be noticed at that very time.
+func TestTimerQueueFiresInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 300
+		seed := rand.Uint64()
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		q, f := newTimerQueue()
+		slots, want := make([]*timerSlot, n), make(map[*Association]core.Time, n)
+		for i := range slots {
+			slots[i] = q.slotFor(new(Association))
+		}
+		step := func() {
+			synctest.Wait()
+			for _, x := range f.take() {
+				if want[x.a] != x.at {
+					t.Fatalf("seed %d: fired at %d, want %d (0 is never)", seed, x.at, want[x.a])
+				}
+				delete(want, x.a)
+			}
+			now := q.now()
+			for _, at := range want {
+				if at <= now {
+					t.Fatalf("seed %d: nothing fired at %d, it is %d", seed, at, now)
+				}
+			}
+			q.check(t)
+		}
+		for range 5000 {
+			s := slots[rnd.IntN(n)]
+			switch rnd.IntN(20) {
+			case 0:
+				q.set(s, never)
+				delete(want, s.owner)
+			case 1:
+				a := s.owner
+				q.drop(s)
+				q.set(s, q.now()+1) // of no effect
+				delete(want, a)
+				slots[slices.Index(slots, s)] = q.slotFor(new(Association))
+			default:
+				at := q.now() + 1 + core.Time(rnd.IntN(1<<rnd.IntN(30)))
+				q.set(s, at)
+				want[s.owner] = at
+			}
+			time.Sleep(time.Duration(rnd.IntN(1 << rnd.IntN(20))))
+			step()
+		}
+		for _, s := range slots {
+			if at := core.Time(s.at.Load()); want[s.owner] != 0 && at != want[s.owner] {
+				t.Fatalf("seed %d: deadline %d, want %d", seed, at, want[s.owner])
+			}
+		}
+		time.Sleep(2 * time.Second)
+		step()
+		if len(want) > 0 {
+			t.Fatalf("seed %d: %d deadlines were forgotten", seed, len(want))
+		}
+		for _, s := range slots {
+			q.set(s, q.now()+1)
+			q.drop(s)
+		}
+		if len(q.heap) > 0 || q.wake != 0 {
+			t.Fatalf("%d entries left, wake %d", len(q.heap), q.wake)
+		}
+	})
+}
+
+// TestTimerQueueMovesLazily checks that packets which put off deadlines neither
+// touch the heap nor wake anybody: that is the point of the queue.
+func TestTimerQueueMovesLazily(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, probe, idle = 1000, 10 * time.Millisecond, 30 * time.Second
+		q, f := newTimerQueue()
+		runs := 0
+		inner := q.now
+		q.now = func() core.Time { runs++; return inner() } // run and rewind ask once each
+		slots := make([]*timerSlot, n)
+		for i := range slots {
+			slots[i] = q.slotFor(new(Association))
+			q.set(slots[i], inner()+core.Time(idle))
+		}
+		runs = 0
+		for range 10 {
+			for _, s := range slots { // a message is sent, and acknowledged soon after
+				q.set(s, inner()+core.Time(probe))
+				time.Sleep(10 * time.Microsecond)
+				q.set(s, inner()+core.Time(idle))
+			}
+		}
+		synctest.Wait()
+		// 10000 messages in 100 ms, of which a deadline that was set after the last
+		// look may be found once per probe.
+		if runs > 100 {
+			t.Errorf("the clock was read %d times for deadlines that were all put off", runs)
+		}
+		if got := f.take(); len(got) > 0 {
+			t.Errorf("%d deadlines passed, though all were put off", len(got))
+		}
+		q.check(t)
+		for _, s := range slots {
+			q.drop(s)
+		}
+	})
+}
+
+// TestTimerQueueFiresMany has more deadlines pass at once than fit one call.
+func TestTimerQueueFiresMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 3*maxDue + 1
+		q, f := newTimerQueue()
+		for range n {
+			q.set(q.slotFor(new(Association)), core.Time(time.Millisecond))
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		all := f.take()
+		if len(all) != n {
+			t.Fatalf("%d of %d fired", len(all), n)
+		}
+		for _, x := range all {
+			if x.at != core.Time(time.Millisecond) {
+				t.Fatalf("fired at %d", x.at)
+			}
+		}
+	})
+}
+
+// TestTimerQueueLosesNone has several goroutines move deadlines, each its own, to
+// earlier and later while they pass.
+func TestTimerQueueLosesNone(t *testing.T) {
+	const goroutines, slots, moves = 4, 50, 2000
+	q, epoch := new(timerQueue), time.Now()
+	last := make(map[*Association]*atomic.Int64) // when it fired last
+	now := func() core.Time { return core.Time(time.Since(epoch)) + 1 }
+	q.init(now, func(due []*Association) {
+		at := int64(now())
+		for _, a := range due {
+			for old := last[a].Load(); old < at && !last[a].CompareAndSwap(old, at); old = last[a].Load() {
+			}
+		}
+	})
+	var list [goroutines][slots]*timerSlot
+	for g := range list {
+		for i := range list[g] {
+			a := new(Association)
+			last[a] = new(atomic.Int64)
+			list[g][i] = q.slotFor(a)
+		}
+	}
+	var wg sync.WaitGroup
+	for g := range list {
+		wg.Go(func() {
+			rnd := rand.New(rand.NewPCG(uint64(g), 2))
+			for range moves {
+				q.set(list[g][rnd.IntN(slots)], q.now()+core.Time(rnd.IntN(200_000)))
+			}
+		})
+	}
+	wg.Wait()
+	for g := range list {
+		for _, s := range list[g] {
+			for limit := time.Now().Add(time.Minute); last[s.owner].Load() < s.at.Load(); runtime.Gosched() {
+				if time.Now().After(limit) {
+					t.Fatalf("the last deadline of slot %d of goroutine %d was lost", slices.Index(list[g][:], s), g)
+				}
+			}
+		}
+	}
+	q.check(t)
+}
