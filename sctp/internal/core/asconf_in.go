@@ -102,7 +102,11 @@ func (a *Assoc) handleAsconf(now Time, c wire.Chunk) {
 		a.ctl.reply(i, wire.ChunkAsconfAck, 0, value)
 		return
 	}
-	a.sendAlone(a.in.from, a.header(), func(b []byte) []byte { return wire.AppendChunk(b, wire.ChunkAsconfAck, 0, value) })
+	to := a.in.from
+	if len(a.local) > 0 && !a.sendsFrom(to.Local) { // Section 5.3, F4
+		to.Local = a.localFor(0, to.Remote.Addr())
+	}
+	a.sendAlone(to, a.header(), func(b []byte) []byte { return wire.AppendChunk(b, wire.ChunkAsconfAck, 0, value) })
 }
 
 // asconfChange is the processing of one ASCONF chunk.

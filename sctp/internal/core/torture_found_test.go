@@ -312,6 +312,45 @@ func TestNoNewPathFromRemovedAddress(t *testing.T) {
 	}
 }
 
+// The answer to an ASCONF from an address that is no path, which came to an address
+// that was removed or is being removed, leaves from another one (RFC 5061, Section
+// 5.3, F4).
+func TestNoAsconfAckFromRemovedAddress(t *testing.T) {
+	for _, done := range []bool{false, true} {
+		p := newMultihomed(t, 957, mobileConfig())
+		p.connect()
+		p.drive()
+		p.advance(500 * time.Millisecond)
+		old := p.a.local[0]
+		id := p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old))
+		if done {
+			p.a.wantDone(id, nil)
+		}
+		chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: p.a.assoc.asc.in.seq + 1, Addr: p.z.local[0].Addr(),
+			Params: request(setPrim, 0, p.z.local[1].Addr().String())})
+		p.a.outbox()
+		pkt := p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk))
+		pkt.Local, pkt.Remote = old, extra[0]
+		p.a.deliver(pkt)
+		n := 0
+		for {
+			_, tx, ok := p.a.assoc.PollTransmit(p.now, nil, 1)
+			if !ok {
+				break
+			}
+			if tx.Remote != extra[0] {
+				continue
+			}
+			if n++; tx.Local != p.a.local[1] {
+				t.Errorf("removed %v: A answers %v from %v", done, tx.Remote, tx.Local)
+			}
+		}
+		if n != 1 {
+			t.Errorf("removed %v: %d answers", done, n)
+		}
+	}
+}
+
 // Both ends dial, so that the cookies of both have the tags and TSNs of an
 // association, and COOKIE ECHOs come late. When that association is gone they set up
 // no other with its tags and TSNs, where data of the first would pass for that of
