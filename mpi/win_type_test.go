@@ -8,25 +8,31 @@ import (
 	"testing"
 )
 
+// matrixTypes returns the datatypes of the elements of a matrix of n by n, of its
+// columns, and of as many elements in pairs with gaps of one element.
+func matrixTypes[T Element](t *testing.T, n int) (elem, column, pairs *Datatype) {
+	t.Helper()
+	elem, err := TypeOf[T]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if column, err = TypeVector(n, 1, n, elem); err == nil {
+		column, err = TypeResized(column, 0, elem.Size())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pairs, err = TypeVector(n*n/2, 2, 3, elem); err != nil {
+		t.Fatal(err)
+	}
+	return elem, column, pairs
+}
+
 // TestWinType puts the columns of a matrix as rows of the target's, and gets
 // them back as a block with gaps.
 func TestWinType(t *testing.T) {
 	const n = 40
-	f, err := TypeOf[float32]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	column, err := TypeVector(n, 1, n, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if column, err = TypeResized(column, 0, 4); err != nil {
-		t.Fatal(err)
-	}
-	pairs, err := TypeVector(n*n/2, 2, 3, f) // two elements, one gap
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, column, pairs := matrixTypes[float32](t, n)
 	eachTransport(t, 2, func(ctx context.Context, c *Comm) error {
 		w, err := WinAllocate[float32](ctx, c, 5+n*n)
 		if err != nil {

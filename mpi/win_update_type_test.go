@@ -11,21 +11,7 @@ import (
 // and fetches what was there before, to places with gaps.
 func TestWinUpdateType(t *testing.T) {
 	const n = 20
-	f, err := TypeOf[int32]()
-	if err != nil {
-		t.Fatal(err)
-	}
-	column, err := TypeVector(n, 1, n, f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if column, err = TypeResized(column, 0, 4); err != nil {
-		t.Fatal(err)
-	}
-	pairs, err := TypeVector(n*n/2, 2, 3, f) // two elements, one gap
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, column, pairs := matrixTypes[int32](t, n)
 	half, err := TypeOf[int16]()
 	if err != nil {
 		t.Fatal(err)
