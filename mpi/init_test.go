@@ -169,11 +169,32 @@ func TestCapture(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err, out)
 	}
+	if records, bytes := readCapture(t, file); records < 20 || bytes < 600_000 {
+		t.Errorf("%d records with %d bytes, want those of 600 kB of messages", records, bytes)
+	}
+}
+
+func TestWithCapture(t *testing.T) {
+	file := t.TempDir() + "/capture"
+	const n = 100_000
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		other, in := 1-c.Rank(), make([]byte, n)
+		_, err := Sendrecv(ctx, c, make([]byte, n), other, 0, in, other, 0)
+		return err
+	}, WithTransport(TransportSCTP), WithCapture(file))
+	if _, bytes := readCapture(t, file); bytes < 2*n {
+		t.Errorf("%d bytes, want those of two messages of %d", bytes, n)
+	}
+}
+
+// readCapture checks the records of a file and returns their number and that of
+// the bytes in them.
+func readCapture(t *testing.T, file string) (records, bytes int) {
+	t.Helper()
 	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	records, bytes := 0, 0
 	for len(b) > 0 {
 		const head = 8 + 2*19 + 4
 		if len(b) < head || b[8] != 4 || b[27] != 4 {
@@ -186,9 +207,7 @@ func TestCapture(t *testing.T) {
 		records, bytes = records+1, bytes+n
 		b = b[head+n:]
 	}
-	if records < 20 || bytes < 600_000 {
-		t.Errorf("%d records with %d bytes, want those of 600 kB of messages", records, bytes)
-	}
+	return records, bytes
 }
 
 func TestInitAlone(t *testing.T) {

@@ -33,6 +33,16 @@ func TestMprobeThreads(t *testing.T) {
 		var mu sync.Mutex
 		total := 0
 		for k := range workers {
+			finish := func(m *Message, b []byte) (Status, error) { return Mrecv(ctx, m, b) }
+			if k%2 == 1 {
+				finish = func(m *Message, b []byte) (Status, error) {
+					r, err := Imrecv(m, b)
+					if err != nil {
+						return Status{}, err
+					}
+					return r.Wait(ctx)
+				}
+			}
 			wg.Go(func() {
 				errs[k] = func() error {
 					for {
@@ -41,7 +51,7 @@ func TestMprobeThreads(t *testing.T) {
 							return err
 						}
 						b := make([]byte, m.Status().Bytes)
-						st, err := Mrecv(ctx, m, b)
+						st, err := finish(m, b)
 						if err != nil || st != m.Status() {
 							return fmt.Errorf("status %+v, %v, want %+v", st, err, m.Status())
 						}

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/pmi"
 )
 
 // child is a program that mingles with those that have spawned it.
@@ -205,6 +208,18 @@ func survive(ctx context.Context, m *Comm) error {
 }
 
 func TestNames(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := new(pmi.Names)
+	go server.ServeNames(t.Context(), l, "token")
+	t.Run("process", func(t *testing.T) { testNames(t, &localNames) })
+	t.Run("server", func(t *testing.T) { testNames(t, server, WithNameServer(l.Addr().String()+"/token")) })
+}
+
+// testNames publishes names, which must come to names.
+func testNames(t *testing.T, names *pmi.Names, opts ...Option) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
@@ -221,6 +236,9 @@ func TestNames(t *testing.T) {
 		if port, err := w.LookupName(ctx, name); err != nil || port != "port 1" {
 			return fmt.Errorf("looked up %q, %w", port, err)
 		}
+		if port, err := names.Lookup(name); err != nil || port != "port 1" {
+			return fmt.Errorf("published elsewhere: %q, %w", port, err)
+		}
 		if err := w.UnpublishName(ctx, name, "port 2"); !errors.Is(err, ErrService) {
 			return fmt.Errorf("unpublished that of another port: %w", err)
 		}
@@ -234,7 +252,7 @@ func TestNames(t *testing.T) {
 			return fmt.Errorf("long name: %w", err)
 		}
 		for i := range MaxServices {
-			if err := w.PublishName(ctx, fmt.Sprint("service ", i), "port"); err != nil {
+			if err := names.Publish(fmt.Sprint("service ", i), "port"); err != nil {
 				return err
 			}
 		}
@@ -242,12 +260,12 @@ func TestNames(t *testing.T) {
 			return fmt.Errorf("too many names: %w", err)
 		}
 		for i := range MaxServices {
-			if err := w.UnpublishName(ctx, fmt.Sprint("service ", i), ""); err != nil {
+			if err := names.Unpublish(fmt.Sprint("service ", i), ""); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}, opts...)
 	if err != nil {
 		t.Error(err)
 	}

@@ -117,3 +117,27 @@ func TestWinSharedNoncontig(t *testing.T) {
 		return nil
 	})
 }
+
+// TestWinWithMessages has a window do without RDMA where there is RDMA.
+func TestWinWithMessages(t *testing.T) {
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		w, err := WinAllocate[int64](ctx, c, 1, WithMessages())
+		if err != nil {
+			return err
+		}
+		other := 1 - c.Rank()
+		if err := w.Put(ctx, []int64{int64(c.Rank() + 5)}, other, 0); err != nil {
+			return err
+		}
+		if err := w.Fence(ctx); err != nil {
+			return err
+		}
+		if got, want := w.Buf()[0], int64(other+5); got != want || w.RDMA() {
+			return fmt.Errorf("%d, want %d; RDMA: %v", got, want, w.RDMA())
+		}
+		if n := c.World().Stats().Peers[other].Writes.Messages; n != 0 {
+			return fmt.Errorf("%d RDMA Writes", n)
+		}
+		return w.Free(ctx)
+	}, WithTransport(TransportHybrid))
+}

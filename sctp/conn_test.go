@@ -15,6 +15,9 @@ func TestConnConformsToNet(t *testing.T) {
 		if err != nil {
 			return nil, nil, nil, err
 		}
+		if got, want := l.Endpoint().Addr().String(), l.Addr().String(); got != want {
+			t.Errorf("the endpoint of the listener has the address %s, want %s", got, want)
+		}
 		type result struct {
 			c   net.Conn
 			err error
