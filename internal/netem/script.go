@@ -24,9 +24,6 @@ type Change struct {
 	text      string
 }
 
-// String returns the command as it was written.
-func (c Change) String() string { return c.text }
-
 // ParseChange parses a command.
 func ParseChange(s string) (Change, error) {
 	words := strings.Fields(s)
