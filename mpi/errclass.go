@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
+	"syscall"
 )
 
 // Class is an MPI error class (MPI-4.1, Section 9.4). Errors of this package are
@@ -46,6 +48,16 @@ const (
 	ClassName
 	ClassService
 	ClassSpawn
+	ClassFile
+	ClassMode
+	ClassNoSuchFile
+	ClassFileExists
+	ClassFileAccess
+	ClassNoSpace
+	ClassIO
+	ClassDatarep
+	ClassConversion
+	ClassProcFailedPending
 	lastClass
 )
 
@@ -54,6 +66,8 @@ var classNames = [...]string{
 	"topology", "argument", "unknown", "truncate", "other", "internal", "pending", "window", "range of a window",
 	"synchronization of a window", "access to a window", "info", "no memory", "session", "process aborted",
 	"process failed", "revoked", "port", "name", "service", "spawn",
+	"file", "access mode", "no such file", "file exists", "access to a file", "no space", "input and output",
+	"data representation", "conversion", "receive pending, process failed",
 }
 
 // String returns the name, or for a class that was added its text.
@@ -112,7 +126,8 @@ func RemoveErrorClass(c Class) bool {
 // (MPI_Add_error_code, MPI_Add_error_string).
 func AddErrorCode(class Class, text string) *ErrorCode { return &ErrorCode{class, text} }
 
-// classes are those of the errors of this package, the more special first.
+// classes are those of the errors of this package, and of the system, the more
+// special first.
 var classes = []struct {
 	err   error
 	class Class
@@ -120,16 +135,19 @@ var classes = []struct {
 	{ErrSpawn, ClassSpawn}, {ErrName, ClassName}, {ErrService, ClassService}, {ErrPort, ClassPort}, {ErrTruncate, ClassTruncate}, {ErrRank, ClassRank}, {ErrTag, ClassTag}, {ErrType, ClassType},
 	{ErrCount, ClassCount}, {ErrRoot, ClassRoot}, {ErrOp, ClassOp}, {ErrOverlap, ClassBuffer},
 	{ErrComm, ClassComm}, {ErrFreed, ClassComm}, {ErrTopology, ClassTopology}, {ErrRange, ClassRMARange},
-	{ErrAccess, ClassRMAAccess}, {ErrProcFailed, ClassProcFailed}, {ErrAborted, ClassProcAborted},
+	{ErrAccess, ClassRMAAccess}, {ErrEpoch, ClassRMASync}, {ErrWindow, ClassWin}, {ErrDatatype, ClassType}, {ErrPartition, ClassArg},
+	{ErrRevoked, ClassRevoked}, {ErrProcFailedPending, ClassProcFailedPending}, {ErrProcFailed, ClassProcFailed}, {ErrAborted, ClassProcAborted},
+	{ErrMode, ClassMode}, {ErrDatarep, ClassDatarep}, {ErrConversion, ClassConversion}, {ErrView, ClassArg}, {ErrFile, ClassFile},
+	{fs.ErrNotExist, ClassNoSuchFile}, {fs.ErrExist, ClassFileExists}, {fs.ErrPermission, ClassFileAccess}, {syscall.ENOSPC, ClassNoSpace},
 	{ErrOption, ClassArg}, {ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest},
 	{ErrFinalized, ClassOther}, {ErrAuth, ClassOther}, {ErrProtocol, ClassIntern},
 	{context.Canceled, ClassPending}, {context.DeadlineExceeded, ClassPending},
 }
 
-// ErrorClass returns the class of err (MPI_Error_class): that of the ErrorCode
-// or the error of this package that it wraps, ClassSuccess for nil and
-// ClassUnknown for others. The text of an error (MPI_Error_string) is what its
-// method Error returns.
+// ErrorClass returns the class of err (MPI_Error_class): that of the ErrorCode,
+// the error of this package or the error of the file system that it wraps,
+// ClassSuccess for nil and ClassUnknown for others. The text of an error
+// (MPI_Error_string) is what its method Error returns.
 func ErrorClass(err error) Class {
 	if err == nil {
 		return ClassSuccess
@@ -142,6 +160,10 @@ func ErrorClass(err error) Class {
 		if errors.Is(err, x.err) {
 			return x.class
 		}
+	}
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return ClassIO
 	}
 	return ClassUnknown
 }

@@ -1,9 +1,14 @@
 package mpi
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 )
 
@@ -110,10 +115,35 @@ func TestErrorClasses(t *testing.T) {
 		{AddErrorCode(ClassCount, "odd"), ClassCount},
 		{errors.New("else"), ClassUnknown},
 		{context.DeadlineExceeded, ClassPending},
+		{&fs.PathError{Op: "open", Err: fs.ErrNotExist}, ClassNoSuchFile},
+		{&fs.PathError{Op: "open", Err: errors.New("strange")}, ClassIO},
+		{fmt.Errorf("%w: %w", ErrProcFailedPending, &RankError{Rank: 1}), ClassProcFailedPending},
 	} {
 		if got := ErrorClass(tt.err); got != tt.want {
 			t.Errorf("class of %v = %v, want %v", tt.err, got, tt.want)
 		}
+	}
+	// Every error of the package has a class.
+	files, _ := filepath.Glob("*.go")
+	text, err := os.ReadFile("errclass.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range files {
+		src, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^(?:var|\t) ?(Err[A-Z]\w*) *= errors\.New`).FindAllSubmatch(src, -1) {
+			found++
+			if !bytes.Contains(text, fmt.Appendf(nil, "{%s, Class", m[1])) {
+				t.Errorf("%s has no class", m[1])
+			}
+		}
+	}
+	if found < 30 {
+		t.Errorf("%d errors found, want 30", found)
 	}
 	for _, x := range classes {
 		if got := ErrorClass(fmt.Errorf("x: %w", x.err)); got != x.class {

@@ -95,3 +95,56 @@ func ExampleFile_WriteOrdered() {
 	// rank 2 was here
 	// <nil>
 }
+
+// A file of text to people is one of numbers to the program.
+func ExampleRegisterDatarep() {
+	const width = 6 // a line is a number
+	lines := mpi.Datarep[int]{
+		Size: width,
+		Write: func(dst []byte, src []int) error {
+			for i, x := range src {
+				copy(dst[width*i:], fmt.Sprintf("%*d\n", width-1, x))
+			}
+			return nil
+		},
+		Read: func(dst []int, src []byte) error {
+			for i := range dst {
+				if _, err := fmt.Sscan(string(src[width*i:width*(i+1)]), &dst[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	err := inTempDir(func(name string) error {
+		err := mpi.RunLocal(context.Background(), 2, func(ctx context.Context, w *mpi.World) error {
+			if err := mpi.RegisterDatarep(w, "lines", lines); err != nil {
+				return err
+			}
+			f, err := mpi.FileOpen[int](ctx, w.Comm(), name, mpi.FileReadWrite|mpi.FileCreate, nil)
+			if err != nil {
+				return err
+			}
+			if err := f.SetView(ctx, 0, nil, "lines"); err != nil {
+				return err
+			}
+			if _, err := f.WriteAtAll(ctx, int64(2*w.Rank()), []int{10 * w.Rank(), 10*w.Rank() + 1}); err != nil {
+				return err
+			}
+			return f.Close(ctx)
+		})
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		fmt.Printf("%s", text)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	//     0
+	//     1
+	//    10
+	//    11
+	// <nil>
+}

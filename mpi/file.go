@@ -180,7 +180,7 @@ func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Inf
 
 // begin sets the first view and pointers.
 func (f *file) begin(ctx context.Context) error {
-	f.view = wholeFile(f.elem)
+	f.view = wholeFile(nativeRep(f.elem, Native))
 	if f.mode&FileAppend == 0 {
 		return nil
 	}

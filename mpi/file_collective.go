@@ -39,16 +39,22 @@ func (f *file) collect(ctx context.Context, op fileOp, bad error, before, done c
 			return 0, err
 		}
 	}
-	b := op.b
-	if op.write && op.view.external && !bigEndianHost {
-		b = make([]byte, len(op.b))
-		f.elem.toExternal(b, op.b, len(b)/f.elem.size)
+	rep := op.view.rep
+	if !rep.converts() {
+		return f.together(ctx, op, op.b, bad)
+	}
+	b := make([]byte, len(op.b)/f.elem.size*rep.size)
+	if op.write && bad == nil {
+		bad = rep.toFile(b, op.b) // told to the others
 	}
 	n, err := f.together(ctx, op, b, bad)
-	if !op.write && op.view.external {
-		f.internal(b[:n])
+	n /= rep.size
+	if !op.write {
+		if e := rep.fromFile(op.b[:n*f.elem.size], b[:n*rep.size]); e != nil {
+			return 0, e
+		}
 	}
-	return n, err
+	return n * f.elem.size, err
 }
 
 // ordered gives the ranks places behind one another at the shared pointer.
@@ -69,7 +75,7 @@ func (f *file) ordered(ctx context.Context, op *fileOp) error {
 	if err := Bcast(ctx, f.c, start, last); err != nil {
 		return err
 	}
-	off, err := f.bytes(start[0]+sum[0]-n, len(op.b))
+	off, err := f.bytes(op.view, start[0]+sum[0]-n, len(op.b))
 	op.off = off
 	return err
 }

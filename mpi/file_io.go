@@ -158,7 +158,7 @@ func (f *file) check(op *fileOp, moves bool) error {
 		op.pos = f.pos
 	}
 	var err error
-	if op.off, err = f.bytes(op.pos, len(op.b)); err != nil {
+	if op.off, err = f.bytes(op.view, op.pos, len(op.b)); err != nil {
 		return err
 	}
 	if op.at == atPointer && moves {
@@ -258,7 +258,7 @@ func (f *file) alone(ctx context.Context, op fileOp) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if op.off, err = f.bytes(pos, len(op.b)); err != nil {
+		if op.off, err = f.bytes(op.view, pos, len(op.b)); err != nil {
 			return 0, err
 		}
 	}
@@ -269,10 +269,7 @@ func (f *file) alone(ctx context.Context, op fileOp) (int, error) {
 		}
 		defer unlock()
 	}
-	if op.write {
-		return f.write(op.view, op.off, op.b)
-	}
-	return f.read(op.view, op.off, op.b)
+	return f.access(op.view, op.off, op.b, op.write)
 }
 
 // lock keeps operations of other ranks away, in atomic mode.
@@ -297,38 +294,6 @@ func (f *file) lock(ctx context.Context, write bool) (unlock func(), err error) 
 	}, nil
 }
 
-// externalChunk is how many bytes are converted at a time.
-const externalChunk = 1 << 20
-
-// write writes b at off of the view and returns how much it wrote.
-func (f *file) write(v *fileView, off int64, b []byte) (int, error) {
-	if v.external && !bigEndianHost {
-		return f.convert(b, func(part []byte, done int) (int, error) {
-			s := getScratch(len(part))
-			defer s.put()
-			ext := s.bytes(len(part))
-			f.elem.toExternal(ext, part, len(part)/f.elem.size)
-			return f.writeRuns(v, off+int64(done), ext)
-		})
-	}
-	return f.writeRuns(v, off, b)
-}
-
-// convert lets do handle b in parts of whole elements.
-func (f *file) convert(b []byte, do func(part []byte, done int) (int, error)) (int, error) {
-	chunk := max(externalChunk/f.elem.size, 1) * f.elem.size
-	done := 0
-	for done < len(b) {
-		part := b[done:min(done+chunk, len(b))]
-		n, err := do(part, done)
-		done += n
-		if err != nil || n < len(part) {
-			return done, err
-		}
-	}
-	return done, nil
-}
-
 func (f *file) writeRuns(v *fileView, off int64, b []byte) (int, error) {
 	done := 0
 	var err error
@@ -339,27 +304,6 @@ func (f *file) writeRuns(v *fileView, off int64, b []byte) (int, error) {
 		return err == nil
 	})
 	return done, err
-}
-
-// read reads to b from off of the view and returns how much there was.
-func (f *file) read(v *fileView, off int64, b []byte) (int, error) {
-	n, err := f.readRuns(v, off, b)
-	if v.external {
-		f.internal(b[:n])
-	}
-	return n, err
-}
-
-// internal converts whole elements from external32 in place.
-func (f *file) internal(b []byte) {
-	if bigEndianHost {
-		return
-	}
-	for ; len(b) >= f.elem.size; b = b[f.elem.size:] {
-		for _, w := range f.elem.words {
-			swapWord(b[w.off : w.off+w.n])
-		}
-	}
 }
 
 // sieveShare is for reading with gaps: a piece of the file is read as a whole if

@@ -11,6 +11,8 @@ import (
 const (
 	// Native is the representation in memory.
 	Native = "native"
+	// Internal is the same here: ranks of one job share an architecture.
+	Internal = "internal"
 	// External32 is the same on all machines: see AppendExternal.
 	External32 = "external32"
 )
@@ -22,7 +24,7 @@ type fileView struct {
 	size     int64     // bytes of data in a tile
 	extent   int64     // bytes from one tile to the next
 	filetype *Datatype
-	external bool
+	rep      *datarep
 }
 
 // fileRun is a run of data.
@@ -32,38 +34,34 @@ type fileRun struct {
 }
 
 // wholeFile is the view of everything.
-func wholeFile(e *elemLayout) *fileView {
-	n := int64(e.size)
-	return &fileView{tile: []fileRun{{0, n, 0}}, size: n, extent: n}
+func wholeFile(rep *datarep) *fileView {
+	n := int64(rep.size)
+	return &fileView{tile: []fileRun{{0, n, 0}}, size: n, extent: n, rep: rep}
 }
 
 // newView checks the arguments of SetView.
-func newView(e *elemLayout, disp int64, t *Datatype, rep string) (*fileView, error) {
-	switch rep {
-	case Native, "internal", "":
-		rep = Native
-	case External32:
-		if e.ext != e.size {
-			return nil, fmt.Errorf("%w: %s has padding, which external32 has not", ErrView, e.name)
-		}
-	default:
-		return nil, fmt.Errorf("%w: data representation %q", ErrView, rep)
-	}
+func newView(e *elemLayout, disp int64, t *Datatype, rep *datarep) (*fileView, error) {
 	if disp < 0 {
 		return nil, fmt.Errorf("%w: displacement %d", ErrView, disp)
 	}
 	if t == nil {
-		v := wholeFile(e)
-		v.disp, v.external = disp, rep == External32
+		v := wholeFile(rep)
+		v.disp = disp
 		return v, nil
 	}
-	v := &fileView{disp: disp, size: int64(t.size), extent: int64(t.extent()), filetype: t, external: rep == External32}
-	if v.size == 0 || v.size%int64(e.size) != 0 || v.extent < 1 {
+	bad := t.size == 0 || t.size%e.size != 0 || t.extent() < 1
+	inFile := func(n int) int64 {
+		m, ok := rep.scale(e, int64(n))
+		bad = bad || !ok
+		return m
+	}
+	v := &fileView{disp: disp, size: inFile(t.size), extent: inFile(t.extent()), filetype: t, rep: rep}
+	if bad {
 		return nil, fmt.Errorf("%w: %v for elements of %d bytes", ErrView, t, e.size)
 	}
 	at := int64(0)
 	for off, n := range t.runs(1) {
-		o, n := int64(off), int64(n)
+		o, n := inFile(off), inFile(n)
 		if k := len(v.tile) - 1; k >= 0 {
 			last := &v.tile[k]
 			switch end := last.off + last.n; {
@@ -80,6 +78,9 @@ func newView(e *elemLayout, disp int64, t *Datatype, rep string) (*fileView, err
 		}
 		v.tile = append(v.tile, fileRun{o, n, at})
 		at += n
+	}
+	if bad {
+		return nil, fmt.Errorf("%w: %v cuts elements of %d bytes, which have another size in the file", ErrView, t, e.size)
 	}
 	if end := v.tile[len(v.tile)-1]; end.off+end.n > v.tile[0].off+v.extent {
 		return nil, fmt.Errorf("%w: items of the filetype overlap", ErrView)
@@ -142,8 +143,11 @@ func (v *fileView) length(size int64) int64 {
 
 // SetView changes what this rank sees of the file: from byte disp on, the data
 // of items of filetype, one after the other, or everything if it is nil. rep is
-// Native or External32. File pointers begin at 0 again. All ranks must call it;
-// they may give different displacements and filetypes (MPI-4.1, Section 14.3).
+// Native, Internal, External32 or the name of a Datarep. If elements have another
+// size in it than in memory the filetype must consist of whole elements, and is
+// taken to describe their places: displacements are multiplied alike. File
+// pointers begin at 0 again. All ranks must call it; they may give different
+// displacements and filetypes (MPI-4.1, Section 14.3).
 func (f *File[T]) SetView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
 	t := f.f.of.enter()
 	err := f.f.setView(ctx, disp, filetype, rep)
@@ -156,7 +160,11 @@ func (f *file) setView(ctx context.Context, disp int64, filetype *Datatype, rep 
 		return err
 	}
 	return f.inTurn(ctx, func() error {
-		v, err := newView(f.elem, disp, filetype, rep)
+		var v *fileView
+		r, err := f.c.w.datarep(rep, f.elem)
+		if err == nil {
+			v, err = newView(f.elem, disp, filetype, r)
+		}
 		if err == nil && f.mode&FileSequential != 0 {
 			err = fmt.Errorf("%w: FileSequential", ErrMode)
 		}
@@ -179,10 +187,7 @@ func (f *file) setView(ctx context.Context, disp int64, filetype *Datatype, rep 
 // data representation.
 func (f *File[T]) View() (disp int64, filetype *Datatype, rep string) {
 	v, _ := f.f.now()
-	if rep = Native; v.external {
-		rep = External32
-	}
-	return v.disp, v.filetype, rep
+	return v.disp, v.filetype, v.rep.name
 }
 
 // now returns the view and the individual pointer.
@@ -223,7 +228,7 @@ func (f *file) seek(v *fileView, offset int64, whence int, pos int64) (int64, er
 		if err != nil {
 			return 0, err
 		}
-		pos = (v.length(size) + int64(f.elem.size) - 1) / int64(f.elem.size)
+		pos = (v.length(size) + int64(v.rep.size) - 1) / int64(v.rep.size)
 	default:
 		return 0, fmt.Errorf("%w: whence %d", ErrOption, whence)
 	}
@@ -243,17 +248,19 @@ func (f *File[T]) Position() int64 {
 // lies (MPI-4.1, Section 14.4.3).
 func (f *File[T]) ByteOffset(offset int64) (int64, error) {
 	v, _ := f.f.now()
-	at, err := f.f.bytes(offset, 1)
+	at, err := f.f.bytes(v, offset, 1)
 	if err != nil {
 		return 0, err
 	}
 	return v.offset(at), nil
 }
 
-// bytes checks a place and length in elements and returns the place in bytes.
-func (f *file) bytes(pos int64, n int) (int64, error) {
-	at, ok := mul2(int(pos), f.elem.size)
-	if _, ok2 := add2(at, n); pos < 0 || !ok || !ok2 || int64(int(pos)) != pos {
+// bytes checks a place in elements, with n bytes of memory there, and returns the
+// place in bytes of the view.
+func (f *file) bytes(v *fileView, pos int64, n int) (int64, error) {
+	at, ok := mul2(int(pos), v.rep.size)
+	room, ok2 := mul2(n/f.elem.size+1, v.rep.size)
+	if _, ok3 := add2(at, room); pos < 0 || !ok || !ok2 || !ok3 || int64(int(pos)) != pos {
 		return 0, fmt.Errorf("%w: %d bytes at element %d", ErrView, n, pos)
 	}
 	return int64(at), nil

@@ -30,6 +30,7 @@ type World struct {
 	closers   []func(context.Context) error // see onFinalize
 	fromGroup map[uint64]uint64             // calls of groupID, by what they were for
 	meetings  map[uint64]*meeting
+	datareps  map[datarepKey]*datarep
 	ports     map[string]*port
 	parent    *Comm
 	deaths    map[string]error                   // by group of the launcher, see otherDied
