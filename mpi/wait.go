@@ -95,9 +95,10 @@ type progress struct {
 }
 
 const (
-	// defaultSpin is the default of WithSpin: what a message of a few MiB takes,
-	// every train of which would cost a parked goroutine a wake-up.
-	defaultSpin = time.Millisecond
+	// defaultSpin is the default of WithSpin: what a few messages of some MiB take
+	// that come side by side, every train of which would cost a parked goroutine a
+	// wake-up.
+	defaultSpin = 5 * time.Millisecond
 	// minExplore is how many waits there are to one that tries the other way. While
 	// most spin, the number doubles up to maxExplore with each that takes longer;
 	// while most park, spinRun in a row try after twice as many, because they are

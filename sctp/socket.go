@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
@@ -35,6 +36,8 @@ type socket struct {
 	pkt   core.Packet                // guarded by mu
 	reply []byte                     // guarded by mu
 	last  *Association               // guarded by mu: where the last packet went
+
+	refused atomic.Int32 // polls in a row that found somebody else at it
 }
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
@@ -64,11 +67,20 @@ func (s *socket) readLoop() {
 	}
 }
 
+// maxRefusals is how many polls in a row may find somebody else at it until one
+// waits: some microseconds.
+const maxRefusals = 64
+
 // poll receives once if there is something and nobody else is at it.
 func (s *socket) poll() bool {
 	if !s.mu.TryLock() {
-		return false
+		if s.refused.Add(1) < maxRefusals {
+			return false
+		}
+		// Who is at it may be waiting for this processor.
+		s.mu.Lock()
 	}
+	s.refused.Store(0)
 	return s.readLocked()
 }
 

@@ -56,7 +56,7 @@ func contenders() []contender {
 		{"quic-go", "with TLS, as QUIC always is; a stream of bytes", false, goPair("quic")},
 		{"pion-sctp", "over UDP, 4 MiB buffers", false, goPair("pion")},
 		{"usrsctp", "over UDP encapsulation, 4 MiB buffers", false, usrsctpPair},
-		{"weft-mpi", "`weft perf mpi`, spins 1 ms before it parks", true, weftPerf("mpi")},
+		{"weft-mpi", "`weft perf mpi`, spins 5 ms before it parks", true, weftPerf("mpi")},
 		{"openmpi", "BTL tcp, spins", true, mpiPair("openmpi")},
 		{"mpich", "UCX over TCP, spins", true, mpiPair("mpich")},
 	}

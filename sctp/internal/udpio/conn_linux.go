@@ -32,9 +32,10 @@ type conn struct {
 	fdmu   sync.RWMutex
 	closed bool // guarded by fdmu
 
-	epfd  int
-	ep    *os.File // owns epfd
-	epRaw syscall.RawConn
+	epfd   int
+	polled atomic.Bool // others read, so Read does not
+	ep     *os.File    // owns epfd
+	epRaw  syscall.RawConn
 
 	icmp    icmp
 	rd      reader
@@ -161,6 +162,7 @@ func (c *conn) Polled(on bool) {
 	if !on {
 		ev.Events = armed
 	}
+	c.polled.Store(on) // before the descriptor is armed again, or Read might miss that
 	c.fdmu.RLock()
 	if !c.closed {
 		_ = unix.EpollCtl(c.epfd, unix.EPOLL_CTL_MOD, c.fd, &ev)

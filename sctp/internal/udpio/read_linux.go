@@ -49,6 +49,9 @@ func (r *reader) init(c *conn) {
 		h.Control = &r.ctls[i][0]
 	}
 	r.try = func(uintptr) bool {
+		if c.polled.Load() {
+			return false
+		}
 		r.mu.Lock()
 		r.n, r.err = c.TryRead(r.bufs, r.metas)
 		if r.n > 0 {

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
@@ -201,6 +202,39 @@ func TestReadWakesAfterPolling(t *testing.T) {
 	b.Polled(false)
 	if n := <-got; n != 2 {
 		t.Errorf("reader got %d datagrams, want 2", n)
+	}
+}
+
+// Whoever polls takes what comes, even what was there when Read was called.
+func TestReadLeavesDatagramsToWhoPolls(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	if !b.CanPoll() {
+		t.Skip("sockets cannot be polled here")
+	}
+	b.Polled(true)
+	if err := a.Write([]byte("x"), &Meta{Remote: b.LocalAddr()}); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan int, 1)
+	go func() {
+		n, _ := b.Read(&b.mu, b.bufs, b.metas)
+		if n > 0 {
+			b.mu.Unlock()
+		}
+		got <- n
+	}()
+	time.Sleep(5 * time.Millisecond) // for Read to fail the test, if it would
+	b.mu.Lock()
+	n, err := b.TryRead(b.bufs, b.metas)
+	b.mu.Unlock()
+	if n != 1 || err != nil {
+		t.Errorf("TryRead = %d, %v, want 1", n, err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := <-got; n != 0 {
+		t.Errorf("Read = %d", n)
 	}
 }
 
