@@ -34,11 +34,12 @@ type authKey struct {
 
 // initAuth prepares for the association to be negotiated; random is ours.
 func (a *Assoc) initAuth(random [authRandomLen]byte) {
-	c := a.cfg.Auth
-	if c == nil {
-		return
+	if c := a.cfg.Auth; c != nil {
+		a.auth.init(c, random)
 	}
-	m := &a.auth
+}
+
+func (m *authState) init(c *AuthConfig, random [authRandomLen]byte) {
 	if m.keys == nil {
 		for _, k := range c.Keys[:min(len(c.Keys), MaxAuthKeys)] {
 			m.set(k.ID, k.Secret)
@@ -59,7 +60,16 @@ func (a *Assoc) initAuth(random [authRandomLen]byte) {
 // features are negotiated.
 func (a *Assoc) learnAuth(theirs authVector) {
 	m := &a.auth
-	m.on = a.peer.features.has(featAuth) && len(theirs) > 0 && len(m.mine) > 0
+	m.learn(a.peer.features, theirs)
+	for i := range a.paths {
+		p := &a.paths[i]
+		p.reserve = m.reserve()
+		p.cc.SetMTU(p.pmdcs())
+	}
+}
+
+func (m *authState) learn(f features, theirs authVector) {
+	m.on = f.has(featAuth) && len(theirs) > 0 && len(m.mine) > 0
 	if !m.on {
 		m.need, m.must, m.always = chunkSet{}, chunkSet{}, false
 	} else {
@@ -72,11 +82,6 @@ func (a *Assoc) learnAuth(theirs authVector) {
 	}
 	for i := range m.keys {
 		m.keys[i].macs = [4]gohash.Hash{}
-	}
-	for i := range a.paths {
-		p := &a.paths[i]
-		p.reserve = m.reserve()
-		p.cc.SetMTU(p.pmdcs())
 	}
 }
 

@@ -303,7 +303,7 @@ func (a *Assoc) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chun
 	if err == errCookieStale && !(mine && theirs) {
 		// Step 3 of Section 5.2.4; the answer carries the tag of the cookie.
 		var buf [128]byte
-		a.alone.push(back(p), appendStalePacket(buf[:0], &s, now))
+		a.alone.push(back(p), appendStalePacket(buf[:0], &s, now, a.cfg.Auth))
 		return DropCookie, false
 	}
 	ties := a.hs.localTie != 0 && s.localTie == a.hs.localTie && s.peerTie == a.hs.peerTie

@@ -286,6 +286,26 @@ func TestStaleCookie(t *testing.T) {
 	p.wantDelivered()
 }
 
+// RFC 4895, Section 6.2: the peer wants errors authenticated. It learns of its stale
+// cookie all the same, from an end that keeps nothing about it.
+func TestStaleCookieAuthenticated(t *testing.T) {
+	for _, x := range []struct{ id, zID uint16 }{{0, 0}, {7, 7}, {7, 8}} {
+		auth := func(active uint16) *AuthConfig {
+			return &AuthConfig{Chunks: []wire.ChunkType{wire.ChunkError}, Active: active,
+				Keys: []AuthKey{{7, []byte("seven")}, {8, []byte("eight")}, {0, []byte("zero")}}}
+		}
+		p := newPair(t, 11, &Config{Auth: auth(x.id), MaxInitRetrans: 3}, &Config{Auth: auth(x.zID), CookieLife: 400 * time.Millisecond})
+		p.net.delay = 450 * time.Millisecond
+		p.wantAuthenticated(wire.ChunkError)
+		p.z.listen()
+		p.a.dial(p.z)
+		p.connectNow()
+		if p.now > Time(10*time.Second) {
+			t.Errorf("keys %d, %d: up after %v", x.id, x.zID, time.Duration(p.now))
+		}
+	}
+}
+
 func TestStaleCookieGivesUp(t *testing.T) {
 	p := newPair(t, 10, &Config{MaxInitRetrans: 100}, &Config{CookieLife: time.Millisecond})
 	p.net.delay = 100 * time.Second // far longer than a life that may be asked for

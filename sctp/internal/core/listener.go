@@ -205,7 +205,7 @@ func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.C
 		// cookie that is its own, or was taken before, and the TSNs. It is gone, so
 		// they are not to be used again: if the peer still wants an association, it
 		// begins anew.
-		return Result{Reply: appendStalePacket(out, &s, now)}
+		return Result{Reply: appendStalePacket(out, &s, now, l.cfg.Auth)}
 	case s.localTie|s.peerTie != 0:
 		// It was made for a restart of an association that is gone by now. Its
 		// streams and features are as good as any.
@@ -222,12 +222,25 @@ func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.C
 
 // appendStalePacket appends a packet with the ERROR chunk that tells the peer
 // how stale its cookie s is (RFC 9260, Section 3.3.10.3), and returns that
-// packet alone.
-func appendStalePacket(out []byte, s *cookieState, now Time) []byte {
+// packet alone. A peer that takes errors only authenticated gets it so, with the
+// keys of c.
+func appendStalePacket(out []byte, s *cookieState, now Time, c *AuthConfig) []byte {
 	b := wire.AppendHeader(out, wire.Header{SrcPort: s.localPort, DstPort: s.peerPort, VTag: s.peerTag})
+	var m authState
+	if must := s.auth.chunks(); c != nil && must.has(wire.ChunkError) {
+		m.init(c, s.random)
+		m.learn(s.features, s.auth)
+	}
+	at := len(b)
+	if m.on {
+		b = m.begin(b)
+	}
 	// "… rounded up in microseconds".
 	usec := min((s.staleness(now)+Time(time.Microsecond)-1)/Time(time.Microsecond), 1<<32-1)
 	b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendStaleCookie(nil, uint32(usec))})
+	if m.on {
+		m.finish(b[at:])
+	}
 	wire.SetChecksum(b[len(out):])
 	return b[len(out):]
 }
