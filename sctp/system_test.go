@@ -173,6 +173,7 @@ func TestOneStreamWaitsAloneForItsLoss(t *testing.T) {
 			if err := p.a.Send(ctx, []byte(s), sctp.SendOptions{Stream: uint16(i)}); err != nil {
 				t.Fatal(err)
 			}
+			synctest.Wait() // whoever transmits: a packet each
 		}
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
