@@ -20,20 +20,29 @@ var trains = sync.Pool{New: func() any { return new(train) }}
 // one is at it already, it looks again before it leaves. No lock is held. The
 // result is what is left to settle.
 func (a *Association) flush() work {
-	if a.flushing.Add(1) != 1 {
+	if !a.startFlush() {
 		return 0
 	}
-	a.t.flushes.Add(1)
 	a.mu.Lock()
 	return a.transmitAll(a.t.now())
 }
 
+// startFlush reports whether it is the caller who transmits. Whoever leaves it to
+// another goroutine finds that one among those that Close waits for.
+func (a *Association) startFlush() bool {
+	a.t.flushes.Add(1)
+	if a.flushing.Add(1) == 1 {
+		return true
+	}
+	a.t.flushes.Add(-1)
+	return false
+}
+
 // flushLocked is flush called with a.mu held, which it unlocks.
 func (a *Association) flushLocked(now core.Time) work {
-	if a.flushing.Add(1) != 1 {
+	if !a.startFlush() {
 		return a.unlock()
 	}
-	a.t.flushes.Add(1)
 	return a.transmitAll(now)
 }
 

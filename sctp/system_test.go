@@ -467,39 +467,3 @@ func TestPeerRestart(t *testing.T) {
 		}
 	})
 }
-
-// TestCloseSendsItsAborts closes a transport while other goroutines send: the
-// peer has to hear of the end.
-func TestCloseSendsItsAborts(t *testing.T) {
-	for i := range 20 {
-		p := newLoopbackPair(t, sctp.TransportConfig{}, nil, nil)
-		var wg sync.WaitGroup
-		for range 2 {
-			wg.Go(func() {
-				for msg := make([]byte, 1000); ; {
-					if err := p.a.TrySend(msg, sctp.SendOptions{}); err != nil && !errors.Is(err, sctp.ErrWouldBlock) {
-						return
-					}
-				}
-			})
-		}
-		for buf := make([]byte, 1000); ; {
-			if _, _, err := p.b.Recv(t.Context(), buf); err != nil {
-				t.Fatal(err)
-			}
-			break
-		}
-		p.a.Abort("over")
-		p.ta.Close()
-		wg.Wait()
-		select {
-		case <-p.b.Done():
-			var abort *sctp.AbortError
-			if !errors.As(p.b.Err(), &abort) || !abort.ByPeer {
-				t.Fatalf("run %d: the peer's association ended with %v", i, p.b.Err())
-			}
-		case <-time.After(5 * time.Second):
-			t.Fatalf("run %d: the peer did not hear of the end", i)
-		}
-	}
-}

@@ -176,8 +176,13 @@ func (t *Transport) Stats() TransportStats {
 	return st
 }
 
-// closeYields bounds how often Close lets others run that are sending packets.
-const closeYields = 100_000
+// closeWait bounds how long Close waits for others that are sending packets. It
+// lets them run closeYields times, and then looks every closeTick.
+const (
+	closeWait   = time.Second
+	closeYields = 1000
+	closeTick   = 100 * time.Microsecond
+)
 
 // Close aborts all associations, closes the sockets and waits for the
 // goroutines of the transport to end. It must not be called from an upcall.
@@ -189,11 +194,7 @@ func (t *Transport) Close() error {
 	for _, e := range endpoints {
 		e.Close()
 	}
-	// What the associations have to say at last may be on its way on another
-	// goroutine, which had begun to transmit before.
-	for i := 0; i < closeYields && t.flushes.Load() > 0; i++ {
-		runtime.Gosched()
-	}
+	t.waitFlushes()
 	t.polling.stop()
 	t.lead.stopAll()
 	t.setMu.Lock()
@@ -207,6 +208,20 @@ func (t *Transport) Close() error {
 	}
 	t.readers.Wait()
 	return first
+}
+
+// waitFlushes waits for goroutines that had begun to transmit before Close: what
+// the associations have to say at last may be on its way there.
+func (t *Transport) waitFlushes() {
+	for range closeYields {
+		if t.flushes.Load() == 0 {
+			return
+		}
+		runtime.Gosched()
+	}
+	for end := t.now() + core.Time(closeWait); t.flushes.Load() > 0 && t.now() < end; {
+		time.Sleep(closeTick)
+	}
 }
 
 // send writes the packets out, which b.tx describes.

@@ -52,6 +52,11 @@ func (a *Assoc) Abort(now Time, reason []byte) {
 	if a.state == Closed {
 		return
 	}
+	if a.shut.sendAck && a.state == ShutdownAckSent {
+		// The user may have seen the end of the data before anybody could transmit:
+		// it is a graceful one all the same.
+		a.sendAlone(a.paths[a.shut.path].Tuple, a.header(), wire.AppendShutdownAck)
+	}
 	// "a 'User-Initiated Abort' error cause SHOULD be present".
 	a.abort(wire.AppendUserAbort(nil, reason[:min(len(reason), maxAbortReason)]))
 }

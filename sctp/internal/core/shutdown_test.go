@@ -322,6 +322,30 @@ func TestInitInShutdownAckSent(t *testing.T) {
 	p.z.wantState(ShutdownAckSent)
 }
 
+// A user who ends an association for good because the peer has nothing more to
+// say may be faster than whoever transmits: the SHUTDOWN ACK goes before the
+// ABORT, and the end is a graceful one for the peer.
+func TestAbortAfterShutdownWasHeard(t *testing.T) {
+	p := newPair(t, 49)
+	p.connect()
+	p.a.assoc.Shutdown(p.now)
+	p.z.deliver(p.z.to(only(t, p.a.outbox())))
+	p.z.wantState(ShutdownAckSent)
+	p.z.assoc.Abort(p.now, []byte("endpoint closed"))
+	out := p.z.outbox()
+	if len(out) != 2 {
+		t.Fatalf("%d packets, want a SHUTDOWN ACK and an ABORT", len(out))
+	}
+	wantChunks(t, out[0], wire.ChunkShutdownAck)
+	wantChunks(t, out[1], wire.ChunkAbort)
+	for _, b := range out {
+		p.a.deliver(p.a.to(b))
+	}
+	if e := p.a.wantEvent(EventDown); e.Err != nil {
+		t.Errorf("A ended with %v", e.Err)
+	}
+}
+
 // A Shutdown before the association is established takes effect then.
 func TestShutdownDuringHandshake(t *testing.T) {
 	p := newPair(t, 48)
