@@ -183,3 +183,28 @@ func ExampleWorld_StartGrequest() {
 	}
 	// Output: 42 16
 }
+
+// Ranks have neighbours, and edges that are worth something.
+func ExampleNewWeightedGraph() {
+	err := mpi.RunLocal(context.Background(), 3, func(ctx context.Context, w *mpi.World) error {
+		c := w.Comm()
+		left, right := (c.Rank()+2)%3, (c.Rank()+1)%3
+		g, err := mpi.NewWeightedGraph(ctx, c, []int{left}, []int{10 * left}, []int{right}, []int{10 * c.Rank()})
+		if err != nil {
+			return err
+		}
+		from := make([]int, 1)
+		if err := mpi.NeighborAllgather(ctx, g, []int{c.Rank()}, from); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			weights, _ := g.Weights()
+			fmt.Println("from", from, "weight", weights)
+		}
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// from [2] weight [20]
+	// <nil>
+}

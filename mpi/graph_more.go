@@ -2,43 +2,119 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
+
+// NewWeightedGraph is NewGraph with weights of the edges, one for each source and
+// each target: what they mean is up to the program, for example how much is sent
+// along an edge. They are not negative; an edge should have the same one at both
+// ends (MPI-4.1, Section 8.5.4).
+func NewWeightedGraph(ctx context.Context, c *Comm, sources, sourceWeights, targets, targetWeights []int) (*Graph, error) {
+	if err := errors.Join(checkWeights(len(sources), sourceWeights), checkWeights(len(targets), targetWeights)); err != nil {
+		return nil, err
+	}
+	g, err := NewGraph(ctx, c, sources, targets)
+	if err == nil {
+		g.sourceWeights, g.targetWeights = cloneWeights(sourceWeights), cloneWeights(targetWeights)
+	}
+	return g, err
+}
+
+// cloneWeights is not nil even if there are none.
+func cloneWeights(w []int) []int { return append([]int{}, w...) }
+
+func checkWeights(n int, weights []int) error {
+	if len(weights) != n {
+		return fmt.Errorf("%w: %d weights of %d edges", ErrTopology, len(weights), n)
+	}
+	for _, w := range weights {
+		if w < 0 {
+			return fmt.Errorf("%w: weight %d", ErrTopology, w)
+		}
+	}
+	return nil
+}
+
+// Weights returns the weights of the sources and targets of Neighbors, or nil if
+// the graph was made without (MPI_Dist_graph_neighbors).
+func (g *Graph) Weights() (sources, targets []int) {
+	return slices.Clone(g.sourceWeights), slices.Clone(g.targetWeights)
+}
 
 // NewDistGraph makes a communicator whose ranks are the nodes of a graph of
 // which every rank gives some edges, maybe of other ranks: targets[i] are those
 // of the edges that leave node sources[i]. Neighbors of the result lists, for
 // each node, the ranks in the order of who gave the edges. All ranks of c must
-// call it; it blocks until they do (MPI-4.1, Section 8.5.4; without weights and
-// reordering).
+// call it; it blocks until they do (MPI-4.1, Section 8.5.4; ranks are not
+// reordered).
 func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int) (*Graph, error) {
+	return newDistGraph(ctx, c, sources, targets, nil)
+}
+
+// NewWeightedDistGraph is NewDistGraph with weights of the edges: weights[i][k] is
+// that of the edge from sources[i] to targets[i][k]. See NewWeightedGraph.
+func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, weights [][]int) (*Graph, error) {
+	if len(weights) != len(targets) {
+		return nil, fmt.Errorf("%w: %d lists of targets, %d of weights", ErrTopology, len(targets), len(weights))
+	}
+	for i, w := range weights {
+		if err := checkWeights(len(targets[i]), w); err != nil {
+			return nil, err
+		}
+	}
+	return newDistGraph(ctx, c, sources, targets, &weights)
+}
+
+// unweighted is what newDistGraph tells for an edge without a weight.
+const unweighted = -1
+
+func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, weights *[][]int) (*Graph, error) {
 	if len(sources) != len(targets) {
 		return nil, fmt.Errorf("%w: %d sources, %d lists of targets", ErrTopology, len(sources), len(targets))
 	}
 	n := c.Size()
-	// For each rank pairs of what is to be added to its lists: 0, a target, or 1, a source.
+	// For each rank triples of what is to be added to its lists: 0 and a target,
+	// or 1 and a source; and the weight.
 	add := make([][]int, n)
 	for i, s := range sources {
-		for _, t := range targets[i] {
+		for k, t := range targets[i] {
 			if s < 0 || s >= n || t < 0 || t >= n {
 				return nil, fmt.Errorf("%w: edge from %d to %d of %d", ErrRank, s, t, n)
 			}
-			add[s] = append(add[s], 0, t)
-			add[t] = append(add[t], 1, s)
+			w := unweighted
+			if weights != nil {
+				w = (*weights)[i][k]
+			}
+			add[s] = append(add[s], 0, t, w)
+			add[t] = append(add[t], 1, s, w)
 		}
 	}
 	got, err := AlltoallSlices(ctx, c, add)
 	if err != nil {
 		return nil, err
 	}
-	var lists [2][]int
+	var lists, all [2][]int
+	mixed := false
 	for _, edges := range got {
-		for i := 0; i+1 < len(edges); i += 2 {
-			lists[edges[i]&1] = append(lists[edges[i]&1], edges[i+1])
+		for ; len(edges) >= 3; edges = edges[3:] {
+			side := edges[0] & 1
+			lists[side], all[side] = append(lists[side], edges[1]), append(all[side], edges[2])
+			mixed = mixed || (edges[2] < 0) != (weights == nil)
 		}
 	}
-	return NewGraph(ctx, c, lists[1], lists[0])
+	g, err := NewGraph(ctx, c, lists[1], lists[0])
+	switch {
+	case err != nil:
+		return nil, err
+	case mixed:
+		g.c.Free()
+		return nil, fmt.Errorf("%w: only some ranks give weights", ErrTopology)
+	case weights != nil:
+		g.sourceWeights, g.targetWeights = cloneWeights(all[1]), cloneWeights(all[0])
+	}
+	return g, nil
 }
 
 // NewFullGraph makes a communicator whose ranks are the nodes of a graph that

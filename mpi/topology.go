@@ -193,6 +193,8 @@ type Graph struct {
 	c                *Comm
 	sources, targets []int
 	all              [][]int // of all ranks, if it was made by NewFullGraph
+
+	sourceWeights, targetWeights []int // nil: without
 }
 
 // NewGraph makes a communicator on which the caller gets data from sources and
