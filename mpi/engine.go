@@ -151,6 +151,7 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 		p.credit.Add(int64(min(v.length, maxCredit)))
 	case kindBye:
 		p.bye.Store(true)
+		p.far.leave()
 	default:
 		return 0, fmt.Errorf("%w: unexpected kind %d", ErrProtocol, v.kind)
 	}

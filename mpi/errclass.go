@@ -127,7 +127,7 @@ func RemoveErrorClass(c Class) bool {
 func AddErrorCode(class Class, text string) *ErrorCode { return &ErrorCode{class, text} }
 
 // classes are those of the errors of this package, and of the system, the more
-// special first.
+// special first; for a class that another process tells of, the first counts.
 var classes = []struct {
 	err   error
 	class Class
@@ -135,11 +135,11 @@ var classes = []struct {
 	{ErrSpawn, ClassSpawn}, {ErrName, ClassName}, {ErrService, ClassService}, {ErrPort, ClassPort}, {ErrTruncate, ClassTruncate}, {ErrRank, ClassRank}, {ErrTag, ClassTag}, {ErrType, ClassType},
 	{ErrCount, ClassCount}, {ErrRoot, ClassRoot}, {ErrOp, ClassOp}, {ErrOverlap, ClassBuffer},
 	{ErrComm, ClassComm}, {ErrFreed, ClassComm}, {ErrTopology, ClassTopology}, {ErrRange, ClassRMARange},
-	{ErrAccess, ClassRMAAccess}, {ErrEpoch, ClassRMASync}, {ErrWindow, ClassWin}, {ErrDatatype, ClassType}, {ErrPartition, ClassArg},
+	{ErrAccess, ClassRMAAccess}, {ErrEpoch, ClassRMASync}, {ErrWindow, ClassWin}, {ErrDatatype, ClassType},
 	{ErrRevoked, ClassRevoked}, {ErrProcFailedPending, ClassProcFailedPending}, {ErrProcFailed, ClassProcFailed}, {ErrAborted, ClassProcAborted},
-	{ErrMode, ClassMode}, {ErrDatarep, ClassDatarep}, {ErrConversion, ClassConversion}, {ErrView, ClassArg}, {ErrFile, ClassFile},
+	{ErrMode, ClassMode}, {ErrDatarep, ClassDatarep}, {ErrConversion, ClassConversion}, {ErrFile, ClassFile},
 	{fs.ErrNotExist, ClassNoSuchFile}, {fs.ErrExist, ClassFileExists}, {fs.ErrPermission, ClassFileAccess}, {syscall.ENOSPC, ClassNoSpace},
-	{ErrOption, ClassArg}, {ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest},
+	{ErrOption, ClassArg}, {ErrView, ClassArg}, {ErrPartition, ClassArg}, {ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest},
 	{ErrFinalized, ClassOther}, {ErrAuth, ClassOther}, {ErrProtocol, ClassIntern},
 	{context.Canceled, ClassPending}, {context.DeadlineExceeded, ClassPending},
 }

@@ -26,9 +26,11 @@ const (
 
 // farPeer is what a peer of another job has besides.
 type farPeer struct {
-	link uint64 // names the link, at both ends
-	addr string // where its fabric is
-	call string // what its launcher calls it, see World.launcherName
+	link uint64        // names the link, at both ends
+	addr string        // where its fabric is
+	call string        // what its launcher calls it, see World.launcherName
+	left chan struct{} // closed when it has finalized or is gone
+	once sync.Once     // closes left
 
 	// Guarded by farPeers.mu.
 	refs   int  // communicators it is a member of, and meetings
@@ -141,7 +143,7 @@ func (e *engine) addFar(n procName, m *member, link uint64) (*peer, error) {
 	}
 	p := e.newPeer(firstFar+e.far.next, n, e.farWindow())
 	e.far.next++
-	p.far = &farPeer{link: link, addr: m.Addr, call: m.Call, refs: 1}
+	p.far = &farPeer{link: link, addr: m.Addr, call: m.Call, refs: 1, left: make(chan struct{})}
 	p.credit.Store(max(min(m.Window, maxCredit), 0))
 	e.far.byHandle[p.handle] = p
 	if n := int32(len(e.peers) + len(e.far.byHandle)); n > e.sources.Load() {
@@ -243,6 +245,44 @@ func (e *engine) farDown(p *peer) {
 	e.far.mu.Lock()
 	defer e.far.mu.Unlock()
 	e.forgetFar(p)
+}
+
+// leave notes that the process has finalized or is gone.
+func (f *farPeer) leave() {
+	if f != nil {
+		f.once.Do(func() { close(f.left) })
+	}
+}
+
+// awaitFar says goodbye to the processes of other jobs that are still connected,
+// and waits for theirs: Finalize is collective over all that are (MPI-4.1,
+// Section 11.2.2).
+func (w *World) awaitFar(ctx context.Context) {
+	var wait []*peer
+	w.eng.far.mu.Lock()
+	for _, p := range w.eng.far.byHandle {
+		if p.far.linked && !p.far.parted {
+			wait = append(wait, p)
+		}
+	}
+	w.eng.far.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, p := range wait {
+		if p.failure() == nil {
+			wg.Go(p.goodbye)
+		}
+	}
+	wg.Wait()
+	for _, p := range wait {
+		if p.failure() != nil {
+			continue
+		}
+		select {
+		case <-p.far.left:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // part closes the links to the processes in peers that no communicator has as

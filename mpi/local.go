@@ -9,7 +9,7 @@ import (
 )
 
 // RunLocal runs f as n ranks, goroutines of this process, and finalizes each
-// rank when its f returns. It returns when all have, with their errors joined.
+// rank when its f returns, if that has not done so. It returns when all have, with their errors joined.
 // If one rank fails, or ctx ends, the context of the others is cancelled and the
 // job aborted; see WithFaultTolerance for another way.
 // The transport is TransportInproc unless an option says otherwise; the
@@ -55,7 +55,7 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 		err = f(ctx, w)
 	}
 	if err == nil {
-		if err = w.usable(); err == nil {
+		if err = w.usable(); err == nil || errors.Is(err, ErrFinalized) { // f may have called it
 			return w.Finalize(ctx)
 		}
 	}

@@ -132,6 +132,7 @@ func (p *peer) down(err error) {
 	if !p.failed.CompareAndSwap(nil, rerr) {
 		return
 	}
+	p.far.leave()
 	for i := range p.flows {
 		p.flows[i].cut(rerr)
 	}

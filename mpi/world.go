@@ -155,9 +155,11 @@ func (w *World) end(err error) {
 }
 
 // Finalize ends this rank's part in the job: it waits for all ranks to call
-// it, delivers everything that was sent, and closes the links. Requests that
-// are not done fail with ErrFinalized. It blocks; if ctx ends first, links are
-// closed without waiting for the peers. Only the first call counts.
+// it, and for the processes of other jobs that are connected and have not called
+// Comm.Disconnect (MPI-4.1, Section 11.2.2), delivers everything that was sent,
+// and closes the links. Requests that are not done fail with ErrFinalized. It
+// blocks; if ctx ends first, links are closed without waiting for the peers. Only
+// the first call counts.
 func (w *World) Finalize(ctx context.Context) error {
 	w.finalize.Do(func() { w.finErr = errors.Join(w.doFinalize(ctx), w.closeTools()) })
 	return w.finErr
@@ -180,6 +182,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 		if err := w.meet(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("finalize: %w", err))
 		}
+		w.awaitFar(ctx)
 		errs = append(errs, w.shutdownLinks(ctx))
 	}
 	w.end(ErrFinalized)
