@@ -46,6 +46,7 @@ type farPeers struct {
 	next     int32
 	byHandle map[int32]*peer
 	byName   map[procName]*peer // those that can be used
+	past     PeerStats          // of those that were forgotten
 }
 
 // peer returns the peer with a handle. A process that is connected no longer is
@@ -168,10 +169,11 @@ func (e *engine) dropFar(p *peer, why string) {
 	p.far.refs--
 	unused := p.far.refs == 0
 	cut := unused && p.far.linked && p.failure() == nil
+	gone := false
 	if unused && !p.far.linked {
-		delete(e.far.byHandle, p.handle)
+		delete(e.far.byHandle, p.handle) // it has counted nothing
 	} else {
-		e.forgetFar(p)
+		gone = e.forgetFar(p)
 	}
 	if cut {
 		p.far.closed = true
@@ -180,6 +182,9 @@ func (e *engine) dropFar(p *peer, why string) {
 		}
 	}
 	e.far.mu.Unlock()
+	if gone {
+		e.bury(p)
+	}
 	if cut {
 		p.link.abort(why)
 	}
@@ -217,24 +222,39 @@ func (e *engine) release(peers []*peer) (idle []*peer) {
 		if p.far.refs == 0 {
 			idle = append(idle, p)
 		}
-		e.forgetFar(p)
+		gone := e.forgetFar(p)
 		e.far.mu.Unlock()
+		if gone {
+			e.bury(p)
+		}
 	}
 	return idle
 }
 
-// forgetFar drops p if it is gone and in no communicator. far.mu is held.
-func (e *engine) forgetFar(p *peer) {
+// forgetFar drops p if it is gone and in no communicator. far.mu is held. It
+// reports whether p is dropped: then it is to be buried.
+func (e *engine) forgetFar(p *peer) bool {
 	if p.failure() == nil {
-		return
+		return false
 	}
 	p.far.closed = true
 	if e.far.byName[p.name] == p {
 		delete(e.far.byName, p.name) // it may come back, with another link
 	}
-	if p.far.refs == 0 {
-		delete(e.far.byHandle, p.handle)
+	if p.far.refs > 0 || e.far.byHandle[p.handle] != p {
+		return false
 	}
+	delete(e.far.byHandle, p.handle)
+	return true
+}
+
+// bury keeps what p has counted. far.mu is not held.
+func (e *engine) bury(p *peer) {
+	s := p.stats()
+	s.Announced, s.Credit, s.Held = 0, 0, 0
+	e.far.mu.Lock()
+	defer e.far.mu.Unlock()
+	e.far.past.sum(s)
 }
 
 // farDown is called when a peer is gone.
@@ -243,8 +263,11 @@ func (e *engine) farDown(p *peer) {
 		return
 	}
 	e.far.mu.Lock()
-	defer e.far.mu.Unlock()
-	e.forgetFar(p)
+	gone := e.forgetFar(p)
+	e.far.mu.Unlock()
+	if gone {
+		e.bury(p)
+	}
 }
 
 // leave notes that the process has finalized or is gone.

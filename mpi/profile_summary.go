@@ -94,6 +94,12 @@ type JobProfile struct {
 	// Matrix[i][j] is what rank i sent to rank j: messages and RDMA Writes and
 	// atomics, and what rank j read from i by RDMA.
 	Matrix [][]Traffic `json:"matrix"`
+	// Others[i] is what rank i sent to processes of other jobs, also those that
+	// it has spawned.
+	Others []Traffic `json:"others"`
+	// Spawned are the profiles of what the job has spawned, each Spawn one of its
+	// own, in turn.
+	Spawned []*JobProfile `json:"spawned,omitempty"`
 }
 
 // MergeProfiles sums up the reports of the ranks of a job. It returns ErrOption
@@ -106,7 +112,7 @@ func MergeProfiles(reports []ProfileReport) (*JobProfile, error) {
 	if p.Ranks > MaxRanks {
 		return nil, fmt.Errorf("%w: profile of %d ranks", ErrOption, p.Ranks)
 	}
-	p.Matrix = make([][]Traffic, p.Ranks)
+	p.Matrix, p.Others = make([][]Traffic, p.Ranks), make([]Traffic, p.Ranks)
 	for i := range p.Matrix {
 		p.Matrix[i] = make([]Traffic, p.Ranks)
 	}
@@ -123,6 +129,7 @@ func MergeProfiles(reports []ProfileReport) (*JobProfile, error) {
 			}
 			sums[c.Name].add(c)
 		}
+		p.Others[r.Rank] = p.Others[r.Rank].add(r.Stats.Others.Sent())
 		for _, q := range r.Stats.Peers {
 			if q.Rank < 0 || q.Rank >= p.Ranks {
 				return nil, fmt.Errorf("%w: traffic to rank %d of %d", ErrOption, q.Rank, p.Ranks)
@@ -159,7 +166,19 @@ func (p *JobProfile) WriteTo(w io.Writer) (int64, error) {
 		p.matrix(&b, "bytes", func(t Traffic) uint64 { return t.Bytes })
 	}
 	n, err := io.WriteString(w, b.String())
-	return int64(n), err
+	total := int64(n)
+	for i, s := range p.Spawned {
+		if err == nil {
+			n, err = fmt.Fprintf(w, "\nspawned group %d: ", i+1)
+			total += int64(n)
+		}
+		if err == nil {
+			var m int64
+			m, err = s.WriteTo(w)
+			total += m
+		}
+	}
+	return total, err
 }
 
 func (p *JobProfile) matrix(b *strings.Builder, what string, of func(Traffic) uint64) {
@@ -167,10 +186,17 @@ func (p *JobProfile) matrix(b *strings.Builder, what string, of func(Traffic) ui
 	for j := range p.Matrix {
 		fmt.Fprintf(b, " %12d", j)
 	}
+	others := slices.ContainsFunc(p.Others, func(t Traffic) bool { return t.Messages > 0 })
+	if others {
+		fmt.Fprintf(b, " %12s", "other jobs")
+	}
 	for i, row := range p.Matrix {
 		fmt.Fprintf(b, "\n%-14d", i)
 		for _, t := range row {
 			fmt.Fprintf(b, " %12d", of(t))
+		}
+		if others {
+			fmt.Fprintf(b, " %12d", of(p.Others[i]))
 		}
 	}
 	b.WriteByte('\n')

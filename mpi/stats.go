@@ -79,6 +79,9 @@ func (p *PeerStats) Sent() Traffic {
 type Stats struct {
 	// Peers is by rank of the job, with the rank itself.
 	Peers []PeerStats `json:"peers"`
+	// Others is the sum over processes of other jobs, also those that are not
+	// connected any more. Its Rank is Undefined.
+	Others PeerStats `json:"others"`
 	// Posted is how many receives wait for a message, and Unexpected how many
 	// messages for a receive.
 	Posted     int `json:"posted"`
@@ -96,15 +99,9 @@ func (w *World) Stats() Stats {
 	s := Stats{Peers: make([]PeerStats, len(e.peers)),
 		SpinCost: time.Duration(e.prog.spinCost.Load()), ParkCost: time.Duration(e.prog.parkCost.Load())}
 	for i, p := range e.peers {
-		p.mu.Lock()
-		sent := p.sent
-		p.mu.Unlock()
-		s.Peers[i] = PeerStats{
-			Rank: i, Messages: sent[slotUser], Collective: sent[slotColl], OneSided: sent[slotWin], Internal: sent[slotComm],
-			Writes: p.rdma.writes.load(), Reads: p.rdma.reads.load(), Atomics: p.rdma.atomics.load(),
-			Announced: int(p.announced.Load()), Credit: p.credit.Load(), Held: p.used.Load() - p.owed.Load(),
-		}
+		s.Peers[i] = p.stats()
 	}
+	s.Others = e.farStats()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, x := range e.contexts {
@@ -118,6 +115,41 @@ func (w *World) Stats() Stats {
 		})
 	}
 	return s
+}
+
+func (p *peer) stats() PeerStats {
+	p.mu.Lock()
+	sent := p.sent
+	p.mu.Unlock()
+	return PeerStats{
+		Rank: p.rank, Messages: sent[slotUser], Collective: sent[slotColl], OneSided: sent[slotWin], Internal: sent[slotComm],
+		Writes: p.rdma.writes.load(), Reads: p.rdma.reads.load(), Atomics: p.rdma.atomics.load(),
+		Announced: int(p.announced.Load()), Credit: p.credit.Load(), Held: p.used.Load() - p.owed.Load(),
+	}
+}
+
+// sum adds what q counts.
+func (p *PeerStats) sum(q PeerStats) {
+	p.Messages, p.Collective = p.Messages.add(q.Messages), p.Collective.add(q.Collective)
+	p.OneSided, p.Internal = p.OneSided.add(q.OneSided), p.Internal.add(q.Internal)
+	p.Writes, p.Reads, p.Atomics = p.Writes.add(q.Writes), p.Reads.add(q.Reads), p.Atomics.add(q.Atomics)
+	p.Announced, p.Credit, p.Held = p.Announced+q.Announced, p.Credit+q.Credit, p.Held+q.Held
+}
+
+// farStats sums up over processes of other jobs.
+func (e *engine) farStats() PeerStats {
+	e.far.mu.Lock()
+	all := e.far.past
+	peers := make([]*peer, 0, len(e.far.byHandle))
+	for _, p := range e.far.byHandle {
+		peers = append(peers, p)
+	}
+	e.far.mu.Unlock()
+	all.Rank = Undefined
+	for _, p := range peers {
+		all.sum(p.stats())
+	}
+	return all
 }
 
 // A Tunable is an option in effect: what MPI calls a control variable (MPI-4.1,

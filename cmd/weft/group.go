@@ -201,7 +201,7 @@ func (j *job) captureFile(p *proc) string {
 	if p.g.index == 0 {
 		return j.rankFiles("cap")[p.rank]
 	}
-	name := filepath.Join(j.scratch, fmt.Sprintf("spawned-%d-%d.cap", p.g.index, p.rank))
+	name := rankSet{p.g.index, p.g.n}.file(j.scratch, "cap", p.rank)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.captured = append(j.captured, name)
@@ -300,6 +300,9 @@ func (j *job) startGroup(g *group, out *pmi.Spawned) {
 	defer j.leave(g)
 	if out.Err() == nil {
 		out.Job = g.server.Name()
+		if j.profile || j.trace {
+			j.started = append(j.started, rankSet{g.index, g.n})
+		}
 		return
 	}
 	g.canceled = true

@@ -69,6 +69,7 @@ type job struct {
 	live     int        // processes that have not ended
 	stopping bool       // no more are started
 	captured []string   // files of spawned ranks
+	started  []rankSet  // what was spawned, if it profiles itself
 }
 
 // ended tells how one rank ended.
@@ -175,8 +176,9 @@ func (j *job) start(ctx context.Context, g *group, rank int) error {
 	if spawned {
 		cmd.Env = append(cmd.Env, pmi.EnvSpawned+"=1")
 	} else {
-		cmd.Env = append(append(cmd.Env, pmi.EnvSpawned+"="), j.toolEnv(rank)...)
+		cmd.Env = append(cmd.Env, pmi.EnvSpawned+"=")
 	}
+	cmd.Env = append(cmd.Env, j.toolEnv(p)...)
 	cmd.SysProcAttr = childAttr()
 	var stdin io.WriteCloser
 	if rank == 0 && !spawned {

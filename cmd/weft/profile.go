@@ -16,23 +16,47 @@ import (
 	"github.com/weftstack/weft/mpi"
 )
 
-// rankFiles names a scratch file of each rank.
-func (j *job) rankFiles(ext string) []string {
-	files := make([]string, j.n)
+// rankFiles names a scratch file of each rank that the job begins with.
+func (j *job) rankFiles(ext string) []string { return rankSet{n: j.n}.files(j.scratch, ext) }
+
+// rankSet is the ranks that the job begins with, or those of one Spawn.
+type rankSet struct {
+	index int // 0: those that the job begins with
+	n     int
+}
+
+// file names a scratch file of a rank.
+func (s rankSet) file(dir, ext string, rank int) string {
+	if s.index == 0 {
+		return filepath.Join(dir, fmt.Sprintf("rank-%d.%s", rank, ext))
+	}
+	return filepath.Join(dir, fmt.Sprintf("spawned-%d-%d.%s", s.index, rank, ext))
+}
+
+func (s rankSet) files(dir, ext string) []string {
+	files := make([]string, s.n)
 	for i := range files {
-		files[i] = filepath.Join(j.scratch, fmt.Sprintf("rank-%d.%s", i, ext))
+		files[i] = s.file(dir, ext, i)
 	}
 	return files
 }
 
-// toolEnv is what asks a rank to profile itself.
-func (j *job) toolEnv(rank int) []string {
+// rankSets returns the ranks that the job has had.
+func (j *job) rankSets() []rankSet {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]rankSet{{n: j.n}}, j.started...)
+}
+
+// toolEnv is what asks a process to profile itself.
+func (j *job) toolEnv(p *proc) []string {
+	set := rankSet{p.g.index, p.g.n}
 	var env []string
 	if j.profile {
-		env = append(env, "WEFT_PROFILE="+j.rankFiles("profile")[rank])
+		env = append(env, "WEFT_PROFILE="+set.file(j.scratch, "profile", p.rank))
 	}
 	if j.trace {
-		env = append(env, "WEFT_TRACE="+j.rankFiles("trace")[rank])
+		env = append(env, "WEFT_TRACE="+set.file(j.scratch, "trace", p.rank))
 	}
 	return env
 }
@@ -77,19 +101,28 @@ func readBounded(name string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// printProfile prints the profile of a job.
-func printProfile(w io.Writer, files []string, asJSON bool) error {
-	p, missing, err := readProfiles(files)
-	if err != nil {
-		return err
+// printProfile prints the profile of a job, and of what it has spawned.
+func (j *job) printProfile(w io.Writer, asJSON bool) error {
+	var all *mpi.JobProfile
+	missing := 0
+	for _, set := range j.rankSets() {
+		p, m, err := readProfiles(set.files(j.scratch, "profile"))
+		if err != nil {
+			return err
+		}
+		if missing += m; all == nil {
+			all = p
+		} else {
+			all.Spawned = append(all.Spawned, p)
+		}
 	}
 	if missing > 0 {
 		fmt.Fprintf(os.Stderr, "weft run: %d ranks have left no profile: they did not call mpi.Init and Finalize\n", missing)
 	}
 	if asJSON {
-		return json.NewEncoder(w).Encode(p)
+		return json.NewEncoder(w).Encode(all)
 	}
-	_, err = p.WriteTo(w)
+	_, err := all.WriteTo(w)
 	return err
 }
 
@@ -105,21 +138,54 @@ const (
 	maxLanes     = 1 << 12
 )
 
+// track is the file of a rank, and where its events are to be seen: spawned ranks
+// have the numbers of others.
+type track struct {
+	file  string
+	rank  int
+	pid   int    // of the track
+	label string // name of the track; empty: as it is
+}
+
+// tracks returns those of all ranks.
+func (j *job) tracks() []track {
+	var out []track
+	for _, set := range j.rankSets() {
+		for rank, file := range set.files(j.scratch, "trace") {
+			t := track{file: file, rank: rank, pid: len(out)}
+			if set.index > 0 {
+				t.label = fmt.Sprintf("spawned rank %d:%d", set.index, rank)
+			}
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// place moves an event of the rank to the track.
+func (t track) place(line []byte) []byte {
+	if t.label == "" {
+		return line
+	}
+	line = bytes.Replace(line, fmt.Appendf(nil, `"pid":%d,`, t.rank), fmt.Appendf(nil, `"pid":%d,`, t.pid), 1)
+	return bytes.Replace(line, fmt.Appendf(nil, `"args":{"name":"rank %d"}`, t.rank), fmt.Appendf(nil, `"args":{"name":%q}`, t.label), 1)
+}
+
 // mergeTraces writes the events of all ranks as one array, rank by rank in the
 // order of time. It returns how many calls there are. The end of a file may be
 // missing.
-func mergeTraces(w io.Writer, files []string) (int, error) {
+func mergeTraces(w io.Writer, tracks []track) (int, error) {
 	out := bufio.NewWriter(w)
 	count, sep := 0, "[\n"
-	for _, name := range files {
-		meta, events, err := readTrace(name)
+	for _, t := range tracks {
+		meta, events, err := readTrace(t.file)
 		if err != nil {
 			return 0, err
 		}
 		lanes := assignLanes(events)
 		count += len(events)
 		for _, line := range meta {
-			fmt.Fprintf(out, "%s%s", sep, line)
+			fmt.Fprintf(out, "%s%s", sep, t.place(line))
 			sep = ",\n"
 		}
 		for i, e := range events {
@@ -127,7 +193,7 @@ func mergeTraces(w io.Writer, files []string) (int, error) {
 			if lanes[i] > 0 {
 				line = bytes.Replace(line, []byte(`"tid":0`), fmt.Appendf(nil, `"tid":%d`, lanes[i]), 1)
 			}
-			fmt.Fprintf(out, "%s%s", sep, line)
+			fmt.Fprintf(out, "%s%s", sep, t.place(line))
 			sep = ",\n"
 		}
 	}

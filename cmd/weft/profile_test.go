@@ -104,7 +104,7 @@ func TestMergeTracesSeparatesOverlap(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	n, err := mergeTraces(&b, []string{file, filepath.Join(dir, "none")})
+	n, err := mergeTraces(&b, []track{{file: file}, {file: filepath.Join(dir, "none")}})
 	if err != nil || n != 4 {
 		t.Fatalf("%d events, %v", n, err)
 	}
@@ -124,7 +124,7 @@ func TestMergeTracesSeparatesOverlap(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Repeat("x", maxTraceLine+1)), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mergeTraces(&b, []string{file}); err == nil {
+	if _, err := mergeTraces(&b, []track{{file: file}}); err == nil {
 		t.Error("a line without end was taken")
 	}
 	b.Reset()
@@ -145,5 +145,66 @@ func TestProfilesThatAreDamaged(t *testing.T) {
 	}
 	if _, err := readBounded(file, 5); err == nil {
 		t.Error("a file that is too long was read")
+	}
+}
+
+// Spawned ranks have profiles and tracks of their own.
+func TestRunProfilesSpawned(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	_, errs, status := weft(t, "", "run", "-n", "2", "-profile", "-json", "-trace", trace, os.Args[0], "parent")
+	if status != 0 {
+		t.Fatalf("status %d", status)
+	}
+	var p mpi.JobProfile
+	i := strings.Index(errs, "{")
+	if i < 0 {
+		t.Fatal("no profile")
+	}
+	if err := json.Unmarshal([]byte(errs[i:]), &p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Ranks != 2 || len(p.Spawned) != 1 || p.Spawned[0].Ranks != 3 {
+		t.Fatalf("profile %+v", p)
+	}
+	for name, calls := range map[string][]mpi.CallSummary{"Comm.Spawn": p.Calls, "Allreduce": p.Spawned[0].Calls} {
+		if !slices.ContainsFunc(calls, func(c mpi.CallSummary) bool { return c.Name == name }) {
+			t.Errorf("no %s in %+v", name, calls)
+		}
+	}
+	// Each of the five puts a word to each other one, those of the other job too.
+	for rank, sent := range slices.Concat(p.Others, p.Spawned[0].Others) {
+		if sent.Messages < 2 || sent.Bytes < 16 {
+			t.Errorf("process %d has sent %+v to the other job", rank, sent)
+		}
+	}
+	var b strings.Builder
+	if _, err := p.WriteTo(&b); err != nil || strings.Count(b.String(), "other jobs") != 4 || !strings.Contains(b.String(), "spawned group 1: 3 ranks") {
+		t.Errorf("tables %s, %v", b.String(), err)
+	}
+	text, err := os.ReadFile(trace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []struct {
+		Name, Ph string
+		Pid      int
+		Args     struct{ Name string }
+	}
+	if err := json.Unmarshal(text, &events); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	names := make(map[int]string)
+	calls := make(map[int]int)
+	for _, e := range events {
+		if e.Name == "process_name" {
+			names[e.Pid] = e.Args.Name
+		} else if e.Ph == "X" {
+			calls[e.Pid]++
+		}
+	}
+	for pid, want := range []string{"rank 0", "rank 1", "spawned rank 1:0", "spawned rank 1:1", "spawned rank 1:2"} {
+		if names[pid] != want || calls[pid] == 0 {
+			t.Errorf("track %d is %q with %d calls, want %q", pid, names[pid], calls[pid], want)
+		}
 	}
 }

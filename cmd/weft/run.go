@@ -241,14 +241,14 @@ func run(o runOptions, args []string) (int, error) {
 	}
 	status, err := j.run(ctx, signals)
 	if trace != nil {
-		count, mergeErr := mergeTraces(trace, j.rankFiles("trace"))
+		count, mergeErr := mergeTraces(trace, j.tracks())
 		if mergeErr == nil {
 			fmt.Fprintf(os.Stderr, "weft run: %d calls traced in %s\n", count, o.trace)
 		}
 		status, err = spoil(status, err, mergeErr)
 	}
 	if o.profile {
-		status, err = spoil(status, err, printProfile(os.Stderr, j.rankFiles("profile"), o.json))
+		status, err = spoil(status, err, j.printProfile(os.Stderr, o.json))
 	}
 	if pcap != nil {
 		count, mergeErr := mergeCaptures(pcap, j.captureFiles())
