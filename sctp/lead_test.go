@@ -248,16 +248,18 @@ func TestWaitsThatAreLongDoNotLead(t *testing.T) {
 	p := newLeadPair(t)
 	p.ta.lead.quick.Store(leadAfter)
 	buf := make([]byte, 64)
-	for range 3 {
+	// On a busy machine a message may come before anybody waits for it.
+	for range 200 {
 		timer := time.AfterFunc(20*time.Millisecond, func() { p.b.Send(context.Background(), []byte("x"), SendOptions{}) })
 		if _, _, err := p.a.Recv(t.Context(), buf); err != nil {
 			t.Fatal(err)
 		}
 		timer.Stop()
+		if p.ta.lead.quick.Load() < leadAfter {
+			return
+		}
 	}
-	if n := p.ta.lead.quick.Load(); n >= leadAfter {
-		t.Errorf("%d short waits counted among long ones", n)
-	}
+	t.Error("long waits count as short ones")
 }
 
 func TestWaiter(t *testing.T) {

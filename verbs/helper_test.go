@@ -11,7 +11,7 @@ import (
 )
 
 // testTimeout bounds each wait of a test.
-const testTimeout = 10 * time.Second
+const testTimeout = time.Minute
 
 // node is a device on a loopback transport, with a domain and queues.
 type node struct {

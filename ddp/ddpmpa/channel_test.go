@@ -15,7 +15,7 @@ import (
 	"github.com/weftstack/weft/ddp"
 )
 
-const testTimeout = 10 * time.Second
+const testTimeout = time.Minute
 
 func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
