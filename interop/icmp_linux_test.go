@@ -24,11 +24,23 @@ func TestPathTakesLess(t *testing.T) {
 		if !told {
 			name = "not told"
 		}
-		t.Run(name, func(t *testing.T) { pathTakesLess(t, told) })
+		t.Run(name, func(t *testing.T) {
+			const tries = 4 // the timer may expire on a busy machine
+			for try := 1; ; try++ {
+				timeouts := pathTakesLess(t, told)
+				if (timeouts > 0) != told {
+					return
+				}
+				if try == tries || !told {
+					t.Fatalf("%d timeouts; told by ICMP: %v", timeouts, told)
+				}
+			}
+		})
 	}
 }
 
-func pathTakesLess(t *testing.T, told bool) {
+// pathTakesLess returns how often the retransmission timer expired.
+func pathTakesLess(t *testing.T, told bool) (timeouts uint64) {
 	m := newMultinet(t, false)
 	router := m.ours + "-r"
 	m.ip("netns", "add", router)
@@ -122,8 +134,6 @@ func pathTakesLess(t *testing.T, told bool) {
 	if st.Paths[0].BlackHoles == 0 {
 		t.Error("no black hole was seen")
 	}
-	if timeouts := st.Timeouts > 0; timeouts == told {
-		t.Errorf("%d timeouts; told by ICMP: %v", st.Timeouts, told)
-	}
 	send()
+	return st.Timeouts
 }
