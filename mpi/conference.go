@@ -83,6 +83,7 @@ type conference struct {
 	root   int
 	parley *parley // at the root
 	cause  error   // why there is none
+	others int     // processes of the other group; 0: not known yet
 }
 
 // confer gives all processes of both groups what all of them say. Only the
@@ -125,7 +126,11 @@ func (x *conference) confer(ctx context.Context, own round, say report) (mine, t
 			return nil, nil, err
 		}
 	}
-	return &both[0], &both[1], both[1].check(&both[0])
+	if err = both[1].check(&both[0]); err == nil && x.others != 0 && len(both[1].Reports) != x.others {
+		err = fmt.Errorf("%w: the other group had %d processes and has %d now", ErrProtocol, x.others, len(both[1].Reports))
+	}
+	x.others = len(both[1].Reports)
+	return &both[0], &both[1], err
 }
 
 // check finds out whether the other group says what can be.

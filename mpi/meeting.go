@@ -19,7 +19,7 @@ import (
 // fail alike.
 
 const (
-	// meetLimit bounds a meeting from when the roots are connected.
+	// meetLimit bounds a meeting from when all know who takes part.
 	meetLimit = time.Minute
 	// maxReport bounds what one process says in a round, in bytes.
 	maxReport = 64 << 10
@@ -79,14 +79,12 @@ func (m *meeting) claim(number int, l link) *peer {
 
 // linked notes that a link is up, or never will be.
 func (m *meeting) linked(number int, err error) {
-	if err != nil {
-		err = fmt.Errorf("mpi: connecting to rank %d of another job: %w", m.peers[number].rank, err)
-	}
 	m.note(func() {
-		if err == nil {
+		switch p := m.peers[number]; {
+		case err == nil:
 			m.up++
-		} else if m.err == nil {
-			m.err = err
+		case m.err == nil && p != nil:
+			m.err = fmt.Errorf("mpi: connecting to rank %d of another job: %w", p.rank, err)
 		}
 	})
 }
@@ -115,10 +113,9 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 		return nil, fmt.Errorf("%w: %w", ErrRoot, err)
 	}
 	e := c.w.eng
+	var lerr error
 	if accepts {
-		if err := c.w.fabric.listen(); err != nil {
-			return nil, err
-		}
+		lerr = c.w.fabric.listen()
 	}
 	x := &conference{c: c, root: root}
 	own := round{Head: &head{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
@@ -136,7 +133,7 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 		}
 	}
 	me := &member{Job: e.job, Rank: uint32(e.rank), Addr: c.w.fabric.card(), Window: e.farWindow(), Call: c.w.launcherName()}
-	mine, theirs, err := x.confer(ctx, own, report{Member: me})
+	mine, theirs, err := x.confer(ctx, own, report{Member: me, Err: failureOf(lerr)})
 	if err != nil {
 		return nil, err
 	}
@@ -275,9 +272,12 @@ func (m *meeting) link(ctx context.Context, me int, mine, theirs *round, group [
 		switch {
 		case p == nil: // a rank of this job
 		case group[i] != nil && common[group[i].far.link]:
-			m.mu.Lock()
-			m.peers[number] = nil
-			m.mu.Unlock()
+			m.note(func() {
+				m.peers[number] = nil
+				if m.claimed[number] {
+					m.err = fmt.Errorf("%w: one more link to rank %d of another job", ErrProtocol, p.rank)
+				}
+			})
 			m.w.eng.dropFar(p, "not needed")
 		default:
 			group[i] = p

@@ -2,8 +2,10 @@ package mpi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -566,6 +568,62 @@ func TestPortLimits(t *testing.T) {
 	if p.queue(a) {
 		t.Error("more than MaxWaiting connections wait")
 	}
+}
+
+// TestConferSizeChanges has another group that loses a process between rounds.
+func TestConferSizeChanges(t *testing.T) {
+	one := report{Member: &member{Job: 1, Addr: "nowhere"}}
+	h := &head{Transport: TransportInproc, Streams: 1}
+	local(t, 1, func(ctx context.Context, c *Comm) error {
+		a, b := net.Pipe()
+		defer a.Close()
+		go func() {
+			defer b.Close()
+			for _, r := range []round{{Head: h, Reports: []report{one, one}}, {Reports: []report{{}, {}}}, {Reports: []report{{}}}} {
+				out, _ := json.Marshal(r)
+				if _, err := (&parley{conn: b}).swap(ctx, out); err != nil {
+					return
+				}
+			}
+		}()
+		x := &conference{c: c, parley: &parley{conn: a}}
+		if _, theirs, err := x.confer(ctx, round{Head: h}, one); err != nil || len(theirs.Reports) != 2 {
+			return fmt.Errorf("the first round: %w", err)
+		}
+		if _, _, err := x.confer(ctx, round{}, report{}); err != nil {
+			return fmt.Errorf("the second round: %w", err)
+		}
+		if _, _, err := x.confer(ctx, round{}, report{}); !errors.Is(err, ErrProtocol) {
+			return fmt.Errorf("the round with one process less: %w", err)
+		}
+		return nil
+	})
+}
+
+// TestMeetingStrayLink has a process make a link although both ends know that they
+// have one.
+func TestMeetingStrayLink(t *testing.T) {
+	local(t, 1, func(ctx context.Context, c *Comm) error {
+		e, name := c.w.eng, procName{job: 1}
+		old, err := e.addFar(name, &member{}, 7)
+		if err != nil {
+			return err
+		}
+		p, err := e.addFar(name, &member{}, 8)
+		if err != nil {
+			return err
+		}
+		m := &meeting{w: c.w, size: 2, peers: []*peer{nil, p}, claimed: make([]bool, 2), others: []int{1}, need: -1, done: make(chan struct{})}
+		if m.claim(1, noLink{}) != p {
+			return errors.New("the link was not expected")
+		}
+		both := &round{Reports: []report{{Links: [][2]uint64{{0, 7}}}}}
+		if err := m.link(ctx, 0, both, both, []*peer{old}, true); !errors.Is(err, ErrProtocol) {
+			return fmt.Errorf("one more link: %w", err)
+		}
+		m.linked(1, io.EOF)
+		return nil
+	})
 }
 
 func FuzzParsePort(f *testing.F) {
