@@ -1,12 +1,8 @@
 package mpi
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"time"
 )
@@ -96,78 +92,4 @@ func (t *idTable) uses(of func(*matchContext) bool) bool {
 	return slices.ContainsFunc(t.slots, func(s idSlot) bool {
 		return s.r != nil && (s.r.ctx != nil && of(s.r.ctx) || s.r.ctx == nil && s.r.sent != nil && of(s.r.sent))
 	})
-}
-
-// Join makes an intercommunicator of the two processes at the ends of conn,
-// which both call it (MPI_Comm_join). Each group has one member. Nothing else
-// may be sent over conn meanwhile; afterwards it is the program's again. It
-// blocks until the other process calls it, or ctx is done, which leaves conn in
-// an undefined state.
-func (w *World) Join(ctx context.Context, conn net.Conn) (*Comm, error) {
-	c := w.self
-	t := c.enter()
-	d, err := w.join2(ctx, conn)
-	c.leave(t, "World.Join", NoPeer, 0, 0, err)
-	return d, c.raise(err)
-}
-
-// joinMagic begins what the processes send each other.
-const joinMagic = "weft join 1\n"
-
-func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {
-	// The one with the greater number connects. Both are ready to accept before
-	// they tell theirs.
-	if err := w.fabric.listen(); err != nil {
-		return nil, err
-	}
-	own := append([]byte(joinMagic), make([]byte, nonceLen)...)
-	_, _ = rand.Read(own[len(joinMagic):]) // never fails
-	other := make([]byte, len(own))
-	over := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(over)
-		_ = conn.SetDeadline(time.Unix(1, 0))
-	})
-	wrote := make(chan error, 1)
-	go func() {
-		_, err := conn.Write(own)
-		wrote <- err
-	}()
-	_, err := io.ReadFull(conn, other)
-	if err != nil {
-		_ = conn.SetWriteDeadline(time.Unix(1, 0))
-	}
-	if e := <-wrote; err == nil {
-		err = e
-	}
-	if !stop() {
-		<-over
-		_ = conn.SetDeadline(time.Time{})
-		err = ctx.Err()
-	}
-	if err == nil && !bytes.HasPrefix(other, []byte(joinMagic)) {
-		err = fmt.Errorf("%w: the other end does not join", ErrProtocol)
-	}
-	accepts := bytes.Compare(own, other) < 0
-	if err == nil && bytes.Equal(own, other) {
-		err = fmt.Errorf("%w: both ends of the connection are the same", ErrRank)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("mpi: joining: %w", err)
-	}
-	return w.self.meet(ctx, 0, accepts, func(context.Context) (*parley, error) {
-		return &parley{conn: conn, leave: true}, nil
-	})
-}
-
-// Parent returns the intercommunicator with the group that has spawned this
-// job, or nil if it was not spawned (MPI_Comm_get_parent). After its Disconnect
-// it returns nil.
-func (w *World) Parent() *Comm {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.parent == nil || w.parent.freed.Load() {
-		return nil
-	}
-	return w.parent
 }

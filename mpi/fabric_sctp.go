@@ -72,7 +72,7 @@ func newSCTPFabric(w *World) (fabric, error) {
 		}
 		tc.Conns, tc.LocalAddrs = conns, nil
 	} else if len(o.addrs) == 0 {
-		tc.LocalAddrs = []netip.AddrPort{netip.AddrPortFrom(primaryAddr(), 0)}
+		tc.LocalAddrs = []netip.AddrPort{o.addr()}
 	}
 	if o.capture != "" {
 		var err error

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -40,11 +39,7 @@ const (
 )
 
 func newTCPFabric(w *World) (fabric, error) {
-	addr := netip.AddrPortFrom(primaryAddr(), 0)
-	if len(w.opts.addrs) > 0 {
-		addr = w.opts.addrs[0]
-	}
-	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(addr))
+	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(w.opts.addr()))
 	if err != nil {
 		return nil, err
 	}
@@ -153,23 +148,33 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 }
 
 func (f *tcpFabric) dial(ctx context.Context, links []*tcpLink, peer int, addr string, key []byte) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return err
-	}
-	f.keep(conn)
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	defer stop()
 	h, msg := newConnector(key, f.w.Rank(), peer, f.w.Size())
-	if _, err := conn.Write(helloFrame(msg)); err != nil {
-		return err
-	}
-	if err := greet(conn, h); err != nil {
+	conn, err := f.visit(ctx, addr, h, msg)
+	if err != nil {
 		return err
 	}
 	links[peer], err = f.newLink(conn, f.w.eng.peers[peer])
 	return err
+}
+
+// visit makes a connection and exchanges greetings.
+func (f *tcpFabric) visit(ctx context.Context, addr string, h *hello, first []byte) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	f.keep(conn)
+	undo := interrupt(ctx, conn)
+	err = greet(conn, h, first)
+	if cause := undo(); cause != nil {
+		err = cause
+	}
+	if err != nil {
+		f.drop(conn)
+		return nil, err
+	}
+	return conn, nil
 }
 
 // newLink makes a connection the link to a peer, and one that ends when the peer
@@ -201,7 +206,7 @@ func watchSilence(conn *net.TCPConn, silence time.Duration) error {
 // acceptAll accepts connections until all higher ranks are there.
 func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte) error {
 	rank, size := f.w.Rank(), f.w.Size()
-	stop := context.AfterFunc(ctx, func() { _ = f.ln.SetDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, func() { _ = f.ln.SetDeadline(past) })
 	defer stop()
 	type result struct {
 		peer int
@@ -232,7 +237,7 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 		}
 	}()
 	defer func() {
-		_ = f.ln.SetDeadline(time.Unix(1, 0))
+		_ = f.ln.SetDeadline(past)
 		close(quit)
 		<-over // it must not take a connection that listen is to have
 	}()
@@ -249,7 +254,7 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 				h := newAcceptor(key, rank, size)
 				_ = c.SetDeadline(time.Now().Add(helloTimeout))
 				r := result{-1, c}
-				if greet(c, h) == nil {
+				if greet(c, h, nil) == nil {
 					r.peer = h.peer
 				}
 				select {
@@ -279,8 +284,13 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 	return nil
 }
 
-// greet runs the exchange of greetings on conn.
-func greet(conn net.Conn, h *hello) error {
+// greet runs the exchange of greetings on conn, which first begins if it is not nil.
+func greet(conn net.Conn, h *hello, first []byte) error {
+	if first != nil {
+		if _, err := conn.Write(helloFrame(first)); err != nil {
+			return err
+		}
+	}
 	var buf [envelopeLen + maxHello]byte
 	for !h.sending() {
 		if _, err := io.ReadFull(conn, buf[:envelopeLen]); err != nil {
@@ -322,24 +332,12 @@ func (f *tcpFabric) receive(l *tcpLink) {
 
 // call implements fabric.
 func (f *tcpFabric) call(ctx context.Context, m *meeting, number int) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", m.peer(number).far.addr)
+	h, msg := m.connector(number)
+	conn, err := f.visit(ctx, m.peer(number).far.addr, h, msg)
 	if err != nil {
 		return err
 	}
-	f.keep(conn)
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	h, msg := m.connector(number)
-	if _, err = conn.Write(helloFrame(msg)); err == nil {
-		err = greet(conn, h)
-	}
-	if !stop() { // before the last link is up, which ends ctx
-		err = context.Cause(ctx)
-	}
-	if err == nil {
-		err = f.adopt(conn, m, number)
-	}
-	if err != nil {
+	if err = f.adopt(conn, m, number); err != nil {
 		f.drop(conn)
 	}
 	return err
@@ -383,7 +381,7 @@ func (f *tcpFabric) welcome(c net.Conn) error {
 	if err := c.SetDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return err
 	}
-	if err := greet(c, h); err != nil {
+	if err := greet(c, h, nil); err != nil {
 		return err
 	}
 	if h.meeting == nil {

@@ -176,10 +176,7 @@ func (e *engine) dropFar(p *peer, why string) {
 		gone = e.forgetFar(p)
 	}
 	if cut {
-		p.far.closed = true
-		if e.far.byName[p.name] == p {
-			delete(e.far.byName, p.name)
-		}
+		e.closeFar(p)
 	}
 	e.far.mu.Unlock()
 	if gone {
@@ -190,7 +187,7 @@ func (e *engine) dropFar(p *peer, why string) {
 	}
 }
 
-// name lets others find p, which has a link now.
+// nameFar lets others find p, which has a link now.
 func (e *engine) nameFar(p *peer) {
 	e.far.mu.Lock()
 	defer e.far.mu.Unlock()
@@ -201,34 +198,29 @@ func (e *engine) nameFar(p *peer) {
 
 // hold notes that a communicator has these members.
 func (e *engine) hold(peers []*peer) {
+	e.far.mu.Lock()
+	defer e.far.mu.Unlock()
 	for _, p := range peers {
 		if p.far != nil {
-			e.far.mu.Lock()
 			p.far.refs++
-			e.far.mu.Unlock()
 		}
 	}
 }
 
-// release is the opposite of hold. Processes that are gone are forgotten. It
-// returns those that are in no communicator any more.
-func (e *engine) release(peers []*peer) (idle []*peer) {
+// release is the opposite of hold. Processes that are gone are forgotten.
+func (e *engine) release(peers []*peer) {
 	for _, p := range peers {
 		if p.far == nil {
 			continue
 		}
 		e.far.mu.Lock()
 		p.far.refs--
-		if p.far.refs == 0 {
-			idle = append(idle, p)
-		}
 		gone := e.forgetFar(p)
 		e.far.mu.Unlock()
 		if gone {
 			e.bury(p)
 		}
 	}
-	return idle
 }
 
 // forgetFar drops p if it is gone and in no communicator. far.mu is held. It
@@ -237,10 +229,7 @@ func (e *engine) forgetFar(p *peer) bool {
 	if p.failure() == nil {
 		return false
 	}
-	p.far.closed = true
-	if e.far.byName[p.name] == p {
-		delete(e.far.byName, p.name) // it may come back, with another link
-	}
+	e.closeFar(p)
 	if p.far.refs > 0 || e.far.byHandle[p.handle] != p {
 		return false
 	}
@@ -255,6 +244,15 @@ func (e *engine) bury(p *peer) {
 	e.far.mu.Lock()
 	defer e.far.mu.Unlock()
 	e.far.past.sum(s)
+}
+
+// closeFar lets nobody find p any more; the process may come back, with another
+// link. far.mu is held.
+func (e *engine) closeFar(p *peer) {
+	p.far.closed = true
+	if e.far.byName[p.name] == p {
+		delete(e.far.byName, p.name)
+	}
 }
 
 // farDown is called when a peer is gone.
@@ -317,10 +315,8 @@ func (w *World) part(ctx context.Context, peers []*peer) {
 		e.far.mu.Lock()
 		mine := p.far != nil && p.far.refs == 0 && p.far.linked && !p.far.parted
 		if mine {
-			p.far.parted, p.far.closed = true, true
-			if e.far.byName[p.name] == p {
-				delete(e.far.byName, p.name)
-			}
+			p.far.parted = true
+			e.closeFar(p)
 		}
 		e.far.mu.Unlock()
 		if !mine {

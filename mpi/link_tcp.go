@@ -7,7 +7,6 @@ import (
 	"net"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // tcpLink carries messages over one TCP connection, all streams in one
@@ -221,7 +220,7 @@ func (l *tcpLink) kill(err error) {
 		l.why = err
 	}
 	l.mu.Unlock()
-	_ = l.conn.SetDeadline(time.Unix(1, 0))
+	_ = l.conn.SetDeadline(past)
 }
 
 // feed takes in received bytes. rmu is held.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 )
 
 // parley is the connection between the roots.
@@ -22,39 +21,15 @@ func (p *parley) close() {
 }
 
 // swap exchanges one message with the other root.
-func (p *parley) swap(ctx context.Context, b []byte) ([]byte, error) {
-	// The deadline is undone when nobody can set it any more.
-	over := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(over)
-		_ = p.conn.SetDeadline(time.Unix(1, 0))
+func (p *parley) swap(ctx context.Context, b []byte) (other []byte, err error) {
+	err = trade(ctx, p.conn, append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...), func() (err error) {
+		other, err = readFrame(p.conn, maxRound)
+		return err
 	})
-	defer func() {
-		if !stop() {
-			<-over
-			_ = p.conn.SetDeadline(time.Time{})
-		}
-	}()
-	wrote := make(chan error, 1)
-	go func() { wrote <- writeFrame(p.conn, b) }()
-	other, err := readFrame(p.conn, maxRound)
-	if err != nil {
-		_ = p.conn.SetWriteDeadline(time.Unix(1, 0))
-	}
-	if e := <-wrote; err == nil {
-		err = e
-	}
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		err = cause
-	}
 	return other, err
 }
 
-func writeFrame(w io.Writer, b []byte) error {
-	_, err := w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
-	return err
-}
-
+// readFrame reads the length of a message, and then that.
 func readFrame(r io.Reader, limit int) ([]byte, error) {
 	var n [4]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {

@@ -66,10 +66,7 @@ func (w *World) OpenPort() (string, error) {
 	if err := w.usable(); err != nil {
 		return "", err
 	}
-	addr := netip.AddrPortFrom(primaryAddr(), 0)
-	if len(w.opts.addrs) > 0 {
-		addr = netip.AddrPortFrom(w.opts.addrs[0].Addr(), 0)
-	}
+	addr := netip.AddrPortFrom(w.opts.addr().Addr(), 0)
 	p := &port{key: make([]byte, portKeyLen), waiting: make(chan net.Conn, MaxWaiting), closed: make(chan struct{})}
 	_, _ = rand.Read(p.key) // never fails
 	w.mu.Lock()
@@ -157,7 +154,7 @@ func (p *port) listen() {
 		go func() {
 			defer func() { <-gate }()
 			_ = c.SetDeadline(time.Now().Add(helloTimeout))
-			if greet(c, newAcceptor(p.key, 0, 2)) != nil || !p.queue(c) {
+			if greet(c, newAcceptor(p.key, 0, 2), nil) != nil || !p.queue(c) {
 				_ = c.Close()
 			}
 		}()
@@ -189,22 +186,29 @@ const (
 	answer = 'a'
 )
 
+// takeAt returns the next connection that somebody waits at to an open port.
+func (w *World) takeAt(ctx context.Context, name string) (*parley, error) {
+	w.mu.Lock()
+	p := w.ports[name]
+	w.mu.Unlock()
+	if p == nil {
+		if err := w.usable(); err != nil {
+			return nil, err // which closes ports
+		}
+		return nil, fmt.Errorf("%w: not opened here", ErrPort)
+	}
+	return p.take(ctx, w.over)
+}
+
 // take returns the next connection that somebody waits at.
 func (p *port) take(ctx context.Context, over <-chan struct{}) (*parley, error) {
 	for {
 		select {
 		case c := <-p.waiting:
-			_ = c.SetDeadline(time.Now().Add(aliveTimeout))
-			b := []byte{knock}
-			_, err := c.Write(b)
-			if err == nil {
-				_, err = io.ReadFull(c, b)
+			if answers(ctx, c) {
+				return &parley{conn: c}, nil
 			}
-			if err == nil && b[0] == answer {
-				err = c.SetDeadline(time.Time{})
-				return &parley{conn: c}, err
-			}
-			_ = c.Close() // it has given up
+			_ = c.Close()
 		case <-p.closed:
 			return nil, fmt.Errorf("%w: closed", ErrPort)
 		case <-over:
@@ -215,21 +219,26 @@ func (p *port) take(ctx context.Context, over <-chan struct{}) (*parley, error) 
 	}
 }
 
+// answers reports whether somebody still waits at the other end of a connection.
+func answers(ctx context.Context, c net.Conn) bool {
+	ctx, cancel := context.WithTimeout(ctx, aliveTimeout)
+	defer cancel()
+	undo := interrupt(ctx, c)
+	b := []byte{knock}
+	_, err := c.Write(b)
+	if err == nil {
+		_, err = io.ReadFull(c, b)
+	}
+	return undo() == nil && err == nil && b[0] == answer
+}
+
 // Accept waits for a group that calls Connect with the name of the port, and
 // makes an intercommunicator of c and that group. All ranks of c call it; the
 // port is that of the rank root, which has opened it, and ignored elsewhere. It
 // blocks until somebody connects or ctx is done.
 func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error) {
 	t := c.enter()
-	d, err := c.meet(ctx, root, true, func(ctx context.Context) (*parley, error) {
-		c.w.mu.Lock()
-		p := c.w.ports[port]
-		c.w.mu.Unlock()
-		if p == nil {
-			return nil, fmt.Errorf("%w: not opened here", ErrPort)
-		}
-		return p.take(ctx, c.w.over)
-	})
+	d, err := c.meet(ctx, root, true, func(ctx context.Context) (*parley, error) { return c.w.takeAt(ctx, port) })
 	c.leave(t, "Comm.Accept", root, 0, 0, err)
 	return d, c.raise(err)
 }
@@ -271,17 +280,10 @@ func dialPort(ctx context.Context, name string, wait time.Duration) (*parley, er
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPort, orCause(ctx, err))
 	}
-	over := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(over)
-		_ = conn.SetDeadline(time.Unix(1, 0))
-	})
+	undo := interrupt(ctx, conn)
 	err = func() error {
 		h, msg := newConnector(key, 1, 0, 2)
-		if _, err := conn.Write(helloFrame(msg)); err != nil {
-			return err
-		}
-		if err := greet(conn, h); err != nil {
+		if err := greet(conn, h, msg); err != nil {
 			return err
 		}
 		var b [1]byte
@@ -295,9 +297,8 @@ func dialPort(ctx context.Context, name string, wait time.Duration) (*parley, er
 		_, err := conn.Write(b[:])
 		return err
 	}()
-	if !stop() {
-		<-over
-		err = context.Cause(ctx)
+	if cause := undo(); cause != nil {
+		err = cause
 	}
 	if err != nil {
 		_ = conn.Close()

@@ -48,3 +48,11 @@ func addrTo(host string) netip.Addr {
 	}
 	return ap.Addr().Unmap()
 }
+
+// addr returns the first address to listen at, of WithAddrs or of this host.
+func (o *options) addr() netip.AddrPort {
+	if len(o.addrs) > 0 {
+		return o.addrs[0]
+	}
+	return netip.AddrPortFrom(primaryAddr(), 0)
+}

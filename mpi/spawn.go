@@ -114,13 +114,7 @@ func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, erro
 		}
 		ctx, undo := c.w.watchSpawned(ctx, job)
 		defer undo()
-		c.w.mu.Lock()
-		p := c.w.ports[name]
-		c.w.mu.Unlock()
-		if p == nil {
-			return nil, ErrFinalized
-		}
-		return p.take(ctx, c.w.over)
+		return c.w.takeAt(ctx, name)
 	})
 }
 
@@ -214,6 +208,18 @@ func (w *World) meetParent(ctx context.Context) error {
 	defer w.mu.Unlock()
 	w.parent = p
 	return nil
+}
+
+// Parent returns the intercommunicator with the group that has spawned this
+// job, or nil if it was not spawned (MPI_Comm_get_parent). After its Disconnect
+// it returns nil.
+func (w *World) Parent() *Comm {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.parent == nil || w.parent.freed.Load() {
+		return nil
+	}
+	return w.parent
 }
 
 // launcherInfo is what some launchers tell.

@@ -1,0 +1,54 @@
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net"
+)
+
+// Join makes an intercommunicator of the two processes at the ends of conn,
+// which both call it (MPI_Comm_join). Each group has one member. Nothing else
+// may be sent over conn meanwhile; afterwards it is the program's again. It
+// blocks until the other process calls it, or ctx is done, which leaves conn in
+// an undefined state.
+func (w *World) Join(ctx context.Context, conn net.Conn) (*Comm, error) {
+	c := w.self
+	t := c.enter()
+	d, err := w.join2(ctx, conn)
+	c.leave(t, "World.Join", NoPeer, 0, 0, err)
+	return d, c.raise(err)
+}
+
+// joinMagic begins what the processes send each other.
+const joinMagic = "weft join 1\n"
+
+func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {
+	// The one with the greater number connects. Both are ready to accept before
+	// they tell theirs.
+	if err := w.fabric.listen(); err != nil {
+		return nil, err
+	}
+	own := append([]byte(joinMagic), make([]byte, nonceLen)...)
+	_, _ = rand.Read(own[len(joinMagic):]) // never fails
+	other := make([]byte, len(own))
+	err := trade(ctx, conn, own, func() error {
+		_, err := io.ReadFull(conn, other)
+		return err
+	})
+	if err == nil && !bytes.HasPrefix(other, []byte(joinMagic)) {
+		err = fmt.Errorf("%w: the other end does not join", ErrProtocol)
+	}
+	accepts := bytes.Compare(own, other) < 0
+	if err == nil && bytes.Equal(own, other) {
+		err = fmt.Errorf("%w: both ends of the connection are the same", ErrRank)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("mpi: joining: %w", err)
+	}
+	return w.self.meet(ctx, 0, accepts, func(context.Context) (*parley, error) {
+		return &parley{conn: conn, leave: true}, nil
+	})
+}
