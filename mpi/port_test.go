@@ -622,6 +622,7 @@ func TestMeetingStrayLink(t *testing.T) {
 			return fmt.Errorf("one more link: %w", err)
 		}
 		m.linked(1, io.EOF)
+		p.down(io.EOF) // as the end of a link that has been aborted tells
 		return nil
 	})
 }
