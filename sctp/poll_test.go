@@ -1,6 +1,8 @@
 package sctp
 
 import (
+	"net"
+	"net/netip"
 	"testing"
 	"time"
 )
@@ -40,5 +42,53 @@ func TestSpinBudget(t *testing.T) {
 		if got := waits(n, tt.each); got < tt.min || got > tt.max {
 			t.Errorf("%s: %d of %d waits poll, want %d to %d", tt.name, got, n, tt.min, tt.max)
 		}
+	}
+}
+
+// Datagrams that came while the readers slept are all read when they take over,
+// without another one that wakes them.
+func TestReadersReadAllThatCame(t *testing.T) {
+	tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	if !tr.sockets().canPoll {
+		t.Skip("sockets cannot be polled here")
+	}
+	to := tr.sockets().list[0].conn.LocalAddr()
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	sent := uint64(0)
+	send := func(n int) {
+		for range n {
+			if _, err := c.Write([]byte("no packet")); err != nil { // too short for one
+				t.Fatal(err)
+			}
+			sent++
+		}
+	}
+	await := func() {
+		t.Helper()
+		for i := 0; tr.count.datagramsIn.Load() < sent; i++ {
+			if i > 10_000 {
+				t.Fatalf("%d of %d datagrams were read", tr.count.datagramsIn.Load(), sent)
+			}
+			<-time.After(time.Millisecond)
+		}
+	}
+	for range 20 {
+		send(3)
+		await()
+		tr.polling.setQuiet(tr, true)
+		tr.polling.mu.Lock()
+		tr.polling.timer.Stop()
+		tr.polling.mu.Unlock()
+		send(5)
+		tr.polling.setQuiet(tr, false)
+		await()
 	}
 }
