@@ -361,7 +361,7 @@ const goneErrors = 1 << 30
 
 // move gives the replies for path i to another one.
 func (q *controlQueue) move(i, to int) {
-	for k := range q.list[:q.n] {
+	for k := range q.n {
 		if q.list[k].path == i {
 			q.list[k].path = to
 		}

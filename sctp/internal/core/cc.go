@@ -87,16 +87,21 @@ const (
 // NewCongestionControl returns the algorithm that c selects, for packets that
 // carry up to mtu bytes of chunks.
 func NewCongestionControl(c CCConfig, mtu int) CongestionControl {
+	c = c.withDefaults()
+	if c.Algorithm == NewReno {
+		return newNewReno(c, mtu)
+	}
+	return newCubic(c, mtu)
+}
+
+func (c CCConfig) withDefaults() CCConfig {
 	if c.SlowStartL <= 0 {
 		c.SlowStartL = DefaultSlowStartL
 	}
 	if c.MaxWindow <= 0 {
 		c.MaxWindow = DefaultMaxWindow
 	}
-	if c.Algorithm == NewReno {
-		return newNewReno(c, mtu)
-	}
-	return newCubic(c, mtu)
+	return c
 }
 
 // initialWindow is the window before the first transmission.

@@ -36,9 +36,13 @@ type cubic struct {
 }
 
 func newCubic(c CCConfig, mtu int) *cubic {
-	r := &cubic{cfg: c, mtu: mtu}
-	r.Reset()
-	return r
+	return new(cubic).init(c, mtu)
+}
+
+func (c *cubic) init(cfg CCConfig, mtu int) *cubic {
+	c.cfg, c.mtu = cfg, mtu
+	c.Reset()
+	return c
 }
 
 func (c *cubic) Name() string  { return "cubic" }

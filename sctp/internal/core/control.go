@@ -6,7 +6,7 @@ import "github.com/weftstack/weft/sctp/wire"
 // packet to their path. A peer that sends more chunks that want answers than
 // fit gets none for the rest: all of them are of the kind that is sent again.
 type controlQueue struct {
-	list [maxControlReplies]controlReply
+	list *[maxControlReplies]controlReply // nil until there is one
 	n    int
 	// room is what the packet in hand may still be answered with, replied that
 	// it has been answered.
@@ -28,11 +28,14 @@ func (q *controlQueue) begin(room int) { q.room, q.replied = room, false }
 // reply queues a chunk for path i. It copies value.
 func (q *controlQueue) reply(i int, t wire.ChunkType, flags uint8, value []byte) {
 	size := wire.Padded(wire.ChunkHeaderLen + len(value))
-	if q.n == len(q.list) || len(value) > maxControlReplyBytes || q.replied && size > q.room {
+	if q.n == maxControlReplies || len(value) > maxControlReplyBytes || q.replied && size > q.room {
 		return
 	}
 	q.room -= size
 	q.replied = true
+	if q.list == nil {
+		q.list = new([maxControlReplies]controlReply)
+	}
 	r := &q.list[q.n]
 	q.n++
 	r.path = i
@@ -40,7 +43,12 @@ func (q *controlQueue) reply(i int, t wire.ChunkType, flags uint8, value []byte)
 }
 
 // path returns the path of the oldest reply; ok is false if there is none.
-func (q *controlQueue) path() (int, bool) { return q.list[0].path, q.n > 0 }
+func (q *controlQueue) path() (int, bool) {
+	if q.n == 0 {
+		return 0, false
+	}
+	return q.list[0].path, true
+}
 
 // appendTo appends the replies for path i that fit into room bytes to b, oldest
 // first, and removes them. A reply that would not even fit an empty packet of
@@ -88,7 +96,7 @@ const maxReplyPackets = 4
 // packetQueue holds whole packets that stand alone: those with another
 // verification tag than the association's and those that end it.
 type packetQueue struct {
-	list    [maxReplyPackets]replyPacket
+	list    *[maxReplyPackets]replyPacket // nil until there is one
 	head, n int
 }
 
@@ -100,6 +108,9 @@ type replyPacket struct {
 // slot returns the empty buffer of a new packet at the end of the queue, for the
 // caller to fill; the oldest packet makes room if need be.
 func (q *packetQueue) slot(t Tuple) *replyPacket {
+	if q.list == nil {
+		q.list = new([maxReplyPackets]replyPacket)
+	}
 	if q.n == len(q.list) {
 		// The newest matters most: it may be the one that ends the association.
 		q.head = (q.head + 1) % len(q.list)

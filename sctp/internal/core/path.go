@@ -72,7 +72,12 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans,
 			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
 		rto: NewRTO(Time(a.cfg.RTOInitial), Time(a.cfg.RTOMin), Time(a.cfg.RTOMax))}
-	p.cc = NewCongestionControl(CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
+	cc := CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}
+	if i == 0 && cc.Algorithm == Cubic {
+		p.cc = a.first.cubic.init(cc.withDefaults(), p.pmdcs())
+	} else {
+		p.cc = NewCongestionControl(cc, p.pmdcs())
+	}
 	if i < len(a.paths) {
 		a.paths[i] = p
 		a.tx.sb.reusePath(i)

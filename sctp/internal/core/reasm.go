@@ -143,15 +143,39 @@ type reassembly struct {
 
 	freeMsgs  *message
 	nfreeMsgs int
+
+	// What most associations need, in the same place.
+	first struct {
+		bySID   [firstStreams]*inStream
+		stream  inStream
+		used    bool // stream
+		message message
+		frag    frag
+		pin     pin
+	}
 }
+
+// firstStreams is up to how many streams are found in the same place.
+const firstStreams = 10
 
 // newReassembly returns an empty queue for a peer whose first TSN is initial.
 func newReassembly(cfg reasmConfig, initial TSN) *reassembly {
+	return new(reassembly).init(cfg, initial)
+}
+
+// init makes an empty queue of one that is all zero.
+func (r *reassembly) init(cfg reasmConfig, initial TSN) *reassembly {
 	if cfg.partial <= 0 {
 		cfg.partial = cfg.limit / 2
 	}
-	r := &reassembly{cfg: cfg, settled: initial - 1}
-	r.streams = make([]*inStream, cfg.streams)
+	r.cfg, r.settled = cfg, initial-1
+	if r.streams = r.first.bySID[:0]; cfg.streams > firstStreams {
+		r.streams = make([]*inStream, 0, cfg.streams)
+	}
+	r.streams = r.streams[:cfg.streams]
+	r.freeMsgs, r.nfreeMsgs = &r.first.message, 1
+	r.mem.frags, r.mem.nfrags = &r.first.frag, 1
+	r.mem.pins = &r.first.pin
 	r.loose.seed, r.numbered.seed, r.open.seed = cfg.seed, cfg.seed, cfg.seed
 	r.open.link = linkOpen
 	r.window.init(cfg.limit)
@@ -263,7 +287,11 @@ func (r *reassembly) freeFrag(f *frag) {
 func (r *reassembly) stream(sid uint16) *inStream {
 	st := r.streams[sid]
 	if st == nil {
-		st = &inStream{sid: sid, deferred: r.deferAll, lastTSN: r.deferTSN}
+		if st = &r.first.stream; r.first.used {
+			st = new(inStream)
+		}
+		r.first.used = true
+		st.sid, st.deferred, st.lastTSN = sid, r.deferAll, r.deferTSN
 		r.streams[sid] = st
 	}
 	return st

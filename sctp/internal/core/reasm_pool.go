@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/slab"
+import (
+	"sync"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
 
 const (
 	// slabMin is the payload size from which on a fragment stays in the receive
@@ -15,13 +19,15 @@ const (
 	// Bounds of the free lists, in records.
 	maxFreeFragments = 4096
 	maxFreeRecords   = 4096
-	// Bound of the free blocks of a class, in bytes.
-	maxFreeBytes = 256 << 10
 )
 
 // blockSizes are the classes of copied payloads. Larger ones, which only come
 // when there is no receive buffer to alias, are allocated to measure.
 var blockSizes = [...]int{64, slabMin, 512, 1024, 2048}
+
+// blockPools have the free blocks of each class. All associations share them, so
+// that a block is likely to be in the processor's cache.
+var blockPools [len(blockSizes)]sync.Pool
 
 // frag is one fragment of a user message.
 type frag struct {
@@ -51,19 +57,15 @@ type pin struct {
 
 // block is memory for one small payload.
 type block struct {
-	next  *block
 	class int
 	b     []byte
 }
 
 // fragPool makes and recycles fragments and what carries their payload.
 type fragPool struct {
-	frags   *frag
-	nfrags  int
-	pins    *pin
-	blocks  [len(blockSizes)]*block
-	nblocks [len(blockSizes)]int
-
+	frags     *frag
+	nfrags    int
+	pins      *pin
 	last      *pin // the newest pin, if it is in use
 	pinned    int
 	maxPinned int
@@ -124,12 +126,8 @@ func (p *fragPool) copy(f *frag, data []byte) []byte {
 		if len(data) > size {
 			continue
 		}
-		b := p.blocks[class]
-		if b != nil {
-			p.blocks[class] = b.next
-			p.nblocks[class]--
-			b.next = nil
-		} else {
+		b, _ := blockPools[class].Get().(*block)
+		if b == nil {
 			b = &block{class: class, b: make([]byte, size)}
 		}
 		f.block = b
@@ -151,9 +149,8 @@ func (p *fragPool) put(f *frag) {
 			pn.next, p.pins = p.pins, pn // at most maxPinned of them exist
 		}
 	}
-	if b := f.block; b != nil && p.nblocks[b.class] < maxFreeBytes/blockSizes[b.class] {
-		b.next, p.blocks[b.class] = p.blocks[b.class], b
-		p.nblocks[b.class]++
+	if b := f.block; b != nil {
+		blockPools[b.class].Put(b)
 	}
 	*f = frag{}
 	if p.nfrags < maxFreeFragments {

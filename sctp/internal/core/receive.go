@@ -13,6 +13,9 @@ type dataReceiver struct {
 	streams int
 	// counters
 	bytes, messages, chunks, dups uint64
+
+	opened bool
+	first  reassembly // in the same place: see Assoc.first
 }
 
 // begun reports whether any data has come.
@@ -35,7 +38,12 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved b
 	if cfg.SackDelay == 0 {
 		r.sack.setQuick(true)
 	}
-	r.reasm = newReassembly(reasmConfig{interleaved: interleaved, pieces: cfg.Pieces, streams: streams,
+	if !r.opened {
+		r.opened, r.reasm = true, &r.first
+	} else {
+		r.reasm = new(reassembly) // the user may still have pieces of the first
+	}
+	r.reasm.init(reasmConfig{interleaved: interleaved, pieces: cfg.Pieces, streams: streams,
 		limit: cfg.RecvBuffer, seed: seed}, initial)
 	r.reasm.msgID = id
 }

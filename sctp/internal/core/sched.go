@@ -27,7 +27,9 @@ func newScheduler(kind Scheduler) scheduler {
 	case SchedFCFS:
 		return &fcfs{}
 	case SchedRRPacket:
-		return &roundRobin{perPacket: true, cur: -1, last: -1}
+		s := new(roundRobin).reset()
+		s.perPacket = true
+		return s
 	case SchedPrio:
 		return &strictPriority{}
 	case SchedFair:
@@ -35,7 +37,7 @@ func newScheduler(kind Scheduler) scheduler {
 	case SchedWFQ:
 		return &fairQueue{weighted: true}
 	default:
-		return &roundRobin{cur: -1, last: -1}
+		return new(roundRobin).reset()
 	}
 }
 

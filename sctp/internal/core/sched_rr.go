@@ -9,6 +9,14 @@ type roundRobin struct {
 	perPacket bool
 	used      bool  // perPacket: last has a chunk in the packet being filled
 	last      int32 // perPacket: the stream of that packet
+	first     [1]rrLink
+}
+
+// reset makes an empty scheduler.
+func (s *roundRobin) reset() *roundRobin {
+	*s = roundRobin{cur: -1, last: -1}
+	s.ring = s.first[:]
+	return s
 }
 
 type rrLink struct{ prev, next int32 }

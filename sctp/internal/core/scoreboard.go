@@ -12,7 +12,7 @@ const (
 	// SACK can only tell about the cumulative TSN.
 	MaxOutstanding = 1 << 17
 	// minOutstanding is the initial capacity of the scoreboard.
-	minOutstanding = 64
+	minOutstanding = 8
 	// MaxPaths is how many paths the scoreboard can tell apart.
 	MaxPaths = 255
 )
@@ -100,6 +100,12 @@ type Scoreboard struct {
 	pr      prState
 	res     SackResult
 	stats   SendStats
+
+	// What most associations need, in the same place.
+	firstRecs  [minOutstanding]record
+	firstPath  [1]pathFlight
+	firstAck   [1]PathAck
+	firstWords [3][smallTSNSet]uint64
 }
 
 // SendStats counts what the scoreboard saw.
@@ -126,12 +132,16 @@ type ScoreboardConfig struct {
 
 // NewScoreboard returns an empty scoreboard that takes fragments from q.
 func NewScoreboard(q *SendQueue, c ScoreboardConfig) *Scoreboard {
-	s := &Scoreboard{
-		q: q, recs: make([]record, minOutstanding), mask: minOutstanding - 1,
-		base: c.TSN, next: c.TSN, adv: c.TSN - 1,
-		missing: newTSNSet(minOutstanding), marked: newTSNSet(minOutstanding),
-		rwnd: c.RWND, awnd: c.RWND, useRACK: c.RACK, cmt: c.CMT,
-	}
+	return new(Scoreboard).init(q, c)
+}
+
+// init makes a scoreboard of one that is all zero.
+func (s *Scoreboard) init(q *SendQueue, c ScoreboardConfig) *Scoreboard {
+	s.q, s.recs, s.mask = q, s.firstRecs[:], minOutstanding-1
+	s.base, s.next, s.adv = c.TSN, c.TSN, c.TSN-1
+	s.missing, s.marked = tsnSetIn(s.firstWords[0][:], minOutstanding), tsnSetIn(s.firstWords[1][:], minOutstanding)
+	s.rwnd, s.awnd, s.useRACK, s.cmt = c.RWND, c.RWND, c.RACK, c.CMT
+	s.paths, s.res.Paths = s.firstPath[:0], s.firstAck[:0]
 	s.SetPaths(max(c.Paths, 1))
 	q.sb = s
 	return s
@@ -140,9 +150,13 @@ func NewScoreboard(q *SendQueue, c ScoreboardConfig) *Scoreboard {
 // SetPaths makes room for n paths, at most MaxPaths. The number never shrinks.
 func (s *Scoreboard) SetPaths(n int) {
 	for len(s.paths) < min(n, MaxPaths) {
-		s.paths = append(s.paths, pathFlight{
-			set: newTSNSet(len(s.recs)), rttMark: s.next, rack: newRack(s.next),
-		})
+		f := pathFlight{rttMark: s.next, rack: newRack(s.next)}
+		if len(s.paths) == 0 {
+			f.set = tsnSetIn(s.firstWords[2][:], len(s.recs))
+		} else {
+			f.set = newTSNSet(len(s.recs))
+		}
+		s.paths = append(s.paths, f)
 		s.res.Paths = append(s.res.Paths, PathAck{})
 	}
 }

@@ -36,9 +36,13 @@ func (a *Assoc) openSender() {
 	if a.tx.q != nil { // the peer restarted
 		released = a.tx.q.TakeReleases(released)
 	}
+	restarted := a.tx.q != nil
 	a.tx = dataSender{streams: int(a.cfg.OutStreams), bytes: a.tx.bytes, messages: a.tx.messages, released: released}
-	a.tx.q = NewSendQueue(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
-	a.tx.sb = NewScoreboard(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
+	if a.tx.q, a.tx.sb = &a.first.q, &a.first.sb; restarted {
+		a.tx.q, a.tx.sb = new(SendQueue), new(Scoreboard)
+	}
+	a.tx.q.init(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
+	a.tx.sb.init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
 		CMT: a.cfg.Multipath})
 }
 

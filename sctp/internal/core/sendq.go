@@ -126,6 +126,12 @@ type SendQueue struct {
 	// Abandoned counts messages given up before and after a part of them was
 	// sent (RFC 7496, Section 4.3).
 	abandonedUnsent, abandonedSent uint64
+
+	// What most associations need, in the same place.
+	firstStream   [1]outStream
+	firstSched    roundRobin
+	firstMsg      outMsg
+	firstReleases [2]Release
 }
 
 // outStream is one outgoing stream.
@@ -183,7 +189,21 @@ const (
 
 // NewSendQueue returns a queue for up to limit bytes on nstreams streams.
 func NewSendQueue(limit, nstreams int, kind Scheduler) *SendQueue {
-	return &SendQueue{limit: int64(limit), nstreams: nstreams, kind: kind, sched: newScheduler(kind)}
+	return new(SendQueue).init(limit, nstreams, kind)
+}
+
+// init makes a queue of one that is all zero.
+func (q *SendQueue) init(limit, nstreams int, kind Scheduler) *SendQueue {
+	q.limit, q.nstreams, q.kind = int64(limit), nstreams, kind
+	if q.sched = &q.firstSched; kind == SchedRR {
+		q.firstSched.reset()
+	} else {
+		q.sched = newScheduler(kind)
+	}
+	q.firstMsg.dropIdx = -1
+	q.free, q.nfree = &q.firstMsg, 1
+	q.released = q.firstReleases[:0]
+	return q
 }
 
 // SetInterleaving makes the queue produce I-DATA, if on. It must be called
@@ -299,6 +319,10 @@ func (q *SendQueue) softCharge() int64 { return q.buffered + int64(q.messages)*s
 // for.
 func (q *SendQueue) stream(sid uint16) *outStream {
 	if int(sid) >= len(q.streams) {
+		if sid == 0 {
+			q.streams = q.firstStream[:]
+			return &q.streams[0]
+		}
 		n := max(int(sid)+1, min(2*len(q.streams), q.nstreams))
 		s := make([]outStream, n)
 		copy(s, q.streams)

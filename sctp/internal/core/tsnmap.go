@@ -44,15 +44,13 @@ const (
 type tsnMap struct {
 	cum  TSN      // everything up to here was received or skipped
 	high TSN      // largest received or skipped; equals cum when there is no gap
-	ring []uint64 // bit t%size is set when cum < t <= high was received
+	ring []uint64 // bit t%size is set when cum < t <= high was received; nil until there is a gap
 	dups []uint32
 }
 
 // init makes m ready to receive a peer's data that begins at TSN initial.
 func (m *tsnMap) init(initial TSN) {
-	m.cum, m.high = initial-1, initial-1
-	m.ring = make([]uint64, minTSNWindow/64)
-	m.dups = make([]uint32, 0, maxDuplicates)
+	*m = tsnMap{cum: initial - 1, high: initial - 1}
 }
 
 // cumTSN returns the cumulative TSN ack.
@@ -199,7 +197,7 @@ func (m *tsnMap) advance() {
 
 // grow makes room for TSNs up to span beyond the cumulative one.
 func (m *tsnMap) grow(span int) {
-	size := len(m.ring)
+	size := max(len(m.ring), minTSNWindow/64)
 	for 64*size < span {
 		size *= 2
 	}

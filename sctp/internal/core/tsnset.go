@@ -13,11 +13,21 @@ type tsnSet struct {
 
 func wordsFor(n int) int { return (n + 63) / 64 }
 
+// smallTSNSet is how many words a set for windows of up to 64 TSNs takes.
+const smallTSNSet = 3
+
 // newTSNSet returns a set for windows of size TSNs, a power of two.
 func newTSNSet(size int) tsnSet {
 	n0 := wordsFor(size)
 	n1 := wordsFor(n0)
-	return tsnSet{make([]uint64, n0), make([]uint64, n1), make([]uint64, wordsFor(n1)), uint32(size - 1), 0}
+	return tsnSetIn(make([]uint64, n0+n1+wordsFor(n1)), size)
+}
+
+// tsnSetIn is newTSNSet in words, as many as are needed, that are all zero.
+func tsnSetIn(words []uint64, size int) tsnSet {
+	n0 := wordsFor(size)
+	n1 := n0 + wordsFor(n0)
+	return tsnSet{words[:n0:n0], words[n0:n1:n1], words[n1:], uint32(size - 1), 0}
 }
 
 func (s *tsnSet) has(t TSN) bool {
