@@ -17,44 +17,55 @@ import (
 // (flush) and upcalls (settle) happen outside the mutex, each on one goroutine
 // at a time.
 type Association struct {
-	t      *Transport
-	ep     *Endpoint
-	opened bool // by Connect, not by the peer
-
-	tag  atomic.Uint32 // local verification tag; written under the demux lock
-	keys []peerKey     // guarded by the demux lock
-	gone atomic.Bool   // the association has ended
+	// What every packet needs comes first, and near to it what the core begins with:
+	// see prefetch.
+	t         *Transport
+	ep        *Endpoint
+	core      *core.Assoc // &body; what it points to is guarded by mu
+	onPiece   func(*Association, *Piece)
+	autoClose core.Time
 
 	mu       sync.Mutex
-	core     *core.Assoc         // guarded by mu
-	unwanted bool                // refused by the driver; guarded by mu
-	up, dead bool                // guarded by mu
-	known    bool                // up, and OnAssociation has returned; guarded by mu
-	eof      bool                // the peer sends no more; guarded by mu
-	closing  bool                // Close was called: discard what comes; guarded by mu
-	err      error               // why it ended; guarded by mu
-	readers  waitList            // guarded by mu
-	writers  waitList            // guarded by mu
-	openers  waitList            // wait for known or dead; guarded by mu
-	notes    []Notification      // for OnNotify, in order; guarded by mu
-	releases []core.Release      // of the callers' owners; guarded by mu
-	requests map[uint32]*request // that the peer has to answer; guarded by mu
-	queued   bool                // in Endpoint.ready; guarded by its mu
-	seq      atomic.Uint32       // moves when waiters may find something new
-
+	tag      atomic.Uint32 // local verification tag; written under the demux lock
+	seq      atomic.Uint32 // moves when waiters may find something new
 	flushing atomic.Int32
 	settling atomic.Int32
-	calls    *upcalls // used by the goroutine that settles
+	gone     atomic.Bool // the association has ended
+	opened   bool        // by Connect, not by the peer
 
-	deadline *timerSlot // nil until it is needed; guarded by mu
-	armed    core.Time  // what deadline was set to last, 0 if it has passed; guarded by mu
+	unwanted bool // refused by the driver; guarded by mu
+	up, dead bool // guarded by mu
+	known    bool // up, and OnAssociation has returned; guarded by mu
+	eof      bool // the peer sends no more; guarded by mu
+	closing  bool // Close was called: discard what comes; guarded by mu
+	queued   bool // in Endpoint.ready; guarded by its mu
+
+	deadline *timerSlot     // nil until it is needed; guarded by mu
+	armed    core.Time      // what deadline was set to last, 0 if it has passed; guarded by mu
+	idle     core.Time      // when user data last moved; guarded by mu
+	readers  waitList       // guarded by mu
+	releases []core.Release // of the callers' owners; guarded by mu
+	notes    []Notification // for OnNotify, in order; guarded by mu
+	calls    upcalls        // used by the goroutine that settles
+
+	body core.Assoc
+
+	writers  waitList            // guarded by mu
+	openers  waitList            // wait for known or dead; guarded by mu
+	requests map[uint32]*request // that the peer has to answer; guarded by mu
+	err      error               // why it ended; guarded by mu
+	keys     []peerKey           // guarded by the demux lock
 	done     chan struct{}
 	value    atomic.Pointer[any]
-	idle     core.Time // when user data last moved; guarded by mu
+	few      [2]core.Release // what releases begins with
 }
 
-func newAssociation(e *Endpoint, c *core.Assoc, opened bool) *Association {
-	return &Association{t: e.t, ep: e, core: c, opened: opened, done: make(chan struct{})}
+// newAssociation returns an association whose core is yet to be set up.
+func newAssociation(e *Endpoint, opened bool) *Association {
+	a := &Association{t: e.t, ep: e, opened: opened, onPiece: e.cfg.OnPiece, autoClose: core.Time(e.cfg.AutoClose),
+		done: make(chan struct{})}
+	a.core, a.releases = &a.body, a.few[:0]
+	return a
 }
 
 // cookiesUntil returns when the last state cookie that might set the association up

@@ -21,7 +21,8 @@ type Endpoint struct {
 	core core.Config // what cfg means to the core
 	port uint16      // set before the endpoint is known
 
-	hsMu     sync.Mutex // serialises the listener
+	hsMu     sync.Mutex   // serialises the listener
+	made     *Association // by the listener, for the packet in hand; guarded by hsMu
 	listener *core.Listener
 
 	backlog chan *Association
@@ -69,6 +70,10 @@ func (e *Endpoint) listen() {
 			return a.tag.Load(), true
 		},
 	}
+	p.New = func() *core.Assoc {
+		e.made = newAssociation(e, false)
+		return e.made.core
+	}
 	rand.Read(p.Seed[:])
 	e.listener = core.NewListener(&e.core, p)
 }
@@ -90,11 +95,11 @@ func (e *Endpoint) roomFor(d []byte) bool {
 	return true
 }
 
-// adopt takes in an association that the peer at k opened. The caller finishes
+// adopt takes in the association a that the peer at k opened. The caller finishes
 // it. The result is empty if Connect was a moment faster: then the packet is for
 // the association it made, as any collision (RFC 9260, Section 5.2.4).
-func (e *Endpoint) adopt(now core.Time, c *core.Assoc, k peerKey) touched {
-	a := newAssociation(e, c, false)
+func (e *Endpoint) adopt(now core.Time, a *Association, k peerKey) touched {
+	c := a.core
 	a.mu.Lock()
 	err := e.t.demux.add(a, c.Tag(), a.peerKeys(), []peerKey{k}, e.t.cfg.MaxAssociations)
 	if err == ErrExists {
@@ -136,11 +141,10 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 		rand.Read(b[:])
 		p.Tag = binary.BigEndian.Uint32(b[:])
 	}
-	c, err := core.NewClient(&cfg, e.t.now(), p)
-	if err != nil {
+	a := newAssociation(e, true)
+	if err := a.core.InitClient(&cfg, e.t.now(), p); err != nil {
 		return nil, coreError(err)
 	}
-	a := newAssociation(e, c, true)
 	keys := a.peerKeys()
 	if err := e.t.demux.add(a, p.Tag, keys, keys, e.t.cfg.MaxAssociations); err != nil {
 		return nil, err

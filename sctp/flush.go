@@ -92,8 +92,8 @@ func (a *Association) arm() {
 		return
 	}
 	next := a.core.NextTimeout()
-	if d := a.ep.cfg.AutoClose; d > 0 && a.up {
-		if at := a.idle + core.Time(d); next == 0 || at < next {
+	if d := a.autoClose; d > 0 && a.up {
+		if at := a.idle + d; next == 0 || at < next {
 			next = at
 		}
 	}
@@ -129,7 +129,7 @@ func (a *Association) onTimer() work {
 	a.armed = 0
 	now := a.t.now()
 	a.core.HandleTimeout(now)
-	if d := a.ep.cfg.AutoClose; d > 0 && a.up && now-a.idle >= core.Time(d) {
+	if d := a.autoClose; d > 0 && a.up && now-a.idle >= d {
 		a.core.Shutdown(now)
 		a.idle = now
 	}
@@ -138,7 +138,7 @@ func (a *Association) onTimer() work {
 
 // active notes that user data moved. a.mu is held.
 func (a *Association) active() {
-	if a.ep.cfg.AutoClose > 0 {
+	if a.autoClose > 0 {
 		a.idle = a.t.now()
 	}
 }

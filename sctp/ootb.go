@@ -78,6 +78,7 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 	}
 	e := t.demux.endpoint(k.local)
 	var r core.Result
+	var opened *Association
 	listening := e != nil && e.accepts()
 	if listening {
 		if !e.roomFor(d) {
@@ -86,6 +87,7 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 		}
 		e.hsMu.Lock()
 		r = e.listener.HandlePacket(now, &s.pkt, s.reply[:0])
+		opened, e.made = e.made, nil
 		e.hsMu.Unlock()
 	} else {
 		r = core.HandleOOTB(&s.pkt, s.reply[:0])
@@ -112,7 +114,7 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 	}
 	switch {
 	case r.New != nil:
-		if made = e.adopt(now, r.New, k); made.a == nil {
+		if made = e.adopt(now, opened, k); made.a == nil {
 			existing = t.demux.byPeer(k)
 		}
 		return existing, made

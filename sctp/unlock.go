@@ -36,7 +36,7 @@ func (a *Association) unlock() (w work) {
 		switch {
 		case a.closing || a.unwanted:
 			a.discard()
-		case a.ep.cfg.OnPiece != nil:
+		case a.onPiece != nil:
 			w |= workPieces
 		default:
 			a.seq.Add(1)
@@ -161,7 +161,7 @@ func (a *Association) end(err error, k *wakeList) {
 
 // discard drops what is readable. a.mu is held.
 func (a *Association) discard() {
-	if a.ep.cfg.OnPiece != nil {
+	if a.onPiece != nil {
 		for p, ok := a.core.PopPiece(); ok; p, ok = a.core.PopPiece() {
 			a.core.ReleasePiece(&p)
 		}

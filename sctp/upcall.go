@@ -1,6 +1,10 @@
 package sctp
 
-import "github.com/weftstack/weft/sctp/internal/core"
+import (
+	"sync"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
 
 // upcalls is the state of the goroutine that settles.
 type upcalls struct {
@@ -9,9 +13,11 @@ type upcalls struct {
 	hasDown          bool
 	notes            []Notification
 	releases         []core.Release
-	pieces           []core.Piece // of length maxPieces in upcall mode
 	piece            Piece
 }
+
+// piecePool has arrays for the pieces that are on their way to the user.
+var piecePool = sync.Pool{New: func() any { return new([maxPieces]core.Piece) }}
 
 // maxPieces is how many pieces are taken from the core under one lock.
 const maxPieces = 64
@@ -44,21 +50,20 @@ func (a *Association) settleAll() {
 }
 
 func (a *Association) runUpcalls() {
-	u := a.calls
-	if u == nil {
-		u = new(upcalls)
-		if a.ep.cfg.OnPiece != nil {
-			u.pieces = make([]core.Piece, maxPieces)
-		}
-		a.calls = u
-	}
+	u := &a.calls
 	cfg := &a.ep.cfg
+	var pieces []core.Piece
+	if a.onPiece != nil {
+		p := piecePool.Get().(*[maxPieces]core.Piece)
+		defer piecePool.Put(p) // all released by then
+		pieces = p[:]
+	}
 	np := 0
 	for {
 		a.mu.Lock()
-		for i := range u.pieces[:np] {
-			a.core.ReleasePiece(&u.pieces[i])
-			u.pieces[i] = core.Piece{}
+		for i := range pieces[:np] {
+			a.core.ReleasePiece(&pieces[i])
+			pieces[i] = core.Piece{}
 		}
 		freed := np > 0
 		up, dead := a.up && !a.unwanted, a.dead
@@ -66,16 +71,20 @@ func (a *Association) runUpcalls() {
 		if a.eof {
 			a.readers.takeAll(&k)
 		}
-		u.notes, a.notes = a.notes, u.notes[:0]
-		u.releases, a.releases = a.releases, u.releases[:0]
+		if u.notes = u.notes[:0]; len(a.notes) > 0 {
+			u.notes, a.notes = a.notes, u.notes
+		}
+		if u.releases = u.releases[:0]; len(a.releases) > 0 {
+			u.releases, a.releases = a.releases, u.releases
+		}
 		np = 0
 		if up && u.announced && !a.closing {
-			for np < len(u.pieces) {
+			for np < len(pieces) {
 				p, ok := a.core.PopPiece()
 				if !ok {
 					break
 				}
-				u.pieces[np] = p
+				pieces[np] = p
 				np++
 			}
 		}
@@ -97,9 +106,9 @@ func (a *Association) runUpcalls() {
 				cfg.OnNotify(a, n)
 			}
 		}
-		for i := range u.pieces[:np] {
-			u.set(&u.pieces[i])
-			cfg.OnPiece(a, &u.piece)
+		for i := range pieces[:np] {
+			u.set(&pieces[i])
+			a.onPiece(a, &u.piece)
 		}
 		if np > 0 {
 			u.piece = Piece{}

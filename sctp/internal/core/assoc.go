@@ -137,17 +137,26 @@ type counters struct {
 // (RFC 9260, Section 5.1, A). It copies what it needs of cfg and p; cfg may be
 // nil.
 func NewClient(cfg *Config, now Time, p ClientParams) (*Assoc, error) {
-	if p.LocalPort == 0 || p.PeerPort == 0 || p.Tag == 0 || len(p.Peer) == 0 {
-		return nil, ErrParams
+	a := new(Assoc)
+	if err := a.InitClient(cfg, now, p); err != nil {
+		return nil, err
 	}
-	a := newAssoc(cfg, p.LocalPort, p.Local, p.Seed, p.Cookies)
+	return a, nil
+}
+
+// InitClient is NewClient in place, in an Assoc that is all zero.
+func (a *Assoc) InitClient(cfg *Config, now Time, p ClientParams) error {
+	if p.LocalPort == 0 || p.PeerPort == 0 || p.Tag == 0 || len(p.Peer) == 0 {
+		return ErrParams
+	}
+	a.init(cfg, p.LocalPort, p.Local, p.Seed, p.Cookies)
 	a.tag, a.tsn = p.Tag, TSN(a.rng.uint64())
 	a.peer.port = p.PeerPort
 	a.initAuth(a.rng.seed())
 	for _, r := range p.Peer[:min(len(p.Peer), MaxPeerAddrs)] {
 		r = unmap(r)
 		if !usableAddr(r.Addr()) || r.Port() == 0 {
-			return nil, ErrParams
+			return ErrParams
 		}
 		if a.pathByIP(r.Addr()) < 0 {
 			// RFC 9260, Section 5.4, rule 1.
@@ -158,11 +167,11 @@ func NewClient(cfg *Config, now Time, p ClientParams) (*Assoc, error) {
 	a.state = CookieWait
 	a.hs.sendInit = true
 	a.startT1(now)
-	return a, nil
+	return nil
 }
 
-func newAssoc(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *CookieJar) *Assoc {
-	a := &Assoc{cfg: cfg.withDefaults(), rng: newRandom(seed), cookies: jar, port: port}
+func (a *Assoc) init(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *CookieJar) {
+	a.cfg, a.rng, a.cookies, a.port = cfg.withDefaults(), newRandom(seed), jar, port
 	a.paths, a.timers.path = a.first.path[:0], a.first.timer[:0]
 	a.local = slices.Clone(local)
 	for i := range a.local {
@@ -171,7 +180,6 @@ func newAssoc(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, j
 	if a.cookies == nil {
 		a.cookies = NewCookieJar(a.rng.seed())
 	}
-	return a
 }
 
 // newFromCookie returns the association that a valid cookie describes. The
@@ -185,7 +193,13 @@ func newFromCookie(cfg *Config, now Time, s *cookieState, p *Packet, l *Listener
 			local = local[i : i+1]
 		}
 	}
-	a := newAssoc(cfg, s.localPort, local, l.rng.seed(), l.p.Cookies)
+	var a *Assoc
+	if l.p.New != nil {
+		a = l.p.New()
+	} else {
+		a = new(Assoc)
+	}
+	a.init(cfg, s.localPort, local, l.rng.seed(), l.p.Cookies)
 	a.fromCookie(s)
 	if remote := unmap(p.Remote); remote != s.remote {
 		// The COOKIE ECHO took another way than the INIT: a listed address.

@@ -24,6 +24,9 @@ type ListenerParams struct {
 	// TagRetired, if not nil, reports whether an association of the caller that is
 	// gone had this local tag less than Config.MaxCookieLife ago.
 	TagRetired func(tag uint32) bool
+	// New, if not nil, returns the memory of a new association, which must be all
+	// zero. Its caller may have made it part of something larger.
+	New func() *Assoc
 	// Find, if not nil, returns the local tag of the association with the
 	// given peer address and SCTP ports.
 	Find func(remote netip.AddrPort, localPort, peerPort uint16) (tag uint32, ok bool)
