@@ -22,7 +22,7 @@ type peerKey struct {
 // demux finds the association or endpoint that a packet is for.
 type demux struct {
 	mu     sync.RWMutex
-	tags   map[uint32]*Association
+	tags   tagTable
 	peers  map[peerKey]*Association
 	ports  map[uint16]*Endpoint
 	closed bool
@@ -30,14 +30,13 @@ type demux struct {
 }
 
 func (d *demux) init() {
-	d.tags = map[uint32]*Association{}
 	d.peers = map[peerKey]*Association{}
 	d.ports = map[uint16]*Endpoint{}
 }
 
 func (d *demux) byTag(tag uint32) *Association {
 	d.mu.RLock()
-	a := d.tags[tag]
+	a := d.tags.get(tag)
 	d.mu.RUnlock()
 	return a
 }
@@ -63,11 +62,7 @@ func (d *demux) endpoint(port uint16) *Endpoint {
 	return e
 }
 
-func (d *demux) len() int {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return len(d.tags)
-}
+func (d *demux) len() int { return d.tags.len() }
 
 func (d *demux) isClosed() bool {
 	d.mu.RLock()
@@ -120,7 +115,7 @@ func (d *demux) removeEndpoint(e *Endpoint) {
 func (d *demux) full(limit int) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return len(d.tags) >= limit
+	return d.tags.len() >= limit
 }
 
 // add makes an association known by its tag and its peer's addresses. An
@@ -133,9 +128,9 @@ func (d *demux) add(a *Association, tag uint32, keys, mine []peerKey, limit int)
 	switch {
 	case d.closed:
 		return ErrClosed
-	case len(d.tags) >= limit:
+	case d.tags.len() >= limit:
 		return ErrLimit
-	case d.tags[tag] != nil:
+	case d.tags.get(tag) != nil:
 		return ErrExists
 	}
 	for _, k := range mine {
@@ -143,7 +138,7 @@ func (d *demux) add(a *Association, tag uint32, keys, mine []peerKey, limit int)
 			return ErrExists
 		}
 	}
-	d.tags[tag] = a
+	d.tags.put(tag, a)
 	for _, k := range keys {
 		if d.peers[k] == nil {
 			d.peers[k] = a
@@ -159,13 +154,13 @@ func (d *demux) add(a *Association, tag uint32, keys, mine []peerKey, limit int)
 func (d *demux) update(a *Association, tag uint32, keys []peerKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.tags[a.tag.Load()] != a {
+	if d.tags.get(a.tag.Load()) != a {
 		return // it has ended
 	}
-	if old := a.tag.Load(); old != tag && d.tags[tag] == nil {
-		delete(d.tags, old)
+	if old := a.tag.Load(); old != tag && d.tags.get(tag) == nil {
+		d.tags.remove(old)
 		d.gone.add(old, a.cookiesUntil())
-		d.tags[tag] = a
+		d.tags.put(tag, a)
 		a.tag.Store(tag)
 	}
 	for _, k := range a.keys {
@@ -184,8 +179,8 @@ func (d *demux) update(a *Association, tag uint32, keys []peerKey) {
 func (d *demux) remove(a *Association) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if tag := a.tag.Load(); d.tags[tag] == a {
-		delete(d.tags, tag)
+	if tag := a.tag.Load(); d.tags.get(tag) == a {
+		d.tags.remove(tag)
 		d.gone.add(tag, a.cookiesUntil())
 	}
 	for _, k := range a.keys {
@@ -200,9 +195,9 @@ func (d *demux) remove(a *Association) {
 func (d *demux) associations(e *Endpoint) (list []*Association) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	for _, a := range d.tags {
-		if a.ep == e {
-			list = append(list, a)
+	for _, s := range d.tags.slots {
+		if s.a != nil && s.a.ep == e {
+			list = append(list, s.a)
 		}
 	}
 	return list

@@ -123,6 +123,9 @@ func (s *socket) handle(n int) {
 	done := list[:0]
 	cur := touched{}
 	datagrams, bytes := 0, 0
+	if t.demux.crowded() {
+		s.ahead(n)
+	}
 	for i := range n {
 		buf, m := s.bufs[i], &s.metas[i]
 		b := buf.B
