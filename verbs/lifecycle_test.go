@@ -425,6 +425,11 @@ func TestLimits(t *testing.T) {
 			t.Errorf("queue of %d: %v", depth, err)
 		}
 	}
+	for _, size := range []int{-1, MaxRegion + 1} {
+		if _, err := n.pd.AllocMR(size); !errors.Is(err, ErrLimit) {
+			t.Errorf("region of %d: %v", size, err)
+		}
+	}
 	if _, err := n.pd.Register(nil, 0x80); !errors.Is(err, ErrAccess) {
 		t.Errorf("undefined right: %v", err)
 	}

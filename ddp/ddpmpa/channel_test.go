@@ -212,6 +212,32 @@ type pipeConn struct{ net.Conn }
 
 func (c pipeConn) CloseWrite() error { return c.Close() }
 
+// A peer that connects and says nothing, or never ends, holds nobody up for longer than
+// StartupTimeout.
+func TestStartupTakesNotForEver(t *testing.T) {
+	for _, begun := range [][]byte{nil, []byte("MPA ID")} {
+		for _, initiate := range []bool{true, false} {
+			synctest.Test(t, func(t *testing.T) {
+				ours, peer := net.Pipe()
+				defer peer.Close()
+				go io.Copy(io.Discard, peer)
+				go peer.Write(begun)
+				start := time.Now()
+				var err error
+				if initiate {
+					_, _, err = Initiate(t.Context(), pipeConn{ours}, Params{})
+				} else {
+					_, err = Respond(t.Context(), pipeConn{ours}, Params{})
+				}
+				if d := time.Since(start); err == nil || d != StartupTimeout {
+					t.Errorf("initiate %v, %d octets: %v after %v", initiate, len(begun), err, d)
+				}
+				ours.Close()
+			})
+		}
+	}
+}
+
 func TestResponderWaitsForFirstFPDU(t *testing.T) {
 	// RFC 5044, Section 7.1.2, rule 4: "MUST receive and validate at least one
 	// FPDU before sending any FPDUs or Markers."

@@ -1,6 +1,7 @@
 package ddpsctp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -317,6 +318,25 @@ func TestCollision(t *testing.T) {
 		if got := text(qa.got); !slices.Equal(got, []string{"skip", "from b"}) {
 			t.Fatalf("seed %d: %q", seed, got)
 		}
+	}
+}
+
+// A peer that initiates a session on each stream that we choose does not keep us
+// choosing for ever.
+func TestCollisionsAreBounded(t *testing.T) {
+	w := newWire(t, 1, 4*maxTries)
+	p := &peerStream{}
+	if _, err := w.a.assoc.Initiate(p, p.bind, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for ; len(w.a.queue) > 0 && n < 4*maxTries; n++ {
+		m := w.a.queue[0]
+		w.a.queue = w.a.queue[1:]
+		w.a.assoc.receive(m.sid, PPIDControl, bytes.Clone(m.data))
+	}
+	if n != maxTries || !errors.Is(p.lost, ErrNoStream) {
+		t.Errorf("%d streams tried, want %d; then %v", n, maxTries, p.lost)
 	}
 }
 

@@ -44,3 +44,28 @@ func TestUnreachablePortsDisturbNobody(t *testing.T) {
 		}
 	}
 }
+
+// However many ICMP messages there are, one read takes in a bounded number, and leaves
+// the rest to the next one.
+func TestReadsTakeABoundedNumberOfICMPMessages(t *testing.T) {
+	s := listen(t, "127.0.0.1:0", Options{TooBig: func(netip.AddrPort, int, []byte) {}})
+	gone := listen(t, "127.0.0.1:0", Options{})
+	to := gone.LocalAddr()
+	gone.Close()
+	const sent = 5 * maxICMP
+	for range sent {
+		if err := s.Write(pattern(100), &Meta{Remote: to, SegSize: 100}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := s.Conn.(*conn)
+	reads := 1
+	for c.readICMP(); c.icmp.due.Load(); c.readICMP() {
+		if reads++; reads > sent {
+			t.Fatal("there are ever more messages")
+		}
+	}
+	if reads < sent/maxICMP {
+		t.Errorf("%d messages in %d reads", sent, reads)
+	}
+}
