@@ -146,6 +146,12 @@ func TestProfilesThatAreDamaged(t *testing.T) {
 	if _, err := readBounded(file, 5); err == nil {
 		t.Error("a file that is too long was read")
 	}
+	if err := os.Truncate(file, maxReport+1); err != nil { // a hole
+		t.Fatal(err)
+	}
+	if _, _, err := readProfiles([]string{file}); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("a profile that is too long: %v", err)
+	}
 }
 
 // Spawned ranks have profiles and tracks of their own.

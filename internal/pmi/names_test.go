@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // service is what publishes names: the launcher, or a server of its own.
@@ -118,5 +120,63 @@ func TestNameServerRefusesStrangers(t *testing.T) {
 		if err == nil {
 			t.Errorf("%.40q: answered %q", line, b[:n])
 		}
+	}
+}
+
+// pipes is a listener that is given its connections.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	c, ok := <-p
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// At most maxNameClients are served at a time; the next one is when one has left.
+func TestNameClientsAreBounded(t *testing.T) {
+	l := make(pipes)
+	ended := make(chan error, 1)
+	go func() { ended <- new(Names).ServeNames(t.Context(), l, "secret") }()
+	dial := func() net.Conn {
+		here, there := net.Pipe()
+		l <- there
+		return here
+	}
+	greet := func(c net.Conn) (string, error) {
+		if _, err := c.Write([]byte("cmd=initack weft_token=secret\n")); err != nil {
+			return "", err
+		}
+		b := make([]byte, 100)
+		n, err := c.Read(b)
+		return string(b[:n]), err
+	}
+	var first net.Conn
+	for range maxNameClients {
+		c := dial()
+		defer c.Close()
+		if got, err := greet(c); err != nil || !strings.HasPrefix(got, "cmd=initack rc=0") {
+			t.Fatalf("answered %q, %v", got, err)
+		}
+		first = c
+	}
+	over := dial()
+	defer over.Close()
+	over.SetDeadline(time.Now().Add(20 * time.Millisecond))
+	if got, err := greet(over); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("one more client was answered %q, %v", got, err)
+	}
+	first.Close()
+	over.SetDeadline(time.Now().Add(time.Minute))
+	if got, err := greet(over); err != nil || !strings.HasPrefix(got, "cmd=initack rc=0") {
+		t.Errorf("after another one left: answered %q, %v", got, err)
+	}
+	close(l)
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Error(err)
 	}
 }

@@ -215,3 +215,15 @@ func FuzzReadSpawn(f *testing.F) {
 		}
 	})
 }
+
+// Of the deaths in other groups a launcher keeps maxOthers for those that watch
+// later.
+func TestOthersAreBounded(t *testing.T) {
+	s := NewServer(1, "kvs_a")
+	for i := range maxOthers + 10 {
+		s.FailOther("kvs_b", i, "killed")
+	}
+	if len(s.others) != maxOthers || !strings.Contains(s.others[maxOthers-1], fmt.Sprintf("rank=%d ", maxOthers-1)) {
+		t.Errorf("%d deaths are kept, the last %q; want %d", len(s.others), s.others[len(s.others)-1], maxOthers)
+	}
+}

@@ -1,0 +1,113 @@
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// talks lets two groups of ranks confer over a pipe, one group in each of two
+// worlds.
+func talks(t *testing.T, ranks int, f func(ctx context.Context, x *conference, side int) error) {
+	t.Helper()
+	a, b := net.Pipe()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	errc := make(chan error, 2)
+	for side, conn := range []net.Conn{a, b} {
+		go func() {
+			errc <- RunLocal(ctx, ranks, func(ctx context.Context, w *World) error {
+				x := &conference{c: w.Comm()}
+				if w.Rank() == 0 {
+					x.parley = &parley{conn: conn}
+				}
+				return f(ctx, x, side)
+			})
+		}()
+	}
+	for range 2 {
+		if err := <-errc; err != nil {
+			t.Error(err)
+			cancel()
+		}
+	}
+}
+
+// What one process says, and a group, is bounded: the round fails on all of both
+// sides.
+func TestConferenceLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		own  round
+		say  report
+	}{
+		{"process", round{}, report{Links: make([][2]uint64, maxReport/4)}},
+		{"group", round{Head: &head{Key: make([]byte, maxRound/4*3)}}, report{}}, // base64
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			talks(t, 2, func(ctx context.Context, x *conference, side int) error {
+				own, say := round{}, report{}
+				if side == 0 && x.c.Rank() == 0 {
+					own, say = tt.own, tt.say
+				}
+				if _, _, err := x.confer(ctx, own, say); !errors.Is(err, ErrLimit) {
+					return fmt.Errorf("side %d, rank %d: %w", side, x.c.Rank(), err)
+				}
+				return nil
+			})
+		})
+	}
+	talks(t, 2, func(ctx context.Context, x *conference, side int) error { // just short of it
+		links := make([][2]uint64, maxReport/8)
+		mine, theirs, err := x.confer(ctx, round{}, report{Links: links})
+		if err != nil || len(mine.Reports) != 2 || len(theirs.Reports[1].Links) != len(links) {
+			return fmt.Errorf("side %d, rank %d: %w", side, x.c.Rank(), err)
+		}
+		return nil
+	})
+}
+
+// A stranger at the other end, or a root gone mad, cannot make a rank take as
+// much memory as it says.
+func TestConferenceFrames(t *testing.T) {
+	frame := func(n uint32) io.Reader {
+		return strings.NewReader(string(binary.BigEndian.AppendUint32(nil, n)) + "x")
+	}
+	if b, err := readFrame(frame(maxRound+1), maxRound); !errors.Is(err, ErrProtocol) {
+		t.Errorf("frame that is too long: %d bytes, %v", len(b), err)
+	}
+	if _, err := readFrame(frame(maxRound), maxRound); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("frame that ends early: %v", err)
+	}
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		if c.Rank() == 0 {
+			return c.send(ctx, slotComm, sendStandard, binary.BigEndian.AppendUint64(nil, 4*maxRound+1), 1, tagTell)
+		}
+		if _, err := c.proclaim(ctx, 0, nil); !errors.Is(err, ErrProtocol) {
+			return fmt.Errorf("%d bytes from the root: %w", 4*maxRound+1, err)
+		}
+		return nil
+	})
+}
+
+// Of the deaths in other groups maxDeaths are remembered.
+func TestDeathsAreBounded(t *testing.T) {
+	local(t, 1, func(_ context.Context, c *Comm) error {
+		w := c.World()
+		for i := range maxDeaths + 10 {
+			w.otherDied(fmt.Sprint("job ", i), 0, "killed")
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.deaths) != maxDeaths || w.deaths[fmt.Sprint("job ", maxDeaths-1)] == nil || w.deaths[fmt.Sprint("job ", maxDeaths)] != nil {
+			return fmt.Errorf("%d deaths are remembered, want the first %d", len(w.deaths), maxDeaths)
+		}
+		return nil
+	})
+}
