@@ -17,9 +17,11 @@ import (
 
 // Bounds of the options of `weft bench`.
 const (
-	maxBenchSize   = 1 << 30
-	maxBenchIters  = 1 << 30
-	maxBenchWindow = 1 << 16
+	maxBenchSize    = 1 << 30
+	maxBenchIters   = 1 << 30
+	maxBenchWindow  = 1 << 16
+	maxBenchThreads = 1 << 10
+	maxBenchParts   = 1 << 16
 )
 
 // benchOptions are the flags of `weft bench`.
@@ -32,7 +34,10 @@ type benchOptions struct {
 	full         bool
 	check        bool
 	window       int
+	threads      int
+	parts        int
 	sync         string
+	win          string
 	transport    string
 	json         bool
 	svg          string
@@ -41,7 +46,10 @@ type benchOptions struct {
 }
 
 // benchSyncs are the ways of -s.
-var benchSyncs = []string{"flush", "lock", "fence", "pscw"}
+var benchSyncs = []string{"flush", "flush_local", "lock", "lock_all", "fence", "pscw"}
+
+// benchWindows are the windows of -w.
+var benchWindows = []string{"allocate", "create", "dynamic"}
 
 func benchFlags(o *benchOptions) *flag.FlagSet {
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -53,7 +61,10 @@ func benchFlags(o *benchOptions) *flag.FlagSet {
 	fs.BoolVar(&o.full, "f", false, "print minimum, maximum and iterations of collectives too")
 	fs.BoolVar(&o.check, "c", false, "check what arrives, after each size")
 	fs.IntVar(&o.window, "W", 64, "messages or operations under way in bandwidth tests")
-	fs.StringVar(&o.sync, "s", "flush", "synchronization of one-sided tests: `flush`, lock, fence or pscw")
+	fs.StringVar(&o.sync, "s", "flush", "synchronization of one-sided tests: `flush`, flush_local, lock, lock_all, fence or pscw")
+	fs.StringVar(&o.win, "w", "allocate", "window of one-sided tests: `allocate`, create or dynamic")
+	fs.IntVar(&o.threads, "t", 2, "`goroutines` of each rank in latency_mt")
+	fs.IntVar(&o.parts, "p", 8, "`partitions` in partitioned_latency, or the greatest divisor that fits the size")
 	fs.StringVar(&o.transport, "transport", "", "how messages travel: `hybrid`, sctp or tcp")
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
 	fs.StringVar(&o.svg, "svg", "", "draw the result into a `file`")
@@ -174,6 +185,12 @@ func (o *benchOptions) use(words []string) error {
 		return fmt.Errorf("-i %d -x %d: want up to %d", o.iters, o.warmup, maxBenchIters)
 	case o.window < 1 || o.window > maxBenchWindow:
 		return fmt.Errorf("-W %d: want 1 to %d", o.window, maxBenchWindow)
+	case o.threads < 1 || o.threads > maxBenchThreads:
+		return fmt.Errorf("-t %d: want 1 to %d", o.threads, maxBenchThreads)
+	case o.parts < 1 || o.parts > maxBenchParts:
+		return fmt.Errorf("-p %d: want 1 to %d", o.parts, maxBenchParts)
+	case !slices.Contains(benchWindows, o.win):
+		return fmt.Errorf("-w %q: want one of %v", o.win, benchWindows)
 	case !slices.Contains(benchSyncs, o.sync):
 		return fmt.Errorf("-s %q: want one of %v", o.sync, benchSyncs)
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):

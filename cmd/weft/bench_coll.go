@@ -14,18 +14,20 @@ import (
 type benchColl struct {
 	call  func(ctx context.Context) error
 	start func() (*mpi.Request, error)
+	init  func() (*mpi.Persistent, error)
 	fill  func()
 	check func() error
+	free  func() // may be nil
 }
 
-// by gives a case its calls, blocking and not.
-func (k *benchColl) by(call func(context.Context) error, start func() (*mpi.Request, error)) *benchColl {
-	k.call, k.start = call, start
+// by gives a case its calls: blocking, nonblocking and persistent.
+func (k *benchColl) by(call func(context.Context) error, start func() (*mpi.Request, error), init func() (*mpi.Persistent, error)) *benchColl {
+	k.call, k.start, k.init = call, start, init
 	return k
 }
 
-// benchCollectives are the tests of collectives, blocking and not. The root is
-// rank 0, as with OSU.
+// benchCollectives are the tests of collectives, blocking, not, and persistent. The root
+// is rank 0, as with OSU.
 func benchCollectives() []*benchTest {
 	var out []*benchTest
 	for _, k := range []struct {
@@ -34,6 +36,12 @@ func benchCollectives() []*benchTest {
 		single      bool
 		make        func(b *benchState, size int) *benchColl
 	}{
+		{"alltoallw", "All-to-Allw Personalized Exchange", false, false, collAlltoallw},
+		{"neighbor_allgather", "Neighborhood Allgather", false, false, collNeighborAllgather},
+		{"neighbor_allgatherv", "Neighborhood Allgatherv", false, false, collNeighborAllgatherv},
+		{"neighbor_alltoall", "Neighborhood All-to-All", false, false, collNeighborAlltoall},
+		{"neighbor_alltoallv", "Neighborhood All-to-Allv", false, false, collNeighborAlltoallv},
+		{"neighbor_alltoallw", "Neighborhood All-to-Allw", false, false, collNeighborAlltoallw},
 		{"allgather", "Allgather", false, false, collAllgather},
 		{"allgatherv", "Allgatherv", false, false, collAllgatherv},
 		{"allreduce", "Allreduce", true, false, collAllreduce},
@@ -60,25 +68,39 @@ func benchCollectives() []*benchTest {
 		if k.single {
 			t.max = 0
 		}
-		setup := func(run func(*benchState, *benchColl) *benchCase) func(context.Context, *benchState, int) (*benchCase, error) {
+		setup := func(run func(*benchState, *benchColl) (*benchCase, error)) func(context.Context, *benchState, int) (*benchCase, error) {
 			return func(_ context.Context, b *benchState, size int) (*benchCase, error) {
-				return run(b, k.make(b, size)), nil
+				c := k.make(b, size)
+				out, err := run(b, c)
+				if err == nil && c.free != nil {
+					done := out.done
+					out.done = func(ctx context.Context) (err error) {
+						if done != nil {
+							err = done(ctx)
+						}
+						c.free()
+						return err
+					}
+				}
+				return out, err
 			}
 		}
-		i := t
+		i, p := t, t
 		t.setup = setup(blockingCase)
 		i.name, i.title = "i"+k.name, "MPI Non-blocking "+k.title+" Latency Test"
 		i.columns = []string{"Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"}
 		i.more = []string{"Coll. Init(us)", "MPI_Wait(us)", "Min Comm.(us)", "Max Comm.(us)"}
 		i.setup = setup(nonblockingCase)
-		out = append(out, &t, &i)
+		p.name, p.title = k.name+"_persistent", "MPI Persistent "+k.title+" Latency Test"
+		p.setup = setup(persistentCase)
+		out = append(out, &t, &i, &p)
 	}
 	return out
 }
 
 // blockingCase times each call, with a barrier between them that is not timed,
 // and gives mean, minimum and maximum over the ranks.
-func blockingCase(b *benchState, k *benchColl) *benchCase {
+func blockingCase(b *benchState, k *benchColl) (*benchCase, error) {
 	return &benchCase{
 		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
 			took, err := b.timeEach(ctx, warmup, iters, k.call)
@@ -95,7 +117,7 @@ func blockingCase(b *benchState, k *benchColl) *benchCase {
 			}
 			return k.check()
 		},
-	}
+	}, nil
 }
 
 // spread returns mean, minimum and maximum of v over the ranks.
@@ -115,7 +137,7 @@ func (b *benchState) spread(ctx context.Context, v float64) (mean, lo, hi float6
 // nonblockingCase measures how much of a collective other work can hide, as
 // OSU does: first alone, then with as long a computation between its start and
 // its end. Overlap is 100 % if both together take no longer than the longer.
-func nonblockingCase(b *benchState, k *benchColl) *benchCase {
+func nonblockingCase(b *benchState, k *benchColl) (*benchCase, error) {
 	return &benchCase{
 		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
 			pure, err := b.timeEach(ctx, warmup, iters, k.startAndWait)
@@ -169,7 +191,7 @@ func nonblockingCase(b *benchState, k *benchColl) *benchCase {
 			}
 			return k.check()
 		},
-	}
+	}, nil
 }
 
 // timeEach returns how long the calls after the warm-up took, with a barrier
@@ -242,6 +264,7 @@ func collBarrier(b *benchState, _ int) *benchColl {
 	return &benchColl{
 		call:  func(ctx context.Context) error { return mpi.Barrier(ctx, b.c) },
 		start: func() (*mpi.Request, error) { return mpi.Ibarrier(b.c) },
+		init:  func() (*mpi.Persistent, error) { return mpi.BarrierInit(b.c) },
 		fill:  func() {}, check: nothing,
 	}
 }
@@ -251,6 +274,7 @@ func collBcast(b *benchState, size int) *benchColl {
 	return &benchColl{
 		call:  func(ctx context.Context) error { return mpi.Bcast(ctx, b.c, buf, 0) },
 		start: func() (*mpi.Request, error) { return mpi.Ibcast(b.c, buf, 0) },
+		init:  func() (*mpi.Persistent, error) { return mpi.BcastInit(b.c, buf, 0) },
 		fill: func() {
 			if clear(buf); b.me == 0 {
 				fillPattern(buf, 0)
@@ -277,14 +301,16 @@ func collAllgather(b *benchState, size int) *benchColl {
 	send, recv := make([]byte, size), make([]byte, b.size*size)
 	return gatherCase(b, send, recv).by(
 		func(ctx context.Context) error { return mpi.Allgather(ctx, b.c, send, recv) },
-		func() (*mpi.Request, error) { return mpi.Iallgather(b.c, send, recv) })
+		func() (*mpi.Request, error) { return mpi.Iallgather(b.c, send, recv) },
+		func() (*mpi.Persistent, error) { return mpi.AllgatherInit(b.c, send, recv) })
 }
 
 func collAllgatherv(b *benchState, size int) *benchColl {
 	send, recv, counts := make([]byte, size), make([]byte, b.size*size), b.counts(size)
 	return gatherCase(b, send, recv).by(
 		func(ctx context.Context) error { return mpi.Allgatherv(ctx, b.c, send, recv, counts, nil) },
-		func() (*mpi.Request, error) { return mpi.Iallgatherv(b.c, send, recv, counts, nil) })
+		func() (*mpi.Request, error) { return mpi.Iallgatherv(b.c, send, recv, counts, nil) },
+		func() (*mpi.Persistent, error) { return mpi.AllgathervInit(b.c, send, recv, counts, nil) })
 }
 
 // atRoot returns buffers of one rank's block, and of all blocks at the root.
@@ -299,7 +325,8 @@ func collGather(b *benchState, size int) *benchColl {
 	send, recv := b.atRoot(size)
 	return gatherCase(b, send, recv).by(
 		func(ctx context.Context) error { return mpi.Gather(ctx, b.c, send, recv, 0) },
-		func() (*mpi.Request, error) { return mpi.Igather(b.c, send, recv, 0) })
+		func() (*mpi.Request, error) { return mpi.Igather(b.c, send, recv, 0) },
+		func() (*mpi.Persistent, error) { return mpi.GatherInit(b.c, send, recv, 0) })
 }
 
 func collGatherv(b *benchState, size int) *benchColl {
@@ -307,7 +334,8 @@ func collGatherv(b *benchState, size int) *benchColl {
 	counts := b.counts(size)
 	return gatherCase(b, send, recv).by(
 		func(ctx context.Context) error { return mpi.Gatherv(ctx, b.c, send, recv, counts, nil, 0) },
-		func() (*mpi.Request, error) { return mpi.Igatherv(b.c, send, recv, counts, nil, 0) })
+		func() (*mpi.Request, error) { return mpi.Igatherv(b.c, send, recv, counts, nil, 0) },
+		func() (*mpi.Persistent, error) { return mpi.GathervInit(b.c, send, recv, counts, nil, 0) })
 }
 
 func scatterCase(b *benchState, send, recv []byte) *benchColl {
@@ -326,7 +354,8 @@ func collScatter(b *benchState, size int) *benchColl {
 	recv, send := b.atRoot(size)
 	return scatterCase(b, send, recv).by(
 		func(ctx context.Context) error { return mpi.Scatter(ctx, b.c, send, recv, 0) },
-		func() (*mpi.Request, error) { return mpi.Iscatter(b.c, send, recv, 0) })
+		func() (*mpi.Request, error) { return mpi.Iscatter(b.c, send, recv, 0) },
+		func() (*mpi.Persistent, error) { return mpi.ScatterInit(b.c, send, recv, 0) })
 }
 
 func collScatterv(b *benchState, size int) *benchColl {
@@ -334,7 +363,8 @@ func collScatterv(b *benchState, size int) *benchColl {
 	counts := b.counts(size)
 	return scatterCase(b, send, recv).by(
 		func(ctx context.Context) error { return mpi.Scatterv(ctx, b.c, send, recv, counts, nil, 0) },
-		func() (*mpi.Request, error) { return mpi.Iscatterv(b.c, send, recv, counts, nil, 0) })
+		func() (*mpi.Request, error) { return mpi.Iscatterv(b.c, send, recv, counts, nil, 0) },
+		func() (*mpi.Persistent, error) { return mpi.ScattervInit(b.c, send, recv, counts, nil, 0) })
 }
 
 func alltoallCase(b *benchState, send, recv []byte, size int) *benchColl {
@@ -353,14 +383,16 @@ func collAlltoall(b *benchState, size int) *benchColl {
 	send, recv := make([]byte, b.size*size), make([]byte, b.size*size)
 	return alltoallCase(b, send, recv, size).by(
 		func(ctx context.Context) error { return mpi.Alltoall(ctx, b.c, send, recv) },
-		func() (*mpi.Request, error) { return mpi.Ialltoall(b.c, send, recv) })
+		func() (*mpi.Request, error) { return mpi.Ialltoall(b.c, send, recv) },
+		func() (*mpi.Persistent, error) { return mpi.AlltoallInit(b.c, send, recv) })
 }
 
 func collAlltoallv(b *benchState, size int) *benchColl {
 	send, recv, counts := make([]byte, b.size*size), make([]byte, b.size*size), b.counts(size)
 	return alltoallCase(b, send, recv, size).by(
 		func(ctx context.Context) error { return mpi.Alltoallv(ctx, b.c, send, counts, nil, recv, counts, nil) },
-		func() (*mpi.Request, error) { return mpi.Ialltoallv(b.c, send, counts, nil, recv, counts, nil) })
+		func() (*mpi.Request, error) { return mpi.Ialltoallv(b.c, send, counts, nil, recv, counts, nil) },
+		func() (*mpi.Persistent, error) { return mpi.AlltoallvInit(b.c, send, counts, nil, recv, counts, nil) })
 }
 
 // reduceCase is a reduction of whole numbers, which float32 adds up exactly.
@@ -394,7 +426,8 @@ func collAllreduce(b *benchState, size int) *benchColl {
 	send, recv := make([]float32, size/4), make([]float32, size/4)
 	return reduceCase(b, send, recv, 0, b.size).by(
 		func(ctx context.Context) error { return mpi.Allreduce(ctx, b.c, send, recv, mpi.Sum) },
-		func() (*mpi.Request, error) { return mpi.Iallreduce(b.c, send, recv, mpi.Sum) })
+		func() (*mpi.Request, error) { return mpi.Iallreduce(b.c, send, recv, mpi.Sum) },
+		func() (*mpi.Persistent, error) { return mpi.AllreduceInit(b.c, send, recv, mpi.Sum) })
 }
 
 func collReduce(b *benchState, size int) *benchColl {
@@ -404,21 +437,24 @@ func collReduce(b *benchState, size int) *benchColl {
 	}
 	return reduceCase(b, send, recv, 0, b.size).by(
 		func(ctx context.Context) error { return mpi.Reduce(ctx, b.c, send, recv, mpi.Sum, 0) },
-		func() (*mpi.Request, error) { return mpi.Ireduce(b.c, send, recv, mpi.Sum, 0) })
+		func() (*mpi.Request, error) { return mpi.Ireduce(b.c, send, recv, mpi.Sum, 0) },
+		func() (*mpi.Persistent, error) { return mpi.ReduceInit(b.c, send, recv, mpi.Sum, 0) })
 }
 
 func collScan(b *benchState, size int) *benchColl {
 	send, recv := make([]float32, size/4), make([]float32, size/4)
 	return reduceCase(b, send, recv, 0, b.me+1).by(
 		func(ctx context.Context) error { return mpi.Scan(ctx, b.c, send, recv, mpi.Sum) },
-		func() (*mpi.Request, error) { return mpi.Iscan(b.c, send, recv, mpi.Sum) })
+		func() (*mpi.Request, error) { return mpi.Iscan(b.c, send, recv, mpi.Sum) },
+		func() (*mpi.Persistent, error) { return mpi.ScanInit(b.c, send, recv, mpi.Sum) })
 }
 
 func collExscan(b *benchState, size int) *benchColl {
 	send, recv := make([]float32, size/4), make([]float32, size/4)
 	return reduceCase(b, send, recv, 0, b.me).by(
 		func(ctx context.Context) error { return mpi.Exscan(ctx, b.c, send, recv, mpi.Sum) },
-		func() (*mpi.Request, error) { return mpi.Iexscan(b.c, send, recv, mpi.Sum) })
+		func() (*mpi.Request, error) { return mpi.Iexscan(b.c, send, recv, mpi.Sum) },
+		func() (*mpi.Persistent, error) { return mpi.ExscanInit(b.c, send, recv, mpi.Sum) })
 }
 
 // collReduceScatter cuts a vector of the given size into almost equal parts.
@@ -435,7 +471,8 @@ func collReduceScatter(b *benchState, size int) *benchColl {
 	send, recv := make([]float32, total), make([]float32, counts[b.me])
 	return reduceCase(b, send, recv, from, b.size).by(
 		func(ctx context.Context) error { return mpi.ReduceScatter(ctx, b.c, send, recv, counts, mpi.Sum) },
-		func() (*mpi.Request, error) { return mpi.IreduceScatter(b.c, send, recv, counts, mpi.Sum) })
+		func() (*mpi.Request, error) { return mpi.IreduceScatter(b.c, send, recv, counts, mpi.Sum) },
+		func() (*mpi.Persistent, error) { return mpi.ReduceScatterInit(b.c, send, recv, counts, mpi.Sum) })
 }
 
 // collReduceScatterBlock gives every rank a block of the given size.
@@ -444,5 +481,6 @@ func collReduceScatterBlock(b *benchState, size int) *benchColl {
 	send, recv := make([]float32, n*b.size), make([]float32, n)
 	return reduceCase(b, send, recv, n*b.me, b.size).by(
 		func(ctx context.Context) error { return mpi.ReduceScatterBlock(ctx, b.c, send, recv, mpi.Sum) },
-		func() (*mpi.Request, error) { return mpi.IreduceScatterBlock(b.c, send, recv, mpi.Sum) })
+		func() (*mpi.Request, error) { return mpi.IreduceScatterBlock(b.c, send, recv, mpi.Sum) },
+		func() (*mpi.Persistent, error) { return mpi.ReduceScatterBlockInit(b.c, send, recv, mpi.Sum) })
 }

@@ -37,11 +37,11 @@ func benchOneSided() []*benchTest {
 		latency("acc_latency", "MPI_Accumulate latency Test", (*benchWin).acc, expectPut),
 		latency("get_acc_latency", "MPI_Get_accumulate latency Test", (*benchWin).getAcc, expectGet),
 		word("fop_latency", "MPI_Fetch_and_op latency Test", func(w *benchWin, ctx context.Context) error {
-			_, err := w.words.FetchAndOp(ctx, 1, 1, 0, mpi.Sum)
+			_, err := w.words.FetchAndOp(ctx, 1, 1, w.at, mpi.Sum)
 			return err
 		}, 1),
 		word("cas_latency", "MPI_Compare_and_swap latency Test", func(w *benchWin, ctx context.Context) error {
-			_, err := w.words.CompareAndSwap(ctx, 0, 5, 1, 0)
+			_, err := w.words.CompareAndSwap(ctx, 0, 5, 1, w.at)
 			return err
 		}, 5),
 		bandwidth("put_bw", "MPI_Put Bandwidth Test", false, (*benchWin).put, expectPut),
@@ -63,6 +63,9 @@ type benchWin struct {
 	b      *benchState
 	bytes  *mpi.Win[byte]
 	words  *mpi.Win[int64]
+	at     int    // where the target's part of the window begins
+	mem    []byte // the own part
+	word   []int64
 	buf    []byte
 	result []byte
 	target int
@@ -118,13 +121,47 @@ func (w *benchWin) epoch(ctx context.Context, win benchSyncer, f func() error) e
 	if !w.origin {
 		return nil
 	}
-	if w.b.o.sync == "lock" {
+	switch w.b.o.sync {
+	case "lock":
 		if err := win.Lock(ctx, mpi.LockShared, w.target); err != nil {
 			return err
 		}
 		return errors.Join(f(), win.Unlock(ctx, w.target))
+	case "lock_all":
+		if err := win.LockAll(ctx); err != nil {
+			return err
+		}
+		return errors.Join(f(), win.UnlockAll(ctx))
+	case "flush_local":
+		return errors.Join(f(), win.FlushLocal(ctx, w.target))
 	}
 	return errors.Join(f(), win.Flush(ctx, w.target))
+}
+
+// benchOpen makes the window of -w: n elements at each rank, which begin at place
+// at in that of the other one.
+func benchOpen[T mpi.Element](ctx context.Context, b *benchState, n int) (win *mpi.Win[T], mem []T, at int, err error) {
+	switch b.o.win {
+	case "create":
+		mem = make([]T, n)
+		win, err = mpi.WinCreate(ctx, b.c, mem)
+		return win, mem, 0, err
+	case "dynamic":
+		mem = make([]T, n)
+		if win, err = mpi.WinCreateDynamic[T](ctx, b.c); err != nil {
+			return nil, nil, 0, err
+		}
+		if at, err = win.Attach(mem); err != nil {
+			return nil, nil, 0, err
+		}
+		all := make([]int, b.size)
+		err = mpi.Allgather(ctx, b.c, []int{at}, all)
+		return win, mem, all[1-b.me], err
+	}
+	if win, err = mpi.WinAllocate[T](ctx, b.c, n); err != nil {
+		return nil, nil, 0, err
+	}
+	return win, win.Buf(), 0, nil
 }
 
 // benchSyncer is a window of any type.
@@ -133,6 +170,9 @@ type benchSyncer interface {
 	Flush(ctx context.Context, target int) error
 	Lock(ctx context.Context, mode mpi.LockMode, target int, asserts ...mpi.Assert) error
 	Unlock(ctx context.Context, target int) error
+	LockAll(ctx context.Context, asserts ...mpi.Assert) error
+	UnlockAll(ctx context.Context) error
+	FlushLocal(ctx context.Context, target int) error
 	Post(origins ...int) error
 	Start(ctx context.Context, targets ...int) error
 	Complete(ctx context.Context) error
@@ -148,7 +188,7 @@ func benchWindow(count int, both bool, op func(*benchWin, context.Context, int) 
 	return func(ctx context.Context, b *benchState, size int) (*benchCase, error) {
 		w := &benchWin{b: b, buf: make([]byte, size), result: make([]byte, size), target: 1 - b.me, origin: both || b.me == 0, both: both}
 		var err error
-		if w.bytes, err = mpi.WinAllocate[byte](ctx, b.c, size); err != nil {
+		if w.bytes, w.mem, w.at, err = benchOpen[byte](ctx, b, size); err != nil {
 			return nil, err
 		}
 		many := count
@@ -158,7 +198,7 @@ func benchWindow(count int, both bool, op func(*benchWin, context.Context, int) 
 		iteration := func(ctx context.Context) error {
 			return w.epoch(ctx, w.bytes, func() error {
 				for range many {
-					if err := op(w, ctx, 0); err != nil {
+					if err := op(w, ctx, w.at); err != nil {
 						return err
 					}
 				}
@@ -187,9 +227,9 @@ func benchWindow(count int, both bool, op func(*benchWin, context.Context, int) 
 				fillPattern(w.buf, b.me)
 				clear(w.result)
 				if expect == expectGet {
-					fillPattern(w.bytes.Buf(), b.me)
+					fillPattern(w.mem, b.me)
 				} else {
-					clear(w.bytes.Buf())
+					clear(w.mem)
 				}
 				if err := w.bytes.Fence(ctx); err != nil {
 					return err
@@ -206,7 +246,7 @@ func benchWindow(count int, both bool, op func(*benchWin, context.Context, int) 
 				if b.me == 0 && !both {
 					return nil
 				}
-				return checkPattern(w.bytes.Buf(), w.target)
+				return checkPattern(w.mem, w.target)
 			},
 			done: w.bytes.Free,
 		}, nil
@@ -218,7 +258,7 @@ func benchWord(op func(*benchWin, context.Context) error, want int64) func(conte
 	return func(ctx context.Context, b *benchState, _ int) (*benchCase, error) {
 		w := &benchWin{b: b, target: 1 - b.me, origin: b.me == 0}
 		var err error
-		if w.words, err = mpi.WinAllocate[int64](ctx, b.c, 1); err != nil {
+		if w.words, w.word, w.at, err = benchOpen[int64](ctx, b, 1); err != nil {
 			return nil, err
 		}
 		iteration := func(ctx context.Context) error {
@@ -240,14 +280,14 @@ func benchWord(op func(*benchWin, context.Context) error, want int64) func(conte
 				return v, mpi.Allreduce(ctx, b.c, v, v, mpi.Sum)
 			},
 			check: func(ctx context.Context) error {
-				w.words.Buf()[0] = 0
+				w.word[0] = 0
 				if err := w.words.Fence(ctx); err != nil {
 					return err
 				}
 				if err := errors.Join(iteration(ctx), w.finish(ctx, w.words)); err != nil {
 					return err
 				}
-				if got := w.words.Buf()[0]; b.me == 1 && got != want {
+				if got := w.word[0]; b.me == 1 && got != want {
 					return fmt.Errorf("the word is %d, not %d", got, want)
 				}
 				return nil

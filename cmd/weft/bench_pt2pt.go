@@ -28,7 +28,25 @@ func benchPt2pt() []*benchTest {
 	for _, t := range tests[3:] {
 		t.even, t.exact = true, 0
 	}
-	return tests
+	more := []*benchTest{
+		with(lat, "latency_mt", "MPI Multi-threaded Latency Test", "Latency (us)"),
+		with(lat, "latency_persistent", "MPI Persistent Latency Test", "Latency (us)"),
+		with(bw, "bw_persistent", "MPI Persistent Bandwidth Test", "Bandwidth (MB/s)"),
+		with(bw, "bibw_persistent", "MPI Persistent Bi-Directional Bandwidth Test", "Bandwidth (MB/s)"),
+		with(lat, "partitioned_latency", "MPI Partitioned Latency Test", "Latency (us)"),
+		with(bw, "bw_fan_in", "MPI Fan-in Bandwidth Test", "MB/s", "Messages/s"),
+		with(bw, "bw_fan_out", "MPI Fan-out Bandwidth Test", "MB/s", "Messages/s"),
+	}
+	for i, setup := range []func(context.Context, *benchState, int) (*benchCase, error){
+		benchThreads, benchLatencyPersistent, benchBandwidthPersistent(false), benchBandwidthPersistent(true),
+		benchPartitioned, benchFan(true), benchFan(false),
+	} {
+		more[i].setup = setup
+	}
+	for _, t := range more[5:] {
+		t.exact = 0
+	}
+	return append(tests, more...)
 }
 
 const (
@@ -63,6 +81,12 @@ func benchLatency(_ context.Context, b *benchState, size int) (*benchCase, error
 		}
 		return mpi.Send(ctx, b.c, out, other, benchTag)
 	}
+	return b.latencyCase(out, in, other, trip), nil
+}
+
+// latencyCase measures round trips that take out to other, and what that sends to
+// in.
+func (b *benchState) latencyCase(out, in []byte, other int, trip func(context.Context) error) *benchCase {
 	return &benchCase{
 		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
 			took, err := timed(warmup, iters, func() error { return trip(ctx) })
@@ -84,7 +108,7 @@ func benchLatency(_ context.Context, b *benchState, size int) (*benchCase, error
 			}
 			return checkPattern(in, other)
 		},
-	}, nil
+	}
 }
 
 // benchBandwidth sends windows of messages, each answered by a short one. Of
@@ -127,34 +151,42 @@ func benchBandwidth(both bool) func(context.Context, *benchState, int) (*benchCa
 			}
 			return mpi.Send(ctx, b.c, ack, other, benchAck)
 		}
-		return &benchCase{
-			run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
-				took, err := timed(warmup, iters, func() error { return window(ctx) })
-				if err != nil {
-					return nil, err
-				}
-				messages := float64(iters * b.o.window)
-				if both {
-					messages *= 2
-				}
-				v := []float64{0, 0}
-				if first {
-					v = []float64{megabytes(messages*float64(size), took), messages / took.Seconds()}
-				}
-				err = mpi.Allreduce(ctx, b.c, v, v, mpi.Sum)
-				return v, err
-			},
-			check: func(ctx context.Context) error {
-				fillPattern(out, b.me)
-				clear(in)
-				if err := window(ctx); err != nil {
-					return err
-				}
-				if first && !both {
-					return nil
-				}
-				return checkPattern(in, other)
-			},
-		}, nil
+		return b.bandwidthCase(out, in, both, window), nil
+	}
+}
+
+// bandwidthCase measures windows of messages, which take out to the partner, and
+// with both its own to in.
+func (b *benchState) bandwidthCase(out, in []byte, both bool, window func(context.Context) error) *benchCase {
+	other, first := b.partner()
+	size := len(out)
+	return &benchCase{
+		run: func(ctx context.Context, warmup, iters int) ([]float64, error) {
+			took, err := timed(warmup, iters, func() error { return window(ctx) })
+			if err != nil {
+				return nil, err
+			}
+			messages := float64(iters * b.o.window)
+			if both {
+				messages *= 2
+			}
+			v := []float64{0, 0}
+			if first {
+				v = []float64{megabytes(messages*float64(size), took), messages / took.Seconds()}
+			}
+			err = mpi.Allreduce(ctx, b.c, v, v, mpi.Sum)
+			return v, err
+		},
+		check: func(ctx context.Context) error {
+			fillPattern(out, b.me)
+			clear(in)
+			if err := window(ctx); err != nil {
+				return err
+			}
+			if first && !both {
+				return nil
+			}
+			return checkPattern(in, other)
+		},
 	}
 }

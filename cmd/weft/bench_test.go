@@ -36,7 +36,7 @@ func benchLocal(t *testing.T, ranks int, o benchOptions, opts ...mpi.Option) str
 func TestBenchEveryTest(t *testing.T) {
 	for _, test := range benchTests() {
 		t.Run(test.name, func(t *testing.T) {
-			o := benchOptions{test: test, min: 4, max: 16, iters: 3, warmup: 1, full: true, check: true, window: 4, sync: "flush", json: true}
+			o := benchOptions{test: test, min: 4, max: 16, iters: 3, warmup: 1, full: true, check: true, window: 4, threads: 2, parts: 4, sync: "flush", json: true}
 			for _, ranks := range []int{2, 3, 4} {
 				if test.fits(ranks) != nil {
 					continue
@@ -63,9 +63,10 @@ func TestBenchEveryTest(t *testing.T) {
 }
 
 func TestBenchSynchronizations(t *testing.T) {
-	for _, sync := range benchSyncs {
-		for _, name := range []string{"put_latency", "get_bw", "put_bibw", "fop_latency"} {
-			o := benchOptions{test: findBench(name), min: 8, max: 8, iters: 2, warmup: 1, check: true, window: 3, sync: sync}
+	for i, sync := range benchSyncs {
+		for k, name := range []string{"put_latency", "get_bw", "put_bibw", "fop_latency"} {
+			o := benchOptions{test: findBench(name), min: 8, max: 8, iters: 2, warmup: 1, check: true, window: 3, sync: sync,
+				win: benchWindows[(i+k)%len(benchWindows)]}
 			for _, tr := range []string{mpi.TransportInproc, mpi.TransportHybrid} {
 				if out := benchLocal(t, 2, o, mpi.WithTransport(tr)); !strings.Contains(out, benchPassed) {
 					t.Errorf("%s with %s over %s: %s", name, sync, tr, out)
@@ -136,7 +137,7 @@ func TestBenchStartsItsRanks(t *testing.T) {
 func TestBenchWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"pigeon"}, {"latency", "bw"}, {"-m", "x", "bw"}, {"-m", "9:8", "bw"}, {"-m", "2GiB", "bw"}, {"-m", ":", "bw"}, {"-i", "-1", "bw"},
-		{"-x", "-2", "bw"}, {"-W", "0", "bw"}, {"-s", "hope", "put_bw"}, {"-transport", "pigeon", "bw"}, {"-n", "3", "bw"}, {"-n", "1", "bcast"},
+		{"-x", "-2", "bw"}, {"-W", "0", "bw"}, {"-s", "hope", "put_bw"}, {"-w", "open", "put_bw"}, {"-t", "0", "latency_mt"}, {"-t", "1025", "latency_mt"}, {"-p", "0", "bw"}, {"-p", "65537", "bw"}, {"-transport", "pigeon", "bw"}, {"-n", "3", "bw"}, {"-n", "1", "bcast"},
 		{"-n", "3", "multi_lat"}, {"compare", "pigeon"}, {"compare", "-svg", "x"},
 	} {
 		if _, errs, status := weft(t, "", append([]string{"bench"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft bench") {
