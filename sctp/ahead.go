@@ -2,60 +2,80 @@ package sctp
 
 import (
 	"encoding/binary"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/weftstack/weft/sctp/internal/prefetch"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// prefetch brings what a packet or a message needs of the association into the
-// cache. With thousands of associations that is not there any more since the last
-// one, and to wait for a line each time that one is needed takes longer than all
-// else. No lock is needed.
-func (a *Association) prefetch() {
-	if a.t.demux.crowded() {
-		a.fetch()
+// crowd is from how many associations of a transport on they are fetched ahead. So
+// many are in the cache anyway.
+const crowd = 16
+
+// crowds is how many transports have so many associations: a Send that had to look
+// at its association for that would have waited for it already.
+var crowds atomic.Int32
+
+// fetch has the processor bring what a packet that is received, or a message to be
+// sent, needs of the association into its cache. With thousands of associations
+// that is not there any more since the last one, and to wait for a line each time
+// that one is needed takes longer than all else. No lock is needed.
+func (a *Association) fetch(send bool) {
+	p, n := unsafe.Pointer(a), unsafe.Offsetof(a.body)
+	if send {
+		n = unsafe.Offsetof(a.calls)
+	}
+	prefetch.Range(p, n)
+	a.body.Prefetch(send)
+}
+
+// fetchToSend is fetch for a message to be sent.
+func (a *Association) fetchToSend() {
+	if crowds.Load() > 0 {
+		a.fetch(true)
 	}
 }
 
-func (a *Association) fetch() {
-	prefetch.Range(unsafe.Pointer(a), unsafe.Offsetof(a.writers))
-}
-
-// crowd is from how many associations on they are prefetched. So many are in the
-// cache anyway.
-const crowd = 16
-
-// crowded reports whether there are many associations.
-func (d *demux) crowded() bool { return d.tags.len() >= crowd }
-
-// ahead prefetches the associations that the n trains just read are for, if they
-// are for more than one. s.mu is locked.
+// ahead fetches the associations that the n trains just read are for, if they are
+// for more than one. s.mu is locked.
 func (s *socket) ahead(n int) {
 	last := uint32(0)
 	if a := s.last; a != nil {
 		last = a.tag.Load()
 	}
-	found := 0
+	var tags [batchAssocs]uint32
+	found := tags[:0]
 	for i := range n {
 		b, size := s.bufs[i].B, s.metas[i].SegSize
 		if size <= 0 {
 			size = len(b)
 		}
-		for ; len(b) >= wire.HeaderLen; b = b[min(size, len(b)):] {
-			tag := binary.BigEndian.Uint32(b[4:])
-			if tag == last {
-				continue
+		for ; len(b) >= wire.HeaderLen && len(found) < len(tags); b = b[min(size, len(b)):] {
+			if tag := binary.BigEndian.Uint32(b[4:]); tag != last {
+				last = tag
+				found = append(found, tag)
 			}
-			last = tag
-			a := s.t.demux.byTag(tag)
-			if a == nil {
-				continue
-			}
-			a.fetch()
-			if found++; found == batchAssocs {
-				return
-			}
+		}
+	}
+	if len(found) > 0 {
+		s.t.demux.fetch(found)
+	}
+}
+
+// crowded reports whether there are many associations.
+func (d *demux) crowded() bool { return d.tags.len() >= crowd }
+
+// fetch fetches the associations that have the tags.
+func (d *demux) fetch(tags []uint32) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, tag := range tags {
+		d.tags.fetch(tag)
+	}
+	for _, tag := range tags {
+		if a := d.tags.get(tag); a != nil {
+			a.fetch(false)
 		}
 	}
 }

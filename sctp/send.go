@@ -37,7 +37,7 @@ var stopped = make(<-chan struct{})
 // send queues a message. It waits for room until stop or expired is closed, and
 // then returns errStopped or errExpired.
 func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *SendOptions) error {
-	a.prefetch()
+	a.fetchToSend()
 	m := core.Message{
 		SID: opts.Stream, PPID: opts.PPID, Unordered: opts.Unordered, Immediate: opts.Immediate,
 		Force: opts.Force, Header: opts.Header, Body: msg, Lifetime: core.Time(opts.Lifetime),

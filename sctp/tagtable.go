@@ -1,6 +1,11 @@
 package sctp
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/weftstack/weft/sctp/internal/prefetch"
+)
 
 // tagTable finds associations by their local verification tag. As tags are random,
 // chosen here, they need no hashing, and a look usually touches one line of the
@@ -41,6 +46,13 @@ func (t *tagTable) get(tag uint32) *Association {
 	return t.slots[t.find(tag)].a
 }
 
+// fetch has the processor fetch where a tag is looked for.
+func (t *tagTable) fetch(tag uint32) {
+	if n := len(t.slots); n > 0 {
+		prefetch.Range(unsafe.Pointer(&t.slots[tag&uint32(n-1)]), 1)
+	}
+}
+
 // put adds an association under a tag that none has.
 func (t *tagTable) put(tag uint32, a *Association) {
 	n := t.len() + 1
@@ -54,7 +66,9 @@ func (t *tagTable) put(tag uint32, a *Association) {
 		}
 	}
 	t.slots[t.find(tag)] = tagSlot{tag, a}
-	t.n.Store(int32(n))
+	if t.n.Store(int32(n)); n == crowd {
+		crowds.Add(1)
+	}
 }
 
 // remove takes out the association with a tag, if there is one.
@@ -72,5 +86,7 @@ func (t *tagTable) remove(tag uint32) {
 		}
 	}
 	t.slots[free] = tagSlot{}
-	t.n.Add(-1)
+	if t.n.Add(-1) == crowd-1 {
+		crowds.Add(-1)
+	}
 }
