@@ -218,7 +218,7 @@ func (q *timerQueue) down(i int, e timerEntry) {
 		if c >= len(q.heap) {
 			break
 		}
-		for k := c + 1; k < min(c+4, len(q.heap)); k++ {
+		for k, end := c+1, min(c+4, len(q.heap)); k < end; k++ {
 			if q.heap[k].at < q.heap[c].at {
 				c = k
 			}

@@ -71,6 +71,11 @@ func TestTimerQueueFiresInTime(t *testing.T) {
 		const n = 300
 		seed := rand.Uint64()
 		rnd := rand.New(rand.NewPCG(seed, 1))
+		defer func() {
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+			}
+		}()
 		q, f := newTimerQueue()
 		slots, want := make([]*timerSlot, n), make(map[*Association]core.Time, n)
 		for i := range slots {
@@ -128,6 +133,33 @@ func TestTimerQueueFiresInTime(t *testing.T) {
 		}
 		if len(q.heap) > 0 || q.wake != 0 {
 			t.Fatalf("%d entries left, wake %d", len(q.heap), q.wake)
+		}
+	})
+}
+
+// An entry that moves down is compared with its children, and not with those of
+// the entry beside it, which come next in memory.
+func TestTimerQueueLooksAtItsChildren(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, _ := newTimerQueue()
+		at := make([]int, 39)
+		for i := range at {
+			at[i] = 60
+		}
+		// Of the children of 8 the last is the earliest; 37 is a child of 9, and
+		// earlier than 1, which is above 8.
+		at[0], at[1], at[2], at[8], at[9], at[36], at[37] = 1, 20, 11, 21, 12, 39, 13
+		for i, s := range at {
+			q.set(q.slotFor(new(Association)), core.Time(s)*core.Time(time.Second))
+			if got := q.heap[i].at; got != core.Time(s)*core.Time(time.Second) {
+				t.Fatalf("entry %d of the heap is at %d", i, got)
+			}
+		}
+		q.drop(q.heap[8].slot)
+		q.check(t)
+		for len(q.heap) > 0 {
+			q.drop(q.heap[0].slot)
+			q.check(t)
 		}
 	})
 }
