@@ -197,6 +197,9 @@ func TestFileDatarepErrors(t *testing.T) {
 		if _, err := f.WriteAt(ctx, 0, []int32{-1}); !errors.Is(err, errNegative) || !errors.Is(err, ErrConversion) {
 			return fmt.Errorf("writing what cannot be: %w", err)
 		}
+		if err := Barrier(ctx, c); err != nil { // all have seen the size
+			return err
+		}
 		if r == 0 {
 			if err := os.WriteFile(name, []byte("      1\n nonsen\n      3"), 0o666); err != nil {
 				return err
