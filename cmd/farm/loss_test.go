@@ -20,13 +20,19 @@ func TestFarmUnderLoss(t *testing.T) {
 	if raceEnabled {
 		t.Skip("too slow with the race detector, which finds nothing here that it does not elsewhere")
 	}
-	const seeds = 3
+	// Which worker gets which task is up to the scheduler, so no two runs are alike.
+	const seeds = 7
 	for _, tt := range []struct {
 		task   string
 		tasks  int
 		fanout int
 	}{{"30KB", 300, 1}, {"30KB", 300, 10}, {"300KB", 50, 1}, {"300KB", 50, 10}} {
-		base := farmTime(t, 1, 0, tt.tasks, tt.task, tt.fanout)
+		var bases []time.Duration
+		for range 3 {
+			bases = append(bases, farmTime(t, 1, 0, tt.tasks, tt.task, tt.fanout))
+		}
+		slices.Sort(bases)
+		base := bases[1]
 		for _, limit := range []struct{ loss, ratio float64 }{{0.01, 1.2}, {0.02, 1.4}} {
 			t.Run(fmt.Sprintf("task=%s/fanout=%d/loss=%v", tt.task, tt.fanout, limit.loss), func(t *testing.T) {
 				var ratios []float64
