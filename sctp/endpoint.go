@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -214,6 +215,23 @@ func (e *Endpoint) SendTo(ctx context.Context, peer Addr, msg []byte, opts SendO
 		}
 		return a.Send(ctx, msg, opts)
 	}
+}
+
+// SendAll sends msg to every association of the endpoint that is up (RFC 6458,
+// Section 5.3.4, SCTP_SENDALL), one after the other, and blocks like Send. It goes
+// on when one fails; the error joins those of all. opts.Owner, if any, is released
+// once for each association that took the message.
+func (e *Endpoint) SendAll(ctx context.Context, msg []byte, opts SendOptions) error {
+	var errs []error
+	for _, a := range e.Associations() {
+		if a.State() != Established {
+			continue
+		}
+		if err := a.Send(ctx, msg, opts); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Find returns the association with a peer that has one of the addresses, nil

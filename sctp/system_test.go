@@ -198,6 +198,51 @@ func TestOneStreamWaitsAloneForItsLoss(t *testing.T) {
 	})
 }
 
+// A message to all goes to every association that is up, also when one of them does
+// not take it.
+func TestSendAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := t.Context()
+		n := sctptest.NewNetwork(1)
+		n.SetDefault(sctptest.Link{Delay: time.Millisecond})
+		hub, err := memTransport(t, n.NewHost(addrB)).Listen(serverPort, &sctp.Config{OneToMany: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hub.SendAll(ctx, []byte("nobody"), sctp.SendOptions{}); err != nil {
+			t.Errorf("to nobody: %v", err)
+		}
+		var peers []*sctp.Association
+		for i := range 5 {
+			e, err := memTransport(t, n.NewHost(fmt.Sprintf("10.0.1.%d", i+1))).Listen(0, &sctp.Config{InStreams: uint16(1 + i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := e.Connect(ctx, hub.Addr())
+			if err != nil {
+				t.Fatal(err)
+			}
+			peers = append(peers, a)
+		}
+		synctest.Wait()
+		for stream := range uint16(3) { // the first peers have less streams
+			err := hub.SendAll(ctx, []byte{byte(stream)}, sctp.SendOptions{Stream: stream})
+			if errors.Is(err, sctp.ErrNoStream) != (stream > 0) {
+				t.Errorf("stream %d: %v", stream, err)
+			}
+		}
+		for i, a := range peers {
+			var b [1]byte
+			for stream := range uint16(min(3, 1+i)) {
+				if k, info, err := a.Recv(ctx, b[:]); err != nil || k != 1 || uint16(b[0]) != stream || info.Stream != stream {
+					t.Errorf("peer %d: %v on stream %d, %v; want %d", i, b[:k], info.Stream, err, stream)
+				}
+			}
+		}
+		hub.Close()
+	})
+}
+
 func TestOneToMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := context.Background()
