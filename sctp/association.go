@@ -71,7 +71,7 @@ func newAssociation(e *Endpoint, opened bool) *Association {
 // cookiesUntil returns when the last state cookie that might set the association up
 // again will be too old, if none with its tag is made from now on.
 func (a *Association) cookiesUntil() core.Time {
-	return a.t.now() + core.Time(a.ep.core.MaxCookieLife())
+	return a.t.now() + a.ep.life
 }
 
 // Done returns a channel that is closed when the association has ended.

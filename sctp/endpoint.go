@@ -20,6 +20,7 @@ type Endpoint struct {
 	t    *Transport
 	cfg  Config
 	core core.Config // what cfg means to the core
+	life core.Time   // the longest of a state cookie
 	port uint16      // set before the endpoint is known
 
 	hsMu     sync.Mutex   // serialises the listener
@@ -52,6 +53,7 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 	}
 	e.many.Store(e.cfg.OneToMany)
 	e.core = e.cfg.core()
+	e.life = core.Time(e.core.MaxCookieLife())
 	e.backlog = make(chan *Association, max(e.cfg.Backlog, 0))
 	return e
 }
