@@ -79,6 +79,8 @@ func FuzzRDMAPHeaders(f *testing.F) {
 		DDP: ddp.Header{Last: true, QN: 1, MSN: 1, Ctrl: 0x41}, HasRead: true}))
 	f.Add(make([]byte, rdmap.ReadRequestLen))
 	f.Add(make([]byte, rdmap.AtomicRequestLen))
+	f.Add(rdmap.AppendAtomicResponse(nil, 7, 1<<63))
+	f.Add(ddp.AppendEnhanced(nil, ddp.Enhanced{PeerToPeer: true, RTRRead: true, IRD: 3, ORD: 4}))
 	f.Add(ddpsctp.AppendControl(nil, &ddpsctp.Control{Function: ddpsctp.EnhancedInitiate, Private: []byte("x")}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if h, ok := rdmap.ParseTerminate(b); ok && !h.Reversed { // else it is written in the right order
@@ -96,6 +98,14 @@ func FuzzRDMAPHeaders(f *testing.F) {
 		if h, ok := rdmap.ParseAtomicRequest(b); ok {
 			if h2, _ := rdmap.ParseAtomicRequest(rdmap.AppendAtomicRequest(nil, &h)); h2 != h {
 				t.Fatalf("atomic request % x changed", b)
+			}
+		}
+		if id, was, ok := rdmap.ParseAtomicResponse(b); ok && !bytes.Equal(rdmap.AppendAtomicResponse(nil, id, was), b) {
+			t.Fatalf("atomic response % x changed", b)
+		}
+		if e, ok := ddp.ParseEnhanced(b); ok {
+			if e2, ok := ddp.ParseEnhanced(ddp.AppendEnhanced(nil, e)); !ok || e2 != e {
+				t.Fatalf("%+v became %+v", e, e2)
 			}
 		}
 		if c, ok := ddpsctp.ParseControl(b); ok {
