@@ -14,8 +14,8 @@ const (
 	workPieces
 )
 
-// maxNotes bounds the notifications that wait for OnNotify. Beyond it the
-// oldest are lost, but never those that begin and end the association.
+// maxNotes bounds the notifications that wait for OnNotify. Beyond it they are
+// lost, but never those of the beginning, the last restart and the end.
 const maxNotes = 1024
 
 // unlock takes in what the core has produced since the lock was taken, unlocks
@@ -134,8 +134,16 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 	if a.ep.cfg.OnNotify == nil {
 		return
 	}
-	if len(a.notes) >= maxNotes && n.Kind != NotifyUp && n.Kind != NotifyDown && n.Kind != NotifyRestart {
-		return
+	if len(a.notes) >= maxNotes {
+		switch n.Kind {
+		case NotifyRestart:
+			if a.notes[len(a.notes)-1].Kind == NotifyRestart {
+				return // a peer can restart as often as it likes
+			}
+		case NotifyUp, NotifyDown:
+		default:
+			return
+		}
 	}
 	a.notes = append(a.notes, n)
 }

@@ -52,12 +52,19 @@ func TestNotificationsAreBounded(t *testing.T) {
 	if len(a.notes) != maxNotes {
 		t.Errorf("%d notifications wait, want %d", len(a.notes), maxNotes)
 	}
+	for range maxNotes {
+		a.event(&core.Event{Kind: core.EventRestart}, &k)
+		a.event(&core.Event{Kind: core.EventPeerError}, &k)
+	}
+	if len(a.notes) != maxNotes+1 {
+		t.Errorf("%d notifications wait after restarts, want %d", len(a.notes), maxNotes+1)
+	}
 	a.mu.Unlock()
 	peer.Abort("enough")
 	<-peer.Done()
 	close(release)
 	<-done
-	if told[0] != NotifyUp || len(told) > maxNotes+3 {
+	if told[0] != NotifyUp || len(told) > maxNotes+10 {
 		t.Errorf("%d notifications, the first one %v", len(told), told[0])
 	}
 }

@@ -102,7 +102,7 @@ func (k EventKind) String() string {
 
 // maxEvents bounds the events that wait for PollEvent. Only a caller that
 // never polls reaches it; EventUp, EventRestart, EventDown and EventRequestDone
-// are kept even then.
+// are kept even then, but of restarts one behind the other only the last.
 const maxEvents = 256
 
 // eventQueue is a FIFO of events that reuses its memory.
@@ -113,8 +113,13 @@ type eventQueue struct {
 
 func (q *eventQueue) push(e Event) {
 	if len(q.list)-q.head >= maxEvents {
-		switch e.Kind {
-		case EventUp, EventRestart, EventDown, EventRequestDone:
+		switch last := &q.list[len(q.list)-1]; e.Kind {
+		case EventRestart:
+			if last.Kind == EventRestart {
+				*last = e // a peer can restart as often as it likes
+				return
+			}
+		case EventUp, EventDown, EventRequestDone:
 		default:
 			return
 		}

@@ -97,3 +97,26 @@ func TestReconfigYieldsABoundedNumberOfTimes(t *testing.T) {
 	}
 	p.a.wantDone(id, ErrDenied)
 }
+
+// A caller that does not poll learns of what matters, of a bounded number of events.
+func TestEventsAreBounded(t *testing.T) {
+	var q eventQueue
+	for i := range 3 * maxEvents {
+		q.push(Event{Kind: EventPeerError})
+		if i > maxEvents {
+			q.push(Event{Kind: EventRestart, Tag: uint32(i)})
+		}
+	}
+	q.push(Event{Kind: EventDown})
+	var kinds []EventKind
+	restarted := uint32(0)
+	for e, ok := q.pop(); ok; e, ok = q.pop() {
+		kinds = append(kinds, e.Kind)
+		if e.Kind == EventRestart {
+			restarted = e.Tag
+		}
+	}
+	if n := len(kinds); n != maxEvents+2 || kinds[n-1] != EventDown || restarted != 3*maxEvents-1 {
+		t.Errorf("%d events, the last one %v, restart %d", n, kinds[n-1], restarted)
+	}
+}
