@@ -79,6 +79,15 @@ func TypeOf[T Element]() (*Datatype, error) {
 	return t, nil
 }
 
+// MustType returns t, for datatypes whose arguments are right for sure, so that
+// they can be made within one another. It panics if err is not nil.
+func MustType(t *Datatype, err error) *Datatype {
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
 // TypeContiguous is count items in a row (MPI-4.1, Section 5.1.2).
 func TypeContiguous(count int, t *Datatype) (*Datatype, error) {
 	r, err := repeated(count, t.extent(), 1, t)
