@@ -38,6 +38,10 @@ const (
 	// InfoAlignment is the least alignment, in bytes, of the memory that
 	// WinAllocate makes: a power of two, at most MaxAlignment.
 	InfoAlignment = "mpi_minimum_memory_alignment"
+	// InfoConnect says when a rank gets a queue pair to another one, where RDMA is
+	// in use: "first_use", the default, with the first operation on it, or "all",
+	// when the window is made, so that no operation waits for it.
+	InfoConnect = "weft_connect"
 )
 
 // MaxAlignment bounds InfoAlignment.
@@ -56,13 +60,21 @@ type winHints struct {
 	sameSize  bool
 	noncontig bool
 	unordered bool // an atomic need not come after updates before it
+	connect   bool // to all ranks at once
 	align     int
 }
+
+// Values of InfoConnect.
+const (
+	connectFirstUse = "first_use"
+	connectAll      = "all"
+)
 
 // winDefaults are the hints in effect without others, as Win.Info tells them.
 func winDefaults() Info {
 	return Info{InfoNoLocks: "false", InfoAccumulateOrdering: "rar,raw,war,waw", InfoAccumulateOps: "same_op_no_op",
-		InfoGranularity: "0", InfoSameSize: "false", InfoSameDispUnit: "true", InfoNoncontig: "false"}
+		InfoGranularity: "0", InfoSameSize: "false", InfoSameDispUnit: "true", InfoNoncontig: "false",
+		InfoConnect: connectFirstUse}
 }
 
 // readWinHints checks the known keys.
@@ -91,6 +103,13 @@ func readWinHints(info Info) (h winHints, err error) {
 	case "same_op", "same_op_no_op", "":
 	default:
 		return h, bad(InfoAccumulateOps)
+	}
+	switch info[InfoConnect] {
+	case connectAll:
+		h.connect = true
+	case connectFirstUse, "":
+	default:
+		return h, bad(InfoConnect)
 	}
 	if s, ok := info[InfoGranularity]; ok {
 		if n, err := strconv.Atoi(s); err != nil || n < 0 {

@@ -141,3 +141,55 @@ func TestWinWithMessages(t *testing.T) {
 		return w.Free(ctx)
 	}, WithTransport(TransportHybrid))
 }
+
+// With InfoConnect of one rank all have queue pairs to all others when the window
+// is there, where RDMA is in use; else a rank has those that it has used.
+func TestWinInfoConnect(t *testing.T) {
+	eachTransport(t, 3, func(ctx context.Context, c *Comm) error {
+		conns := func(w *Win[int32]) int {
+			if w.w.dev == nil {
+				return 0
+			}
+			w.w.dev.mu.Lock()
+			defer w.w.dev.mu.Unlock()
+			return len(w.w.dev.conns)
+		}
+		for _, connect := range []bool{false, true} {
+			info := Info{}
+			if connect && c.Rank() == 1 {
+				info[InfoConnect] = "all"
+			}
+			w, err := WinAllocate[int32](ctx, c, 5, WithInfo(info))
+			if err != nil {
+				return err
+			}
+			want := 0
+			if connect && w.RDMA() {
+				want = 2
+			}
+			if n := conns(w); n != want {
+				return fmt.Errorf("%d queue pairs, want %d", n, want)
+			}
+			if want := map[bool]string{false: "first_use", true: "all"}[info[InfoConnect] != ""]; w.Info()[InfoConnect] != want {
+				return fmt.Errorf("info %v, want %s", w.Info(), want)
+			}
+			if err := w.Fence(ctx); err != nil { // all have looked
+				return err
+			}
+			if err := errors.Join(w.Put(ctx, []int32{7}, (c.Rank()+1)%3, 2), w.Fence(ctx)); err != nil || w.Buf()[2] != 7 {
+				return fmt.Errorf("window %v, %w", w.Buf(), err)
+			}
+			if err := w.Free(ctx); err != nil {
+				return err
+			}
+			if !connect && w.RDMA() && conns(w) != 1 {
+				return fmt.Errorf("%d queue pairs after use, want 1", conns(w))
+			}
+		}
+		_, err := WinAllocate[int32](ctx, c, 5, WithInfo(Info{InfoConnect: "soon"}))
+		if !errors.Is(err, ErrOption) {
+			return fmt.Errorf("%s=soon: %w", InfoConnect, err)
+		}
+		return nil
+	})
+}

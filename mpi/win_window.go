@@ -59,6 +59,7 @@ type winInfo struct {
 	Access Access
 	Bad    uint8 // the rank cannot make its part
 	Same   uint8 // it promises that all parts are of one size
+	Eager  uint8 // it wants all queue pairs at once
 	Token  [tokenLen]byte
 }
 
@@ -74,6 +75,9 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	hints, err := readWinHints(o.info)
 	if hints.sameSize {
 		mine.Same = 1
+	}
+	if hints.connect {
+		mine.Eager = 1
 	}
 	w.setInfo(o.info, hints)
 	if !o.messages && err == nil {
@@ -104,11 +108,56 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 		w.to[rank].init(rank)
 	}
 	w.locks.init(c.Size())
-	ctx, w.stop = context.WithCancel(context.Background())
+	life, stop := context.WithCancel(context.Background())
+	w.stop = stop
 	for origin := range w.to {
-		w.served.Go(func() { w.serve(ctx, origin) })
+		w.served.Go(func() { w.serve(life, origin) })
+	}
+	if w.dev == nil || !slices.ContainsFunc(w.remote, func(r winInfo) bool { return r.Eager != 0 }) {
+		return nil
+	}
+	if err := w.connectAll(ctx); err != nil {
+		w.stop()
+		w.served.Wait()
+		w.c.Free()
+		return errors.Join(err, w.unregister())
 	}
 	return nil
+}
+
+// connectSome is how many queue pairs a rank connects at a time.
+const connectSome = 16
+
+// connectAll connects queue pairs to all other ranks. It fails on all ranks if it
+// does on one.
+func (w *window) connectAll(ctx context.Context) error {
+	errs := make([]error, len(w.to))
+	gate := make(chan struct{}, connectSome)
+	var wg sync.WaitGroup
+	for i := range w.to {
+		target := (w.c.rank + i) % len(w.to) // not all the same one first
+		if w.self(target) || w.remote[target].Bytes == 0 {
+			continue
+		}
+		gate <- struct{}{}
+		wg.Go(func() {
+			_, _, errs[i] = w.connTo(ctx, target)
+			<-gate
+		})
+	}
+	wg.Wait()
+	err := errors.Join(errs...)
+	bad := []uint8{0}
+	if err != nil {
+		bad[0] = 1
+	}
+	if e := Allreduce(ctx, w.c, bad, bad, Max); e != nil && err == nil {
+		err = e
+	}
+	if err == nil && bad[0] != 0 {
+		err = fmt.Errorf("%w: a rank has no queue pairs to all others", ErrWindow)
+	}
+	return err
 }
 
 // free ends the window.
