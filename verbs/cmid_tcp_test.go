@@ -79,19 +79,8 @@ func TestCMOverTCP(t *testing.T) {
 		if err := []*CMID{client, accepted}[round/2].Disconnect(); err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range []struct {
-			n  *cmNode
-			id *CMID
-		}{{a, client}, {b, accepted}} {
-			if e := wantCM(t, x.n.ch, CMDisconnected); e.ID != x.id || !errors.Is(e.Err, ErrDisconnected) {
-				t.Errorf("disconnected %+v", e)
-			}
-			wantDone(t, x.id.QP(), ErrDisconnected)
-			x.id.QP().Close()
-			if err := x.id.Close(); err != nil {
-				t.Error(err)
-			}
-		}
+		wantDisconnected(t, a.ch, client)
+		wantDisconnected(t, b.ch, accepted)
 	}
 	for _, s := range servers {
 		if err := s.Close(); err != nil {

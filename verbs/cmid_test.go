@@ -66,6 +66,23 @@ func (n *cmNode) resolve(b *cmNode, id *CMID) {
 	n.create(id)
 }
 
+// wantDisconnected waits until an identifier is disconnected, and closes it with
+// its queue pair.
+func wantDisconnected(t *testing.T, ch *CMChannel, id *CMID) {
+	t.Helper()
+	if e := wantCM(t, ch, CMDisconnected); e.ID != id || !errors.Is(e.Err, ErrDisconnected) {
+		t.Errorf("disconnected %+v", e)
+	}
+	wantDone(t, id.QP(), ErrDisconnected)
+	id.QP().Close()
+	if err := id.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := id.Close(); !errors.Is(err, ErrClosed) {
+		t.Errorf("closed again: %v", err)
+	}
+}
+
 func TestCMConnectAndDisconnect(t *testing.T) {
 	a, b := newCMNode(t, Config{}), newCMNode(t, Config{})
 	server := b.id("server")
@@ -103,22 +120,8 @@ func TestCMConnectAndDisconnect(t *testing.T) {
 		if err := end.Disconnect(); err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range []struct {
-			n  *cmNode
-			id *CMID
-		}{{a, client}, {b, accepted}} {
-			if e := wantCM(t, x.n.ch, CMDisconnected); e.ID != x.id || !errors.Is(e.Err, ErrDisconnected) {
-				t.Errorf("disconnected %+v", e)
-			}
-			wantDone(t, x.id.QP(), ErrDisconnected)
-			x.id.QP().Close()
-			if err := x.id.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := x.id.Close(); !errors.Is(err, ErrClosed) {
-				t.Errorf("closed again: %v", err)
-			}
-		}
+		wantDisconnected(t, a.ch, client)
+		wantDisconnected(t, b.ch, accepted)
 	}
 	if err := b.ch.Close(); !errors.Is(err, ErrBusy) {
 		t.Errorf("channel with an identifier: %v", err)

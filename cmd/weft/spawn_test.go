@@ -343,17 +343,21 @@ func TestRunSpawnsAgain(t *testing.T) {
 	}
 }
 
+// openService opens a port at rank 0 and publishes it.
+func openService(ctx context.Context, w *mpi.World) (port string, err error) {
+	if w.Rank() == 0 {
+		if port, err = w.OpenPort(); err == nil {
+			err = w.PublishName(ctx, "the service", port)
+		}
+	}
+	return port, err
+}
+
 func serverRole(ctx context.Context, args []string) error {
 	return within(ctx, func(ctx context.Context, w *mpi.World) error {
-		port := ""
-		if w.Rank() == 0 {
-			var err error
-			if port, err = w.OpenPort(); err != nil {
-				return err
-			}
-			if err := w.PublishName(ctx, "the service", port); err != nil {
-				return err
-			}
+		port, err := openService(ctx, w)
+		if err != nil {
+			return err
 		}
 		for range 2 {
 			c, err := w.Comm().Accept(ctx, port, 0)
@@ -407,15 +411,9 @@ func clientRole(ctx context.Context, args []string) error {
 // bereftRole is a server whose client dies, without its launcher being told.
 func bereftRole(ctx context.Context, args []string) error {
 	return within(ctx, func(ctx context.Context, w *mpi.World) error {
-		port := ""
-		if w.Rank() == 0 {
-			var err error
-			if port, err = w.OpenPort(); err != nil {
-				return err
-			}
-			if err := w.PublishName(ctx, "the service", port); err != nil {
-				return err
-			}
+		port, err := openService(ctx, w)
+		if err != nil {
+			return err
 		}
 		c, err := w.Comm().Accept(ctx, port, 0)
 		if err != nil {

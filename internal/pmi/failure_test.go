@@ -84,14 +84,9 @@ func TestFailureBeforeTheWatchIsTold(t *testing.T) {
 	s := NewServer(2, "kvs_late")
 	s.Fail(1, "never started")
 	t.Setenv(EnvWatch, s.Name())
-	here, there := net.Pipe()
-	go s.Serve(t.Context(), 0, there)
-	c, err := NewClient(t.Context(), here, 0, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := joined(t, s, 2)
 	told := make(chan string, 1)
-	err = c.Watch(t.Context(), func(rank int, why string) { told <- fmt.Sprint(rank, " ", why) }, func(error) {})
+	err := c.Watch(t.Context(), func(rank int, why string) { told <- fmt.Sprint(rank, " ", why) }, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,4 +143,16 @@ func TestOtherLaunchersAreNotWatched(t *testing.T) {
 		}
 		return c.Finalize(t.Context())
 	})
+}
+
+// joined returns a client of s, rank 0 of size.
+func joined(t *testing.T, s *Server, size int) *Client {
+	t.Helper()
+	here, there := net.Pipe()
+	go s.Serve(t.Context(), 0, there)
+	c, err := NewClient(t.Context(), here, 0, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

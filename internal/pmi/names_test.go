@@ -32,12 +32,7 @@ func TestNamesArePublished(t *testing.T) {
 		if extended {
 			t.Setenv(EnvWatch, s.Name())
 		}
-		here, there := net.Pipe()
-		go s.Serve(t.Context(), 0, there)
-		c, err := NewClient(t.Context(), here, 0, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := joined(t, s, 1)
 		services[fmt.Sprint("launcher extended=", extended)] = c
 	}
 	for which, s := range services {

@@ -23,12 +23,7 @@ func asked(t *testing.T, extended bool, req *Spawn, grant func(*Spawn) (*Spawned
 		got = r
 		return grant(r)
 	}
-	here, there := net.Pipe()
-	go s.Serve(t.Context(), 0, there)
-	c, err := NewClient(t.Context(), here, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := joined(t, s, 1)
 	out, err := c.Spawn(t.Context(), req)
 	if _, err := c.Get(t.Context(), "nothing"); err == nil || !errors.Is(err, ErrRefused) {
 		t.Errorf("the connection after a spawn: %v", err)
@@ -167,12 +162,7 @@ func TestSoft(t *testing.T) {
 func TestDeathInAnotherGroupIsTold(t *testing.T) {
 	s := NewServer(1, "kvs_a")
 	t.Setenv(EnvWatch, s.Name())
-	here, there := net.Pipe()
-	go s.Serve(t.Context(), 0, there)
-	c, err := NewClient(t.Context(), here, 0, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := joined(t, s, 1)
 	told := make(chan string, 1)
 	c.OnOther = func(job string, rank int, why string) { told <- fmt.Sprint(job, " ", rank, " ", why) }
 	own := func(rank int, why string) { t.Errorf("told of rank %d: %s", rank, why) }
