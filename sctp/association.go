@@ -39,6 +39,7 @@ type Association struct {
 	eof      bool // the peer sends no more; guarded by mu
 	closing  bool // Close was called: discard what comes; guarded by mu
 	queued   bool // in Endpoint.ready; guarded by its mu
+	lent     bool // a train under way refers to messages, which are not released; guarded by mu
 
 	deadline *timerSlot     // nil until it is needed; guarded by mu
 	armed    core.Time      // what deadline was set to last, 0 if it has passed; guarded by mu

@@ -4,17 +4,24 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
+
+// minHole is the least part of a message that the kernel takes from where it is:
+// for a short one it is faster to copy it among the headers.
+const minHole = 4096
 
 // train is the memory in which packets are built.
 type train struct {
 	mem  [udpio.MaxTrain + 29]byte
 	tx   core.Transmit
 	meta udpio.Meta
+
+	holes []slab.Hole // parts of mem that are elsewhere
 }
 
-var trains = sync.Pool{New: func() any { return new(train) }}
+var trains = sync.Pool{New: func() any { return &train{holes: make([]slab.Hole, 0, udpio.MaxHoles)} }}
 
 // flush transmits what may be sent. One goroutine at a time does, for all: if
 // one is at it already, it looks again before it leaves. No lock is held. The
@@ -68,19 +75,31 @@ func (a *Association) transmitAll(now core.Time) (w work) {
 // with a.mu held and unlocks it.
 func (a *Association) transmit(b *train, now core.Time) (w work) {
 	for {
-		out, tx, ok := a.core.PollTransmit(now, b.mem[:0:udpio.MaxTrain], a.t.sockets().maxSegs)
-		if !ok || tx.Last {
+		out, tx, ok := a.core.PollTransmitGather(now, b.mem[:0:udpio.MaxTrain], a.t.sockets().maxSegs, &b.holes, minHole)
+		last := !ok || tx.Last
+		if last {
 			a.arm()
 		}
+		a.lent = len(b.holes) > 0
 		w |= a.unlock()
 		if ok {
 			b.tx = tx
 			a.t.send(out, b)
 		}
-		if !ok || tx.Last {
+		if last && len(b.holes) == 0 {
 			return w
 		}
 		a.mu.Lock()
+		if len(b.holes) > 0 {
+			clear(b.holes)
+			b.holes, a.lent = b.holes[:0], false
+			if a.dead {
+				w |= workEvents // its end was kept back
+			}
+		}
+		if last {
+			return w | a.unlock()
+		}
 		now = a.t.now()
 	}
 }

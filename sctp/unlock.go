@@ -28,7 +28,7 @@ func (a *Association) unlock() (w work) {
 		a.event(&e, &k)
 		w = workEvents
 	}
-	if c.HasReleases() {
+	if !a.lent && c.HasReleases() {
 		w |= a.takeReleases()
 	}
 	many := false

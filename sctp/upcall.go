@@ -66,7 +66,7 @@ func (a *Association) runUpcalls() {
 			pieces[i] = core.Piece{}
 		}
 		freed := np > 0
-		up, dead := a.up && !a.unwanted, a.dead
+		up, dead := a.up && !a.unwanted, a.dead && !a.lent
 		var k wakeList
 		if a.eof {
 			a.readers.takeAll(&k)

@@ -20,11 +20,15 @@ const minFold = 256
 
 // crc32c returns the CRC32c of p. Where the processor multiplies 64 bytes of
 // polynomials at once, long packets take a third of the time.
-func crc32c(p []byte) uint32 {
+func crc32c(p []byte) uint32 { return UpdateChecksum(0, p) }
+
+// UpdateChecksum returns the CRC32c of what c is that of, followed by p. Begin
+// with 0.
+func UpdateChecksum(c uint32, p []byte) uint32 {
 	if !hasFold || len(p) < minFold {
-		return crc32.Update(0, castagnoli, p)
+		return crc32.Update(c, castagnoli, p)
 	}
-	return ^fold(&p[0], len(p), ^uint32(0), &foldKey)
+	return ^fold(&p[0], len(p), ^c, &foldKey)
 }
 
 // foldConstants returns what moves 16 bytes forward by 256 bytes, and by 64,

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -92,6 +93,19 @@ func (h *host) listen() {
 	h.listener = NewListener(h.cfg, ListenerParams{Port: local, Local: h.local, Seed: h.p.seed(), Cookies: h.jar})
 }
 
+// pollHoles is PollTransmit with parts of messages left out at first that have
+// least bytes or more, unless that is 0.
+func pollHoles(a *Assoc, now Time, buf []byte, segs, least int) ([]byte, Transmit, bool) {
+	if least == 0 {
+		return a.PollTransmit(now, buf, segs)
+	}
+	clear(buf[:cap(buf)]) // of what is to be filled in
+	holes := make([]slab.Hole, 0, segs)
+	buf, tx, ok := a.PollTransmitGather(now, buf, segs, &holes, least%1000)
+	slab.Fill(buf, holes)
+	return buf, tx, ok
+}
+
 // flush moves what h has to send onto the network.
 func (h *host) flush() {
 	if h.assoc == nil {
@@ -101,7 +115,8 @@ func (h *host) flush() {
 		for range 100000 {
 			// Buffers and batches of any size, as drivers have them.
 			h.buf = slices.Grow(h.buf[:0], MaxPacket)
-			buf, tx, ok := a.PollTransmit(h.p.now, h.buf[:0:h.p.rng.IntN(MaxPacket)], 1+h.p.rng.IntN(20))
+			room, segs := h.p.rng.IntN(MaxPacket), 1+h.p.rng.IntN(20)
+			buf, tx, ok := pollHoles(a, h.p.now, h.buf[:0:room], segs, segs%2*room)
 			if !ok {
 				break
 			}

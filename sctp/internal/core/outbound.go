@@ -263,7 +263,7 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 	if auth > 0 {
 		a.auth.finish(b[auth:])
 	}
-	a.seal(b[at:], i)
+	a.seal(b, at, i)
 	return b, ecn, true
 }
 

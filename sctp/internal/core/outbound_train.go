@@ -47,6 +47,7 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, SegSize: n, Fragment: p.oversize}
 		case n > tx.SegSize || p.oversize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
 			// It does not go with the others: keep it for the next call.
+			a.fill(buf, at)
 			a.tx.carry.put(p, buf[at:])
 			buf = buf[:at]
 			a.stats.PacketsSent += uint64(tx.Segs)
@@ -131,7 +132,7 @@ func (a *Assoc) nextData(now Time, b []byte, i int, header *[wire.HeaderLen]byte
 		return b[:at], false
 	}
 	a.dataSent(now, i, n-wire.HeaderLen)
-	a.seal(b[at:], i)
+	a.seal(b, at, i)
 	return b, true
 }
 

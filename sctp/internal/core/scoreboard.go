@@ -86,6 +86,7 @@ type Scoreboard struct {
 	marked  tsnSet   // to be retransmitted
 	gaps    []tsnRun // acknowledged by gap blocks: sorted, disjoint, apart
 	scratch []tsnRun
+	gather  gather
 	known   TSN // the last SACK tells about TSNs below this one
 	payload int // bytes of user data in flight
 	rwnd    int // what is left of the peer's receiver window
@@ -294,7 +295,7 @@ func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 		}
 		b = wire.AppendDataHeader(b, d, int(r.size))
 	}
-	b = m.copyTo(b, r.off, int(r.size))
+	b = m.copyTo(b, r.off, int(r.size), &s.gather)
 	return wire.AppendPadding(b, int(r.size))
 }
 

@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // Room is the space that a packet has for DATA or I-DATA chunks, headers and
 // padding included.
@@ -108,16 +111,22 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 // EndPacket tells that the next chunk goes into another packet.
 func (q *SendQueue) EndPacket() { q.sched.endPacket() }
 
-// copyTo appends n bytes of the message from offset off to b.
-func (m *outMsg) copyTo(b []byte, off int64, n int) []byte {
+// copyTo appends n bytes of the message from offset off to b, what g tells to leave
+// where it is excepted.
+func (m *outMsg) copyTo(b []byte, off int64, n int, g *gather) []byte {
 	if h := int64(m.hdrLen); off < h {
 		k := min(n, int(h-off))
 		b = append(b, m.hdr[off:int(off)+k]...)
 		off, n = off+int64(k), n-k
 	}
 	off -= int64(m.hdrLen)
-	if n > 0 {
-		b = append(b, m.body[off:off+int64(n)]...)
+	if n == 0 {
+		return b
 	}
-	return b
+	body := m.body[off : off+int64(n)]
+	if at := len(b); n >= g.least && g.holes != nil && cap(b)-at >= n && len(*g.holes) < cap(*g.holes) {
+		*g.holes = append(*g.holes, slab.Hole{At: at, B: body})
+		return b[:at+n]
+	}
+	return append(b, body...)
 }

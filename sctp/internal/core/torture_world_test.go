@@ -65,6 +65,7 @@ type tend struct {
 	ordered  map[uint16][]*tmsg
 	closed   bool // EventDown was seen
 	maxMTU   int
+	polls    int
 }
 
 // tmsg is a message that was sent.
@@ -268,7 +269,8 @@ func (e *tend) transmit(a *Assoc) bool {
 	e.buf = slices.Grow(e.buf[:0], MaxPacket)
 	room, segs := w.rng.IntN(MaxPacket), 1+w.rng.IntN(20)
 	idle := a.Idle(w.now)
-	buf, tx, ok := a.PollTransmit(w.now, e.buf[:0:room], segs)
+	e.polls++
+	buf, tx, ok := pollHoles(a, w.now, e.buf[:0:room], segs, e.polls%2*e.polls)
 	if !ok {
 		return false
 	}

@@ -2,15 +2,20 @@ package core
 
 import "github.com/weftstack/weft/sctp/wire"
 
-// seal completes a packet of the association that was built for path i: it stores
-// the checksum, unless the peer accepts zero in its place. RFC 9653, Section 5.2:
+// seal completes a packet of the association, b from offset at, that was built for
+// path i: it stores the checksum, unless the peer accepts zero in its place. RFC 9653, Section 5.2:
 // packets that contain an INIT or a COOKIE ECHO, and those that answer packets
 // out of the blue, have a checksum always; they are built elsewhere.
-func (a *Assoc) seal(pkt []byte, i int) {
+func (a *Assoc) seal(b []byte, at, i int) {
 	f := a.peer.features
-	if !f.has(featZeroSum) && !(f.has(featZeroLocal) && a.paths[i].onHost()) {
-		wire.SetChecksum(pkt)
+	if f.has(featZeroSum) || f.has(featZeroLocal) && a.paths[i].onHost() {
+		return
 	}
+	if h := a.holes(at); len(h) > 0 {
+		setChecksum(b, at, h)
+		return
+	}
+	wire.SetChecksum(b[at:])
 }
 
 // onHost reports whether packets between these addresses do not leave the host:

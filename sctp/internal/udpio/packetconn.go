@@ -93,11 +93,18 @@ func (c *packetConn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, 
 
 func (c *packetConn) TryRead([]*slab.Buf, []Meta) (int, error) { return 0, nil }
 func (c *packetConn) CanPoll() bool                            { return false }
-func (c *packetConn) Polled(bool)                              {}
-func (c *packetConn) Segments() int                            { return MaxSegments }
-func (c *packetConn) LocalAddr() netip.AddrPort                { return c.local }
-func (c *packetConn) Info() Info                               { return Info{} }
-func (c *packetConn) Close() error                             { return c.pc.Close() }
+
+// WriteGather implements Conn.
+func (c *packetConn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {
+	slab.Fill(b, holes)
+	return c.Write(b, m)
+}
+
+func (c *packetConn) Polled(bool)               {}
+func (c *packetConn) Segments() int             { return MaxSegments }
+func (c *packetConn) LocalAddr() netip.AddrPort { return c.local }
+func (c *packetConn) Info() Info                { return Info{} }
+func (c *packetConn) Close() error              { return c.pc.Close() }
 
 func (c *packetConn) Write(b []byte, m *Meta) error {
 	if c.train != nil {

@@ -16,6 +16,9 @@ const MaxBatch = 8
 // datagram, which bounds what the kernel segments.
 const MaxTrain = 65507
 
+// MaxHoles is how many parts of a train may be elsewhere without being copied.
+const MaxHoles = 64
+
 // MaxSegments is the largest number of datagrams in a train; Linux before 6.9
 // allows no more.
 const MaxSegments = 64
@@ -71,6 +74,10 @@ type Conn interface {
 	// Write sends the train b. It blocks while the socket buffer is full. An
 	// error means that some of the datagrams were not sent.
 	Write(b []byte, m *Meta) error
+
+	// WriteGather is Write of a train of which parts are elsewhere. They may be
+	// copied into b.
+	WriteGather(b []byte, holes []slab.Hole, m *Meta) error
 
 	// Segments returns the largest number of datagrams worth giving to Write
 	// at once: 1 without segmentation offload or batching.

@@ -404,3 +404,51 @@ func BenchmarkPingPong(b *testing.B) {
 		e.mu.Unlock()
 	}
 }
+
+// Parts of a train that are elsewhere arrive as if they were in it.
+func TestHolesArriveFilled(t *testing.T) {
+	for _, o := range []Options{{}, {NoOffload: true}} {
+		a, b := listen(t, "127.0.0.1:0", o), listen(t, "127.0.0.1:0", o)
+		for _, tc := range []struct {
+			n, seg int
+			holes  [][2]int // from, to
+		}{
+			{9000, 0, [][2]int{{28, 8998}}},
+			{9000, 9000, [][2]int{{0, 10}, {10, 20}, {8000, 9000}}},
+			{10*1472 + 5, 1472, [][2]int{{28, 1400}, {1500, 2900}, {14_724, 14_725}}},
+			{10 * 1472, 1472, [][2]int{{28, 1400}, {1500, 2900}}},
+			{65_000, 1000, nil}, // 65 datagrams with 65 holes: too many of both
+		} {
+			msg := pattern(tc.n)
+			train := bytes.Clone(msg)
+			if tc.holes == nil {
+				for i := range 65 {
+					tc.holes = append(tc.holes, [2]int{i * 1000, i*1000 + 900})
+				}
+			}
+			var holes []slab.Hole
+			for _, h := range tc.holes {
+				holes = append(holes, slab.Hole{At: h[0], B: bytes.Clone(msg[h[0]:h[1]])})
+				clear(train[h[0]:h[1]])
+			}
+			err := a.WriteGather(train, holes, &Meta{Remote: b.LocalAddr(), SegSize: tc.seg})
+			if len(holes) > MaxHoles {
+				if _, any := a.Conn.(*packetConn); !any && err == nil {
+					t.Error("a train of 65 datagrams was taken")
+				}
+				continue
+			}
+			if err != nil {
+				t.Fatalf("%d bytes: %v", tc.n, err)
+			}
+			seg := tc.n
+			if tc.seg > 0 {
+				seg = tc.seg
+			}
+			got, _ := b.datagrams((tc.n + seg - 1) / seg)
+			if !bytes.Equal(bytes.Join(got, nil), msg) {
+				t.Errorf("%d bytes in datagrams of %d came out different", tc.n, seg)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"unsafe"
 
+	"github.com/weftstack/weft/sctp/internal/slab"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,6 +17,9 @@ type writer struct {
 	name unix.RawSockaddrInet6
 	ctl  [controlSize]byte
 	nctl int // bytes of ctl in use
+
+	// For sending a train of which parts are elsewhere.
+	parts [2*MaxHoles + 1]unix.Iovec
 
 	// For sending a train datagram by datagram.
 	msgs [MaxSegments]mmsghdr
@@ -37,6 +41,70 @@ func (c *conn) Write(b []byte, m *Meta) error {
 	w := c.writers.Get().(*writer)
 	err := c.write(w, b, seg, m)
 	c.writers.Put(w)
+	return err
+}
+
+// WriteGather implements Conn.
+func (c *conn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {
+	n := (len(b) + max(m.SegSize, 1) - 1) / max(m.SegSize, 1)
+	one := m.SegSize <= 0 || n == 1
+	if len(holes) == 0 || len(holes) > MaxHoles || m.Fragment || len(b) > MaxTrain || !one && (n > MaxSegments || !c.gso.Load() || c.uneven && len(b)%m.SegSize == 0) {
+		slab.Fill(b, holes)
+		return c.Write(b, m)
+	}
+	w := c.writers.Get().(*writer)
+	w.address(c, m)
+	if !one {
+		binary.NativeEndian.PutUint16(w.cmsg(unix.IPPROTO_UDP, unix.UDP_SEGMENT, 2), uint16(m.SegSize))
+	}
+	err := c.sendParts(w, w.gather(b, holes))
+	c.writers.Put(w)
+	if !one && (errors.Is(err, unix.EIO) || errors.Is(err, unix.EINVAL)) {
+		slab.Fill(b, holes)
+		return c.Write(b, m) // which knows what to do about it
+	}
+	return err
+}
+
+// gather lists the parts of a train and returns how many there are.
+func (w *writer) gather(b []byte, holes []slab.Hole) (n int) {
+	from := 0
+	for i := range holes {
+		h := &holes[i]
+		if h.At > from {
+			w.parts[n].Base = &b[from]
+			w.parts[n].SetLen(h.At - from)
+			n++
+		}
+		w.parts[n].Base = &h.B[0]
+		w.parts[n].SetLen(len(h.B))
+		n++
+		from = h.At + len(h.B)
+	}
+	if from < len(b) {
+		w.parts[n].Base = &b[from]
+		w.parts[n].SetLen(len(b) - from)
+		n++
+	}
+	return n
+}
+
+// sendParts sends the n parts that w lists, as one datagram or as the control
+// messages say.
+func (c *conn) sendParts(w *writer, n int) error {
+	h := &w.hdr
+	h.Iov = &w.parts[0]
+	h.SetIovlen(n)
+	h.Control = nil
+	if w.nctl > 0 {
+		h.Control = &w.ctl[0]
+	}
+	h.SetControllen(w.nctl)
+	err := c.call(func(fd uintptr) (int, unix.Errno) {
+		_, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(h)), unix.MSG_DONTWAIT)
+		return 1, errno
+	}, "sendmsg")
+	clear(w.parts[:n]) // they are the caller's
 	return err
 }
 

@@ -1,0 +1,64 @@
+package core
+
+import (
+	"encoding/binary"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// gather tells what PollTransmit leaves where it is.
+type gather struct {
+	holes *[]slab.Hole // nil: nothing
+	least int          // the least part of a message, in bytes
+}
+
+// PollTransmitGather is PollTransmit that leaves parts of messages where they are
+// if they have least bytes or more, as holes of buf that it appends to *holes, up
+// to their capacity. Who calls it lets no message be released
+// ([Assoc.TakeReleases]) until the packets were sent.
+func (a *Assoc) PollTransmitGather(now Time, buf []byte, maxSegs int, holes *[]slab.Hole, least int) (out []byte, tx Transmit, ok bool) {
+	if a.state != Established || a.auth.on { // an AUTH chunk covers what follows it
+		return a.PollTransmit(now, buf, maxSegs)
+	}
+	a.tx.sb.gather = gather{holes, least}
+	out, tx, ok = a.PollTransmit(now, buf, maxSegs)
+	a.tx.sb.gather = gather{}
+	return out, tx, ok
+}
+
+// holes returns those of the packet that begins at offset at, the last one built.
+func (a *Assoc) holes(at int) []slab.Hole {
+	if a.tx.sb == nil || a.tx.sb.gather.holes == nil {
+		return nil
+	}
+	h := *a.tx.sb.gather.holes
+	i := len(h)
+	for i > 0 && h[i-1].At >= at {
+		i--
+	}
+	return h[i:]
+}
+
+// fill fills the holes of the packet that begins at offset at.
+func (a *Assoc) fill(b []byte, at int) {
+	if h := a.holes(at); len(h) > 0 {
+		slab.Fill(b, h)
+		all := a.tx.sb.gather.holes
+		*all = (*all)[:len(*all)-len(h)]
+	}
+}
+
+// setChecksum is [wire.SetChecksum] for the packet b[at:], whose checksum field
+// is zero.
+func setChecksum(b []byte, at int, holes []slab.Hole) {
+	c, from := uint32(0), at
+	for i := range holes {
+		h := &holes[i]
+		c = wire.UpdateChecksum(c, b[from:h.At])
+		c = wire.UpdateChecksum(c, h.B)
+		from = h.At + len(h.B)
+	}
+	c = wire.UpdateChecksum(c, b[from:])
+	binary.LittleEndian.PutUint32(b[at+checksumField:], c)
+}
