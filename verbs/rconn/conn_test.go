@@ -17,7 +17,7 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-const testTimeout = 30 * time.Second
+const testTimeout = 2 * time.Minute
 
 func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
