@@ -149,3 +149,35 @@ func Example_workers() {
 	}
 	// Output: total 45
 }
+
+// Results are handled in the order in which they come.
+func ExampleCompletions() {
+	err := mpi.RunLocal(context.Background(), 3, func(ctx context.Context, w *mpi.World) error {
+		c := w.Comm()
+		if c.Rank() > 0 {
+			return mpi.Send(ctx, c, []int{10 * c.Rank()}, 0, 0)
+		}
+		results := make([]int, 2)
+		var reqs []*mpi.Request
+		for i := range results {
+			r, err := mpi.Irecv(c, results[i:i+1], i+1, 0)
+			if err != nil {
+				return err
+			}
+			reqs = append(reqs, r)
+		}
+		sum := 0
+		for done, err := range mpi.Completions(ctx, reqs...) {
+			if err != nil {
+				return err
+			}
+			sum += results[done.Index]
+		}
+		fmt.Println("sum", sum)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// sum 30
+	// <nil>
+}
