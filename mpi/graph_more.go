@@ -47,8 +47,8 @@ func (g *Graph) Weights() (sources, targets []int) {
 // which every rank gives some edges, maybe of other ranks: targets[i] are those
 // of the edges that leave node sources[i]. Neighbors of the result lists, for
 // each node, the ranks in the order of who gave the edges. All ranks of c must
-// call it; it blocks until they do (MPI-4.1, Section 8.5.4; ranks are not
-// reordered).
+// call it; it blocks until they do, and fails on all if the edges of one cannot be
+// (MPI-4.1, Section 8.5.4; ranks are not reordered).
 func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int) (*Graph, error) {
 	return newDistGraph(ctx, c, sources, targets, nil)
 }
@@ -56,14 +56,6 @@ func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int) 
 // NewWeightedDistGraph is NewDistGraph with weights of the edges: weights[i][k] is
 // that of the edge from sources[i] to targets[i][k]. See NewWeightedGraph.
 func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, weights [][]int) (*Graph, error) {
-	if len(weights) != len(targets) {
-		return nil, fmt.Errorf("%w: %d lists of targets, %d of weights", ErrTopology, len(targets), len(weights))
-	}
-	for i, w := range weights {
-		if err := checkWeights(len(targets[i]), w); err != nil {
-			return nil, err
-		}
-	}
 	return newDistGraph(ctx, c, sources, targets, &weights)
 }
 
@@ -71,34 +63,23 @@ func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, 
 const unweighted = -1
 
 func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, weights *[][]int) (*Graph, error) {
-	if len(sources) != len(targets) {
-		return nil, fmt.Errorf("%w: %d sources, %d lists of targets", ErrTopology, len(sources), len(targets))
-	}
-	n := c.Size()
-	// For each rank triples of what is to be added to its lists: 0 and a target,
-	// or 1 and a source; and the weight.
-	add := make([][]int, n)
-	for i, s := range sources {
-		for k, t := range targets[i] {
-			if s < 0 || s >= n || t < 0 || t >= n {
-				return nil, fmt.Errorf("%w: edge from %d to %d of %d", ErrRank, s, t, n)
-			}
-			w := unweighted
-			if weights != nil {
-				w = (*weights)[i][k]
-			}
-			add[s] = append(add[s], 0, t, w)
-			add[t] = append(add[t], 1, s, w)
+	add, bad := edgesByRank(c.Size(), sources, targets, weights)
+	if bad != nil {
+		for r := range add { // the others wait
+			add[r] = []int{badEdges, 0, 0}
 		}
 	}
 	got, err := AlltoallSlices(ctx, c, add)
-	if err != nil {
+	if err = errors.Join(bad, err); err != nil {
 		return nil, err
 	}
 	var lists, all [2][]int
 	mixed := false
-	for _, edges := range got {
+	for from, edges := range got {
 		for ; len(edges) >= 3; edges = edges[3:] {
+			if edges[0] == badEdges {
+				return nil, fmt.Errorf("%w: rank %d gives edges that cannot be", ErrTopology, from)
+			}
 			side := edges[0] & 1
 			lists[side], all[side] = append(lists[side], edges[1]), append(all[side], edges[2])
 			mixed = mixed || (edges[2] < 0) != (weights == nil)
@@ -115,6 +96,41 @@ func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, 
 		g.sourceWeights, g.targetWeights = cloneWeights(all[1]), cloneWeights(all[0])
 	}
 	return g, nil
+}
+
+// Kinds of the triples of edgesByRank.
+const (
+	edgeTo = iota
+	edgeFrom
+	badEdges // of who gives them
+)
+
+// edgesByRank returns for each rank triples of what is to be added to its lists:
+// edgeTo and a target, or edgeFrom and a source; and the weight.
+func edgesByRank(n int, sources []int, targets [][]int, weights *[][]int) (add [][]int, err error) {
+	add = make([][]int, n)
+	if len(sources) != len(targets) || weights != nil && len(*weights) != len(targets) {
+		return add, fmt.Errorf("%w: %d sources, %d lists of targets, or not as many of weights", ErrTopology, len(sources), len(targets))
+	}
+	for i, s := range sources {
+		if weights != nil {
+			if err := checkWeights(len(targets[i]), (*weights)[i]); err != nil {
+				return add, err
+			}
+		}
+		for k, t := range targets[i] {
+			if s < 0 || s >= n || t < 0 || t >= n {
+				return add, fmt.Errorf("%w: edge from %d to %d of %d", ErrRank, s, t, n)
+			}
+			w := unweighted
+			if weights != nil {
+				w = (*weights)[i][k]
+			}
+			add[s] = append(add[s], edgeTo, t, w)
+			add[t] = append(add[t], edgeFrom, s, w)
+		}
+	}
+	return add, nil
 }
 
 // NewFullGraph makes a communicator whose ranks are the nodes of a graph that

@@ -62,6 +62,15 @@ func TestGraphWeights(t *testing.T) {
 		if !errors.Is(err, ErrTopology) {
 			return fmt.Errorf("some with weights: %w", err)
 		}
+		// What is wrong on one rank is told to the others.
+		if me == 2 {
+			_, err = NewDistGraph(ctx, c, []int{0}, [][]int{{p}})
+		} else {
+			_, err = NewDistGraph(ctx, c, []int{0}, [][]int{{1}})
+		}
+		if me == 2 != errors.Is(err, ErrRank) || me != 2 != errors.Is(err, ErrTopology) {
+			return fmt.Errorf("an edge to nobody, on rank %d: %w", me, err)
+		}
 		for i, err := range []error{
 			func() error { _, err := NewWeightedGraph(ctx, c, []int{0}, []int{1, 2}, nil, nil); return err }(),
 			func() error { _, err := NewWeightedGraph(ctx, c, nil, nil, []int{0}, []int{-1}); return err }(),
