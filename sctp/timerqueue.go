@@ -13,45 +13,51 @@ import (
 // of the runtime for the earliest of them. A packet moves the deadline of its
 // association, mostly to later, which costs one store: the queue notices when the
 // old deadline comes to its top.
+//
+// A deadline moves to and fro: soon while something is in flight, far away when it
+// is acknowledged. The far one stays queued meanwhile, in a heap of its own, so that
+// the other is small and stays in the cache.
 type timerQueue struct {
 	now  func() core.Time
 	fire func(due []*Association) // on a goroutine of its own, without locks held
 
 	mu    sync.Mutex
-	heap  []timerEntry // four children each, the earliest at the top
-	fresh []timerSlot  // not given out yet
+	heaps [2]timerHeap
+	fresh []timerSlot // not given out yet
 	timer *time.Timer
 	wake  core.Time      // when timer fires, 0 if it does not
+	seen  core.Time      // when the clock was read last: about now, or nothing is near
 	spare []*Association // memory for those that are due
-}
-
-// timerEntry is one deadline in the heap, which may have become a later one.
-type timerEntry struct {
-	at   core.Time // slot.queued
-	slot *timerSlot
 }
 
 // timerSlot is the deadline of one association. Slots of many associations are
 // together in memory, so that looking at one does not bring the association into
-// the cache.
+// the cache. All but at and queued is guarded by timerQueue.mu.
 type timerSlot struct {
 	at     atomic.Int64 // the deadline, never if there is none; written under Association.mu
-	queued atomic.Int64 // at in the heap, 0 if it is not there; written under timerQueue.mu
-	owner  *Association // guarded by timerQueue.mu
-	place  int          // in the heap; guarded by timerQueue.mu
+	queued atomic.Int64 // the earlier of its entries in the heaps, 0 if it has none; written under timerQueue.mu
+	owner  *Association // nil once the slot is not used any more
+	place  [2]int32     // of its entry in either heap, plus one; 0 if there is none
 }
 
 const (
 	// never is the deadline of a slot that has none.
 	never = core.Time(math.MaxInt64)
+	// soon is how far away the deadlines in the heap of near ones are when they are
+	// queued.
+	soon = core.Time(250 * time.Millisecond)
 	// slotChunk is how many slots are allocated together.
 	slotChunk = 64
 	// maxDue bounds how many timers expire in one go.
 	maxDue = 64
 )
 
+// The heaps.
+const near, far = 0, 1
+
 func (q *timerQueue) init(now func() core.Time, fire func(due []*Association)) {
 	q.now, q.fire = now, fire
+	q.heaps[far].which = far
 }
 
 // slotFor returns a slot for a.
@@ -64,21 +70,22 @@ func (q *timerQueue) slotFor(a *Association) *timerSlot {
 	s := &q.fresh[0]
 	q.fresh = q.fresh[1:]
 	s.owner = a
+	s.at.Store(int64(never))
 	return s
 }
 
-// set moves the deadline of s, at most one goroutine at a time. Until it is moved
-// again its owner is given to fire once it has passed.
+// set moves the deadline of s, at most one goroutine at a time. Once it has passed
+// it is over, and its owner is given to fire.
 func (q *timerQueue) set(s *timerSlot, at core.Time) {
 	s.at.Store(int64(at))
-	// Either the store above is seen by whoever changes s.queued at this moment, or
-	// the change is seen here: see settle.
+	// Either the store above is seen by cover, after s.queued was changed, or the
+	// change is seen here.
 	if queued := core.Time(s.queued.Load()); at == never || queued != 0 && queued <= at {
 		return
 	}
 	q.mu.Lock()
 	if s.owner != nil {
-		q.place(s)
+		q.cover(s)
 		q.rewind()
 	}
 	q.mu.Unlock()
@@ -90,66 +97,83 @@ func (q *timerQueue) drop(s *timerSlot) {
 	defer q.mu.Unlock()
 	s.at.Store(int64(never))
 	s.owner = nil
-	if s.queued.Load() != 0 {
-		q.remove(s)
-	}
-	if len(q.heap) == 0 && q.timer != nil {
+	q.remove(s, near)
+	q.remove(s, far)
+	if q.top() == nil && q.timer != nil {
 		q.timer.Stop()
 		q.wake = 0
 	}
 }
 
-// place puts s into the heap, or moves it there, as its deadline says. q.mu is held.
-func (q *timerQueue) place(s *timerSlot) {
+// cover queues s, if its deadline would be missed otherwise. q.mu is held.
+func (q *timerQueue) cover(s *timerSlot) {
 	for {
-		at := core.Time(s.at.Load())
-		switch queued := core.Time(s.queued.Load()); {
-		case at == queued:
+		at, queued := core.Time(s.at.Load()), core.Time(s.queued.Load())
+		if at == never || queued != 0 && queued <= at {
 			return
-		case at == never:
-			if queued == 0 {
-				return
-			}
-			q.remove(s)
-		case queued == 0:
-			s.queued.Store(int64(at))
-			q.heap = append(q.heap, timerEntry{})
-			q.up(len(q.heap)-1, timerEntry{at, s})
-		case at < queued:
-			s.queued.Store(int64(at))
-			q.up(s.place, timerEntry{at, s})
-		default:
-			s.queued.Store(int64(at))
-			q.down(s.place, timerEntry{at, s})
 		}
-		// A deadline that set stored meanwhile, having seen the old s.queued, is
-		// earlier than the new one.
+		h := near
+		if at-q.seen > soon {
+			h = far
+		}
+		s.queued.Store(int64(at))
+		q.heaps[h].add(s, at)
 	}
 }
 
-// settle brings the heap up to date until its top is a deadline that was not
-// moved. q.mu is held.
-func (q *timerQueue) settle() {
-	for len(q.heap) > 0 {
-		top := q.heap[0]
-		if core.Time(top.slot.at.Load()) <= top.at {
-			return
+// remove takes s out of a heap. q.mu is held.
+func (q *timerQueue) remove(s *timerSlot, h int) {
+	q.heaps[h].remove(s)
+	other := &q.heaps[1-h]
+	if i := s.place[1-h]; i > 0 {
+		s.queued.Store(int64(other.list[i-1].at))
+	} else {
+		s.queued.Store(0)
+	}
+}
+
+// top returns the heap with the earliest entry, nil if there is none. q.mu is held.
+func (q *timerQueue) top() *timerHeap {
+	n, f := &q.heaps[near], &q.heaps[far]
+	switch {
+	case len(f.list) == 0 && len(n.list) == 0:
+		return nil
+	case len(f.list) == 0 || len(n.list) > 0 && n.list[0].at <= f.list[0].at:
+		return n
+	}
+	return f
+}
+
+// settle brings the heaps up to date until the earliest entry is a deadline that was
+// not moved, and returns its heap, nil if there is none. q.mu is held.
+func (q *timerQueue) settle() *timerHeap {
+	for {
+		h := q.top()
+		if h == nil {
+			return nil
 		}
-		q.place(top.slot)
+		top := h.list[0]
+		if core.Time(top.slot.at.Load()) <= top.at {
+			return h
+		}
+		q.remove(top.slot, h.which)
+		q.cover(top.slot)
 	}
 }
 
 // rewind has the timer fire earlier, if it has to. q.mu is held.
 func (q *timerQueue) rewind() {
-	if len(q.heap) == 0 {
+	h := q.top()
+	if h == nil {
 		return
 	}
-	at := q.heap[0].at
+	at := h.list[0].at
 	if q.wake != 0 && q.wake <= at {
 		return
 	}
 	q.wake = at
-	d := time.Duration(max(at-q.now(), 0))
+	q.seen = q.now()
+	d := time.Duration(max(at-q.seen, 0))
 	if q.timer == nil {
 		q.timer = time.AfterFunc(d, q.run)
 	} else {
@@ -164,10 +188,18 @@ func (q *timerQueue) run() {
 	q.spare = nil
 	q.wake = 0
 	now := q.now()
-	for q.settle(); len(due) < maxDue && len(q.heap) > 0 && q.heap[0].at <= now; q.settle() {
-		s := q.heap[0].slot
-		due = append(due, s.owner)
-		q.remove(s)
+	q.seen = now
+	for len(due) < maxDue {
+		h := q.settle()
+		if h == nil || h.list[0].at > now {
+			break
+		}
+		s := h.list[0].slot
+		if at := s.at.Load(); core.Time(at) <= now && s.at.CompareAndSwap(at, int64(never)) {
+			due = append(due, s.owner)
+		}
+		q.remove(s, h.which)
+		q.cover(s)
 	}
 	// Before they are called: what a call waits for may be a timer.
 	q.rewind()
@@ -179,60 +211,4 @@ func (q *timerQueue) run() {
 	q.mu.Lock()
 	q.spare = due
 	q.mu.Unlock()
-}
-
-// remove takes s out of the heap. q.mu is held.
-func (q *timerQueue) remove(s *timerSlot) {
-	s.queued.Store(0)
-	last := len(q.heap) - 1
-	e := q.heap[last]
-	q.heap[last] = timerEntry{}
-	q.heap = q.heap[:last]
-	if s.place == last {
-		return
-	}
-	if i := s.place; i > 0 && e.at < q.heap[(i-1)/4].at {
-		q.up(i, e)
-	} else {
-		q.down(i, e)
-	}
-}
-
-// up puts e at i or above.
-func (q *timerQueue) up(i int, e timerEntry) {
-	for i > 0 {
-		p := (i - 1) / 4
-		if q.heap[p].at <= e.at {
-			break
-		}
-		q.put(i, q.heap[p])
-		i = p
-	}
-	q.put(i, e)
-}
-
-// down puts e at i or below.
-func (q *timerQueue) down(i int, e timerEntry) {
-	for {
-		c := 4*i + 1
-		if c >= len(q.heap) {
-			break
-		}
-		for k, end := c+1, min(c+4, len(q.heap)); k < end; k++ {
-			if q.heap[k].at < q.heap[c].at {
-				c = k
-			}
-		}
-		if e.at <= q.heap[c].at {
-			break
-		}
-		q.put(i, q.heap[c])
-		i = c
-	}
-	q.put(i, e)
-}
-
-func (q *timerQueue) put(i int, e timerEntry) {
-	q.heap[i] = e
-	e.slot.place = i
 }
