@@ -1,10 +1,6 @@
 package core
 
-import (
-	"sync"
-
-	"github.com/weftstack/weft/sctp/internal/slab"
-)
+import "github.com/weftstack/weft/sctp/internal/slab"
 
 const (
 	// slabMin is the payload size from which on a fragment stays in the receive
@@ -21,24 +17,16 @@ const (
 	maxFreeRecords   = 4096
 )
 
-// blockSizes are the classes of copied payloads. Larger ones, which only come
-// when there is no receive buffer to alias, are allocated to measure.
-var blockSizes = [...]int{64, slabMin, 512, 1024, 2048}
-
-// blockPools have the free blocks of each class. All associations share them, so
-// that a block is likely to be in the processor's cache.
-var blockPools [len(blockSizes)]sync.Pool
-
 // frag is one fragment of a user message.
 type frag struct {
 	next, prev *frag // in a message, or in a list of loose fragments
 	hnext      *frag // in a fragTable
 	data       []byte
-	pin        *pin   // what data aliases; nil if it was copied
-	block      *block // what data was copied to; nil if to measure
-	msg        uint64 // key of the message it belongs to
-	slot       uint64 // with seq, its key in the table of loose fragments
-	seq        uint32 // FSN of I-DATA, TSN of DATA
+	pin        *pin        // what data aliases; nil if it was copied
+	block      *slab.Block // what data was copied to; nil if to measure
+	msg        uint64      // key of the message it belongs to
+	slot       uint64      // with seq, its key in the table of loose fragments
+	seq        uint32      // FSN of I-DATA, TSN of DATA
 	tsn        TSN
 	ppid       uint32
 	charge     int // bytes it takes from the receive window
@@ -53,12 +41,6 @@ type pin struct {
 	next *pin
 	buf  *slab.Buf
 	n    int
-}
-
-// block is memory for one small payload.
-type block struct {
-	class int
-	b     []byte
 }
 
 // fragPool makes and recycles fragments and what carries their payload.
@@ -120,20 +102,14 @@ func (p *fragPool) pinFor(buf *slab.Buf) *pin {
 	return pn
 }
 
-// copy returns a copy of data, in a block of f if one is large enough.
+// copy returns a copy of data, in a block of f if that is large enough. More only
+// comes when there is no receive buffer to alias.
 func (p *fragPool) copy(f *frag, data []byte) []byte {
-	for class, size := range blockSizes {
-		if len(data) > size {
-			continue
-		}
-		b, _ := blockPools[class].Get().(*block)
-		if b == nil {
-			b = &block{class: class, b: make([]byte, size)}
-		}
-		f.block = b
-		return b.b[:copy(b.b, data)]
+	if len(data) > slab.MaxBlock {
+		return append(make([]byte, 0, len(data)), data...)
 	}
-	return append(make([]byte, 0, len(data)), data...)
+	f.block = slab.GetBlock(len(data))
+	return f.block.B[:copy(f.block.B, data)]
 }
 
 // put releases the payload of f and recycles f.
@@ -150,7 +126,7 @@ func (p *fragPool) put(f *frag) {
 		}
 	}
 	if b := f.block; b != nil {
-		blockPools[b.class].Put(b)
+		b.Free()
 	}
 	*f = frag{}
 	if p.nfrags < maxFreeFragments {
