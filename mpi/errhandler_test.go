@@ -48,6 +48,26 @@ func TestErrorHandler(t *testing.T) {
 		if err := want("truncated", err, ErrTruncate); err != nil {
 			return err
 		}
+		for _, immediate := range []bool{false, true} {
+			if err := Send(ctx, c, []int{1, 2}, other, 1); err != nil {
+				return err
+			}
+			m, err := Mprobe(ctx, c, other, 1)
+			if err != nil {
+				return err
+			}
+			if immediate {
+				if r, err = Imrecv(m, make([]int, 1)); err != nil {
+					return err
+				}
+				_, err = r.Wait(ctx)
+			} else {
+				_, err = Mrecv(ctx, m, make([]int, 1))
+			}
+			if err := want("truncated after a probe", err, ErrTruncate); err != nil {
+				return err
+			}
+		}
 		if err := want("rank", Send(ctx, c, []int{1}, 2, 0), ErrRank); err != nil {
 			return err
 		}

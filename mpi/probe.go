@@ -122,47 +122,49 @@ func (c *Comm) improbe(src, tag int) (*Message, error) {
 // or ctx is done. m must not be used again.
 func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) {
 	c := m.c
-	t := c.enter()
-	r, err := imrecv(m, buf)
+	b, err := bytesOf(buf)
 	if err != nil {
-		return Status{}, err
+		return Status{}, c.raise(err)
 	}
-	st, err := c.w.eng.finishRecv(ctx, r)
+	t := c.enter()
+	st, err := c.w.eng.finishRecv(ctx, m.start(b))
 	c.leaveRecv(t, "Mrecv", m.st.Source, m.st.Tag, st, err)
-	return st, err
+	return st, c.raise(err)
 }
 
 // Imrecv starts Mrecv. It does not block.
 func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
-	t := m.c.enter()
-	r, err := imrecv(m, buf)
-	m.c.leave(t, "Imrecv", m.st.Source, m.st.Tag, m.st.Bytes, err)
-	return r, err
-}
-
-func imrecv[T Element](m *Message, buf []T) (*Request, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
-		return nil, err
+		return nil, m.c.raise(err)
 	}
+	t := m.c.enter()
+	r := m.start(b)
+	m.c.leave(t, "Imrecv", m.st.Source, m.st.Tag, m.st.Bytes, nil)
+	return r, nil
+}
+
+// start receives the message into b.
+func (m *Message) start(b []byte) *Request {
 	e := m.c.w.eng
 	if m.m == nil {
-		return doneRequest(e, m.st, nil), nil
+		return doneRequest(e, m.st, nil)
 	}
 	r := newRequest(e)
+	r.comm = m.c
 	r.ctx, r.src, r.tag, r.buf = m.m.ctx, int32(m.st.Source), int32(m.st.Tag), b
 	e.mu.Lock()
 	if m.m.lost {
 		e.mu.Unlock()
 		r.complete(m.m.peer.failure())
-		return r, nil
+		return r
 	}
 	m.m.ctx.take(m.m, r)
 	ms := m.m.ctx.taken()
 	e.mu.Unlock()
 	m.m = nil
 	e.handAll(ms)
-	return r, nil
+	return r
 }
 
 func checkProbe(c *Comm, src, tag int) error {
