@@ -83,7 +83,7 @@ func (p *polling) setQuiet(t *Transport, on bool) {
 	}
 	p.mu.Unlock()
 	if changed && !on {
-		t.readRest()
+		t.Poll() // what came before the readers were told to look again
 	}
 }
 
@@ -123,19 +123,7 @@ func (p *polling) tick(t *Transport) {
 	}
 	p.change(t, false)
 	p.mu.Unlock()
-	t.readRest()
-}
-
-// readRest reads all that came before the readers were told to look again: nobody
-// wakes them for it.
-func (t *Transport) readRest() {
-	for _, s := range t.sockets().list {
-		if s.conn.CanPoll() {
-			for more := true; more; {
-				more = s.read()
-			}
-		}
-	}
+	t.Poll()
 }
 
 // readersWake is called before the caller parks: a reader has to take over,

@@ -165,6 +165,12 @@ func (c *conn) Polled(on bool) {
 	c.polled.Store(on) // before the descriptor is armed again, or Read might miss that
 	c.fdmu.RLock()
 	if !c.closed {
+		if !on {
+			// Only what is not on the list of the ready wakes anybody when it is
+			// armed again.
+			var was [1]unix.EpollEvent
+			_, _ = unix.EpollWait(c.epfd, was[:], 0)
+		}
 		_ = unix.EpollCtl(c.epfd, unix.EPOLL_CTL_MOD, c.fd, &ev)
 	}
 	c.fdmu.RUnlock()
