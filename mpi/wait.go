@@ -99,6 +99,9 @@ const (
 	// that come side by side, every train of which would cost a parked goroutine a
 	// wake-up.
 	defaultSpin = 5 * time.Millisecond
+	// exploreSpin bounds the spins that try whether spinning pays: where it does not,
+	// they take the processor from others.
+	exploreSpin = time.Millisecond
 	// minExplore is how many waits there are to one that tries the other way. While
 	// most spin, the number doubles up to maxExplore with each that takes longer;
 	// while most park, spinRun in a row try after twice as many, because they are
@@ -203,6 +206,10 @@ func (p *progress) spin(s waitStart, done func() bool) bool {
 		return false
 	}
 	defer p.spinners.Add(-1)
+	limit := p.max
+	if s.other {
+		limit = min(limit, int64(exploreSpin))
+	}
 	for i := 1; ; i++ {
 		worked := p.poll()
 		if done() {
@@ -212,7 +219,7 @@ func (p *progress) spin(s waitStart, done func() bool) bool {
 		if !worked && i%yieldEvery == 0 {
 			runtime.Gosched()
 		}
-		if i%clockEvery == 0 && clock()-s.at > p.max {
+		if i%clockEvery == 0 && clock()-s.at > limit {
 			return false
 		}
 	}
