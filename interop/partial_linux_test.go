@@ -10,6 +10,10 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
+// A message that is not given up may arrive before the FORWARD-TSN that tells of
+// those that are, on another stream or as it overtakes: the rows look for that
+// chunk after the end of the association, which waits for it.
+
 // lossyData makes a path that loses every fifth packet in one direction, but
 // no small ones.
 func lossyData(fromUs bool) faults {
@@ -71,10 +75,10 @@ func rowPRIn(t *testing.T, o setup) {
 	if got.msgs < 100 || got.msgs > 195 {
 		t.Errorf("received %+v, want most of 201 messages", got)
 	}
+	s.shutdown()
 	if _, in := s.chunks(wire.ChunkForwardTSN); in == 0 {
 		t.Error("no FORWARD-TSN was received")
 	}
-	s.shutdown()
 }
 
 // cutData makes a path that loses large packets of one direction while it says
@@ -108,10 +112,10 @@ func rowTimedOut(t *testing.T, o setup) {
 	if got := s.peer.await(patience, 21); got.msgs != 21 {
 		t.Errorf("peer got %+v, want 21 messages", got)
 	}
+	s.shutdown()
 	if sent, _ := s.chunks(wire.ChunkForwardTSN); sent == 0 {
 		t.Error("no FORWARD-TSN was sent")
 	}
-	s.shutdown()
 }
 
 func rowTimedIn(t *testing.T, o setup) {
@@ -136,10 +140,10 @@ func rowTimedIn(t *testing.T, o setup) {
 	if late == 20 {
 		t.Error("no message was given up")
 	}
+	s.shutdown()
 	if _, in := s.chunks(wire.ChunkForwardTSN); in == 0 {
 		t.Error("no FORWARD-TSN was received")
 	}
-	s.shutdown()
 }
 
 // Two kinds of messages that the next rows tell apart by their length.
