@@ -24,10 +24,12 @@ type Owner interface {
 type Channel interface {
 	// MULPDU returns the size of the largest segment that can be sent now.
 	MULPDU() int
-	// Send hands over one segment. It copies the frame, references the Body
-	// until seg.Owner.Released, and does not block. After an error Released
-	// is not called. Sends of one stream are made one at a time.
-	Send(seg *Segment) error
+	// Send hands over segments, in order: no more follow at once, so nothing
+	// waits for others to join it. It copies the frames, references each Body
+	// until its Owner.Released, and does not block. It returns how many were
+	// taken: after an error that may be less than all, and Released is not
+	// called for the rest. Sends of one stream are made one at a time.
+	Send(segs []Segment) (int, error)
 	// Terminate tells the peer that no segment follows those handed over
 	// before. It is called at most once, and not at the same time as Send.
 	Terminate() error
@@ -68,9 +70,6 @@ type Segment struct {
 	Body []byte
 	// Owner is told when the segment is done with. It is never nil.
 	Owner Owner
-	// More tells that another segment follows at once: transmission may wait
-	// for it.
-	More bool
 	// Urgent asks the lower layer to have the peer acknowledge at once.
 	Urgent bool
 }

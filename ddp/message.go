@@ -68,7 +68,7 @@ func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
 		h.MO = m.done
 	}
 	frame := AppendHeader(seg.frame[:Headroom], &h)
-	seg.More, seg.Urgent, seg.Body, seg.Owner = false, false, nil, m.Credit
+	seg.Urgent, seg.Body, seg.Owner = false, nil, m.Credit
 	switch {
 	case inFrame:
 		frame = frame[:len(frame)+n]

@@ -17,11 +17,13 @@ type direct struct {
 }
 
 func (d *direct) MULPDU() int { return 1426 }
-func (d *direct) Send(seg *ddp.Segment) error {
-	d.bufs[d.n] = seg.AppendTo(d.bufs[d.n][:0])
-	d.owners[d.n] = seg.Owner
-	d.n++
-	return nil
+func (d *direct) Send(segs []ddp.Segment) (int, error) {
+	for i := range segs {
+		d.bufs[d.n] = segs[i].AppendTo(d.bufs[d.n][:0])
+		d.owners[d.n] = segs[i].Owner
+		d.n++
+	}
+	return len(segs), nil
 }
 func (d *direct) Terminate() error { return nil }
 func (d *direct) Release()         {}

@@ -10,17 +10,19 @@ import (
 // openChannel is a ddp.Channel that remembers what it got.
 type openChannel struct {
 	queues []uint32 // of untagged segments
-	more   bool     // of the last segment
+	sends  int      // calls of Send
 }
 
 func (c *openChannel) MULPDU() int { return 100 }
-func (c *openChannel) Send(seg *ddp.Segment) error {
-	c.more = seg.More
-	if h, _, _ := ddp.ParseHeader(seg.AppendTo(nil)); !h.Tagged {
-		c.queues = append(c.queues, h.QN)
+func (c *openChannel) Send(segs []ddp.Segment) (int, error) {
+	c.sends++
+	for i := range segs {
+		if h, _, _ := ddp.ParseHeader(segs[i].AppendTo(nil)); !h.Tagged {
+			c.queues = append(c.queues, h.QN)
+		}
+		segs[i].Owner.Released(nil)
 	}
-	seg.Owner.Released(nil)
-	return nil
+	return len(segs), nil
 }
 func (c *openChannel) Terminate() error { return nil }
 func (c *openChannel) Release()         {}
@@ -43,17 +45,14 @@ func onChannel(t *testing.T) (*side, *openChannel) {
 }
 
 // RFC 5043, Section 11.2: untagged messages are not delayed for others to join
-// them. The lower layer is told of no more to come than there is.
+// them: each goes to the lower layer before the post returns.
 func TestUntaggedMessagesAreNotHeldBack(t *testing.T) {
 	o, ch := onChannel(t)
 	for i := range 10 {
 		o.post(Work{Kind: OpSend}, make([]byte, 1+50*i))
-		if ch.more {
+		if ch.sends != i+1 {
 			t.Errorf("a send of %d bytes waits for more", 1+50*i)
 		}
-	}
-	if len(ch.queues) == 0 {
-		t.Error("nothing was sent")
 	}
 }
 

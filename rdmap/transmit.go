@@ -72,19 +72,15 @@ func (s *Stream) transmit() {
 
 // send hands the first n segments to the channel.
 func (s *Stream) send(n int) error {
-	for i := range n {
-		seg := &s.segs[i]
-		seg.More = i < n-1
-		if err := s.ch.Send(seg); err != nil {
-			for ; i < n; i++ {
-				s.segs[i].Owner.Released(err)
-				s.segs[i].Body = nil
-			}
-			return err
+	segs := s.segs[:n]
+	sent, err := s.ch.Send(segs)
+	for i := range segs {
+		if i >= sent {
+			segs[i].Owner.Released(err)
 		}
-		seg.Body = nil
+		segs[i].Body = nil
 	}
-	return nil
+	return err
 }
 
 // endDue reports whether the channel must be told that this direction ends:

@@ -27,8 +27,9 @@
 //
 // [Association.Send] copies the message, or refers to it if it has an owner
 // ([SendOptions].Owner), and waits while the send buffer is full;
-// [Association.TrySend] does not wait. Both transmit on the calling goroutine
-// what congestion and the peer's window allow.
+// [Association.TrySend] does not wait, and [Association.TrySendBatch] does it for
+// many messages. All transmit on the calling goroutine what congestion and the
+// peer's window allow.
 //
 // # Goroutines and locks
 //

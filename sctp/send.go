@@ -38,46 +38,19 @@ var stopped = make(<-chan struct{})
 // then returns errStopped or errExpired.
 func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *SendOptions) error {
 	a.fetchToSend()
-	m := core.Message{
-		SID: opts.Stream, PPID: opts.PPID, Unordered: opts.Unordered, Immediate: opts.Immediate,
-		Force: opts.Force, Header: opts.Header, Body: msg, Lifetime: core.Time(opts.Lifetime),
-	}
-	switch opts.PR {
-	case LimitedRetransmissions:
-		m.LimitRtx, m.MaxRtx = true, uint32(max(opts.MaxRetransmits, 0))
-	case Prioritized:
-		m.Droppable, m.Priority = true, opts.Priority
-	}
-	var own *block
-	if opts.Owner != nil {
-		m.Owner = opts.Owner
-	} else if len(msg) > 0 {
-		own = newBlock(msg)
-		m.Body, m.Owner = own.b, own
-	}
+	var m core.Message
+	own := newMessage(&m, msg, opts)
 	for {
 		a.mu.Lock()
 		now := a.t.now()
 		err := a.core.Send(now, &m)
 		if err != core.ErrWouldBlock || stop == stopped {
-			held := false
-			if err == nil {
-				a.active()
-				held = a.core.Held(a.t.sockets().maxSegs, udpio.MaxTrain)
-			}
-			var w work
-			if err == nil && !opts.More && !held {
-				w = a.flushLocked(now)
-			} else {
-				w = a.unlock()
-			}
 			if err != nil {
-				if own != nil {
-					own.free()
-				}
+				a.settleLater(a.unlock())
+				own.free()
 				return a.sendError(err)
 			}
-			a.settleLater(w)
+			a.settleLater(a.launch(now, opts.More))
 			return nil
 		}
 		// Room comes with acknowledgements: whatever was left unsent has to go.
@@ -93,12 +66,79 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 		a.mu.Unlock()
 		k.wake()
 		if err != nil {
-			if own != nil {
-				own.free()
-			}
+			own.free()
 			return err
 		}
 	}
+}
+
+// newMessage makes the message that opts describe. Where they name no owner it is
+// a copy, which it returns, else nil.
+func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
+	*m = core.Message{
+		SID: opts.Stream, PPID: opts.PPID, Unordered: opts.Unordered, Immediate: opts.Immediate,
+		Force: opts.Force, Header: opts.Header, Body: msg, Lifetime: core.Time(opts.Lifetime),
+	}
+	switch opts.PR {
+	case LimitedRetransmissions:
+		m.LimitRtx, m.MaxRtx = true, uint32(max(opts.MaxRetransmits, 0))
+	case Prioritized:
+		m.Droppable, m.Priority = true, opts.Priority
+	}
+	if opts.Owner != nil {
+		m.Owner = opts.Owner
+	} else if len(msg) > 0 {
+		own = newBlock(msg)
+		m.Body, m.Owner = own.b, own
+	}
+	return own
+}
+
+// launch transmits what was queued, unless more follows at once or it may wait for
+// others to join it. It releases a.mu.
+func (a *Association) launch(now core.Time, more bool) work {
+	a.active()
+	if held := a.core.Held(a.t.sockets().maxSegs, udpio.MaxTrain); more || held {
+		return a.unlock()
+	}
+	return a.flushLocked(now)
+}
+
+// An Outgoing is a message of TrySendBatch, with its options.
+type Outgoing struct {
+	Msg []byte
+	SendOptions
+}
+
+// TrySendBatch queues messages in order as calls of TrySend would, all but the
+// last with More, in one step. It returns how many were queued: after an error,
+// which is that of the next one, those are transmitted, and Released is not called
+// for the owners of the others.
+func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
+	if len(batch) == 0 {
+		return 0, nil
+	}
+	a.fetchToSend()
+	a.mu.Lock()
+	now := a.t.now()
+	var m core.Message
+	for n < len(batch) {
+		own := newMessage(&m, batch[n].Msg, &batch[n].SendOptions)
+		if err = a.core.Send(now, &m); err != nil {
+			own.free()
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		a.settleLater(a.unlock())
+	} else {
+		a.settleLater(a.launch(now, err == nil && batch[n-1].More))
+	}
+	if err != nil {
+		err = a.sendError(err)
+	}
+	return n, err
 }
 
 // sendError translates an error of core.Send.
@@ -142,8 +182,9 @@ func newBlock(msg []byte) *block {
 // Released implements core.Owner; blocks are recycled without a call to it.
 func (b *block) Released(error) { b.free() }
 
+// free recycles the memory, if there is any.
 func (b *block) free() {
-	if b.class <= maxBlock {
+	if b != nil && b.class <= maxBlock {
 		blockPools[b.class].Put(b)
 	}
 }

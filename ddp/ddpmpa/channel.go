@@ -146,23 +146,25 @@ func (c *Channel) MULPDU() int { return int(c.mulpdu.Load()) }
 
 // Send implements ddp.Channel. What is sent waits in memory for TCP; the
 // stream's window bounds it.
-func (c *Channel) Send(seg *ddp.Segment) error {
-	if seg.Len() > MaxMULPDU {
-		return ErrSegment
+func (c *Channel) Send(segs []ddp.Segment) (int, error) {
+	for i := range segs {
+		if segs[i].Len() > MaxMULPDU {
+			return 0, ErrSegment
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.lost != nil:
-		return c.lost
+		return 0, c.lost
 	case c.barred || c.end:
-		return ErrClosed
+		return 0, ErrClosed
 	}
-	c.queue = append(c.queue, *seg)
-	if !seg.More && !c.gated {
+	c.queue = append(c.queue, segs...)
+	if !c.gated {
 		c.wake.Signal()
 	}
-	return nil
+	return len(segs), nil
 }
 
 // Terminate implements ddp.Channel: it closes the sending direction of the TCP

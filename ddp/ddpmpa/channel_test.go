@@ -111,10 +111,10 @@ func send(t *testing.T, c *Channel, data []byte) (heard []string, r receipts) {
 	r = receipts{make(chan error, 1000)}
 	m := ddp.Message{Header: ddp.Header{Tagged: true, Ctrl: 0x40}, SGL: []ddp.Mem{{B: data}}, Len: uint32(len(data)), Owner: r, Credit: r}
 	for last := false; !last; {
-		var seg ddp.Segment
-		last = m.Next(c.MULPDU(), &seg)
-		heard = append(heard, string(seg.AppendTo(nil)))
-		if err := c.Send(&seg); err != nil {
+		segs := make([]ddp.Segment, 1)
+		last = m.Next(c.MULPDU(), &segs[0])
+		heard = append(heard, string(segs[0].AppendTo(nil)))
+		if _, err := c.Send(segs); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -398,10 +398,10 @@ func TestInvalidFirstFPDU(t *testing.T) {
 	w := open(t, Params{}, Params{}, ddp.Enhanced{})
 	w.a.conn.Write([]byte("\x00\x04datado not match"))
 	w.eb.want("fail " + FaultCRC.String())
-	var seg ddp.Segment
+	segs := make([]ddp.Segment, 1)
 	m := ddp.Message{Credit: receipts{make(chan error, 1)}}
-	m.Next(1000, &seg)
-	if err := w.b.Send(&seg); !errors.Is(err, ErrClosed) {
+	m.Next(1000, &segs[0])
+	if _, err := w.b.Send(segs); !errors.Is(err, ErrClosed) {
 		t.Errorf("Send without a valid FPDU: %v", err)
 	}
 	w.ea.want("end")
@@ -439,7 +439,7 @@ func TestLostConnection(t *testing.T) {
 	}
 	<-w.a.Done()
 	<-w.b.Done()
-	if err := w.b.Send(&ddp.Segment{}); err == nil {
+	if _, err := w.b.Send(make([]ddp.Segment, 1)); err == nil {
 		t.Error("Send on a lost connection succeeded")
 	}
 }
@@ -472,7 +472,7 @@ func TestStuckPeer(t *testing.T) {
 func TestOversizedSegment(t *testing.T) {
 	c, _ := tcpPair(t)
 	ch := newChannel(c, &Frame{}, &Frame{}, false)
-	if err := ch.Send(&ddp.Segment{Body: make([]byte, MaxMULPDU+3)}); err != ErrSegment {
+	if n, err := ch.Send([]ddp.Segment{{Body: make([]byte, MaxMULPDU+3)}}); n != 0 || err != ErrSegment {
 		t.Errorf("Send: %v", err)
 	}
 	ch.Kill()

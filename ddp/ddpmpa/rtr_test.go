@@ -101,9 +101,9 @@ func TestNudgesStayOutOfMessages(t *testing.T) {
 	ch.Run(e)
 	r := receipts{make(chan error, 100)}
 	m := ddp.Message{Header: ddp.Header{Tagged: true, Ctrl: 0x40}, SGL: []ddp.Mem{{B: make([]byte, 300)}}, Len: 300, Owner: r, Credit: r}
-	var seg ddp.Segment
-	m.Next(128, &seg)
-	if err := ch.Send(&seg); err != nil {
+	segs := make([]ddp.Segment, 1)
+	m.Next(128, &segs[0])
+	if _, err := ch.Send(segs); err != nil {
 		t.Fatal(err)
 	}
 	for at := 0; at < 2; at++ { // two nudges that are due
@@ -112,8 +112,8 @@ func TestNudgesStayOutOfMessages(t *testing.T) {
 		ch.nudge = true
 		ch.wake.Signal()
 		ch.mu.Unlock()
-		m.Next(128, &seg)
-		if err := ch.Send(&seg); err != nil {
+		m.Next(128, &segs[0])
+		if _, err := ch.Send(segs); err != nil {
 			t.Fatal(err)
 		}
 	}

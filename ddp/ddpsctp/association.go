@@ -15,9 +15,12 @@ const bundleRoom = 16
 
 // link is what an Association needs of SCTP.
 type link interface {
-	// send sends an unordered message, head and then body. It copies head,
-	// and references body until owner.Released. It does not block.
-	send(sid uint16, ppid uint32, head, body []byte, owner ddp.Owner, more, urgent bool) error
+	// control sends an unordered control message, which it references until
+	// owner.Released. It does not block.
+	control(sid uint16, msg []byte, owner ddp.Owner) error
+	// segments is ddp.Channel's Send, on a stream, whose sequence numbers are
+	// in the frames.
+	segments(sid uint16, segs []ddp.Segment) (int, error)
 	// maxPayload is the size of the largest message that fits a packet.
 	maxPayload() int
 	abort(reason string)
@@ -153,7 +156,7 @@ func (a *Association) Err() error {
 func (a *Association) sendControl(sid, ssn uint16, c *Control, o ddp.Owner) error {
 	b := binary.BigEndian.AppendUint16(make([]byte, 0, 16+len(c.Private)), ssn)
 	b = AppendControl(b, c)
-	return a.link.send(sid, PPIDControl, nil, b, o, false, true)
+	return a.link.control(sid, b, o)
 }
 
 // receive takes one message of the peer. It is called one at a time.

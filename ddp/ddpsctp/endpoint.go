@@ -159,9 +159,30 @@ func (e *Endpoint) Addr() sctp.Addr { return e.ep.Addr() }
 // sctpLink is the link over a real association.
 type sctpLink struct{ a *sctp.Association }
 
-func (l sctpLink) send(sid uint16, ppid uint32, head, body []byte, owner ddp.Owner, more, urgent bool) error {
-	return l.a.TrySend(body, sctp.SendOptions{Stream: sid, PPID: ppid, Unordered: true, Immediate: urgent,
-		Header: head, Owner: owner, More: more, Force: true})
+func (l sctpLink) control(sid uint16, msg []byte, owner ddp.Owner) error {
+	return l.a.TrySend(msg, sctp.SendOptions{Stream: sid, PPID: PPIDControl, Unordered: true, Immediate: true,
+		Owner: owner, Force: true})
+}
+
+// run is how many segments are handed to SCTP at a time.
+const run = 11
+
+func (l sctpLink) segments(sid uint16, segs []ddp.Segment) (sent int, err error) {
+	var out [run]sctp.Outgoing
+	for sent < len(segs) && err == nil {
+		n := min(len(segs)-sent, run)
+		for i := range n {
+			seg := &segs[sent+i]
+			o := &out[i]
+			o.Msg = seg.Body
+			o.Stream, o.PPID, o.Unordered, o.Force = sid, PPIDSegment, true, true
+			o.Header, o.Owner, o.Immediate = seg.Frame(), seg.Owner, seg.Urgent
+		}
+		out[n-1].More = sent+n < len(segs)
+		n, err = l.a.TrySendBatch(out[:n])
+		sent += n
+	}
+	return sent, err
 }
 
 func (l sctpLink) maxPayload() int     { return l.a.MaxPayload() }

@@ -48,14 +48,19 @@ func newWire(t *testing.T, seed uint64, streams int) *wire {
 	return w
 }
 
-func (l *testLink) send(sid uint16, ppid uint32, head, body []byte, owner ddp.Owner, more, urgent bool) error {
-	data := append(bytes.Clone(head), body...)
-	l.queue = append(l.queue, message{sid, ppid, data, owner})
-	if ppid == PPIDControl {
-		c, _ := ParseControl(data[2:])
-		l.log = append(l.log, fmt.Sprintf("%d:%d:%v", sid, binary.BigEndian.Uint16(data), c.Function))
-	}
+func (l *testLink) control(sid uint16, msg []byte, owner ddp.Owner) error {
+	l.queue = append(l.queue, message{sid, PPIDControl, bytes.Clone(msg), owner})
+	c, _ := ParseControl(msg[2:])
+	l.log = append(l.log, fmt.Sprintf("%d:%d:%v", sid, binary.BigEndian.Uint16(msg), c.Function))
 	return nil
+}
+
+func (l *testLink) segments(sid uint16, segs []ddp.Segment) (int, error) {
+	for i := range segs {
+		data := append(bytes.Clone(segs[i].Frame()), segs[i].Body...)
+		l.queue = append(l.queue, message{sid, PPIDSegment, data, segs[i].Owner})
+	}
+	return len(segs), nil
 }
 
 func (l *testLink) maxPayload() int     { return l.max }
@@ -142,9 +147,9 @@ func (p *peerStream) bind(s *Session) error                { p.session = s; retu
 func (p *peerStream) send(t *testing.T, text string) {
 	t.Helper()
 	m := ddp.Message{SGL: []ddp.Mem{{B: []byte(text)}}, Len: uint32(len(text)), Owner: &receipt{}, Credit: &receipt{}}
-	var seg ddp.Segment
-	m.Next(p.session.MULPDU(), &seg)
-	if err := p.session.Send(&seg); err != nil {
+	segs := make([]ddp.Segment, 1)
+	m.Next(p.session.MULPDU(), &segs[0])
+	if _, err := p.session.Send(segs); err != nil {
 		t.Fatal(err)
 	}
 }

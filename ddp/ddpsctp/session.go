@@ -118,13 +118,19 @@ func (s *Session) Association() *Association { return s.a }
 func (s *Session) MULPDU() int { return s.a.mulpdu() }
 
 // Send implements ddp.Channel.
-func (s *Session) Send(seg *ddp.Segment) error {
-	if seg.Len() > s.a.largest() {
-		return ErrSegment
+func (s *Session) Send(segs []ddp.Segment) (int, error) {
+	largest := s.a.largest()
+	for i := range segs {
+		if segs[i].Len() > largest {
+			return 0, ErrSegment
+		}
 	}
-	frame := seg.Frame()
-	binary.BigEndian.PutUint16(frame, uint16(s.next.Add(1)-1))
-	return s.a.link.send(s.SID(), PPIDSegment, frame, seg.Body, seg.Owner, seg.More, seg.Urgent)
+	n := uint32(len(segs))
+	ssn := s.next.Add(n) - n
+	for i := range segs {
+		binary.BigEndian.PutUint16(segs[i].Frame(), uint16(ssn)+uint16(i))
+	}
+	return s.a.link.segments(s.SID(), segs)
 }
 
 // Terminate implements ddp.Channel: it sends a Session Terminate. On a session

@@ -401,9 +401,9 @@ func TestMULPDU(t *testing.T) {
 	pa.session.MULPDU()
 	big := make([]byte, 2000)
 	m := ddp.Message{SGL: []ddp.Mem{{B: big}}, Len: 2000, Owner: &receipt{}, Credit: &receipt{}}
-	var seg ddp.Segment
-	m.Next(1427, &seg)
-	if err := pa.session.Send(&seg); !errors.Is(err, ErrSegment) {
+	segs := make([]ddp.Segment, 1)
+	m.Next(1427, &segs[0])
+	if n, err := pa.session.Send(segs); n != 0 || !errors.Is(err, ErrSegment) {
 		t.Errorf("segment over the MULPDU: %v", err)
 	}
 }
@@ -416,13 +416,13 @@ func TestMULPDUFalls(t *testing.T) {
 	w.run()
 	const n = 1426 - ddp.UntaggedHeaderLen
 	m := ddp.Message{SGL: []ddp.Mem{{B: make([]byte, n)}}, Len: n, Owner: &receipt{}, Credit: &receipt{}}
-	var seg ddp.Segment
-	m.Next(pa.session.MULPDU(), &seg)
+	segs := make([]ddp.Segment, 1)
+	m.Next(pa.session.MULPDU(), &segs[0])
 	w.a.max = 500
 	if got := pa.session.MULPDU(); got != 516 {
 		t.Errorf("MULPDU = %d, want 516", got)
 	}
-	if err := pa.session.Send(&seg); err != nil {
+	if _, err := pa.session.Send(segs); err != nil {
 		t.Errorf("a segment of the MULPDU before: %v", err)
 	}
 	w.run()

@@ -78,26 +78,30 @@ func (e *End) Attach(s ddp.Sink) { e.sink = s }
 func (e *End) MULPDU() int { return e.Size }
 
 // Send implements ddp.Channel.
-func (e *End) Send(seg *ddp.Segment) error {
-	b := seg.AppendTo(nil)
+func (e *End) Send(segs []ddp.Segment) (int, error) {
 	e.pipe.mu.Lock()
 	defer e.pipe.mu.Unlock()
 	switch {
 	case e.pipe.cut:
-		return ErrCut
+		return 0, ErrCut
 	case e.ended:
 		panic("ddptest: Send after Terminate")
 	case e.released:
 		panic("ddptest: Send after Release")
-	case len(b) > e.Size && e.Size >= 64:
-		panic("ddptest: segment exceeds MULPDU")
 	}
-	if e.Tap != nil {
-		e.Tap(b)
+	for i := range segs {
+		seg := &segs[i]
+		b := seg.AppendTo(nil)
+		if len(b) > e.Size && e.Size >= 64 {
+			panic("ddptest: segment exceeds MULPDU")
+		}
+		if e.Tap != nil {
+			e.Tap(b)
+		}
+		e.queue = append(e.queue, item{seq: e.seq, seg: b, body: seg.Body, owner: seg.Owner})
+		e.seq++
 	}
-	e.queue = append(e.queue, item{seq: e.seq, seg: b, body: seg.Body, owner: seg.Owner})
-	e.seq++
-	return nil
+	return len(segs), nil
 }
 
 // Inject sends raw bytes as if the user of e had sent them.
