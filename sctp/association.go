@@ -284,6 +284,12 @@ func coreError(err error) error {
 		return ErrEmpty
 	case errors.Is(err, core.ErrHeaderTooLong), errors.Is(err, core.ErrTooLong):
 		return ErrMessageTooLong
+	case errors.Is(err, core.ErrMessageOpen):
+		return ErrMessageOpen
+	case errors.Is(err, core.ErrPolicy):
+		return ErrOptions
+	case errors.Is(err, core.ErrRestart):
+		return ErrRestart
 	case errors.Is(err, core.ErrAbandoned):
 		return ErrExpired
 	case errors.Is(err, core.ErrUnreachable), errors.Is(err, core.ErrStale):

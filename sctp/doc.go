@@ -29,7 +29,8 @@
 // ([SendOptions].Owner), and waits while the send buffer is full;
 // [Association.TrySend] does not wait, and [Association.TrySendBatch] does it for
 // many messages. All transmit on the calling goroutine what congestion and the
-// peer's window allow.
+// peer's window allow. [Association.OpenMessage] sends a message in pieces whose
+// length need not be known when it begins.
 //
 // # Goroutines and locks
 //

@@ -53,6 +53,14 @@ var (
 	ErrDenied = errors.New("sctp: peer refused the request")
 	// ErrNoKey is returned for a shared key that does not exist or is in use.
 	ErrNoKey = errors.New("sctp: no such key")
+	// ErrMessageOpen is returned by sends on a stream on which a MessageWriter has
+	// not ended its message.
+	ErrMessageOpen = errors.New("sctp: a message of the stream has not ended")
+	// ErrOptions is returned for SendOptions that do not go with the call.
+	ErrOptions = errors.New("sctp: bad send options")
+	// ErrRestart is given to SendOwner.Released, and returned to who waits for the
+	// peer, when the peer has restarted: what it had not acknowledged is lost.
+	ErrRestart = errors.New("sctp: peer restarted")
 	// ErrBusy is returned when too many requests wait for the peer's answer.
 	ErrBusy = errors.New("sctp: too many requests")
 	// ErrNotSupported is returned for a feature that the peer did not

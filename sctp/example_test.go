@@ -238,3 +238,41 @@ func ExampleAssociation_Peek() {
 	fmt.Println(n, info.EOR, err, b.State())
 	// Output: 9 true <nil> ESTABLISHED
 }
+
+// One message of a length that is not known when it begins.
+func ExampleAssociation_OpenMessage() {
+	server, client := loopbackTransport(), loopbackTransport()
+	defer server.Close()
+	defer client.Close()
+	e, err := server.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := client.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	a, err := c.Connect(ctx, e.Addr())
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := e.Accept(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	w, err := a.OpenMessage(ctx, sctp.SendOptions{Stream: 3})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i := range 5 {
+		fmt.Fprintf(w, "line %d\n", i)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	buf := make([]byte, 100)
+	n, info, err := b.Recv(ctx, buf)
+	fmt.Println(n, info.Stream, info.EOR, err)
+	// Output: 35 3 true <nil>
+}

@@ -40,17 +40,23 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 	a.fetchToSend()
 	var m core.Message
 	own := newMessage(&m, msg, opts)
+	return a.push(stop, expired, &m, own, opts.More)
+}
+
+// push queues m, whose copy is own if it was copied; more tells that another one
+// follows at once. See send.
+func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *block, more bool) error {
 	for {
 		a.mu.Lock()
 		now := a.t.now()
-		err := a.core.Send(now, &m)
+		err := a.core.Send(now, m)
 		if err != core.ErrWouldBlock || stop == stopped {
 			if err != nil {
 				a.settleLater(a.unlock())
 				own.free()
 				return a.sendError(err)
 			}
-			a.settleLater(a.launch(now, opts.More))
+			a.settleLater(a.launch(now, more))
 			return nil
 		}
 		// Room comes with acknowledgements: whatever was left unsent has to go.

@@ -492,6 +492,11 @@ func TestPeerRestart(t *testing.T) {
 		}
 		buf := make([]byte, 10)
 		recvMessage(t, b, buf)
+		w, err := b.OpenMessage(ctx, sctp.SendOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Write([]byte("lost"))
 		n.Cut(addrA, addrB) // so that the ABORT of Close is lost, as in a crash
 		ta.Close()
 		n.Restore(addrA, addrB)
@@ -509,6 +514,9 @@ func TestPeerRestart(t *testing.T) {
 		}
 		if got := restarts.Load(); got != 1 {
 			t.Errorf("%d restarts, want 1", got)
+		}
+		if err := w.Close(); err != sctp.ErrRestart {
+			t.Errorf("the end of a message of before the restart: %v", err)
 		}
 	})
 }

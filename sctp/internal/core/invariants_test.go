@@ -32,6 +32,9 @@ func checkSendAccounts(a *Assoc) error {
 		if m == nil {
 			return fmt.Errorf("TSN %d has no message", t)
 		}
+		if err := checkConsecutive(s, t); err != nil {
+			return err
+		}
 		if int(r.path) >= len(s.paths) {
 			return fmt.Errorf("TSN %d was sent on path %d", t, r.path)
 		}
@@ -97,6 +100,23 @@ func checkSendAccounts(a *Assoc) error {
 	return nil
 }
 
+// checkConsecutive checks that the chunk after t goes on with the message of t if
+// that has not ended: RFC 9260, Section 3.3.1, "TSNs for each fragment of a fragmented
+// user message MUST be strictly sequential".
+func checkConsecutive(s *Scoreboard, t TSN) error {
+	r := s.rec(t)
+	m := r.msg
+	whole := r.off+int64(r.size) == m.length && m.flags&msgOpen == 0
+	if s.q.interleave || whole || m.flags&msgAbandoned != 0 || t+1 == s.next {
+		return nil
+	}
+	next := s.rec(t + 1)
+	if x := next.msg; x == nil || x.sid != m.sid || x != m && (next.off != 0 || x.flags&msgCont == 0) {
+		return fmt.Errorf("TSN %d does not go on with the message of TSN %d", t+1, t)
+	}
+	return nil
+}
+
 func inRuns(runs []tsnRun, t TSN) bool {
 	for _, r := range runs {
 		if r.lo.LessEq(t) && t.Less(r.hi) {
@@ -147,12 +167,22 @@ func checkQueueAccounts(a *Assoc) error {
 			ordered[m.sid]++
 		}
 	}
-	waiting, ready := 0, 0
+	waiting, ready, opened, waits := 0, 0, 0, 0
 	for sid := range q.streams {
 		st := &q.streams[sid]
 		var prev *outMsg
+		if st.open != nil {
+			opened++
+			waits += flag(st.head == nil)
+			if last := st.tail; !st.open.begun || last != nil && last.flags&msgOpen == 0 {
+				return fmt.Errorf("stream %d: an open message, begun %v, is not the last", sid, st.open.begun)
+			}
+		}
 		for m := st.head; m != nil; prev, m = m, m.next {
 			waiting++
+			if prev != nil && (m.flags&msgCont != 0) != (prev.flags&msgOpen != 0) || m == st.tail && m.flags&msgOpen != 0 && st.open == nil {
+				return fmt.Errorf("stream %d: a piece is missing", sid)
+			}
 			if m.sent >= m.length || m.prev != prev || int(m.sid) != sid || m.flags&msgDone != 0 {
 				return fmt.Errorf("stream %d: a message waits with %d of %d bytes sent, flags %x", sid, m.sent, m.length, m.flags)
 			}
@@ -196,6 +226,9 @@ func checkQueueAccounts(a *Assoc) error {
 	}
 	if _, ok := q.sched.next(); ok != (q.ready > 0) {
 		return fmt.Errorf("the scheduler has a stream %v of %d", ok, q.ready)
+	}
+	if q.opened != opened || q.waits != waits || q.stalled != (waits > 0 && !q.interleave) || waits > 1 && !q.interleave {
+		return fmt.Errorf("%d messages open, %d waited for, stalled %v; counted %d, %d", q.opened, q.waits, q.stalled, opened, waits)
 	}
 	if q.nfree > maxFreeMessages || len(q.failed) > maxFailed {
 		return fmt.Errorf("%d free messages, %d failures", q.nfree, len(q.failed))

@@ -286,7 +286,8 @@ func (a *Assoc) resetUnderWay(list []uint16) bool {
 func (a *Assoc) outFresh(list []uint16) bool {
 	streams := a.tx.q.streams
 	fresh := func(st *outStream) bool {
-		return st.mid == 0 && st.umid == 0 && st.inFlight == 0 && (st.head == nil || st.head.sent == 0)
+		return st.mid == 0 && st.umid == 0 && st.inFlight == 0 &&
+			(st.head == nil && st.open == nil || st.head != nil && !st.head.begun())
 	}
 	if len(list) == 0 {
 		for i := range streams {

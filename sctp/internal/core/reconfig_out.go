@@ -39,8 +39,11 @@ func (a *Assoc) reconfigReady(now Time, q *rcRequest) bool {
 
 // allDrained reports whether nothing is outstanding and no message begun.
 func (a *Assoc) allDrained() bool {
-	return a.tx.sb.Outstanding() == 0 && !a.tx.q.Pending()
+	return a.allSent() && !a.tx.q.Unfinished()
 }
+
+// allSent reports whether nothing is outstanding and nothing may be sent.
+func (a *Assoc) allSent() bool { return a.tx.sb.Outstanding() == 0 && !a.tx.q.Pending() }
 
 // beginReconfig sends the next request, if none is outstanding: "there MUST NOT
 // be more than one request in flight" (RFC 6525, Section 5.1.1).

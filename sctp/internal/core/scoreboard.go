@@ -280,8 +280,8 @@ func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 	m := r.msg
 	d := wire.Data{
 		TSN: uint32(t), SID: m.sid, SSN: uint16(m.mid), MID: m.mid, FSN: r.fsn, PPID: m.ppid,
-		Begin:     r.off == 0,
-		End:       r.off+int64(r.size) == m.length,
+		Begin:     r.off == 0 && m.flags&msgCont == 0,
+		End:       r.off+int64(r.size) == m.length && m.flags&msgOpen == 0,
 		Unordered: m.flags&msgUnordered != 0,
 	}
 	// RFC 7053, Section 4: what repairs a loss is worth an immediate SACK.

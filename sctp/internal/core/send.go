@@ -87,26 +87,46 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // Send queues a message. It takes m.Body by reference: the bytes must not
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
 // when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
-// ErrStream, ErrNoUserData, ErrTooLong or ErrHeaderTooLong for a message that cannot be
-// sent. It never blocks; PollTransmit is due afterwards.
+// ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong or ErrPolicy for a message
+// that cannot be sent, ErrMessageOpen for one that comes before the end of another, and
+// ErrRestart for a piece of one that the peer's restart has cut off. It never blocks; PollTransmit is due afterwards.
 func (a *Assoc) Send(now Time, m *Message) error {
 	switch {
 	case a.state == Closed:
 		return ErrClosed
 	case !a.state.canQueue() || a.shut.wanted:
 		return ErrShutdown
-	case a.cfg.NoFragmentation && len(m.Header)+len(m.Body) > a.MaxPayload():
+	case a.cfg.NoFragmentation && (len(m.Header)+len(m.Body) > a.MaxPayload() || m.Of != nil && (m.Of.begun || !m.Last)):
 		// RFC 9260, Section 6.9: where fragmentation is disabled, "an error MUST be
 		// returned to the upper layer".
 		return ErrTooLong
 	}
+	first := m.Of == nil || !m.Of.begun
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err
 	}
 	a.tx.bytes += uint64(len(m.Header) + len(m.Body))
-	a.tx.messages++
+	if first {
+		a.tx.messages++
+	}
 	a.tx.busy = true
 	return nil
+}
+
+// CanOpen reports why a message in pieces cannot be begun on a stream now, if so.
+func (a *Assoc) CanOpen(sid uint16) error {
+	q := a.tx.q
+	switch {
+	case a.state == Closed:
+		return ErrClosed
+	case !a.state.canQueue() || a.shut.wanted:
+		return ErrShutdown
+	case a.cfg.NoFragmentation:
+		return ErrTooLong
+	case int(sid) >= q.nstreams:
+		return ErrStream
+	}
+	return q.checkPiece(&Message{SID: sid})
 }
 
 // TakeReleases appends to dst the owners of messages that are done with. The

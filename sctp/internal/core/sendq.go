@@ -64,6 +64,10 @@ type Message struct {
 	Body []byte
 	// Owner may be nil.
 	Owner Owner
+	// Of, if not nil, makes this a piece of that message, which goes on with
+	// other pieces of the same SID, PPID and Unordered if this is not the Last.
+	Of   *OpenMessage
+	Last bool
 
 	// Lifetime, if not 0, is how long the message is worth sending, counted
 	// from Send. A message of which nothing was sent is then dropped; one that
@@ -110,6 +114,9 @@ type SendQueue struct {
 	sched      scheduler
 	kind       Scheduler
 	cur        *outMsg // DATA: the message begun and not ended
+	opened     int     // streams with an open message
+	waits      int     // of them begun ones without a piece to send
+	stalled    bool    // DATA: there is one, and nothing may be sent before its next piece
 	arrivals   uint64
 	free       *outMsg
 	nfree      int
@@ -143,7 +150,8 @@ type outStream struct {
 	skip       [2]int32
 	queued     bool // the scheduler knows it
 	paused     bool
-	fence      uint64 // messages that arrived before it pass a pause
+	fence      uint64       // messages that arrived before it pass a pause
+	open       *OpenMessage // nil unless the last message has not ended
 }
 
 // outMsg is a queued message. It is pooled: it lives until nothing refers to it.
@@ -185,6 +193,8 @@ const (
 	msgLimitRtx
 	msgAbandoned
 	msgDone // every byte acknowledged or abandoned, owner released
+	msgOpen // a piece, and not the last
+	msgCont // a piece, and not the first
 )
 
 // NewSendQueue returns a queue for up to limit bytes on nstreams streams.
@@ -231,6 +241,7 @@ func (q *SendQueue) SetStreams(n int) {
 			q.unlink(st, m)
 			q.finish(m, ErrStream)
 			q.recycle(m)
+			q.closeOpen(st)
 		}
 		q.reschedule(uint16(sid))
 	}
@@ -249,7 +260,12 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 	case int(m.SID) >= q.nstreams:
 		return ErrStream
 	}
-	if !m.Force && !q.fits(n) && !(m.Droppable && q.makeRoom(n, m.Priority)) {
+	if m.Of != nil || q.opened > 0 {
+		if err := q.checkPiece(m); err != nil {
+			return err
+		}
+	}
+	if !m.Force && !q.fits(n) && !q.starved(m) && !(m.Droppable && q.makeRoom(n, m.Priority)) {
 		q.blocked = true
 		return ErrWouldBlock
 	}
@@ -281,6 +297,9 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 	q.messages++
 	q.waiting++
 	st := q.stream(m.SID)
+	if m.Of != nil {
+		q.pushPiece(st, o, m)
+	}
 	if st.tail == nil {
 		st.head, st.tail = o, o
 		q.reschedule(m.SID)
@@ -352,7 +371,7 @@ func (q *SendQueue) reschedule(sid uint16) {
 // SSN (see maxOrderedInFlight).
 func (q *SendQueue) windowFull(st *outStream) bool {
 	return !q.interleave && st.ordered >= maxOrderedInFlight &&
-		st.head.sent == 0 && st.head.flags&msgUnordered == 0
+		st.head.sent == 0 && st.head.flags&(msgUnordered|msgCont) == 0
 }
 
 func (q *SendQueue) alloc() *outMsg {
@@ -424,6 +443,9 @@ func (q *SendQueue) unref(m *outMsg, n int) {
 	m.refs--
 	st := &q.streams[m.sid]
 	st.inFlight--
+	if q.waits > 0 && st.inFlight == 0 && st.open != nil && st.head == nil && q.blocked {
+		q.blocked, q.unblocked = false, true // see starved
+	}
 	if m.flags&msgDone == 0 {
 		m.acked += int64(n)
 		q.buffered -= int64(n)
@@ -482,8 +504,8 @@ func (q *SendQueue) Unsent() int64 { return q.unsent }
 func (q *SendQueue) Messages() int { return q.messages }
 
 // Pending reports whether a stream has something to send now. It is false when
-// all that waits is on paused streams.
-func (q *SendQueue) Pending() bool { return q.ready > 0 }
+// all that waits is on paused streams, or behind an open message.
+func (q *SendQueue) Pending() bool { return q.ready > 0 && !q.stalled }
 
 // Empty reports whether nothing waits to be sent or acknowledged.
 func (q *SendQueue) Empty() bool { return q.messages == 0 }

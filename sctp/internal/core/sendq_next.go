@@ -30,6 +30,9 @@ func (q *SendQueue) pick(now Time, r Room) (m *outMsg, n int, ok bool) {
 	for {
 		m = q.cur
 		if m == nil {
+			if q.stalled {
+				return nil, 0, false
+			}
 			sid, found := q.sched.next()
 			if !found {
 				return nil, 0, false
@@ -68,9 +71,14 @@ func (q *SendQueue) pick(now Time, r Room) (m *outMsg, n int, ok bool) {
 // header in the 16-bit length of a chunk and is a multiple of four.
 const maxFragment = (1<<16 - 1 - wire.IDataHeaderLen) &^ 3
 
-// begin gives m its place in the sequence of its stream.
+// begin gives m its place in the sequence of its stream; a piece that is not the
+// first has it.
 func (q *SendQueue) begin(st *outStream, m *outMsg) {
 	switch {
+	case m.flags&msgCont != 0:
+		if m.flags&msgUnordered == 0 {
+			st.ordered++
+		}
 	case m.flags&msgUnordered == 0:
 		m.mid = st.mid
 		st.mid++
@@ -93,8 +101,13 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	st.inFlight++
 	q.unsent -= int64(n)
 	end := m.sent == m.length
+	free := end || q.interleave
 	if end {
 		q.unlink(st, m)
+		if m.flags&msgOpen != 0 {
+			q.goOn(st, m)
+			free = q.interleave
+		}
 	} else if !q.interleave {
 		q.cur = m
 	}
@@ -102,7 +115,7 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	if st.head != nil {
 		arrival = st.head.arrival
 	}
-	q.sched.sent(m.sid, n+q.headerLen(), arrival, end || q.interleave)
+	q.sched.sent(m.sid, n+q.headerLen(), arrival, free)
 	if end {
 		q.reschedule(m.sid)
 	}

@@ -2,7 +2,7 @@ package core
 
 // Pause keeps new messages of a stream from being sent, as before it is reset
 // (RFC 6525, Section 5.1.2); they still can be queued. A message that was begun
-// goes on to its end.
+// goes on to its end, with the pieces that are yet to come.
 func (q *SendQueue) Pause(sid uint16) {
 	if int(sid) < q.nstreams {
 		q.fence(sid, 0)
@@ -33,7 +33,7 @@ func (q *SendQueue) rescheduleAll() {
 // there is one, from being sent.
 func (q *SendQueue) mayBegin(st *outStream) bool {
 	m := st.head
-	return m.sent > 0 || (!st.paused || m.arrival < st.fence) && (!q.held || m.arrival < q.holdFence)
+	return m.begun() || (!st.paused || m.arrival < st.fence) && (!q.held || m.arrival < q.holdFence)
 }
 
 // Resume undoes Pause.
@@ -51,7 +51,10 @@ func (q *SendQueue) Drained(sid uint16) bool {
 		return true
 	}
 	st := &q.streams[sid]
-	return st.inFlight == 0 && (st.head == nil || !q.mayBegin(st))
+	if st.head == nil {
+		return st.inFlight == 0 && st.open == nil
+	}
+	return st.inFlight == 0 && !q.mayBegin(st)
 }
 
 // ResetStream restarts the SSN and both MIDs of a drained stream at 0 (RFC 6525,
@@ -105,7 +108,8 @@ func (q *SendQueue) Close(err error) {
 			q.finish(m, err)
 			q.recycle(m)
 		}
+		q.closeOpen(st)
 		q.reschedule(uint16(i))
 	}
-	q.nstreams = 0
+	q.nstreams, q.waits, q.stalled = 0, 0, false
 }

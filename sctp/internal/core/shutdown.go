@@ -21,7 +21,7 @@ func (s *shutdown) clear() { *s = shutdown{wanted: s.wanted} }
 
 // Shutdown begins a graceful shutdown: nothing more can be sent, and once
 // everything sent is acknowledged the association ends (RFC 9260, Section 9.2).
-// Before the association is established it takes effect then.
+// If a message was given in pieces and not to its end, it is aborted then. Before the association is established it takes effect then.
 func (a *Assoc) Shutdown(now Time) {
 	switch a.state {
 	case CookieWait, CookieEchoed:
@@ -41,7 +41,8 @@ func (a *Assoc) Shutdown(now Time) {
 func (a *Assoc) progressShutdown(now Time) {
 	switch a.state {
 	case ShutdownPending:
-		if !a.senderDry() {
+		if !a.senderDry() || a.tx.q.Unfinished() {
+			a.abortUnfinished(now)
 			return
 		}
 		if a.dropResets(); len(a.rc.queue) == 0 {
@@ -57,9 +58,21 @@ func (a *Assoc) progressShutdown(now Time) {
 	case ShutdownReceived:
 		// While no address of ours is known to the peer nothing else may be sent,
 		// and no ASCONF after a SHUTDOWN ACK (RFC 5061, Section 5.1.1, C4).
-		if a.senderDry() && !a.resettingAssoc() && !a.asc.mute {
+		if a.senderDry() && !a.tx.q.Unfinished() && !a.resettingAssoc() && !a.asc.mute {
 			a.enterShutdownAckSent(now)
 		}
+		a.abortUnfinished(now)
+	}
+}
+
+// abortUnfinished aborts an association that shuts down if everything that can be
+// sent is acknowledged and a message has been given in part: it cannot be ended,
+// because the association on each end is to "stop accepting new data from its user and
+// only deliver data in queue" (RFC 9260, Section 9); and what is behind it may have to
+// wait for its end.
+func (a *Assoc) abortUnfinished(now Time) {
+	if a.tx.q.Unfinished() && a.allSent() {
+		a.Abort(now, []byte("a message was not ended"))
 	}
 }
 

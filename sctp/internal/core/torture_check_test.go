@@ -53,6 +53,7 @@ func (w *world) heal() {
 			e.releasePieces()
 		}
 	}
+	w.ending = true
 	w.settle()
 	w.until("everything is delivered", w.quiet)
 	w.wantDelivered()
@@ -81,6 +82,7 @@ func (w *world) until(what string, cond func() bool) {
 			if e.assoc != nil {
 				e.consume(1000)
 				e.releasePieces()
+				e.endOpen()
 				e.flush()
 			}
 		}
@@ -143,7 +145,7 @@ func (w *world) quiet() bool {
 		if x.State() == Closed {
 			continue
 		}
-		if x.State() != Established || !x.senderDry() || len(x.rc.queue)+len(x.asc.queue)+len(x.asc.chunk)+len(e.requests) > 0 {
+		if x.State() != Established || !x.senderDry() || len(e.open) > 0 || len(x.rc.queue)+len(x.asc.queue)+len(x.asc.chunk)+len(e.requests) > 0 {
 			return false
 		}
 		if e.peer().gone() && !w.mayFail {
@@ -171,7 +173,7 @@ func (w *world) wantDelivered() {
 	}
 	for _, m := range w.sent {
 		switch {
-		case m.void || failed || m.early && m.err == ErrStream:
+		case m.void || failed || m.open || m.early && m.err == ErrStream:
 		case m.released == 1 && m.err == nil && !m.got:
 			w.fail("message %d of %s was acknowledged and not delivered", m.id, m.from.name)
 		case m.released == 0:
@@ -202,6 +204,9 @@ func (w *world) wantReleased() {
 		}
 	}
 	for _, m := range w.sent {
+		if m.open && m.pieces == 0 && m.released == 0 {
+			continue // it was never ended
+		}
 		if m.released != 1 {
 			w.fail("message %d of %s was released %d times", m.id, m.from.name, m.released)
 		}

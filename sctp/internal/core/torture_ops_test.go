@@ -41,7 +41,7 @@ func (w *world) open() {
 	w.split = shared>>6 == 3 && !asconf
 	for i, name := range []string{"A", "Z"} {
 		e := &tend{w: w, name: name, buf: w.mem.buf[i], read: w.mem.read[i], jar: NewCookieJar(w.seed()), requests: map[uint32]bool{}, parts: map[uint64]*tpart{}, reading: true,
-			next: map[uint16]uint32{}, order: map[uint16]uint32{}, ordered: map[uint16][]*tmsg{}}
+			open: map[uint16]*topen{}, next: map[uint16]uint32{}, order: map[uint16]uint32{}, ordered: map[uint16][]*tmsg{}}
 		for k := range 1 + w.byte()%3*(w.byte()&1) {
 			e.local = append(e.local, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, tortureNets[k], 0, byte(1 + i)}), 9899))
 		}
@@ -256,6 +256,10 @@ func (w *world) sendSome(e *tend, op, arg int) {
 	if out == 0 || len(w.sent) > 400 {
 		return
 	}
+	if op == 31 {
+		w.sendPieces(e, out, arg)
+		return
+	}
 	for range 1 + op&3 {
 		n := w.rng.IntN(1 << (arg & 15 % 14))
 		m := &Message{SID: uint16(w.rng.IntN(out)), Unordered: op&4 != 0, Immediate: op&12 == 12, PPID: uint32(arg)}
@@ -269,6 +273,10 @@ func (w *world) sendSome(e *tend, op, arg int) {
 		}
 		switch err := e.send(m, n); err {
 		case nil, ErrWouldBlock, ErrShutdown:
+		case ErrMessageOpen:
+			if e.open[m.SID] == nil {
+				w.fail("%s: stream %d: %v", e.name, m.SID, err)
+			}
 		default:
 			w.fail("%s: Send: %v", e.name, err)
 		}

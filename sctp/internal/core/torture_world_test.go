@@ -38,6 +38,7 @@ type world struct {
 	clean bool // the checksum is what notices corruption
 
 	mayFail bool // an association may end with an error
+	ending  bool // messages that are open are to be ended
 	hostile bool // forged packets were injected: only invariants hold
 	ids     uint32
 	sent    map[uint32]*tmsg
@@ -60,6 +61,8 @@ type tend struct {
 	pieces   []Piece
 	buf      []byte
 	read     []byte
+	open     map[uint16]*topen // messages given in part
+	cutOff   int               // messages that could not be given to their end
 	next     map[uint16]uint32 // ordered messages sent, by stream
 	order    map[uint16]uint32 // the last of the peer's that came, plus one
 	ordered  map[uint16][]*tmsg
@@ -82,6 +85,8 @@ type tmsg struct {
 	got      bool
 	released int
 	err      error
+	open     bool // more pieces of it are to come
+	pieces   int  // that are not released
 }
 
 func (m *tmsg) Released(err error) { m.released++; m.err = err }
@@ -202,6 +207,8 @@ func (e *tend) adopt(a *Assoc) {
 		e.old = append(e.old, e.assoc)
 		e.void()
 		clear(e.parts)
+		e.cutOff += len(e.open)
+		clear(e.open)
 	}
 	e.assoc, e.closed = a, false
 }
@@ -358,6 +365,12 @@ func (e *tend) event(ev Event, current bool) {
 			e.closed = true
 			// An ABORT may overtake a SHUTDOWN COMPLETE; a late COOKIE ECHO finds
 			// nobody any more.
+			if ab, ok := ev.Err.(*AbortError); ok && ab.Reason == "a message was not ended" {
+				if len(e.open)+len(e.peer().open)+e.cutOff+e.peer().cutOff == 0 {
+					w.fail("%s: %v, but all are", e.name, ev.Err)
+				}
+				w.mayFail = true
+			}
 			late := e.peer().gone() && e.peer().assoc != nil && e.peer().assoc.Err() == nil
 			if ev.Err != nil && !w.mayFail && !late {
 				w.fail("%s: the association failed: %v", e.name, ev.Err)

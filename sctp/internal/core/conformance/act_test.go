@@ -209,6 +209,16 @@ func (r *runner) act(s string) error {
 	return err
 }
 
+// piece makes m a piece of the message that is open on its stream, or is to be.
+func (r *runner) piece(m *core.Message, last bool) {
+	if r.open[m.SID] == nil {
+		r.open[m.SID] = new(core.OpenMessage)
+	}
+	if m.Of, m.Last = r.open[m.SID], last; last {
+		delete(r.open, m.SID)
+	}
+}
+
 func (r *runner) do(f *args) (err error) {
 	arg := func(i int) string {
 		if i < len(f.words) {
@@ -267,6 +277,9 @@ func (r *runner) do(f *args) (err error) {
 			}
 			if _, ok := f.get("rtx"); ok {
 				m.LimitRtx, m.MaxRtx = true, f.num("rtx", 0)
+			}
+			if f.has("piece") || f.has("last") {
+				r.piece(m, f.has("last"))
 			}
 			if err := a.Send(r.now, m); err != nil {
 				return err

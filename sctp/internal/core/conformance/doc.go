@@ -32,6 +32,7 @@
 //	path N k=v       values of a path
 //	supports k=v     what both ends support: pr, idata
 //	stat k=v         counters of the association
+//	send … piece     a message in pieces, which ends with "send … last"
 //	send, shutdown, abort, … what the user does; "fails TEXT" at the end of the
 //	                 line says that it does not succeed
 //

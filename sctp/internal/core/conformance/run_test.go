@@ -44,7 +44,8 @@ type runner struct {
 	vars     map[string]uint32
 	buf      []byte
 	released map[string]int
-	broken   error // the first packet that packetRules does not like
+	open     map[uint16]*core.OpenMessage // given in part
+	broken   error                        // the first packet that packetRules does not like
 
 	tsn       uint32    // our initial TSN
 	init      wire.Init // our last INIT or INIT ACK
@@ -69,7 +70,7 @@ func newRunner(t testing.TB, id string) *runner {
 	var seed [32]byte
 	copy(seed[:], id)
 	at := core.Time(1000 * time.Second)
-	return &runner{t: t, now: at, jar: core.NewCookieJar(seed), vars: map[string]uint32{}, released: map[string]int{},
+	return &runner{t: t, now: at, jar: core.NewCookieJar(seed), vars: map[string]uint32{}, released: map[string]int{}, open: map[uint16]*core.OpenMessage{},
 		local: []netip.AddrPort{netip.AddrPortFrom(localAddr, udpPort)},
 		peer:  []netip.AddrPort{netip.AddrPortFrom(peerAddr, udpPort)},
 		// The timers of a script are those it is about.

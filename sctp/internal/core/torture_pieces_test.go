@@ -1,0 +1,124 @@
+package core
+
+// topen is a message that an end gives in pieces.
+type topen struct {
+	of   OpenMessage
+	x    *tmsg
+	sid  uint16
+	ppid uint32
+}
+
+// tpiece owns a piece of a message.
+type tpiece struct{ x *tmsg }
+
+// Released implements Owner: a message is released with its last piece.
+func (p *tpiece) Released(err error) {
+	x := p.x
+	if x.err == nil {
+		x.err = err
+	}
+	if x.pieces--; x.pieces < 0 {
+		x.from.w.fail("message %d: a piece was released twice", x.id)
+	}
+	if !x.open && x.pieces == 0 {
+		x.released++
+	}
+}
+
+// sendPieces begins messages that are given in pieces, or goes on with those of the
+// streams that it comes upon.
+func (w *world) sendPieces(e *tend, out, arg int) {
+	for range 1 + arg&3 {
+		sid := uint16(w.rng.IntN(out))
+		o, last := e.open[sid], w.rng.IntN(4) == 0
+		if o == nil {
+			w.ids++
+			x := &tmsg{id: w.ids, from: e, sid: sid, u: arg&4 != 0, early: !e.assoc.state.connected(), reliable: true, open: true}
+			o = &topen{x: x, sid: sid, ppid: uint32(arg)}
+		} else if w.rng.IntN(4) == 0 {
+			w.trespass(e, o)
+		}
+		o.send(1+w.rng.IntN(1<<w.rng.IntN(12)), last)
+	}
+}
+
+// trespass tries to send what is not to be sent while o is open.
+func (w *world) trespass(e *tend, o *topen) {
+	if o.x.void {
+		return // the peer has restarted, so that the stream may be free again
+	}
+	for _, m := range []*Message{{SID: o.sid, Body: []byte("no"), Force: true},
+		{SID: o.sid, Body: []byte("no"), Of: new(OpenMessage), Last: o.ppid&1 == 0}} {
+		switch err := e.assoc.Send(w.now, m); err {
+		case nil:
+			w.fail("%s: stream %d took a message before the end of message %d", e.name, o.sid, o.x.id)
+		case ErrMessageOpen, ErrShutdown, ErrClosed, ErrStream:
+		case ErrRestart:
+			w.fail("%s: stream %d: %v", e.name, o.sid, err)
+		}
+	}
+}
+
+// send sends a piece of n bytes and remembers it. It reports whether there may be
+// another one, or this one again.
+func (o *topen) send(n int, last bool) bool {
+	x := o.x
+	e, w := x.from, x.from.w
+	first := !o.of.Begun()
+	if first {
+		n += 4
+	}
+	body := w.body(x.id, x.size+n)[x.size:]
+	m := &Message{SID: o.sid, PPID: o.ppid, Unordered: x.u, Of: &o.of, Last: last, Owner: &tpiece{x}, Force: w.ending}
+	k := 0
+	if n < 2 || w.rng.IntN(3) == 0 {
+		k = min(w.rng.IntN(MaxHeader+1), n)
+	}
+	m.Header, m.Body = body[:k], body[k:]
+	switch err := e.assoc.Send(w.now, m); err {
+	case nil:
+	case ErrWouldBlock:
+		if w.ending {
+			w.fail("%s: a piece that was forced: %v", e.name, err)
+		}
+		return true
+	case ErrMessageOpen:
+		w.fail("%s: message %d of stream %d: %v", e.name, x.id, o.sid, err)
+	case ErrRestart:
+		if !x.void {
+			w.fail("%s: message %d of stream %d: %v", e.name, x.id, o.sid, err)
+		}
+		fallthrough
+	default: // it never will be ended
+		if delete(e.open, o.sid); !first {
+			e.cutOff++
+		}
+		return false
+	}
+	x.size += n
+	x.pieces++
+	x.open = !last
+	if first {
+		w.sent[x.id] = x
+		e.open[o.sid] = o
+		if !x.u {
+			x.seq = e.next[o.sid]
+			e.next[o.sid]++
+			e.ordered[o.sid] = append(e.ordered[o.sid], x)
+		}
+	}
+	if last {
+		delete(e.open, o.sid)
+	}
+	w.logf("%s: message %d, stream %d: piece of %d bytes, last %v", e.name, x.id, o.sid, n, last)
+	return !last
+}
+
+// endOpen ends all messages that are open.
+func (e *tend) endOpen() {
+	for sid := range uint16(64) { // in order, for the sake of the seed
+		if o := e.open[sid]; o != nil && e.assoc != nil {
+			o.send(1, true)
+		}
+	}
+}
