@@ -122,3 +122,19 @@ func (e *tend) endOpen() {
 		}
 	}
 }
+
+// checkUnfinished notes that e, which is down, or its peer has aborted because a
+// message was not ended: so there has to be one.
+func (w *world) checkUnfinished(e *tend) {
+	for _, x := range w.end {
+		if x.assoc == nil {
+			continue
+		}
+		if ab, ok := x.assoc.Err().(*AbortError); ok && ab.Reason == "a message was not ended" {
+			if len(e.open)+len(e.peer().open)+e.cutOff+e.peer().cutOff == 0 {
+				w.fail("%s: %v, but all are", e.name, ab)
+			}
+			w.mayFail = true
+		}
+	}
+}

@@ -365,12 +365,7 @@ func (e *tend) event(ev Event, current bool) {
 			e.closed = true
 			// An ABORT may overtake a SHUTDOWN COMPLETE; a late COOKIE ECHO finds
 			// nobody any more.
-			if ab, ok := ev.Err.(*AbortError); ok && ab.Reason == "a message was not ended" {
-				if len(e.open)+len(e.peer().open)+e.cutOff+e.peer().cutOff == 0 {
-					w.fail("%s: %v, but all are", e.name, ev.Err)
-				}
-				w.mayFail = true
-			}
+			w.checkUnfinished(e)
 			late := e.peer().gone() && e.peer().assoc != nil && e.peer().assoc.Err() == nil
 			if ev.Err != nil && !w.mayFail && !late {
 				w.fail("%s: the association failed: %v", e.name, ev.Err)
