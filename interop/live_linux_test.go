@@ -47,6 +47,8 @@ var rows = []row{
 	{"adaptation", rowAdaptation},
 	{"no interleaving", rowNoInterleaving},
 	{"interleaving", rowInterleaving},
+	{"message in pieces", rowPieces(false)},
+	{"interleaved message in pieces", rowPieces(true)},
 	{"peer restarts", rowPeerRestarts},
 	{"we restart", rowWeRestart},
 	{"heartbeats", rowHeartbeats},
