@@ -99,6 +99,7 @@ type chaos struct {
 	rng    *rand.Rand
 	worlds []*World
 	links  []*chaosLink
+	todo   []func() // what RDMA does in any order: see chaosBulk
 }
 
 func newChaos(t *testing.T, n int, rng *rand.Rand, opts ...Option) *chaos {
@@ -144,6 +145,14 @@ func (k *chaos) step() bool {
 		if l.waiting > 0 {
 			busy = append(busy, l)
 		}
+	}
+	if n := len(k.todo); n > 0 && (len(busy) == 0 || k.rng.IntN(3) == 0) {
+		i := k.rng.IntN(n)
+		f := k.todo[i]
+		k.todo[i] = k.todo[n-1]
+		k.todo = k.todo[:n-1]
+		f()
+		return true
 	}
 	if len(busy) == 0 {
 		return false

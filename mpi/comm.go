@@ -95,12 +95,13 @@ func (c *Comm) SetInfo(info Info) {
 	c.w.eng.setHints(c)
 }
 
-// Info returns a copy of the hints of c.
+// Info returns a copy of the hints of c, with InfoRendezvous as it is in effect.
 func (c *Comm) Info() Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := make(Info, len(c.info))
 	maps.Copy(out, c.info)
+	out[InfoRendezvous] = c.hints.Load().rendezvous.String()
 	return out
 }
 

@@ -68,6 +68,8 @@
 //	WEFT_TRANSPORT   hybrid (default), sctp or tcp
 //	WEFT_EAGER       longest message sent without asking, in bytes, or with a
 //	                 suffix K, M or G (default 64K)
+//	WEFT_RENDEZVOUS  how longer ones travel, message (default) or write: see
+//	                 WithRendezvous
 //	WEFT_STREAMS     streams that the tags are spread over (default 10)
 //	WEFT_UNEXPECTED  memory for messages that came before their receives
 //	                 (default 64M)
@@ -85,6 +87,6 @@
 //	WEFT_TRACE       file to write all calls to, in the format of the Chrome
 //	                 trace viewer (see Tracer)
 //
-// The info keys [InfoEager] and [InfoStreams] give a communicator an eager limit
-// and a number of streams of its own.
+// The info keys [InfoEager], [InfoRendezvous] and [InfoStreams] give a communicator
+// an eager limit, a rendezvous method and a number of streams of its own.
 package mpi

@@ -27,7 +27,9 @@ type engine struct {
 	ids     idTable
 	waiters waiterPool
 	pusher  pusher
-	prof    Profiler // of calls without a communicator; may be nil
+	prof    Profiler   // of calls without a communicator; may be nil
+	method  rendezvous // of communicators without a hint
+	bulk    bulkMover  // nil: the transport has no RDMA
 
 	onDown func(p *peer, err error) // called on a goroutine of its own when a peer is gone
 
@@ -50,7 +52,7 @@ const (
 func newEngine(rank, size int, o *options) *engine {
 	e := &engine{
 		rank: rank, eager: o.eager, streams: uint32(o.streams),
-		contexts: make(map[uint64]*matchContext), prof: o.profiler, dropped: make(map[uint64]bool),
+		contexts: make(map[uint64]*matchContext), prof: o.profiler, method: o.rendezvous, dropped: make(map[uint64]bool),
 	}
 	if n := int64(o.unexpected) / int64(size); n > cost(0) {
 		e.window = n
@@ -130,12 +132,20 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 		return e.arrive(f, body)
 	case kindBody:
 		r := e.ids.remove(v.id, p)
+		if r == nil && v.flags&flagAgain != 0 {
+			return 0, nil // to nobody
+		}
 		if r == nil || r.ctx == nil || v.length != uint64(r.status.Bytes) {
 			return 0, fmt.Errorf("%w: body that nobody asked for", ErrProtocol)
 		}
+		r.withdrawGrant()
 		f.dest, f.r = toReceive, r
-	case kindClear:
+	case kindClear, kindGrant:
 		return 0, e.sendBody(p, v)
+	case kindWritten:
+		if e.bulk != nil {
+			e.bulk.confirmed(p, v.id)
+		}
 	case kindMatched:
 		r := e.ids.remove(v.id, p)
 		if r != nil {
@@ -224,7 +234,7 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 	e.mu.Unlock()
 	if r != nil {
 		if v.kind == kindReady {
-			e.clear(r, p, v.id)
+			e.clear(r, p, v.id, v.flags&flagWrite != 0)
 		} else {
 			f.dest, f.r = toReceive, r
 		}
@@ -249,7 +259,7 @@ func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (take
 	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.source), v.tag, v.seq, early
 	m.kind, m.length, m.id = v.kind, v.length, v.id
 	if v.kind == kindReady {
-		m.whole = true
+		m.whole, m.write = true, v.flags&flagWrite != 0
 		f.p.ready.Add(1)
 	} else {
 		m.reserve(int(v.length))
@@ -285,8 +295,9 @@ func (r *Request) receivedErr() error {
 func (e *engine) hand(m *message, r *Request) {
 	p, k, length, id := m.peer, m.kind, m.length, m.id
 	if k == kindReady {
+		write := m.write
 		m.recycle()
-		e.clear(r, p, id)
+		e.clear(r, p, id, write)
 		return
 	}
 	r.put(0, m.buf)
@@ -337,11 +348,20 @@ func (e *engine) messageLost(m *message, err error) {
 	m.recycle()
 }
 
-// clear tells p to send the body of its send id to r.
-func (e *engine) clear(r *Request, p *peer, id uint64) {
+// clear tells p to send the body of its send id to r, or to write it, if p would
+// rather do so.
+func (e *engine) clear(r *Request, p *peer, id uint64, write bool) {
 	n := r.status.Bytes
 	v := envelope{kind: kindClear, id: id, length: uint64(n)}
 	if n > 0 {
+		if write && e.bulk != nil && p.handle != int32(e.rank) {
+			if !e.bulk.ready(func() { e.clear(r, p, id, true) }) {
+				return // not on this goroutine
+			}
+			if g, ok := e.bulk.expose(r); ok {
+				v.kind, v.grant = kindGrant, g
+			}
+		}
 		v.peerID = e.ids.add(r, p)
 		if err := p.failure(); err != nil {
 			// down may have looked at ids before the add.

@@ -10,7 +10,9 @@ import "encoding/binary"
 //	| kind | flags| 0       | source | context  | tag  | seq  | length | id   |  kindEager … kindReady
 //	+------+------+---------+--------+----------+------+------+--------+------+
 //	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn
-//	+------+------+---------+--------+----------+-------------+--------+
+//	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
+//	| kind | 0    | 0       | 0      | id       | peer id     | length | STag (32) | port | 0 (36) | token (40-56)  |  kindGrant
+//	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
 //
 // Only kindEager, kindSync and kindBody carry a body, of length bytes. Control
 // messages have kinds of their own, so that no body can be taken for one.
@@ -24,6 +26,7 @@ type envelope struct {
 	length uint64
 	id     uint64 // request of the sender; in control messages, of the receiver of the message
 	peerID uint64 // request of the peer, in kindClear
+	grant  grant  // in kindGrant
 }
 
 type kind uint8
@@ -41,12 +44,16 @@ const (
 	kindHello                     // first message of a link, see hello.go
 	kindCancel                    // send id is to be cancelled if no receive has matched it
 	kindWithdrawn                 // send id is forgotten, as kindCancel wanted
+	kindGrant                     // kindClear, and the body may be written to memory of the receiver: see rendezvous.go
+	kindWritten                   // the body of receive id, granted to the receiver of this, is there
 	kindLimit
 )
 
 const (
 	envelopeLen   = 32 // shortest envelope
 	envelopeIDLen = 40 // kindSync and kindReady
+	// envelopeMaxLen is the longest envelope: kindGrant.
+	envelopeMaxLen = envelopeLen + grantLen
 
 	// flagSeq tells that seq is valid: the message takes its place in the
 	// order that wildcard receives obey.
@@ -54,12 +61,20 @@ const (
 	// flagFailed, in kindRevoke, tells that the sender knows of ranks that have
 	// failed.
 	flagFailed = 2
+	// flagWrite, in kindReady, tells that the sender would rather write the body
+	// to the memory of the receiver.
+	flagWrite = 4
+	// flagAgain, in kindBody, tells that the receive may have its body already.
+	flagAgain = 8
 )
 
 // headerLen returns the length of the envelope of kind k.
 func (k kind) headerLen() int {
-	if k == kindSync || k == kindReady {
+	switch k {
+	case kindSync, kindReady:
 		return envelopeIDLen
+	case kindGrant:
+		return envelopeMaxLen
 	}
 	return envelopeLen
 }
@@ -72,15 +87,19 @@ func (k kind) hasBody() bool {
 // matched reports whether messages of kind k are matched with receives.
 func (k kind) matched() bool { return k >= kindEager && k <= kindReady }
 
-// put writes v into b, which has room for envelopeIDLen bytes, and returns the
+// put writes v into b, which has room for envelopeMaxLen bytes, and returns the
 // part written.
-func (v *envelope) put(b *[envelopeIDLen]byte) []byte {
+func (v *envelope) put(b *[envelopeMaxLen]byte) []byte {
 	b[0], b[1], b[2], b[3] = byte(v.kind), v.flags, 0, 0
 	binary.BigEndian.PutUint32(b[4:], v.source)
 	if !v.kind.matched() {
 		binary.BigEndian.PutUint64(b[8:], v.id)
 		binary.BigEndian.PutUint64(b[16:], v.peerID)
 		binary.BigEndian.PutUint64(b[24:], v.length)
+		if v.kind == kindGrant {
+			v.grant.put(b[envelopeLen:])
+			return b[:]
+		}
 		return b[:envelopeLen]
 	}
 	binary.BigEndian.PutUint64(b[8:], v.ctx)
@@ -108,7 +127,7 @@ func (v *envelope) get(b []byte) bool {
 	if !v.kind.matched() {
 		v.id = binary.BigEndian.Uint64(b[8:])
 		v.peerID = binary.BigEndian.Uint64(b[16:])
-		return true
+		return v.kind != kindGrant || v.grant.get(b[envelopeLen:])
 	}
 	v.ctx = binary.BigEndian.Uint64(b[8:])
 	v.tag = int32(binary.BigEndian.Uint32(b[16:]))

@@ -8,6 +8,29 @@ import (
 	"github.com/weftstack/weft/mpi"
 )
 
+// Long messages of one communicator are written to the buffers of their receives
+// by RDMA.
+func ExampleComm_SetInfo() {
+	err := mpi.RunLocal(context.Background(), 2, func(ctx context.Context, w *mpi.World) error {
+		c := w.Comm()
+		c.SetInfo(mpi.Info{mpi.InfoRendezvous: mpi.RendezvousWrite, mpi.InfoEager: "4K"})
+		buf := make([]byte, 100_000)
+		if c.Rank() == 1 {
+			_, err := mpi.Recv(ctx, c, buf, 0, 0)
+			return err
+		}
+		if err := mpi.Send(ctx, c, buf, 1, 0); err != nil {
+			return err
+		}
+		fmt.Println(c.Info()[mpi.InfoRendezvous], w.Stats().Peers[1].Writes.Bytes)
+		return nil
+	}, mpi.WithTransport(mpi.TransportHybrid))
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: write 100000
+}
+
 // Two groups of ranks, producers and consumers, talk over an intercommunicator.
 func ExampleIntercommCreate() {
 	err := mpi.RunLocal(context.Background(), 5, func(ctx context.Context, w *mpi.World) error {

@@ -108,6 +108,12 @@ func (w *World) peerDown(p *peer, err error) {
 	w.ft.down()
 	if d := w.rma.open.Load(); d != nil && !p.bye.Load() {
 		d.rankDown(int(p.handle), err)
+		d.mu.Lock()
+		bulk := d.bulk
+		d.mu.Unlock()
+		if bulk != nil {
+			bulk.rankDown(p)
+		}
 	}
 	w.eng.farDown(p)
 }

@@ -149,7 +149,7 @@ func (h *hello) sending() bool { return h.next == 0 }
 // frame returns msg with the envelope of a hello message.
 func helloFrame(msg []byte) []byte {
 	v := envelope{kind: kindHello, length: uint64(len(msg))}
-	var b [envelopeIDLen]byte
+	var b [envelopeMaxLen]byte
 	return append(bytes.Clone(v.put(&b)), msg...)
 }
 

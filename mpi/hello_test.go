@@ -126,7 +126,7 @@ func TestStrangersSCTP(t *testing.T) {
 	}
 	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
 	eager := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 77}
-	var hdr [envelopeIDLen]byte
+	var hdr [envelopeMaxLen]byte
 	err = RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 		c := w.Comm()
 		if c.Rank() == 0 {

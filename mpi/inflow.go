@@ -10,7 +10,7 @@ import "fmt"
 type inflow struct {
 	p    *peer
 	env  envelope
-	hdr  [envelopeIDLen]byte
+	hdr  [envelopeMaxLen]byte
 	nhdr int      // bytes of hdr that are there
 	busy bool     // within a message, after its envelope
 	dest dest     // where the body goes

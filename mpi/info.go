@@ -63,6 +63,10 @@ const (
 	// InfoStreams is the number of streams that the tags of this communicator
 	// are spread over, at most that of WithStreams.
 	InfoStreams = "weft_streams"
+	// InfoRendezvous is how long messages sent on this communicator travel:
+	// RendezvousMessage or RendezvousWrite, see WithRendezvous. Info tells what is
+	// in effect.
+	InfoRendezvous = "weft_rendezvous"
 )
 
 // hints is what the info of a communicator says, ready for use. Hints that
@@ -71,19 +75,26 @@ type hints struct {
 	noAnyTag, noAnySource, exactLength, overtaking bool
 	eager                                          int
 	streams                                        uint32
+	rendezvous                                     rendezvous
 }
 
 func (e *engine) readHints(i Info) hints {
 	h := hints{
 		noAnyTag: i[InfoNoAnyTag] == "true", noAnySource: i[InfoNoAnySource] == "true",
 		exactLength: i[InfoExactLength] == "true", overtaking: i[InfoAllowOvertaking] == "true" || i[InfoNoAnyTag] == "true",
-		eager: e.eager, streams: e.streams,
+		eager: e.eager, streams: e.streams, rendezvous: e.method,
 	}
 	if n, err := parseSize(i[InfoEager]); err == nil && n >= 0 && n <= MaxEager {
 		h.eager = n
 	}
 	if n, err := strconv.ParseUint(i[InfoStreams], 10, 32); err == nil && n >= 1 && n <= uint64(e.streams) {
 		h.streams = uint32(n)
+	}
+	if m, ok := parseRendezvous(i[InfoRendezvous]); ok {
+		h.rendezvous = m
+	}
+	if e.bulk == nil {
+		h.rendezvous = rendezvousMessage
 	}
 	return h
 }

@@ -229,19 +229,19 @@ func TestInitAlone(t *testing.T) {
 func TestOptions(t *testing.T) {
 	env := map[string]string{
 		"WEFT_TRANSPORT": "tcp", "WEFT_EAGER": "128K", "WEFT_STREAMS": "3", "WEFT_UNEXPECTED": "1M",
-		"WEFT_SPIN": "10us", "WEFT_ADDRS": "127.0.0.1:5000,::1", "WEFT_CAPTURE": "x",
+		"WEFT_SPIN": "10us", "WEFT_RENDEZVOUS": "write", "WEFT_ADDRS": "127.0.0.1:5000,::1", "WEFT_CAPTURE": "x",
 	}
 	o := &options{}
 	if err := o.fromEnv(func(s string) string { return env[s] }); err != nil {
 		t.Fatal(err)
 	}
-	if o.transport != "tcp" || o.eager != 128<<10 || o.streams != 3 || o.unexpected != 1<<20 ||
+	if o.transport != "tcp" || o.eager != 128<<10 || o.streams != 3 || o.unexpected != 1<<20 || o.rendezvous != rendezvousWrite ||
 		o.spin != 10*time.Microsecond || len(o.addrs) != 2 || o.addrs[0].Port() != 5000 || o.capture != "x" {
 		t.Errorf("options %+v", o)
 	}
 	for name, bad := range map[string]string{
 		"WEFT_TRANSPORT": "inproc", "WEFT_EAGER": "-1", "WEFT_STREAMS": "0", "WEFT_UNEXPECTED": "lots",
-		"WEFT_SPIN": "fast", "WEFT_ADDRS": "localhost",
+		"WEFT_SPIN": "fast", "WEFT_RENDEZVOUS": "carrier", "WEFT_ADDRS": "localhost",
 	} {
 		err := new(options).fromEnv(func(s string) string {
 			if s == name {

@@ -26,7 +26,7 @@ type inprocLink struct {
 
 type inprocFrame struct {
 	stream uint16
-	hdr    [envelopeIDLen]byte
+	hdr    [envelopeMaxLen]byte
 	nhdr   int
 	body   []byte
 	own    owner

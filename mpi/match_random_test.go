@@ -30,24 +30,29 @@ func TestMatchingRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	matched := 0
+	matched, written := 0, 0
 	for i := range runs {
 		seed := base + uint64(i)
 		s := newSchedule(t, seed)
 		if err := s.run(); err != nil {
-			t.Fatalf("seed %d, %d ranks, overtaking %v: %v", seed, len(s.worlds), s.ref.overtaking, err)
+			t.Fatalf("seed %d, %d ranks, overtaking %v, rendezvous %v: %v", seed, len(s.worlds), s.ref.overtaking, s.comms[0].hints.Load().rendezvous, err)
 		}
-		if !checkEmpty(t, s.chaos) {
+		if !checkEmpty(t, s.chaos) || !s.bulk.checkEmpty(t) {
 			t.Fatalf("seed %d", seed)
 		}
 		matched += len(s.recvs)
+		written += s.bulk.written
 	}
-	t.Logf("%d schedules from seed %d, %d receives", runs, base, matched)
+	t.Logf("%d schedules from seed %d, %d receives, %d bodies written", runs, base, matched, written)
+	if written == 0 {
+		t.Error("no body was written to its receive")
+	}
 }
 
 // schedule is one run: rank 0 receives what the others send.
 type schedule struct {
 	*chaos
+	bulk  *chaosBulks
 	comms []*Comm // of each rank
 	tags  int
 	ref   *reference
@@ -76,8 +81,10 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 		tags:  1 + rng.IntN(5), ref: newReference(overtaking),
 		msgs: make([][]*refMsg, n), way: map[[2]int][]*refMsg{},
 	}
+	s.bulk = s.chaos.addBulk()
 	for _, w := range s.worlds {
-		c, err := w.Comm().DupWithInfo(context.Background(), Info{InfoAllowOvertaking: strconv.FormatBool(overtaking)})
+		c, err := w.Comm().DupWithInfo(context.Background(), Info{
+			InfoAllowOvertaking: strconv.FormatBool(overtaking), InfoRendezvous: rendezvousNames[rng.IntN(len(rendezvousNames))]})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ type message struct {
 	dropped  bool   // nobody will want it
 	lost     bool   // the rest will not come; held by a Message
 	probed   bool   // held by a Message
+	write    bool   // announced, and the sender would rather write it
 	block    *block // pooled memory of buf; nil for short messages
 	buf      []byte
 	match    *Request // the receive it was given to

@@ -50,6 +50,7 @@ type options struct {
 	eager      int
 	streams    int
 	unexpected int
+	rendezvous rendezvous
 	spin       time.Duration
 	capture    string
 	profiler   Profiler
@@ -187,6 +188,11 @@ func (o *options) fromEnv(getenv func(string) string) error {
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %s=%q", ErrOption, v.name, s)
+		}
+	}
+	if s := getenv("WEFT_RENDEZVOUS"); s != "" {
+		if err := WithRendezvous(s)(o); err != nil {
+			return fmt.Errorf("%w: WEFT_RENDEZVOUS=%q", ErrOption, s)
 		}
 	}
 	if s := getenv("WEFT_SPIN"); s != "" {

@@ -16,15 +16,22 @@ var testTransports = []string{TransportInproc, TransportTCP, TransportSCTP}
 // and when it takes too long.
 func runRanks(t *testing.T, n int, f func(ctx context.Context, w *World) error, opts ...Option) {
 	t.Helper()
-	for _, tr := range testTransports {
-		t.Run(fmt.Sprintf("transport=%s/ranks=%d", tr, n), func(t *testing.T) {
+	run := func(name string, more ...Option) {
+		t.Helper()
+		t.Run(fmt.Sprintf("transport=%s/ranks=%d", name, n), func(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
-			if err := RunLocal(ctx, n, f, append([]Option{WithTransport(tr)}, opts...)...); err != nil {
+			if err := RunLocal(ctx, n, f, append(more, opts...)...); err != nil {
 				t.Error(err)
 			}
 		})
+	}
+	for _, tr := range testTransports {
+		run(tr, WithTransport(tr))
+	}
+	for _, m := range rendezvousNames[1:] {
+		run(TransportHybrid+"/rendezvous="+m, WithTransport(TransportHybrid), WithRendezvous(m))
 	}
 }
 

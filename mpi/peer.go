@@ -98,12 +98,12 @@ func (p *peer) repay(length uint64) {
 }
 
 // controlPool holds buffers for control messages.
-var controlPool = sync.Pool{New: func() any { return new([envelopeIDLen]byte) }}
+var controlPool = sync.Pool{New: func() any { return new([envelopeMaxLen]byte) }}
 
 // control sends a message without a body. Errors are not returned: if the
 // link is gone everything that waits for an answer fails anyway.
 func (p *peer) control(stream uint16, v *envelope) {
-	b := controlPool.Get().(*[envelopeIDLen]byte)
+	b := controlPool.Get().(*[envelopeMaxLen]byte)
 	_ = p.link.send(stream, v.put(b), nil, nil)
 	p.link.flush()
 	controlPool.Put(b)
@@ -112,7 +112,7 @@ func (p *peer) control(stream uint16, v *envelope) {
 // goodbye says that this rank has finalized. Giving it an owner makes the link
 // ask for an acknowledgement at once, which ends the link sooner.
 func (p *peer) goodbye() {
-	var b [envelopeIDLen]byte
+	var b [envelopeMaxLen]byte
 	v := envelope{kind: kindBye}
 	_ = p.link.send(0, v.put(&b), nil, noOwner{}) // fails if the peer was faster
 	p.link.flush()

@@ -350,7 +350,7 @@ func TestTunablesAreInEffect(t *testing.T) {
 				t.Errorf("%s has no text", v.Name)
 			}
 		}
-		if got["WEFT_TRANSPORT"] != "inproc" || got["WEFT_EAGER"] != "5" || got["WEFT_UNEXPECTED"] != "3M" {
+		if got["WEFT_TRANSPORT"] != "inproc" || got["WEFT_EAGER"] != "5" || got["WEFT_UNEXPECTED"] != "3M" || got["WEFT_RENDEZVOUS"] != "message" {
 			t.Errorf("tunables %v", got)
 		}
 		return nil

@@ -13,7 +13,7 @@ import (
 // A peer that breaks the protocol loses its link, and nothing else happens.
 func TestProtocolViolations(t *testing.T) {
 	enc := func(v envelope, body ...byte) []byte {
-		var b [envelopeIDLen]byte
+		var b [envelopeMaxLen]byte
 		return append(append([]byte(nil), v.put(&b)...), body...)
 	}
 	eager := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 1, length: 1}
@@ -59,7 +59,7 @@ func TestUnknownCommunicatorsAreBounded(t *testing.T) {
 	}
 	w := newWorld(0, 2, o, nil)
 	f := &w.eng.peers[1].flows[1]
-	var hdr [envelopeIDLen]byte
+	var hdr [envelopeMaxLen]byte
 	for i := range maxUnknown + 1 {
 		v := envelope{kind: kindReady, source: 1, ctx: uint64(1000+i) << 2, tag: 1, length: 1}
 		_, err = f.feed(v.put(&hdr))
@@ -99,7 +99,7 @@ func TestAnnouncedMessagesAreBounded(t *testing.T) {
 	}
 	q.ready.Store(2 * maxAnnounced)
 	v := envelope{kind: kindReady, source: 0, ctx: worldID, length: 1}
-	var hdr [envelopeIDLen]byte
+	var hdr [envelopeMaxLen]byte
 	if _, err := q.flows[1].feed(v.put(&hdr)); !errors.Is(err, ErrProtocol) {
 		t.Errorf("announcement beyond the limit: %v", err)
 	}
@@ -107,7 +107,7 @@ func TestAnnouncedMessagesAreBounded(t *testing.T) {
 
 // FuzzInflow feeds arbitrary bytes, cut in arbitrary places.
 func FuzzInflow(f *testing.F) {
-	var b [envelopeIDLen]byte
+	var b [envelopeMaxLen]byte
 	v := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 1, length: 3}
 	f.Add(append(append([]byte(nil), v.put(&b)...), 1, 2, 3), 5)
 	v.kind = kindReady

@@ -27,7 +27,8 @@ type Request struct {
 	order    uint64        // when it was posted
 	place    sync.Mutex    // guards buf of a receive while bytes are placed
 	buf      []byte
-	length   uint64 // of the matched message
+	exposed  exposure // what the peer may write to; guarded by place
+	length   uint64   // of the matched message
 
 	anySource bool // it may be pending while a failure is not acknowledged
 
@@ -36,7 +37,7 @@ type Request struct {
 	stream  uint16
 	pending atomic.Int32 // events to wait for: Released, kindMatched
 	id      uint64       // in eng.ids; 0: none
-	hdr     [envelopeIDLen]byte
+	hdr     [envelopeMaxLen]byte
 	sent    *matchContext // where it was sent
 
 	canceling bool // the receiver was asked to forget the message; guarded by mu
@@ -114,6 +115,7 @@ func (r *Request) fail(err error) {
 	r.place.Lock()
 	r.buf = nil
 	r.place.Unlock()
+	r.withdrawGrant()
 	r.complete(err)
 }
 

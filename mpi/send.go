@@ -102,6 +102,9 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	case len(b) > hints.eager || p.credit.Load() < price:
 		p.announced.Add(1)
 		v.kind = kindReady
+		if hints.rendezvous == rendezvousWrite {
+			v.flags |= flagWrite
+		}
 		r.buf = b
 		r.pending.Store(1)
 		r.id = e.ids.add(r, p)
@@ -201,13 +204,23 @@ func (e *engine) sendBody(p *peer, v *envelope) error {
 		r.event(nil)
 		return nil
 	}
-	h := envelope{kind: kindBody, id: v.peerID, length: v.length}
-	if err := p.link.send(e.bodyStream(r.stream), h.put(&r.hdr), r.buf[:v.length], (*sendOwner)(r)); err != nil {
-		r.event(err)
+	if v.kind == kindGrant && e.bulk != nil {
+		e.bulk.write(r, v)
 		return nil
 	}
-	p.link.flush()
+	e.sendBodyMessage(r, v.peerID, int(v.length), 0)
 	return nil
+}
+
+// sendBodyMessage sends n bytes of r as a message, to receive id of the peer.
+func (e *engine) sendBodyMessage(r *Request, id uint64, n int, flags uint8) {
+	p := r.peer
+	h := envelope{kind: kindBody, flags: flags, id: id, length: uint64(n)}
+	if err := p.link.send(e.bodyStream(r.stream), h.put(&r.hdr), r.buf[:n], (*sendOwner)(r)); err != nil {
+		r.event(err)
+		return
+	}
+	p.link.flush()
 }
 
 // awaitSend waits for r. When ctx ends before the message is on its way it is

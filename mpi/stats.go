@@ -38,7 +38,7 @@ func (r *rdmaCounts) count(wr *verbs.SendWR) {
 	}
 	t := &r.atomics
 	switch wr.Op {
-	case verbs.OpWrite:
+	case verbs.OpWrite, verbs.OpWriteImm:
 		t = &r.writes
 	case verbs.OpRead:
 		if n == 0 {
@@ -166,6 +166,7 @@ func (w *World) Tunables() []Tunable {
 	return []Tunable{
 		{"WEFT_TRANSPORT", o.transport, "transport: see WithTransport"},
 		{"WEFT_EAGER", formatSize(o.eager), "longest message sent without asking, in bytes"},
+		{"WEFT_RENDEZVOUS", w.world.hints.Load().rendezvous.String(), "how longer ones travel: see WithRendezvous"},
 		{"WEFT_STREAMS", formatSize(o.streams), "streams that the tags are spread over"},
 		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
 		{"WEFT_SPIN", time.Duration(w.eng.prog.max).String(), "how long a waiting goroutine polls before it parks"},

@@ -40,6 +40,7 @@ type rmaDevice struct {
 	dead    []*rmaConn
 	serving []*verbs.QP
 	windows map[*verbs.MR]bool // memory of the windows that are not freed
+	bulk    *bulkDevice        // for long messages; nil until it is needed
 }
 
 // rmaState is what a World keeps for windows.
@@ -48,6 +49,9 @@ type rmaState struct {
 	open atomic.Pointer[rmaDevice] // dev, once it is there
 	dev  *rmaDevice
 	err  error
+
+	bulkOnce sync.Once // opens the bulkDevice
+	bulkErr  atomic.Pointer[error]
 }
 
 // Limits of the device.
@@ -58,7 +62,7 @@ const (
 	rmaReads = 64
 	// rmaInline is the length up to which puts need no registration.
 	rmaInline = verbs.MaxInline
-	// servingSlack bounds the serving queue pairs beyond two per rank.
+	// servingSlack bounds the serving queue pairs beyond three per rank.
 	servingSlack = 16
 )
 
@@ -82,7 +86,7 @@ func openRMA(w *World, fab *sctpFabric) (*rmaDevice, error) {
 	cfg := w.opts.sctp.cfg
 	cfg.ZeroChecksumLocal = w.opts.zeroChecksum()
 	w.opts.timeouts(&cfg, w.Size())
-	streams := 2*w.Size() + servingSlack
+	streams := 3*w.Size() + servingSlack
 	var err error
 	d.dev, err = verbs.Open(verbs.Config{Transport: fab.t, Streams: uint16(min(streams, 1<<15)), SCTP: &cfg})
 	if err != nil {
@@ -118,7 +122,7 @@ func (d *rmaDevice) accept() {
 
 // serve connects a serving queue pair to an origin that knows the token.
 func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
-	if len(req.PrivateData) != tokenLen+4 || subtle.ConstantTimeCompare(req.PrivateData[:tokenLen], d.token[:]) != 1 {
+	if n := len(req.PrivateData); n != tokenLen+4 && n != tokenLen+procNameLen || subtle.ConstantTimeCompare(req.PrivateData[:tokenLen], d.token[:]) != 1 {
 		return ErrAuth
 	}
 	d.mu.Lock()
@@ -131,10 +135,10 @@ func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
 			live = append(live, qp)
 		}
 	}
-	if d.serving = live; len(live) >= 2*(d.w.Size()+d.w.eng.farCount())+servingSlack {
+	if d.serving = live; len(live) >= 3*(d.w.Size()+d.w.eng.farCount())+servingSlack {
 		return verbs.ErrLimit
 	}
-	qp, err := d.pd.NewQP(verbs.QPConfig{SendCQ: d.idle, RecvCQ: d.idle, IRD: rmaReads, ORD: -1})
+	qp, err := d.newServing(req.PrivateData[tokenLen:])
 	if err != nil {
 		return err
 	}
@@ -143,6 +147,18 @@ func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
 	}
 	d.serving = append(d.serving, qp)
 	return nil
+}
+
+// newServing makes the queue pair for an origin. One that will write long messages
+// names itself. d.mu is held.
+func (d *rmaDevice) newServing(private []byte) (*verbs.QP, error) {
+	if len(private) != procNameLen {
+		return d.pd.NewQP(verbs.QPConfig{SendCQ: d.idle, RecvCQ: d.idle, IRD: rmaReads, ORD: -1})
+	}
+	if d.bulk == nil {
+		return nil, ErrAuth // it was granted nothing
+	}
+	return d.bulk.serveBulk(private)
 }
 
 // conn returns the connection to a process, given its handle, connecting it first if
@@ -254,8 +270,12 @@ func (d *rmaDevice) close(ctx context.Context) error {
 	}
 	dead, serving, windows := d.dead, d.serving, d.windows
 	d.dead, d.serving, d.conns, d.windows = nil, nil, nil, nil
+	bulk := d.bulk
 	d.mu.Unlock()
 	qps := serving
+	if bulk != nil {
+		qps = append(qps, bulk.finish()...)
+	}
 	for _, c := range dead {
 		if <-c.up; c.qp != nil {
 			qps = append(qps, c.qp)
@@ -277,6 +297,9 @@ func (d *rmaDevice) close(ctx context.Context) error {
 	}
 	for _, c := range dead {
 		errs = append(errs, c.close())
+	}
+	if bulk != nil {
+		errs = append(errs, bulk.close(ctx))
 	}
 	errs = append(errs, d.regs.close())
 	for mr := range windows {

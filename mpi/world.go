@@ -76,6 +76,9 @@ const (
 func newWorld(rank, size int, o *options, b bootstrap) *World {
 	w := &World{eng: newEngine(rank, size, o), opts: o, boot: b, over: make(chan struct{})}
 	w.ft = newFTService(w)
+	if o.transport == TransportHybrid {
+		w.eng.bulk = &rdmaBulk{w: w}
+	}
 	w.eng.onDown = w.peerDown
 	group := make([]int32, size)
 	for i := range group {
@@ -303,6 +306,13 @@ func (w *World) setSpin(local int, f fabric) {
 		}
 	}
 	poll, park := f.polling()
+	if b := w.eng.bulk; b != nil && poll != nil {
+		base := poll
+		poll = func() bool {
+			worked := base()
+			return b.poll() || worked
+		}
+	}
 	w.eng.prog.init(poll, spin)
 	w.eng.waiters.make = park
 }

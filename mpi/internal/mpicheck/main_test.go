@@ -11,18 +11,25 @@ import (
 )
 
 func TestCheck(t *testing.T) {
+	run := func(tr string, n int, opts ...mpi.Option) {
+		t.Run(fmt.Sprintf("transport=%s/ranks=%d", tr, n), func(t *testing.T) {
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			err := mpi.RunLocal(ctx, n, func(ctx context.Context, w *mpi.World) error {
+				return check(ctx, w.Comm())
+			}, append(opts, mpi.WithProgram(os.Args[0], child))...)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	for _, tr := range []string{mpi.TransportInproc, mpi.TransportTCP, mpi.TransportSCTP, mpi.TransportHybrid} {
 		for _, n := range []int{1, 2, 5} {
-			t.Run(fmt.Sprintf("transport=%s/ranks=%d", tr, n), func(t *testing.T) {
-				ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-				defer stop()
-				err := mpi.RunLocal(ctx, n, func(ctx context.Context, w *mpi.World) error {
-					return check(ctx, w.Comm())
-				}, mpi.WithTransport(tr), mpi.WithProgram(os.Args[0], child))
-				if err != nil {
-					t.Error(err)
-				}
-			})
+			run(tr, n, mpi.WithTransport(tr))
 		}
+	}
+	for _, n := range []int{2, 5} { // nearly all messages are written to their receives
+		run("hybrid/rendezvous=write", n, mpi.WithTransport(mpi.TransportHybrid),
+			mpi.WithRendezvous(mpi.RendezvousWrite), mpi.WithEager(256))
 	}
 }

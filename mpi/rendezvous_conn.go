@@ -1,0 +1,323 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/verbs"
+)
+
+// This file is the sending side of rendezvous by RDMA Write.
+
+// bulkMove is a body being written.
+type bulkMove struct {
+	c    *bulkConn
+	r    *Request
+	id   uint64 // of the receive
+	n    int
+	regs []*registration
+
+	// Guarded by bulkDevice.bmu.
+	released  bool // the queue pair does not need the buffer any more
+	confirmed bool // the receiver has the body
+	lost      bool // the connection is, and the body is to be sent as a message
+}
+
+// moveKey names a body to a peer.
+type moveKey struct {
+	p  *peer
+	id uint64
+}
+
+// bulkConn is a sender's queue pair to a receiver.
+type bulkConn struct {
+	d    *bulkDevice
+	p    *peer
+	up   chan struct{} // closed when connecting has ended
+	qp   *verbs.QP     // set before that; may be nil
+	dead atomic.Bool   // it is of no more use
+
+	gone   context.Context // over when connecting is to end
+	giveUp context.CancelFunc
+}
+
+// write implements bulkMover.
+func (b *rdmaBulk) write(r *Request, v *envelope) {
+	move := &bulkMove{r: r, id: v.peerID, n: int(v.length)}
+	g := v.grant
+	if !b.ready(func() { b.start(move, &g) }) {
+		return
+	}
+	b.start(move, &g)
+}
+
+// start begins to write, once there is a connection.
+func (b *rdmaBulk) start(move *bulkMove, g *grant) {
+	d := b.open.Load()
+	if d == nil {
+		move.asMessage(b.w.eng)
+		return
+	}
+	c, mine := d.conn(move.r.peer)
+	if c == nil {
+		move.asMessage(b.w.eng)
+		return
+	}
+	move.c = c
+	select {
+	case <-c.up:
+		c.post(move, g.stag)
+	default:
+		go func() {
+			if mine {
+				c.connect(g)
+			}
+			<-c.up
+			c.post(move, g.stag)
+		}()
+	}
+}
+
+// conn returns the connection to a receiver, for the caller to connect if it is
+// new.
+func (d *bulkDevice) conn(p *peer) (c *bulkConn, mine bool) {
+	d.bmu.Lock()
+	defer d.bmu.Unlock()
+	if c = d.conns[p.handle]; c != nil || d.shut {
+		return c, false
+	}
+	c = &bulkConn{d: d, p: p, up: make(chan struct{})}
+	c.gone, c.giveUp = context.WithCancel(d.life)
+	d.conns[p.handle] = c
+	return c, true
+}
+
+// connect connects the queue pair. One that cannot be connected stays where it
+// is, so that it is not tried again.
+func (c *bulkConn) connect(g *grant) {
+	defer close(c.up)
+	defer c.giveUp()
+	d := c.d
+	if c.p.failure() != nil || c.makeQP() != nil {
+		c.dead.Store(true)
+		return
+	}
+	private := d.w.eng.appendNames(g.token[:], []int32{int32(d.w.Rank())})
+	addr := sctp.Addr{Addrs: d.fab.addrsOf(c.p), Port: g.port}
+	if _, err := d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private}); err != nil {
+		c.dead.Store(true)
+	}
+	go c.watch()
+}
+
+// makeQP makes the queue pair and room for its completions.
+func (c *bulkConn) makeQP() (err error) {
+	d := c.d
+	d.bmu.Lock()
+	defer d.bmu.Unlock()
+	if d.shut {
+		return ErrFinalized
+	}
+	if need := 2*bulkGrants + (len(d.conns)+len(d.dying))*(bulkDepth+1); d.cq.Depth() < need {
+		if err := d.cq.Resize(2 * need); err != nil {
+			return err
+		}
+	}
+	c.qp, err = d.pd.NewQP(verbs.QPConfig{SendCQ: d.cq, RecvCQ: d.idle, SendDepth: bulkDepth, RecvDepth: 1,
+		MaxSendSGE: 1, IRD: -1, ORD: -1, Context: c})
+	return err
+}
+
+// post posts the writes of a body, or sends it as a message.
+func (c *bulkConn) post(m *bulkMove, stag uint32) {
+	if c.dead.Load() || !c.tryPost(m, stag) {
+		m.asMessage(c.d.w.eng)
+	}
+}
+
+func (c *bulkConn) tryPost(m *bulkMove, stag uint32) bool {
+	d := c.d
+	var one [1]verbs.SendWR
+	wrs := one[:0]
+	for off := 0; off < m.n; off += rmaPiece {
+		end := min(off+rmaPiece, m.n)
+		g, err := d.regs.get(d.pd, m.r.buf[off:end], 0)
+		if err != nil {
+			m.putRegs()
+			return false
+		}
+		m.regs = append(m.regs, g)
+		wr := verbs.SendWR{Op: verbs.OpWrite, SGL: g.sgl[:], Remote: verbs.RemoteBuf{STag: stag, TO: uint64(off), Len: uint64(end - off)}}
+		if end == m.n {
+			wr.Op, wr.Imm, wr.Flags = verbs.OpWriteImm, m.id, verbs.Signaled
+		}
+		wrs = append(wrs, wr)
+	}
+	d.bmu.Lock()
+	if d.shut {
+		d.bmu.Unlock()
+		m.putRegs()
+		return false
+	}
+	d.last++
+	key := d.last
+	d.moves[key], d.unsure[moveKey{c.p, m.id}] = m, m
+	d.bmu.Unlock()
+	for i := range wrs {
+		wrs[i].ID = key << 1
+		c.p.rdma.count(&wrs[i])
+	}
+	wrs[len(wrs)-1].ID |= 1
+	if err := c.qp.PostSend(wrs...); err != nil {
+		d.bmu.Lock()
+		delete(d.moves, key)
+		delete(d.unsure, moveKey{c.p, m.id})
+		d.bmu.Unlock()
+		m.putRegs()
+		if !errors.Is(err, verbs.ErrQueueFull) {
+			d.drop(c)
+		}
+		return false
+	}
+	return true
+}
+
+// sent acts on the end of a write. The connection that it failed on comes to its
+// end, see watch.
+func (d *bulkDevice) sent(wc *verbs.WC) {
+	key, last := wc.ID>>1, wc.ID&1 != 0
+	d.bmu.Lock()
+	m := d.moves[key]
+	if m == nil {
+		d.bmu.Unlock()
+		return
+	}
+	if last {
+		delete(d.moves, key)
+		m.released = true
+	}
+	confirmed, lost := m.confirmed, m.lost
+	d.bmu.Unlock()
+	if wc.Status != verbs.StatusSuccess {
+		d.drop(m.c)
+	}
+	if !last {
+		return
+	}
+	m.putRegs()
+	switch {
+	case confirmed:
+		m.r.event(nil)
+	case lost:
+		m.asMessage(d.w.eng)
+	}
+}
+
+// confirmed implements bulkMover.
+func (b *rdmaBulk) confirmed(p *peer, id uint64) {
+	d := b.open.Load()
+	if d == nil {
+		return
+	}
+	d.bmu.Lock()
+	m := d.unsure[moveKey{p, id}]
+	if m == nil {
+		d.bmu.Unlock()
+		return
+	}
+	delete(d.unsure, moveKey{p, id})
+	m.confirmed = true
+	released := m.released
+	d.bmu.Unlock()
+	if released {
+		m.r.event(nil)
+	}
+}
+
+// watch waits for the end of a connection. What was written over it, and is not
+// known to have been placed, is sent again.
+func (c *bulkConn) watch() {
+	<-c.qp.Done()
+	d := c.d
+	d.drop(c)
+	var again []*bulkMove
+	d.bmu.Lock()
+	for k, m := range d.unsure {
+		if m.c != c {
+			continue
+		}
+		delete(d.unsure, k)
+		if m.lost = true; m.released {
+			again = append(again, m)
+		}
+	}
+	d.bmu.Unlock()
+	for _, m := range again {
+		m.asMessage(d.w.eng)
+	}
+}
+
+// putRegs gives registrations back.
+func (m *bulkMove) putRegs() {
+	for _, g := range m.regs {
+		_ = m.c.d.regs.put(g) // no work request names it any more
+	}
+	m.regs = nil
+}
+
+// asMessage sends the body as a message. What was written of it before is written
+// over with the same.
+func (m *bulkMove) asMessage(e *engine) {
+	if err := m.r.peer.failure(); err != nil {
+		m.r.event(err)
+		return
+	}
+	e.sendBodyMessage(m.r, m.id, m.n, flagAgain)
+}
+
+// drop puts away a connection that has failed. The next write makes another.
+func (d *bulkDevice) drop(c *bulkConn) {
+	c.dead.Store(true)
+	if c.qp == nil {
+		return // it stays, so that connecting is not tried again
+	}
+	d.bmu.Lock()
+	if d.conns[c.p.handle] == c {
+		delete(d.conns, c.p.handle)
+		live := d.dying[:0]
+		for _, old := range append(d.dying, c) {
+			select {
+			case <-old.qp.Done():
+			default:
+				live = append(live, old)
+			}
+		}
+		d.dying = live
+	}
+	d.bmu.Unlock()
+	_ = c.qp.Close() // closed already, perhaps
+}
+
+// rankDown ends the connection to a peer that has failed, and the association
+// that it uses: memory that is being sent is let go.
+func (d *bulkDevice) rankDown(p *peer) {
+	d.bmu.Lock()
+	c := d.conns[p.handle]
+	d.bmu.Unlock()
+	if c != nil {
+		c.giveUp()
+		<-c.up
+		d.drop(c)
+	}
+	for _, a := range d.dev.Associations() {
+		for _, addr := range d.fab.addrsOf(p) {
+			for _, other := range a.RemoteAddr().Addrs {
+				if addr == other {
+					a.Abort("rank is gone")
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,346 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/verbs"
+)
+
+// runMethod runs f on two ranks over the transport that has RDMA.
+func runMethod(t *testing.T, f func(ctx context.Context, w *World) error, opts ...Option) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := RunLocal(ctx, 2, f, append([]Option{WithTransport(TransportHybrid)}, opts...)...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRendezvousHints(t *testing.T) {
+	for _, tt := range []struct{ transport, option, hint, want string }{
+		{TransportHybrid, "", "", RendezvousMessage},
+		{TransportHybrid, "", RendezvousWrite, RendezvousWrite},
+		{TransportHybrid, "", "pigeon", RendezvousMessage},
+		{TransportHybrid, RendezvousWrite, "", RendezvousWrite},
+		{TransportHybrid, RendezvousWrite, "pigeon", RendezvousWrite},
+		{TransportHybrid, RendezvousWrite, RendezvousMessage, RendezvousMessage},
+		{TransportSCTP, RendezvousWrite, RendezvousWrite, RendezvousMessage},
+		{TransportTCP, RendezvousWrite, RendezvousWrite, RendezvousMessage},
+		{TransportInproc, RendezvousWrite, RendezvousWrite, RendezvousMessage},
+	} {
+		t.Run(fmt.Sprint(tt), func(t *testing.T) {
+			opts := []Option{WithTransport(tt.transport)}
+			if tt.option != "" {
+				opts = append(opts, WithRendezvous(tt.option))
+			}
+			err := RunLocal(t.Context(), 1, func(ctx context.Context, w *World) error {
+				d, err := w.Comm().Dup(ctx)
+				if err != nil {
+					return err
+				}
+				if tt.hint != "" {
+					d.SetInfo(Info{InfoRendezvous: tt.hint})
+				}
+				child, err := d.Dup(ctx)
+				if err != nil {
+					return err
+				}
+				for _, c := range []*Comm{d, child} {
+					if got := c.Info()[InfoRendezvous]; got != tt.want {
+						t.Errorf("rendezvous %q, want %q", got, tt.want)
+					}
+				}
+				return nil
+			}, opts...)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if err := WithRendezvous("pigeon")(new(options)); !errors.Is(err, ErrOption) {
+		t.Errorf("unknown method: %v", err)
+	}
+}
+
+// TestRendezvousWrites checks that bodies are written by RDMA if, and only if, the
+// sender says so, whatever the receiver has set.
+func TestRendezvousWrites(t *testing.T) {
+	const n = 300_000
+	runMethod(t, func(ctx context.Context, w *World) error {
+		c, err := w.Comm().Dup(ctx)
+		if err != nil {
+			return err
+		}
+		other := 1 - w.Rank()
+		exchange := func() error {
+			out, in := make([]byte, n), make([]byte, n)
+			pattern(out, w.Rank())
+			if _, err := Sendrecv(ctx, c, out, other, 0, in, other, 0); err != nil {
+				return err
+			}
+			return checkPattern(in, other)
+		}
+		writes := func() Traffic { return w.Stats().Peers[other].Writes }
+		if err := exchange(); err != nil {
+			return err
+		}
+		if got := writes(); got != (Traffic{}) {
+			return fmt.Errorf("before: %+v written", got)
+		}
+		if w.Rank() == 0 {
+			c.SetInfo(Info{InfoRendezvous: RendezvousWrite})
+		}
+		for range 3 {
+			if err := exchange(); err != nil {
+				return err
+			}
+		}
+		want := Traffic{Messages: 3, Bytes: 3 * n}
+		if w.Rank() == 1 {
+			want = Traffic{}
+		}
+		if got := writes(); got != want {
+			return fmt.Errorf("rank %d: %+v written, want %+v", w.Rank(), got, want)
+		}
+		return nil
+	})
+}
+
+// TestRendezvousLimits has more receives wait than may be written to, and more
+// writes begin than a queue pair takes: the rest go as messages.
+func TestRendezvousLimits(t *testing.T) {
+	const n = bulkGrants + 200
+	runMethod(t, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		reqs, bufs := make([]*Request, n), make([][]byte, n)
+		start := Isend[byte]
+		if c.Rank() == 1 {
+			start = Irecv[byte]
+			var held []*bulkExposure
+			d, err := holdGrants(w, bulkGrants-100, &held)
+			if err != nil {
+				return err
+			}
+			defer func() {
+				for _, x := range held {
+					x.withdraw()
+				}
+				if left := len(d.exposed); left != 0 {
+					t.Errorf("%d buffers can still be written to", left)
+				}
+			}()
+		}
+		if err := Barrier(ctx, c); err != nil {
+			return err
+		}
+		for i := range n {
+			bufs[i] = make([]byte, 100+i)
+			if c.Rank() == 0 {
+				pattern(bufs[i], i)
+			}
+			var err error
+			if reqs[i], err = start(c, bufs[i], 1-c.Rank(), i); err != nil {
+				return err
+			}
+		}
+		if _, err := Waitall(ctx, reqs...); err != nil {
+			return err
+		}
+		for i, b := range bufs {
+			if err := checkPattern(b, i); err != nil {
+				return err
+			}
+		}
+		if got := w.Stats().Peers[1].Writes.Messages; c.Rank() == 0 && (got == 0 || got == n) {
+			return fmt.Errorf("%d of %d bodies were written", got, n)
+		}
+		return Barrier(ctx, c)
+	}, WithEager(0), WithRendezvous(RendezvousWrite))
+}
+
+// holdGrants opens the device of w and uses up some of the grants.
+func holdGrants(w *World, n int, held *[]*bulkExposure) (*bulkDevice, error) {
+	b := w.eng.bulk.(*rdmaBulk)
+	open := make(chan struct{})
+	if !b.ready(func() { close(open) }) {
+		<-open
+	}
+	for range n {
+		r := newRequest(w.eng)
+		r.buf, r.status.Bytes = make([]byte, 1), 1
+		if _, ok := b.expose(r); !ok {
+			return nil, errors.New("no grant")
+		}
+		*held = append(*held, r.exposed.(*bulkExposure))
+	}
+	return b.open.Load(), nil
+}
+
+// TestRendezvousConnectionLost breaks the queue pair again and again, while bodies
+// are being written and between: they all arrive.
+func TestRendezvousConnectionLost(t *testing.T) {
+	const rounds, each, n = 20, 4, 200_000
+	runMethod(t, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		b := w.eng.bulk.(*rdmaBulk)
+		for round := range rounds {
+			var reqs []*Request
+			var bufs [][]byte
+			for i := range each {
+				buf := make([]byte, n)
+				start := Irecv[byte]
+				if c.Rank() == 0 {
+					start = Isend[byte]
+					pattern(buf, each*round+i)
+				}
+				r, err := start(c, buf, 1-c.Rank(), i)
+				if err != nil {
+					return err
+				}
+				reqs, bufs = append(reqs, r), append(bufs, buf)
+			}
+			d := b.open.Load()
+			if d != nil && round%2 == c.Rank() { // either side
+				d.rmaDevice.mu.Lock()
+				qps := append([]*verbs.QP(nil), d.serving...)
+				d.rmaDevice.mu.Unlock()
+				d.bmu.Lock()
+				for _, c := range d.conns {
+					select {
+					case <-c.up:
+						qps = append(qps, c.qp)
+					default:
+					}
+				}
+				d.bmu.Unlock()
+				for _, qp := range qps {
+					_ = qp.Close() // closed before, perhaps
+				}
+			}
+			if _, err := Waitall(ctx, reqs...); err != nil {
+				return err
+			}
+			for i, b := range bufs {
+				if err := checkPattern(b, each*round+i); err != nil {
+					return fmt.Errorf("round %d: %w", round, err)
+				}
+			}
+			if err := Barrier(ctx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, WithRendezvous(RendezvousWrite))
+}
+
+// halfWriter writes half of the first body, and lets the test go on.
+type halfWriter struct {
+	*rdmaBulk
+	stag chan uint32
+	conn chan *bulkConn
+}
+
+func (h *halfWriter) write(r *Request, v *envelope) {
+	d, g := h.open.Load(), v.grant
+	c, _ := d.conn(r.peer)
+	go func() {
+		c.connect(&g)
+		h.conn <- c
+		h.stag <- g.stag
+	}()
+}
+
+// TestRendezvousSenderGone has a sender die in the midst of writing a body: the
+// receive fails, and by then the buffer cannot be written to any more.
+func TestRendezvousSenderGone(t *testing.T) {
+	const n = 1 << 20
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	halfway, failed := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Add(2)
+	err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
+		err := func() error {
+			defer all.Done()
+			if w.Rank() == 0 {
+				defer close(failed)
+				return receiveHalf(ctx, w, n, halfway)
+			}
+			return sendHalf(ctx, w, n, halfway, failed)
+		}()
+		all.Wait()
+		if err != nil {
+			t.Errorf("rank %d: %v", w.Rank(), err)
+		}
+		return errTestOver
+	}, WithTransport(TransportHybrid), WithRendezvous(RendezvousWrite))
+	if !errors.Is(err, errTestOver) {
+		t.Error(err)
+	}
+}
+
+func receiveHalf(ctx context.Context, w *World, n int, halfway chan struct{}) error {
+	buf := make([]byte, n)
+	r, err := Irecv(w.Comm(), buf, 1, 0)
+	if err != nil {
+		return err
+	}
+	<-halfway
+	_, err = r.Wait(ctx)
+	if !errors.Is(err, ErrProcFailed) {
+		return fmt.Errorf("receive: %w, want ErrProcFailed", err)
+	}
+	d := w.eng.bulk.(*rdmaBulk).open.Load()
+	d.bmu.Lock()
+	left := len(d.exposed)
+	d.bmu.Unlock()
+	if left != 0 {
+		return fmt.Errorf("%d buffers can be written to after the error", left)
+	}
+	for i := range buf { // it is the program's again, and the race detector's
+		buf[i] = 1
+	}
+	return nil
+}
+
+func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{}) error {
+	b := w.eng.bulk.(*rdmaBulk)
+	if open := make(chan struct{}); !b.ready(func() { close(open) }) {
+		<-open
+	}
+	h := &halfWriter{b, make(chan uint32, 1), make(chan *bulkConn, 1)}
+	w.eng.bulk = h
+	data := make([]byte, n)
+	pattern(data, 1)
+	if _, err := Isend(w.Comm(), data, 0, 0); err != nil {
+		return err
+	}
+	c, stag := <-h.conn, <-h.stag
+	g, err := c.d.regs.get(c.d.pd, data[:n/2], 0)
+	if err != nil {
+		return err
+	}
+	half := verbs.SendWR{Op: verbs.OpWrite, SGL: g.sgl[:], Remote: verbs.RemoteBuf{STag: stag, Len: uint64(n)}}
+	if err := c.qp.PostSend(half); err != nil {
+		return err
+	}
+	close(halfway)
+	w.eng.peers[0].link.abort("rank 1 dies")
+	select {
+	case <-failed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_ = c.qp.PostSend(half) // refused there, if the connection is still up
+	select {
+	case <-c.qp.Done():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("a write to memory that is withdrawn: %w", ctx.Err())
+	}
+}
