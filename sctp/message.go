@@ -1,6 +1,7 @@
 package sctp
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/slab"
@@ -68,6 +69,14 @@ type SendOptions struct {
 	Lifetime       time.Duration
 	MaxRetransmits int
 	Priority       uint32
+	// Remote, if valid, is the address of the peer's that the message is sent to
+	// (RFC 6458, Section 5.3.4, SCTP_ADDR_OVER) in place of that of
+	// Association.SetPrimary or Config.Multipath; ErrAddress is returned if it is
+	// not the peer's. Another one takes its place while it is not confirmed, inactive
+	// or potentially failed, and for retransmissions. Messages are sent in the
+	// order of the scheduler: one that has to wait for the congestion window of its
+	// path holds up those behind it.
+	Remote netip.AddrPort
 }
 
 // RecvInfo describes what a receive returned.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -244,6 +245,55 @@ func TestSmallMessagesOnLossyPath(t *testing.T) {
 		t.Logf("50 %%: %v, 99 %%: %v, 99.9 %%: %v, most %v; %+v", at(0.5), at(0.99), at(0.999), at(1), p.a.Stats())
 		if got := at(0.999); got > 5*rtt {
 			t.Errorf("99.9 %% of the messages arrive within %v, want within 5 round trips", got)
+		}
+	})
+}
+
+// Messages that name an address go there as long as it works (RFC 6458, Section
+// 5.3.4, SCTP_ADDR_OVER).
+func TestMessageForOneAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := context.Background()
+		link := sctptest.Link{Delay: 5 * time.Millisecond}
+		p := newDualPair(t, 7, link, link, nil, nil)
+		p.waitConfirmed()
+		second := p.a.RemoteAddr().Addrs[1]
+		sent := func() (n [2]uint64) {
+			for i, st := range p.a.Stats().Paths {
+				n[i] = st.BytesSent
+			}
+			return n
+		}
+		buf := make([]byte, 10_000)
+		send := func(to netip.AddrPort) {
+			t.Helper()
+			if err := p.a.Send(ctx, pattern(10_000), sctp.SendOptions{Remote: to}); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := recvMessage(t, p.b, buf); len(got) != 10_000 {
+				t.Fatalf("%d bytes came", len(got))
+			}
+		}
+		was := sent()
+		send(second)
+		if now := sent(); now[0] != was[0] || now[1] < was[1]+10_000 {
+			t.Errorf("bytes by path: %d, then %d", was, now)
+		}
+		was = sent()
+		send(netip.AddrPort{})
+		if now := sent(); now[1] != was[1] || now[0] < was[0]+10_000 {
+			t.Errorf("bytes by path: %d, then %d", was, now)
+		}
+		p.net.Cut(addrA2, addrB2)
+		send(second) // sent again by the other path
+		was = sent()
+		send(second) // the path has failed potentially
+		if now := sent(); now[0] < was[0]+10_000 {
+			t.Errorf("bytes by path: %d, then %d", was, now)
+		}
+		none := netip.AddrPortFrom(netip.MustParseAddr("10.9.9.9"), second.Port())
+		if err := p.a.Send(ctx, buf, sctp.SendOptions{Remote: none}); err != sctp.ErrAddress {
+			t.Errorf("to an address of nobody's: %v", err)
 		}
 	})
 }

@@ -84,6 +84,7 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 	*m = core.Message{
 		SID: opts.Stream, PPID: opts.PPID, Unordered: opts.Unordered, Immediate: opts.Immediate,
 		Force: opts.Force, Header: opts.Header, Body: msg, Lifetime: core.Time(opts.Lifetime),
+		Remote: opts.Remote,
 	}
 	switch opts.PR {
 	case LimitedRetransmissions:

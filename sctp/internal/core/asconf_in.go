@@ -326,6 +326,7 @@ func (a *Assoc) removePath(i int) {
 	was := p.Remote
 	a.tx.sb.MarkPath(i)
 	a.tx.sb.forwardDue() // its T3 ran here
+	a.tx.q.forgetPath(i)
 	for k := range numPathTimers {
 		a.timers.setPath(k, i, 0)
 	}

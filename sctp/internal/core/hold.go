@@ -28,7 +28,7 @@ const (
 func (a *Assoc) holdTrain(segs, room int) bool {
 	t := &a.tx
 	unsent := t.q.Unsent()
-	if unsent == 0 || a.spread() || t.q.Messages() < holdMessages || a.state != Established || t.sb.ZeroWindow() {
+	if unsent == 0 || a.spread() || t.q.routed > 0 || t.q.Messages() < holdMessages || a.state != Established || t.sb.ZeroWindow() {
 		return false
 	}
 	if a.dataPackets() < t.sackAt+holdPackets {

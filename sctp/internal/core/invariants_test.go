@@ -167,7 +167,7 @@ func checkQueueAccounts(a *Assoc) error {
 			ordered[m.sid]++
 		}
 	}
-	waiting, ready, opened, waits := 0, 0, 0, 0
+	waiting, ready, opened, waits, routed := 0, 0, 0, 0, 0
 	for sid := range q.streams {
 		st := &q.streams[sid]
 		var prev *outMsg
@@ -180,6 +180,10 @@ func checkQueueAccounts(a *Assoc) error {
 		}
 		for m := st.head; m != nil; prev, m = m, m.next {
 			waiting++
+			routed += flag(m.route != 0)
+			if i := m.route.path(); i >= len(a.paths) || i >= 0 && a.paths[i].gone {
+				return fmt.Errorf("stream %d: a message is to go by path %d", sid, i)
+			}
 			if prev != nil && (m.flags&msgCont != 0) != (prev.flags&msgOpen != 0) || m == st.tail && m.flags&msgOpen != 0 && st.open == nil {
 				return fmt.Errorf("stream %d: a piece is missing", sid)
 			}
@@ -226,6 +230,9 @@ func checkQueueAccounts(a *Assoc) error {
 	}
 	if _, ok := q.sched.next(); ok != (q.ready > 0) {
 		return fmt.Errorf("the scheduler has a stream %v of %d", ok, q.ready)
+	}
+	if q.routed != routed {
+		return fmt.Errorf("%d messages have a route, counted %d", q.routed, routed)
 	}
 	if q.opened != opened || q.waits != waits || q.stalled != (waits > 0 && !q.interleave) || waits > 1 && !q.interleave {
 		return fmt.Errorf("%d messages open, %d waited for, stalled %v; counted %d, %d", q.opened, q.waits, q.stalled, opened, waits)

@@ -65,9 +65,11 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 	if spread {
 		d = a.newPath(now, d)
 	}
+	auto := d
+	d, named := a.newDataPath(now, auto)
 	if i, ok := a.duePath(now, d); ok {
 		carrier := d
-		if spread && i != d && a.paths[i].usable() && a.roomAt(now, i) == now && !a.wouldBlock(i) {
+		if spread && !named && i != d && a.paths[i].usable() && a.roomAt(now, i) == now && !a.wouldBlock(i) {
 			carrier = i // data goes with what is due
 		}
 		if b, ecn, ok := a.buildPacket(b, now, i, carrier); ok {
@@ -75,11 +77,16 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 		}
 		b = b[:at]
 	}
-	for again := true; again; again = spread && a.unblock(now) {
+	for again := true; again; {
 		for _, i := range [...]int{a.rtxPath(now, d), d} {
 			if b, ecn, ok := a.buildPacket(b, now, i, d); ok {
 				return b, a.builtOn(i, ecn, len(b)-at), true
 			}
+		}
+		again = spread && a.unblock(now)
+		was := a.tx.q.route
+		if i, _ := a.newDataPath(now, auto); i != d || a.tx.q.route != was { // another message is the next one
+			d, again = i, true
 		}
 	}
 	if a.runDry(now, due) {
@@ -189,7 +196,8 @@ func (a *Assoc) buildCookieEcho(b []byte, now Time) ([]byte, built) {
 	}
 	ecn := uint8(ECNNotECT)
 	if !a.shut.wanted || !a.tx.q.Empty() {
-		b, ecn = a.appendData(b, now, h.path, h.path, at+p.mtu)
+		d, _ := a.newDataPath(now, h.path)
+		b, ecn = a.appendData(b, now, h.path, d, at+p.mtu)
 	}
 	if auth > 0 {
 		a.auth.finish(b[auth:])

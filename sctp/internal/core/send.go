@@ -87,8 +87,8 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // Send queues a message. It takes m.Body by reference: the bytes must not
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
 // when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
-// ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong or ErrPolicy for a message
-// that cannot be sent, ErrMessageOpen for one that comes before the end of another, and
+// ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong, ErrPath or ErrPolicy for a
+// message that cannot be sent, ErrMessageOpen for one that comes before the end of another, and
 // ErrRestart for a piece of one that the peer's restart has cut off. It never blocks; PollTransmit is due afterwards.
 func (a *Assoc) Send(now Time, m *Message) error {
 	switch {
@@ -100,6 +100,14 @@ func (a *Assoc) Send(now Time, m *Message) error {
 		// RFC 9260, Section 6.9: where fragmentation is disabled, "an error MUST be
 		// returned to the upper layer".
 		return ErrTooLong
+	}
+	m.route = 0
+	if m.Remote.IsValid() {
+		i := a.pathByAddr(unmap(m.Remote))
+		if i < 0 {
+			return ErrPath
+		}
+		m.route = routeVia(i)
 	}
 	first := m.Of == nil || !m.Of.begun
 	if err := a.tx.q.Push(now, m); err != nil {
@@ -314,10 +322,10 @@ func (a *Assoc) lossTimeout(now Time) {
 	if at := a.lossDeadline(); at == 0 || at > now {
 		return
 	}
-	t, d := &a.tx, a.dataPath()
+	t := &a.tx
 	for i := range a.paths {
 		p := &a.paths[i]
-		fresh := a.carries(i, d) && t.q.Pending() && t.sb.PeerWindow() >= p.pmdcs()
+		fresh := t.q.Pending() && a.takesNew(now, i) && t.sb.PeerWindow() >= p.pmdcs()
 		loss, probe := t.sb.OnLossTimer(now, i, fresh)
 		if loss {
 			a.lossOn(i)

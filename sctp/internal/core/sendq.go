@@ -1,6 +1,9 @@
 package core
 
-import "errors"
+import (
+	"errors"
+	"net/netip"
+)
 
 const (
 	// MaxHeader is the largest Message.Header.
@@ -68,6 +71,10 @@ type Message struct {
 	// other pieces of the same SID, PPID and Unordered if this is not the Last.
 	Of   *OpenMessage
 	Last bool
+	// Remote, if valid, is the address of the peer's to which the message goes
+	// when it is sent first, if data can be sent there.
+	Remote netip.AddrPort
+	route  route // set by Assoc.Send
 
 	// Lifetime, if not 0, is how long the message is worth sending, counted
 	// from Send. A message of which nothing was sent is then dropped; one that
@@ -114,6 +121,8 @@ type SendQueue struct {
 	sched      scheduler
 	kind       Scheduler
 	cur        *outMsg // DATA: the message begun and not ended
+	routed     int     // messages with bytes to send that have a route
+	route      route   // of the packet being built, if there are any
 	opened     int     // streams with an open message
 	waits      int     // of them begun ones without a piece to send
 	stalled    bool    // DATA: there is one, and nothing may be sent before its next piece
@@ -183,6 +192,7 @@ type msgState struct {
 	sid      uint16
 	hdrLen   uint8
 	flags    msgFlags
+	route    route
 }
 
 type msgFlags uint8
@@ -296,6 +306,9 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 	q.unsent += n
 	q.messages++
 	q.waiting++
+	if o.route = m.route; o.route != 0 {
+		q.routed++
+	}
 	st := q.stream(m.SID)
 	if m.Of != nil {
 		q.pushPiece(st, o, m)
@@ -414,6 +427,9 @@ func (q *SendQueue) unlink(st *outStream, m *outMsg) {
 	}
 	m.next, m.prev = nil, nil
 	q.waiting--
+	if m.route != 0 {
+		q.routed--
+	}
 	if q.cur == m {
 		q.cur = nil
 	}

@@ -22,35 +22,13 @@ func (q *SendQueue) headerLen() int {
 
 // pick chooses the message to continue or begin and how many bytes of it fit.
 // It drops messages that expired before they were begun. With ok false nothing
-// is to be sent, or it does not fit.
+// is to be sent, or it does not fit, or it is for another packet (see route).
 //
 // A message that fits an empty packet is not cut. A longer one is cut to fill
 // packets, but not into less than minFragment bytes, its end excepted.
 func (q *SendQueue) pick(now Time, r Room) (m *outMsg, n int, ok bool) {
-	for {
-		m = q.cur
-		if m == nil {
-			if q.stalled {
-				return nil, 0, false
-			}
-			sid, found := q.sched.next()
-			if !found {
-				return nil, 0, false
-			}
-			m = q.streams[sid].head
-		}
-		if m.expires == 0 || now < m.expires {
-			break
-		}
-		// RFC 3758, Section 4.1: when "the lifetime of the message has expired"
-		// it "MUST be treated as abandoned" before it is transmitted.
-		if m.sent == 0 {
-			q.dropUnsent(m)
-			continue
-		}
-		if q.sb == nil || !q.partial || !q.sb.abandon(m) {
-			break
-		}
+	if m = q.head(now); m == nil || m.route != q.route && q.routed > 0 {
+		return nil, 0, false
 	}
 	full := r.Full
 	if q.maxChunk > 0 {

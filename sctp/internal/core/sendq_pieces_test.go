@@ -34,6 +34,30 @@ func TestPiecesFSNWraps(t *testing.T) {
 	}
 }
 
+// The bound of ordered messages on the way is none of pieces.
+func TestManyPieces(t *testing.T) {
+	h := newTxTest(t)
+	o := new(OpenMessage)
+	for range maxOrderedInFlight + 10 {
+		h.pushMsg(Message{Body: []byte("x"), Of: o})
+	}
+	h.pushMsg(Message{Body: []byte("x"), Of: o, Last: true})
+	for h.q.Pending() {
+		h.packet(0)
+	}
+	if n := h.q.Unsent(); n != 0 {
+		t.Fatalf("%d pieces wait", n)
+	}
+	h.push(0, 10)
+	if h.q.Pending() {
+		t.Error("the next message does not wait for an SSN")
+	}
+	h.sack(h.sb.NextTSN() - 1)
+	if c := h.packet(0); len(c) != 1 || c[0].SSN != 1 {
+		t.Errorf("the next message: %+v", c)
+	}
+}
+
 // A piece that is refused changes nothing.
 func TestPieceRefused(t *testing.T) {
 	h := newTxTest(t, withLimit(10_000))

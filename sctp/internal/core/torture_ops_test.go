@@ -264,6 +264,10 @@ func (w *world) sendSome(e *tend, op, arg int) {
 		n := w.rng.IntN(1 << (arg & 15 % 14))
 		m := &Message{SID: uint16(w.rng.IntN(out)), Unordered: op&4 != 0, Immediate: op&12 == 12, PPID: uint32(arg)}
 		switch op {
+		case 32:
+			if i := e.assoc.livePath(arg % e.assoc.NumPaths()); arg&32 == 0 {
+				m.Remote = e.assoc.paths[i].Remote
+			}
 		case 34, 35:
 			m.LimitRtx, m.MaxRtx = true, uint32(arg>>4)
 		case 36, 37:

@@ -278,6 +278,9 @@ func (r *runner) do(f *args) (err error) {
 			if _, ok := f.get("rtx"); ok {
 				m.LimitRtx, m.MaxRtx = true, f.num("rtx", 0)
 			}
+			if v, ok := f.get("via"); ok {
+				m.Remote = addr(v)
+			}
 			if f.has("piece") || f.has("last") {
 				r.piece(m, f.has("last"))
 			}
