@@ -85,8 +85,7 @@ func (f *file) together(ctx context.Context, op fileOp, b []byte, bad error) (in
 	runs := op.view.list(op.off, int64(len(b)))
 	mine := fileReach{N: int64(len(b))}
 	if len(runs) > 0 {
-		last := runs[len(runs)-1]
-		mine.Lo, mine.Hi = runs[0].off, last.off+last.n
+		mine.Lo, mine.Hi = runs[0].off, endOf(runs)
 	}
 	if bad != nil {
 		mine.Bad = 1
@@ -119,6 +118,9 @@ func (f *file) together(ctx context.Context, op fileOp, b []byte, bad error) (in
 		p := &phases{f: f, h: h, write: op.write, b: b, runs: runs, size: size}
 		p.divide(all)
 		n, err = p.run(ctx)
+		if op.view.mixed && !op.write {
+			n = min(n, before(runs, size))
+		}
 	} else if op.write {
 		n, err = f.writeRuns(op.view, op.off, b)
 	} else {
@@ -162,7 +164,7 @@ func (h *fileHints) mixed(all []fileReach, write bool) bool {
 	return false
 }
 
-// list returns the runs of n bytes of data from pos on.
+// list returns the runs of n bytes of data from pos on, in the order of the file.
 func (v *fileView) list(pos, n int64) []fileRun {
 	var runs []fileRun
 	at := int64(0)
@@ -175,7 +177,35 @@ func (v *fileView) list(pos, n int64) []fileRun {
 		at += n
 		return true
 	})
+	if v.mixed {
+		sortRuns(runs)
+	}
 	return runs
+}
+
+// endOf returns where in the file the last byte of runs is.
+func endOf(runs []fileRun) int64 {
+	end := int64(0)
+	for _, r := range runs {
+		end = max(end, r.off+r.n)
+	}
+	return end
+}
+
+// before returns how much of the data of all runs, from the first on, lies before
+// byte size of the file.
+func before(runs []fileRun, size int64) int {
+	n, total := int64(-1), int64(0)
+	for _, r := range runs {
+		total += r.n
+		if there := min(max(size-r.off, 0), r.n); there < r.n && (n < 0 || r.at+there < n) {
+			n = r.at + there
+		}
+	}
+	if n < 0 {
+		n = total
+	}
+	return int(n)
 }
 
 // phases is one collective operation of a rank.
@@ -184,7 +214,8 @@ type phases struct {
 	h      *fileHints
 	write  bool
 	b      []byte
-	runs   []fileRun // of this rank
+	runs   []fileRun // of this rank; ends are in order, too, unless some overlap
+	ends   bool      // they are
 	size   int64     // of the file
 	lo, hi int64     // of all ranks
 	domain int64     // bytes of the file for each node
@@ -203,6 +234,7 @@ func (p *phases) divide(all []fileReach) {
 		}
 		p.lo, p.hi = min(p.lo, r.Lo), max(p.hi, r.Hi)
 	}
+	p.ends = slices.IsSortedFunc(p.runs, func(a, b fileRun) int { return int(min(max(a.off+a.n-b.off-b.n, -1), 1)) })
 	p.lo -= p.lo % p.h.align
 	nodes := int64(p.h.nodes)
 	p.domain = (p.hi - p.lo + nodes - 1) / nodes
@@ -243,9 +275,15 @@ func (p *phases) run(ctx context.Context) (int, error) {
 // pieces returns the parts of the rank's runs that lie in a window.
 func (p *phases) pieces(lo, hi int64) []fileRun {
 	var out []fileRun
-	i := sort.Search(len(p.runs), func(i int) bool { return p.runs[i].off+p.runs[i].n > lo })
+	i := 0
+	if p.ends {
+		i = sort.Search(len(p.runs), func(i int) bool { return p.runs[i].off+p.runs[i].n > lo })
+	}
 	for ; i < len(p.runs) && p.runs[i].off < hi; i++ {
 		r := p.runs[i]
+		if r.off+r.n <= lo {
+			continue
+		}
 		if cut := lo - r.off; cut > 0 {
 			r.off, r.n, r.at = lo, r.n-cut, r.at+cut
 		}

@@ -295,6 +295,9 @@ func (f *file) lock(ctx context.Context, write bool) (unlock func(), err error) 
 }
 
 func (f *file) writeRuns(v *fileView, off int64, b []byte) (int, error) {
+	if v.mixed {
+		return f.writeMixed(v.list(off, int64(len(b))), b)
+	}
 	done := 0
 	var err error
 	v.each(off, int64(len(b)), func(at, n int64) bool {
@@ -306,6 +309,29 @@ func (f *file) writeRuns(v *fileView, off int64, b []byte) (int, error) {
 	return done, err
 }
 
+// writeMixed writes runs whose data is in another order: what has no gaps in the
+// file is put together.
+func (f *file) writeMixed(runs []fileRun, b []byte) (int, error) {
+	piece := f.hints.Load().piece
+	var s []byte
+	for i := 0; i < len(runs); {
+		s = s[:0]
+		j := i
+		for ; j < len(runs) && runs[j].off == runs[i].off+int64(len(s)) && (j == i || int64(len(s))+runs[j].n <= piece); j++ {
+			s = append(s, b[runs[j].at:runs[j].at+runs[j].n]...)
+		}
+		if _, err := f.os.WriteAt(s, runs[i].off); err != nil {
+			done := len(b)
+			for _, r := range runs[i:] {
+				done = min(done, int(r.at))
+			}
+			return done, err
+		}
+		i = j
+	}
+	return len(b), nil
+}
+
 // sieveShare is for reading with gaps: a piece of the file is read as a whole if
 // the data is at least one part in so many.
 const sieveShare = 4
@@ -314,14 +340,13 @@ func (f *file) readRuns(v *fileView, off int64, b []byte) (int, error) {
 	if v.dense() {
 		return f.readAt(b, v.offset(off))
 	}
-	done := 0
-	var runs []fileRun
-	v.each(off, int64(len(b)), func(at, n int64) bool {
-		runs = append(runs, fileRun{at, n, int64(done)})
-		done += int(n)
-		return true
-	})
-	return f.readSieved(runs, b)
+	runs := v.list(off, int64(len(b)))
+	n, err := f.readSieved(runs, b)
+	if v.mixed && err == nil && n < len(b) {
+		size, err := f.size()
+		return min(n, before(runs, size)), err
+	}
+	return n, err
 }
 
 // readSieved reads runs in groups and returns how much there was before the
@@ -330,9 +355,10 @@ func (f *file) readSieved(runs []fileRun, b []byte) (int, error) {
 	done := 0
 	piece := f.hints.Load().piece
 	for i := 0; i < len(runs); {
-		j, data := i+1, runs[i].n
+		j, data, end := i+1, runs[i].n, runs[i].off+runs[i].n
 		for j < len(runs) {
-			span := runs[j].off + runs[j].n - runs[i].off
+			end = max(end, runs[j].off+runs[j].n)
+			span := end - runs[i].off
 			if span > piece || (data+runs[j].n)*sieveShare < span {
 				break
 			}
@@ -351,11 +377,11 @@ func (f *file) readSieved(runs []fileRun, b []byte) (int, error) {
 
 // sieve reads a group of runs.
 func (f *file) sieve(runs []fileRun, b []byte) (int, error) {
-	first, last := runs[0], runs[len(runs)-1]
+	first := runs[0]
 	if len(runs) == 1 {
 		return f.readAt(b[first.at:first.at+first.n], first.off)
 	}
-	span := int(last.off + last.n - first.off)
+	span := int(endOf(runs) - first.off)
 	s := getScratch(span)
 	defer s.put()
 	mem := s.bytes(span)

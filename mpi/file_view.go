@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 )
 
@@ -25,6 +26,9 @@ type fileView struct {
 	extent   int64     // bytes from one tile to the next
 	filetype *Datatype
 	rep      *datarep
+	// mixed tells that items of the filetype lie between one another, or see the same
+	// bytes: the order of the data is not that of the file.
+	mixed bool
 }
 
 // fileRun is a run of data.
@@ -39,8 +43,12 @@ func wholeFile(rep *datarep) *fileView {
 	return &fileView{tile: []fileRun{{0, n, 0}}, size: n, extent: n, rep: rep}
 }
 
-// newView checks the arguments of SetView.
-func newView(e *elemLayout, disp int64, t *Datatype, rep *datarep) (*fileView, error) {
+// newView checks the arguments of SetView. MPI-4.1, Section 14.1.1: displacements
+// of the filetype "are not required to be distinct, but they must be non-negative
+// and monotonically nondecreasing". Its extent may be less than its span. Section
+// 14.3: the filetype of a file opened for writing is not "permitted to contain
+// overlapping regions".
+func newView(e *elemLayout, disp int64, t *Datatype, rep *datarep, writable bool) (*fileView, error) {
 	if disp < 0 {
 		return nil, fmt.Errorf("%w: displacement %d", ErrView, disp)
 	}
@@ -65,8 +73,10 @@ func newView(e *elemLayout, disp int64, t *Datatype, rep *datarep) (*fileView, e
 		if k := len(v.tile) - 1; k >= 0 {
 			last := &v.tile[k]
 			switch end := last.off + last.n; {
-			case o < end:
+			case o < end-int64(rep.size): // where the last element begins
 				return nil, fmt.Errorf("%w: displacements of the filetype decrease", ErrView)
+			case o < end:
+				v.mixed = true
 			case o == end:
 				last.n += n
 				at += n
@@ -82,17 +92,50 @@ func newView(e *elemLayout, disp int64, t *Datatype, rep *datarep) (*fileView, e
 	if bad {
 		return nil, fmt.Errorf("%w: %v cuts elements of %d bytes, which have another size in the file", ErrView, t, e.size)
 	}
-	if end := v.tile[len(v.tile)-1]; end.off+end.n > v.tile[0].off+v.extent {
-		return nil, fmt.Errorf("%w: items of the filetype overlap", ErrView)
+	overlap := v.mixed
+	for _, r := range v.tile {
+		v.mixed = v.mixed || r.off+r.n > v.tile[0].off+v.extent
+	}
+	if v.mixed && writable && (overlap || v.overlaps()) {
+		return nil, fmt.Errorf("%w: items of the filetype overlap, and the file is open for writing", ErrView)
 	}
 	return v, nil
+}
+
+// overlaps reports whether two items of the filetype see the same byte: then two
+// places of one item differ by a multiple of the extent.
+func (v *fileView) overlaps() bool {
+	var rest []fileRun // modulo the extent
+	for _, r := range v.tile {
+		if r.n > v.extent {
+			return true
+		}
+		off := r.off % v.extent
+		n := min(r.n, v.extent-off)
+		rest = append(rest, fileRun{off: off, n: n})
+		if n < r.n {
+			rest = append(rest, fileRun{n: r.n - n})
+		}
+	}
+	sortRuns(rest)
+	for i := 1; i < len(rest); i++ {
+		if rest[i].off < rest[i-1].off+rest[i-1].n {
+			return true
+		}
+	}
+	return false
+}
+
+// sortRuns orders runs by their place in the file.
+func sortRuns(runs []fileRun) {
+	slices.SortStableFunc(runs, func(a, b fileRun) int { return int(min(max(a.off-b.off, -1), 1)) })
 }
 
 // dense reports whether the view has no gaps.
 func (v *fileView) dense() bool { return len(v.tile) == 1 && v.size == v.extent }
 
 // each calls f for the runs of n bytes of data from pos on, in the order of the
-// file, until it returns false.
+// data, until it returns false.
 func (v *fileView) each(pos, n int64, f func(off, n int64) bool) {
 	if v.dense() {
 		if n > 0 {
@@ -123,8 +166,8 @@ func (v *fileView) offset(pos int64) int64 {
 	return at
 }
 
-// length returns how much data of the view lies before byte size of the file:
-// also of a run that the end cuts.
+// length returns where the data of the view ends that lies before byte size of
+// the file: also of a run that the end cuts.
 func (v *fileView) length(size int64) int64 {
 	first := v.tile[0].off
 	rest := size - v.disp - first
@@ -134,18 +177,24 @@ func (v *fileView) length(size int64) int64 {
 	if v.dense() {
 		return rest
 	}
-	total := rest / v.extent * v.size
+	k := (rest - 1) / v.extent // the last item that begins before
+	rest -= k * v.extent
+	end := int64(0)
 	for _, r := range v.tile {
-		total += min(max(rest%v.extent-(r.off-first), 0), r.n)
+		if n := min(rest-(r.off-first), r.n); n > 0 {
+			end = max(end, r.at+n)
+		}
 	}
-	return total
+	return k*v.size + end
 }
 
 // SetView changes what this rank sees of the file: from byte disp on, the data
 // of items of filetype, one after the other, or everything if it is nil. rep is
 // Native, Internal, External32 or the name of a Datarep. If elements have another
 // size in it than in memory the filetype must consist of whole elements, and is
-// taken to describe their places: displacements are multiplied alike. File
+// taken to describe their places: displacements are multiplied alike. Items of the
+// filetype may lie between one another, if its extent is less than its span, and,
+// if the file is open for reading only, see the same bytes. File
 // pointers begin at 0 again. All ranks must call it; they may give different
 // displacements and filetypes (MPI-4.1, Section 14.3).
 func (f *File[T]) SetView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
@@ -163,7 +212,7 @@ func (f *file) setView(ctx context.Context, disp int64, filetype *Datatype, rep 
 		var v *fileView
 		r, err := f.c.w.datarep(rep, f.elem)
 		if err == nil {
-			v, err = newView(f.elem, disp, filetype, r)
+			v, err = newView(f.elem, disp, filetype, r, f.mode&FileRead == 0)
 		}
 		if err == nil && f.mode&FileSequential != 0 {
 			err = fmt.Errorf("%w: FileSequential", ErrMode)

@@ -183,7 +183,7 @@ func TestFileViewLength(t *testing.T) {
 		if ft, err = TypeResized(ft, 0, at-displs[0]+rng.IntN(5)); err != nil {
 			t.Fatal(err)
 		}
-		v, err := newView(e, int64(rng.IntN(9)), ft, nativeRep(e, Native))
+		v, err := newView(e, int64(rng.IntN(9)), ft, nativeRep(e, Native), true)
 		if err != nil {
 			t.Fatal(err)
 		}
