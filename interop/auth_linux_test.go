@@ -2,7 +2,6 @@ package interop
 
 import (
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/wire"
@@ -55,14 +54,10 @@ func rowWrongKey(t *testing.T, o setup) {
 	s := authenticate(o, "secrets").open(t)
 	s.peerSends(traffic{count: 3, size: 500})
 	s.send(traffic{count: 3, size: 500})
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if sent, got := s.chunks(wire.ChunkAuth); sent > 3 && got > 3 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the data is not repeated")
-		}
-	}
+	s.until("the data is not repeated", func() bool {
+		sent, got := s.chunks(wire.ChunkAuth)
+		return sent > 3 && got > 3
+	})
 	if n, info, err := s.a.TryRecv(make([]byte, 1000)); err == nil {
 		t.Errorf("%d bytes came without the key: %+v", n, info)
 	}

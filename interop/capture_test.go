@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -23,6 +22,7 @@ type packetFile struct {
 	t    testing.TB
 	name string
 	mu   sync.Mutex
+	full bool // guarded by mu
 	file *os.File
 	w    *pcapgo.Writer
 	buf  gopacket.SerializeBuffer
@@ -47,6 +47,9 @@ func newPacketFile(t testing.TB) *packetFile {
 func (p *packetFile) add(ip *layers.IPv4, above ...gopacket.SerializableLayer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.full {
+		return
+	}
 	ip.Version, ip.TTL = 4, 64
 	all := append([]gopacket.SerializableLayer{ip}, above...)
 	opts := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
@@ -58,6 +61,13 @@ func (p *packetFile) add(ip *layers.IPv4, above ...gopacket.SerializableLayer) {
 	if err := p.w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Now(), CaptureLength: len(b), Length: len(b)}, b); err != nil {
 		p.t.Error(err)
 	}
+}
+
+// end has the file stay as it is, to be read.
+func (p *packetFile) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.full = true
 }
 
 // tap is a sctp.TransportConfig.Tap that writes what is sent.
@@ -112,20 +122,4 @@ func tshark(t testing.TB, file string, args ...string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimRight(string(out), "\n"), "\n")
-}
-
-func freeTCPPort(t testing.TB) int { return freeTCPPorts(t, 1)[0] }
-
-// freeTCPPorts returns that many different ports.
-func freeTCPPorts(t testing.TB, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpsctp"
@@ -177,9 +177,9 @@ func checkSequence(t *testing.T, ms []ddpMessage) {
 
 // TestDissectorFollowsRping captures a run of `weft rping`.
 func TestDissectorFollowsRping(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*commandTime)
 	defer cancel()
-	port := freeUDPPort(t)
+	port := testenv.FreePort(t)
 	server := startRping(ctx, t, port, "--sctp", "-S5000")
 	file := filepath.Join(t.TempDir(), "rping.pcap")
 	const count = 30
@@ -207,16 +207,38 @@ func tally(ms []ddpMessage) (ops map[rdmap.Opcode]int, fns map[int]int) {
 	return ops, fns
 }
 
+// endsSession reports whether there is a DDP Stream Session Terminate in a packet.
+func endsSession(packet []byte) bool {
+	for it := wire.NewChunks(packet[wire.HeaderLen:]); it.Next(); {
+		d, err := wire.ParseData(it.Chunk())
+		if it.Chunk().Type != wire.ChunkData || err != nil || d.PPID != ddpsctp.PPIDControl || len(d.Payload) < 2 {
+			continue
+		}
+		if c, ok := ddpsctp.ParseControl(d.Payload[2:]); ok && c.Function == ddpsctp.Terminate {
+			return true
+		}
+	}
+	return false
+}
+
 // TestDissectorFollowsVerbs captures a program that uses every operation.
 func TestDissectorFollowsVerbs(t *testing.T) {
 	if _, err := exec.LookPath("tshark"); err != nil {
 		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*commandTime)
 	defer cancel()
 	file := newPacketFile(t)
+	over := make(chan struct{})
+	var once sync.Once
+	tap := func(e sctp.TapEvent) {
+		file.tap(e)
+		if e.Sent && endsSession(e.Data) {
+			once.Do(func() { close(over) })
+		}
+	}
 	open := func() (*verbs.Device, *verbs.PD, *verbs.CQ) {
-		tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}, Tap: file.tap})
+		tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}, Tap: tap})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,15 +334,16 @@ func TestDissectorFollowsVerbs(t *testing.T) {
 	if err := qa.PostSend(verbs.SendWR{Op: verbs.OpSend, Inline: hi}); err != nil {
 		t.Fatal(err)
 	}
-	for _, qp := range []*verbs.QP{qa, qb} {
+	for _, done := range []<-chan struct{}{qa.Done(), qb.Done(), over} {
 		select {
-		case <-qp.Done():
+		case <-done:
 		case <-ctx.Done():
 			t.Fatal("the queue pair goes on")
 		}
 	}
 	da.Close()
 	db.Close()
+	file.end()
 	ms := ddpMessages(t, file.name)
 	checkSequence(t, ms)
 	ops, fns := tally(ms)

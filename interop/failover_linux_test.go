@@ -60,7 +60,7 @@ func failoverEnd(mode, host string) error {
 		return err
 	}
 	defer tr.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var failed atomic.Int64
 	cfg := &sctp.Config{RTOMin: failoverRTOMin, Multipath: mode == "multipath", OnNotify: func(_ *sctp.Association, n sctp.Notification) {
@@ -227,7 +227,7 @@ func TestNetCutFailsOver(t *testing.T) {
 			tries := 0 // on a quiet machine
 			for range 6 {
 				control := filepath.Join(t.TempDir(), "control")
-				out, errs, status := weft(t, "net", "-nets", "2", "-rate", "100mbit", "-delay", "2ms", "-timeout", "90s",
+				out, errs, status := weft(t, "net", "-nets", "2", "-rate", "100mbit", "-delay", "2ms", "-timeout", "280s",
 					"-control", control, "-x", "WEFT_INTEROP_CONTROL="+control, "-x", envFailover+"="+mode, "--", os.Args[0])
 				var count, paths int
 				var s [2]string

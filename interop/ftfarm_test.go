@@ -11,31 +11,54 @@ import (
 	"time"
 )
 
-// ftFarm is a farm under `weft run -ft` that works long enough to lose a rank.
+// ftFarm is a farm of eight ranks under `weft run -ft` that works long enough to
+// lose one: ten tasks at a time, which take 20 ms, need about 2.5 s for 9000.
 type ftFarm struct {
 	t     testing.TB
 	cmd   *exec.Cmd
 	out   bytes.Buffer
 	errs  lockedBuffer
 	ended chan struct{} // closed when it has
-	tasks int
 	pids  map[int]int
 }
 
-// startFTFarm starts a farm, and returns in the middle of its work. Eight ranks of
-// ten tasks at a time need about 2.5 s for 9000.
-func startFTFarm(t testing.TB, transport string, ranks, tasks int) *ftFarm {
+const (
+	farmRanks = 8
+	farmTasks = 9000
+)
+
+// loseRank starts a farm, with more in its environment, and has it lose a rank in
+// the middle of its work. It starts it again if it was over before.
+func loseRank(t testing.TB, transport string, lose func(f *ftFarm), env ...string) (f *ftFarm, since time.Time) {
 	t.Helper()
-	f := &ftFarm{t: t, ended: make(chan struct{}), tasks: tasks,
-		cmd: exec.Command(tool(t, "weft"), "run", "-v", "-ft", "-n", fmt.Sprint(ranks), "-transport", transport,
-			tool(t, "farm"), "-json", "-tasks", fmt.Sprint(tasks), "-task", "4KB", "-pause", "20ms")}
+	const tries = 10
+	for range tries {
+		f = startFTFarm(t, transport, env)
+		if since = time.Now(); f.over() {
+			continue
+		}
+		if lose(f); !f.over() {
+			return f, since
+		}
+	}
+	t.Fatalf("the farm was over before it could lose a rank, %d times", tries)
+	return nil, since
+}
+
+// startFTFarm starts a farm, and returns in the middle of its work.
+func startFTFarm(t testing.TB, transport string, env []string) *ftFarm {
+	t.Helper()
+	f := &ftFarm{t: t, ended: make(chan struct{}),
+		cmd: exec.Command(tool(t, "weft"), "run", "-v", "-ft", "-n", fmt.Sprint(farmRanks), "-transport", transport,
+			tool(t, "farm"), "-json", "-tasks", fmt.Sprint(farmTasks), "-task", "4KB", "-pause", "20ms")}
+	f.cmd.Env = append(os.Environ(), env...)
 	f.cmd.Stdout, f.cmd.Stderr = &f.out, &f.errs
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() { f.cmd.Wait(); close(f.ended) }()
 	t.Cleanup(f.kill)
-	f.pids = rankPids(t, f.cmd, &f.errs, ranks)
+	f.pids = rankPids(t, f.cmd, &f.errs, farmRanks)
 	awaitText(t, &f.errs, "have joined")
 	time.Sleep(300 * time.Millisecond)
 	return f
@@ -66,7 +89,7 @@ func (f *ftFarm) over() bool {
 
 // wantGoOn waits until left ranks have had the error of one that is gone since
 // then, and go on in a communicator of their own. It returns how long that took.
-func (f *ftFarm) wantGoOn(left int, since time.Time, limit time.Duration) time.Duration {
+func (f *ftFarm) wantGoOn(left int, since time.Time) time.Duration {
 	f.t.Helper()
 	for {
 		n := strings.Count(f.errs.String(), fmt.Sprintf("; going on with %d ranks", left))
@@ -75,7 +98,7 @@ func (f *ftFarm) wantGoOn(left int, since time.Time, limit time.Duration) time.D
 			f.t.Logf("%d ranks had the error and a communicator of their own after %v", left, took.Round(time.Millisecond))
 			return took
 		}
-		if took > limit || f.over() {
+		if took > commandTime || f.over() {
 			f.t.Fatalf("%d of %d ranks go on after %v:\n%s", n, left, took, f.errs.String())
 		}
 		time.Sleep(time.Millisecond)
@@ -88,14 +111,14 @@ func (f *ftFarm) wantResult(left int) {
 	f.t.Helper()
 	select {
 	case <-f.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(commandTime):
 		f.t.Fatalf("the job does not end:\n%s", f.errs.String())
 	}
 	var res farmResult
 	if err := json.Unmarshal(f.out.Bytes(), &res); err != nil || f.cmd.ProcessState.ExitCode() != 0 {
 		f.t.Fatalf("status %d, %v\n%s", f.cmd.ProcessState.ExitCode(), err, f.errs.String())
 	}
-	if !res.Verified || res.Ranks != left || res.Tasks != f.tasks {
+	if !res.Verified || res.Ranks != left || res.Tasks != farmTasks {
 		f.t.Errorf("result %+v", res)
 	}
 }

@@ -67,7 +67,7 @@ func digestOf(t testing.TB, files []string) string {
 // kernelStack boots a guest, which lives as long as the test. Its peers use
 // the stack of the Linux kernel.
 func kernelStack(t testing.TB) *stack {
-	sctpPort, controlPort := freeUDPPort(t), freeTCPPort(t)
+	sctpPort, controlPort := testenv.FreePort(t), testenv.FreePort(t)
 	s := bootGuest(t, nil,
 		"-netdev", fmt.Sprintf("user,id=n0,hostfwd=udp:127.0.0.1:%d-:9899,hostfwd=tcp:127.0.0.1:%d-:7174", sctpPort, controlPort),
 		"-device", guestDevice("n0"), "-append", guestCommandLine+" eth0=10.0.2.15/24")

@@ -25,13 +25,13 @@ func TestPathTakesLess(t *testing.T) {
 			name = "not told"
 		}
 		t.Run(name, func(t *testing.T) {
-			const tries = 4 // the timer may expire on a busy machine
+			const tries = 6 // the timer may expire on a busy machine
 			for try := 1; ; try++ {
 				timeouts := pathTakesLess(t, told)
 				if (timeouts > 0) != told {
 					return
 				}
-				if try == tries || !told {
+				if try == tries {
 					t.Fatalf("%d timeouts; told by ICMP: %v", timeouts, told)
 				}
 			}

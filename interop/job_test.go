@@ -71,10 +71,14 @@ func input(t testing.TB) (path, digest string) {
 	return path, hex.EncodeToString(sum[:])
 }
 
+// commandTime bounds what takes some seconds, on a machine that may be busy and
+// slow, and may stand still for a minute.
+const commandTime = 5 * time.Minute
+
 // weft runs the command with a time limit.
 func weft(t testing.TB, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), commandTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, tool(t, "weft"), args...)
 	var out, errs bytes.Buffer
@@ -178,9 +182,9 @@ func TestKilledRankEndsTheJob(t *testing.T) {
 	}
 	select {
 	case <-ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(commandTime):
 		cmd.Process.Kill()
-		t.Fatalf("the job goes on after 10 s:\n%s", errs.String())
+		t.Fatalf("the job goes on after %v:\n%s", commandTime, errs.String())
 	}
 	if cmd.ProcessState.ExitCode() == 0 {
 		t.Error("status 0 of a job that lost a rank")
@@ -200,7 +204,7 @@ func rankPids(t testing.TB, cmd *exec.Cmd, errs *lockedBuffer, n int) map[int]in
 	t.Helper()
 	pids := make(map[int]int)
 	pattern := regexp.MustCompile(`rank (\d+) is pid (\d+)`)
-	for deadline := time.Now().Add(time.Minute); len(pids) < n; {
+	for deadline := time.Now().Add(commandTime); len(pids) < n; {
 		for _, m := range pattern.FindAllStringSubmatch(errs.String(), -1) {
 			rank, _ := strconv.Atoi(m[1])
 			pids[rank], _ = strconv.Atoi(m[2])
@@ -235,7 +239,7 @@ func (l *lockedBuffer) String() string {
 // awaitText waits until a program has said something.
 func awaitText(t testing.TB, said *lockedBuffer, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(said.String(), text); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(commandTime); !strings.Contains(said.String(), text); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%q is not said: %q", text, said.String())
 		}

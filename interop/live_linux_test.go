@@ -210,11 +210,7 @@ func rowSlowReader(t *testing.T, o setup) {
 	s := o.open(t)
 	tr := traffic{count: 500, size: 2000}
 	s.peerSends(tr)
-	for deadline := time.Now().Add(patience); s.a.Stats().Readable < 80_000; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the window does not fill: %+v", s.a.Stats())
-		}
-	}
+	s.until("the window does not fill", func() bool { return s.a.Stats().Readable >= 80_000 })
 	time.Sleep(700 * time.Millisecond) // the peer probes the closed window
 	if got := s.receive(tr.count); got.gaps != 0 {
 		t.Errorf("received %+v", got)

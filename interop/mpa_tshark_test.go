@@ -10,15 +10,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/rdmap"
 )
 
 // recordTCP passes on one TCP connection to addr, and writes it to a capture
-// file. It returns the address to connect to.
-func recordTCP(t *testing.T, file *packetFile, addr string) string {
+// file. It returns the address to connect to, and what waits for the end of that
+// connection and the last of the file.
+func recordTCP(t *testing.T, file *packetFile, addr string) (at string, end func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,9 +74,8 @@ func recordTCP(t *testing.T, file *packetFile, addr string) string {
 		go pass(client, server, out)
 		wg.Add(1)
 		pass(server, client, back)
-		client.SetReadDeadline(time.Now().Add(time.Second))
 	}()
-	return l.Addr().String()
+	return l.Addr().String(), wg.Wait
 }
 
 // TestMPACaptureDecodes has tshark decode a connection of `weft rping` over TCP
@@ -94,17 +93,19 @@ func TestMPACaptureDecodes(t *testing.T) {
 		{"revision 1", "5000", nil, []string{"--revision=1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*commandTime)
 			defer cancel()
-			port := freeTCPPort(t)
+			port := testenv.FreePort(t)
 			server := startRping(ctx, t, port, append([]string{"-S" + tt.size}, tt.server...)...)
 			file := newPacketFile(t)
-			_, at, _ := net.SplitHostPort(recordTCP(t, file, fmt.Sprintf("127.0.0.1:%d", port)))
+			proxy, recorded := recordTCP(t, file, fmt.Sprintf("127.0.0.1:%d", port))
+			_, at, _ := net.SplitHostPort(proxy)
 			const count = 5
 			if _, errs, status := weft(t, append([]string{"rping", "-cV", fmt.Sprintf("-C%d", count), "-a127.0.0.1", "-p", at, "-S" + tt.size}, tt.client...)...); status != 0 {
 				t.Fatal(errs)
 			}
 			server.end(t)
+			recorded()
 			if bad := tshark(t, file.name, "-Y", "_ws.malformed || _ws.expert.severity == error"); bad != nil {
 				t.Errorf("the decoder objects to %d packets: %s", len(bad), bad[0])
 			}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/internal/testenv"
 )
@@ -69,7 +68,7 @@ func TestHydra(t *testing.T) {
 	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
 	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
 		t.Run("transport="+transport, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), commandTime)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, hydra, "-n", "3", check)
 			cmd.Env = append(os.Environ(), "WEFT_TRANSPORT="+transport)

@@ -17,7 +17,10 @@ import (
 )
 
 // envEcho has this test binary play one end of a UDP echo between hosts.
-const envEcho = "WEFT_INTEROP_ECHO"
+const (
+	envEcho      = "WEFT_INTEROP_ECHO"
+	envEchoUntil = "WEFT_INTEROP_ECHO_UNTIL"
+)
 
 func init() {
 	if n, err := strconv.Atoi(os.Getenv(envEcho)); err == nil {
@@ -29,8 +32,13 @@ func init() {
 	}
 }
 
+// lastEcho is how long the last datagrams may be under way, where all machines are
+// one, and that one may be busy.
+const lastEcho = 2 * time.Second
+
 // echo sends n datagrams from host 0 to host 1, one every 5 ms, and prints how
-// many came back, and the shortest round trip. Before that it waits for host 1.
+// many came back, and the shortest round trip. Before that it waits for host 1, and
+// after it for the file that envEchoUntil names, if any.
 func echo(host string, n int) error {
 	if host == "1" {
 		c, err := net.ListenPacket("udp4", "10.77.0.2:7777")
@@ -51,7 +59,7 @@ func echo(host string, n int) error {
 		return err
 	}
 	buf := make([]byte, 2000)
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		fmt.Fprint(c, n)
 		c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 		if _, err := c.Read(buf); err == nil {
@@ -62,6 +70,7 @@ func echo(host string, n int) error {
 	}
 	sent := make([]time.Time, n)
 	var mu sync.Mutex
+	c.SetReadDeadline(time.Time{})
 	go func() {
 		for i := range n {
 			mu.Lock()
@@ -70,9 +79,8 @@ func echo(host string, n int) error {
 			fmt.Fprint(c, i)
 			time.Sleep(5 * time.Millisecond)
 		}
-		c.SetReadDeadline(time.Now().Add(time.Second))
+		c.SetReadDeadline(time.Now().Add(lastEcho))
 	}()
-	c.SetReadDeadline(time.Time{})
 	seen := make(map[int]bool)
 	best := time.Hour
 	for len(seen) < n {
@@ -90,6 +98,11 @@ func echo(host string, n int) error {
 		mu.Unlock()
 	}
 	fmt.Printf("back=%d best=%v\n", len(seen), best)
+	for path := os.Getenv(envEchoUntil); path != ""; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			break
+		}
+	}
 	return nil
 }
 
@@ -106,18 +119,36 @@ func echoOver(t *testing.T, n int, flags ...string) (back int, best time.Duratio
 	return back, best
 }
 
-func TestNetDelaysPackets(t *testing.T) {
-	testenv.Networks(t)
-	back, best := echoOver(t, 100, "-delay", "5ms")
-	if back != 100 || best < 10*time.Millisecond || best > 15*time.Millisecond {
-		t.Errorf("%d of 100 came back, the fastest in %v; want all and 10 ms", back, best)
+// echoWithin sends a hundred datagrams over an emulated network, of which the
+// fastest must take at least want, and not much more: that is tried again, since a
+// busy machine may delay all of them, or for longer than is waited for.
+func echoWithin(t *testing.T, want time.Duration, flags ...string) {
+	t.Helper()
+	const tries = 10
+	for try := 1; ; try++ {
+		back, best := echoOver(t, 100, flags...)
+		if best < want {
+			t.Fatalf("the fastest came back in %v, want %v", best, want)
+		}
+		if back == 100 && best <= want+want/2 {
+			return
+		}
+		if t.Logf("%d of 100 came back, the fastest in %v; want all and %v", back, best, want); try == tries {
+			t.FailNow()
+		}
 	}
 }
 
+func TestNetDelaysPackets(t *testing.T) {
+	testenv.Networks(t)
+	echoWithin(t, 10*time.Millisecond, "-delay", "5ms")
+}
+
+// The limits of these tests are seven standard deviations away.
 func TestNetLosesPackets(t *testing.T) {
 	testenv.Networks(t)
 	back, _ := echoOver(t, 200, "-loss", "20%")
-	if back < 100 || back > 156 {
+	if back < 80 || back > 176 {
 		t.Errorf("%d of 200 came back both ways at 20 %% loss, want about 128", back)
 	}
 	again, _ := echoOver(t, 200, "-loss", "20%")
@@ -128,17 +159,14 @@ func TestNetLosesPackets(t *testing.T) {
 // programs in it late.
 func TestNetDelaysOneDirection(t *testing.T) {
 	testenv.Networks(t)
-	back, best := echoOver(t, 100, "-at", "0s set host 0 to 1 delay 20ms")
-	if back != 100 || best < 20*time.Millisecond || best > 35*time.Millisecond {
-		t.Errorf("%d of 100 came back, the fastest in %v; want all and 20 ms", back, best)
-	}
+	echoWithin(t, 20*time.Millisecond, "-at", "0s set host 0 to 1 delay 20ms")
 }
 
 func TestNetLosesByState(t *testing.T) {
 	testenv.Networks(t)
-	// A fifth of the packets of each direction.
-	if back, _ := echoOver(t, 200, "-gemodel", "10%,40%"); back < 80 || back > 176 {
-		t.Errorf("%d of 200 came back, want about 128", back)
+	// A fifth of the packets of each direction, several in a row.
+	if back, _ := echoOver(t, 400, "-gemodel", "10%,40%"); back < 130 || back > 370 {
+		t.Errorf("%d of 400 came back, want about 256", back)
 	}
 }
 
@@ -148,7 +176,7 @@ func TestNetCutsByPlan(t *testing.T) {
 	for _, at := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
 		n := int(2 * at / (5 * time.Millisecond))
 		back, _ = echoOver(t, n, "-delay", "5ms", "-at", fmt.Sprintf("%v cut net 0 host 1", at), "-at", fmt.Sprintf("%v restore", at*3/2))
-		if back > n/5 && back < n*19/20 {
+		if back > n/5 && back <= n-10 {
 			return
 		}
 		t.Logf("%d of %d came back", back, n)
@@ -160,7 +188,9 @@ func TestNetTakesLiveChanges(t *testing.T) {
 	testenv.Networks(t)
 	dir := t.TempDir()
 	socket, capture := filepath.Join(dir, "ctl"), filepath.Join(dir, "net.pcap")
-	cmd := exec.Command(tool(t, "weft"), "net", "-control", socket, "-stats", "-pcap", capture, "-main", "0", "-x", envEcho+"=1000", "-delay", "1ms", "--", os.Args[0])
+	done := filepath.Join(dir, "done")
+	cmd := exec.Command(tool(t, "weft"), "net", "-control", socket, "-stats", "-pcap", capture, "-main", "0", "-x", envEcho+"=300", "-x", envEchoUntil+"="+done,
+		"-delay", "1ms", "--", os.Args[0])
 	var out lockedBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -177,6 +207,8 @@ func TestNetTakesLiveChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(patience))
 	answers := bufio.NewScanner(conn)
 	for _, tt := range []struct{ line, want string }{
 		{"cut net 3", "error"}, {"dance", "error"}, {"set delay 2ms", "ok"}, {"set loss 100%", "ok"}, {"restore", "ok"}, {"set loss 0", "ok"},
@@ -187,19 +219,28 @@ func TestNetTakesLiveChanges(t *testing.T) {
 			t.Errorf("%q is answered %q, want %s", tt.line, answers.Text(), tt.want)
 		}
 	}
+	if err := os.WriteFile(done, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Wait(); err != nil || !strings.Contains(out.String(), "peak_queue") {
 		t.Errorf("%v: %s", err, out.String())
 	}
-	if info, err := os.Stat(capture); err != nil || info.Size() < 1000*28 {
+	if info, err := os.Stat(capture); err != nil || info.Size() < 300*28 {
 		t.Errorf("capture: %v", err)
 	}
 }
 
 func TestNetLeavesNothingBehind(t *testing.T) {
 	testenv.Networks(t)
-	before, _ := os.ReadDir("/run/netns")
-	echoOver(t, 1)
-	if after, _ := os.ReadDir("/run/netns"); len(after) != len(before) {
-		t.Errorf("%d namespaces before, %d after", len(before), len(after))
+	out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "--", "/bin/sh", "-c",
+		`[ "$WEFT_NET_HOST" != 0 ] || for name in $(echo $WEFT_NET_NAMES | tr , ' '); do [ -e /run/netns/$name ] && echo $name; done`)
+	names := strings.Fields(out)
+	if status != 0 || len(names) != 2 {
+		t.Fatalf("status %d, namespaces %q: %s", status, names, errs)
+	}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join("/run/netns", name)); !os.IsNotExist(err) {
+			t.Errorf("namespace %s is left: %v", name, err)
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // A message that is not given up may arrive before the FORWARD-TSN that tells of
 // those that are, on another stream or as it overtakes: the rows look for that
-// chunk after the end of the association, which waits for it.
+// chunk after the end of the association, which waits for it, or wait for it.
 
 // lossyData makes a path that loses every fifth packet in one direction, but
 // no small ones.
@@ -81,6 +81,26 @@ func rowPRIn(t *testing.T, o setup) {
 	}
 }
 
+// lossyStream makes a path that loses the packets of one direction with data on
+// stream 1: all, or until the sender tells that it has given some up.
+func lossyStream(fromUs, all bool) faults {
+	open := false
+	return faults{drop: func(us bool, p []byte) bool {
+		if us != fromUs || open || len(p) < wire.HeaderLen {
+			return false
+		}
+		lost := false
+		for it := wire.NewChunks(p[wire.HeaderLen:]); it.Next(); {
+			if it.Chunk().Type == wire.ChunkForwardTSN {
+				open = !all
+			}
+			d, err := wire.ParseData(it.Chunk())
+			lost = lost || err == nil && it.Chunk().Type == wire.ChunkData && d.SID == 1
+		}
+		return lost
+	}}
+}
+
 // cutData makes a path that loses large packets of one direction while it says
 // so.
 func cutData(fromUs bool) (faults, *atomic.Bool) {
@@ -88,49 +108,51 @@ func cutData(fromUs bool) (faults, *atomic.Bool) {
 	return faults{drop: func(us bool, p []byte) bool { return us == fromUs && len(p) >= 500 && cut.Load() }}, &cut
 }
 
-// pastLifetime waits until messages of lifetime have been given up, at the next
-// retransmission if not before.
-func pastLifetime() { time.Sleep(5 * lifetime) }
-
 const lifetime = 100 * time.Millisecond
 
-// rowTimedOut sends messages that live for a while, when nothing gets through.
+// rowTimedOut sends messages that live for a while and never get through: the
+// association ends when all of them have been given up.
 func rowTimedOut(t *testing.T, o setup) {
-	f, cut := cutData(true)
-	o.relay = newRelay(t, f)
+	o.relay = newRelay(t, lossyStream(true, true))
 	o.cfg.MTU = 1500
 	s := o.open(t)
 	tr := traffic{count: 20, size: 1000}
 	s.send(tr)
 	s.peer.await(patience, tr.count)
-	cut.Store(true)
 	timed := sctp.SendOptions{Stream: 1, PR: sctp.Timed, Lifetime: lifetime}
 	s.send(traffic{count: 20, size: 1000, opts: timed})
-	pastLifetime()
-	cut.Store(false)
 	s.send(traffic{count: 1, size: 1000, opts: sctp.SendOptions{Stream: 2}})
-	if got := s.peer.await(patience, 21); got.msgs != 21 {
+	s.peer.await(patience, 21)
+	s.shutdown()
+	s.peer.do("stat")
+	if got := s.peer.counts(s.peer.want("stat")); got.msgs != 21 {
 		t.Errorf("peer got %+v, want 21 messages", got)
 	}
-	s.shutdown()
 	if sent, _ := s.chunks(wire.ChunkForwardTSN); sent == 0 {
 		t.Error("no FORWARD-TSN was sent")
 	}
 }
 
+// forwarded waits until the peer tells that it has given up messages.
+func (s *session) forwarded() {
+	s.t.Helper()
+	s.until("no FORWARD-TSN is received", func() bool {
+		_, in := s.chunks(wire.ChunkForwardTSN)
+		return in > 0
+	})
+}
+
+// rowTimedIn loses such messages of the peer until it has given up some.
 func rowTimedIn(t *testing.T, o setup) {
-	f, cut := cutData(false)
-	o.relay = newRelay(t, f)
+	o.relay = newRelay(t, lossyStream(false, false))
 	s := o.open(t)
 	tr := traffic{count: 20, size: 1000}
 	s.peerSends(tr)
 	s.receive(tr.count)
 	s.peer.want("sent")
-	cut.Store(true)
 	s.peerSends(traffic{count: 20, size: 1000, peerOpts: fmt.Sprintf("first=1 ttl=%d", lifetime.Milliseconds())})
 	s.peer.want("sent")
-	pastLifetime()
-	cut.Store(false)
+	s.forwarded()
 	s.peerSends(traffic{count: 1, size: 1000, peerOpts: "first=2"})
 	late := 0 // usrsctp gives up what it has sent, and sends the rest late
 	for s.receive(1).order[0] != 2 {
@@ -141,9 +163,6 @@ func rowTimedIn(t *testing.T, o setup) {
 		t.Error("no message was given up")
 	}
 	s.shutdown()
-	if _, in := s.chunks(wire.ChunkForwardTSN); in == 0 {
-		t.Error("no FORWARD-TSN was received")
-	}
 }
 
 // Two kinds of messages that the next rows tell apart by their length.
@@ -183,10 +202,14 @@ func rowPriorityIn(t *testing.T, o setup) {
 	cut.Store(true)
 	s.peerSends(lowly)
 	s.peer.want("sent")
+	mark := len(s.peer.said)
 	s.peerSends(important)
-	time.Sleep(5 * lifetime) // it waits for room if it does not give up enough
+	s.until("the peer does not wait for room", func() bool {
+		s.peer.do("sender")
+		return s.peer.want("sender") == "S"
+	})
 	cut.Store(false)
-	s.peer.want("sent")
+	s.peer.ever(mark, "sent")
 	s.peerSends(traffic{count: 1, size: 100})
 	buf := make([]byte, 2000)
 	var got [3]int

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/wire"
@@ -11,15 +10,12 @@ import (
 // firstPath returns what is known of the primary path once ok says so.
 func (s *session) firstPath(what string, ok func(sctp.PathStats) bool) sctp.PathStats {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		p := s.a.Stats().Paths[0]
-		if ok(p) {
-			return p
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%s: %+v", what, p)
-		}
-	}
+	var p sctp.PathStats
+	s.until(what, func() bool {
+		p = s.a.Stats().Paths[0]
+		return ok(p)
+	})
+	return p
 }
 
 // multiPathMTU finds the MTU of a path with probes (RFC 8899, with the PAD chunk
@@ -50,6 +46,7 @@ func multiECN(t *testing.T, o setup) {
 	for range 3 {
 		s.bothWays()
 	}
+	s.shutdown() // what is under way arrives before
 	st := s.a.Stats()
 	t.Logf("%d packets came marked; %d reductions", st.MarkedPackets, st.CongestionMarks)
 	if st.MarkedPackets == 0 || st.CongestionMarks == 0 {
@@ -57,5 +54,4 @@ func multiECN(t *testing.T, o setup) {
 	}
 	s.wantChunks(wire.ChunkECNE, true)
 	s.wantChunks(wire.ChunkCWR, true)
-	s.shutdown()
 }

@@ -20,8 +20,9 @@ import (
 )
 
 // patience is how long a peer may take for anything that is not a bulk
-// transfer. A guest on a busy machine is slow.
-const patience = time.Minute
+// transfer. A guest on a busy machine is slow, and such a machine may stand still
+// for a minute.
+const patience = 4 * time.Minute
 
 // A peer is a program of testdata/peer, which speaks SCTP through a stack that
 // is not ours. It takes commands as lines and answers in lines.
@@ -29,6 +30,7 @@ type peer struct {
 	t     testing.TB
 	in    io.WriteCloser
 	lines chan string
+	ended func()   // waits for the end of the process, nil if it is not ours
 	said  []string // all lines so far
 	at    int      // the first line of said that want has not looked at
 }
@@ -133,6 +135,9 @@ func (p *peer) quit() {
 		select {
 		case _, ok := <-p.lines:
 			if !ok {
+				if p.ended != nil {
+					p.ended() // its sockets are closed after its output
+				}
 				return
 			}
 		case <-timer.C:
@@ -245,18 +250,27 @@ func usrsctpMulti(t testing.TB, m *multinet) *stack {
 // peer.
 func usrsctpStack(t testing.TB) *stack {
 	path := usrsctpPeer(t)
+	var mu sync.Mutex // rows may run at the same time
 	ports := make(map[*peer]int)
 	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2"), ours: "127.0.0.1:0", host: "127.0.0.1", bulk: 100 << 20}
 	s.start = func(t testing.TB, former *peer) *peer {
+		mu.Lock()
 		port := ports[former]
+		mu.Unlock()
 		if former == nil {
-			port = freeUDPPort(t)
+			port = testenv.FreePort(t)
 		}
 		p := startPeer(t, exec.Command(path, "udp", strconv.Itoa(port)))
+		mu.Lock()
+		defer mu.Unlock()
 		ports[p] = port
 		return p
 	}
-	s.udp = func(p *peer) string { return "127.0.0.1:" + strconv.Itoa(ports[p]) }
+	s.udp = func(p *peer) string {
+		mu.Lock()
+		defer mu.Unlock()
+		return "127.0.0.1:" + strconv.Itoa(ports[p])
+	}
 	return s
 }
 
@@ -277,16 +291,19 @@ func startPeer(t testing.TB, cmd *exec.Cmd) *peer {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := sync.OnceValue(cmd.Wait)
 	t.Cleanup(func() {
 		cmd.Process.Kill()
-		if err := cmd.Wait(); err != nil && err.Error() != "signal: killed" {
+		if err := ended(); err != nil && err.Error() != "signal: killed" {
 			t.Errorf("peer: %v", err)
 		}
 		if s := errs.String(); s != "" {
 			t.Errorf("peer complains:\n%s", s)
 		}
 	})
-	return newPeer(t, in, out)
+	p := newPeer(t, in, out)
+	p.ended = func() { ended() }
+	return p
 }
 
 // packageVersion returns the version of an installed Debian package.

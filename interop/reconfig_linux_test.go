@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/wire"
@@ -203,13 +202,10 @@ func rowPeerAddsStreams(t *testing.T, o setup) {
 // afterTheyAdd checks that the peer can send on five more streams than 20.
 func (s *session) afterTheyAdd() {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if _, in := s.a.Streams(); in == 25 {
-			break
-		} else if time.Now().After(deadline) {
-			s.t.Fatalf("%d incoming streams, want 25", in)
-		}
-	}
+	s.until("not 25 incoming streams", func() bool {
+		_, in := s.a.Streams()
+		return in == 25
+	})
 	s.peerSends(traffic{count: 5, size: 3000, streams: 5, peerOpts: "first=20"})
 	s.receive(5)
 	if sent, got := s.chunks(wire.ChunkReConfig); sent == 0 || got == 0 {

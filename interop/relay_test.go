@@ -121,11 +121,3 @@ func listenUDP(t testing.TB) *net.UDPConn {
 	c.SetReadBuffer(7 << 20)
 	return c
 }
-
-// freeUDPPort returns a port that nobody uses now.
-func freeUDPPort(t testing.TB) int {
-	t.Helper()
-	c := listenUDP(t)
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).Port
-}

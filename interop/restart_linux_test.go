@@ -51,9 +51,11 @@ func rowWeRestart(t *testing.T, o setup) {
 	s.send(traffic{count: 10, size: 1000})
 	s.peer.await(patience, 10)
 	s.relay.set(untilInit(true))
-	local := s.tr.LocalAddrs()[0]
 	s.tr.Close()
-	s.startTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{local}})
+	// On another UDP port, which the peer does not see: somebody may have taken
+	// the old one.
+	s.startTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort(s.stack.ours)}})
+	s.relay.between(s.tr.LocalAddrs()[0], netip.MustParseAddrPort(s.stack.udp(s.peer)))
 	s.weConnect()
 	s.peer.want("event restart")
 	s.next = nil
@@ -68,24 +70,21 @@ func rowHeartbeats(t *testing.T, o setup) {
 	o.cfg.HeartbeatInterval = 100 * time.Millisecond
 	o.opts = append(o.opts, "heartbeat 100 5")
 	s := o.open(t)
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	s.until("too few heartbeats", func() bool {
 		asked, answered := s.chunks(wire.ChunkHeartbeat)
 		back, acked := s.chunks(wire.ChunkHeartbeatAck)
-		if asked > 2 && acked > 2 && answered > 2 && back > 2 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("heartbeats: %d sent, %d answered; %d received, %d answered", asked, acked, answered, back)
-		}
-	}
+		return asked > 2 && acked > 2 && answered > 2 && back > 2
+	})
 	s.shutdown()
 }
 
-// rowPathFailure cuts the only path: both sides give up.
+// rowPathFailure cuts the only path: both sides give up. They do so after some
+// seconds, since until then a busy machine may keep either of them from answering.
 func rowPathFailure(t *testing.T, o setup) {
+	t.Parallel()
 	o.relay = newRelay(t, faults{})
-	o.cfg = sctp.Config{HeartbeatInterval: 200 * time.Millisecond, RTOInitial: 200 * time.Millisecond, RTOMax: 300 * time.Millisecond, MaxRetransmits: 4, PathMaxRetransmits: 2}
-	o.opts = append(o.opts, "rto 200 200 300", "maxrtx 4", "heartbeat 200 2")
+	o.cfg = sctp.Config{HeartbeatInterval: 200 * time.Millisecond, RTOInitial: 500 * time.Millisecond, RTOMax: time.Second, MaxRetransmits: 7, PathMaxRetransmits: 3}
+	o.opts = append(o.opts, "rto 500 200 1000", "maxrtx 7", "heartbeat 200 3")
 	s := o.open(t)
 	s.send(traffic{count: 10, size: 1000})
 	s.peer.await(patience, 10)
@@ -117,13 +116,16 @@ func refusedByUs(t *testing.T, o setup) {
 	}
 }
 
-// collision has both sides connect at once (RFC 9260, Section 5.2.1).
+// collision has both sides connect at once (RFC 9260, Section 5.2.1): nothing gets
+// through before both have sent an INIT.
 func collision(t *testing.T, o setup) {
-	first := true
-	o.relay = newRelay(t, faults{drop: func(bool, []byte) bool {
-		lost := first // of both directions, one packet: the INITs then cross
-		first = false
-		return lost
+	var sent [2]bool
+	o.relay = newRelay(t, faults{drop: func(fromUs bool, _ []byte) bool {
+		if sent == [2]bool{true, true} {
+			return false
+		}
+		sent[b2u(fromUs)] = true
+		return true
 	}})
 	s := o.prepare(t)
 	s.peerDials()

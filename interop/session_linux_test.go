@@ -75,7 +75,7 @@ type session struct {
 }
 
 // sessionTime bounds a whole session.
-const sessionTime = 3 * time.Minute
+const sessionTime = 10 * time.Minute
 
 // open opens an association; it ends with the test.
 func (o setup) open(t testing.TB) *session {
@@ -272,6 +272,16 @@ func (s *session) chunks(typ wire.ChunkType) (sent, got int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent[typ], s.got[typ]
+}
+
+// until waits until ok says so.
+func (s *session) until(what string, ok func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s: %+v", what, s.a.Stats())
+		}
+	}
 }
 
 // wantChunks checks that both sides sent chunks of a type, or that none did.

@@ -49,14 +49,17 @@ func rawConnect(t *testing.T, p *siwPeer, addr string, recvs int) *rawMPA {
 		t.Fatalf("reply % x: %+v, %v", reply, f, err)
 	}
 	// The indication, until the peer wakes up.
-	for {
+	for began := time.Now(); ; {
 		r.send(ddp.Header{Tagged: true, Last: true, Ctrl: rdmap.Control(rdmap.Write)}, nil)
 		p.conn.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 		if _, err := p.r.Peek(1); err == nil {
 			break
 		}
-		p.conn.SetReadDeadline(time.Now().Add(siwPatience))
+		if time.Since(began) > siwPatience {
+			t.Fatal("the peer does not wake up")
+		}
 	}
+	p.conn.SetReadDeadline(time.Now().Add(siwPatience))
 	if answer, ok := p.end(); !ok {
 		t.Fatalf("peer: accept: %s", answer)
 	}
@@ -197,7 +200,7 @@ func siwOurFaults(t *testing.T, g *siw) {
 		// Quirk of siw: its receive fails, but it sends no Terminate message.
 		r := rawConnect(t, p, outside, 1)
 		r.send(with(send, func(h *ddp.Header) { h.Ctrl, h.Word = rdmap.Control(rdmap.SendInv), mr.STag^0x5a5a00 }), data)
-		if got, want := p.do("poll 20000"), "0 9 "; !strings.HasPrefix(got, want) { // IBV_WC_REM_INV_REQ_ERR
+		if got, want := p.do(siwPoll), "0 9 "; !strings.HasPrefix(got, want) { // IBV_WC_REM_INV_REQ_ERR
 			t.Errorf("the peer's receive ends as %q, want %q", got, want)
 		}
 	})
@@ -298,10 +301,10 @@ func siwTheirFaults(t *testing.T, g *siw) {
 			if err := c.qp.Err(); !errors.As(err, &te) || te.ByPeer || te.Header.Fault != tt.want {
 				t.Errorf("the queue pair ends with %v, want %v", err, tt.want)
 			}
-			// A write or send of siw is done when TCP has it; what waits for an
-			// answer ends with an error.
-			wc := strings.Fields(c.peer.do("poll 20000"))
-			if strings.HasPrefix(tt.name, "read") == (wc[1] == fmt.Sprint(statusSuccess)) {
+			// A write or send of siw is done when TCP has it, unless our answer comes
+			// first; what waits for an answer ends with an error.
+			wc := strings.Fields(c.peer.do(siwPoll))
+			if strings.HasPrefix(tt.name, "read") && wc[1] == fmt.Sprint(statusSuccess) {
 				t.Errorf("the peer's work request ends as %q", wc)
 			}
 			event := c.peer.do("event %d", siwPatience.Milliseconds())

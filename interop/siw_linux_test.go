@@ -21,8 +21,11 @@ import (
 // may be busy.
 const (
 	siwBuildTime = 10 * time.Minute
-	siwPatience  = 60 * time.Second
+	siwPatience  = 4 * time.Minute
 )
+
+// siwPoll has the peer wait for a completion.
+const siwPoll = "poll 120000" // milliseconds
 
 // Addresses of the guest, seen from inside, and of this machine.
 const (
@@ -70,10 +73,10 @@ func siwImage(t testing.TB) string {
 // builds of siw: "siw", "siw-p2p" or "siw-rev1".
 func bootSiw(t *testing.T, module string) *siw {
 	dir := siwImage(t)
-	free := freeTCPPorts(t, 2+siwPorts)
-	g := &siw{shell: free[0], peer: free[1], ports: [siwPorts]int(free[2:])}
+	g := &siw{shell: testenv.FreePort(t), peer: testenv.FreePort(t)}
 	forward := fmt.Sprintf("user,id=n0,hostfwd=tcp:127.0.0.1:%d-:7100,hostfwd=tcp:127.0.0.1:%d-:7101", g.shell, g.peer)
 	for i := range g.ports {
+		g.ports[i] = testenv.FreePort(t)
 		forward += fmt.Sprintf(",hostfwd=tcp:127.0.0.1:%d-:%d", g.ports[i], siwPort(i))
 	}
 	g.version = bootImage(t, dir, nil, "-netdev", forward, "-device", guestDevice("n0"), "-append", guestCommandLine+" siw="+module).version
@@ -126,7 +129,7 @@ func (c *siwCommand) wait() (said, status string) {
 // awaitListener waits until a port of the guest is listened on.
 func (g *siw) awaitListener(t testing.TB, port int) {
 	t.Helper()
-	said, status := g.start(t, fmt.Sprintf("for i in $(seq 600); do netstat -ltn | grep -q :%d && exit; usleep 50000; done; exit 1", port)).wait()
+	said, status := g.start(t, fmt.Sprintf("for i in $(seq 2400); do netstat -ltn | grep -q :%d && exit; usleep 50000; done; exit 1", port)).wait()
 	if status != "0" {
 		t.Fatalf("nothing listens on port %d of the guest: %s", port, said)
 	}

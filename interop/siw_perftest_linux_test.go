@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // siwPerftest has the programs of perftest measure together with ours.
@@ -50,7 +52,7 @@ func siwMeasure(t *testing.T, g *siw, mode string, weAreClient bool) {
 	t.Run(mode+"/we are the server", func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), siwPatience)
 		defer cancel()
-		port := freeTCPPort(t)
+		port := testenv.FreePort(t)
 		server := exec.CommandContext(ctx, tool(t, "weft"), append(ours, "-p", fmt.Sprint(port))...)
 		var out lockedBuffer
 		var errs bytes.Buffer

@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // siwRping has rping of rdmacm-utils and ours ping each other.
@@ -36,7 +38,7 @@ func siwRping(t *testing.T, g *siw) {
 		t.Run("we are the server/"+tt.name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), siwPatience)
 			defer cancel()
-			port := freeTCPPort(t)
+			port := testenv.FreePort(t)
 			server := startRping(ctx, t, port, append([]string{"-v", "-S", fmt.Sprint(tt.size)}, tt.ours...)...)
 			said, status := g.start(t, fmt.Sprintf("rping -c -a %s -p %d %s", siwHost, port, strings.Join(common, " "))).wait()
 			server.end(t)

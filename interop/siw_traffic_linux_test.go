@@ -154,7 +154,7 @@ func connectSiw(t *testing.T, g *siw, o siwOptions) *siwConnected {
 		if !o.silent {
 			// RFC 5044, Section 7.1.2, rule 4: we may not send before.
 			c.peer.do("write 5 0 0 0 0")
-			c.peer.do("poll 20000")
+			c.peer.do(siwPoll)
 		}
 		return c
 	}
@@ -230,7 +230,7 @@ func (c *siwConnected) sends() {
 		}
 		c.post(wr)
 		c.wc(uint64(i))
-		if got, want := c.peer.do("poll 20000"), fmt.Sprintf("%d 0 128 %d", 1000+i, size); got != want {
+		if got, want := c.peer.do(siwPoll), fmt.Sprintf("%d 0 128 %d", 1000+i, size); got != want {
 			t.Fatalf("the peer's completion is %q, want %q", got, want)
 		}
 		if got, want := c.peer.do("sum %d %d", i*siwRecvSize, size), fnv(buf[:size]); got != want {
@@ -244,7 +244,7 @@ func (c *siwConnected) sends() {
 		if int(wc.Len) != size || !bytes.Equal(buf[:size], buf[20_000:20_000+size]) || (wc.Flags&verbs.WasSolicited != 0) != (i%2 == 1) {
 			t.Errorf("%d bytes come as %+v", size, wc)
 		}
-		c.peer.do("poll 20000")
+		c.peer.do(siwPoll)
 	}
 	// As perftest does it: a window of messages, which have receives.
 	for i := range 20 {
@@ -253,7 +253,7 @@ func (c *siwConnected) sends() {
 	}
 	for i := range 20 {
 		c.wc(uint64(100 + i))
-		c.peer.do("poll 20000")
+		c.peer.do(siwPoll)
 		if got, want := c.peer.do("sum %d %d", (10+i)*siwRecvSize, siwRecvSize), fnv(buf[i*siwRecvSize:(i+1)*siwRecvSize]); got != want {
 			t.Errorf("message %d of the window arrives as %s, want %s", i, got, want)
 		}
@@ -285,14 +285,14 @@ func (c *siwConnected) tagged(theyRead bool) {
 		}
 		c.peer.do("fill 0 %d %d", size, 5*i+2)
 		c.peer.do("write 7 0 %d 0x%x 0x%x", size, ours.STag, ours.TO)
-		if got, want := c.peer.do("poll 20000"), "7 0 1 "; !strings.HasPrefix(got, want) {
+		if got, want := c.peer.do(siwPoll), "7 0 1 "; !strings.HasPrefix(got, want) {
 			t.Fatalf("the peer's write ends as %q, want %q", got, want)
 		}
 		if !theyRead {
 			// What was written is there when a message that follows comes.
 			c.recv(9, 2*half-64, 64)
 			c.peer.do("send 9 0 64")
-			c.peer.do("poll 20000")
+			c.peer.do(siwPoll)
 			c.wc(9)
 			want := make([]byte, size)
 			fillLikePeer(want, 5*i+2)
@@ -302,7 +302,7 @@ func (c *siwConnected) tagged(theyRead bool) {
 			continue
 		}
 		c.peer.do("read 8 %d %d 0x%x 0x%x", half, size, ours.STag, ours.TO)
-		if got, want := c.peer.do("poll 20000"), "8 0 2 "; !strings.HasPrefix(got, want) {
+		if got, want := c.peer.do(siwPoll), "8 0 2 "; !strings.HasPrefix(got, want) {
 			t.Fatalf("the peer's read ends as %q, want %q", got, want)
 		}
 		// Its read was answered after its write was placed.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/internal/testenv"
 )
@@ -95,7 +94,7 @@ MaxStartups 100
 // run runs `weft run` in a namespace.
 func (h *sshHosts) run(ns string, args ...string) (stdout, stderr string, status int) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(h.t.Context(), commandTime)
 	defer cancel()
 	words := append([]string{tool(h.t, "weft"), "run", "-rsh", h.rsh}, args...)
 	if ns != "" {
@@ -108,20 +107,10 @@ func (h *sshHosts) run(ns string, args ...string) (stdout, stderr string, status
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-// freePort returns a TCP port of the loopback interface that nobody listens on.
-func freePort(t testing.TB) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // TestSSHOnLoopback starts ranks by a real ssh, on this host.
 func TestSSHOnLoopback(t *testing.T) {
 	h := newSSHHosts(t)
-	h.serve("", fmt.Sprintf("127.0.0.1:%d", freePort(t)))
+	h.serve("", fmt.Sprintf("127.0.0.1:%d", testenv.FreePort(t)))
 	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
 	t.Run("job", func(t *testing.T) {
 		out, errs, status := h.run("", "-hosts", "127.0.0.1:2,localhost:1", "-addr", "127.0.0.1", "-l", check)
@@ -146,7 +135,7 @@ func TestSSHOnLoopback(t *testing.T) {
 		}
 	})
 	t.Run("nobody listens", func(t *testing.T) {
-		_, errs, status := h.run("", "-rsh", strings.Replace(h.rsh, "-p ", fmt.Sprintf("-p %d -o Port=", freePort(t)), 1), "-hosts", "127.0.0.1", check)
+		_, errs, status := h.run("", "-rsh", strings.Replace(h.rsh, "-p ", fmt.Sprintf("-p %d -o Port=", testenv.FreePort(t)), 1), "-hosts", "127.0.0.1", check)
 		if status != 255 || !strings.Contains(errs, "refused") {
 			t.Errorf("status %d\n%s", status, errs)
 		}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -67,7 +68,7 @@ func TestPerfPeers(t *testing.T) {
 func startPeerServer(t *testing.T, ctx context.Context, args *[]string) (*exec.Cmd, *bufio.Scanner, *bytes.Buffer) {
 	t.Helper()
 	for {
-		all := append(slices.Clone(*args), "-p", strconv.Itoa(freePort(t)))
+		all := append(slices.Clone(*args), "-p", strconv.Itoa(testenv.FreePort(t)))
 		server := exec.CommandContext(ctx, os.Args[0], all...)
 		server.Env = append(os.Environ(), envRole+"=weft")
 		errs := new(bytes.Buffer)

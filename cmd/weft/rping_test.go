@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -57,7 +58,7 @@ func TestRping(t *testing.T) {
 			server := tt.o
 			server.source = ""
 			if tt.o.sctp {
-				server.port = freePort(t)
+				server.port = testenv.FreePort(t)
 			}
 			port, done, sout, slog := rpingServer(t, ctx, server)
 			var out bytes.Buffer
@@ -104,16 +105,6 @@ func pings(said, prefix string) (texts []string) {
 		}
 	}
 	return texts
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).Port
 }
 
 func TestRpingPersistentServer(t *testing.T) {

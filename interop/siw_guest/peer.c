@@ -36,7 +36,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { max_args = 8, wait_ms = 30000, depth = 512, max_private = 255 };
+enum { max_args = 8, wait_ms = 120000, depth = 512, max_private = 255 };
 
 static struct rdma_event_channel *events;
 static struct ibv_context *device;

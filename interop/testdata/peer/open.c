@@ -126,7 +126,7 @@ void do_connect(char *from, uint16_t to, unsigned udp, char *list) {
 	if (n <= 0 || configured(family(n), &s) < 0)
 		return;
 	int bound = -1;
-	for (int try = 0; try < 100 && (bound = s_bind(s, &addrs.sa, n)) < 0 && errno == EADDRINUSE; try++)
+	for (int try = 0; try < 2400 && (bound = s_bind(s, &addrs.sa, n)) < 0 && errno == EADDRINUSE; try++)
 		usleep(50000); // the port was used before
 	if (bound < 0) {
 		say("error bind %s", strerror(errno));

@@ -10,6 +10,7 @@
 //	connect FROM[@ADDR[,ADDR…]] TO UDP ADDR[,ADDR…]
 //	mode echo|sink        what to do with messages (default echo)
 //	send N SIZE [streams=N] [first=N] [unordered] [immediate] [ppid=N] [ttl=MS] [rtx=N] [prio=N]
+//	sender                say whether the thread that sends runs (R) or waits (S)
 //	await N               say "got …" when N messages have been received
 //	stat | paths          what there is now
 //	usekey N                                          of those set as options
@@ -41,7 +42,7 @@ static void result(const char *what, int r) {
 // wait until nothing is under way.
 static int s_request(int opt, const void *v, socklen_t n) {
 	int r = -1;
-	for (int try = 0; try < 500 && (r = s_set(a.s, IPPROTO_SCTP, opt, v, n)) < 0 && (errno == EBUSY || errno == EAGAIN); try++)
+	for (int try = 0; try < 12000 && (r = s_set(a.s, IPPROTO_SCTP, opt, v, n)) < 0 && (errno == EBUSY || errno == EAGAIN); try++)
 		usleep(10000);
 	return r;
 }
@@ -149,6 +150,8 @@ static void command(char *line) {
 		say("ok");
 	} else if (!strcmp(word, "stat")) {
 		counters("stat");
+	} else if (!strcmp(word, "sender")) {
+		state_of_sender();
 	} else if (!strcmp(word, "send")) {
 		do_send(rest);
 	} else if (!strcmp(word, "await")) {

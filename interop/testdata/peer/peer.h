@@ -63,5 +63,6 @@ int addresses(char *list, uint16_t port, struct sockaddr *out);
 void do_listen(uint16_t port, char *list);
 void do_connect(char *from, uint16_t to, unsigned udp, char *list);
 void do_send(char *args);
+void state_of_sender(void);
 
 #endif

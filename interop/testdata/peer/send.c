@@ -5,16 +5,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct job {
 	unsigned long count, size, streams, first;
 	struct info i;
 };
 
+static volatile long sender; // the thread that sends, if there is one
+
+// state_of_sender tells whether the one thread that sends runs, or sleeps, which
+// with a stack in the kernel means that it waits for room.
+void state_of_sender(void) {
+	char path[64], text[256] = "", *p;
+	snprintf(path, sizeof path, "/proc/self/task/%ld/stat", sender);
+	FILE *f = sender ? fopen(path, "r") : NULL;
+	if (f) {
+		if (!fgets(text, sizeof text, f))
+			text[0] = 0;
+		fclose(f);
+	}
+	p = strrchr(text, ')');
+	say("sender %c", p && p[1] ? p[2] : '-');
+}
+
 static void *sending(void *arg) {
 	struct job *j = arg;
 	uint8_t *p = must(malloc(j->size));
 	unsigned long n = 0;
+	sender = syscall(SYS_gettid);
 	for (; n < j->count; n++) {
 		j->i.sid = j->first + n % j->streams;
 		fill(p, j->size, a.next_out[j->i.sid]++);
@@ -24,6 +44,7 @@ static void *sending(void *arg) {
 			break;
 		}
 	}
+	sender = 0;
 	pthread_mutex_lock(&a.mu);
 	a.senders--;
 	pthread_mutex_unlock(&a.mu);
