@@ -273,26 +273,33 @@ func TestShutdownProbesInTurns(t *testing.T) {
 	probed(true, true)
 }
 
+// removesWhileAsked has A remove an address, or begin to, and then an ASCONF come to
+// that one from an address of the peer that is no path.
+func removesWhileAsked(t *testing.T, done bool, params func(p *pair) []byte) *pair {
+	t.Helper()
+	p := newMultihomed(t, 957, mobileConfig())
+	p.connect()
+	p.drive()
+	p.advance(500 * time.Millisecond)
+	old := p.a.local[0]
+	id := p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old))
+	if done {
+		p.a.wantDone(id, nil)
+	}
+	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: p.a.assoc.asc.in.seq + 1, Addr: p.z.local[0].Addr(), Params: params(p)})
+	p.a.outbox()
+	pkt := p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk))
+	pkt.Local, pkt.Remote = old, extra[0]
+	p.a.deliver(pkt)
+	return p
+}
+
 // The peer changes an address while we remove one of ours, or have: what it asks
 // comes from its new address to that one, which is not used all the same for
 // packets to the new one, the answer first (RFC 5061, Section 5.3, F4).
 func TestNoNewPathFromRemovedAddress(t *testing.T) {
 	for _, done := range []bool{false, true} {
-		p := newMultihomed(t, 957, mobileConfig())
-		p.connect()
-		p.drive()
-		p.advance(500 * time.Millisecond)
-		old := p.a.local[0]
-		id := p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old))
-		if done {
-			p.a.wantDone(id, nil)
-		}
-		chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: p.a.assoc.asc.in.seq + 1, Addr: p.z.local[0].Addr(),
-			Params: request(addIP, 0, extra[0].Addr().String())})
-		p.a.outbox()
-		pkt := p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk))
-		pkt.Local, pkt.Remote = old, extra[0]
-		p.a.deliver(pkt)
+		p := removesWhileAsked(t, done, func(p *pair) []byte { return request(addIP, 0, extra[0].Addr().String()) })
 		n := 0
 		for {
 			_, tx, ok := p.a.assoc.PollTransmit(p.now, nil, 1)
@@ -317,21 +324,7 @@ func TestNoNewPathFromRemovedAddress(t *testing.T) {
 // 5.3, F4).
 func TestNoAsconfAckFromRemovedAddress(t *testing.T) {
 	for _, done := range []bool{false, true} {
-		p := newMultihomed(t, 957, mobileConfig())
-		p.connect()
-		p.drive()
-		p.advance(500 * time.Millisecond)
-		old := p.a.local[0]
-		id := p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old))
-		if done {
-			p.a.wantDone(id, nil)
-		}
-		chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: p.a.assoc.asc.in.seq + 1, Addr: p.z.local[0].Addr(),
-			Params: request(setPrim, 0, p.z.local[1].Addr().String())})
-		p.a.outbox()
-		pkt := p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk))
-		pkt.Local, pkt.Remote = old, extra[0]
-		p.a.deliver(pkt)
+		p := removesWhileAsked(t, done, func(p *pair) []byte { return request(setPrim, 0, p.z.local[1].Addr().String()) })
 		n := 0
 		for {
 			_, tx, ok := p.a.assoc.PollTransmit(p.now, nil, 1)
