@@ -34,13 +34,9 @@ func mpiRank(ctx context.Context) error {
 	return errors.Join(err, w.Finalize(ctx))
 }
 
-func TestRunProfiles(t *testing.T) {
-	trace := filepath.Join(t.TempDir(), "trace.json")
-	_, errs, status := weft(t, "", "run", "-n", "3", "-profile", "-json", "-trace", trace, os.Args[0], "mpi")
-	if status != 0 {
-		t.Fatalf("status %d", status)
-	}
-	var p mpi.JobProfile
+// jobProfile finds the profile in what `weft run -profile -json` has said.
+func jobProfile(t *testing.T, errs string) (p mpi.JobProfile) {
+	t.Helper()
 	i := strings.Index(errs, "{")
 	if i < 0 {
 		t.Fatal("no profile")
@@ -48,6 +44,35 @@ func TestRunProfiles(t *testing.T) {
 	if err := json.Unmarshal([]byte(errs[i:]), &p); err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// jobEvent is an event of a file that `weft run -trace` writes.
+type jobEvent struct {
+	Name, Ph string
+	Pid      int
+	Args     struct{ Name string }
+}
+
+func jobEvents(t *testing.T, file string) (events []jobEvent) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &events); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return events
+}
+
+func TestRunProfiles(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	_, errs, status := weft(t, "", "run", "-n", "3", "-profile", "-json", "-trace", trace, os.Args[0], "mpi")
+	if status != 0 {
+		t.Fatalf("status %d", status)
+	}
+	p := jobProfile(t, errs)
 	at := slices.IndexFunc(p.Calls, func(c mpi.CallSummary) bool { return c.Name == "Barrier" })
 	if p.Ranks != 3 || at < 0 || p.Calls[at].Count != 9 || p.Time <= 0 || p.Calls[at].Max <= 0 {
 		t.Errorf("profile %+v", p)
@@ -55,19 +80,8 @@ func TestRunProfiles(t *testing.T) {
 	if m := p.Matrix[0][1]; m.Bytes < 1000 || m.Messages < 4 || p.Matrix[1][0].Bytes >= 1000 {
 		t.Errorf("matrix %v", p.Matrix)
 	}
-	text, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events []struct {
-		Name, Ph string
-		Pid      int
-	}
-	if err := json.Unmarshal(text, &events); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
 	count := make(map[string]int)
-	for _, e := range events {
+	for _, e := range jobEvents(t, trace) {
 		count[fmt.Sprintf("%s %s %d", e.Ph, e.Name, e.Pid)]++
 	}
 	for _, want := range []struct {
@@ -161,14 +175,7 @@ func TestRunProfilesSpawned(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("status %d", status)
 	}
-	var p mpi.JobProfile
-	i := strings.Index(errs, "{")
-	if i < 0 {
-		t.Fatal("no profile")
-	}
-	if err := json.Unmarshal([]byte(errs[i:]), &p); err != nil {
-		t.Fatal(err)
-	}
+	p := jobProfile(t, errs)
 	if p.Ranks != 2 || len(p.Spawned) != 1 || p.Spawned[0].Ranks != 3 {
 		t.Fatalf("profile %+v", p)
 	}
@@ -187,21 +194,9 @@ func TestRunProfilesSpawned(t *testing.T) {
 	if _, err := p.WriteTo(&b); err != nil || strings.Count(b.String(), "other jobs") != 4 || !strings.Contains(b.String(), "spawned group 1: 3 ranks") {
 		t.Errorf("tables %s, %v", b.String(), err)
 	}
-	text, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var events []struct {
-		Name, Ph string
-		Pid      int
-		Args     struct{ Name string }
-	}
-	if err := json.Unmarshal(text, &events); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
 	names := make(map[int]string)
 	calls := make(map[int]int)
-	for _, e := range events {
+	for _, e := range jobEvents(t, trace) {
 		if e.Name == "process_name" {
 			names[e.Pid] = e.Args.Name
 		} else if e.Ph == "X" {
