@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// MaxRegion bounds the size of a region.
-const MaxRegion = 1 << 40
+// MaxRegion bounds the size of a region: 1 TiB, or 1 GiB where an int has 32 bits.
+const MaxRegion = 1 << (30 + 10*(^uint(0)>>63))
 
 // Access is a set of rights to a region.
 type Access uint8

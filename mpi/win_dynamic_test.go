@@ -71,7 +71,7 @@ func TestWinDynamic(t *testing.T) {
 			return err
 		}
 		// What is not attached cannot be reached; the next operation works.
-		for _, bad := range []int{0, addrs[2*next] - 1, addrs[2*next] + 9, addrs[2*next+1] + p*n, 1 << 40} {
+		for _, bad := range []int{0, addrs[2*next] - 1, addrs[2*next] + 9, addrs[2*next+1] + p*n, 1 << (30 + 10*(^uint(0)>>63))} {
 			err := errors.Join(w.Put(ctx, []int64{1, 2}, next, bad), w.Flush(ctx, next))
 			if !errors.Is(err, ErrRange) {
 				return fmt.Errorf("address %d: %w", bad, err)

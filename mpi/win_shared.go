@@ -32,8 +32,9 @@ func (s *sharedMem) part(rank int) []byte {
 	return s.all[at[0]:at[1]:at[1]]
 }
 
-// MaxShared bounds the bytes of a shared window.
-const MaxShared = 1 << 40
+// MaxShared bounds the bytes of a shared window: 1 TiB, or 1 GiB where an int has 32
+// bits.
+const MaxShared = 1 << (30 + 10*(^uint(0)>>63))
 
 // WinAllocateShared makes a window of n new elements on each rank that all
 // ranks can also read and write as memory: see SharedQuery. The parts follow

@@ -3,6 +3,7 @@ package verbs
 import (
 	"bytes"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/weftstack/weft/ddp"
@@ -132,7 +133,7 @@ func TestPostChecks(t *testing.T) {
 		{"past the end", SendWR{Op: OpSend, SGL: []SGE{mr.Slice(90, 11)}}, ErrSGL},
 		{"negative offset", SendWR{Op: OpSend, SGL: []SGE{mr.Slice(-1, 1)}}, ErrSGL},
 		{"negative length", SendWR{Op: OpSend, SGL: []SGE{mr.Slice(1, -1)}}, ErrSGL},
-		{"overflow", SendWR{Op: OpSend, SGL: []SGE{mr.Slice(10, 1<<63-1)}}, ErrSGL},
+		{"overflow", SendWR{Op: OpSend, SGL: []SGE{mr.Slice(10, math.MaxInt)}}, ErrSGL},
 		{"no region", SendWR{Op: OpSend, SGL: []SGE{{}}}, ErrSGL},
 		{"other domain", SendWR{Op: OpSend, SGL: []SGE{other.Slice(0, 1)}}, ErrSGL},
 		{"closed region", SendWR{Op: OpSend, SGL: []SGE{closed.Slice(0, 1)}}, ErrSGL},

@@ -46,13 +46,16 @@ type Config struct {
 	MaxMessage int
 }
 
+// limitMaxMessage bounds Config.MaxMessage: 1 TiB, or 1 GiB where an int has 32 bits.
+const limitMaxMessage = 1 << (30 + 10*(^uint(0)>>63))
+
 func (c *Config) setDefaults() error {
 	for _, f := range []struct {
 		v             *int
 		def, min, max int
 	}{
 		{&c.Buffers, DefaultBuffers, 1, MaxBuffers}, {&c.Size, DefaultSize, MinSize, MaxSize},
-		{&c.MaxMessage, DefaultMaxMessage, 0, 1 << 40},
+		{&c.MaxMessage, DefaultMaxMessage, 0, limitMaxMessage},
 	} {
 		if *f.v == 0 {
 			*f.v = f.def
