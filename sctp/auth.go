@@ -73,7 +73,8 @@ func (a *Association) UseAuthKey(id uint16) error {
 }
 
 // DeleteAuthKey removes a key: what the peer sends with it is not accepted any
-// more. It returns ErrNoKey if there is no such key or it is the one to send
+// more. It returns ErrNoKey if there is no such key, if messages that name it are
+// not acknowledged (SendOptions.AuthKey), or if it is the one to send
 // with.
 func (a *Association) DeleteAuthKey(id uint16) error {
 	a.mu.Lock()

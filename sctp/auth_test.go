@@ -76,3 +76,64 @@ func TestAuthNeedsBothSides(t *testing.T) {
 		}
 	})
 }
+
+// RFC 6458, Section 5.3.8: every message is authenticated with the key it names, also
+// when packets are lost, and a key is kept as long as it is needed.
+func TestMessagesNameTheirKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		auth := func() *sctp.AuthConfig {
+			return &sctp.AuthConfig{
+				Chunks: []wire.ChunkType{wire.ChunkData, wire.ChunkIData},
+				Keys:   []sctp.AuthKey{{ID: 1, Secret: []byte("one")}, {ID: 2, Secret: []byte("two")}, {ID: 3, Secret: []byte("three")}}, Active: 1,
+			}
+		}
+		keys := make(chan uint16, 10_000)
+		cb := &sctp.Config{Auth: auth(), OnNotify: func(_ *sctp.Association, n sctp.Notification) {
+			if n.Kind == sctp.NotifyAuthKey {
+				keys <- n.Key
+			}
+		}}
+		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond, Loss: 0.05}, &sctp.Config{Auth: auth()}, cb)
+		ctx := context.Background()
+		go func() {
+			for i := range 300 {
+				o := sctp.SendOptions{Stream: uint16(i % 5), UseAuthKey: i%4 != 0, AuthKey: uint16(i % 4)}
+				if err := p.a.Send(ctx, pattern(1+i*i%5000), o); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		buf := make([]byte, 5001)
+		for range 300 {
+			recvMessage(t, p.b, buf)
+		}
+		seen := map[uint16]int{}
+		for len(keys) > 0 {
+			seen[<-keys]++
+		}
+		if seen[1] < 5 || seen[2] < 5 || seen[3] < 5 {
+			t.Errorf("the peer was told of changes to the keys %v", seen)
+		}
+		p.net.Cut(addrA, addrB)
+		if err := p.a.Send(ctx, buf, sctp.SendOptions{UseAuthKey: true, AuthKey: 3}); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.a.DeleteAuthKey(3); err != sctp.ErrNoKey {
+			t.Errorf("a key that a message needs: %v", err)
+		}
+		p.net.Restore(addrA, addrB)
+		recvMessage(t, p.b, buf)
+		time.Sleep(time.Second)
+		if err := p.a.DeleteAuthKey(3); err != nil {
+			t.Error(err)
+		}
+		if err := p.a.Send(ctx, buf, sctp.SendOptions{UseAuthKey: true, AuthKey: 3}); err != sctp.ErrNoKey {
+			t.Errorf("a key that was deleted: %v", err)
+		}
+		// The peer asks for nothing to be authenticated.
+		q := newPair(t, 2, sctptest.Link{}, &sctp.Config{Auth: auth()}, &sctp.Config{Auth: &sctp.AuthConfig{}})
+		if err := q.a.Send(ctx, buf, sctp.SendOptions{UseAuthKey: true, AuthKey: 1}); err != sctp.ErrNotSupported {
+			t.Errorf("user messages are not authenticated: %v", err)
+		}
+	})
+}

@@ -77,6 +77,14 @@ type SendOptions struct {
 	// order of the scheduler: one that has to wait for the congestion window of its
 	// path holds up those behind it.
 	Remote netip.AddrPort
+	// With UseAuthKey the message is authenticated with the shared key AuthKey (RFC
+	// 6458, Section 5.3.8, SCTP_AUTHINFO) rather than with the one of
+	// Association.UseAuthKey, also when it is sent again; messages with different
+	// keys do not share a packet. ErrNoKey is returned if there is no such key, and
+	// ErrNotSupported if the peer did not ask for user messages to be
+	// authenticated (see Association.AuthChunks), or is not known yet.
+	UseAuthKey bool
+	AuthKey    uint16
 }
 
 // RecvInfo describes what a receive returned.

@@ -84,7 +84,7 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 	*m = core.Message{
 		SID: opts.Stream, PPID: opts.PPID, Unordered: opts.Unordered, Immediate: opts.Immediate,
 		Force: opts.Force, Header: opts.Header, Body: msg, Lifetime: core.Time(opts.Lifetime),
-		Remote: opts.Remote,
+		Remote: opts.Remote, Keyed: opts.UseAuthKey, Key: opts.AuthKey,
 	}
 	switch opts.PR {
 	case LimitedRetransmissions:

@@ -181,12 +181,12 @@ func (a *Assoc) UseAuthKey(id uint16) error {
 }
 
 // DeleteAuthKey removes a key. What the peer sends with it is not accepted any
-// more. It returns ErrNoKey if there is no such key or it is the one to send
-// with.
+// more. It returns ErrNoKey if there is no such key, if it is the one to send with,
+// or one of messages that are not acknowledged.
 func (a *Assoc) DeleteAuthKey(id uint16) error {
 	m := &a.auth
 	i := m.index(id)
-	if i < 0 || i == m.active {
+	if i < 0 || i == m.active || a.tx.q != nil && a.tx.q.keyUse[id] > 0 {
 		return ErrNoKey
 	}
 	m.keys = slices.Delete(m.keys, i, i+1)

@@ -30,18 +30,24 @@ func (q *controlQueue) wants(i int, s *chunkSet) bool {
 
 // begin appends an AUTH chunk whose HMAC is zero. All chunks behind it are
 // authenticated once finish is called (RFC 4895, Section 6.2).
-func (m *authState) begin(b []byte) []byte {
+func (m *authState) begin(b []byte) []byte { return m.beginKey(b, m.active) }
+
+// beginKey is begin with a key by its place.
+func (m *authState) beginKey(b []byte, k int) []byte {
 	n := m.chunkLen()
 	b = append(b, uint8(wire.ChunkAuth), 0, uint8(n>>8), uint8(n))
-	b = binary.BigEndian.AppendUint16(b, m.keys[m.active].ID)
+	b = binary.BigEndian.AppendUint16(b, m.keys[k].ID)
 	b = binary.BigEndian.AppendUint16(b, m.hmac)
 	return append(b, m.zero[:n-wire.AuthHeaderLen]...)
 }
 
 // finish fills in the HMAC of the AUTH chunk that b begins with; b runs to the
 // end of the packet.
-func (m *authState) finish(b []byte) {
-	h := m.mac(&m.keys[m.active], m.hmac)
+func (m *authState) finish(b []byte) { m.finishKey(b, m.active) }
+
+// finishKey is finish with a key by its place.
+func (m *authState) finishKey(b []byte, k int) {
+	h := m.mac(&m.keys[k], m.hmac)
 	h.Write(b)
 	m.sum = h.Sum(m.sum[:0])
 	copy(b[wire.AuthHeaderLen:], m.sum)

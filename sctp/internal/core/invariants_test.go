@@ -1,6 +1,9 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+)
 
 // checkInvariants recounts everything that an association keeps accounts of and
 // returns the first thing that does not add up. It is to be called between
@@ -217,11 +220,15 @@ func checkQueueAccounts(a *Assoc) error {
 		}
 	}
 	buffered, unsent, messages := int64(0), int64(0), 0
+	keys := map[uint16]int{}
 	for m := range seen {
 		if m.flags&msgDone == 0 {
 			buffered += m.length - m.acked
 			unsent += m.length - m.sent
 			messages++
+			if m.route&routeKeyed != 0 {
+				keys[uint16(m.route>>routeKeyShift)]++
+			}
 		}
 	}
 	if q.buffered != buffered || q.unsent != unsent || q.messages != messages || q.waiting != waiting || q.ready != ready {
@@ -230,6 +237,9 @@ func checkQueueAccounts(a *Assoc) error {
 	}
 	if _, ok := q.sched.next(); ok != (q.ready > 0) {
 		return fmt.Errorf("the scheduler has a stream %v of %d", ok, q.ready)
+	}
+	if !maps.Equal(keys, q.keyUse) {
+		return fmt.Errorf("messages by key %v, counted %v", q.keyUse, keys)
 	}
 	if q.routed != routed {
 		return fmt.Errorf("%d messages have a route, counted %d", q.routed, routed)

@@ -67,6 +67,7 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 	}
 	auto := d
 	d, named := a.newDataPath(now, auto)
+	a.pickKey()
 	if i, ok := a.duePath(now, d); ok {
 		carrier := d
 		if spread && !named && i != d && a.paths[i].usable() && a.roomAt(now, i) == now && !a.wouldBlock(i) {
@@ -84,8 +85,9 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 			}
 		}
 		again = spread && a.unblock(now)
-		was := a.tx.q.route
-		if i, _ := a.newDataPath(now, auto); i != d || a.tx.q.route != was { // another message is the next one
+		route, key := a.tx.q.route, a.tx.q.key
+		i, _ := a.newDataPath(now, auto)
+		if a.pickKey(); i != d || a.tx.q.route != route || a.tx.q.key != key { // another message is the next one
 			d, again = i, true
 		}
 	}
@@ -178,6 +180,8 @@ func (a *Assoc) buildInit(b []byte, now Time) ([]byte, built) {
 func (a *Assoc) buildCookieEcho(b []byte, now Time) ([]byte, built) {
 	h, at := &a.hs, len(b)
 	p := &a.paths[h.path]
+	d, _ := a.newDataPath(now, h.path)
+	a.pickKey()
 	h.sendEcho = false
 	if h.sentAt == 0 {
 		h.sentAt = now
@@ -185,22 +189,21 @@ func (a *Assoc) buildCookieEcho(b []byte, now Time) ([]byte, built) {
 	b = wire.AppendHeader(b, a.header())
 	auth := 0
 	if m := &a.auth; m.on && m.must.has(wire.ChunkCookieEcho) {
-		auth, b = len(b), m.begin(b)
+		auth, b = len(b), m.beginKey(b, a.keyOf(a.tx.q.key))
 	}
 	b = wire.AppendCookieEcho(b, wire.CookieEcho{Cookie: h.cookie})
 	if auth == 0 && a.auth.always {
-		auth, b = len(b), a.auth.begin(b)
+		auth, b = len(b), a.auth.beginKey(b, a.keyOf(a.tx.q.key))
 	}
 	if end := at + p.mtu; len(h.report) > 0 && len(b)+len(h.report)+2*wire.ChunkHeaderLen <= end {
 		b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendUnrecognizedParams(nil, h.report)})
 	}
 	ecn := uint8(ECNNotECT)
 	if !a.shut.wanted || !a.tx.q.Empty() {
-		d, _ := a.newDataPath(now, h.path)
 		b, ecn = a.appendData(b, now, h.path, d, at+p.mtu)
 	}
 	if auth > 0 {
-		a.auth.finish(b[auth:])
+		a.auth.finishKey(b[auth:], a.keyOf(a.tx.q.key))
 	}
 	wire.SetChecksum(b[at:])
 	return b, built{Tuple: p.Tuple, path: -1, ecn: ecn}
@@ -220,7 +223,7 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 		a.hs.sendAck, ack = false, false
 	}
 	if a.authDue(i) {
-		auth, b = len(b), a.auth.begin(b)
+		auth, b = len(b), a.auth.beginKey(b, a.keyOf(a.tx.q.key))
 		if auth == begin {
 			begin = len(b)
 		}
@@ -269,7 +272,7 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 		return b[:at], 0, false
 	}
 	if auth > 0 {
-		a.auth.finish(b[auth:])
+		a.auth.finishKey(b[auth:], a.keyOf(a.tx.q.key))
 	}
 	a.seal(b, at, i)
 	return b, ecn, true

@@ -190,7 +190,7 @@ func (s *Scoreboard) AppendRtx(b []byte, now Time, path, space int) ([]byte, boo
 		if s.givenUp(now, r) && s.abandon(r.msg) {
 			continue
 		}
-		if s.chunkSize(r) > space {
+		if s.chunkSize(r) > space || r.msg.route.key() != s.q.key {
 			return b, false
 		}
 		s.marked.remove(t)

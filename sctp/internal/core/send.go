@@ -87,8 +87,8 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // Send queues a message. It takes m.Body by reference: the bytes must not
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
 // when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
-// ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong, ErrPath or ErrPolicy for a
-// message that cannot be sent, ErrMessageOpen for one that comes before the end of another, and
+// ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong, ErrPath, ErrNoKey, ErrNotSupported
+// or ErrPolicy for a message that cannot be sent, ErrMessageOpen for one that comes before the end of another, and
 // ErrRestart for a piece of one that the peer's restart has cut off. It never blocks; PollTransmit is due afterwards.
 func (a *Assoc) Send(now Time, m *Message) error {
 	switch {
@@ -101,13 +101,10 @@ func (a *Assoc) Send(now Time, m *Message) error {
 		// returned to the upper layer".
 		return ErrTooLong
 	}
-	m.route = 0
-	if m.Remote.IsValid() {
-		i := a.pathByAddr(unmap(m.Remote))
-		if i < 0 {
-			return ErrPath
+	if m.route = 0; m.Keyed || m.Remote.IsValid() {
+		if err := a.setRoute(m); err != nil {
+			return err
 		}
-		m.route = routeVia(i)
 	}
 	first := m.Of == nil || !m.Of.begun
 	if err := a.tx.q.Push(now, m); err != nil {

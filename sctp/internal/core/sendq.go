@@ -74,7 +74,11 @@ type Message struct {
 	// Remote, if valid, is the address of the peer's to which the message goes
 	// when it is sent first, if data can be sent there.
 	Remote netip.AddrPort
-	route  route // set by Assoc.Send
+	// Keyed has the packets of the message authenticated with the key Key (RFC
+	// 6458, Section 5.3.8).
+	Keyed bool
+	Key   uint16
+	route route // set by Assoc.Send
 
 	// Lifetime, if not 0, is how long the message is worth sending, counted
 	// from Send. A message of which nothing was sent is then dropped; one that
@@ -120,12 +124,14 @@ type SendQueue struct {
 	partial    bool // the peer supports partial reliability
 	sched      scheduler
 	kind       Scheduler
-	cur        *outMsg // DATA: the message begun and not ended
-	routed     int     // messages with bytes to send that have a route
-	route      route   // of the packet being built, if there are any
-	opened     int     // streams with an open message
-	waits      int     // of them begun ones without a piece to send
-	stalled    bool    // DATA: there is one, and nothing may be sent before its next piece
+	cur        *outMsg        // DATA: the message begun and not ended
+	routed     int            // messages with bytes to send that have a route
+	route      route          // of the packet being built, if there are any
+	key        route          // of that packet; 0 is the active one
+	keyUse     map[uint16]int // messages not acknowledged or abandoned that name a key
+	opened     int            // streams with an open message
+	waits      int            // of them begun ones without a piece to send
+	stalled    bool           // DATA: there is one, and nothing may be sent before its next piece
 	arrivals   uint64
 	free       *outMsg
 	nfree      int
@@ -308,6 +314,7 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 	q.waiting++
 	if o.route = m.route; o.route != 0 {
 		q.routed++
+		q.useKey(o.route, 1)
 	}
 	st := q.stream(m.SID)
 	if m.Of != nil {
@@ -441,6 +448,9 @@ func (q *SendQueue) finish(m *outMsg, err error) {
 	q.buffered -= m.length - m.acked
 	q.unsent -= m.length - m.sent
 	q.messages--
+	if m.route != 0 {
+		q.useKey(m.route, -1)
+	}
 	if m.dropIdx >= 0 {
 		q.droppable.remove(m)
 	}

@@ -265,6 +265,9 @@ func (w *world) sendSome(e *tend, op, arg int) {
 		m := &Message{SID: uint16(w.rng.IntN(out)), Unordered: op&4 != 0, Immediate: op&12 == 12, PPID: uint32(arg)}
 		switch op {
 		case 32:
+			if arg&16 != 0 && e.assoc.auth.on && e.assoc.auth.must.has(e.assoc.dataType()) {
+				m.Keyed, m.Key = true, uint16(1+arg>>3&1)
+			}
 			if i := e.assoc.livePath(arg % e.assoc.NumPaths()); arg&32 == 0 {
 				m.Remote = e.assoc.paths[i].Remote
 			}

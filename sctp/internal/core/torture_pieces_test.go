@@ -138,3 +138,17 @@ func (w *world) checkUnfinished(e *tend) {
 		}
 	}
 }
+
+// checkKey checks that a chunk goes in a packet authenticated with the key that its
+// message names, -1 for none.
+func (e *tend) checkKey(a *Assoc, t TSN, key int) {
+	m := a.tx.sb.rec(t).msg
+	if m == nil || t.Less(a.tx.sb.base) || !t.Less(a.tx.sb.next) {
+		return
+	}
+	if r := m.route; r&routeKeyed != 0 && int(r>>routeKeyShift) != key {
+		e.w.fail("%s: TSN %d, which is to go with key %d, goes with %d", e.name, t, r>>routeKeyShift, key)
+	} else if r&routeKeyed == 0 && a.auth.on && a.auth.must.has(a.dataType()) && key != int(a.auth.keys[a.auth.active].ID) {
+		e.w.fail("%s: TSN %d goes with key %d", e.name, t, key)
+	}
+}

@@ -318,12 +318,15 @@ func (e *tend) checkPacket(a *Assoc, pkt []byte, tx Transmit) {
 		w.fail("%s: bad checksum or length %d", e.name, len(pkt))
 	}
 	i := a.pathByAddr(tx.Remote)
-	data := false
+	data, key := false, -1
 	it := wire.NewChunks(pkt[wire.HeaderLen:])
 	for it.Next() {
 		switch c := it.Chunk(); c.Type {
+		case wire.ChunkAuth:
+			key = int(binary.BigEndian.Uint16(c.Value))
 		case wire.ChunkData, wire.ChunkIData:
 			data = true
+			e.checkKey(a, TSN(binary.BigEndian.Uint32(c.Value)), key)
 		case wire.ChunkSack, wire.ChunkInit, wire.ChunkInitAck, wire.ChunkCookieEcho:
 			if data {
 				w.fail("%s: control chunks behind DATA: %s", e.name, wire.Describe(pkt))

@@ -281,6 +281,9 @@ func (r *runner) do(f *args) (err error) {
 			if v, ok := f.get("via"); ok {
 				m.Remote = addr(v)
 			}
+			if _, ok := f.get("key"); ok {
+				m.Keyed, m.Key = true, uint16(f.num("key", 0))
+			}
 			if f.has("piece") || f.has("last") {
 				r.piece(m, f.has("last"))
 			}
@@ -294,6 +297,10 @@ func (r *runner) do(f *args) (err error) {
 		a.Abort(r.now, []byte(f.text))
 	case "primary":
 		return a.SetPrimary(addr(arg(1)))
+	case "usekey":
+		return a.UseAuthKey(uint16(f.num("key", 0)))
+	case "deletekey":
+		return a.DeleteAuthKey(uint16(f.num("key", 0)))
 	case "requestheartbeat":
 		return a.RequestHeartbeat(r.now, addr(arg(1)))
 	case "toobig": // an ICMP message

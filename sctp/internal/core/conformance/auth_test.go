@@ -80,7 +80,11 @@ func (r *runner) hmac(b []byte) []byte {
 	if b[7] == wire.HMACSHA256 {
 		h = sha256.New
 	}
-	m := hmac.New(h, append(append(append([]byte(nil), r.key...), small...), large...))
+	key := r.key
+	if b[5] == 2 {
+		key = r.key2
+	}
+	m := hmac.New(h, append(append(append([]byte(nil), key...), small...), large...))
 	m.Write(b)
 	return m.Sum(nil)
 }
@@ -101,6 +105,9 @@ func (r *runner) setAuth(x field) bool {
 	case "key": // an endpoint pair shared key with number 1, of both ends
 		c.Auth = &core.AuthConfig{Keys: []core.AuthKey{{ID: 1, Secret: []byte(x.val)}}, Active: 1}
 		r.key = []byte(x.val)
+	case "key2": // another one, behind key
+		r.key2 = []byte(x.val)
+		c.Auth.Keys = append(c.Auth.Keys, core.AuthKey{ID: 2, Secret: r.key2})
 	case "asconf":
 		c.ChangeAddrs, c.InsecureAddrs = true, x.val == "insecure"
 	default:

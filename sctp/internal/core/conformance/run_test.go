@@ -54,6 +54,7 @@ type runner struct {
 	// What RFC 4895 needs.
 	peerParams []byte // the parameters of the peer's INIT or INIT ACK
 	key        []byte // the endpoint pair shared key
+	key2       []byte // that with number 2
 	// the last heartbeat information, and the one before
 	heartbeat, oldHeartbeat []byte
 }
