@@ -79,12 +79,10 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	st.inFlight++
 	q.unsent -= int64(n)
 	end := m.sent == m.length
-	free := end || q.interleave
 	if end {
 		q.unlink(st, m)
 		if m.flags&msgOpen != 0 {
 			q.goOn(st, m)
-			free = q.interleave
 		}
 	} else if !q.interleave {
 		q.cur = m
@@ -93,7 +91,7 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	if st.head != nil {
 		arrival = st.head.arrival
 	}
-	q.sched.sent(m.sid, n+q.headerLen(), arrival, free)
+	q.sched.sent(m.sid, n+q.headerLen(), arrival, end || q.interleave)
 	if end {
 		q.reschedule(m.sid)
 	}

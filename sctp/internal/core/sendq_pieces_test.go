@@ -181,3 +181,20 @@ func TestPiecesAndRestart(t *testing.T) {
 		t.Errorf("received %q", got)
 	}
 }
+
+// Where messages are not to be fragmented, pieces are refused.
+func TestPiecesWithoutFragmentation(t *testing.T) {
+	p := newPair(t, 78, &Config{NoFragmentation: true})
+	p.connect()
+	o := new(OpenMessage)
+	m := Message{Body: []byte("a piece"), Of: o}
+	if err := p.a.assoc.Send(p.now, &m); err != ErrTooLong {
+		t.Errorf("a piece: %v", err)
+	}
+	if err := p.a.assoc.CanOpen(0); err != ErrTooLong {
+		t.Errorf("to open: %v", err)
+	}
+	if m.Last = true; p.a.assoc.Send(p.now, &m) != nil {
+		t.Error("a whole message is refused")
+	}
+}
