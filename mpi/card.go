@@ -44,7 +44,7 @@ func newJobKey() string {
 	return hex.EncodeToString(b[:])
 }
 
-// hostID names the host.
+// hostID names the host: see World.host.
 func hostID() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -39,10 +39,8 @@ const (
 // key, then by rank (MPI_COMM_TYPE_SHARED). All ranks of c must call it; it
 // blocks until they do.
 func (c *Comm) SplitShared(ctx context.Context, key int) (*Comm, error) {
-	return c.Split(ctx, hostColor(), key)
+	return c.Split(ctx, c.w.hostColor(), key)
 }
-
-func hostColor() int { return int(hashOf("host", hostID()) >> 1) }
 
 // SplitType divides c by what its ranks share, ordered by key, then by rank. All
 // ranks of c must call it, with the same kind and info; it blocks until they do.
@@ -67,7 +65,7 @@ func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info
 			color = c.rank
 		}
 	case kind == SplitByMemory, kind == SplitHWUnguided, info[InfoHWType] == ResourceMemory:
-		color, resource = hostColor(), ResourceMemory
+		color, resource = c.w.hostColor(), ResourceMemory
 	}
 	d, err := c.Split(ctx, color, key)
 	if err != nil || d == nil {

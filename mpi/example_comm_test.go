@@ -31,6 +31,26 @@ func ExampleComm_SetInfo() {
 	// Output: write 100000
 }
 
+// A grid whose neighbours are on one host as far as possible. All of these are on
+// one, so they keep their order.
+func ExampleReorder() {
+	err := mpi.RunLocal(context.Background(), 6, func(ctx context.Context, w *mpi.World) error {
+		grid, err := mpi.NewCart(ctx, w.Comm(), []int{3, 2}, []bool{false, false}, mpi.Reorder())
+		if err != nil {
+			return err
+		}
+		if w.Rank() == 3 {
+			below, above, _ := grid.Shift(0, 1)
+			fmt.Println("rank", grid.Comm().Rank(), "between", below, "and", above)
+		}
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: rank 3 between 1 and 5
+}
+
 // Two groups of ranks, producers and consumers, talk over an intercommunicator.
 func ExampleIntercommCreate() {
 	err := mpi.RunLocal(context.Background(), 5, func(ctx context.Context, w *mpi.World) error {

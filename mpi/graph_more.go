@@ -11,15 +11,11 @@ import (
 // each target: what they mean is up to the program, for example how much is sent
 // along an edge. They are not negative; an edge should have the same one at both
 // ends (MPI-4.1, Section 8.5.4).
-func NewWeightedGraph(ctx context.Context, c *Comm, sources, sourceWeights, targets, targetWeights []int) (*Graph, error) {
-	if err := errors.Join(checkWeights(len(sources), sourceWeights), checkWeights(len(targets), targetWeights)); err != nil {
-		return nil, err
-	}
-	g, err := NewGraph(ctx, c, sources, targets)
-	if err == nil {
-		g.sourceWeights, g.targetWeights = cloneWeights(sourceWeights), cloneWeights(targetWeights)
-	}
-	return g, err
+func NewWeightedGraph(ctx context.Context, c *Comm, sources, sourceWeights, targets, targetWeights []int, opts ...TopologyOption) (*Graph, error) {
+	bad := errors.Join(checkWeights(len(sources), sourceWeights), checkWeights(len(targets), targetWeights))
+	g := &Graph{sources: slices.Clone(sources), targets: slices.Clone(targets),
+		sourceWeights: cloneWeights(sourceWeights), targetWeights: cloneWeights(targetWeights)}
+	return newGraph(ctx, c, g, bad, opts)
 }
 
 // cloneWeights is not nil even if there are none.
@@ -48,21 +44,21 @@ func (g *Graph) Weights() (sources, targets []int) {
 // of the edges that leave node sources[i]. Neighbors of the result lists, for
 // each node, the ranks in the order of who gave the edges. All ranks of c must
 // call it; it blocks until they do, and fails on all if the edges of one cannot be
-// (MPI-4.1, Section 8.5.4; ranks are not reordered).
-func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int) (*Graph, error) {
-	return newDistGraph(ctx, c, sources, targets, nil)
+// (MPI-4.1, Section 8.5.4). Rank i of c is node i, unless Reorder is given.
+func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, opts ...TopologyOption) (*Graph, error) {
+	return newDistGraph(ctx, c, sources, targets, nil, opts)
 }
 
 // NewWeightedDistGraph is NewDistGraph with weights of the edges: weights[i][k] is
 // that of the edge from sources[i] to targets[i][k]. See NewWeightedGraph.
-func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, weights [][]int) (*Graph, error) {
-	return newDistGraph(ctx, c, sources, targets, &weights)
+func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, weights [][]int, opts ...TopologyOption) (*Graph, error) {
+	return newDistGraph(ctx, c, sources, targets, &weights, opts)
 }
 
 // unweighted is what newDistGraph tells for an edge without a weight.
 const unweighted = -1
 
-func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, weights *[][]int) (*Graph, error) {
+func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, weights *[][]int, opts []TopologyOption) (*Graph, error) {
 	add, bad := edgesByRank(c.Size(), sources, targets, weights)
 	if bad != nil {
 		for r := range add { // the others wait
@@ -85,17 +81,14 @@ func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, 
 			mixed = mixed || (edges[2] < 0) != (weights == nil)
 		}
 	}
-	g, err := NewGraph(ctx, c, lists[1], lists[0])
-	switch {
-	case err != nil:
-		return nil, err
-	case mixed:
-		g.c.Free()
-		return nil, fmt.Errorf("%w: only some ranks give weights", ErrTopology)
-	case weights != nil:
+	if mixed {
+		bad = fmt.Errorf("%w: only some ranks give weights", ErrTopology)
+	}
+	g := &Graph{sources: lists[1], targets: lists[0]}
+	if weights != nil {
 		g.sourceWeights, g.targetWeights = cloneWeights(all[1]), cloneWeights(all[0])
 	}
-	return g, nil
+	return newGraph(ctx, c, g, bad, opts)
 }
 
 // Kinds of the triples of edgesByRank.
@@ -136,8 +129,9 @@ func edgesByRank(n int, sources []int, targets [][]int, weights *[][]int) (add [
 // NewFullGraph makes a communicator whose ranks are the nodes of a graph that
 // every rank knows as a whole: neighbors[i] are those of rank i, both as sources
 // and as targets. Ranks of c beyond it get nil. All ranks must call it with the
-// same graph (MPI_Graph_create, MPI-4.1, Section 8.5.3).
-func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int) (*Graph, error) {
+// same graph (MPI_Graph_create, MPI-4.1, Section 8.5.3). Rank i of c is node i, unless
+// Reorder is given.
+func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int, opts ...TopologyOption) (*Graph, error) {
 	if err := checkFullGraph(c, neighbors); err != nil {
 		return nil, err
 	}
@@ -145,7 +139,13 @@ func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int) (*Graph, erro
 	for i, list := range neighbors {
 		all[i] = slices.Clone(list)
 	}
-	own, err := c.first(ctx, len(all))
+	var own *Comm
+	var err error
+	if reorders(opts) {
+		own, err = c.reordered(ctx, graphArcs(all, nil), nil)
+	} else {
+		own, err = c.first(ctx, len(all))
+	}
 	if err != nil || own == nil {
 		return nil, err
 	}
@@ -169,13 +169,13 @@ func checkFullGraph(c *Comm, neighbors [][]int) error {
 }
 
 // GraphMap returns the rank that the caller should have in a graph that every
-// rank knows (MPI_Graph_map), or Undefined if it is not needed. Ranks keep their
-// order, as with NewFullGraph. It is local.
+// rank knows (MPI_Graph_map), or Undefined if it is not needed: that of NewFullGraph
+// with Reorder, see CartMap. It is local.
 func GraphMap(c *Comm, neighbors [][]int) (int, error) {
-	if err := checkFullGraph(c, neighbors); err != nil || c.rank >= len(neighbors) {
+	if err := checkFullGraph(c, neighbors); err != nil {
 		return Undefined, err
 	}
-	return c.rank, nil
+	return c.mapRank(graphArcs(neighbors, nil), nil), nil
 }
 
 // NeighborsOf returns the neighbours of any rank of a graph made by

@@ -61,6 +61,7 @@ type options struct {
 	names      string             // name service, as ADDRESS/TOKEN
 	programs   map[string]Program // for Spawn in RunLocal
 	sctp       sctpOptions
+	hostOf     func(rank int) string // of tests: instead of hostID
 }
 
 // WithTransport selects the transport by name.

@@ -13,6 +13,7 @@ type peer struct {
 	rank   int      // in its world
 	handle int32    // see procName
 	name   procName // in all worlds
+	host   int      // see World.hostColor; of ranks of this job
 	window int64    // eager bytes that it may have with us, not yet matched
 	flows  []inflow
 	far    *farPeer // of another job; nil for ranks of this one

@@ -35,14 +35,20 @@ type Cart struct {
 
 // NewCart arranges ranks of c in a grid with the given dimensions, the last
 // varying fastest, and returns it on a new communicator. The dimension i is a
-// ring if periods[i]. Ranks of c that are not needed get nil. All ranks must
-// call it with the same arguments (MPI-4.1, Section 8.5.1).
-func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool) (*Cart, error) {
+// ring if periods[i]. Ranks of c that are not needed get nil. The others keep their
+// order, unless Reorder is given. All ranks must call it with the same arguments
+// (MPI-4.1, Section 8.5.1).
+func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool, opts ...TopologyOption) (*Cart, error) {
 	n, err := checkGrid(c, dims, periods)
 	if err != nil {
 		return nil, err
 	}
-	own, err := c.first(ctx, n)
+	var own *Comm
+	if reorders(opts) {
+		own, err = c.reordered(ctx, gridArcs(dims, periods), gridBlocks(dims))
+	} else {
+		own, err = c.first(ctx, n)
+	}
 	if err != nil || own == nil {
 		return nil, err
 	}
@@ -70,14 +76,13 @@ func checkGrid(c *Comm, dims []int, periods []bool) (int, error) {
 }
 
 // CartMap returns the rank that the caller should have in a grid (MPI_Cart_map),
-// or Undefined if it is not needed. Ranks keep their order, as with NewCart. It
-// is local.
+// or Undefined if it is not needed: that of NewCart with Reorder, unless c has
+// processes of several jobs, of which it is not known where they are. It is local.
 func CartMap(c *Comm, dims []int, periods []bool) (int, error) {
-	n, err := checkGrid(c, dims, periods)
-	if err != nil || c.rank >= n {
+	if _, err := checkGrid(c, dims, periods); err != nil {
 		return Undefined, err
 	}
-	return c.rank, nil
+	return c.mapRank(gridArcs(dims, periods), gridBlocks(dims)), nil
 }
 
 // Comm returns the communicator of the grid.
@@ -200,27 +205,39 @@ type Graph struct {
 // NewGraph makes a communicator on which the caller gets data from sources and
 // sends data to targets; what is a target of one rank must be a source of the
 // other, as often (MPI-4.1, Section 8.5.4). All ranks must call it; it does not
-// communicate.
-func NewGraph(ctx context.Context, c *Comm, sources, targets []int) (*Graph, error) {
+// communicate, unless Reorder is given: then it blocks until they do.
+func NewGraph(ctx context.Context, c *Comm, sources, targets []int, opts ...TopologyOption) (*Graph, error) {
+	return newGraph(ctx, c, &Graph{sources: slices.Clone(sources), targets: slices.Clone(targets)}, nil, opts)
+}
+
+// newGraph makes the graph of what g says of the caller. bad is why that cannot be.
+func newGraph(ctx context.Context, c *Comm, g *Graph, bad error, opts []TopologyOption) (*Graph, error) {
 	if c.remote != nil {
 		return nil, fmt.Errorf("%w: topology of an intercommunicator", ErrComm)
 	}
-	for _, r := range slices.Concat(sources, targets) {
+	for _, r := range slices.Concat(g.sources, g.targets) {
 		if r != ProcNull && (r < 0 || r >= c.Size()) {
-			return nil, fmt.Errorf("%w: neighbour %d of %d", ErrRank, r, c.Size())
+			bad = fmt.Errorf("%w: neighbour %d of %d", ErrRank, r, c.Size())
 		}
 	}
-	own, err := c.Dup(ctx)
-	if err != nil {
+	if reorders(opts) {
+		return reorderedGraph(ctx, c, g, bad)
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	var err error
+	if g.c, err = c.Dup(ctx); err != nil {
 		return nil, err
 	}
-	return &Graph{c: own, sources: slices.Clone(sources), targets: slices.Clone(targets)}, nil
+	return g, nil
 }
 
 // Comm returns the communicator of the graph.
 func (g *Graph) Comm() *Comm { return g.c }
 
-// Neighbors returns the sources and targets given.
+// Neighbors returns the sources and targets given, after Reorder those given for
+// the node that the caller is now.
 func (g *Graph) Neighbors() (sources, targets []int) {
 	return slices.Clone(g.sources), slices.Clone(g.targets)
 }

@@ -94,7 +94,7 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int, gaps bool) (*sharedM
 	if n < 0 || !ok || bytes > MaxShared {
 		bytes = -1
 	}
-	host := int(hashOf("host", hostID()) >> 1)
+	host := c.w.hostColor()
 	unit := 1
 	if gaps {
 		unit = cacheLine

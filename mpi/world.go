@@ -247,7 +247,7 @@ func (w *World) Abort(code int, msg string) {
 func (w *World) join(ctx context.Context, f fabric) error {
 	w.fabric = f
 	size := w.Size()
-	c := card{Transport: w.opts.transport, Host: hostID(), Streams: w.opts.streams,
+	c := card{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
 		Window: w.eng.window, Addr: f.card()}
 	if w.Rank() == 0 {
 		if err := w.boot.Put(ctx, keyName, newJobKey()); err != nil {
@@ -281,6 +281,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 				ErrOption, w.Rank(), c.Transport, c.Streams, r, pc.Transport, pc.Streams)
 		}
 		w.eng.peers[r].credit.Store(min(pc.Window, maxCredit))
+		w.eng.peers[r].host = colorOf(pc.Host)
 		if pc.Host == c.Host {
 			local++
 		}
