@@ -64,7 +64,8 @@ const (
 func newSCTPFabric(w *World) (fabric, error) {
 	o := w.opts
 	f := &sctpFabric{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
-	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + strangers}
+	// Ranks that wait poll by themselves, see progress.
+	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + strangers, BusyPoll: -1}
 	if o.sctp.conns != nil {
 		conns, err := o.sctp.conns(w.Rank())
 		if err != nil {

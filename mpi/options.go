@@ -116,7 +116,7 @@ func WithUnexpected(bytes int) Option {
 
 // WithSpin bounds how long a waiting goroutine polls the transport before it
 // parks; 0 makes it park at once. Without this option the bound is
-// 1 ms, or 0 if the ranks on this host outnumber its processors.
+// 5 ms, or 0 if the ranks on this host outnumber its processors.
 func WithSpin(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 {

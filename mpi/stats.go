@@ -96,8 +96,8 @@ type Stats struct {
 // does not block.
 func (w *World) Stats() Stats {
 	e := w.eng
-	s := Stats{Peers: make([]PeerStats, len(e.peers)),
-		SpinCost: time.Duration(e.prog.spinCost.Load()), ParkCost: time.Duration(e.prog.parkCost.Load())}
+	s := Stats{Peers: make([]PeerStats, len(e.peers))}
+	s.SpinCost, s.ParkCost = e.prog.choose.Costs()
 	for i, p := range e.peers {
 		s.Peers[i] = p.stats()
 	}
@@ -169,7 +169,7 @@ func (w *World) Tunables() []Tunable {
 		{"WEFT_RENDEZVOUS", w.world.hints.Load().rendezvous.String(), "how longer ones travel: see WithRendezvous"},
 		{"WEFT_STREAMS", formatSize(o.streams), "streams that the tags are spread over"},
 		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
-		{"WEFT_SPIN", time.Duration(w.eng.prog.max).String(), "how long a waiting goroutine polls before it parks"},
+		{"WEFT_SPIN", w.eng.prog.choose.Max().String(), "how long a waiting goroutine polls before it parks"},
 		{"WEFT_ADDRS", formatAddrs(o.addrs), "local addresses; none: all of the host"},
 		{"WEFT_CAPTURE", o.capture, "file that sent datagrams are recorded in"},
 	}

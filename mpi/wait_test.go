@@ -12,15 +12,19 @@ import (
 func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
 	var pool waiterPool
 	for range n {
-		s := p.begin()
-		if s.spin {
+		s, began := p.begin(), clock()
+		if s.Limit > 0 {
 			spins++
 		}
-		if p.spin(s, func() bool { return time.Duration(clock()-s.at) >= spun }) {
+		if p.spin(s, func() bool { return time.Duration(clock()-began) >= spun }) {
 			continue
 		}
 		w := pool.get()
-		time.AfterFunc(max(parked, spun)-time.Duration(clock()-s.at), w.signal)
+		took := parked
+		if s.Limit > 0 {
+			took = max(parked, spun)
+		}
+		time.AfterFunc(took-time.Duration(clock()-began), w.signal)
 		_ = w.wait(context.Background())
 		w.recycle()
 		p.end(s)
@@ -56,11 +60,11 @@ func TestProgressAdapts(t *testing.T) {
 // A wait that cannot poll, or may not, does not.
 func TestProgressOff(t *testing.T) {
 	var p progress
-	if s := p.begin(); s.spin || p.spin(s, func() bool { return true }) {
+	if s := p.begin(); s.Limit > 0 || p.spin(s, func() bool { return true }) {
 		t.Error("spin without a transport to poll")
 	}
 	p.init(func() bool { t.Error("polled"); return false }, 0)
-	if s := p.begin(); s.spin || p.spin(s, func() bool { return true }) {
+	if s := p.begin(); s.Limit > 0 || p.spin(s, func() bool { return true }) {
 		t.Error("spin of no length")
 	}
 }

@@ -16,7 +16,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	}
 	ctx := context.Background()
 	for _, size := range []int{64, 1000, 65536} {
-		for _, spin := range []time.Duration{0, 50 * time.Microsecond} {
+		for _, spin := range []time.Duration{-1, 50 * time.Microsecond} {
 			for _, upcall := range []bool{false, true} {
 				t.Run(fmt.Sprintf("size=%d/busypoll=%v/upcall=%v", size, spin, upcall), func(t *testing.T) {
 					cfg := &sctp.Config{MTU: 1500}

@@ -181,10 +181,9 @@ type Config struct {
 	// that received the packet, with no lock held, for one piece at a time
 	// per association, in delivery order. It must not block; it may call
 	// TrySend, or Send with Force, also for other associations. Goroutines that
-	// receive packets are the readers of the sockets and those in Poll, PollUntil
-	// and, with BusyPoll, Recv and Accept: they must not hold locks that OnPiece
-	// takes; callers of TrySend, Abort and the like may. Recv must not be used
-	// then.
+	// receive packets are the readers of the sockets and those in Poll, Wait.Poll,
+	// Waiter.Wait and Recv: they must not hold locks that OnPiece takes; callers of
+	// TrySend, Abort and the like may. Recv must not be used then.
 	OnPiece func(*Association, *Piece)
 
 	// OnNotify, if not nil, is called like OnPiece, in any mode, in order
@@ -218,8 +217,10 @@ type TransportConfig struct {
 	Conns []PacketConn
 
 	// BusyPoll bounds how long a waiting goroutine polls the sockets itself
-	// before it parks: lower latency for processor time. 0 turns it off. It
-	// is cut short when GOMAXPROCS goroutines are polling already.
+	// before it parks: lower latency for processor time (default
+	// DefaultBusyPoll; negative: not at all). Goroutines poll only where that
+	// makes waits shorter, which is tried now and then, and no more than
+	// GOMAXPROCS at a time.
 	BusyPoll time.Duration
 
 	// SocketBuffer is the size asked for kernel socket buffers, per direction

@@ -37,9 +37,9 @@
 // A transport has one goroutine per socket. Associations have none: protocol
 // work is done by whoever has it, the reader of a socket, a sender, or a timer,
 // under a mutex of the association, and no upcall, system call or wait happens
-// under that. With [TransportConfig].BusyPoll a goroutine that waits first polls
-// the sockets itself, which saves two wake-ups per message on an otherwise idle
-// machine. In steady state nothing allocates.
+// under that. A goroutine that waits first polls the sockets itself where that
+// pays ([TransportConfig].BusyPoll), which saves two wake-ups per message on an
+// otherwise idle machine. In steady state nothing allocates.
 //
 // # Testing
 //

@@ -178,16 +178,6 @@ func (e *Endpoint) accept(stop <-chan struct{}, ctx context.Context) (*Associati
 		return a, nil
 	default:
 	}
-	if d := e.t.startSpin(); d > 0 {
-		end := e.t.now() + d
-		for i := 0; e.t.now() < end; i++ {
-			e.t.spinOnce(i)
-			if len(e.backlog) > 0 {
-				break
-			}
-		}
-		e.t.endSpin(len(e.backlog) > 0)
-	}
 	e.t.readersWake()
 	select {
 	case a := <-e.backlog:

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/internal/spin"
 )
 
 // Poll makes one pass over the sockets without blocking: it receives what is
@@ -144,72 +144,74 @@ func (p *polling) stop() {
 	}
 }
 
-// spinBudget decides whether waiting goroutines poll, by how often that ended a
-// wait lately. It does not shorten their polling: as long as both ends poll, the
-// wait for an answer is short, but one that takes half as long as it is in vain,
-// and no wait that is cut short would show when that has changed.
-type spinBudget struct {
-	limit core.Time
-	score atomic.Int32 // up to maxSpinScore; at 0 most waits do not poll
-	waits atomic.Uint32
-	procs atomic.Int32 // runtime.GOMAXPROCS, which takes a lock
+// DefaultBusyPoll is the default of TransportConfig.BusyPoll: about what it takes
+// to wake a goroutine up on another processor.
+const DefaultBusyPoll = 50 * time.Microsecond
+
+// A Wait is a wait for something that an upcall will do, which begins with polling
+// where that makes waits shorter.
+type Wait struct {
+	t *Transport
+	w spin.Wait
 }
 
-const (
-	maxSpinScore = 32
-	// spinGain is what a wait that polling ended adds; any other takes one away.
-	spinGain = 2
-	// spinExplore is how many waits there are to one that polls although few of
-	// them did it with success.
-	spinExplore = 16
-)
-
-func (s *spinBudget) init(limit time.Duration) {
-	s.limit = core.Time(limit)
-	s.score.Store(maxSpinScore)
-	s.procs.Store(int32(runtime.GOMAXPROCS(0)))
+// BeginWait notes the begin of a wait.
+func (t *Transport) BeginWait() (w Wait) {
+	w.t = t
+	if t.sockets().canPoll {
+		w.w = t.spinning.Begin(int64(t.now()))
+	}
+	return w
 }
 
-// budget returns how long the next wait may poll.
-func (s *spinBudget) budget() core.Time {
-	explore := s.waits.Add(1)%spinExplore == 0
-	if explore {
-		s.procs.Store(int32(runtime.GOMAXPROCS(0)))
-	}
-	if explore || s.score.Load() > 0 {
-		return s.limit
-	}
-	return 0
-}
-
-func (s *spinBudget) adapt(useful bool) {
-	was := s.score.Load()
-	now := max(was-1, 0)
-	if useful {
-		now = min(was+spinGain, maxSpinScore)
-	}
-	if now != was {
-		s.score.Store(now)
+// End notes that what was waited for is there. A wait that ends otherwise tells
+// nothing, and is just left.
+func (w Wait) End() {
+	if w.w.Counts() {
+		w.t.spinning.End(w.w, int64(w.t.now()))
 	}
 }
 
-// startSpin reports how long the caller may poll, 0 for not at all; after a
-// positive answer it must call endSpin.
-func (t *Transport) startSpin() core.Time {
-	if t.cfg.BusyPoll <= 0 || !t.sockets().canPoll {
-		return 0
+// Poll makes the calling goroutine read the sockets itself until ready reports
+// true, or the time is up that TransportConfig.BusyPoll allows; it returns at once
+// where polling is off or does not pay, or enough goroutines do it already. It
+// reports whether ready did. A goroutine calls it once before it parks.
+func (w Wait) Poll(ready func() bool) bool {
+	t := w.t
+	if w.w.Limit == 0 || !t.startSpin() {
+		return false
 	}
-	d := t.spinning.budget()
-	if d == 0 {
-		return 0
+	for i := 0; ; i++ {
+		t.spinOnce(i)
+		if ready() {
+			t.endSpin()
+			return true
+		}
+		if i%clockEvery == 0 && w.w.Over(int64(t.now())) {
+			t.endSpin()
+			t.readersWake()
+			return false
+		}
 	}
+}
+
+// startSpin reports whether the caller may poll; after a positive answer it must
+// call endSpin.
+func (t *Transport) startSpin() bool {
 	t.pollers.Add(1)
-	if spinners.Add(1) > t.spinning.procs.Load() {
-		spinners.Add(-1)
-		t.pollers.Add(-1)
-		return 0
+	if spinners.Add(1) > t.procs.Load() {
+		t.procs.Store(int32(runtime.GOMAXPROCS(0))) // for the next one
+		t.endSpin()
+		return false
 	}
-	return d
+	return true
+}
+
+// endSpin is called by who stops polling. If it is going to park it calls
+// readersWake then.
+func (t *Transport) endSpin() {
+	spinners.Add(-1)
+	t.pollers.Add(-1)
 }
 
 // spinners counts the goroutines of the process that spin: each takes a
@@ -227,15 +229,7 @@ const clockEvery = 4
 // spinOnce is one turn of a goroutine that spins, the ith.
 func (t *Transport) spinOnce(i int) {
 	t.Poll()
-	if i%yieldBusy == yieldBusy-1 && (i%yieldEvery == yieldEvery-1 || spinners.Load() >= t.spinning.procs.Load()) {
+	if i%yieldBusy == yieldBusy-1 && (i%yieldEvery == yieldEvery-1 || spinners.Load() >= t.procs.Load()) {
 		runtime.Gosched()
 	}
-}
-
-// endSpin tells whether the wait is over. If not, the caller is going to park and
-// calls readersWake first.
-func (t *Transport) endSpin(useful bool) {
-	spinners.Add(-1)
-	t.pollers.Add(-1)
-	t.spinning.adapt(useful)
 }

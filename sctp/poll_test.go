@@ -7,41 +7,50 @@ import (
 	"time"
 )
 
-// Waits poll for all their time or not at all, and most do as long as that ends
-// one in three.
-func TestSpinBudget(t *testing.T) {
-	var s spinBudget
-	s.init(50 * time.Microsecond)
-	// waits makes n waits of which polling would end each in so many, and returns
-	// how many polled.
-	waits := func(n, each int) (polled int) {
-		for i := range n {
-			switch d := s.budget(); d {
-			case 0:
-			case 50_000:
-				polled++
-				s.adapt(each > 0 && i%each == 0)
-			default:
-				t.Fatalf("budget of %v", d)
-			}
+func TestBusyPollLimits(t *testing.T) {
+	for _, tt := range []struct{ poll, want time.Duration }{{0, DefaultBusyPoll}, {-1, 0}, {time.Millisecond, time.Millisecond}} {
+		tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}, BusyPoll: tt.poll})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return polled
+		canPoll := tr.sockets().canPoll
+		w := tr.BeginWait()
+		asked := 0
+		got := w.Poll(func() bool { asked++; return asked == 3 })
+		if want := tt.want > 0 && canPoll; got != want || (asked == 3) != want {
+			t.Errorf("BusyPoll %v: asked %d times, then %v", tt.poll, asked, got)
+		}
+		w.End()
+		if spinners.Load() < 0 || tr.pollers.Load() != 0 {
+			t.Errorf("%d goroutines poll", tr.pollers.Load())
+		}
+		if got := tr.spinning.Max(); got != tt.want {
+			t.Errorf("BusyPoll %v: waits poll for %v, want %v", tt.poll, got, tt.want)
+		}
+		tr.Close()
 	}
-	const n = 1600
-	for _, tt := range []struct {
-		name     string
-		each     int
-		min, max int
-	}{
-		{"always useful", 1, n, n},
-		{"seldom in vain", 2, n, n},
-		{"in vain", 0, 0, n / 10},
-		{"in vain, still", 0, 1, n / 10},
-		{"useful again", 1, n - spinExplore, n},
-	} {
-		if got := waits(n, tt.each); got < tt.min || got > tt.max {
-			t.Errorf("%s: %d of %d waits poll, want %d to %d", tt.name, got, n, tt.min, tt.max)
+}
+
+// A poll in vain ends in time, also where nothing ever comes.
+func TestBusyPollInVain(t *testing.T) {
+	tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	polled := 0
+	for range 1000 {
+		w := tr.BeginWait()
+		asked := false
+		if w.Poll(func() bool { asked = true; return false }) {
+			t.Fatal("something came")
 		}
+		if asked {
+			polled++
+		}
+	}
+	if polled != 1000 && tr.sockets().canPoll {
+		t.Errorf("%d of 1000 waits polled, though none told that polling does not help", polled)
 	}
 }
 

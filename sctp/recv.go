@@ -80,7 +80,8 @@ func (a *Association) recvContext(ctx context.Context, stream int, buf []byte) (
 
 // recv receives from a stream or any, waiting until stop or expired is closed.
 func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte) (int, RecvInfo, error) {
-	spin := stop != stopped
+	var w Wait
+	spin := false
 	for {
 		seq := a.seq.Load()
 		a.mu.Lock()
@@ -92,6 +93,7 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			} else {
 				a.settleLater(a.unlock())
 			}
+			w.End()
 			return n, a.recvInfo(&info), nil
 		}
 		if a.eof || a.closing {
@@ -103,9 +105,13 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			a.mu.Unlock()
 			return 0, RecvInfo{}, errStopped
 		}
+		if w.t == nil {
+			w = a.t.BeginWait()
+			spin = w.w.Limit > 0
+		}
 		if spin {
 			a.mu.Unlock()
-			spin = a.spin(seq, stop, expired)
+			spin = a.spin(w, seq, stop, expired)
 			continue
 		}
 		wt := a.readers.add(stream)
@@ -156,37 +162,31 @@ func (a *Association) recvInfo(i *core.RecvInfo) RecvInfo {
 
 // spin polls the sockets until a.seq moves, the time for it is up, or one of
 // the channels is closed. It reports whether a.seq moved.
-func (a *Association) spin(seq uint32, stop, expired <-chan struct{}) bool {
+func (a *Association) spin(w Wait, seq uint32, stop, expired <-chan struct{}) bool {
 	t := a.t
-	d := t.startSpin()
-	if d == 0 {
+	if !t.startSpin() {
 		return false
 	}
-	end := t.now() + d
+	defer t.endSpin()
 	for i := 0; ; i++ {
 		t.spinOnce(i)
 		if a.seq.Load() != seq {
-			t.endSpin(true)
 			return true
 		}
 		if i%clockEvery != 0 {
 			continue
 		}
-		if t.now() >= end {
-			break
+		if w.w.Over(int64(t.now())) {
+			return false
 		}
 		select {
 		case <-stop:
-			t.endSpin(true)
 			return false
 		case <-expired:
-			t.endSpin(true)
 			return false
 		default:
 		}
 	}
-	t.endSpin(false)
-	return false
 }
 
 // Recv receives from any association of the endpoint: one-to-many style. It
@@ -217,15 +217,15 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) 
 		}
 		wt := e.waiters.add(0)
 		e.mu.Unlock()
-		if e.spin(wt) {
-			e.recycle(wt, false)
-			continue
+		w := e.t.BeginWait()
+		if !e.spin(w, wt) {
+			if err := e.t.waitOn(wt, ctx.Done(), nil); err != nil {
+				e.recycle(wt, true)
+				return 0, RecvInfo{}, ctx.Err()
+			}
 		}
-		err := e.t.waitOn(wt, ctx.Done(), nil)
-		e.recycle(wt, err != nil)
-		if err != nil {
-			return 0, RecvInfo{}, ctx.Err()
-		}
+		w.End()
+		e.recycle(wt, false)
 	}
 }
 
@@ -242,21 +242,18 @@ func (e *Endpoint) recycle(wt *waiter, leaves bool) {
 }
 
 // spin polls the sockets for a while; it reports whether wt was woken.
-func (e *Endpoint) spin(wt *waiter) bool {
+func (e *Endpoint) spin(w Wait, wt *waiter) bool {
 	t := e.t
-	d := t.startSpin()
-	if d == 0 {
+	if w.w.Limit == 0 || !t.startSpin() {
 		return false
 	}
-	end := t.now() + d
-	for i := 0; i%clockEvery != 0 || t.now() < end; i++ {
+	defer t.endSpin()
+	for i := 0; i%clockEvery != 0 || !w.w.Over(int64(t.now())); i++ {
 		t.spinOnce(i)
 		if len(wt.ch) > 0 {
-			t.endSpin(true)
 			return true
 		}
 	}
-	t.endSpin(false)
 	return false
 }
 

@@ -117,7 +117,7 @@ func TestHugeMessage(t *testing.T) {
 
 func TestConcurrentSendersAndReceivers(t *testing.T) {
 	ctx := context.Background()
-	for _, spin := range []time.Duration{0, 50 * time.Microsecond} {
+	for _, spin := range []time.Duration{-1, 50 * time.Microsecond} {
 		p := newLoopbackPair(t, sctp.TransportConfig{BusyPoll: spin}, nil, nil)
 		const senders, each = 8, 200
 		var wg sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftstack/weft/internal/spin"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
@@ -33,7 +34,8 @@ type Transport struct {
 	polling  polling
 	lead     lead
 	drain    func() // readAll, called so that escape analysis sees no recursion
-	spinning spinBudget
+	spinning spin.Chooser
+	procs    atomic.Int32 // runtime.GOMAXPROCS, which takes a lock
 	pollers  atomic.Int32
 	flushes  atomic.Int32 // goroutines that transmit
 	count    transportCounters
@@ -65,7 +67,11 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		return nil, err
 	}
 	t.set.Store(newSocketSet(list))
-	t.spinning.init(cfg.BusyPoll)
+	if cfg.BusyPoll == 0 {
+		cfg.BusyPoll = DefaultBusyPoll
+	}
+	t.spinning.Init(cfg.BusyPoll)
+	t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	t.drain = t.readAll
 	t.timers.init(t.now, t.onTimers)
 	t.lead.init(t)

@@ -108,7 +108,7 @@ func BenchmarkTransfer(b *testing.B) {
 }
 
 func BenchmarkPingPong(b *testing.B) {
-	for _, spin := range []time.Duration{0, 50 * time.Microsecond} {
+	for _, spin := range []time.Duration{-1, 50 * time.Microsecond} {
 		b.Run(fmt.Sprintf("busypoll=%v", spin), func(b *testing.B) {
 			a, z := benchPair(b, spin)
 			ma, mz := a.mr(b, 64, LocalWrite), z.mr(b, 64, LocalWrite)

@@ -139,8 +139,8 @@ func (cq *CQ) take(wc []WC) int { // mu is held
 
 // Wait is Poll that blocks until there is at least one completion or ctx is
 // done. It first polls the transport itself, as far as
-// sctp.TransportConfig.BusyPoll allows. It returns ErrCQOverflow once an overflowed queue is drained, and ErrClosed when
-// the queue is closed.
+// sctp.TransportConfig.BusyPoll allows. It returns ErrCQOverflow once an overflowed
+// queue is drained, and ErrClosed when the queue is closed.
 func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if len(wc) == 0 {
 		return 0, nil
@@ -148,9 +148,14 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if n := cq.Poll(wc); n > 0 {
 		return n, nil
 	}
-	if t := cq.dev.cfg.Transport; t != nil && ctx.Err() == nil && t.PollUntil(cq.ready) {
-		if n := cq.Poll(wc); n > 0 {
-			return n, nil
+	var wait sctp.Wait
+	if t := cq.dev.cfg.Transport; t != nil && ctx.Err() == nil {
+		wait = t.BeginWait()
+		if wait.Poll(cq.ready) {
+			if n := cq.Poll(wc); n > 0 {
+				wait.End()
+				return n, nil
+			}
 		}
 	}
 	cq.mu.Lock()
@@ -173,6 +178,9 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 				cq.signal() // the token may have stood for others' completions too
 			}
 			cq.mu.Unlock()
+			if n > 0 {
+				wait.End()
+			}
 			return n, err
 		}
 		if !cq.led && cq.first != nil {

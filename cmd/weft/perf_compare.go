@@ -54,6 +54,7 @@ func matrix(o *perfOptions) []comparison {
 		{"udp trip 64", trip("udp", 64, 0), nil},
 		{"tcp trip 64", trip("tcp", 64, 0), nil},
 		{"sctp trip 64", trip("sctp", 64, 0), []string{"udp trip 64", "tcp trip 64"}},
+		{"sctp park 64", trip("sctp", 64, -1), []string{"udp trip 64"}},
 		{"udp spin 64", trip("udp", 64, spin), nil},
 		{"sctp spin 64", trip("sctp", 64, spin), []string{"udp spin 64"}},
 		{"sctp spin 2", trip("sctp", 2, spin), nil},

@@ -54,7 +54,7 @@ func (o *perfOptions) checkMode() error {
 		return fmt.Errorf("mode %s has no -assocs", o.Mode)
 	case o.Streams > 1 && (udp || tcp):
 		return fmt.Errorf("mode %s has no -streams", o.Mode)
-	case o.BusyPoll > 0 && tcp:
+	case o.BusyPoll != 0 && tcp:
 		return fmt.Errorf("mode %s has no -busy-poll", o.Mode)
 	case o.ZeroSum && (udp || tcp || mpi || o.TCP):
 		return fmt.Errorf("-zero-checksum is for the modes over SCTP but mpi, which always does that")

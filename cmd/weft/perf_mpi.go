@@ -79,8 +79,8 @@ func perfOrdered(ctx context.Context, text string) error {
 // perfRank is one rank's part. Rank 0 gives the result to print.
 func perfRank(ctx context.Context, o *perfOptions, print func(*perfResult) error) error {
 	opts := []mpi.Option{mpi.WithSCTP(sctp.Config{MTU: o.MTU})}
-	if o.BusyPoll > 0 {
-		opts = append(opts, mpi.WithSpin(o.BusyPoll))
+	if o.BusyPoll != 0 {
+		opts = append(opts, mpi.WithSpin(max(o.BusyPoll, 0)))
 	}
 	w, err := mpi.Init(ctx, opts...)
 	if err != nil {

@@ -133,7 +133,7 @@ func (o *perfOptions) checkPeer() error {
 	switch {
 	case o.Mode == "atomic":
 		return errors.New("-R: send, write or read")
-	case o.Bidir || o.seconds > 0 || o.Rate > 0 || o.BusyPoll > 0 || o.connect != "":
+	case o.Bidir || o.seconds > 0 || o.Rate > 0 || o.BusyPoll != 0 || o.connect != "":
 		return errors.New("-R has no -b, -D, -rate, -busy-poll and -connect")
 	case o.Latency && o.Assocs > 1:
 		return errors.New("-R: -lat is for one queue pair")

@@ -134,7 +134,7 @@ func (e *udpEnd) trip(ctx context.Context) error {
 		if _, err := e.conn.Write(e.buf[:e.size]); err != nil {
 			return err
 		}
-		if e.spec.BusyPoll == 0 {
+		if e.spec.BusyPoll <= 0 {
 			e.conn.SetReadDeadline(time.Now().Add(time.Second))
 		}
 		_, _, err := e.receive()

@@ -1,0 +1,139 @@
+// Package spin decides, from how long waits took, whether goroutines that wait
+// poll before they park.
+//
+// An answer that comes within the polling costs no wake-up. On a machine with
+// other work to do polling loses: the scheduler favours who sleeps. So both ways
+// are tried, and the one whose waits turn out shorter is taken for most of them.
+package spin
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Chooser chooses between the two ways of waiting. Its methods may be called by
+// several goroutines at a time; all times are nanoseconds of one clock.
+type Chooser struct {
+	max      int64 // length of a spin; 0: never spin
+	waits    atomic.Uint32
+	explore  atomic.Uint32 // which wait tries the other way
+	gap      atomic.Uint32 // waits between those that do
+	spinCost atomic.Int64  // how long waits take that begin with a spin
+	parkCost atomic.Int64  // how long those take that do not
+	parked   atomic.Bool   // parkCost was measured
+}
+
+const (
+	// exploreSpin bounds the spins that try whether spinning pays: where it does not,
+	// they take the processor from others.
+	exploreSpin = int64(time.Millisecond)
+	// minExplore is how many waits there are to one that tries the other way. While
+	// most spin, the number doubles up to maxExplore with each that takes longer;
+	// while most park, spinRun in a row try after twice as many, because they are
+	// short only if the other side spins meanwhile, too.
+	minExplore = 16
+	maxExplore = 512
+	spinRun    = 3
+	// quickWait is how long waits that spin may take without a try whether parking
+	// is better: no wake-up is as fast.
+	quickWait = int64(10 * time.Microsecond)
+	// firstPark is what parking is taken to cost before it was tried.
+	firstPark = int64(50 * time.Microsecond)
+	// steadyWait bounds what one wait adds to a cost: twice the cost and this count
+	// most, so that the way of waiting does not change with a single long wait.
+	steadyWait = int64(20 * time.Microsecond)
+	// spinGain is the least part of its length by which a wait must be shorter for
+	// spinning to be worth the processor.
+	spinGain = 16
+	// costShare is the share of the latest wait in spinCost and parkCost.
+	costShare = 8
+	// longWait, in multiples of the longest spin, is what longer waits count
+	// as: they tell nothing.
+	longWait = 4
+)
+
+// Init sets how long a wait may spin, not at all if limit is 0 or less. No wait is
+// going on.
+func (c *Chooser) Init(limit time.Duration) {
+	c.max = max(int64(limit), 0)
+	c.parkCost.Store(min(c.max, firstPark))
+	c.explore.Store(minExplore)
+	c.gap.Store(minExplore)
+}
+
+// Max returns how long a wait may spin.
+func (c *Chooser) Max() time.Duration { return time.Duration(c.max) }
+
+// Costs returns how long waits take that spin, and that do not.
+func (c *Chooser) Costs() (spin, park time.Duration) {
+	return time.Duration(c.spinCost.Load()), time.Duration(c.parkCost.Load())
+}
+
+// Wait is a wait that has begun. The zero Wait is one that may not spin and does
+// not count.
+type Wait struct {
+	at    int64
+	Limit int64 // how long it may spin; 0: not at all
+	on    bool
+	other bool // it is not the way that most waits take
+}
+
+// Counts reports whether End takes in how long the wait took.
+func (w Wait) Counts() bool { return w.on }
+
+// Begin notes the begin of a wait and chooses whether to spin.
+func (c *Chooser) Begin(now int64) (w Wait) {
+	if c.max == 0 {
+		return w
+	}
+	cost := c.spinCost.Load()
+	spin := cost+cost/spinGain < c.parkCost.Load()
+	if n := c.waits.Add(1); int32(n-c.explore.Load()) >= 0 {
+		if spin || int32(n-c.explore.Load()) >= spinRun-1 {
+			c.explore.Store(n + c.gap.Load())
+		}
+		if !spin || cost >= quickWait {
+			spin, w.other = !spin, true
+		}
+	}
+	w.at, w.on = now, true
+	switch {
+	case spin && w.other:
+		w.Limit = min(c.max, exploreSpin)
+	case spin:
+		w.Limit = c.max
+	}
+	return w
+}
+
+// Over reports whether the time for the spin of w is up.
+func (w Wait) Over(now int64) bool { return now-w.at > w.Limit }
+
+// End notes the end of a wait.
+func (c *Chooser) End(w Wait, now int64) {
+	if !w.on {
+		return
+	}
+	cost, rival := &c.parkCost, &c.spinCost
+	if w.Limit > 0 {
+		cost, rival = rival, cost
+	}
+	// Waits at the same time may overwrite each other's share: no matter.
+	old, took := cost.Load(), min(now-w.at, longWait*c.max)
+	if w.Limit == 0 && !c.parked.Load() {
+		c.parked.Store(true)
+		old = took
+	}
+	cost.Store(old + (min(took, 2*old+steadyWait)-old)/costShare)
+	if w.other {
+		gap := uint32(minExplore)
+		switch {
+		case w.Limit > 0:
+			gap = 2 * minExplore
+		case took > rival.Load():
+			gap = min(2*c.gap.Load(), maxExplore)
+			c.explore.Store(c.waits.Load() + gap)
+		}
+		c.gap.Store(gap)
+	}
+}

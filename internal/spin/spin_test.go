@@ -1,0 +1,94 @@
+package spin
+
+import (
+	"testing"
+	"time"
+)
+
+// run makes n waits, which take spun if they spin and parked if not, and returns
+// how many spin.
+func run(c *Chooser, n int, spun, parked time.Duration) (spins int) {
+	now := int64(0)
+	for range n {
+		w := c.Begin(now)
+		took := parked
+		if w.Limit > 0 {
+			spins++
+			took = spun
+		}
+		now += int64(took)
+		c.End(w, now)
+	}
+	return spins
+}
+
+const us = time.Microsecond
+
+// The shorter way is taken for most waits, also after a change, and the other is
+// still tried unless it cannot be better.
+func TestTheShorterWayIsTaken(t *testing.T) {
+	var c Chooser
+	c.Init(50 * us)
+	const n = 5000
+	for _, tt := range []struct {
+		name         string
+		spun, parked time.Duration
+		spins, tries bool
+	}{
+		{"spinning is quicker than any wake-up", 6 * us, 30 * us, true, false},
+		{"spinning is quicker", 20 * us, 40 * us, true, true},
+		{"spinning loses the processor", 200 * us, 60 * us, false, true},
+		{"nothing comes soon", time.Millisecond, time.Millisecond, false, true},
+		{"spinning is quicker again", 20 * us, 40 * us, true, true},
+	} {
+		run(&c, n, tt.spun, tt.parked)
+		got := run(&c, n, tt.spun, tt.parked)
+		if (got > n*9/10) != tt.spins {
+			t.Errorf("%s: %d of %d waits spin", tt.name, got, n)
+		}
+		if tried := got > 0 && got < n; tried != tt.tries && tt.name != "nothing comes soon" {
+			t.Errorf("%s: %d of %d waits spin; want the other way tried: %v", tt.name, got, n, tt.tries)
+		}
+	}
+}
+
+func TestOneLongWaitChangesNothing(t *testing.T) {
+	var c Chooser
+	c.Init(50 * us)
+	run(&c, 1000, 8*us, 30*us)
+	w := c.Begin(0)
+	c.End(w, int64(time.Second))
+	if got := run(&c, 100, 8*us, 30*us); got < 95 {
+		t.Errorf("%d of 100 waits spin after a long one", got)
+	}
+	if spin, park := c.Costs(); spin > 20*us || park < 25*us {
+		t.Errorf("costs are %v and %v", spin, park)
+	}
+}
+
+func TestSpinsAreBounded(t *testing.T) {
+	var c Chooser
+	c.Init(5 * time.Millisecond)
+	w := c.Begin(0)
+	if w.Over(int64(5*time.Millisecond)) || !w.Over(int64(5*time.Millisecond)+1) {
+		t.Errorf("a spin may take %d ns, want 5 ms", w.Limit)
+	}
+	run(&c, 1000, 10*time.Millisecond, time.Millisecond)
+	for range 100 {
+		if w := c.Begin(0); w.Limit > exploreSpin {
+			t.Fatalf("a try may spin for %d ns", w.Limit)
+		}
+	}
+}
+
+func TestOff(t *testing.T) {
+	for _, limit := range []time.Duration{0, -1} {
+		var c Chooser
+		c.Init(limit)
+		if w := c.Begin(1); w.Limit != 0 || w.Counts() {
+			t.Errorf("limit %v: %+v", limit, w)
+		}
+	}
+	var c Chooser
+	c.End(Wait{}, 1)
+}
