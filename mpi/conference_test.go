@@ -9,7 +9,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 )
 
 // talks lets two groups of ranks confer over a pipe, one group in each of two
@@ -17,7 +16,7 @@ import (
 func talks(t *testing.T, ranks int, f func(ctx context.Context, x *conference, side int) error) {
 	t.Helper()
 	a, b := net.Pipe()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
 	defer cancel()
 	errc := make(chan error, 2)
 	for side, conn := range []net.Conn{a, b} {

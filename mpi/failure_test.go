@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 var errTestOver = errors.New("test over")
@@ -17,7 +16,7 @@ var errTestOver = errors.New("test over")
 func TestRankGone(t *testing.T) {
 	for _, tr := range testTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			var all sync.WaitGroup
 			all.Add(3)
@@ -119,7 +118,7 @@ func rankGone(ctx context.Context, w *World) error {
 func TestAbortEndsEverybody(t *testing.T) {
 	for _, tr := range testTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			err := RunLocal(ctx, 4, func(_ context.Context, w *World) error {
 				// Not the context of RunLocal: it ends when a rank fails.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // errDies is what a rank that is to die returns.
@@ -26,7 +25,7 @@ func runFT(t *testing.T, n int, f func(ctx context.Context, w *World) error, opt
 
 func checkFT(t *testing.T, n int, f func(ctx context.Context, w *World) error, opts ...Option) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	errs := make([]error, n)
 	err := RunLocal(ctx, n, func(ctx context.Context, w *World) error {

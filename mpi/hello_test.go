@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/sctp"
 )
@@ -15,7 +14,7 @@ import (
 // A stranger that finds the port before the job is complete neither joins nor
 // keeps it from starting.
 func TestStrangersTCP(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	job := newLocalJob(2)
 	o, err := buildOptions(TransportTCP, false, []Option{WithAddrs(loopback)})
@@ -113,7 +112,7 @@ func TestHello(t *testing.T) {
 }
 
 func TestStrangersSCTP(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{loopback}})
 	if err != nil {

@@ -41,7 +41,7 @@ var testJobs = map[string]func() error{
 
 // ringJob checks the world and exchanges messages with both neighbours.
 func ringJob() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	w, err := Init(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func ringJob() error {
 
 // victimJob has rank 1 die without a word; the others must notice.
 func victimJob() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	w, err := Init(ctx)
 	if err != nil {
@@ -103,7 +103,7 @@ func runJob(t *testing.T, name string, n int, env ...string) (out []string, errs
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	s := pmi.NewServer(n, "test")
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 )
 
 // interTransports are those that tests of intercommunicators run on.
@@ -17,7 +16,7 @@ func runInter(t *testing.T, n int, f func(ctx context.Context, w *World, c *Comm
 	t.Helper()
 	for _, tr := range interTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			if err := RunLocal(ctx, n, func(ctx context.Context, w *World) error {
 				c, err := evenOdd(ctx, w.Comm())

@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"net"
 	"testing"
-	"time"
 )
 
 func TestJoin(t *testing.T) {
 	for _, tr := range interTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			a, b := net.Pipe()
 			errc := make(chan error, 2)
@@ -50,7 +49,7 @@ func TestJoin(t *testing.T) {
 }
 
 func TestJoinStranger(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	a, b := net.Pipe()
 	go func() {

@@ -20,7 +20,7 @@ func runRanks(t *testing.T, n int, f func(ctx context.Context, w *World) error, 
 		t.Helper()
 		t.Run(fmt.Sprintf("transport=%s/ranks=%d", name, n), func(t *testing.T) {
 			t.Helper()
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			if err := RunLocal(ctx, n, f, append(more, opts...)...); err != nil {
 				t.Error(err)

@@ -16,7 +16,7 @@ func twoJobs(t *testing.T, servers, clients int, server func(context.Context, *W
 	t.Helper()
 	for _, tr := range interTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			name := make(chan string, clients)
 			errc := make(chan error, 2)
@@ -230,7 +230,7 @@ func nobody(ctx context.Context, w *World) error {
 func TestConnectThirdJob(t *testing.T) {
 	for _, tr := range interTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			first, second := make(chan string, 1), make(chan string, 1)
 			errc := make(chan error, 3)
@@ -327,7 +327,7 @@ func TestConnectThirdJob(t *testing.T) {
 }
 
 func TestConnectErrors(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 		open, err := w.OpenPort()
@@ -404,7 +404,7 @@ func TestConnectErrors(t *testing.T) {
 
 // Jobs with other transports do not fit.
 func TestConnectOtherTransport(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	name := make(chan string, 1)
 	errc := make(chan error, 2)
@@ -435,7 +435,7 @@ func TestConnectOtherTransport(t *testing.T) {
 }
 
 func TestPortLimits(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	err := RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
 		for i := range MaxPorts {

@@ -26,7 +26,7 @@ func ported(t *testing.T, f func(ctx context.Context, w *mpi.World) error, opts 
 		}
 		for _, n := range ranks {
 			t.Run(fmt.Sprintf("transport=%s/ranks=%d", tr, n), func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
 				if err := mpi.RunLocal(ctx, n, f, append(opts, mpi.WithTransport(tr))...); err != nil {
 					t.Error(err)
@@ -591,7 +591,7 @@ func TestPortedSurvivors(t *testing.T) {
 	died := errors.New("died")
 	for _, tr := range []string{mpi.TransportInproc, mpi.TransportHybrid, mpi.TransportSCTP, mpi.TransportTCP} {
 		t.Run(tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			const p, victim, rounds = 5, 3, 12
 			err := mpi.RunLocal(ctx, p, func(ctx context.Context, w *mpi.World) error {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A peer that breaks the protocol loses its link, and nothing else happens.
@@ -145,7 +144,7 @@ func FuzzInflow(f *testing.F) {
 func TestViolationEndsLink(t *testing.T) {
 	for _, tr := range testTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			err := RunLocal(ctx, 2, func(_ context.Context, w *World) error {
 				c := w.Comm()

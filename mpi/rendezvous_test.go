@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/verbs"
 )
@@ -14,7 +13,7 @@ import (
 // runMethod runs f on two ranks over the transport that has RDMA.
 func runMethod(t *testing.T, f func(ctx context.Context, w *World) error, opts ...Option) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
 	defer cancel()
 	if err := RunLocal(ctx, 2, f, append([]Option{WithTransport(TransportHybrid)}, opts...)...); err != nil {
 		t.Error(err)
@@ -259,7 +258,7 @@ func (h *halfWriter) write(r *Request, v *envelope) {
 // receive fails, and by then the buffer cannot be written to any more.
 func TestRendezvousSenderGone(t *testing.T) {
 	const n = 1 << 20
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
 	defer cancel()
 	halfway, failed := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup

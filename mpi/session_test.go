@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestSessions(t *testing.T) {
@@ -95,7 +94,7 @@ func TestSessions(t *testing.T) {
 
 // sessionJob uses MPI from two sessions, without a World.
 func sessionJob() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	var ss []*Session
 	var cs []*Comm

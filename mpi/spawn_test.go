@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
 )
@@ -39,7 +38,7 @@ func TestSpawn(t *testing.T) {
 	const parents = 2
 	for _, tr := range interTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			err := RunLocal(ctx, parents, func(ctx context.Context, w *World) error {
 				if w.Parent() != nil {
@@ -83,7 +82,7 @@ func TestSpawn(t *testing.T) {
 }
 
 func TestSpawnErrors(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 		many := make([]Command, MaxCommands+1)
@@ -127,7 +126,7 @@ func TestSpawnErrors(t *testing.T) {
 
 // The error of a program is that of RunLocal, and ends the others.
 func TestSpawnedFails(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	oops := errors.New("oops")
 	err := RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
@@ -150,7 +149,7 @@ func TestSpawnedFails(t *testing.T) {
 func TestSpawnedDies(t *testing.T) {
 	for _, tr := range interTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), testTime)
 			defer cancel()
 			oops := errors.New("oops")
 			err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
@@ -220,7 +219,7 @@ func TestNames(t *testing.T) {
 
 // testNames publishes names, which must come to names.
 func testNames(t *testing.T, names *pmi.Names, opts ...Option) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	err := RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
 		const name = "an ocean = model"

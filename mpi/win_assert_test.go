@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 )
 
 // sentTo returns how many messages of windows a rank has sent so far.
@@ -234,7 +233,7 @@ func BenchmarkWinLock(b *testing.B) {
 	for _, tr := range []string{TransportHybrid, TransportSCTP} {
 		for name, a := range map[string]Assert{"none": 0, "nocheck": AssertNoCheck} {
 			b.Run("transport="+tr+"/assert="+name, func(b *testing.B) {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				ctx, cancel := context.WithTimeout(context.Background(), testTime)
 				defer cancel()
 				err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 					c := w.Comm()

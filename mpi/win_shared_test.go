@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func TestWinShared(t *testing.T) {
 
 // sharedJob is useShared between processes.
 func sharedJob() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
 	w, err := Init(ctx)
 	if err != nil {
@@ -116,16 +117,29 @@ func sharedJob() error {
 }
 
 func TestWinSharedByProcesses(t *testing.T) {
+	files := func() []string {
+		names, _ := filepath.Glob("/dev/shm/weft-shared-*")
+		return names
+	}
+	before := files()
 	out, errs := runJob(t, "shared", 3)
 	for rank := range out {
 		if errs[rank] != nil {
 			t.Errorf("rank %d: %v\n%s", rank, errs[rank], out[rank])
 		}
 	}
-	left, _ := filepath.Glob("/dev/shm/weft-shared-*")
-	for _, name := range left {
-		if st, err := os.Stat(name); err == nil && time.Since(st.ModTime()) > time.Minute {
-			t.Errorf("%s was left behind", name)
+	// Those of other tests go away by themselves.
+	limit := time.Now().Add(testTime)
+	for _, name := range files() {
+		for !slices.Contains(before, name) {
+			if _, err := os.Stat(name); err != nil {
+				break
+			}
+			if time.Now().After(limit) {
+				t.Errorf("%s was left behind", name)
+				break
+			}
+			<-time.After(10 * time.Millisecond)
 		}
 	}
 }

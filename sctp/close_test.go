@@ -43,7 +43,7 @@ func TestCloseSendsItsAborts(t *testing.T) {
 			if !errors.As(p.b.Err(), &abort) || !abort.ByPeer {
 				t.Fatalf("run %d: the peer's association ended with %v", i, p.b.Err())
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("run %d: the peer did not hear of the end", i)
 		}
 	}

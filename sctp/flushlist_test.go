@@ -53,7 +53,7 @@ func TestAssociationsShareTrains(t *testing.T) {
 		for range n {
 			select {
 			case <-done:
-			case <-time.After(time.Minute):
+			case <-time.After(5 * time.Minute):
 				t.Fatal("no acknowledgement")
 			}
 		}

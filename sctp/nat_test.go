@@ -69,7 +69,7 @@ func TestAssociationThroughNAT(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newNATWorld(t, tt.kind)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
 			le, err := w.server.Listen(serverPort, nil)
 			if err != nil {

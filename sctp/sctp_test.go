@@ -79,7 +79,7 @@ func (p *pair) connect(ca, cb *sctp.Config) {
 	if p.eb, err = p.tb.Listen(serverPort, cb); err != nil {
 		p.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if p.a, err = p.ea.Connect(ctx, p.eb.Addr()); err != nil {
 		p.t.Fatal("Connect:", err)

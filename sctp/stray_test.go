@@ -40,7 +40,7 @@ func TestDatagramIsThePacket(t *testing.T) {
 		e.Connect(ctx, sctp.Addr{Addrs: []netip.AddrPort{to}, Port: 4712})
 	}()
 	defer func() { cancel(); <-done }()
-	peer.SetReadDeadline(time.Now().Add(time.Minute))
+	peer.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	buf := make([]byte, 1<<16)
 	n, from, err := peer.ReadFromUDPAddrPort(buf)
 	if err != nil {

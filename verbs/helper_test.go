@@ -11,7 +11,7 @@ import (
 )
 
 // testTimeout bounds each wait of a test.
-const testTimeout = time.Minute
+const testTimeout = 5 * time.Minute
 
 // node is a device on a loopback transport, with a domain and queues.
 type node struct {

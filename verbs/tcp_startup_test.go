@@ -17,7 +17,7 @@ import (
 // without markers.
 func firstSegment(t *testing.T, c net.Conn) []byte {
 	t.Helper()
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c.SetReadDeadline(time.Now().Add(5 * time.Minute))
 	var stream []byte
 	buf := make([]byte, 4096)
 	for {

@@ -15,7 +15,7 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-const rpingTime = 30 * time.Second
+const rpingTime = 5 * time.Minute
 
 // rpingServer starts a server and returns where it listens, and its end.
 func rpingServer(t *testing.T, ctx context.Context, o rpingOptions) (port int, done chan error, out, log *bytes.Buffer) {

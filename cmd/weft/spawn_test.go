@@ -40,7 +40,7 @@ func spawnTransports() []string {
 
 // within runs f as one rank of a job.
 func within(ctx context.Context, f func(ctx context.Context, w *mpi.World) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	w, err := mpi.Init(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/weftstack/weft/ddp"
 )
 
-const testTimeout = time.Minute
+const testTimeout = 5 * time.Minute
 
 func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)

@@ -34,8 +34,10 @@ func TestSilentPeers(t *testing.T) {
 				for tick := time.NewTicker(2 * time.Millisecond); tt.trickle; {
 					select {
 					case <-tick.C:
-						cb.Write(frame[:1])
-						frame = frame[1:]
+						if len(frame) > 1 {
+							cb.Write(frame[:1])
+							frame = frame[1:]
+						}
 					case <-stop:
 						return
 					}

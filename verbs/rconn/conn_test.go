@@ -17,7 +17,7 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-const testTimeout = 2 * time.Minute
+const testTimeout = 5 * time.Minute
 
 func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)

@@ -13,7 +13,7 @@ import (
 func TestCheck(t *testing.T) {
 	run := func(tr string, n int, opts ...mpi.Option) {
 		t.Run(fmt.Sprintf("transport=%s/ranks=%d", tr, n), func(t *testing.T) {
-			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer stop()
 			err := mpi.RunLocal(ctx, n, func(ctx context.Context, w *mpi.World) error {
 				return check(ctx, w.Comm())
