@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/units"
@@ -42,6 +43,7 @@ type benchOptions struct {
 	json         bool
 	svg          string
 	names        []string // of tests, for compare
+	initTook     time.Duration
 	mpirun, mpcc string
 }
 
@@ -63,7 +65,7 @@ func benchFlags(o *benchOptions) *flag.FlagSet {
 	fs.IntVar(&o.window, "W", 64, "messages or operations under way in bandwidth tests")
 	fs.StringVar(&o.sync, "s", "flush", "synchronization of one-sided tests: `flush`, flush_local, lock, lock_all, fence or pscw")
 	fs.StringVar(&o.win, "w", "allocate", "window of one-sided tests: `allocate`, create or dynamic")
-	fs.IntVar(&o.threads, "t", 2, "`goroutines` of each rank in latency_mt")
+	fs.IntVar(&o.threads, "t", 2, "goroutines of each rank in latency_mt, processes that each starts in latency_mp: `number`")
 	fs.IntVar(&o.parts, "p", 8, "`partitions` in partitioned_latency, or the greatest divisor that fits the size")
 	fs.StringVar(&o.transport, "transport", "", "how messages travel: `hybrid`, sctp or tcp")
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
@@ -131,6 +133,9 @@ func benchMain(args []string) int {
 			return status
 		}
 	}
+	if len(words) == 1 && words[0] == benchChild {
+		return benchChildMain()
+	}
 	if err := o.use(words); err != nil {
 		return misused(fs, err)
 	}
@@ -195,6 +200,8 @@ func (o *benchOptions) use(words []string) error {
 		return fmt.Errorf("-s %q: want one of %v", o.sync, benchSyncs)
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
 		return fmt.Errorf("-transport %q: want hybrid, sctp or tcp", o.transport)
+	case o.test != nil && o.test.text != nil && o.svg != "":
+		return fmt.Errorf("-svg: %s has no sizes to draw", o.test.name)
 	case o.test == nil && o.svg != "":
 		return errors.New("-svg draws one test")
 	}

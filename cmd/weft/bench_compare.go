@@ -81,9 +81,10 @@ func benchCompare(ctx context.Context, o *benchOptions) error {
 	return nil
 }
 
-// blocking returns t, or nil for a nonblocking collective.
+// blocking returns t, or nil for a nonblocking collective and for what concerns
+// processes.
 func (t *benchTest) blocking() *benchTest {
-	if strings.HasPrefix(t.title, "MPI Non-blocking") {
+	if strings.HasPrefix(t.title, "MPI Non-blocking") || t.text != nil || t.head != nil {
 		return nil
 	}
 	return t

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/weftstack/weft/mpi"
 )
@@ -30,6 +31,7 @@ func benchPt2pt() []*benchTest {
 	}
 	more := []*benchTest{
 		with(lat, "latency_mt", "MPI Multi-threaded Latency Test", "Latency (us)"),
+		with(lat, "latency_mp", "MPI Multi-process Latency Test", "Latency (us)"),
 		with(lat, "latency_persistent", "MPI Persistent Latency Test", "Latency (us)"),
 		with(bw, "bw_persistent", "MPI Persistent Bandwidth Test", "Bandwidth (MB/s)"),
 		with(bw, "bibw_persistent", "MPI Persistent Bi-Directional Bandwidth Test", "Bandwidth (MB/s)"),
@@ -38,12 +40,15 @@ func benchPt2pt() []*benchTest {
 		with(bw, "bw_fan_out", "MPI Fan-out Bandwidth Test", "MB/s", "Messages/s"),
 	}
 	for i, setup := range []func(context.Context, *benchState, int) (*benchCase, error){
-		benchThreads, benchLatencyPersistent, benchBandwidthPersistent(false), benchBandwidthPersistent(true),
+		benchThreads, benchProcesses, benchLatencyPersistent, benchBandwidthPersistent(false), benchBandwidthPersistent(true),
 		benchPartitioned, benchFan(true), benchFan(false),
 	} {
 		more[i].setup = setup
 	}
-	for _, t := range more[5:] {
+	more[1].head = func(o *benchOptions) string {
+		return fmt.Sprintf("# Number of processes started by the sender: %d\n# Number of processes started by the receiver: %d", o.threads, o.threads)
+	}
+	for _, t := range more[6:] {
 		t.exact = 0
 	}
 	return append(tests, more...)

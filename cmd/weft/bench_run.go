@@ -25,6 +25,10 @@ type benchTest struct {
 	iters       [2]int   // default iterations of short and long messages
 	warmup      [2]int
 	single      bool // of one size only
+	alone       bool // one rank is enough
+	// text is printed instead of a table, if it is not nil, and head above one.
+	text func(r *benchResult) string
+	head func(o *benchOptions) string
 	// setup prepares a size. One-sided tests and collectives have buffers
 	// that all iterations use.
 	setup func(ctx context.Context, b *benchState, size int) (*benchCase, error)
@@ -46,6 +50,8 @@ type benchState struct {
 	c    *mpi.Comm
 	me   int
 	size int // ranks
+
+	children []child // of latency_mp
 }
 
 // benchLarge is the length from which messages count as long, as with OSU.
@@ -57,14 +63,14 @@ func (t *benchTest) fits(ranks int) error {
 		return fmt.Errorf("%s wants %d ranks", t.name, t.exact)
 	case t.even && ranks%2 != 0:
 		return fmt.Errorf("%s wants an even number of ranks", t.name)
-	case ranks < 2:
+	case ranks < 2 && !t.alone:
 		return fmt.Errorf("%s wants at least 2 ranks", t.name)
 	}
 	return nil
 }
 
 func benchTests() []*benchTest {
-	return slices.Concat(benchPt2pt(), benchOneSided(), benchCollectives())
+	return slices.Concat(benchStartup(), benchPt2pt(), benchOneSided(), benchCollectives())
 }
 
 func findBench(name string) *benchTest {
@@ -134,10 +140,12 @@ type benchResult struct {
 
 // benchRank is one rank's part.
 func benchRank(ctx context.Context, o *benchOptions) error {
+	start := time.Now()
 	w, err := mpi.Init(ctx)
 	if err != nil {
 		return err
 	}
+	o.initTook = time.Since(start)
 	if err := benchIn(ctx, w, o, os.Stdout); err != nil {
 		w.Abort(exitFail, err.Error())
 		return err
@@ -146,12 +154,13 @@ func benchRank(ctx context.Context, o *benchOptions) error {
 }
 
 // benchIn measures in a job; rank 0 prints to out.
-func benchIn(ctx context.Context, w *mpi.World, o *benchOptions, out io.Writer) error {
+func benchIn(ctx context.Context, w *mpi.World, o *benchOptions, out io.Writer) (err error) {
 	t := o.test
 	if err := t.fits(w.Size()); err != nil {
 		return err
 	}
 	b := &benchState{o: o, c: w.Comm(), me: w.Rank(), size: w.Size()}
+	defer func() { err = errors.Join(err, b.stopChildren()) }()
 	res := &benchResult{Test: t.name, Ranks: w.Size(), Transport: w.Transport(), Columns: slices.Clone(t.columns)}
 	if o.full {
 		res.Columns = append(res.Columns, t.more...)
@@ -167,7 +176,7 @@ func benchIn(ctx context.Context, w *mpi.World, o *benchOptions, out io.Writer) 
 		}
 		row.Values = row.Values[:len(res.Columns)]
 		res.Rows = append(res.Rows, *row)
-		if print {
+		if print && t.text == nil {
 			row.print(out, o)
 		}
 		if row.Validation == benchFailed {
@@ -176,6 +185,9 @@ func benchIn(ctx context.Context, w *mpi.World, o *benchOptions, out io.Writer) 
 	}
 	if b.me != 0 {
 		return nil
+	}
+	if print && t.text != nil {
+		fmt.Fprintln(out, t.text(res))
 	}
 	if o.svg != "" {
 		if err := os.WriteFile(o.svg, res.svg(t), 0o666); err != nil {
@@ -235,6 +247,12 @@ const (
 
 func (r *benchResult) header(w io.Writer, t *benchTest, o *benchOptions) {
 	fmt.Fprintf(w, "# weft %s (%d ranks, %s)\n", t.title, r.Ranks, r.Transport)
+	if t.text != nil {
+		return
+	}
+	if t.head != nil {
+		fmt.Fprintln(w, t.head(o))
+	}
 	fmt.Fprintf(w, "%-*s", benchSizeWidth, "# Size")
 	for _, c := range r.Columns {
 		fmt.Fprintf(w, "%*s", benchWidth, c)

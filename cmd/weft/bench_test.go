@@ -11,9 +11,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi"
@@ -34,9 +36,10 @@ func benchLocal(t *testing.T, ranks int, o benchOptions, opts ...mpi.Option) str
 
 // TestBenchEveryTest runs all tests on few bytes and checks the data.
 func TestBenchEveryTest(t *testing.T) {
+	t.Setenv(envRole, "weft") // of the children of latency_mp
 	for _, test := range benchTests() {
 		t.Run(test.name, func(t *testing.T) {
-			o := benchOptions{test: test, min: 4, max: 16, iters: 3, warmup: 1, full: true, check: true, window: 4, threads: 2, parts: 4, sync: "flush", json: true}
+			o := benchOptions{test: test, initTook: time.Second, min: 4, max: 16, iters: 3, warmup: 1, full: true, check: true, window: 4, threads: 2, parts: 4, sync: "flush", json: true}
 			for _, ranks := range []int{2, 3, 4} {
 				if test.fits(ranks) != nil {
 					continue
@@ -134,11 +137,38 @@ func TestBenchStartsItsRanks(t *testing.T) {
 	}
 }
 
+// TestBenchStartup runs the tests of starting a job, as processes.
+func TestBenchStartup(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"init", "-n", "3"}, `^# weft MPI Init Test \(3 ranks, hybrid\)\nnprocs: 3, min: (\d+) ms, max: (\d+) ms, avg: (\d+) ms\n$`},
+		{[]string{"osu_hello", "-n", "4", "-transport", "tcp"}, `^# weft MPI Hello World Test \(4 ranks, tcp\)\nThis is a test with 4 processes\n$`},
+		{[]string{"hello", "-n", "1"}, `This is a test with 1 processes\n$`},
+		{[]string{"latency_mp", "-t", "3", "-m", "8:8", "-i", "3", "-x", "0", "-c"},
+			`Multi-process Latency Test \(2 ranks, hybrid\)\n# Number of processes started by the sender: 3\n# Number of processes started by the receiver: 3\n# Size +Latency \(us\) +Validation\n8 +[0-9.]+ +Pass\n$`},
+	} {
+		out, errs, status := weft(t, "", append([]string{"bench"}, tt.args...)...)
+		if status != 0 || !regexp.MustCompile(tt.want).MatchString(out) {
+			t.Errorf("%v: status %d\n%s%s", tt.args, status, out, errs)
+		}
+	}
+	out, _, _ := weft(t, "", "bench", "init", "-json")
+	var res benchResult
+	if err := json.Unmarshal([]byte(out), &res); err != nil || len(res.Rows) != 1 {
+		t.Fatalf("%v, %s", err, out)
+	}
+	if v := res.Rows[0].Values; v[0] <= 0 || v[0] > v[2] || v[2] > v[1] {
+		t.Errorf("minimum, maximum and average %v", v)
+	}
+}
+
 func TestBenchWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{}, {"pigeon"}, {"latency", "bw"}, {"-m", "x", "bw"}, {"-m", "9:8", "bw"}, {"-m", "2GiB", "bw"}, {"-m", ":", "bw"}, {"-i", "-1", "bw"},
 		{"-x", "-2", "bw"}, {"-W", "0", "bw"}, {"-s", "hope", "put_bw"}, {"-w", "open", "put_bw"}, {"-t", "0", "latency_mt"}, {"-t", "1025", "latency_mt"}, {"-p", "0", "bw"}, {"-p", "65537", "bw"}, {"-transport", "pigeon", "bw"}, {"-n", "3", "bw"}, {"-n", "1", "bcast"},
-		{"-n", "3", "multi_lat"}, {"compare", "pigeon"}, {"compare", "-svg", "x"},
+		{"-n", "3", "multi_lat"}, {"compare", "pigeon"}, {"init", "-svg", "x"}, {"compare", "-svg", "x"},
 	} {
 		if _, errs, status := weft(t, "", append([]string{"bench"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft bench") {
 			t.Errorf("weft bench %q: status %d, want 2 and a usage message", args, status)
