@@ -43,6 +43,7 @@ type Association struct {
 
 	deadline *timerSlot     // nil until it is needed; guarded by mu
 	armed    core.Time      // what deadline was set to last, 0 if it has passed; guarded by mu
+	addrGen  uint32         // of the local addresses, see follower; guarded by mu
 	idle     core.Time      // when user data last moved; guarded by mu
 	readers  waitList       // guarded by mu
 	releases []core.Release // of the callers' owners; guarded by mu

@@ -216,6 +216,11 @@ type TransportConfig struct {
 	// The transport owns and closes them.
 	Conns []PacketConn
 
+	// AutoAddrs, if not nil, has the transport follow the addresses of the host.
+	// LocalAddrs must be one unspecified address then, or none, for all addresses
+	// of both families on DefaultUDPPort.
+	AutoAddrs *AutoAddrs
+
 	// BusyPoll bounds how long a waiting goroutine polls the sockets itself
 	// before it parks: lower latency for processor time (default
 	// DefaultBusyPoll; negative: not at all). Goroutines poll only where that

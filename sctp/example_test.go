@@ -276,3 +276,21 @@ func ExampleAssociation_OpenMessage() {
 	fmt.Println(n, info.Stream, info.EOR, err)
 	// Output: 35 3 true <nil>
 }
+
+// A server of a host whose addresses change: its associations move along.
+func ExampleAutoAddrs() {
+	t, err := sctp.NewTransport(sctp.TransportConfig{
+		LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:0")},
+		AutoAddrs:  &sctp.AutoAddrs{Interval: time.Second},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer t.Close()
+	e, err := t.Listen(5000, &sctp.Config{ChangeAddrs: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(e.Addr().Port, len(t.LocalAddrs()) > 0)
+	// Output: 5000 true
+}

@@ -37,6 +37,7 @@ type Transport struct {
 	spinning spin.Chooser
 	procs    atomic.Int32 // runtime.GOMAXPROCS, which takes a lock
 	pollers  atomic.Int32
+	follower *follower    // nil without TransportConfig.AutoAddrs
 	flushes  atomic.Int32 // goroutines that transmit
 	count    transportCounters
 }
@@ -59,6 +60,14 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	if t.cfg.MaxAssociations <= 0 {
 		t.cfg.MaxAssociations = DefaultMaxAssociations
 	}
+	follower, err := newFollower(t, &t.cfg)
+	if err != nil {
+		for _, pc := range cfg.Conns {
+			pc.Close()
+		}
+		return nil, err
+	}
+	t.follower = follower
 	list, err := t.open()
 	if err != nil {
 		for _, s := range list {
@@ -79,11 +88,18 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		t.readers.Add(1)
 		go s.readLoop()
 	}
+	if follower != nil {
+		t.readers.Add(1)
+		go follower.run()
+	}
 	return t, nil
 }
 
 // open returns the sockets of the configuration, those opened so far on error.
 func (t *Transport) open() (list []*socket, failed error) {
+	if t.follower != nil {
+		return t.follower.open()
+	}
 	o := t.socketOptions()
 	for _, pc := range t.cfg.Conns {
 		c, err := udpio.FromPacketConn(pc, o)
@@ -197,6 +213,9 @@ func (t *Transport) Close() error {
 	if !ok {
 		return ErrClosed
 	}
+	if t.follower != nil {
+		close(t.follower.stop)
+	}
 	for _, e := range endpoints {
 		e.Close()
 	}
@@ -291,6 +310,9 @@ func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int,
 // virtual reports whether no socket is the kernel's, which then has no idea of
 // the routes.
 func (t *Transport) virtual() bool {
+	if f := t.follower; f != nil {
+		return f.Listen != nil && !t.sockets().canPoll
+	}
 	return len(t.cfg.Conns) > 0 && !t.sockets().canPoll && len(t.cfg.LocalAddrs) == 0
 }
 

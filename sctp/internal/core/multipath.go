@@ -133,6 +133,7 @@ func (a *Assoc) unblock(now Time) bool {
 			a.paceUntil(now, from)
 		default:
 			t.sb.markBlocker()
+			a.pickKey()
 			t.detour = i + 1
 			return true
 		}

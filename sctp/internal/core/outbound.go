@@ -65,8 +65,7 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 	if spread {
 		d = a.newPath(now, d)
 	}
-	auto := d
-	d, named := a.newDataPath(now, auto)
+	d, named := a.newDataPath(now, d)
 	a.pickKey()
 	if i, ok := a.duePath(now, d); ok {
 		carrier := d
@@ -78,17 +77,11 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 		}
 		b = b[:at]
 	}
-	for again := true; again; {
+	for again := true; again; again = spread && a.unblock(now) {
 		for _, i := range [...]int{a.rtxPath(now, d), d} {
 			if b, ecn, ok := a.buildPacket(b, now, i, d); ok {
 				return b, a.builtOn(i, ecn, len(b)-at), true
 			}
-		}
-		again = spread && a.unblock(now)
-		route, key := a.tx.q.route, a.tx.q.key
-		i, _ := a.newDataPath(now, auto)
-		if a.pickKey(); i != d || a.tx.q.route != route || a.tx.q.key != key { // another message is the next one
-			d, again = i, true
 		}
 	}
 	if a.runDry(now, due) {

@@ -93,7 +93,7 @@ func (a *Assoc) plain(now Time, i int, tx *Transmit) bool {
 	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
 		return false
 	}
-	if a.state != Established || a.spread() || a.tx.q.routed > 0 || i != a.dataPath() || tx.ECN != a.dataECN() {
+	if a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
 		return false
 	}
 	if a.asc.mute || a.asc.sent || a.ecn.cwr || a.rx.sack.pending() || a.authDue(i) || a.alone.n > 0 || a.mtuProbe() >= 0 {

@@ -386,6 +386,9 @@ func (w *world) call(e *tend, a *Assoc, op, arg int) {
 	case 63:
 		if arg < 3 && len(w.wire) > 0 {
 			w.forge(arg)
+		} else if arg >= 96 {
+			e.follows = true
+			a.FollowLocalAddrs(w.now, append([]netip.AddrPort{fresh}, e.local[:arg%(len(e.local)+1)]...))
 		}
 	}
 }
