@@ -120,6 +120,11 @@ type Config struct {
 	// algorithm, RFC 9260, Section 6.1). Without it they are sent at once.
 	Bundle bool
 
+	// DSCP is the Differentiated Services Code Point of the packets of associations
+	// on Linux, at most 63, unless SetPathParams gives the path another one. INIT
+	// ACK chunks and other replies that are not of an association have none.
+	DSCP uint8
+
 	// NoFragmentation refuses messages longer than Association.MaxPayload with
 	// ErrMessageTooLong, instead of sending them in several chunks (RFC 9260,
 	// Section 6.9).

@@ -13,6 +13,9 @@ import (
 // PFMR value", or without potentially failed paths to the PMR value;
 // "Implementations MUST reject any other values of PSMR."
 func (c *Config) check() error {
+	if c.DSCP > maxDSCP {
+		return fmt.Errorf("%w: DSCP is %d", ErrConfig, c.DSCP)
+	}
 	least := c.PotentiallyFailedRetransmits
 	if least < 0 {
 		if least = c.PathMaxRetransmits; least == 0 {
@@ -45,7 +48,7 @@ func (c *Config) core() core.Config {
 		NoInterleaving: c.NoInterleaving, NoPartialReliability: c.NoPartialReliability, NoECN: c.NoECN,
 		NoReconfig: c.NoReconfig, NoRACK: c.NoRACK, NoPacing: c.NoPacing, MaxBurst: c.MaxBurst,
 		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams, ZeroChecksum: c.ZeroChecksum, ZeroChecksumLocal: c.ZeroChecksumLocal,
-		MaxInitTimeout: c.MaxInitTimeout, NoFragmentation: c.NoFragmentation,
+		MaxInitTimeout: c.MaxInitTimeout, NoFragmentation: c.NoFragmentation, DSCP: c.DSCP,
 		Multipath: c.Multipath, PFMaxRetrans: c.PotentiallyFailedRetransmits,
 		SwitchPrimary: c.SwitchPrimary, SwitchMaxRetrans: c.SwitchRetransmits,
 		Auth: c.Auth.core(), ChangeAddrs: c.ChangeAddrs,

@@ -94,7 +94,7 @@ func (s *common) take(out []byte, tx *core.Transmit) {
 // joins reports whether the packets that b describes may follow, in one train,
 // the n bytes that a describes.
 func joins(a *core.Transmit, n int, b *core.Transmit) bool {
-	return a.Tuple == b.Tuple && a.ECN == b.ECN && !a.Fragment && !b.Fragment && n == a.Segs*a.SegSize &&
+	return a.Tuple == b.Tuple && a.ECN == b.ECN && a.DSCP == b.DSCP && !a.Fragment && !b.Fragment && n == a.Segs*a.SegSize &&
 		(b.SegSize == a.SegSize || b.Segs == 1 && b.SegSize < a.SegSize)
 }
 

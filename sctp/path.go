@@ -7,6 +7,9 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 )
 
+// maxDSCP is the largest Differentiated Services Code Point: it has six bits.
+const maxDSCP = 63
+
 // PathParams are the parameters of one path (RFC 6458, Section 8.1.12; RFC 7829,
 // Section 7.2).
 type PathParams struct {
@@ -19,6 +22,9 @@ type PathParams struct {
 	// for (RFC 8899).
 	MTU      int
 	Discover bool
+	// DSCP is the Differentiated Services Code Point of packets on the path; see
+	// Config.DSCP.
+	DSCP uint8
 }
 
 // PathParams returns the parameters of the path to addr, an address of the peer;
@@ -31,16 +37,20 @@ func (a *Association) PathParams(addr netip.AddrPort) (PathParams, error) {
 		return PathParams{}, ErrAddress
 	}
 	return PathParams{HeartbeatInterval: p.HBInterval, MaxRetransmits: p.MaxRetrans,
-		PotentiallyFailedRetransmits: p.PFMaxRetrans, MTU: p.MTU, Discover: p.Discover}, nil
+		PotentiallyFailedRetransmits: p.PFMaxRetrans, MTU: p.MTU, Discover: p.Discover, DSCP: p.DSCP}, nil
 }
 
 // SetPathParams changes the parameters of the path to addr, an address of the
 // peer; else it returns ErrAddress. HeartbeatInterval, MaxRetransmits and MTU stay
-// as they are if they are 0; MTU counts only without Discover.
+// as they are if they are 0; MTU counts only without Discover. ErrConfig is returned
+// for a DSCP above 63.
 func (a *Association) SetPathParams(addr netip.AddrPort, p PathParams) error {
+	if p.DSCP > maxDSCP {
+		return ErrConfig
+	}
 	a.mu.Lock()
 	err := a.core.SetPathParams(a.t.now(), addr, core.PathParams{HBInterval: p.HeartbeatInterval,
-		MaxRetrans: p.MaxRetransmits, PFMaxRetrans: p.PotentiallyFailedRetransmits, MTU: p.MTU, Discover: p.Discover})
+		MaxRetrans: p.MaxRetransmits, PFMaxRetrans: p.PotentiallyFailedRetransmits, MTU: p.MTU, Discover: p.Discover, DSCP: p.DSCP})
 	w := a.unlock()
 	a.settleLater(w | a.flush())
 	if err != nil {

@@ -253,7 +253,7 @@ func (t *Transport) waitFlushes() {
 func (t *Transport) send(out []byte, b *train) {
 	tx := &b.tx
 	s := t.sockets().choose(&tx.Tuple)
-	b.meta = udpio.Meta{Local: tx.Local.Addr(), Remote: tx.Remote, ECN: tx.ECN, SegSize: tx.SegSize, Fragment: tx.Fragment}
+	b.meta = udpio.Meta{Local: tx.Local.Addr(), Remote: tx.Remote, ECN: tx.ECN, DSCP: tx.DSCP, SegSize: tx.SegSize, Fragment: tx.Fragment}
 	if t.cfg.Tap != nil {
 		slab.Fill(out, b.holes)
 		t.tap(true, s.conn.LocalAddr(), &b.meta, out)

@@ -66,6 +66,9 @@ type Config struct {
 	CookieLife time.Duration
 	// MaxInitTimeout, if positive, bounds T1 besides.
 	MaxInitTimeout time.Duration
+	// DSCP is the Differentiated Services Code Point of packets, unless that of a
+	// path is set.
+	DSCP uint8
 	// NoFragmentation refuses messages that do not fit one chunk.
 	NoFragmentation bool
 	// ShutdownGuard is T5-shutdown-guard; 0 means five times RTOMax, negative

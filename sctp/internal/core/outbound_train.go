@@ -44,7 +44,7 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 		switch {
 		case tx.Segs == 0:
 			first = p.path
-			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, SegSize: n, Fragment: p.oversize}
+			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, DSCP: a.dscpOf(&p), SegSize: n, Fragment: p.oversize}
 		case n > tx.SegSize || p.oversize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
 			// It does not go with the others: keep it for the next call.
 			a.fill(buf, at)

@@ -42,6 +42,7 @@ type Packet struct {
 type Transmit struct {
 	Tuple
 	ECN     uint8
+	DSCP    uint8 // Differentiated Services Code Point
 	SegSize int
 	Segs    int
 	// Fragment tells that the one datagram is longer than the path MTU has

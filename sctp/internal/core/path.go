@@ -69,7 +69,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	a.pathIDs++
 	p := path{Tuple: Tuple{Local: local, Remote: remote}, home: local, id: a.pathIDs, confirmed: confirmed, active: true, mtu: a.cfg.MTU,
 		reserve: a.auth.reserve(),
-		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans,
+		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans, dscp: a.cfg.DSCP,
 			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
 		rto: NewRTO(Time(a.cfg.RTOInitial), Time(a.cfg.RTOMin), Time(a.cfg.RTOMax))}
 	cc := CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}

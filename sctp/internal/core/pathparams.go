@@ -12,6 +12,7 @@ type pathLimits struct {
 	pfMaxRetrans int           // PotentiallyFailed.Max.Retrans; negative: never
 	maxMTU       int           // what the interface takes
 	discover     bool          // path MTU discovery (RFC 8899)
+	dscp         uint8
 }
 
 // pathCounters count what happened on a path.
@@ -81,6 +82,20 @@ type PathParams struct {
 	// for (RFC 8899).
 	MTU      int
 	Discover bool
+	// DSCP is the Differentiated Services Code Point of packets on the path.
+	DSCP uint8
+}
+
+// dscpOf returns the Differentiated Services Code Point of a packet.
+func (a *Assoc) dscpOf(p *built) uint8 {
+	i := p.path
+	if i < 0 {
+		i = a.pathByAddr(p.Remote)
+	}
+	if i < 0 {
+		return a.cfg.DSCP
+	}
+	return a.paths[i].par.dscp
 }
 
 // PathParams returns the parameters of the path to addr. It returns ErrPath if
@@ -92,11 +107,11 @@ func (a *Assoc) PathParams(addr netip.AddrPort) (PathParams, error) {
 	}
 	p := &a.paths[i]
 	return PathParams{HBInterval: p.par.hbInterval, MaxRetrans: p.par.maxRetrans, PFMaxRetrans: p.par.pfMaxRetrans,
-		MTU: p.mtu, Discover: p.plpmtu.on()}, nil
+		MTU: p.mtu, Discover: p.plpmtu.on(), DSCP: p.par.dscp}, nil
 }
 
 // SetPathParams changes the parameters of the path to addr. Zero fields stay as
-// they are, apart from PFMaxRetrans and Discover; MTU counts only without
+// they are, apart from PFMaxRetrans, Discover and DSCP; MTU counts only without
 // Discover. It returns ErrPath if there is no such path. PollTransmit is due
 // afterwards.
 func (a *Assoc) SetPathParams(now Time, addr netip.AddrPort, x PathParams) error {
@@ -105,7 +120,7 @@ func (a *Assoc) SetPathParams(now Time, addr netip.AddrPort, x PathParams) error
 		return ErrPath
 	}
 	p := &a.paths[i]
-	p.par.pfMaxRetrans = x.PFMaxRetrans
+	p.par.pfMaxRetrans, p.par.dscp = x.PFMaxRetrans, x.DSCP
 	if x.MaxRetrans > 0 {
 		p.par.maxRetrans = x.MaxRetrans
 	}

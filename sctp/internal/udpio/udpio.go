@@ -41,6 +41,9 @@ type Meta struct {
 	Remote netip.AddrPort
 	// ECN is the codepoint of the IP headers, two bits.
 	ECN uint8
+	// DSCP is the Differentiated Services Code Point of datagrams to be sent, six
+	// bits; it has an effect on Linux.
+	DSCP uint8
 	// SegSize is the size of each datagram but the last.
 	SegSize int
 	// Fragment lets the network fragment the one datagram to be sent; without it

@@ -156,12 +156,12 @@ func (w *writer) address(c *conn, m *Meta) {
 		n.Addr = ip.Unmap().As4()
 	}
 	w.hdr.Name = (*byte)(unsafe.Pointer(&w.name))
-	if m.ECN != c.ecn {
+	if tos := m.DSCP<<2 | m.ECN; tos != c.ecn {
 		level, typ := unix.IPPROTO_IPV6, unix.IPV6_TCLASS
 		if v4 {
 			level, typ = unix.IPPROTO_IP, unix.IP_TOS
 		}
-		binary.NativeEndian.PutUint32(w.cmsg(level, typ, 4), uint32(m.ECN))
+		binary.NativeEndian.PutUint32(w.cmsg(level, typ, 4), uint32(tos))
 	}
 	if c.wild && m.Local.IsValid() && !m.Local.IsUnspecified() {
 		if v4 {
