@@ -141,8 +141,8 @@ func (c *bulkConn) tryPost(m *bulkMove, stag uint32) bool {
 	d := c.d
 	var one [1]verbs.SendWR
 	wrs := one[:0]
-	for off := 0; off < m.n; off += rmaPiece {
-		end := min(off+rmaPiece, m.n)
+	for off := 0; off < m.n; off += d.piece {
+		end := min(off+d.piece, m.n)
 		g, err := d.regs.get(d.pd, m.r.buf[off:end], 0)
 		if err != nil {
 			m.putRegs()
@@ -176,6 +176,8 @@ func (c *bulkConn) tryPost(m *bulkMove, stag uint32) bool {
 		delete(d.unsure, moveKey{c.p, m.id})
 		d.bmu.Unlock()
 		m.putRegs()
+		c.p.rdma.writes.messages.Add(-uint64(len(wrs)))
+		c.p.rdma.writes.bytes.Add(-uint64(m.n))
 		if !errors.Is(err, verbs.ErrQueueFull) {
 			d.drop(c)
 		}

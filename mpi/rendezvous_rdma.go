@@ -23,10 +23,11 @@ type rdmaBulk struct {
 // bulkDevice is what rdmaBulk has once it is open.
 type bulkDevice struct {
 	*rmaDevice
-	cq   *verbs.CQ  // of all its queue pairs
-	srq  *verbs.SRQ // for immediate data
-	over chan struct{}
-	done chan struct{} // closed when the goroutine has ended
+	piece int        // longest write
+	cq    *verbs.CQ  // of all its queue pairs
+	srq   *verbs.SRQ // for immediate data
+	over  chan struct{}
+	done  chan struct{} // closed when the goroutine has ended
 
 	bmu     sync.Mutex             // guards what follows
 	shut    bool                   // nothing can be exposed or written any more
@@ -76,7 +77,7 @@ func openBulk(w *World) (*bulkDevice, error) {
 	if dev == nil {
 		return nil, errNoBulk
 	}
-	d := &bulkDevice{rmaDevice: dev, over: make(chan struct{}), done: make(chan struct{}),
+	d := &bulkDevice{rmaDevice: dev, piece: rmaPiece, over: make(chan struct{}), done: make(chan struct{}),
 		exposed: make(map[*bulkExposure]bool), conns: make(map[int32]*bulkConn), moves: make(map[uint64]*bulkMove),
 		unsure: make(map[moveKey]*bulkMove)}
 	if d.cq, err = dev.dev.NewCQ(2 * bulkGrants); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -227,6 +228,115 @@ func TestRendezvousConnectionLost(t *testing.T) {
 			for i, b := range bufs {
 				if err := checkPattern(b, each*round+i); err != nil {
 					return fmt.Errorf("round %d: %w", round, err)
+				}
+			}
+			if err := Barrier(ctx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, WithRendezvous(RendezvousWrite))
+}
+
+// TestRendezvousPieces has bodies that are longer than one write may be, and one of
+// more pieces than a queue pair takes.
+func TestRendezvousPieces(t *testing.T) {
+	const piece = 1000
+	runMethod(t, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		var none []*bulkExposure
+		d, err := holdGrants(w, 0, &none)
+		if err != nil {
+			return err
+		}
+		d.piece = piece
+		if err := Barrier(ctx, c); err != nil {
+			return err
+		}
+		for i, n := range []int{piece, piece + 1, 10 * piece, 100*piece - 1, (bulkDepth + 10) * piece} {
+			buf := make([]byte, n)
+			if c.Rank() == 0 {
+				pattern(buf, i)
+				if err := Send(ctx, c, buf, 1, i); err != nil {
+					return err
+				}
+				continue
+			}
+			if _, err := Recv(ctx, c, buf, 0, i); err != nil {
+				return err
+			}
+			if err := checkPattern(buf, i); err != nil {
+				return err
+			}
+		}
+		want := Traffic{Messages: 1 + 2 + 10 + 100, Bytes: 112 * piece}
+		if got := w.Stats().Peers[1].Writes; c.Rank() == 0 && got != want {
+			return fmt.Errorf("%+v written, want %+v", got, want)
+		}
+		return nil
+	}, WithRendezvous(RendezvousWrite), WithEager(100))
+}
+
+// TestRendezvousReceiveGivenUp ends receives while their bodies are being written,
+// which ends the queue pair: the others get theirs, and all sends are done.
+func TestRendezvousReceiveGivenUp(t *testing.T) {
+	const rounds, each, n = 30, 4, 150_000
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	runMethod(t, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		rng := rand.New(rand.NewPCG(seed, uint64(w.Rank())))
+		for round := range rounds {
+			var reqs []*Request
+			var bufs [][]byte
+			for i := range each {
+				buf := make([]byte, n)
+				start := Irecv[byte]
+				if c.Rank() == 0 {
+					start = Isend[byte]
+					pattern(buf, each*round+i)
+				}
+				r, err := start(c, buf, 1-c.Rank(), i)
+				if err != nil {
+					return err
+				}
+				reqs, bufs = append(reqs, r), append(bufs, buf)
+			}
+			if c.Rank() == 0 {
+				if _, err := Waitall(ctx, reqs...); err != nil {
+					return fmt.Errorf("round %d: sends: %w", round, err)
+				}
+			} else {
+				for range rng.IntN(20) {
+					w.eng.pollOnce()
+				}
+				gone := rng.IntN(each)
+				// As a blocking receive does when its context ends.
+				unmatched := w.eng.cancel(reqs[gone], context.Canceled)
+				if !unmatched {
+					reqs[gone].fail(context.Canceled)
+				}
+				clear(bufs[gone]) // the program's again
+				for i, r := range reqs {
+					if i == gone {
+						continue
+					}
+					if _, err := r.Wait(ctx); err != nil {
+						return fmt.Errorf("round %d: receive %d: %w", round, i, err)
+					}
+					if err := checkPattern(bufs[i], each*round+i); err != nil {
+						return fmt.Errorf("round %d: %w", round, err)
+					}
+				}
+				for i, v := range bufs[gone] {
+					if v != 0 {
+						return fmt.Errorf("round %d: byte %d of a receive that was given up is %d", round, i, v)
+					}
+				}
+				if unmatched {
+					if _, err := Recv(ctx, c, bufs[gone], 0, gone); err != nil {
+						return err
+					}
 				}
 			}
 			if err := Barrier(ctx, c); err != nil {
