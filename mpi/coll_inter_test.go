@@ -223,7 +223,7 @@ func (x *interRank) exchanges(n int) error {
 			want = append(want, x.value(1-x.odd, r, me*in+i))
 		}
 		scounts, rcounts, ones = append(scounts, out), append(rcounts, in), append(ones, 1)
-		sdispls, rdispls = append(sdispls, 8*r*out), append(rdispls, 8*r*in)
+		sdispls, rdispls = append(sdispls, integer.Size()*r*out), append(rdispls, integer.Size()*r*in)
 		st, err := TypeContiguous(out, integer)
 		if err != nil {
 			return err

@@ -27,8 +27,11 @@ func TestGrequest(t *testing.T) {
 			return err
 		}
 		sts, err := Waitall(ctx, r, g.Request())
-		if n, _ := Count[int](sts[1]); err != nil || sts[1].Source != 7 || n != 3 {
-			return fmt.Errorf("%+v, %w", sts, err)
+		if err != nil {
+			return err
+		}
+		if n, _ := Count[int64](sts[1]); sts[1].Source != 7 || n != 3 {
+			return fmt.Errorf("%+v", sts)
 		}
 		var h *Grequest
 		told := 0
@@ -171,7 +174,7 @@ func TestNeighborAlltoallw(t *testing.T) {
 			}
 		}
 		// The first column goes down, the last row up; they come as row 0 and column 2.
-		ones, sd, rd := []int{1, 1}, []int{0, 6 * 8}, []int{0, 2 * 8}
+		ones, sd, rd := []int{1, 1}, []int{0, 6 * integer.Size()}, []int{0, 2 * integer.Size()}
 		st, rt := []*Datatype{column, row}, []*Datatype{row, column}
 		check := func(what string, err error) error {
 			if err != nil {
@@ -246,7 +249,7 @@ func TestAlltoallwInit(t *testing.T) {
 			return err
 		}
 		types := slices.Repeat([]*Datatype{integer}, p)
-		ones, at := slices.Repeat([]int{1}, p), []int{0, 8, 16}
+		ones, at := slices.Repeat([]int{1}, p), []int{0, integer.Size(), 2 * integer.Size()}
 		a, b := make([]int, p), make([]int, p)
 		q, err := AlltoallwInit(c, a, ones, at, types, b, ones, at, types)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -44,7 +45,8 @@ func (w *World) host() string {
 
 func (w *World) hostColor() int { return colorOf(w.host()) }
 
-func colorOf(host string) int { return int(hashOf("host", host) >> 1) }
+// colorOf makes a color of a host: not negative, where an int has 32 bits, either.
+func colorOf(host string) int { return int(hashOf("host", host) & math.MaxInt) }
 
 // hosts returns which host each member of c is on, as equal numbers; nil if that
 // is not known without asking.
