@@ -35,6 +35,11 @@ const (
 	ResourceMemory = "mpi_shared_memory" // the value of InfoHWType that is known
 )
 
+// HardwareInfo returns the resources of the hardware that InfoHWType may say, with
+// "true" for those that the caller is restricted to one of (MPI-4.1, Section 9.1.2:
+// MPI_Get_hw_resource_info). It is local.
+func HardwareInfo() Info { return Info{ResourceMemory: "true"} }
+
 // SplitShared divides c into communicators of ranks on the same host, ordered by
 // key, then by rank (MPI_COMM_TYPE_SHARED). All ranks of c must call it; it
 // blocks until they do.

@@ -104,3 +104,33 @@ func TestTopologyMaps(t *testing.T) {
 		return nil
 	})
 }
+
+// TestSplitHosts divides ranks on two hosts by what HardwareInfo names, and by the
+// next smaller resource, which is the host.
+func TestSplitHosts(t *testing.T) {
+	hosts := []int{0, 1, 1, 0, 1}
+	err := RunLocal(t.Context(), len(hosts), func(ctx context.Context, w *World) error {
+		c, want := w.Comm(), 2+hosts[w.Rank()]
+		resources := HardwareInfo()
+		if len(resources) == 0 {
+			return errors.New("no resources")
+		}
+		for key, bound := range resources {
+			d, err := c.SplitType(ctx, SplitHWGuided, 0, Info{InfoHWType: key})
+			if err != nil || d.Size() != want || bound != "true" {
+				return fmt.Errorf("%s: %v, %q, %w", key, d, bound, err)
+			}
+		}
+		d, err := c.SplitType(ctx, SplitHWUnguided, 0, nil)
+		if err != nil || d == nil || d.Size() != want || d.Info()[InfoHWType] != ResourceMemory {
+			return fmt.Errorf("unguided: %v, %w", d, err)
+		}
+		if d, err = c.SplitShared(ctx, 0); err != nil || d.Size() != want {
+			return fmt.Errorf("shared: %v, %w", d, err)
+		}
+		return nil
+	}, withHosts(hosts))
+	if err != nil {
+		t.Error(err)
+	}
+}
