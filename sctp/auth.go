@@ -65,11 +65,24 @@ func (a *Association) SetAuthKey(id uint16, secret []byte) error {
 }
 
 // UseAuthKey makes the key the one to send with from now on. The peer is
-// notified with NotifyAuthKey. It returns ErrNoKey if there is no such key.
+// notified with NotifyAuthKey. It returns ErrNoKey if there is no such key, or it is
+// deactivated.
 func (a *Association) UseAuthKey(id uint16) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return coreError(a.core.UseAuthKey(id))
+}
+
+// DeactivateAuthKey has no message sent with a key any more but those that name it
+// already (RFC 6458, Section 8.3.4): NotifyAuthKeyFree tells when the last of them is
+// acknowledged or abandoned. What the peer sends with it is accepted until
+// DeleteAuthKey. It returns ErrNoKey if there is no such key or it is the one to send
+// with; SetAuthKey activates it again.
+func (a *Association) DeactivateAuthKey(id uint16) error {
+	a.mu.Lock()
+	err := a.core.DeactivateAuthKey(id)
+	a.settleLater(a.unlock())
+	return coreError(err)
 }
 
 // DeleteAuthKey removes a key: what the peer sends with it is not accepted any

@@ -137,3 +137,61 @@ func TestMessagesNameTheirKeys(t *testing.T) {
 		}
 	})
 }
+
+// RFC 6458, Sections 6.1.8 and 8.3.4: a deactivated key takes no new messages, and it
+// is told when those are done with that name it.
+func TestDeactivatedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		auth := func() *sctp.AuthConfig {
+			return &sctp.AuthConfig{
+				Chunks: []wire.ChunkType{wire.ChunkData, wire.ChunkIData},
+				Keys:   []sctp.AuthKey{{ID: 1, Secret: []byte("one")}, {ID: 2, Secret: []byte("two")}, {ID: 3, Secret: []byte("three")}}, Active: 1,
+			}
+		}
+		free := make(chan uint16, 10)
+		ca := &sctp.Config{Auth: auth(), OnNotify: func(_ *sctp.Association, n sctp.Notification) {
+			if n.Kind == sctp.NotifyAuthKeyFree {
+				free <- n.Key
+			}
+		}}
+		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond}, ca, &sctp.Config{Auth: auth()})
+		ctx := context.Background()
+		second := sctp.SendOptions{UseAuthKey: true, AuthKey: 2}
+		p.net.Cut(addrA, addrB)
+		if err := p.a.Send(ctx, []byte("under way"), second); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []uint16{2, 3} {
+			if err := p.a.DeactivateAuthKey(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, err := range []error{p.a.Send(ctx, []byte("no"), second), p.a.UseAuthKey(2), p.a.DeactivateAuthKey(1),
+			p.a.DeactivateAuthKey(7), p.a.DeleteAuthKey(2)} {
+			if err != sctp.ErrNoKey {
+				t.Errorf("a key that is deactivated, not there or in use: %v", err)
+			}
+		}
+		synctest.Wait()
+		if n := len(free); n != 1 || <-free != 3 {
+			t.Errorf("told of %d keys, want the one that nothing was sent with", n)
+		}
+		p.net.Restore(addrA, addrB)
+		recvMessage(t, p.b, make([]byte, 100))
+		time.Sleep(time.Second)
+		if n := len(free); n != 1 || <-free != 2 {
+			t.Fatalf("told of %d keys, want the one that is not needed any more", n)
+		}
+		if err := p.a.SetAuthKey(2, []byte("two")); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.a.Send(ctx, []byte("again"), second); err != nil {
+			t.Errorf("a key that was set again: %v", err)
+		}
+		recvMessage(t, p.b, make([]byte, 100))
+		time.Sleep(time.Second)
+		if len(free) > 0 {
+			t.Errorf("told of key %d, which is active", <-free)
+		}
+	})
+}

@@ -34,6 +34,10 @@ const (
 	// NotifyAuthKey: the peer authenticates with the shared key Key from now on
 	// (RFC 4895).
 	NotifyAuthKey
+	// NotifyAuthKeyFree: the shared key Key, which Association.DeactivateAuthKey was
+	// called for, will not be used to send any more and can be deleted (RFC 6458,
+	// Section 6.1.8).
+	NotifyAuthKeyFree
 	// NotifyPathAdded, NotifyPathRemoved: the peer's address list changed
 	// (RFC 5061).
 	NotifyPathAdded
@@ -75,7 +79,7 @@ var notificationNames = [...]string{
 	NotifyUp: "up", NotifyRestart: "restart", NotifyShutdown: "shutdown", NotifyDown: "down",
 	NotifyPathUp: "path up", NotifyPathDown: "path down", NotifyPathFailed: "path potentially failed",
 	NotifyPathConfirmed: "path confirmed", NotifyPathMTU: "path MTU changed", NotifyPrimary: "primary changed",
-	NotifyAuthKey: "shared key changed", NotifyPathAdded: "path added", NotifyPathRemoved: "path removed",
+	NotifyAuthKey: "shared key changed", NotifyAuthKeyFree: "shared key unused", NotifyPathAdded: "path added", NotifyPathRemoved: "path removed",
 	NotifyRemoteError: "remote error", NotifySendFailed: "send failed",
 	NotifyStreamsReset: "streams reset", NotifyOutStreamsReset: "outgoing streams reset",
 	NotifyStreamsAdded: "streams added", NotifySenderDry: "sender dry", NotifyAborted: "message aborted",

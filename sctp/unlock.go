@@ -118,6 +118,8 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		n.Kind, n.Streams, n.Err = NotifyOutStreamsReset, e.Streams, coreError(e.Err)
 	case core.EventAuthKey:
 		n.Kind, n.Key = NotifyAuthKey, e.Key
+	case core.EventAuthKeyFree:
+		n.Kind, n.Key = NotifyAuthKeyFree, e.Key
 	case core.EventStreamsAdded:
 		n.Kind = NotifyStreamsAdded
 	case core.EventPathAdded:

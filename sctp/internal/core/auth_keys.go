@@ -30,6 +30,8 @@ type authState struct {
 type authKey struct {
 	AuthKey
 	macs [4]gohash.Hash
+	off  bool // nothing new is sent with it
+	told bool // that nothing will be
 }
 
 // initAuth prepares for the association to be negotiated; random is ours.
@@ -170,14 +172,40 @@ func (a *Assoc) SetAuthKey(id uint16, secret []byte) error {
 }
 
 // UseAuthKey makes the key the one to send with. What was sent with another one
-// before is not affected. It returns ErrNoKey if there is no such key.
+// before is not affected. It returns ErrNoKey if there is no such key, or it is
+// deactivated.
 func (a *Assoc) UseAuthKey(id uint16) error {
 	i := a.auth.index(id)
-	if i < 0 {
+	if i < 0 || a.auth.keys[i].off {
 		return ErrNoKey
 	}
 	a.auth.active = i
 	return nil
+}
+
+// DeactivateAuthKey has no message sent with a key any more but those that name it
+// already (RFC 6458, Section 8.3.4). Once they are acknowledged or abandoned
+// EventAuthKeyFree comes. It returns ErrNoKey if there is no such key or it is the one
+// to send with. SetAuthKey activates it again.
+func (a *Assoc) DeactivateAuthKey(id uint16) error {
+	m := &a.auth
+	i := m.index(id)
+	if i < 0 || i == m.active {
+		return ErrNoKey
+	}
+	m.keys[i].off = true
+	a.tellFreeKeys()
+	return nil
+}
+
+// tellFreeKeys tells of deactivated keys that no message needs any more.
+func (a *Assoc) tellFreeKeys() {
+	for i := range a.auth.keys {
+		if k := &a.auth.keys[i]; k.off && !k.told && a.tx.q.keyUse[k.ID] == 0 {
+			k.told = true
+			a.events.push(Event{Kind: EventAuthKeyFree, Key: k.ID})
+		}
+	}
 }
 
 // DeleteAuthKey removes a key. What the peer sends with it is not accepted any

@@ -57,6 +57,9 @@ const (
 	// EventAuthKey: the peer authenticates with the shared key Key from now on
 	// (RFC 4895).
 	EventAuthKey
+	// EventAuthKeyFree: the shared key Key, which was deactivated, will not be used
+	// to send any more (RFC 6458, Section 6.1.8).
+	EventAuthKeyFree
 	// EventPathAdded, EventPathRemoved: the peer added or removed Addr (RFC
 	// 5061).
 	EventPathAdded
@@ -89,7 +92,7 @@ var eventNames = [...]string{EventUp: "up", EventRestart: "restart", EventPeerSh
 	EventPartialAborted: "partial delivery aborted", EventSendFailed: "send failed",
 	EventRequestDone: "request done", EventStreamsReset: "streams reset",
 	EventOutStreamsReset: "outgoing streams reset", EventStreamsAdded: "streams added",
-	EventAuthKey: "shared key changed", EventPathAdded: "path added", EventPathRemoved: "path removed",
+	EventAuthKey: "shared key changed", EventAuthKeyFree: "shared key unused", EventPathAdded: "path added", EventPathRemoved: "path removed",
 	EventPathFailed: "path potentially failed", EventPathMTU: "path MTU changed"}
 
 // String returns a short lower-case name.

@@ -32,10 +32,10 @@ func (a *Assoc) setRoute(m *Message) error {
 		m.route = routeVia(i)
 	}
 	if m.Keyed {
-		switch t := a.dataType(); {
-		case !a.auth.on || !a.auth.must.has(t):
+		if !a.auth.on || !a.auth.must.has(a.dataType()) {
 			return ErrNotSupported
-		case a.auth.index(m.Key) < 0:
+		}
+		if i := a.auth.index(m.Key); i < 0 || a.auth.keys[i].off {
 			return ErrNoKey
 		}
 		m.route |= routeKeyed | route(m.Key)<<routeKeyShift
@@ -62,6 +62,7 @@ func (q *SendQueue) useKey(r route, n int) {
 	id := uint16(r >> routeKeyShift)
 	if q.keyUse[id] += n; q.keyUse[id] == 0 {
 		delete(q.keyUse, id)
+		q.keyFreed = true
 	}
 }
 

@@ -42,6 +42,7 @@ func (a *Assoc) openSender() {
 		a.tx.q, a.tx.sb = new(SendQueue), new(Scoreboard)
 	}
 	a.tx.q.init(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
+	a.tx.q.keyFreed = restarted
 	a.tx.sb.init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
 		CMT: a.cfg.Multipath})
 }
@@ -243,6 +244,10 @@ func (t *dataSender) retune(now Time, res *SackResult, slowest Time) {
 
 // report turns what the send queue has to say into events.
 func (t *dataSender) report(a *Assoc) {
+	if t.q.keyFreed {
+		t.q.keyFreed = false
+		a.tellFreeKeys()
+	}
 	if t.q.Unblocked() {
 		a.events.push(Event{Kind: EventWritable})
 	}
