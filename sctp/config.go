@@ -11,7 +11,8 @@ type Congestion uint8
 
 // Congestion control algorithms.
 const (
-	// Cubic is RFC 9438 CUBIC, the default.
+	// Cubic is RFC 9438 CUBIC, the default. Losses that round-trip times tell are
+	// not of a queue take 1/16 of its window instead of 3/10.
 	Cubic Congestion = iota
 	// NewReno is the algorithm of RFC 9260, Section 7.2.
 	NewReno

@@ -17,7 +17,8 @@ const (
 //
 // Deviation (RFC 9260, Section 7.2, MUST NOT): on long paths it grows faster
 // than Section 7.2.2 allows, as TCP has done everywhere since RFC 8312. NewReno
-// is there for those who want the letter.
+// is there for those who want the letter. Where packets are lost without a queue
+// it gives way less than Section 7.2.3 and RFC 9438 ask for.
 type cubic struct {
 	cfg      CCConfig
 	mtu      int
@@ -33,6 +34,7 @@ type cubic struct {
 	lastAck  Time
 	usage    usage
 	hystart  hystart
+	queue    queueing
 }
 
 func newCubic(c CCConfig, mtu int) *cubic {
@@ -68,6 +70,7 @@ func (c *cubic) OnAck(a Ack) {
 	full := c.usage.full(&a)
 	last := c.lastAck
 	c.lastAck = a.Now
+	c.queue.onAck(&a)
 	if a.InRecovery {
 		return
 	}
@@ -134,29 +137,41 @@ func (c *cubic) set(w float64) {
 	c.cwnd = min(int(n), c.cfg.MaxWindow)
 }
 
-func (c *cubic) OnLoss(Time) { c.reduce(); c.cwnd = c.ssthresh }
+// OnLoss is Section 4.6, unless packets are lost although there is no queue: that
+// is not congestion.
+func (c *cubic) OnLoss(Time) {
+	if c.cwnd >= c.ssthresh && c.queue.none(c.cwnd, c.mtu) {
+		c.reduceBy(lossBeta)
+		// Growth as that of Reno goes on from here, not slower as if what was
+		// lost had to be made up for.
+		c.prior = 0
+	} else {
+		c.reduceBy(cubicBeta)
+	}
+	c.cwnd = c.ssthresh
+}
 
-// reduce is Sections 4.6 and 4.7. The floor is that of RFC 9260.
-func (c *cubic) reduce() {
+// reduceBy is Sections 4.6 and 4.7. The floor is that of RFC 9260.
+func (c *cubic) reduceBy(beta float64) {
 	w := float64(c.cwnd) / float64(c.mtu)
 	c.prior = w
 	if w < c.wMax {
-		c.wMax = w * (1 + cubicBeta) / 2 // fast convergence
+		c.wMax = w * (1 + beta) / 2 // fast convergence
 	} else {
 		c.wMax = w
 	}
-	c.ssthresh = max(int(float64(c.cwnd)*cubicBeta), 4*c.mtu)
+	c.ssthresh = max(int(float64(c.cwnd)*beta), 4*c.mtu)
 	c.epoch, c.frac = 0, 0
 	c.hystart.done = true // HyStart++ is for the initial slow start only
 }
 
 func (c *cubic) OnTimeout(Time) {
-	c.reduce()
+	c.reduceBy(cubicBeta)
 	c.cwnd, c.timedOut = c.mtu, true
 	c.usage = usage{}
 }
 
-func (c *cubic) OnECN(now Time) { c.OnLoss(now) }
+func (c *cubic) OnECN(Time) { c.reduceBy(cubicBeta); c.cwnd = c.ssthresh }
 
 func (c *cubic) OnIdle(idle, rto Time) {
 	if rto <= 0 || idle < rto {

@@ -1,0 +1,61 @@
+package core
+
+const (
+	// lossBeta is what a loss that no queue announced leaves of the window.
+	lossBeta = 0.9375
+	// queuePackets and queueShare: up to so many packets, or this part of the
+	// window, in a queue count as none, since round-trip times scatter.
+	queuePackets = 3
+	queueShare   = 16
+	// queueMemory bounds how old the round-trip time is that stands for an empty
+	// queue: the route may change.
+	queueMemory Time = 30_000_000_000
+)
+
+// queueing tells, from round-trip times, whether packets of a path wait in a
+// queue, as TCP Vegas and TCP Veno do (Fu and Liew, "TCP Veno: TCP Enhancement for
+// Transmission Over Wireless Access Networks", 2003): the window is W = rate x RTT,
+// of which rate x base is on the line and the rest in the queue.
+type queueing struct {
+	least [2]Time // of this part of queueMemory and the one before; 0: none
+	since Time    // when this part began
+	round [2]Time // least of this round trip and of the one before
+	ends  Time    // when this round trip is over
+}
+
+func (q *queueing) onAck(a *Ack) {
+	if a.RTT <= 0 {
+		return
+	}
+	if age := a.Now - q.since; age >= queueMemory/2 {
+		q.least = [2]Time{0, q.least[0]}
+		if age >= queueMemory {
+			q.least[1] = 0
+		}
+		q.since = a.Now
+	}
+	if q.least[0] == 0 || a.RTT < q.least[0] {
+		q.least[0] = a.RTT
+	}
+	if a.Now >= q.ends {
+		q.round = [2]Time{0, q.round[0]}
+		q.ends = a.Now + a.RTT
+	}
+	if q.round[0] == 0 || a.RTT < q.round[0] {
+		q.round[0] = a.RTT
+	}
+}
+
+// none reports whether the queue is empty, as far as the last two round trips
+// show. It is false where nothing is known.
+func (q *queueing) none(cwnd, mtu int) bool {
+	base, now := q.least[0], max(q.round[0], q.round[1])
+	if o := q.least[1]; o != 0 && o < base {
+		base = o
+	}
+	if q.round[1] == 0 || base == 0 {
+		return false
+	}
+	queued := float64(cwnd) * float64(now-base) / float64(now)
+	return queued < max(queuePackets*float64(mtu), float64(cwnd)/queueShare)
+}

@@ -1,0 +1,81 @@
+package core
+
+import "testing"
+
+// rounds has a window acknowledged for so many round trips of the given time,
+// without growth: the application is what limits the sender.
+func (h *ccTest) rounds(n int, rtt Time) {
+	for range n {
+		h.now += rtt
+		for range 4 {
+			h.cc.OnAck(Ack{Now: h.now, Acked: ccMTU, FlightBefore: 2 * ccMTU, Flight: ccMTU, CumAdvanced: true, RTT: rtt, SRTT: rtt})
+		}
+	}
+}
+
+// A loss takes less of the window where round-trip times tell that no packet waits
+// in a queue, and what RFC 9438 says where there is a queue, where that is not
+// known, and for congestion marks.
+func TestCubicTellsLossesFromCongestion(t *testing.T) {
+	const whole, mild, full = 100_000, 93_750, 70_000
+	for _, tt := range []struct {
+		name string
+		run  func(h *ccTest)
+		want int
+	}{
+		{"no queue", func(h *ccTest) { h.rounds(5, ccRTT); h.cc.OnLoss(h.now) }, mild},
+		{"times that scatter", func(h *ccTest) { h.rounds(5, ccRTT); h.rounds(2, ccRTT*106/100); h.cc.OnLoss(h.now) }, mild},
+		{"a queue", func(h *ccTest) { h.rounds(5, ccRTT); h.rounds(2, ccRTT*107/100); h.cc.OnLoss(h.now) }, full},
+		{"a queue that has gone", func(h *ccTest) { h.rounds(5, ccRTT); h.rounds(2, 2*ccRTT); h.rounds(2, ccRTT); h.cc.OnLoss(h.now) }, mild},
+		{"a queue until a moment ago", func(h *ccTest) { h.rounds(5, ccRTT); h.rounds(2, 2*ccRTT); h.rounds(1, ccRTT); h.cc.OnLoss(h.now) }, full},
+		{"nothing known", func(h *ccTest) { h.cc.OnLoss(h.now) }, full},
+		{"one round trip known", func(h *ccTest) { h.rounds(1, ccRTT); h.cc.OnLoss(h.now) }, full},
+		{"a longer route", func(h *ccTest) { h.rounds(5, ccRTT); h.rounds(int(queueMemory/ccRTT)+1, 2*ccRTT); h.cc.OnLoss(h.now) }, mild},
+		{"silence, then a longer route", func(h *ccTest) {
+			h.rounds(5, ccRTT)
+			h.now += queueMemory
+			h.rounds(3, 2*ccRTT)
+			h.cc.OnLoss(h.now)
+		}, mild},
+		{"a mark", func(h *ccTest) { h.rounds(5, ccRTT); h.cc.OnECN(h.now) }, full},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newCCTest(t, CCConfig{InitialPackets: whole / ccMTU})
+			c := h.cc.(*cubic)
+			c.ssthresh = whole // past slow start
+			tt.run(h)
+			h.wantCwnd(tt.want)
+			h.wantSsthresh(tt.want)
+		})
+	}
+	h := newCCTest(t, CCConfig{InitialPackets: whole / ccMTU})
+	h.rounds(5, ccRTT)
+	h.cc.OnLoss(h.now) // in slow start
+	h.wantCwnd(full)
+}
+
+// After a loss without a queue the window of a short path grows by a packet per
+// round trip, as that of Reno, which is what random losses leave it of the line.
+func TestCubicGrowsOnAfterRandomLoss(t *testing.T) {
+	const rtt = 10 * ms // Reno's region
+	h := newCCTest(t, CCConfig{InitialPackets: 40})
+	h.cc.(*cubic).ssthresh = 40 * ccMTU
+	h.rounds(5, rtt)
+	h.cc.OnLoss(h.now)
+	h.flight = 0
+	before := h.cc.Cwnd()
+	const n = 20
+	for range n {
+		h.fill()
+		w := h.flight
+		h.now += rtt
+		for got := 0; got < w; got += 2 * ccMTU {
+			f := h.flight
+			h.flight -= min(2*ccMTU, w-got)
+			h.cc.OnAck(Ack{Now: h.now, Acked: f - h.flight, FlightBefore: f, Flight: h.flight, CumAdvanced: true, RTT: rtt, SRTT: rtt})
+		}
+	}
+	if got := h.cc.Cwnd() - before; got < (n-2)*ccMTU || got > (n+2)*ccMTU {
+		t.Errorf("%d round trips added %d bytes, want about %d", n, got, n*ccMTU)
+	}
+}
