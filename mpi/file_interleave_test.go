@@ -69,6 +69,14 @@ func randomTiling(rng *rand.Rand) *tiling {
 	return m
 }
 
+// tilings is how many of them a test takes.
+func tilings() int {
+	if raceEnabled || testing.Short() {
+		return 10
+	}
+	return 30
+}
+
 // TestFileInterleavedViews writes and reads through random filetypes whose items
 // lie between one another, in all ways, and compares with a loop over the elements.
 func TestFileInterleavedViews(t *testing.T) {
@@ -77,7 +85,7 @@ func TestFileInterleavedViews(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	modes := []Info{{InfoCollective: "disable"}, {InfoCollective: "enable", InfoBuffer: "100", InfoNodes: "2"}, {InfoReadBuffer: "64"}}
-	for try, mixed := 0, 0; mixed < 40; try++ {
+	for try, mixed := 0, 0; mixed < tilings(); try++ {
 		m := randomTiling(rng)
 		if !m.distinct(200) {
 			continue
@@ -202,7 +210,7 @@ func TestFileOverlappingViews(t *testing.T) {
 	if err := os.WriteFile(name, data, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for overlaps := 0; overlaps < 40; {
+	for overlaps := 0; overlaps < tilings(); {
 		m := randomTiling(rng)
 		for i := 1; i < len(m.offs) && rng.IntN(2) == 0; i++ { // the same place again
 			m.offs[i] = m.offs[i-1]
