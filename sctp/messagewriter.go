@@ -65,12 +65,12 @@ func (a *Association) OpenMessage(ctx context.Context, opts SendOptions) (*Messa
 		return nil, ErrMessageTooLong
 	}
 	a.mu.Lock()
-	err := a.core.CanOpen(opts.Stream)
+	err, buffer := a.core.CanOpen(opts.Stream), a.core.SendBuffer()
 	a.mu.Unlock()
 	if err != nil {
 		return nil, a.sendError(err)
 	}
-	w := &MessageWriter{a: a, ctx: ctx, opts: opts, piece: min(maxPiece, max(minPiece, a.ep.cfg.SendBuffer/4))}
+	w := &MessageWriter{a: a, ctx: ctx, opts: opts, piece: min(maxPiece, max(minPiece, buffer/4))}
 	w.n = copy(w.held[:], opts.Header)
 	w.opts.Header = nil
 	return w, nil

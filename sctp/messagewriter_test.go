@@ -65,6 +65,31 @@ func TestMessageWriter(t *testing.T) {
 	}
 }
 
+// What is written at once goes in chunks as large as packets take them, also with
+// a send buffer of the default size.
+func TestMessageWriterFillsPackets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond}, &sctp.Config{MTU: 9000}, nil)
+		w, err := p.a.OpenMessage(t.Context(), sctp.SendOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		msg := pattern(1_000_000)
+		if n, err := w.Write(msg); n != len(msg) || err != nil {
+			t.Fatal(n, err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := recvMessage(t, p.b, make([]byte, len(msg))); !bytes.Equal(got, msg) {
+			t.Errorf("%d bytes came, %d were written", len(got), len(msg))
+		}
+		if n := p.a.Stats().ChunksSent; n > 150 {
+			t.Errorf("%d bytes went in %d chunks", len(msg), n)
+		}
+	})
+}
+
 // What was written is with the peer before more is written, but for a byte.
 func TestMessageWriterSendsAtOnce(t *testing.T) {
 	cfg := &sctp.Config{}

@@ -119,6 +119,9 @@ func (a *Assoc) Send(now Time, m *Message) error {
 	return nil
 }
 
+// SendBuffer returns how many bytes the send buffer takes.
+func (a *Assoc) SendBuffer() int { return a.cfg.SendBuffer }
+
 // CanOpen reports why a message in pieces cannot be begun on a stream now, if so.
 func (a *Assoc) CanOpen(sid uint16) error {
 	q := a.tx.q
