@@ -177,19 +177,26 @@ func (w Wait) End() {
 // where polling is off or does not pay, or enough goroutines do it already. It
 // reports whether ready did. A goroutine calls it once before it parks.
 func (w Wait) Poll(ready func() bool) bool {
+	ok := w.poll(ready)
+	if !ok && w.w.Limit > 0 {
+		w.t.readersWake()
+	}
+	return ok
+}
+
+// poll is Poll for a caller that wakes the readers itself before it parks.
+func (w Wait) poll(ready func() bool) bool {
 	t := w.t
 	if w.w.Limit == 0 || !t.startSpin() {
 		return false
 	}
+	defer t.endSpin()
 	for i := 0; ; i++ {
 		t.spinOnce(i)
 		if ready() {
-			t.endSpin()
 			return true
 		}
 		if i%clockEvery == 0 && w.w.Over(int64(t.now())) {
-			t.endSpin()
-			t.readersWake()
 			return false
 		}
 	}

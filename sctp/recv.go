@@ -218,7 +218,7 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) 
 		wt := e.waiters.add(0)
 		e.mu.Unlock()
 		w := e.t.BeginWait()
-		if !e.spin(w, wt) {
+		if !w.poll(func() bool { return len(wt.ch) > 0 }) {
 			if err := e.t.waitOn(wt, ctx.Done(), nil); err != nil {
 				e.recycle(wt, true)
 				return 0, RecvInfo{}, ctx.Err()
@@ -239,22 +239,6 @@ func (e *Endpoint) recycle(wt *waiter, leaves bool) {
 	}
 	e.mu.Unlock()
 	k.wake()
-}
-
-// spin polls the sockets for a while; it reports whether wt was woken.
-func (e *Endpoint) spin(w Wait, wt *waiter) bool {
-	t := e.t
-	if w.w.Limit == 0 || !t.startSpin() {
-		return false
-	}
-	defer t.endSpin()
-	for i := 0; i%clockEvery != 0 || !w.w.Over(int64(t.now())); i++ {
-		t.spinOnce(i)
-		if len(wt.ch) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // becomeMany makes the associations there are readable with Recv.

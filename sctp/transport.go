@@ -60,6 +60,9 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	if t.cfg.MaxAssociations <= 0 {
 		t.cfg.MaxAssociations = DefaultMaxAssociations
 	}
+	if t.cfg.BusyPoll == 0 {
+		t.cfg.BusyPoll = DefaultBusyPoll
+	}
 	follower, err := newFollower(t, &t.cfg)
 	if err != nil {
 		for _, pc := range cfg.Conns {
@@ -76,10 +79,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		return nil, err
 	}
 	t.set.Store(newSocketSet(list))
-	if cfg.BusyPoll == 0 {
-		cfg.BusyPoll = DefaultBusyPoll
-	}
-	t.spinning.Init(cfg.BusyPoll)
+	t.spinning.Init(t.cfg.BusyPoll)
 	t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	t.drain = t.readAll
 	t.timers.init(t.now, t.onTimers)
