@@ -55,14 +55,15 @@ func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, 
 	return newDistGraph(ctx, c, sources, targets, &weights, opts)
 }
 
-// unweighted is what newDistGraph tells for an edge without a weight.
-const unweighted = -1
-
 func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, weights *[][]int, opts []TopologyOption) (*Graph, error) {
-	add, bad := edgesByRank(c.Size(), sources, targets, weights)
+	mine := plainEdges
+	if weights != nil {
+		mine = weightedEdges
+	}
+	add, bad := edgesByRank(c.Size(), mine, sources, targets, weights)
 	if bad != nil {
 		for r := range add { // the others wait
-			add[r] = []int{badEdges, 0, 0}
+			add[r] = []int{badEdges}
 		}
 	}
 	got, err := AlltoallSlices(ctx, c, add)
@@ -70,38 +71,46 @@ func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, 
 		return nil, err
 	}
 	var lists, all [2][]int
-	mixed := false
 	for from, edges := range got {
-		for ; len(edges) >= 3; edges = edges[3:] {
-			if edges[0] == badEdges {
-				return nil, fmt.Errorf("%w: rank %d gives edges that cannot be", ErrTopology, from)
-			}
+		switch {
+		case len(edges) == 0 || edges[0] == badEdges:
+			return nil, fmt.Errorf("%w: rank %d gives edges that cannot be", ErrTopology, from)
+		case edges[0] != mine: // all ranks find two that differ
+			return nil, fmt.Errorf("%w: only some ranks give weights", ErrTopology)
+		}
+		for edges = edges[1:]; len(edges) >= 3; edges = edges[3:] {
 			side := edges[0] & 1
 			lists[side], all[side] = append(lists[side], edges[1]), append(all[side], edges[2])
-			mixed = mixed || (edges[2] < 0) != (weights == nil)
 		}
-	}
-	if mixed {
-		bad = fmt.Errorf("%w: only some ranks give weights", ErrTopology)
 	}
 	g := &Graph{sources: lists[1], targets: lists[0]}
 	if weights != nil {
 		g.sourceWeights, g.targetWeights = cloneWeights(all[1]), cloneWeights(all[0])
 	}
-	return newGraph(ctx, c, g, bad, opts)
+	return newGraph(ctx, c, g, nil, opts)
 }
+
+// What edgesByRank begins with: the edges of who gives them have no weights, have
+// some, or cannot be.
+const (
+	plainEdges = iota
+	weightedEdges
+	badEdges
+)
 
 // Kinds of the triples of edgesByRank.
 const (
 	edgeTo = iota
 	edgeFrom
-	badEdges // of who gives them
 )
 
-// edgesByRank returns for each rank triples of what is to be added to its lists:
-// edgeTo and a target, or edgeFrom and a source; and the weight.
-func edgesByRank(n int, sources []int, targets [][]int, weights *[][]int) (add [][]int, err error) {
+// edgesByRank returns for each rank kind, and triples of what is to be added to its
+// lists: edgeTo and a target, or edgeFrom and a source; and the weight.
+func edgesByRank(n, kind int, sources []int, targets [][]int, weights *[][]int) (add [][]int, err error) {
 	add = make([][]int, n)
+	for r := range add {
+		add[r] = []int{kind}
+	}
 	if len(sources) != len(targets) || weights != nil && len(*weights) != len(targets) {
 		return add, fmt.Errorf("%w: %d sources, %d lists of targets, or not as many of weights", ErrTopology, len(sources), len(targets))
 	}
@@ -115,7 +124,7 @@ func edgesByRank(n int, sources []int, targets [][]int, weights *[][]int) (add [
 			if s < 0 || s >= n || t < 0 || t >= n {
 				return add, fmt.Errorf("%w: edge from %d to %d of %d", ErrRank, s, t, n)
 			}
-			w := unweighted
+			w := 0
 			if weights != nil {
 				w = (*weights)[i][k]
 			}
@@ -154,6 +163,9 @@ func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int, opts ...Topol
 }
 
 func checkFullGraph(c *Comm, neighbors [][]int) error {
+	if err := checkOneGroup(c); err != nil {
+		return err
+	}
 	n := len(neighbors)
 	if n > c.Size() {
 		return fmt.Errorf("%w: %d nodes on %d ranks", ErrTopology, n, c.Size())

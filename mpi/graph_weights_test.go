@@ -53,14 +53,23 @@ func TestGraphWeights(t *testing.T) {
 		if in, out = g.Weights(); in != nil || out != nil {
 			return fmt.Errorf("weights %v, %v of a graph without", in, out)
 		}
-		// All see edges of both kinds.
-		if me == 0 {
-			_, err = NewWeightedDistGraph(ctx, c, []int{0}, [][]int{{0, 1, 2, 3}}, [][]int{{1, 1, 1, 1}})
-		} else {
-			_, err = NewDistGraph(ctx, c, []int{me}, [][]int{{0, 1, 2, 3}})
-		}
-		if !errors.Is(err, ErrTopology) {
-			return fmt.Errorf("some with weights: %w", err)
+		// Edges of both kinds are an error on all, whose edges they are or not.
+		for _, targets := range [][]int{{0, 1, 2, 3}, {me}, nil} {
+			if me == 0 {
+				_, err = NewWeightedDistGraph(ctx, c, []int{0}, [][]int{targets}, [][]int{make([]int, len(targets))})
+			} else {
+				_, err = NewDistGraph(ctx, c, []int{me}, [][]int{targets})
+			}
+			if !errors.Is(err, ErrTopology) {
+				return fmt.Errorf("some with weights, to %v: %w", targets, err)
+			}
+			d, err := c.Dup(ctx)
+			if err == nil {
+				err = Barrier(ctx, d) // they still agree on which communicator this is
+			}
+			if err != nil {
+				return err
+			}
 		}
 		// What is wrong on one rank is told to the others.
 		if me == 2 {
