@@ -49,7 +49,7 @@ func (w *World) hostColor() int { return colorOf(w.host()) }
 func colorOf(host string) int { return int(hashOf("host", host) & math.MaxInt) }
 
 // hosts returns which host each member of c is on, as equal numbers; nil if that
-// is not known without asking.
+// is not known without asking, which is the same on all: they are of several jobs.
 func (c *Comm) hosts() []int {
 	out := make([]int, len(c.peers))
 	for i, p := range c.peers {
@@ -63,12 +63,8 @@ func (c *Comm) hosts() []int {
 
 // askHosts is hosts that asks if need be. All ranks of c must call it.
 func (c *Comm) askHosts(ctx context.Context) ([]int, error) {
-	far := []bool{c.hosts() == nil}
-	if err := Allreduce(ctx, c, far, far, Lor[bool]); err != nil {
-		return nil, err
-	}
-	if !far[0] {
-		return c.hosts(), nil
+	if hosts := c.hosts(); hosts != nil {
+		return hosts, nil
 	}
 	out := make([]int, c.Size())
 	return out, Allgather(ctx, c, []int{c.w.hostColor()}, out)
