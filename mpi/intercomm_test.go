@@ -213,6 +213,12 @@ func TestIntercommErrors(t *testing.T) {
 		if _, err := NewCart(ctx, ic, []int{1}, []bool{false}); !errors.Is(err, ErrComm) {
 			return fmt.Errorf("grid: %w", err)
 		}
+		if _, err := NewFullGraph(ctx, ic, [][]int{nil}); !errors.Is(err, ErrComm) {
+			return fmt.Errorf("full graph: %w", err)
+		}
+		if _, err := GraphMap(ic, [][]int{nil}); !errors.Is(err, ErrComm) {
+			return fmt.Errorf("place in a graph: %w", err)
+		}
 		if _, err := ic.CreateGroup(ctx, ic.Group(), 0); !errors.Is(err, ErrComm) {
 			return fmt.Errorf("group: %w", err)
 		}

@@ -57,13 +57,20 @@ func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool, opts ...T
 	return t, nil
 }
 
+func checkOneGroup(c *Comm) error {
+	if c.remote != nil {
+		return fmt.Errorf("%w: topology of an intercommunicator", ErrComm)
+	}
+	return nil
+}
+
 // checkGrid returns how many ranks of c a grid needs.
 func checkGrid(c *Comm, dims []int, periods []bool) (int, error) {
 	if len(dims) != len(periods) {
 		return 0, fmt.Errorf("%w: %d dimensions, %d periods", ErrTopology, len(dims), len(periods))
 	}
-	if c.remote != nil {
-		return 0, fmt.Errorf("%w: topology of an intercommunicator", ErrComm)
+	if err := checkOneGroup(c); err != nil {
+		return 0, err
 	}
 	n := 1
 	for _, d := range dims {
@@ -212,8 +219,8 @@ func NewGraph(ctx context.Context, c *Comm, sources, targets []int, opts ...Topo
 
 // newGraph makes the graph of what g says of the caller. bad is why that cannot be.
 func newGraph(ctx context.Context, c *Comm, g *Graph, bad error, opts []TopologyOption) (*Graph, error) {
-	if c.remote != nil {
-		return nil, fmt.Errorf("%w: topology of an intercommunicator", ErrComm)
+	if err := checkOneGroup(c); err != nil {
+		return nil, err
 	}
 	for _, r := range slices.Concat(g.sources, g.targets) {
 		if r != ProcNull && (r < 0 || r >= c.Size()) {
