@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -155,7 +156,7 @@ func (h *fileHints) mixed(all []fileReach, write bool) bool {
 		return how == bufferAlways
 	}
 	sorted := slices.DeleteFunc(slices.Clone(all), func(r fileReach) bool { return r.N == 0 })
-	slices.SortFunc(sorted, func(a, b fileReach) int { return int(min(max(a.Lo-b.Lo, -1), 1)) })
+	slices.SortFunc(sorted, func(a, b fileReach) int { return cmp.Compare(a.Lo, b.Lo) })
 	for i := range sorted {
 		if i > 0 && sorted[i].Lo < sorted[i-1].Hi {
 			return true
@@ -234,7 +235,7 @@ func (p *phases) divide(all []fileReach) {
 		}
 		p.lo, p.hi = min(p.lo, r.Lo), max(p.hi, r.Hi)
 	}
-	p.ends = slices.IsSortedFunc(p.runs, func(a, b fileRun) int { return int(min(max(a.off+a.n-b.off-b.n, -1), 1)) })
+	p.ends = slices.IsSortedFunc(p.runs, func(a, b fileRun) int { return cmp.Compare(a.off+a.n, b.off+b.n) })
 	p.lo -= p.lo % p.h.align
 	nodes := int64(p.h.nodes)
 	p.domain = (p.hi - p.lo + nodes - 1) / nodes
@@ -421,7 +422,7 @@ func (p *phases) serve(got, replies [][]byte) error {
 	for i := range all {
 		order[i] = all[i].fileRun
 	}
-	slices.SortFunc(order, func(a, b fileRun) int { return int(min(max(a.off-b.off, -1), 1)) })
+	sortRuns(order)
 	merged := order[:1]
 	for _, r := range order[1:] {
 		last := &merged[len(merged)-1]

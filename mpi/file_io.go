@@ -315,12 +315,20 @@ func (f *file) writeMixed(runs []fileRun, b []byte) (int, error) {
 	piece := f.hints.Load().piece
 	var s []byte
 	for i := 0; i < len(runs); {
-		s = s[:0]
-		j := i
-		for ; j < len(runs) && runs[j].off == runs[i].off+int64(len(s)) && (j == i || int64(len(s))+runs[j].n <= piece); j++ {
-			s = append(s, b[runs[j].at:runs[j].at+runs[j].n]...)
+		first := runs[i]
+		j, n := i+1, first.n
+		for ; j < len(runs) && runs[j].off == first.off+n && n+runs[j].n <= piece; j++ {
+			n += runs[j].n
 		}
-		if _, err := f.os.WriteAt(s, runs[i].off); err != nil {
+		mem := b[first.at : first.at+first.n]
+		if j > i+1 {
+			s = s[:0]
+			for _, r := range runs[i:j] {
+				s = append(s, b[r.at:r.at+r.n]...)
+			}
+			mem = s
+		}
+		if _, err := f.os.WriteAt(mem, first.off); err != nil {
 			done := len(b)
 			for _, r := range runs[i:] {
 				done = min(done, int(r.at))

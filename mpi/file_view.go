@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func (v *fileView) overlaps() bool {
 
 // sortRuns orders runs by their place in the file.
 func sortRuns(runs []fileRun) {
-	slices.SortStableFunc(runs, func(a, b fileRun) int { return int(min(max(a.off-b.off, -1), 1)) })
+	slices.SortStableFunc(runs, func(a, b fileRun) int { return cmp.Compare(a.off, b.off) })
 }
 
 // dense reports whether the view has no gaps.
