@@ -40,8 +40,7 @@ func (b *chaosBulk) ready(later func()) bool {
 	if b.k.rng.IntN(8) > 0 {
 		return true
 	}
-	again := func() { later() }
-	b.k.todo = append(b.k.todo, again)
+	b.k.todo = append(b.k.todo, later)
 	return false
 }
 

@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"errors"
+	"net/netip"
+	"slices"
 	"sync/atomic"
 
 	"github.com/weftstack/weft/sctp"
@@ -47,10 +49,10 @@ type bulkConn struct {
 func (b *rdmaBulk) write(r *Request, v *envelope) {
 	move := &bulkMove{r: r, id: v.peerID, n: int(v.length)}
 	g := v.grant
-	if !b.ready(func() { b.start(move, &g) }) {
-		return
+	start := func() { b.start(move, &g) }
+	if b.ready(start) {
+		start()
 	}
-	b.start(move, &g)
 }
 
 // start begins to write, once there is a connection.
@@ -313,13 +315,11 @@ func (d *bulkDevice) rankDown(p *peer) {
 		<-c.up
 		d.drop(c)
 	}
+	addrs := d.fab.addrsOf(p)
+	ofPeer := func(a netip.AddrPort) bool { return slices.Contains(addrs, a) }
 	for _, a := range d.dev.Associations() {
-		for _, addr := range d.fab.addrsOf(p) {
-			for _, other := range a.RemoteAddr().Addrs {
-				if addr == other {
-					a.Abort("rank is gone")
-				}
-			}
+		if slices.ContainsFunc(a.RemoteAddr().Addrs, ofPeer) {
+			a.Abort("rank is gone")
 		}
 	}
 }

@@ -16,8 +16,10 @@ import (
 // data, the id of the receive: it is delivered after the body has been placed
 // (RFC 7306, Section 6; RFC 5040, Section 5.5, rule 10).
 type rdmaBulk struct {
-	w    *World
-	open atomic.Pointer[bulkDevice]
+	w      *World
+	once   sync.Once // opens the device
+	open   atomic.Pointer[bulkDevice]
+	failed atomic.Bool // it cannot be opened
 }
 
 // bulkDevice is what rdmaBulk has once it is open.
@@ -52,14 +54,14 @@ const (
 // ready implements bulkMover. Opening a device takes locks of the transport, so
 // it is not done within an upcall.
 func (b *rdmaBulk) ready(later func()) bool {
-	if b.open.Load() != nil || b.w.rma.bulkErr.Load() != nil {
+	if b.open.Load() != nil || b.failed.Load() {
 		return true
 	}
 	go func() {
-		b.w.rma.bulkOnce.Do(func() {
+		b.once.Do(func() {
 			d, err := openBulk(b.w)
 			if err != nil {
-				b.w.rma.bulkErr.Store(&err)
+				b.failed.Store(true)
 				return
 			}
 			b.open.Store(d)

@@ -121,12 +121,13 @@ func TestRendezvousLimits(t *testing.T) {
 		start := Isend[byte]
 		if c.Rank() == 1 {
 			start = Irecv[byte]
-			var held []*bulkExposure
-			d, err := holdGrants(w, bulkGrants-100, &held)
+			b := openedBulk(w)
+			held, err := holdGrants(b, bulkGrants-100)
 			if err != nil {
 				return err
 			}
 			defer func() {
+				d := b.open.Load()
 				for _, x := range held {
 					x.withdraw()
 				}
@@ -163,22 +164,46 @@ func TestRendezvousLimits(t *testing.T) {
 	}, WithEager(0), WithRendezvous(RendezvousWrite))
 }
 
-// holdGrants opens the device of w and uses up some of the grants.
-func holdGrants(w *World, n int, held *[]*bulkExposure) (*bulkDevice, error) {
+// openedBulk opens the device of w.
+func openedBulk(w *World) *rdmaBulk {
 	b := w.eng.bulk.(*rdmaBulk)
 	open := make(chan struct{})
 	if !b.ready(func() { close(open) }) {
 		<-open
 	}
+	return b
+}
+
+// holdGrants uses up some of the grants.
+func holdGrants(b *rdmaBulk, n int) (held []exposure, err error) {
 	for range n {
-		r := newRequest(w.eng)
+		r := newRequest(b.w.eng)
 		r.buf, r.status.Bytes = make([]byte, 1), 1
 		if _, ok := b.expose(r); !ok {
 			return nil, errors.New("no grant")
 		}
-		*held = append(*held, r.exposed.(*bulkExposure))
+		held = append(held, r.exposed)
 	}
-	return b.open.Load(), nil
+	return held, nil
+}
+
+// startBodies begins to send (rank 0) or to receive (rank 1) some bodies of n bytes,
+// with tags from 0 and patterns from first on.
+func startBodies(c *Comm, some, n, first int) (reqs []*Request, bufs [][]byte, err error) {
+	for i := range some {
+		buf := make([]byte, n)
+		start := Irecv[byte]
+		if c.Rank() == 0 {
+			start = Isend[byte]
+			pattern(buf, first+i)
+		}
+		r, err := start(c, buf, 1-c.Rank(), i)
+		if err != nil {
+			return nil, nil, err
+		}
+		reqs, bufs = append(reqs, r), append(bufs, buf)
+	}
+	return reqs, bufs, nil
 }
 
 // TestRendezvousConnectionLost breaks the queue pair again and again, while bodies
@@ -189,20 +214,9 @@ func TestRendezvousConnectionLost(t *testing.T) {
 		c := w.Comm()
 		b := w.eng.bulk.(*rdmaBulk)
 		for round := range rounds {
-			var reqs []*Request
-			var bufs [][]byte
-			for i := range each {
-				buf := make([]byte, n)
-				start := Irecv[byte]
-				if c.Rank() == 0 {
-					start = Isend[byte]
-					pattern(buf, each*round+i)
-				}
-				r, err := start(c, buf, 1-c.Rank(), i)
-				if err != nil {
-					return err
-				}
-				reqs, bufs = append(reqs, r), append(bufs, buf)
+			reqs, bufs, err := startBodies(c, each, n, each*round)
+			if err != nil {
+				return err
 			}
 			d := b.open.Load()
 			if d != nil && round%2 == c.Rank() { // either side
@@ -244,12 +258,7 @@ func TestRendezvousPieces(t *testing.T) {
 	const piece = 1000
 	runMethod(t, func(ctx context.Context, w *World) error {
 		c := w.Comm()
-		var none []*bulkExposure
-		d, err := holdGrants(w, 0, &none)
-		if err != nil {
-			return err
-		}
-		d.piece = piece
+		openedBulk(w).open.Load().piece = piece
 		if err := Barrier(ctx, c); err != nil {
 			return err
 		}
@@ -287,20 +296,9 @@ func TestRendezvousReceiveGivenUp(t *testing.T) {
 		c := w.Comm()
 		rng := rand.New(rand.NewPCG(seed, uint64(w.Rank())))
 		for round := range rounds {
-			var reqs []*Request
-			var bufs [][]byte
-			for i := range each {
-				buf := make([]byte, n)
-				start := Irecv[byte]
-				if c.Rank() == 0 {
-					start = Isend[byte]
-					pattern(buf, each*round+i)
-				}
-				r, err := start(c, buf, 1-c.Rank(), i)
-				if err != nil {
-					return err
-				}
-				reqs, bufs = append(reqs, r), append(bufs, buf)
+			reqs, bufs, err := startBodies(c, each, n, each*round)
+			if err != nil {
+				return err
 			}
 			if c.Rank() == 0 {
 				if _, err := Waitall(ctx, reqs...); err != nil {
@@ -418,11 +416,7 @@ func receiveHalf(ctx context.Context, w *World, n int, halfway chan struct{}) er
 }
 
 func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{}) error {
-	b := w.eng.bulk.(*rdmaBulk)
-	if open := make(chan struct{}); !b.ready(func() { close(open) }) {
-		<-open
-	}
-	h := &halfWriter{b, make(chan uint32, 1), make(chan *bulkConn, 1)}
+	h := &halfWriter{openedBulk(w), make(chan uint32, 1), make(chan *bulkConn, 1)}
 	w.eng.bulk = h
 	data := make([]byte, n)
 	pattern(data, 1)

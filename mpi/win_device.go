@@ -49,9 +49,6 @@ type rmaState struct {
 	open atomic.Pointer[rmaDevice] // dev, once it is there
 	dev  *rmaDevice
 	err  error
-
-	bulkOnce sync.Once // opens the bulkDevice
-	bulkErr  atomic.Pointer[error]
 }
 
 // Limits of the device.
