@@ -65,10 +65,14 @@ type Region struct {
 	pins atomic.Int32
 	// epoch counts revocations.
 	epoch atomic.Uint32
+	// sources counts those that are in use; awaited tells that after is not empty.
+	sources atomic.Int32
+	awaited atomic.Bool
 
 	mu       sync.Mutex // orders Bind, Revoke and Remove
 	bindable bool       // guarded by mu: Bind may make it valid
-	parent   *Region    // guarded by mu: what a window is bound to, pinned
+	parent   *Region    // what a window is bound to, pinned; written under mu when there are no users
+	after    []func()   // guarded by mu: what waits for sources to become 0
 }
 
 const revoked = -1 << 31
@@ -291,24 +295,6 @@ func (t *Table) Place(sc *Scope, stag uint32, to uint64, p []byte) Denial {
 	}
 	r.leave()
 	return d
-}
-
-// Source returns the memory that the peer of stream sc may read, as long as
-// the epoch of its region is the one returned.
-func (t *Table) Source(sc *Scope, stag uint32, to uint64, n uint32) (r *Region, epoch uint32, mem []byte, d Denial) {
-	if r = t.Lookup(stag); r == nil {
-		return nil, 0, nil, DeniedSTag
-	}
-	epoch = r.Epoch() // before enter: a revocation in between must show
-	if !r.enter() {
-		return nil, 0, nil, DeniedSTag
-	}
-	defer r.leave()
-	if d := r.check(sc, to, n, RemoteRead); d != Granted {
-		return nil, 0, nil, d
-	}
-	off := to - r.base
-	return r, epoch, r.mem[off : off+uint64(n) : off+uint64(n)], Granted
 }
 
 // Atomic replaces the 8 bytes at to by f of them, atomically with respect to

@@ -336,7 +336,7 @@ func TestBindAndRevoke(t *testing.T) {
 	// What a stream denies is denied whatever regions grant.
 	rw, _ := tab.Add(mem, 0, RemoteRead|RemoteWrite, d, nil)
 	sc.Deny(RemoteRead)
-	if _, _, _, got := tab.Source(sc, rw.STag(), 0, 1); got != DeniedAccess {
+	if _, got := tab.Source(sc, rw.STag(), 0, 1); got != DeniedAccess {
 		t.Errorf("denied read: %v", got)
 	}
 	if got := tab.Place(sc, rw.STag(), 0, []byte{1}); got != Granted {

@@ -1,6 +1,11 @@
 package rdmap
 
-import "github.com/weftstack/weft/ddp"
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/weftstack/weft/ddp"
+)
 
 // response is the answer to a read or atomic of the peer, waiting for its turn
 // to be sent. It references the region; what is sent of it at a time is
@@ -10,11 +15,56 @@ type response struct {
 	id       uint32 // of an atomic
 	original uint64
 	read     ReadRequestHeader
-	region   *ddp.Region // nil for a read of no length
-	epoch    uint32      // of region
+	src      *source // nil for a read of no length
 	mem      [1]ddp.Mem
 	ddp      ddp.Header // of the request, for a Terminate
 	ddpLen   int
+}
+
+// source is the memory of a Read Response: the Owner of the segments that
+// reference it.
+type source struct {
+	ddp.Source
+	stream *Stream
+	refs   atomic.Int32 // such segments, and one until the last is cut
+	next   *source      // in Stream.spent
+}
+
+var sources = sync.Pool{New: func() any { return new(source) }}
+
+// Released implements ddp.Owner.
+func (o *source) Released(error) {
+	s := o.stream
+	if o.refs.Add(-1) == 0 {
+		o.free()
+	}
+	s.credit()
+}
+
+// free ends the use of the memory. No lock is held.
+func (o *source) free() {
+	src := o.Source
+	o.Source, o.stream, o.next = ddp.Source{}, nil, nil
+	sources.Put(o)
+	src.Done()
+}
+
+// cutOff notes that no segment of the response is to come. What becomes free is
+// freed when the lock is not held.
+func (s *Stream) cutOff(r *response) { // mu is held
+	if o := r.src; o != nil && o.refs.Add(-1) == 0 {
+		o.next, s.spent = s.spent, o
+	}
+	*r = response{}
+}
+
+// freeAll frees a list of sources.
+func freeAll(spent *source) {
+	for o := spent; o != nil; {
+		next := o.next
+		o.free()
+		o = next
+	}
 }
 
 // pushResponse queues a response. There is room: the request took one of IRD
@@ -53,7 +103,9 @@ func (s *Stream) startResponse() { // mu is held
 		// interpretation".
 		h := ddp.Header{Tagged: true, Ctrl: Control(ReadResponse), STag: r.read.SinkSTag, TO: r.read.SinkTO}
 		s.begin(h, r.mem[:], r.read.Size)
-		s.cur.msg.Owner = s.cur.msg.Credit
+		if s.cur.msg.Owner = s.cur.msg.Credit; r.src != nil {
+			s.cur.msg.Owner = r.src
+		}
 	}
 	s.cur.resp = r
 }
@@ -84,12 +136,14 @@ func (s *Stream) deliverReadRequest(h *ddp.Header, n uint32, b []byte) ddp.Fault
 	}
 	r := response{read: req, ddp: *h, ddpLen: h.Len() + int(n)}
 	if req.Size > 0 { // Section 5.2.1: otherwise "MUST NOT validate"
-		region, epoch, mem, d := s.table.Source(&s.scope, req.SrcSTag, req.SrcTO, req.Size)
+		src, d := s.table.Source(&s.scope, req.SrcSTag, req.SrcTO, req.Size)
 		if d != ddp.Granted {
 			s.badRead, s.isBadRead = req, true
 			return protection(d)
 		}
-		r.region, r.epoch, r.mem[0].B = region, epoch, mem
+		r.src, r.mem[0].B = sources.Get().(*source), src.Mem
+		r.src.Source, r.src.stream = src, s
+		r.src.refs.Store(1)
 	}
 	s.pushResponse(&r)
 	return 0

@@ -140,6 +140,7 @@ type Stream struct {
 	maxORD  int         // Config.ORD
 	resps   []response  // guarded by mu: ring of responses to send
 	rsHead  uint32      // guarded by mu
+	spent   *source     // guarded by mu: list of those to be freed
 	msn     [ddp.Queues]uint32
 	sinkPos uint64 // guarded by mu: end of the sink space handed out
 	atomic  uint32 // guarded by mu: request identifier of the last atomic

@@ -117,7 +117,9 @@ func (s *Stream) flush(bad *ddp.Buffer) { // rmu and mu are held
 	s.opNext = s.opHead
 	clear(s.reads)
 	s.rdTail = s.rdHead
-	clear(s.resps)
+	for i := s.rsTail.Load(); i != s.rsHead; i++ {
+		s.cutOff(&s.resps[i&uint32(len(s.resps)-1)])
+	}
 	s.rsTail.Store(s.rsHead)
 	s.reap()
 	s.rx.Queue(QueueSend).Empty(func(b *ddp.Buffer) {
@@ -151,8 +153,11 @@ func (s *Stream) settle() {
 	if s.ch != nil && !s.freed && s.state == StateError && s.peerEnd && s.inflight.Load() == 0 {
 		s.freed, ch = true, s.ch
 	}
+	spent := s.spent
+	s.spent = nil
 	s.mu.Unlock()
 	s.rmu.Unlock()
+	freeAll(spent)
 	if ch != nil {
 		ch.Release()
 	}

@@ -61,7 +61,10 @@ func (s *Stream) transmit() {
 		s.endSent, ended = true, true
 	}
 	s.sending = false
+	spent := s.spent
+	s.spent = nil
 	s.mu.Unlock()
+	freeAll(spent)
 	if failed != nil {
 		s.Lost(failed)
 	} else if ended {
@@ -116,7 +119,8 @@ func (s *Stream) fill() (n int) { // mu is held
 		if !s.cur.active && !s.pick() {
 			break
 		}
-		if r := s.cur.resp; r != nil && r.region != nil && r.region.Epoch() != r.epoch {
+		r := s.cur.resp
+		if r != nil && r.src != nil && r.src.Revoked() {
 			s.revokedResponse(r)
 			continue
 		}
@@ -124,13 +128,15 @@ func (s *Stream) fill() (n int) { // mu is held
 		last := s.cur.msg.Next(mulpdu, seg)
 		if op := s.cur.op; op != nil && seg.Owner == ddp.Owner(op) {
 			op.refs.Add(1)
+		} else if r != nil && r.src != nil && seg.Owner == ddp.Owner(r.src) {
+			r.src.refs.Add(1)
 		}
 		s.inflight.Add(1)
 		n++
 		if last {
-			// The completion of a message that is referenced waits for the
-			// acknowledgement.
-			seg.Urgent = s.cur.op != nil && !s.cur.msg.Copy && s.cur.msg.Len > 0
+			// The completion of a message that is referenced, and who wants to
+			// change the memory of a response, wait for the acknowledgement.
+			seg.Urgent = !s.cur.term && !s.cur.msg.Copy && s.cur.msg.Len > 0
 			s.finish()
 		}
 	}
@@ -278,7 +284,7 @@ func (s *Stream) finish() { // mu is held
 	s.cur = current{}
 	switch {
 	case resp != nil:
-		*resp = response{}
+		s.cutOff(resp)
 		s.rsTail.Add(1)
 	case op == nil: // a Terminate
 	case op.Kind.Responds():

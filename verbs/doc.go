@@ -51,7 +51,8 @@
 // memory window (MW), or register a region of AllocMR, by a work request, and
 // invalidate it by another, or have the peer do so with the message that says it
 // is done (OpSendInvalidate). These STags are valid on one queue pair. After an
-// invalidation that has completed the memory does not change any more.
+// invalidation that has completed the memory does not change any more; when it may
+// be changed after peers have read it, MR.Drain tells.
 //
 // What is nobody's completion is an event of the device (GetEvent): queue pairs
 // that end in error, queues that overflow or run low, peers that come and go.

@@ -1,6 +1,10 @@
 package verbs
 
-import "github.com/weftstack/weft/ddp"
+import (
+	"context"
+
+	"github.com/weftstack/weft/ddp"
+)
 
 // Access is a set of rights to a memory region. Local reading needs none.
 type Access = ddp.Access
@@ -153,8 +157,33 @@ func (mr *MR) Remote() RemoteBuf {
 func (mr *MR) Sync() { mr.r.Sync() }
 
 // Invalidate revokes the remote rights, for good unless the region was made by
-// AllocMR. When it returns no peer can change the memory any more.
+// AllocMR. When it returns no peer can change the memory any more. What peers have
+// read may still be on its way to them: see Drain.
 func (mr *MR) Invalidate() { mr.r.Revoke() }
+
+// AfterDrain invalidates the region and calls f, once, when the transport does not
+// read its memory for peers any more. Read Responses are not copies of the memory:
+// they refer to it until the peer has acknowledged them, or the connection is lost.
+// Memory that peers may have read is not to be changed before. Windows bound to the
+// region are to be invalidated first; for a region of AllocMR that is registered
+// again meanwhile f waits until that memory is not read any more, either.
+//
+// f may be called before AfterDrain returns, or on a goroutine of the transport: it
+// must not block, but it may post work requests. The region may be closed before.
+func (mr *MR) AfterDrain(f func()) { mr.r.AfterSources(f) }
+
+// Drain is AfterDrain for who can wait: it returns when the memory may be changed,
+// or ctx.Err() when ctx is done before.
+func (mr *MR) Drain(ctx context.Context) error {
+	done := make(chan struct{})
+	mr.AfterDrain(func() { close(done) })
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
 
 // Invalidated reports whether the remote rights were revoked, by this side or
 // by a peer. A region of AllocMR begins like that.
@@ -244,7 +273,8 @@ func (mr *MR) Reregister(what Change, pd *PD, buf []byte, access Access) error {
 // Close revokes all rights and frees the region. When it returns no peer can
 // change the memory any more. It returns ErrBusy, and changes nothing, while
 // posted work requests name the region or windows are bound to it. A peer's read
-// that is being answered does not keep a region busy; it is terminated.
+// that is being answered does not keep a region busy; it is terminated. Who may
+// have been read from calls Drain before the memory is changed.
 func (mr *MR) Close() error { return mr.pd.release(mr.r) }
 
 // release frees a region.

@@ -336,11 +336,14 @@ func (qp *QP) PD() *PD { return qp.pd }
 
 // Close ends the connection at once, if there is one, and frees the queue
 // pair. Work requests are flushed; those whose memory is still being sent
-// complete, and keep completion queues and regions busy, until it is not.
+// complete, and keep completion queues and regions busy, until it is not. When
+// Close returns, a second one included, no memory of receives and reads is written
+// to any more.
 func (qp *QP) Close() error {
 	qp.mu.Lock()
 	if qp.closed {
 		qp.mu.Unlock()
+		qp.stream().Abort(rdmap.ErrClosed) // the first one may not have got there
 		return ErrClosed
 	}
 	qp.closed = true
