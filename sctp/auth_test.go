@@ -123,7 +123,7 @@ func TestMessagesNameTheirKeys(t *testing.T) {
 		}
 		p.net.Restore(addrA, addrB)
 		recvMessage(t, p.b, buf)
-		time.Sleep(time.Second)
+		time.Sleep(time.Minute) // the last SACK may be lost
 		if err := p.a.DeleteAuthKey(3); err != nil {
 			t.Error(err)
 		}

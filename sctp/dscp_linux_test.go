@@ -104,7 +104,7 @@ func TestDSCP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		a, err := ea.Connect(ctx, sctp.Addr{Port: serverPort, Addrs: []netip.AddrPort{relay.c.LocalAddr().(*net.UDPAddr).AddrPort()}})
 		if err != nil {

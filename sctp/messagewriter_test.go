@@ -20,7 +20,7 @@ func TestMessageWriter(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		cfg := &sctp.Config{NoInterleaving: plain, SendBuffer: 100_000, RecvBuffer: 200_000}
 		p := newLoopbackPair(t, sctp.TransportConfig{}, cfg, cfg)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		for i, sizes := range [][]int{{1}, {1, 1}, {2}, {0, 3, 0}, {1000, 1, 1, 70_000}, {300_000}, {700_000, 5, 1_500_000}} {
 			o := sctp.SendOptions{Stream: uint16(i), PPID: uint32(100 + i), Unordered: i%2 == 1}
@@ -120,7 +120,7 @@ func TestMessageWriterSendsAtOnce(t *testing.T) {
 			if string(c.Data) != x.want || c.Begin != x.begin || c.End != x.end || c.Stream != 3 {
 				t.Errorf("after %q came %q, begin %v, end %v", x.write, c.Data, c.Begin, c.End)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("nothing came after %q", x.write)
 		}
 	}
@@ -131,7 +131,7 @@ func TestMessageWriterSendsAtOnce(t *testing.T) {
 func TestMessageWriterAndOthers(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		p := newLoopbackPair(t, sctp.TransportConfig{}, &sctp.Config{NoInterleaving: plain}, nil)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		w, err := p.a.OpenMessage(ctx, sctp.SendOptions{Stream: 1})
 		if err != nil {

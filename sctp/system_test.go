@@ -451,7 +451,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 			t.Errorf("Connect on a closed transport = %v", err)
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); {
 		if runtime.NumGoroutine() <= before {
 			return
 		}

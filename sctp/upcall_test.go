@@ -352,7 +352,7 @@ func TestCallsUnderTheLockOfUpcalls(t *testing.T) {
 					mu.Lock()
 					o := sctp.SendOptions{Force: true, Owner: lockOwner{&mu, &released}}
 					if i%2 == 0 {
-						o.PR, o.Lifetime = sctp.Timed, time.Minute
+						o.PR, o.Lifetime = sctp.Timed, time.Hour
 					}
 					if err := a.TrySend(msg, o); err != nil {
 						t.Error(err)

@@ -333,7 +333,7 @@ func TestServerLeavesAtEOF(t *testing.T) {
 		if err := p.a.Send(context.Background(), []byte("bye"), sctp.SendOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		if err := p.a.Shutdown(ctx); err != nil {
 			t.Fatalf("round %d: Shutdown: %v", i, err)
 		}
