@@ -26,15 +26,16 @@ type AutoAddrs struct {
 	Interval time.Duration
 	// List returns the addresses to have. The default is the global ones of the
 	// interfaces that are up, private ones included, or those of the loopback
-	// interface if there are no others.
+	// interface as long as there have been no others.
 	List func() ([]netip.Addr, error)
 	// Listen opens the socket for an address; the default is a UDP socket. If it
 	// fails it is tried again after Interval.
 	Listen func(netip.AddrPort) (PacketConn, error)
 }
 
-// hostAddrs is the default of AutoAddrs.List.
-func hostAddrs() ([]netip.Addr, error) {
+// hostAddrs is the default of AutoAddrs.List. Its peers cannot reach a host that
+// has lost its addresses by those of the loopback interface.
+func (f *follower) hostAddrs() ([]netip.Addr, error) {
 	ifs, err := net.Interfaces()
 	if err != nil {
 		return nil, err
@@ -55,26 +56,28 @@ func hostAddrs() ([]netip.Addr, error) {
 			}
 			ip, ok := netip.AddrFromSlice(n.IP)
 			switch ip = ip.Unmap(); {
-			case ok && ip.IsGlobalUnicast():
+			case !ok || !f.takes(ip):
+			case ip.IsGlobalUnicast():
 				list = append(list, ip)
-			case ok && ip.IsLoopback():
+			case ip.IsLoopback():
 				loopback = append(loopback, ip)
 			}
 		}
 	}
-	if len(list) == 0 {
-		return loopback, nil
+	if f.global = f.global || len(list) > 0; f.global {
+		return list, nil
 	}
-	return list, nil
+	return loopback, nil
 }
 
 // follower keeps the sockets and associations of a transport up to date.
 type follower struct {
 	AutoAddrs
-	t    *Transport
-	any  netip.AddrPort // what the sockets stand for: its family and port
-	gen  uint32         // of the set of sockets
-	stop chan struct{}
+	t      *Transport
+	any    netip.AddrPort // what the sockets stand for: its family and port
+	gen    uint32         // of the set of sockets
+	global bool           // the host has had other addresses than those of loopback
+	stop   chan struct{}
 }
 
 // newFollower returns nil if cfg wants none.
@@ -94,10 +97,13 @@ func newFollower(t *Transport, cfg *TransportConfig) (*follower, error) {
 		f.Interval = DefaultAddrInterval
 	}
 	if f.List == nil {
-		f.List = hostAddrs
+		f.List = f.hostAddrs
 	}
 	return f, nil
 }
+
+// takes reports whether an address is of a family to have.
+func (f *follower) takes(ip netip.Addr) bool { return ip.Is4() || f.any.Addr().Is6() }
 
 // wanted returns the addresses to have.
 func (f *follower) wanted() []netip.AddrPort {
@@ -108,7 +114,7 @@ func (f *follower) wanted() []netip.AddrPort {
 	var all []netip.AddrPort
 	for _, ip := range list {
 		ip = ip.Unmap()
-		if a := netip.AddrPortFrom(ip, f.any.Port()); (ip.Is4() || f.any.Addr().Is6()) && !slices.Contains(all, a) {
+		if a := netip.AddrPortFrom(ip, f.any.Port()); f.takes(ip) && !slices.Contains(all, a) {
 			all = append(all, a)
 		}
 	}
