@@ -11,9 +11,6 @@ import (
 // streams: with interleaving they arrive first, else after it.
 func rowPieces(interleaving bool) func(*testing.T, setup) {
 	return func(t *testing.T, o setup) {
-		if interleaving && o.stack.kernel {
-			t.Skip("Linux numbers the second fragment of a message 0")
-		}
 		o.opts = append(o.opts, "idata 1")
 		o.cfg.NoInterleaving, o.cfg.OutStreams = !interleaving, 300
 		s := o.open(t)
