@@ -52,6 +52,30 @@ func loopbackTransport() *sctp.Transport {
 	return t
 }
 
+// loopbackAssociation returns both ends of an association over the loopback
+// interface, and what closes their transports.
+func loopbackAssociation(ctx context.Context) (a, b *sctp.Association, end func()) {
+	server, client := loopbackTransport(), loopbackTransport()
+	e, err := server.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := client.Listen(0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if a, err = c.Connect(ctx, e.Addr()); err != nil {
+		log.Fatal(err)
+	}
+	if b, err = e.Accept(ctx); err != nil {
+		log.Fatal(err)
+	}
+	return a, b, func() {
+		client.Close()
+		server.Close()
+	}
+}
+
 // One endpoint serves any number of peers.
 func ExampleEndpoint_Recv() {
 	ctx := context.Background()
@@ -193,26 +217,9 @@ func ExampleParseAddr() {
 // How long the next message is can be known before a buffer for it is made, and
 // what the peer supports before something is asked of it.
 func ExampleAssociation_Peek() {
-	server, client := loopbackTransport(), loopbackTransport()
-	defer server.Close()
-	defer client.Close()
-	e, err := server.Listen(0, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	c, err := client.Listen(0, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
 	ctx := context.Background()
-	a, err := c.Connect(ctx, e.Addr())
-	if err != nil {
-		log.Fatal(err)
-	}
-	b, err := e.Accept(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
+	a, b, end := loopbackAssociation(ctx)
+	defer end()
 	if a.Extensions().Reconfig {
 		if err := a.ResetStreams(ctx, 1, 2); err != nil {
 			log.Fatal(err)
@@ -241,26 +248,9 @@ func ExampleAssociation_Peek() {
 
 // One message of a length that is not known when it begins.
 func ExampleAssociation_OpenMessage() {
-	server, client := loopbackTransport(), loopbackTransport()
-	defer server.Close()
-	defer client.Close()
-	e, err := server.Listen(0, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	c, err := client.Listen(0, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
 	ctx := context.Background()
-	a, err := c.Connect(ctx, e.Addr())
-	if err != nil {
-		log.Fatal(err)
-	}
-	b, err := e.Accept(ctx)
-	if err != nil {
-		log.Fatal(err)
-	}
+	a, b, end := loopbackAssociation(ctx)
+	defer end()
 	w, err := a.OpenMessage(ctx, sctp.SendOptions{Stream: 3})
 	if err != nil {
 		log.Fatal(err)
