@@ -14,6 +14,7 @@ type upcalls struct {
 	notes            []Notification
 	releases         []core.Release
 	piece            Piece
+	later            func() // settleAll, for settleLater; made once
 }
 
 // piecePool has arrays for the pieces that are on their way to the user.
@@ -35,7 +36,10 @@ func (a *Association) settle(w work) {
 // readable settles.
 func (a *Association) settleLater(w work) {
 	if w&workEvents != 0 && a.settling.Add(1) == 1 {
-		go a.settleAll()
+		if a.calls.later == nil {
+			a.calls.later = a.settleAll
+		}
+		go a.calls.later()
 	}
 }
 
