@@ -12,6 +12,9 @@ const (
 	// chunk per datagram would pin far more memory than its window.
 	minPinned = 16
 	pinFactor = 4
+	// fragBatch is how many fragments are made at once, at most. The first are made
+	// one by one: most associations never hold more.
+	fragBatch = 64
 	// Bounds of the free lists, in records.
 	maxFreeFragments = 4096
 	maxFreeRecords   = 4096
@@ -47,6 +50,7 @@ type pin struct {
 type fragPool struct {
 	frags     *frag
 	nfrags    int
+	made      int // fragments that were made, up to fragBatch
 	pins      *pin
 	last      *pin // the newest pin, if it is in use
 	pinned    int
@@ -60,14 +64,13 @@ func (p *fragPool) limit(n int) {
 
 // get returns a fragment with data and charge set and all else zero.
 func (p *fragPool) get(data []byte, buf *slab.Buf) *frag {
-	f := p.frags
-	if f != nil {
-		p.frags = f.next
-		p.nfrags--
-		f.next = nil
-	} else {
-		f = new(frag)
+	if p.frags == nil {
+		p.makeFrags()
 	}
+	f := p.frags
+	p.frags = f.next
+	p.nfrags--
+	f.next = nil
 	if buf != nil && len(data) >= slabMin {
 		if pn := p.pinFor(buf); pn != nil {
 			pn.n++
@@ -78,6 +81,16 @@ func (p *fragPool) get(data []byte, buf *slab.Buf) *frag {
 	f.data = p.copy(f, data)
 	f.charge = len(data) + fragOverhead
 	return f
+}
+
+// makeFrags fills the free list: with as many as there were made before.
+func (p *fragPool) makeFrags() {
+	batch := make([]frag, max(p.made, 1))
+	p.made = min(p.made+len(batch), fragBatch)
+	for i := range batch {
+		batch[i].next, p.frags = p.frags, &batch[i]
+	}
+	p.nfrags = len(batch)
 }
 
 // pinFor returns a pin of buf, or nil when too many buffers are pinned.

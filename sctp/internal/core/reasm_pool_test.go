@@ -76,3 +76,17 @@ func TestPinnedBuffersAreBounded(t *testing.T) {
 		t.Errorf("%d buffers, %d bytes left", pool.Live(), r.window.held)
 	}
 }
+
+// Few fragments take little memory, and many few allocations.
+func TestFragmentsAreMadeInBatches(t *testing.T) {
+	var p fragPool
+	for i := range 4 * fragBatch {
+		p.get([]byte{1}, nil)
+		if held := i + 1 + p.nfrags; held > min(2*(i+1), i+1+fragBatch) {
+			t.Fatalf("%d fragments made for %d", held, i+1)
+		}
+	}
+	if p.made != fragBatch {
+		t.Errorf("batches of %d in the end, want %d", p.made, fragBatch)
+	}
+}
