@@ -32,6 +32,10 @@ func matrix(o *perfOptions) []comparison {
 		s.ZeroSum = true
 		return s
 	}
+	byRef := func(s perfSpec) perfSpec {
+		s.ZeroCopy = true
+		return s
+	}
 	const big, huge = 64 << 10, 1 << 20
 	const spin = time.Millisecond
 	return []comparison{
@@ -40,6 +44,7 @@ func matrix(o *perfOptions) []comparison {
 		{"tcp 1500 64K", load("tcp", big, 1500, true), nil},
 		{"sctp 1500 64K", load("sctp", big, 1500, true), []string{"udp 1500 gso", "tcp 1500 64K"}},
 		{"sctp zero 64K", zero(load("sctp", big, 1500, true)), []string{"sctp 1500 64K", "tcp 1500 64K"}},
+		{"sctp ref 64K", byRef(load("sctp", big, 1500, true)), []string{"sctp 1500 64K", "udp 1500 gso", "tcp 1500 64K"}},
 		{"sctp 1500 1M", load("sctp", huge, 1500, true), []string{"udp 1500 gso", "tcp 1500 64K"}},
 		{"send 1500 1M", load("send", huge, 1500, true), []string{"sctp 1500 1M"}},
 		{"write 1500 1M", load("write", huge, 1500, true), []string{"sctp 1500 1M"}},
@@ -48,6 +53,7 @@ func matrix(o *perfOptions) []comparison {
 		{"udp auto", load("udp", big, 0, false), nil},
 		{"tcp auto 64K", load("tcp", big, 0, true), nil},
 		{"sctp auto 64K", load("sctp", big, 0, true), []string{"udp auto", "tcp auto 64K"}},
+		{"sctp auto ref", byRef(load("sctp", big, 0, true)), []string{"sctp auto 64K", "tcp auto 64K"}},
 		{"tcp 1500 64", load("tcp", 64, 1500, true), nil},
 		{"sctp 1500 64", load("sctp", 64, 1500, true), []string{"tcp 1500 64"}},
 		{"mpi 1500 8", load("mpi", 8, 1500, true), nil},

@@ -113,14 +113,25 @@ func (e *sctpEnd) drain(ctx context.Context, a *sctp.Association) error {
 func (e *sctpEnd) send(ctx context.Context, a *sctp.Association) error {
 	buf := make([]byte, e.spec.Size)
 	pace := newPacer(e.spec, e.spec.Assocs)
+	var opts sctp.SendOptions
+	if e.spec.ZeroCopy {
+		opts.Owner = unchanged{}
+	}
 	for i := 0; ctx.Err() == nil; i++ {
 		pace.wait()
-		if err := a.Send(ctx, buf, sctp.SendOptions{Stream: uint16(i % e.spec.Streams)}); err != nil {
+		opts.Stream = uint16(i % e.spec.Streams)
+		if err := a.Send(ctx, buf, opts); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// unchanged owns a message that nobody changes and everybody may read.
+type unchanged struct{}
+
+// Released implements sctp.SendOwner.
+func (unchanged) Released(error) {}
 
 func openSCTPSource(ctx context.Context, s *perfSpec, addr string) (perfSource, error) {
 	peer, err := sctp.ParseAddr(addr)
