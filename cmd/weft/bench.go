@@ -137,7 +137,7 @@ func benchMain(args []string) int {
 		return benchChildMain()
 	}
 	if err := o.use(words); err != nil {
-		return misused(fs, err)
+		return misused(fs.Name(), err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -170,9 +170,7 @@ func TestBenchWrongUseExitsWithTwo(t *testing.T) {
 		{"-x", "-2", "bw"}, {"-W", "0", "bw"}, {"-s", "hope", "put_bw"}, {"-w", "open", "put_bw"}, {"-t", "0", "latency_mt"}, {"-t", "1025", "latency_mt"}, {"-p", "0", "bw"}, {"-p", "65537", "bw"}, {"-transport", "pigeon", "bw"}, {"-n", "3", "bw"}, {"-n", "1", "bcast"},
 		{"-n", "3", "multi_lat"}, {"compare", "pigeon"}, {"init", "-svg", "x"}, {"compare", "-svg", "x"},
 	} {
-		if _, errs, status := weft(t, "", append([]string{"bench"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft bench") {
-			t.Errorf("weft bench %q: status %d, want 2 and a usage message", args, status)
-		}
+		wantMisused(t, "weft bench", append([]string{"bench"}, args...)...)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 )
 
 // Exit statuses of the command itself; `weft run` otherwise returns the job's.
@@ -57,9 +58,7 @@ func dispatch(args []string) int {
 	if c, ok := lookup(args[0]); ok {
 		return c.run(args[1:])
 	}
-	fmt.Fprintf(os.Stderr, "weft: unknown command %q\n\n", args[0])
-	usage(os.Stderr)
-	return exitUsage
+	return misused("", fmt.Errorf("unknown command %q", args[0]))
 }
 
 func lookup(name string) (command, bool) {
@@ -89,15 +88,19 @@ func helpMain(args []string) int {
 			return c.run([]string{"-h"})
 		}
 	}
-	fmt.Fprintf(os.Stderr, "weft: no help on %q\n\n", args)
-	usage(os.Stderr)
-	return exitUsage
+	return misused("", fmt.Errorf("no help on %q", args))
 }
 
 func versionMain(args []string) int {
-	if len(args) > 0 && args[0] != "-h" {
-		fmt.Fprintln(os.Stderr, "usage: weft version")
-		return exitUsage
+	fs := flag.NewFlagSet("version", flag.ContinueOnError)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), "usage: weft version\n\nVersion prints the version of weft, and of Go.\n")
+	}
+	if status, ok := parse(fs, args); !ok {
+		return status
+	}
+	if fs.NArg() > 0 {
+		return misused("version", errors.New("unexpected arguments"))
 	}
 	fmt.Printf("weft %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return exitOK
@@ -113,8 +116,8 @@ func version() string {
 }
 
 // parse parses args into fs. When it reports false the command is over, with
-// the given exit status: help was asked for, or the flags are wrong and the
-// usage has been printed.
+// the given exit status: help was asked for, or the flags are wrong, which has
+// been said.
 func parse(fs *flag.FlagSet, args []string) (status int, ok bool) {
 	fs.SetOutput(io.Discard)
 	usage := fs.Usage
@@ -129,14 +132,13 @@ func parse(fs *flag.FlagSet, args []string) (status int, ok bool) {
 		fs.Usage()
 		return exitOK, false
 	}
-	return misused(fs, err), false
+	return misused(fs.Name(), err), false
 }
 
-// misused says what is wrong with the flags and arguments of a command, and how
-// it is used. It returns the exit status.
-func misused(fs *flag.FlagSet, err error) int {
-	fmt.Fprintf(os.Stderr, "weft %s: %v\n\n", fs.Name(), err)
-	fs.SetOutput(os.Stderr)
-	fs.Usage()
+// misused says what is wrong with the flags and arguments of a command, or of weft
+// itself, and what explains it. It returns the exit status.
+func misused(command string, err error) int {
+	name := strings.TrimSpace("weft " + command)
+	fmt.Fprintf(os.Stderr, "%s: %v\n`%[1]s -h` explains how it is used.\n", name, err)
 	return exitUsage
 }

@@ -39,7 +39,7 @@ or the environment variable `+pmi.EnvNames+` of programs without that launcher.
 		return status
 	}
 	if fs.NArg() > 0 || strings.ContainsAny(token, " /=\n") {
-		return misused(fs, errors.New("arguments, or a token with spaces, slashes or equals signs"))
+		return misused(fs.Name(), errors.New("arguments, or a token with spaces, slashes or equals signs"))
 	}
 	if token == "" {
 		token = newToken()

@@ -116,7 +116,7 @@ func netMain(args []string) int {
 		err = o.check(commands)
 	}
 	if err != nil {
-		return misused(fs, err)
+		return misused(fs.Name(), err)
 	}
 	status, err := runNet(&o, commands)
 	if err != nil {

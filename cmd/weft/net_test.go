@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -12,9 +11,7 @@ func TestNetWrongUseExitsWithTwo(t *testing.T) {
 		{"-at", "5s", "x"}, {"-at", "5s cut net 3", "x"}, {"-main", "2", "x"}, {"-on", "2", "x"}, {"-on", "0", "x", ":", "y"},
 		{"-timeout", "-1s", "x"}, {"-x", "=", "x"}, {"--", ":"}, {"--", "x", ":", ":", "y"}, {"--", "a", ":", "b", ":", "c"},
 	} {
-		if _, errs, status := weft(t, "", append([]string{"net"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft net") {
-			t.Errorf("weft net %q: status %d, want 2 and a usage message", args, status)
-		}
+		wantMisused(t, "weft net", append([]string{"net"}, args...)...)
 	}
 }
 

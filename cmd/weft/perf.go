@@ -173,7 +173,7 @@ func perfMain(args []string) int {
 	}
 	o.likePerftest(fs)
 	if err := o.check(); err != nil {
-		return misused(fs, err)
+		return misused(fs.Name(), err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -137,9 +137,7 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 		{"-R", "-busy-poll", "1ms", "write"}, {"-R", "-rate", "1gbit", "write"}, {"-R", "-connect", "x:1", "write"}, {"-p", "1", "-n", "9", "send"}, {"-r", "5", "-n", "9", "send"}, {"-p", "1", "send"},
 		{"-busy-poll", "1ms", "tcp"}, {"-busy-poll", "-1ms", "tcp"}, {"-zero-checksum", "tcp"}, {"-zero-checksum", "write", "-tcp"}, {"-zero-checksum", "mpi"}, {"-zerocopy", "write"}, {"-zerocopy", "-latency", "sctp"}, {"-rate", "1gbit", "mpi"}, {"-rate", "1gbit", "-latency", "sctp"},
 	} {
-		if _, errs, status := weft(t, "", append([]string{"perf"}, args...)...); status != exitUsage || !strings.Contains(errs, "usage: weft perf") {
-			t.Errorf("weft perf %q: status %d, want 2 and a usage message", args, status)
-		}
+		wantMisused(t, "weft perf", append([]string{"perf"}, args...)...)
 	}
 	if _, _, status := weft(t, "", "perf", "-connect", "127.0.0.1:1", "tcp"); status != exitFail {
 		t.Errorf("a server that is not there: status %d, want 1", status)

@@ -142,12 +142,10 @@ func rpingMain(args []string) int {
 		return status
 	}
 	if fs.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "weft rping: unknown argument %q\n", fs.Arg(0))
-		return exitUsage
+		return misused(fs.Name(), fmt.Errorf("unknown argument %q", fs.Arg(0)))
 	}
 	if err := o.check(); err != nil {
-		fmt.Fprintln(os.Stderr, "weft rping:", err)
-		return exitUsage
+		return misused(fs.Name(), err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

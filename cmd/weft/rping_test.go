@@ -174,8 +174,6 @@ func TestRpingFlags(t *testing.T) {
 
 func TestRpingUsage(t *testing.T) {
 	for _, args := range []string{"", "-s -c", "-c", "-s -S 9", "-s -S 65536", "-s x", "-c -P -a x", "-s --pcap f", "-s --revision 3", "-s -p 70000", "-s -I ::1", "-sz"} {
-		if got := rpingMain(strings.Fields(args)); got != exitUsage {
-			t.Errorf("rping %s: status %d, want %d", args, got, exitUsage)
-		}
+		wantMisused(t, "weft rping", append([]string{"rping"}, strings.Fields(args)...)...)
 	}
 }

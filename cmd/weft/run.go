@@ -110,7 +110,7 @@ func runMain(args []string) int {
 		err = o.checkHosts(counted)
 	}
 	if err != nil {
-		return misused(fs, err)
+		return misused(fs.Name(), err)
 	}
 	status, err := run(o, fs.Args())
 	if err != nil {

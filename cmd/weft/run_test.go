@@ -226,21 +226,46 @@ func TestRunEndsAtTimeout(t *testing.T) {
 	}
 }
 
+// wantMisused runs weft, which must say what is wrong with the arguments, in a line
+// or two, and in another one which help explains them.
+func wantMisused(t *testing.T, help string, args ...string) {
+	t.Helper()
+	out, errs, status := weft(t, "", args...)
+	if status != exitUsage || out != "" || strings.Count(errs, "\n") > 3 || !strings.HasPrefix(errs, help+": ") || !strings.HasSuffix(errs, "\n`"+help+" -h` explains how it is used.\n") {
+		t.Errorf("weft %q: status %d, want 2, what is wrong, and the help %q", args, status, help)
+	}
+}
+
 func TestWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"dance"}, {"run"}, {"run", "-n", "0", "x"}, {"run", "-n", "many", "x"}, {"run", "-bogus"}, {"run", "-n", "100000", "x"},
-		{"run", "-transport", "pigeon", "x"}, {"run", "-timeout", "-1s", "x"}, {"run", "-x", "=1", "x"}, {"help", "dance"}, {"version", "now"},
+		{"run"}, {"run", "-n", "0", "x"}, {"run", "-n", "many", "x"}, {"run", "-bogus"}, {"run", "-n", "100000", "x"},
+		{"run", "-transport", "pigeon", "x"}, {"run", "-timeout", "-1s", "x"}, {"run", "-x", "=1", "x"}, {"version", "now"}, {"version", "-x"},
+		{"nameserver", "x"}, {"nameserver", "-token", "a b"},
 	} {
-		if _, errs, status := weft(t, "", args...); status != exitUsage || !strings.Contains(strings.ToLower(errs), "usage") {
-			t.Errorf("weft %q: status %d, want 2 and a usage message", args, status)
-		}
+		wantMisused(t, "weft "+args[0], args...)
+	}
+	for _, args := range [][]string{{"dance"}, {"help", "dance"}, {"help", "run", "net"}} {
+		wantMisused(t, "weft", args...)
+	}
+	if _, errs, status := weft(t, ""); status != exitUsage || !strings.Contains(errs, "Usage:") {
+		t.Errorf("weft without a command: status %d, want 2 and the commands", status)
 	}
 }
 
 func TestHelpExitsWithZero(t *testing.T) {
-	for _, args := range [][]string{{"help"}, {"-h"}, {"help", "run"}, {"run", "-h"}, {"version"}} {
+	for _, args := range [][]string{{"help"}, {"-h"}, {"version"}} {
 		if out, _, status := weft(t, "", args...); status != 0 || out == "" {
 			t.Errorf("weft %q: status %d and %d bytes of output", args, status, len(out))
+		}
+	}
+	for _, c := range commands() {
+		if c.name == "help" {
+			continue
+		}
+		for _, args := range [][]string{{"help", c.name}, {c.name, "-h"}} {
+			if out, errs, status := weft(t, "", args...); status != 0 || errs != "" || !strings.HasPrefix(out, "usage: weft "+c.name) {
+				t.Errorf("weft %q: status %d, want 0 and the usage", args, status)
+			}
 		}
 	}
 }
