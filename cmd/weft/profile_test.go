@@ -34,19 +34,6 @@ func mpiRank(ctx context.Context) error {
 	return errors.Join(err, w.Finalize(ctx))
 }
 
-// jobProfile finds the profile in what `weft run -profile -json` has said.
-func jobProfile(t *testing.T, errs string) (p mpi.JobProfile) {
-	t.Helper()
-	i := strings.Index(errs, "{")
-	if i < 0 {
-		t.Fatal("no profile")
-	}
-	if err := json.Unmarshal([]byte(errs[i:]), &p); err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // jobEvent is an event of a file that `weft run -trace` writes.
 type jobEvent struct {
 	Name, Ph string
@@ -54,25 +41,31 @@ type jobEvent struct {
 	Args     struct{ Name string }
 }
 
-func jobEvents(t *testing.T, file string) (events []jobEvent) {
+// runProfiled runs a role as a job of n ranks, with -profile and -trace, and returns
+// what these write and what the launcher says.
+func runProfiled(t *testing.T, n, role string) (p mpi.JobProfile, events []jobEvent, errs string) {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	trace := filepath.Join(t.TempDir(), "trace.json")
+	_, errs, status := weft(t, "", "run", "-n", n, "-profile", "-json", "-trace", trace, os.Args[0], role)
+	i := strings.Index(errs, "{")
+	if status != 0 || i < 0 {
+		t.Fatalf("status %d, or no profile", status)
+	}
+	if err := json.Unmarshal([]byte(errs[i:]), &p); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(trace)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(text, &events); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
-	return events
+	return p, events, errs
 }
 
 func TestRunProfiles(t *testing.T) {
-	trace := filepath.Join(t.TempDir(), "trace.json")
-	_, errs, status := weft(t, "", "run", "-n", "3", "-profile", "-json", "-trace", trace, os.Args[0], "mpi")
-	if status != 0 {
-		t.Fatalf("status %d", status)
-	}
-	p := jobProfile(t, errs)
+	p, events, errs := runProfiled(t, "3", "mpi")
 	at := slices.IndexFunc(p.Calls, func(c mpi.CallSummary) bool { return c.Name == "Barrier" })
 	if p.Ranks != 3 || at < 0 || p.Calls[at].Count != 9 || p.Time <= 0 || p.Calls[at].Max <= 0 {
 		t.Errorf("profile %+v", p)
@@ -81,7 +74,7 @@ func TestRunProfiles(t *testing.T) {
 		t.Errorf("matrix %v", p.Matrix)
 	}
 	count := make(map[string]int)
-	for _, e := range jobEvents(t, trace) {
+	for _, e := range events {
 		count[fmt.Sprintf("%s %s %d", e.Ph, e.Name, e.Pid)]++
 	}
 	for _, want := range []struct {
@@ -100,7 +93,7 @@ func TestRunProfiles(t *testing.T) {
 	if !strings.Contains(errs, "Barrier") || !strings.Contains(errs, "bytes from/to") {
 		t.Error("no tables")
 	}
-	_, errs, status = weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "alone")
+	_, errs, status := weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "alone")
 	if status != 0 || !strings.Contains(errs, "2 ranks have left no profile") {
 		t.Errorf("status %d of a program without MPI", status)
 	}
@@ -170,12 +163,7 @@ func TestProfilesThatAreDamaged(t *testing.T) {
 
 // Spawned ranks have profiles and tracks of their own.
 func TestRunProfilesSpawned(t *testing.T) {
-	trace := filepath.Join(t.TempDir(), "trace.json")
-	_, errs, status := weft(t, "", "run", "-n", "2", "-profile", "-json", "-trace", trace, os.Args[0], "parent")
-	if status != 0 {
-		t.Fatalf("status %d", status)
-	}
-	p := jobProfile(t, errs)
+	p, events, _ := runProfiled(t, "2", "parent")
 	if p.Ranks != 2 || len(p.Spawned) != 1 || p.Spawned[0].Ranks != 3 {
 		t.Fatalf("profile %+v", p)
 	}
@@ -196,7 +184,7 @@ func TestRunProfilesSpawned(t *testing.T) {
 	}
 	names := make(map[int]string)
 	calls := make(map[int]int)
-	for _, e := range jobEvents(t, trace) {
+	for _, e := range events {
 		if e.Name == "process_name" {
 			names[e.Pid] = e.Args.Name
 		} else if e.Ph == "X" {
