@@ -97,7 +97,7 @@ func startPeerServer(t *testing.T, ctx context.Context, args *[]string) (*exec.C
 // wantRows checks lines of results.
 func wantRows(t *testing.T, who, said string, lines, iterations, columns int) {
 	t.Helper()
-	got := 0
+	got, sum := 0, 0.0
 	for line := range strings.Lines(said) {
 		f := strings.Fields(line)
 		if len(f) == 0 || strings.Trim(line, " 0123456789.\n") != "" {
@@ -107,12 +107,18 @@ func wantRows(t *testing.T, who, said string, lines, iterations, columns int) {
 		if len(f) != columns || f[1] != strconv.Itoa(iterations) {
 			t.Fatalf("%s: line %q, want %d columns, of %d iterations", who, line, columns, iterations)
 		}
-		if v, err := strconv.ParseFloat(f[columns-1], 64); err != nil || v <= 0 {
-			t.Errorf("%s: line %q: nothing was measured", who, line)
+		v, err := strconv.ParseFloat(f[columns-1], 64)
+		if err != nil || v < 0 {
+			t.Errorf("%s: line %q: %v", who, line, err)
 		}
+		sum += v
 	}
 	if got != lines {
 		t.Errorf("%s: %d lines of results, want %d:\n%s", who, got, lines, said)
+	}
+	// A few slow messages are no millionth of a million per second.
+	if lines > 0 && sum <= 0 {
+		t.Errorf("%s: nothing was measured:\n%s", who, said)
 	}
 }
 
@@ -215,12 +221,7 @@ func TestPerfPeerWaitsWithinLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().String()
-	l.Close() // nobody listens
+	addr := fmt.Sprintf("127.0.0.1:%d", testenv.FreePort(t)) // nobody listens
 	e := &peerEnd{perfOptions: &perfOptions{}, client: true, addr: addr, device: dev, pd: dev.AllocPD(), tx: 4, rx: 4}
 	if e.cq, err = dev.NewCQ(64); err != nil {
 		t.Fatal(err)
