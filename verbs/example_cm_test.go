@@ -80,9 +80,9 @@ func ExampleCMID() {
 	if err := id.CreateQP(client.AllocPD(), verbs.QPConfig{SendCQ: ccq, RecvCQ: ccq}); err != nil {
 		log.Fatal(err)
 	}
-	id.ResolveAddr(server.Addr().String(), time.Second)
+	id.ResolveAddr(server.Addr().String(), time.Minute)
 	next() // CMAddrResolved
-	id.ResolveRoute(10 * time.Second)
+	id.ResolveRoute(time.Minute)
 	next() // CMRouteResolved
 	id.Connect(verbs.ConnParams{PrivateData: []byte("client")})
 	fmt.Printf("client: %s\n", next().PrivateData) // CMEstablished
@@ -126,7 +126,7 @@ func ExampleCMID_ListenTCP() {
 	if err := client.CreateQP(pd, verbs.QPConfig{SendCQ: cq, RecvCQ: cq}); err != nil {
 		log.Fatal(err)
 	}
-	if err := client.ResolveTCP(listener.ListenAddr().String(), time.Second); err != nil {
+	if err := client.ResolveTCP(listener.ListenAddr().String(), time.Minute); err != nil {
 		log.Fatal(err)
 	}
 	for established := 0; established < 2; {
@@ -136,7 +136,7 @@ func ExampleCMID_ListenTCP() {
 		}
 		switch e.Type {
 		case verbs.CMAddrResolved:
-			err = e.ID.ResolveRoute(time.Second)
+			err = e.ID.ResolveRoute(time.Minute)
 		case verbs.CMRouteResolved:
 			err = e.ID.Connect(verbs.ConnParams{PrivateData: []byte("client")})
 		case verbs.CMConnectRequest:

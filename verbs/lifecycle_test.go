@@ -281,7 +281,7 @@ func TestDisconnectFlushes(t *testing.T) {
 }
 
 func TestPeerVanishes(t *testing.T) {
-	a, b := newNode(t, Config{SCTP: &sctp.Config{RTOInitial: 20 * time.Millisecond, RTOMin: 10 * time.Millisecond, RTOMax: 50 * time.Millisecond, MaxRetransmits: 3}}), newNode(t, Config{})
+	a, b := newNode(t, Config{SCTP: &sctp.Config{RTOInitial: 20 * time.Millisecond, RTOMin: 10 * time.Millisecond, RTOMax: 50 * time.Millisecond, MaxRetransmits: 10}}), newNode(t, Config{})
 	qa, _ := connect(t, a, b, QPConfig{}, QPConfig{})
 	src := a.mr(1<<20, 0)
 	dst := b.mr(1<<20, RemoteWrite).Remote()
