@@ -127,8 +127,8 @@ func (c *conn) write(w *writer, b []byte, seg int, m *Meta) error {
 	err := c.sendmsg(w, b)
 	if errors.Is(err, unix.EIO) || errors.Is(err, unix.EINVAL) {
 		// EIO: the device cannot checksum for us. EINVAL: it cannot segment,
-		// or a datagram exceeds its MTU; then the single ones fail as well
-		// and the socket keeps its offload.
+		// or, where newer kernels say EMSGSIZE, a datagram exceeds its MTU; then
+		// the single ones fail as well and the socket keeps its offload.
 		w.nctl = plain
 		if err = c.sendEach(w, b, seg); err == nil {
 			c.gso.Store(false)
