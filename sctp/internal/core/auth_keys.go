@@ -214,7 +214,7 @@ func (a *Assoc) tellFreeKeys() {
 func (a *Assoc) DeleteAuthKey(id uint16) error {
 	m := &a.auth
 	i := m.index(id)
-	if i < 0 || i == m.active || a.tx.q != nil && a.tx.q.keyUse[id] > 0 {
+	if i < 0 || i == m.active || a.tx.q.keyUse[id] > 0 {
 		return ErrNoKey
 	}
 	m.keys = slices.Delete(m.keys, i, i+1)

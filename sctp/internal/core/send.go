@@ -88,9 +88,10 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // Send queues a message. It takes m.Body by reference: the bytes must not
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
 // when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
-// ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong, ErrPath, ErrNoKey, ErrNotSupported
-// or ErrPolicy for a message that cannot be sent, ErrMessageOpen for one that comes before the end of another, and
-// ErrRestart for a piece of one that the peer's restart has cut off. It never blocks; PollTransmit is due afterwards.
+// ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong, ErrPath, ErrNoKey,
+// ErrNotSupported or ErrPolicy for a message that cannot be sent, ErrMessageOpen for
+// one that comes before the end of another, and ErrRestart for a piece of one that
+// the peer's restart has cut off. It never blocks; PollTransmit is due afterwards.
 func (a *Assoc) Send(now Time, m *Message) error {
 	switch {
 	case a.state == Closed:

@@ -21,7 +21,8 @@ func (s *shutdown) clear() { *s = shutdown{wanted: s.wanted} }
 
 // Shutdown begins a graceful shutdown: nothing more can be sent, and once
 // everything sent is acknowledged the association ends (RFC 9260, Section 9.2).
-// If a message was given in pieces and not to its end, it is aborted then. Before the association is established it takes effect then.
+// If a message was given in pieces and not to its end, it is aborted then. Before
+// the association is established it takes effect then.
 func (a *Assoc) Shutdown(now Time) {
 	switch a.state {
 	case CookieWait, CookieEchoed:
