@@ -313,6 +313,7 @@ func TestShutdownOfOpenMessage(t *testing.T) {
 			if _, err := w.Write([]byte("more")); !errors.As(err, &abort) {
 				t.Errorf("Write: %v", err)
 			}
+			synctest.Wait() // the upcall may come after the acknowledgement
 			if !byPeer && string(got) != "begu" {
 				t.Errorf("the peer got %q", got)
 			}
