@@ -29,14 +29,16 @@ func TestMPIPrograms(t *testing.T) {
 			})
 		}
 	}
-	t.Run("check/rendezvous=write", func(t *testing.T) {
-		t.Setenv("WEFT_RENDEZVOUS", "write")
-		t.Setenv("WEFT_EAGER", "256")
-		out, errs, status := weft(t, "run", "-n", "4", "-transport", "hybrid", check)
-		if status != 0 || !strings.Contains(out, "4 ranks over hybrid: all verified") {
-			t.Errorf("status %d\n%s%s", status, out, errs)
-		}
-	})
+	for _, method := range []string{"write", "read"} {
+		t.Run("check/rendezvous="+method, func(t *testing.T) {
+			t.Setenv("WEFT_RENDEZVOUS", method)
+			t.Setenv("WEFT_EAGER", "256")
+			out, errs, status := weft(t, "run", "-n", "4", "-transport", "hybrid", check)
+			if status != 0 || !strings.Contains(out, "4 ranks over hybrid: all verified") {
+				t.Errorf("status %d\n%s%s", status, out, errs)
+			}
+		})
+	}
 	for i, e := range []struct{ name, want string }{
 		{"pi", "pi is about 3.1415926536"},
 		{"halo", "mean temperature is 13.178147"},

@@ -90,9 +90,10 @@ func (c *Comm) SetName(name string) {
 // All ranks of c must call it with the same hints; it does not communicate.
 func (c *Comm) SetInfo(info Info) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	maps.Copy(c.info, info)
 	c.w.eng.setHints(c)
+	c.mu.Unlock()
+	c.w.eng.prepareRendezvous(c.hints.Load())
 }
 
 // Info returns a copy of the hints of c, with InfoRendezvous as it is in effect.

@@ -68,8 +68,8 @@
 //	WEFT_TRANSPORT   hybrid (default), sctp or tcp
 //	WEFT_EAGER       longest message sent without asking, in bytes, or with a
 //	                 suffix K, M or G (default 64K)
-//	WEFT_RENDEZVOUS  how longer ones travel, message (default) or write: see
-//	                 WithRendezvous
+//	WEFT_RENDEZVOUS  how longer ones travel, message (default), write or read:
+//	                 see WithRendezvous
 //	WEFT_STREAMS     streams that the tags are spread over (default 10)
 //	WEFT_UNEXPECTED  memory for messages that came before their receives
 //	                 (default 64M)

@@ -146,6 +146,8 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 		if e.bulk != nil {
 			e.bulk.confirmed(p, v.id)
 		}
+	case kindFetched:
+		return 0, e.fetchedBy(p, v.id)
 	case kindMatched:
 		r := e.ids.remove(v.id, p)
 		if r != nil {
@@ -234,7 +236,7 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 	e.mu.Unlock()
 	if r != nil {
 		if v.kind == kindReady {
-			e.clear(r, p, v.id, v.flags&flagWrite != 0)
+			e.clear(r, p, v.id, v.proposal())
 		} else {
 			f.dest, f.r = toReceive, r
 		}
@@ -259,7 +261,7 @@ func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (take
 	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.source), v.tag, v.seq, early
 	m.kind, m.length, m.id = v.kind, v.length, v.id
 	if v.kind == kindReady {
-		m.whole, m.write = true, v.flags&flagWrite != 0
+		m.whole, m.proposal = true, v.proposal()
 		f.p.ready.Add(1)
 	} else {
 		m.reserve(int(v.length))
@@ -295,9 +297,9 @@ func (r *Request) receivedErr() error {
 func (e *engine) hand(m *message, r *Request) {
 	p, k, length, id := m.peer, m.kind, m.length, m.id
 	if k == kindReady {
-		write := m.write
+		how := m.proposal
 		m.recycle()
-		e.clear(r, p, id, write)
+		e.clear(r, p, id, how)
 		return
 	}
 	r.put(0, m.buf)
@@ -348,31 +350,36 @@ func (e *engine) messageLost(m *message, err error) {
 	m.recycle()
 }
 
-// clear tells p to send the body of its send id to r, or to write it, if p would
-// rather do so.
-func (e *engine) clear(r *Request, p *peer, id uint64, write bool) {
+// clear gets the body of send id of p for r, in the way that p would like, if that
+// can be: it tells p to send or write it, or reads it.
+func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 	n := r.status.Bytes
 	v := envelope{kind: kindClear, id: id, length: uint64(n)}
-	if n > 0 {
-		if write && e.bulk != nil && p.handle != int32(e.rank) {
-			if !e.bulk.ready(func() { e.clear(r, p, id, true) }) {
-				return // not on this goroutine
-			}
-			if g, ok := e.bulk.expose(r); ok {
-				v.kind, v.grant = kindGrant, g
-			}
+	if n == 0 {
+		p.control(0, &v)
+		r.complete(r.receivedErr())
+		return
+	}
+	rdma := (how.write || how.offer) && e.bulk != nil && p.handle != int32(e.rank)
+	if rdma && !e.bulk.ready(func() { e.clear(r, p, id, how) }) {
+		return // not on this goroutine
+	}
+	if rdma && how.write {
+		if g, ok := e.bulk.expose(r); ok {
+			v.kind, v.grant = kindGrant, g
 		}
-		v.peerID = e.ids.add(r, p)
-		if err := p.failure(); err != nil {
-			// down may have looked at ids before the add.
-			if e.ids.remove(v.peerID, p) != nil {
-				r.fail(err)
-			}
-			return
+	}
+	v.peerID = e.ids.add(r, p)
+	if err := p.failure(); err != nil {
+		// down may have looked at ids before the add.
+		if e.ids.remove(v.peerID, p) != nil {
+			r.fail(err)
 		}
+		return
+	}
+	if rdma && how.offer {
+		e.bulk.read(fetch{r: r, p: p, id: v.peerID, send: id, n: n, from: how.grant})
+		return
 	}
 	p.control(0, &v)
-	if n == 0 {
-		r.complete(r.receivedErr())
-	}
 }

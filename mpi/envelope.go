@@ -8,8 +8,10 @@ import "encoding/binary"
 //	 0      1      2         4        8          16     20     24       32     40
 //	+------+------+---------+--------+----------+------+------+--------+------+
 //	| kind | flags| 0       | source | context  | tag  | seq  | length | id   |  kindEager … kindReady
-//	+------+------+---------+--------+----------+------+------+--------+------+
-//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn
+//	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
+//	| kind | flags| 0       | source | context  | tag  | seq  | length | id   | STag (40) | port | 0 (44) | token (48-64)  |  kindOffer
+//	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
+//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn, kindWritten, kindFetched
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
 //	| kind | 0    | 0       | 0      | id       | peer id     | length | STag (32) | port | 0 (36) | token (40-56)  |  kindGrant
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
@@ -26,7 +28,8 @@ type envelope struct {
 	length uint64
 	id     uint64 // request of the sender; in control messages, of the receiver of the message
 	peerID uint64 // request of the peer, in kindClear
-	grant  grant  // in kindGrant
+	grant  grant  // in kindGrant and kindOffer
+	offer  bool   // in kindReady: grant is valid
 }
 
 type kind uint8
@@ -46,14 +49,16 @@ const (
 	kindWithdrawn                 // send id is forgotten, as kindCancel wanted
 	kindGrant                     // kindClear, and the body may be written to memory of the receiver: see rendezvous.go
 	kindWritten                   // the body of receive id, granted to the receiver of this, is there
+	kindOffer                     // kindReady, and the body may be read from memory of the sender: offer is set, and kind kindReady
+	kindFetched                   // the body of send id has been read, or is not wanted any more
 	kindLimit
 )
 
 const (
 	envelopeLen   = 32 // shortest envelope
 	envelopeIDLen = 40 // kindSync and kindReady
-	// envelopeMaxLen is the longest envelope: kindGrant.
-	envelopeMaxLen = envelopeLen + grantLen
+	// envelopeMaxLen is the longest envelope: kindOffer.
+	envelopeMaxLen = envelopeIDLen + grantLen
 
 	// flagSeq tells that seq is valid: the message takes its place in the
 	// order that wildcard receives obey.
@@ -74,6 +79,8 @@ func (k kind) headerLen() int {
 	case kindSync, kindReady:
 		return envelopeIDLen
 	case kindGrant:
+		return envelopeLen + grantLen
+	case kindOffer:
 		return envelopeMaxLen
 	}
 	return envelopeLen
@@ -85,7 +92,7 @@ func (k kind) hasBody() bool {
 }
 
 // matched reports whether messages of kind k are matched with receives.
-func (k kind) matched() bool { return k >= kindEager && k <= kindReady }
+func (k kind) matched() bool { return k >= kindEager && k <= kindReady || k == kindOffer }
 
 // put writes v into b, which has room for envelopeMaxLen bytes, and returns the
 // part written.
@@ -98,9 +105,8 @@ func (v *envelope) put(b *[envelopeMaxLen]byte) []byte {
 		binary.BigEndian.PutUint64(b[24:], v.length)
 		if v.kind == kindGrant {
 			v.grant.put(b[envelopeLen:])
-			return b[:]
 		}
-		return b[:envelopeLen]
+		return b[:v.kind.headerLen()]
 	}
 	binary.BigEndian.PutUint64(b[8:], v.ctx)
 	binary.BigEndian.PutUint32(b[16:], uint32(v.tag))
@@ -110,6 +116,11 @@ func (v *envelope) put(b *[envelopeMaxLen]byte) []byte {
 		return b[:envelopeLen]
 	}
 	binary.BigEndian.PutUint64(b[32:], v.id)
+	if v.offer {
+		b[0] = byte(kindOffer)
+		v.grant.put(b[envelopeIDLen:])
+		return b[:]
+	}
 	return b[:envelopeIDLen]
 }
 
@@ -134,6 +145,10 @@ func (v *envelope) get(b []byte) bool {
 	v.seq = binary.BigEndian.Uint32(b[20:])
 	if v.kind != kindEager {
 		v.id = binary.BigEndian.Uint64(b[32:])
+	}
+	if v.kind == kindOffer {
+		v.kind, v.offer = kindReady, true
+		return v.tag >= 0 && v.grant.get(b[envelopeIDLen:])
 	}
 	return v.tag >= 0
 }

@@ -31,6 +31,25 @@ func ExampleComm_SetInfo() {
 	// Output: write 100000
 }
 
+// Long messages of one communicator are read from the buffers of their sends by RDMA.
+func ExampleWithRendezvous() {
+	err := mpi.RunLocal(context.Background(), 2, func(ctx context.Context, w *mpi.World) error {
+		buf := make([]byte, 100_000)
+		if w.Rank() == 0 {
+			return mpi.Send(ctx, w.Comm(), buf, 1, 0)
+		}
+		if _, err := mpi.Recv(ctx, w.Comm(), buf, 0, 0); err != nil {
+			return err
+		}
+		fmt.Println(w.Comm().Info()[mpi.InfoRendezvous], w.Stats().Peers[0].Reads.Bytes)
+		return nil
+	}, mpi.WithTransport(mpi.TransportHybrid), mpi.WithRendezvous(mpi.RendezvousRead))
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: read 100000
+}
+
 // A grid whose neighbours are on one host as far as possible. All of these are on
 // one, so they keep their order.
 func ExampleReorder() {

@@ -64,8 +64,8 @@ const (
 	// are spread over, at most that of WithStreams.
 	InfoStreams = "weft_streams"
 	// InfoRendezvous is how long messages sent on this communicator travel:
-	// RendezvousMessage or RendezvousWrite, see WithRendezvous. Info tells what is
-	// in effect.
+	// RendezvousMessage, RendezvousWrite or RendezvousRead, see WithRendezvous. Info
+	// tells what is in effect.
 	InfoRendezvous = "weft_rendezvous"
 )
 

@@ -26,37 +26,45 @@ func TestLossyNetwork(t *testing.T) {
 		{"loss=5%", sctptest.Link{Delay: time.Millisecond, Loss: 0.05}},
 		{"mixed", sctptest.Link{Delay: 2 * time.Millisecond, Loss: 0.01, Duplicate: 0.02, Reorder: 0.05, Corrupt: 0.01}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			seed := rand.Uint64()
-			synctest.Test(t, func(t *testing.T) {
-				net := sctptest.NewNetwork(seed)
-				defer net.Close()
-				net.SetDefault(tt.link)
-				const n = 3
-				ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
-				defer cancel()
-				err := RunLocal(ctx, n, func(ctx context.Context, w *World) error {
-					return lossyRank(ctx, w, seed)
-				}, WithTransport(TransportSCTP), WithSpin(0), WithPacketConns(func(rank int) ([]sctp.PacketConn, error) {
-					pc, err := net.NewHost(fmt.Sprintf("10.0.0.%d", rank+1)).ListenPacket(fmt.Sprintf("10.0.0.%d:9899", rank+1))
-					return []sctp.PacketConn{pc}, err
-				}))
-				if err != nil {
-					t.Errorf("seed %d: %v", seed, err)
+		for _, method := range rendezvousNames {
+			t.Run(tt.name+"/rendezvous="+method, func(t *testing.T) {
+				tr := TransportHybrid
+				if method == RendezvousMessage {
+					tr = TransportSCTP
 				}
+				seed := rand.Uint64()
+				synctest.Test(t, func(t *testing.T) {
+					net := sctptest.NewNetwork(seed)
+					defer net.Close()
+					net.SetDefault(tt.link)
+					const n = 3
+					ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+					defer cancel()
+					err := RunLocal(ctx, n, func(ctx context.Context, w *World) error {
+						return lossyRank(ctx, w, seed)
+					}, WithTransport(tr), WithRendezvous(method), WithSpin(0), WithPacketConns(func(rank int) ([]sctp.PacketConn, error) {
+						pc, err := net.NewHost(fmt.Sprintf("10.0.0.%d", rank+1)).ListenPacket(fmt.Sprintf("10.0.0.%d:9899", rank+1))
+						return []sctp.PacketConn{pc}, err
+					}))
+					if err != nil {
+						t.Errorf("seed %d: %v", seed, err)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 
 // lossyRank sends numbered messages with changing tags to all ranks, and
-// receives with wildcards: the numbers must come in order.
+// receives with wildcards: the numbers must come in order. The buffers of sends that
+// are done are overwritten: nothing may be sent again from there.
 func lossyRank(ctx context.Context, w *World, seed uint64) error {
 	c := w.Comm()
 	n := c.Size()
 	const each = 60
 	rng := rand.New(rand.NewPCG(seed, uint64(c.Rank())))
 	var sends []*Request
+	var bufs [][]byte
 	for k := range each {
 		for to := range n {
 			size := []int{8, 500, 3000, 50_000, 100_000}[rng.IntN(5)]
@@ -67,7 +75,7 @@ func lossyRank(ctx context.Context, w *World, seed uint64) error {
 			if err != nil {
 				return err
 			}
-			sends = append(sends, r)
+			sends, bufs = append(sends, r), append(bufs, b)
 		}
 	}
 	next := make([]int, n)
@@ -84,6 +92,11 @@ func lossyRank(ctx context.Context, w *World, seed uint64) error {
 			return err
 		}
 		next[st.Source]++
+		for i, r := range sends {
+			if r.done.Load() {
+				clear(bufs[i])
+			}
+		}
 	}
 	_, err := Waitall(ctx, sends...)
 	return err

@@ -30,7 +30,7 @@ func TestMatchingRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	matched, written := 0, 0
+	matched, written, read := 0, 0, 0
 	for i := range runs {
 		seed := base + uint64(i)
 		s := newSchedule(t, seed)
@@ -42,10 +42,11 @@ func TestMatchingRandom(t *testing.T) {
 		}
 		matched += len(s.recvs)
 		written += s.bulk.written
+		read += s.bulk.read
 	}
-	t.Logf("%d schedules from seed %d, %d receives, %d bodies written", runs, base, matched, written)
-	if written == 0 {
-		t.Error("no body was written to its receive")
+	t.Logf("%d schedules from seed %d, %d receives, %d bodies written, %d read", runs, base, matched, written, read)
+	if written == 0 || read == 0 {
+		t.Error("no body was written to its receive, or none read")
 	}
 }
 
@@ -58,9 +59,14 @@ type schedule struct {
 	ref   *reference
 	msgs  [][]*refMsg          // by source, in the order sent
 	way   map[[2]int][]*refMsg // by source and tag: on their way
-	sends []*Request
+	sends []schedSend
 	recvs []*schedRecv
 	err   error // the first contradiction
+}
+
+type schedSend struct {
+	*Request
+	buf []byte
 }
 
 type schedRecv struct {
@@ -213,7 +219,7 @@ func (s *schedule) send() {
 		s.fail("send: %w", err)
 		return
 	}
-	s.sends = append(s.sends, r)
+	s.sends = append(s.sends, schedSend{r, b})
 }
 
 func (s *schedule) post(src, tag int) {
@@ -235,8 +241,14 @@ func (s *schedule) probe(src, tag int) {
 	}
 }
 
-// compare checks what the engine has matched so far.
+// compare checks what the engine has matched so far. The buffers of sends that are
+// done are overwritten: their receives must not get that.
 func (s *schedule) compare() {
+	for _, r := range s.sends {
+		if r.done.Load() {
+			clear(r.buf)
+		}
+	}
 	for _, r := range s.recvs {
 		if r.settled {
 			continue

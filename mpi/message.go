@@ -13,13 +13,13 @@ type message struct {
 	peer     *peer
 	kind     kind
 	length   uint64
-	id       uint64 // send request of the peer
-	whole    bool   // buf is complete
-	dropped  bool   // nobody will want it
-	lost     bool   // the rest will not come; held by a Message
-	probed   bool   // held by a Message
-	write    bool   // announced, and the sender would rather write it
-	block    *block // pooled memory of buf; nil for short messages
+	id       uint64   // send request of the peer
+	whole    bool     // buf is complete
+	dropped  bool     // nobody will want it
+	lost     bool     // the rest will not come; held by a Message
+	probed   bool     // held by a Message
+	proposal proposal // of one that is announced
+	block    *block   // pooled memory of buf; nil for short messages
 	buf      []byte
 	match    *Request // the receive it was given to
 	next     *message // list of matches

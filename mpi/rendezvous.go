@@ -7,12 +7,14 @@ import (
 
 // This file is what the engine knows of rendezvous. A message that is longer
 // than the eager limit, or that the receiver has no room for, is announced
-// (kindReady); the receive that matches it asks for the body, in one of two ways.
-// With kindClear it is sent as a message, which goes straight into the buffer of
-// the receive. With kindGrant it is written there by RDMA. The sender says in the
-// announcement whether it would like that, the receiver decides, and the sender
-// may send the body as a message all the same: so neither depends on what the
-// other was told, and a failed RDMA connection costs time only.
+// (kindReady); the receive that matches it gets the body in one of three ways. If
+// it asks with kindClear the body is sent as a message, which goes straight into the
+// buffer of the receive. With kindGrant it is written there by RDMA. The sender says
+// in the announcement whether it would like that, the receiver decides, and the
+// sender may send the body as a message all the same. Or the sender has offered its
+// buffer (kindOffer), the receiver reads it by RDMA and says so (kindFetched), or
+// asks with kindClear if it cannot. So neither depends on what the other was told,
+// and a failed RDMA connection costs time only.
 
 // Rendezvous methods, for WithRendezvous, WEFT_RENDEZVOUS and InfoRendezvous.
 const (
@@ -22,6 +24,9 @@ const (
 	// RendezvousWrite: the receiver registers the buffer of the receive, and the
 	// sender writes to it with RDMA Write.
 	RendezvousWrite = "write"
+	// RendezvousRead: the sender registers the buffer of the send, and the receiver
+	// reads it with RDMA Read into the buffer of the receive.
+	RendezvousRead = "read"
 )
 
 // rendezvous is a method.
@@ -30,9 +35,10 @@ type rendezvous uint8
 const (
 	rendezvousMessage rendezvous = iota
 	rendezvousWrite
+	rendezvousRead
 )
 
-var rendezvousNames = [...]string{RendezvousMessage, RendezvousWrite}
+var rendezvousNames = [...]string{RendezvousMessage, RendezvousWrite, RendezvousRead}
 
 func (m rendezvous) String() string { return rendezvousNames[m] }
 
@@ -46,8 +52,9 @@ func parseRendezvous(s string) (rendezvous, bool) {
 }
 
 // WithRendezvous sets how messages travel that are longer than the eager limit:
-// RendezvousMessage, the default, or RendezvousWrite, which the transport hybrid
-// has; with another one all go as messages. The sender chooses; ranks may differ.
+// RendezvousMessage, the default, or RendezvousWrite or RendezvousRead, which the
+// transport hybrid has; with another one all go as messages. The sender chooses;
+// ranks may differ.
 func WithRendezvous(method string) Option {
 	return func(o *options) error {
 		m, ok := parseRendezvous(method)
@@ -64,6 +71,8 @@ type bulkMover interface {
 	// ready reports whether the other methods may be called. If not, it makes them
 	// so, on a goroutine of its own, which then calls later.
 	ready(later func()) bool
+	// prepare does so before it returns. It is not to be called where a transport calls this rank.
+	prepare()
 	// expose lets the peer that r has matched write to the buffer of r, and returns
 	// what the peer needs to know. It reports false if that cannot be.
 	expose(r *Request) (grant, bool)
@@ -74,6 +83,12 @@ type bulkMover interface {
 	write(r *Request, v *envelope)
 	// confirmed notes that receive id of p has the body that was written to it.
 	confirmed(p *peer, id uint64)
+	// offer lets the peer of send r read its buffer, and returns what the peer needs to
+	// know. It reports false if that cannot be.
+	offer(r *Request) (grant, bool)
+	// read reads the body of a receive, and then calls engine.fetched or
+	// engine.unfetched, perhaps before it returns. It does not block.
+	read(f fetch)
 	// poll acts on what has happened, and reports whether there was anything.
 	poll() bool
 }
@@ -84,10 +99,17 @@ type exposure interface {
 	withdraw()
 }
 
-// grant tells a sender where to write.
+// offering is memory of a send that the receiver may read.
+type offering interface {
+	// withdraw ends that, and calls then when nothing is read of it any more: before it
+	// returns, or later on any goroutine.
+	withdraw(then func())
+}
+
+// grant tells a peer where to write or to read.
 type grant struct {
 	stag  uint32
-	port  uint16 // of the receiver's device
+	port  uint16 // of the device of the rank whose memory it is
 	token [tokenLen]byte
 }
 
@@ -133,4 +155,90 @@ func (e *engine) written(p *peer, id uint64) {
 		r.complete(r.receivedErr())
 	}
 	p.control(0, &envelope{kind: kindWritten, id: id})
+}
+
+// proposal is how the sender of a body would like it to travel.
+type proposal struct {
+	write bool  // by RDMA Write
+	offer bool  // by RDMA Read
+	grant grant // for that
+}
+
+func (v *envelope) proposal() proposal {
+	return proposal{write: v.flags&flagWrite != 0, offer: v.offer, grant: v.grant}
+}
+
+// fetch is a body that a receive reads from its sender.
+type fetch struct {
+	r    *Request
+	p    *peer
+	id   uint64 // of the receive
+	send uint64 // of the send
+	n    int
+	from grant
+}
+
+// prepareRendezvous opens what a communicator needs for its method: what is sent
+// before that goes as messages.
+func (e *engine) prepareRendezvous(h *hints) {
+	if e.bulk != nil && h.rendezvous == rendezvousRead {
+		e.bulk.prepare()
+	}
+}
+
+// offer lets the peer of r, a send that is being announced by v, read its buffer.
+func (e *engine) offer(r *Request, v *envelope) {
+	if e.bulk == nil || v.length == 0 || r.peer.handle == int32(e.rank) || !e.bulk.ready(func() {}) {
+		return
+	}
+	v.grant, v.offer = e.bulk.offer(r)
+}
+
+// afterReads calls then when the receiver does not read the buffer of r any more. r
+// is a send that has no id any more.
+func (r *Request) afterReads(then func()) {
+	o := r.offered
+	if o == nil {
+		then()
+		return
+	}
+	r.offered = nil
+	o.withdraw(then)
+}
+
+// fetchedBy ends the send whose body p has read.
+func (e *engine) fetchedBy(p *peer, id uint64) error {
+	r := e.ids.remove(id, p)
+	if r == nil {
+		return nil // it has ended for another reason
+	}
+	if r.ctx != nil || r.offered == nil {
+		err := fmt.Errorf("%w: rank %d read request %d unasked", ErrProtocol, p.rank, id)
+		r.fail(err)
+		return err
+	}
+	p.announced.Add(-1)
+	r.afterReads(func() { r.event(nil) })
+	return nil
+}
+
+// fetched ends the receive that has read its body. If gone is true, it has ended
+// before.
+func (e *engine) fetched(f *fetch, gone bool) {
+	r := e.ids.remove(f.id, f.p) // nil if it has ended for another reason
+	if r != nil && !gone {
+		r.place.Lock()
+		r.exposed = nil
+		r.place.Unlock()
+		r.complete(r.receivedErr())
+	}
+	f.p.control(0, &envelope{kind: kindFetched, id: f.send})
+}
+
+// unfetched asks for a body that could not be read.
+func (e *engine) unfetched(f *fetch) {
+	f.r.place.Lock()
+	f.r.exposed = nil
+	f.r.place.Unlock()
+	f.p.control(0, &envelope{kind: kindClear, id: f.send, peerID: f.id, length: uint64(f.n)})
 }

@@ -7,9 +7,12 @@ import "testing"
 type chaosBulks struct {
 	k       *chaos
 	exposed map[uint32]*chaosExposure
+	offered map[uint32]*chaosOffer
 	last    uint32
 	unsure  map[moveKey]*bulkMove
+	reading int
 	written int
+	read    int
 }
 
 type chaosBulk struct {
@@ -27,7 +30,8 @@ func (x *chaosExposure) withdraw() { delete(x.b.exposed, x.stag) }
 
 // addBulk gives all ranks RDMA.
 func (k *chaos) addBulk() *chaosBulks {
-	b := &chaosBulks{k: k, exposed: make(map[uint32]*chaosExposure), unsure: make(map[moveKey]*bulkMove)}
+	b := &chaosBulks{k: k, exposed: make(map[uint32]*chaosExposure), offered: make(map[uint32]*chaosOffer),
+		unsure: make(map[moveKey]*bulkMove)}
 	for _, w := range k.worlds {
 		w.eng.bulk = &chaosBulk{b, w.eng}
 	}
@@ -35,6 +39,8 @@ func (k *chaos) addBulk() *chaosBulks {
 }
 
 func (b *chaosBulk) poll() bool { return false }
+
+func (b *chaosBulk) prepare() {}
 
 func (b *chaosBulk) ready(later func()) bool {
 	if b.k.rng.IntN(8) > 0 {
@@ -95,6 +101,72 @@ func (b *chaosBulk) confirmed(p *peer, id uint64) {
 	}
 }
 
+// chaosOffer is memory that is read. Its buffer is the sender's again some time after
+// it was withdrawn: what is read of it then is wrong.
+type chaosOffer struct {
+	b    *chaosBulks
+	stag uint32
+	buf  []byte
+}
+
+func (x *chaosOffer) withdraw(then func()) {
+	delete(x.b.offered, x.stag)
+	if x.b.k.rng.IntN(2) == 0 {
+		then()
+		return
+	}
+	x.b.k.todo = append(x.b.k.todo, then)
+}
+
+func (b *chaosBulk) offer(r *Request) (g grant, ok bool) {
+	if b.k.rng.IntN(8) == 0 {
+		return g, false
+	}
+	b.last++
+	x := &chaosOffer{b: b.chaosBulks, stag: b.last, buf: r.buf}
+	b.offered[x.stag], r.offered = x, x
+	return grant{stag: x.stag, port: uint16(b.e.rank)}, true
+}
+
+// chaosRead is a receive that reads.
+type chaosRead struct{ gone bool }
+
+func (x *chaosRead) withdraw() { x.gone = true }
+
+func (b *chaosBulk) read(f fetch) {
+	x, done := new(chaosRead), 0
+	buf := f.r.buf
+	f.r.exposed = x
+	b.reading++
+	end := func(fetched bool) {
+		b.reading--
+		if fetched {
+			b.e.fetched(&f, x.gone)
+		} else {
+			b.e.unfetched(&f)
+		}
+	}
+	var step func()
+	step = func() {
+		src := b.offered[f.from.stag]
+		switch {
+		case x.gone:
+			end(true)
+		case src == nil || b.k.rng.IntN(12) == 0:
+			end(false)
+		default:
+			done += copy(buf[done:done+b.k.rng.IntN(f.n-done+1)], src.buf[done:])
+			if done < f.n {
+				b.k.todo = append(b.k.todo, step)
+				return
+			}
+			b.chaosBulks.read++
+			end(true)
+		}
+	}
+	b.k.todo = append(b.k.todo, step)
+}
+
 // checkEmpty checks that no memory is left open.
 func (b *chaosBulks) checkEmpty(t *testing.T) bool {
 	t.Helper()
@@ -104,6 +176,14 @@ func (b *chaosBulks) checkEmpty(t *testing.T) bool {
 	}
 	if n := len(b.exposed); n > 0 {
 		t.Errorf("%d buffers can still be written to", n)
+		return false
+	}
+	if n := len(b.offered); n > 0 {
+		t.Errorf("%d buffers can still be read", n)
+		return false
+	}
+	if b.reading > 0 {
+		t.Errorf("%d bodies are being read", b.reading)
 		return false
 	}
 	return true

@@ -11,7 +11,8 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// This file is the sending side of rendezvous by RDMA Write.
+// This file is the sending side of rendezvous by RDMA Write, and the connections
+// of it and of the receiving side of rendezvous by RDMA Read.
 
 // bulkMove is a body being written.
 type bulkMove struct {
@@ -33,7 +34,7 @@ type moveKey struct {
 	id uint64
 }
 
-// bulkConn is a sender's queue pair to a receiver.
+// bulkConn is a queue pair to a peer, to write or read memory there.
 type bulkConn struct {
 	d    *bulkDevice
 	p    *peer
@@ -82,8 +83,7 @@ func (b *rdmaBulk) start(move *bulkMove, g *grant) {
 	}
 }
 
-// conn returns the connection to a receiver, for the caller to connect if it is
-// new.
+// conn returns the connection to a peer, for the caller to connect if it is new.
 func (d *bulkDevice) conn(p *peer) (c *bulkConn, mine bool) {
 	d.bmu.Lock()
 	defer d.bmu.Unlock()
@@ -128,7 +128,7 @@ func (c *bulkConn) makeQP() (err error) {
 		}
 	}
 	c.qp, err = d.pd.NewQP(verbs.QPConfig{SendCQ: d.cq, RecvCQ: d.idle, SendDepth: bulkDepth, RecvDepth: 1,
-		MaxSendSGE: 1, IRD: -1, ORD: -1, Context: c})
+		MaxSendSGE: 1, IRD: -1, ORD: bulkReads, Context: c})
 	return err
 }
 
@@ -191,6 +191,10 @@ func (c *bulkConn) tryPost(m *bulkMove, stag uint32) bool {
 // sent acts on the end of a write. The connection that it failed on comes to its
 // end, see watch.
 func (d *bulkDevice) sent(wc *verbs.WC) {
+	if wc.Op == verbs.OpRead {
+		d.haveRead(wc)
+		return
+	}
 	key, last := wc.ID>>1, wc.ID&1 != 0
 	d.bmu.Lock()
 	m := d.moves[key]
@@ -287,7 +291,8 @@ func (d *bulkDevice) drop(c *bulkConn) {
 	if c.qp == nil {
 		return // it stays, so that connecting is not tried again
 	}
-	d.bmu.Lock()
+	_ = c.qp.Close() // closed already, perhaps
+	d.bmu.Lock()     // not before: what finish finds nowhere is not waited for
 	if d.conns[c.p.handle] == c {
 		delete(d.conns, c.p.handle)
 		live := d.dying[:0]
@@ -301,7 +306,6 @@ func (d *bulkDevice) drop(c *bulkConn) {
 		d.dying = live
 	}
 	d.bmu.Unlock()
-	_ = c.qp.Close() // closed already, perhaps
 }
 
 // rankDown ends the connection to a peer that has failed, and the association

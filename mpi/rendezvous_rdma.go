@@ -10,11 +10,12 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// rdmaBulk is the bulkMover of the transport hybrid. A sender connects a queue
-// pair to a receiver when it first writes there, besides the one for windows,
-// which a refused access would end. Each body is an RDMA Write with immediate
-// data, the id of the receive: it is delivered after the body has been placed
-// (RFC 7306, Section 6; RFC 5040, Section 5.5, rule 10).
+// rdmaBulk is the bulkMover of the transport hybrid. A rank connects a queue pair
+// to another one when it first writes or reads there, besides the one for windows,
+// which a refused access would end. A body that is written is an RDMA Write with
+// immediate data, the id of the receive: it is delivered after the body has been
+// placed (RFC 7306, Section 6; RFC 5040, Section 5.5, rule 10). One that is read
+// needs none: the completion is the reader's (rule 20).
 type rdmaBulk struct {
 	w      *World
 	once   sync.Once // opens the device
@@ -25,7 +26,7 @@ type rdmaBulk struct {
 // bulkDevice is what rdmaBulk has once it is open.
 type bulkDevice struct {
 	*rmaDevice
-	piece int        // longest write
+	piece int        // longest write or read
 	cq    *verbs.CQ  // of all its queue pairs
 	srq   *verbs.SRQ // for immediate data
 	over  chan struct{}
@@ -34,21 +35,28 @@ type bulkDevice struct {
 	bmu     sync.Mutex             // guards what follows
 	shut    bool                   // nothing can be exposed or written any more
 	exposed map[*bulkExposure]bool // what peers may write to
-	conns   map[int32]*bulkConn    // by handle of the receiver
+	offers  map[*bulkOffer]bool    // what peers may read
+	conns   map[int32]*bulkConn    // by handle of the peer
 	dying   []*bulkConn            // those that failed
 	moves   map[uint64]*bulkMove   // writes under way, by the id of their work requests
 	unsure  map[moveKey]*bulkMove  // bodies that are not known to have been placed
+	reads   map[uint64]*bulkRead   // reads under way, by the id of their work requests
 	last    uint64                 // the last such id
 }
 
-// Limits of writing bodies.
+// Limits of writing and reading bodies.
 const (
 	// bulkGrants bounds the receives of a rank that peers may write to at a time.
 	// More ask for messages.
 	bulkGrants = 1024
-	// bulkDepth is the number of writes under way to one peer. Further bodies are
+	// bulkOffers bounds the sends of a rank that peers may read at a time. More are
+	// announced without.
+	bulkOffers = 1024
+	// bulkDepth is the number of writes and reads posted to one peer. Further bodies are
 	// sent as messages.
 	bulkDepth = 256
+	// bulkReads is how many of these reads are under way at a time.
+	bulkReads = 16
 )
 
 // ready implements bulkMover. Opening a device takes locks of the transport, so
@@ -71,6 +79,14 @@ func (b *rdmaBulk) ready(later func()) bool {
 	return false
 }
 
+// prepare implements bulkMover.
+func (b *rdmaBulk) prepare() {
+	open := make(chan struct{})
+	if !b.ready(func() { close(open) }) {
+		<-open
+	}
+}
+
 func openBulk(w *World) (*bulkDevice, error) {
 	dev, err := w.rmaDevice()
 	if err != nil {
@@ -81,7 +97,7 @@ func openBulk(w *World) (*bulkDevice, error) {
 	}
 	d := &bulkDevice{rmaDevice: dev, piece: rmaPiece, over: make(chan struct{}), done: make(chan struct{}),
 		exposed: make(map[*bulkExposure]bool), conns: make(map[int32]*bulkConn), moves: make(map[uint64]*bulkMove),
-		unsure: make(map[moveKey]*bulkMove)}
+		unsure: make(map[moveKey]*bulkMove), offers: make(map[*bulkOffer]bool), reads: make(map[uint64]*bulkRead)}
 	if d.cq, err = dev.dev.NewCQ(2 * bulkGrants); err != nil {
 		return nil, err
 	}
@@ -193,14 +209,14 @@ func (d *bulkDevice) received(wc *verbs.WC) {
 	}
 }
 
-// serveBulk returns a queue pair for the writes of a peer that names itself.
+// serveBulk returns a queue pair for the writes and reads of a peer that names itself.
 func (d *bulkDevice) serveBulk(name []byte) (*verbs.QP, error) {
 	h, ok := d.w.eng.handle(procName{binary.BigEndian.Uint64(name), binary.BigEndian.Uint32(name[8:])})
 	if !ok {
 		return nil, ErrAuth
 	}
 	return d.pd.NewQP(verbs.QPConfig{SendCQ: d.idle, RecvCQ: d.cq, SRQ: d.srq, RecvDepth: bulkDepth,
-		IRD: -1, ORD: -1, Context: d.w.eng.peer(h)})
+		IRD: bulkReads, ORD: -1, Context: d.w.eng.peer(h)})
 }
 
 // finish ends what peers may do, and returns the queue pairs to be closed.
@@ -214,7 +230,10 @@ func (d *bulkDevice) finish() (qps []*verbs.QP) {
 	for x := range d.exposed {
 		_ = x.mr.Close() // no work request names it
 	}
-	d.exposed = nil
+	for x := range d.offers {
+		_ = x.mr.Close() // no work request names it
+	}
+	d.exposed, d.offers = nil, nil
 	d.bmu.Unlock()
 	for _, c := range conns {
 		if <-c.up; c.qp != nil {
@@ -241,7 +260,16 @@ func (d *bulkDevice) close(ctx context.Context) error {
 	}
 	clear(d.moves)
 	clear(d.unsure)
+	var unread []*bulkRead
+	for _, x := range d.reads {
+		unread = append(unread, x)
+	}
+	clear(d.reads)
 	d.bmu.Unlock()
+	for _, x := range unread {
+		x.putRegs()
+		x.r.fail(errors.Join(ErrFinalized, ctx.Err()))
+	}
 	for _, m := range left {
 		m.r.event(errors.Join(ErrFinalized, ctx.Err()))
 	}

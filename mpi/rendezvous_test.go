@@ -11,14 +11,39 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// runMethod runs f on two ranks over the transport that has RDMA.
-func runMethod(t *testing.T, f func(ctx context.Context, w *World) error, opts ...Option) {
+// eachMethod runs f on two ranks over the transport that has RDMA, with each method
+// that needs it.
+func eachMethod(t *testing.T, f func(ctx context.Context, w *World, method string) error, opts ...Option) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testTime)
-	defer cancel()
-	if err := RunLocal(ctx, 2, f, append([]Option{WithTransport(TransportHybrid)}, opts...)...); err != nil {
-		t.Error(err)
+	for _, method := range rendezvousNames[1:] {
+		t.Run("rendezvous="+method, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), testTime)
+			defer cancel()
+			opts := append([]Option{WithTransport(TransportHybrid), WithRendezvous(method)}, opts...)
+			err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error { return f(ctx, w, method) }, opts...)
+			if err != nil {
+				t.Error(err)
+			}
+		})
 	}
+}
+
+// moved returns which bodies this rank of two has moved by RDMA: those that it has
+// written, or read.
+func moved(w *World, method string) Traffic {
+	s := w.Stats().Peers[1-w.Rank()]
+	if method == RendezvousRead {
+		return s.Reads
+	}
+	return s.Writes
+}
+
+// mover returns which rank moves the bodies of messages from 0 to 1.
+func mover(method string) int {
+	if method == RendezvousRead {
+		return 1
+	}
+	return 0
 }
 
 func TestRendezvousHints(t *testing.T) {
@@ -28,6 +53,9 @@ func TestRendezvousHints(t *testing.T) {
 		{TransportHybrid, "", "pigeon", RendezvousMessage},
 		{TransportHybrid, RendezvousWrite, "", RendezvousWrite},
 		{TransportHybrid, RendezvousWrite, "pigeon", RendezvousWrite},
+		{TransportHybrid, RendezvousRead, "", RendezvousRead},
+		{TransportHybrid, RendezvousWrite, RendezvousRead, RendezvousRead},
+		{TransportSCTP, RendezvousRead, RendezvousRead, RendezvousMessage},
 		{TransportHybrid, RendezvousWrite, RendezvousMessage, RendezvousMessage},
 		{TransportSCTP, RendezvousWrite, RendezvousWrite, RendezvousMessage},
 		{TransportTCP, RendezvousWrite, RendezvousWrite, RendezvousMessage},
@@ -67,11 +95,11 @@ func TestRendezvousHints(t *testing.T) {
 	}
 }
 
-// TestRendezvousWrites checks that bodies are written by RDMA if, and only if, the
-// sender says so, whatever the receiver has set.
-func TestRendezvousWrites(t *testing.T) {
+// TestRendezvousMoves checks that bodies are written or read by RDMA if, and only
+// if, the sender says so, whatever the receiver has set.
+func TestRendezvousMoves(t *testing.T) {
 	const n = 300_000
-	runMethod(t, func(ctx context.Context, w *World) error {
+	eachMethod(t, func(ctx context.Context, w *World, method string) error {
 		c, err := w.Comm().Dup(ctx)
 		if err != nil {
 			return err
@@ -85,15 +113,17 @@ func TestRendezvousWrites(t *testing.T) {
 			}
 			return checkPattern(in, other)
 		}
-		writes := func() Traffic { return w.Stats().Peers[other].Writes }
+		if c.SetInfo(Info{InfoRendezvous: RendezvousMessage}); c.Info()[InfoRendezvous] != RendezvousMessage {
+			return errors.New("the hint has no effect")
+		}
 		if err := exchange(); err != nil {
 			return err
 		}
-		if got := writes(); got != (Traffic{}) {
-			return fmt.Errorf("before: %+v written", got)
+		if got := w.Stats().Peers[other]; got.Writes != (Traffic{}) || got.Reads != (Traffic{}) {
+			return fmt.Errorf("before: %+v moved", got)
 		}
 		if w.Rank() == 0 {
-			c.SetInfo(Info{InfoRendezvous: RendezvousWrite})
+			c.SetInfo(Info{InfoRendezvous: method})
 		}
 		for range 3 {
 			if err := exchange(); err != nil {
@@ -101,38 +131,41 @@ func TestRendezvousWrites(t *testing.T) {
 			}
 		}
 		want := Traffic{Messages: 3, Bytes: 3 * n}
-		if w.Rank() == 1 {
+		if w.Rank() != mover(method) {
 			want = Traffic{}
 		}
-		if got := writes(); got != want {
-			return fmt.Errorf("rank %d: %+v written, want %+v", w.Rank(), got, want)
+		if got := moved(w, method); got != want {
+			return fmt.Errorf("rank %d: %+v moved, want %+v", w.Rank(), got, want)
+		}
+		if got := w.Stats().Peers[other]; got.Writes.add(got.Reads) != want {
+			return fmt.Errorf("rank %d: moved in more ways than one: %+v", w.Rank(), got)
 		}
 		return nil
 	})
 }
 
-// TestRendezvousLimits has more receives wait than may be written to, and more
-// writes begin than a queue pair takes: the rest go as messages.
+// TestRendezvousLimits has more receives wait than may be written to, or more sends
+// than may be read, and more writes or reads begin than a queue pair takes: the rest
+// go as messages.
 func TestRendezvousLimits(t *testing.T) {
 	const n = bulkGrants + 200
-	runMethod(t, func(ctx context.Context, w *World) error {
+	eachMethod(t, func(ctx context.Context, w *World, method string) error {
 		c := w.Comm()
 		reqs, bufs := make([]*Request, n), make([][]byte, n)
 		start := Isend[byte]
 		if c.Rank() == 1 {
 			start = Irecv[byte]
+		}
+		if c.Rank() != mover(method) {
 			b := openedBulk(w)
-			held, err := holdGrants(b, bulkGrants-100)
+			free, err := holdMemory(b, method)
 			if err != nil {
 				return err
 			}
 			defer func() {
-				d := b.open.Load()
-				for _, x := range held {
-					x.withdraw()
-				}
-				if left := len(d.exposed); left != 0 {
-					t.Errorf("%d buffers can still be written to", left)
+				free()
+				if n := openMemory(b); n != 0 {
+					t.Errorf("peers can still access %d buffers", n)
 				}
 			}()
 		}
@@ -157,11 +190,11 @@ func TestRendezvousLimits(t *testing.T) {
 				return err
 			}
 		}
-		if got := w.Stats().Peers[1].Writes.Messages; c.Rank() == 0 && (got == 0 || got == n) {
-			return fmt.Errorf("%d of %d bodies were written", got, n)
+		if got := moved(w, method).Messages; c.Rank() == mover(method) && (got == 0 || got == n) {
+			return fmt.Errorf("%d of %d bodies were moved by RDMA", got, n)
 		}
 		return Barrier(ctx, c)
-	}, WithEager(0), WithRendezvous(RendezvousWrite))
+	}, WithEager(0))
 }
 
 // openedBulk opens the device of w.
@@ -174,17 +207,40 @@ func openedBulk(w *World) *rdmaBulk {
 	return b
 }
 
-// holdGrants uses up some of the grants.
-func holdGrants(b *rdmaBulk, n int) (held []exposure, err error) {
-	for range n {
+// holdMemory uses up some of the buffers that peers may access.
+func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
+	var held []func()
+	for range bulkGrants - 400 {
 		r := newRequest(b.w.eng)
 		r.buf, r.status.Bytes = make([]byte, 1), 1
+		if method == RendezvousRead {
+			if _, ok := b.offer(r); !ok {
+				return nil, errors.New("no offer")
+			}
+			held = append(held, func() { r.afterReads(func() {}) })
+			continue
+		}
 		if _, ok := b.expose(r); !ok {
 			return nil, errors.New("no grant")
 		}
-		held = append(held, r.exposed)
+		held = append(held, func() { r.withdrawGrant() })
 	}
-	return held, nil
+	return func() {
+		for _, f := range held {
+			f()
+		}
+	}, nil
+}
+
+// openMemory returns how many buffers peers may access.
+func openMemory(b *rdmaBulk) int {
+	d := b.open.Load()
+	if d == nil {
+		return 0
+	}
+	d.bmu.Lock()
+	defer d.bmu.Unlock()
+	return len(d.exposed) + len(d.offers)
 }
 
 // startBodies begins to send (rank 0) or to receive (rank 1) some bodies of n bytes,
@@ -207,10 +263,10 @@ func startBodies(c *Comm, some, n, first int) (reqs []*Request, bufs [][]byte, e
 }
 
 // TestRendezvousConnectionLost breaks the queue pair again and again, while bodies
-// are being written and between: they all arrive.
+// are being written or read and between: they all arrive.
 func TestRendezvousConnectionLost(t *testing.T) {
 	const rounds, each, n = 20, 4, 200_000
-	runMethod(t, func(ctx context.Context, w *World) error {
+	eachMethod(t, func(ctx context.Context, w *World, _ string) error {
 		c := w.Comm()
 		b := w.eng.bulk.(*rdmaBulk)
 		for round := range rounds {
@@ -248,15 +304,18 @@ func TestRendezvousConnectionLost(t *testing.T) {
 				return err
 			}
 		}
+		if n := openMemory(b); n != 0 {
+			return fmt.Errorf("peers can still access %d buffers", n)
+		}
 		return nil
-	}, WithRendezvous(RendezvousWrite))
+	})
 }
 
-// TestRendezvousPieces has bodies that are longer than one write may be, and one of
-// more pieces than a queue pair takes.
+// TestRendezvousPieces has bodies that are longer than one write or read may be, and
+// one of more pieces than a queue pair takes.
 func TestRendezvousPieces(t *testing.T) {
 	const piece = 1000
-	runMethod(t, func(ctx context.Context, w *World) error {
+	eachMethod(t, func(ctx context.Context, w *World, method string) error {
 		c := w.Comm()
 		openedBulk(w).open.Load().piece = piece
 		if err := Barrier(ctx, c); err != nil {
@@ -279,20 +338,20 @@ func TestRendezvousPieces(t *testing.T) {
 			}
 		}
 		want := Traffic{Messages: 1 + 2 + 10 + 100, Bytes: 112 * piece}
-		if got := w.Stats().Peers[1].Writes; c.Rank() == 0 && got != want {
-			return fmt.Errorf("%+v written, want %+v", got, want)
+		if got := moved(w, method); c.Rank() == mover(method) && got != want {
+			return fmt.Errorf("%+v moved, want %+v", got, want)
 		}
 		return nil
-	}, WithRendezvous(RendezvousWrite), WithEager(100))
+	}, WithEager(100))
 }
 
-// TestRendezvousReceiveGivenUp ends receives while their bodies are being written,
-// which ends the queue pair: the others get theirs, and all sends are done.
+// TestRendezvousReceiveGivenUp ends receives while their bodies are being written or
+// read, which ends the queue pair: the others get theirs, and all sends are done.
 func TestRendezvousReceiveGivenUp(t *testing.T) {
 	const rounds, each, n = 30, 4, 150_000
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	runMethod(t, func(ctx context.Context, w *World) error {
+	eachMethod(t, func(ctx context.Context, w *World, _ string) error {
 		c := w.Comm()
 		rng := rand.New(rand.NewPCG(seed, uint64(w.Rank())))
 		for round := range rounds {
@@ -342,7 +401,7 @@ func TestRendezvousReceiveGivenUp(t *testing.T) {
 			}
 		}
 		return nil
-	}, WithRendezvous(RendezvousWrite))
+	})
 }
 
 // halfWriter writes half of the first body, and lets the test go on.

@@ -39,6 +39,7 @@ type Request struct {
 	id      uint64       // in eng.ids; 0: none
 	hdr     [envelopeMaxLen]byte
 	sent    *matchContext // where it was sent
+	offered offering      // what the peer may read; whoever takes r's id may take it
 
 	canceling bool // the receiver was asked to forget the message; guarded by mu
 	forgotten bool // and did
@@ -110,12 +111,17 @@ func (r *Request) complete(err error) {
 	r.mu.Unlock()
 }
 
-// fail ends r with err, and makes sure that its buffer is not written to later.
+// fail ends r with err, and makes sure that its buffer is not written to, or read,
+// later.
 func (r *Request) fail(err error) {
 	r.place.Lock()
 	r.buf = nil
 	r.place.Unlock()
 	r.withdrawGrant()
+	if r.ctx == nil && r.offered != nil {
+		r.afterReads(func() { r.complete(err) })
+		return
+	}
 	r.complete(err)
 }
 

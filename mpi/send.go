@@ -102,10 +102,13 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	case len(b) > hints.eager || p.credit.Load() < price:
 		p.announced.Add(1)
 		v.kind = kindReady
-		if hints.rendezvous == rendezvousWrite {
-			v.flags |= flagWrite
-		}
 		r.buf = b
+		switch hints.rendezvous {
+		case rendezvousWrite:
+			v.flags |= flagWrite
+		case rendezvousRead:
+			e.offer(r, &v)
+		}
 		r.pending.Store(1)
 		r.id = e.ids.add(r, p)
 		v.id = r.id
@@ -137,8 +140,8 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	}
 	p.mu.Unlock()
 	if err != nil {
-		if r.id != 0 {
-			e.ids.remove(r.id, p)
+		if r.id != 0 && e.ids.remove(r.id, p) != nil {
+			r.afterReads(func() {}) // nobody knows of them
 		}
 		return false, p.lost(err)
 	}
@@ -200,16 +203,25 @@ func (e *engine) sendBody(p *peer, v *envelope) error {
 		r.fail(err)
 		return err
 	}
-	if v.length == 0 {
-		r.event(nil)
+	if r.offered != nil { // it could not be read, or not all of it
+		w := *v
+		r.afterReads(func() { e.sendBodyAs(r, &w) })
 		return nil
 	}
-	if v.kind == kindGrant && e.bulk != nil {
-		e.bulk.write(r, v)
-		return nil
-	}
-	e.sendBodyMessage(r, v.peerID, int(v.length), 0)
+	e.sendBodyAs(r, v)
 	return nil
+}
+
+// sendBodyAs sends the body of r in the way that v asks for.
+func (e *engine) sendBodyAs(r *Request, v *envelope) {
+	switch {
+	case v.length == 0:
+		r.event(nil)
+	case v.kind == kindGrant && e.bulk != nil:
+		e.bulk.write(r, v)
+	default:
+		e.sendBodyMessage(r, v.peerID, int(v.length), 0)
+	}
 }
 
 // sendBodyMessage sends n bytes of r as a message, to receive id of the peer.
@@ -235,7 +247,8 @@ func (e *engine) awaitSend(ctx context.Context, r *Request) error {
 			r.peer.announced.Add(-1)
 			v := envelope{kind: kindRevoke, id: r.id}
 			r.peer.control(r.stream, &v) // on the stream of the announcement, so after it
-			r.complete(err)
+			r.fail(err)
+			_ = r.await(context.Background()) // until the buffer is not read any more
 			return err
 		}
 		if r.pending.Add(-1) == 0 { // delivered, not yet matched

@@ -293,6 +293,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	}
 	go w.ft.run()
 	w.joined.Store(true)
+	w.eng.prepareRendezvous(w.world.hints.Load())
 	return w.boot.Barrier(ctx)
 }
 

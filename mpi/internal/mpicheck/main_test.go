@@ -28,8 +28,10 @@ func TestCheck(t *testing.T) {
 			run(tr, n, mpi.WithTransport(tr))
 		}
 	}
-	for _, n := range []int{2, 5} { // nearly all messages are written to their receives
-		run("hybrid/rendezvous=write", n, mpi.WithTransport(mpi.TransportHybrid),
-			mpi.WithRendezvous(mpi.RendezvousWrite), mpi.WithEager(256))
+	for _, method := range []string{mpi.RendezvousWrite, mpi.RendezvousRead} {
+		for _, n := range []int{2, 5} { // nearly all messages are moved by RDMA
+			run("hybrid/rendezvous="+method, n, mpi.WithTransport(mpi.TransportHybrid),
+				mpi.WithRendezvous(method), mpi.WithEager(256))
+		}
 	}
 }

@@ -1,0 +1,285 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+)
+
+// This file checks that memory is the program's again when a request is done,
+// however bodies that are moved by RDMA end.
+
+const (
+	foreign = 0xfd // what programs write to buffers that are theirs again
+	endings = 6    // of each kind
+)
+
+// startEnding starts one send from rank 0 to 1 of n bytes without foreign ones, and
+// lets the ranks run until some of it may be there, as a random number decides.
+func startEnding(w *World, n int, rng *rand.Rand) (r *Request, buf []byte, err error) {
+	buf = make([]byte, n)
+	if w.Rank() == 0 {
+		pattern(buf, 1)
+		for i := range buf {
+			buf[i] &= 0x7f
+		}
+		r, err = Isend(w.Comm(), buf, 1, 0)
+	} else {
+		r, err = Irecv(w.Comm(), buf, 0, 0)
+	}
+	for start, some := time.Now(), time.Duration(rng.IntN(6000))*time.Microsecond; time.Since(start) < some; {
+		w.eng.pollOnce()
+	}
+	return r, buf, err
+}
+
+// overwrite uses a buffer that is the program's again. The race detector sees what
+// still reads it or writes to it.
+func overwrite(b []byte) {
+	for i := range b {
+		b[i] = foreign
+	}
+}
+
+// checkOverwritten checks that nothing was placed in b since.
+func checkOverwritten(b []byte) error {
+	for i, v := range b {
+		if v != foreign {
+			return fmt.Errorf("byte %d was placed when the receive was done", i)
+		}
+	}
+	return nil
+}
+
+// checkUntouched checks that b has nothing of what the sender wrote to its buffer
+// when the send was done.
+func checkUntouched(b []byte) error {
+	for i, v := range b {
+		if v == foreign {
+			return fmt.Errorf("byte %d was read when the send was done", i)
+		}
+	}
+	return nil
+}
+
+// TestRendezvousPeerDies has the sender or the receiver die while a body is being
+// moved: the other's request ends, and then its buffer is not accessed any more.
+func TestRendezvousPeerDies(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	const n = 2 << 20
+	for _, method := range rendezvousNames[1:] {
+		for dies := range 2 {
+			for i := range uint64(endings) {
+				t.Run(fmt.Sprintf("rendezvous=%s/dies=%d/%d", method, dies, i), func(t *testing.T) {
+					ctx, cancel := context.WithTimeout(t.Context(), testTime)
+					defer cancel()
+					var all sync.WaitGroup
+					all.Add(2)
+					var bufs [2][]byte
+					err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
+						err := func() error {
+							defer all.Done()
+							if err := Barrier(ctx, w.Comm()); err != nil {
+								return err
+							}
+							r, buf, err := startEnding(w, n, rand.New(rand.NewPCG(seed+i, uint64(w.Rank()))))
+							if bufs[w.Rank()] = buf; err != nil && !errors.Is(err, ErrProcFailed) {
+								return err
+							}
+							if w.Rank() == dies {
+								w.eng.peers[1-dies].link.abort("rank dies")
+							}
+							if err != nil {
+								return nil
+							}
+							if _, err = r.Wait(ctx); err == nil && w.Rank() == 1 {
+								return checkUntouched(buf)
+							}
+							if err != nil && !errors.Is(err, ErrProcFailed) {
+								return fmt.Errorf("request: %w, want ErrProcFailed", err)
+							}
+							overwrite(buf)
+							return nil
+						}()
+						all.Wait()
+						if err != nil {
+							t.Errorf("rank %d: %v", w.Rank(), err)
+						}
+						return errTestOver
+					}, WithTransport(TransportHybrid), WithRendezvous(method))
+					if !errors.Is(err, errTestOver) {
+						t.Error(err)
+					}
+					for _, v := range bufs[1] {
+						if v != bufs[1][0] && (v == foreign || bufs[1][0] == foreign) {
+							t.Fatal("a buffer was accessed when its request was done")
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestRendezvousSendGivenUp ends sends while their bodies are being moved: the
+// receive gets all of the body, or fails.
+func TestRendezvousSendGivenUp(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	const rounds, n = 5 * endings, 300_000
+	given := make(map[string]int)
+	eachMethod(t, func(ctx context.Context, w *World, method string) error {
+		c := w.Comm()
+		rng := rand.New(rand.NewPCG(seed, uint64(w.Rank())))
+		gave := 0
+		for round := range rounds {
+			if err := Barrier(ctx, c); err != nil {
+				return err
+			}
+			r, buf, err := startEnding(w, n, rng)
+			if err != nil {
+				return err
+			}
+			if c.Rank() == 0 {
+				over, cancel := context.WithCancel(ctx)
+				cancel()
+				// As Send does.
+				switch err := w.eng.awaitSend(over, r); {
+				case err == nil && r.err != nil, err != nil && !errors.Is(err, context.Canceled):
+					return fmt.Errorf("round %d: send: %w, %w", round, err, r.err)
+				case err != nil:
+					gave++
+				}
+				if !r.done.Load() {
+					return fmt.Errorf("round %d: the send is not done", round)
+				}
+				overwrite(buf)
+				continue
+			}
+			// A receive whose message is withdrawn before it is matched waits for ever.
+			short, stop := context.WithTimeout(ctx, 20*time.Millisecond)
+			_, err = w.eng.finishRecv(short, r)
+			stop()
+			switch {
+			case err == nil:
+				err = checkUntouched(buf)
+			case errors.Is(err, ErrCanceled) || errors.Is(err, context.DeadlineExceeded):
+				overwrite(buf)
+				err = checkOverwritten(buf)
+			}
+			if err != nil {
+				return fmt.Errorf("round %d: receive: %w", round, err)
+			}
+		}
+		if err := Barrier(ctx, c); err != nil {
+			return err
+		}
+		if b := w.eng.bulk.(*rdmaBulk); openMemory(b) != 0 {
+			return fmt.Errorf("peers can still access %d buffers", openMemory(b))
+		}
+		if c.Rank() == 0 {
+			given[method] = gave
+		}
+		return nil
+	})
+	t.Logf("sends given up: %v of %d", given, rounds)
+}
+
+// TestRendezvousAborted ends the job while bodies are being moved, and while some are
+// only announced: all requests end.
+func TestRendezvousAborted(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for _, method := range rendezvousNames[1:] {
+		for i := range uint64(endings) {
+			t.Run(fmt.Sprintf("rendezvous=%s/%d", method, i), func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), testTime)
+				defer cancel()
+				err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
+					c := w.Comm()
+					if err := Barrier(ctx, c); err != nil {
+						return err
+					}
+					r, buf, err := startEnding(w, 2<<20, rand.New(rand.NewPCG(seed+i, uint64(w.Rank()))))
+					if err != nil {
+						return err
+					}
+					// Nobody receives this, or sends it.
+					other, begin, tag := make([]byte, 500_000), Isend[byte], 7
+					if w.Rank() == 1 {
+						begin, tag = Irecv[byte], 8
+					}
+					unmatched, err := begin(c, other, 1-w.Rank(), tag)
+					if w.Rank() == int(i%2) {
+						w.Abort(3, "enough")
+					}
+					if err != nil {
+						return err
+					}
+					if _, err := unmatched.Wait(ctx); err == nil {
+						t.Errorf("rank %d: a request that nothing matches is done", w.Rank())
+					}
+					overwrite(other)
+					_, _ = r.Wait(ctx)
+					overwrite(buf)
+					if ctx.Err() == context.DeadlineExceeded {
+						t.Error("requests of an aborted job did not end")
+					}
+					return nil
+				}, WithTransport(TransportHybrid), WithRendezvous(method))
+				if !errors.Is(err, ErrAborted) {
+					t.Errorf("end of the job: %v, want ErrAborted", err)
+				}
+			})
+		}
+	}
+}
+
+// TestFetchedUnasked: a peer that says it has read what it was not offered breaks the
+// protocol.
+func TestFetchedUnasked(t *testing.T) {
+	o, err := buildOptions(TransportInproc, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(0, 2, o, nil)
+	p := w.eng.peers[1]
+	feed := func(v envelope) error {
+		var hdr [envelopeMaxLen]byte
+		_, err := p.flows[0].feed(v.put(&hdr))
+		p.flows[0].busy = false
+		return err
+	}
+	for _, r := range []*Request{{eng: w.eng, peer: p, buf: make([]byte, 1)}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser]}} {
+		if err := feed(envelope{kind: kindFetched, id: w.eng.ids.add(r, p)}); !errors.Is(err, ErrProtocol) || !r.done.Load() {
+			t.Errorf("error %v, request done: %v", err, r.done.Load())
+		}
+	}
+	if err := feed(envelope{kind: kindFetched, id: 1 << 40}); err != nil {
+		t.Errorf("of a request that has ended: %v", err)
+	}
+}
+
+// TestOfferEnvelope: what put writes get reads, and nothing else.
+func TestOfferEnvelope(t *testing.T) {
+	v := envelope{kind: kindReady, flags: flagSeq, source: 3, ctx: worldID, tag: 5, seq: 7, length: 1 << 40, id: 9, offer: true,
+		grant: grant{stag: 0x01020304, port: 500, token: [tokenLen]byte{1, 2, 3}}}
+	var b [envelopeMaxLen]byte
+	enc := v.put(&b)
+	if k := kind(enc[0]); k != kindOffer || len(enc) != k.headerLen() || !k.matched() || k.hasBody() {
+		t.Errorf("kind %d, %d bytes", k, len(enc))
+	}
+	var got envelope
+	if !got.get(enc) || got != v {
+		t.Errorf("got %+v, want %+v", got, v)
+	}
+	enc[46] = 1 // reserved
+	if got.get(enc) {
+		t.Error("a reserved byte was not looked at")
+	}
+}

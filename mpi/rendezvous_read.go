@@ -1,0 +1,221 @@
+package mpi
+
+import (
+	"errors"
+
+	"github.com/weftstack/weft/verbs"
+)
+
+// This file is rendezvous by RDMA Read: the memory of the sender, and the reads of
+// the receiver.
+
+// bulkOffer is a registered buffer of a send.
+type bulkOffer struct {
+	d  *bulkDevice
+	mr *verbs.MR
+}
+
+// offer implements bulkMover.
+func (b *rdmaBulk) offer(r *Request) (g grant, ok bool) {
+	d := b.open.Load()
+	if d == nil {
+		return g, false
+	}
+	x := &bulkOffer{d: d}
+	d.bmu.Lock()
+	defer d.bmu.Unlock()
+	if d.shut || len(d.offers) >= bulkOffers {
+		return g, false
+	}
+	var err error
+	if x.mr, err = d.pd.Register(r.buf, verbs.RemoteRead); err != nil {
+		return g, false
+	}
+	d.offers[x] = true
+	r.offered = x
+	g.stag, g.port, g.token = x.mr.STag(), d.dev.Addr().Port, d.token
+	return g, true
+}
+
+// withdraw implements offering. What was sent to a reader refers to the memory
+// until it is acknowledged.
+func (x *bulkOffer) withdraw(then func()) {
+	x.d.bmu.Lock()
+	if x.d.offers[x] {
+		delete(x.d.offers, x)
+		_ = x.mr.Close() // no work request names it
+	}
+	x.d.bmu.Unlock()
+	x.mr.AfterDrain(then)
+}
+
+// bulkRead is a body being read: the exposure of its receive.
+type bulkRead struct {
+	fetch
+	c    *bulkConn
+	buf  []byte
+	regs []*registration
+
+	state readState // guarded by bulkDevice.bmu
+}
+
+// readState is how far a bulkRead has got.
+type readState uint8
+
+const (
+	readWaits   readState = iota // for the connection
+	readPosted                   // or about to be
+	readEnded                    // nothing is placed any more
+	readStopped                  // the receive has ended
+)
+
+// read implements bulkMover.
+func (b *rdmaBulk) read(f fetch) {
+	e, d := b.w.eng, b.open.Load()
+	if d == nil {
+		e.unfetched(&f)
+		return
+	}
+	c, mine := d.conn(f.p)
+	if c == nil {
+		e.unfetched(&f)
+		return
+	}
+	x := &bulkRead{fetch: f, c: c}
+	f.r.place.Lock()
+	gone := len(f.r.buf) < f.n // it has failed
+	if !gone {
+		x.buf = f.r.buf[:f.n]
+		f.r.exposed = x
+	}
+	f.r.place.Unlock()
+	if gone {
+		e.fetched(&f, true)
+		return
+	}
+	select {
+	case <-c.up:
+		x.post()
+	default:
+		go func() {
+			if mine {
+				c.connect(&x.from)
+			}
+			<-c.up
+			x.post()
+		}()
+	}
+}
+
+// withdraw implements exposure. What is being read cannot be stopped but with the
+// connection: what else goes over it is sent again.
+func (x *bulkRead) withdraw() {
+	d := x.c.d
+	d.bmu.Lock()
+	was := x.state
+	x.state = readStopped
+	d.bmu.Unlock()
+	if was == readPosted {
+		d.drop(x.c)
+	}
+}
+
+// post posts the reads of a body, or asks for it.
+func (x *bulkRead) post() {
+	if !x.c.dead.Load() && x.tryPost() {
+		return
+	}
+	x.end(false)
+}
+
+func (x *bulkRead) tryPost() bool {
+	d := x.c.d
+	var one [1]verbs.SendWR
+	wrs := one[:0]
+	for off := 0; off < x.n; off += d.piece {
+		end := min(off+d.piece, x.n)
+		g, err := d.regs.get(d.pd, x.buf[off:end], verbs.LocalWrite)
+		if err != nil {
+			x.putRegs()
+			return false
+		}
+		x.regs = append(x.regs, g)
+		wrs = append(wrs, verbs.SendWR{Op: verbs.OpRead, SGL: g.sgl[:],
+			Remote: verbs.RemoteBuf{STag: x.from.stag, TO: uint64(off), Len: uint64(end - off)}})
+	}
+	d.bmu.Lock()
+	if d.shut || x.state != readWaits {
+		d.bmu.Unlock()
+		x.putRegs()
+		return false
+	}
+	x.state = readPosted
+	d.last++
+	key := d.last
+	d.reads[key] = x
+	d.bmu.Unlock()
+	for i := range wrs {
+		wrs[i].ID = key << 1
+		x.p.rdma.count(&wrs[i])
+	}
+	wrs[len(wrs)-1].ID |= 1
+	wrs[len(wrs)-1].Flags = verbs.Signaled
+	if err := x.c.qp.PostSend(wrs...); err != nil {
+		d.bmu.Lock()
+		delete(d.reads, key)
+		d.bmu.Unlock()
+		x.putRegs()
+		x.p.rdma.reads.messages.Add(-uint64(len(wrs)))
+		x.p.rdma.reads.bytes.Add(-uint64(x.n))
+		if !errors.Is(err, verbs.ErrQueueFull) {
+			d.drop(x.c)
+		}
+		return false
+	}
+	return true
+}
+
+// haveRead acts on the end of a read. Those of a body end in order, and when one
+// fails those after it do.
+func (d *bulkDevice) haveRead(wc *verbs.WC) {
+	key, last := wc.ID>>1, wc.ID&1 != 0
+	d.bmu.Lock()
+	x := d.reads[key]
+	if last {
+		delete(d.reads, key)
+	}
+	d.bmu.Unlock()
+	if x == nil {
+		return
+	}
+	if wc.Status != verbs.StatusSuccess {
+		d.drop(x.c)
+	}
+	if last {
+		x.putRegs()
+		x.end(wc.Status == verbs.StatusSuccess)
+	}
+}
+
+// end ends the fetch: nothing is placed by it any more.
+func (x *bulkRead) end(whole bool) {
+	d := x.c.d
+	d.bmu.Lock()
+	gone := x.state == readStopped
+	x.state = readEnded
+	d.bmu.Unlock()
+	switch e := d.w.eng; {
+	case whole || gone:
+		e.fetched(&x.fetch, gone)
+	default:
+		e.unfetched(&x.fetch)
+	}
+}
+
+// putRegs gives registrations back.
+func (x *bulkRead) putRegs() {
+	for _, g := range x.regs {
+		_ = x.c.d.regs.put(g) // no work request names it any more
+	}
+	x.regs = nil
+}
