@@ -7,7 +7,12 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/sctptest"
+	"github.com/weftstack/weft/verbs"
 )
 
 // This file checks that memory is the program's again when a request is done,
@@ -282,4 +287,70 @@ func TestOfferEnvelope(t *testing.T) {
 	if got.get(enc) {
 		t.Error("a reserved byte was not looked at")
 	}
+}
+
+// offerNotes keeps the regions of what is offered.
+type offerNotes struct {
+	*rdmaBulk
+	mrs map[*Request]*verbs.MR
+}
+
+func (o *offerNotes) offer(r *Request) (g grant, ok bool) {
+	if g, ok = o.rdmaBulk.offer(r); ok {
+		o.mrs[r] = r.offered.(*bulkOffer).mr
+	}
+	return g, ok
+}
+
+// TestRendezvousReadDrains: when a send is done nothing refers to its buffer, though
+// the receiver had all of it, and said so, before its acknowledgements came, which
+// this network loses.
+func TestRendezvousReadDrains(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	synctest.Test(t, func(t *testing.T) {
+		net := sctptest.NewNetwork(seed)
+		defer net.Close()
+		net.SetDefault(sctptest.Link{Delay: time.Millisecond, Loss: 0.1})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
+			c, b := w.Comm(), make([]byte, 50_000)
+			notes := &offerNotes{w.eng.bulk.(*rdmaBulk), make(map[*Request]*verbs.MR)}
+			w.eng.bulk = notes
+			const sends = 100
+			for i := range sends {
+				if c.Rank() == 1 {
+					if _, err := Recv(ctx, c, b, 0, i); err != nil {
+						return err
+					}
+					continue
+				}
+				r, err := Isend(c, b, 1, i)
+				if err != nil {
+					return err
+				}
+				if _, err := r.Wait(ctx); err != nil {
+					return err
+				}
+				drained := false
+				notes.mrs[r].AfterDrain(func() { drained = true })
+				if !drained {
+					return fmt.Errorf("send %d is done, and its buffer still referred to", i)
+				}
+			}
+			if got := w.Stats().Peers[0].Reads.Messages; c.Rank() == 1 && got < sends/2 {
+				return fmt.Errorf("%d of %d bodies were read", got, sends)
+			}
+			return nil
+		}, WithTransport(TransportHybrid), WithRendezvous(RendezvousRead), WithEager(1000), WithSpin(0),
+			WithPacketConns(func(rank int) ([]sctp.PacketConn, error) {
+				addr := fmt.Sprintf("10.0.0.%d", rank+1)
+				pc, err := net.NewHost(addr).ListenPacket(addr + ":9899")
+				return []sctp.PacketConn{pc}, err
+			}))
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
