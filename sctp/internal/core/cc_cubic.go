@@ -18,7 +18,7 @@ const (
 // Deviation (RFC 9260, Section 7.2, MUST NOT): on long paths it grows faster
 // than Section 7.2.2 allows, as TCP has done everywhere since RFC 8312. NewReno
 // is there for those who want the letter. Where packets are lost without a queue
-// it gives way less than Section 7.2.3 and RFC 9438 ask for.
+// it gives way less than Section 7.2.3 and RFC 9438 ask for, after slow start more.
 type cubic struct {
 	cfg      CCConfig
 	mtu      int
@@ -31,6 +31,7 @@ type cubic struct {
 	est      float64 // W_est
 	epoch    Time    // start of this congestion avoidance stage; 0 before
 	timedOut bool
+	full     bool // the window was used up, as of the last SACK
 	lastAck  Time
 	usage    usage
 	hystart  hystart
@@ -67,14 +68,14 @@ func (c *cubic) Reset() {
 func (c *cubic) OnSent(now Time, _, flight int) { c.usage.sent(now, flight, c.cwnd, c.mtu) }
 
 func (c *cubic) OnAck(a Ack) {
-	full := c.usage.full(&a)
+	c.full = c.usage.full(&a)
 	last := c.lastAck
 	c.lastAck = a.Now
 	c.queue.onAck(&a)
 	if a.InRecovery {
 		return
 	}
-	if !full {
+	if !c.full {
 		// RFC 9438, Section 5.8: time in which the application limits the sender
 		// does not count.
 		if c.epoch != 0 && last != 0 {
@@ -137,15 +138,26 @@ func (c *cubic) set(w float64) {
 	c.cwnd = min(int(n), c.cfg.MaxWindow)
 }
 
-// OnLoss is Section 4.6, unless packets are lost although there is no queue: that
-// is not congestion.
-func (c *cubic) OnLoss(Time) {
-	if c.cwnd >= c.ssthresh && c.queue.none(c.cwnd, c.mtu) {
+// OnLoss is Section 4.6, save in two cases. Packets that are lost although there is
+// no queue are no sign of congestion. And where slow start has filled the queue, what
+// share of it each flow has is chance, a matter of who came some milliseconds
+// earlier, and CUBIC takes minutes to make up for that: each goes back to its share
+// of the line, from where all grow alike.
+func (c *cubic) OnLoss(now Time) {
+	slow, empty := c.cwnd < c.ssthresh, c.queue.none(c.cwnd, c.mtu)
+	switch {
+	case !slow && empty:
 		c.reduceBy(lossBeta)
 		// Growth as that of Reno goes on from here, not slower as if what was
 		// lost had to be made up for.
 		c.prior = 0
-	} else {
+	case slow && !empty:
+		c.reduceBy(cubicBeta)
+		if w := c.queue.line(now); w > 0 && c.full {
+			c.ssthresh = max(min(c.ssthresh, w), 4*c.mtu)
+			c.wMax = 0
+		}
+	default:
 		c.reduceBy(cubicBeta)
 	}
 	c.cwnd = c.ssthresh

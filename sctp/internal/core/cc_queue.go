@@ -17,13 +17,17 @@ const (
 // Transmission Over Wireless Access Networks", 2003): the window is W = rate x RTT,
 // of which rate x base is on the line and the rest in the queue.
 type queueing struct {
-	least [2]Time // of this part of queueMemory and the one before; 0: none
-	since Time    // when this part began
-	round [2]Time // least of this round trip and of the one before
-	ends  Time    // when this round trip is over
+	least [2]Time  // of this part of queueMemory and the one before; 0: none
+	since Time     // when this part began
+	round [2]Time  // least of this round trip and of the one before
+	ends  Time     // when this round trip is over
+	began Time     // when it began
+	acked int      // bytes acknowledged in it
+	rate  [2]int64 // bytes per second acknowledged in the two round trips before
 }
 
 func (q *queueing) onAck(a *Ack) {
+	q.acked += a.Acked
 	if a.RTT <= 0 {
 		return
 	}
@@ -40,6 +44,10 @@ func (q *queueing) onAck(a *Ack) {
 	if a.Now >= q.ends {
 		q.round = [2]Time{0, q.round[0]}
 		q.ends = a.Now + a.RTT
+		if d := a.Now - q.began; q.began != 0 && d > 0 {
+			q.rate = [2]int64{perSecond(q.acked, d), q.rate[0]}
+		}
+		q.began, q.acked = a.Now, 0
 	}
 	if q.round[0] == 0 || a.RTT < q.round[0] {
 		q.round[0] = a.RTT
@@ -49,13 +57,42 @@ func (q *queueing) onAck(a *Ack) {
 // none reports whether the queue is empty, as far as the last two round trips
 // show. It is false where nothing is known.
 func (q *queueing) none(cwnd, mtu int) bool {
-	base, now := q.least[0], max(q.round[0], q.round[1])
-	if o := q.least[1]; o != 0 && o < base {
-		base = o
-	}
-	if q.round[1] == 0 || base == 0 {
+	base, now := q.times()
+	if now == 0 {
 		return false
 	}
 	queued := float64(cwnd) * float64(now-base) / float64(now)
 	return queued < max(queuePackets*float64(mtu), float64(cwnd)/queueShare)
+}
+
+// line returns the size of the window that keeps the line busy and leaves nothing in
+// the queue: the rate at which packets were acknowledged times the round-trip time
+// with an empty queue. It is 0 if that is not known, and where the queue is too short
+// to tell it from what else takes time.
+func (q *queueing) line(now Time) int {
+	base, rtt := q.times()
+	if q.rate[1] == 0 || rtt-base < hystartMinThresh {
+		return 0
+	}
+	rate := max(q.rate[0], q.rate[1])
+	if d := now - q.began; d >= rtt/4 { // too short a time may be that of a burst
+		rate = max(rate, perSecond(q.acked, d))
+	}
+	return int(float64(rate) * float64(base) / 1e9)
+}
+
+// perSecond returns the rate of n bytes in d.
+func perSecond(n int, d Time) int64 { return int64(n) * 1_000_000 / max(int64(d)/1000, 1) }
+
+// times returns the round-trip time with an empty queue, and that of the last two
+// round trips; 0 where that is not known.
+func (q *queueing) times() (base, now Time) {
+	base = q.least[0]
+	if o := q.least[1]; o != 0 && o < base {
+		base = o
+	}
+	if q.round[1] == 0 || base == 0 {
+		return 0, 0
+	}
+	return base, max(q.round[0], q.round[1])
 }

@@ -54,6 +54,47 @@ func TestCubicTellsLossesFromCongestion(t *testing.T) {
 	h.wantCwnd(full)
 }
 
+// Where slow start has filled the queue, a loss leaves what is on the line; but no
+// more than otherwise, and only if the window was used.
+func TestCubicLeavesSlowStartForItsShareOfTheLine(t *testing.T) {
+	const window = 100 * ccMTU
+	for _, tt := range []struct {
+		name      string
+		base, rtt Time
+		full      bool
+		want      int
+	}{
+		{"long queue", 20 * ms, 80 * ms, true, window / 4},
+		{"short queue", 20 * ms, 25 * ms, true, window * 7 / 10},
+		{"hardly a queue", 2 * ms, 5 * ms, true, window * 7 / 10},
+		{"application limits", 20 * ms, 80 * ms, false, window * 7 / 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newCCTest(t, CCConfig{InitialPackets: 100, NoHyStart: true})
+			round := func(rtt Time, n int) {
+				for range 100 {
+					h.now += rtt / 100
+					if tt.full {
+						h.cc.OnSent(h.now, ccMTU, h.cc.Cwnd())
+					}
+					h.cc.OnAck(Ack{Now: h.now, Acked: n, FlightBefore: window, Flight: window, CumAdvanced: true, InRecovery: true, RTT: rtt, SRTT: rtt})
+				}
+			}
+			round(tt.base, ccMTU/4)
+			for range 4 {
+				round(tt.rtt, ccMTU)
+			}
+			if c := h.cc.(*cubic); c.cwnd != window || c.cwnd >= c.ssthresh {
+				t.Fatalf("window %d, want %d and slow start", c.cwnd, window)
+			}
+			h.cc.OnLoss(h.now)
+			if got := h.cc.Cwnd(); got < tt.want*97/100 || got > tt.want*103/100 {
+				t.Errorf("window %d after the loss, want about %d", got, tt.want)
+			}
+		})
+	}
+}
+
 // After a loss without a queue the window of a short path grows by a packet per
 // round trip, as that of Reno, which is what random losses leave it of the line.
 func TestCubicGrowsOnAfterRandomLoss(t *testing.T) {
