@@ -131,6 +131,109 @@ func TestRendezvousPeerDies(t *testing.T) {
 	}
 }
 
+// halfWriter writes half of the first body, and lets the test go on.
+type halfWriter struct {
+	*rdmaBulk
+	stag chan uint32
+	conn chan *bulkConn
+}
+
+func (h *halfWriter) write(r *Request, v *envelope) {
+	d, g := h.open.Load(), v.grant
+	c, _ := d.conn(r.peer)
+	go func() {
+		c.connect(&g)
+		h.conn <- c
+		h.stag <- g.stag
+	}()
+}
+
+// TestRendezvousSenderGone has a sender die in the midst of writing a body: the
+// receive fails, and by then the buffer cannot be written to any more.
+func TestRendezvousSenderGone(t *testing.T) {
+	const n = 1 << 20
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
+	defer cancel()
+	halfway, failed := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Add(2)
+	err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
+		err := func() error {
+			defer all.Done()
+			if w.Rank() == 0 {
+				defer close(failed)
+				return receiveHalf(ctx, w, n, halfway)
+			}
+			return sendHalf(ctx, w, n, halfway, failed)
+		}()
+		all.Wait()
+		if err != nil {
+			t.Errorf("rank %d: %v", w.Rank(), err)
+		}
+		return errTestOver
+	}, WithTransport(TransportHybrid), WithRendezvous(RendezvousWrite))
+	if !errors.Is(err, errTestOver) {
+		t.Error(err)
+	}
+}
+
+func receiveHalf(ctx context.Context, w *World, n int, halfway chan struct{}) error {
+	buf := make([]byte, n)
+	r, err := Irecv(w.Comm(), buf, 1, 0)
+	if err != nil {
+		return err
+	}
+	<-halfway
+	_, err = r.Wait(ctx)
+	if !errors.Is(err, ErrProcFailed) {
+		return fmt.Errorf("receive: %w, want ErrProcFailed", err)
+	}
+	d := w.eng.bulk.(*rdmaBulk).open.Load()
+	d.bmu.Lock()
+	left := len(d.exposed)
+	d.bmu.Unlock()
+	if left != 0 {
+		return fmt.Errorf("%d buffers can be written to after the error", left)
+	}
+	for i := range buf { // it is the program's again, and the race detector's
+		buf[i] = 1
+	}
+	return nil
+}
+
+func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{}) error {
+	h := &halfWriter{openedBulk(w), make(chan uint32, 1), make(chan *bulkConn, 1)}
+	w.eng.bulk = h
+	data := make([]byte, n)
+	pattern(data, 1)
+	if _, err := Isend(w.Comm(), data, 0, 0); err != nil {
+		return err
+	}
+	c, stag := <-h.conn, <-h.stag
+	g, err := c.d.regs.get(c.d.pd, data[:n/2], 0)
+	if err != nil {
+		return err
+	}
+	half := verbs.SendWR{Op: verbs.OpWrite, SGL: g.sgl[:], Remote: verbs.RemoteBuf{STag: stag, Len: uint64(n)}}
+	if err := c.qp.PostSend(half); err != nil {
+		return err
+	}
+	close(halfway)
+	w.eng.peers[0].link.abort("rank 1 dies")
+	select {
+	case <-failed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_ = c.qp.PostSend(half) // refused there, if the connection is still up
+	select {
+	case <-c.qp.Done():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("a write to memory that is withdrawn: %w", ctx.Err())
+	}
+}
+
 // TestRendezvousSendGivenUp ends sends while their bodies are being moved: the
 // receive gets all of the body, or fails.
 func TestRendezvousSendGivenUp(t *testing.T) {
