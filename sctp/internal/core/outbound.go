@@ -72,10 +72,14 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 		if spread && !named && i != d && a.paths[i].usable() && a.roomAt(now, i) == now && !a.wouldBlock(i) {
 			carrier = i // data goes with what is due
 		}
+		queued := a.ctl.n
 		if b, ecn, ok := a.buildPacket(b, now, i, carrier); ok {
 			return b, a.builtOn(i, ecn, len(b)-at), true
 		}
 		b = b[:at]
+		if a.ctl.n < queued { // it cannot be sent there and was dropped: something else may be due
+			return a.nextPacket(now, b)
+		}
 	}
 	for again := true; again; again = spread && a.unblock(now) {
 		for _, i := range [...]int{a.rtxPath(now, d), d} {

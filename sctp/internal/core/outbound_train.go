@@ -37,10 +37,7 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			buf, p, ok = a.nextPacket(now, buf)
 		}
 		if !ok {
-			// With several paths the choice of one may differ the next time; and what was
-			// sent may have made something due.
-			_, due := a.duePath(now, a.dataPath())
-			tx.Last = tx.Segs > 0 && !a.spread() && !due
+			tx.Last = tx.Segs > 0 && !a.spread() // whose choice of a path may differ the next time
 			break
 		}
 		n := len(buf) - at
