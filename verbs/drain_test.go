@@ -91,6 +91,19 @@ func drain(t *testing.T, a, b *node, qa *QP, n int, close bool) {
 	}
 }
 
+// drainLink returns two connected nodes over a link that goes with the test.
+func drainLink(t *testing.T, seed uint64, link sctptest.Link) (a, b *node, qa, qb *QP, net *sctptest.Network) {
+	t.Helper()
+	a, b, net = newLink(t, seed, link)
+	t.Cleanup(func() {
+		b.tr.Close()
+		a.tr.Close()
+		net.Close()
+	})
+	qa, qb = connect(t, a, b, QPConfig{}, QPConfig{})
+	return a, b, qa, qb, net
+}
+
 // TestDrainLossyLink drains while responses are being sent again: it lasts until
 // they have been acknowledged.
 func TestDrainLossyLink(t *testing.T) {
@@ -98,12 +111,8 @@ func TestDrainLossyLink(t *testing.T) {
 	t.Logf("seed %#x", seed)
 	for i := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
-			a, b, net := newLink(t, seed+i, sctptest.Link{Delay: 2 * time.Millisecond, Loss: 0.1, Duplicate: 0.02,
+			a, b, qa, _, _ := drainLink(t, seed+i, sctptest.Link{Delay: 2 * time.Millisecond, Loss: 0.1, Duplicate: 0.02,
 				Reorder: 0.2, ReorderDelay: 5 * time.Millisecond})
-			defer net.Close()
-			defer a.tr.Close()
-			defer b.tr.Close()
-			qa, _ := connect(t, a, b, QPConfig{}, QPConfig{})
 			drain(t, a, b, qa, 20_000, i%2 == 0)
 		})
 	}
@@ -113,11 +122,7 @@ func TestDrainLossyLink(t *testing.T) {
 // the memory is held until the peer is given up.
 func TestDrainWaitsForTheAcknowledgement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b, net := newLink(t, 1, sctptest.Link{Delay: 10 * time.Millisecond})
-		defer net.Close()
-		defer a.tr.Close()
-		defer b.tr.Close()
-		qa, qb := connect(t, a, b, QPConfig{}, QPConfig{})
+		a, b, qa, qb, net := drainLink(t, 1, sctptest.Link{Delay: 10 * time.Millisecond})
 		src, dst := b.mr(50_000, RemoteRead), a.mr(50_000, LocalWrite)
 		if err := qa.PostSend(SendWR{ID: 1, Op: OpRead, Flags: Signaled, SGL: []SGE{dst.Slice(0, 50_000)}, Remote: src.Remote()}); err != nil {
 			t.Fatal(err)
@@ -145,11 +150,7 @@ func TestDrainWaitsForTheAcknowledgement(t *testing.T) {
 // TestDrainOfWindows: what is read through a window is memory of its region.
 func TestDrainOfWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b, net := newLink(t, 2, sctptest.Link{Delay: 10 * time.Millisecond})
-		defer net.Close()
-		defer a.tr.Close()
-		defer b.tr.Close()
-		qa, qb := connect(t, a, b, QPConfig{}, QPConfig{})
+		a, b, qa, qb, _ := drainLink(t, 2, sctptest.Link{Delay: 10 * time.Millisecond})
 		mr, dst := b.mr(50_000, MWBind), a.mr(50_000, LocalWrite)
 		mw, err := b.pd.AllocMW()
 		if err != nil {
