@@ -372,9 +372,11 @@ func (w *world) call(e *tend, a *Assoc, op, arg int) {
 	case 62:
 		// RFC 4895, Section 6.3: "the restart procedure does not work" if the
 		// other end wants the COOKIE ECHO authenticated.
-		// Nor can it know of a cookie that it gave out before.
+		// Nor can it know of a cookie that it gave out before. And an end that wants
+		// ABORTs authenticated does not believe that its restart was refused, as it is
+		// if one of its addresses is being removed.
 		z := e.peer()
-		if arg == 6 && !z.needs(wire.ChunkCookieEcho) && !z.needs(wire.ChunkAbort) && z.assoc != nil && z.assoc.PeerTag() == a.Tag() { // the process of e dies and is started again
+		if arg == 6 && !(e.cfg.ChangeAddrs && e.needs(wire.ChunkAbort)) && !z.needs(wire.ChunkCookieEcho) && !z.needs(wire.ChunkAbort) && z.assoc != nil && z.assoc.PeerTag() == a.Tag() { // the process of e dies and is started again
 			w.mayFail = true
 			e.releasePieces()
 			a.Release()
