@@ -17,6 +17,9 @@ const (
 	// maxSackStride bounds what can be configured: a sender that counts bytes
 	// still sees an acknowledgement often enough to keep its window moving.
 	maxSackStride = 64
+	// earlyBatch is after how many packets of a receive batch the first early SACK
+	// leaves: where batches are smaller there is one SACK for a few packets anyway.
+	earlyBatch = 4
 )
 
 // sackGen decides when to acknowledge. The caller tells it of every chunk
@@ -145,13 +148,12 @@ func (s *sackGen) due(now Time) bool {
 }
 
 // early reports, after endPacket, whether a SACK is due in the midst of a receive
-// batch. It is on a path that loses packets, after the first, second, fourth,
-// eighth … packet: a sender without RACK takes a chunk for lost when three SACKs
-// have missed it (RFC 9260, Section 7.2.4), and while its window is small one
-// batch may hold all of it, so that the loss of the only SACK stops it until T3
-// expires.
+// batch. It is on a path that loses packets, after the fourth, eighth, sixteenth …
+// packet: a sender without RACK takes a chunk for lost when three SACKs have missed
+// it (RFC 9260, Section 7.2.4), and one batch may hold most of its window, so that
+// the loss of the only SACK stops it until T3 expires.
 func (s *sackGen) early(now Time) bool {
-	return now < s.lossy && s.batch > 0 && s.batch&(s.batch-1) == 0 && s.due(now)
+	return now < s.lossy && s.batch >= earlyBatch && s.batch&(s.batch-1) == 0 && s.due(now)
 }
 
 // endBatch ends a receive batch.
