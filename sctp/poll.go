@@ -17,7 +17,7 @@ func (t *Transport) Poll() bool {
 	work := false
 	set := t.sockets()
 	for _, s := range set.list {
-		if s.conn.CanPoll() && s.poll() {
+		if s.conn.CanPoll() && s.poll(false) {
 			work = true
 		}
 	}
@@ -32,7 +32,7 @@ func (t *Transport) Poll() bool {
 func (t *Transport) readAll() {
 	for _, s := range t.sockets().list {
 		if s.conn.CanPoll() {
-			s.poll()
+			s.poll(true)
 		}
 	}
 }

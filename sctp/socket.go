@@ -71,8 +71,9 @@ func (s *socket) readLoop() {
 // waits: some microseconds.
 const maxRefusals = 64
 
-// poll receives once if there is something and nobody else is at it.
-func (s *socket) poll() bool {
+// poll receives once if there is something and nobody else is at it. If all is not
+// set it may leave out where datagrams seldom come.
+func (s *socket) poll(all bool) bool {
 	if !s.mu.TryLock() {
 		if s.refused.Add(1) < maxRefusals {
 			return false
@@ -81,18 +82,24 @@ func (s *socket) poll() bool {
 		s.mu.Lock()
 	}
 	s.refused.Store(0)
-	return s.readLocked()
+	var n int
+	if all {
+		n, _ = s.conn.TryRead(s.bufs[:], s.metas[:])
+	} else {
+		n, _ = s.conn.Poll(s.bufs[:], s.metas[:])
+	}
+	return s.took(n)
 }
 
 // read is poll that waits for others who are at it.
 func (s *socket) read() bool {
 	s.mu.Lock()
-	return s.readLocked()
+	n, _ := s.conn.TryRead(s.bufs[:], s.metas[:])
+	return s.took(n)
 }
 
-// readLocked is called with mu locked and unlocks it.
-func (s *socket) readLocked() bool {
-	n, _ := s.conn.TryRead(s.bufs[:], s.metas[:])
+// took takes in n trains that were read. It is called with mu locked and unlocks it.
+func (s *socket) took(n int) bool {
 	if n == 0 {
 		s.mu.Unlock()
 		return false

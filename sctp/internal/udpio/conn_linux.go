@@ -16,7 +16,7 @@ import (
 // runtime's poller, so that datagrams wake nobody while some goroutine polls
 // the socket; instead it sits in an epoll instance of its own, which is.
 type conn struct {
-	fd    int
+	source
 	v6    bool // AF_INET6 socket
 	wild  bool // bound to the unspecified address
 	local netip.AddrPort
@@ -25,7 +25,6 @@ type conn struct {
 	gso    atomic.Bool
 	gro    bool
 	uneven bool // equal-length trains must not use GSO, see equalTrainsCorrupt
-	drops  atomic.Uint64
 
 	// fdmu is read-locked around every use of fd, so that Close cannot let
 	// the number be reused under a system call.
@@ -39,6 +38,7 @@ type conn struct {
 
 	icmp    icmp
 	rd      reader
+	nearby  nearby
 	writers sync.Pool // of *writer
 	zone    zoneCache
 }
@@ -77,7 +77,11 @@ func Listen(addr netip.AddrPort, o Options) (Conn, error) {
 		unix.Close(fd)
 		return nil, &net.OpError{Op: "listen", Net: "udp", Addr: net.UDPAddrFromAddrPort(addr), Err: os.NewSyscallError("bind", err)}
 	}
-	return newConn(fd, o)
+	c, err := newConn(fd, o)
+	if err == nil && !c.wild {
+		c.nearby.after = nearAfter
+	}
+	return c, err
 }
 
 // fromUDPConn takes the socket over from uc, which it closes.
@@ -99,8 +103,8 @@ func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) {
 	return newConn(fd, o)
 }
 
-func newConn(fd int, o Options) (Conn, error) {
-	c := &conn{fd: fd, epfd: -1}
+func newConn(fd int, o Options) (*conn, error) {
+	c := &conn{source: source{fd: fd}, epfd: -1}
 	c.writers.New = func() any { return new(writer) }
 	if err := c.setup(o); err != nil {
 		unix.Close(fd)
@@ -129,6 +133,7 @@ func (c *conn) setup(o Options) error {
 		c.local = netip.AddrPortFrom(ip, uint16(sa.Port))
 	}
 	c.wild = c.local.Addr().IsUnspecified()
+	c.nearby.options = o
 	c.setOptions(o)
 
 	c.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
@@ -168,10 +173,10 @@ func (c *conn) Polled(on bool) {
 		if !on {
 			// Only what is not on the list of the ready wakes anybody when it is
 			// armed again.
-			var was [1]unix.EpollEvent
+			var was [2]unix.EpollEvent
 			_, _ = unix.EpollWait(c.epfd, was[:], 0)
 		}
-		_ = unix.EpollCtl(c.epfd, unix.EPOLL_CTL_MOD, c.fd, &ev)
+		_ = c.epollCtl(c.epfd, unix.EPOLL_CTL_MOD, &ev)
 	}
 	c.fdmu.RUnlock()
 }
@@ -187,7 +192,7 @@ func (c *conn) Segments() int { return MaxSegments }
 
 // Info implements Conn.
 func (c *conn) Info() Info {
-	in := Info{GSO: c.gso.Load(), GRO: c.gro, Drops: c.drops.Load()}
+	in := Info{GSO: c.gso.Load(), GRO: c.gro, Drops: c.drops.Load() + c.nearby.drops()}
 	c.fdmu.RLock()
 	defer c.fdmu.RUnlock()
 	if !c.closed {
@@ -208,5 +213,6 @@ func (c *conn) Close() error {
 	c.ep.Close() // wakes Read, and waits for it
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
+	c.nearby.close()
 	return os.NewSyscallError("close", unix.Close(c.fd))
 }

@@ -51,17 +51,24 @@ func (c *conn) listenICMP(tooBig func(netip.AddrPort, int, []byte)) {
 	}
 }
 
-// readICMP empties the error queue. It is called by TryRead.
+// readICMP empties the error queues. It is called by TryRead.
 func (c *conn) readICMP() {
+	c.icmp.due.Store(false)
+	c.readErrors(&c.source)
+	if n := c.nearby.open; n != nil {
+		c.readErrors(&n.source)
+	}
+}
+
+func (c *conn) readErrors(s *source) {
 	q := &c.icmp
-	q.due.Store(false)
 	for range maxICMP {
 		c.fdmu.RLock()
 		if c.closed {
 			c.fdmu.RUnlock()
 			return
 		}
-		n, oobn, _, from, err := unix.Recvmsg(c.fd, q.buf[:], q.ctl[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
+		n, oobn, _, from, err := unix.Recvmsg(s.fd, q.buf[:], q.ctl[:], unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT)
 		c.fdmu.RUnlock()
 		if err != nil {
 			return

@@ -92,7 +92,10 @@ func (c *packetConn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, 
 }
 
 func (c *packetConn) TryRead([]*slab.Buf, []Meta) (int, error) { return 0, nil }
-func (c *packetConn) CanPoll() bool                            { return false }
+
+// Poll implements Conn.
+func (c *packetConn) Poll([]*slab.Buf, []Meta) (int, error) { return 0, nil }
+func (c *packetConn) CanPoll() bool                         { return false }
 
 // WriteGather implements Conn.
 func (c *packetConn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {

@@ -41,7 +41,7 @@ func NewPoller() (*Poller, error) {
 // closed socket leaves by itself.
 func (p *Poller) Add(c Conn) bool {
 	k, ok := c.(*conn)
-	return ok && p.control(k, unix.EPOLL_CTL_ADD, 0)
+	return ok && k.addTo(p.epfd)
 }
 
 // Arm tells whether datagrams of c end a Wait. Arming a socket that has some
@@ -52,15 +52,8 @@ func (p *Poller) Arm(c Conn, on bool) {
 		if on {
 			events = armed
 		}
-		p.control(k, unix.EPOLL_CTL_MOD, events)
+		k.arm(p.epfd, events)
 	}
-}
-
-func (p *Poller) control(k *conn, op int, events uint32) bool {
-	ev := unix.EpollEvent{Events: events}
-	k.fdmu.RLock()
-	defer k.fdmu.RUnlock()
-	return !k.closed && unix.EpollCtl(p.epfd, op, k.fd, &ev) == nil
 }
 
 // Wait calls look until it reports true, first at once and then whenever there

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/weftstack/weft/sctp/internal/slab"
@@ -24,7 +25,6 @@ const controlSize = 160
 // reader is the state of the reading side, guarded by the locker given to
 // Read.
 type reader struct {
-	batch int // how many trains the next system call asks for
 	msgs  [MaxBatch]mmsghdr
 	iovs  [MaxBatch]unix.Iovec
 	names [MaxBatch]unix.RawSockaddrInet6
@@ -40,7 +40,6 @@ type reader struct {
 }
 
 func (r *reader) init(c *conn) {
-	r.batch = 1
 	for i := range r.msgs {
 		h := &r.msgs[i].hdr
 		h.Iov = &r.iovs[i]
@@ -72,11 +71,28 @@ func (c *conn) Read(mu sync.Locker, bufs []*slab.Buf, metas []Meta) (int, error)
 	return r.n, r.err
 }
 
-// TryRead implements Conn. It asks for one train as long as there is no more than
-// one: the kernel's look for a second costs as much as a poll that finds nothing.
+// TryRead implements Conn.
 func (c *conn) TryRead(bufs []*slab.Buf, metas []Meta) (int, error) {
+	return c.read(bufs, metas, false)
+}
+
+// Poll implements Conn.
+func (c *conn) Poll(bufs []*slab.Buf, metas []Meta) (int, error) {
+	return c.read(bufs, metas, true)
+}
+
+// source is a socket that is read.
+type source struct {
+	fd    int
+	more  int // how many trains the next system call asks for, less one
+	drops atomic.Uint64
+}
+
+// readFrom reads s. It asks for one train as long as there is no more than one: the
+// kernel's look for a second costs as much as a poll that finds nothing.
+func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) {
 	r := &c.rd
-	want := min(len(bufs), len(metas), r.batch)
+	want := min(len(bufs), len(metas), s.more+1)
 	for i := range want {
 		buf := bufs[i]
 		buf.B = buf.B[:slab.Size]
@@ -93,21 +109,22 @@ func (c *conn) TryRead(bufs []*slab.Buf, metas []Meta) (int, error) {
 			c.fdmu.RUnlock()
 			return 0, ErrClosed
 		}
-		n, errno := r.receive(c.fd, want)
+		n, errno := r.receive(s.fd, want)
 		c.fdmu.RUnlock()
 		switch errno {
 		case 0:
 			for i := range n {
-				c.decode(i, bufs[i], &metas[i])
+				c.decode(s, i, bufs[i], &metas[i])
 			}
 			if n == want {
-				r.batch = min(2*r.batch, MaxBatch)
+				s.more = min(2*s.more+1, MaxBatch-1)
 			} else {
-				r.batch = n
+				s.more = n - 1
 			}
+			c.favour(metas[:n])
 			return n, nil
 		case unix.EAGAIN:
-			r.batch = 1
+			s.more = 0
 			if c.icmp.due.Load() {
 				c.readICMP()
 			}
@@ -141,7 +158,7 @@ func (r *reader) receive(fd, want int) (int, unix.Errno) {
 }
 
 // decode fills the meta of train i from its name and control messages.
-func (c *conn) decode(i int, buf *slab.Buf, m *Meta) {
+func (c *conn) decode(s *source, i int, buf *slab.Buf, m *Meta) {
 	r := &c.rd
 	h := &r.msgs[i].hdr
 	n := int(r.msgs[i].n)
@@ -168,12 +185,12 @@ func (c *conn) decode(i int, buf *slab.Buf, m *Meta) {
 		if l < unix.CmsgLen(0) || l > len(ctl) {
 			break
 		}
-		c.control(int(ch.Level), int(ch.Type), ctl[unix.CmsgLen(0):l], m)
+		c.control(s, int(ch.Level), int(ch.Type), ctl[unix.CmsgLen(0):l], m)
 		ctl = ctl[min(unix.CmsgSpace(l-unix.CmsgLen(0)), len(ctl)):]
 	}
 }
 
-func (c *conn) control(level, typ int, data []byte, m *Meta) {
+func (c *conn) control(s *source, level, typ int, data []byte, m *Meta) {
 	switch {
 	case level == unix.IPPROTO_UDP && typ == unix.UDP_GRO && len(data) >= 4:
 		if s := int(int32(binary.NativeEndian.Uint32(data))); s > 0 {
@@ -191,7 +208,7 @@ func (c *conn) control(level, typ int, data []byte, m *Meta) {
 			m.Local = m.Local.WithZone(c.zone.name(binary.NativeEndian.Uint32(data[16:])))
 		}
 	case level == unix.SOL_SOCKET && typ == unix.SO_RXQ_OVFL && len(data) >= 4:
-		c.drops.Store(uint64(binary.NativeEndian.Uint32(data)))
+		s.drops.Store(uint64(binary.NativeEndian.Uint32(data)))
 	}
 }
 

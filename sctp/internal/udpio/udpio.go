@@ -65,6 +65,11 @@ type Conn interface {
 	// it stays. It returns 0 if there is nothing to read.
 	TryRead(bufs []*slab.Buf, metas []Meta) (n int, err error)
 
+	// Poll is TryRead for a goroutine that calls it in a loop until it parks, which
+	// it does not do before TryRead has found nothing. It may leave out where
+	// datagrams are not expected.
+	Poll(bufs []*slab.Buf, metas []Meta) (n int, err error)
+
 	// CanPoll tells whether TryRead is any good.
 	CanPoll() bool
 

@@ -17,6 +17,7 @@ type writer struct {
 	name unix.RawSockaddrInet6
 	ctl  [controlSize]byte
 	nctl int // bytes of ctl in use
+	to   *near
 
 	// For sending a train of which parts are elsewhere.
 	parts [2*MaxHoles + 1]unix.Iovec
@@ -100,7 +101,7 @@ func (c *conn) sendParts(w *writer, n int) error {
 		h.Control = &w.ctl[0]
 	}
 	h.SetControllen(w.nctl)
-	err := c.call(func(fd uintptr) (int, unix.Errno) {
+	err := c.call(w, func(fd uintptr) (int, unix.Errno) {
 		_, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(h)), unix.MSG_DONTWAIT)
 		return 1, errno
 	}, "sendmsg")
@@ -156,6 +157,9 @@ func (w *writer) address(c *conn, m *Meta) {
 		n.Addr = ip.Unmap().As4()
 	}
 	w.hdr.Name = (*byte)(unsafe.Pointer(&w.name))
+	if w.to = c.nearby.to.Load(); w.to != nil && w.to.remote != m.Remote {
+		w.to = nil
+	}
 	if tos := m.DSCP<<2 | m.ECN; tos != c.ecn {
 		level, typ := unix.IPPROTO_IPV6, unix.IPV6_TCLASS
 		if v4 {
@@ -205,7 +209,11 @@ func (w *writer) fill(h *unix.Msghdr, iov *unix.Iovec, b []byte) {
 // and to check than with sendmsg. It takes microseconds, of which the runtime need
 // not be told.
 func (c *conn) sendto(w *writer, b []byte) error {
-	return c.call(func(fd uintptr) (int, unix.Errno) {
+	return c.call(w, func(fd uintptr) (int, unix.Errno) {
+		if w.hdr.Name == nil {
+			_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+			return 1, errno
+		}
 		_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT,
 			uintptr(unsafe.Pointer(w.hdr.Name)), uintptr(w.hdr.Namelen))
 		return 1, errno
@@ -214,7 +222,7 @@ func (c *conn) sendto(w *writer, b []byte) error {
 
 func (c *conn) sendmsg(w *writer, b []byte) error {
 	w.fill(&w.hdr, &w.iov, b)
-	err := c.call(func(fd uintptr) (int, unix.Errno) {
+	err := c.call(w, func(fd uintptr) (int, unix.Errno) {
 		_, _, errno := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&w.hdr)), unix.MSG_DONTWAIT)
 		return 1, errno
 	}, "sendmsg")
@@ -226,6 +234,7 @@ func (c *conn) sendmsg(w *writer, b []byte) error {
 // datagram does not keep the later ones back; the first error is returned.
 func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 	n := 0
+	w.unconnected()
 	for len(b) > 0 {
 		h := &w.msgs[n].hdr
 		h.Name, h.Namelen = w.hdr.Name, w.hdr.Namelen
@@ -237,7 +246,7 @@ func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 	var first error
 	for i := 0; i < n; {
 		sent := 0
-		err := c.call(func(fd uintptr) (int, unix.Errno) {
+		err := c.call(w, func(fd uintptr) (int, unix.Errno) {
 			r, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&w.msgs[i])), uintptr(n-i), unix.MSG_DONTWAIT, 0, 0)
 			sent = int(r)
 			return sent, errno
@@ -259,18 +268,22 @@ func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 	return first
 }
 
-// call makes a system call on the socket, again after EINTR and, once there is
+// call makes a system call on the socket for what w has, again after EINTR and, once there is
 // room in the socket buffer, after EAGAIN.
-func (c *conn) call(f func(fd uintptr) (int, unix.Errno), name string) error {
+func (c *conn) call(w *writer, f func(fd uintptr) (int, unix.Errno), name string) error {
 	for pending := false; ; {
 		c.fdmu.RLock()
 		if c.closed {
 			c.fdmu.RUnlock()
 			return ErrClosed
 		}
-		_, errno := f(uintptr(c.fd))
+		fd := c.fd
+		if w.to != nil {
+			fd = w.connected(c)
+		}
+		_, errno := f(uintptr(fd))
 		if errno == unix.EAGAIN {
-			p := [1]unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLOUT}}
+			p := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			_, _ = unix.Poll(p[:], writePoll)
 		}
 		c.fdmu.RUnlock()

@@ -1,0 +1,274 @@
+package udpio
+
+import (
+	"net/netip"
+	"os"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"golang.org/x/sys/unix"
+)
+
+// near is a second socket of a conn, which has the same address and is connected
+// to the peer that nearly all datagrams come from: the kernel knows the route there
+// and back, and need not look for it with every datagram. It gives what that peer
+// sends to this socket.
+type near struct {
+	source
+	remote netip.AddrPort
+	closed bool // guarded by conn.fdmu
+}
+
+// nearby decides whether there is a near. But for to, it belongs to who reads.
+type nearby struct {
+	options Options
+	to      atomic.Pointer[near] // for writers; nil while there is none
+	open    *near                // for readers; written under fdmu
+	parted  bool                 // open is left, when it is empty
+	turn    uint8
+
+	remote netip.AddrPort // where the latest datagrams came from
+	score  int            // how many of them, at most nearScore; others weigh more
+	after  int            // how many of them make a near; 0: never
+
+	pollers []*polledBy // guarded by fdmu
+	lost    atomic.Uint64
+}
+
+// polledBy is an epoll instance besides the conn's own.
+type polledBy struct {
+	epfd   int
+	events atomic.Uint32
+}
+
+const (
+	// nearAfter is how many trains from one peer, and none from others, make it the
+	// near one. The number grows by nearAgain each time that it turns out to have been
+	// too small, up to nearMost: then there are several peers.
+	nearAfter = 64
+	nearAgain = 4
+	nearMost  = 1 << 20
+	// nearScore bounds the score, of which a train from somebody else takes
+	// nearOther.
+	nearScore = 1024
+	nearOther = 64
+	// nearTurn is how often the other socket is read first, and by a goroutine that
+	// polls, at all.
+	nearTurn = 8
+)
+
+// read reads both sockets, or if quick is true perhaps only the near one.
+func (c *conn) read(bufs []*slab.Buf, metas []Meta, quick bool) (int, error) {
+	b := &c.nearby
+	n := b.open
+	if n == nil {
+		return c.readFrom(&c.source, bufs, metas)
+	}
+	if b.turn++; b.turn%nearTurn == 1 {
+		if got, err := c.readFrom(&c.source, bufs, metas); got != 0 || err != nil {
+			return got, err
+		}
+		return c.readNear(n, bufs, metas)
+	}
+	if got, err := c.readNear(n, bufs, metas); got != 0 || err != nil || quick {
+		return got, err
+	}
+	return c.readFrom(&c.source, bufs, metas)
+}
+
+// readNear reads the near socket, and closes it if that is empty and to be left.
+// What comes at that moment is lost, as any datagram may be.
+func (c *conn) readNear(n *near, bufs []*slab.Buf, metas []Meta) (int, error) {
+	got, err := c.readFrom(&n.source, bufs, metas)
+	if got == 0 && err == nil && c.nearby.parted {
+		c.leave()
+	}
+	return got, err
+}
+
+// favour takes in from whom trains came.
+func (c *conn) favour(metas []Meta) {
+	b := &c.nearby
+	if b.after == 0 {
+		return
+	}
+	for i := range metas {
+		switch {
+		case metas[i].Remote == b.remote:
+			b.score = min(b.score+1, nearScore)
+		case b.open != nil:
+			b.score -= nearOther
+		default:
+			b.remote, b.score = metas[i].Remote, 1
+		}
+	}
+	switch {
+	case b.open == nil && b.score >= b.after:
+		if err := c.approach(b.remote); err != nil {
+			b.after = 0
+		}
+	case b.open != nil && b.score < 0:
+		b.to.Store(nil) // nothing is sent there any more
+		b.parted = true
+	}
+}
+
+// approach opens the near socket.
+func (c *conn) approach(remote netip.AddrPort) error {
+	c.fdmu.Lock()
+	defer c.fdmu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	fd, err := c.connect(remote)
+	if err != nil {
+		return err
+	}
+	ev := unix.EpollEvent{Events: armed}
+	if c.polled.Load() {
+		ev.Events = 0
+	}
+	err = unix.EpollCtl(c.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
+	for _, p := range c.nearby.pollers {
+		if err == nil {
+			err = unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: p.events.Load()})
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	b := &c.nearby
+	b.open, b.turn = &near{source: source{fd: fd}, remote: remote}, 0 // what came before is read first
+	b.to.Store(b.open)
+	return nil
+}
+
+// connect returns a socket like that of c, with the same address, which is
+// connected to remote. Two sockets may have one address if both say so when the
+// second is bound. fdmu is locked.
+func (c *conn) connect(remote netip.AddrPort) (int, error) {
+	sa, err := unix.Getsockname(c.fd)
+	if err != nil {
+		return -1, err
+	}
+	var family int
+	var peer unix.Sockaddr
+	if ip := remote.Addr(); c.v6 {
+		family, peer = unix.AF_INET6, &unix.SockaddrInet6{Addr: ip.As16(), Port: int(remote.Port()), ZoneId: c.zone.idOf(ip)}
+	} else {
+		family, peer = unix.AF_INET, &unix.SockaddrInet4{Addr: ip.Unmap().As4(), Port: int(remote.Port())}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	reuse := func(fd, on int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, on) }
+	like := &conn{source: source{fd: fd}, v6: c.v6}
+	like.setOptions(c.nearby.options)
+	if err = reuse(fd, 1); err == nil {
+		if err = reuse(c.fd, 1); err == nil {
+			err = unix.Bind(fd, sa)
+			_ = reuse(c.fd, 0)
+		}
+		_ = reuse(fd, 0)
+	}
+	if err == nil {
+		err = unix.Connect(fd, peer)
+	}
+	if err == nil && (like.ecn != c.ecn || like.gso.Load() && !c.gso.Load()) {
+		err = unix.EOPNOTSUPP
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// leave closes the near socket, which is empty: there are others to talk to.
+func (c *conn) leave() {
+	c.fdmu.Lock()
+	defer c.fdmu.Unlock()
+	b := &c.nearby
+	if c.closed {
+		return
+	}
+	b.close()
+	b.open = nil
+	b.parted, b.score, b.remote = false, 0, netip.AddrPort{}
+	b.after = min(b.after*nearAgain, nearMost)
+}
+
+// close closes the near socket, if there is one, with fdmu locked.
+func (b *nearby) close() {
+	if n := b.open; n != nil {
+		b.to.Store(nil)
+		n.closed = true
+		b.lost.Add(n.drops.Load())
+		unix.Close(n.fd)
+	}
+}
+
+// drops returns how many datagrams were lost by near sockets.
+func (b *nearby) drops() uint64 {
+	lost := b.lost.Load()
+	if n := b.to.Load(); n != nil {
+		lost += n.drops.Load()
+	}
+	return lost
+}
+
+// connected returns the socket for what w has, which is for a near peer. fdmu is
+// read-locked.
+func (w *writer) connected(c *conn) int {
+	if w.to.closed {
+		w.unconnected()
+		return c.fd
+	}
+	w.hdr.Name = nil
+	return w.to.fd
+}
+
+// unconnected has the datagrams of w go by the socket for all peers.
+func (w *writer) unconnected() {
+	w.to = nil
+	w.hdr.Name = (*byte)(unsafe.Pointer(&w.name))
+}
+
+// epollCtl changes the events of all sockets of c in an epoll instance. fdmu is
+// read-locked.
+func (c *conn) epollCtl(epfd, op int, ev *unix.EpollEvent) error {
+	err := unix.EpollCtl(epfd, op, c.fd, ev)
+	if n := c.nearby.open; n != nil && err == nil {
+		err = unix.EpollCtl(epfd, op, n.fd, ev)
+	}
+	return err
+}
+
+// addTo adds the sockets of c to an epoll instance, without events.
+func (c *conn) addTo(epfd int) bool {
+	c.fdmu.Lock()
+	defer c.fdmu.Unlock()
+	if c.closed || c.epollCtl(epfd, unix.EPOLL_CTL_ADD, new(unix.EpollEvent)) != nil {
+		return false
+	}
+	c.nearby.pollers = append(c.nearby.pollers, &polledBy{epfd: epfd})
+	return true
+}
+
+// arm changes the events that wake who waits on an epoll instance.
+func (c *conn) arm(epfd int, events uint32) {
+	c.fdmu.RLock()
+	defer c.fdmu.RUnlock()
+	if c.closed {
+		return
+	}
+	for _, p := range c.nearby.pollers {
+		if p.epfd == epfd {
+			p.events.Store(events)
+		}
+	}
+	_ = c.epollCtl(epfd, unix.EPOLL_CTL_MOD, &unix.EpollEvent{Events: events})
+}

@@ -1,0 +1,333 @@
+package udpio
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
+
+// near returns the near socket of s.
+func (s *side) near() *near {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Conn.(*conn).nearby.open
+}
+
+// numbered sends n datagrams with the numbers from first on.
+func (s *side) numbered(to *side, first, n int) {
+	s.t.Helper()
+	for i := range n {
+		if err := s.Write(binary.BigEndian.AppendUint32(nil, uint32(first+i)), &Meta{Remote: to.LocalAddr()}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// wantNumbers reads what numbered sent, from several senders in any order.
+func (s *side) wantNumbers(n int) {
+	s.t.Helper()
+	seen := make([]bool, n)
+	got, _ := s.datagrams(n)
+	for _, d := range got {
+		i := binary.BigEndian.Uint32(d)
+		if seen[i] {
+			s.t.Fatalf("datagram %d came twice", i)
+		}
+		seen[i] = true
+	}
+}
+
+// meet makes a and b near each other.
+func meet(t *testing.T, a, b *side) {
+	t.Helper()
+	for i := range nearAfter {
+		a.numbered(b, i, 1)
+		b.datagrams(1)
+		b.numbered(a, i, 1)
+		a.datagrams(1)
+	}
+	if a.near() == nil || b.near() == nil {
+		t.Fatalf("near each other: %v, %v", a.near() != nil, b.near() != nil)
+	}
+}
+
+// TestNear does everything with sockets that have a near peer.
+func TestNear(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		for _, plain := range []bool{false, true} {
+			t.Run(fmt.Sprint(addr, " no offload ", plain), func(t *testing.T) {
+				o := Options{NoOffload: plain, TooBig: func(netip.AddrPort, int, []byte) {}}
+				a, b, c := listen(t, addr, o), listen(t, addr, o), listen(t, addr, o)
+				meet(t, a, b)
+				msg := pattern(10*1000 + 5)
+				for ecn := range uint8(4) {
+					if err := a.Write(msg, &Meta{Remote: b.LocalAddr(), SegSize: 1000, ECN: ecn}); err != nil {
+						t.Fatal(err)
+					}
+					got, m := b.datagrams(11)
+					if len(got) != 11 || len(got[10]) != 5 || m.Remote != a.LocalAddr() || m.Local != b.LocalAddr().Addr() || m.ECN != ecn {
+						t.Errorf("%d datagrams, the last of %d bytes, %+v", len(got), len(got[10]), m)
+					}
+				}
+				for _, seg := range []int{0, 1000} {
+					own := pattern(3000)
+					if err := a.WriteGather(own, []slab.Hole{{At: 500, B: pattern(2000)}}, &Meta{Remote: b.LocalAddr(), SegSize: seg}); err != nil {
+						t.Fatal(err)
+					}
+					b.datagrams(max(1, 3*min(seg, 1)))
+				}
+				if err := a.Write(pattern(60_000), &Meta{Remote: b.LocalAddr(), Fragment: true}); err != nil {
+					t.Fatal(err)
+				}
+				b.datagrams(1)
+				// A third socket, in both directions.
+				c.numbered(b, 0, 1)
+				if _, m := b.datagrams(1); m.Remote != c.LocalAddr() {
+					t.Errorf("from %v, want %v", m.Remote, c.LocalAddr())
+				}
+				b.numbered(c, 0, 1)
+				if _, m := c.datagrams(1); m.Remote != b.LocalAddr() {
+					t.Errorf("from %v, want %v", m.Remote, b.LocalAddr())
+				}
+				if b.near() == nil {
+					t.Error("one datagram of somebody else ended it")
+				}
+				// The address is still taken.
+				if again, err := Listen(b.LocalAddr(), o); err == nil {
+					again.Close()
+					t.Error("the address could be had again")
+				}
+			})
+		}
+	}
+}
+
+// TestNearPartsFromBusyOthers loses nothing when a socket turns out to have more
+// peers, and takes longer to trust the next one.
+func TestNearPartsFromBusyOthers(t *testing.T) {
+	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	meet(t, a, b)
+	const n = nearScore/nearOther + 8
+	for i := range n {
+		a.numbered(b, 2*i, 1)
+		c.numbered(b, 2*i+1, 1)
+	}
+	b.wantNumbers(2 * n)
+	// The near socket is left when it is empty.
+	b.mu.Lock()
+	if k, err := b.TryRead(b.bufs, b.metas); k != 0 || err != nil {
+		t.Errorf("%d trains more, %v", k, err)
+	}
+	b.mu.Unlock()
+	if b.near() != nil {
+		t.Fatal("the peer is still near")
+	}
+	for i := range nearAfter * nearAgain {
+		if b.near() != nil {
+			t.Fatalf("near again after %d datagrams", i)
+		}
+		a.numbered(b, i, 1)
+		b.datagrams(1)
+	}
+	if b.near() == nil {
+		t.Error("not near again")
+	}
+}
+
+// TestNearLeavesOthersTheirTurn has a near peer send without a pause.
+func TestNearLeavesOthersTheirTurn(t *testing.T) {
+	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	meet(t, a, b)
+	for _, read := range []func([]*slab.Buf, []Meta) (int, error){b.TryRead, b.Poll} {
+		c.numbered(b, 0, 1)
+		came := false
+		for i := 0; i < nearTurn && !came; i++ {
+			a.numbered(b, 0, 1)
+			b.mu.Lock()
+			n, err := read(b.bufs, b.metas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range b.metas[:n] {
+				came = came || m.Remote == c.LocalAddr()
+			}
+			b.mu.Unlock()
+		}
+		if !came {
+			t.Errorf("it did not come in %d reads", nearTurn)
+		}
+		b.mu.Lock()
+		for n := 1; n > 0; {
+			n, _ = b.TryRead(b.bufs, b.metas)
+		}
+		b.mu.Unlock()
+	}
+}
+
+// TestNearWakes has datagrams of the near peer and of another one wake a Read, a
+// Read after polling, and a Poller.
+func TestNearWakes(t *testing.T) {
+	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	p, err := NewPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if !p.Add(b.Conn) {
+		t.Fatal("not added")
+	}
+	later, err := NewPoller() // one that knows both sockets from the start
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer later.Close()
+	meet(t, a, b)
+	if !later.Add(b.Conn) {
+		t.Fatal("not added")
+	}
+	for _, from := range []*side{a, c} {
+		wake := func() {
+			time.Sleep(5 * time.Millisecond) // for the other to wait, if it does
+			from.numbered(b, 0, 1)
+		}
+		go wake()
+		b.datagrams(1)
+		b.Polled(true)
+		from.numbered(b, 0, 1)
+		b.Polled(false)
+		b.datagrams(1)
+		for _, p := range []*Poller{p, later} {
+			b.Polled(true)
+			p.Arm(b.Conn, true)
+			go wake()
+			got := 0
+			p.Wait(func() bool {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				n, _ := b.TryRead(b.bufs, b.metas)
+				got += n
+				return got > 0
+			})
+			p.Arm(b.Conn, false)
+			b.Polled(false)
+			if got != 1 {
+				t.Errorf("%d datagrams, want 1", got)
+			}
+		}
+	}
+}
+
+// TestNearClose closes a socket under writers and readers, with a near peer and
+// while it gets one.
+func TestNearClose(t *testing.T) {
+	for i := range 20 {
+		a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+		if i%2 == 0 {
+			meet(t, a, b)
+		}
+		var wg sync.WaitGroup
+		for _, s := range []*side{a, b} {
+			to := a.LocalAddr()
+			if s == a {
+				to = b.LocalAddr()
+			}
+			wg.Go(func() {
+				for s.Write([]byte("x"), &Meta{Remote: to}) == nil {
+				}
+			})
+			wg.Go(func() {
+				for {
+					n, err := s.Read(&s.mu, s.bufs, s.metas)
+					if n > 0 {
+						s.mu.Unlock()
+					} else if err != nil {
+						return
+					}
+				}
+			})
+			wg.Go(func() {
+				for {
+					s.mu.Lock()
+					_, err := s.Poll(s.bufs, s.metas)
+					s.mu.Unlock()
+					if err != nil {
+						return
+					}
+				}
+			})
+		}
+		time.Sleep(time.Duration(i) * time.Millisecond)
+		a.Close()
+		b.Close()
+		wg.Wait()
+	}
+}
+
+// TestNearNeedsItsOwnAddress: sockets that were not made here, or have any address,
+// are as they were.
+func TestNearNeedsItsOwnAddress(t *testing.T) {
+	uc, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := FromPacketConn(uc, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := listen(t, "127.0.0.1:0", Options{})
+	for _, b := range []*side{newSide(t, taken), listen(t, "0.0.0.0:0", Options{})} {
+		to := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), b.LocalAddr().Port())
+		for range 2 * nearAfter {
+			if err := a.Write([]byte("x"), &Meta{Remote: to}); err != nil {
+				t.Fatal(err)
+			}
+			b.datagrams(1)
+		}
+		if b.near() != nil {
+			t.Errorf("%v has a near peer", b.LocalAddr())
+		}
+	}
+}
+
+func BenchmarkNear(b *testing.B) {
+	for _, near := range []bool{false, true} {
+		b.Run(fmt.Sprintf("near=%v", near), func(b *testing.B) {
+			x, y := benchConn(b), benchConn(b)
+			if !near {
+				x.nearby.after, y.nearby.after = 0, 0
+			}
+			var pool slab.Pool
+			bufs, metas := []*slab.Buf{pool.Get()}, make([]Meta, 1)
+			msg := []byte("x")
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, way := range [][2]*conn{{x, y}, {y, x}} {
+					if err := way[0].Write(msg, &Meta{Remote: way[1].LocalAddr()}); err != nil {
+						b.Fatal(err)
+					}
+					if n, err := way[1].Poll(bufs, metas); err != nil || n == 0 {
+						b.Fatal(n, err)
+					}
+				}
+			}
+			if (x.nearby.open != nil) != near {
+				b.Error("near:", !near)
+			}
+		})
+	}
+}
+
+func benchConn(b *testing.B) *conn {
+	c, err := Listen(netip.MustParseAddrPort("127.0.0.1:0"), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close() })
+	return c.(*conn)
+}
