@@ -1,0 +1,129 @@
+package bench
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// hopBatches batches of hopRounds round trips make a measurement, of which the
+	// fastest counts: the others were interrupted.
+	hopBatches = 5
+	hopRounds  = 1000
+	// hopLimit ends a measurement while the processors have other things to do.
+	hopLimit = time.Second
+	// farHop is how many times the least time a cache line takes where processors are
+	// far from each other.
+	farHop = 2.5
+	// hopLooks measurements at distances of hopPause tell the least.
+	hopLooks = 20
+	hopPause = 50 * time.Millisecond
+)
+
+// Hop returns how many nanoseconds a cache line takes from one processor to
+// another; 0 if there is only one, or they have other things to do.
+func Hop() float64 {
+	if runtime.NumCPU() < 2 || runtime.GOMAXPROCS(0) < 2 {
+		return 0
+	}
+	var ball, late atomic.Int64 // late is not 0 when the time is up
+	var wg sync.WaitGroup
+	until := time.Now().Add(hopLimit)
+	best := math.Inf(1)
+	wait := func(v int64) bool {
+		for i := 1; ball.Load() != v; i++ {
+			if i&0xffff == 0 && (late.Load() != 0 || time.Now().After(until)) {
+				late.Store(1)
+				return false
+			}
+		}
+		return true
+	}
+	wg.Go(func() {
+		apart(0)
+		for b := range int64(hopBatches) {
+			start := time.Now()
+			for i := range int64(hopRounds) {
+				v := 2 * (b*hopRounds + i)
+				ball.Store(v + 1)
+				if !wait(v + 2) {
+					return
+				}
+			}
+			best = min(best, float64(time.Since(start))/(2*hopRounds))
+		}
+	})
+	wg.Go(func() {
+		apart(1)
+		for i := range int64(hopBatches * hopRounds) {
+			if !wait(2*i + 1) {
+				return
+			}
+			ball.Store(2*i + 2)
+		}
+	})
+	wg.Wait()
+	if math.IsInf(best, 1) {
+		return 0
+	}
+	return best
+}
+
+// Hops tells when processors are far from each other. In a virtual machine that
+// changes as the host moves them, and then all that two of them hand over to each
+// other takes several times as long.
+type Hops struct {
+	least, most float64 // of Hop
+	far         int
+}
+
+// Learn looks for a while how near they are at best.
+func (h *Hops) Learn() {
+	for range hopLooks {
+		h.note(Hop())
+		time.Sleep(hopPause)
+	}
+}
+
+// note takes in a measurement and reports whether it shows them far from each other.
+func (h *Hops) note(d float64) (far bool) {
+	if d > 0 {
+		h.most = max(h.most, d)
+		if h.least == 0 || d < h.least {
+			h.least = d
+		}
+	}
+	return d > farHop*h.least
+}
+
+// Near runs f and reports whether they were near each other before and after it.
+func (h *Hops) Near(f func() error) (near bool, err error) {
+	before := h.note(Hop())
+	err = f()
+	return h.near(before, h.note(Hop())), err
+}
+
+// near counts a run before or after which they were far from each other.
+func (h *Hops) near(before, after bool) bool {
+	if before || after {
+		h.far++
+		return false
+	}
+	return true
+}
+
+// String tells what was seen; it is empty if that was nothing.
+func (h *Hops) String() string {
+	if h.most == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("A cache line took %.0f to %.0f ns between processors", h.least, h.most)
+	if h.far > 0 {
+		s += fmt.Sprintf("; before or after %d runs, which were repeated if possible, more than %v times as long as at best", h.far, farHop)
+	}
+	return s + "."
+}

@@ -1,0 +1,46 @@
+package bench
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+)
+
+func TestHop(t *testing.T) {
+	start := time.Now()
+	d := Hop()
+	if took := time.Since(start); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+	t.Logf("%.1f ns", d)
+	if d < 0 || d > float64(hopLimit) || d > 0 && runtime.NumCPU() < 2 {
+		t.Errorf("%v ns", d)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	if d := Hop(); d != 0 {
+		t.Errorf("with one processor: %v ns", d)
+	}
+}
+
+func TestHops(t *testing.T) {
+	var h Hops
+	if h.String() != "" {
+		t.Error("something was seen")
+	}
+	for _, tt := range []struct {
+		before, after float64
+		near          bool
+	}{{40, 45, true}, {45, 120, false}, {45, 99, true}, {180, 40, false}, {30, 76, false}, {0, 0, true}} {
+		if near := h.near(h.note(tt.before), h.note(tt.after)); near != tt.near {
+			t.Errorf("%v ns before and %v after: near %v", tt.before, tt.after, near)
+		}
+	}
+	want := "A cache line took 30 to 180 ns between processors; before or after 3 runs, which were repeated if possible, more than 2.5 times as long as at best."
+	if s := h.String(); s != want {
+		t.Errorf("%s\nwant %s", s, want)
+	}
+	if _, err := h.Near(func() error { return errors.ErrUnsupported }); err != errors.ErrUnsupported {
+		t.Errorf("error %v", err)
+	}
+}
