@@ -140,7 +140,7 @@ func (c *conn) setup(o Options) error {
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	ev := unix.EpollEvent{Events: armed}
+	ev := unix.EpollEvent{Events: events(true)}
 	if err := unix.EpollCtl(c.epfd, unix.EPOLL_CTL_ADD, c.fd, &ev); err != nil {
 		unix.Close(c.epfd)
 		return os.NewSyscallError("epoll_ctl", err)
@@ -158,15 +158,20 @@ func (c *conn) setup(o Options) error {
 	return nil
 }
 
-// armed is the event mask with which datagrams wake a parked Read.
-const armed = unix.EPOLLIN | 1<<31 // EPOLLET is negative in package unix
+// events returns the event mask with which datagrams wake a parked Read, or with
+// which they do not. Errors always do, and stay on the list of the ready after they
+// were looked at unless the mask has EPOLLET.
+func events(armed bool) uint32 {
+	const edge = 1 << 31 // EPOLLET is negative in package unix
+	if armed {
+		return unix.EPOLLIN | edge
+	}
+	return edge
+}
 
 // Polled implements Conn.
 func (c *conn) Polled(on bool) {
-	var ev unix.EpollEvent
-	if !on {
-		ev.Events = armed
-	}
+	ev := unix.EpollEvent{Events: events(!on)}
 	c.polled.Store(on) // before the descriptor is armed again, or Read might miss that
 	c.fdmu.RLock()
 	if !c.closed {

@@ -125,10 +125,7 @@ func (c *conn) approach(remote netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	ev := unix.EpollEvent{Events: armed}
-	if c.polled.Load() {
-		ev.Events = 0
-	}
+	ev := unix.EpollEvent{Events: events(!c.polled.Load())}
 	err = unix.EpollCtl(c.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
 	for _, p := range c.nearby.pollers {
 		if err == nil {
@@ -251,10 +248,12 @@ func (c *conn) epollCtl(epfd, op int, ev *unix.EpollEvent) error {
 func (c *conn) addTo(epfd int) bool {
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
-	if c.closed || c.epollCtl(epfd, unix.EPOLL_CTL_ADD, new(unix.EpollEvent)) != nil {
+	if c.closed || c.epollCtl(epfd, unix.EPOLL_CTL_ADD, &unix.EpollEvent{Events: events(false)}) != nil {
 		return false
 	}
-	c.nearby.pollers = append(c.nearby.pollers, &polledBy{epfd: epfd})
+	p := &polledBy{epfd: epfd}
+	p.events.Store(events(false))
+	c.nearby.pollers = append(c.nearby.pollers, p)
 	return true
 }
 

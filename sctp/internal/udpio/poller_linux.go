@@ -11,11 +11,12 @@ import (
 // Poller lets one goroutine wait for datagrams on several sockets at once, apart
 // from those in Read.
 type Poller struct {
-	epfd int
-	ep   *os.File // owns epfd
-	raw  syscall.RawConn
-	try  func(uintptr) bool
-	look func() bool // argument of the Wait in progress
+	epfd  int
+	ep    *os.File // owns epfd
+	raw   syscall.RawConn
+	try   func(uintptr) bool
+	look  func() bool // argument of the Wait in progress
+	begun bool        // Wait has not looked yet: what is ready was so before
 }
 
 // NewPoller returns a Poller without sockets.
@@ -29,7 +30,16 @@ func NewPoller() (*Poller, error) {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
 	p := &Poller{epfd: fd, ep: os.NewFile(uintptr(fd), "udpio")}
-	p.try = func(uintptr) bool { return p.look() }
+	p.try = func(fd uintptr) bool {
+		if p.begun {
+			// Only what is not on the list of the ready wakes anybody when it is
+			// armed again.
+			p.begun = false
+			var was [16]unix.EpollEvent
+			_, _ = unix.EpollWait(int(fd), was[:], 0)
+		}
+		return p.look()
+	}
 	if p.raw, err = p.ep.SyscallConn(); err != nil {
 		p.ep.Close()
 		return nil, err
@@ -48,19 +58,15 @@ func (p *Poller) Add(c Conn) bool {
 // ends one at once.
 func (p *Poller) Arm(c Conn, on bool) {
 	if k, ok := c.(*conn); ok {
-		var events uint32
-		if on {
-			events = armed
-		}
-		k.arm(p.epfd, events)
+		k.arm(p.epfd, events(on))
 	}
 }
 
-// Wait calls look until it reports true, first at once and then whenever there
-// are datagrams on an armed socket. It returns false if Kick or Close ended it.
-// Only one goroutine may be in Wait.
+// Wait calls look, which reads, until it reports true: first at once and then
+// whenever there are datagrams on an armed socket. It returns false if Kick or
+// Close ended it. Only one goroutine may be in Wait.
 func (p *Poller) Wait(look func() bool) bool {
-	p.look = look
+	p.look, p.begun = look, true
 	return p.raw.Read(p.try) == nil
 }
 
