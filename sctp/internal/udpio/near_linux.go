@@ -26,6 +26,7 @@ type nearby struct {
 	to      atomic.Pointer[near] // for writers; nil while there is none
 	open    *near                // for readers; written under fdmu
 	parted  bool                 // open is left, when it is empty
+	behind  bool                 // what came before open may be left to read
 	turn    uint8
 
 	remote netip.AddrPort // where the latest datagrams came from
@@ -65,10 +66,11 @@ func (c *conn) read(bufs []*slab.Buf, metas []Meta, quick bool) (int, error) {
 	if n == nil {
 		return c.readFrom(&c.source, bufs, metas)
 	}
-	if b.turn++; b.turn%nearTurn == 1 {
+	if b.turn++; b.turn%nearTurn == 1 || b.behind {
 		if got, err := c.readFrom(&c.source, bufs, metas); got != 0 || err != nil {
 			return got, err
 		}
+		b.behind = false
 		return c.readNear(n, bufs, metas)
 	}
 	if got, err := c.readNear(n, bufs, metas); got != 0 || err != nil || quick {
@@ -99,6 +101,7 @@ func (c *conn) favour(metas []Meta) {
 			b.score = min(b.score+1, nearScore)
 		case b.open != nil:
 			b.score -= nearOther
+			b.behind = false
 		default:
 			b.remote, b.score = metas[i].Remote, 1
 		}
@@ -137,7 +140,7 @@ func (c *conn) approach(remote netip.AddrPort) error {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	b := &c.nearby
-	b.open, b.turn = &near{source: source{fd: fd}, remote: remote}, 0 // what came before is read first
+	b.open, b.behind = &near{source: source{fd: fd}, remote: remote}, true
 	b.to.Store(b.open)
 	return nil
 }

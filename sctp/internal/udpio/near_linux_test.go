@@ -140,6 +140,28 @@ func TestNearPartsFromBusyOthers(t *testing.T) {
 	}
 }
 
+// TestNearKeepsOrder has a queue of datagrams when their sender becomes the near
+// peer, and a second one behind it.
+func TestNearKeepsOrder(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	const first, all = 3 * nearAfter, 4 * nearAfter
+	a.numbered(b, 0, first)
+	var got [][]byte
+	for b.near() == nil {
+		more, _ := b.datagrams(1)
+		if got = append(got, more...); len(got) >= first {
+			t.Fatalf("nothing is left of %d datagrams", len(got))
+		}
+	}
+	a.numbered(b, first, all-first)
+	more, _ := b.datagrams(all - len(got))
+	for i, d := range append(got, more...) {
+		if n := binary.BigEndian.Uint32(d); n != uint32(i) {
+			t.Fatalf("datagram %d came as the %dth", n, i)
+		}
+	}
+}
+
 // TestNearLeavesOthersTheirTurn has a near peer send without a pause.
 func TestNearLeavesOthersTheirTurn(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
