@@ -197,9 +197,10 @@ func (c *conn) Segments() int { return MaxSegments }
 
 // Info implements Conn.
 func (c *conn) Info() Info {
-	in := Info{GSO: c.gso.Load(), GRO: c.gro, Drops: c.drops.Load() + c.nearby.drops()}
+	in := Info{GSO: c.gso.Load(), GRO: c.gro}
 	c.fdmu.RLock()
 	defer c.fdmu.RUnlock()
+	in.Drops = c.drops.Load() + c.nearby.drops()
 	if !c.closed {
 		in.RecvBuffer, _ = unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 	}

@@ -34,7 +34,7 @@ type nearby struct {
 	after  int            // how many of them make a near; 0: never
 
 	pollers []*polledBy // guarded by fdmu
-	lost    atomic.Uint64
+	lost    uint64      // by near sockets that were closed; guarded by fdmu
 }
 
 // polledBy is an epoll instance besides the conn's own.
@@ -206,18 +206,17 @@ func (b *nearby) close() {
 	if n := b.open; n != nil {
 		b.to.Store(nil)
 		n.closed = true
-		b.lost.Add(n.drops.Load())
+		b.lost += n.drops.Load()
 		unix.Close(n.fd)
 	}
 }
 
-// drops returns how many datagrams were lost by near sockets.
+// drops returns how many datagrams were lost by near sockets. fdmu is read-locked.
 func (b *nearby) drops() uint64 {
-	lost := b.lost.Load()
-	if n := b.to.Load(); n != nil {
-		lost += n.drops.Load()
+	if n := b.open; n != nil && !n.closed {
+		return b.lost + n.drops.Load()
 	}
-	return lost
+	return b.lost
 }
 
 // connected returns the socket for what w has, which is for a near peer. fdmu is

@@ -140,6 +140,47 @@ func TestNearPartsFromBusyOthers(t *testing.T) {
 	}
 }
 
+// TestNearCountsDrops has a near socket lose datagrams, which Info tells from then on.
+func TestNearCountsDrops(t *testing.T) {
+	o := Options{Buffer: 8192}
+	a, b, c := listen(t, "127.0.0.1:0", o), listen(t, "127.0.0.1:0", o), listen(t, "127.0.0.1:0", o)
+	meet(t, a, b)
+	read := func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for n := 1; n > 0; {
+			var err error
+			if n, err = b.TryRead(b.bufs, b.metas); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	a.numbered(b, 0, 1000)
+	read()
+	a.numbered(b, 0, 1) // tells how many were lost before
+	read()
+	lost := b.Info().Drops
+	if lost == 0 {
+		t.Skip("nothing was lost")
+	}
+	for b.near() != nil {
+		c.numbered(b, 0, 1)
+		b.mu.Lock()
+		_, err := b.TryRead(b.bufs, b.metas)
+		b.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := b.Info().Drops; n < lost {
+			t.Fatalf("%d drops, %d before", n, lost)
+		}
+	}
+	b.Close()
+	if n := b.Info().Drops; n != lost {
+		t.Errorf("%d drops when it is closed, %d before", n, lost)
+	}
+}
+
 // TestNearKeepsOrder has a queue of datagrams when their sender becomes the near
 // peer, and a second one behind it.
 func TestNearKeepsOrder(t *testing.T) {
