@@ -37,9 +37,9 @@ type nearby struct {
 	lost    uint64      // by near sockets that were closed; guarded by fdmu
 }
 
-// polledBy is an epoll instance besides the conn's own.
+// polledBy is a Poller that the conn was added to.
 type polledBy struct {
-	epfd   int
+	*Poller
 	events atomic.Uint32
 }
 
@@ -132,7 +132,7 @@ func (c *conn) approach(remote netip.AddrPort) error {
 	err = unix.EpollCtl(c.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
 	for _, p := range c.nearby.pollers {
 		if err == nil {
-			err = unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: p.events.Load()})
+			err = p.addNear(fd, p.events.Load())
 		}
 	}
 	if err != nil {
@@ -246,30 +246,44 @@ func (c *conn) epollCtl(epfd, op int, ev *unix.EpollEvent) error {
 	return err
 }
 
-// addTo adds the sockets of c to an epoll instance, without events.
-func (c *conn) addTo(epfd int) bool {
+// addTo adds the sockets of c to a Poller, without events.
+func (c *conn) addTo(p *Poller) bool {
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
-	if c.closed || c.epollCtl(epfd, unix.EPOLL_CTL_ADD, &unix.EpollEvent{Events: events(false)}) != nil {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if c.closed || p.closed || c.epollCtl(p.epfd, unix.EPOLL_CTL_ADD, &unix.EpollEvent{Events: events(false)}) != nil {
 		return false
 	}
-	p := &polledBy{epfd: epfd}
-	p.events.Store(events(false))
-	c.nearby.pollers = append(c.nearby.pollers, p)
+	by := &polledBy{Poller: p}
+	by.events.Store(events(false))
+	c.nearby.pollers = append(c.nearby.pollers, by)
 	return true
 }
 
-// arm changes the events that wake who waits on an epoll instance.
-func (c *conn) arm(epfd int, events uint32) {
+// addNear adds a near socket, unless p is closed.
+func (p *Poller) addNear(fd int, events uint32) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.closed {
+		return nil
+	}
+	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events})
+}
+
+// arm changes the events that wake who waits on a Poller.
+func (c *conn) arm(p *Poller, events uint32) {
 	c.fdmu.RLock()
 	defer c.fdmu.RUnlock()
-	if c.closed {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if c.closed || p.closed {
 		return
 	}
-	for _, p := range c.nearby.pollers {
-		if p.epfd == epfd {
-			p.events.Store(events)
+	for _, by := range c.nearby.pollers {
+		if by.Poller == p {
+			by.events.Store(events)
 		}
 	}
-	_ = c.epollCtl(epfd, unix.EPOLL_CTL_MOD, &unix.EpollEvent{Events: events})
+	_ = c.epollCtl(p.epfd, unix.EPOLL_CTL_MOD, &unix.EpollEvent{Events: events})
 }

@@ -2,6 +2,7 @@ package udpio
 
 import (
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -11,6 +12,11 @@ import (
 // Poller lets one goroutine wait for datagrams on several sockets at once, apart
 // from those in Read.
 type Poller struct {
+	// mu is read-locked around every use of epfd, but for that of Wait, so that Close
+	// cannot let the number be reused. It comes after fdmu of a conn.
+	mu     sync.RWMutex
+	closed bool // guarded by mu
+
 	epfd  int
 	ep    *os.File // owns epfd
 	raw   syscall.RawConn
@@ -51,14 +57,14 @@ func NewPoller() (*Poller, error) {
 // closed socket leaves by itself.
 func (p *Poller) Add(c Conn) bool {
 	k, ok := c.(*conn)
-	return ok && k.addTo(p.epfd)
+	return ok && k.addTo(p)
 }
 
 // Arm tells whether datagrams of c end a Wait. Arming a socket that has some
 // ends one at once.
 func (p *Poller) Arm(c Conn, on bool) {
 	if k, ok := c.(*conn); ok {
-		k.arm(p.epfd, events(on))
+		k.arm(p, events(on))
 	}
 }
 
@@ -76,8 +82,13 @@ func (p *Poller) Kick() { _ = p.ep.SetReadDeadline(past) }
 // Reset takes Kick back.
 func (p *Poller) Reset() { _ = p.ep.SetReadDeadline(never) }
 
-// Close ends Wait for good. Sockets have to be closed, or not be armed any more.
-func (p *Poller) Close() error { return p.ep.Close() }
+// Close ends Wait for good. The sockets stay as they are.
+func (p *Poller) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	return p.ep.Close()
+}
 
 // past and never are deadlines.
 var past, never = time.Unix(1, 0), time.Time{}

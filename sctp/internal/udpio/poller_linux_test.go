@@ -94,3 +94,23 @@ func TestPolledWakesWithAnErrorPending(t *testing.T) {
 		}
 	}
 }
+
+// A closed Poller is not touched any more: its descriptor may be somebody else's.
+func TestClosedPollerIsLeftAlone(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	p, err := NewPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.Add(b.Conn) {
+		t.Fatal("not added")
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	meet(t, a, b)
+	p.Arm(b.Conn, true)
+	if p.Add(a.Conn) {
+		t.Error("added to a closed Poller")
+	}
+}
