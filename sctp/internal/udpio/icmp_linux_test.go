@@ -2,8 +2,11 @@ package udpio
 
 import (
 	"bytes"
+	"errors"
 	"net/netip"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // What is sent to a port that nobody listens on comes back by ICMP. That keeps no
@@ -42,6 +45,21 @@ func TestUnreachablePortsDisturbNobody(t *testing.T) {
 		if told > 0 {
 			t.Errorf("%d messages that something is too big", told)
 		}
+	}
+}
+
+// A route may say that a host is unreachable, each time.
+func TestWriteEndsWhereHostsAreUnreachable(t *testing.T) {
+	c := listen(t, "127.0.0.1:0", Options{}).Conn.(*conn)
+	calls := 0
+	err := c.call(new(writer), func(uintptr) (int, unix.Errno) {
+		if calls++; calls > 2*maxRefused {
+			return 1, 0
+		}
+		return 0, unix.EHOSTUNREACH
+	}, "sendto")
+	if !errors.Is(err, unix.EHOSTUNREACH) || calls != maxRefused {
+		t.Errorf("%v after %d calls", err, calls)
 	}
 }
 

@@ -271,6 +271,7 @@ func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 // call makes a system call on the socket for what w has, again after EINTR and, once there is
 // room in the socket buffer, after EAGAIN.
 func (c *conn) call(w *writer, f func(fd uintptr) (int, unix.Errno), name string) error {
+	refused := 0
 	for pending := false; ; {
 		c.fdmu.RLock()
 		if c.closed {
@@ -292,9 +293,12 @@ func (c *conn) call(w *writer, f func(fd uintptr) (int, unix.Errno), name string
 			return nil
 		case unix.EAGAIN, unix.EINTR:
 			continue
-		case unix.ECONNREFUSED, unix.EHOSTUNREACH: // of an earlier datagram
+		case unix.ECONNREFUSED, unix.EHOSTUNREACH: // of an earlier datagram, or of the route
 			c.icmp.due.Store(true)
-			continue
+			if refused++; refused < maxRefused {
+				continue
+			}
+			return os.NewSyscallError(name, errno)
 		default:
 			if !pending && pendingError(errno) {
 				pending = true
@@ -305,6 +309,10 @@ func (c *conn) call(w *writer, f func(fd uintptr) (int, unix.Errno), name string
 		}
 	}
 }
+
+// maxRefused is how many ICMP messages about earlier datagrams one Write puts up
+// with; the error of a route that says that hosts are unreachable comes every time.
+const maxRefused = 64
 
 // writePoll is how many milliseconds one wait for room in the socket buffer
 // lasts before Write looks whether the socket was closed.
