@@ -117,9 +117,12 @@ func (c *conn) favour(metas []Meta) {
 	}
 }
 
-// approach opens the near socket.
+// approach opens the near socket, next time if a writer is at it, who may wait for
+// room in the socket buffer.
 func (c *conn) approach(remote netip.AddrPort) error {
-	c.fdmu.Lock()
+	if !c.fdmu.TryLock() {
+		return nil
+	}
 	defer c.fdmu.Unlock()
 	if c.closed {
 		return ErrClosed
@@ -187,9 +190,12 @@ func (c *conn) connect(remote netip.AddrPort) (int, error) {
 	return fd, nil
 }
 
-// leave closes the near socket, which is empty: there are others to talk to.
+// leave closes the near socket, which is empty: there are others to talk to. If a
+// writer is at it, next time.
 func (c *conn) leave() {
-	c.fdmu.Lock()
+	if !c.fdmu.TryLock() {
+		return
+	}
 	defer c.fdmu.Unlock()
 	b := &c.nearby
 	if c.closed {

@@ -394,3 +394,39 @@ func benchConn(b *testing.B) *conn {
 	b.Cleanup(func() { c.Close() })
 	return c.(*conn)
 }
+
+// TestNearWaitsForNoWriter has a writer hold on to a socket for as long as reading
+// takes that makes it near a peer, and that ends it.
+func TestNearWaitsForNoWriter(t *testing.T) {
+	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	fdmu := &b.Conn.(*conn).fdmu
+	step := func(from *side, n int) {
+		t.Helper()
+		fdmu.RLock()
+		defer fdmu.RUnlock()
+		done := time.AfterFunc(time.Minute, func() { panic("reading waits for the writer") })
+		defer done.Stop()
+		for i := range n {
+			from.numbered(b, i, 1)
+			b.datagrams(1)
+		}
+	}
+	one := func() {
+		t.Helper()
+		a.numbered(b, 0, 1)
+		b.datagrams(1)
+	}
+	step(a, 2*nearAfter)
+	one()
+	if b.near() == nil {
+		t.Fatal("it is not made afterwards")
+	}
+	step(c, nearScore/nearOther+2)
+	one()
+	b.mu.Lock()
+	_, _ = b.TryRead(b.bufs, b.metas)
+	b.mu.Unlock()
+	if b.near() != nil {
+		t.Error("it is not left afterwards")
+	}
+}
