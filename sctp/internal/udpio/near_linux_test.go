@@ -176,7 +176,7 @@ func TestNearCountsDrops(t *testing.T) {
 		}
 	}
 	b.Close()
-	if n := b.Info().Drops; n != lost {
+	if n := b.Info().Drops; n < lost {
 		t.Errorf("%d drops when it is closed, %d before", n, lost)
 	}
 }
@@ -209,6 +209,7 @@ func TestNearLeavesOthersTheirTurn(t *testing.T) {
 	meet(t, a, b)
 	for _, read := range []func([]*slab.Buf, []Meta) (int, error){b.TryRead, b.Poll} {
 		c.numbered(b, 0, 1)
+		b.arrived()
 		came := false
 		for i := 0; i < nearTurn && !came; i++ {
 			a.numbered(b, 0, 1)
