@@ -17,6 +17,7 @@ import (
 type near struct {
 	source
 	remote netip.AddrPort
+	left   bool // nothing is sent there any more; guarded by conn.fdmu
 	closed bool // guarded by conn.fdmu
 }
 
@@ -80,13 +81,13 @@ func (c *conn) read(bufs []*slab.Buf, metas []Meta, quick bool) (int, error) {
 }
 
 // readNear reads the near socket, and closes it if that is empty and to be left.
-// What comes at that moment is lost, as any datagram may be.
 func (c *conn) readNear(n *near, bufs []*slab.Buf, metas []Meta) (int, error) {
-	got, err := c.readFrom(&n.source, bufs, metas)
-	if got == 0 && err == nil && c.nearby.parted {
-		c.leave()
+	for {
+		got, err := c.readFrom(&n.source, bufs, metas)
+		if got != 0 || err != nil || !c.nearby.parted || !c.leave() {
+			return got, err
+		}
 	}
-	return got, err
 }
 
 // favour takes in from whom trains came.
@@ -191,20 +192,28 @@ func (c *conn) connect(remote netip.AddrPort) (int, error) {
 }
 
 // leave closes the near socket, which is empty: there are others to talk to. If a
-// writer is at it, next time.
-func (c *conn) leave() {
+// writer is at it, next time. Before that nothing may come to it any more, for which
+// it is connected to itself; leave reports whether it has to be read once more then.
+func (c *conn) leave() bool {
 	if !c.fdmu.TryLock() {
-		return
+		return false
 	}
 	defer c.fdmu.Unlock()
 	b := &c.nearby
 	if c.closed {
-		return
+		return false
+	}
+	if n := b.open; !n.left {
+		n.left = true
+		if sa, err := unix.Getsockname(n.fd); err == nil && unix.Connect(n.fd, sa) == nil {
+			return true
+		}
 	}
 	b.close()
 	b.open = nil
 	b.parted, b.score, b.remote = false, 0, netip.AddrPort{}
 	b.after = min(b.after*nearAgain, nearMost)
+	return false
 }
 
 // close closes the near socket, if there is one, with fdmu locked.
@@ -228,7 +237,7 @@ func (b *nearby) drops() uint64 {
 // connected returns the socket for what w has, which is for a near peer. fdmu is
 // read-locked.
 func (w *writer) connected(c *conn) int {
-	if w.to.closed {
+	if w.to.left || w.to.closed {
 		w.unconnected()
 		return c.fd
 	}

@@ -396,6 +396,53 @@ func benchConn(b *testing.B) *conn {
 	return c.(*conn)
 }
 
+// TestNearLosesNothingWhenLeft has a datagram come between the read that found
+// nothing and the end of the near socket.
+func TestNearLosesNothingWhenLeft(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		a, b := listen(t, addr, Options{}), listen(t, addr, Options{})
+		meet(t, a, b)
+		c := b.Conn.(*conn)
+		n := b.near()
+		late := &side{Conn: &conn{source: source{fd: n.fd}}, t: t}
+		b.mu.Lock()
+		c.nearby.to.Store(nil)
+		c.nearby.parted = true
+		a.numbered(b, 0, 1)
+		late.arrived()
+		c.leave()
+		b.mu.Unlock()
+		w := addressed(&writer{to: n}, c, a)
+		if err := c.sendto(w, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		a.datagrams(1) // it does not go to where the near socket is connected now
+		a.numbered(b, 1, 1)
+		b.arrived()
+		got := 0
+		b.mu.Lock()
+		for range 4 {
+			k, err := b.TryRead(b.bufs, b.metas)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got += k
+		}
+		b.mu.Unlock()
+		if got != 2 || b.near() != nil {
+			t.Errorf("%d of 2 datagrams, near: %v", got, b.near() != nil)
+		}
+	}
+}
+
+// addressed has w send to a peer by the near socket that it remembers.
+func addressed(w *writer, c *conn, to *side) *writer {
+	near := w.to
+	w.address(c, &Meta{Remote: to.LocalAddr()})
+	w.to = near
+	return w
+}
+
 // TestNearWaitsForNoWriter has a writer hold on to a socket for as long as reading
 // takes that makes it near a peer, and that ends it.
 func TestNearWaitsForNoWriter(t *testing.T) {
