@@ -150,8 +150,8 @@ func (c *conn) approach(remote netip.AddrPort) error {
 }
 
 // connect returns a socket like that of c, with the same address, which is
-// connected to remote. Two sockets may have one address if both say so when the
-// second is bound. fdmu is locked.
+// connected to remote. Two sockets of one user may have one address if both say so
+// when the second is bound; afterwards nobody else may have it. fdmu is locked.
 func (c *conn) connect(remote netip.AddrPort) (int, error) {
 	sa, err := unix.Getsockname(c.fd)
 	if err != nil {
@@ -168,7 +168,7 @@ func (c *conn) connect(remote netip.AddrPort) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	reuse := func(fd, on int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, on) }
+	reuse := func(fd, on int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, on) }
 	like := &conn{source: source{fd: fd}, v6: c.v6}
 	like.setOptions(c.nearby.options)
 	if err = reuse(fd, 1); err == nil {
