@@ -369,16 +369,25 @@ func BenchmarkNear(b *testing.B) {
 			var pool slab.Pool
 			bufs, metas := []*slab.Buf{pool.Get()}, make([]Meta, 1)
 			msg := []byte("x")
-			b.ReportAllocs()
-			for b.Loop() {
+			exchange := func() {
 				for _, way := range [][2]*conn{{x, y}, {y, x}} {
 					if err := way[0].Write(msg, &Meta{Remote: way[1].LocalAddr()}); err != nil {
 						b.Fatal(err)
 					}
-					if n, err := way[1].Poll(bufs, metas); err != nil || n == 0 {
-						b.Fatal(n, err)
+					for n := 0; n == 0; {
+						var err error
+						if n, err = way[1].Poll(bufs, metas); err != nil {
+							b.Fatal(err)
+						}
 					}
 				}
+			}
+			for range 2 * nearAfter {
+				exchange()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				exchange()
 			}
 			if (x.nearby.open != nil) != near {
 				b.Error("near:", !near)
