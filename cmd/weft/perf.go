@@ -130,7 +130,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs.StringVar(&o.connect, "connect", "", "use the server at this `address` instead of starting one here")
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
 	fs.BoolVar(&o.quiet, "quiet", false, "print no line per second")
-	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of this side to a `file`")
+	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of this side, in mode mpi of rank 0, to a `file`")
 	fs.IntVar(&o.rounds, "rounds", 3, "`number` of rounds of compare")
 	fs.BoolVar(&o.TCP, "tcp", false, "let the RDMA modes use TCP (MPA) instead of SCTP")
 	perftestFlags(fs, o, setSize)
@@ -219,16 +219,12 @@ func (o *perfOptions) check() error {
 
 // perf does what the options say and prints the result.
 func perf(ctx context.Context, o *perfOptions) error {
-	if o.cpuprofile != "" {
-		f, err := os.Create(o.cpuprofile)
+	if o.Mode != "mpi" { // there rank 0 is measured, see perfRank
+		stop, err := startCPUProfile(o.cpuprofile)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+		defer stop()
 	}
 	if order := os.Getenv(envPerfRank); order != "" {
 		return perfOrdered(ctx, order)
@@ -256,6 +252,28 @@ func perf(ctx context.Context, o *perfOptions) error {
 		return err
 	}
 	return res.print(o)
+}
+
+// startCPUProfile writes a CPU profile to a file until stop is called; it does
+// nothing if name is empty.
+func startCPUProfile(name string) (stop func(), err error) {
+	if name == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			fmt.Fprintf(os.Stderr, "weft perf: -cpuprofile: %v\n", err)
+		}
+	}, nil
 }
 
 // perfRun measures once, against a server that it starts where none is given.

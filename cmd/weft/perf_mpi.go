@@ -33,6 +33,7 @@ type mpiOrder struct {
 	Spec         perfSpec
 	Time, Warmup time.Duration
 	Count        int
+	CPUProfile   string // of rank 0
 }
 
 // perfMPIRun runs two ranks and takes rank 0's result.
@@ -41,7 +42,7 @@ func perfMPIRun(ctx context.Context, o *perfOptions) (*perfResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	order, err := json.Marshal(mpiOrder{o.perfSpec, o.time, o.warmup, o.count})
+	order, err := json.Marshal(mpiOrder{o.perfSpec, o.time, o.warmup, o.count, o.cpuprofile})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func perfOrdered(ctx context.Context, text string) error {
 	if err := json.Unmarshal([]byte(text), &order); err != nil {
 		return err
 	}
-	o := &perfOptions{perfSpec: order.Spec, time: order.Time, warmup: order.Warmup, count: order.Count}
+	o := &perfOptions{perfSpec: order.Spec, time: order.Time, warmup: order.Warmup, count: order.Count, cpuprofile: order.CPUProfile}
 	return perfRank(ctx, o, func(r *perfResult) error { return json.NewEncoder(os.Stdout).Encode(r) })
 }
 
@@ -89,6 +90,13 @@ func perfRank(ctx context.Context, o *perfOptions, print func(*perfResult) error
 	c := w.Comm()
 	if c.Size() != 2 {
 		return errors.New("mode mpi wants 2 ranks")
+	}
+	if c.Rank() == 0 {
+		stop, err := startCPUProfile(o.cpuprofile)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	var res *perfResult
 	switch {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +49,34 @@ func TestPerfOptions(t *testing.T) {
 		}
 		if res := perfJSON(t, append([]string{"perf"}, args...)...); res.Bytes == 0 {
 			t.Errorf("weft perf %q: nothing arrived", args)
+		}
+	}
+}
+
+// TestPerfProfilesWhatItMeasures: in mode mpi that is rank 0, not its launcher.
+func TestPerfProfilesWhatItMeasures(t *testing.T) {
+	for mode, function := range map[string]string{"sctp": ".(*sctpEnd).send", "mpi": ".mpiLoad"} {
+		name := filepath.Join(t.TempDir(), mode)
+		found := false
+		perfEnough(t, 100*time.Millisecond, func(*perfResult) bool {
+			f, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			z, err := gzip.NewReader(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			profile, err := io.ReadAll(z)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = bytes.Contains(profile, []byte(function))
+			return found
+		}, "perf", mode, "-cpuprofile", name)
+		if !found {
+			t.Errorf("mode %s: no %s in the profile", mode, function)
 		}
 	}
 }
