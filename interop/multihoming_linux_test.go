@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -17,6 +18,7 @@ func TestUsrsctpMultihomed(t *testing.T) {
 
 // TestKernelMultihomed is the same with the Linux kernel.
 func TestKernelMultihomed(t *testing.T) {
+	testenv.Slow(t, "boots a guest")
 	m := newMultinet(t, true)
 	// Over UDP, usrsctp neither sends nor sees congestion marks.
 	runMultihomed(t, kernelMulti(t, m), m, append(multihomedRows, row{"congestion marks", multiECN}))

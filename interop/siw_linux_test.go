@@ -233,9 +233,7 @@ func hexed(s string) string {
 
 // TestSiw has our stack talk to soft-iWARP of the Linux kernel in a guest.
 func TestSiw(t *testing.T) {
-	if testing.Short() {
-		t.Skip("boots a guest")
-	}
+	testenv.Slow(t, "boots a guest")
 	t.Run("plain", func(t *testing.T) {
 		g := bootSiw(t, "siw")
 		for _, r := range []struct {

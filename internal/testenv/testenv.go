@@ -3,14 +3,25 @@
 package testenv
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
 )
 
-// EnvRequire, set to "require", makes a test fail that lacks what it needs, a
-// peer for example. .ci/run sets it where it can install everything.
+// EnvRequire, set to anything, has slow tests run too, see Slow. Set to "require",
+// it makes a test fail that lacks what it needs, a peer for example; .ci/run does
+// that where it can install everything.
 const EnvRequire = "WEFT_INTEROP"
+
+// Slow ends a test that takes a minute because of its peer, as does one that boots
+// a guest, unless EnvRequire is set or tests were chosen with -run.
+func Slow(t testing.TB, why string) {
+	t.Helper()
+	if f := flag.Lookup("test.run"); os.Getenv(EnvRequire) == "" && (f == nil || f.Value.String() == "") {
+		t.Skipf("%s, which takes long: name it with -run, or set %s=run", why, EnvRequire)
+	}
+}
 
 // Lacking ends a test that lacks something: it skips with the reason, or fails
 // where everything is said to be there.
