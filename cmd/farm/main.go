@@ -93,23 +93,31 @@ func (o *options) check(args int) error {
 }
 
 func main() {
-	// A wrong flag is wrong on every rank; one of them says so.
-	say := io.Writer(os.Stderr)
+	// Help, and a wrong flag, is the same on every rank; one of them says so.
+	first := true
 	if r := os.Getenv(pmi.EnvRank); r != "" && r != "0" {
-		say = io.Discard
+		first = false
 	}
 	var o options
 	fs := newFlags(&o)
-	fs.SetOutput(say)
-	switch err := fs.Parse(os.Args[1:]); {
+	usage := fs.Usage
+	fs.Usage = func() {}
+	fs.SetOutput(io.Discard)
+	err := fs.Parse(os.Args[1:])
+	if err == nil {
+		err = o.check(fs.NArg())
+	}
+	switch {
 	case errors.Is(err, flag.ErrHelp):
+		if first {
+			fs.SetOutput(os.Stdout)
+			usage()
+		}
 		os.Exit(0)
 	case err != nil:
-		os.Exit(2)
-	}
-	if err := o.check(fs.NArg()); err != nil {
-		fmt.Fprintln(say, "farm:", err)
-		fs.Usage()
+		if first {
+			fmt.Fprintf(os.Stderr, "farm: %v\n`farm -h` explains how it is used.\n", err)
+		}
 		os.Exit(2)
 	}
 	if err := run(context.Background(), &o); err != nil {
