@@ -67,7 +67,7 @@
 //
 //	WEFT_TRANSPORT   hybrid (default), sctp or tcp
 //	WEFT_EAGER       longest message sent without asking, in bytes, or with a
-//	                 suffix K, M or G (default 64K)
+//	                 suffix K, M or G (default 256K)
 //	WEFT_RENDEZVOUS  how longer ones travel, message (default), write or read:
 //	                 see WithRendezvous
 //	WEFT_STREAMS     streams that the tags are spread over (default 10)

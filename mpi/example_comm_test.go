@@ -34,7 +34,7 @@ func ExampleComm_SetInfo() {
 // Long messages of one communicator are read from the buffers of their sends by RDMA.
 func ExampleWithRendezvous() {
 	err := mpi.RunLocal(context.Background(), 2, func(ctx context.Context, w *mpi.World) error {
-		buf := make([]byte, 100_000)
+		buf := make([]byte, 1_000_000)
 		if w.Rank() == 0 {
 			return mpi.Send(ctx, w.Comm(), buf, 1, 0)
 		}
@@ -47,7 +47,7 @@ func ExampleWithRendezvous() {
 	if err != nil {
 		fmt.Println(err)
 	}
-	// Output: read 100000
+	// Output: read 1000000
 }
 
 // A grid whose neighbours are on one host as far as possible. All of these are on

@@ -28,7 +28,7 @@ const (
 // Defaults and limits of the options.
 const (
 	// DefaultEager is the default of WithEager.
-	DefaultEager = 64 << 10
+	DefaultEager = 256 << 10
 	// MaxEager bounds WithEager.
 	MaxEager = 1 << 30
 	// DefaultStreams is the default of WithStreams.
@@ -40,6 +40,9 @@ const (
 	// MaxRanks bounds the ranks of a job.
 	MaxRanks = 1 << 16
 )
+
+// defaultEager is DefaultEager, save in tests.
+var defaultEager = DefaultEager
 
 // An Option changes how Init and RunLocal set up a job. All ranks of a job
 // must use the same transport and number of streams.
@@ -152,7 +155,7 @@ const spinAuto = -1
 
 func buildOptions(transport string, env bool, opts []Option) (*options, error) {
 	o := &options{
-		transport: transport, eager: DefaultEager, streams: DefaultStreams,
+		transport: transport, eager: defaultEager, streams: DefaultStreams,
 		unexpected: DefaultUnexpected, spin: spinAuto, silence: DefaultSilence,
 	}
 	if env {

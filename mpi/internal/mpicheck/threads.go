@@ -91,7 +91,7 @@ func together(ctx context.Context, c *mpi.Comm, seed int) error {
 func pairs(ctx context.Context, c *mpi.Comm, g, round int) error {
 	n, me := c.Size(), c.Rank()
 	next, prev := (me+1)%n, (me+n-1)%n
-	length := []int{10, 70_000}[round%2]
+	length := []int{10, 300_000}[round%2]
 	out, in := block(me, g+round, length), make([]int, length)
 	s, err := mpi.Isend(c, out, next, g)
 	if err != nil {
