@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/units"
 	"github.com/weftstack/weft/mpi"
@@ -93,31 +94,22 @@ func (o *options) check(args int) error {
 }
 
 func main() {
-	// Help, and a wrong flag, is the same on every rank; one of them says so.
-	first := true
+	// Help, or what is wrong with a flag, is the same on every rank: one says it.
+	help, say := io.Writer(os.Stdout), io.Writer(os.Stderr)
 	if r := os.Getenv(pmi.EnvRank); r != "" && r != "0" {
-		first = false
+		help, say = io.Discard, io.Discard
 	}
 	var o options
 	fs := newFlags(&o)
-	usage := fs.Usage
-	fs.Usage = func() {}
-	fs.SetOutput(io.Discard)
-	err := fs.Parse(os.Args[1:])
+	err := cli.Parse(fs, os.Args[1:], help)
 	if err == nil {
 		err = o.check(fs.NArg())
 	}
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		if first {
-			fs.SetOutput(os.Stdout)
-			usage()
-		}
 		os.Exit(0)
 	case err != nil:
-		if first {
-			fmt.Fprintf(os.Stderr, "farm: %v\n`farm -h` explains how it is used.\n", err)
-		}
+		cli.Misused(say, "farm", err)
 		os.Exit(2)
 	}
 	if err := run(context.Background(), &o); err != nil {

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/weftstack/weft/internal/cli"
 )
 
 // Exit statuses of the command itself; `weft run` otherwise returns the job's.
@@ -119,17 +121,11 @@ func version() string {
 // the given exit status: help was asked for, or the flags are wrong, which has
 // been said.
 func parse(fs *flag.FlagSet, args []string) (status int, ok bool) {
-	fs.SetOutput(io.Discard)
-	usage := fs.Usage
-	fs.Usage = func() {}
-	err := fs.Parse(args)
-	fs.Usage = usage
+	err := cli.Parse(fs, args, os.Stdout)
 	switch {
 	case err == nil:
 		return exitOK, true
 	case errors.Is(err, flag.ErrHelp):
-		fs.SetOutput(os.Stdout)
-		fs.Usage()
 		return exitOK, false
 	}
 	return misused(fs.Name(), err), false
@@ -138,7 +134,6 @@ func parse(fs *flag.FlagSet, args []string) (status int, ok bool) {
 // misused says what is wrong with the flags and arguments of a command, or of weft
 // itself, and what explains it. It returns the exit status.
 func misused(command string, err error) int {
-	name := strings.TrimSpace("weft " + command)
-	fmt.Fprintf(os.Stderr, "%s: %v\n`%[1]s -h` explains how it is used.\n", name, err)
+	cli.Misused(os.Stderr, strings.TrimSpace("weft "+command), err)
 	return exitUsage
 }
