@@ -114,7 +114,6 @@ func guestDevice(id string) string { return "virtio-net-pci,netdev=" + id + ",cs
 // through another command.
 func bootGuest(t testing.TB, through []string, args ...string) *stack {
 	t.Helper()
-	testenv.Slow(t, "boots a guest")
 	return bootImage(t, guestImage(t), through, args...)
 }
 

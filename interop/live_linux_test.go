@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -21,6 +22,7 @@ func TestUsrsctp(t *testing.T) {
 
 // TestKernel has our stack talk to the one of the Linux kernel in a guest.
 func TestKernel(t *testing.T) {
+	testenv.Slow(t, "boots a guest")
 	runRows(t, kernelStack(t), append(rows, row{"priority in", rowPriorityIn}))
 }
 

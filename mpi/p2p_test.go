@@ -12,11 +12,11 @@ import (
 // testTransports are the transports that the tests of this package run on.
 var testTransports = []string{TransportInproc, TransportTCP, TransportSCTP}
 
-// runRanks runs f on n ranks over each transport, and fails the test on errors
-// and when it takes too long.
 // A lower limit has tests announce more of their messages.
 func init() { defaultEager = 64 << 10 }
 
+// runRanks runs f on n ranks over each transport, and fails the test on errors
+// and when it takes too long.
 func runRanks(t *testing.T, n int, f func(ctx context.Context, w *World) error, opts ...Option) {
 	t.Helper()
 	run := func(name string, more ...Option) {

@@ -72,7 +72,8 @@ func matrix(o *perfOptions) []comparison {
 // noisy is how many processors others may use before a run does not count.
 const noisy = bench.Noisy
 
-// maxRetries is how often a noisy run is tried again.
+// maxRetries is how often a run is tried again that was noisy, or on processors far
+// from each other.
 const maxRetries = 2
 
 // comparedRow is the outcome of one cell, as -json prints it.
@@ -110,24 +111,21 @@ func perfCompare(ctx context.Context, o *perfOptions) error {
 		for i := range cells {
 			c := &cells[i]
 			bar.Describe(fmt.Sprintf("%-14s", c.Name))
-			for try := 0; ; try++ {
-				var res *perfResult
-				near, err := hops.Near(func() (err error) {
-					res, err = perfCell(ctx, o, c)
-					return err
-				})
-				if err != nil {
-					return fmt.Errorf("%s: %w", c.Name, err)
+			var res *perfResult
+			err := hops.Run(1+maxRetries, func() (bool, error) {
+				var err error
+				if res, err = perfCell(ctx, o, c); err != nil {
+					return false, err
 				}
 				if res.OtherCPU > noisy {
 					loud[c.Name]++
 				}
-				if (res.OtherCPU > noisy || !near) && try < maxRetries {
-					continue
-				}
-				results[c.Name] = append(results[c.Name], res)
-				break
+				return res.OtherCPU > noisy, nil
+			})
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.Name, err)
 			}
+			results[c.Name] = append(results[c.Name], res)
 			bar.Add(1)
 		}
 	}
@@ -170,7 +168,7 @@ func perfCompare(ctx context.Context, o *perfOptions) error {
 func perfCell(ctx context.Context, o *perfOptions, c *comparison) (*perfResult, error) {
 	one := *o
 	one.perfSpec = c.spec
-	one.quiet, one.json = true, false
+	one.quiet, one.json, one.cpuprofile = true, false, "" // that is of this process
 	if c.spec.Mode == "mpi" {
 		return perfMPIRun(ctx, &one)
 	}

@@ -30,14 +30,15 @@ func Hop() float64 {
 	if runtime.NumCPU() < 2 || runtime.GOMAXPROCS(0) < 2 {
 		return 0
 	}
-	var ball, late atomic.Int64 // late is not 0 when the time is up
+	var ball atomic.Int64
+	var late atomic.Bool // the time is up
 	var wg sync.WaitGroup
 	until := time.Now().Add(hopLimit)
 	best := math.Inf(1)
 	wait := func(v int64) bool {
 		for i := 1; ball.Load() != v; i++ {
-			if i&0xffff == 0 && (late.Load() != 0 || time.Now().After(until)) {
-				late.Store(1)
+			if i&0xffff == 0 && (late.Load() || time.Now().After(until)) {
+				late.Store(true)
 				return false
 			}
 		}
@@ -100,11 +101,21 @@ func (h *Hops) note(d float64) (far bool) {
 	return d > farHop*h.least
 }
 
-// Near runs f and reports whether they were near each other before and after it.
-func (h *Hops) Near(f func() error) (near bool, err error) {
-	before := h.note(Hop())
-	err = f()
-	return h.near(before, h.note(Hop())), err
+// Run runs f at most so many times: until it fails, or does not want to run again and
+// they were near each other before and after it.
+func (h *Hops) Run(times int, f func() (again bool, err error)) error {
+	for range times {
+		before := h.note(Hop())
+		again, err := f()
+		near := h.near(before, h.note(Hop()))
+		if err != nil {
+			return err
+		}
+		if near && !again {
+			break
+		}
+	}
+	return nil
 }
 
 // near counts a run before or after which they were far from each other.

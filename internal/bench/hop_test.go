@@ -40,7 +40,23 @@ func TestHops(t *testing.T) {
 	if s := h.String(); s != want {
 		t.Errorf("%s\nwant %s", s, want)
 	}
-	if _, err := h.Near(func() error { return errors.ErrUnsupported }); err != errors.ErrUnsupported {
-		t.Errorf("error %v", err)
+}
+
+func TestHopsRun(t *testing.T) {
+	var h Hops // of one processor, for the distance not to matter
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for _, tt := range []struct {
+		again int // how many times
+		err   error
+		runs  int
+	}{{0, nil, 1}, {2, nil, 3}, {9, nil, 4}, {9, errors.ErrUnsupported, 1}} {
+		runs := 0
+		err := h.Run(4, func() (bool, error) {
+			runs++
+			return runs <= tt.again, tt.err
+		})
+		if err != tt.err || runs != tt.runs {
+			t.Errorf("%+v: %d runs, %v", tt, runs, err)
+		}
 	}
 }

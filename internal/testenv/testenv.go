@@ -18,7 +18,7 @@ const EnvRequire = "WEFT_INTEROP"
 // a guest, unless EnvRequire is set or tests were chosen with -run.
 func Slow(t testing.TB, why string) {
 	t.Helper()
-	if f := flag.Lookup("test.run"); os.Getenv(EnvRequire) == "" && (f == nil || f.Value.String() == "") {
+	if os.Getenv(EnvRequire) == "" && flag.Lookup("test.run").Value.String() == "" {
 		t.Skipf("%s, which takes long: name it with -run, or set %s=run", why, EnvRequire)
 	}
 }

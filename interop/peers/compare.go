@@ -101,17 +101,10 @@ func runCompare(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 			for i := 0; i < len(cols); {
 				var o outcome
 				var others float64
-				var err error
-				for range maxFar {
-					var near bool
-					near, err = hops.Near(func() (err error) {
-						o, others, err = c.measure(ctx, s, t, cols[i].load)
-						return err
-					})
-					if near || err != nil {
-						break
-					}
-				}
+				err := hops.Run(maxFar, func() (_ bool, err error) {
+					o, others, err = c.measure(ctx, s, t, cols[i].load)
+					return false, err
+				})
 				if err != nil {
 					if ctx.Err() != nil {
 						return err

@@ -8,6 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// pollerOf returns a Poller with one socket.
+func pollerOf(t *testing.T, s *side) *Poller {
+	t.Helper()
+	p, err := NewPoller()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	if !p.Add(s.Conn) {
+		t.Fatal("not added")
+	}
+	return p
+}
+
 // arrived waits until s has a datagram.
 func (s *side) arrived() {
 	s.t.Helper()
@@ -28,14 +42,7 @@ func (s *side) arrived() {
 // while it was not.
 func TestPollerWakesWhenArmedAgain(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	p, err := NewPoller()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	if !p.Add(b.Conn) {
-		t.Fatal("not added")
-	}
+	p := pollerOf(t, b)
 	defer time.AfterFunc(30*time.Second, p.Kick).Stop()
 	for i := range 3 {
 		looks, got := 0, 0
@@ -98,13 +105,7 @@ func TestPolledWakesWithAnErrorPending(t *testing.T) {
 // A closed Poller is not touched any more: its descriptor may be somebody else's.
 func TestClosedPollerIsLeftAlone(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	p, err := NewPoller()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !p.Add(b.Conn) {
-		t.Fatal("not added")
-	}
+	p := pollerOf(t, b)
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -276,7 +276,9 @@ func TestWriteRefusesLongTrains(t *testing.T) {
 	}
 }
 
-func TestTakesOverUDPConn(t *testing.T) {
+// takenOver returns a socket that package net has made.
+func takenOver(t *testing.T) *side {
+	t.Helper()
 	uc, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +287,11 @@ func TestTakesOverUDPConn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := listen(t, "127.0.0.1:0", Options{}), newSide(t, c)
+	return newSide(t, c)
+}
+
+func TestTakesOverUDPConn(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), takenOver(t)
 	if err := a.Write(pattern(3000), &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
 		t.Fatal(err)
 	}

@@ -210,10 +210,7 @@ func (w *writer) fill(h *unix.Msghdr, iov *unix.Iovec, b []byte) {
 // not be told.
 func (c *conn) sendto(w *writer, b []byte) error {
 	return c.call(w, func(fd uintptr) (int, unix.Errno) {
-		if w.hdr.Name == nil {
-			_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
-			return 1, errno
-		}
+		// Without a name its length means nothing.
 		_, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_DONTWAIT,
 			uintptr(unsafe.Pointer(w.hdr.Name)), uintptr(w.hdr.Namelen))
 		return 1, errno
@@ -268,8 +265,8 @@ func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 	return first
 }
 
-// call makes a system call on the socket for what w has, again after EINTR and, once there is
-// room in the socket buffer, after EAGAIN.
+// call makes a system call on the socket for what w has, again after EINTR and,
+// once there is room in the socket buffer, after EAGAIN.
 func (c *conn) call(w *writer, f func(fd uintptr) (int, unix.Errno), name string) error {
 	refused := 0
 	for pending := false; ; {
