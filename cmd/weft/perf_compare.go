@@ -150,7 +150,9 @@ func perfCompare(ctx context.Context, o *perfOptions) error {
 		row.Min, _ = rs[0].value()
 		row.Max, _ = rs[len(rs)-1].value()
 		for _, b := range c.base {
-			row.Ratios[b] = medians[c.Name] / medians[b]
+			if medians[b] > 0 { // or too little time
+				row.Ratios[b] = medians[c.Name] / medians[b]
+			}
 		}
 		rows[i] = row
 	}

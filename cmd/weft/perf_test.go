@@ -53,6 +53,40 @@ func TestPerfOptions(t *testing.T) {
 	}
 }
 
+// TestPerfCompare has every cell of the comparison, with the ratios that it is to
+// have.
+func TestPerfCompare(t *testing.T) {
+	if raceEnabled {
+		t.Skip("looks at memory while it is written, as RDMA programs do")
+	}
+	cells := matrix(&perfOptions{})
+	for d := 20 * time.Millisecond; ; d *= 10 { // while a machine with other things to do measures nothing
+		out, errs, status := weft(t, "", "perf", "compare", "-json", "-rounds", "1", "-time", d.String(), "-warmup", "10ms")
+		var rows []comparedRow
+		if err := json.Unmarshal([]byte(out), &rows); err != nil || status != 0 {
+			t.Fatalf("status %d, %v: %s", status, err, errs)
+		}
+		if len(rows) != len(cells) {
+			t.Fatalf("%d rows, want %d", len(rows), len(cells))
+		}
+		lacks := -1
+		for i, r := range rows {
+			if r.Name != cells[i].Name || r.Min > r.Max {
+				t.Fatalf("row %d: %+v", i, r)
+			}
+			if r.Min == 0 || len(r.Ratios) != len(cells[i].base) {
+				lacks = i
+			}
+		}
+		switch {
+		case lacks < 0:
+			return
+		case d > time.Second:
+			t.Fatalf("row %d: %+v", lacks, rows[lacks])
+		}
+	}
+}
+
 // TestPerfProfilesWhatItMeasures: in mode mpi that is rank 0, not its launcher.
 func TestPerfProfilesWhatItMeasures(t *testing.T) {
 	for mode, function := range map[string]string{"sctp": ".(*sctpEnd).send", "mpi": ".mpiLoad"} {
