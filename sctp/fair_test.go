@@ -3,6 +3,7 @@ package sctp_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -26,8 +27,9 @@ func TestFlowsShareTheLine(t *testing.T) {
 			sum := 0.0
 			for seed := range uint64(seeds) {
 				synctest.Test(t, func(t *testing.T) {
-					mbit := shareLine(t, rtt, seed)
-					j := bench.Jain(mbit[:]...)
+					link := sctptest.Link{Delay: rtt / 2, Rate: 100_000_000, Queue: 512 << 10}
+					mbit := shareLine(t, seed, link, 0, 2*time.Second, 20*time.Second, sctp.Config{}, sctp.Config{})
+					j := bench.Jain(mbit...)
 					t.Logf("seed %d: %.1f and %.1f Mb/s, Jain's index %.3f", seed, mbit[0], mbit[1], j)
 					if sum += j; mbit[0]+mbit[1] < 94 {
 						t.Errorf("seed %d: the line is not full", seed)
@@ -41,33 +43,39 @@ func TestFlowsShareTheLine(t *testing.T) {
 	}
 }
 
-// shareLine returns the goodput of two flows, in Mb/s.
-func shareLine(t *testing.T, rtt time.Duration, seed uint64) (mbit [2]float64) {
+// shareLine returns the goodput of flows over one line, in Mb/s, during d after some
+// time, a flow for each configuration.
+func shareLine(t *testing.T, seed uint64, link sctptest.Link, nap, after, d time.Duration, cfgs ...sctp.Config) []float64 {
 	n := sctptest.NewNetwork(seed)
 	defer n.Close()
-	n.SetDefault(sctptest.Link{Delay: rtt / 2, Rate: 100_000_000, Queue: 512 << 10})
+	n.SetDefault(link)
 	from, to := n.NewHost("10.0.0.1"), n.NewHost("10.0.0.2")
 	rng := rand.New(rand.NewPCG(seed, 0))
-	var got [2]atomic.Int64
-	for i := range got {
-		open := func(h *sctptest.Host, cfg *sctp.Config) *sctp.Endpoint {
+	got := make([]atomic.Int64, len(cfgs))
+	for i, cfg := range cfgs {
+		open := func(h *sctptest.Host, cfg sctp.Config) *sctp.Endpoint {
 			pc, err := h.ListenPacket(fmt.Sprintf(":%d", 9899+i))
 			if err != nil {
 				t.Fatal(err)
 			}
-			tr, err := sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{pc}})
+			conn := net.PacketConn(pc)
+			if nap > 0 {
+				conn = &lateConn{PacketConn: pc, rng: rand.New(rand.NewPCG(seed, rng.Uint64())), nap: nap}
+			}
+			tr, err := sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{conn}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { tr.Close() })
-			e, err := tr.Listen(5000, cfg)
+			e, err := tr.Listen(5000, &cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return e
 		}
-		source := open(from, &sctp.Config{MTU: 1500})
-		open(to, &sctp.Config{MTU: 1500, OnPiece: func(_ *sctp.Association, p *sctp.Piece) { got[i].Add(int64(len(p.Data))) }})
+		cfg.MTU = 1500
+		source := open(from, cfg)
+		open(to, sctp.Config{MTU: 1500, OnPiece: func(_ *sctp.Association, p *sctp.Piece) { got[i].Add(int64(len(p.Data))) }})
 		start := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
 		go func() {
 			time.Sleep(start)
@@ -81,12 +89,90 @@ func shareLine(t *testing.T, rtt time.Duration, seed uint64) (mbit [2]float64) {
 			}
 		}()
 	}
-	time.Sleep(2 * time.Second)
-	before := [2]int64{got[0].Load(), got[1].Load()}
-	const d = 20 * time.Second
+	time.Sleep(after)
+	before := make([]int64, len(cfgs))
+	for i := range got {
+		before[i] = got[i].Load()
+	}
 	time.Sleep(d)
+	mbit := make([]float64, len(cfgs))
 	for i := range got {
 		mbit[i] = float64(got[i].Load()-before[i]) * 8 / d.Seconds() / 1e6
 	}
 	return mbit
+}
+
+// lateConn is the socket of a process that wakes up late: it reads what has come by
+// then a while after the first of it came.
+type lateConn struct {
+	net.PacketConn
+	rng  *rand.Rand
+	nap  time.Duration // the mean
+	woke time.Time
+}
+
+func (c *lateConn) ReadFrom(b []byte) (int, net.Addr, error) {
+	n, from, err := c.PacketConn.ReadFrom(b)
+	if err == nil && !time.Now().Equal(c.woke) {
+		time.Sleep(time.Duration(c.rng.ExpFloat64() * float64(c.nap)))
+		c.woke = time.Now()
+	}
+	return n, from, err
+}
+
+// Where processes wake up late, a flow takes no more than its share from one that
+// shrinks its window for every loss, also if the queue is short.
+func TestShortQueueIsShared(t *testing.T) {
+	if raceEnabled {
+		t.Skip("a hundred thousand packets, of which the race detector makes much")
+	}
+	const seeds = 2
+	for _, tt := range []struct {
+		name  string
+		link  sctptest.Link
+		other sctp.Congestion
+		least float64
+	}{
+		{"newreno/200", sctptest.Link{Delay: 25 * time.Microsecond, Rate: 200e6, Queue: 25 << 10}, sctp.NewReno, 0.35},
+		{"newreno/1000", sctptest.Link{Delay: 25 * time.Microsecond, Rate: 1e9, Queue: 25 << 10}, sctp.NewReno, 0.35},
+		{"newreno/1000/256", sctptest.Link{Delay: 25 * time.Microsecond, Rate: 1e9, Queue: 256 << 10}, sctp.NewReno, 0.35},
+		{"newreno/200/1ms", sctptest.Link{Delay: time.Millisecond, Rate: 200e6, Queue: 25 << 10}, sctp.NewReno, 0.35},
+		{"cubic/200", sctptest.Link{Delay: 25 * time.Microsecond, Rate: 200e6, Queue: 25 << 10}, sctp.Cubic, 0.4},
+		{"cubic/1000", sctptest.Link{Delay: 25 * time.Microsecond, Rate: 1e9, Queue: 25 << 10}, sctp.Cubic, 0.4},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			sum := 0.0
+			for seed := range uint64(seeds) {
+				synctest.Test(t, func(t *testing.T) {
+					mbit := shareLine(t, seed, tt.link, 200*time.Microsecond, time.Second, 2*time.Second, sctp.Config{}, sctp.Config{Congestion: tt.other})
+					t.Logf("seed %d: %.1f and %.1f Mb/s", seed, mbit[0], mbit[1])
+					sum += mbit[1] / (mbit[0] + mbit[1])
+				})
+			}
+			if sum/seeds < tt.least {
+				t.Errorf("the other flow has %.2f of what is carried, want %v", sum/seeds, tt.least)
+			}
+		})
+	}
+}
+
+// Where processes wake up late, round-trip times do not tell whether there is a
+// queue; random losses still do not shrink the window as congestion does.
+func TestRandomLossWithLateWakeups(t *testing.T) {
+	if raceEnabled {
+		t.Skip("a hundred thousand packets, of which the race detector makes much")
+	}
+	const seeds = 3
+	sum := 0.0
+	for seed := range uint64(seeds) {
+		synctest.Test(t, func(t *testing.T) {
+			link := sctptest.Link{Delay: 25 * time.Microsecond, Rate: 1e9, Loss: 0.01}
+			mbit := shareLine(t, seed, link, 200*time.Microsecond, time.Second, time.Second, sctp.Config{}, sctp.Config{Congestion: sctp.NewReno})
+			t.Logf("seed %d: %.1f Mb/s, NewReno %.1f", seed, mbit[0], mbit[1])
+			sum += mbit[0] / mbit[1]
+		})
+	}
+	if sum/seeds < 1.25 {
+		t.Errorf("%.1f times what NewReno carries, want 1.25", sum/seeds)
+	}
 }

@@ -138,20 +138,20 @@ func (c *cubic) set(w float64) {
 	c.cwnd = min(int(n), c.cfg.MaxWindow)
 }
 
-// OnLoss is Section 4.6, save in two cases. Packets that are lost although there is
-// no queue are no sign of congestion. And where slow start has filled the queue, what
-// share of it each flow has is chance, a matter of who came some milliseconds
-// earlier, and CUBIC takes minutes to make up for that: each goes back to its share
-// of the line, from where all grow alike.
+// OnLoss is Section 4.6, save in two cases. Random losses, which no queue announced or
+// which come whatever its length, are no sign of congestion. And where slow start has
+// filled the queue, what share of it each flow has is chance, a matter of who came
+// some milliseconds earlier, and CUBIC takes minutes to make up for that: each goes
+// back to its share of the line, from where all grow alike.
 func (c *cubic) OnLoss(now Time) {
-	slow, empty := c.cwnd < c.ssthresh, c.queue.none(c.cwnd, c.mtu)
+	slow, random := c.cwnd < c.ssthresh, c.queue.random(c.cwnd, c.mtu)
 	switch {
-	case !slow && empty:
+	case !slow && random:
 		c.reduceBy(lossBeta)
 		// Growth as that of Reno goes on from here, not slower as if what was
 		// lost had to be made up for.
 		c.prior = 0
-	case slow && !empty:
+	case slow && !random:
 		c.reduceBy(cubicBeta)
 		if w := c.queue.line(now); w > 0 && c.full {
 			c.ssthresh = max(min(c.ssthresh, w), 4*c.mtu)

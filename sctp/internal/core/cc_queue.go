@@ -1,7 +1,7 @@
 package core
 
 const (
-	// lossBeta is what a loss that no queue announced leaves of the window.
+	// lossBeta is what a random loss leaves of the window.
 	lossBeta = 0.9375
 	// queuePackets and queueShare: up to so many packets, or this part of the
 	// window, in a queue count as none, since round-trip times scatter.
@@ -24,6 +24,7 @@ type queueing struct {
 	began Time     // when it began
 	acked int      // bytes acknowledged in it
 	rate  [2]int64 // bytes per second acknowledged in the two round trips before
+	lost  scatter
 }
 
 func (q *queueing) onAck(a *Ack) {
@@ -41,6 +42,7 @@ func (q *queueing) onAck(a *Ack) {
 	if q.least[0] == 0 || a.RTT < q.least[0] {
 		q.least[0] = a.RTT
 	}
+	q.lost.onAck(a.Now, a.RTT)
 	if a.Now >= q.ends {
 		q.round = [2]Time{0, q.round[0]}
 		q.ends = a.Now + a.RTT
@@ -52,6 +54,17 @@ func (q *queueing) onAck(a *Ack) {
 	if q.round[0] == 0 || a.RTT < q.round[0] {
 		q.round[0] = a.RTT
 	}
+}
+
+// random reports whether a loss that was just found is no sign of congestion: no
+// packet waits in a queue, or losses fall on short and long times alike.
+func (q *queueing) random(cwnd, mtu int) bool {
+	q.lost.onLoss()
+	if q.none(cwnd, mtu) {
+		return true
+	}
+	base, _ := q.times()
+	return base != 0 && q.lost.even(base)
 }
 
 // none reports whether the queue is empty, as far as the last two round trips
