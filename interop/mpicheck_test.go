@@ -29,6 +29,15 @@ func TestMPIPrograms(t *testing.T) {
 			})
 		}
 	}
+	for _, n := range []int{2, 8} {
+		t.Run(fmt.Sprintf("check/unshared/ranks=%d", n), func(t *testing.T) {
+			t.Setenv("WEFT_SHARED", "0")
+			out, errs, status := weft(t, "run", "-n", strconv.Itoa(n), check)
+			if status != 0 || !strings.Contains(out, fmt.Sprintf("%d ranks over hybrid: all verified", n)) {
+				t.Errorf("status %d\n%s%s", status, out, errs)
+			}
+		})
+	}
 	for _, method := range []string{"write", "read"} {
 		t.Run("check/rendezvous="+method, func(t *testing.T) {
 			t.Setenv("WEFT_RENDEZVOUS", method)

@@ -11,40 +11,44 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	for _, size := range []int{8, 4096, 65536, 1 << 20} {
-		const warm, runs = 200, 100
-		err := RunLocal(t.Context(), 2, func(ctx context.Context, w *World) error {
-			c, buf := w.Comm(), make([]byte, size)
-			if c.Rank() == 1 {
-				for range warm + runs + 1 {
-					if _, err := Recv(ctx, c, buf, 0, 0); err != nil {
-						return err
+	for _, tr := range []string{TransportSCTP, hybridShared} {
+		t.Run(tr, func(t *testing.T) {
+			for _, size := range []int{8, 4096, 65536, 1 << 20} {
+				const warm, runs = 200, 100
+				err := RunLocal(t.Context(), 2, func(ctx context.Context, w *World) error {
+					c, buf := w.Comm(), make([]byte, size)
+					if c.Rank() == 1 {
+						for range warm + runs + 1 {
+							if _, err := Recv(ctx, c, buf, 0, 0); err != nil {
+								return err
+							}
+							if err := Send(ctx, c, buf[:0], 0, 0); err != nil {
+								return err
+							}
+						}
+						return nil
 					}
-					if err := Send(ctx, c, buf[:0], 0, 0); err != nil {
-						return err
+					var err error
+					round := func() {
+						if err == nil {
+							err = Send(ctx, c, buf, 1, 0)
+						}
+						if err == nil {
+							_, err = Recv(ctx, c, buf[:0], 1, 0)
+						}
 					}
+					for range warm {
+						round()
+					}
+					if n := testing.AllocsPerRun(runs, round); n >= 1 {
+						t.Errorf("messages of %d bytes: %v allocations each", size, n)
+					}
+					return err
+				}, overTransport(tr))
+				if err != nil {
+					t.Error(err)
 				}
-				return nil
 			}
-			var err error
-			round := func() {
-				if err == nil {
-					err = Send(ctx, c, buf, 1, 0)
-				}
-				if err == nil {
-					_, err = Recv(ctx, c, buf[:0], 1, 0)
-				}
-			}
-			for range warm {
-				round()
-			}
-			if n := testing.AllocsPerRun(runs, round); n >= 1 {
-				t.Errorf("messages of %d bytes: %v allocations each", size, n)
-			}
-			return err
-		}, WithTransport(TransportSCTP))
-		if err != nil {
-			t.Error(err)
-		}
+		})
 	}
 }

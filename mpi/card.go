@@ -15,6 +15,8 @@ type card struct {
 	Window    int64  `json:"w"` // bytes of eager messages it takes from each peer
 	Host      string `json:"h"` // equal for ranks that share processors
 	Addr      string `json:"a"` // for the fabric
+
+	Memory *shmCard `json:"m,omitempty"` // for ranks of the same host
 }
 
 // keyName is where rank 0 leaves the secret of the job.

@@ -123,7 +123,7 @@ func benchCollective(b *testing.B, tr string, coll Coll, alg string, p, n int) {
 			}
 		}
 		return Barrier(ctx, c)
-	}, WithTransport(tr))
+	}, overTransport(tr))
 	if err != nil {
 		b.Error(err)
 	}

@@ -414,7 +414,7 @@ func TestCollectivesLarge(t *testing.T) {
 // TestCollectivesNetwork runs every algorithm over the network transports.
 func TestCollectivesNetwork(t *testing.T) {
 	seed := testSeed(t)
-	for _, tr := range []string{TransportTCP, TransportSCTP, TransportHybrid} {
+	for _, tr := range []string{TransportTCP, TransportSCTP, TransportHybrid, hybridShared} {
 		t.Run(tr, func(t *testing.T) {
 			local(t, 5, func(ctx context.Context, c *Comm) error {
 				b := &collBench{ctx, c, rand.New(rand.NewPCG(seed, uint64(c.Rank())))}
@@ -425,7 +425,7 @@ func TestCollectivesNetwork(t *testing.T) {
 					}
 				}
 				return nonblockingRound(ctx, c, b.rng, 2000)
-			}, WithTransport(tr))
+			}, overTransport(tr))
 		})
 	}
 }

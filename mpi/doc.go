@@ -50,6 +50,10 @@
 // An association is told from a stranger's by a key that only the ranks of the
 // job know; what is sent over it is not encrypted.
 //
+// Ranks of a job on one Linux host share memory, and their messages go through
+// that; the association between them stays, for one-sided operations, to wake ranks
+// that wait, and to see when one is gone. See [WithSharedMemory].
+//
 // # Failures
 //
 // Errors are returned, not fatal. An operation with a rank that is gone fails
@@ -75,6 +79,8 @@
 //	                 (default 64M)
 //	WEFT_SPIN        how long a waiting goroutine polls before it parks, as a
 //	                 duration; 0 for not at all
+//	WEFT_SHARED      0 for SCTP between ranks on one host, too, instead of
+//	                 memory that they share (default 1, with the transport hybrid)
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
 //	                 commas; several make a multihomed rank
 //	WEFT_SILENCE     how long a peer may not answer before it is taken for

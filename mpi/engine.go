@@ -148,6 +148,10 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 		}
 	case kindFetched:
 		return 0, e.fetchedBy(p, v.id)
+	case kindBell:
+		if l := p.shared.Load(); l != nil { // else it will look by itself
+			l.rung()
+		}
 	case kindMatched:
 		r := e.ids.remove(v.id, p)
 		if r != nil {

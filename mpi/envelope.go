@@ -11,7 +11,7 @@ import "encoding/binary"
 //	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
 //	| kind | flags| 0       | source | context  | tag  | seq  | length | id   | STag (40) | port | 0 (44) | token (48-64)  |  kindOffer
 //	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
-//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn, kindWritten, kindFetched
+//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn, kindWritten … kindBell
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
 //	| kind | 0    | 0       | 0      | id       | peer id     | length | STag (32) | port | 0 (36) | token (40-56)  |  kindGrant
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
@@ -51,6 +51,7 @@ const (
 	kindWritten                   // the body of receive id, granted to the receiver of this, is there
 	kindOffer                     // kindReady, and the body may be read from memory of the sender: offer is set, and kind kindReady
 	kindFetched                   // the body of send id has been read, or is not wanted any more
+	kindBell                      // look at the memory that the ranks share; only between ranks of one host: see shm.go
 	kindLimit
 )
 

@@ -28,7 +28,7 @@ func TestRankGone(t *testing.T) {
 					return err
 				}
 				return errTestOver // without rank 1 nobody can finalize
-			}, WithTransport(tr))
+			}, overTransport(tr))
 			if err == nil || strings.Count(err.Error(), errTestOver.Error()) < 3 {
 				t.Error(err)
 			}
@@ -142,7 +142,7 @@ func TestAbortEndsEverybody(t *testing.T) {
 				}
 				_, err = r.Wait(ctx)
 				return err
-			}, WithTransport(tr))
+			}, overTransport(tr))
 			if !errors.Is(err, errTestOver) || !errors.Is(err, ErrProcFailed) || ctx.Err() != nil {
 				t.Errorf("error %v", err)
 			}

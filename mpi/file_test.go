@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-var fileTransports = []string{TransportInproc, TransportTCP, TransportHybrid}
+var fileTransports = []string{TransportInproc, TransportTCP, TransportHybrid, hybridShared}
 
 // eachFile opens a new file of T on p ranks, over each transport.
 func eachFile[T Element](t *testing.T, p int, info Info, f func(ctx context.Context, c *Comm, f *File[T], name string) error) {
@@ -29,7 +29,7 @@ func eachFile[T Element](t *testing.T, p int, info Info, f func(ctx context.Cont
 					return err
 				}
 				return file.Close(ctx)
-			}, WithTransport(tr))
+			}, overTransport(tr))
 		})
 	}
 }

@@ -19,7 +19,7 @@ var errDies = errors.New("this rank dies")
 func runFT(t *testing.T, n int, f func(ctx context.Context, w *World) error, opts ...Option) {
 	t.Helper()
 	for _, tr := range interTransports {
-		t.Run("transport="+tr, func(t *testing.T) { checkFT(t, n, f, append(opts, WithTransport(tr))...) })
+		t.Run("transport="+tr, func(t *testing.T) { checkFT(t, n, f, append(opts, overTransport(tr))...) })
 	}
 }
 

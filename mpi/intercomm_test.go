@@ -8,7 +8,7 @@ import (
 )
 
 // interTransports are those that tests of intercommunicators run on.
-var interTransports = []string{TransportInproc, TransportTCP, TransportSCTP, TransportHybrid}
+var interTransports = []string{TransportInproc, TransportTCP, TransportSCTP, TransportHybrid, hybridShared}
 
 // runInter runs f on n ranks over each transport, with an intercommunicator
 // of the even and the odd ones. In the latter the order is reversed.
@@ -24,7 +24,7 @@ func runInter(t *testing.T, n int, f func(ctx context.Context, w *World, c *Comm
 					return err
 				}
 				return f(ctx, w, c)
-			}, WithTransport(tr)); err != nil {
+			}, overTransport(tr)); err != nil {
 				t.Error(err)
 			}
 		})

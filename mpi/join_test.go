@@ -35,7 +35,7 @@ func TestJoin(t *testing.T) {
 							}
 						}
 						return errors.Join(err, c.Disconnect(ctx))
-					}, WithTransport(tr))
+					}, overTransport(tr))
 				}()
 			}
 			for range 2 {

@@ -55,6 +55,7 @@ type options struct {
 	unexpected int
 	rendezvous rendezvous
 	spin       time.Duration
+	shared     bool // memory with ranks of the same host
 	capture    string
 	profiler   Profiler
 	tools      []tool // made for environment variables
@@ -119,7 +120,8 @@ func WithUnexpected(bytes int) Option {
 
 // WithSpin bounds how long a waiting goroutine polls the transport before it
 // parks; 0 makes it park at once. Without this option the bound is
-// 5 ms, or 0 if the ranks on this host outnumber its processors.
+// 5 ms; if the ranks on this host outnumber its processors 1 ms with the processor
+// offered to others after each look, if all ranks share memory, and else 0.
 func WithSpin(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 {
@@ -217,6 +219,13 @@ func (o *options) fromEnv(getenv func(string) string) error {
 			o.addrs = append(o.addrs, ap)
 		}
 	}
+	switch s := getenv("WEFT_SHARED"); s {
+	case "", "1":
+		o.shared = true
+	case "0":
+	default:
+		return fmt.Errorf("%w: WEFT_SHARED=%q", ErrOption, s)
+	}
 	o.names = getenv(pmi.EnvNames)
 	o.capture = getenv("WEFT_CAPTURE")
 	switch s := getenv("WEFT_FT"); s {
@@ -273,4 +282,10 @@ func parseSize(s string) (int, error) {
 // capture wants to see that they are whole.
 func (o *options) zeroChecksum() bool {
 	return o.sctp.conns == nil && o.capture == ""
+}
+
+// shares tells whether ranks of one host are to share memory. Who reads a capture
+// wants to see all messages.
+func (o *options) shares() bool {
+	return o.shared && o.transport == TransportHybrid && o.sctp.conns == nil && o.capture == ""
 }

@@ -10,7 +10,19 @@ import (
 )
 
 // testTransports are the transports that the tests of this package run on.
-var testTransports = []string{TransportInproc, TransportTCP, TransportSCTP}
+var testTransports = []string{TransportInproc, TransportTCP, TransportSCTP, hybridShared}
+
+// hybridShared is TransportHybrid with memory that ranks share, where there can be.
+const hybridShared = "hybrid+shared"
+
+func overTransport(name string) Option {
+	if name == hybridShared {
+		return func(o *options) error {
+			return errors.Join(WithTransport(TransportHybrid)(o), WithSharedMemory(true)(o))
+		}
+	}
+	return WithTransport(name)
+}
 
 // A lower limit has tests announce more of their messages.
 func init() { defaultEager = 64 << 10 }
@@ -31,7 +43,7 @@ func runRanks(t *testing.T, n int, f func(ctx context.Context, w *World) error, 
 		})
 	}
 	for _, tr := range testTransports {
-		run(tr, WithTransport(tr))
+		run(tr, overTransport(tr))
 	}
 	for _, m := range rendezvousNames[1:] {
 		run(TransportHybrid+"/rendezvous="+m, WithTransport(TransportHybrid), WithRendezvous(m))

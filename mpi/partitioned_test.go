@@ -26,7 +26,7 @@ func runInterTransports(t *testing.T, n int, f func(ctx context.Context, w *Worl
 	t.Helper()
 	for _, tr := range interTransports {
 		t.Run("transport="+tr, func(t *testing.T) {
-			if err := RunLocal(t.Context(), n, f, WithTransport(tr)); err != nil {
+			if err := RunLocal(t.Context(), n, f, overTransport(tr)); err != nil {
 				t.Error(err)
 			}
 		})

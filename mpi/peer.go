@@ -21,9 +21,10 @@ type peer struct {
 	// mu makes sequence numbers and the order of sends agree. Upcalls may come
 	// while it is held, so they do not take it.
 	mu     sync.Mutex
-	link   link               // constant once messages can be exchanged
-	credit atomic.Int64       // bytes of eager messages we may send; taken from under mu
-	sent   [slotCount]Traffic // guarded by mu
+	link   link                    // constant once messages can be exchanged
+	shared atomic.Pointer[shmLink] // messages come through memory; nil: they do not
+	credit atomic.Int64            // bytes of eager messages we may send; taken from under mu
+	sent   [slotCount]Traffic      // guarded by mu
 	rdma   rdmaCounts
 
 	bursts bool         // short messages may be transmitted a little later
@@ -126,6 +127,15 @@ func (noOwner) Released(error) {}
 // down is called by the link when it has ended, after the last feed. err is
 // nil for a graceful end.
 func (p *peer) down(err error) {
+	if l := p.shared.Load(); l != nil {
+		l.end(err)
+		return
+	}
+	p.ended(err)
+}
+
+// ended acts on the end of the peer.
+func (p *peer) ended(err error) {
 	if why := p.why.Load(); why != nil {
 		err = *why
 	}
@@ -136,6 +146,9 @@ func (p *peer) down(err error) {
 	p.far.leave()
 	for i := range p.flows {
 		p.flows[i].cut(rerr)
+	}
+	if l := p.shared.Load(); l != nil {
+		l.flow.cut(rerr)
 	}
 	p.e.peerDown(p, rerr)
 }

@@ -33,7 +33,7 @@ func twoJobs(t *testing.T, servers, clients int, server func(context.Context, *W
 						}
 					}
 					return server(ctx, w, port)
-				}, WithTransport(tr))
+				}, overTransport(tr))
 			}()
 			go func() {
 				errc <- RunLocal(ctx, clients, func(ctx context.Context, w *World) error {
@@ -43,7 +43,7 @@ func twoJobs(t *testing.T, servers, clients int, server func(context.Context, *W
 					case <-ctx.Done():
 						return ctx.Err()
 					}
-				}, WithTransport(tr))
+				}, overTransport(tr))
 			}()
 			for range 2 {
 				if err := <-errc; err != nil {
@@ -235,7 +235,7 @@ func TestConnectThirdJob(t *testing.T) {
 			first, second := make(chan string, 1), make(chan string, 1)
 			errc := make(chan error, 3)
 			job := func(n int, f func(context.Context, *World) error) {
-				go func() { errc <- RunLocal(ctx, n, f, WithTransport(tr)) }()
+				go func() { errc <- RunLocal(ctx, n, f, overTransport(tr)) }()
 			}
 			get := func(c chan string) string {
 				select {

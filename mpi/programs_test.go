@@ -19,7 +19,7 @@ import (
 // ported runs a program with 1 to 8 ranks on all transports.
 func ported(t *testing.T, f func(ctx context.Context, w *mpi.World) error, opts ...mpi.Option) {
 	t.Helper()
-	for _, tr := range []string{mpi.TransportInproc, mpi.TransportHybrid, mpi.TransportSCTP, mpi.TransportTCP} {
+	for _, tr := range []string{mpi.TransportInproc, mpi.TransportHybrid, mpi.TransportSCTP, mpi.TransportTCP, sharedMemory} {
 		ranks := []int{1, 2, 5, 8}
 		if testing.Short() {
 			ranks = []int{1, 4}
@@ -28,12 +28,22 @@ func ported(t *testing.T, f func(ctx context.Context, w *mpi.World) error, opts 
 			t.Run(fmt.Sprintf("transport=%s/ranks=%d", tr, n), func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 				defer cancel()
-				if err := mpi.RunLocal(ctx, n, f, append(opts, mpi.WithTransport(tr))...); err != nil {
+				if err := mpi.RunLocal(ctx, n, f, append(opts, over(tr)...)...); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 	}
+}
+
+// sharedMemory stands for TransportHybrid with memory that ranks share.
+const sharedMemory = "shared"
+
+func over(tr string) []mpi.Option {
+	if tr == sharedMemory {
+		return []mpi.Option{mpi.WithTransport(mpi.TransportHybrid), mpi.WithSharedMemory(true)}
+	}
+	return []mpi.Option{mpi.WithTransport(tr)}
 }
 
 // TestPortedStencil smooths a ring-shaped field in two dimensions: the halo goes

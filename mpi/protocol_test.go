@@ -163,7 +163,7 @@ func TestViolationEndsLink(t *testing.T) {
 					return fmt.Errorf("receive = %w, want a RankError of the other rank", err)
 				}
 				return errTestOver
-			}, WithTransport(tr))
+			}, overTransport(tr))
 			if err == nil || strings.Count(err.Error(), errTestOver.Error()) < 2 {
 				t.Error(err)
 			}

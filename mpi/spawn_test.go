@@ -73,7 +73,7 @@ func TestSpawn(t *testing.T) {
 					return err
 				}
 				return Barrier(ctx, w.Comm())
-			}, WithTransport(tr), WithProgram("two", child(2)), WithProgram("three", child(parents+3)))
+			}, overTransport(tr), WithProgram("two", child(2)), WithProgram("three", child(parents+3)))
 			if err != nil {
 				t.Error(err)
 			}
@@ -162,7 +162,7 @@ func TestSpawnedDies(t *testing.T) {
 					return err
 				}
 				return survive(ctx, m)
-			}, WithTransport(tr), WithFaultTolerance(), WithProgram("p", func(ctx context.Context, w *World, _ []string) error {
+			}, overTransport(tr), WithFaultTolerance(), WithProgram("p", func(ctx context.Context, w *World, _ []string) error {
 				m, err := w.Parent().IntercommMerge(ctx, true)
 				if err != nil {
 					return err

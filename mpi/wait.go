@@ -86,6 +86,8 @@ type progress struct {
 	poll     func() bool // one pass over the transport; nil: cannot be polled
 	choose   spin.Chooser
 	spinners atomic.Int32
+	shared   *sharedMemory // nil: none
+	yields   bool          // other processes may run after each poll that found nothing
 }
 
 const (
@@ -93,6 +95,10 @@ const (
 	// that come side by side, every train of which would cost a parked goroutine a
 	// wake-up.
 	defaultSpin = 5 * time.Millisecond
+	// crowdedSpin is that where ranks outnumber processors and all of them share
+	// memory: a poll costs next to nothing then, and the processor is offered to the
+	// others after each.
+	crowdedSpin = time.Millisecond
 	// yieldEvery is after how many polls that found nothing others may run.
 	yieldEvery = 16
 	// clockEvery is after how many polls the clock is looked at.
@@ -131,7 +137,12 @@ func (p *progress) end(w spin.Wait) {
 // it can be polled.
 func (e *engine) pollOnce() bool {
 	e.pusher.waiting()
-	return e.prog.poll != nil && e.prog.poll()
+	p := &e.prog
+	worked := p.poll != nil && p.poll()
+	if p.shared != nil {
+		p.shared.left(clock())
+	}
+	return worked
 }
 
 // spin polls until done or for the length of a spin, if w says so, and returns
@@ -144,17 +155,30 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 		p.spinners.Add(-1)
 		return false
 	}
-	defer p.spinners.Add(-1)
 	for i := 1; ; i++ {
 		worked := p.poll()
 		if done() {
-			p.end(w)
+			p.spinners.Add(-1)
+			now := clock()
+			if w.Counts() {
+				p.choose.End(w, now)
+			}
+			if p.shared != nil {
+				p.shared.left(now)
+			}
 			return true
 		}
-		if !worked && i%yieldEvery == 0 {
+		if p.yields && !worked {
+			yieldProcessor()
+			runtime.Gosched()
+		} else if !worked && i%yieldEvery == 0 {
 			runtime.Gosched()
 		}
 		if i%clockEvery == 0 && w.Over(clock()) {
+			p.spinners.Add(-1)
+			if p.shared != nil {
+				p.shared.parks()
+			}
 			return false
 		}
 	}

@@ -17,7 +17,7 @@ func BenchmarkWin(b *testing.B) {
 					b.ReportAllocs()
 					err := RunLocal(b.Context(), 2, func(ctx context.Context, w *World) error {
 						return benchWin(ctx, b, w.Comm(), op, n)
-					}, WithTransport(tr))
+					}, overTransport(tr))
 					if err != nil {
 						b.Error(err)
 					}

@@ -14,12 +14,12 @@ import (
 
 // winTransports are the ways a window can work: by memory of the process, by
 // messages over both networks, and by RDMA.
-var winTransports = []string{TransportInproc, TransportTCP, TransportSCTP, TransportHybrid}
+var winTransports = []string{TransportInproc, TransportTCP, TransportSCTP, TransportHybrid, hybridShared}
 
 func eachTransport(t *testing.T, p int, f func(ctx context.Context, c *Comm) error) {
 	t.Helper()
 	for _, tr := range winTransports {
-		t.Run(tr, func(t *testing.T) { local(t, p, f, WithTransport(tr)) })
+		t.Run(tr, func(t *testing.T) { local(t, p, f, overTransport(tr)) })
 	}
 }
 
@@ -144,7 +144,7 @@ func TestWinPassive(t *testing.T) {
 				}
 				close(over)
 				return w.Free(ctx)
-			}, WithTransport(tr))
+			}, overTransport(tr))
 		})
 	}
 }

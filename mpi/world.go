@@ -25,6 +25,7 @@ type World struct {
 	joined atomic.Bool           // the links are up
 	ft     *ftService            // deals with failures
 	rma    rmaState              // owned by the windows
+	shared *sharedMemory         // nil: none
 
 	mu        sync.Mutex
 	closers   []func(context.Context) error // see onFinalize
@@ -249,6 +250,12 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	size := w.Size()
 	c := card{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
 		Window: w.eng.window, Addr: f.card()}
+	if w.opts.shares() && size > 1 {
+		if w.shared = newSharedMemory(&w.eng.prog.spinners); w.shared != nil {
+			c.Memory = &w.shared.card
+			defer w.shared.close()
+		}
+	}
 	if w.Rank() == 0 {
 		if err := w.boot.Put(ctx, keyName, newJobKey()); err != nil {
 			return err
@@ -265,6 +272,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 		return err
 	}
 	addrs := make([]string, size)
+	memory := make([]*shmCard, size)
 	w.eng.setJob(key)
 	local := 0
 	for r := range addrs {
@@ -283,6 +291,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 		w.eng.peers[r].credit.Store(min(pc.Window, maxCredit))
 		w.eng.peers[r].host = colorOf(pc.Host)
 		if pc.Host == c.Host {
+			memory[r] = pc.Memory
 			local++
 		}
 		addrs[r] = pc.Addr
@@ -290,6 +299,13 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	w.setSpin(local, f)
 	if err := f.connect(ctx, addrs, []byte(key)); err != nil {
 		return err
+	}
+	if w.shared != nil {
+		w.shared.connect(w.eng, memory)
+		if w.shared.all() && w.opts.spin == spinAuto && w.eng.prog.choose.Max() == 0 {
+			w.eng.prog.choose.Init(crowdedSpin)
+			w.eng.prog.yields = true
+		}
 	}
 	go w.ft.run()
 	w.joined.Store(true)
@@ -314,6 +330,10 @@ func (w *World) setSpin(local int, f fabric) {
 			worked := base()
 			return b.poll() || worked
 		}
+	}
+	if w.shared != nil && poll != nil {
+		poll = w.shared.polling(poll)
+		w.eng.prog.shared = w.shared
 	}
 	w.eng.prog.init(poll, spin)
 	w.eng.waiters.make = park

@@ -43,6 +43,7 @@ type perfSpec struct {
 	TCP      bool // RDMA over TCP instead of SCTP
 	ZeroSum  bool // no checksums on this host
 	ZeroCopy bool // messages are sent by reference
+	Shared   bool // MPI through memory that the ranks share
 
 	local netip.Addr // our address on the way to the other side
 }
@@ -116,6 +117,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "how long a waiting goroutine polls the socket before it parks; negative: not at all (default: 50us in the modes over SCTP, 5ms in mpi, if that pays; else not at all)")
 	fs.BoolVar(&o.ZeroSum, "zero-checksum", false, "leave checksums out of SCTP packets that do not leave the host, as mode mpi does")
 	fs.BoolVar(&o.ZeroCopy, "zerocopy", false, "let mode sctp send by reference, as the RDMA modes and mpi do, rather than copy each message")
+	fs.BoolVar(&o.Shared, "shared", false, "let mode mpi use memory that the ranks share, as MPI programs on one host do, instead of SCTP")
 	fs.BoolVar(&o.Bidir, "bidir", false, "send in both directions at once")
 	fs.BoolVar(&o.Latency, "latency", false, "measure round trips of one message at a time")
 	fs.IntVar(&o.count, "count", 0, "with -latency: end after this `number` of round trips, whatever the time")

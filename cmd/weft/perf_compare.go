@@ -36,6 +36,10 @@ func matrix(o *perfOptions) []comparison {
 		s.ZeroCopy = true
 		return s
 	}
+	shared := func(s perfSpec) perfSpec {
+		s.Shared = true
+		return s
+	}
 	const big, huge = 64 << 10, 1 << 20
 	const spin = time.Millisecond
 	return []comparison{
@@ -57,6 +61,7 @@ func matrix(o *perfOptions) []comparison {
 		{"tcp 1500 64", load("tcp", 64, 1500, true), nil},
 		{"sctp 1500 64", load("sctp", 64, 1500, true), []string{"tcp 1500 64"}},
 		{"mpi 1500 8", load("mpi", 8, 1500, true), nil},
+		{"mpi shared 1M", shared(load("mpi", huge, 1500, true)), []string{"mpi 1500 1M", "tcp auto 64K"}},
 		{"udp trip 64", trip("udp", 64, 0), nil},
 		{"tcp trip 64", trip("tcp", 64, 0), nil},
 		{"sctp trip 64", trip("sctp", 64, 0), []string{"udp trip 64", "tcp trip 64"}},
@@ -66,6 +71,7 @@ func matrix(o *perfOptions) []comparison {
 		{"sctp spin 2", trip("sctp", 2, spin), nil},
 		{"write spin 2", trip("write", 2, spin), []string{"sctp spin 2"}},
 		{"mpi spin 8", trip("mpi", 8, spin), []string{"udp spin 64"}},
+		{"mpi shared 8", shared(trip("mpi", 8, spin)), []string{"mpi spin 8"}},
 	}
 }
 

@@ -58,6 +58,8 @@ func (o *perfOptions) checkMode() error {
 		return fmt.Errorf("mode %s has no -busy-poll", o.Mode)
 	case o.ZeroSum && (udp || tcp || mpi || o.TCP):
 		return fmt.Errorf("-zero-checksum is for the modes over SCTP but mpi, which always does that")
+	case o.Shared && o.Mode != "mpi":
+		return fmt.Errorf("-shared is for mode mpi")
 	case o.ZeroCopy && (o.Mode != "sctp" || o.Latency):
 		return fmt.Errorf("-zerocopy is for mode sctp without -latency; the RDMA modes and mpi always do that")
 	case o.Rate > 0 && (mpi || o.Latency):

@@ -83,6 +83,7 @@ func perfRank(ctx context.Context, o *perfOptions, print func(*perfResult) error
 	if o.BusyPoll != 0 {
 		opts = append(opts, mpi.WithSpin(max(o.BusyPoll, 0)))
 	}
+	opts = append(opts, mpi.WithSharedMemory(o.Shared))
 	w, err := mpi.Init(ctx, opts...)
 	if err != nil {
 		return err

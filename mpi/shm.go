@@ -1,0 +1,309 @@
+package mpi
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"math/bits"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// WithSharedMemory sets whether the messages of TransportHybrid between ranks on
+// one host go through memory that they share. Init does so by default (WEFT_SHARED),
+// RunLocal does not. It needs Linux, and that the processes have the same user,
+// network and processes in view; where it cannot be, and with WithCapture, messages
+// go over SCTP. Ranks may differ.
+func WithSharedMemory(on bool) Option {
+	return func(o *options) error {
+		o.shared = on
+		return nil
+	}
+}
+
+// Limits of the memory that ranks of a host share.
+const (
+	// MaxSharedRanks bounds the ranks of a host that share memory. Beyond it all of
+	// them use SCTP.
+	MaxSharedRanks = 256
+	// shmBudget is how much memory a rank shares with all others of its host, each
+	// of which has from minRing to maxRing of it.
+	shmBudget = 4 << 20
+	minRing   = 16 << 10
+	maxRing   = 256 << 10
+)
+
+// shmCard tells the ranks of a host how to share memory: part of a card.
+type shmCard struct {
+	Place string `json:"p"` // equal for processes that may share memory
+	PID   int    `json:"i"`
+	FD    int    `json:"f"`
+	Nonce string `json:"n"`
+}
+
+const shmNonceLen = 16
+
+// shmHeader begins the memory that a rank shares.
+type shmHeader struct {
+	nonce [shmNonceLen]byte // written to the file before it is mapped
+	_     [112]byte
+	awake atomic.Uint32 // the rank polls
+	_     [124]byte
+}
+
+const shmHeaderLen = int(unsafe.Sizeof(shmHeader{}))
+
+// shmSegment is memory of one rank, for what the others on its host write to it:
+// a header, a ringControl for each of them, then their rings.
+type shmSegment struct{ mem []byte }
+
+func (s *shmSegment) header() *shmHeader { return (*shmHeader)(unsafe.Pointer(&s.mem[0])) }
+
+// ring returns the i-th of n rings.
+func (s *shmSegment) ring(i, n int) (*ringControl, []byte) {
+	ctl := (*ringControl)(unsafe.Pointer(&s.mem[shmHeaderLen+i*ringControlLen]))
+	size := ringSize(n)
+	at := shmDataAt(n) + i*size
+	return ctl, s.mem[at : at+size : at+size]
+}
+
+// ringSize is the size of each of n rings: a power of 2.
+func ringSize(n int) int {
+	size := max(min(shmBudget/max(n, 1), maxRing), minRing)
+	return 1 << (bits.Len(uint(size)) - 1)
+}
+
+// shmDataAt is where the rings begin, on a page.
+func shmDataAt(n int) int { return (shmHeaderLen + n*ringControlLen + 4095) &^ 4095 }
+
+// shmLen is the size of the memory for n rings.
+func shmLen(n int) int { return shmDataAt(n) + n*ringSize(n) }
+
+// sharedMemory is how a rank exchanges messages with those on its host.
+type sharedMemory struct {
+	card     shmCard
+	file     *os.File // of the memory of this rank, until all have mapped it
+	own      *shmSegment
+	spinners *atomic.Int32 // goroutines that poll
+	ranks    int           // of the job
+	links    []*shmLink    // constant once up
+	up       atomic.Bool   // the links are complete
+
+	// Whether others need to ring the bell: awake, as they see it, is set by polling,
+	// and cleared a little after the last poll, since who polled is likely to do so
+	// again.
+	mu    sync.Mutex // guards changes of awake
+	awake atomic.Bool
+	armed atomic.Int64 // clock when the timer was set
+	timer *time.Timer
+	turn  atomic.Uint32 // counts polls
+}
+
+const (
+	// shmLease is how long after a poll others still count on the next one.
+	shmLease = 75 * time.Microsecond
+	// shmRearm is how long the timer for that is not set again.
+	shmRearm = int64(25 * time.Microsecond)
+	// shmTurns is how many looks at memory that find nothing there are to one at the
+	// network, which takes a system call.
+	shmTurns = 8
+)
+
+// newSharedMemory makes memory for others to write to, whose size is not known yet.
+// It returns nil where there can be none.
+func newSharedMemory(spinners *atomic.Int32) *sharedMemory {
+	place, err := shmPlace()
+	if err != nil {
+		return nil
+	}
+	s := &sharedMemory{spinners: spinners}
+	if s.file, err = newShmFile(); err != nil {
+		return nil
+	}
+	var nonce [shmNonceLen]byte
+	_, _ = rand.Read(nonce[:]) // never fails
+	if _, err = s.file.WriteAt(nonce[:], 0); err != nil {
+		s.close()
+		return nil
+	}
+	s.card = shmCard{Place: place, PID: os.Getpid(), FD: int(s.file.Fd()), Nonce: hex.EncodeToString(nonce[:])}
+	s.timer = time.AfterFunc(time.Hour, s.expired)
+	s.timer.Stop()
+	return s
+}
+
+// close lets go of the file: nobody can map the memory any more.
+func (s *sharedMemory) close() {
+	if s != nil && s.file != nil {
+		_ = s.file.Close()
+		s.file = nil
+	}
+}
+
+// connect makes links to the ranks of this host besides those over the network. The
+// ranks of cards are those of the job; nil stands for none.
+func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
+	var local []int
+	for rank, c := range cards {
+		if c != nil && c.Place == s.card.Place {
+			local = append(local, rank)
+		}
+	}
+	s.ranks = len(cards)
+	n, me := len(local)-1, slices.Index(local, e.rank)
+	if n < 1 || n >= MaxSharedRanks || me < 0 {
+		return
+	}
+	var err error
+	if s.own, err = mapShm(s.file, shmLen(n)); err != nil {
+		s.own = nil
+		return
+	}
+	for i, rank := range local {
+		if i == me {
+			continue
+		}
+		p := e.peers[rank]
+		l := &shmLink{under: p.link, mem: s, peer: p}
+		l.idle = sync.NewCond(&l.mu)
+		l.flow.p = p
+		l.in.ctl, l.in.data = s.own.ring(place(i, me), n)
+		if l.theirs, err = cards[rank].open(n); err == nil {
+			l.out.ctl, l.out.data = l.theirs.ring(place(me, i), n)
+			l.awake = &l.theirs.header().awake
+			p.link, p.bursts = l, false
+		}
+		p.shared.Store(l)
+		s.links = append(s.links, l)
+	}
+	s.up.Store(true)
+	s.scan()
+}
+
+// all reports whether there are links to all other ranks, in both directions.
+func (s *sharedMemory) all() bool {
+	for _, l := range s.links {
+		if l.theirs == nil {
+			return false
+		}
+	}
+	return s.up.Load() && len(s.links) == s.ranks-1
+}
+
+// place is which ring of rank to is that of rank from; both are indices.
+func place(from, to int) int {
+	if from > to {
+		return from - 1
+	}
+	return from
+}
+
+// open maps the memory of another rank, of n rings.
+func (c *shmCard) open(n int) (*shmSegment, error) {
+	f, err := openShmFile(c.PID, c.FD)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var nonce [shmNonceLen]byte
+	if _, err := f.ReadAt(nonce[:], 0); err != nil {
+		return nil, err
+	}
+	if hex.EncodeToString(nonce[:]) != c.Nonce {
+		return nil, errors.New("mpi: memory of somebody else")
+	}
+	return mapShm(f, shmLen(n))
+}
+
+// poll takes in what others have written, and writes what there was no room for. It
+// reports whether there was something.
+func (s *sharedMemory) poll() (worked bool) {
+	if !s.up.Load() {
+		return false
+	}
+	if !s.awake.Load() {
+		s.wake()
+	}
+	for _, l := range s.links {
+		if l.drain(false) {
+			worked = true
+		}
+		if l.queued.Load() && l.pump() {
+			worked = true
+		}
+	}
+	return worked
+}
+
+// polling returns poll for memory and the network, whose poll is base.
+func (s *sharedMemory) polling(base func() bool) func() bool {
+	return func() bool {
+		if s.poll() {
+			return true
+		}
+		return s.turn.Add(1)%shmTurns == 0 && base()
+	}
+}
+
+// wake tells the others that this rank polls.
+func (s *sharedMemory) wake() {
+	s.mu.Lock()
+	s.awake.Store(true)
+	s.own.header().awake.Store(1)
+	s.mu.Unlock()
+}
+
+// sleep tells them that it does not, and then looks once more.
+func (s *sharedMemory) sleep() {
+	s.mu.Lock()
+	s.awake.Store(false)
+	s.own.header().awake.Store(0)
+	s.mu.Unlock()
+	s.scan()
+}
+
+// scan takes in all there is.
+func (s *sharedMemory) scan() {
+	for _, l := range s.links {
+		l.drain(true)
+		if l.queued.Load() {
+			l.pump()
+		}
+	}
+}
+
+// left is called after polling.
+func (s *sharedMemory) left(now int64) {
+	if !s.up.Load() {
+		return
+	}
+	if at := s.armed.Load(); now-at >= shmRearm && s.armed.CompareAndSwap(at, now) {
+		s.timer.Reset(shmLease)
+	}
+}
+
+// parks is called after polling by a goroutine that is about to park.
+func (s *sharedMemory) parks() {
+	if s.up.Load() && s.spinners.Load() == 0 {
+		s.sleep()
+	}
+}
+
+// expired is called when the last poll was a while ago.
+func (s *sharedMemory) expired() {
+	if s.spinners.Load() == 0 { // those call left
+		s.sleep()
+	}
+}
+
+// String returns 1 if messages go through memory, else 0: the value of WEFT_SHARED.
+func (s *sharedMemory) String() string {
+	if s != nil && s.up.Load() {
+		return "1"
+	}
+	return "0"
+}

@@ -1,0 +1,70 @@
+package mpi
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// shmPlace names what processes must have in common to share memory: the running
+// kernel, the user, and the processes and the network that they see. Those of
+// several networks are to use them, as if they were on several hosts.
+func shmPlace() (string, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", err
+	}
+	names := string(boot[:max(len(boot)-1, 0)])
+	for _, ns := range []string{"net", "pid"} {
+		name, err := os.Readlink("/proc/self/ns/" + ns)
+		if err != nil {
+			return "", err
+		}
+		names += " " + name
+	}
+	return fmt.Sprintf("%016x", hashOf(names, fmt.Sprint(os.Geteuid()))), nil
+}
+
+// newShmFile makes a file in memory. It has no name, so it is gone with those who
+// use it.
+func newShmFile() (*os.File, error) {
+	fd, err := unix.MemfdCreate("weft-messages", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "weft-messages"), nil
+}
+
+// openShmFile opens the file of another process.
+func openShmFile(pid, fd int) (*os.File, error) {
+	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
+}
+
+// mapShm gives a file n bytes, for good, and maps them. Whoever comes first does the
+// former.
+func mapShm(f *os.File, n int) (*shmSegment, error) {
+	fd := int(f.Fd())
+	if err := unix.Ftruncate(fd, int64(n)); err != nil {
+		return nil, err
+	}
+	// Nobody can make it shorter, and end the others by that.
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW); err != nil {
+		return nil, err
+	}
+	if err := unix.Fallocate(fd, 0, 0, int64(n)); err != nil {
+		return nil, err
+	}
+	mem, err := unix.Mmap(fd, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, err
+	}
+	s := &shmSegment{mem: mem}
+	runtime.AddCleanup(s, func(b []byte) { _ = unix.Munmap(b) }, mem)
+	return s, nil
+}
+
+// yieldProcessor lets other processes run.
+func yieldProcessor() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }

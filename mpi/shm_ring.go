@@ -1,0 +1,117 @@
+package mpi
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+// ringControl is what both ends of a ring share besides the bytes. Each group of
+// fields has cache lines of its own, two because processors fetch pairs of them.
+type ringControl struct {
+	tail atomic.Uint64 // bytes written in all
+	rung atomic.Uint32 // the reader has been told to look; it says when it does
+	_    [116]byte
+
+	head atomic.Uint64 // bytes read in all
+	_    [120]byte
+
+	want atomic.Uint32 // the writer wants to be told of room
+	_    [124]byte
+}
+
+const (
+	ringControlLen = int(unsafe.Sizeof(ringControl{}))
+	// ringStep is how much of a long message is written, or read, before the other
+	// side is let see it: both copy at the same time.
+	ringStep = 16 << 10
+)
+
+// ringWriter is the writing end of a sequence of bytes in memory that two
+// processes share. What the other one writes there is not trusted.
+type ringWriter struct {
+	ctl  *ringControl
+	data []byte // its length is a power of 2
+	pos  uint64 // bytes written in all, also those that the reader cannot see yet
+	head uint64 // of the reader, as last seen
+	// order is counted up before the reader sees anything: what another process does
+	// with it orders nothing in the Go memory model.
+	order atomic.Uint64
+}
+
+// room returns how many bytes can be written, if that is less than need after
+// looking again.
+func (w *ringWriter) room(need int) int {
+	if free := w.free(); free >= need {
+		return free
+	}
+	if h := w.ctl.head.Load(); h-w.head <= w.pos-w.head { // else it is not a head
+		w.head = h
+	}
+	return w.free()
+}
+
+func (w *ringWriter) free() int { return len(w.data) - int(w.pos-w.head) }
+
+// write writes as much of b as there is room for, and returns how much. The
+// end of it is not seen before publish.
+func (w *ringWriter) write(b []byte) (n int) {
+	for n < len(b) {
+		k := min(len(b)-n, ringStep)
+		if k = min(k, w.room(k)); k == 0 {
+			break
+		}
+		at := int(w.pos) & (len(w.data) - 1)
+		if c := copy(w.data[at:], b[n:n+k]); c < k {
+			copy(w.data, b[n+c:n+k])
+		}
+		w.pos += uint64(k)
+		if n += k; n < len(b) {
+			w.publish()
+		}
+	}
+	return n
+}
+
+// publish lets the reader see what was written.
+func (w *ringWriter) publish() {
+	w.order.Add(1)
+	w.ctl.tail.Store(w.pos)
+}
+
+// ringReader is the reading end.
+type ringReader struct {
+	ctl  *ringControl
+	data []byte
+	pos  atomic.Uint64 // bytes read in all
+}
+
+// ready reports whether there is something to read.
+func (r *ringReader) ready() bool { return r.ctl.tail.Load() != r.pos.Load() }
+
+// next returns bytes to read, in place, none if there are none. It fails if the
+// other side makes no sense.
+func (r *ringReader) next() ([]byte, error) {
+	pos := r.pos.Load()
+	n := r.ctl.tail.Load() - pos
+	if n == 0 {
+		return nil, nil
+	}
+	if n > uint64(len(r.data)) {
+		return nil, fmt.Errorf("%w: %d bytes in shared memory for %d", ErrProtocol, n, len(r.data))
+	}
+	at := int(pos) & (len(r.data) - 1)
+	return r.data[at:min(at+min(int(n), ringStep), len(r.data))], nil
+}
+
+// skip gives the room of the next n bytes back to the writer.
+func (r *ringReader) skip(n int) {
+	pos := r.pos.Load() + uint64(n)
+	r.pos.Store(pos)
+	r.ctl.head.Store(pos)
+}
+
+// half reports whether at least half of the ring is free.
+func (r *ringReader) half() bool {
+	return r.ctl.tail.Load()-r.pos.Load() <= uint64(len(r.data)/2)
+}

@@ -1,0 +1,443 @@
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// overMemory reports whether w exchanges messages with all others through memory.
+func overMemory(w *World) bool {
+	for r, p := range w.eng.peers {
+		if _, ok := p.link.(*shmLink); r != w.Rank() && (!ok || p.shared.Load() == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// Memory is shared where it can be, and only there.
+func TestSharedMemoryUse(t *testing.T) {
+	here := runtime.GOOS == "linux"
+	on := WithSharedMemory(true)
+	hybrid := WithTransport(TransportHybrid)
+	for _, tt := range []struct {
+		name string
+		want bool
+		opts []Option
+	}{
+		{"hybrid", here, []Option{hybrid, on}},
+		{"off", false, []Option{hybrid}},
+		{"sctp", false, []Option{WithTransport(TransportSCTP), on}},
+		{"tcp", false, []Option{WithTransport(TransportTCP), on}},
+		{"capture", false, []Option{hybrid, on, WithCapture(t.TempDir() + "/capture")}},
+		{"hosts", false, []Option{hybrid, on, func(o *options) error {
+			o.hostOf = func(rank int) string { return fmt.Sprint("host", rank) }
+			return nil
+		}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			local(t, 3, func(ctx context.Context, c *Comm) error {
+				if got := overMemory(c.w); got != tt.want {
+					return fmt.Errorf("through memory: %v, want %v", got, tt.want)
+				}
+				want := "0"
+				if tt.want {
+					want = "1"
+				}
+				for _, tun := range c.w.Tunables() {
+					if tun.Name == "WEFT_SHARED" && tun.Value != want {
+						return fmt.Errorf("WEFT_SHARED = %s, want %s", tun.Value, want)
+					}
+				}
+				return Barrier(ctx, c)
+			}, tt.opts...)
+		})
+	}
+}
+
+func TestSharedMemoryFromEnv(t *testing.T) {
+	for s, want := range map[string]bool{"": true, "1": true, "0": false} {
+		o := new(options)
+		if err := o.fromEnv(func(name string) string { return map[string]string{"WEFT_SHARED": s}[name] }); err != nil || o.shared != want {
+			t.Errorf("WEFT_SHARED=%q: %v, %v", s, o.shared, err)
+		}
+	}
+	err := new(options).fromEnv(func(name string) string { return map[string]string{"WEFT_SHARED": "yes"}[name] })
+	if !errors.Is(err, ErrOption) {
+		t.Errorf("WEFT_SHARED=yes: %v", err)
+	}
+}
+
+// sharing needs memory that ranks share.
+func sharing(t *testing.T) *sharedMemory {
+	t.Helper()
+	s := newSharedMemory(new(atomic.Int32))
+	if s == nil {
+		if runtime.GOOS == "linux" {
+			t.Fatal("no shared memory")
+		}
+		t.Skip("no shared memory on", runtime.GOOS)
+	}
+	t.Cleanup(s.close)
+	return s
+}
+
+// A rank that says nothing sensible about its memory is sent messages over the
+// network, and so are all where there are too many.
+func TestSharedMemoryRefuses(t *testing.T) {
+	connect := func(n int, change func(c *shmCard)) *engine {
+		s := sharing(t)
+		e := newEngine(0, n, &options{unexpected: 1 << 20, streams: 1})
+		cards := make([]*shmCard, n)
+		for i := range cards {
+			e.peers[i].link = noLink{}
+			c := s.card
+			if i > 0 {
+				change(&c)
+			}
+			cards[i] = &c
+		}
+		s.connect(e, cards)
+		return e
+	}
+	same := func(*shmCard) {}
+	for _, tt := range []struct {
+		name     string
+		ranks    int
+		change   func(c *shmCard)
+		out, in_ bool
+	}{
+		{"two", 2, same, true, true},
+		{"most", MaxSharedRanks, same, true, true},
+		{"too many", MaxSharedRanks + 1, same, false, false},
+		{"elsewhere", 2, func(c *shmCard) { c.Place = "elsewhere" }, false, false},
+		{"nonce", 2, func(c *shmCard) { c.Nonce = "00" }, false, true},
+		{"process", 2, func(c *shmCard) { c.PID = 1 << 30 }, false, true},
+		{"file", 2, func(c *shmCard) { c.FD = 1 << 30 }, false, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := connect(tt.ranks, tt.change)
+			for _, p := range e.peers[1:] {
+				_, out := p.link.(*shmLink)
+				if in := p.shared.Load() != nil; out != tt.out || in != tt.in_ {
+					t.Fatalf("rank %d: sends through memory %v, receives %v; want %v, %v", p.rank, out, in, tt.out, tt.in_)
+				}
+			}
+		})
+	}
+}
+
+// The rings of all numbers of ranks fit in what a rank shares, or are the smallest.
+func TestRingSizes(t *testing.T) {
+	for n := 1; n < MaxSharedRanks; n++ {
+		size := ringSize(n)
+		if size&(size-1) != 0 || size < minRing || size > maxRing || size > minRing && n*size > shmBudget {
+			t.Errorf("%d rings of %d bytes", n, size)
+		}
+	}
+}
+
+// newRing returns both ends of a ring of the memory of this process.
+func newRing(size int) (*ringWriter, *ringReader) {
+	ctl, data := new(ringControl), make([]byte, size)
+	return &ringWriter{ctl: ctl, data: data}, &ringReader{ctl: ctl, data: data}
+}
+
+// What is written to a ring is read from it, however it is cut.
+func TestRing(t *testing.T) {
+	seed := testSeed(t)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for _, size := range []int{1, 64, 4 * ringStep} {
+		w, r := newRing(size)
+		sent, got := make([]byte, 50*size), []byte(nil)
+		pattern(sent, size)
+		for at := 0; len(got) < len(sent); {
+			if rng.IntN(2) == 0 {
+				n := w.write(sent[at:min(at+rng.IntN(2*size+1), len(sent))])
+				at += n
+				if rng.IntN(4) > 0 || at == len(sent) || w.room(1) == 0 {
+					w.publish()
+				}
+			}
+			if rng.IntN(2) == 0 {
+				b, err := r.next()
+				if err != nil {
+					t.Fatal(err)
+				}
+				b = b[:rng.IntN(len(b)+1)]
+				got = append(got, b...)
+				r.skip(len(b))
+			}
+		}
+		if !bytes.Equal(got, sent) || r.ready() {
+			t.Errorf("ring of %d bytes: other bytes came out", size)
+		}
+	}
+}
+
+// Numbers that make no sense are neither believed nor a reason to touch memory
+// beyond the ring.
+func TestRingNonsense(t *testing.T) {
+	w, r := newRing(64)
+	r.ctl.tail.Store(65)
+	if _, err := r.next(); !errors.Is(err, ErrProtocol) {
+		t.Errorf("65 bytes in 64: %v", err)
+	}
+	r.ctl.tail.Store(^uint64(0))
+	if _, err := r.next(); !errors.Is(err, ErrProtocol) {
+		t.Errorf("less than nothing: %v", err)
+	}
+	if n := w.write(make([]byte, 100)); n != 64 {
+		t.Errorf("%d bytes written to 64", n)
+	}
+	for _, head := range []uint64{65, ^uint64(0), 1 << 63} {
+		if w.ctl.head.Store(head); w.room(1) != 0 {
+			t.Errorf("room of %d with a head of %d", w.room(1), head)
+		}
+	}
+}
+
+// bellLink is the link under a shmLink of tests: it counts bells.
+type bellLink struct {
+	noLink
+	bells   int
+	aborted string
+}
+
+func (l *bellLink) send(_ uint16, hdr, _ []byte, _ owner) error {
+	if kind(hdr[0]) == kindBell {
+		l.bells++
+	}
+	return nil
+}
+func (l *bellLink) abort(why string) { l.aborted = why }
+
+// releases is an owner that counts.
+type releases struct {
+	n   int
+	err error
+}
+
+func (o *releases) Released(err error) { o.n++; o.err = err }
+
+// newSharedLink returns a link whose peer reads with r, and whose ring is small.
+func newSharedLink(size int) (l *shmLink, under *bellLink, r *ringReader) {
+	under = new(bellLink)
+	w := newWorld(0, 2, &options{unexpected: 1 << 20, streams: 1, transport: TransportSCTP}, nil)
+	l = &shmLink{under: under, peer: w.eng.peers[1], awake: new(atomic.Uint32)}
+	l.idle = sync.NewCond(&l.mu)
+	l.flow.p = l.peer
+	l.peer.link = l
+	l.peer.shared.Store(l)
+	out, r := newRing(size)
+	l.out.ctl, l.out.data = out.ctl, out.data
+	in, _ := newRing(size)
+	l.in.ctl, l.in.data = in.ctl, in.data
+	return l, under, r
+}
+
+// A link whose ring is full keeps what it may, refuses what should be referenced,
+// and writes the rest as room appears; a rank that does not poll is told once.
+func TestSharedLinkFull(t *testing.T) {
+	l, under, r := newSharedLink(256)
+	var v envelope
+	v.kind = kindBye
+	var b [envelopeMaxLen]byte
+	hdr := v.put(&b)
+	body := make([]byte, 1000)
+	pattern(body, 1)
+	own := new(releases)
+	check := func(err, want error) {
+		t.Helper()
+		if !errors.Is(err, want) {
+			t.Fatalf("send: %v, want %v", err, want)
+		}
+	}
+	check(l.send(0, hdr, body[:100], nil), nil)
+	l.flush()
+	l.flush()
+	if under.bells != 1 {
+		t.Errorf("%d bells, want 1", under.bells)
+	}
+	check(l.send(0, hdr, body[:200], nil), errLinkFull)
+	check(l.send(0, hdr, body, own), nil)
+	check(l.send(0, hdr, nil, nil), nil) // a control message, behind it
+	check(l.send(0, hdr, body[:1], nil), errLinkFull)
+	if own.n != 0 || !l.queued.Load() || l.out.ctl.want.Load() != 1 {
+		t.Fatalf("released %d times, queued %v, want %d", own.n, l.queued.Load(), l.out.ctl.want.Load())
+	}
+	want := bytes.Join([][]byte{hdr, body[:100], hdr, body, hdr}, nil)
+	var got []byte
+	for len(got) < len(want) {
+		p, err := r.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p) == 0 {
+			if !l.pump() {
+				t.Fatalf("%d bytes came of %d", len(got), len(want))
+			}
+			continue
+		}
+		got = append(got, p...)
+		r.skip(len(p))
+	}
+	if !bytes.Equal(got, want) || own.n != 1 || own.err != nil || l.queued.Load() {
+		t.Errorf("right bytes: %v; released %d times, %v; queued %v", bytes.Equal(got, want), own.n, own.err, l.queued.Load())
+	}
+}
+
+// A bell is answered by looking, not by another bell, and the next one can be rung
+// even if there was nothing to be seen any more.
+func TestSharedBell(t *testing.T) {
+	l, under, _ := newSharedLink(256)
+	l.in.ctl.rung.Store(1)
+	l.rung()
+	if under.bells != 0 || l.in.ctl.rung.Load() != 0 {
+		t.Errorf("%d bells; rung is %d", under.bells, l.in.ctl.rung.Load())
+	}
+}
+
+// A writer that waits for room is told when half of the ring is free, with a bell
+// only if it does not poll.
+func TestSharedRoom(t *testing.T) {
+	l, under, _ := newSharedLink(256)
+	w := &ringWriter{ctl: l.in.ctl, data: l.in.data}
+	for bells, awake := range []uint32{1, 0} {
+		var v envelope
+		v.kind = kindBye
+		var b [envelopeMaxLen]byte
+		w.write(v.put(&b))
+		w.publish()
+		w.ctl.want.Store(1)
+		l.awake.Store(awake)
+		l.drain(true)
+		if under.bells != bells || w.ctl.want.Load() != 0 {
+			t.Errorf("awake %d: %d bells, want %d; want is %d", awake, under.bells, bells, w.ctl.want.Load())
+		}
+	}
+}
+
+// The end of the link under it ends a shared link, once, and releases what waits.
+func TestSharedLinkEnd(t *testing.T) {
+	l, _, _ := newSharedLink(64)
+	own := new(releases)
+	if err := l.send(0, make([]byte, envelopeLen), make([]byte, 100), own); err != nil {
+		t.Fatal(err)
+	}
+	l.peer.down(errTestOver)
+	l.peer.down(nil)
+	if own.n != 1 || own.err == nil {
+		t.Errorf("released %d times, %v", own.n, own.err)
+	}
+	if err := l.peer.failure(); !errors.Is(err, errTestOver) {
+		t.Errorf("failure: %v", err)
+	}
+	if err := l.send(0, make([]byte, envelopeLen), nil, nil); !errors.Is(err, errLinkClosed) {
+		t.Errorf("send: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = l.shutdown(ctx) // does not block
+}
+
+// A shutdown waits for what is queued, as long as its context lets it.
+func TestSharedLinkShutdown(t *testing.T) {
+	l, _, _ := newSharedLink(64)
+	if err := l.send(0, make([]byte, envelopeLen), make([]byte, 100), new(releases)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_ = l.shutdown(ctx)
+	if ctx.Err() == nil {
+		t.Error("shutdown before everything was written")
+	}
+}
+
+// Nonsense in memory ends the link.
+func TestSharedLinkNonsense(t *testing.T) {
+	l, under, _ := newSharedLink(64)
+	l.in.ctl.tail.Store(1000)
+	l.drain(true)
+	if under.aborted == "" {
+		t.Error("not aborted")
+	}
+	l.peer.down(errTestOver)
+	if l.peer.failure() == nil {
+		t.Error("the peer has not failed")
+	}
+}
+
+// Messages get through, in parts that are longer than the memory for them, to ranks
+// whose goroutines never poll, and never call this package while they come.
+func TestSharedWithoutPolling(t *testing.T) {
+	sharing(t)
+	const n = 3 * maxRing
+	passed := make(chan struct{})
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		if !overMemory(c.w) {
+			return errors.New("not through memory")
+		}
+		b := make([]byte, n)
+		if c.Rank() == 0 {
+			pattern(b, 1)
+			r, err := Isend(c, b, 1, 0)
+			if err != nil {
+				return err
+			}
+			<-passed // the receiver has it without a call of this rank
+			_, err = r.Wait(ctx)
+			return err
+		}
+		r, err := Irecv(c, b, 0, 0)
+		if err != nil {
+			return err
+		}
+		for !r.done.Load() {
+			runtime.Gosched()
+		}
+		close(passed)
+		if _, err := r.Wait(ctx); err != nil {
+			return err
+		}
+		return checkPattern(b, 1)
+	}, overTransport(hybridShared), WithSpin(0))
+}
+
+// Parked and polling ranks wake each other: round trips with pauses of all lengths
+// around the time for which a rank is still taken to poll.
+func TestSharedWakes(t *testing.T) {
+	sharing(t)
+	for _, spin := range []time.Duration{0, 50 * time.Microsecond, 5 * time.Millisecond} {
+		local(t, 3, func(ctx context.Context, c *Comm) error {
+			rng := rand.New(rand.NewPCG(uint64(c.Rank()), 7))
+			next, before := (c.Rank()+1)%3, (c.Rank()+2)%3
+			for i := range 300 {
+				b := make([]byte, 1+rng.IntN(3000))
+				for t0 := clock(); clock()-t0 < int64(rng.IntN(int(3*shmLease))); {
+					runtime.Gosched()
+				}
+				r, err := Isend(c, b, next, i)
+				if err != nil {
+					return err
+				}
+				if _, err := Recv(ctx, c, make([]byte, 3000), before, i); err != nil {
+					return err
+				}
+				if _, err := r.Wait(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, overTransport(hybridShared), WithSpin(spin))
+	}
+}
