@@ -77,7 +77,7 @@ func benchFlags(o *benchOptions) *flag.FlagSet {
 		fmt.Fprint(w, "usage: weft bench [flags] TEST\n       weft bench [flags] compare [TEST ...]\n\n"+
 			"Bench measures MPI as the OSU micro-benchmarks do, and prints the same columns.\n"+
 			"It starts the ranks itself; in a job, such as of weft run, it measures that.\n"+
-			"Compare runs tests also on another MPI over TCP, which mpicc and mpirun are of.\n\nTests:\n\n")
+			"Compare runs tests also on another MPI over TCP, which mpicc and mpirun are of,\nand, where the ranks share memory, on both as they do without.\n\nTests:\n\n")
 		line := " "
 		for _, t := range benchTests() {
 			if len(line)+1+len(t.name) > 78 {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,8 +30,9 @@ var benchCompared = []string{"latency", "bw", "bibw", "put_latency", "get_latenc
 type comparedBench struct {
 	Test   string        `json:"test"`
 	Column string        `json:"column"`
-	Weft   string        `json:"weft"`  // transport
-	Other  string        `json:"other"` // name of the other MPI
+	Weft   string        `json:"weft"`   // transport
+	Shared bool          `json:"shared"` // through memory that the ranks share
+	Other  string        `json:"other"`  // name of the other MPI
 	Ranks  int           `json:"ranks"`
 	Rows   []comparedRun `json:"rows"`
 }
@@ -38,16 +40,23 @@ type comparedBench struct {
 type comparedRun struct {
 	Size  int     `json:"size"`
 	Weft  float64 `json:"weft"`
-	Other float64 `json:"other"`
+	Other float64 `json:"other"` // over TCP
 	// Ratio is how many times as good weft is as the other: of rates weft's
 	// by the other's, of times the other's by weft's.
 	Ratio float64 `json:"ratio"`
+	// If weft goes through memory, what it does over the network, and relative to the
+	// other over TCP; what the other does through memory, and weft relative to that.
+	Network      float64 `json:"network,omitempty"`
+	NetworkRatio float64 `json:"network_ratio,omitempty"`
+	Memory       float64 `json:"other_memory,omitempty"`
+	MemoryRatio  float64 `json:"memory_ratio,omitempty"`
 }
 
 // otherMPI is an installed MPI.
 type otherMPI struct {
 	name, mpirun, program string
-	args, env             []string // to use TCP only
+	args, env             []string // to run it at all
+	netArgs, netEnv       []string // to use TCP only
 }
 
 // benchCompare runs tests with weft and with another MPI.
@@ -112,7 +121,8 @@ func findMPI(ctx context.Context, o *benchOptions, dir string) (*otherMPI, error
 	m.name = firstLine(out)
 	switch {
 	case bytes.Contains(out, []byte("Open MPI")), bytes.Contains(out, []byte("OpenRTE")):
-		m.args = []string{"--allow-run-as-root", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
+		m.args = []string{"--allow-run-as-root"}
+		m.netArgs = []string{"--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
 			"--mca", "btl_tcp_if_include", "lo", "--mca", "osc", "rdma,pt2pt"}
 		if o.n > runtime.NumCPU() {
 			m.args = append(m.args, "--oversubscribe")
@@ -121,7 +131,7 @@ func findMPI(ctx context.Context, o *benchOptions, dir string) (*otherMPI, error
 		m.name = strings.Replace(m.name, ")", "", 1)
 	case bytes.Contains(out, []byte("HYDRA")):
 		m.name = "MPICH"
-		m.env = []string{"MPIR_CVAR_NOLOCAL=1", "FI_PROVIDER=tcp", "UCX_TLS=tcp,self"}
+		m.netEnv = []string{"MPIR_CVAR_NOLOCAL=1", "FI_PROVIDER=tcp", "UCX_TLS=tcp,self"}
 	}
 	return m, nil
 }
@@ -131,13 +141,36 @@ func firstLine(b []byte) string {
 	return string(bytes.TrimSpace(line))
 }
 
-// run runs one test with sizes, short or long, that have the same counts.
-func (m *otherMPI) run(ctx context.Context, o *benchOptions, t *benchTest, lo, hi int) (map[int]float64, error) {
+// run runs one test, over TCP or as that MPI likes it.
+func (m *otherMPI) run(ctx context.Context, o *benchOptions, t *benchTest, tcp bool) (map[int]float64, error) {
+	sizes := t.sizes(o)
+	out := make(map[int]float64)
+	for i := 0; i < len(sizes); {
+		j := i
+		for j < len(sizes) && (sizes[j] > benchLarge) == (sizes[i] > benchLarge) {
+			j++
+		}
+		part, err := m.runSome(ctx, o, t, sizes[i], sizes[j-1], tcp)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(out, part)
+		i = j
+	}
+	return out, nil
+}
+
+// runSome runs it with sizes, short or long, that have the same counts.
+func (m *otherMPI) runSome(ctx context.Context, o *benchOptions, t *benchTest, lo, hi int, tcp bool) (map[int]float64, error) {
 	warmup, iters := t.counts(o, hi)
 	args := append([]string{"-n", strconv.Itoa(o.n)}, m.args...)
+	env := append(os.Environ(), m.env...)
+	if tcp {
+		args, env = append(args, m.netArgs...), append(env, m.netEnv...)
+	}
 	args = append(args, m.program, t.name, strconv.Itoa(lo), strconv.Itoa(hi), strconv.Itoa(iters), strconv.Itoa(warmup), strconv.Itoa(o.window))
 	cmd := exec.CommandContext(ctx, m.mpirun, args...)
-	cmd.Env = append(os.Environ(), m.env...)
+	cmd.Env = env
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -167,6 +200,44 @@ func parseBench(out []byte) (map[int]float64, error) {
 
 // compareBench runs a test on both.
 func compareBench(ctx context.Context, o *benchOptions, t *benchTest, m *otherMPI) (*comparedBench, error) {
+	ours, err := runBench(ctx, o, t)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := m.run(ctx, o, t, true)
+	if err != nil {
+		return nil, err
+	}
+	network := &benchResult{}
+	var memory map[int]float64
+	if ours.Shared {
+		if network, err = runBench(ctx, o, t, "WEFT_SHARED=0"); err != nil {
+			return nil, err
+		}
+		if memory, err = m.run(ctx, o, t, false); err != nil {
+			return nil, err
+		}
+	}
+	c := &comparedBench{Test: t.name, Column: ours.Columns[0], Weft: ours.Transport, Shared: ours.Shared, Other: m.name, Ranks: ours.Ranks}
+	for i, row := range ours.Rows {
+		their, ok := theirs[row.Size]
+		if !ok {
+			return nil, fmt.Errorf("the other MPI has no value for %d bytes", row.Size)
+		}
+		r := comparedRun{Size: row.Size, Weft: row.Values[0], Other: their, Memory: memory[row.Size]}
+		r.Ratio = c.ratio(r.Weft, r.Other)
+		r.MemoryRatio = c.ratio(r.Weft, r.Memory)
+		if i < len(network.Rows) {
+			r.Network = network.Rows[i].Values[0]
+			r.NetworkRatio = c.ratio(r.Network, r.Other)
+		}
+		c.Rows = append(c.Rows, r)
+	}
+	return c, nil
+}
+
+// runBench runs a test with weft.
+func runBench(ctx context.Context, o *benchOptions, t *benchTest, env ...string) (*benchResult, error) {
 	args := []string{"-json", "-i", strconv.Itoa(o.iters), "-x", strconv.Itoa(o.warmup), "-W", strconv.Itoa(o.window)}
 	sizes := t.sizes(o)
 	if len(sizes) == 0 {
@@ -179,57 +250,55 @@ func compareBench(ctx context.Context, o *benchOptions, t *benchTest, m *otherMP
 	if err != nil {
 		return nil, err
 	}
+	cmd.Env = append(os.Environ(), env...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, bytes.TrimSpace(errs.Bytes()))
 	}
-	var ours benchResult
-	if err := json.Unmarshal(out, &ours); err != nil {
-		return nil, err
+	var res benchResult
+	return &res, json.Unmarshal(out, &res)
+}
+
+// ratio is how many times as good a is as b, 0 if that cannot be told.
+func (c *comparedBench) ratio(a, b float64) float64 {
+	if !isRate(c.Column) {
+		a, b = b, a
 	}
-	theirs := make(map[int]float64)
-	for i := 0; i < len(sizes); {
-		j := i
-		for j < len(sizes) && (sizes[j] > benchLarge) == (sizes[i] > benchLarge) {
-			j++
-		}
-		part, err := m.run(ctx, o, t, sizes[i], sizes[j-1])
-		if err != nil {
-			return nil, err
-		}
-		for size, v := range part {
-			theirs[size] = v
-		}
-		i = j
+	if a <= 0 || b <= 0 {
+		return 0
 	}
-	c := &comparedBench{Test: t.name, Column: ours.Columns[0], Weft: ours.Transport, Other: m.name, Ranks: ours.Ranks}
-	for _, row := range ours.Rows {
-		their, ok := theirs[row.Size]
-		if !ok {
-			return nil, fmt.Errorf("the other MPI has no value for %d bytes", row.Size)
-		}
-		r := comparedRun{Size: row.Size, Weft: row.Values[0], Other: their}
-		a, b := r.Weft, r.Other
-		if !isRate(c.Column) {
-			a, b = b, a
-		}
-		if b > 0 {
-			r.Ratio = a / b
-		}
-		c.Rows = append(c.Rows, r)
-	}
-	return c, nil
+	return a / b
 }
 
 // isRate tells rates, of which more is better, from times.
 func isRate(column string) bool { return strings.Contains(column, "MB/s") }
 
+// comparedWidth is the width of the columns of compare.
+const comparedWidth = 14
+
 func (c *comparedBench) print(t *benchTest) {
-	fmt.Printf("# %s, %d ranks: weft %s and %s over TCP, %s\n", t.title, c.Ranks, c.Weft, c.Other, c.Column)
-	fmt.Printf("%-*s%*s%*s%*s\n", benchSizeWidth, "# Size", benchWidth, "weft", benchWidth, "other", benchWidth, "times as good")
+	fmt.Printf("# %s, %d ranks: weft %s and %s, %s\n", t.title, c.Ranks, c.Weft, c.Other, c.Column)
+	heads := []string{"weft", "other, TCP", "times as good"}
+	if c.Shared {
+		fmt.Printf("# weft and the other through memory that the ranks share, and over the network\n")
+		heads = []string{"weft, memory", "other, memory", "times as good", "other, TCP", "times as good", "weft, SCTP", "times as good"}
+	}
+	fmt.Printf("%-*s", benchSizeWidth, "# Size")
+	for _, h := range heads {
+		fmt.Printf("  %*s", comparedWidth, h)
+	}
+	fmt.Println()
 	for _, r := range c.Rows {
-		fmt.Printf("%-*d%*.2f%*.2f%*.2f\n", benchSizeWidth, r.Size, benchWidth, r.Weft, benchWidth, r.Other, benchWidth, r.Ratio)
+		values := []float64{r.Weft, r.Other, r.Ratio}
+		if c.Shared {
+			values = []float64{r.Weft, r.Memory, r.MemoryRatio, r.Other, r.Ratio, r.Network, r.NetworkRatio}
+		}
+		fmt.Printf("%-*d", benchSizeWidth, r.Size)
+		for _, v := range values {
+			fmt.Printf("  %*.2f", comparedWidth, v)
+		}
+		fmt.Println()
 	}
 }

@@ -46,7 +46,7 @@ func (r *benchResult) svg(t *benchTest) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="22" font-size="15">%s</text>`+"\n",
-		plotLeft, html.EscapeString(fmt.Sprintf("%s, %d ranks, %s", t.title, r.Ranks, r.Transport)))
+		plotLeft, html.EscapeString(fmt.Sprintf("%s, %d ranks, %s", t.title, r.Ranks, r.how())))
 	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">message size (bytes)</text>`+"\n", (plotLeft+plotWidth-plotRight)/2, plotHeight-14)
 	fmt.Fprintf(&b, `<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", plotHeight/2, html.EscapeString(r.Columns[0]))
 	if len(points) > 0 {

@@ -134,8 +134,14 @@ type benchResult struct {
 	Test      string     `json:"test"`
 	Ranks     int        `json:"ranks"`
 	Transport string     `json:"transport"`
+	Shared    bool       `json:"shared"` // through memory that the ranks share
 	Columns   []string   `json:"columns"`
 	Rows      []benchRow `json:"rows"`
+}
+
+// sharesMemory reports whether ranks exchange messages through memory.
+func sharesMemory(w *mpi.World) bool {
+	return slices.ContainsFunc(w.Tunables(), func(t mpi.Tunable) bool { return t.Name == "WEFT_SHARED" && t.Value == "1" })
 }
 
 // benchRank is one rank's part.
@@ -161,7 +167,7 @@ func benchIn(ctx context.Context, w *mpi.World, o *benchOptions, out io.Writer) 
 	}
 	b := &benchState{o: o, c: w.Comm(), me: w.Rank(), size: w.Size()}
 	defer func() { err = errors.Join(err, b.stopChildren()) }()
-	res := &benchResult{Test: t.name, Ranks: w.Size(), Transport: w.Transport(), Columns: slices.Clone(t.columns)}
+	res := &benchResult{Test: t.name, Ranks: w.Size(), Transport: w.Transport(), Shared: sharesMemory(w), Columns: slices.Clone(t.columns)}
 	if o.full {
 		res.Columns = append(res.Columns, t.more...)
 	}
@@ -245,8 +251,16 @@ const (
 	benchWidth     = 20
 )
 
+// how tells how messages travelled.
+func (r *benchResult) how() string {
+	if r.Shared {
+		return r.Transport + ", shared memory"
+	}
+	return r.Transport
+}
+
 func (r *benchResult) header(w io.Writer, t *benchTest, o *benchOptions) {
-	fmt.Fprintf(w, "# weft %s (%d ranks, %s)\n", t.title, r.Ranks, r.Transport)
+	fmt.Fprintf(w, "# weft %s (%d ranks, %s)\n", t.title, r.Ranks, r.how())
 	if t.text != nil {
 		return
 	}

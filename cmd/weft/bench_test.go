@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -129,7 +130,7 @@ func TestBenchStartsItsRanks(t *testing.T) {
 		t.Errorf("%v, drawing %s", err, text)
 	}
 	out, _, status = weft(t, "", "run", "-n", "4", os.Args[0], "bench", "mbw_mr", "-m", "8:8", "-i", "2", "-x", "0")
-	if status != 0 || !strings.Contains(out, "(4 ranks, hybrid)") || !strings.Contains(out, "Messages/s") {
+	if status != 0 || !strings.Contains(out, "(4 ranks, hybrid") || !strings.Contains(out, "Messages/s") {
 		t.Errorf("in a job: status %d", status)
 	}
 	if _, _, status := weft(t, "", "run", "-n", "3", os.Args[0], "bench", "latency"); status == 0 {
@@ -143,11 +144,11 @@ func TestBenchStartup(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"init", "-n", "3"}, `^# weft MPI Init Test \(3 ranks, hybrid\)\nnprocs: 3, min: (\d+) ms, max: (\d+) ms, avg: (\d+) ms\n$`},
+		{[]string{"init", "-n", "3"}, `^# weft MPI Init Test \(3 ranks, hybrid(, shared memory)?\)\nnprocs: 3, min: (\d+) ms, max: (\d+) ms, avg: (\d+) ms\n$`},
 		{[]string{"osu_hello", "-n", "4", "-transport", "tcp"}, `^# weft MPI Hello World Test \(4 ranks, tcp\)\nThis is a test with 4 processes\n$`},
 		{[]string{"hello", "-n", "1"}, `This is a test with 1 processes\n$`},
 		{[]string{"latency_mp", "-t", "3", "-m", "8:8", "-i", "3", "-x", "0", "-c"},
-			`Multi-process Latency Test \(2 ranks, hybrid\)\n# Number of processes started by the sender: 3\n# Number of processes started by the receiver: 3\n# Size +Latency \(us\) +Validation\n8 +[0-9.]+ +Pass\n$`},
+			`Multi-process Latency Test \(2 ranks, hybrid(, shared memory)?\)\n# Number of processes started by the sender: 3\n# Number of processes started by the receiver: 3\n# Size +Latency \(us\) +Validation\n8 +[0-9.]+ +Pass\n$`},
 	} {
 		out, errs, status := weft(t, "", append([]string{"bench"}, tt.args...)...)
 		if status != 0 || !regexp.MustCompile(tt.want).MatchString(out) {
@@ -237,7 +238,8 @@ func TestBenchCompare(t *testing.T) {
 			t.Errorf("%s: %+v", name, c)
 		}
 		for _, r := range c.Rows {
-			if r.Weft <= 0 || r.Other <= 0 || r.Ratio <= 0 {
+			shared := r.Network > 0 && r.NetworkRatio > 0 && r.Memory > 0 && r.MemoryRatio > 0
+			if r.Weft <= 0 || r.Other <= 0 || r.Ratio <= 0 || c.Shared != shared || shared != (runtime.GOOS == "linux") {
 				t.Errorf("%s: row %+v", name, r)
 			}
 		}
