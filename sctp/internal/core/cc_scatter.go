@@ -21,8 +21,8 @@ const (
 	// Where no time of scatterSpan is shorter than scatterQueue times that of the path
 	// with an empty queue, the queue is always long, and losses are its own wherever
 	// they fall.
-	scatterSpan  Time = 40_000_000
-	scatterQueue      = 3
+	scatterSpan  = Time(40_000_000)
+	scatterQueue = 3
 )
 
 // scatter tells whether the losses of a short path are random where its round-trip

@@ -27,7 +27,7 @@ func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 1))
 			var mild, all int
 			c := newCubic(CCConfig{InitialPackets: window / ccMTU}.withDefaults(), ccMTU)
-			now := Time(second)
+			now := second
 			ack := func(rtt Time) {
 				now += rtt
 				c.OnAck(Ack{Now: now, Acked: ccMTU, FlightBefore: 2 * ccMTU, Flight: ccMTU, CumAdvanced: true, RTT: rtt, SRTT: rtt})
@@ -64,7 +64,7 @@ func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 // flow old times do not tell that the queue is short.
 func TestCubicWaitsForLossesToTell(t *testing.T) {
 	var s scatter
-	now := Time(second)
+	now := second
 	feed := func(n int, rtt Time) {
 		for range n {
 			now += ms
