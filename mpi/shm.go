@@ -171,6 +171,7 @@ func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
 		l := &shmLink{under: p.link, mem: s, peer: p}
 		l.idle = sync.NewCond(&l.mu)
 		l.flow.p = p
+		l.pid = cards[rank].PID
 		l.in.ctl, l.in.data = s.own.ring(place(i, me), n)
 		if l.theirs, err = cards[rank].open(n); err == nil {
 			l.out.ctl, l.out.data = l.theirs.ring(place(me, i), n)

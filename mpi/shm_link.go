@@ -18,6 +18,7 @@ type shmLink struct {
 	// theirs holds out and awake: it is unmapped when nobody refers to it. It is nil if
 	// it could not be mapped: then messages are only received through memory.
 	theirs *shmSegment
+	pid    int            // of the peer
 	awake  *atomic.Uint32 // of the peer: it polls
 
 	mu     sync.Mutex // guards writing

@@ -2,8 +2,10 @@ package mpi
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -68,3 +70,42 @@ func mapShm(f *os.File, n int) (*shmSegment, error) {
 
 // yieldProcessor lets other processes run.
 func yieldProcessor() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }
+
+// copyVectors are what the system calls below want, kept because they escape.
+type copyVectors struct {
+	local  [1]unix.Iovec
+	remote [1]unix.RemoteIovec
+}
+
+var vectorPool = sync.Pool{New: func() any { return new(copyVectors) }}
+
+// readProcess copies memory of another process, all that b has room for.
+func readProcess(pid int, addr uint64, b []byte) error {
+	return copyProcess(unix.ProcessVMReadv, pid, addr, b)
+}
+
+// writeProcess copies b to the memory of another process.
+func writeProcess(pid int, addr uint64, b []byte) error {
+	return copyProcess(unix.ProcessVMWritev, pid, addr, b)
+}
+
+func copyProcess(call func(int, []unix.Iovec, []unix.RemoteIovec, uint) (int, error), pid int, addr uint64, b []byte) error {
+	v := vectorPool.Get().(*copyVectors)
+	defer vectorPool.Put(v)
+	for len(b) > 0 {
+		v.local[0].Base = &b[0]
+		v.local[0].SetLen(len(b))
+		v.remote[0] = unix.RemoteIovec{Base: uintptr(addr), Len: len(b)}
+		n, err := call(pid, v.local[:], v.remote[:], 0)
+		if err != nil {
+			v.local[0].Base = nil
+			return err
+		}
+		if n <= 0 {
+			return io.ErrUnexpectedEOF
+		}
+		b, addr = b[n:], addr+uint64(n) // 2 GiB at most at a time
+	}
+	v.local[0].Base = nil
+	return nil
+}

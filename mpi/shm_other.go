@@ -12,3 +12,6 @@ func newShmFile() (*os.File, error)             { return nil, errors.ErrUnsuppor
 func openShmFile(int, int) (*os.File, error)    { return nil, errors.ErrUnsupported }
 func mapShm(*os.File, int) (*shmSegment, error) { return nil, errors.ErrUnsupported }
 func yieldProcessor()                           {}
+
+func readProcess(int, uint64, []byte) error  { return errors.ErrUnsupported }
+func writeProcess(int, uint64, []byte) error { return errors.ErrUnsupported }

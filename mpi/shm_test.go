@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // overMemory reports whether w exchanges messages with all others through memory.
@@ -440,4 +442,79 @@ func TestSharedWakes(t *testing.T) {
 			return nil
 		}, overTransport(hybridShared), WithSpin(spin))
 	}
+}
+
+// Between ranks that share memory Put and Get are copies from process to process, of
+// all kinds of windows, and RDMA where the system refuses them.
+func TestSharedPutGet(t *testing.T) {
+	sharing(t)
+	var x, y [1]byte
+	x[0] = 7
+	if err := readProcess(os.Getpid(), uint64(uintptr(unsafe.Pointer(&x[0]))), y[:]); err != nil {
+		t.Skip("the system copies no memory between processes: ", err)
+	}
+	if y[0] != 7 {
+		t.Fatalf("read %d, want 7", y[0])
+	}
+	const n = 100_000
+	local(t, 3, func(ctx context.Context, c *Comm) error {
+		next, before := (c.Rank()+1)%3, (c.Rank()+2)%3
+		for round, refused := range []bool{false, true} {
+			win, err := WinAllocate[byte](ctx, c, n)
+			if err != nil {
+				return err
+			}
+			if win.w.directTo(next, 0, n, AccessAll) == nil {
+				return errors.New("not by copies")
+			}
+			if refused {
+				win.w.direct[next].pid = 1 << 30
+			}
+			src, got := make([]byte, n), make([]byte, n)
+			pattern(src, 10*round+c.Rank())
+			if err := win.Put(ctx, src, next, 0); err != nil {
+				return err
+			}
+			if err := win.Fence(ctx); err != nil {
+				return err
+			}
+			if err := checkPattern(win.Buf(), 10*round+before); err != nil {
+				return fmt.Errorf("put: %w", err)
+			}
+			if err := win.Get(ctx, got[5:], next, 5); err != nil {
+				return err
+			}
+			if err := win.Flush(ctx, next); err != nil {
+				return err
+			}
+			if !bytes.Equal(got[5:], src[5:]) {
+				return errors.New("get: other bytes")
+			}
+			if open := win.w.directTo(next, 0, n, AccessAll) != nil; open == refused {
+				return fmt.Errorf("refused %v, still by copies %v", refused, open)
+			}
+			if err := win.Put(ctx, src[:2], next, n-1); !errors.Is(err, ErrRange) {
+				return fmt.Errorf("beyond the end: %v", err)
+			}
+			if err := win.Free(ctx); err != nil {
+				return err
+			}
+		}
+		for _, opts := range [][]WinOption{{WithMessages()}, {WithAccess(AccessRead)}} {
+			win, err := WinCreate(ctx, c, make([]byte, 10), opts...)
+			if err != nil {
+				return err
+			}
+			if err := win.Put(ctx, make([]byte, 10), next, 0); err != nil && !errors.Is(err, ErrAccess) {
+				return err
+			}
+			if win.w.dev == nil && win.w.direct != nil {
+				return errors.New("messages, and yet copies")
+			}
+			if err := win.Free(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, overTransport(hybridShared))
 }

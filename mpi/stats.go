@@ -57,8 +57,8 @@ type PeerStats struct {
 	Collective Traffic `json:"collective"` // messages of collective operations
 	OneSided   Traffic `json:"one_sided"`  // messages of windows and files
 	Internal   Traffic `json:"internal"`   // messages to make communicators and for barriers of the library
-	Writes     Traffic `json:"writes"`     // RDMA Writes to its memory
-	Reads      Traffic `json:"reads"`      // RDMA Reads of its memory: the bytes come from it
+	Writes     Traffic `json:"writes"`     // RDMA Writes to its memory, and copies: see Win
+	Reads      Traffic `json:"reads"`      // RDMA Reads of its memory, and copies: the bytes come from it
 	Atomics    Traffic `json:"atomics"`    // RDMA atomics on its memory
 	// Announced is how many sends wait for a receive there.
 	Announced int `json:"announced"`

@@ -69,6 +69,8 @@ func WithMessages() WinOption { return func(o *winOptions) { o.messages = true }
 //
 // With TransportHybrid, Put is an RDMA Write, Get an RDMA Read, and updates of
 // one 64-bit integer are RDMA atomics, over queue pairs connected on first use.
+// Between ranks that share memory (WithSharedMemory) Put and Get are copies from
+// process to process by the system, where that allows them, and complete at once.
 // All else travels in messages that a goroutine of the target serves. Either
 // way the target need not call anything.
 //

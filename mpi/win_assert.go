@@ -73,7 +73,7 @@ func (w *Win[T]) StartAssert(ctx context.Context, a Assert, targets ...int) erro
 // quiet reports whether no operation of the caller is under way.
 func (w *window) quiet() bool {
 	for rank := range w.to {
-		if !w.to[rank].quiet() {
+		if !w.to[rank].quiet() || w.direct != nil && w.direct[rank].used.Load() {
 			return false
 		}
 	}

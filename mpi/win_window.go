@@ -23,8 +23,9 @@ type window struct {
 	access Access
 	remote []winInfo // of all ranks
 	to     []winTarget
-	dev    *rmaDevice // nil: all operations travel in messages
-	mr     *verbs.MR  // mem, registered
+	dev    *rmaDevice  // nil: all operations travel in messages
+	mr     *verbs.MR   // mem, registered
+	direct []directMem // by target; nil: none
 
 	dynamic *dynamicMem // instead of mem
 	shared  *sharedMem  // that mem is a part of, or nil
@@ -61,6 +62,7 @@ type winInfo struct {
 	Same   uint8 // it promises that all parts are of one size
 	Eager  uint8 // it wants all queue pairs at once
 	Token  [tokenLen]byte
+	Addr   uint64 // of the memory in the process; 0: not for others
 }
 
 // create makes the caller's part of the window and exchanges keys. A rank that
@@ -86,6 +88,7 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	if err != nil {
 		mine.Bad = 1
 	}
+	mine.Addr = w.directAddr()
 	w.remote = make([]winInfo, c.Size())
 	if e := Allgather(ctx, w.c, []winInfo{mine}, w.remote); e != nil {
 		err = e
@@ -107,6 +110,7 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	for rank := range w.to {
 		w.to[rank].init(rank)
 	}
+	w.openDirect()
 	w.locks.init(c.Size())
 	life, stop := context.WithCancel(context.Background())
 	w.stop = stop
@@ -251,6 +255,8 @@ func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 		copy(mem, src)
 		w.release()
 		return nil
+	case w.putDirect(src, target, off):
+		return nil
 	case w.dev != nil:
 		return w.writeRDMA(ctx, src, target, off)
 	}
@@ -283,6 +289,8 @@ func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 		w.hold()
 		copy(dst, mem)
 		w.release()
+		return nil
+	case w.getDirect(dst, target, off):
 		return nil
 	case w.dev != nil:
 		return w.readRDMA(ctx, dst, target, off)
