@@ -106,7 +106,7 @@ func benchRanks(b *testing.B, transport string, f func(ctx context.Context, c *C
 			b.StopTimer()
 		}
 		return nil
-	}, WithTransport(transport))
+	}, overTransport(transport))
 	if err != nil {
 		b.Fatal(err)
 	}
