@@ -89,7 +89,6 @@ type sharedMemory struct {
 	file     *os.File // of the memory of this rank, until all have mapped it
 	own      *shmSegment
 	spinners *atomic.Int32 // goroutines that poll
-	ranks    int           // of the job
 	links    []*shmLink    // constant once up
 	up       atomic.Bool   // the links are complete
 
@@ -153,7 +152,6 @@ func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
 			local = append(local, rank)
 		}
 	}
-	s.ranks = len(cards)
 	n, me := len(local)-1, slices.Index(local, e.rank)
 	if n < 1 || n >= MaxSharedRanks || me < 0 {
 		return
@@ -168,10 +166,9 @@ func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
 			continue
 		}
 		p := e.peers[rank]
-		l := &shmLink{under: p.link, mem: s, peer: p}
+		l := &shmLink{under: p.link, peer: p, pid: cards[rank].PID}
 		l.idle = sync.NewCond(&l.mu)
 		l.flow.p = p
-		l.pid = cards[rank].PID
 		l.in.ctl, l.in.data = s.own.ring(place(i, me), n)
 		if l.theirs, err = cards[rank].open(n); err == nil {
 			l.out.ctl, l.out.data = l.theirs.ring(place(me, i), n)
@@ -185,14 +182,15 @@ func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
 	s.scan()
 }
 
-// all reports whether there are links to all other ranks, in both directions.
-func (s *sharedMemory) all() bool {
+// all reports whether there are links to all other ranks, of a job of so many, in
+// both directions.
+func (s *sharedMemory) all(ranks int) bool {
 	for _, l := range s.links {
 		if l.theirs == nil {
 			return false
 		}
 	}
-	return s.up.Load() && len(s.links) == s.ranks-1
+	return s.up.Load() && len(s.links) == ranks-1
 }
 
 // place is which ring of rank to is that of rank from; both are indices.
@@ -301,9 +299,12 @@ func (s *sharedMemory) expired() {
 	}
 }
 
-// String returns 1 if messages go through memory, else 0: the value of WEFT_SHARED.
+// active reports whether messages go through memory. There may be none.
+func (s *sharedMemory) active() bool { return s != nil && s.up.Load() }
+
+// String returns the value of WEFT_SHARED that says so.
 func (s *sharedMemory) String() string {
-	if s != nil && s.up.Load() {
+	if s.active() {
 		return "1"
 	}
 	return "0"

@@ -13,7 +13,6 @@ import (
 // poll (kindBell), and ends when the rank does.
 type shmLink struct {
 	under link
-	mem   *sharedMemory
 	peer  *peer
 	// theirs holds out and awake: it is unmapped when nobody refers to it. It is nil if
 	// it could not be mapped: then messages are only received through memory.

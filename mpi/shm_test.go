@@ -493,6 +493,10 @@ func TestSharedPutGet(t *testing.T) {
 			if open := win.w.directTo(next, 0, n, AccessAll) != nil; open == refused {
 				return fmt.Errorf("refused %v, still by copies %v", refused, open)
 			}
+			// What a Flush has completed does not precede a Fence.
+			if err := errors.Join(win.Fence(ctx, AssertNoPrecede), win.Fence(ctx)); err != nil {
+				return err
+			}
 			if err := win.Put(ctx, src[:2], next, n-1); !errors.Is(err, ErrRange) {
 				return fmt.Errorf("beyond the end: %v", err)
 			}

@@ -26,6 +26,11 @@ func (t Traffic) add(u Traffic) Traffic {
 // atomicTraffic is Traffic that several goroutines count.
 type atomicTraffic struct{ messages, bytes atomic.Uint64 }
 
+func (t *atomicTraffic) count(n int) {
+	t.messages.Add(1)
+	t.bytes.Add(uint64(n))
+}
+
 func (t *atomicTraffic) load() Traffic { return Traffic{t.messages.Load(), t.bytes.Load()} }
 
 // rdmaCounts counts the RDMA operations on a peer.
@@ -46,8 +51,7 @@ func (r *rdmaCounts) count(wr *verbs.SendWR) {
 		}
 		t = &r.reads
 	}
-	t.messages.Add(1)
-	t.bytes.Add(uint64(n))
+	t.count(n)
 }
 
 // PeerStats is what a rank has sent to another since Init.

@@ -160,9 +160,7 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 		if done() {
 			p.spinners.Add(-1)
 			now := clock()
-			if w.Counts() {
-				p.choose.End(w, now)
-			}
+			p.choose.End(w, now)
 			if p.shared != nil {
 				p.shared.left(now)
 			}

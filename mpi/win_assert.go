@@ -73,7 +73,7 @@ func (w *Win[T]) StartAssert(ctx context.Context, a Assert, targets ...int) erro
 // quiet reports whether no operation of the caller is under way.
 func (w *window) quiet() bool {
 	for rank := range w.to {
-		if !w.to[rank].quiet() || w.direct != nil && w.direct[rank].used.Load() {
+		if !w.to[rank].quiet() {
 			return false
 		}
 	}
@@ -83,7 +83,7 @@ func (w *window) quiet() bool {
 func (t *winTarget) quiet() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && t.proof == nil && (t.conn == nil || t.conn.quiet())
+	return !t.copied.Load() && !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && t.proof == nil && (t.conn == nil || t.conn.quiet())
 }
 
 // quiet reports whether all operations are complete, here and at the target.

@@ -14,13 +14,12 @@ type directMem struct {
 	size   int
 	access Access
 	open   atomic.Bool
-	used   atomic.Bool // since the last flush
 }
 
 // directAddr tells where the caller's memory is, for ranks that share memory with it.
 // It does not move: the window holds it, and the collector moves nothing.
 func (w *window) directAddr() uint64 {
-	if w.dev == nil || w.dynamic != nil || len(w.mem) == 0 || w.c.w.shared.String() == "0" {
+	if w.dev == nil || w.dynamic != nil || len(w.mem) == 0 || !w.c.w.shared.active() {
 		return 0
 	}
 	return uint64(uintptr(unsafe.Pointer(&w.mem[0])))
@@ -28,7 +27,7 @@ func (w *window) directAddr() uint64 {
 
 // openDirect finds the targets whose memory the system lets this process copy.
 func (w *window) openDirect() {
-	if w.dev == nil || w.dynamic != nil || w.c.w.shared.String() == "0" {
+	if w.dev == nil || w.dynamic != nil || !w.c.w.shared.active() {
 		return
 	}
 	w.direct = make([]directMem, len(w.remote))
@@ -54,9 +53,6 @@ func (w *window) directTo(target, off, n int, need Access) *directMem {
 	if !d.open.Load() || w.c.peers[target].failure() != nil || d.access&need != need || off < 0 || n > d.size-off {
 		return nil
 	}
-	if !d.used.Load() {
-		d.used.Store(true)
-	}
 	return d
 }
 
@@ -71,6 +67,7 @@ func (w *window) putDirect(src []byte, target, off int) bool {
 		d.open.Store(false)
 		return false
 	}
+	w.to[target].copied.Store(true)
 	w.c.peers[target].rdma.writes.count(len(src))
 	return true
 }
@@ -85,11 +82,7 @@ func (w *window) getDirect(dst []byte, target, off int) bool {
 		d.open.Store(false)
 		return false
 	}
+	w.to[target].copied.Store(true)
 	w.c.peers[target].rdma.reads.count(len(dst))
 	return true
-}
-
-func (t *atomicTraffic) count(n int) {
-	t.messages.Add(1)
-	t.bytes.Add(uint64(n))
 }

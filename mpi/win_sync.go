@@ -193,9 +193,6 @@ func (w *window) flushAll(ctx context.Context) error {
 		return err
 	}
 	for rank := range w.to {
-		if w.direct != nil {
-			w.direct[rank].used.Store(false)
-		}
 		w.to[rank].startFlush(ctx, w)
 	}
 	return w.each(func(rank int) error { return w.to[rank].flush(ctx, w) })

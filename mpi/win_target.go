@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // winTarget is what an origin knows about its operations on one target.
 type winTarget struct {
 	rank int
 	turn chan struct{} // held by the one that completes operations
+
+	copied atomic.Bool // something, by directMem, since operations were completed
 
 	mu      sync.Mutex // guards what follows
 	locked  bool       // the origin holds a lock there
@@ -140,6 +143,7 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 // settle completes operations here, and with remote at the target too. It
 // returns an error only if ctx ended; it may then be called again.
 func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
+	t.copied.Store(false)
 	if remote {
 		t.startFlush(ctx, w)
 	}

@@ -302,7 +302,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	}
 	if w.shared != nil {
 		w.shared.connect(w.eng, memory)
-		if w.shared.all() && w.opts.spin == spinAuto && w.eng.prog.choose.Max() == 0 {
+		if w.shared.all(size) && w.opts.spin == spinAuto && w.eng.prog.choose.Max() == 0 {
 			w.eng.prog.choose.Init(crowdedSpin)
 			w.eng.prog.yields = true
 		}
