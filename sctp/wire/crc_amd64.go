@@ -10,37 +10,51 @@ import (
 //go:noescape
 func fold(p *byte, n int, init uint32, k *[16]uint64) uint32
 
+//go:noescape
+func fold32(p *byte, n int, init uint32, k *[8]uint64) uint32
+
+//go:noescape
+func vpclmulqdq() bool
+
 var (
-	hasFold = cpu.X86.HasSSE42 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ
-	foldKey = foldConstants()
+	hasFold   = cpu.X86.HasSSE42 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ
+	hasFold32 = cpu.X86.HasSSE42 && cpu.X86.HasAVX2 && vpclmulqdq()
+	foldKey   = [16]uint64(foldConstants(4, 256, 64))
+	foldKey32 = [8]uint64(foldConstants(2, 128, 32))
 )
 
-// minFold is the length from which folding pays.
-const minFold = 256
+// The lengths from which folding pays.
+const (
+	minFold   = 256
+	minFold32 = 128
+)
 
 // crc32c returns the CRC32c of p. Where the processor multiplies 64 bytes of
-// polynomials at once, long packets take a third of the time.
+// polynomials at once, long packets take a third of the time; with 32, 0.55 of it.
 func crc32c(p []byte) uint32 { return UpdateChecksum(0, p) }
 
 // UpdateChecksum returns the CRC32c of what c is that of, followed by p. Begin
 // with 0.
 func UpdateChecksum(c uint32, p []byte) uint32 {
-	if !hasFold || len(p) < minFold {
-		return crc32.Update(c, castagnoli, p)
+	switch {
+	case hasFold && len(p) >= minFold:
+		return ^fold(&p[0], len(p), ^c, &foldKey)
+	case hasFold32 && len(p) >= minFold32:
+		return ^fold32(&p[0], len(p), ^c, &foldKey32)
 	}
-	return ^fold(&p[0], len(p), ^c, &foldKey)
+	return crc32.Update(c, castagnoli, p)
 }
 
-// foldConstants returns what moves 16 bytes forward by 256 bytes, and by 64,
-// each for the four lanes of a register. A polynomial a of 64 bits whose last
+// foldConstants returns what moves 16 bytes forward by each of the given numbers of
+// bytes, for every lane of a register. A polynomial a of 64 bits whose last
 // bit stands for x^0 of the low half, followed by d bits, is a·x^(d+32)/x^32 of
 // the CRC register; in the reflected order of CRC32c the product of two numbers
 // comes out one bit to the right, hence the shift.
-func foldConstants() (k [16]uint64) {
-	for i, d := range [2]int{2048, 512} {
-		for lane := range 4 {
-			k[8*i+2*lane] = uint64(bits.Reverse32(xPower(d+32))) << 1
-			k[8*i+2*lane+1] = uint64(bits.Reverse32(xPower(d-32))) << 1
+func foldConstants(lanes int, by ...int) (k []uint64) {
+	for _, bytes := range by {
+		d := 8 * bytes
+		for range lanes {
+			k = append(k, uint64(bits.Reverse32(xPower(d+32)))<<1, uint64(bits.Reverse32(xPower(d-32)))<<1)
 		}
 	}
 	return k

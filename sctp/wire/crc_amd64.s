@@ -105,3 +105,117 @@ bytes:
 end:
 	MOVL AX, ret+32(FP)
 	RET
+
+// func fold32(p *byte, n int, init uint32, k *[8]uint64) uint32
+//
+// fold32 is fold with registers of 32 bytes: four accumulators move forward by 128
+// bytes a turn. The bytes are at least 128.
+TEXT ·fold32(SB), NOSPLIT, $0-36
+	MOVQ p+0(FP), SI
+	MOVQ n+8(FP), CX
+	MOVL init+16(FP), AX
+	MOVQ k+24(FP), DX
+	VMOVDQU (DX), Y12
+	VMOVDQU 32(DX), Y13
+	VMOVDQU (SI), Y0
+	VMOVDQU 32(SI), Y1
+	VMOVDQU 64(SI), Y2
+	VMOVDQU 96(SI), Y3
+	VMOVD AX, X4
+	VPXOR Y4, Y0, Y0
+	ADDQ $128, SI
+	SUBQ $128, CX
+
+loop:
+	CMPQ CX, $128
+	JLT  join
+	VPCLMULQDQ $0x00, Y12, Y0, Y4
+	VPCLMULQDQ $0x00, Y12, Y1, Y5
+	VPCLMULQDQ $0x00, Y12, Y2, Y6
+	VPCLMULQDQ $0x00, Y12, Y3, Y7
+	VPCLMULQDQ $0x11, Y12, Y0, Y0
+	VPCLMULQDQ $0x11, Y12, Y1, Y1
+	VPCLMULQDQ $0x11, Y12, Y2, Y2
+	VPCLMULQDQ $0x11, Y12, Y3, Y3
+	VPXOR (SI), Y4, Y4
+	VPXOR 32(SI), Y5, Y5
+	VPXOR 64(SI), Y6, Y6
+	VPXOR 96(SI), Y7, Y7
+	VPXOR Y4, Y0, Y0
+	VPXOR Y5, Y1, Y1
+	VPXOR Y6, Y2, Y2
+	VPXOR Y7, Y3, Y3
+	ADDQ $128, SI
+	SUBQ $128, CX
+	JMP  loop
+
+join:
+	VPCLMULQDQ $0x00, Y13, Y0, Y5
+	VPCLMULQDQ $0x11, Y13, Y0, Y6
+	VPXOR Y5, Y1, Y1
+	VPXOR Y6, Y1, Y1
+	VPCLMULQDQ $0x00, Y13, Y1, Y5
+	VPCLMULQDQ $0x11, Y13, Y1, Y6
+	VPXOR Y5, Y2, Y2
+	VPXOR Y6, Y2, Y2
+	VPCLMULQDQ $0x00, Y13, Y2, Y5
+	VPCLMULQDQ $0x11, Y13, Y2, Y6
+	VPXOR Y5, Y3, Y3
+	VPXOR Y6, Y3, Y3
+
+rest:
+	CMPQ CX, $32
+	JLT  done
+	VPCLMULQDQ $0x00, Y13, Y3, Y5
+	VPCLMULQDQ $0x11, Y13, Y3, Y6
+	VPXOR (SI), Y5, Y3
+	VPXOR Y6, Y3, Y3
+	ADDQ $32, SI
+	SUBQ $32, CX
+	JMP  rest
+
+done:
+	XORL AX, AX
+	VMOVQ X3, R8
+	CRC32Q R8, AX
+	VPEXTRQ $1, X3, R9
+	CRC32Q R9, AX
+	VEXTRACTI128 $1, Y3, X4
+	VMOVQ X4, R8
+	CRC32Q R8, AX
+	VPEXTRQ $1, X4, R9
+	CRC32Q R9, AX
+	VZEROUPPER
+
+words:
+	CMPQ CX, $8
+	JLT  bytes
+	CRC32Q (SI), AX
+	ADDQ $8, SI
+	SUBQ $8, CX
+	JMP  words
+
+bytes:
+	TESTQ CX, CX
+	JEQ   end
+	CRC32B (SI), AX
+	INCQ SI
+	DECQ CX
+	JMP  bytes
+
+end:
+	MOVL AX, ret+32(FP)
+	RET
+
+// func vpclmulqdq() bool
+//
+// vpclmulqdq reports whether the processor has the instruction of that name. It needs
+// leaf 7 of CPUID, which those with AVX2 have.
+TEXT ·vpclmulqdq(SB), NOSPLIT, $0-1
+	MOVL $7, AX
+	XORL CX, CX
+	CPUID
+	SHRL $10, CX
+	ANDL $1, CX
+	MOVB CX, ret+0(FP)
+	RET
