@@ -53,6 +53,8 @@ type Association struct {
 	body core.Assoc
 
 	writers  waitList            // guarded by mu
+	unread   int                 // bytes sent since looked; guarded by mu
+	looked   core.Time           // when a sender waited for room, or read the sockets; guarded by mu
 	openers  waitList            // wait for known or dead; guarded by mu
 	requests map[uint32]*request // that the peer has to answer; guarded by mu
 	err      error               // why it ended; guarded by mu

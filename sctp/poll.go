@@ -27,6 +27,15 @@ func (t *Transport) Poll() bool {
 	return work
 }
 
+// look is a pass over the sockets by one that will be back soon: the readers stay
+// asleep.
+func (t *Transport) look() {
+	if t.sockets().canPoll && !t.polling.quiet.Load() {
+		t.polling.setQuiet(t, true)
+	}
+	t.Poll()
+}
+
 // readAll is one pass over the sockets that says nothing about whether polling
 // goes on.
 func (t *Transport) readAll() {

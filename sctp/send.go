@@ -12,7 +12,8 @@ import (
 // Send queues msg on a stream, waiting for room in the send buffer until ctx
 // is done. A message may have any length. msg is copied unless opts.Owner is
 // set. Like TrySend it makes no upcalls, so it may be called with locks held that
-// upcalls take, unless it has to wait for room.
+// upcalls take, unless it has to wait for room or, in a stream of messages, had to
+// just before: then it reads the sockets itself, see Poll of Transport.
 func (a *Association) Send(ctx context.Context, msg []byte, opts SendOptions) error {
 	err := a.send(ctx.Done(), nil, msg, &opts)
 	if err == errStopped {
@@ -56,7 +57,11 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 				own.free()
 				return a.sendError(err)
 			}
+			look := stop != stopped && a.looks(now, len(m.Body))
 			a.settleLater(a.launch(now, more))
+			if look {
+				a.t.look()
+			}
 			return nil
 		}
 		// Room comes with acknowledgements: whatever was left unsent has to go.
@@ -69,6 +74,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 		if a.writers.recycle(wt) && err != nil {
 			a.writers.takeFirst(&k) // the wake-up was for somebody who wants it
 		}
+		a.looked = a.t.now()
 		a.mu.Unlock()
 		k.wake()
 		if err != nil {
@@ -76,6 +82,30 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 			return err
 		}
 	}
+}
+
+const (
+	// lookEvery is how many bytes one who sends more than there is room for sends
+	// until it reads the sockets itself. A message counts as lookLeast or more.
+	lookEvery = 64 << 10
+	lookLeast = 512
+	// lookGap is how long ago the last time may be, or the last wait for room.
+	lookGap = core.Time(quietTick)
+)
+
+// looks reports whether the caller, who sends n bytes, should read the sockets after
+// it: acknowledgements that wake a reader take the state of the association to another
+// processor and back. a.mu is held.
+func (a *Association) looks(now core.Time, n int) bool {
+	if a.unread += max(n, lookLeast); a.unread < lookEvery {
+		return false
+	}
+	a.unread = 0
+	if now-a.looked > lookGap {
+		return false
+	}
+	a.looked = now
+	return true
 }
 
 // newMessage makes the message that opts describe. Where they name no owner it is

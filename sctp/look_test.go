@@ -1,0 +1,87 @@
+package sctp
+
+import (
+	"bytes"
+	"net/netip"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+func TestLooks(t *testing.T) {
+	const start = core.Time(1e9)
+	a := &Association{looked: start}
+	for i, s := range []struct {
+		after core.Time
+		bytes int
+		want  bool
+	}{
+		{0, lookEvery, true},
+		{lookGap, lookEvery, true},
+		{2 * lookGap, lookEvery - 1, false},
+		{2 * lookGap, 1, true}, // the one byte that was left
+		{3 * lookGap, 10 * lookEvery, true},
+		{4*lookGap + 1, lookEvery, false}, // too late
+		{4*lookGap + 2, lookEvery, false},
+	} {
+		if got := a.looks(start+s.after, s.bytes); got != s.want {
+			t.Fatalf("step %d: %v, want %v", i, got, s.want)
+		}
+	}
+	a = &Association{looked: start}
+	for i := 1; i <= lookEvery/lookLeast; i++ {
+		if got, want := a.looks(start, 1), i == lookEvery/lookLeast; got != want {
+			t.Fatalf("message %d of 1 byte: %v, want %v", i, got, want)
+		}
+	}
+}
+
+// A sender that had to wait for room reads acknowledgements itself.
+func TestSenderReads(t *testing.T) {
+	ctx := t.Context()
+	var looked atomic.Bool
+	tap := func(e TapEvent) {
+		var stack [4096]byte
+		if !e.Sent && bytes.Contains(stack[:runtime.Stack(stack[:], false)], []byte("(*Transport).look(")) {
+			looked.Store(true)
+		}
+	}
+	var ends [2]*Endpoint
+	for i := range ends {
+		tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}, Tap: tap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tr.Close()
+		if !tr.sockets().canPoll {
+			t.Skip("the sockets of this system cannot be polled")
+		}
+		if ends[i], err = tr.Listen(0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := ends[0].Connect(ctx, ends[1].Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		b, err := ends[1].Accept(ctx)
+		for buf := make([]byte, lookEvery); err == nil; {
+			_, _, err = b.Recv(ctx, buf)
+		}
+	}()
+	msg := make([]byte, lookEvery)
+	for n := 0; !looked.Load(); n++ {
+		if n == 100_000 {
+			t.Fatalf("none of %d messages read acknowledgements", n)
+		}
+		a.mu.Lock()
+		a.looked = a.t.now() // it has just waited, whatever the machine does
+		a.mu.Unlock()
+		if err := a.Send(ctx, msg, SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
