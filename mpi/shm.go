@@ -95,11 +95,18 @@ type sharedMemory struct {
 	// Whether others need to ring the bell: awake, as they see it, is set by polling,
 	// and cleared a little after the last poll, since who polled is likely to do so
 	// again.
-	mu    sync.Mutex // guards changes of awake
-	awake atomic.Bool
-	armed atomic.Int64 // clock when the timer was set
-	timer *time.Timer
-	turn  atomic.Uint32 // counts polls
+	mu     sync.Mutex // guards changes of awake
+	awake  atomic.Bool
+	waits  atomic.Uint32 // about how often left was called
+	leased atomic.Bool   // the timer is set, or about to be
+	armed  atomic.Int64  // clock when it was set
+	timer  *time.Timer
+
+	// When the network is looked at.
+	crowded bool          // a poll may take as long as others run; constant
+	turn    atomic.Uint32 // polls that found nothing in memory
+	looked  atomic.Uint32 // turn at the last look
+	gap     atomic.Uint32 // turns to the next
 }
 
 const (
@@ -107,9 +114,15 @@ const (
 	shmLease = 75 * time.Microsecond
 	// shmRearm is how long the timer for that is not set again.
 	shmRearm = int64(25 * time.Microsecond)
-	// shmTurns is how many looks at memory that find nothing there are to one at the
-	// network, which takes a system call.
-	shmTurns = 8
+	// leaseEvery is how many polls there are to one that looks whether that is so.
+	leaseEvery = 16
+	// minGap is how many looks at memory that find nothing there are to one at the
+	// network, which takes a system call and would keep a message in memory waiting.
+	// With each of those that finds nothing the number doubles, up to maxGap, or
+	// crowdedGap where a look at memory may take long.
+	minGap     = 8
+	maxGap     = 256
+	crowdedGap = 16
 )
 
 // newSharedMemory makes memory for others to write to, whose size is not known yet.
@@ -244,7 +257,22 @@ func (s *sharedMemory) polling(base func() bool) func() bool {
 		if s.poll() {
 			return true
 		}
-		return s.turn.Add(1)%shmTurns == 0 && base()
+		turn, gap := s.turn.Add(1), s.gap.Load()
+		if turn-s.looked.Load() < gap {
+			return false
+		}
+		s.looked.Store(turn)
+		worked := base()
+		switch {
+		case worked:
+			gap = minGap
+		case s.crowded:
+			gap = min(2*max(gap, minGap), crowdedGap)
+		default:
+			gap = min(2*max(gap, minGap), maxGap)
+		}
+		s.gap.Store(gap)
+		return worked
 	}
 }
 
@@ -276,11 +304,20 @@ func (s *sharedMemory) scan() {
 }
 
 // left is called after polling.
-func (s *sharedMemory) left(now int64) {
+func (s *sharedMemory) left() {
 	if !s.up.Load() {
 		return
 	}
-	if at := s.armed.Load(); now-at >= shmRearm && s.armed.CompareAndSwap(at, now) {
+	n := s.waits.Load() + 1
+	s.waits.Store(n)
+	leased := s.leased.Load()
+	if leased && n%leaseEvery != 0 {
+		return
+	}
+	now := clock()
+	if at := s.armed.Load(); !leased || now-at >= shmRearm && s.armed.CompareAndSwap(at, now) {
+		s.armed.Store(now)
+		s.leased.Store(true) // before the timer is set, which clears it
 		s.timer.Reset(shmLease)
 	}
 }
@@ -294,6 +331,7 @@ func (s *sharedMemory) parks() {
 
 // expired is called when the last poll was a while ago.
 func (s *sharedMemory) expired() {
+	s.leased.Store(false)       // before spinners are looked at
 	if s.spinners.Load() == 0 { // those call left
 		s.sleep()
 	}

@@ -88,6 +88,8 @@ type progress struct {
 	spinners atomic.Int32
 	shared   *sharedMemory // nil: none
 	yields   bool          // other processes may run after each poll that found nothing
+	steady   bool          // all waits poll
+	procs    int           // GOMAXPROCS if steady, as it takes a lock to ask; else 0
 }
 
 const (
@@ -103,12 +105,26 @@ const (
 	yieldEvery = 16
 	// clockEvery is after how many polls the clock is looked at.
 	clockEvery = 4
+	// offerEvery is after how many polls of memory alone that found nothing the
+	// processor is offered to other processes, and the clock is looked at.
+	offerEvery = 256
+	// spareEvery is yieldEvery there while not all processors spin: others can run
+	// then, and to say that they may wakes a thread to look for them.
+	spareEvery = 4096
 )
 
 // init sets how the transport is polled; no wait is going on.
 func (p *progress) init(poll func() bool, limit time.Duration) {
 	p.poll = poll
 	p.choose.Init(limit)
+}
+
+// settle has all waits poll for up to limit, because all messages come through
+// memory: a poll costs next to nothing then, and a wait that parks costs both sides
+// more than any poll. If crowded is true, others get the processor after each. No wait is going on.
+func (p *progress) settle(limit time.Duration, crowded bool) {
+	p.choose.Always(limit)
+	p.steady, p.yields, p.procs = true, crowded, runtime.GOMAXPROCS(0)
 }
 
 // begun is when the process started, about: reading the clock relative to it is
@@ -121,6 +137,9 @@ func clock() int64 { return int64(time.Since(begun)) }
 // begin notes the begin of a wait and chooses whether to spin.
 func (p *progress) begin() (w spin.Wait) {
 	if p.poll == nil {
+		return w
+	}
+	if w, ok := p.choose.Start(); ok {
 		return w
 	}
 	return p.choose.Begin(clock())
@@ -140,7 +159,7 @@ func (e *engine) pollOnce() bool {
 	p := &e.prog
 	worked := p.poll != nil && p.poll()
 	if p.shared != nil {
-		p.shared.left(clock())
+		p.shared.left()
 	}
 	return worked
 }
@@ -151,33 +170,50 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 	if w.Limit == 0 {
 		return false
 	}
-	if int(p.spinners.Add(1)) > runtime.GOMAXPROCS(0) {
+	procs := p.procs
+	if procs == 0 {
+		procs = runtime.GOMAXPROCS(0)
+	}
+	spinners := int(p.spinners.Add(1))
+	if spinners > procs {
 		p.spinners.Add(-1)
 		return false
+	}
+	look, yield := clockEvery, yieldEvery
+	if p.steady {
+		look = offerEvery
+		if spinners < procs {
+			yield = spareEvery
+		}
 	}
 	for i := 1; ; i++ {
 		worked := p.poll()
 		if done() {
 			p.spinners.Add(-1)
-			now := clock()
-			p.choose.End(w, now)
+			p.end(w)
 			if p.shared != nil {
-				p.shared.left(now)
+				p.shared.left()
 			}
 			return true
 		}
 		if p.yields && !worked {
 			yieldProcessor()
-			runtime.Gosched()
-		} else if !worked && i%yieldEvery == 0 {
+		}
+		if !worked && i%yield == 0 {
 			runtime.Gosched()
 		}
-		if i%clockEvery == 0 && w.Over(clock()) {
+		if i%look != 0 && (!p.yields || i%clockEvery != 0) {
+			continue
+		}
+		if w.Over(clock()) {
 			p.spinners.Add(-1)
 			if p.shared != nil {
 				p.shared.parks()
 			}
 			return false
+		}
+		if p.steady && !p.yields && !worked {
+			yieldProcessor()
 		}
 	}
 }

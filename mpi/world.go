@@ -302,9 +302,13 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	}
 	if w.shared != nil {
 		w.shared.connect(w.eng, memory)
-		if w.shared.all(size) && w.opts.spin == spinAuto && w.eng.prog.choose.Max() == 0 {
-			w.eng.prog.choose.Init(crowdedSpin)
-			w.eng.prog.yields = true
+		if w.shared.all(size) && w.opts.spin == spinAuto {
+			if w.eng.prog.choose.Max() == 0 {
+				w.shared.crowded = true
+				w.eng.prog.settle(crowdedSpin, true)
+			} else {
+				w.eng.prog.settle(defaultSpin, false)
+			}
 		}
 	}
 	go w.ft.run()

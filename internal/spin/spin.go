@@ -21,6 +21,7 @@ type Chooser struct {
 	spinCost atomic.Int64  // how long waits take that begin with a spin
 	parkCost atomic.Int64  // how long those take that do not
 	parked   atomic.Bool   // parkCost was measured
+	always   bool          // all waits spin
 }
 
 const (
@@ -59,6 +60,14 @@ func (c *Chooser) Init(limit time.Duration) {
 	c.parkCost.Store(min(c.max, firstPark))
 	c.explore.Store(minExplore)
 	c.gap.Store(minExplore)
+	c.always = false
+}
+
+// Always is Init for where a poll costs next to nothing: all waits spin, for up to
+// limit, and none is measured.
+func (c *Chooser) Always(limit time.Duration) {
+	c.Init(limit)
+	c.always = true
 }
 
 // Max returns how long a wait may spin.
@@ -76,15 +85,25 @@ type Wait struct {
 	Limit int64 // how long it may spin; 0: not at all
 	on    bool
 	other bool // it is not the way that most waits take
+	late  bool // at is not set yet
 }
 
 // Counts reports whether End takes in how long the wait took.
 func (w Wait) Counts() bool { return w.on }
 
+// Start returns a wait that is not measured, if all are so: it begins when Over is
+// called first, so that a short one need not look at a clock.
+func (c *Chooser) Start() (w Wait, ok bool) {
+	return Wait{Limit: c.max, late: true}, c.always
+}
+
 // Begin notes the begin of a wait and chooses whether to spin.
 func (c *Chooser) Begin(now int64) (w Wait) {
 	if c.max == 0 {
 		return w
+	}
+	if c.always {
+		return Wait{at: now, Limit: c.max}
 	}
 	cost := c.spinCost.Load()
 	spin := cost+cost/spinGain < c.parkCost.Load()
@@ -107,7 +126,12 @@ func (c *Chooser) Begin(now int64) (w Wait) {
 }
 
 // Over reports whether the time for the spin of w is up.
-func (w Wait) Over(now int64) bool { return now-w.at > w.Limit }
+func (w *Wait) Over(now int64) bool {
+	if w.late {
+		w.at, w.late = now, false
+	}
+	return now-w.at > w.Limit
+}
 
 // End notes the end of a wait.
 func (c *Chooser) End(w Wait, now int64) {

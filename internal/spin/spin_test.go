@@ -81,6 +81,29 @@ func TestSpinsAreBounded(t *testing.T) {
 	}
 }
 
+// Where all waits spin, none is tried without, and a spin begins when it is asked
+// for the first time whether it is over.
+func TestAlways(t *testing.T) {
+	var c Chooser
+	if _, ok := c.Start(); ok {
+		t.Error("started without being measured")
+	}
+	c.Always(5 * time.Millisecond)
+	run(&c, 1000, 10*time.Millisecond, time.Millisecond)
+	for range 2 * maxExplore {
+		if w := c.Begin(7); w.Limit != int64(5*time.Millisecond) || w.Counts() {
+			t.Fatalf("%+v", w)
+		}
+	}
+	const now = int64(time.Hour)
+	if w, ok := c.Start(); !ok || w.Counts() || w.Over(now) || w.Over(now+w.Limit) || !w.Over(now+w.Limit+1) {
+		t.Errorf("started %v: %+v", ok, w)
+	}
+	if c.Init(0); c.Begin(1).Limit != 0 {
+		t.Error("spins after Init(0)")
+	}
+}
+
 func TestOff(t *testing.T) {
 	for _, limit := range []time.Duration{0, -1} {
 		var c Chooser
