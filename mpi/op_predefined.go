@@ -114,7 +114,7 @@ func (noOp[T]) Commutative() bool      { return false }
 
 func (sumOp[T]) apply(dst, a, b []T) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	for i := range dst {
+	for i := sumMost(dst, a, b); i < len(dst); i++ {
 		dst[i] = a[i] + b[i]
 	}
 }

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -74,5 +75,61 @@ func TestReduceLocalErrors(t *testing.T) {
 	p := make([]*int, 1)
 	if err := ReduceLocal(p, p, p, Replace); !errors.Is(err, ErrType) {
 		t.Errorf("pointers: %v, want %v", err, ErrType)
+	}
+}
+
+// checkSums compares sums of all lengths, onto either operand and beside them, with
+// those of single elements.
+func checkSums[T Number](t *testing.T, value func(i int) T) {
+	t.Helper()
+	for n := range 200 {
+		a, b, want := make([]T, n), make([]T, n), make([]T, n)
+		for i := range n {
+			a[i], b[i] = value(i), value(1000-i)
+			want[i] = a[i] + b[i]
+		}
+		for at, got := range [][]T{make([]T, n), slices.Clone(a), slices.Clone(b)} {
+			x, y := a, b
+			switch at {
+			case 1:
+				x = got
+			case 2:
+				y = got
+			}
+			if err := ReduceLocal(got, x, y, Sum); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("%T: %d sums in place %d = %v, want %v", got, n, at, got, want)
+			}
+		}
+	}
+}
+
+func TestSumLengths(t *testing.T) {
+	checkSums(t, func(i int) int8 { return int8(3 * i) })
+	checkSums(t, func(i int) uint8 { return uint8(3 * i) })
+	checkSums(t, func(i int) int16 { return int16(301 * i) })
+	checkSums(t, func(i int) uint32 { return uint32(i) * 0x9e3779b1 })
+	checkSums(t, func(i int) int { return i * 0x1e3779b97f4a7c15 })
+	checkSums(t, func(i int) float32 { return 1 / float32(i+1) })
+	checkSums(t, func(i int) celsius { return 1 / celsius(i+1) })
+	checkSums(t, func(i int) float64 { return 1 / float64(i+1) })
+	checkSums(t, func(i int) complex64 { return complex(1/float32(i+1), float32(i)) })
+	checkSums(t, func(i int) complex128 { return complex(1/float64(i+1), float64(i)) })
+}
+
+func BenchmarkReduceLocal(b *testing.B) {
+	for _, n := range []int{1 << 10, 1 << 18} {
+		b.Run(fmt.Sprintf("op=sum/type=float32/size=%d", n), func(b *testing.B) {
+			x, y, z := make([]float32, n/4), make([]float32, n/4), make([]float32, n/4)
+			b.SetBytes(int64(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := ReduceLocal(z, x, y, Sum); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
