@@ -5,19 +5,19 @@ package mpi
 // carries one part. The operands of a part begin at another rank each, so the
 // operator must be commutative.
 func allreduceRing(k *call) error {
-	copy(k.recv, k.send)
 	if k.size == 1 {
+		copy(k.recv, k.send)
 		return nil
 	}
 	prev, next := (k.rank-1+k.size)%k.size, (k.rank+1)%k.size
-	in := k.scratch(len(k.part(k.recv, 0, k.size)))
+	from := k.send
 	for i := range k.size - 1 {
-		out := k.part(k.recv, (k.rank-i+k.size)%k.size, k.size)
-		acc := k.part(k.recv, (k.rank-i-1+k.size)%k.size, k.size)
-		if err := k.swap(out, next, in[:len(acc)], prev); err != nil {
+		out := k.part(from, (k.rank-i+k.size)%k.size, k.size)
+		at := (k.rank - i - 1 + k.size) % k.size
+		if err := k.swapMerge(out, next, k.part(k.recv, at, k.size), k.part(k.send, at, k.size), prev, true); err != nil {
 			return err
 		}
-		k.red.combine(acc, in[:len(acc)], acc)
+		from = k.recv
 	}
 	for i := range k.size - 1 {
 		out := k.part(k.recv, (k.rank+1-i+k.size)%k.size, k.size)

@@ -35,6 +35,7 @@ type call struct {
 
 	wrong error // first disagreement about lengths
 	held  []*scratch
+	came  []byte // scratch of swapMerge
 	reqs  []pending
 
 	svMem, rvMem layout // memory for sv and rv

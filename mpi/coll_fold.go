@@ -42,21 +42,18 @@ func (f fold) rank(place int) int {
 	return 2*place + 1
 }
 
-// foldIn starts a butterfly: it combines the operands of the caller's pair
-// into acc, which holds the caller's operand, and returns its place.
-func (k *call) foldIn(f fold, acc, in []byte) (place int, err error) {
+// foldIn starts a butterfly: it combines mine, the caller's operand, with that of
+// its partner, to acc, which may be mine, if it has one. It returns the caller's place
+// and what is combined so far.
+func (k *call) foldIn(f fold, acc, mine []byte) (place int, cur []byte, err error) {
 	place, partner := f.place(k.rank)
 	if partner < 0 {
-		return place, nil
+		return place, mine, nil
 	}
 	if place < 0 {
-		return place, k.to(acc, partner)
+		return place, mine, k.to(mine, partner)
 	}
-	if err := k.from(in, partner); err != nil {
-		return place, err
-	}
-	k.merge(acc, in, partner)
-	return place, nil
+	return place, acc, k.fromMerge(acc, mine, partner, partner < k.rank)
 }
 
 // merge combines in, which came from the given rank or from ranks on the same

@@ -16,35 +16,36 @@ func halves(place, bit, lo, hi int) (keepLo, keepHi, giveLo, giveHi int) {
 	return mid, hi, lo, mid
 }
 
-// reduceHalving leaves at each place the result of one p-th of acc, which holds
-// the operand of the caller, and returns which.
-func (k *call) reduceHalving(f fold, place int, acc, in []byte) (lo, hi int, err error) {
+// reduceHalving leaves at each place the result of one p-th in acc, and returns which.
+// cur, which may be acc, is the operand of the caller.
+func (k *call) reduceHalving(f fold, place int, acc, cur []byte) (lo, hi int, err error) {
 	lo, hi = 0, f.p
 	for bit := 1; bit < f.p; bit *= 2 {
 		var glo, ghi int
 		lo, hi, glo, ghi = halves(place, bit, lo, hi)
 		peer := f.rank(place ^ bit)
-		mine := acc[k.cut(len(acc), lo, f.p):k.cut(len(acc), hi, f.p)]
-		give := acc[k.cut(len(acc), glo, f.p):k.cut(len(acc), ghi, f.p)]
-		if err := k.swap(give, peer, in[:len(mine)], peer); err != nil {
+		from, to := k.cut(len(acc), lo, f.p), k.cut(len(acc), hi, f.p)
+		give := cur[k.cut(len(acc), glo, f.p):k.cut(len(acc), ghi, f.p)]
+		if err := k.swapMerge(give, peer, acc[from:to], cur[from:to], peer, peer < k.rank); err != nil {
 			return lo, hi, err
 		}
-		k.merge(mine, in[:len(mine)], peer)
+		cur = acc
+	}
+	if f.p == 1 {
+		copy(acc, cur)
 	}
 	return lo, hi, nil
 }
 
 // allreduceRabenseifner needs at least one element per rank to be of use.
 func allreduceRabenseifner(k *call) error {
-	copy(k.recv, k.send)
 	f := k.fold(-1)
-	in := k.scratch(len(k.recv))
-	place, err := k.foldIn(f, k.recv, in)
+	place, cur, err := k.foldIn(f, k.recv, k.send)
 	if err != nil {
 		return err
 	}
 	if place >= 0 {
-		if _, _, err = k.reduceHalving(f, place, k.recv, in); err != nil {
+		if _, _, err = k.reduceHalving(f, place, k.recv, cur); err != nil {
 			return err
 		}
 		for bit := f.p / 2; bit > 0; bit /= 2 {
@@ -71,14 +72,12 @@ func reduceRabenseifner(k *call) error {
 	if k.rank != k.root {
 		acc = k.scratch(len(k.send))
 	}
-	copy(acc, k.send)
 	f := k.fold(k.root)
-	in := k.scratch(len(acc))
-	place, err := k.foldIn(f, acc, in)
+	place, cur, err := k.foldIn(f, acc, k.send)
 	if err != nil || place < 0 {
 		return err
 	}
-	if _, _, err = k.reduceHalving(f, place, acc, in); err != nil {
+	if _, _, err = k.reduceHalving(f, place, acc, cur); err != nil {
 		return err
 	}
 	rootPlace, _ := f.place(k.root)

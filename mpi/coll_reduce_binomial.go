@@ -11,7 +11,7 @@ func reduceBinomial(k *call) error {
 	}
 	v := (k.rank - top + k.size) % k.size
 	acc := k.send // what is combined so far
-	var out, in []byte
+	var out []byte
 	for bit := 1; bit < k.size; bit *= 2 {
 		if v&bit != 0 {
 			return k.finishReduce(acc, (v-bit+top)%k.size, top)
@@ -19,16 +19,14 @@ func reduceBinomial(k *call) error {
 		if v+bit >= k.size {
 			continue
 		}
-		if in == nil {
-			in = k.scratch(len(k.send))
+		if out == nil {
 			if out = k.recv; k.rank != k.root {
 				out = k.scratch(len(k.send))
 			}
 		}
-		if err := k.from(in, (v+bit+top)%k.size); err != nil {
+		if err := k.fromMerge(out, acc, (v+bit+top)%k.size, false); err != nil {
 			return err
 		}
-		k.red.combine(out, acc, in)
 		acc = out
 	}
 	return k.finishReduce(acc, ProcNull, top)
@@ -43,8 +41,9 @@ func (k *call) finishReduce(acc []byte, parent, top int) error {
 	switch {
 	case k.rank == top && top != k.root:
 		return k.to(acc, k.root)
-	case k.rank == top:
+	case k.rank == top && !same(k.recv, acc):
 		copy(k.recv, acc)
+	case k.rank == top:
 	case k.rank == k.root && top != k.root:
 		return k.from(k.recv, top)
 	}

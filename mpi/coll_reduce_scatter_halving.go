@@ -5,11 +5,12 @@ package mpi
 // block. That order needs a commutative operator. It serves ReduceScatter and
 // ReduceScatterBlock.
 func reduceScatterHalving(k *call) error {
-	total := len(k.send)
-	acc, in := k.scratch(total), k.scratch(total)
-	copy(acc, k.send)
 	f := k.fold(-1)
-	place, err := k.foldIn(f, acc, in)
+	var acc []byte
+	if f.p != 2 || f.pairs > 0 || overlap(k.send, k.recv) { // else one step combines to recv
+		acc = k.scratch(len(k.send))
+	}
+	place, cur, err := k.foldIn(f, acc, k.send)
 	if err != nil {
 		return err
 	}
@@ -35,17 +36,22 @@ func reduceScatterHalving(k *call) error {
 			hi = mid
 		}
 		peer := f.rank(place ^ bit)
-		mine, came := span(acc, lo, hi), span(in, lo, hi)
-		if err := k.swap(span(acc, glo, ghi), peer, came, peer); err != nil {
+		into := k.recv
+		if acc != nil {
+			into = span(acc, lo, hi)
+		}
+		if err := k.swapMerge(span(cur, glo, ghi), peer, into, span(cur, lo, hi), peer, false); err != nil {
 			return err
 		}
-		k.red.combine(mine, mine, came)
+		cur = acc
 	}
-	copy(k.recv, acc[k.blockAt(k.rank):k.blockAt(k.rank+1)])
+	if acc != nil {
+		copy(k.recv, cur[k.blockAt(k.rank):k.blockAt(k.rank+1)])
+	}
 	if partner < 0 {
 		return nil
 	}
-	return k.to(acc[k.blockAt(partner):k.blockAt(partner+1)], partner)
+	return k.to(cur[k.blockAt(partner):k.blockAt(partner+1)], partner)
 }
 
 // blockAt returns where the block of rank i begins in the send buffer of a

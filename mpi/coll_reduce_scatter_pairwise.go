@@ -4,16 +4,19 @@ package mpi
 // what comes at once, so it needs scratch for two blocks only. Operands come
 // in another order at each rank: for commutative operators.
 func reduceScatterPairwise(k *call) error {
-	n := len(k.recv)
-	acc, in := k.scratch(n), k.scratch(n)
-	copy(acc, k.sblock(k.rank))
+	acc, mine := k.recv, k.sblock(k.rank)
+	if overlap(k.send, k.recv) { // blocks there are still to be sent
+		acc = k.scratch(len(k.recv))
+	}
 	for i := 1; i < k.size; i++ {
 		to, from := (k.rank+i)%k.size, (k.rank-i+k.size)%k.size
-		if err := k.swap(k.sblock(to), to, in, from); err != nil {
+		if err := k.swapMerge(k.sblock(to), to, acc, mine, from, true); err != nil {
 			return err
 		}
-		k.red.combine(acc, in, acc)
+		mine = acc
 	}
-	copy(k.recv, acc)
+	if !same(k.recv, mine) {
+		copy(k.recv, mine)
+	}
 	return nil
 }

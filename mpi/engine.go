@@ -364,7 +364,7 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 		r.complete(r.receivedErr())
 		return
 	}
-	rdma := (how.write || how.offer) && e.bulk != nil && p.handle != int32(e.rank)
+	rdma := (how.write || how.offer) && e.bulk != nil && p.handle != int32(e.rank) && r.merge.red == nil
 	if rdma && !e.bulk.ready(func() { e.clear(r, p, id, how) }) {
 		return // not on this goroutine
 	}

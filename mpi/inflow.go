@@ -56,6 +56,9 @@ func (f *inflow) feed(data []byte) (n int, err error) {
 	return n + len(b), nil
 }
 
+// between reports whether no message is in progress.
+func (f *inflow) between() bool { return !f.busy && f.nhdr == 0 }
+
 // header collects the envelope and acts on it. f is busy when it is complete.
 func (f *inflow) header(data []byte) (n int, err error) {
 	src := data
@@ -90,10 +93,14 @@ func (f *inflow) header(data []byte) (n int, err error) {
 }
 
 // put copies b, the bytes of a message from off on, into the buffer of r as
-// far as it reaches.
+// far as it reaches, or combines them with what is there.
 func (r *Request) put(off uint64, b []byte) {
 	r.place.Lock()
-	if off < uint64(len(r.buf)) {
+	switch {
+	case off >= uint64(len(r.buf)):
+	case r.merge.red != nil:
+		r.merge.take(r.buf, int(off), b)
+	default:
 		copy(r.buf[off:], b)
 	}
 	r.place.Unlock()

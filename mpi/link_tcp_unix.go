@@ -141,6 +141,9 @@ func (f *inflow) directRoom() int {
 	r := f.r
 	r.place.Lock()
 	defer r.place.Unlock()
+	if r.merge.red != nil {
+		return 0
+	}
 	return int(min(f.size, uint64(len(r.buf)))) - int(f.off)
 }
 

@@ -67,7 +67,11 @@ func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, r
 	if err := c.checkSource(src); err != nil {
 		return Status{}, err
 	}
-	r := newRequest(c.w.eng)
+	return c.sendWith(ctx, newRequest(c.w.eng), s, sb, dst, stag, rb, src, rtag)
+}
+
+// sendWith starts the receive r, sends, and waits for r.
+func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst, stag int, rb []byte, src, rtag int) (Status, error) {
 	c.startRecv(r, s, rb, src, rtag)
 	if err := c.send(ctx, s, sendStandard, sb, dst, stag); err != nil {
 		if !c.w.eng.cancel(r, err) {

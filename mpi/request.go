@@ -29,6 +29,7 @@ type Request struct {
 	buf      []byte
 	exposed  exposure // what the peer may write to; guarded by place
 	length   uint64   // of the matched message
+	merge    merging  // what is done with what comes; guarded by place
 
 	anySource bool // it may be pending while a failure is not acknowledged
 
@@ -67,6 +68,9 @@ func (r *Request) recycle() {
 	}
 	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
 	r.sent, r.anySource, r.canceling = nil, false, false
+	if r.merge.red != nil {
+		r.merge = merging{}
+	}
 	r.status = Status{}
 	requestPool.Put(r)
 }

@@ -1,0 +1,113 @@
+package mpi
+
+import (
+	"context"
+	"unsafe"
+)
+
+// merging is what a receive does with what comes instead of storing it: it combines
+// it, element by element as it comes, with an operand that is there. The result
+// does not depend on the pieces it comes in.
+type merging struct {
+	red   reducer // nil: what comes is stored; never one of the user
+	mine  []byte  // the operand that is there, as long as the buffer; may be the buffer
+	lower bool    // what comes is from lower ranks
+	elem  int     // bytes of an element, up to maxMerged
+	part  [maxMerged / 8]uint64
+	npart int // bytes of an element in part, the rest of which is to come
+}
+
+// maxMerged is the length of the longest elements of predefined operators.
+const maxMerged = 16
+
+// mergeBlock is how much is copied at a time where it has to, because what came
+// lies where elements cannot.
+const mergeBlock = 4 << 10
+
+// take combines b, which came for dst[off:].
+func (m *merging) take(dst []byte, off int, b []byte) {
+	b = b[:min(len(b), len(dst)-off)]
+	if n := off % m.elem; n > 0 && n == m.npart {
+		part := unsafe.Slice((*byte)(unsafe.Pointer(&m.part[0])), m.elem)
+		k := copy(part[n:], b)
+		if m.npart += k; m.npart < m.elem {
+			return
+		}
+		m.combine(dst, off-n, part)
+		off, b = off+k, b[k:]
+	}
+	m.npart = len(b) % m.elem
+	rest := b[len(b)-m.npart:]
+	b = b[:len(b)-m.npart]
+	if misaligned(b, m.elem) {
+		s := getScratch(mergeBlock)
+		for tmp := s.bytes(mergeBlock); len(b) > 0; {
+			n := copy(tmp, b)
+			m.combine(dst, off, tmp[:n])
+			off, b = off+n, b[n:]
+		}
+		s.put()
+	} else {
+		m.combine(dst, off, b)
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&m.part[0])), maxMerged), rest)
+}
+
+// combine combines whole elements.
+func (m *merging) combine(dst []byte, off int, b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	dst, mine := dst[off:off+len(b)], m.mine[off:off+len(b)]
+	if m.lower {
+		m.red.combine(dst, b, mine)
+	} else {
+		m.red.combine(dst, mine, b)
+	}
+}
+
+// misaligned reports whether elements of a size may not lie at b.
+func misaligned(b []byte, elem int) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(min(elem, 8)) != 0
+}
+
+// merges reports whether receives may combine: functions of users are called where
+// they are expected only, and perhaps for long.
+func (k *call) merges() bool { return k.red.code() != opUser && k.elem <= maxMerged }
+
+// fromMerge receives exactly len(acc) bytes from src, and stores to acc what they
+// and mine, which may be acc, combine to. lower tells that they come from lower ranks.
+func (k *call) fromMerge(acc, mine []byte, src int, lower bool) error {
+	return k.swapMerge(nil, ProcNull, acc, mine, src, lower)
+}
+
+// swapMerge is fromMerge that sends sb, which acc does not overlap, to dst meanwhile.
+func (k *call) swapMerge(sb []byte, dst int, acc, mine []byte, src int, lower bool) error {
+	if !k.merges() {
+		if len(k.came) < len(acc) {
+			k.came = k.scratch(len(acc))
+		}
+		in := k.came[:len(acc)]
+		if err := k.swap(sb, dst, in, src); err != nil {
+			return err
+		}
+		if lower {
+			k.red.combine(acc, in, mine)
+		} else {
+			k.red.combine(acc, mine, in)
+		}
+		return nil
+	}
+	st, err := k.c.sendrecvMerge(k.ctx, sb, dst, acc, src, k.tag, merging{red: k.red, mine: mine, lower: lower, elem: k.elem})
+	return k.expect(st, err, src, len(acc))
+}
+
+// sendrecvMerge is csendrecv whose receive combines.
+func (c *Comm) sendrecvMerge(ctx context.Context, sb []byte, dst int, rb []byte, src, tag int, m merging) (Status, error) {
+	if err := c.checkSource(src); err != nil {
+		return Status{}, err
+	}
+	r := newRequest(c.w.eng)
+	r.merge = m
+	return c.sendWith(ctx, r, slotColl, sb, dst, tag, rb, src, tag)
+}

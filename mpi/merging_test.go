@@ -1,0 +1,115 @@
+package mpi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// checkMerging lets a receive combine a message that comes in random pieces, which
+// lie anywhere, and compares with the operator on all of it at once.
+func checkMerging[T Element](t *testing.T, rng *rand.Rand, op Op[T], value func(i int) T) {
+	t.Helper()
+	n := 1 + rng.IntN(3000)
+	mine, came, want := make([]T, n), make([]T, n), make([]T, n)
+	for i := range n {
+		mine[i], came[i] = value(i), value(n+i)
+	}
+	lower := rng.IntN(2) == 0
+	if lower {
+		op().apply(want, came, mine)
+	} else {
+		op().apply(want, mine, came)
+	}
+	got := make([]T, n)
+	if rng.IntN(2) == 0 {
+		got = mine
+	}
+	r := &Request{buf: viewBytes(got)}
+	r.merge = merging{red: op(), mine: viewBytes(mine), lower: lower, elem: sizeOf[T]()}
+	for at, b := 0, viewBytes(came); at < len(b); {
+		k := min(1+rng.IntN(1+rng.IntN(9000)), len(b)-at)
+		piece := make([]byte, k+8)[rng.IntN(9):][:k]
+		copy(piece, b[at:])
+		r.put(uint64(at), piece)
+		at += k
+	}
+	r.put(uint64(len(r.buf)), []byte{1}) // too long: what is over goes nowhere
+	if !bytes.Equal(viewBytes(got), viewBytes(want)) {
+		t.Errorf("%s of %d %T, lower %v: other bytes than at once", op().Name(), n, mine[0], lower)
+	}
+}
+
+func TestMerging(t *testing.T) {
+	seed := testSeed(t)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for range 50 {
+		checkMerging(t, rng, Sum, func(i int) int8 { return int8(i) })
+		checkMerging(t, rng, Sum, func(i int) float32 { return 1 / float32(i+1) })
+		checkMerging(t, rng, NoOp, func(i int) uint16 { return uint16(i) })
+		checkMerging(t, rng, Replace, func(i int) int64 { return int64(i) })
+		checkMerging(t, rng, Prod, func(i int) complex128 { return complex(float64(i), 1) })
+		checkMerging(t, rng, MinLoc, func(i int) ValLoc[int16] { return ValLoc[int16]{int16(i * 31), i} })
+	}
+}
+
+// A receive that has failed combines nothing any more.
+func TestMergingFails(t *testing.T) {
+	got := []int32{1, 2}
+	r := &Request{buf: viewBytes(got)}
+	r.merge = merging{red: Sum[int32](), mine: viewBytes(got), elem: 4}
+	r.put(0, viewBytes([]int32{10}))
+	r.fail(errTestOver)
+	r.put(4, viewBytes([]int32{10}))
+	if got[0] != 11 || got[1] != 2 {
+		t.Errorf("%v, want [11 2]", got)
+	}
+}
+
+// Reductions combine the same operands in place and not, of predefined operators and
+// of those of users, which are not called while messages come.
+func TestReductionsInPlace(t *testing.T) {
+	add := NewOp(func(a, b float64) float64 { return a + b }, true)
+	ops := map[string]Op[float64]{"sum": Sum[float64], "user": add}
+	for _, p := range []int{1, 2, 3, 4, 5, 8} {
+		for _, n := range []int{1, 40, 5000} {
+			results := make(map[string][]float64)
+			for _, alg := range Algorithms(CollAllreduce) {
+				for name, op := range ops {
+					for _, inPlace := range []bool{false, true} {
+						var got []float64
+						local(t, p, func(ctx context.Context, c *Comm) error {
+							(&collBench{c: c}).use(CollAllreduce, alg)
+							send := make([]float64, n)
+							for i := range send {
+								send[i] = 1 / float64(1+i+c.Rank())
+							}
+							keep := bytes.Clone(viewBytes(send))
+							recv := make([]float64, n)
+							if inPlace {
+								recv = send
+							}
+							if err := Allreduce(ctx, c, send, recv, op); err != nil {
+								return err
+							}
+							if !inPlace && !bytes.Equal(keep, viewBytes(send)) {
+								return fmt.Errorf("the send buffer has changed")
+							}
+							if c.Rank() == p-1 {
+								got = recv
+							}
+							return nil
+						})
+						if want := results[alg]; want == nil {
+							results[alg] = got
+						} else if !bytes.Equal(viewBytes(want), viewBytes(got)) {
+							t.Errorf("%d ranks, %d elements, %s, %s, in place %v: another result", p, n, alg, name, inPlace)
+						}
+					}
+				}
+			}
+		}
+	}
+}
