@@ -59,10 +59,11 @@ func (l *shmLink) send(_ uint16, hdr, body []byte, own owner) error {
 		l.mu.Unlock()
 		return errLinkClosed
 	}
-	need := len(hdr) + len(body)
+	need := padding(l.out.pos) + len(hdr) + len(body)
 	empty := l.first == len(l.queue)
 	switch {
 	case empty && l.out.room(need) >= need:
+		l.out.begin()
 		l.out.write(hdr)
 		l.out.write(body)
 		l.out.publish()
@@ -173,6 +174,12 @@ func (l *shmLink) pump() (worked bool) {
 
 // put writes more of a message, and reports whether it is all written. mu is held.
 func (l *shmLink) put(it *shmItem) bool {
+	if it.off == 0 {
+		if pad := padding(l.out.pos) + 1; l.out.room(pad) < pad {
+			return false
+		}
+		l.out.begin()
+	}
 	if it.off < it.n {
 		it.off += l.out.write(it.hdr[it.off:it.n])
 	}
@@ -223,14 +230,17 @@ func (l *shmLink) due() bool {
 func (l *shmLink) receive() (room bool) {
 	l.out.order.Load() // orders what was sent before the answers
 	for n := 0; n < len(l.in.data); {
-		b, err := l.in.next()
+		b, err := l.in.next(l.flow.between())
 		if err == nil && len(b) == 0 {
 			break
 		}
+		pos := l.in.pos.Load()
 		for at := 0; at < len(b) && err == nil; {
 			var k int
 			k, err = l.flow.feed(b[at:])
-			at += k
+			if at += k; l.flow.between() {
+				at = min(at+padding(pos+uint64(at)), len(b))
+			}
 		}
 		if err != nil {
 			l.quiet.Store(true)

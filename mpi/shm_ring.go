@@ -25,7 +25,13 @@ const (
 	// ringStep is how much of a long message is written, or read, before the other
 	// side is let see it: both copy at the same time.
 	ringStep = 16 << 10
+	// ringAlign is what the place of each message is a multiple of: short ones lie in
+	// one cache line, and elements where operators can read them.
+	ringAlign = 64
 )
+
+// padding is what there is between a place in a ring and the next message.
+func padding(pos uint64) int { return int(-pos & (ringAlign - 1)) }
 
 // ringWriter is the writing end of a sequence of bytes in memory that two
 // processes share. What the other one writes there is not trusted.
@@ -52,6 +58,9 @@ func (w *ringWriter) room(need int) int {
 }
 
 func (w *ringWriter) free() int { return len(w.data) - int(w.pos-w.head) }
+
+// begin begins a message. There is room for padding(w.pos) bytes and one more.
+func (w *ringWriter) begin() { w.pos += uint64(padding(w.pos)) }
 
 // write writes as much of b as there is room for, and returns how much. The
 // end of it is not seen before publish.
@@ -89,9 +98,9 @@ type ringReader struct {
 // ready reports whether there is something to read.
 func (r *ringReader) ready() bool { return r.ctl.tail.Load() != r.pos.Load() }
 
-// next returns bytes to read, in place, none if there are none. It fails if the
-// other side makes no sense.
-func (r *ringReader) next() ([]byte, error) {
+// next returns bytes to read, in place, none if there are none: of the next message
+// if fresh is true. It fails if the other side makes no sense.
+func (r *ringReader) next(fresh bool) ([]byte, error) {
 	pos := r.pos.Load()
 	n := r.ctl.tail.Load() - pos
 	if n == 0 {
@@ -99,6 +108,14 @@ func (r *ringReader) next() ([]byte, error) {
 	}
 	if n > uint64(len(r.data)) {
 		return nil, fmt.Errorf("%w: %d bytes in shared memory for %d", ErrProtocol, n, len(r.data))
+	}
+	if pad := uint64(padding(pos)); fresh && pad > 0 {
+		if n <= pad {
+			return nil, fmt.Errorf("%w: %d bytes in shared memory before a message", ErrProtocol, n)
+		}
+		pos += pad
+		n -= pad
+		r.pos.Store(pos) // the writer is told with what follows
 	}
 	at := int(pos) & (len(r.data) - 1)
 	return r.data[at:min(at+min(int(n), ringStep), len(r.data))], nil
