@@ -156,7 +156,8 @@ func (it *Chunks) Next() bool {
 		return false
 	}
 	raw := it.rest[:n:n]
-	it.cur = Chunk{Type: ChunkType(raw[0]), Flags: raw[1], Value: raw[tlvLen:], Raw: raw}
+	it.cur.Type, it.cur.Flags = ChunkType(raw[0]), raw[1]
+	it.cur.Value, it.cur.Raw = raw[tlvLen:], raw
 	it.rest = it.rest[next:]
 	return true
 }
@@ -164,6 +165,9 @@ func (it *Chunks) Next() bool {
 // Chunk returns the chunk that the last call of Next, which returned true,
 // moved to.
 func (it *Chunks) Chunk() Chunk { return it.cur }
+
+// Current is Chunk without a copy: what it points to changes with Next.
+func (it *Chunks) Current() *Chunk { return &it.cur }
 
 // Rest returns the bytes behind the current chunk and its padding. AUTH chunks
 // need them (RFC 4895, Section 6.2).

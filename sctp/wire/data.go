@@ -51,29 +51,47 @@ func (d *Data) flags() uint8 {
 // ParseData reads a DATA chunk. Payload aliases c. With ErrNoUserData the other
 // fields are valid: the receiver aborts and names the TSN (RFC 9260, Section
 // 3.3.10.9).
-func ParseData(c Chunk) (Data, error) {
-	if c.Type != ChunkData {
-		return Data{}, ErrType
+func ParseData(c Chunk) (d Data, err error) {
+	err = d.Parse(&c)
+	return d, err
+}
+
+// Parse is [ParseData] into d.
+func (d *Data) Parse(c *Chunk) error {
+	v, err := d.begin(c, ChunkData, DataHeaderLen)
+	if err != nil {
+		return err
 	}
-	v := c.Value
-	if len(v) < DataHeaderLen-tlvLen {
-		return Data{}, ErrTruncated
+	d.SSN, d.MID = binary.BigEndian.Uint16(v[6:]), 0
+	d.PPID, d.FSN = binary.BigEndian.Uint32(v[8:]), 0
+	return d.end()
+}
+
+// begin takes in what DATA and I-DATA chunks have in common and returns the value of
+// the chunk.
+func (d *Data) begin(c *Chunk, t ChunkType, header int) (v []byte, err error) {
+	if v = c.Value; c.Type != t {
+		err = ErrType
+	} else if len(v) < header-tlvLen {
+		err = ErrTruncated
 	}
-	d := Data{
-		TSN:       binary.BigEndian.Uint32(v[0:]),
-		SID:       binary.BigEndian.Uint16(v[4:]),
-		SSN:       binary.BigEndian.Uint16(v[6:]),
-		PPID:      binary.BigEndian.Uint32(v[8:]),
-		Begin:     c.Flags&dataBegin != 0,
-		End:       c.Flags&dataEnd != 0,
-		Unordered: c.Flags&dataUnordered != 0,
-		Immediate: c.Flags&dataImmediate != 0,
-		Payload:   v[DataHeaderLen-tlvLen:],
+	if err != nil {
+		*d = Data{}
+		return nil, err
 	}
+	d.TSN, d.SID = binary.BigEndian.Uint32(v[0:]), binary.BigEndian.Uint16(v[4:])
+	d.Begin, d.End = c.Flags&dataBegin != 0, c.Flags&dataEnd != 0
+	d.Unordered, d.Immediate = c.Flags&dataUnordered != 0, c.Flags&dataImmediate != 0
+	d.Payload = v[header-tlvLen:]
+	return v, nil
+}
+
+// end tells whether there is user data.
+func (d *Data) end() error {
 	if len(d.Payload) == 0 {
-		return d, ErrNoUserData
+		return ErrNoUserData
 	}
-	return d, nil
+	return nil
 }
 
 // AppendData appends d as a DATA chunk, padded. It copies d.Payload; MID and
@@ -89,7 +107,10 @@ func AppendData(b []byte, d Data) []byte {
 // AppendDataHeader appends the header of a DATA chunk with payloadLen bytes of
 // user data, which is at most MaxLength-DataHeaderLen. The caller appends the
 // payload, and then padding with [AppendPadding]; d.Payload is not used.
-func AppendDataHeader(b []byte, d Data, payloadLen int) []byte {
+func AppendDataHeader(b []byte, d Data, payloadLen int) []byte { return d.AppendHeader(b, payloadLen) }
+
+// AppendHeader is [AppendDataHeader] of d.
+func (d *Data) AppendHeader(b []byte, payloadLen int) []byte {
 	b = appendFixed(b, ChunkData, d.flags(), DataHeaderLen-tlvLen+payloadLen)
 	b = binary.BigEndian.AppendUint32(b, d.TSN)
 	b = binary.BigEndian.AppendUint16(b, d.SID)
@@ -99,35 +120,25 @@ func AppendDataHeader(b []byte, d Data, payloadLen int) []byte {
 
 // ParseIData reads an I-DATA chunk. Payload aliases c. With ErrNoUserData the
 // other fields are valid.
-func ParseIData(c Chunk) (Data, error) {
-	if c.Type != ChunkIData {
-		return Data{}, ErrType
+func ParseIData(c Chunk) (d Data, err error) {
+	err = d.ParseI(&c)
+	return d, err
+}
+
+// ParseI is [ParseIData] into d.
+func (d *Data) ParseI(c *Chunk) error {
+	v, err := d.begin(c, ChunkIData, IDataHeaderLen)
+	if err != nil {
+		return err
 	}
-	v := c.Value
-	if len(v) < IDataHeaderLen-tlvLen {
-		return Data{}, ErrTruncated
-	}
-	d := Data{
-		TSN:       binary.BigEndian.Uint32(v[0:]),
-		SID:       binary.BigEndian.Uint16(v[4:]),
-		MID:       binary.BigEndian.Uint32(v[8:]),
-		Begin:     c.Flags&dataBegin != 0,
-		End:       c.Flags&dataEnd != 0,
-		Unordered: c.Flags&dataUnordered != 0,
-		Immediate: c.Flags&dataImmediate != 0,
-		Payload:   v[IDataHeaderLen-tlvLen:],
-	}
+	d.SSN, d.MID = 0, binary.BigEndian.Uint32(v[8:])
 	// RFC 8260, Section 2.1: the field is the PPID if the B bit is set, and the
 	// FSN then is 0; otherwise it is the FSN.
-	if x := binary.BigEndian.Uint32(v[12:]); d.Begin {
-		d.PPID = x
-	} else {
-		d.FSN = x
+	d.PPID, d.FSN = binary.BigEndian.Uint32(v[12:]), 0
+	if !d.Begin {
+		d.PPID, d.FSN = 0, d.PPID
 	}
-	if len(d.Payload) == 0 {
-		return d, ErrNoUserData
-	}
-	return d, nil
+	return d.end()
 }
 
 // AppendIData appends d as an I-DATA chunk, padded. It copies d.Payload. PPID
@@ -144,6 +155,11 @@ func AppendIData(b []byte, d Data) []byte {
 // of user data, which is at most MaxLength-IDataHeaderLen. The caller appends
 // the payload, and then padding with [AppendPadding]; d.Payload is not used.
 func AppendIDataHeader(b []byte, d Data, payloadLen int) []byte {
+	return d.AppendIHeader(b, payloadLen)
+}
+
+// AppendIHeader is [AppendIDataHeader] of d.
+func (d *Data) AppendIHeader(b []byte, payloadLen int) []byte {
 	b = appendFixed(b, ChunkIData, d.flags(), IDataHeaderLen-tlvLen+payloadLen)
 	b = binary.BigEndian.AppendUint32(b, d.TSN)
 	b = binary.BigEndian.AppendUint16(b, d.SID)

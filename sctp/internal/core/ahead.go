@@ -30,3 +30,11 @@ func (a *Assoc) Prefetch(send bool) {
 	}
 	prefetch.Range(unsafe.Add(p, reqs), unsafe.Sizeof(*a)-reqs)
 }
+
+// fetch has the processor fetch a fragment, if there is one, ahead of its use: by
+// the time it is used again there has been a window of data in between.
+func (f *frag) fetch() {
+	if f != nil {
+		prefetch.Range(unsafe.Pointer(f), unsafe.Sizeof(*f))
+	}
+}

@@ -46,12 +46,12 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		return DropMalformed
 	}
 	a.ctl.begin(0)
-	c, authed := it.Chunk(), false
+	c, authed := it.Current(), false
 	if c.Type == wire.ChunkAuth && a.auth.on {
 		if !a.authFirst(h, &it) {
 			return DropAuth
 		}
-		c, authed = it.Chunk(), true
+		authed = true
 	}
 	// RFC 4895, Section 6.3: the receiver "MUST silently discard these chunks if
 	// they are not placed after an AUTH chunk in the packet".
@@ -63,7 +63,7 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		if h.VTag != 0 || len(it.Rest()) > 0 {
 			return DropMalformed
 		}
-		return a.handleInit(now, p, h, c)
+		return a.handleInit(now, p, h, *c)
 	case wire.ChunkAbort: // B
 		if !a.tagOrReflected(h.VTag, c.Flags) {
 			return DropTag
@@ -79,7 +79,7 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 				return DropAddr
 			}
 		}
-		if !a.handleAbort(c) {
+		if !a.handleAbort(*c) {
 			return DropMalformed
 		}
 		return DropNone
@@ -93,7 +93,7 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		if lacking {
 			return DropAuth
 		}
-		d, ok := a.handleCookieEcho(now, p, h, c)
+		d, ok := a.handleCookieEcho(now, p, h, *c)
 		if !ok {
 			return d
 		}
@@ -111,7 +111,7 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		if len(it.Rest()) > 0 { // Section 5.1: "MUST NOT be bundled"
 			return DropMalformed
 		}
-		return a.handleInitAck(now, p, c)
+		return a.handleInitAck(now, p, *c)
 	}
 	if h.VTag != a.tag {
 		return DropTag
@@ -129,7 +129,9 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 		return DropAddr
 	}
 	a.ctl.begin(a.paths[a.replyPath(i)].pmdcs() - wire.SackHeaderLen)
-	a.in = inbound{path: i, buf: p.Buf, ecn: p.ECN, authed: authed, from: back(p)}
+	in := &a.in // field by field: the processor waits for what is written to be copied
+	in.path, in.buf, in.ecn, in.reports, in.authed = i, p.Buf, p.ECN, 0, authed
+	in.from.Local, in.from.Remote = p.Local, unmap(p.Remote)
 	if c.Type == wire.ChunkCookieEcho && !it.Next() {
 		return DropNone
 	}
@@ -159,13 +161,13 @@ func (a *Assoc) strayShutdownAck(p *Packet, h wire.Header) DropReason {
 func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 	drop := DropNone
 	for ok := true; ok; ok = it.Next() {
-		c := it.Chunk()
+		c := it.Current()
 		typ := c.Type
 		if typ == wire.ChunkAuth && a.auth.on {
 			// "The control chunk AUTH MUST NOT appear more than once". If it is
 			// not right, "all the chunks following the AUTH chunk MUST be
 			// silently discarded".
-			if a.in.authed || !a.checkAuth(c, it.Rest()) {
+			if a.in.authed || !a.checkAuth(*c, it.Rest()) {
 				break
 			}
 			a.in.authed = true
@@ -192,42 +194,42 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 		case wire.ChunkIData:
 			a.handleData(c, true)
 		case wire.ChunkSack:
-			a.handleSack(now, c)
+			a.handleSack(now, *c)
 		case wire.ChunkHeartbeat:
-			a.handleHeartbeat(c)
+			a.handleHeartbeat(*c)
 		case wire.ChunkHeartbeatAck:
-			a.handleHeartbeatAck(now, c)
+			a.handleHeartbeatAck(now, *c)
 		case wire.ChunkCookieAck:
 			a.handleCookieAck(now)
 		case wire.ChunkForwardTSN:
-			a.handleForwardTSN(c)
+			a.handleForwardTSN(*c)
 		case wire.ChunkIForwardTSN:
-			a.handleIForwardTSN(c)
+			a.handleIForwardTSN(*c)
 		case wire.ChunkShutdown:
-			a.handleShutdown(now, c)
+			a.handleShutdown(now, *c)
 		case wire.ChunkShutdownAck:
 			a.handleShutdownAck()
 		case wire.ChunkError:
-			a.handleError(now, c)
+			a.handleError(now, *c)
 		case wire.ChunkAbort:
 			if c.Flags&1 == 0 { // the tag is ours
-				a.handleAbort(c)
+				a.handleAbort(*c)
 			}
 		case wire.ChunkECNE, wire.ChunkCWR:
-			a.handleECN(now, c)
+			a.handleECN(now, *c)
 		case wire.ChunkReConfig:
-			a.handleReconfig(now, c)
+			a.handleReconfig(now, *c)
 		case wire.ChunkAsconf:
-			a.handleAsconf(now, c)
+			a.handleAsconf(now, *c)
 		case wire.ChunkAsconfAck:
-			a.handleAsconfAck(now, c)
+			a.handleAsconfAck(now, *c)
 		case wire.ChunkPad: // RFC 4820, Section 3: it is ignored.
 		case wire.ChunkInit, wire.ChunkInitAck, wire.ChunkShutdownComplete, wire.ChunkCookieEcho:
 			// RFC 9260, Section 6.10: the first three are never bundled, and a
 			// COOKIE ECHO comes first.
 			drop = DropMalformed
 		default:
-			if a.unknownChunk(c) {
+			if a.unknownChunk(*c) {
 				a.endPacket(now)
 				return drop
 			}

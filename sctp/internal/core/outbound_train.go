@@ -20,6 +20,7 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 	largest := a.largestPacket()
 	plain := false
 	var header [wire.HeaderLen]byte
+	var p built // the last packet; nextData's differ from it in their data only
 	for tx.Segs < max(maxSegs, 1) {
 		// The next packet may be larger than the first, and then goes by itself: it
 		// has to fit, too.
@@ -28,7 +29,6 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			break
 		}
 		at := len(buf)
-		p := built{Tuple: tx.Tuple, path: first, ecn: tx.ECN}
 		ok = false
 		if plain {
 			buf, ok = a.nextData(now, buf, first, &header)

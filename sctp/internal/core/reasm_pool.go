@@ -71,6 +71,7 @@ func (p *fragPool) get(data []byte, buf *slab.Buf) *frag {
 	p.frags = f.next
 	p.nfrags--
 	f.next = nil
+	p.frags.fetch() // for the next packet
 	if buf != nil && len(data) >= slabMin {
 		if pn := p.pinFor(buf); pn != nil {
 			pn.n++

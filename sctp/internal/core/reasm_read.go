@@ -123,6 +123,7 @@ func (r *reassembly) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
 	}
 	info = r.info(m)
 	for f := m.head; f != nil && n < len(dst); f = m.head {
+		f.next.fetch()
 		k := copy(dst[n:], f.data)
 		n += k
 		if k < len(f.data) {

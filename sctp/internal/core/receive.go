@@ -57,7 +57,7 @@ func (r *dataReceiver) close() {
 
 // handleData takes in a DATA chunk, or an I-DATA chunk if idata is set (RFC
 // 9260, Section 6.2).
-func (a *Assoc) handleData(c wire.Chunk, idata bool) {
+func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 	if !a.state.canReceiveData() {
 		return // Section 6: "received in any other state SHOULD be discarded"
 	}
@@ -71,9 +71,9 @@ func (a *Assoc) handleData(c wire.Chunk, idata bool) {
 	var d wire.Data
 	var err error
 	if idata {
-		d, err = wire.ParseIData(c)
+		err = d.ParseI(c)
 	} else {
-		d, err = wire.ParseData(c)
+		err = d.Parse(c)
 	}
 	switch err {
 	case nil:

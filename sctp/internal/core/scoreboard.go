@@ -278,22 +278,21 @@ func (s *Scoreboard) leave(t TSN, r *record, f *pathFlight) {
 // appendChunk appends the DATA or I-DATA chunk of a record.
 func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 	m := r.msg
-	d := wire.Data{
-		TSN: uint32(t), SID: m.sid, SSN: uint16(m.mid), MID: m.mid, FSN: r.fsn, PPID: m.ppid,
-		Begin:     r.off == 0 && m.flags&msgCont == 0,
-		End:       r.off+int64(r.size) == m.length && m.flags&msgOpen == 0,
-		Unordered: m.flags&msgUnordered != 0,
-	}
+	var d wire.Data
+	d.TSN, d.SID, d.SSN, d.MID, d.FSN, d.PPID = uint32(t), m.sid, uint16(m.mid), m.mid, r.fsn, m.ppid
+	d.Begin = r.off == 0 && m.flags&msgCont == 0
+	d.End = r.off+int64(r.size) == m.length && m.flags&msgOpen == 0
+	d.Unordered = m.flags&msgUnordered != 0
 	// RFC 7053, Section 4: what repairs a loss is worth an immediate SACK.
 	// RFC 9260, Section 6.1: so is the end of everything in SHUTDOWN-PENDING.
 	d.Immediate = d.End && (m.flags&msgImmediate != 0 || s.ending && s.q.unsent == 0) || r.tx > 1
 	if s.q.interleave {
-		b = wire.AppendIDataHeader(b, d, int(r.size))
+		b = d.AppendIHeader(b, int(r.size))
 	} else {
 		if d.Unordered {
 			d.SSN = 0
 		}
-		b = wire.AppendDataHeader(b, d, int(r.size))
+		b = d.AppendHeader(b, int(r.size))
 	}
 	b = m.copyTo(b, r.off, int(r.size), &s.gather)
 	return wire.AppendPadding(b, int(r.size))
