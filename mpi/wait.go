@@ -164,6 +164,21 @@ func (e *engine) pollOnce() bool {
 	return worked
 }
 
+// enter counts a goroutine that polls, and returns how many do, or 0 if there is no
+// processor for it. One that does not poll is never counted: who ends polling meanwhile
+// would leave it to that one to tell the others so.
+func (p *progress) enter(procs int) int {
+	for {
+		n := p.spinners.Load()
+		if int(n) >= procs {
+			return 0
+		}
+		if p.spinners.CompareAndSwap(n, n+1) {
+			return int(n) + 1
+		}
+	}
+}
+
 // spin polls until done or for the length of a spin, if w says so, and returns
 // done().
 func (p *progress) spin(w spin.Wait, done func() bool) bool {
@@ -174,9 +189,8 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 	if procs == 0 {
 		procs = runtime.GOMAXPROCS(0)
 	}
-	spinners := int(p.spinners.Add(1))
-	if spinners > procs {
-		p.spinners.Add(-1)
+	spinners := p.enter(procs)
+	if spinners == 0 {
 		return false
 	}
 	look, yield := clockEvery, yieldEvery
