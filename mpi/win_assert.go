@@ -81,9 +81,14 @@ func (w *window) quiet() bool {
 }
 
 func (t *winTarget) quiet() bool {
+	return !t.copied.Load() && t.idle()
+}
+
+// idle reports whether nothing is left to complete. What is copied is complete.
+func (t *winTarget) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.copied.Load() && !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && t.proof == nil && (t.conn == nil || t.conn.quiet())
+	return !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && t.proof == nil && (t.conn == nil || t.conn.quiet())
 }
 
 // quiet reports whether all operations are complete, here and at the target.

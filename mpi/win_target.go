@@ -83,6 +83,10 @@ func (t *winTarget) reported() error {
 
 // local waits until the buffers of all operations are free.
 func (t *winTarget) local(ctx context.Context, w *window) error {
+	if t.idle() {
+		t.copied.Store(false)
+		return t.reported()
+	}
 	if err := t.take(ctx); err != nil {
 		return err
 	}
@@ -130,6 +134,10 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) {
 
 // flush waits until all operations are complete at the target.
 func (t *winTarget) flush(ctx context.Context, w *window) error {
+	if t.idle() {
+		t.copied.Store(false)
+		return t.reported()
+	}
 	if err := t.take(ctx); err != nil {
 		return err
 	}
