@@ -33,10 +33,11 @@ func TestMain(m *testing.M) {
 }
 
 var testJobs = map[string]func() error{
-	"ring":    ringJob,
-	"victim":  victimJob,
-	"session": sessionJob,
-	"shared":  sharedJob,
+	"ring":          ringJob,
+	"victim":        victimJob,
+	"session":       sessionJob,
+	"shared":        sharedJob,
+	"mapped victim": mappedVictimJob,
 }
 
 // ringJob checks the world and exchanges messages with both neighbours.

@@ -461,8 +461,8 @@ func TestSharedWakes(t *testing.T) {
 	}
 }
 
-// Between ranks that share memory Put and Get are copies from process to process, of
-// all kinds of windows, and RDMA where the system refuses them.
+// Between ranks that share memory Put and Get are copies from process to process, if
+// the memory is the program's, and RDMA where the system refuses them.
 func TestSharedPutGet(t *testing.T) {
 	sharing(t)
 	var x, y [1]byte
@@ -477,7 +477,7 @@ func TestSharedPutGet(t *testing.T) {
 	local(t, 3, func(ctx context.Context, c *Comm) error {
 		next, before := (c.Rank()+1)%3, (c.Rank()+2)%3
 		for round, refused := range []bool{false, true} {
-			win, err := WinAllocate[byte](ctx, c, n)
+			win, err := WinCreate(ctx, c, make([]byte, n))
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"unsafe"
 )
@@ -69,8 +70,10 @@ func WithMessages() WinOption { return func(o *winOptions) { o.messages = true }
 //
 // With TransportHybrid, Put is an RDMA Write, Get an RDMA Read, and updates of
 // one 64-bit integer are RDMA atomics, over queue pairs connected on first use.
-// Between ranks that share memory (WithSharedMemory) Put and Get are copies from
-// process to process by the system, where that allows them, and complete at once.
+// Between ranks that share memory (WithSharedMemory) each maps what WinAllocate makes
+// for the others: Put, Get and updates of 64-bit integers are then done at once, as in
+// memory of its own. Other memory the system copies from process to process, where it
+// allows that.
 // All else travels in messages that a goroutine of the target serves. Either
 // way the target need not call anything.
 //
@@ -86,15 +89,19 @@ type Win[T Element] struct {
 // rank; T must be the same. All ranks of c must call it; it blocks until they
 // do (MPI-4.1, Section 12.2.1). The window uses buf until it is freed.
 func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOption) (*Win[T], error) {
-	mem, err := bytesOf(buf)
-	if err != nil {
+	if err := checkElement[T](); err != nil {
 		return nil, err
 	}
-	o := readWinOptions(opts)
+	return winCreate(ctx, c, buf, nil, readWinOptions(opts))
+}
+
+// winCreate makes a window of buf, and of the file that it is in if that is not nil.
+func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o winOptions) (*Win[T], error) {
 	t := reflect.TypeFor[T]()
-	w := &window{mem: mem, elem: max(sizeOf[T](), 1), word: isWord(t), ops: reducersOf[T](t.Kind())}
+	mem := viewBytes(buf)
+	w := &window{mem: mem, file: f, elem: max(sizeOf[T](), 1), word: isWord(t), ops: reducersOf[T](t.Kind())}
 	at := c.enter()
-	err = w.create(ctx, c, uint32(t.Kind()), o)
+	err := w.create(ctx, c, uint32(t.Kind()), o)
 	c.leave(at, "WinCreate", NoPeer, 0, len(mem), err)
 	if err != nil {
 		return nil, fmt.Errorf("creating window: %w", err)
@@ -102,21 +109,29 @@ func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOpti
 	return &Win[T]{w, buf}, nil
 }
 
-// WinAllocate makes a window of n new elements (MPI-4.1, Section 12.2.2).
+// WinAllocate makes a window of n new elements (MPI-4.1, Section 12.2.2), which ranks
+// that share memory with the caller (WithSharedMemory) can reach directly. After Free
+// the elements are the program's, like any others.
 func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
 	if n < 0 {
 		return nil, fmt.Errorf("%w: window of %d elements", ErrCount, n)
 	}
-	o := readWinOptions(opts)
-	h, err := readWinHints(o.info)
-	bytes, ok := mul2(n, sizeOf[T]())
-	if err != nil || !ok || h.align <= 8 {
-		return WinCreate(ctx, c, make([]T, n), opts...)
-	}
 	if err := checkElement[T](); err != nil {
 		return nil, err
 	}
-	return WinCreate(ctx, c, viewAs[T](alignedBytes(bytes, h.align)), opts...)
+	o := readWinOptions(opts)
+	h, err := readWinHints(o.info)
+	bytes, ok := mul2(n, sizeOf[T]())
+	if err != nil || !ok {
+		return winCreate(ctx, c, make([]T, n), nil, o) // which tells what is wrong
+	}
+	if mem, f := hostBytes(c, bytes, h.align, &o); f != nil {
+		return winCreate(ctx, c, viewAs[T](mem), f, o)
+	}
+	if h.align > 8 {
+		return winCreate(ctx, c, viewAs[T](alignedBytes(bytes, h.align)), nil, o)
+	}
+	return winCreate(ctx, c, make([]T, n), nil, o)
 }
 
 // Buf returns the caller's own memory in the window.

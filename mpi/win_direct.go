@@ -5,15 +5,16 @@ import (
 	"unsafe"
 )
 
-// directMem is the memory of a target on the same host, for Put and Get by one
-// copy that the system makes from process to process. The target takes no part, and
-// what was copied is complete: nothing is left to flush.
+// directMem is the memory of a target on the same host, for Put and Get by one copy:
+// in memory that is mapped here too, or by the system from process to process. The
+// target takes no part, and what was copied is complete: nothing is left to flush.
 type directMem struct {
+	mapped *mapping    // of memory that WinAllocate made; else nil
+	open   atomic.Bool // the system copies
 	pid    int
 	addr   uint64
 	size   int
 	access Access
-	open   atomic.Bool
 }
 
 // directAddr tells where the caller's memory is, for ranks that share memory with it.
@@ -25,7 +26,8 @@ func (w *window) directAddr() uint64 {
 	return uint64(uintptr(unsafe.Pointer(&w.mem[0])))
 }
 
-// openDirect finds the targets whose memory the system lets this process copy.
+// openDirect finds the targets whose memory this process can map, or has the system
+// copy.
 func (w *window) openDirect() {
 	if w.dev == nil || w.dynamic != nil || !w.c.w.shared.active() {
 		return
@@ -33,13 +35,28 @@ func (w *window) openDirect() {
 	w.direct = make([]directMem, len(w.remote))
 	for target := range w.remote {
 		r, d := &w.remote[target], &w.direct[target]
-		l := w.c.peers[target].shared.Load()
-		if w.self(target) || l == nil || l.theirs == nil || r.Addr == 0 || r.Bytes == 0 {
+		if !w.c.sharesWith(target) || r.Addr == 0 || r.Bytes == 0 {
 			continue
 		}
-		d.pid, d.addr, d.size, d.access = l.pid, r.Addr, int(r.Bytes), r.Access
+		d.pid, d.addr, d.size, d.access = w.c.peers[target].shared.Load().pid, r.Addr, int(r.Bytes), r.Access
+		if r.FD != 0 {
+			mem, err := mapHostBytes(d.pid, int(r.FD-1), r.File, d.size, r.Access&(AccessWrite|AccessUpdate) != 0)
+			if err == nil {
+				d.mapped = newMapping(mem)
+				continue
+			}
+		}
 		var probe [1]byte
 		d.open.Store(readProcess(d.pid, d.addr, probe[:]) == nil)
+	}
+}
+
+// closeDirect lets go of what openDirect has mapped.
+func (w *window) closeDirect() {
+	for target := range w.direct {
+		if m := w.direct[target].mapped; m != nil {
+			m.close()
+		}
 	}
 }
 
@@ -50,39 +67,60 @@ func (w *window) directTo(target, off, n int, need Access) *directMem {
 		return nil
 	}
 	d := &w.direct[target]
-	if !d.open.Load() || w.c.peers[target].failure() != nil || d.access&need != need || off < 0 || n > d.size-off {
+	if d.mapped == nil && !d.open.Load() {
+		return nil
+	}
+	if w.c.peers[target].failure() != nil || d.access&need != need || off < 0 || n > d.size-off {
 		return nil
 	}
 	return d
+}
+
+// copied notes an operation that is complete.
+func (w *window) copied(target int, count *atomicTraffic, n int) {
+	if t := &w.to[target]; !t.copied.Load() {
+		t.copied.Store(true)
+	}
+	count.count(n)
 }
 
 // putDirect is Put by a copy. It reports false if that cannot be: RDMA tells why, or
 // does it.
 func (w *window) putDirect(src []byte, target, off int) bool {
 	d := w.directTo(target, off, len(src), AccessWrite)
-	if d == nil {
+	switch {
+	case d == nil:
 		return false
-	}
-	if writeProcess(d.pid, d.addr+uint64(off), src) != nil {
+	case d.mapped != nil:
+		if !d.mapped.enter() {
+			return false
+		}
+		copy(d.mapped.mem[off:], src)
+		d.mapped.leave()
+	case writeProcess(d.pid, d.addr+uint64(off), src) != nil:
 		d.open.Store(false)
 		return false
 	}
-	w.to[target].copied.Store(true)
-	w.c.peers[target].rdma.writes.count(len(src))
+	w.copied(target, &w.c.peers[target].rdma.writes, len(src))
 	return true
 }
 
 // getDirect is Get by a copy.
 func (w *window) getDirect(dst []byte, target, off int) bool {
 	d := w.directTo(target, off, len(dst), AccessRead)
-	if d == nil {
+	switch {
+	case d == nil:
 		return false
-	}
-	if readProcess(d.pid, d.addr+uint64(off), dst) != nil {
+	case d.mapped != nil:
+		if !d.mapped.enter() {
+			return false
+		}
+		copy(dst, d.mapped.mem[off:])
+		d.mapped.leave()
+	case readProcess(d.pid, d.addr+uint64(off), dst) != nil:
 		d.open.Store(false)
 		return false
 	}
-	w.to[target].copied.Store(true)
-	w.c.peers[target].rdma.reads.count(len(dst))
+	w.copied(target, &w.c.peers[target].rdma.reads, len(dst))
 	return true
 }

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"bytes"
+	"encoding/binary"
 	"reflect"
 	"sync/atomic"
 	"unsafe"
@@ -24,25 +25,47 @@ func isWord(t reflect.Type) bool {
 func (w *window) apply(mem, src, old []byte, red reducer) {
 	w.hold()
 	defer w.release()
-	if !w.word {
-		copy(old, mem)
-		if red.code() != opNoOp { // which must not write
-			red.combine(mem, mem, src)
-		}
+	if w.word {
+		updateWords(mem, src, old, red)
 		return
 	}
-	was, is := viewBytes(w.tmp[:1]), viewBytes(w.tmp[1:])
+	copy(old, mem)
+	if red.code() != opNoOp { // which must not write
+		red.combine(mem, mem, src)
+	}
+}
+
+// updateWords is apply to words, wherever they are.
+func updateWords(mem, src, old []byte, red reducer) {
+	if red.code() == opNoOp && old == nil {
+		return
+	}
+	var words *[2]uint64 // for operators that want operands in memory
 	for i := 0; i+8 <= len(mem); i += 8 {
 		p := (*uint64)(unsafe.Pointer(&mem[i]))
-		for {
-			w.tmp[0] = atomic.LoadUint64(p)
-			red.combine(is, was, src[i:i+8])
-			if atomic.CompareAndSwapUint64(p, w.tmp[0], w.tmp[1]) {
-				break
+		var was uint64
+		switch v := binary.NativeEndian.Uint64(src[i:]); red.code() {
+		case opNoOp: // which must not write
+			was = atomic.LoadUint64(p)
+		case opReplace:
+			was = atomic.SwapUint64(p, v)
+		case opSum:
+			was = atomic.AddUint64(p, v) - v
+		default:
+			if words == nil {
+				words = new([2]uint64)
 			}
+			for {
+				words[0] = atomic.LoadUint64(p)
+				red.combine(viewBytes(words[1:]), viewBytes(words[:1]), src[i:i+8])
+				if atomic.CompareAndSwapUint64(p, words[0], words[1]) {
+					break
+				}
+			}
+			was = words[0]
 		}
 		if old != nil {
-			copy(old[i:], was)
+			binary.NativeEndian.PutUint64(old[i:], was)
 		}
 	}
 }
@@ -52,23 +75,25 @@ func (w *window) apply(mem, src, old []byte, red reducer) {
 func (w *window) applySwap(mem, operands, old []byte) {
 	w.hold()
 	defer w.release()
-	compare, swap := operands[:len(mem)], operands[len(mem):]
-	if !w.word {
-		copy(old, mem)
-		if bytes.Equal(mem, compare) {
-			copy(mem, swap)
-		}
+	if w.word {
+		casWord(mem, operands, old)
 		return
 	}
+	compare, swap := operands[:len(mem)], operands[len(mem):]
+	copy(old, mem)
+	if bytes.Equal(mem, compare) {
+		copy(mem, swap)
+	}
+}
+
+// casWord is applySwap to a word, wherever it is.
+func casWord(mem, operands, old []byte) {
 	p := (*uint64)(unsafe.Pointer(&mem[0]))
-	c, s := viewBytes(w.tmp[:1]), viewBytes(w.tmp[1:])
-	copy(c, compare)
-	copy(s, swap)
+	compare, swap := binary.NativeEndian.Uint64(operands), binary.NativeEndian.Uint64(operands[8:])
 	for {
 		was := atomic.LoadUint64(p)
-		if was != w.tmp[0] || atomic.CompareAndSwapUint64(p, was, w.tmp[1]) {
-			w.tmp[0] = was
-			copy(old, c)
+		if was != compare || atomic.CompareAndSwapUint64(p, was, swap) {
+			binary.NativeEndian.PutUint64(old, was)
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,12 +27,12 @@ type window struct {
 	dev    *rmaDevice  // nil: all operations travel in messages
 	mr     *verbs.MR   // mem, registered
 	direct []directMem // by target; nil: none
+	file   *os.File    // of mem, until others have mapped it; or nil
 
 	dynamic *dynamicMem // instead of mem
 	shared  *sharedMem  // that mem is a part of, or nil
 
-	memory sync.Mutex // held while served operations touch mem; guards tmp
-	tmp    [2]uint64
+	memory sync.Mutex // held while served operations touch mem
 
 	locks winLocks // of mem
 
@@ -63,11 +64,14 @@ type winInfo struct {
 	Eager  uint8 // it wants all queue pairs at once
 	Token  [tokenLen]byte
 	Addr   uint64 // of the memory in the process; 0: not for others
+	FD     uint32 // 1 + that of its file; 0: it has none
+	File   uint64 // identity of that
 }
 
 // create makes the caller's part of the window and exchanges keys. A rank that
 // cannot tells the others, so that all ranks fail alike.
 func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions) error {
+	defer w.withdraw()
 	var err error
 	if w.c, err = c.private(ctx); err != nil {
 		return err
@@ -89,6 +93,7 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 		mine.Bad = 1
 	}
 	mine.Addr = w.directAddr()
+	w.offer(&mine)
 	w.remote = make([]winInfo, c.Size())
 	if e := Allgather(ctx, w.c, []winInfo{mine}, w.remote); e != nil {
 		err = e
@@ -111,6 +116,11 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 		w.to[rank].init(rank)
 	}
 	w.openDirect()
+	if err := w.mapped(ctx); err != nil {
+		w.closeDirect()
+		w.c.Free()
+		return errors.Join(err, w.unregister())
+	}
 	w.locks.init(c.Size())
 	life, stop := context.WithCancel(context.Background())
 	w.stop = stop
@@ -123,6 +133,7 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	if err := w.connectAll(ctx); err != nil {
 		w.stop()
 		w.served.Wait()
+		w.closeDirect()
 		w.c.Free()
 		return errors.Join(err, w.unregister())
 	}
@@ -177,6 +188,7 @@ func (w *window) free(ctx context.Context) error {
 	w.served.Wait()
 	w.own.attrs.dropAll()
 	w.c.Free()
+	w.closeDirect()
 	err = errors.Join(err, w.unregister())
 	if w.shared != nil {
 		err = errors.Join(err, w.shared.drop())
@@ -342,6 +354,9 @@ func (w *window) updateAt(ctx context.Context, src, old []byte, target, off int,
 		}
 		return err
 	}
+	if w.updateDirect(src, old, target, off, code) {
+		return nil
+	}
 	for len(src) > 0 {
 		n := min(len(src), amChunk-amChunk%w.elem)
 		h := amHeader{kind: amUpdate, op: uint8(code), off: uint64(off), n: uint64(n)}
@@ -365,17 +380,21 @@ func (w *window) fetch(ctx context.Context, value, old []byte, target, disp int,
 	if err != nil {
 		return err
 	}
-	if target != ProcNull {
-		if err := w.checkTarget(target); err != nil {
-			return err
+	off, done, err := w.locate(target, disp, len(value), AccessUpdate)
+	if done || err != nil {
+		return err
+	}
+	if !w.self(target) {
+		if w.updateDirect(value, old, target, off, code) {
+			return nil
 		}
-		if w.dev != nil && w.word && !w.self(target) && w.mayOvertake(target) {
+		if w.dev != nil && w.word && w.mayOvertake(target) {
 			if wr, ok := fetchWR(code, value); ok {
 				return w.atomicRDMA(ctx, wr, old, target, disp)
 			}
 		}
 	}
-	if err := w.update(ctx, value, old, target, disp, red); err != nil || target == ProcNull {
+	if err := w.updateAt(ctx, value, old, target, off, code); err != nil || w.self(target) {
 		return err
 	}
 	return w.answered(ctx, target)
@@ -415,6 +434,9 @@ func (w *window) swap(ctx context.Context, operands, old []byte, target, disp in
 			w.applySwap(mem, operands, old)
 		}
 		return err
+	}
+	if w.swapDirect(operands, old, target, off) {
+		return nil
 	}
 	if w.dev != nil && w.word && w.mayOvertake(target) {
 		return w.atomicRDMA(ctx, swapWR(operands), old, target, disp)

@@ -1,0 +1,150 @@
+package mpi
+
+import (
+	"context"
+	"math"
+	"os"
+	"runtime"
+	"sync/atomic"
+)
+
+// mapping is memory of another rank of the host, mapped by this process. What is
+// mapped stays there whatever becomes of the other rank.
+type mapping struct {
+	mem     []byte
+	users   atomic.Int64 // operations under way; far below 0 once closed
+	cleanup runtime.Cleanup
+}
+
+// mappingClosed is added to the users of a mapping that is closed.
+const mappingClosed = math.MinInt64 / 2
+
+func newMapping(mem []byte) *mapping {
+	m := &mapping{mem: mem}
+	m.cleanup = runtime.AddCleanup(m, unmapHostBytes, mem) // of windows that are not freed
+	return m
+}
+
+// enter begins an operation, unless the mapping is closed.
+func (m *mapping) enter() bool {
+	for {
+		n := m.users.Load()
+		if n < 0 {
+			return false
+		}
+		if m.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// leave ends an operation.
+func (m *mapping) leave() {
+	if m.users.Add(-1) == mappingClosed {
+		m.unmap()
+	}
+}
+
+// close unmaps the memory when no operation uses it any more.
+func (m *mapping) close() {
+	if m.users.Add(mappingClosed) == mappingClosed {
+		m.unmap()
+	}
+}
+
+func (m *mapping) unmap() {
+	m.cleanup.Stop()
+	unmapHostBytes(m.mem)
+}
+
+// sharesWith reports whether the caller exchanges messages through memory with a
+// rank of c.
+func (c *Comm) sharesWith(rank int) bool {
+	l := c.peers[rank].shared.Load()
+	return rank != c.rank && l != nil && l.theirs != nil
+}
+
+// hostBytes returns memory for a window that other ranks of the host can map, and its
+// file, or nil if there are none or it cannot be.
+func hostBytes(c *Comm, n, align int, o *winOptions) ([]byte, *os.File) {
+	if n == 0 || o.messages || !c.w.shared.active() {
+		return nil, nil
+	}
+	for rank := range c.peers {
+		if c.sharesWith(rank) {
+			mem, f, err := newHostBytes(n, align, o.access&(AccessWrite|AccessUpdate) != 0)
+			if err != nil {
+				return nil, nil
+			}
+			return mem, f
+		}
+	}
+	return nil, nil
+}
+
+// offer tells the others where the file of the caller's memory is.
+func (w *window) offer(mine *winInfo) {
+	if w.file == nil || w.dev == nil {
+		return
+	}
+	if id, err := fileID(w.file); err == nil {
+		mine.FD, mine.File = uint32(w.file.Fd())+1, id
+	}
+}
+
+// withdraw closes the file, when all that can have mapped it.
+func (w *window) withdraw() {
+	if w.file != nil {
+		_ = w.file.Close()
+		w.file = nil
+	}
+}
+
+// mapped waits until all ranks have mapped what they can, if there is something.
+func (w *window) mapped(ctx context.Context) error {
+	for _, r := range w.remote {
+		if r.FD != 0 {
+			return Barrier(ctx, w.c)
+		}
+	}
+	return nil
+}
+
+// updateDirect performs an update of a target's words by atomics of the processor, if
+// they are mapped: then all updates are, so that those of a rank keep their order
+// (MPI-4.1, Section 12.7.2). They are atomic with those of the target and of RDMA,
+// which use such atomics too.
+func (w *window) updateDirect(src, old []byte, target, off int, code opCode) bool {
+	d := w.wordsOf(target, off, len(src))
+	if d == nil {
+		return false
+	}
+	defer d.mapped.leave()
+	updateWords(d.mapped.mem[off:off+len(src)], src, old, w.ops[code])
+	w.copied(target, &w.c.peers[target].rdma.atomics, len(src))
+	return true
+}
+
+// swapDirect is CompareAndSwap by an atomic of the processor.
+func (w *window) swapDirect(operands, old []byte, target, off int) bool {
+	d := w.wordsOf(target, off, 8)
+	if d == nil {
+		return false
+	}
+	defer d.mapped.leave()
+	casWord(d.mapped.mem[off:off+8], operands, old)
+	w.copied(target, &w.c.peers[target].rdma.atomics, 8)
+	return true
+}
+
+// wordsOf returns the mapped memory of a target whose elements are words, entered.
+func (w *window) wordsOf(target, off, n int) *directMem {
+	if !w.word {
+		return nil
+	}
+	d := w.directTo(target, off, n, AccessUpdate)
+	if d == nil || d.mapped == nil || !d.mapped.enter() {
+		return nil
+	}
+	return d
+}
