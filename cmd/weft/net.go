@@ -88,7 +88,9 @@ on each host, and ends when they have all ended. One command is run on every
 host, with the ranks of an MPI job; several, separated by colons, are run on
 host 0, 1, 2, … in turn. Host H has the address 10.77.N.(H+1) in network N.
 The commands find WEFT_NET_HOST, WEFT_NET_HOSTS, WEFT_NET_ADDRS and
-WEFT_NET_NAMES (namespaces for "ip netns exec") in their environment.
+WEFT_NET_NAMES (namespaces for "ip netns exec") in their environment, and
+WEFT_SPIN=0 if they and the emulator outnumber the processors and it was not
+set: ranks that poll would keep the network from its processor.
 It needs Linux and root.
 
 The parameters hold for what each host sends; -downrate and -downqueue for the
@@ -123,6 +125,16 @@ func netMain(args []string) int {
 		fmt.Fprintln(os.Stderr, "weft net:", err)
 	}
 	return status
+}
+
+// spinEnv returns what n commands find in their environment so that they leave a
+// processor to the emulator, of those that there are.
+func (o *netOptions) spinEnv(n, processors int, getenv func(string) string) []string {
+	given := func(s string) bool { return strings.HasPrefix(s, "WEFT_SPIN=") }
+	if n < processors || getenv("WEFT_SPIN") != "" || slices.ContainsFunc(o.env, given) {
+		return nil
+	}
+	return []string{"WEFT_SPIN=0"}
 }
 
 // splitCommands splits the command line at words that are a colon.

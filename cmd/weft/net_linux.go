@@ -85,16 +85,17 @@ func runNet(o *netOptions, commands [][]string) (int, error) {
 	for i, h := range em.hosts {
 		names[i] = h.name
 	}
+	spin := o.spinEnv(len(placed), runtime.NumCPU(), os.Getenv)
 	j := &job{
 		n: len(placed), env: o.env, prefix: o.prefix, verbose: o.verbose,
 		command: func(rank int) []string { return argv[rank] },
 		on:      func(rank int, start func() error) error { return em.hosts[placed[rank]].do(start) },
 		hostEnv: func(rank int) []string {
 			addrs := o.hostAddrs(placed[rank])
-			return []string{
+			return append([]string{
 				"WEFT_NET_HOST=" + strconv.Itoa(placed[rank]), "WEFT_NET_HOSTS=" + strconv.Itoa(o.hosts),
 				"WEFT_NET_ADDRS=" + addrs, "WEFT_NET_NAMES=" + strings.Join(names, ","), "WEFT_ADDRS=" + addrs,
-			}
+			}, spin...)
 		},
 	}
 	for rank, host := range placed {

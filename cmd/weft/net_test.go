@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,33 @@ func TestDestination(t *testing.T) {
 	for _, bad := range [][]byte{nil, pkt[:19], append([]byte{0x60}, pkt[1:]...)} {
 		if got := destination(1, bad); got != -1 {
 			t.Errorf("%x is for host %d, want none", bad, got)
+		}
+	}
+}
+
+// Commands that outnumber the processors which the emulator leaves do not poll, unless told.
+func TestNetSpinEnv(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		n      int
+		env    []string
+		outer  string
+		spinOf string
+	}{
+		{"room for all", 3, nil, "", ""},
+		{"one too many", 4, []string{"A=B"}, "", "WEFT_SPIN=0"},
+		{"given by -x", 4, []string{"A=B", "WEFT_SPIN=1ms"}, "", ""},
+		{"given outside", 4, nil, "1ms", ""},
+	} {
+		o := netOptions{env: tt.env}
+		got := o.spinEnv(tt.n, 4, func(name string) string {
+			if name != "WEFT_SPIN" {
+				t.Errorf("asked for %s", name)
+			}
+			return tt.outer
+		})
+		if s := strings.Join(got, " "); s != tt.spinOf {
+			t.Errorf("%s: %q, want %q", tt.name, s, tt.spinOf)
 		}
 	}
 }
