@@ -157,7 +157,7 @@ func TestHostBytesAreReused(t *testing.T) {
 	if !bytes.Equal(mem, there) {
 		t.Fatal("not the same memory")
 	}
-	mem = nil
+	// Nothing refers to mem any more.
 	for i := 0; mappings(t, id) > 1; i++ {
 		if i == 10_000 {
 			t.Fatal("the memory is not collected")

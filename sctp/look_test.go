@@ -38,6 +38,30 @@ func TestLooks(t *testing.T) {
 	}
 }
 
+// While one looks no other does, such as an upcall that sends.
+func TestLooksDoNotNest(t *testing.T) {
+	tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	looks := func() bool {
+		before := tr.polling.calls.Load()
+		tr.look()
+		return tr.polling.calls.Load() != before
+	}
+	polls := tr.sockets().canPoll
+	for i := range 2 {
+		if got := looks(); got != polls {
+			t.Errorf("time %d: looks %v, want %v", i, got, polls)
+		}
+	}
+	tr.looking.Store(true)
+	if looks() {
+		t.Error("looks while another one does")
+	}
+}
+
 // A sender that had to wait for room reads acknowledgements itself.
 func TestSenderReads(t *testing.T) {
 	ctx := t.Context()

@@ -28,12 +28,17 @@ func (t *Transport) Poll() bool {
 }
 
 // look is a pass over the sockets by one that will be back soon: the readers stay
-// asleep.
+// asleep. One goroutine at a time makes it, which bounds how deep those nest that
+// upcalls make.
 func (t *Transport) look() {
-	if t.sockets().canPoll && !t.polling.quiet.Load() {
+	if !t.sockets().canPoll || !t.looking.CompareAndSwap(false, true) {
+		return
+	}
+	if !t.polling.quiet.Load() {
 		t.polling.setQuiet(t, true)
 	}
 	t.Poll()
+	t.looking.Store(false)
 }
 
 // readAll is one pass over the sockets that says nothing about whether polling

@@ -33,7 +33,8 @@ type Transport struct {
 
 	polling  polling
 	lead     lead
-	drain    func() // readAll, called so that escape analysis sees no recursion
+	drain    func()      // readAll, called so that escape analysis sees no recursion
+	looking  atomic.Bool // a sender makes a pass over the sockets
 	spinning spin.Chooser
 	procs    atomic.Int32 // runtime.GOMAXPROCS, which takes a lock
 	pollers  atomic.Int32
