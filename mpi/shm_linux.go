@@ -109,3 +109,29 @@ func copyProcess(call func(int, []unix.Iovec, []unix.RemoteIovec, uint) (int, er
 	v.local[0].Base = nil
 	return nil
 }
+
+// pieceVectors are copyVectors of writePieces.
+type pieceVectors struct {
+	local  [1]unix.Iovec
+	remote [gatherPieces]unix.RemoteIovec
+}
+
+var piecePool = sync.Pool{New: func() any { return new(pieceVectors) }}
+
+// writePieces copies b to up to gatherPieces places in the memory of another process,
+// counted from base, in one call.
+func writePieces(pid int, base uint64, b []byte, pieces []piece) error {
+	v := piecePool.Get().(*pieceVectors)
+	defer piecePool.Put(v)
+	v.local[0].Base = &b[0]
+	v.local[0].SetLen(len(b))
+	for i, p := range pieces {
+		v.remote[i] = unix.RemoteIovec{Base: uintptr(base) + uintptr(p.off), Len: p.n}
+	}
+	n, err := unix.ProcessVMWritev(pid, v.local[:], v.remote[:len(pieces)], 0)
+	v.local[0].Base = nil
+	if err == nil && n != len(b) {
+		err = io.ErrShortWrite
+	}
+	return err
+}

@@ -15,3 +15,5 @@ func yieldProcessor()                           {}
 
 func readProcess(int, uint64, []byte) error  { return errors.ErrUnsupported }
 func writeProcess(int, uint64, []byte) error { return errors.ErrUnsupported }
+
+func writePieces(int, uint64, []byte, []piece) error { return errors.ErrUnsupported }

@@ -26,9 +26,11 @@ func (t Traffic) add(u Traffic) Traffic {
 // atomicTraffic is Traffic that several goroutines count.
 type atomicTraffic struct{ messages, bytes atomic.Uint64 }
 
-func (t *atomicTraffic) count(n int) {
-	t.messages.Add(1)
-	t.bytes.Add(uint64(n))
+func (t *atomicTraffic) count(n int) { t.add(1, n) }
+
+func (t *atomicTraffic) add(messages, bytes int) {
+	t.messages.Add(uint64(messages))
+	t.bytes.Add(uint64(bytes))
 }
 
 func (t *atomicTraffic) load() Traffic { return Traffic{t.messages.Load(), t.bytes.Load()} }

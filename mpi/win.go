@@ -73,7 +73,8 @@ func WithMessages() WinOption { return func(o *winOptions) { o.messages = true }
 // Between ranks that share memory (WithSharedMemory) each maps what WinAllocate makes
 // for the others: Put, Get and updates of 64-bit integers are then done at once, as in
 // memory of its own. Other memory the system copies from process to process, where it
-// allows that.
+// allows that; short Puts wait for it here until there are many, another operation on
+// the target follows, or a synchronization completes them.
 // All else travels in messages that a goroutine of the target serves. Either
 // way the target need not call anything.
 //

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"context"
 	"sync/atomic"
 	"unsafe"
 )
@@ -8,6 +9,7 @@ import (
 // directMem is the memory of a target on the same host, for Put and Get by one copy:
 // in memory that is mapped here too, or by the system from process to process. The
 // target takes no part, and what was copied is complete: nothing is left to flush.
+// Short Puts that the system copies are gathered first.
 type directMem struct {
 	mapped *mapping    // of memory that WinAllocate made; else nil
 	open   atomic.Bool // the system copies
@@ -84,10 +86,27 @@ func (w *window) copied(target int, count *atomicTraffic, n int) {
 	count.count(n)
 }
 
-// putDirect is Put by a copy. It reports false if that cannot be: RDMA tells why, or
-// does it.
-func (w *window) putDirect(src []byte, target, off int) bool {
+// putDirect is Put by a copy, which may be gathered. It reports false if that cannot
+// be: RDMA tells why, or does it.
+func (w *window) putDirect(ctx context.Context, src []byte, target, off int) (bool, error) {
 	d := w.directTo(target, off, len(src), AccessWrite)
+	if d != nil && d.mapped == nil && len(src) <= gatherLimit {
+		if t := &w.to[target]; !t.copied.Load() {
+			t.copied.Store(true)
+		}
+		return w.gather(ctx, src, target, off)
+	}
+	if err := w.spill(ctx, target); err != nil {
+		return false, err
+	}
+	if d != nil && d.mapped == nil && !d.open.Load() {
+		return false, nil // since then
+	}
+	return w.copyTo(d, src, target, off), nil
+}
+
+// copyTo is Put by a copy that is made now.
+func (w *window) copyTo(d *directMem, src []byte, target, off int) bool {
 	switch {
 	case d == nil:
 		return false

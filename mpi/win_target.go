@@ -12,7 +12,8 @@ type winTarget struct {
 	rank int
 	turn chan struct{} // held by the one that completes operations
 
-	copied atomic.Bool // something, by directMem, since operations were completed
+	copied   atomic.Bool // something, by directMem, since operations were completed
+	gathered gathered
 
 	mu      sync.Mutex // guards what follows
 	locked  bool       // the origin holds a lock there
@@ -39,6 +40,7 @@ type winResult struct {
 func (t *winTarget) init(rank int) {
 	t.rank = rank
 	t.turn = make(chan struct{}, 1)
+	t.gathered.turn = make(chan struct{}, 1)
 }
 
 // take waits for the right to complete operations.
@@ -134,7 +136,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) {
 
 // flush waits until all operations are complete at the target.
 func (t *winTarget) flush(ctx context.Context, w *window) error {
-	if t.idle() {
+	if !t.gathered.some.Load() && t.idle() {
 		t.copied.Store(false)
 		return t.reported()
 	}
@@ -153,6 +155,9 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 	t.copied.Store(false)
 	if remote {
+		if err := w.spill(ctx, t.rank); err != nil && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		t.startFlush(ctx, w)
 	}
 	if err := t.settleRDMA(ctx, remote); err != nil {

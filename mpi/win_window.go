@@ -257,8 +257,7 @@ func (w *window) put(ctx context.Context, src []byte, target, disp int) error {
 
 // putAt is put to a byte offset that has been checked.
 func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
-	switch {
-	case w.self(target):
+	if w.self(target) {
 		mem, err := w.ownAt(off, len(src))
 		if err != nil {
 			return err
@@ -267,9 +266,13 @@ func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 		copy(mem, src)
 		w.release()
 		return nil
-	case w.putDirect(src, target, off):
-		return nil
-	case w.dev != nil:
+	}
+	if w.direct != nil {
+		if done, err := w.putDirect(ctx, src, target, off); done || err != nil {
+			return err
+		}
+	}
+	if w.dev != nil {
 		return w.writeRDMA(ctx, src, target, off)
 	}
 	for len(src) > 0 {
@@ -292,8 +295,7 @@ func (w *window) get(ctx context.Context, dst []byte, target, disp int) error {
 
 // getAt is get from a byte offset that has been checked.
 func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
-	switch {
-	case w.self(target):
+	if w.self(target) {
 		mem, err := w.ownAt(off, len(dst))
 		if err != nil {
 			return err
@@ -302,6 +304,11 @@ func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 		copy(dst, mem)
 		w.release()
 		return nil
+	}
+	if err := w.spill(ctx, target); err != nil {
+		return err
+	}
+	switch {
 	case w.getDirect(dst, target, off):
 		return nil
 	case w.dev != nil:
@@ -354,6 +361,9 @@ func (w *window) updateAt(ctx context.Context, src, old []byte, target, off int,
 		}
 		return err
 	}
+	if err := w.spill(ctx, target); err != nil {
+		return err
+	}
 	if w.updateDirect(src, old, target, off, code) {
 		return nil
 	}
@@ -385,6 +395,9 @@ func (w *window) fetch(ctx context.Context, value, old []byte, target, disp int,
 		return err
 	}
 	if !w.self(target) {
+		if err := w.spill(ctx, target); err != nil {
+			return err
+		}
 		if w.updateDirect(value, old, target, off, code) {
 			return nil
 		}
@@ -435,6 +448,9 @@ func (w *window) swap(ctx context.Context, operands, old []byte, target, disp in
 		}
 		return err
 	}
+	if err := w.spill(ctx, target); err != nil {
+		return err
+	}
 	if w.swapDirect(operands, old, target, off) {
 		return nil
 	}
@@ -461,6 +477,9 @@ func (w *window) request(target int, err error) (*Request, error) {
 	}
 	if target == ProcNull || w.self(target) {
 		return doneRequest(w.c.w.eng, Status{Source: target}, nil), nil
+	}
+	if t := &w.to[target]; t.idle() {
+		return doneRequest(w.c.w.eng, Status{Source: target}, t.reported()), nil
 	}
 	return goRequest(w.c.w, func() (Status, error) {
 		return Status{Source: target}, w.flushLocal(context.Background(), target)

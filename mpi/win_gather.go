@@ -1,0 +1,147 @@
+package mpi
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// gathered are short Puts to a target, copied here until the system is to copy them
+// there: one call of it for many. No Put has to be complete at the target before a
+// synchronization (MPI-4.1, Section 12.5).
+type gathered struct {
+	some atomic.Bool   // puts is not nil
+	turn chan struct{} // held by the one that adds to puts or has them copied
+	puts *putList
+}
+
+// putList is the data of Puts, and where it goes.
+type putList struct {
+	mem    [gatherBytes]byte
+	n      int // bytes in mem
+	pieces [gatherPieces]piece
+	used   int // pieces
+	count  int // Puts
+}
+
+// piece is a place in the memory of a target.
+type piece struct{ off, n int }
+
+const (
+	// gatherLimit is the length up to which Puts are gathered.
+	gatherLimit = 4 << 10
+	// gatherPieces and gatherBytes bound what is gathered for a target of a window. The
+	// system takes 1024 pieces at most.
+	gatherPieces = 64
+	gatherBytes  = 64 << 10
+)
+
+var putLists = sync.Pool{New: func() any { return new(putList) }}
+
+// add takes a Put, if there is room. One that begins where the last ends continues its
+// piece: the system takes its time for each.
+func (p *putList) add(src []byte, off int) bool {
+	if len(src) > len(p.mem)-p.n {
+		return false
+	}
+	if last := p.used - 1; last >= 0 && p.pieces[last].off+p.pieces[last].n == off {
+		p.pieces[last].n += len(src)
+	} else if p.used < len(p.pieces) {
+		p.pieces[p.used] = piece{off, len(src)}
+		p.used++
+	} else {
+		return false
+	}
+	p.n += copy(p.mem[p.n:], src)
+	p.count++
+	return true
+}
+
+func (g *gathered) take(ctx context.Context) error {
+	select {
+	case g.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case g.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (g *gathered) give() { <-g.turn }
+
+// set replaces what is gathered. The caller has the turn.
+func (g *gathered) set(p *putList) {
+	g.puts = p
+	g.some.Store(p != nil)
+}
+
+// gather takes a Put of up to gatherLimit bytes. It reports false if the system has
+// refused to copy earlier ones.
+func (w *window) gather(ctx context.Context, src []byte, target, off int) (bool, error) {
+	g, d := &w.to[target].gathered, &w.direct[target]
+	if err := g.take(ctx); err != nil {
+		return false, err
+	}
+	defer g.give()
+	// What was refused may be under way by RDMA, which takes it from the list.
+	if g.puts != nil && d.open.Load() && g.puts.add(src, off) {
+		return true, nil
+	}
+	if err := w.copyGathered(ctx, target); err != nil || !d.open.Load() {
+		return false, err
+	}
+	p := putLists.Get().(*putList)
+	p.add(src, off)
+	g.set(p)
+	return true, nil
+}
+
+// spill has what is gathered for a target copied to it. An error is reported by the
+// next synchronization, too: it is that of earlier Puts.
+func (w *window) spill(ctx context.Context, target int) error {
+	g := &w.to[target].gathered
+	if !g.some.Load() {
+		return nil
+	}
+	if err := g.take(ctx); err != nil {
+		return err
+	}
+	defer g.give()
+	return w.copyGathered(ctx, target)
+}
+
+// copyGathered is spill for those who have the turn. What the system refuses is put by
+// RDMA, or fails as that does; if ctx ends it stays gathered.
+func (w *window) copyGathered(ctx context.Context, target int) error {
+	t, d, peer := &w.to[target], &w.direct[target], w.c.peers[target]
+	p := t.gathered.puts
+	if p == nil {
+		return nil
+	}
+	if peer.failure() == nil && d.open.Load() && writePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
+		peer.rdma.writes.add(p.count, p.n)
+		p.n, p.used, p.count = 0, 0, 0
+		putLists.Put(p)
+		t.gathered.set(nil)
+		return nil
+	}
+	d.open.Store(false)
+	at := 0
+	for _, k := range p.pieces[:p.used] {
+		// RDMA may take the data from where it is, so the list is not used again.
+		if err := w.writeRDMA(ctx, p.mem[at:at+k.n], target, k.off); err != nil {
+			if ctx.Err() == nil {
+				t.note(err)
+				t.gathered.set(nil)
+			}
+			return err
+		}
+		at += k.n
+	}
+	t.gathered.set(nil)
+	return nil
+}

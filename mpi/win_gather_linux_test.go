@@ -1,0 +1,45 @@
+package mpi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The system copies pieces to memory up to the first that it cannot: that is an error.
+func TestWritePiecesPartly(t *testing.T) {
+	copying(t)
+	page := os.Getpagesize()
+	mem, err := unix.Mmap(-1, 0, 2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(mem) }()
+	if err := unix.Mprotect(mem[page:], unix.PROT_NONE); err != nil {
+		t.Fatal(err)
+	}
+	base := uint64(uintptr(unsafe.Pointer(&mem[0])))
+	for _, tt := range []struct {
+		name   string
+		pieces []piece
+		err    error
+	}{
+		{"all", []piece{{8, 2}, {0, 1}, {page - 3, 3}}, nil},
+		{"across the end", []piece{{8, 3}, {page - 2, 3}}, io.ErrShortWrite},
+		{"the last not", []piece{{8, 3}, {page, 3}}, io.ErrShortWrite},
+		{"none", []piece{{page, 6}}, unix.EFAULT},
+	} {
+		clear(mem[:page])
+		if err := writePieces(os.Getpid(), base, []byte("abcdef"), tt.pieces); !errors.Is(err, tt.err) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.err)
+		}
+		if tt.err == nil && (!bytes.Equal(mem[8:10], []byte("ab")) || mem[0] != 'c' || string(mem[page-3:page]) != "def") {
+			t.Errorf("%s: got %q, %q, %q", tt.name, mem[8:10], mem[:1], mem[page-3:page])
+		}
+	}
+}

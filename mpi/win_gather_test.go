@@ -1,0 +1,333 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"unsafe"
+)
+
+// copying needs a system that copies memory from process to process.
+func copying(t *testing.T) {
+	t.Helper()
+	sharing(t)
+	var x, y [1]byte
+	if err := readProcess(os.Getpid(), uint64(uintptr(unsafe.Pointer(&x[0]))), y[:]); err != nil {
+		t.Skip("the system copies no memory between processes: ", err)
+	}
+}
+
+// Short Puts in a row wait for a synchronization, or until there are many, and then
+// are where they should be; an operation that follows sees them. Where the system
+// refuses them RDMA puts them.
+func TestWinGathers(t *testing.T) {
+	copying(t)
+	const n = 3 * gatherBytes
+	for _, refused := range []bool{false, true} {
+		t.Run(fmt.Sprint("refused=", refused), func(t *testing.T) {
+			local(t, 2, func(ctx context.Context, c *Comm) error {
+				mem := make([]byte, n)
+				w, err := WinCreate(ctx, c, mem)
+				if err != nil {
+					return err
+				}
+				if c.Rank() == 1 {
+					return w.Free(ctx)
+				}
+				g := &w.w.to[1].gathered
+				d := &w.w.direct[1]
+				pid := d.pid
+				want := make([]byte, n)
+				// Each case begins with one Put that is gathered.
+				for i, tt := range []struct {
+					name string
+					do   func() error
+				}{
+					{"flush", func() error { return w.Flush(ctx, 1) }},
+					{"flush all", func() error { return w.FlushAll(ctx) }},
+					{"unlock", func() error { return errors.Join(w.Lock(ctx, LockShared, 1), w.Unlock(ctx, 1)) }},
+					{"get", func() error { return w.Get(ctx, make([]byte, 1), 1, 0) }},
+					{"accumulate", func() error { return w.Accumulate(ctx, []byte{0}, 1, n-1, Sum) }},
+					{"fetch", func() error { _, err := w.FetchAndOp(ctx, 0, 1, n-1, Sum); return err }},
+					{"swap", func() error { _, err := w.CompareAndSwap(ctx, 1, 1, 1, n-1); return err }},
+					{"long put", func() error {
+						b := make([]byte, gatherLimit+1)
+						pattern(b, 3)
+						copy(want[gatherLimit:], b)
+						return w.Put(ctx, b, 1, gatherLimit)
+					}},
+					{"many pieces", func() error {
+						for k := range gatherPieces {
+							want[10*k] = byte(k + 1)
+							if err := w.Put(ctx, want[10*k:10*k+1], 1, 10*k); err != nil {
+								return err
+							}
+						}
+						return nil
+					}},
+					{"many bytes", func() error {
+						pattern(want[:2*gatherBytes], 5)
+						for at := 0; at < 2*gatherBytes; at += 1000 {
+							if err := w.Put(ctx, want[at:min(at+1000, 2*gatherBytes)], 1, at); err != nil {
+								return err
+							}
+						}
+						return nil
+					}},
+				} {
+					if d.open.Store(true); refused {
+						d.pid = 1 << 30
+					}
+					want[2*gatherBytes+i] = byte(i + 1)
+					buf := []byte{byte(i + 1)}
+					r, err := w.Rput(ctx, buf, 1, 2*gatherBytes+i)
+					if err != nil {
+						return err
+					}
+					if _, err := r.Wait(ctx); err != nil {
+						return err
+					}
+					buf[0] = 99 // it is complete here
+					if err := w.FlushLocal(ctx, 1); err != nil {
+						return err
+					}
+					if g.puts == nil || w.w.quiet() {
+						return fmt.Errorf("%s: not gathered", tt.name)
+					}
+					if err := tt.do(); err != nil {
+						return fmt.Errorf("%s: %w", tt.name, err)
+					}
+					if g.puts != nil && g.puts.pieces[0].off == 2*gatherBytes+i {
+						return fmt.Errorf("%s: still gathered", tt.name)
+					}
+					if err := w.Flush(ctx, 1); err != nil {
+						return err
+					}
+					if open := d.open.Load(); open == refused {
+						return fmt.Errorf("%s: refused %v, still by copies %v", tt.name, refused, open)
+					}
+					if g.some.Load() || !w.w.quiet() {
+						return fmt.Errorf("%s: something is left", tt.name)
+					}
+					d.pid = pid
+					got := make([]byte, n)
+					if err := errors.Join(w.Get(ctx, got, 1, 0), w.Flush(ctx, 1)); err != nil {
+						return err
+					}
+					if err := diff(tt.name, got, want); err != nil {
+						return err
+					}
+				}
+				s := c.w.Stats().Peers[1].Writes
+				if !refused && s.Messages != uint64(10+1+gatherPieces+(2*gatherBytes+999)/1000) {
+					return fmt.Errorf("counted %+v", s)
+				}
+				return w.Free(ctx)
+			}, overTransport(hybridShared))
+		})
+	}
+}
+
+// Puts that follow one another are one piece. There is room for gatherPieces pieces and
+// gatherBytes bytes.
+func TestPutListRoom(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		length, step int
+		puts, pieces int
+	}{
+		{"adjacent", 8, 8, gatherBytes / 8, 1},
+		{"adjacent, odd", gatherLimit - 1, gatherLimit - 1, gatherBytes / (gatherLimit - 1), 1},
+		{"apart", 8, 9, gatherPieces, gatherPieces},
+		{"backwards", 8, -8, gatherPieces, gatherPieces},
+		{"in one place", 8, 0, gatherPieces, gatherPieces},
+		{"long", gatherLimit, 2 * gatherLimit, gatherBytes / gatherLimit, gatherBytes / gatherLimit},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := new(putList)
+			src := make([]byte, tt.length)
+			puts := 0
+			for src[0] = 1; p.add(src, 1<<20+puts*tt.step); src[0]++ {
+				if puts++; puts > gatherBytes {
+					t.Fatal("there is always room")
+				}
+			}
+			if puts != tt.puts || p.count != puts || p.used != tt.pieces || p.n != puts*tt.length {
+				t.Errorf("%d puts, counted %d, in %d pieces of %d bytes; want %d in %d", puts, p.count, p.used, p.n, tt.puts, tt.pieces)
+			}
+			sum := 0
+			for _, k := range p.pieces[:p.used] {
+				sum += k.n
+			}
+			if sum != p.n || p.pieces[0].off != 1<<20 || p.mem[p.n-tt.length] != byte(puts) {
+				t.Errorf("pieces of %d bytes, not %d, the first %v, the last begins with %d", sum, p.n, p.pieces[0], p.mem[p.n-tt.length])
+			}
+		})
+	}
+}
+
+// Puts to one place take effect in their order.
+func TestWinGathersInOrder(t *testing.T) {
+	copying(t)
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		mem := make([]int32, 4)
+		w, err := WinCreate(ctx, c, mem)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			for _, p := range []struct {
+				at   int
+				data []int32
+			}{{0, []int32{1, 2, 3}}, {1, []int32{4, 5}}, {3, []int32{6}}, {3, []int32{7}}, {0, []int32{8, 9}}} {
+				if err := w.Put(ctx, p.data, 1, p.at); err != nil {
+					return err
+				}
+			}
+			if !w.w.to[1].gathered.some.Load() {
+				return errors.New("not gathered")
+			}
+		}
+		if err := w.Fence(ctx); err != nil {
+			return err
+		}
+		if want := []int32{8, 9, 5, 7}; c.Rank() == 1 && !slices.Equal(mem, want) {
+			return fmt.Errorf("got %v, want %v", mem, want)
+		}
+		return w.Free(ctx)
+	}, overTransport(hybridShared))
+}
+
+// Whoever synchronizes finds what all goroutines have put before.
+func TestWinGathersFromGoroutines(t *testing.T) {
+	copying(t)
+	const goroutines, rounds, run = 4, 50, 30
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		w, err := WinCreate(ctx, c, make([]int32, goroutines*run*2))
+		if err != nil {
+			return err
+		}
+		errs := make([]error, goroutines)
+		var wg sync.WaitGroup
+		for g := range goroutines {
+			if c.Rank() == 1 {
+				break
+			}
+			wg.Go(func() {
+				errs[g] = func() error {
+					one, got := make([]int32, 1), make([]int32, 2*run)
+					for round := range rounds {
+						for i := range run {
+							one[0] = int32(round*run + i)
+							if err := w.Put(ctx, one, 1, 2*(g*run+i)); err != nil {
+								return err
+							}
+						}
+						if err := errors.Join(w.Flush(ctx, 1), w.Get(ctx, got, 1, 2*g*run), w.Flush(ctx, 1)); err != nil {
+							return err
+						}
+						for i := range run {
+							if want := int32(round*run + i); got[2*i] != want || got[2*i+1] != 0 {
+								return fmt.Errorf("goroutine %d, element %d: %d and %d, want %d", g, i, got[2*i], got[2*i+1], want)
+							}
+						}
+					}
+					return nil
+				}()
+			})
+		}
+		wg.Wait()
+		return errors.Join(errors.Join(errs...), w.Free(ctx))
+	}, overTransport(hybridShared))
+}
+
+// What could not be put because a context ended stays gathered, and is put by the next
+// call that has to.
+func TestWinGatheredAreKept(t *testing.T) {
+	copying(t)
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		mem := make([]byte, 2*gatherLimit)
+		w, err := WinCreate(ctx, c, mem)
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			d := &w.w.direct[1]
+			if err := w.Put(ctx, []byte{1, 2}, 1, 3); err != nil {
+				return err
+			}
+			d.pid = 1 << 30
+			over, end := context.WithCancel(ctx)
+			end()
+			for _, tt := range []struct {
+				name string
+				do   func() error
+			}{
+				{"flush", func() error { return w.Flush(over, 1) }},
+				{"get", func() error { return w.Get(over, make([]byte, 1), 1, 0) }},
+				{"put", func() error { return w.Put(over, []byte{7}, 1, 3) }},
+				{"long put", func() error { return w.Put(over, make([]byte, gatherLimit+1), 1, 3) }},
+			} {
+				if err := tt.do(); !errors.Is(err, context.Canceled) {
+					return fmt.Errorf("%s: %v", tt.name, err)
+				}
+				if p := w.w.to[1].gathered.puts; p == nil || p.count != 1 {
+					return fmt.Errorf("%s: not kept", tt.name)
+				}
+			}
+			if err := w.Put(ctx, []byte{9}, 1, 4); err != nil { // of RDMA, after the first
+				return err
+			}
+		}
+		if err := w.Fence(ctx); err != nil {
+			return err
+		}
+		if c.Rank() == 1 && (mem[3] != 1 || mem[4] != 9) {
+			return fmt.Errorf("got %v", mem[:6])
+		}
+		return w.Free(ctx)
+	}, overTransport(hybridShared))
+}
+
+// What is gathered for a rank that has failed is an error of the next synchronization,
+// once, whoever finds out.
+func TestWinGatheredForTheDead(t *testing.T) {
+	copying(t)
+	over := make(chan struct{})
+	err := RunLocal(t.Context(), 2, func(ctx context.Context, w *World) error {
+		win, err := WinCreate(ctx, w.Comm(), make([]byte, 10))
+		if err != nil {
+			return err
+		}
+		if w.Rank() == 1 {
+			<-over
+			return nil
+		}
+		defer close(over)
+		if err := win.Put(ctx, []byte{1}, 1, 0); err != nil {
+			return err
+		}
+		w.eng.peers[1].link.abort("test")
+		if _, err := Recv(ctx, w.Comm(), make([]byte, 1), 1, 0); !errors.Is(err, ErrProcFailed) {
+			t.Errorf("receive: %v", err)
+		}
+		if err := win.Get(ctx, make([]byte, 1), 1, 0); !errors.Is(err, ErrProcFailed) {
+			t.Errorf("get: %v", err)
+		}
+		if err := win.Flush(ctx, 1); !errors.Is(err, ErrProcFailed) {
+			t.Errorf("flush: %v", err)
+		}
+		if err := win.Flush(ctx, 1); err != nil {
+			t.Errorf("second flush: %v", err)
+		}
+		return nil
+	}, overTransport(hybridShared), WithFaultTolerance())
+	// The ranks cannot finalize with one that died.
+	if err != nil && !errors.Is(err, ErrProcFailed) {
+		t.Errorf("the job ended with: %v", err)
+	}
+}
