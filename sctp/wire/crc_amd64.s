@@ -1,5 +1,25 @@
 #include "textflag.h"
 
+// CRC_REST takes the CX bytes at SI to AX, eight at a time, and returns it.
+#define CRC_REST \
+words: \
+	CMPQ CX, $8; \
+	JLT  bytes; \
+	CRC32Q (SI), AX; \
+	ADDQ $8, SI; \
+	SUBQ $8, CX; \
+	JMP  words; \
+bytes: \
+	TESTQ CX, CX; \
+	JEQ   end; \
+	CRC32B (SI), AX; \
+	INCQ SI; \
+	DECQ CX; \
+	JMP  bytes; \
+end: \
+	MOVL AX, ret+32(FP); \
+	RET
+
 // func fold(p *byte, n int, init uint32, k *[16]uint64) uint32
 //
 // fold returns the CRC register after the n bytes at p, at least 256, when it was
@@ -86,25 +106,7 @@ done:
 	CRC32Q R9, AX
 	VZEROUPPER
 
-words:
-	CMPQ CX, $8
-	JLT  bytes
-	CRC32Q (SI), AX
-	ADDQ $8, SI
-	SUBQ $8, CX
-	JMP  words
-
-bytes:
-	TESTQ CX, CX
-	JEQ   end
-	CRC32B (SI), AX
-	INCQ SI
-	DECQ CX
-	JMP  bytes
-
-end:
-	MOVL AX, ret+32(FP)
-	RET
+	CRC_REST
 
 // func fold32(p *byte, n int, init uint32, k *[8]uint64) uint32
 //
@@ -187,25 +189,7 @@ done:
 	CRC32Q R9, AX
 	VZEROUPPER
 
-words:
-	CMPQ CX, $8
-	JLT  bytes
-	CRC32Q (SI), AX
-	ADDQ $8, SI
-	SUBQ $8, CX
-	JMP  words
-
-bytes:
-	TESTQ CX, CX
-	JEQ   end
-	CRC32B (SI), AX
-	INCQ SI
-	DECQ CX
-	JMP  bytes
-
-end:
-	MOVL AX, ret+32(FP)
-	RET
+	CRC_REST
 
 // func vpclmulqdq() bool
 //
