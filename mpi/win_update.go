@@ -40,7 +40,7 @@ func updateWords(mem, src, old []byte, red reducer) {
 	if red.code() == opNoOp && old == nil {
 		return
 	}
-	var words *[2]uint64 // for operators that want operands in memory
+	var s *scratch // for operators that want operands in memory
 	for i := 0; i+8 <= len(mem); i += 8 {
 		p := (*uint64)(unsafe.Pointer(&mem[i]))
 		var was uint64
@@ -52,22 +52,23 @@ func updateWords(mem, src, old []byte, red reducer) {
 		case opSum:
 			was = atomic.AddUint64(p, v) - v
 		default:
-			if words == nil {
-				words = new([2]uint64)
+			if s == nil {
+				s = getScratch(16)
 			}
 			for {
-				words[0] = atomic.LoadUint64(p)
-				red.combine(viewBytes(words[1:]), viewBytes(words[:1]), src[i:i+8])
-				if atomic.CompareAndSwapUint64(p, words[0], words[1]) {
+				s.words[0] = atomic.LoadUint64(p)
+				red.combine(viewBytes(s.words[1:2]), viewBytes(s.words[:1]), src[i:i+8])
+				if atomic.CompareAndSwapUint64(p, s.words[0], s.words[1]) {
 					break
 				}
 			}
-			was = words[0]
+			was = s.words[0]
 		}
 		if old != nil {
 			binary.NativeEndian.PutUint64(old[i:], was)
 		}
 	}
+	s.put()
 }
 
 // applySwap stores the second half of operands to mem if that is equal to the
