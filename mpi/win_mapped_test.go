@@ -135,19 +135,27 @@ func TestWinMapped(t *testing.T) {
 	}
 }
 
-// What was the memory of a window is that of other things later, and keeps what they
-// put there: also while others still have the file mapped.
-func TestHostBytesAreReused(t *testing.T) {
-	sharing(t)
-	mem, f, err := newHostBytes(100_000, 1, true)
+// hostBytesOf returns memory that others can map, its file, which is closed when the
+// test ends, and the identity of that.
+func hostBytesOf(t *testing.T, n int, writable bool) ([]byte, *os.File, uint64) {
+	t.Helper()
+	mem, f, err := newHostBytes(n, 1, writable)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	t.Cleanup(func() { f.Close() })
 	id, err := fileID(f)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return mem, f, id
+}
+
+// What was the memory of a window is that of other things later, and keeps what they
+// put there: also while others still have the file mapped.
+func TestHostBytesAreReused(t *testing.T) {
+	sharing(t)
+	mem, f, id := hostBytesOf(t, 100_000, true)
 	there, err := mapHostBytes(os.Getpid(), int(f.Fd()), id, len(mem), true)
 	if err != nil {
 		t.Fatal(err)
@@ -188,15 +196,7 @@ func TestHostBytesAreReused(t *testing.T) {
 // A rank maps only what it was told of, and writes only what it may.
 func TestHostBytesRefuses(t *testing.T) {
 	sharing(t)
-	mem, f, err := newHostBytes(10_000, 1, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	id, err := fileID(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mem, f, id := hostBytesOf(t, 10_000, false)
 	open, err := newShmFile() // can be made shorter
 	if err != nil {
 		t.Fatal(err)
@@ -243,12 +243,7 @@ func TestHostBytesRefuses(t *testing.T) {
 // An operation under way keeps memory mapped.
 func TestMappingClose(t *testing.T) {
 	sharing(t)
-	mem, f, err := newHostBytes(10, 1, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	id, _ := fileID(f)
+	mem, f, id := hostBytesOf(t, 10, true)
 	there, err := mapHostBytes(os.Getpid(), int(f.Fd()), id, len(mem), true)
 	if err != nil {
 		t.Fatal(err)
