@@ -47,8 +47,15 @@ func (h *Header) Len() int {
 // the header is valid as far as version 1 goes. Reserved bits are ignored
 // (RFC 5041, Section 4.1: "not checked on receive").
 func ParseHeader(seg []byte) (h Header, payload []byte, f Fault) {
+	payload, f = h.parse(seg)
+	return h, payload, f
+}
+
+// parse is ParseHeader to h.
+func (h *Header) parse(seg []byte) (payload []byte, f Fault) {
+	*h = Header{}
 	if len(seg) < TaggedHeaderLen {
-		return h, nil, FaultLocal
+		return nil, FaultLocal
 	}
 	c := seg[0]
 	h.Tagged, h.Last = c&bitTagged != 0, c&bitLast != 0
@@ -59,10 +66,10 @@ func ParseHeader(seg []byte) (h Header, payload []byte, f Fault) {
 		if c&maskVersion != Version {
 			f = FaultTaggedVersion
 		}
-		return h, seg[TaggedHeaderLen:], f
+		return seg[TaggedHeaderLen:], f
 	}
 	if len(seg) < UntaggedHeaderLen {
-		return h, nil, FaultLocal
+		return nil, FaultLocal
 	}
 	h.Word = binary.BigEndian.Uint32(seg[2:])
 	h.QN = binary.BigEndian.Uint32(seg[6:])
@@ -71,7 +78,7 @@ func ParseHeader(seg []byte) (h Header, payload []byte, f Fault) {
 	if c&maskVersion != Version {
 		f = FaultUntaggedVersion
 	}
-	return h, seg[UntaggedHeaderLen:], f
+	return seg[UntaggedHeaderLen:], f
 }
 
 // AppendHeader appends the header to b.

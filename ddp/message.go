@@ -13,8 +13,8 @@ const MaxCopied = copyMax
 // Fill in the exported fields, then call Next until it reports the last
 // segment.
 type Message struct {
-	// Header is the header of the first segment; Last, and the MO or TO of
-	// later segments, are filled in by Next.
+	// Header is the header of the next segment. Next fills in Last, and adds to MO
+	// or TO what it cut off.
 	Header Header
 	// SGL is the payload.
 	SGL []Mem
@@ -43,7 +43,7 @@ func (m *Message) Sent() uint32 { return m.done }
 // last one; a message of no length has exactly one. A segment whose payload is
 // not contiguous in SGL is copied.
 func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
-	h := m.Header
+	h := &m.Header
 	hl := h.Len()
 	n := max(mulpdu-hl, 1)
 	if left := m.Len - m.done; uint64(n) >= uint64(left) {
@@ -62,12 +62,12 @@ func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
 		}
 	}
 	h.Last = last
+	frame := AppendHeader(seg.frame[:Headroom], h)
 	if h.Tagged {
-		h.TO += uint64(m.done)
+		h.TO += uint64(n)
 	} else {
-		h.MO = m.done
+		h.MO += uint32(n)
 	}
-	frame := AppendHeader(seg.frame[:Headroom], &h)
 	seg.Urgent, seg.Body, seg.Owner = false, nil, m.Credit
 	switch {
 	case inFrame:

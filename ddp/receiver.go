@@ -58,10 +58,9 @@ type Receiver struct {
 	ended  bool
 	end    uint64 // valid if ended: the sequence number of the end
 	hdr    [UntaggedHeaderLen]byte
-	// cur and head are what is being handled. They are here, not on the stack,
-	// because the ULP is given pointers to them.
-	cur  arrival
-	head Header
+	// cur is what is being handled. It is here, not on the stack, because the ULP is
+	// given a pointer to its header.
+	cur arrival
 }
 
 // Init readies r, whose zero value is of no use.
@@ -85,16 +84,16 @@ func (r *Receiver) Segment(seq uint64, seg []byte) error {
 	if err := r.admit(seq); err != nil {
 		return err
 	}
-	h, payload, f := ParseHeader(seg)
-	r.cur = arrival{kind: kindSegment, hdr: h, n: uint32(len(payload))}
+	h := &r.cur.hdr
+	payload, f := h.parse(seg)
+	r.cur.kind, r.cur.n = kindSegment, uint32(len(payload))
 	if h.Last {
 		r.cur.kind = kindLast
 	}
 	if !r.failed {
 		var b *Buffer
 		if f == 0 {
-			r.head = h
-			b, f = r.place(&r.head, payload)
+			b, f = r.place(h, payload)
 		}
 		if f != 0 {
 			hl := h.Len()
