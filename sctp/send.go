@@ -111,11 +111,10 @@ func (a *Association) looks(now core.Time, n int) bool {
 // newMessage makes the message that opts describe. Where they name no owner it is
 // a copy, which it returns, else nil.
 func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
-	*m = core.Message{
-		SID: opts.Stream, PPID: opts.PPID, Unordered: opts.Unordered, Immediate: opts.Immediate,
-		Force: opts.Force, Header: opts.Header, Body: msg, Lifetime: core.Time(opts.Lifetime),
-		Remote: opts.Remote, Keyed: opts.UseAuthKey, Key: opts.AuthKey,
-	}
+	*m = core.Message{}
+	m.SID, m.PPID, m.Unordered, m.Immediate, m.Force = opts.Stream, opts.PPID, opts.Unordered, opts.Immediate, opts.Force
+	m.Header, m.Body, m.Lifetime = opts.Header, msg, core.Time(opts.Lifetime)
+	m.Remote, m.Keyed, m.Key = opts.Remote, opts.UseAuthKey, opts.AuthKey
 	switch opts.PR {
 	case LimitedRetransmissions:
 		m.LimitRtx, m.MaxRtx = true, uint32(max(opts.MaxRetransmits, 0))

@@ -172,7 +172,7 @@ func (a *Association) end(err error, k *wakeList) {
 // discard drops what is readable. a.mu is held.
 func (a *Association) discard() {
 	if a.onPiece != nil {
-		for p, ok := a.core.PopPiece(); ok; p, ok = a.core.PopPiece() {
+		for p := (core.Piece{}); a.core.PopPiece(&p); {
 			a.core.ReleasePiece(&p)
 		}
 		return

@@ -67,7 +67,6 @@ func (a *Association) runUpcalls() {
 		a.mu.Lock()
 		for i := range pieces[:np] {
 			a.core.ReleasePiece(&pieces[i])
-			pieces[i] = core.Piece{}
 		}
 		freed := np > 0
 		up, dead := a.up && !a.unwanted, a.dead && !a.lent
@@ -84,11 +83,9 @@ func (a *Association) runUpcalls() {
 		np = 0
 		if up && u.announced && !a.closing {
 			for np < len(pieces) {
-				p, ok := a.core.PopPiece()
-				if !ok {
+				if !a.core.PopPiece(&pieces[np]) {
 					break
 				}
-				pieces[np] = p
 				np++
 			}
 		}
@@ -136,13 +133,13 @@ func (a *Association) runUpcalls() {
 	}
 }
 
-// set describes a piece to the user.
+// set describes a piece to the user. It sets field by field: a literal would be made
+// elsewhere, and the copy of it wait for that.
 func (u *upcalls) set(p *core.Piece) {
-	u.piece = Piece{
-		Stream: p.SID, SSN: uint16(p.SSN), MID: uint32(p.MID), PPID: p.PPID, TSN: uint32(p.TSN),
-		Begin: p.Begin, End: p.End, Unordered: p.Unordered, Aborted: p.Aborted,
-		Message: p.Message, Offset: p.Offset, Data: p.Data, buf: p.Buf,
-	}
+	d := &u.piece
+	d.Stream, d.SSN, d.MID, d.PPID, d.TSN = p.SID, uint16(p.SSN), uint32(p.MID), p.PPID, uint32(p.TSN)
+	d.Begin, d.End, d.Unordered, d.Aborted = p.Begin, p.End, p.Unordered, p.Aborted
+	d.Message, d.Offset, d.Data, d.buf = p.Message, p.Offset, p.Data, p.Buf
 }
 
 // announce hands a new association to whoever waits for one.

@@ -88,7 +88,7 @@ func (f *feed) message() int {
 	f.r.settle(TSN(f.d.TSN - 1))
 	n := 0
 	if f.r.cfg.pieces {
-		for p, ok := f.r.popPiece(); ok; p, ok = f.r.popPiece() {
+		for p := (Piece{}); f.r.popPiece(&p); {
 			n += len(p.Data)
 			p.release()
 		}

@@ -214,8 +214,8 @@ func (r *receiver) find(id uint64, sid uint16, unordered bool, ppid uint32) *sen
 func (r *receiver) drainPieces() {
 	var out []Piece
 	for {
-		p, ok := r.popPiece()
-		if !ok {
+		var p Piece
+		if !r.popPiece(&p) {
 			break
 		}
 		m := r.find(p.Message, p.SID, p.Unordered, p.PPID)
@@ -371,7 +371,7 @@ func TestReassemblyClosesAnywhere(t *testing.T) {
 		var out []Piece
 		for _, c := range arrivals[:rapid.IntRange(0, len(arrivals)).Draw(t, "stop")] {
 			r.arrive(c)
-			if p, ok := r.popPiece(); ok {
+			if p := (Piece{}); r.popPiece(&p) {
 				out = append(out, p)
 			}
 		}

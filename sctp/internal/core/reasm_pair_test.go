@@ -24,7 +24,7 @@ func (s *slowReader) take() {
 		case a.cfg.Pieces:
 			sid := uint16(rng.IntN(6))
 			a.PausePieces(sid, rng.IntN(3) == 0)
-			if p, ok := a.PopPiece(); ok {
+			if p := (Piece{}); a.PopPiece(&p) {
 				s.enter(p.Message, p.SID, p.Unordered, p.Data, p.End)
 				s.out = append(s.out, p)
 			}

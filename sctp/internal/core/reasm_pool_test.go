@@ -29,7 +29,8 @@ func TestPayloadsAliasOrAreCopied(t *testing.T) {
 	}
 	buf.Release()
 	for i, aliased := range []bool{false, true, true} {
-		p, ok := r.popPiece()
+		var p Piece
+		ok := r.popPiece(&p)
 		if !ok || (p.Buf == buf) != aliased || aliased != (&p.Data[0] == &buf.B[0]) {
 			t.Fatalf("piece %d: %v, buf %p, want aliased %v", i, ok, p.Buf, aliased)
 		}

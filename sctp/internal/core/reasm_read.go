@@ -156,11 +156,12 @@ func (r *reassembly) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
 
 // popPiece takes the next fragment that is in order, of a stream that is not
 // paused. Its bytes keep counting against the receive window until release.
-func (r *reassembly) popPiece() (p Piece, ok bool) {
+func (r *reassembly) popPiece(p *Piece) bool {
 	m := r.pick(anyStream)
 	if m == nil {
-		return p, false
+		return false
 	}
+	*p = Piece{}
 	p.SID, p.PPID, p.Unordered = m.st.sid, m.ppid, m.unordered
 	if r.cfg.interleaved {
 		p.MID = MID(m.num)
@@ -172,7 +173,7 @@ func (r *reassembly) popPiece() (p Piece, ok bool) {
 	if f == nil {
 		p.Aborted, p.End = true, true
 		r.drained(m)
-		return p, true
+		return true
 	}
 	p.Begin, p.TSN, p.Data = m.offset == 0, f.tsn, f.data
 	p.frag, p.from = f, r
@@ -187,7 +188,7 @@ func (r *reassembly) popPiece() (p Piece, ok bool) {
 		p.End = m.complete
 		r.drained(m)
 	}
-	return p, true
+	return true
 }
 
 // release hands back the memory of a piece; p.Data must not be used any more.

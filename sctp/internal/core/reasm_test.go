@@ -54,7 +54,7 @@ func mustAdd(t *testing.T, r *reassembly, ds ...*wire.Data) {
 // popAll pops every piece and describes them.
 func popAll(r *reassembly) []string {
 	var out []string
-	for p, ok := r.popPiece(); ok; p, ok = r.popPiece() {
+	for p := (Piece{}); r.popPiece(&p); {
 		out = append(out, describe(p))
 		p.release()
 	}

@@ -288,13 +288,11 @@ func (a *Assoc) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
 	return n, info, ok
 }
 
-// PopPiece takes the next fragment in delivery order; Config.Pieces must be
-// set. Its bytes count against the receive window until ReleasePiece.
-func (a *Assoc) PopPiece() (Piece, bool) {
-	if a.rx.reasm == nil {
-		return Piece{}, false
-	}
-	return a.rx.reasm.popPiece()
+// PopPiece takes the next fragment in delivery order, if there is one, to p, whose
+// contents are forgotten; Config.Pieces must be set. Its bytes count against the
+// receive window until ReleasePiece.
+func (a *Assoc) PopPiece(p *Piece) bool {
+	return a.rx.reasm != nil && a.rx.reasm.popPiece(p)
 }
 
 // ReleasePiece gives back the memory of a piece: its Data must not be used any

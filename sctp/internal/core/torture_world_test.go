@@ -524,8 +524,8 @@ func (e *tend) part(msg uint64, sid uint16, u bool) *tpart {
 // while.
 func (e *tend) consumePieces(limit int) {
 	for range limit {
-		x, ok := e.assoc.PopPiece()
-		if !ok {
+		var x Piece
+		if !e.assoc.PopPiece(&x) {
 			break
 		}
 		p := e.part(x.Message, x.SID, x.Unordered)
