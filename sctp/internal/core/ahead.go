@@ -31,6 +31,14 @@ func (a *Assoc) Prefetch(send bool) {
 	prefetch.Range(unsafe.Add(p, reqs), unsafe.Sizeof(*a)-reqs)
 }
 
+// fetch has the processor fetch the record of a message, if there is one, ahead of
+// its use.
+func (m *outMsg) fetch() {
+	if m != nil {
+		prefetch.Range(unsafe.Pointer(m), unsafe.Sizeof(m.msgState))
+	}
+}
+
 // fetch has the processor fetch a fragment, if there is one, ahead of its use: by
 // the time it is used again there has been a window of data in between.
 func (f *frag) fetch() {

@@ -258,6 +258,9 @@ func (s *Scoreboard) ackCum(now Time, cum TSN) {
 		m := r.msg
 		n := int(r.size)
 		r.msg = nil
+		if ahead := s.rec(t + 4).msg; ahead != m {
+			ahead.fetch() // unless it is nil: a record that is free has none
+		}
 		s.base++
 		s.q.unref(m, n)
 	}

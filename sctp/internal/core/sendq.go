@@ -401,6 +401,7 @@ func (q *SendQueue) alloc() *outMsg {
 		return &outMsg{msgState: msgState{dropIdx: -1}}
 	}
 	q.free = m.next
+	q.free.fetch() // for the next message
 	q.nfree--
 	m.next = nil
 	return m
@@ -415,7 +416,8 @@ func (q *SendQueue) recycle(m *outMsg) {
 	if q.nfree >= maxFreeMessages {
 		return
 	}
-	m.msgState = msgState{next: q.free, dropIdx: -1}
+	m.msgState = msgState{}
+	m.next, m.dropIdx = q.free, -1
 	q.free = m
 	q.nfree++
 }

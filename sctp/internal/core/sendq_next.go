@@ -80,6 +80,9 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	q.unsent -= int64(n)
 	end := m.sent == m.length
 	if end {
+		if m.next != nil {
+			m.next.next.fetch() // m.next is read below
+		}
 		q.unlink(st, m)
 		if m.flags&msgOpen != 0 {
 			q.goOn(st, m)
