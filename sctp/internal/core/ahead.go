@@ -39,6 +39,14 @@ func (m *outMsg) fetch() {
 	}
 }
 
+// fetch has the processor fetch a message that is being received, if there is one,
+// ahead of its use.
+func (m *message) fetch() {
+	if m != nil {
+		prefetch.Range(unsafe.Pointer(m), unsafe.Sizeof(*m))
+	}
+}
+
 // fetch has the processor fetch a fragment, if there is one, ahead of its use: by
 // the time it is used again there has been a window of data in between.
 func (f *frag) fetch() {

@@ -143,6 +143,7 @@ func (r *reassembly) newMessage(st *inStream, key uint64, unordered bool) *messa
 	m := r.freeMsgs
 	if m != nil {
 		r.freeMsgs = m.links[linkReady].next
+		r.freeMsgs.fetch() // for the next message
 		r.nfreeMsgs--
 		m.links[linkReady].next = nil
 	} else {

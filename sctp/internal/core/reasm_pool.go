@@ -18,15 +18,23 @@ const (
 	// Bounds of the free lists, in records.
 	maxFreeFragments = 4096
 	maxFreeRecords   = 4096
+	// shortPayload is the largest payload that is copied to the fragment itself.
+	shortPayload = 64
 )
 
 // frag is one fragment of a user message.
 type frag struct {
+	fragState
+	short [shortPayload]byte
+}
+
+// fragState is what is cleared when a fragment is reused.
+type fragState struct {
 	next, prev *frag // in a message, or in a list of loose fragments
 	hnext      *frag // in a fragTable
 	data       []byte
 	pin        *pin        // what data aliases; nil if it was copied
-	block      *slab.Block // what data was copied to; nil if to measure
+	block      *slab.Block // what data was copied to; nil if to short, or to measure
 	msg        uint64      // key of the message it belongs to
 	slot       uint64      // with seq, its key in the table of loose fragments
 	seq        uint32      // FSN of I-DATA, TSN of DATA
@@ -116,9 +124,12 @@ func (p *fragPool) pinFor(buf *slab.Buf) *pin {
 	return pn
 }
 
-// copy returns a copy of data, in a block of f if that is large enough. More only
-// comes when there is no receive buffer to alias.
+// copy returns a copy of data, in f if it is short, else in a block of f if that is
+// large enough. More only comes when there is no receive buffer to alias.
 func (p *fragPool) copy(f *frag, data []byte) []byte {
+	if len(data) <= shortPayload {
+		return f.short[:copy(f.short[:], data)]
+	}
 	if len(data) > slab.MaxBlock {
 		return append(make([]byte, 0, len(data)), data...)
 	}
@@ -142,7 +153,7 @@ func (p *fragPool) put(f *frag) {
 	if b := f.block; b != nil {
 		b.Free()
 	}
-	*f = frag{}
+	f.fragState = fragState{}
 	if p.nfrags < maxFreeFragments {
 		f.next, p.frags = p.frags, f
 		p.nfrags++

@@ -1,10 +1,28 @@
 package core
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
+
+// Short payloads are in the fragment, longer ones in blocks; either is the payload.
+func TestShortPayloadsAreInTheFragment(t *testing.T) {
+	r := newRecv(reasmConfig{pieces: true})
+	want := strings.Repeat("abcdefghi", shortPayload)
+	for i, n := range []int{1, shortPayload, shortPayload + 1, slabMin} {
+		mustAdd(t, r, chunk(uint32(i)+1, 0, uint32(i), 0, "BE", want[:n]))
+		var p Piece
+		if !r.popPiece(&p) || string(p.Data) != want[:n] {
+			t.Fatalf("payload of %d bytes: %q", n, p.Data)
+		}
+		if short := &p.Data[0] == &p.frag.short[0]; short != (n <= shortPayload) || short == (p.frag.block != nil) {
+			t.Errorf("payload of %d bytes: in the fragment %v, block %v", n, short, p.frag.block)
+		}
+		p.release()
+	}
+}
 
 func TestPayloadsAliasOrAreCopied(t *testing.T) {
 	var pool slab.Pool
@@ -68,7 +86,7 @@ func TestPinnedBuffersAreBounded(t *testing.T) {
 	mustAdd(t, r, chunk(1, 0, 0, 0, "BE", "x"), chunk(200, 0, 1, 0, "BE", "x"))
 	dst := make([]byte, 1000)
 	for i := range 200 {
-		n, _, ok := r.read(anyStream, dst)
+		n, ok := r.read(anyStream, dst, new(RecvInfo))
 		if !ok || i >= 2 && (n != 300 || dst[0] != byte(i)) {
 			t.Fatalf("read %d: %d bytes %v", i, n, ok)
 		}
