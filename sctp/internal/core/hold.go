@@ -15,8 +15,10 @@ const (
 	// then packets go in trains of half of what is in flight.
 	holdStream = 128
 	// holdMessages is how many messages must be under way: the end of a lone
-	// message need not wait for another one.
+	// message need not wait for another one. Two do where the last holdRun messages
+	// were sent while others were under way: then the next one is to be expected.
 	holdMessages = 4
+	holdRun      = 16
 	// holdPackets is how many packets with data must have left since the last
 	// SACK: so many are acknowledged at once, while a single one may be after 200
 	// ms (RFC 9260, Section 6.2), however much is in it.
@@ -28,7 +30,10 @@ const (
 func (a *Assoc) holdTrain(segs, room int) bool {
 	t := &a.tx
 	unsent := t.q.Unsent()
-	if unsent == 0 || a.spread() || t.q.routed > 0 || t.q.Messages() < holdMessages || a.state != Established || t.sb.ZeroWindow() {
+	if unsent == 0 || a.spread() || t.q.routed > 0 || a.state != Established || t.sb.ZeroWindow() {
+		return false
+	}
+	if n := t.q.Messages(); n < 2 || n < holdMessages && t.run < holdRun {
 		return false
 	}
 	if a.dataPackets() < t.sackAt+holdPackets {

@@ -39,6 +39,36 @@ func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
 	}
 }
 
+// The end of one of two messages waits if messages come one after the other, each
+// before the one in front of it is acknowledged.
+func TestHoldOfTwoMessages(t *testing.T) {
+	p := newBusyLocalPair(t)
+	for range 20 { // open the window further
+		p.a.send(1, 200<<10)
+		p.drive()
+	}
+	q := p.a.assoc.tx.q
+	waits := func(n int, want bool) {
+		t.Helper()
+		p.a.send(1, 70<<10)
+		p.a.flush()
+		if got := q.Unsent() > 0; got != want {
+			t.Errorf("message %d, %d under way: the end waits: %v, want %v", n, q.Messages(), got, want)
+		}
+	}
+	for n := range holdRun + 5 {
+		waits(n, n >= holdRun)
+		if !p.driveUntil(time.Second, func() bool { return q.Messages() < 2 }) || q.Empty() {
+			t.Fatalf("message %d: %d under way, want 1", n, q.Messages())
+		}
+	}
+	p.drive()
+	waits(0, false)
+	waits(1, false) // all over again
+	p.drive()
+	p.wantDelivered()
+}
+
 // newBusyLocalPair has a path as between processes, whose window is open.
 func newBusyLocalPair(t *testing.T) *pair {
 	p := newPair(t, 1)

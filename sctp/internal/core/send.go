@@ -24,6 +24,7 @@ type dataSender struct {
 	carry  carry
 	tune   sendTune
 	hold   bool   // new data waits, see holdTrain
+	run    int    // messages, up to holdRun, that were sent while others were under way
 	sackAt uint64 // packets with data sent when the last SACK came
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
@@ -92,6 +93,7 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // ErrNotSupported or ErrPolicy for a message that cannot be sent, ErrMessageOpen for
 // one that comes before the end of another, and ErrRestart for a piece of one that
 // the peer's restart has cut off. It never blocks; PollTransmit is due afterwards.
+// Now counts only for a message with a Lifetime.
 func (a *Assoc) Send(now Time, m *Message) error {
 	switch {
 	case a.state == Closed:
@@ -108,9 +110,14 @@ func (a *Assoc) Send(now Time, m *Message) error {
 			return err
 		}
 	}
-	first := m.Of == nil || !m.Of.begun
+	first, lone := m.Of == nil || !m.Of.begun, a.tx.q.Empty()
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err
+	}
+	if lone {
+		a.tx.run = 0
+	} else if a.tx.run < holdRun {
+		a.tx.run++
 	}
 	a.tx.bytes += uint64(len(m.Header) + len(m.Body))
 	if first {
