@@ -49,16 +49,15 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *block, more bool) error {
 	for {
 		a.mu.Lock()
-		now := a.t.now()
-		err := a.core.Send(now, m)
+		err := a.core.Send(a.sendTime(m), m)
 		if err != core.ErrWouldBlock || stop == stopped {
 			if err != nil {
 				a.settleLater(a.unlock())
 				own.free()
 				return a.sendError(err)
 			}
-			look := stop != stopped && a.looks(now, len(m.Body))
-			a.settleLater(a.launch(now, more))
+			look := stop != stopped && a.sentMuch(len(m.Header)+len(m.Body)) && a.looks(a.t.now())
+			a.settleLater(a.launch(more))
 			if look {
 				a.t.look()
 			}
@@ -93,13 +92,17 @@ const (
 	lookGap = core.Time(quietTick)
 )
 
-// looks reports whether the caller, who sends n bytes, should read the sockets after
-// it: acknowledgements that wake a reader take the state of the association to another
-// processor and back. a.mu is held.
-func (a *Association) looks(now core.Time, n int) bool {
-	if a.unread += max(n, lookLeast); a.unread < lookEvery {
-		return false
-	}
+// sentMuch reports, of one who sends n bytes, whether it is time to ask looks. a.mu
+// is held.
+func (a *Association) sentMuch(n int) bool {
+	a.unread += max(n, lookLeast)
+	return a.unread >= lookEvery
+}
+
+// looks reports whether one who sent much should read the sockets: acknowledgements
+// that wake a reader take the state of the association to another processor and back.
+// a.mu is held.
+func (a *Association) looks(now core.Time) bool {
 	a.unread = 0
 	if now-a.looked > lookGap {
 		return false
@@ -109,7 +112,7 @@ func (a *Association) looks(now core.Time, n int) bool {
 }
 
 // newMessage makes the message that opts describe. Where they name no owner it is
-// a copy, which it returns, else nil.
+// a copy, which it returns; else, and where the core will copy it, nil.
 func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 	*m = core.Message{}
 	m.SID, m.PPID, m.Unordered, m.Immediate, m.Force = opts.Stream, opts.PPID, opts.Unordered, opts.Immediate, opts.Force
@@ -121,9 +124,12 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 	case Prioritized:
 		m.Droppable, m.Priority = true, opts.Priority
 	}
-	if opts.Owner != nil {
+	switch {
+	case opts.Owner != nil:
 		m.Owner = opts.Owner
-	} else if len(msg) > 0 {
+	case len(msg) <= core.MaxHeader && len(m.Header) == 0:
+		m.Header, m.Body = msg, nil // headers are copied
+	case len(msg) > 0:
 		own = newBlock(msg)
 		m.Body, m.Owner = own.b, own
 	}
@@ -132,12 +138,22 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 
 // launch transmits what was queued, unless more follows at once or it may wait for
 // others to join it. It releases a.mu.
-func (a *Association) launch(now core.Time, more bool) work {
+func (a *Association) launch(more bool) work {
 	a.active()
 	if held := a.core.Held(a.t.sockets().maxSegs, udpio.MaxTrain); more || held {
 		return a.unlock()
 	}
-	return a.flushLocked(now)
+	return a.flushLocked(a.t.now())
+}
+
+// sendTime returns the time for core.Send, which asks for it only if the message is
+// not worth sending for ever: a reading of the clock takes as long as all of Send does
+// with a short message that waits for others.
+func (a *Association) sendTime(m *core.Message) core.Time {
+	if m.Lifetime == 0 {
+		return 0
+	}
+	return a.t.now()
 }
 
 // An Outgoing is a message of TrySendBatch, with its options.
@@ -156,11 +172,10 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	}
 	a.fetchToSend()
 	a.mu.Lock()
-	now := a.t.now()
 	var m core.Message
 	for n < len(batch) {
 		own := newMessage(&m, batch[n].Msg, &batch[n].SendOptions)
-		if err = a.core.Send(now, &m); err != nil {
+		if err = a.core.Send(a.sendTime(&m), &m); err != nil {
 			own.free()
 			break
 		}
@@ -169,7 +184,7 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	if n == 0 {
 		a.settleLater(a.unlock())
 	} else {
-		a.settleLater(a.launch(now, err == nil && batch[n-1].More))
+		a.settleLater(a.launch(err == nil && batch[n-1].More))
 	}
 	if err != nil {
 		err = a.sendError(err)
