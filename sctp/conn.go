@@ -57,8 +57,9 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
+	var info RecvInfo
 	for {
-		n, _, err := c.a.recv(nil, ch, anyStream, b)
+		n, err := c.a.recv(nil, ch, anyStream, b, &info)
 		if n > 0 || err != nil {
 			return n, c.opError("read", err)
 		}

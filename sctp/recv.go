@@ -29,19 +29,21 @@ func wait(w *waiter, stop, expired <-chan struct{}) error {
 // Recv receives from any stream: it copies a message, or its next part, into
 // buf. It blocks until there is one, ctx is done, or the association ended;
 // then the error is io.EOF after a graceful shutdown by the peer, else as Err.
-func (a *Association) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) {
-	return a.recvContext(ctx, anyStream, buf)
+func (a *Association) Recv(ctx context.Context, buf []byte) (n int, info RecvInfo, err error) {
+	n, err = a.recvContext(ctx, anyStream, buf, &info)
+	return n, info, err
 }
 
 // RecvStream is Recv for one stream; messages on other streams stay queued.
-func (a *Association) RecvStream(ctx context.Context, stream uint16, buf []byte) (int, RecvInfo, error) {
-	return a.recvContext(ctx, int(stream), buf)
+func (a *Association) RecvStream(ctx context.Context, stream uint16, buf []byte) (n int, info RecvInfo, err error) {
+	n, err = a.recvContext(ctx, int(stream), buf, &info)
+	return n, info, err
 }
 
 // TryRecv is Recv that never waits: it returns ErrWouldBlock if there is
 // nothing to receive.
-func (a *Association) TryRecv(buf []byte) (int, RecvInfo, error) {
-	n, info, err := a.recv(stopped, nil, anyStream, buf)
+func (a *Association) TryRecv(buf []byte) (n int, info RecvInfo, err error) {
+	n, err = a.recv(stopped, nil, anyStream, buf, &info)
 	if err == errStopped {
 		err = ErrWouldBlock
 	}
@@ -59,7 +61,8 @@ func (a *Association) Peek() (n int, info RecvInfo, ok bool) {
 	if !ok {
 		return 0, RecvInfo{}, false
 	}
-	return n, a.recvInfo(&i), true
+	info.set(a, &i)
+	return n, info, true
 }
 
 // ReadableStreams appends to dst the streams that RecvStream would not wait
@@ -70,22 +73,24 @@ func (a *Association) ReadableStreams(dst []uint16) []uint16 {
 	return a.core.ReadableStreams(dst)
 }
 
-func (a *Association) recvContext(ctx context.Context, stream int, buf []byte) (int, RecvInfo, error) {
-	n, info, err := a.recv(ctx.Done(), nil, stream, buf)
+func (a *Association) recvContext(ctx context.Context, stream int, buf []byte, info *RecvInfo) (int, error) {
+	n, err := a.recv(ctx.Done(), nil, stream, buf, info)
 	if err == errStopped {
 		err = ctx.Err()
 	}
-	return n, info, err
+	return n, err
 }
 
-// recv receives from a stream or any, waiting until stop or expired is closed.
-func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte) (int, RecvInfo, error) {
+// recv receives from a stream or any, waiting until stop or expired is closed. What
+// it received goes to info.
+func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte, info *RecvInfo) (int, error) {
+	var i core.RecvInfo
 	var w Wait
 	spin := false
 	for {
 		seq := a.seq.Load()
 		a.mu.Lock()
-		n, info, ok := a.read(stream, buf)
+		n, ok := a.read(stream, buf, &i)
 		if ok {
 			a.active()
 			if a.core.WantTransmit() {
@@ -94,16 +99,17 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 				a.settleLater(a.unlock())
 			}
 			w.End()
-			return n, a.recvInfo(&info), nil
+			info.set(a, &i)
+			return n, nil
 		}
 		if a.eof || a.closing {
 			err := a.recvEnd()
 			a.mu.Unlock()
-			return 0, RecvInfo{}, err
+			return 0, err
 		}
 		if stop == stopped {
 			a.mu.Unlock()
-			return 0, RecvInfo{}, errStopped
+			return 0, errStopped
 		}
 		if w.t == nil {
 			w = a.t.BeginWait()
@@ -126,20 +132,20 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			} else {
 				a.mu.Unlock()
 			}
-			return 0, RecvInfo{}, err
+			return 0, err
 		}
 	}
 }
 
 // read reads from the core unless the association was closed. a.mu is held.
-func (a *Association) read(stream int, buf []byte) (n int, info core.RecvInfo, ok bool) {
+func (a *Association) read(stream int, buf []byte, info *core.RecvInfo) (n int, ok bool) {
 	switch {
 	case a.closing:
-		return 0, info, false
+		return 0, false
 	case stream == anyStream:
-		return a.core.Read(buf)
+		return a.core.Read(buf, info)
 	}
-	return a.core.ReadStream(uint16(stream), buf)
+	return a.core.ReadStream(uint16(stream), buf, info)
 }
 
 // recvEnd returns why there will be nothing more to receive. a.mu is held.
@@ -153,11 +159,11 @@ func (a *Association) recvEnd() error {
 	return io.EOF
 }
 
-func (a *Association) recvInfo(i *core.RecvInfo) RecvInfo {
-	return RecvInfo{
-		Association: a, Stream: i.SID, SSN: uint16(i.SSN), MID: uint32(i.MID), PPID: i.PPID, TSN: uint32(i.TSN),
-		Unordered: i.Unordered, Message: i.Message, Offset: i.Offset, EOR: i.EOR, Aborted: i.Aborted,
-	}
+// set describes to the user what was received by a. See upcalls.set.
+func (d *RecvInfo) set(a *Association, i *core.RecvInfo) {
+	d.Association, d.Stream, d.SSN, d.MID = a, i.SID, uint16(i.SSN), uint32(i.MID)
+	d.PPID, d.TSN, d.Unordered = i.PPID, uint32(i.TSN), i.Unordered
+	d.Message, d.Offset, d.EOR, d.Aborted = i.Message, i.Offset, i.EOR, i.Aborted
 }
 
 // spin polls the sockets until a.seq moves, the time for it is up, or one of

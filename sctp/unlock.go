@@ -178,8 +178,9 @@ func (a *Association) discard() {
 		return
 	}
 	var sink [4096]byte
+	var info core.RecvInfo
 	for a.core.Readable() {
-		a.core.Read(sink[:])
+		a.core.Read(sink[:], &info)
 	}
 }
 

@@ -61,7 +61,7 @@ func (u *pump) run() {
 		u.now += 1000
 		busy := u.move(u.a, u.z)
 		for {
-			n, _, ok := u.z.Read(u.dst)
+			n, ok := u.z.Read(u.dst, new(RecvInfo))
 			if !ok {
 				break
 			}

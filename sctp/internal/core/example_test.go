@@ -49,7 +49,8 @@ func Example() {
 		}
 	}
 	buf := make([]byte, 100)
-	n, info, _ := z.Read(buf)
+	var info core.RecvInfo
+	n, _ := z.Read(buf, &info)
 	fmt.Printf("%s on stream %d, states %v and %v\n", buf[:n], info.SID, a.State(), z.State())
 	// Output: hello on stream 1, states ESTABLISHED and ESTABLISHED
 }

@@ -191,7 +191,8 @@ func (h *host) read() {
 	}
 	var buf [4096]byte
 	for {
-		n, info, ok := h.assoc.Read(buf[:])
+		var info RecvInfo
+		n, ok := h.assoc.Read(buf[:], &info)
 		if !ok {
 			return
 		}

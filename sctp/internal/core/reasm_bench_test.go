@@ -95,7 +95,7 @@ func (f *feed) message() int {
 		return n
 	}
 	for {
-		k, _, ok := f.r.read(anyStream, f.dst)
+		k, ok := f.r.read(anyStream, f.dst, new(RecvInfo))
 		if !ok {
 			return n
 		}

@@ -40,7 +40,7 @@ func TestReassemblyGarbage(t *testing.T) {
 					res = r.resetStreams([]uint16{sid()})
 				}
 			case 2, 3:
-				r.read(rapid.IntRange(anyStream, 5).Draw(t, "from"), make([]byte, rapid.IntRange(0, 300).Draw(t, "size")))
+				r.read(rapid.IntRange(anyStream, 5).Draw(t, "from"), make([]byte, rapid.IntRange(0, 300).Draw(t, "size")), new(RecvInfo))
 			case 4, 5:
 				if p := (Piece{}); r.popPiece(&p) {
 					out = append(out, p)

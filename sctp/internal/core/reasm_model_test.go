@@ -239,7 +239,8 @@ func (r *receiver) drainRead(size int) {
 	dst := make([]byte, size)
 	for {
 		want, wantInfo, peeked := r.peek(anyStream)
-		n, info, ok := r.read(anyStream, dst)
+		var info RecvInfo
+		n, ok := r.read(anyStream, dst, &info)
 		if ok != peeked || ok && (n != min(want, size) || info.Message != wantInfo.Message) {
 			r.Fatalf("read = %d %+v %v, peek = %d %+v %v", n, info, ok, want, wantInfo, peeked)
 		}

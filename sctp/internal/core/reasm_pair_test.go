@@ -34,9 +34,10 @@ func (s *slowReader) take() {
 			}
 		default:
 			dst := make([]byte, 1+rng.IntN(3000))
-			n, info, ok := a.Read(dst)
+			var info RecvInfo
+			n, ok := a.Read(dst, &info)
 			if rng.IntN(2) == 0 && !ok {
-				n, info, ok = a.ReadStream(uint16(rng.IntN(6)), dst)
+				n, ok = a.ReadStream(uint16(rng.IntN(6)), dst, &info)
 			}
 			if ok {
 				s.enter(info.Message, info.SID, info.Unordered, dst[:n], info.EOR)
@@ -139,7 +140,7 @@ func TestWindowUpdates(t *testing.T) {
 	var got []byte
 	dst := make([]byte, 500)
 	for held := p.z.assoc.rx.reasm.window.held; p.z.assoc.rx.reasm.window.held > held/4; {
-		n, _, ok := p.z.assoc.Read(dst)
+		n, ok := p.z.assoc.Read(dst, new(RecvInfo))
 		if !ok {
 			t.Fatal("nothing to read")
 		}

@@ -107,7 +107,7 @@ func (r *reassembly) peek(sid int) (n int, info RecvInfo, ok bool) {
 	if m == nil {
 		return 0, RecvInfo{}, false
 	}
-	info = r.info(m)
+	r.info(m, &info)
 	info.EOR = m.complete || m.aborted
 	return m.avail, info, true
 }
@@ -116,12 +116,13 @@ func (r *reassembly) peek(sid int) (n int, info RecvInfo, ok bool) {
 // It never goes beyond the end of a message, which info.EOR tells. A message
 // that does not fit, or is delivered in part, is continued by the next read of
 // its stream. ok is false if there is nothing to read; it never blocks.
-func (r *reassembly) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
+// What it is from goes to info.
+func (r *reassembly) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) {
 	m := r.pick(sid)
 	if m == nil {
-		return 0, RecvInfo{}, false
+		return 0, false
 	}
-	info = r.info(m)
+	r.info(m, info)
 	for f := m.head; f != nil && n < len(dst); f = m.head {
 		f.next.fetch()
 		k := copy(dst[n:], f.data)
@@ -139,7 +140,7 @@ func (r *reassembly) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
 		m.started = true
 	}
 	if m.head != nil && n == 0 {
-		return 0, info, true // no room in dst
+		return 0, true // no room in dst
 	}
 	info.EOR = m.head == nil && m.complete
 	if !info.EOR {
@@ -149,9 +150,13 @@ func (r *reassembly) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
 		}
 	}
 	if m.head == nil {
+		st := m.st
 		r.drained(m)
+		if next := st.ready.head; next != nil {
+			next.head.fetch()
+		}
 	}
-	return n, info, true
+	return n, true
 }
 
 // popPiece takes the next fragment that is in order, of a stream that is not
@@ -213,20 +218,19 @@ func (r *reassembly) pausePieces(sid uint16, on bool) {
 	}
 }
 
-func (r *reassembly) info(m *message) RecvInfo {
-	info := RecvInfo{
-		SID: m.st.sid, PPID: m.ppid, Unordered: m.unordered,
-		Message: m.id, Offset: m.offset, EOR: m.aborted, Aborted: m.aborted,
-	}
+// info describes m to i.
+func (r *reassembly) info(m *message, i *RecvInfo) {
+	*i = RecvInfo{}
+	i.SID, i.PPID, i.Unordered = m.st.sid, m.ppid, m.unordered
+	i.Message, i.Offset, i.EOR, i.Aborted = m.id, m.offset, m.aborted, m.aborted
 	if r.cfg.interleaved {
-		info.MID = MID(m.num)
+		i.MID = MID(m.num)
 	} else {
-		info.SSN = SSN(m.num)
+		i.SSN = SSN(m.num)
 	}
 	if m.head != nil {
-		info.TSN = m.head.tsn
+		i.TSN = m.head.tsn
 	}
-	return info
 }
 
 // unchain takes the first fragment off m.

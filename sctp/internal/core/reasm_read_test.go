@@ -37,11 +37,12 @@ func TestReadStaysInMessage(t *testing.T) {
 	r := newRecv(reasmConfig{})
 	mustAdd(t, r, chunk(1, 1, 0, 0, "BE", "abcdef"), chunk(2, 2, 0, 0, "BE", "x"), chunk(3, 1, 0, 0, "BEU", "y"))
 	dst := make([]byte, 4)
-	n, info, ok := r.read(anyStream, dst)
+	var info RecvInfo
+	n, ok := r.read(anyStream, dst, &info)
 	if n != 4 || info.EOR || !ok || info.SID != 1 || info.TSN != 1 || info.PPID != 7 {
 		t.Fatalf("read = %d %+v %v", n, info, ok)
 	}
-	if _, info, ok := r.read(anyStream, nil); !ok || info.EOR || info.Offset != 4 {
+	if _, ok := r.read(anyStream, nil, &info); !ok || info.EOR || info.Offset != 4 {
 		t.Errorf("empty read = %+v %v, want the rest announced", info, ok)
 	}
 	if size, info, ok := r.peek(anyStream); size != 2 || info.Offset != 4 || !ok {
@@ -90,7 +91,8 @@ func TestPartialDeliveryUnderPressure(t *testing.T) {
 		t.Fatal("not pressed")
 	}
 	dst := make([]byte, 2000)
-	if n, info, ok := r.read(anyStream, dst); n != 1000 || info.EOR || !ok {
+	var info RecvInfo
+	if n, ok := r.read(anyStream, dst, &info); n != 1000 || info.EOR || !ok {
 		t.Errorf("read = %d %+v %v, want 1000 bytes in part", n, info, ok)
 	}
 }
@@ -107,8 +109,8 @@ func TestReadGoesOnUnderPressure(t *testing.T) {
 	}
 	// Within the stream the order is kept, and so there has to be room.
 	mustAdd(t, r, chunk(3, 1, 0, 0, "BEU", strings.Repeat("d", 2000)))
-	r.read(2, make([]byte, 1000))
-	r.read(2, make([]byte, 2000))
+	r.read(2, make([]byte, 1000), new(RecvInfo))
+	r.read(2, make([]byte, 2000), new(RecvInfo))
 	for n := TSN(1); n < 5; n++ {
 		m.observe(n)
 	}

@@ -71,7 +71,8 @@ func wantPieces(t *testing.T, r *reassembly, want ...string) {
 func wantRead(t *testing.T, r *reassembly, sid int, want string, eor bool) {
 	t.Helper()
 	dst := make([]byte, 100)
-	n, info, ok := r.read(sid, dst)
+	var info RecvInfo
+	n, ok := r.read(sid, dst, &info)
 	if !ok || string(dst[:n]) != want || info.EOR != eor {
 		t.Errorf("read = %q EOR %v ok %v, want %q EOR %v", dst[:n], info.EOR, ok, want, eor)
 	}
@@ -79,7 +80,8 @@ func wantRead(t *testing.T, r *reassembly, sid int, want string, eor bool) {
 
 func wantNothing(t *testing.T, r *reassembly, sid int) {
 	t.Helper()
-	if n, info, ok := r.read(sid, make([]byte, 10)); ok {
+	var info RecvInfo
+	if n, ok := r.read(sid, make([]byte, 10), &info); ok {
 		t.Errorf("read = %d bytes %+v, want nothing", n, info)
 	}
 }

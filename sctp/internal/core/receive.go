@@ -267,25 +267,28 @@ func (a *Assoc) ReadableStreams(dst []uint16) []uint16 {
 
 // Read copies the next message, or its next part, of any stream to dst. It
 // never crosses the end of a message, which info.EOR tells; ok is false if
-// there is nothing to read. What was received can be read after the association
-// has ended. A window update may have become due: see WantTransmit.
-func (a *Assoc) Read(dst []byte) (n int, info RecvInfo, ok bool) { return a.read(anyStream, dst) }
-
-// ReadStream is Read for one stream.
-func (a *Assoc) ReadStream(sid uint16, dst []byte) (n int, info RecvInfo, ok bool) {
-	return a.read(int(sid), dst)
+// there is nothing to read, and info then as it was. What was received can be read
+// after the association has ended. A window update may have become due: see
+// WantTransmit.
+func (a *Assoc) Read(dst []byte, info *RecvInfo) (n int, ok bool) {
+	return a.read(anyStream, dst, info)
 }
 
-func (a *Assoc) read(sid int, dst []byte) (n int, info RecvInfo, ok bool) {
+// ReadStream is Read for one stream.
+func (a *Assoc) ReadStream(sid uint16, dst []byte, info *RecvInfo) (n int, ok bool) {
+	return a.read(int(sid), dst, info)
+}
+
+func (a *Assoc) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) {
 	if a.rx.reasm == nil {
-		return 0, info, false
+		return 0, false
 	}
-	n, info, ok = a.rx.reasm.read(sid, dst)
-	if info.Aborted {
+	n, ok = a.rx.reasm.read(sid, dst, info)
+	if ok && info.Aborted {
 		a.events.push(Event{Kind: EventPartialAborted, Stream: info.SID})
 	}
 	a.consumed()
-	return n, info, ok
+	return n, ok
 }
 
 // PopPiece takes the next fragment in delivery order, if there is one, to p, whose

@@ -101,7 +101,8 @@ func (h *host) numberOf(sid uint16) uint32 {
 	h.p.drive0()
 	defer func() { peer.reading = true; h.p.drive() }()
 	var buf [8]byte
-	n, info, ok := peer.assoc.Read(buf[:])
+	var info RecvInfo
+	n, ok := peer.assoc.Read(buf[:], &info)
 	if !ok || info.SID != sid {
 		h.p.t.Fatalf("nothing of stream %d arrived", sid)
 	}

@@ -137,14 +137,16 @@ func TestMessageNumbersGoOnAfterRestart(t *testing.T) {
 	p.a.reading = false
 	p.a.send(0, 100)
 	p.driveUntil(time.Minute, p.idle)
-	_, before, _ := p.z.assoc.Read(make([]byte, 50))
+	var before RecvInfo
+	p.z.assoc.Read(make([]byte, 50), &before)
 	p.a.assoc = nil
 	p.a.dial(p.z)
 	p.driveUntil(time.Minute, func() bool { return p.a.assoc.State() == Established })
 	p.z.wantEvent(EventRestart)
 	p.a.send(0, 100)
 	p.driveUntil(time.Minute, p.idle)
-	_, after, ok := p.z.assoc.Read(make([]byte, 50))
+	var after RecvInfo
+	_, ok := p.z.assoc.Read(make([]byte, 50), &after)
 	if !ok || after.Message == before.Message || after.Offset != 0 {
 		t.Errorf("message %d at %d, then message %d at %d", before.Message, before.Offset, after.Message, after.Offset)
 	}

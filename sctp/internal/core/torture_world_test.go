@@ -495,7 +495,8 @@ func (e *tend) consume(limit int) {
 	e.read = slices.Grow(e.read[:0], 8192)
 	for range limit {
 		dst := e.read[:1+e.w.rng.IntN(8191)]
-		n, info, ok := a.Read(dst)
+		var info RecvInfo
+		n, ok := a.Read(dst, &info)
 		if !ok {
 			return
 		}

@@ -109,7 +109,7 @@ func (l *txLink) run(t *testing.T, d Time) int64 {
 		}
 		l.a.EndBatch(l.now)
 		for {
-			n, _, ok := l.z.Read(buf)
+			n, ok := l.z.Read(buf, new(RecvInfo))
 			if !ok {
 				break
 			}

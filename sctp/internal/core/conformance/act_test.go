@@ -391,7 +391,8 @@ var checks = map[string]func(*runner, *args) error{
 	},
 	"recv": func(r *runner, f *args) error {
 		buf := make([]byte, 1<<17)
-		n, info, ok := r.assoc.Read(buf)
+		var info core.RecvInfo
+		n, ok := r.assoc.Read(buf, &info)
 		if !ok {
 			return fmt.Errorf("nothing to read")
 		}
