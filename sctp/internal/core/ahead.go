@@ -51,6 +51,6 @@ func (m *message) fetch() {
 // the time it is used again there has been a window of data in between.
 func (f *frag) fetch() {
 	if f != nil {
-		prefetch.Range(unsafe.Pointer(f), unsafe.Sizeof(*f))
+		prefetch.Range(unsafe.Pointer(f), unsafe.Sizeof(f.fragState))
 	}
 }
