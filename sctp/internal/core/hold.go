@@ -33,6 +33,9 @@ func (a *Assoc) holdTrain(segs, room int) bool {
 	if unsent == 0 || a.spread() || t.q.routed > 0 || a.state != Established || t.sb.ZeroWindow() {
 		return false
 	}
+	if t.sb.Permit() {
+		return false // it is the probe for the loss of what is in flight
+	}
 	if n := t.q.Messages(); n < 2 || n < holdMessages && t.run < holdRun {
 		return false
 	}

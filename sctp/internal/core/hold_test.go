@@ -42,11 +42,7 @@ func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
 // The end of one of two messages waits if messages come one after the other, each
 // before the one in front of it is acknowledged.
 func TestHoldOfTwoMessages(t *testing.T) {
-	p := newBusyLocalPair(t)
-	for range 20 { // open the window further
-		p.a.send(1, 200<<10)
-		p.drive()
-	}
+	p := newOpenLocalPair(t)
 	q := p.a.assoc.tx.q
 	waits := func(n int, want bool) {
 		t.Helper()
@@ -67,6 +63,42 @@ func TestHoldOfTwoMessages(t *testing.T) {
 	waits(1, false) // all over again
 	p.drive()
 	p.wantDelivered()
+}
+
+// What waits for acknowledgements that are lost is the first probe.
+func TestHeldEndIsTheLossProbe(t *testing.T) {
+	p := newOpenLocalPair(t)
+	tx := &p.a.assoc.tx
+	for n := range holdRun {
+		p.driveUntil(time.Second, func() bool { return n == 0 || tx.q.Messages() < 2 })
+		p.a.send(1, 70<<10)
+		p.a.flush()
+	}
+	p.net.drop = func(*host, []byte) bool { return true }
+	p.advance(time.Millisecond) // the SACKs that are on their way arrive
+	p.a.send(1, 70<<10)
+	p.a.flush()
+	if tx.q.Messages() >= holdMessages || tx.q.Unsent() == 0 {
+		t.Fatalf("%d messages under way, %d bytes wait", tx.q.Messages(), tx.q.Unsent())
+	}
+	probes := tx.sb.Stats().Probes
+	p.advance(time.Duration(tx.sb.LossDeadline(0) - p.now))
+	if probes = tx.sb.Stats().Probes - probes; probes != 1 || tx.q.Unsent() > 0 {
+		t.Errorf("after %d probes %d bytes wait", probes, tx.q.Unsent())
+	}
+	p.net.drop = nil
+	p.drive()
+	p.wantDelivered()
+}
+
+// newOpenLocalPair has a path as between processes, whose window is wide open.
+func newOpenLocalPair(t *testing.T) *pair {
+	p := newBusyLocalPair(t)
+	for range 20 {
+		p.a.send(1, 200<<10)
+		p.drive()
+	}
+	return p
 }
 
 // newBusyLocalPair has a path as between processes, whose window is open.

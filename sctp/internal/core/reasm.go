@@ -13,8 +13,9 @@ const (
 	// maxHeldMessages bounds the message records held, those included that only
 	// tell the user of an aborted message.
 	maxHeldMessages = maxHeldFragments
-	// fragOverhead is what a fragment costs besides its payload: it is charged
-	// to the receive window, so that tiny chunks cannot outgrow the buffer.
+	// fragOverhead is about what a fragment costs besides its payload: it is charged
+	// to the receive window, so that tiny chunks cannot outgrow the buffer. The record
+	// is larger, but has room for the payload if that is short.
 	fragOverhead = 128
 	// maxOverdraw is how many times the receive buffer may be held, for chunks
 	// that were sent before the peer knew of the overhead, or that fill gaps.
