@@ -67,7 +67,7 @@ type file struct {
 
 	// The shared pointer, in elements, and a lock for atomic mode are at rank 0.
 	shared *Win[int64]
-	turn   chan struct{} // held by the goroutine of this rank that has the lock
+	turn   turn // held by the goroutine of this rank that has the lock
 
 	atomic atomic.Bool
 	closed atomic.Bool
@@ -131,7 +131,7 @@ func (m FileMode) flags() int {
 }
 
 func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *elemLayout) (*file, error) {
-	f := &file{of: c, name: name, mode: mode, elem: elem, turn: make(chan struct{}, 1)}
+	f := &file{of: c, name: name, mode: mode, elem: elem, turn: newTurn()}
 	var err error
 	if f.c, err = c.private(ctx); err != nil {
 		return nil, err

@@ -274,23 +274,21 @@ func (f *file) alone(ctx context.Context, op fileOp) (int, error) {
 
 // lock keeps operations of other ranks away, in atomic mode.
 func (f *file) lock(ctx context.Context, write bool) (unlock func(), err error) {
-	select {
-	case f.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := f.turn.take(ctx); err != nil {
+		return nil, err
 	}
 	mode := LockShared
 	if write {
 		mode = LockExclusive
 	}
 	if err := f.shared.w.lock(ctx, mode, 0, 0); err != nil {
-		<-f.turn
+		f.turn.give()
 		return nil, err
 	}
 	return func() {
 		// An error here is one of the job: the next operation tells it.
 		_ = f.shared.w.unlock(context.WithoutCancel(ctx), 0)
-		<-f.turn
+		f.turn.give()
 	}, nil
 }
 

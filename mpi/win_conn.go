@@ -21,7 +21,7 @@ type rmaConn struct {
 	giveUp context.CancelFunc
 	qp     *verbs.QP
 	cq     *verbs.CQ
-	turn   chan struct{} // held by the goroutine that collects completions
+	turn   turn          // held by the goroutine that collects completions
 	solo   chan struct{} // held by the goroutine that does an atomic
 	word   *verbs.MR     // where its result goes
 
@@ -42,7 +42,7 @@ type postedMR struct {
 }
 
 func newRMAConn(d *rmaDevice, rank int) *rmaConn {
-	c := &rmaConn{dev: d, rank: rank, peer: d.w.eng.peer(int32(rank)), up: make(chan struct{}), turn: make(chan struct{}, 1),
+	c := &rmaConn{dev: d, rank: rank, peer: d.w.eng.peer(int32(rank)), up: make(chan struct{}), turn: newTurn(),
 		solo: make(chan struct{}, 1)}
 	c.gone, c.giveUp = context.WithCancel(d.life)
 	return c
@@ -119,13 +119,11 @@ func (c *rmaConn) wait(ctx context.Context, op uint64) error {
 		if err != nil {
 			return err
 		}
-		select {
-		case c.turn <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := c.turn.take(ctx); err != nil {
+			return err
 		}
 		err = c.collect(ctx, op)
-		<-c.turn
+		c.turn.give()
 		if err != nil {
 			return err
 		}

@@ -80,9 +80,7 @@ func (w *window) directTo(target, off, n int, need Access) *directMem {
 
 // copied notes an operation that is complete.
 func (w *window) copied(target int, count *atomicTraffic, n int) {
-	if t := &w.to[target]; !t.copied.Load() {
-		t.copied.Store(true)
-	}
+	w.to[target].markCopied()
 	count.count(n)
 }
 
@@ -91,9 +89,7 @@ func (w *window) copied(target int, count *atomicTraffic, n int) {
 func (w *window) putDirect(ctx context.Context, src []byte, target, off int) (bool, error) {
 	d := w.directTo(target, off, len(src), AccessWrite)
 	if d != nil && d.mapped == nil && len(src) <= gatherLimit {
-		if t := &w.to[target]; !t.copied.Load() {
-			t.copied.Store(true)
-		}
+		w.to[target].markCopied()
 		return w.gather(ctx, src, target, off)
 	}
 	if err := w.spill(ctx, target); err != nil {

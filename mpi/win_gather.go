@@ -10,8 +10,8 @@ import (
 // there: one call of it for many. No Put has to be complete at the target before a
 // synchronization (MPI-4.1, Section 12.5).
 type gathered struct {
-	some atomic.Bool   // puts is not nil
-	turn chan struct{} // held by the one that adds to puts or has them copied
+	some atomic.Bool // puts is not nil
+	turn turn        // held by the one that adds to puts or has them copied
 	puts *putList
 }
 
@@ -57,22 +57,6 @@ func (p *putList) add(src []byte, off int) bool {
 	return true
 }
 
-func (g *gathered) take(ctx context.Context) error {
-	select {
-	case g.turn <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case g.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (g *gathered) give() { <-g.turn }
-
 // set replaces what is gathered. The caller has the turn.
 func (g *gathered) set(p *putList) {
 	g.puts = p
@@ -83,10 +67,10 @@ func (g *gathered) set(p *putList) {
 // refused to copy earlier ones.
 func (w *window) gather(ctx context.Context, src []byte, target, off int) (bool, error) {
 	g, d := &w.to[target].gathered, &w.direct[target]
-	if err := g.take(ctx); err != nil {
+	if err := g.turn.take(ctx); err != nil {
 		return false, err
 	}
-	defer g.give()
+	defer g.turn.give()
 	// What was refused may be under way by RDMA, which takes it from the list.
 	if g.puts != nil && d.open.Load() && g.puts.add(src, off) {
 		return true, nil
@@ -107,10 +91,10 @@ func (w *window) spill(ctx context.Context, target int) error {
 	if !g.some.Load() {
 		return nil
 	}
-	if err := g.take(ctx); err != nil {
+	if err := g.turn.take(ctx); err != nil {
 		return err
 	}
-	defer g.give()
+	defer g.turn.give()
 	return w.copyGathered(ctx, target)
 }
 

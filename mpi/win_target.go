@@ -10,7 +10,7 @@ import (
 // winTarget is what an origin knows about its operations on one target.
 type winTarget struct {
 	rank int
-	turn chan struct{} // held by the one that completes operations
+	turn turn // held by the one that completes operations
 
 	copied   atomic.Bool // something, by directMem, since operations were completed
 	gathered gathered
@@ -39,21 +39,16 @@ type winResult struct {
 
 func (t *winTarget) init(rank int) {
 	t.rank = rank
-	t.turn = make(chan struct{}, 1)
-	t.gathered.turn = make(chan struct{}, 1)
+	t.turn = newTurn()
+	t.gathered.turn = newTurn()
 }
 
-// take waits for the right to complete operations.
-func (t *winTarget) take(ctx context.Context) error {
-	select {
-	case t.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// markCopied notes that something is copied.
+func (t *winTarget) markCopied() {
+	if !t.copied.Load() { // most often it is noted already
+		t.copied.Store(true)
 	}
 }
-
-func (t *winTarget) give() { <-t.turn }
 
 // updated reports whether all updates sent in messages are performed.
 func (t *winTarget) updated() bool {
@@ -89,10 +84,10 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 		t.copied.Store(false)
 		return t.reported()
 	}
-	if err := t.take(ctx); err != nil {
+	if err := t.turn.take(ctx); err != nil {
 		return err
 	}
-	defer t.give()
+	defer t.turn.give()
 	if err := t.settle(ctx, w, false); err != nil {
 		return err
 	}
@@ -140,10 +135,10 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 		t.copied.Store(false)
 		return t.reported()
 	}
-	if err := t.take(ctx); err != nil {
+	if err := t.turn.take(ctx); err != nil {
 		return err
 	}
-	defer t.give()
+	defer t.turn.give()
 	if err := t.settle(ctx, w, true); err != nil {
 		return err
 	}
