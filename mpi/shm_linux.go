@@ -74,7 +74,7 @@ func yieldProcessor() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0,
 // copyVectors are what the system calls below want, kept because they escape.
 type copyVectors struct {
 	local  [1]unix.Iovec
-	remote [1]unix.RemoteIovec
+	remote [gatherPieces]unix.RemoteIovec
 }
 
 var vectorPool = sync.Pool{New: func() any { return new(copyVectors) }}
@@ -96,7 +96,7 @@ func copyProcess(call func(int, []unix.Iovec, []unix.RemoteIovec, uint) (int, er
 		v.local[0].Base = &b[0]
 		v.local[0].SetLen(len(b))
 		v.remote[0] = unix.RemoteIovec{Base: uintptr(addr), Len: len(b)}
-		n, err := call(pid, v.local[:], v.remote[:], 0)
+		n, err := call(pid, v.local[:], v.remote[:1], 0)
 		if err != nil {
 			v.local[0].Base = nil
 			return err
@@ -110,19 +110,11 @@ func copyProcess(call func(int, []unix.Iovec, []unix.RemoteIovec, uint) (int, er
 	return nil
 }
 
-// pieceVectors are copyVectors of writePieces.
-type pieceVectors struct {
-	local  [1]unix.Iovec
-	remote [gatherPieces]unix.RemoteIovec
-}
-
-var piecePool = sync.Pool{New: func() any { return new(pieceVectors) }}
-
 // writePieces copies b to up to gatherPieces places in the memory of another process,
 // counted from base, in one call.
 func writePieces(pid int, base uint64, b []byte, pieces []piece) error {
-	v := piecePool.Get().(*pieceVectors)
-	defer piecePool.Put(v)
+	v := vectorPool.Get().(*copyVectors)
+	defer vectorPool.Put(v)
 	v.local[0].Base = &b[0]
 	v.local[0].SetLen(len(b))
 	for i, p := range pieces {
