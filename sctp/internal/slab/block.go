@@ -3,7 +3,7 @@ package slab
 import "sync"
 
 // blockSizes are the sizes of blocks.
-var blockSizes = [...]int{64, 256, 512, 1024, MaxBlock}
+var blockSizes = [...]int{256, 512, 1024, MaxBlock}
 
 // MaxBlock is the largest size of a Block.
 const MaxBlock = 2048
