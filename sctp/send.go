@@ -146,9 +146,8 @@ func (a *Association) launch(more bool) work {
 	return a.flushLocked(a.t.now())
 }
 
-// sendTime returns the time for core.Send, which asks for it only if the message is
-// not worth sending for ever: a reading of the clock takes as long as all of Send does
-// with a short message that waits for others.
+// sendTime returns the time for core.Send, which wants it only for a message with a
+// lifetime: readings of the clock took 8 % of a sender of short messages.
 func (a *Association) sendTime(m *core.Message) core.Time {
 	if m.Lifetime == 0 {
 		return 0
