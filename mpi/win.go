@@ -41,6 +41,7 @@ type winOptions struct {
 	access   Access
 	messages bool
 	info     Info
+	bad      error // what makes the window impossible on this rank
 }
 
 // readWinOptions applies opts. The hints are checked when the window is made.
@@ -110,21 +111,22 @@ func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o w
 	return &Win[T]{w, buf}, nil
 }
 
-// WinAllocate makes a window of n new elements (MPI-4.1, Section 12.2.2), which ranks
-// that share memory with the caller (WithSharedMemory) can reach directly. After Free
-// the elements are the program's, like any others.
+// WinAllocate makes a window of n new elements, of up to MaxShared bytes (MPI-4.1,
+// Section 12.2.2), which ranks that share memory with the caller (WithSharedMemory)
+// can reach directly. After Free the elements are the program's, like any others. If
+// it fails on one rank it fails on all.
 func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
-	if n < 0 {
-		return nil, fmt.Errorf("%w: window of %d elements", ErrCount, n)
-	}
 	if err := checkElement[T](); err != nil {
 		return nil, err
 	}
 	o := readWinOptions(opts)
 	h, err := readWinHints(o.info)
 	bytes, ok := mul2(n, sizeOf[T]())
-	if err != nil || !ok {
-		return winCreate(ctx, c, make([]T, n), nil, o) // which tells what is wrong
+	if n < 0 || !ok || bytes > MaxShared {
+		o.bad = fmt.Errorf("%w: window of %d elements", ErrCount, n)
+	}
+	if err != nil || o.bad != nil {
+		return winCreate(ctx, c, []T(nil), nil, o) // which tells what is wrong
 	}
 	if mem, f := hostBytes(c, bytes, h.align, &o); f != nil {
 		return winCreate(ctx, c, viewAs[T](mem), f, o)

@@ -32,8 +32,8 @@ func (s *sharedMem) part(rank int) []byte {
 	return s.all[at[0]:at[1]:at[1]]
 }
 
-// MaxShared bounds the bytes of a shared window: 1 TiB, or 1 GiB where an int has 32
-// bits.
+// MaxShared bounds the bytes of a shared window, and of what WinAllocate makes on a
+// rank: 1 TiB, or 1 GiB where an int has 32 bits.
 const MaxShared = 1 << (30 + 10*(^uint(0)>>63))
 
 // WinAllocateShared makes a window of n new elements on each rank that all

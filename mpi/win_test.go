@@ -336,6 +336,15 @@ func TestWinErrors(t *testing.T) {
 		if !errors.Is(err, ErrWindow) {
 			return fmt.Errorf("types disagree: %v, want %v", err, ErrWindow)
 		}
+		for _, n := range []int{-1, MaxShared/4 + 1, math.MaxInt / 4, math.MaxInt} {
+			want := ErrCount
+			if c.Rank() != 0 {
+				n, want = 1, ErrWindow
+			}
+			if _, err := WinAllocate[int32](ctx, c, n); !errors.Is(err, want) {
+				return fmt.Errorf("%d elements, too many on rank 0: %v, want %v", n, err, want)
+			}
+		}
 		if _, err := WinAllocate[*int](ctx, c, 1); !errors.Is(err, ErrType) {
 			return fmt.Errorf("pointers: %v, want %v", err, ErrType)
 		}

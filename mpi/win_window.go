@@ -86,6 +86,9 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 		mine.Eager = 1
 	}
 	w.setInfo(o.info, hints)
+	if err == nil {
+		err = o.bad
+	}
 	if !o.messages && err == nil {
 		err = w.register(&mine)
 	}
