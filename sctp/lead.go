@@ -11,13 +11,13 @@ import (
 // lead lets a goroutine that waits take the place of the readers of the
 // sockets: datagrams wake it rather than a reader that would have to wake it in
 // turn, on another thread. One goroutine of a transport leads at a time, while
-// no other one waits, and only where waits are short: else the readers serve.
+// no other one waits, and only where datagrams come often: else the readers serve.
 type lead struct {
 	t      *Transport
 	poller *udpio.Poller // nil: nobody can
 	busy   atomic.Bool   // somebody leads
 	parked atomic.Int32  // goroutines that wait otherwise
-	quick  atomic.Int32  // how many waits in a row were short, up to leadAfter
+	quick  atomic.Int32  // how many waits in a row were short, or busy, up to leadAfter
 
 	armed bool        // used by the leader
 	look  func() bool // tries, made once
@@ -31,8 +31,8 @@ type lead struct {
 const (
 	// leadAfter is how many short waits precede the first lead.
 	leadAfter = 2
-	// leadGap is what a short wait is. A leader that finds nothing to do for
-	// longer parks as others do.
+	// leadGap is what a short wait is, and a busy one per time that a reader read. A
+	// leader that finds nothing to do for longer parks as others do.
 	leadGap = core.Time(quietTick)
 )
 
@@ -80,15 +80,22 @@ func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 	}
 	l.parked.Add(1)
 	t.readersWake()
-	began := t.now()
+	began, reads := t.now(), t.count.reads.Load()
 	err := wait(w, stop, expired)
-	if t.now()-began > leadGap {
+	l.waited(t.now()-began, t.count.reads.Load()-reads)
+	l.parked.Add(-1)
+	return err
+}
+
+// waited takes in that a wait took so long, while the readers read so many times.
+// One who would have been woken by datagrams as often as a short wait wants it may
+// lead next time, however much had to come: 1 MiB takes longer than a short wait.
+func (l *lead) waited(took core.Time, reads uint64) {
+	if took/leadGap > core.Time(reads) {
 		l.quick.Store(0)
 	} else if n := l.quick.Load(); n < leadAfter {
 		l.quick.Store(n + 1)
 	}
-	l.parked.Add(-1)
-	return err
 }
 
 // lead reads the sockets until w is woken, and reports whether it was.

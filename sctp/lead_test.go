@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
 )
 
 // leadPair is two transports on loopback with an association, and another one
@@ -73,6 +75,32 @@ func (p *leadPair) busy() (stop func()) {
 		}
 	})
 	return func() { close(over); wg.Wait() }
+}
+
+func TestLeadAfterBusyWaits(t *testing.T) {
+	type wait struct {
+		took  core.Time
+		reads uint64
+	}
+	for _, tt := range []struct {
+		name  string
+		waits []wait
+		leads bool
+	}{
+		{"short", []wait{{leadGap / 2, 0}, {leadGap / 2, 1}}, true},
+		{"one", []wait{{leadGap / 2, 0}}, false},
+		{"long and busy", []wait{{5 * leadGap, 9}, {99 * leadGap, 99}}, true},
+		{"long and idle", []wait{{5 * leadGap, 9}, {99 * leadGap, 98}}, false},
+		{"idle between", []wait{{1, 0}, {2 * leadGap, 1}, {1, 0}}, false},
+	} {
+		var l lead
+		for _, w := range tt.waits {
+			l.waited(w.took, w.reads)
+		}
+		if leads := l.quick.Load() >= leadAfter; leads != tt.leads {
+			t.Errorf("%s: leads is %v", tt.name, leads)
+		}
+	}
 }
 
 // led runs f, which waits on an association of ta, and returns once it leads.
