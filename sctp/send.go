@@ -86,7 +86,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 const (
 	// lookEvery is how many bytes one who sends more than there is room for sends
 	// until it reads the sockets itself. A message counts as lookLeast or more.
-	lookEvery = 64 << 10
+	lookEvery = 128 << 10
 	lookLeast = 512
 	// lookGap is how long ago the last time may be, or the last wait for room.
 	lookGap = core.Time(quietTick)
