@@ -4,7 +4,8 @@ package core
 // a train of packets that would be short waits for more to send, as TCP defers
 // segmentation offload: each train costs a system call and a wake-up of the
 // peer, whatever its size. It waits until acknowledgements, which come at once
-// there, have drained what is in flight to holdFlight; then it goes as it is.
+// there, have drained what is in flight to holdFlight; then it goes as it is. If
+// they do not come it goes as a tail loss probe, so nothing waits without RACK.
 const (
 	// holdFlight is how many bytes in flight keep a path busy: a train.
 	holdFlight = 64 << 10
@@ -30,7 +31,7 @@ const (
 func (a *Assoc) holdTrain(segs, room int) bool {
 	t := &a.tx
 	unsent := t.q.Unsent()
-	if unsent == 0 || a.spread() || t.q.routed > 0 || a.state != Established || t.sb.ZeroWindow() {
+	if unsent == 0 || a.cfg.NoRACK || a.spread() || t.q.routed > 0 || a.state != Established || t.sb.ZeroWindow() {
 		return false
 	}
 	if t.sb.Permit() {

@@ -10,14 +10,16 @@ func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
 		name  string
 		delay time.Duration
 		size  int
+		cfg   Config
 		holds bool
 	}{
-		{"local", 50 * time.Microsecond, 200 << 10, true},
-		{"local, idle", 50 * time.Microsecond, 32 << 10, false},
-		{"remote", 5 * time.Millisecond, 1 << 20, false},
+		{"local", 50 * time.Microsecond, 200 << 10, Config{}, true},
+		{"local, idle", 50 * time.Microsecond, 32 << 10, Config{}, false},
+		{"remote", 5 * time.Millisecond, 1 << 20, Config{}, false},
+		{"no probes", 50 * time.Microsecond, 200 << 10, Config{NoRACK: true}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := newPair(t, 1)
+			p := newPair(t, 1, &tc.cfg)
 			p.net.delay = tc.delay
 			p.connect()
 			for range 20 { // open the window
