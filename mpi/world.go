@@ -249,7 +249,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	w.fabric = f
 	size := w.Size()
 	c := card{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
-		Window: w.eng.window, Addr: f.card()}
+		Window: w.eng.window, Addr: f.card(), CPUs: processors()}
 	if w.opts.shares() && size > 1 {
 		if w.shared = newSharedMemory(&w.eng.prog.spinners); w.shared != nil {
 			c.Memory = &w.shared.card
@@ -274,7 +274,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 	addrs := make([]string, size)
 	memory := make([]*shmCard, size)
 	w.eng.setJob(key)
-	local := 0
+	var local []cpuSet
 	for r := range addrs {
 		s, err := w.boot.Get(ctx, cardName(r))
 		if err != nil {
@@ -292,11 +292,11 @@ func (w *World) join(ctx context.Context, f fabric) error {
 		w.eng.peers[r].host = colorOf(pc.Host)
 		if pc.Host == c.Host {
 			memory[r] = pc.Memory
-			local++
+			local = append(local, pc.CPUs)
 		}
 		addrs[r] = pc.Addr
 	}
-	w.setSpin(local, f)
+	w.setSpin(crowded(c.CPUs, local, runtime.GOMAXPROCS(0)), f)
 	if err := f.connect(ctx, addrs, []byte(key)); err != nil {
 		return err
 	}
@@ -318,12 +318,12 @@ func (w *World) join(ctx context.Context, f fabric) error {
 }
 
 // setSpin decides how long waiting goroutines poll: not at all if they would
-// take the processor from a rank that has work.
-func (w *World) setSpin(local int, f fabric) {
+// take the processor from a rank that has work, as where ranks are crowded.
+func (w *World) setSpin(crowded bool, f fabric) {
 	spin := w.opts.spin
 	if spin == spinAuto {
 		spin = defaultSpin
-		if local > runtime.GOMAXPROCS(0) || runtime.GOMAXPROCS(0) == 1 {
+		if crowded {
 			spin = 0
 		}
 	}
