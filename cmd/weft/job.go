@@ -35,8 +35,9 @@ type job struct {
 	dir     string   // working directory, or empty
 	prefix  bool     // ranks before lines of output
 	verbose bool
-	keepOn  bool   // the others go on when a rank is killed
-	scratch string // directory for captures
+	keepOn  bool    // the others go on when a rank is killed
+	scratch string  // directory for captures
+	places  [][]int // processors of each of the first ranks; nil: they run anywhere
 	capture bool
 	profile bool // let the ranks profile themselves
 	trace   bool // let the ranks trace themselves
@@ -234,9 +235,12 @@ func (j *job) begin(p *proc) error {
 		return errStopping
 	}
 	var err error
-	if j.on != nil {
+	switch {
+	case j.on != nil:
 		err = j.on(p.rank, p.cmd.Start)
-	} else {
+	case j.places != nil && p.g == j.first:
+		err = startOn(j.places[p.rank], p.cmd.Start)
+	default:
 		err = p.cmd.Start()
 	}
 	if err == nil {

@@ -39,6 +39,7 @@ type runOptions struct {
 	addr     string
 	universe int
 	names    string
+	bind     string
 	spread   *spread // nil: all ranks run here
 }
 
@@ -63,6 +64,7 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.StringVar(&o.addr, "addr", "", "with -hosts: the `address` at which they reach this one (default: found out)")
 	fs.IntVar(&o.universe, "usize", 0, "tell the ranks that there is room for this `number` of processes (default: slots of -hosts, or processors)")
 	fs.StringVar(&o.names, "nameserver", "", "where ports are published: the `address` that weft nameserver has printed (default: this command)")
+	fs.StringVar(&o.bind, "bind-to", "none", "bind each rank to a `core` of its own with all its hardware threads, to a hwthread, or to none; spawned ranks run anywhere")
 	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: when a rank is killed, tell the others, which go on")
 	for _, name := range []string{"x", "env"} {
 		fs.Func(name, "give the ranks an environment variable: `NAME=VALUE`, or NAME to keep the present value", func(s string) error {
@@ -134,6 +136,8 @@ func (o *runOptions) check(args int) error {
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
 		return fmt.Errorf("-transport %q: want hybrid, sctp or tcp", o.transport)
+	case !slices.Contains(bindKinds, o.bind):
+		return fmt.Errorf("-bind-to %q: want core, hwthread or none", o.bind)
 	}
 	return nil
 }
@@ -159,6 +163,9 @@ func (o *runOptions) checkHosts(counted bool) error {
 	}
 	if o.pcap != "" || o.trace != "" || o.profile {
 		return errors.New("-pcap, -trace and -profile need all ranks on this host")
+	}
+	if o.bind != "none" {
+		return errors.New("-bind-to needs all ranks on this host")
 	}
 	n := o.n
 	if !counted {
@@ -203,6 +210,10 @@ func run(o runOptions, args []string) (int, error) {
 		defer timer.Stop()
 	}
 
+	places, err := placesOf(o.bind, o.n)
+	if err != nil {
+		return exitFail, err
+	}
 	path, err := program(ctx, dir, args[0])
 	if err != nil {
 		return exitFail, err
@@ -237,7 +248,7 @@ func run(o runOptions, args []string) (int, error) {
 		n: o.n, path: path, args: args[1:], env: o.env, dir: o.wdir,
 		prefix: o.prefix, verbose: o.verbose, keepOn: o.keepOn, scratch: dir, capture: pcap != nil,
 		profile: o.profile, trace: trace != nil,
-		spread: o.spread, addr: o.addr, universe: o.room(),
+		spread: o.spread, addr: o.addr, universe: o.room(), places: places,
 	}
 	status, err := j.run(ctx, signals)
 	if trace != nil {
