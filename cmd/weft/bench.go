@@ -40,6 +40,7 @@ type benchOptions struct {
 	sync         string
 	win          string
 	transport    string
+	bind         string
 	json         bool
 	svg          string
 	names        []string // of tests, for compare
@@ -68,6 +69,7 @@ func benchFlags(o *benchOptions) *flag.FlagSet {
 	fs.IntVar(&o.threads, "t", 2, "goroutines of each rank in latency_mt, processes that each starts in latency_mp: `number`")
 	fs.IntVar(&o.parts, "p", 8, "`partitions` in partitioned_latency, or the greatest divisor that fits the size")
 	fs.StringVar(&o.transport, "transport", "", "how messages travel: `hybrid`, sctp or tcp")
+	fs.StringVar(&o.bind, "bind-to", "", "bind each rank to a `core` of its own, a hwthread or none, as run -bind-to, for compare those of the other MPI too (default: none, the other MPI as it likes)")
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
 	fs.StringVar(&o.svg, "svg", "", "draw the result into a `file`")
 	fs.StringVar(&o.mpirun, "mpirun", "mpirun", "for compare: the other MPI's launcher")
@@ -188,6 +190,8 @@ func (o *benchOptions) use(words []string) error {
 		return fmt.Errorf("-n %d: the number of ranks is 1 to %d", o.n, maxRanks)
 	case o.iters < 0 || o.iters > maxBenchIters || o.warmup < -1 || o.warmup > maxBenchIters:
 		return fmt.Errorf("-i %d -x %d: want up to %d", o.iters, o.warmup, maxBenchIters)
+	case o.bind != "" && !slices.Contains(bindKinds, o.bind):
+		return fmt.Errorf("-bind-to %q: want core, hwthread or none", o.bind)
 	case o.window < 1 || o.window > maxBenchWindow:
 		return fmt.Errorf("-W %d: want 1 to %d", o.window, maxBenchWindow)
 	case o.threads < 1 || o.threads > maxBenchThreads:
@@ -237,6 +241,9 @@ func benchCommand(ctx context.Context, o *benchOptions, args []string) (*exec.Cm
 	words := []string{"run", "-n", fmt.Sprint(o.n)}
 	if o.transport != "" {
 		words = append(words, "-transport", o.transport)
+	}
+	if o.bind != "" {
+		words = append(words, "-bind-to", o.bind)
 	}
 	words = append(append(words, self, "bench"), args...)
 	cmd := exec.CommandContext(ctx, self, words...)

@@ -133,6 +133,9 @@ func findMPI(ctx context.Context, o *benchOptions, dir string) (*otherMPI, error
 		m.name = "MPICH"
 		m.netEnv = []string{"MPIR_CVAR_NOLOCAL=1", "FI_PROVIDER=tcp", "UCX_TLS=tcp,self"}
 	}
+	if o.bind != "" {
+		m.args = append(m.args, "-bind-to", o.bind) // Open MPI and Hydra have the same words
+	}
 	return m, nil
 }
 

@@ -82,3 +82,18 @@ func TestRunBindsRanks(t *testing.T) {
 		t.Errorf("%d processors without -bind-to: %q", got, out)
 	}
 }
+
+func TestBenchBindsRanks(t *testing.T) {
+	if _, errs, status := weft(t, "", "bench", "-bind-to", "board", "latency"); status != exitUsage || !strings.Contains(errs, "want core") {
+		t.Errorf("an unknown kind: status %d, %q", status, errs)
+	}
+	want := "unsupported"
+	n := 2
+	if runtime.GOOS == "linux" {
+		n = min(runtime.NumCPU()+1, maxRanks)
+		want = fmt.Sprintf("there are %d for %d ranks", runtime.NumCPU(), n)
+	}
+	if _, errs, status := weft(t, "", "bench", "-n", fmt.Sprint(n), "-bind-to", "hwthread", "hello"); status != exitFail || !strings.Contains(errs, want) {
+		t.Errorf("too many ranks: status %d, %q", status, errs)
+	}
+}
