@@ -70,20 +70,25 @@ func TestReadsTakeABoundedNumberOfICMPMessages(t *testing.T) {
 	gone := listen(t, "127.0.0.1:0", Options{})
 	to := gone.LocalAddr()
 	gone.Close()
-	const sent = 5 * maxICMP
-	for range sent {
-		if err := s.Write(pattern(100), &Meta{Remote: to, SegSize: 100}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	const sent, tries = 5 * maxICMP, 100
 	c := s.Conn.(*conn)
-	reads := 1
-	for c.readICMP(); c.icmp.due.Load(); c.readICMP() {
-		if reads++; reads > sent {
-			t.Fatal("there are ever more messages")
+	for try := 1; ; try++ {
+		for range sent {
+			if err := s.Write(pattern(100), &Meta{Remote: to, SegSize: 100}); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if reads < sent/maxICMP {
-		t.Errorf("%d messages in %d reads", sent, reads)
+		reads := 1
+		for c.readICMP(); c.icmp.due.Load(); c.readICMP() {
+			if reads++; reads > sent {
+				t.Fatal("there are ever more messages")
+			}
+		}
+		if reads >= sent/maxICMP {
+			break
+		}
+		if try == tries { // before, some may have come later
+			t.Fatalf("%d messages in %d reads", sent, reads)
+		}
 	}
 }
