@@ -281,7 +281,9 @@ func TestDisconnectFlushes(t *testing.T) {
 }
 
 func TestPeerVanishes(t *testing.T) {
-	a, b := newNode(t, Config{SCTP: &sctp.Config{RTOInitial: 20 * time.Millisecond, RTOMin: 10 * time.Millisecond, RTOMax: 50 * time.Millisecond, MaxRetransmits: 10}}), newNode(t, Config{})
+	// If what tells of the end is lost the peer is given up within seconds, but not
+	// while the machine has other things to do for a moment.
+	a, b := newNode(t, Config{SCTP: &sctp.Config{RTOInitial: 20 * time.Millisecond, RTOMin: 10 * time.Millisecond, RTOMax: time.Second, MaxRetransmits: 10}}), newNode(t, Config{})
 	qa, _ := connect(t, a, b, QPConfig{}, QPConfig{})
 	src := a.mr(1<<20, 0)
 	dst := b.mr(1<<20, RemoteWrite).Remote()
