@@ -178,10 +178,12 @@ func TestThousandQueuePairsBetweenProcesses(t *testing.T) {
 	if got := n.tr.Stats().Associations; got != 1 {
 		t.Errorf("%d associations, want 1", got)
 	}
-	post := func(i int) {
+	for i := range queuePairs { // not touched again while it is written
 		b := mem[i*pairSize : (i+1)*pairSize]
 		binary.BigEndian.PutUint32(b, uint32(i+1))
 		b[pairSize-1] = 'w'
+	}
+	post := func(i int) {
 		if err := n.qps[i].PostSend(verbs.SendWR{ID: uint64(i), Op: verbs.OpWrite, Flags: verbs.Signaled,
 			SGL: []verbs.SGE{n.mr.Slice(i*pairSize, pairSize)}, Remote: to.At(uint64(i * pairSize))}); err != nil {
 			t.Fatal(err)
