@@ -21,9 +21,9 @@ type rmaConn struct {
 	giveUp context.CancelFunc
 	qp     *verbs.QP
 	cq     *verbs.CQ
-	turn   turn          // held by the goroutine that collects completions
-	solo   chan struct{} // held by the goroutine that does an atomic
-	word   *verbs.MR     // where its result goes
+	turn   turn      // held by the goroutine that collects completions
+	solo   turn      // held by the goroutine that does an atomic
+	word   *verbs.MR // where its result goes
 
 	mu      sync.Mutex      // guards what follows, and the order of posts
 	posted  uint64          // operations posted
@@ -43,7 +43,7 @@ type postedMR struct {
 
 func newRMAConn(d *rmaDevice, rank int) *rmaConn {
 	c := &rmaConn{dev: d, rank: rank, peer: d.w.eng.peer(int32(rank)), up: make(chan struct{}), turn: newTurn(),
-		solo: make(chan struct{}, 1)}
+		solo: newTurn()}
 	c.gone, c.giveUp = context.WithCancel(d.life)
 	return c
 }

@@ -107,12 +107,10 @@ func (w *window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, ta
 
 // atomic performs one atomic operation and copies its result to old.
 func (c *rmaConn) atomic(ctx context.Context, wr verbs.SendWR, old []byte) error {
-	select {
-	case c.solo <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := c.solo.take(ctx); err != nil {
+		return err
 	}
-	defer func() { <-c.solo }()
+	defer c.solo.give()
 	wr.SGL = []verbs.SGE{c.word.Slice(0, 8)}
 	n, err := c.post(ctx, wr, nil)
 	if err != nil {
