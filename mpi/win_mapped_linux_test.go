@@ -11,19 +11,15 @@ import (
 // Where the system refuses memory that it does not have, the pages of a window are
 // there before anybody writes to them; elsewhere they come as they are used.
 func TestHostBytesOfStrictMemory(t *testing.T) {
+	sharing(t)
 	was := strictMemory
 	defer func() { strictMemory = was }()
 	const n = 1 << 20
 	for _, strict := range []bool{false, true} {
 		strictMemory = func() bool { return strict }
-		_, f, err := newHostBytes(n, 1, true)
-		if err != nil {
-			t.Skip("no files in memory here:", err)
-		}
+		_, f, _ := hostBytesOf(t, n, true)
 		var st unix.Stat_t
-		err = unix.Fstat(int(f.Fd()), &st)
-		f.Close()
-		if err != nil {
+		if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 			t.Fatal(err)
 		}
 		if there := st.Blocks * 512; strict && there < n || !strict && there > 0 {
