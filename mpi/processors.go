@@ -1,10 +1,25 @@
 package mpi
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/weftstack/weft/internal/affinity"
+)
 
 // cpuSet tells on which processors of the host a process may run: processor n is bit
 // n%64 of word n/64. Without words it is not known.
 type cpuSet []uint64
+
+// processors returns where this process may run.
+func processors() (s cpuSet) {
+	for _, cpu := range affinity.Allowed() {
+		for len(s) <= cpu/64 {
+			s = append(s, 0)
+		}
+		s[cpu/64] |= 1 << (cpu % 64)
+	}
+	return s
+}
 
 func (s cpuSet) len() (n int) {
 	for _, w := range s {

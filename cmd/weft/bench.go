@@ -190,8 +190,6 @@ func (o *benchOptions) use(words []string) error {
 		return fmt.Errorf("-n %d: the number of ranks is 1 to %d", o.n, maxRanks)
 	case o.iters < 0 || o.iters > maxBenchIters || o.warmup < -1 || o.warmup > maxBenchIters:
 		return fmt.Errorf("-i %d -x %d: want up to %d", o.iters, o.warmup, maxBenchIters)
-	case o.bind != "" && !slices.Contains(bindKinds, o.bind):
-		return fmt.Errorf("-bind-to %q: want core, hwthread or none", o.bind)
 	case o.window < 1 || o.window > maxBenchWindow:
 		return fmt.Errorf("-W %d: want 1 to %d", o.window, maxBenchWindow)
 	case o.threads < 1 || o.threads > maxBenchThreads:
@@ -209,7 +207,7 @@ func (o *benchOptions) use(words []string) error {
 	case o.test == nil && o.svg != "":
 		return errors.New("-svg draws one test")
 	}
-	return nil
+	return checkBind(o.bind)
 }
 
 // benchStart starts this program again as the ranks of a job.

@@ -1,22 +1,48 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weftstack/weft/internal/affinity"
 )
 
-// bindKinds is what ranks can be bound to: nothing, a core with all its hardware
-// threads, or one of those.
-var bindKinds = []string{"none", "core", "hwthread"}
+// bindKinds is what ranks can be bound to: a core with all its hardware threads, or one
+// of those.
+var bindKinds = []string{"core", "hwthread"}
+
+// binds reports whether a kind, which may be left out, binds ranks.
+func binds(kind string) bool { return kind != "" && kind != "none" }
+
+// checkBind reports a kind that is none of bindKinds.
+func checkBind(kind string) error {
+	if binds(kind) && !slices.Contains(bindKinds, kind) {
+		return fmt.Errorf("-bind-to %q: want core, hwthread or none", kind)
+	}
+	return nil
+}
+
+// placesOf is bindPlaces for this machine.
+func placesOf(kind string, n int) ([][]int, error) {
+	return bindPlaces(kind, n, affinity.Allowed(), func(cpu int) []int {
+		b, _ := os.ReadFile(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
+		return parseCPUs(string(b))
+	})
+}
 
 // bindPlaces returns the processors for each of n ranks, nil if they are not bound.
-// Allowed are those that this process may use; siblings returns the processors of the
+// Allowed are those that this process may use, nil if that is not known; siblings returns the processors of the
 // core of one.
 func bindPlaces(kind string, n int, allowed []int, siblings func(cpu int) []int) ([][]int, error) {
-	if kind == "" || kind == "none" {
+	if !binds(kind) {
 		return nil, nil
+	}
+	if allowed == nil {
+		return nil, fmt.Errorf("-bind-to %s: %w on this system", kind, errors.ErrUnsupported)
 	}
 	var places [][]int
 	seen := make(map[int]bool)
@@ -63,3 +89,18 @@ func parseCPUs(list string) (cpus []int) {
 
 // maxCPUs bounds a range of processors in a list.
 const maxCPUs = 1 << 16
+
+// startOn calls start, which starts a process, so that it runs on the given processors
+// only, or as this one does if there are none. The calling goroutine must be locked to
+// its thread: a process inherits from the thread that starts it where it may run.
+func startOn(cpus []int, start func() error) error {
+	if len(cpus) == 0 {
+		return start()
+	}
+	was := affinity.Allowed()
+	if err := affinity.Set(cpus...); err != nil {
+		return fmt.Errorf("binding a rank to processor %v: %w", cpus, err)
+	}
+	defer func() { _ = affinity.Set(was...) }() // it was possible before
+	return start()
+}

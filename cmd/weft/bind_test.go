@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"reflect"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/affinity"
 )
 
 func TestBindPlaces(t *testing.T) {
@@ -31,6 +34,7 @@ func TestBindPlaces(t *testing.T) {
 		{"core", 4, []int{1, 4, 5, 8}, nil, "there are 3 for 4 ranks"},
 		{"hwthread", 2, []int{1, 5}, [][]int{{1}, {5}}, ""},
 		{"hwthread", 3, []int{1, 5}, nil, "there are 2 for 3 ranks"},
+		{"core", 1, nil, nil, "unsupported"},
 	} {
 		got, err := bindPlaces(tt.kind, tt.n, tt.allowed, siblings)
 		if !reflect.DeepEqual(got, tt.want) || !strings.Contains(fmt.Sprint(err), tt.err) || (err == nil) != (tt.err == "") {
@@ -46,6 +50,34 @@ func TestParseCPUs(t *testing.T) {
 		if got := parseCPUs(s); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", s, got, want)
 		}
+	}
+}
+
+func TestStartOn(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	was := affinity.Allowed()
+	failed := errors.New("not started")
+	if err := startOn(nil, func() error { return failed }); err != failed {
+		t.Errorf("not bound: %v", err)
+	}
+	if err := startOn([]int{1 << 20}, func() error { return nil }); err == nil {
+		t.Error("started on a processor that is not there")
+	}
+	if was != nil {
+		last := was[len(was)-1:]
+		err := startOn(last, func() error {
+			if on := affinity.Allowed(); !slices.Equal(on, last) {
+				t.Errorf("started on %v, want %v", on, last)
+			}
+			return failed
+		})
+		if err != failed {
+			t.Errorf("error %v, want that of start", err)
+		}
+	}
+	if on := affinity.Allowed(); !slices.Equal(on, was) {
+		t.Errorf("after it on %v, before on %v", on, was)
 	}
 }
 

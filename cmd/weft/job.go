@@ -238,7 +238,7 @@ func (j *job) begin(p *proc) error {
 	switch {
 	case j.on != nil:
 		err = j.on(p.rank, p.cmd.Start)
-	case j.places != nil && p.g == j.first:
+	case j.places != nil && p.g == j.first: // on a goroutine that is locked to its thread
 		err = startOn(j.places[p.rank], p.cmd.Start)
 	default:
 		err = p.cmd.Start()

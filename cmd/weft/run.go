@@ -136,10 +136,8 @@ func (o *runOptions) check(args int) error {
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
 		return fmt.Errorf("-transport %q: want hybrid, sctp or tcp", o.transport)
-	case !slices.Contains(bindKinds, o.bind):
-		return fmt.Errorf("-bind-to %q: want core, hwthread or none", o.bind)
 	}
-	return nil
+	return checkBind(o.bind)
 }
 
 // checkHosts places the ranks. counted tells that their number was given.
@@ -164,7 +162,7 @@ func (o *runOptions) checkHosts(counted bool) error {
 	if o.pcap != "" || o.trace != "" || o.profile {
 		return errors.New("-pcap, -trace and -profile need all ranks on this host")
 	}
-	if o.bind != "none" {
+	if binds(o.bind) {
 		return errors.New("-bind-to needs all ranks on this host")
 	}
 	n := o.n

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weftstack/weft/internal/affinity"
 )
 
 const (
@@ -137,4 +139,13 @@ func (h *Hops) String() string {
 		s += fmt.Sprintf("; before or after %d runs, which were repeated if possible, more than %v times as long as at best", h.far, farHop)
 	}
 	return s + "."
+}
+
+// apart gives the calling goroutine the kth of the processors that this process may
+// use, for good, where that can be done.
+func apart(k int) {
+	runtime.LockOSThread() // the thread ends with the goroutine
+	if may := affinity.Allowed(); len(may) >= 2 {
+		_ = affinity.Set(may[k])
+	}
 }
