@@ -109,7 +109,8 @@ func checkSendAccounts(a *Assoc) error {
 func checkConsecutive(s *Scoreboard, t TSN) error {
 	r := s.rec(t)
 	m := r.msg
-	whole := r.off+int64(r.size) == m.length && m.flags&msgOpen == 0
+	_, _, end := m.bounds(r.off)
+	whole := r.off+int64(r.size) == end && m.flags&msgOpen == 0
 	if s.q.interleave || whole || m.flags&msgAbandoned != 0 || t+1 == s.next {
 		return nil
 	}
@@ -225,7 +226,7 @@ func checkQueueAccounts(a *Assoc) error {
 		if m.flags&msgDone == 0 {
 			buffered += m.length - m.acked
 			unsent += m.length - m.sent
-			messages++
+			messages += int(m.count)
 			if m.route&routeKeyed != 0 {
 				keys[uint16(m.route>>routeKeyShift)]++
 			}

@@ -278,14 +278,15 @@ func (s *Scoreboard) leave(t TSN, r *record, f *pathFlight) {
 // appendChunk appends the DATA or I-DATA chunk of a record.
 func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 	m := r.msg
+	i, begin, end := m.bounds(r.off)
 	var d wire.Data
-	d.TSN, d.SID, d.SSN, d.MID, d.FSN, d.PPID = uint32(t), m.sid, uint16(m.mid), m.mid, r.fsn, m.ppid
-	d.Begin = r.off == 0 && m.flags&msgCont == 0
-	d.End = r.off+int64(r.size) == m.length && m.flags&msgOpen == 0
+	d.TSN, d.SID, d.SSN, d.MID, d.FSN, d.PPID = uint32(t), m.sid, uint16(m.mid), m.mid+i, r.fsn, m.ppid
+	d.Begin = r.off == begin && m.flags&msgCont == 0
+	d.End = r.off+int64(r.size) == end && m.flags&msgOpen == 0
 	d.Unordered = m.flags&msgUnordered != 0
 	// RFC 7053, Section 4: what repairs a loss is worth an immediate SACK.
 	// RFC 9260, Section 6.1: so is the end of everything in SHUTDOWN-PENDING.
-	d.Immediate = d.End && (m.flags&msgImmediate != 0 || s.ending && s.q.unsent == 0) || r.tx > 1
+	d.Immediate = d.End && (m.flags&msgImmediate != 0 && end == m.length || s.ending && s.q.unsent == 0) || r.tx > 1
 	if s.q.interleave {
 		b = d.AppendIHeader(b, int(r.size))
 	} else {

@@ -90,7 +90,7 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
 // when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
 // ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong, ErrPath, ErrNoKey,
-// ErrNotSupported or ErrPolicy for a message that cannot be sent, ErrMessageOpen for
+// ErrNotSupported, ErrPolicy or ErrSeries for a message that cannot be sent, ErrMessageOpen for
 // one that comes before the end of another, and ErrRestart for a piece of one that
 // the peer's restart has cut off. It never blocks; PollTransmit is due afterwards.
 // Now counts only for a message with a Lifetime.
@@ -100,7 +100,7 @@ func (a *Assoc) Send(now Time, m *Message) error {
 		return ErrClosed
 	case !a.state.canQueue() || a.shut.wanted:
 		return ErrShutdown
-	case a.cfg.NoFragmentation && (len(m.Header)+len(m.Body) > a.MaxPayload() || m.Of != nil && (m.Of.begun || !m.Last)):
+	case a.cfg.NoFragmentation && (m.largest() > a.MaxPayload() || m.Of != nil && (m.Of.begun || !m.Last)):
 		// RFC 9260, Section 6.9: where fragmentation is disabled, "an error MUST be
 		// returned to the upper layer".
 		return ErrTooLong
@@ -114,14 +114,16 @@ func (a *Assoc) Send(now Time, m *Message) error {
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err
 	}
+	n, count := m.size()
+	others := count
 	if lone {
 		a.tx.run = 0
-	} else if a.tx.run < holdRun {
-		a.tx.run++
+		others--
 	}
-	a.tx.bytes += uint64(len(m.Header) + len(m.Body))
+	a.tx.run = min(a.tx.run+others, holdRun)
+	a.tx.bytes += uint64(n)
 	if first {
-		a.tx.messages++
+		a.tx.messages += uint64(count)
 	}
 	a.tx.busy = true
 	return nil

@@ -67,6 +67,11 @@ type Message struct {
 	Body []byte
 	// Owner may be nil.
 	Owner Owner
+	// Unit, if not 0, makes this a series of unordered messages: each has so many
+	// bytes of Body, the last what is left, and in front of them its part of Headers,
+	// which has the same length for all. Headers are referenced as Body is.
+	Unit    int
+	Headers []byte
 	// Of, if not nil, makes this a piece of that message, which goes on with
 	// other pieces of the same SID, PPID and Unordered if this is not the Last.
 	Of   *OpenMessage
@@ -184,13 +189,16 @@ type msgState struct {
 	owner    Owner
 	length   int64 // header and body
 	sent     int64 // bytes given a TSN
+	at, end  int64 // what is sent next: all of it, or a message of a series
 	acked    int64 // bytes cumulatively acknowledged
 	arrival  uint64
 	expires  Time
+	series   series
 	ppid     uint32
 	mid      uint32
 	fsn      uint32 // of the next fragment
 	refs     uint32 // chunks in the scoreboard
+	count    uint32 // messages
 	first    TSN    // of the first fragment
 	last     TSN    // of the last fragment so far
 	maxRtx   uint32
@@ -268,7 +276,7 @@ func (q *SendQueue) SetStreams(n int) {
 // message is always taken when the buffer is empty or m.Force is set. Under
 // partial reliability it first abandons messages of lower priority.
 func (q *SendQueue) Push(now Time, m *Message) error {
-	n := int64(len(m.Header)) + int64(len(m.Body))
+	n, count := m.size()
 	switch {
 	case n == 0:
 		return ErrNoUserData
@@ -276,6 +284,8 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 		return ErrHeaderTooLong
 	case int(m.SID) >= q.nstreams:
 		return ErrStream
+	case m.Unit != 0 && !m.validSeries():
+		return ErrSeries
 	}
 	if m.Of != nil || q.opened > 0 {
 		if err := q.checkPiece(m); err != nil {
@@ -287,9 +297,13 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 		return ErrWouldBlock
 	}
 	o := q.alloc()
-	o.body, o.owner, o.length = m.Body, m.Owner, n
+	o.body, o.owner, o.length, o.end, o.count = m.Body, m.Owner, n, n, uint32(count)
 	o.ppid, o.sid = m.PPID, m.SID
-	o.hdrLen = uint8(copy(o.hdr[:], m.Header))
+	if m.Unit == 0 {
+		o.hdrLen = uint8(copy(o.hdr[:], m.Header))
+	} else {
+		o.beginSeries(m)
+	}
 	o.arrival = q.arrivals
 	q.arrivals++
 	if m.Unordered {
@@ -311,7 +325,7 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 	}
 	q.buffered += n
 	q.unsent += n
-	q.messages++
+	q.messages += count
 	q.waiting++
 	if o.route = m.route; o.route != 0 {
 		q.routed++
@@ -450,7 +464,7 @@ func (q *SendQueue) finish(m *outMsg, err error) {
 	m.flags |= msgDone
 	q.buffered -= m.length - m.acked
 	q.unsent -= m.length - m.sent
-	q.messages--
+	q.messages -= int(m.count)
 	if m.route != 0 {
 		q.useKey(m.route, -1)
 	}
@@ -463,7 +477,7 @@ func (q *SendQueue) finish(m *outMsg, err error) {
 	if err == ErrAbandoned && len(q.failed) < maxFailed {
 		q.failed = append(q.failed, m.sid)
 	}
-	m.owner, m.body = nil, nil
+	m.owner, m.body, m.series.headers = nil, nil, nil
 	q.checkRoom()
 }
 

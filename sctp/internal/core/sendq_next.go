@@ -35,11 +35,11 @@ func (q *SendQueue) pick(now Time, r Room) (m *outMsg, n int, ok bool) {
 		full = min(full, q.maxChunk)
 	}
 	space := (min(r.Space, full) - q.headerLen()) &^ 3
-	left := m.length - m.sent
+	left := m.end - m.sent
 	if left <= int64(space) {
 		return m, int(left), true
 	}
-	if space < minFragment || m.sent == 0 && left <= int64(full-q.headerLen()) {
+	if space < minFragment || m.sent == m.at && left <= int64(full-q.headerLen()) {
 		return nil, 0, false
 	}
 	return m, min(space, maxFragment), true
@@ -63,7 +63,7 @@ func (q *SendQueue) begin(st *outStream, m *outMsg) {
 		st.ordered++
 	case q.interleave:
 		m.mid = st.umid
-		st.umid++
+		st.umid += m.count
 	}
 }
 
@@ -78,8 +78,9 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	m.refs++
 	st.inFlight++
 	q.unsent -= int64(n)
-	end := m.sent == m.length
-	if end {
+	end, all := m.sent == m.end, m.sent == m.length
+	switch {
+	case all:
 		if m.next != nil {
 			m.next.next.fetch() // m.next is read below
 		}
@@ -87,7 +88,10 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 		if m.flags&msgOpen != 0 {
 			q.goOn(st, m)
 		}
-	} else if !q.interleave {
+	case end:
+		m.nextOfSeries()
+		q.cur = nil
+	case !q.interleave:
 		q.cur = m
 	}
 	arrival := m.arrival
@@ -95,7 +99,7 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 		arrival = st.head.arrival
 	}
 	q.sched.sent(m.sid, n+q.headerLen(), arrival, end || q.interleave)
-	if end {
+	if all {
 		q.reschedule(m.sid)
 	}
 }
@@ -106,12 +110,19 @@ func (q *SendQueue) EndPacket() { q.sched.endPacket() }
 // copyTo appends n bytes of the message from offset off to b, what g tells to leave
 // where it is excepted.
 func (m *outMsg) copyTo(b []byte, off int64, n int, g *gather) []byte {
+	if m.series.unit != 0 {
+		return m.copySeries(b, off, n, g)
+	}
 	if h := int64(m.hdrLen); off < h {
 		k := min(n, int(h-off))
 		b = append(b, m.hdr[off:int(off)+k]...)
 		off, n = off+int64(k), n-k
 	}
-	off -= int64(m.hdrLen)
+	return m.appendBody(b, off-int64(m.hdrLen), n, g)
+}
+
+// appendBody is copyTo for n bytes of the body from offset off.
+func (m *outMsg) appendBody(b []byte, off int64, n int, g *gather) []byte {
 	if n == 0 {
 		return b
 	}

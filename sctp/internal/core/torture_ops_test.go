@@ -260,6 +260,10 @@ func (w *world) sendSome(e *tend, op, arg int) {
 		w.sendPieces(e, out, arg)
 		return
 	}
+	if op == 33 {
+		w.sendSeries(e, out, arg)
+		return
+	}
 	for range 1 + op&3 {
 		n := w.rng.IntN(1 << (arg & 15 % 14))
 		m := &Message{SID: uint16(w.rng.IntN(out)), Unordered: op&4 != 0, Immediate: op&12 == 12, PPID: uint32(arg)}

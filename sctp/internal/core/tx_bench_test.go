@@ -17,6 +17,7 @@ type txLoop struct {
 	rel   []Release
 	now   Time
 	batch int
+	count int // messages of m
 }
 
 func newTxLoop(window, batch, size int, rack, idata bool) *txLoop {
@@ -28,8 +29,16 @@ func newTxLoop(window, batch, size int, rack, idata bool) *txLoop {
 	return l
 }
 
+// newSeriesLoop is newTxLoop with series of a batch of messages, which have a header.
+func newSeriesLoop(window, batch, size int) *txLoop {
+	l := newTxLoop(0, batch, batch*size, true, false)
+	l.m.Unordered, l.m.Unit, l.m.Headers, l.count = true, size, make([]byte, 16*batch), batch
+	l.send(window)
+	return l
+}
+
 func (l *txLoop) send(n int) {
-	for i := range n {
+	for i := 0; i < n; i += max(l.count, 1) {
 		l.m.SID = uint16(i & 3)
 		if l.q.Push(l.now, &l.m) != nil {
 			panic("refused")
@@ -69,6 +78,14 @@ func TestSendAckDoesNotAllocate(t *testing.T) {
 				t.Errorf("rack=%v idata=%v: %v allocations per batch, want 0", rack, idata, n)
 			}
 		}
+	}
+}
+
+func TestSeriesDoNotAllocate(t *testing.T) {
+	l := newSeriesLoop(1012, 44, 1000)
+	l.step()
+	if n := testing.AllocsPerRun(200, l.step); n != 0 {
+		t.Errorf("%v allocations per series, want 0", n)
 	}
 }
 
@@ -122,6 +139,29 @@ func BenchmarkSendAck(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/TSN")
 			})
 		}
+	}
+}
+
+// BenchmarkSeries is BenchmarkSendAck for messages that fill packets, with a header
+// each: one by one, and in series.
+func BenchmarkSeries(b *testing.B) {
+	for _, in := range []string{"one by one", "series"} {
+		b.Run(in, func(b *testing.B) {
+			const window, batch, size = 44 * 46, 44, 1368
+			l := newSeriesLoop(window, batch, size)
+			if in == "one by one" {
+				l = newTxLoop(0, batch, size, true, false)
+				l.m.Unordered, l.m.Header = true, make([]byte, 16)
+				l.send(window)
+			}
+			l.step()
+			b.ReportAllocs()
+			b.SetBytes(batch * size)
+			for b.Loop() {
+				l.step()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/TSN")
+		})
 	}
 }
 

@@ -1,0 +1,85 @@
+package core
+
+import "errors"
+
+// MaxSeries bounds a series, in bytes. It is acknowledged as a whole, and goes to its
+// end on a stream that is paused in the midst of it.
+const MaxSeries = 1 << 20
+
+// ErrSeries is returned for a series that is not one of unordered reliable messages
+// with headers of equal length, or is longer than MaxSeries.
+var ErrSeries = errors.New("core: bad series")
+
+// series is what a queued record has that stands for many messages: unordered ones,
+// each with a header of its own and the next part of one body. Who cuts memory into
+// messages that each fit a packet, as DDP does, pays for one record, which stays in the
+// processor's caches, rather than for one per packet.
+//
+// Offsets in a series count the bytes of its messages one after another, headers
+// included.
+type series struct {
+	headers []byte // one after another, outMsg.hdrLen bytes each
+	unit    uint32 // bytes of each message but the last, which may have fewer; 0: no series
+}
+
+// size returns the bytes of m, and of how many messages.
+func (m *Message) size() (n int64, count int) {
+	n = int64(len(m.Header)) + int64(len(m.Headers)) + int64(len(m.Body))
+	if m.Unit <= 0 {
+		return n, 1
+	}
+	return n, (len(m.Body)-1)/m.Unit + 1
+}
+
+// validSeries reports whether a message with a Unit is a series.
+func (m *Message) validSeries() bool {
+	n, count := m.size()
+	return m.Unit > 0 && len(m.Body) > 0 && n <= MaxSeries &&
+		len(m.Header) == 0 && len(m.Headers)%count == 0 && len(m.Headers)/count <= MaxHeader &&
+		m.Unordered && m.Of == nil && m.Lifetime == 0 && !m.LimitRtx && !m.Droppable
+}
+
+// largest returns the bytes of the largest message that m stands for.
+func (m *Message) largest() int {
+	n, count := m.size()
+	if m.Unit <= 0 || count <= 1 {
+		return int(n)
+	}
+	return len(m.Headers)/count + m.Unit
+}
+
+// beginSeries makes m, of so many messages, a series.
+func (m *outMsg) beginSeries(s *Message) {
+	h := len(s.Headers) / int(m.count)
+	m.hdrLen, m.series = uint8(h), series{s.Headers, uint32(h + s.Unit)}
+	m.end = min(int64(m.series.unit), m.length)
+}
+
+// nextOfSeries goes on to the next message of a series.
+func (m *outMsg) nextOfSeries() {
+	m.at, m.fsn = m.end, 0
+	m.end = min(m.at+int64(m.series.unit), m.length)
+}
+
+// bounds returns the number of the message that has the byte at off, where it begins,
+// and where it ends.
+func (m *outMsg) bounds(off int64) (i uint32, begin, end int64) {
+	if m.series.unit == 0 {
+		return 0, 0, m.length
+	}
+	i = uint32(off) / m.series.unit
+	begin = int64(i) * int64(m.series.unit)
+	return i, begin, min(begin+int64(m.series.unit), m.length)
+}
+
+// copySeries is copyTo for a series, within one of its messages.
+func (m *outMsg) copySeries(b []byte, off int64, n int, g *gather) []byte {
+	i, begin, _ := m.bounds(off)
+	h, at := int(m.hdrLen), int(off-begin)
+	if at < h {
+		k := min(n, h-at)
+		b = append(b, m.series.headers[int(i)*h+at:][:k]...)
+		at, n = at+k, n-k
+	}
+	return m.appendBody(b, begin-int64(i)*int64(h)+int64(at-h), n, g)
+}

@@ -1,0 +1,169 @@
+package core
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// seriesOf makes a series of a body, with random headers, and the same messages one by
+// one.
+func seriesOf(sid uint16, body []byte, unit, hdr int, immediate bool) (s Message, each []Message) {
+	for at := 0; at < len(body); at += unit {
+		part := body[at:min(at+unit, len(body))]
+		h := bytes.Repeat([]byte{byte(len(each)), byte(hdr)}, hdr)[:hdr]
+		s.Headers = append(s.Headers, h...)
+		each = append(each, Message{SID: sid, PPID: 9, Unordered: true, Header: h, Body: part, Force: true})
+	}
+	each[len(each)-1].Immediate = immediate
+	s.SID, s.PPID, s.Unordered, s.Body, s.Unit, s.Force, s.Immediate = sid, 9, true, body, unit, true, immediate
+	return s, each
+}
+
+// A series is sent, and sent again, as its messages one by one are: the same bytes in
+// the same packets, whatever else is sent, lost or acknowledged.
+func TestSeriesIsItsMessages(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		var opts []txOption
+		for _, o := range []txOption{withIData, withRACK, withPR} {
+			if rapid.Bool().Draw(r, "option") {
+				opts = append(opts, o)
+			}
+		}
+		opts = append(opts, withScheduler(rapid.SampledFrom([]Scheduler{SchedFCFS, SchedRR, SchedRRPacket, SchedPrio, SchedFair, SchedWFQ}).Draw(r, "scheduler")))
+		one, two := newTxTest(t, opts...), newTxTest(t, opts...)
+		var owners [2]ownerLog
+		series := 0
+		both := func(f func(h *txTest) []byte) {
+			a, b := f(one), f(two)
+			if !bytes.Equal(a, b) {
+				r.Fatalf("the series went as\n%x, the messages as\n%x", b, a)
+			}
+		}
+		packet := func(h *txTest) []byte {
+			h.packet(0)
+			return bytes.Clone(h.buf)
+		}
+		again := func(h *txTest) []byte {
+			b, ok := h.buf[:0], true
+			for ok {
+				b, ok = h.sb.AppendRtx(b, h.now, 0, h.mtu-len(b))
+			}
+			return bytes.Clone(b)
+		}
+		sack := func(cum TSN, gaps ...TSN) {
+			both(func(h *txTest) []byte { return fmt.Append(nil, *h.sack(cum, gaps...)) })
+		}
+		for range 40 {
+			one.advance(second / 1000)
+			two.advance(second / 1000)
+			switch rapid.IntRange(0, 6).Draw(r, "op") {
+			case 0:
+				m := Message{SID: uint16(rapid.IntRange(0, 2).Draw(r, "sid")), Unordered: rapid.Bool().Draw(r, "unordered"),
+					Body: make([]byte, rapid.SampledFrom([]int{1, 500, 1384, 3000}).Draw(r, "size")), Force: true}
+				one.pushMsg(m)
+				two.pushMsg(m)
+			case 1, 2:
+				body := make([]byte, rapid.SampledFrom([]int{1, 300, 1500, 3000, 6000}).Draw(r, "size"))
+				for i := range body {
+					body[i] = byte(i * i >> 5)
+				}
+				unit := rapid.SampledFrom([]int{200, 700, 1000, 1368, 1600, 2500}).Draw(r, "unit")
+				s, each := seriesOf(uint16(rapid.IntRange(0, 2).Draw(r, "sid")), body, unit,
+					rapid.SampledFrom([]int{0, 16, MaxHeader}).Draw(r, "header"), rapid.Bool().Draw(r, "immediate"))
+				for i := range each {
+					each[i].Owner = &owners[0]
+					one.pushMsg(each[i])
+				}
+				s.Owner = &owners[1]
+				two.pushMsg(s)
+				series++
+			case 3, 4:
+				both(packet)
+			case 5:
+				out := one.sb.Outstanding()
+				if out == 0 {
+					continue
+				}
+				cum := one.sb.CumTSN() + TSN(rapid.IntRange(0, out).Draw(r, "cum"))
+				if left := one.sb.NextTSN().Sub(cum) - 1; left > 1 && rapid.Bool().Draw(r, "gap") {
+					sack(cum, cum+2+TSN(rapid.IntRange(0, int(left)-2).Draw(r, "at")))
+				} else {
+					sack(cum)
+				}
+			case 6:
+				if rapid.Bool().Draw(r, "timeout") {
+					both(func(h *txTest) []byte { return fmt.Append(nil, h.sb.OnTimeout(h.now, 0)) })
+				}
+				both(again)
+			}
+			if a, b := [...]int64{one.q.Buffered(), one.q.Unsent()}, [...]int64{two.q.Buffered(), two.q.Unsent()}; a != b {
+				r.Fatalf("buffered and unsent: %d, of the series %d", a, b)
+			}
+		}
+		for one.q.Pending() {
+			both(packet)
+		}
+		sack(one.sb.NextTSN() - 1)
+		one.release()
+		two.release()
+		if owners[1].n != series || owners[1].err != nil || two.q.Messages() != 0 || !two.q.Empty() {
+			r.Fatalf("%d of %d series released (%v), %d messages left", owners[1].n, series, owners[1].err, two.q.Messages())
+		}
+	})
+}
+
+func TestSeriesRefused(t *testing.T) {
+	body := make([]byte, 100)
+	good := func() Message {
+		return Message{Unordered: true, Unit: 40, Headers: make([]byte, 3*5), Body: body}
+	}
+	for _, tt := range []struct {
+		name string
+		f    func(m *Message)
+		want error
+	}{
+		{"as it is", func(m *Message) {}, nil},
+		{"without headers", func(m *Message) { m.Headers = nil }, nil},
+		{"of MaxSeries", func(m *Message) { m.Body, m.Headers = make([]byte, MaxSeries), nil }, nil},
+		{"over MaxSeries", func(m *Message) { m.Body, m.Headers = make([]byte, MaxSeries+1), nil }, ErrSeries},
+		{"headers of MaxHeader", func(m *Message) { m.Headers = make([]byte, 3*MaxHeader) }, nil},
+		{"longer headers", func(m *Message) { m.Headers = make([]byte, 3*MaxHeader+3) }, ErrSeries},
+		{"headers of different lengths", func(m *Message) { m.Headers = make([]byte, 16) }, ErrSeries},
+		{"Unit < 0", func(m *Message) { m.Unit = -1 }, ErrSeries},
+		{"no body", func(m *Message) { m.Body = nil }, ErrSeries},
+		{"ordered", func(m *Message) { m.Unordered = false }, ErrSeries},
+		{"a Header", func(m *Message) { m.Header = body[:1] }, ErrSeries},
+		{"a lifetime", func(m *Message) { m.Lifetime = 1 }, ErrSeries},
+		{"limited retransmissions", func(m *Message) { m.LimitRtx = true }, ErrSeries},
+		{"a priority", func(m *Message) { m.Droppable = true }, ErrSeries},
+	} {
+		q := NewSendQueue(4<<20, 1, SchedRR)
+		m := good()
+		tt.f(&m)
+		if err := q.Push(second, &m); !errors.Is(err, tt.want) {
+			t.Errorf("%s: Push = %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+// A series is counted as the messages that it stands for.
+func TestSeriesCounts(t *testing.T) {
+	h := newTxTest(t)
+	h.pushMsg(Message{Unordered: true, Unit: 40, Headers: make([]byte, 3*5), Body: make([]byte, 100)})
+	if h.q.Messages() != 3 || h.q.Buffered() != 115 || h.q.Unsent() != 115 {
+		t.Errorf("Messages %d, Buffered %d, Unsent %d, want 3, 115, 115", h.q.Messages(), h.q.Buffered(), h.q.Unsent())
+	}
+	h.packet(0)
+	h.sack(h.sb.NextTSN() - 2)
+	if h.q.Messages() != 3 || h.q.Buffered() != 25 || h.q.HasReleases() {
+		t.Errorf("Messages %d, Buffered %d before the last was acknowledged, want 3, 25", h.q.Messages(), h.q.Buffered())
+	}
+	h.sack(h.sb.NextTSN() - 1)
+	if h.q.Messages() != 0 || h.q.Buffered() != 0 {
+		t.Errorf("Messages %d, Buffered %d at the end", h.q.Messages(), h.q.Buffered())
+	}
+}

@@ -1,0 +1,41 @@
+package core
+
+// tseries is the owner of a series.
+type tseries []*tmsg
+
+func (s tseries) Released(err error) {
+	for _, m := range s {
+		m.Released(err)
+	}
+}
+
+// sendSeries sends a series of a few messages, which are looked for as others are.
+func (w *world) sendSeries(e *tend, out, arg int) {
+	count, size, k := 1+w.rng.IntN(8), 5+w.rng.IntN(1+arg*40), w.rng.IntN(5)
+	m := &Message{SID: uint16(w.rng.IntN(out)), PPID: uint32(arg), Unordered: true, Immediate: arg&1 != 0, Unit: size - k}
+	var s tseries
+	for i := range count {
+		if i == count-1 {
+			size -= w.rng.IntN(size - 4)
+		}
+		w.ids++
+		x := &tmsg{id: w.ids, from: e, size: size, sid: m.SID, u: true, early: !e.assoc.state.connected(), reliable: true}
+		b := w.body(x.id, size)
+		m.Headers, m.Body = append(m.Headers, b[:k]...), append(m.Body, b[k:]...)
+		s = append(s, x)
+	}
+	m.Owner = s
+	switch err := e.assoc.Send(w.now, m); err {
+	case nil:
+		for _, x := range s {
+			w.sent[x.id] = x
+		}
+	case ErrWouldBlock, ErrShutdown:
+	case ErrMessageOpen:
+		if e.open[m.SID] == nil {
+			w.fail("%s: stream %d: %v", e.name, m.SID, err)
+		}
+	default:
+		w.fail("%s: Send of a series: %v", e.name, err)
+	}
+}
