@@ -289,7 +289,7 @@ func coreError(err error) error {
 		return ErrMessageTooLong
 	case errors.Is(err, core.ErrMessageOpen):
 		return ErrMessageOpen
-	case errors.Is(err, core.ErrPolicy):
+	case errors.Is(err, core.ErrPolicy), errors.Is(err, core.ErrSeries):
 		return ErrOptions
 	case errors.Is(err, core.ErrRestart):
 		return ErrRestart

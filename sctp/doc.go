@@ -28,7 +28,8 @@
 // [Association.Send] copies the message, or refers to it if it has an owner
 // ([SendOptions].Owner), and waits while the send buffer is full;
 // [Association.TrySend] does not wait, and [Association.TrySendBatch] does it for
-// many messages. All transmit on the calling goroutine what congestion and the
+// many messages, [Association.TrySendSeries] for many that are cut from one buffer as
+// for one. All transmit on the calling goroutine what congestion and the
 // peer's window allow. [Association.OpenMessage] sends a message in pieces whose
 // length need not be known when it begins.
 //

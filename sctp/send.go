@@ -191,6 +191,37 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	return n, err
 }
 
+// MaxSeries bounds a Series: the bytes of its messages, headers included.
+const MaxSeries = core.MaxSeries
+
+// A Series is many messages that are cut from one buffer, each with a header of its
+// own, as an upper layer does that makes its messages fit packets.
+type Series struct {
+	// Body is what the messages carry: Unit bytes each, the last what is left.
+	Body []byte
+	Unit int
+	// Headers holds what goes in front of each, as part of it, one after another and
+	// all of the same length, at most MaxHeader bytes.
+	Headers []byte
+}
+
+// TrySendSeries queues the messages of s, all or none, as TrySend would in order, and
+// takes little longer than for one. opts are those of all, but that Immediate is of
+// the last. They are unordered and have an Owner, who is told once that all are
+// acknowledged: until then neither Body nor Headers must change. ErrOptions is returned
+// for other ones, for a partial reliability policy, for opts.Header, and for a Series
+// that is none or longer than MaxSeries.
+func (a *Association) TrySendSeries(s Series, opts SendOptions) error {
+	if opts.Owner == nil || s.Unit <= 0 {
+		return ErrOptions
+	}
+	a.fetchToSend()
+	var m core.Message
+	own := newMessage(&m, s.Body, &opts)
+	m.Unit, m.Headers = s.Unit, s.Headers
+	return a.push(stopped, nil, &m, own, opts.More)
+}
+
 // sendError translates an error of core.Send.
 func (a *Association) sendError(err error) error {
 	if err == core.ErrClosed {
