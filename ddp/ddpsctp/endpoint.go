@@ -164,27 +164,6 @@ func (l sctpLink) control(sid uint16, msg []byte, owner ddp.Owner) error {
 		Owner: owner, Force: true})
 }
 
-// run is how many segments are handed to SCTP at a time.
-const run = 11
-
-func (l sctpLink) segments(sid uint16, segs []ddp.Segment) (sent int, err error) {
-	var out [run]sctp.Outgoing
-	for sent < len(segs) && err == nil {
-		n := min(len(segs)-sent, run)
-		for i := range n {
-			seg := &segs[sent+i]
-			o := &out[i]
-			o.Msg = seg.Body
-			o.Stream, o.PPID, o.Unordered, o.Force = sid, PPIDSegment, true, true
-			o.Header, o.Owner, o.Immediate = seg.Frame(), seg.Owner, seg.Urgent
-		}
-		out[n-1].More = sent+n < len(segs)
-		n, err = l.a.TrySendBatch(out[:n])
-		sent += n
-	}
-	return sent, err
-}
-
 func (l sctpLink) maxPayload() int     { return l.a.MaxPayload() }
 func (l sctpLink) abort(reason string) { l.a.Abort(reason) }
 
