@@ -435,6 +435,7 @@ func checkReceiveAccounts(a *Assoc) error {
 	if !r.cfg.interleaved {
 		count(r.looseList.head)
 	}
+	count(r.wholes.head)
 	w := &r.window
 	if !r.cfg.pieces && (held != w.held || frags != r.frags) || held > w.held || frags > r.frags {
 		return fmt.Errorf("%d bytes held in %d fragments, counted %d in %d", w.held, r.frags, held, frags)

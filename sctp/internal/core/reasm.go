@@ -112,6 +112,8 @@ type reassembly struct {
 	cfg     reasmConfig
 	streams []*inStream // by SID; nil until used
 	ready   streamList  // streams that have something to deliver
+	wholes  fragList    // fragments that do not wait in a stream: see whole
+	turn    bool        // the next piece is one of wholes
 	current *message    // that read(anyStream) is in the middle of
 
 	// loose holds fragments that continue no message yet, by TSN for DATA and
@@ -340,6 +342,10 @@ func (r *reassembly) close() {
 	for f := r.looseList.head; f != nil; f = r.looseList.head {
 		r.looseList.remove(f)
 		r.loose.remove(f)
+		r.freeFrag(f)
+	}
+	for f := r.wholes.head; f != nil; f = r.wholes.head {
+		r.wholes.remove(f)
 		r.freeFrag(f)
 	}
 	r.open.b, r.numbered.b, r.loose.b = nil, nil, nil // empty but for dead messages

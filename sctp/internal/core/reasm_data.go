@@ -47,6 +47,10 @@ func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResu
 		}
 		r.drop(before)
 	}
+	if r.whole(st, f) {
+		r.wholes.push(f)
+		return reasmOK
+	}
 	wait := false
 	if !f.unordered {
 		switch d := SSN(f.msg) - SSN(st.next); {

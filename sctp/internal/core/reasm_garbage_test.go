@@ -129,6 +129,7 @@ func checkReassembly(t *rapid.T, r *reassembly, out []Piece) {
 		}
 	}
 	count(r.looseList.head)
+	count(r.wholes.head)
 	for _, m := range r.open.appendAll(nil) {
 		message(m)
 	}

@@ -20,6 +20,10 @@ func (r *reassembly) placeIData(st *inStream, f *frag) reasmResult {
 			r.freeFrag(f)
 			return reasmStale
 		}
+		if r.whole(st, f) {
+			r.wholes.push(f)
+			return reasmOK
+		}
 		m = r.newMessage(st, f.msg, f.unordered)
 		if !f.unordered && m.num == st.next {
 			m.turn = true

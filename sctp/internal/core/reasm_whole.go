@@ -1,0 +1,44 @@
+package core
+
+// Unordered messages of one fragment, which need nothing else to be delivered, wait
+// for popPiece as the fragments that they are rather than as
+// records of messages.
+
+// whole reports whether f, which begins a message of st that is not known, is all of
+// it and may wait so.
+func (r *reassembly) whole(st *inStream, f *frag) bool {
+	return f.unordered && f.begin && f.end && r.cfg.pieces && !st.paused && !st.queued
+}
+
+// popWhole is popPiece for the first of r.wholes.
+func (r *reassembly) popWhole(p *Piece) {
+	f := r.wholes.head
+	r.wholes.remove(f)
+	r.wholes.head.fetch()
+	r.msgID++
+	*p = Piece{}
+	p.SID, p.PPID, p.Unordered, p.Begin, p.End = f.sid, f.ppid, true, true, true
+	if r.cfg.interleaved {
+		p.MID = MID(f.msg)
+	}
+	p.Message, p.TSN, p.Data = r.msgID, f.tsn, f.data
+	p.frag, p.from = f, r
+	if f.pin != nil {
+		p.Buf = f.pin.buf
+	}
+}
+
+// holdWholes makes messages of those of a stream, or of anyStream, that is paused or
+// read otherwise than by popPiece.
+func (r *reassembly) holdWholes(sid int) {
+	for f := r.wholes.head; f != nil; {
+		next := f.next
+		if sid == anyStream || sid == int(f.sid) {
+			r.wholes.remove(f)
+			m := r.newMessage(r.stream(f.sid), f.msg, true)
+			r.append(m, f)
+			r.deliver(m)
+		}
+		f = next
+	}
+}
