@@ -51,7 +51,8 @@ func (m *Message) largest() int {
 // beginSeries makes m, of so many messages, a series.
 func (m *outMsg) beginSeries(s *Message) {
 	h := len(s.Headers) / int(m.count)
-	m.hdrLen, m.series = uint8(h), series{s.Headers, uint32(h + s.Unit)}
+	unit := min(s.Unit, len(s.Body)) // of one message it may be anything
+	m.hdrLen, m.series = uint8(h), series{s.Headers, uint32(h + unit)}
 	m.end = min(int64(m.series.unit), m.length)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -146,6 +147,18 @@ func TestSeriesRefused(t *testing.T) {
 		tt.f(&m)
 		if err := q.Push(second, &m); !errors.Is(err, tt.want) {
 			t.Errorf("%s: Push = %v, want %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+// A Unit longer than the body makes a series of one message, however long it is.
+func TestSeriesOfOne(t *testing.T) {
+	for _, unit := range []int{101, math.MaxInt - 4, math.MaxInt} {
+		h := newTxTest(t)
+		h.pushMsg(Message{Unordered: true, Unit: unit, Headers: []byte("five "), Body: make([]byte, 100)})
+		d := h.packet(0)
+		if len(d) != 1 || len(d[0].Payload) != 105 || !d[0].Begin || !d[0].End || h.q.Pending() {
+			t.Errorf("Unit %d: %d chunks, pending %v: %+v", unit, len(d), h.q.Pending(), d)
 		}
 	}
 }
