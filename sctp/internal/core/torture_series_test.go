@@ -13,6 +13,12 @@ func (s tseries) Released(err error) {
 func (w *world) sendSeries(e *tend, out, arg int) {
 	count, size, k := 1+w.rng.IntN(8), 5+w.rng.IntN(1+arg*40), w.rng.IntN(5)
 	m := &Message{SID: uint16(w.rng.IntN(out)), PPID: uint32(arg), Unordered: true, Immediate: arg&1 != 0, Unit: size - k}
+	if arg&2 != 0 && e.assoc.auth.on && e.assoc.auth.must.has(e.assoc.dataType()) {
+		m.Keyed, m.Key = true, uint16(1+arg>>3&1)
+	}
+	if i := e.assoc.livePath(arg % e.assoc.NumPaths()); arg&4 != 0 {
+		m.Remote = e.assoc.paths[i].Remote
+	}
 	var s tseries
 	for i := range count {
 		if i == count-1 {
