@@ -70,7 +70,8 @@ type Segment struct {
 	// may reach beyond it: a channel may see so that the next Body follows it in
 	// memory, and take both as one.
 	Body []byte
-	// Owner is told when the segment is done with. It is never nil.
+	// Owner is told when the segment is done with. It is never nil, and of a type
+	// whose values can be compared.
 	Owner Owner
 	// Urgent asks the lower layer to have the peer acknowledge at once.
 	Urgent bool
