@@ -436,6 +436,15 @@ func checkReceiveAccounts(a *Assoc) error {
 		count(r.looseList.head)
 	}
 	count(r.wholes.head)
+	wholes := map[uint16]int{}
+	for f := r.wholes.head; f != nil; f = f.next {
+		wholes[f.sid]++
+	}
+	for _, st := range r.streams {
+		if st != nil && (st.wholes != wholes[st.sid] || st.wholes > 0 && st.paused) {
+			return fmt.Errorf("stream %d (paused: %v) has %d wholes, counted %d", st.sid, st.paused, st.wholes, wholes[st.sid])
+		}
+	}
 	w := &r.window
 	if !r.cfg.pieces && (held != w.held || frags != r.frags) || held > w.held || frags > r.frags {
 		return fmt.Errorf("%d bytes held in %d fragments, counted %d in %d", w.held, r.frags, held, frags)

@@ -11,7 +11,8 @@ const (
 	// maxTSNWindow, so that a full window of out-of-order chunks always fits.
 	maxHeldFragments = 2 * maxTSNWindow
 	// maxHeldMessages bounds the message records held, those included that only
-	// tell the user of an aborted message.
+	// tell the user of an aborted message. A pause may make as many of whole
+	// fragments besides.
 	maxHeldMessages = maxHeldFragments
 	// fragOverhead is about what a fragment costs besides its payload: it is charged
 	// to the receive window, so that tiny chunks cannot outgrow the buffer. The record

@@ -48,7 +48,7 @@ func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResu
 		r.drop(before)
 	}
 	if r.whole(st, f) {
-		r.wholes.push(f)
+		r.pushWhole(st, f)
 		return reasmOK
 	}
 	wait := false

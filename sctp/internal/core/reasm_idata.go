@@ -21,7 +21,7 @@ func (r *reassembly) placeIData(st *inStream, f *frag) reasmResult {
 			return reasmStale
 		}
 		if r.whole(st, f) {
-			r.wholes.push(f)
+			r.pushWhole(st, f)
 			return reasmOK
 		}
 		m = r.newMessage(st, f.msg, f.unordered)

@@ -92,6 +92,7 @@ type inStream struct {
 
 	paused bool // see pausePieces
 	queued bool // in reassembly.ready
+	wholes int  // fragments in reassembly.wholes
 	rnext  *inStream
 	rprev  *inStream
 

@@ -171,7 +171,7 @@ func (r *reassembly) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) 
 // popPiece takes the next fragment that is in order, of a stream that is not
 // paused. Its bytes keep counting against the receive window until release.
 func (r *reassembly) popPiece(p *Piece) bool {
-	if r.wholes.head != nil && (r.turn || r.ready.head == nil) {
+	if r.wholes.head != nil && (r.turn || r.ready.head == nil || r.ready.head.wholes > 0) {
 		r.turn = false
 		r.popWhole(p)
 		return true

@@ -1,8 +1,8 @@
 package core
 
 // Unordered messages of one fragment, which need nothing else to be delivered, wait
-// for popPiece as the fragments that they are rather than as
-// records of messages.
+// for popPiece as the fragments that they are rather than as records of messages. They
+// go before what is ready of their stream, which has come later.
 
 // whole reports whether f, which begins a message of st that is not known, is all of
 // it and may wait so.
@@ -10,10 +10,20 @@ func (r *reassembly) whole(st *inStream, f *frag) bool {
 	return f.unordered && f.begin && f.end && r.cfg.pieces && !st.paused && !st.queued
 }
 
+func (r *reassembly) pushWhole(st *inStream, f *frag) {
+	st.wholes++
+	r.wholes.push(f)
+}
+
+func (r *reassembly) removeWhole(f *frag) {
+	r.streams[f.sid].wholes--
+	r.wholes.remove(f)
+}
+
 // popWhole is popPiece for the first of r.wholes.
 func (r *reassembly) popWhole(p *Piece) {
 	f := r.wholes.head
-	r.wholes.remove(f)
+	r.removeWhole(f)
 	r.wholes.head.fetch()
 	r.msgID++
 	*p = Piece{}
@@ -34,7 +44,7 @@ func (r *reassembly) holdWholes(sid int) {
 	for f := r.wholes.head; f != nil; {
 		next := f.next
 		if sid == anyStream || sid == int(f.sid) {
-			r.wholes.remove(f)
+			r.removeWhole(f)
 			m := r.newMessage(r.stream(f.sid), f.msg, true)
 			r.append(m, f)
 			r.deliver(m)

@@ -45,6 +45,25 @@ func TestWholePiecesTakeTurns(t *testing.T) {
 	}
 }
 
+// What came first of a stream goes first, whatever it is: who reuses a stream once all
+// on it is acknowledged finds it so, as sessions of RFC 5043 do.
+func TestWholePiecesGoFirst(t *testing.T) {
+	for _, idata := range []bool{false, true} {
+		r := newRecv(reasmConfig{pieces: true, interleaved: idata})
+		mustAdd(t, r, chunk(1, 1, 0, 0, "UBE", "a"), chunk(2, 1, 1, 0, "UBE", "b"), chunk(3, 2, 0, 0, "UBE", "x"),
+			chunk(4, 1, 2, 0, "UB", "c"), chunk(5, 1, 2, 1, "UE", "d"), chunk(6, 1, 3, 0, "UBE", "e"), chunk(7, 1, 0, 0, "BE", "o"))
+		var got []byte
+		for p := (Piece{}); r.popPiece(&p); p.release() {
+			if p.SID == 1 {
+				got = append(got, p.Data...)
+			}
+		}
+		if string(got) != "abcdeo" {
+			t.Errorf("idata %v: got %q, want abcdeo", idata, got)
+		}
+	}
+}
+
 // A stream that is paused holds back what had arrived before, and lets go of it in
 // the same order, with what came meanwhile.
 func TestWholePiecesPaused(t *testing.T) {
