@@ -292,7 +292,7 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 			return err
 		}
 	}
-	if !m.Force && !q.fits(n) && !q.starved(m) && !(m.Droppable && q.makeRoom(n, m.Priority)) {
+	if !m.Force && !q.fits(n+int64(count-1)*messageCharge) && !q.starved(m) && !(m.Droppable && q.makeRoom(n, m.Priority)) {
 		q.blocked = true
 		return ErrWouldBlock
 	}

@@ -180,3 +180,20 @@ func TestSeriesCounts(t *testing.T) {
 		t.Errorf("Messages %d, Buffered %d at the end", h.q.Messages(), h.q.Buffered())
 	}
 }
+
+// A series needs the room that its messages would.
+func TestSeriesNeedsRoom(t *testing.T) {
+	q := NewSendQueue(10_000, 1, SchedRR)
+	if err := q.Push(second, &Message{Body: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		messages int
+		want     error
+	}{{10_000 / messageCharge, ErrWouldBlock}, {10_000/messageCharge - 2, nil}} {
+		m := Message{Unordered: true, Unit: 1, Body: make([]byte, tt.messages)}
+		if err := q.Push(second, &m); err != tt.want {
+			t.Errorf("%d messages: Push = %v, want %v", tt.messages, err, tt.want)
+		}
+	}
+}
