@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// batch is how many segments that are not of a train are handed to SCTP at a time.
-	batch = 11
+	// maxBatch is how many segments that are not of a train are handed to SCTP at a time.
+	maxBatch = 11
 	// maxTrain and maxTrainBytes bound the segments of a train, and their payload.
 	maxTrain      = 64
 	maxTrainBytes = 64 << 10
@@ -65,34 +65,34 @@ func follows(a, b []byte) bool {
 
 // segments implements link.
 func (l sctpLink) segments(sid uint16, segs []ddp.Segment) (sent int, err error) {
-	opts := sctp.SendOptions{Stream: sid, PPID: PPIDSegment, Unordered: true, Force: true}
 	for sent < len(segs) && err == nil {
 		rest := segs[sent:]
 		n, body := trainOf(rest)
-		if n == 1 {
-			n, err = l.batch(rest, &opts)
-			sent += n
-			continue
+		if n > 1 {
+			err = l.train(sid, rest, n, body)
+			if err != nil {
+				n = 0
+			}
+		} else {
+			n, err = l.batch(sid, rest)
 		}
-		opts.More, opts.Immediate = n < len(rest), rest[n-1].Urgent
-		if err = l.train(rest[:n], body, &opts); err == nil {
-			sent += n
-		}
+		sent += n
 	}
 	return sent, err
 }
 
-// train sends a train.
-func (l sctpLink) train(segs []ddp.Segment, body []byte, opts *sctp.SendOptions) error {
+// train sends the first n segments, which are a train.
+func (l sctpLink) train(sid uint16, segs []ddp.Segment, n int, body []byte) error {
 	t := trains.Get().(*train)
-	t.owner, t.n = segs[0].Owner, len(segs)
+	t.owner, t.n = segs[0].Owner, n
 	frames := t.frames[:0]
-	for i := range segs {
+	for i := range n {
 		frames = append(frames, segs[i].Frame()...)
 	}
-	o := *opts
-	o.Owner = t
-	err := l.a.TrySendSeries(sctp.Series{Body: body, Unit: len(segs[0].Body), Headers: frames}, o)
+	err := l.a.TrySendSeries(sctp.Series{Body: body, Unit: len(segs[0].Body), Headers: frames}, sctp.SendOptions{
+		Stream: sid, PPID: PPIDSegment, Unordered: true, Force: true,
+		Owner: t, Immediate: segs[n-1].Urgent, More: n < len(segs),
+	})
 	if err != nil {
 		t.owner = nil
 		trains.Put(t)
@@ -102,17 +102,18 @@ func (l sctpLink) train(segs []ddp.Segment, body []byte, opts *sctp.SendOptions)
 
 // batch sends the segments up to the next train, or some of them, and returns how
 // many.
-func (l sctpLink) batch(segs []ddp.Segment, opts *sctp.SendOptions) (int, error) {
-	var out [batch]sctp.Outgoing
+func (l sctpLink) batch(sid uint16, segs []ddp.Segment) (int, error) {
+	var out [maxBatch]sctp.Outgoing
 	n := 0
-	for n < min(len(segs), batch) {
+	for n < min(len(segs), maxBatch) {
 		if n > 0 {
-			if k, _ := trainOf(segs[n:]); k > 1 {
+			if k, _ := trainOf(segs[n:min(n+2, len(segs))]); k > 1 {
 				break
 			}
 		}
 		seg, o := &segs[n], &out[n]
-		o.Msg, o.SendOptions = seg.Body, *opts
+		o.Msg = seg.Body
+		o.Stream, o.PPID, o.Unordered, o.Force = sid, PPIDSegment, true, true
 		o.Header, o.Owner, o.Immediate = seg.Frame(), seg.Owner, seg.Urgent
 		n++
 	}
