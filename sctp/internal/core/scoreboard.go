@@ -295,7 +295,11 @@ func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 		}
 		b = d.AppendHeader(b, int(r.size))
 	}
-	b = m.copyTo(b, r.off, int(r.size), &s.gather)
+	if m.series.unit != 0 {
+		b = m.copySeries(b, i, int(r.off-begin), int(r.size), &s.gather)
+	} else {
+		b = m.copyTo(b, r.off, int(r.size), &s.gather)
+	}
 	return wire.AppendPadding(b, int(r.size))
 }
 

@@ -110,9 +110,6 @@ func (q *SendQueue) EndPacket() { q.sched.endPacket() }
 // copyTo appends n bytes of the message from offset off to b, what g tells to leave
 // where it is excepted.
 func (m *outMsg) copyTo(b []byte, off int64, n int, g *gather) []byte {
-	if m.series.unit != 0 {
-		return m.copySeries(b, off, n, g)
-	}
 	if h := int64(m.hdrLen); off < h {
 		k := min(n, int(h-off))
 		b = append(b, m.hdr[off:int(off)+k]...)

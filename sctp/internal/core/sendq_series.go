@@ -73,14 +73,14 @@ func (m *outMsg) bounds(off int64) (i uint32, begin, end int64) {
 	return i, begin, min(begin+int64(m.series.unit), m.length)
 }
 
-// copySeries is copyTo for a series, within one of its messages.
-func (m *outMsg) copySeries(b []byte, off int64, n int, g *gather) []byte {
-	i, begin, _ := m.bounds(off)
-	h, at := int(m.hdrLen), int(off-begin)
+// copySeries is copyTo for a series: n bytes from offset at of its ith message, within
+// that.
+func (m *outMsg) copySeries(b []byte, i uint32, at, n int, g *gather) []byte {
+	h := int(m.hdrLen)
 	if at < h {
 		k := min(n, h-at)
 		b = append(b, m.series.headers[int(i)*h+at:][:k]...)
 		at, n = at+k, n-k
 	}
-	return m.appendBody(b, begin-int64(i)*int64(h)+int64(at-h), n, g)
+	return m.appendBody(b, int64(i)*int64(int(m.series.unit)-h)+int64(at-h), n, g)
 }
