@@ -1,4 +1,3 @@
-// Package affinity tells and sets on which processors of the machine threads may run.
 package affinity
 
 import "golang.org/x/sys/unix"

@@ -1,6 +1,5 @@
 //go:build !linux
 
-// Package affinity tells and sets on which processors of the machine threads may run.
 package affinity
 
 import "errors"
