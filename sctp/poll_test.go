@@ -49,8 +49,10 @@ func TestBusyPollInVain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	for spinners.Load() > 0 { // what earlier tests left behind counts, too
-		runtime.Gosched()
+	for end := time.Now().Add(time.Minute); spinners.Load() > 0; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("goroutines that earlier tests left behind still poll")
+		}
 	}
 	polled := 0
 	for range 1000 {
