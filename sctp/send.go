@@ -217,9 +217,9 @@ func (a *Association) TrySendSeries(s Series, opts SendOptions) error {
 	}
 	a.fetchToSend()
 	var m core.Message
-	own := newMessage(&m, s.Body, &opts)
+	newMessage(&m, s.Body, &opts) // no copy, as there is an owner
 	m.Unit, m.Headers = s.Unit, s.Headers
-	return a.push(stopped, nil, &m, own, opts.More)
+	return a.push(stopped, nil, &m, nil, opts.More)
 }
 
 // sendError translates an error of core.Send.

@@ -35,8 +35,8 @@ func placesOf(kind string, n int) ([][]int, error) {
 }
 
 // bindPlaces returns the processors for each of n ranks, nil if they are not bound.
-// Allowed are those that this process may use, nil if that is not known; siblings returns the processors of the
-// core of one.
+// Allowed are those that this process may use, nil if that is not known; siblings
+// returns the processors of the core of one.
 func bindPlaces(kind string, n int, allowed []int, siblings func(cpu int) []int) ([][]int, error) {
 	if !binds(kind) {
 		return nil, nil

@@ -90,10 +90,10 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
 // when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
 // ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong, ErrPath, ErrNoKey,
-// ErrNotSupported, ErrPolicy or ErrSeries for a message that cannot be sent, ErrMessageOpen for
-// one that comes before the end of another, and ErrRestart for a piece of one that
-// the peer's restart has cut off. It never blocks; PollTransmit is due afterwards.
-// Now counts only for a message with a Lifetime.
+// ErrNotSupported, ErrPolicy or ErrSeries for a message that cannot be sent,
+// ErrMessageOpen for one that comes before the end of another, and ErrRestart for a
+// piece of one that the peer's restart has cut off. It never blocks; PollTransmit is
+// due afterwards. Now counts only for a message with a Lifetime.
 func (a *Assoc) Send(now Time, m *Message) error {
 	switch {
 	case a.state == Closed:

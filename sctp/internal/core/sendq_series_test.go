@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// seriesOf makes a series of a body, with random headers, and the same messages one by
-// one.
+// seriesOf makes a series of a body, and the same messages one by one. Headers of hdr
+// bytes tell the number of the message.
 func seriesOf(sid uint16, body []byte, unit, hdr int, immediate bool) (s Message, each []Message) {
 	for at := 0; at < len(body); at += unit {
 		part := body[at:min(at+unit, len(body))]

@@ -21,7 +21,7 @@ type txLoop struct {
 }
 
 func newTxLoop(window, batch, size int, rack, idata bool) *txLoop {
-	l := &txLoop{q: NewSendQueue(1<<30, 16, SchedRR), now: second, batch: batch, buf: make([]byte, 0, 1<<16)}
+	l := &txLoop{q: NewSendQueue(1<<30, 16, SchedRR), now: second, batch: batch, count: 1, buf: make([]byte, 0, 1<<16)}
 	l.q.SetInterleaving(idata)
 	l.sb = NewScoreboard(l.q, ScoreboardConfig{TSN: 1, RWND: 1 << 30, RACK: rack})
 	l.m = Message{Body: make([]byte, size), Owner: &ownerLog{}}
@@ -38,7 +38,7 @@ func newSeriesLoop(window, batch, size int) *txLoop {
 }
 
 func (l *txLoop) send(n int) {
-	for i := 0; i < n; i += max(l.count, 1) {
+	for i := 0; i < n; i += l.count {
 		l.m.SID = uint16(i & 3)
 		if l.q.Push(l.now, &l.m) != nil {
 			panic("refused")
