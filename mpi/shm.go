@@ -183,6 +183,7 @@ func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
 		l.idle = sync.NewCond(&l.mu)
 		l.flow.p = p
 		l.in.ctl, l.in.data = s.own.ring(place(i, me), n)
+		l.in.sent = &l.out.order
 		if l.theirs, err = cards[rank].open(n); err == nil {
 			l.out.ctl, l.out.data = l.theirs.ring(place(me, i), n)
 			l.awake = &l.theirs.header().awake

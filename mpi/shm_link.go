@@ -228,7 +228,6 @@ func (l *shmLink) due() bool {
 // receive takes in up to as much as the ring holds, and reports whether the peer
 // waits for room, and there is. rmu is held.
 func (l *shmLink) receive() (room bool) {
-	l.out.order.Load() // orders what was sent before the answers
 	for n := 0; n < len(l.in.data); {
 		b, err := l.in.next(l.flow.between())
 		if err == nil && len(b) == 0 {

@@ -40,8 +40,9 @@ type ringWriter struct {
 	data []byte // its length is a power of 2
 	pos  uint64 // bytes written in all, also those that the reader cannot see yet
 	head uint64 // of the reader, as last seen
-	// order is counted up before the reader sees anything: what another process does
-	// with it orders nothing in the Go memory model.
+	// order is counted up before the reader sees anything, and loaded by the reader of
+	// the answers: what another process does in between orders nothing in the Go
+	// memory model.
 	order atomic.Uint64
 }
 
@@ -92,7 +93,8 @@ func (w *ringWriter) publish() {
 type ringReader struct {
 	ctl  *ringControl
 	data []byte
-	pos  atomic.Uint64 // bytes read in all
+	sent *atomic.Uint64 // order of the ring in the other direction
+	pos  atomic.Uint64  // bytes read in all
 }
 
 // ready reports whether there is something to read.
@@ -106,6 +108,7 @@ func (r *ringReader) next(fresh bool) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
+	r.sent.Load() // after the tail: orders all that these bytes may answer
 	if n > uint64(len(r.data)) {
 		return nil, fmt.Errorf("%w: %d bytes in shared memory for %d", ErrProtocol, n, len(r.data))
 	}

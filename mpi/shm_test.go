@@ -151,7 +151,7 @@ func TestRingSizes(t *testing.T) {
 // newRing returns both ends of a ring of the memory of this process.
 func newRing(size int) (*ringWriter, *ringReader) {
 	ctl, data := new(ringControl), make([]byte, size)
-	return &ringWriter{ctl: ctl, data: data}, &ringReader{ctl: ctl, data: data}
+	return &ringWriter{ctl: ctl, data: data}, &ringReader{ctl: ctl, data: data, sent: new(atomic.Uint64)}
 }
 
 // What is written to a ring is read from it, however it is cut.
@@ -184,6 +184,60 @@ func TestRing(t *testing.T) {
 			t.Errorf("ring of %d bytes: other bytes came out", size)
 		}
 	}
+}
+
+// What a goroutine did before it sent is seen by another that takes in the answer,
+// also where Go does not know what is between: the race detector would tell.
+func TestRingOrdersAnswers(t *testing.T) {
+	var out [2]*ringWriter
+	var in [2]*ringReader
+	for i := range out { // memory that the race detector does not look at
+		s := sharing(t)
+		m, err := mapShm(s.file, shmLen(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctl, data := m.ring(0, 1)
+		out[i] = &ringWriter{ctl: ctl, data: data}
+		in[1-i] = &ringReader{ctl: ctl, data: data}
+		defer runtime.KeepAlive(m)
+	}
+	in[0].sent, in[1].sent = &out[0].order, &out[1].order
+	take := func(r *ringReader) {
+		for {
+			switch b, err := r.next(true); {
+			case err != nil:
+				t.Error(err)
+				return
+			case len(b) > 0:
+				r.skip(len(b))
+				return
+			}
+			runtime.Gosched()
+		}
+	}
+	send := func(w *ringWriter) {
+		w.begin()
+		w.write([]byte{1})
+		w.publish()
+	}
+	var before int
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		take(in[0])
+		if before != 1 {
+			t.Error("the answer came first")
+		}
+	})
+	wg.Go(func() { // the other process
+		take(in[1])
+		send(out[1])
+	})
+	wg.Go(func() {
+		before = 1
+		send(out[0])
+	})
+	wg.Wait()
 }
 
 // Numbers that make no sense are neither believed nor a reason to touch memory
@@ -243,7 +297,7 @@ func newSharedLink(size int) (l *shmLink, under *bellLink, r *ringReader) {
 	out, r := newRing(size)
 	l.out.ctl, l.out.data = out.ctl, out.data
 	in, _ := newRing(size)
-	l.in.ctl, l.in.data = in.ctl, in.data
+	l.in.ctl, l.in.data, l.in.sent = in.ctl, in.data, &l.out.order
 	return l, under, r
 }
 
