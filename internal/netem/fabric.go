@@ -1,7 +1,6 @@
 package netem
 
 import (
-	"container/heap"
 	"math/rand/v2"
 	"time"
 )
@@ -88,7 +87,7 @@ type Fabric struct {
 	ports  [][]port // by network and host
 	events eventHeap
 	order  uint64
-	free   [][]byte
+	free   []*event
 }
 
 // NewFabric returns nets networks of hosts hosts with the same parameters.
@@ -240,15 +239,15 @@ func (f *Fabric) Inject(now Time, net, from, to int, pkt []byte) {
 	} else {
 		fl.last = at
 	}
-	copied := f.copy(pkt)
+	e := f.event(at, net, from, to, pkt)
 	if broken {
 		pt.stats.Corrupted++
-		corrupt(copied, where)
+		corrupt(e.pkt, where)
 	}
-	f.push(event{at: at, net: net, from: from, to: to, pkt: copied})
+	f.push(e)
 	if twice {
 		pt.stats.Duplicated++
-		f.push(event{at: at, net: net, from: from, to: to, pkt: f.copy(copied)})
+		f.push(f.event(at, net, from, to, e.pkt))
 	}
 }
 
@@ -277,7 +276,7 @@ func (f *Fabric) Next() (Time, bool) {
 // to deliver, in order of arrival. deliver must not keep pkt.
 func (f *Fabric) Advance(now Time, deliver func(net, from, to int, pkt []byte)) {
 	for len(f.events) > 0 && f.events[0].at <= now {
-		e := heap.Pop(&f.events).(event)
+		e := f.events.pop()
 		src, dst := &f.ports[e.net][e.from], &f.ports[e.net][e.to]
 		switch {
 		case dst.cut:
@@ -294,38 +293,61 @@ func (f *Fabric) Advance(now Time, deliver func(net, from, to int, pkt []byte)) 
 			src.stats.Delivered++
 			deliver(e.net, e.from, e.to, e.pkt)
 		}
-		f.free = append(f.free, e.pkt)
+		f.free = append(f.free, e)
 	}
 }
 
-func (f *Fabric) push(e event) {
+func (f *Fabric) push(e *event) {
 	e.order = f.order
 	f.order++
-	heap.Push(&f.events, e)
+	f.events.push(e)
 }
 
-// copy copies a packet into memory of the fabric's own.
-func (f *Fabric) copy(pkt []byte) []byte {
-	var b []byte
+// event returns an event with a copy of pkt, in memory of the fabric's own.
+func (f *Fabric) event(at Time, net, from, to int, pkt []byte) *event {
+	var e *event
 	if n := len(f.free); n > 0 {
-		b, f.free = f.free[n-1][:0], f.free[:n-1]
+		e, f.free = f.free[n-1], f.free[:n-1]
+	} else {
+		e = new(event)
 	}
-	return append(b, pkt...)
-}
-
-// eventHeap orders events by time.
-type eventHeap []event
-
-func (h eventHeap) Len() int { return len(h) }
-func (h eventHeap) Less(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
-}
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
-func (h *eventHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	old[len(old)-1] = event{}
-	*h = old[:len(old)-1]
+	*e = event{at: at, net: net, from: from, to: to, pkt: append(e.pkt[:0], pkt...)}
 	return e
+}
+
+// eventHeap orders events by time: the children of the i-th are 2i+1 and 2i+2.
+type eventHeap []*event
+
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
+
+func (h *eventHeap) push(e *event) {
+	*h = append(*h, e)
+	s, i := *h, len(*h)-1
+	for up := (i - 1) / 2; i > 0 && e.before(s[up]); up = (i - 1) / 2 {
+		s[i], i = s[up], up
+	}
+	s[i] = e
+}
+
+func (h *eventHeap) pop() *event {
+	s, n := *h, len(*h)-1
+	top, e := s[0], s[n]
+	s[n] = nil
+	*h = s[:n]
+	if n == 0 {
+		return top
+	}
+	i := 0
+	for {
+		down := 2*i + 1
+		if down+1 < n && s[down+1].before(s[down]) {
+			down++
+		}
+		if down >= n || !s[down].before(e) {
+			break
+		}
+		s[i], i = s[down], down
+	}
+	s[i] = e
+	return top
 }

@@ -2,8 +2,11 @@ package netem
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -309,6 +312,46 @@ func ExampleFabric() {
 		})
 	}
 	// Output: 1250 bytes from host 0 to host 1 after 45µs
+}
+
+// Packets under way need no new memory once there were as many before.
+func TestFabricAllocatesNothing(t *testing.T) {
+	f := NewFabric(1, 2, Params{Rate: 1e9, Delay: 25 * time.Microsecond, Loss: 0.01, Duplicate: 0.01, Reorder: 0.01}, 1)
+	pkt := make([]byte, 1500)
+	now := Time(0)
+	send := func() {
+		for range 100 {
+			f.Inject(now, 0, 0, 1, pkt)
+		}
+		now += 2_000_000
+		f.Advance(now, func(int, int, int, []byte) {})
+	}
+	for range 100 {
+		send()
+	}
+	if n := testing.AllocsPerRun(100, send); n != 0 {
+		t.Errorf("%v allocations per 100 packets", n)
+	}
+}
+
+// Events come out in order of time and, within one, as they went in.
+func TestEventHeap(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var h eventHeap
+	var model []*event
+	for order := range uint64(20_000) {
+		if len(model) > 0 && rng.IntN(100) < 48 {
+			slices.SortStableFunc(model, func(a, b *event) int { return cmp.Compare(a.at, b.at) })
+			if e := h.pop(); e != model[0] {
+				t.Fatalf("event %d at %d, want %d at %d", e.order, e.at, model[0].order, model[0].at)
+			}
+			model = model[1:]
+			continue
+		}
+		e := &event{at: Time(rng.IntN(50)), order: order}
+		h.push(e)
+		model = append(model, e)
+	}
 }
 
 func BenchmarkFabric(b *testing.B) {
