@@ -286,15 +286,25 @@ func (r *Request) setMatch(p *peer, src, tag int32, length uint64) {
 	r.status = Status{Source: int(src), Tag: int(tag), Bytes: int(min(length, uint64(len(r.buf))))}
 }
 
-// receivedErr returns the result of a receive whose bytes are all there.
-func (r *Request) receivedErr() error {
-	if r.length > uint64(r.status.Bytes) {
-		return fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncate, r.length, r.status.Bytes)
+// received ends a receive whose bytes are all there. One that has failed meanwhile,
+// and has perhaps not all of them, is left to who let it fail.
+func (r *Request) received() {
+	if r.failed.Load() {
+		return
 	}
-	if r.ctx.exactLength.Load() && r.length < uint64(len(r.buf)) {
-		return fmt.Errorf("%w: %d bytes for a buffer of %d, in spite of %s", ErrCount, r.length, len(r.buf), InfoExactLength)
+	var err error
+	switch {
+	case r.length > uint64(r.status.Bytes):
+		err = fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncate, r.length, r.status.Bytes)
+	case r.ctx.exactLength.Load():
+		r.place.Lock()
+		n := len(r.buf)
+		r.place.Unlock()
+		if r.length < uint64(n) {
+			err = fmt.Errorf("%w: %d bytes for a buffer of %d, in spite of %s", ErrCount, r.length, n, InfoExactLength)
+		}
 	}
-	return nil
+	r.complete(err)
 }
 
 // hand gives the bytes of m, which is whole and in no queue, to r.
@@ -309,7 +319,7 @@ func (e *engine) hand(m *message, r *Request) {
 	r.put(0, m.buf)
 	m.recycle()
 	p.consumed(k, length, id)
-	r.complete(r.receivedErr())
+	r.received()
 }
 
 // consumed tells the sender of an eager message what it wants to know.
@@ -361,7 +371,7 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 	v := envelope{kind: kindClear, id: id, length: uint64(n)}
 	if n == 0 {
 		p.control(0, &v)
-		r.complete(r.receivedErr())
+		r.received()
 		return
 	}
 	rdma := (how.write || how.offer) && e.bulk != nil && p.handle != int32(e.rank) && r.merge.red == nil

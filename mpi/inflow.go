@@ -115,7 +115,7 @@ func (f *inflow) end() {
 		if v.kind != kindBody {
 			f.p.consumed(v.kind, v.length, v.id)
 		}
-		r.complete(r.receivedErr())
+		r.received()
 	case toMessage:
 		e.messageWhole(m)
 	case toDrop:

@@ -149,10 +149,10 @@ func (e *engine) written(p *peer, id uint64) {
 	r := e.ids.remove(id, p) // nil if it has ended for another reason
 	switch {
 	case r == nil:
-	case r.ctx == nil || !r.withdrawGrant():
-		r.fail(fmt.Errorf("%w: rank %d wrote to request %d unasked", ErrProtocol, p.rank, id))
+	case r.ctx != nil && (r.withdrawGrant() || r.failed.Load()):
+		r.received()
 	default:
-		r.complete(r.receivedErr())
+		r.fail(fmt.Errorf("%w: rank %d wrote to request %d unasked", ErrProtocol, p.rank, id))
 	}
 	p.control(0, &envelope{kind: kindWritten, id: id})
 }
@@ -230,7 +230,7 @@ func (e *engine) fetched(f *fetch, gone bool) {
 		r.place.Lock()
 		r.exposed = nil
 		r.place.Unlock()
-		r.complete(r.receivedErr())
+		r.received()
 	}
 	f.p.control(0, &envelope{kind: kindFetched, id: f.send})
 }

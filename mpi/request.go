@@ -26,6 +26,7 @@ type Request struct {
 	elem     elem          // place among the posted receives; guarded by eng.mu
 	order    uint64        // when it was posted
 	place    sync.Mutex    // guards buf of a receive while bytes are placed
+	failed   atomic.Bool   // fail was called: what comes is not placed any more
 	buf      []byte
 	exposed  exposure // what the peer may write to; guarded by place
 	length   uint64   // of the matched message
@@ -68,6 +69,9 @@ func (r *Request) recycle() {
 	}
 	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
 	r.sent, r.anySource, r.canceling = nil, false, false
+	if r.failed.Load() { // when it was done already
+		r.failed.Store(false)
+	}
 	if r.merge.red != nil {
 		r.merge = merging{}
 	}
@@ -119,6 +123,7 @@ func (r *Request) complete(err error) {
 // later.
 func (r *Request) fail(err error) {
 	r.place.Lock()
+	r.failed.Store(true)
 	r.buf = nil
 	r.place.Unlock()
 	r.withdrawGrant()

@@ -159,3 +159,40 @@ func TestWaitVariants(t *testing.T) {
 		return Send(ctx, c, []int32{}, 0, n)
 	})
 }
+
+// atWithdrawal is an exposure that something happens to while it ends.
+type atWithdrawal func()
+
+func (f atWithdrawal) withdraw() { f() }
+
+// A receive that is given up while the rest of its message comes has failed: what was
+// not placed any more is not taken for received, and what was written for unasked.
+func TestRequestFailsWhileMessageComes(t *testing.T) {
+	o, err := buildOptions(TransportInproc, false, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(0, 2, o, nil)
+	e, p := w.eng, w.eng.peers[1]
+	p.link = noLink{}
+	for name, comes := range map[string]func(r *Request, id uint64){
+		"body": func(r *Request, _ uint64) {
+			r.put(0, make([]byte, 8))
+			r.received()
+		},
+		"written": func(_ *Request, id uint64) { e.written(p, id) },
+	} {
+		r := newRequest(e)
+		r.ctx, r.buf, r.length, r.status.Bytes = newContext(7), make([]byte, 8), 8, 8
+		id := e.ids.add(r, p)
+		came := false
+		r.exposed = atWithdrawal(func() {
+			came = true
+			comes(r, id)
+		})
+		r.fail(context.DeadlineExceeded)
+		if !came || !r.done.Load() || r.err != context.DeadlineExceeded {
+			t.Errorf("%s: done %v with %v, want %v", name, r.done.Load(), r.err, context.DeadlineExceeded)
+		}
+	}
+}
