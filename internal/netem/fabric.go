@@ -1,6 +1,7 @@
 package netem
 
 import (
+	"container/heap"
 	"math/rand/v2"
 	"time"
 )
@@ -276,7 +277,7 @@ func (f *Fabric) Next() (Time, bool) {
 // to deliver, in order of arrival. deliver must not keep pkt.
 func (f *Fabric) Advance(now Time, deliver func(net, from, to int, pkt []byte)) {
 	for len(f.events) > 0 && f.events[0].at <= now {
-		e := f.events.pop()
+		e := heap.Pop(&f.events).(*event)
 		src, dst := &f.ports[e.net][e.from], &f.ports[e.net][e.to]
 		switch {
 		case dst.cut:
@@ -300,7 +301,7 @@ func (f *Fabric) Advance(now Time, deliver func(net, from, to int, pkt []byte)) 
 func (f *Fabric) push(e *event) {
 	e.order = f.order
 	f.order++
-	f.events.push(e)
+	heap.Push(&f.events, e)
 }
 
 // event returns an event with a copy of pkt, in memory of the fabric's own.
@@ -315,39 +316,20 @@ func (f *Fabric) event(at Time, net, from, to int, pkt []byte) *event {
 	return e
 }
 
-// eventHeap orders events by time: the children of the i-th are 2i+1 and 2i+2.
+// eventHeap orders events by time. It has pointers, for which an interface needs no
+// memory of its own.
 type eventHeap []*event
 
-func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
-
-func (h *eventHeap) push(e *event) {
-	*h = append(*h, e)
-	s, i := *h, len(*h)-1
-	for up := (i - 1) / 2; i > 0 && e.before(s[up]); up = (i - 1) / 2 {
-		s[i], i = s[up], up
-	}
-	s[i] = e
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].order < h[j].order
 }
-
-func (h *eventHeap) pop() *event {
-	s, n := *h, len(*h)-1
-	top, e := s[0], s[n]
-	s[n] = nil
-	*h = s[:n]
-	if n == 0 {
-		return top
-	}
-	i := 0
-	for {
-		down := 2*i + 1
-		if down+1 < n && s[down+1].before(s[down]) {
-			down++
-		}
-		if down >= n || !s[down].before(e) {
-			break
-		}
-		s[i], i = s[down], down
-	}
-	s[i] = e
-	return top
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(*event)) }
+func (h *eventHeap) Pop() any {
+	old := *h
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return e
 }

@@ -3,6 +3,7 @@ package netem
 import (
 	"bytes"
 	"cmp"
+	"container/heap"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -342,14 +343,14 @@ func TestEventHeap(t *testing.T) {
 	for order := range uint64(20_000) {
 		if len(model) > 0 && rng.IntN(100) < 48 {
 			slices.SortStableFunc(model, func(a, b *event) int { return cmp.Compare(a.at, b.at) })
-			if e := h.pop(); e != model[0] {
+			if e := heap.Pop(&h).(*event); e != model[0] {
 				t.Fatalf("event %d at %d, want %d at %d", e.order, e.at, model[0].order, model[0].at)
 			}
 			model = model[1:]
 			continue
 		}
 		e := &event{at: Time(rng.IntN(50)), order: order}
-		h.push(e)
+		heap.Push(&h, e)
 		model = append(model, e)
 	}
 }
