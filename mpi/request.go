@@ -26,11 +26,11 @@ type Request struct {
 	elem     elem          // place among the posted receives; guarded by eng.mu
 	order    uint64        // when it was posted
 	place    sync.Mutex    // guards buf of a receive while bytes are placed
-	failed   atomic.Bool   // fail was called: what comes is not placed any more
 	buf      []byte
-	exposed  exposure // what the peer may write to; guarded by place
-	length   uint64   // of the matched message
-	merge    merging  // what is done with what comes; guarded by place
+	exposed  exposure    // what the peer may write to; guarded by place
+	length   uint64      // of the matched message
+	merge    merging     // what is done with what comes; guarded by place
+	failed   atomic.Bool // fail was called: what comes is not placed any more; set under place
 
 	anySource bool // it may be pending while a failure is not acknowledged
 
@@ -69,7 +69,7 @@ func (r *Request) recycle() {
 	}
 	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
 	r.sent, r.anySource, r.canceling = nil, false, false
-	if r.failed.Load() { // when it was done already
+	if r.failed.Load() { // too late: it was done
 		r.failed.Store(false)
 	}
 	if r.merge.red != nil {
