@@ -34,6 +34,7 @@ type netOptions struct {
 	timeout     time.Duration
 	env         []string
 	cc          string
+	offload     bool
 }
 
 func netFlags(o *netOptions) *flag.FlagSet {
@@ -72,6 +73,7 @@ func netFlags(o *netOptions) *flag.FlagSet {
 	fs.BoolVar(&o.prefix, "l", false, "put the host before each line of output")
 	fs.BoolVar(&o.verbose, "v", false, "say what is started and how it ends")
 	fs.DurationVar(&o.timeout, "timeout", 0, "end everything after this `time`; 0 means never")
+	fs.BoolVar(&o.offload, "offload", true, "let hosts hand over trains of packets and get those that arrive together so, as with network cards with segmentation and receive offload")
 	fs.StringVar(&o.cc, "tcp", "", "congestion `control` of TCP on the hosts: cubic, reno, bbr")
 	fs.Func("x", "give the commands an environment variable: `NAME=VALUE`", func(s string) error {
 		if i := strings.IndexByte(s, '='); i < 1 {

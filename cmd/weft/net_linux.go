@@ -36,9 +36,11 @@ type emulator struct {
 
 	polls []unix.PollFd
 	buf   []byte
-	drops uint64 // packets that a TUN interface did not take
+	out   *netem.Joiner // to host i / networks in network i % networks
+	whole bool          // packets are not joined
+	drops uint64        // packets that a TUN interface did not take, or frames that made no sense
 	pcap  *pcapgo.Writer
-	out   *bufio.Writer
+	file  *bufio.Writer
 	err   error
 }
 
@@ -122,7 +124,7 @@ func newEmulator(o *netOptions) (*emulator, error) {
 	}
 	em := &emulator{
 		fabric: netem.NewFabric(o.nets, o.hosts, o.params, o.seed), wake: wake,
-		changes: make(chan changeRequest, 16), ended: make(chan struct{}), buf: make([]byte, netem.MaxPacket+1),
+		changes: make(chan changeRequest, 16), ended: make(chan struct{}), buf: make([]byte, netem.OffloadHeader+netem.MaxPacket), whole: !o.offload,
 	}
 	em.steps = append(em.steps, o.steps...)
 	for i := range em.steps { // insertion sort: few, and steps of one time keep their order
@@ -142,14 +144,15 @@ func newEmulator(o *netOptions) (*emulator, error) {
 			em.polls = append(em.polls, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
 		}
 	}
+	em.out = netem.NewJoiner(em.hosts[0].udp, em.write)
 	if o.pcap != "" {
 		f, err := os.Create(o.pcap)
 		if err != nil {
 			em.close()
 			return nil, err
 		}
-		em.out = bufio.NewWriterSize(f, 1<<20)
-		em.pcap = pcapgo.NewWriterNanos(em.out)
+		em.file = bufio.NewWriterSize(f, 1<<20)
+		em.pcap = pcapgo.NewWriterNanos(em.file)
 		if err := em.pcap.WriteFileHeader(netem.MaxPacket, layers.LinkTypeRaw); err != nil {
 			em.close()
 			return nil, err
@@ -170,8 +173,8 @@ func (em *emulator) stop() {
 	em.over.Store(true)
 	em.ring()
 	<-em.ended
-	if em.out != nil {
-		em.err = errors.Join(em.err, em.out.Flush())
+	if em.file != nil {
+		em.err = errors.Join(em.err, em.file.Flush())
 	}
 }
 
@@ -190,6 +193,7 @@ func (em *emulator) loop() {
 	for !em.over.Load() {
 		now := em.now()
 		em.fabric.Advance(now, em.deliver)
+		em.out.Flush()
 		em.due(now)
 		if _, err := unix.Ppoll(em.polls, em.timeout(), nil); err != nil && !errors.Is(err, unix.EINTR) {
 			em.err = os.NewSyscallError("ppoll", err)
@@ -225,7 +229,7 @@ func (em *emulator) timeout() *unix.Timespec {
 	return &ts
 }
 
-// readBatch is how many packets of one host are read before others get a turn.
+// readBatch is how many frames of one host are read before others get a turn.
 const readBatch = 32
 
 // read takes in what one TUN interface holds.
@@ -238,21 +242,32 @@ func (em *emulator) read(now netem.Time, i int) {
 		if err != nil || n == 0 {
 			return
 		}
-		em.fabric.Inject(now, network, host, destination(network, em.buf[:n]), em.buf[:n])
+		if !netem.Split(em.buf[:n], func(pkt []byte) {
+			em.fabric.Inject(now, network, host, destination(network, pkt), pkt)
+		}) {
+			em.drops++
+		}
 	}
 }
 
-// deliver writes a packet to the TUN interface of its destination.
+// deliver has a packet written to the TUN interface of its destination.
 func (em *emulator) deliver(network, _, to int, pkt []byte) {
-	if _, err := unix.Write(em.hosts[to].tuns[network], pkt); err != nil {
-		em.drops++
-		return
+	em.out.Add(to*em.fabric.Nets()+network, pkt)
+	if em.whole {
+		em.out.Flush()
 	}
 	if em.pcap != nil {
 		info := gopacket.CaptureInfo{Timestamp: time.Now(), CaptureLength: len(pkt), Length: len(pkt)}
 		if err := em.pcap.WritePacket(info, pkt); err != nil && em.err == nil {
 			em.err = err
 		}
+	}
+}
+
+// write writes a frame to a TUN interface.
+func (em *emulator) write(to int, frame []byte, packets int) {
+	if _, err := unix.Write(int(em.polls[1+to].Fd), frame); err != nil {
+		em.drops += uint64(packets)
 	}
 }
 

@@ -22,6 +22,7 @@ const netnsDir = "/run/netns"
 type emHost struct {
 	name  string
 	tuns  []int // by network
+	udp   bool  // the interfaces take trains of datagrams
 	calls chan func()
 }
 
@@ -62,10 +63,11 @@ func (h *emHost) enter(index int, o *netOptions) error {
 	}
 	for n := range o.nets {
 		name := "weft" + strconv.Itoa(n)
-		fd, err := openTUN(name)
+		fd, udp, err := openTUN(name, o.offload)
 		if err != nil {
 			return err
 		}
+		h.udp = udp
 		h.tuns = append(h.tuns, fd)
 		addr := hostAddr(n, index)
 		if err := setInterface(name, &addr, o.params.MTU); err != nil {
@@ -112,23 +114,37 @@ func (h *emHost) close() {
 }
 
 // openTUN makes a TUN interface in this thread's namespace. Reads and writes of
-// the descriptor move one IP packet each and do not block.
-func openTUN(name string) (int, error) {
-	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+// the descriptor move one frame each, as package netem describes them, and do not
+// block. With offload the host leaves checksums and cutting trains up to its reader,
+// as far as the kernel can: udp says whether trains of datagrams as well, from Linux
+// 6.2 on.
+func openTUN(name string, offload bool) (fd int, udp bool, err error) {
+	fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return -1, &os.PathError{Op: "open", Path: "/dev/net/tun", Err: err}
+		return -1, false, &os.PathError{Op: "open", Path: "/dev/net/tun", Err: err}
 	}
 	req, err := unix.NewIfreq(name)
 	if err != nil {
 		unix.Close(fd)
-		return -1, err
+		return -1, false, err
 	}
-	req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+	req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
 		unix.Close(fd)
-		return -1, os.NewSyscallError("TUNSETIFF", err)
+		return -1, false, os.NewSyscallError("TUNSETIFF", err)
 	}
-	return fd, nil
+	if !offload {
+		return fd, false, nil
+	}
+	const tcp = unix.TUN_F_CSUM | unix.TUN_F_TSO4
+	if unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, tcp|unix.TUN_F_USO4|unix.TUN_F_USO6) == nil {
+		return fd, true, nil
+	}
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, tcp); err != nil {
+		unix.Close(fd)
+		return -1, false, os.NewSyscallError("TUNSETOFFLOAD", err)
+	}
+	return fd, false, nil
 }
 
 // setInterface brings an interface up, with an address and an MTU where given.

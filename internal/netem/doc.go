@@ -6,4 +6,7 @@
 // the time, and gets back the packets that are due. What happens to the n-th
 // packet from one host to another depends on the seed and n alone, so a run can
 // be repeated as far as the programs above it repeat themselves.
+//
+// Split and Joiner are what a network card with offload does between a host and
+// the network: they cut trains up into packets and put packets together.
 package netem

@@ -1,0 +1,192 @@
+package interop
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
+	"golang.org/x/sys/unix"
+)
+
+// Roles of this test binary on two hosts: envTrain sends a train of datagrams from host
+// 0 to host 1, envStream a stream of TCP.
+const (
+	envTrain  = "WEFT_INTEROP_TRAIN"
+	envStream = "WEFT_INTEROP_STREAM"
+)
+
+func init() {
+	role := train
+	if os.Getenv(envStream) != "" {
+		role = stream
+	} else if os.Getenv(envTrain) == "" {
+		return
+	}
+	if err := role(os.Getenv("WEFT_NET_HOST") == "0"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// What a train is made of.
+const (
+	trainPackets = 10
+	trainPacket  = 1000
+)
+
+// train prints on host 0 how many bytes of its train the system of host 1 handed over
+// together, and of how many each packet was said to be.
+func train(sender bool) error {
+	if !sender {
+		return trainReceiver()
+	}
+	c, err := net.Dial("udp4", "10.77.0.2:7777")
+	if err != nil {
+		return err
+	}
+	raw, err := c.(*net.UDPConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var setErr error
+	if err := raw.Control(func(fd uintptr) {
+		setErr = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, trainPacket)
+	}); err != nil || setErr != nil {
+		return fmt.Errorf("UDP_SEGMENT: %w, %w", err, setErr)
+	}
+	payload := bytes.Repeat([]byte("weft"), trainPackets*trainPacket/4)
+	buf := make([]byte, 100)
+	for deadline := time.Now().Add(patience); ; {
+		c.Write(payload)
+		c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		if n, err := c.Read(buf); err == nil {
+			fmt.Printf("%s\n", buf[:n])
+			return nil
+		} else if time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+func trainReceiver() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1); err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: 7777}); err != nil {
+		return err
+	}
+	buf, control := make([]byte, 65536), make([]byte, 64)
+	for {
+		n, m, _, from, err := unix.Recvmsg(fd, buf, control, 0)
+		if err != nil {
+			return err
+		}
+		segment := 0
+		messages, err := unix.ParseSocketControlMessage(control[:m])
+		if err != nil {
+			return err
+		}
+		for _, msg := range messages {
+			if msg.Header.Level == unix.IPPROTO_UDP && msg.Header.Type == unix.UDP_GRO {
+				segment = int(msg.Data[0]) | int(msg.Data[1])<<8
+			}
+		}
+		if !bytes.Equal(buf[:n], bytes.Repeat([]byte("weft"), n/4)) {
+			return fmt.Errorf("%d bytes came damaged", n)
+		}
+		if err := unix.Sendto(fd, fmt.Appendf(nil, "%d %d", n, segment), 0, from); err != nil {
+			return err
+		}
+	}
+}
+
+// A train leaves a host in one piece, is a number of packets in the network, and reaches
+// the other in one piece; or in pieces, without offload.
+func TestNetCarriesTrains(t *testing.T) {
+	testenv.Networks(t)
+	var kernel unix.Utsname
+	var major, minor int
+	if err := unix.Uname(&kernel); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(unix.ByteSliceToString(kernel.Release[:]), "%d.%d", &major, &minor); err != nil || major < 6 || major == 6 && minor < 2 {
+		t.Skipf("needs Linux 6.2, for trains of datagrams over TUN interfaces; this is %s", kernel.Release)
+	}
+	for offload, want := range map[string]string{"true": "10000 1000\n", "false": "1000 0\n"} {
+		out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "-stats", "-x", envTrain+"=1", "-offload="+offload, "--", os.Args[0])
+		if status != 0 {
+			t.Fatalf("status %d: %s%s", status, out, errs)
+		}
+		if out != want {
+			t.Errorf("-offload=%s: %q, want %q", offload, out, want)
+		}
+		var network, host, sent int
+		_, counters, _ := strings.Cut(errs, "\n")
+		if _, err := fmt.Sscan(counters, &network, &host, &sent); err != nil || sent < trainPackets {
+			t.Errorf("-offload=%s: %d packets left host 0: %v", offload, sent, err)
+		}
+	}
+}
+
+// streamBytes is how much stream carries.
+const streamBytes = 1 << 20
+
+// stream sends bytes by TCP from host 1 to host 0, which prints whether they are right.
+func stream(receiver bool) error {
+	content := make([]byte, streamBytes)
+	rand.NewChaCha8([32]byte{1}).Read(content)
+	if !receiver {
+		l, err := net.Listen("tcp4", "10.77.0.2:7777")
+		if err != nil {
+			return err
+		}
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return err
+			}
+			go func() {
+				c.Write(content)
+				c.Close()
+			}()
+		}
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.DialTimeout("tcp4", "10.77.0.2:7777", patience)
+		if err != nil {
+			if time.Now().After(deadline) {
+				return err
+			}
+			continue
+		}
+		got, err := io.ReadAll(c)
+		if err != nil {
+			return err
+		}
+		fmt.Println(len(got), sha256.Sum256(got) == sha256.Sum256(content))
+		return nil
+	}
+}
+
+// Nothing that the network does to packets of a train is seen above TCP.
+func TestNetDamagesPacketsOfTrains(t *testing.T) {
+	testenv.Networks(t)
+	out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "-stats", "-x", envStream+"=1", "-rate", "1gbit",
+		"-corrupt", "2%", "-dup", "1%", "-loss", "0.5%", "-reorder", "1%", "--", os.Args[0])
+	if want := fmt.Sprintln(streamBytes, true); status != 0 || out != want {
+		t.Errorf("status %d, %q, want %q: %s", status, out, want, errs)
+	}
+}
