@@ -19,6 +19,24 @@ type Owner interface {
 	Released(err error)
 }
 
+// BatchOwner is an Owner that can be told of several segments at once.
+type BatchOwner interface {
+	Owner
+	// ReleasedN stands for n calls of Released.
+	ReleasedN(n int, err error)
+}
+
+// ReleaseN tells o that n of its segments are done with.
+func ReleaseN(o Owner, n int, err error) {
+	if b, ok := o.(BatchOwner); ok {
+		b.ReleasedN(n, err)
+		return
+	}
+	for range n {
+		o.Released(err)
+	}
+}
+
 // Channel is what DDP needs of the lower layer for one stream (RFC 5041,
 // Section 3), in the sending direction.
 type Channel interface {

@@ -170,3 +170,23 @@ func ExampleMessage_Next() {
 	// 16384 1486 false
 	// 17870 562 true
 }
+
+// batchOwner counts segments, and how often it was told.
+type batchOwner struct{ owner, calls owner }
+
+func (o *batchOwner) Released(err error) { o.ReleasedN(1, err) }
+
+func (o *batchOwner) ReleasedN(n int, _ error) {
+	o.owner.released += n
+	o.calls.released++
+}
+
+func TestReleaseN(t *testing.T) {
+	var one owner
+	var many batchOwner
+	ReleaseN(&one, 3, nil)
+	ReleaseN(&many, 3, nil)
+	if one.released != 3 || many.owner.released != 3 || many.calls.released != 1 {
+		t.Errorf("released %d, and %d in %d calls, want 3, and 3 in 1", one.released, many.owner.released, many.calls.released)
+	}
+}

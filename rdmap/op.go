@@ -110,7 +110,10 @@ type Op struct {
 }
 
 // Released implements ddp.Owner for the segments that reference SGL.
-func (o *Op) Released(err error) {
+func (o *Op) Released(err error) { o.ReleasedN(1, err) }
+
+// ReleasedN implements ddp.BatchOwner.
+func (o *Op) ReleasedN(n int, err error) {
 	s := o.stream
 	if err != nil {
 		// It is not known to have arrived.
@@ -120,12 +123,12 @@ func (o *Op) Released(err error) {
 		}
 		s.mu.Unlock()
 	}
-	if o.refs.Add(-1) == 0 && o.done.Load() {
+	if o.refs.Add(int32(-n)) == 0 && o.done.Load() {
 		s.mu.Lock()
 		s.reap()
 		s.mu.Unlock()
 	}
-	s.credit()
+	s.credit(n)
 }
 
 // Status tells how an operation ended.

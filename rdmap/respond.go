@@ -33,12 +33,15 @@ type source struct {
 var sources = sync.Pool{New: func() any { return new(source) }}
 
 // Released implements ddp.Owner.
-func (o *source) Released(error) {
+func (o *source) Released(err error) { o.ReleasedN(1, err) }
+
+// ReleasedN implements ddp.BatchOwner.
+func (o *source) ReleasedN(n int, _ error) {
 	s := o.stream
-	if o.refs.Add(-1) == 0 {
+	if o.refs.Add(int32(-n)) == 0 {
 		o.free()
 	}
-	s.credit()
+	s.credit(n)
 }
 
 // free ends the use of the memory. No lock is held.

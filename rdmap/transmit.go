@@ -19,12 +19,15 @@ type current struct {
 type creditor Stream
 
 // Released implements ddp.Owner.
-func (c *creditor) Released(error) { (*Stream)(c).credit() }
+func (c *creditor) Released(err error) { c.ReleasedN(1, err) }
 
-// credit takes back one outstanding segment. A stream that had stopped at its
+// ReleasedN implements ddp.BatchOwner.
+func (c *creditor) ReleasedN(n int, _ error) { (*Stream)(c).credit(n) }
+
+// credit takes back segments that were outstanding. A stream that had stopped at its
 // window goes on when a good part of it is free: in batches, not one by one.
-func (s *Stream) credit() {
-	n := s.inflight.Add(-1)
+func (s *Stream) credit(released int) {
+	n := s.inflight.Add(int32(-released))
 	if n <= s.resume && s.stalled.Load() && s.stalled.CompareAndSwap(true, false) {
 		s.transmit()
 	}
@@ -109,8 +112,9 @@ func (s *Stream) fill() (n int) { // mu is held
 		return 0
 	}
 	mulpdu := s.ch.MULPDU()
+	refs := int32(0) // segments of the current message that are to be held
 	for n < batch {
-		if s.full() {
+		if s.full(int32(n)) {
 			if n > 0 {
 				s.segs[n-1].Urgent = true
 			}
@@ -121,36 +125,51 @@ func (s *Stream) fill() (n int) { // mu is held
 		}
 		r := s.cur.resp
 		if r != nil && r.src != nil && r.src.Revoked() {
+			s.hold(refs)
+			refs = 0
 			s.revokedResponse(r)
 			continue
 		}
 		seg := &s.segs[n]
 		last := s.cur.msg.Next(mulpdu, seg)
-		if op := s.cur.op; op != nil && seg.Owner == ddp.Owner(op) {
-			op.refs.Add(1)
-		} else if r != nil && r.src != nil && seg.Owner == ddp.Owner(r.src) {
-			r.src.refs.Add(1)
+		if op := s.cur.op; op != nil && seg.Owner == ddp.Owner(op) || r != nil && r.src != nil && seg.Owner == ddp.Owner(r.src) {
+			refs++
 		}
-		s.inflight.Add(1)
 		n++
 		if last {
 			// The completion of a message that is referenced, and who wants to
 			// change the memory of a response, wait for the acknowledgement.
 			seg.Urgent = !s.cur.term && !s.cur.msg.Copy && s.cur.msg.Len > 0
+			s.hold(refs)
+			refs = 0
 			s.finish()
 		}
 	}
+	s.hold(refs)
+	s.inflight.Add(int32(n))
 	return n
 }
 
-// full reports whether the window is used up, and if so sees to it that credit
-// calls transmit in time.
-func (s *Stream) full() bool {
-	if s.inflight.Load() < s.window {
+// hold counts segments of the current message that reference memory: together, since
+// none is released before it is sent.
+func (s *Stream) hold(n int32) { // mu is held
+	switch {
+	case n == 0:
+	case s.cur.op != nil:
+		s.cur.op.refs.Add(n)
+	default:
+		s.cur.resp.src.refs.Add(n)
+	}
+}
+
+// full reports whether the window is used up with n segments that are not counted
+// yet, and if so sees to it that credit calls transmit in time.
+func (s *Stream) full(n int32) bool {
+	if s.inflight.Load()+n < s.window {
 		return false
 	}
 	s.stalled.Store(true)
-	if s.inflight.Load() > s.resume {
+	if s.inflight.Load()+n > s.resume {
 		return true
 	}
 	s.stalled.Store(false)

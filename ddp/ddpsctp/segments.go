@@ -32,9 +32,7 @@ func (t *train) Released(err error) {
 	o, n := t.owner, t.n
 	t.owner = nil
 	trains.Put(t)
-	for range n {
-		o.Released(err)
-	}
+	ddp.ReleaseN(o, n, err)
 }
 
 // trainOf returns how many of the segments, at least one, make a train, and their
