@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/bench"
+	"golang.org/x/sys/unix"
 )
 
 // load is what a measurement does.
@@ -309,9 +310,20 @@ func (p *process) end() {
 	timer.Stop()
 }
 
-// watch runs f and tells how many processors others used meanwhile.
+// watch runs f and tells how many processors others used meanwhile. f has no process
+// running when it returns.
 func watch(f func() error) (others float64, err error) {
+	// Daemons that f leaves to others, as Open MPI's on each host, are left to this
+	// process, so that what they used is its own.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return 0, os.NewSyscallError("prctl", err)
+	}
 	busy, own, start := bench.ReadSystemCPU(), bench.CPUSeconds()+bench.ChildrenCPUSeconds(), time.Now()
 	err = f()
+	for {
+		if pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil); pid <= 0 && !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
 	return busy.Others(bench.CPUSeconds()+bench.ChildrenCPUSeconds()-own, time.Since(start)), err
 }
