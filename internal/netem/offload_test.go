@@ -110,14 +110,14 @@ func TestSplitDatagrams(t *testing.T) {
 }
 
 func TestSplitSegments(t *testing.T) {
-	const first = 0xfffffa00 // the sequence number wraps
+	const first uint32 = 0xfffffa00 // the sequence number wraps
 	ends := func(_ *layers.IPv4, tcp *layers.TCP) { tcp.PSH, tcp.FIN, tcp.CWR = true, true, true }
 	for _, n := range []int{1, 1448, 1449, 4344, 5000} {
 		payload := numbers(n)
 		var want [][]byte
 		for part := range slices.Chunk(payload, 1448) {
 			i := len(want)
-			want = append(want, segment(t, 9+i, uint32(first+i*1448), func(_ *layers.IPv4, tcp *layers.TCP) {
+			want = append(want, segment(t, 9+i, first+uint32(i*1448), func(_ *layers.IPv4, tcp *layers.TCP) {
 				tcp.CWR = i == 0
 				tcp.PSH = i == (n-1)/1448
 				tcp.FIN = tcp.PSH
