@@ -91,8 +91,9 @@ host, with the ranks of an MPI job; several, separated by colons, are run on
 host 0, 1, 2, … in turn. Host H has the address 10.77.N.(H+1) in network N.
 The commands find WEFT_NET_HOST, WEFT_NET_HOSTS, WEFT_NET_ADDRS and
 WEFT_NET_NAMES (namespaces for "ip netns exec") in their environment, and
-WEFT_SPIN=0 if they and the emulator outnumber the processors and it was not
-set: ranks that poll would keep the network from its processor.
+WEFT_SPIN=0 and GOMAXPROCS=1, unless those were set, if they and the emulator
+outnumber the processors: ranks that poll would keep the network from its
+processor, and more threads of Go than one per host keep hosts from theirs.
 It needs Linux and root.
 
 The parameters hold for what each host sends; -downrate and -downqueue for the
@@ -129,14 +130,24 @@ func netMain(args []string) int {
 	return status
 }
 
-// spinEnv returns what n commands find in their environment so that they leave a
-// processor to the emulator, of those that there are.
-func (o *netOptions) spinEnv(n, processors int, getenv func(string) string) []string {
-	given := func(s string) bool { return strings.HasPrefix(s, "WEFT_SPIN=") }
-	if n < processors || getenv("WEFT_SPIN") != "" || slices.ContainsFunc(o.env, given) {
+// frugal is what commands find in their environment, unless it is set, if they and the
+// emulator outnumber the processors. Ranks that poll would keep the network from its
+// processor, and threads that the Go runtime wakes in case there is more to do would
+// keep other hosts from theirs.
+var frugal = []struct{ name, value string }{{"WEFT_SPIN", "0"}, {"GOMAXPROCS", "1"}}
+
+// frugalEnv returns what of frugal n commands get, of so many processors.
+func (o *netOptions) frugalEnv(n, processors int, getenv func(string) string) (env []string) {
+	if n < processors {
 		return nil
 	}
-	return []string{"WEFT_SPIN=0"}
+	for _, v := range frugal {
+		given := func(s string) bool { return strings.HasPrefix(s, v.name+"=") }
+		if getenv(v.name) == "" && !slices.ContainsFunc(o.env, given) {
+			env = append(env, v.name+"="+v.value)
+		}
+	}
+	return env
 }
 
 // splitCommands splits the command line at words that are a colon.

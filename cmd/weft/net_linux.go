@@ -87,7 +87,7 @@ func runNet(o *netOptions, commands [][]string) (int, error) {
 	for i, h := range em.hosts {
 		names[i] = h.name
 	}
-	spin := o.spinEnv(len(placed), runtime.NumCPU(), os.Getenv)
+	frugal := o.frugalEnv(len(placed), runtime.NumCPU(), os.Getenv)
 	j := &job{
 		n: len(placed), env: o.env, prefix: o.prefix, verbose: o.verbose,
 		command: func(rank int) []string { return argv[rank] },
@@ -97,7 +97,7 @@ func runNet(o *netOptions, commands [][]string) (int, error) {
 			return append([]string{
 				"WEFT_NET_HOST=" + strconv.Itoa(placed[rank]), "WEFT_NET_HOSTS=" + strconv.Itoa(o.hosts),
 				"WEFT_NET_ADDRS=" + addrs, "WEFT_NET_NAMES=" + strings.Join(names, ","), "WEFT_ADDRS=" + addrs,
-			}, spin...)
+			}, frugal...)
 		},
 	}
 	for rank, host := range placed {

@@ -41,29 +41,32 @@ func TestDestination(t *testing.T) {
 	}
 }
 
-// Commands that outnumber the processors which the emulator leaves do not poll, unless told.
-func TestNetSpinEnv(t *testing.T) {
+// Commands that outnumber the processors which the emulator leaves neither poll nor use
+// more than one, unless told.
+func TestNetFrugalEnv(t *testing.T) {
 	for _, tt := range []struct {
-		name   string
-		n      int
-		env    []string
-		outer  string
-		spinOf string
+		name  string
+		n     int
+		env   []string
+		outer string
+		want  string
 	}{
 		{"room for all", 3, nil, "", ""},
-		{"one too many", 4, []string{"A=B"}, "", "WEFT_SPIN=0"},
-		{"given by -x", 4, []string{"A=B", "WEFT_SPIN=1ms"}, "", ""},
-		{"given outside", 4, nil, "1ms", ""},
+		{"one too many", 4, []string{"A=B"}, "", "WEFT_SPIN=0 GOMAXPROCS=1"},
+		{"polling given by -x", 4, []string{"A=B", "WEFT_SPIN=1ms"}, "", "GOMAXPROCS=1"},
+		{"processors given by -x", 4, []string{"GOMAXPROCS=2"}, "", "WEFT_SPIN=0"},
+		{"polling given outside", 4, nil, "WEFT_SPIN", "GOMAXPROCS=1"},
+		{"processors given outside", 4, nil, "GOMAXPROCS", "WEFT_SPIN=0"},
 	} {
 		o := netOptions{env: tt.env}
-		got := o.spinEnv(tt.n, 4, func(name string) string {
-			if name != "WEFT_SPIN" {
-				t.Errorf("asked for %s", name)
+		got := o.frugalEnv(tt.n, 4, func(name string) string {
+			if name == tt.outer {
+				return "given"
 			}
-			return tt.outer
+			return ""
 		})
-		if s := strings.Join(got, " "); s != tt.spinOf {
-			t.Errorf("%s: %q, want %q", tt.name, s, tt.spinOf)
+		if s := strings.Join(got, " "); s != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, s, tt.want)
 		}
 	}
 }
