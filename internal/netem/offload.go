@@ -65,7 +65,7 @@ func Split(frame []byte, yield func(pkt []byte)) bool {
 	}
 	var kept [60 + 60]byte
 	header := kept[:copy(kept[:], pkt[:head])]
-	ip := int(pkt[0]&0xf) * 4
+	ip, field := int(pkt[0]&0xf)*4, checksumField(pkt)
 	for i := 0; i*size < len(pkt)-head; i++ {
 		// The header goes where the packet before ended, which is done with.
 		p := pkt[i*size : min((i+1)*size+head, len(pkt))]
@@ -84,9 +84,8 @@ func Split(frame []byte, yield func(pkt []byte)) bool {
 				p[ip+13] &^= tcpFIN | tcpPSH
 			}
 		}
-		at := ip + checksumField(p)
-		binary.BigEndian.PutUint16(p[at:], pseudoSum(p, ip))
-		completeChecksum(p, ip, at-ip)
+		binary.BigEndian.PutUint16(p[ip+field:], pseudoSum(p, ip))
+		completeChecksum(p, ip, field)
 		yield(p)
 	}
 	return true
@@ -155,7 +154,7 @@ func NewJoiner(udp bool, write func(to int, frame []byte, packets int)) *Joiner 
 func (j *Joiner) Add(to int, pkt []byte) {
 	head, flow := flowHeader(pkt)
 	payload := len(pkt) - head
-	fits := flow && payload > 0 && (pkt[9] == protoTCP || j.udp) && sound(pkt, head)
+	fits := flow && payload > 0 && j.joinable(pkt)
 	for i := len(j.trains) - 1; i >= 0; i-- {
 		t := j.trains[i]
 		if t.to != to || flow && !(t.flow && sameFlow(t.frame[OffloadHeader:], pkt)) {
@@ -222,11 +221,11 @@ func sameFlow(a, b []byte) bool {
 	return a[9] == b[9] && bytes.Equal(a[12:ipHeader+4], b[12:ipHeader+4])
 }
 
-// sound reports whether the checksums of a packet of a flow hold: in a train nobody
-// looks at them again.
-func sound(pkt []byte, head int) bool {
-	if pkt[9] == protoUDP && binary.BigEndian.Uint16(pkt[ipHeader+6:]) == 0 {
-		return false // none
+// joinable reports whether a packet of a flow may be part of a train, where nobody
+// looks at its checksums again.
+func (j *Joiner) joinable(pkt []byte) bool {
+	if pkt[9] == protoUDP && (!j.udp || binary.BigEndian.Uint16(pkt[ipHeader+udpField:]) == 0) {
+		return false // not asked for, or no checksum
 	}
 	if pkt[9] == protoTCP && pkt[ipHeader+13]&^(tcpFIN|tcpPSH) != tcpACK {
 		return false // something else than data
