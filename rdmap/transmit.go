@@ -19,10 +19,7 @@ type current struct {
 type creditor Stream
 
 // Released implements ddp.Owner.
-func (c *creditor) Released(err error) { c.ReleasedN(1, err) }
-
-// ReleasedN implements ddp.BatchOwner.
-func (c *creditor) ReleasedN(n int, _ error) { (*Stream)(c).credit(n) }
+func (c *creditor) Released(error) { (*Stream)(c).credit(1) }
 
 // credit takes back segments that were outstanding. A stream that had stopped at its
 // window goes on when a good part of it is free: in batches, not one by one.
