@@ -130,18 +130,18 @@ func netMain(args []string) int {
 	return status
 }
 
-// frugal is what commands find in their environment, unless it is set, if they and the
+// frugalVars are what commands find in their environment, unless it is set, if they and the
 // emulator outnumber the processors. Ranks that poll would keep the network from its
 // processor, and threads that the Go runtime wakes in case there is more to do would
 // keep other hosts from theirs.
-var frugal = []struct{ name, value string }{{"WEFT_SPIN", "0"}, {"GOMAXPROCS", "1"}}
+var frugalVars = []struct{ name, value string }{{"WEFT_SPIN", "0"}, {"GOMAXPROCS", "1"}}
 
-// frugalEnv returns what of frugal n commands get, of so many processors.
+// frugalEnv returns what of frugalVars n commands get, of so many processors.
 func (o *netOptions) frugalEnv(n, processors int, getenv func(string) string) (env []string) {
 	if n < processors {
 		return nil
 	}
-	for _, v := range frugal {
+	for _, v := range frugalVars {
 		given := func(s string) bool { return strings.HasPrefix(s, v.name+"=") }
 		if getenv(v.name) == "" && !slices.ContainsFunc(o.env, given) {
 			env = append(env, v.name+"="+v.value)

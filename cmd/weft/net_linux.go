@@ -124,7 +124,8 @@ func newEmulator(o *netOptions) (*emulator, error) {
 	}
 	em := &emulator{
 		fabric: netem.NewFabric(o.nets, o.hosts, o.params, o.seed), wake: wake,
-		changes: make(chan changeRequest, 16), ended: make(chan struct{}), buf: make([]byte, netem.OffloadHeader+netem.MaxPacket), whole: !o.offload,
+		changes: make(chan changeRequest, 16), ended: make(chan struct{}),
+		buf: make([]byte, netem.OffloadHeader+netem.MaxPacket), whole: !o.offload,
 	}
 	em.steps = append(em.steps, o.steps...)
 	for i := range em.steps { // insertion sort: few, and steps of one time keep their order
