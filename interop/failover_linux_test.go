@@ -25,13 +25,7 @@ import (
 const envFailover = "WEFT_INTEROP_FAILOVER"
 
 func init() {
-	if mode := os.Getenv(envFailover); mode != "" {
-		if err := failoverEnd(mode, os.Getenv("WEFT_NET_HOST")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
+	playRole(envFailover, func(mode string) error { return failoverEnd(mode, os.Getenv("WEFT_NET_HOST")) })
 }
 
 const (

@@ -38,6 +38,20 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
+// playRole has this test binary do f with the value of an environment variable, and
+// nothing else, if that is set: for tests that start it as another process.
+func playRole(env string, f func(value string) error) {
+	value := os.Getenv(env)
+	if value == "" {
+		return
+	}
+	if err := f(value); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
 // tool returns the path of a command of this module, built if need be.
 func tool(t testing.TB, name string) string {
 	t.Helper()

@@ -23,13 +23,13 @@ const (
 )
 
 func init() {
-	if n, err := strconv.Atoi(os.Getenv(envEcho)); err == nil {
-		if err := echo(os.Getenv("WEFT_NET_HOST"), n); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	playRole(envEcho, func(count string) error {
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			return err
 		}
-		os.Exit(0)
-	}
+		return echo(os.Getenv("WEFT_NET_HOST"), n)
+	})
 }
 
 // lastEcho is how long the last datagrams may be under way, where all machines are

@@ -3,6 +3,7 @@ package interop
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -24,17 +25,14 @@ const (
 )
 
 func init() {
-	role := train
-	if os.Getenv(envStream) != "" {
-		role = stream
-	} else if os.Getenv(envTrain) == "" {
-		return
-	}
-	if err := role(os.Getenv("WEFT_NET_HOST") == "0"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	first := os.Getenv("WEFT_NET_HOST") == "0"
+	playRole(envTrain, func(string) error {
+		if first {
+			return sendTrain()
+		}
+		return receiveTrains()
+	})
+	playRole(envStream, func(string) error { return stream(first) })
 }
 
 // What a train is made of.
@@ -43,25 +41,27 @@ const (
 	trainPacket  = 1000
 )
 
-// train prints on host 0 how many bytes of its train the system of host 1 handed over
-// together, and of how many each packet was said to be.
-func train(sender bool) error {
-	if !sender {
-		return trainReceiver()
-	}
-	c, err := net.Dial("udp4", "10.77.0.2:7777")
+var trainAddr = &net.UDPAddr{IP: net.IPv4(10, 77, 0, 2), Port: 7777}
+
+// setUDP sets an option of UDP.
+func setUDP(c *net.UDPConn, option, value int) error {
+	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
-	raw, err := c.(*net.UDPConn).SyscallConn()
+	controlErr := raw.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, option, value) })
+	return errors.Join(err, controlErr)
+}
+
+// sendTrain prints how many bytes of its train the system of host 1 handed over together,
+// and of how many each packet was said to be.
+func sendTrain() error {
+	c, err := net.DialUDP("udp4", nil, trainAddr)
 	if err != nil {
 		return err
 	}
-	var setErr error
-	if err := raw.Control(func(fd uintptr) {
-		setErr = unix.SetsockoptInt(int(fd), unix.IPPROTO_UDP, unix.UDP_SEGMENT, trainPacket)
-	}); err != nil || setErr != nil {
-		return fmt.Errorf("UDP_SEGMENT: %w, %w", err, setErr)
+	if err := setUDP(c, unix.UDP_SEGMENT, trainPacket); err != nil {
+		return err
 	}
 	payload := bytes.Repeat([]byte("weft"), trainPackets*trainPacket/4)
 	buf := make([]byte, 100)
@@ -77,20 +77,18 @@ func train(sender bool) error {
 	}
 }
 
-func trainReceiver() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+// receiveTrains answers with how much came together, and how long each packet was.
+func receiveTrains() error {
+	c, err := net.ListenUDP("udp4", trainAddr)
 	if err != nil {
 		return err
 	}
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_GRO, 1); err != nil {
-		return err
-	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: 7777}); err != nil {
+	if err := setUDP(c, unix.UDP_GRO, 1); err != nil {
 		return err
 	}
 	buf, control := make([]byte, 65536), make([]byte, 64)
 	for {
-		n, m, _, from, err := unix.Recvmsg(fd, buf, control, 0)
+		n, m, _, from, err := c.ReadMsgUDPAddrPort(buf, control)
 		if err != nil {
 			return err
 		}
@@ -107,7 +105,7 @@ func trainReceiver() error {
 		if !bytes.Equal(buf[:n], bytes.Repeat([]byte("weft"), n/4)) {
 			return fmt.Errorf("%d bytes came damaged", n)
 		}
-		if err := unix.Sendto(fd, fmt.Appendf(nil, "%d %d", n, segment), 0, from); err != nil {
+		if _, err := c.WriteToUDPAddrPort(fmt.Appendf(nil, "%d %d", n, segment), from); err != nil {
 			return err
 		}
 	}
@@ -123,7 +121,7 @@ func TestNetCarriesTrains(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := fmt.Sscanf(unix.ByteSliceToString(kernel.Release[:]), "%d.%d", &major, &minor); err != nil || major < 6 || major == 6 && minor < 2 {
-		t.Skipf("needs Linux 6.2, for trains of datagrams over TUN interfaces; this is %s", kernel.Release)
+		testenv.Lacking(t, "trains of datagrams over TUN interfaces need Linux 6.2; this is %s", unix.ByteSliceToString(kernel.Release[:]))
 	}
 	for offload, want := range map[string]string{"true": "10000 1000\n", "false": "1000 0\n"} {
 		out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "-stats", "-x", envTrain+"=1", "-offload="+offload, "--", os.Args[0])

@@ -28,14 +28,7 @@ const (
 )
 
 func init() {
-	if os.Getenv(envQueuePairs) == "" {
-		return
-	}
-	if err := serveQueuePairs(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	os.Exit(0)
+	playRole(envQueuePairs, func(string) error { return serveQueuePairs() })
 }
 
 // rnic is a device with a region of memory, on a transport of its own.
