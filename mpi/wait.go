@@ -148,7 +148,7 @@ func (p *progress) begin() (w spin.Wait) {
 // end notes the end of a wait.
 func (p *progress) end(w spin.Wait) {
 	if w.Counts() {
-		p.choose.End(w, clock())
+		w.End(clock())
 	}
 }
 

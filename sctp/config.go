@@ -231,7 +231,7 @@ type TransportConfig struct {
 	// before it parks: lower latency for processor time (default
 	// DefaultBusyPoll; negative: not at all). Goroutines poll only where that
 	// makes waits shorter, which is tried now and then, and no more than
-	// GOMAXPROCS at a time.
+	// GOMAXPROCS at a time. See also Transport.SetBusyRead.
 	BusyPoll time.Duration
 
 	// SocketBuffer is the size asked for kernel socket buffers, per direction

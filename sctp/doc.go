@@ -40,7 +40,8 @@
 // under a mutex of the association, and no upcall, system call or wait happens
 // under that. A goroutine that waits first polls the sockets itself where that
 // pays ([TransportConfig].BusyPoll), which saves two wake-ups per message on an
-// otherwise idle machine. In steady state nothing allocates.
+// otherwise idle machine; so do those who read the sockets for others
+// ([Transport.SetBusyRead]). In steady state nothing allocates.
 //
 // # Testing
 //

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/internal/spin"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
@@ -19,13 +20,15 @@ type lead struct {
 	parked atomic.Int32  // goroutines that wait otherwise
 	quick  atomic.Int32  // how many waits in a row were short, or busy, up to leadAfter
 
-	armed bool        // used by the leader
-	look  func() bool // tries, made once
+	armed   bool                     // used by the leader
+	look    func() bool              // tries, made once
+	gap     spin.Wait                // for datagrams, since it read some
+	lingers func() (came, over bool) // lingerOnce, made once
 
 	mu            sync.Mutex
 	w             *waiter         // of the leader; guarded by mu, written by the leader
 	stop, expired <-chan struct{} // guarded by mu
-	kicked        bool            // guarded by mu
+	kicked        atomic.Bool     // changed under mu
 }
 
 const (
@@ -49,7 +52,7 @@ func (l *lead) init(t *Transport) {
 		}
 	}
 	l.poller = p
-	l.look = l.tries
+	l.look, l.lingers = l.tries, l.lingerOnce
 }
 
 // add makes a socket one of those that the leader reads.
@@ -108,11 +111,12 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 	w.lead.Store(nil)
 	l.mu.Lock()
 	l.w, l.stop, l.expired = nil, nil, nil
-	if l.kicked {
-		l.kicked = false
+	if l.kicked.Load() {
+		l.kicked.Store(false)
 		l.poller.Reset()
 	}
 	l.mu.Unlock()
+	l.gap = spin.Wait{}
 	if l.armed {
 		l.arm(false)
 	}
@@ -136,19 +140,14 @@ func (l *lead) tries() bool {
 	w := l.w
 	w.lead.Store(nil)
 	for {
-		worked := false
-		for _, s := range l.t.sockets().list {
-			if s.read() {
-				worked = true
-			}
-		}
-		if worked {
-			l.t.polling.calls.Add(1)
-		}
+		worked := l.read()
 		if len(w.ch) > 0 {
 			return true
 		}
 		if worked {
+			if l.gap = l.t.linger(l.gap, l.lingers); l.kicked.Load() {
+				return false
+			}
 			continue
 		}
 		if !l.armed {
@@ -157,6 +156,25 @@ func (l *lead) tries() bool {
 		w.lead.Store(l)
 		return len(w.ch) > 0
 	}
+}
+
+// read is one pass over the sockets.
+func (l *lead) read() (worked bool) {
+	for _, s := range l.t.sockets().list {
+		if s.read() {
+			worked = true
+		}
+	}
+	if worked {
+		l.t.polling.calls.Add(1)
+	}
+	return worked
+}
+
+// lingerOnce is read that also tells whether the leader was woken, or its lead is over.
+func (l *lead) lingerOnce() (came, over bool) {
+	came = l.read()
+	return came, len(l.w.ch) > 0 || l.kicked.Load()
 }
 
 func (l *lead) arm(on bool) {
@@ -169,8 +187,8 @@ func (l *lead) arm(on bool) {
 // kick ends the lead of w, if it is w that leads; nil stands for any.
 func (l *lead) kick(w *waiter) {
 	l.mu.Lock()
-	if l.w != nil && (w == nil || l.w == w) && !l.kicked {
-		l.kicked = true
+	if l.w != nil && (w == nil || l.w == w) && !l.kicked.Load() {
+		l.kicked.Store(true)
 		l.poller.Kick()
 	}
 	l.mu.Unlock()

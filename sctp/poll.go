@@ -162,6 +162,17 @@ func (p *polling) stop() {
 // to wake a goroutine up on another processor.
 const DefaultBusyPoll = 50 * time.Microsecond
 
+// SetBusyRead bounds how long the goroutines that read the sockets poll for more
+// datagrams before they sleep, which is TransportConfig.BusyPoll if it is not called;
+// if limit is not positive they do not poll. They do where datagrams come sooner than
+// they wake up for them, as those do that nobody waits for: of a peer that reads memory
+// here, or that an upcall answers. It may be called at any time.
+func (t *Transport) SetBusyRead(limit time.Duration) {
+	c := new(spin.Chooser)
+	c.Init(limit)
+	t.serving.Store(c)
+}
+
 // A Wait is a wait for something that an upcall will do, which begins with polling
 // where that makes waits shorter.
 type Wait struct {
@@ -182,7 +193,7 @@ func (t *Transport) BeginWait() (w Wait) {
 // nothing, and is just left.
 func (w Wait) End() {
 	if w.w.Counts() {
-		w.t.spinning.End(w.w, int64(w.t.now()))
+		w.w.End(int64(w.t.now()))
 	}
 }
 
@@ -220,9 +231,19 @@ func (w Wait) poll(ready func() bool) bool {
 // call endSpin.
 func (t *Transport) startSpin() bool {
 	t.pollers.Add(1)
+	if !t.enterSpin() {
+		t.pollers.Add(-1)
+		return false
+	}
+	return true
+}
+
+// enterSpin counts a goroutine that spins. It reports false if there is no processor
+// for it.
+func (t *Transport) enterSpin() bool {
 	if spinners.Add(1) > t.procs.Load() {
 		t.procs.Store(int32(runtime.GOMAXPROCS(0))) // for the next one
-		t.endSpin()
+		spinners.Add(-1)
 		return false
 	}
 	return true
@@ -233,6 +254,40 @@ func (t *Transport) startSpin() bool {
 func (t *Transport) endSpin() {
 	spinners.Add(-1)
 	t.pollers.Add(-1)
+}
+
+// linger is called by a goroutine that reads the sockets when it has read something,
+// which gap was the wait for. It looks for more until nothing comes for some time, where
+// that is shorter than to wake up, or over, and returns the wait for what comes next.
+func (t *Transport) linger(gap spin.Wait, look func() (came, over bool)) spin.Wait {
+	choose := t.serving.Load()
+	if choose.Max() <= 0 {
+		return spin.Wait{}
+	}
+	for {
+		now := int64(t.now())
+		gap.End(now)
+		gap = choose.Begin(now)
+		if gap.Limit == 0 || !t.enterSpin() {
+			return gap
+		}
+		var came, over bool
+		for i := 0; ; i++ {
+			if i%yieldBusy == 0 && (i%yieldEvery == 0 || spinners.Load() >= t.procs.Load()) {
+				runtime.Gosched() // first to those who were woken
+			}
+			if came, over = look(); came || over || i%clockEvery == 0 && gap.Over(int64(t.now())) {
+				break
+			}
+		}
+		spinners.Add(-1)
+		if over {
+			return spin.Wait{}
+		}
+		if !came {
+			return gap
+		}
+	}
 }
 
 // spinners counts the goroutines of the process that spin: each takes a

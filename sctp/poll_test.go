@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/spin"
 )
 
 func TestBusyPollLimits(t *testing.T) {
@@ -116,4 +118,58 @@ func TestReadersReadAllThatCame(t *testing.T) {
 		tr.polling.setQuiet(tr, false)
 		await()
 	}
+}
+
+// Readers poll for more while it comes soon, if that is allowed and there is a
+// processor.
+func TestLinger(t *testing.T) {
+	tr := &Transport{epoch: time.Now()}
+	tr.procs.Store(int32(runtime.GOMAXPROCS(0)) + spinners.Load())
+	looks := 0
+	look := func(times int, over bool) func() (bool, bool) {
+		looks = 0
+		return func() (bool, bool) { looks++; return looks <= times, over }
+	}
+	tr.SetBusyRead(-1)
+	if w := tr.linger(spin.Wait{}, look(3, false)); w.Counts() || looks > 0 {
+		t.Errorf("off: %d looks, %+v", looks, w)
+	}
+	tr.SetBusyRead(time.Minute)
+	if w := tr.linger(spin.Wait{}, look(3, true)); w.Counts() || looks != 1 {
+		t.Errorf("over: %d looks, %+v", looks, w)
+	}
+	tr.SetBusyRead(time.Microsecond)
+	w := tr.linger(spin.Wait{}, look(3, false))
+	if !w.Counts() || w.Limit == 0 || looks < 3+clockEvery {
+		t.Errorf("%d looks, %+v", looks, w)
+	}
+	spun, _ := tr.serving.Load().Costs()
+	tr.procs.Store(-1 << 20)
+	if w := tr.linger(w, look(3, false)); !w.Counts() || looks > 0 {
+		t.Errorf("without a processor: %d looks, %+v", looks, w)
+	}
+	if now, _ := tr.serving.Load().Costs(); now == spun {
+		t.Error("the wait that ended was not taken in")
+	}
+	if tr.procs.Load() != int32(runtime.GOMAXPROCS(0)) {
+		t.Errorf("%d processors", tr.procs.Load())
+	}
+}
+
+// What reads memory here, or an upcall answers, is served without a wake-up of the
+// reader each time.
+func TestReaderLingers(t *testing.T) {
+	p := newLeadPair(t)
+	if runtime.GOMAXPROCS(0) < 2 {
+		t.Skip("needs two processors")
+	}
+	p.tb.SetBusyRead(time.Second)
+	defer p.busy()()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
+		c := p.tb.serving.Load()
+		if spun, _ := c.Costs(); spun > 0 && spun < time.Second {
+			return
+		}
+	}
+	t.Error("the reader of acknowledgements never polled for them with success")
 }

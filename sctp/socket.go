@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftstack/weft/internal/spin"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
@@ -38,6 +39,8 @@ type socket struct {
 	last  *Association               // guarded by mu: where the last packet went
 
 	refused atomic.Int32 // polls in a row that found somebody else at it
+
+	lingers func() (came, over bool) // lingerOnce, made once
 }
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
@@ -45,16 +48,21 @@ func newSocket(t *Transport, c udpio.Conn) *socket {
 	for i := range s.bufs {
 		s.bufs[i] = t.slabs.Get()
 	}
+	s.lingers = s.lingerOnce
 	return s
 }
 
 // readLoop receives until the socket is closed.
 func (s *socket) readLoop() {
 	defer s.t.readers.Done()
+	var gap spin.Wait // since datagrams came last
 	for {
 		n, err := s.conn.Read(&s.mu, s.bufs[:], s.metas[:])
 		if n > 0 {
 			s.handle(n)
+			if s.conn.CanPoll() {
+				gap = s.t.linger(gap, s.lingers)
+			}
 			continue
 		}
 		if err == nil {
@@ -65,6 +73,11 @@ func (s *socket) readLoop() {
 		}
 		time.Sleep(readRetry)
 	}
+}
+
+// lingerOnce is a look of the reader for more, unless others poll.
+func (s *socket) lingerOnce() (came, over bool) {
+	return s.poll(true), s.t.polling.quiet.Load()
 }
 
 // maxRefusals is how many polls in a row may find somebody else at it until one

@@ -36,7 +36,8 @@ type Transport struct {
 	drain    func()      // readAll, called so that escape analysis sees no recursion
 	looking  atomic.Bool // a sender makes a pass over the sockets
 	spinning spin.Chooser
-	procs    atomic.Int32 // runtime.GOMAXPROCS, which takes a lock
+	serving  atomic.Pointer[spin.Chooser] // of those who read
+	procs    atomic.Int32                 // runtime.GOMAXPROCS, which takes a lock
 	pollers  atomic.Int32
 	follower *follower    // nil without TransportConfig.AutoAddrs
 	flushes  atomic.Int32 // goroutines that transmit
@@ -81,6 +82,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	}
 	t.set.Store(newSocketSet(list))
 	t.spinning.Init(t.cfg.BusyPoll)
+	t.SetBusyRead(t.cfg.BusyPoll)
 	t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	t.drain = t.readAll
 	t.timers.init(t.now, t.onTimers)

@@ -82,14 +82,15 @@ func (c *Chooser) Costs() (spin, park time.Duration) {
 // not count.
 type Wait struct {
 	at    int64
-	Limit int64 // how long it may spin; 0: not at all
-	on    bool
-	other bool // it is not the way that most waits take
-	late  bool // at is not set yet
+	since int64    // of the spin: when something came last; 0: nothing did
+	Limit int64    // how long it may spin; 0: not at all
+	of    *Chooser // that it tells how long it took; nil: none
+	other bool     // it is not the way that most waits take
+	late  bool     // at is not set yet
 }
 
 // Counts reports whether End takes in how long the wait took.
-func (w Wait) Counts() bool { return w.on }
+func (w Wait) Counts() bool { return w.of != nil }
 
 // Start returns a wait that is not measured, if all are so: it begins when Over is
 // called first, so that a short one need not look at a clock.
@@ -115,7 +116,7 @@ func (c *Chooser) Begin(now int64) (w Wait) {
 			spin, w.other = !spin, true
 		}
 	}
-	w.at, w.on = now, true
+	w.at, w.of = now, c
 	switch {
 	case spin && w.other:
 		w.Limit = min(c.max, exploreSpin)
@@ -130,12 +131,21 @@ func (w *Wait) Over(now int64) bool {
 	if w.late {
 		w.at, w.late = now, false
 	}
-	return now-w.at > w.Limit
+	return now-max(w.at, w.since) > w.Limit
 }
 
-// End notes the end of a wait.
-func (c *Chooser) End(w Wait, now int64) {
-	if !w.on {
+// Came notes that the spin of w found something, if not what is waited for: as much time as
+// it may take is left from now on. One that tries whether spinning pays gets no more.
+func (w *Wait) Came(now int64) {
+	if !w.other {
+		w.since = now
+	}
+}
+
+// End notes that what was waited for is there. It does nothing if w does not count.
+func (w Wait) End(now int64) {
+	c := w.of
+	if c == nil {
 		return
 	}
 	cost, rival := &c.parkCost, &c.spinCost

@@ -17,7 +17,7 @@ func run(c *Chooser, n int, spun, parked time.Duration) (spins int) {
 			took = spun
 		}
 		now += int64(took)
-		c.End(w, now)
+		w.End(now)
 	}
 	return spins
 }
@@ -57,7 +57,7 @@ func TestOneLongWaitChangesNothing(t *testing.T) {
 	c.Init(50 * us)
 	run(&c, 1000, 8*us, 30*us)
 	w := c.Begin(0)
-	c.End(w, int64(time.Second))
+	w.End(int64(time.Second))
 	if got := run(&c, 100, 8*us, 30*us); got < 95 {
 		t.Errorf("%d of 100 waits spin after a long one", got)
 	}
@@ -77,6 +77,30 @@ func TestSpinsAreBounded(t *testing.T) {
 	for range 100 {
 		if w := c.Begin(0); w.Limit > exploreSpin {
 			t.Fatalf("a try may spin for %d ns", w.Limit)
+		}
+	}
+}
+
+// While something comes, if not what is waited for, a spin goes on, unless it is one that
+// tries whether to spin.
+func TestSpinGoesOn(t *testing.T) {
+	var c Chooser
+	limit := int64(5 * time.Millisecond)
+	c.Init(time.Duration(limit))
+	w := c.Begin(7)
+	for now := int64(7); now < 10*limit; now += limit {
+		w.Came(now)
+		if w.Over(now+limit) || !w.Over(now+limit+1) {
+			t.Fatalf("when something came at %d: over %v, %v", now, w.Over(now+limit), w.Over(now+limit+1))
+		}
+	}
+	run(&c, 1000, 10*time.Millisecond, time.Millisecond)
+	for tries := 0; tries < 3; {
+		if w := c.Begin(7); w.Limit > 0 {
+			tries++
+			if w.Came(7 + exploreSpin); !w.Over(8 + exploreSpin) {
+				t.Error("a try went on")
+			}
 		}
 	}
 }
@@ -112,6 +136,5 @@ func TestOff(t *testing.T) {
 			t.Errorf("limit %v: %+v", limit, w)
 		}
 	}
-	var c Chooser
-	c.End(Wait{}, 1)
+	Wait{}.End(1)
 }
