@@ -77,8 +77,8 @@
 //	WEFT_STREAMS     streams that the tags are spread over (default 10)
 //	WEFT_UNEXPECTED  memory for messages that came before their receives
 //	                 (default 64M)
-//	WEFT_SPIN        how long a waiting goroutine polls before it parks, as a
-//	                 duration; 0 for not at all
+//	WEFT_SPIN        how long a waiting goroutine polls, with nothing coming,
+//	                 before it parks, as a duration; 0 for not at all
 //	WEFT_SHARED      0 for SCTP between ranks on one host, too, instead of
 //	                 memory that they share (default 1, with the transport hybrid)
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by

@@ -26,6 +26,7 @@ type engine struct {
 	prog    progress
 	ids     idTable
 	waiters waiterPool
+	asides  waiterPool // of goroutines that the program does not wait for
 	pusher  pusher
 	prof    Profiler   // of calls without a communicator; may be nil
 	method  rendezvous // of communicators without a hint

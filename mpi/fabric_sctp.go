@@ -105,7 +105,10 @@ func (f *sctpFabric) card() string {
 }
 
 // polling implements fabric.
-func (f *sctpFabric) polling() (func() bool, func() parker) {
+func (f *sctpFabric) polling(spins bool) (func() bool, func() parker) {
+	if spins {
+		f.t.SetBusyRead(sctp.DefaultBusyPoll)
+	}
 	return f.t.Poll, func() parker { return f.t.NewWaiter() }
 }
 

@@ -50,7 +50,7 @@ func newTCPFabric(w *World) (fabric, error) {
 
 func (f *tcpFabric) card() string { return f.ln.Addr().String() }
 
-func (f *tcpFabric) polling() (func() bool, func() parker) { return f.poll, nil }
+func (f *tcpFabric) polling(bool) (func() bool, func() parker) { return f.poll, nil }
 
 // pollLinks is how many connections one poll looks at: each takes a system call.
 const pollLinks = 4

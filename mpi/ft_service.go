@@ -84,7 +84,7 @@ func newFTService(w *World) *ftService {
 func (f *ftService) run() {
 	e := f.w.eng
 	buf := make([]byte, ftHeader+ftBallot+2*setLen(f.limit))
-	w := e.waiters.get()
+	w := e.asides.get()
 	defer w.recycle()
 	for {
 		r := newRequest(e)

@@ -181,7 +181,7 @@ func (f *inprocFabric) call(_ context.Context, m *meeting, number int) error {
 	return nil
 }
 
-func (f *inprocFabric) polling() (func() bool, func() parker) { return nil, nil }
+func (f *inprocFabric) polling(bool) (func() bool, func() parker) { return nil, nil }
 
 // connect implements fabric: the last rank to come links all of them.
 func (f *inprocFabric) connect(ctx context.Context, cards []string, key []byte) error {

@@ -118,8 +118,8 @@ func WithUnexpected(bytes int) Option {
 	}
 }
 
-// WithSpin bounds how long a waiting goroutine polls the transport before it
-// parks; 0 makes it park at once. Without this option the bound is
+// WithSpin bounds how long a waiting goroutine polls the transport, with nothing
+// coming, before it parks; 0 makes it park at once. Without this option the bound is
 // 5 ms; if the ranks on this host outnumber the processors that they may run on 1 ms
 // with the processor offered to others after each look, if all ranks share memory, and
 // else 0.

@@ -214,6 +214,7 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 	e.pusher.waiting()
 	start := e.prog.begin()
 	if e.prog.spin(start, look) {
+		e.prog.end(start)
 		return st, m, err
 	}
 	w := e.waiters.get()

@@ -14,6 +14,7 @@ type pusher struct {
 	sends   atomic.Int32 // since the last wait
 	pending atomic.Bool  // dirty is not empty
 	active  atomic.Bool  // the goroutine runs
+	holders atomic.Int32 // goroutines that transmit all there is soon
 
 	mu    sync.Mutex
 	dirty []*peer // with messages to transmit
@@ -38,9 +39,17 @@ func (e *engine) push(p *peer, n int, lone bool) {
 		u.mu.Unlock()
 		u.pending.Store(true)
 	}
-	if u.active.CompareAndSwap(false, true) {
+	if u.holders.Load() == 0 && u.active.CompareAndSwap(false, true) {
 		go u.run()
 	}
+}
+
+// hold says that the caller calls release soon: no goroutine is needed until then.
+func (u *pusher) hold() { u.holders.Add(1) }
+
+func (u *pusher) release() {
+	u.holders.Add(-1)
+	u.waiting()
 }
 
 // run transmits until nothing is left.

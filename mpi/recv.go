@@ -19,6 +19,15 @@ func (c *Comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status
 	return c.w.eng.finishRecv(ctx, r)
 }
 
+// attend is recv for a goroutine that serves others besides the program: it neither
+// polls nor takes the place of those who read the sockets.
+func (c *Comm) attend(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
+	r := newRequest(c.w.eng)
+	r.aside = true
+	c.startRecv(r, s, b, src, tag)
+	return c.w.eng.finishRecv(ctx, r)
+}
+
 // finishRecv waits for r, or withdraws it when ctx ends, and frees it.
 func (e *engine) finishRecv(ctx context.Context, r *Request) (Status, error) {
 	if err := r.await(ctx); err != nil {

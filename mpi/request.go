@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/internal/spin"
 )
 
 // A Request is a started operation. It stays valid after it is done; Free
@@ -33,6 +35,7 @@ type Request struct {
 	failed   atomic.Bool // fail was called: what comes is not placed any more; set under place
 
 	anySource bool // it may be pending while a failure is not acknowledged
+	aside     bool // the program does not wait for it: who does never polls
 
 	// Sends.
 	peer    *peer // also of a receive that waits for a body
@@ -68,7 +71,7 @@ func (r *Request) recycle() {
 		return // parts of the engine may still hold it
 	}
 	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
-	r.sent, r.anySource, r.canceling = nil, false, false
+	r.sent, r.anySource, r.aside, r.canceling = nil, false, false, false
 	if r.failed.Load() { // too late: it was done
 		r.failed.Store(false)
 	}
@@ -194,20 +197,26 @@ func (r *Request) await(ctx context.Context) error {
 		return nil
 	}
 	r.eng.pusher.waiting()
-	prog := &r.eng.prog
-	start := prog.begin()
-	if prog.spin(start, r.done.Load) {
+	prog, waiters := &r.eng.prog, &r.eng.waiters
+	var start spin.Wait
+	if r.aside {
+		waiters = &r.eng.asides
+	} else if start = prog.begin(); prog.spin(start, r.done.Load) {
+		prog.end(start)
 		return nil
 	}
-	w := r.eng.waiters.get()
+	w := waiters.get()
 	defer w.recycle()
 	if !r.addWaiter(w) {
 		return nil
 	}
+	var gap spin.Wait
 	for !r.done.Load() {
 		err := r.pendingFailure()
-		if err == nil {
+		if err == nil && r.aside {
 			err = w.wait(ctx)
+		} else if err == nil {
+			err = prog.rest(ctx, w, &gap, r.done.Load)
 		}
 		if err != nil {
 			r.dropWaiter(w)

@@ -175,7 +175,7 @@ func (w *World) Tunables() []Tunable {
 		{"WEFT_RENDEZVOUS", w.world.hints.Load().rendezvous.String(), "how longer ones travel: see WithRendezvous"},
 		{"WEFT_STREAMS", formatSize(o.streams), "streams that the tags are spread over"},
 		{"WEFT_UNEXPECTED", formatSize(o.unexpected), "memory for messages that came before their receives, in bytes"},
-		{"WEFT_SPIN", w.eng.prog.choose.Max().String(), "how long a waiting goroutine polls before it parks"},
+		{"WEFT_SPIN", w.eng.prog.choose.Max().String(), "how long a waiting goroutine polls, with nothing coming, before it parks"},
 		{"WEFT_SHARED", w.shared.String(), "1 if ranks on one host exchange messages through memory"},
 		{"WEFT_ADDRS", formatAddrs(o.addrs), "local addresses; none: all of the host"},
 		{"WEFT_CAPTURE", o.capture, "file that sent datagrams are recorded in"},

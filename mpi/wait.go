@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/sctp"
 )
 
 // waiter parks one goroutine. Signals may be spurious: who waits looks again.
@@ -15,6 +16,8 @@ type waiter struct {
 	ch   chan struct{}
 	lead parker // instead of ch, if not nil
 	pool *waiterPool
+
+	found func() // called instead of signalling, if not nil
 }
 
 // parker is how a transport lets a goroutine wait: as [sctp.Waiter] does.
@@ -49,10 +52,18 @@ func (w *waiter) recycle() { w.pool.pool.Put(w) }
 
 // signal wakes the goroutine that waits, or the next to wait. It never blocks.
 func (w *waiter) signal() {
-	if w.lead != nil {
+	switch {
+	case w.found != nil:
+		w.found()
+	case w.lead != nil:
 		w.lead.Wake()
-		return
+	default:
+		w.ring()
 	}
+}
+
+// ring is signal for a waiter that is nothing but a channel.
+func (w *waiter) ring() {
 	select {
 	case w.ch <- struct{}{}:
 	default:
@@ -86,6 +97,8 @@ type progress struct {
 	poll     func() bool // one pass over the transport; nil: cannot be polled
 	choose   spin.Chooser
 	spinners atomic.Int32
+	due      dueServices
+	serving  spin.Chooser  // whether to poll for what is due next
 	shared   *sharedMemory // nil: none
 	yields   bool          // other processes may run after each poll that found nothing
 	steady   bool          // all waits poll
@@ -117,6 +130,9 @@ const (
 func (p *progress) init(poll func() bool, limit time.Duration) {
 	p.poll = poll
 	p.choose.Init(limit)
+	if poll != nil {
+		p.serving.Init(min(limit, sctp.DefaultBusyPoll))
+	}
 }
 
 // settle has all waits poll for up to limit, because all messages come through
@@ -179,8 +195,14 @@ func (p *progress) enter(procs int) int {
 	}
 }
 
+// exit is the opposite of enter.
+func (p *progress) exit() {
+	p.spinners.Add(-1)
+	p.due.leave()
+}
+
 // spin polls until done or for the length of a spin, if w says so, and returns
-// done().
+// done(). It sees to what is due meanwhile.
 func (p *progress) spin(w spin.Wait, done func() bool) bool {
 	if w.Limit == 0 {
 		return false
@@ -193,6 +215,7 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 	if spinners == 0 {
 		return false
 	}
+	p.due.enter()
 	look, yield := clockEvery, yieldEvery
 	if p.steady {
 		look = offerEvery
@@ -200,11 +223,12 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 			yield = spareEvery
 		}
 	}
+	came := false
 	for i := 1; ; i++ {
 		worked := p.poll()
+		came = p.due.see() || worked || came
 		if done() {
-			p.spinners.Add(-1)
-			p.end(w)
+			p.exit()
 			if p.shared != nil {
 				p.shared.left()
 			}
@@ -219,8 +243,13 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 		if i%look != 0 && (!p.yields || i%clockEvery != 0) {
 			continue
 		}
-		if w.Over(clock()) {
-			p.spinners.Add(-1)
+		now := clock()
+		if came {
+			w.Came(now)
+			came = false
+		}
+		if w.Over(now) {
+			p.exit()
 			if p.shared != nil {
 				p.shared.parks()
 			}
@@ -230,4 +259,27 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 			yieldProcessor()
 		}
 	}
+}
+
+// rest parks at w, until a signal, for a goroutine of the program. Meanwhile it may
+// read the sockets, so it is first to know that something is due: it sees to that, and
+// polls for what is due next where that comes soon. *gap is the wait for that, at first
+// the zero Wait, and done reports whether the goroutine need not wait any more.
+func (p *progress) rest(ctx context.Context, w *waiter, gap *spin.Wait, done func() bool) error {
+	d := &p.due
+	if !d.used.Load() {
+		return w.wait(ctx)
+	}
+	d.park(w)
+	err := w.wait(ctx)
+	d.enter()
+	d.unpark(w)
+	for served := d.see(); served; {
+		gap.End(clock())
+		*gap = p.serving.Begin(clock())
+		n := d.seen.Load()
+		served = p.spin(*gap, func() bool { return d.seen.Load() != n || done() }) && d.seen.Load() != n
+	}
+	d.leave()
+	return err
 }

@@ -17,6 +17,7 @@ func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
 			spins++
 		}
 		if p.spin(s, func() bool { return time.Duration(clock()-began) >= spun }) {
+			p.end(s)
 			continue
 		}
 		w := pool.get()

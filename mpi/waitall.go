@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/weftstack/weft/internal/spin"
 )
 
 // Waitall blocks until all requests are done or ctx is (the operations then go
@@ -170,6 +172,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	eng.pusher.waiting()
 	start := eng.prog.begin()
 	if eng.prog.spin(start, look) {
+		eng.prog.end(start)
 		return found, nil
 	}
 	w := eng.waiters.get()
@@ -194,8 +197,9 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 			}
 		}
 	}()
+	var gap spin.Wait
 	for !look() {
-		if err := w.wait(ctx); err != nil {
+		if err := eng.prog.rest(ctx, w, &gap, look); err != nil {
 			return -1, err
 		}
 	}

@@ -4,18 +4,30 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // winService performs the requests of one origin on the window, on a goroutine
 // of its own: the program of the target takes no part (MPI-4.1, Section
 // 12.7.3), and origins that are slow, or stop in the middle, hold up nobody
-// else. Requests are performed in order, so an answer to a flush says that those
-// before it are done.
+// else. While the program waits and polls, the goroutine that does performs
+// those requests that take no time, instead of waking the other: that would go
+// to another processor, which somebody else may need. Requests are performed in
+// order, so an answer to a flush says that those before it are done.
 type winService struct {
 	w      *window
 	origin int
-	code   uint8 // first error since the last flush
-	out    []winAnswer
+	wake   waiter      // of the goroutine
+	ready  atomic.Bool // a request has come since it was looked last
+
+	mu   sync.Mutex // held by who serves; guards what follows
+	buf  []byte     // a request, if next is done
+	next *Request   // the receive into it; nil: none
+	left bool       // next is for the goroutine
+	over bool       // nothing is performed any more
+	code uint8      // first error since the last flush
+	out  []winAnswer
 }
 
 // winAnswer is an answer being sent, with its memory if that is scratch.
@@ -24,27 +36,115 @@ type winAnswer struct {
 	s *scratch
 }
 
+// serveAtOnce is how many requests in a row a goroutine that polls performs before it
+// looks at what it polls for.
+const serveAtOnce = 16
+
 // serve performs requests of an origin until ctx ends or the origin is gone.
 func (w *window) serve(ctx context.Context, origin int) {
-	s := &winService{w: w, origin: origin}
 	mem := getScratch(amHeaderLen + amInline)
 	defer mem.put()
-	buf := mem.bytes(amHeaderLen + amInline)
-	for {
-		st, err := w.c.recv(ctx, slotWin, buf, origin, winTagRequest)
+	s := &winService{w: w, origin: origin, buf: mem.bytes(amHeaderLen + amInline)}
+	s.wake = waiter{ch: make(chan struct{}, 1), found: s.found}
+	w.c.w.eng.prog.due.used.Store(true)
+	for s.run(ctx, true) {
+		_ = s.wake.wait(ctx) // run looks at ctx
+	}
+}
+
+// found says that a request has come, or will not come any more. It may be called
+// with locks held.
+func (s *winService) found() {
+	s.ready.Store(true)
+	if !s.w.c.w.eng.prog.due.add(s) {
+		s.wake.ring()
+	}
+}
+
+// run performs the requests that have come; not those that may take long, if it is
+// not called by the goroutine of s. It reports whether there may be more later.
+func (s *winService) run(ctx context.Context, own bool) bool {
+	push := &s.w.c.w.eng.pusher
+	push.hold()
+	defer push.release()
+	for again := true; again; again = s.ready.Load() {
+		if own {
+			s.mu.Lock()
+		} else if !s.mu.TryLock() {
+			return true // who has it looks again
+		}
+		s.ready.Store(false)
+		s.advance(ctx, own)
+		over := s.over
+		s.mu.Unlock()
+		if over {
+			return false
+		}
+	}
+	return true
+}
+
+// advance is run with s.mu held.
+func (s *winService) advance(ctx context.Context, own bool) {
+	for n := 0; !s.over && (own || !s.left); n++ {
+		if own && ctx.Err() != nil {
+			s.end(ctx.Err())
+			return
+		}
+		if s.next == nil {
+			s.next = newRequest(s.w.c.w.eng)
+			s.w.c.startRecv(s.next, slotWin, s.buf, s.origin, winTagRequest)
+			if s.next.addWaiter(&s.wake) {
+				return
+			}
+		} else if !s.next.done.Load() {
+			return
+		}
+		if !own && (n == serveAtOnce || s.takesLong()) {
+			s.left = true
+			s.wake.ring()
+			return
+		}
+		s.left = false
+		r := s.next
+		s.next = nil
 		switch {
-		case err == nil:
-			s.request(ctx, buf[:st.Bytes])
-		case errors.Is(err, ErrTruncate) && ctx.Err() == nil:
+		case r.err == nil:
+			msg := s.buf[:r.status.Bytes]
+			r.recycle()
+			s.request(ctx, msg)
+		case errors.Is(r.err, ErrTruncate):
 			s.fail(amProtocol)
 		default:
-			// Locks of the dead are free again.
-			s.grant(w.locks.release(origin))
-			s.finish()
+			s.end(nil)
 			return
 		}
 		s.reap()
 	}
+}
+
+// takesLong reports whether who performs the next request may have to wait.
+func (s *winService) takesLong() bool {
+	var h amHeader
+	if s.next.err != nil {
+		return true
+	}
+	_, ok := h.get(s.buf[:s.next.status.Bytes])
+	return ok && h.bulk
+}
+
+// end is called by the goroutine when ctx has ended, for which it gives the
+// reason, or the origin is gone.
+func (s *winService) end(err error) {
+	s.over = true
+	if r := s.next; r != nil {
+		s.next = nil
+		if !s.w.c.w.eng.cancel(r, err) {
+			r.fail(err)
+		}
+	}
+	s.grant(s.w.locks.release(s.origin)) // locks of the dead are free again
+	s.finish()
 }
 
 func (s *winService) fail(code uint8) {
@@ -105,7 +205,7 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 			held = getScratch(int(h.n))
 			into = held.bytes(int(h.n))
 		}
-		st, err := w.c.recv(ctx, slotWin, into, s.origin, bulkTag(h.num))
+		st, err := w.c.attend(ctx, slotWin, into, s.origin, bulkTag(h.num))
 		if data = into; err != nil || st.Bytes != len(into) {
 			code = amProtocol
 		}

@@ -63,7 +63,7 @@ type fabric interface {
 	listen() error
 	// polling returns how the transport is polled, see progress, and how goroutines
 	// wait for it, see waiterPool; both may be nil.
-	polling() (poll func() bool, park func() parker)
+	polling(spins bool) (poll func() bool, park func() parker)
 	// close releases everything. Links still up are aborted.
 	close() error
 }
@@ -327,7 +327,7 @@ func (w *World) setSpin(crowded bool, f fabric) {
 			spin = 0
 		}
 	}
-	poll, park := f.polling()
+	poll, park := f.polling(spin > 0)
 	if b := w.eng.bulk; b != nil && poll != nil {
 		base := poll
 		poll = func() bool {
