@@ -13,6 +13,7 @@ type sendMode uint8
 const (
 	sendStandard sendMode = iota
 	sendSync              // completes only when a receive has matched (MPI-5.0, Section 3.4)
+	sendHeld              // as sendStandard; the caller calls pusher.waiting before it blocks
 )
 
 // csend sends b to rank dst of c in the collective context and returns when b

@@ -14,7 +14,6 @@ type pusher struct {
 	sends   atomic.Int32 // since the last wait
 	pending atomic.Bool  // dirty is not empty
 	active  atomic.Bool  // the goroutine runs
-	holders atomic.Int32 // goroutines that transmit all there is soon
 
 	mu    sync.Mutex
 	dirty []*peer // with messages to transmit
@@ -25,8 +24,9 @@ type pusher struct {
 const burstBytes = 16 << 10
 
 // push transmits the message of n bytes that was queued for p, now or soon. It is
-// the first since a wait if it is lone.
-func (e *engine) push(p *peer, n int, lone bool) {
+// the first since a wait if it is lone. If it is held the caller calls waiting before
+// it blocks, and needs no goroutine.
+func (e *engine) push(p *peer, n int, lone, held bool) {
 	u := &e.pusher
 	if lone || !p.bursts || int(p.unsent.Add(int32(min(n, burstBytes)+envelopeLen))) > burstBytes {
 		p.unsent.Store(0)
@@ -39,17 +39,9 @@ func (e *engine) push(p *peer, n int, lone bool) {
 		u.mu.Unlock()
 		u.pending.Store(true)
 	}
-	if u.holders.Load() == 0 && u.active.CompareAndSwap(false, true) {
+	if !held && u.active.CompareAndSwap(false, true) {
 		go u.run()
 	}
-}
-
-// hold says that the caller calls release soon: no goroutine is needed until then.
-func (u *pusher) hold() { u.holders.Add(1) }
-
-func (u *pusher) release() {
-	u.holders.Add(-1)
-	u.waiting()
 }
 
 // run transmits until nothing is left.

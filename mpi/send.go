@@ -146,7 +146,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		return false, p.lost(err)
 	}
 	if !sent {
-		e.push(p, len(b), lone)
+		e.push(p, len(b), lone, mode == sendHeld)
 	}
 	if waits > 0 {
 		if err := c.stopped(x); err != nil { // whoever looked for sends to fail may have come before

@@ -190,7 +190,11 @@ func (w *window) send(ctx context.Context, target int, h amHeader, data []byte) 
 	b := s.bytes(amHeaderLen + len(data))
 	h.put(b)
 	copy(b[amHeaderLen:], data)
-	return w.c.send(ctx, slotWin, sendStandard, b, target, winTagRequest)
+	mode := sendStandard
+	if h.kind == amFlush || h.kind == amLock { // who sends them waits next
+		mode = sendHeld
+	}
+	return w.c.send(ctx, slotWin, mode, b, target, winTagRequest)
 }
 
 // ask sends a request and waits for its answer of one byte.

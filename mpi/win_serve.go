@@ -64,9 +64,7 @@ func (s *winService) found() {
 // run performs the requests that have come; not those that may take long, if it is
 // not called by the goroutine of s. It reports whether there may be more later.
 func (s *winService) run(ctx context.Context, own bool) bool {
-	push := &s.w.c.w.eng.pusher
-	push.hold()
-	defer push.release()
+	defer s.w.c.w.eng.pusher.waiting() // for answers
 	for again := true; again; again = s.ready.Load() {
 		if own {
 			s.mu.Lock()
@@ -255,7 +253,7 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 
 // answer sends b without waiting: the origin has made room for it.
 func (s *winService) answer(origin int, num uint32, b []byte, mem *scratch) {
-	r, err := s.w.c.isend(slotWin, sendStandard, b, origin, answerTag(num))
+	r, err := s.w.c.isend(slotWin, sendHeld, b, origin, answerTag(num))
 	if err != nil {
 		mem.put() // the origin is gone
 		return

@@ -153,10 +153,8 @@ func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 		if err := w.spill(ctx, t.rank); err != nil && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		push := &w.c.w.eng.pusher
-		push.hold()
 		t.startFlush(ctx, w)
-		push.release()
+		w.c.w.eng.pusher.waiting()
 	}
 	if err := t.settleRDMA(ctx, remote); err != nil {
 		return err
