@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"slices"
+
+	"github.com/weftstack/weft/internal/spin"
 )
 
 // Iprobe reports whether a message that a receive for (src, tag) would get
@@ -195,11 +197,16 @@ func (c *Comm) find(x *matchContext, src, tag int) (*message, error) {
 // probe waits for a message and, if take is set, removes it.
 func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m *message, err error) {
 	e, x := c.w.eng, c.ctx[slotUser]
+	found := false
 	look := func() bool {
+		if found {
+			return true
+		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if m, err = c.find(x, src, tag); m == nil {
-			return err != nil
+		m, err = c.find(x, src, tag)
+		if found = m != nil || err != nil; m == nil {
+			return found
 		}
 		st = m.status()
 		if take {
@@ -213,7 +220,7 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 	}
 	e.pusher.waiting()
 	start := e.prog.begin()
-	if e.prog.spin(start, look) {
+	if e.prog.spin(ctx, start, look) {
 		e.prog.end(start)
 		return st, m, err
 	}
@@ -229,8 +236,9 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 		}
 		e.mu.Unlock()
 	}()
+	var gap spin.Wait
 	for !look() {
-		if werr := w.wait(ctx); werr != nil {
+		if werr := e.prog.rest(ctx, w, &gap, look); werr != nil {
 			return Status{}, nil, werr
 		}
 	}

@@ -201,7 +201,7 @@ func (r *Request) await(ctx context.Context) error {
 	var start spin.Wait
 	if r.aside {
 		waiters = &r.eng.asides
-	} else if start = prog.begin(); prog.spin(start, r.done.Load) {
+	} else if start = prog.begin(); prog.spin(ctx, start, r.done.Load) {
 		prog.end(start)
 		return nil
 	}

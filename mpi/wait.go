@@ -202,8 +202,9 @@ func (p *progress) exit() {
 }
 
 // spin polls until done or for the length of a spin, if w says so, and returns
-// done(). It sees to what is due meanwhile.
-func (p *progress) spin(w spin.Wait, done func() bool) bool {
+// done(). It sees to what is due meanwhile. Once ctx is over it does not go on for what
+// comes.
+func (p *progress) spin(ctx context.Context, w spin.Wait, done func() bool) bool {
 	if w.Limit == 0 {
 		return false
 	}
@@ -245,8 +246,9 @@ func (p *progress) spin(w spin.Wait, done func() bool) bool {
 		}
 		now := clock()
 		if came {
-			w.Came(now)
-			came = false
+			if came = false; ctx.Err() == nil {
+				w.Came(now)
+			}
 		}
 		if w.Over(now) {
 			p.exit()
@@ -274,11 +276,12 @@ func (p *progress) rest(ctx context.Context, w *waiter, gap *spin.Wait, done fun
 	err := w.wait(ctx)
 	d.enter()
 	d.unpark(w)
-	for served := d.see(); served; {
+	// What is left of it leave gives to others.
+	for served := d.see(); served && err == nil && ctx.Err() == nil && !done(); {
 		gap.End(clock())
 		*gap = p.serving.Begin(clock())
 		n := d.seen.Load()
-		served = p.spin(*gap, func() bool { return d.seen.Load() != n || done() }) && d.seen.Load() != n
+		served = p.spin(ctx, *gap, func() bool { return d.seen.Load() != n || done() }) && d.seen.Load() != n
 	}
 	d.leave()
 	return err

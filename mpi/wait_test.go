@@ -16,7 +16,7 @@ func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
 		if s.Limit > 0 {
 			spins++
 		}
-		if p.spin(s, func() bool { return time.Duration(clock()-began) >= spun }) {
+		if p.spin(context.Background(), s, func() bool { return time.Duration(clock()-began) >= spun }) {
 			p.end(s)
 			continue
 		}
@@ -103,11 +103,11 @@ func TestSharedLooksAtNetwork(t *testing.T) {
 // A wait that cannot poll, or may not, does not.
 func TestProgressOff(t *testing.T) {
 	var p progress
-	if s := p.begin(); s.Limit > 0 || p.spin(s, func() bool { return true }) {
+	if s := p.begin(); s.Limit > 0 || p.spin(context.Background(), s, func() bool { return true }) {
 		t.Error("spin without a transport to poll")
 	}
 	p.init(func() bool { t.Error("polled"); return false }, 0)
-	if s := p.begin(); s.Limit > 0 || p.spin(s, func() bool { return true }) {
+	if s := p.begin(); s.Limit > 0 || p.spin(context.Background(), s, func() bool { return true }) {
 		t.Error("spin of no length")
 	}
 }

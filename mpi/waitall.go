@@ -171,7 +171,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	}
 	eng.pusher.waiting()
 	start := eng.prog.begin()
-	if eng.prog.spin(start, look) {
+	if eng.prog.spin(ctx, start, look) {
 		eng.prog.end(start)
 		return found, nil
 	}

@@ -144,7 +144,7 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 	if n == 0 {
 		prog := &c.dev.w.eng.prog
 		start := prog.begin()
-		prog.spin(start, func() bool { return c.cq.Len() > 0 })
+		prog.spin(ctx, start, func() bool { return c.cq.Len() > 0 })
 		var err error
 		if n, err = c.cq.Wait(ctx, wcs[:]); err != nil {
 			if ctx.Err() == nil {

@@ -245,24 +245,45 @@ func (p *countedParker) Wait(stop <-chan struct{}) bool {
 	return p.parker.Wait(stop)
 }
 
-// A wait for what is due next that polls in vain, or that somebody else ends, does not
-// keep rest from returning.
-func TestRestEnds(t *testing.T) {
-	var p progress
-	p.init(func() bool { return false }, time.Millisecond)
+// However much comes, and comes to be due, who waits returns when its own wait, or the
+// context, is over.
+func TestWaitsEndUnderTraffic(t *testing.T) {
+	e := &engine{}
+	p := &e.prog
+	s := &winService{w: &window{c: &Comm{w: &World{eng: e}}}, over: true, wake: waiter{ch: make(chan struct{}, 1)}}
+	p.init(func() bool { p.due.add(s); return true }, 100*time.Millisecond)
 	p.due.used.Store(true)
-	w := &waiter{ch: make(chan struct{}, 1)}
-	w.signal()
-	var gap spin.Wait
-	if err := p.rest(t.Context(), w, &gap, func() bool { return false }); err != nil || gap.Counts() {
-		t.Errorf("without anything due: %v, %+v", err, gap)
-	}
 	ctx, stop := context.WithCancel(t.Context())
-	stop()
-	if err := p.rest(ctx, w, &gap, func() bool { return false }); err == nil {
-		t.Error("rested on although the context is over")
+	w := &waiter{ch: make(chan struct{}, 1)}
+	never := func() bool { return false }
+	// rest has something be due when it wakes, and returns how often it saw to it.
+	rest := func(done func() bool) uint32 {
+		t.Helper()
+		seen := p.due.seen.Load()
+		p.due.enter()
+		p.due.add(s)
+		w.signal()
+		p.due.seers.Add(-1)
+		var gap spin.Wait
+		if err := p.rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+		if p.due.seers.Load() != 0 || len(p.due.parked) != 0 || p.spinners.Load() != 0 {
+			t.Errorf("left %d seers, %d parked, %d spinners", p.due.seers.Load(), len(p.due.parked), p.spinners.Load())
+		}
+		p.due.take()
+		return p.due.seen.Load() - seen
 	}
-	if p.due.seers.Load() != 0 || len(p.due.parked) != 0 || p.spinners.Load() != 0 {
-		t.Errorf("left behind %d seers, %d parked, %d spinners", p.due.seers.Load(), len(p.due.parked), p.spinners.Load())
+	looks := 0
+	if n := rest(func() bool { looks++; return looks > 20 }); n > 21 {
+		t.Errorf("saw to what is due %d times, %d looks whether the wait is over", n, looks)
+	}
+	stop()
+	if n := rest(never); n != 1 {
+		t.Errorf("saw to what is due %d times after the end of the context", n)
+	}
+	began := clock()
+	if p.spin(ctx, p.begin(), never) || clock()-began > int64(10*time.Second) {
+		t.Error("a spin went on after the end of its context")
 	}
 }

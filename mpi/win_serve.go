@@ -46,7 +46,6 @@ func (w *window) serve(ctx context.Context, origin int) {
 	defer mem.put()
 	s := &winService{w: w, origin: origin, buf: mem.bytes(amHeaderLen + amInline)}
 	s.wake = waiter{ch: make(chan struct{}, 1), found: s.found}
-	w.c.w.eng.prog.due.used.Store(true)
 	for s.run(ctx, true) {
 		_ = s.wake.wait(ctx) // run looks at ctx
 	}
@@ -284,6 +283,7 @@ func (s *winService) reap() {
 // is the program's again.
 func (s *winService) finish() {
 	for _, a := range s.out {
+		a.r.aside = true
 		_, _ = a.r.wait(context.Background()) // fails if the link does
 	}
 	s.reap()

@@ -127,6 +127,7 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	w.locks.init(c.Size())
 	life, stop := context.WithCancel(context.Background())
 	w.stop = stop
+	w.c.w.eng.prog.due.used.Store(true)
 	for origin := range w.to {
 		w.served.Go(func() { w.serve(life, origin) })
 	}

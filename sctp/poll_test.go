@@ -138,7 +138,7 @@ func TestLinger(t *testing.T) {
 	if w := tr.linger(spin.Wait{}, look(3, true)); w.Counts() || looks != 1 {
 		t.Errorf("over: %d looks, %+v", looks, w)
 	}
-	tr.SetBusyRead(time.Microsecond)
+	tr.SetBusyRead(20 * time.Millisecond)
 	w := tr.linger(spin.Wait{}, look(3, false))
 	if !w.Counts() || w.Limit == 0 || looks < 3+clockEvery {
 		t.Errorf("%d looks, %+v", looks, w)

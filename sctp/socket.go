@@ -75,9 +75,9 @@ func (s *socket) readLoop() {
 	}
 }
 
-// lingerOnce is a look of the reader for more, unless others poll.
+// lingerOnce is a look of the reader for more, unless others poll or it is to end.
 func (s *socket) lingerOnce() (came, over bool) {
-	return s.poll(true), s.t.polling.quiet.Load()
+	return s.poll(true), s.t.polling.quiet.Load() || s.t.demux.isClosed()
 }
 
 // maxRefusals is how many polls in a row may find somebody else at it until one

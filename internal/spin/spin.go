@@ -43,6 +43,9 @@ const (
 	// steadyWait bounds what one wait adds to a cost: twice the cost and this count
 	// most, so that the way of waiting does not change with a single long wait.
 	steadyWait = int64(20 * time.Microsecond)
+	// goesOn bounds a spin that goes on because something comes, in multiples of its
+	// length: who spins looks at nothing else.
+	goesOn = 16
 	// spinGain is the least part of its length by which a wait must be shorter for
 	// spinning to be worth the processor.
 	spinGain = 16
@@ -131,11 +134,12 @@ func (w *Wait) Over(now int64) bool {
 	if w.late {
 		w.at, w.late = now, false
 	}
-	return now-max(w.at, w.since) > w.Limit
+	return now-max(w.at, w.since) > w.Limit || now-w.at > goesOn*w.Limit
 }
 
 // Came notes that the spin of w found something, if not what is waited for: as much time as
-// it may take is left from now on. One that tries whether spinning pays gets no more.
+// it may take is left from now on, up to goesOn times that in all. One that tries whether
+// spinning pays gets no more.
 func (w *Wait) Came(now int64) {
 	if !w.other {
 		w.since = now

@@ -88,9 +88,9 @@ func TestSpinGoesOn(t *testing.T) {
 	limit := int64(5 * time.Millisecond)
 	c.Init(time.Duration(limit))
 	w := c.Begin(7)
-	for now := int64(7); now < 10*limit; now += limit {
+	for now := int64(7); now <= 7+goesOn*limit; now += limit {
 		w.Came(now)
-		if w.Over(now+limit) || !w.Over(now+limit+1) {
+		if last := now == 7+goesOn*limit; w.Over(now+limit) != last || !w.Over(now+limit+1) {
 			t.Fatalf("when something came at %d: over %v, %v", now, w.Over(now+limit), w.Over(now+limit+1))
 		}
 	}
