@@ -13,6 +13,8 @@ import (
 // sockets: datagrams wake it rather than a reader that would have to wake it in
 // turn, on another thread. One goroutine of a transport leads at a time, while
 // no other one waits, and only where datagrams come often: else the readers serve.
+// With one processor for the process a reader wakes nobody on another thread, and what
+// a lead begins and ends with would cost more.
 type lead struct {
 	t      *Transport
 	poller *udpio.Poller // nil: nobody can
@@ -76,7 +78,7 @@ func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 		t.readersWake()
 		return wait(w, stop, expired)
 	}
-	if l.quick.Load() >= leadAfter && l.parked.Load() == 0 && l.busy.CompareAndSwap(false, true) {
+	if t.procs.Load() > 1 && l.quick.Load() >= leadAfter && l.parked.Load() == 0 && l.busy.CompareAndSwap(false, true) {
 		if l.lead(w, stop, expired) {
 			return nil
 		}

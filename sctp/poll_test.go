@@ -160,9 +160,6 @@ func TestLinger(t *testing.T) {
 // reader each time.
 func TestReaderLingers(t *testing.T) {
 	p := newLeadPair(t)
-	if runtime.GOMAXPROCS(0) < 2 {
-		t.Skip("needs two processors")
-	}
 	p.tb.SetBusyRead(time.Second)
 	defer p.busy()()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
