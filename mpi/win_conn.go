@@ -66,6 +66,13 @@ func (c *rmaConn) fail(err error) {
 // is full. The registration g, if any, is given back when the operation is
 // complete, or at once if it cannot be posted.
 func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, g *registration) (uint64, error) {
+	one := [1]verbs.SendWR{wr}
+	return c.postAll(ctx, one[:], g)
+}
+
+// postAll is post for up to rmaDepth operations in one step, all or none. It returns the
+// number of the last.
+func (c *rmaConn) postAll(ctx context.Context, wrs []verbs.SendWR, g *registration) (uint64, error) {
 	for {
 		c.mu.Lock()
 		if c.err != nil {
@@ -73,20 +80,21 @@ func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, g *registration) (u
 			c.mu.Unlock()
 			return 0, errors.Join(err, c.dev.regs.put(g))
 		}
-		if c.posted-c.done < rmaDepth {
+		if c.posted+uint64(len(wrs)) <= c.done+rmaDepth {
 			break
 		}
-		next := c.done + 1
+		next := c.posted + uint64(len(wrs)) - rmaDepth
 		c.mu.Unlock()
 		if err := c.wait(ctx, next); err != nil {
 			return 0, errors.Join(err, c.dev.regs.put(g))
 		}
 	}
 	defer c.mu.Unlock()
-	n := c.posted + 1
-	wr.ID = n
-	wr.Flags |= verbs.Signaled
-	if err := c.qp.PostSend(wr); err != nil {
+	for i := range wrs {
+		wrs[i].ID = c.posted + 1 + uint64(i)
+		wrs[i].Flags |= verbs.Signaled
+	}
+	if err := c.qp.PostSend(wrs...); err != nil {
 		if errors.Is(err, verbs.ErrQPState) {
 			if cause := c.qp.Err(); cause != nil {
 				err = cause
@@ -96,15 +104,25 @@ func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, g *registration) (u
 		}
 		return 0, errors.Join(err, c.dev.regs.put(g))
 	}
-	c.posted = n
-	c.peer.rdma.count(&wr)
-	if wr.Op == verbs.OpWrite {
-		c.wrote, c.where = n, wr.Remote
+	c.posted += uint64(len(wrs))
+	for i := range wrs {
+		wr := &wrs[i]
+		c.peer.rdma.count(wr)
+		if wr.Op == verbs.OpWrite {
+			c.wrote, c.where = wr.ID, wr.Remote
+		}
 	}
 	if g != nil {
-		c.mrs = append(c.mrs, postedMR{n, g})
+		c.mrs = append(c.mrs, postedMR{c.posted, g})
 	}
-	return n, nil
+	return c.posted, nil
+}
+
+// bursts reports whether there were writes since the last proof.
+func (c *rmaConn) bursts() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err == nil && c.wrote > c.proving
 }
 
 // wait collects completions until that of the given operation.

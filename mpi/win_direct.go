@@ -62,6 +62,9 @@ func (w *window) closeDirect() {
 	}
 }
 
+// near reports whether the memory can be copied directly.
+func (d *directMem) near() bool { return d.mapped != nil || d.open.Load() }
+
 // directTo returns the memory of a target that can be copied directly, or nil. What
 // it lets through is checked once more, since nobody does so at the target.
 func (w *window) directTo(target, off, n int, need Access) *directMem {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/verbs"
 )
 
 // gathered are short Puts to a target, copied here until the system is to copy them
-// there: one call of it for many. No Put has to be complete at the target before a
-// synchronization (MPI-4.1, Section 12.5).
+// there, by one call for many, or until they are posted together, so that they share
+// packets. No Put has to be complete at the target before a synchronization (MPI-4.1,
+// Section 12.5).
 type gathered struct {
 	some atomic.Bool // puts is not nil
 	turn turn        // held by the one that adds to puts or has them copied
@@ -20,8 +23,11 @@ type putList struct {
 	mem    [gatherBytes]byte
 	n      int // bytes in mem
 	pieces [gatherPieces]piece
-	used   int // pieces
-	count  int // Puts
+	used   int  // pieces
+	count  int  // Puts
+	rdma   bool // they go by RDMA Write
+
+	wrs []verbs.SendWR // memory for those of the pieces
 }
 
 // piece is a place in the memory of a target.
@@ -39,12 +45,12 @@ const (
 var putLists = sync.Pool{New: func() any { return new(putList) }}
 
 // add takes a Put, if there is room. One that begins where the last ends continues its
-// piece: the system takes its time for each.
-func (p *putList) add(src []byte, off int) bool {
+// piece, up to the given length: each takes its time.
+func (p *putList) add(src []byte, off, longest int) bool {
 	if len(src) > len(p.mem)-p.n {
 		return false
 	}
-	if last := p.used - 1; last >= 0 && p.pieces[last].off+p.pieces[last].n == off {
+	if last := p.used - 1; last >= 0 && p.pieces[last].off+p.pieces[last].n == off && p.pieces[last].n+len(src) <= longest {
 		p.pieces[last].n += len(src)
 	} else if p.used < len(p.pieces) {
 		p.pieces[p.used] = piece{off, len(src)}
@@ -72,16 +78,68 @@ func (w *window) gather(ctx context.Context, src []byte, target, off int) (bool,
 	}
 	defer g.turn.give()
 	// What was refused may be under way by RDMA, which takes it from the list.
-	if g.puts != nil && d.open.Load() && g.puts.add(src, off) {
+	if g.puts != nil && d.open.Load() && g.puts.add(src, off, gatherBytes) {
 		return true, nil
 	}
 	if err := w.copyGathered(ctx, target); err != nil || !d.open.Load() {
 		return false, err
 	}
 	p := putLists.Get().(*putList)
-	p.add(src, off)
+	p.add(src, off, gatherBytes)
 	g.set(p)
 	return true, nil
+}
+
+// gatherWrite takes a Put of up to rmaInline bytes that goes by RDMA Write, if it is not
+// the first since a synchronization: a packet for each would take longer than many do in
+// one. The first goes at once, for which it reports false.
+func (w *window) gatherWrite(ctx context.Context, src []byte, target, off int) (bool, error) {
+	t := &w.to[target]
+	g := &t.gathered
+	if !g.some.Load() && !t.bursts() {
+		return false, nil
+	}
+	if err := g.turn.take(ctx); err != nil {
+		return false, err
+	}
+	defer g.turn.give()
+	if g.puts != nil && g.puts.rdma && g.puts.add(src, off, rmaInline) {
+		return true, nil
+	}
+	if err := w.copyGathered(ctx, target); err != nil {
+		return false, err
+	}
+	p := putLists.Get().(*putList)
+	p.rdma = true
+	p.add(src, off, rmaInline)
+	g.set(p)
+	return true, nil
+}
+
+// writeGathered posts what is gathered, of pieces of up to rmaInline bytes.
+func (w *window) writeGathered(ctx context.Context, target int, p *putList) error {
+	c, remote, err := w.connTo(ctx, target)
+	if err != nil {
+		return err
+	}
+	at := 0
+	for _, k := range p.pieces[:p.used] {
+		p.wrs = append(p.wrs, verbs.SendWR{Op: verbs.OpWrite, Inline: p.mem[at : at+k.n], Remote: remote.At(uint64(k.off))})
+		at += k.n
+	}
+	n, err := c.postAll(ctx, p.wrs, nil)
+	clear(p.wrs)
+	p.wrs = p.wrs[:0]
+	if err == nil {
+		w.to[target].posted(c, n)
+	}
+	return err
+}
+
+// reuse gives back a list that nobody reads any more.
+func (p *putList) reuse() {
+	p.n, p.used, p.count, p.rdma = 0, 0, 0, false
+	putLists.Put(p)
 }
 
 // spill has what is gathered for a target copied to it. An error is reported by the
@@ -101,16 +159,28 @@ func (w *window) spill(ctx context.Context, target int) error {
 // copyGathered is spill for those who have the turn. What the system refuses is put by
 // RDMA, or fails as that does; if ctx ends it stays gathered.
 func (w *window) copyGathered(ctx context.Context, target int) error {
-	t, d, peer := &w.to[target], &w.direct[target], w.c.peers[target]
+	t, peer := &w.to[target], w.c.peers[target]
 	p := t.gathered.puts
 	if p == nil {
 		return nil
 	}
+	if p.rdma {
+		err := w.writeGathered(ctx, target, p)
+		if err != nil && ctx.Err() != nil {
+			return err // it stays
+		}
+		if err != nil {
+			t.note(err)
+		}
+		t.gathered.set(nil)
+		p.reuse()
+		return err
+	}
+	d := &w.direct[target]
 	if peer.failure() == nil && d.open.Load() && writePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
 		peer.rdma.writes.add(p.count, p.n)
-		p.n, p.used, p.count = 0, 0, 0
-		putLists.Put(p)
 		t.gathered.set(nil)
+		p.reuse()
 		return nil
 	}
 	d.open.Store(false)

@@ -139,19 +139,22 @@ func TestPutListRoom(t *testing.T) {
 		name         string
 		length, step int
 		puts, pieces int
+		longest      int
 	}{
-		{"adjacent", 8, 8, gatherBytes / 8, 1},
-		{"adjacent, odd", gatherLimit - 1, gatherLimit - 1, gatherBytes / (gatherLimit - 1), 1},
-		{"apart", 8, 9, gatherPieces, gatherPieces},
-		{"backwards", 8, -8, gatherPieces, gatherPieces},
-		{"in one place", 8, 0, gatherPieces, gatherPieces},
-		{"long", gatherLimit, 2 * gatherLimit, gatherBytes / gatherLimit, gatherBytes / gatherLimit},
+		{"adjacent, pieces bounded", 8, 8, 100 * gatherPieces, gatherPieces, 800},
+		{"adjacent, bounded by an odd number", 8, 8, 12 * gatherPieces, gatherPieces, 99},
+		{"adjacent", 8, 8, gatherBytes / 8, 1, gatherBytes},
+		{"adjacent, odd", gatherLimit - 1, gatherLimit - 1, gatherBytes / (gatherLimit - 1), 1, gatherBytes},
+		{"apart", 8, 9, gatherPieces, gatherPieces, gatherBytes},
+		{"backwards", 8, -8, gatherPieces, gatherPieces, gatherBytes},
+		{"in one place", 8, 0, gatherPieces, gatherPieces, gatherBytes},
+		{"long", gatherLimit, 2 * gatherLimit, gatherBytes / gatherLimit, gatherBytes / gatherLimit, gatherBytes},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := new(putList)
 			src := make([]byte, tt.length)
 			puts := 0
-			for src[0] = 1; p.add(src, 1<<20+puts*tt.step); src[0]++ {
+			for src[0] = 1; p.add(src, 1<<20+puts*tt.step, tt.longest); src[0]++ {
 				if puts++; puts > gatherBytes {
 					t.Fatal("there is always room")
 				}
@@ -330,4 +333,119 @@ func TestWinGatheredForTheDead(t *testing.T) {
 	if err != nil && !errors.Is(err, ErrProcFailed) {
 		t.Errorf("the job ended with: %v", err)
 	}
+}
+
+// Short Puts that go by RDMA are posted together: when there are many, by a
+// synchronization, or before an operation that follows. The first after a
+// synchronization goes at once.
+func TestWinGathersWrites(t *testing.T) {
+	const n, puts = 1 << 16, 5000
+	local(t, 2, func(ctx context.Context, c *Comm) error {
+		w, err := WinCreate(ctx, c, make([]byte, n))
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			return w.Free(ctx)
+		}
+		g := &w.w.to[1].gathered
+		want := make([]byte, n)
+		check := func(name string) error {
+			if err := w.Flush(ctx, 1); err != nil {
+				return err
+			}
+			if g.some.Load() || !w.w.quiet() {
+				return fmt.Errorf("%s: something is left", name)
+			}
+			got := make([]byte, n)
+			if err := errors.Join(w.Get(ctx, got, 1, 0), w.Flush(ctx, 1)); err != nil {
+				return err
+			}
+			return diff(name, got, want)
+		}
+		put := func(b byte, off int) error {
+			want[off] = b
+			return w.Put(ctx, []byte{b}, 1, off)
+		}
+		if err := put(7, 0); err != nil {
+			return err
+		}
+		if g.some.Load() {
+			return errors.New("the first Put waits for others")
+		}
+		pattern(want, 3)
+		for i := range puts {
+			if err := w.Put(ctx, want[8*i:8*i+8], 1, 8*i); err != nil {
+				return err
+			}
+		}
+		clear(want[8*puts:])
+		if err := check("neighbours"); err != nil {
+			return err
+		}
+		if s := c.w.Stats().Peers[1].Writes; s.Messages > puts/(rmaInline/8)+gatherPieces || s.Bytes != 8*puts+1 {
+			return fmt.Errorf("%d Puts were %+v", puts, s)
+		}
+		for i := range puts { // the last to each place counts, as without gathering
+			if err := put(byte(i), i*37%n); err != nil {
+				return err
+			}
+			if err := put(byte(i+1), i*37%n); err != nil {
+				return err
+			}
+		}
+		if err := check("strangers"); err != nil {
+			return err
+		}
+		for i, tt := range []struct {
+			name string
+			do   func() error
+		}{
+			{"flush all", func() error { return w.FlushAll(ctx) }},
+			{"unlock", func() error { return errors.Join(w.Lock(ctx, LockShared, 1), w.Unlock(ctx, 1)) }},
+			{"get", func() error { return w.Get(ctx, make([]byte, 1), 1, 0) }},
+			{"accumulate", func() error { return w.Accumulate(ctx, []byte{0}, 1, n-1, Sum) }},
+			{"fetch", func() error { _, err := w.FetchAndOp(ctx, 0, 1, n-1, Sum); return err }},
+			{"swap", func() error {
+				_, err := w.CompareAndSwap(ctx, want[n-1], want[n-1], 1, n-1)
+				return err
+			}},
+			{"long put", func() error {
+				pattern(want[:rmaInline+1], 5)
+				return w.Put(ctx, want[:rmaInline+1], 1, 0)
+			}},
+		} {
+			if err := errors.Join(put(byte(i), i), put(byte(i+1), 2*i)); err != nil {
+				return err
+			}
+			if !g.some.Load() {
+				return fmt.Errorf("%s: the second Put was not gathered", tt.name)
+			}
+			if w.w.quiet() {
+				return fmt.Errorf("%s: quiet although something is gathered", tt.name)
+			}
+			if err := tt.do(); err != nil {
+				return fmt.Errorf("%s: %w", tt.name, err)
+			}
+			if g.some.Load() {
+				return fmt.Errorf("%s: still gathered", tt.name)
+			}
+			if err := check(tt.name); err != nil {
+				return err
+			}
+		}
+		over, stop := context.WithCancel(ctx)
+		defer stop()
+		if err := errors.Join(put(1, 1), put(2, 2)); err != nil {
+			return err
+		}
+		stop()
+		if err := w.Flush(over, 1); !errors.Is(err, context.Canceled) && g.some.Load() {
+			return fmt.Errorf("a flush whose context is over left something gathered, and returned %w", err)
+		}
+		if err := check("after a flush that was given up"); err != nil {
+			return err
+		}
+		return w.Free(ctx)
+	}, overTransport(TransportHybrid))
 }

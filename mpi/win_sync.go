@@ -193,6 +193,7 @@ func (w *window) flushAll(ctx context.Context) error {
 		return err
 	}
 	for rank := range w.to {
+		_ = w.spill(ctx, rank) // flush reports its error
 		w.to[rank].startFlush(ctx, w)
 	}
 	return w.each(func(rank int) error { return w.to[rank].flush(ctx, w) })
@@ -349,6 +350,7 @@ func (w *window) complete(ctx context.Context) error {
 	}
 	var errs []error
 	for _, t := range targets {
+		_ = w.spill(ctx, t) // flush reports its error
 		w.to[t].startFlush(ctx, w)
 	}
 	for _, t := range targets {

@@ -66,6 +66,14 @@ func (t *winTarget) note(err error) {
 	t.mu.Unlock()
 }
 
+// bursts reports whether there were Puts by RDMA since the last synchronization.
+func (t *winTarget) bursts() bool {
+	t.mu.Lock()
+	c := t.conn
+	t.mu.Unlock()
+	return c != nil && c.bursts()
+}
+
 // reported returns the error kept, once.
 func (t *winTarget) reported() error {
 	t.mu.Lock()

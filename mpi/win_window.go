@@ -271,12 +271,19 @@ func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 		w.release()
 		return nil
 	}
-	if w.direct != nil {
+	if w.direct != nil && w.direct[target].near() {
 		if done, err := w.putDirect(ctx, src, target, off); done || err != nil {
 			return err
 		}
 	}
 	if w.dev != nil {
+		if len(src) > rmaInline {
+			if err := w.spill(ctx, target); err != nil {
+				return err
+			}
+		} else if done, err := w.gatherWrite(ctx, src, target, off); done || err != nil {
+			return err
+		}
 		return w.writeRDMA(ctx, src, target, off)
 	}
 	for len(src) > 0 {
