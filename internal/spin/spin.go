@@ -7,6 +7,7 @@
 package spin
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -59,7 +60,7 @@ const (
 // Init sets how long a wait may spin, not at all if limit is 0 or less. No wait is
 // going on.
 func (c *Chooser) Init(limit time.Duration) {
-	c.max = max(int64(limit), 0)
+	c.max = min(max(int64(limit), 0), math.MaxInt64/goesOn) // which no sum exceeds
 	c.parkCost.Store(min(c.max, firstPark))
 	c.explore.Store(minExplore)
 	c.gap.Store(minExplore)

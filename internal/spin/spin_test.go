@@ -1,6 +1,7 @@
 package spin
 
 import (
+	"math"
 	"testing"
 	"time"
 )
@@ -125,6 +126,16 @@ func TestAlways(t *testing.T) {
 	}
 	if c.Init(0); c.Begin(1).Limit != 0 {
 		t.Error("spins after Init(0)")
+	}
+}
+
+// The longest limit there is does not overflow.
+func TestLongest(t *testing.T) {
+	var c Chooser
+	c.Init(math.MaxInt64)
+	w := c.Begin(1)
+	if w.Came(int64(time.Hour)); w.Over(int64(24 * time.Hour)) {
+		t.Error("a spin of any length ends within a day")
 	}
 }
 
