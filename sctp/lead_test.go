@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,10 @@ type leadPair struct {
 
 func newLeadPair(t *testing.T) *leadPair {
 	t.Helper()
+	if n := runtime.GOMAXPROCS(0); n == 1 { // where nobody leads
+		runtime.GOMAXPROCS(2)
+		t.Cleanup(func() { runtime.GOMAXPROCS(n) })
+	}
 	ctx := t.Context()
 	p := &leadPair{}
 	for _, tr := range []**Transport{&p.ta, &p.tb} {
@@ -34,9 +39,6 @@ func newLeadPair(t *testing.T) *leadPair {
 	}
 	if p.ta.lead.poller == nil {
 		t.Skip("the sockets of this system cannot be polled")
-	}
-	if p.ta.procs.Load() < 2 {
-		t.Skip("nobody leads with one processor")
 	}
 	listen := func(tr *Transport, cfg *Config) *Endpoint {
 		e, err := tr.Listen(0, cfg)
@@ -291,6 +293,29 @@ func TestWaitsThatAreLongDoNotLead(t *testing.T) {
 		}
 	}
 	t.Error("long waits count as short ones")
+}
+
+// With one processor for the process a reader wakes nobody on another thread.
+func TestNobodyLeadsWithOneProcessor(t *testing.T) {
+	p := newLeadPair(t)
+	n := runtime.GOMAXPROCS(1)
+	defer runtime.GOMAXPROCS(n)
+	p.ta.procs.Store(1)
+	var led atomic.Bool
+	buf := make([]byte, 64)
+	for range 200 {
+		p.ta.lead.quick.Store(leadAfter)
+		time.AfterFunc(time.Millisecond, func() {
+			led.Store(led.Load() || p.ta.lead.busy.Load())
+			p.b.Send(context.Background(), []byte("x"), SendOptions{})
+		})
+		if _, _, err := p.a.Recv(t.Context(), buf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if led.Load() {
+		t.Error("somebody led")
+	}
 }
 
 func TestWaiter(t *testing.T) {
