@@ -245,11 +245,10 @@ func (p *progress) spin(ctx context.Context, w spin.Wait, done func() bool) bool
 			continue
 		}
 		now := clock()
-		if came {
-			if came = false; ctx.Err() == nil {
-				w.Came(now)
-			}
+		if came && ctx.Err() == nil {
+			w.Came(now)
 		}
+		came = false
 		if w.Over(now) {
 			p.exit()
 			if p.shared != nil {
@@ -278,8 +277,9 @@ func (p *progress) rest(ctx context.Context, w *waiter, gap *spin.Wait, done fun
 	d.unpark(w)
 	// What is left of it leave gives to others.
 	for served := d.see(); served && err == nil && ctx.Err() == nil && !done(); {
-		gap.End(clock())
-		*gap = p.serving.Begin(clock())
+		now := clock()
+		gap.End(now)
+		*gap = p.serving.Begin(now)
 		n := d.seen.Load()
 		served = p.spin(ctx, *gap, func() bool { return d.seen.Load() != n || done() }) && d.seen.Load() != n
 	}

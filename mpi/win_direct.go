@@ -72,7 +72,7 @@ func (w *window) directTo(target, off, n int, need Access) *directMem {
 		return nil
 	}
 	d := &w.direct[target]
-	if d.mapped == nil && !d.open.Load() {
+	if !d.near() {
 		return nil
 	}
 	if w.c.peers[target].failure() != nil || d.access&need != need || off < 0 || n > d.size-off {
@@ -98,7 +98,7 @@ func (w *window) putDirect(ctx context.Context, src []byte, target, off int) (bo
 	if err := w.spill(ctx, target); err != nil {
 		return false, err
 	}
-	if d != nil && d.mapped == nil && !d.open.Load() {
+	if d != nil && !d.near() {
 		return false, nil // since then
 	}
 	return w.copyTo(d, src, target, off), nil

@@ -193,8 +193,7 @@ func (w *window) flushAll(ctx context.Context) error {
 		return err
 	}
 	for rank := range w.to {
-		_ = w.spill(ctx, rank) // flush reports its error
-		w.to[rank].startFlush(ctx, w)
+		_ = w.to[rank].startFlush(ctx, w) // flush does it again
 	}
 	return w.each(func(rank int) error { return w.to[rank].flush(ctx, w) })
 }
@@ -350,8 +349,7 @@ func (w *window) complete(ctx context.Context) error {
 	}
 	var errs []error
 	for _, t := range targets {
-		_ = w.spill(ctx, t) // flush reports its error
-		w.to[t].startFlush(ctx, w)
+		_ = w.to[t].startFlush(ctx, w) // flush does it again
 	}
 	for _, t := range targets {
 		// The target is told even after an error: it waits.

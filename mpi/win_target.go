@@ -102,9 +102,13 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 	return t.reported()
 }
 
-// startFlush asks the target to tell when it has served what was sent, if
-// there is anything, without waiting for the answer.
-func (t *winTarget) startFlush(ctx context.Context, w *window) {
+// startFlush posts what is gathered, and asks the target to tell when it has served
+// what was sent, if there is anything, without waiting for the answer. It returns an
+// error only if ctx ended; others are kept.
+func (t *winTarget) startFlush(ctx context.Context, w *window) error {
+	if err := w.spill(ctx, t.rank); err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
 	var err error
 	num := w.number()
 	t.mu.Lock()
@@ -124,7 +128,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) {
 		conn.startProof(ctx)
 	}
 	if !ask || err != nil {
-		return
+		return nil
 	}
 	if err = w.send(ctx, t.rank, amHeader{kind: amFlush, answer: true, num: num}, nil); err != nil {
 		t.mu.Lock()
@@ -135,6 +139,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) {
 		t.mu.Unlock()
 		p.r.Cancel()
 	}
+	return nil
 }
 
 // flush waits until all operations are complete at the target.
@@ -158,10 +163,9 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 	t.copied.Store(false)
 	if remote {
-		if err := w.spill(ctx, t.rank); err != nil && ctx.Err() != nil {
-			return ctx.Err()
+		if err := t.startFlush(ctx, w); err != nil {
+			return err
 		}
-		t.startFlush(ctx, w)
 		w.c.w.eng.pusher.waiting()
 	}
 	if err := t.settleRDMA(ctx, remote); err != nil {
@@ -187,7 +191,9 @@ func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 		case 0:
 			return nil
 		case 4:
-			t.startFlush(ctx, w)
+			if err := t.startFlush(ctx, w); err != nil {
+				return err
+			}
 			continue
 		}
 		st, err := next.r.wait(ctx)
