@@ -62,14 +62,21 @@ func TestLooksDoNotNest(t *testing.T) {
 	}
 }
 
-// A sender that had to wait for room reads acknowledgements itself.
+// A sender that had to wait for room reads acknowledgements itself, before it sends
+// any of a large message: what was held back leaves with that, in full trains.
 func TestSenderReads(t *testing.T) {
 	ctx := t.Context()
-	var looked atomic.Bool
+	var looked, early atomic.Bool
+	var sent atomic.Int32 // datagrams of this message that have left
 	tap := func(e TapEvent) {
 		var stack [4096]byte
-		if !e.Sent && bytes.Contains(stack[:runtime.Stack(stack[:], false)], []byte("(*Transport).look(")) {
+		trace := stack[:runtime.Stack(stack[:], false)]
+		switch look := bytes.Contains(trace, []byte("(*Transport).look(")); {
+		case look && !e.Sent:
 			looked.Store(true)
+			early.Store(early.Load() || sent.Load() == 0)
+		case !look && e.Sent && bytes.Contains(trace, []byte("(*Association).Send(")):
+			sent.Add(1)
 		}
 	}
 	var ends [2]*Endpoint
@@ -104,8 +111,12 @@ func TestSenderReads(t *testing.T) {
 		a.mu.Lock()
 		a.looked = a.t.now() // it has just waited, whatever the machine does
 		a.mu.Unlock()
+		sent.Store(0)
 		if err := a.Send(ctx, msg, SendOptions{}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if !early.Load() {
+		t.Errorf("%d datagrams of a message left before its sender read acknowledgements", sent.Load())
 	}
 }

@@ -56,7 +56,19 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 				own.free()
 				return a.sendError(err)
 			}
-			look := stop != stopped && a.sentMuch(len(m.Header)+len(m.Body)) && a.looks(a.t.now())
+			n := len(m.Header) + len(m.Body)
+			look := stop != stopped && a.sentMuch(n)
+			if look && n > lookLeast {
+				// Before a train leaves: what comes with the acknowledgements sends
+				// what was held, and after it that would be the short rest of one.
+				if !more && !a.held() && a.looks(a.t.now()) {
+					a.settleLater(a.unlock())
+					a.t.look()
+					a.mu.Lock()
+				}
+				look = false
+			}
+			look = look && a.looks(a.t.now())
 			a.settleLater(a.launch(more))
 			if look {
 				a.t.look()
@@ -140,11 +152,13 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 // others to join it. It releases a.mu.
 func (a *Association) launch(more bool) work {
 	a.active()
-	if held := a.core.Held(a.t.sockets().maxSegs, udpio.MaxTrain); more || held {
+	if more || a.held() {
 		return a.unlock()
 	}
 	return a.flushLocked(a.t.now())
 }
+
+func (a *Association) held() bool { return a.core.Held(a.t.sockets().maxSegs, udpio.MaxTrain) }
 
 // sendTime returns the time for core.Send, which wants it only for a message with a
 // lifetime: readings of the clock took 8 % of a sender of short messages.
