@@ -217,10 +217,14 @@ func (c *conn) sendto(w *writer, b []byte) error {
 	}, "sendto")
 }
 
+// sendmsg sends one datagram or train. The runtime is not told of the call here
+// either: it takes 10 to 35 µs, and while there are calls of more than 20 µs that it
+// knows of the runtime's monitor wakes up thousands of times a second, for which the
+// processor is taken from who sends.
 func (c *conn) sendmsg(w *writer, b []byte) error {
 	w.fill(&w.hdr, &w.iov, b)
 	err := c.call(w, func(fd uintptr) (int, unix.Errno) {
-		_, _, errno := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&w.hdr)), unix.MSG_DONTWAIT)
+		_, _, errno := unix.RawSyscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&w.hdr)), unix.MSG_DONTWAIT)
 		return 1, errno
 	}, "sendmsg")
 	w.iov.Base = nil // b is the caller's
