@@ -57,20 +57,15 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 				return a.sendError(err)
 			}
 			n := len(m.Header) + len(m.Body)
-			look := stop != stopped && a.sentMuch(n)
-			if look && n > lookLeast {
-				// Before a train leaves: what comes with the acknowledgements sends
-				// what was held, and after it that would be the short rest of one.
-				if !more && !a.held() && a.looks(a.t.now()) {
-					a.settleLater(a.unlock())
-					a.t.look()
-					a.mu.Lock()
-				}
-				look = false
+			long := n > lookLeast
+			look := stop != stopped && a.sentMuch(n) && !(long && (more || a.held())) && a.looks(a.t.now())
+			if look && long {
+				a.settleLater(a.unlock())
+				a.t.look()
+				a.mu.Lock()
 			}
-			look = look && a.looks(a.t.now())
 			a.settleLater(a.launch(more))
-			if look {
+			if look && !long {
 				a.t.look()
 			}
 			return nil
@@ -98,6 +93,10 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 const (
 	// lookEvery is how many bytes one who sends more than there is room for sends
 	// until it reads the sockets itself. A message counts as lookLeast or more.
+	//
+	// With longer messages it reads before a train leaves: acknowledgements let go
+	// what waits, and after the train that would be the short rest of one. With
+	// shorter ones after it, so that the receiver has something to do meanwhile.
 	lookEvery = 128 << 10
 	lookLeast = 512
 	// lookGap is how long ago the last time may be, or the last wait for room.
