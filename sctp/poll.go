@@ -105,10 +105,14 @@ func (p *polling) setQuiet(t *Transport, on bool) {
 func (p *polling) change(t *Transport, on bool) {
 	p.recent.Store(0)
 	p.quiet.Store(on)
+	done := true
 	for _, s := range t.sockets().list {
-		s.conn.Polled(on)
+		done = s.conn.Polled(on) && done
 	}
 	switch {
+	case !on && !done: // the next tick tries again, after it has read
+		p.quiet.Store(true)
+		p.timer.Reset(quietTick)
 	case !on:
 		p.timer.Stop()
 	case p.timer == nil:
@@ -132,6 +136,9 @@ func (p *polling) tick(t *Transport) {
 	if n != p.seen {
 		p.seen = n
 		p.timer.Reset(quietTick)
+		for _, s := range t.sockets().list {
+			s.conn.Unwatch() // it goes on
+		}
 		p.mu.Unlock()
 		return
 	}

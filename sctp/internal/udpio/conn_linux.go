@@ -29,12 +29,15 @@ type conn struct {
 	// fdmu is read-locked around every use of fd, so that Close cannot let
 	// the number be reused under a system call.
 	fdmu   sync.RWMutex
-	closed bool // guarded by fdmu
+	closed bool   // guarded by fdmu
+	lost   uint64 // datagrams, until it was closed; guarded by fdmu
 
-	epfd   int
-	polled atomic.Bool // others read, so Read does not
-	ep     *os.File    // owns epfd
-	epRaw  syscall.RawConn
+	polled  atomic.Bool // others read, so Read does not
+	ep      *os.File    // owns the epoll instance of own
+	epRaw   syscall.RawConn
+	own     *watch     // for Read
+	watchMu sync.Mutex // comes after fdmu, and before mu of a Poller
+	watches []*watch   // own and those of Pollers; guarded by watchMu
 
 	icmp    icmp
 	rd      reader
@@ -104,7 +107,7 @@ func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) {
 }
 
 func newConn(fd int, o Options) (*conn, error) {
-	c := &conn{source: source{fd: fd}, epfd: -1}
+	c := &conn{source: source{fd: fd}}
 	c.writers.New = func() any { return new(writer) }
 	if err := c.setup(o); err != nil {
 		unix.Close(fd)
@@ -136,20 +139,21 @@ func (c *conn) setup(o Options) error {
 	c.nearby.options = o
 	c.setOptions(o)
 
-	c.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	ev := unix.EpollEvent{Events: events(true)}
-	if err := unix.EpollCtl(c.epfd, unix.EPOLL_CTL_ADD, c.fd, &ev); err != nil {
-		unix.Close(c.epfd)
+	c.own = &watch{epfd: epfd}
+	c.watches = []*watch{c.own}
+	if err := c.watch(c.own, true); err != nil {
+		unix.Close(epfd)
 		return os.NewSyscallError("epoll_ctl", err)
 	}
-	if err := unix.SetNonblock(c.epfd, true); err != nil {
-		unix.Close(c.epfd)
+	if err := unix.SetNonblock(epfd, true); err != nil {
+		unix.Close(epfd)
 		return os.NewSyscallError("fcntl", err)
 	}
-	c.ep = os.NewFile(uintptr(c.epfd), "udpio")
+	c.ep = os.NewFile(uintptr(epfd), "udpio")
 	c.epRaw, err = c.ep.SyscallConn()
 	if err != nil {
 		return err
@@ -158,32 +162,21 @@ func (c *conn) setup(o Options) error {
 	return nil
 }
 
-// events returns the event mask with which datagrams wake a parked Read, or with
-// which they do not. Errors always do, and stay on the list of the ready after they
-// were looked at unless the mask has EPOLLET.
-func events(armed bool) uint32 {
-	const edge = 1 << 31 // EPOLLET is negative in package unix
-	if armed {
-		return unix.EPOLLIN | edge
-	}
-	return edge
-}
-
 // Polled implements Conn.
-func (c *conn) Polled(on bool) {
-	ev := unix.EpollEvent{Events: events(!on)}
+func (c *conn) Polled(on bool) bool {
 	c.polled.Store(on) // before the descriptor is armed again, or Read might miss that
 	c.fdmu.RLock()
-	if !c.closed {
-		if !on {
-			// Only what is not on the list of the ready wakes anybody when it is
-			// armed again.
-			var was [2]unix.EpollEvent
-			_, _ = unix.EpollWait(c.epfd, was[:], 0)
-		}
-		_ = c.epollCtl(c.epfd, unix.EPOLL_CTL_MOD, &ev)
+	defer c.fdmu.RUnlock()
+	if c.closed {
+		return true
 	}
-	c.fdmu.RUnlock()
+	if !on {
+		// Only what is not on the list of the ready wakes anybody when it is
+		// armed again.
+		var was [2]unix.EpollEvent
+		_, _ = unix.EpollWait(c.own.epfd, was[:], 0)
+	}
+	return c.watch(c.own, !on) == nil
 }
 
 // CanPoll implements Conn.
@@ -200,8 +193,9 @@ func (c *conn) Info() Info {
 	in := Info{GSO: c.gso.Load(), GRO: c.gro}
 	c.fdmu.RLock()
 	defer c.fdmu.RUnlock()
-	in.Drops = c.drops.Load() + c.nearby.drops()
+	in.Drops = c.lost + c.nearby.drops()
 	if !c.closed {
+		in.Drops += dropped(c.fd)
 		in.RecvBuffer, _ = unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
 	}
 	return in
@@ -220,5 +214,6 @@ func (c *conn) Close() error {
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
 	c.nearby.close()
+	c.lost = dropped(c.fd)
 	return os.NewSyscallError("close", unix.Close(c.fd))
 }

@@ -34,14 +34,7 @@ type nearby struct {
 	score  int            // how many of them, at most nearScore; others weigh more
 	after  int            // how many of them make a near; 0: never
 
-	pollers []*polledBy // guarded by fdmu
-	lost    uint64      // by near sockets that were closed; guarded by fdmu
-}
-
-// polledBy is a Poller that the conn was added to.
-type polledBy struct {
-	*Poller
-	events atomic.Uint32
+	lost uint64 // by near sockets that were closed; guarded by fdmu
 }
 
 const (
@@ -132,14 +125,7 @@ func (c *conn) approach(remote netip.AddrPort) error {
 	if err != nil {
 		return err
 	}
-	ev := unix.EpollEvent{Events: events(!c.polled.Load())}
-	err = unix.EpollCtl(c.epfd, unix.EPOLL_CTL_ADD, fd, &ev)
-	for _, p := range c.nearby.pollers {
-		if err == nil {
-			err = p.addNear(fd, p.events.Load())
-		}
-	}
-	if err != nil {
+	if err := c.watchNear(fd); err != nil {
 		unix.Close(fd)
 		return os.NewSyscallError("epoll_ctl", err)
 	}
@@ -221,7 +207,7 @@ func (b *nearby) close() {
 	if n := b.open; n != nil {
 		b.to.Store(nil)
 		n.closed = true
-		b.lost += n.drops.Load()
+		b.lost += dropped(n.fd)
 		unix.Close(n.fd)
 	}
 }
@@ -229,7 +215,7 @@ func (b *nearby) close() {
 // drops returns how many datagrams were lost by near sockets. fdmu is read-locked.
 func (b *nearby) drops() uint64 {
 	if n := b.open; n != nil && !n.closed {
-		return b.lost + n.drops.Load()
+		return b.lost + dropped(n.fd)
 	}
 	return b.lost
 }
@@ -249,56 +235,4 @@ func (w *writer) connected(c *conn) int {
 func (w *writer) unconnected() {
 	w.to = nil
 	w.hdr.Name = (*byte)(unsafe.Pointer(&w.name))
-}
-
-// epollCtl changes the events of all sockets of c in an epoll instance. fdmu is
-// read-locked.
-func (c *conn) epollCtl(epfd, op int, ev *unix.EpollEvent) error {
-	err := unix.EpollCtl(epfd, op, c.fd, ev)
-	if n := c.nearby.open; n != nil && err == nil {
-		err = unix.EpollCtl(epfd, op, n.fd, ev)
-	}
-	return err
-}
-
-// addTo adds the sockets of c to a Poller, without events.
-func (c *conn) addTo(p *Poller) bool {
-	c.fdmu.Lock()
-	defer c.fdmu.Unlock()
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if c.closed || p.closed || c.epollCtl(p.epfd, unix.EPOLL_CTL_ADD, &unix.EpollEvent{Events: events(false)}) != nil {
-		return false
-	}
-	by := &polledBy{Poller: p}
-	by.events.Store(events(false))
-	c.nearby.pollers = append(c.nearby.pollers, by)
-	return true
-}
-
-// addNear adds a near socket, unless p is closed.
-func (p *Poller) addNear(fd int, events uint32) error {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.closed {
-		return nil
-	}
-	return unix.EpollCtl(p.epfd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events})
-}
-
-// arm changes the events that wake who waits on a Poller.
-func (c *conn) arm(p *Poller, events uint32) {
-	c.fdmu.RLock()
-	defer c.fdmu.RUnlock()
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if c.closed || p.closed {
-		return
-	}
-	for _, by := range c.nearby.pollers {
-		if by.Poller == p {
-			by.events.Store(events)
-		}
-	}
-	_ = c.epollCtl(p.epfd, unix.EPOLL_CTL_MOD, &unix.EpollEvent{Events: events})
 }

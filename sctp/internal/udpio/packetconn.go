@@ -103,7 +103,8 @@ func (c *packetConn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {
 	return c.Write(b, m)
 }
 
-func (c *packetConn) Polled(bool)               {}
+func (c *packetConn) Polled(bool) bool          { return true }
+func (c *packetConn) Unwatch()                  {}
 func (c *packetConn) Segments() int             { return MaxSegments }
 func (c *packetConn) LocalAddr() netip.AddrPort { return c.local }
 func (c *packetConn) Info() Info                { return Info{} }

@@ -64,7 +64,7 @@ func (p *Poller) Add(c Conn) bool {
 // ends one at once.
 func (p *Poller) Arm(c Conn, on bool) {
 	if k, ok := c.(*conn); ok {
-		k.arm(p, events(on))
+		k.arm(p, on)
 	}
 }
 

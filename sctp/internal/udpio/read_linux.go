@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"os"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/weftstack/weft/sctp/internal/slab"
@@ -19,7 +18,7 @@ type mmsghdr struct {
 }
 
 // controlSize holds every control message asked for: GRO size, TOS or traffic
-// class, packet info, drop count.
+// class, packet info.
 const controlSize = 160
 
 // reader is the state of the reading side, guarded by the locker given to
@@ -83,9 +82,8 @@ func (c *conn) Poll(bufs []*slab.Buf, metas []Meta) (int, error) {
 
 // source is a socket that is read.
 type source struct {
-	fd    int
-	more  int // how many trains the next system call asks for, less one
-	drops atomic.Uint64
+	fd   int
+	more int // how many trains the next system call asks for, less one
 }
 
 // readFrom reads s. It asks for one train as long as there is no more than one: the
@@ -114,7 +112,7 @@ func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) 
 		switch errno {
 		case 0:
 			for i := range n {
-				c.decode(s, i, bufs[i], &metas[i])
+				c.decode(i, bufs[i], &metas[i])
 			}
 			if n == want {
 				s.more = min(2*s.more+1, MaxBatch-1)
@@ -158,7 +156,7 @@ func (r *reader) receive(fd, want int) (int, unix.Errno) {
 }
 
 // decode fills the meta of train i from its name and control messages.
-func (c *conn) decode(s *source, i int, buf *slab.Buf, m *Meta) {
+func (c *conn) decode(i int, buf *slab.Buf, m *Meta) {
 	r := &c.rd
 	h := &r.msgs[i].hdr
 	n := int(r.msgs[i].n)
@@ -185,12 +183,12 @@ func (c *conn) decode(s *source, i int, buf *slab.Buf, m *Meta) {
 		if l < unix.CmsgLen(0) || l > len(ctl) {
 			break
 		}
-		c.control(s, int(ch.Level), int(ch.Type), ctl[unix.CmsgLen(0):l], m)
+		c.control(int(ch.Level), int(ch.Type), ctl[unix.CmsgLen(0):l], m)
 		ctl = ctl[min(unix.CmsgSpace(l-unix.CmsgLen(0)), len(ctl)):]
 	}
 }
 
-func (c *conn) control(s *source, level, typ int, data []byte, m *Meta) {
+func (c *conn) control(level, typ int, data []byte, m *Meta) {
 	switch {
 	case level == unix.IPPROTO_UDP && typ == unix.UDP_GRO && len(data) >= 4:
 		if s := int(int32(binary.NativeEndian.Uint32(data))); s > 0 {
@@ -207,8 +205,6 @@ func (c *conn) control(s *source, level, typ int, data []byte, m *Meta) {
 		if m.Local.IsLinkLocalUnicast() && m.Local.Is6() {
 			m.Local = m.Local.WithZone(c.zone.name(binary.NativeEndian.Uint32(data[16:])))
 		}
-	case level == unix.SOL_SOCKET && typ == unix.SO_RXQ_OVFL && len(data) >= 4:
-		s.drops.Store(uint64(binary.NativeEndian.Uint32(data)))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +26,6 @@ func (c *conn) setOptions(o Options) {
 	}
 	setBuffer(unix.SO_RCVBUF, unix.SO_RCVBUFFORCE, o.buffer())
 	setBuffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, o.buffer())
-	set(unix.SOL_SOCKET, unix.SO_RXQ_OVFL, 1)
 
 	c.setDF(true)
 	c.listenICMP(o.TooBig)
@@ -54,6 +54,20 @@ func (c *conn) setOptions(o Options) {
 	if unix.Uname(&u) == nil {
 		c.uneven = equalTrainsCorrupt(unix.ByteSliceToString(u.Release[:]))
 	}
+}
+
+// dropped returns how many datagrams the socket fd lost for lack of buffer. The kernel
+// is asked when somebody wants to know: with SO_RXQ_OVFL each read would tell, and take
+// longer.
+func dropped(fd int) uint64 {
+	const drops = 8 // SK_MEMINFO_DROPS
+	var info [drops + 1]uint32
+	n := uint32(unsafe.Sizeof(info))
+	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO, uintptr(unsafe.Pointer(&info)), uintptr(unsafe.Pointer(&n)), 0)
+	if errno != 0 {
+		return 0
+	}
+	return uint64(info[drops])
 }
 
 // RouteMTU returns the MTU of the route to remote, 0 if there is none.

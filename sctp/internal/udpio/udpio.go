@@ -76,8 +76,13 @@ type Conn interface {
 	// Polled tells the Conn that some goroutine calls TryRead in a loop, so
 	// that a parked Read need not be woken for datagrams; Polled(false)
 	// restores that, and wakes Read for what has come meanwhile. Both are
-	// cheap; they do not nest.
-	Polled(on bool)
+	// cheap; they do not nest. Polled(false) reports false if the system refuses:
+	// it is to be called again, and TryRead meanwhile.
+	Polled(on bool) bool
+
+	// Unwatch makes datagrams cheaper until Polled(false), which becomes dearer. It
+	// is called a while after Polled(true).
+	Unwatch()
 
 	// Write sends the train b. It blocks while the socket buffer is full. An
 	// error means that some of the datagrams were not sent.

@@ -1,0 +1,137 @@
+package udpio
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watching returns how many sockets are in the epoll instance of w.
+func watching(t *testing.T, w *watch) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", w.epfd))
+	if err != nil {
+		t.Skip(err)
+	}
+	return strings.Count(string(b), "tfd:")
+}
+
+// While others poll and it lasts, nobody watches the sockets, near ones included, but
+// those that were armed; afterwards a Read wakes for what came meanwhile.
+func TestUnwatch(t *testing.T) {
+	for _, near := range []bool{false, true} {
+		a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+		c, sockets := b.Conn.(*conn), 1
+		p := pollerOf(t, b)
+		if near {
+			meet(t, a, b)
+			sockets = 2
+		}
+		by := c.watches[1]
+		want := func(when string, own, poller int) {
+			t.Helper()
+			if o, p := watching(t, c.own), watching(t, by); o != own || p != poller {
+				t.Errorf("near %v, %s: %d sockets watched for Read and %d for a Poller, want %d and %d", near, when, o, p, own, poller)
+			}
+		}
+		want("at first", sockets, sockets)
+		c.Unwatch()
+		want("while Read waits", sockets, 0)
+		p.Arm(b.Conn, true)
+		for i := range 3 {
+			c.Polled(true)
+			c.Unwatch()
+			want("while others poll", 0, sockets)
+			read := make(chan int)
+			go func() {
+				n, _ := b.Read(&b.mu, b.bufs, b.metas)
+				if n > 0 {
+					b.mu.Unlock()
+				}
+				read <- n
+			}()
+			a.numbered(b, i, 1)
+			b.settle(near)
+			if !c.Polled(false) {
+				t.Fatal("refused")
+			}
+			select {
+			case n := <-read:
+				if n != 1 {
+					t.Fatalf("%d trains", n)
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatalf("near %v: the Read sleeps on", near)
+			}
+			want("afterwards", sockets, sockets)
+		}
+		p.Arm(b.Conn, false)
+		c.Unwatch()
+		want("with the Poller off", sockets, 0)
+		p.Arm(b.Conn, true)
+		want("with the Poller on again", sockets, sockets)
+	}
+}
+
+// settle gives a datagram time to arrive.
+func (s *side) settle(near bool) {
+	if !near {
+		s.arrived()
+		return
+	}
+	time.Sleep(time.Millisecond)
+}
+
+// A near socket that is made while nobody watches is watched with the other one later.
+func TestNearIsWatchedLater(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	c := b.Conn.(*conn)
+	c.Polled(true)
+	c.Unwatch()
+	for i := 0; b.near() == nil; i++ {
+		a.numbered(b, i, 1)
+		b.mu.Lock()
+		b.tryRead()
+		b.mu.Unlock()
+	}
+	if n := watching(t, c.own); n != 0 {
+		t.Errorf("%d sockets watched", n)
+	}
+	if !c.Polled(false) {
+		t.Fatal("refused")
+	}
+	if n := watching(t, c.own); n != 2 {
+		t.Errorf("%d sockets watched, want 2", n)
+	}
+	a.numbered(b, 0, 1)
+	b.datagrams(1)
+}
+
+// Where the system refuses to watch, who called hears of it, and may try again.
+func TestWatchRefused(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	meet(t, a, b)
+	c := b.Conn.(*conn)
+	c.Polled(true)
+	c.Unwatch()
+	epfd := c.own.epfd
+	c.own.epfd = -1
+	if c.Polled(false) {
+		t.Error("nobody heard of it")
+	}
+	c.own.epfd = epfd
+	// As if it had been refused for the second socket.
+	if err := c.own.set(c.fd); err != nil {
+		t.Fatal(err)
+	}
+	if !c.Polled(false) {
+		t.Fatal("refused")
+	}
+	if n := watching(t, c.own); n != 2 {
+		t.Errorf("%d sockets watched, want 2", n)
+	}
+	a.numbered(b, 0, 1)
+	b.datagrams(1)
+}
