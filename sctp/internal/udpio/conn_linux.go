@@ -39,6 +39,7 @@ type conn struct {
 	watchMu sync.Mutex // comes after fdmu, and before mu of a Poller
 	watches []*watch   // own and those of Pollers; guarded by watchMu
 
+	uncut   atomic.Uint64 // trains that were dropped, see joins
 	icmp    icmp
 	rd      reader
 	nearby  nearby
@@ -138,6 +139,7 @@ func (c *conn) setup(o Options) error {
 	c.wild = c.local.Addr().IsUnspecified()
 	c.nearby.options = o
 	c.setOptions(o)
+	c.joins.init(c.gro)
 
 	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -193,7 +195,7 @@ func (c *conn) Info() Info {
 	in := Info{GSO: c.gso.Load(), GRO: c.gro}
 	c.fdmu.RLock()
 	defer c.fdmu.RUnlock()
-	in.Drops = c.lost + c.nearby.drops()
+	in.Drops = c.lost + c.nearby.drops() + c.uncut.Load()
 	if !c.closed {
 		in.Drops += dropped(c.fd)
 		in.RecvBuffer, _ = unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUF)

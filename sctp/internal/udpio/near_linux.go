@@ -131,6 +131,7 @@ func (c *conn) approach(remote netip.AddrPort) error {
 	}
 	b := &c.nearby
 	b.open, b.behind = &near{source: source{fd: fd}, remote: remote}, true
+	b.open.joins.init(c.gro)
 	b.to.Store(b.open)
 	return nil
 }

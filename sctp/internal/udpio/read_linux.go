@@ -84,6 +84,7 @@ func (c *conn) Poll(bufs []*slab.Buf, metas []Meta) (int, error) {
 type source struct {
 	fd   int
 	more int // how many trains the next system call asks for, less one
+	joins
 }
 
 // readFrom reads s. It asks for one train as long as there is no more than one: the
@@ -120,9 +121,13 @@ func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) 
 				s.more = n - 1
 			}
 			c.favour(metas[:n])
+			if s.able && s.note(bufs[:n]) {
+				c.uncut.Add(uint64(n))
+				continue
+			}
 			return n, nil
 		case unix.EAGAIN:
-			s.more = 0
+			s.more, s.mixed = 0, false
 			if c.icmp.due.Load() {
 				c.readICMP()
 			}

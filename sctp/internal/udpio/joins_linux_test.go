@@ -1,0 +1,119 @@
+package udpio
+
+import (
+	"bytes"
+	"testing"
+)
+
+// joining tells whether the kernel hands trains to s in one piece.
+func (s *side) joining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.Conn.(*conn)
+	if n := c.nearby.open; n != nil {
+		return n.on
+	}
+	return c.on
+}
+
+// Short datagrams turn GRO off, the first long one turns it on again, and the next
+// time more are needed.
+func TestShortDatagramsTurnJoiningOff(t *testing.T) {
+	for _, near := range []bool{false, true} {
+		a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+		if !b.Info().GRO || !a.Info().GSO {
+			t.Skip("no segmentation offload")
+		}
+		if near {
+			meet(t, a, b)
+		} else {
+			b.Conn.(*conn).nearby.after = 0
+		}
+		after := joinsAfter
+		for round := range 3 {
+			for i := range after + nearAfter {
+				if i < after-nearAfter && !b.joining() {
+					t.Fatalf("near %v, round %d: off after %d short datagrams", near, round, i)
+				}
+				a.numbered(b, i, 1)
+				b.datagrams(1)
+			}
+			if b.joining() {
+				t.Fatalf("near %v, round %d: still on after %d short datagrams", near, round, after+nearAfter)
+			}
+			b.mu.Lock()
+			n, err := b.TryRead(b.bufs, b.metas) // none of before is left
+			b.mu.Unlock()
+			if n != 0 || err != nil {
+				t.Fatalf("%d trains, %v", n, err)
+			}
+			train := pattern(10*1000 + 5)
+			for i := range 3 {
+				if err := a.Write(train, &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
+					t.Fatal(err)
+				}
+				got, _ := b.datagrams(11)
+				if len(got) != 11 || !bytes.Equal(bytes.Join(got, nil), train) {
+					t.Fatalf("near %v, round %d: train %d arrived as %d datagrams", near, round, i, len(got))
+				}
+				if !b.joining() {
+					t.Fatalf("near %v, round %d: off after a train", near, round)
+				}
+			}
+			after *= joinsAgain
+		}
+		if n := b.Info().Drops; n > 0 {
+			t.Errorf("near %v: %d dropped", near, n)
+		}
+	}
+}
+
+// A train that came before GRO was turned off is read without its size: it must not
+// be taken for one datagram.
+func TestTrainsFromBeforeAreDropped(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	if !b.Info().GRO || !a.Info().GSO {
+		t.Skip("no segmentation offload")
+	}
+	if err := a.Write(pattern(5*1000), &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	b.arrived()
+	b.mu.Lock()
+	b.Conn.(*conn).join(false)
+	n, err := b.TryRead(b.bufs, b.metas)
+	b.mu.Unlock()
+	if n != 0 || err != nil {
+		t.Fatalf("%d trains, %v, the first of %d bytes in segments of %d", n, err, len(b.bufs[0].B), b.metas[0].SegSize)
+	}
+	if n := b.Info().Drops; n != 1 {
+		t.Errorf("%d dropped", n)
+	}
+	// What comes later is what it is.
+	if err := a.Write(pattern(5*1000), &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := b.datagrams(5); len(got) != 5 || len(got[0]) != 1000 {
+		t.Errorf("%d datagrams, the first of %d bytes", len(got), len(got[0]))
+	}
+}
+
+// Patience with short datagrams has a limit.
+func TestJoiningPatience(t *testing.T) {
+	b := listen(t, "127.0.0.1:0", Options{})
+	if !b.Info().GRO {
+		t.Skip("no GRO")
+	}
+	s := &b.Conn.(*conn).source
+	for range 40 {
+		s.join(false)
+		s.mixed = false
+		b.bufs[0].B = b.bufs[0].B[:longDatagram]
+		if s.note(b.bufs[:1]) || !s.on {
+			t.Fatalf("a long datagram is dropped, or leaves it off: %+v", s.joins)
+		}
+	}
+	if s.after != joinsMost {
+		t.Errorf("patience %d, want %d", s.after, joinsMost)
+	}
+}
