@@ -195,6 +195,10 @@ type Config struct {
 	// OnNotify, if not nil, is called like OnPiece, in any mode, in order
 	// with the pieces.
 	OnNotify func(*Association, Notification)
+
+	// SenderDry has OnNotify told of NotifySenderDry as well, which with requests and
+	// responses comes once for each message (RFC 6458, Section 6.1.9).
+	SenderDry bool
 }
 
 // PacketConn is what a Transport sends and receives datagrams with. A

@@ -52,6 +52,7 @@ func (c *Config) core() core.Config {
 		Multipath: c.Multipath, PFMaxRetrans: c.PotentiallyFailedRetransmits,
 		SwitchPrimary: c.SwitchPrimary, SwitchMaxRetrans: c.SwitchRetransmits,
 		Auth: c.Auth.core(), ChangeAddrs: c.ChangeAddrs,
+		TellDry:  c.SenderDry && c.OnNotify != nil,
 		Discover: c.MTU == 0 && !c.NoPathMTUDiscovery,
 		Pieces:   c.OnPiece != nil,
 	}

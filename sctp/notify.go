@@ -56,7 +56,8 @@ const (
 	// NotifyStreamsAdded: the number of streams changed, see
 	// Association.Streams.
 	NotifyStreamsAdded
-	// NotifySenderDry: everything sent has been acknowledged.
+	// NotifySenderDry: everything sent has been acknowledged. It comes only if
+	// Config.SenderDry is set.
 	NotifySenderDry
 	// NotifyAborted: partial delivery of a message on Stream was aborted; the
 	// rest of it will never come (RFC 3758).

@@ -196,12 +196,18 @@ func TestAdaptationAndDrynessAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		code := uint32(0xABCD)
 		dry := make(chan *sctp.Association, 10)
-		ca := &sctp.Config{Adaptation: &code, OnNotify: func(a *sctp.Association, n sctp.Notification) {
+		ca := &sctp.Config{Adaptation: &code, SenderDry: true, OnNotify: func(a *sctp.Association, n sctp.Notification) {
 			if n.Kind == sctp.NotifySenderDry {
 				dry <- a
 			}
 		}}
-		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond}, ca, nil)
+		told := make(chan sctp.Notification, 10)
+		cb := &sctp.Config{OnNotify: func(_ *sctp.Association, n sctp.Notification) {
+			if n.Kind == sctp.NotifySenderDry {
+				told <- n
+			}
+		}}
+		p := newPair(t, 1, sctptest.Link{Delay: time.Millisecond}, ca, cb)
 		if v, ok := p.b.PeerAdaptation(); !ok || v != code {
 			t.Errorf("adaptation indication %#x, %v; want %#x", v, ok, code)
 		}
@@ -217,6 +223,14 @@ func TestAdaptationAndDrynessAreTold(t *testing.T) {
 		}
 		if a := <-dry; a != p.a || a.Stats().Queued != 0 {
 			t.Errorf("dry with %d bytes queued", a.Stats().Queued)
+		}
+		// The peer did not ask.
+		if err := p.b.Send(context.Background(), pattern(100), sctp.SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if n := p.b.Stats().Queued; n != 0 || len(told) != 0 {
+			t.Errorf("%d bytes queued, %d notifications for a peer that wants none", n, len(told))
 		}
 	})
 }

@@ -104,6 +104,8 @@ type Config struct {
 	// NoPacing turns off the pacer, which spreads packets over the round trip
 	// time.
 	NoPacing bool
+	// TellDry adds EventDry to the events.
+	TellDry bool
 	// Bundle holds a small message back while others are in flight (RFC 9260,
 	// Section 6.1, the Nagle algorithm).
 	Bundle bool

@@ -36,7 +36,8 @@ const (
 	// EventWritable: a Send that would have failed with ErrWouldBlock may
 	// succeed now.
 	EventWritable
-	// EventDry: everything sent has been acknowledged.
+	// EventDry, of associations whose Config asks for it: everything sent has been
+	// acknowledged.
 	EventDry
 	// EventPartialAborted: the message that was being delivered in part on
 	// Stream will not be completed.

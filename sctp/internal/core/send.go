@@ -266,7 +266,9 @@ func (t *dataSender) report(a *Assoc) {
 	}
 	if t.busy && a.senderDry() {
 		t.busy = false
-		a.events.push(Event{Kind: EventDry})
+		if a.cfg.TellDry {
+			a.events.push(Event{Kind: EventDry})
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // The last messages expire rather than be sent: the shutdown goes on, and the user
 // learns that there is nothing left.
 func TestShutdownAfterLastMessagesExpired(t *testing.T) {
-	p := newPair(t, 900, &Config{Bundle: true}) // small messages wait for SACKs
+	p := newPair(t, 900, &Config{Bundle: true, TellDry: true}) // small messages wait for SACKs
 	p.connect()
 	p.drive()
 	p.a.send(0, 1000)
