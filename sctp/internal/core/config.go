@@ -104,6 +104,10 @@ type Config struct {
 	// NoPacing turns off the pacer, which spreads packets over the round trip
 	// time.
 	NoPacing bool
+	// general has nextPacket build every packet, of which firstData and nextData must
+	// build the same: for tests.
+	general bool
+
 	// TellDry adds EventDry to the events.
 	TellDry bool
 	// Bundle holds a small message back while others are in flight (RFC 9260,

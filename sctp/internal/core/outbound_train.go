@@ -30,8 +30,11 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 		}
 		at := len(buf)
 		ok = false
-		if plain {
-			buf, ok = a.nextData(now, buf, first, &header)
+		switch {
+		case tx.Segs == 0:
+			buf, p, ok = a.firstData(now, buf)
+		case plain:
+			buf, _, ok = a.nextData(now, buf, first, header[:], false)
 		}
 		if !ok && (tx.Segs == 0 || !a.Idle(now)) {
 			buf, p, ok = a.nextPacket(now, buf)
@@ -55,6 +58,10 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 		}
 		tx.Segs++
 		if n < tx.SegSize || p.path < 0 || p.oversize {
+			break
+		}
+		if !a.tx.q.Pending() && a.Idle(now) {
+			tx.Last = !a.spread()
 			break
 		}
 		if tx.Segs == 1 && a.plain(now, first, &tx) {
@@ -93,7 +100,7 @@ func (a *Assoc) plain(now Time, i int, tx *Transmit) bool {
 	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
 		return false
 	}
-	if a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
+	if a.cfg.general || a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
 		return false
 	}
 	if a.asc.mute || a.asc.sent || a.ecn.cwr || a.rx.sack.pending() || a.authDue(i) || a.alone.n > 0 || a.mtuProbe() >= 0 {
@@ -111,29 +118,56 @@ func (a *Assoc) dataECN() uint8 {
 	return ECNNotECT
 }
 
+// firstData appends the first packet of a train if it is plain that new data is all
+// there is to send, with a SACK if one waits: nextPacket would append the same, and
+// takes longer to find that out. It reports false if it has to be asked.
+func (a *Assoc) firstData(now Time, b []byte) (_ []byte, p built, ok bool) {
+	t := &a.tx
+	if a.cfg.general || a.state != Established || len(a.paths) != 1 || !t.q.Pending() || t.carry.full || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
+		return b, p, false
+	}
+	to := &a.paths[0]
+	if !to.usable() || to.Local != to.home || to.hb.pending || to.plpmtu.pending ||
+		a.auth.on || a.shut.wanted || a.shut.sendReq || a.shut.sendAck || a.ecn.cwr || a.ecn.echo || t.q.routed > 0 ||
+		a.asc.mute || a.asc.sent || a.asc.send || len(a.asc.queue) > 0 || a.rc.send || len(a.rc.queue) > 0 {
+		return b, p, false
+	}
+	t.q.key, t.q.maxChunk = 0, 0
+	var header [wire.HeaderLen]byte
+	p.Tuple = to.Tuple
+	b, p.ecn, ok = a.nextData(now, b, 0, wire.AppendHeader(header[:0], a.header()), true)
+	return b, p, ok
+}
+
 // nextData appends a packet of new data for path i, after others in a train for
-// which plain held, with the common header given. It reports false, and appends
-// nothing, if nextPacket has to see what is to be sent.
-func (a *Assoc) nextData(now Time, b []byte, i int, header *[wire.HeaderLen]byte) ([]byte, bool) {
+// which plain held, with the common header given; with ack set it is the first one,
+// and a SACK goes along. It reports false, and appends nothing, if nextPacket has to see
+// what is to be sent.
+func (a *Assoc) nextData(now Time, b []byte, i int, header []byte, ack bool) (_ []byte, ecn uint8, ok bool) {
 	t, p, at := &a.tx, &a.paths[i], len(b)
 	sb, end, full := t.sb, at+p.mtu, p.pmdcs()
 	if sb.HasRtx() || sb.ForwardDue() || sb.Permit() || sb.ZeroWindow() || !t.q.Pending() ||
 		!a.mayFill(now, i) || !a.windowOpen(now, i) {
-		return b, false
+		return b, 0, false
 	}
-	b = append(b, header[:]...)
-	least := t.q.headerLen()
+	b = append(b, header...)
+	if ack && a.rx.sack.pending() {
+		b = a.appendAck(b, end-len(b))
+	}
+	least, begin := t.q.headerLen(), len(b)
 	for ok := true; ok && end-len(b) > least; {
 		b, ok = sb.AppendNew(b, now, i, Room{Space: end - len(b), Full: full})
 	}
 	t.q.EndPacket()
-	n := len(b) - at
-	if n == wire.HeaderLen {
-		return b[:at], false
+	switch {
+	case len(b) > begin:
+		a.dataSent(now, i, len(b)-begin)
+		ecn = a.dataECN()
+	case len(b)-at == wire.HeaderLen:
+		return b[:at], 0, false
 	}
-	a.dataSent(now, i, n-wire.HeaderLen)
 	a.seal(b, at, i)
-	return b, true
+	return b, ecn, true
 }
 
 // Idle reports whether it is plain that PollTransmit would have nothing to send.

@@ -1,0 +1,72 @@
+package core
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// conversation has two hosts send at random, under loss, and returns every packet with
+// its time.
+func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte) {
+	p := newPair(t, seed, &cfg)
+	p.net.loss, p.net.jitter = loss, time.Millisecond
+	p.net.sniff = func(from *host, pkt []byte) {
+		at := binary.BigEndian.AppendUint64([]byte(from.name), uint64(p.now))
+		log = append(log, append(at, pkt...))
+	}
+	p.connect()
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for range 150 {
+		h := p.a
+		if rng.IntN(3) == 0 {
+			h = p.z
+		}
+		size := 1 + rng.IntN(200)
+		switch rng.IntN(8) {
+		case 0:
+			size = 1 + rng.IntN(100_000)
+		case 1, 2:
+			size = 1000 + rng.IntN(1000)
+		}
+		m := &Message{SID: uint16(rng.IntN(3)), Unordered: rng.IntN(4) == 0, Immediate: rng.IntN(4) == 0}
+		if rng.IntN(10) == 0 {
+			m.Lifetime = Time(rng.IntN(20)) * Time(time.Millisecond)
+		}
+		h.sendMsg(m, size)
+		switch rng.IntN(20) {
+		case 0:
+			p.advance(time.Second) // heartbeats, late SACKs
+		case 1:
+			h.assoc.SetPathMTU(h.assoc.paths[0].Remote, 600+rng.IntN(800))
+		case 2:
+			h.assoc.ResetStreams(p.now, []uint16{2})
+		default:
+			p.advance(time.Duration(rng.IntN(30)) * time.Millisecond)
+		}
+	}
+	p.drive()
+	return log
+}
+
+// Packets that are built the short way are those that nextPacket builds, and leave in
+// the same trains at the same time.
+func TestShortWaysBuildTheSamePackets(t *testing.T) {
+	for seed := range uint64(12) {
+		cfg := Config{NoInterleaving: seed%2 == 1, Bundle: seed%3 == 1, NoPacing: seed%4 == 2, NoRACK: seed%5 == 3}
+		loss := int(seed%3) * 15
+		general := cfg
+		general.general = true
+		short, long := conversation(t, seed, cfg, loss), conversation(t, seed, general, loss)
+		for i := range min(len(short), len(long)) {
+			if !bytes.Equal(short[i], long[i]) {
+				t.Fatalf("seed %d: packet %d of %d and %d differs:\n%x\n%x", seed, i, len(short), len(long), short[i], long[i])
+			}
+		}
+		if len(short) != len(long) || len(short) < 500 {
+			t.Fatalf("seed %d: %d packets and %d", seed, len(short), len(long))
+		}
+	}
+}
