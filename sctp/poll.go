@@ -224,11 +224,11 @@ func (w Wait) poll(ready func() bool) bool {
 	}
 	defer t.endSpin()
 	for i := 0; ; i++ {
-		t.spinOnce(i)
+		came := t.spinOnce(i)
 		if ready() {
 			return true
 		}
-		if i%clockEvery == 0 && w.w.Over(int64(t.now())) {
+		if (came || i%clockEvery == 0) && w.over(came) {
 			return false
 		}
 	}
@@ -309,10 +309,22 @@ const yieldEvery, yieldBusy = 64, 8
 // clockEvery is after how many polls a spinning goroutine looks at the clock.
 const clockEvery = 4
 
-// spinOnce is one turn of a goroutine that spins, the ith.
-func (t *Transport) spinOnce(i int) {
-	t.Poll()
+// over reports whether the time of a spin is up. What came, if not all that is waited
+// for, gives it more.
+func (w *Wait) over(came bool) bool {
+	now := int64(w.t.now())
+	if came {
+		w.w.Came(now)
+	}
+	return w.w.Over(now)
+}
+
+// spinOnce is one turn of a goroutine that spins, the ith. It reports whether anything
+// came.
+func (t *Transport) spinOnce(i int) bool {
+	came := t.Poll()
 	if i%yieldBusy == yieldBusy-1 && (i%yieldEvery == yieldEvery-1 || spinners.Load() >= t.procs.Load()) {
 		runtime.Gosched()
 	}
+	return came
 }

@@ -4,10 +4,14 @@ import (
 	"net"
 	"net/netip"
 	"runtime"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
 func TestBusyPollLimits(t *testing.T) {
@@ -169,4 +173,63 @@ func TestReaderLingers(t *testing.T) {
 		}
 	}
 	t.Error("the reader of acknowledgements never polled for them with success")
+}
+
+// A poll goes on while something comes, if not what is waited for.
+func TestPollGoesOnWhileSomethingComes(t *testing.T) {
+	const limit = 20 * time.Millisecond
+	for _, tt := range []struct {
+		came bool
+		want time.Duration
+	}{{false, limit}, {true, 3 * limit}} {
+		tr := &Transport{epoch: time.Now()}
+		var c spin.Chooser
+		c.Init(limit)
+		began := tr.now()
+		w := Wait{t: tr, w: c.Begin(int64(began))}
+		for !w.over(tt.came && time.Duration(tr.now()-began) < 2*limit) {
+		}
+		if took := time.Duration(tr.now() - began); took < tt.want {
+			t.Errorf("something came: %v; it polled for %v, want %v", tt.came, took, tt.want)
+		}
+	}
+}
+
+// refusing is a socket that cannot be watched again for some time.
+type refusing struct {
+	udpio.Conn
+	refusals, reads atomic.Int32
+}
+
+func (c *refusing) CanPoll() bool             { return true }
+func (c *refusing) Unwatch()                  {}
+func (c *refusing) Segments() int             { return 1 }
+func (c *refusing) LocalAddr() netip.AddrPort { return netip.AddrPort{} }
+func (c *refusing) Polled(on bool) bool       { return on || c.refusals.Add(-1) < 0 }
+func (c *refusing) Poll([]*slab.Buf, []udpio.Meta) (int, error) {
+	c.reads.Add(1)
+	return 0, nil
+}
+
+// Where the readers cannot take over, it is tried again, and the sockets are read
+// meanwhile.
+func TestReadersTakeOverLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &Transport{epoch: time.Now()}
+		c := &refusing{}
+		tr.set.Store(newSocketSet([]*socket{newSocket(tr, c)}))
+		for _, refusals := range []int32{0, 3} {
+			c.refusals.Store(refusals)
+			c.reads.Store(0)
+			tr.polling.setQuiet(tr, true)
+			tr.polling.setQuiet(tr, false)
+			if quiet := tr.polling.quiet.Load(); quiet != (refusals > 0) {
+				t.Fatalf("refused %d times: quiet %v", refusals, quiet)
+			}
+			time.Sleep(time.Second)
+			if tr.polling.quiet.Load() || c.reads.Load() <= refusals {
+				t.Errorf("refused %d times: still quiet %v, %d reads", refusals, tr.polling.quiet.Load(), c.reads.Load())
+			}
+		}
+	})
 }

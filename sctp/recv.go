@@ -175,14 +175,14 @@ func (a *Association) spin(w Wait, seq uint32, stop, expired <-chan struct{}) bo
 	}
 	defer t.endSpin()
 	for i := 0; ; i++ {
-		t.spinOnce(i)
+		came := t.spinOnce(i)
 		if a.seq.Load() != seq {
 			return true
 		}
-		if i%clockEvery != 0 {
+		if !came && i%clockEvery != 0 {
 			continue
 		}
-		if w.w.Over(int64(t.now())) {
+		if w.over(came) {
 			return false
 		}
 		select {
