@@ -114,7 +114,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 		return err
 	})
 	o.MTU = 1500
-	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "how long a waiting goroutine polls the socket before it parks; negative: not at all (default: 50us in the modes over SCTP, 5ms in mpi, if that pays; else not at all)")
+	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "how long a waiting goroutine polls the socket before it parks; negative: not at all (default: 50us in mode sctp, 1ms in the RDMA modes, 5ms in mpi, if that pays; else not at all)")
 	fs.BoolVar(&o.ZeroSum, "zero-checksum", false, "leave checksums out of SCTP packets that do not leave the host, as mode mpi does")
 	fs.BoolVar(&o.ZeroCopy, "zerocopy", false, "let mode sctp send by reference, as the RDMA modes and mpi do, rather than copy each message")
 	fs.BoolVar(&o.Shared, "shared", false, "let mode mpi use memory that the ranks share, as MPI programs on one host do, instead of SCTP")

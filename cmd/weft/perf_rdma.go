@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/weftstack/weft/sctp"
@@ -45,6 +46,10 @@ type rdmaConn struct {
 	rsge   [1]verbs.SGE
 }
 
+// rdmaPoll is how long waits for completions poll unless told otherwise: programs of
+// perftest do nothing else.
+const rdmaPoll = time.Millisecond
+
 func newRDMAEnd(s *perfSpec) (*rdmaEnd, error) {
 	if s.TCP {
 		dev, err := verbs.Open(verbs.Config{})
@@ -53,7 +58,11 @@ func newRDMAEnd(s *perfSpec) (*rdmaEnd, error) {
 		}
 		return &rdmaEnd{spec: s, device: dev, pd: dev.AllocPD()}, nil
 	}
-	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{s.localPort0()}, BusyPoll: s.BusyPoll})
+	poll := s.BusyPoll
+	if poll == 0 {
+		poll = rdmaPoll
+	}
+	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{s.localPort0()}, BusyPoll: poll})
 	if err != nil {
 		return nil, err
 	}
