@@ -296,8 +296,10 @@ func (s *Scoreboard) probeLost(k *rack, sk *wire.Sack, cum TSN) bool {
 // and always without RACK. Where it is not before the T3 timer, T3 goes first.
 //
 // Deviation (RFC 8985, Section 7.2): several probes may follow each other, and
-// they are sent in recovery too. A lost retransmission at the tail of a message
-// would cost a T3 timeout otherwise, a thousand round trips in a local network.
+// they are sent in recovery too, also where chunks wait to be retransmitted: those
+// before them, which fill the window, may be lost again. A lost retransmission at the
+// tail of a message, or of a window, would cost a T3 timeout otherwise, a thousand round
+// trips in a local network.
 func (s *Scoreboard) LossDeadline(path int) Time {
 	f := &s.paths[path]
 	k := &f.rack
@@ -307,7 +309,7 @@ func (s *Scoreboard) LossDeadline(path int) Time {
 	if k.reorder != 0 {
 		return k.reorder
 	}
-	if s.marked.n > 0 || k.probeBase == 0 || k.probes == maxProbes {
+	if k.probeBase == 0 || k.probes == maxProbes {
 		return 0
 	}
 	pto := probeNoRTT
@@ -361,6 +363,9 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 	k.probes++
 	s.permit = true
 	s.stats.Probes++
+	if s.marked.n > 0 {
+		return false, true // what is lost goes first, see LossDeadline
+	}
 	if s.inRepair(path) {
 		// A retransmission was lost, or its acknowledgement: RACK sees that only
 		// from what is sent later, and there is nothing.

@@ -311,6 +311,37 @@ func TestProbesInRecovery(t *testing.T) {
 	}
 }
 
+// They are sent, too, where the window is full of retransmissions that were lost, and
+// more wait: these go first, and what is acknowledged of them shows the loss of those.
+func TestProbesBehindLostRetransmissions(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.mtu = tsnChunk
+	h.sendTSNs(1)
+	h.advance(20 * ms)
+	h.sack(100)
+	h.sendTSNs(7)
+	h.advance(20 * ms)
+	h.sack(100, 105, 107)
+	h.wantMarked(101, 102, 103, 104)
+	h.advance(ms)
+	h.wantRtx(0, 101)
+	h.wantRtx(0, 102) // the window takes no more, and both are lost
+	want := h.sb.paths[0].rack.probeBase + 40*ms + probeSlack
+	if got := h.sb.LossDeadline(0); got != want {
+		t.Fatalf("probe at %v, want %v", got, want)
+	}
+	h.advance(want - h.now)
+	if loss, probe := h.sb.OnLossTimer(h.now, 0, true); loss || !probe || !h.sb.Permit() {
+		t.Fatalf("loss %v, probe %v, permit %v", loss, probe, h.sb.Permit())
+	}
+	h.wantMarked(103, 104)
+	h.wantRtx(0, 103)
+	h.sb.UsePermit()
+	h.advance(20 * ms)
+	h.sack(100, 103, 103, 105, 107)
+	h.wantMarked(101, 102, 104)
+}
+
 // Section 7.3: without new data the last chunk goes again; its SACK shows what
 // was lost before it (Section 7.4.1).
 func TestTailLossProbe(t *testing.T) {

@@ -202,7 +202,7 @@ func TestFullSackShowsNoLossAboveItsEnd(t *testing.T) {
 			t.Fatalf("TSN %d is lost, though the SACK ends at %d", x, top)
 		}
 	}
-	if got := h.sb.LossDeadline(0); got != 0 {
+	if got := h.sb.paths[0].rack.reorder; got != 0 {
 		t.Errorf("reordering timer at %v for chunks about which nothing is known", got)
 	}
 	h.sack(101, 103, top)
