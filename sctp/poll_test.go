@@ -177,22 +177,20 @@ func TestReaderLingers(t *testing.T) {
 
 // A poll goes on while something comes, if not what is waited for.
 func TestPollGoesOnWhileSomethingComes(t *testing.T) {
-	const limit = 20 * time.Millisecond
-	for _, tt := range []struct {
-		came bool
-		want time.Duration
-	}{{false, limit}, {true, 3 * limit}} {
-		tr := &Transport{epoch: time.Now()}
-		var c spin.Chooser
-		c.Init(limit)
-		began := tr.now()
-		w := Wait{t: tr, w: c.Begin(int64(began))}
-		for !w.over(tt.came && time.Duration(tr.now()-began) < 2*limit) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit = 20 * time.Millisecond
+		for _, tt := range []struct{ comes, want time.Duration }{{0, limit}, {2 * limit, 3 * limit}} {
+			tr := &Transport{epoch: time.Now()}
+			var c spin.Chooser
+			c.Init(limit)
+			w := Wait{t: tr, w: c.Begin(int64(tr.now()))}
+			for time.Sleep(time.Millisecond); !w.over(time.Duration(tr.now()) <= tt.comes); time.Sleep(time.Millisecond) {
+			}
+			if took := time.Duration(tr.now()); took != tt.want+time.Millisecond {
+				t.Errorf("something came for %v: it polled for %v, want a millisecond more than %v", tt.comes, took, tt.want)
+			}
 		}
-		if took := time.Duration(tr.now() - began); took < tt.want {
-			t.Errorf("something came: %v; it polled for %v, want %v", tt.came, took, tt.want)
-		}
-	}
+	})
 }
 
 // refusing is a socket that cannot be watched again for some time.
