@@ -76,14 +76,7 @@ func TestPolledWakesWithAnErrorPending(t *testing.T) {
 	c.listenICMP(func(netip.AddrPort, int, []byte) {})
 	for i := range 3 {
 		b.Polled(true)
-		read := make(chan int)
-		go func() {
-			n, _ := b.Read(&b.mu, b.bufs, b.metas)
-			if n > 0 {
-				b.mu.Unlock()
-			}
-			read <- n
-		}()
+		read := b.reading()
 		if err := b.Write([]byte("x"), &Meta{Remote: to}); err != nil {
 			t.Fatal(err)
 		}

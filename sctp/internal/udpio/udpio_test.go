@@ -82,6 +82,19 @@ func (s *side) tryRead() int {
 	}
 }
 
+// reading calls Read on another goroutine, which tells how many trains it got.
+func (s *side) reading() <-chan int {
+	got := make(chan int, 1)
+	go func() {
+		n, _ := s.Read(&s.mu, s.bufs, s.metas)
+		if n > 0 {
+			s.mu.Unlock()
+		}
+		got <- n
+	}()
+	return got
+}
+
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -246,14 +259,7 @@ func TestReadLeavesDatagramsToWhoPolls(t *testing.T) {
 	if err := a.Write([]byte("x"), &Meta{Remote: b.LocalAddr()}); err != nil {
 		t.Fatal(err)
 	}
-	got := make(chan int, 1)
-	go func() {
-		n, _ := b.Read(&b.mu, b.bufs, b.metas)
-		if n > 0 {
-			b.mu.Unlock()
-		}
-		got <- n
-	}()
+	got := b.reading()
 	time.Sleep(5 * time.Millisecond) // for Read to fail the test, if it would
 	b.mu.Lock()
 	n := b.tryRead()

@@ -44,14 +44,7 @@ func TestUnwatch(t *testing.T) {
 			c.Polled(true)
 			c.Unwatch()
 			want("while others poll", 0, sockets)
-			read := make(chan int)
-			go func() {
-				n, _ := b.Read(&b.mu, b.bufs, b.metas)
-				if n > 0 {
-					b.mu.Unlock()
-				}
-				read <- n
-			}()
+			read := b.reading()
 			a.numbered(b, i, 1)
 			b.settle(near)
 			if !c.Polled(false) {
@@ -99,14 +92,7 @@ func TestNearIsWatchedLater(t *testing.T) {
 	if n := watching(t, c.own); n != 0 {
 		t.Errorf("%d sockets watched", n)
 	}
-	if !c.Polled(false) {
-		t.Fatal("refused")
-	}
-	if n := watching(t, c.own); n != 2 {
-		t.Errorf("%d sockets watched, want 2", n)
-	}
-	a.numbered(b, 0, 1)
-	b.datagrams(1)
+	b.wantWatched(a)
 }
 
 // Where the system refuses to watch, who called hears of it, and may try again.
@@ -126,12 +112,20 @@ func TestWatchRefused(t *testing.T) {
 	if err := c.own.set(c.fd); err != nil {
 		t.Fatal(err)
 	}
+	b.wantWatched(a)
+}
+
+// wantWatched ends the polling of s, whose sockets are two, and has a Read wake for a
+// datagram of from.
+func (s *side) wantWatched(from *side) {
+	s.t.Helper()
+	c := s.Conn.(*conn)
 	if !c.Polled(false) {
-		t.Fatal("refused")
+		s.t.Fatal("refused")
 	}
-	if n := watching(t, c.own); n != 2 {
-		t.Errorf("%d sockets watched, want 2", n)
+	if n := watching(s.t, c.own); n != 2 {
+		s.t.Errorf("%d sockets watched, want 2", n)
 	}
-	a.numbered(b, 0, 1)
-	b.datagrams(1)
+	from.numbered(s, 0, 1)
+	s.datagrams(1)
 }
