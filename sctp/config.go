@@ -231,9 +231,10 @@ type TransportConfig struct {
 	// of both families on DefaultUDPPort.
 	AutoAddrs *AutoAddrs
 
-	// BusyPoll bounds how long a waiting goroutine polls the sockets itself
+	// BusyPoll bounds how long a waiting goroutine polls the sockets itself in vain
 	// before it parks: lower latency for processor time (default
-	// DefaultBusyPoll; negative: not at all). Goroutines poll only where that
+	// DefaultBusyPoll; negative: not at all). While datagrams come that are not
+	// what it waits for it goes on, up to 16 times as long. Goroutines poll only where that
 	// makes waits shorter, which is tried now and then, and no more than
 	// GOMAXPROCS at a time. See also Transport.SetBusyRead.
 	BusyPoll time.Duration

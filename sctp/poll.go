@@ -205,7 +205,8 @@ func (w Wait) End() {
 }
 
 // Poll makes the calling goroutine read the sockets itself until ready reports
-// true, or the time is up that TransportConfig.BusyPoll allows; it returns at once
+// true, or the time is up that TransportConfig.BusyPoll allows, which is more while
+// datagrams come: ready should tell of a context that is done, too. It returns at once
 // where polling is off or does not pay, or enough goroutines do it already. It
 // reports whether ready did. A goroutine calls it once before it parks.
 func (w Wait) Poll(ready func() bool) bool {

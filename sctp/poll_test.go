@@ -1,6 +1,8 @@
 package sctp
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"runtime"
@@ -230,4 +232,32 @@ func TestReadersTakeOverLater(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A receive whose context is done ends, however long it may poll.
+func TestEndpointRecvEndsWhilePolling(t *testing.T) {
+	tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}, BusyPoll: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	e, err := tr.Listen(0, &Config{OneToMany: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := e.Recv(ctx, make([]byte, 10))
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Recv: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Recv polls on")
+	}
 }

@@ -195,6 +195,16 @@ func (a *Association) spin(w Wait, seq uint32, stop, expired <-chan struct{}) bo
 	}
 }
 
+// closed reports whether c is closed. Nothing is ever sent on it.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // Recv receives from any association of the endpoint: one-to-many style. It
 // blocks until there is a message, ctx is done, or the endpoint is closed. From
 // the first call on, the endpoint keeps the associations that peers open
@@ -224,8 +234,9 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) 
 		wt := e.waiters.add(0)
 		e.mu.Unlock()
 		w := e.t.BeginWait()
-		if !w.poll(func() bool { return len(wt.ch) > 0 }) {
-			if err := e.t.waitOn(wt, ctx.Done(), nil); err != nil {
+		stop := ctx.Done()
+		if w.poll(func() bool { return len(wt.ch) > 0 || closed(stop) }); len(wt.ch) == 0 {
+			if err := e.t.waitOn(wt, stop, nil); err != nil {
 				e.recycle(wt, true)
 				return 0, RecvInfo{}, ctx.Err()
 			}

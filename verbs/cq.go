@@ -151,7 +151,7 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	var wait sctp.Wait
 	if t := cq.dev.cfg.Transport; t != nil && ctx.Err() == nil {
 		wait = t.BeginWait()
-		if wait.Poll(cq.ready) {
+		if wait.Poll(func() bool { return cq.ready() || ctx.Err() != nil }) {
 			if n := cq.Poll(wc); n > 0 {
 				wait.End()
 				return n, nil

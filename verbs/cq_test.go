@@ -3,10 +3,13 @@ package verbs
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/ddp/ddptest"
+	"github.com/weftstack/weft/sctp"
 )
 
 // bare makes a device without a transport.
@@ -199,5 +202,38 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	// for each of the eight segments of a run may not.
 	if n := testing.AllocsPerRun(300, run); n >= 4 && !raceEnabled {
 		t.Errorf("%v allocations for a write, a read and a send", n)
+	}
+}
+
+// A wait whose context is done ends, however long it may poll.
+func TestWaitEndsWhilePolling(t *testing.T) {
+	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}, BusyPoll: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	d, err := Open(Config{Transport: tr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	cq, err := d.NewCQ(4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := cq.Wait(ctx, make([]WC, 1))
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("Wait polls on")
 	}
 }
