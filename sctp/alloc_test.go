@@ -15,11 +15,12 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	ctx := context.Background()
-	for _, size := range []int{64, 1000, 65536} {
+	for _, tt := range []struct{ size, mtu int }{{64, 1500}, {1000, 1500}, {65536, 1500}, {3000, 9000}, {4000, 9000}} {
+		size := tt.size
 		for _, spin := range []time.Duration{-1, 50 * time.Microsecond} {
 			for _, upcall := range []bool{false, true} {
 				t.Run(fmt.Sprintf("size=%d/busypoll=%v/upcall=%v", size, spin, upcall), func(t *testing.T) {
-					cfg := &sctp.Config{MTU: 1500}
+					cfg := &sctp.Config{MTU: tt.mtu}
 					server := *cfg
 					if upcall {
 						server.OnPiece = func(a *sctp.Association, p *sctp.Piece) {

@@ -3,10 +3,10 @@ package slab
 import "sync"
 
 // blockSizes are the sizes of blocks.
-var blockSizes = [...]int{256, 512, 1024, MaxBlock}
+var blockSizes = [...]int{256, 512, 1024, 2048, MaxBlock}
 
 // MaxBlock is the largest size of a Block.
-const MaxBlock = 2048
+const MaxBlock = 4096
 
 // blocks has the free blocks of each size. Everybody shares them, so that a block is
 // likely to be in the processor's cache.
