@@ -138,7 +138,7 @@ func (e *udpEnd) trip(ctx context.Context) error {
 			e.conn.SetReadDeadline(time.Now().Add(time.Second))
 		}
 		_, _, err := e.receive()
-		if !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
 			return err
 		}
 	}

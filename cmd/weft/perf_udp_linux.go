@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,13 +18,21 @@ type udpSocket struct {
 	raw  syscall.RawConn
 	gso  bool
 	oob  []byte
+
+	// Of tryRead: what it reads to, and what came of it.
+	try    func(fd uintptr) bool
+	into   []byte
+	n      int
+	errno  syscall.Errno
+	from   unix.RawSockaddrAny
+	length uint32
 }
 
 // maxSegments is how many datagrams the kernel takes at once.
 const maxSegments = 64
 
 func (s *udpSocket) init(conn *net.UDPConn, gso bool) (err error) {
-	s.conn, s.gso = conn, gso
+	s.conn, s.gso, s.try = conn, gso, s.recvfrom
 	if s.raw, err = conn.SyscallConn(); err != nil || !gso {
 		return err
 	}
@@ -61,26 +70,57 @@ func (s *udpSocket) write(buf []byte, size int) error {
 // read reads what one system call gives: a datagram or several joined.
 func (s *udpSocket) read(buf []byte) (int, error) { return s.conn.Read(buf) }
 
-// tryRead reads a datagram if there is one.
-func (s *udpSocket) tryRead(buf []byte) (n int, from netip.AddrPort, err error) {
-	var sa unix.Sockaddr
-	controlErr := s.raw.Read(func(fd uintptr) bool {
-		n, sa, err = unix.Recvfrom(int(fd), buf, unix.MSG_DONTWAIT)
-		return true
-	})
-	switch {
-	case controlErr != nil:
-		return 0, from, controlErr
-	case errors.Is(err, unix.EAGAIN):
-		return 0, from, errWouldBlock
+// tries is how often tryRead asks the system.
+const tries = 16
+
+// tryRead reads a datagram if one comes soon. It spends its time in the system's
+// calls: mode udp is what others are compared with.
+func (s *udpSocket) tryRead(buf []byte) (int, netip.AddrPort, error) {
+	s.into = buf
+	if err := s.raw.Read(s.try); err != nil {
+		return 0, netip.AddrPort{}, err
 	}
-	switch a := sa.(type) {
-	case *unix.SockaddrInet4:
-		from = netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
-	case *unix.SockaddrInet6:
-		from = netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port))
+	switch s.errno {
+	case 0:
+		return s.n, addrPort(&s.from), nil
+	case unix.EAGAIN:
+		return 0, netip.AddrPort{}, errWouldBlock
 	}
-	return n, from, err
+	return 0, netip.AddrPort{}, os.NewSyscallError("recvfrom", s.errno)
+}
+
+// recvfrom asks the socket fd for a datagram.
+func (s *udpSocket) recvfrom(fd uintptr) bool {
+	for range tries {
+		s.length = unix.SizeofSockaddrAny
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(unsafe.SliceData(s.into))), uintptr(len(s.into)),
+			unix.MSG_DONTWAIT, uintptr(unsafe.Pointer(&s.from)), uintptr(unsafe.Pointer(&s.length)))
+		s.n, s.errno = int(n), errno
+		if errno != unix.EAGAIN {
+			break
+		}
+	}
+	return true
+}
+
+// addrPort returns the address in sa.
+func addrPort(sa *unix.RawSockaddrAny) netip.AddrPort {
+	switch sa.Addr.Family {
+	case unix.AF_INET:
+		a := (*unix.RawSockaddrInet4)(unsafe.Pointer(sa))
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), hostOrder(a.Port))
+	case unix.AF_INET6:
+		a := (*unix.RawSockaddrInet6)(unsafe.Pointer(sa))
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), hostOrder(a.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// hostOrder returns a port that is in network byte order.
+func hostOrder(port uint16) uint16 {
+	var b [2]byte
+	binary.NativeEndian.PutUint16(b[:], port)
+	return binary.BigEndian.Uint16(b[:])
 }
 
 // tcpControl returns a hook that makes TCP send packets of the given MTU.
