@@ -67,6 +67,25 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// Neither does a message for which there is no room.
+func TestRefusedSendsDoNotAllocate(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	p := newLoopbackPair(t, sctp.TransportConfig{}, &sctp.Config{SendBuffer: 10_000}, nil)
+	msg := pattern(1000)
+	if err := p.a.TrySend(make([]byte, 10_000), sctp.SendOptions{Force: true, More: true}); err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(1000, func() {
+		if err := p.a.TrySend(msg, sctp.SendOptions{More: true}); err != sctp.ErrWouldBlock {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // A reader takes over when polling stops, however it stopped.
 func TestReadersWakeAfterPolling(t *testing.T) {
 	var got atomic.Int32

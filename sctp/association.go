@@ -268,15 +268,16 @@ func (a *Association) setPathMTU(now core.Time, addr netip.AddrPort) {
 
 // coreError translates errors of the core.
 func coreError(err error) error {
-	if err == nil {
-		return nil // before ab, which is allocated
+	switch err { // before ab, which is allocated
+	case nil:
+		return nil
+	case core.ErrWouldBlock:
+		return ErrWouldBlock
 	}
 	var ab *core.AbortError
 	switch {
 	case errors.As(err, &ab):
 		return &AbortError{Cause: uint16(ab.Cause), Reason: ab.Reason, ByPeer: ab.ByPeer}
-	case errors.Is(err, core.ErrWouldBlock):
-		return ErrWouldBlock
 	case errors.Is(err, core.ErrShutdown):
 		return ErrShutdown
 	case errors.Is(err, core.ErrClosed):
