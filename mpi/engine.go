@@ -55,6 +55,7 @@ func newEngine(rank, size int, o *options) *engine {
 		rank: rank, eager: o.eager, streams: uint32(o.streams),
 		contexts: make(map[uint64]*matchContext), prof: o.profiler, method: o.rendezvous, dropped: make(map[uint64]bool),
 	}
+	e.pusher.runs = e.pusher.run
 	if n := int64(o.unexpected) / int64(size); n > cost(0) {
 		e.window = n
 	}

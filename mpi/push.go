@@ -14,6 +14,7 @@ type pusher struct {
 	sends   atomic.Int32 // since the last wait
 	pending atomic.Bool  // dirty is not empty
 	active  atomic.Bool  // the goroutine runs
+	runs    func()       // run: a method value is made once, not with each goroutine
 
 	mu    sync.Mutex
 	dirty []*peer // with messages to transmit
@@ -40,7 +41,7 @@ func (e *engine) push(p *peer, n int, lone, held bool) {
 		u.pending.Store(true)
 	}
 	if !held && u.active.CompareAndSwap(false, true) {
-		go u.run()
+		go u.runs()
 	}
 }
 
