@@ -1,8 +1,10 @@
 package sctp
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weftstack/weft/internal/spin"
 	"github.com/weftstack/weft/sctp/internal/core"
@@ -22,7 +24,7 @@ type lead struct {
 	parked atomic.Int32  // goroutines that wait otherwise
 	quick  atomic.Int32  // how many waits in a row were short, or busy, up to leadAfter
 
-	armed   bool                     // used by the leader
+	yielded core.Time                // when the leader let others run last
 	look    func() bool              // tries, made once
 	gap     spin.Wait                // for datagrams, since it read some
 	lingers func() (came, over bool) // lingerOnce, made once
@@ -39,6 +41,10 @@ const (
 	// leadGap is what a short wait is, and a busy one per time that a reader read. A
 	// leader that finds nothing to do for longer parks as others do.
 	leadGap = core.Time(quietTick)
+	// leadYield is how often leaders call the scheduler, which takes them for a goroutine
+	// that does not end otherwise, and their processor away, 10 ms after it saw one last,
+	// and then looks every 20 µs for a while whether it may do so again.
+	leadYield = core.Time(5 * time.Millisecond)
 )
 
 func (l *lead) init(t *Transport) {
@@ -71,15 +77,26 @@ func (l *lead) stopAll() {
 	}
 }
 
+// leaders counts the goroutines of the process that lead. One in the system keeps its
+// processor from others until the runtime's monitor takes it away, so one is left to them.
+var leaders atomic.Int32
+
 // waitOn parks until w is woken or one of the channels is closed.
 func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 	l := &t.lead
+	woken := false
 	if l.poller == nil {
 		t.readersWake()
 		return wait(w, stop, expired)
 	}
-	if t.procs.Load() > 1 && l.quick.Load() >= leadAfter && l.parked.Load() == 0 && l.busy.CompareAndSwap(false, true) {
-		if l.lead(w, stop, expired) {
+	if l.quick.Load() >= leadAfter && l.parked.Load() == 0 && l.busy.CompareAndSwap(false, true) {
+		if leaders.Add(1) < t.procs.Load() {
+			woken = l.lead(w, stop, expired)
+		} else {
+			l.busy.Store(false)
+		}
+		leaders.Add(-1)
+		if woken {
 			return nil
 		}
 	}
@@ -109,7 +126,14 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 	l.w, l.stop, l.expired = w, stop, expired
 	l.mu.Unlock()
 	l.t.polling.setQuiet(l.t, true) // with w noted, or the tick might miss it
-	l.poller.Wait(l.look)
+	if now := l.t.now(); now-l.yielded >= leadYield {
+		l.yielded = now
+		runtime.Gosched()
+	}
+	w.lead.Store(l)
+	if len(w.ch) == 0 { // or it was woken before anybody knew that it leads
+		l.poller.Wait(l.look)
+	}
 	w.lead.Store(nil)
 	l.mu.Lock()
 	l.w, l.stop, l.expired = nil, nil, nil
@@ -119,9 +143,6 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 	}
 	l.mu.Unlock()
 	l.gap = spin.Wait{}
-	if l.armed {
-		l.arm(false)
-	}
 	woken := false
 	select {
 	case <-w.ch:
@@ -152,9 +173,6 @@ func (l *lead) tries() bool {
 			}
 			continue
 		}
-		if !l.armed {
-			l.arm(true)
-		}
 		w.lead.Store(l)
 		return len(w.ch) > 0
 	}
@@ -177,13 +195,6 @@ func (l *lead) read() (worked bool) {
 func (l *lead) lingerOnce() (came, over bool) {
 	came = l.read()
 	return came, len(l.w.ch) > 0 || l.kicked.Load()
-}
-
-func (l *lead) arm(on bool) {
-	l.armed = on
-	for _, s := range l.t.sockets().list {
-		l.poller.Arm(s.conn, on)
-	}
 }
 
 // kick ends the lead of w, if it is w that leads; nil stands for any.

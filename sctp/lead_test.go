@@ -108,6 +108,13 @@ func TestLeadAfterBusyWaits(t *testing.T) {
 	}
 }
 
+// leads reports whether somebody leads.
+func (l *lead) leads() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w != nil
+}
+
 // led runs f, which waits on an association of ta, and returns once it leads.
 func (p *leadPair) led(t *testing.T, f func()) (done <-chan struct{}) {
 	t.Helper()
@@ -301,12 +308,26 @@ func TestNobodyLeadsWithOneProcessor(t *testing.T) {
 	n := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(n)
 	p.ta.procs.Store(1)
+	wantNoLead(t, p)
+}
+
+// Goroutines that lead keep processors from the others, who are left one.
+func TestLeadersLeaveAProcessor(t *testing.T) {
+	p := newLeadPair(t)
+	n := p.ta.procs.Load() - 1
+	leaders.Add(n)
+	defer leaders.Add(-n)
+	wantNoLead(t, p)
+}
+
+func wantNoLead(t *testing.T, p *leadPair) {
+	t.Helper()
 	var led atomic.Bool
 	buf := make([]byte, 64)
 	for range 200 {
 		p.ta.lead.quick.Store(leadAfter)
 		time.AfterFunc(time.Millisecond, func() {
-			led.Store(led.Load() || p.ta.lead.busy.Load())
+			led.Store(led.Load() || p.ta.lead.leads())
 			p.b.Send(context.Background(), []byte("x"), SendOptions{})
 		})
 		if _, _, err := p.a.Recv(t.Context(), buf); err != nil {

@@ -35,15 +35,16 @@ type conn struct {
 	polled  atomic.Bool // others read, so Read does not
 	ep      *os.File    // owns the epoll instance of own
 	epRaw   syscall.RawConn
-	own     *watch     // for Read
-	watchMu sync.Mutex // comes after fdmu, and before mu of a Poller
-	watches []*watch   // own and those of Pollers; guarded by watchMu
+	watchMu sync.Mutex // comes after fdmu
+	own     watch      // for Read
+	pollers []*Poller  // guarded by fdmu
 
 	uncut   atomic.Uint64 // trains that were dropped, see joins
 	icmp    icmp
 	rd      reader
 	nearby  nearby
-	writers sync.Pool // of *writer
+	nearFD  atomic.Int32 // of the near socket for Pollers; 0 while there is none
+	writers sync.Pool    // of *writer
 	zone    zoneCache
 }
 
@@ -145,9 +146,8 @@ func (c *conn) setup(o Options) error {
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	c.own = &watch{epfd: epfd}
-	c.watches = []*watch{c.own}
-	if err := c.watch(c.own, true); err != nil {
+	c.own.epfd = epfd
+	if err := c.watch(true); err != nil {
 		unix.Close(epfd)
 		return os.NewSyscallError("epoll_ctl", err)
 	}
@@ -178,7 +178,7 @@ func (c *conn) Polled(on bool) bool {
 		var was [2]unix.EpollEvent
 		_, _ = unix.EpollWait(c.own.epfd, was[:], 0)
 	}
-	return c.watch(c.own, !on) == nil
+	return c.watch(!on) == nil
 }
 
 // CanPoll implements Conn.
@@ -216,6 +216,10 @@ func (c *conn) Close() error {
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
 	c.nearby.close()
+	c.nearFD.Store(0)
+	for _, p := range c.pollers {
+		p.remove(c)
+	}
 	c.lost = dropped(c.fd)
 	return os.NewSyscallError("close", unix.Close(c.fd))
 }

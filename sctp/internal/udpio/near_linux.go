@@ -132,6 +132,10 @@ func (c *conn) approach(remote netip.AddrPort) error {
 	b := &c.nearby
 	b.open, b.behind = &near{source: source{fd: fd}, remote: remote}, true
 	b.open.joins.init(c.gro)
+	c.nearFD.Store(int32(fd))
+	for _, p := range c.pollers {
+		p.again()
+	}
 	b.to.Store(b.open)
 	return nil
 }
@@ -196,6 +200,7 @@ func (c *conn) leave() bool {
 			return true
 		}
 	}
+	c.nearFD.Store(0)
 	b.close()
 	b.open = nil
 	b.parted, b.score, b.remote = false, 0, netip.AddrPort{}

@@ -1,94 +1,195 @@
 package udpio
 
 import (
+	"encoding/binary"
 	"os"
+	"slices"
 	"sync"
-	"syscall"
-	"time"
+	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
 // Poller lets one goroutine wait for datagrams on several sockets at once, apart
-// from those in Read.
+// from those in Read. It waits in the system, with its thread, not in the runtime's
+// poller: on sockets that nobody watches, and in one call where the runtime makes three.
 type Poller struct {
-	// mu is read-locked around every use of epfd, but for that of Wait, so that Close
-	// cannot let the number be reused. It comes after fdmu of a conn.
-	mu     sync.RWMutex
-	closed bool // guarded by mu
+	kicked atomic.Bool // Wait ends
+	inCall atomic.Bool // Wait is in ppoll, or about to be
 
-	epfd  int
-	ep    *os.File // owns epfd
-	raw   syscall.RawConn
-	try   func(uintptr) bool
-	look  func() bool // argument of the Wait in progress
-	begun bool        // Wait has not looked yet: what is ready was so before
+	// mu guards what follows. It comes after fdmu of a conn.
+	mu      sync.Mutex
+	conns   []*conn
+	bell    int // an eventfd, which ends ppoll; -1 once it is closed
+	waiting bool
+	closed  bool
+
+	fds []unix.PollFd // of the Wait in progress
 }
 
 // NewPoller returns a Poller without sockets.
 func NewPoller() (*Poller, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return nil, os.NewSyscallError("epoll_create1", err)
+		return nil, os.NewSyscallError("eventfd", err)
 	}
-	if err := unix.SetNonblock(fd, true); err != nil {
-		unix.Close(fd)
-		return nil, os.NewSyscallError("fcntl", err)
-	}
-	p := &Poller{epfd: fd, ep: os.NewFile(uintptr(fd), "udpio")}
-	p.try = func(fd uintptr) bool {
-		if p.begun {
-			// Only what is not on the list of the ready wakes anybody when it is
-			// armed again.
-			p.begun = false
-			var was [16]unix.EpollEvent
-			_, _ = unix.EpollWait(int(fd), was[:], 0)
-		}
-		return p.look()
-	}
-	if p.raw, err = p.ep.SyscallConn(); err != nil {
-		p.ep.Close()
-		return nil, err
-	}
-	return p, nil
+	return &Poller{bell: fd}, nil
 }
 
-// Add adds a socket, unarmed. It reports false if c is not the kernel's. A
-// closed socket leaves by itself.
+// Add adds a socket. It reports false if c is not the kernel's. A closed socket leaves
+// by itself.
 func (p *Poller) Add(c Conn) bool {
 	k, ok := c.(*conn)
-	return ok && k.addTo(p)
+	if !ok {
+		return false
+	}
+	k.fdmu.Lock()
+	defer k.fdmu.Unlock()
+	p.mu.Lock()
+	ok = !k.closed && !p.closed
+	if ok {
+		p.conns = append(p.conns, k)
+		k.pollers = append(k.pollers, p)
+	}
+	p.mu.Unlock()
+	p.again()
+	return ok
 }
 
-// Arm tells whether datagrams of c end a Wait. Arming a socket that has some
-// ends one at once.
-func (p *Poller) Arm(c Conn, on bool) {
-	if k, ok := c.(*conn); ok {
-		k.arm(p, on)
+// remove forgets a socket that is closed.
+func (p *Poller) remove(c *conn) {
+	p.mu.Lock()
+	if i := slices.Index(p.conns, c); i >= 0 {
+		p.conns = slices.Delete(p.conns, i, i+1)
+	}
+	p.mu.Unlock()
+	p.again()
+}
+
+// Wait calls look, which reads, whenever there are datagrams to read, until it reports
+// true. It returns false if Kick or Close ended it. Only one goroutine may be in Wait.
+func (p *Poller) Wait(look func() bool) bool {
+	if !p.begin() {
+		return false
+	}
+	defer p.end()
+	for p.block() {
+		if look() {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Poller) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = !p.closed
+	return p.waiting
+}
+
+func (p *Poller) end() {
+	p.mu.Lock()
+	p.waiting = false
+	if p.closed {
+		p.closeBell()
+	}
+	p.mu.Unlock()
+}
+
+// block waits for a datagram, and reports false if it is not to be waited for any more.
+func (p *Poller) block() bool {
+	for {
+		p.inCall.Store(true) // before what follows is looked at, see again
+		if p.kicked.Load() || !p.gather() {
+			p.inCall.Store(false)
+			return false
+		}
+		// A descriptor that is closed now, or given to somebody else, may end the call
+		// for nothing: again follows.
+		n, _, errno := unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p.fds[0])), uintptr(len(p.fds)), 0, 0, 0, 0)
+		p.inCall.Store(false)
+		switch {
+		case errno == unix.EINTR:
+		case errno != 0:
+			return false
+		case p.fds[0].Revents != 0:
+			var count [8]byte
+			_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(p.fds[0].Fd), uintptr(unsafe.Pointer(&count[0])), uintptr(len(count)))
+			if n > 1 && !p.kicked.Load() {
+				return true
+			}
+		default:
+			return true
+		}
 	}
 }
 
-// Wait calls look, which reads, until it reports true: first at once and then
-// whenever there are datagrams on an armed socket. It returns false if Kick or
-// Close ended it. Only one goroutine may be in Wait.
-func (p *Poller) Wait(look func() bool) bool {
-	p.look, p.begun = look, true
-	return p.raw.Read(p.try) == nil
+// gather lists the descriptors to wait for.
+func (p *Poller) gather() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.fds = append(p.fds[:0], unix.PollFd{Fd: int32(p.bell), Events: unix.POLLIN})
+	for _, c := range p.conns {
+		p.fds = append(p.fds, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
+		if fd := c.nearFD.Load(); fd > 0 {
+			p.fds = append(p.fds, unix.PollFd{Fd: fd, Events: unix.POLLIN})
+		}
+	}
+	return true
+}
+
+// again has a Wait that is in the system look at what there is to wait for once more.
+func (p *Poller) again() {
+	if !p.inCall.Load() {
+		return
+	}
+	p.mu.Lock()
+	p.ring()
+	p.mu.Unlock()
+}
+
+// ring ends ppoll, with mu locked.
+func (p *Poller) ring() {
+	if p.bell >= 0 {
+		var one [8]byte
+		binary.NativeEndian.PutUint64(one[:], 1)
+		_, _ = unix.Write(p.bell, one[:])
+	}
 }
 
 // Kick ends Wait, or the next one, until Reset. It does not block.
-func (p *Poller) Kick() { _ = p.ep.SetReadDeadline(past) }
+func (p *Poller) Kick() {
+	p.kicked.Store(true)
+	p.again()
+}
 
 // Reset takes Kick back.
-func (p *Poller) Reset() { _ = p.ep.SetReadDeadline(never) }
+func (p *Poller) Reset() { p.kicked.Store(false) }
 
 // Close ends Wait for good. The sockets stay as they are.
 func (p *Poller) Close() error {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ErrClosed
+	}
 	p.closed = true
-	p.mu.Unlock()
-	return p.ep.Close()
+	if p.waiting {
+		p.ring() // and end closes it
+	} else {
+		p.closeBell()
+	}
+	return nil
 }
 
-// past and never are deadlines.
-var past, never = time.Unix(1, 0), time.Time{}
+func (p *Poller) closeBell() {
+	if p.bell >= 0 {
+		unix.Close(p.bell)
+		p.bell = -1
+	}
+}

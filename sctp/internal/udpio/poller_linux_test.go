@@ -8,18 +8,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pollerOf returns a Poller with one socket.
-func pollerOf(t *testing.T, s *side) *Poller {
+// pollerOf returns a Poller with some sockets.
+func pollerOf(t *testing.T, sides ...*side) *Poller {
 	t.Helper()
 	p, err := NewPoller()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	if !p.Add(s.Conn) {
-		t.Fatal("not added")
+	for _, s := range sides {
+		if !p.Add(s.Conn) {
+			t.Fatal("not added")
+		}
 	}
 	return p
+}
+
+// waitingFor runs Wait, which ends when s has got a datagram, and returns once it is in the
+// system. The result tells how it ended.
+func (p *Poller) waitingFor(t *testing.T, s *side) (ended <-chan bool) {
+	t.Helper()
+	end := make(chan bool, 1)
+	go func() { end <- p.Wait(s.look) }()
+	for !p.inCall.Load() {
+		time.Sleep(100 * time.Microsecond)
+	}
+	return end
+}
+
+// look reports whether there was a datagram to read.
+func (s *side) look() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, _ := s.TryRead(s.bufs, s.metas)
+	return n > 0
+}
+
+func wantEnd(t *testing.T, ended <-chan bool, want bool) {
+	t.Helper()
+	select {
+	case got := <-ended:
+		if got != want {
+			t.Errorf("Wait returned %v, want %v", got, want)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("Wait does not end")
+	}
 }
 
 // arrived waits until s has a datagram.
@@ -38,30 +72,124 @@ func (s *side) arrived() {
 	}
 }
 
-// A socket that was armed before, and had datagrams then, wakes for one that came
-// while it was not.
-func TestPollerWakesWhenArmedAgain(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+// Datagrams end a Wait, those that came before it too, on any of the sockets and whether
+// Read is woken for them or not.
+func TestPollerWakes(t *testing.T) {
+	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "[::1]:0", Options{})
+	d := listen(t, "[::1]:0", Options{})
+	p := pollerOf(t, b, c)
+	for i, way := range []struct{ from, to *side }{{a, b}, {d, c}, {a, b}} {
+		if i == 1 {
+			b.Polled(true)
+			b.Unwatch()
+		}
+		ended := p.waitingFor(t, way.to)
+		way.from.numbered(way.to, i, 1)
+		wantEnd(t, ended, true)
+		way.from.numbered(way.to, i, 1)
+		way.to.arrived()
+		if !p.Wait(way.to.look) {
+			t.Error("what was there before did not end it")
+		}
+	}
+}
+
+// What comes to a socket that is added, or that is made for a near peer by who reads
+// meanwhile, ends a Wait that was in the system before.
+func TestPollerSeesNewSockets(t *testing.T) {
+	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	p := pollerOf(t, b)
-	defer time.AfterFunc(30*time.Second, p.Kick).Stop()
-	for i := range 3 {
-		looks, got := 0, 0
-		if !p.Wait(func() bool {
-			if looks++; looks == 1 {
-				a.numbered(b, i, 1)
-				b.arrived()
-				p.Arm(b.Conn, true)
+	ended := p.waitingFor(t, c)
+	if !p.Add(c.Conn) {
+		t.Fatal("not added")
+	}
+	a.numbered(c, 0, 1)
+	wantEnd(t, ended, true)
+
+	over := make(chan struct{})
+	end := make(chan bool, 1)
+	go func() {
+		end <- p.Wait(func() bool {
+			select {
+			case <-over:
+				return b.look()
+			default: // somebody else reads
+				time.Sleep(time.Millisecond)
 				return false
 			}
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			n, _ := b.TryRead(b.bufs, b.metas)
-			got += n
-			return got > 0
-		}) {
-			t.Fatalf("wait %d did not end after %d looks", i, looks)
+		})
+	}()
+	meet(t, a, b)
+	close(over)
+	time.Sleep(5 * time.Millisecond) // for it to be in the system again
+	a.numbered(b, 0, 1)
+	wantEnd(t, end, true)
+}
+
+// A Wait outlives a socket that is closed.
+func TestPollerOutlivesSockets(t *testing.T) {
+	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	p := pollerOf(t, b, c)
+	ended := p.waitingFor(t, b)
+	c.Close()
+	a.numbered(b, 0, 1)
+	wantEnd(t, ended, true)
+	if len(p.conns) != 1 {
+		t.Errorf("%d sockets, want 1", len(p.conns))
+	}
+	if p.Add(c.Conn) {
+		t.Error("a closed socket was added")
+	}
+}
+
+func TestPollerKick(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	p := pollerOf(t, b)
+	ended := p.waitingFor(t, b)
+	p.Kick()
+	wantEnd(t, ended, false)
+	if p.Wait(b.look) {
+		t.Error("a Wait after Kick found something")
+	}
+	p.Reset()
+	// The bell may still ring for a Kick that was noticed without it.
+	p.mu.Lock()
+	p.ring()
+	p.mu.Unlock()
+	ended = p.waitingFor(t, b)
+	a.numbered(b, 0, 1)
+	wantEnd(t, ended, true)
+}
+
+// Closing ends a Wait, from within it too, and what is closed is not used any more: its
+// descriptor may be somebody else's.
+func TestPollerClose(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	p := pollerOf(t, b)
+	ended := p.waitingFor(t, b)
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wantEnd(t, ended, false)
+	p2 := pollerOf(t, b)
+	a.numbered(b, 0, 1)
+	if !p2.Wait(func() bool { p2.Close(); return b.look() }) {
+		t.Error("closed from within, it lost what it had read")
+	}
+	for _, p := range []*Poller{p, p2} {
+		if p.bell != -1 {
+			t.Error("the bell was not closed")
 		}
-		p.Arm(b.Conn, false)
+		if p.Wait(b.look) {
+			t.Error("a closed Poller waited")
+		}
+		if p.Add(a.Conn) {
+			t.Error("added to a closed Poller")
+		}
+		p.Kick()
+		if p.Close() == nil {
+			t.Error("closed twice")
+		}
 	}
 }
 
@@ -92,19 +220,5 @@ func TestPolledWakesWithAnErrorPending(t *testing.T) {
 		case <-time.After(30 * time.Second):
 			t.Fatal("the Read sleeps on")
 		}
-	}
-}
-
-// A closed Poller is not touched any more: its descriptor may be somebody else's.
-func TestClosedPollerIsLeftAlone(t *testing.T) {
-	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	p := pollerOf(t, b)
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	meet(t, a, b)
-	p.Arm(b.Conn, true)
-	if p.Add(a.Conn) {
-		t.Error("added to a closed Poller")
 	}
 }

@@ -13,9 +13,6 @@ func NewPoller() (*Poller, error) { return nil, errors.ErrUnsupported }
 // Add implements nothing, as do the other methods.
 func (p *Poller) Add(Conn) bool { return false }
 
-// Arm does nothing.
-func (p *Poller) Arm(Conn, bool) {}
-
 // Wait returns false.
 func (p *Poller) Wait(func() bool) bool { return false }
 
