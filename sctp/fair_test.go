@@ -43,6 +43,23 @@ func TestFlowsShareTheLine(t *testing.T) {
 	}
 }
 
+// One flow fills a long line, also after slow start and where acknowledgements come in
+// bursts: the window is reduced once for what the queue drops.
+func TestFlowFillsALongLine(t *testing.T) {
+	if raceEnabled {
+		t.Skip("half a million packets: takes a minute with the race detector")
+	}
+	for seed := range uint64(2) {
+		synctest.Test(t, func(t *testing.T) {
+			link := sctptest.Link{Delay: 25 * time.Millisecond, Rate: 100_000_000, Queue: 512 << 10}
+			mbit := shareLine(t, seed, link, 100*time.Microsecond, 2*time.Second, 20*time.Second, sctp.Config{})
+			if t.Logf("seed %d: %.2f Mb/s", seed, mbit[0]); mbit[0] < 95.9 {
+				t.Errorf("seed %d: %.2f Mb/s of the 96 that it can carry", seed, mbit[0])
+			}
+		})
+	}
+}
+
 // shareLine returns the goodput of flows over one line, in Mb/s, during d after some
 // time, a flow for each configuration.
 func shareLine(t *testing.T, seed uint64, link sctptest.Link, nap, after, d time.Duration, cfgs ...sctp.Config) []float64 {

@@ -21,6 +21,8 @@ const (
 	// maxProbes is how many probes go out, each after twice the time of the one
 	// before, until something is acknowledged or T3 expires.
 	maxProbes = 6
+	// sameMoment is by how much transmissions in one moment are told apart at most.
+	sameMoment Time = 1000
 	// minDelays is how many SACKs must have come before what is known of their
 	// delay replaces probeAckDelay.
 	minDelays = 8
@@ -32,6 +34,7 @@ const (
 type rack struct {
 	head, tail TSN
 	n          int
+	last       Time // transmission; never twice the same before a retransmission
 
 	xmit Time // RACK.xmit_ts and RACK.end_seq: the latest sent that was delivered
 	end  TSN
@@ -125,7 +128,7 @@ func (k *rack) onAcked(now Time, t TSN, r *record) {
 	}
 	// Step 2: "The segment was last retransmitted less than RACK.min_rtt ago":
 	// then the acknowledgement is of an earlier transmission.
-	if r.tx > 1 && rtt < k.minimum() {
+	if r.tx > 1 && rtt < k.minimum()-sameMoment {
 		return
 	}
 	k.rtt = rtt
@@ -361,7 +364,7 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 		return false, false
 	}
 	k.probes++
-	s.permit = true
+	s.permit, s.first = true, false
 	s.stats.Probes++
 	if s.marked.n > 0 {
 		return false, true // what is lost goes first, see LossDeadline

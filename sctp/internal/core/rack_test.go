@@ -296,7 +296,7 @@ func TestProbesInRecovery(t *testing.T) {
 			t.Fatalf("probe %d: loss %v, probe %v, permit %v", i, loss, probe, h.sb.Permit())
 		}
 		h.wantRtx(0, 101)
-		h.sb.UsePermit()
+		h.sb.UsePermit(0, false)
 	}
 	if h.sb.LossDeadline(0) != 0 {
 		t.Errorf("more than %d probes", maxProbes)
@@ -336,10 +336,61 @@ func TestProbesBehindLostRetransmissions(t *testing.T) {
 	}
 	h.wantMarked(103, 104)
 	h.wantRtx(0, 103)
-	h.sb.UsePermit()
+	h.sb.UsePermit(0, false)
 	h.advance(20 * ms)
 	h.sack(100, 103, 103, 105, 107)
 	h.wantMarked(101, 102, 104)
+}
+
+// The first retransmission, if it went over the window, came to the queue that what was
+// lost came to: its loss is no second sign of congestion, and that of the next one is.
+func TestRACKFirstRetransmissionSharesTheFate(t *testing.T) {
+	for _, over := range []bool{false, true} {
+		h := newTxTest(t, withRACK)
+		h.mtu = tsnChunk
+		h.sendTSNs(8)
+		h.advance(20 * ms)
+		h.sack(99, 104, 107)
+		h.wantRtx(0, 100)
+		h.sb.UsePermit(0, over)
+		h.wantRtx(0, 101) // in the same moment, within the window
+		h.advance(ms)
+		h.wantRtx(0, 102)
+		h.advance(20 * ms)
+		res := h.sack(99, 101, 101, 104, 107)
+		h.wantMarked(100, 103)
+		if res.Paths[0].Loss == over {
+			t.Errorf("over the window %v: reaction %v", over, res.Paths[0].Loss)
+		}
+		if !over {
+			continue
+		}
+		h.wantRtx(0, 100)
+		h.wantRtx(0, 103)
+		h.advance(20 * ms)
+		res = h.sack(99, 101, 101, 103, 107) // 102, too, and 100 again
+		h.wantMarked(100, 102)
+		if !res.Paths[0].Loss {
+			t.Error("no reaction to the loss of those within the window")
+		}
+	}
+}
+
+// What is sent again in one moment with new chunks, whose TSNs are higher, is not lost
+// because those were delivered before it.
+func TestRACKOrderWithinAMoment(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(4)
+	h.advance(20 * ms)
+	h.sendTSNs(1) // 104, in the moment in which 100 is found lost
+	h.sack(99, 101, 103)
+	h.wantRtx(0, 100)
+	h.advance(20 * ms)
+	if res := h.sack(99, 101, 104); res.Paths[0].Loss {
+		t.Error("a reaction")
+	}
+	h.wantMarked()
+	h.sack(104)
 }
 
 // Section 7.3: without new data the last chunk goes again; its SACK shows what
@@ -356,7 +407,7 @@ func TestTailLossProbe(t *testing.T) {
 		t.Fatalf("loss %v, probe %v, permit %v; want a probe", loss, probe, h.sb.Permit())
 	}
 	h.wantRtx(0, 104)
-	h.sb.UsePermit()
+	h.sb.UsePermit(0, false)
 	if got, want := h.sb.LossDeadline(0), h.now+2*(40*ms+probeSlack); got != want {
 		t.Errorf("second probe at %v, want %v", got, want)
 	}

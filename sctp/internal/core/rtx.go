@@ -109,7 +109,7 @@ func (s *Scoreboard) enterRecovery() {
 			f.recover, f.exit = true, s.next-1
 			// "the sender SHOULD ignore the value of cwnd and SHOULD NOT delay
 			// retransmission for this single packet"
-			s.permit = true
+			s.permit, s.first = true, true
 			s.stats.Recoveries++
 		}
 	}
@@ -138,7 +138,7 @@ func (s *Scoreboard) OnTimeout(now Time, path int) int {
 		s.exitRecovery(rf)
 	}
 	f.rack.onTimeout()
-	s.permit = s.marked.n > 0
+	s.permit, s.first = s.marked.n > 0, false
 	s.forwardDue()
 	return n
 }
@@ -223,8 +223,19 @@ func (s *Scoreboard) TakeRestart(path int) bool {
 // fast retransmission, the one after a timeout, or a tail loss probe.
 func (s *Scoreboard) Permit() bool { return s.permit }
 
-// UsePermit ends the permit, as the packet was sent.
-func (s *Scoreboard) UsePermit() { s.permit = false }
+// UsePermit ends the permit, as the packet was sent on a path, over the window or not.
+//
+// Deviation (RFC 8985, Section 9.3, MUST, without PRR): the first fast retransmission, if
+// it went over the window, as RFC 9260, Section 7.2.4 has it, came to the same queue as
+// what was lost, with what was sent until then and before the smaller window had any
+// effect. If it is lost, too, that is no second sign of congestion.
+func (s *Scoreboard) UsePermit(path int, over bool) {
+	s.permit = false
+	if s.first && over {
+		f := &s.paths[path]
+		f.reacted = f.rack.last + 1
+	}
+}
 
 // NewCongestionMark takes an ECNE chunk about tsn and reports whether it asks
 // for a reaction: one per window of data (RFC 4960, Appendix A).

@@ -25,7 +25,7 @@ func TestFastRetransmitAfterThreeMissIndications(t *testing.T) {
 		t.Error("the first fast retransmission has to wait for cwnd")
 	}
 	h.wantRtx(0, 100)
-	h.sb.UsePermit()
+	h.sb.UsePermit(0, false)
 	if h.sb.Permit() {
 		t.Error("the permit is for one packet")
 	}

@@ -98,6 +98,7 @@ type Scoreboard struct {
 	clock   Time  // of the last call that told the time
 	dac     uint8 // packets that the SACK being processed was delayed for
 	permit  bool  // one packet may be sent regardless of cwnd
+	first   bool  // and it is the first one of a fast recovery
 	pr      prState
 	res     SackResult
 	stats   SendStats
@@ -240,11 +241,20 @@ func (s *Scoreboard) transmit(t TSN, r *record, now Time, path int) {
 	if r.tx > 0 && int(r.path) != path {
 		r.state |= recMulti
 	}
-	r.path, r.sent, s.clock = uint8(path), now, now
+	s.clock = now
+	// What is sent again in the moment in which other chunks have been sent comes after
+	// those, whose TSNs are higher.
+	k := &f.rack
+	if k.last < now {
+		k.last = now
+	} else if r.tx > 0 && s.useRACK && k.last < now+sameMoment {
+		k.last++
+	}
+	r.path, r.sent = uint8(path), k.last
 	if r.tx != ^uint16(0) {
 		r.tx++
 	}
-	f.rack.onSent(now)
+	k.onSent(now)
 	s.enter(t, r, f)
 	s.rwnd -= int(r.size) // Section 6.2.1, B
 }
