@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime/pprof"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ type perfSpec struct {
 	Window   int  // operations under way, for RDMA modes
 	TCP      bool // RDMA over TCP instead of SCTP
 	ZeroSum  bool // no checksums on this host
+	Plain    bool // DATA chunks, not I-DATA
 	ZeroCopy bool // messages are sent by reference
 	Shared   bool // MPI through memory that the ranks share
 
@@ -116,6 +118,11 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	o.MTU = 1500
 	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "how long a waiting goroutine polls the socket before it parks; negative: not at all (default: 50us in mode sctp, 1ms in the RDMA modes, 5ms in mpi, if that pays; else not at all)")
 	fs.BoolVar(&o.ZeroSum, "zero-checksum", false, "leave checksums out of SCTP packets that do not leave the host, as mode mpi does")
+	fs.BoolFunc("interleave", "let messages of several streams share the association in mode sctp (RFC 8260); without, each packet has room for 4 bytes more (default true)", func(s string) error {
+		on, err := strconv.ParseBool(s)
+		o.Plain = !on
+		return err
+	})
 	fs.BoolVar(&o.ZeroCopy, "zerocopy", false, "let mode sctp send by reference, as the RDMA modes and mpi do, rather than copy each message")
 	fs.BoolVar(&o.Shared, "shared", false, "let mode mpi use memory that the ranks share, as MPI programs on one host do, instead of SCTP")
 	fs.BoolVar(&o.Bidir, "bidir", false, "send in both directions at once")

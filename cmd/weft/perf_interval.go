@@ -58,6 +58,8 @@ func (o *perfOptions) checkMode() error {
 		return fmt.Errorf("mode %s has no -busy-poll", o.Mode)
 	case o.ZeroSum && (udp || tcp || mpi || o.TCP):
 		return fmt.Errorf("-zero-checksum is for the modes over SCTP but mpi, which always does that")
+	case o.Plain && o.Mode != "sctp":
+		return fmt.Errorf("-interleave is for mode sctp")
 	case o.Shared && o.Mode != "mpi":
 		return fmt.Errorf("-shared is for mode mpi")
 	case o.ZeroCopy && (o.Mode != "sctp" || o.Latency):

@@ -35,7 +35,7 @@ func newSCTPEnd(s *perfSpec) (*sctpEnd, error) {
 // sctpConfig returns the parameters of the associations.
 func (s *perfSpec) sctpConfig() *sctp.Config {
 	streams := uint16(max(s.Streams, 10))
-	return &sctp.Config{OutStreams: streams, InStreams: streams, MTU: s.MTU, ZeroChecksumLocal: s.ZeroSum}
+	return &sctp.Config{OutStreams: streams, InStreams: streams, MTU: s.MTU, ZeroChecksumLocal: s.ZeroSum, NoInterleaving: s.Plain}
 }
 
 func openSCTPTarget(ctx context.Context, s *perfSpec) (perfTarget, error) {

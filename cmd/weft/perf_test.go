@@ -40,7 +40,7 @@ func TestPerfOptions(t *testing.T) {
 	for _, args := range [][]string{
 		{"sctp", "-bidir"}, {"tcp", "-bidir", "-assocs", "3"}, {"sctp", "-assocs", "4", "-streams", "8"}, {"sctp", "-mtu", "auto"},
 		{"write", "-assocs", "3", "-window", "2"}, {"write", "-bidir"}, {"write", "-latency", "-busy-poll", "1ms"}, {"sctp", "-latency", "-busy-poll", "1ms"}, {"sctp", "-latency", "-busy-poll", "-1s"}, {"mpi", "-latency", "-busy-poll", "-1s"}, {"mpi", "-shared"}, {"mpi", "-shared", "-latency"},
-		{"sctp", "-zero-checksum"}, {"write", "-zero-checksum"}, {"sctp", "-zerocopy"}, {"sctp", "-zerocopy", "-bidir", "-assocs", "2"},
+		{"sctp", "-zero-checksum"}, {"sctp", "-interleave=false"}, {"write", "-zero-checksum"}, {"sctp", "-zerocopy"}, {"sctp", "-zerocopy", "-bidir", "-assocs", "2"},
 		{"write", "-tcp"}, {"send", "-tcp", "-assocs", "2"}, {"read", "-tcp", "-latency"}, {"atomic", "-tcp"},
 		{"udp", "-gso=false"}, {"udp", "-mtu", "9000"}, {"udp", "-latency", "-busy-poll", "1ms"},
 	} {
@@ -207,7 +207,7 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 		{"-R", "tcp"}, {"-R", "atomic"}, {"-R", "-b", "write"}, {"-R", "-D", "1", "write"}, {"-R", "-lat", "-q", "2", "send"}, {"-R", "-r", "2", "send"},
 		{"-R", "-r", "32769", "send"}, {"-R", "-p", "0", "send"}, {"-R", "-p", "65536", "send"}, {"-R", "send", "host", "word"}, {"send", "host"},
 		{"-R", "-busy-poll", "1ms", "write"}, {"-R", "-rate", "1gbit", "write"}, {"-R", "-connect", "x:1", "write"}, {"-p", "1", "-n", "9", "send"}, {"-r", "5", "-n", "9", "send"}, {"-p", "1", "send"},
-		{"-busy-poll", "1ms", "tcp"}, {"-busy-poll", "-1ms", "tcp"}, {"-zero-checksum", "tcp"}, {"-zero-checksum", "write", "-tcp"}, {"-zero-checksum", "mpi"}, {"-zerocopy", "write"}, {"-shared", "sctp"}, {"-zerocopy", "-latency", "sctp"}, {"-rate", "1gbit", "mpi"}, {"-rate", "1gbit", "-latency", "sctp"},
+		{"-busy-poll", "1ms", "tcp"}, {"-busy-poll", "-1ms", "tcp"}, {"-zero-checksum", "tcp"}, {"-zero-checksum", "write", "-tcp"}, {"-zero-checksum", "mpi"}, {"-interleave=false", "mpi"}, {"-interleave=maybe", "sctp"}, {"-zerocopy", "write"}, {"-shared", "sctp"}, {"-zerocopy", "-latency", "sctp"}, {"-rate", "1gbit", "mpi"}, {"-rate", "1gbit", "-latency", "sctp"},
 	} {
 		wantMisused(t, "weft perf", append([]string{"perf"}, args...)...)
 	}
@@ -230,6 +230,15 @@ func TestUDPDatagramsCarryAMessageOrFillAPacket(t *testing.T) {
 		s := perfSpec{Size: tt.size, MTU: tt.mtu}
 		if got := s.udpPayload(); got != tt.want {
 			t.Errorf("%d bytes at MTU %d: datagrams of %d, want %d", tt.size, tt.mtu, got, tt.want)
+		}
+	}
+}
+
+func TestPerfInterleave(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		s := perfSpec{Plain: plain}
+		if got := s.sctpConfig().NoInterleaving; got != plain {
+			t.Errorf("without interleaving %v: %v in the configuration", plain, got)
 		}
 	}
 }
