@@ -94,6 +94,7 @@ func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 			woken = l.lead(w, stop, expired)
 		} else {
 			l.busy.Store(false)
+			t.procs.Store(int32(runtime.GOMAXPROCS(0))) // for the next one
 		}
 		leaders.Add(-1)
 		if woken {
@@ -128,6 +129,7 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 	l.t.polling.setQuiet(l.t, true) // with w noted, or the tick might miss it
 	if now := l.t.now(); now-l.yielded >= leadYield {
 		l.yielded = now
+		l.t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 		runtime.Gosched()
 	}
 	w.lead.Store(l)
@@ -173,6 +175,7 @@ func (l *lead) tries() bool {
 			}
 			continue
 		}
+		runtime.Gosched() // first those who were woken
 		w.lead.Store(l)
 		return len(w.ch) > 0
 	}

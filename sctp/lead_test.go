@@ -200,6 +200,30 @@ func TestLeadEndsWithTheTransport(t *testing.T) {
 	}
 }
 
+// A goroutine that parked just before another one led does not take its tick away, by
+// which it learns of the end of its context.
+func TestLeadKeepsItsTick(t *testing.T) {
+	p := newLeadPair(t)
+	tr := p.ta
+	for !tr.lead.busy.CompareAndSwap(false, true) {
+		runtime.Gosched()
+	}
+	kept := false
+	for range 100 { // the tick may come between
+		tr.polling.setQuiet(tr, true)
+		tr.polling.setQuiet(tr, false) // as readersWake does that looked before
+		kept = kept || tr.polling.quiet.Load()
+	}
+	if !kept {
+		t.Error("the readers serve beside a lead")
+	}
+	tr.lead.busy.Store(false)
+	tr.polling.setQuiet(tr, false)
+	if tr.polling.quiet.Load() {
+		t.Error("the readers do not serve after it")
+	}
+}
+
 func TestLeadEndsWhenNothingComes(t *testing.T) {
 	p := newLeadPair(t)
 	var got string

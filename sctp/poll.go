@@ -91,7 +91,8 @@ func (p *polling) note(t *Transport) {
 
 func (p *polling) setQuiet(t *Transport, on bool) {
 	p.mu.Lock()
-	changed := p.quiet.Load() != on && !(on && p.over)
+	// A leader has busy before it gets here, and wants the tick.
+	changed := p.quiet.Load() != on && !(on && p.over) && (on || !t.lead.busy.Load())
 	if changed {
 		p.change(t, on)
 	}

@@ -365,7 +365,7 @@ func (a *Assoc) windowOpen(now Time, i int) bool {
 func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 	t, sb, p := &a.tx, a.tx.sb, &a.paths[i]
 	before, full := len(b), p.pmdcs()
-	permit, over := sb.Permit(), sb.Flight(i) > p.cc.Cwnd()
+	permit, over := sb.Permit(), sb.Flight(i) >= p.cc.Cwnd()
 	rtx := false
 	if sb.HasRtx() && (permit || a.mayFill(now, i)) && (i == a.rtxPath(now, d) || !a.state.connected()) {
 		if n := sb.RtxSize(); n > full && len(b)+n > end && before-end+p.mtu <= wire.HeaderLen+p.reserve {

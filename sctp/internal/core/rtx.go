@@ -109,7 +109,7 @@ func (s *Scoreboard) enterRecovery() {
 			f.recover, f.exit = true, s.next-1
 			// "the sender SHOULD ignore the value of cwnd and SHOULD NOT delay
 			// retransmission for this single packet"
-			s.permit, s.first = true, true
+			s.permit, s.first = true, i
 			s.stats.Recoveries++
 		}
 	}
@@ -138,7 +138,7 @@ func (s *Scoreboard) OnTimeout(now Time, path int) int {
 		s.exitRecovery(rf)
 	}
 	f.rack.onTimeout()
-	s.permit, s.first = s.marked.n > 0, false
+	s.permit, s.first = s.marked.n > 0, -1
 	s.forwardDue()
 	return n
 }
@@ -198,7 +198,7 @@ func (s *Scoreboard) AppendRtx(b []byte, now Time, path, space int) ([]byte, boo
 		s.paths[r.path].noteAgain(t)
 		s.transmit(t, r, now, path)
 		s.noteSize(r, &s.paths[path], space)
-		s.lastRtx = now
+		s.lastRtx = r.sent
 		f := &s.paths[path]
 		// Section 6.1: T3 restarts "if the earliest (i.e., lowest TSN)
 		// outstanding DATA chunk sent to that address is being retransmitted".
@@ -231,7 +231,7 @@ func (s *Scoreboard) Permit() bool { return s.permit }
 // effect. If it is lost, too, that is no second sign of congestion.
 func (s *Scoreboard) UsePermit(path int, over bool) {
 	s.permit = false
-	if s.first && over {
+	if over && path == s.first {
 		f := &s.paths[path]
 		f.reacted = f.rack.last + 1
 	}

@@ -98,7 +98,7 @@ type Scoreboard struct {
 	clock   Time  // of the last call that told the time
 	dac     uint8 // packets that the SACK being processed was delayed for
 	permit  bool  // one packet may be sent regardless of cwnd
-	first   bool  // and it is the first one of a fast recovery
+	first   int   // the path whose fast recovery it is the first one of, or -1
 	pr      prState
 	res     SackResult
 	stats   SendStats

@@ -43,7 +43,7 @@ type conn struct {
 	icmp    icmp
 	rd      reader
 	nearby  nearby
-	nearFD  atomic.Int32 // of the near socket for Pollers; 0 while there is none
+	nearFD  atomic.Int32 // of the near socket for Pollers; -1 while there is none
 	writers sync.Pool    // of *writer
 	zone    zoneCache
 }
@@ -110,6 +110,7 @@ func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) {
 
 func newConn(fd int, o Options) (*conn, error) {
 	c := &conn{source: source{fd: fd}}
+	c.nearFD.Store(-1)
 	c.writers.New = func() any { return new(writer) }
 	if err := c.setup(o); err != nil {
 		unix.Close(fd)
@@ -216,7 +217,7 @@ func (c *conn) Close() error {
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
 	c.nearby.close()
-	c.nearFD.Store(0)
+	c.nearFD.Store(-1)
 	for _, p := range c.pollers {
 		p.remove(c)
 	}

@@ -200,7 +200,10 @@ func (c *conn) leave() bool {
 			return true
 		}
 	}
-	c.nearFD.Store(0)
+	c.nearFD.Store(-1)
+	for _, p := range c.pollers {
+		p.again()
+	}
 	b.close()
 	b.open = nil
 	b.parted, b.score, b.remote = false, 0, netip.AddrPort{}

@@ -3,9 +3,11 @@ package udpio
 import (
 	"encoding/binary"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -17,6 +19,7 @@ import (
 type Poller struct {
 	kicked atomic.Bool // Wait ends
 	inCall atomic.Bool // Wait is in ppoll, or about to be
+	calls  atomic.Uint32
 
 	// mu guards what follows. It comes after fdmu of a conn.
 	mu      sync.Mutex
@@ -27,6 +30,11 @@ type Poller struct {
 
 	fds []unix.PollFd // of the Wait in progress
 }
+
+// blockLimit is how long a Wait is in the system before it lets others run. Its thread
+// keeps a processor of the runtime, with the goroutines and timers that are there, which
+// others take over if they are idle and the runtime's monitor does after up to 20 ms.
+const blockLimit = time.Millisecond
 
 // NewPoller returns a Poller without sockets.
 func NewPoller() (*Poller, error) {
@@ -57,14 +65,18 @@ func (p *Poller) Add(c Conn) bool {
 	return ok
 }
 
-// remove forgets a socket that is closed.
+// remove forgets a socket that is to be closed. A Wait that is in the system holds on to
+// it, and its port: remove returns when that is over.
 func (p *Poller) remove(c *conn) {
 	p.mu.Lock()
 	if i := slices.Index(p.conns, c); i >= 0 {
 		p.conns = slices.Delete(p.conns, i, i+1)
 	}
+	n := p.calls.Load()
 	p.mu.Unlock()
-	p.again()
+	for p.again(); p.inCall.Load() && p.calls.Load() == n; {
+		runtime.Gosched()
+	}
 }
 
 // Wait calls look, which reads, whenever there are datagrams to read, until it reports
@@ -108,12 +120,17 @@ func (p *Poller) block() bool {
 		}
 		// A descriptor that is closed now, or given to somebody else, may end the call
 		// for nothing: again follows.
-		n, _, errno := unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p.fds[0])), uintptr(len(p.fds)), 0, 0, 0, 0)
+		limit := unix.NsecToTimespec(int64(blockLimit))
+		n, _, errno := unix.Syscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&p.fds[0])), uintptr(len(p.fds)), uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+		p.calls.Add(1)
 		p.inCall.Store(false)
+		p.takeErrors()
 		switch {
 		case errno == unix.EINTR:
 		case errno != 0:
 			return false
+		case n == 0:
+			runtime.Gosched()
 		case p.fds[0].Revents != 0:
 			var count [8]byte
 			_, _, _ = unix.RawSyscall(unix.SYS_READ, uintptr(p.fds[0].Fd), uintptr(unsafe.Pointer(&count[0])), uintptr(len(count)))
@@ -136,11 +153,26 @@ func (p *Poller) gather() bool {
 	p.fds = append(p.fds[:0], unix.PollFd{Fd: int32(p.bell), Events: unix.POLLIN})
 	for _, c := range p.conns {
 		p.fds = append(p.fds, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
-		if fd := c.nearFD.Load(); fd > 0 {
+		if fd := c.nearFD.Load(); fd >= 0 {
 			p.fds = append(p.fds, unix.PollFd{Fd: fd, Events: unix.POLLIN})
 		}
 	}
 	return true
+}
+
+// takeErrors has errors read that sockets tell of, which else end every ppoll from now on.
+func (p *Poller) takeErrors() {
+	for _, f := range p.fds[1:] {
+		if f.Revents&unix.POLLERR == 0 {
+			continue
+		}
+		p.mu.Lock()
+		for _, c := range p.conns {
+			c.icmp.due.Store(true)
+		}
+		p.mu.Unlock()
+		return
+	}
 }
 
 // again has a Wait that is in the system look at what there is to wait for once more.

@@ -126,6 +126,48 @@ func TestPollerSeesNewSockets(t *testing.T) {
 	wantEnd(t, end, true)
 }
 
+// The port of a socket that a Wait is in the system for is free once it is closed.
+func TestPollerFreesPorts(t *testing.T) {
+	for range 50 {
+		b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+		p := pollerOf(t, b, c)
+		ended := p.waitingFor(t, b)
+		addr := c.LocalAddr()
+		c.Close()
+		again, err := Listen(addr, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		again.Close()
+		p.Kick()
+		wantEnd(t, ended, false)
+	}
+}
+
+// An error that waits on a socket, and that no call returned, does not end each ppoll.
+func TestPollerTakesErrors(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	gone := listen(t, "127.0.0.1:0", Options{})
+	to := gone.LocalAddr()
+	gone.Close()
+	c := b.Conn.(*conn)
+	c.listenICMP(func(netip.AddrPort, int, []byte) {})
+	p := pollerOf(t, b)
+	for i := range 2 { // which the first error is told by, and what is left of the second nobody is told of
+		if err := b.Write([]byte("x"), &Meta{Remote: to}); err != nil && i == 0 {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(5 * time.Millisecond)
+	_, _ = unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	c.icmp.due.Store(false)
+	looks := 0
+	time.AfterFunc(100*time.Millisecond, func() { a.numbered(b, 0, 1) })
+	if !p.Wait(func() bool { looks++; return b.look() }) || looks > 10 {
+		t.Errorf("%d looks for a datagram", looks)
+	}
+}
+
 // A Wait outlives a socket that is closed.
 func TestPollerOutlivesSockets(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
