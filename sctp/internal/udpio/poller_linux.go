@@ -17,9 +17,9 @@ import (
 // from those in Read. It waits in the system, with its thread, not in the runtime's
 // poller: on sockets that nobody watches, and in one call where the runtime makes three.
 type Poller struct {
-	kicked atomic.Bool // Wait ends
-	inCall atomic.Bool // Wait is in ppoll, or about to be
-	calls  atomic.Uint32
+	kicked atomic.Bool   // Wait ends
+	inCall atomic.Bool   // Wait is in ppoll, or about to be
+	calls  atomic.Uint32 // of ppoll, that have returned
 
 	// mu guards what follows. It comes after fdmu of a conn.
 	mu      sync.Mutex
