@@ -16,6 +16,7 @@ const DefaultUDPPort = 9899
 
 // Addr names one SCTP endpoint: an SCTP port and the IP addresses it can be
 // reached at, each with the UDP encapsulation port in use there (RFC 6951).
+// Port 0 means SCTP directly over IP, see TransportConfig.IPAddrs.
 // It is a net.Addr. The first address is the primary one.
 type Addr struct {
 	Addrs []netip.AddrPort
@@ -46,8 +47,8 @@ func (a Addr) Equal(b Addr) bool {
 }
 
 // ParseAddr reads "ip:udp[,ip:udp…]/port". Without ":udp" the UDP port is
-// DefaultUDPPort; without "/port" the SCTP port is the UDP port of the first
-// address. It resolves no names; see ResolveAddr.
+// DefaultUDPPort; "ip:0" means no UDP. Without "/port" the SCTP port is the UDP port of
+// the first address. It resolves no names; see ResolveAddr.
 func ParseAddr(s string) (Addr, error) {
 	return parseAddr(s, func(host string) ([]netip.Addr, error) {
 		ip, err := netip.ParseAddr(host)

@@ -88,7 +88,7 @@ func newFollower(t *Transport, cfg *TransportConfig) (*follower, error) {
 	f := &follower{AutoAddrs: *cfg.AutoAddrs, t: t, gen: 1, stop: make(chan struct{}),
 		any: netip.AddrPortFrom(netip.IPv6Unspecified(), DefaultUDPPort)}
 	switch {
-	case len(cfg.Conns) > 0, len(cfg.LocalAddrs) > 1, len(cfg.LocalAddrs) == 1 && !cfg.LocalAddrs[0].Addr().IsUnspecified():
+	case len(cfg.Conns) > 0, len(cfg.IPAddrs) > 0, len(cfg.LocalAddrs) > 1, len(cfg.LocalAddrs) == 1 && !cfg.LocalAddrs[0].Addr().IsUnspecified():
 		return nil, ErrConfig // "it only affects sockets that are bound to all addresses"
 	case len(cfg.LocalAddrs) == 1:
 		f.any = cfg.LocalAddrs[0]

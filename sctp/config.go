@@ -202,7 +202,8 @@ type Config struct {
 }
 
 // PacketConn is what a Transport sends and receives datagrams with. A
-// *net.UDPConn is replaced by a batching socket of the same file descriptor;
+// *net.UDPConn, or *net.IPConn of protocol 132 (see TransportConfig.IPAddrs), is
+// replaced by a batching socket of the same file descriptor;
 // anything else (sctptest links, packet filters) is used as it is, one
 // datagram at a time. Addresses must be *net.UDPAddr unless the value also has
 // the methods of AddrPortConn.
@@ -226,9 +227,23 @@ type TransportConfig struct {
 	// The transport owns and closes them.
 	Conns []PacketConn
 
+	// IPAddrs are addresses to use SCTP directly over IP at, without UDP (protocol 132),
+	// one raw socket each, in addition to, or instead of, sockets for LocalAddrs. That
+	// is how kernels speak SCTP that are not told to use UDP, and leaves 8 bytes more
+	// for data in each packet. Their addresses, and those of their peers, have the
+	// port 0. An unspecified address is that of its own family.
+	//
+	// Raw sockets take privileges: on Linux CAP_NET_RAW; other systems want root, and
+	// use one packet per call. Each sees all SCTP packets to its address, so packets
+	// to ports that are no endpoint's are not answered; the processes of a host have
+	// to use different ports, which nothing enforces. A kernel that has SCTP itself
+	// aborts associations of ports that it does not know: Linux once its module is
+	// loaded. A host without SCTP answers by ICMP, which is ErrRefused on Linux.
+	IPAddrs []netip.Addr
+
 	// AutoAddrs, if not nil, has the transport follow the addresses of the host.
 	// LocalAddrs must be one unspecified address then, or none, for all addresses
-	// of both families on DefaultUDPPort.
+	// of both families on DefaultUDPPort, and Conns and IPAddrs none.
 	AutoAddrs *AutoAddrs
 
 	// BusyPoll bounds how long a waiting goroutine polls the sockets itself in vain
@@ -255,17 +270,17 @@ type TransportConfig struct {
 	Tap func(TapEvent)
 }
 
-// TapEvent is one UDP datagram seen by a TransportConfig.Tap. It is called on
+// TapEvent is one datagram seen by a TransportConfig.Tap. It is called on
 // the sending or receiving goroutine, possibly on several at once.
 type TapEvent struct {
 	// Sent tells whether this side sent the datagram.
 	Sent bool
-	// Local and Remote are its UDP addresses; Local may be unspecified when
-	// the socket is not bound to one address.
+	// Local and Remote are its UDP addresses, with port 0 where there is no UDP;
+	// Local may be unspecified when the socket is not bound to one address.
 	Local, Remote netip.AddrPort
 	// ECN is the two-bit codepoint of the IP header.
 	ECN uint8
-	// Data is the UDP payload: one SCTP packet. It must not be kept or
+	// Data is one SCTP packet. It must not be kept or
 	// written to.
 	Data []byte
 }

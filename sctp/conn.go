@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -149,7 +150,8 @@ type Dialer struct {
 	// Config is that of the association, which does not accept others.
 	Config *Config
 	// Transport is that of the transport made for the association. Without
-	// LocalAddrs and Conns it takes a free UDP port of all addresses.
+	// LocalAddrs, Conns and IPAddrs it takes a free UDP port of all addresses, or
+	// IPAddrs if the peer's have the UDP port 0.
 	Transport TransportConfig
 }
 
@@ -168,8 +170,8 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (*Conn, error) {
 		return fail(err)
 	}
 	tc := d.Transport
-	if len(tc.LocalAddrs) == 0 && len(tc.Conns) == 0 {
-		tc.LocalAddrs = []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Unspecified(), 0)}
+	if len(tc.LocalAddrs) == 0 && len(tc.Conns) == 0 && len(tc.IPAddrs) == 0 {
+		tc.LocalAddrs, tc.IPAddrs = anyFor(peer)
 	}
 	t, err := NewTransport(tc)
 	if err != nil {
@@ -194,6 +196,24 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (*Conn, error) {
 	return NewConn(a), nil
 }
 
+// anyFor returns the addresses to bind for reaching a peer: a free UDP port of all
+// addresses, and all addresses of SCTP over IP.
+func anyFor(peer Addr) (udp []netip.AddrPort, ip []netip.Addr) {
+	for _, a := range peer.Addrs {
+		to := netip.IPv6Unspecified()
+		if a.Addr().Unmap().Is4() {
+			to = netip.IPv4Unspecified()
+		}
+		switch {
+		case a.Port() != 0 && udp == nil:
+			udp = []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Unspecified(), 0)}
+		case a.Port() == 0 && !slices.Contains(ip, to):
+			ip = append(ip, to)
+		}
+	}
+	return udp, ip
+}
+
 // Listener accepts one-to-one associations; it is a net.Listener.
 type Listener struct{ e *Endpoint }
 
@@ -206,7 +226,8 @@ type ListenConfig struct {
 	// Config is that of the associations.
 	Config *Config
 	// Transport is that of the transport made for the listener; its
-	// LocalAddrs are set from the address to listen on, unless it has Conns.
+	// LocalAddrs are set from the address to listen on, unless it has Conns or
+	// IPAddrs.
 	Transport TransportConfig
 }
 
@@ -224,7 +245,7 @@ func (c *ListenConfig) Listen(addr string) (*Listener, error) {
 		return fail(err)
 	}
 	tc := c.Transport
-	if len(tc.Conns) == 0 {
+	if len(tc.Conns) == 0 && len(tc.IPAddrs) == 0 {
 		tc.LocalAddrs = local.Addrs
 	}
 	t, err := NewTransport(tc)

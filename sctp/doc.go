@@ -1,9 +1,10 @@
 // Package sctp is a user-space implementation of the Stream Control
-// Transmission Protocol (RFC 9260) over UDP (RFC 6951).
+// Transmission Protocol (RFC 9260) over UDP (RFC 6951), or directly over IP where the
+// process may have raw sockets.
 //
 // # Endpoints and associations
 //
-// A [Transport] owns the UDP sockets of a process, one per local address, and
+// A [Transport] owns the sockets of a process, one per local address, and
 // carries any number of SCTP ports. An [Endpoint] is one such port: it accepts
 // and opens associations, in the one-to-many style of RFC 6458 or one by one.
 // An [Association] connects two endpoints by one or more paths, and carries

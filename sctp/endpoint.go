@@ -62,7 +62,7 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 // port is known by then, and hsMu held if others know the endpoint.
 func (e *Endpoint) listen() {
 	p := core.ListenerParams{
-		Port: e.port, Local: e.t.sockets().locals, Cookies: e.t.cookies,
+		Port: e.port, Local: e.t.sockets().told, Cookies: e.t.cookies,
 		TagInUse:   func(tag uint32) bool { return e.t.demux.byTag(tag) != nil },
 		TagRetired: func(tag uint32) bool { return e.t.demux.retired(tag, e.t.now()) },
 		Find: func(remote netip.AddrPort, local, peer uint16) (uint32, bool) {
@@ -129,9 +129,10 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 	if peer.Port == 0 || len(peer.Addrs) == 0 {
 		return nil, ErrAddress
 	}
-	p := core.ClientParams{LocalPort: e.port, PeerPort: peer.Port, Local: e.t.sockets().locals, Cookies: e.t.cookies}
+	set := e.t.sockets()
+	p := core.ClientParams{LocalPort: e.port, PeerPort: peer.Port, Local: set.told, Cookies: e.t.cookies}
 	for _, ap := range peer.Addrs {
-		if !ap.IsValid() || ap.Port() == 0 || ap.Addr().IsMulticast() {
+		if !ap.IsValid() || ap.Addr().IsMulticast() || ap.Port() == 0 && !set.direct || ap.Port() != 0 && !set.udp {
 			return nil, ErrAddress
 		}
 		p.Peer = append(p.Peer, netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()))

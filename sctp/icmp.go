@@ -12,15 +12,9 @@ import (
 // locates the association (ICMP5), and its verification tag has to be right
 // (ICMP6). It is called with the lock of a socket held.
 func (t *Transport) tooBig(remote netip.AddrPort, mtu int, quoted []byte) {
-	if len(quoted) < 8 { // ports and tag
-		return
-	}
-	a := t.demux.byPeer(peerKey{remote: remote, local: binary.BigEndian.Uint16(quoted), peer: binary.BigEndian.Uint16(quoted[2:])})
-	if a == nil {
-		return
-	}
-	tag, size := binary.BigEndian.Uint32(quoted[4:]), (mtu-udpOverhead(remote.Addr()))&^3
-	if size < wire.HeaderLen {
+	a, tag := t.locate(remote, quoted)
+	size := (mtu - overhead(remote)) &^ 3
+	if a == nil || size < wire.HeaderLen {
 		return
 	}
 	a.mu.Lock()
@@ -29,4 +23,29 @@ func (t *Transport) tooBig(remote netip.AddrPort, mtu int, quoted []byte) {
 	if ok || w != 0 {
 		go func() { a.settle(w | a.flush()) }()
 	}
+}
+
+// noProtocol takes in an ICMP message that says that remote has no SCTP over IP (RFC
+// 9260, Section 10, ICMP8). It is called with the lock of a socket held.
+func (t *Transport) noProtocol(remote netip.AddrPort, quoted []byte) {
+	a, _ := t.locate(remote, quoted)
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	ok := a.core.ProtocolUnreachable(quoted)
+	w := a.unlock()
+	if ok || w != 0 {
+		go func() { a.settle(w | a.flush()) }()
+	}
+}
+
+// locate returns the association that sent a packet to remote, nil if there is none,
+// and the verification tag of the packet.
+func (t *Transport) locate(remote netip.AddrPort, quoted []byte) (a *Association, tag uint32) {
+	if len(quoted) < 8 { // ports and tag
+		return nil, 0
+	}
+	a = t.demux.byPeer(peerKey{remote: remote, local: binary.BigEndian.Uint16(quoted), peer: binary.BigEndian.Uint16(quoted[2:])})
+	return a, binary.BigEndian.Uint32(quoted[4:])
 }

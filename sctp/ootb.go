@@ -79,6 +79,11 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 	e := t.demux.endpoint(k.local)
 	var r core.Result
 	var opened *Association
+	if e == nil && s.direct {
+		// It may be for another process: all of them see all packets.
+		t.count.ootb.Add(1)
+		return nil, made
+	}
 	listening := e != nil && e.accepts()
 	if listening {
 		if !e.roomFor(d) {

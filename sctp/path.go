@@ -18,7 +18,7 @@ type PathParams struct {
 	HeartbeatInterval time.Duration
 	// MaxRetransmits and PotentiallyFailedRetransmits are those of Config.
 	MaxRetransmits, PotentiallyFailedRetransmits int
-	// MTU is the size of the largest UDP payload; Discover tells that it is looked
+	// MTU is the size of the largest SCTP packet; Discover tells that it is looked
 	// for (RFC 8899).
 	MTU      int
 	Discover bool

@@ -24,10 +24,11 @@ const copyTrain = 4096
 // the socket.
 const readRetry = 10 * time.Millisecond
 
-// socket is one UDP socket of a transport.
+// socket is one socket of a transport.
 type socket struct {
-	t    *Transport
-	conn udpio.Conn
+	t      *Transport
+	conn   udpio.Conn
+	direct bool // conn.Direct()
 
 	// mu serialises receiving: reading and the first part of handling, so
 	// that packets reach their associations in order.
@@ -44,7 +45,7 @@ type socket struct {
 }
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
-	s := &socket{t: t, conn: c, reply: make([]byte, 0, 4096)}
+	s := &socket{t: t, conn: c, direct: c.Direct(), reply: make([]byte, 0, 4096)}
 	for i := range s.bufs {
 		s.bufs[i] = t.slabs.Get()
 	}
@@ -153,6 +154,10 @@ func (s *socket) handle(n int) {
 			t.tap(false, s.conn.LocalAddr(), m, b)
 		}
 		bytes += len(b)
+		if m.Remote.Port() == 0 && !s.direct {
+			t.count.bad.Add(1) // there is no way back, and port 0 means something else
+			continue
+		}
 		local := netip.AddrPortFrom(m.Local, s.conn.LocalAddr().Port())
 		if !m.Local.IsValid() {
 			local = s.conn.LocalAddr()

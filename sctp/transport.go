@@ -17,7 +17,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
-// Transport owns the UDP sockets of a process and carries any number of SCTP
+// Transport owns the sockets of a process and carries any number of SCTP
 // endpoints and associations on them. It is safe for concurrent use.
 type Transport struct {
 	cfg     TransportConfig
@@ -114,14 +114,24 @@ func (t *Transport) open() (list []*socket, failed error) {
 		list = append(list, newSocket(t, c))
 	}
 	addrs := t.cfg.LocalAddrs
-	if len(addrs) == 0 && len(t.cfg.Conns) == 0 {
+	if len(addrs) == 0 && len(t.cfg.Conns) == 0 && len(t.cfg.IPAddrs) == 0 {
 		addrs = []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Unspecified(), DefaultUDPPort)}
 	}
 	if failed != nil {
 		return list, failed
 	}
 	bound, err := t.bind(addrs, o)
-	return append(list, bound...), err
+	list = append(list, bound...)
+	for _, a := range t.cfg.IPAddrs {
+		if err != nil {
+			break
+		}
+		var c udpio.Conn
+		if c, err = udpio.ListenIP(a, o); err == nil {
+			list = append(list, newSocket(t, c))
+		}
+	}
+	return list, err
 }
 
 // bindTries is how often a free UDP port common to all addresses is looked for.
@@ -180,7 +190,8 @@ func (t *Transport) Listen(port uint16, cfg *Config) (*Endpoint, error) {
 	return e, nil
 }
 
-// LocalAddrs returns the bound UDP addresses.
+// LocalAddrs returns the bound UDP addresses, and with port 0 those of
+// TransportConfig.IPAddrs.
 func (t *Transport) LocalAddrs() []netip.AddrPort { return slices.Clone(t.sockets().locals) }
 
 // Stats returns a snapshot of the counters.
@@ -289,7 +300,7 @@ func (t *Transport) tap(sent bool, local netip.AddrPort, m *udpio.Meta, b []byte
 // to a peer, the largest that its route takes, and whether to look for what is
 // between.
 func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int, discover bool) {
-	over := udpOverhead(peer.Addr())
+	over := overhead(peer)
 	if cfg.MTU > 0 {
 		n := min(cfg.MTU-over, core.MaxPacket)
 		return n, n, false
@@ -322,10 +333,14 @@ func (t *Transport) virtual() bool {
 // defaultMTU is assumed for routes of unknown MTU.
 const defaultMTU = 1500
 
-// udpOverhead returns the size of the IP and UDP headers.
-func udpOverhead(a netip.Addr) int {
-	if a.Is4() || a.Is4In6() {
-		return 20 + 8
+// overhead returns the size of the IP and, if there is one, the UDP header.
+func overhead(peer netip.AddrPort) int {
+	n := 40
+	if a := peer.Addr(); a.Is4() || a.Is4In6() {
+		n = 20
 	}
-	return 40 + 8
+	if peer.Port() != 0 {
+		n += 8
+	}
+	return n
 }

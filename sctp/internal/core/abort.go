@@ -1,6 +1,7 @@
 package core
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"github.com/weftstack/weft/sctp/wire"
@@ -93,6 +94,23 @@ func (a *Assoc) handleAbort(c wire.Chunk) bool {
 		return false
 	}
 	a.close(newAbortError(x.Causes, true))
+	return true
+}
+
+// ProtocolUnreachable takes in an ICMP message that says that the host to which a
+// packet went, which began as quoted, has no SCTP. It reports whether that ends the
+// association. RFC 9260, Section 10, ICMP6: enough of an INIT of ours is quoted to
+// tell. ICMP8: in COOKIE-WAIT the message is handled like an ABORT.
+//
+// Deviation (ICMP8, MUST): one about another packet is not. Linux says so, too, when
+// the buffer of a raw socket is full, which does not matter to who waits for a SACK.
+func (a *Assoc) ProtocolUnreachable(quoted []byte) bool {
+	const initTag = wire.HeaderLen + wire.ChunkHeaderLen
+	if a.state != CookieWait || len(quoted) < initTag+4 || binary.BigEndian.Uint32(quoted[4:]) != 0 ||
+		wire.ChunkType(quoted[wire.HeaderLen]) != wire.ChunkInit || binary.BigEndian.Uint32(quoted[initTag:]) != a.tag {
+		return false
+	}
+	a.close(newAbortError(nil, true))
 	return true
 }
 

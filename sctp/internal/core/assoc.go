@@ -155,7 +155,7 @@ func (a *Assoc) InitClient(cfg *Config, now Time, p ClientParams) error {
 	a.initAuth(a.rng.seed())
 	for _, r := range p.Peer[:min(len(p.Peer), MaxPeerAddrs)] {
 		r = unmap(r)
-		if !usableAddr(r.Addr()) || r.Port() == 0 {
+		if !usableAddr(r.Addr()) {
 			return ErrParams
 		}
 		if a.pathByIP(r.Addr()) < 0 {

@@ -80,7 +80,7 @@ type Config struct {
 
 	// SendBuffer and RecvBuffer bound the bytes queued in each direction.
 	SendBuffer, RecvBuffer int
-	// MTU is the size of the largest SCTP packet, that is UDP payload, to send
+	// MTU is the size of the largest SCTP packet to send
 	// on a path until something better is known (SetPathMTU).
 	MTU int
 

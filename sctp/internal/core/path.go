@@ -144,14 +144,17 @@ func (a *Assoc) pathByIP(ip netip.Addr) int {
 // arrivalPath returns the path on which a packet came whose verification tag
 // is right, or -1 if its source is no address of the peer. If only the UDP port
 // is new, the path moves to it: RFC 6951, Section 5.4, "the source port … MUST
-// be updated", which is safe behind the tag check only.
+// be updated", which is safe behind the tag check only. Without encapsulation, port
+// 0 here, that "MUST be disabled".
 func (a *Assoc) arrivalPath(remote netip.AddrPort) int {
 	if i := a.pathByAddr(remote); i >= 0 {
 		return i
 	}
 	i := a.pathByIP(remote.Addr())
-	if i >= 0 && remote.Port() != 0 {
+	if i >= 0 {
+		was := ipOverhead(a.paths[i].Remote)
 		a.paths[i].Remote = remote
+		a.shiftMTU(i, was-ipOverhead(remote))
 		a.events.push(Event{Kind: EventPathMoved, Addr: remote})
 	}
 	return i

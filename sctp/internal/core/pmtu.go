@@ -78,12 +78,17 @@ func (m *pathMTU) on() bool { return m.state != pmtuOff }
 // settled reports whether the size of packets is likely to stay what it is.
 func (m *pathMTU) settled() bool { return m.state != pmtuBase && m.state != pmtuSearch }
 
-// ipOverhead returns the size of the IP and UDP headers on the way to an address.
-func ipOverhead(a netip.Addr) int {
-	if a.Is4() {
-		return 20 + 8
+// ipOverhead returns the size of the IP and, if there is one, the UDP header on the
+// way to an address.
+func ipOverhead(a netip.AddrPort) int {
+	n := 40
+	if a.Addr().Is4() {
+		n = 20
 	}
-	return 40 + 8
+	if a.Port() != 0 {
+		n += 8
+	}
+	return n
 }
 
 // base returns BASE_PLPMTU of a path, floor MIN_PLPMTU.
@@ -152,7 +157,7 @@ func (a *Assoc) nextProbe(now Time, i int) {
 	p := &a.paths[i]
 	m := &p.plpmtu
 	m.out = false
-	m.size = m.choose(p.base(), ipOverhead(p.Remote.Addr()))
+	m.size = m.choose(p.base(), ipOverhead(p.Remote))
 	if m.size == 0 {
 		m.state, m.pending = pmtuDone, false
 		wait := now + raiseTimer
@@ -359,6 +364,24 @@ func (a *Assoc) setMTU(i, size int) {
 		p.cc.Reset() // the initial window depends on the packet size
 	}
 	a.events.push(Event{Kind: EventPathMTU, Addr: p.Remote})
+}
+
+// shiftMTU makes all that is known of the size of packets on path i larger, as its
+// headers have become smaller by that much: RFC 6951, Section 5.6, who encapsulates
+// "MUST decrease the Path MTU of that path by the size of the UDP header".
+func (a *Assoc) shiftMTU(i, by int) {
+	if by == 0 {
+		return
+	}
+	p := &a.paths[i]
+	p.par.maxMTU = clampMTU(p.par.maxMTU + by)
+	m := &p.plpmtu
+	for _, n := range []*int{&m.limit, &m.low, &m.high, &m.size, &m.sent} {
+		if *n > 0 {
+			*n = clampMTU(*n + by)
+		}
+	}
+	a.setMTU(i, p.mtu+by)
 }
 
 // fixMTU sets the size of the largest packet for path i and stops discovery.

@@ -12,14 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// conn is a Linux UDP socket. The descriptor is not registered with the
+// conn is a Linux socket, of UDP or of SCTP over IP. The descriptor is not registered with the
 // runtime's poller, so that datagrams wake nobody while some goroutine polls
 // the socket; instead it sits in an epoll instance of its own, which is.
 type conn struct {
 	source
-	v6    bool // AF_INET6 socket
-	wild  bool // bound to the unspecified address
-	local netip.AddrPort
+	v6      bool // AF_INET6 socket
+	ip      bool // of SCTP over IP
+	guardFD int  // see guard, -1 if there is none
+	wild    bool // bound to the unspecified address
+	local   netip.AddrPort
 
 	ecn    uint8 // of datagrams without a control message about it
 	gso    atomic.Bool
@@ -91,7 +93,16 @@ func Listen(addr netip.AddrPort, o Options) (Conn, error) {
 
 // fromUDPConn takes the socket over from uc, which it closes.
 func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) {
-	raw, err := uc.SyscallConn()
+	c, err := takeOver(uc, o)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// takeOver makes a Conn of the socket of pc, which it closes.
+func takeOver(pc netConn, o Options) (*conn, error) {
+	raw, err := pc.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +115,18 @@ func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	uc.Close()
+	pc.Close()
 	return newConn(fd, o)
 }
 
+// netConn is a socket of package net.
+type netConn interface {
+	syscall.Conn
+	Close() error
+}
+
 func newConn(fd int, o Options) (*conn, error) {
-	c := &conn{source: source{fd: fd}}
+	c := &conn{source: source{fd: fd}, guardFD: -1}
 	c.nearFD.Store(-1)
 	c.writers.New = func() any { return new(writer) }
 	if err := c.setup(o); err != nil {
@@ -123,6 +140,10 @@ func newConn(fd int, o Options) (*conn, error) {
 }
 
 func (c *conn) setup(o Options) error {
+	if err := c.direct(); err != nil {
+		return err
+	}
+	o.NoOffload = o.NoOffload || c.ip
 	sa, err := unix.Getsockname(c.fd)
 	if err != nil {
 		return os.NewSyscallError("getsockname", err)
@@ -137,6 +158,9 @@ func (c *conn) setup(o Options) error {
 			ip = ip.WithZone(c.zone.name(sa.ZoneId))
 		}
 		c.local = netip.AddrPortFrom(ip, uint16(sa.Port))
+	}
+	if c.ip {
+		c.local = netip.AddrPortFrom(c.local.Addr(), 0) // the system calls the protocol its port
 	}
 	c.wild = c.local.Addr().IsUnspecified()
 	c.nearby.options = o
@@ -185,6 +209,9 @@ func (c *conn) Polled(on bool) bool {
 // CanPoll implements Conn.
 func (c *conn) CanPoll() bool { return true }
 
+// Direct implements Conn.
+func (c *conn) Direct() bool { return c.ip }
+
 // LocalAddr implements Conn.
 func (c *conn) LocalAddr() netip.AddrPort { return c.local }
 
@@ -222,5 +249,8 @@ func (c *conn) Close() error {
 		p.remove(c)
 	}
 	c.lost = dropped(c.fd)
+	if c.guardFD >= 0 {
+		unix.Close(c.guardFD)
+	}
 	return os.NewSyscallError("close", unix.Close(c.fd))
 }

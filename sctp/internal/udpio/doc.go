@@ -1,4 +1,4 @@
-// Package udpio moves batches of UDP datagrams.
+// Package udpio moves batches of datagrams of UDP, or of SCTP directly over IP.
 //
 // A Conn reads and writes trains: runs of equal-sized datagrams (the last one
 // may be shorter) between one pair of addresses, back to back in one buffer.

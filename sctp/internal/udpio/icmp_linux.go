@@ -16,11 +16,20 @@ const (
 	maxQuote = 64
 )
 
+// Types and codes of ICMP messages: "Destination Unreachable, Protocol Unreachable"
+// (RFC 792), and "Parameter Problem, unrecognized Next Header type encountered" (RFC
+// 4443, Section 3.4).
+const (
+	icmpUnreachable, icmpProtocol   = 3, 2
+	icmp6Parameter, icmp6NextHeader = 4, 1
+)
+
 // icmp is the error queue of a socket, on which the kernel leaves ICMP messages
 // that answer its datagrams. With it, the kernel also reports each of them as the
 // error of the next system call, whatever that has to do with it.
 type icmp struct {
-	tooBig func(remote netip.AddrPort, mtu int, quoted []byte)
+	tooBig     func(remote netip.AddrPort, mtu int, quoted []byte)
+	noProtocol func(remote netip.AddrPort, quoted []byte)
 	// due tells that a writer has come upon such an error.
 	due atomic.Bool
 
@@ -40,9 +49,12 @@ func pendingError(errno unix.Errno) bool {
 }
 
 // listenICMP has the kernel keep ICMP messages.
-func (c *conn) listenICMP(tooBig func(netip.AddrPort, int, []byte)) {
-	c.icmp.tooBig = tooBig
-	if tooBig == nil {
+func (c *conn) listenICMP(o Options) {
+	c.icmp.tooBig = o.TooBig
+	if c.ip {
+		c.icmp.noProtocol = o.NoProtocol
+	}
+	if o.TooBig == nil && c.icmp.noProtocol == nil {
 		return
 	}
 	_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_IP, unix.IP_RECVERR, 1)
@@ -73,19 +85,28 @@ func (c *conn) readErrors(s *source) {
 		if err != nil {
 			return
 		}
-		if mtu := tooBig(q.ctl[:oobn]); mtu > 0 && q.tooBig != nil {
-			q.tooBig(c.addrPort(from), mtu, q.buf[:n])
+		x := parseICMP(q.ctl[:oobn])
+		if x.mtu > 0 && q.tooBig != nil {
+			q.tooBig(c.addrPort(from), x.mtu, q.buf[:n])
+		}
+		if x.noProtocol && q.noProtocol != nil {
+			q.noProtocol(c.addrPort(from), q.buf[:n])
 		}
 	}
 	q.due.Store(true) // there may be more
 }
 
-// tooBig returns the MTU that an ICMP message tells of which has these control
-// messages, 0 if it is about something else.
-func tooBig(ctl []byte) int {
+// icmpNews is what an ICMP message says.
+type icmpNews struct {
+	mtu        int  // that a datagram was larger than this, 0 if it is something else
+	noProtocol bool // that the host has no SCTP over IP
+}
+
+// parseICMP reads the control messages that come with an ICMP message.
+func parseICMP(ctl []byte) (x icmpNews) {
 	list, err := unix.ParseSocketControlMessage(ctl)
 	if err != nil {
-		return 0
+		return x
 	}
 	for _, m := range list {
 		known := m.Header.Level == unix.IPPROTO_IP && m.Header.Type == unix.IP_RECVERR ||
@@ -94,12 +115,16 @@ func tooBig(ctl []byte) int {
 			continue
 		}
 		errno := unix.Errno(binary.NativeEndian.Uint32(m.Data))
-		origin, info := m.Data[4], binary.NativeEndian.Uint32(m.Data[8:])
-		if errno == unix.EMSGSIZE && (origin == unix.SO_EE_ORIGIN_ICMP || origin == unix.SO_EE_ORIGIN_ICMP6) {
-			return int(min(info, 1<<16))
+		origin, typ, code, info := m.Data[4], m.Data[5], m.Data[6], binary.NativeEndian.Uint32(m.Data[8:])
+		switch {
+		case errno == unix.EMSGSIZE && (origin == unix.SO_EE_ORIGIN_ICMP || origin == unix.SO_EE_ORIGIN_ICMP6):
+			x.mtu = int(min(info, 1<<16))
+		case origin == unix.SO_EE_ORIGIN_ICMP && typ == icmpUnreachable && code == icmpProtocol,
+			origin == unix.SO_EE_ORIGIN_ICMP6 && typ == icmp6Parameter && code == icmp6NextHeader:
+			x.noProtocol = true
 		}
 	}
-	return 0
+	return x
 }
 
 func (c *conn) addrPort(sa unix.Sockaddr) netip.AddrPort {

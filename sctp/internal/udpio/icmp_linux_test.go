@@ -2,9 +2,11 @@ package udpio
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"net/netip"
 	"testing"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,6 +91,40 @@ func TestReadsTakeABoundedNumberOfICMPMessages(t *testing.T) {
 		}
 		if try == tries { // before, some may have come later
 			t.Fatalf("%d messages in %d reads", sent, reads)
+		}
+	}
+}
+
+// What ICMP messages say, as the kernel puts it.
+func TestICMPMessages(t *testing.T) {
+	message := func(level, typ int32, errno unix.Errno, origin, icmpType, code byte, info uint32) []byte {
+		b := make([]byte, unix.CmsgSpace(16))
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+		h.Level, h.Type = level, typ
+		h.SetLen(unix.CmsgLen(16))
+		d := b[unix.CmsgLen(0):]
+		binary.NativeEndian.PutUint32(d, uint32(errno))
+		d[4], d[5], d[6] = origin, icmpType, code
+		binary.NativeEndian.PutUint32(d[8:], info)
+		return b
+	}
+	for _, tc := range []struct {
+		name string
+		ctl  []byte
+		want icmpNews
+	}{
+		{"fragmentation needed", message(unix.IPPROTO_IP, unix.IP_RECVERR, unix.EMSGSIZE, unix.SO_EE_ORIGIN_ICMP, 3, 4, 1400), icmpNews{mtu: 1400}},
+		{"packet too big", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, unix.EMSGSIZE, unix.SO_EE_ORIGIN_ICMP6, 2, 0, 1300), icmpNews{mtu: 1300}},
+		{"of this host", message(unix.IPPROTO_IP, unix.IP_RECVERR, unix.EMSGSIZE, unix.SO_EE_ORIGIN_LOCAL, 0, 0, 1400), icmpNews{}},
+		{"protocol", message(unix.IPPROTO_IP, unix.IP_RECVERR, unix.ENOPROTOOPT, unix.SO_EE_ORIGIN_ICMP, 3, 2, 0), icmpNews{noProtocol: true}},
+		{"port", message(unix.IPPROTO_IP, unix.IP_RECVERR, unix.ECONNREFUSED, unix.SO_EE_ORIGIN_ICMP, 3, 3, 0), icmpNews{}},
+		{"next header", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, unix.EPROTO, unix.SO_EE_ORIGIN_ICMP6, 4, 1, 6), icmpNews{noProtocol: true}},
+		{"header field", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, unix.EPROTO, unix.SO_EE_ORIGIN_ICMP6, 4, 0, 6), icmpNews{}},
+		{"something else", message(unix.IPPROTO_IP, unix.IP_TTL, unix.ENOPROTOOPT, unix.SO_EE_ORIGIN_ICMP, 3, 2, 0), icmpNews{}},
+		{"too short", message(unix.IPPROTO_IP, unix.IP_RECVERR, unix.ENOPROTOOPT, unix.SO_EE_ORIGIN_ICMP, 3, 2, 0)[:20], icmpNews{}},
+	} {
+		if got := parseICMP(tc.ctl); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", tc.name, got, tc.want)
 		}
 	}
 }

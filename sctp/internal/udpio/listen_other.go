@@ -5,6 +5,7 @@ package udpio
 import (
 	"net"
 	"net/netip"
+	"syscall"
 )
 
 // Listen opens a UDP socket bound to addr. The unspecified IPv6 address
@@ -28,21 +29,31 @@ func Listen(addr netip.AddrPort, o Options) (Conn, error) {
 
 // fromUDPConn makes the best of a socket: large buffers, and DF on every
 // packet where the system has it.
-func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) {
-	for n := o.buffer(); n >= 64<<10 && uc.SetReadBuffer(n) != nil; {
+func fromUDPConn(uc *net.UDPConn, o Options) (Conn, error) { return tuned(uc, uc, o), nil }
+
+// netConn is a socket of package net.
+type netConn interface {
+	syscall.Conn
+	SetReadBuffer(int) error
+	SetWriteBuffer(int) error
+}
+
+// tuned is newPacketConn(pc) with the options of its socket set.
+func tuned(socket netConn, pc net.PacketConn, o Options) *packetConn {
+	for n := o.buffer(); n >= 64<<10 && socket.SetReadBuffer(n) != nil; {
 		n /= 2
 	}
-	for n := o.buffer(); n >= 64<<10 && uc.SetWriteBuffer(n) != nil; {
+	for n := o.buffer(); n >= 64<<10 && socket.SetWriteBuffer(n) != nil; {
 		n /= 2
 	}
-	c := newPacketConn(uc)
-	if raw, err := uc.SyscallConn(); err == nil {
+	c := newPacketConn(pc)
+	if raw, err := socket.SyscallConn(); err == nil {
 		c.df = func(on bool) {
 			_ = raw.Control(func(fd uintptr) { setDontFragment(fd, on) })
 		}
 		c.df(true)
 	}
-	return c, nil
+	return c
 }
 
 // RouteMTU returns the MTU of the interface that a datagram to remote would

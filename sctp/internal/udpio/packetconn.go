@@ -29,13 +29,17 @@ type packetConn struct {
 	train trainConn     // nil if pc does not have it
 	df    func(on bool) // sets DF, nil if pc cannot
 	local netip.AddrPort
+	ip    bool // of SCTP over IP
 }
 
 // FromPacketConn returns a Conn on pc, which it owns from then on. A
 // *net.UDPConn becomes a socket with all that the system offers.
 func FromPacketConn(pc net.PacketConn, o Options) (Conn, error) {
-	if uc, ok := pc.(*net.UDPConn); ok {
-		return fromUDPConn(uc, o)
+	switch pc := pc.(type) {
+	case *net.UDPConn:
+		return fromUDPConn(pc, o)
+	case *net.IPConn:
+		return fromIPConn(pc, o)
 	}
 	return newPacketConn(pc), nil
 }
@@ -44,6 +48,7 @@ func newPacketConn(pc net.PacketConn) *packetConn {
 	c := &packetConn{pc: pc, local: addrPortOf(pc.LocalAddr())}
 	c.ap, _ = pc.(addrPortConn)
 	c.train, _ = pc.(trainConn)
+	_, c.ip = pc.(ipConn)
 	return c
 }
 
@@ -52,6 +57,9 @@ func addrPortOf(a net.Addr) netip.AddrPort {
 	case *net.UDPAddr:
 		ap := a.AddrPort()
 		return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+	case *net.IPAddr:
+		ip, _ := netip.AddrFromSlice(a.IP)
+		return netip.AddrPortFrom(ip.Unmap().WithZone(a.Zone), 0)
 	case nil:
 		return netip.AddrPort{}
 	default:
@@ -106,6 +114,7 @@ func (c *packetConn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {
 func (c *packetConn) Polled(bool) bool          { return true }
 func (c *packetConn) Unwatch()                  {}
 func (c *packetConn) Segments() int             { return MaxSegments }
+func (c *packetConn) Direct() bool              { return c.ip }
 func (c *packetConn) LocalAddr() netip.AddrPort { return c.local }
 func (c *packetConn) Info() Info                { return Info{} }
 func (c *packetConn) Close() error              { return c.pc.Close() }

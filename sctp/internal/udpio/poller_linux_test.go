@@ -144,14 +144,21 @@ func TestPollerFreesPorts(t *testing.T) {
 	}
 }
 
+// toNobody has the socket told of ICMP messages, and returns an address that answers
+// with some.
+func (s *side) toNobody() (*conn, netip.AddrPort) {
+	s.t.Helper()
+	gone := listen(s.t, "127.0.0.1:0", Options{})
+	gone.Close()
+	c := s.Conn.(*conn)
+	c.listenICMP(Options{TooBig: func(netip.AddrPort, int, []byte) {}})
+	return c, gone.LocalAddr()
+}
+
 // An error that waits on a socket, and that no call returned, does not end each ppoll.
 func TestPollerTakesErrors(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	gone := listen(t, "127.0.0.1:0", Options{})
-	to := gone.LocalAddr()
-	gone.Close()
-	c := b.Conn.(*conn)
-	c.listenICMP(func(netip.AddrPort, int, []byte) {})
+	c, to := b.toNobody()
 	p := pollerOf(t, b)
 	for i := range 2 { // which the first error is told by, and what is left of the second nobody is told of
 		if err := b.Write([]byte("x"), &Meta{Remote: to}); err != nil && i == 0 {
@@ -239,11 +246,7 @@ func TestPollerClose(t *testing.T) {
 // took.
 func TestPolledWakesWithAnErrorPending(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	gone := listen(t, "127.0.0.1:0", Options{})
-	to := gone.LocalAddr()
-	gone.Close()
-	c := b.Conn.(*conn)
-	c.listenICMP(func(netip.AddrPort, int, []byte) {})
+	_, to := b.toNobody()
 	for i := range 3 {
 		b.Polled(true)
 		read := b.reading()

@@ -166,6 +166,11 @@ func (c *conn) decode(i int, buf *slab.Buf, m *Meta) {
 	h := &r.msgs[i].hdr
 	n := int(r.msgs[i].n)
 	buf.B = buf.B[:n]
+	if c.ip && !c.v6 {
+		// The buffer begins where it did, for the next read to have all of it.
+		n = copy(buf.B, payload4(buf.B))
+		buf.B = buf.B[:n]
+	}
 	*m = Meta{SegSize: n}
 	if !c.wild {
 		m.Local = c.local.Addr()

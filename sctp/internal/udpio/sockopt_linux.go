@@ -28,7 +28,7 @@ func (c *conn) setOptions(o Options) {
 	setBuffer(unix.SO_SNDBUF, unix.SO_SNDBUFFORCE, o.buffer())
 
 	c.setDF(true)
-	c.listenICMP(o.TooBig)
+	c.listenICMP(o)
 	if c.v6 {
 		set(unix.IPPROTO_IPV6, unix.IPV6_RECVTCLASS, 1)
 		if c.wild {

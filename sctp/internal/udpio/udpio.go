@@ -51,7 +51,7 @@ type Meta struct {
 	Fragment bool
 }
 
-// Conn is a UDP socket that reads and writes trains. Write, LocalAddr and
+// Conn is a socket that reads and writes trains. Write, LocalAddr and
 // Close may be called concurrently; Read and TryRead exclude one another
 // through the locker given to Read.
 type Conn interface {
@@ -96,6 +96,10 @@ type Conn interface {
 	// at once: 1 without segmentation offload or batching.
 	Segments() int
 
+	// Direct reports whether the datagrams are IP packets of SCTP's, without UDP: the
+	// ports in all addresses are 0 then.
+	Direct() bool
+
 	// LocalAddr returns the bound address.
 	LocalAddr() netip.AddrPort
 
@@ -126,6 +130,8 @@ type Options struct {
 	// MTU, of an IP packet, on its way. quoted is the beginning of the datagram; it
 	// must not be kept. Only Linux tells.
 	TooBig func(remote netip.AddrPort, mtu int, quoted []byte)
+	// NoProtocol is the same for messages that say that remote has no SCTP over IP.
+	NoProtocol func(remote netip.AddrPort, quoted []byte)
 }
 
 func (o Options) buffer() int {

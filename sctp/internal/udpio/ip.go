@@ -1,0 +1,19 @@
+package udpio
+
+import (
+	"net"
+	"net/netip"
+)
+
+// ipConn lets a packetConn use a socket of SCTP over IP.
+type ipConn struct{ *net.IPConn }
+
+func (c ipConn) ReadFromUDPAddrPort(b []byte) (int, netip.AddrPort, error) {
+	n, from, err := c.ReadFromIP(b)
+	return n, addrPortOf(from), err
+}
+
+func (c ipConn) WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error) {
+	ip := to.Addr()
+	return c.WriteToIP(b, &net.IPAddr{IP: ip.AsSlice(), Zone: ip.Zone()})
+}

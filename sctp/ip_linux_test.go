@@ -1,0 +1,236 @@
+package sctp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
+	"github.com/weftstack/weft/sctp"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// ipTransport returns a transport with sockets of SCTP directly over IP.
+func ipTransport(t *testing.T, cfg sctp.TransportConfig, addrs ...string) *sctp.Transport {
+	t.Helper()
+	for _, a := range addrs {
+		cfg.IPAddrs = append(cfg.IPAddrs, netip.MustParseAddr(a))
+	}
+	tr, err := sctp.NewTransport(cfg)
+	if errors.Is(err, os.ErrPermission) {
+		testenv.Lacking(t, "no raw sockets: %v; run as root or with CAP_NET_RAW", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	return tr
+}
+
+// bothWays sends messages of many lengths each way.
+func bothWays(t *testing.T, a, b *sctp.Association) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	for _, n := range []int{1, 1452, 1453, 65536, 1 << 20} {
+		for _, s := range []struct{ from, to *sctp.Association }{{a, b}, {b, a}} {
+			msg := pattern(n)
+			if err := s.from.Send(context.Background(), msg, sctp.SendOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := recvMessage(t, s.to, buf); !bytes.Equal(got, msg) {
+				t.Errorf("%d bytes came out as %d different ones", n, len(got))
+			}
+		}
+	}
+}
+
+func TestDirectlyOverIP(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		a, b []string
+		mtu  int
+	}{
+		{"v4", []string{"127.77.2.1"}, []string{"127.77.2.2"}, 1480},
+		{"v6", []string{"::1"}, []string{"::1"}, 1460},
+		{"multihomed", []string{"127.77.2.3", "127.77.2.4"}, []string{"127.77.2.5", "127.77.2.6"}, 1480},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			p := &pair{t: t, ta: ipTransport(t, sctp.TransportConfig{}, tc.a...), tb: ipTransport(t, sctp.TransportConfig{}, tc.b...)}
+			cfg := &sctp.Config{MTU: 1500}
+			p.connect(cfg, cfg)
+			bothWays(t, p.a, p.b)
+			paths := p.a.Stats().Paths
+			if len(paths) != len(tc.b) {
+				t.Errorf("%d paths, want %d", len(paths), len(tc.b))
+			}
+			for i, x := range paths {
+				if want := netip.AddrPortFrom(netip.MustParseAddr(tc.b[i]), 0); x.Remote != want || x.MTU != tc.mtu {
+					t.Errorf("path to %v with packets of %d bytes, want %v, %d", x.Remote, x.MTU, want, tc.mtu)
+				}
+			}
+			if err := p.a.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+			for _, tr := range []*sctp.Transport{p.ta, p.tb} {
+				if st := tr.Stats(); st.BadPackets > 0 || st.WriteErrors > 0 {
+					t.Errorf("%+v", st)
+				}
+			}
+		})
+	}
+}
+
+// Dial and Listen take sockets of SCTP over IP as the address asks for.
+func TestDialDirectlyOverIP(t *testing.T) {
+	ipTransport(t, sctp.TransportConfig{}, "127.77.2.7").Close() // whether there are any
+	l, err := (&sctp.ListenConfig{Transport: sctp.TransportConfig{IPAddrs: []netip.Addr{netip.MustParseAddr("127.77.2.7")}}}).Listen("/5001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got := l.Addr().String(); got != "127.77.2.7:0/5001" {
+		t.Errorf("listening on %s", got)
+	}
+	c, err := sctp.Dial(t.Context(), l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := c.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 10)
+	if n, err := s.Read(buf); err != nil || string(buf[:n]) != "hello" {
+		t.Errorf("%q, %v", buf[:n], err)
+	}
+}
+
+// A transport with both kinds of sockets answers each peer the way it came, and
+// tells peers each of its addresses once.
+func TestBothEncapsulations(t *testing.T) {
+	at := netip.MustParseAddr("127.77.2.8")
+	tb := ipTransport(t, sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.AddrPortFrom(at, 0)}}, at.String())
+	eb, err := tb.Listen(serverPort, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	locals := tb.LocalAddrs()
+	if len(locals) != 2 || locals[0].Port() == 0 || locals[1] != netip.AddrPortFrom(at, 0) {
+		t.Fatalf("addresses %v", locals)
+	}
+	udp := newTransport(t, sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.77.2.9:0")}})
+	ip := ipTransport(t, sctp.TransportConfig{}, "127.77.2.9")
+	for i, ta := range []*sctp.Transport{udp, ip} {
+		ea, err := ta.Listen(0, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ea.Connect(t.Context(), sctp.Addr{Addrs: locals[1-i : 2-i], Port: serverPort}); err != sctp.ErrAddress {
+			t.Errorf("connecting to %v: %v, want %v", locals[1-i], err, sctp.ErrAddress)
+		}
+		a, err := ea.Connect(t.Context(), sctp.Addr{Addrs: locals[i : i+1], Port: serverPort})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := eb.Accept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		bothWays(t, a, b)
+		if got := a.RemoteAddr().Addrs; len(got) != 1 || got[0] != locals[i] {
+			t.Errorf("the peer is at %v, want %v", got, locals[i])
+		}
+		if got := b.RemoteAddr().Addrs; len(got) != 1 || got[0] != ta.LocalAddrs()[0] {
+			t.Errorf("the peer is at %v, want %v", got, ta.LocalAddrs())
+		}
+	}
+	if got, err := ip.AddIPAddr(netip.MustParseAddr("127.77.2.10")); err != nil || got != netip.MustParseAddrPort("127.77.2.10:0") {
+		t.Errorf("another address: %v, %v", got, err)
+	}
+	if got, err := ip.AddAddr(netip.MustParseAddrPort("127.77.2.10:0")); err != nil || got.Port() == 0 {
+		t.Errorf("another UDP address: %v, %v", got, err)
+	}
+}
+
+// All processes see all packets over IP: only for ports of its own may a transport
+// say that there is no such association.
+func TestOtherPortsOverIPAreNotAnswered(t *testing.T) {
+	tr := ipTransport(t, sctp.TransportConfig{}, "127.77.2.11")
+	if _, err := tr.Listen(2, nil); err != nil {
+		t.Fatal(err)
+	}
+	peer, err := net.ListenIP("ip4:132", &net.IPAddr{IP: net.IPv4(127, 77, 2, 12)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	other := strayPacket()
+	other[3] = 3 // the destination port, which was 2
+	wire.SetChecksum(other)
+	for _, b := range [][]byte{other, strayPacket()} {
+		if _, err := peer.WriteToIP(b, &net.IPAddr{IP: net.IPv4(127, 77, 2, 11)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	peer.SetReadDeadline(time.Now().Add(5 * time.Minute))
+	buf := make([]byte, 1<<16)
+	n, _, err := peer.ReadFromIP(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, err := wire.ParseHeader(buf[:n]); err != nil || h.SrcPort != 2 || h.VTag != 0x12345678 {
+		t.Errorf("the first answer is %s, %v", wire.Describe(buf[:n]), err)
+	}
+	if st := tr.Stats(); st.OutOfTheBlue < 1 || st.DatagramsSent != 1 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// RFC 9260, Section 10, ICMP8: a host without SCTP says so, which is an ABORT.
+func TestHostWithoutSCTP(t *testing.T) {
+	e, err := ipTransport(t, sctp.TransportConfig{}, "127.77.2.15").Listen(0, &sctp.Config{MaxInitTimeout: time.Second, MaxInitRetransmits: 300})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Connect(t.Context(), sctp.Addr{Addrs: []netip.AddrPort{netip.MustParseAddrPort("127.77.2.16:0")}, Port: serverPort})
+	if !errors.Is(err, sctp.ErrRefused) {
+		t.Errorf("%v, want %v", err, sctp.ErrRefused)
+	}
+}
+
+// RFC 9260, Section 8.4, and UDP: port 0 is none to answer to.
+func TestUDPWithoutSourcePort(t *testing.T) {
+	raw, err := net.ListenIP("ip4:17", &net.IPAddr{IP: net.IPv4(127, 77, 2, 13)})
+	if errors.Is(err, os.ErrPermission) {
+		testenv.Lacking(t, "no raw sockets: %v; run as root or with CAP_NET_RAW", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	tr := newTransport(t, sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.77.2.14:0")}})
+	port := tr.LocalAddrs()[0].Port()
+	b := append([]byte{0, 0, byte(port >> 8), byte(port), 0, 0, 0, 0}, strayPacket()...)
+	b[5] = byte(len(b))
+	if _, err := raw.WriteToIP(b, &net.IPAddr{IP: net.IPv4(127, 77, 2, 14)}); err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(5 * time.Minute); tr.Stats().BadPackets == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("no bad packet was counted")
+		}
+	}
+	if st := tr.Stats(); st.BadPackets != 1 || st.OutOfTheBlue > 0 || st.DatagramsSent > 0 {
+		t.Errorf("%+v", st)
+	}
+}
