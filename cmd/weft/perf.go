@@ -44,6 +44,7 @@ type perfSpec struct {
 	TCP      bool // RDMA over TCP instead of SCTP
 	ZeroSum  bool // no checksums on this host
 	Plain    bool // DATA chunks, not I-DATA
+	Direct   bool // SCTP over IP, without UDP
 	ZeroCopy bool // messages are sent by reference
 	Shared   bool // MPI through memory that the ranks share
 
@@ -121,6 +122,11 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs.BoolFunc("interleave", "let messages of several streams share the association in mode sctp (RFC 8260); without, each packet has room for 4 bytes more (default true)", func(s string) error {
 		on, err := strconv.ParseBool(s)
 		o.Plain = !on
+		return err
+	})
+	fs.BoolFunc("encapsulate", "put the SCTP packets of mode sctp into UDP (RFC 6951); without, each has room for 8 bytes more and both sides need root or CAP_NET_RAW (default true)", func(s string) error {
+		on, err := strconv.ParseBool(s)
+		o.Direct = !on
 		return err
 	})
 	fs.BoolVar(&o.ZeroCopy, "zerocopy", false, "let mode sctp send by reference, as the RDMA modes and mpi do, rather than copy each message")

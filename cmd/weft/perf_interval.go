@@ -60,6 +60,8 @@ func (o *perfOptions) checkMode() error {
 		return fmt.Errorf("-zero-checksum is for the modes over SCTP but mpi, which always does that")
 	case o.Plain && o.Mode != "sctp":
 		return fmt.Errorf("-interleave is for mode sctp")
+	case o.Direct && o.Mode != "sctp":
+		return fmt.Errorf("-encapsulate is for mode sctp")
 	case o.Shared && o.Mode != "mpi":
 		return fmt.Errorf("-shared is for mode mpi")
 	case o.ZeroCopy && (o.Mode != "sctp" || o.Latency):

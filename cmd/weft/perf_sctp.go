@@ -20,7 +20,13 @@ type sctpEnd struct {
 }
 
 func newSCTPEnd(s *perfSpec) (*sctpEnd, error) {
-	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{s.localPort0()}, BusyPoll: s.BusyPoll})
+	tc := sctp.TransportConfig{BusyPoll: s.BusyPoll}
+	if local := s.localPort0(); s.Direct {
+		tc.IPAddrs = []netip.Addr{local.Addr()}
+	} else {
+		tc.LocalAddrs = []netip.AddrPort{local}
+	}
+	tr, err := sctp.NewTransport(tc)
 	if err != nil {
 		return nil, err
 	}

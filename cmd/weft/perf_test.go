@@ -7,10 +7,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 func TestPerfMeasuresEveryMode(t *testing.T) {
@@ -240,5 +243,19 @@ func TestPerfInterleave(t *testing.T) {
 		if got := s.sctpConfig().NoInterleaving; got != plain {
 			t.Errorf("without interleaving %v: %v in the configuration", plain, got)
 		}
+	}
+}
+
+// SCTP without UDP carries data where the process may have raw sockets, and only
+// mode sctp has it.
+func TestPerfEncapsulate(t *testing.T) {
+	if _, errs, status := weft(t, "", "perf", "-encapsulate=false", "tcp"); status != exitUsage || !strings.Contains(errs, "-encapsulate is for mode sctp") {
+		t.Errorf("mode tcp: status %d, %s", status, errs)
+	}
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		testenv.Lacking(t, "not root on Linux: no raw sockets")
+	}
+	if res := perfJSON(t, "perf", "-encapsulate=false", "sctp"); res.Bytes == 0 {
+		t.Errorf("%+v", res)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +28,15 @@ const (
 type flow struct {
 	mode string // of weft perf
 	cc   string // of TCP; "" for SCTP
+	ip   bool   // SCTP without UDP, as TCP is
 }
 
 func (f flow) name() string {
 	if f.mode == "tcp" {
 		return "TCP " + f.cc
+	}
+	if f.ip {
+		return "weft sctp over IP"
 	}
 	return "weft sctp"
 }
@@ -41,7 +46,7 @@ func (f flow) name() string {
 func (t *tools) client(f flow, server string, s *settings) []string {
 	more := ""
 	if f.mode == "sctp" {
-		more = "-interleave=false " // one stream has no use for it
+		more = fmt.Sprintf("-interleave=false -encapsulate=%v ", !f.ip) // one stream has no use for interleaving
 	}
 	script := fmt.Sprintf("for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do %s perf -connect %s -json -time %v -warmup %v -size %s -mtu 1500 %s%s 2>/dev/null && exit 0; sleep 0.25; done; exit 1",
 		t.weft, server, pathTimes*s.time, s.time, pathSize, more, f.mode)
@@ -79,13 +84,13 @@ const pathLimit = time.Minute
 
 // pathFlows returns the flows to compare on this kernel.
 func pathFlows() (flows []flow, missing []string) {
-	flows = []flow{{mode: "sctp"}}
+	flows = []flow{{mode: "sctp"}, {mode: "sctp", ip: true}}
 	for _, cc := range []string{"cubic", "reno", "bbr"} {
 		if len(congestionControls(cc)) == 0 {
 			missing = append(missing, "TCP "+cc+": not in this kernel")
 			continue
 		}
-		flows = append(flows, flow{"tcp", cc})
+		flows = append(flows, flow{mode: "tcp", cc: cc})
 	}
 	return flows, missing
 }
@@ -147,12 +152,13 @@ func runBulk(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 		fmt.Fprintf(w, " %s |", f.name())
 	}
 	fmt.Fprintf(w, "\n|---|---|%s\n", strings.Repeat("---|", len(flows)))
+	cubic := slices.IndexFunc(flows, func(f flow) bool { return f.cc == "cubic" })
 	for pi, p := range paths {
 		fmt.Fprintf(w, "| %s | %s |", p.rtt, p.loss)
 		for fi := range flows {
 			fmt.Fprintf(w, " %s", results[pi][fi])
-			if fi == 0 && len(flows) > 1 && flows[1].cc == "cubic" {
-				fmt.Fprintf(w, " **× %s**", bench.Digits(results[pi][0].Median()/results[pi][1].Median()))
+			if flows[fi].mode == "sctp" && cubic >= 0 {
+				fmt.Fprintf(w, " **× %s**", bench.Digits(results[pi][fi].Median()/results[pi][cubic].Median()))
 			}
 			fmt.Fprint(w, " |")
 		}
@@ -167,7 +173,7 @@ func runFair(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 	if len(congestionControls("cubic")) == 0 {
 		return errors.New("this kernel's TCP has no cubic to compare with")
 	}
-	sctp, tcp := flow{mode: "sctp"}, flow{"tcp", "cubic"}
+	sctp, tcp := flow{mode: "sctp"}, flow{mode: "tcp", cc: "cubic"}
 	pairs := [][2]flow{{sctp, sctp}, {sctp, tcp}, {tcp, tcp}}
 	delays := []struct{ rtt, delay string }{{"10 ms", "5ms"}, {"50 ms", "25ms"}}
 	rate := s.rateOr(pathRate)
