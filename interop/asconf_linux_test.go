@@ -150,7 +150,7 @@ func multiWeChange(t *testing.T, o setup) {
 // multiPeerChanges has the peer do the same.
 func multiPeerChanges(t *testing.T, o setup) {
 	s, _ := openChanging(t, o, theirs)
-	old, second := s.udp[0], netip.AddrPortFrom(linkAddr(1, theirs), multiPort)
+	old, second := s.udp[0], netip.AddrPortFrom(linkAddr(1, theirs), s.net.port())
 	s.peer.ok("addaddr %v", second.Addr())
 	if n := s.wantNote(sctp.NotifyPathAdded); n.Addr != second {
 		t.Errorf("%v was added, want %v", n.Addr, second)

@@ -14,6 +14,8 @@ import (
 func TestUsrsctpMultihomed(t *testing.T) {
 	m := newMultinet(t, false)
 	runMultihomed(t, usrsctpMulti(t, m), m, multihomedRows)
+	m.direct = true
+	t.Run("over IP", func(t *testing.T) { runMultihomed(t, usrsctpMulti(t, m), m, directRows) })
 }
 
 // TestKernelMultihomed is the same with the Linux kernel.
@@ -21,7 +23,13 @@ func TestKernelMultihomed(t *testing.T) {
 	testenv.Slow(t, "boots a guest")
 	m := newMultinet(t, true)
 	// Over UDP, usrsctp neither sends nor sees congestion marks.
-	runMultihomed(t, kernelMulti(t, m), m, append(multihomedRows, row{"congestion marks", multiECN}))
+	s := kernelMulti(t, m)
+	runMultihomed(t, s, m, append(multihomedRows, row{"congestion marks", multiECN}))
+	m.direct = true
+	// Over IP, usrsctp sends from any of its addresses, whatever the way.
+	t.Run("over IP", func(t *testing.T) {
+		runMultihomed(t, s, m, append(directRows, row{"we change addresses", multiWeChange}))
+	})
 }
 
 var multihomedRows = []row{
@@ -34,6 +42,14 @@ var multihomedRows = []row{
 	{"we change addresses", multiWeChange},
 	{"peer changes addresses", multiPeerChanges},
 	{"we move", multiWeMove},
+	{"path MTU", multiPathMTU},
+}
+
+// directRows are tried without UDP as well.
+var directRows = []row{
+	{"both paths", multiBothPaths},
+	{"failover out", multiFailoverOut},
+	{"IPv6", multiIPv6},
 	{"path MTU", multiPathMTU},
 }
 

@@ -22,6 +22,7 @@ import (
 type multinet struct {
 	t          testing.TB
 	ours, peer string
+	direct     bool // packets are directly on IP, not in UDP
 }
 
 var multinets atomic.Int32
@@ -139,8 +140,8 @@ func (m *multinet) inside(f func() error) {
 func (m *multinet) conns(at addrList) (list []net.PacketConn) {
 	m.t.Helper()
 	m.inside(func() error {
-		for _, ap := range at.udp() {
-			c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(ap))
+		for _, ap := range at.at(m.port()) {
+			c, err := m.listen(ap)
 			if err != nil {
 				return err
 			}
@@ -151,8 +152,28 @@ func (m *multinet) conns(at addrList) (list []net.PacketConn) {
 	return list
 }
 
-// multiPort is the UDP port of both ends in a multinet.
+func (m *multinet) listen(ap netip.AddrPort) (net.PacketConn, error) {
+	if !m.direct {
+		return net.ListenUDP("udp", net.UDPAddrFromAddrPort(ap))
+	}
+	network := "ip4:132"
+	if ap.Addr().Is6() {
+		network = "ip6:132"
+	}
+	return net.ListenIP(network, &net.IPAddr{IP: ap.Addr().AsSlice()})
+}
+
+// multiPort is the UDP port of both ends in a multinet, unless packets are directly
+// on IP.
 const multiPort = 9899
+
+// port returns the UDP port of both ends, 0 if there is no UDP.
+func (m *multinet) port() uint16 {
+	if m.direct {
+		return 0
+	}
+	return multiPort
+}
 
 // The ends of a link.
 const (
@@ -189,9 +210,12 @@ func (l addrList) String() string {
 }
 
 // udp returns the UDP addresses.
-func (l addrList) udp() (list []netip.AddrPort) {
+func (l addrList) udp() []netip.AddrPort { return l.at(multiPort) }
+
+// at returns the addresses with a port.
+func (l addrList) at(port uint16) (list []netip.AddrPort) {
 	for _, a := range l {
-		list = append(list, netip.AddrPortFrom(a, multiPort))
+		list = append(list, netip.AddrPortFrom(a, port))
 	}
 	return list
 }

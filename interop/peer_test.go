@@ -241,7 +241,7 @@ func usrsctpMulti(t testing.TB, m *multinet) *stack {
 	path := usrsctpPeer(t)
 	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2")}
 	s.start = func(t testing.TB, _ *peer) *peer {
-		return startPeer(t, exec.Command("ip", "netns", "exec", m.peer, path, "udp", strconv.Itoa(multiPort)))
+		return startPeer(t, exec.Command("ip", "netns", "exec", m.peer, path, "udp", strconv.Itoa(int(m.port()))))
 	}
 	return s
 }

@@ -107,7 +107,7 @@ func (o setup) prepare(t testing.TB) *session {
 				s.at[i] = addrList{linkAddr(0, i), linkAddr(1, i)}
 			}
 		}
-		s.udp = s.at[theirs].udp()
+		s.udp = s.at[theirs].at(o.net.port())
 		s.startTransport(sctp.TransportConfig{Conns: o.net.conns(s.at[ours])})
 	} else {
 		s.udp = []netip.AddrPort{netip.MustParseAddrPort(o.stack.udp(s.peer))}
@@ -216,7 +216,7 @@ func (s *session) peerConnects() {
 func (s *session) peerDials() {
 	s.t.Helper()
 	if s.net != nil {
-		s.peer.do("connect %d@%v %d %d %v", s.theirs, s.at[theirs], s.ours, multiPort, s.at[ours])
+		s.peer.do("connect %d@%v %d %d %v", s.theirs, s.at[theirs], s.ours, s.net.port(), s.at[ours])
 		return
 	}
 	port := s.tr.LocalAddrs()[0].Port()
@@ -241,7 +241,7 @@ func (s *session) tap(e sctp.TapEvent) {
 		if e.Sent {
 			arrow = ">"
 		}
-		fmt.Fprintf(os.Stderr, "%s %s %s\n", time.Now().Format("05.000000"), arrow, wire.Describe(e.Data))
+		fmt.Fprintf(os.Stderr, "%s %v %s %v %s\n", time.Now().Format("05.000000"), e.Local, arrow, e.Remote, wire.Describe(e.Data))
 	}
 	if typ := wire.ChunkType(e.Data[wire.HeaderLen]); s.net != nil && !e.Sent && (typ == wire.ChunkData || typ == wire.ChunkIData) {
 		s.dataFrom[linkOf(e.Remote)]++
