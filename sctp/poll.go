@@ -192,7 +192,10 @@ type Wait struct {
 func (t *Transport) BeginWait() (w Wait) {
 	w.t = t
 	if t.sockets().canPoll {
-		w.w = t.spinning.Begin(int64(t.now()))
+		var ok bool
+		if w.w, ok = t.spinning.Start(); !ok {
+			w.w = t.spinning.Begin(int64(t.now()))
+		}
 	}
 	return w
 }

@@ -39,6 +39,9 @@ const (
 	// quickWait is how long waits that spin may take without a try whether parking
 	// is better: no wake-up is as fast.
 	quickWait = int64(10 * time.Microsecond)
+	// measureEvery is how many waits there are to one that is measured while they spin
+	// and are that quick: to look at the clock twice takes a twentieth of such a wait.
+	measureEvery = 8
 	// firstPark is what parking is taken to cost before it was tried.
 	firstPark = int64(50 * time.Microsecond)
 	// steadyWait bounds what one wait adds to a cost: twice the cost and this count
@@ -96,10 +99,17 @@ type Wait struct {
 // Counts reports whether End takes in how long the wait took.
 func (w Wait) Counts() bool { return w.of != nil }
 
-// Start returns a wait that is not measured, if all are so: it begins when Over is
-// called first, so that a short one need not look at a clock.
+// Start returns a wait that is not measured, if all are so, or most because they are
+// quick: it begins when Over is called first, so that a short one need not look at a
+// clock.
 func (c *Chooser) Start() (w Wait, ok bool) {
-	return Wait{Limit: c.max, late: true}, c.always
+	if !c.always {
+		cost := c.spinCost.Load()
+		if cost == 0 || cost >= quickWait || cost+cost/spinGain >= c.parkCost.Load() || c.waits.Add(1)%measureEvery == 0 {
+			return w, false
+		}
+	}
+	return Wait{Limit: c.max, late: true}, true
 }
 
 // Begin notes the begin of a wait and chooses whether to spin.

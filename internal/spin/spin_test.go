@@ -129,6 +129,50 @@ func TestAlways(t *testing.T) {
 	}
 }
 
+// While waits spin and are quick one in measureEvery is measured; all are before, when
+// they turn out longer, and while parking is better.
+func TestQuickWaitsAreSampled(t *testing.T) {
+	var c Chooser
+	c.Init(50 * us)
+	now := int64(0)
+	wait := func(spun, parked time.Duration) (measured bool) {
+		w, ok := c.Start()
+		if !ok {
+			w = c.Begin(now)
+		} else if w.Over(now+7) || w.Counts() || w.Limit != int64(50*us) {
+			t.Fatalf("a wait that is not measured: %+v", w)
+		}
+		took := spun
+		if w.Limit == 0 {
+			took = parked
+		}
+		now += int64(took)
+		w.End(now)
+		return !ok
+	}
+	count := func(n int, spun, parked time.Duration) (measured int) {
+		for range n {
+			if wait(spun, parked) {
+				measured++
+			}
+		}
+		return measured
+	}
+	const n = 1000
+	count(n, 5*us, 40*us)
+	if got := count(n, 5*us, 40*us); got < n/measureEvery-1 || got > n/measureEvery+n/minExplore {
+		t.Errorf("%d of %d quick waits were measured, want one in %d", got, n, measureEvery)
+	}
+	count(20*measureEvery, 30*us, 40*us)
+	if got := count(n, 30*us, 40*us); got != n {
+		t.Errorf("%d of %d longer waits were measured", got, n)
+	}
+	count(n, 200*us, 5*us)
+	if got := count(n, 200*us, 5*us); got != n {
+		t.Errorf("%d of %d waits were measured that had better park", got, n)
+	}
+}
+
 // The longest limit there is does not overflow.
 func TestLongest(t *testing.T) {
 	var c Chooser
