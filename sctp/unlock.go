@@ -24,7 +24,8 @@ const maxNotes = 1024
 func (a *Association) unlock() (w work) {
 	var k wakeList
 	c := a.core
-	for e, ok := c.PollEvent(); ok; e, ok = c.PollEvent() {
+	for c.HasEvents() {
+		e, _ := c.PollEvent()
 		a.event(&e, &k)
 		w = workEvents
 	}

@@ -144,6 +144,11 @@ func (q *eventQueue) pop() (Event, bool) {
 	return e, true
 }
 
+// HasEvents reports whether PollEvent has any.
+func (a *Assoc) HasEvents() bool {
+	return a.events.head < len(a.events.list) || len(a.tx.q.failed) > 0
+}
+
 // PollEvent returns the next event, oldest first.
 func (a *Assoc) PollEvent() (Event, bool) {
 	if q := a.tx.q; len(q.failed) > 0 {

@@ -119,8 +119,10 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 		s.known = fresh[len(fresh)-1].hi
 		fresh = appendAbove(fresh, old)
 	}
-	s.diffRuns(now, fresh, old, false)
-	s.diffRuns(now, old, fresh, true)
+	if len(fresh)+len(old) > 0 {
+		s.diffRuns(now, fresh, old, false)
+		s.diffRuns(now, old, fresh, true)
+	}
 	s.scratch, s.gaps = s.gaps[:0], fresh
 	// D, ii: "Set rwnd equal to the newly received a_rwnd minus the number of
 	// bytes still outstanding".
