@@ -475,7 +475,7 @@ func TestPeerRestart(t *testing.T) {
 		n.SetDefault(sctptest.Link{Delay: time.Millisecond})
 		var restarts atomic.Int32
 		tb := memTransport(t, n.NewHost(addrB))
-		eb, err := tb.Listen(serverPort, &sctp.Config{OnNotify: func(_ *sctp.Association, n sctp.Notification) {
+		eb, err := tb.Listen(serverPort, &sctp.Config{MTU: 1280, OnNotify: func(_ *sctp.Association, n sctp.Notification) {
 			if n.Kind == sctp.NotifyRestart {
 				restarts.Add(1)
 			}
@@ -524,6 +524,9 @@ func TestPeerRestart(t *testing.T) {
 		}
 		if err := w.Close(); err != sctp.ErrRestart {
 			t.Errorf("the end of a message of before the restart: %v", err)
+		}
+		if got := b.Stats().Paths[0].MTU; got != 1280-28 {
+			t.Errorf("packets of %d bytes after the restart, want %d", got, 1280-28)
 		}
 	})
 }

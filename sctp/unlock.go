@@ -73,6 +73,7 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		n.Kind = NotifyUp
 	case core.EventRestart:
 		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
+		a.setPathMTUs(a.t.now()) // the paths are new
 		n.Kind = NotifyRestart
 	case core.EventPeerShutdown:
 		// Readers learn of it in settle, after the SHUTDOWN ACK has left: they may
