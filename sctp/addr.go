@@ -16,7 +16,8 @@ const DefaultUDPPort = 9899
 
 // Addr names one SCTP endpoint: an SCTP port and the IP addresses it can be
 // reached at, each with the UDP encapsulation port in use there (RFC 6951).
-// Port 0 means SCTP directly over IP, see TransportConfig.IPAddrs.
+// Port 0 stands for SCTP directly over IP, see TransportConfig.IPAddrs, but where
+// something is to be bound for a free port.
 // It is a net.Addr. The first address is the primary one.
 type Addr struct {
 	Addrs []netip.AddrPort
@@ -47,7 +48,8 @@ func (a Addr) Equal(b Addr) bool {
 }
 
 // ParseAddr reads "ip:udp[,ip:udp…]/port". Without ":udp" the UDP port is
-// DefaultUDPPort; "ip:0" means no UDP. Without "/port" the SCTP port is the UDP port of
+// DefaultUDPPort; "ip:0" stands for no UDP, in
+// Listen for a free port. Without "/port" the SCTP port is the UDP port of
 // the first address. It resolves no names; see ResolveAddr.
 func ParseAddr(s string) (Addr, error) {
 	return parseAddr(s, func(host string) ([]netip.Addr, error) {

@@ -228,17 +228,18 @@ type TransportConfig struct {
 	Conns []PacketConn
 
 	// IPAddrs are addresses to use SCTP directly over IP at, without UDP (protocol 132),
-	// one raw socket each, in addition to, or instead of, sockets for LocalAddrs. That
-	// is how kernels speak SCTP that are not told to use UDP, and leaves 8 bytes more
-	// for data in each packet. Their addresses, and those of their peers, have the
-	// port 0. An unspecified address is that of its own family.
+	// one raw socket each, instead of sockets for LocalAddrs: ErrConfig is returned if
+	// there are both. That is how kernels speak SCTP that are not told to use UDP, and
+	// leaves 8 bytes more for data in each packet. All addresses, those of peers too,
+	// have the port 0. An unspecified address is that of its own family; no two may
+	// overlap.
 	//
 	// Raw sockets take privileges: on Linux CAP_NET_RAW; other systems want root, and
 	// use one packet per call. Each sees all SCTP packets to its address, so packets
-	// to ports that are no endpoint's are not answered; the processes of a host have
-	// to use different ports, which nothing enforces. A kernel that has SCTP itself
-	// aborts associations of ports that it does not know: Linux once its module is
-	// loaded. A host without SCTP answers by ICMP, which is ErrRefused on Linux.
+	// to ports that no endpoint accepts at are not answered; the processes of a host
+	// have to accept at different ports, which nothing enforces. A kernel that has SCTP
+	// itself aborts associations of ports that it does not know: Linux once its module
+	// is loaded. A host without SCTP answers by ICMP, which is ErrRefused on Linux.
 	IPAddrs []netip.Addr
 
 	// AutoAddrs, if not nil, has the transport follow the addresses of the host.

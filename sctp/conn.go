@@ -197,7 +197,7 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (*Conn, error) {
 }
 
 // anyFor returns the addresses to bind for reaching a peer: a free UDP port of all
-// addresses, and all addresses of SCTP over IP.
+// addresses, or all addresses of SCTP over IP.
 func anyFor(peer Addr) (udp []netip.AddrPort, ip []netip.Addr) {
 	for _, a := range peer.Addrs {
 		to := netip.IPv6Unspecified()
@@ -227,7 +227,7 @@ type ListenConfig struct {
 	Config *Config
 	// Transport is that of the transport made for the listener; its
 	// LocalAddrs are set from the address to listen on, unless it has Conns or
-	// IPAddrs.
+	// IPAddrs, with which only the SCTP port of that counts.
 	Transport TransportConfig
 }
 

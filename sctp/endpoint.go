@@ -62,7 +62,7 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 // port is known by then, and hsMu held if others know the endpoint.
 func (e *Endpoint) listen() {
 	p := core.ListenerParams{
-		Port: e.port, Local: e.t.sockets().told, Cookies: e.t.cookies,
+		Port: e.port, Local: e.t.sockets().locals, Cookies: e.t.cookies,
 		TagInUse:   func(tag uint32) bool { return e.t.demux.byTag(tag) != nil },
 		TagRetired: func(tag uint32) bool { return e.t.demux.retired(tag, e.t.now()) },
 		Find: func(remote netip.AddrPort, local, peer uint16) (uint32, bool) {
@@ -130,12 +130,18 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 		return nil, ErrAddress
 	}
 	set := e.t.sockets()
-	p := core.ClientParams{LocalPort: e.port, PeerPort: peer.Port, Local: set.told, Cookies: e.t.cookies}
+	p := core.ClientParams{LocalPort: e.port, PeerPort: peer.Port, Local: set.locals, Cookies: e.t.cookies}
 	for _, ap := range peer.Addrs {
-		if !ap.IsValid() || ap.Addr().IsMulticast() || ap.Port() == 0 && !set.direct || ap.Port() != 0 && !set.udp {
+		ap = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+		if !ap.IsValid() || ap.Addr().IsMulticast() || set.direct != (ap.Port() == 0) {
 			return nil, ErrAddress
 		}
-		p.Peer = append(p.Peer, netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port()))
+		if set.reaches(ap) {
+			p.Peer = append(p.Peer, ap)
+		}
+	}
+	if len(p.Peer) == 0 {
+		return nil, ErrAddress // of a family that no socket has
 	}
 	cfg := e.core
 	cfg.MTU, cfg.MaxMTU, cfg.Discover = e.t.pathMTU(&e.cfg, p.Peer[0])

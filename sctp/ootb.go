@@ -79,12 +79,13 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 	e := t.demux.endpoint(k.local)
 	var r core.Result
 	var opened *Association
-	if e == nil && s.direct {
-		// It may be for another process: all of them see all packets.
+	listening := e != nil && e.accepts()
+	if s.direct && !listening {
+		// It may be for another process: all of them see all packets, and those that
+		// connect take ports at random.
 		t.count.ootb.Add(1)
 		return nil, made
 	}
-	listening := e != nil && e.accepts()
 	if listening {
 		if !e.roomFor(d) {
 			t.count.suppressed.Add(1)

@@ -202,6 +202,7 @@ type refusing struct {
 }
 
 func (c *refusing) CanPoll() bool             { return true }
+func (c *refusing) Direct() bool              { return false }
 func (c *refusing) Unwatch()                  {}
 func (c *refusing) Segments() int             { return 1 }
 func (c *refusing) LocalAddr() netip.AddrPort { return netip.AddrPort{} }

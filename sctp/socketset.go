@@ -13,48 +13,52 @@ import (
 type socketSet struct {
 	list    []*socket
 	locals  []netip.AddrPort // of list, in its order
-	told    []netip.AddrPort // locals, but each IP address once: what peers are told
 	maxSegs int              // datagrams that all take at once
-	direct  bool             // some are of SCTP directly over IP
-	udp     bool             // some are not
+	direct  bool             // they are of SCTP directly over IP
 	canPoll bool             // some can be polled
 }
 
 func newSocketSet(list []*socket) *socketSet {
 	set := &socketSet{list: list, maxSegs: udpio.MaxSegments}
 	for _, s := range list {
-		l := s.conn.LocalAddr()
-		set.locals = append(set.locals, l)
-		if !slices.ContainsFunc(set.told, func(o netip.AddrPort) bool { return o.Addr() == l.Addr() }) {
-			set.told = append(set.told, l)
-		}
+		set.locals = append(set.locals, s.conn.LocalAddr())
 		set.direct = set.direct || s.direct
-		set.udp = set.udp || !s.direct
 		set.maxSegs = min(set.maxSegs, s.conn.Segments())
 		set.canPoll = set.canPoll || s.conn.CanPoll()
 	}
 	return set
 }
 
-// choose returns the socket to send a packet from: one of UDP, unless the peer's port
-// says that there is none. A path may have changed that (RFC 6951, Section 5.4), and
-// then its local port means nothing.
+// uniform returns ErrConfig if not all sockets are of the same kind, or if one of SCTP
+// over IP would get the packets of another one: nothing keeps it from being opened.
+func (set *socketSet) uniform() error {
+	for i, s := range set.list {
+		if s.direct != set.direct {
+			return ErrConfig
+		}
+		for _, o := range set.locals[:i] {
+			l := set.locals[i]
+			if any := l.Addr().IsUnspecified() || o.Addr().IsUnspecified(); set.direct && (o == l || any && l.Addr().Is4() == o.Addr().Is4()) {
+				return ErrConfig
+			}
+		}
+	}
+	return nil
+}
+
+// choose returns the socket to send a packet from. It may be one that cannot.
 func (set *socketSet) choose(tu *core.Tuple) *socket {
 	if len(set.list) == 1 {
 		return set.list[0]
 	}
 	var family *socket
-	v4, direct := tu.Remote.Addr().Is4(), tu.Remote.Port() == 0
+	v4 := tu.Remote.Addr().Is4()
 	for i, s := range set.list {
 		l := set.locals[i]
-		if s.direct != direct {
-			continue
-		}
-		port := l.Port() == tu.Local.Port() || direct != (tu.Local.Port() == 0)
 		switch {
-		case port && (l.Addr() == tu.Local.Addr() || l.Addr().IsUnspecified() && l.Addr().Is4() == v4):
+		case l == tu.Local, l.Port() == tu.Local.Port() && l.Addr().IsUnspecified() && l.Addr().Is4() == v4:
 			return s
-		case family == nil && (l.Addr().Is4() == v4 || l.Addr() == netip.IPv6Unspecified() && !direct):
+		case family == nil && (l.Addr().Is4() == v4 || l.Addr() == netip.IPv6Unspecified() && !s.direct):
 			family = s
 		}
 	}
@@ -64,26 +68,36 @@ func (set *socketSet) choose(tu *core.Tuple) *socket {
 	return family
 }
 
-// AddAddr opens another UDP socket, on addr; port 0 asks for that of the first
-// one. Endpoints tell it to new peers; Association.AddAddr tells it to one
-// there is. It returns the bound address.
-func (t *Transport) AddAddr(addr netip.AddrPort) (netip.AddrPort, error) {
-	for _, l := range t.sockets().locals {
-		if addr.Port() == 0 {
-			addr = netip.AddrPortFrom(addr.Addr(), l.Port())
-		}
+// reaches reports whether some socket can send to an address.
+func (set *socketSet) reaches(addr netip.AddrPort) bool {
+	if set.direct != (addr.Port() == 0) {
+		return false
 	}
-	c, err := udpio.Listen(addr, t.socketOptions())
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
-	return t.addConn(c)
+	v4 := addr.Addr().Is4()
+	return slices.ContainsFunc(set.locals, func(l netip.AddrPort) bool {
+		return l.Addr().Is4() == v4 || l.Addr() == netip.IPv6Unspecified() && !set.direct || !l.IsValid()
+	})
 }
 
-// AddIPAddr is AddAddr for SCTP directly over IP, see TransportConfig.IPAddrs. The
-// address that it returns has the port 0.
-func (t *Transport) AddIPAddr(addr netip.Addr) (netip.AddrPort, error) {
-	c, err := udpio.ListenIP(addr, t.socketOptions())
+// AddAddr opens another socket, on addr; port 0 asks for that of the first socket,
+// which is none with TransportConfig.IPAddrs: ErrConfig is returned for another one
+// then. Endpoints tell it to new peers; Association.AddAddr tells it to one there is.
+// It returns the bound address.
+func (t *Transport) AddAddr(addr netip.AddrPort) (netip.AddrPort, error) {
+	set := t.sockets()
+	if addr.Port() == 0 {
+		addr = netip.AddrPortFrom(addr.Addr(), set.locals[0].Port())
+	}
+	var c udpio.Conn
+	var err error
+	switch {
+	case !set.direct:
+		c, err = udpio.Listen(addr, t.socketOptions())
+	case addr.Port() != 0:
+		err = ErrConfig
+	default:
+		c, err = udpio.ListenIP(addr.Addr(), t.socketOptions())
+	}
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
@@ -91,7 +105,8 @@ func (t *Transport) AddIPAddr(addr netip.Addr) (netip.AddrPort, error) {
 }
 
 // AddConn is AddAddr with a connection that is ready; the transport owns it from
-// then on.
+// then on. ErrConfig is returned for one that goes with the others no better than
+// LocalAddrs with IPAddrs.
 func (t *Transport) AddConn(pc PacketConn) (netip.AddrPort, error) {
 	c, err := udpio.FromPacketConn(pc, t.socketOptions())
 	if err != nil {
@@ -109,8 +124,13 @@ func (t *Transport) addConn(c udpio.Conn) (netip.AddrPort, error) {
 		return netip.AddrPort{}, ErrClosed
 	}
 	s := newSocket(t, c)
+	set := newSocketSet(append(slices.Clone(t.sockets().list), s))
+	if err := set.uniform(); err != nil {
+		c.Close()
+		return netip.AddrPort{}, err
+	}
 	t.lead.add(c)
-	t.set.Store(newSocketSet(append(slices.Clone(t.sockets().list), s)))
+	t.set.Store(set)
 	t.readers.Add(1)
 	go s.readLoop()
 	t.relisten()

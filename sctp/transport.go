@@ -74,13 +74,17 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	}
 	t.follower = follower
 	list, err := t.open()
+	set := newSocketSet(list)
+	if err == nil {
+		err = set.uniform()
+	}
 	if err != nil {
 		for _, s := range list {
 			s.conn.Close()
 		}
 		return nil, err
 	}
-	t.set.Store(newSocketSet(list))
+	t.set.Store(set)
 	t.spinning.Init(t.cfg.BusyPoll)
 	t.SetBusyRead(t.cfg.BusyPoll)
 	t.procs.Store(int32(runtime.GOMAXPROCS(0)))
@@ -190,7 +194,7 @@ func (t *Transport) Listen(port uint16, cfg *Config) (*Endpoint, error) {
 	return e, nil
 }
 
-// LocalAddrs returns the bound UDP addresses, and with port 0 those of
+// LocalAddrs returns the bound UDP addresses, or with port 0 those of
 // TransportConfig.IPAddrs.
 func (t *Transport) LocalAddrs() []netip.AddrPort { return slices.Clone(t.sockets().locals) }
 

@@ -354,51 +354,6 @@ func TestUDPPortMoves(t *testing.T) {
 	}
 }
 
-// RFC 6951, Sections 5.4 and 5.6: encapsulation ends when a packet comes without it,
-// which leaves 8 bytes more in each, and begins again with one that has it. The same
-// holds for what the search for the path MTU knows.
-func TestEncapsulationEndsAndBegins(t *testing.T) {
-	for name, cfg := range map[string]*Config{"fixed": {MTU: 1400, MaxMTU: 1400}, "found": discover(1472)} {
-		t.Run(name, func(t *testing.T) {
-			p := newPair(t, 90, cfg)
-			p.connect()
-			p.advance(5 * time.Second)
-			was, udp := p.z.assoc.PathStats(0).MTU, p.a.local[0]
-			if want := cfg.MaxMTU; was != want {
-				t.Fatalf("packets of %d bytes, want %d", was, want)
-			}
-			for _, x := range []struct {
-				from netip.AddrPort
-				want int
-			}{{netip.AddrPortFrom(udp.Addr(), 0), was + 8}, {udp, was}} {
-				beat := p.z.packet(p.z.assoc.Tag(), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("x")}))
-				beat.Remote = x.from
-				p.z.assoc.HandlePacket(p.now, beat)
-				p.z.send(0, 10000)
-				longest := 0
-				for {
-					b, tx, ok := p.z.assoc.PollTransmit(p.now, make([]byte, 0, MaxPacket), 1)
-					if !ok {
-						break
-					}
-					p.a.assoc.HandlePacket(p.now, &Packet{Tuple: Tuple{Local: udp, Remote: p.z.local[0]}, Data: b})
-					if tx.Remote != x.from {
-						t.Errorf("data goes to %v, want %v", tx.Remote, x.from)
-					}
-					longest = max(longest, tx.SegSize)
-				}
-				if e := p.z.wantEvent(EventPathMoved); e.Addr != x.from {
-					t.Errorf("moved to %v, want %v", e.Addr, x.from)
-				}
-				if got := p.z.assoc.PathStats(0).MTU; got != x.want || longest > x.want || longest < x.want-3 {
-					t.Errorf("from %v: packets of %d bytes, the longest %d; want %d", x.from, got, longest, x.want)
-				}
-				p.advance(time.Second) // the acknowledgements come from the UDP port
-			}
-		})
-	}
-}
-
 // A HEARTBEAT ACK confirms a path only with the nonce that was sent there (RFC
 // 9260, Section 5.4), and once.
 func TestHeartbeatNonce(t *testing.T) {

@@ -94,10 +94,11 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 
 // reaches reports whether packets to an address of this family can leave: RFC
 // 9260, Section 5.1.2, lets us ignore addresses of a family that we do not
-// support. An unspecified IPv6 address counts as a dual-stack socket.
+// support. An unspecified IPv6 address counts as a dual-stack socket, if it is one of
+// UDP.
 func (a *Assoc) reaches(remote netip.Addr) bool {
 	for _, l := range a.local {
-		if ip := l.Addr(); ip.Is4() == remote.Is4() || ip == netip.IPv6Unspecified() {
+		if ip := l.Addr(); ip.Is4() == remote.Is4() || ip == netip.IPv6Unspecified() && l.Port() != 0 {
 			return true
 		}
 	}
@@ -144,17 +145,14 @@ func (a *Assoc) pathByIP(ip netip.Addr) int {
 // arrivalPath returns the path on which a packet came whose verification tag
 // is right, or -1 if its source is no address of the peer. If only the UDP port
 // is new, the path moves to it: RFC 6951, Section 5.4, "the source port … MUST
-// be updated", which is safe behind the tag check only. Without encapsulation, port
-// 0 here, that "MUST be disabled".
+// be updated", which is safe behind the tag check only.
 func (a *Assoc) arrivalPath(remote netip.AddrPort) int {
 	if i := a.pathByAddr(remote); i >= 0 {
 		return i
 	}
 	i := a.pathByIP(remote.Addr())
 	if i >= 0 {
-		was := ipOverhead(a.paths[i].Remote)
 		a.paths[i].Remote = remote
-		a.shiftMTU(i, was-ipOverhead(remote))
 		a.events.push(Event{Kind: EventPathMoved, Addr: remote})
 	}
 	return i

@@ -366,24 +366,6 @@ func (a *Assoc) setMTU(i, size int) {
 	a.events.push(Event{Kind: EventPathMTU, Addr: p.Remote})
 }
 
-// shiftMTU makes all that is known of the size of packets on path i larger, as its
-// headers have become smaller by that much: RFC 6951, Section 5.6, who encapsulates
-// "MUST decrease the Path MTU of that path by the size of the UDP header".
-func (a *Assoc) shiftMTU(i, by int) {
-	if by == 0 {
-		return
-	}
-	p := &a.paths[i]
-	p.par.maxMTU = clampMTU(p.par.maxMTU + by)
-	m := &p.plpmtu
-	for _, n := range []*int{&m.limit, &m.low, &m.high, &m.size, &m.sent} {
-		if *n > 0 {
-			*n = clampMTU(*n + by)
-		}
-	}
-	a.setMTU(i, p.mtu+by)
-}
-
 // fixMTU sets the size of the largest packet for path i and stops discovery.
 func (a *Assoc) fixMTU(i, size int) {
 	p := &a.paths[i]

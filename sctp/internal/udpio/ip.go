@@ -10,7 +10,10 @@ type ipConn struct{ *net.IPConn }
 
 func (c ipConn) ReadFromUDPAddrPort(b []byte) (int, netip.AddrPort, error) {
 	n, from, err := c.ReadFromIP(b)
-	return n, addrPortOf(from), err
+	if err != nil {
+		return n, netip.AddrPort{}, err // from is nil
+	}
+	return n, addrPortOf(from), nil
 }
 
 func (c ipConn) WriteToUDPAddrPort(b []byte, to netip.AddrPort) (int, error) {

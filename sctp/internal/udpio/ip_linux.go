@@ -61,7 +61,7 @@ func (c *conn) guard(family int, sa unix.Sockaddr) {
 	if err == nil {
 		err = unix.Bind(fd, sa)
 	}
-	if err != nil {
+	if err != nil || network(fd) != network(c.fd) { // the first one may be from another namespace
 		unix.Close(fd)
 		return
 	}
@@ -97,6 +97,15 @@ func (c *conn) direct() error {
 		return errProtocol
 	}
 	return nil
+}
+
+// network returns what tells the network namespace of a socket, 0 if it is not known.
+func network(fd int) uint64 {
+	n, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // minHeader4 is the length of an IPv4 header without options.

@@ -59,6 +59,9 @@ func tuned(socket netConn, pc net.PacketConn, o Options) *packetConn {
 // RouteMTU returns the MTU of the interface that a datagram to remote would
 // leave through, 0 if that cannot be told.
 func RouteMTU(remote netip.AddrPort) int {
+	if remote.Port() == 0 {
+		remote = netip.AddrPortFrom(remote.Addr(), 9) // any: nothing is sent
+	}
 	uc, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(remote))
 	if err != nil {
 		return 0

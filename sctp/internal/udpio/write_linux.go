@@ -3,6 +3,7 @@ package udpio
 import (
 	"encoding/binary"
 	"errors"
+	"net/netip"
 	"os"
 	"unsafe"
 
@@ -39,6 +40,9 @@ func (c *conn) Write(b []byte, m *Meta) error {
 	if len(b) > MaxTrain || (len(b)+seg-1)/seg > MaxSegments {
 		return errTooLong
 	}
+	if !c.reaches(m.Remote.Addr()) {
+		return errFamily
+	}
 	w := c.writers.Get().(*writer)
 	err := c.write(w, b, seg, m)
 	c.writers.Put(w)
@@ -47,6 +51,9 @@ func (c *conn) Write(b []byte, m *Meta) error {
 
 // WriteGather implements Conn.
 func (c *conn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {
+	if !c.reaches(m.Remote.Addr()) {
+		return errFamily
+	}
 	n := (len(b) + max(m.SegSize, 1) - 1) / max(m.SegSize, 1)
 	one := m.SegSize <= 0 || n == 1
 	if len(holes) == 0 || len(holes) > MaxHoles || m.Fragment || len(b) > MaxTrain || !one && (n > MaxSegments || !c.gso.Load() || c.uneven && len(b)%m.SegSize == 0) {
@@ -65,6 +72,19 @@ func (c *conn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {
 		return c.Write(b, m) // which knows what to do about it
 	}
 	return err
+}
+
+// errFamily is returned for a peer of a family that the socket does not have.
+var errFamily = errors.New("udpio: address of another family than the socket's")
+
+// reaches reports whether the socket has the family of ip. One of IPv6 has both, unless
+// it is of SCTP over IP: the kernel takes an IPv4 address then, and sends to none.
+func (c *conn) reaches(ip netip.Addr) bool {
+	if v4 := ip.Is4() || ip.Is4In6(); c.v6 {
+		return !v4 || !c.ip
+	} else {
+		return v4
+	}
 }
 
 // gather lists the parts of a train and returns how many there are.
