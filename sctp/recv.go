@@ -86,7 +86,7 @@ func (a *Association) recvContext(ctx context.Context, stream int, buf []byte, i
 func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte, info *RecvInfo) (int, error) {
 	var i core.RecvInfo
 	var w Wait
-	spin := false
+	spin, again := false, false
 	for {
 		seq := a.seq.Load()
 		a.mu.Lock()
@@ -117,7 +117,9 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 		}
 		if spin {
 			a.mu.Unlock()
-			spin = a.spin(w, seq, stop, expired)
+			// What moved a.seq was not what is waited for, if this is not the first time.
+			spin = !(again && w.over(true)) && a.spin(&w, seq, stop, expired)
+			again = true
 			continue
 		}
 		wt := a.readers.add(stream)
@@ -168,7 +170,7 @@ func (d *RecvInfo) set(a *Association, i *core.RecvInfo) {
 
 // spin polls the sockets until a.seq moves, the time for it is up, or one of
 // the channels is closed. It reports whether a.seq moved.
-func (a *Association) spin(w Wait, seq uint32, stop, expired <-chan struct{}) bool {
+func (a *Association) spin(w *Wait, seq uint32, stop, expired <-chan struct{}) bool {
 	t := a.t
 	if !t.startSpin() {
 		return false

@@ -17,6 +17,7 @@ import (
 type Chooser struct {
 	max      int64 // length of a spin; 0: never spin
 	waits    atomic.Uint32
+	quick    atomic.Uint32 // waits that Start was asked for while they were
 	explore  atomic.Uint32 // which wait tries the other way
 	gap      atomic.Uint32 // waits between those that do
 	spinCost atomic.Int64  // how long waits take that begin with a spin
@@ -40,8 +41,10 @@ const (
 	// is better: no wake-up is as fast.
 	quickWait = int64(10 * time.Microsecond)
 	// measureEvery is how many waits there are to one that is measured while they spin
-	// and are that quick: to look at the clock twice takes a twentieth of such a wait.
-	measureEvery = 8
+	// and are that quick: to look at the clock twice takes a twentieth of such a wait. It
+	// is odd so that programs with two, four or eight waits in a step do not have the
+	// same one measured each time.
+	measureEvery = 7
 	// firstPark is what parking is taken to cost before it was tried.
 	firstPark = int64(50 * time.Microsecond)
 	// steadyWait bounds what one wait adds to a cost: twice the cost and this count
@@ -101,13 +104,14 @@ func (w Wait) Counts() bool { return w.of != nil }
 
 // Start returns a wait that is not measured, if all are so, or most because they are
 // quick: it begins when Over is called first, so that a short one need not look at a
-// clock.
+// clock. As Over keeps that in the Wait, it is to be called on the same one throughout.
 func (c *Chooser) Start() (w Wait, ok bool) {
 	if !c.always {
 		cost := c.spinCost.Load()
-		if cost == 0 || cost >= quickWait || cost+cost/spinGain >= c.parkCost.Load() || c.waits.Add(1)%measureEvery == 0 {
+		if cost == 0 || cost >= quickWait || cost+cost/spinGain >= c.parkCost.Load() || c.quick.Add(1)%measureEvery == 0 {
 			return w, false
 		}
+		c.waits.Add(1)
 	}
 	return Wait{Limit: c.max, late: true}, true
 }

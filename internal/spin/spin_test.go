@@ -160,7 +160,7 @@ func TestQuickWaitsAreSampled(t *testing.T) {
 	}
 	const n = 1000
 	count(n, 5*us, 40*us)
-	if got := count(n, 5*us, 40*us); got < n/measureEvery-1 || got > n/measureEvery+n/minExplore {
+	if got := count(n, 5*us, 40*us); got < n/measureEvery || got > n/measureEvery+1 {
 		t.Errorf("%d of %d quick waits were measured, want one in %d", got, n, measureEvery)
 	}
 	count(20*measureEvery, 30*us, 40*us)

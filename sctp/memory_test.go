@@ -5,16 +5,21 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
-// memConn is a socket in memory whose datagrams arrive at once, for one goroutine.
+// memConn is a socket in memory whose datagrams arrive at once.
 type memConn struct {
-	local netip.AddrPort
-	peer  *memConn
+	local  netip.AddrPort
+	peer   *memConn
+	onPoll atomic.Pointer[func()] // if not nil, called by Poll
+
+	mu    sync.Mutex // guards what follows
 	queue [][]byte
 	free  [][]byte
 }
@@ -22,6 +27,8 @@ type memConn struct {
 func (c *memConn) Read(sync.Locker, []*slab.Buf, []udpio.Meta) (int, error) { return 0, net.ErrClosed }
 
 func (c *memConn) TryRead(bufs []*slab.Buf, metas []udpio.Meta) (n int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for n < len(bufs) && len(c.queue) > 0 {
 		d := c.queue[0]
 		c.queue = c.queue[:copy(c.queue, c.queue[1:])]
@@ -34,11 +41,16 @@ func (c *memConn) TryRead(bufs []*slab.Buf, metas []udpio.Meta) (n int, err erro
 }
 
 func (c *memConn) Poll(bufs []*slab.Buf, metas []udpio.Meta) (int, error) {
+	if f := c.onPoll.Load(); f != nil {
+		(*f)()
+	}
 	return c.TryRead(bufs, metas)
 }
 
 func (c *memConn) Write(b []byte, m *udpio.Meta) error {
 	p := c.peer
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for len(b) > 0 {
 		n := min(len(b), m.SegSize)
 		var d []byte
@@ -84,18 +96,17 @@ func memTransports(tb testing.TB) (t [2]*Transport) {
 	return t
 }
 
-// BenchmarkRoundTrip is a round trip of one short message without the system: what
-// both sides compute for it, on one goroutine.
-func BenchmarkRoundTrip(b *testing.B) {
-	t := memTransports(b)
+// memPair connects two associations over such transports.
+func memPair(tb testing.TB) (ends [2]*Association) {
+	t := memTransports(tb)
 	ctx := context.Background()
 	server, err := t[1].Listen(5000, &Config{MTU: 1500})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	client, err := t[0].Listen(0, &Config{MTU: 1500})
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	up := make(chan *Association)
 	go func() {
@@ -105,7 +116,6 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 		up <- a
 	}()
-	var ends [2]*Association
 	for ends[0] == nil {
 		select {
 		case ends[0] = <-up:
@@ -115,18 +125,69 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 	}
 	if ends[1], err = server.Accept(ctx); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
+	return ends
+}
+
+// roundTrip sends a message one way and the other.
+func roundTrip(tb testing.TB, ends [2]*Association, msg, buf []byte) {
+	for i, from := range ends {
+		if err := from.Send(context.Background(), msg, SendOptions{}); err != nil {
+			tb.Fatal(err)
+		}
+		if n, _, err := ends[1-i].Recv(context.Background(), buf); err != nil || n != len(msg) {
+			tb.Fatal(n, err)
+		}
+	}
+}
+
+// BenchmarkRoundTrip is a round trip of one short message without the system: what
+// both sides compute for it, on one goroutine.
+func BenchmarkRoundTrip(b *testing.B) {
+	ends := memPair(b)
 	buf, msg := make([]byte, 64), make([]byte, 64)
 	b.ReportAllocs()
 	for b.Loop() {
-		for i, from := range ends {
-			if err := from.Send(ctx, msg, SendOptions{}); err != nil {
-				b.Fatal(err)
-			}
-			if n, _, err := ends[1-i].Recv(ctx, buf); err != nil || n != len(msg) {
-				b.Fatal(n, err)
+		roundTrip(b, ends, msg, buf)
+	}
+}
+
+// Who waits parks in the end, however often something happens that is not what it
+// waits for, also after short waits, whose begin nobody looks at the clock for.
+func TestWaitsEndThatAreDisturbed(t *testing.T) {
+	ends := memPair(t)
+	a, buf := ends[0], make([]byte, 64)
+	var disturb atomic.Bool
+	onPoll := func() {
+		if disturb.Load() {
+			a.seq.Add(1)
+		}
+	}
+	a.t.sockets().list[0].conn.(*memConn).onPoll.Store(&onPoll)
+	for range 10 { // of these most are not measured
+		for range 100 {
+			roundTrip(t, ends, buf, buf)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		disturb.Store(true)
+		go func() {
+			defer close(done)
+			_, _, _ = a.RecvStream(ctx, 1, buf)
+		}()
+		parked := func() bool {
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			return a.readers.head != nil
+		}
+		for begun := time.Now(); !parked(); time.Sleep(time.Millisecond) {
+			if time.Since(begun) > 10*time.Second {
+				t.Fatal("it polls on")
 			}
 		}
+		disturb.Store(false)
+		cancel()
+		<-done
 	}
 }
