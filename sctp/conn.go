@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -174,6 +175,10 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (*Conn, error) {
 		tc.LocalAddrs, tc.IPAddrs = anyFor(peer)
 	}
 	t, err := NewTransport(tc)
+	if len(tc.IPAddrs) == 2 && len(d.Transport.IPAddrs) == 0 && errors.Is(err, syscall.EAFNOSUPPORT) {
+		tc.IPAddrs = []netip.Addr{netip.IPv4Unspecified()} // on a host without IPv6
+		t, err = NewTransport(tc)
+	}
 	if err != nil {
 		return fail(err)
 	}

@@ -66,6 +66,9 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		t.cfg.BusyPoll = DefaultBusyPoll
 	}
 	follower, err := newFollower(t, &t.cfg)
+	if len(cfg.IPAddrs) > 0 && len(cfg.LocalAddrs) > 0 {
+		err = ErrConfig // see socketSet.uniform, to which it need not come
+	}
 	if err != nil {
 		for _, pc := range cfg.Conns {
 			pc.Close()

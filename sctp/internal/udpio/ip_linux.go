@@ -65,6 +65,11 @@ func (c *conn) guard(family int, sa unix.Sockaddr) {
 		unix.Close(fd)
 		return
 	}
+	// What came before the filter would stay for good, and may fill it.
+	for err == nil || err == unix.EINTR {
+		var b [1]byte
+		_, _, err = unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT)
+	}
 	c.guardFD = fd
 }
 
