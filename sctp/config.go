@@ -237,9 +237,10 @@ type TransportConfig struct {
 	// Raw sockets take privileges: on Linux CAP_NET_RAW; other systems want root, and
 	// use one packet per call. Each sees all SCTP packets to its address, so packets
 	// to ports that no endpoint accepts at are not answered; the processes of a host
-	// have to accept at different ports, which nothing enforces. A kernel that has SCTP
-	// itself aborts associations of ports that it does not know: Linux once its module
-	// is loaded. A host without SCTP answers by ICMP, which is ErrRefused on Linux.
+	// have to accept at different ports, which nothing enforces. Other stacks on the
+	// host abort associations of ports that they do not know: that of the kernel, which
+	// Linux has once its module is loaded, and usrsctp, also if it uses UDP. A host
+	// without SCTP answers by ICMP, which is ErrRefused on Linux.
 	IPAddrs []netip.Addr
 
 	// AutoAddrs, if not nil, has the transport follow the addresses of the host.

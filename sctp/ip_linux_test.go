@@ -18,6 +18,7 @@ import (
 // ipTransport returns a transport with sockets of SCTP directly over IP.
 func ipTransport(t *testing.T, cfg sctp.TransportConfig, addrs ...string) *sctp.Transport {
 	t.Helper()
+	testenv.OwnNetwork(t) // usrsctp answers what it sees
 	for _, a := range addrs {
 		cfg.IPAddrs = append(cfg.IPAddrs, netip.MustParseAddr(a))
 	}
@@ -226,6 +227,7 @@ func TestHostWithoutSCTP(t *testing.T) {
 
 // RFC 9260, Section 8.4, and UDP: port 0 is none to answer to.
 func TestUDPWithoutSourcePort(t *testing.T) {
+	testenv.OwnNetwork(t)
 	raw, err := net.ListenIP("ip4:17", &net.IPAddr{IP: net.IPv4(127, 77, 2, 13)})
 	if errors.Is(err, os.ErrPermission) {
 		testenv.Lacking(t, "no raw sockets: %v; run as root or with CAP_NET_RAW", err)

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -254,14 +251,7 @@ func TestPerfEncapsulate(t *testing.T) {
 	if _, errs, status := weft(t, "", "perf", "-encapsulate=false", "tcp"); status != exitUsage || !strings.Contains(errs, "-encapsulate is for mode sctp") {
 		t.Errorf("mode tcp: status %d, %s", status, errs)
 	}
-	raw, err := net.ListenIP("ip4:132", &net.IPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if runtime.GOOS != "linux" || errors.Is(err, os.ErrPermission) {
-		testenv.Lacking(t, "no raw sockets: %v; run as root or with CAP_NET_RAW on Linux", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw.Close()
+	testenv.OwnNetwork(t)
 	if res := perfJSON(t, "perf", "-encapsulate=false", "sctp"); res.Bytes == 0 {
 		t.Errorf("%+v", res)
 	}

@@ -27,6 +27,7 @@ func needRaw(t *testing.T, err error) {
 // listenIPs opens a socket of SCTP over IP.
 func listenIPs(t *testing.T, addr string) *side {
 	t.Helper()
+	testenv.OwnNetwork(t)
 	c, err := ListenIP(netip.MustParseAddr(addr), Options{})
 	needRaw(t, err)
 	return newSide(t, c)
@@ -119,6 +120,7 @@ func TestDirectlyOverIPByPackageNet(t *testing.T) {
 // A socket that somebody else opened is used like one of ListenIP, if it is of
 // SCTP.
 func TestIPSocketFromElsewhere(t *testing.T) {
+	testenv.OwnNetwork(t)
 	ic, err := net.ListenIP("ip4:132", &net.IPAddr{IP: net.IPv4(127, 77, 1, 7)})
 	needRaw(t, err)
 	c, err := FromPacketConn(ic, Options{})
@@ -178,6 +180,7 @@ func TestTrainsOverIPDoNotAllocate(t *testing.T) {
 func TestFullSocketOverIPIsThere(t *testing.T) {
 	for name, addrs := range map[string][2]string{"v4": {"127.77.1.10", "127.77.1.11"}, "wildcard": {"127.77.1.10", "0.0.0.0"}} {
 		t.Run(name, func(t *testing.T) {
+			testenv.OwnNetwork(t)
 			told := 0
 			c, err := ListenIP(netip.MustParseAddr(addrs[0]), Options{NoProtocol: func(netip.AddrPort, []byte) { told++ }})
 			needRaw(t, err)
