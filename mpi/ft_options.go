@@ -12,6 +12,9 @@ import (
 const (
 	// DefaultSilence is the default of WithSilence.
 	DefaultSilence = 3 * time.Second
+	// LocalSilence is the default of WithSilence in RunLocal: its ranks are one process,
+	// and one of them that does not answer waits for a processor.
+	LocalSilence = 30 * time.Second
 	// MinSilence is the least value of WithSilence.
 	MinSilence = 500 * time.Millisecond
 	// maxHeartbeat is the longest pause between probes of an idle peer.
@@ -46,7 +49,7 @@ func WithFaultTolerance() Option {
 
 // WithSilence sets after how long without an answer a peer is taken for dead:
 // not before, and at most half as long again and a second after (default
-// DefaultSilence); with several addresses perhaps a tenth sooner. An idle peer is
+// DefaultSilence, in RunLocal LocalSilence); with several addresses perhaps a tenth sooner. An idle peer is
 // probed for it. It is for hosts and networks
 // that fail, and launchers that do not tell when a process ends; the end of a
 // process is otherwise noticed much sooner. A process that is stopped for so
@@ -72,7 +75,11 @@ func (o *options) timeouts(cfg *sctp.Config, size int) {
 		cfg.HeartbeatRetry = true
 	}
 	if cfg.RTOMax == 0 {
-		cfg.RTOMax = max(o.silence/silentRTO, firstRTO)
+		longest := o.silence
+		if o.local { // there are no long paths
+			longest = min(longest, DefaultSilence)
+		}
+		cfg.RTOMax = max(longest/silentRTO, firstRTO)
 	}
 	if cfg.MaxRetransmits == 0 {
 		n := 0

@@ -19,7 +19,7 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 	if n < 1 || n > MaxRanks {
 		return fmt.Errorf("%w: %d ranks", ErrOption, n)
 	}
-	o, err := buildOptions(TransportInproc, false, opts)
+	o, err := buildOptions(TransportInproc, false, append([]Option{ofProcess}, opts...))
 	if err != nil {
 		return err
 	}
@@ -31,6 +31,12 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 	fam.start(job, "", func(int) func(context.Context, *World) error { return f })
 	fam.wg.Wait()
 	return errors.Join(fam.errs...)
+}
+
+// ofProcess are the defaults of RunLocal.
+func ofProcess(o *options) error {
+	o.local, o.silence = true, LocalSilence
+	return nil
 }
 
 // loopback is where the network transports listen in RunLocal.

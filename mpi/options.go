@@ -62,6 +62,7 @@ type options struct {
 	addrs      []netip.AddrPort
 	tolerant   bool
 	silence    time.Duration
+	local      bool               // the ranks are goroutines of this process
 	names      string             // name service, as ADDRESS/TOKEN
 	programs   map[string]Program // for Spawn in RunLocal
 	sctp       sctpOptions

@@ -38,13 +38,21 @@ func TestStarved(t *testing.T) {
 			t.Run(fmt.Sprintf("idle=%t/paths=%d", idle, paths), func(t *testing.T) {
 				cutOff(t, DefaultSilence, 2*time.Second, idle, paths)
 			})
+			t.Run(fmt.Sprintf("local/idle=%t/paths=%d", idle, paths), func(t *testing.T) {
+				cutOff(t, 0, LocalSilence*2/3, idle, paths)
+			})
 		}
 	}
 }
 
-// cutOff cuts off the last of four ranks, for good or for some time.
+// cutOff cuts off the last of four ranks, for good or for some time. With no silence it is
+// the default of RunLocal.
 func cutOff(t *testing.T, silence, away time.Duration, idle bool, paths int) {
 	t.Helper()
+	option := ofProcess
+	if silence != 0 {
+		option = WithSilence(silence)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		net := sctptest.NewNetwork(7)
 		defer net.Close()
@@ -121,7 +129,7 @@ func cutOff(t *testing.T, silence, away time.Duration, idle bool, paths int) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			return nil
-		}, WithTransport(TransportSCTP), WithSpin(0), WithSilence(silence), WithPacketConns(func(rank int) ([]sctp.PacketConn, error) {
+		}, WithTransport(TransportSCTP), WithSpin(0), option, WithPacketConns(func(rank int) ([]sctp.PacketConn, error) {
 			var names []string
 			for p := range paths {
 				names = append(names, addr(rank, p))
