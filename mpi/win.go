@@ -211,7 +211,7 @@ func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op O
 	t := w.w.of.enter()
 	err := w.w.fetch(ctx, viewBytes([]T{value}), viewBytes(oneOf(&old)), target, disp, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOp", target, 0, w.w.elem, err)
-	return old, err
+	return answered(&old, err)
 }
 
 // CompareAndSwap stores swap in an element if that holds compare, bit by bit,
@@ -222,7 +222,17 @@ func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, di
 	t := w.w.of.enter()
 	err := w.w.swap(ctx, viewBytes([]T{compare, swap}), viewBytes(oneOf(&old)), target, disp)
 	w.w.of.leave(t, "Win.CompareAndSwap", target, 0, w.w.elem, err)
-	return old, err
+	return answered(&old, err)
+}
+
+// answered returns what a target has stored in old. Without an answer it may still be
+// about to.
+func answered[T any](old *T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return *old, nil
 }
 
 // Rput is Put with a request that is done when src may be used again (MPI-4.1,

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Where RDMA does not serve, an operation is a message to the service of the
@@ -136,18 +137,33 @@ func bulkTag(num uint32) int   { return winTagNumbered + 2*int(num) - 2 }
 func answerTag(num uint32) int { return winTagNumbered + 2*int(num) - 1 }
 
 // expect prepares for the answer to h, which goes to dst.
-func (w *window) expect(target int, h *amHeader, dst []byte) error {
+func (w *window) expect(target int, h *amHeader, dst []byte) (*Request, error) {
 	num := w.number()
 	r, err := w.c.irecv(slotWin, dst, target, answerTag(num))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	h.num, h.answer = num, true
 	t := &w.to[target]
 	t.mu.Lock()
 	t.results = append(t.results, winResult{r: r, want: len(dst)})
 	t.mu.Unlock()
-	return nil
+	return r, nil
+}
+
+// tellFor is tell for a request with an answer that was made to be expected by r. What
+// is not sent is not answered.
+func (w *window) tellFor(ctx context.Context, r *Request, target int, h amHeader, data []byte) error {
+	err := w.tell(ctx, target, h, data)
+	if err != nil {
+		t := &w.to[target]
+		t.mu.Lock()
+		if slices.ContainsFunc(t.results, func(x winResult) bool { return x.r == r }) { // else it has failed
+			r.Cancel()
+		}
+		t.mu.Unlock()
+	}
+	return err
 }
 
 // tell sends a request that a later flush confirms.
