@@ -28,6 +28,9 @@ func threads(ctx context.Context, c *mpi.Comm) error {
 		}
 	}
 	errs := make([]error, goroutines)
+	// When one fails, others wait for it here and elsewhere.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
@@ -36,6 +39,7 @@ func threads(ctx context.Context, c *mpi.Comm) error {
 					oneSided(ctx, win, me, n, g, goroutines, round))
 				if errs[g] != nil {
 					errs[g] = fmt.Errorf("goroutine %d, round %d: %w", g, round, errs[g])
+					stop()
 					return
 				}
 			}
