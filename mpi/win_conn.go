@@ -33,6 +33,8 @@ type rmaConn struct {
 	proving uint64          // last operation that proves the placement of those before it
 	mrs     []postedMR      // registrations to undo, in order
 	err     error           // why the connection is of no more use
+	noWord  bool            // word is closed; who had the connection before may still look
+	noCQ    bool            // so is cq
 }
 
 // postedMR is a registration that op uses.
@@ -167,6 +169,7 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 		if n, err = c.cq.Wait(ctx, wcs[:]); err != nil {
 			if ctx.Err() == nil {
 				c.fail(err)
+				err = c.failure() // cq is closed because there was one
 			}
 			return err
 		}
@@ -263,17 +266,17 @@ func (c *rmaConn) close() error {
 		}
 		c.mrs = c.mrs[1:]
 	}
-	if c.word != nil {
+	if c.word != nil && !c.noWord {
 		if err := c.word.Close(); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		c.word = nil
+		c.noWord = true
 	}
-	if c.cq != nil {
+	if c.cq != nil && !c.noCQ {
 		if err := c.cq.Close(); err != nil {
 			return errors.Join(append(errs, err)...)
 		}
-		c.cq = nil
+		c.noCQ = true
 	}
 	return errors.Join(errs...)
 }

@@ -165,8 +165,12 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 	c := d.conns[rank]
 	mine := false
 	if c != nil && c.failure() != nil {
-		d.bury(c)
-		c = nil
+		select {
+		case <-c.up:
+			d.bury(c)
+			c = nil
+		default: // it is still connecting, in vain
+		}
 	}
 	if c == nil {
 		c, mine = newRMAConn(d, rank), true
