@@ -49,9 +49,8 @@ func WithFaultTolerance() Option {
 
 // WithSilence sets after how long without an answer a peer is taken for dead:
 // not before, and at most half as long again and a second after (default
-// DefaultSilence, in RunLocal LocalSilence); with several addresses perhaps a tenth sooner. An idle peer is
-// probed for it. It is for hosts and networks
-// that fail, and launchers that do not tell when a process ends; the end of a
+// DefaultSilence, in RunLocal LocalSilence); with several addresses perhaps a tenth
+// sooner. An idle peer is probed for it. It is for hosts and networks that fail, and launchers that do not tell when a process ends; the end of a
 // process is otherwise noticed much sooner. A process that is stopped for so
 // long counts as dead, but not over TCP, where its system answers for it. With
 // round trips longer than a sixth of it, give more. What WithSCTP sets has

@@ -49,7 +49,7 @@ func TestStarved(t *testing.T) {
 // the default of RunLocal.
 func cutOff(t *testing.T, silence, away time.Duration, idle bool, paths int) {
 	t.Helper()
-	option := ofProcess
+	option := func(*options) error { return nil }
 	if silence != 0 {
 		option = WithSilence(silence)
 	}
