@@ -137,8 +137,10 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 		if t.err == nil {
 			t.err = err
 		}
+		if t.proof == p { // else it has failed
+			p.r.Cancel()
+		}
 		t.mu.Unlock()
-		p.r.Cancel()
 	}
 	return nil
 }
