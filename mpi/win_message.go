@@ -136,27 +136,18 @@ func (w *window) number() uint32 { return 1 + w.requests.Add(1)%amNumbers }
 func bulkTag(num uint32) int   { return winTagNumbered + 2*int(num) - 2 }
 func answerTag(num uint32) int { return winTagNumbered + 2*int(num) - 1 }
 
-// expect prepares for the answer to h, which goes to dst.
-func (w *window) expect(target int, h *amHeader, dst []byte) (*Request, error) {
-	num := w.number()
-	r, err := w.c.irecv(slotWin, dst, target, answerTag(num))
+// tellFor is tell for a request whose answer goes to dst.
+func (w *window) tellFor(ctx context.Context, dst []byte, target int, h amHeader, data []byte) error {
+	h.num, h.answer = w.number(), true
+	r, err := w.c.irecv(slotWin, dst, target, answerTag(h.num))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	h.num, h.answer = num, true
 	t := &w.to[target]
 	t.mu.Lock()
 	t.results = append(t.results, winResult{r: r, want: len(dst)})
 	t.mu.Unlock()
-	return r, nil
-}
-
-// tellFor is tell for a request with an answer that was made to be expected by r. What
-// is not sent is not answered.
-func (w *window) tellFor(ctx context.Context, r *Request, target int, h amHeader, data []byte) error {
-	err := w.tell(ctx, target, h, data)
-	if err != nil {
-		t := &w.to[target]
+	if err = w.tell(ctx, target, h, data); err != nil { // what is not sent is not answered
 		t.mu.Lock()
 		if slices.ContainsFunc(t.results, func(x winResult) bool { return x.r == r }) { // else it has failed
 			r.Cancel()

@@ -328,11 +328,7 @@ func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	for len(dst) > 0 {
 		n := min(len(dst), amChunk)
 		h := amHeader{kind: amGet, off: uint64(off), n: uint64(n)}
-		r, err := w.expect(target, &h, dst[:n])
-		if err != nil {
-			return err
-		}
-		if err := w.tellFor(ctx, r, target, h, nil); err != nil {
+		if err := w.tellFor(ctx, dst[:n], target, h, nil); err != nil {
 			return err
 		}
 		dst, off = dst[n:], off+n
@@ -382,19 +378,15 @@ func (w *window) updateAt(ctx context.Context, src, old []byte, target, off int,
 	for len(src) > 0 {
 		n := min(len(src), amChunk-amChunk%w.elem)
 		h := amHeader{kind: amUpdate, op: uint8(code), off: uint64(off), n: uint64(n)}
+		var err error
 		if old == nil {
-			if err := w.tell(ctx, target, h, src[:n]); err != nil {
-				return err
-			}
+			err = w.tell(ctx, target, h, src[:n])
 		} else {
-			r, err := w.expect(target, &h, old[:n])
-			if err != nil {
-				return err
-			}
-			if err := w.tellFor(ctx, r, target, h, src[:n]); err != nil {
-				return err
-			}
+			err = w.tellFor(ctx, old[:n], target, h, src[:n])
 			old = old[n:]
+		}
+		if err != nil {
+			return err
 		}
 		src, off = src[n:], off+n
 	}
@@ -478,11 +470,7 @@ func (w *window) swap(ctx context.Context, operands, old []byte, target, disp in
 		return fmt.Errorf("%w: elements of %d bytes", ErrCount, len(old))
 	}
 	h := amHeader{kind: amSwap, off: uint64(off), n: uint64(len(old))}
-	r, err := w.expect(target, &h, old)
-	if err != nil {
-		return err
-	}
-	if err := w.tellFor(ctx, r, target, h, operands); err != nil {
+	if err := w.tellFor(ctx, old, target, h, operands); err != nil {
 		return err
 	}
 	return w.answered(ctx, target)
