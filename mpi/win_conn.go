@@ -33,8 +33,6 @@ type rmaConn struct {
 	proving uint64          // last operation that proves the placement of those before it
 	mrs     []postedMR      // registrations to undo, in order
 	err     error           // why the connection is of no more use
-	noWord  bool            // word is closed; who had the connection before may still look
-	noCQ    bool            // so is cq
 }
 
 // postedMR is a registration that op uses.
@@ -266,17 +264,16 @@ func (c *rmaConn) close() error {
 		}
 		c.mrs = c.mrs[1:]
 	}
-	if c.word != nil && !c.noWord {
-		if err := c.word.Close(); err != nil {
+	// They stay where they are, for those who still have the connection.
+	if c.word != nil {
+		if err := c.word.Close(); err != nil && !errors.Is(err, verbs.ErrClosed) {
 			return errors.Join(append(errs, err)...)
 		}
-		c.noWord = true
 	}
-	if c.cq != nil && !c.noCQ {
-		if err := c.cq.Close(); err != nil {
+	if c.cq != nil {
+		if err := c.cq.Close(); err != nil && !errors.Is(err, verbs.ErrClosed) {
 			return errors.Join(append(errs, err)...)
 		}
-		c.noCQ = true
 	}
 	return errors.Join(errs...)
 }
