@@ -7,8 +7,8 @@ func overCRC32c[T interface {
 	Run(string, func(T)) bool
 	*testing.T | *testing.B
 }](t T, f func(T)) {
-	fold, fold32 := hasFold, hasFold32
-	defer func() { hasFold, hasFold32 = fold, fold32 }()
+	fold, fold32, words := hasFold, hasFold32, hasWords
+	defer func() { hasFold, hasFold32, hasWords = fold, fold32, words }()
 	if fold {
 		t.Run("by=64", f)
 	}
@@ -17,5 +17,9 @@ func overCRC32c[T interface {
 		t.Run("by=32", f)
 	}
 	hasFold32 = false
+	if words {
+		t.Run("by=8short", f)
+	}
+	hasWords = false
 	t.Run("by=8", f)
 }
