@@ -11,6 +11,21 @@ import (
 type gather struct {
 	holes *[]slab.Hole // nil: nothing
 	least int          // the least part of a message, in bytes
+	// late is the part of a message that was appended last to the packet being built.
+	// It is copied when the packet is complete, by who reads it for the checksum.
+	late slab.Hole
+}
+
+// minLate is the least part of a message that is copied late: it takes as much as
+// that to make up for a checksum in three steps.
+const minLate = 512
+
+// put copies what is late.
+func (g *gather) put(b []byte) {
+	if g.late.B != nil {
+		copy(b[g.late.At:], g.late.B)
+		g.late = slab.Hole{}
+	}
 }
 
 // PollTransmitGather is PollTransmit that leaves parts of messages where they are
@@ -21,7 +36,7 @@ func (a *Assoc) PollTransmitGather(now Time, buf []byte, maxSegs int, holes *[]s
 	if a.state != Established || a.auth.on { // an AUTH chunk covers what follows it
 		return a.PollTransmit(now, buf, maxSegs)
 	}
-	a.tx.sb.gather = gather{holes, least}
+	a.tx.sb.gather = gather{holes: holes, least: least}
 	out, tx, ok = a.PollTransmit(now, buf, maxSegs)
 	a.tx.sb.gather = gather{}
 	return out, tx, ok
@@ -60,5 +75,16 @@ func setChecksum(b []byte, at int, holes []slab.Hole) {
 		from = h.At + len(h.B)
 	}
 	c = wire.UpdateChecksum(c, b[from:])
+	binary.LittleEndian.PutUint32(b[at+checksumField:], c)
+}
+
+// setChecksumLate is setChecksum for a packet of which a part is late, which it copies.
+func setChecksumLate(b []byte, at int, late slab.Hole) {
+	end := late.At + len(late.B)
+	c := wire.UpdateChecksum(0, b[at:late.At])
+	c = wire.CopyChecksum(c, b[late.At:end], late.B)
+	if end < len(b) {
+		c = wire.UpdateChecksum(c, b[end:])
+	}
 	binary.LittleEndian.PutUint32(b[at+checksumField:], c)
 }

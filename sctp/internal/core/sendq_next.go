@@ -123,9 +123,15 @@ func (m *outMsg) appendBody(b []byte, off int64, n int, g *gather) []byte {
 	if n == 0 {
 		return b
 	}
-	body := m.body[off : off+int64(n)]
-	if at := len(b); n >= g.least && g.holes != nil && cap(b)-at >= n && len(*g.holes) < cap(*g.holes) {
+	body, at := m.body[off:off+int64(n)], len(b)
+	switch {
+	case g.holes == nil || cap(b)-at < n:
+	case n >= g.least && len(*g.holes) < cap(*g.holes):
 		*g.holes = append(*g.holes, slab.Hole{At: at, B: body})
+		return b[:at+n]
+	case n >= minLate:
+		g.put(b)
+		g.late = slab.Hole{At: at, B: body}
 		return b[:at+n]
 	}
 	return append(b, body...)

@@ -1,21 +1,31 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/slab"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // seal completes a packet of the association, b from offset at, that was built for
 // path i: it stores the checksum, unless the peer accepts zero in its place. RFC 9653, Section 5.2:
 // packets that contain an INIT or a COOKIE ECHO, and those that answer packets
 // out of the blue, have a checksum always; they are built elsewhere.
 func (a *Assoc) seal(b []byte, at, i int) {
-	f := a.peer.features
+	g, f := &a.tx.sb.gather, a.peer.features
 	if f.has(featZeroSum) || f.has(featZeroLocal) && a.paths[i].onHost() {
+		g.put(b)
 		return
 	}
-	if h := a.holes(at); len(h) > 0 {
+	h := a.holes(at)
+	switch {
+	case len(h) > 0:
+		g.put(b)
 		setChecksum(b, at, h)
-		return
+	case g.late.B != nil:
+		setChecksumLate(b, at, g.late)
+		g.late = slab.Hole{}
+	default:
+		wire.SetChecksum(b[at:])
 	}
-	wire.SetChecksum(b[at:])
 }
 
 // onHost reports whether packets between these addresses do not leave the host:
