@@ -132,6 +132,9 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 		l.t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 		runtime.Gosched()
 	}
+	for _, s := range l.t.sockets().list {
+		s.settleLate()
+	}
 	w.lead.Store(l)
 	if len(w.ch) == 0 { // or it was woken before anybody knew that it leads
 		l.poller.Wait(l.look)

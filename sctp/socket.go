@@ -38,6 +38,7 @@ type socket struct {
 	pkt   core.Packet                // guarded by mu
 	reply []byte                     // guarded by mu
 	last  *Association               // guarded by mu: where the last packet went
+	late  *Association               // guarded by mu: has something to settle, see settleSack
 
 	refused atomic.Int32 // polls in a row that found somebody else at it
 
@@ -115,7 +116,7 @@ func (s *socket) read() bool {
 // took takes in n trains that were read. It is called with mu locked and unlocks it.
 func (s *socket) took(n int) bool {
 	if n == 0 {
-		s.mu.Unlock()
+		s.settle()
 		return false
 	}
 	s.handle(n)
@@ -128,6 +129,7 @@ type touched struct {
 	packets int
 	work    work
 	idle    bool // it had nothing to send, and its timer is set
+	late    bool // an acknowledgement was put off
 
 	flushing int32 // of a, while flushList has it
 }
@@ -143,6 +145,8 @@ func (s *socket) handle(n int) {
 	var list [batchAssocs]touched
 	done := list[:0]
 	cur := touched{}
+	late := s.late
+	s.late = nil
 	datagrams, bytes := 0, 0
 	if t.demux.crowded() {
 		s.ahead(n)
@@ -174,6 +178,8 @@ func (s *socket) handle(n int) {
 			b = b[len(d):]
 			datagrams++
 			s.pkt.Data = d
+			// Who polls is back soon, and takes in what was put off if nothing came.
+			s.pkt.Later = n == 1 && len(d) == len(buf.B) && t.polling.quiet.Load()
 			if len(d) < 12 { // no SCTP common header
 				t.count.bad.Add(1)
 				continue
@@ -216,6 +222,9 @@ func (s *socket) handle(n int) {
 			s.bufs[i] = t.slabs.Get()
 		}
 	}
+	if s.pkt.Later && cur.a != nil && cur.late {
+		s.late = cur.a
+	}
 	s.pkt = core.Packet{}
 	s.mu.Unlock()
 	t.count.reads.Add(1)
@@ -226,6 +235,42 @@ func (s *socket) handle(n int) {
 	} else if len(done) > 1 {
 		t.finishAll(done)
 	}
+	if late != nil && late != cur.a {
+		late.settleSack()
+	}
+}
+
+// settleLate is for one who is about to park.
+func (s *socket) settleLate() {
+	s.mu.Lock()
+	s.settle()
+}
+
+// settle settles what handle put off. It is called with mu locked and unlocks it.
+func (s *socket) settle() {
+	late := s.late
+	s.late = nil
+	s.mu.Unlock()
+	if late != nil {
+		late.settleSack()
+	}
+}
+
+// settleSack takes in an acknowledgement that was put off: the answer that it may have
+// come with was more urgent.
+func (a *Association) settleSack() {
+	a.mu.Lock()
+	if !a.core.HasLateSack() {
+		a.mu.Unlock()
+		return
+	}
+	a.core.SettleSack()
+	if now := a.t.now(); !a.core.Idle(now) {
+		a.settle(a.flushLocked(now))
+		return
+	}
+	a.arm()
+	a.settle(a.unlock())
 }
 
 // find looks an association up by its local verification tag.
@@ -244,6 +289,7 @@ func (s *socket) find(tag uint32) *Association {
 // finish.
 func (c *touched) leave(now core.Time, list []touched) []touched {
 	c.a.core.EndBatch(now)
+	c.late = c.a.core.HasLateSack()
 	if c.idle = c.a.core.Idle(now); c.idle {
 		c.a.arm()
 	}

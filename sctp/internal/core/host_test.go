@@ -112,11 +112,16 @@ func (h *host) flush() {
 		return
 	}
 	for _, a := range append(h.old, h.assoc) {
+		settle := h.p.later.IntN(4) == 0
 		for range 100000 {
 			// Buffers and batches of any size, as drivers have them.
 			h.buf = slices.Grow(h.buf[:0], MaxPacket)
 			room, segs := h.p.rng.IntN(MaxPacket), 1+h.p.rng.IntN(20)
 			buf, tx, ok := pollHoles(a, h.p.now, h.buf[:0:room], segs, segs%2*room)
+			if !ok && settle && a.HasLateSack() {
+				a.SettleSack()
+				continue
+			}
 			if !ok {
 				break
 			}
@@ -159,6 +164,7 @@ func (h *host) deliver(pkt *Packet) DropReason {
 	var d DropReason
 	a := h.assoc
 	if a != nil && a.State() != Closed && (hd.VTag == a.Tag() || a.pathByIP(pkt.Remote.Addr()) >= 0) {
+		pkt.Later = p.later.IntN(2) == 0 // settled in flush or by what comes next
 		d = a.HandlePacket(p.now, pkt)
 		a.EndBatch(p.now)
 	} else {

@@ -12,6 +12,7 @@ type inbound struct {
 	ecn     uint8
 	reports int  // bytes of unknown chunks reported
 	authed  bool // what follows was authenticated
+	later   bool // see Packet.Later
 	from    Tuple
 }
 
@@ -21,6 +22,10 @@ type inbound struct {
 // acceptable, whatever came of its chunks.
 func (a *Assoc) HandlePacket(now Time, p *Packet) DropReason {
 	a.stats.PacketsReceived++
+	if a.tx.late.on {
+		a.SettleSack()
+	}
+	a.in.later = p.Later
 	d := a.handlePacket(now, p)
 	if d != DropNone {
 		a.stats.Dropped++
@@ -194,7 +199,9 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 		case wire.ChunkIData:
 			a.handleData(c, true)
 		case wire.ChunkSack:
-			a.handleSack(now, *c)
+			if !a.in.later || !a.putOffSack(now, c, it.Rest()) {
+				a.handleSack(now, *c)
+			}
 		case wire.ChunkHeartbeat:
 			a.handleHeartbeat(*c)
 		case wire.ChunkHeartbeatAck:

@@ -15,6 +15,14 @@ const checksumField = wire.HeaderLen - 4
 // A packet is begun, each part of the association adds what it has for the
 // packet's path, and if that is nothing the packet is dropped again.
 func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
+	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); ok || !a.tx.late.on {
+		return out, tx, ok
+	}
+	a.SettleSack() // it may let go what waits
+	return a.pollTransmit(now, buf, maxSegs)
+}
+
+func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
 	a.tx.hold = a.holdTrain(maxSegs, cap(buf)-len(buf))
 	largest := a.largestPacket()

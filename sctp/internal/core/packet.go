@@ -34,6 +34,9 @@ type Packet struct {
 	// Buf is the slab that Data lies in. Core takes a reference of its own
 	// for what it keeps. If it is nil, core copies.
 	Buf *slab.Buf
+	// Later lets core put off what does not bear on the data in the packet: the caller
+	// will call SettleSack, once it has nothing more urgent to do.
+	Later bool
 }
 
 // Transmit describes the datagrams that one PollTransmit appended: Segs

@@ -17,13 +17,15 @@ import (
 // by a queue of packets with a clock of its own. Nothing runs by itself: a test
 // says what happens, or calls drive and lets the network's faults decide.
 type pair struct {
-	t    testing.TB
-	now  Time
-	rng  *rand.Rand
-	net  faults
-	a, z *host
-	wire []flying
-	seq  int
+	t   testing.TB
+	now Time
+	rng *rand.Rand
+	// later decides what is put off, see Packet.Later.
+	later *rand.Rand
+	net   faults
+	a, z  *host
+	wire  []flying
+	seq   int
 	// zeroSum tells that packets need no checksum.
 	zeroSum bool
 }
@@ -60,7 +62,7 @@ type flying struct {
 }
 
 func newPair(t testing.TB, seed uint64, cfg ...*Config) *pair {
-	p := &pair{t: t, now: Time(time.Second), rng: rand.New(rand.NewPCG(seed, 7))}
+	p := &pair{t: t, now: Time(time.Second), rng: rand.New(rand.NewPCG(seed, 7)), later: rand.New(rand.NewPCG(seed, 8))}
 	p.net.delay = 5 * time.Millisecond
 	var ca, cz *Config
 	if len(cfg) > 0 {

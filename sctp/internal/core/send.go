@@ -26,6 +26,7 @@ type dataSender struct {
 	hold   bool   // new data waits, see holdTrain
 	run    int    // messages, up to holdRun, that were sent while others were under way
 	sackAt uint64 // packets with data sent when the last SACK came
+	late   lateSack
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64
@@ -178,13 +179,18 @@ func (a *Assoc) handleSack(now Time, c wire.Chunk) {
 	if err != nil {
 		return
 	}
+	a.tx.sb.dac = sackPackets(c)
+	a.takeSack(now, &x)
+}
+
+// takeSack takes in what a SACK chunk that came at now says.
+func (a *Assoc) takeSack(now Time, x *wire.Sack) {
 	if a.otherSpace(TSN(x.CumTSN).Sub(a.tx.sb.CumTSN())) {
 		return
 	}
 	a.stats.SacksReceived++
 	a.tx.sackAt = a.dataPackets()
-	a.tx.sb.dac = sackPackets(c)
-	res, err := a.tx.sb.HandleSack(now, &x)
+	res, err := a.tx.sb.HandleSack(now, x)
 	a.takeAck(now, res, err)
 	if a.state != Closed {
 		a.progressShutdown(now)

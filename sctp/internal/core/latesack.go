@@ -1,0 +1,51 @@
+package core
+
+import "github.com/weftstack/weft/sctp/wire"
+
+// lateSack is an acknowledgement that was put off. It came in front of data, as that
+// of a request does in front of the answer, and takes as long to take in as the data:
+// who waits for these goes first. For the association it is as if it had come later, save
+// that round-trip times are those of when it came.
+type lateSack struct {
+	at        Time // when it came
+	cum, rwnd uint32
+	on        bool
+}
+
+// putOffSack keeps a SACK chunk for later, if nothing waits for it and data follows in
+// the packet. It reports whether it did.
+func (a *Assoc) putOffSack(now Time, c *wire.Chunk, rest []byte) bool {
+	if len(rest) < wire.DataHeaderLen || a.state != Established || a.shut.wanted || a.cfg.TellDry {
+		return false
+	}
+	if t := wire.ChunkType(rest[0]); t != wire.ChunkData && t != wire.ChunkIData {
+		return false
+	}
+	if a.rx.sack.spread || a.spread() || len(a.paths) != 1 {
+		return false
+	}
+	t := &a.tx
+	if t.q.Pending() || t.q.blocked || t.sb.Outstanding() != 1 || t.sb.HasRtx() || len(t.sb.gaps) > 0 || t.sb.ZeroWindow() {
+		return false
+	}
+	x, err := wire.ParseSack(*c)
+	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || x.RWND == 0 || TSN(x.CumTSN) != t.sb.next-1 {
+		return false // later it might seem to acknowledge what is sent until then
+	}
+	t.late = lateSack{at: now, cum: x.CumTSN, rwnd: x.RWND, on: true}
+	return true
+}
+
+// HasLateSack reports whether SettleSack would do something.
+func (a *Assoc) HasLateSack() bool { return a.tx.late.on }
+
+// SettleSack takes in the acknowledgement that HandlePacket put off, if there is one
+// (see Packet.Later). Events and PollTransmit may be due afterwards.
+func (a *Assoc) SettleSack() {
+	if l := a.tx.late; l.on {
+		a.tx.late.on = false
+		if a.state.canSendData() {
+			a.takeSack(l.at, &wire.Sack{CumTSN: l.cum, RWND: l.rwnd})
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package core
+
+import (
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// late is two ends that are between a request and its answer: A has sent something,
+// and what acknowledges it is about to come, with data.
+type late struct {
+	*pump
+	t   *testing.T
+	pkt []byte // Z's answer
+	in  Packet
+}
+
+func newLate(t *testing.T, cfg *Config) *late {
+	l := &late{pump: newPump(t, cfg), t: t}
+	for range 20 { // as they go on
+		l.send(l.a)
+		l.move(l.a, l.z)
+		l.send(l.z)
+		l.now += 20_000
+		l.move(l.z, l.a)
+	}
+	l.send(l.a)
+	l.move(l.a, l.z)
+	l.send(l.z)
+	return l
+}
+
+func (l *late) send(a *Assoc) {
+	l.t.Helper()
+	if err := a.Send(l.now, &Message{SID: 1, Header: []byte("short")}); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+// answer has Z's answer arrive at A, who may put its SACK off.
+func (l *late) answer(edit func(pkt []byte)) {
+	l.t.Helper()
+	out, tx, ok := l.z.PollTransmit(l.now, l.buf[:0], 1)
+	if !ok {
+		l.t.Fatal("no answer")
+	}
+	if edit != nil {
+		edit(out)
+		wire.SetChecksum(out)
+	}
+	p := Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: out, Later: true}
+	if d := l.a.HandlePacket(l.now, &p); d != DropNone {
+		l.t.Fatal("the answer was dropped:", d)
+	}
+	l.a.EndBatch(l.now)
+}
+
+// wantLate checks that a SACK was put off, while the data in its packet was not.
+func (l *late) wantLate(want bool) {
+	l.t.Helper()
+	if got := l.a.HasLateSack(); got != want {
+		l.t.Errorf("the SACK was put off: %v, want %v", got, want)
+	}
+	if n := l.a.tx.sb.Outstanding(); n == 0 == want {
+		l.t.Errorf("%d chunks outstanding", n)
+	}
+	if !l.a.Readable() {
+		l.t.Error("the answer cannot be read")
+	}
+}
+
+func TestSackIsPutOff(t *testing.T) {
+	l := newLate(t, nil)
+	rtt := 30 * time.Microsecond
+	l.now += Time(rtt)
+	sacks := l.a.stats.SacksReceived
+	l.answer(nil)
+	l.wantLate(true)
+	// What answers the answer leaves before the SACK is taken in.
+	l.send(l.a)
+	l.now += Time(time.Millisecond)
+	if !l.move(l.a, l.z) {
+		t.Error("the next request did not leave")
+	}
+	if !l.a.HasLateSack() {
+		t.Error("the SACK was taken in before the next request left")
+	}
+	before := l.a.tx.sb.paths[0].rack.rtt
+	l.a.SettleSack()
+	if n := l.a.tx.sb.Outstanding(); l.a.HasLateSack() || n != 1 {
+		t.Errorf("%d chunks are outstanding, want that of the next request", n)
+	}
+	if got := l.a.tx.sb.paths[0].rack.rtt; got != Time(rtt) || before == got {
+		t.Errorf("round-trip time %v, want that until the SACK came, %v", time.Duration(got), rtt)
+	}
+	if got := l.a.stats.SacksReceived - sacks; got != 1 {
+		t.Errorf("%d SACKs were counted", got)
+	}
+	l.a.SettleSack() // of which there is none
+	l.run()
+}
+
+// Whatever may need the SACK takes it in first.
+func TestSackIsNotPutOffForGood(t *testing.T) {
+	for name, f := range map[string]func(l *late){
+		"next packet": func(l *late) { l.send(l.z); l.move(l.z, l.a) },
+		"timer":       func(l *late) { l.now = l.a.NextTimeout(); l.a.HandleTimeout(l.now) },
+		"no room in the window": func(l *late) {
+			l.a.paths[0].single = true // one packet in flight, until it is acknowledged
+			l.send(l.a)
+			l.move(l.a, l.z)
+		},
+		"shutdown": func(l *late) { l.a.Shutdown(l.now) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLate(t, nil)
+			l.answer(nil)
+			l.wantLate(true)
+			timeouts, again := l.a.stats.Timeouts, l.a.tx.sb.Stats()
+			f(l)
+			if l.a.HasLateSack() {
+				t.Error("it still waits")
+			}
+			if now := l.a.tx.sb.Stats(); l.a.stats.Timeouts != timeouts || now.Probes != again.Probes {
+				t.Error("what it acknowledges was taken for lost")
+			}
+		})
+	}
+}
+
+// A SACK is taken in at once if anything may hang on it.
+func TestSackIsNotPutOff(t *testing.T) {
+	at := wire.HeaderLen + wire.ChunkHeaderLen // of the SACK's value
+	for name, f := range map[string]func(l *late){
+		"two outstanding": func(l *late) { l.send(l.a); l.move(l.a, l.z); l.answer(nil) },
+		"more to send":    func(l *late) { l.send(l.a); l.answer(nil) },
+		"dry":             func(l *late) { l.a.cfg.TellDry = true; l.answer(nil) },
+		"closed window": func(l *late) {
+			l.answer(func(pkt []byte) { copy(pkt[at+4:], []byte{0, 0, 0, 0}) })
+		},
+		"shutdown": func(l *late) { l.a.Shutdown(l.now); l.answer(nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLate(t, nil)
+			f(l)
+			if l.a.HasLateSack() {
+				t.Error("it was put off")
+			}
+		})
+	}
+	t.Run("alone", func(t *testing.T) {
+		l := newLate(t, &Config{SackEvery: 1})
+		l.z.PollTransmit(l.now, l.buf[:0], 1) // lost
+		l.z.rx.sack.force()
+		l.answer(nil)
+		if l.a.HasLateSack() || l.a.tx.sb.Outstanding() > 0 {
+			t.Error("it was put off")
+		}
+	})
+	// It would acknowledge what was sent in the meantime.
+	t.Run("of what was not sent", func(t *testing.T) {
+		l := newLate(t, nil)
+		l.answer(func(pkt []byte) { pkt[at+3]++ })
+		if l.a.State() != Closed {
+			t.Error("the association goes on")
+		}
+	})
+	t.Run("nobody settles it", func(t *testing.T) {
+		l := newLate(t, nil)
+		l.move(l.z, l.a)
+		l.wantLate(false)
+	})
+}

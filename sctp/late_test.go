@@ -1,0 +1,123 @@
+package sctp
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// latePair has A wait for an answer to its last request, whose SACK is put off. No
+// timer looks whether anybody polls A's sockets.
+func latePair(t *testing.T) (ends [2]*Association) {
+	ends = memPair(t)
+	ctx, p := context.Background(), &ends[0].t.polling
+	msg, buf := make([]byte, 64), make([]byte, 64)
+	for begun := time.Now(); !hasLate(ends[0]); {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("no SACK was put off")
+		}
+		for range 100 { // until those who wait poll
+			roundTrip(t, ends, msg, buf)
+		}
+		if err := ends[0].Send(ctx, msg, SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		ends[1].t.Poll()
+		if err := ends[1].Send(ctx, msg, SendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		p.mu.Lock()
+		p.over = false
+		p.mu.Unlock()
+		p.setQuiet(ends[0].t, true)
+		p.mu.Lock()
+		p.over = true
+		p.mu.Unlock()
+		ends[0].t.Poll()
+		for range 2 { // what was answered here
+			_, _, _ = ends[0].TryRecv(buf)
+			_, _, _ = ends[1].TryRecv(buf)
+		}
+	}
+	return ends
+}
+
+func hasLate(a *Association) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.core.HasLateSack()
+}
+
+// A SACK that came with an answer is taken in when a poll finds nothing more, or
+// before who polls parks.
+func TestPutOffSackIsSettled(t *testing.T) {
+	for name, settle := range map[string]func(tr *Transport){
+		"poll": func(tr *Transport) { tr.Poll() },
+		"park": func(tr *Transport) { tr.sockets().list[0].settleLate() },
+		"tick": func(tr *Transport) { // nobody polled since the last one
+			tr.polling.mu.Lock()
+			tr.polling.over = false
+			tr.polling.mu.Unlock()
+			tr.polling.tick(tr)
+			tr.polling.tick(tr)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ends := latePair(t)
+			a := ends[0]
+			if s := a.t.sockets().list[0]; s.late != a {
+				t.Fatal("the socket does not know")
+			}
+			settle(a.t)
+			if hasLate(a) {
+				t.Error("the SACK still waits")
+			}
+		})
+	}
+}
+
+// What comes for another association meanwhile does not leave it waiting.
+func TestPutOffSackIsSettledAmongOthers(t *testing.T) {
+	// A timer that fires settles it, too: then it is tried again.
+	for begun := time.Now(); !settledByAnother(t); {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("no INIT came in time")
+		}
+	}
+}
+
+func settledByAnother(t *testing.T) bool {
+	ends := latePair(t)
+	a := ends[0]
+	other, err := ends[1].ep.t.Listen(0, &Config{MTU: 1500})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = other.Connect(ctx, a.ep.Addr())
+	}()
+	defer func() { cancel(); <-done }()
+	c := a.t.sockets().list[0].conn.(*memConn)
+	came := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.queue) > 0
+	}
+	for !came() {
+		if !hasLate(a) {
+			return false
+		}
+		runtime.Gosched()
+	}
+	if late := hasLate(a); !a.t.Poll() || !late {
+		return false
+	}
+	if hasLate(a) {
+		t.Error("the SACK still waits")
+	}
+	return true
+}
