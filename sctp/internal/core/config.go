@@ -104,8 +104,8 @@ type Config struct {
 	// NoPacing turns off the pacer, which spreads packets over the round trip
 	// time.
 	NoPacing bool
-	// general has nextPacket build every packet, of which firstData and nextData must
-	// build the same: for tests.
+	// general has nextPacket build every packet, of which firstData, nextData and nextRun
+	// must build the same, and ackCum look at every chunk: for tests.
 	general bool
 
 	// TellDry adds EventDry to the events.

@@ -400,18 +400,18 @@ func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 	if permit {
 		sb.UsePermit(i, over)
 	}
-	a.dataSent(now, i, n)
+	a.dataSent(now, i, n, 1)
 	if rtx {
 		return b, ECNNotECT
 	}
 	return b, a.dataECN()
 }
 
-// dataSent does what n bytes of chunks that left on path i entail.
-func (a *Assoc) dataSent(now Time, i, n int) {
+// dataSent does what n bytes of chunks that left on path i, in so many packets, entail.
+func (a *Assoc) dataSent(now Time, i, n, packets int) {
 	p := &a.paths[i]
 	p.lastData, p.lastSent = now, now
-	p.count.packets++
+	p.count.packets += uint64(packets)
 	p.count.bytes += uint64(n)
 	p.cc.OnSent(now, n, a.tx.sb.Flight(i))
 	if !a.cfg.NoPacing {

@@ -36,6 +36,13 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			tx.Last = a.Idle(now) && !a.spread()
 			break
 		}
+		if plain {
+			var n int
+			if buf, n = a.nextRun(now, buf, first, header[:], tx.SegSize, maxSegs-tx.Segs, largest); n > 0 {
+				tx.Segs += n
+				continue
+			}
+		}
 		at := len(buf)
 		ok = false
 		switch {
@@ -169,7 +176,7 @@ func (a *Assoc) nextData(now Time, b []byte, i int, header []byte, ack bool) (_ 
 	t.q.EndPacket()
 	switch {
 	case len(b) > begin:
-		a.dataSent(now, i, len(b)-begin)
+		a.dataSent(now, i, len(b)-begin, 1)
 		ecn = a.dataECN()
 	case len(b)-at == wire.HeaderLen:
 		return b[:at], 0, false

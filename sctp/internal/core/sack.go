@@ -250,6 +250,9 @@ func (s *Scoreboard) diffRuns(now Time, a, b []tsnRun, renege bool) {
 // ackCum moves the cumulative TSN ack point to cum.
 func (s *Scoreboard) ackCum(now Time, cum TSN) {
 	for s.base != cum+1 {
+		if s.ackRun(now, cum) > 0 {
+			continue
+		}
 		t := s.base
 		r := s.rec(t)
 		if r.state&(recAcked|recAbandoned) == 0 {

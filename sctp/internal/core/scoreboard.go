@@ -93,6 +93,7 @@ type Scoreboard struct {
 	awnd    int // a_rwnd of the last SACK
 	useRACK bool
 	cmt     bool
+	general bool  // see Config.general
 	lastRtx Time  // of the last retransmission
 	ending  bool  // nothing more will be queued
 	clock   Time  // of the last call that told the time

@@ -47,6 +47,7 @@ func (a *Assoc) openSender() {
 	a.tx.q.keyFreed = restarted
 	a.tx.sb.init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
 		CMT: a.cfg.Multipath})
+	a.tx.sb.general = a.cfg.general
 }
 
 // openPeer tells the sender what the peer allows.

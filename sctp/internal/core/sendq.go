@@ -482,10 +482,13 @@ func (q *SendQueue) finish(m *outMsg, err error) {
 }
 
 // unref drops a chunk of m that left the scoreboard, n bytes long.
-func (q *SendQueue) unref(m *outMsg, n int) {
-	m.refs--
+func (q *SendQueue) unref(m *outMsg, n int) { q.unrefRun(m, n, 1) }
+
+// unrefRun is unref for so many chunks with n bytes in all.
+func (q *SendQueue) unrefRun(m *outMsg, n, chunks int) {
+	m.refs -= uint32(chunks)
 	st := &q.streams[m.sid]
-	st.inFlight--
+	st.inFlight -= int32(chunks)
 	if q.waits > 0 && st.inFlight == 0 && st.open != nil && st.head == nil && q.blocked {
 		q.blocked, q.unblocked = false, true // see starved
 	}

@@ -1,0 +1,90 @@
+package core
+
+// ackRun does what ackCum does for the chunks from the cumulative TSN ack point on that
+// are of one message and left at once, none of them for the second time, up to cum. It
+// returns how many there are; 0 if ackCum has to look at the next one by itself.
+func (s *Scoreboard) ackRun(now Time, cum TSN) int {
+	t := s.base
+	first := s.rec(t)
+	f := &s.paths[first.path]
+	k := &f.rack
+	// What is first in the list left first; what fack is below came in order.
+	if !s.useRACK || s.general || first.state&^recBig != 0 || first.tx != 1 || k.head != t || !k.fack.Less(t) {
+		return 0
+	}
+	n, last := 1, first
+	for t+TSN(n) != cum+1 && last.next == t+TSN(n) {
+		r := s.rec(t + TSN(n))
+		if r.msg != first.msg || r.sent != first.sent || r.size != first.size || r.tx != 1 || r.state != first.state || r.path != first.path {
+			break
+		}
+		last = r
+		n++
+	}
+	if n == 1 {
+		return 0
+	}
+	end := t + TSN(n-1)
+	m, size, chunks, sent := first.msg, n*int(first.size), n*s.chunkSize(first), first.sent
+
+	// As in acked.
+	p := &s.res.Paths[first.path]
+	p.Acked += chunks
+	p.Alive = true
+	if first.state&recBig != 0 {
+		f.size.lost = 0
+	}
+	s.res.NewlyAcked += size
+	if p.any && p.earliest == t {
+		p.EarliestAcked = true
+	}
+	if !p.htnaAny {
+		p.ltna = t
+	}
+	if !p.htnaAny || p.htna.Less(end) {
+		p.htna, p.htnaAny = end, true
+	}
+	p.htnaSent = max(p.htnaSent, sent)
+	if sent > s.lastRtx {
+		p.rttSent = max(p.rttSent, sent)
+		if !end.Less(f.rttMark) {
+			p.markSent = max(p.markSent, sent)
+		}
+	}
+	k.onRun(now, end, sent, n)
+
+	// As in leave.
+	next := last.next
+	for i := range TSN(n) {
+		f.set.remove(t + i)
+		s.rec(t + i).msg = nil
+	}
+	f.bytes -= chunks
+	f.count -= n
+	s.payload -= size
+	if k.n -= n; k.n > 0 {
+		k.head = next
+	}
+	s.base += TSN(n)
+	s.rec(end + 4).msg.fetch() // as in ackCum
+	s.q.unrefRun(m, size, n)
+	return n
+}
+
+// onRun is onAcked for n chunks, of which end is the last, that were sent at once, first
+// and last, and are acknowledged in the order of their TSNs.
+func (k *rack) onRun(now Time, end TSN, sent Time, n int) {
+	rtt := max(now-sent, 1)
+	k.sampleRTT(now, rtt)
+	for range n - 1 {
+		d := (rtt - k.srtt) / 8
+		if d == 0 {
+			break
+		}
+		k.srtt += d
+	}
+	k.fack, k.rtt = end, rtt
+	if !k.any || k.xmit < sent || k.xmit == sent && k.end.Less(end) {
+		k.xmit, k.end, k.any = sent, end, true
+	}
+}

@@ -1,0 +1,148 @@
+package core
+
+import (
+	"encoding/binary"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// tsnInChunk is where the TSN of a DATA or I-DATA chunk is, fsnInChunk where the FSN of
+// an I-DATA chunk is that does not begin a message.
+const (
+	tsnInChunk = 4
+	fsnInChunk = 16
+)
+
+// nextRun appends the packets that nextData would append next, up to segs of segSize
+// bytes, as far as each is filled by a part of the same message that neither begins nor
+// ends it; room is what a packet may need of b's capacity. Of such packets little more
+// than two numbers and the data differ. It returns how many there are, and appends
+// nothing if nextData has to see what comes.
+func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs, room int) ([]byte, int) {
+	t, p := &a.tx, &a.paths[i]
+	q, sb := t.q, t.sb
+	if t.hold || a.cfg.Bundle || a.cfg.MaxBurst > 0 || p.single || len(a.paths) != 1 ||
+		sb.HasRtx() || sb.ForwardDue() || sb.Permit() || sb.ZeroWindow() || !a.cfg.NoPacing && p.pacer.Rate() != 0 {
+		return b, 0
+	}
+	over := q.headerLen()
+	n := min((p.pmdcs()-over)&^3, maxFragment)
+	flight, cwnd := sb.Flight(i), p.cc.Cwnd()
+	if n <= 0 || wire.HeaderLen+over+n != segSize || flight == 0 || flight >= cwnd || cap(b)-len(b) < room {
+		return b, 0
+	}
+	m := q.middle(now)
+	if m == nil {
+		return b, 0
+	}
+	k := min(segs, 1+(cap(b)-len(b)-room)/segSize, (cwnd-flight+over+n-1)/(over+n), int((m.end-m.sent-1)/int64(n)))
+	if k = sb.canRun(k, n); k <= 1 {
+		return b, 0
+	}
+	f := a.peer.features
+	sum := !(f.has(featZeroSum) || f.has(featZeroLocal) && p.onHost())
+	if b, k = sb.appendRun(b, now, i, m, header, n, k, sum); k > 0 {
+		q.advanceRun(m, n, k)
+		a.dataSent(now, i, k*(over+n), k)
+	}
+	return b, k
+}
+
+// middle returns the message that goes on next if what follows of it is next, too, and
+// nil if it is not plain that this is so: where chunks are interleaved, only its stream
+// has something to send.
+func (q *SendQueue) middle(now Time) *outMsg {
+	if q.interleave && q.ready != 1 || q.kind != SchedRR || q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
+		return nil
+	}
+	m := q.head(now)
+	if m == nil || m.series.unit != 0 || m.sent <= m.at || m.sent < int64(m.hdrLen) {
+		return nil
+	}
+	return m
+}
+
+// advanceRun is advance for k chunks of n bytes of what middle returned.
+func (q *SendQueue) advanceRun(m *outMsg, n, k int) {
+	m.sent += int64(k * n)
+	m.fsn += uint32(k)
+	m.refs += uint32(k)
+	q.streams[m.sid].inFlight += int32(k)
+	q.unsent -= int64(k * n)
+}
+
+// canRun returns how many of k chunks with n bytes each the peer's window and the
+// scoreboard have room for.
+func (s *Scoreboard) canRun(k, n int) int {
+	if !s.useRACK || s.gather.holes != nil && n >= s.gather.least && len(*s.gather.holes) < cap(*s.gather.holes) {
+		return 0
+	}
+	return min(k, s.rwnd/n, len(s.recs)-s.Outstanding())
+}
+
+// appendRun appends k packets with the given header, each of which has one chunk with
+// the next n bytes of m.
+func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header []byte, n, k int, sum bool) ([]byte, int) {
+	f := &s.paths[path]
+	r := &f.rack
+	s.clock = now
+	r.last = max(r.last, now)
+	r.onSent(now)
+	over := s.q.headerLen()
+	rec := record{msg: m, sent: r.last, size: uint16(n), tx: 1, path: uint8(path)}
+	s.noteSize(&rec, f, over+n)
+
+	// What all have in common.
+	var proto [wire.HeaderLen + wire.IDataHeaderLen]byte
+	d := wire.Data{SID: m.sid, SSN: uint16(m.mid), MID: m.mid, PPID: m.ppid, Unordered: m.flags&msgUnordered != 0}
+	head := append(proto[:0], header...)
+	if s.q.interleave {
+		head = d.AppendIHeader(head, n)
+	} else {
+		if d.Unordered {
+			d.SSN = 0
+		}
+		head = d.AppendHeader(head, n)
+	}
+	size := len(head) + n
+
+	t, fsn, off := s.next, m.fsn, m.sent
+	body := m.body[off-int64(m.hdrLen):]
+	if r.n == 0 {
+		r.head = t
+	} else {
+		rec.prev = r.tail
+		s.rec(r.tail).next = t
+	}
+	for range k {
+		binary.BigEndian.PutUint32(head[wire.HeaderLen+tsnInChunk:], uint32(t))
+		if s.q.interleave {
+			binary.BigEndian.PutUint32(head[wire.HeaderLen+fsnInChunk:], fsn)
+		}
+		at := len(b)
+		b = b[:at+size]
+		pkt := b[at:]
+		copy(pkt, head)
+		if sum {
+			c := wire.CopyChecksum(wire.UpdateChecksum(0, pkt[:len(head)]), pkt[len(head):], body[:n])
+			binary.LittleEndian.PutUint32(pkt[checksumField:], c)
+		} else {
+			copy(pkt[len(head):], body[:n])
+		}
+		body = body[n:]
+		rec.off, rec.fsn, rec.next = off, fsn, t+1
+		*s.rec(t) = rec
+		f.set.add(t)
+		rec.prev = t
+		t, fsn, off = t+1, fsn+1, off+int64(n)
+	}
+	m.last, r.tail = t-1, t-1
+	s.next = t
+	r.n += k
+	f.count += k
+	f.bytes += k * (over + n)
+	s.payload += k * n
+	s.rwnd -= k * n
+	s.stats.Chunks += uint64(k)
+	return b, k
+}
