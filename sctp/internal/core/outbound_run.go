@@ -6,18 +6,19 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// tsnInChunk is where the TSN of a DATA or I-DATA chunk is, fsnInChunk where the FSN of
-// an I-DATA chunk is that does not begin a message.
+// Where in a DATA or I-DATA chunk its TSN is, and in an I-DATA chunk the MID and, if it
+// does not begin a message, the FSN.
 const (
 	tsnInChunk = 4
+	midInChunk = 12
 	fsnInChunk = 16
 )
 
 // nextRun appends the packets that nextData would append next, up to segs of segSize
 // bytes, as far as each is filled by a part of the same message that neither begins nor
-// ends it; room is what a packet may need of b's capacity. Of such packets little more
-// than two numbers and the data differ. It returns how many there are, and appends
-// nothing if nextData has to see what comes.
+// ends it, or by one message of a series that is not the last; room is what a packet may
+// need of b's capacity. Of such packets little more than two numbers and the data differ.
+// It returns how many there are, and appends nothing if nextData has to see what comes.
 func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs, room int) ([]byte, int) {
 	t, p := &a.tx, &a.paths[i]
 	q, sb := t.q, t.sb
@@ -25,38 +26,53 @@ func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs,
 		sb.HasRtx() || sb.ForwardDue() || sb.Permit() || sb.ZeroWindow() || !a.cfg.NoPacing && p.pacer.Rate() != 0 {
 		return b, 0
 	}
-	over := q.headerLen()
-	n := min((p.pmdcs()-over)&^3, maxFragment)
-	flight, cwnd := sb.Flight(i), p.cc.Cwnd()
-	if n <= 0 || wire.HeaderLen+over+n != segSize || flight == 0 || flight >= cwnd || cap(b)-len(b) < room {
-		return b, 0
-	}
 	m := q.middle(now)
 	if m == nil {
 		return b, 0
 	}
-	k := min(segs, 1+(cap(b)-len(b)-room)/segSize, (cwnd-flight+over+n-1)/(over+n), int((m.end-m.sent-1)/int64(n)))
+	over := q.headerLen()
+	n := min((p.pmdcs()-over)&^3, maxFragment)
+	if u := int(m.series.unit); u != 0 {
+		if wire.HeaderLen+2*(over+u) <= p.mtu {
+			return b, 0 // another one fits behind it
+		}
+		n = u
+	}
+	flight, cwnd := sb.Flight(i), p.cc.Cwnd()
+	if n <= 0 || wire.HeaderLen+over+n != segSize || flight == 0 || flight >= cwnd || cap(b)-len(b) < room {
+		return b, 0
+	}
+	end := m.end
+	if m.series.unit != 0 {
+		end = m.length
+	}
+	k := min(segs, 1+(cap(b)-len(b)-room)/segSize, (cwnd-flight+over+n-1)/(over+n), int((end-m.sent-1)/int64(n)))
+	if p.mtu-segSize > over {
+		k-- // the last of a series, which is shorter, may fit behind the one before it
+	}
 	if k = sb.canRun(k, n); k <= 1 {
 		return b, 0
 	}
 	f := a.peer.features
 	sum := !(f.has(featZeroSum) || f.has(featZeroLocal) && p.onHost())
-	if b, k = sb.appendRun(b, now, i, m, header, n, k, sum); k > 0 {
-		q.advanceRun(m, n, k)
-		a.dataSent(now, i, k*(over+n), k)
-	}
+	b = sb.appendRun(b, now, i, m, header, n, k, sum)
+	q.advanceRun(m, n, k)
+	a.dataSent(now, i, k*(over+n), k)
 	return b, k
 }
 
-// middle returns the message that goes on next if what follows of it is next, too, and
-// nil if it is not plain that this is so: where chunks are interleaved, only its stream
-// has something to send.
+// middle returns the message or series that goes on next if what follows of it is next,
+// too, and nil if it is not plain that this is so: where the scheduler is asked in
+// between, only its stream has something to send.
 func (q *SendQueue) middle(now Time) *outMsg {
-	if q.interleave && q.ready != 1 || q.kind != SchedRR || q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
+	if q.kind != SchedRR || q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
 		return nil
 	}
 	m := q.head(now)
-	if m == nil || m.series.unit != 0 || m.sent <= m.at || m.sent < int64(m.hdrLen) {
+	switch {
+	case m == nil || m.sent == 0 || (q.interleave || m.series.unit != 0) && q.ready != 1:
+		return nil
+	case m.series.unit != 0 && m.sent != m.at, m.series.unit == 0 && m.sent < int64(m.hdrLen):
 		return nil
 	}
 	return m
@@ -65,7 +81,10 @@ func (q *SendQueue) middle(now Time) *outMsg {
 // advanceRun is advance for k chunks of n bytes of what middle returned.
 func (q *SendQueue) advanceRun(m *outMsg, n, k int) {
 	m.sent += int64(k * n)
-	m.fsn += uint32(k)
+	if m.fsn += uint32(k); m.series.unit != 0 {
+		m.end = m.sent
+		m.nextOfSeries()
+	}
 	m.refs += uint32(k)
 	q.streams[m.sid].inFlight += int32(k)
 	q.unsent -= int64(k * n)
@@ -81,8 +100,8 @@ func (s *Scoreboard) canRun(k, n int) int {
 }
 
 // appendRun appends k packets with the given header, each of which has one chunk with
-// the next n bytes of m.
-func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header []byte, n, k int, sum bool) ([]byte, int) {
+// the next n bytes of m, or its next message of that length.
+func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header []byte, n, k int, sum bool) []byte {
 	f := &s.paths[path]
 	r := &f.rack
 	s.clock = now
@@ -95,6 +114,8 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header [
 	// What all have in common.
 	var proto [wire.HeaderLen + wire.IDataHeaderLen]byte
 	d := wire.Data{SID: m.sid, SSN: uint16(m.mid), MID: m.mid, PPID: m.ppid, Unordered: m.flags&msgUnordered != 0}
+	many := m.series.unit != 0
+	d.Begin, d.End = many, many
 	head := append(proto[:0], header...)
 	if s.q.interleave {
 		head = d.AppendIHeader(head, n)
@@ -104,10 +125,19 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header [
 		}
 		head = d.AppendHeader(head, n)
 	}
-	size := len(head) + n
 
 	t, fsn, off := s.next, m.fsn, m.sent
-	body := m.body[off-int64(m.hdrLen):]
+	var lead, body []byte // what goes in front of the parts of the body, and these
+	h := 0
+	if many {
+		i := int(off) / n
+		h = int(m.hdrLen)
+		lead, body = m.series.headers[i*h:], m.body[i*(n-h):]
+		d.MID += uint32(i)
+	} else {
+		body = m.body[off-int64(m.hdrLen):]
+	}
+	front, part := len(head)+h, n-h
 	if r.n == 0 {
 		r.head = t
 	} else {
@@ -116,25 +146,35 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header [
 	}
 	for range k {
 		binary.BigEndian.PutUint32(head[wire.HeaderLen+tsnInChunk:], uint32(t))
-		if s.q.interleave {
+		switch {
+		case s.q.interleave && many:
+			binary.BigEndian.PutUint32(head[wire.HeaderLen+midInChunk:], d.MID)
+			d.MID++
+		case s.q.interleave:
 			binary.BigEndian.PutUint32(head[wire.HeaderLen+fsnInChunk:], fsn)
 		}
 		at := len(b)
-		b = b[:at+size]
+		b = b[:at+front+part]
 		pkt := b[at:]
 		copy(pkt, head)
+		if many {
+			copy(pkt[len(head):front], lead)
+			lead = lead[h:]
+		}
 		if sum {
-			c := wire.CopyChecksum(wire.UpdateChecksum(0, pkt[:len(head)]), pkt[len(head):], body[:n])
+			c := wire.CopyChecksum(wire.UpdateChecksum(0, pkt[:front]), pkt[front:], body[:part])
 			binary.LittleEndian.PutUint32(pkt[checksumField:], c)
 		} else {
-			copy(pkt[len(head):], body[:n])
+			copy(pkt[front:], body[:part])
 		}
-		body = body[n:]
+		body = body[part:]
 		rec.off, rec.fsn, rec.next = off, fsn, t+1
 		*s.rec(t) = rec
 		f.set.add(t)
 		rec.prev = t
-		t, fsn, off = t+1, fsn+1, off+int64(n)
+		if t, off = t+1, off+int64(n); !many {
+			fsn++
+		}
 	}
 	m.last, r.tail = t-1, t-1
 	s.next = t
@@ -144,5 +184,5 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header [
 	s.payload += k * n
 	s.rwnd -= k * n
 	s.stats.Chunks += uint64(k)
-	return b, k
+	return b
 }
