@@ -11,9 +11,7 @@ import (
 // and what acknowledges it is about to come, with data.
 type late struct {
 	*pump
-	t   *testing.T
-	pkt []byte // Z's answer
-	in  Packet
+	t *testing.T
 }
 
 func newLate(t *testing.T, cfg *Config) *late {
