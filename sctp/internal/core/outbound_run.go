@@ -55,7 +55,9 @@ func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs,
 	}
 	f := a.peer.features
 	sum := !(f.has(featZeroSum) || f.has(featZeroLocal) && p.onHost())
+	at := sb.NextTSN()
 	b = sb.appendRun(b, now, i, m, header, n, k, sum)
+	sb.noteRun(at, k, i, p.mtu-wire.HeaderLen)
 	q.advanceRun(m, n, k)
 	a.dataSent(now, i, k*(over+n), k)
 	return b, k
@@ -109,7 +111,6 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header [
 	r.onSent(now)
 	over := s.q.headerLen()
 	rec := record{msg: m, sent: r.last, size: uint16(n), tx: 1, path: uint8(path)}
-	s.noteSize(&rec, f, over+n)
 
 	// What all have in common.
 	var proto [wire.HeaderLen + wire.IDataHeaderLen]byte
@@ -185,4 +186,16 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header [
 	s.rwnd -= k * n
 	s.stats.Chunks += uint64(k)
 	return b
+}
+
+// noteRun is noteSize for the k chunks from TSN t on, each of which was alone in a packet
+// with so much space.
+func (s *Scoreboard) noteRun(t TSN, k, path, space int) {
+	f := &s.paths[path]
+	if f.size.slack <= 0 {
+		return // it marks none, and they are new
+	}
+	for i := range TSN(k) {
+		s.noteSize(s.rec(t+i), f, space)
+	}
 }

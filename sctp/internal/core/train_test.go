@@ -17,9 +17,19 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 	p.net.loss, p.net.jitter = loss, time.Millisecond
 	p.net.sniff = func(from *host, pkt []byte) {
 		at := binary.BigEndian.AppendUint64([]byte(from.name), uint64(p.now))
+		big := byte(0) // chunks that make their packets large
+		if a := from.assoc; a != nil && a.tx.sb != nil {
+			for x := a.tx.sb.base; x != a.tx.sb.next; x++ {
+				big += byte(a.tx.sb.rec(x).state & recBig)
+			}
+		}
+		at = append(at, big)
 		log = append(log, append(at, pkt...))
 	}
 	p.connect()
+	for _, h := range []*host{p.a, p.z} {
+		h.assoc.tx.sb.setSlack(0, int(seed%3)*60)
+	}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 150 {
 		h := p.a
