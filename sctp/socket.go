@@ -179,7 +179,7 @@ func (s *socket) handle(n int) {
 			datagrams++
 			s.pkt.Data = d
 			// Who polls is back soon, and takes in what was put off if nothing came.
-			s.pkt.Later = n == 1 && len(d) == len(buf.B) && t.polling.quiet.Load()
+			s.pkt.Later = n == 1 && len(d) == len(buf.B) && s.conn.CanPoll() && t.polling.quiet.Load()
 			if len(d) < 12 { // no SCTP common header
 				t.count.bad.Add(1)
 				continue
@@ -237,6 +237,9 @@ func (s *socket) handle(n int) {
 	}
 	if late != nil && late != cur.a {
 		late.settleSack()
+	}
+	if cur.late && !t.polling.quiet.Load() {
+		s.settleLate() // who ended the polling may have found this at work
 	}
 }
 

@@ -53,6 +53,9 @@ func (a *Assoc) Abort(now Time, reason []byte) {
 	if a.state == Closed {
 		return
 	}
+	if a.SettleSack(); a.state == Closed {
+		return
+	}
 	if a.shut.sendAck && a.state == ShutdownAckSent {
 		// The user may have seen the end of the data before anybody could transmit:
 		// it is a graceful one all the same.

@@ -21,7 +21,7 @@ func (a *Assoc) putOffSack(now Time, c *wire.Chunk, rest []byte) bool {
 	if t := wire.ChunkType(rest[0]); t != wire.ChunkData && t != wire.ChunkIData {
 		return false
 	}
-	if a.rx.sack.spread || a.spread() || len(a.paths) != 1 {
+	if a.cfg.NoRACK || a.rx.sack.spread || a.spread() || len(a.paths) != 1 || a.rc.in.holding {
 		return false
 	}
 	t := &a.tx
@@ -46,6 +46,10 @@ func (a *Assoc) SettleSack() {
 		a.tx.late.on = false
 		if a.state.canSendData() {
 			a.takeSack(l.at, &wire.Sack{CumTSN: l.cum, RWND: l.rwnd})
+			// What left meanwhile has the time that it would have otherwise.
+			if p := &a.paths[0]; p.lastData > l.at && a.state != Closed && a.timers.runningPath(timerT3, 0) {
+				a.timers.setPath(timerT3, 0, p.lastData+p.rto.Value())
+			}
 		}
 	}
 }

@@ -170,3 +170,41 @@ func TestSackIsNotPutOff(t *testing.T) {
 		l.wantLate(false)
 	})
 }
+
+// What was acknowledged before the association ended was delivered.
+func TestAbortSettlesSack(t *testing.T) {
+	l := newLate(t, nil)
+	l.answer(nil)
+	l.wantLate(true)
+	l.a.Abort(l.now, nil)
+	if n := l.a.tx.sb.Outstanding(); l.a.HasLateSack() || n > 0 {
+		t.Errorf("%d chunks were outstanding", n)
+	}
+}
+
+// Timers of what left while a SACK was put off count from then.
+func TestPutOffSackLeavesTimers(t *testing.T) {
+	l := newLate(t, nil)
+	l.answer(nil)
+	l.wantLate(true)
+	l.send(l.a)
+	l.now += Time(time.Second) / 2
+	l.move(l.a, l.z)
+	l.a.SettleSack()
+	if got, want := l.a.timers.path[0][timerT3], l.now+l.a.paths[0].rto.Value(); got != want {
+		t.Errorf("T3 expires at %v, want %v", got, want)
+	}
+	if got := l.a.tx.sb.paths[0].rack.probeBase; got != l.now {
+		t.Errorf("the probe timer counts from %v, want %v", got, l.now)
+	}
+}
+
+// A message that an empty buffer would take is not refused, nor another one dropped for it.
+func TestPutOffSackMakesRoom(t *testing.T) {
+	l := newLate(t, &Config{SendBuffer: 20_000})
+	l.answer(nil)
+	l.wantLate(true)
+	if err := l.a.Send(l.now, &Message{SID: 1, Body: make([]byte, 20_000)}); err != nil {
+		t.Error(err)
+	}
+}

@@ -218,7 +218,7 @@ func (s *Scoreboard) rackOnSack(now Time, sk *wire.Sack, cum TSN) {
 		f, p := &s.paths[i], &s.res.Paths[i]
 		k := &f.rack
 		if s.res.CumAdvanced || p.Acked > 0 {
-			k.probeBase = now
+			k.probeBase = max(k.probeBase, now) // of a SACK that was put off it is long ago
 		}
 		if p.Acked > 0 {
 			k.recovering, k.probes = false, 0

@@ -112,11 +112,17 @@ func (a *Assoc) Send(now Time, m *Message) error {
 			return err
 		}
 	}
-	first, lone := m.Of == nil || !m.Of.begun, a.tx.q.Empty()
+	n, count := m.size()
+	if a.tx.late.on && (n > onePacket || a.tx.q.Messages() > 1) {
+		a.SettleSack() // it may make room
+		if a.state == Closed {
+			return ErrClosed
+		}
+	}
+	first, lone := m.Of == nil || !m.Of.begun, a.tx.q.Empty() || a.tx.late.on && a.tx.q.Messages() == 1
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err
 	}
-	n, count := m.size()
 	others := count
 	if lone {
 		a.tx.run = 0
