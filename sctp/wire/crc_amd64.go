@@ -74,7 +74,7 @@ func CopyChecksum(c uint32, dst, src []byte) uint32 {
 		return ^foldCopy32(&dst[0], &src[0], n, ^c, &foldKey32)
 	}
 	copy(dst, src)
-	return crc32.Update(c, castagnoli, dst)
+	return UpdateChecksum(c, dst)
 }
 
 // foldConstants returns what moves 16 bytes forward by each of the given numbers of

@@ -32,28 +32,23 @@ end: \
 	VPCLMULQDQ $0x11, Z31, Z2, Z6; \
 	VPTERNLOGQ $0x96, Z5, Z6, Z3
 
+// REDUCE takes the 16 bytes of x to AX.
+#define REDUCE(x) \
+	VMOVQ x, R8; \
+	CRC32Q R8, AX; \
+	VPEXTRQ $1, x, R9; \
+	CRC32Q R9, AX
+
 // REDUCE64 takes the 64 bytes of Z3 to AX.
 #define REDUCE64 \
 	XORL AX, AX; \
-	MOVQ X3, R8; \
-	CRC32Q R8, AX; \
-	VPEXTRQ $1, X3, R9; \
-	CRC32Q R9, AX; \
+	REDUCE(X3); \
 	VEXTRACTI32X4 $1, Z3, X4; \
-	MOVQ X4, R8; \
-	CRC32Q R8, AX; \
-	VPEXTRQ $1, X4, R9; \
-	CRC32Q R9, AX; \
+	REDUCE(X4); \
 	VEXTRACTI32X4 $2, Z3, X5; \
-	MOVQ X5, R8; \
-	CRC32Q R8, AX; \
-	VPEXTRQ $1, X5, R9; \
-	CRC32Q R9, AX; \
+	REDUCE(X5); \
 	VEXTRACTI32X4 $3, Z3, X6; \
-	MOVQ X6, R8; \
-	CRC32Q R8, AX; \
-	VPEXTRQ $1, X6, R9; \
-	CRC32Q R9, AX; \
+	REDUCE(X6); \
 	VZEROUPPER
 
 // JOIN32 joins the accumulators Y0 to Y3 to one, Y3.
@@ -74,15 +69,9 @@ end: \
 // REDUCE32 takes the 32 bytes of Y3 to AX.
 #define REDUCE32 \
 	XORL AX, AX; \
-	VMOVQ X3, R8; \
-	CRC32Q R8, AX; \
-	VPEXTRQ $1, X3, R9; \
-	CRC32Q R9, AX; \
+	REDUCE(X3); \
 	VEXTRACTI128 $1, Y3, X4; \
-	VMOVQ X4, R8; \
-	CRC32Q R8, AX; \
-	VPEXTRQ $1, X4, R9; \
-	CRC32Q R9, AX; \
+	REDUCE(X4); \
 	VZEROUPPER
 
 // func fold(p *byte, n int, init uint32, k *[16]uint64) uint32

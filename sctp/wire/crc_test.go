@@ -102,7 +102,7 @@ func BenchmarkCopyChecksum(b *testing.B) {
 
 func BenchmarkCRC32c(b *testing.B) {
 	overCRC32c(b, func(b *testing.B) {
-		for _, n := range []int{32, 112, 128, 300, 1472, 8972, 65504} {
+		for _, n := range []int{32, 64, 112, 128, 300, 1472, 8972, 65504} {
 			b.Run("size="+itoa(n), func(b *testing.B) {
 				p := make([]byte, n)
 				b.SetBytes(int64(n))
