@@ -23,7 +23,7 @@ func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs,
 	t, p := &a.tx, &a.paths[i]
 	q, sb := t.q, t.sb
 	if t.hold || a.cfg.Bundle || a.cfg.MaxBurst > 0 || p.single || len(a.paths) != 1 ||
-		sb.HasRtx() || sb.ForwardDue() || sb.Permit() || sb.ZeroWindow() || !a.cfg.NoPacing && p.pacer.Rate() != 0 {
+		!sb.onlyNew() || !a.cfg.NoPacing && p.pacer.Rate() != 0 {
 		return b, 0
 	}
 	m := q.middle(now)
@@ -53,14 +53,18 @@ func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs,
 	if k = sb.canRun(k, n); k <= 1 {
 		return b, 0
 	}
-	f := a.peer.features
-	sum := !(f.has(featZeroSum) || f.has(featZeroLocal) && p.onHost())
-	at := sb.NextTSN()
-	b = sb.appendRun(b, now, i, m, header, n, k, sum)
-	sb.noteRun(at, k, i, p.mtu-wire.HeaderLen)
+	b = sb.appendRun(b, now, i, m, &run{header: header, space: p.mtu - wire.HeaderLen, n: n, k: k, sum: a.summed(i)})
 	q.advanceRun(m, n, k)
 	a.dataSent(now, i, k*(over+n), k)
 	return b, k
+}
+
+// run describes packets that are built at once.
+type run struct {
+	header []byte // common to all
+	space  int    // behind the header, of which the chunk need not fill all
+	n, k   int    // bytes of data in each, and how many there are
+	sum    bool   // they have a checksum
 }
 
 // middle returns the message or series that goes on next if what follows of it is next,
@@ -101,40 +105,31 @@ func (s *Scoreboard) canRun(k, n int) int {
 	return min(k, s.rwnd/n, len(s.recs)-s.Outstanding())
 }
 
-// appendRun appends k packets with the given header, each of which has one chunk with
-// the next n bytes of m, or its next message of that length.
-func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header []byte, n, k int, sum bool) []byte {
+// appendRun appends packets, each of which has one chunk with the next x.n bytes of m,
+// or its next message of that length.
+func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, x *run) []byte {
 	f := &s.paths[path]
-	r := &f.rack
+	r, n, k := &f.rack, x.n, x.k
 	s.clock = now
 	r.last = max(r.last, now)
 	r.onSent(now)
-	over := s.q.headerLen()
 	rec := record{msg: m, sent: r.last, size: uint16(n), tx: 1, path: uint8(path)}
+	s.noteSize(&rec, f, x.space)
 
 	// What all have in common.
 	var proto [wire.HeaderLen + wire.IDataHeaderLen]byte
-	d := wire.Data{SID: m.sid, SSN: uint16(m.mid), MID: m.mid, PPID: m.ppid, Unordered: m.flags&msgUnordered != 0}
+	i, _, _ := m.bounds(m.sent)
+	d := wire.Data{SID: m.sid, SSN: uint16(m.mid), MID: m.mid + i, PPID: m.ppid, Unordered: m.flags&msgUnordered != 0}
 	many := m.series.unit != 0
 	d.Begin, d.End = many, many
-	head := append(proto[:0], header...)
-	if s.q.interleave {
-		head = d.AppendIHeader(head, n)
-	} else {
-		if d.Unordered {
-			d.SSN = 0
-		}
-		head = d.AppendHeader(head, n)
-	}
+	head := s.q.appendHeader(append(proto[:0], x.header...), &d, n)
 
 	t, fsn, off := s.next, m.fsn, m.sent
 	var lead, body []byte // what goes in front of the parts of the body, and these
 	h := 0
 	if many {
-		i := int(off) / n
 		h = int(m.hdrLen)
-		lead, body = m.series.headers[i*h:], m.body[i*(n-h):]
-		d.MID += uint32(i)
+		lead, body = m.series.headers[int(i)*h:], m.body[int(i)*(n-h):]
 	} else {
 		body = m.body[off-int64(m.hdrLen):]
 	}
@@ -162,7 +157,7 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header [
 			copy(pkt[len(head):front], lead)
 			lead = lead[h:]
 		}
-		if sum {
+		if x.sum {
 			c := wire.CopyChecksum(wire.UpdateChecksum(0, pkt[:front]), pkt[front:], body[:part])
 			binary.LittleEndian.PutUint32(pkt[checksumField:], c)
 		} else {
@@ -181,21 +176,9 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, header [
 	s.next = t
 	r.n += k
 	f.count += k
-	f.bytes += k * (over + n)
+	f.bytes += k * s.chunkSize(&rec)
 	s.payload += k * n
 	s.rwnd -= k * n
 	s.stats.Chunks += uint64(k)
 	return b
-}
-
-// noteRun is noteSize for the k chunks from TSN t on, each of which was alone in a packet
-// with so much space.
-func (s *Scoreboard) noteRun(t TSN, k, path, space int) {
-	f := &s.paths[path]
-	if f.size.slack <= 0 {
-		return // it marks none, and they are new
-	}
-	for i := range TSN(k) {
-		s.noteSize(s.rec(t+i), f, space)
-	}
 }

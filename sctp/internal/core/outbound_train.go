@@ -161,8 +161,7 @@ func (a *Assoc) firstData(now Time, b []byte) (_ []byte, p built, ok bool) {
 func (a *Assoc) nextData(now Time, b []byte, i int, header []byte, ack bool) (_ []byte, ecn uint8, ok bool) {
 	t, p, at := &a.tx, &a.paths[i], len(b)
 	sb, end, full := t.sb, at+p.mtu, p.pmdcs()
-	if sb.HasRtx() || sb.ForwardDue() || sb.Permit() || sb.ZeroWindow() || !t.q.Pending() ||
-		!a.mayFill(now, i) || !a.windowOpen(now, i) {
+	if !sb.onlyNew() || !t.q.Pending() || !a.mayFill(now, i) || !a.windowOpen(now, i) {
 		return b, 0, false
 	}
 	b = append(b, header...)

@@ -298,20 +298,30 @@ func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 	// RFC 7053, Section 4: what repairs a loss is worth an immediate SACK.
 	// RFC 9260, Section 6.1: so is the end of everything in SHUTDOWN-PENDING.
 	d.Immediate = d.End && (m.flags&msgImmediate != 0 && end == m.length || s.ending && s.q.unsent == 0) || r.tx > 1
-	if s.q.interleave {
-		b = d.AppendIHeader(b, int(r.size))
-	} else {
-		if d.Unordered {
-			d.SSN = 0
-		}
-		b = d.AppendHeader(b, int(r.size))
-	}
+	b = s.q.appendHeader(b, &d, int(r.size))
 	if m.series.unit != 0 {
 		b = m.copySeries(b, i, int(r.off-begin), int(r.size), &s.gather)
 	} else {
 		b = m.copyTo(b, r.off, int(r.size), &s.gather)
 	}
 	return wire.AppendPadding(b, int(r.size))
+}
+
+// appendHeader appends the header of a chunk with n bytes, of the kind that the queue
+// makes.
+func (q *SendQueue) appendHeader(b []byte, d *wire.Data, n int) []byte {
+	if q.interleave {
+		return d.AppendIHeader(b, n)
+	}
+	if d.Unordered {
+		d.SSN = 0
+	}
+	return d.AppendHeader(b, n)
+}
+
+// onlyNew reports whether new data may be sent and nothing is to go before it.
+func (s *Scoreboard) onlyNew() bool {
+	return !s.HasRtx() && !s.ForwardDue() && !s.Permit() && !s.ZeroWindow()
 }
 
 // CumTSN returns the cumulative TSN ack point.

@@ -10,8 +10,8 @@ import (
 // packets that contain an INIT or a COOKIE ECHO, and those that answer packets
 // out of the blue, have a checksum always; they are built elsewhere.
 func (a *Assoc) seal(b []byte, at, i int) {
-	g, f := &a.tx.sb.gather, a.peer.features
-	if f.has(featZeroSum) || f.has(featZeroLocal) && a.paths[i].onHost() {
+	g := &a.tx.sb.gather
+	if !a.summed(i) {
 		g.put(b)
 		return
 	}
@@ -26,6 +26,12 @@ func (a *Assoc) seal(b []byte, at, i int) {
 	default:
 		wire.SetChecksum(b[at:])
 	}
+}
+
+// summed reports whether packets that are built for path i have a checksum.
+func (a *Assoc) summed(i int) bool {
+	f := a.peer.features
+	return !f.has(featZeroSum) && !(f.has(featZeroLocal) && a.paths[i].onHost())
 }
 
 // onHost reports whether packets between these addresses do not leave the host:
