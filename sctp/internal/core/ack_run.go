@@ -35,21 +35,9 @@ func (s *Scoreboard) ackRun(now Time, cum TSN) int {
 		f.size.lost = 0
 	}
 	s.res.NewlyAcked += size
-	if p.any && p.earliest == t {
-		p.EarliestAcked = true
-	}
-	if !p.htnaAny {
-		p.ltna = t
-	}
-	if !p.htnaAny || p.htna.Less(end) {
-		p.htna, p.htnaAny = end, true
-	}
-	p.htnaSent = max(p.htnaSent, sent)
+	p.span(t, end, sent)
 	if sent > s.lastRtx {
-		p.rttSent = max(p.rttSent, sent)
-		if !end.Less(f.rttMark) {
-			p.markSent = max(p.markSent, sent)
-		}
+		p.sample(end, sent, f.rttMark)
 	}
 	k.onRun(now, end, sent, n)
 

@@ -284,6 +284,29 @@ func (s *Scoreboard) ackGap(now Time, t TSN) {
 	}
 }
 
+// span takes in that the chunks from lo to hi, which left at sent, are newly acknowledged.
+func (p *PathAck) span(lo, hi TSN, sent Time) {
+	if p.any && lo == p.earliest {
+		p.EarliestAcked = true
+	}
+	if !p.htnaAny {
+		p.ltna = lo
+	}
+	if !p.htnaAny || p.htna.Less(hi) {
+		p.htna, p.htnaAny = hi, true
+	}
+	p.htnaSent = max(p.htnaSent, sent)
+}
+
+// sample takes in that chunks up to hi, which left at sent, tell of the round-trip time;
+// mark is pathFlight.rttMark.
+func (p *PathAck) sample(hi TSN, sent Time, mark TSN) {
+	p.rttSent = max(p.rttSent, sent)
+	if !hi.Less(mark) {
+		p.markSent = max(p.markSent, sent)
+	}
+}
+
 // acked does what a newly acknowledged chunk brings.
 func (s *Scoreboard) acked(now Time, t TSN, r *record, gap bool) {
 	f, p := &s.paths[r.path], &s.res.Paths[r.path]
@@ -293,25 +316,13 @@ func (s *Scoreboard) acked(now Time, t TSN, r *record, gap bool) {
 		f.size.lost = 0
 	}
 	s.res.NewlyAcked += int(r.size)
-	if p.any && t == p.earliest {
-		p.EarliestAcked = true
-	}
-	if !p.htnaAny {
-		p.ltna = t
-	}
-	if !p.htnaAny || p.htna.Less(t) {
-		p.htna, p.htnaAny = t, true
-	}
-	p.htnaSent = max(p.htnaSent, r.sent)
+	p.span(t, t, r.sent)
 	// RFC 9260, Section 6.3.1, C5: never from a chunk that was retransmitted;
 	// and "only [...] if no DATA chunk with TSN less than or equal to r was
 	// retransmitted since". That matters when the cumulative TSN was held back
 	// by a hole; a gap block reports a chunk when it came.
 	if r.tx == 1 && r.state&recMulti == 0 && (gap || r.sent > s.lastRtx) {
-		p.rttSent = max(p.rttSent, r.sent)
-		if !t.Less(f.rttMark) {
-			p.markSent = max(p.markSent, r.sent)
-		}
+		p.sample(t, r.sent, f.rttMark)
 	}
 	if s.useRACK {
 		f.rack.onAcked(now, t, r)
