@@ -222,7 +222,7 @@ func (s *socket) handle(n int) {
 			s.bufs[i] = t.slabs.Get()
 		}
 	}
-	if s.pkt.Later && cur.a != nil && cur.late {
+	if cur.late {
 		s.late = cur.a
 	}
 	s.pkt = core.Packet{}

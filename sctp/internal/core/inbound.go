@@ -22,9 +22,7 @@ type inbound struct {
 // acceptable, whatever came of its chunks.
 func (a *Assoc) HandlePacket(now Time, p *Packet) DropReason {
 	a.stats.PacketsReceived++
-	if a.tx.late.on {
-		a.SettleSack()
-	}
+	a.SettleSack()
 	a.in.later = p.Later
 	d := a.handlePacket(now, p)
 	if d != DropNone {

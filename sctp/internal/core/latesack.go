@@ -32,24 +32,30 @@ func (a *Assoc) putOffSack(now Time, c *wire.Chunk, rest []byte) bool {
 	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || x.RWND == 0 || TSN(x.CumTSN) != t.sb.next-1 {
 		return false // later it might seem to acknowledge what is sent until then
 	}
-	t.late = lateSack{at: now, cum: x.CumTSN, rwnd: x.RWND, on: true}
+	t.lateSack = lateSack{at: now, cum: x.CumTSN, rwnd: x.RWND, on: true}
 	return true
 }
 
 // HasLateSack reports whether SettleSack would do something.
-func (a *Assoc) HasLateSack() bool { return a.tx.late.on }
+func (a *Assoc) HasLateSack() bool { return a.tx.lateSack.on }
 
 // SettleSack takes in the acknowledgement that HandlePacket put off, if there is one
 // (see Packet.Later). Events and PollTransmit may be due afterwards.
 func (a *Assoc) SettleSack() {
-	if l := a.tx.late; l.on {
-		a.tx.late.on = false
-		if a.state.canSendData() {
-			a.takeSack(l.at, &wire.Sack{CumTSN: l.cum, RWND: l.rwnd})
-			// What left meanwhile has the time that it would have otherwise.
-			if p := &a.paths[0]; p.lastData > l.at && a.state != Closed && a.timers.runningPath(timerT3, 0) {
-				a.timers.setPath(timerT3, 0, p.lastData+p.rto.Value())
-			}
-		}
+	if a.tx.lateSack.on {
+		a.settleSack()
+	}
+}
+
+func (a *Assoc) settleSack() {
+	l := a.tx.lateSack
+	a.tx.lateSack.on = false
+	if !a.state.canSendData() {
+		return
+	}
+	a.takeSack(l.at, &wire.Sack{CumTSN: l.cum, RWND: l.rwnd})
+	// What left meanwhile has the time that it would have otherwise.
+	if p := &a.paths[0]; p.lastData > l.at && a.state != Closed && a.timers.runningPath(timerT3, 0) {
+		a.timers.setPath(timerT3, 0, p.lastData+p.rto.Value())
 	}
 }

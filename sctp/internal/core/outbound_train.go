@@ -15,7 +15,7 @@ const checksumField = wire.HeaderLen - 4
 // A packet is begun, each part of the association adds what it has for the
 // packet's path, and if that is nothing the packet is dropped again.
 func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
-	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); ok || !a.tx.late.on {
+	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); ok || !a.tx.lateSack.on {
 		return out, tx, ok
 	}
 	a.SettleSack() // it may let go what waits

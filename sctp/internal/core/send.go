@@ -19,14 +19,14 @@ type dataSender struct {
 	// lost them, if there is one.
 	rtxPath int
 	// detour is the path, plus one, by which the chunk that unblock marked goes.
-	detour int
-	busy   bool // something was sent since EventDry
-	carry  carry
-	tune   sendTune
-	hold   bool   // new data waits, see holdTrain
-	run    int    // messages, up to holdRun, that were sent while others were under way
-	sackAt uint64 // packets with data sent when the last SACK came
-	late   lateSack
+	detour   int
+	busy     bool // something was sent since EventDry
+	carry    carry
+	tune     sendTune
+	hold     bool   // new data waits, see holdTrain
+	run      int    // messages, up to holdRun, that were sent while others were under way
+	sackAt   uint64 // packets with data sent when the last SACK came
+	lateSack lateSack
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64
@@ -113,13 +113,13 @@ func (a *Assoc) Send(now Time, m *Message) error {
 		}
 	}
 	n, count := m.size()
-	if a.tx.late.on && (n > onePacket || a.tx.q.Messages() > 1) {
+	if a.tx.lateSack.on && (n > onePacket || a.tx.q.Messages() > 1) {
 		a.SettleSack() // it may make room
 		if a.state == Closed {
 			return ErrClosed
 		}
 	}
-	first, lone := m.Of == nil || !m.Of.begun, a.tx.q.Empty() || a.tx.late.on && a.tx.q.Messages() == 1
+	first, lone := m.Of == nil || !m.Of.begun, a.tx.q.Empty() || a.tx.lateSack.on && a.tx.q.Messages() == 1
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err
 	}
