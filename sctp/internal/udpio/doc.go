@@ -4,8 +4,9 @@
 // may be shorter) between one pair of addresses, back to back in one buffer.
 // On Linux a train is one system call each way, by UDP segmentation offload
 // (UDP_SEGMENT) and receive offload (UDP_GRO), and several trains are read with
-// one recvmmsg. ECN codepoints and local addresses travel with every train.
-// Where the kernel or device refuses an offload, a Conn falls back by itself.
+// one recvmmsg. ECN codepoints and local addresses travel with every train, save
+// that of short datagrams one by one between sockets of one host only some tell the
+// codepoint. Where the kernel or device refuses an offload, a Conn falls back by itself.
 // Other systems, and sockets that are not kernel sockets, use one datagram per
 // call behind the same interface.
 //

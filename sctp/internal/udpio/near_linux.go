@@ -16,7 +16,6 @@ import (
 // sends to this socket.
 type near struct {
 	source
-	remote netip.AddrPort
 	left   bool // nothing is sent there any more; guarded by conn.fdmu
 	closed bool // guarded by conn.fdmu
 }
@@ -130,7 +129,7 @@ func (c *conn) approach(remote netip.AddrPort) error {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	b := &c.nearby
-	b.open, b.behind = &near{source: source{fd: fd}, remote: remote}, true
+	b.open, b.behind = &near{source: source{fd: fd, remote: remote, onHost: c.onHost(remote)}}, true
 	b.open.joins.init(c.gro)
 	c.nearFD.Store(int32(fd))
 	for _, p := range c.pollers {
@@ -138,6 +137,11 @@ func (c *conn) approach(remote netip.AddrPort) error {
 	}
 	b.to.Store(b.open)
 	return nil
+}
+
+// onHost reports whether UDP datagrams from remote do not come from another host.
+func (c *conn) onHost(remote netip.AddrPort) bool {
+	return !c.ip && (remote.Addr() == c.local.Addr() || remote.Addr().IsLoopback())
 }
 
 // connect returns a socket like that of c, with the same address, which is

@@ -1,0 +1,167 @@
+package udpio
+
+import (
+	"net/netip"
+	"testing"
+)
+
+// barely makes b read what a sends without control messages.
+func (b *side) barely(a *side) {
+	b.t.Helper()
+	if lateRecvfrom {
+		b.t.Skip("this system may have no recvfrom")
+	}
+	meet(b.t, a, b)
+	for i := 0; !b.readsBare(); i++ {
+		if i > 2*joinsAfter {
+			b.t.Fatal("datagrams are read with control messages")
+		}
+		a.numbered(b, i, 1)
+		b.datagrams(1)
+		b.nothing()
+	}
+}
+
+// nothing reads, and finds nothing, as one who polls.
+func (b *side) nothing() {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n, err := b.TryRead(b.bufs, b.metas); n != 0 || err != nil {
+		b.t.Fatalf("%d trains more, %v", n, err)
+	}
+}
+
+// readsBare reports whether b reads its near socket without control messages next.
+func (b *side) readsBare() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.open().readBare()
+}
+
+// open is near with b.mu held.
+func (b *side) open() *near { return b.Conn.(*conn).nearby.open }
+
+// Datagrams that are read without control messages come with their addresses, in
+// whole, and marks of congestion are seen sooner or later.
+func TestBareDatagrams(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		for _, plain := range []bool{false, true} {
+			a, b := listen(t, addr, Options{NoOffload: plain}), listen(t, addr, Options{NoOffload: plain})
+			b.barely(a)
+			seen := 0
+			for i := range 4 * (bareMost + 1) {
+				msg := pattern(1 + i)
+				if err := a.Write(msg, &Meta{Remote: b.LocalAddr(), ECN: 3}); err != nil {
+					t.Fatal(err)
+				}
+				got, m := b.datagrams(1)
+				b.nothing()
+				if string(got[0]) != string(msg) || m.Remote != a.LocalAddr() || m.Local != b.LocalAddr().Addr() || m.SegSize != len(msg) {
+					t.Fatalf("%s, datagram %d: %d bytes, %+v", addr, i, len(got[0]), m)
+				}
+				if m.ECN == 3 {
+					seen++
+				} else if m.ECN != 0 {
+					t.Errorf("%s, datagram %d: ECN %d", addr, i, m.ECN)
+				}
+			}
+			if seen != 4 {
+				t.Errorf("%s: %d marks seen of %d, want 4", addr, seen, 4*(bareMost+1))
+			}
+			// Of several that wait all is known.
+			b.mu.Lock()
+			b.open().more = MaxBatch - 1
+			b.mu.Unlock()
+			for range 3 {
+				if err := a.Write([]byte{1}, &Meta{Remote: b.LocalAddr(), ECN: 3}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, m := b.datagrams(3); m.ECN != 3 {
+				t.Errorf("%s: ECN %d of the last of three", addr, m.ECN)
+			}
+			// So it is if it comes from another host.
+			b.mu.Lock()
+			b.open().onHost = false
+			b.mu.Unlock()
+			for range 3 {
+				if err := a.Write([]byte{1}, &Meta{Remote: b.LocalAddr(), ECN: 3}); err != nil {
+					t.Fatal(err)
+				}
+				if _, m := b.datagrams(1); m.ECN != 3 {
+					t.Errorf("%s: ECN %d", addr, m.ECN)
+				}
+				b.nothing()
+			}
+		}
+	}
+}
+
+// Trains need their control messages.
+func TestTrainsAreNotBare(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	if !b.Info().GRO || !a.Info().GSO {
+		t.Skip("no segmentation offload")
+	}
+	b.barely(a)
+	for range 3 {
+		if err := a.Write(pattern(10*1000+5), &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := b.datagrams(11); len(got) != 11 {
+			t.Fatalf("%d datagrams", len(got))
+		}
+		if b.readsBare() {
+			t.Error("trains are read without control messages")
+		}
+	}
+}
+
+// A socket is bound before it is connected: what came in between may be from anybody.
+func TestBareOnlySinceConnected(t *testing.T) {
+	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	bc := b.Conn.(*conn)
+	bc.nearby.after = 0
+	s := &bc.source // as if it were connected to a
+	s.remote, s.onHost = a.LocalAddr(), true
+	s.join(false)
+	for range 2 {
+		c.numbered(b, 0, 1)
+	}
+	b.arrived()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for range 2 {
+		if b.tryRead(); b.metas[0].Remote != c.LocalAddr() {
+			t.Fatalf("from %v, want %v", b.metas[0].Remote, c.LocalAddr())
+		}
+	}
+	if n, err := b.TryRead(b.bufs, b.metas); n != 0 || err != nil {
+		t.Fatalf("%d trains more, %v", n, err)
+	}
+	if !s.readBare() && !lateRecvfrom {
+		t.Error("not known to have only what came since")
+	}
+}
+
+// What comes from other hosts, or directly over IP, is read with control messages.
+func TestBareOnHostOnly(t *testing.T) {
+	here := netip.MustParseAddrPort("192.0.2.1:1")
+	for _, x := range []struct {
+		remote string
+		ip     bool
+		want   bool
+	}{
+		{"192.0.2.1:2", false, true},
+		{"127.0.0.2:1", false, true},
+		{"[::1]:1", false, true},
+		{"192.0.2.1:2", true, false},
+		{"192.0.2.2:1", false, false},
+	} {
+		c := &conn{local: here, ip: x.ip}
+		if got := c.onHost(netip.MustParseAddrPort(x.remote)); got != x.want {
+			t.Errorf("%+v: %v", x, got)
+		}
+	}
+}
