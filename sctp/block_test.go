@@ -1,0 +1,34 @@
+package sctp
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+)
+
+// Copies of messages are whole, of all lengths around those at which they are made
+// otherwise.
+func TestBlocksHoldWhole(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, around := range []int{1, 1 << minBlock, copyAtOnce, 3 * copyAtOnce, 1 << maxBlock} {
+		for n := max(around-1, 1); n <= around+1; n++ {
+			msg := make([]byte, n)
+			for i := range msg {
+				msg[i] = byte(rng.Uint32())
+			}
+			b := newBlock(msg)
+			if !bytes.Equal(b.b, msg) {
+				t.Errorf("%d bytes: the copy differs", n)
+			}
+			b.free()
+		}
+	}
+}
+
+// The memory of a copy is used again, for a message as long as the send buffer, too.
+func TestBlocksAreRecycled(t *testing.T) {
+	msg := make([]byte, 4<<20)
+	if n := testing.AllocsPerRun(100, func() { newBlock(msg).free() }); n >= 1 {
+		t.Errorf("%v allocations per copy, want 0", n)
+	}
+}
