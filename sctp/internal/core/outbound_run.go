@@ -71,7 +71,7 @@ type run struct {
 // too, and nil if it is not plain that this is so: where the scheduler is asked in
 // between, only its stream has something to send.
 func (q *SendQueue) middle(now Time) *outMsg {
-	if q.kind != SchedRR || q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
+	if q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
 		return nil
 	}
 	m := q.head(now)
@@ -94,6 +94,11 @@ func (q *SendQueue) advanceRun(m *outMsg, n, k int) {
 	m.refs += uint32(k)
 	q.streams[m.sid].inFlight += int32(k)
 	q.unsent -= int64(k * n)
+	if q.kind == SchedFair || q.kind == SchedWFQ {
+		for range k {
+			q.sched.sent(m.sid, n+q.headerLen(), m.arrival, q.interleave)
+		}
+	} // to others it makes no difference how often the only stream had its turn
 }
 
 // canRun returns how many of k chunks with n bytes each the peer's window and the

@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -218,3 +219,59 @@ func TestSchedHeapAgainstModel(t *testing.T) {
 type unlogged struct{ testing.TB }
 
 func (unlogged) Logf(string, ...any) {}
+
+// Chunks that are sent many at once count as those sent one by one: the schedulers
+// go on in the same order.
+func TestRunsCountAsTheirChunks(t *testing.T) {
+	for _, kind := range []Scheduler{SchedFCFS, SchedRR, SchedRRPacket, SchedPrio, SchedFair, SchedWFQ} {
+		for _, interleave := range []bool{false, true} {
+			var order [2][]uint16
+			for run := range order {
+				q := NewSendQueue(1<<30, 4, kind)
+				q.SetInterleaving(interleave)
+				push := func(sid uint16, n int) {
+					if err := q.Push(0, &Message{SID: sid, Body: make([]byte, n)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				next := func(n int) *outMsg {
+					m := q.head(0)
+					n = min(n, int(m.end-m.sent))
+					q.advance(m, n)
+					q.EndPacket()
+					return m
+				}
+				for sid := range uint16(4) {
+					if err := q.SetStreamValue(sid, 3-sid); err != nil {
+						t.Fatal(err)
+					}
+				}
+				push(1, 1000)
+				next(1000)
+				push(2, 30_000)
+				m := next(1000)
+				if run == 1 {
+					if q.middle(0) != m {
+						t.Fatalf("scheduler %d, interleave %v: not in the middle of the message", kind, interleave)
+					}
+					q.advanceRun(m, 1000, 20)
+				} else {
+					for range 20 {
+						next(1000)
+					}
+				}
+				push(1, 15_000)
+				push(3, 15_000)
+				for !q.Empty() && q.Pending() {
+					order[run] = append(order[run], next(1000).sid)
+				}
+				if f, ok := q.sched.(*fairQueue); ok {
+					order[run] = append(order[run], uint16(f.now>>16), uint16(f.h.info[2].key.minor>>16))
+				}
+			}
+			if !slices.Equal(order[0], order[1]) {
+				t.Errorf("scheduler %d, interleave %v: one by one\n%v, at once\n%v", kind, interleave, order[0], order[1])
+			}
+		}
+	}
+}

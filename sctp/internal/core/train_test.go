@@ -29,6 +29,11 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 	p.connect()
 	for _, h := range []*host{p.a, p.z} {
 		h.assoc.tx.sb.setSlack(0, int(seed%3)*60)
+		for sid := range uint16(3) {
+			if err := h.assoc.SetStreamValue(sid, 1+sid*sid); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 150 {
@@ -95,7 +100,8 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 // follow acknowledgements of many chunks that are taken in at once.
 func TestShortWaysBuildTheSamePackets(t *testing.T) {
 	for seed := range uint64(48) {
-		cfg := Config{NoInterleaving: seed%2 == 1, Bundle: seed%3 == 1, NoPacing: seed%4 >= 2, NoRACK: seed%5 == 3, ZeroChecksum: seed%8 == 6}
+		cfg := Config{NoInterleaving: seed%2 == 1, Bundle: seed%3 == 1, NoPacing: seed%4 >= 2, NoRACK: seed%5 == 3, ZeroChecksum: seed%8 == 6,
+			Scheduler: Scheduler(seed / 4 % 6)}
 		if seed%4 == 2 {
 			cfg.RecvBuffer = 40_000 // which bounds what is under way
 		}
