@@ -19,6 +19,7 @@ type inflow struct {
 	off  uint64   // body bytes taken
 	size uint64   // body bytes in all
 	last *matchContext
+	held bool // r.place is locked, as more of the body follows at once
 }
 
 // dest tells where the body of a message goes.
@@ -33,7 +34,12 @@ const (
 
 // feed takes bytes up to the end of the present message. It returns how many
 // it took, and an error that wraps ErrProtocol if they make no sense.
-func (f *inflow) feed(data []byte) (n int, err error) {
+func (f *inflow) feed(data []byte) (n int, err error) { return f.feedMore(data, false) }
+
+// feedMore is feed; with more set it may leave the buffer of the receive locked, until
+// feedMore is called again, at once, or letGo: to unlock it after each piece would
+// have the processor wait until it has written that.
+func (f *inflow) feedMore(data []byte, more bool) (n int, err error) {
 	if !f.busy {
 		if n, err = f.header(data); err != nil || !f.busy {
 			return n, err
@@ -45,7 +51,11 @@ func (f *inflow) feed(data []byte) (n int, err error) {
 	}
 	switch f.dest {
 	case toReceive:
-		f.r.put(f.off, b)
+		f.lock()
+		f.r.putLocked(f.off, b)
+		if !more || f.off+uint64(len(b)) == f.size {
+			f.letGo()
+		}
 	case toMessage:
 		copy(f.m.buf[f.off:], b)
 	}
@@ -54,6 +64,22 @@ func (f *inflow) feed(data []byte) (n int, err error) {
 		f.end()
 	}
 	return n + len(b), nil
+}
+
+// lock locks the buffer of the receive.
+func (f *inflow) lock() {
+	if !f.held {
+		f.held = true
+		f.r.place.Lock()
+	}
+}
+
+// letGo unlocks the buffer of the receive, if it is locked.
+func (f *inflow) letGo() {
+	if f.held {
+		f.held = false
+		f.r.place.Unlock()
+	}
 }
 
 // between reports whether no message is in progress.
@@ -96,6 +122,12 @@ func (f *inflow) header(data []byte) (n int, err error) {
 // far as it reaches, or combines them with what is there.
 func (r *Request) put(off uint64, b []byte) {
 	r.place.Lock()
+	r.putLocked(off, b)
+	r.place.Unlock()
+}
+
+// putLocked is put with r.place locked.
+func (r *Request) putLocked(off uint64, b []byte) {
 	switch {
 	case off >= uint64(len(r.buf)):
 	case r.merge.red != nil:
@@ -103,7 +135,6 @@ func (r *Request) put(off uint64, b []byte) {
 	default:
 		copy(r.buf[off:], b)
 	}
-	r.place.Unlock()
 }
 
 // end acts on the end of a message.

@@ -17,8 +17,9 @@ type sctpLink struct {
 	a *sctp.Association
 
 	// Touched by upcalls only, which come one at a time.
-	peer   *peer // nil until the other side has proved who it is
-	broken bool  // something made no sense
+	peer   *peer   // nil until the other side has proved who it is
+	broken bool    // something made no sense
+	open   *inflow // the last piece was of it, and it may have its buffer locked
 
 	mu      sync.Mutex
 	hello   *hello // the greeting, until it is over; guarded by mu
@@ -112,6 +113,7 @@ func (l *sctpLink) piece(p *sctp.Piece) {
 		err = l.message(p)
 	}
 	if err != nil {
+		l.turn(nil)
 		l.broken = true
 		l.a.Abort(err.Error())
 	}
@@ -119,16 +121,18 @@ func (l *sctpLink) piece(p *sctp.Piece) {
 
 func (l *sctpLink) message(p *sctp.Piece) error {
 	if p.Stream == 0 && l.greets() { // the welcome
+		l.turn(nil)
 		return l.greeting(p)
 	}
 	if int(p.Stream) >= len(l.peer.flows) || p.Unordered || p.Aborted {
 		return fmt.Errorf("%w: piece of stream %d", ErrProtocol, p.Stream)
 	}
 	f := &l.peer.flows[p.Stream]
+	l.turn(f)
 	if p.Begin && f.within() {
 		return fmt.Errorf("%w: message cut short", ErrProtocol)
 	}
-	n, err := f.feed(p.Data)
+	n, err := f.feedMore(p.Data, p.More)
 	if err != nil {
 		return err
 	}
@@ -137,6 +141,15 @@ func (l *sctpLink) message(p *sctp.Piece) error {
 		return fmt.Errorf("%w: message of the wrong length", ErrProtocol)
 	}
 	return nil
+}
+
+// turn has the next piece be one of f, if not nil. Whatever is done for others must not
+// wait for somebody who waits for the buffer of a receive.
+func (l *sctpLink) turn(f *inflow) {
+	if l.open != nil && l.open != f {
+		l.open.letGo()
+	}
+	l.open = f
 }
 
 // within reports whether a message has begun and not ended.

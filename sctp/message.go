@@ -136,6 +136,10 @@ type Piece struct {
 	// Data aliases the receive buffer. It is valid until OnPiece returns, or
 	// as long as a Lease of it is held, and must not be written to.
 	Data []byte
+	// More tells that OnPiece is called again, for another piece of the
+	// association, as soon as it returns: what is done for several pieces at once
+	// can wait for that.
+	More bool
 
 	buf *slab.Buf
 }

@@ -109,6 +109,7 @@ func (a *Association) runUpcalls() {
 		}
 		for i := range pieces[:np] {
 			u.set(&pieces[i])
+			u.piece.More = i < np-1
 			a.onPiece(a, &u.piece)
 		}
 		if np > 0 {

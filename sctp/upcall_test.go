@@ -384,3 +384,39 @@ func (o lockOwner) Released(error) {
 	defer o.mu.Unlock()
 	o.n.Add(1)
 }
+
+// More is set where another piece follows at once, and not on the last for now.
+func TestPiecesTellOfMore(t *testing.T) {
+	type seen struct{ more, end bool }
+	var mu sync.Mutex
+	var pieces []seen
+	done := make(chan struct{})
+	server := &sctp.Config{MTU: 1500, OnPiece: func(_ *sctp.Association, p *sctp.Piece) {
+		mu.Lock()
+		defer mu.Unlock()
+		pieces = append(pieces, seen{p.More, p.End})
+		if p.End {
+			close(done)
+		}
+	}}
+	p := newLoopbackPair(t, sctp.TransportConfig{}, &sctp.Config{MTU: 1500}, server)
+	if err := p.a.Send(t.Context(), pattern(500_000), sctp.SendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	<-done
+	mu.Lock()
+	defer mu.Unlock()
+	more := 0
+	for i, x := range pieces {
+		if x.more {
+			more++
+		}
+		if x.more && i == len(pieces)-1 {
+			t.Error("more was to follow after the last piece of all")
+		}
+	}
+	// They are handed over in batches of up to 64 that came in one train or several.
+	if more < len(pieces)/2 {
+		t.Errorf("%d of %d pieces tell of more", more, len(pieces))
+	}
+}
