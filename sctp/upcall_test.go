@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -415,8 +416,8 @@ func TestPiecesTellOfMore(t *testing.T) {
 			t.Error("more was to follow after the last piece of all")
 		}
 	}
-	// They are handed over in batches of up to 64 that came in one train or several.
-	if more < len(pieces)/2 {
-		t.Errorf("%d of %d pieces tell of more", more, len(pieces))
+	// Many are read at a time where the system can.
+	if more == 0 && runtime.GOOS == "linux" {
+		t.Errorf("none of %d pieces tells of more", len(pieces))
 	}
 }

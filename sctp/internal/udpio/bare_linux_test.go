@@ -124,7 +124,7 @@ func TestBareOnlySinceConnected(t *testing.T) {
 	bc := b.Conn.(*conn)
 	bc.nearby.after = 0
 	s := &bc.source // as if it were connected to a
-	s.remote, s.onHost = a.LocalAddr(), true
+	s.remote, s.connected, s.onHost = a.LocalAddr(), true, true
 	s.join(false)
 	for range 2 {
 		c.numbered(b, 0, 1)
@@ -142,6 +142,51 @@ func TestBareOnlySinceConnected(t *testing.T) {
 	}
 	if !s.readBare() && !lateRecvfrom {
 		t.Error("not known to have only what came since")
+	}
+}
+
+// A long datagram that is dropped, as it may be a train, leaves the next one whole.
+func TestBareAfterADrop(t *testing.T) {
+	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
+	if !b.Info().GRO {
+		t.Skip("no receive offload")
+	}
+	b.barely(a)
+	for _, n := range []int{longDatagram, 2 * longDatagram} {
+		if err := a.Write(pattern(n), &Meta{Remote: b.LocalAddr()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.open().mixed = true
+	if b.tryRead(); len(b.bufs[0].B) != 2*longDatagram || b.metas[0].SegSize != 2*longDatagram {
+		t.Errorf("%d bytes in segments of %d, want %d", len(b.bufs[0].B), b.metas[0].SegSize, 2*longDatagram)
+	}
+}
+
+// While a socket is left it is connected to itself.
+func TestOwnDatagramsWhileLeaving(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
+		a, b := listen(t, addr, Options{}), listen(t, addr, Options{})
+		b.barely(a)
+		b.mu.Lock()
+		c := b.Conn.(*conn)
+		c.nearby.to.Store(nil)
+		c.nearby.parted = true
+		if !c.leave() {
+			t.Fatal("not left")
+		}
+		c.fdmu.RLock() // a writer keeps it from being closed
+		if n, err := b.TryRead(b.bufs, b.metas); n != 0 || err != nil {
+			t.Fatalf("%d trains, %v", n, err)
+		}
+		c.fdmu.RUnlock()
+		b.numbered(b, 0, 1)
+		if b.tryRead(); b.metas[0].Remote != b.LocalAddr() {
+			t.Errorf("from %v, want %v", b.metas[0].Remote, b.LocalAddr())
+		}
+		b.mu.Unlock()
 	}
 }
 

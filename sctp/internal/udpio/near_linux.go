@@ -129,7 +129,7 @@ func (c *conn) approach(remote netip.AddrPort) error {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
 	b := &c.nearby
-	b.open, b.behind = &near{source: source{fd: fd, remote: remote, onHost: c.onHost(remote)}}, true
+	b.open, b.behind = &near{source: source{fd: fd, remote: remote, connected: true, onHost: c.onHost(remote)}}, true
 	b.open.joins.init(c.gro)
 	c.nearFD.Store(int32(fd))
 	for _, p := range c.pollers {
@@ -199,7 +199,7 @@ func (c *conn) leave() bool {
 		return false
 	}
 	if n := b.open; !n.left {
-		n.left = true
+		n.left, n.connected, n.only = true, false, false
 		if sa, err := unix.Getsockname(n.fd); err == nil && unix.Connect(n.fd, sa) == nil {
 			return true
 		}

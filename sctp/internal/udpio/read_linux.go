@@ -87,10 +87,11 @@ type source struct {
 	joins
 
 	// Of a connected socket.
-	remote netip.AddrPort
-	only   bool // all that is there to read came since it was connected
-	onHost bool // the peer is on this host
-	bare   int  // datagrams since the last one with control messages
+	remote    netip.AddrPort
+	connected bool // it still is
+	only      bool // all that is there to read came since it was connected
+	onHost    bool // the peer is on this host
+	bare      int  // datagrams since the last one with control messages
 }
 
 // bareMost is how many datagrams in a row are read without control messages, at most.
@@ -151,12 +152,12 @@ func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) 
 			c.favour(metas[:n])
 			if s.able && s.note(bufs[:n]) {
 				c.uncut.Add(uint64(n))
-				continue
+				return c.readFrom(s, bufs, metas)
 			}
 			return n, nil
 		case unix.EAGAIN:
 			s.more, s.mixed = 0, false
-			s.only = s.remote.IsValid()
+			s.only = s.connected
 			if c.icmp.due.Load() {
 				c.readICMP()
 			}
