@@ -68,9 +68,9 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 }
 
-// maxConnMessage is how much of a Write becomes one message: of a longer one much
-// would have left the caches before it is sent.
-const maxConnMessage = 256 << 10
+// maxConnMessage is how much of a Write becomes one message, the copy of which is
+// recycled.
+const maxConnMessage = 1 << 20
 
 // Write implements net.Conn. It blocks while the send buffer is full.
 func (c *Conn) Write(b []byte) (n int, err error) {
