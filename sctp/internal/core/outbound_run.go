@@ -94,11 +94,7 @@ func (q *SendQueue) advanceRun(m *outMsg, n, k int) {
 	m.refs += uint32(k)
 	q.streams[m.sid].inFlight += int32(k)
 	q.unsent -= int64(k * n)
-	if q.kind == SchedFair || q.kind == SchedWFQ {
-		for range k {
-			q.sched.sent(m.sid, n+q.headerLen(), m.arrival, q.interleave)
-		}
-	} // to others it makes no difference how often the only stream had its turn
+	q.sched.sentRun(m.sid, n+q.headerLen(), k)
 }
 
 // canRun returns how many of k chunks with n bytes each the peer's window and the

@@ -41,4 +41,10 @@ func (s *fairQueue) sent(sid uint16, n int, _ uint64, _ bool) {
 	s.h.put(sid, k)
 }
 
+func (s *fairQueue) sentRun(sid uint16, n, k int) {
+	for range k {
+		s.sent(sid, n, 0, false)
+	}
+}
+
 func (s *fairQueue) setValue(sid, value uint16) { s.h.entry(sid).value = value }
