@@ -27,8 +27,22 @@ func (b *side) nothing() {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.empty()
+}
+
+// empty is nothing with b.mu held.
+func (b *side) empty() {
+	b.t.Helper()
 	if n, err := b.TryRead(b.bufs, b.metas); n != 0 || err != nil {
 		b.t.Fatalf("%d trains more, %v", n, err)
+	}
+}
+
+// marked sends a datagram that met congestion.
+func (a *side) marked(b *side, msg []byte) {
+	a.t.Helper()
+	if err := a.Write(msg, &Meta{Remote: b.LocalAddr(), ECN: 3}); err != nil {
+		a.t.Fatal(err)
 	}
 }
 
@@ -52,9 +66,7 @@ func TestBareDatagrams(t *testing.T) {
 			seen := 0
 			for i := range 4 * (bareMost + 1) {
 				msg := pattern(1 + i)
-				if err := a.Write(msg, &Meta{Remote: b.LocalAddr(), ECN: 3}); err != nil {
-					t.Fatal(err)
-				}
+				a.marked(b, msg)
 				got, m := b.datagrams(1)
 				b.nothing()
 				if string(got[0]) != string(msg) || m.Remote != a.LocalAddr() || m.Local != b.LocalAddr().Addr() || m.SegSize != len(msg) {
@@ -74,9 +86,7 @@ func TestBareDatagrams(t *testing.T) {
 			b.open().more = MaxBatch - 1
 			b.mu.Unlock()
 			for range 3 {
-				if err := a.Write([]byte{1}, &Meta{Remote: b.LocalAddr(), ECN: 3}); err != nil {
-					t.Fatal(err)
-				}
+				a.marked(b, []byte{1})
 			}
 			if _, m := b.datagrams(3); m.ECN != 3 {
 				t.Errorf("%s: ECN %d of the last of three", addr, m.ECN)
@@ -86,9 +96,7 @@ func TestBareDatagrams(t *testing.T) {
 			b.open().onHost = false
 			b.mu.Unlock()
 			for range 3 {
-				if err := a.Write([]byte{1}, &Meta{Remote: b.LocalAddr(), ECN: 3}); err != nil {
-					t.Fatal(err)
-				}
+				a.marked(b, []byte{1})
 				if _, m := b.datagrams(1); m.ECN != 3 {
 					t.Errorf("%s: ECN %d", addr, m.ECN)
 				}
@@ -137,9 +145,7 @@ func TestBareOnlySinceConnected(t *testing.T) {
 			t.Fatalf("from %v, want %v", b.metas[0].Remote, c.LocalAddr())
 		}
 	}
-	if n, err := b.TryRead(b.bufs, b.metas); n != 0 || err != nil {
-		t.Fatalf("%d trains more, %v", n, err)
-	}
+	b.empty()
 	if !s.readBare() && !lateRecvfrom {
 		t.Error("not known to have only what came since")
 	}
@@ -178,9 +184,7 @@ func TestOwnDatagramsWhileLeaving(t *testing.T) {
 			t.Fatal("not left")
 		}
 		c.fdmu.RLock() // a writer keeps it from being closed
-		if n, err := b.TryRead(b.bufs, b.metas); n != 0 || err != nil {
-			t.Fatalf("%d trains, %v", n, err)
-		}
+		b.empty()
 		c.fdmu.RUnlock()
 		b.numbered(b, 0, 1)
 		if b.tryRead(); b.metas[0].Remote != b.LocalAddr() {

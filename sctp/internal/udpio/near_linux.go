@@ -139,7 +139,8 @@ func (c *conn) approach(remote netip.AddrPort) error {
 	return nil
 }
 
-// onHost reports whether UDP datagrams from remote do not come from another host.
+// onHost reports whether what comes from remote comes in UDP datagrams that do not
+// leave the host.
 func (c *conn) onHost(remote netip.AddrPort) bool {
 	return !c.ip && (remote.Addr() == c.local.Addr() || remote.Addr().IsLoopback())
 }

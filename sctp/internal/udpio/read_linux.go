@@ -112,37 +112,26 @@ const lateRecvfrom = runtime.GOARCH == "386" || runtime.GOARCH == "s390x"
 // kernel's look for a second costs as much as a poll that finds nothing.
 func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) {
 	r := &c.rd
-	want := min(len(bufs), len(metas), s.more+1)
-	bare := want == 1 && s.readBare()
-	if bare {
-		bufs[0].B = bufs[0].B[:slab.Size]
-	} else {
-		r.ask(s, bufs[:want])
-	}
 	for {
+		want := min(len(bufs), len(metas), s.more+1)
+		bare := want == 1 && s.readBare()
+		r.ask(s, bufs[:want])
 		c.fdmu.RLock()
 		if c.closed {
 			c.fdmu.RUnlock()
 			return 0, ErrClosed
 		}
-		var n int
-		var errno unix.Errno
-		if bare {
-			n, errno = receiveBare(s.fd, bufs[0])
-		} else {
-			n, errno = r.receive(s.fd, want)
-		}
+		n, errno := r.receive(s.fd, want, bare)
 		c.fdmu.RUnlock()
 		switch errno {
 		case 0:
+			for i := range n {
+				c.decode(s, i, bufs[i], &metas[i])
+			}
 			if bare {
 				s.bare++
-				metas[0] = Meta{Local: c.local.Addr(), Remote: s.remote, SegSize: len(bufs[0].B)}
 			} else {
 				s.bare = 0
-				for i := range n {
-					c.decode(s, i, bufs[i], &metas[i])
-				}
 			}
 			if n == want {
 				s.more = min(2*s.more+1, MaxBatch-1)
@@ -152,7 +141,7 @@ func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) 
 			c.favour(metas[:n])
 			if s.able && s.note(bufs[:n]) {
 				c.uncut.Add(uint64(n))
-				return c.readFrom(s, bufs, metas)
+				continue
 			}
 			return n, nil
 		case unix.EAGAIN:
@@ -189,19 +178,20 @@ func (r *reader) ask(s *source, bufs []*slab.Buf) {
 	}
 }
 
-// receiveBare makes the system call for one datagram without control messages.
-func receiveBare(fd int, buf *slab.Buf) (int, unix.Errno) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&buf.B[0])), uintptr(len(buf.B)), unix.MSG_DONTWAIT, 0, 0)
-	if errno != 0 {
-		return 0, errno
+// receive makes the system call, for up to want trains, or for one datagram without
+// control messages. One train is copied in microseconds, for which the runtime need
+// not be told of the call.
+func (r *reader) receive(fd, want int, bare bool) (int, unix.Errno) {
+	if bare {
+		m := &r.msgs[0]
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(m.hdr.Iov.Base)), slab.Size, unix.MSG_DONTWAIT, 0, 0)
+		if errno != 0 {
+			return 0, errno
+		}
+		m.n = uint32(n)
+		m.hdr.SetControllen(0)
+		return 1, 0
 	}
-	buf.B = buf.B[:n]
-	return 1, 0
-}
-
-// receive makes the system call, for up to want trains. One train is copied in
-// microseconds, for which the runtime need not be told of the call.
-func (r *reader) receive(fd, want int) (int, unix.Errno) {
 	if want == 1 {
 		m := &r.msgs[0]
 		n, _, errno := unix.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&m.hdr)), unix.MSG_DONTWAIT)
