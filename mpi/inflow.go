@@ -51,7 +51,10 @@ func (f *inflow) feedMore(data []byte, more bool) (n int, err error) {
 	}
 	switch f.dest {
 	case toReceive:
-		f.lock()
+		if !f.held {
+			f.held = true
+			f.r.place.Lock()
+		}
 		f.r.putLocked(f.off, b)
 		if !more || f.off+uint64(len(b)) == f.size {
 			f.letGo()
@@ -64,14 +67,6 @@ func (f *inflow) feedMore(data []byte, more bool) (n int, err error) {
 		f.end()
 	}
 	return n + len(b), nil
-}
-
-// lock locks the buffer of the receive.
-func (f *inflow) lock() {
-	if !f.held {
-		f.held = true
-		f.r.place.Lock()
-	}
 }
 
 // letGo unlocks the buffer of the receive, if it is locked.

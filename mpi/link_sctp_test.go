@@ -16,7 +16,7 @@ func heldLink(t *testing.T) (*sctpLink, *Request) {
 		t.Fatal(err)
 	}
 	w := newWorld(0, 2, o, nil)
-	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
+	tr, err := sctp.NewTransport(sctp.TransportConfig{LocalAddrs: []netip.AddrPort{loopback}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func heldLink(t *testing.T) (*sctpLink, *Request) {
 	l := &sctpLink{a: a, peer: w.eng.peers[1]}
 	l.piece(&sctp.Piece{Stream: 1, Begin: true, Data: eagerHeader(5, 100), More: true})
 	l.piece(&sctp.Piece{Stream: 1, Data: make([]byte, 30), More: true})
-	if locked(r) != true || l.broken {
+	if !locked(r) || l.broken {
 		t.Fatalf("the buffer is locked: %v, the link broken: %v", locked(r), l.broken)
 	}
 	return l, r
