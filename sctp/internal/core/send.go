@@ -265,7 +265,7 @@ func (t *dataSender) retune(now Time, res *SackResult, slowest Time) {
 		rtt = max(rtt, res.Paths[i].AckRTT)
 	}
 	t.tune.ack(now, n, rtt)
-	t.q.setSoftLimit(t.tune.limit(slowest))
+	t.q.setSoftLimit(t.tune.limit(slowest), t.tune.near(slowest))
 }
 
 // report turns what the send queue has to say into events.

@@ -124,6 +124,7 @@ type SendQueue struct {
 	unsent     int64 // of them not given a TSN
 	messages   int   // messages not fully acknowledged or abandoned
 	waiting    int   // of them with bytes to send
+	near       bool  // nor one of nearLeast with tuneNear
 	ready      int   // streams that may send
 	interleave bool
 	partial    bool // the peer supports partial reliability
@@ -149,6 +150,7 @@ type SendQueue struct {
 	sb         *Scoreboard // set by NewScoreboard; nil in tests of the queue alone
 	maxChunk   int         // no chunk is made larger; 0: no bound besides the packet
 	held       bool        // all streams are paused
+	large      bool     // of nearLeast bytes or more
 	holdFence  uint64      // messages that arrived before it pass
 
 	// Abandoned counts messages given up before and after a part of them was
@@ -293,7 +295,7 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 		}
 	}
 	if !m.Force && !q.fits(n+int64(count-1)*messageCharge) && !q.starved(m) && !(m.Droppable && q.makeRoom(n, m.Priority)) {
-		q.blocked = true
+		q.blocked, q.large = true, n >= nearLeast
 		return ErrWouldBlock
 	}
 	o := q.alloc()
@@ -350,17 +352,18 @@ func (q *SendQueue) fits(n int64) bool {
 	if q.messages == 0 {
 		return true
 	}
-	return q.charge()+n+messageCharge <= q.limit && (q.soft == 0 || q.softCharge() < q.soft)
+	return q.charge()+n+messageCharge <= q.limit && (q.soft == 0 || q.softCharge() < q.soft) && (!q.near || n < nearLeast || q.buffered < tuneNear)
 }
 
 // flightLimit returns how many bytes may be sent and not cumulatively acknowledged
 // before the buffer has no room for new ones.
 func (q *SendQueue) flightLimit() int64 { return q.limit - (q.buffered - q.unsent) }
 
-// setSoftLimit changes from how many buffered bytes on no message is taken.
-func (q *SendQueue) setSoftLimit(n int64) {
-	if n != q.soft {
-		q.soft = n
+// setSoftLimit changes from how many buffered bytes on no message is taken, and whether
+// tuneNear counts.
+func (q *SendQueue) setSoftLimit(n int64, near bool) {
+	if n != q.soft || near != q.near {
+		q.soft, q.near = n, near
 		q.checkRoom()
 	}
 }
@@ -515,7 +518,7 @@ func (q *SendQueue) unrefRun(m *outMsg, n, chunks int) {
 // checkRoom notes when a queue that refused a message has room again: half of
 // it, so that writers are not woken for every packet.
 func (q *SendQueue) checkRoom() {
-	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) {
+	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) && (!q.near || !q.large || q.buffered <= tuneNear/2) {
 		q.blocked, q.unblocked = false, true
 	}
 }

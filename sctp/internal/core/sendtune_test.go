@@ -38,15 +38,46 @@ func TestSendTuneFollowsThePath(t *testing.T) {
 		t.Errorf("limit after the way became longer = %d, want about %d", got, 2*want)
 	}
 	// And a slower one.
-	s.path(now, 12_000*ms, 1*ms, 1e6)
+	now = s.path(now, 12_000*ms, 1*ms, 1e6)
 	if got := s.limit(0); got != tuneFloor {
 		t.Errorf("limit at 8 Mb/s = %d, want %d", got, tuneFloor)
+	}
+	if s.near(0) {
+		t.Error("1 ms is near")
+	}
+	s.path(now, 12_000*ms, ms/10, 1e6)
+	if !s.near(0) || s.near(2*ms) {
+		t.Errorf("100 µs is near: %v, with a path of 2 ms besides: %v", s.near(0), s.near(2*ms))
+	}
+}
+
+// Where the round trip is short, few bytes are queued before a large message, and as many
+// small ones as elsewhere.
+func TestNearLimitIsForLargeMessages(t *testing.T) {
+	for _, size := range []int{64, nearLeast - 1, nearLeast, 2 * nearLeast} {
+		q := NewSendQueue(64<<20, 1, SchedFCFS)
+		q.setSoftLimit(tuneFloor, true)
+		m, n := Message{Body: make([]byte, size)}, 0
+		for q.Push(1, &m) == nil {
+			n++
+		}
+		want := (tuneFloor + size + softCharge - 1) / (size + softCharge)
+		if size >= nearLeast {
+			want = (tuneNear + size - 1) / size
+		}
+		if n != want {
+			t.Errorf("%d messages of %d bytes are queued, want %d", n, size, want)
+		}
+		q.setSoftLimit(tuneFloor, false)
+		if got := q.Unblocked(); got != (size >= nearLeast) {
+			t.Errorf("%d bytes: room without the limit: %v", size, got)
+		}
 	}
 }
 
 func TestSoftLimitTakesLargeMessagesWhole(t *testing.T) {
 	q := NewSendQueue(4<<20, 1, SchedFCFS)
-	q.setSoftLimit(512 << 10)
+	q.setSoftLimit(512<<10, false)
 	m := Message{Body: make([]byte, 1<<20)}
 	if err := q.Push(1, &m); err != nil {
 		t.Fatal(err)
@@ -54,7 +85,7 @@ func TestSoftLimitTakesLargeMessagesWhole(t *testing.T) {
 	if err := q.Push(1, &m); err != ErrWouldBlock {
 		t.Errorf("a message beyond the soft limit: %v, want ErrWouldBlock", err)
 	}
-	q.setSoftLimit(4 << 20)
+	q.setSoftLimit(4<<20, false)
 	if !q.Unblocked() {
 		t.Error("a larger soft limit did not unblock the queue")
 	}
@@ -68,7 +99,7 @@ func TestSoftLimitTakesLargeMessagesWhole(t *testing.T) {
 // them are queued.
 func TestSoftLimitCountsMessages(t *testing.T) {
 	q := NewSendQueue(64<<20, 1, SchedFCFS)
-	q.setSoftLimit(tuneFloor)
+	q.setSoftLimit(tuneFloor, false)
 	m, n := Message{Body: make([]byte, 64)}, 0
 	for q.Push(1, &m) == nil {
 		n++
