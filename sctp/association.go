@@ -31,6 +31,7 @@ type Association struct {
 	flushing atomic.Int32
 	settling atomic.Int32
 	gone     atomic.Bool // the association has ended
+	lends    atomic.Bool // messages may be lent to the core, see keep
 	opened   bool        // by Connect, not by the peer
 
 	unwanted bool // refused by the driver; guarded by mu

@@ -6,20 +6,29 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
+	"github.com/weftstack/weft/sctp/wire"
 )
 
 // minHole is the least part of a message that the kernel takes from where it is:
 // for a short one it is faster to copy it among the headers.
 const minHole = 4096
 
+// trainAt is where a train begins in its memory: with it the data of full packets of a
+// path with an MTU of 1,500 bytes lies at multiples of 64 bytes, as do the lines of the
+// cache, that of the first one too.
+const trainAt = 64 - wire.HeaderLen - wire.IDataHeaderLen
+
 // train is the memory in which packets are built.
 type train struct {
-	mem  [udpio.MaxTrain + 29]byte
+	mem  [trainAt + udpio.MaxTrain + 29]byte
 	tx   core.Transmit
 	meta udpio.Meta
 
 	holes []slab.Hole // parts of mem that are elsewhere
 }
+
+// space is where PollTransmit appends.
+func (b *train) space() []byte { return b.mem[trainAt : trainAt : trainAt+udpio.MaxTrain] }
 
 var trains = sync.Pool{New: func() any { return &train{holes: make([]slab.Hole, 0, udpio.MaxHoles)} }}
 
@@ -48,6 +57,7 @@ func (a *Association) startFlush() bool {
 // flushLocked is flush called with a.mu held, which it unlocks.
 func (a *Association) flushLocked(now core.Time) work {
 	if !a.startFlush() {
+		a.keep()
 		return a.unlock()
 	}
 	return a.transmitAll(now)
@@ -75,22 +85,23 @@ func (a *Association) transmitAll(now core.Time) (w work) {
 // with a.mu held and unlocks it.
 func (a *Association) transmit(b *train, now core.Time) (w work) {
 	for {
-		out, tx, ok := a.core.PollTransmitGather(now, b.mem[:0:udpio.MaxTrain], a.t.sockets().maxSegs, &b.holes, minHole)
+		out, tx, ok := a.poll(b, now)
 		last := !ok || tx.Last
 		if last {
+			a.keep()
 			a.arm()
 		}
-		a.lent = len(b.holes) > 0
+		a.lent = len(b.holes) > 0 || tx.Kept
 		w |= a.unlock()
 		if ok {
 			b.tx = tx
 			a.t.send(out, b)
 		}
-		if last && len(b.holes) == 0 {
+		if last && len(b.holes) == 0 && !tx.Kept {
 			return w
 		}
 		a.mu.Lock()
-		if len(b.holes) > 0 {
+		if len(b.holes) > 0 || tx.Kept {
 			clear(b.holes)
 			b.holes, a.lent = b.holes[:0], false
 			if a.dead {
@@ -103,6 +114,45 @@ func (a *Association) transmit(b *train, now core.Time) (w work) {
 		now = a.t.now()
 	}
 }
+
+// poll takes packets from the core: in memory that it keeps if a message was lent, else in
+// that of b. a.mu is held.
+func (a *Association) poll(b *train, now core.Time) (out []byte, tx core.Transmit, ok bool) {
+	segs := a.t.sockets().maxSegs
+	if a.core.Lending() && !a.core.Open() {
+		if a.core.CanLend() {
+			img := trains.Get().(*train)
+			var kept bool
+			if out, tx, ok, kept = a.core.PollTransmitImage(now, img.space(), segs, img); !kept {
+				out = append(b.mem[:0], out...)
+				trains.Put(img)
+			}
+			return out, tx, ok
+		}
+		a.keep()
+	}
+	return a.core.PollTransmitGather(now, b.space(), segs, &b.holes, minHole)
+}
+
+// lendLeast is the least message that is lent: a train with less may take as much memory.
+const lendLeast = 32 << 10
+
+// keep copies what was lent and is not in packets yet, before its caller wants it back.
+// a.mu is held.
+func (a *Association) keep() {
+	a.core.Keep(duplicate)
+	if can := a.core.CanLend(); can != a.lends.Load() {
+		a.lends.Store(can)
+	}
+}
+
+func duplicate(body []byte) ([]byte, core.Owner) {
+	b := newBlock(body)
+	return b.b, b
+}
+
+// Released implements core.Owner; the memory is recycled without a call to it.
+func (b *train) Released(error) { trains.Put(b) }
 
 // arm moves the deadline of the association to when the core or AutoClose wants
 // it to be woken. a.mu is held.

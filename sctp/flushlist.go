@@ -53,6 +53,11 @@ func (s *common) add(a *Association) (w work) {
 			s.send()
 			a.mu.Lock()
 		}
+		if a.core.Lending() || a.core.Open() {
+			a.flushing.Add(1) // for transmitAll, which sends from other memory
+			a.mu.Unlock()
+			return w
+		}
 		segs := s.segs()
 		if s.to > s.from {
 			segs -= s.b.tx.Segs

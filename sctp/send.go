@@ -40,6 +40,11 @@ var stopped = make(<-chan struct{})
 func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *SendOptions) error {
 	a.fetchToSend()
 	var m core.Message
+	if opts.Owner == nil && len(msg) >= lendLeast && !opts.More && a.lends.Load() && a.flushing.Load() == 0 {
+		newMessage(&m, nil, opts)
+		m.Body, m.Lent = msg, true
+		return a.push(stop, expired, &m, nil, false)
+	}
 	own := newMessage(&m, msg, opts)
 	return a.push(stop, expired, &m, own, opts.More)
 }
@@ -49,6 +54,9 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *block, more bool) error {
 	for {
 		a.mu.Lock()
+		if m.Lent {
+			a.keep() // that of somebody else
+		}
 		err := a.core.Send(a.sendTime(m), m)
 		if err != core.ErrWouldBlock || stop == stopped {
 			if err != nil {
@@ -58,7 +66,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 			}
 			n := len(m.Header) + len(m.Body)
 			long := n > lookLeast
-			look := stop != stopped && a.sentMuch(n) && !(long && (more || a.held())) && a.looks(a.t.now())
+			look := stop != stopped && a.sentMuch(n) && !(long && (more || !m.Lent && a.held())) && a.looks(a.t.now())
 			if look && long {
 				a.settleLater(a.unlock())
 				a.t.look()
@@ -151,7 +159,7 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 // others to join it. It releases a.mu.
 func (a *Association) launch(more bool) work {
 	a.active()
-	if more || a.held() {
+	if more || !a.core.Lending() && a.held() {
 		return a.unlock()
 	}
 	return a.flushLocked(a.t.now())

@@ -195,6 +195,8 @@ func (a *Association) takeReleases() (w work) {
 	for _, r := range all[n:] {
 		if b, ok := r.Owner.(*block); ok {
 			b.free()
+		} else if b, ok := r.Owner.(*train); ok {
+			trains.Put(b)
 		} else if r.Owner != nil {
 			kept = append(kept, r)
 			w = workEvents

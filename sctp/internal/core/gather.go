@@ -11,6 +11,7 @@ import (
 type gather struct {
 	holes *[]slab.Hole // nil: nothing
 	least int          // the least part of a message, in bytes
+	lazy  bool         // parts of messages are copied late though nothing is left
 	// late is the part of a message that was appended last to the packet being built.
 	// It is copied when the packet is complete, by who reads it for the checksum.
 	late slab.Hole
@@ -35,6 +36,9 @@ func (g *gather) put(b []byte) {
 func (a *Assoc) PollTransmitGather(now Time, buf []byte, maxSegs int, holes *[]slab.Hole, least int) (out []byte, tx Transmit, ok bool) {
 	if a.state != Established || a.auth.on { // an AUTH chunk covers what follows it
 		return a.PollTransmit(now, buf, maxSegs)
+	}
+	if a.Open() {
+		return a.pollOpen(now, buf, maxSegs)
 	}
 	a.tx.sb.gather = gather{holes: holes, least: least}
 	out, tx, ok = a.PollTransmit(now, buf, maxSegs)

@@ -26,11 +26,22 @@ const (
 	holdPackets = 4
 )
 
+// hold tells what new data waits.
+type hold uint8
+
+const (
+	holdNone  hold = iota
+	holdShort      // what does not fill a packet; the train stays open, see openTrain
+	holdAll
+)
+
 // holdTrain reports whether new data on the path of new data has to wait, for a
-// train of at most so many packets and bytes.
+// train of at most so many packets and bytes. What is in a train that is open waits
+// with it.
 func (a *Assoc) holdTrain(segs, room int) bool {
 	t := &a.tx
-	unsent := t.q.Unsent()
+	o := &t.open
+	unsent := t.q.Unsent() + int64(o.bytes)
 	if unsent == 0 || a.cfg.NoRACK || a.spread() || t.q.routed > 0 || a.state != Established || t.sb.ZeroWindow() {
 		return false
 	}
@@ -49,13 +60,13 @@ func (a *Assoc) holdTrain(segs, room int) bool {
 		return false
 	}
 	full := int64(p.pmdcs())
-	if unsent < full && t.sb.FlightChunks(i) >= holdChunks {
+	if unsent < full && t.sb.FlightChunks(i)-o.chunks >= holdChunks {
 		return true
 	}
 	segs = max(min(segs, room/p.mtu), 1)
-	train, flight := full*int64(segs), t.sb.Flight(i)
+	train, flight := full*int64(segs), t.sb.Flight(i)-o.bytes
 	if flight < holdFlight {
-		return t.sb.FlightChunks(i) >= holdStream && unsent < min(train, int64(flight/2))
+		return t.sb.FlightChunks(i)-o.chunks >= holdStream && unsent < min(train, int64(flight/2))
 	}
 	return unsent < train
 }
@@ -81,6 +92,7 @@ func (s *Scoreboard) MinRTT(path int) Time { return s.paths[path].rack.minimum()
 
 // dataPackets returns how many packets with data were sent.
 func (a *Assoc) dataPackets() (n uint64) {
+	n = -uint64(a.tx.open.tx.Segs)
 	for i := range a.paths {
 		n += a.paths[i].count.packets
 	}

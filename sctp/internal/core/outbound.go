@@ -340,7 +340,7 @@ func (a *Assoc) mayFill(now Time, i int) bool {
 // is where the Nagle algorithm waits.
 func (a *Assoc) windowOpen(now Time, i int) bool {
 	t := &a.tx
-	if t.hold {
+	if t.hold == holdAll || t.hold == holdShort && t.q.Unsent() < int64(a.paths[i].pmdcs()-t.q.headerLen()) {
 		return false
 	}
 	if a.cfg.Bundle && t.sb.Flight(i) > 0 && t.q.Unsent() < int64(a.paths[i].pmdcs()) {

@@ -22,7 +22,7 @@ const (
 func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs, room int) ([]byte, int) {
 	t, p := &a.tx, &a.paths[i]
 	q, sb := t.q, t.sb
-	if t.hold || a.cfg.Bundle || a.cfg.MaxBurst > 0 || p.single || len(a.paths) != 1 ||
+	if t.hold == holdAll || a.cfg.Bundle || a.cfg.MaxBurst > 0 || p.single || len(a.paths) != 1 ||
 		!sb.onlyNew() || !a.cfg.NoPacing && p.pacer.Rate() != 0 {
 		return b, 0
 	}
@@ -132,9 +132,10 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, x *run) 
 		h = int(m.hdrLen)
 		lead, body = m.series.headers[int(i)*h:], m.body[int(i)*(n-h):]
 	} else {
-		body = m.body[off-int64(m.hdrLen):]
+		body = m.body[off-int64(m.hdrLen)-m.gone:]
 	}
 	front, part := len(head)+h, n-h
+	rec.img = s.images.ref(len(b) + len(head))
 	if r.n == 0 {
 		r.head = t
 	} else {
@@ -169,6 +170,9 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, x *run) 
 		*s.rec(t) = rec
 		f.set.add(t)
 		rec.prev = t
+		if rec.img != 0 {
+			rec.img += uint32(front + part)
+		}
 		if t, off = t+1, off+int64(n); !many {
 			fsn++
 		}

@@ -24,16 +24,42 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 
 func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
-	a.tx.hold = a.holdTrain(maxSegs, cap(buf)-len(buf))
+	open := a.tx.sb != nil && a.tx.sb.images.open
+	if a.tx.hold = holdNone; a.holdTrain(maxSegs, cap(buf)-len(buf)) {
+		if a.tx.hold = holdAll; open {
+			a.tx.hold = holdShort
+		}
+	}
 	largest := a.largestPacket()
-	plain := false
+	plain, full := false, false
 	var header [wire.HeaderLen]byte
 	var p built // the last packet; nextData's differ from it in their data only
+	var was openTrain
+	late := false // it may not stay open
+	var next TSN  // the first that is in it
+	if open {
+		next = a.tx.sb.next - TSN(a.tx.sb.unsent)
+		if was = a.tx.open; was.tx.Segs > 0 {
+			buf, tx, plain = a.resume(now)
+			if a.tx.open = (openTrain{}); !plain {
+				a.leaves(&tx)
+				a.stats.PacketsSent += uint64(tx.Segs)
+				return buf, tx, true
+			}
+			start, first, p = 0, 0, built{Tuple: tx.Tuple, ecn: tx.ECN}
+			copy(header[:], was.header[:])
+		} else {
+			late = a.rx.sack.due(now) // it goes along
+		}
+		was.bytes -= a.tx.sb.Flight(0)
+		was.chunks -= a.tx.sb.FlightChunks(0)
+	}
 	for tx.Segs < max(maxSegs, 1) {
 		// The next packet may be larger than the first, and then goes by itself: it
 		// has to fit, too.
 		if tx.Segs > 0 && cap(buf)-len(buf) < largest {
 			tx.Last = a.Idle(now) && !a.spread()
+			full = true
 			break
 		}
 		if plain {
@@ -68,21 +94,36 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			a.fill(buf, at)
 			a.tx.carry.put(p, buf[at:])
 			buf = buf[:at]
+			if open {
+				a.leaves(&tx)
+			}
 			a.stats.PacketsSent += uint64(tx.Segs)
 			return buf, tx, true
 		}
 		tx.Segs++
 		if n < tx.SegSize || p.path < 0 || p.oversize {
+			full = true
 			break
 		}
 		if !a.tx.q.Pending() && a.Idle(now) {
 			tx.Last = !a.spread()
 			break
 		}
-		if tx.Segs == 1 && a.plain(now, first, &tx) {
+		if tx.Segs == 1 && a.plain(now, first, &tx, false) {
 			plain = true
 			copy(header[:], buf[start:start+checksumField])
 		}
+	}
+	if open && tx.Segs > 0 {
+		if n := a.tx.sb.next.Sub(next); plain && !full && !late && n > 0 && tx.Segs < maxSegs && a.tx.hold == holdShort {
+			was.tx, was.n = tx, len(buf)
+			was.bytes += a.tx.sb.Flight(0)
+			was.chunks += a.tx.sb.FlightChunks(0)
+			copy(was.header[:], header[:])
+			a.tx.open, a.tx.sb.unsent = was, n
+			return buf[:start], Transmit{}, false
+		}
+		a.leaves(&tx)
 	}
 	a.stats.PacketsSent += uint64(tx.Segs)
 	return buf, tx, len(buf) > start
@@ -111,14 +152,14 @@ func (a *Assoc) Room() int {
 
 // plain reports whether the packets of a train that follow the first, on path i, have nothing but new data in them, so that nextData can build them: all
 // else that was due is in the first one, and more falls due with other calls only.
-func (a *Assoc) plain(now Time, i int, tx *Transmit) bool {
+func (a *Assoc) plain(now Time, i int, tx *Transmit, begun bool) bool {
 	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
 		return false
 	}
 	if a.cfg.general || a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
 		return false
 	}
-	if a.asc.mute || a.asc.sent || a.ecn.cwr || a.rx.sack.pending() || a.authDue(i) || a.alone.n > 0 || a.mtuProbe() >= 0 {
+	if a.asc.mute || a.asc.sent || a.ecn.cwr || !begun && a.rx.sack.pending() || a.authDue(i) || a.alone.n > 0 || a.mtuProbe() >= 0 {
 		return false
 	}
 	_, due := a.duePath(now, i)
@@ -193,7 +234,7 @@ func (a *Assoc) Idle(now Time) bool { return !a.rx.sack.due(now) && a.onlyAcks()
 func (a *Assoc) onlyAcks() bool {
 	t := &a.tx
 	if a.state != Established || a.shut.wanted || t.q.Pending() || t.q.unblocked || t.busy && t.q.Empty() ||
-		t.sb.HasRtx() || t.sb.ForwardDue() || t.carry.full || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
+		t.sb.HasRtx() || t.sb.ForwardDue() || t.carry.full || a.Open() || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
 		return false
 	}
 	if a.asc.mute || a.asc.send || len(a.asc.queue) > 0 || a.rc.send || len(a.rc.queue) > 0 || !a.paths[a.dataPath()].confirmed {

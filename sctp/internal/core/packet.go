@@ -51,6 +51,9 @@ type Transmit struct {
 	// Fragment tells that the one datagram is longer than the path MTU has
 	// become, and has to be fragmented by IP (RFC 9260, Section 6.9).
 	Fragment bool
+	// Kept tells that the datagrams are in memory that has an Owner, see
+	// PollTransmitImage: who sends them lets nothing be released until then.
+	Kept bool
 	// Last tells that another PollTransmit at once would have nothing to send.
 	Last bool
 }

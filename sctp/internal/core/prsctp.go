@@ -52,6 +52,9 @@ func (s *Scoreboard) abandon(m *outMsg) bool {
 			return false
 		}
 		*r = record{msg: m, off: m.sent, fsn: m.fsn, state: recAbandoned}
+		if s.unsent > 0 {
+			s.unsent++
+		}
 		m.last = t
 		m.refs++
 		st := &s.q.streams[m.sid]

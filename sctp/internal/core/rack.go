@@ -369,6 +369,10 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 	if s.marked.n > 0 {
 		return false, true // what is lost goes first, see LossDeadline
 	}
+	if s.unsent > 0 { // what waits in a train is to leave
+		k.probeOut, k.probeRtx, k.probeEnd = true, false, s.next
+		return false, true
+	}
 	if s.inRepair(path) {
 		// A retransmission was lost, or its acknowledgement: RACK sees that only
 		// from what is sent later, and there is nothing.

@@ -19,6 +19,9 @@ func (s *Scoreboard) shift(d TSN) {
 		}
 	}
 	s.base, s.next, s.adv, s.known = s.base+d, s.next+d, s.adv+d, s.known+d
+	for i := range s.images.list {
+		s.images.list[i].hi += d
+	}
 	for i := range s.paths {
 		f := &s.paths[i]
 		f.rttMark, f.exit, f.ecnMark, f.undo.mark = f.rttMark+d, f.exit+d, f.ecnMark+d, f.undo.mark+d

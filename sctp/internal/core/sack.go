@@ -83,7 +83,7 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 	s.clock = now
 	*res = SackResult{Paths: paths, Duplicates: sk.Dups.Len()}
 	cum := TSN(sk.CumTSN)
-	if !cum.Less(s.next) {
+	if !cum.Less(s.next - TSN(s.unsent)) {
 		return res, ErrAckUnsent
 	}
 	// D, i: "If Cumulative TSN Ack is less than the Cumulative TSN Ack Point,
@@ -110,6 +110,7 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 	}
 	res.CumAdvanced = cum != s.base-1
 	s.ackCum(now, cum)
+	s.releaseImages(false)
 	old := trimRuns(s.gaps, s.base)
 	s.known = s.next
 	switch {
@@ -153,7 +154,7 @@ func (s *Scoreboard) parseGaps(cum TSN, gaps wire.GapBlocks) ([]tsnRun, error) {
 			continue
 		}
 		r := tsnRun{cum + TSN(g.Start), cum + TSN(g.End) + 1}
-		if s.next.Less(r.hi) {
+		if (s.next - TSN(s.unsent)).Less(r.hi) {
 			s.scratch = runs
 			return nil, ErrAckUnsent
 		}

@@ -36,7 +36,7 @@ const (
 )
 
 // record is one TSN that is not cumulatively acknowledged. It keeps no payload:
-// a retransmission reads the message again.
+// a retransmission reads the message again, or the train that it was part of.
 type record struct {
 	msg        *outMsg
 	off        int64 // of the payload in the message
@@ -47,7 +47,8 @@ type record struct {
 	tx         uint16 // transmissions, saturating
 	path       uint8
 	state      recState
-	miss       uint8 // miss indications
+	miss       uint8  // miss indications
+	img        uint32 // where its payload is, see images; 0: in the message
 }
 
 // tsnRun is the TSNs from lo up to but not including hi.
@@ -80,6 +81,7 @@ type Scoreboard struct {
 	mask    uint32
 	base    TSN // the cumulative TSN ack point plus one
 	next    TSN // the next TSN to assign
+	unsent  int // TSNs before it that have not left, see openTrain
 	adv     TSN // Advanced.Peer.Ack.Point (RFC 3758, Section 3.5)
 	paths   []pathFlight
 	missing tsnSet   // in flight and eligible for miss indications
@@ -87,6 +89,7 @@ type Scoreboard struct {
 	gaps    []tsnRun // acknowledged by gap blocks: sorted, disjoint, apart
 	scratch []tsnRun
 	gather  gather
+	images  images
 	known   TSN // the last SACK tells about TSNs below this one
 	payload int // bytes of user data in flight
 	rwnd    int // what is left of the peer's receiver window
@@ -233,7 +236,10 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 	s.transmit(t, rec, now, path)
 	s.noteSize(rec, &s.paths[path], r.Space)
 	s.stats.Chunks++
-	return s.appendChunk(b, t, rec), true
+	at := len(b) + s.q.headerLen()
+	b = s.appendChunk(b, t, rec)
+	rec.img = s.images.ref(at)
+	return b, true
 }
 
 // transmit puts a record in flight.
@@ -299,7 +305,9 @@ func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 	// RFC 9260, Section 6.1: so is the end of everything in SHUTDOWN-PENDING.
 	d.Immediate = d.End && (m.flags&msgImmediate != 0 && end == m.length || s.ending && s.q.unsent == 0) || r.tx > 1
 	b = s.q.appendHeader(b, &d, int(r.size))
-	if m.series.unit != 0 {
+	if r.img != 0 {
+		b = append(b, s.images.bytes(r.img, int(r.size))...)
+	} else if m.series.unit != 0 {
 		b = m.copySeries(b, i, int(r.off-begin), int(r.size), &s.gather)
 	} else {
 		b = m.copyTo(b, r.off, int(r.size), &s.gather)
@@ -388,6 +396,7 @@ func (s *Scoreboard) ResetTSN(t TSN) bool {
 	if s.base != s.next {
 		return false
 	}
+	s.releaseImages(true)
 	s.base, s.next, s.adv, s.known = t, t, t-1, t
 	s.pr = prState{}
 	for i := range s.paths {
@@ -418,4 +427,6 @@ func (s *Scoreboard) drop(err error) {
 	}
 	s.base, s.gaps = s.next, s.gaps[:0]
 	s.adv = s.next - 1
+	s.unsent = 0
+	s.releaseImages(true)
 }

@@ -8,7 +8,7 @@ type dataSender struct {
 	q       *SendQueue
 	sb      *Scoreboard
 	streams int
-	open    bool // the peer's window is known
+	peer    bool // the peer's window is known
 	// mayProbe allows one chunk into a closed window, probes counts how many
 	// have gone there in a row (RFC 9260, Section 6.1, A).
 	mayProbe bool
@@ -23,7 +23,8 @@ type dataSender struct {
 	busy     bool // something was sent since EventDry
 	carry    carry
 	tune     sendTune
-	hold     bool   // new data waits, see holdTrain
+	hold     hold // new data waits
+	open     openTrain
 	run      int    // messages, up to holdRun, that were sent while others were under way
 	sackAt   uint64 // packets with data sent when the last SACK came
 	lateSack lateSack
@@ -53,7 +54,7 @@ func (a *Assoc) openSender() {
 // openPeer tells the sender what the peer allows.
 func (a *Assoc) openPeer(streams int, rwnd uint32) {
 	t := &a.tx
-	t.open, t.streams = true, streams
+	t.peer, t.streams = true, streams
 	t.q.SetStreams(streams)
 	t.q.SetInterleaving(a.peer.features.has(featIData))
 	t.q.SetPartialReliability(a.peer.features.has(featPR))
@@ -67,6 +68,7 @@ func (a *Assoc) closeSender(err error) {
 		err = ErrClosed
 	}
 	a.tx.q.Close(err)
+	a.tx.open = openTrain{}
 	a.tx.carry.full = false
 }
 

@@ -67,6 +67,10 @@ type Message struct {
 	Body []byte
 	// Owner may be nil.
 	Owner Owner
+	// Lent tells that Body is referenced until Keep is called only. There is no Owner
+	// then, and no other message that is lent. Until Keep was called new data is sent
+	// by PollTransmitImage only.
+	Lent bool
 	// Unit, if not 0, makes this a series of unordered messages: each has so many
 	// bytes of Body, the last what is left, and in front of them its part of Headers,
 	// which has the same length for all. Headers are referenced as Body is.
@@ -120,16 +124,17 @@ type SendQueue struct {
 	nstreams   int         // streams allowed
 	limit      int64
 	soft       int64 // no message is taken with this much buffered; 0: no bound
+	near       bool  // nor one of nearLeast with tuneNear
 	buffered   int64 // bytes of messages not acknowledged or abandoned
 	unsent     int64 // of them not given a TSN
 	messages   int   // messages not fully acknowledged or abandoned
 	waiting    int   // of them with bytes to send
-	near       bool  // nor one of nearLeast with tuneNear
 	ready      int   // streams that may send
 	interleave bool
 	partial    bool // the peer supports partial reliability
 	sched      scheduler
 	kind       Scheduler
+	lent       *outMsg        // see Message.Lent
 	cur        *outMsg        // DATA: the message begun and not ended
 	routed     int            // messages with bytes to send that have a route
 	route      route          // of the packet being built, if there are any
@@ -145,12 +150,12 @@ type SendQueue struct {
 	released   []Release
 	failed     []uint16 // streams of messages abandoned, for events
 	blocked    bool     // a Push was refused
+	large      bool     // of nearLeast bytes or more
 	unblocked  bool     // there is room again since
 	droppable  dropHeap
 	sb         *Scoreboard // set by NewScoreboard; nil in tests of the queue alone
 	maxChunk   int         // no chunk is made larger; 0: no bound besides the packet
 	held       bool        // all streams are paused
-	large      bool     // of nearLeast bytes or more
 	holdFence  uint64      // messages that arrived before it pass
 
 	// Abandoned counts messages given up before and after a part of them was
@@ -189,6 +194,7 @@ type msgState struct {
 	prev     *outMsg
 	body     []byte
 	owner    Owner
+	gone     int64 // bytes of the body before body, which are in packets and their images
 	length   int64 // header and body
 	sent     int64 // bytes given a TSN
 	at, end  int64 // what is sent next: all of it, or a message of a series
@@ -310,6 +316,9 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 	q.arrivals++
 	if m.Unordered {
 		o.flags |= msgUnordered
+	}
+	if m.Lent {
+		q.lent = o
 	}
 	if m.Immediate {
 		o.flags |= msgImmediate
@@ -481,6 +490,9 @@ func (q *SendQueue) finish(m *outMsg, err error) {
 		q.failed = append(q.failed, m.sid)
 	}
 	m.owner, m.body, m.series.headers = nil, nil, nil
+	if q.lent == m {
+		q.lent = nil
+	}
 	q.checkRoom()
 }
 

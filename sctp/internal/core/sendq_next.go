@@ -123,10 +123,10 @@ func (m *outMsg) appendBody(b []byte, off int64, n int, g *gather) []byte {
 	if n == 0 {
 		return b
 	}
-	body, at := m.body[off:off+int64(n)], len(b)
+	body, at := m.body[off-m.gone:][:n], len(b)
 	switch {
-	case g.holes == nil || cap(b)-at < n:
-	case n >= g.least && len(*g.holes) < cap(*g.holes):
+	case g.holes == nil && !g.lazy || cap(b)-at < n:
+	case g.holes != nil && n >= g.least && len(*g.holes) < cap(*g.holes):
 		*g.holes = append(*g.holes, slab.Hole{At: at, B: body})
 		return b[:at+n]
 	case n >= minLate:

@@ -1,0 +1,181 @@
+package core
+
+// Who sends a long message lends it: its packets are built straight from the caller's
+// bytes, in memory that is kept until they are acknowledged, and what is sent again is
+// read there. Only what has not become a packet by the time that the caller wants its
+// bytes back has to be copied. So a message is copied once, and not first to where it
+// waits and then into its packets.
+//
+// A train of packets that would be short is not sent then, but stays open for what the
+// next message adds to it: see openTrain.
+
+// image is the memory of a train.
+type image struct {
+	mem   []byte
+	owner Owner // is released when all TSNs below hi are acknowledged
+	hi    TSN
+}
+
+// images are the trains in memory that is kept, in the order of their TSNs.
+type images struct {
+	list []image // those before head are gone
+	head int
+	base uint16 // the number of list[0]
+	open bool   // the last one is being built
+}
+
+// maxImages bounds how many there are: so many have different numbers.
+const maxImages = 1 << 15
+
+// begin adds an image, which is open.
+func (x *images) begin(mem []byte, owner Owner) {
+	if x.head == len(x.list) {
+		x.base += uint16(x.head)
+		x.list, x.head = x.list[:0], 0
+	} else if x.head >= 64 && x.head >= len(x.list)/2 {
+		n := copy(x.list, x.list[x.head:])
+		clear(x.list[n:])
+		x.base += uint16(x.head)
+		x.list, x.head = x.list[:n], 0
+	}
+	x.list = append(x.list, image{mem: mem, owner: owner})
+	x.open = true
+}
+
+func (x *images) live() int { return len(x.list) - x.head }
+
+func (x *images) last() *image { return &x.list[len(x.list)-1] }
+
+// drop takes the last one back.
+func (x *images) drop() {
+	*x.last() = image{}
+	x.list, x.open = x.list[:len(x.list)-1], false
+}
+
+// ref names the byte at offset at of the one that is open; 0 if none is.
+func (x *images) ref(at int) uint32 {
+	if !x.open {
+		return 0
+	}
+	return uint32(x.base+uint16(len(x.list)-1))<<16 | uint32(at)
+}
+
+// bytes returns n bytes from what ref named.
+func (x *images) bytes(ref uint32, n int) []byte {
+	return x.list[uint16(ref>>16)-x.base].mem[ref&0xffff:][:n]
+}
+
+// release gives back the images of which all TSNs are below base; all with all set.
+func (s *Scoreboard) releaseImages(all bool) {
+	x := &s.images
+	for x.head < len(x.list) {
+		i := &x.list[x.head]
+		if !all && (x.open && x.head == len(x.list)-1 || s.base.Less(i.hi)) {
+			return
+		}
+		s.q.released = append(s.q.released, Release{Owner: i.owner})
+		*i = image{}
+		x.head++
+	}
+	x.open = false
+}
+
+// openTrain is a train that has room for more packets, and waits for them as far as
+// holdTrain tells. Its chunks count as in flight.
+type openTrain struct {
+	tx     Transmit // Segs is 0 if there is none
+	header [checksumField]byte
+	n      int // its length
+	bytes  int // of its chunks
+	chunks int
+}
+
+// minImage is how many packets there must be room for in the windows to begin an image:
+// it takes as much memory as a train, whatever is in it.
+const minImage = 16
+
+// Lending reports whether there is a message that was lent.
+func (a *Assoc) Lending() bool { return a.tx.q.lent != nil }
+
+// Open reports whether a train waits for more packets.
+func (a *Assoc) Open() bool { return a.tx.open.tx.Segs > 0 }
+
+// CanLend reports whether PollTransmitImage can be called, unless a train is open.
+func (a *Assoc) CanLend() bool {
+	t := &a.tx
+	if a.state != Established || a.cfg.general || a.auth.on || len(a.paths) != 1 || t.carry.full || t.q.routed > 0 || t.sb.images.live() >= maxImages || t.lateSack.on {
+		return false
+	}
+	p := &a.paths[0]
+	if rtt := a.baseRTT(0); rtt == 0 || rtt >= PaceMinRTT || p.single || !t.sb.onlyNew() {
+		return false
+	}
+	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.rwnd) >= minImage*p.mtu
+}
+
+// PollTransmitImage is PollTransmit in memory that the association may keep: buf is
+// empty and at its beginning. If kept is set nobody but the association uses the memory
+// until owner, which is not nil, is released. CanLend has held since the association was
+// used last.
+func (a *Assoc) PollTransmitImage(now Time, buf []byte, maxSegs int, owner Owner) (out []byte, tx Transmit, ok, kept bool) {
+	s := a.tx.sb
+	s.images.begin(buf[:cap(buf)], owner)
+	next := s.next
+	out, tx, ok = a.pollOpen(now, buf, maxSegs)
+	if s.next == next || !ok && !a.Open() { // TSNs are given to what is abandoned, too
+		s.images.drop()
+		tx.Kept = false
+		return out, tx, ok, false
+	}
+	return out, tx, ok, true
+}
+
+// pollOpen is PollTransmit while an image is open.
+func (a *Assoc) pollOpen(now Time, buf []byte, maxSegs int) ([]byte, Transmit, bool) {
+	g := &a.tx.sb.gather
+	g.lazy = true
+	out, tx, ok := a.PollTransmit(now, buf, maxSegs)
+	g.lazy = false
+	return out, tx, ok
+}
+
+// Keep ends the lending of a message: what of it is not in packets yet is referenced no
+// longer, but its copy, which duplicate returns with its owner.
+func (a *Assoc) Keep(duplicate func(body []byte) ([]byte, Owner)) {
+	m := a.tx.q.lent
+	if m == nil {
+		return
+	}
+	a.tx.q.lent = nil
+	if m.sent == m.length {
+		m.body = nil
+		return
+	}
+	m.gone = max(m.sent-int64(m.hdrLen), 0)
+	m.body, m.owner = duplicate(m.body[m.gone:])
+}
+
+// resume goes on with the train that is open. It reports false if that has to leave as
+// it is.
+func (a *Assoc) resume(now Time) (buf []byte, tx Transmit, more bool) {
+	t := &a.tx
+	o := &t.open
+	buf, tx = t.sb.images.last().mem[:o.n], o.tx
+	tx.Last = false // there may be more by now
+	t.sb.unsent = 0
+	more = len(a.paths) == 1 && t.q.routed == 0 && t.sb.onlyNew() && tx.Tuple == a.paths[0].Tuple && tx.SegSize <= a.paths[0].mtu &&
+		!t.carry.full && a.ctl.n == 0 && a.plain(now, 0, &tx, true)
+	t.q.key, t.q.maxChunk = 0, 0
+	if !more && t.sb.Permit() && !t.sb.HasRtx() {
+		t.sb.UsePermit(0, false) // it is this that a probe is to bring out
+	}
+	return buf, tx, more
+}
+
+// leaves closes the train that is open.
+func (a *Assoc) leaves(tx *Transmit) {
+	s := a.tx.sb
+	s.images.open = false
+	s.images.last().hi = s.next
+	tx.Kept = true
+}

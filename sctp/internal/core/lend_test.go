@@ -1,0 +1,578 @@
+package core
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// lender is a host whose messages are lent, as a driver does it.
+type lender struct {
+	*host
+	rng  *rand.Rand
+	mems []*lentMem // all that the association has kept
+	left int        // bytes that were copied by Keep, and how often
+	n    int
+}
+
+// lentMem is memory of a train. It is overwritten once it is released.
+type lentMem struct {
+	mem []byte
+	n   int
+}
+
+func (m *lentMem) Released(error) {
+	m.n++
+	spoil(m.mem)
+}
+
+func spoil(b []byte) {
+	for i := range b {
+		b[i] = 0xa5
+	}
+}
+
+// copied is what is left of a message that was lent.
+type copied struct {
+	mem []byte
+	n   int
+}
+
+func (c *copied) Released(error) { c.n++; spoil(c.mem) }
+
+// lend sends a message of n bytes, and has its memory back afterwards.
+func (l *lender) lend(m *Message, n int) {
+	p := l.p
+	p.t.Helper()
+	a := l.assoc
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = byte(l.rng.Uint32())
+	}
+	m.Body, m.Lent, m.Force = slices.Clone(data[len(m.Header):]), true, true
+	copy(data, m.Header)
+	if err := a.Send(p.now, m); err != nil {
+		p.t.Fatal(err)
+	}
+	if m.Lifetime > 0 {
+		// It may not arrive.
+	} else if o := ledgerOf(l.out, m.SID); m.Unordered {
+		o.unordered = append(o.unordered, data)
+	} else {
+		o.ordered = append(o.ordered, data)
+	}
+	l.poll()
+	a.Keep(l.duplicate)
+	spoil(m.Body)
+	if a.Lending() {
+		p.t.Fatal("still lending")
+	}
+	l.check()
+}
+
+func (l *lender) duplicate(b []byte) ([]byte, Owner) {
+	c := &copied{mem: slices.Clone(b)}
+	l.left += len(b)
+	l.n++
+	return c.mem, c
+}
+
+// poll sends what there is, a few trains at most, as a window of the driver's might have it.
+func (l *lender) poll() {
+	a, p := l.assoc, l.p
+	for range 1 + l.rng.IntN(5) {
+		var out []byte
+		var tx Transmit
+		var ok bool
+		segs := 1 + l.rng.IntN(44)
+		switch {
+		case !a.Lending() || a.Open():
+			out, tx, ok = a.PollTransmit(p.now, make([]byte, 0, MaxPacket), segs)
+		case a.CanLend():
+			m := &lentMem{mem: make([]byte, MaxPacket)}
+			var kept bool
+			if out, tx, ok, kept = a.PollTransmitImage(p.now, m.mem[:0], segs, m); kept {
+				l.mems = append(l.mems, m)
+			} else if tx.Kept {
+				p.t.Fatal("kept and not kept")
+			}
+		default:
+			return
+		}
+		if !ok {
+			return
+		}
+		p.checkTransmit(out, tx)
+		for len(out) > 0 {
+			n := min(tx.SegSize, len(out))
+			p.post(l.host, Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: out[:n]})
+			out = out[n:]
+		}
+		l.check()
+		if tx.Last && !a.Lending() {
+			if _, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), segs); ok {
+				p.t.Fatalf("%d packets after the last", tx.Segs)
+			}
+		}
+	}
+}
+
+// check checks what must hold of the images.
+func (l *lender) check() {
+	p, s := l.p, l.assoc.tx.sb
+	p.t.Helper()
+	x := &s.images
+	if l.assoc.Open() != x.open {
+		p.t.Fatalf("a train is open: %v, and its image: %v", l.assoc.Open(), x.open)
+	}
+	for t := s.base; t != s.next; t++ {
+		if ref := s.rec(t).img; ref != 0 {
+			if i := int(uint16(ref>>16) - x.base); i < x.head || i >= len(x.list) || x.list[i].mem == nil {
+				p.t.Fatalf("TSN %d is in image %d of %d to %d", t, i, x.head, len(x.list))
+			}
+		}
+	}
+}
+
+// Messages that are lent arrive as they were sent, whatever is lost, however few packets
+// a call builds, and whatever else is sent; and what has been released is not read again.
+func TestLentMessages(t *testing.T) {
+	kept, copies, bytesLeft, sent := 0, 0, 0, 0
+	for seed := range uint64(60) {
+		cfg := Config{NoInterleaving: seed%2 == 1, NoECN: seed%7 == 3, ZeroChecksum: seed%8 == 6, Scheduler: Scheduler(seed / 4 % 6)}
+		if seed%5 == 4 {
+			cfg.RecvBuffer = 60_000
+		}
+		p := newPair(t, seed, &cfg)
+		p.zeroSum = cfg.ZeroChecksum
+		p.net.delay = 50 * time.Microsecond
+		p.net.loss, p.net.dup, p.net.jitter = int(seed%3)*10, int(seed%4), 20*time.Microsecond
+		p.connect()
+		l := &lender{host: p.a, rng: rand.New(rand.NewPCG(seed, 2))}
+		// The round trip must be known to be short.
+		for range 4 {
+			p.a.send(0, 300_000)
+			p.drive()
+		}
+		for range 120 {
+			m := &Message{SID: uint16(l.rng.IntN(3)), Unordered: l.rng.IntN(4) == 0, Immediate: l.rng.IntN(4) == 0}
+			if l.rng.IntN(12) == 0 {
+				m.SID, m.Lifetime = 5, 1+Time(l.rng.IntN(int(ms)))
+			}
+			if l.rng.IntN(3) == 0 {
+				m.Header = make([]byte, 1+l.rng.IntN(MaxHeader))
+			}
+			n := 1 + l.rng.IntN(50_000)
+			switch l.rng.IntN(6) {
+			case 0:
+				n = 200 + l.rng.IntN(3000)
+			case 1:
+				n = 1 + l.rng.IntN(4)*l.assoc.MaxPayload()
+			}
+			if n <= len(m.Header) {
+				m.Header = nil
+			}
+			if l.rng.IntN(5) == 0 {
+				p.z.send(0, n)
+			}
+			if m.Lifetime != 0 || m.Header != nil || l.rng.IntN(5) > 0 {
+				l.lend(m, n)
+				sent += n
+			} else {
+				p.a.sendMsg(m, n)
+			}
+			switch l.rng.IntN(30) {
+			case 0:
+				p.advance(time.Second)
+			case 1:
+				l.assoc.SetPathMTU(l.assoc.paths[0].Remote, 600+l.rng.IntN(900))
+			case 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15:
+				p.advance(time.Duration(l.rng.IntN(400)) * time.Microsecond)
+			}
+			l.check()
+		}
+		p.drive()
+		p.wantDelivered()
+		if l.assoc.Open() || l.assoc.tx.sb.images.live() != 0 {
+			t.Fatalf("seed %d: %d images are left", seed, l.assoc.tx.sb.images.live())
+		}
+		for _, m := range l.mems {
+			if m.n != 1 {
+				t.Fatalf("seed %d: memory was released %d times", seed, m.n)
+			}
+		}
+		kept, copies, bytesLeft = kept+len(l.mems), copies+l.n, bytesLeft+l.left
+	}
+	t.Logf("%d trains kept; %d rests of %d bytes copied of %d bytes sent", kept, copies, bytesLeft, sent)
+	if kept < 1000 || bytesLeft == 0 || bytesLeft > sent*3/4 {
+		t.Errorf("%d trains kept, %d of %d bytes copied", kept, bytesLeft, sent)
+	}
+}
+
+// lentPair returns a pair on a fast network, and its lender.
+func lentPair(t *testing.T, cfg *Config) (*pair, *lender) {
+	p := newPair(t, 1, cfg)
+	p.net.delay = 50 * time.Microsecond
+	p.connect()
+	for range 8 {
+		p.a.send(0, 400_000)
+		p.drive()
+	}
+	l := &lender{host: p.a, rng: rand.New(rand.NewPCG(1, 2))}
+	if !p.a.assoc.CanLend() {
+		t.Fatal("cannot lend")
+	}
+	return p, l
+}
+
+// sendAll sends what there is but for one packet, which waits, and loses it.
+func (l *lender) sendAll() {
+	for ok := true; ok; {
+		_, _, ok = l.assoc.PollTransmit(l.p.now, make([]byte, 0, MaxPacket), 1)
+	}
+	if a := l.assoc; a.tx.q.Unsent() != int64(a.MaxPayload()) || a.tx.sb.Flight(0) < holdFlight {
+		l.p.t.Fatalf("%d bytes under way, %d wait", a.tx.sb.Flight(0), a.tx.q.Unsent())
+	}
+}
+
+// openedTrain returns a lender that has a train of n packets open, and a rest of 100 bytes.
+func openedTrain(t *testing.T, n int) (*pair, *lender) {
+	p, l := lentPair(t, nil)
+	a := l.assoc
+	for range 5 {
+		p.a.send(0, 20*a.MaxPayload())
+	}
+	l.sendAll()
+	if err := a.Send(p.now, &Message{Body: make([]byte, (n-1)*a.MaxPayload()+100), Lent: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok, _ := l.image(20); ok || !a.Open() || a.tx.open.tx.Segs != n {
+		t.Fatalf("sent %v, %d packets wait", ok, a.tx.open.tx.Segs)
+	}
+	a.Keep(l.duplicate)
+	return p, l
+}
+
+// next polls for 20 packets in other memory.
+func (l *lender) next() (tx Transmit, ok bool) {
+	_, tx, ok = l.assoc.PollTransmit(l.p.now, make([]byte, 0, MaxPacket), 20)
+	return tx, ok
+}
+
+// acknowledge has a SACK be due.
+func (l *lender) acknowledge() {
+	l.assoc.rx.sack.sawUrgent = true
+	l.assoc.rx.sack.endPacket(l.p.now, 0, false)
+	if !l.assoc.rx.sack.due(l.p.now) {
+		l.p.t.Fatal("no SACK is due")
+	}
+}
+
+// Whatever has a train leave, or fills it up, is not the last to be sent.
+func TestOpenTrainIsNotTheLast(t *testing.T) {
+	for _, why := range []string{"heartbeat", "loss", "SACK", "full"} {
+		p, l := openedTrain(t, 9)
+		a := l.assoc
+		segs := 9
+		switch why {
+		case "heartbeat":
+			if err := a.RequestHeartbeat(p.now, a.paths[0].Remote); err != nil {
+				t.Fatal(err)
+			}
+		case "loss":
+			a.tx.sb.MarkPath(0)
+		case "SACK":
+			l.acknowledge()
+		default:
+			segs = 20
+			if err := a.Send(p.now, &Message{Body: make([]byte, 60*a.MaxPayload()), Lent: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if tx, ok := l.next(); !ok || tx.Segs != segs || tx.Last || !tx.Kept {
+			t.Errorf("%s: sent %v, %+v", why, ok, tx)
+		}
+		if tx, ok := l.next(); !ok || tx.Kept && why != "full" {
+			t.Errorf("%s: then sent %v, %+v", why, ok, tx)
+		}
+	}
+}
+
+// A SACK that is due waits in no train, with data or without.
+func TestSackLeavesAtOnce(t *testing.T) {
+	for _, rest := range []int{100, 8*1400 + 100} {
+		p, l := lentPair(t, &Config{NoECN: true})
+		a := l.assoc
+		full := a.MaxPayload()
+		for range 5 {
+			p.a.send(0, 20*full)
+		}
+		l.sendAll()
+		if err := a.Send(p.now, &Message{Body: make([]byte, 19*full+rest), Lent: true}); err != nil {
+			t.Fatal(err)
+		}
+		if _, tx, ok, _ := l.image(20); !ok || tx.Segs != 20 || a.Open() || !a.Lending() {
+			t.Fatalf("sent %v, %+v, open %v", ok, tx, a.Open())
+		}
+		l.acknowledge() // of what came meanwhile
+		if _, tx, ok, _ := l.image(20); !ok || a.Open() || a.rx.sack.pending() {
+			t.Errorf("rest of %d: sent %v, %+v, open %v, a SACK waits %v", rest, ok, tx, a.Open(), a.rx.sack.pending())
+		}
+		l.check()
+	}
+}
+
+// A message whose life ends between two of its trains leaves no image open: what is sent
+// next has its bytes elsewhere.
+func TestLentMessageExpires(t *testing.T) {
+	p, l := lentPair(t, nil)
+	a := l.assoc
+	full := a.MaxPayload()
+	p.a.send(0, 20*full)
+	for ok := true; ok; { // it is under way
+		_, ok = l.next()
+	}
+	if err := a.Send(p.now, &Message{Body: make([]byte, 60*full), Lent: true, Lifetime: ms}); err != nil {
+		t.Fatal(err)
+	}
+	if _, tx, ok, _ := l.image(20); !ok || tx.Segs != 20 {
+		t.Fatalf("sent %v, %+v", ok, tx)
+	}
+	p.now += 2 * ms
+	if _, _, ok, m := l.image(20); ok {
+		t.Fatal("an expired message goes on")
+	} else {
+		spoil(m.mem)
+	}
+	l.check()
+	body, first := bytes.Repeat([]byte{0x11}, 800), a.tx.sb.next
+	if err := a.Send(p.now, &Message{Body: body}); err != nil {
+		t.Fatal(err)
+	}
+	l.next()
+	if b := a.tx.sb.appendChunk(nil, first, a.tx.sb.rec(first)); !bytes.Contains(b, body) {
+		t.Errorf("the next message would be sent again as %x", b[:60])
+	}
+}
+
+// Nothing joins an open train that has become too large for the path.
+func TestOpenTrainOfLargePackets(t *testing.T) {
+	p, l := openedTrain(t, 9)
+	a := l.assoc
+	a.SetPathMTU(a.paths[0].Remote, 1000)
+	if err := a.Send(p.now, &Message{Body: make([]byte, 60_000), Lent: true}); err != nil {
+		t.Fatal(err)
+	}
+	if tx, ok := l.next(); !ok || tx.Segs != 9 {
+		t.Errorf("sent %v, %+v", ok, tx)
+	}
+}
+
+// A peer that acknowledges what waits in an open train violates the protocol as one that
+// acknowledges what does not exist.
+func TestSackOfOpenTrain(t *testing.T) {
+	for _, gap := range []bool{false, true} {
+		_, l := openedTrain(t, 9)
+		s := l.assoc.tx.sb
+		sk := wire.Sack{CumTSN: uint32(s.next - 10), RWND: 1 << 20}
+		if _, err := s.HandleSack(l.p.now, &sk); err != nil {
+			t.Fatalf("what has left: %v", err)
+		}
+		if sk.CumTSN++; gap {
+			sk.CumTSN--
+			b := wire.AppendSack(nil, sk.CumTSN, sk.RWND, []wire.GapBlock{{Start: 1, End: 1}}, nil)
+			it := wire.NewChunks(b)
+			it.Next()
+			sk, _ = wire.ParseSack(*it.Current())
+		}
+		if _, err := s.HandleSack(l.p.now, &sk); err != ErrAckUnsent {
+			t.Errorf("gap %v: %v, want ErrAckUnsent", gap, err)
+		}
+	}
+}
+
+// image polls for one train in memory that may be kept.
+func (l *lender) image(segs int) (out []byte, tx Transmit, ok bool, m *lentMem) {
+	m = &lentMem{mem: make([]byte, MaxPacket)}
+	out, tx, ok, kept := l.assoc.PollTransmitImage(l.p.now, m.mem[:0], segs, m)
+	if kept {
+		l.mems = append(l.mems, m)
+	}
+	return out, tx, ok, m
+}
+
+// A train that is not full stays open for the next message, and goes on in the same
+// memory; of the message only what does not fill a packet is copied.
+func TestOpenTrainGoesOn(t *testing.T) {
+	p, l := lentPair(t, nil)
+	a := l.assoc
+	full := a.MaxPayload()
+	// So much is under way, of several messages, that a short train waits.
+	for range 5 {
+		p.a.send(0, 20*full)
+	}
+	l.sendAll()
+	body := bytes.Repeat([]byte{1, 2, 3}, 3*full) // nine packets' worth and a bit
+	if err := a.Send(p.now, &Message{Body: body[:8*full+100], Lent: true}); err != nil {
+		t.Fatal(err)
+	}
+	before := a.tx.sb.Flight(0)
+	if out, _, ok, _ := l.image(20); ok || !a.Open() {
+		t.Fatalf("%d bytes sent, open %v", len(out), a.Open())
+	}
+	packets := a.Stats().PacketsSent
+	if n := a.tx.open; n.tx.Segs != 9 || n.chunks != 9 || n.bytes != a.tx.sb.Flight(0)-before {
+		t.Fatalf("open train: %+v", n)
+	}
+	a.Keep(l.duplicate)
+	if l.left != 100 {
+		t.Fatalf("%d bytes were copied, want 100", l.left)
+	}
+	if _, _, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); ok || !a.Open() || a.Idle(p.now) {
+		t.Fatalf("sent without need %v, open %v, idle %v", ok, a.Open(), a.Idle(p.now))
+	}
+	if !a.Held(20, MaxPacket) {
+		t.Error("not held")
+	}
+	if a.Stats().PacketsSent != packets {
+		t.Error("packets counted that did not leave")
+	}
+	// The next message fills it up, and begins the next one.
+	if err := a.Send(p.now, &Message{Body: make([]byte, 16*full), Lent: true}); err != nil {
+		t.Fatal(err)
+	}
+	out, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20)
+	if !ok || tx.Segs != 20 || !tx.Kept || &out[0] != &l.mems[0].mem[0] || a.Open() {
+		t.Fatalf("sent %v: %d packets, kept %v, open %v", ok, tx.Segs, tx.Kept, a.Open())
+	}
+	p.checkTransmit(out, tx)
+	if _, _, ok, _ := l.image(20); ok || a.tx.open.tx.Segs != 5 {
+		t.Fatalf("sent %v, %d packets wait", ok, a.tx.open.tx.Segs)
+	}
+	a.Keep(l.duplicate)
+	spoil(body)
+	// Something else that is due has it leave.
+	if err := a.RequestHeartbeat(p.now, a.paths[0].Remote); err != nil {
+		t.Fatal(err)
+	}
+	if _, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); !ok || tx.Segs != 5 || !tx.Kept {
+		t.Fatalf("sent %v, %d packets", ok, tx.Segs)
+	}
+}
+
+// Nothing waits for ever: what is in an open train is what a tail loss probe brings out.
+func TestProbeSendsOpenTrain(t *testing.T) {
+	p, l := lentPair(t, nil)
+	a := l.assoc
+	full := a.MaxPayload()
+	for range 5 {
+		p.a.send(0, 20*full)
+	}
+	l.sendAll()
+	if err := a.Send(p.now, &Message{Body: make([]byte, 4*full), Lent: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok, _ := l.image(20); ok || !a.Open() {
+		t.Fatalf("sent %v, open %v", ok, a.Open())
+	}
+	a.Keep(l.duplicate)
+	a.tx.sb.paths[0].rack.probeOut = true // an earlier one is unanswered
+	at, probes := a.NextTimeout(), a.tx.sb.Stats().Probes
+	if at == 0 || at > p.now+Time(100*time.Millisecond) {
+		t.Fatalf("no probe is due: %v", at)
+	}
+	p.now = at
+	a.HandleTimeout(at)
+	if st := a.tx.sb.Stats(); st.Probes != probes+1 || a.tx.sb.HasRtx() {
+		t.Fatalf("%d probes, something to retransmit %v", st.Probes, a.tx.sb.HasRtx())
+	}
+	if _, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); !ok || tx.Segs != 5 || !tx.Kept || a.tx.sb.Permit() {
+		t.Fatalf("sent %v: %+v, permit %v", ok, tx, a.tx.sb.Permit())
+	}
+}
+
+// The end of an association and a restart of the peer release the memory of trains, and
+// a train that is open with it.
+func TestEndReleasesImages(t *testing.T) {
+	for _, end := range []string{"abort", "restart", "release"} {
+		p, l := lentPair(t, nil)
+		a := l.assoc
+		for range 5 {
+			p.a.send(0, 20*a.MaxPayload())
+		}
+		l.sendAll()
+		m := &Message{Body: make([]byte, 4*a.MaxPayload()+5), Lent: true}
+		if err := a.Send(p.now, m); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, ok, _ := l.image(20); ok || !a.Open() {
+			t.Fatalf("sent %v, open %v", ok, a.Open())
+		}
+		if end != "abort" {
+			a.Keep(l.duplicate)
+		}
+		switch end {
+		case "abort":
+			a.Abort(p.now, nil)
+		case "release":
+			a.Release()
+		default:
+			p.z.setAssoc(nil)
+			p.z.dial(p.a)
+			p.a.listen()
+			p.advance(time.Second)
+		}
+		for _, r := range a.TakeReleases(nil) {
+			r.Owner.Released(r.Err)
+		}
+		if a.Open() || a.Lending() || len(l.mems) != 1 || l.mems[0].n != 1 {
+			t.Errorf("%s: open %v, lending %v, %d trains, released %d times", end, a.Open(), a.Lending(), len(l.mems), l.mems[0].n)
+		}
+		a.Keep(func([]byte) ([]byte, Owner) { t.Error("a message that is gone was copied"); return nil, nil })
+	}
+}
+
+// The numbers of images wrap around.
+func TestImageNumbersWrap(t *testing.T) {
+	var q SendQueue
+	q.init(1<<20, 1, SchedFCFS)
+	var s Scoreboard
+	s.init(&q, ScoreboardConfig{TSN: 100, RWND: 1 << 20, Paths: 1, RACK: true})
+	x := &s.images
+	type held struct {
+		ref uint32
+		b   byte
+	}
+	var refs []held
+	for i := range 200_000 {
+		mem := []byte{0, byte(i)}
+		x.begin(mem, &lentMem{mem: mem})
+		refs = append(refs, held{x.ref(1), byte(i)})
+		x.open = false
+		x.last().hi = TSN(100 + i + 1)
+		if i%7 == 0 {
+			x.begin(mem, &lentMem{mem: mem})
+			x.drop()
+		}
+		if n := i % 300; n == 299 { // all but the last few
+			s.base = TSN(100 + i - 3)
+			s.releaseImages(false)
+			refs = refs[len(refs)-4:]
+			if len(x.list)-x.head != 4 {
+				t.Fatalf("%d images are left, want 4", len(x.list)-x.head)
+			}
+		}
+		for _, h := range refs[max(len(refs)-5, 0):] {
+			if b := x.bytes(h.ref, 1); b[0] != h.b {
+				t.Fatalf("image %d: byte %d, want %d", i, b[0], h.b)
+			}
+		}
+	}
+	if cap(x.list) > 1000 {
+		t.Errorf("the list has grown to %d", cap(x.list))
+	}
+}
