@@ -208,7 +208,15 @@ func (s *socket) handle(n int) {
 				a.mu.Lock()
 			}
 			cur.packets++
-			if cur.a.core.HandlePacket(now, &s.pkt) == core.DropChecksum {
+			switch cur.a.core.HandlePacket(now, &s.pkt) {
+			case core.DropNone:
+				if len(b) >= m.SegSize && m.SegSize > 0 {
+					k := cur.a.core.HandleRun(now, &s.pkt, b, m.SegSize)
+					b = b[k*m.SegSize:]
+					datagrams += k
+					cur.packets += k
+				}
+			case core.DropChecksum:
 				t.count.bad.Add(1)
 			}
 		}

@@ -31,6 +31,8 @@ type host struct {
 	// lostSizes are those of packets that were lost for their size.
 	lostSizes []int
 	parts     map[uint16][]byte
+	runs      int // packets that HandleRun took
+	wholes    int // of them with whole messages
 }
 
 type gotMsg struct {
@@ -188,6 +190,50 @@ func (h *host) deliver(pkt *Packet) DropReason {
 		h.read()
 	}
 	return d
+}
+
+// deliverTrain is deliver for packets that come in one train, as a driver has it.
+func (h *host) deliverTrain(first *Packet, rest []Packet) {
+	p, a := h.p, h.assoc
+	hd, err := wire.ParseHeader(first.Data)
+	if len(rest) == 0 || err != nil || a == nil || a.State() == Closed || hd.VTag != a.Tag() {
+		h.deliver(first)
+		for i := range rest {
+			h.deliver(&rest[i])
+		}
+		return
+	}
+	size := len(first.Data)
+	var b []byte
+	if p.net.slabs {
+		first.Buf = p.slabs.Get()
+		defer first.Buf.Release()
+		b = first.Buf.B[:0]
+	}
+	b = append(b, first.Data...)
+	for i := range rest {
+		b = append(b, rest[i].Data...)
+	}
+	pkt := *first
+	for len(b) > 0 {
+		pkt.Data = b[:min(size, len(b))]
+		b = b[len(pkt.Data):]
+		d := a.HandlePacket(p.now, &pkt)
+		h.dropped[d]++
+		if d == DropNone {
+			n := a.HandleRun(p.now, &pkt, b, size)
+			b = b[n*size:]
+			h.dropped[DropNone] += n
+			h.runs += n
+			if n > 0 && pkt.Data[wire.HeaderLen+1]&flagBegin != 0 {
+				h.wholes += n
+			}
+		}
+	}
+	a.EndBatch(p.now)
+	if h.reading {
+		h.read()
+	}
 }
 
 // read takes everything readable and enters it in the ledger.

@@ -302,6 +302,32 @@ func TestOpenTrainIsNotTheLast(t *testing.T) {
 	}
 }
 
+// What waits in an open train keeps the path no busier for that.
+func TestOpenTrainIsNotUnderWay(t *testing.T) {
+	_, l := openedTrain(t, 19)
+	a, s := l.assoc, l.assoc.tx.sb
+	o := &a.tx.open
+	cum := s.base
+	for s.Flight(0)-o.bytes-int(cum-s.base)*s.chunkSize(s.rec(s.base)) >= holdFlight {
+		cum++
+	}
+	if _, err := s.HandleSack(l.p.now, &wire.Sack{CumTSN: uint32(cum - 1), RWND: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	if f := s.Flight(0); f < holdFlight || f-o.bytes >= holdFlight {
+		t.Fatalf("%d bytes in flight, %d wait", f, o.bytes)
+	}
+	if s.FlightChunks(0)-o.chunks >= holdStream {
+		t.Fatal("too many chunks")
+	}
+	if a.Held(20, MaxPacket) {
+		t.Error("held")
+	}
+	if tx, ok := l.next(); !ok || tx.Segs < 19 {
+		t.Errorf("sent %v, %+v", ok, tx)
+	}
+}
+
 // A SACK that is due waits in no train, with data or without.
 func TestSackLeavesAtOnce(t *testing.T) {
 	for _, rest := range []int{100, 8*1400 + 100} {
@@ -420,7 +446,7 @@ func TestOpenTrainGoesOn(t *testing.T) {
 	if err := a.Send(p.now, &Message{Body: body[:8*full+100], Lent: true}); err != nil {
 		t.Fatal(err)
 	}
-	before := a.tx.sb.Flight(0)
+	before, left := a.tx.sb.Flight(0), a.dataPackets()
 	if out, _, ok, _ := l.image(20); ok || !a.Open() {
 		t.Fatalf("%d bytes sent, open %v", len(out), a.Open())
 	}
@@ -435,8 +461,11 @@ func TestOpenTrainGoesOn(t *testing.T) {
 	if _, _, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); ok || !a.Open() || a.Idle(p.now) {
 		t.Fatalf("sent without need %v, open %v, idle %v", ok, a.Open(), a.Idle(p.now))
 	}
-	if !a.Held(20, MaxPacket) {
-		t.Error("not held")
+	if !a.Held(20, MaxPacket) || a.Held(9, MaxPacket) {
+		t.Error("not held, or although it is full")
+	}
+	if n := a.dataPackets(); n != left {
+		t.Errorf("%d packets with data counted that did not leave", n-left)
 	}
 	if a.Stats().PacketsSent != packets {
 		t.Error("packets counted that did not leave")

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -28,6 +29,7 @@ type pair struct {
 	seq   int
 	// zeroSum tells that packets need no checksum.
 	zeroSum bool
+	slabs   slab.Pool
 }
 
 // faults are chances in 1000 per packet, and delays.
@@ -44,6 +46,9 @@ type faults struct {
 	// slow adds to the delay of the network that the receiver's address of this
 	// index is in.
 	slow map[int]time.Duration
+	// trains has packets that arrive at the same time be received as one train, and
+	// slabs in the buffers of a driver.
+	trains, slabs bool
 	// deaf, if not nil, loses the packets it reports.
 	deaf func(*Packet) bool
 	// mtu, if not 0, is the largest IPv4 packet that is not lost, unless IP may
@@ -215,8 +220,11 @@ func (p *pair) step(until Time) bool {
 		}
 	case which >= 0:
 		p.now = max(p.now, at)
-		f := p.wire[which]
-		p.wire = append(p.wire[:which], p.wire[which+1:]...)
+		f := p.take(which)
+		if p.net.trains {
+			f.to.deliverTrain(&f.p, p.behind(&f))
+			break
+		}
 		f.to.deliver(&f.p)
 	default:
 		p.now = until
@@ -224,6 +232,41 @@ func (p *pair) step(until Time) bool {
 	}
 	return true
 }
+
+// take takes packet i off the wire.
+func (p *pair) take(i int) flying {
+	f := p.wire[i]
+	p.wire = append(p.wire[:i], p.wire[i+1:]...)
+	return f
+}
+
+// behind takes the packets off the wire that arrive in one train with f, behind it.
+func (p *pair) behind(f *flying) (train []Packet) {
+	for len(train) < maxTrain {
+		which := -1
+		for i, g := range p.wire {
+			if g.at == f.at && (which < 0 || g.seq < p.wire[which].seq) {
+				which = i
+			}
+		}
+		if which < 0 {
+			break
+		}
+		g := &p.wire[which]
+		if g.to != f.to || g.p.Tuple != f.p.Tuple || g.p.ECN != f.p.ECN || len(g.p.Data) > len(f.p.Data) {
+			break
+		}
+		short := len(g.p.Data) < len(f.p.Data)
+		train = append(train, p.take(which).p)
+		if short {
+			break
+		}
+	}
+	return train
+}
+
+// maxTrain bounds the packets of a train that is received.
+const maxTrain = 40
 
 // advance lets d pass.
 func (p *pair) advance(d time.Duration) {

@@ -243,12 +243,17 @@ func (r *reassembly) add(d *wire.Data, buf *slab.Buf) reasmResult {
 		return reasmOK
 	}
 	res := r.place(st, f)
+	r.relieve()
+	return res
+}
+
+// relieve has messages be delivered in part if the buffer is full.
+func (r *reassembly) relieve() {
 	if r.partials.head != nil && r.window.pressed() {
 		for m := r.partials.head; m != nil; m = r.partials.head {
 			r.link(m)
 		}
 	}
-	return res
 }
 
 // place puts a fragment where it belongs; it owns f.

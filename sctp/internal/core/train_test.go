@@ -10,11 +10,18 @@ import (
 )
 
 // conversation has two hosts send at random, under loss, and returns every packet with
-// its time, and in the end what they know of the path.
-func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte) {
+// its time, and in the end what they know of the path; and how many packets were received
+// as parts of runs, and of runs of whole messages.
+func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte, runs, wholes int) {
 	p := newPair(t, seed, &cfg)
 	p.zeroSum = cfg.ZeroChecksum
 	p.net.loss, p.net.jitter = loss, time.Millisecond
+	if p.net.trains = seed/2%2 == 1; p.net.trains {
+		p.net.jitter, p.net.slabs = 0, seed%3 == 0
+		if !cfg.ZeroChecksum {
+			p.net.corrupt = int(seed % 5)
+		}
+	}
 	p.net.sniff = func(from *host, pkt []byte) {
 		at := binary.BigEndian.AppendUint64([]byte(from.name), uint64(p.now))
 		big := byte(0) // chunks that make their packets large
@@ -90,17 +97,22 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 	for _, h := range []*host{p.a, p.z} {
 		a := h.assoc
 		sb, path := a.tx.sb, &a.paths[0]
+		for _, m := range h.got {
+			log = append(log, m.data)
+		}
 		log = append(log, fmt.Append(nil, sb.Stats(), sb.payload, sb.rwnd, sb.Flight(0), sb.FlightChunks(0), sb.paths[0].rack, path.count, path.cc.Cwnd(), path.rto.SRTT()))
 	}
-	return log
+	return log, p.a.runs + p.z.runs, p.a.wholes + p.z.wholes
 }
 
 // Packets that are built the short way, one by one or many at once, are those that
 // nextPacket builds, and leave in the same trains at the same time; and so are those that
-// follow acknowledgements of many chunks that are taken in at once.
+// follow acknowledgements of many chunks that are taken in at once, and packets that are
+// received as runs.
 func TestShortWaysBuildTheSamePackets(t *testing.T) {
+	middles, wholes := 0, 0
 	for seed := range uint64(48) {
-		cfg := Config{NoInterleaving: seed%2 == 1, Bundle: seed%3 == 1, NoPacing: seed%4 >= 2, NoRACK: seed%5 == 3, ZeroChecksum: seed%8 == 6,
+		cfg := Config{Pieces: seed/4%3 == 2, NoInterleaving: seed%2 == 1, Bundle: seed%3 == 1, NoPacing: seed%4 >= 2, NoRACK: seed%5 == 3, ZeroChecksum: seed%8 == 6,
 			Scheduler: Scheduler(seed / 4 % 6)}
 		if seed%4 == 2 {
 			cfg.RecvBuffer = 40_000 // which bounds what is under way
@@ -108,7 +120,13 @@ func TestShortWaysBuildTheSamePackets(t *testing.T) {
 		loss := int(seed%3) * 15
 		general := cfg
 		general.general = true
-		short, long := conversation(t, seed, cfg, loss), conversation(t, seed, general, loss)
+		short, n, w := conversation(t, seed, cfg, loss)
+		long, none, _ := conversation(t, seed, general, loss)
+		if none != 0 {
+			t.Fatalf("seed %d: %d packets in runs", seed, none)
+		}
+		middles += n - w
+		wholes += w
 		for i := range min(len(short), len(long)) {
 			if !bytes.Equal(short[i], long[i]) {
 				t.Fatalf("seed %d: packet %d of %d and %d differs:\n%x\n%x", seed, i, len(short), len(long), short[i], long[i])
@@ -117,5 +135,8 @@ func TestShortWaysBuildTheSamePackets(t *testing.T) {
 		if len(short) != len(long) || len(short) < 500 {
 			t.Fatalf("seed %d: %d packets and %d", seed, len(short), len(long))
 		}
+	}
+	if t.Logf("%d packets in runs, %d in runs of messages", middles, wholes); middles < 5000 || wholes < 300 {
+		t.Error("hardly any runs were received")
 	}
 }

@@ -1,0 +1,216 @@
+package core
+
+import (
+	"encoding/binary"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// Flags of DATA and I-DATA chunks (RFC 9260, Section 3.3.1).
+const (
+	flagEnd       = 1
+	flagBegin     = 2
+	flagUnordered = 4
+)
+
+// HandleRun takes in packets that came in one train behind p, which HandlePacket took in
+// last, without dropping it: b has them, of size bytes each, and perhaps other ones behind
+// them. It takes those of which each has nothing but the next part of a message that is
+// being received, or the next of a series of unordered messages, as nextRun makes them:
+// in such packets there is little to look at. It returns how many they are; what follows
+// is for HandlePacket. b changes during the call, see wire.VerifyInPlace.
+func (a *Assoc) HandleRun(now Time, p *Packet, b []byte, size int) int {
+	over := wire.HeaderLen + a.tx.q.headerLen()
+	if size <= over || len(b) < size || a.cfg.general {
+		return 0
+	}
+	// The first chunk has to fill the packet.
+	head := binary.BigEndian.Uint32(b[wire.HeaderLen:])
+	n := int(head&0xffff) - (over - wire.HeaderLen)
+	if n <= 0 || over+(n+3)&^3 != size || !a.mayRun(now, p, wire.ChunkType(head>>24)) {
+		return 0
+	}
+	zero := a.cfg.ZeroChecksum || a.cfg.ZeroChecksumLocal && p.onHost()
+	x := inRun{a: a, p: p, b: b, size: size, over: over, n: n, head: head, zero: zero,
+		ports: uint32(a.peer.port)<<16 | uint32(a.port), sid: binary.BigEndian.Uint32(b[wire.HeaderLen+8:])}
+	k := 0
+	switch uint8(head >> 16) {
+	case 0, flagUnordered:
+		k = x.middle()
+	case flagUnordered | flagBegin | flagEnd:
+		k = x.wholes()
+	}
+	if k > 0 {
+		x.took(now, k)
+	}
+	return k
+}
+
+// mayRun reports whether all that HandlePacket looks at besides the data is as plain as it
+// can be.
+func (a *Assoc) mayRun(now Time, p *Packet, t wire.ChunkType) bool {
+	rx, in := &a.rx, &a.in
+	s := &rx.sack
+	if a.state != Established || a.tx.lateSack.on || p.ECN == ECNCE || a.asc.pruned || a.auth.need.has(t) || rx.tsns.hasGaps() {
+		return false
+	}
+	if t != wire.ChunkIData && (t != wire.ChunkData || a.peer.features.has(featIData)) || t == wire.ChunkIData && !a.peer.features.has(featIData) {
+		return false
+	}
+	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != unmap(p.Remote) || a.paths[in.path].Remote != in.from.Remote {
+		return false
+	}
+	return s.began && !s.hadGaps && !s.quick && now-s.lastAt <= s.delay && now >= s.lossy && (!s.spread || in.path == s.from)
+}
+
+// inRun is a run of packets that are received.
+type inRun struct {
+	a          *Assoc
+	p          *Packet
+	b          []byte
+	size, over int    // of a packet, and of what is in front of its data
+	n          int    // bytes of data
+	head       uint32 // type, flags and length of the chunk
+	ports, sid uint32 // sid with the two bytes behind it
+	zero       bool   // zero does for a checksum
+}
+
+// next returns the data of packet i if that is one of the run: its checksum is right, and
+// all is as expected up to the stream number. The rest of its header is for the caller,
+// before.
+func (x *inRun) next(i int) (pkt []byte, ok bool) {
+	at := i * x.size
+	if len(x.b)-at < x.size {
+		return nil, false
+	}
+	pkt = x.b[at:][:x.size:x.size]
+	a := x.a
+	return pkt, binary.BigEndian.Uint32(pkt) == x.ports && binary.BigEndian.Uint32(pkt[4:]) == a.tag &&
+		binary.BigEndian.Uint32(pkt[wire.HeaderLen:]) == x.head &&
+		TSN(binary.BigEndian.Uint32(pkt[wire.HeaderLen+tsnInChunk:])) == a.rx.tsns.cum+1+TSN(i) &&
+		binary.BigEndian.Uint32(pkt[wire.HeaderLen+8:]) == x.sid
+}
+
+// summed reports whether the checksum of a packet is right.
+func (x *inRun) summed(pkt []byte) bool {
+	if binary.LittleEndian.Uint32(pkt[checksumField:]) == 0 {
+		return x.zero
+	}
+	return wire.VerifyInPlace(pkt)
+}
+
+// plainRoom reports whether another fragment may be taken without a further look.
+func (r *reassembly) plainRoom() bool {
+	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.held < r.window.limit
+}
+
+// newFrag is reassembly.newFrag for the data of packet i.
+func (x *inRun) newFrag(pkt []byte, i int) *frag {
+	r := x.a.rx.reasm
+	f := r.mem.get(pkt[x.over:][:x.n], x.p.Buf)
+	f.tsn = x.a.rx.tsns.cum + 1 + TSN(i)
+	f.sid = uint16(x.sid >> 16)
+	r.frags++
+	r.window.held += f.charge
+	return f
+}
+
+// middle takes in the packets that have the next parts of the message to which a part
+// was added last.
+func (x *inRun) middle() (k int) {
+	a := x.a
+	r := a.rx.reasm
+	m := r.last
+	if m == nil || m.dead || !m.begun || m.ended || m.complete || m.loose.head != nil || r.loose.n > 0 || m.st.deferred {
+		return 0
+	}
+	unordered := x.head>>16&flagUnordered != 0
+	if m.unordered != unordered || uint32(m.st.sid) != x.sid>>16 {
+		return 0
+	}
+	if !r.cfg.interleaved && (TSN(m.next) != a.rx.tsns.cum+1 || !unordered && x.sid&0xffff != m.num) {
+		return 0
+	}
+	for r.plainRoom() {
+		pkt, ok := x.next(k)
+		if !ok || r.cfg.interleaved && (binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:]) != m.num ||
+			binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:]) != m.next) || !x.summed(pkt) {
+			break
+		}
+		f := x.newFrag(pkt, k)
+		f.msg, f.seq, f.unordered = m.key, m.next, unordered
+		r.append(m, f)
+		k++
+	}
+	if k > 0 {
+		r.deliver(m)
+		r.relieve()
+	}
+	return k
+}
+
+// wholes takes in the packets with the next of a series of unordered messages that each
+// are in one of them.
+func (x *inRun) wholes() (k int) {
+	a := x.a
+	r := a.rx.reasm
+	sid := uint16(x.sid >> 16)
+	if !r.cfg.pieces || int(sid) >= a.rx.streams || int(sid) >= len(r.streams) || r.streams[sid] == nil {
+		return 0
+	}
+	st := r.streams[sid]
+	if st.paused || st.queued || st.deferred || st.uSkipped || r.numbered.n > 0 || r.open.n > 0 || r.loose.n > 0 || r.last != nil {
+		return 0
+	}
+	mid := uint32(0)
+	for r.plainRoom() {
+		pkt, ok := x.next(k)
+		if !ok {
+			break
+		}
+		if r.cfg.interleaved {
+			if k == 0 {
+				mid = binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:])
+			} else if binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:]) != mid+uint32(k) {
+				break
+			}
+		}
+		if !x.summed(pkt) {
+			break
+		}
+		f := x.newFrag(pkt, k)
+		f.begin, f.end, f.unordered = true, true, true
+		if r.cfg.interleaved {
+			f.msg, f.seq = messageKey(sid, true, mid+uint32(k)), 0
+			f.ppid = binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:])
+		} else {
+			f.msg, f.seq = messageKey(sid, true, 0), uint32(f.tsn)
+			f.ppid = binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:])
+		}
+		r.pushWhole(st, f)
+		k++
+	}
+	a.rx.messages += uint64(k)
+	return k
+}
+
+// took does what k packets entail besides.
+func (x *inRun) took(now Time, k int) {
+	a := x.a
+	rx := &a.rx
+	a.stats.PacketsReceived += uint64(k)
+	a.shut.gotData = true
+	rx.chunks += uint64(k)
+	rx.bytes += uint64(k) * uint64(x.n)
+	rx.tsns.cum += TSN(k)
+	rx.tsns.high = rx.tsns.cum
+	rx.reasm.window.take(k * x.n)
+	s := &rx.sack
+	s.packets += k
+	s.batch += k
+	s.lastAt = now
+	s.from = a.in.path
+	if s.deadline == 0 {
+		s.deadline = now + s.delay
+	}
+}
