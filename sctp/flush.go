@@ -57,7 +57,9 @@ func (a *Association) startFlush() bool {
 // flushLocked is flush called with a.mu held, which it unlocks.
 func (a *Association) flushLocked(now core.Time) work {
 	if !a.startFlush() {
-		a.keep()
+		if a.core.Lending() {
+			a.keep()
+		}
 		return a.unlock()
 	}
 	return a.transmitAll(now)
@@ -84,11 +86,15 @@ func (a *Association) transmitAll(now core.Time) (w work) {
 // transmit sends until there is nothing to send, then sets the timer. It is called
 // with a.mu held and unlocks it.
 func (a *Association) transmit(b *train, now core.Time) (w work) {
+	long := false // much was sent: messages may be lent next time
 	for {
 		out, tx, ok := a.poll(b, now)
 		last := !ok || tx.Last
+		long = long || tx.Segs >= core.MinImage
 		if last {
-			a.keep()
+			if a.core.Lending() || long {
+				a.keep()
+			}
 			a.arm()
 		}
 		a.lent = len(b.holes) > 0 || tx.Kept
@@ -137,8 +143,8 @@ func (a *Association) poll(b *train, now core.Time) (out []byte, tx core.Transmi
 // lendLeast is the least message that is lent: a train with less may take as much memory.
 const lendLeast = 32 << 10
 
-// keep copies what was lent and is not in packets yet, before its caller wants it back.
-// a.mu is held.
+// keep copies what was lent and is not in packets yet, before its caller wants it back, and
+// notes whether the next long message may be lent. a.mu is held.
 func (a *Association) keep() {
 	a.core.Keep(duplicate)
 	if can := a.core.CanLend(); can != a.lends.Load() {

@@ -40,8 +40,11 @@ const (
 // with it.
 func (a *Assoc) holdTrain(segs, room int) bool {
 	t := &a.tx
-	o := &t.open
-	unsent := t.q.Unsent() + int64(o.bytes)
+	bytes, chunks := 0, 0
+	if o := t.open; o != nil {
+		bytes, chunks = o.bytes, o.chunks
+	}
+	unsent := t.q.Unsent() + int64(bytes)
 	if unsent == 0 || a.cfg.NoRACK || a.spread() || t.q.routed > 0 || a.state != Established || t.sb.ZeroWindow() {
 		return false
 	}
@@ -60,13 +63,13 @@ func (a *Assoc) holdTrain(segs, room int) bool {
 		return false
 	}
 	full := int64(p.pmdcs())
-	if unsent < full && t.sb.FlightChunks(i)-o.chunks >= holdChunks {
+	if unsent < full && t.sb.FlightChunks(i)-chunks >= holdChunks {
 		return true
 	}
 	segs = max(min(segs, room/p.mtu), 1)
-	train, flight := full*int64(segs), t.sb.Flight(i)-o.bytes
+	train, flight := full*int64(segs), t.sb.Flight(i)-bytes
 	if flight < holdFlight {
-		return t.sb.FlightChunks(i)-o.chunks >= holdStream && unsent < min(train, int64(flight/2))
+		return t.sb.FlightChunks(i)-chunks >= holdStream && unsent < min(train, int64(flight/2))
 	}
 	return unsent < train
 }
@@ -92,7 +95,9 @@ func (s *Scoreboard) MinRTT(path int) Time { return s.paths[path].rack.minimum()
 
 // dataPackets returns how many packets with data were sent.
 func (a *Assoc) dataPackets() (n uint64) {
-	n = -uint64(a.tx.open.tx.Segs)
+	if o := a.tx.open; o != nil {
+		n = -uint64(o.tx.Segs)
+	}
 	for i := range a.paths {
 		n += a.paths[i].count.packets
 	}

@@ -90,15 +90,15 @@ type openTrain struct {
 	chunks int
 }
 
-// minImage is how many packets there must be room for in the windows to begin an image:
+// MinImage is how many packets there must be room for in the windows to lend a message:
 // it takes as much memory as a train, whatever is in it.
-const minImage = 16
+const MinImage = 16
 
 // Lending reports whether there is a message that was lent.
 func (a *Assoc) Lending() bool { return a.tx.q.lent != nil }
 
 // Open reports whether a train waits for more packets.
-func (a *Assoc) Open() bool { return a.tx.open.tx.Segs > 0 }
+func (a *Assoc) Open() bool { return a.tx.open != nil && a.tx.open.tx.Segs > 0 }
 
 // CanLend reports whether PollTransmitImage can be called, unless a train is open.
 func (a *Assoc) CanLend() bool {
@@ -110,7 +110,7 @@ func (a *Assoc) CanLend() bool {
 	if rtt := a.baseRTT(0); rtt == 0 || rtt >= PaceMinRTT || p.single || !t.sb.onlyNew() {
 		return false
 	}
-	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.rwnd) >= minImage*p.mtu
+	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.rwnd) >= MinImage*p.mtu
 }
 
 // PollTransmitImage is PollTransmit in memory that the association may keep: buf is
@@ -159,7 +159,7 @@ func (a *Assoc) Keep(duplicate func(body []byte) ([]byte, Owner)) {
 // it is.
 func (a *Assoc) resume(now Time) (buf []byte, tx Transmit, more bool) {
 	t := &a.tx
-	o := &t.open
+	o := t.open
 	buf, tx = t.sb.images.last().mem[:o.n], o.tx
 	tx.Last = false // there may be more by now
 	t.sb.unsent = 0

@@ -306,7 +306,7 @@ func TestOpenTrainIsNotTheLast(t *testing.T) {
 func TestOpenTrainIsNotUnderWay(t *testing.T) {
 	_, l := openedTrain(t, 19)
 	a, s := l.assoc, l.assoc.tx.sb
-	o := &a.tx.open
+	o := a.tx.open
 	cum := s.base
 	for s.Flight(0)-o.bytes-int(cum-s.base)*s.chunkSize(s.rec(s.base)) >= holdFlight {
 		cum++

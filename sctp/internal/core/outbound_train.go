@@ -33,26 +33,28 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 	largest := a.largestPacket()
 	plain, full := false, false
 	var header [wire.HeaderLen]byte
-	var p built // the last packet; nextData's differ from it in their data only
-	var was openTrain
-	late := false // it may not stay open
-	var next TSN  // the first that is in it
+	var p built           // the last packet; nextData's differ from it in their data only
+	var next TSN          // the first that is in a train that is open
+	bytes, chunks := 0, 0 // of that
+	late := false         // it may not stay open
 	if open {
 		next = a.tx.sb.next - TSN(a.tx.sb.unsent)
-		if was = a.tx.open; was.tx.Segs > 0 {
+		if a.Open() {
+			o := a.tx.open
 			buf, tx, plain = a.resume(now)
-			if a.tx.open = (openTrain{}); !plain {
+			bytes, chunks = o.bytes, o.chunks
+			start, first, p = 0, 0, built{Tuple: tx.Tuple, ecn: tx.ECN}
+			copy(header[:], o.header[:])
+			if *o = (openTrain{}); !plain {
 				a.leaves(&tx)
 				a.stats.PacketsSent += uint64(tx.Segs)
 				return buf, tx, true
 			}
-			start, first, p = 0, 0, built{Tuple: tx.Tuple, ecn: tx.ECN}
-			copy(header[:], was.header[:])
 		} else {
 			late = a.rx.sack.due(now) // it goes along
 		}
-		was.bytes -= a.tx.sb.Flight(0)
-		was.chunks -= a.tx.sb.FlightChunks(0)
+		bytes -= a.tx.sb.Flight(0)
+		chunks -= a.tx.sb.FlightChunks(0)
 	}
 	for tx.Segs < max(maxSegs, 1) {
 		// The next packet may be larger than the first, and then goes by itself: it
@@ -116,11 +118,12 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 	}
 	if open && tx.Segs > 0 {
 		if n := a.tx.sb.next.Sub(next); plain && !full && !late && n > 0 && tx.Segs < maxSegs && a.tx.hold == holdShort {
-			was.tx, was.n = tx, len(buf)
-			was.bytes += a.tx.sb.Flight(0)
-			was.chunks += a.tx.sb.FlightChunks(0)
-			copy(was.header[:], header[:])
-			a.tx.open, a.tx.sb.unsent = was, n
+			if a.tx.open == nil {
+				a.tx.open = new(openTrain)
+			}
+			*a.tx.open = openTrain{tx: tx, n: len(buf), bytes: bytes + a.tx.sb.Flight(0), chunks: chunks + a.tx.sb.FlightChunks(0),
+				header: [checksumField]byte(header[:])}
+			a.tx.sb.unsent = n
 			return buf[:start], Transmit{}, false
 		}
 		a.leaves(&tx)

@@ -23,10 +23,10 @@ type dataSender struct {
 	busy     bool // something was sent since EventDry
 	carry    carry
 	tune     sendTune
-	hold     hold // new data waits
-	open     openTrain
-	run      int    // messages, up to holdRun, that were sent while others were under way
-	sackAt   uint64 // packets with data sent when the last SACK came
+	hold     hold       // new data waits
+	open     *openTrain // nil until one is
+	run      int        // messages, up to holdRun, that were sent while others were under way
+	sackAt   uint64     // packets with data sent when the last SACK came
 	lateSack lateSack
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
@@ -68,7 +68,9 @@ func (a *Assoc) closeSender(err error) {
 		err = ErrClosed
 	}
 	a.tx.q.Close(err)
-	a.tx.open = openTrain{}
+	if a.tx.open != nil {
+		*a.tx.open = openTrain{}
+	}
 	a.tx.carry.full = false
 }
 
