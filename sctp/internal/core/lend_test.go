@@ -229,13 +229,18 @@ func lentPair(t *testing.T, cfg *Config) (*pair, *lender) {
 	return p, l
 }
 
-// sendAll sends what there is but for one packet, which waits, and loses it.
-func (l *lender) sendAll() {
-	for ok := true; ok; {
-		_, _, ok = l.assoc.PollTransmit(l.p.now, make([]byte, 0, MaxPacket), 1)
+// fill puts so much of several messages under way, and loses it, that a short train
+// waits, and leaves one packet that does.
+func (l *lender) fill() {
+	a, p := l.assoc, l.p
+	for range 5 {
+		l.send(0, 20*a.MaxPayload())
 	}
-	if a := l.assoc; a.tx.q.Unsent() != int64(a.MaxPayload()) || a.tx.sb.Flight(0) < holdFlight {
-		l.p.t.Fatalf("%d bytes under way, %d wait", a.tx.sb.Flight(0), a.tx.q.Unsent())
+	for ok := true; ok; {
+		_, _, ok = a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 1)
+	}
+	if a.tx.q.Unsent() != int64(a.MaxPayload()) || a.tx.sb.Flight(0) < holdFlight {
+		p.t.Fatalf("%d bytes under way, %d wait", a.tx.sb.Flight(0), a.tx.q.Unsent())
 	}
 }
 
@@ -243,10 +248,7 @@ func (l *lender) sendAll() {
 func openedTrain(t *testing.T, n int) (*pair, *lender) {
 	p, l := lentPair(t, nil)
 	a := l.assoc
-	for range 5 {
-		p.a.send(0, 20*a.MaxPayload())
-	}
-	l.sendAll()
+	l.fill()
 	if err := a.Send(p.now, &Message{Body: make([]byte, (n-1)*a.MaxPayload()+100), Lent: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -334,10 +336,7 @@ func TestSackLeavesAtOnce(t *testing.T) {
 		p, l := lentPair(t, &Config{NoECN: true})
 		a := l.assoc
 		full := a.MaxPayload()
-		for range 5 {
-			p.a.send(0, 20*full)
-		}
-		l.sendAll()
+		l.fill()
 		if err := a.Send(p.now, &Message{Body: make([]byte, 19*full+rest), Lent: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -437,11 +436,7 @@ func TestOpenTrainGoesOn(t *testing.T) {
 	p, l := lentPair(t, nil)
 	a := l.assoc
 	full := a.MaxPayload()
-	// So much is under way, of several messages, that a short train waits.
-	for range 5 {
-		p.a.send(0, 20*full)
-	}
-	l.sendAll()
+	l.fill()
 	body := bytes.Repeat([]byte{1, 2, 3}, 3*full) // nine packets' worth and a bit
 	if err := a.Send(p.now, &Message{Body: body[:8*full+100], Lent: true}); err != nil {
 		t.Fatal(err)
@@ -495,20 +490,8 @@ func TestOpenTrainGoesOn(t *testing.T) {
 
 // Nothing waits for ever: what is in an open train is what a tail loss probe brings out.
 func TestProbeSendsOpenTrain(t *testing.T) {
-	p, l := lentPair(t, nil)
+	p, l := openedTrain(t, 5)
 	a := l.assoc
-	full := a.MaxPayload()
-	for range 5 {
-		p.a.send(0, 20*full)
-	}
-	l.sendAll()
-	if err := a.Send(p.now, &Message{Body: make([]byte, 4*full), Lent: true}); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, ok, _ := l.image(20); ok || !a.Open() {
-		t.Fatalf("sent %v, open %v", ok, a.Open())
-	}
-	a.Keep(l.duplicate)
 	a.tx.sb.paths[0].rack.probeOut = true // an earlier one is unanswered
 	at, probes := a.NextTimeout(), a.tx.sb.Stats().Probes
 	if at == 0 || at > p.now+Time(100*time.Millisecond) {
@@ -530,10 +513,7 @@ func TestEndReleasesImages(t *testing.T) {
 	for _, end := range []string{"abort", "restart", "release"} {
 		p, l := lentPair(t, nil)
 		a := l.assoc
-		for range 5 {
-			p.a.send(0, 20*a.MaxPayload())
-		}
-		l.sendAll()
+		l.fill()
 		m := &Message{Body: make([]byte, 4*a.MaxPayload()+5), Lent: true}
 		if err := a.Send(p.now, m); err != nil {
 			t.Fatal(err)
