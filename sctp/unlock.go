@@ -193,11 +193,13 @@ func (a *Association) takeReleases() (w work) {
 	all := a.core.TakeReleases(a.releases)
 	kept := all[:n]
 	for _, r := range all[n:] {
-		if b, ok := r.Owner.(*block); ok {
-			b.free()
-		} else if b, ok := r.Owner.(*train); ok {
-			trains.Put(b)
-		} else if r.Owner != nil {
+		switch o := r.Owner.(type) {
+		case nil:
+		case *block:
+			o.free()
+		case *train:
+			trains.Put(o)
+		default:
 			kept = append(kept, r)
 			w = workEvents
 		}
