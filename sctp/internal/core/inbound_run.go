@@ -30,8 +30,7 @@ func (a *Assoc) HandleRun(now Time, p *Packet, b []byte, size int) int {
 	if n <= 0 || over+(n+3)&^3 != size || !a.mayRun(now, p, wire.ChunkType(head>>24)) {
 		return 0
 	}
-	zero := a.cfg.ZeroChecksum || a.cfg.ZeroChecksumLocal && p.onHost()
-	x := inRun{a: a, p: p, b: b, size: size, over: over, n: n, head: head, zero: zero,
+	x := inRun{a: a, p: p, b: b, size: size, over: over, n: n, head: head, zero: p.mayBeZero(&a.cfg),
 		ports: uint32(a.peer.port)<<16 | uint32(a.port), sid: binary.BigEndian.Uint32(b[wire.HeaderLen+8:])}
 	k := 0
 	switch uint8(head >> 16) {
@@ -54,7 +53,11 @@ func (a *Assoc) mayRun(now Time, p *Packet, t wire.ChunkType) bool {
 	if a.state != Established || a.tx.lateSack.on || p.ECN == ECNCE || a.asc.pruned || a.auth.need.has(t) || rx.tsns.hasGaps() {
 		return false
 	}
-	if t != wire.ChunkIData && (t != wire.ChunkData || a.peer.features.has(featIData)) || t == wire.ChunkIData && !a.peer.features.has(featIData) {
+	want := wire.ChunkData
+	if a.peer.features.has(featIData) {
+		want = wire.ChunkIData
+	}
+	if t != want {
 		return false
 	}
 	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != unmap(p.Remote) || a.paths[in.path].Remote != in.from.Remote {

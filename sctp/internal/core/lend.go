@@ -65,7 +65,7 @@ func (x *images) bytes(ref uint32, n int) []byte {
 	return x.list[uint16(ref>>16)-x.base].mem[ref&0xffff:][:n]
 }
 
-// release gives back the images of which all TSNs are below base; all with all set.
+// releaseImages gives back the images of which all TSNs are below base; all with all set.
 func (s *Scoreboard) releaseImages(all bool) {
 	x := &s.images
 	for x.head < len(x.list) {

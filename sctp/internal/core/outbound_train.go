@@ -153,8 +153,10 @@ func (a *Assoc) Room() int {
 	return a.largestPacket()
 }
 
-// plain reports whether the packets of a train that follow the first, on path i, have nothing but new data in them, so that nextData can build them: all
-// else that was due is in the first one, and more falls due with other calls only.
+// plain reports whether the packets of a train that follow the first, on path i, have
+// nothing but new data in them, so that nextData can build them: all else that was due is
+// in the first one, and more falls due with other calls only. In a train that was begun by
+// an earlier call a SACK may wait that need not leave yet.
 func (a *Assoc) plain(now Time, i int, tx *Transmit, begun bool) bool {
 	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
 		return false

@@ -8,7 +8,6 @@ type dataSender struct {
 	q       *SendQueue
 	sb      *Scoreboard
 	streams int
-	peer    bool // the peer's window is known
 	// mayProbe allows one chunk into a closed window, probes counts how many
 	// have gone there in a row (RFC 9260, Section 6.1, A).
 	mayProbe bool
@@ -54,7 +53,7 @@ func (a *Assoc) openSender() {
 // openPeer tells the sender what the peer allows.
 func (a *Assoc) openPeer(streams int, rwnd uint32) {
 	t := &a.tx
-	t.peer, t.streams = true, streams
+	t.streams = streams
 	t.q.SetStreams(streams)
 	t.q.SetInterleaving(a.peer.features.has(featIData))
 	t.q.SetPartialReliability(a.peer.features.has(featPR))

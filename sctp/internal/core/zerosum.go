@@ -52,8 +52,7 @@ func (p *Packet) verified(cfg *Config) bool {
 	if p.Verified {
 		return true
 	}
-	zero := cfg.ZeroChecksum || cfg.ZeroChecksumLocal && p.onHost()
-	if !zero || len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen ||
+	if !p.mayBeZero(cfg) || len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen ||
 		[4]byte(p.Data[wire.HeaderLen-4:wire.HeaderLen]) != [4]byte{} {
 		return false
 	}
@@ -62,4 +61,10 @@ func (p *Packet) verified(cfg *Config) bool {
 		return false
 	}
 	return true
+}
+
+// mayBeZero reports whether we told the peer that zero is acceptable for the checksum
+// between these addresses.
+func (p *Packet) mayBeZero(cfg *Config) bool {
+	return cfg.ZeroChecksum || cfg.ZeroChecksumLocal && p.onHost()
 }
