@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/weftstack/weft/internal/spin"
 	"github.com/weftstack/weft/sctp/internal/core"
@@ -24,7 +23,6 @@ type lead struct {
 	parked atomic.Int32  // goroutines that wait otherwise
 	quick  atomic.Int32  // how many waits in a row were short, or busy, up to leadAfter
 
-	yielded core.Time                // when the leader let others run last
 	look    func() bool              // tries, made once
 	gap     spin.Wait                // for datagrams, since it read some
 	lingers func() (came, over bool) // lingerOnce, made once
@@ -41,10 +39,6 @@ const (
 	// leadGap is what a short wait is, and a busy one per time that a reader read. A
 	// leader that finds nothing to do for longer parks as others do.
 	leadGap = core.Time(quietTick)
-	// leadYield is how often leaders call the scheduler, which takes them for a goroutine
-	// that does not end otherwise, and their processor away, 10 ms after it saw one last,
-	// and then looks every 20 µs for a while whether it may do so again.
-	leadYield = core.Time(5 * time.Millisecond)
 )
 
 func (l *lead) init(t *Transport) {
@@ -126,20 +120,21 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 	l.mu.Lock()
 	l.w, l.stop, l.expired = w, stop, expired
 	l.mu.Unlock()
+	l.t.polling.relieve()
 	l.t.polling.setQuiet(l.t, true) // with w noted, or the tick might miss it
-	if now := l.t.now(); now-l.yielded >= leadYield {
-		l.yielded = now
+	if l.t.others.yield(l.t.now()) {
 		l.t.procs.Store(int32(runtime.GOMAXPROCS(0)))
-		runtime.Gosched()
 	}
 	for _, s := range l.t.sockets().list {
 		s.settleLate()
 	}
+	w.leads.Store(true)
 	w.lead.Store(l)
 	if len(w.ch) == 0 { // or it was woken before anybody knew that it leads
 		l.poller.Wait(l.look)
 	}
 	w.lead.Store(nil)
+	w.leads.Store(false)
 	l.mu.Lock()
 	l.w, l.stop, l.expired = nil, nil, nil
 	if l.kicked.Load() {
@@ -178,7 +173,7 @@ func (l *lead) tries() bool {
 			}
 			continue
 		}
-		runtime.Gosched() // first those who were woken
+		l.t.others.yield(l.t.now()) // first those who were woken
 		w.lead.Store(l)
 		return len(w.ch) > 0
 	}

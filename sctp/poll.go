@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/sctp/internal/core"
 )
 
 // Poll makes one pass over the sockets without blocking: it receives what is
@@ -14,17 +15,23 @@ import (
 // Goroutines that wait for something an upcall will do call it in a loop
 // before they park. It always reports false where sockets cannot be polled.
 func (t *Transport) Poll() bool {
-	work := false
+	t.polling.relieve()
+	return t.pass(false)
+}
+
+// pass is Poll, of any who is at it. If all is not set it may leave out where datagrams
+// seldom come.
+func (t *Transport) pass(all bool) (came bool) {
 	set := t.sockets()
 	for _, s := range set.list {
-		if s.conn.CanPoll() && s.poll(false) {
-			work = true
+		if s.conn.CanPoll() && s.poll(all) {
+			came = true
 		}
 	}
 	if set.canPoll {
 		t.polling.note(t)
 	}
-	return work
+	return came
 }
 
 // look is a pass over the sockets by one that will be back soon: the readers stay
@@ -37,7 +44,7 @@ func (t *Transport) look() {
 	if !t.polling.quiet.Load() {
 		t.polling.setQuiet(t, true)
 	}
-	t.Poll()
+	t.pass(false)
 	t.looking.Store(false)
 }
 
@@ -58,17 +65,22 @@ const (
 	// to another thread, costs more than a poll.
 	pollsBeforeQuiet = 16
 	pollGap          = 50 * time.Microsecond
+	// readsBeforeQuiet is how many reads in a row make a reader that lingers read for
+	// all of them: while it looks itself, each datagram would wake a thread.
+	readsBeforeQuiet = 2
 	// quietTick is how often it is looked whether polling goes on. It bounds how
 	// long datagrams wait after it ended.
 	quietTick = 200 * time.Microsecond
 )
 
-// polling keeps the readers asleep while other goroutines poll the sockets.
+// polling keeps the readers asleep while other goroutines, or one of them, poll the
+// sockets.
 type polling struct {
 	calls  atomic.Uint32
 	recent atomic.Uint32 // calls since mark
 	mark   atomic.Int64  // a core.Time
 	quiet  atomic.Bool   // the readers are not woken
+	reader atomic.Bool   // by one of them, which lingers: see take
 
 	mu    sync.Mutex
 	seen  uint32      // calls at the last tick; guarded by mu
@@ -99,6 +111,30 @@ func (p *polling) setQuiet(t *Transport, on bool) {
 	p.mu.Unlock()
 	if changed && !on {
 		t.Poll() // what came before the readers were told to look again
+	}
+}
+
+// take has a reader that lingers read all sockets, until reader is false: somebody else
+// does. It reports whether it may.
+func (p *polling) take(t *Transport) bool {
+	if p.quiet.Load() || !p.reader.CompareAndSwap(false, true) {
+		return false
+	}
+	p.setQuiet(t, true)
+	return true
+}
+
+// give ends what take began, for a reader that is about to sleep.
+func (p *polling) give(t *Transport) {
+	if p.reader.CompareAndSwap(true, false) {
+		t.readersWake()
+	}
+}
+
+// relieve is for one who polls: the reader that lingers need not.
+func (p *polling) relieve() {
+	if p.reader.Load() {
+		p.reader.Store(false)
 	}
 }
 
@@ -285,11 +321,18 @@ func (t *Transport) linger(gap spin.Wait, look func() (came, over bool)) spin.Wa
 		}
 		var came, over bool
 		for i := 0; ; i++ {
-			if i%yieldBusy == 0 && (i%yieldEvery == 0 || spinners.Load() >= t.procs.Load()) {
-				runtime.Gosched() // first to those who were woken
+			if i%yieldBusy == 0 && spinners.Load() >= t.procs.Load() {
+				runtime.Gosched()
+			} else {
+				t.others.yield(core.Time(now))
 			}
-			if came, over = look(); came || over || i%clockEvery == 0 && gap.Over(int64(t.now())) {
+			if came, over = look(); came || over {
 				break
+			}
+			if i%clockEvery == 0 {
+				if now = int64(t.now()); gap.Over(now) {
+					break
+				}
 			}
 		}
 		spinners.Add(-1)
@@ -308,7 +351,7 @@ var spinners atomic.Int32
 
 // yieldEvery is after how many polls a spinning goroutine lets others run, and
 // yieldBusy if each processor has one that spins. With a processor free it is no
-// more than a precaution, and wakes another thread for nothing.
+// more than a precaution, and wakes another thread for nothing: see yielder.
 const yieldEvery, yieldBusy = 64, 8
 
 // clockEvery is after how many polls a spinning goroutine looks at the clock.

@@ -177,6 +177,108 @@ func TestReaderLingers(t *testing.T) {
 	t.Error("the reader of acknowledgements never polled for them with success")
 }
 
+// coming is a socket to which datagrams come that are no packets.
+type coming struct {
+	refusing
+	left  atomic.Int32
+	quiet atomic.Bool // nobody is woken
+}
+
+func (c *coming) Polled(on bool) bool { c.quiet.Store(on); return true }
+func (c *coming) Poll(b []*slab.Buf, m []udpio.Meta) (int, error) {
+	return c.TryRead(b, m)
+}
+func (c *coming) TryRead(b []*slab.Buf, m []udpio.Meta) (int, error) {
+	if c.left.Load() == 0 {
+		return 0, nil
+	}
+	c.left.Add(-1)
+	b[0].B, m[0] = b[0].B[:1], udpio.Meta{}
+	return 1, nil
+}
+
+// A reader that lingers reads all sockets, and nobody is woken, once it has read a few
+// times: until it sleeps, or others poll.
+func TestReaderReadsForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		setup := func() (tr *Transport, socks []*socket, conns []*coming) {
+			tr = &Transport{epoch: time.Now()}
+			tr.demux.init()
+			for range 2 {
+				c := &coming{}
+				conns, socks = append(conns, c), append(socks, newSocket(tr, c))
+			}
+			tr.set.Store(newSocketSet(socks))
+			return tr, socks, conns
+		}
+		begun := func() (tr *Transport, socks []*socket, conns []*coming) {
+			tr, socks, conns = setup()
+			conns[0].left.Store(readsBeforeQuiet)
+			for i := range readsBeforeQuiet {
+				if conns[0].quiet.Load() || conns[1].quiet.Load() {
+					t.Fatalf("nobody is woken after %d reads", i)
+				}
+				if came, over := socks[0].lingerOnce(); !came || over {
+					t.Fatalf("read %d: came %v, over %v", i, came, over)
+				}
+			}
+			if !conns[0].quiet.Load() || !conns[1].quiet.Load() {
+				t.Fatal("somebody is woken although a reader looks")
+			}
+			return tr, socks, conns
+		}
+		tr, socks, conns := begun()
+		conns[1].left.Store(1)
+		if came, over := socks[0].lingerOnce(); !came || over || conns[1].left.Load() > 0 {
+			t.Errorf("what came to the other socket: came %v, over %v", came, over)
+		}
+		if came, over := socks[0].lingerOnce(); came || over {
+			t.Errorf("with nothing to read: came %v, over %v", came, over)
+		}
+		if _, over := socks[1].lingerOnce(); !over {
+			t.Error("the reader of the other socket lingers, too")
+		}
+		for range 10 {
+			time.Sleep(quietTick / 2)
+			if socks[0].lingerOnce(); !conns[1].quiet.Load() {
+				t.Fatal("the tick ended it")
+			}
+		}
+		socks[0].endLinger()
+		if conns[0].quiet.Load() || conns[1].quiet.Load() || socks[0].forAll || tr.polling.reader.Load() {
+			t.Error("nobody is woken although the reader sleeps")
+		}
+
+		tr, socks, conns = begun()
+		tr.Poll()
+		if _, over := socks[0].lingerOnce(); !over {
+			t.Error("the reader goes on although others poll")
+		}
+		if socks[0].endLinger(); !conns[0].quiet.Load() {
+			t.Error("who polls is disturbed")
+		}
+		time.Sleep(3 * quietTick)
+		if conns[0].quiet.Load() || conns[1].quiet.Load() {
+			t.Error("nobody reads")
+		}
+
+		// One who sends, and looks meanwhile, is no such one: the reader itself may be.
+		tr, socks, _ = begun()
+		tr.look()
+		if _, over := socks[0].lingerOnce(); over {
+			t.Error("a look ended it")
+		}
+		socks[0].endLinger()
+
+		tr, socks, _ = setup()
+		tr.polling.setQuiet(tr, true)
+		if socks[0].lingerOnce(); socks[0].forAll {
+			t.Error("the reader takes it from others")
+		}
+		tr.polling.setQuiet(tr, false)
+	})
+}
+
 // A poll goes on while something comes, if not what is waited for.
 func TestPollGoesOnWhileSomethingComes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -42,7 +42,10 @@ type socket struct {
 
 	refused atomic.Int32 // polls in a row that found somebody else at it
 
+	// Of the goroutine that reads, and lingers.
 	lingers func() (came, over bool) // lingerOnce, made once
+	reads   int                      // since it began
+	forAll  bool                     // it reads all sockets, see polling.take
 }
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
@@ -64,6 +67,7 @@ func (s *socket) readLoop() {
 			s.handle(n)
 			if s.conn.CanPoll() {
 				gap = s.t.linger(gap, s.lingers)
+				s.endLinger()
 			}
 			continue
 		}
@@ -79,7 +83,25 @@ func (s *socket) readLoop() {
 
 // lingerOnce is a look of the reader for more, unless others poll or it is to end.
 func (s *socket) lingerOnce() (came, over bool) {
-	return s.poll(true), s.t.polling.quiet.Load() || s.t.demux.isClosed()
+	t := s.t
+	if s.forAll {
+		return t.pass(true), !t.polling.reader.Load() || t.demux.isClosed()
+	}
+	if came = s.poll(true); came {
+		if s.reads++; s.reads >= readsBeforeQuiet && t.polling.take(t) {
+			s.forAll = true
+			return came, false
+		}
+	}
+	return came, t.polling.quiet.Load() || t.demux.isClosed()
+}
+
+// endLinger is called by the reader when it does not linger any more.
+func (s *socket) endLinger() {
+	if s.reads = 0; s.forAll {
+		s.forAll = false
+		s.t.polling.give(s.t)
+	}
 }
 
 // maxRefusals is how many polls in a row may find somebody else at it until one

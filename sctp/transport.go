@@ -39,6 +39,7 @@ type Transport struct {
 	serving  atomic.Pointer[spin.Chooser] // of those who read
 	procs    atomic.Int32                 // runtime.GOMAXPROCS, which takes a lock
 	pollers  atomic.Int32
+	others   yielder
 	follower *follower    // nil without TransportConfig.AutoAddrs
 	flushes  atomic.Int32 // goroutines that transmit
 	count    transportCounters

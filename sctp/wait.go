@@ -13,6 +13,7 @@ type waiter struct {
 	next   *waiter
 	listed bool
 	lead   atomic.Pointer[lead] // which it leads, parked
+	leads  atomic.Bool          // it leads, parked or not
 }
 
 // waitList is a FIFO of waiters, guarded by a lock of its owner.
@@ -108,6 +109,8 @@ func (w *waiter) wake() {
 	}
 	if l := w.lead.Load(); l != nil {
 		l.kick(w)
+	} else if !w.leads.Load() && !woken.Load() {
+		woken.Store(true)
 	}
 }
 

@@ -1,0 +1,50 @@
+package sctp
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/sctp/internal/core"
+)
+
+const (
+	// yieldLook is how often a goroutine that goes on reading looks whether others wait
+	// for a processor: upcalls may have woken some.
+	yieldLook = core.Time(100 * time.Microsecond)
+	// yieldMost is after how long it lets others run although none wait, so that timers
+	// are seen to. The runtime takes a goroutine that does not for one that does not end
+	// otherwise, and its processor away, after 10 ms, and then looks every 20 µs for a
+	// while whether it may do so again.
+	yieldMost = core.Time(5 * time.Millisecond)
+)
+
+// woken tells that a goroutine was woken that was parked, since one that reads let
+// others run.
+var woken atomic.Bool
+
+// yielder tells when a goroutine of a transport that goes on reading lets others run.
+type yielder struct {
+	at     atomic.Int64 // a core.Time: when one did so last
+	looked atomic.Int64 // a core.Time: when it was looked last whether any wait
+}
+
+// yield lets others run, and reports true, if some were woken or wait: they may for the
+// processor of the caller.
+func (y *yielder) yield(now core.Time) bool {
+	if woken.Load() {
+		woken.Store(false)
+	} else if now-core.Time(y.at.Load()) < yieldMost {
+		if now-core.Time(y.looked.Load()) < yieldLook {
+			return false
+		}
+		if y.looked.Store(int64(now)); !spin.Runnable() {
+			return false
+		}
+	}
+	y.at.Store(int64(now))
+	y.looked.Store(int64(now))
+	runtime.Gosched()
+	return true
+}
