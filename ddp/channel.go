@@ -84,12 +84,9 @@ const maxFrame = 64
 type Segment struct {
 	frame [maxFrame]byte
 	n     int
-	// Body is the part of the payload that is referenced, not copied. Its capacity
-	// may reach beyond it: a channel may see so that the next Body follows it in
-	// memory, and take both as one.
+	// Body is the part of the payload that is referenced, not copied.
 	Body []byte
-	// Owner is told when the segment is done with. It is never nil, and of a type
-	// whose values can be compared.
+	// Owner is told when the segment is done with. It is never nil.
 	Owner Owner
 	// Urgent asks the lower layer to have the peer acknowledge at once.
 	Urgent bool

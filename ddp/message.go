@@ -56,7 +56,7 @@ func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
 			m.idx, m.off = m.idx+1, 0
 		}
 		if b := m.SGL[m.idx].B[m.off:]; len(b) >= n && !m.Copy {
-			whole = b[:n] // what follows tells channels that it goes on there
+			whole = b[:n]
 		} else if n > copyMax {
 			n, last = copyMax, false
 		}

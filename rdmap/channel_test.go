@@ -70,3 +70,78 @@ func TestLossSendsNoTerminate(t *testing.T) {
 		t.Errorf("failed: queues %v, want that of Terminate messages", ch.queues)
 	}
 }
+
+// trainChannel is an openChannel that keeps trains until they are acknowledged.
+type trainChannel struct {
+	openChannel
+	trains []ddp.Train
+	err    error
+}
+
+func (c *trainChannel) SendTrain(t *ddp.Train) error {
+	if c.err != nil {
+		return c.err
+	}
+	c.trains = append(c.trains, *t)
+	return nil
+}
+
+// ack acknowledges the oldest n trains.
+func (c *trainChannel) ack(n int) {
+	done := c.trains[:n]
+	c.trains = c.trains[n:]
+	for _, t := range done {
+		ddp.ReleaseN(t.Owner, t.Segments(), nil)
+	}
+}
+
+// A message goes as trains, as large as the window allows. The last segment of one that
+// fills it, and that of the message, are to be acknowledged at once.
+func TestTrainsFitTheWindow(t *testing.T) {
+	const window, payload = 64, 100 - ddp.TaggedHeaderLen
+	ch := new(trainChannel)
+	o := &side{t: t, name: "a", table: ddp.NewTable(), domain: &ddp.Domain{}}
+	s, err := NewStream(Config{Table: o.table, Domain: o.domain, SendDepth: 4, SendSGEs: 4, Window: window, Observer: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Bind(ch), s.Start(1)); err != nil {
+		t.Fatal(err)
+	}
+	o.s = s
+	// 150 segments of one piece of memory, one of two pieces, and 9 of the second.
+	mem := make([]byte, 160*payload-1)
+	o.post(Work{Kind: OpWrite, ID: 1, Flags: FlagSignaled}, mem[:150*payload+10], mem[150*payload+10:])
+	next := func(n int, urgent bool) {
+		t.Helper()
+		if len(ch.trains) != 1 || ch.trains[0].Segments() != n || ch.trains[0].Urgent != urgent {
+			t.Fatalf("%d trains: %+v; want one of %d segments, urgent %v", len(ch.trains), ch.trains, n, urgent)
+		}
+	}
+	next(window, true)
+	ch.ack(1)
+	next(window, true)
+	ch.sends = 0
+	ch.ack(1)
+	if len(ch.trains) != 2 || ch.sends != 1 {
+		t.Fatalf("%d trains and %d sends; want two around one segment that is not contiguous", len(ch.trains), ch.sends)
+	}
+	if n := ch.trains[0].Segments(); n != 150-2*window || ch.trains[0].Urgent {
+		t.Errorf("before the border: %d segments, urgent %v", n, ch.trains[0].Urgent)
+	}
+	if n := ch.trains[1].Segments(); n != 9 || !ch.trains[1].Urgent || !ch.trains[1].Header.Last {
+		t.Errorf("behind it: %d segments, urgent %v, last %v", n, ch.trains[1].Urgent, ch.trains[1].Header.Last)
+	}
+	ch.ack(1)
+	if len(o.sent) != 0 {
+		t.Error("the write is complete before all of it is acknowledged")
+	}
+	ch.ack(1)
+	o.wantSent(1, StatusSuccess)
+
+	ch.err = errors.New("no more")
+	o.post(Work{Kind: OpWrite, ID: 2, Flags: FlagSignaled}, mem)
+	if s.inflight.Load() != 0 || len(o.sent) != 1 || o.sent[0].Status == StatusSuccess || o.drained != 1 {
+		t.Errorf("after an error: %d segments outstanding, completions %+v, drained %d times", s.inflight.Load(), o.sent, o.drained)
+	}
+}

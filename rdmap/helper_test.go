@@ -75,7 +75,11 @@ func newSide(t *testing.T, name string, end *ddptest.End, c pairConfig) *side {
 	}
 	o.s = s
 	end.Attach(s)
-	if err := s.Bind(end); err != nil {
+	ch := ddp.Channel(end)
+	if c.seed%2 == 1 {
+		ch = ddptest.Plain{Channel: end}
+	}
+	if err := s.Bind(ch); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Start(c.ord); err != nil {

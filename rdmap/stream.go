@@ -94,9 +94,9 @@ type Config struct {
 	Observer Observer
 }
 
-// batch is how many segments are made under one lock, and then transmitted: at
-// an MTU of 1500 what one send with segmentation offload takes.
-const batch = 44
+// batch is how many segments that are not of a train are made under one lock, and then
+// transmitted.
+const batch = 16
 
 // Stream is one end of an RDMAP stream: a send queue and a receive queue above
 // a ddp.Channel, and the responder for the peer's reads and atomics, which
@@ -161,6 +161,8 @@ type Stream struct {
 	ctl       [MaxTerminate]byte
 	ctlMem    [1]ddp.Mem
 	segs      [batch]ddp.Segment // owned by whoever set sending
+	train     ddp.Train          // likewise: without Body none
+	trains    ddp.TrainChannel   // guarded by mu: ch, if it takes them
 
 	rsTail   atomic.Uint32 // responses sent, written under mu
 	inflight atomic.Int32
@@ -264,6 +266,7 @@ func (s *Stream) Bind(ch ddp.Channel) error {
 		return ErrState
 	}
 	s.ch = ch
+	s.trains, _ = ch.(ddp.TrainChannel)
 	return nil
 }
 

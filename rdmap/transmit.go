@@ -73,8 +73,16 @@ func (s *Stream) transmit() {
 	}
 }
 
-// send hands the first n segments to the channel.
+// send hands n segments to the channel, which fill made.
 func (s *Stream) send(n int) error {
+	if s.train.Body != nil {
+		err := s.trains.SendTrain(&s.train)
+		if err != nil {
+			ddp.ReleaseN(s.train.Owner, n, err)
+		}
+		s.train = ddp.Train{}
+		return err
+	}
 	segs := s.segs[:n]
 	sent, err := s.ch.Send(segs)
 	for i := range segs {
@@ -101,8 +109,8 @@ func (s *Stream) endDue() bool { // mu is held
 	return false
 }
 
-// fill makes the next segments, as far as window and batch allow, and returns
-// how many. Messages do not interleave (RFC 5041, Section 5.3: "MUST transmit
+// fill makes the next segments, as far as window and batch allow, or the next train, and
+// returns how many. Messages do not interleave (RFC 5041, Section 5.3: "MUST transmit
 // DDP Messages in the order they were submitted").
 func (s *Stream) fill() (n int) { // mu is held
 	if s.endSent {
@@ -127,6 +135,14 @@ func (s *Stream) fill() (n int) { // mu is held
 			s.revokedResponse(r)
 			continue
 		}
+		if s.trains != nil && s.cur.msg.HasTrain(mulpdu) {
+			if n == 0 {
+				n = s.fillTrain(mulpdu)
+			}
+			if n > 0 {
+				break
+			}
+		}
 		seg := &s.segs[n]
 		last := s.cur.msg.Next(mulpdu, seg)
 		if op := s.cur.op; op != nil && seg.Owner == ddp.Owner(op) || r != nil && r.src != nil && seg.Owner == ddp.Owner(r.src) {
@@ -144,6 +160,19 @@ func (s *Stream) fill() (n int) { // mu is held
 	}
 	s.hold(refs)
 	s.inflight.Add(int32(n))
+	return n
+}
+
+// fillTrain makes a train of the current message, which fits the window, and returns the
+// number of its segments: 0 if the window has room for one only.
+func (s *Stream) fillTrain(mulpdu int) int { // mu is held
+	room := int(s.window - s.inflight.Load())
+	n, last := s.cur.msg.NextTrain(mulpdu, room, &s.train)
+	s.hold(int32(n))
+	s.train.Urgent = n >= room || last
+	if last {
+		s.finish()
+	}
 	return n
 }
 

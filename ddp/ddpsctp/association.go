@@ -21,6 +21,8 @@ type link interface {
 	// segments is ddp.Channel's Send, on a stream, whose sequence numbers are
 	// in the frames.
 	segments(sid uint16, segs []ddp.Segment) (int, error)
+	// train is the same for a train, whose first segment has the number ssn.
+	train(sid, ssn uint16, t *ddp.Train) error
 	// maxPayload is the size of the largest message that fits a packet.
 	maxPayload() int
 	abort(reason string)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/ddp/ddptest"
 )
 
 // wire connects two associations in memory. Messages are delivered when the
@@ -61,6 +62,14 @@ func (l *testLink) segments(sid uint16, segs []ddp.Segment) (int, error) {
 		l.queue = append(l.queue, message{sid, PPIDSegment, data, segs[i].Owner})
 	}
 	return len(segs), nil
+}
+
+func (l *testLink) train(sid, ssn uint16, t *ddp.Train) error {
+	segs, _ := ddptest.Cut(t, ssn)
+	for _, data := range segs {
+		l.queue = append(l.queue, message{sid, PPIDSegment, data, t.Owner})
+	}
+	return nil
 }
 
 func (l *testLink) maxPayload() int     { return l.max }

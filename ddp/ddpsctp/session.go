@@ -78,7 +78,7 @@ const (
 )
 
 // Session is a DDP stream session (RFC 5043, Section 6) on one pair of SCTP
-// streams. It is the ddp.Channel of that stream.
+// streams. It is the ddp.Channel of that stream, and takes trains.
 type Session struct {
 	a      *Association
 	sid    atomic.Uint32 // a stream identifier; a collision changes it
@@ -131,6 +131,15 @@ func (s *Session) Send(segs []ddp.Segment) (int, error) {
 		binary.BigEndian.PutUint16(segs[i].Frame(), uint16(ssn)+uint16(i))
 	}
 	return s.a.link.segments(s.SID(), segs)
+}
+
+// SendTrain implements ddp.TrainChannel.
+func (s *Session) SendTrain(t *ddp.Train) error {
+	if t.Header.Len()+t.Unit > s.a.largest() {
+		return ErrSegment
+	}
+	n := uint32(t.Segments())
+	return s.a.link.train(s.SID(), uint16(s.next.Add(n)-n), t)
 }
 
 // Terminate implements ddp.Channel: it sends a Session Terminate. On a session

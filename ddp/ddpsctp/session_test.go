@@ -406,6 +406,17 @@ func TestMULPDU(t *testing.T) {
 	if n, err := pa.session.Send(segs); n != 0 || !errors.Is(err, ErrSegment) {
 		t.Errorf("segment over the MULPDU: %v", err)
 	}
+	w.a.queue = nil
+	var train ddp.Train
+	m = ddp.Message{SGL: []ddp.Mem{{B: big}}, Len: 2000, Owner: &receipt{}, Credit: &receipt{}}
+	m.NextTrain(1427, 2, &train)
+	if err := pa.session.SendTrain(&train); !errors.Is(err, ErrSegment) || len(w.a.queue) > 0 {
+		t.Errorf("train over the MULPDU: %v", err)
+	}
+	train.Unit--
+	if err := pa.session.SendTrain(&train); err != nil || len(w.a.queue) != 2 {
+		t.Errorf("train within the MULPDU: %v, %d segments", err, len(w.a.queue))
+	}
 }
 
 // RFC 5041, Section 3: a segment that was cut before the MULPDU fell need not be

@@ -29,7 +29,7 @@ type Pipe struct {
 	Reorder int
 }
 
-// End is one side of a Pipe. It implements ddp.Channel.
+// End is one side of a Pipe. It implements ddp.TrainChannel.
 type End struct {
 	pipe *Pipe
 	peer *End
@@ -81,27 +81,55 @@ func (e *End) MULPDU() int { return e.Size }
 func (e *End) Send(segs []ddp.Segment) (int, error) {
 	e.pipe.mu.Lock()
 	defer e.pipe.mu.Unlock()
+	if !e.open() {
+		return 0, ErrCut
+	}
+	for i := range segs {
+		e.put(segs[i].AppendTo(nil), segs[i].Body, segs[i].Owner)
+	}
+	return len(segs), nil
+}
+
+// SendTrain implements ddp.TrainChannel.
+func (e *End) SendTrain(t *ddp.Train) error {
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	if !e.open() {
+		return ErrCut
+	}
+	if t.Segments() < 2 || t.Segments() > ddp.MaxTrain {
+		panic("ddptest: no train")
+	}
+	segs, bodies := Cut(t, 0)
+	for i, seg := range segs {
+		e.put(seg[ddp.Headroom:], bodies[i], t.Owner)
+	}
+	return nil
+}
+
+// open reports whether anything may be sent.
+func (e *End) open() bool { // pipe.mu is held
 	switch {
 	case e.pipe.cut:
-		return 0, ErrCut
+		return false
 	case e.ended:
 		panic("ddptest: Send after Terminate")
 	case e.released:
 		panic("ddptest: Send after Release")
 	}
-	for i := range segs {
-		seg := &segs[i]
-		b := seg.AppendTo(nil)
-		if len(b) > e.Size && e.Size >= 64 {
-			panic("ddptest: segment exceeds MULPDU")
-		}
-		if e.Tap != nil {
-			e.Tap(b)
-		}
-		e.queue = append(e.queue, item{seq: e.seq, seg: b, body: seg.Body, owner: seg.Owner})
-		e.seq++
+	return true
+}
+
+// put queues a segment.
+func (e *End) put(seg, body []byte, owner ddp.Owner) { // pipe.mu is held
+	if len(seg) > e.Size && e.Size >= 64 {
+		panic("ddptest: segment exceeds MULPDU")
 	}
-	return len(segs), nil
+	if e.Tap != nil {
+		e.Tap(seg)
+	}
+	e.queue = append(e.queue, item{seq: e.seq, seg: seg, body: body, owner: owner})
+	e.seq++
 }
 
 // Inject sends raw bytes as if the user of e had sent them.
