@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -91,7 +90,7 @@ func runCompare(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 	hops.Learn()
 	for round := range s.rounds {
 		for _, c := range contenders() {
-			if missing[c.name] != nil || s.only != "" && !slices.Contains(strings.Split(s.only, ","), c.name) {
+			if missing[c.name] != nil || !s.measures(c.name) {
 				continue
 			}
 			cols := columns(c.mpi)

@@ -55,6 +55,26 @@ func TestPathExperimentsHaveResults(t *testing.T) {
 	}
 }
 
+func TestPathExperimentsMeasureWhatIsAskedFor(t *testing.T) {
+	s := &settings{only: "weft sctp over IP,TCP cubic"}
+	flows, _ := pathFlows(s)
+	for _, f := range flows {
+		if f.name() != "weft sctp over IP" && f.name() != "TCP cubic" {
+			t.Errorf("measured: %s", f.name())
+		}
+	}
+	if len(flows) == 0 || !flows[0].ip {
+		t.Errorf("flows %+v", flows)
+	}
+	s = &settings{only: "no such"}
+	if err := runBulk(t.Context(), s, nil, nil); err == nil {
+		t.Error("bulk of nothing")
+	}
+	if err := runFair(t.Context(), s, nil, nil); err == nil {
+		t.Error("fair of nothing")
+	}
+}
+
 func TestParseFlowsWantsAllResults(t *testing.T) {
 	const one = `{"mode":"sctp","gbps":0.5,"retransmissions":3}` + "\n"
 	all, err := parseFlows("serving at x\n"+one+one, 2)

@@ -130,9 +130,7 @@ type cell struct{ workload, transport, loss int }
 // be compared runs close together.
 func runLoss(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 	trs, missing := transports(ctx, t)
-	if s.only != "" {
-		trs = slices.DeleteFunc(trs, func(tr transport) bool { return !slices.Contains(strings.Split(s.only, ","), tr.name) })
-	}
+	trs = slices.DeleteFunc(trs, func(tr transport) bool { return !s.measures(tr.name) })
 	works, losses := workloads(s.scale), strings.Split(s.losses, ",")
 	net := network{rate: s.rateOr("1gbit"), delay: s.delay}
 	results := map[cell]bench.Sample{}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +31,11 @@ type settings struct {
 	doc    string // file to write into
 	write  bool
 	lo1500 bool
+}
+
+// measures reports whether what has that name is to be measured.
+func (s *settings) measures(name string) bool {
+	return s.only == "" || slices.Contains(strings.Split(s.only, ","), name)
 }
 
 // experiment is one thing to measure. run writes a section of the document.
@@ -69,7 +75,7 @@ func run(ctx context.Context, args []string) int {
 	fs.IntVar(&s.rounds, "rounds", 5, "`number` of rounds of compare")
 	fs.DurationVar(&s.time, "time", 2*time.Second, "how long each measurement of compare, bulk and fair takes (bulk and fair: ten times that)")
 	fs.Float64Var(&s.scale, "scale", 1, "`part` of the work of the experiments under loss to do")
-	fs.StringVar(&s.only, "only", "", "measure these `stacks` only, separated by commas")
+	fs.StringVar(&s.only, "only", "", "measure these `stacks` only, separated by commas; fair: pairs of them")
 	fs.IntVar(&s.seeds, "seeds", 5, "`number` of seeds of the experiments under loss")
 	fs.StringVar(&s.losses, "losses", "0%,1%,2%", "loss `probabilities` of the experiment loss")
 	fs.StringVar(&s.rate, "rate", "", "line `rate` (default 1gbit; bulk and fair 100mbit)")

@@ -82,8 +82,8 @@ func parseFlows(out string, want int) ([]flowResult, error) {
 // pathLimit is how long a run may take beyond its measurement.
 const pathLimit = time.Minute
 
-// pathFlows returns the flows to compare on this kernel.
-func pathFlows() (flows []flow, missing []string) {
+// pathFlows returns the flows to compare, and those that this kernel does not have.
+func pathFlows(s *settings) (flows []flow, missing []string) {
 	flows = []flow{{mode: "sctp"}, {mode: "sctp", ip: true}}
 	for _, cc := range []string{"cubic", "reno", "bbr"} {
 		if len(congestionControls(cc)) == 0 {
@@ -92,6 +92,7 @@ func pathFlows() (flows []flow, missing []string) {
 		}
 		flows = append(flows, flow{mode: "tcp", cc: cc})
 	}
+	flows = slices.DeleteFunc(flows, func(f flow) bool { return !s.measures(f.name()) })
 	return flows, missing
 }
 
@@ -111,7 +112,10 @@ func (c *tally) flows(ctx context.Context, s *settings, t *tools, n *network, re
 
 // runBulk measures how much a single flow carries over long paths with loss.
 func runBulk(ctx context.Context, s *settings, t *tools, w io.Writer) error {
-	flows, missing := pathFlows()
+	flows, missing := pathFlows(s)
+	if len(flows) == 0 {
+		return fmt.Errorf("no flow of those is called %q", s.only)
+	}
 	paths := []struct {
 		rtt   string
 		delay string
@@ -175,6 +179,10 @@ func runFair(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 	}
 	sctp, tcp := flow{mode: "sctp"}, flow{mode: "tcp", cc: "cubic"}
 	pairs := [][2]flow{{sctp, sctp}, {sctp, tcp}, {tcp, tcp}}
+	pairs = slices.DeleteFunc(pairs, func(p [2]flow) bool { return !s.measures(p[0].name()) || !s.measures(p[1].name()) })
+	if len(pairs) == 0 {
+		return fmt.Errorf("no two flows of those are called %q", s.only)
+	}
 	delays := []struct{ rtt, delay string }{{"10 ms", "5ms"}, {"50 ms", "25ms"}}
 	rate := s.rateOr(pathRate)
 	var count tally
