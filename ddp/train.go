@@ -82,6 +82,7 @@ func (m *Message) train(mulpdu, most int) (body []byte, unit int) {
 		m.idx, m.off = m.idx+1, 0
 	}
 	b := m.SGL[m.idx].B[m.off:]
+	b = b[:min(uint64(len(b)), uint64(m.Len-m.done))]
 	if n := min(most, MaxTrain, max(maxTrainBytes/unit, 2)); len(b) > n*unit {
 		b = b[:n*unit]
 	}

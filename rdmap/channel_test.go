@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/weftstack/weft/ddp"
@@ -112,26 +113,33 @@ func TestTrainsFitTheWindow(t *testing.T) {
 	// 150 segments of one piece of memory, one of two pieces, and 9 of the second.
 	mem := make([]byte, 160*payload-1)
 	o.post(Work{Kind: OpWrite, ID: 1, Flags: FlagSignaled}, mem[:150*payload+10], mem[150*payload+10:])
-	next := func(n int, urgent bool) {
+	under := func(segments ...int) { // urgent ones negative
 		t.Helper()
-		if len(ch.trains) != 1 || ch.trains[0].Segments() != n || ch.trains[0].Urgent != urgent {
-			t.Fatalf("%d trains: %+v; want one of %d segments, urgent %v", len(ch.trains), ch.trains, n, urgent)
+		var got []int
+		for _, tr := range ch.trains {
+			n := tr.Segments()
+			if tr.Urgent {
+				n = -n
+			}
+			got = append(got, n)
+		}
+		if !slices.Equal(got, segments) {
+			t.Fatalf("trains of %d segments under way, want %d", got, segments)
 		}
 	}
-	next(window, true)
+	const quarter = window / 4
+	under(quarter, quarter, quarter, -quarter)
+	ch.ack(1) // too little to go on
+	under(quarter, quarter, -quarter)
 	ch.ack(1)
-	next(window, true)
+	under(quarter, -quarter, quarter, -quarter)
 	ch.sends = 0
-	ch.ack(1)
-	if len(ch.trains) != 2 || ch.sends != 1 {
-		t.Fatalf("%d trains and %d sends; want two around one segment that is not contiguous", len(ch.trains), ch.sends)
+	ch.ack(4)
+	under(quarter, -quarter, quarter, 150-9*quarter, -9) // two, as half was free, and what is left
+	if !ch.trains[4].Header.Last || ch.sends != 1 {
+		t.Errorf("%d sends around one segment that is not contiguous; the last train is the last: %v", ch.sends, ch.trains[4].Header.Last)
 	}
-	if n := ch.trains[0].Segments(); n != 150-2*window || ch.trains[0].Urgent {
-		t.Errorf("before the border: %d segments, urgent %v", n, ch.trains[0].Urgent)
-	}
-	if n := ch.trains[1].Segments(); n != 9 || !ch.trains[1].Urgent || !ch.trains[1].Header.Last {
-		t.Errorf("behind it: %d segments, urgent %v, last %v", n, ch.trains[1].Urgent, ch.trains[1].Header.Last)
-	}
+	ch.ack(3)
 	ch.ack(1)
 	if len(o.sent) != 0 {
 		t.Error("the write is complete before all of it is acknowledged")

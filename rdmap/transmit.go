@@ -164,10 +164,11 @@ func (s *Stream) fill() (n int) { // mu is held
 }
 
 // fillTrain makes a train of the current message, which fits the window, and returns the
-// number of its segments: 0 if the window has room for one only.
+// number of its segments: 0 if the window has room for one only. It is a quarter of the
+// window at most, as all of it is acknowledged at once.
 func (s *Stream) fillTrain(mulpdu int) int { // mu is held
 	room := int(s.window - s.inflight.Load())
-	n, last := s.cur.msg.NextTrain(mulpdu, room, &s.train)
+	n, last := s.cur.msg.NextTrain(mulpdu, min(room, max(int(s.window)/4, 2)), &s.train)
 	s.hold(int32(n))
 	s.train.Urgent = n >= room || last
 	if last {

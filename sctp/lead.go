@@ -120,7 +120,7 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 	l.mu.Lock()
 	l.w, l.stop, l.expired = w, stop, expired
 	l.mu.Unlock()
-	l.t.polling.relieve()
+	l.t.polling.reader.Store(false)
 	l.t.polling.setQuiet(l.t, true) // with w noted, or the tick might miss it
 	if l.t.others.yield(l.t.now()) {
 		l.t.procs.Store(int32(runtime.GOMAXPROCS(0)))
@@ -173,7 +173,7 @@ func (l *lead) tries() bool {
 			}
 			continue
 		}
-		l.t.others.yield(l.t.now()) // first those who were woken
+		l.t.others.park(l.t.now()) // first those who were woken
 		w.lead.Store(l)
 		return len(w.ch) > 0
 	}

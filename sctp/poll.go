@@ -15,16 +15,15 @@ import (
 // Goroutines that wait for something an upcall will do call it in a loop
 // before they park. It always reports false where sockets cannot be polled.
 func (t *Transport) Poll() bool {
-	t.polling.relieve()
-	return t.pass(false)
+	t.polling.relieve(t)
+	return t.pass()
 }
 
-// pass is Poll, of any who is at it. If all is not set it may leave out where datagrams
-// seldom come.
-func (t *Transport) pass(all bool) (came bool) {
+// pass is Poll for those who do not go on with it, too.
+func (t *Transport) pass() (came bool) {
 	set := t.sockets()
 	for _, s := range set.list {
-		if s.conn.CanPoll() && s.poll(all) {
+		if s.conn.CanPoll() && s.poll(false) {
 			came = true
 		}
 	}
@@ -44,7 +43,7 @@ func (t *Transport) look() {
 	if !t.polling.quiet.Load() {
 		t.polling.setQuiet(t, true)
 	}
-	t.pass(false)
+	t.pass()
 	t.looking.Store(false)
 }
 
@@ -65,22 +64,22 @@ const (
 	// to another thread, costs more than a poll.
 	pollsBeforeQuiet = 16
 	pollGap          = 50 * time.Microsecond
-	// readsBeforeQuiet is how many reads in a row make a reader that lingers read for
-	// all of them: while it looks itself, each datagram would wake a thread.
+	// readsBeforeQuiet is how many reads in a row make a reader that lingers one of those
+	// who poll: while it looks itself, each datagram would wake a thread.
 	readsBeforeQuiet = 2
 	// quietTick is how often it is looked whether polling goes on. It bounds how
 	// long datagrams wait after it ended.
 	quietTick = 200 * time.Microsecond
 )
 
-// polling keeps the readers asleep while other goroutines, or one of them, poll the
-// sockets.
+// polling keeps the readers asleep while other goroutines, or the only one of them, poll
+// the sockets.
 type polling struct {
 	calls  atomic.Uint32
 	recent atomic.Uint32 // calls since mark
 	mark   atomic.Int64  // a core.Time
 	quiet  atomic.Bool   // the readers are not woken
-	reader atomic.Bool   // by one of them, which lingers: see take
+	reader atomic.Bool   // as the reader lingers: see take
 
 	mu    sync.Mutex
 	seen  uint32      // calls at the last tick; guarded by mu
@@ -91,14 +90,19 @@ type polling struct {
 // note takes in one call of Poll.
 func (p *polling) note(t *Transport) {
 	p.calls.Add(1)
-	if p.quiet.Load() || p.recent.Add(1) < pollsBeforeQuiet {
-		return
+	if !p.quiet.Load() && p.often(t) {
+		p.setQuiet(t, true)
+	}
+}
+
+// often takes in one call of Poll, and reports whether they follow one another.
+func (p *polling) often(t *Transport) bool {
+	if p.recent.Add(1) < pollsBeforeQuiet {
+		return false
 	}
 	p.recent.Store(0)
 	now := int64(t.now())
-	if now-p.mark.Swap(now) <= pollsBeforeQuiet*int64(pollGap) {
-		p.setQuiet(t, true)
-	}
+	return now-p.mark.Swap(now) <= pollsBeforeQuiet*int64(pollGap)
 }
 
 func (p *polling) setQuiet(t *Transport, on bool) {
@@ -110,30 +114,31 @@ func (p *polling) setQuiet(t *Transport, on bool) {
 	}
 	p.mu.Unlock()
 	if changed && !on {
-		t.Poll() // what came before the readers were told to look again
+		t.pass() // what came before the readers were told to look again
 	}
 }
 
-// take has a reader that lingers read all sockets, until reader is false: somebody else
-// does. It reports whether it may.
+// take makes the only reader, which lingers, one of those who poll, until reader is
+// false: then others do. It reports whether it is; with several sockets each reader is
+// on its own.
 func (p *polling) take(t *Transport) bool {
-	if p.quiet.Load() || !p.reader.CompareAndSwap(false, true) {
+	if p.quiet.Load() || len(t.sockets().list) != 1 || !p.reader.CompareAndSwap(false, true) {
 		return false
 	}
 	p.setQuiet(t, true)
 	return true
 }
 
-// give ends what take began, for a reader that is about to sleep.
+// give ends what take began, for the reader that is about to sleep.
 func (p *polling) give(t *Transport) {
 	if p.reader.CompareAndSwap(true, false) {
 		t.readersWake()
 	}
 }
 
-// relieve is for one who polls: the reader that lingers need not.
-func (p *polling) relieve() {
-	if p.reader.Load() {
+// relieve is for one who polls: if polls follow one another the reader need not.
+func (p *polling) relieve(t *Transport) {
+	if p.reader.Load() && p.often(t) {
 		p.reader.Store(false)
 	}
 }
@@ -181,7 +186,7 @@ func (p *polling) tick(t *Transport) {
 	}
 	p.change(t, false)
 	p.mu.Unlock()
-	t.Poll()
+	t.pass()
 }
 
 // readersWake is called before the caller parks: a reader has to take over,

@@ -197,85 +197,95 @@ func (c *coming) TryRead(b []*slab.Buf, m []udpio.Meta) (int, error) {
 	return 1, nil
 }
 
-// A reader that lingers reads all sockets, and nobody is woken, once it has read a few
-// times: until it sleeps, or others poll.
-func TestReaderReadsForAll(t *testing.T) {
+// A reader that lingers is woken by nothing once it has read a few times, until it sleeps
+// or others poll.
+func TestReaderPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		setup := func() (tr *Transport, socks []*socket, conns []*coming) {
+		setup := func(n int) (tr *Transport, socks []*socket, conns []*coming) {
 			tr = &Transport{epoch: time.Now()}
 			tr.demux.init()
-			for range 2 {
+			for range n {
 				c := &coming{}
 				conns, socks = append(conns, c), append(socks, newSocket(tr, c))
 			}
 			tr.set.Store(newSocketSet(socks))
 			return tr, socks, conns
 		}
-		begun := func() (tr *Transport, socks []*socket, conns []*coming) {
-			tr, socks, conns = setup()
-			conns[0].left.Store(readsBeforeQuiet)
+		begun := func() (tr *Transport, s *socket, c *coming) {
+			tr, socks, conns := setup(1)
+			s, c = socks[0], conns[0]
+			c.left.Store(readsBeforeQuiet)
 			for i := range readsBeforeQuiet {
-				if conns[0].quiet.Load() || conns[1].quiet.Load() {
+				if c.quiet.Load() {
 					t.Fatalf("nobody is woken after %d reads", i)
 				}
-				if came, over := socks[0].lingerOnce(); !came || over {
+				if came, over := s.lingerOnce(); !came || over {
 					t.Fatalf("read %d: came %v, over %v", i, came, over)
 				}
 			}
-			if !conns[0].quiet.Load() || !conns[1].quiet.Load() {
-				t.Fatal("somebody is woken although a reader looks")
+			if !c.quiet.Load() {
+				t.Fatal("somebody is woken although the reader looks")
 			}
-			return tr, socks, conns
+			return tr, s, c
 		}
-		tr, socks, conns := begun()
-		conns[1].left.Store(1)
-		if came, over := socks[0].lingerOnce(); !came || over || conns[1].left.Load() > 0 {
-			t.Errorf("what came to the other socket: came %v, over %v", came, over)
-		}
-		if came, over := socks[0].lingerOnce(); came || over {
+		tr, s, c := begun()
+		if came, over := s.lingerOnce(); came || over {
 			t.Errorf("with nothing to read: came %v, over %v", came, over)
-		}
-		if _, over := socks[1].lingerOnce(); !over {
-			t.Error("the reader of the other socket lingers, too")
 		}
 		for range 10 {
 			time.Sleep(quietTick / 2)
-			if socks[0].lingerOnce(); !conns[1].quiet.Load() {
+			if s.lingerOnce(); !c.quiet.Load() {
 				t.Fatal("the tick ended it")
 			}
 		}
-		socks[0].endLinger()
-		if conns[0].quiet.Load() || conns[1].quiet.Load() || socks[0].forAll || tr.polling.reader.Load() {
+		s.endLinger()
+		if c.quiet.Load() || s.polls || tr.polling.reader.Load() {
 			t.Error("nobody is woken although the reader sleeps")
 		}
 
-		tr, socks, conns = begun()
-		tr.Poll()
-		if _, over := socks[0].lingerOnce(); !over {
+		// Who polls now and then does not take it over, nor do those who send and look
+		// meanwhile, as the reader itself may.
+		tr, s, c = begun()
+		for range 100 {
+			time.Sleep(2 * pollGap)
+			tr.Poll()
+			tr.look()
+			if _, over := s.lingerOnce(); over {
+				t.Fatal("the reader gives way to one who polls now and then")
+			}
+		}
+		for range 2 * pollsBeforeQuiet {
+			tr.Poll()
+		}
+		if _, over := s.lingerOnce(); !over {
 			t.Error("the reader goes on although others poll")
 		}
-		if socks[0].endLinger(); !conns[0].quiet.Load() {
+		if s.endLinger(); !c.quiet.Load() {
 			t.Error("who polls is disturbed")
 		}
 		time.Sleep(3 * quietTick)
-		if conns[0].quiet.Load() || conns[1].quiet.Load() {
+		if c.quiet.Load() {
 			t.Error("nobody reads")
 		}
 
-		// One who sends, and looks meanwhile, is no such one: the reader itself may be.
-		tr, socks, _ = begun()
-		tr.look()
-		if _, over := socks[0].lingerOnce(); over {
-			t.Error("a look ended it")
-		}
-		socks[0].endLinger()
-
-		tr, socks, _ = setup()
+		tr, socks, conns := setup(1)
 		tr.polling.setQuiet(tr, true)
-		if socks[0].lingerOnce(); socks[0].forAll {
-			t.Error("the reader takes it from others")
+		conns[0].left.Store(2 * readsBeforeQuiet)
+		for range 2 * readsBeforeQuiet {
+			if _, over := socks[0].lingerOnce(); !over || socks[0].polls {
+				t.Error("the reader takes it from others")
+			}
 		}
 		tr.polling.setQuiet(tr, false)
+
+		// Where there are several readers each is on its own.
+		_, socks, conns = setup(2)
+		conns[0].left.Store(2 * readsBeforeQuiet)
+		for range 2 * readsBeforeQuiet {
+			if _, over := socks[0].lingerOnce(); over || conns[1].quiet.Load() {
+				t.Error("one of two readers silences the other socket")
+			}
+		}
 	})
 }
 

@@ -45,7 +45,7 @@ type socket struct {
 	// Of the goroutine that reads, and lingers.
 	lingers func() (came, over bool) // lingerOnce, made once
 	reads   int                      // since it began
-	forAll  bool                     // it reads all sockets, see polling.take
+	polls   bool                     // it is one of those who poll, see polling.take
 }
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
@@ -84,22 +84,28 @@ func (s *socket) readLoop() {
 // lingerOnce is a look of the reader for more, unless others poll or it is to end.
 func (s *socket) lingerOnce() (came, over bool) {
 	t := s.t
-	if s.forAll {
-		return t.pass(true), !t.polling.reader.Load() || t.demux.isClosed()
+	came = s.poll(true)
+	if came {
+		s.reads++
 	}
-	if came = s.poll(true); came {
-		if s.reads++; s.reads >= readsBeforeQuiet && t.polling.take(t) {
-			s.forAll = true
-			return came, false
-		}
+	if !s.polls && s.reads >= readsBeforeQuiet {
+		s.polls = t.polling.take(t)
 	}
-	return came, t.polling.quiet.Load() || t.demux.isClosed()
+	if s.polls {
+		t.polling.note(t)
+		over = !t.polling.reader.Load()
+	} else {
+		over = t.polling.quiet.Load()
+	}
+	return came, over || t.demux.isClosed()
 }
 
 // endLinger is called by the reader when it does not linger any more.
 func (s *socket) endLinger() {
-	if s.reads = 0; s.forAll {
-		s.forAll = false
+	s.reads = 0
+	if s.polls {
+		s.polls = false
+		s.settleLate() // if another one polls it may have done so already
 		s.t.polling.give(s.t)
 	}
 }

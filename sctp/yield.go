@@ -31,20 +31,29 @@ type yielder struct {
 }
 
 // yield lets others run, and reports true, if some were woken or wait: they may for the
-// processor of the caller.
+// processor of the caller, who goes on.
 func (y *yielder) yield(now core.Time) bool {
-	if woken.Load() {
-		woken.Store(false)
-	} else if now-core.Time(y.at.Load()) < yieldMost {
-		if now-core.Time(y.looked.Load()) < yieldLook {
-			return false
-		}
-		if y.looked.Store(int64(now)); !spin.Runnable() {
-			return false
-		}
+	if woken.Load() || now-core.Time(y.at.Load()) >= yieldMost {
+		y.now(now)
+		return true
 	}
+	return now-core.Time(y.looked.Load()) >= yieldLook && y.park(now)
+}
+
+// park is yield for one who is about to sleep in the system, with its processor.
+func (y *yielder) park(now core.Time) bool {
+	y.looked.Store(int64(now))
+	if !woken.Load() && now-core.Time(y.at.Load()) < yieldMost && !spin.Runnable() {
+		return false
+	}
+	y.now(now)
+	return true
+}
+
+// now lets others run.
+func (y *yielder) now(now core.Time) {
+	woken.Store(false)
 	y.at.Store(int64(now))
 	y.looked.Store(int64(now))
 	runtime.Gosched()
-	return true
 }

@@ -59,13 +59,21 @@ func TestYield(t *testing.T) {
 		if always(func() bool { return fresh().yield(begin + yieldMost - 1) }) || !fresh().yield(begin+yieldMost) {
 			t.Error("not after its time")
 		}
+		if y := fresh(); always(func() bool { return y.park(begin + 1) }) || y.looked.Load() != int64(begin+1) {
+			t.Error("before it sleeps: for nobody, or it was not looked for any")
+		}
 		var ran atomic.Bool
 		go ran.Store(true)
 		y = fresh()
 		if y.yield(begin + yieldLook - 1); ran.Load() {
 			t.Error("it was looked before the time")
 		}
-		for n := core.Time(1); !ran.Load(); n++ { // once in 61 times the runtime prefers the caller
+		if !fresh().park(begin + 1) {
+			t.Error("before it sleeps: not for one who waits")
+		}
+		var second atomic.Bool
+		go second.Store(true)
+		for n := core.Time(1); !second.Load(); n++ { // once in 61 times the runtime prefers the caller
 			if !y.yield(begin+n*yieldLook) || n > 3 {
 				t.Fatal("not for one who waits")
 			}
