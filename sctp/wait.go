@@ -109,8 +109,8 @@ func (w *waiter) wake() {
 	}
 	if l := w.lead.Load(); l != nil {
 		l.kick(w)
-	} else if !w.leads.Load() && !woken.Load() {
-		woken.Store(true)
+	} else if !w.leads.Load() && !someWoken.Load() {
+		someWoken.Store(true)
 	}
 }
 

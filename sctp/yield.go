@@ -20,9 +20,9 @@ const (
 	yieldMost = core.Time(5 * time.Millisecond)
 )
 
-// woken tells that a goroutine was woken that was parked, since one that reads let
+// someWoken tells that a goroutine was woken that was parked, since one that reads let
 // others run.
-var woken atomic.Bool
+var someWoken atomic.Bool
 
 // yielder tells when a goroutine of a transport that goes on reading lets others run.
 type yielder struct {
@@ -30,30 +30,25 @@ type yielder struct {
 	looked atomic.Int64 // a core.Time: when it was looked last whether any wait
 }
 
+// due reports whether it is time to let others run, whoever waits.
+func (y *yielder) due(now core.Time) bool {
+	return someWoken.Load() || now-core.Time(y.at.Load()) >= yieldMost
+}
+
 // yield lets others run, and reports true, if some were woken or wait: they may for the
 // processor of the caller, who goes on.
 func (y *yielder) yield(now core.Time) bool {
-	if woken.Load() || now-core.Time(y.at.Load()) >= yieldMost {
-		y.now(now)
-		return true
-	}
-	return now-core.Time(y.looked.Load()) >= yieldLook && y.park(now)
+	return (y.due(now) || now-core.Time(y.looked.Load()) >= yieldLook) && y.park(now)
 }
 
 // park is yield for one who is about to sleep in the system, with its processor.
 func (y *yielder) park(now core.Time) bool {
 	y.looked.Store(int64(now))
-	if !woken.Load() && now-core.Time(y.at.Load()) < yieldMost && !spin.Runnable() {
+	if !y.due(now) && !spin.Runnable() {
 		return false
 	}
-	y.now(now)
-	return true
-}
-
-// now lets others run.
-func (y *yielder) now(now core.Time) {
-	woken.Store(false)
+	someWoken.Store(false)
 	y.at.Store(int64(now))
-	y.looked.Store(int64(now))
 	runtime.Gosched()
+	return true
 }

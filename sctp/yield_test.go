@@ -26,7 +26,7 @@ func quietly(t *testing.T, f func()) {
 func TestYield(t *testing.T) {
 	const begin = core.Time(time.Hour)
 	fresh := func() *yielder {
-		woken.Store(false)
+		someWoken.Store(false)
 		y := new(yielder)
 		y.at.Store(int64(begin))
 		y.looked.Store(int64(begin))
@@ -52,8 +52,8 @@ func TestYield(t *testing.T) {
 			t.Error("it was not looked for any")
 		}
 		y = fresh()
-		woken.Store(true)
-		if !y.yield(begin+1) || woken.Load() || y.at.Load() != int64(begin+1) {
+		someWoken.Store(true)
+		if !y.yield(begin+1) || someWoken.Load() || y.at.Load() != int64(begin+1) {
 			t.Error("not for who was woken")
 		}
 		if always(func() bool { return fresh().yield(begin + yieldMost - 1) }) || !fresh().yield(begin+yieldMost) {
@@ -86,9 +86,9 @@ func TestWakingTells(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		w := &waiter{ch: make(chan struct{}, 1)}
 		w.leads.Store(leads)
-		woken.Store(false)
-		if w.wake(); woken.Load() == leads {
-			t.Errorf("leads %v: told %v", leads, woken.Load())
+		someWoken.Store(false)
+		if w.wake(); someWoken.Load() == leads {
+			t.Errorf("leads %v: told %v", leads, someWoken.Load())
 		}
 	}
 }
