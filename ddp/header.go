@@ -41,6 +41,15 @@ func (h *Header) Len() int {
 	return UntaggedHeaderLen
 }
 
+// advance makes h the header of what comes n bytes of payload later.
+func (h *Header) advance(n int) {
+	if h.Tagged {
+		h.TO += uint64(n)
+	} else {
+		h.MO += uint32(n)
+	}
+}
+
 // ParseHeader reads the header at the start of a segment. The payload aliases
 // seg. The fault is FaultLocal for a segment shorter than its header and
 // FaultTaggedVersion or FaultUntaggedVersion for another DV; with those two

@@ -49,13 +49,10 @@ func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
 	if left := m.Len - m.done; uint64(n) >= uint64(left) {
 		n, last = int(left), true
 	}
-	inFrame := n <= maxFrame-Headroom-hl
+	inFrame := n <= frameRoom(hl)
 	var whole []byte // the payload, if it is contiguous
 	if !inFrame {
-		for m.idx < len(m.SGL) && m.off == len(m.SGL[m.idx].B) {
-			m.idx, m.off = m.idx+1, 0
-		}
-		if b := m.SGL[m.idx].B[m.off:]; len(b) >= n && !m.Copy {
+		if b := m.rest(); len(b) >= n && !m.Copy {
 			whole = b[:n]
 		} else if n > copyMax {
 			n, last = copyMax, false
@@ -63,11 +60,7 @@ func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
 	}
 	h.Last = last
 	frame := AppendHeader(seg.frame[:Headroom], h)
-	if h.Tagged {
-		h.TO += uint64(n)
-	} else {
-		h.MO += uint32(n)
-	}
+	h.advance(n)
 	seg.Urgent, seg.Body, seg.Owner = false, nil, m.Credit
 	switch {
 	case inFrame:
@@ -85,6 +78,17 @@ func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
 	seg.n = len(frame)
 	m.done += uint32(n)
 	return last
+}
+
+// frameRoom returns how many bytes of payload a frame has room for behind a header of hl.
+func frameRoom(hl int) int { return maxFrame - Headroom - hl }
+
+// rest returns what is left of the element of SGL that the next byte is in.
+func (m *Message) rest() []byte {
+	for m.idx < len(m.SGL) && m.off == len(m.SGL[m.idx].B) {
+		m.idx, m.off = m.idx+1, 0
+	}
+	return m.SGL[m.idx].B[m.off:]
 }
 
 // gather copies the next len(p) bytes of SGL to p.

@@ -89,20 +89,25 @@ func TestSegmentationExamples(t *testing.T) {
 	})
 }
 
+// randomSGL makes a list of n elements, of the sizes that size returns, and says what is
+// in them.
+func randomSGL(rng *rand.Rand, n int, size func() int) (all []byte, sgl []Mem) {
+	for range n {
+		b := make([]byte, size())
+		for k := range b {
+			b[k] = byte(rng.Uint32())
+		}
+		all, sgl = append(all, b...), append(sgl, Mem{B: b})
+	}
+	return all, sgl
+}
+
 func TestSegmentsReassemble(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range 500 {
-		var want []byte
-		var sgl []Mem
-		for range rng.IntN(6) {
-			b := make([]byte, rng.IntN(3000))
-			for k := range b {
-				b[k] = byte(rng.Uint32())
-			}
-			want, sgl = append(want, b...), append(sgl, Mem{B: b})
-		}
+		want, sgl := randomSGL(rng, rng.IntN(6), func() int { return rng.IntN(3000) })
 		ref, credit := &owner{}, &owner{}
 		m := &Message{Header: Header{Tagged: i%2 == 0, TO: 100}, SGL: sgl, Len: uint32(len(want)), Copy: i%3 == 0, Owner: ref, Credit: credit}
 		segs, owners := cut(t, m, 20+rng.IntN(5000))

@@ -74,14 +74,11 @@ func (m *Message) HasTrain(mulpdu int) bool {
 // these, nil if there is none.
 func (m *Message) train(mulpdu, most int) (body []byte, unit int) {
 	unit = mulpdu - m.Header.Len()
-	inFrame := maxFrame - Headroom - m.Header.Len() // what Next copies
+	inFrame := frameRoom(m.Header.Len()) // what Next copies
 	if m.Copy || most < 2 || unit <= inFrame || int64(m.Len-m.done) <= int64(unit) {
 		return nil, 0
 	}
-	for m.idx < len(m.SGL) && m.off == len(m.SGL[m.idx].B) {
-		m.idx, m.off = m.idx+1, 0
-	}
-	b := m.SGL[m.idx].B[m.off:]
+	b := m.rest()
 	b = b[:min(uint64(len(b)), uint64(m.Len-m.done))]
 	if n := min(most, MaxTrain, max(maxTrainBytes/unit, 2)); len(b) > n*unit {
 		b = b[:n*unit]
@@ -106,11 +103,7 @@ func (m *Message) NextTrain(mulpdu, most int, t *Train) (n int, last bool) {
 	last = uint64(len(body)) == uint64(m.Len-m.done)
 	h.Last = last
 	*t = Train{Header: *h, Body: body, Unit: unit, Owner: m.Owner}
-	if h.Tagged {
-		h.TO += uint64(len(body))
-	} else {
-		h.MO += uint32(len(body))
-	}
+	h.advance(len(body))
 	m.off += len(body)
 	m.done += uint32(len(body))
 	return t.Segments(), last

@@ -34,15 +34,7 @@ func TestTrainsAreSegments(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	trains := 0
 	for i := range 2000 {
-		var want []byte
-		var sgl []Mem
-		for range 1 + rng.IntN(4) {
-			b := make([]byte, rng.IntN(2)*rng.IntN(20_000))
-			for k := range b {
-				b[k] = byte(rng.Uint32())
-			}
-			want, sgl = append(want, b...), append(sgl, Mem{B: b})
-		}
+		want, sgl := randomSGL(rng, 1+rng.IntN(4), func() int { return rng.IntN(2) * rng.IntN(20_000) })
 		ref, credit := &owner{}, &owner{}
 		m := &Message{Header: Header{Tagged: i%2 == 0, TO: 100, STag: 7, MSN: 9, Ctrl: 0x43}, SGL: sgl, Len: uint32(len(want)),
 			Copy: rng.IntN(8) == 0, Owner: ref, Credit: credit}
