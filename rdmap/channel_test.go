@@ -32,9 +32,15 @@ func (c *openChannel) Release()         {}
 func onChannel(t *testing.T) (*side, *openChannel) {
 	t.Helper()
 	ch := new(openChannel)
+	return sideOn(t, ch, 0), ch
+}
+
+// sideOn makes a stream on a channel.
+func sideOn(t *testing.T, ch ddp.Channel, window int) *side {
+	t.Helper()
 	o := &side{t: t, name: "a", table: ddp.NewTable(), domain: &ddp.Domain{}}
 	s, err := NewStream(Config{Table: o.table, Domain: o.domain, SendDepth: 16, RecvDepth: 16,
-		SendSGEs: 4, RecvSGEs: 4, MaxInline: 64, IRD: 4, ORD: 4, Observer: o})
+		SendSGEs: 4, RecvSGEs: 4, MaxInline: 64, IRD: 4, ORD: 4, Window: window, Observer: o})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +48,7 @@ func onChannel(t *testing.T) (*side, *openChannel) {
 		t.Fatal(err)
 	}
 	o.s = s
-	return o, ch
+	return o
 }
 
 // RFC 5043, Section 11.2: untagged messages are not delayed for others to join
@@ -101,15 +107,7 @@ func (c *trainChannel) ack(n int) {
 func TestTrainsFitTheWindow(t *testing.T) {
 	const window, payload = 64, 100 - ddp.TaggedHeaderLen
 	ch := new(trainChannel)
-	o := &side{t: t, name: "a", table: ddp.NewTable(), domain: &ddp.Domain{}}
-	s, err := NewStream(Config{Table: o.table, Domain: o.domain, SendDepth: 4, SendSGEs: 4, Window: window, Observer: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(s.Bind(ch), s.Start(1)); err != nil {
-		t.Fatal(err)
-	}
-	o.s = s
+	o := sideOn(t, ch, window)
 	// 150 segments of one piece of memory, one of two pieces, and 9 of the second.
 	mem := make([]byte, 160*payload-1)
 	o.post(Work{Kind: OpWrite, ID: 1, Flags: FlagSignaled}, mem[:150*payload+10], mem[150*payload+10:])
@@ -149,7 +147,7 @@ func TestTrainsFitTheWindow(t *testing.T) {
 
 	ch.err = errors.New("no more")
 	o.post(Work{Kind: OpWrite, ID: 2, Flags: FlagSignaled}, mem)
-	if s.inflight.Load() != 0 || len(o.sent) != 1 || o.sent[0].Status == StatusSuccess || o.drained != 1 {
-		t.Errorf("after an error: %d segments outstanding, completions %+v, drained %d times", s.inflight.Load(), o.sent, o.drained)
+	if o.s.inflight.Load() != 0 || len(o.sent) != 1 || o.sent[0].Status == StatusSuccess || o.drained != 1 {
+		t.Errorf("after an error: %d segments outstanding, completions %+v, drained %d times", o.s.inflight.Load(), o.sent, o.drained)
 	}
 }

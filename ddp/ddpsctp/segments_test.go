@@ -1,8 +1,6 @@
 package ddpsctp
 
-import (
-	"testing"
-)
+import "testing"
 
 type noOwner struct{ released int }
 
