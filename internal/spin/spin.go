@@ -16,6 +16,7 @@ import (
 // several goroutines at a time; all times are nanoseconds of one clock.
 type Chooser struct {
 	max      int64 // length of a spin; 0: never spin
+	patient  int64 // length of one while waits are quick
 	waits    atomic.Uint32
 	quick    atomic.Uint32 // waits that Start was asked for while they were
 	explore  atomic.Uint32 // which wait tries the other way
@@ -31,15 +32,22 @@ const (
 	// they take the processor from others.
 	exploreSpin = int64(time.Millisecond)
 	// minExplore is how many waits there are to one that tries the other way. While
-	// most spin, the number doubles up to maxExplore with each that takes longer;
-	// while most park, spinRun in a row try after twice as many, because they are
-	// short only if the other side spins meanwhile, too.
+	// most spin, the number doubles up to maxExplore with each after which parking still
+	// costs more: a single one may be short by chance. While most park, spinRun in a row
+	// try after twice as many, because they are short only if the other side spins
+	// meanwhile, too.
 	minExplore = 16
-	maxExplore = 512
+	maxExplore = 4096
 	spinRun    = 3
-	// quickWait is how long waits that spin may take without a try whether parking
-	// is better: no wake-up is as fast.
-	quickWait = int64(10 * time.Microsecond)
+	// quickWait is below what waits that spin are quick: it is not tried whether parking is
+	// better. A wake-up is hardly faster, and costs both sides more than its time: who has
+	// slept wakes up on the processor of who wakes it, or on one that slept, too.
+	quickWait = int64(25 * time.Microsecond)
+	// Where waits that spin take less than a quarter of it, one may spin for patience times
+	// max, up to patientWait: a long one is the exception there, because the other side was
+	// interrupted, and goes on soon.
+	patience    = 8
+	patientWait = int64(400 * time.Microsecond)
 	// measureEvery is how many waits there are to one that is measured while they spin
 	// and are that quick: to look at the clock twice takes a twentieth of such a wait. It
 	// is odd so that programs with two, four or eight waits in a step do not have the
@@ -67,6 +75,7 @@ const (
 // going on.
 func (c *Chooser) Init(limit time.Duration) {
 	c.max = min(max(int64(limit), 0), math.MaxInt64/goesOn) // which no sum exceeds
+	c.patient = max(c.max, min(patience*c.max, patientWait))
 	c.parkCost.Store(min(c.max, firstPark))
 	c.explore.Store(minExplore)
 	c.gap.Store(minExplore)
@@ -108,12 +117,12 @@ func (w Wait) Counts() bool { return w.of != nil }
 func (c *Chooser) Start() (w Wait, ok bool) {
 	if !c.always {
 		cost := c.spinCost.Load()
-		if cost == 0 || cost >= quickWait || cost+cost/spinGain >= c.parkCost.Load() || c.quick.Add(1)%measureEvery == 0 {
+		if cost == 0 || cost >= quickWait || c.quick.Add(1)%measureEvery == 0 {
 			return w, false
 		}
 		c.waits.Add(1)
 	}
-	return Wait{Limit: c.max, late: true}, true
+	return Wait{Limit: c.length(), late: true}, true
 }
 
 // Begin notes the begin of a wait and chooses whether to spin.
@@ -125,7 +134,7 @@ func (c *Chooser) Begin(now int64) (w Wait) {
 		return Wait{at: now, Limit: c.max}
 	}
 	cost := c.spinCost.Load()
-	spin := cost+cost/spinGain < c.parkCost.Load()
+	spin := cost < quickWait || cost+cost/spinGain < c.parkCost.Load()
 	if n := c.waits.Add(1); int32(n-c.explore.Load()) >= 0 {
 		if spin || int32(n-c.explore.Load()) >= spinRun-1 {
 			c.explore.Store(n + c.gap.Load())
@@ -139,9 +148,17 @@ func (c *Chooser) Begin(now int64) (w Wait) {
 	case spin && w.other:
 		w.Limit = min(c.max, exploreSpin)
 	case spin:
-		w.Limit = c.max
+		w.Limit = c.length()
 	}
 	return w
+}
+
+// length returns how long a wait may spin that does not try.
+func (c *Chooser) length() int64 {
+	if cost := c.spinCost.Load(); !c.always && 0 < cost && cost < c.patient/4 {
+		return c.patient
+	}
+	return c.max
 }
 
 // Over reports whether the time for the spin of w is up.
@@ -183,7 +200,7 @@ func (w Wait) End(now int64) {
 		switch {
 		case w.Limit > 0:
 			gap = 2 * minExplore
-		case took > rival.Load():
+		case cost.Load() > rival.Load():
 			gap = min(2*c.gap.Load(), maxExplore)
 			c.explore.Store(c.waits.Load() + gap)
 		}

@@ -37,10 +37,11 @@ func TestTheShorterWayIsTaken(t *testing.T) {
 		spins, tries bool
 	}{
 		{"spinning is quicker than any wake-up", 6 * us, 30 * us, true, false},
-		{"spinning is quicker", 20 * us, 40 * us, true, true},
+		{"waits are quick either way", 20 * us, 20 * us, true, false},
+		{"spinning is quicker", 30 * us, 40 * us, true, true},
 		{"spinning loses the processor", 200 * us, 60 * us, false, true},
 		{"nothing comes soon", time.Millisecond, time.Millisecond, false, true},
-		{"spinning is quicker again", 20 * us, 40 * us, true, true},
+		{"spinning is quicker again", 30 * us, 40 * us, true, true},
 	} {
 		run(&c, n, tt.spun, tt.parked)
 		got := run(&c, n, tt.spun, tt.parked)
@@ -64,6 +65,62 @@ func TestOneLongWaitChangesNothing(t *testing.T) {
 	}
 	if spin, park := c.Costs(); spin > 20*us || park < 25*us {
 		t.Errorf("costs are %v and %v", spin, park)
+	}
+}
+
+// Where waits are short for the limit a long one may spin for longer than that, up to
+// patientWait, but not the first one, nor one that tries.
+func TestPatience(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct{ limit, patient time.Duration }{
+		{us, 8 * us}, {50 * us, 400 * us}, {100 * us, 400 * us}, {400 * us, 400 * us}, {5 * ms, 5 * ms},
+	} {
+		var c Chooser
+		c.Init(tt.limit)
+		if w := c.Begin(0); w.Limit != int64(tt.limit) {
+			t.Errorf("limit %v: the first wait may spin for %d ns", tt.limit, w.Limit)
+		}
+		long := 4 * tt.patient
+		run(&c, 100, tt.patient/10, long)
+		if w := c.Begin(0); w.Limit != int64(tt.patient) {
+			t.Errorf("limit %v: where waits are short they may spin for %d ns, want %v", tt.limit, w.Limit, tt.patient)
+		}
+		if tt.limit < 400*us {
+			run(&c, 100, tt.patient/3, long)
+			if w := c.Begin(0); w.Limit != int64(tt.limit) && tt.patient/3 > 25*us {
+				t.Errorf("limit %v: where waits are longer they may spin for %d ns", tt.limit, w.Limit)
+			}
+		}
+		run(&c, 10000, 10*long, long/8)
+		for range 100 {
+			if w := c.Begin(0); w.Limit > int64(min(tt.limit, ms)) {
+				t.Fatalf("limit %v: a try may spin for %d ns", tt.limit, w.Limit)
+			}
+		}
+	}
+}
+
+// A try that happens to be short does not make the next one come soon.
+func TestALuckyTryChangesNothing(t *testing.T) {
+	var c Chooser
+	c.Init(50 * us)
+	now, parks := int64(0), 0
+	const n = 20 * maxExplore
+	for range n {
+		w := c.Begin(now)
+		took := 30 * us
+		if w.Limit == 0 {
+			if parks++; parks%3 != 0 {
+				took = 60 * us
+			} else {
+				took = 20 * us
+			}
+		}
+		now += int64(took)
+		w.End(now)
+	}
+	if parks < n/maxExplore || parks > 4*n/maxExplore {
+		t.Errorf("%d of %d waits were tries, want about one in %d", parks, n, maxExplore)
 	}
 }
 
@@ -139,7 +196,7 @@ func TestQuickWaitsAreSampled(t *testing.T) {
 		w, ok := c.Start()
 		if !ok {
 			w = c.Begin(now)
-		} else if w.Over(now+7) || w.Counts() || w.Limit != int64(50*us) {
+		} else if w.Over(now+7) || w.Counts() || w.Limit != int64(400*us) {
 			t.Fatalf("a wait that is not measured: %+v", w)
 		}
 		took := spun
