@@ -26,14 +26,20 @@ func TestLooks(t *testing.T) {
 		{4*lookGap + 1, lookEvery, false}, // too late
 		{4*lookGap + 2, lookEvery, false},
 	} {
-		if got := a.sentMuch(s.bytes) && a.looks(start+s.after); got != s.want {
+		if got := a.sentMuch(s.bytes, false) && a.looks(start+s.after); got != s.want {
 			t.Fatalf("step %d: %v, want %v", i, got, s.want)
 		}
 	}
 	a = &Association{looked: start}
 	for i := 1; i <= lookEvery/lookLeast; i++ {
-		if got, want := a.sentMuch(1) && a.looks(start), i == lookEvery/lookLeast; got != want {
+		if got, want := a.sentMuch(1, false) && a.looks(start), i == lookEvery/lookLeast; got != want {
 			t.Fatalf("message %d of 1 byte: %v, want %v", i, got, want)
+		}
+	}
+	a = &Association{looked: start}
+	for i := 1; i <= lentShare; i++ {
+		if got, want := a.sentMuch(lookEvery, true) && a.looks(start), i == lentShare; got != want {
+			t.Fatalf("message %d that is lent: %v, want %v", i, got, want)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 			}
 			n := len(m.Header) + len(m.Body)
 			long := n > lookLeast
-			look := stop != stopped && a.sentMuch(n) && !(long && (more || !m.Lent && a.held())) && a.looks(a.t.now())
+			look := stop != stopped && a.sentMuch(n, m.Lent) && !(long && (more || !m.Lent && a.held())) && a.looks(a.t.now())
 			if look && long {
 				a.settleLater(a.unlock())
 				a.t.look()
@@ -107,13 +107,20 @@ const (
 	// shorter ones after it, so that the receiver has something to do meanwhile.
 	lookEvery = 128 << 10
 	lookLeast = 512
+	// lentShare is by how much less a message that is lent counts: its packets have left
+	// when the next one comes, and while there is room in the windows to lend that, too,
+	// acknowledgements are cheaper to read several at a time.
+	lentShare = 4
 	// lookGap is how long ago the last time may be, or the last wait for room.
 	lookGap = core.Time(quietTick)
 )
 
-// sentMuch reports, of one who sends n bytes, whether it is time to ask looks. a.mu
-// is held.
-func (a *Association) sentMuch(n int) bool {
+// sentMuch reports, of one who sends n bytes, which may be lent, whether it is time to ask
+// looks. a.mu is held.
+func (a *Association) sentMuch(n int, lent bool) bool {
+	if lent {
+		n /= lentShare
+	}
 	a.unread += max(n, lookLeast)
 	return a.unread >= lookEvery
 }
