@@ -89,7 +89,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		return nil, err
 	}
 	t.set.Store(set)
-	t.spinning.Init(t.cfg.BusyPoll)
+	t.spinning.Patiently(t.cfg.BusyPoll)
 	t.SetBusyRead(t.cfg.BusyPoll)
 	t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	t.drain = t.readAll

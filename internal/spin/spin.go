@@ -16,7 +16,7 @@ import (
 // several goroutines at a time; all times are nanoseconds of one clock.
 type Chooser struct {
 	max      int64 // length of a spin; 0: never spin
-	patient  int64 // length of one while waits are quick
+	patient  int64 // length of one while waits are short
 	waits    atomic.Uint32
 	quick    atomic.Uint32 // waits that Start was asked for while they were
 	explore  atomic.Uint32 // which wait tries the other way
@@ -75,11 +75,18 @@ const (
 // going on.
 func (c *Chooser) Init(limit time.Duration) {
 	c.max = min(max(int64(limit), 0), math.MaxInt64/goesOn) // which no sum exceeds
-	c.patient = max(c.max, min(patience*c.max, patientWait))
+	c.patient = c.max
 	c.parkCost.Store(min(c.max, firstPark))
 	c.explore.Store(minExplore)
 	c.gap.Store(minExplore)
 	c.always = false
+}
+
+// Patiently is Init for waits that somebody makes who has nothing else to do: where they
+// are short a long one may spin for longer than limit, see patience.
+func (c *Chooser) Patiently(limit time.Duration) {
+	c.Init(limit)
+	c.patient = max(c.max, min(patience*c.max, patientWait))
 }
 
 // Always is Init for where a poll costs next to nothing: all waits spin, for up to

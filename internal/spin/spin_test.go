@@ -76,7 +76,7 @@ func TestPatience(t *testing.T) {
 		{us, 8 * us}, {50 * us, 400 * us}, {100 * us, 400 * us}, {400 * us, 400 * us}, {5 * ms, 5 * ms},
 	} {
 		var c Chooser
-		c.Init(tt.limit)
+		c.Patiently(tt.limit)
 		if w := c.Begin(0); w.Limit != int64(tt.limit) {
 			t.Errorf("limit %v: the first wait may spin for %d ns", tt.limit, w.Limit)
 		}
@@ -97,6 +97,12 @@ func TestPatience(t *testing.T) {
 				t.Fatalf("limit %v: a try may spin for %d ns", tt.limit, w.Limit)
 			}
 		}
+	}
+	var c Chooser
+	c.Init(50 * us)
+	run(&c, 100, 5*us, ms)
+	if w := c.Begin(0); w.Limit != int64(50*us) {
+		t.Errorf("without patience a wait may spin for %d ns", w.Limit)
 	}
 }
 
@@ -190,7 +196,7 @@ func TestAlways(t *testing.T) {
 // they turn out longer, and while parking is better.
 func TestQuickWaitsAreSampled(t *testing.T) {
 	var c Chooser
-	c.Init(50 * us)
+	c.Patiently(50 * us)
 	now := int64(0)
 	wait := func(spun, parked time.Duration) (measured bool) {
 		w, ok := c.Start()
