@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -68,34 +67,43 @@ func sendTrain() error {
 		return err
 	}
 	payload := bytes.Repeat([]byte("weft"), trainPackets*trainPacket/4)
-	buf := make([]byte, 100)
 	best, answer := 0, ""
 	for tries, deadline := 0, time.Now().Add(patience); tries < trainTries && best < len(payload); {
 		c.Write(payload)
-		answered := false
-		for {
-			c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-			n, err := c.Read(buf)
-			if err != nil {
-				if !answered && time.Now().After(deadline) {
-					return err
-				}
-				break
-			}
-			answered = true
-			if size, _ := strconv.Atoi(strings.Fields(string(buf[:n]))[0]); size > best {
-				best, answer = size, string(buf[:n])
-			}
-			if best == len(payload) {
-				break
-			}
-		}
-		if answered {
+		switch size, a, err := largestPiece(c, len(payload)); {
+		case size > best:
+			best, answer = size, a
+			fallthrough
+		case size > 0:
 			tries++
+		case time.Now().After(deadline):
+			return err
 		}
 	}
 	fmt.Println(answer)
 	return nil
+}
+
+// largestPiece returns the answer that tells of the largest piece of what was sent, and
+// its size: it waits until one tells of enough, or none comes for a while. The size is 0
+// if none came at all.
+func largestPiece(c *net.UDPConn, enough int) (size int, answer string, err error) {
+	buf := make([]byte, 100)
+	for size < enough {
+		c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		n, err := c.Read(buf)
+		if err != nil {
+			return size, answer, err
+		}
+		var got int
+		if _, err := fmt.Sscan(string(buf[:n]), &got); err != nil {
+			return size, answer, err
+		}
+		if got > size {
+			size, answer = got, string(buf[:n])
+		}
+	}
+	return size, answer, nil
 }
 
 // receiveTrains answers with how much came together, and how long each packet was.
