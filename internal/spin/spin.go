@@ -162,7 +162,7 @@ func (c *Chooser) Begin(now int64) (w Wait) {
 
 // length returns how long a wait may spin that does not try.
 func (c *Chooser) length() int64 {
-	if cost := c.spinCost.Load(); !c.always && 0 < cost && cost < c.patient/4 {
+	if cost := c.spinCost.Load(); 0 < cost && cost < c.patient/4 {
 		return c.patient
 	}
 	return c.max
