@@ -180,6 +180,38 @@ func TestEarliestAcked(t *testing.T) {
 	}
 }
 
+// T3 also restarts while all that is acknowledged left before the earliest TSN was
+// retransmitted; not when something does that left after that.
+func TestNewsOfBeforeTheRetransmissionRestartT3(t *testing.T) {
+	for _, rack := range []bool{false, true} {
+		opts := []txOption{}
+		if rack {
+			opts = append(opts, withRACK)
+		}
+		h := newTxTest(t, opts...)
+		h.sendTSNs(6) // 100 .. 105
+		h.advance(20 * ms)
+		h.sack(99, 101, 101)
+		h.sack(99, 101, 102)
+		h.sack(99, 101, 103)
+		h.wantMarked(100)
+		h.advance(ms)
+		h.mtu = tsnChunk
+		h.wantRtx(0, 100)
+		h.advance(ms)
+		h.sendTSNs(2) // 106, 107
+		if res := h.sack(99, 101, 104); !res.Paths[0].EarliestAcked {
+			t.Errorf("RACK %v: T3 goes on after a SACK for what left before the retransmission", rack)
+		}
+		if res := h.sack(99, 101, 104); res.Paths[0].EarliestAcked {
+			t.Errorf("RACK %v: T3 restarts after a SACK without news", rack)
+		}
+		if res := h.sack(99, 101, 106); res.Paths[0].EarliestAcked {
+			t.Errorf("RACK %v: T3 restarts after a SACK for what left after the retransmission", rack)
+		}
+	}
+}
+
 // Split fast retransmit: with CMT, what another path delivered is no evidence,
 // and every path has a fast recovery of its own.
 func TestSplitFastRetransmit(t *testing.T) {

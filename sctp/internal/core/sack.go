@@ -27,7 +27,13 @@ type PathAck struct {
 	// path (RFC 7829, Section 3.2, rules 9 and 10).
 	Alive bool
 	// EarliestAcked restarts T3: the earliest outstanding TSN of the path was
-	// acknowledged (Section 6.3.2, R3).
+	// acknowledged (Section 6.3.2, R3), or only chunks that left before that one
+	// was retransmitted last.
+	//
+	// Deviation: R3 has only the first. A long window drains for a round trip before
+	// anything can tell of what was retransmitted behind it, and if that is lost, it
+	// takes another one for what is sent next to show it. T3 is to expire when nothing
+	// comes.
 	EarliestAcked bool
 	// Reneged starts T3 if it is not running: the peer took back a gap ack
 	// (Section 6.3.2, R4).
@@ -139,9 +145,19 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 			p.RTT = max(now-p.markSent, 1)
 			s.paths[i].rttMark = s.next
 		}
+		if p.htnaAny && !p.EarliestAcked {
+			p.EarliestAcked = s.tooEarly(i, p.htnaSent)
+		}
 	}
 	s.advancePeerAck(true)
 	return res, nil
+}
+
+// tooEarly reports whether the earliest chunk in flight on a path was retransmitted after
+// sent, so that what left by then does not tell of it.
+func (s *Scoreboard) tooEarly(path int, sent Time) bool {
+	t, ok := s.paths[path].set.next(s.base, s.next)
+	return ok && s.rec(t).tx > 1 && sent < s.rec(t).sent
 }
 
 // parseGaps turns gap blocks into runs that are sorted, disjoint and apart. An
