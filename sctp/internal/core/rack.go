@@ -228,9 +228,7 @@ func (s *Scoreboard) rackOnSack(now Time, sk *wire.Sack, cum TSN) {
 			p.Loss = true
 		}
 		k.adapt(cum, s.next, s.res.Duplicates)
-		if s.rackDetect(now, i) > 0 {
-			p.lost = true
-		}
+		s.rackDetect(now, i)
 	}
 }
 
@@ -258,8 +256,9 @@ func (s *Scoreboard) rackDetect(now Time, path int) int {
 			k.reorder = max(k.xmit+k.rtt+w, now+1)
 			break
 		}
-		if r.tx > 1 && r.sent >= f.reacted {
-			s.res.Paths[path].again = true
+		if r.sent >= f.reacted {
+			p := &s.res.Paths[path]
+			p.lost, p.again = true, p.again || r.tx > 1
 		}
 		s.mark(t, r)
 		s.stats.FastRetransmits++
@@ -357,7 +356,6 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 			s.res.Paths[i].lost, s.res.Paths[i].again, s.res.Paths[i].Loss = false, false, false
 		}
 		if s.rackDetect(now, path) > 0 {
-			s.res.Paths[path].lost = true
 			s.enterRecovery()
 			return s.res.Paths[path].Loss, false
 		}

@@ -481,6 +481,37 @@ func TestRACKTimeoutSparesRecentChunks(t *testing.T) {
 	h.wantFlight(0, tsnChunk)
 }
 
+// RFC 6582, Section 3.2, step 4: a timeout is the reaction to whatever was lost of what had
+// been sent by then. A retransmission that is lost is another loss.
+func TestRACKTimeoutIsForAllThatWasSent(t *testing.T) {
+	h := newTxTest(t, withRACK)
+	h.sendTSNs(1)
+	h.advance(20 * ms)
+	h.sack(100)
+	h.sendTSNs(1) // 101
+	h.advance(second)
+	h.sendTSNs(2)      // 102, 103
+	h.advance(10 * ms) // longer than the reordering window
+	if n := h.sb.OnTimeout(h.now, 0); n != 1 {
+		t.Fatalf("%d chunks marked, want the first", n)
+	}
+	h.mtu = tsnChunk
+	h.wantRtx(0, 101)
+	h.advance(20 * ms)
+	if res := h.sack(101); res.Paths[0].Loss || h.sb.InRecovery(0) {
+		t.Error("what was sent before the timeout is a loss after it")
+	}
+	h.wantMarked(102, 103)
+	h.wantRtx(0, 102)
+	h.advance(10 * ms)
+	h.wantRtx(0, 103)
+	h.advance(20 * ms)
+	if res := h.sack(101, 103, 103); !res.Paths[0].Loss {
+		t.Error("a retransmission was lost after the timeout, but no loss is seen")
+	}
+	h.wantMarked(102)
+}
+
 // Reneging puts a chunk back; it is lost again by the usual rules.
 func TestRACKReneging(t *testing.T) {
 	h := newTxTest(t, withRACK)

@@ -120,7 +120,9 @@ func (s *Scoreboard) enterRecovery() {
 // ends fast recovery and lets one packet pass regardless of cwnd. It returns how
 // many chunks it marked. With RACK, chunks sent so recently that their
 // acknowledgement may be on its way are not marked, apart from the first (RFC
-// 8985, Section 6.3).
+// 8985, Section 6.3). That chunks were lost which had been sent by now is no news for the
+// congestion control any more: as RFC 6582, Section 3.2, step 4 has it, no fast recovery
+// begins for them.
 func (s *Scoreboard) OnTimeout(now Time, path int) int {
 	s.clock = now
 	f := &s.paths[path]
@@ -138,6 +140,7 @@ func (s *Scoreboard) OnTimeout(now Time, path int) int {
 		s.exitRecovery(rf)
 	}
 	f.rack.onTimeout()
+	f.reacted = now
 	s.permit, s.first = s.marked.n > 0, -1
 	s.forwardDue()
 	return n

@@ -47,7 +47,7 @@ type PathAck struct {
 	htnaSent Time // the latest transmission among those newly acknowledged
 	rttSent  Time // when the chunk of AckRTT was sent
 	markSent Time // when the chunk of RTT was sent
-	lost     bool // chunks were marked as lost
+	lost     bool // chunks were marked as lost, with RACK some that were sent since the last reaction
 	again    bool // and a retransmission among them
 }
 

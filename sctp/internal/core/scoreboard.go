@@ -62,7 +62,7 @@ type pathFlight struct {
 	rttMark   TSN    // the next RTT sample comes from this TSN or a later one
 	recover   bool   // in fast recovery
 	exit      TSN    // its exit point
-	reacted   Time   // when a loss was reacted to last
+	reacted   Time   // when a loss or a timeout was reacted to last
 	restart   bool   // T3 restarts: the earliest outstanding TSN was sent again
 	ecnMark   TSN    // congestion marks below it were answered
 	ecnActive bool
