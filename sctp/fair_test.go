@@ -28,7 +28,7 @@ func TestFlowsShareTheLine(t *testing.T) {
 			for seed := range uint64(seeds) {
 				synctest.Test(t, func(t *testing.T) {
 					link := sctptest.Link{Delay: rtt / 2, Rate: 100_000_000, Queue: 512 << 10}
-					mbit := shareLine(t, seed, link, 0, 2*time.Second, 20*time.Second, sctp.Config{}, sctp.Config{})
+					mbit := shareLine(t, seed, link, 0, 0, 2*time.Second, 20*time.Second, sctp.Config{}, sctp.Config{})
 					j := bench.Jain(mbit...)
 					t.Logf("seed %d: %.1f and %.1f Mb/s, Jain's index %.3f", seed, mbit[0], mbit[1], j)
 					if sum += j; mbit[0]+mbit[1] < 94 {
@@ -52,7 +52,7 @@ func TestFlowFillsALongLine(t *testing.T) {
 	for seed := range uint64(2) {
 		synctest.Test(t, func(t *testing.T) {
 			link := sctptest.Link{Delay: 25 * time.Millisecond, Rate: 100_000_000, Queue: 512 << 10}
-			mbit := shareLine(t, seed, link, 100*time.Microsecond, 2*time.Second, 20*time.Second, sctp.Config{})
+			mbit := shareLine(t, seed, link, 100*time.Microsecond, 0, 2*time.Second, 20*time.Second, sctp.Config{})
 			if t.Logf("seed %d: %.2f Mb/s", seed, mbit[0]); mbit[0] < 95.9 {
 				t.Errorf("seed %d: %.2f Mb/s of the 96 that it can carry", seed, mbit[0])
 			}
@@ -60,9 +60,32 @@ func TestFlowFillsALongLine(t *testing.T) {
 	}
 }
 
+// A flow that begins when another has filled the queue, and loses the first that it sends,
+// gets a share of the line before long.
+func TestLateFlowGetsAShare(t *testing.T) {
+	if raceEnabled {
+		t.Skip("half a million packets: takes a minute with the race detector")
+	}
+	const seeds = 6
+	sum := 0.0
+	for seed := range uint64(seeds) {
+		synctest.Test(t, func(t *testing.T) {
+			link := sctptest.Link{Delay: 25 * time.Millisecond, Rate: 100_000_000, Queue: 512 << 10}
+			apart := 270*time.Millisecond + time.Duration(seed)*40*time.Millisecond
+			mbit := shareLine(t, seed, link, 0, apart, 2*time.Second, 4*time.Second, sctp.Config{}, sctp.Config{})
+			t.Logf("seed %d, %v later: %.1f and %.1f Mb/s", seed, apart, mbit[0], mbit[1])
+			sum += mbit[1]
+		})
+	}
+	if mean := sum / seeds; mean < 25 {
+		t.Errorf("%.1f Mb/s on average, want 25", mean)
+	}
+}
+
 // shareLine returns the goodput of flows over one line, in Mb/s, during d after some
-// time, a flow for each configuration.
-func shareLine(t *testing.T, seed uint64, link sctptest.Link, nap, after, d time.Duration, cfgs ...sctp.Config) []float64 {
+// time, a flow for each configuration. Each begins that long after the one before, give
+// or take 20 ms.
+func shareLine(t *testing.T, seed uint64, link sctptest.Link, nap, apart, after, d time.Duration, cfgs ...sctp.Config) []float64 {
 	n := sctptest.NewNetwork(seed)
 	defer n.Close()
 	n.SetDefault(link)
@@ -93,7 +116,7 @@ func shareLine(t *testing.T, seed uint64, link sctptest.Link, nap, after, d time
 		cfg.MTU = 1500
 		source := open(from, cfg)
 		open(to, sctp.Config{MTU: 1500, OnPiece: func(_ *sctp.Association, p *sctp.Piece) { got[i].Add(int64(len(p.Data))) }})
-		start := time.Duration(rng.Int64N(int64(20 * time.Millisecond)))
+		start := time.Duration(i)*apart + time.Duration(rng.Int64N(int64(20*time.Millisecond)))
 		go func() {
 			time.Sleep(start)
 			a, err := source.Connect(t.Context(), sctp.Addr{Addrs: []netip.AddrPort{netip.MustParseAddrPort(fmt.Sprintf("10.0.0.2:%d", 9899+i))}, Port: 5000})
@@ -161,7 +184,7 @@ func TestShortQueueIsShared(t *testing.T) {
 			sum := 0.0
 			for seed := range uint64(seeds) {
 				synctest.Test(t, func(t *testing.T) {
-					mbit := shareLine(t, seed, tt.link, 200*time.Microsecond, time.Second, 2*time.Second, sctp.Config{}, sctp.Config{Congestion: tt.other})
+					mbit := shareLine(t, seed, tt.link, 200*time.Microsecond, 0, time.Second, 2*time.Second, sctp.Config{}, sctp.Config{Congestion: tt.other})
 					t.Logf("seed %d: %.1f and %.1f Mb/s", seed, mbit[0], mbit[1])
 					sum += mbit[1] / (mbit[0] + mbit[1])
 				})
@@ -184,7 +207,7 @@ func TestRandomLossWithLateWakeups(t *testing.T) {
 	for seed := range uint64(seeds) {
 		synctest.Test(t, func(t *testing.T) {
 			link := sctptest.Link{Delay: 25 * time.Microsecond, Rate: 1e9, Loss: 0.01}
-			mbit := shareLine(t, seed, link, 200*time.Microsecond, time.Second, time.Second, sctp.Config{}, sctp.Config{Congestion: sctp.NewReno})
+			mbit := shareLine(t, seed, link, 200*time.Microsecond, 0, time.Second, time.Second, sctp.Config{}, sctp.Config{Congestion: sctp.NewReno})
 			t.Logf("seed %d: %.1f Mb/s, NewReno %.1f", seed, mbit[0], mbit[1])
 			sum += mbit[0] / mbit[1]
 		})

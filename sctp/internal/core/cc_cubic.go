@@ -10,6 +10,11 @@ const (
 	// cubicAlpha makes the Reno-friendly window grow as fast on average as Reno
 	// does (Section 4.3).
 	cubicAlpha = 3 * (1 - cubicBeta) / (1 + cubicBeta)
+	// youngPackets is a window within which a flow is taken to have had no part in
+	// filling the queue that its first loss tells of: RFC 6928 lets TCP begin with it.
+	// smallPackets is the same where round-trip times show that queue.
+	youngPackets = 10
+	smallPackets = 64
 )
 
 // cubic is CUBIC congestion control (RFC 9438) on the windows of SCTP. Windows
@@ -31,6 +36,7 @@ type cubic struct {
 	est      float64 // W_est
 	epoch    Time    // start of this congestion avoidance stage; 0 before
 	timedOut bool
+	spared   bool // a loss did not end slow start
 	full     bool // the window was used up, as of the last SACK
 	lastAck  Time
 	usage    usage
@@ -138,14 +144,22 @@ func (c *cubic) set(w float64) {
 	c.cwnd = min(int(n), c.cfg.MaxWindow)
 }
 
-// OnLoss is Section 4.6, save in two cases. Random losses, which no queue announced or
+// OnLoss is Section 4.6, save in three cases. Random losses, which no queue announced or
 // which come whatever its length, are no sign of congestion. And where slow start has
 // filled the queue, what share of it each flow has is chance, a matter of who came
 // some milliseconds earlier, and CUBIC takes minutes to make up for that: each goes
-// back to its share of the line, from where all grow alike.
+// back to its share of the line, from where all grow alike. The first loss of a small
+// flow, last, which came while others filled the queue, does not end its slow start.
 func (c *cubic) OnLoss(now Time) {
 	slow, random := c.cwnd < c.ssthresh, c.queue.random(c.cwnd, c.mtu)
+	line := 0
+	if slow && !random && c.full {
+		line = c.queue.line(now)
+	}
 	switch {
+	case c.spare(line > 0):
+		c.cwnd = max(int(float64(c.cwnd)*cubicBeta), 4*c.mtu)
+		return
 	case !slow && random:
 		c.reduceBy(lossBeta)
 		// Growth as that of Reno goes on from here, not slower as if what was
@@ -153,14 +167,29 @@ func (c *cubic) OnLoss(now Time) {
 		c.prior = 0
 	case slow && !random:
 		c.reduceBy(cubicBeta)
-		if w := c.queue.line(now); w > 0 && c.full {
-			c.ssthresh = max(min(c.ssthresh, w), 4*c.mtu)
+		if line > 0 {
+			c.ssthresh = max(min(c.ssthresh, line), 4*c.mtu)
 			c.wMax = 0
 		}
 	default:
 		c.reduceBy(cubicBeta)
 	}
 	c.cwnd = c.ssthresh
+}
+
+// spare reports, once, that a loss is not to end the initial slow start: the flow is small
+// yet, and might as well have begun after it. Who begins while another fills the queue
+// would have four packets, from where CUBIC takes minutes.
+func (c *cubic) spare(queue bool) bool {
+	most := youngPackets
+	if queue {
+		most = smallPackets
+	}
+	if c.spared || c.ssthresh != initialSsthresh || c.cwnd > most*c.mtu {
+		return false
+	}
+	c.spared = true
+	return true
 }
 
 // reduceBy is Sections 4.6 and 4.7. The floor is that of RFC 9260.
@@ -177,8 +206,12 @@ func (c *cubic) reduceBy(beta float64) {
 	c.hystart.done = true // HyStart++ is for the initial slow start only
 }
 
+// OnTimeout is Section 4.8. Where nothing has come since the timeout before, "the value of
+// ssthresh is held constant" (RFC 5681, Section 3.1).
 func (c *cubic) OnTimeout(Time) {
-	c.reduceBy(cubicBeta)
+	if !c.timedOut || c.cwnd > c.mtu {
+		c.reduceBy(cubicBeta)
+	}
 	c.cwnd, c.timedOut = c.mtu, true
 	c.usage = usage{}
 }

@@ -242,6 +242,67 @@ func TestCubicReducesByBeta(t *testing.T) {
 	}
 }
 
+// RFC 5681, Section 3.1: a timeout right after another leaves ssthresh alone; not one after
+// something was acknowledged.
+func TestCubicTimeoutsInARow(t *testing.T) {
+	h := newCCTest(t, CCConfig{InitialPackets: 100})
+	h.cc.OnTimeout(h.now)
+	h.cc.OnTimeout(h.now)
+	h.wantCwnd(1000)
+	h.wantSsthresh(70000)
+	for range 4 {
+		h.round()
+	}
+	w := h.cc.Cwnd()
+	if w <= 10*ccMTU {
+		t.Fatalf("cwnd is %d after 4 round trips", w)
+	}
+	h.cc.OnTimeout(h.now)
+	h.wantSsthresh(w * 7 / 10)
+}
+
+// The first loss of a small flow leaves it in slow start: one that has hardly begun, or one
+// that finds a queue.
+func TestCubicSparesSmallFlows(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		packets int
+		queue   Time
+		losses  int
+		want    bool
+	}{
+		{"young", youngPackets, 0, 1, true},
+		{"young, second loss", youngPackets, 0, 2, false},
+		{"no longer young", youngPackets + 1, 0, 1, false},
+		{"small and a queue", smallPackets, 60 * ms, 1, true},
+		{"small and a queue, second loss", smallPackets, 60 * ms, 2, false},
+		{"small and hardly a queue", smallPackets, 3 * ms, 1, false},
+		{"large and a queue", smallPackets + 1, 60 * ms, 1, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := newCCTest(t, CCConfig{InitialPackets: tt.packets, NoHyStart: true})
+			for _, rtt := range []Time{20 * ms, 20*ms + tt.queue, 20*ms + tt.queue, 20*ms + tt.queue} {
+				for range tt.packets {
+					h.now += rtt / Time(tt.packets)
+					h.cc.OnSent(h.now, ccMTU, h.cc.Cwnd())
+					h.cc.OnAck(Ack{Now: h.now, Acked: ccMTU, FlightBefore: h.cc.Cwnd(), Flight: h.cc.Cwnd(), CumAdvanced: true, InRecovery: true, RTT: rtt, SRTT: rtt})
+				}
+			}
+			w := h.cc.Cwnd()
+			for range tt.losses {
+				w = h.cc.Cwnd()
+				h.cc.OnLoss(h.now)
+			}
+			if got := h.cc.Ssthresh() == initialSsthresh; got != tt.want {
+				t.Errorf("ssthresh is %d after the loss", h.cc.Ssthresh())
+			}
+			if tt.want {
+				h.wantCwnd(w * 7 / 10)
+			}
+		})
+	}
+}
+
 // RFC 9438, Section 4.2: the window is back at W_max after K = cbrt(W_max (1-β) /
 // C) seconds, flat there, and convex afterwards.
 func TestCubicCurve(t *testing.T) {
@@ -275,7 +336,7 @@ func TestCubicCurve(t *testing.T) {
 
 // RFC 9438, Section 4.3: on short paths CUBIC grows no slower than Reno.
 func TestCubicIsRenoFriendly(t *testing.T) {
-	h := newCCTest(t, CCConfig{InitialPackets: 10})
+	h := newCCTest(t, CCConfig{InitialPackets: 20})
 	h.cc.OnLoss(h.now)
 	start := h.cc.Cwnd()
 	for range 10 {
