@@ -171,44 +171,42 @@ func TestEarliestAcked(t *testing.T) {
 	h.sendOn(1, 1) // 100
 	h.sendOn(0, 3) // 101 .. 103
 	res := h.sack(99, 102, 102)
-	if res.Paths[0].EarliestAcked || res.Paths[1].EarliestAcked {
+	if res.Paths[0].RestartT3 || res.Paths[1].RestartT3 {
 		t.Error("T3 restarts for a later TSN")
 	}
 	res = h.sack(99, 101, 102)
-	if !res.Paths[0].EarliestAcked || res.Paths[1].EarliestAcked {
-		t.Errorf("T3 restarts: path 0 %v, path 1 %v, want path 0", res.Paths[0].EarliestAcked, res.Paths[1].EarliestAcked)
+	if !res.Paths[0].RestartT3 || res.Paths[1].RestartT3 {
+		t.Errorf("T3 restarts: path 0 %v, path 1 %v, want path 0", res.Paths[0].RestartT3, res.Paths[1].RestartT3)
 	}
 }
 
 // T3 also restarts while all that is acknowledged left before the earliest TSN was
 // retransmitted; not when something does that left after that.
 func TestNewsOfBeforeTheRetransmissionRestartT3(t *testing.T) {
-	for _, rack := range []bool{false, true} {
-		opts := []txOption{}
-		if rack {
-			opts = append(opts, withRACK)
-		}
-		h := newTxTest(t, opts...)
-		h.sendTSNs(6) // 100 .. 105
-		h.advance(20 * ms)
-		h.sack(99, 101, 101)
-		h.sack(99, 101, 102)
-		h.sack(99, 101, 103)
-		h.wantMarked(100)
-		h.advance(ms)
-		h.mtu = tsnChunk
-		h.wantRtx(0, 100)
-		h.advance(ms)
-		h.sendTSNs(2) // 106, 107
-		if res := h.sack(99, 101, 104); !res.Paths[0].EarliestAcked {
-			t.Errorf("RACK %v: T3 goes on after a SACK for what left before the retransmission", rack)
-		}
-		if res := h.sack(99, 101, 104); res.Paths[0].EarliestAcked {
-			t.Errorf("RACK %v: T3 restarts after a SACK without news", rack)
-		}
-		if res := h.sack(99, 101, 106); res.Paths[0].EarliestAcked {
-			t.Errorf("RACK %v: T3 restarts after a SACK for what left after the retransmission", rack)
-		}
+	for name, opts := range map[string][]txOption{"misses": nil, "RACK": {withRACK}} {
+		t.Run(name, func(t *testing.T) {
+			h := newTxTest(t, opts...)
+			h.sendTSNs(6) // 100 .. 105
+			h.advance(20 * ms)
+			h.sack(99, 101, 101)
+			h.sack(99, 101, 102)
+			h.sack(99, 101, 103)
+			h.wantMarked(100)
+			h.advance(ms)
+			h.mtu = tsnChunk
+			h.wantRtx(0, 100)
+			h.advance(ms)
+			h.sendTSNs(2) // 106, 107
+			if res := h.sack(99, 101, 104); !res.Paths[0].RestartT3 {
+				t.Error("T3 goes on after a SACK for what left before the retransmission")
+			}
+			if res := h.sack(99, 101, 104); res.Paths[0].RestartT3 {
+				t.Error("T3 restarts after a SACK without news")
+			}
+			if res := h.sack(99, 101, 106); res.Paths[0].RestartT3 {
+				t.Error("T3 restarts after a SACK for what left after the retransmission")
+			}
+		})
 	}
 }
 

@@ -26,7 +26,7 @@ type PathAck struct {
 	// Alive reports that chunks were acknowledged that were sent on no other
 	// path (RFC 7829, Section 3.2, rules 9 and 10).
 	Alive bool
-	// EarliestAcked restarts T3: the earliest outstanding TSN of the path was
+	// RestartT3 tells to restart T3: the earliest outstanding TSN of the path was
 	// acknowledged (Section 6.3.2, R3), or only chunks that left before that one
 	// was retransmitted last.
 	//
@@ -34,7 +34,7 @@ type PathAck struct {
 	// anything can tell of what was retransmitted behind it, and if that is lost, it
 	// takes another one for what is sent next to show it. T3 is to expire when nothing
 	// comes.
-	EarliestAcked bool
+	RestartT3 bool
 	// Reneged starts T3 if it is not running: the peer took back a gap ack
 	// (Section 6.3.2, R4).
 	Reneged bool
@@ -72,7 +72,7 @@ type SackResult struct {
 //
 // For every path the caller then gives RTT to its estimator, Acked to the
 // congestion control, then Loss, and stops T3 if nothing is in flight, restarts
-// it on EarliestAcked or starts it on Reneged.
+// it on RestartT3 or starts it on Reneged.
 func (s *Scoreboard) HandleSack(now Time, sk *wire.Sack) (*SackResult, error) {
 	return s.handleSack(now, sk, false)
 }
@@ -145,8 +145,8 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 			p.RTT = max(now-p.markSent, 1)
 			s.paths[i].rttMark = s.next
 		}
-		if p.htnaAny && !p.EarliestAcked {
-			p.EarliestAcked = s.tooEarly(i, p.htnaSent)
+		if p.htnaAny && !p.RestartT3 {
+			p.RestartT3 = s.tooEarly(i, p.htnaSent)
 		}
 	}
 	s.advancePeerAck(true)
@@ -304,7 +304,7 @@ func (s *Scoreboard) ackGap(now Time, t TSN) {
 // span takes in that the chunks from lo to hi, which left at sent, are newly acknowledged.
 func (p *PathAck) span(lo, hi TSN, sent Time) {
 	if p.any && lo == p.earliest {
-		p.EarliestAcked = true
+		p.RestartT3 = true
 	}
 	if !p.htnaAny {
 		p.ltna = lo

@@ -245,7 +245,7 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		switch {
 		case sb.FlightChunks(i) == 0 && !sb.ForwardOutstanding():
 			a.timers.setPath(timerT3, i, 0) // Section 6.3.2, R2
-		case pa.EarliestAcked:
+		case pa.RestartT3:
 			a.timers.setPath(timerT3, i, now+p.rto.Value()) // R3
 		case pa.Reneged && !a.timers.runningPath(timerT3, i):
 			a.timers.setPath(timerT3, i, now+p.rto.Value()) // R4
