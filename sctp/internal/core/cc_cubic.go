@@ -158,21 +158,19 @@ func (c *cubic) OnLoss(now Time) {
 	}
 	switch {
 	case c.spare(line > 0):
-		c.cwnd = max(int(float64(c.cwnd)*cubicBeta), 4*c.mtu)
+		c.cwnd = c.reduced(cubicBeta)
 		return
 	case !slow && random:
 		c.reduceBy(lossBeta)
 		// Growth as that of Reno goes on from here, not slower as if what was
 		// lost had to be made up for.
 		c.prior = 0
-	case slow && !random:
+	default:
 		c.reduceBy(cubicBeta)
 		if line > 0 {
 			c.ssthresh = max(min(c.ssthresh, line), 4*c.mtu)
 			c.wMax = 0
 		}
-	default:
-		c.reduceBy(cubicBeta)
 	}
 	c.cwnd = c.ssthresh
 }
@@ -192,7 +190,10 @@ func (c *cubic) spare(queue bool) bool {
 	return true
 }
 
-// reduceBy is Sections 4.6 and 4.7. The floor is that of RFC 9260.
+// reduced returns what beta leaves of the window. The floor is that of RFC 9260.
+func (c *cubic) reduced(beta float64) int { return max(int(float64(c.cwnd)*beta), 4*c.mtu) }
+
+// reduceBy is Sections 4.6 and 4.7.
 func (c *cubic) reduceBy(beta float64) {
 	w := float64(c.cwnd) / float64(c.mtu)
 	c.prior = w
@@ -201,7 +202,7 @@ func (c *cubic) reduceBy(beta float64) {
 	} else {
 		c.wMax = w
 	}
-	c.ssthresh = max(int(float64(c.cwnd)*beta), 4*c.mtu)
+	c.ssthresh = c.reduced(beta)
 	c.epoch, c.frac = 0, 0
 	c.hystart.done = true // HyStart++ is for the initial slow start only
 }

@@ -13,6 +13,19 @@ func (h *ccTest) rounds(n int, rtt Time) {
 	}
 }
 
+// held has a window acknowledged in a round trip, n bytes for each of its packets, without
+// growth: the path is in recovery. The window is used up if full says so.
+func (h *ccTest) held(rtt Time, n int, full bool) {
+	w := h.cc.Cwnd()
+	for range w / ccMTU {
+		h.now += rtt / Time(w/ccMTU)
+		if full {
+			h.cc.OnSent(h.now, ccMTU, w)
+		}
+		h.cc.OnAck(Ack{Now: h.now, Acked: n, FlightBefore: w, Flight: w, CumAdvanced: true, InRecovery: true, RTT: rtt, SRTT: rtt})
+	}
+}
+
 // A loss takes less of the window where round-trip times tell that no packet waits
 // in a queue, and what RFC 9438 says where there is a queue, where that is not
 // known, and for congestion marks.
@@ -71,18 +84,9 @@ func TestCubicLeavesSlowStartForItsShareOfTheLine(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newCCTest(t, CCConfig{InitialPackets: 100, NoHyStart: true})
-			round := func(rtt Time, n int) {
-				for range 100 {
-					h.now += rtt / 100
-					if tt.full {
-						h.cc.OnSent(h.now, ccMTU, h.cc.Cwnd())
-					}
-					h.cc.OnAck(Ack{Now: h.now, Acked: n, FlightBefore: window, Flight: window, CumAdvanced: true, InRecovery: true, RTT: rtt, SRTT: rtt})
-				}
-			}
-			round(tt.base, ccMTU/4)
+			h.held(tt.base, ccMTU/4, tt.full)
 			for range 4 {
-				round(tt.rtt, ccMTU)
+				h.held(tt.rtt, ccMTU, tt.full)
 			}
 			if c := h.cc.(*cubic); c.cwnd != window || c.cwnd >= c.ssthresh {
 				t.Fatalf("window %d, want %d and slow start", c.cwnd, window)

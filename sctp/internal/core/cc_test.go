@@ -281,12 +281,9 @@ func TestCubicSparesSmallFlows(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newCCTest(t, CCConfig{InitialPackets: tt.packets, NoHyStart: true})
-			for _, rtt := range []Time{20 * ms, 20*ms + tt.queue, 20*ms + tt.queue, 20*ms + tt.queue} {
-				for range tt.packets {
-					h.now += rtt / Time(tt.packets)
-					h.cc.OnSent(h.now, ccMTU, h.cc.Cwnd())
-					h.cc.OnAck(Ack{Now: h.now, Acked: ccMTU, FlightBefore: h.cc.Cwnd(), Flight: h.cc.Cwnd(), CumAdvanced: true, InRecovery: true, RTT: rtt, SRTT: rtt})
-				}
+			h.held(20*ms, ccMTU, true)
+			for range 3 {
+				h.held(20*ms+tt.queue, ccMTU, true)
 			}
 			w := h.cc.Cwnd()
 			for range tt.losses {
