@@ -64,6 +64,9 @@ type Channel interface {
 type Sink interface {
 	// Segment takes a segment, which is not kept.
 	Segment(seq uint64, seg []byte) error
+	// Segments takes several, numbered from first on, as so many calls of Segment
+	// would up to the first that returns an error.
+	Segments(first uint64, segs [][]byte) error
 	// Skip takes the number of a message of the lower layer itself.
 	Skip(seq uint64) error
 	// End takes the number of the message that ends the peer's direction.

@@ -90,6 +90,15 @@ func (h *Header) parse(seg []byte) (payload []byte, f Fault) {
 	return seg[UntaggedHeaderLen:], f
 }
 
+// precedes reports whether seg is as long as first, a tagged segment whose header h is,
+// and has the same header but for the TO, which is off bytes on.
+func (h *Header) precedes(first, seg []byte, off int) bool {
+	return len(seg) == len(first) &&
+		binary.LittleEndian.Uint16(seg) == binary.LittleEndian.Uint16(first) &&
+		binary.BigEndian.Uint32(seg[2:]) == h.STag &&
+		binary.BigEndian.Uint64(seg[6:]) == h.TO+uint64(off)
+}
+
 // AppendHeader appends the header to b.
 func AppendHeader(b []byte, h *Header) []byte {
 	c := byte(Version)

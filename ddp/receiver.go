@@ -23,6 +23,11 @@ type ULP interface {
 	// PlaceTagged checks a tagged segment and copies its payload where it
 	// belongs, as Table.Place does. It is called for segments in any order.
 	PlaceTagged(h *Header, payload []byte) Fault
+	// PlaceRun is PlaceTagged for segments that follow one another, the first of which
+	// has the header h: each begins with a header that PlaceRun need not look at, and
+	// has unit bytes behind it. It places all of them, or none and reports false if it
+	// would refuse one.
+	PlaceRun(h *Header, segs [][]byte, unit int) bool
 	// AdmitUntagged checks the ULP's part of an untagged header. It is called
 	// for segments in any order.
 	AdmitUntagged(h *Header) (Admission, Fault)
@@ -105,6 +110,49 @@ func (r *Receiver) Segment(seq uint64, seg []byte) error {
 	}
 	r.arrived(seq)
 	return nil
+}
+
+// Segments is Segment for several, numbered from first on.
+func (r *Receiver) Segments(first uint64, segs [][]byte) error {
+	for len(segs) > 0 {
+		n := 0
+		if len(segs) > 1 {
+			n = r.run(first, segs)
+		}
+		if n == 0 {
+			if err := r.Segment(first, segs[0]); err != nil {
+				return err
+			}
+			n = 1
+		}
+		first += uint64(n)
+		segs = segs[n:]
+	}
+	return nil
+}
+
+// run takes the first of segs, if it is next in order, together with those that go on
+// with its message and do not end it, and returns how many those are. If there are
+// none, or something is to be said against one, it is 0, and nothing was done.
+func (r *Receiver) run(first uint64, segs [][]byte) int {
+	if r.failed || r.ended || first != r.order.next || r.order.early > 0 {
+		return 0
+	}
+	h := &r.cur.hdr
+	payload, f := h.parse(segs[0])
+	unit := len(payload)
+	if f != 0 || !h.Tagged || h.Last || unit == 0 {
+		return 0
+	}
+	n := 1
+	for n < len(segs) && h.precedes(segs[0], segs[n], n*unit) {
+		n++
+	}
+	if n == 1 || !r.ulp.PlaceRun(h, segs[:n], unit) {
+		return 0
+	}
+	r.order.next += uint64(n)
+	return n
 }
 
 // Skip takes a sequence number that the lower layer used itself.

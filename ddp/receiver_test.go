@@ -18,17 +18,31 @@ type testULP struct {
 	length    int
 	ended     int
 	refuse    Fault // of Deliver
+	runs      int   // calls of PlaceRun
 }
 
 func (u *testULP) PlaceTagged(h *Header, p []byte) Fault {
 	if len(p) == 0 {
 		return 0
 	}
-	if h.TO+uint64(len(p)) > uint64(len(u.mem)) {
+	at := h.TO + uint64(h.STag%2*9)
+	if at+uint64(len(p)) > uint64(len(u.mem)) {
 		return FaultBounds
 	}
-	copy(u.mem[h.TO:], p)
+	copy(u.mem[at:], p)
 	return 0
+}
+
+func (u *testULP) PlaceRun(h *Header, segs [][]byte, unit int) bool {
+	u.runs++
+	at := h.TO + uint64(h.STag%2*9)
+	if at+uint64(len(segs)*unit) > uint64(len(u.mem)) {
+		return false
+	}
+	for i, seg := range segs {
+		copy(u.mem[at+uint64(i*unit):], seg[TaggedHeaderLen:])
+	}
+	return true
 }
 
 func (u *testULP) AdmitUntagged(h *Header) (Admission, Fault) {
@@ -292,6 +306,7 @@ func TestReceiverDoesNotAllocate(t *testing.T) {
 type nullULP struct{ n int }
 
 func (u *nullULP) PlaceTagged(*Header, []byte) Fault                      { return 0 }
+func (u *nullULP) PlaceRun(*Header, [][]byte, int) bool                   { return true }
 func (u *nullULP) AdmitUntagged(*Header) (Admission, Fault)               { return AdmitBuffer, 0 }
 func (u *nullULP) Deliver(_ *Header, _ uint32, _ *Buffer, _ uint32) Fault { u.n++; return 0 }
 func (u *nullULP) Faulted(f Fault, header []byte, length int, b *Buffer)  { panic(f) }

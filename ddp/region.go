@@ -297,6 +297,24 @@ func (t *Table) Place(sc *Scope, stag uint32, to uint64, p []byte) Denial {
 	return d
 }
 
+// PlaceRun is Place for the payloads of segments that follow one another, of unit bytes
+// each, behind tagged headers. It places all, or none and tells why.
+func (t *Table) PlaceRun(sc *Scope, stag uint32, to uint64, segs [][]byte, unit int) Denial {
+	r := t.Lookup(stag)
+	if r == nil || !r.enter() {
+		return DeniedSTag
+	}
+	d := r.check(sc, to, uint32(len(segs)*unit), RemoteWrite)
+	if d == Granted {
+		mem := r.mem[to-r.base:]
+		for i, seg := range segs {
+			copy(mem[i*unit:], seg[TaggedHeaderLen:])
+		}
+	}
+	r.leave()
+	return d
+}
+
 // Atomic replaces the 8 bytes at to by f of them, atomically with respect to
 // all other atomic operations of this process on the memory, and returns what
 // was there. f may be called more than once.

@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -185,7 +186,14 @@ func FuzzHostilePeer(f *testing.F) {
 				v := stags[chunk[1]%4]
 				b[2], b[3], b[4], b[5] = byte(v>>24), byte(v>>16), byte(v>>8), byte(v)
 			}
-			stream.Segment(seq, b)
+			if chunk[1]&0x40 != 0 && len(b) > ddp.TaggedHeaderLen { // with one that goes on with it
+				next := bytes.Clone(b)
+				to := binary.BigEndian.Uint64(b[6:]) + uint64(len(b)-ddp.TaggedHeaderLen)
+				binary.BigEndian.PutUint64(next[6:], to)
+				stream.Segments(seq, [][]byte{b, next})
+			} else {
+				stream.Segment(seq, b)
+			}
 			for range 4 {
 				p.Step()
 			}
@@ -210,7 +218,8 @@ func FuzzHostilePeer(f *testing.F) {
 // nullSink is a peer that does not listen.
 type nullSink struct{}
 
-func (nullSink) Segment(uint64, []byte) error { return nil }
-func (nullSink) Skip(uint64) error            { return nil }
-func (nullSink) End(uint64) error             { return nil }
-func (nullSink) Lost(error)                   {}
+func (nullSink) Segment(uint64, []byte) error    { return nil }
+func (nullSink) Segments(uint64, [][]byte) error { return nil }
+func (nullSink) Skip(uint64) error               { return nil }
+func (nullSink) End(uint64) error                { return nil }
+func (nullSink) Lost(error)                      {}

@@ -14,6 +14,14 @@ func (s *Stream) Segment(seq uint64, seg []byte) error {
 	return err
 }
 
+// Segments implements ddp.Sink.
+func (s *Stream) Segments(first uint64, segs [][]byte) error {
+	s.rmu.Lock()
+	err := s.rx.Segments(first, segs)
+	s.after()
+	return err
+}
+
 // Skip implements ddp.Sink.
 func (s *Stream) Skip(seq uint64) error {
 	s.rmu.Lock()
@@ -70,22 +78,56 @@ func (s *Stream) placeResponse(h *ddp.Header, p []byte) ddp.Fault {
 	if n == 0 {
 		return 0
 	}
-	if h.STag != s.sink.STag() {
-		return ddp.FaultSTag
-	}
-	if h.TO+n < h.TO {
-		return ddp.FaultWrap
-	}
-	op := s.hit
-	if op == nil || !op.wants(h.TO, n) {
-		if op = s.findRead(h.TO, n); op == nil {
-			return ddp.FaultBounds
-		}
-		s.hit = op
+	op, f := s.awaited(h, n)
+	if f != 0 {
+		return f
 	}
 	op.placed += uint32(n)
 	ddp.Scatter(op.SGL, h.TO-op.pos, p)
 	return 0
+}
+
+// PlaceRun implements ddp.ULP.
+func (u *upper) PlaceRun(h *ddp.Header, segs [][]byte, unit int) bool {
+	s := (*Stream)(u)
+	op, version := ParseControl(h.Ctrl)
+	switch {
+	case version > Version:
+	case op == Write:
+		return s.table.PlaceRun(&s.scope, h.STag, h.TO, segs, unit) == ddp.Granted
+	case op == ReadResponse:
+		n := len(segs) * unit
+		op, f := s.awaited(h, uint64(n))
+		if f != 0 {
+			return false
+		}
+		op.placed += uint32(n)
+		at := h.TO - op.pos
+		for _, seg := range segs {
+			ddp.Scatter(op.SGL, at, seg[ddp.TaggedHeaderLen:])
+			at += uint64(unit)
+		}
+		return true
+	}
+	return false
+}
+
+// awaited returns the read whose response has n bytes, not 0, as h says.
+func (s *Stream) awaited(h *ddp.Header, n uint64) (*Op, ddp.Fault) { // rmu is held
+	if h.STag != s.sink.STag() {
+		return nil, ddp.FaultSTag
+	}
+	if h.TO+n < h.TO {
+		return nil, ddp.FaultWrap
+	}
+	op := s.hit
+	if op == nil || !op.wants(h.TO, n) {
+		if op = s.findRead(h.TO, n); op == nil {
+			return nil, ddp.FaultBounds
+		}
+		s.hit = op
+	}
+	return op, 0
 }
 
 // wants reports whether n bytes at to of the sink space are within the op's.

@@ -133,8 +133,9 @@ type Piece struct {
 	// Message is unique to the message within its association; Offset is where
 	// in the message Data begins.
 	Message, Offset uint64
-	// Data aliases the receive buffer. It is valid until OnPiece returns, or
-	// as long as a Lease of it is held, and must not be written to.
+	// Data aliases the receive buffer. It is valid until OnPiece returns for this
+	// piece or, with More, for the first one behind it that is without, or as long
+	// as a Lease of it is held, and must not be written to.
 	Data []byte
 	// More tells that OnPiece is called again, for another piece of the
 	// association, as soon as it returns: what is done for several pieces at once

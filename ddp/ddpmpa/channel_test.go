@@ -69,9 +69,10 @@ func (e *ear) Segment(_ uint64, seg []byte) error {
 	}
 	return nil
 }
-func (e *ear) Skip(uint64) error { e.t.Error("Skip"); return nil }
-func (e *ear) End(uint64) error  { e.notes <- "end"; return nil }
-func (e *ear) Fail(f ddp.Fault)  { e.notes <- "fail " + f.String() }
+func (e *ear) Segments(uint64, [][]byte) error { e.t.Error("Segments"); return nil }
+func (e *ear) Skip(uint64) error               { e.t.Error("Skip"); return nil }
+func (e *ear) End(uint64) error                { e.notes <- "end"; return nil }
+func (e *ear) Fail(f ddp.Fault)                { e.notes <- "fail " + f.String() }
 func (e *ear) Lost(err error) {
 	e.mu.Lock()
 	e.err = err

@@ -49,6 +49,9 @@ type Association struct {
 
 	// parts are messages being put together. Only the upcall uses it.
 	parts []partial
+	// run is what waits for the pieces that come at once, nil if nothing does. Only
+	// the upcall uses it.
+	run *run
 
 	onRequest func(*Request)
 }

@@ -190,13 +190,8 @@ func (e *Endpoint) onAssociation(sa *sctp.Association) {
 }
 
 func onPiece(sa *sctp.Association, p *sctp.Piece) {
-	a, _ := sa.Value().(*Association)
-	switch {
-	case a == nil:
-	case p.Begin && p.End:
-		a.receive(p.Stream, p.PPID, p.Data)
-	default:
-		a.fragment(p.Stream, p.PPID, p.TSN, p.Begin, p.End, p.Data)
+	if a, _ := sa.Value().(*Association); a != nil {
+		a.piece(p)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/sctp"
 )
 
 func TestSegmentChunkGolden(t *testing.T) {
@@ -84,12 +85,14 @@ func FuzzAssociation(f *testing.F) {
 					continue
 				}
 				next = m[2]
-				a.receive(uint16(m[0]), uint32(m[1]), bytes.Clone(m[2:]))
+				a.piece(&sctp.Piece{Stream: uint16(m[0] & 0x7f), PPID: uint32(m[1]), Data: bytes.Clone(m[2:]),
+					Begin: true, End: true, More: m[0]&0x80 != 0})
 			}
 			if ep.pending < 0 || ep.pending > 3 {
 				t.Fatalf("%d requests pending", ep.pending)
 			}
 		}
+		a.endRun()
 		gone := errors.New("gone")
 		a.down(gone, false)
 		if a.Sessions() != 0 || ep.pending != 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddptest"
+	"github.com/weftstack/weft/sctp"
 )
 
 // wire connects two associations in memory. Messages are delivered when the
@@ -75,26 +76,31 @@ func (l *testLink) train(sid, ssn uint16, t *ddp.Train) error {
 func (l *testLink) maxPayload() int     { return l.max }
 func (l *testLink) abort(reason string) { l.aborted = reason }
 
-// step delivers one message, of those near the head of a random queue.
+// step delivers one message, or several at once, of those near the head of a random queue.
 func (w *wire) step() bool {
 	l := w.a
 	if len(w.b.queue) > 0 && (len(w.a.queue) == 0 || w.rng.IntN(2) == 0) {
 		l = w.b
 	}
-	return l.deliver(w.rng.IntN(8))
+	return l.deliver(w.rng.IntN(8), 1+w.rng.IntN(4)*w.rng.IntN(2))
 }
 
-// deliver delivers the i-th message in the queue, or the last.
-func (l *testLink) deliver(i int) bool {
+// deliver delivers n messages at once, the i-th in the queue first, or the last.
+func (l *testLink) deliver(i, n int) bool {
 	if len(l.queue) == 0 {
 		return false
 	}
 	i = min(i, len(l.queue)-1)
-	m := l.queue[i]
-	l.queue = slices.Delete(l.queue, i, i+1)
-	l.peer.assoc.receive(m.sid, m.ppid, m.data)
-	if m.owner != nil {
-		m.owner.Released(nil)
+	n = min(n, len(l.queue)-i)
+	batch := slices.Clone(l.queue[i : i+n])
+	l.queue = slices.Delete(l.queue, i, i+n)
+	for k, m := range batch {
+		l.peer.assoc.piece(&sctp.Piece{Stream: m.sid, PPID: m.ppid, Data: m.data, Begin: true, End: true, More: k < n-1})
+	}
+	for _, m := range batch {
+		if m.owner != nil {
+			m.owner.Released(nil)
+		}
 	}
 	return true
 }
@@ -121,6 +127,7 @@ type peerStream struct {
 	answer  *Answer
 	session *Session
 	fail    error
+	runs    []int // lengths of what came by Segments
 }
 
 func (p *peerStream) put(seq uint64, s string) error {
@@ -146,11 +153,20 @@ func (p *peerStream) put(seq uint64, s string) error {
 }
 
 func (p *peerStream) Segment(seq uint64, seg []byte) error { return p.put(seq, string(seg)) }
-func (p *peerStream) Skip(seq uint64) error                { return p.put(seq, "skip") }
-func (p *peerStream) End(seq uint64) error                 { return p.put(seq, "end") }
-func (p *peerStream) Lost(err error)                       { p.lost = err }
-func (p *peerStream) Answered(a Answer)                    { p.answer = &a }
-func (p *peerStream) bind(s *Session) error                { p.session = s; return nil }
+func (p *peerStream) Segments(first uint64, segs [][]byte) error {
+	p.runs = append(p.runs, len(segs))
+	for i, seg := range segs {
+		if err := p.Segment(first+uint64(i), seg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+func (p *peerStream) Skip(seq uint64) error { return p.put(seq, "skip") }
+func (p *peerStream) End(seq uint64) error  { return p.put(seq, "end") }
+func (p *peerStream) Lost(err error)        { p.lost = err }
+func (p *peerStream) Answered(a Answer)     { p.answer = &a }
+func (p *peerStream) bind(s *Session) error { p.session = s; return nil }
 
 // send sends one segment with the given text as payload.
 func (p *peerStream) send(t *testing.T, text string) {
@@ -182,7 +198,7 @@ func open(t *testing.T, w *wire, e *Enhanced) (pa, pb *peerStream) {
 	if _, err := w.a.assoc.Initiate(pa, pa.bind, e, []byte("hi")); err != nil {
 		t.Fatal(err)
 	}
-	w.a.deliver(0)
+	w.a.deliver(0, 1)
 	if len(w.b.reqs) == 0 {
 		t.Fatal("no request")
 	}

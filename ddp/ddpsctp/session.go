@@ -242,18 +242,36 @@ func (s *Session) extend(ssn uint16) (seq uint64, ok bool) {
 
 // segment takes a DDP Segment Chunk.
 func (s *Session) segment(ssn uint16, seg []byte) {
+	if p, seq := s.admit(ssn); p != nil {
+		if err := (*p).Segment(seq, seg); err != nil {
+			s.kill(err)
+		}
+	}
+}
+
+// segments takes several, numbered from ssn on.
+func (s *Session) segments(ssn uint16, segs [][]byte) {
+	if p, seq := s.admit(ssn); p != nil {
+		s.high = max(s.high, seq+uint64(len(segs)-1))
+		if err := (*p).Segments(seq, segs); err != nil {
+			s.kill(err)
+		}
+	}
+}
+
+// admit returns what takes the segment with the number ssn, and as which. If nothing
+// does the session was killed.
+func (s *Session) admit(ssn uint16) (*ddp.Sink, uint64) {
 	p := s.sink.Load()
 	seq, ok := s.extend(ssn)
 	if p == nil || !ok || seq == 0 {
 		s.kill(ErrProtocol)
-		return
+		return nil, 0
 	}
 	if !s.active && seq < 64 { // cheap, and one early segment is proof enough
 		s.prove()
 	}
-	if err := (*p).Segment(seq, seg); err != nil {
-		s.kill(err)
-	}
+	return p, seq
 }
 
 // message takes a control message other than an Initiate.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/sctp"
 )
 
 func TestSessionAccepted(t *testing.T) {
@@ -474,6 +475,73 @@ func TestFragments(t *testing.T) {
 	}
 	if w.b.aborted == "" {
 		t.Error("the size of fragmented messages is not bounded")
+	}
+}
+
+// Segments of a session that come at once are taken together as far as their numbers
+// follow one another, and each thing that comes has its turn.
+func TestRuns(t *testing.T) {
+	w := newWire(t, 1, 8)
+	var pa, pb [2]*peerStream
+	for i := range pa {
+		pa[i], pb[i] = open(t, w, nil)
+		w.run()
+	}
+	var queues [2][]message
+	for i := range queues {
+		for k := range maxRun + 20 {
+			pa[i].send(t, fmt.Sprint(i, ":", k))
+		}
+		queues[i], w.a.queue = w.a.queue, nil
+	}
+	b := w.b.assoc
+	pieces := func(ms ...message) {
+		for i, m := range ms {
+			b.piece(&sctp.Piece{Stream: m.sid, PPID: m.ppid, Data: m.data, Begin: true, End: true, More: i < len(ms)-1})
+		}
+		if b.run != nil {
+			t.Fatal("something waits although no piece comes")
+		}
+	}
+	check := func(i, upto int, runs ...int) {
+		t.Helper()
+		want := []string{"skip"}
+		for k := range upto {
+			want = append(want, fmt.Sprint(i, ":", k))
+		}
+		if got := text(pb[i].got); !slices.Equal(got, want) || !slices.Equal(pb[i].runs, runs) {
+			t.Errorf("session %d got %q in runs %d, want %q in %d", i, got, pb[i].runs, want, runs)
+		}
+		pb[i].runs = nil
+	}
+	x, y := queues[0], queues[1]
+	pieces(x[0], x[1], x[2])
+	check(0, 3, 3)
+	pieces(x[3])
+	check(0, 4)
+	pieces(x[5], x[6], x[4], x[8], x[7]) // out of order
+	check(0, 9, 2, 1, 1)
+	pieces(x[9], x[10], y[0], x[11], y[1], y[2]) // of two sessions
+	check(0, 12, 2, 1)
+	check(1, 3, 1, 2)
+	pieces(x[12:]...)
+	check(0, len(x), maxRun, len(x)-12-maxRun)
+	// A fragment, and what kills the session, in the midst.
+	b.piece(&sctp.Piece{Stream: y[3].sid, PPID: y[3].ppid, Data: y[3].data, Begin: true, End: true, More: true})
+	b.piece(&sctp.Piece{Stream: y[4].sid, PPID: y[4].ppid, Data: y[4].data[:4], TSN: 7, Begin: true, More: true})
+	b.piece(&sctp.Piece{Stream: y[4].sid, PPID: y[4].ppid, Data: y[4].data[4:], TSN: 8, End: true, More: true})
+	pieces(y[5], message{sid: y[0].sid, ppid: 99, data: []byte("what is this")}, y[6])
+	check(1, 6, 1, 1)
+	if pb[1].lost != ErrProtocol {
+		t.Errorf("lost %v, want %v", pb[1].lost, ErrProtocol)
+	}
+	// What is wrong with one of a run ends the session.
+	pa[0].send(t, "a")
+	pa[0].send(t, "b")
+	pb[0].fail = errors.New("no")
+	pieces(w.a.queue...)
+	if pb[0].lost != pb[0].fail {
+		t.Errorf("lost %v, want %v", pb[0].lost, pb[0].fail)
 	}
 }
 

@@ -183,8 +183,8 @@ func (e *End) Queued() int {
 	return len(e.queue)
 }
 
-// Step delivers one item or acknowledges one segment, at random. It reports
-// false when there is nothing to do.
+// Step delivers one item, or several segments that follow one another, or acknowledges
+// one segment, at random. It reports false when there is nothing to do.
 func (p *Pipe) Step() bool {
 	p.mu.Lock()
 	ends := [4]*End{p.A, p.B, p.A, p.B}
@@ -210,9 +210,12 @@ func (p *Pipe) Step() bool {
 		it.owner.Released(nil)
 		return true
 	}
-	e.deliver()
+	e.deliver(p.rng.IntN(maxRun))
 	return true
 }
+
+// maxRun bounds how many segments Step delivers at once.
+const maxRun = 8
 
 // Deliver delivers one item that e sent, acknowledging nothing. It reports
 // false if there is none.
@@ -222,25 +225,36 @@ func (e *End) Deliver() bool {
 		e.pipe.mu.Unlock()
 		return false
 	}
-	e.deliver()
+	e.deliver(0)
 	return true
 }
 
-// deliver delivers one item and unlocks.
-func (e *End) deliver() { // pipe.mu is held
+// deliver delivers one item, with up to more segments that come next if it is one, and
+// unlocks.
+func (e *End) deliver(more int) { // pipe.mu is held
 	p := e.pipe
 	k := p.rng.IntN(min(len(e.queue), p.Reorder+1))
 	it := e.queue[k]
-	e.queue = append(e.queue[:k], e.queue[k+1:]...)
-	if it.owner != nil {
-		e.acks = append(e.acks, it)
+	segs := [][]byte{it.seg}
+	for n := k; ; n++ {
+		if next := &e.queue[n]; next.owner != nil {
+			e.acks = append(e.acks, *next)
+		}
+		e.queue[n].intact()
+		if n == k+more || n+1 == len(e.queue) || it.end || e.queue[n+1].end || e.queue[n+1].seq != it.seq+uint64(len(segs)) {
+			break
+		}
+		segs = append(segs, e.queue[n+1].seg)
 	}
-	it.intact()
+	e.queue = append(e.queue[:k], e.queue[k+len(segs):]...)
 	sink := e.peer.sink
 	p.mu.Unlock()
-	if it.end {
+	switch {
+	case it.end:
 		sink.End(it.seq)
-	} else {
+	case len(segs) > 1:
+		sink.Segments(it.seq, segs)
+	default:
 		sink.Segment(it.seq, it.seg)
 	}
 }
