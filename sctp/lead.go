@@ -23,9 +23,9 @@ type lead struct {
 	parked atomic.Int32  // goroutines that wait otherwise
 	quick  atomic.Int32  // how many waits in a row were short, or busy, up to leadAfter
 
-	look    func() bool              // tries, made once
-	gap     spin.Wait                // for datagrams, since it read some
-	lingers func() (came, over bool) // lingerOnce, made once
+	look    func() bool                        // tries, made once
+	gap     spin.Wait                          // for datagrams, since it read some
+	lingers func(spins bool) (came, over bool) // lingerOnce, made once
 
 	mu            sync.Mutex
 	w             *waiter         // of the leader; guarded by mu, written by the leader
@@ -122,6 +122,7 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 	l.mu.Unlock()
 	l.t.polling.reader.Store(false)
 	l.t.polling.setQuiet(l.t, true) // with w noted, or the tick might miss it
+	l.t.polling.hurry(l.t)
 	if l.t.others.yield(l.t.now()) {
 		l.t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	}
@@ -168,7 +169,7 @@ func (l *lead) tries() bool {
 			return true
 		}
 		if worked {
-			if l.gap = l.t.linger(l.gap, l.lingers); l.kicked.Load() {
+			if l.gap = l.t.linger(l.gap, never, l.lingers); l.kicked.Load() {
 				return false
 			}
 			continue
@@ -193,7 +194,7 @@ func (l *lead) read() (worked bool) {
 }
 
 // lingerOnce is read that also tells whether the leader was woken, or its lead is over.
-func (l *lead) lingerOnce() (came, over bool) {
+func (l *lead) lingerOnce(bool) (came, over bool) {
 	came = l.read()
 	return came, len(l.w.ch) > 0 || l.kicked.Load()
 }

@@ -28,7 +28,7 @@ func (t *Transport) pass() (came bool) {
 		}
 	}
 	if set.canPoll {
-		t.polling.note(t)
+		t.polling.note(t, came)
 	}
 	return came
 }
@@ -65,11 +65,19 @@ const (
 	pollsBeforeQuiet = 16
 	pollGap          = 50 * time.Microsecond
 	// readsBeforeQuiet is how many reads in a row make a reader that lingers one of those
-	// who poll: while it looks itself, each datagram would wake a thread.
+	// who poll: while it looks itself, each datagram would wake a thread. One that does
+	// not linger, but finds something each time, is after busyBeforeQuiet: it costs as
+	// much as some reads to begin and to end.
 	readsBeforeQuiet = 2
+	busyBeforeQuiet  = 16
 	// quietTick is how often it is looked whether polling goes on. It bounds how
-	// long datagrams wait after it ended.
+	// long datagrams wait after it ended, together with the constants below.
 	quietTick = 200 * time.Microsecond
+	// Polling that goes on is looked at more seldom, up to each steadyTick, and so that
+	// datagrams wait for a steadyShare-th of the time that it lasted at most: each look
+	// wakes a thread, which those who poll share the processors with.
+	steadyTick  = 4 * time.Millisecond
+	steadyShare = 16
 )
 
 // polling keeps the readers asleep while other goroutines, or the only one of them, poll
@@ -82,14 +90,19 @@ type polling struct {
 	reader atomic.Bool   // as the reader lingers: see take
 
 	mu    sync.Mutex
-	seen  uint32      // calls at the last tick; guarded by mu
-	timer *time.Timer // guarded by mu
-	over  bool        // the transport was closed; guarded by mu
+	seen  uint32        // calls at the last tick; guarded by mu
+	timer *time.Timer   // guarded by mu
+	since core.Time     // since when polling goes on; guarded by mu
+	wait  time.Duration // from one tick to the next; guarded by mu
+	slow  atomic.Bool   // wait is more than quietTick
+	over  bool          // the transport was closed; guarded by mu
 }
 
-// note takes in one call of Poll.
-func (p *polling) note(t *Transport) {
-	p.calls.Add(1)
+// note takes in one call of Poll, and whether anything came.
+func (p *polling) note(t *Transport, came bool) {
+	if n := p.calls.Add(1); (came || n%clockEvery == 0) && t.timers.lax.Load() != 0 {
+		t.timers.poll(t.now())
+	}
 	if !p.quiet.Load() && p.often(t) {
 		p.setQuiet(t, true)
 	}
@@ -158,11 +171,46 @@ func (p *polling) change(t *Transport, on bool) {
 	case !on:
 		p.timer.Stop()
 	case p.timer == nil:
-		p.seen = p.calls.Load()
 		p.timer = time.AfterFunc(quietTick, func() { p.tick(t) })
 	default:
-		p.seen = p.calls.Load()
 		p.timer.Reset(quietTick)
+	}
+	p.begin(t)
+}
+
+// begin makes the tick that comes the first one. mu is held.
+func (p *polling) begin(t *Transport) {
+	p.seen, p.since, p.wait = p.calls.Load(), t.now(), quietTick
+	p.slow.Store(false)
+	t.timers.relax(0)
+}
+
+// hurry has ticks come as often as in the beginning again.
+func (p *polling) hurry(t *Transport) {
+	if !p.slow.Load() {
+		return
+	}
+	p.mu.Lock()
+	if p.slow.Load() && !p.over {
+		p.begin(t)
+		p.timer.Reset(quietTick)
+	}
+	p.mu.Unlock()
+}
+
+// next is called by a tick, with mu held, when the sockets were polled n times since
+// the one before. The next one comes after p.wait.
+func (p *polling) next(t *Transport, n uint32) {
+	if t.lead.busy.Load() || time.Duration(n)*quietTick < p.wait {
+		p.begin(t)
+		return
+	}
+	p.seen += n
+	lasted := time.Duration(t.now() - p.since)
+	p.wait = min(max(lasted/steadyShare, quietTick), steadyTick)
+	if p.wait > quietTick {
+		p.slow.Store(true)
+		t.timers.relax(core.Time(p.wait))
 	}
 }
 
@@ -176,8 +224,8 @@ func (p *polling) tick(t *Transport) {
 	n := p.calls.Load()
 	t.lead.check(n == p.seen)
 	if n != p.seen {
-		p.seen = n
-		p.timer.Reset(quietTick)
+		p.next(t, n-p.seen)
+		p.timer.Reset(p.wait)
 		for _, s := range t.sockets().list {
 			s.conn.Unwatch() // it goes on
 		}
@@ -198,13 +246,14 @@ func (t *Transport) readersWake() {
 }
 
 // stop ends it with the transport.
-func (p *polling) stop() {
+func (p *polling) stop(t *Transport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
 	if p.timer != nil {
 		p.timer.Stop()
 	}
+	t.timers.relax(0)
 }
 
 // DefaultBusyPoll is the default of TransportConfig.BusyPoll: about what it takes
@@ -312,7 +361,9 @@ func (t *Transport) endSpin() {
 // linger is called by a goroutine that reads the sockets when it has read something,
 // which gap was the wait for. It looks for more until nothing comes for some time, where
 // that is shorter than to wake up, or over, and returns the wait for what comes next.
-func (t *Transport) linger(gap spin.Wait, look func() (came, over bool)) spin.Wait {
+// began is when it read something. look is told whether the caller spins, or just has
+// another look.
+func (t *Transport) linger(gap spin.Wait, began core.Time, look func(spins bool) (came, over bool)) spin.Wait {
 	choose := t.serving.Load()
 	if choose.Max() <= 0 {
 		return spin.Wait{}
@@ -321,17 +372,26 @@ func (t *Transport) linger(gap spin.Wait, look func() (came, over bool)) spin.Wa
 		now := int64(t.now())
 		gap.End(now)
 		gap = choose.Begin(now)
-		if gap.Limit == 0 || !t.enterSpin() {
-			return gap
-		}
 		var came, over bool
+		if gap.Limit == 0 || !t.enterSpin() {
+			if core.Time(now)-began < longRead {
+				return gap
+			}
+			began = core.Time(now)
+			if came, over = look(false); over {
+				return spin.Wait{}
+			} else if !came {
+				return gap
+			}
+			continue
+		}
 		for i := 0; ; i++ {
 			if i%yieldBusy == 0 && spinners.Load() >= t.procs.Load() {
 				runtime.Gosched()
 			} else {
 				t.others.yield(core.Time(now))
 			}
-			if came, over = look(); came || over {
+			if came, over = look(true); came || over {
 				break
 			}
 			if i%clockEvery == 0 {
@@ -358,6 +418,10 @@ var spinners atomic.Int32
 // yieldBusy if each processor has one that spins. With a processor free it is no
 // more than a precaution, and wakes another thread for nothing: see yielder.
 const yieldEvery, yieldBusy = 64, 8
+
+// longRead is how long it takes to handle what was read for more to be there at once, so
+// that a reader need not linger to be one of those who poll.
+const longRead = core.Time(10 * time.Microsecond)
 
 // clockEvery is after how many polls a spinning goroutine looks at the clock.
 const clockEvery = 4

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
@@ -132,34 +133,109 @@ func TestLinger(t *testing.T) {
 	tr := &Transport{epoch: time.Now()}
 	tr.procs.Store(int32(runtime.GOMAXPROCS(0)) + spinners.Load())
 	looks := 0
-	look := func(times int, over bool) func() (bool, bool) {
-		looks = 0
-		return func() (bool, bool) { looks++; return looks <= times, over }
+	spun := false
+	look := func(times int, over bool) func(bool) (bool, bool) {
+		looks, spun = 0, false
+		return func(spins bool) (bool, bool) {
+			looks++
+			spun = spun || spins
+			time.Sleep(time.Duration(longRead))
+			return looks <= times, over
+		}
 	}
 	tr.SetBusyRead(-1)
-	if w := tr.linger(spin.Wait{}, look(3, false)); w.Counts() || looks > 0 {
+	if w := tr.linger(spin.Wait{}, never, look(3, false)); w.Counts() || looks > 0 {
 		t.Errorf("off: %d looks, %+v", looks, w)
 	}
 	tr.SetBusyRead(time.Minute)
-	if w := tr.linger(spin.Wait{}, look(3, true)); w.Counts() || looks != 1 {
+	if w := tr.linger(spin.Wait{}, never, look(3, true)); w.Counts() || looks != 1 {
 		t.Errorf("over: %d looks, %+v", looks, w)
 	}
 	tr.SetBusyRead(20 * time.Millisecond)
-	w := tr.linger(spin.Wait{}, look(3, false))
+	w := tr.linger(spin.Wait{}, never, look(3, false))
 	if !w.Counts() || w.Limit == 0 || looks < 3+clockEvery {
 		t.Errorf("%d looks, %+v", looks, w)
 	}
-	spun, _ := tr.serving.Load().Costs()
+	before, _ := tr.serving.Load().Costs()
 	tr.procs.Store(-1 << 20)
-	if w := tr.linger(w, look(3, false)); !w.Counts() || looks > 0 {
+	if w := tr.linger(w, never, look(3, false)); !w.Counts() || looks > 0 {
 		t.Errorf("without a processor: %d looks, %+v", looks, w)
 	}
-	if now, _ := tr.serving.Load().Costs(); now == spun {
+	if now, _ := tr.serving.Load().Costs(); now == before {
 		t.Error("the wait that ended was not taken in")
 	}
 	if tr.procs.Load() != int32(runtime.GOMAXPROCS(0)) {
 		t.Errorf("%d processors", tr.procs.Load())
 	}
+	// What took long to handle may not be all there is.
+	tr.procs.Store(-1 << 20)
+	again := look(3, false)
+	tr.linger(w, 0, func(spins bool) (bool, bool) {
+		tr.procs.Store(-1 << 20)
+		return again(spins)
+	})
+	if looks != 4 || spun {
+		t.Errorf("after a long read: %d looks, spins: %v", looks, spun)
+	}
+}
+
+// Polling that goes on is looked at more and more seldom, and its end is noticed within
+// two looks.
+func TestSteadyPolling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := &Transport{epoch: time.Now()}
+		tr.demux.init()
+		tr.timers.init(tr.now, func([]*Association) {})
+		c := &coming{}
+		tr.set.Store(newSocketSet([]*socket{newSocket(tr, c)}))
+		p := &tr.polling
+		wait := func() (time.Duration, core.Time) {
+			synctest.Wait()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.wait, core.Time(tr.timers.lax.Load())
+		}
+		poll := func(d, gap time.Duration) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(gap) {
+				tr.Poll()
+			}
+		}
+		ends := func(within time.Duration) {
+			t.Helper()
+			if time.Sleep(within); c.quiet.Load() {
+				t.Errorf("nobody is woken %v after the last poll", within)
+			}
+			if w, lax := wait(); w != quietTick || lax != 0 {
+				t.Errorf("ticks after %v, timers late by %v, although nobody polls", w, lax)
+			}
+		}
+		for _, lasts := range []time.Duration{2 * quietTick, 10 * time.Millisecond, 2 * steadyShare * steadyTick} {
+			tr.polling.setQuiet(tr, true)
+			poll(lasts, quietTick/8)
+			want := min(max(lasts/steadyShare, quietTick), steadyTick)
+			w, lax := wait()
+			if w < want*3/4 || w > want || w > quietTick && lax != core.Time(w) || w == quietTick && lax != 0 {
+				t.Errorf("after %v: ticks after %v, timers late by %v, want %v", lasts, w, lax, want)
+			}
+			ends(2*want + quietTick)
+		}
+		// To poll now and then is not to go on, and who leads is looked at as often as in
+		// the beginning.
+		tr.polling.setQuiet(tr, true)
+		poll(50*time.Millisecond, quietTick/8)
+		poll(3*steadyTick, quietTick*3/2)
+		ends(0)
+		tr.polling.setQuiet(tr, true)
+		poll(50*time.Millisecond, quietTick/8)
+		p.hurry(tr)
+		if w, lax := wait(); w != quietTick || lax != 0 {
+			t.Errorf("in a hurry: ticks after %v, timers late by %v", w, lax)
+		}
+		poll(50*time.Millisecond, quietTick/8)
+		if p.stop(tr); tr.timers.lax.Load() != 0 {
+			t.Error("timers are late after the end")
+		}
+	})
 }
 
 // What reads memory here, or an upcall answers, is served without a wake-up of the
@@ -219,7 +295,7 @@ func TestReaderPolls(t *testing.T) {
 				if c.quiet.Load() {
 					t.Fatalf("nobody is woken after %d reads", i)
 				}
-				if came, over := s.lingerOnce(); !came || over {
+				if came, over := s.lingerOnce(true); !came || over {
 					t.Fatalf("read %d: came %v, over %v", i, came, over)
 				}
 			}
@@ -229,12 +305,12 @@ func TestReaderPolls(t *testing.T) {
 			return tr, s, c
 		}
 		tr, s, c := begun()
-		if came, over := s.lingerOnce(); came || over {
+		if came, over := s.lingerOnce(true); came || over {
 			t.Errorf("with nothing to read: came %v, over %v", came, over)
 		}
 		for range 10 {
 			time.Sleep(quietTick / 2)
-			if s.lingerOnce(); !c.quiet.Load() {
+			if s.lingerOnce(true); !c.quiet.Load() {
 				t.Fatal("the tick ended it")
 			}
 		}
@@ -250,29 +326,44 @@ func TestReaderPolls(t *testing.T) {
 			time.Sleep(2 * pollGap)
 			tr.Poll()
 			tr.look()
-			if _, over := s.lingerOnce(); over {
+			if _, over := s.lingerOnce(true); over {
 				t.Fatal("the reader gives way to one who polls now and then")
 			}
 		}
 		for range 2 * pollsBeforeQuiet {
 			tr.Poll()
 		}
-		if _, over := s.lingerOnce(); !over {
+		if _, over := s.lingerOnce(true); !over {
 			t.Error("the reader goes on although others poll")
 		}
 		if s.endLinger(); !c.quiet.Load() {
 			t.Error("who polls is disturbed")
 		}
-		time.Sleep(3 * quietTick)
+		time.Sleep(2 * steadyTick)
 		if c.quiet.Load() {
 			t.Error("nobody reads")
 		}
 
-		tr, socks, conns := setup(1)
+		// One that does not linger, but finds something each time, is one of those who
+		// poll later.
+		_, socks, conns := setup(1)
+		conns[0].left.Store(busyBeforeQuiet)
+		for i := range busyBeforeQuiet {
+			if conns[0].quiet.Load() {
+				t.Fatalf("nobody is woken after %d reads", i)
+			}
+			socks[0].lingerOnce(false)
+		}
+		if !conns[0].quiet.Load() {
+			t.Error("somebody is woken although the reader looks, and finds something each time")
+		}
+		socks[0].endLinger()
+
+		tr, socks, conns = setup(1)
 		tr.polling.setQuiet(tr, true)
 		conns[0].left.Store(2 * readsBeforeQuiet)
 		for range 2 * readsBeforeQuiet {
-			if _, over := socks[0].lingerOnce(); !over || socks[0].polls {
+			if _, over := socks[0].lingerOnce(true); !over || socks[0].polls {
 				t.Error("the reader takes it from others")
 			}
 		}
@@ -282,7 +373,7 @@ func TestReaderPolls(t *testing.T) {
 		_, socks, conns = setup(2)
 		conns[0].left.Store(2 * readsBeforeQuiet)
 		for range 2 * readsBeforeQuiet {
-			if _, over := socks[0].lingerOnce(); over || conns[1].quiet.Load() {
+			if _, over := socks[0].lingerOnce(true); over || conns[1].quiet.Load() {
 				t.Error("one of two readers silences the other socket")
 			}
 		}

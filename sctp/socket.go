@@ -43,9 +43,9 @@ type socket struct {
 	refused atomic.Int32 // polls in a row that found somebody else at it
 
 	// Of the goroutine that reads, and lingers.
-	lingers func() (came, over bool) // lingerOnce, made once
-	reads   int                      // since it began
-	polls   bool                     // it is one of those who poll, see polling.take
+	lingers func(spins bool) (came, over bool) // lingerOnce, made once
+	reads   int                                // since it began
+	polls   bool                               // it is one of those who poll, see polling.take
 }
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
@@ -64,9 +64,10 @@ func (s *socket) readLoop() {
 	for {
 		n, err := s.conn.Read(&s.mu, s.bufs[:], s.metas[:])
 		if n > 0 {
+			began := s.t.now()
 			s.handle(n)
 			if s.conn.CanPoll() {
-				gap = s.t.linger(gap, s.lingers)
+				gap = s.t.linger(gap, began, s.lingers)
 				s.endLinger()
 			}
 			continue
@@ -82,17 +83,17 @@ func (s *socket) readLoop() {
 }
 
 // lingerOnce is a look of the reader for more, unless others poll or it is to end.
-func (s *socket) lingerOnce() (came, over bool) {
+func (s *socket) lingerOnce(spins bool) (came, over bool) {
 	t := s.t
 	came = s.poll(true)
 	if came {
 		s.reads++
 	}
-	if !s.polls && s.reads >= readsBeforeQuiet {
+	if !s.polls && s.reads >= readsBeforeQuiet && (spins || s.reads >= busyBeforeQuiet) {
 		s.polls = t.polling.take(t)
 	}
 	if s.polls {
-		t.polling.note(t)
+		t.polling.note(t, came)
 		over = !t.polling.reader.Load()
 	} else {
 		over = t.polling.quiet.Load()

@@ -19,7 +19,13 @@ import (
 // the other is small and stays in the cache.
 type timerQueue struct {
 	now  func() core.Time
-	fire func(due []*Association) // on a goroutine of its own, without locks held
+	fire func(due []*Association) // without locks held
+
+	// While goroutines poll they call poll: lax is by how much the timer of the runtime
+	// may be late meanwhile, as each time that it fires it wakes a thread.
+	lax    atomic.Int64 // a core.Time
+	next   atomic.Int64 // the earliest entry, 0 if there is none; written under mu
+	polled atomic.Bool  // somebody is in poll
 
 	mu    sync.Mutex
 	heaps [2]timerHeap
@@ -102,6 +108,7 @@ func (q *timerQueue) drop(s *timerSlot) {
 	if q.top() == nil && q.timer != nil {
 		q.timer.Stop()
 		q.wake = 0
+		q.next.Store(0)
 	}
 }
 
@@ -165,28 +172,59 @@ func (q *timerQueue) settle() *timerHeap {
 func (q *timerQueue) rewind() {
 	h := q.top()
 	if h == nil {
+		q.next.Store(0)
 		return
 	}
 	at := h.list[0].at
+	q.next.Store(int64(at))
 	if q.wake != 0 && q.wake <= at {
 		return
 	}
-	q.wake = at
 	q.seen = q.now()
-	d := time.Duration(max(at-q.seen, 0))
+	d := max(at-q.seen, core.Time(q.lax.Load()), 0)
+	if at = q.seen + d; q.wake != 0 && q.wake <= at {
+		return
+	}
+	q.wake = at
 	if q.timer == nil {
-		q.timer = time.AfterFunc(d, q.run)
+		q.timer = time.AfterFunc(time.Duration(d), q.run)
 	} else {
-		q.timer.Reset(d)
+		q.timer.Reset(time.Duration(d))
 	}
 }
 
-// run has the owners of deadlines that have passed called.
+// relax sets how late the timer may be, while there are others who call poll.
+func (q *timerQueue) relax(by core.Time) {
+	if by < core.Time(q.lax.Swap(int64(by))) {
+		q.mu.Lock()
+		q.rewind()
+		q.mu.Unlock()
+	}
+}
+
+// poll does at now what the timer would do if it were not late.
+func (q *timerQueue) poll(now core.Time) {
+	next := core.Time(q.next.Load())
+	if next == 0 || now < next || !q.polled.CompareAndSwap(false, true) {
+		return
+	}
+	q.expire()
+	q.polled.Store(false)
+}
+
+// run is what the timer calls.
 func (q *timerQueue) run() {
+	q.mu.Lock()
+	q.wake = 0
+	q.mu.Unlock()
+	q.expire()
+}
+
+// expire has the owners of deadlines that have passed called.
+func (q *timerQueue) expire() {
 	q.mu.Lock()
 	due := q.spare[:0]
 	q.spare = nil
-	q.wake = 0
 	now := q.now()
 	q.seen = now
 	for len(due) < maxDue {

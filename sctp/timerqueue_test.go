@@ -209,6 +209,63 @@ func TestTimerQueueMovesLazily(t *testing.T) {
 	})
 }
 
+// While others poll the timer is late, and they are not.
+func TestTimerQueuePolled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lax, d = core.Time(4 * time.Millisecond), core.Time(time.Millisecond)
+		q, f := newTimerQueue()
+		s := q.slotFor(new(Association))
+		wait := func(d core.Time) {
+			time.Sleep(time.Duration(d))
+			synctest.Wait()
+		}
+		want := func(at core.Time) {
+			t.Helper()
+			if all := f.take(); len(all) != 1 || all[0].at != at {
+				t.Errorf("at %d: fired %v, want once at %d", q.now(), all, at)
+			}
+		}
+		none := func() {
+			t.Helper()
+			if all := f.take(); len(all) > 0 {
+				t.Errorf("at %d: fired %v", q.now(), all)
+			}
+		}
+		q.relax(lax)
+		q.set(s, q.now()+d)
+		wait(d - 1)
+		q.poll(q.now())
+		none()
+		wait(1)
+		q.poll(q.now())
+		want(q.now())
+		q.poll(q.now())
+		none()
+
+		set := q.now()
+		q.set(s, set+d) // and nobody polls
+		wait(2 * lax)
+		if all := f.take(); len(all) != 1 || all[0].at < set+d || all[0].at > set+lax {
+			t.Errorf("fired %v, want once from %d to %d", all, set+d, set+lax)
+		}
+
+		set = q.now()
+		q.set(s, set+d)
+		q.relax(0)
+		wait(d)
+		want(set + d)
+
+		q.relax(lax)
+		set = q.now()
+		q.set(s, set+3*lax) // far enough not to be late
+		wait(3 * lax)
+		want(set + 3*lax)
+		q.drop(s)
+		q.poll(q.now())
+		none()
+	})
+}
+
 // TestTimerQueueFiresMany has more deadlines pass at once than fit one call.
 func TestTimerQueueFiresMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

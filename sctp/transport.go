@@ -242,7 +242,7 @@ func (t *Transport) Close() error {
 		e.Close()
 	}
 	t.waitFlushes()
-	t.polling.stop()
+	t.polling.stop(t)
 	t.lead.stopAll()
 	t.setMu.Lock()
 	list := t.sockets().list
