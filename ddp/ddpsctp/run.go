@@ -11,7 +11,7 @@ import (
 const maxRun = 64
 
 // run is segments of one session, with numbers that follow one another: what is done
-// for each of them alone takes as long as half of the copy of its payload.
+// for each of them alone takes more than half as long as to copy its payload.
 type run struct {
 	s    *Session
 	ssn  uint16 // of the first
