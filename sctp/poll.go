@@ -73,9 +73,9 @@ const (
 	// quietTick is how often it is looked whether polling goes on. It bounds how
 	// long datagrams wait after it ended, together with the constants below.
 	quietTick = 200 * time.Microsecond
-	// Polling that goes on is looked at more seldom, up to each steadyTick, and so that
-	// datagrams wait for a steadyShare-th of the time that it lasted at most: each look
-	// wakes a thread, which those who poll share the processors with.
+	// Polling that goes on is looked at more seldom, after a steadyShare-th of the time
+	// that it lasted, at most steadyTick: each look wakes a thread, which those who poll
+	// share the processors with. Its end shows at the second look after it.
 	steadyTick  = 4 * time.Millisecond
 	steadyShare = 16
 )
@@ -93,8 +93,7 @@ type polling struct {
 	seen  uint32        // calls at the last tick; guarded by mu
 	timer *time.Timer   // guarded by mu
 	since core.Time     // since when polling goes on; guarded by mu
-	wait  time.Duration // from one tick to the next; guarded by mu
-	slow  atomic.Bool   // wait is more than quietTick
+	wait  time.Duration // from one tick to the next; guarded by mu. If it is more than quietTick the timers are lax
 	over  bool          // the transport was closed; guarded by mu
 }
 
@@ -181,17 +180,16 @@ func (p *polling) change(t *Transport, on bool) {
 // begin makes the tick that comes the first one. mu is held.
 func (p *polling) begin(t *Transport) {
 	p.seen, p.since, p.wait = p.calls.Load(), t.now(), quietTick
-	p.slow.Store(false)
 	t.timers.relax(0)
 }
 
 // hurry has ticks come as often as in the beginning again.
 func (p *polling) hurry(t *Transport) {
-	if !p.slow.Load() {
+	if t.timers.lax.Load() == 0 {
 		return
 	}
 	p.mu.Lock()
-	if p.slow.Load() && !p.over {
+	if p.wait > quietTick && !p.over {
 		p.begin(t)
 		p.timer.Reset(quietTick)
 	}
@@ -209,7 +207,6 @@ func (p *polling) next(t *Transport, n uint32) {
 	lasted := time.Duration(t.now() - p.since)
 	p.wait = min(max(lasted/steadyShare, quietTick), steadyTick)
 	if p.wait > quietTick {
-		p.slow.Store(true)
 		t.timers.relax(core.Time(p.wait))
 	}
 }

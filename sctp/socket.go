@@ -64,8 +64,7 @@ func (s *socket) readLoop() {
 	for {
 		n, err := s.conn.Read(&s.mu, s.bufs[:], s.metas[:])
 		if n > 0 {
-			began := s.t.now()
-			s.handle(n)
+			began := s.handle(n)
 			if s.conn.CanPoll() {
 				gap = s.t.linger(gap, began, s.lingers)
 				s.endLinger()
@@ -167,8 +166,9 @@ type touched struct {
 // flushed together at its end.
 const batchAssocs = 32
 
-// handle takes in n trains. It is called with mu locked and unlocks it.
-func (s *socket) handle(n int) {
+// handle takes in n trains, and returns when it began. It is called with mu locked and
+// unlocks it.
+func (s *socket) handle(n int) core.Time {
 	t := s.t
 	now := t.now()
 	var list [batchAssocs]touched
@@ -278,6 +278,7 @@ func (s *socket) handle(n int) {
 	if cur.late && !t.polling.quiet.Load() {
 		s.settleLate() // who ended the polling may have found this at work
 	}
+	return now
 }
 
 // settleLate is for one who is about to park.
