@@ -97,14 +97,14 @@ func (u *upper) PlaceRun(h *ddp.Header, segs [][]byte, unit int) bool {
 		return s.table.PlaceRun(&s.scope, h.STag, h.TO, segs, unit) == ddp.Granted
 	case op == ReadResponse:
 		n := len(segs) * unit
-		op, f := s.awaited(h, uint64(n))
+		read, f := s.awaited(h, uint64(n))
 		if f != 0 {
 			return false
 		}
-		op.placed += uint32(n)
-		at := h.TO - op.pos
+		read.placed += uint32(n)
+		at := h.TO - read.pos
 		for _, seg := range segs {
-			ddp.Scatter(op.SGL, at, seg[ddp.TaggedHeaderLen:])
+			ddp.Scatter(read.SGL, at, seg[ddp.TaggedHeaderLen:])
 			at += uint64(unit)
 		}
 		return true
