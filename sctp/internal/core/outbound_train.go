@@ -24,6 +24,7 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 
 func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
+	a.tx.segSize, a.tx.sackLater = 0, false
 	open := a.tx.sb != nil && a.tx.sb.images.open
 	if a.tx.hold = holdNone; a.holdTrain(maxSegs, cap(buf)-len(buf)) {
 		if a.tx.hold = holdAll; open {
@@ -44,6 +45,7 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			buf, tx, plain = a.resume(now)
 			bytes, chunks = o.bytes, o.chunks
 			start, first, p = 0, 0, built{Tuple: tx.Tuple, ecn: tx.ECN}
+			a.tx.segSize = tx.SegSize
 			copy(header[:], o.header[:])
 			if *o = (openTrain{}); !plain {
 				a.leaves(&tx)
@@ -77,7 +79,7 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 		case tx.Segs == 0:
 			buf, p, ok = a.firstData(now, buf)
 		case plain:
-			buf, _, ok = a.nextData(now, buf, first, header[:], false)
+			buf, _, ok = a.nextData(now, buf, first, header[:])
 		}
 		if !ok && (tx.Segs == 0 || !a.Idle(now)) {
 			buf, p, ok = a.nextPacket(now, buf)
@@ -91,6 +93,7 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 		case tx.Segs == 0:
 			first = p.path
 			tx = Transmit{Tuple: p.Tuple, ECN: p.ecn, DSCP: a.dscpOf(&p), SegSize: n, Fragment: p.oversize}
+			a.tx.segSize = n
 		case n > tx.SegSize || p.oversize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
 			// It does not go with the others: keep it for the next call.
 			a.fill(buf, at)
@@ -155,8 +158,8 @@ func (a *Assoc) Room() int {
 
 // plain reports whether the packets of a train that follow the first, on path i, have
 // nothing but new data in them, so that nextData can build them: all else that was due is
-// in the first one, and more falls due with other calls only. In a train that was begun by
-// an earlier call a SACK may wait that need not leave yet.
+// in the first one, and more falls due with other calls only. A SACK may wait that need not
+// leave yet, if sackGoes said so or the train was begun by an earlier call.
 func (a *Assoc) plain(now Time, i int, tx *Transmit, begun bool) bool {
 	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
 		return false
@@ -164,7 +167,7 @@ func (a *Assoc) plain(now Time, i int, tx *Transmit, begun bool) bool {
 	if a.cfg.general || a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
 		return false
 	}
-	if a.asc.mute || a.asc.sent || a.ecn.cwr || !begun && a.rx.sack.pending() || a.authDue(i) || a.alone.n > 0 || a.mtuProbe() >= 0 {
+	if a.asc.mute || a.asc.sent || a.ecn.cwr || !begun && a.rx.sack.pending() && !a.tx.sackLater || a.authDue(i) || a.alone.n > 0 || a.mtuProbe() >= 0 {
 		return false
 	}
 	_, due := a.duePath(now, i)
@@ -196,22 +199,22 @@ func (a *Assoc) firstData(now Time, b []byte) (_ []byte, p built, ok bool) {
 	t.q.key, t.q.maxChunk = 0, 0
 	var header [wire.HeaderLen]byte
 	p.Tuple = to.Tuple
-	b, p.ecn, ok = a.nextData(now, b, 0, wire.AppendHeader(header[:0], a.header()), true)
+	b, p.ecn, ok = a.nextData(now, b, 0, wire.AppendHeader(header[:0], a.header()))
 	return b, p, ok
 }
 
-// nextData appends a packet of new data for path i, after others in a train for
-// which plain held, with the common header given; with ack set it is the first one,
-// and a SACK goes along. It reports false, and appends nothing, if nextPacket has to see
-// what is to be sent.
-func (a *Assoc) nextData(now Time, b []byte, i int, header []byte, ack bool) (_ []byte, ecn uint8, ok bool) {
+// nextData appends a packet of new data for path i with the common header given: the
+// first of a train, or one after others for which plain held. A SACK goes along with the
+// first or, if it waited, the last. It reports false, and appends nothing, if nextPacket
+// has to see what is to be sent.
+func (a *Assoc) nextData(now Time, b []byte, i int, header []byte) (_ []byte, ecn uint8, ok bool) {
 	t, p, at := &a.tx, &a.paths[i], len(b)
 	sb, end, full := t.sb, at+p.mtu, p.pmdcs()
 	if !sb.onlyNew() || !t.q.Pending() || !a.mayFill(now, i) || !a.windowOpen(now, i) {
 		return b, 0, false
 	}
 	b = append(b, header...)
-	if ack && a.rx.sack.pending() {
+	if (t.segSize == 0 || t.sackLater) && a.rx.sack.pending() && a.sackGoes(now) {
 		b = a.appendAck(b, end-len(b))
 	}
 	least, begin := t.q.headerLen(), len(b)

@@ -162,6 +162,10 @@ func (s *sackGen) endBatch() { s.batch = 0 }
 // nextTimeout returns when a delayed SACK falls due; 0 if none is waiting.
 func (s *sackGen) nextTimeout() Time { return s.deadline }
 
+// since returns when the first packet came that the next SACK acknowledges, if it is only
+// pending.
+func (s *sackGen) since() Time { return s.deadline - s.delay }
+
 // path returns the path the last DATA came on: a SACK goes to the source of
 // what it acknowledges (RFC 9260, Section 6.4).
 func (s *sackGen) path() int { return s.from }

@@ -27,6 +27,10 @@ type dataSender struct {
 	run      int        // messages, up to holdRun, that were sent while others were under way
 	sackAt   uint64     // packets with data sent when the last SACK came
 	lateSack lateSack
+	// segSize is how long the packets of the train that is made are, 0 before the
+	// first; sackLater tells that a SACK goes with a later one.
+	segSize   int
+	sackLater bool
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64

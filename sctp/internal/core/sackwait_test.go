@@ -1,0 +1,217 @@
+package core
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// asked is an association that answers requests with series of messages: what is to be
+// acknowledged to its peer waits for their end.
+type asked struct {
+	*pump
+	t    *testing.T
+	unit int
+}
+
+func newAsked(t *testing.T, general bool) *asked {
+	cfg := &Config{NoPacing: true, MTU: 1452, NoRACK: true} // trains do not wait for more
+	cfg.general = general
+	u := &asked{pump: newPump(t, cfg), t: t}
+	for range 4 { // the congestion window opens
+		if err := u.a.Send(u.now, &Message{Body: make([]byte, 300_000), Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		u.run()
+	}
+	u.unit = u.a.MaxPayload() - wire.SackHeaderLen
+	u.ask(false) // the first is acknowledged at once
+	for u.move(u.a, u.z) {
+	}
+	return u
+}
+
+// ask has a request arrive.
+func (u *asked) ask(immediate bool) {
+	u.t.Helper()
+	if err := u.z.Send(u.now, &Message{Body: []byte("what"), Immediate: immediate}); err != nil {
+		u.t.Fatal(err)
+	}
+	if !u.move(u.z, u.a) {
+		u.t.Fatal("the request did not leave")
+	}
+}
+
+// answer sends a series of n messages, of which the last is as much shorter.
+func (u *asked) answer(n, less int) {
+	u.t.Helper()
+	m := &Message{Unordered: true, Headers: []byte{}, Body: make([]byte, n*u.unit-less), Unit: u.unit, Force: true}
+	if err := u.a.Send(u.now, m); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// train polls for a train, which arrives, and returns how many packets it has and which
+// of them, from 0, has a SACK: -1 if none.
+func (u *asked) train(segs int) (n, sack int) {
+	u.t.Helper()
+	b := u.pool.Get()
+	defer b.Release()
+	out, tx, ok := u.a.PollTransmit(u.now, b.B[:0], segs)
+	if !ok {
+		return 0, -1
+	}
+	sack = -1
+	for at := 0; at < len(out); at += tx.SegSize {
+		p := Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: out[at:min(at+tx.SegSize, len(out))], Buf: b}
+		if hasChunk(p.Data, wire.ChunkSack) {
+			if sack >= 0 {
+				u.t.Error("two SACKs in a train")
+			}
+			sack = n
+		}
+		u.z.HandlePacket(u.now, &p)
+		n++
+	}
+	u.z.EndBatch(u.now)
+	return n, sack
+}
+
+func TestSackWaitsForTheEndOfASeries(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		before     func(u *asked) // instead of one request
+		msgs, less int
+		unit       int  // if not 0, what a message has, of which several go in a packet
+		after      Time // the request
+		behind     int  // if not 0, the size of a message behind the series
+		trains     int
+		at, sack   int // in which packet of which train the SACK is
+	}{
+		{name: "short end", msgs: 20, less: 100, trains: 1, sack: 19},
+		{name: "end that leaves just the room", msgs: 20, less: wire.SackHeaderLen, trains: 1, sack: 19},
+		{name: "just the room, more behind", msgs: 20, less: wire.SackHeaderLen, behind: 5000, trains: 2, sack: 19},
+		{name: "no room, more behind", msgs: 20, less: wire.SackHeaderLen - 4, behind: 5000, trains: 2, at: 1},
+		{name: "end that leaves no room", msgs: 20, less: wire.SackHeaderLen - 4, trains: 2, at: 1},
+		{name: "long end", msgs: 20, trains: 2, at: 1},
+		{name: "long end, one message behind", msgs: 20, behind: 500, trains: 1, sack: 20},
+		{name: "long end, larger packets behind", msgs: 20, behind: 5000, trains: 2, at: 1},
+		{name: "two messages", msgs: 2, less: 100, trains: 1, sack: 1},
+		{name: "one message", msgs: 1, less: 100, trains: 1, sack: 0},
+		{name: "small messages", unit: 600, msgs: 21, less: 100, trains: 1, sack: 10},
+		{name: "patience", msgs: 20, less: 100, after: sackPatience - 1, trains: 1, sack: 19},
+		{name: "no more patience", msgs: 20, less: 100, after: sackPatience, trains: 2},
+		{name: "two requests", before: func(u *asked) { u.ask(false); u.ask(false) }, msgs: 20, less: 100, trains: 2},
+		{name: "asked for", before: func(u *asked) { u.ask(true) }, msgs: 20, less: 100, trains: 2},
+		{name: "ECN", before: func(u *asked) { u.ask(false); u.a.ecn.echo = true }, msgs: 20, less: 100, trains: 2},
+		{name: "after a cut", before: func(u *asked) { u.ask(false); u.a.ecn.cwr = true }, msgs: 20, less: 100, trains: 2},
+		{name: "nothing to acknowledge", before: func(*asked) {}, msgs: 20, less: 100, trains: 1, sack: -1},
+	} {
+		for _, general := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/general=%v", tt.name, general), func(t *testing.T) {
+				u := newAsked(t, general)
+				if tt.before != nil {
+					tt.before(u)
+				} else {
+					u.ask(false)
+				}
+				if tt.unit > 0 {
+					u.unit = tt.unit
+				}
+				u.now += tt.after
+				u.answer(tt.msgs, tt.less)
+				if tt.behind > 0 {
+					if err := u.a.Send(u.now, &Message{Body: make([]byte, tt.behind)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				trains := 0
+				for n, sack := u.train(64); n > 0; n, sack = u.train(64) {
+					want := -1
+					if trains == tt.at {
+						want = tt.sack
+					}
+					if sack != want {
+						t.Errorf("train %d of %d packets: the SACK is in %d, want %d", trains, n, sack, want)
+					}
+					trains++
+				}
+				if trains != tt.trains {
+					t.Errorf("%d trains, want %d", trains, tt.trains)
+				}
+				u.run()
+				if u.z.tx.sb.Outstanding() != 0 {
+					t.Error("the request was not acknowledged")
+				}
+			})
+		}
+	}
+}
+
+// Trains go on while a SACK waits: until it has waited for long enough, or another packet
+// came.
+func TestSackWaitsOverManyTrains(t *testing.T) {
+	for name, f := range map[string]struct {
+		do   func(u *asked)
+		want int
+	}{
+		"nothing happens": {func(*asked) {}, -1},
+		"time passes":     {func(u *asked) { u.now += sackPatience }, 0},
+		"a request comes": {func(u *asked) { u.ask(false) }, 0},
+	} {
+		for _, general := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/general=%v", name, general), func(t *testing.T) {
+				u := newAsked(t, general)
+				u.ask(false)
+				u.answer(50, 100)
+				for range 3 {
+					if n, sack := u.train(10); n != 10 || sack != -1 {
+						t.Fatalf("%d packets, SACK in %d", n, sack)
+					}
+				}
+				f.do(u)
+				if n, sack := u.train(10); sack != f.want {
+					t.Errorf("then %d packets, SACK in %d, want %d", n, sack, f.want)
+				}
+				u.run()
+			})
+		}
+	}
+}
+
+// What is not a series is as before: the SACK goes in front of the data.
+func TestSackDoesNotWaitForOneMessage(t *testing.T) {
+	u := newAsked(t, false)
+	u.ask(false)
+	if err := u.a.Send(u.now, &Message{Body: make([]byte, 30_000)}); err != nil {
+		t.Fatal(err)
+	}
+	if n, sack := u.train(64); n < 2 || sack != 0 {
+		t.Errorf("%d packets, SACK in %d", n, sack)
+	}
+}
+
+// A SACK does not wait where the packet that it would go with has other things in it, or
+// may not come soon.
+func TestSackWaitsForDataAlone(t *testing.T) {
+	u := newAsked(t, false)
+	u.ask(false)
+	if !u.a.sackMayWait(u.now) {
+		t.Fatal("the SACK may not wait")
+	}
+	for name, f := range map[string]func(a *Assoc){
+		"shutdown":       func(a *Assoc) { a.state = ShutdownReceived },
+		"paths":          func(a *Assoc) { a.paths = append(a.paths, path{}) },
+		"authentication": func(a *Assoc) { a.auth.on = true },
+		"routes":         func(a *Assoc) { a.tx.q.routed++ },
+		"loss":           func(a *Assoc) { a.tx.sb.marked.n++ },
+		"probe":          func(a *Assoc) { a.tx.sb.permit = true },
+	} {
+		a, q, sb := *u.a, *u.a.tx.q, *u.a.tx.sb
+		a.tx.q, a.tx.sb = &q, &sb
+		if f(&a); a.sackMayWait(u.now) {
+			t.Errorf("%s: the SACK waits", name)
+		}
+	}
+}
