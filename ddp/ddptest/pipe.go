@@ -237,8 +237,8 @@ func (e *End) deliver(more int) { // pipe.mu is held
 	it := e.queue[k]
 	segs := [][]byte{it.seg}
 	for n := k; ; n++ {
-		if this := e.queue[n]; this.owner != nil {
-			e.acks = append(e.acks, this)
+		if e.queue[n].owner != nil {
+			e.acks = append(e.acks, e.queue[n])
 		}
 		e.queue[n].intact()
 		if n == k+more || n+1 == len(e.queue) || it.end || e.queue[n+1].end || e.queue[n+1].seq != it.seq+uint64(len(segs)) {
