@@ -98,6 +98,17 @@ func (a *Association) Streams() (out, in uint16) {
 	return uint16(min(o, 65535)), uint16(min(i, 65535))
 }
 
+// VerificationTags returns the verification tags of both sides (RFC 9260, Section
+// 3.1): what the peer's packets carry, and what ours do. The peer knows the same two,
+// also if both sides opened the association at once, so that an upper layer may
+// break ties with them. They change when the peer restarts, and keep others from
+// sending packets for the peer: they are not for everybody to read.
+func (a *Association) VerificationTags() (local, peer uint32) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.core.Tag(), a.core.PeerTag()
+}
+
 // MaxPayload returns the size of the largest message that is sent as one
 // chunk in one packet on every path now.
 func (a *Association) MaxPayload() int {

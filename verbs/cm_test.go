@@ -126,7 +126,9 @@ func TestConnectBothWaysAtOnce(t *testing.T) {
 			}
 		}
 		for _, x := range n {
-			t.Logf("%d associations, %d collisions", x.dev.Stats().Associations, x.dev.Stats().Collided)
+			if st := x.dev.Stats(); st.Associations != 1 || st.Collided != 0 {
+				t.Errorf("%d associations, %d collisions", st.Associations, st.Collided)
+			}
 		}
 		if t.Failed() {
 			return

@@ -25,6 +25,8 @@ type link interface {
 	train(sid, ssn uint16, t *ddp.Train) error
 	// maxPayload is the size of the largest message that fits a packet.
 	maxPayload() int
+	// tags are the verification tags of the two sides.
+	tags() (local, peer uint32)
 	abort(reason string)
 }
 
@@ -42,10 +44,9 @@ type Association struct {
 	top atomic.Int64
 
 	mu     sync.Mutex
-	fresh  [2]int      // guarded by mu: next SID never used, by parity
-	reuse  [2][]uint16 // guarded by mu: SIDs free again, by parity
-	parity int         // guarded by mu: of the SIDs this side chooses
-	err    error       // guarded by mu: why the association is gone
+	turn   [2]int // guarded by mu: the SID to try next, by parity
+	parity int    // guarded by mu: of the SIDs this side chooses
+	err    error  // guarded by mu: why the association is gone
 
 	// parts are messages being put together. Only the upcall uses it.
 	parts []partial
@@ -57,23 +58,10 @@ type Association struct {
 }
 
 // newAssociation makes an association of n streams.
-func newAssociation(l link, n int, initiator bool) *Association {
+func newAssociation(l link, n int) *Association {
 	a := &Association{link: l, count: new(counters), sessions: make([]atomic.Pointer[Session], n)}
-	a.fresh = [2]int{0, 1}
-	a.setInitiator(initiator)
+	a.choose()
 	return a
-}
-
-// setInitiator chooses the parity of SIDs. RFC 5043 says nothing about both
-// sides choosing the same stream; here the initiator of the association uses
-// even ones, the other side odd ones. A collision is dealt with nevertheless.
-func (a *Association) setInitiator(yes bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.parity = 1
-	if yes {
-		a.parity = 0
-	}
 }
 
 // mulpdu returns the MULPDU: even, so that chunks need no padding.
@@ -219,8 +207,6 @@ func (a *Association) down(err error, again bool) {
 			s.lost(err)
 		}
 	}
-	a.mu.Lock()
-	a.fresh, a.reuse = [2]int{0, 1}, [2][]uint16{}
-	a.mu.Unlock()
+	a.choose() // a peer that restarted has another tag
 	a.parts = nil
 }

@@ -9,11 +9,11 @@
 // unordered and numbered by a DDP-SSN, which starts at 0 with each session; a
 // segment is one message, sized to fit one packet.
 //
-// Where both sides may choose a stream the initiator of the association takes even
-// ones and the other side odd ones, and the other's when its own are used up. If
-// both choose the same nevertheless, neither session goes on there: both
-// Initiates move to other streams, of a parity chosen at random, and the stream is
-// not used again.
+// Where both sides may choose a stream, the side with the larger verification tag
+// takes even ones and the other side odd ones, and the other's when its own are used
+// up. If both choose the same nevertheless, neither session goes on there: both
+// Initiates move to other streams, chosen at random, and the stream is not used
+// again.
 //
 // The package calls the stream above it (ddp.Sink) on the goroutine that received
 // the packet, and owns none itself. It keeps the rules that let a stream be used

@@ -167,6 +167,8 @@ func (l sctpLink) control(sid uint16, msg []byte, owner ddp.Owner) error {
 func (l sctpLink) maxPayload() int     { return l.a.MaxPayload() }
 func (l sctpLink) abort(reason string) { l.a.Abort(reason) }
 
+func (l sctpLink) tags() (local, peer uint32) { return l.a.VerificationTags() }
+
 // onAssociation adopts an association, whoever opened it.
 func (e *Endpoint) onAssociation(sa *sctp.Association) {
 	if v, ok := sa.PeerAdaptation(); !ok || v != Adaptation {
@@ -176,7 +178,7 @@ func (e *Endpoint) onAssociation(sa *sctp.Association) {
 		return
 	}
 	out, in := sa.Streams()
-	a := newAssociation(sctpLink{sa}, int(min(out, in)), false)
+	a := newAssociation(sctpLink{sa}, int(min(out, in)))
 	a.ep, a.count, a.onRequest = e, &e.count, e.cfg.OnRequest
 	sa.SetValue(a)
 	remote := sa.RemoteAddr()
@@ -320,7 +322,6 @@ func (e *Endpoint) connect(ctx context.Context, addr sctp.Addr) (*Association, e
 	if a == nil {
 		return nil, ErrNotDDP
 	}
-	a.setInitiator(true)
 	e.mu.Lock()
 	if a.Err() == nil {
 		e.peers[peerOf(addr, 0)] = a

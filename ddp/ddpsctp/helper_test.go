@@ -29,6 +29,7 @@ type testLink struct {
 	log     []string // control messages sent
 	aborted string
 	max     int
+	tag     uint32
 	reqs    []*Request
 }
 
@@ -41,9 +42,9 @@ type message struct {
 
 func newWire(t *testing.T, seed uint64, streams int) *wire {
 	w := &wire{t: t, rng: rand.New(rand.NewPCG(seed, 3))}
-	w.a, w.b = &testLink{w: w, max: 1444}, &testLink{w: w, max: 1444}
+	w.a, w.b = &testLink{w: w, max: 1444, tag: 0x80000000}, &testLink{w: w, max: 1444, tag: 0x7fffffff}
 	w.a.peer, w.b.peer = w.b, w.a
-	w.a.assoc, w.b.assoc = newAssociation(w.a, streams, true), newAssociation(w.b, streams, false)
+	w.a.assoc, w.b.assoc = newAssociation(w.a, streams), newAssociation(w.b, streams)
 	for _, l := range []*testLink{w.a, w.b} {
 		l.assoc.onRequest = func(r *Request) { l.reqs = append(l.reqs, r) }
 	}
@@ -75,6 +76,8 @@ func (l *testLink) train(sid, ssn uint16, t *ddp.Train) error {
 
 func (l *testLink) maxPayload() int     { return l.max }
 func (l *testLink) abort(reason string) { l.aborted = reason }
+
+func (l *testLink) tags() (local, peer uint32) { return l.tag, l.peer.tag }
 
 // step delivers one message, or several at once, of those near the head of a random queue.
 func (w *wire) step() bool {

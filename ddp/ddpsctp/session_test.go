@@ -298,11 +298,16 @@ func TestCollision(t *testing.T) {
 	// Both sides choose the same stream: both move to another.
 	for seed := range uint64(50) {
 		w := newWire(t, seed, 64)
-		w.b.assoc.setInitiator(true)
+		w.b.tag = w.a.tag // as if the peer chose by another rule
+		w.a.assoc.choose()
+		w.b.assoc.choose()
 		pa, pb := &peerStream{}, &peerStream{}
 		w.a.assoc.Initiate(pa, pa.bind, nil, nil)
 		w.b.assoc.Initiate(pb, pb.bind, nil, nil)
 		w.run()
+		if w.a.assoc.count.collided.Load() == 0 {
+			t.Fatalf("seed %d: no collision", seed)
+		}
 		if len(w.a.reqs) != 1 || len(w.b.reqs) != 1 {
 			t.Fatalf("seed %d: requests %d and %d, want one each", seed, len(w.a.reqs), len(w.b.reqs))
 		}
@@ -318,6 +323,62 @@ func TestCollision(t *testing.T) {
 		}
 		if got := text(qa.got); !slices.Equal(got, []string{"skip", "from b"}) {
 			t.Fatalf("seed %d: %q", seed, got)
+		}
+	}
+}
+
+// Who takes which streams does not depend on who opened the association, and is the
+// other way round once the peer restarts with a smaller tag.
+func TestStreamsOfEachSide(t *testing.T) {
+	w := newWire(t, 1, 9)
+	sids := func(l *testLink) (s []uint16) {
+		for range 3 {
+			p := &peerStream{}
+			if _, err := l.assoc.Initiate(p, p.bind, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			s = append(s, p.session.SID())
+		}
+		return s
+	}
+	even, odd := []uint16{0, 2, 4}, []uint16{1, 3, 5}
+	for i, tag := range []uint32{w.b.tag - 1, w.b.tag + 1} {
+		w.a.tag = tag
+		w.a.assoc.down(ErrRestart, true)
+		w.b.assoc.down(ErrRestart, true)
+		a, b := sids(w.a), sids(w.b)
+		if i == 1 {
+			a, b = b, a
+		}
+		if !slices.Equal(a, odd) || !slices.Equal(b, even) {
+			t.Errorf("tag %#x and %#x: streams %v and %v", w.a.tag, w.b.tag, a, b)
+		}
+	}
+}
+
+// Each stream is found when it is the only one that is free.
+func TestTheLastFreeStreamIsFound(t *testing.T) {
+	for _, n := range []int{1, 2, 7} {
+		w := newWire(t, 1, n)
+		var ss []*Session
+		for range n {
+			p := &peerStream{}
+			s, err := w.a.assoc.Initiate(p, p.bind, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ss = append(ss, s)
+		}
+		for _, s := range ss {
+			p := &peerStream{}
+			w.a.assoc.free(s)
+			if again, err := w.a.assoc.Initiate(p, p.bind, nil, nil); err != nil || again.SID() != s.SID() {
+				t.Errorf("%d streams, %d free: %v", n, s.SID(), err)
+			}
+		}
+		p := &peerStream{}
+		if _, err := w.a.assoc.Initiate(p, p.bind, nil, nil); !errors.Is(err, ErrNoStream) {
+			t.Errorf("%d streams, none free: %v", n, err)
 		}
 	}
 }

@@ -16,17 +16,11 @@ func (a *Association) place(s *Session) error {
 	}
 	for try := range 2 {
 		p := (a.parity + try) % 2 // the other half when ours is used up
-		for a.fresh[p] < len(a.sessions) {
-			sid := a.fresh[p]
-			a.fresh[p] += 2
-			if a.sessions[sid].CompareAndSwap(nil, s) {
-				s.sid.Store(uint32(sid))
-				return nil
+		for range (len(a.sessions) + 1 - p) / 2 {
+			sid := a.turn[p]
+			if a.turn[p] += 2; a.turn[p] >= len(a.sessions) {
+				a.turn[p] = p
 			}
-		}
-		for n := len(a.reuse[p]); n > 0; n-- {
-			sid := a.reuse[p][0]
-			a.reuse[p] = append(a.reuse[p][:0], a.reuse[p][1:]...)
 			if a.sessions[sid].CompareAndSwap(nil, s) {
 				s.sid.Store(uint32(sid))
 				return nil
@@ -36,16 +30,36 @@ func (a *Association) place(s *Session) error {
 	return ErrNoStream
 }
 
-// free makes the SID of a session available again.
-func (a *Association) free(s *Session) {
+// choose decides which streams this side's sessions take: those of one parity first.
+// RFC 5043 says nothing about both sides choosing the same stream. Here the side with
+// the larger verification tag takes the even ones, the other side the odd ones: that
+// both know, even if both have opened the association at once. A collision is dealt
+// with nevertheless.
+func (a *Association) choose() {
+	local, peer := a.link.tags()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if sid := s.SID(); a.sessions[sid].CompareAndSwap(s, nil) {
-		if p := sid % 2; int(sid) < a.fresh[p] {
-			a.reuse[p] = append(a.reuse[p], sid)
+	a.turn, a.parity = [2]int{0, 1}, 1
+	if local > peer {
+		a.parity = 0
+	}
+}
+
+// scatter has the choice go on at a random place: the peer's is not of our kind, and
+// may make the same steps.
+func (a *Association) scatter() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.parity = rand.IntN(2)
+	for p := range a.turn {
+		if n := (len(a.sessions) + 1 - p) / 2; n > 0 {
+			a.turn[p] = p + 2*rand.IntN(n)
 		}
 	}
 }
+
+// free makes the SID of a session available again.
+func (a *Association) free(s *Session) { a.sessions[s.SID()].CompareAndSwap(s, nil) }
 
 // initiated takes an Initiate of the peer.
 func (a *Association) initiated(sid, ssn uint16, c *Control) {
@@ -102,21 +116,25 @@ func (a *Association) yield(old *Session, ssn uint16) bool {
 }
 
 // collide deals with Initiates of both sides on one stream. Both sides see it;
-// neither session can go on there, so both move to another stream, of a parity
-// chosen at random. The stream is not used again.
+// neither session can go on there, so both move to another stream, chosen at
+// random. The stream is not used again.
 func (a *Association) collide(s *Session) {
 	a.count.collided.Add(1)
 	dead := &Session{a: a, phase: phaseDone}
 	dead.sid.Store(s.sid.Load())
 	a.sessions[s.SID()].Store(dead)
-	a.mu.Lock()
-	a.parity = rand.IntN(2)
-	a.mu.Unlock()
+	a.scatter()
 	s.mu.Lock()
 	s.tries++
-	again := s.tries < maxTries && a.place(s) == nil
+	err := ErrNoStream
+	if s.tries < maxTries {
+		err = a.place(s)
+	}
 	s.mu.Unlock()
-	if !again || s.begin() != nil {
-		s.lost(ErrNoStream)
+	if err == nil {
+		err = s.begin()
+	}
+	if err != nil {
+		s.lost(err)
 	}
 }
