@@ -92,7 +92,8 @@ func (c *cubic) OnAck(a Ack) {
 	if c.cwnd < c.ssthresh {
 		n := min(a.Acked, c.cfg.SlowStartL*c.mtu)
 		if !c.cfg.NoHyStart && !c.hystart.done {
-			if n = c.hystart.onAck(a, n); c.hystart.done {
+			if n = c.hystart.onAck(a, c.cwnd, n); c.hystart.done {
+				c.cwnd, n = min(c.cwnd, c.hystart.window), 0
 				c.ssthresh = c.cwnd
 			}
 		}

@@ -423,6 +423,39 @@ func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
 	}
 }
 
+// Where round-trip times have risen for good, the window is at the end of slow start
+// what it was when that was first seen.
+func TestConservativeSlowStartIsTakenBack(t *testing.T) {
+	h := newCCTest(t, CCConfig{InitialPackets: 32})
+	c := h.cc.(*cubic)
+	began, most := 0, 0
+	for i := range 20 {
+		rtt := ccRTT
+		if i >= 3 {
+			rtt += 30 * ms
+		}
+		h.fill()
+		w := h.flight
+		h.now += rtt
+		for got := 0; got < w && c.ssthresh == initialSsthresh; got += 2 * ccMTU {
+			before, cwnd := h.flight, c.cwnd
+			h.flight -= 2 * ccMTU
+			c.OnAck(Ack{Now: h.now, Acked: 2 * ccMTU, FlightBefore: before, Flight: h.flight, RTT: rtt, SRTT: rtt})
+			if c.hystart.css && began == 0 {
+				began = cwnd
+			}
+			most = max(most, c.cwnd)
+			h.fill()
+		}
+	}
+	if began == 0 || most < 2*began {
+		t.Fatalf("conservative slow start began at %d and came to %d", began, most)
+	}
+	if c.cwnd != began || c.ssthresh != began {
+		t.Errorf("cwnd = %d, ssthresh = %d, want %d", c.cwnd, c.ssthresh, began)
+	}
+}
+
 func TestWindowIsBounded(t *testing.T) {
 	for _, alg := range []Congestion{NewReno, Cubic} {
 		h := newCCTest(t, CCConfig{Algorithm: alg, MaxWindow: 50_000})
