@@ -59,7 +59,7 @@ type Association struct {
 
 // newAssociation makes an association of n streams.
 func newAssociation(l link, n int) *Association {
-	a := &Association{link: l, count: new(counters), sessions: make([]atomic.Pointer[Session], n)}
+	a := &Association{link: l, count: new(counters), sessions: make([]atomic.Pointer[Session], n), turn: [2]int{0, 1}}
 	a.choose()
 	return a
 }

@@ -346,11 +346,16 @@ func (s *Session) answer(c *Control) {
 		return
 	}
 	// RFC 5043, Sections 6.3 and 6.4: the session is over; the peer has
-	// received our only message, and sends no more.
-	s.phase, s.endSent, s.endAcked, s.released = phaseDone, true, true, true
+	// received our only message, and sends no more. If it was taken back just
+	// before, a Terminate of ours may be under way yet.
+	s.endAcked = s.endAcked || !s.endSent
+	s.phase, s.endSent, s.released = phaseDone, true, true
+	free := s.endAcked
 	s.mu.Unlock()
 	s.sink.Store(nil)
-	s.a.free(s)
+	if free {
+		s.a.free(s)
+	}
 	if withdrawn {
 		init.Lost(ErrClosed)
 		return

@@ -126,6 +126,42 @@ func TestSessionRefusedOverLimit(t *testing.T) {
 	}
 }
 
+// RFC 5043, Section 6.6: a stream is not used again before what refuses a session, or
+// takes back one that is rejected at the same time, has arrived.
+func TestStreamWaitsForTheLastTerminate(t *testing.T) {
+	arrived := func(l *testLink, f Function) {
+		t.Helper()
+		if l.assoc.sessions[0].Load() == nil {
+			t.Errorf("the stream is free before the %v has arrived", f)
+		}
+		m := l.queue[len(l.queue)-1]
+		if c, ok := ParseControl(m.data[2:]); !ok || c.Function != f {
+			t.Fatalf("%v is the last message", c.Function)
+		}
+		if m.owner.Released(nil); l.assoc.sessions[0].Load() != nil {
+			t.Errorf("the stream is not free though the %v has arrived", f)
+		}
+	}
+	w := newWire(t, 1, 4)
+	w.b.assoc.onRequest = nil
+	w.b.assoc.receive(0, PPIDControl, AppendControl([]byte{0, 0}, &Control{Function: Initiate}))
+	arrived(w.b, Terminate)
+
+	w = newWire(t, 1, 4)
+	p := &peerStream{}
+	s, err := w.a.assoc.Initiate(p, p.bind, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Terminate()
+	w.a.queue[0].owner.Released(nil)
+	w.a.assoc.receive(0, PPIDControl, AppendControl([]byte{0, 0}, &Control{Function: Reject}))
+	if p.lost == nil {
+		t.Error("the end of a session that was taken back is not told")
+	}
+	arrived(w.a, Terminate)
+}
+
 func TestNobodyListens(t *testing.T) {
 	w := newWire(t, 1, 2)
 	w.b.assoc.onRequest = nil

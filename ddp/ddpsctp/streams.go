@@ -39,14 +39,14 @@ func (a *Association) choose() {
 	local, peer := a.link.tags()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.turn, a.parity = [2]int{0, 1}, 1
+	a.parity = 1
 	if local > peer {
 		a.parity = 0
 	}
 }
 
-// scatter has the choice go on at a random place: the peer's is not of our kind, and
-// may make the same steps.
+// scatter has the choice go on at a random place: the peer's is not of our kind and
+// may make the same steps, or one of both has used up its half.
 func (a *Association) scatter() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,8 +80,11 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 		// RFC 5043, Section 6.4: over the limit "the passive side MUST respond
 		// to the Initiate message with a DDP Stream Terminate Message".
 		a.count.refused.Add(1)
-		a.sessions[sid].CompareAndSwap(s, nil)
-		a.sendControl(sid, 0, &Control{Function: Terminate}, &receipt{})
+		s.mu.Lock()
+		s.phase, s.endSent, s.released = phaseDone, true, true
+		s.mu.Unlock()
+		// The stream is free once that has arrived (Section 6.6).
+		a.sendControl(sid, 0, &Control{Function: Terminate}, &receipt{s: s, end: true})
 		return
 	}
 	a.onRequest(&Request{s: s, Private: append([]byte(nil), c.Private...),
