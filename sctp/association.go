@@ -101,8 +101,9 @@ func (a *Association) Streams() (out, in uint16) {
 // VerificationTags returns the verification tags of both sides (RFC 9260, Section
 // 3.1): what the peer's packets carry, and what ours do. The peer knows the same two,
 // also if both sides opened the association at once, so that an upper layer may
-// break ties with them. They change when the peer restarts, and keep others from
-// sending packets for the peer: they are not for everybody to read.
+// break ties with them. The peer's is 0 as long as it is not known, and may change
+// when the peer restarts. Tags keep others from sending packets for the peer: they
+// are not for everybody to read.
 func (a *Association) VerificationTags() (local, peer uint32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

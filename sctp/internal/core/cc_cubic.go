@@ -91,9 +91,9 @@ func (c *cubic) OnAck(a Ack) {
 	}
 	if c.cwnd < c.ssthresh {
 		n := min(a.Acked, c.cfg.SlowStartL*c.mtu)
-		if !c.cfg.NoHyStart && !c.hystart.done {
+		if !c.cfg.NoHyStart && !c.hystart.done && c.ssthresh == initialSsthresh {
 			if n = c.hystart.onAck(a, c.cwnd, n); c.hystart.done {
-				c.cwnd, n = min(c.cwnd, c.hystart.window), 0
+				c.cwnd, n = min(c.cwnd, max(c.hystart.window, 4*c.mtu)), 0
 				c.ssthresh = c.cwnd
 			}
 		}

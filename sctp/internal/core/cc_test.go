@@ -456,6 +456,40 @@ func TestConservativeSlowStartIsTakenBack(t *testing.T) {
 	}
 }
 
+// What an earlier slow start saw of the queue does not shrink a window that has grown
+// since, after a pause.
+func TestHyStartIsForTheInitialSlowStart(t *testing.T) {
+	h := newCCTest(t, CCConfig{})
+	c := h.cc.(*cubic)
+	c.hystart.css, c.hystart.cssBase, c.hystart.cssRounds, c.hystart.window = true, 0, hystartRounds-1, 5*ccMTU
+	c.cwnd = 100 * ccMTU
+	c.OnIdle(second, 200*ms)
+	if c.cwnd >= c.ssthresh || c.ssthresh != 100*ccMTU {
+		t.Fatalf("cwnd = %d, ssthresh = %d after a pause", c.cwnd, c.ssthresh)
+	}
+	for range 20 {
+		h.round()
+	}
+	if c.cwnd < 100*ccMTU {
+		t.Errorf("cwnd = %d, ssthresh = %d, want more than the %d before", c.cwnd, c.ssthresh, 100*ccMTU)
+	}
+}
+
+// Where packets have become longer, slow start ends with four of them at least, as
+// after a loss.
+func TestConservativeSlowStartLeavesFourPackets(t *testing.T) {
+	h := newCCTest(t, CCConfig{})
+	c := h.cc.(*cubic)
+	c.cwnd = 20 * ccMTU
+	c.hystart.css, c.hystart.cssRounds, c.hystart.window = true, hystartRounds-1, 10*ccMTU
+	c.SetMTU(4 * ccMTU)
+	h.fill()
+	c.OnAck(Ack{Now: h.now + ccRTT, Acked: h.flight, FlightBefore: h.flight, RTT: ccRTT, SRTT: ccRTT})
+	if want := 4 * 4 * ccMTU; c.cwnd != want || c.ssthresh != want {
+		t.Errorf("cwnd = %d, ssthresh = %d, want %d", c.cwnd, c.ssthresh, want)
+	}
+}
+
 func TestWindowIsBounded(t *testing.T) {
 	for _, alg := range []Congestion{NewReno, Cubic} {
 		h := newCCTest(t, CCConfig{Algorithm: alg, MaxWindow: 50_000})
