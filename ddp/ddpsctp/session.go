@@ -104,6 +104,7 @@ type Session struct {
 	endSent  bool      // guarded by mu
 	endAcked bool      // guarded by mu
 	released bool      // guarded by mu
+	killed   bool      // guarded by mu: the peer's messages may not have come to an end
 	tries    int       // guarded by mu: collisions so far
 }
 
@@ -180,7 +181,7 @@ func (s *Session) Release() {
 // reusable reports whether the stream may carry another session: nothing of
 // this one can be outstanding in either direction (RFC 5043, Section 6.6).
 func (s *Session) reusable() bool { // mu is held
-	return s.released && s.endSent && s.endAcked
+	return s.released && s.endSent && s.endAcked && !s.killed
 }
 
 // control sends a control message.
@@ -375,7 +376,7 @@ func (s *Session) kill(err error) {
 	}
 	pending := s.phase == phasePending
 	open := s.phase
-	s.phase = phaseDone
+	s.phase, s.killed = phaseDone, true
 	s.a.count.killed.Add(1)
 	send := !s.endSent
 	s.endSent = true

@@ -234,6 +234,11 @@ func TestStreamErrorEndsSession(t *testing.T) {
 		t.Errorf("stream lost: %v", pb.lost)
 	}
 	w.b.wantLog("0:0:Accept", "0:1:Terminate")
+	// RFC 5043, Section 6.6: what else the other side sent may still come.
+	pb.session.Release()
+	if w.b.assoc.sessions[0].Load() == nil {
+		t.Error("the stream is free though not all that was sent on it has come")
+	}
 }
 
 func TestSegmentBeforeDecision(t *testing.T) {
