@@ -174,7 +174,7 @@ func (p *peerStream) bind(s *Session) error { p.session = s; return nil }
 // send sends one segment with the given text as payload.
 func (p *peerStream) send(t *testing.T, text string) {
 	t.Helper()
-	m := ddp.Message{SGL: []ddp.Mem{{B: []byte(text)}}, Len: uint32(len(text)), Owner: &receipt{}, Credit: &receipt{}}
+	m := ddp.Message{SGL: []ddp.Mem{{B: []byte(text)}}, Len: uint32(len(text)), Owner: &noOwner{}, Credit: &noOwner{}}
 	segs := make([]ddp.Segment, 1)
 	m.Next(p.session.MULPDU(), &segs[0])
 	if _, err := p.session.Send(segs); err != nil {

@@ -197,7 +197,7 @@ type receipt struct {
 
 // Released implements ddp.Owner.
 func (r *receipt) Released(err error) {
-	if r.s == nil || err != nil {
+	if err != nil {
 		return
 	}
 	s := r.s
@@ -351,7 +351,7 @@ func (s *Session) answer(c *Control) {
 	// before, a Terminate of ours may be under way yet.
 	s.endAcked = s.endAcked || !s.endSent
 	s.phase, s.endSent, s.released = phaseDone, true, true
-	free := s.endAcked
+	free := s.reusable()
 	s.mu.Unlock()
 	s.sink.Store(nil)
 	if free {

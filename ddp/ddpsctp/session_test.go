@@ -503,7 +503,7 @@ func TestMULPDU(t *testing.T) {
 	w.run()
 	pa.session.MULPDU()
 	big := make([]byte, 2000)
-	m := ddp.Message{SGL: []ddp.Mem{{B: big}}, Len: 2000, Owner: &receipt{}, Credit: &receipt{}}
+	m := ddp.Message{SGL: []ddp.Mem{{B: big}}, Len: 2000, Owner: &noOwner{}, Credit: &noOwner{}}
 	segs := make([]ddp.Segment, 1)
 	m.Next(1427, &segs[0])
 	if n, err := pa.session.Send(segs); n != 0 || !errors.Is(err, ErrSegment) {
@@ -511,7 +511,7 @@ func TestMULPDU(t *testing.T) {
 	}
 	w.a.queue = nil
 	var train ddp.Train
-	m = ddp.Message{SGL: []ddp.Mem{{B: big}}, Len: 2000, Owner: &receipt{}, Credit: &receipt{}}
+	m = ddp.Message{SGL: []ddp.Mem{{B: big}}, Len: 2000, Owner: &noOwner{}, Credit: &noOwner{}}
 	m.NextTrain(1427, 2, &train)
 	if err := pa.session.SendTrain(&train); !errors.Is(err, ErrSegment) || len(w.a.queue) > 0 {
 		t.Errorf("train over the MULPDU: %v", err)
@@ -529,7 +529,7 @@ func TestMULPDUFalls(t *testing.T) {
 	pa, pb := open(t, w, nil)
 	w.run()
 	const n = 1426 - ddp.UntaggedHeaderLen
-	m := ddp.Message{SGL: []ddp.Mem{{B: make([]byte, n)}}, Len: n, Owner: &receipt{}, Credit: &receipt{}}
+	m := ddp.Message{SGL: []ddp.Mem{{B: make([]byte, n)}}, Len: n, Owner: &noOwner{}, Credit: &noOwner{}}
 	segs := make([]ddp.Segment, 1)
 	m.Next(pa.session.MULPDU(), &segs[0])
 	w.a.max = 500

@@ -16,7 +16,7 @@ func (a *Association) place(s *Session) error {
 	}
 	for try := range 2 {
 		p := (a.parity + try) % 2 // the other half when ours is used up
-		for range (len(a.sessions) + 1 - p) / 2 {
+		for range a.half(p) {
 			sid := a.turn[p]
 			if a.turn[p] += 2; a.turn[p] >= len(a.sessions) {
 				a.turn[p] = p
@@ -52,11 +52,12 @@ func (a *Association) scatter() {
 	defer a.mu.Unlock()
 	a.parity = rand.IntN(2)
 	for p := range a.turn {
-		if n := (len(a.sessions) + 1 - p) / 2; n > 0 {
-			a.turn[p] = p + 2*rand.IntN(n)
-		}
+		a.turn[p] = p + 2*rand.IntN(max(a.half(p), 1))
 	}
 }
+
+// half returns how many streams have the parity p.
+func (a *Association) half(p int) int { return (len(a.sessions) + 1 - p) / 2 }
 
 // free makes the SID of a session available again.
 func (a *Association) free(s *Session) { a.sessions[s.SID()].CompareAndSwap(s, nil) }
@@ -79,12 +80,7 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 	if a.onRequest == nil || a.ep != nil && !a.ep.take() {
 		// RFC 5043, Section 6.4: over the limit "the passive side MUST respond
 		// to the Initiate message with a DDP Stream Terminate Message".
-		a.count.refused.Add(1)
-		s.mu.Lock()
-		s.phase, s.endSent, s.released = phaseDone, true, true
-		s.mu.Unlock()
-		// The stream is free once that has arrived (Section 6.6).
-		a.sendControl(sid, 0, &Control{Function: Terminate}, &receipt{s: s, end: true})
+		(&Request{s: s}).refuse(Terminate, nil, false)
 		return
 	}
 	a.onRequest(&Request{s: s, Private: append([]byte(nil), c.Private...),
