@@ -214,9 +214,9 @@ func TestAdaptationAndDrynessAreTold(t *testing.T) {
 		if v, ok := p.a.PeerAdaptation(); ok {
 			t.Errorf("adaptation indication %#x of a peer that sent none", v)
 		}
-		mine, theirs := p.a.VerificationTags()
-		if theirs2, mine2 := p.b.VerificationTags(); mine != mine2 || theirs != theirs2 || mine == 0 || theirs == 0 || mine == theirs {
-			t.Errorf("verification tags %#x and %#x, those of the peer %#x and %#x", mine, theirs, theirs2, mine2)
+		localA, peerA := p.a.VerificationTags()
+		if localB, peerB := p.b.VerificationTags(); localA != peerB || peerA != localB || localA == 0 || localB == 0 || localA == localB {
+			t.Errorf("verification tags %#x and %#x, at the peer %#x and %#x", localA, peerA, localB, peerB)
 		}
 		if err := p.a.Send(context.Background(), pattern(10_000), sctp.SendOptions{}); err != nil {
 			t.Fatal(err)

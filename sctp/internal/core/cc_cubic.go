@@ -93,7 +93,7 @@ func (c *cubic) OnAck(a Ack) {
 		n := min(a.Acked, c.cfg.SlowStartL*c.mtu)
 		if !c.cfg.NoHyStart && !c.hystart.done && c.ssthresh == initialSsthresh {
 			if n = c.hystart.onAck(a, c.cwnd, n); c.hystart.done {
-				c.cwnd, n = min(c.cwnd, max(c.hystart.window, 4*c.mtu)), 0
+				c.cwnd, n = min(c.cwnd, max(c.hystart.window, c.least())), 0
 				c.ssthresh = c.cwnd
 			}
 		}
@@ -169,7 +169,7 @@ func (c *cubic) OnLoss(now Time) {
 	default:
 		c.reduceBy(cubicBeta)
 		if line > 0 {
-			c.ssthresh = max(min(c.ssthresh, line), 4*c.mtu)
+			c.ssthresh = max(min(c.ssthresh, line), c.least())
 			c.wMax = 0
 		}
 	}
@@ -191,8 +191,11 @@ func (c *cubic) spare(queue bool) bool {
 	return true
 }
 
-// reduced returns what beta leaves of the window. The floor is that of RFC 9260.
-func (c *cubic) reduced(beta float64) int { return max(int(float64(c.cwnd)*beta), 4*c.mtu) }
+// least is what a loss leaves of the window at least (RFC 9260, Section 7.2.3).
+func (c *cubic) least() int { return 4 * c.mtu }
+
+// reduced returns what beta leaves of the window.
+func (c *cubic) reduced(beta float64) int { return max(int(float64(c.cwnd)*beta), c.least()) }
 
 // reduceBy is Sections 4.6 and 4.7.
 func (c *cubic) reduceBy(beta float64) {

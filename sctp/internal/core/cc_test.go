@@ -8,6 +8,7 @@ type ccTest struct {
 	cc     CongestionControl
 	now    Time
 	flight int
+	rtt    Time // what each round takes
 }
 
 const (
@@ -16,7 +17,7 @@ const (
 )
 
 func newCCTest(t *testing.T, c CCConfig) *ccTest {
-	return &ccTest{t: t, cc: NewCongestionControl(c, ccMTU), now: second}
+	return &ccTest{t: t, cc: NewCongestionControl(c, ccMTU), now: second, rtt: ccRTT}
 }
 
 // fill sends until the window is used up.
@@ -33,14 +34,14 @@ func (h *ccTest) ackIn(n int, recovery bool) {
 	before := h.flight
 	h.flight -= n
 	h.cc.OnAck(Ack{Now: h.now, Acked: n, FlightBefore: before, Flight: h.flight,
-		CumAdvanced: true, InRecovery: recovery, RTT: ccRTT, SRTT: ccRTT})
+		CumAdvanced: true, InRecovery: recovery, RTT: h.rtt, SRTT: h.rtt})
 }
 
 // round sends a window and has it acknowledged, one SACK for two packets.
 func (h *ccTest) round() {
 	h.fill()
 	w := h.flight
-	h.now += ccRTT
+	h.now += h.rtt
 	for got := 0; got < w; got += 2 * ccMTU {
 		h.ack(min(2*ccMTU, w-got))
 		h.fill()
@@ -398,20 +399,11 @@ func TestCubicIdleTimeDoesNotCount(t *testing.T) {
 func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
 	run := func(rise Time) int {
 		h := newCCTest(t, CCConfig{InitialPackets: 32})
-		rtt := ccRTT
 		for i := range 12 {
-			h.fill()
-			w := h.flight
-			h.now += rtt
-			for got := 0; got < w && h.cc.Ssthresh() == initialSsthresh; got += 2 * ccMTU {
-				before := h.flight
-				h.flight -= 2 * ccMTU
-				h.cc.OnAck(Ack{Now: h.now, Acked: 2 * ccMTU, FlightBefore: before, Flight: h.flight, RTT: rtt, SRTT: rtt})
-				h.fill()
+			if i > 2 {
+				h.rtt += rise
 			}
-			if i >= 2 {
-				rtt += rise
-			}
+			h.round()
 		}
 		return h.cc.Ssthresh()
 	}
@@ -430,17 +422,14 @@ func TestConservativeSlowStartIsTakenBack(t *testing.T) {
 	c := h.cc.(*cubic)
 	began, most := 0, 0
 	for i := range 20 {
-		rtt := ccRTT
-		if i >= 3 {
-			rtt += 30 * ms
+		if i == 3 {
+			h.rtt += 30 * ms
 		}
 		h.fill()
-		w := h.flight
-		h.now += rtt
-		for got := 0; got < w && c.ssthresh == initialSsthresh; got += 2 * ccMTU {
-			before, cwnd := h.flight, c.cwnd
-			h.flight -= 2 * ccMTU
-			c.OnAck(Ack{Now: h.now, Acked: 2 * ccMTU, FlightBefore: before, Flight: h.flight, RTT: rtt, SRTT: rtt})
+		h.now += h.rtt
+		for w := h.flight; w > 0 && c.ssthresh == initialSsthresh; w -= 2 * ccMTU {
+			cwnd := c.cwnd
+			h.ack(min(2*ccMTU, w))
 			if c.hystart.css && began == 0 {
 				began = cwnd
 			}
@@ -484,7 +473,7 @@ func TestConservativeSlowStartLeavesFourPackets(t *testing.T) {
 	c.hystart.css, c.hystart.cssRounds, c.hystart.window = true, hystartRounds-1, 10*ccMTU
 	c.SetMTU(4 * ccMTU)
 	h.fill()
-	c.OnAck(Ack{Now: h.now + ccRTT, Acked: h.flight, FlightBefore: h.flight, RTT: ccRTT, SRTT: ccRTT})
+	h.ack(h.flight)
 	if want := 4 * 4 * ccMTU; c.cwnd != want || c.ssthresh != want {
 		t.Errorf("cwnd = %d, ssthresh = %d, want %d", c.cwnd, c.ssthresh, want)
 	}
