@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,12 +19,15 @@ const (
 	hopRounds  = 1000
 	// hopLimit ends a measurement while the processors have other things to do.
 	hopLimit = time.Second
-	// farHop is how many times the least time a cache line takes where processors are
+	// farHop is how many times the near time a cache line takes where processors are
 	// far from each other.
 	farHop = 2.5
-	// hopLooks measurements at distances of hopPause tell the least.
+	// hopLooks measurements at distances of hopPause tell the near time.
 	hopLooks = 20
 	hopPause = 50 * time.Millisecond
+	// nearHops is the part of the measurements, of the shortest, that ends with the near
+	// time. The shortest of all says little: two processors may for once share a core.
+	nearHops = 0.25
 )
 
 // Hop returns how many nanoseconds a cache line takes from one processor to
@@ -80,11 +84,11 @@ func Hop() float64 {
 // changes as the host moves them, and then all that two of them hand over to each
 // other takes several times as long.
 type Hops struct {
-	least, most float64 // of Hop
-	far         int
+	seen []float64 // by Hop, in order of size
+	far  int
 }
 
-// Learn looks for a while how near they are at best.
+// Learn looks for a while how near they usually are.
 func (h *Hops) Learn() {
 	for range hopLooks {
 		h.note(Hop())
@@ -94,14 +98,17 @@ func (h *Hops) Learn() {
 
 // note takes in a measurement and reports whether it shows them far from each other.
 func (h *Hops) note(d float64) (far bool) {
-	if d > 0 {
-		h.most = max(h.most, d)
-		if h.least == 0 || d < h.least {
-			h.least = d
-		}
+	if d <= 0 {
+		return false
 	}
-	return d > farHop*h.least
+	i, _ := slices.BinarySearch(h.seen, d)
+	h.seen = slices.Insert(h.seen, i, d)
+	return d > farHop*h.near()
 }
+
+// near returns what a cache line takes at most in the nearest quarter of the
+// measurements.
+func (h *Hops) near() float64 { return h.seen[int(nearHops*float64(len(h.seen)-1))] }
 
 // Run runs f at most so many times: until it fails, or does not want to run again and
 // they were near each other before and after it.
@@ -109,7 +116,7 @@ func (h *Hops) Run(times int, f func() (again bool, err error)) error {
 	for range times {
 		before := h.note(Hop())
 		again, err := f()
-		near := h.near(before, h.note(Hop()))
+		near := h.count(before, h.note(Hop()))
 		if err != nil {
 			return err
 		}
@@ -120,8 +127,8 @@ func (h *Hops) Run(times int, f func() (again bool, err error)) error {
 	return nil
 }
 
-// near counts a run before or after which they were far from each other.
-func (h *Hops) near(before, after bool) bool {
+// count counts a run before or after which they were far from each other.
+func (h *Hops) count(before, after bool) (near bool) {
 	if before || after {
 		h.far++
 		return false
@@ -131,12 +138,12 @@ func (h *Hops) near(before, after bool) bool {
 
 // String tells what was seen; it is empty if that was nothing.
 func (h *Hops) String() string {
-	if h.most == 0 {
+	if len(h.seen) == 0 {
 		return ""
 	}
-	s := fmt.Sprintf("A cache line took %.0f to %.0f ns between processors", h.least, h.most)
+	s := fmt.Sprintf("A cache line took %.0f to %.0f ns between processors", h.seen[0], h.seen[len(h.seen)-1])
 	if h.far > 0 {
-		s += fmt.Sprintf("; before or after %d runs, which were repeated if possible, more than %v times as long as at best", h.far, farHop)
+		s += fmt.Sprintf("; before or after %d runs, which were repeated if possible, more than %v times the %.0f ns that the nearest quarter takes", h.far, farHop, h.near())
 	}
 	return s + "."
 }

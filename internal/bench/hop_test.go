@@ -31,12 +31,16 @@ func TestHops(t *testing.T) {
 	for _, tt := range []struct {
 		before, after float64
 		near          bool
-	}{{40, 45, true}, {45, 120, false}, {45, 99, true}, {180, 40, false}, {30, 76, false}, {0, 0, true}} {
-		if near := h.near(h.note(tt.before), h.note(tt.after)); near != tt.near {
+	}{
+		{40, 45, true}, {45, 120, false}, {45, 99, true}, {180, 40, false}, {0, 0, true},
+		{15, 75, true}, // one of few that was short makes nothing far
+		{41, 104, false},
+	} {
+		if near := h.count(h.note(tt.before), h.note(tt.after)); near != tt.near {
 			t.Errorf("%v ns before and %v after: near %v", tt.before, tt.after, near)
 		}
 	}
-	want := "A cache line took 30 to 180 ns between processors; before or after 3 runs, which were repeated if possible, more than 2.5 times as long as at best."
+	want := "A cache line took 15 to 180 ns between processors; before or after 3 runs, which were repeated if possible, more than 2.5 times the 40 ns that the nearest quarter takes."
 	if s := h.String(); s != want {
 		t.Errorf("%s\nwant %s", s, want)
 	}
