@@ -28,6 +28,9 @@ const (
 	maxPerfTime    = 24 * time.Hour
 )
 
+// perfTime is how long to measure unless -time says otherwise.
+const perfTime = 3 * time.Second
+
 // perfSpec says what to measure. It travels to the server as JSON.
 type perfSpec struct {
 	Mode     string
@@ -102,7 +105,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 		return nil
 	}
 	fs.Func("size", "message `size` (default 64KiB; with -latency 64)", setSize)
-	fs.DurationVar(&o.time, "time", 3*time.Second, "how long to measure")
+	fs.DurationVar(&o.time, "time", 0, fmt.Sprintf("how long to measure (default %v; compare %v each)", perfTime, compareTime))
 	fs.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how long to run before")
 	fs.IntVar(&o.Streams, "streams", 1, "`number` of streams, used in turn")
 	fs.IntVar(&o.Assocs, "assocs", 1, "`number` of associations, connections or queue pairs")
@@ -146,7 +149,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
 	fs.BoolVar(&o.quiet, "quiet", false, "print no line per second")
 	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of this side, in mode mpi of rank 0, to a `file`")
-	fs.IntVar(&o.rounds, "rounds", 3, "`number` of rounds of compare")
+	fs.IntVar(&o.rounds, "rounds", compareRounds, "`number` of rounds of compare")
 	fs.BoolVar(&o.TCP, "tcp", false, "let the RDMA modes use TCP (MPA) instead of SCTP")
 	perftestFlags(fs, o, setSize)
 	fs.Usage = func() {
@@ -186,6 +189,7 @@ func perfMain(args []string) int {
 	if o.Latency && !o.sizeSet {
 		o.Size = 64
 	}
+	o.defaultTime(fs)
 	o.likePerftest(fs)
 	if err := o.check(); err != nil {
 		return misused(fs.Name(), err)
@@ -197,6 +201,19 @@ func perfMain(args []string) int {
 		return exitFail
 	}
 	return exitOK
+}
+
+// defaultTime sets -time if it was not given.
+func (o *perfOptions) defaultTime(fs *flag.FlagSet) {
+	given := false
+	fs.Visit(func(f *flag.Flag) { given = given || f.Name == "time" })
+	switch {
+	case given:
+	case o.Mode == "compare":
+		o.time = compareTime
+	default:
+		o.time = perfTime
+	}
 }
 
 // check finds what the flag package cannot.

@@ -75,6 +75,13 @@ func matrix(o *perfOptions) []comparison {
 	}
 }
 
+// A run of compare is short, and there are many: where processors move, each way that
+// they lie lasts for a second or so, and of few runs the median is one of them by chance.
+const (
+	compareTime   = 800 * time.Millisecond
+	compareRounds = 11
+)
+
 // noisy is how many processors others may use before a run does not count.
 const noisy = bench.Noisy
 
