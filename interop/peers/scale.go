@@ -26,6 +26,8 @@ const (
 	// scaleBurst is how many messages are under way, on so many associations,
 	// streams or queue pairs in turn.
 	scaleBurst = 32
+	// scaleTurns is how many times each number of associations is set up and measured.
+	scaleTurns = 9
 	// scaleDials is how many associations are set up at the same time.
 	scaleDials = 64
 	// maxTSNs is the largest amount of outstanding data.
@@ -191,40 +193,51 @@ func heap() float64 {
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
-// scaleAssociations measures up to limit associations between two sockets.
+// scaleAssociations measures up to limit associations between two sockets, each
+// number of them in turn, several times: what disturbs the machine for a while
+// disturbs them alike.
 func scaleAssociations(ctx context.Context, s *settings, limit int) (cost, memory, rate, shake curve, err error) {
 	cost.name, memory.name, rate.name = "associations", "memory per association", "handshakes per second"
 	shake.name = "processor time per handshake"
-	for _, n := range tens(limit) {
-		each := 0.0
-		err = func() error {
-			before := heap()
-			p, err := newScalePair(1)
-			if err != nil {
+	numbers := tens(limit)
+	type samples struct{ ns, bytes, perSecond, micros bench.Sample }
+	all := make([]samples, len(numbers))
+	for range scaleTurns {
+		for k, n := range numbers {
+			x := &all[k]
+			err := func() error {
+				before := heap()
+				p, err := newScalePair(1)
+				if err != nil {
+					return err
+				}
+				defer p.close()
+				empty := heap() - before // sockets and their buffers
+				perSecond, micros, err := p.connect(ctx, n)
+				if err != nil {
+					return err
+				}
+				each := (heap() - before - empty) / float64(2*n)
+				msg := make([]byte, scaleSize)
+				ns, err := p.send(ctx, s.time/4, func(i int) error { return p.assocs[i%n].Send(ctx, msg, sctp.SendOptions{}) })
+				x.ns, x.bytes = append(x.ns, ns), append(x.bytes, each)
+				x.perSecond, x.micros = append(x.perSecond, perSecond), append(x.micros, micros)
 				return err
-			}
-			defer p.close()
-			empty := heap() - before // sockets and their buffers
-			perSecond, micros, err := p.connect(ctx, n)
+			}()
 			if err != nil {
-				return err
+				return cost, memory, rate, shake, fmt.Errorf("%d associations: %w", n, err)
 			}
-			rate.add(float64(n), perSecond)
-			shake.add(float64(n), micros)
-			each = (heap() - before - empty) / float64(2*n)
-			if n > 1 { // of one alone, what is made once counts more
-				memory.add(float64(n), each)
-			}
-			msg := make([]byte, scaleSize)
-			ns, err := p.send(ctx, s.time, func(i int) error { return p.assocs[i%n].Send(ctx, msg, sctp.SendOptions{}) })
-			cost.add(float64(n), ns)
-			return err
-		}()
-		if err != nil {
-			return cost, memory, rate, shake, fmt.Errorf("%d associations: %w", n, err)
 		}
-		fmt.Fprintf(os.Stderr, "%d associations: %.0f ns per packet, %.0f bytes each, %.0f handshakes/s\n",
-			n, cost.y[len(cost.y)-1], each, rate.y[len(rate.y)-1])
+	}
+	for k, n := range numbers {
+		x := &all[k]
+		cost.add(float64(n), x.ns.Median())
+		rate.add(float64(n), x.perSecond.Median())
+		shake.add(float64(n), x.micros.Median())
+		if n > 1 { // of one alone, what is made once counts more
+			memory.add(float64(n), x.bytes.Median())
+		}
+		fmt.Fprintf(os.Stderr, "%d associations: %s ns per packet, %s bytes each, %s handshakes/s\n", n, x.ns, x.bytes, x.perSecond)
 	}
 	return cost, memory, rate, shake, nil
 }
@@ -312,7 +325,8 @@ func scaleTo(ctx context.Context, s *settings, t *tools, w io.Writer, limit int,
 	fmt.Fprintf(w, "| handshakes per second, both ends on this machine | %.0f | at least %d |\n", rate.y[last], targetHandshakes)
 	fmt.Fprintf(w, "| processor time per handshake, both ends | %.0f µs | |\n", shake.y[last])
 	fmt.Fprintf(w, "| cost of a packet relative to one association | %.2f | at most %.1f |\n", growth, targetGrowth)
-	fmt.Fprintf(w, "\nProcessor time per packet of both ends, acknowledgements included, with %d messages of %d bytes under way in turn; for outstanding data, of the protocol core's sender per TSN; for queue pairs, per RDMA Read:\n\n", scaleBurst, scaleSize)
+	fmt.Fprintf(w, "\nOf associations, medians of %d turns.", scaleTurns)
+	fmt.Fprintf(w, " Processor time per packet of both ends, acknowledgements included, with %d messages of %d bytes under way in turn; for outstanding data, of the protocol core's sender per TSN; for queue pairs, per RDMA Read:\n\n", scaleBurst, scaleSize)
 	curves := []*curve{&cost, &streams, &qps, &tsns}
 	fmt.Fprint(w, "| ns, by the number of |")
 	for _, n := range tens(max(limit, maxTSNs)) {
