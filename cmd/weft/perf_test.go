@@ -55,6 +55,27 @@ func TestPerfOptions(t *testing.T) {
 	}
 }
 
+func TestPerfTimeByDefault(t *testing.T) {
+	for _, tt := range []struct {
+		mode string
+		args []string
+		want time.Duration
+	}{
+		{"tcp", nil, perfTime}, {"compare", nil, compareTime}, {"tcp", []string{"-time", "1s"}, time.Second},
+		{"compare", []string{"-time", "2s"}, 2 * time.Second}, {"tcp", []string{"-time", "0"}, 0}, // to be refused
+	} {
+		var o perfOptions
+		fs := perfFlags(&o)
+		if err := fs.Parse(tt.args); err != nil {
+			t.Fatal(err)
+		}
+		o.Mode = tt.mode
+		if o.defaultTime(fs); o.time != tt.want {
+			t.Errorf("%s %v takes %v, want %v", tt.mode, tt.args, o.time, tt.want)
+		}
+	}
+}
+
 // TestPerfCompare has every cell of the comparison, with the ratios that it is to
 // have.
 func TestPerfCompare(t *testing.T) {
@@ -200,7 +221,7 @@ func TestPerfIsARankUnderALauncher(t *testing.T) {
 
 func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
-		{}, {"pigeon"}, {"udp", "tcp"}, {"-size", "0", "udp"}, {"-size", "2GiB", "udp"}, {"-time", "-1s", "udp"}, {"-streams", "0", "sctp"},
+		{}, {"pigeon"}, {"udp", "tcp"}, {"-size", "0", "udp"}, {"-size", "2GiB", "udp"}, {"-time", "-1s", "udp"}, {"-time", "0", "udp"}, {"-streams", "0", "sctp"},
 		{"-assocs", "-1", "sctp"}, {"-mtu", "20", "sctp"}, {"-rate", "x", "tcp"}, {"-server", ":0", "udp"}, {"-window", "0", "write"}, {"-rounds", "0", "compare"},
 		{"-tcp", "sctp"}, {"-a", "tcp"}, {"-n", "4", "write"}, {"-n", "10000001", "write"}, {"-D", "-1", "write"}, {"-a", "atomic"}, {"-a", "-s", "9", "write"},
 		{"-format", "csv", "write"}, {"-lat", "-b", "-n", "9", "send"},
