@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/netem"
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/units"
@@ -205,10 +206,8 @@ func perfMain(args []string) int {
 
 // defaultTime sets -time if it was not given.
 func (o *perfOptions) defaultTime(fs *flag.FlagSet) {
-	given := false
-	fs.Visit(func(f *flag.Flag) { given = given || f.Name == "time" })
 	switch {
-	case given:
+	case cli.Given(fs, "time"):
 	case o.Mode == "compare":
 		o.time = compareTime
 	default:

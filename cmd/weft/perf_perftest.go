@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -75,11 +76,7 @@ func perftestFlags(fs *flag.FlagSet, o *perfOptions, setSize func(string) error)
 
 // likePerftest sets what the perftest format has other defaults for.
 func (o *perfOptions) likePerftest(fs *flag.FlagSet) {
-	depthSet := false
-	fs.Visit(func(f *flag.Flag) {
-		depthSet = depthSet || f.Name == "t" || f.Name == "window"
-		o.peerFlags = o.peerFlags || f.Name == "p" || f.Name == "r"
-	})
+	o.peerFlags = cli.Given(fs, "p", "r")
 	if o.all || o.iterations != 0 || o.seconds != 0 || o.gbits || o.rdmaCM {
 		o.format = formatPerftest
 	}
@@ -87,7 +84,7 @@ func (o *perfOptions) likePerftest(fs *flag.FlagSet) {
 	if o.format != formatPerftest {
 		return
 	}
-	if !depthSet {
+	if !cli.Given(fs, "t", "window") {
 		o.Window = perftestDepth
 	}
 	if o.Latency && !o.sizeSet {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
 
@@ -105,11 +106,9 @@ func runMain(args []string) int {
 	if status, ok := parse(fs, args); !ok {
 		return status
 	}
-	counted := false
-	fs.Visit(func(f *flag.Flag) { counted = counted || f.Name == "n" || f.Name == "np" })
 	err := o.check(fs.NArg())
 	if err == nil {
-		err = o.checkHosts(counted)
+		err = o.checkHosts(cli.Given(fs, "n", "np"))
 	}
 	if err != nil {
 		return misused(fs.Name(), err)

@@ -1,5 +1,5 @@
 // Package cli has commands answer alike when they are asked for help, or are
-// used wrongly.
+// used wrongly, and tells which flags they were given.
 package cli
 
 import (
@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // Parse is fs.Parse, but prints only what was asked for: on flag.ErrHelp the usage,
@@ -22,6 +23,12 @@ func Parse(fs *flag.FlagSet, args []string, help io.Writer) error {
 		usage()
 	}
 	return err
+}
+
+// Given reports whether one of these flags was set, even to what it is by default.
+func Given(fs *flag.FlagSet, names ...string) (given bool) {
+	fs.Visit(func(f *flag.Flag) { given = given || slices.Contains(names, f.Name) })
+	return given
 }
 
 // Misused says to w what is wrong with the flags and arguments of a command, and

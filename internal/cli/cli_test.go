@@ -27,3 +27,15 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+func TestGiven(t *testing.T) {
+	fs := flag.NewFlagSet("command", flag.ContinueOnError)
+	fs.Int("n", 0, "")
+	fs.Int("m", 0, "")
+	if err := fs.Parse([]string{"-n=0"}); err != nil {
+		t.Fatal(err)
+	}
+	if !Given(fs, "n") || Given(fs, "m") || !Given(fs, "m", "n") || Given(fs) {
+		t.Errorf("n: %v, m: %v, either: %v, none: %v", Given(fs, "n"), Given(fs, "m"), Given(fs, "m", "n"), Given(fs))
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/bench"
+	"github.com/weftstack/weft/internal/cli"
 )
 
 // settings are the flags.
@@ -42,19 +43,26 @@ func (s *settings) measures(name string) bool {
 type experiment struct {
 	name, what string
 	root       bool
-	time       time.Duration // of each measurement, if nothing else is asked for
 	run        func(ctx context.Context, s *settings, t *tools, w io.Writer) error
 }
 
 func experiments() []experiment {
 	return []experiment{
-		{"compare", "bytes, messages and latency of all stacks, on loopback", false, 800 * time.Millisecond, runCompare},
-		{"loss", "ping-pong and farm under loss", true, 2 * time.Second, runLoss},
-		{"bulk", "goodput over long paths with loss, against TCP", true, 2 * time.Second, runBulk},
-		{"fair", "two flows that share a line", true, 2 * time.Second, runFair},
-		{"scale", "costs as associations, streams, queue pairs and outstanding data grow", false, 2 * time.Second, runScale},
+		{"compare", "bytes, messages and latency of all stacks, on loopback", false, runCompare},
+		{"loss", "ping-pong and farm under loss", true, runLoss},
+		{"bulk", "goodput over long paths with loss, against TCP", true, runBulk},
+		{"fair", "two flows that share a line", true, runFair},
+		{"scale", "costs as associations, streams, queue pairs and outstanding data grow", false, runScale},
 	}
 }
+
+// How often and how long compare measures, and how long the others do, unless the flags
+// say otherwise: see `weft perf compare`.
+const (
+	compareRounds = 11
+	compareTime   = 800 * time.Millisecond
+	otherTime     = 2 * time.Second
+)
 
 func main() {
 	if role := os.Getenv(envRole); role != "" {
@@ -73,8 +81,8 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	var s settings
 	fs := flag.NewFlagSet("peers", flag.ContinueOnError)
-	fs.IntVar(&s.rounds, "rounds", 11, "`number` of rounds of compare")
-	fs.DurationVar(&s.time, "time", 0, "how long each measurement of compare, bulk, fair and scale takes (bulk and fair: ten times that; default 2s, compare 800ms)")
+	fs.IntVar(&s.rounds, "rounds", compareRounds, "`number` of rounds of compare")
+	fs.DurationVar(&s.time, "time", 0, fmt.Sprintf("how long each measurement of compare, bulk, fair and scale takes (bulk and fair: ten times that; default %v, compare %v)", otherTime, compareTime))
 	fs.Float64Var(&s.scale, "scale", 1, "`part` of the work of the experiments under loss to do")
 	fs.StringVar(&s.only, "only", "", "measure these `stacks` only, separated by commas; fair: pairs of them")
 	fs.IntVar(&s.seeds, "seeds", 5, "`number` of seeds of the experiments under loss")
@@ -110,8 +118,12 @@ func run(ctx context.Context, args []string) int {
 		if e.name != name || fs.NArg() > 1 {
 			continue
 		}
-		if s.time == 0 {
-			s.time = e.time
+		switch {
+		case cli.Given(fs, "time"):
+		case name == "compare":
+			s.time = compareTime
+		default:
+			s.time = otherTime
 		}
 		if s.rounds < 1 || s.seeds < 1 || s.time <= 0 || !(s.scale > 0 && s.scale <= 100) {
 			fmt.Fprintln(os.Stderr, "peers: -rounds, -seeds, -time and -scale must be positive")

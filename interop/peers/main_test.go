@@ -69,7 +69,7 @@ func TestTableHasARowPerStackAndTheRatios(t *testing.T) {
 }
 
 func TestWrongUseExitsWithTwo(t *testing.T) {
-	for _, args := range [][]string{{"dance"}, {"-rounds", "0"}, {"-x"}, {"compare", "loss"}, {"-scale", "0", "loss"}, {"-time", "-1s"}} {
+	for _, args := range [][]string{{"dance"}, {"-rounds", "0"}, {"-x"}, {"compare", "loss"}, {"-scale", "0", "loss"}, {"-time", "-1s"}, {"-time", "0"}} {
 		if status := run(t.Context(), args); status != 2 {
 			t.Errorf("peers %q: status %d, want 2", args, status)
 		}
