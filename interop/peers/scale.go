@@ -193,6 +193,30 @@ func heap() float64 {
 	return float64(m.HeapAlloc + m.StackInuse)
 }
 
+// scaleSamples is what is measured of a number of associations between two sockets.
+type scaleSamples struct{ ns, bytes, perSecond, micros bench.Sample }
+
+// measure sets n associations up, sends on them in turn, and takes them down.
+func (x *scaleSamples) measure(ctx context.Context, s *settings, n int) error {
+	before := heap()
+	p, err := newScalePair(1)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	empty := heap() - before // sockets and their buffers
+	perSecond, micros, err := p.connect(ctx, n)
+	if err != nil {
+		return err
+	}
+	each := (heap() - before - empty) / float64(2*n)
+	msg := make([]byte, scaleSize)
+	ns, err := p.send(ctx, s.time/4, func(i int) error { return p.assocs[i%n].Send(ctx, msg, sctp.SendOptions{}) })
+	x.ns, x.bytes = append(x.ns, ns), append(x.bytes, each)
+	x.perSecond, x.micros = append(x.perSecond, perSecond), append(x.micros, micros)
+	return err
+}
+
 // scaleAssociations measures up to limit associations between two sockets, each
 // number of them in turn, several times: what disturbs the machine for a while
 // disturbs them alike.
@@ -200,31 +224,10 @@ func scaleAssociations(ctx context.Context, s *settings, limit int) (cost, memor
 	cost.name, memory.name, rate.name = "associations", "memory per association", "handshakes per second"
 	shake.name = "processor time per handshake"
 	numbers := tens(limit)
-	type samples struct{ ns, bytes, perSecond, micros bench.Sample }
-	all := make([]samples, len(numbers))
+	all := make([]scaleSamples, len(numbers))
 	for range scaleTurns {
 		for k, n := range numbers {
-			x := &all[k]
-			err := func() error {
-				before := heap()
-				p, err := newScalePair(1)
-				if err != nil {
-					return err
-				}
-				defer p.close()
-				empty := heap() - before // sockets and their buffers
-				perSecond, micros, err := p.connect(ctx, n)
-				if err != nil {
-					return err
-				}
-				each := (heap() - before - empty) / float64(2*n)
-				msg := make([]byte, scaleSize)
-				ns, err := p.send(ctx, s.time/4, func(i int) error { return p.assocs[i%n].Send(ctx, msg, sctp.SendOptions{}) })
-				x.ns, x.bytes = append(x.ns, ns), append(x.bytes, each)
-				x.perSecond, x.micros = append(x.perSecond, perSecond), append(x.micros, micros)
-				return err
-			}()
-			if err != nil {
+			if err := all[k].measure(ctx, s, n); err != nil {
 				return cost, memory, rate, shake, fmt.Errorf("%d associations: %w", n, err)
 			}
 		}
@@ -325,8 +328,7 @@ func scaleTo(ctx context.Context, s *settings, t *tools, w io.Writer, limit int,
 	fmt.Fprintf(w, "| handshakes per second, both ends on this machine | %.0f | at least %d |\n", rate.y[last], targetHandshakes)
 	fmt.Fprintf(w, "| processor time per handshake, both ends | %.0f µs | |\n", shake.y[last])
 	fmt.Fprintf(w, "| cost of a packet relative to one association | %.2f | at most %.1f |\n", growth, targetGrowth)
-	fmt.Fprintf(w, "\nOf associations, medians of %d turns.", scaleTurns)
-	fmt.Fprintf(w, " Processor time per packet of both ends, acknowledgements included, with %d messages of %d bytes under way in turn; for outstanding data, of the protocol core's sender per TSN; for queue pairs, per RDMA Read:\n\n", scaleBurst, scaleSize)
+	fmt.Fprintf(w, "\nOf associations, medians of %d turns. Processor time per packet of both ends, acknowledgements included, with %d messages of %d bytes under way in turn; for outstanding data, of the protocol core's sender per TSN; for queue pairs, per RDMA Read:\n\n", scaleTurns, scaleBurst, scaleSize)
 	curves := []*curve{&cost, &streams, &qps, &tsns}
 	fmt.Fprint(w, "| ns, by the number of |")
 	for _, n := range tens(max(limit, maxTSNs)) {
