@@ -11,7 +11,7 @@ import (
 )
 
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	ctx := context.Background()
@@ -69,7 +69,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 
 // Neither does a message for which there is no room.
 func TestRefusedSendsDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
 	p := newLoopbackPair(t, sctp.TransportConfig{}, &sctp.Config{SendBuffer: 10_000}, nil)

@@ -18,7 +18,7 @@ import (
 // Flows that start within 20 ms of each other on a line with a long queue have
 // about equal shares of it soon.
 func TestFlowsShareTheLine(t *testing.T) {
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		t.Skip("half a million packets: takes a minute with the race detector")
 	}
 	const seeds = 3
@@ -46,7 +46,7 @@ func TestFlowsShareTheLine(t *testing.T) {
 // One flow fills a long line, also after slow start and where acknowledgements come in
 // bursts: the window is reduced once for what the queue drops.
 func TestFlowFillsALongLine(t *testing.T) {
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		t.Skip("half a million packets: takes a minute with the race detector")
 	}
 	for seed := range uint64(2) {
@@ -63,7 +63,7 @@ func TestFlowFillsALongLine(t *testing.T) {
 // A flow that begins when another has filled the queue, and loses the first that it sends,
 // gets a share of the line before long.
 func TestLateFlowGetsAShare(t *testing.T) {
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		t.Skip("half a million packets: takes a minute with the race detector")
 	}
 	const seeds = 6
@@ -163,7 +163,7 @@ func (c *lateConn) ReadFrom(b []byte) (int, net.Addr, error) {
 // Where processes wake up late, a flow takes no more than its share from one that
 // shrinks its window for every loss, also if the queue is short.
 func TestShortQueueIsShared(t *testing.T) {
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		t.Skip("a hundred thousand packets, of which the race detector makes much")
 	}
 	const seeds = 2
@@ -199,7 +199,7 @@ func TestShortQueueIsShared(t *testing.T) {
 // Where processes wake up late, round-trip times do not tell whether there is a
 // queue; random losses still do not shrink the window as congestion does.
 func TestRandomLossWithLateWakeups(t *testing.T) {
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		t.Skip("a hundred thousand packets, of which the race detector makes much")
 	}
 	const seeds = 3

@@ -179,7 +179,7 @@ func TestReplayedCookieSetsUpNothing(t *testing.T) {
 }
 
 func TestIdleAssociationsAreSmall(t *testing.T) {
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		t.Skip("sizes differ")
 	}
 	synctest.Test(t, func(t *testing.T) {

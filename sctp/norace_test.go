@@ -1,5 +1,6 @@
 //go:build !race
 
-package sctp_test
+package sctp
 
-const raceEnabled = false
+// RaceEnabled tells that the race detector is off.
+const RaceEnabled = false

@@ -1,5 +1,6 @@
 //go:build race
 
-package sctp_test
+package sctp
 
-const raceEnabled = true
+// RaceEnabled tells that the race detector is on; it makes pools forget at random.
+const RaceEnabled = true

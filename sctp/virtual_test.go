@@ -96,7 +96,7 @@ func TestGigabyteOverHostileLink(t *testing.T) {
 		t.Skip("long")
 	}
 	size := int64(1 << 30)
-	if raceEnabled {
+	if sctp.RaceEnabled {
 		size = 1 << 26
 	}
 	start := time.Now()
@@ -112,7 +112,7 @@ func TestGigabyteOverHostileLink(t *testing.T) {
 
 func TestThousandSeeds(t *testing.T) {
 	seeds, size := uint64(1000), int64(100_000)
-	if raceEnabled || testing.Short() {
+	if sctp.RaceEnabled || testing.Short() {
 		seeds = 50
 	}
 	for seed := range seeds {
