@@ -93,29 +93,9 @@ func shareLine(t *testing.T, seed uint64, link sctptest.Link, nap, apart, after,
 	rng := rand.New(rand.NewPCG(seed, 0))
 	got := make([]atomic.Int64, len(cfgs))
 	for i, cfg := range cfgs {
-		open := func(h *sctptest.Host, cfg sctp.Config) *sctp.Endpoint {
-			pc, err := h.ListenPacket(fmt.Sprintf(":%d", 9899+i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			conn := net.PacketConn(pc)
-			if nap > 0 {
-				conn = &lateConn{PacketConn: pc, rng: rand.New(rand.NewPCG(seed, rng.Uint64())), nap: nap}
-			}
-			tr, err := sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{conn}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { tr.Close() })
-			e, err := tr.Listen(5000, &cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e
-		}
 		cfg.MTU = 1500
-		source := open(from, cfg)
-		open(to, sctp.Config{MTU: 1500, OnPiece: func(_ *sctp.Association, p *sctp.Piece) { got[i].Add(int64(len(p.Data))) }})
+		source := lateEndpoint(t, from, 9899+i, nap, rng, cfg)
+		lateEndpoint(t, to, 9899+i, nap, rng, sctp.Config{MTU: 1500, OnPiece: func(_ *sctp.Association, p *sctp.Piece) { got[i].Add(int64(len(p.Data))) }})
 		start := time.Duration(i)*apart + time.Duration(rng.Int64N(int64(20*time.Millisecond)))
 		go func() {
 			time.Sleep(start)
@@ -140,6 +120,29 @@ func shareLine(t *testing.T, seed uint64, link sctptest.Link, nap, apart, after,
 		mbit[i] = float64(got[i].Load()-before[i]) * 8 / d.Seconds() / 1e6
 	}
 	return mbit
+}
+
+// lateEndpoint opens an endpoint of a process that wakes up late, after nap on average,
+// unless that is 0.
+func lateEndpoint(t *testing.T, h *sctptest.Host, port int, nap time.Duration, rng *rand.Rand, cfg sctp.Config) *sctp.Endpoint {
+	pc, err := h.ListenPacket(fmt.Sprintf(":%d", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := net.PacketConn(pc)
+	if nap > 0 {
+		conn = &lateConn{PacketConn: pc, rng: rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())), nap: nap}
+	}
+	tr, err := sctp.NewTransport(sctp.TransportConfig{Conns: []sctp.PacketConn{conn}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tr.Close() })
+	e, err := tr.Listen(5000, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // lateConn is the socket of a process that wakes up late: it reads what has come by
@@ -215,4 +218,66 @@ func TestRandomLossWithLateWakeups(t *testing.T) {
 	if sum/seeds < 1.25 {
 		t.Errorf("%.1f times what NewReno carries, want 1.25", sum/seeds)
 	}
+}
+
+// Nor do they in flows that begin anew with each message: round-trip times are shorter
+// then, and those that losses are compared with must not be of these beginnings only.
+func TestMessagesUnderRandomLoss(t *testing.T) {
+	if sctp.RaceEnabled {
+		t.Skip("a hundred thousand packets, of which the race detector makes much")
+	}
+	const seeds = 3
+	for _, size := range []int{64 << 10, 300_000} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			sum := 0.0
+			for seed := range uint64(seeds) {
+				var d [2]time.Duration
+				for i, loss := range []float64{0, 0.02} {
+					synctest.Test(t, func(t *testing.T) {
+						link := sctptest.Link{Delay: 25 * time.Microsecond, Rate: 1e9, Loss: loss}
+						d[i] = pingPong(t, seed, link, 100*time.Microsecond, size, 30_000_000/size)
+					})
+				}
+				t.Logf("seed %d: %v without loss, %v with", seed, d[0], d[1])
+				sum += float64(d[1]) / float64(d[0])
+			}
+			if sum/seeds > 1.4 {
+				t.Errorf("%.2f times as long as without loss, want 1.4 at most", sum/seeds)
+			}
+		})
+	}
+}
+
+// pingPong returns how long a message takes to go back and forth count times.
+func pingPong(t *testing.T, seed uint64, link sctptest.Link, nap time.Duration, size, count int) time.Duration {
+	n := sctptest.NewNetwork(seed)
+	defer n.Close()
+	n.SetDefault(link)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	cfg := sctp.Config{MTU: 1500}
+	to := lateEndpoint(t, n.NewHost("10.0.0.2"), 9899, nap, rng, cfg)
+	go func() {
+		a, err := to.Accept(t.Context())
+		msg := make([]byte, size)
+		for i := 0; i < count && err == nil; i++ {
+			if _, _, err = a.Recv(t.Context(), msg); err == nil {
+				err = a.Send(t.Context(), msg, sctp.SendOptions{})
+			}
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	from := lateEndpoint(t, n.NewHost("10.0.0.1"), 9899, nap, rng, cfg)
+	a, err := from.Connect(t.Context(), sctp.Addr{Addrs: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.2:9899")}, Port: 5000})
+	start, msg := time.Now(), make([]byte, size)
+	for i := 0; i < count && err == nil; i++ {
+		if err = a.Send(t.Context(), msg, sctp.SendOptions{}); err == nil {
+			_, _, err = a.Recv(t.Context(), msg)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(start)
 }

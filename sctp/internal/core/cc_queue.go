@@ -42,7 +42,7 @@ func (q *queueing) onAck(a *Ack) {
 	if q.least[0] == 0 || a.RTT < q.least[0] {
 		q.least[0] = a.RTT
 	}
-	q.lost.onAck(a.Now, a.RTT)
+	q.lost.onAck(a.Now, a.RTT, a.Acked)
 	if a.Now >= q.ends {
 		q.round = [2]Time{0, q.round[0]}
 		q.ends = a.Now + a.RTT

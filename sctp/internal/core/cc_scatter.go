@@ -1,12 +1,18 @@
 package core
 
 const (
-	// scatterTimes is how many round-trip times are kept, one every scatterEvery;
-	// each is the middle one of three, so that a single late wake-up is nothing.
-	// From scatterFew on losses are placed among them.
-	scatterTimes      = 32
-	scatterEvery Time = 1_000_000
-	scatterFew        = 8
+	// scatterTimes is how many round-trip times are kept; each is the middle one of
+	// three, so that a single late wake-up is nothing. From scatterFew on losses are
+	// placed among them.
+	scatterTimes = 32
+	scatterFew   = 8
+	// scatterBytes is after how many acknowledged bytes one is kept, on average, since
+	// losses fall on bytes, too: of times kept by the clock many would be of the first
+	// packets of messages, which find the queue empty. It varies by half of it either
+	// way, in steps of scatterStep (of the golden ratio, modulo scatterBytes), lest
+	// they be of one place in messages of just that length.
+	scatterBytes = 64 << 10
+	scatterStep  = 40503
 	// scatterEven is below which mean place losses count as evenly scattered: a
 	// half is the mean of random ones.
 	scatterEven = 0.58
@@ -34,15 +40,16 @@ type scatter struct {
 	times  [scatterTimes]uint32 // microseconds
 	n      int                  // how many were kept; the next is n % scatterTimes
 	last   [3]Time              // round-trip times
-	at     Time                 // when one was kept last
+	due    int                  // bytes to acknowledge until the next is kept
+	vary   int                  // what they are more than half of scatterBytes
 	place  float64              // mean of losses
 	losses int                  // that it is of, up to scatterMemory
 	span   [2]Time              // least of this half of scatterSpan and the one before; 0: none
 	since  Time                 // when this half began
 }
 
-// onAck takes in a round-trip time.
-func (s *scatter) onAck(now, rtt Time) {
+// onAck takes in a round-trip time, and how many bytes were acknowledged with it.
+func (s *scatter) onAck(now, rtt Time, acked int) {
 	if age := now - s.since; age >= scatterSpan/2 {
 		s.span = [2]Time{0, s.span[0]}
 		if age >= scatterSpan {
@@ -54,12 +61,13 @@ func (s *scatter) onAck(now, rtt Time) {
 		s.span[0] = rtt
 	}
 	s.last[2], s.last[1], s.last[0] = s.last[1], s.last[0], rtt
-	if now-s.at >= scatterEvery && s.last[2] != 0 {
+	if s.due -= acked; s.due <= 0 && s.last[2] != 0 {
 		s.times[s.n%scatterTimes] = s.now()
 		if s.n++; s.n == 2*scatterTimes {
 			s.n = scatterTimes // so that it cannot overflow
 		}
-		s.at = now
+		s.vary = (s.vary + scatterStep) % scatterBytes
+		s.due = scatterBytes/2 + s.vary
 	}
 }
 

@@ -68,7 +68,7 @@ func TestCubicWaitsForLossesToTell(t *testing.T) {
 	feed := func(n int, rtt Time) {
 		for range n {
 			now += ms
-			s.onAck(now, rtt)
+			s.onAck(now, rtt, 2*scatterBytes)
 		}
 	}
 	if feed(scatterFew, 100_000); s.even(100_000) {
