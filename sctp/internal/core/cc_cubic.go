@@ -162,7 +162,7 @@ func (c *cubic) OnLoss(now Time) {
 		c.cwnd = c.reduced(cubicBeta)
 		return
 	case !slow && random:
-		c.reduceBy(lossBeta)
+		c.reduceBy(c.queue.beta())
 		// Growth as that of Reno goes on from here, not slower as if what was
 		// lost had to be made up for.
 		c.prior = 0

@@ -1,8 +1,11 @@
 package core
 
 const (
-	// lossBeta is what a random loss leaves of the window.
-	lossBeta = 0.9375
+	// lossBeta is what a random loss leaves of the window, and shortBeta on a path as
+	// short as scatterPath: there a window of a few dozen packets must last until a
+	// process that sleeps is awake, many times the round-trip time of the line.
+	lossBeta  = 0.9375
+	shortBeta = 0.96875
 	// queuePackets and queueShare: up to so many packets, or this part of the
 	// window, in a queue count as none, since round-trip times scatter.
 	queuePackets = 3
@@ -65,6 +68,14 @@ func (q *queueing) random(cwnd, mtu int) bool {
 	}
 	base, _ := q.times()
 	return base != 0 && q.lost.even(base)
+}
+
+// beta returns what a random loss leaves of the window.
+func (q *queueing) beta() float64 {
+	if base, _ := q.times(); base <= scatterPath {
+		return shortBeta
+	}
+	return lossBeta
 }
 
 // none reports whether the queue is empty, as far as the last two round trips

@@ -18,7 +18,7 @@ func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 		base Time
 		want float64
 	}{
-		{"random", noise, noise, 80_000, lossBeta},
+		{"random", noise, noise, 80_000, shortBeta},
 		{"at the longest", noise, func(r *rand.Rand) Time { return 300_000 + noise(r) }, 80_000, cubicBeta},
 		{"longer path", func(r *rand.Rand) Time { return 2*ms + noise(r) }, func(r *rand.Rand) Time { return 2*ms + noise(r) }, 2 * ms, cubicBeta},
 		{"full queue", func(r *rand.Rand) Time { return 200_000 + noise(r) }, func(r *rand.Rand) Time { return 200_000 + noise(r) }, 80_000, cubicBeta},
@@ -43,8 +43,8 @@ func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 				c.cwnd, c.ssthresh = window, window
 				c.OnLoss(now)
 				switch {
-				case loss < 2*scatterMemory && tt.want == lossBeta:
-				case c.cwnd == window*15/16:
+				case loss < 2*scatterMemory && tt.want == shortBeta:
+				case c.cwnd == window*31/32:
 					mild++
 					fallthrough
 				default:
@@ -53,7 +53,7 @@ func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 			}
 			share := float64(mild) / float64(all)
 			t.Logf("%.2f of losses were taken for random, mean place %.2f", share, c.queue.lost.place)
-			if tt.want == lossBeta && share < 0.8 || tt.want == cubicBeta && share > 0.2 {
+			if tt.want == shortBeta && share < 0.8 || tt.want == cubicBeta && share > 0.2 {
 				t.Errorf("%.2f of losses were taken for random", share)
 			}
 		})
