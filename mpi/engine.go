@@ -156,7 +156,11 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 		}
 	case kindMatched:
 		r := e.ids.remove(v.id, p)
-		if r != nil {
+		switch {
+		case r == nil:
+		case r.offered != nil: // not what it was asked for
+			r.afterReads(func(bool) { r.event(nil) })
+		default:
 			r.event(nil)
 		}
 	case kindRevoke:
@@ -393,8 +397,13 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 		}
 		return
 	}
+	f := fetch{r: r, p: p, id: v.peerID, send: id, n: n, from: how.grant}
 	if rdma && how.offer {
-		e.bulk.read(fetch{r: r, p: p, id: v.peerID, send: id, n: n, from: how.grant})
+		e.bulk.read(f)
+		return
+	}
+	if l := p.shared.Load(); l != nil && how.near && r.merge.red == nil {
+		l.fetch(&f)
 		return
 	}
 	p.control(0, &v)

@@ -12,8 +12,8 @@ import (
 // buffer of the receive. With kindGrant it is written there by RDMA. The sender says
 // in the announcement whether it would like that, the receiver decides, and the
 // sender may send the body as a message all the same. Or the sender has offered its
-// buffer (kindOffer), the receiver reads it by RDMA and says so (kindFetched), or
-// asks with kindClear if it cannot. So neither depends on what the other was told,
+// buffer (kindOffer), the receiver reads it by RDMA, or as memory of another process on
+// its host, and says so (kindFetched), or asks with kindClear if it cannot. So neither depends on what the other was told,
 // and a failed RDMA connection costs time only.
 
 // Rendezvous methods, for WithRendezvous, WEFT_RENDEZVOUS and InfoRendezvous.
@@ -102,8 +102,9 @@ type exposure interface {
 // offering is memory of a send that the receiver may read.
 type offering interface {
 	// withdraw ends that, and calls then when nothing is read of it any more: before it
-	// returns, or later on any goroutine.
-	withdraw(then func())
+	// returns, or later on any goroutine. Whole tells that the receiver is known to have
+	// read all of it.
+	withdraw(then func(whole bool))
 }
 
 // grant tells a peer where to write or to read.
@@ -160,12 +161,14 @@ func (e *engine) written(p *peer, id uint64) {
 // proposal is how the sender of a body would like it to travel.
 type proposal struct {
 	write bool  // by RDMA Write
-	offer bool  // by RDMA Read
+	offer bool  // by RDMA Read, or
+	near  bool  // by a copy that the system makes
 	grant grant // for that
 }
 
 func (v *envelope) proposal() proposal {
-	return proposal{write: v.flags&flagWrite != 0, offer: v.offer, grant: v.grant}
+	near := v.flags&flagNear != 0
+	return proposal{write: v.flags&flagWrite != 0 && !near, offer: v.offer && !near, near: v.offer && near, grant: v.grant}
 }
 
 // fetch is a body that a receive reads from its sender.
@@ -194,12 +197,12 @@ func (e *engine) offer(r *Request, v *envelope) {
 	v.grant, v.offer = e.bulk.offer(r)
 }
 
-// afterReads calls then when the receiver does not read the buffer of r any more. r
-// is a send that has no id any more.
-func (r *Request) afterReads(then func()) {
+// afterReads calls then when the receiver does not read the buffer of r any more, see
+// offering. r is a send that has no id any more.
+func (r *Request) afterReads(then func(whole bool)) {
 	o := r.offered
 	if o == nil {
-		then()
+		then(false)
 		return
 	}
 	r.offered = nil
@@ -218,7 +221,12 @@ func (e *engine) fetchedBy(p *peer, id uint64) error {
 		return err
 	}
 	p.announced.Add(-1)
-	r.afterReads(func() { r.event(nil) })
+	if o, ok := r.offered.(*nearOffer); ok && o.end() { // which takes no closure
+		r.offered = nil
+		r.event(nil)
+		return nil
+	}
+	r.afterReads(func(bool) { r.event(nil) })
 	return nil
 }
 

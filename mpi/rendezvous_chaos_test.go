@@ -109,13 +109,13 @@ type chaosOffer struct {
 	buf  []byte
 }
 
-func (x *chaosOffer) withdraw(then func()) {
+func (x *chaosOffer) withdraw(then func(bool)) {
 	delete(x.b.offered, x.stag)
 	if x.b.k.rng.IntN(2) == 0 {
-		then()
+		then(false)
 		return
 	}
-	x.b.k.todo = append(x.b.k.todo, then)
+	x.b.k.todo = append(x.b.k.todo, func() { then(false) })
 }
 
 func (b *chaosBulk) offer(r *Request) (g grant, ok bool) {

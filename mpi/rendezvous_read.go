@@ -39,14 +39,14 @@ func (b *rdmaBulk) offer(r *Request) (g grant, ok bool) {
 
 // withdraw implements offering. What was sent to a reader refers to the memory
 // until it is acknowledged.
-func (x *bulkOffer) withdraw(then func()) {
+func (x *bulkOffer) withdraw(then func(bool)) {
 	x.d.bmu.Lock()
 	if x.d.offers[x] {
 		delete(x.d.offers, x)
 		_ = x.mr.Close() // no work request names it
 	}
 	x.d.bmu.Unlock()
-	x.mr.AfterDrain(then)
+	x.mr.AfterDrain(func() { then(false) })
 }
 
 // bulkRead is a body being read: the exposure of its receive.

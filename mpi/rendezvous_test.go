@@ -228,7 +228,7 @@ func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
 			if _, ok := b.offer(r); !ok {
 				return nil, errors.New("no offer")
 			}
-			held = append(held, func() { r.afterReads(func() {}) })
+			held = append(held, func() { r.afterReads(func(bool) {}) })
 			continue
 		}
 		if _, ok := b.expose(r); !ok {

@@ -123,7 +123,7 @@ func (r *Request) complete(err error) {
 }
 
 // fail ends r with err, and makes sure that its buffer is not written to, or read,
-// later.
+// later. A send whose receiver has read all of it ends without.
 func (r *Request) fail(err error) {
 	r.place.Lock()
 	r.failed.Store(true)
@@ -131,7 +131,12 @@ func (r *Request) fail(err error) {
 	r.place.Unlock()
 	r.withdrawGrant()
 	if r.ctx == nil && r.offered != nil {
-		r.afterReads(func() { r.complete(err) })
+		r.afterReads(func(whole bool) {
+			if whole {
+				err = nil
+			}
+			r.complete(err)
+		})
 		return
 	}
 	r.complete(err)

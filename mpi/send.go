@@ -108,6 +108,10 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 			v.flags |= flagWrite
 		case rendezvousRead:
 			e.offer(r, &v)
+		default:
+			if l, ok := p.link.(*shmLink); ok {
+				l.offer(r, &v)
+			}
 		}
 		r.pending.Store(1)
 		r.id = e.ids.add(r, p)
@@ -141,7 +145,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	p.mu.Unlock()
 	if err != nil {
 		if r.id != 0 && e.ids.remove(r.id, p) != nil {
-			r.afterReads(func() {}) // nobody knows of them
+			r.afterReads(func(bool) {}) // nobody knows of them
 		}
 		return false, p.lost(err)
 	}
@@ -205,7 +209,7 @@ func (e *engine) sendBody(p *peer, v *envelope) error {
 	}
 	if r.offered != nil { // it could not be read, or not all of it
 		w := *v
-		r.afterReads(func() { e.sendBodyAs(r, &w) })
+		r.afterReads(func(bool) { e.sendBodyAs(r, &w) })
 		return nil
 	}
 	e.sendBodyAs(r, v)
@@ -249,7 +253,7 @@ func (e *engine) awaitSend(ctx context.Context, r *Request) error {
 			r.peer.control(r.stream, &v) // on the stream of the announcement, so after it
 			r.fail(err)
 			_ = r.await(context.Background()) // until the buffer is not read any more
-			return err
+			return r.err
 		}
 		if r.pending.Add(-1) == 0 { // delivered, not yet matched
 			r.complete(err)

@@ -43,9 +43,14 @@ type shmCard struct {
 	PID   int    `json:"i"`
 	FD    int    `json:"f"`
 	Nonce string `json:"n"`
+	Probe uint64 `json:"a,omitempty"` // where the nonce is in the memory of the process
 }
 
 const shmNonceLen = 16
+
+// shmLayout changes with what ranks share and say of it: those of other versions use the
+// network.
+const shmLayout = 2
 
 // shmHeader begins the memory that a rank shares.
 type shmHeader struct {
@@ -86,7 +91,8 @@ func shmLen(n int) int { return shmDataAt(n) + n*ringSize(n) }
 // sharedMemory is how a rank exchanges messages with those on its host.
 type sharedMemory struct {
 	card     shmCard
-	file     *os.File // of the memory of this rank, until all have mapped it
+	nonce    [shmNonceLen]byte // others find out whether they can copy it
+	file     *os.File          // of the memory of this rank, until all have mapped it
 	own      *shmSegment
 	spinners *atomic.Int32 // goroutines that poll
 	links    []*shmLink    // constant once up
@@ -136,13 +142,13 @@ func newSharedMemory(spinners *atomic.Int32) *sharedMemory {
 	if s.file, err = newShmFile(); err != nil {
 		return nil
 	}
-	var nonce [shmNonceLen]byte
-	_, _ = rand.Read(nonce[:]) // never fails
-	if _, err = s.file.WriteAt(nonce[:], 0); err != nil {
+	_, _ = rand.Read(s.nonce[:]) // never fails
+	if _, err = s.file.WriteAt(s.nonce[:], 0); err != nil {
 		s.close()
 		return nil
 	}
-	s.card = shmCard{Place: place, PID: os.Getpid(), FD: int(s.file.Fd()), Nonce: hex.EncodeToString(nonce[:])}
+	s.card = shmCard{Place: place, PID: os.Getpid(), FD: int(s.file.Fd()), Nonce: hex.EncodeToString(s.nonce[:]),
+		Probe: uint64(uintptr(unsafe.Pointer(&s.nonce)))}
 	s.timer = time.AfterFunc(time.Hour, s.expired)
 	s.timer.Stop()
 	return s
@@ -179,7 +185,7 @@ func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
 			continue
 		}
 		p := e.peers[rank]
-		l := &shmLink{under: p.link, peer: p, pid: cards[rank].PID}
+		l := &shmLink{under: p.link, peer: p, pid: cards[rank].PID, own: s.own}
 		l.idle = sync.NewCond(&l.mu)
 		l.flow.p = p
 		l.in.ctl, l.in.data = s.own.ring(place(i, me), n)
@@ -189,6 +195,7 @@ func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
 			l.awake = &l.theirs.header().awake
 			p.link, p.bursts = l, false
 		}
+		l.probe(cards[rank])
 		p.shared.Store(l)
 		s.links = append(s.links, l)
 	}

@@ -17,6 +17,7 @@ type shmLink struct {
 	// theirs holds out and awake: it is unmapped when nobody refers to it. It is nil if
 	// it could not be mapped: then messages are only received through memory.
 	theirs *shmSegment
+	own    *shmSegment    // of this rank, which holds in
 	pid    int            // of the peer
 	awake  *atomic.Uint32 // of the peer: it polls
 
@@ -27,6 +28,11 @@ type shmLink struct {
 	closed bool
 	idle   *sync.Cond  // signalled when the queue is empty, or closed
 	queued atomic.Bool // the queue is not empty
+
+	near    nearSlots         // bodies that the peer may copy
+	copied  atomic.Uint64     // bodies that were copied from the peer
+	nonce   [shmNonceLen]byte // of the peer
+	nonceAt uint64            // in its memory
 
 	rmu   sync.Mutex // guards reading
 	in    ringReader

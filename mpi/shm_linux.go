@@ -12,7 +12,7 @@ import (
 )
 
 // shmPlace names what processes must have in common to share memory: the running
-// kernel, the user, and the processes and the network that they see. Those of
+// kernel, the user, the layout, and the processes and the network that they see. Those of
 // several networks are to use them, as if they were on several hosts.
 func shmPlace() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
@@ -27,7 +27,7 @@ func shmPlace() (string, error) {
 		}
 		names += " " + name
 	}
-	return fmt.Sprintf("%016x", hashOf(names, fmt.Sprint(os.Geteuid()))), nil
+	return fmt.Sprintf("%016x", hashOf(names, fmt.Sprint(os.Geteuid(), shmLayout))), nil
 }
 
 // newShmFile makes a file in memory. It has no name, so it is gone with those who
@@ -75,6 +75,7 @@ func yieldProcessor() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0,
 type copyVectors struct {
 	local  [1]unix.Iovec
 	remote [gatherPieces]unix.RemoteIovec
+	probe  [shmNonceLen]byte
 }
 
 var vectorPool = sync.Pool{New: func() any { return new(copyVectors) }}
@@ -87,6 +88,13 @@ func readProcess(pid int, addr uint64, b []byte) error {
 // writeProcess copies b to the memory of another process.
 func writeProcess(pid int, addr uint64, b []byte) error {
 	return copyProcess(unix.ProcessVMWritev, pid, addr, b)
+}
+
+// processHolds reports whether a process has these bytes at addr.
+func processHolds(pid int, addr uint64, want *[shmNonceLen]byte) bool {
+	v := vectorPool.Get().(*copyVectors)
+	defer vectorPool.Put(v)
+	return readProcess(pid, addr, v.probe[:]) == nil && v.probe == *want
 }
 
 func copyProcess(call func(int, []unix.Iovec, []unix.RemoteIovec, uint) (int, error), pid int, addr uint64, b []byte) error {

@@ -13,6 +13,8 @@ func openShmFile(int, int) (*os.File, error)    { return nil, errors.ErrUnsuppor
 func mapShm(*os.File, int) (*shmSegment, error) { return nil, errors.ErrUnsupported }
 func yieldProcessor()                           {}
 
+func processHolds(int, uint64, *[shmNonceLen]byte) bool { return false }
+
 func readProcess(int, uint64, []byte) error  { return errors.ErrUnsupported }
 func writeProcess(int, uint64, []byte) error { return errors.ErrUnsupported }
 

@@ -18,6 +18,11 @@ type ringControl struct {
 
 	want atomic.Uint32 // the writer wants to be told of room
 	_    [124]byte
+
+	copies atomic.Uint32 // the reader can copy memory of the writer
+	_      [124]byte
+
+	offers [nearOffers]atomic.Uint64 // of the writer, see shm_direct.go
 }
 
 const (
