@@ -169,7 +169,7 @@ func (l *shmLink) copyBody(f *fetch) {
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
 		e.fetched(f, true)
 	case err == nil && processHolds(l.pid, l.nonceAt, &l.nonce) && at.CompareAndSwap(word|offerTaken, word|offerDone):
-		l.copied.Add(1)
+		l.peer.rdma.reads.count(f.n)
 		e.fetched(f, false)
 	default:
 		// The peer may be gone, and its process be another one now, or it may have

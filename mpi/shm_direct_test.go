@@ -99,7 +99,7 @@ func TestNearBodies(t *testing.T) {
 				}
 			}
 		}
-		if n := l.copied.Load(); c.Rank() == 1 && n != uint64(6*len(sizes)) {
+		if n := l.peer.rdma.reads.messages.Load(); c.Rank() == 1 && n != uint64(6*len(sizes)) {
 			return fmt.Errorf("%d bodies were copied, want %d", n, 6*len(sizes))
 		}
 		return nil
@@ -111,7 +111,7 @@ func TestNearBodiesBeyondTheSlots(t *testing.T) {
 	const more, n = nearOffers + 20, nearLeast + 100
 	near(t, func(ctx context.Context, c *Comm, l *shmLink) error {
 		for _, may := range []bool{true, false} {
-			before := l.copied.Load()
+			before := l.peer.rdma.reads.messages.Load()
 			if c.Rank() == 1 && !may {
 				l.in.ctl.copies.Store(0)
 			}
@@ -152,7 +152,7 @@ func TestNearBodiesBeyondTheSlots(t *testing.T) {
 			if may {
 				want = nearOffers
 			}
-			if got := l.copied.Load() - before; c.Rank() == 1 && got != want {
+			if got := l.peer.rdma.reads.messages.Load() - before; c.Rank() == 1 && got != want {
 				return fmt.Errorf("%d bodies were copied, want %d", got, want)
 			}
 		}

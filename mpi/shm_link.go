@@ -30,7 +30,6 @@ type shmLink struct {
 	queued atomic.Bool // the queue is not empty
 
 	near    nearSlots         // bodies that the peer may copy
-	copied  atomic.Uint64     // bodies that were copied from the peer
 	nonce   [shmNonceLen]byte // of the peer
 	nonceAt uint64            // in its memory
 
