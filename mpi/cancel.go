@@ -87,6 +87,6 @@ func (e *engine) withdrawn(p *peer, id uint64) error {
 		p.announced.Add(-1)
 	}
 	r.forgotten = true // seen by whoever books the last event
-	r.afterReads(func(bool) { r.event(nil) })
+	r.eventAfterReads()
 	return nil
 }

@@ -156,12 +156,8 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 		}
 	case kindMatched:
 		r := e.ids.remove(v.id, p)
-		switch {
-		case r == nil:
-		case r.offered != nil: // not what it was asked for
-			r.afterReads(func(bool) { r.event(nil) })
-		default:
-			r.event(nil)
+		if r != nil {
+			r.eventAfterReads()
 		}
 	case kindRevoke:
 		e.revoked(p, v)

@@ -9,7 +9,7 @@ import "encoding/binary"
 //	+------+------+---------+--------+----------+------+------+--------+------+
 //	| kind | flags| 0       | source | context  | tag  | seq  | length | id   |  kindEager … kindReady
 //	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
-//	| kind | flags| 0       | source | context  | tag  | seq  | length | id   | STag (40) | port | 0 (44) | token (48-64)  |  kindOffer; with flagNear slot, 0, 0, word and address
+//	| kind | flags| 0       | source | context  | tag  | seq  | length | id   | STag (40) | port | 0 (44) | token (48-64)  |  kindOffer
 //	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
 //	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn, kindWritten … kindBell
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
@@ -73,7 +73,8 @@ const (
 	// flagAgain, in kindBody, tells that the receive may have its body already.
 	flagAgain = 8
 	// flagNear, in kindOffer, tells that the body may be copied from the memory of the
-	// sender by the system, see shm_direct.go.
+	// sender by the system, see shm_direct.go: the STag is the slot of the offer, the
+	// token its word and the address.
 	flagNear = 16
 )
 

@@ -13,8 +13,8 @@ import (
 // in the announcement whether it would like that, the receiver decides, and the
 // sender may send the body as a message all the same. Or the sender has offered its
 // buffer (kindOffer), the receiver reads it by RDMA, or as memory of another process on
-// its host, and says so (kindFetched), or asks with kindClear if it cannot. So neither depends on what the other was told,
-// and a failed RDMA connection costs time only.
+// its host, and says so (kindFetched), or asks with kindClear if it cannot. So neither
+// depends on what the other was told, and a failed RDMA connection costs time only.
 
 // Rendezvous methods, for WithRendezvous, WEFT_RENDEZVOUS and InfoRendezvous.
 const (
@@ -101,6 +101,8 @@ type exposure interface {
 
 // offering is memory of a send that the receiver may read.
 type offering interface {
+	// over ends that if the receiver has said that it has read all, and reports whether.
+	over() bool
 	// withdraw ends that, and calls then when nothing is read of it any more: before it
 	// returns, or later on any goroutine. Whole tells that the receiver is known to have
 	// read all of it.
@@ -167,8 +169,8 @@ type proposal struct {
 }
 
 func (v *envelope) proposal() proposal {
-	near := v.flags&flagNear != 0
-	return proposal{write: v.flags&flagWrite != 0 && !near, offer: v.offer && !near, near: v.offer && near, grant: v.grant}
+	near := v.offer && v.flags&flagNear != 0
+	return proposal{write: v.flags&flagWrite != 0 && !near, offer: v.offer && !near, near: near, grant: v.grant}
 }
 
 // fetch is a body that a receive reads from its sender.
@@ -209,6 +211,16 @@ func (r *Request) afterReads(then func(whole bool)) {
 	o.withdraw(then)
 }
 
+// eventAfterReads books the last event of r as soon as afterReads calls.
+func (r *Request) eventAfterReads() {
+	if o := r.offered; o == nil || o.over() { // nothing to wait for, which takes no closure
+		r.offered = nil
+		r.event(nil)
+		return
+	}
+	r.afterReads(func(bool) { r.event(nil) })
+}
+
 // fetchedBy ends the send whose body p has read.
 func (e *engine) fetchedBy(p *peer, id uint64) error {
 	r := e.ids.remove(id, p)
@@ -221,12 +233,7 @@ func (e *engine) fetchedBy(p *peer, id uint64) error {
 		return err
 	}
 	p.announced.Add(-1)
-	if o, ok := r.offered.(*nearOffer); ok && o.end() { // which takes no closure
-		r.offered = nil
-		r.event(nil)
-		return nil
-	}
-	r.afterReads(func(bool) { r.event(nil) })
+	r.eventAfterReads()
 	return nil
 }
 

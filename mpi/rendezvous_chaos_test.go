@@ -109,6 +109,8 @@ type chaosOffer struct {
 	buf  []byte
 }
 
+func (x *chaosOffer) over() bool { return false }
+
 func (x *chaosOffer) withdraw(then func(bool)) {
 	delete(x.b.offered, x.stag)
 	if x.b.k.rng.IntN(2) == 0 {

@@ -37,6 +37,10 @@ func (b *rdmaBulk) offer(r *Request) (g grant, ok bool) {
 	return g, true
 }
 
+// over implements offering: the receiver may have read all, but what was sent to it may
+// have to be sent again.
+func (x *bulkOffer) over() bool { return false }
+
 // withdraw implements offering. What was sent to a reader refers to the memory
 // until it is acknowledged.
 func (x *bulkOffer) withdraw(then func(bool)) {

@@ -119,8 +119,8 @@ func (o *nearOffer) withdraw(then func(whole bool)) {
 	}()
 }
 
-// end closes an offer that was copied, and reports whether it was.
-func (o *nearOffer) end() bool {
+// over implements offering.
+func (o *nearOffer) over() bool {
 	if o.at().Load() != o.word|offerDone {
 		return false
 	}
