@@ -24,6 +24,7 @@ func FuzzInbound(f *testing.F) {
 		wire.AppendOpError(nil, wire.OpError{Causes: wire.AppendInvalidStream(nil, 3)}), wire.AppendAbort(nil, wire.Abort{}),
 		wire.AppendSack(nil, 3, 4, []wire.GapBlock{{Start: 2, End: 3}}, []uint32{9})} {
 		f.Add(byte(3), c)
+		f.Add(byte(16+3), c)
 	}
 	f.Fuzz(func(t *testing.T, state byte, chunks []byte) {
 		if len(chunks) > 4000 {
@@ -56,8 +57,11 @@ func FuzzInbound(f *testing.F) {
 			tag = 0
 		}
 		pkt := p.a.packet(tag, chunks)
-		p.a.assoc.HandlePacket(p.now, pkt)
-		p.a.assoc.EndBatch(p.now)
+		local, post := pkt.Local.Addr(), &Posted{Stream: AnyStream, Dst: make([]byte, 100)}
+		if state&16 == 0 || !p.a.assoc.HandleLone(p.now, &LonePacket{Data: pkt.Data, Local: &local, Remote: &pkt.Remote}, post) {
+			p.a.assoc.HandlePacket(p.now, pkt)
+			p.a.assoc.EndBatch(p.now)
+		}
 		p.a.read()
 		n := 0
 		for _, b := range p.a.outbox() {

@@ -15,10 +15,20 @@ type lateSack struct {
 // putOffSack keeps a SACK chunk for later, if nothing waits for it and data follows in
 // the packet. It reports whether it did.
 func (a *Assoc) putOffSack(now Time, c *wire.Chunk, rest []byte) bool {
-	if len(rest) < wire.DataHeaderLen || a.state != Established || a.shut.wanted || a.cfg.TellDry {
+	if len(rest) < wire.DataHeaderLen {
 		return false
 	}
 	if t := wire.ChunkType(rest[0]); t != wire.ChunkData && t != wire.ChunkIData {
+		return false
+	}
+	x, err := wire.ParseSack(*c)
+	return err == nil && x.Gaps.Len() == 0 && x.Dups.Len() == 0 && a.putOffAck(now, TSN(x.CumTSN), x.RWND)
+}
+
+// putOffAck is putOffSack for what a SACK chunk says that tells of neither gaps nor
+// duplicates.
+func (a *Assoc) putOffAck(now Time, cum TSN, rwnd uint32) bool {
+	if a.state != Established || a.shut.wanted || a.cfg.TellDry {
 		return false
 	}
 	if a.cfg.NoRACK || a.rx.sack.spread || a.spread() || len(a.paths) != 1 || a.rc.in.holding {
@@ -28,11 +38,10 @@ func (a *Assoc) putOffSack(now Time, c *wire.Chunk, rest []byte) bool {
 	if t.q.Pending() || t.q.blocked || t.sb.Outstanding() != 1 || t.sb.HasRtx() || len(t.sb.gaps) > 0 || t.sb.ZeroWindow() {
 		return false
 	}
-	x, err := wire.ParseSack(*c)
-	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || x.RWND == 0 || TSN(x.CumTSN) != t.sb.next-1 {
+	if rwnd == 0 || cum != t.sb.next-1 {
 		return false // later it might seem to acknowledge what is sent until then
 	}
-	t.lateSack = lateSack{at: now, cum: x.CumTSN, rwnd: x.RWND, on: true}
+	t.lateSack = lateSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
 	return true
 }
 

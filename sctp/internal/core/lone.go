@@ -1,0 +1,162 @@
+package core
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// A Posted is a buffer of a reader that found nothing to read and waits: what comes next
+// may go there without a stop in the queues.
+type Posted struct {
+	Stream int // that it waits for, or AnyStream
+	Dst    []byte
+
+	// Of the message that was put there.
+	N    int
+	Info RecvInfo
+}
+
+// AnyStream is the Stream of a Posted that takes what comes.
+const AnyStream = anyStream
+
+// Offsets of what follows the TSN in DATA and I-DATA chunks.
+const (
+	sidInChunk = 8
+	ssnInChunk = 10
+)
+
+// A LonePacket is a received datagram that is one packet, as [Assoc.HandleLone] wants it.
+type LonePacket struct {
+	Data   []byte
+	Local  *netip.Addr
+	Remote *netip.AddrPort
+	ECN    uint8
+}
+
+// HandleLone takes in a packet whose only message is all that there is to read, and copies
+// it to where its reader waits: as HandlePacket with Packet.Later, EndBatch and Read would,
+// one after the other, save that these look at everything that might be otherwise. It
+// reports false if anything is, and has taken in nothing but an acknowledgement that was
+// put off before. Data changes during the call, see wire.VerifyInPlace.
+func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
+	d := p.Data
+	if len(d) < wire.HeaderLen+wire.DataHeaderLen+1 || len(d)&3 != 0 {
+		return false
+	}
+	at, acked := wire.HeaderLen, TSN(0)
+	ack := d[at] == byte(wire.ChunkSack)
+	if ack {
+		if binary.BigEndian.Uint16(d[at+2:]) != wire.SackHeaderLen || binary.BigEndian.Uint32(d[at+12:]) != 0 {
+			return false // gaps or duplicates
+		}
+		acked = TSN(binary.BigEndian.Uint32(d[at+4:]))
+		at += wire.SackHeaderLen
+	}
+	rx, s, r, in := &a.rx, &a.rx.sack, a.rx.reasm, &a.in
+	if r == nil || !a.lonely(now, p) {
+		return false
+	}
+	over, typ := wire.DataHeaderLen, wire.ChunkData
+	if r.cfg.interleaved {
+		over, typ = wire.IDataHeaderLen, wire.ChunkIData
+	}
+	c := d[at:]
+	if len(c) <= over || binary.BigEndian.Uint16(c) != uint16(typ)<<8|flagBegin|flagEnd {
+		return false
+	}
+	n := int(binary.BigEndian.Uint16(c[2:])) - over
+	sid := binary.BigEndian.Uint16(c[sidInChunk:])
+	if n <= 0 || over+(n+3)&^3 != len(c) || n > len(post.Dst) || post.Stream != int(sid) && post.Stream != anyStream ||
+		TSN(binary.BigEndian.Uint32(c[tsnInChunk:])) != rx.tsns.cum+1 {
+		return false
+	}
+	st := r.idle(sid)
+	if st == nil {
+		return false
+	}
+	ppidAt := midInChunk
+	if r.cfg.interleaved {
+		if ppidAt = fsnInChunk; binary.BigEndian.Uint32(c[midInChunk:]) != st.next {
+			return false
+		}
+	} else if uint32(binary.BigEndian.Uint16(c[ssnInChunk:])) != st.next {
+		return false
+	}
+	if binary.LittleEndian.Uint32(d[checksumField:]) == 0 || !wire.VerifyInPlace(d) {
+		return false
+	}
+	if a.tx.lateSack.on {
+		if a.settleSack(); a.state != Established {
+			return false
+		}
+	}
+	if ack && !a.putOffAck(now, acked, binary.BigEndian.Uint32(d[wire.HeaderLen+8:])) {
+		return false
+	}
+	copy(post.Dst, c[over:over+n])
+	rx.tsns.cum++
+	rx.tsns.high = rx.tsns.cum
+	post.N = n
+	r.msgID++
+	i := &post.Info
+	i.SID, i.PPID, i.TSN = sid, binary.BigEndian.Uint32(c[ppidAt:]), rx.tsns.cum
+	i.SSN, i.MID, i.Unordered = 0, 0, false
+	i.Message, i.Offset, i.EOR, i.Aborted = r.msgID, 0, true, false
+	if st.next++; r.cfg.interleaved {
+		i.MID = MID(st.next - 1)
+	} else {
+		i.SSN = SSN(st.next - 1)
+		st.next = uint32(uint16(st.next))
+		r.settled = rx.tsns.cum
+	}
+	r.window.take(n)
+	a.stats.PacketsReceived++
+	a.shut.gotData = true
+	rx.chunks++
+	rx.messages++
+	rx.bytes += uint64(n)
+	s.packets++
+	s.lastAt = now
+	s.from = in.path
+	if s.deadline == 0 {
+		s.deadline = now + s.delay
+	}
+	return true
+}
+
+// lonely reports whether all that HandlePacket, EndBatch and Read look at besides the
+// chunks is as plain as it can be, and the packet need not be acknowledged at once.
+func (a *Assoc) lonely(now Time, p *LonePacket) bool {
+	rx, s, in := &a.rx, &a.rx.sack, &a.in
+	if a.state != Established || a.cfg.general || a.auth.on || p.ECN == ECNCE || a.asc.pruned || len(a.paths) != 1 || in.path != 0 {
+		return false
+	}
+	d := p.Data
+	if binary.BigEndian.Uint32(d) != uint32(a.peer.port)<<16|uint32(a.port) || binary.BigEndian.Uint32(d[4:]) != a.tag {
+		return false
+	}
+	if *p.Remote != in.from.Remote || *p.Local != in.from.Local.Addr() || a.paths[0].Remote != in.from.Remote {
+		return false
+	}
+	if rx.tsns.high != rx.tsns.cum || len(rx.tsns.dups) > 0 || a.rc.in.deferred || a.rc.in.holding || len(a.rc.queue) > 0 {
+		return false
+	}
+	return s.began && !s.hadGaps && !s.quick && !s.urgent && !s.spread && s.packets+1 < s.stride &&
+		now-s.lastAt <= s.delay && now >= s.lossy && (s.deadline == 0 || now < s.deadline)
+}
+
+// idle returns a stream from and of which nothing is held, as none is of any other, if
+// messages of it go to readers; else nil.
+func (r *reassembly) idle(sid uint16) *inStream {
+	w := &r.window
+	if r.cfg.pieces || r.frags > 0 || r.msgs > 0 || r.last != nil || r.current != nil || r.deferAll || w.told < w.limit/2 || int(sid) >= len(r.streams) {
+		return nil
+	}
+	st := r.streams[sid]
+	if st == nil || st.paused || st.queued || st.deferred || st.held.head != nil || st.current != nil {
+		return nil
+	}
+	return st
+}

@@ -1,0 +1,595 @@
+package core
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// twins are two pairs of associations to which the same happens: the first does at once
+// what can be, the second one after the other.
+type twins struct {
+	t    *testing.T
+	seed uint64
+	rng  *rand.Rand
+	now  Time
+	p    [2]*pair
+	ends [2][2]*Assoc // by pair, then by end
+	fly  [2][]flown   // by the end that they go to
+	bufs [2][]byte
+	log  []string
+
+	rough bool // a lot happens
+
+	sent, received, fast int // messages; fast: packets taken in at once
+}
+
+// flown is a packet under way.
+type flown struct {
+	tx  Transmit
+	pkt []byte
+}
+
+// odds reports true once in calm times, where nothing else happens, else once in rough.
+func (w *twins) odds(calm, rough int) bool {
+	if w.rough {
+		return w.rng.IntN(rough) == 0
+	}
+	return w.rng.IntN(calm) == 0
+}
+
+func (w *twins) fatal(format string, args ...any) {
+	w.t.Helper()
+	for _, l := range w.log[max(0, len(w.log)-12):] {
+		w.t.Log(l)
+	}
+	w.t.Fatalf("seed %d: "+format, append([]any{w.seed}, args...)...)
+}
+
+// all is what can be seen of an association.
+func all(a *Assoc) string {
+	q, sb := a.tx.q, a.tx.sb
+	s := observed(a)
+	s += fmt.Sprint("|", a.tx.lateSack, a.tx.run, a.tx.busy, a.tx.bytes, a.tx.messages, a.tx.sackAt, a.NextTimeout(), a.timers.one, a.timers.path)
+	s += fmt.Sprint("|", q.buffered, q.unsent, q.messages, q.waiting, q.ready, q.arrivals, q.soft, q.near, len(q.released), q.blocked)
+	for i := range q.streams {
+		st := &q.streams[i]
+		s += fmt.Sprint(" ", st.mid, st.umid, st.ordered, st.inFlight, st.head != nil, st.queued)
+	}
+	s += fmt.Sprint("|", sb.base, sb.next, sb.adv, sb.payload, sb.rwnd, sb.awnd, sb.known, sb.stats, sb.clock, sb.marked.n, sb.gaps)
+	for t := sb.base; t != sb.next; t++ {
+		r := *sb.rec(t)
+		m := r.msg
+		s += fmt.Sprint(" ", m.length, m.sent, m.acked, m.mid, m.fsn, m.refs, m.first, m.last, m.sid, m.ppid, m.flags, m.arrival, m.expires, m.maxRtx, m.priority, m.dropIdx)
+		r.msg = nil
+		s += fmt.Sprint(r)
+	}
+	for i := range a.paths {
+		p, f := &a.paths[i], &sb.paths[i]
+		s += fmt.Sprint("|", p.lastData, p.lastSent, p.count, p.burstFrom, p.single, p.cc.Cwnd(), p.rto, p.pacer, f.bytes, f.count, f.rack)
+	}
+	for _, st := range a.rx.reasm.streams {
+		if st != nil {
+			s += fmt.Sprint(" ", st.sid, st.next, st.ready.n, st.queued)
+		}
+	}
+	return s + fmt.Sprint("|", a.rx.reasm.msgID, a.rx.reasm.settled, a.Idle(a.tx.sb.clock))
+}
+
+// same checks that both pairs are alike.
+func (w *twins) same(what string) {
+	w.t.Helper()
+	w.log = append(w.log, fmt.Sprint(w.now, " ", what))
+	if !w.odds(10, 4) {
+		return // it takes its time, and they do not become alike again
+	}
+	for i := range 2 {
+		x, y := w.ends[0][i], w.ends[1][i]
+		if x.state == Closed && y.state == Closed {
+			continue
+		}
+		if a, b := all(x), all(y); a != b {
+			w.fatal("%s: end %d is\n%s\nand step by step\n%s", what, i, a, b)
+		}
+	}
+}
+
+// flush puts what an end has to send on its way.
+func (w *twins) flush(i int) {
+	w.t.Helper()
+	for range 1000 {
+		var out [2][]byte
+		var tx [2]Transmit
+		var ok [2]bool
+		for k := range 2 {
+			out[k], tx[k], ok[k] = w.ends[k][i].PollTransmit(w.now, w.bufs[k][:0], 8)
+		}
+		w.leaves(i, out, tx, ok)
+		if !ok[0] {
+			return
+		}
+	}
+	w.fatal("there is always more to send")
+}
+
+func (w *twins) leaves(i int, out [2][]byte, tx [2]Transmit, ok [2]bool) {
+	w.t.Helper()
+	if ok[0] != ok[1] || ok[0] && (tx[0] != tx[1] || !bytes.Equal(out[0], out[1])) {
+		w.fatal("end %d sends\n%+v %x\nand step by step\n%+v %x", i, tx[0], out[0], tx[1], out[1])
+	}
+	if ok[0] {
+		w.p[0].checkTransmit(out[0], tx[0])
+		for pkt := range slices.Chunk(out[0], tx[0].SegSize) {
+			w.fly[1-i] = append(w.fly[1-i], flown{tx[0], bytes.Clone(pkt)})
+		}
+	}
+}
+
+// send has an end send a message.
+func (w *twins) send(i int) {
+	w.t.Helper()
+	r := w.rng
+	m := Message{SID: uint16(r.IntN(2)), PPID: r.Uint32()}
+	kind := r.IntN(40)
+	if w.rough {
+		kind = r.IntN(12)
+	}
+	switch kind {
+	case 0:
+		m.Unordered = true
+	case 1:
+		m.Immediate = true
+	case 2:
+		m.Lifetime = Time(time.Second)
+	case 3:
+		m.LimitRtx = true
+	case 4:
+		m.SID = uint16(r.IntN(12)) // there are ten
+	case 5:
+		m.Droppable, m.Priority = true, 1
+	}
+	n := 1 + r.IntN(100)
+	if r.IntN(6) == 0 {
+		n = r.IntN(2000)
+	}
+	data := make([]byte, n)
+	for k := range data {
+		data[k] = byte(r.Uint32())
+	}
+	if n <= MaxHeader && r.IntN(3) > 0 {
+		m.Header = data
+	} else {
+		m.Header, m.Body = data[:min(n, r.IntN(20))], data[min(n, 20):]
+	}
+	more := w.odds(30, 8)
+	var out [2][]byte
+	var tx [2]Transmit
+	var ok [2]bool
+	x, y := w.ends[0][i], w.ends[1][i]
+	if !more && x.Lone(&m) {
+		out[0], ok[0] = x.SendLone(w.now, &m, w.bufs[0][:0], &tx[0])
+	}
+	if ok[0] {
+		w.sent++
+		if err := y.Send(w.now, &m); err != nil {
+			w.fatal("sent at once, but step by step: %v", err)
+		}
+		out[1], tx[1], ok[1] = y.PollTransmit(w.now, w.bufs[1][:0], 8)
+		w.leaves(i, out, tx, ok)
+	} else if a, b := x.Send(w.now, &m), y.Send(w.now, &m); a != b {
+		w.fatal("errors %v and %v", a, b)
+	}
+	if !more {
+		w.flush(i)
+	}
+	w.same(fmt.Sprintf("%d sends %d bytes, at once %v", i, n, ok[0]))
+}
+
+// arrive has the first packet arrive that is under way to an end, unless something
+// happens to it.
+func (w *twins) arrive(i int) {
+	w.t.Helper()
+	if len(w.fly[i]) == 0 {
+		return
+	}
+	r := w.rng
+	k := 0
+	if w.odds(200, 20) {
+		k = r.IntN(len(w.fly[i])) // it overtakes
+	}
+	f := w.fly[i][k]
+	ecn := f.tx.ECN
+	if w.odds(500, 30) {
+		ecn = ECNCE
+	}
+	switch {
+	case w.odds(300, 20): // somebody else's comes first
+		f.pkt = bytes.Clone(f.pkt)
+		w.forge(f.pkt)
+	case w.odds(600, 100):
+		f.pkt = f.pkt[:r.IntN(len(f.pkt))]
+	case !w.odds(300, 30): // else it comes once more
+		w.fly[i] = slices.Delete(w.fly[i], k, k+1)
+	}
+	if w.odds(300, 30) {
+		w.same(fmt.Sprintf("%d loses a packet", i))
+		return
+	}
+	later, waits := r.IntN(10) > 0, !w.odds(10, 5)
+	stream, room := AnyStream, 5000
+	if r.IntN(3) == 0 {
+		stream = r.IntN(3)
+	}
+	if r.IntN(10) == 0 {
+		room = r.IntN(100)
+	}
+	from, to := f.tx.Remote, f.tx.Local
+	if w.odds(300, 60) {
+		to = netip.MustParseAddrPort("10.0.0.9:9899")
+	}
+	x, y := w.ends[0][i], w.ends[1][i]
+	post := Posted{Stream: stream, Dst: make([]byte, room)}
+	at := from.Addr()
+	fast := later && waits && x.HandleLone(w.now, &LonePacket{Data: bytes.Clone(f.pkt), Local: &at, Remote: &to, ECN: ecn}, &post)
+	for k, a := range []*Assoc{x, y} {
+		if k == 0 && fast {
+			continue
+		}
+		a.HandlePacket(w.now, &Packet{Tuple: Tuple{Local: from, Remote: to}, ECN: ecn, Data: bytes.Clone(f.pkt), Later: later})
+		a.EndBatch(w.now)
+	}
+	what := fmt.Sprintf("%d takes in %s, at once %v", i, wire.Describe(f.pkt), fast)
+	if fast {
+		w.fast++
+		var info RecvInfo
+		dst := make([]byte, room)
+		n, ok := y.read(stream, dst, &info)
+		if !ok || n != post.N || info != post.Info || !bytes.Equal(dst, post.Dst) {
+			w.fatal("%s\n%d bytes %+v, step by step %d (%v) %+v", what, post.N, post.Info, n, ok, info)
+		}
+		if y.Readable() {
+			w.fatal("%s\nand there is more to read", what)
+		}
+	}
+	if waits {
+		w.read(i)
+	}
+	w.same(what)
+}
+
+// forge makes a packet that is hardly another one.
+func (w *twins) forge(pkt []byte) {
+	r := w.rng
+	at := wire.HeaderLen
+	if pkt[at] == byte(wire.ChunkSack) && len(pkt) > 2*wire.SackHeaderLen && r.IntN(2) == 0 {
+		at += wire.SackHeaderLen
+	}
+	fields := []int{0, 2, 4, 7, at, at + 1, at + 2, at + 3, at + 7, at + 8, at + 9, at + 11, at + 12, at + 13, at + 15, at + 16, at + 19}
+	k := min(fields[r.IntN(len(fields))], len(pkt)-1)
+	switch r.IntN(8) {
+	case 0:
+		pkt[r.IntN(len(pkt))] ^= 1 << r.IntN(8)
+		return // the checksum is wrong
+	case 1:
+		clear(pkt[8:12])
+		return
+	case 2:
+		pkt[k]--
+	case 3:
+		pkt[k] = 0
+	case 4:
+		pkt[k] ^= 1 << r.IntN(8)
+	default:
+		pkt[k]++
+	}
+	wire.SetChecksum(pkt)
+}
+
+// read reads what there is to read.
+func (w *twins) read(i int) {
+	w.t.Helper()
+	x, y := w.ends[0][i], w.ends[1][i]
+	if a, b := received(x), received(y); !bytes.Equal(a, b) {
+		w.fatal("read %q and %q", a, b)
+	} else if len(a) > 0 {
+		w.received++
+	}
+}
+
+func (w *twins) each(i int, f func(a *Assoc)) {
+	f(w.ends[0][i])
+	f(w.ends[1][i])
+}
+
+// What SendLone and HandleLone do at once leaves everything as what they stand for does.
+// WEFT_LONE is how many seeds are tried, 120 by default.
+func TestLoneMessagesAreLikeOthers(t *testing.T) {
+	sent, fast := 0, 0
+	seeds := uint64(120)
+	if s := os.Getenv("WEFT_LONE"); s != "" {
+		seeds, _ = strconv.ParseUint(s, 10, 64)
+	}
+	for seed := range seeds {
+		cfg := Config{NoInterleaving: seed%4 >= 2, NoPartialReliability: seed%3 == 0, TellDry: seed%11 == 5, Bundle: seed%13 == 3,
+			NoRACK: seed%17 == 4, NoFragmentation: seed%23 == 7, NoECN: seed%5 == 2, ZeroChecksum: seed%7 == 4, Scheduler: Scheduler(seed % 4), DSCP: uint8(seed % 3)}
+		switch seed % 19 {
+		case 1:
+			cfg.SendBuffer = 1000
+		case 2:
+			cfg.RecvBuffer = 2000
+		case 3:
+			cfg.SackEvery = 8
+		case 4:
+			cfg.SackDelay = -1
+		case 5:
+			cfg.MTU, cfg.MaxMTU, cfg.Discover = 600, 1452, seed%2 == 1
+		case 6:
+			cfg.NoPacing, cfg.MaxBurst = true, 4
+		}
+		w := &twins{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 11)), rough: seed%2 == 0, bufs: [2][]byte{make([]byte, 0, MaxPacket), make([]byte, 0, MaxPacket)}}
+		for k := range w.p {
+			c := cfg
+			p := newPair(t, seed, &c)
+			p.zeroSum = cfg.ZeroChecksum
+			p.connect()
+			p.advance(time.Second)
+			w.p[k], w.ends[k], w.now = p, [2]*Assoc{p.a.assoc, p.z.assoc}, p.now
+		}
+		w.same("up")
+		turn := 0
+		for range 400 {
+			op := w.rng.IntN(120)
+			if w.rough {
+				op = w.rng.IntN(20)
+			}
+			switch op {
+			case 0, 1:
+				w.send(w.rng.IntN(2))
+			case 2:
+				w.each(w.rng.IntN(2), func(a *Assoc) { a.SettleSack() })
+			case 3:
+				w.read(w.rng.IntN(2))
+			case 4:
+				w.now += Time(w.rng.IntN(500)) * ms
+			case 5:
+				if i := w.rng.IntN(2); w.rng.IntN(40) == 0 {
+					w.each(i, func(a *Assoc) { a.Shutdown(w.now) })
+				}
+			case 6:
+				if i := w.rng.IntN(2); w.rng.IntN(10) == 0 {
+					w.each(i, func(a *Assoc) { a.ResetStreams(w.now, []uint16{0}) })
+				}
+			case 7:
+				if i := w.rng.IntN(2); w.rng.IntN(5) == 0 {
+					on := w.rng.IntN(2) == 0
+					w.each(i, func(a *Assoc) { a.PausePieces(0, on) })
+				}
+			case 8:
+				if i := w.rng.IntN(2); w.rng.IntN(5) == 0 {
+					w.each(i, func(a *Assoc) { a.RequestHeartbeat(w.now, a.paths[0].Remote) })
+				}
+			default: // question and answer
+				w.send(turn)
+				turn = 1 - turn
+				for len(w.fly[turn]) > 0 && w.rng.IntN(20) > 0 {
+					w.now += Time(w.rng.IntN(20_000))
+					w.arrive(turn)
+				}
+			}
+			w.now += Time(w.rng.IntN(30_000))
+			for i := range 2 {
+				if w.rng.IntN(8) == 0 {
+					w.each(i, func(a *Assoc) { a.SettleSack() })
+				}
+				if at := w.ends[0][i].NextTimeout(); at != 0 && at <= w.now {
+					w.each(i, func(a *Assoc) { a.HandleTimeout(w.now) }) // which settles, too
+				}
+				if w.rough && w.rng.IntN(3) == 0 || w.ends[0][i].Idle(w.now) {
+					continue // to flush settles, too
+				}
+				w.flush(i)
+				for k := range 2 {
+					w.p[k].checkAssoc(w.ends[k][i])
+				}
+				w.each(i, func(a *Assoc) {
+					for a.HasEvents() {
+						a.PollEvent()
+					}
+					a.TakeReleases(nil)
+				})
+			}
+			w.same("time passes")
+			if w.ends[0][0].state == Closed || w.ends[0][1].state == Closed {
+				break
+			}
+		}
+		sent += w.sent
+		fast += w.fast
+	}
+	if t.Logf("%d messages were sent at once, %d taken in", sent, fast); sent < 4_000 || fast < 1_000 {
+		t.Error("hardly any")
+	}
+}
+
+// Whatever might call for more than the message and an acknowledgement takes the long way.
+func TestLoneIsRefused(t *testing.T) {
+	for i, edit := range []func(a *Assoc, m *Message){
+		nil,
+		func(a *Assoc, m *Message) { m.Header = nil },
+		func(a *Assoc, m *Message) { m.Header = make([]byte, MaxHeader+1) },
+		func(a *Assoc, m *Message) { m.Body = make([]byte, a.MaxPayload()-wire.SackHeaderLen-len(m.Header)+1) },
+		func(a *Assoc, m *Message) { m.Unordered = true },
+		func(a *Assoc, m *Message) { m.Immediate = true },
+		func(a *Assoc, m *Message) { m.Lent = true },
+		func(a *Assoc, m *Message) { m.Keyed = true },
+		func(a *Assoc, m *Message) { m.LimitRtx = true },
+		func(a *Assoc, m *Message) { m.Droppable = true },
+		func(a *Assoc, m *Message) { m.Of = new(OpenMessage) },
+		func(a *Assoc, m *Message) { m.Unit = 1 },
+		func(a *Assoc, m *Message) { m.Lifetime = 1 },
+		func(a *Assoc, m *Message) { m.Remote = a.paths[0].Remote },
+		func(a *Assoc, m *Message) { m.SID = 2 }, // nothing was sent there yet
+		func(a *Assoc, m *Message) { a.tx.q.nstreams = 1 },
+		func(a *Assoc, m *Message) { a.state = ShutdownPending },
+		func(a *Assoc, m *Message) { a.shut.wanted = true },
+		func(a *Assoc, m *Message) { a.shut.sendReq = true },
+		func(a *Assoc, m *Message) { a.shut.sendAck = true },
+		func(a *Assoc, m *Message) { a.auth.on = true },
+		func(a *Assoc, m *Message) { a.cfg.general = true },
+		func(a *Assoc, m *Message) { a.paths = append(a.paths, a.paths[0]) },
+		func(a *Assoc, m *Message) { a.paths[0].confirmed = false },
+		func(a *Assoc, m *Message) { a.paths[0].active = false },
+		func(a *Assoc, m *Message) { a.paths[0].pf = true },
+		func(a *Assoc, m *Message) { a.paths[0].Local = a.paths[0].Remote },
+		func(a *Assoc, m *Message) { a.paths[0].hb.pending = true },
+		func(a *Assoc, m *Message) { a.paths[0].plpmtu.pending = true },
+		func(a *Assoc, m *Message) { a.tx.carry.full = true },
+		func(a *Assoc, m *Message) { a.alone.n = 1 },
+		func(a *Assoc, m *Message) { a.ctl.n = 1 },
+		func(a *Assoc, m *Message) { a.hs.sendAck = true },
+		func(a *Assoc, m *Message) { a.ecn.cwr = true },
+		func(a *Assoc, m *Message) { a.ecn.echo = true },
+		func(a *Assoc, m *Message) { a.asc.mute = true },
+		func(a *Assoc, m *Message) { a.asc.sent = true },
+		func(a *Assoc, m *Message) { a.asc.send = true },
+		func(a *Assoc, m *Message) { a.asc.queue = append(a.asc.queue, asconfOp{}) },
+		func(a *Assoc, m *Message) { a.rc.send = true },
+		func(a *Assoc, m *Message) { a.rc.queue = append(a.rc.queue, nil) },
+		func(a *Assoc, m *Message) { a.tx.open = &openTrain{tx: Transmit{Segs: 1}} },
+		func(a *Assoc, m *Message) { a.tx.q.messages = 2 },
+		func(a *Assoc, m *Message) { a.tx.lateSack.on = false },
+		func(a *Assoc, m *Message) { a.tx.q.waiting = 1 },
+		func(a *Assoc, m *Message) { a.tx.q.opened = 1 },
+		func(a *Assoc, m *Message) { a.tx.q.routed = 1 },
+		func(a *Assoc, m *Message) { a.tx.q.lent = new(outMsg) },
+		func(a *Assoc, m *Message) { a.tx.q.held = true },
+		func(a *Assoc, m *Message) { a.tx.q.blocked = true },
+		func(a *Assoc, m *Message) { a.tx.q.stalled = true },
+		func(a *Assoc, m *Message) { a.tx.q.kind = SchedPrio },
+		func(a *Assoc, m *Message) { a.tx.q.limit = 10 },
+		func(a *Assoc, m *Message) { a.tx.q.streams[1].paused = true },
+		func(a *Assoc, m *Message) { a.tx.q.streams[1].open = new(OpenMessage) },
+		func(a *Assoc, m *Message) { a.tx.q.streams[1].head = new(outMsg) },
+		func(a *Assoc, m *Message) {
+			a.tx.q.interleave, a.tx.q.streams[1].ordered = false, maxOrderedInFlight
+		},
+		func(a *Assoc, m *Message) { a.rx.tsns.high++ },
+		func(a *Assoc, m *Message) { a.rx.tsns.dups = []uint32{1} },
+		func(a *Assoc, m *Message) { a.cfg.Bundle = true },
+		func(a *Assoc, m *Message) { a.tx.sb.marked.n = 1 },
+		func(a *Assoc, m *Message) { a.tx.sb.permit = true },
+		func(a *Assoc, m *Message) { a.tx.sb.awnd = 0 },
+		func(a *Assoc, m *Message) { a.tx.sb.rwnd = len(m.Header) - 1 },
+		func(a *Assoc, m *Message) { a.tx.sb.images.open = true },
+		func(a *Assoc, m *Message) { a.tx.sb.recs = a.tx.sb.recs[:1] },
+		func(a *Assoc, m *Message) { a.paths[0].single = true },
+		func(a *Assoc, m *Message) { a.cfg.MaxBurst, a.paths[0].burstFrom = 1, -2000 },
+	} {
+		l := newLate(t, nil)
+		l.answer(nil)
+		l.wantLate(true)
+		m := &Message{SID: 1, Header: []byte("question")}
+		if edit != nil {
+			edit(l.a, m)
+		}
+		got := l.a.Lone(m)
+		if got {
+			_, got = l.a.SendLone(l.now, m, l.buf[:0], new(Transmit))
+		}
+		if got != (edit == nil) {
+			t.Errorf("%d: sent at once: %v", i, got)
+		}
+	}
+}
+
+// Packets that are not as plain as they can be take the long way, and leave nothing where
+// a reader waits.
+func TestLonePacketIsRefused(t *testing.T) {
+	for i, edit := range []func(a *Assoc, p *LonePacket, post *Posted){
+		nil,
+		func(a *Assoc, p *LonePacket, post *Posted) { p.ECN = ECNCE },
+		func(a *Assoc, p *LonePacket, post *Posted) {
+			at := netip.MustParseAddrPort("10.0.0.9:9899")
+			p.Remote = &at
+		},
+		func(a *Assoc, p *LonePacket, post *Posted) { at := netip.MustParseAddr("10.0.0.9"); p.Local = &at },
+		func(a *Assoc, p *LonePacket, post *Posted) { post.Stream = 2 },
+		func(a *Assoc, p *LonePacket, post *Posted) { post.Dst = post.Dst[:4] },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.state = ShutdownPending },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.cfg.general = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.auth.on = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.asc.pruned = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.paths = append(a.paths, a.paths[0]) },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.in.path = 1 },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.tag++ },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.port++ },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.peer.port++ },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.tsns.high++ },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.tsns.cum++; a.rx.tsns.high++ },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.tsns.dups = []uint32{1} },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rc.in.deferred = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rc.in.holding = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rc.queue = append(a.rc.queue, nil) },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.began = false },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.hadGaps = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.quick = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.urgent = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.spread = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.packets = a.rx.sack.stride - 1 },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.lastAt = 0 },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.lossy = 1 << 60 },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.deadline = 1 },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.cfg.pieces = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.frags = 1 },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.msgs = 1 },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.last = new(message) },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.current = new(message) },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.deferAll = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.window.told = 1 },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams = a.rx.reasm.streams[:1] },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1] = nil },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].paused = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].queued = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].deferred = true },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].held.head = new(frag) },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].current = new(message) },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].next++ },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm = nil },
+		func(a *Assoc, p *LonePacket, post *Posted) { a.tx.sb.awnd = 0 }, // the SACK cannot wait
+		func(a *Assoc, p *LonePacket, post *Posted) { p.Data[8] ^= 1 },
+		func(a *Assoc, p *LonePacket, post *Posted) { clear(p.Data[8:12]) },
+		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = p.Data[:len(p.Data)-4] },
+		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = p.Data[:len(p.Data)-1] },
+		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = append(p.Data, 0, 0, 0, 4) },
+		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = p.Data[:wire.HeaderLen+wire.SackHeaderLen] },
+	} {
+		for _, plain := range []bool{false, true} {
+			l := newLate(t, &Config{NoInterleaving: plain})
+			received(l.a)
+			out, tx, ok := l.z.PollTransmit(l.now, l.buf[:0], 1)
+			if !ok {
+				t.Fatal("no answer")
+			}
+			local := tx.Remote.Addr()
+			p := &LonePacket{Data: slices.Clone(out), Local: &local, Remote: &tx.Local, ECN: tx.ECN}
+			post := &Posted{Stream: 1, Dst: make([]byte, 5)}
+			if edit != nil {
+				edit(l.a, p, post)
+			}
+			if got := l.a.HandleLone(l.now, p, post); got != (edit == nil) {
+				t.Errorf("%d, I-DATA %v: taken in at once: %v", i, !plain, got)
+			}
+			if want := map[bool]string{true: "short", false: "\x00\x00\x00\x00\x00"}[edit == nil]; string(post.Dst) != want[:len(post.Dst)] {
+				t.Errorf("%d: %q where the reader waits", i, post.Dst)
+			}
+		}
+	}
+}
