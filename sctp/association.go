@@ -50,6 +50,7 @@ type Association struct {
 	releases []core.Release // of the callers' owners; guarded by mu
 	notes    []Notification // for OnNotify, in order; guarded by mu
 	calls    upcalls        // used by the goroutine that settles
+	post     posting
 
 	body core.Assoc
 

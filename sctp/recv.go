@@ -116,10 +116,17 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			spin = w.w.Limit > 0
 		}
 		if spin {
+			posted := a.postRead(stream, buf)
 			a.mu.Unlock()
 			// What moved a.seq was not what is waited for, if this is not the first time.
 			spin = !(again && w.over(true)) && a.spin(&w, seq, stop, expired)
 			again = true
+			if posted {
+				if n, ok := a.collect(info); ok {
+					w.End()
+					return n, nil
+				}
+			}
 			continue
 		}
 		wt := a.readers.add(stream)

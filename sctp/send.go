@@ -46,7 +46,52 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 		return a.push(stop, expired, &m, nil, false)
 	}
 	own := newMessage(&m, msg, opts)
+	if !opts.More && len(msg) <= loneMost && a.pushLone(&m, stop != stopped) {
+		return nil
+	}
 	return a.push(stop, expired, &m, own, opts.More)
+}
+
+// loneMost is how long a message may be, its Header excepted, that pushLone looks at.
+const loneMost = 4096
+
+// pushLone sends m if it is a short message that nothing else is under way with, which
+// takes less than push. looks tells that it may read the sockets. It reports false, and
+// has not sent m, if push has to do it.
+func (a *Association) pushLone(m *core.Message, looks bool) bool {
+	if a.autoClose > 0 || a.flushing.Load() != 0 {
+		return false
+	}
+	a.mu.Lock()
+	if !a.core.Lone(m) || !a.startFlush() {
+		a.mu.Unlock()
+		return false
+	}
+	now := a.t.now()
+	b := trains.Get().(*train)
+	out, ok := a.core.SendLone(now, m, b.space(), &b.tx)
+	if !ok {
+		trains.Put(b)
+		a.settleLater(a.transmitAll(now)) // for whoever left that to us meanwhile
+		return false
+	}
+	looks = looks && a.sentMuch(len(m.Header)+len(m.Body), false) && a.looks(now)
+	a.mu.Unlock()
+	a.t.send(out, b)
+	trains.Put(b)
+	// What is to be done besides, the answer need not wait for.
+	a.mu.Lock()
+	if a.flushing.CompareAndSwap(1, 0) {
+		a.t.flushes.Add(-1)
+		a.arm()
+		a.settleLater(a.unlock())
+	} else {
+		a.settleLater(a.transmitAll(a.t.now()))
+	}
+	if looks {
+		a.t.look()
+	}
+	return true
 }
 
 // push queues m, whose copy is own if it was copied; more tells that another one

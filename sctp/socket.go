@@ -147,7 +147,9 @@ func (s *socket) took(n int) bool {
 		s.settle()
 		return false
 	}
-	s.handle(n)
+	if n > 1 || !s.lone() {
+		s.handle(n)
+	}
 	return true
 }
 

@@ -1,0 +1,215 @@
+package sctp
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// posts has the second of two ends post a buffer and receive msg. It reports whether the
+// message went to the buffer, what it is described as, and the bytes.
+func posts(t *testing.T, ends [2]*Association, stream int, room int, msg []byte, opts SendOptions) (RecvInfo, []byte, bool) {
+	t.Helper()
+	a := ends[1]
+	buf := make([]byte, room)
+	a.mu.Lock()
+	if !a.postRead(stream, buf) {
+		t.Fatal("cannot post")
+	}
+	if a.postRead(stream, buf) {
+		t.Fatal("posted twice")
+	}
+	a.mu.Unlock()
+	seq := a.seq.Load()
+	if err := ends[0].Send(t.Context(), msg, opts); err != nil {
+		t.Fatal(err)
+	}
+	if !a.t.Poll() {
+		t.Fatal("nothing came")
+	}
+	if a.seq.Load() == seq {
+		t.Error("who waits is not told")
+	}
+	var info RecvInfo
+	n, ok := a.collect(&info)
+	if a.post.state.Load() != postNone || a.post.Dst != nil {
+		t.Error("something is left of it")
+	}
+	return info, buf[:n], ok
+}
+
+// A short message goes where a reader waits that polls; one that is not for it stays to be
+// received.
+func TestMessagesGoToWhoPolls(t *testing.T) {
+	ends := memPair(t)
+	for _, a := range ends { // who polls is one of those who do, and stays one
+		p := &a.t.polling
+		p.mu.Lock()
+		p.over = true
+		p.quiet.Store(true)
+		p.mu.Unlock()
+	}
+	buf := make([]byte, 2000)
+	for range 4 {
+		for i := range ends { // the first ones are acknowledged at once
+			roundTrip(t, ends, buf[:10+i], buf)
+		}
+	}
+	for i, tt := range []struct {
+		stream, room int
+		opts         SendOptions
+		want         bool
+	}{
+		{anyStream, 100, SendOptions{}, true},
+		{3, 100, SendOptions{Stream: 3, PPID: 77}, false}, // the stream is new
+		{3, 100, SendOptions{Stream: 3, PPID: 78}, true},
+		{anyStream, 100, SendOptions{Stream: 3}, true},
+		{2, 100, SendOptions{Stream: 3}, false},
+		{3, 5, SendOptions{Stream: 3}, true},
+		{3, 4, SendOptions{Stream: 3}, false},
+		{3, 100, SendOptions{Stream: 3, Unordered: true}, false},
+		{3, 100, SendOptions{Stream: 3, Immediate: true}, false},
+	} {
+		msg := []byte("hello")
+		info, got, ok := posts(t, ends, tt.stream, tt.room, msg, tt.opts)
+		if ok != tt.want {
+			t.Errorf("%d: the message went to who polls: %v, want %v", i, ok, tt.want)
+		}
+		if !ok {
+			var n int
+			var err error
+			if n, info, err = ends[1].Recv(t.Context(), buf); err != nil {
+				t.Fatal(err)
+			}
+			got = buf[:n]
+		}
+		if !bytes.Equal(got, msg) || info.Stream != tt.opts.Stream || info.PPID != tt.opts.PPID || info.Association != ends[1] || !info.EOR || info.Unordered != tt.opts.Unordered {
+			t.Errorf("%d: received %q, %+v", i, got, info)
+		}
+		if n, _, err := ends[1].TryRecv(buf); err != ErrWouldBlock {
+			t.Errorf("%d: %d bytes more, %v", i, n, err)
+		}
+		if err := ends[1].Send(t.Context(), msg, SendOptions{}); err != nil { // which acknowledges
+			t.Fatal(err)
+		}
+		if _, _, err := ends[0].Recv(t.Context(), buf); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A message is received once and in order, whoever polls, gives up, looks or parks
+// meanwhile.
+func TestReadersThatPollShareMessages(t *testing.T) {
+	const messages = 20_000
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	ends := memPair(t)
+	var seen [messages]atomic.Bool
+	var left atomic.Int64
+	left.Store(messages)
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	var wg sync.WaitGroup
+	for r := range 4 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(seed, uint64(r)))
+			buf := make([]byte, 64)
+			last := -1
+			for left.Load() > 0 {
+				var n int
+				var err error
+				switch some, stop := context.WithTimeout(ctx, time.Duration(rng.IntN(300))*time.Microsecond); {
+				case rng.IntN(4) == 0:
+					n, _, err = ends[1].TryRecv(buf)
+					stop()
+				default:
+					n, _, err = ends[1].Recv(some, buf)
+					stop()
+				}
+				switch {
+				case err == nil && n == 8:
+				case errors.Is(err, ErrWouldBlock), errors.Is(err, context.DeadlineExceeded):
+					if ctx.Err() != nil {
+						return
+					}
+					continue
+				default:
+					t.Errorf("%d bytes, %v", n, err)
+					cancel()
+					return
+				}
+				i := int(binary.BigEndian.Uint64(buf))
+				if i >= messages || seen[i].Swap(true) {
+					t.Errorf("message %d came twice", i)
+				}
+				if i < last {
+					t.Errorf("message %d after %d", i, last)
+				}
+				last = i
+				left.Add(-1)
+			}
+		})
+	}
+	rng := rand.New(rand.NewPCG(seed, 99))
+	for i := range uint64(messages) {
+		for {
+			err := ends[0].TrySend(binary.BigEndian.AppendUint64(nil, i), SendOptions{})
+			if err == nil {
+				break
+			}
+			if err != ErrWouldBlock {
+				t.Fatal(err)
+			}
+			ends[1].t.Poll() // nobody else reads in this network
+			ends[0].t.Poll()
+		}
+		for j := rng.IntN(3); j > 0; j-- {
+			ends[0].t.Poll()
+		}
+	}
+	for left.Load() > 0 && ctx.Err() == nil {
+		ends[0].t.Poll()
+		ends[1].t.Poll()
+	}
+	wg.Wait()
+	if n := left.Load(); n != 0 {
+		t.Errorf("%d messages are missing", n)
+	}
+}
+
+// Who polls learns of the end.
+func TestEndOfWhoPolls(t *testing.T) {
+	ends := memPair(t)
+	ends[1].t.spinning.Init(time.Minute) // it does not park
+	errs := make(chan error)
+	go func() {
+		_, _, err := ends[1].Recv(t.Context(), make([]byte, 10))
+		errs <- err
+	}()
+	for ends[1].post.state.Load() != postOpen {
+		time.Sleep(10 * time.Microsecond)
+	}
+	ends[1].Close()
+	if err := ends[0].Send(t.Context(), []byte("late"), SendOptions{}); err != nil && !errors.Is(err, ErrShutdown) {
+		t.Fatal(err)
+	}
+	for {
+		ends[0].t.Poll()
+		ends[1].t.Poll()
+		select {
+		case err := <-errs:
+			if err != ErrClosed {
+				t.Errorf("%v, want %v", err, ErrClosed)
+			}
+			return
+		default:
+		}
+	}
+}
