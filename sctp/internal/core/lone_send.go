@@ -93,10 +93,11 @@ func (a *Assoc) quiet(p *path) bool {
 }
 
 // rests reports whether nothing waits to be sent, nothing holds messages back, and there
-// is room for one of n bytes.
+// is room for one of n bytes. A scheduler that counts bytes has to know of them; others are
+// after a message that went alone as they were before.
 func (q *SendQueue) rests(n int) bool {
 	return q.waiting == 0 && q.opened == 0 && q.routed == 0 && q.lent == nil && !q.held && !q.blocked && !q.stalled &&
-		(q.kind == SchedRR || q.kind == SchedFCFS) && q.fits(int64(n))
+		q.kind != SchedFair && q.kind != SchedWFQ && q.fits(int64(n))
 }
 
 // appendLone appends the chunk of a message that is one.

@@ -319,7 +319,7 @@ func TestLoneMessagesAreLikeOthers(t *testing.T) {
 	}
 	for seed := range seeds {
 		cfg := Config{NoInterleaving: seed%4 >= 2, NoPartialReliability: seed%3 == 0, TellDry: seed%11 == 5, Bundle: seed%13 == 3,
-			NoRACK: seed%17 == 4, NoFragmentation: seed%23 == 7, NoECN: seed%5 == 2, ZeroChecksum: seed%7 == 4, Scheduler: Scheduler(seed % 4), DSCP: uint8(seed % 3)}
+			NoRACK: seed%17 == 4, NoFragmentation: seed%23 == 7, NoECN: seed%5 == 2, ZeroChecksum: seed%7 == 4, Scheduler: Scheduler(seed % 6), DSCP: uint8(seed % 3)}
 		switch seed % 19 {
 		case 1:
 			cfg.SendBuffer = 1000
@@ -473,7 +473,8 @@ func TestLoneIsRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { a.tx.q.held = true },
 		func(a *Assoc, m *Message) { a.tx.q.blocked = true },
 		func(a *Assoc, m *Message) { a.tx.q.stalled = true },
-		func(a *Assoc, m *Message) { a.tx.q.kind = SchedPrio },
+		func(a *Assoc, m *Message) { a.tx.q.kind = SchedFair },
+		func(a *Assoc, m *Message) { a.tx.q.kind = SchedWFQ },
 		func(a *Assoc, m *Message) { a.tx.q.limit = 10 },
 		func(a *Assoc, m *Message) { a.tx.q.streams[1].paused = true },
 		func(a *Assoc, m *Message) { a.tx.q.streams[1].open = new(OpenMessage) },
