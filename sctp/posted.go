@@ -13,6 +13,7 @@ import (
 type posting struct {
 	state atomic.Uint32 // leaves postOpen with a.mu held
 	core.Posted
+	shared bool // another reader polls as well: what comes is for who is first; guarded by a.mu
 }
 
 // States of a posting.
@@ -26,10 +27,14 @@ const (
 // whether it did; then collect has to follow. a.mu is held.
 func (a *Association) postRead(stream int, buf []byte) bool {
 	p := &a.post
-	if p.state.Load() != postNone || a.readers.head != nil || a.autoClose > 0 || a.onPiece != nil || len(buf) == 0 {
+	if p.state.Load() != postNone {
+		p.shared = true
 		return false
 	}
-	p.Stream, p.Dst = stream, buf
+	if a.readers.head != nil || a.autoClose > 0 || a.onPiece != nil || len(buf) == 0 {
+		return false
+	}
+	p.Stream, p.Dst, p.shared = stream, buf, false
 	p.state.Store(postOpen)
 	return true
 }
@@ -50,6 +55,15 @@ func (a *Association) collect(info *RecvInfo) (n int, ok bool) {
 	return n, ok
 }
 
+// withdraw takes back what postRead posted when its reader is gone: an upcall panicked, or
+// ended the goroutine. Nobody must write to the buffer.
+func (a *Association) withdraw() {
+	a.mu.Lock()
+	a.post.Dst = nil
+	a.post.state.Store(postNone)
+	a.mu.Unlock()
+}
+
 // lone takes in what was read if it is one packet with a message that a reader has posted
 // a buffer for. It is called with mu locked, and unlocks it if it did; else nothing has
 // happened.
@@ -65,7 +79,7 @@ func (s *socket) lone() bool {
 	now := t.now()
 	c := a.core
 	a.mu.Lock()
-	if a.closing || a.dead || a.readers.head != nil || a.post.state.Load() != postOpen ||
+	if a.closing || a.dead || a.readers.head != nil || a.post.shared || a.post.state.Load() != postOpen ||
 		!c.HandleLone(now, &core.LonePacket{Data: d, Local: &m.Local, Remote: &m.Remote, ECN: m.ECN}, &a.post.Posted) {
 		a.mu.Unlock()
 		return false

@@ -119,7 +119,7 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			posted := a.postRead(stream, buf)
 			a.mu.Unlock()
 			// What moved a.seq was not what is waited for, if this is not the first time.
-			spin = !(again && w.over(true)) && a.spin(&w, seq, stop, expired)
+			spin = !(again && w.over(true)) && a.spin(&w, seq, posted, stop, expired)
 			again = true
 			if posted {
 				if n, ok := a.collect(info); ok {
@@ -176,13 +176,27 @@ func (d *RecvInfo) set(a *Association, i *core.RecvInfo) {
 }
 
 // spin polls the sockets until a.seq moves, the time for it is up, or one of
-// the channels is closed. It reports whether a.seq moved.
-func (a *Association) spin(w *Wait, seq uint32, stop, expired <-chan struct{}) bool {
+// the channels is closed. It reports whether a.seq moved. posted tells that the caller has
+// posted a buffer.
+func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-chan struct{}) bool {
 	t := a.t
 	if !t.startSpin() {
 		return false
 	}
-	defer t.endSpin()
+	ended := false
+	defer func() {
+		t.endSpin()
+		if posted && !ended {
+			a.withdraw()
+		}
+	}()
+	moved := a.spinUntil(w, seq, stop, expired)
+	ended = true
+	return moved
+}
+
+func (a *Association) spinUntil(w *Wait, seq uint32, stop, expired <-chan struct{}) bool {
+	t := a.t
 	for i := 0; ; i++ {
 		came := t.spinOnce(i)
 		if a.seq.Load() != seq {

@@ -303,7 +303,8 @@ func (s *socket) settle() {
 // come with was more urgent.
 func (a *Association) settleSack() {
 	a.mu.Lock()
-	if !a.core.HasLateSack() {
+	if !a.core.HasLateSack() { // who sent has taken it in, and may have set no timer
+		a.arm()
 		a.mu.Unlock()
 		return
 	}

@@ -22,12 +22,16 @@ func (a *Assoc) putOffSack(now Time, c *wire.Chunk, rest []byte) bool {
 		return false
 	}
 	x, err := wire.ParseSack(*c)
-	return err == nil && x.Gaps.Len() == 0 && x.Dups.Len() == 0 && a.putOffAck(now, TSN(x.CumTSN), x.RWND)
+	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || !a.mayPutOff(TSN(x.CumTSN), x.RWND) {
+		return false
+	}
+	a.putOffAck(now, TSN(x.CumTSN), x.RWND)
+	return true
 }
 
-// putOffAck is putOffSack for what a SACK chunk says that tells of neither gaps nor
-// duplicates.
-func (a *Assoc) putOffAck(now Time, cum TSN, rwnd uint32) bool {
+// mayPutOff reports whether nothing waits for what a SACK chunk says that tells of neither
+// gaps nor duplicates.
+func (a *Assoc) mayPutOff(cum TSN, rwnd uint32) bool {
 	if a.state != Established || a.shut.wanted || a.cfg.TellDry {
 		return false
 	}
@@ -38,11 +42,12 @@ func (a *Assoc) putOffAck(now Time, cum TSN, rwnd uint32) bool {
 	if t.q.Pending() || t.q.blocked || t.sb.Outstanding() != 1 || t.sb.HasRtx() || len(t.sb.gaps) > 0 || t.sb.ZeroWindow() {
 		return false
 	}
-	if rwnd == 0 || cum != t.sb.next-1 {
-		return false // later it might seem to acknowledge what is sent until then
-	}
-	t.lateSack = lateSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
-	return true
+	return rwnd != 0 && cum == t.sb.next-1 // else it might seem later to acknowledge what is sent until then
+}
+
+// putOffAck keeps what mayPutOff is true of.
+func (a *Assoc) putOffAck(now Time, cum TSN, rwnd uint32) {
+	a.tx.lateSack = lateSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
 }
 
 // HasLateSack reports whether SettleSack would do something.

@@ -45,13 +45,13 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 	if len(d) < wire.HeaderLen+wire.DataHeaderLen+1 || len(d)&3 != 0 {
 		return false
 	}
-	at, acked := wire.HeaderLen, TSN(0)
+	at, acked, rwnd := wire.HeaderLen, TSN(0), uint32(0)
 	ack := d[at] == byte(wire.ChunkSack)
 	if ack {
 		if binary.BigEndian.Uint16(d[at+2:]) != wire.SackHeaderLen || binary.BigEndian.Uint32(d[at+12:]) != 0 {
 			return false // gaps or duplicates
 		}
-		acked = TSN(binary.BigEndian.Uint32(d[at+4:]))
+		acked, rwnd = TSN(binary.BigEndian.Uint32(d[at+4:])), binary.BigEndian.Uint32(d[at+8:])
 		at += wire.SackHeaderLen
 	}
 	rx, s, r, in := &a.rx, &a.rx.sack, a.rx.reasm, &a.in
@@ -84,16 +84,20 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 	} else if uint32(binary.BigEndian.Uint16(c[ssnInChunk:])) != st.next {
 		return false
 	}
-	if binary.LittleEndian.Uint32(d[checksumField:]) == 0 || !wire.VerifyInPlace(d) {
-		return false
-	}
 	if a.tx.lateSack.on {
 		if a.settleSack(); a.state != Established {
 			return false
 		}
 	}
-	if ack && !a.putOffAck(now, acked, binary.BigEndian.Uint32(d[wire.HeaderLen+8:])) {
+	if ack && !a.mayPutOff(acked, rwnd) {
 		return false
+	}
+	// Last, as it takes longest.
+	if binary.LittleEndian.Uint32(d[checksumField:]) == 0 || !wire.VerifyInPlace(d) {
+		return false
+	}
+	if ack {
+		a.putOffAck(now, acked, rwnd)
 	}
 	copy(post.Dst, c[over:over+n])
 	rx.tsns.cum++
