@@ -172,7 +172,7 @@ func TestLoneMessagesAreAcknowledged(t *testing.T) {
 func TestPanicLeavesNothingPosted(t *testing.T) {
 	ends := memPair(t)
 	a := ends[1]
-	a.t.spinning.Init(time.Minute)
+	a.t.spinning.Always(time.Minute)
 	s := a.t.sockets().list[0]
 	posted := false
 	onPoll := func() {
@@ -275,14 +275,16 @@ func TestReadersThatPollShareMessages(t *testing.T) {
 // Who polls learns of the end.
 func TestEndOfWhoPolls(t *testing.T) {
 	ends := memPair(t)
-	ends[1].t.spinning.Init(time.Minute) // it does not park
+	ends[1].t.spinning.Always(time.Minute) // it does not park
 	errs := make(chan error)
 	go func() {
 		_, _, err := ends[1].Recv(t.Context(), make([]byte, 10))
 		errs <- err
 	}()
-	for ends[1].post.state.Load() != postOpen {
-		time.Sleep(10 * time.Microsecond)
+	for begun := time.Now(); ends[1].post.state.Load() != postOpen; time.Sleep(10 * time.Microsecond) {
+		if time.Since(begun) > 10*time.Second {
+			t.Fatal("it does not poll")
+		}
 	}
 	ends[1].Close()
 	if err := ends[0].Send(t.Context(), []byte("late"), SendOptions{}); err != nil && !errors.Is(err, ErrShutdown) {
