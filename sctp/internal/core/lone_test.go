@@ -564,7 +564,9 @@ func TestLonePacketIsRefused(t *testing.T) {
 		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].current = new(message) },
 		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].next++ },
 		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm = nil },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.tx.sb.awnd = 0 }, // the SACK cannot wait
+		func(a *Assoc, p *LonePacket, post *Posted) { a.tx.sb.awnd = 0 },                                        // the SACK cannot wait
+		func(a *Assoc, p *LonePacket, post *Posted) { p.Data[wire.HeaderLen+13] = 1; wire.SetChecksum(p.Data) }, // gaps
+		func(a *Assoc, p *LonePacket, post *Posted) { p.Data[wire.HeaderLen+15] = 1; wire.SetChecksum(p.Data) }, // duplicates
 		func(a *Assoc, p *LonePacket, post *Posted) { p.Data[8] ^= 1 },
 		func(a *Assoc, p *LonePacket, post *Posted) { clear(p.Data[8:12]) },
 		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = p.Data[:len(p.Data)-4] },
