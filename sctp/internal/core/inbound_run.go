@@ -31,7 +31,7 @@ func (a *Assoc) HandleRun(now Time, p *Packet, b []byte, size int) int {
 		return 0
 	}
 	x := inRun{a: a, p: p, b: b, size: size, over: over, n: n, head: head, zero: p.mayBeZero(&a.cfg),
-		ports: uint32(a.peer.port)<<16 | uint32(a.port), sid: binary.BigEndian.Uint32(b[wire.HeaderLen+8:])}
+		ports: uint32(a.peer.port)<<16 | uint32(a.port), sid: binary.BigEndian.Uint32(b[wire.HeaderLen+sidInChunk:])}
 	k := 0
 	switch uint8(head >> 16) {
 	case 0, flagUnordered:
@@ -40,7 +40,7 @@ func (a *Assoc) HandleRun(now Time, p *Packet, b []byte, size int) int {
 		k = x.wholes()
 	}
 	if k > 0 {
-		x.took(now, k)
+		a.tookInOrder(now, k, x.n)
 	}
 	return k
 }
@@ -63,7 +63,7 @@ func (a *Assoc) mayRun(now Time, p *Packet, t wire.ChunkType) bool {
 	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != unmap(p.Remote) || a.paths[in.path].Remote != in.from.Remote {
 		return false
 	}
-	return s.began && !s.hadGaps && !s.quick && now-s.lastAt <= s.delay && now >= s.lossy && (!s.spread || in.path == s.from)
+	return s.calm(now) && (!s.spread || in.path == s.from)
 }
 
 // inRun is a run of packets that are received.
@@ -91,7 +91,7 @@ func (x *inRun) next(i int) (pkt []byte, ok bool) {
 	return pkt, binary.BigEndian.Uint32(pkt) == x.ports && binary.BigEndian.Uint32(pkt[4:]) == a.tag &&
 		binary.BigEndian.Uint32(pkt[wire.HeaderLen:]) == x.head &&
 		TSN(binary.BigEndian.Uint32(pkt[wire.HeaderLen+tsnInChunk:])) == a.rx.tsns.cum+1+TSN(i) &&
-		binary.BigEndian.Uint32(pkt[wire.HeaderLen+8:]) == x.sid
+		binary.BigEndian.Uint32(pkt[wire.HeaderLen+sidInChunk:]) == x.sid
 }
 
 // summed reports whether the checksum of a packet is right.
@@ -197,17 +197,16 @@ func (x *inRun) wholes() (k int) {
 	return k
 }
 
-// took does what k packets entail besides.
-func (x *inRun) took(now Time, k int) {
-	a := x.a
+// tookInOrder does what k packets entail besides, each with the next chunk, of n bytes.
+func (a *Assoc) tookInOrder(now Time, k, n int) {
 	rx := &a.rx
 	a.stats.PacketsReceived += uint64(k)
 	a.shut.gotData = true
 	rx.chunks += uint64(k)
-	rx.bytes += uint64(k) * uint64(x.n)
+	rx.bytes += uint64(k) * uint64(n)
 	rx.tsns.cum += TSN(k)
 	rx.tsns.high = rx.tsns.cum
-	rx.reasm.window.take(k * x.n)
+	rx.reasm.window.take(k * n)
 	s := &rx.sack
 	s.packets += k
 	s.batch += k

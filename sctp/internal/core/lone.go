@@ -21,13 +21,8 @@ type Posted struct {
 // AnyStream is the Stream of a Posted that takes what comes.
 const AnyStream = anyStream
 
-// Offsets of what follows the TSN in DATA and I-DATA chunks.
-const (
-	sidInChunk = 8
-	ssnInChunk = 10
-)
-
-// A LonePacket is a received datagram that is one packet, as [Assoc.HandleLone] wants it.
+// A LonePacket is a [Packet] for [Assoc.HandleLone]. It points to the addresses, which need
+// only be compared: the processor waits for those that were just written to be copied.
 type LonePacket struct {
 	Data   []byte
 	Local  *netip.Addr
@@ -54,7 +49,7 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 		acked, rwnd = TSN(binary.BigEndian.Uint32(d[at+4:])), binary.BigEndian.Uint32(d[at+8:])
 		at += wire.SackHeaderLen
 	}
-	rx, s, r, in := &a.rx, &a.rx.sack, a.rx.reasm, &a.in
+	rx, r := &a.rx, a.rx.reasm
 	if r == nil || !a.lonely(now, p) {
 		return false
 	}
@@ -100,8 +95,9 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 		a.putOffAck(now, acked, rwnd)
 	}
 	copy(post.Dst, c[over:over+n])
-	rx.tsns.cum++
-	rx.tsns.high = rx.tsns.cum
+	rx.messages++
+	a.tookInOrder(now, 1, n)
+	rx.sack.endBatch()
 	post.N = n
 	r.msgID++
 	i := &post.Info
@@ -114,18 +110,6 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 		i.SSN = SSN(st.next - 1)
 		st.next = uint32(uint16(st.next))
 		r.settled = rx.tsns.cum
-	}
-	r.window.take(n)
-	a.stats.PacketsReceived++
-	a.shut.gotData = true
-	rx.chunks++
-	rx.messages++
-	rx.bytes += uint64(n)
-	s.packets++
-	s.lastAt = now
-	s.from = in.path
-	if s.deadline == 0 {
-		s.deadline = now + s.delay
 	}
 	return true
 }
@@ -147,8 +131,7 @@ func (a *Assoc) lonely(now Time, p *LonePacket) bool {
 	if rx.tsns.high != rx.tsns.cum || len(rx.tsns.dups) > 0 || a.rc.in.deferred || a.rc.in.holding || len(a.rc.queue) > 0 {
 		return false
 	}
-	return s.began && !s.hadGaps && !s.quick && !s.urgent && !s.spread && s.packets+1 < s.stride &&
-		now-s.lastAt <= s.delay && now >= s.lossy && (s.deadline == 0 || now < s.deadline)
+	return s.calm(now) && !s.urgent && !s.spread && s.packets+1 < s.stride && (s.deadline == 0 || now < s.deadline)
 }
 
 // idle returns a stream from and of which nothing is held, as none is of any other, if

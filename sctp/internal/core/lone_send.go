@@ -1,10 +1,6 @@
 package core
 
-import (
-	"encoding/binary"
-
-	"github.com/weftstack/weft/sctp/wire"
-)
+import "github.com/weftstack/weft/sctp/wire"
 
 // Lone reports whether it is plain that a message is all that there is to send, in one
 // packet, and all that will not be acknowledged then: a question, or the answer to one.
@@ -17,12 +13,11 @@ func (a *Assoc) Lone(m *Message) bool {
 	if m.Unordered || m.Immediate || m.Lent || m.Keyed || m.LimitRtx || m.Droppable || m.Of != nil || m.Unit != 0 || m.Lifetime != 0 || m.Remote.IsValid() {
 		return false
 	}
-	if a.state != Established || a.cfg.general || a.auth.on || len(a.paths) != 1 || a.shut.wanted {
+	if !a.onlyData() || a.Open() {
 		return false
 	}
 	p, n := &a.paths[0], len(m.Header)+len(m.Body)
-	if n == 0 || len(m.Header) > MaxHeader || q.headerLen()+n > p.pmdcs()-wire.SackHeaderLen || int(m.SID) >= len(q.streams) || int(m.SID) >= q.nstreams ||
-		!a.quiet(p) || !q.rests(n) {
+	if n == 0 || len(m.Header) > MaxHeader || q.headerLen()+n > p.pmdcs()-wire.SackHeaderLen || int(m.SID) >= len(q.streams) || int(m.SID) >= q.nstreams || !q.rests(n) {
 		return false
 	}
 	st := &q.streams[m.SID]
@@ -45,15 +40,9 @@ func (a *Assoc) SendLone(now Time, m *Message, b []byte, tx *Transmit) ([]byte, 
 	t, p, n := &a.tx, &a.paths[0], len(m.Header)+len(m.Body)
 	q, sb := t.q, t.sb
 	st := &q.streams[m.SID]
-	o := q.alloc()
-	o.body, o.owner, o.length, o.end, o.sent, o.count = m.Body, m.Owner, int64(n), int64(n), int64(n), 1
-	o.ppid, o.sid, o.hdrLen = m.PPID, m.SID, uint8(copy(o.hdr[:], m.Header))
-	o.arrival, o.mid, o.fsn, o.refs = q.arrivals, st.mid, 1, 1
-	q.arrivals++
-	q.buffered += int64(n)
-	q.messages++
-	st.mid++
-	st.ordered++
+	o := q.take(m, int64(n), 1)
+	q.begin(st, o)
+	o.sent, o.fsn, o.refs = o.length, 1, 1
 	st.inFlight++
 	t.run, t.hold, t.sackLater = 0, holdNone, false
 	t.bytes += uint64(n)
@@ -69,10 +58,7 @@ func (a *Assoc) SendLone(now Time, m *Message, b []byte, tx *Transmit) ([]byte, 
 	tsn, rec := sb.assign()
 	*rec = record{msg: o, size: uint16(n)}
 	o.first, o.last = tsn, tsn
-	sb.transmit(tsn, rec, now, 0)
-	sb.noteSize(rec, &sb.paths[0], at+p.mtu-begin)
-	sb.stats.Chunks++
-	b = q.appendLone(b, o, tsn)
+	b = sb.appendFirst(b, now, 0, tsn, rec, at+p.mtu-begin)
 	a.dataSent(now, 0, len(b)-begin, 1)
 	a.seal(b, at, 0)
 	a.stats.PacketsSent++
@@ -83,38 +69,10 @@ func (a *Assoc) SendLone(now Time, m *Message, b []byte, tx *Transmit) ([]byte, 
 	return b, true
 }
 
-// quiet reports whether nothing but new data and an acknowledgement may be due on p, the
-// only path.
-func (a *Assoc) quiet(p *path) bool {
-	t := &a.tx
-	return p.usable() && p.Local == p.home && !p.hb.pending && !p.plpmtu.pending && !t.carry.full && a.alone.n == 0 && a.ctl.n == 0 && !a.hs.sendAck &&
-		!a.shut.sendReq && !a.shut.sendAck && !a.ecn.cwr && !a.ecn.echo && !a.asc.mute && !a.asc.sent && !a.asc.send && len(a.asc.queue) == 0 &&
-		!a.rc.send && len(a.rc.queue) == 0 && !a.Open()
-}
-
 // rests reports whether nothing waits to be sent, nothing holds messages back, and there
 // is room for one of n bytes. A scheduler that counts bytes has to know of them; others are
 // after a message that went alone as they were before.
 func (q *SendQueue) rests(n int) bool {
 	return q.waiting == 0 && q.opened == 0 && q.routed == 0 && q.lent == nil && !q.held && !q.blocked && !q.stalled &&
 		q.kind != SchedFair && q.kind != SchedWFQ && q.fits(int64(n))
-}
-
-// appendLone appends the chunk of a message that is one.
-func (q *SendQueue) appendLone(b []byte, o *outMsg, tsn TSN) []byte {
-	n := int(o.length)
-	if q.interleave {
-		b = binary.BigEndian.AppendUint32(b, uint32(wire.ChunkIData)<<24|(flagBegin|flagEnd)<<16|uint32(wire.IDataHeaderLen+n))
-		b = binary.BigEndian.AppendUint32(b, uint32(tsn))
-		b = binary.BigEndian.AppendUint32(b, uint32(o.sid)<<16)
-		b = binary.BigEndian.AppendUint32(b, o.mid)
-	} else {
-		b = binary.BigEndian.AppendUint32(b, uint32(wire.ChunkData)<<24|(flagBegin|flagEnd)<<16|uint32(wire.DataHeaderLen+n))
-		b = binary.BigEndian.AppendUint32(b, uint32(tsn))
-		b = binary.BigEndian.AppendUint32(b, uint32(o.sid)<<16|o.mid&0xffff)
-	}
-	b = binary.BigEndian.AppendUint32(b, o.ppid)
-	b = append(b, o.hdr[:o.hdrLen]...)
-	b = append(b, o.body...)
-	return wire.AppendPadding(b, n)
 }

@@ -187,20 +187,26 @@ func (a *Assoc) dataECN() uint8 {
 // takes longer to find that out. It reports false if it has to be asked.
 func (a *Assoc) firstData(now Time, b []byte) (_ []byte, p built, ok bool) {
 	t := &a.tx
-	if a.cfg.general || a.state != Established || len(a.paths) != 1 || !t.q.Pending() || t.carry.full || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
-		return b, p, false
-	}
-	to := &a.paths[0]
-	if !to.usable() || to.Local != to.home || to.hb.pending || to.plpmtu.pending ||
-		a.auth.on || a.shut.wanted || a.shut.sendReq || a.shut.sendAck || a.ecn.cwr || a.ecn.echo || t.q.routed > 0 ||
-		a.asc.mute || a.asc.sent || a.asc.send || len(a.asc.queue) > 0 || a.rc.send || len(a.rc.queue) > 0 {
+	if !t.q.Pending() || t.q.routed > 0 || !a.onlyData() {
 		return b, p, false
 	}
 	t.q.key, t.q.maxChunk = 0, 0
 	var header [wire.HeaderLen]byte
-	p.Tuple = to.Tuple
+	p.Tuple = a.paths[0].Tuple
 	b, p.ecn, ok = a.nextData(now, b, 0, wire.AppendHeader(header[:0], a.header()))
 	return b, p, ok
+}
+
+// onlyData reports whether it is plain that new data and a SACK are all that may be due, on
+// the only path.
+func (a *Assoc) onlyData() bool {
+	if a.cfg.general || a.state != Established || len(a.paths) != 1 || a.tx.carry.full || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
+		return false
+	}
+	p := &a.paths[0]
+	return p.usable() && p.Local == p.home && !p.hb.pending && !p.plpmtu.pending &&
+		!a.auth.on && !a.shut.wanted && !a.shut.sendReq && !a.shut.sendAck && !a.ecn.cwr && !a.ecn.echo &&
+		!a.asc.mute && !a.asc.sent && !a.asc.send && len(a.asc.queue) == 0 && !a.rc.send && len(a.rc.queue) == 0
 }
 
 // nextData appends a packet of new data for path i with the common header given: the

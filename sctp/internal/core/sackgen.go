@@ -147,6 +147,12 @@ func (s *sackGen) due(now Time) bool {
 	return s.urgent || s.packets >= s.stride || s.deadline != 0 && s.deadline <= now
 }
 
+// calm reports whether a packet with the next chunk that comes at now is acknowledged in its
+// turn: nothing is missing or was of late, and the sender need not hear of it sooner.
+func (s *sackGen) calm(now Time) bool {
+	return s.began && !s.hadGaps && !s.quick && now-s.lastAt <= s.delay && now >= s.lossy
+}
+
 // early reports, after endPacket, whether a SACK is due in the midst of a receive
 // batch. It is on a path that loses packets, after the fourth, eighth, sixteenth …
 // packet: a sender without RACK takes a chunk for lost when three SACKs have missed

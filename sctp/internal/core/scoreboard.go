@@ -233,13 +233,19 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 	}
 	m.last = t
 	s.q.advance(m, n)
+	return s.appendFirst(b, now, path, t, rec, r.Space), true
+}
+
+// appendFirst appends a chunk that is sent for the first time, to a packet with so much
+// space.
+func (s *Scoreboard) appendFirst(b []byte, now Time, path int, t TSN, rec *record, space int) []byte {
 	s.transmit(t, rec, now, path)
-	s.noteSize(rec, &s.paths[path], r.Space)
+	s.noteSize(rec, &s.paths[path], space)
 	s.stats.Chunks++
 	at := len(b) + s.q.headerLen()
 	b = s.appendChunk(b, t, rec)
 	rec.img = s.images.ref(at)
-	return b, true
+	return b
 }
 
 // transmit puts a record in flight.

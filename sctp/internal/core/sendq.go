@@ -304,16 +304,10 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 		q.blocked, q.large = true, n >= nearLeast
 		return ErrWouldBlock
 	}
-	o := q.alloc()
-	o.body, o.owner, o.length, o.end, o.count = m.Body, m.Owner, n, n, uint32(count)
-	o.ppid, o.sid = m.PPID, m.SID
-	if m.Unit == 0 {
-		o.hdrLen = uint8(copy(o.hdr[:], m.Header))
-	} else {
+	o := q.take(m, n, count)
+	if m.Unit != 0 {
 		o.beginSeries(m)
 	}
-	o.arrival = q.arrivals
-	q.arrivals++
 	if m.Unordered {
 		o.flags |= msgUnordered
 	}
@@ -334,9 +328,7 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 		o.priority = m.Priority
 		q.droppable.push(o)
 	}
-	q.buffered += n
 	q.unsent += n
-	q.messages += count
 	q.waiting++
 	if o.route = m.route; o.route != 0 {
 		q.routed++
@@ -355,6 +347,18 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 		st.tail = o
 	}
 	return nil
+}
+
+// take makes a record of m, which has n bytes and is so many messages, and counts them in.
+func (q *SendQueue) take(m *Message, n int64, count int) *outMsg {
+	o := q.alloc()
+	o.body, o.owner, o.length, o.end, o.count = m.Body, m.Owner, n, n, uint32(count)
+	o.ppid, o.sid, o.hdrLen = m.PPID, m.SID, uint8(copy(o.hdr[:], m.Header))
+	o.arrival = q.arrivals
+	q.arrivals++
+	q.buffered += n
+	q.messages += count
+	return o
 }
 
 func (q *SendQueue) fits(n int64) bool {
