@@ -55,15 +55,6 @@ func (a *Association) collect(info *RecvInfo) (n int, ok bool) {
 	return n, ok
 }
 
-// withdraw takes back what postRead posted when its reader is gone: an upcall panicked, or
-// ended the goroutine. Nobody must write to the buffer.
-func (a *Association) withdraw() {
-	a.mu.Lock()
-	a.post.Dst = nil
-	a.post.state.Store(postNone)
-	a.mu.Unlock()
-}
-
 // lone takes in what was read if it is one packet with a message that a reader has posted
 // a buffer for. It is called with mu locked, and unlocks it if it did; else nothing has
 // happened.
@@ -92,22 +83,13 @@ func (s *socket) lone() bool {
 	}
 	a.post.state.Store(postDone)
 	a.seq.Add(1)
-	w := work(0)
-	if c.HasEvents() || c.HasReleases() {
-		w = a.unlock()
-	} else {
-		a.mu.Unlock()
-	}
+	w := a.unlock()
 	s.mu.Unlock()
-	t.count.reads.Add(1)
-	t.count.datagramsIn.Add(1)
-	t.count.bytesIn.Add(uint64(len(d)))
+	t.count.received(1, len(d))
 	if !idle {
 		w |= a.flush()
 	}
-	if w != 0 {
-		a.settle(w)
-	}
+	a.settle(w)
 	if late && !t.polling.quiet.Load() {
 		s.settleLate() // see handle
 	}

@@ -186,8 +186,8 @@ func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-cha
 	ended := false
 	defer func() {
 		t.endSpin()
-		if posted && !ended {
-			a.withdraw()
+		if posted && !ended { // an upcall panicked, or ended the goroutine: nobody must write there
+			a.collect(new(RecvInfo))
 		}
 	}()
 	moved := a.spinUntil(w, seq, stop, expired)
@@ -195,6 +195,7 @@ func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-cha
 	return moved
 }
 
+// spinUntil is spin for one who may.
 func (a *Association) spinUntil(w *Wait, seq uint32, stop, expired <-chan struct{}) bool {
 	t := a.t
 	for i := 0; ; i++ {

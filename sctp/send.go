@@ -46,27 +46,13 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 		return a.push(stop, expired, &m, nil, false)
 	}
 	own := newMessage(&m, msg, opts)
-	if !opts.More && len(msg) <= loneMost && a.pushLone(&m, stop != stopped) {
-		return nil
-	}
 	return a.push(stop, expired, &m, own, opts.More)
 }
 
-// loneMost is how long a message may be, its Header excepted, that pushLone looks at.
-const loneMost = 4096
-
-// pushLone sends m if it is a short message that nothing else is under way with, which
-// takes less than push. looks tells that it may read the sockets. It reports false, and
-// has not sent m, if push has to do it.
+// pushLone sends m, of which the core says that nothing else is under way with it, and
+// unlocks a.mu. looks tells that it may read the sockets. The caller has begun to transmit.
+// It reports false, and has not sent m, if its packet has to wait.
 func (a *Association) pushLone(m *core.Message, looks bool) bool {
-	if a.autoClose > 0 || a.flushing.Load() != 0 {
-		return false
-	}
-	a.mu.Lock()
-	if !a.core.Lone(m) || !a.startFlush() {
-		a.mu.Unlock()
-		return false
-	}
 	now := a.t.now()
 	b := trains.Get().(*train)
 	out, ok := a.core.SendLone(now, m, b.space(), &b.tx)
@@ -97,10 +83,18 @@ func (a *Association) pushLone(m *core.Message, looks bool) bool {
 // push queues m, whose copy is own if it was copied; more tells that another one
 // follows at once. See send.
 func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *block, more bool) error {
+	alone := !more && a.autoClose == 0 && len(m.Body) < minHole // it may be
 	for {
 		a.mu.Lock()
 		if m.Lent {
 			a.keep() // that of somebody else
+		}
+		if alone && a.flushing.Load() == 0 && a.core.Lone(m) && a.startFlush() {
+			if a.pushLone(m, stop != stopped) {
+				return nil
+			}
+			alone = false
+			continue
 		}
 		err := a.core.Send(a.sendTime(m), m)
 		if err != core.ErrWouldBlock || stop == stopped {

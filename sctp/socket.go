@@ -266,9 +266,7 @@ func (s *socket) handle(n int) core.Time {
 	}
 	s.pkt = core.Packet{}
 	s.mu.Unlock()
-	t.count.reads.Add(1)
-	t.count.datagramsIn.Add(uint64(datagrams))
-	t.count.bytesIn.Add(uint64(bytes))
+	t.count.received(datagrams, bytes)
 	if len(done) == 1 {
 		done[0].finish()
 	} else if len(done) > 1 {

@@ -51,6 +51,13 @@ type transportCounters struct {
 	bad, ootb, suppressed, writeErrors                          atomic.Uint64
 }
 
+// received counts what one read brought.
+func (c *transportCounters) received(datagrams, bytes int) {
+	c.reads.Add(1)
+	c.datagramsIn.Add(uint64(datagrams))
+	c.bytesIn.Add(uint64(bytes))
+}
+
 // NewTransport opens the sockets and starts to receive. On error everything
 // opened is closed again, cfg.Conns included.
 func NewTransport(cfg TransportConfig) (*Transport, error) {

@@ -1,9 +1,13 @@
 package sctp
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/weftstack/weft/sctp/internal/core"
+)
 
 // anyStream is the stream of a waiter that takes what comes.
-const anyStream = -1
+const anyStream = core.AnyStream
 
 // waiter is a goroutine that waits. Waiters belong to one waitList for good and
 // are reused, so that waiting does not allocate.
