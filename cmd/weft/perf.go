@@ -143,7 +143,7 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 		return err
 	})
 	fs.BoolVar(&o.GSO, "gso", true, "let mode udp send batches of datagrams")
-	fs.IntVar(&o.Window, "window", 16, "operations under way in the RDMA and MPI modes")
+	fs.IntVar(&o.Window, "window", 16, fmt.Sprintf("operations under way in the RDMA and MPI modes (compare: at most %d in MPI's with 1 MiB)", fewMessages))
 	fs.StringVar(&o.server, "server", "", "serve clients at this TCP `address` for control")
 	fs.BoolVar(&o.once, "once", false, "with -server: end after one client")
 	fs.StringVar(&o.connect, "connect", "", "use the server at this `address` instead of starting one here")

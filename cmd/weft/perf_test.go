@@ -110,6 +110,18 @@ func TestPerfCompare(t *testing.T) {
 	}
 }
 
+// TestPerfCompareFewMessages: only long messages of MPI are limited, and only in number.
+func TestPerfCompareFewMessages(t *testing.T) {
+	for window, want := range map[int]int{2: 2, fewMessages + 1: fewMessages} {
+		for _, c := range matrix(&perfOptions{perfSpec: perfSpec{Window: window}}) {
+			long := c.spec.Mode == "mpi" && c.spec.Size == 1<<20
+			if got := c.spec.Window; long && got != want || !long && !c.spec.Latency && got != window {
+				t.Errorf("-window %d: %s has %d under way", window, c.Name, got)
+			}
+		}
+	}
+}
+
 // TestPerfProfilesWhatItMeasures: in mode mpi that is rank 0, not its launcher.
 func TestPerfProfilesWhatItMeasures(t *testing.T) {
 	for mode, function := range map[string]string{"sctp": ".(*sctpEnd).send", "mpi": ".mpiLoad"} {
