@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -44,55 +45,57 @@ func posts(t *testing.T, ends [2]*Association, stream int, room int, msg []byte,
 // A short message goes where a reader waits that polls; one that is not for it stays to be
 // received.
 func TestMessagesGoToWhoPolls(t *testing.T) {
-	ends := memPair(t)
-	alwaysPolled(ends)
-	buf := make([]byte, 2000)
-	for range 4 {
-		for i := range ends { // the first ones are acknowledged at once
-			roundTrip(t, ends, buf[:10+i], buf)
+	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
+		ends := memPair(t)
+		alwaysPolled(ends)
+		buf := make([]byte, 2000)
+		for range 4 {
+			for i := range ends { // the first ones are acknowledged at once
+				roundTrip(t, ends, buf[:10+i], buf)
+			}
 		}
-	}
-	for i, tt := range []struct {
-		stream, room int
-		opts         SendOptions
-		want         bool
-	}{
-		{anyStream, 100, SendOptions{}, true},
-		{3, 100, SendOptions{Stream: 3, PPID: 77}, false}, // the stream is new
-		{3, 100, SendOptions{Stream: 3, PPID: 78}, true},
-		{anyStream, 100, SendOptions{Stream: 3}, true},
-		{2, 100, SendOptions{Stream: 3}, false},
-		{3, 5, SendOptions{Stream: 3}, true},
-		{3, 4, SendOptions{Stream: 3}, false},
-		{3, 100, SendOptions{Stream: 3, Unordered: true}, false},
-		{3, 100, SendOptions{Stream: 3, Immediate: true}, false},
-	} {
-		msg := []byte("hello")
-		info, got, ok := posts(t, ends, tt.stream, tt.room, msg, tt.opts)
-		if ok != tt.want {
-			t.Errorf("%d: the message went to who polls: %v, want %v", i, ok, tt.want)
-		}
-		if !ok {
-			var n int
-			var err error
-			if n, info, err = ends[1].Recv(t.Context(), buf); err != nil {
+		for i, tt := range []struct {
+			stream, room int
+			opts         SendOptions
+			want         bool
+		}{
+			{anyStream, 100, SendOptions{}, true},
+			{3, 100, SendOptions{Stream: 3, PPID: 77}, false}, // the stream is new
+			{3, 100, SendOptions{Stream: 3, PPID: 78}, true},
+			{anyStream, 100, SendOptions{Stream: 3}, true},
+			{2, 100, SendOptions{Stream: 3}, false},
+			{3, 5, SendOptions{Stream: 3}, true},
+			{3, 4, SendOptions{Stream: 3}, false},
+			{3, 100, SendOptions{Stream: 3, Unordered: true}, false},
+			{3, 100, SendOptions{Stream: 3, Immediate: true}, false},
+		} {
+			msg := []byte("hello")
+			info, got, ok := posts(t, ends, tt.stream, tt.room, msg, tt.opts)
+			if ok != tt.want {
+				t.Errorf("%d: the message went to who polls: %v, want %v", i, ok, tt.want)
+			}
+			if !ok {
+				var n int
+				var err error
+				if n, info, err = ends[1].Recv(t.Context(), buf); err != nil {
+					t.Fatal(err)
+				}
+				got = buf[:n]
+			}
+			if !bytes.Equal(got, msg) || info.Stream != tt.opts.Stream || info.PPID != tt.opts.PPID || info.Association != ends[1] || !info.EOR || info.Unordered != tt.opts.Unordered {
+				t.Errorf("%d: received %q, %+v", i, got, info)
+			}
+			if n, _, err := ends[1].TryRecv(buf); err != ErrWouldBlock {
+				t.Errorf("%d: %d bytes more, %v", i, n, err)
+			}
+			if err := ends[1].Send(t.Context(), msg, SendOptions{}); err != nil { // which acknowledges
 				t.Fatal(err)
 			}
-			got = buf[:n]
+			if _, _, err := ends[0].Recv(t.Context(), buf); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if !bytes.Equal(got, msg) || info.Stream != tt.opts.Stream || info.PPID != tt.opts.PPID || info.Association != ends[1] || !info.EOR || info.Unordered != tt.opts.Unordered {
-			t.Errorf("%d: received %q, %+v", i, got, info)
-		}
-		if n, _, err := ends[1].TryRecv(buf); err != ErrWouldBlock {
-			t.Errorf("%d: %d bytes more, %v", i, n, err)
-		}
-		if err := ends[1].Send(t.Context(), msg, SendOptions{}); err != nil { // which acknowledges
-			t.Fatal(err)
-		}
-		if _, _, err := ends[0].Recv(t.Context(), buf); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 }
 
 // alwaysPolled makes who polls one of those who do, for good.
@@ -108,64 +111,68 @@ func alwaysPolled(ends [2]*Association) {
 
 // Of two readers that poll who is first has what comes.
 func TestMessagesAreNotForOneOfTwo(t *testing.T) {
-	ends := memPair(t)
-	alwaysPolled(ends)
-	buf := make([]byte, 100)
-	for range 4 {
-		roundTrip(t, ends, buf, buf)
-	}
-	a := ends[1]
-	for _, two := range []bool{true, false} {
-		a.mu.Lock()
-		posted := a.postRead(anyStream, buf)
-		if two && a.postRead(anyStream, buf) {
-			t.Fatal("posted twice")
+	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
+		ends := memPair(t)
+		alwaysPolled(ends)
+		buf := make([]byte, 100)
+		for range 4 {
+			roundTrip(t, ends, buf, buf)
 		}
-		a.mu.Unlock()
-		if err := ends[0].Send(t.Context(), []byte("hello"), SendOptions{}); !posted || err != nil || !a.t.Poll() {
-			t.Fatal(posted, err)
+		a := ends[1]
+		for _, two := range []bool{true, false} {
+			a.mu.Lock()
+			posted := a.postRead(anyStream, buf)
+			if two && a.postRead(anyStream, buf) {
+				t.Fatal("posted twice")
+			}
+			a.mu.Unlock()
+			if err := ends[0].Send(t.Context(), []byte("hello"), SendOptions{}); !posted || err != nil || !a.t.Poll() {
+				t.Fatal(posted, err)
+			}
+			var info RecvInfo
+			if n, ok := a.collect(&info); ok == two {
+				t.Errorf("two readers %v: the message went to the first: %v, %d bytes", two, ok, n)
+			}
+			if _, _, err := a.TryRecv(buf); err == nil != two {
+				t.Errorf("two readers %v: %v", two, err)
+			}
+			if err := a.Send(t.Context(), []byte("yes"), SendOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := ends[0].Recv(t.Context(), buf); err != nil {
+				t.Fatal(err)
+			}
 		}
-		var info RecvInfo
-		if n, ok := a.collect(&info); ok == two {
-			t.Errorf("two readers %v: the message went to the first: %v, %d bytes", two, ok, n)
-		}
-		if _, _, err := a.TryRecv(buf); err == nil != two {
-			t.Errorf("two readers %v: %v", two, err)
-		}
-		if err := a.Send(t.Context(), []byte("yes"), SendOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := ends[0].Recv(t.Context(), buf); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 }
 
 // What comes alone is acknowledged in time, though what it acknowledges was put off and
 // then taken in by who sends more later.
 func TestLoneMessagesAreAcknowledged(t *testing.T) {
-	for _, opts := range []SendOptions{{More: true}, {Stream: 60_000}} {
-		ends := memPair(t)
-		alwaysPolled(ends)
-		buf := make([]byte, 2000)
-		for range 4 {
-			roundTrip(t, ends, buf[:100], buf)
+	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
+		for _, opts := range []SendOptions{{More: true}, {Stream: 60_000}} {
+			ends := memPair(t)
+			alwaysPolled(ends)
+			buf := make([]byte, 2000)
+			for range 4 {
+				roundTrip(t, ends, buf[:100], buf)
+			}
+			a := ends[1]
+			if _, _, ok := posts(t, ends, anyStream, 100, []byte("answer"), SendOptions{}); !ok || !a.core.HasLateSack() {
+				t.Fatal("the acknowledgement was not put off")
+			}
+			_ = a.TrySend(buf, opts) // which takes it in
+			if a.core.HasLateSack() {
+				t.Fatal("it still is")
+			}
+			a.t.Poll()
+			a.mu.Lock()
+			if next := a.core.NextTimeout(); a.armed != next || next == 0 {
+				t.Errorf("%+v: wakes up at %d for what is due at %d", opts, a.armed, next)
+			}
+			a.mu.Unlock()
 		}
-		a := ends[1]
-		if _, _, ok := posts(t, ends, anyStream, 100, []byte("answer"), SendOptions{}); !ok || !a.core.HasLateSack() {
-			t.Fatal("the acknowledgement was not put off")
-		}
-		_ = a.TrySend(buf, opts) // which takes it in
-		if a.core.HasLateSack() {
-			t.Fatal("it still is")
-		}
-		a.t.Poll()
-		a.mu.Lock()
-		if next := a.core.NextTimeout(); a.armed != next || next == 0 {
-			t.Errorf("%+v: wakes up at %d for what is due at %d", opts, a.armed, next)
-		}
-		a.mu.Unlock()
-	}
+	})
 }
 
 // A reader that is torn out of its wait leaves no buffer behind.
