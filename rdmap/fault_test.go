@@ -309,6 +309,109 @@ func TestBlamedOperations(t *testing.T) {
 	})
 }
 
+// Each operation that the peer objects to has the status that says so, whichever kind
+// it is: those before it what became of them, those after it a flush. RFC 5040,
+// Section 4.8 and RFC 7306, Section 8.1: the headers of the segment at fault come back.
+func TestTheOperationAtFaultHasTheStatus(t *testing.T) {
+	const access, operation = StatusRemoteAccess, StatusRemoteOperation
+	big := make([]byte, 5000) // more than a segment: not complete before it is acknowledged
+	for _, tt := range []struct {
+		name string
+		work func(p *pair) (w Work, bufs [][]byte)
+		want Status
+	}{
+		{"write", func(p *pair) (Work, [][]byte) { return Work{Kind: OpWrite, STag: 0xBAD}, [][]byte{big} }, access},
+		{"write with immediate, its write", func(p *pair) (Work, [][]byte) {
+			return Work{Kind: OpWriteImm, STag: 0xBAD}, [][]byte{big}
+		}, access},
+		{"write with immediate, its immediate", func(p *pair) (Work, [][]byte) {
+			return Work{Kind: OpWriteImm, STag: p.b.region(5000, ddp.RemoteWrite).STag()}, [][]byte{big}
+		}, operation},
+		{"send without a receive", func(p *pair) (Work, [][]byte) { return Work{Kind: OpSend}, [][]byte{big} }, operation},
+		{"send that is too long", func(p *pair) (Work, [][]byte) {
+			p.b.postRecv(1, make([]byte, 4999))
+			return Work{Kind: OpSend}, [][]byte{big}
+		}, operation},
+		{"short send", func(p *pair) (Work, [][]byte) { return Work{Kind: OpSend}, [][]byte{big[:5]} }, operation},
+		{"send with invalidate", func(p *pair) (Work, [][]byte) {
+			p.b.postRecv(1, make([]byte, 5000))
+			return Work{Kind: OpSendInvalidate, Invalidate: 0xBAD}, [][]byte{big}
+		}, access},
+		{"immediate", func(p *pair) (Work, [][]byte) { return Work{Kind: OpImm}, nil }, operation},
+		{"read", func(p *pair) (Work, [][]byte) { return Work{Kind: OpRead, STag: 0xBAD}, [][]byte{big} }, access},
+		{"fetch-add, no such region", func(p *pair) (Work, [][]byte) {
+			return Work{Kind: OpFetchAdd, STag: 0xBAD}, [][]byte{big[:8]}
+		}, access},
+		{"fetch-add, no right", func(p *pair) (Work, [][]byte) {
+			return Work{Kind: OpFetchAdd, STag: p.b.region(8, ddp.RemoteRead).STag()}, [][]byte{big[:8]}
+		}, access},
+		{"compare-swap, out of bounds", func(p *pair) (Work, [][]byte) {
+			return Work{Kind: OpCompareSwap, STag: p.b.region(8, ddp.RemoteAtomic).STag(), TO: 8}, [][]byte{big[:8]}
+		}, access},
+		{"compare-swap, unaligned", func(p *pair) (Work, [][]byte) {
+			return Work{Kind: OpCompareSwap, STag: p.b.region(16, ddp.RemoteAtomic).STag(), TO: 4}, [][]byte{big[:8]}
+		}, operation},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPair(t, pairConfig{})
+			good := p.b.region(5000, ddp.RemoteWrite|ddp.RemoteAtomic)
+			w, bufs := tt.work(p)
+			w.ID = 2
+			p.pipe.Reorder = 0
+			// What is before it is not acknowledged when the Terminate message comes.
+			p.a.post(Work{ID: 1, Kind: OpWrite, Flags: FlagSignaled, STag: good.STag()}, make([]byte, 5000))
+			p.a.post(w, bufs...)
+			p.a.post(Work{ID: 3, Kind: OpFetchAdd, STag: good.STag()}, make([]byte, 8))
+			for p.pipe.A.Deliver() {
+			}
+			for p.pipe.B.Deliver() {
+			}
+			p.pipe.Run()
+			p.a.wantSent(1, StatusSuccess)
+			p.a.wantSent(2, tt.want)
+			p.a.wantSent(3, StatusFlush)
+			p.a.wantNothing()
+		})
+	}
+}
+
+// A peer that answers what was not asked ends the stream, and the operation whose answer
+// was due says so.
+func TestBadResponsesAreTold(t *testing.T) {
+	read := func(sink *Stream, to uint64, b ...byte) []byte {
+		return seg(ddp.Header{Tagged: true, Last: true, Ctrl: Control(ReadResponse), STag: sink.sink.STag(), TO: to}, b...)
+	}
+	atomic := func(b []byte) []byte {
+		return seg(ddp.Header{Last: true, Ctrl: Control(AtomicResponse), QN: QueueAtomicResponse, MSN: 1}, b...)
+	}
+	for _, tt := range []struct {
+		name string
+		kind OpKind
+		seg  func(s *Stream) []byte
+	}{
+		{"read, too much", OpRead, func(s *Stream) []byte { return read(s, 0, make([]byte, 9)...) }},
+		{"read, too little", OpRead, func(s *Stream) []byte { return read(s, 0, 1) }},
+		{"read, elsewhere", OpRead, func(s *Stream) []byte { return read(s, 100, 1) }},
+		{"read, an atomic", OpRead, func(s *Stream) []byte { return atomic(AppendAtomicResponse(nil, 1, 0)) }},
+		{"fetch-add, another", OpFetchAdd, func(s *Stream) []byte { return atomic(AppendAtomicResponse(nil, 77, 0)) }},
+		{"fetch-add, short", OpFetchAdd, func(s *Stream) []byte { return atomic(make([]byte, 11)) }},
+		{"compare-swap, a read", OpCompareSwap, func(s *Stream) []byte { return read(s, 0) }},
+		{"compare-swap, a read of something", OpCompareSwap, func(s *Stream) []byte { return read(s, 0, 1) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPair(t, pairConfig{})
+			p.pipe.Reorder = 0
+			p.a.post(Work{ID: 1, Kind: tt.kind}, make([]byte, 8))
+			p.a.post(Work{ID: 2, Kind: OpRead}, make([]byte, 8))
+			p.pipe.B.Inject(tt.seg(p.a.s))
+			p.pipe.B.Deliver()
+			p.a.wantSent(1, StatusBadResponse)
+			p.a.wantSent(2, StatusFlush)
+			p.a.wantNothing()
+		})
+	}
+}
+
 func TestRevokedInTheMidstOfARead(t *testing.T) {
 	// RFC 5040, Section 4.8: the header is "updated to reflect the current
 	// location of the RDMA Read operation".

@@ -101,7 +101,9 @@ type Op struct {
 	size   uint32     // bytes to send or read
 	status Status
 	second bool        // the Write of an OpWriteImm has been sent
-	sent   bool        // the request of an op that responds has been sent
+	begun  bool        // its message, or the first of two, is being sent or was
+	qn     uint32      // queue number of its untagged message, if that has begun
+	msn    uint32      // message sequence number of the same
 	done   atomic.Bool // nothing more to do but wait for refs to go
 	refs   atomic.Int32
 

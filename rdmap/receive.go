@@ -80,11 +80,22 @@ func (s *Stream) placeResponse(h *ddp.Header, p []byte) ddp.Fault {
 	}
 	op, f := s.awaited(h, n)
 	if f != 0 {
+		s.badResponse()
 		return f
 	}
 	op.placed += uint32(n)
 	ddp.Scatter(op.SGL, h.TO-op.pos, p)
 	return 0
+}
+
+// badResponse notes that a response has data that no read wants: what ends the stream
+// is the answer to the read or atomic whose response is due.
+func (s *Stream) badResponse() { // rmu is held
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if op := s.headRead(); op != nil {
+		op.status = StatusBadResponse
+	}
 }
 
 // PlaceRun implements ddp.ULP.
@@ -221,7 +232,11 @@ func (s *Stream) deliverReadResponse(h *ddp.Header, n uint32) ddp.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	op := s.headRead()
-	if op == nil || op.Kind != OpRead {
+	if op == nil {
+		return FaultOpcode
+	}
+	if op.Kind != OpRead {
+		op.status = StatusBadResponse
 		return FaultOpcode
 	}
 	// Section 5.2.2: the sink MAY validate that the response matches.
@@ -236,13 +251,17 @@ func (s *Stream) deliverReadResponse(h *ddp.Header, n uint32) ddp.Fault {
 // deliverAtomicResponse completes an atomic.
 func (s *Stream) deliverAtomicResponse(b []byte) ddp.Fault {
 	id, original, ok := ParseAtomicResponse(b)
-	if !ok {
-		return FaultUnspecified
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	op := s.headRead()
-	if op == nil || op.Kind == OpRead || uint64(id) != op.pos {
+	switch {
+	case op == nil:
+		return FaultOpcode
+	case !ok:
+		op.status = StatusBadResponse
+		return FaultUnspecified
+	case op.Kind == OpRead || uint64(id) != op.pos:
+		op.status = StatusBadResponse
 		return FaultOpcode
 	}
 	var v [8]byte

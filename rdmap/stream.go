@@ -138,6 +138,7 @@ type Stream struct {
 	rdHead  uint32      // guarded by mu
 	ord     uint32      // guarded by mu
 	maxORD  int         // Config.ORD
+	rtr     *Op         // guarded by mu: the indication that is to be sent first, see Indicate
 	resps   []response  // guarded by mu: ring of responses to send
 	rsHead  uint32      // guarded by mu
 	spent   *source     // guarded by mu: list of those to be freed
@@ -270,16 +271,31 @@ func (s *Stream) Bind(ch ddp.Channel) error {
 	return nil
 }
 
+// Indicate makes a ready-to-receive indication (RFC 6581, Section 9.2), an OpSend or
+// OpRead of no length, the first message of the stream. It is called before Start. The
+// indication is not an operation of the consumer: it takes no place in the send queue,
+// and never completes. An OpRead counts against ORD while it is not answered.
+func (s *Stream) Indicate(kind OpKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rtr = &Op{Work: Work{Kind: kind}, stream: s}
+}
+
 // Start moves a bound stream to StateRTS: the peer has agreed. ord, if it is
 // lower than Config.ORD, replaces it.
 func (s *Stream) Start(ord int) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.state != StateIdle || s.ch == nil {
+		s.mu.Unlock()
 		return ErrState
 	}
 	s.ord = min(s.ord, uint32(max(ord, 0)))
 	s.change(StateRTS, nil)
+	first := s.rtr != nil
+	s.mu.Unlock()
+	if first {
+		s.transmit()
+	}
 	return nil
 }
 
@@ -371,10 +387,15 @@ func (s *Stream) Reserve(n int) error {
 func (s *Stream) NextOp() *Op {
 	op := &s.ops[s.opHead&uint32(len(s.ops)-1)]
 	op.SGL, op.Inline = op.SGL[:0], op.Inline[:0]
-	op.status, op.second, op.sent, op.placed = StatusSuccess, false, false, 0
-	op.done.Store(false)
+	op.reset()
 	s.opHead++
 	return op
+}
+
+// reset makes an op one that has not begun.
+func (o *Op) reset() {
+	o.status, o.second, o.begun, o.placed, o.qn, o.msn = StatusSuccess, false, false, 0, 0, 0
+	o.done.Store(false)
 }
 
 // Commit ends what Reserve began, and starts what can be started.

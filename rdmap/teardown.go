@@ -75,25 +75,45 @@ func (s *Stream) blame(t *TerminateHeader) { // mu is held
 	case ddp.LayerRDMAP<<4 | 1, ddp.LayerDDP<<4 | 1:
 		status = StatusRemoteAccess
 	}
+	var named *Op
 	for i := s.opTail; i != s.opHead; i++ {
 		op := &s.ops[i&uint32(len(s.ops)-1)]
-		if !op.done.Load() && op.named(t) || op.refs.Load() > 0 && op.named(t) {
-			op.status = status
-			return
+		if !op.named(t) {
+			continue
 		}
+		if !op.done.Load() || op.refs.Load() > 0 {
+			named = op
+			break
+		}
+		// The peer's lower layer has taken it in. If another operation is named too, that
+		// one is more likely: two Writes may have the same target.
+		if named == nil {
+			named = op
+		}
+	}
+	if named != nil {
+		named.status = status
 	}
 }
 
 // named reports whether the headers in a Terminate message are about the
-// operation.
+// operation: those of an untagged message have its number in its queue, those of a
+// Write where a segment was to be placed (RFC 5040, Section 4.8).
 func (o *Op) named(t *TerminateHeader) bool {
+	if !o.begun {
+		return false
+	}
+	if untagged := o.Kind != OpWrite && (o.Kind != OpWriteImm || o.second); untagged &&
+		t.HasDDP && !t.DDP.Tagged && t.DDP.QN == o.qn && t.DDP.MSN == o.msn {
+		return true
+	}
 	switch o.Kind {
 	case OpWrite, OpWriteImm:
 		return t.HasDDP && t.DDP.Tagged && t.DDP.STag == o.STag &&
 			t.DDP.TO >= o.TO && t.DDP.TO-o.TO < max(uint64(o.size), 1)
 	case OpRead:
 		return t.HasRead && t.Read.SrcSTag == o.STag && t.Read.SinkTO >= o.pos &&
-			t.Read.SinkTO-o.pos < max(uint64(o.size), 1) && (o.sent || o.stream.cur.op == o)
+			t.Read.SinkTO-o.pos < max(uint64(o.size), 1)
 	}
 	return false
 }
@@ -104,7 +124,7 @@ func (o *Op) named(t *TerminateHeader) bool {
 func (s *Stream) flush(bad *ddp.Buffer) { // rmu and mu are held
 	s.rx.Stop()
 	s.hit = nil
-	s.cur = current{}
+	s.cur, s.rtr = current{}, nil
 	for i := s.opTail; i != s.opHead; i++ {
 		op := &s.ops[i&uint32(len(s.ops)-1)]
 		if !op.done.Load() {

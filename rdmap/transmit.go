@@ -215,6 +215,11 @@ func (s *Stream) pick() bool { // mu is held
 	if s.state == StateTerminate || s.state == StateError {
 		return false
 	}
+	if op := s.rtr; op != nil && s.state != StateIdle {
+		s.rtr = nil
+		s.startOp(op)
+		return true
+	}
 	responds := s.rsTail.Load() != s.rsHead
 	if responds && s.turn {
 		s.turn = false
@@ -312,7 +317,16 @@ func (s *Stream) startOp(op *Op) { // mu is held
 		b := AppendAtomicRequest(s.ctl[:0], &h)
 		s.begin(ddp.Header{Ctrl: Control(AtomicRequest), QN: QueueReadRequest}, s.control(b), uint32(len(b)))
 	}
+	s.own(op)
+}
+
+// own makes the message that was begun one of op.
+func (s *Stream) own(op *Op) { // mu is held
 	s.cur.op, s.cur.msg.Owner = op, op
+	op.begun = true
+	if h := &s.cur.msg.Header; !h.Tagged {
+		op.qn, op.msn = h.QN, h.MSN
+	}
 }
 
 func (s *Stream) startImm(op *Op, solicited bool) { // mu is held
@@ -334,13 +348,12 @@ func (s *Stream) finish() { // mu is held
 		s.rsTail.Add(1)
 	case op == nil: // a Terminate
 	case op.Kind.Responds():
-		op.sent = true
 		s.reads[s.rdHead&uint32(len(s.reads)-1)] = op
 		s.rdHead++
 	case op.Kind == OpWriteImm && !op.second:
 		op.second = true
 		s.startImm(op, op.Flags&FlagSolicited != 0)
-		s.cur.op, s.cur.msg.Owner = op, op
+		s.own(op)
 	default:
 		op.done.Store(true)
 		s.reap()

@@ -79,6 +79,7 @@ func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, s *rdmap.S
 		conn.Close()
 		return info, &RejectError{PrivateData: reply.Private}
 	}
+	agreed := indicate(s, reply.Indication(asked), min(ord, qp.cfg.ORD))
 	if err := d.bindTCP(s, ch, ord); err != nil {
 		ch.Kill()
 		return info, err
@@ -88,33 +89,27 @@ func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, s *rdmap.S
 	case !enough:
 		s.Fail(ddpmpa.FaultIRD)
 		return info, ErrReadDepth
-	case !indicate(s, reply.Indication(asked)):
+	case !agreed:
 		s.Fail(ddpmpa.FaultRTR)
 		return info, ErrRTR
 	}
 	return info, nil
 }
 
-// indicate sends the ready-to-receive indications that the channel does not
-// send by itself (RFC 6581, Section 9.2). It reports whether there is one to
-// send, or none is needed.
-func indicate(s *rdmap.Stream, i ddpmpa.Indication) bool {
-	kind := OpSend
+// indicate has the stream send the ready-to-receive indications that the channel
+// does not send by itself (RFC 6581, Section 9.2). It reports whether there is one
+// to send, or none is needed.
+func indicate(s *rdmap.Stream, i ddpmpa.Indication, ord int) bool {
 	switch i {
 	case ddpmpa.IndicationNone:
 		return false
 	case ddpmpa.IndicationRead:
-		if kind = OpRead; s.ORD() == 0 {
+		if ord == 0 {
 			return false
 		}
+		s.Indicate(OpRead)
 	case ddpmpa.IndicationSend:
-	default:
-		return true
-	}
-	if s.Reserve(1) == nil {
-		op := s.NextOp()
-		op.ID, op.Kind, op.Flags = 0, kind, 0
-		s.Commit()
+		s.Indicate(OpSend)
 	}
 	return true
 }

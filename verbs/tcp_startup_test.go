@@ -82,6 +82,32 @@ func TestReadyToReceiveIndications(t *testing.T) {
 	}
 }
 
+// The ready-to-receive indication is not the consumer's: it takes no place in the send
+// queue, and when the connection ends before it is answered nothing completes.
+func TestIndicationsDoNotComplete(t *testing.T) {
+	a := newTCPNode(t, Config{})
+	qp := a.qp(QPConfig{SendDepth: 1, SignalAll: true})
+	c, err := answerTCP(t, ddpmpa.Frame{Reply: true, CRC: true, Revision: 2, IsEnhanced: true,
+		Enhanced: ddp.Enhanced{PeerToPeer: true, RTRRead: true, IRD: 1}}, qp, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	firstSegment(t, c) // the Read, which gets no answer
+	if q := qp.Query(); q.SendQueued != 0 {
+		t.Errorf("%d work requests queued", q.SendQueued)
+	}
+	if err := qp.PostSend(SendWR{ID: 7, Op: OpSend, Inline: []byte("x")}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, a.cq, 7, StatusSuccess)
+	c.Close()
+	<-qp.Done()
+	var wc [4]WC
+	for _, c := range wc[:a.cq.Poll(wc[:])] {
+		t.Errorf("completion of what was not posted: ID %d, %v, %v", c.ID, c.Op, c.Status)
+	}
+}
+
 func TestRequestOffersIndications(t *testing.T) {
 	// RFC 6581, Section 9.2: A, and each of B, C and D that is supported.
 	for _, tt := range []struct {

@@ -28,7 +28,14 @@ const (
 	// request's STag, bounds or rights.
 	StatusRemoteAccess = rdmap.StatusRemoteAccess
 	// StatusRemoteOperation: the peer terminated the stream because of this
-	// work request, for another reason.
+	// work request, for another reason: it had no receive for a send, or a shorter
+	// one, or an atomic was not aligned.
+	//
+	// A send or write completes when its memory is not needed any more, not when
+	// the peer has accepted it. One of at most ddp.MaxCopied bytes that fits a
+	// segment has completed with success by the time that the peer objects, unless
+	// an earlier work request had not: QP.Err then tells, and later work requests
+	// are flushed.
 	StatusRemoteOperation = rdmap.StatusRemoteOperation
 	// StatusBind: an OpBindMW or OpFastRegister found its window or region in
 	// use, or the memory not registered any more.
