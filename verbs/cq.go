@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -16,15 +17,16 @@ type CQ struct {
 	n    atomic.Int32 // completions queued, written under mu
 	refs refs         // queue pairs that use it, once for each direction
 
-	mu       sync.Mutex
-	ring     []WC // guarded by mu
-	head     int  // guarded by mu: oldest
-	waiting  int  // guarded by mu: goroutines parked in Wait
-	led      bool // guarded by mu: one of them with first
-	armed    arm  // guarded by mu
-	overflow bool // guarded by mu
-	closed   bool // guarded by mu
-	queued   bool // guarded by ch.mu: waits in ch
+	mu      sync.Mutex
+	ring    []WC // guarded by mu
+	head    int  // guarded by mu: oldest
+	waiting int  // guarded by mu: goroutines parked in Wait
+	led     bool // guarded by mu: one of them with first
+	armed   arm  // guarded by mu
+	lost    bool // guarded by mu: completions were lost since Wait or Err said so
+	full    bool // guarded by mu: completions were lost since some were taken
+	closed  bool // guarded by mu
+	queued  bool // guarded by ch.mu: waits in ch
 
 	ready  func() bool   // whether Poll would return something
 	wake   chan struct{} // one token while there may be something for a waiter
@@ -43,7 +45,13 @@ const (
 
 // NewCQ makes a completion queue with room for depth completions, at most
 // MaxCQ. Room for all work requests that may be outstanding on the queue pairs
-// that use it avoids ErrCQOverflow.
+// that use it avoids an overflow.
+//
+// An overflow ends the queue pairs whose completions were lost, and only them (RFC
+// 5040, Section 8.1.1, item 10), with ErrCQOverflow: the queue has their completions
+// up to the first that was lost, and none of those that follow. The other queue pairs
+// of the queue go on, as does the queue once there is room, by Poll or Resize. An
+// EventCQError tells of it, and Wait or Err does, once.
 func (d *Device) NewCQ(depth int) (*CQ, error) {
 	return d.newCQ(depth, nil)
 }
@@ -71,11 +79,12 @@ func (cq *CQ) push(wc WC) bool {
 	defer cq.mu.Unlock()
 	n := int(cq.n.Load())
 	if n == len(cq.ring) {
-		if !cq.overflow {
-			cq.dev.events.push(Event{Type: EventCQError, CQ: cq, Err: ErrCQOverflow})
+		if !cq.full {
+			cq.dev.events.push(Event{Type: EventCQError, CQ: cq, Err: cq.overflow()})
 		}
-		cq.overflow = true
+		cq.lost, cq.full = true, true
 		cq.signal()
+		cq.fire(true)
 		return false
 	}
 	i := cq.head + n
@@ -85,18 +94,44 @@ func (cq *CQ) push(wc WC) bool {
 	cq.ring[i] = wc
 	cq.n.Store(int32(n + 1))
 	cq.signal()
-	if cq.armed == armAny || cq.armed == armSolicited && (wc.Flags&WasSolicited != 0 || wc.Status != StatusSuccess) {
-		cq.armed = armNone
-		if cq.ch != nil {
-			cq.ch.push(cq)
-		} else {
-			select {
-			case cq.events <- struct{}{}:
-			default:
-			}
-		}
-	}
+	cq.fire(wc.Flags&WasSolicited != 0 || wc.Status != StatusSuccess)
 	return true
+}
+
+// fire makes the event that an armed queue waits for.
+func (cq *CQ) fire(solicited bool) { // mu is held
+	if cq.armed == armNone || cq.armed == armSolicited && !solicited {
+		return
+	}
+	cq.armed = armNone
+	if cq.ch != nil {
+		cq.ch.push(cq)
+		return
+	}
+	select {
+	case cq.events <- struct{}{}:
+	default:
+	}
+}
+
+// overflow makes the error of a queue that lost completions.
+func (cq *CQ) overflow() error { return overflowError(len(cq.ring)) } // mu is held
+
+func overflowError(depth int) error {
+	return fmt.Errorf("%w: room for %d completions, none was free", ErrCQOverflow, depth)
+}
+
+// Err returns an error that wraps ErrCQOverflow if completions were lost since Err or
+// Wait returned one, else nil. It is for programs that Poll; Wait tells by itself. It
+// never blocks.
+func (cq *CQ) Err() error {
+	cq.mu.Lock()
+	defer cq.mu.Unlock()
+	if !cq.lost {
+		return nil
+	}
+	cq.lost = false
+	return cq.overflow()
 }
 
 // signal lets one parked waiter go.
@@ -112,7 +147,7 @@ func (cq *CQ) signal() { // mu is held
 }
 
 // Poll moves up to len(wc) completions to wc and returns how many. It never
-// blocks.
+// blocks. Of completions that were lost Err tells.
 func (cq *CQ) Poll(wc []WC) int {
 	if cq.n.Load() == 0 {
 		return 0
@@ -134,13 +169,17 @@ func (cq *CQ) take(wc []WC) int { // mu is held
 		}
 	}
 	cq.n.Store(int32(n - m))
+	if m > 0 {
+		cq.full = false
+	}
 	return m
 }
 
 // Wait is Poll that blocks until there is at least one completion or ctx is
 // done. It first polls the transport itself, as far as
-// sctp.TransportConfig.BusyPoll allows. It returns ErrCQOverflow once an overflowed
-// queue is drained, and ErrClosed when the queue is closed.
+// sctp.TransportConfig.BusyPoll allows. When the queue is drained after completions
+// were lost it returns ErrCQOverflow, once: the next call waits for what the queue
+// pairs do that go on. It returns ErrClosed when the queue is closed.
 func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if len(wc) == 0 {
 		return 0, nil
@@ -165,8 +204,9 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 		var err error
 		switch {
 		case n > 0:
-		case cq.overflow:
-			err = ErrCQOverflow
+		case cq.lost:
+			cq.lost = false
+			err = cq.overflow()
 		case cq.closed:
 			err = ErrClosed
 		default:
@@ -174,7 +214,7 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 		}
 		if n > 0 || err != nil {
 			cq.waiting--
-			if cq.n.Load() > 0 || cq.overflow || cq.closed {
+			if cq.n.Load() > 0 || cq.lost || cq.closed {
 				cq.signal() // the token may have stood for others' completions too
 			}
 			cq.mu.Unlock()
@@ -201,8 +241,8 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 }
 
 // Notify arms the queue: the next completion that is queued (with
-// solicitedOnly: the next that is solicited or an error) makes one value appear
-// on C. To miss none, poll after Notify before waiting for C.
+// solicitedOnly: the next that is solicited or an error), or lost, makes one value
+// appear on C. To miss none, poll after Notify before waiting for C.
 func (cq *CQ) Notify(solicitedOnly bool) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -215,7 +255,7 @@ func (cq *CQ) Notify(solicitedOnly bool) {
 
 // Resize changes the depth. It returns ErrLimit for an impossible depth and
 // ErrBusy for one below the number of completions queued, and changes nothing
-// then.
+// then. With more room a queue that overflowed takes completions again.
 func (cq *CQ) Resize(depth int) error {
 	if depth < 1 || depth > MaxCQ {
 		return ErrLimit
@@ -234,6 +274,9 @@ func (cq *CQ) Resize(depth int) error {
 		ring[i] = cq.ring[(cq.head+i)%len(cq.ring)]
 	}
 	cq.ring, cq.head = ring, 0
+	if n < depth {
+		cq.full = false
+	}
 	return nil
 }
 

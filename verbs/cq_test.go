@@ -72,6 +72,108 @@ func TestCQOverflow(t *testing.T) {
 	}
 }
 
+// A queue that overflowed serves the queue pairs that go on: the overflow is told once,
+// by Wait or by Err, and what is left of the queue pair that caused it takes no room.
+func TestCQGoesOnAfterAnOverflow(t *testing.T) {
+	for _, tell := range []string{"Wait", "Err"} {
+		t.Run(tell, func(t *testing.T) {
+			d := bare(t)
+			cq, _ := d.NewCQ(4)
+			far, _ := d.NewCQ(100)
+			guilty, g, gp := piped(t, d, QPConfig{SendCQ: cq, RecvCQ: cq}, QPConfig{SendCQ: far, RecvCQ: far})
+			innocent, i, ip := piped(t, d, QPConfig{SendCQ: cq, RecvCQ: cq}, QPConfig{SendCQ: far, RecvCQ: far})
+			post := func(qp *QP, n int) {
+				t.Helper()
+				for id := range n {
+					if err := qp.PostRecv(RecvWR{ID: uint64(id)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			flood := func(qp *QP, p *ddptest.Pipe, n int) {
+				t.Helper()
+				for range n {
+					if err := qp.PostSend(SendWR{Op: OpImm}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p.Run()
+			}
+			ctx := testContext(t)
+			var wc [64]WC
+			wantWCs := func(qp *QP, ids ...uint64) {
+				t.Helper()
+				n, err := cq.Wait(ctx, wc[:])
+				if err != nil || n != len(ids) {
+					t.Fatalf("Wait: %d, %v, want %d completions", n, err, len(ids))
+				}
+				for i, id := range ids {
+					if wc[i].QP != qp || wc[i].ID != id || wc[i].Status != StatusSuccess {
+						t.Errorf("completion %d: QP %d ID %d %v, want QP %d ID %d", i, wc[i].QP.Num(), wc[i].ID, wc[i].Status, qp.Num(), id)
+					}
+				}
+			}
+			post(guilty, 16)
+			post(innocent, 16)
+			for round := range 2 { // a queue overflows as often as it is given reason to
+				if round == 1 {
+					if err := guilty.Reset(ctx); err != nil {
+						t.Fatal(err)
+					}
+					// Beside what the innocent one has the guilty one finds no room again.
+					guilty, g, gp = piped(t, d, QPConfig{SendCQ: cq, RecvCQ: cq}, QPConfig{SendCQ: far, RecvCQ: far})
+					post(guilty, 16)
+				}
+				cq.Notify(true)
+				flood(g, gp, 5)
+				<-guilty.Done()
+				if err := guilty.Err(); !errors.Is(err, ErrCQOverflow) {
+					t.Errorf("the guilty queue pair: %v", err)
+				}
+				select {
+				case <-cq.C():
+				default:
+					t.Error("an armed queue lost completions without an event")
+				}
+				wantWCs(guilty, 0, 1, 2, 3) // and none of the 11 that were flushed
+				if tell == "Err" {
+					if err := cq.Err(); !errors.Is(err, ErrCQOverflow) {
+						t.Errorf("Err: %v", err)
+					}
+				} else if n, err := cq.Wait(ctx, wc[:]); !errors.Is(err, ErrCQOverflow) {
+					t.Errorf("Wait: %d, %v", n, err)
+				}
+				if err := cq.Err(); err != nil {
+					t.Errorf("told twice: %v", err)
+				}
+				flood(i, ip, 3)
+				first := uint64(3 * round)
+				wantWCs(innocent, first, first+1, first+2)
+				if st := innocent.State(); st != StateRTS {
+					t.Fatalf("the innocent queue pair is in state %v: %v", st, innocent.Err())
+				}
+				e, ok := d.PollEvent()
+				if !ok || e.Type != EventCQError || e.CQ != cq || !errors.Is(e.Err, ErrCQOverflow) {
+					t.Errorf("event %v", e)
+				}
+				if e, ok := d.PollEvent(); !ok || e.Type != EventQPFatal || e.QP != guilty {
+					t.Errorf("event %v", e)
+				}
+				if e, ok := d.PollEvent(); ok {
+					t.Errorf("one event too many: %v", e)
+				}
+			}
+			// Room that Resize makes is room.
+			flood(i, ip, 4)
+			if err := cq.Resize(8); err != nil {
+				t.Fatal(err)
+			}
+			flood(i, ip, 4)
+			wantWCs(innocent, 6, 7, 8, 9, 10, 11, 12, 13)
+		})
+	}
+}
+
 func TestNotify(t *testing.T) {
 	d := bare(t)
 	cq, _ := d.NewCQ(100)

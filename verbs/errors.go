@@ -36,8 +36,9 @@ var (
 	ErrInvalid = errors.New("verbs: invalid argument")
 	// ErrLimit is returned when a limit of the device is reached.
 	ErrLimit = errors.New("verbs: device limit reached")
-	// ErrCQOverflow is returned by Poll and Wait of a completion queue that
-	// lost completions, and ends the queue pairs that use it.
+	// ErrCQOverflow is returned, once for each overflow, by Wait and Err of a
+	// completion queue that lost completions, and ends the queue pairs whose
+	// completions they were: see Device.NewCQ.
 	ErrCQOverflow = errors.New("verbs: completion queue overflow")
 	// ErrPrivateData is returned for private data over MaxPrivateData.
 	ErrPrivateData = errors.New("verbs: private data too long")

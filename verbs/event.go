@@ -22,7 +22,8 @@ type EventType uint8
 // Asynchronous events, with what ibv_get_async_event calls them.
 const (
 	// EventCQError: a completion queue overflowed (IBV_EVENT_CQ_ERR). The queue
-	// pairs that lost completions end.
+	// pairs that lost completions end, each with an EventQPFatal. There is another
+	// one only after completions were taken from the queue, or it was given room.
 	EventCQError EventType = iota + 1
 	// EventQPFatal: a queue pair ended because the peer terminated it, or
 	// because of a local error, or its association or connection was lost

@@ -67,13 +67,17 @@ type QP struct {
 	cfg QPConfig
 	now atomic.Pointer[life]
 
-	mu       sync.Mutex
-	state    State  // guarded by mu
-	err      error  // guarded by mu
-	drained  bool   // guarded by mu
-	closed   bool   // guarded by mu
-	overflow bool   // guarded by mu
-	watch    func() // guarded by mu: called when the connection ends, see CMID
+	mu      sync.Mutex
+	state   State  // guarded by mu
+	err     error  // guarded by mu
+	drained bool   // guarded by mu
+	closed  bool   // guarded by mu
+	watch   func() // guarded by mu: called when the connection ends, see CMID
+
+	// lost tells, for SendCQ and for RecvCQ if that is another one, that the queue
+	// had no room for a completion. None follows: those of the other queue pairs of
+	// the queue need the room.
+	lost [2]atomic.Bool
 }
 
 // life is what a queue pair has from StateIdle to StateError.
@@ -178,7 +182,10 @@ func (qp *QP) reset(l *life) error {
 	if err := qp.begin(); err != nil {
 		return err
 	}
-	qp.state, qp.err, qp.drained, qp.overflow, qp.watch = StateIdle, nil, false, false, nil
+	qp.state, qp.err, qp.drained, qp.watch = StateIdle, nil, false, nil
+	for i := range qp.lost {
+		qp.lost[i].Store(false)
+	}
 	return nil
 }
 
@@ -220,28 +227,27 @@ type observer QP
 
 // Sent implements rdmap.Observer.
 func (o *observer) Sent(c rdmap.Completion) {
-	o.push(o.cfg.SendCQ, WC{ID: c.ID, QP: (*QP)(o), Op: c.Kind, Status: c.Status, Len: c.Len})
+	o.push(o.cfg.SendCQ, &o.lost[0], WC{ID: c.ID, QP: (*QP)(o), Op: c.Kind, Status: c.Status, Len: c.Len})
 }
 
 // Received implements rdmap.Observer.
 func (o *observer) Received(c rdmap.Completion) {
-	o.push(o.cfg.RecvCQ, WC{ID: c.ID, QP: (*QP)(o), Recv: true, Status: c.Status, Flags: c.Flags, Len: c.Len,
+	lost := &o.lost[1]
+	if o.cfg.RecvCQ == o.cfg.SendCQ {
+		lost = &o.lost[0]
+	}
+	o.push(o.cfg.RecvCQ, lost, WC{ID: c.ID, QP: (*QP)(o), Recv: true, Status: c.Status, Flags: c.Flags, Len: c.Len,
 		Imm: c.Imm, Invalidated: c.Invalidated})
 }
 
 // push queues a completion. When that fails the queue pair, and only it, is at
 // its end (RFC 5040, Section 8.1.1, item 10).
-func (o *observer) push(cq *CQ, wc WC) {
-	if cq.push(wc) {
+func (o *observer) push(cq *CQ, lost *atomic.Bool, wc WC) {
+	if lost.Load() || cq.push(wc) {
 		return
 	}
-	o.mu.Lock()
-	first := !o.overflow
-	o.overflow = true
-	o.mu.Unlock()
-	if first {
-		go (*QP)(o).stream().Abort(ErrCQOverflow) // the caller holds the stream's locks
-	}
+	lost.Store(true)
+	go (*QP)(o).stream().Abort(overflowError(cq.Depth())) // the caller holds the stream's locks
 }
 
 // Changed implements rdmap.Observer.
