@@ -78,6 +78,12 @@ func (r *Receiver) Queue(qn int) *Queue { return &r.queues[qn] }
 // keeps track of the sequence, so that Ended is called.
 func (r *Receiver) Stop() { r.failed = true }
 
+// Discard is Stop for good: it frees the memory of the queues, which must be empty.
+func (r *Receiver) Discard() {
+	r.Stop()
+	r.queues = [Queues]Queue{}
+}
+
 // Early returns how many arrivals wait for their turn.
 func (r *Receiver) Early() int { return r.order.early }
 

@@ -33,7 +33,9 @@ const (
 // share (RFC 5042, Section 2.1).
 type Domain struct{ _ byte }
 
-// Scope is the identity of a stream in access checks.
+// Scope is the identity of a stream in access checks. It is allocated by itself: a
+// region that is limited to a stream refers to the Scope as long as the region exists,
+// and must not keep the queues of the stream in memory.
 type Scope struct {
 	Domain *Domain
 
@@ -185,16 +187,20 @@ func (r *Region) revoke() { // mu is held
 		r.parent.Unpin()
 		r.parent = nil
 	}
+	if r.bindable {
+		// What a window was bound to belongs to others, who may have closed it:
+		// the window must not keep it in memory.
+		r.mem, r.scope = nil, nil
+	}
 }
 
-// retired revokes the region and makes Bind fail from now on. Only the STag is
-// kept: nobody looks at the memory of a revoked region.
+// retired revokes the region, makes Bind fail from now on and forgets the memory.
 func (r *Region) retired() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.revoke()
 	r.bindable = false
-	r.mem = nil
+	r.mem, r.scope = nil, nil
 }
 
 // enter begins a placement. It fails if the region is revoked.
@@ -370,12 +376,16 @@ func (t *Table) InvalidateRemote(sc *Scope, stag uint32) Denial {
 
 // InvalidateLocal revokes the region named by stag on behalf of a work request
 // of stream sc: one of its domain that is not limited to another stream. One
-// that is revoked already is left as it is.
+// that is revoked already, or was removed lately, is left as it is.
 func (t *Table) InvalidateLocal(sc *Scope, stag uint32) Denial {
-	r := t.Lookup(stag)
+	sl := t.find(stag)
+	if sl == nil {
+		return DeniedSTag
+	}
+	r := sl.region.Load()
 	switch {
 	case r == nil:
-		return DeniedSTag
+		return Granted // removed
 	case r.domain != sc.Domain:
 		return DeniedStream
 	case !r.enter():

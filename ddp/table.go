@@ -10,7 +10,8 @@ import (
 const (
 	// MaxRegions bounds the regions of a table.
 	MaxRegions = 1 << 22
-	// quarantine is how many removed STags are kept from being used again.
+	// quarantine is how many removed STags are kept from being used again: 4 bytes
+	// each, and a slot of the table.
 	quarantine = 4096
 	// minSlots is the size of an empty table.
 	minSlots = 64
@@ -22,38 +23,51 @@ const (
 // sparse and hard to predict (RFC 5040, Section 8.1.1, item 8), and serve as
 // their own hash. It is safe for concurrent use.
 type Table struct {
-	slots atomic.Pointer[[]atomic.Pointer[Region]]
+	slots atomic.Pointer[[]slot]
 
 	mu     sync.Mutex
-	live   int       // guarded by mu: regions
-	used   int       // guarded by mu: slots not nil
-	old    []*Region // guarded by mu: removed regions, still in their slots
-	random []byte    // guarded by mu: random bytes not used yet
+	live   int      // guarded by mu: regions
+	used   int      // guarded by mu: slots that have an STag
+	old    []uint32 // guarded by mu: removed STags, a ring of at most quarantine
+	oldest int      // guarded by mu: index of the oldest one of a full ring
+	random []byte   // guarded by mu: random bytes not used yet
 }
 
-// tomb stands in slots whose region is forgotten.
-var tomb = &Region{}
+// slot is one place of the hash table. An STag stays in its slot when its region is
+// removed, so that probing goes on past it and the STag is not drawn again; the
+// region does not, nor does what it refers to.
+type slot struct {
+	stag   atomic.Uint32          // 0: free
+	region atomic.Pointer[Region] // nil: removed
+}
 
 // NewTable returns an empty table.
 func NewTable() *Table {
 	t := &Table{}
-	s := make([]atomic.Pointer[Region], minSlots)
+	s := make([]slot, minSlots)
 	t.slots.Store(&s)
 	return t
 }
 
 // Lookup returns the region named by stag, or nil. It neither locks nor
-// allocates. A region that was removed lately may be returned; it is revoked.
+// allocates.
 func (t *Table) Lookup(stag uint32) *Region {
+	if sl := t.find(stag); sl != nil {
+		return sl.region.Load()
+	}
+	return nil
+}
+
+// find returns the slot of an STag that is in use or was lately, or nil.
+func (t *Table) find(stag uint32) *slot {
 	s := *t.slots.Load()
 	mask := uint32(len(s) - 1)
 	for i := stag & mask; ; i = (i + 1) & mask {
-		r := s[i].Load()
-		if r == nil {
+		switch s[i].stag.Load() {
+		case 0:
 			return nil
-		}
-		if r.stag == stag && r != tomb {
-			return r
+		case stag:
+			return &s[i]
 		}
 	}
 }
@@ -88,39 +102,32 @@ func (t *Table) add(r *Region) error {
 	if t.live == MaxRegions {
 		return ErrTableFull
 	}
-	for r.stag = t.draw(); r.stag == 0 || t.Lookup(r.stag) != nil; {
+	for r.stag = t.draw(); r.stag == 0 || t.find(r.stag) != nil; {
 		r.stag = t.draw()
 	}
 	if s := *t.slots.Load(); 2*(t.used+1) > len(s) {
 		t.rebuild()
 	}
-	t.insert(*t.slots.Load(), r)
+	t.insert(*t.slots.Load(), r.stag, r)
 	t.live++
 	return nil
 }
 
 // Remove revokes r and frees its STag, which is not given out again until a
-// good number of others were removed.
+// good number of others were removed. The table keeps the number alone: neither the
+// region nor the stream that it was limited to.
 func (t *Table) Remove(r *Region) {
 	r.retired()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.live--
-	t.old = append(t.old, r)
-	if len(t.old) <= quarantine {
+	t.find(r.stag).region.Store(nil)
+	if len(t.old) < quarantine {
+		t.old = append(t.old, r.stag)
 		return
 	}
-	gone := t.old[0]
-	t.old[0] = nil
-	t.old = t.old[1:]
-	s := *t.slots.Load()
-	mask := uint32(len(s) - 1)
-	for i := gone.stag & mask; ; i = (i + 1) & mask {
-		if s[i].Load() == gone {
-			s[i].Store(tomb)
-			return
-		}
-	}
+	t.old[t.oldest] = r.stag
+	t.oldest = (t.oldest + 1) % quarantine
 }
 
 // Len returns the number of regions.
@@ -136,7 +143,7 @@ func (t *Table) Probes() int {
 	s := *t.slots.Load()
 	longest, run := 0, 0
 	for i := range 2 * len(s) { // twice around, for a run across the end
-		if run++; s[i%len(s)].Load() == nil {
+		if run++; s[i%len(s)].stag.Load() == 0 {
 			run = 0
 		}
 		longest = max(longest, min(run, len(s)))
@@ -144,29 +151,35 @@ func (t *Table) Probes() int {
 	return longest + 1
 }
 
-// rebuild makes a table without tombs that is at most a quarter full.
+// rebuild makes a table of the regions and the STags of the quarantine that is at
+// most a quarter full.
 func (t *Table) rebuild() { // mu is held
 	n := minSlots
 	for n < 4*(t.live+len(t.old)+1) {
 		n *= 2
 	}
-	s := make([]atomic.Pointer[Region], n)
+	s := make([]slot, n)
 	was := *t.slots.Load()
 	t.used = 0
 	for i := range was {
-		if r := was[i].Load(); r != nil && r != tomb {
-			t.insert(s, r)
+		if r := was[i].region.Load(); r != nil {
+			t.insert(s, r.stag, r)
 		}
+	}
+	for _, stag := range t.old {
+		t.insert(s, stag, nil)
 	}
 	t.slots.Store(&s)
 }
 
-// insert puts r into a free slot, never a tomb: lookups may be running.
-func (t *Table) insert(s []atomic.Pointer[Region], r *Region) { // mu is held
+// insert puts an STag into a free slot. Lookups may be running: they see the region
+// as soon as they see the STag.
+func (t *Table) insert(s []slot, stag uint32, r *Region) { // mu is held
 	mask := uint32(len(s) - 1)
-	for i := r.stag & mask; ; i = (i + 1) & mask {
-		if s[i].Load() == nil {
-			s[i].Store(r)
+	for i := stag & mask; ; i = (i + 1) & mask {
+		if s[i].stag.Load() == 0 {
+			s[i].region.Store(r)
+			s[i].stag.Store(stag)
 			t.used++
 			return
 		}

@@ -64,7 +64,7 @@ func (u *upper) PlaceTagged(h *ddp.Header, payload []byte) ddp.Fault {
 	}
 	switch op {
 	case Write:
-		return s.table.Place(&s.scope, h.STag, h.TO, payload).Tagged()
+		return s.table.Place(s.scope, h.STag, h.TO, payload).Tagged()
 	case ReadResponse:
 		return s.placeResponse(h, payload)
 	}
@@ -105,7 +105,7 @@ func (u *upper) PlaceRun(h *ddp.Header, segs [][]byte, unit int) bool {
 	switch {
 	case version > Version:
 	case op == Write:
-		return s.table.PlaceRun(&s.scope, h.STag, h.TO, segs, unit) == ddp.Granted
+		return s.table.PlaceRun(s.scope, h.STag, h.TO, segs, unit) == ddp.Granted
 	case op == ReadResponse:
 		n := len(segs) * unit
 		read, f := s.awaited(h, uint64(n))
@@ -214,7 +214,7 @@ func (s *Stream) deliverSend(op Opcode, h *ddp.Header, b *ddp.Buffer, length uin
 	}
 	if op.invalidates() {
 		// RFC 5040, Section 5.3.
-		if d := s.table.InvalidateRemote(&s.scope, h.Word); d != ddp.Granted {
+		if d := s.table.InvalidateRemote(s.scope, h.Word); d != ddp.Granted {
 			return FaultCannotInval
 		}
 		c.Flags |= CompletionInvalidate

@@ -139,7 +139,7 @@ func (s *Stream) deliverReadRequest(h *ddp.Header, n uint32, b []byte) ddp.Fault
 	}
 	r := response{read: req, ddp: *h, ddpLen: h.Len() + int(n)}
 	if req.Size > 0 { // Section 5.2.1: otherwise "MUST NOT validate"
-		src, d := s.table.Source(&s.scope, req.SrcSTag, req.SrcTO, req.Size)
+		src, d := s.table.Source(s.scope, req.SrcSTag, req.SrcTO, req.Size)
 		if d != ddp.Granted {
 			s.badRead, s.isBadRead = req, true
 			return protection(d)
@@ -161,7 +161,7 @@ func (s *Stream) deliverAtomicRequest(b []byte) ddp.Fault { // rmu is held
 	if req.Op != AtomicFetchAdd && req.Op != AtomicCmpSwap {
 		return FaultOpcode // RFC 7306, Section 5.2.1, rule 4
 	}
-	old, d := s.table.Atomic(&s.scope, req.STag, req.TO, req.Apply)
+	old, d := s.table.Atomic(s.scope, req.STag, req.TO, req.Apply)
 	if d != ddp.Granted {
 		return protection(d)
 	}

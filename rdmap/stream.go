@@ -108,7 +108,7 @@ const batch = 16
 // is called, so the channel may call back.
 type Stream struct {
 	table *ddp.Table
-	scope ddp.Scope
+	scope *ddp.Scope
 	obs   Observer
 	// sink is an STag that grants nothing. Read Requests name it as their
 	// data sink; responses are placed by looking up the outstanding read, so
@@ -181,14 +181,14 @@ func NewStream(cfg Config) (*Stream, error) {
 	}
 	w = min(w, ddp.MaxOutstanding)
 	s := &Stream{
-		table: cfg.Table, scope: ddp.Scope{Domain: cfg.Domain}, obs: cfg.Observer,
+		table: cfg.Table, scope: &ddp.Scope{Domain: cfg.Domain}, obs: cfg.Observer,
 		ops: make([]Op, ringSize(cfg.SendDepth)), opLimit: uint32(cfg.SendDepth),
 		reads: make([]*Op, ringSize(cfg.ORD)), ord: uint32(cfg.ORD), maxORD: cfg.ORD,
 		resps:  make([]response, ringSize(cfg.IRD)),
 		window: int32(w), resume: int32(w - w/4 - 1),
 	}
 	var err error
-	if s.sink, err = s.table.Add(nil, 0, 0, cfg.Domain, &s.scope); err != nil {
+	if s.sink, err = s.table.Add(nil, 0, 0, cfg.Domain, s.scope); err != nil {
 		return nil, err
 	}
 	sges := make([]ddp.Mem, len(s.ops)*cfg.SendSGEs)
@@ -241,7 +241,7 @@ func fillQueue(q *ddp.Queue, depth, size int) {
 }
 
 // Scope returns the identity of the stream in access checks.
-func (s *Stream) Scope() *ddp.Scope { return &s.scope }
+func (s *Stream) Scope() *ddp.Scope { return s.scope }
 
 // State returns the state and, from StateClosing on, why the stream ends.
 func (s *Stream) State() (State, error) {

@@ -169,6 +169,9 @@ func (s *Stream) settle() {
 		s.table.Remove(s.sink)
 		s.reap()
 	}
+	if s.drained {
+		s.discard()
+	}
 	var ch ddp.Channel
 	if s.ch != nil && !s.freed && s.state == StateError && s.peerEnd && s.inflight.Load() == 0 {
 		s.freed, ch = true, s.ch
@@ -181,4 +184,11 @@ func (s *Stream) settle() {
 	if ch != nil {
 		ch.Release()
 	}
+}
+
+// discard frees the queues of a stream that is drained: nothing refers to them any
+// more, but completions that wait to be polled may refer to the stream for long.
+func (s *Stream) discard() { // rmu and mu are held
+	s.ops, s.reads, s.resps = nil, nil, nil
+	s.rx.Discard()
 }

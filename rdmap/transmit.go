@@ -366,10 +366,10 @@ func (s *Stream) finish() { // mu is held
 func (s *Stream) local(op *Op) { // mu is held
 	if op.Kind != OpLocalInvalidate {
 		m, target := &op.SGL[0], op.SGL[1].Region
-		if !target.Bind(m.B, op.TO, op.Access, &s.scope, m.Region) {
+		if !target.Bind(m.B, op.TO, op.Access, s.scope, m.Region) {
 			op.status = StatusBind
 		}
-	} else if s.table.InvalidateLocal(&s.scope, op.Invalidate) != ddp.Granted {
+	} else if s.table.InvalidateLocal(s.scope, op.Invalidate) != ddp.Granted {
 		op.status = StatusLocalProtection
 	}
 	op.done.Store(true)

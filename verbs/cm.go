@@ -196,7 +196,7 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 		l.mu.Lock()
 		if len(l.waiting) > 0 {
 			r := l.waiting[0]
-			l.waiting = append(l.waiting[:0], l.waiting[1:]...)
+			l.waiting = slices.Delete(l.waiting, 0, 1) // forgets it, too
 			if len(l.waiting) > 0 {
 				l.wake.ring()
 			}

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -52,7 +53,7 @@ func (c *CompChannel) forget(cq *CQ) {
 	c.mu.Lock()
 	for i := range c.ready {
 		if c.ready[i] == cq {
-			c.ready = append(c.ready[:i], c.ready[i+1:]...)
+			c.ready = slices.Delete(c.ready, i, i+1)
 			break
 		}
 	}
@@ -75,7 +76,7 @@ func (c *CompChannel) take() (cq *CQ, ok bool, _ error) {
 		return nil, false, nil
 	}
 	cq = c.ready[0]
-	c.ready = append(c.ready[:0], c.ready[1:]...)
+	c.ready = slices.Delete(c.ready, 0, 1) // forgets it, too
 	cq.queued = false
 	if len(c.ready) > 0 {
 		c.wake.ring()
