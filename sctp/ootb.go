@@ -96,7 +96,11 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 		opened, e.made = e.made, nil
 		e.hsMu.Unlock()
 	} else {
-		r = core.HandleOOTB(&s.pkt, s.reply[:0])
+		var cfg *core.Config
+		if e != nil {
+			cfg = &e.core
+		}
+		r = core.HandleOOTB(cfg, &s.pkt, s.reply[:0])
 	}
 	switch r.Drop {
 	case core.DropNone:

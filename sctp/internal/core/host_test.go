@@ -174,7 +174,7 @@ func (h *host) deliver(pkt *Packet) DropReason {
 		if h.listener != nil {
 			r = h.listener.HandlePacket(p.now, pkt, nil)
 		} else {
-			r = HandleOOTB(pkt, nil)
+			r = HandleOOTB(h.cfg, pkt, nil)
 		}
 		d = r.Drop
 		if len(r.Reply) > 0 {

@@ -37,7 +37,7 @@ func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
 	if a.state == Closed {
 		return DropClosed
 	}
-	h, drop := checkSummed(p, a.verified(p))
+	h, drop := checkPacket(p, a.verified(p))
 	switch {
 	case drop != DropNone:
 		return drop

@@ -320,7 +320,7 @@ func TestWrongTag(t *testing.T) {
 	}
 	abort.Data[0], abort.Data[1] = 0, 0
 	wire.SetChecksum(abort.Data)
-	if r := HandleOOTB(abort, nil); r.Drop != DropPorts {
+	if r := HandleOOTB(nil, abort, nil); r.Drop != DropPorts {
 		t.Errorf("port 0: %v", r.Drop)
 	}
 	sack := p.z.packet(p.z.assoc.Tag(), wire.AppendShutdownAck(nil))
@@ -361,7 +361,7 @@ func TestOutOfTheBlue(t *testing.T) {
 			if x.from != "" {
 				pkt.Remote = addrPort(x.from)
 			}
-			for _, r := range []Result{p.z.listener.HandlePacket(p.now, pkt, nil), HandleOOTB(pkt, nil)} {
+			for _, r := range []Result{p.z.listener.HandlePacket(p.now, pkt, nil), HandleOOTB(nil, pkt, nil)} {
 				if x.want == none {
 					if len(r.Reply) > 0 || r.Drop == DropNone {
 						t.Errorf("answered with %s", wire.Describe(r.Reply))

@@ -58,7 +58,7 @@ func NewListener(cfg *Config, p ListenerParams) *Listener {
 func (l *Listener) HandlePacket(now Time, p *Packet, out []byte) Result {
 	// RFC 9653, Section 5.3: packets out of the blue MAY have a checksum of zero
 	// as well: their sender learns earlier that its association is gone.
-	h, drop := checkSummed(p, p.verified(&l.cfg))
+	h, drop := checkPacket(p, p.verified(&l.cfg))
 	if drop != DropNone {
 		return Result{Drop: drop}
 	}

@@ -60,7 +60,7 @@ func (a *Assoc) SendLone(now Time, m *Message, b []byte, tx *Transmit) ([]byte, 
 	o.first, o.last = tsn, tsn
 	b = sb.appendFirst(b, now, 0, tsn, rec, at+p.mtu-begin)
 	a.dataSent(now, 0, len(b)-begin, 1)
-	a.seal(b, at, 0)
+	a.seal(b, at, 0, false)
 	a.stats.PacketsSent++
 
 	size := len(b) - at

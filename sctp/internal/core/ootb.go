@@ -2,13 +2,10 @@ package core
 
 import "github.com/weftstack/weft/sctp/wire"
 
-// checkPacket does the checks that need no association: it parses the common
-// header of p and verifies the checksum (RFC 9260, Section 6.8).
-func checkPacket(p *Packet) (wire.Header, DropReason) { return checkSummed(p, p.Verified) }
-
-// checkSummed is checkPacket for a packet whose checksum is known to be right, or
-// of no interest, if verified is set.
-func checkSummed(p *Packet, verified bool) (wire.Header, DropReason) {
+// checkPacket does the checks that need no association: it parses the common header of
+// p and verifies the checksum (RFC 9260, Section 6.8), unless verified tells that it is
+// known to be right, or of no interest.
+func checkPacket(p *Packet, verified bool) (wire.Header, DropReason) {
 	if len(p.Data) < wire.HeaderLen+wire.ChunkHeaderLen {
 		return wire.Header{}, DropShort
 	}
@@ -28,10 +25,11 @@ func checkSummed(p *Packet, verified bool) (wire.Header, DropReason) {
 }
 
 // HandleOOTB handles a packet to an SCTP port where nobody listens, and which
-// belongs to no association (RFC 9260, Section 8.4). A reply is appended to
-// out.
-func HandleOOTB(p *Packet, out []byte) Result {
-	h, drop := checkPacket(p)
+// belongs to no association (RFC 9260, Section 8.4). cfg is the configuration of the
+// associations that this end of the port opens, nil if the port is not in use. A reply is
+// appended to out.
+func HandleOOTB(cfg *Config, p *Packet, out []byte) Result {
+	h, drop := checkPacket(p, p.verified(cfg))
 	if drop != DropNone {
 		return Result{Drop: drop}
 	}

@@ -229,7 +229,9 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 		b = wire.AppendCookieAck(b)
 		a.hs.sendAck = false
 	}
+	n := len(b)
 	b = a.appendAsconf(b, now, i, end-len(b))
+	asconf := len(b) > n
 	if a.shut.path == i && p.confirmed {
 		b = a.appendShutdown(b, end)
 	}
@@ -271,7 +273,7 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 	if auth > 0 {
 		a.auth.finishKey(b[auth:], a.keyOf(a.tx.q.key))
 	}
-	a.seal(b, at, i)
+	a.seal(b, at, i, asconf)
 	return b, ecn, true
 }
 

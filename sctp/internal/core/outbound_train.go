@@ -235,7 +235,7 @@ func (a *Assoc) nextData(now Time, b []byte, i int, header []byte) (_ []byte, ec
 	case len(b)-at == wire.HeaderLen:
 		return b[:at], 0, false
 	}
-	a.seal(b, at, i)
+	a.seal(b, at, i, false)
 	return b, ecn, true
 }
 

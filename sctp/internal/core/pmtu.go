@@ -206,7 +206,7 @@ func (a *Assoc) appendProbe(b []byte, now Time, i int) []byte {
 	if a.auth.always {
 		a.auth.finish(b[at+wire.HeaderLen:])
 	}
-	a.seal(b, at, i)
+	a.seal(b, at, i, false)
 	p.count.probes++
 	p.probed = now
 	a.timers.setPath(timerMTU, i, now+max(probeTimer, p.rto.Value()))

@@ -220,7 +220,7 @@ func (a *Assoc) earlySack() {
 	r := a.alone.slot(p.Tuple)
 	r.data = wire.AppendHeader(r.data, a.header())
 	r.data = a.appendAck(r.data, min(p.mtu, maxEarlySack)-len(r.data))
-	a.seal(r.data, 0, i)
+	a.seal(r.data, 0, i, false)
 }
 
 // maxGapBlocks bounds the gap ack blocks of one SACK.

@@ -6,12 +6,16 @@ import (
 )
 
 // seal completes a packet of the association, b from offset at, that was built for
-// path i: it stores the checksum, unless the peer accepts zero in its place. RFC 9653, Section 5.2:
-// packets that contain an INIT or a COOKIE ECHO, and those that answer packets
-// out of the blue, have a checksum always; they are built elsewhere.
-func (a *Assoc) seal(b []byte, at, i int) {
+// path i: it stores the checksum, unless the peer accepts zero in its place. RFC 9653,
+// Section 5.2: packets with an INIT or a COOKIE ECHO, and answers to packets out of the
+// blue, always have a checksum; they are built elsewhere. The same holds for packets with
+// an ASCONF chunk, for which needsSum is set.
+//
+// Deviation (RFC 9653, Section 5.2, SHOULD): the few packets that are built elsewhere, the
+// INIT ACK among them, have a checksum although the peer would do without.
+func (a *Assoc) seal(b []byte, at, i int, needsSum bool) {
 	g := &a.tx.sb.gather
-	if !a.summed(i) {
+	if !needsSum && !a.summed(i) {
 		g.put(b)
 		return
 	}
@@ -43,11 +47,15 @@ func (t *Tuple) onHost() bool {
 	return r == l || r.IsLoopback() || l.IsLoopback()
 }
 
-// verified reports whether the checksum of a packet for the association need not
-// be looked at: the caller did, or it is zero and we told the peer that this is
-// acceptable (RFC 9653, Section 5.3), save in the packets that must have one.
+// verified reports whether the checksum of a packet for the association need not be
+// computed: the caller did, or it is zero and we told the peer that this is acceptable.
 func (a *Assoc) verified(p *Packet) bool { return p.verified(&a.cfg) }
 
+// verified reports the same for an end with the configuration cfg, nil if the end announced
+// nothing. RFC 9653, Section 5.3: an end that announced the method in its INIT or INIT ACK
+// accepts zero in every packet of the association, so the end that dials accepts it in
+// the INIT ACK. INIT and COOKIE ECHO are the exception: the receiver need not have an
+// association yet, and Section 5.2 asks the senders of both for a checksum.
 func (p *Packet) verified(cfg *Config) bool {
 	if p.Verified {
 		return true
@@ -56,15 +64,17 @@ func (p *Packet) verified(cfg *Config) bool {
 		[4]byte(p.Data[wire.HeaderLen-4:wire.HeaderLen]) != [4]byte{} {
 		return false
 	}
-	switch wire.ChunkType(p.Data[wire.HeaderLen]) {
-	case wire.ChunkInit, wire.ChunkInitAck, wire.ChunkCookieEcho:
-		return false
+	t := wire.ChunkType(p.Data[wire.HeaderLen])
+	if t == wire.ChunkAuth {
+		if it := wire.NewChunks(p.Data[wire.HeaderLen:]); it.Next() && it.Next() {
+			t = it.Current().Type
+		}
 	}
-	return true
+	return t != wire.ChunkInit && t != wire.ChunkCookieEcho
 }
 
-// mayBeZero reports whether we told the peer that zero is acceptable for the checksum
+// mayBeZero reports whether cfg announces that zero is acceptable for the checksum
 // between these addresses.
 func (p *Packet) mayBeZero(cfg *Config) bool {
-	return cfg.ZeroChecksum || cfg.ZeroChecksumLocal && p.onHost()
+	return cfg != nil && (cfg.ZeroChecksum || cfg.ZeroChecksumLocal && p.onHost())
 }
