@@ -82,10 +82,18 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 		}
 	}
 	for again := true; again; again = spread && a.unblock(now) {
-		for _, i := range [...]int{a.rtxPath(now, d), d} {
+		for last := -1; ; {
+			i := a.rtxPath(now, d)
+			if i == last {
+				break
+			}
 			if b, ecn, ok := a.buildPacket(b, now, i, d); ok {
 				return b, a.builtOn(i, ecn, len(b)-at), true
 			}
+			last = i // its window may have shrunk for a pause, so that another path is chosen
+		}
+		if b, ecn, ok := a.buildPacket(b, now, d, d); ok {
+			return b, a.builtOn(d, ecn, len(b)-at), true
 		}
 	}
 	if a.runDry(now, due) {

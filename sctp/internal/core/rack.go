@@ -256,7 +256,7 @@ func (s *Scoreboard) rackDetect(now Time, path int) int {
 			k.reorder = max(k.xmit+k.rtt+w, now+1)
 			break
 		}
-		if r.sent >= f.reacted {
+		if r.sent >= f.reacted && r.state&recProbe == 0 {
 			p := &s.res.Paths[path]
 			p.lost, p.again = true, p.again || r.tx > 1
 		}

@@ -75,6 +75,19 @@ func (r *RTO) Backoff() {
 	r.backoffs++
 }
 
+// EndBackoff returns to the timeout that the measurements give.
+func (r *RTO) EndBackoff() {
+	if r.backoffs == 0 {
+		return
+	}
+	r.backoffs = 0
+	if r.srtt == 0 {
+		r.rto = r.clamp(r.initial)
+		return
+	}
+	r.rto = r.clamp(r.srtt + 4*r.rttvar)
+}
+
 // Reset forgets all measurements, as after a change of route.
 func (r *RTO) Reset() { *r = NewRTO(r.initial, r.floor, r.up) }
 

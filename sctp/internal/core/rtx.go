@@ -69,17 +69,17 @@ func (s *Scoreboard) countMisses() {
 		if r.miss += s.misses(p, t); r.miss < dupThresh {
 			continue
 		}
+		p.lost = p.lost || r.state&recProbe == 0
 		r.state |= recFast
 		s.mark(t, r)
 		s.stats.FastRetransmits++
-		p.lost = true
 	}
 }
 
 // mark marks a chunk in flight for retransmission.
 func (s *Scoreboard) mark(t TSN, r *record) {
 	f := &s.paths[r.path]
-	if r.state&recBig != 0 {
+	if r.state&(recBig|recProbe) == recBig {
 		f.size.bigLost(s.clock, r)
 	}
 	s.leave(t, r, f)

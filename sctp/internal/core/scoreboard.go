@@ -32,6 +32,7 @@ const (
 	recFast                           // was fast retransmitted: not eligible again
 	recMulti                          // was sent on more than one path
 	recBig                            // makes its packet larger than any path's base size
+	recProbe                          // in flight, and larger than the peer's window was: see winprobe.go
 	recOut       = recAcked | recMarked | recAbandoned
 )
 
@@ -94,6 +95,7 @@ type Scoreboard struct {
 	payload int // bytes of user data in flight
 	rwnd    int // what is left of the peer's receiver window
 	awnd    int // a_rwnd of the last SACK
+	probes  int // window probes in flight
 	useRACK bool
 	cmt     bool
 	general bool  // see Config.general
@@ -269,6 +271,7 @@ func (s *Scoreboard) transmit(t TSN, r *record, now Time, path int) {
 	}
 	k.onSent(now)
 	s.enter(t, r, f)
+	s.noteProbe(r)
 	s.rwnd -= int(r.size) // Section 6.2.1, B
 }
 
@@ -287,6 +290,7 @@ func (s *Scoreboard) enter(t TSN, r *record, f *pathFlight) {
 
 // leave takes r out of what is in flight.
 func (s *Scoreboard) leave(t TSN, r *record, f *pathFlight) {
+	s.forgetProbe(r)
 	f.bytes -= s.chunkSize(r)
 	f.count--
 	f.set.remove(t)

@@ -222,6 +222,9 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		return
 	}
 	a.tx.heard = true
+	if sb.probes > 0 {
+		a.windowGrew(now)
+	}
 	for i := range a.paths {
 		pa, p := &res.Paths[i], &a.paths[i]
 		p.burstFrom = sb.Flight(i)
@@ -319,13 +322,15 @@ func (a *Assoc) t3Timeout(now Time, i int) {
 	}
 	a.stats.Timeouts++
 	p.count.timeouts++
-	a.lossOn(i)
-	p.cc.OnTimeout(now) // E1
-	p.rto.Backoff()     // E2
+	refused := t.heard && t.sb.probing(i)
+	if !refused { // Section 6.1, A: "Zero window probing does not affect the calculation of cwnd."
+		a.lossOn(i)
+		p.cc.OnTimeout(now) // E1
+	}
+	p.rto.Backoff() // E2
 	// Section 6.1, A: while the peer answers, an unacknowledged window probe
 	// "SHOULD NOT increment the error counter".
-	probing := t.sb.ZeroWindow() && t.heard
-	// A window that opens is not to wait for a probe that was dropped.
+	probing := refused || t.heard && t.sb.ZeroWindow()
 	p.single = !probing
 	t.heard = false
 	if !probing && !a.pathError(i, true) {
