@@ -103,8 +103,15 @@ type Config struct {
 
 	// SendBuffer and RecvBuffer bound the bytes queued in each direction of
 	// an association (default 4 MiB each). A message larger than the send
-	// buffer is taken whole when the buffer is empty; the receive buffer is
-	// the advertised window.
+	// buffer is taken whole when the buffer is empty.
+	//
+	// The receive buffer is the window that is advertised at first. What comes counts
+	// with the memory that it takes: some 400 bytes for a message besides its payload,
+	// half of that if it is unordered, not fragmented, and taken by OnPiece. An association
+	// whose reader is slow therefore holds fewer small messages than large ones. Whatever
+	// the peer sends, the heap held for it stays within twice RecvBuffer and 64 KiB:
+	// a part of the factor is for chunks that fill gaps and for what a chunk keeps of the
+	// buffer that it was received in.
 	SendBuffer, RecvBuffer int
 
 	// MTU is the size of IP packets to send on every path, at least 576. 0 finds

@@ -104,7 +104,7 @@ func (x *inRun) summed(pkt []byte) bool {
 
 // plainRoom reports whether another fragment may be taken without a further look.
 func (r *reassembly) plainRoom() bool {
-	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.held < r.window.limit
+	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.used() < r.window.limit
 }
 
 // newFrag is reassembly.newFrag for the data of packet i.
@@ -113,8 +113,7 @@ func (x *inRun) newFrag(pkt []byte, i int) *frag {
 	f := r.mem.get(pkt[x.over:][:x.n], x.p.Buf)
 	f.tsn = x.a.rx.tsns.cum + 1 + TSN(i)
 	f.sid = uint16(x.sid >> 16)
-	r.frags++
-	r.window.held += f.charge
+	r.hold(f)
 	return f
 }
 

@@ -3,6 +3,8 @@ package core
 import (
 	"fmt"
 	"maps"
+
+	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
 // checkInvariants recounts everything that an association keeps accounts of and
@@ -386,10 +388,15 @@ func checkReceiveAccounts(a *Assoc) error {
 	if r == nil {
 		return nil
 	}
-	held, frags := 0, 0
+	held, frags, payload := 0, 0, 0
+	pins := map[*pin]int{} // with the payload that is in them
 	count := func(f *frag) {
 		for ; f != nil; f = f.next {
 			held += f.charge
+			payload += int(f.size)
+			if f.pin != nil {
+				pins[f.pin] += int(f.size)
+			}
 			frags++
 		}
 	}
@@ -397,6 +404,7 @@ func checkReceiveAccounts(a *Assoc) error {
 	add := func(m *message) {
 		if !msgs[m] {
 			msgs[m] = true
+			held += messageRecord
 			count(m.head)
 			count(m.loose.head)
 		}
@@ -446,17 +454,21 @@ func checkReceiveAccounts(a *Assoc) error {
 		}
 	}
 	w := &r.window
-	if !r.cfg.pieces && (held != w.held || frags != r.frags) || held > w.held || frags > r.frags {
-		return fmt.Errorf("%d bytes held in %d fragments, counted %d in %d", w.held, r.frags, held, frags)
+	if !r.cfg.pieces && (held != w.held || frags != r.frags || payload != w.payload) || held > w.held || frags > r.frags || payload > w.payload {
+		return fmt.Errorf("%d bytes (%d of payload) held in %d fragments, counted %d (%d) in %d", w.held, w.payload, r.frags, held, payload, frags)
+	}
+	idle := len(pins) * slab.Size
+	for _, n := range pins {
+		idle -= n
+	}
+	if !r.cfg.pieces && (idle != w.idle || len(pins) != r.mem.pinned) || w.idle < 0 {
+		return fmt.Errorf("%d bytes of %d receive buffers pinned for nothing, counted %d of %d", w.idle, r.mem.pinned, idle, len(pins))
 	}
 	if len(msgs) != r.msgs {
 		return fmt.Errorf("%d messages held, counted %d", r.msgs, len(msgs))
 	}
-	if limit := maxOverdraw*w.limit + MaxPacket + fragOverhead; w.held > limit || int(w.open()) > w.limit {
+	if limit := w.bound() + w.largest + messageRecord; w.held > limit || int(w.open()) > w.limit {
 		return fmt.Errorf("%d bytes held of %d, %d offered", w.held, w.limit, w.open())
-	}
-	if r.mem.pinned > r.mem.maxPinned {
-		return fmt.Errorf("%d buffers pinned", r.mem.pinned)
 	}
 	return nil
 }

@@ -14,13 +14,12 @@ const (
 	// tell the user of an aborted message. A pause may make as many of whole
 	// fragments besides.
 	maxHeldMessages = maxHeldFragments
-	// fragOverhead is about what a fragment costs besides its payload: it is charged
-	// to the receive window, so that tiny chunks cannot outgrow the buffer. The record
-	// is larger, but has room for the payload if that is short.
-	fragOverhead = 128
-	// maxOverdraw is how many times the receive buffer may be held, for chunks
-	// that were sent before the peer knew of the overhead, or that fill gaps.
-	maxOverdraw = 4
+	// fragCharge and messageRecord are the bytes of heap that the record of a
+	// fragment, with room for a short payload, and that of a message take, with their
+	// places in the tables. They are charged to the receive buffer, so that tiny
+	// messages cannot outgrow it.
+	fragCharge    = 208
+	messageRecord = 208
 	// staleMIDs is how far behind the last skipped MID an unordered I-DATA
 	// message is taken for a remnant of a skipped one.
 	staleMIDs = maxTSNWindow
@@ -183,8 +182,18 @@ func (r *reassembly) init(cfg reasmConfig, initial TSN) *reassembly {
 	r.loose.seed, r.numbered.seed, r.open.seed = cfg.seed, cfg.seed, cfg.seed
 	r.open.link = linkOpen
 	r.window.init(cfg.limit)
+	r.mem.window = &r.window
 	r.mem.limit(cfg.limit)
 	return r
+}
+
+// setLimit changes the receive buffer to n bytes. What is held stays.
+func (r *reassembly) setLimit(n int) {
+	if r.cfg.partial == r.cfg.limit/2 {
+		r.cfg.partial = n / 2
+	}
+	r.cfg.limit, r.window.limit = n, n
+	r.mem.limit(n)
 }
 
 // setStreams changes the number of incoming streams; it never shrinks (RFC
@@ -201,23 +210,25 @@ func (r *reassembly) setStreams(n int) {
 // RFC 9260, Section 6.2: with a closed window chunks beyond the largest TSN
 // received are dropped, save for those that were under way before the peer could
 // know; chunks that fill gaps are accepted. Instead of dropping the largest TSN
-// for them, the buffer may be overdrawn, most of all for the one chunk that lets
-// everything else be delivered.
+// for them, the buffer may be overdrawn: by half for the one chunk that lets
+// everything else be delivered, by a quarter for others. A chunk that is refused is
+// not acknowledged, so it comes again.
 func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 	if r.frags >= maxHeldFragments || r.msgs >= maxHeldMessages {
 		return false
 	}
 	w := &r.window
+	used := w.used()
 	next := t == m.cum+1
 	switch {
-	case w.held < w.limit:
+	case used < w.limit:
 		return true
 	case m.high.Less(t) && n > w.credit && !(next && r.starved()):
 		return false
 	case next:
-		return w.held < maxOverdraw*w.limit
+		return used < w.bound()
 	}
-	return w.held < (maxOverdraw-1)*w.limit
+	return used < w.limit+w.limit/4
 }
 
 // starved reports whether the user has to wait although data is held: for the
@@ -280,15 +291,25 @@ func (r *reassembly) newFrag(d *wire.Data, buf *slab.Buf) *frag {
 		f.msg, f.seq = messageKey(d.SID, d.Unordered, num), d.TSN
 		f.slot = 0
 	}
+	r.hold(f)
+	return f
+}
+
+// hold counts f, which is new.
+func (r *reassembly) hold(f *frag) {
 	r.frags++
 	r.window.held += f.charge
-	return f
+	r.window.payload += int(f.size)
+	if w := &r.window; w.used() > w.limit {
+		w.largest = max(w.largest, f.charge)
+	}
 }
 
 // freeFrag releases the payload of f and recycles it.
 func (r *reassembly) freeFrag(f *frag) {
 	r.frags--
 	r.window.held -= f.charge
+	r.window.payload -= int(f.size)
 	r.mem.put(f)
 }
 
@@ -355,6 +376,8 @@ func (r *reassembly) close() {
 		r.freeFrag(f)
 	}
 	r.open.b, r.numbered.b, r.loose.b = nil, nil, nil // empty but for dead messages
+	r.window.held -= r.msgs * messageRecord
+	r.msgs = 0
 	r.streams, r.skipped, r.scratch = nil, nil, nil
 	r.last, r.edge, r.current = nil, nil, nil
 }

@@ -101,6 +101,7 @@ func checkReassembly(t *rapid.T, r *reassembly, out []Piece) {
 		}
 		seen[m] = true
 		msgs++
+		held += messageRecord
 		count(m.head)
 		count(m.loose.head)
 		n := 0

@@ -151,6 +151,7 @@ func (r *reassembly) newMessage(st *inStream, key uint64, unordered bool) *messa
 		m = new(message)
 	}
 	r.msgs++
+	r.window.held += messageRecord
 	r.msgID++
 	m.st, m.key, m.id, m.num, m.unordered = st, key, r.msgID, uint32(key), unordered
 	return m
@@ -159,8 +160,9 @@ func (r *reassembly) newMessage(st *inStream, key uint64, unordered bool) *messa
 // freeMessage recycles m, which must be out of every list and hold no fragment.
 func (r *reassembly) freeMessage(m *message) {
 	r.msgs--
+	r.window.held -= messageRecord
 	*m = message{}
-	if r.nfreeMsgs < maxFreeRecords {
+	if r.nfreeMsgs < r.mem.maxFree {
 		m.links[linkReady].next, r.freeMsgs = r.freeMsgs, m
 		r.nfreeMsgs++
 	}

@@ -290,7 +290,7 @@ func (r *receiver) verify(pieces bool) {
 // finish checks that nothing is left and nothing leaks.
 func (r *receiver) finish(empty bool) {
 	r.Helper()
-	if empty && (r.window.held != 0 || r.frags != 0 || r.loose.n != 0 || r.numbered.n != 0) {
+	if empty && (r.window.held != r.msgs*messageRecord || r.frags != 0 || r.loose.n != 0 || r.numbered.n != 0) {
 		r.Fatalf("left over: %d bytes, %d fragments, %d loose, %d numbered", r.window.held, r.frags, r.loose.n, r.numbered.n)
 	}
 	if r.buf != nil {

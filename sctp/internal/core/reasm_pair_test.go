@@ -98,7 +98,7 @@ func TestSlowReaders(t *testing.T) {
 			if !done {
 				t.Fatalf("stalled: %+v; %d held of %d, %d parts", p.a.assoc.Stats(), r.window.held, cfg.RecvBuffer, len(s.parts))
 			}
-			if limit := maxOverdraw*cfg.RecvBuffer + max(cfg.MTU, 1500) + fragOverhead; most > limit {
+			if limit := r.window.bound() + r.window.largest + messageRecord; most > limit {
 				t.Errorf("%d bytes held, more than %d", most, limit)
 			}
 			for sid := range uint16(6) {

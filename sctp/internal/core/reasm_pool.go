@@ -6,18 +6,15 @@ const (
 	// slabMin is the payload size from which on a fragment stays in the receive
 	// buffer; a smaller one is copied, so that it does not pin 64 KiB.
 	slabMin = 256
-	// minPinned is how many receive buffers an association may always pin. With
-	// a larger receive buffer it is pinFactor times that many bytes. Beyond it
-	// payloads are copied, whatever their size: else a peer that sends one small
-	// chunk per datagram would pin far more memory than its window.
-	minPinned = 16
-	pinFactor = 4
 	// fragBatch is how many fragments are made at once, at most. The first are made
 	// one by one: most associations never hold more.
 	fragBatch = 64
-	// Bounds of the free lists, in records.
+	// maxFreeFragments bounds each of the free lists, in records; freeShare does so
+	// as the part of the receive buffer that their memory may be.
 	maxFreeFragments = 4096
-	maxFreeRecords   = 4096
+	freeShare        = 8
+	// blockRecord is what a block takes besides its memory.
+	blockRecord = 48
 	// shortPayload is the largest payload that is copied to the fragment itself.
 	shortPayload = 64
 )
@@ -40,7 +37,8 @@ type fragState struct {
 	seq        uint32      // FSN of I-DATA, TSN of DATA
 	tsn        TSN
 	ppid       uint32
-	charge     int // bytes it takes from the receive window
+	size       uint32 // of the payload when it came
+	charge     int    // bytes it takes from the receive window
 	sid        uint16
 	begin, end bool
 	unordered  bool
@@ -56,18 +54,19 @@ type pin struct {
 
 // fragPool makes and recycles fragments and what carries their payload.
 type fragPool struct {
-	frags     *frag
-	nfrags    int
-	made      int // fragments that were made, up to fragBatch
-	pins      *pin
-	last      *pin // the newest pin, if it is in use
-	pinned    int
-	maxPinned int
+	frags   *frag
+	nfrags  int
+	made    int // fragments that were made, up to fragBatch
+	maxFree int // records in a free list
+	pins    *pin
+	last    *pin // the newest pin, if it is in use
+	pinned  int
+	window  *recvWindow
 }
 
-// limit sets the bound on pinned buffers for a receive buffer of n bytes.
+// limit sets the bounds of the free lists for a receive buffer of n bytes.
 func (p *fragPool) limit(n int) {
-	p.maxPinned = max(minPinned, pinFactor*n/slab.Size)
+	p.maxFree = min(max(n/freeShare/fragCharge, fragBatch), maxFreeFragments)
 }
 
 // get returns a fragment with data and charge set and all else zero.
@@ -80,15 +79,16 @@ func (p *fragPool) get(data []byte, buf *slab.Buf) *frag {
 	p.nfrags--
 	f.next = nil
 	p.frags.fetch() // for the next packet
+	f.size = uint32(len(data))
 	if buf != nil && len(data) >= slabMin {
 		if pn := p.pinFor(buf); pn != nil {
 			pn.n++
-			f.pin, f.data, f.charge = pn, data, len(data)+fragOverhead
+			p.window.idle -= len(data)
+			f.pin, f.data, f.charge = pn, data, len(data)+fragCharge
 			return f
 		}
 	}
 	f.data = p.copy(f, data)
-	f.charge = len(data) + fragOverhead
 	return f
 }
 
@@ -102,12 +102,14 @@ func (p *fragPool) makeFrags() {
 	p.nfrags = len(batch)
 }
 
-// pinFor returns a pin of buf, or nil when too many buffers are pinned.
+// pinFor returns a pin of buf, or nil if what is pinned without need would be more
+// than recvWindow.idleShare: payloads are copied then, whatever their size. Else a peer
+// that sends one small chunk per buffer would pin far more memory than its window.
 func (p *fragPool) pinFor(buf *slab.Buf) *pin {
 	if p.last != nil && p.last.buf == buf {
 		return p.last
 	}
-	if p.pinned >= p.maxPinned {
+	if p.window.idle+slab.Size > p.window.idleShare() {
 		return nil
 	}
 	pn := p.pins
@@ -121,40 +123,47 @@ func (p *fragPool) pinFor(buf *slab.Buf) *pin {
 	pn.buf = buf
 	p.last = pn
 	p.pinned++
+	p.window.idle += slab.Size
 	return pn
 }
 
 // copy returns a copy of data, in f if it is short, else in a block of f if that is
-// large enough. More only comes when there is no receive buffer to alias.
+// large enough. More only comes when there is no receive buffer to alias. It sets the
+// charge of f.
 func (p *fragPool) copy(f *frag, data []byte) []byte {
+	f.charge = fragCharge
 	if len(data) <= shortPayload {
 		return f.short[:copy(f.short[:], data)]
 	}
 	if len(data) > slab.MaxBlock {
+		f.charge += len(data) + len(data)/8 // the allocator rounds up
 		return append(make([]byte, 0, len(data)), data...)
 	}
 	f.block = slab.GetBlock(len(data))
+	f.charge += len(f.block.B) + blockRecord
 	return f.block.B[:copy(f.block.B, data)]
 }
 
 // put releases the payload of f and recycles f.
 func (p *fragPool) put(f *frag) {
 	if pn := f.pin; pn != nil {
+		p.window.idle += int(f.size)
 		if pn.n--; pn.n == 0 {
+			p.window.idle -= slab.Size
 			pn.buf.Release()
 			pn.buf = nil
 			if p.last == pn {
 				p.last = nil
 			}
 			p.pinned--
-			pn.next, p.pins = p.pins, pn // at most maxPinned of them exist
+			pn.next, p.pins = p.pins, pn // as few as were pinned at once
 		}
 	}
 	if b := f.block; b != nil {
 		b.Free()
 	}
 	f.fragState = fragState{}
-	if p.nfrags < maxFreeFragments {
+	if p.nfrags < p.maxFree {
 		f.next, p.frags = p.frags, f
 		p.nfrags++
 	}

@@ -114,7 +114,7 @@ func TestReadGoesOnUnderPressure(t *testing.T) {
 	for n := TSN(1); n < 5; n++ {
 		m.observe(n)
 	}
-	r.window.held, r.window.credit = r.window.held+6000, 0
+	r.window.held, r.window.credit = r.window.limit+r.window.limit/4, 0
 	wantNothing(t, r, anyStream)
 	if !r.room(m, 5, 100) || r.room(m, 6, 100) {
 		t.Error("room for the next TSN, for another = false or true, want true, false")

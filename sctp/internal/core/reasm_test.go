@@ -185,8 +185,8 @@ func TestReassemblyMessageCap(t *testing.T) {
 	if got := len(popAll(r)); got != maxHeldMessages {
 		t.Errorf("%d notices, want %d", got, maxHeldMessages)
 	}
-	if r.msgs != 0 || r.nfreeMsgs != maxFreeRecords {
-		t.Errorf("%d messages, %d free; want 0, %d", r.msgs, r.nfreeMsgs, maxFreeRecords)
+	if r.msgs != 0 || r.nfreeMsgs != maxFreeFragments {
+		t.Errorf("%d messages, %d free; want 0, %d", r.msgs, r.nfreeMsgs, maxFreeFragments)
 	}
 }
 

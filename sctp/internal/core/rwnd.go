@@ -4,15 +4,32 @@ package core
 // buffer is less: a full packet.
 const swsSegment = 1452
 
-// recvWindow keeps the books of a_rwnd (RFC 9260, Section 6.2).
+// recvWindow keeps the books of a_rwnd (RFC 9260, Section 6.2) and of the memory
+// behind it. limit is in bytes of heap, so a window of small messages is smaller than
+// what they have of payload: their records count too.
 type recvWindow struct {
-	limit  int // receive buffer
-	held   int // charged for what is buffered, overhead included
-	told   int // what the last SACK, INIT or INIT ACK advertised
-	credit int // payload the peer may have under way by what it was told before
+	limit   int // receive buffer
+	held    int // heap of what is buffered: payload and records
+	payload int // user data in it
+	idle    int // of receive buffers that are pinned, what nobody needs
+	largest int // the most that a fragment took that went beyond limit
+	told    int // what the last SACK, INIT or INIT ACK advertised
+	credit  int // payload the peer may have under way by what it was told before
 }
 
 func (w *recvWindow) init(limit int) { *w = recvWindow{limit: limit, told: limit, credit: limit} }
+
+// idleShare is how many bytes of receive buffers may be pinned for nothing, as long as
+// they do not count.
+func (w *recvWindow) idleShare() int { return w.limit / 4 }
+
+// used is what counts against limit.
+func (w *recvWindow) used() int { return w.held + max(w.idle-w.idleShare(), 0) }
+
+// bound is how much may be used before the chunk that lets everything else be
+// delivered is refused, too. Other chunks leave at least a quarter of the buffer for it,
+// less what the last of them took.
+func (w *recvWindow) bound() int { return w.limit + w.limit/2 + w.largest + messageRecord }
 
 // take notes that n bytes of payload were accepted.
 func (w *recvWindow) take(n int) { w.credit = max(w.credit-n, 0) }
@@ -20,10 +37,19 @@ func (w *recvWindow) take(n int) { w.credit = max(w.credit-n, 0) }
 // open returns the a_rwnd to advertise now. A window too small for a packet is
 // not offered at all: "MUST also have an algorithm for advertising its receive
 // window to avoid receiver silly window syndrome".
+//
+// The peer counts payload. While most of what is held is records, and more than half
+// of the buffer is in use, the window is as much payload as there is room for with the
+// records that it comes with: else a peer that sends tiny messages, and does as it is
+// told, would send far more than fits.
 func (w *recvWindow) open() uint32 {
-	n := w.limit - w.held
+	used := w.used()
+	n := w.limit - used
 	if n < min(swsSegment, w.limit/2) {
 		return 0
+	}
+	if used > w.limit/2 && w.payload < w.held/2 {
+		n = int(int64(n) * int64(w.payload) / int64(w.held))
 	}
 	return uint32(min(int64(n), 1<<32-1))
 }
@@ -45,4 +71,4 @@ func (w *recvWindow) grown() bool {
 
 // pressed reports whether the buffer is so full that unfinished messages have to
 // be delivered in part (RFC 9260, Section 6.9).
-func (w *recvWindow) pressed() bool { return w.held >= w.limit-w.limit/4 || w.open() == 0 }
+func (w *recvWindow) pressed() bool { return w.used() >= w.limit-w.limit/4 || w.open() == 0 }

@@ -9,6 +9,7 @@ func TestRecvWindow(t *testing.T) {
 		t.Errorf("open = %d, want 100000", got)
 	}
 	w.held = 100000 - swsSegment
+	w.payload = w.held
 	if got := w.open(); got != swsSegment {
 		t.Errorf("open = %d, want %d", got, swsSegment)
 	}
@@ -48,8 +49,8 @@ func TestRoomWhenTheWindowIsClosed(t *testing.T) {
 		{"not full", 9999, 0, true, true, true},
 		{"full, nothing under way", 10000, 99, true, true, false},
 		{"full, more under way", 10000, 100, true, true, true},
-		{"overdrawn", 30000, 100, true, false, false},
-		{"overdrawn even more", 40000, 100, false, false, false},
+		{"overdrawn", 12500, 100, true, false, false},
+		{"overdrawn even more", 15000 + messageRecord, 100, false, false, false},
 	} {
 		r.window.held, r.window.credit = tt.held, tt.credit
 		got := [3]bool{r.room(m, 1, 100), r.room(m, 3, 100), r.room(m, 6, 100)}

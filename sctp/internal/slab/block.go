@@ -3,7 +3,7 @@ package slab
 import "sync"
 
 // blockSizes are the sizes of blocks.
-var blockSizes = [...]int{256, 512, 1024, 2048, MaxBlock}
+var blockSizes = [...]int{256, 512, 1024, 1536, 2048, MaxBlock}
 
 // MaxBlock is the largest size of a Block.
 const MaxBlock = 4096
