@@ -86,6 +86,8 @@
 //	WEFT_SILENCE     how long a peer may not answer before it is taken for
 //	                 dead (default 3s)
 //	WEFT_FT          1 if the job is to outlive some of its ranks
+//	WEFT_SINGLETON   1 if ranks that a launcher without PMI-1 starts are to be
+//	                 jobs of one rank each, instead of ErrLauncher
 //	WEFT_NAMESERVER  name service of several jobs, as `weft nameserver` prints it
 //	WEFT_CAPTURE     file to record all sent datagrams in
 //	WEFT_PROFILE     file to write sums of all calls to at Finalize, as JSON

@@ -9,10 +9,18 @@ import (
 	"github.com/weftstack/weft/internal/pmi"
 )
 
+// ErrLauncher is returned by Init and SessionInit where a launcher that does not speak
+// PMI-1, such as Open MPI's mpirun or srun without --mpi=pmi2, has started several
+// ranks. They could not find each other, and each would be a job of one. The error
+// names the launcher and what to use; with WEFT_SINGLETON=1 each rank is a job of
+// its own.
+var ErrLauncher = pmi.ErrLauncher
+
 // Init joins the job that this process was started for, connects to all other
 // ranks, and returns when all of them have done so too. The launcher is found
 // through the environment (PMI_FD, PMI_RANK and PMI_SIZE, or PMI_PORT); without
-// one, the process is a job of one rank. Options override the environment
+// one, the process is a job of one rank. It returns ErrLauncher under a launcher
+// of several ranks that offers them no PMI-1. Options override the environment
 // variables listed in the package documentation. It blocks until ctx is done.
 func Init(ctx context.Context, opts ...Option) (*World, error) {
 	o, err := buildOptions(TransportHybrid, true, opts)

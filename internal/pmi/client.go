@@ -50,7 +50,8 @@ type Client struct {
 }
 
 // FromEnv connects to the launcher that the environment names. It returns nil
-// and no error when there is none: the process was started alone.
+// and no error when there is none: the process was started alone. It returns
+// ErrLauncher if a launcher that does not speak PMI-1 started several ranks.
 func FromEnv(ctx context.Context) (*Client, error) {
 	if fd := os.Getenv(EnvFD); fd != "" {
 		n, err := strconv.Atoi(fd)
@@ -78,7 +79,7 @@ func FromEnv(ctx context.Context) (*Client, error) {
 		}
 		return dial(ctx, addr, id, os.Getenv(EnvToken))
 	}
-	return nil, nil
+	return nil, foreign(os.Getenv)
 }
 
 // inheritedConn wraps a descriptor that this process was born with.
