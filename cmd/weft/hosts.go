@@ -210,7 +210,8 @@ func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), 
 		return func() {}, nil
 	}
 	for _, v := range os.Environ() {
-		if strings.HasPrefix(v, "WEFT_") && !strings.HasPrefix(v, pmi.EnvWatch) && !strings.HasPrefix(v, pmi.EnvToken) {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(v, "WEFT_") && isShellName(name) && !strings.HasPrefix(v, pmi.EnvWatch) && !strings.HasPrefix(v, pmi.EnvToken) {
 			extra = append([]string{v}, extra...)
 		}
 	}
@@ -218,8 +219,11 @@ func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), 
 	if s.dirs != nil && s.dirs[rank] != "" {
 		dir = s.dirs[rank]
 	}
-	script := remoteScript(dir, extra, append([]string{cmd.Path}, cmd.Args[1:]...))
-	argv := append(append([]string{}, s.rsh...), h.name, script)
+	line, err := startLine(dir, append(extra, pmi.EnvToken+"="+s.token), append([]string{cmd.Path}, cmd.Args[1:]...))
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.name, err)
+	}
+	argv := append(append([]string{}, s.rsh...), h.name, remoteScript)
 	if cmd.Path, err = exec.LookPath(argv[0]); err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.name, err)
 	}
@@ -231,26 +235,51 @@ func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), 
 	return func() {
 		go func() {
 			defer stdin.Close()
-			if _, err := io.WriteString(stdin, s.token+"\n"); err == nil && rank == 0 && !s.spawned {
+			if _, err := io.WriteString(stdin, line+"\n"); err == nil && rank == 0 && !s.spawned {
 				io.Copy(stdin, os.Stdin)
 			}
 		}()
 	}, nil
 }
 
-// remoteScript is what the shell of another host runs. The token comes as the
-// first line of its input, where `ps` does not show it.
-func remoteScript(dir string, env, argv []string) string {
+// remoteScript is what the shell of another host runs: the first line of its input,
+// where other users of either host do not see it. The variable weft_nl is a line feed,
+// see quote.
+const remoteScript = `weft_nl=$(printf '\nx') && weft_nl=${weft_nl%x} && IFS= read -r weft_start && eval "$weft_start"`
+
+// startLine is the line that starts a rank: it exports the variables, changes to the
+// directory and becomes the program.
+func startLine(dir string, env, argv []string) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "IFS= read -r %s && export %[1]s && cd %s && exec env", pmi.EnvToken, quote(dir))
-	for _, v := range append(env, argv...) {
+	b.WriteString("export")
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		if !isShellName(name) {
+			return "", fmt.Errorf("variable %q: the shell there exports names of letters, digits and underscores only", name)
+		}
+		fmt.Fprintf(&b, " %s=%s", name, quote(value))
+	}
+	fmt.Fprintf(&b, " && cd %s && exec", quote(dir))
+	for _, v := range argv {
 		b.WriteString(" " + quote(v))
 	}
-	return b.String()
+	return b.String(), nil
 }
 
-// quote makes s one word for a POSIX shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+// isShellName reports whether a POSIX shell can export a variable of that name.
+func isShellName(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// quote makes s one word for the shell that runs remoteScript, on one line.
+func quote(s string) string {
+	return "'" + strings.NewReplacer("'", `'\''`, "\n", `'"$weft_nl"'`).Replace(s) + "'"
+}
 
 // remoteKilled reports whether an exit status of a remote shell may mean that
 // the rank was killed, or its host is gone: ssh says 255, shells 128 and the

@@ -4,11 +4,15 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/pmi"
 )
 
 func TestParseHosts(t *testing.T) {
@@ -116,13 +120,49 @@ func TestRunOnHostsFails(t *testing.T) {
 	}
 }
 
-func TestRemoteScriptHidesTheToken(t *testing.T) {
+// What a remote shell is given as arguments, which all users of both hosts can read, is
+// the same for all jobs: variables, secrets among them, and the program travel by its
+// standard input.
+func TestRemoteShellArgumentsHoldNoSecret(t *testing.T) {
+	t.Setenv(pmi.EnvNames, "127.0.0.1:1/the-secret")
 	s, err := newSpread([]host{{"far", 1}}, 0, "sh", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if script := remoteScript("/d", s.env(0), []string{"prog"}); strings.Contains(script, s.token) {
-		t.Errorf("the token is in %q", script)
+	cmd := exec.Command("prog")
+	if _, err := s.prepare(cmd, 0, append(s.env(0), "X=private")); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"sh", "far", remoteScript}; !slices.Equal(cmd.Args, want) {
+		t.Errorf("arguments %q, want %q", cmd.Args, want)
+	}
+}
+
+// Whatever variables, directories and arguments hold reaches a program on another host
+// unchanged.
+func TestStartLineKeepsWords(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no shell")
+	}
+	dir := filepath.Join(t.TempDir(), "a 'b' $c")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	odd := " two\nlines\\n 'quoted' \"$HOME\" `x` \t* end\n"
+	line, err := startLine(dir, []string{"X=" + odd, "Y="}, []string{"/bin/sh", "-c", `printf '%s|%s|%s|%s' "$X" "$Y" "$1" "$(pwd)"`, "sh", odd})
+	if err != nil || strings.Contains(line, "\n") {
+		t.Fatalf("line %q, %v; want one line", line, err)
+	}
+	cmd := exec.Command("sh", "-c", remoteScript)
+	cmd.Stdin = strings.NewReader(line + "\nmore input")
+	out, err := cmd.Output()
+	if want := odd + "||" + odd + "|" + dir; err != nil || string(out) != want {
+		t.Errorf("%v, got %q, want %q", err, out, want)
+	}
+	for _, name := range []string{"", "1X", "A.B", "X;id", "é"} {
+		if line, err := startLine(dir, []string{name + "=1"}, nil); err == nil {
+			t.Errorf("a variable %q in %q", name, line)
+		}
 	}
 }
 

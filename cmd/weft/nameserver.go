@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/signal"
-	"strings"
 
 	"github.com/weftstack/weft/internal/pmi"
 )
@@ -18,19 +17,21 @@ func newToken() string { return rand.Text() }
 
 // nameserverMain is `weft nameserver`.
 func nameserverMain(args []string) int {
-	var addr, token string
+	var addr, file string
 	fs := flag.NewFlagSet("nameserver", flag.ContinueOnError)
 	fs.StringVar(&addr, "addr", "127.0.0.1:0", "listen at this `address`")
-	fs.StringVar(&token, "token", "", "the `secret` that clients must know (default: a random one)")
+	fs.StringVar(&file, "file", "", "write address and secret to this `file`, which only its owner may read; a secret that is there already is kept")
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft nameserver [flags]
 
 Nameserver keeps the names of ports for jobs that are started apart, until it is
-interrupted. It prints one line, its address with the secret, for
+interrupted. Clients must know its address and a secret, which -file writes for
 
-	weft run -nameserver ADDRESS …
+	weft run -nameserver FILE ...
 
-or the environment variable `+pmi.EnvNames+` of programs without that launcher.
+Without -file it prints ADDRESS/SECRET, one line, for the environment variable
+`+pmi.EnvNames+` of programs without that launcher. A secret is never an argument,
+as all users of a host can read those.
 
 `)
 		fs.PrintDefaults()
@@ -38,22 +39,39 @@ or the environment variable `+pmi.EnvNames+` of programs without that launcher.
 	if status, ok := parse(fs, args); !ok {
 		return status
 	}
-	if fs.NArg() > 0 || strings.ContainsAny(token, " /=\n") {
-		return misused(fs.Name(), errors.New("arguments, or a token with spaces, slashes or equals signs"))
-	}
-	if token == "" {
-		token = newToken()
+	if fs.NArg() > 0 {
+		return misused(fs.Name(), fmt.Errorf("unexpected argument %q", fs.Arg(0)))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, termSignal)
 	defer stop()
-	l, err := net.Listen("tcp", addr)
-	if err == nil {
-		fmt.Printf("%s/%s\n", l.Addr(), token)
-		err = new(pmi.Names).ServeNames(ctx, l, token)
-	}
-	if err != nil && !errors.Is(err, net.ErrClosed) {
+	if err := serveNames(ctx, addr, file); err != nil && !errors.Is(err, net.ErrClosed) {
 		fmt.Fprintln(os.Stderr, "weft nameserver:", err)
 		return exitFail
 	}
 	return exitOK
+}
+
+// serveNames tells where the server listens, and its secret, and serves.
+func serveNames(ctx context.Context, addr, file string) error {
+	secret := newToken()
+	if file != "" {
+		var err error
+		if secret, err = keptSecret(file); err != nil {
+			return err
+		}
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	text := l.Addr().String() + "/" + secret
+	if file == "" {
+		fmt.Println(text)
+	} else if err := writePrivate(file, text); err != nil {
+		return err
+	} else {
+		fmt.Printf("listening at %s; for weft run -nameserver %s\n", l.Addr(), file)
+	}
+	return new(pmi.Names).ServeNames(ctx, l, secret)
 }

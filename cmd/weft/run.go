@@ -64,14 +64,17 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.StringVar(&o.rsh, "rsh", defaultRSH, "`command` that runs another on a host: it is given the host and a shell script")
 	fs.StringVar(&o.addr, "addr", "", "with -hosts: the `address` at which they reach this one (default: found out)")
 	fs.IntVar(&o.universe, "usize", 0, "tell the ranks that there is room for this `number` of processes (default: slots of -hosts, or processors)")
-	fs.StringVar(&o.names, "nameserver", "", "where ports are published: the `address` that weft nameserver has printed (default: this command)")
+	fs.StringVar(&o.names, "nameserver", "", "where ports are published: the `file` that weft nameserver -file has written (default: this command)")
 	fs.StringVar(&o.bind, "bind-to", "none", "bind each rank to a `core` of its own with all its hardware threads, to a hwthread, or to none; spawned ranks run anywhere")
 	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: when a rank is killed, tell the others, which go on")
 	for _, name := range []string{"x", "env"} {
 		fs.Func(name, "give the ranks an environment variable: `NAME=VALUE`, or NAME to keep the present value", func(s string) error {
 			name, _, set := strings.Cut(s, "=")
-			if name == "" {
+			switch {
+			case name == "":
 				return errors.New("no variable name")
+			case set && (name == pmi.EnvNames || name == pmi.EnvToken):
+				return fmt.Errorf("%s holds a secret, which other users could read in the list of processes: set it in the environment of weft run", name)
 			}
 			if !set {
 				s = name + "=" + os.Getenv(name)
@@ -224,7 +227,11 @@ func run(o runOptions, args []string) (int, error) {
 		o.env = append(o.env, "WEFT_TRANSPORT="+o.transport)
 	}
 	if o.names != "" {
-		o.env = append(o.env, pmi.EnvNames+"="+o.names)
+		names, err := readNameServer(o.names)
+		if err != nil {
+			return exitFail, err
+		}
+		o.env = append(o.env, pmi.EnvNames+"="+names)
 	}
 	var pcap *os.File
 	if o.pcap != "" {

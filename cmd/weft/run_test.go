@@ -245,7 +245,8 @@ func TestWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{"run"}, {"run", "-n", "0", "x"}, {"run", "-n", "many", "x"}, {"run", "-bogus"}, {"run", "-n", "100000", "x"},
 		{"run", "-transport", "pigeon", "x"}, {"run", "-timeout", "-1s", "x"}, {"run", "-x", "=1", "x"}, {"version", "now"}, {"version", "-x"},
-		{"nameserver", "x"}, {"nameserver", "-token", "a b"},
+		{"nameserver", "x"}, {"nameserver", "-token", "ab"},
+		{"run", "-x", pmi.EnvNames + "=127.0.0.1:1/secret", "x"},
 	} {
 		wantMisused(t, "weft "+args[0], args...)
 	}

@@ -478,10 +478,11 @@ func TestRunSurvivesOtherJob(t *testing.T) {
 	}
 }
 
-// nameserver starts one and returns its address.
+// nameserver starts one and returns the file with its address and secret.
 func nameserver(t *testing.T) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "nameserver")
+	file := filepath.Join(t.TempDir(), "names")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "nameserver", "-file", file)
 	cmd.Env = append(os.Environ(), envRole+"=weft")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
@@ -494,11 +495,10 @@ func nameserver(t *testing.T) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(line)
+	return file
 }
 
 // Two jobs of two launchers.
@@ -520,13 +520,16 @@ func TestRunsConnect(t *testing.T) {
 }
 
 func TestNameserverTakesNoStrangers(t *testing.T) {
-	addr := nameserver(t)
-	ctx := t.Context()
-	host, token, _ := strings.Cut(addr, "/")
-	if err := pmi.NameClient(host+"/guess").Publish(ctx, "name", "port"); err == nil {
-		t.Error("a client with the wrong token was let in")
+	text, err := readNameServer(nameserver(t))
+	if err != nil {
+		t.Fatal(err)
 	}
-	c := pmi.NameClient(host + "/" + token)
+	ctx := t.Context()
+	host, _, _ := strings.Cut(text, "/")
+	if err := pmi.NameClient(host+"/guess").Publish(ctx, "name", "port"); err == nil {
+		t.Error("a client with the wrong secret was let in")
+	}
+	c := pmi.NameClient(text)
 	if err := c.Publish(ctx, "name", "port"); err != nil {
 		t.Error(err)
 	}
