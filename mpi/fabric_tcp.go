@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/weftstack/weft/internal/accept"
 )
 
 // tcpFabric makes one TCP connection per pair of ranks: the higher rank
@@ -35,6 +37,7 @@ const (
 	// helloTimeout bounds the exchange of greetings with one connection.
 	helloTimeout = 30 * time.Second
 	// strangersAtOnce bounds the connections that have not proved yet who they are.
+	// One more closes the oldest.
 	strangersAtOnce = 256
 )
 
@@ -206,66 +209,38 @@ func watchSilence(conn *net.TCPConn, silence time.Duration) error {
 // acceptAll accepts connections until all higher ranks are there.
 func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte) error {
 	rank, size := f.w.Rank(), f.w.Size()
-	stop := context.AfterFunc(ctx, func() { _ = f.ln.SetDeadline(past) })
-	defer stop()
 	type result struct {
 		peer int
 		conn net.Conn
 	}
-	results := make(chan result)
-	conns := make(chan net.Conn)
-	failed := make(chan error, 1)
-	quit, over := make(chan struct{}), make(chan struct{})
+	known, ended := make(chan result), make(chan error, 1)
 	missing := size - 1 - rank
 	if missing == 0 {
 		return nil
 	}
+	serving, stop := context.WithCancel(ctx)
 	go func() {
-		defer close(over)
-		for {
-			c, err := f.ln.Accept()
-			if err != nil {
-				failed <- err
+		ended <- accepting.Serve(serving, reopenable{f.ln}, func(c net.Conn, proven func() bool) {
+			h := newAcceptor(key, rank, size)
+			if greet(c, h, nil) != nil || !proven() {
 				return
 			}
+			f.keep(c)
 			select {
-			case conns <- c:
-			case <-quit:
-				_ = c.Close()
-				return
+			case known <- result{h.peer, c}:
+			case <-serving.Done():
+				f.drop(c)
 			}
-		}
+		})
 	}()
 	defer func() {
-		_ = f.ln.SetDeadline(past)
-		close(quit)
-		<-over // it must not take a connection that listen is to have
+		stop()
+		<-ended // it must not take a connection that listen is to have
 	}()
-	for strangers := 0; missing > 0; {
-		in := conns
-		if strangers == strangersAtOnce {
-			in = nil
-		}
+	for missing > 0 {
 		select {
-		case c := <-in:
-			f.keep(c)
-			strangers++
-			go func() {
-				h := newAcceptor(key, rank, size)
-				_ = c.SetDeadline(time.Now().Add(helloTimeout))
-				r := result{-1, c}
-				if greet(c, h, nil) == nil {
-					r.peer = h.peer
-				}
-				select {
-				case results <- r:
-				case <-quit:
-					f.drop(c)
-				}
-			}()
-		case r := <-results:
-			strangers--
-			if r.peer < 0 || links[r.peer] != nil {
+		case r := <-known:
+			if links[r.peer] != nil {
 				f.drop(r.conn)
 				continue
 			}
@@ -275,14 +250,22 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 			}
 			links[r.peer] = l
 			missing--
-		case err := <-failed:
-			return err
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case err := <-ended:
+			ended <- err
+			return orCause(ctx, err)
 		}
 	}
 	return nil
 }
+
+// accepting is how connections are accepted of processes that have to prove who they
+// are.
+var accepting = accept.Server{MaxUnproven: strangersAtOnce, ProofTimeout: helloTimeout}
+
+// reopenable is a listener that can listen again after Close.
+type reopenable struct{ *net.TCPListener }
+
+func (l reopenable) Close() error { return l.SetDeadline(past) }
 
 // greet runs the exchange of greetings on conn, which first begins if it is not nil.
 func greet(conn net.Conn, h *hello, first []byte) error {
@@ -355,39 +338,22 @@ func (f *tcpFabric) listen() error {
 		return err
 	}
 	f.wg.Go(func() {
-		gate := make(chan struct{}, strangersAtOnce)
-		for {
-			c, err := f.ln.Accept()
-			if err != nil {
-				return
-			}
-			gate <- struct{}{}
-			f.keep(c)
-			go func() {
-				defer func() { <-gate }()
-				if err := f.welcome(c); err != nil {
-					f.drop(c)
-				}
-			}()
-		}
+		_ = accepting.Serve(context.Background(), f.ln, f.welcome) // until f is closed
 	})
 	return nil
 }
 
 // welcome takes the greeting of a process of another job.
-func (f *tcpFabric) welcome(c net.Conn) error {
+func (f *tcpFabric) welcome(c net.Conn, proven func() bool) {
 	h := newAcceptor(nil, -1, 0)
 	h.find = f.w.meeting
-	if err := c.SetDeadline(time.Now().Add(helloTimeout)); err != nil {
-		return err
+	if greet(c, h, nil) != nil || h.meeting == nil || !proven() {
+		return
 	}
-	if err := greet(c, h, nil); err != nil {
-		return err
+	f.keep(c)
+	if f.adopt(c, h.meeting, h.peer) != nil {
+		f.drop(c)
 	}
-	if h.meeting == nil {
-		return fmt.Errorf("%w: no meeting", ErrAuth)
-	}
-	return f.adopt(c, h.meeting, h.peer)
 }
 
 // adopt makes a connection the link to a process of another job.

@@ -11,10 +11,23 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// A stranger that finds the port before the job is complete neither joins nor
-// keeps it from starting.
+// idle makes n connections to addr that say nothing.
+func idle(t *testing.T, addr string, n int) {
+	t.Helper()
+	for range n {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+}
+
+// Strangers that find the port before the job is complete neither join nor keep it
+// from starting, those that say nothing included: the job does not wait until their
+// time is over.
 func TestStrangersTCP(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), testTime)
+	ctx, cancel := context.WithTimeout(context.Background(), helloTimeout/2)
 	defer cancel()
 	job := newLocalJob(2)
 	o, err := buildOptions(TransportTCP, false, []Option{WithAddrs(loopback)})
@@ -40,6 +53,7 @@ func TestStrangersTCP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	idle(t, fabs[0].card(), 2*strangersAtOnce)
 	errc := make(chan error, 2)
 	for r, w := range worlds {
 		go func() {

@@ -144,21 +144,11 @@ func parsePort(name string) (addr string, key []byte, err error) {
 
 // listen takes connections of those who know the key.
 func (p *port) listen() {
-	gate := make(chan struct{}, strangersAtOnce)
-	for {
-		c, err := p.ln.Accept()
-		if err != nil {
-			return
+	_ = accepting.Serve(context.Background(), p.ln, func(c net.Conn, proven func() bool) { // until p is closed
+		if greet(c, newAcceptor(p.key, 0, 2), nil) == nil && proven() && !p.queue(c) {
+			_ = c.Close()
 		}
-		gate <- struct{}{}
-		go func() {
-			defer func() { <-gate }()
-			_ = c.SetDeadline(time.Now().Add(helloTimeout))
-			if greet(c, newAcceptor(p.key, 0, 2), nil) != nil || !p.queue(c) {
-				_ = c.Close()
-			}
-		}()
-	}
+	})
 }
 
 // queue lets a connection wait for an Accept.

@@ -434,6 +434,47 @@ func TestConnectOtherTransport(t *testing.T) {
 	}
 }
 
+// Connections that say nothing keep nobody from a port.
+func TestIdleConnectionsLeaveThePortOpen(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), helloTimeout/2)
+	defer cancel()
+	name := make(chan string, 1)
+	errc := make(chan error, 1)
+	go func() {
+		errc <- RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
+			p, err := w.OpenPort()
+			if err != nil {
+				return err
+			}
+			name <- p
+			c, err := w.Comm().Accept(ctx, p, 0)
+			if err != nil {
+				return err
+			}
+			return c.Disconnect(ctx)
+		}, WithTransport(TransportTCP))
+	}()
+	port := <-name
+	addr, _, err := parsePort(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	idle(t, addr, 3*strangersAtOnce)
+	err = RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
+		c, err := w.Comm().Connect(ctx, port, 0, nil)
+		if err != nil {
+			return err
+		}
+		return c.Disconnect(ctx)
+	}, WithTransport(TransportTCP))
+	if err != nil {
+		t.Error(err)
+	}
+	if err := <-errc; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPortLimits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()

@@ -9,40 +9,36 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/weftstack/weft/internal/accept"
 )
 
 // helloTimeout is how long a connection may take to say who it is.
 const helloTimeout = 10 * time.Second
+
+// maxStrangers bounds the connections to ServeListener that have not said who they
+// are. One more closes the oldest: the ranks of a job come all at once, and say it
+// at once.
+const maxStrangers = 4096
 
 // ServeListener answers the ranks that connect to l instead of inheriting a
 // socket: the manner of PMI_PORT, for systems where descriptors are not
 // inherited. Each must present token, and each rank may connect once. It
 // returns when l is closed or ctx is done.
 func (s *Server) ServeListener(ctx context.Context, l net.Listener, token string) error {
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
-	var wg sync.WaitGroup
-	defer wg.Wait()
 	taken := &claims{taken: make([]bool, s.size)}
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return err
+	a := accept.Server{MaxUnproven: maxStrangers, ProofTimeout: helloTimeout}
+	return a.Serve(ctx, l, func(conn net.Conn, proven func() bool) {
+		r := bufio.NewReaderSize(conn, MaxLine)
+		rank, err := s.greet(conn, r, token, taken)
+		if err != nil || !proven() {
+			return // a stranger: the job's ranks have the token
 		}
-		wg.Go(func() {
-			defer conn.Close()
-			stop := context.AfterFunc(ctx, func() { conn.Close() })
-			defer stop()
-			r := bufio.NewReaderSize(conn, MaxLine)
-			conn.SetDeadline(time.Now().Add(helloTimeout))
-			rank, err := s.greet(conn, r, token, taken)
-			if err != nil {
-				return // a stranger: the job's ranks have the token
-			}
-			conn.SetDeadline(time.Time{})
-			s.serve(ctx, rank, conn, r)
-		})
-	}
+		defer conn.Close()
+		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		defer stop()
+		s.serve(ctx, rank, conn, r)
+	})
 }
 
 // claims remembers which ranks have connected.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weftstack/weft/internal/accept"
 )
 
 // Limits of a name service.
@@ -20,7 +22,8 @@ const (
 	// MaxName bounds the length of a name, and of what is published under it, in
 	// bytes.
 	MaxName = 256
-	// maxNameClients bounds the connections to ServeNames at a time.
+	// maxNameClients bounds the connections to ServeNames at a time whose clients
+	// have not shown the token. One more closes the oldest.
 	maxNameClients = 256
 )
 
@@ -181,30 +184,14 @@ func (m message) found(encoded bool) (string, error) {
 // ServeNames answers name clients that connect to l and know the token. It
 // returns when l is closed or ctx is done.
 func (n *Names) ServeNames(ctx context.Context, l net.Listener, token string) error {
-	stop := context.AfterFunc(ctx, func() { l.Close() })
-	defer stop()
-	gate := make(chan struct{}, maxNameClients)
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return err
-		}
-		gate <- struct{}{}
-		go func() {
-			defer func() { <-gate }()
-			defer conn.Close()
-			stop := context.AfterFunc(ctx, func() { conn.Close() })
-			defer stop()
-			n.serve(conn, token)
-		}()
-	}
+	s := accept.Server{MaxUnproven: maxNameClients, ProofTimeout: helloTimeout}
+	return s.Serve(ctx, l, func(conn net.Conn, proven func() bool) { n.serve(ctx, conn, token, proven) })
 }
 
 // serve answers one client, whose first line has the token.
-func (n *Names) serve(conn net.Conn, token string) {
+func (n *Names) serve(ctx context.Context, conn net.Conn, token string, proven func() bool) {
 	r := bufio.NewReaderSize(conn, MaxLine)
 	for known := false; ; {
-		conn.SetDeadline(time.Now().Add(helloTimeout))
 		m, err := readMessage(r)
 		if err != nil {
 			return
@@ -212,15 +199,19 @@ func (n *Names) serve(conn net.Conn, token string) {
 		var reply string
 		switch {
 		case !known:
-			if m.cmd != "initack" || subtle.ConstantTimeCompare([]byte(m.args["weft_token"]), []byte(token)) != 1 {
+			if m.cmd != "initack" || subtle.ConstantTimeCompare([]byte(m.args["weft_token"]), []byte(token)) != 1 || !proven() {
 				return
 			}
+			defer conn.Close()
+			stop := context.AfterFunc(ctx, func() { conn.Close() })
+			defer stop()
 			known, reply = true, "cmd=initack rc=0"
 		case isNames(m.cmd):
 			reply = n.answer(m)
 		default:
 			return
 		}
+		conn.SetDeadline(time.Now().Add(helloTimeout)) // clients ask at once
 		if _, err := io.WriteString(conn, reply+"\n"); err != nil {
 			return
 		}
