@@ -108,7 +108,7 @@ func (c *bulkConn) connect(g *grant) {
 	}
 	private := d.w.eng.appendNames(g.token[:], []int32{int32(d.w.Rank())})
 	addr := sctp.Addr{Addrs: d.fab.addrsOf(c.p), Port: g.port}
-	if _, err := d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private}); err != nil {
+	if _, err := d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1}); err != nil {
 		c.dead.Store(true)
 	}
 	go c.watch()

@@ -235,7 +235,7 @@ func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
 		}
 		private := binary.BigEndian.AppendUint32(info.Token[:], uint32(d.w.Rank()))
 		addr := sctp.Addr{Addrs: d.fab.addrsOf(c.peer), Port: info.Port}
-		_, err = d.dev.Connect(ctx, addr, c.qp, verbs.ConnParams{PrivateData: private})
+		_, err = d.dev.Connect(ctx, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1})
 		return err
 	}()
 	if err != nil && c.gone.Err() == nil {

@@ -271,6 +271,18 @@ func (s *Stream) Bind(ch ddp.Channel) error {
 	return nil
 }
 
+// Unbind takes a channel back that was given to Bind, and on which nothing was sent or
+// received: Bind may give another one. It returns ErrState if the stream is not idle.
+func (s *Stream) Unbind() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != StateIdle {
+		return ErrState
+	}
+	s.ch, s.trains = nil, nil
+	return nil
+}
+
 // Indicate makes a ready-to-receive indication (RFC 6581, Section 9.2), an OpSend or
 // OpRead of no length, the first message of the stream. It is called before Start. The
 // indication is not an operation of the consumer: it takes no place in the send queue,

@@ -3,9 +3,11 @@ package verbs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weftstack/weft/ddp"
@@ -20,8 +22,11 @@ type ConnParams struct {
 	// PrivateData is handed to the other side's consumer; at most
 	// MaxPrivateData bytes.
 	PrivateData []byte
-	// Timeout, if not 0, bounds how long Connect waits for an answer
-	// (context.DeadlineExceeded).
+	// Timeout bounds how long connecting takes in all, until the peer's consumer has
+	// answered (context.DeadlineExceeded), whatever it waits for, over SCTP and over TCP;
+	// the context of the call may end it earlier. 0 is DefaultConnectTimeout, or the
+	// deadline of the context if that has one. If it is negative connecting takes as
+	// long as the context allows and the peer is there. Accept does not use it.
 	Timeout time.Duration
 }
 
@@ -34,49 +39,93 @@ type ConnInfo struct {
 	PeerIRD, PeerORD int
 }
 
-// initiate connects a queue pair over an association.
-func (qp *QP) initiate(ctx context.Context, a *ddpsctp.Association, p ConnParams) (ConnInfo, error) {
-	l := qp.now.Load()
-	c := &connector{Stream: l.stream, qp: qp, result: make(chan result, 1)}
+// maxRepeats bounds how often a request is repeated because the association ended
+// before the peer had it.
+const maxRepeats = 3
+
+// initiate connects a queue pair to the device at addr, over a, or over the association
+// that there is or can be opened if a is nil. An association may be left of a peer that
+// has restarted since, which shows when something is sent: the request is then repeated
+// on another one. The peer's consumer cannot have seen it.
+func (qp *QP) initiate(ctx context.Context, addr sctp.Addr, a *ddpsctp.Association, p ConnParams) (ConnInfo, error) {
+	l, t := qp.now.Load(), attemptAt(addr.String())
+	ctx, cancel := p.limit(ctx, DefaultConnectTimeout)
+	defer cancel()
+	defer l.cancelWith(cancel)()
+	for repeats := 0; ; repeats++ {
+		if a == nil {
+			var err error
+			if a, err = qp.pd.dev.ep.Dial(ctx, addr); err != nil {
+				err = qp.failed(l, t, "association", err)
+				l.stream.Abort(err)
+				return ConnInfo{}, err
+			}
+		}
+		r := qp.request(ctx, l, a, &p, t, repeats < maxRepeats)
+		switch {
+		case r.err == nil:
+			return r.info, nil
+		case !r.again:
+			return r.info, qp.failed(l, t, "", r.err)
+		case !errors.Is(r.err, ddpsctp.ErrRestart): // else it is one with the new peer
+			a.Discard()
+		}
+		a = nil
+	}
+}
+
+// request asks the peer for a session, and waits for the answer. With repeat the stream
+// survives the end of an association whose peer has not got the request.
+func (qp *QP) request(ctx context.Context, l *life, a *ddpsctp.Association, p *ConnParams, t attempt, repeat bool) result {
+	c := &connector{Stream: l.stream, qp: qp, repeat: repeat, result: make(chan result, 1)}
 	// RFC 6581, Section 9.1.
 	e := &ddpsctp.Enhanced{IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
-	bind := func(s *ddpsctp.Session) error { return l.stream.Bind(s) }
+	bind := func(s *ddpsctp.Session) error {
+		c.session = s
+		return l.stream.Bind(s)
+	}
 	if _, err := a.Initiate(c, bind, e, p.PrivateData); err != nil {
 		if errors.Is(err, rdmap.ErrState) {
-			return ConnInfo{}, ErrQPState
+			return result{err: ErrQPState}
 		}
-		l.stream.Lost(err)
-		return ConnInfo{}, err
+		c.lost(err, !errors.Is(err, ddpsctp.ErrNoStream))
 	}
 	select {
 	case r := <-c.result:
-		if r.err != nil {
+		if r.err != nil && !r.again {
 			<-l.done // follows at once
 		}
-		return r.info, r.err
+		return r
 	case <-l.done:
-		select {
-		case r := <-c.result:
-			return r.info, r.err
-		default: // closed by its owner meanwhile
-			return ConnInfo{}, qp.Err()
-		}
-	case <-ctx.Done():
-		l.stream.Abort(ctx.Err())
-		return ConnInfo{}, ctx.Err()
+	case <-ctx.Done(): // perhaps because of l.done
 	}
+	select {
+	case r := <-c.result:
+		return r
+	default:
+	}
+	if l.ended() { // by its owner meanwhile
+		return result{err: t.failed("", qp.Err())}
+	}
+	err := t.failed("answer to the connection request", ctx.Err())
+	l.stream.Abort(err)
+	return result{err: err}
 }
 
 // connector is the active side's end of a session that is being opened.
 type connector struct {
 	*rdmap.Stream
-	qp     *QP
-	result chan result // capacity 1
+	qp      *QP
+	session *ddpsctp.Session // set before anything comes
+	repeat  bool             // the request may be repeated
+	unbound atomic.Bool      // it is: the stream is not of this session any more
+	result  chan result      // capacity 1
 }
 
 type result struct {
-	info ConnInfo
-	err  error
+	info  ConnInfo
+	err   error
+	again bool // the peer has not got the request: it may be repeated
 }
 
 // Answered implements ddpsctp.Initiator.
@@ -121,6 +170,21 @@ func (qp *QP) granted(info *ConnInfo, e ddp.Enhanced) (ord int, ok bool) {
 
 // Lost implements ddp.Sink.
 func (c *connector) Lost(err error) {
+	c.lost(err, c.session.Association().Err() != nil || errors.Is(err, ddpsctp.ErrRestart))
+}
+
+// lost ends the session. With gone that is because the association has ended.
+func (c *connector) lost(err error, gone bool) {
+	if c.unbound.Load() {
+		return
+	}
+	if c.repeat && gone && !c.session.Acknowledged() && c.unbound.CompareAndSwap(false, true) {
+		if c.Unbind() == nil {
+			c.report(result{err: err, again: true})
+			return
+		}
+		c.unbound.Store(false) // its owner has ended it
+	}
 	c.report(result{err: err})
 	c.Stream.Lost(err)
 }
@@ -209,9 +273,14 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 		case <-l.done:
 			return nil, ErrClosed
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, noRequest(l.dev.Addr().String(), ctx.Err())
 		}
 	}
+}
+
+// noRequest makes the error of an Accept whose context is done.
+func noRequest(at string, err error) error {
+	return fmt.Errorf("verbs: accept at %s: no connection request: %w", at, err)
 }
 
 // Close refuses the requests that wait, and those that come later.

@@ -13,10 +13,6 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// DefaultConnectTimeout is how long CMID.Connect waits for an answer unless
-// ConnParams.Timeout says otherwise.
-const DefaultConnectTimeout = 30 * time.Second
-
 // ErrCMState is returned by a method of CMID that its state does not allow.
 var ErrCMState = errors.New("verbs: connection identifier state does not allow this")
 
@@ -104,7 +100,8 @@ func (id *CMID) enter(to cmState, from ...cmState) error { // mu is held
 // run does what takes time. f returns the event, and the state that follows.
 func (id *CMID) run(timeout time.Duration, f func(context.Context) (CMEvent, cmState)) {
 	go func() {
-		ctx, cancel := context.WithTimeout(id.ctx, timeout)
+		p := ConnParams{Timeout: timeout}
+		ctx, cancel := p.limit(id.ctx, DefaultConnectTimeout)
 		defer cancel()
 		e, st := f(ctx)
 		e.ID = id
@@ -140,7 +137,8 @@ func (id *CMID) watch() { // mu is held
 }
 
 // ResolveAddr resolves the address of a device, as sctp.ResolveAddr reads it,
-// within a time. CMAddrResolved or CMAddrError follows.
+// within a time, which is as ConnParams.Timeout. CMAddrResolved or CMAddrError
+// follows.
 func (id *CMID) ResolveAddr(addr string, timeout time.Duration) error {
 	id.mu.Lock()
 	defer id.mu.Unlock()
@@ -148,9 +146,10 @@ func (id *CMID) ResolveAddr(addr string, timeout time.Duration) error {
 		return err
 	}
 	id.run(timeout, func(ctx context.Context) (CMEvent, cmState) {
+		t := attemptAt(addr)
 		a, err := sctp.ResolveAddr(ctx, addr)
 		if err != nil {
-			return CMEvent{Type: CMAddrError, Err: err}, cmIdle
+			return CMEvent{Type: CMAddrError, Err: t.failed("address", err)}, cmIdle
 		}
 		id.mu.Lock()
 		id.addr = a
@@ -178,9 +177,10 @@ func (id *CMID) ResolveRoute(timeout time.Duration) error {
 	}
 	addr := id.addr
 	id.run(timeout, func(ctx context.Context) (CMEvent, cmState) {
+		t := attemptAt(addr.String())
 		a, err := id.ch.dev.ep.Dial(ctx, addr)
 		if err != nil {
-			return CMEvent{Type: CMRouteError, Err: err}, cmAddr
+			return CMEvent{Type: CMRouteError, Err: t.failed("association", err)}, cmAddr
 		}
 		id.mu.Lock()
 		id.assoc = a
@@ -226,13 +226,9 @@ func (id *CMID) Connect(p ConnParams) error {
 	if err := id.enter(cmBusy, cmRoute); err != nil {
 		return err
 	}
-	timeout := p.Timeout
-	if timeout <= 0 {
-		timeout = DefaultConnectTimeout
-	}
 	p.PrivateData = slices.Clone(p.PrivateData)
-	qp, a, tcp := id.qp, id.assoc, id.tcp
-	id.run(timeout, func(ctx context.Context) (CMEvent, cmState) {
+	qp, a, addr, tcp := id.qp, id.assoc, id.addr, id.tcp
+	id.run(p.Timeout, func(ctx context.Context) (CMEvent, cmState) {
 		if qp.State() != StateIdle {
 			return CMEvent{Type: CMConnectError, Err: ErrQPState}, cmEnded
 		}
@@ -241,7 +237,7 @@ func (id *CMID) Connect(p ConnParams) error {
 		if tcp != nil {
 			info, err = id.ch.dev.ConnectTCP(ctx, tcp.String(), qp, p)
 		} else {
-			info, err = qp.initiate(ctx, a, p)
+			info, err = qp.initiate(ctx, addr, a, p)
 		}
 		var rejected *RejectError
 		switch {

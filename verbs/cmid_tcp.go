@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ResolveTCP resolves the TCP address of a peer, "host:port", within a time: the
-// connection will be one over TCP, with MPA. CMAddrResolved or CMAddrError
+// ResolveTCP resolves the TCP address of a peer, "host:port", within a time as
+// ResolveAddr does: the connection will be one over TCP, with MPA. CMAddrResolved or CMAddrError
 // follows. Of several addresses the first is taken.
 func (id *CMID) ResolveTCP(addr string, timeout time.Duration) error {
 	id.mu.Lock()
@@ -18,9 +18,10 @@ func (id *CMID) ResolveTCP(addr string, timeout time.Duration) error {
 		return err
 	}
 	id.run(timeout, func(ctx context.Context) (CMEvent, cmState) {
+		t := attemptAt(addr)
 		a, err := resolveTCP(ctx, addr)
 		if err != nil {
-			return CMEvent{Type: CMAddrError, Err: err}, cmIdle
+			return CMEvent{Type: CMAddrError, Err: t.failed("address", err)}, cmIdle
 		}
 		id.mu.Lock()
 		id.tcp = a

@@ -185,10 +185,13 @@ func (d *Device) Close() error {
 
 // Connect connects qp to a queue pair that the consumer of the device at addr
 // chooses. It blocks until that consumer accepted, rejected (*RejectError) or
-// could not be reached (ErrRefused, or the errors of sctp), or ctx is done. The
-// queue pair must be in StateIdle; receives it will need at once should be
-// posted before. After an error it is in StateError. A device cannot be connected
-// to itself.
+// could not be reached (ErrRefused, or the errors of sctp), the time of
+// ConnParams.Timeout is up, or ctx is done. The queue pair must be in StateIdle;
+// receives it will need at once should be posted before. After an error it is in
+// StateError. A device cannot be connected to itself.
+//
+// Where a peer has restarted the association with it may turn out to be gone only
+// when the request is sent: it is then sent on another one.
 func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnParams) (ConnInfo, error) {
 	if len(p.PrivateData) > MaxPrivateData {
 		return ConnInfo{}, ErrPrivateData
@@ -199,17 +202,7 @@ func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnPara
 	if d.ep == nil {
 		return ConnInfo{}, ErrNoTransport
 	}
-	if p.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
-		defer cancel()
-	}
-	a, err := d.ep.Dial(ctx, addr)
-	if err != nil {
-		qp.stream().Abort(err)
-		return ConnInfo{}, err
-	}
-	return qp.initiate(ctx, a, p)
+	return qp.initiate(ctx, addr, nil, p)
 }
 
 // Associations returns the SCTP associations with other devices, for their

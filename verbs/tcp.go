@@ -24,7 +24,8 @@ type tcpSide struct {
 
 // ConnectTCP is Connect over a TCP connection of the queue pair's own, with MPA
 // (RFC 5044, RFC 6581): "host:port". The errors are those of Connect, of
-// net.Dialer and of ddpmpa.Initiate.
+// net.Dialer and of ddpmpa.Initiate. Without a ConnParams.Timeout, and a deadline of
+// ctx, Config.TCP.Timeout bounds the time it takes, if it is not 0.
 func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnParams) (ConnInfo, error) {
 	if len(p.PrivateData) > MaxPrivateData {
 		return ConnInfo{}, ErrPrivateData
@@ -32,17 +33,23 @@ func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 	if qp.State() != StateIdle || qp.pd.dev != d {
 		return ConnInfo{}, ErrQPState
 	}
-	if p.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
-		defer cancel()
+	def := d.cfg.TCP.Timeout
+	if def <= 0 {
+		def = DefaultConnectTimeout
 	}
-	l := qp.now.Load()
+	l, t := qp.now.Load(), attemptAt(addr)
+	ctx, cancel := p.limit(ctx, def)
+	defer cancel()
+	defer l.cancelWith(cancel)()
 	info, err := d.connectTCP(ctx, addr, qp, l.stream, p, d.cfg.TCPRevision1)
 	if d.cfg.TCPFallback && !d.cfg.TCPRevision1 && errors.Is(err, ddpmpa.ErrNoReply) {
 		info, err = d.connectTCP(ctx, addr, qp, l.stream, p, true)
 	}
-	if err != nil && !errors.Is(err, ErrQPState) {
+	if err == nil {
+		return info, nil
+	}
+	err = qp.failed(l, t, "answer", err)
+	if !errors.Is(err, ErrQPState) {
 		l.stream.Abort(err)
 		<-l.done // nothing but receives was posted
 	}
@@ -60,7 +67,7 @@ func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, s *rdmap.S
 		return info, err
 	}
 	params := d.cfg.TCP
-	params.Private, params.Enhanced = p.PrivateData, nil
+	params.Private, params.Enhanced, params.Timeout = p.PrivateData, nil, -1 // ctx has the limit
 	var asked ddp.Enhanced
 	if !revision1 {
 		asked = ddp.Enhanced{PeerToPeer: true, RTRRead: qp.cfg.ORD > 0, RTRSend: true, IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
@@ -272,7 +279,7 @@ func (l *TCPListener) Accept(ctx context.Context) (*ConnRequest, error) {
 	case <-l.done:
 		return nil, ErrClosed
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, noRequest(l.Addr().String(), ctx.Err())
 	}
 }
 

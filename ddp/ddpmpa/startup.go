@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -38,7 +40,9 @@ type Params struct {
 	// ddp.EnhancedLen less with Enhanced.
 	Private []byte
 	// Timeout bounds the wait for the peer's startup frame, from the call of
-	// Initiate or Respond to its last octet (default StartupTimeout).
+	// Initiate or Respond to its last octet (context.DeadlineExceeded). 0 is
+	// StartupTimeout, or the deadline of the context if that has one; if it is
+	// negative only the context bounds the wait.
 	Timeout time.Duration
 }
 
@@ -66,15 +70,13 @@ func Initiate(ctx context.Context, c Conn, p Params) (*Channel, Frame, error) {
 		c.Close()
 		return nil, Frame{}, ErrPrivate
 	}
-	stop := deadline(ctx, c, p.Timeout)
+	stop := deadline(ctx, c, p.Timeout, "reply")
 	_, err := c.Write(AppendFrame(nil, &f))
 	var reply Frame
 	if err == nil {
 		reply, err = readFrame(c, true)
 	}
-	if e := stop(); e != nil {
-		err = e
-	}
+	err = stop(err)
 	if err == nil && reply.IsEnhanced != f.IsEnhanced {
 		// RFC 6581, Section 10: "MUST respond with an enhanced MPA message",
 		// and the other way round. A rejection may have been the ULP's.
@@ -145,11 +147,9 @@ type Request struct {
 // request, until ctx is done or Params.Timeout has passed. Of p, Markers, NoCRC
 // and Timeout are used. After an error the connection is closed.
 func Respond(ctx context.Context, c Conn, p Params) (*Request, error) {
-	stop := deadline(ctx, c, p.Timeout)
+	stop := deadline(ctx, c, p.Timeout, "request")
 	f, err := readFrame(c, false)
-	if e := stop(); e != nil {
-		err = e
-	}
+	err = stop(err)
 	if err != nil {
 		c.Close()
 		return nil, err
@@ -226,6 +226,9 @@ func (r *Request) reply(f *Frame) error {
 	r.conn.SetWriteDeadline(time.Now().Add(StartupTimeout))
 	defer r.conn.SetWriteDeadline(time.Time{})
 	if _, err := r.conn.Write(AppendFrame(nil, f)); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = fmt.Errorf("reply to %v not sent in %v: %w: %w", r.conn.RemoteAddr(), StartupTimeout, context.DeadlineExceeded, err)
+		}
 		return lostError(err)
 	}
 	return nil
@@ -265,23 +268,36 @@ func closed(err error) bool {
 	return err == io.EOF || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// deadline ends the calls on c when ctx is done or limit has passed. The
-// function it returns puts an end to that, and returns why it did.
-func deadline(ctx context.Context, c Conn, limit time.Duration) func() error {
-	if limit <= 0 {
+// deadline ends the calls on c, which wait for the frame named, when ctx is done or
+// limit has passed. The function it returns puts an end to that; it is given the error
+// that the calls ended with, and returns the one to tell.
+func deadline(ctx context.Context, c Conn, limit time.Duration, frame string) func(error) error {
+	start := time.Now()
+	if _, limited := ctx.Deadline(); limit == 0 && !limited {
 		limit = StartupTimeout
 	}
-	c.SetDeadline(time.Now().Add(limit))
+	if limit > 0 {
+		c.SetDeadline(start.Add(limit))
+	}
+	late := func(why error) error {
+		return fmt.Errorf("ddpmpa: no MPA %s from %v after %v: %w", frame, c.RemoteAddr(), time.Since(start).Round(time.Millisecond), why)
+	}
 	fired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		c.SetDeadline(time.Unix(1, 0))
 		close(fired)
 	})
-	return func() error {
+	return func(err error) error {
 		if !stop() {
 			<-fired
-			return ctx.Err()
+			return late(ctx.Err())
 		}
-		return c.SetDeadline(time.Time{})
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return late(fmt.Errorf("%w: %w", context.DeadlineExceeded, err))
+		}
+		if e := c.SetDeadline(time.Time{}); err == nil {
+			err = e
+		}
+		return err
 	}
 }

@@ -1,10 +1,12 @@
 package ddpmpa
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 )
@@ -51,7 +53,8 @@ func TestSilentPeers(t *testing.T) {
 			} else {
 				_, _, err = Initiate(t.Context(), ca, p)
 			}
-			if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.Is(err, FaultLost) || errors.Is(err, ErrNoReply) {
+			if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, os.ErrDeadlineExceeded) ||
+				!strings.Contains(err.Error(), ca.RemoteAddr().String()) || !errors.Is(err, FaultLost) || errors.Is(err, ErrNoReply) {
 				t.Errorf("%s, responder %v: %v after %v", tt.name, respond, err, time.Since(start))
 			}
 			if _, err := ca.Write(nil); !errors.Is(err, net.ErrClosed) {

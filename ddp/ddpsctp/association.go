@@ -138,6 +138,14 @@ func (a *Association) Sessions() (n int) {
 	return n
 }
 
+// Discard makes Dial of the endpoint open another association to the peer instead of
+// returning this one, which was found to be of no use.
+func (a *Association) Discard() {
+	if a.ep != nil {
+		a.ep.forget(a)
+	}
+}
+
 // Err returns why the association is gone, or nil.
 func (a *Association) Err() error {
 	a.mu.Lock()

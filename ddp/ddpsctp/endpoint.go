@@ -211,8 +211,8 @@ func onNotify(sa *sctp.Association, n sctp.Notification) {
 		if err == nil {
 			err = sctp.ErrClosed
 		}
+		a.ep.forget(a) // first: who is told by down may dial again
 		a.down(err, false)
-		a.ep.forget(a)
 	case sctp.NotifyRestart:
 		a.down(ErrRestart, true)
 	}

@@ -229,6 +229,14 @@ func (s *Session) prove() {
 	}
 }
 
+// Acknowledged reports whether the peer has our first control message: the Initiate,
+// or the answer to one.
+func (s *Session) Acknowledged() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proven
+}
+
 // extend makes a 64-bit sequence number of a DDP-SSN: less than 32768 messages
 // are under way (RFC 5043, Section 10).
 func (s *Session) extend(ssn uint16) (seq uint64, ok bool) {
