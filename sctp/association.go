@@ -61,6 +61,7 @@ type Association struct {
 	requests map[uint32]*request // that the peer has to answer; guarded by mu
 	err      error               // why it ended; guarded by mu
 	keys     []peerKey           // guarded by the demux lock
+	origin   peerKey             // the peer's address that it was opened with or from; set before others know it
 	done     chan struct{}
 	value    atomic.Pointer[any]
 	few      [2]core.Release // what releases begins with

@@ -103,6 +103,7 @@ func (e *Endpoint) roomFor(d []byte) bool {
 // the association it made, as any collision (RFC 9260, Section 5.2.4).
 func (e *Endpoint) adopt(now core.Time, a *Association, k peerKey) touched {
 	c := a.core
+	a.origin = k
 	a.mu.Lock()
 	err := e.t.demux.add(a, c.Tag(), a.peerKeys(), []peerKey{k}, e.t.cfg.MaxAssociations)
 	if err == ErrExists {
@@ -152,6 +153,7 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 		p.Tag = binary.BigEndian.Uint32(b[:])
 	}
 	a := newAssociation(e, true)
+	a.origin = peerKey{remote: p.Peer[0], local: e.port, peer: peer.Port}
 	if err := a.core.InitClient(&cfg, e.t.now(), p); err != nil {
 		return nil, coreError(err)
 	}

@@ -1,0 +1,85 @@
+package mpi
+
+import "fmt"
+
+// The String methods of handles name them in one short line. They take no lock, but
+// for that of the name of a communicator.
+
+// String tells the rank and the size of the job.
+func (w *World) String() string { return fmt.Sprintf("mpi.World rank %d of %d", w.Rank(), w.Size()) }
+
+// String tells the size.
+func (g Group) String() string { return fmt.Sprintf("mpi.Group of %d", len(g.ranks)) }
+
+// String tells whether the operation has completed.
+func (r *Request) String() string {
+	if r.done.Load() {
+		return "mpi.Request, completed"
+	}
+	return "mpi.Request, pending"
+}
+
+// String tells the element, the length of this rank's memory, and the communicator.
+func (w *Win[T]) String() string {
+	var v T
+	return fmt.Sprintf("mpi.Win of %d %T, %v", len(w.buf), v, w.w.c)
+}
+
+// String tells the element and the name of the file.
+func (f *File[T]) String() string {
+	var v T
+	return fmt.Sprintf("mpi.File of %T, %.100q", v, f.f.name)
+}
+
+// String tells whether it was finalized.
+func (s *Session) String() string {
+	if s.ended.Load() {
+		return "mpi.Session, finalized"
+	}
+	return "mpi.Session"
+}
+
+// String tells the source, the tag and the length.
+func (m *Message) String() string {
+	return fmt.Sprintf("mpi.Message of %d bytes from rank %d, tag %d", m.st.Bytes, m.st.Source, m.st.Tag)
+}
+
+// String tells the communicator, if there is one.
+func (p *Persistent) String() string {
+	if p.c == nil {
+		return "mpi.Persistent"
+	}
+	return fmt.Sprintf("mpi.Persistent on %v", p.c)
+}
+
+// String tells the number of parts.
+func (p *PartitionedSend) String() string {
+	return fmt.Sprintf("mpi.PartitionedSend of %d parts", p.parts)
+}
+
+// String tells the number of parts.
+func (p *PartitionedRecv) String() string {
+	return fmt.Sprintf("mpi.PartitionedRecv of %d parts", p.parts)
+}
+
+// String tells whether Complete was called.
+func (g *Grequest) String() string {
+	if g.completed.Load() {
+		return "mpi.Grequest, completed"
+	}
+	return "mpi.Grequest, pending"
+}
+
+// String tells the dimensions and the communicator.
+func (c *Cart) String() string { return fmt.Sprintf("mpi.Cart of %.60v, %v", fmt.Sprint(c.dims), c.c) }
+
+// String tells the numbers of neighbours and the communicator.
+func (g *Graph) String() string {
+	return fmt.Sprintf("mpi.Graph with %d sources and %d targets, %v", len(g.sources), len(g.targets), g.c)
+}
+
+// String tells what it is; see Calls for what it holds.
+func (p *Profile) String() string { return "mpi.Profile" }
+
+// String tells what it is.
+func (t *Tracer) String() string { return "mpi.Tracer" }
