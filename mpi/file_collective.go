@@ -338,9 +338,10 @@ func (p *phases) round(ctx context.Context, round int64) (int, error) {
 			if int64(len(from)) < r.n {
 				break // the node failed, and tells
 			}
-			copy(p.b[r.at:r.at+r.n], from)
+			// Only bytes before the end of the file are copied: the rest of the
+			// buffer keeps its contents, as in an independent read.
+			n += copy(p.b[r.at:r.at+min(max(p.size-r.off, 0), r.n)], from)
 			from = from[r.n:]
-			n += int(min(max(p.size-r.off, 0), r.n)) // what is there
 		}
 	}
 	return n, failed

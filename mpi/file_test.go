@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -345,4 +346,82 @@ func TestFileFromManyGoroutines(t *testing.T) {
 		wg.Wait()
 		return errors.Join(errs...)
 	})
+}
+
+// TestFileReadAllAtEnd reads across the end of the file, in all collective ways and
+// independently: what lies behind the end does not change the buffer.
+func TestFileReadAllAtEnd(t *testing.T) {
+	const p, there, room = 3, 5, 9
+	for _, hint := range []string{"enable", "disable", "automatic"} {
+		t.Run(hint, func(t *testing.T) {
+			eachFile(t, p, Info{InfoCollective: hint}, func(ctx context.Context, c *Comm, f *File[int32], name string) error {
+				if c.Rank() == 0 {
+					n, err := f.WriteAt(ctx, 0, []int32{1, 2, 3, 4, 5})
+					if err := wantN(n, err, there); err != nil {
+						return err
+					}
+				}
+				if err := f.Sync(ctx); err != nil {
+					return err
+				}
+				num := MustType(TypeOf[int32]())
+				spread := MustType(TypeVector(room, 1, 2, num))
+				check := func(what string, n int, err error, buf []int32, step int) error {
+					if err := wantN(n, err, there); err != nil {
+						return fmt.Errorf("%s: %w", what, err)
+					}
+					for i, v := range buf {
+						want := int32(99)
+						if i%step == 0 && i/step < there {
+							want = int32(i/step + 1)
+						}
+						if v != want {
+							return fmt.Errorf("%s: buffer %v", what, buf)
+						}
+					}
+					return nil
+				}
+				fresh := func(n int) []int32 { return slices.Repeat([]int32{99}, n) }
+				b := fresh(room)
+				n, err := f.ReadAt(ctx, 0, b)
+				if err := check("ReadAt", n, err, b, 1); err != nil {
+					return err
+				}
+				b = fresh(room)
+				n, err = f.ReadAtAll(ctx, 0, b)
+				if err := check("ReadAtAll", n, err, b, 1); err != nil {
+					return err
+				}
+				b = fresh(room)
+				r, err := f.IreadAtAll(0, b)
+				if err != nil {
+					return err
+				}
+				st, err := r.Wait(ctx)
+				if err := check("IreadAtAll", st.Bytes/4, err, b, 1); err != nil {
+					return err
+				}
+				b = fresh(2*room - 1)
+				n, err = f.ReadAtAllType(ctx, 0, b, 1, spread)
+				if err := check("ReadAtAllType", n/4, err, b, 2); err != nil {
+					return err
+				}
+				if err := f.SetView(ctx, 0, nil, External32); err != nil {
+					return err
+				}
+				if c.Rank() == 0 {
+					n, err := f.WriteAt(ctx, 0, []int32{1, 2, 3, 4, 5})
+					if err := wantN(n, err, there); err != nil {
+						return err
+					}
+				}
+				if err := f.Sync(ctx); err != nil {
+					return err
+				}
+				b = fresh(room)
+				n, err = f.ReadAtAll(ctx, 0, b)
+				return check("ReadAtAll of external32", n, err, b, 1)
+			})
+		})
+	}
 }
