@@ -45,6 +45,7 @@ type Comm struct {
 	freed    atomic.Bool
 	prof     Profiler // of the calls on it; nil: they are not recorded
 	ft       ftState  // owned by the failure service
+	topology Topology // that c has; nil: none. Set before c is given to the program.
 
 	mu   sync.Mutex // guards name and info
 	name string
@@ -117,8 +118,8 @@ func (c *Comm) String() string {
 	return fmt.Sprintf("communicator of %d ranks, rank %d", len(c.group), c.rank)
 }
 
-// Dup returns a new communicator with the same group, hints, error handler, and
-// those attributes that are copied. All ranks of c must call it. It does not
+// Dup returns a new communicator with the same group, hints, error handler, topology,
+// and those attributes that are copied. All ranks of c must call it. It does not
 // communicate.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.DupWithInfo(ctx, c.Info()) }
 
@@ -127,6 +128,9 @@ func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
 	t := c.enter()
 	d, err := c.dup(ctx, info)
 	if err == nil {
+		if c.topology != nil {
+			d.topology = c.topology.on(d)
+		}
 		if err = c.attrs.copyTo(d); err != nil {
 			d.Free()
 			d = nil

@@ -159,7 +159,9 @@ func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int, opts ...Topol
 		return nil, err
 	}
 	list := all[own.Rank()]
-	return &Graph{c: own, sources: list, targets: list, all: all}, nil
+	g := &Graph{c: own, sources: list, targets: list, all: all}
+	own.topology = g
+	return g, nil
 }
 
 func checkFullGraph(c *Comm, neighbors [][]int) error {

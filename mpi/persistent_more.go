@@ -18,17 +18,9 @@ func AlltoallwInit[T Element](c *Comm, send []T, scounts, sdispls []int, stypes 
 	})
 }
 
-// topologyOn is a topology on another communicator of the same ranks.
-type topologyOn struct {
-	Topology
-	c *Comm
-}
-
-func (t topologyOn) Comm() *Comm { return t.c }
-
 // prepareOn is prepare for neighbour collectives.
 func prepareOn(t Topology, start func(t Topology) (*Request, error)) (*Persistent, error) {
-	return prepare(t.Comm(), func(c *Comm) (*Request, error) { return start(topologyOn{t, c}) })
+	return prepare(t.Comm(), func(c *Comm) (*Request, error) { return start(t.on(c)) })
 }
 
 // NeighborAllgatherInit prepares IneighborAllgather.

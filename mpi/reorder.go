@@ -370,5 +370,6 @@ func reorderedGraph(ctx context.Context, c *Comm, g *Graph, bad error) (*Graph, 
 	}
 	out := nodes[own.Rank()]
 	out.c = own
+	own.topology = out
 	return out, nil
 }

@@ -23,7 +23,14 @@ type Topology interface {
 	// messages it belongs to. Messages between two ranks on one of them match
 	// in the order of the lists.
 	flows() (sources, targets []int)
+
+	// on returns the topology on another communicator of the same ranks.
+	on(c *Comm) Topology
 }
+
+// Topology returns the *Cart or *Graph that c is the communicator of, or nil if it has
+// none (MPI_Topo_test). Dup keeps it. It is local.
+func (c *Comm) Topology() Topology { return c.topology }
 
 // Cart is a grid of ranks.
 type Cart struct {
@@ -54,7 +61,23 @@ func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool, opts ...T
 	}
 	t := &Cart{c: own, dims: slices.Clone(dims), periods: slices.Clone(periods)}
 	t.coords = t.Coords(own.Rank())
+	own.topology = t
 	return t, nil
+}
+
+func (t *Cart) on(c *Comm) Topology {
+	d := *t
+	d.c = c
+	return &d
+}
+
+// Dup returns the same grid on a duplicate of its communicator: see Comm.Dup.
+func (t *Cart) Dup(ctx context.Context) (*Cart, error) {
+	d, err := t.c.Dup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.topology.(*Cart), nil
 }
 
 func checkOneGroup(c *Comm) error {
@@ -178,6 +201,7 @@ func (t *Cart) Sub(ctx context.Context, keep ...bool) (*Cart, error) {
 		return nil, err
 	}
 	s.coords = s.Coords(s.c.Rank())
+	s.c.topology = s
 	return s, nil
 }
 
@@ -237,7 +261,23 @@ func newGraph(ctx context.Context, c *Comm, g *Graph, bad error, opts []Topology
 	if g.c, err = c.Dup(ctx); err != nil {
 		return nil, err
 	}
+	g.c.topology = g
 	return g, nil
+}
+
+func (g *Graph) on(c *Comm) Topology {
+	d := *g
+	d.c = c
+	return &d
+}
+
+// Dup returns the same graph on a duplicate of its communicator: see Comm.Dup.
+func (g *Graph) Dup(ctx context.Context) (*Graph, error) {
+	d, err := g.c.Dup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.topology.(*Graph), nil
 }
 
 // Comm returns the communicator of the graph.
@@ -255,14 +295,15 @@ func (g *Graph) flows() (sources, targets []int) {
 
 // Dims divides n ranks over the dimensions that are 0 in dims, as evenly as
 // possible and the larger first; others are kept (MPI-4.1, Section 8.5.2). It
-// returns ErrTopology if n is no multiple of those kept.
+// returns ErrTopology if n is no multiple of those kept, or above 2³¹-1, the
+// largest size of a communicator.
 func Dims(n int, dims ...int) ([]int, error) {
 	out := slices.Clone(dims)
 	free := 0
 	left := n
 	for _, d := range dims {
 		switch {
-		case d < 0, n < 1, d > 0 && left%d != 0:
+		case d < 0, n < 1, n > maxDims, d > 0 && left%d != 0:
 			return nil, fmt.Errorf("%w: %d ranks in a grid of %v", ErrTopology, n, dims)
 		case d == 0:
 			free++
@@ -285,24 +326,4 @@ func Dims(n int, dims ...int) ([]int, error) {
 		}
 	}
 	return out, nil
-}
-
-// factors splits n into k factors, the largest first and as small as possible.
-func factors(n, k int) []int {
-	if k == 1 {
-		return []int{n}
-	}
-	var best []int
-	for d := 1; d <= n; d++ {
-		if n%d != 0 {
-			continue
-		}
-		// d is the largest factor: the others multiply to n/d.
-		rest := factors(n/d, k-1)
-		if rest[0] <= d {
-			best = append([]int{d}, rest...)
-			break
-		}
-	}
-	return best
 }

@@ -259,3 +259,129 @@ func TestNeighborGraph(t *testing.T) {
 		return nil
 	})
 }
+
+// TestDimsLarge compares Dims with trying all factors, and lets it divide numbers with
+// large factors and with many: a search over all numbers would not end.
+func TestDimsLarge(t *testing.T) {
+	var search func(n, k int) []int
+	search = func(n, k int) []int {
+		if k == 1 {
+			return []int{n}
+		}
+		for d := 1; ; d++ {
+			if n%d == 0 {
+				if rest := search(n/d, k-1); rest[0] <= d {
+					return append([]int{d}, rest...)
+				}
+			}
+		}
+	}
+	for n := 1; n <= 500; n++ {
+		for k := 1; k <= 5; k++ {
+			got, err := Dims(n, make([]int, k)...)
+			if want := search(n, k); err != nil || !slices.Equal(got, want) {
+				t.Fatalf("Dims(%d, %d dimensions) = %v, %v, want %v", n, k, got, err, want)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		n, k int
+		want []int
+	}{
+		{math.MaxInt32, 3, []int{math.MaxInt32, 1, 1}},
+		{46337 * 46337, 3, []int{46337, 46337, 1}},
+		{2095133040, 4, []int{221, 216, 210, 209}}, // 1,536 divisors, the most there are
+		{1 << 30, 4, []int{256, 256, 128, 128}},
+		{1 << 30, 40, append(slices.Repeat([]int{2}, 30), slices.Repeat([]int{1}, 10)...)},
+	} {
+		got, err := Dims(tt.n, make([]int, tt.k)...)
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("Dims(%d, %d dimensions) = %v, %v, want %v", tt.n, tt.k, got, err, tt.want)
+		}
+	}
+	for n := math.MaxInt32 - 50; n <= math.MaxInt32-1; n++ {
+		for k := 2; k <= 6; k++ {
+			got, err := Dims(n, make([]int, k)...)
+			product := 1
+			for _, d := range got {
+				product *= d
+			}
+			if err != nil || product != n || !slices.IsSortedFunc(got, func(a, b int) int { return b - a }) {
+				t.Fatalf("Dims(%d, %d dimensions) = %v, %v", n, k, got, err)
+			}
+		}
+	}
+}
+
+// TestTopologyDup duplicates communicators with a topology, and exchanges data with the
+// neighbours on the duplicate (MPI-4.1, Section 8.4: MPI_Comm_dup keeps it).
+func TestTopologyDup(t *testing.T) {
+	const p = 4
+	local(t, p, func(ctx context.Context, c *Comm) error {
+		if c.Topology() != nil {
+			return fmt.Errorf("the world has topology %v", c.Topology())
+		}
+		me := c.Rank()
+		up, down := (me+1)%p, (me+p-1)%p
+		cart, err := NewCart(ctx, c, []int{p}, []bool{true})
+		if err != nil {
+			return err
+		}
+		graph, err := NewWeightedGraph(ctx, c, []int{down, up}, []int{1, 2}, []int{up, down}, []int{1, 2})
+		if err != nil {
+			return err
+		}
+		neighbors := make([][]int, p)
+		for r := range neighbors {
+			neighbors[r] = []int{(r + p - 1) % p, (r + 1) % p}
+		}
+		full, err := NewFullGraph(ctx, c, neighbors)
+		if err != nil {
+			return err
+		}
+		sub, err := cart.Sub(ctx, true)
+		if err != nil {
+			return err
+		}
+		again, err := NewGraph(ctx, c, []int{down, up}, []int{up, down}, Reorder())
+		if err != nil {
+			return err
+		}
+		own, err := cart.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		branch, err := graph.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		if s, _ := branch.Weights(); !slices.Equal(s, []int{1, 2}) {
+			return fmt.Errorf("weights of a duplicate: %v", s)
+		}
+		for i, of := range []Topology{cart, graph, full, sub, again, own, branch} {
+			if of.Comm().Topology() != of {
+				return fmt.Errorf("topology %d: its communicator has %v", i, of.Comm().Topology())
+			}
+			d, err := of.Comm().Dup(ctx)
+			if err != nil {
+				return err
+			}
+			t := d.Topology()
+			if t == nil || t.Comm() != d || t == of {
+				return fmt.Errorf("topology %d: that of a duplicate is %v", i, t)
+			}
+			rank := d.Rank()
+			got := make([]int, 2)
+			if err := NeighborAllgather(ctx, t, []int{rank}, got); err != nil {
+				return err
+			}
+			if from, _ := t.Neighbors(); !slices.Equal(got, from) {
+				return fmt.Errorf("topology %d: got %v from %v", i, got, from)
+			}
+			if s, err := d.Split(ctx, 0, 0); err != nil || s.Topology() != nil {
+				return fmt.Errorf("topology %d: Split keeps it, %w", i, err)
+			}
+		}
+		return nil
+	})
+}
