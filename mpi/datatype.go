@@ -24,10 +24,13 @@ const MaxTypeDepth = 64
 type Datatype struct {
 	root   typeNode
 	size   int // bytes of data
-	lb, ub int // bounds, which may be given (TypeResized)
+	lb, ub int // bounds
+	// marked is true if TypeResized has set the bounds of the datatype or of a part of
+	// it: then only such parts count for the bounds of what is made of them.
+	marked bool
 	tlb    int // true bounds: those of the data
 	tub    int
-	align  int // for the padding of structs; 0 after TypeResized
+	align  int // for the padding of structs
 	depth  int
 	sig    signature
 	own    labels
@@ -167,14 +170,15 @@ func TypeHindexedBlock(blocklen int, displs []int, t *Datatype) (*Datatype, erro
 
 // TypeStruct is blocks of lens[i] items of types[i], at displs[i] bytes from
 // the beginning (MPI-4.1, Section 5.1.2). As in a Go struct, the end is padded
-// to the alignment of the strictest part.
+// to the alignment of the strictest part, unless the bounds are those of a part made by
+// TypeResized.
 func TypeStruct(lens, displs []int, types []*Datatype) (*Datatype, error) {
 	t, err := listed(len(displs), func(i int) int { return at(lens, i) }, displs, 1,
 		func(i int) *Datatype { return types[i] }, len(lens) == len(displs) && len(types) == len(displs))
 	if err != nil {
 		return nil, err
 	}
-	if over := (t.ub - t.lb) % max(t.align, 1); over > 0 {
+	if over := (t.ub - t.lb) % max(t.align, 1); over > 0 && !t.marked {
 		t.ub += t.align - over
 	}
 	return t.madeBy(nil, CombinerStruct, slices.Concat([]int{len(displs)}, lens, displs), types...)
@@ -221,7 +225,9 @@ func listed(n int, length func(int) int, displs []int, unit int, kind func(int) 
 }
 
 // TypeResized is t with other bounds, to place items that follow one another
-// (MPI-4.1, Section 5.1.7).
+// (MPI-4.1, Section 5.1.7). A datatype that is made of it and of others has the bounds
+// of the resized parts alone (Section 5.1.6: lb_marker and ub_marker); TypeSubarray and
+// TypeDarray set bounds in this way too.
 func TypeResized(t *Datatype, lb, extent int) (*Datatype, error) {
 	if t == nil {
 		return nil, fmt.Errorf("%w: nil", ErrDatatype)
@@ -231,7 +237,7 @@ func TypeResized(t *Datatype, lb, extent int) (*Datatype, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: extent %d from %d", ErrDatatype, extent, lb)
 	}
-	r.lb, r.ub, r.align = lb, ub, 0
+	r.lb, r.ub, r.marked = lb, ub, true
 	return r.madeBy(nil, CombinerResized, []int{lb, extent}, t)
 }
 
@@ -285,7 +291,7 @@ func TypeSubarray(sizes, subsizes, starts []int, order Order, t *Datatype) (*Dat
 type builder struct {
 	t     Datatype
 	nodes []typeNode
-	some  bool // there are blocks
+	some  bool // there are bounds
 	data  bool // there is data in them
 }
 
@@ -303,7 +309,7 @@ func (b *builder) block(n int, t *Datatype) (*Datatype, error) {
 		return t, nil
 	}
 	extent := t.ub - t.lb
-	r := &Datatype{lb: t.lb, ub: t.ub, tlb: t.tlb, tub: t.tub}
+	r := &Datatype{lb: t.lb, ub: t.ub, marked: t.marked, tlb: t.tlb, tub: t.tub}
 	last, ok := mul2(extent, n-1)
 	var ok1, ok2, ok3, ok4, ok5 bool
 	if r.size, ok5 = mul2(t.size, n); last < 0 {
@@ -323,16 +329,20 @@ func (b *builder) block(n int, t *Datatype) (*Datatype, error) {
 	return r, nil
 }
 
-// place widens the bounds for a block at off.
+// place widens the bounds for a block at off. MPI-4.1, Section 5.1.6: the bounds are
+// those of the parts with markers, if there are any; a part without data and markers
+// has none.
 func (b *builder) place(off int, t *Datatype) bool {
 	lb, ok1 := add2(t.lb, off)
 	ub, ok2 := add2(t.ub, off)
 	tlb, ok3 := add2(t.tlb, off)
 	tub, ok4 := add2(t.tub, off)
-	if !b.some {
-		b.t.lb, b.t.ub, b.some = lb, ub, true
+	switch {
+	case t.marked && !b.t.marked, !b.some && (t.marked || t.size > 0):
+		b.t.lb, b.t.ub, b.t.marked, b.some = lb, ub, t.marked, true
+	case t.marked == b.t.marked && (t.marked || t.size > 0):
+		b.t.lb, b.t.ub = min(b.t.lb, lb), max(b.t.ub, ub)
 	}
-	b.t.lb, b.t.ub = min(b.t.lb, lb), max(b.t.ub, ub)
 	if t.size > 0 {
 		if !b.data {
 			b.t.tlb, b.t.tub, b.data = tlb, tub, true
