@@ -13,7 +13,8 @@ type Completed struct {
 }
 
 // Completions yields requests as they get done, each with its error: a loop over
-// Waitany. It leaves reqs as it is; those that are nil are left out. If ctx ends
+// Waitany, which makes each inactive. It leaves reqs as it is; those that are nil or
+// inactive are left out. If ctx ends
 // first, or nothing can be waited for, the last it yields is that error, with
 // Undefined. It blocks between two of them; a loop that is left early leaves the
 // others as they are. A receive that cannot be waited for at present

@@ -14,6 +14,8 @@ type Request struct {
 	eng  *engine
 	done atomic.Bool // set last, after status and err
 	over atomic.Bool // set by the first to complete it
+	// told is true once Waitany, Waitsome, Testany or Testsome has returned r.
+	told atomic.Bool
 
 	mu      sync.Mutex // guards waiting
 	waiting *waiter
@@ -61,6 +63,7 @@ func newRequest(e *engine) *Request {
 	r.eng = e
 	r.done.Store(false)
 	r.over.Store(false)
+	r.told.Store(false)
 	return r
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 )
 
@@ -194,5 +196,111 @@ func TestRequestFailsWhileMessageComes(t *testing.T) {
 		if !came || !r.done.Load() || r.err != context.DeadlineExceeded {
 			t.Errorf("%s: done %v with %v, want %v", name, r.done.Load(), r.err, context.DeadlineExceeded)
 		}
+	}
+}
+
+// TestWaitanyRetires waits for requests without taking those out that are done: each
+// is returned once (MPI-4.1, Section 3.7.5).
+func TestWaitanyRetires(t *testing.T) {
+	const n = 16
+	for name, next := range map[string]func(ctx context.Context, reqs []*Request) ([]int, error){
+		"Waitany": func(ctx context.Context, reqs []*Request) ([]int, error) {
+			i, st, err := Waitany(ctx, reqs...)
+			if i != Undefined && st.Tag != i {
+				err = fmt.Errorf("request %d has status %+v, %w", i, st, err)
+			}
+			return []int{i}, err
+		},
+		"Testany": func(ctx context.Context, reqs []*Request) ([]int, error) {
+			for {
+				i, _, err := Testany(reqs...)
+				if i != Undefined || err != nil || Testall(reqs...) {
+					return []int{i}, err
+				}
+				runtime.Gosched()
+			}
+		},
+		"Waitsome": func(ctx context.Context, reqs []*Request) ([]int, error) {
+			is, err := Waitsome(ctx, reqs...)
+			if is == nil {
+				is = []int{Undefined}
+			}
+			return is, err
+		},
+		"Testsome": func(ctx context.Context, reqs []*Request) ([]int, error) {
+			for {
+				is := Testsome(reqs...)
+				if is != nil {
+					return is, nil
+				}
+				if Testall(reqs...) {
+					return []int{Undefined}, nil
+				}
+				runtime.Gosched()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			local(t, 2, func(ctx context.Context, c *Comm) error {
+				if c.Rank() == 1 {
+					for i := range n {
+						if err := Send(ctx, c, []int32{int32(i)}, 0, n-1-i); err != nil {
+							return err
+						}
+					}
+					return nil
+				}
+				vals := make([]int32, n)
+				reqs := make([]*Request, n)
+				for i := range reqs {
+					var err error
+					if reqs[i], err = Irecv(c, vals[i:i+1], 1, i); err != nil {
+						return err
+					}
+				}
+				// Several goroutines share them, too.
+				var mu sync.Mutex
+				seen := make(map[int]int)
+				errs := make(chan error, 2)
+				for range cap(errs) {
+					go func() {
+						for {
+							is, err := next(ctx, reqs)
+							if err != nil || is[0] == Undefined {
+								errs <- err
+								return
+							}
+							mu.Lock()
+							for _, i := range is {
+								if seen[i]++; seen[i] > 1 {
+									err = fmt.Errorf("request %d was returned again", i)
+								}
+							}
+							mu.Unlock()
+							if err != nil {
+								errs <- err
+								return
+							}
+						}
+					}()
+				}
+				if err := errors.Join(<-errs, <-errs); err != nil {
+					return err
+				}
+				for i := range n {
+					if seen[i] != 1 || vals[i] != int32(n-1-i) {
+						return fmt.Errorf("request %d was returned %d times, value %d", i, seen[i], vals[i])
+					}
+				}
+				// The results stay, and other ways to wait do not mind.
+				if sts, err := Waitall(ctx, reqs...); err != nil || sts[3].Tag != 3 {
+					return fmt.Errorf("Waitall afterwards: %v, %w", sts, err)
+				}
+				for _, r := range reqs {
+					r.Free()
+				}
+				return nil
+			})
+		})
 	}
 }

@@ -41,8 +41,10 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 }
 
 // Waitany blocks until one of the requests is done and returns its index and
-// result. It returns index Undefined if all requests are nil. Set the request
-// to nil before the next Waitany.
+// result. A request that Waitany, Waitsome, Testany or Testsome has returned is
+// inactive: all four pass over it from then on, like one that is nil (MPI-4.1,
+// Section 3.7.5). Waitany returns index Undefined if no request is active. A request
+// that was only looked at, by Wait, Test, Waitall or Testall, is still active.
 func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
 	e, t := enterAll(reqs)
 	i, st, err := waitany(ctx, reqs)
@@ -52,19 +54,30 @@ func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
 
 // waitany is Waitany, not recorded.
 func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
-	i, err := awaitAny(ctx, reqs)
-	if err != nil || i < 0 {
-		return Undefined, Status{}, err
+	for {
+		i, err := awaitAny(ctx, reqs)
+		if err != nil || i < 0 {
+			return Undefined, Status{}, err
+		}
+		if !reqs[i].done.Load() {
+			return i, Status{}, reqs[i].pendingFailure()
+		}
+		if reqs[i].retire() {
+			return i, reqs[i].status, reqs[i].raise()
+		}
 	}
-	if !reqs[i].done.Load() {
-		return i, Status{}, reqs[i].pendingFailure()
-	}
-	return i, reqs[i].status, reqs[i].raise()
 }
 
-// Waitsome blocks until at least one request is done and returns the indices
-// of all that are. It returns nil if all requests are nil. Their results are
-// got with Wait, which does not block then.
+// active reports whether Waitany and its relatives may return r.
+func (r *Request) active() bool { return r != nil && !r.told.Load() }
+
+// retire makes r, which is done, inactive. It reports false if another call has
+// done so before.
+func (r *Request) retire() bool { return r.told.CompareAndSwap(false, true) }
+
+// Waitsome blocks until at least one active request is done and returns the indices
+// of all that are, which are inactive from then on: see Waitany. It returns nil if no
+// request is active. Their results are got with Wait, which does not block then.
 func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
 	e, t := enterAll(reqs)
 	done, err := waitsome(ctx, reqs)
@@ -74,15 +87,18 @@ func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
 
 // waitsome is Waitsome, not recorded.
 func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
-	i, err := awaitAny(ctx, reqs)
-	if err != nil || i < 0 {
-		return nil, err
+	for {
+		i, err := awaitAny(ctx, reqs)
+		if err != nil || i < 0 {
+			return nil, err
+		}
+		if done := testsome(reqs); len(done) > 0 {
+			return done, nil
+		}
+		if !reqs[i].done.Load() {
+			return nil, reqs[i].pendingFailure()
+		}
 	}
-	done := testsome(reqs)
-	if len(done) == 0 {
-		return nil, reqs[i].pendingFailure()
-	}
-	return done, nil
 }
 
 // Testall reports whether all requests are done. It does not block. Their
@@ -107,8 +123,8 @@ func testall(reqs []*Request) bool {
 	return true
 }
 
-// Testany returns the index and result of a request that is done, or index
-// Undefined. It does not block.
+// Testany returns the index and result of an active request that is done, which is
+// inactive from then on, see Waitany; or index Undefined. It does not block.
 func Testany(reqs ...*Request) (int, Status, error) {
 	e, t := enterAll(reqs)
 	i, st, err := testany(reqs)
@@ -119,17 +135,18 @@ func Testany(reqs ...*Request) (int, Status, error) {
 // testany is Testany, not recorded.
 func testany(reqs []*Request) (int, Status, error) {
 	for i, r := range reqs {
-		if r == nil {
+		if !r.active() {
 			continue
 		}
-		if st, ok, err := r.test(); ok {
+		if st, ok, err := r.test(); ok && r.retire() {
 			return i, st, err
 		}
 	}
 	return Undefined, Status{}, nil
 }
 
-// Testsome returns the indices of the requests that are done.
+// Testsome returns the indices of the active requests that are done, which are
+// inactive from then on: see Waitany.
 func Testsome(reqs ...*Request) []int {
 	e, t := enterAll(reqs)
 	done := testsome(reqs)
@@ -141,32 +158,34 @@ func Testsome(reqs ...*Request) []int {
 func testsome(reqs []*Request) []int {
 	var out []int
 	for i, r := range reqs {
-		if r != nil && r.done.Load() {
+		if r.active() && r.done.Load() && r.retire() {
 			out = append(out, i)
 		}
 	}
 	return out
 }
 
-// awaitAny waits for the first request to be done. It returns -1 if there is none.
+// awaitAny waits for the first active request to be done. It returns -1 if none is
+// active.
 func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	found := -1
 	var eng *engine
 	look := func() bool {
+		some := false
+		found = -1
 		for i, r := range reqs {
-			if r != nil && (r.done.Load() || r.pendingFailure() != nil) {
+			if !r.active() {
+				continue
+			}
+			some, eng = true, r.eng
+			if r.done.Load() || r.pendingFailure() != nil {
 				found = i
 				return true
 			}
 		}
-		return false
+		return !some // another goroutine may have retired the last meanwhile
 	}
-	for _, r := range reqs {
-		if r != nil {
-			eng = r.eng
-		}
-	}
-	if eng == nil || look() {
+	if look() {
 		return found, nil
 	}
 	eng.pusher.waiting()
@@ -178,7 +197,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	w := eng.waiters.get()
 	defer w.recycle()
 	for i, r := range reqs {
-		if r == nil {
+		if !r.active() {
 			continue
 		}
 		if !r.addWaiter(w) {
