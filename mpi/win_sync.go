@@ -104,43 +104,14 @@ func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
 	return err
 }
 
-// UnlockAll gives the locks of LockAll back.
+// UnlockAll gives the locks of LockAll back. If ctx ends first all of them are still
+// held: call UnlockAll again.
 func (w *Win[T]) UnlockAll(ctx context.Context) error {
 	t := w.w.of.enter()
-	err := w.w.each(func(rank int) error { return w.w.unlock(ctx, rank) })
+	err := w.w.unlockAll(ctx)
 	w.w.of.leave(t, "Win.UnlockAll", NoPeer, 0, 0, err)
 	return err
 }
-
-// Post opens the caller's memory to the given origins, which access it between
-// Start and Complete (MPI-4.1, Section 12.5.2). It does not block. It returns
-// ErrEpoch if a Post has not been waited for.
-func (w *Win[T]) Post(origins ...int) error { return w.PostAssert(0, origins...) }
-
-// Start waits until all given targets have called Post for the caller.
-func (w *Win[T]) Start(ctx context.Context, targets ...int) error {
-	return w.StartAssert(ctx, 0, targets...)
-}
-
-// Complete completes the operations since Start and tells the targets.
-func (w *Win[T]) Complete(ctx context.Context) error {
-	t := w.w.of.enter()
-	err := w.w.complete(ctx)
-	w.w.of.leave(t, "Win.Complete", NoPeer, 0, 0, err)
-	return err
-}
-
-// Wait waits until all origins of the last Post have called Complete: then what
-// they did is in the caller's memory.
-func (w *Win[T]) Wait(ctx context.Context) error {
-	t := w.w.of.enter()
-	err := w.w.waitPosted(ctx)
-	w.w.of.leave(t, "Win.Wait", NoPeer, 0, 0, err)
-	return err
-}
-
-// Test reports whether Wait would return at once, and if so does what it does.
-func (w *Win[T]) Test() (bool, error) { return w.w.testPosted() }
 
 func (w *window) fence(ctx context.Context, a Assert) error {
 	w.settle()
@@ -261,11 +232,15 @@ func (w *window) unlock(ctx context.Context, target int) error {
 	}
 	w.settle()
 	err := t.flush(ctx, w)
+	if err != nil && ctx.Err() != nil && w.usable() == nil {
+		return err // still locked
+	}
 	t.unlocked()
 	if trusted {
 		return err
 	}
-	if e := w.tell(ctx, target, amHeader{kind: amUnlock}, nil); e != nil && err == nil {
+	// The lock is given back even if ctx has ended since: others wait for it.
+	if e := w.tell(context.WithoutCancel(ctx), target, amHeader{kind: amUnlock}, nil); e != nil && err == nil {
 		err = e
 	}
 	return err
@@ -275,129 +250,6 @@ func (t *winTarget) unlocked() {
 	t.mu.Lock()
 	t.locked = false
 	t.mu.Unlock()
-}
-
-func (w *window) post(origins []int, a Assert) error {
-	if _, err := joinAsserts([]Assert{a}, assertsPost); err != nil {
-		return err
-	}
-	if err := w.checkGroup(origins); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.posted != nil {
-		return fmt.Errorf("%w: Post before Wait", ErrEpoch)
-	}
-	w.settle()
-	posted := make([]*Request, 0, len(origins))
-	for _, o := range origins {
-		r, err := w.c.irecv(slotWin, nil, o, winTagComplete)
-		if err == nil {
-			posted = append(posted, r)
-			if a&AssertNoCheck != 0 {
-				continue
-			}
-			r, err = w.c.isend(slotWin, sendStandard, nil, o, winTagPost)
-		}
-		if err != nil {
-			for _, r := range posted {
-				r.Cancel()
-			}
-			return err
-		}
-		r.Free()
-	}
-	w.posted = posted
-	return nil
-}
-
-func (w *window) start(ctx context.Context, targets []int, a Assert) error {
-	if _, err := joinAsserts([]Assert{a}, assertsStart); err != nil {
-		return err
-	}
-	if err := w.checkGroup(targets); err != nil {
-		return err
-	}
-	w.mu.Lock()
-	busy := w.started != nil
-	if !busy {
-		w.started = append([]int{}, targets...)
-	}
-	w.mu.Unlock()
-	if busy {
-		return fmt.Errorf("%w: Start before Complete", ErrEpoch)
-	}
-	if a&AssertNoCheck != 0 {
-		return nil
-	}
-	for _, t := range targets {
-		if _, err := w.c.recv(ctx, slotWin, nil, t, winTagPost); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *window) complete(ctx context.Context) error {
-	w.mu.Lock()
-	targets := w.started
-	w.started = nil
-	w.mu.Unlock()
-	if targets == nil {
-		return fmt.Errorf("%w: Complete without Start", ErrEpoch)
-	}
-	var errs []error
-	for _, t := range targets {
-		_ = w.to[t].startFlush(ctx, w) // flush does it again
-	}
-	for _, t := range targets {
-		// The target is told even after an error: it waits.
-		errs = append(errs, w.to[t].flush(ctx, w), w.c.send(ctx, slotWin, sendStandard, nil, t, winTagComplete))
-	}
-	return errors.Join(errs...)
-}
-
-func (w *window) waitPosted(ctx context.Context) error {
-	w.mu.Lock()
-	posted := w.posted
-	w.mu.Unlock()
-	if posted == nil {
-		return fmt.Errorf("%w: Wait without Post", ErrEpoch)
-	}
-	for _, r := range posted {
-		if _, err := r.wait(ctx); err != nil {
-			return err
-		}
-	}
-	w.endPosted()
-	return nil
-}
-
-func (w *window) testPosted() (bool, error) {
-	w.mu.Lock()
-	posted := w.posted
-	w.mu.Unlock()
-	if posted == nil {
-		return false, fmt.Errorf("%w: Test without Post", ErrEpoch)
-	}
-	for _, r := range posted {
-		if _, done, err := r.test(); !done || err != nil {
-			return false, err
-		}
-	}
-	w.endPosted()
-	return true, nil
-}
-
-func (w *window) endPosted() {
-	w.mu.Lock()
-	for _, r := range w.posted {
-		r.Free()
-	}
-	w.posted = nil
-	w.mu.Unlock()
-	w.settle()
 }
 
 // settle orders the caller's accesses to its memory with those of the others,
@@ -428,24 +280,6 @@ func (w *window) release() {
 	w.memory.Unlock()
 }
 
-// checkGroup checks the ranks of Post or Start.
-func (w *window) checkGroup(ranks []int) error {
-	if err := w.usable(); err != nil {
-		return err
-	}
-	seen := make(map[int]bool, len(ranks))
-	for _, r := range ranks {
-		if err := w.checkTarget(r); err != nil {
-			return err
-		}
-		if seen[r] {
-			return fmt.Errorf("%w: %d given twice", ErrRank, r)
-		}
-		seen[r] = true
-	}
-	return nil
-}
-
 func (w *window) lockAll(ctx context.Context, a Assert) error {
 	for rank := range w.to {
 		if err := w.lock(ctx, LockShared, rank, a); err != nil {
@@ -456,4 +290,15 @@ func (w *window) lockAll(ctx context.Context, a Assert) error {
 		}
 	}
 	return nil
+}
+
+// unlockAll completes all operations before it gives the first lock back.
+func (w *window) unlockAll(ctx context.Context) error {
+	w.settle()
+	err := w.flushAll(ctx)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	return errors.Join(err, w.each(func(rank int) error { return w.unlock(ctx, rank) }))
 }

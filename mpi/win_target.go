@@ -15,6 +15,8 @@ type winTarget struct {
 
 	copied   atomic.Bool // something, by directMem, since operations were completed
 	gathered gathered
+	// posts counts the Posts of the target that a Start which failed has received.
+	posts atomic.Int32
 
 	mu      sync.Mutex // guards what follows
 	locked  bool       // the origin holds a lock there
@@ -49,6 +51,18 @@ func (t *winTarget) markCopied() {
 	if !t.copied.Load() { // most often it is noted already
 		t.copied.Store(true)
 	}
+}
+
+// keepPost notes a Post that no Start has used.
+func (t *winTarget) keepPost() { t.posts.Add(1) }
+
+// takePost takes one that was noted, if there is one.
+func (t *winTarget) takePost() bool {
+	if t.posts.Add(-1) >= 0 {
+		return true
+	}
+	t.posts.Add(1)
+	return false
 }
 
 // updated reports whether all updates sent in messages are performed.
@@ -132,15 +146,17 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 		return nil
 	}
 	if err = w.send(ctx, t.rank, amHeader{kind: amFlush, answer: true, num: num}, nil); err != nil {
+		over := ctx.Err()
 		t.mu.Lock()
 		t.unsure = true
-		if t.err == nil {
+		if t.err == nil && over == nil {
 			t.err = err
 		}
 		if t.proof == p { // else it has failed
 			p.r.Cancel()
 		}
 		t.mu.Unlock()
+		return over // no operation has failed: the next flush asks again
 	}
 	return nil
 }
