@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"unsafe"
 )
 
 // MaxAttached bounds the buffers that a rank has attached to a dynamic window.
@@ -17,6 +18,26 @@ type dynamicMem struct {
 	mu       sync.Mutex // guards what follows
 	next     int        // address of the next buffer, in bytes
 	attached []attached // in the order of their addresses
+	held     []memRange // the memory of those, in its order
+}
+
+// memRange is memory of the process, from lo up to hi.
+type memRange struct{ lo, hi uintptr }
+
+func rangeOf(mem []byte) memRange {
+	lo := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
+	return memRange{lo, lo + uintptr(len(mem))}
+}
+
+// findHeld returns the place in held of the first range that ends behind lo.
+func (d *dynamicMem) findHeld(lo uintptr) int {
+	i, _ := slices.BinarySearchFunc(d.held, lo, func(r memRange, lo uintptr) int {
+		if r.hi <= lo {
+			return -1
+		}
+		return 1
+	})
+	return i
 }
 
 type attached struct {
@@ -54,7 +75,8 @@ const kindDynamic = 1 << 16
 
 // Attach adds buf to the caller's part of a dynamic window and returns its
 // address: the displacement of its first element, which other ranks need to be
-// told. It is local. It returns ErrWindow if the window is not dynamic.
+// told. It is local. It returns ErrWindow if the window is not dynamic, and if buf
+// overlaps a buffer that is attached (MPI-4.1, Section 12.2.4).
 func (w *Win[T]) Attach(buf []T) (disp int, err error) {
 	if err := w.w.usable(); err != nil {
 		return 0, err
@@ -73,6 +95,15 @@ func (w *Win[T]) Attach(buf []T) (disp int, err error) {
 	next, ok := add2(d.next, len(mem)+dynamicFirst*w.w.elem)
 	if !ok {
 		return 0, fmt.Errorf("%w: no addresses are left", ErrWindow)
+	}
+	if len(mem) > 0 {
+		r := rangeOf(mem)
+		i := d.findHeld(r.lo)
+		if i < len(d.held) && d.held[i].lo < r.hi {
+			return 0, fmt.Errorf("%w: %d elements overlap a buffer of %d bytes that is attached",
+				ErrWindow, len(buf), d.held[i].hi-d.held[i].lo)
+		}
+		d.held = slices.Insert(d.held, i, r)
 	}
 	at := d.next
 	d.next = next
@@ -94,6 +125,10 @@ func (w *Win[T]) Detach(disp int) error {
 	d.mu.Lock()
 	i, found := d.find(at)
 	if ok = ok && found; ok {
+		if mem := d.attached[i].mem; len(mem) > 0 {
+			k := d.findHeld(rangeOf(mem).lo)
+			d.held = slices.Delete(d.held, k, k+1)
+		}
 		d.attached = slices.Delete(d.attached, i, i+1)
 	}
 	d.mu.Unlock()

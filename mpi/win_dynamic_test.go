@@ -126,3 +126,44 @@ func TestWinDynamic(t *testing.T) {
 		return errors.Join(w.Free(ctx), d.Free(ctx))
 	})
 }
+
+// TestWinAttachOverlap attaches buffers that overlap what is attached.
+func TestWinAttachOverlap(t *testing.T) {
+	local(t, 1, func(ctx context.Context, c *Comm) error {
+		w, err := WinCreateDynamic[int32](ctx, c)
+		if err != nil {
+			return err
+		}
+		mem := make([]int32, 100)
+		disp := make(map[int]int)
+		for _, lo := range []int{40, 20, 60, 0, 80} {
+			if disp[lo], err = w.Attach(mem[lo : lo+20]); err != nil {
+				return fmt.Errorf("attaching [%d:%d]: %w", lo, lo+20, err)
+			}
+		}
+		for _, part := range [][]int32{mem, mem[:1], mem[99:], mem[19:21], mem[20:40], mem[45:50], mem[10:90]} {
+			if _, err := w.Attach(part); !errors.Is(err, ErrWindow) {
+				return fmt.Errorf("attaching %d elements twice: %v, want %v", len(part), err, ErrWindow)
+			}
+		}
+		for range 2 { // buffers without elements overlap nothing
+			if _, err := w.Attach(mem[30:30]); err != nil {
+				return err
+			}
+		}
+		if err := w.Detach(disp[40]); err != nil {
+			return err
+		}
+		if _, err := w.Attach(mem[39:60]); !errors.Is(err, ErrWindow) {
+			return fmt.Errorf("attaching across the end of another: %v, want %v", err, ErrWindow)
+		}
+		again, err := w.Attach(mem[40:60])
+		if err != nil || again == disp[40] {
+			return fmt.Errorf("attaching again: at %d, %w", again, err)
+		}
+		if err := w.Put(ctx, []int32{7}, 0, again+3); err != nil || mem[43] != 7 {
+			return fmt.Errorf("%v, %w", mem[43], err)
+		}
+		return w.Free(ctx)
+	})
+}
