@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -70,16 +71,48 @@ func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...W
 	return &Win[T]{w, viewAs[T](mem)}, nil
 }
 
-// SharedQuery returns the memory of a rank in a shared window, to be read and
-// written directly. It returns ErrWindow for other windows.
+// SharedQuery returns the memory of a rank in the window, to be read and written
+// directly (MPI-4.1, Section 12.2.3). ProcNull stands for the lowest rank that has
+// memory; if no rank has, the result is empty. Besides the memory of a window of
+// WinAllocateShared this is the caller's own memory in any window but a dynamic one, and
+// what WinAllocate has made on ranks that share memory with the caller
+// (WithSharedMemory). For other memory it returns ErrWindow, for memory that the caller
+// may not write (WithAccess) ErrAccess. What it returns must not be touched after Free.
 func (w *Win[T]) SharedQuery(rank int) ([]T, error) {
-	if w.w.shared == nil {
-		return nil, fmt.Errorf("%w: not shared", ErrWindow)
+	if rank == ProcNull {
+		if err := w.w.usable(); err != nil {
+			return nil, err
+		}
+		rank = slices.IndexFunc(w.w.remote, func(r winInfo) bool { return r.Bytes > 0 })
+		if rank < 0 {
+			return nil, nil
+		}
 	}
-	if err := w.w.checkTarget(rank); err != nil {
+	mem, err := w.w.query(rank)
+	if err != nil {
 		return nil, err
 	}
-	return viewAs[T](w.w.shared.part(rank)), nil
+	return viewAs[T](mem), nil
+}
+
+// query returns the memory of a rank if it is mapped here.
+func (w *window) query(rank int) ([]byte, error) {
+	if err := w.checkTarget(rank); err != nil {
+		return nil, err
+	}
+	switch {
+	case w.shared != nil:
+		return w.shared.part(rank), nil
+	case w.dynamic != nil:
+		return nil, fmt.Errorf("%w: a dynamic window is not shared", ErrWindow)
+	case w.self(rank):
+		return w.mem, nil
+	case w.direct == nil || w.direct[rank].mapped == nil:
+		return nil, fmt.Errorf("%w: the memory of rank %d is not shared with rank %d", ErrWindow, rank, w.c.rank)
+	case w.direct[rank].access != AccessAll:
+		return nil, fmt.Errorf("%w: the memory of rank %d", ErrAccess, rank)
+	}
+	return w.direct[rank].mapped.mem, nil
 }
 
 // shareMemory makes memory with room for n elements of each rank; gaps between

@@ -143,3 +143,67 @@ func TestWinSharedByProcesses(t *testing.T) {
 		}
 	}
 }
+
+// TestSharedQuery asks windows of all kinds for the memory of ranks (MPI-4.1, Section
+// 12.2.3).
+func TestSharedQuery(t *testing.T) {
+	const p = 3
+	eachTransport(t, p, func(ctx context.Context, c *Comm) error {
+		me := c.Rank()
+		shared, err := WinAllocateShared[int64](ctx, c, me) // rank 0 has none
+		if err != nil {
+			return err
+		}
+		lowest, err := shared.SharedQuery(ProcNull)
+		if err != nil || len(lowest) != 1 {
+			return fmt.Errorf("memory of the lowest rank: %d elements, %w", len(lowest), err)
+		}
+		if part, _ := shared.SharedQuery(1); &part[0] != &lowest[0] {
+			return errors.New("ProcNull is not the lowest rank with memory")
+		}
+		none, err := WinAllocateShared[int64](ctx, c, 0)
+		if err != nil {
+			return err
+		}
+		if lowest, err = none.SharedQuery(ProcNull); err != nil || len(lowest) != 0 {
+			return fmt.Errorf("memory of nobody: %d elements, %w", len(lowest), err)
+		}
+		if _, err := none.SharedQuery(p); !errors.Is(err, ErrRank) {
+			return fmt.Errorf("memory of rank %d: %v, want %v", p, err, ErrRank)
+		}
+		dynamic, err := WinCreateDynamic[int64](ctx, c)
+		if err != nil {
+			return err
+		}
+		if _, err := dynamic.SharedQuery(me); !errors.Is(err, ErrWindow) {
+			return fmt.Errorf("memory of a dynamic window: %v, want %v", err, ErrWindow)
+		}
+		w, err := WinAllocate[int64](ctx, c, 4)
+		if err != nil {
+			return err
+		}
+		own, err := w.SharedQuery(me)
+		if err != nil || len(own) != 4 || &own[0] != &w.Buf()[0] {
+			return fmt.Errorf("own memory: %d elements, %w", len(own), err)
+		}
+		next := (me + 1) % p
+		theirs, err := w.SharedQuery(next)
+		if mapped := w.w.direct != nil && w.w.direct[next].mapped != nil; !mapped {
+			if !errors.Is(err, ErrWindow) {
+				return fmt.Errorf("memory that is not shared: %v, want %v", err, ErrWindow)
+			}
+		} else {
+			if err != nil || len(theirs) != 4 {
+				return fmt.Errorf("memory of rank %d: %d elements, %w", next, len(theirs), err)
+			}
+			theirs[2] = int64(100 + me)
+			if err := w.Fence(ctx); err != nil {
+				return err
+			}
+			if got := w.Buf()[2]; got != int64(100+(me+p-1)%p) {
+				return fmt.Errorf("element is %d", got)
+			}
+		}
+		return errors.Join(w.Free(ctx), dynamic.Free(ctx), none.Free(ctx), shared.Free(ctx))
+	})
+}
