@@ -204,8 +204,8 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 	return err
 }
 
-// FetchAndOp combines value into one element and returns the old one. Unlike
-// in MPI it waits for that (MPI-4.1, Section 12.3.4).
+// FetchAndOp combines value into one element and returns the old one (MPI-4.1, Section
+// 12.3.4). It waits for the target's answer; FetchAndOpTo does not.
 func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op Op[T]) (T, error) {
 	var old T
 	t := w.w.of.enter()
@@ -214,15 +214,36 @@ func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op O
 	return answered(&old, err)
 }
 
+// FetchAndOpTo is FetchAndOp that does not wait for the target (MPI_Fetch_and_op): the
+// old element is in *result, which must not be touched before, once a Flush, FlushLocal
+// or another synchronization completes the operation. value is copied. Updates of one
+// target by one rank are performed in the order of the calls, those of both forms
+// included.
+func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, disp int, op Op[T]) error {
+	t := w.w.of.enter()
+	err := w.w.update(ctx, viewBytes([]T{value}), viewBytes(oneOf(result)), target, disp, op.reducer())
+	w.w.of.leave(t, "Win.FetchAndOpTo", target, 0, w.w.elem, err)
+	return err
+}
+
 // CompareAndSwap stores swap in an element if that holds compare, bit by bit,
-// and returns what it held. Unlike in MPI it waits for that (MPI-4.1, Section
-// 12.3.4).
+// and returns what it held (MPI-4.1, Section 12.3.4). It waits for the target's answer;
+// CompareAndSwapTo does not.
 func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, disp int) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.swap(ctx, viewBytes([]T{compare, swap}), viewBytes(oneOf(&old)), target, disp)
+	err := w.w.swap(ctx, viewBytes([]T{compare, swap}), viewBytes(oneOf(&old)), target, disp, true)
 	w.w.of.leave(t, "Win.CompareAndSwap", target, 0, w.w.elem, err)
 	return answered(&old, err)
+}
+
+// CompareAndSwapTo is CompareAndSwap that does not wait for the target
+// (MPI_Compare_and_swap): see FetchAndOpTo for *result and the order.
+func (w *Win[T]) CompareAndSwapTo(ctx context.Context, compare, swap T, result *T, target, disp int) error {
+	t := w.w.of.enter()
+	err := w.w.swap(ctx, viewBytes([]T{compare, swap}), viewBytes(oneOf(result)), target, disp, false)
+	w.w.of.leave(t, "Win.CompareAndSwapTo", target, 0, w.w.elem, err)
+	return err
 }
 
 // answered returns what a target has stored in old. Without an answer it may still be

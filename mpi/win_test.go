@@ -491,3 +491,98 @@ func TestWinMessage(t *testing.T) {
 		}
 	}
 }
+
+// TestWinFetchTo starts many fetches and swaps before it waits for the first, and mixes
+// them with those that wait: the updates of a rank keep their order.
+func TestWinFetchTo(t *testing.T) {
+	const p, n = 3, 50
+	eachTransport(t, p, func(ctx context.Context, c *Comm) error {
+		w, err := WinAllocate[int64](ctx, c, p)
+		if err != nil {
+			return err
+		}
+		me := c.Rank()
+		for target := range p {
+			old, was := make([]int64, n), make([]int64, n)
+			for i := range n {
+				if err := w.FetchAndOpTo(ctx, 1, &old[i], target, me, Sum); err != nil {
+					return err
+				}
+				if i%10 == 5 { // waits
+					if v, err := w.FetchAndOp(ctx, 0, target, me, NoOp); err != nil || v != int64(2*i+1) {
+						return fmt.Errorf("fetched %d after %d updates, %w", v, 2*i+1, err)
+					}
+				}
+				// From 2i+1 to 2i+2; every other time it compares with something else.
+				compare := int64(2*i + 1)
+				if i%2 == 1 {
+					compare = -1
+				}
+				if err := w.CompareAndSwapTo(ctx, compare, int64(2*i+2), &was[i], target, me); err != nil {
+					return err
+				}
+				if i%2 == 1 {
+					if v, err := w.CompareAndSwap(ctx, int64(2*i+1), int64(2*i+2), target, me); err != nil || v != int64(2*i+1) {
+						return fmt.Errorf("swapped %d, want %d, %w", v, 2*i+1, err)
+					}
+				}
+			}
+			if err := w.FlushLocal(ctx, target); err != nil {
+				return err
+			}
+			for i := range n {
+				if old[i] != int64(2*i) || was[i] != int64(2*i+1) {
+					return fmt.Errorf("rank %d: fetched %v, swapped %v", target, old, was)
+				}
+			}
+		}
+		var none int64 = 5
+		if err := w.FetchAndOpTo(ctx, 1, &none, ProcNull, 0, Sum); err != nil || none != 5 {
+			return fmt.Errorf("from ProcNull: %d, %w", none, err)
+		}
+		if err := w.CompareAndSwapTo(ctx, 1, 2, &none, p, 0); !errors.Is(err, ErrRank) {
+			return fmt.Errorf("outside the group: %v, want %v", err, ErrRank)
+		}
+		if err := w.Fence(ctx); err != nil {
+			return err
+		}
+		for i, v := range w.Buf() {
+			if v != 2*n {
+				return fmt.Errorf("element %d is %d, want %d", i, v, 2*n)
+			}
+		}
+		return w.Free(ctx)
+	})
+}
+
+// TestWinFetchToDoesNotWait looks whether answers are outstanding after the calls: only
+// a synchronization takes them.
+func TestWinFetchToDoesNotWait(t *testing.T) {
+	eachTransport(t, 2, func(ctx context.Context, c *Comm) error {
+		w, err := WinAllocate[int32](ctx, c, 1) // no words: messages
+		if err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			return w.Free(ctx)
+		}
+		var old, was int32
+		if err := errors.Join(w.FetchAndOpTo(ctx, 4, &old, 1, 0, Sum), w.CompareAndSwapTo(ctx, 4, 5, &was, 1, 0)); err != nil {
+			return err
+		}
+		to := &w.w.to[1]
+		to.mu.Lock()
+		outstanding := len(to.results)
+		to.mu.Unlock()
+		if outstanding != 2 {
+			return fmt.Errorf("%d answers are outstanding, want 2", outstanding)
+		}
+		if err := w.Flush(ctx, 1); err != nil {
+			return err
+		}
+		if old != 0 || was != 4 {
+			return fmt.Errorf("fetched %d, swapped %d", old, was)
+		}
+		return w.Free(ctx)
+	})
+}

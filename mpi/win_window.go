@@ -444,8 +444,10 @@ func (w *window) answered(ctx context.Context, target int) error {
 	return err
 }
 
-// swap is CompareAndSwap; operands holds compare and swap.
-func (w *window) swap(ctx context.Context, operands, old []byte, target, disp int) error {
+// swap is CompareAndSwap, without waits CompareAndSwapTo; operands holds compare and
+// swap. Only the waiting form uses RDMA atomics: later updates that are messages could
+// overtake one that is under way.
+func (w *window) swap(ctx context.Context, operands, old []byte, target, disp int, waits bool) error {
 	off, done, err := w.locate(target, disp, len(old), AccessUpdate)
 	if done || err != nil {
 		return err
@@ -463,14 +465,14 @@ func (w *window) swap(ctx context.Context, operands, old []byte, target, disp in
 	if w.swapDirect(operands, old, target, off) {
 		return nil
 	}
-	if w.dev != nil && w.word && w.mayOvertake(target) {
+	if waits && w.dev != nil && w.word && w.mayOvertake(target) {
 		return w.atomicRDMA(ctx, swapWR(operands), old, target, disp)
 	}
 	if 2*len(old) > amInline {
 		return fmt.Errorf("%w: elements of %d bytes", ErrCount, len(old))
 	}
 	h := amHeader{kind: amSwap, off: uint64(off), n: uint64(len(old))}
-	if err := w.tellFor(ctx, old, target, h, operands); err != nil {
+	if err := w.tellFor(ctx, old, target, h, operands); err != nil || !waits {
 		return err
 	}
 	return w.answered(ctx, target)
