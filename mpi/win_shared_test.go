@@ -86,16 +86,6 @@ func useShared(ctx context.Context, c *Comm) error {
 
 func TestWinShared(t *testing.T) {
 	eachTransport(t, 3, useShared)
-	local(t, 1, func(ctx context.Context, c *Comm) error {
-		w, err := WinAllocate[int](ctx, c, 1)
-		if err != nil {
-			return err
-		}
-		if _, err := w.SharedQuery(0); !errors.Is(err, ErrWindow) {
-			return fmt.Errorf("memory of a window that is not shared: %w", err)
-		}
-		return w.Free(ctx)
-	})
 }
 
 // sharedJob is useShared between processes.
