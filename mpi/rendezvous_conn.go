@@ -322,7 +322,7 @@ func (d *bulkDevice) rankDown(p *peer) {
 	addrs := d.fab.addrsOf(p)
 	ofPeer := func(a netip.AddrPort) bool { return slices.Contains(addrs, a) }
 	for _, a := range d.dev.Associations() {
-		if slices.ContainsFunc(a.RemoteAddr().Addrs, ofPeer) {
+		if slices.ContainsFunc(a.ConfirmedAddr().Addrs, ofPeer) {
 			a.Abort("rank is gone")
 		}
 	}

@@ -60,7 +60,7 @@ type Association struct {
 	openers  waitList            // wait for known or dead; guarded by mu
 	requests map[uint32]*request // that the peer has to answer; guarded by mu
 	err      error               // why it ended; guarded by mu
-	keys     []peerKey           // guarded by the demux lock
+	keys     peerKeys            // guarded by the demux lock
 	origin   peerKey             // the peer's address that it was opened with or from; set before others know it
 	done     chan struct{}
 	value    atomic.Pointer[any]
@@ -130,14 +130,25 @@ func (a *Association) PeerAdaptation() (uint32, bool) {
 // LocalAddr returns the local addresses and SCTP port.
 func (a *Association) LocalAddr() Addr { return a.ep.Addr() }
 
-// RemoteAddr returns the peer's addresses, the primary one first.
-func (a *Association) RemoteAddr() Addr {
+// RemoteAddr returns the peer's addresses, the primary one first. Among them are those
+// that the peer listed and that are not confirmed: they may be of another host. See
+// ConfirmedAddr.
+func (a *Association) RemoteAddr() Addr { return a.remoteAddr(false) }
+
+// ConfirmedAddr is RemoteAddr without addresses of which the peer has yet to show that it
+// receives what is sent there (RFC 9260, Section 5.4): what tells who the peer is.
+func (a *Association) ConfirmedAddr() Addr { return a.remoteAddr(true) }
+
+func (a *Association) remoteAddr(confirmed bool) Addr {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	_, port := a.core.Ports()
 	addr := Addr{Port: port}
 	for i := range a.core.NumPaths() {
 		p := a.core.PathStats(i)
+		if confirmed && !p.Confirmed {
+			continue
+		}
 		if p.Primary {
 			addr.Addrs = append([]netip.AddrPort{p.Remote}, addr.Addrs...)
 		} else {
@@ -255,11 +266,15 @@ func (a *Association) waitUp(ctx context.Context) error {
 
 // peerKeys returns how the association is found by address. a.mu is held, or
 // the association is not shared yet.
-func (a *Association) peerKeys() []peerKey {
+func (a *Association) peerKeys() (keys peerKeys) {
 	local, peer := a.core.Ports()
-	keys := make([]peerKey, 0, a.core.NumPaths())
 	for i := range a.core.NumPaths() {
-		keys = append(keys, peerKey{a.core.PathStats(i).Remote, local, peer})
+		p := a.core.PathStats(i)
+		if k := (peerKey{p.Remote, local, peer}); p.Confirmed {
+			keys.confirmed = append(keys.confirmed, k)
+		} else {
+			keys.claimed = append(keys.claimed, k)
+		}
 	}
 	return keys
 }

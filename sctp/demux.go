@@ -19,11 +19,15 @@ type peerKey struct {
 	local, peer uint16
 }
 
+// peerKeys is how an association is found by the addresses of its peer.
+type peerKeys struct{ confirmed, claimed []peerKey }
+
 // demux finds the association or endpoint that a packet is for.
 type demux struct {
 	mu     sync.RWMutex
 	tags   tagTable
-	peers  map[peerKey]*Association
+	peers  map[peerKey]*Association   // by confirmed addresses
+	claims map[peerKey][]*Association // by addresses that peers only say are theirs
 	ports  map[uint16]*Endpoint
 	closed bool
 	gone   retiredTags
@@ -31,6 +35,7 @@ type demux struct {
 
 func (d *demux) init() {
 	d.peers = map[peerKey]*Association{}
+	d.claims = map[peerKey][]*Association{}
 	d.ports = map[uint16]*Endpoint{}
 }
 
@@ -48,10 +53,33 @@ func (d *demux) retired(tag uint32, now core.Time) bool {
 	return d.gone.has(tag, now)
 }
 
+// byPeer returns the association with the peer that has an address. What a peer lists
+// in its INIT, or adds later, is not known to be its own before it was confirmed (RFC
+// 9260, Section 5.4), so it identifies nobody: else a peer could take the place of the
+// host that has the address (RFC 5062, Section 2, address camping).
 func (d *demux) byPeer(k peerKey) *Association {
 	d.mu.RLock()
 	a := d.peers[k]
 	d.mu.RUnlock()
+	return a
+}
+
+// byPeerTag is byPeer for an answer to a packet of ours with the tag of the peer: to a
+// heartbeat, perhaps, by which an address was to be confirmed. RFC 5062, Section 2.2,
+// counts on such answers to end the association of a peer that listed the address of
+// another.
+func (d *demux) byPeerTag(k peerKey, tag uint32) *Association {
+	d.mu.RLock()
+	a, claims := d.peers[k], slices.Clone(d.claims[k])
+	d.mu.RUnlock()
+	if a != nil && len(claims) == 0 {
+		return a
+	}
+	for _, c := range claims {
+		if _, peer := c.VerificationTags(); peer == tag {
+			return c
+		}
+	}
 	return a
 }
 
@@ -118,40 +146,66 @@ func (d *demux) full(limit int) bool {
 	return d.tags.len() >= limit
 }
 
-// add makes an association known by its tag and its peer's addresses. An
-// address of mine that another association has already is an error, ErrExists;
-// any other such address stays with that one: peers may list private addresses
-// that others have, too.
-func (d *demux) add(a *Association, tag uint32, keys, mine []peerKey, limit int) error {
+// add makes an association known by its tag and its peer's addresses, of which confirmed
+// are so. If another association has one of those already it returns that one, and
+// ErrExists.
+func (d *demux) add(a *Association, tag uint32, keys peerKeys, limit int) (*Association, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
 	case d.closed:
-		return ErrClosed
+		return nil, ErrClosed
 	case d.tags.len() >= limit:
-		return ErrLimit
+		return nil, ErrLimit
 	case d.tags.get(tag) != nil:
-		return ErrExists
+		return nil, ErrExists
 	}
-	for _, k := range mine {
+	for _, k := range keys.confirmed {
 		if d.peers[k] != nil {
-			return ErrExists
+			return d.peers[k], ErrExists
 		}
 	}
 	d.tags.put(tag, a)
-	for _, k := range keys {
+	d.put(a, keys)
+	a.tag.Store(tag)
+	return nil, nil
+}
+
+// put makes an association known by the addresses of its peer. One that is confirmed for
+// another association, too, stays with that one: hosts behind NATs may have the same.
+func (d *demux) put(a *Association, keys peerKeys) {
+	for _, k := range keys.confirmed {
 		if d.peers[k] == nil {
 			d.peers[k] = a
 		}
 	}
-	a.tag.Store(tag)
+	for _, k := range keys.claimed {
+		d.claims[k] = append(d.claims[k], a)
+	}
 	a.keys = keys
-	return nil
 }
 
-// update changes the tag and addresses an association is known by. Addresses
-// that another association has stay with that one.
-func (d *demux) update(a *Association, tag uint32, keys []peerKey) {
+// take undoes put.
+func (d *demux) take(a *Association) {
+	for _, k := range a.keys.confirmed {
+		if d.peers[k] == a {
+			delete(d.peers, k)
+		}
+	}
+	for _, k := range a.keys.claimed {
+		list := d.claims[k]
+		if i := slices.Index(list, a); i >= 0 {
+			list = slices.Delete(list, i, i+1)
+		}
+		if d.claims[k] = list; len(list) == 0 {
+			delete(d.claims, k)
+		}
+	}
+	a.keys = peerKeys{}
+}
+
+// update changes the tag and addresses an association is known by.
+func (d *demux) update(a *Association, tag uint32, keys peerKeys) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.tags.get(a.tag.Load()) != a {
@@ -163,17 +217,8 @@ func (d *demux) update(a *Association, tag uint32, keys []peerKey) {
 		d.tags.put(tag, a)
 		a.tag.Store(tag)
 	}
-	for _, k := range a.keys {
-		if !slices.Contains(keys, k) && d.peers[k] == a {
-			delete(d.peers, k)
-		}
-	}
-	for _, k := range keys {
-		if d.peers[k] == nil {
-			d.peers[k] = a
-		}
-	}
-	a.keys = keys
+	d.take(a)
+	d.put(a, keys)
 }
 
 func (d *demux) remove(a *Association) {
@@ -183,12 +228,7 @@ func (d *demux) remove(a *Association) {
 		d.tags.remove(tag)
 		d.gone.add(tag, a.cookiesUntil())
 	}
-	for _, k := range a.keys {
-		if d.peers[k] == a {
-			delete(d.peers, k)
-		}
-	}
-	a.keys = nil
+	d.take(a)
 }
 
 // associations returns those of an endpoint.

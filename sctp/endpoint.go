@@ -98,17 +98,18 @@ func (e *Endpoint) roomFor(d []byte) bool {
 	return true
 }
 
-// adopt takes in the association a that the peer at k opened. The caller finishes
-// it. The result is empty if Connect was a moment faster: then the packet is for
-// the association it made, as any collision (RFC 9260, Section 5.2.4).
-func (e *Endpoint) adopt(now core.Time, a *Association, k peerKey) touched {
+// adopt takes in the association a that a peer opened. The caller finishes it. If
+// Connect was a moment faster the packet is for the association that it made, as any
+// collision (RFC 9260, Section 5.2.4): adopt returns that one.
+func (e *Endpoint) adopt(now core.Time, a *Association) (existing *Association, made touched) {
 	c := a.core
-	a.origin = k
+	keys := a.peerKeys()
+	a.origin = keys.confirmed[0]
 	a.mu.Lock()
-	err := e.t.demux.add(a, c.Tag(), a.peerKeys(), []peerKey{k}, e.t.cfg.MaxAssociations)
+	existing, err := e.t.demux.add(a, c.Tag(), keys, e.t.cfg.MaxAssociations)
 	if err == ErrExists {
 		a.mu.Unlock()
-		return touched{}
+		return existing, touched{}
 	}
 	if err != nil {
 		c.Abort(now, []byte("out of resources"))
@@ -117,7 +118,7 @@ func (e *Endpoint) adopt(now core.Time, a *Association, k peerKey) touched {
 		a.setPathMTUs(now)
 	}
 	c.EndBatch(now)
-	return touched{a: a, packets: 1, work: a.unlock()}
+	return nil, touched{a: a, packets: 1, work: a.unlock()}
 }
 
 // Connect opens an association. The local port is that of the endpoint. It
@@ -157,8 +158,7 @@ func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error)
 	if err := a.core.InitClient(&cfg, e.t.now(), p); err != nil {
 		return nil, coreError(err)
 	}
-	keys := a.peerKeys()
-	if err := e.t.demux.add(a, p.Tag, keys, keys, e.t.cfg.MaxAssociations); err != nil {
+	if _, err := e.t.demux.add(a, p.Tag, a.peerKeys(), e.t.cfg.MaxAssociations); err != nil {
 		return nil, err
 	}
 	if e.closed.Load() {
@@ -236,7 +236,7 @@ func (e *Endpoint) SendAll(ctx context.Context, msg []byte, opts SendOptions) er
 }
 
 // Find returns the association with a peer that has one of the addresses, nil
-// if there is none.
+// if there is none. What a peer lists as its own counts once it is confirmed.
 func (e *Endpoint) Find(peer Addr) *Association {
 	for _, ap := range peer.Addrs {
 		ap = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())

@@ -46,6 +46,7 @@ func (t *Transport) locate(remote netip.AddrPort, quoted []byte) (a *Association
 	if len(quoted) < 8 { // ports and tag
 		return nil, 0
 	}
-	a = t.demux.byPeer(peerKey{remote: remote, local: binary.BigEndian.Uint16(quoted), peer: binary.BigEndian.Uint16(quoted[2:])})
-	return a, binary.BigEndian.Uint32(quoted[4:])
+	tag = binary.BigEndian.Uint32(quoted[4:])
+	k := peerKey{remote: remote, local: binary.BigEndian.Uint16(quoted), peer: binary.BigEndian.Uint16(quoted[2:])}
+	return t.demux.byPeerTag(k, tag), tag
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/wire"
 )
 
 // Replies to packets of unknown origin are limited, so that a transport is of
@@ -61,6 +62,16 @@ func (r *replyLimit) allow(now core.Time, packet, reply int, handshake bool) boo
 	return r.strays.take(now, 1)
 }
 
+// reflected reports whether packet d says that it has the tag of its receiver's peer: an
+// ABORT or SHUTDOWN COMPLETE with the T bit (RFC 9260, Section 8.5.1, B and C).
+func reflected(d []byte) bool {
+	if len(d) < wire.HeaderLen+wire.ChunkHeaderLen || d[wire.HeaderLen+1]&1 == 0 {
+		return false
+	}
+	t := wire.ChunkType(d[wire.HeaderLen])
+	return t == wire.ChunkAbort || t == wire.ChunkShutdownComplete
+}
+
 // outOfTheBlue handles the packet s.pkt, whose tag is no association's. It
 // returns the association that is to handle the packet after all, if any, or
 // else the association that the packet made, which is to be finished. s.mu is
@@ -69,7 +80,11 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 	t := s.t
 	d := s.pkt.Data
 	k := peerKey{remote: s.pkt.Remote, local: binary.BigEndian.Uint16(d[2:]), peer: binary.BigEndian.Uint16(d)}
-	if a := t.demux.byPeer(k); a != nil {
+	a := t.demux.byPeer(k)
+	if reflected(d) {
+		a = t.demux.byPeerTag(k, binary.BigEndian.Uint32(d[4:]))
+	}
+	if a != nil {
 		// An INIT (tag 0), a packet with the tag of the peer (reflected, RFC
 		// 9260, Section 8.5.1), or one of an earlier life of the association.
 		// COOKIE ECHO carries the tag of the restarted one. All of them the
@@ -124,10 +139,7 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 	}
 	switch {
 	case r.New != nil:
-		if made = e.adopt(now, opened, k); made.a == nil {
-			existing = t.demux.byPeer(k)
-		}
-		return existing, made
+		return e.adopt(now, opened)
 	case r.ForTag != 0:
 		return t.demux.byTag(r.ForTag), made
 	}

@@ -93,6 +93,7 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 	case core.EventPathMTU:
 		n.Kind = NotifyPathMTU
 	case core.EventPathConfirmed:
+		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
 		n.Kind = NotifyPathConfirmed
 	case core.EventPrimary:
 		n.Kind = NotifyPrimary

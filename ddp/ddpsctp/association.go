@@ -37,6 +37,8 @@ type Association struct {
 	ep   *Endpoint // nil in tests of this type alone
 	// count is the endpoint's, or its own.
 	count *counters
+	// discarded is set once Dial does not return the association any more.
+	discarded atomic.Bool
 
 	sessions []atomic.Pointer[Session] // by SID
 	// top is the largest MULPDU ever told: segments cut before it shrank are
@@ -119,10 +121,10 @@ func (s *Session) begin() error {
 	return s.a.sendControl(sid, 0, &s.first, &receipt{s: s})
 }
 
-// RemoteAddr returns the address of the peer's endpoint.
+// RemoteAddr returns the address of the peer's endpoint, as far as it is confirmed.
 func (a *Association) RemoteAddr() sctp.Addr {
 	if l, ok := a.link.(sctpLink); ok {
-		return l.a.RemoteAddr()
+		return l.a.ConfirmedAddr()
 	}
 	return sctp.Addr{}
 }
@@ -140,11 +142,7 @@ func (a *Association) Sessions() (n int) {
 
 // Discard makes Dial of the endpoint open another association to the peer instead of
 // returning this one, which was found to be of no use.
-func (a *Association) Discard() {
-	if a.ep != nil {
-		a.ep.forget(a)
-	}
-}
+func (a *Association) Discard() { a.discarded.Store(true) }
 
 // Err returns why the association is gone, or nil.
 func (a *Association) Err() error {

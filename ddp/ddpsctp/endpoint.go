@@ -51,11 +51,10 @@ type Endpoint struct {
 	ep  *sctp.Endpoint
 
 	mu      sync.Mutex
-	peers   map[peer]*Association // guarded by mu: live associations
-	dials   map[peer]*dial        // guarded by mu
-	arrived chan struct{}         // closed, and replaced, when peers gets an association; guarded by mu
-	pending int                   // guarded by mu: requests without a decision
-	closed  bool                  // guarded by mu
+	dials   map[peer]*dial // guarded by mu
+	arrived chan struct{}  // closed, and replaced, when an association is adopted; guarded by mu
+	pending int            // guarded by mu: requests without a decision
+	closed  bool           // guarded by mu
 
 	count counters
 }
@@ -92,15 +91,28 @@ func (e *Endpoint) Stats() Stats {
 		Refused: c.refused.Load(), Killed: c.killed.Load(), Collided: c.collided.Load(),
 		Dropped: c.dropped.Load(), NotDDP: c.notDDP.Load(),
 	}
+	for _, sa := range e.ep.Associations() {
+		if adopted(sa) != nil {
+			st.Associations++
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	st.Pending = e.pending
-	seen := make(map[*Association]bool)
-	for _, a := range e.peers {
-		seen[a] = true
-	}
-	st.Associations = len(seen)
 	return st
+}
+
+// adopted returns what onAssociation made of an association; nil if that has not been
+// called, or did not want it, or it was discarded.
+func adopted(sa *sctp.Association) *Association {
+	if sa == nil {
+		return nil
+	}
+	a, _ := sa.Value().(*Association)
+	if a == nil || a.discarded.Load() {
+		return nil
+	}
+	return a
 }
 
 // peer is one address of an endpoint.
@@ -129,8 +141,7 @@ func Listen(t *sctp.Transport, port uint16, cfg Config) (*Endpoint, error) {
 	if cfg.Backlog <= 0 {
 		cfg.Backlog = DefaultBacklog
 	}
-	e := &Endpoint{cfg: cfg, peers: make(map[peer]*Association), dials: make(map[peer]*dial),
-		arrived: make(chan struct{})}
+	e := &Endpoint{cfg: cfg, dials: make(map[peer]*dial), arrived: make(chan struct{})}
 	var sc sctp.Config
 	if cfg.SCTP != nil {
 		sc = *cfg.SCTP
@@ -181,12 +192,8 @@ func (e *Endpoint) onAssociation(sa *sctp.Association) {
 	a := newAssociation(sctpLink{sa}, int(min(out, in)))
 	a.ep, a.count, a.onRequest = e, &e.count, e.cfg.OnRequest
 	sa.SetValue(a)
-	remote := sa.RemoteAddr()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i := range remote.Addrs {
-		e.peers[peerOf(remote, i)] = a
-	}
 	close(e.arrived)
 	e.arrived = make(chan struct{})
 }
@@ -211,21 +218,9 @@ func onNotify(sa *sctp.Association, n sctp.Notification) {
 		if err == nil {
 			err = sctp.ErrClosed
 		}
-		a.ep.forget(a) // first: who is told by down may dial again
 		a.down(err, false)
 	case sctp.NotifyRestart:
 		a.down(ErrRestart, true)
-	}
-}
-
-// forget takes an association out of peers.
-func (e *Endpoint) forget(a *Association) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for k, v := range e.peers {
-		if v == a {
-			delete(e.peers, k)
-		}
 	}
 }
 
@@ -248,7 +243,8 @@ func (e *Endpoint) give() {
 }
 
 // Dial returns the association to the endpoint at addr, opening it if there is
-// none. It blocks until it is established or ctx is done. An endpoint cannot dial
+// none. An association is to the endpoint of which an address in addr is confirmed: what
+// a peer lists as its own is not believed before (RFC 9260, Section 5.4). It blocks until it is established or ctx is done. An endpoint cannot dial
 // itself (ErrSelf).
 func (e *Endpoint) Dial(ctx context.Context, addr sctp.Addr) (*Association, error) {
 	if len(addr.Addrs) == 0 {
@@ -266,11 +262,9 @@ func (e *Endpoint) Dial(ctx context.Context, addr sctp.Addr) (*Association, erro
 			e.mu.Unlock()
 			return nil, ErrClosed
 		}
-		for i := range addr.Addrs {
-			if a := e.peers[peerOf(addr, i)]; a != nil {
-				e.mu.Unlock()
-				return a, nil
-			}
+		if a := adopted(e.ep.Find(addr)); a != nil {
+			e.mu.Unlock()
+			return a, nil
 		}
 		d, arrived := e.dials[key], e.arrived
 		if d == nil {
@@ -318,16 +312,10 @@ func (e *Endpoint) connect(ctx context.Context, addr sctp.Addr) (*Association, e
 	if err != nil {
 		return nil, err
 	}
-	a, _ := sa.Value().(*Association)
-	if a == nil {
-		return nil, ErrNotDDP
+	if a := adopted(sa); a != nil {
+		return a, nil
 	}
-	e.mu.Lock()
-	if a.Err() == nil {
-		e.peers[peerOf(addr, 0)] = a
-	}
-	e.mu.Unlock()
-	return a, nil
+	return nil, ErrNotDDP
 }
 
 // Close aborts all associations and frees the port.

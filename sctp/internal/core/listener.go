@@ -28,7 +28,7 @@ type ListenerParams struct {
 	// zero. Its caller may have made it part of something larger.
 	New func() *Assoc
 	// Find, if not nil, returns the local tag of the association with the
-	// given peer address and SCTP ports.
+	// given confirmed peer address and SCTP ports.
 	Find func(remote netip.AddrPort, localPort, peerPort uint16) (tag uint32, ok bool)
 }
 
@@ -99,12 +99,8 @@ func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, 
 		return Result{Reply: appendAbortPacket(out, h, in.tag, false, causes)}
 	}
 	// Section 5.1.2, D: any listed address may identify an existing association.
-	if l.p.Find != nil {
-		for _, a := range in.addrs.list[:in.addrs.n] {
-			if tag, ok := l.p.Find(netip.AddrPortFrom(a, p.Remote.Port()), h.DstPort, h.SrcPort); ok {
-				return Result{ForTag: tag}
-			}
-		}
+	if tag, ok := l.find(&in.addrs, unmap(p.Remote), h); ok {
+		return Result{ForTag: tag}
 	}
 	tag := l.rng.tag()
 	for l.p.TagInUse != nil && l.p.TagInUse(tag) || l.retired(tag) {
@@ -125,6 +121,20 @@ func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, 
 		r = appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, nil)
 	}
 	return Result{Reply: r}
+}
+
+// find returns the local tag of the association with a peer that has the address from, or
+// one of a list with the same UDP port.
+func (l *Listener) find(list *addrList, from netip.AddrPort, h wire.Header) (tag uint32, ok bool) {
+	if l.p.Find == nil {
+		return 0, false
+	}
+	for _, a := range list.list[:list.n] {
+		if tag, ok = l.p.Find(netip.AddrPortFrom(a, from.Port()), h.DstPort, h.SrcPort); ok {
+			return tag, true
+		}
+	}
+	return l.p.Find(from, h.DstPort, h.SrcPort)
 }
 
 // retired reports whether a tag was that of an association that is gone.
@@ -210,8 +220,12 @@ func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.C
 		// begins anew.
 		return Result{Reply: appendStalePacket(out, &s, now, l.cfg.Auth)}
 	case s.localTie|s.peerTie != 0:
-		// It was made for a restart of an association that is gone by now. Its
-		// streams and features are as good as any.
+		// It was made for a restart of an association. If that is still there, the
+		// cookie came from an address that is not known to be the peer's.
+		if tag, ok := l.find(&s.addrs, s.remote, h); ok {
+			return Result{ForTag: tag}
+		}
+		// Else its streams and features are as good as any.
 	}
 	if l.p.TagInUse != nil && l.p.TagInUse(s.localTag) {
 		return Result{Drop: DropCookie}

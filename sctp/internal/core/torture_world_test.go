@@ -231,10 +231,10 @@ func (e *tend) listen() {
 			return gone(e.assoc) || slices.ContainsFunc(e.old, gone)
 		},
 		Find: func(remote netip.AddrPort, _, _ uint16) (uint32, bool) {
-			if live() && e.assoc.pathByIP(remote.Addr()) >= 0 {
-				return e.assoc.Tag(), true
+			if !live() {
+				return 0, false
 			}
-			return 0, false
+			return e.assoc.Tag(), confirmedBy(e.assoc, remote)
 		}})
 }
 
@@ -402,6 +402,14 @@ func (w *world) take(i int) tflight {
 	return f
 }
 
+// confirmedBy reports whether an address is one of the peer of a, and confirmed. If none is
+// any will do: the peer has changed its address, and is about to begin anew, which would
+// make a second association.
+func confirmedBy(a *Assoc, remote netip.AddrPort) bool {
+	i := a.pathByIP(remote.Addr())
+	return i >= 0 && (a.paths[i].confirmed || !slices.ContainsFunc(a.paths, func(p path) bool { return p.confirmed }))
+}
+
 // deliver hands a packet to an end. last ends the receive batch.
 func (w *world) deliver(f tflight, last bool) DropReason {
 	e, p := f.to, f.p
@@ -418,7 +426,7 @@ func (w *world) deliver(f tflight, last bool) DropReason {
 		p.Buf = b
 		defer b.Release()
 	}
-	if a := e.assoc; a != nil && a.State() != Closed && (h.VTag == a.Tag() || a.pathByIP(p.Remote.Addr()) >= 0) {
+	if a := e.assoc; a != nil && a.State() != Closed && (h.VTag == a.Tag() || confirmedBy(a, p.Remote)) {
 		d := a.HandlePacket(w.now, &p)
 		if last {
 			a.EndBatch(w.now)
@@ -442,6 +450,9 @@ func (w *world) deliver(f tflight, last bool) DropReason {
 		e.assoc.EndBatch(w.now)
 	}
 	if r.New != nil {
+		if a := e.assoc; a != nil && a.State() != Closed && a.pathByIP(p.Remote.Addr()) >= 0 {
+			w.fail("%s: a second association with the same peer", e.name)
+		}
 		e.adopt(r.New)
 		r.New.EndBatch(w.now)
 	}
