@@ -23,7 +23,7 @@ type group struct {
 	gone     chan struct{} // closed when all processes have ended
 	link     link
 	spread   *spread       // nil: all run here
-	programs []rankProgram // by rank, of a Spawn; nil: that of the job
+	programs []rankProgram // by rank; nil: see job.command
 
 	// Guarded by job.mu.
 	live     int  // processes that have not ended, and who starts them
@@ -58,6 +58,25 @@ func (p *proc) String() string {
 		return "rank " + strconv.Itoa(p.rank)
 	}
 	return fmt.Sprintf("spawned rank %d:%d", p.g.index, p.rank)
+}
+
+// remote returns the name of the host that p runs on, or "" if that is this one.
+func (p *proc) remote() string {
+	if s := p.g.spread; s != nil {
+		if h := s.hosts[s.place[p.rank]]; !h.here() {
+			return h.name
+		}
+	}
+	return ""
+}
+
+// ident is String with what finds the process: here its pid, elsewhere the host, as the
+// pid known here is that of the remote shell.
+func (p *proc) ident() string {
+	if h := p.remote(); h != "" {
+		return fmt.Sprintf("%s on host %s", p, h)
+	}
+	return fmt.Sprintf("%s (pid %d)", p, p.cmd.Process.Pid)
 }
 
 var errStopping = errors.New("the job is about to end")
@@ -321,7 +340,7 @@ func (j *job) find(c pmi.Command) (path, dir string, err error) {
 			return "", "", err
 		}
 	}
-	if j.spread != nil && slices.ContainsFunc(j.spread.hosts, func(h host) bool { return !h.here() }) {
+	if j.spread != nil && !j.spread.allHere() {
 		return c.Path, dir, nil // it is there, or the shell will say so
 	}
 	if dir != "" {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -168,6 +169,11 @@ func (s *spread) open(ctx context.Context, server *pmi.Server, addr string) erro
 	return nil
 }
 
+// allHere reports whether all ranks run on this host.
+func (s *spread) allHere() bool {
+	return !slices.ContainsFunc(s.hosts, func(h host) bool { return !h.here() })
+}
+
 // here reports whether the host is this one: its ranks need no remote shell.
 func (h host) here() bool { return h.name == "localhost" }
 
@@ -280,6 +286,9 @@ func isShellName(s string) bool {
 func quote(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "\n", `'"$weft_nl"'`).Replace(s) + "'"
 }
+
+// remoteShellFailed is the exit status of ssh when it failed itself.
+const remoteShellFailed = 255
 
 // remoteKilled reports whether an exit status of a remote shell may mean that
 // the rank was killed, or its host is gone: ssh says 255, shells 128 and the

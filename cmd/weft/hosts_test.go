@@ -98,8 +98,8 @@ func TestRunOnHostsFails(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"host is down", []string{"-hosts", "one,down", os.Args[0], "hello"}, 255, "no route to down"},
-		{"rank exits", []string{"-hosts", "one:2,two", os.Args[0], "exit", "2"}, 3, "rank 2"},
+		{"host is down", []string{"-hosts", "one,down", os.Args[0], "hello"}, 255, "rank 1 on host down exited with status 255, as rsh does"},
+		{"rank exits", []string{"-hosts", "one:2,two", os.Args[0], "exit", "2"}, 3, "rank 2 on host two exited with status 3\n"},
 		{"no such directory", []string{"-hosts", "one", "-wdir", "/no/such", os.Args[0], "hello"}, -1, "/no/such"},
 		{"too many ranks", []string{"-n", "4", "-hosts", "one:2,two", os.Args[0], "hello"}, 2, "4 ranks do not fit on hosts with 3 slots"},
 		{"no such shell", []string{"-rsh", "no-such-shell", "-hosts", "one", os.Args[0], "hello"}, 1, "no-such-shell"},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"sync"
@@ -28,19 +29,19 @@ const joinBarriers = 2
 
 // job is one run of a program in n ranks.
 type job struct {
-	n       int
-	path    string
-	args    []string
-	env     []string // K=V, added to this process's own
-	dir     string   // working directory, or empty
-	prefix  bool     // ranks before lines of output
-	verbose bool
-	keepOn  bool    // the others go on when a rank is killed
-	scratch string  // directory for captures
-	places  [][]int // processors of each of the first ranks; nil: they run anywhere
-	capture bool
-	profile bool // let the ranks profile themselves
-	trace   bool // let the ranks trace themselves
+	n        int
+	programs []rankProgram // what each of the first ranks runs; nil: see command
+	apps     []int         // which of the command's programs that is
+	env      []string      // K=V, added to this process's own
+	dir      string        // working directory of spawned processes, or empty
+	prefix   bool          // ranks before lines of output
+	verbose  bool
+	keepOn   bool    // the others go on when a rank is killed
+	scratch  string  // directory for captures
+	places   [][]int // processors of each of the first ranks; nil: they run anywhere
+	capture  bool
+	profile  bool // let the ranks profile themselves
+	trace    bool // let the ranks trace themselves
 
 	// For a job that is spread over emulated hosts; nil otherwise.
 	command func(rank int) []string                  // its program and arguments, by rank
@@ -98,7 +99,7 @@ func (j *job) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
 	defer close(j.over)
 	// On other hosts there may be jobs of a launcher with the same number.
 	g := j.newGroup("kvs_"+strconv.Itoa(os.Getpid())+"_"+rand.Text()[:8], j.n)
-	g.spread = j.spread
+	g.spread, g.programs, g.server.AppNums = j.spread, j.programs, j.apps
 	g.server.OnBarrier = func(n int) {
 		if n == joinBarriers {
 			j.say("the ranks have joined the job")
@@ -148,18 +149,15 @@ func (j *job) startAll(ctx context.Context, g *group) error {
 // start starts one rank.
 func (j *job) start(ctx context.Context, g *group, rank int) error {
 	p := &proc{g: g, rank: rank}
-	cmd := exec.Command(j.path, j.args...)
-	cmd.Dir = j.dir
-	if j.command != nil {
-		argv := j.command(rank)
-		cmd = exec.Command(argv[0], argv[1:]...)
-		cmd.Dir = j.dir
-	}
+	var x rankProgram
 	if g.programs != nil {
-		x := g.programs[rank]
-		cmd = exec.Command(x.path, x.args...)
-		cmd.Dir = x.dir
+		x = g.programs[rank]
+	} else {
+		argv := j.command(rank)
+		x = rankProgram{path: argv[0], args: argv[1:], dir: j.dir}
 	}
+	cmd := exec.Command(x.path, x.args...)
+	cmd.Dir = x.dir
 	p.cmd = cmd
 	cmd.Env = append(os.Environ(), j.env...)
 	cmd.Env = append(cmd.Env, pmi.EnvWatch+"="+g.server.Name())
@@ -218,7 +216,7 @@ func (j *job) start(ctx context.Context, g *group, rank int) error {
 	if stdin != nil {
 		go func() { io.Copy(stdin, os.Stdin); stdin.Close() }()
 	}
-	j.say("%s is pid %d", p, cmd.Process.Pid)
+	j.say("%s is pid %d", p, cmd.Process.Pid) // of the remote shell, on another host
 	go func() {
 		err := cmd.Wait()
 		flush()
@@ -347,9 +345,7 @@ func (j *job) survives(e ended) bool {
 	if e.err == nil || !errors.As(e.err, &exit) {
 		return e.err == nil
 	}
-	s := e.p.g.spread
-	far := s != nil && !s.hosts[s.place[e.p.rank]].here()
-	return killed(exit.ProcessState) || far && remoteKilled(exit.ExitCode())
+	return killed(exit.ProcessState) || e.p.remote() != "" && remoteKilled(exit.ExitCode())
 }
 
 // errMainEnded ends a job whose main rank has ended well.
@@ -357,18 +353,21 @@ var errMainEnded = errors.New("the main command has ended")
 
 // verdict judges how one rank ended.
 func (j *job) verdict(e ended) (int, error) {
-	server, pid := e.p.g.server, e.p.cmd.Process.Pid
+	server, who := e.p.g.server, e.p.ident()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(e.err, &exit):
 		code, how := exitStatus(exit.ProcessState)
-		return code, fmt.Errorf("%s (pid %d) %s", e.p, pid, how)
+		if h := e.p.remote(); h != "" && code == remoteShellFailed {
+			how = fmt.Sprintf("%s, as %s does that cannot run a command there", how, filepath.Base(e.p.g.spread.rsh[0]))
+		}
+		return code, fmt.Errorf("%s %s", who, how)
 	case e.err != nil:
-		return exitFail, fmt.Errorf("%s (pid %d): %w", e.p, pid, e.err)
+		return exitFail, fmt.Errorf("%s: %w", who, e.err)
 	case server.State(e.p.rank) == pmi.Initialized:
-		return exitFail, fmt.Errorf("%s (pid %d) exited without finalizing", e.p, pid)
+		return exitFail, fmt.Errorf("%s exited without finalizing", who)
 	case server.State(e.p.rank) == pmi.Absent && (e.p.g.index > 0 || othersJoined(e.p)):
-		return exitFail, fmt.Errorf("%s (pid %d) exited without joining the job", e.p, pid)
+		return exitFail, fmt.Errorf("%s exited without joining the job", who)
 	}
 	return exitOK, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
@@ -41,7 +42,8 @@ type runOptions struct {
 	universe int
 	names    string
 	bind     string
-	spread   *spread // nil: all ranks run here
+	spread   *spread   // nil: all ranks run here
+	sections []section // the programs
 }
 
 func runFlags(o *runOptions) *flag.FlagSet {
@@ -62,7 +64,7 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.StringVar(&o.hosts, "hosts", "", "run the ranks on other hosts: `NAME:SLOTS,…`")
 	fs.StringVar(&o.hostFile, "hostfile", "", "the same from a `file` with lines NAME slots=N")
 	fs.StringVar(&o.rsh, "rsh", defaultRSH, "`command` that runs another on a host: it is given the host and a shell script")
-	fs.StringVar(&o.addr, "addr", "", "with -hosts: the `address` at which they reach this one (default: found out)")
+	fs.StringVar(&o.addr, "addr", "", "the `address` of this host that ranks use (default: loopback); with -hosts, at which they reach this one (default: found out)")
 	fs.IntVar(&o.universe, "usize", 0, "tell the ranks that there is room for this `number` of processes (default: slots of -hosts, or processors)")
 	fs.StringVar(&o.names, "nameserver", "", "where ports are published: the `file` that weft nameserver -file has written (default: this command)")
 	fs.StringVar(&o.bind, "bind-to", "none", "bind each rank to a `core` of its own with all its hardware threads, to a hwthread, or to none; spawned ranks run anywhere")
@@ -84,7 +86,7 @@ func runFlags(o *runOptions) *flag.FlagSet {
 		})
 	}
 	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), `usage: weft run [flags] PROGRAM [arguments]
+		fmt.Fprint(fs.Output(), `usage: weft run [flags] PROGRAM [arguments] [: [-n N] [-wdir DIR] PROGRAM [arguments]]...
 
 Run starts the ranks of an MPI program on this machine, or on those of -hosts,
 and waits for them. PROGRAM is an executable, or a Go package directory or file
@@ -92,7 +94,10 @@ that is built first; on other hosts, an executable that is there under the same
 path. Hosts are filled in order, all their slots unless -n is given; the ranks
 get the present directory (or -wdir), the variables WEFT_… and those of -x. The
 host named localhost needs no remote shell.
-Ranks may spawn others, which the job waits for, too.
+A colon begins another program of the same job, with ranks that follow on those
+of the one before it.
+Ranks on this machine only talk over its loopback interface, unless -addr or
+WEFT_ADDRS says otherwise. Ranks may spawn others, which the job waits for, too.
 When a rank fails, the others are ended and its exit status is returned. With
 -ft the others are told instead when a rank is killed, and go on if they can do
 without it; the job has then succeeded if all that are left do.
@@ -109,27 +114,31 @@ func runMain(args []string) int {
 	if status, ok := parse(fs, args); !ok {
 		return status
 	}
-	err := o.check(fs.NArg())
+	err := o.check(fs.Args())
 	if err == nil {
-		err = o.checkHosts(cli.Given(fs, "n", "np"))
+		err = o.checkHosts(cli.Given(fs, "n", "np") || len(o.sections) > 1)
 	}
 	if err != nil {
 		return misused(fs.Name(), err)
 	}
-	status, err := run(o, fs.Args())
+	status, err := run(o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "weft run:", err)
 	}
 	return status
 }
 
-// check finds what the flag package cannot.
-func (o *runOptions) check(args int) error {
+// check finds what the flag package cannot. args are the programs.
+func (o *runOptions) check(args []string) error {
+	var err error
+	if o.sections, err = sections(section{n: o.n, wdir: o.wdir}, args); err != nil {
+		return err
+	}
+	o.n = 0
+	for _, s := range o.sections {
+		o.n += s.n
+	}
 	switch {
-	case args == 0:
-		return errors.New("no program given")
-	case o.n < 1 || o.n > maxRanks:
-		return fmt.Errorf("-n %d: the number of ranks is 1 to %d", o.n, maxRanks)
 	case o.universe < 0 || o.universe > maxRanks:
 		return fmt.Errorf("-usize %d: want 1 to %d", o.universe, maxRanks)
 	case o.json && !o.profile:
@@ -153,10 +162,10 @@ func (o *runOptions) checkHosts(counted bool) error {
 		hosts, err = parseHosts(o.hosts)
 	case o.hostFile != "":
 		hosts, err = readHostFile(o.hostFile)
-	case o.addr != "" || o.rsh != defaultRSH:
-		return errors.New("-addr and -rsh are for -hosts")
+	case o.rsh != defaultRSH:
+		return errors.New("-rsh is for -hosts")
 	default:
-		return nil
+		return o.checkAddr()
 	}
 	if err != nil {
 		return err
@@ -175,7 +184,52 @@ func (o *runOptions) checkHosts(counted bool) error {
 		return err
 	}
 	o.n = len(o.spread.place)
+	if len(o.sections) == 1 {
+		o.sections[0].n = o.n
+	}
+	for _, s := range o.sections {
+		for range s.n {
+			o.spread.dirs = append(o.spread.dirs, s.wdir)
+		}
+	}
 	return nil
+}
+
+// checkAddr returns an error unless -addr is an address, or not given.
+func (o *runOptions) checkAddr() error {
+	if o.addr == "" {
+		return nil
+	}
+	if _, err := netip.ParseAddr(o.addr); err != nil {
+		return fmt.Errorf("-addr %q: want an IP address of this host", o.addr)
+	}
+	return nil
+}
+
+// localAddrs returns the variables that have ranks on this host use its loopback
+// interface only, unless something says that others are to reach them.
+func (o *runOptions) localAddrs() []string {
+	const name = "WEFT_ADDRS"
+	given := func(v string) bool { return strings.HasPrefix(v, name+"=") }
+	switch {
+	case o.spread != nil && !o.spread.allHere() || os.Getenv(name) != "" || slices.ContainsFunc(o.env, given):
+		return nil
+	case o.spread == nil && o.addr != "":
+		return []string{name + "=" + o.addr}
+	}
+	names := os.Getenv(pmi.EnvNames)
+	for _, v := range o.env {
+		if n, ok := strings.CutPrefix(v, pmi.EnvNames+"="); ok {
+			names = n
+		}
+	}
+	if at, _, ok := strings.Cut(names, "/"); ok {
+		// Jobs on other hosts may share the name server, and connect.
+		if ap, err := netip.ParseAddrPort(at); err != nil || !ap.Addr().IsLoopback() {
+			return nil
+		}
+	}
+	return []string{name + "=127.0.0.1"}
 }
 
 // room is how many processes there is room for.
@@ -192,8 +246,8 @@ func (o *runOptions) room() int {
 	return max(n, o.n)
 }
 
-// run builds the program where needed, runs the job and returns its status.
-func run(o runOptions, args []string) (int, error) {
+// run builds the programs where needed, runs the job and returns its status.
+func run(o runOptions) (int, error) {
 	dir, err := os.MkdirTemp("", "weft-run-")
 	if err != nil {
 		return exitFail, err
@@ -214,14 +268,9 @@ func run(o runOptions, args []string) (int, error) {
 	if err != nil {
 		return exitFail, err
 	}
-	path, err := program(ctx, dir, args[0])
+	programs, apps, err := o.programs(ctx, dir)
 	if err != nil {
 		return exitFail, err
-	}
-	if o.spread != nil {
-		if err := o.spread.checkProgram(path, dir); err != nil {
-			return exitFail, err
-		}
 	}
 	if o.transport != "" {
 		o.env = append(o.env, "WEFT_TRANSPORT="+o.transport)
@@ -233,6 +282,7 @@ func run(o runOptions, args []string) (int, error) {
 		}
 		o.env = append(o.env, pmi.EnvNames+"="+names)
 	}
+	o.env = append(o.env, o.localAddrs()...)
 	var pcap *os.File
 	if o.pcap != "" {
 		// Created first: a job of hours must not end in "no such directory".
@@ -249,7 +299,7 @@ func run(o runOptions, args []string) (int, error) {
 		defer trace.Close()
 	}
 	j := &job{
-		n: o.n, path: path, args: args[1:], env: o.env, dir: o.wdir,
+		n: o.n, programs: programs, apps: apps, env: o.env, dir: o.wdir,
 		prefix: o.prefix, verbose: o.verbose, keepOn: o.keepOn, scratch: dir, capture: pcap != nil,
 		profile: o.profile, trace: trace != nil,
 		spread: o.spread, addr: o.addr, universe: o.room(), places: places,

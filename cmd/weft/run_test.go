@@ -68,6 +68,8 @@ func rank(args []string) int {
 	}
 	victim := func(n string) bool { return n == strconv.Itoa(c.Rank) }
 	switch args[0] {
+	case "addrs":
+		fmt.Printf("WEFT_ADDRS=%s\n", os.Getenv("WEFT_ADDRS"))
 	case "hello":
 		fmt.Printf("rank %d of %d, X=%s\n", c.Rank, c.Size, os.Getenv("X"))
 	case "where":
@@ -244,7 +246,7 @@ func wantMisused(t *testing.T, help string, args ...string) {
 func TestWrongUseExitsWithTwo(t *testing.T) {
 	for _, args := range [][]string{
 		{"run"}, {"run", "-n", "0", "x"}, {"run", "-n", "many", "x"}, {"run", "-bogus"}, {"run", "-n", "100000", "x"},
-		{"run", "-transport", "pigeon", "x"}, {"run", "-timeout", "-1s", "x"}, {"run", "-x", "=1", "x"}, {"version", "now"}, {"version", "-x"},
+		{"run", "-transport", "pigeon", "x"}, {"run", "-timeout", "2", "x"}, {"run", "-addr", "nowhere", "x"}, {"run", "-timeout", "-1s", "x"}, {"run", "-x", "=1", "x"}, {"version", "now"}, {"version", "-x"},
 		{"nameserver", "x"}, {"nameserver", "-token", "ab"},
 		{"run", "-x", pmi.EnvNames + "=127.0.0.1:1/secret", "x"},
 	} {
@@ -288,9 +290,10 @@ func TestRunOfWhatCannotRun(t *testing.T) {
 		{"library", lib, "not a program"},
 		{"does not compile", broken, "building"},
 		{"empty directory", t.TempDir(), "building"},
+		{"second program", os.Args[0] + " alone : no-such-program-anywhere", "no-such-program-anywhere"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, errs, status := weft(t, "", "run", tt.program)
+			_, errs, status := weft(t, "", append([]string{"run"}, strings.Fields(tt.program)...)...)
 			if status != exitFail || !strings.Contains(errs, tt.want) {
 				t.Errorf("status %d, message %q; want 1 and %q", status, errs, tt.want)
 			}
