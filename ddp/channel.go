@@ -76,6 +76,15 @@ type Sink interface {
 	Lost(err error)
 }
 
+// Holder is a Channel that is told how much memory the receiving side has for what it
+// was handed and cannot be delivered yet: it keeps the peer from sending more than
+// there is room for. What the peer has sent already, and what it sends again because it
+// was lost, still comes.
+type Holder interface {
+	// Hold tells that it is n bytes more, or fewer. It does not block.
+	Hold(n int)
+}
+
 // Headroom is the room in front of the DDP header in Segment.Frame for the
 // lower layer's own prefix.
 const Headroom = 2

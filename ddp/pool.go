@@ -1,20 +1,24 @@
 package ddp
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Pool is a queue of untagged buffers that any number of Queues take theirs
 // from: a shared receive queue. It is safe for concurrent use.
 //
-// A message takes a buffer when its first segment arrives, so which message gets
-// which buffer depends on the network.
+// A message takes a buffer when all those before it on its stream have been
+// delivered, so which stream gets which buffer depends on the network.
 type Pool struct {
 	sges int
 
 	mu      sync.Mutex
-	ring    []Buffer // guarded by mu
-	head, n int      // guarded by mu: the oldest buffer, and how many
-	depth   int      // guarded by mu: most buffers at once
-	limit   int      // guarded by mu: below this many buffers, notify once
+	ring    []Buffer    // guarded by mu
+	head, n int         // guarded by mu: the oldest buffer, and how many
+	depth   int         // guarded by mu: most buffers at once
+	limit   int         // guarded by mu: below this many buffers, notify once
+	dry     []*Receiver // guarded by mu: found no buffer, each once
 	notify  func()
 }
 
@@ -56,8 +60,25 @@ func (p *Pool) Next() *Buffer {
 // Post adds the buffer of Next.
 func (p *Pool) Post() { p.n++ }
 
-// Commit ends what Reserve began.
-func (p *Pool) Commit() { p.mu.Unlock() }
+// Commit ends what Reserve began, and tells the streams that found no buffer. It must
+// not be called with a lock of a stream held.
+func (p *Pool) Commit() {
+	for k := len(p.dry); k > 0 && len(p.dry) > 0 && p.n > 0; k-- {
+		r := p.dry[0]
+		p.dry = slices.Delete(p.dry, 0, 1)
+		p.mu.Unlock()
+		r.resume() // takes what it needs
+		p.mu.Lock()
+	}
+	p.mu.Unlock()
+}
+
+// forget takes out a receiver that waits for a buffer.
+func (p *Pool) forget(r *Receiver) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dry = slices.DeleteFunc(p.dry, func(o *Receiver) bool { return o == r })
+}
 
 func (p *Pool) at(i int) *Buffer { // mu is held
 	if i += p.head; i >= len(p.ring) {
@@ -66,11 +87,15 @@ func (p *Pool) at(i int) *Buffer { // mu is held
 	return &p.ring[i]
 }
 
-// take moves the oldest buffer to dst. It reports false if there is none.
-func (p *Pool) take(dst *Buffer) bool {
+// take moves the oldest buffer to dst. If there is none it reports false, and has r
+// resume when there is.
+func (p *Pool) take(dst *Buffer, r *Receiver) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.n == 0 {
+		if !r.dry {
+			p.dry = append(p.dry, r)
+		}
 		return false
 	}
 	src := p.at(0)

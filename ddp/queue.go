@@ -15,7 +15,6 @@ type Buffer struct {
 	end  uint32 // highest offset placed
 	ctrl uint8  // Ctrl of the first segment placed
 	seen bool   // whether there was one
-	held bool   // of a queue with a pool: it has a buffer of that
 }
 
 // InlineLen is the size of Buffer.Inline.
@@ -29,7 +28,7 @@ func (b *Buffer) Size() uint32 { return b.size }
 type Queue struct {
 	ring  []Buffer
 	first uint32 // MSN of the oldest buffer
-	n     uint32 // posted buffers, or held of the pool
+	n     uint32 // posted buffers; with a pool 1 while the oldest message has a buffer
 	depth uint32 // most buffers posted at once
 	pool  *Pool  // not nil: where buffers come from
 }
@@ -48,11 +47,9 @@ func (q *Queue) Init(depth, sges int) {
 	q.first, q.n, q.depth = 1, 0, uint32(depth) // RFC 5041, Section 4.3: the first MSN is 1
 }
 
-// InitShared makes the queue one that is not posted to: each message takes a
-// buffer of pool when its first segment arrives. At most depth are taken and not
-// delivered at a time, which is also how far messages may overtake each other.
-func (q *Queue) InitShared(pool *Pool, depth int) {
-	q.Init(depth, pool.sges)
+// share makes the queue one that is not posted to: see Receiver.Share.
+func (q *Queue) share(pool *Pool) {
+	q.Init(1, pool.sges)
 	q.pool = pool
 }
 
@@ -92,7 +89,6 @@ func (q *Queue) First() *Buffer { return q.at(q.first) }
 // Drop takes the oldest buffer out of the queue. Its memory is as the ULP
 // leaves it.
 func (q *Queue) Drop() {
-	q.First().held = false
 	q.first++
 	q.n--
 }
@@ -101,12 +97,8 @@ func (q *Queue) Drop() {
 // before that.
 func (q *Queue) Empty(f func(*Buffer)) {
 	for q.n > 0 {
-		if b := q.First(); q.pool == nil || b.held {
-			f(b)
-			q.Drop()
-		} else {
-			q.first++
-		}
+		f(q.First())
+		q.Drop()
 	}
 }
 
@@ -118,9 +110,6 @@ func (q *Queue) at(msn uint32) *Buffer { return &q.ring[msn&uint32(len(q.ring)-1
 // delivered already.
 func (q *Queue) find(msn uint32) (*Buffer, Fault) {
 	d := msn - q.first
-	if q.pool != nil {
-		return q.hold(msn, d)
-	}
 	switch {
 	case d < q.n:
 		return q.at(msn), 0
@@ -128,26 +117,6 @@ func (q *Queue) find(msn uint32) (*Buffer, Fault) {
 		return nil, FaultNoBuffer
 	}
 	return nil, FaultMSN
-}
-
-// hold returns the buffer of a message that is d after the first not delivered,
-// from the pool if the message is new.
-func (q *Queue) hold(msn, d uint32) (*Buffer, Fault) {
-	if d >= q.depth {
-		if d < 1<<31 {
-			return nil, FaultNoBuffer // further ahead than agreed
-		}
-		return nil, FaultMSN
-	}
-	b := q.at(msn)
-	if !b.held {
-		if !q.pool.take(b) {
-			return nil, FaultNoBuffer
-		}
-		b.held = true
-		q.n++
-	}
-	return b, 0
 }
 
 // place copies p to offset mo of the buffer (checks 3 and 4).

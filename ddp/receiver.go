@@ -55,6 +55,12 @@ var ErrSequence = errors.New("ddp: invalid sequence number")
 //
 // Sequence numbers count what the peer sent on the stream, from 0: segments,
 // and messages of the lower layer's own (Skip).
+//
+// Messages of a queue with a Pool take their buffers in the order of MSNs, one at a
+// time: the next one when it is the oldest that was not delivered. What overtakes it,
+// or finds the pool empty, is held in a copy until then. So a peer never has more than
+// one buffer of the pool for messages that are not complete, and no message waits for
+// a buffer that a later one has. Held tells what that costs.
 type Receiver struct {
 	ulp    ULP
 	queues [Queues]Queue
@@ -63,6 +69,10 @@ type Receiver struct {
 	ended  bool
 	end    uint64 // valid if ended: the sequence number of the end
 	hdr    [UntaggedHeaderLen]byte
+	shared *Queue // the queue that has a pool, if there is one
+	held   heldSegments
+	dry    bool   // the pool is to call resume
+	resume func() // has the owner call Resume
 	// cur is what is being handled. It is here, not on the stack, because the ULP is
 	// given a pointer to its header.
 	cur arrival
@@ -71,18 +81,37 @@ type Receiver struct {
 // Init readies r, whose zero value is of no use.
 func (r *Receiver) Init(ulp ULP) { r.ulp = ulp }
 
+// Share makes queue qn, and no other, take its buffers from a pool. resume is called,
+// with no lock of the pool held, when the pool was empty and is not any more: it must
+// call Resume.
+func (r *Receiver) Share(qn int, pool *Pool, resume func()) {
+	r.shared, r.resume = &r.queues[qn], resume
+	r.shared.share(pool)
+}
+
 // Queue returns queue qn, which the ULP must Init and fill.
 func (r *Receiver) Queue(qn int) *Queue { return &r.queues[qn] }
 
 // Stop makes r place and deliver nothing any more, as after a fault. It still
 // keeps track of the sequence, so that Ended is called.
-func (r *Receiver) Stop() { r.failed = true }
+func (r *Receiver) Stop() {
+	r.failed = true
+	r.held = heldSegments{}
+	if r.dry {
+		r.dry = false
+		r.shared.pool.forget(r)
+	}
+}
 
 // Discard is Stop for good: it frees the memory of the queues, which must be empty.
 func (r *Receiver) Discard() {
 	r.Stop()
+	r.shared, r.resume = nil, nil
 	r.queues = [Queues]Queue{}
 }
+
+// Forget frees what came early: nothing more will come.
+func (r *Receiver) Forget() { r.order.early, r.order.table = 0, nil }
 
 // Early returns how many arrivals wait for their turn.
 func (r *Receiver) Early() int { return r.order.early }
@@ -205,30 +234,45 @@ func (r *Receiver) place(h *Header, payload []byte) (*Buffer, Fault) {
 	if f != 0 {
 		return nil, f
 	}
+	q := &r.queues[h.QN]
+	if q.pool != nil {
+		return r.placeShared(q, h, payload, how)
+	}
 	// RFC 5041, Section 7.1 asks for the checks on non-empty segments only,
 	// but an empty message needs a buffer to be delivered in, too.
-	b, f := r.queues[h.QN].find(h.MSN)
+	b, f := q.find(h.MSN)
 	if f != 0 {
 		return nil, f
 	}
+	return b, b.put(h, payload, how)
+}
+
+// put checks and places a segment of an untagged message.
+func (b *Buffer) put(h *Header, payload []byte, how Admission) Fault {
 	if b.seen && b.ctrl != h.Ctrl {
 		// Section 4.3: "Each DDP Segment within a specific DDP Message MUST
 		// contain the same value for the RsvdULP field."
-		return b, FaultMSN
+		return FaultMSN
 	}
 	b.seen, b.ctrl = true, h.Ctrl
-	return b, b.place(h.MO, payload, how == AdmitInline)
+	return b.place(h.MO, payload, how == AdmitInline)
 }
 
 // arrived delivers what is due now that r.cur has come.
 func (r *Receiver) arrived(seq uint64) {
-	if seq != r.order.next {
+	if seq != r.order.next || r.waits(&r.cur) {
 		r.order.put(seq, &r.cur)
 		return
 	}
 	r.order.next++
 	r.due(&r.cur)
-	for r.order.take(&r.cur) {
+	r.deliverEarly()
+}
+
+// deliverEarly delivers what came early and is due.
+func (r *Receiver) deliverEarly() {
+	for r.order.early > 0 && r.order.peek(&r.cur) && !r.waits(&r.cur) {
+		r.order.drop()
 		r.due(&r.cur)
 	}
 }
@@ -274,6 +318,9 @@ func (r *Receiver) deliver(a *arrival) {
 		return
 	}
 	q.Drop()
+	if q.pool != nil && r.held.has(q.first) {
+		r.back(q)
+	}
 }
 
 // fault reports the first fault (RFC 5041, Section 7.1: "MUST silently drop

@@ -181,29 +181,37 @@ func TestSequenceErrors(t *testing.T) {
 }
 
 func TestReorderWindowMemory(t *testing.T) {
-	// One number far ahead takes one page; a full window takes what it must.
+	// Memory is proportional to what came early, wherever in the window that is: 4
+	// bytes for each byte of the shortest segments, which are 20 with their number.
+	const perByte = 5
+	for _, step := range []uint64{1, 2, 63, 64, 100, 4096} {
+		r, _ := newReceiver(0, 0)
+		seg := tagged(0, true, "")
+		came := 0
+		for seq := step; seq < MaxOutstanding; seq += step {
+			if err := r.Segment(seq, seg); err != nil {
+				t.Fatal(err)
+			}
+			came++
+			if got, most := r.Held(), perByte*20*came; got > most {
+				t.Fatalf("each %d. number: %d early segments take %d bytes, want at most %d", step, came, got, most)
+			}
+		}
+		if step == 1 && r.Held() < 24*came {
+			t.Errorf("%d early segments are told to take %d bytes", came, r.Held())
+		}
+	}
 	r, u := newReceiver(0, 0)
 	seg := tagged(0, true, "")
 	r.Segment(MaxOutstanding-1, seg)
-	pages := func() (n int) {
-		for _, p := range r.order.pages {
-			if p != nil {
-				n++
-			}
-		}
-		return n
-	}
-	if pages() != 1 {
-		t.Errorf("%d pages for one record", pages())
-	}
 	for seq := uint64(MaxOutstanding - 2); seq > 0; seq-- {
 		if err := r.Segment(seq, seg); err != nil {
 			t.Fatal(err)
 		}
 	}
 	r.Segment(0, seg)
-	if len(u.delivered) != MaxOutstanding || r.Early() != 0 || pages() != 0 || len(r.order.spare) > maxSparePages {
-		t.Errorf("delivered %d, early %d, pages %d, spare %d", len(u.delivered), r.Early(), pages(), len(r.order.spare))
+	if len(u.delivered) != MaxOutstanding || r.Early() != 0 || r.Held() != 0 || len(r.order.table) > minRecords {
+		t.Errorf("delivered %d, early %d, held %d", len(u.delivered), r.Early(), r.Held())
 	}
 }
 

@@ -361,45 +361,24 @@ func TestPool(t *testing.T) {
 		p.Commit()
 		return true
 	}
-	var q Queue
-	q.InitShared(p, 2)
-	if q.Free() != 0 || !q.Shared() {
-		t.Error("a shared queue can be posted to")
-	}
 	if !post(10, 11, 12) || post(13) {
 		t.Error("room for three")
 	}
 	p.SetLimit(2)
-	// The second message comes first: buffers go by arrival.
-	b2, f := q.find(2)
-	if f != 0 || b2.ID != 10 || b2.Size() != 10 {
-		t.Fatalf("second message: %v, %v", b2.ID, f)
+	r := &Receiver{}
+	var b Buffer
+	for i, want := range []uint64{10, 11, 12} {
+		if !p.take(&b, r) || b.ID != want || b.Size() != uint32(want) {
+			t.Errorf("buffer %d has ID %d, want %d", i, b.ID, want)
+		}
 	}
-	if b, _ := q.find(2); b != b2 {
-		t.Error("another buffer for the same message")
+	if low != 1 {
+		t.Errorf("the limit was told %d times", low)
 	}
-	if _, f := q.find(3); f != FaultNoBuffer {
-		t.Errorf("over the depth: %v", f)
+	if p.take(&b, r) {
+		t.Error("an empty pool has a buffer")
 	}
-	if _, f := q.find(0); f != FaultMSN {
-		t.Errorf("delivered already: %v", f)
-	}
-	b1, _ := q.find(1)
-	if b1.ID != 11 || q.Len() != 2 || low != 1 {
-		t.Errorf("first message: buffer %d, %d held, limit told %d times", b1.ID, q.Len(), low)
-	}
-	q.Drop()
-	if b, _ := q.find(3); b == nil || b.ID != 12 {
-		t.Error("third message")
-	}
-	var left []uint64
-	q.Empty(func(b *Buffer) { left = append(left, b.ID) })
-	if len(left) != 2 || left[0] != 10 || left[1] != 12 || q.Len() != 0 {
-		t.Errorf("left %v", left)
-	}
-	if _, f := q.find(q.first); f != FaultNoBuffer {
-		t.Errorf("empty pool: %v", f)
-	}
+	p.forget(r) // else it is told
 	post(1, 2)
 	if p.Resize(1) || !p.Resize(5) || !post(3, 4, 5) {
 		t.Error("resize")

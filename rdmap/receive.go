@@ -38,11 +38,40 @@ func (s *Stream) End(seq uint64) error {
 	return err
 }
 
+// resumeRecv goes on after Config.Shared was empty.
+func (s *Stream) resumeRecv() {
+	s.rmu.Lock()
+	s.rx.Resume()
+	s.after()
+}
+
+// holds returns by how much the memory of what waits has changed since it was called
+// last.
+func (s *Stream) holds() int { // rmu is held
+	d := s.rx.Held() - s.held
+	s.held += d
+	return d
+}
+
+// tell tells the channel what holds returned. No lock is held.
+func (s *Stream) tell(d int) {
+	if d == 0 {
+		return
+	}
+	s.mu.Lock()
+	h := s.holder
+	s.mu.Unlock()
+	if h != nil {
+		h.Hold(d)
+	}
+}
+
 // after unlocks rmu and does what the segment gave rise to.
 func (s *Stream) after() {
-	kick, check := s.kick, s.check
+	kick, check, held := s.kick, s.check, s.holds()
 	s.kick, s.check = false, false
 	s.rmu.Unlock()
+	s.tell(held)
 	if kick {
 		s.transmit()
 	}

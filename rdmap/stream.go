@@ -83,9 +83,8 @@ type Config struct {
 	// IRD bounds the incoming reads and atomics being served, ORD the
 	// outgoing ones.
 	IRD, ORD int
-	// Shared, if not nil, is where receive buffers come from. Then RecvDepth
-	// bounds how many of them messages that are not complete, or overtook
-	// others, may hold, and RecvSGEs is not used.
+	// Shared, if not nil, is where receive buffers come from. RecvDepth and
+	// RecvSGEs are not used then.
 	Shared *ddp.Pool
 	// Window bounds the segments sent and not acknowledged (default
 	// ddp.DefaultWindow, at most ddp.MaxOutstanding).
@@ -121,6 +120,7 @@ type Stream struct {
 	reposted  uint32            // guarded by rmu: read request buffers given back
 	badRead   ReadRequestHeader // guarded by rmu: what Deliver objected to
 	isBadRead bool              // guarded by rmu
+	held      int               // guarded by rmu: what holder was told
 	kick      bool              // guarded by rmu: transmit after unlocking
 	check     bool              // guarded by rmu: settle after unlocking
 
@@ -164,6 +164,7 @@ type Stream struct {
 	segs      [batch]ddp.Segment // owned by whoever set sending
 	train     ddp.Train          // likewise: without Body none
 	trains    ddp.TrainChannel   // guarded by mu: ch, if it takes them
+	holder    ddp.Holder         // guarded by mu: ch, if it is one
 
 	rsTail   atomic.Uint32 // responses sent, written under mu
 	inflight atomic.Int32
@@ -204,7 +205,7 @@ func NewStream(cfg Config) (*Stream, error) {
 	}
 	s.rx.Init((*upper)(s))
 	if cfg.Shared != nil {
-		s.rx.Queue(QueueSend).InitShared(cfg.Shared, cfg.RecvDepth)
+		s.rx.Share(QueueSend, cfg.Shared, s.resumeRecv)
 	} else {
 		s.rx.Queue(QueueSend).Init(cfg.RecvDepth, cfg.RecvSGEs)
 	}
@@ -268,6 +269,7 @@ func (s *Stream) Bind(ch ddp.Channel) error {
 	}
 	s.ch = ch
 	s.trains, _ = ch.(ddp.TrainChannel)
+	s.holder, _ = ch.(ddp.Holder)
 	return nil
 }
 
@@ -361,7 +363,7 @@ func (s *Stream) Resume() error {
 }
 
 // Queued tells how full the queues are: operations not completed, and receive
-// buffers posted, or held of Config.Shared.
+// buffers posted; with Config.Shared 1 while a message that is not complete has one.
 func (s *Stream) Queued() (ops, recvs int) {
 	s.rmu.Lock()
 	defer s.rmu.Unlock()

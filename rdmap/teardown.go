@@ -175,12 +175,15 @@ func (s *Stream) settle() {
 	var ch ddp.Channel
 	if s.ch != nil && !s.freed && s.state == StateError && s.peerEnd && s.inflight.Load() == 0 {
 		s.freed, ch = true, s.ch
+		s.rx.Forget()
 	}
+	held := s.holds()
 	spent := s.spent
 	s.spent = nil
 	s.mu.Unlock()
 	s.rmu.Unlock()
 	freeAll(spent)
+	s.tell(held)
 	if ch != nil {
 		ch.Release()
 	}

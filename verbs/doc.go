@@ -43,9 +43,9 @@
 // been placed, too (rule 10).
 //
 // Every message needs a posted receive, of the queue pair or of its shared
-// receive queue (SRQ), and there is no way to wait for one: a message that finds
-// none ends the connection. Consumers agree on how many messages may be under
-// way.
+// receive queue (SRQ). A message to a queue pair that has none ends the connection,
+// so consumers agree on how many messages may be under way; a message that finds a
+// shared receive queue empty waits: see SRQ.
 //
 // The right to a region can be given for a while, and to one peer only: bind a
 // memory window (MW), or register a region of AllocMR, by a work request, and

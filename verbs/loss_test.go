@@ -15,6 +15,12 @@ import (
 // newLink makes two nodes on an emulated network, in a synctest bubble.
 func newLink(t *testing.T, seed uint64, l sctptest.Link) (a, b *node, net *sctptest.Network) {
 	t.Helper()
+	return newLinkConfig(t, seed, l, Config{})
+}
+
+// newLinkConfig is newLink with parameters of the devices.
+func newLinkConfig(t *testing.T, seed uint64, l sctptest.Link, cfg Config) (a, b *node, net *sctptest.Network) {
+	t.Helper()
 	net = sctptest.NewNetwork(seed)
 	net.SetDefault(l)
 	open := func(addr string) *node {
@@ -27,7 +33,7 @@ func newLink(t *testing.T, seed uint64, l sctptest.Link) (a, b *node, net *sctpt
 		if err != nil {
 			t.Fatal(err)
 		}
-		return nodeOn(t, tr, Config{})
+		return nodeOn(t, tr, cfg)
 	}
 	return open("10.0.0.1"), open("10.0.0.2"), net
 }

@@ -15,8 +15,7 @@ type QPConfig struct {
 	// SendCQ and RecvCQ get the completions. They may be the same. Required.
 	SendCQ, RecvCQ *CQ
 	// SRQ, if not nil, is where receives come from; it is of the same domain.
-	// RecvDepth then bounds how many of them messages of this queue pair may
-	// hold that are incomplete or overtook others, and MaxRecvSGE is not used.
+	// RecvDepth and MaxRecvSGE are not used then.
 	SRQ *SRQ
 	// SendDepth and RecvDepth are the sizes of the work queues (default
 	// DefaultDepth).

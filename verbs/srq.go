@@ -16,8 +16,16 @@ type SRQConfig struct {
 }
 
 // SRQ is a shared receive queue: receives for any number of queue pairs. A
-// message takes one when its first segment arrives; it completes in the RecvCQ
-// of its queue pair. A message that finds the queue empty ends its queue pair.
+// message takes one when all those before it on its queue pair have been delivered;
+// it completes in the RecvCQ of its queue pair. So a queue pair has one receive at a
+// time for a message that is not complete, whatever its peer sends.
+//
+// A message that finds the queue empty waits for PostRecv, and so does all that its
+// peer sent after it. What waits, for a receive or for a message that was lost and is
+// sent again, is copied and counts against the receive buffer of the association
+// (sctp.Config.RecvBuffer), which all queue pairs with the same peer share: its window
+// closes when that is full. Over TCP the connection is not read meanwhile.
+//
 // It is safe for concurrent use.
 type SRQ struct {
 	pd   *PD
@@ -73,8 +81,9 @@ type SRQAttr struct {
 	// Depth and MaxSGE are the capacities, Limit what SetLimit said, 0 once the
 	// event was raised.
 	Depth, MaxSGE, Limit int
-	// Posted is the number of receives in the queue, without those that
-	// incomplete messages hold: see QPAttr.RecvQueued.
+	// Posted is the number of receives in the queue, without those of
+	// incomplete messages, one at most for each queue pair: see
+	// QPAttr.RecvQueued.
 	Posted int
 }
 

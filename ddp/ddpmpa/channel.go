@@ -72,6 +72,8 @@ type Channel struct {
 
 	mu     sync.Mutex
 	wake   sync.Cond     // writer: something below changed
+	room   sync.Cond     // reader: held or lost changed
+	held   atomic.Int64  // see Hold
 	queue  []ddp.Segment // guarded by mu
 	gated  bool          // guarded by mu: nothing may be sent yet
 	barred bool          // guarded by mu: nothing may be sent, ever
@@ -90,7 +92,7 @@ func newChannel(c Conn, ours, theirs *Frame, gated bool) *Channel {
 	crc := ours.CRC || theirs.CRC
 	ch := &Channel{conn: c, gated: gated, done: make(chan struct{}),
 		tx: NewFramer(theirs.Markers, crc), rx: NewDeframer(ours.Markers, crc)}
-	ch.wake.L = &ch.mu
+	ch.wake.L, ch.room.L = &ch.mu, &ch.mu
 	ch.measure()
 	return ch
 }
@@ -217,6 +219,7 @@ func (c *Channel) close(err error) bool {
 		close(c.done)
 	}
 	c.wake.Signal()
+	c.room.Signal()
 	c.mu.Unlock()
 	c.conn.Close()
 	return true
@@ -250,6 +253,29 @@ func release(q []ddp.Segment, err error) {
 		o := q[i].Owner
 		q[i].Body, q[i].Owner = nil, nil
 		o.Released(err)
+	}
+}
+
+// Hold implements ddp.Holder. Over TCP everything comes in order, so something is held
+// only while the stream lacks receives: nothing is read meanwhile.
+func (c *Channel) Hold(n int) {
+	if c.held.Add(int64(n)) > 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.room.Signal()
+}
+
+// awaitRoom waits while the stream holds something.
+func (c *Channel) awaitRoom() {
+	if c.held.Load() <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.held.Load() > 0 && c.lost == nil {
+		c.room.Wait()
 	}
 }
 
@@ -382,6 +408,7 @@ func (c *Channel) read() {
 				return
 			}
 			seq++
+			c.awaitRoom()
 		}
 		if r == w || len(buf)-w < 64<<10 {
 			w = copy(buf, buf[r:w])

@@ -23,6 +23,8 @@ type link interface {
 	segments(sid uint16, segs []ddp.Segment) (int, error)
 	// train is the same for a train, whose first segment has the number ssn.
 	train(sid, ssn uint16, t *ddp.Train) error
+	// hold counts n bytes, or fewer, against the receive buffer.
+	hold(n int)
 	// maxPayload is the size of the largest message that fits a packet.
 	maxPayload() int
 	// tags are the verification tags of the two sides.
@@ -50,8 +52,9 @@ type Association struct {
 	parity int    // guarded by mu: of the SIDs this side chooses
 	err    error  // guarded by mu: why the association is gone
 
-	// parts are messages being put together. Only the upcall uses it.
-	parts []partial
+	// parts are messages being put together, by their number. Only the upcall uses
+	// it.
+	parts map[uint64]*partial
 	// run is what waits for the pieces that come at once, nil if nothing does. Only
 	// the upcall uses it.
 	run *run
@@ -214,5 +217,7 @@ func (a *Association) down(err error, again bool) {
 		}
 	}
 	a.choose() // a peer that restarted has another tag
-	a.parts = nil
+	for id, p := range a.parts {
+		a.forget(id, p)
+	}
 }

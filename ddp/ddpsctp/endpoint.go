@@ -175,6 +175,8 @@ func (l sctpLink) control(sid uint16, msg []byte, owner ddp.Owner) error {
 		Owner: owner, Force: true})
 }
 
+func (l sctpLink) hold(n int) { l.a.KeepReceived(n) }
+
 func (l sctpLink) maxPayload() int     { return l.a.MaxPayload() }
 func (l sctpLink) abort(reason string) { l.a.Abort(reason) }
 

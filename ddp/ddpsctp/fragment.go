@@ -1,48 +1,62 @@
 package ddpsctp
 
-// maxPartials and maxPartial bound the fragmented messages of an association
-// being put together, in number and bytes each. A peer only fragments when the
-// path MTU falls below what it has queued.
-const (
-	maxPartials = 64
-	maxPartial  = 1 << 16
+import (
+	"unsafe"
+
+	"github.com/weftstack/weft/sctp"
 )
+
+// maxPartial bounds a fragmented message being put together. A peer only fragments
+// when the path MTU falls below what it has queued, and no segment is longer (RFC
+// 5041, Section 3). How many there are is bounded by the receive buffer of the
+// association, which they count against: any number may lack a fragment that was
+// lost.
+const maxPartial = 1 << 16
+
+// partialCost is about what a message being put together takes besides its bytes: the
+// record, and a place in the map.
+const partialCost = int(unsafe.Sizeof(partial{})) + 64
 
 // partial is a fragmented message being put together.
 type partial struct {
 	sid  uint16
 	ppid uint32
-	tsn  uint32 // of the fragment that comes next
 	b    []byte
 }
 
-// fragment takes a piece of a message that did not come in one.
-func (a *Association) fragment(sid uint16, ppid, tsn uint32, begin, end bool, data []byte) {
-	if begin {
-		if len(a.parts) == maxPartials {
-			a.link.abort("too many fragmented messages")
-			return
+// fragment takes a piece of a message that did not come in one. The pieces of a
+// message come in order; those of others may come in between.
+func (a *Association) fragment(p *sctp.Piece) {
+	m := a.parts[p.Message]
+	switch {
+	case p.Begin && m == nil:
+		m = &partial{sid: p.Stream, ppid: p.PPID}
+		if a.parts == nil {
+			a.parts = make(map[uint64]*partial)
 		}
-		a.parts = append(a.parts, partial{sid, ppid, tsn + 1, append([]byte(nil), data...)})
+		a.parts[p.Message] = m
+		a.link.hold(partialCost)
+	case m == nil:
+		return
+	case p.Aborted:
+		a.forget(p.Message, m)
 		return
 	}
-	for i := range a.parts {
-		p := &a.parts[i]
-		if p.sid != sid || p.tsn != tsn {
-			continue
-		}
-		p.tsn++
-		if p.b = append(p.b, data...); len(p.b) > maxPartial {
-			a.link.abort("fragmented message too long")
-			return
-		}
-		if end {
-			whole := *p
-			last := len(a.parts) - 1
-			a.parts[i], a.parts[last] = a.parts[last], partial{}
-			a.parts = a.parts[:last]
-			a.receive(whole.sid, whole.ppid, whole.b)
-		}
+	if len(m.b)+len(p.Data) > maxPartial {
+		a.link.abort("fragmented message too long")
 		return
 	}
+	was := cap(m.b)
+	m.b = append(m.b, p.Data...)
+	a.link.hold(cap(m.b) - was)
+	if p.End {
+		a.forget(p.Message, m)
+		a.receive(m.sid, m.ppid, m.b)
+	}
+}
+
+// forget takes a message being put together out.
+func (a *Association) forget(id uint64, m *partial) {
+	delete(a.parts, id)
+	a.link.hold(-partialCost - cap(m.b))
 }

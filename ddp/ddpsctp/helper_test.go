@@ -29,6 +29,7 @@ type testLink struct {
 	log     []string // control messages sent
 	aborted string
 	max     int
+	held    int
 	tag     uint32
 	reqs    []*Request
 }
@@ -73,6 +74,8 @@ func (l *testLink) train(sid, ssn uint16, t *ddp.Train) error {
 	}
 	return nil
 }
+
+func (l *testLink) hold(n int) { l.held += n }
 
 func (l *testLink) maxPayload() int     { return l.max }
 func (l *testLink) abort(reason string) { l.aborted = reason }

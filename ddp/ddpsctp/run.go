@@ -32,7 +32,7 @@ func (a *Association) piece(p *sctp.Piece) {
 	if whole {
 		a.receive(p.Stream, p.PPID, p.Data)
 	} else {
-		a.fragment(p.Stream, p.PPID, p.TSN, p.Begin, p.End, p.Data)
+		a.fragment(p)
 	}
 }
 

@@ -118,6 +118,9 @@ func (s *Session) Association() *Association { return s.a }
 // that needs no fragmentation and leaves room for a bundled SACK.
 func (s *Session) MULPDU() int { return s.a.mulpdu() }
 
+// Hold implements ddp.Holder: it counts against the receive buffer of the association.
+func (s *Session) Hold(n int) { s.a.link.hold(n) }
+
 // Send implements ddp.Channel.
 func (s *Session) Send(segs []ddp.Segment) (int, error) {
 	largest := s.a.largest()

@@ -553,27 +553,42 @@ func TestFragments(t *testing.T) {
 	m := w.a.queue[0]
 	w.a.queue = nil
 	a := w.b.assoc
-	a.fragment(m.sid, m.ppid, 10, true, false, m.data[:100])
-	a.fragment(5, m.ppid, 30, true, false, m.data[:100]) // of another message
-	a.fragment(m.sid, m.ppid, 11, false, false, m.data[100:200])
-	a.fragment(m.sid, m.ppid, 99, false, true, m.data[200:]) // of none
+	piece := func(id uint64, sid uint16, data []byte, begin, end bool) {
+		a.piece(&sctp.Piece{Message: id, Stream: sid, PPID: m.ppid, Data: data, Begin: begin, End: end})
+	}
+	piece(10, m.sid, m.data[:100], true, false)
+	piece(11, 5, m.data[:100], true, false) // of another message
+	piece(10, m.sid, m.data[100:200], false, false)
+	piece(12, m.sid, m.data[200:], false, true) // of none
 	if len(pb.got) != 1 {
 		t.Error("delivered before its end")
 	}
-	a.fragment(m.sid, m.ppid, 12, false, true, m.data[200:])
+	piece(10, m.sid, m.data[200:], false, true)
 	if !slices.Equal(text(pb.got), []string{"skip", strings.Repeat("long ", 100)}) {
 		t.Errorf("got %q", text(pb.got))
 	}
-	for i := range maxPartials {
-		a.fragment(6, m.ppid, uint32(100+2*i), true, false, nil)
+	a.piece(&sctp.Piece{Message: 11, Stream: 5, End: true, Aborted: true})
+	if w.b.held != 0 || len(a.parts) != 0 {
+		t.Errorf("%d bytes of %d messages are held, want none", w.b.held, len(a.parts))
 	}
-	if w.b.aborted == "" {
-		t.Error("the number of fragmented messages is not bounded")
+	// Any number of messages may lack a fragment that was lost: they count, and are
+	// complete when it comes.
+	const many = 1000
+	for i := range uint64(many) {
+		piece(100+i, 6, m.data[:100], true, false)
 	}
-	w.b.aborted, a.parts = "", nil
-	a.fragment(6, m.ppid, 1, true, false, nil)
-	for i := range uint32(maxPartial/1000 + 1) {
-		a.fragment(6, m.ppid, 2+i, false, false, make([]byte, 1000))
+	if w.b.aborted != "" || w.b.held < many*100 {
+		t.Errorf("%d messages lack a fragment: aborted %q, %d bytes held", many, w.b.aborted, w.b.held)
+	}
+	for i := range uint64(many) {
+		piece(100+i, 6, m.data[100:], false, true)
+	}
+	if w.b.held != 0 {
+		t.Errorf("%d bytes are held, want none", w.b.held)
+	}
+	piece(1, 6, nil, true, false)
+	for range maxPartial/1000 + 1 {
+		piece(1, 6, make([]byte, 1000), false, false)
 	}
 	if w.b.aborted == "" {
 		t.Error("the size of fragmented messages is not bounded")

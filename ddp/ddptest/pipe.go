@@ -9,6 +9,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"github.com/weftstack/weft/ddp"
 )
@@ -39,6 +40,7 @@ type End struct {
 	Tap func(seg []byte)
 
 	sink     ddp.Sink
+	held     atomic.Int64
 	seq      uint64
 	queue    []item // on the way to the peer
 	acks     []item // delivered, not acknowledged
@@ -73,6 +75,16 @@ func NewPipe(seed uint64, mulpdu int) *Pipe {
 
 // Attach gives the end the sink that hears the other end.
 func (e *End) Attach(s ddp.Sink) { e.sink = s }
+
+// Hold implements ddp.Holder.
+func (e *End) Hold(n int) {
+	if e.held.Add(int64(n)) < 0 {
+		panic("ddptest: less than nothing is held")
+	}
+}
+
+// Held returns how much the user of e holds.
+func (e *End) Held() int { return int(e.held.Load()) }
 
 // MULPDU implements ddp.Channel.
 func (e *End) MULPDU() int { return e.Size }

@@ -221,9 +221,9 @@ func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 	used := w.used()
 	next := t == m.cum+1
 	switch {
-	case used < w.limit:
+	case used+w.kept < w.limit:
 		return true
-	case m.high.Less(t) && n > w.credit && !(next && r.starved()):
+	case m.high.Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
 		return false
 	case next:
 		return used < w.bound()

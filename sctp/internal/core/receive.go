@@ -26,9 +26,10 @@ func (r *dataReceiver) begun() bool {
 // open prepares to receive on so many streams from a peer that begins at TSN
 // initial.
 func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved bool, seed uint64) {
-	id := uint64(0)
+	id, kept := uint64(0), 0
 	if r.reasm != nil {
 		id = r.reasm.msgID // the peer restarted: the numbers of messages go on
+		kept = r.reasm.window.kept
 	}
 	r.close()
 	r.initial, r.streams = initial, streams
@@ -45,7 +46,7 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved b
 	}
 	r.reasm.init(reasmConfig{interleaved: interleaved, pieces: cfg.Pieces, streams: streams,
 		limit: cfg.RecvBuffer, seed: seed}, initial)
-	r.reasm.msgID = id
+	r.reasm.msgID, r.reasm.window.kept = id, kept
 }
 
 func (r *dataReceiver) close() {

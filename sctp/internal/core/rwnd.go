@@ -10,6 +10,7 @@ const swsSegment = 1452
 type recvWindow struct {
 	limit   int // receive buffer
 	held    int // heap of what is buffered: payload and records
+	kept    int // what the user keeps of what it took: see KeepReceived
 	payload int // user data in it
 	idle    int // of receive buffers that are pinned, what nobody needs
 	largest int // the most that a fragment took that went beyond limit
@@ -44,7 +45,7 @@ func (w *recvWindow) take(n int) { w.credit = max(w.credit-n, 0) }
 // told, would send far more than fits.
 func (w *recvWindow) open() uint32 {
 	used := w.used()
-	n := w.limit - used
+	n := w.limit - used - w.kept
 	if n < min(swsSegment, w.limit/2) {
 		return 0
 	}

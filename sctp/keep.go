@@ -1,0 +1,18 @@
+package sctp
+
+// KeepReceived counts n bytes against the receive buffer of an association in upcall
+// mode: memory in which its user keeps what OnPiece has delivered and cannot be used
+// yet. A negative n gives bytes back. The window that the peer is told shrinks by as
+// much, so a peer that keeps to its window stops sending before that memory grows
+// beyond the receive buffer; what fills gaps is received all the same. KeepReceived
+// never blocks and may be called in OnPiece.
+func (a *Association) KeepReceived(n int) {
+	a.mu.Lock()
+	a.core.KeepReceived(n)
+	flush := n < 0 && a.core.WantTransmit()
+	w := a.unlock()
+	if flush {
+		w |= a.flush()
+	}
+	a.settleLater(w)
+}
