@@ -23,6 +23,10 @@ type Message struct {
 	// Copy makes segments hold copies of the payload, so that the memory may
 	// be used again at once.
 	Copy bool
+	// Snapshots, if not nil, makes segments hold copies, too, which are counted there:
+	// of any size, and a train of segments one in all. The payload is read once, in the
+	// order of its addresses. Next and NextTrain are called while there is Room.
+	Snapshots *Snapshots
 	// Owner is the Owner of segments that reference SGL, Credit that of those
 	// that do not.
 	Owner, Credit Owner
@@ -66,6 +70,10 @@ func (m *Message) Next(mulpdu int, seg *Segment) (last bool) {
 	case inFrame:
 		frame = frame[:len(frame)+n]
 		m.gather(frame[len(frame)-n:])
+	case whole != nil && m.Snapshots != nil:
+		c := m.Snapshots.take(whole, 1, m.Credit)
+		seg.Body, seg.Owner = c.b[:n], c
+		m.off += n
 	case whole != nil:
 		seg.Body, seg.Owner = whole, m.Owner
 		m.off += n
@@ -94,7 +102,13 @@ func (m *Message) rest() []byte {
 // gather copies the next len(p) bytes of SGL to p.
 func (m *Message) gather(p []byte) {
 	for len(p) > 0 {
-		c := copy(p, m.SGL[m.idx].B[m.off:])
+		b := m.SGL[m.idx].B[m.off:]
+		c := min(len(p), len(b))
+		if m.Snapshots != nil {
+			copyInOrder(p, b[:c])
+		} else {
+			copy(p, b)
+		}
 		p = p[c:]
 		if m.off += c; m.off == len(m.SGL[m.idx].B) {
 			m.idx, m.off = m.idx+1, 0

@@ -27,6 +27,9 @@ const (
 	RemoteAtomic
 	// BindWindow lets memory windows be bound to the region.
 	BindWindow
+	// ReadSnapshot has peers read copies, which are made when the memory is sent
+	// first. Windows bound to the region have it, too.
+	ReadSnapshot
 )
 
 // Domain is a protection domain: the identity that regions and streams must
@@ -113,6 +116,9 @@ func (r *Region) Bind(mem []byte, base uint64, access Access, scope *Scope, pare
 	}
 	if parent != nil && !parent.Pin() {
 		return false
+	}
+	if parent != nil {
+		access |= parent.access & ReadSnapshot
 	}
 	r.mem, r.base, r.access, r.scope, r.parent = mem, base, access, scope, parent
 	r.users.Store(0)

@@ -5,6 +5,8 @@ package ddp
 type Source struct {
 	// Mem is the memory.
 	Mem []byte
+	// Snapshot tells that the region has ReadSnapshot.
+	Snapshot bool
 
 	region *Region
 	parent *Region // what region was bound to; may be nil
@@ -28,6 +30,7 @@ func (t *Table) Source(sc *Scope, stag uint32, to uint64, n uint32) (s Source, d
 	}
 	off := to - r.base
 	s.Mem, s.region, s.parent = r.mem[off:off+uint64(n):off+uint64(n)], r, r.parent
+	s.Snapshot = r.access&ReadSnapshot != 0
 	// Before leave: when a revocation returns all sources there were are counted.
 	if s.parent != nil {
 		s.parent.sources.Add(1)

@@ -19,3 +19,6 @@ func (r *Receiver) String() string { return "ddp.Receiver" }
 
 // String tells what it is.
 func (s *Scope) String() string { return "ddp.Scope" }
+
+// String names the counter and the bytes it holds.
+func (s *Snapshots) String() string { return fmt.Sprintf("ddp.Snapshots of %d bytes", s.Held()) }

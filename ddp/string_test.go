@@ -8,5 +8,5 @@ import (
 
 func TestHandlesPrintShort(t *testing.T) {
 	r := &Region{mem: make([]byte, 1000)}
-	testenv.CheckHandles(t, []any{r, new(Table), new(Pool), new(Queue), new(Receiver), new(Scope)}, "Segment", "Message", "Buffer", "Source")
+	testenv.CheckHandles(t, []any{r, new(Table), new(Pool), new(Queue), new(Receiver), new(Scope), new(Snapshots)}, "Segment", "Message", "Buffer", "Source")
 }

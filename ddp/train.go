@@ -103,6 +103,10 @@ func (m *Message) NextTrain(mulpdu, most int, t *Train) (n int, last bool) {
 	last = uint64(len(body)) == uint64(m.Len-m.done)
 	h.Last = last
 	*t = Train{Header: *h, Body: body, Unit: unit, Owner: m.Owner}
+	if m.Snapshots != nil {
+		c := m.Snapshots.take(body, t.Segments(), m.Credit)
+		t.Body, t.Owner = c.b[:len(body)], c
+	}
 	h.advance(len(body))
 	m.off += len(body)
 	m.done += uint32(len(body))

@@ -108,6 +108,9 @@ func (s *Stream) startResponse() { // mu is held
 		s.begin(h, r.mem[:], r.read.Size)
 		if s.cur.msg.Owner = s.cur.msg.Credit; r.src != nil {
 			s.cur.msg.Owner = r.src
+			if r.src.Snapshot {
+				s.cur.msg.Snapshots = &s.copies
+			}
 		}
 	}
 	s.cur.resp = r

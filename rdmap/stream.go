@@ -168,8 +168,9 @@ type Stream struct {
 
 	rsTail   atomic.Uint32 // responses sent, written under mu
 	inflight atomic.Int32
-	stalled  atomic.Bool // inflight reached the window
-	ending   atomic.Bool // endSent: the last credit settles
+	copies   ddp.Snapshots // of responses
+	stalled  atomic.Bool   // inflight reached the window
+	ending   atomic.Bool   // endSent: the last credit settles
 	window   int32
 	resume   int32 // inflight at which a stalled stream goes on
 }

@@ -21,6 +21,9 @@ type creditor Stream
 // Released implements ddp.Owner.
 func (c *creditor) Released(error) { (*Stream)(c).credit(1) }
 
+// ReleasedN implements ddp.BatchOwner.
+func (c *creditor) ReleasedN(n int, _ error) { (*Stream)(c).credit(n) }
+
 // credit takes back segments that were outstanding. A stream that had stopped at its
 // window goes on when a good part of it is free: in batches, not one by one.
 func (s *Stream) credit(released int) {
@@ -135,6 +138,12 @@ func (s *Stream) fill() (n int) { // mu is held
 			s.revokedResponse(r)
 			continue
 		}
+		if s.crowded() {
+			if n > 0 {
+				s.segs[n-1].Urgent = true
+			}
+			break
+		}
 		if s.trains != nil && s.cur.msg.HasTrain(mulpdu) {
 			if n == 0 {
 				n = s.fillTrain(mulpdu)
@@ -169,8 +178,10 @@ func (s *Stream) fill() (n int) { // mu is held
 func (s *Stream) fillTrain(mulpdu int) int { // mu is held
 	room := int(s.window - s.inflight.Load())
 	n, last := s.cur.msg.NextTrain(mulpdu, min(room, max(int(s.window)/4, 2)), &s.train)
-	s.hold(int32(n))
-	s.train.Urgent = n >= room || last
+	if s.cur.msg.Snapshots == nil {
+		s.hold(int32(n))
+	}
+	s.train.Urgent = n >= room || last || !s.copies.Room()
 	if last {
 		s.finish()
 	}
@@ -197,6 +208,22 @@ func (s *Stream) full(n int32) bool {
 	}
 	s.stalled.Store(true)
 	if s.inflight.Load()+n > s.resume {
+		return true
+	}
+	s.stalled.Store(false)
+	return false
+}
+
+// crowded reports whether the current message waits for room for copies, and if so
+// sees to it that credit calls transmit in time: the segments that have the room are
+// under way.
+func (s *Stream) crowded() bool { // mu is held
+	c := s.cur.msg.Snapshots
+	if c == nil || c.Room() {
+		return false
+	}
+	s.stalled.Store(true)
+	if !c.Room() {
 		return true
 	}
 	s.stalled.Store(false)

@@ -20,9 +20,23 @@ const (
 	RemoteAtomic = ddp.RemoteAtomic
 	// MWBind lets memory windows be bound to the region.
 	MWBind = ddp.BindWindow
+	// ReadSnapshot has peers that read get copies of the memory, which are made when
+	// it is sent. Without it Read Responses refer to the memory, and what is lost on
+	// the way and sent again is read from there again: of memory that changes
+	// meanwhile a reader gets parts from before and after, in any order. With it each
+	// byte is read once, in the order of addresses, where it is aligned 8 bytes at once
+	// (atomic.LoadUint64). So a version at both ends tells the reader whether what is
+	// between is whole: the owner of the memory changes, by atomic stores, the version
+	// at the end, then what is between, then the version at the beginning.
+	//
+	// The copies of one queue pair hold at most ddp.MaxSnapshots bytes; reads that
+	// need more wait until some were acknowledged. Windows bound to the region have
+	// it, too, and Bind.Access may for OpFastRegister. MR.Drain does not wait for
+	// copies.
+	ReadSnapshot = ddp.ReadSnapshot
 
 	remoteAccess = RemoteRead | RemoteWrite | RemoteAtomic
-	allAccess    = LocalWrite | remoteAccess | MWBind
+	allAccess    = LocalWrite | remoteAccess | MWBind | ReadSnapshot
 )
 
 // MR is a registered memory region.
@@ -162,8 +176,9 @@ func (mr *MR) Sync() { mr.r.Sync() }
 func (mr *MR) Invalidate() { mr.r.Revoke() }
 
 // AfterDrain invalidates the region and calls f, once, when the transport does not
-// read its memory for peers any more. Read Responses are not copies of the memory:
-// they refer to it until the peer has acknowledged them, or the connection is lost.
+// read its memory for peers any more. Read Responses are not copies of the memory,
+// without ReadSnapshot: they refer to it until the peer has acknowledged them, or the
+// connection is lost.
 // Memory that peers may have read is not to be changed before. Windows bound to the
 // region are to be invalidated first; for a region of AllocMR that is registered
 // again meanwhile f waits until that memory is not read any more, either.

@@ -39,7 +39,14 @@ func (mw *MW) Renew() error { return mw.pd.renew(&mw.r) }
 
 // pin checks a bind and pins the region and the window.
 func (b *Bind) pin(pd *PD, op Opcode) error {
-	if b.MR == nil || b.MR.pd != pd || b.Access&^remoteAccess != 0 {
+	if b.MR == nil || b.MR.pd != pd {
+		return ErrWorkRequest
+	}
+	allowed := remoteAccess
+	if op == OpFastRegister {
+		allowed |= ReadSnapshot
+	}
+	if b.Access&^allowed != 0 {
 		return ErrWorkRequest
 	}
 	r := b.MR.r

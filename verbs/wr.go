@@ -19,7 +19,12 @@ const (
 	// OpImm sends the 8 octets of Imm; it consumes a receive work request of
 	// the peer without touching its buffer (RFC 7306, Section 6).
 	OpImm = rdmap.OpImm
-	// OpRead reads from Remote as many bytes as SGL has room for.
+	// OpRead reads from Remote as many bytes as SGL has room for. A read is not
+	// atomic: of memory that its owner, or another peer, changes at the same time
+	// it gets parts from before and after the change. They come in any order,
+	// since what is lost on the way is read again to be repeated, unless the
+	// region was registered with ReadSnapshot. So a version at both ends of the
+	// memory tells nothing about what is between without that.
 	OpRead = rdmap.OpRead
 	// OpFetchAdd and OpCompareSwap are the atomic operations of RFC 7306,
 	// Section 5, on the 8 aligned bytes at Remote, in the byte order of the
@@ -90,13 +95,15 @@ type Bind struct {
 	// Base is the tagged offset of the first byte.
 	Base uint64
 	// Access are the remote rights. Windows with RemoteWrite or RemoteAtomic
-	// need a region with LocalWrite.
+	// need a region with LocalWrite. OpFastRegister may add ReadSnapshot.
 	Access Access
 }
 
 // SendWR is a work request of the send queue. PostSend copies it, but the
 // memory of SGL belongs to the queue pair until the work request, or a later
-// one of the same queue, has completed.
+// one of the same queue, has completed: it is read again to repeat what was lost,
+// so what changes before arrives in parts. What an OpRead reads at the peer may
+// arrive in parts, too: see there.
 type SendWR struct {
 	// ID is given back in the completion.
 	ID uint64

@@ -1,0 +1,82 @@
+package ddp
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// MaxSnapshots bounds the bytes that the copies of one Snapshots hold, each of which is
+// up to twice as large as what it is of.
+const MaxSnapshots = 1 << 20
+
+// Snapshots counts the copies of what a stream has under way that is to be sent as it
+// was when it was sent first: the lower layer may read the payload of a segment again,
+// to repeat it, and would find memory that has changed since.
+type Snapshots struct {
+	held atomic.Int64 // bytes
+}
+
+// Held returns the bytes that copies hold.
+func (s *Snapshots) Held() int64 { return s.held.Load() }
+
+// Room reports whether there is room for a copy of any size that Message makes.
+func (s *Snapshots) Room() bool { return s.held.Load() <= MaxSnapshots-maxTrainBytes }
+
+// snapshot is a copy of the payload of a segment, or of a train: its Body and Owner.
+type snapshot struct {
+	b     []byte // of a size that is a power of two
+	owner Owner
+	of    *Snapshots
+	left  atomic.Int32 // segments that were not released
+}
+
+// snapshotPools have copies of 1<<(minSnapshotBits+i) bytes.
+var snapshotPools [maxSnapshotBits - minSnapshotBits + 1]sync.Pool
+
+const minSnapshotBits, maxSnapshotBits = 12, 18 // 4 KiB, and 256 KiB: maxTrainBytes
+
+// take copies p, the payload of n segments, whose owner is told when they are done with.
+func (s *Snapshots) take(p []byte, n int, owner Owner) *snapshot {
+	class := max(bits.Len(uint(len(p)-1)), minSnapshotBits) - minSnapshotBits
+	c, _ := snapshotPools[class].Get().(*snapshot)
+	if c == nil {
+		c = &snapshot{b: make([]byte, 1<<(minSnapshotBits+class))}
+	}
+	c.owner, c.of = owner, s
+	c.left.Store(int32(n))
+	s.held.Add(int64(len(c.b)))
+	copyInOrder(c.b, p)
+	return c
+}
+
+// copyInOrder copies p in the order of addresses, where it is aligned 8 bytes at once,
+// as atomic.LoadUint64 loads them: copy does it in any order.
+func copyInOrder(dst, p []byte) {
+	for i := 0; i < len(p); {
+		at := unsafe.Pointer(&p[i])
+		if uintptr(at)%8 == 0 && len(p)-i >= 8 {
+			binary.NativeEndian.PutUint64(dst[i:], atomic.LoadUint64((*uint64)(at)))
+			i += 8
+		} else {
+			dst[i] = p[i]
+			i++
+		}
+	}
+}
+
+// Released implements Owner.
+func (c *snapshot) Released(err error) { c.ReleasedN(1, err) }
+
+// ReleasedN implements BatchOwner.
+func (c *snapshot) ReleasedN(n int, err error) {
+	o := c.owner
+	if c.left.Add(int32(-n)) == 0 {
+		c.of.held.Add(int64(-len(c.b)))
+		c.owner, c.of = nil, nil
+		snapshotPools[bits.Len(uint(len(c.b)-1))-minSnapshotBits].Put(c)
+	}
+	ReleaseN(o, n, err)
+}
