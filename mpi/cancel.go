@@ -70,7 +70,8 @@ func (e *engine) withdraw(p *peer, id uint64) {
 }
 
 // withdrawn ends send id, which the receiver has forgotten.
-func (e *engine) withdrawn(p *peer, id uint64) error {
+func (e *engine) withdrawn(p *peer, v *envelope) error {
+	id := v.id
 	r := e.ids.remove(id, p)
 	if r == nil {
 		return nil // it has ended for another reason
@@ -78,7 +79,8 @@ func (e *engine) withdrawn(p *peer, id uint64) error {
 	r.mu.Lock()
 	asked := r.canceling
 	r.mu.Unlock()
-	if r.ctx != nil || !asked {
+	freed := v.flags&flagFreed != 0
+	if r.ctx != nil || !asked && !freed {
 		err := fmt.Errorf("%w: request %d is no send to be cancelled", ErrProtocol, id)
 		r.fail(err)
 		return err
@@ -86,7 +88,10 @@ func (e *engine) withdrawn(p *peer, id uint64) error {
 	if r.buf != nil {
 		p.announced.Add(-1)
 	}
-	r.forgotten = true // seen by whoever books the last event
+	r.dropped = ErrCanceled // seen by whoever books the last event
+	if freed {
+		r.dropped = fmt.Errorf("%w: rank %d has freed it and dropped the message", ErrFreed, p.rank)
+	}
 	r.eventAfterReads()
 	return nil
 }

@@ -164,7 +164,7 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 	case kindCancel:
 		e.withdraw(p, v.id)
 	case kindWithdrawn:
-		return 0, e.withdrawn(p, v.id)
+		return 0, e.withdrawn(p, v)
 	case kindCredit:
 		p.credit.Add(int64(min(v.length, maxCredit)))
 	case kindBye:
@@ -206,8 +206,11 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 		revoked := e.dropped[v.ctx]
 		e.mu.Unlock()
 		f.last = nil
-		if v.kind != kindReady {
+		switch {
+		case v.kind != kindReady:
 			f.dest = toDrop
+		case !revoked:
+			p.dropped(v.kind, v.length, v.id)
 		}
 		if revoked && v.kind == kindSync {
 			v.kind = kindEager // it is not matched; its sender will hear of the revocation
@@ -332,6 +335,17 @@ func (p *peer) consumed(k kind, length, id uint64) {
 	}
 }
 
+// dropped tells the sender of a message that nobody can receive any more, because the
+// communicator is freed here, that its send has failed.
+func (p *peer) dropped(k kind, length, id uint64) {
+	if k != kindReady {
+		p.repay(length)
+	}
+	if k != kindEager {
+		p.control(0, &envelope{kind: kindWithdrawn, flags: flagFreed, id: id})
+	}
+}
+
 // messageWhole is called when the last byte of m has come.
 func (e *engine) messageWhole(m *message) {
 	e.mu.Lock()
@@ -342,7 +356,7 @@ func (e *engine) messageWhole(m *message) {
 	case r != nil:
 		e.hand(m, r)
 	case dropped:
-		m.peer.consumed(m.kind, m.length, m.id)
+		m.peer.dropped(m.kind, m.length, m.id)
 		m.recycle()
 	}
 }
@@ -360,10 +374,10 @@ func (e *engine) messageLost(m *message, err error) {
 		m.ctx.removeMessage(m)
 	}
 	e.mu.Unlock()
-	if r != nil {
-		r.fail(err)
-	}
 	m.recycle()
+	if r != nil {
+		e.rematch(r, err)
+	}
 }
 
 // clear gets the body of send id of p for r, in the way that p would like, if that
@@ -385,15 +399,16 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 			v.kind, v.grant = kindGrant, g
 		}
 	}
+	f := fetch{r: r, epoch: r.epoch, p: p, send: id, n: n, from: how.grant}
 	v.peerID = e.ids.add(r, p)
+	f.id = v.peerID
 	if err := p.failure(); err != nil {
 		// down may have looked at ids before the add.
 		if e.ids.remove(v.peerID, p) != nil {
-			r.fail(err)
+			e.rematch(r, err)
 		}
 		return
 	}
-	f := fetch{r: r, p: p, id: v.peerID, send: id, n: n, from: how.grant}
 	if rdma && how.offer {
 		e.bulk.read(f)
 		return

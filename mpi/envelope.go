@@ -41,12 +41,12 @@ const (
 	kindClear                     // clear to send length bytes of send id to receive peerID
 	kindBody                      // body of a rendezvous, for receive id
 	kindMatched                   // the kindSync message of send id was matched
-	kindRevoke                    // send id is cancelled, its receive will get no body
+	kindRevoke                    // send id has failed, its receive will get no body
 	kindCredit                    // length more bytes of eager messages may be sent
 	kindBye                       // the sender has finalized
 	kindHello                     // first message of a link, see hello.go
 	kindCancel                    // send id is to be cancelled if no receive has matched it
-	kindWithdrawn                 // send id is forgotten, as kindCancel wanted
+	kindWithdrawn                 // send id is forgotten, as kindCancel wanted, or for the reason of flagFreed
 	kindGrant                     // kindClear, and the body may be written to memory of the receiver: see rendezvous.go
 	kindWritten                   // the body of receive id, granted to the receiver of this, is there
 	kindOffer                     // kindReady, and the body may be read from memory of the sender: offer is set, and kind kindReady
@@ -76,6 +76,9 @@ const (
 	// sender by the system, see shm_direct.go: the STag is the slot of the offer, the
 	// token its word and the address.
 	flagNear = 16
+	// flagFreed, in kindWithdrawn, tells that the receiver has freed the communicator and
+	// has dropped the message without being asked to.
+	flagFreed = 32
 )
 
 // headerLen returns the length of the envelope of kind k.

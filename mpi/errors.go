@@ -51,6 +51,27 @@ var (
 	ErrOption = errors.New("mpi: bad option")
 )
 
+// A SendrecvError is returned by Sendrecv and SendrecvReplace when one of the two
+// messages was exchanged and the other was not, because the context ended or a rank
+// failed in between. It wraps the reason. An error of another type says that neither
+// was, or, if it is ErrTruncate or ErrCount, that both were.
+type SendrecvError struct {
+	Sent     bool  // dst receives the message that was sent
+	Received bool  // the buffer holds a message, which the Status returned with the error describes
+	Err      error // why the other message was not exchanged
+}
+
+// Error says which message was exchanged, and why the other was not.
+func (e *SendrecvError) Error() string {
+	if e.Sent {
+		return fmt.Sprintf("mpi: Sendrecv has sent its message but received none: %v", e.Err)
+	}
+	return fmt.Sprintf("mpi: Sendrecv has received a message but not sent its own: %v", e.Err)
+}
+
+// Unwrap gives the reason to errors.Is and errors.As.
+func (e *SendrecvError) Unwrap() error { return e.Err }
+
 // A RankError says that an operation failed because a rank is gone.
 // It wraps ErrProcFailed and the reason.
 type RankError struct {

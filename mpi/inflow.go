@@ -145,16 +145,17 @@ func (f *inflow) end() {
 	case toMessage:
 		e.messageWhole(m)
 	case toDrop:
-		f.p.consumed(v.kind, v.length, v.id)
+		f.p.dropped(v.kind, v.length, v.id)
 	}
 }
 
 // cut ends the message in progress, if any: the peer is gone.
 func (f *inflow) cut(err error) {
+	f.letGo()
 	r, m := f.r, f.m
 	f.busy, f.nhdr, f.r, f.m = false, 0, nil, nil
 	if r != nil {
-		r.fail(err)
+		f.p.e.rematch(r, err)
 	}
 	if m != nil {
 		f.p.e.messageLost(m, err)

@@ -288,13 +288,13 @@ func (x *matchContext) lookup(src, tag int32) *message {
 // post gives r the oldest message for it (see take), or else makes r wait and
 // returns nil.
 func (x *matchContext) post(r *Request) *message {
+	r.order = x.order // also of one that matches at once, for repost
+	x.order++
 	if m := x.lookup(r.src, r.tag); m != nil {
 		x.removeMessage(m)
 		x.take(m, r)
 		return m
 	}
-	r.order = x.order
-	x.order++
 	r.elem.req = r
 	x.posted.push(key{r.src, r.tag}, &r.elem)
 	x.count(r, 1)

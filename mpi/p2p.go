@@ -9,8 +9,10 @@ import (
 // for a short message, when the transport has taken it all for a long one,
 // which needs a matching receive. It returns ErrRank, ErrTag or ErrType for bad
 // arguments and a RankError if dst is gone. When ctx ends while Send waits for a
-// matching receive it withdraws the message and returns ctx.Err(); once the
-// message is on its way Send waits for it. (MPI-5.0, Section 3.2.1)
+// matching receive it asks dst to forget the message, and returns ctx.Err() when dst
+// has done so: the message is never received. If a receive has matched the message
+// before, Send waits until it is sent, and succeeds. Either takes a round trip, or
+// until dst is found to be gone. (MPI-5.0, Section 3.2.1)
 func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
 	b, err := bytesOf(buf)
 	if err != nil {
@@ -26,7 +28,7 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 }
 
 // Ssend is Send that returns only when a receive has matched the message
-// (MPI-5.0, Section 3.4).
+// (MPI-5.0, Section 3.4). If it returns ctx.Err() the message is never received.
 func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
 	b, err := bytesOf(buf)
 	if err != nil {
@@ -42,9 +44,11 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 }
 
 // Recv receives a message from rank src of c with the given tag into buf; src
-// may be AnySource, tag may be AnyTag. It blocks until the message is there,
-// ctx is done (the receive is then withdrawn, buf no longer written to), or
-// src is gone (RankError). A message longer than buf gives ErrTruncate.
+// may be AnySource, tag may be AnyTag. It blocks until the message is there, ctx is
+// done or src is gone (RankError). When ctx ends before a message has matched, the
+// receive is withdrawn, and buf no longer written to: no message is taken. After that
+// Recv waits for the rest of the message, or until its sender is found to be gone. A
+// message longer than buf gives ErrTruncate.
 func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Status, error) {
 	b, err := bytesOf(buf)
 	if err != nil {
@@ -60,7 +64,9 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 }
 
 // Sendrecv sends send to dst and receives into recv from src at the same time
-// (MPI-5.0, Section 3.10). The buffers must not overlap.
+// (MPI-5.0, Section 3.10). The buffers must not overlap. When ctx ends it withdraws
+// what no call of another rank has matched; if that is only one of the two messages it
+// returns a SendrecvError, which says which was exchanged.
 func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (Status, error) {
 	sb, err := bytesOf(send)
 	if err != nil {

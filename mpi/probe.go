@@ -120,8 +120,9 @@ func (c *Comm) improbe(src, tag int) (*Message, error) {
 	}
 }
 
-// Mrecv receives the message m into buf. It blocks until all of it is there
-// or ctx is done. m must not be used again.
+// Mrecv receives the message m into buf. It blocks until all of it is there or its
+// sender is found to be gone (RankError); that ctx ends does not lose the message.
+// m must not be used again.
 func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) {
 	c := m.c
 	b, err := bytesOf(buf)
@@ -154,7 +155,7 @@ func (m *Message) start(b []byte) *Request {
 	}
 	r := newRequest(e)
 	r.comm = m.c
-	r.ctx, r.src, r.tag, r.buf = m.m.ctx, int32(m.st.Source), int32(m.st.Tag), b
+	r.ctx, r.src, r.tag, r.buf, r.probed = m.m.ctx, int32(m.st.Source), int32(m.st.Tag), b, true
 	e.mu.Lock()
 	if m.m.lost {
 		e.mu.Unlock()
@@ -238,7 +239,7 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 	}()
 	var gap spin.Wait
 	for !look() {
-		if werr := e.prog.rest(ctx, w, &gap, look); werr != nil {
+		if werr := e.prog.rest(ctx, w, &gap, look); werr != nil && !look() {
 			return Status{}, nil, werr
 		}
 	}

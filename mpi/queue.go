@@ -73,6 +73,26 @@ func (t *table) push(k key, e *elem) {
 	q.tail = e
 }
 
+// insertOrdered adds e, a receive in no queue, before all younger ones of key k.
+func (t *table) insertOrdered(k key, e *elem) {
+	t.push(k, e)
+	p := e.prev
+	for p != nil && p.req.order > e.req.order {
+		p = p.prev
+	}
+	if p == e.prev {
+		return
+	}
+	q := e.q
+	q.tail, e.prev.next = e.prev, nil
+	if e.prev = p; p == nil {
+		e.next, q.head = q.head, e
+	} else {
+		e.next, p.next = p.next, e
+	}
+	e.next.prev = e
+}
+
 func (t *table) insert(k key) *queue {
 	if t.n >= len(t.buckets) {
 		t.grow()

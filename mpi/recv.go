@@ -28,13 +28,13 @@ func (c *Comm) attend(ctx context.Context, s slot, b []byte, src, tag int) (Stat
 	return c.w.eng.finishRecv(ctx, r)
 }
 
-// finishRecv waits for r, or withdraws it when ctx ends, and frees it.
+// finishRecv waits for r and frees it. When ctx ends before a message has matched r
+// it withdraws r. After that the sender may have been told that its message is
+// received, so r gets the message, for which finishRecv waits.
 func (e *engine) finishRecv(ctx context.Context, r *Request) (Status, error) {
 	if err := r.await(ctx); err != nil {
-		if !e.cancel(r, err) {
-			r.fail(err)
-		}
-		_ = r.await(context.Background()) // already done
+		e.cancel(r, err)
+		_ = r.await(context.Background())
 	}
 	if r.err != nil {
 		st := Status{}
@@ -79,16 +79,38 @@ func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, r
 	return c.sendWith(ctx, newRequest(c.w.eng), s, sb, dst, stag, rb, src, rtag)
 }
 
-// sendWith starts the receive r, sends, and waits for r.
+// sendWith starts the receive r, sends, and waits for r. If the send fails, r is
+// withdrawn, or, if a message has matched it, gets that.
 func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst, stag int, rb []byte, src, rtag int) (Status, error) {
-	c.startRecv(r, s, rb, src, rtag)
-	if err := c.send(ctx, s, sendStandard, sb, dst, stag); err != nil {
-		if !c.w.eng.cancel(r, err) {
-			r.fail(err)
-		}
+	e := c.w.eng
+	err := ctx.Err()
+	if err == nil && dst != ProcNull {
+		err = c.checkPeer(dst)
+	}
+	if err != nil { // before anything is received
+		r.recycle()
 		return Status{}, err
 	}
-	return c.w.eng.finishRecv(ctx, r)
+	c.startRecv(r, s, rb, src, rtag)
+	serr := c.send(ctx, s, sendStandard, sb, dst, stag)
+	if serr != nil {
+		e.cancel(r, serr)
+		ctx = context.Background()
+	}
+	st, rerr := e.finishRecv(ctx, r)
+	switch {
+	case serr == nil && (rerr == nil || st != Status{}): // st: a truncated message
+		return st, rerr
+	case serr == nil && (s != slotUser || dst == ProcNull):
+		return Status{}, rerr
+	case serr == nil:
+		return Status{}, &SendrecvError{Sent: true, Err: rerr}
+	case rerr != nil && st == Status{}:
+		return Status{}, serr
+	case s != slotUser:
+		return st, serr
+	}
+	return st, &SendrecvError{Received: true, Err: errors.Join(serr, rerr)}
 }
 
 func (c *Comm) checkSource(src int) error {
@@ -113,10 +135,7 @@ func (c *Comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
 		return
 	}
 	if x.post(r) == nil {
-		if err := c.sourceGone(x, src); err != nil && !r.anySource || x.interrupts(r) {
-			if err == nil {
-				err = c.brokenBy()
-			}
+		if err := c.cannotWait(x, r); err != nil {
 			x.unpost(r)
 			e.mu.Unlock()
 			r.complete(err)
@@ -146,13 +165,16 @@ func (c *Comm) sourceGone(x *matchContext, src int) error {
 	return nil
 }
 
-// cancel withdraws r, which is then done with err. It reports whether r was
-// still waiting for a message.
+// cancel withdraws r, which is then done with err, and reports true. If a message has
+// matched r it reports false, and r gets that message; should the message not come,
+// see rematch, r is then done with err.
 func (e *engine) cancel(r *Request, err error) bool {
 	e.mu.Lock()
 	x := r.ctx
 	ok := x.unpost(r)
-	if ok && r.tag == AnyTag {
+	if !ok {
+		r.quit = err
+	} else if r.tag == AnyTag {
 		x.recheck()
 	}
 	ms := x.taken()
@@ -166,8 +188,13 @@ func (e *engine) cancel(r *Request, err error) bool {
 
 // peerDown fails everything that waits for p.
 func (e *engine) peerDown(p *peer, err error) {
+	var unmatched []*Request
 	for _, r := range e.ids.removeAll(p) {
-		r.fail(err)
+		if r.ctx != nil {
+			unmatched = append(unmatched, r)
+		} else {
+			r.fail(err)
+		}
 	}
 	var failed []*Request
 	var ready []*message
@@ -181,6 +208,9 @@ func (e *engine) peerDown(p *peer, err error) {
 	e.mu.Unlock()
 	for _, r := range failed {
 		r.fail(err)
+	}
+	for _, r := range unmatched {
+		e.rematch(r, err)
 	}
 	for _, m := range ready {
 		e.hand(m, m.match)
@@ -309,11 +339,10 @@ func (e *engine) dropContexts(c *Comm, err error) {
 	}
 	for _, m := range gone {
 		switch {
-		case m.kind == kindReady:
-		case errors.Is(err, ErrRevoked): // not matched, see arrive
+		case !errors.Is(err, ErrRevoked):
+			m.peer.dropped(m.kind, m.length, m.id)
+		case m.kind != kindReady: // not matched, see arrive
 			m.peer.repay(m.length)
-		default:
-			m.peer.consumed(m.kind, m.length, m.id)
 		}
 		m.recycle()
 	}

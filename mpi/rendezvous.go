@@ -175,12 +175,15 @@ func (v *envelope) proposal() proposal {
 
 // fetch is a body that a receive reads from its sender.
 type fetch struct {
-	r    *Request
-	p    *peer
-	id   uint64 // of the receive
-	send uint64 // of the send
-	n    int
-	from grant
+	r *Request
+	// epoch is that of r when the fetch began. Another one tells that r has been
+	// unmatched since, and its buffer is not to be touched.
+	epoch uint32
+	p     *peer
+	id    uint64 // of the receive
+	send  uint64 // of the send
+	n     int
+	from  grant
 }
 
 // prepareRendezvous opens what a communicator needs for its method: what is sent
@@ -253,7 +256,9 @@ func (e *engine) fetched(f *fetch, gone bool) {
 // unfetched asks for a body that could not be read.
 func (e *engine) unfetched(f *fetch) {
 	f.r.place.Lock()
-	f.r.exposed = nil
+	if f.r.epoch == f.epoch {
+		f.r.exposed = nil
+	}
 	f.r.place.Unlock()
 	f.p.control(0, &envelope{kind: kindClear, id: f.send, peerID: f.id, length: uint64(f.n)})
 }

@@ -87,7 +87,7 @@ func (b *rdmaBulk) read(f fetch) {
 	}
 	x := &bulkRead{fetch: f, c: c}
 	f.r.place.Lock()
-	gone := len(f.r.buf) < f.n // it has failed
+	gone := f.r.epoch != f.epoch || len(f.r.buf) < f.n // it was unmatched, or has failed
 	if !gone {
 		x.buf = f.r.buf[:f.n]
 		f.r.exposed = x

@@ -380,9 +380,15 @@ func TestRendezvousReceiveGivenUp(t *testing.T) {
 				}
 				gone := rng.IntN(each)
 				// As a blocking receive does when its context ends.
-				unmatched := w.eng.cancel(reqs[gone], context.Canceled)
+				_, err := w.eng.finishRecv(ended, reqs[gone])
+				unmatched := errors.Is(err, context.Canceled)
+				if err != nil && !unmatched {
+					return fmt.Errorf("round %d: receive %d: %w", round, gone, err)
+				}
 				if !unmatched {
-					reqs[gone].fail(context.Canceled)
+					if err := checkPattern(bufs[gone], each*round+gone); err != nil {
+						return fmt.Errorf("round %d: receive that was given up too late: %w", round, err)
+					}
 				}
 				clear(bufs[gone]) // the program's again
 				for i, r := range reqs {

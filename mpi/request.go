@@ -35,6 +35,9 @@ type Request struct {
 	length   uint64      // of the matched message
 	merge    merging     // what is done with what comes; guarded by place
 	failed   atomic.Bool // fail was called: what comes is not placed any more; set under place
+	epoch    uint32      // counts unmatch, never reset: a copier of an earlier match stops; guarded by place
+	quit     error       // the error to end with instead of waiting for another match; guarded by eng.mu
+	probed   bool        // it receives a message of Mprobe, and can have no other
 
 	anySource bool // it may be pending while a failure is not acknowledged
 	aside     bool // the program does not wait for it: who does never polls
@@ -48,8 +51,8 @@ type Request struct {
 	sent    *matchContext // where it was sent
 	offered offering      // what the peer may read; whoever takes r's id may take it
 
-	canceling bool // the receiver was asked to forget the message; guarded by mu
-	forgotten bool // and did
+	canceling bool  // the receiver was asked to forget the message; guarded by mu
+	dropped   error // why the receiver dropped the message without receiving it
 
 	comm        *Comm     // whose error handler gets the error; may be nil
 	generalized *Grequest // that it belongs to; may be nil
@@ -75,6 +78,7 @@ func (r *Request) recycle() {
 	}
 	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
 	r.sent, r.anySource, r.aside, r.canceling = nil, false, false, false
+	r.quit, r.probed = nil, false
 	if r.failed.Load() { // too late: it was done
 		r.failed.Store(false)
 	}
@@ -133,6 +137,15 @@ func (r *Request) fail(err error) {
 	r.buf = nil
 	r.place.Unlock()
 	r.withdrawGrant()
+	if r.ctx != nil { // rematch may have posted it again before it saw failed
+		r.eng.mu.Lock()
+		if r.ctx.unpost(r) && r.tag == AnyTag {
+			r.ctx.recheck()
+		}
+		ms := r.ctx.taken()
+		r.eng.mu.Unlock()
+		r.eng.handAll(ms)
+	}
 	if r.ctx == nil && r.offered != nil {
 		r.afterReads(func(whole bool) {
 			if whole {

@@ -181,10 +181,7 @@ func (r *Request) event(err error) {
 		return
 	}
 	if r.pending.Add(-1) == 0 {
-		if r.forgotten {
-			err = ErrCanceled
-		}
-		r.complete(err)
+		r.complete(r.dropped)
 	}
 }
 
@@ -239,43 +236,41 @@ func (e *engine) sendBodyMessage(r *Request, id uint64, n int, flags uint8) {
 	p.link.flush()
 }
 
-// awaitSend waits for r. When ctx ends before the message is on its way it is
-// withdrawn, and ctx.Err() returned.
+// awaitSend waits for r. When ctx ends first it asks the receiver to forget the
+// message, and waits for the answer: the message is forgotten, and awaitSend returns
+// ctx.Err(), or a receive has matched it, and the send succeeds. Only the receiver can
+// tell: whatever the sender decided alone could cross a match on the wire.
 func (e *engine) awaitSend(ctx context.Context, r *Request) error {
 	err := r.await(ctx)
 	if err == nil {
 		return nil
 	}
-	if r.id != 0 && e.ids.remove(r.id, r.peer) != nil {
-		if r.buf != nil { // announced, not yet asked for
-			r.peer.announced.Add(-1)
-			v := envelope{kind: kindRevoke, id: r.id}
-			r.peer.control(r.stream, &v) // on the stream of the announcement, so after it
-			r.fail(err)
-			_ = r.await(context.Background()) // until the buffer is not read any more
-			return r.err
-		}
-		if r.pending.Add(-1) == 0 { // delivered, not yet matched
-			r.complete(err)
-			return err
-		}
-		_ = r.await(context.Background())
+	r.cancelSend()
+	_ = r.await(context.Background())
+	if r.err == ErrCanceled {
 		return err
 	}
-	_ = r.await(context.Background())
 	return r.err
 }
 
-// revoked acts on the withdrawal of a send: its announcement is forgotten, or
-// the receive that has matched it fails.
+// revoked acts on the end of a send that gave up because of a failure: its
+// announcement is forgotten, or the receive that has matched it goes on to the next
+// match. In a collective it fails, as the collective does.
 func (e *engine) revoked(p *peer, v *envelope) {
 	if v.peerID != 0 {
-		if r := e.ids.remove(v.peerID, p); r != nil && r.ctx != nil {
-			why := ErrCanceled
-			if v.flags&flagFailed != 0 && r.ctx.interrupted() {
-				why = ErrProcFailed // which this rank has not noticed yet
-			}
-			r.fail(fmt.Errorf("%w: rank %d has withdrawn its send", why, p.rank))
+		r := e.ids.remove(v.peerID, p)
+		if r == nil || r.ctx == nil {
+			return
+		}
+		why := ErrCanceled
+		if v.flags&flagFailed != 0 && r.ctx.interrupted() {
+			why = ErrProcFailed // which this rank has not noticed yet
+		}
+		err := fmt.Errorf("%w: rank %d has given its send up", why, p.rank)
+		if r.ctx.interrupted() {
+			r.fail(err)
+		} else {
+			e.rematch(r, err)
 		}
 		return
 	}

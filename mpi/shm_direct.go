@@ -163,7 +163,7 @@ func (l *shmLink) copyBody(f *fetch) {
 		e.unfetched(f) // and hears that the send was withdrawn
 		return
 	}
-	gone, err := l.copyTo(f.r, binary.BigEndian.Uint64(f.from.token[8:]), f.n)
+	gone, err := l.copyTo(f, binary.BigEndian.Uint64(f.from.token[8:]))
 	switch {
 	case gone:
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
@@ -180,16 +180,17 @@ func (l *shmLink) copyBody(f *fetch) {
 	runtime.KeepAlive(l)
 }
 
-// copyTo copies n bytes of memory of the peer to the buffer of r. It stops if r has ended,
-// and fails if the peer has.
-func (l *shmLink) copyTo(r *Request, addr uint64, n int) (gone bool, err error) {
+// copyTo copies memory of the peer at addr to the buffer of the receive. It stops if the
+// receive has ended or is unmatched, and fails if the peer has ended.
+func (l *shmLink) copyTo(f *fetch, addr uint64) (gone bool, err error) {
+	r, n := f.r, f.n
 	for at := 0; at < n; {
 		if why := l.peer.failure(); why != nil {
 			return false, why
 		}
 		k := min(n-at, nearStep)
 		r.place.Lock()
-		if gone = len(r.buf) < n; !gone {
+		if gone = r.epoch != f.epoch || len(r.buf) < n; !gone {
 			err = readProcess(l.pid, addr+uint64(at), r.buf[at:at+k])
 		}
 		r.place.Unlock()

@@ -242,7 +242,7 @@ func TestNearReceiveEnds(t *testing.T) {
 		r.ctx, r.buf = newContext(1), buf
 		result := make(chan bool, 1)
 		go func() {
-			gone, err := l.copyTo(r, addr, n)
+			gone, err := l.copyTo(&fetch{r: r, n: n}, addr)
 			if err != nil {
 				t.Error(err)
 			}
