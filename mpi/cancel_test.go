@@ -176,3 +176,148 @@ func TestWithdrawnUnasked(t *testing.T) {
 		p.flows[0].busy = false
 	}
 }
+
+// Sendrecv whose context ends withdraws what nobody has matched, and says so if that is
+// only one of its two messages.
+func TestSendrecvGivenUp(t *testing.T) {
+	const long = 100_000
+	runRanks(t, 2, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		if c.Rank() == 1 {
+			var x [1]byte
+			if _, err := Recv(ctx, c, x[:], 0, 1); err != nil || x[0] != 1 {
+				return fmt.Errorf("the message that was sent: %d, %w", x[0], err)
+			}
+			if err := Send(ctx, c, []byte{2}, 0, 2); err != nil {
+				return err
+			}
+			if err := c.barrier(ctx); err != nil {
+				return err
+			}
+			if st, found, err := Iprobe(c, AnySource, AnyTag); found || err != nil {
+				return fmt.Errorf("a withdrawn message is there: %+v, %w", st, err)
+			}
+			return nil
+		}
+		try := func(n, stag, rtag int, b []byte) (Status, *SendrecvError, error) {
+			short, cancel := context.WithCancel(ctx)
+			defer cancel()
+			r, err := Irecv(c, []byte{}, 1, 99)
+			if err != nil {
+				return Status{}, nil, err
+			}
+			go func() { // cancels some time after the call has begun
+				for range 100 {
+					_, _, _ = r.Test()
+				}
+				cancel()
+				r.Cancel()
+			}()
+			out := make([]byte, n)
+			out[0] = 1
+			st, err := Sendrecv(short, c, out, 1, stag, b, 1, rtag)
+			if !errors.Is(err, context.Canceled) {
+				return st, nil, fmt.Errorf("Sendrecv = %+v, %w, want %w", st, err, context.Canceled)
+			}
+			var half *SendrecvError
+			errors.As(err, &half)
+			return st, half, nil
+		}
+		b := make([]byte, 10)
+		if _, half, err := try(long, 5, 5, b); err != nil || half != nil {
+			return fmt.Errorf("neither message: %+v, %w", half, err)
+		}
+		if st, half, err := try(1, 1, 5, b); err != nil || half == nil || !half.Sent || half.Received || st != (Status{}) {
+			return fmt.Errorf("only sent: %+v, %+v, %w", st, half, err)
+		}
+		if _, err := Probe(ctx, c, 1, 2); err != nil {
+			return err
+		}
+		if st, half, err := try(long, 5, 2, b); err != nil || half == nil || half.Sent || !half.Received || st != (Status{1, 2, 1}) || b[0] != 2 {
+			return fmt.Errorf("only received: %+v, %+v, %w", st, half, err)
+		}
+		// With arguments that are wrong nothing is received.
+		if err := Send(ctx, c, []byte{3}, 0, 3); err != nil {
+			return err
+		}
+		if _, err := Sendrecv(ctx, c, b, 7, 3, b, 0, 3); !errors.Is(err, ErrRank) {
+			return fmt.Errorf("Sendrecv to rank 7: %w, want %w", err, ErrRank)
+		}
+		if _, err := Sendrecv(ended, c, b, 1, 5, b, 0, 3); err != context.Canceled {
+			return fmt.Errorf("Sendrecv with an ended context: %w", err)
+		}
+		if _, err := Isendrecv(c, b, 7, 3, b, 0, 3); !errors.Is(err, ErrRank) {
+			return fmt.Errorf("Isendrecv to rank 7: %w, want %w", err, ErrRank)
+		}
+		if _, err := Recv(ctx, c, b, 0, 3); err != nil || b[0] != 3 {
+			return fmt.Errorf("message to itself: %d, %w", b[0], err)
+		}
+		return c.barrier(ctx)
+	})
+}
+
+// A message for a communicator that its receiver has freed is received by nobody: a
+// send that waits for that fails.
+func TestSendToFreed(t *testing.T) {
+	runRanks(t, 2, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		d, err := c.Dup(ctx)
+		if err != nil {
+			return err
+		}
+		defer d.Free()
+		var early *Request
+		if c.Rank() == 0 {
+			if early, err = Isend(d, make([]byte, 100_000), 1, 1); err != nil {
+				return err
+			}
+		} else if _, err = Probe(ctx, d, 0, 1); err != nil {
+			return err
+		}
+		if c.Rank() == 1 {
+			d.Free()
+		}
+		if err := c.barrier(ctx); err != nil {
+			return err
+		}
+		if c.Rank() == 0 {
+			if _, err := early.Wait(ctx); !errors.Is(err, ErrFreed) {
+				return fmt.Errorf("send before Free: %w, want %w", err, ErrFreed)
+			}
+			if err := Send(ctx, d, make([]byte, 100_000), 1, 1); !errors.Is(err, ErrFreed) {
+				return fmt.Errorf("long send: %w, want %w", err, ErrFreed)
+			}
+			if err := Ssend(ctx, d, make([]byte, 10), 1, 1); !errors.Is(err, ErrFreed) {
+				return fmt.Errorf("short synchronous send: %w, want %w", err, ErrFreed)
+			}
+		}
+		return c.barrier(ctx)
+	})
+}
+
+// A message of Mprobe is received once.
+func TestMrecvTwice(t *testing.T) {
+	runRanks(t, 1, func(ctx context.Context, w *World) error {
+		c := w.Comm()
+		if err := Bsend(c, []byte{7}, 0, 1); err != nil {
+			return err
+		}
+		m, err := Mprobe(ctx, c, 0, 1)
+		if err != nil {
+			return err
+		}
+		var x [1]byte
+		if _, err := Mrecv(ctx, m, x[:]); err != nil || x[0] != 7 {
+			return fmt.Errorf("received %d, %w", x[0], err)
+		}
+		if _, err := Mrecv(ctx, m, x[:]); !errors.Is(err, ErrMessage) {
+			return fmt.Errorf("received twice: %w, want %w", err, ErrMessage)
+		}
+		if r, err := Imrecv(m, x[:]); err == nil {
+			if _, err = r.Wait(ctx); !errors.Is(err, ErrMessage) {
+				return fmt.Errorf("received twice: %w, want %w", err, ErrMessage)
+			}
+		}
+		return nil
+	})
+}

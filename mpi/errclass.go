@@ -139,7 +139,7 @@ var classes = []struct {
 	{ErrRevoked, ClassRevoked}, {ErrProcFailedPending, ClassProcFailedPending}, {ErrProcFailed, ClassProcFailed}, {ErrAborted, ClassProcAborted},
 	{ErrMode, ClassMode}, {ErrDatarep, ClassDatarep}, {ErrConversion, ClassConversion}, {ErrFile, ClassFile},
 	{fs.ErrNotExist, ClassNoSuchFile}, {fs.ErrExist, ClassFileExists}, {fs.ErrPermission, ClassFileAccess}, {syscall.ENOSPC, ClassNoSpace},
-	{ErrOption, ClassArg}, {ErrView, ClassArg}, {ErrPartition, ClassArg}, {ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest},
+	{ErrOption, ClassArg}, {ErrView, ClassArg}, {ErrPartition, ClassArg}, {ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest}, {ErrMessage, ClassRequest},
 	{ErrFinalized, ClassOther}, {ErrAuth, ClassOther}, {ErrProtocol, ClassIntern},
 	{context.Canceled, ClassPending}, {context.DeadlineExceeded, ClassPending},
 }

@@ -44,6 +44,8 @@ var (
 	ErrProtocol = errors.New("mpi: protocol violation")
 	// ErrAuth is returned when a peer does not know the key of the job.
 	ErrAuth = errors.New("mpi: peer does not know the job key")
+	// ErrMessage is returned for a Message that has been received before.
+	ErrMessage = errors.New("mpi: message of Mprobe received before")
 	// ErrLimit is returned by a send when too many earlier ones to the same
 	// rank wait for receives.
 	ErrLimit = errors.New("mpi: too many sends wait for receives")

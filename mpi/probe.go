@@ -151,7 +151,11 @@ func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
 func (m *Message) start(b []byte) *Request {
 	e := m.c.w.eng
 	if m.m == nil {
-		return doneRequest(e, m.st, nil)
+		var err error
+		if m.st.Source != ProcNull {
+			err = ErrMessage
+		}
+		return doneRequest(e, m.st, err)
 	}
 	r := newRequest(e)
 	r.comm = m.c

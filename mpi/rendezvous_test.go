@@ -356,8 +356,9 @@ func TestRendezvousPieces(t *testing.T) {
 	}, WithEager(100))
 }
 
-// TestRendezvousReceiveGivenUp ends receives while their bodies are being written or
-// read, which ends the queue pair: the others get theirs, and all sends are done.
+// TestRendezvousReceiveGivenUp gives receives up while their bodies are being written or
+// read: those that have matched get them all the same, like the others, and all sends are
+// done.
 func TestRendezvousReceiveGivenUp(t *testing.T) {
 	const rounds, each, n = 30, 4, 150_000
 	seed := rand.Uint64()

@@ -35,13 +35,8 @@ func (c *Comm) isendrecv(name string, sb []byte, dst, stag int, rb []byte, src, 
 		return nil, err
 	}
 	t := c.enter()
-	r, err := c.irecv(slotUser, rb, src, rtag)
+	r, err := c.both(sb, dst, stag, rb, src, rtag, mem)
 	if err != nil {
-		mem.put()
-		return nil, err
-	}
-	s, err := c.isend(slotUser, sendStandard, sb, dst, stag)
-	if r, err = c.both(s, r, mem, err); err != nil {
 		return nil, err
 	}
 	r.comm = c
@@ -67,16 +62,27 @@ func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, *scratch,
 	return b, s, nil
 }
 
-// both returns a request for send and receive s and r. It gives mem back when
-// the send is done. If there is no s, because of err, r is withdrawn.
-func (c *Comm) both(s, r *Request, mem *scratch, err error) (*Request, error) {
+// both starts the send and the receive of isendrecv: first the send, since that may
+// fail, and a receive that has matched cannot be undone.
+func (c *Comm) both(sb []byte, dst, stag int, rb []byte, src, rtag int, mem *scratch) (*Request, error) {
+	if src != ProcNull {
+		if err := c.checkSource(src); err != nil {
+			mem.put()
+			return nil, err
+		}
+	}
+	s, err := c.isend(slotUser, sendStandard, sb, dst, stag)
 	if err != nil {
-		r.Cancel()
+		mem.put()
 		return nil, err
 	}
+	r, err := c.irecv(slotUser, rb, src, rtag) // its arguments have been checked
 	return goRequest(c.w, func() (Status, error) {
 		_, serr := s.wait(context.Background())
 		mem.put()
+		if err != nil {
+			return Status{}, err
+		}
 		st, rerr := r.wait(context.Background())
 		if rerr == nil {
 			rerr = serr
