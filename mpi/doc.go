@@ -90,8 +90,8 @@
 //	                 jobs of one rank each, instead of ErrLauncher
 //	WEFT_NAMESERVER  name service of several jobs, as `weft nameserver` prints it
 //	WEFT_CAPTURE     file to record all sent datagrams in
-//	WEFT_PROFILE     file to write sums of all calls to at Finalize, as JSON
-//	                 (see ProfileReport)
+//	WEFT_PROFILE     file to write sums of all calls to, as JSON, twice a second
+//	                 and at Finalize (see ProfileReport)
 //	WEFT_TRACE       file to write all calls to, in the format of the Chrome
 //	                 trace viewer (see Tracer)
 //

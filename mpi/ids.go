@@ -73,6 +73,19 @@ func (t *idTable) removeAll(p *peer) []*Request {
 	return out
 }
 
+// peers returns the peer of each id in use.
+func (t *idTable) peers() []*peer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var out []*peer
+	for _, s := range t.slots {
+		if s.r != nil {
+			out = append(out, s.p)
+		}
+	}
+	return out
+}
+
 // len returns the number of ids in use.
 func (t *idTable) len() int {
 	t.mu.Lock()

@@ -60,7 +60,7 @@ func Init(ctx context.Context, opts ...Option) (*World, error) {
 				cancel(&RankError{Rank: rank, Err: errors.New(why)})
 			}
 		}
-		client.OnOther = w.otherDied
+		client.OnOther, client.OnBlocked = w.otherDied, w.blocked
 		if err := client.Watch(ctx, failed, lost); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
@@ -76,6 +76,7 @@ func Init(ctx context.Context, opts ...Option) (*World, error) {
 		w.end(err)
 		return nil, errors.Join(err, f.close())
 	}
+	w.runTools()
 	return w, nil
 }
 

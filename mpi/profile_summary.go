@@ -76,13 +76,15 @@ func sortCalls(s []CallSummary) {
 }
 
 // A ProfileReport is what a rank writes to the file that WEFT_PROFILE names, as
-// JSON, when it finalizes.
+// JSON, as it goes, and for the last time when it finalizes.
 type ProfileReport struct {
 	Rank  int           `json:"rank"`
 	Size  int           `json:"size"` // ranks of the job
 	Time  time.Duration `json:"time_ns"`
 	Calls []CallSummary `json:"calls"`
 	Stats Stats         `json:"stats"`
+	// Partial is true until the rank finalizes.
+	Partial bool `json:"partial,omitempty"`
 }
 
 // A JobProfile is the profile of all ranks of a job.

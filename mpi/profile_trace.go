@@ -72,6 +72,16 @@ func (t *Tracer) Record(r CallRecord) {
 	t.line = b
 }
 
+// Flush writes what is buffered. It returns the first error of writing.
+func (t *Tracer) Flush() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = t.w.Flush()
+	}
+	return t.err
+}
+
 // Close ends the array and writes what is buffered. It returns the first error
 // of writing. It does not close the writer.
 func (t *Tracer) Close() error {
@@ -110,17 +120,23 @@ func appendMicros(b []byte, ns int64) []byte {
 	return append(b, '.', byte('0'+frac/100), byte('0'+frac/10%10), byte('0'+frac%10))
 }
 
+// flushEvery is how often what profilers of environment variables have found is written:
+// a rank that is killed loses no more.
+const flushEvery = 500 * time.Millisecond
+
 // A tool is a profiler that Init made for an environment variable.
 type tool interface {
-	// finish writes what the tool has found about the rank.
+	// flush writes what the tool has found about the rank so far.
+	flush(w *World) error
+	// finish writes the rest, and closes the file.
 	finish(w *World) error
 }
 
-// tools reads the variables that ask for profilers.
+// toolsFromEnv reads the variables that ask for profilers.
 func (o *options) toolsFromEnv(getenv func(string) string) error {
 	for _, v := range []struct {
 		name string
-		make func(f *os.File) (tool, Profiler)
+		make func(f *os.File) (tool, Profiler, error)
 	}{{"WEFT_PROFILE", newProfileFile}, {"WEFT_TRACE", newTraceFile}} {
 		name := getenv(v.name)
 		if name == "" {
@@ -130,15 +146,50 @@ func (o *options) toolsFromEnv(getenv func(string) string) error {
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrOption, v.name, err)
 		}
-		t, p := v.make(f)
+		t, p, err := v.make(f)
+		if err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrOption, v.name, err)
+		}
 		o.tools = append(o.tools, t)
 		o.addProfiler(p)
 	}
 	return nil
 }
 
+// runTools has the profilers of environment variables write as they go, until
+// closeTools is called.
+func (w *World) runTools() {
+	if len(w.opts.tools) == 0 {
+		return
+	}
+	w.toolsOver = make(chan struct{})
+	go func() {
+		tick := time.NewTicker(flushEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				w.flushTools()
+			case <-w.toolsOver:
+				return
+			}
+		}
+	}()
+}
+
+// flushTools writes what profilers of environment variables have found. Errors are
+// told by closeTools, which finds them again.
+func (w *World) flushTools() {
+	for _, t := range w.opts.tools {
+		_ = t.flush(w)
+	}
+}
+
 // closeTools ends the profilers of environment variables. Finalize calls it once.
 func (w *World) closeTools() error {
+	if w.toolsOver != nil {
+		close(w.toolsOver)
+	}
 	var errs []error
 	for _, t := range w.opts.tools {
 		errs = append(errs, t.finish(w))
@@ -151,26 +202,49 @@ type traceFile struct {
 	f *os.File
 }
 
-func newTraceFile(f *os.File) (tool, Profiler) {
+func newTraceFile(f *os.File) (tool, Profiler, error) {
 	t := NewTracer(f)
-	return &traceFile{t, f}, t
+	return &traceFile{t, f}, t, nil
 }
+
+func (t *traceFile) flush(*World) error { return t.t.Flush() }
 
 func (t *traceFile) finish(*World) error { return errors.Join(t.t.Close(), t.f.Close()) }
 
 type profileFile struct {
 	p     Profile
-	f     *os.File
+	name  string
 	start time.Time
+
+	mu   sync.Mutex // guards what follows, and writing
+	over bool
 }
 
-func newProfileFile(f *os.File) (tool, Profiler) {
-	p := &profileFile{f: f, start: time.Now()}
-	return p, &p.p
+func newProfileFile(f *os.File) (tool, Profiler, error) {
+	p := &profileFile{name: f.Name(), start: time.Now()}
+	return p, &p.p, f.Close() // it can be written, and is replaced
 }
 
-func (p *profileFile) finish(w *World) error {
-	r := ProfileReport{Rank: w.Rank(), Size: w.Size(), Time: time.Since(p.start), Calls: p.p.Calls(), Stats: w.Stats()}
-	err := json.NewEncoder(p.f).Encode(&r)
-	return errors.Join(err, p.f.Close())
+func (p *profileFile) flush(w *World) error { return p.write(w, true) }
+
+func (p *profileFile) finish(w *World) error { return p.write(w, false) }
+
+// write replaces the file by one with a new report, so that it is whole at any time.
+func (p *profileFile) write(w *World, partial bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return nil
+	}
+	p.over = !partial
+	r := ProfileReport{Rank: w.Rank(), Size: w.Size(), Time: time.Since(p.start), Calls: p.p.Calls(), Stats: w.Stats(), Partial: partial}
+	text, err := json.Marshal(&r)
+	if err != nil {
+		return err
+	}
+	next := p.name + ".new"
+	if err := os.WriteFile(next, append(text, '\n'), 0o666); err != nil {
+		return err
+	}
+	return os.Rename(next, p.name)
 }

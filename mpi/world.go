@@ -36,6 +36,7 @@ type World struct {
 	parent    *Comm
 	deaths    map[string]error                   // by group of the launcher, see otherDied
 	spawning  map[string]context.CancelCauseFunc // by group that is being spawned
+	toolsOver chan struct{}                      // closed when the profilers of the environment end; nil: none
 	finalize  sync.Once
 	finErr    error
 }
@@ -235,6 +236,7 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 // with ErrAborted. It does not block on peers.
 func (w *World) Abort(code int, msg string) {
 	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.rank, msg)
+	w.flushTools()
 	_ = w.boot.Abort(code, msg) // a launcher that is gone cannot be told
 	w.end(err)
 	for _, p := range w.eng.all() {

@@ -279,7 +279,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 	}
 	aborted := j.aborted
 	finished := ctx.Done()
-	interrupted := false
+	interrupted, asked := false, false
 	well := 0 // ranks that ended well
 	var lost *ended
 	for j.running() {
@@ -316,8 +316,16 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 			fail(reason.Code, reason, 0)
 		case <-finished:
 			finished = nil
+			if errors.Is(context.Cause(ctx), errTimeout) {
+				j.blocked()
+			}
 			fail(exitFail, context.Cause(ctx), 0)
 		case sig := <-signals:
+			if sig == blockedSignal && !asked {
+				asked = true // the second one is passed on
+				j.blocked()
+				continue
+			}
 			if interrupted && sig == os.Interrupt {
 				sig = os.Kill
 			}

@@ -16,6 +16,9 @@ func passedSignals() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
 }
 
+// blockedSignal asks what the ranks wait for.
+const blockedSignal = syscall.SIGQUIT
+
 // signalGroup signals a rank and everything it started.
 func signalGroup(p *os.Process, sig os.Signal) {
 	if s, ok := sig.(syscall.Signal); ok {

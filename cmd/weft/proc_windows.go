@@ -12,6 +12,9 @@ var termSignal os.Signal = os.Kill
 // passedSignals lists what is passed on to the ranks.
 func passedSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
+// blockedSignal asks what the ranks wait for; no signal here does.
+const blockedSignal = syscall.Signal(-1)
+
 // signalGroup ends a rank: other signals do not exist here.
 func signalGroup(p *os.Process, _ os.Signal) { p.Kill() }
 

@@ -64,11 +64,10 @@ func (j *job) toolEnv(p *proc) []string {
 // maxReport bounds the profile of one rank.
 const maxReport = 64 << 20
 
-// readProfiles reads what the ranks found. Ranks that did not finalize have
-// written nothing; their number is returned.
-func readProfiles(files []string) (*mpi.JobProfile, int, error) {
+// readProfiles reads what the ranks found. It returns how many have written nothing, and
+// how many did not come to write the end of it.
+func readProfiles(files []string) (p *mpi.JobProfile, missing, partial int, err error) {
 	var reports []mpi.ProfileReport
-	missing := 0
 	for _, name := range files {
 		text, err := readBounded(name, maxReport)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
@@ -76,16 +75,19 @@ func readProfiles(files []string) (*mpi.JobProfile, int, error) {
 			continue
 		}
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
 		var r mpi.ProfileReport
 		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, 0, fmt.Errorf("profile %s: %w", name, err)
+			return nil, 0, 0, fmt.Errorf("profile %s: %w", name, err)
+		}
+		if r.Partial {
+			partial++
 		}
 		reports = append(reports, r)
 	}
-	p, err := mpi.MergeProfiles(reports)
-	return p, missing, err
+	p, err = mpi.MergeProfiles(reports)
+	return p, missing, partial, err
 }
 
 func readBounded(name string, limit int64) ([]byte, error) {
@@ -104,20 +106,24 @@ func readBounded(name string, limit int64) ([]byte, error) {
 // printProfile prints the profile of a job, and of what it has spawned.
 func (j *job) printProfile(w io.Writer, asJSON bool) error {
 	var all *mpi.JobProfile
-	missing := 0
+	missing, partial := 0, 0
 	for _, set := range j.rankSets() {
-		p, m, err := readProfiles(set.files(j.scratch, "profile"))
+		p, m, part, err := readProfiles(set.files(j.scratch, "profile"))
 		if err != nil {
 			return err
 		}
-		if missing += m; all == nil {
+		missing, partial = missing+m, partial+part
+		if all == nil {
 			all = p
 		} else {
 			all.Spawned = append(all.Spawned, p)
 		}
 	}
 	if missing > 0 {
-		fmt.Fprintf(os.Stderr, "weft run: %d ranks have left no profile: they did not call mpi.Init and Finalize\n", missing)
+		fmt.Fprintf(os.Stderr, "weft run: %d ranks have left no profile: they did not call mpi.Init, or ended in the same second\n", missing)
+	}
+	if partial > 0 {
+		fmt.Fprintf(os.Stderr, "weft run: %d ranks did not finalize: the last second of their profiles may be missing\n", partial)
 	}
 	if asJSON {
 		return json.NewEncoder(w).Encode(all)

@@ -146,7 +146,7 @@ func TestProfilesThatAreDamaged(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := readProfiles([]string{file}); err == nil {
+		if _, _, _, err := readProfiles([]string{file}); err == nil {
 			t.Errorf("profile %q was taken", text)
 		}
 	}
@@ -156,7 +156,7 @@ func TestProfilesThatAreDamaged(t *testing.T) {
 	if err := os.Truncate(file, maxReport+1); err != nil { // a hole
 		t.Fatal(err)
 	}
-	if _, _, err := readProfiles([]string{file}); err == nil || !strings.Contains(err.Error(), "longer than") {
+	if _, _, _, err := readProfiles([]string{file}); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("a profile that is too long: %v", err)
 	}
 }

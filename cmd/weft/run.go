@@ -260,7 +260,7 @@ func run(o runOptions) (int, error) {
 	signal.Notify(signals, passedSignals()...)
 	defer signal.Stop(signals)
 	if o.timeout > 0 {
-		timer := time.AfterFunc(o.timeout, func() { stop(fmt.Errorf("the job did not end within %v", o.timeout)) })
+		timer := time.AfterFunc(o.timeout, func() { stop(fmt.Errorf("%w within %v", errTimeout, o.timeout)) })
 		defer timer.Stop()
 	}
 
@@ -324,6 +324,9 @@ func run(o runOptions) (int, error) {
 	}
 	return status, err
 }
+
+// errTimeout ends a job that takes longer than -timeout.
+var errTimeout = errors.New("the job did not end")
 
 // spoil is the outcome of a job after which something else went wrong, or not.
 func spoil(status int, err, more error) (int, error) {

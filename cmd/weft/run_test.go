@@ -54,6 +54,13 @@ func rank(args []string) int {
 		}
 		return 0
 	}
+	if args[0] == "deadlock" {
+		if err := deadlockRank(ctx); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	if args[0] == "mpi" {
 		if err := mpiRank(ctx); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -36,6 +36,11 @@ type Client struct {
 	// why. It is called like the functions given to Watch.
 	OnOther func(job string, rank int, why string)
 
+	// OnBlocked, if it is set before Watch, says in a line what this process waits for,
+	// and writes the stacks of its goroutines to a file, unless its name is empty. It
+	// is called on a goroutine of its own.
+	OnBlocked func(stacksTo string) string
+
 	mu       sync.Mutex // serializes request and reply
 	conn     io.ReadWriteCloser
 	r        *bufio.Reader

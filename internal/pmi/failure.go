@@ -140,6 +140,9 @@ func (c *Client) read(closed <-chan struct{}, failed func(int, string), lost fun
 				failed(rank, m.args[textKey])
 			}
 			continue
+		case cmdBlocked:
+			go c.tellBlocked(m.args[textKey])
+			continue
 		case "finalize_ack":
 			lost = func(error) {} // what follows is the end
 		}

@@ -69,12 +69,13 @@ type Server struct {
 	mu      sync.Mutex // guards all below
 	kvs     map[string]string
 	states  []State
-	inside  []bool           // ranks in the barrier
-	dead    []string         // why a rank failed, by rank; empty: it did not
-	others  []string         // lines about deaths in other groups
-	watches map[int]*replies // ranks that want to know of failures
-	gate    chan struct{}    // closed when the barrier opens
-	opened  int              // how often it has
+	inside  []bool                // ranks in the barrier
+	dead    []string              // why a rank failed, by rank; empty: it did not
+	others  []string              // lines about deaths in other groups
+	watches map[int]*replies      // ranks that want to know of failures
+	asked   map[int]chan<- string // who waits for the answer of a rank, see Blocked
+	gate    chan struct{}         // closed when the barrier opens
+	opened  int                   // how often it has
 	abort   *AbortError
 	aborted chan struct{}
 }
@@ -89,6 +90,7 @@ func NewServer(size int, name string) *Server {
 		inside:  make([]bool, size),
 		dead:    make([]string, size),
 		watches: make(map[int]*replies),
+		asked:   make(map[int]chan<- string),
 		gate:    make(chan struct{}),
 		aborted: make(chan struct{}),
 	}
@@ -195,6 +197,9 @@ func (s *Server) answer(ctx context.Context, rank int, m message) (string, error
 		return "cmd=finalize_ack rc=0", nil
 	case cmdWatch:
 		return "cmd=" + cmdWatch + " rc=0", nil
+	case cmdWaits:
+		s.waits(rank, m.args[textKey])
+		return "", nil
 	case "abort":
 		s.setAbort(rank, m)
 		return "", nil

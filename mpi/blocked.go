@@ -1,0 +1,185 @@
+package mpi
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// This file tells the launcher what a rank waits for, when a job does not end: the
+// calls that its goroutines are in, from their stacks, and the messages that are
+// missing, from the queues of the engine. So it costs nothing until it is asked.
+
+const (
+	// maxBlocked bounds what a rank says it waits for, in bytes.
+	maxBlocked = 600
+	// maxStacks bounds the stacks that a rank writes, in bytes.
+	maxStacks = 1 << 20
+	// maxBlockedItems bounds the calls, and the messages, that a rank names.
+	maxBlockedItems = 8
+)
+
+// blocked returns, in one line, what the rank waits for. It writes the stacks of all
+// goroutines to a file, unless its name is empty.
+func (w *World) blocked(stacksTo string) string {
+	buf := make([]byte, maxStacks)
+	buf = buf[:runtime.Stack(buf, true)]
+	calls := blockedCalls(buf)
+	var b strings.Builder
+	switch {
+	case len(calls) > 0:
+		b.WriteString("is in " + strings.Join(limitItems(calls), ", "))
+	default:
+		b.WriteString("is in no call of mpi")
+	}
+	if waits := w.eng.missing(); len(waits) > 0 {
+		b.WriteString("; waits for " + strings.Join(limitItems(waits), ", "))
+	}
+	if stacksTo != "" {
+		if err := os.WriteFile(stacksTo, buf, 0o600); err != nil {
+			fmt.Fprintf(&b, " (its stacks: %v)", err)
+		}
+	}
+	s := b.String()
+	if len(s) > maxBlocked {
+		s = s[:maxBlocked] + "…"
+	}
+	return s
+}
+
+// limitItems replaces what is too much of a list by its number.
+func limitItems(items []string) []string {
+	if n := len(items) - maxBlockedItems; n > 0 {
+		return append(items[:maxBlockedItems:maxBlockedItems], fmt.Sprintf("and %d more", n))
+	}
+	return items
+}
+
+// mpiPrefix begins the names of this package's functions in a stack.
+const mpiPrefix = "github.com/weftstack/weft/mpi."
+
+// blockedCalls returns the calls of this package that goroutines are in, with the place
+// in the program, from the text of their stacks. Equal ones are counted.
+func blockedCalls(stacks []byte) []string {
+	count := make(map[string]int)
+	for g := range bytes.SplitSeq(stacks, []byte("\n\n")) {
+		if c := blockedCall(strings.Split(string(g), "\n")); c != "" {
+			count[c]++
+		}
+	}
+	var out []string
+	for c, n := range count {
+		if n > 1 {
+			c = fmt.Sprintf("%s (%d goroutines)", c, n)
+		}
+		out = append(out, c)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// blockedCall returns the call of one goroutine, or "". A stack is a line about the
+// goroutine, then two lines for each function, innermost first: its name and its place.
+func blockedCall(lines []string) string {
+	call := ""
+	for i := 1; i+1 < len(lines); i += 2 {
+		name, mine := strings.CutPrefix(lines[i], mpiPrefix)
+		if mine {
+			call = exportedCall(name)
+			continue
+		}
+		if call != "" {
+			place, _, _ := strings.Cut(strings.TrimSpace(lines[i+1]), " ")
+			return fmt.Sprintf("%s at %s", call, filepath.Base(place))
+		}
+	}
+	return ""
+}
+
+// exportedCall returns Recv or Comm.Barrier for a function in a stack, or "" if it is
+// not exported.
+func exportedCall(name string) string {
+	name, method := strings.CutPrefix(name, "(*")
+	name, _, _ = strings.Cut(name, "[")
+	if method {
+		var rest string
+		name, rest, _ = strings.Cut(strings.ReplaceAll(name, "[...]", ""), ").")
+		name += "." + rest
+	}
+	name, _, _ = strings.Cut(name, "(")
+	for part := range strings.SplitSeq(name, ".") {
+		if part == "" || part[0] < 'A' || part[0] > 'Z' {
+			return ""
+		}
+	}
+	return name
+}
+
+// missing lists the messages that receives wait for, and the sends that peers have not
+// taken.
+func (e *engine) missing() []string {
+	type wait struct {
+		what string
+		peer int32
+		tag  int32
+		comm string
+	}
+	count := make(map[wait]int)
+	e.mu.Lock()
+	for id, x := range e.contexts {
+		s := slot(id & uint64(slotMask))
+		if x.comm == nil || x.internal || s != slotUser && s != slotColl {
+			continue
+		}
+		w := wait{what: "a message", comm: string(appendComm(nil, x.comm))}
+		if s == slotColl {
+			w.what = "a collective's message"
+		}
+		x.posted.each(func(el *elem) {
+			w.peer, w.tag = el.req.src, el.req.tag
+			if s == slotColl {
+				w.tag = 0
+			}
+			count[w]++
+		})
+	}
+	e.mu.Unlock()
+	for _, p := range e.ids.peers() {
+		count[wait{what: "an answer", peer: int32(p.rank), tag: -1}]++
+	}
+	var out []wait
+	for w := range count {
+		out = append(out, w)
+	}
+	slices.SortFunc(out, func(a, b wait) int {
+		return cmp.Or(cmp.Compare(a.what, b.what), cmp.Compare(a.comm, b.comm), cmp.Compare(a.peer, b.peer), cmp.Compare(a.tag, b.tag))
+	})
+	var lines []string
+	for _, w := range out {
+		from := fmt.Sprintf("rank %d", w.peer)
+		if w.peer == AnySource {
+			from = "any rank"
+		}
+		line := fmt.Sprintf("%s from %s", w.what, from)
+		if w.what == "a message" {
+			if w.tag == AnyTag {
+				line += " with any tag"
+			} else {
+				line += fmt.Sprintf(" with tag %d", w.tag)
+			}
+		}
+		if w.comm != "" {
+			line += " in " + w.comm
+		}
+		if n := count[w]; n > 1 {
+			line += fmt.Sprintf(" (%d)", n)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
