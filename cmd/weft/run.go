@@ -104,6 +104,10 @@ without it; the job has then succeeded if all that are left do.
 
 `)
 		fs.PrintDefaults()
+		fmt.Fprint(fs.Output(), `
+At -timeout, and when it gets SIGQUIT, it says for each rank in which MPI call it is
+and which messages are missing.
+`)
 	}
 	return fs
 }
