@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weftstack/weft/ddp"
 )
@@ -156,9 +157,10 @@ type Stream struct {
 	// unflushed is guarded by mu: the queues of a stream that ended are still
 	// to be flushed.
 	unflushed bool
-	peerEnd   bool // guarded by mu: the peer's end was received
-	freed     bool // guarded by mu: the channel was released
-	drained   bool // guarded by mu: Drained was called
+	peerEnd   bool        // guarded by mu: the peer's end was received
+	linger    *time.Timer // guarded by mu: not nil: calls giveUp
+	freed     bool        // guarded by mu: the channel was released
+	drained   bool        // guarded by mu: Drained was called
 	ctl       [MaxTerminate]byte
 	ctlMem    [1]ddp.Mem
 	segs      [batch]ddp.Segment // owned by whoever set sending
@@ -282,7 +284,7 @@ func (s *Stream) Unbind() error {
 	if s.state != StateIdle {
 		return ErrState
 	}
-	s.ch, s.trains = nil, nil
+	s.ch, s.trains, s.holder = nil, nil, nil
 	return nil
 }
 

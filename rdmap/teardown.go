@@ -1,6 +1,14 @@
 package rdmap
 
-import "github.com/weftstack/weft/ddp"
+import (
+	"time"
+
+	"github.com/weftstack/weft/ddp"
+)
+
+// Linger is how long a stream in StateError waits for the peer to end its direction,
+// before it gives its channel up.
+const Linger = 10 * time.Second
 
 // Close closes the stream gracefully: operations already posted are carried
 // out, then the peer is told; when it has said so too, the stream is in
@@ -176,6 +184,12 @@ func (s *Stream) settle() {
 	if s.ch != nil && !s.freed && s.state == StateError && s.peerEnd && s.inflight.Load() == 0 {
 		s.freed, ch = true, s.ch
 		s.rx.Forget()
+		if s.linger != nil {
+			s.linger.Stop()
+		}
+	}
+	if s.ch != nil && s.state == StateError && !s.peerEnd && s.linger == nil {
+		s.linger = time.AfterFunc(Linger, s.giveUp)
 	}
 	held := s.holds()
 	spent := s.spent
@@ -187,6 +201,14 @@ func (s *Stream) settle() {
 	if ch != nil {
 		ch.Release()
 	}
+}
+
+// giveUp releases the channel although the peer has not ended its direction.
+func (s *Stream) giveUp() {
+	s.mu.Lock()
+	s.peerEnd = true
+	s.mu.Unlock()
+	s.settle()
 }
 
 // discard frees the queues of a stream that is drained: nothing refers to them any

@@ -58,6 +58,8 @@ type Association struct {
 	// run is what waits for the pieces that come at once, nil if nothing does. Only
 	// the upcall uses it.
 	run *run
+	// unacked is what the control messages take that the peer has not acknowledged.
+	unacked atomic.Int64
 
 	onRequest func(*Request)
 }
@@ -118,10 +120,11 @@ func (a *Association) Initiate(init Initiator, bind func(*Session) error, e *Enh
 // begin sends the Initiate of a session.
 func (s *Session) begin() error {
 	s.mu.Lock()
-	s.begun = true
-	sid := s.SID()
+	r := &receipt{s: s}
+	s.begun, s.receipt = true, r
+	sid, first := s.SID(), s.first
 	s.mu.Unlock()
-	return s.a.sendControl(sid, 0, &s.first, &receipt{s: s})
+	return s.a.sendControl(sid, 0, &first, r)
 }
 
 // RemoteAddr returns the address of the peer's endpoint, as far as it is confirmed.
@@ -132,8 +135,8 @@ func (a *Association) RemoteAddr() sctp.Addr {
 	return sctp.Addr{}
 }
 
-// Sessions returns how many sessions the association has, dead ones whose
-// stream cannot be used again included.
+// Sessions returns how many streams carry a session, or one that is over, but whose
+// end the peer has not acknowledged or not said.
 func (a *Association) Sessions() (n int) {
 	for i := range a.sessions {
 		if a.sessions[i].Load() != nil {
@@ -154,11 +157,32 @@ func (a *Association) Err() error {
 	return a.err
 }
 
+// controlCost is about what a control message takes besides its bytes until it is
+// acknowledged: its session, its receipt, and its place in the send queue.
+const controlCost = 512
+
+// minUnacked is the least value of maxUnacked.
+const minUnacked = 64 << 10
+
+// maxUnacked returns how many bytes control messages may take that the peer has not
+// acknowledged, for the peer to be answered: two of them for each stream. A peer that
+// keeps to the protocol initiates one session at a time on a stream, and the next one
+// when it has the answer; its acknowledgement of that may still be on its way.
+func (a *Association) maxUnacked() int64 {
+	return max(minUnacked, 2*int64(len(a.sessions))*(controlCost+MaxPrivate))
+}
+
 // sendControl sends a control message.
-func (a *Association) sendControl(sid, ssn uint16, c *Control, o ddp.Owner) error {
+func (a *Association) sendControl(sid, ssn uint16, c *Control, r *receipt) error {
 	b := binary.BigEndian.AppendUint16(make([]byte, 0, 16+len(c.Private)), ssn)
 	b = AppendControl(b, c)
-	return a.link.control(sid, b, o)
+	r.cost = int64(controlCost + len(b))
+	a.unacked.Add(r.cost)
+	err := a.link.control(sid, b, r)
+	if err != nil {
+		a.unacked.Add(-r.cost)
+	}
+	return err
 }
 
 // receive takes one message of the peer. It is called one at a time.

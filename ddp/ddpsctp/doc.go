@@ -12,8 +12,10 @@
 // Where both sides may choose a stream, the side with the larger verification tag
 // takes even ones and the other side odd ones, and the other's when its own are used
 // up. If both choose the same nevertheless, neither session goes on there: both
-// Initiates move to other streams, chosen at random, and the stream is not used
-// again.
+// Initiates move to other streams, chosen at random. A stream is used again when
+// nothing of its last session can be on its way: this side's messages are acknowledged,
+// and the peer's have come up to its Terminate. Streams whose peer never says that are
+// used when there is no other.
 //
 // The package calls the stream above it (ddp.Sink) on the goroutine that received
 // the packet, and owns none itself. It keeps the rules that let a stream be used

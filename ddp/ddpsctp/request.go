@@ -88,7 +88,7 @@ func (r *Request) refuse(f Function, private []byte, pending bool) error {
 		s.mu.Unlock()
 		return ErrAnswered
 	}
-	s.phase, s.endSent, s.released = phaseDone, true, true
+	s.phase, s.endSent, s.released, s.complete = phaseDone, true, true, true
 	s.mu.Unlock()
 	if pending {
 		s.a.decided()

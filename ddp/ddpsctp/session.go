@@ -93,18 +93,25 @@ type Session struct {
 	// high is the largest sequence number received. Only the upcall of the
 	// association uses it.
 	high uint64
+	// got counts what the peer sent in this session, and end is the number of its
+	// Terminate, 0 before. Only the upcall of the association uses them.
+	got, end uint64
+	// idle tells that nothing of this side is outstanding on the stream, but the peer
+	// has not ended the session.
+	idle atomic.Bool
 
 	mu       sync.Mutex
 	phase    phase     // guarded by mu
 	init     Initiator // guarded by mu: active side
 	first    Control   // guarded by mu: what initiated it, to try again
+	receipt  *receipt  // guarded by mu: of first
 	begun    bool      // guarded by mu: active side: the Initiate is on its way
 	proven   bool      // guarded by mu: our first control message has arrived
 	endWant  bool      // guarded by mu: Terminate waits for proven
 	endSent  bool      // guarded by mu
 	endAcked bool      // guarded by mu
 	released bool      // guarded by mu
-	killed   bool      // guarded by mu: the peer's messages may not have come to an end
+	complete bool      // guarded by mu: all that the peer sends in the session has come
 	tries    int       // guarded by mu: collisions so far
 }
 
@@ -170,21 +177,44 @@ func (s *Session) Terminate() error {
 	return s.control(uint16(s.next.Add(1)-1), &Control{Function: Terminate})
 }
 
-// Release implements ddp.Channel.
+// Release implements ddp.Channel. The stream above may give up a peer that does not
+// end the session: what still comes is dropped then.
 func (s *Session) Release() {
 	s.mu.Lock()
 	s.released = true
-	free := s.reusable()
+	s.strip()
+	if s.endSent {
+		s.phase = phaseDone
+	}
+	s.unlock()
+	s.sink.Store(nil)
+}
+
+// strip forgets what belongs to those above, whom a session that is over must not keep
+// in memory: its stream may be in use for long.
+func (s *Session) strip() { s.init, s.first = nil, Control{} } // mu is held
+
+// unlock unlocks mu after changes, and makes the stream free for another session if
+// nothing of this one can be outstanding in either direction (RFC 5043, Section 6.6).
+func (s *Session) unlock() {
+	over := s.released && s.endSent && s.endAcked
+	free := over && s.complete
+	s.idle.Store(over && !s.complete)
 	s.mu.Unlock()
 	if free {
 		s.a.free(s)
 	}
 }
 
-// reusable reports whether the stream may carry another session: nothing of
-// this one can be outstanding in either direction (RFC 5043, Section 6.6).
-func (s *Session) reusable() bool { // mu is held
-	return s.released && s.endSent && s.endAcked && !s.killed
+// count notes n messages of the peer. The session is complete when its Terminate and
+// all numbers before it have come.
+func (s *Session) count(n int) {
+	s.got += uint64(n)
+	if s.end > 0 && s.got == s.end+1 {
+		s.mu.Lock()
+		s.complete = true
+		s.unlock()
+	}
 }
 
 // control sends a control message.
@@ -194,33 +224,45 @@ func (s *Session) control(ssn uint16, c *Control) error {
 
 // receipt is the ddp.Owner of a control message.
 type receipt struct {
-	s   *Session
-	end bool
+	s    *Session
+	cost int64
+	end  bool     // guarded by s.mu: nothing follows the message in its session
+	dead *Session // guarded by s.mu: has the place of s on the stream since a collision
 }
 
 // Released implements ddp.Owner.
 func (r *receipt) Released(err error) {
+	s := r.s
+	s.a.unacked.Add(-r.cost)
 	if err != nil {
 		return
 	}
-	s := r.s
-	if !r.end {
-		s.prove()
+	s.mu.Lock()
+	if d := r.dead; d != nil {
+		s.mu.Unlock()
+		s = d
+		s.mu.Lock()
+		s.endAcked = true
+		s.unlock()
 		return
 	}
-	s.mu.Lock()
-	s.endAcked = true
-	free := s.reusable()
-	s.mu.Unlock()
-	if free {
-		s.a.free(s)
+	if r.end {
+		s.endAcked = true
+		s.unlock()
+		return
 	}
+	s.proved()
 }
 
 // prove notes that the peer has our first control message, and sends a
 // Terminate that had to wait for that.
 func (s *Session) prove() {
 	s.mu.Lock()
+	s.proved()
+}
+
+// proved is prove with mu held, which it unlocks.
+func (s *Session) proved() {
 	end := !s.proven && s.endWant && !s.endSent && s.phase != phaseDone
 	s.proven = true
 	if end {
@@ -254,6 +296,7 @@ func (s *Session) extend(ssn uint16) (seq uint64, ok bool) {
 
 // segment takes a DDP Segment Chunk.
 func (s *Session) segment(ssn uint16, seg []byte) {
+	defer s.count(1)
 	if p, seq := s.admit(ssn); p != nil {
 		if err := (*p).Segment(seq, seg); err != nil {
 			s.kill(err)
@@ -263,6 +306,7 @@ func (s *Session) segment(ssn uint16, seg []byte) {
 
 // segments takes several, numbered from ssn on.
 func (s *Session) segments(ssn uint16, segs [][]byte) {
+	defer s.count(len(segs))
 	if p, seq := s.admit(ssn); p != nil {
 		s.high = max(s.high, seq+uint64(len(segs)-1))
 		if err := (*p).Segments(seq, segs); err != nil {
@@ -288,6 +332,13 @@ func (s *Session) admit(ssn uint16) (*ddp.Sink, uint64) {
 
 // message takes a control message other than an Initiate.
 func (s *Session) message(ssn uint16, c *Control) {
+	if c.Function == Terminate && ssn != 0 && s.unanswered() {
+		// Of an earlier session on the stream: RFC 5043, Section 6.6, the peer sends
+		// none before we have its answer.
+		s.a.count.dropped.Add(1)
+		return
+	}
+	defer s.count(1)
 	seq, ok := s.extend(ssn)
 	if !ok {
 		s.kill(ErrProtocol)
@@ -302,15 +353,22 @@ func (s *Session) message(ssn uint16, c *Control) {
 		s.kill(ErrProtocol)
 		return
 	}
+	s.end = seq
 	if p == nil {
 		// The request was taken back before it was answered.
 		s.kill(nil)
 		return
 	}
-	s.prove()
 	if err := (*p).End(seq); err != nil {
 		s.kill(err)
 	}
+}
+
+// unanswered reports whether an Initiate of ours waits for its answer.
+func (s *Session) unanswered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.active && s.phase == phaseInitiated
 }
 
 // answer takes the peer's answer to our Initiate.
@@ -347,11 +405,15 @@ func (s *Session) answer(c *Control) {
 	init := s.init
 	if ans.Result == Accepted {
 		s.phase = phaseOpen
+		s.strip()
 		s.mu.Unlock()
 		if !withdrawn {
 			init.Answered(ans)
 		}
 		s.prove() // and take back what was withdrawn meanwhile
+		if init == nil {
+			return // given up
+		}
 		if err := init.Skip(0); err != nil {
 			s.kill(err)
 		}
@@ -361,38 +423,39 @@ func (s *Session) answer(c *Control) {
 	// received our only message, and sends no more. If it was taken back just
 	// before, a Terminate of ours may be under way yet.
 	s.endAcked = s.endAcked || !s.endSent
-	s.phase, s.endSent, s.released = phaseDone, true, true
-	free := s.reusable()
-	s.mu.Unlock()
+	s.phase, s.endSent, s.released, s.complete = phaseDone, true, true, true
+	s.strip()
+	s.unlock()
 	s.sink.Store(nil)
-	if free {
-		s.a.free(s)
-	}
-	if withdrawn {
+	switch {
+	case init == nil: // given up
+	case withdrawn:
 		init.Lost(ErrClosed)
-		return
+	default:
+		init.Answered(ans)
 	}
-	init.Answered(ans)
 }
 
 // kill ends a session for a reason that is not the stream's: the peer is sent
 // a Session Terminate, and what still comes is dropped (RFC 5043, Section 6.1:
-// "the DDP Stream Session MUST be terminated"). The stream identifier is not
-// used again by this side.
+// "the DDP Stream Session MUST be terminated"). The stream identifier is used again
+// when the peer has ended its direction, or when there is no other.
 func (s *Session) kill(err error) {
 	s.mu.Lock()
-	if s.phase == phaseDone {
+	if s.phase == phaseDone || s.released {
 		s.mu.Unlock()
 		return
 	}
 	pending := s.phase == phasePending
 	open := s.phase
-	s.phase, s.killed = phaseDone, true
+	s.phase = phaseDone
+	s.strip()
 	s.a.count.killed.Add(1)
 	send := !s.endSent
 	s.endSent = true
-	s.mu.Unlock()
 	sink := s.sink.Swap(nil)
+	s.released = sink == nil // else by the sink
+	s.unlock()
 	if send {
 		ssn := uint16(0) // the passive side's answer
 		if open != phasePending {
@@ -417,6 +480,7 @@ func (s *Session) lost(err error) {
 	pending := s.phase == phasePending
 	s.phase = phaseDone
 	s.endSent = true
+	s.strip()
 	s.mu.Unlock()
 	if pending {
 		s.a.decided()

@@ -27,6 +27,15 @@ func (a *Association) place(s *Session) error {
 			}
 		}
 	}
+	// The last resort: streams whose peer has not ended the session before, or on which
+	// Initiates collided. A session there may have to be tried again, but no more is at
+	// stake.
+	for sid := range a.sessions {
+		if old := a.sessions[sid].Load(); old != nil && old.idle.Load() && a.sessions[sid].CompareAndSwap(old, s) {
+			s.sid.Store(uint32(sid))
+			return nil
+		}
+	}
 	return ErrNoStream
 }
 
@@ -64,7 +73,12 @@ func (a *Association) free(s *Session) { a.sessions[s.SID()].CompareAndSwap(s, n
 
 // initiated takes an Initiate of the peer.
 func (a *Association) initiated(sid, ssn uint16, c *Control) {
-	s := &Session{a: a, phase: phasePending}
+	if a.unacked.Load() > a.maxUnacked() {
+		// RFC 5043, Section 6.4 asks for an answer, but the peer does not read them.
+		a.link.abort("answers to session requests are not acknowledged")
+		return
+	}
+	s := &Session{a: a, phase: phasePending, got: 1}
 	s.sid.Store(uint32(sid))
 	s.next.Store(1)
 	for {
@@ -101,7 +115,9 @@ func (a *Association) yield(old *Session, ssn uint16) bool {
 		}
 		return true
 	}
-	over := old.phase == phaseDone || old.endSent && old.released
+	// A session that is over may wait for acknowledgements that this message of the peer
+	// has overtaken.
+	over := old.phase == phaseDone || old.endSent && (old.released || old.complete)
 	old.mu.Unlock()
 	switch {
 	case ssn == 0 && waiting:
@@ -116,20 +132,39 @@ func (a *Association) yield(old *Session, ssn uint16) bool {
 
 // collide deals with Initiates of both sides on one stream. Both sides see it;
 // neither session can go on there, so both move to another stream, chosen at
-// random. The stream is not used again.
+// random. This one is left for the last resort: nothing follows the Initiates, unless
+// the peer has taken its own back before.
 func (a *Association) collide(s *Session) {
 	a.count.collided.Add(1)
-	dead := &Session{a: a, phase: phaseDone}
+	s.mu.Lock()
+	r := s.receipt
+	if s.endWant || s.endSent {
+		// Taken back: it ends here, and keeps the stream as long as something of it may
+		// be on its way.
+		if !s.endSent {
+			s.endSent, s.endAcked, r.end = true, s.proven, true
+		}
+		s.phase, s.released, s.got = phaseDone, true, s.got+1
+		s.strip()
+		s.unlock()
+		if sink := s.sink.Swap(nil); sink != nil {
+			(*sink).Lost(ErrClosed)
+		}
+		return
+	}
+	dead := &Session{a: a, phase: phaseDone, endSent: true, endAcked: s.proven, released: true, got: 1}
 	dead.sid.Store(s.sid.Load())
 	a.sessions[s.SID()].Store(dead)
+	r.dead, s.proven = dead, false
 	a.scatter()
-	s.mu.Lock()
 	s.tries++
 	err := ErrNoStream
 	if s.tries < maxTries {
 		err = a.place(s)
 	}
 	s.mu.Unlock()
+	dead.mu.Lock()
+	dead.unlock() // idle at once if the Initiate is acknowledged
 	if err == nil {
 		err = s.begin()
 	}
