@@ -161,15 +161,19 @@ func (a *Association) Err() error {
 // acknowledged: its session, its receipt, and its place in the send queue.
 const controlCost = 512
 
-// minUnacked is the least value of maxUnacked.
-const minUnacked = 64 << 10
+// Control messages that the peer has not acknowledged may take maxUnacked bytes for
+// each stream, and minUnacked at least, for the peer to be answered. That is two of the
+// largest: a peer that keeps to the protocol initiates one session at a time on a stream,
+// and the next one when it has the answer; its acknowledgement of that may still be on
+// its way.
+const (
+	maxUnacked = 2 * (controlCost + MaxPrivate)
+	minUnacked = 64 << 10
+)
 
-// maxUnacked returns how many bytes control messages may take that the peer has not
-// acknowledged, for the peer to be answered: two of them for each stream. A peer that
-// keeps to the protocol initiates one session at a time on a stream, and the next one
-// when it has the answer; its acknowledgement of that may still be on its way.
-func (a *Association) maxUnacked() int64 {
-	return max(minUnacked, 2*int64(len(a.sessions))*(controlCost+MaxPrivate))
+// overdue reports whether the peer has left too much unacknowledged.
+func (a *Association) overdue() bool {
+	return a.unacked.Load() > max(minUnacked, int64(len(a.sessions))*maxUnacked)
 }
 
 // sendControl sends a control message.

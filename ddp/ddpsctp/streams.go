@@ -73,7 +73,7 @@ func (a *Association) free(s *Session) { a.sessions[s.SID()].CompareAndSwap(s, n
 
 // initiated takes an Initiate of the peer.
 func (a *Association) initiated(sid, ssn uint16, c *Control) {
-	if a.unacked.Load() > a.maxUnacked() {
+	if a.overdue() {
 		// RFC 5043, Section 6.4 asks for an answer, but the peer does not read them.
 		a.link.abort("answers to session requests are not acknowledged")
 		return
