@@ -1,20 +1,18 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"net/netip"
 	"sync"
-	"time"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpmpa"
+	"github.com/weftstack/weft/internal/accept"
 	"github.com/weftstack/weft/rdmap"
 )
-
-// acceptPause is the wait after an error of accept.
-const acceptPause = 10 * time.Millisecond
 
 // tcpSide is what a device has over TCP.
 type tcpSide struct {
@@ -183,7 +181,7 @@ func (d *Device) closeTCP() {
 type TCPListener struct {
 	dev    *Device
 	l      net.Listener
-	room   chan struct{}    // a token per connection that is not answered
+	room   chan struct{}    // a token per request that is not answered
 	ready  chan *tcpRequest // of the same capacity
 	done   chan struct{}
 	cancel context.CancelFunc
@@ -192,8 +190,9 @@ type TCPListener struct {
 	take   func(*tcpRequest) bool // not nil: gets the requests instead of Accept
 }
 
-// ListenTCP listens on a TCP address, "host:port". At most Config.Backlog
-// connections wait for their request or for an answer to it; more are closed.
+// ListenTCP listens on a TCP address, "host:port". At most Config.Backlog requests wait
+// for an answer; more are refused. As many connections may be there whose request has
+// not come; one more closes the oldest, so those that say nothing keep nobody out.
 func (d *Device) ListenTCP(ctx context.Context, addr string) (*TCPListener, error) {
 	return d.listenTCP(ctx, addr, d.backlog(), nil)
 }
@@ -228,40 +227,33 @@ func (l *TCPListener) Addr() net.Addr { return l.l.Addr() }
 // serve takes TCP connections.
 func (l *TCPListener) serve(ctx context.Context) {
 	defer l.wg.Done()
-	for {
-		c, err := l.l.Accept()
+	s := accept.Server{MaxUnproven: cap(l.room), ProofTimeout: cmp.Or(l.dev.cfg.TCP.Timeout, ddpmpa.StartupTimeout)}
+	_ = s.Serve(ctx, l.l, func(c net.Conn, proven func() bool) { // until l is closed
+		r, err := ddpmpa.Respond(ctx, c.(*net.TCPConn), l.dev.cfg.TCP)
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			select { // out of descriptors, or that connection is gone
-			case <-l.done:
-			case <-time.After(acceptPause):
-			}
-			continue
+			return
 		}
-		select {
-		case l.room <- struct{}{}:
-		default:
-			c.Close()
-			continue
+		if !proven() || !l.takeRoom() {
+			r.Close()
+			return
 		}
-		l.wg.Add(1)
-		go func() {
-			defer l.wg.Done()
-			r, err := ddpmpa.Respond(ctx, c.(*net.TCPConn), l.dev.cfg.TCP)
-			if err != nil {
-				<-l.room
-				return
-			}
-			t := &tcpRequest{r: r, l: l}
-			switch {
-			case l.take == nil:
-				l.ready <- t // has room: see room
-			case !l.take(t):
-				t.close()
-			}
-		}()
+		t := &tcpRequest{r: r, l: l}
+		switch {
+		case l.take == nil:
+			l.ready <- t // has room: see room
+		case !l.take(t):
+			t.close()
+		}
+	})
+}
+
+// takeRoom reports whether there is room for a request that waits for an answer.
+func (l *TCPListener) takeRoom() bool {
+	select {
+	case l.room <- struct{}{}:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -336,3 +336,34 @@ func TestTCPDeviceCloses(t *testing.T) {
 		}
 	}
 }
+
+// Connections that say nothing, more than the backlog, keep nobody from a listener.
+func TestIdleConnectionsLeaveTheListenerOpen(t *testing.T) {
+	const backlog = 4
+	a, b := newTCPNode(t, Config{}), newTCPNode(t, Config{Backlog: backlog})
+	l, err := b.dev.ListenTCP(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 * backlog {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	accepted := make(chan error, 1)
+	go func() {
+		r, err := l.Accept(t.Context())
+		if err == nil {
+			err = r.Accept(b.qp(QPConfig{}), ConnParams{})
+		}
+		accepted <- err
+	}()
+	if _, err := a.dev.ConnectTCP(t.Context(), l.Addr().String(), a.qp(QPConfig{}), ConnParams{}); err != nil {
+		t.Errorf("behind %d idle connections: %v", 4*backlog, err)
+	}
+	if err := <-accepted; err != nil {
+		t.Error(err)
+	}
+}

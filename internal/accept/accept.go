@@ -26,7 +26,7 @@ type Server struct {
 	// more closes the oldest of them, so that idle ones do not keep others out.
 	MaxUnproven int
 	// ProofTimeout is how long the proof may take: the deadline of the connection
-	// until then.
+	// until then. There is none if it is not positive.
 	ProofTimeout time.Duration
 }
 
@@ -47,7 +47,9 @@ func (s Server) Serve(ctx context.Context, l net.Listener, handle func(conn net.
 		if err != nil {
 			return err
 		}
-		_ = conn.SetDeadline(time.Now().Add(s.ProofTimeout)) // if it fails, so does handle
+		if s.ProofTimeout > 0 {
+			_ = conn.SetDeadline(time.Now().Add(s.ProofTimeout)) // if it fails, so does handle
+		}
 		waiting.add(conn, s.MaxUnproven)
 		wg.Go(func() {
 			handle(conn, func() bool { return waiting.remove(conn) && conn.SetDeadline(time.Time{}) == nil })
