@@ -19,6 +19,10 @@ func (t *Transport) Poll() bool {
 	return t.pass()
 }
 
+// CanPoll reports whether Poll reads sockets: not where all are the caller's, or the
+// system has no call that does not wait.
+func (t *Transport) CanPoll() bool { return t.sockets().canPoll }
+
 // pass is Poll for those who do not go on with it, too.
 func (t *Transport) pass() (came bool) {
 	set := t.sockets()

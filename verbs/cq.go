@@ -14,8 +14,9 @@ type CQ struct {
 	dev *Device
 	ch  *CompChannel // nil: none
 
-	n    atomic.Int32 // completions queued, written under mu
-	refs refs         // queue pairs that use it, once for each direction
+	n     atomic.Int32  // completions queued, written under mu
+	empty atomic.Uint32 // calls of Poll in a row that found nothing
+	refs  refs          // queue pairs that use it, once for each direction
 
 	mu      sync.Mutex
 	ring    []WC // guarded by mu
@@ -146,11 +147,26 @@ func (cq *CQ) signal() { // mu is held
 	}
 }
 
-// Poll moves up to len(wc) completions to wc and returns how many. It never
-// blocks. Of completions that were lost Err tells.
+// Poll moves up to len(wc) completions to wc and returns how many. It does not wait
+// for any. Of completions that were lost Err tells.
+//
+// A program may spin on Poll alone, with any number of processors: calls that find
+// nothing again and again read the sockets, as Wait does, and let other goroutines
+// run now and then.
 func (cq *CQ) Poll(wc []WC) int {
+	if cq.n.Load() == 0 && !cq.progress() {
+		return 0
+	}
+	return cq.poll(wc)
+}
+
+// poll is Poll for one who does not spin.
+func (cq *CQ) poll(wc []WC) int {
 	if cq.n.Load() == 0 {
 		return 0
+	}
+	if cq.empty.Load() != 0 {
+		cq.empty.Store(0)
 	}
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -184,14 +200,14 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if len(wc) == 0 {
 		return 0, nil
 	}
-	if n := cq.Poll(wc); n > 0 {
+	if n := cq.poll(wc); n > 0 {
 		return n, nil
 	}
 	var wait sctp.Wait
 	if t := cq.dev.cfg.Transport; t != nil && ctx.Err() == nil {
 		wait = t.BeginWait()
 		if wait.Poll(func() bool { return cq.ready() || ctx.Err() != nil }) {
-			if n := cq.Poll(wc); n > 0 {
+			if n := cq.poll(wc); n > 0 {
 				wait.End()
 				return n, nil
 			}

@@ -184,7 +184,7 @@ func (mr *MR) Invalidate() { mr.r.Revoke() }
 // again meanwhile f waits until that memory is not read any more, either.
 //
 // f may be called before AfterDrain returns, or on a goroutine of the transport: it
-// must not block, but it may post work requests. The region may be closed before.
+// must not block, nor poll, but it may post work requests. The region may be closed before.
 func (mr *MR) AfterDrain(f func()) { mr.r.AfterSources(f) }
 
 // Drain is AfterDrain for who can wait: it returns when the memory may be changed,
