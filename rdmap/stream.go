@@ -365,6 +365,10 @@ func (s *Stream) Resume() error {
 	return nil
 }
 
+// Outstanding returns how many segments were sent and are not acknowledged. It takes no
+// lock.
+func (s *Stream) Outstanding() int { return int(s.inflight.Load()) }
+
 // Queued tells how full the queues are: operations not completed, and receive
 // buffers posted; with Config.Shared 1 while a message that is not complete has one.
 func (s *Stream) Queued() (ops, recvs int) {

@@ -82,7 +82,11 @@ func (qp *QP) request(ctx context.Context, l *life, a *ddpsctp.Association, p *C
 	e := &ddpsctp.Enhanced{IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}
 	bind := func(s *ddpsctp.Session) error {
 		c.session = s
-		return l.stream.Bind(s)
+		err := l.stream.Bind(s)
+		if err == nil {
+			l.assoc.Store(a)
+		}
+		return err
 	}
 	if _, err := a.Initiate(c, bind, e, p.PrivateData); err != nil {
 		if errors.Is(err, rdmap.ErrState) {
@@ -342,11 +346,13 @@ func (c *ConnRequest) Accept(qp *QP, p ConnParams) error {
 	if c.tcp != nil {
 		return c.tcp.accept(qp, e, ord, p.PrivateData)
 	}
-	stream := qp.stream()
+	l := qp.now.Load()
+	stream := l.stream
 	bind := func(s *ddpsctp.Session) error {
 		if err := stream.Bind(s); err != nil {
 			return ErrQPState
 		}
+		l.assoc.Store(s.Association())
 		return stream.Start(ord)
 	}
 	err := c.r.Accept(stream, bind, e, p.PrivateData)

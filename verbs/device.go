@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weftstack/weft/ddp"
 	"github.com/weftstack/weft/ddp/ddpmpa"
@@ -31,6 +32,13 @@ type Config struct {
 	// Window bounds the segments of one queue pair that are sent and not
 	// acknowledged (default ddp.DefaultWindow).
 	Window int
+	// CloseTimeout bounds how long a queue pair over SCTP that was closed, or ended
+	// in an error, keeps completion queues and regions busy while the peer
+	// acknowledges nothing, as on a dead network (default DefaultCloseTimeout;
+	// negative: as long as SCTP tries). The association with that peer is aborted
+	// then, unless other queue pairs use it: those decide how long they wait. Over
+	// TCP it is ddpmpa.Linger.
+	CloseTimeout time.Duration
 	// SCTP, if not nil, holds parameters of the associations; streams,
 	// adaptation indication and upcalls are set by the device.
 	SCTP *sctp.Config
@@ -206,7 +214,8 @@ func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnPara
 }
 
 // Associations returns the SCTP associations with other devices, for their
-// statistics. Nothing may be sent on them.
+// statistics. Nothing may be sent on them. Abort of one ends all queue pairs that are
+// connected over it at once, and frees the memory that they send from.
 func (d *Device) Associations() []*sctp.Association {
 	if d.ep == nil {
 		return nil

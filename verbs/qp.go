@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/ddp/ddpsctp"
 	"github.com/weftstack/weft/rdmap"
 )
 
@@ -83,6 +84,7 @@ type QP struct {
 type life struct {
 	stream *rdmap.Stream
 	done   chan struct{}
+	assoc  atomic.Pointer[ddpsctp.Association] // what it is connected over; nil over TCP
 }
 
 func (qp *QP) stream() *rdmap.Stream { return qp.now.Load().stream }
@@ -262,6 +264,9 @@ func (o *observer) Changed(st State, err error) {
 		o.watch = nil
 	}
 	o.mu.Unlock()
+	if st == StateTerminate {
+		(*QP)(o).linger(o.now.Load())
+	}
 	if st == StateTerminate && was != StateIdle && !errors.Is(err, ErrDisconnected) {
 		(*QP)(o).ended(err)
 	}
@@ -289,8 +294,9 @@ func (o *observer) Drained() {
 
 // Disconnect ends the connection gracefully: what was posted is sent, the
 // peer is told, and Disconnect waits until the peer said so too and everything
-// has completed, or ctx is done; then it ends the connection at once. Work
-// requests left are flushed.
+// has completed, or ctx is done; then it ends the connection at once, as Close does.
+// Work requests left are flushed. On a network that is dead it takes as long as ctx
+// allows, or minutes until SCTP gives up.
 func (qp *QP) Disconnect(ctx context.Context) error {
 	l := qp.now.Load()
 	l.stream.Close()
@@ -341,8 +347,10 @@ func (qp *QP) PD() *PD { return qp.pd }
 
 // Close ends the connection at once, if there is one, and frees the queue
 // pair. Work requests are flushed; those whose memory is still being sent
-// complete, and keep completion queues and regions busy, until it is not. When
-// Close returns, a second one included, no memory of receives and reads is written
+// complete, and keep completion queues and regions busy, until it is not: where the
+// peer acknowledges nothing any more, as on a dead network, for Config.CloseTimeout
+// unless other queue pairs use the association. To end those, too, abort it: see
+// Device.Associations. When Close returns, a second one included, no memory of receives and reads is written
 // to any more.
 func (qp *QP) Close() error {
 	qp.mu.Lock()

@@ -150,6 +150,18 @@ func (a *Association) Sessions() (n int) {
 // returning this one, which was found to be of no use.
 func (a *Association) Discard() { a.discarded.Store(true) }
 
+// AbortUnused aborts the association unless a session is in use that this side has not
+// ended. It reports whether it did.
+func (a *Association) AbortUnused(reason string) bool {
+	for i := range a.sessions {
+		if s := a.sessions[i].Load(); s != nil && s.inUse() {
+			return false
+		}
+	}
+	a.link.abort(reason)
+	return true
+}
+
 // Err returns why the association is gone, or nil.
 func (a *Association) Err() error {
 	a.mu.Lock()

@@ -274,6 +274,13 @@ func (s *Session) proved() {
 	}
 }
 
+// inUse reports whether this side has not ended the session.
+func (s *Session) inUse() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.phase != phaseDone && !s.endSent && !s.endWant
+}
+
 // Acknowledged reports whether the peer has our first control message: the Initiate,
 // or the answer to one.
 func (s *Session) Acknowledged() bool {

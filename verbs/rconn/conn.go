@@ -153,7 +153,8 @@ func (c *Conn) fail(err error) {
 
 // Close ends the connection: what was sent still arrives, for which Close waits.
 // After Linger it returns context.DeadlineExceeded: whether it has arrived is not
-// known, and what the connection has is freed when SCTP no longer needs it. Calls
+// known, and what the connection has is freed when SCTP no longer needs it, on a dead
+// network after verbs.Config.CloseTimeout. Calls
 // that block return net.ErrClosed; the peer's Recv returns io.EOF when it has got
 // everything.
 func (c *Conn) Close() error {
