@@ -91,6 +91,9 @@ func newSCTPFabric(w *World) (fabric, error) {
 	cfg.InStreams = cfg.OutStreams
 	cfg.Scheduler = sctp.RoundRobinPacket
 	cfg.ZeroChecksumLocal = o.zeroChecksum()
+	// Strangers get little, and not for long, before they have proved that they know the
+	// key of the job.
+	cfg.Probation = &sctp.Probation{Timeout: helloTimeout, Max: w.Size() + MaxConnected + strangers}
 	o.timeouts(&cfg, w.Size())
 	cfg.OnPiece = f.onPiece
 	cfg.OnNotify = f.onNotify

@@ -167,7 +167,8 @@ func (l *sctpLink) greeting(p *sctp.Piece) error {
 	if l.peer == nil && !l.greets() {
 		key, ok := l.f.jobKey(l, msg)
 		if !ok {
-			return nil // taken up by connect
+			l.a.ExtendProbation(-1)
+			return nil // taken up by connect, which comes soon
 		}
 		l.accept(key)
 	}
@@ -191,6 +192,7 @@ func (l *sctpLink) accept(key []byte) {
 
 // resume takes up a greeting that came before the key was known.
 func (l *sctpLink) resume(key []byte) {
+	l.a.ExtendProbation(helloTimeout)
 	l.accept(key)
 	if err := l.greet(l.waiting); err != nil {
 		l.a.Abort(err.Error())
@@ -221,6 +223,7 @@ func (l *sctpLink) greet(msg []byte) error {
 		default:
 			l.peer = l.f.w.eng.peers[rank]
 		}
+		l.a.Admit()
 	}
 	if reply != nil {
 		if err := l.a.TrySend(helloFrame(reply), sctp.SendOptions{PPID: ppid, Force: true}); err != nil {

@@ -46,6 +46,7 @@ type Association struct {
 	armed    core.Time      // what deadline was set to last, 0 if it has passed; guarded by mu
 	addrGen  uint32         // of the local addresses, see follower; guarded by mu
 	idle     core.Time      // when user data last moved; guarded by mu
+	admitBy  core.Time      // when the probation ends, 0 if there is none; guarded by mu
 	readers  waitList       // guarded by mu
 	releases []core.Release // of the callers' owners; guarded by mu
 	notes    []Notification // for OnNotify, in order; guarded by mu

@@ -177,6 +177,11 @@ type Config struct {
 	// without user data in either direction (RFC 6458, Section 8.1.8).
 	AutoClose time.Duration
 
+	// Probation, if not nil, is what peers that open associations get before
+	// Association.Admit is called: for programs whose peers have to prove who they are.
+	// The default is none: such associations get all at once.
+	Probation *Probation
+
 	// Backlog bounds the associations waiting for Accept (default
 	// DefaultBacklog); beyond it new peers are not answered.
 	Backlog int

@@ -20,8 +20,12 @@ type Endpoint struct {
 	t    *Transport
 	cfg  Config
 	core core.Config // what cfg means to the core
-	life core.Time   // the longest of a state cookie
-	port uint16      // set before the endpoint is known
+	// accepted is core for associations that peers open, which may be on probation.
+	accepted  core.Config
+	probation *Probation // nil: none
+	unproven  unproven
+	life      core.Time // the longest of a state cookie
+	port      uint16    // set before the endpoint is known
 
 	hsMu     sync.Mutex   // serialises the listener
 	made     *Association // by the listener, for the packet in hand; guarded by hsMu
@@ -54,6 +58,11 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 	e.many.Store(e.cfg.OneToMany)
 	e.core = e.cfg.core()
 	e.life = core.Time(e.core.MaxCookieLife())
+	e.accepted = e.core
+	if e.cfg.Probation != nil {
+		p := e.cfg.Probation.withDefaults()
+		e.probation, e.accepted.RecvBuffer = &p, p.RecvBuffer
+	}
 	e.backlog = make(chan *Association, max(e.cfg.Backlog, 0))
 	return e
 }
@@ -78,7 +87,7 @@ func (e *Endpoint) listen() {
 		return e.made.core
 	}
 	rand.Read(p.Seed[:])
-	e.listener = core.NewListener(&e.core, p)
+	e.listener = core.NewListener(&e.accepted, p)
 }
 
 // accepts reports whether peers may open associations.
@@ -116,6 +125,9 @@ func (e *Endpoint) adopt(now core.Time, a *Association) (existing *Association, 
 		a.unwanted = true
 	} else {
 		a.setPathMTUs(now)
+		if oldest := a.beginProbation(now); oldest != nil {
+			go oldest.Abort("others wait to be admitted") // not under a.mu
+		}
 	}
 	c.EndBatch(now)
 	return nil, touched{a: a, packets: 1, work: a.unlock()}

@@ -172,6 +172,9 @@ func (a *Association) arm() {
 			next = at
 		}
 	}
+	if a.admitBy != 0 && (next == 0 || a.admitBy < next) {
+		next = a.admitBy
+	}
 	if next == 0 {
 		next = never
 	}
@@ -208,6 +211,7 @@ func (a *Association) onTimer() work {
 		a.core.Shutdown(now)
 		a.idle = now
 	}
+	a.checkProbation(now)
 	return a.flushLocked(now)
 }
 

@@ -163,6 +163,9 @@ func (a *Association) end(err error, k *wakeList) {
 	a.dead, a.eof, a.err = true, true, err
 	a.gone.Store(true)
 	a.t.demux.remove(a)
+	if a.admitBy != 0 {
+		a.ep.unproven.remove(a)
+	}
 	if a.deadline != nil {
 		a.t.timers.drop(a.deadline)
 	}

@@ -41,6 +41,7 @@ type Association struct {
 	count *counters
 	// discarded is set once Dial does not return the association any more.
 	discarded atomic.Bool
+	waiting   atomic.Int32 // requests that the consumer is to decide about
 
 	sessions []atomic.Pointer[Session] // by SID
 	// top is the largest MULPDU ever told: segments cut before it shrank are
@@ -114,6 +115,7 @@ func (a *Association) Initiate(init Initiator, bind func(*Session) error, e *Enh
 		return nil, err
 	}
 	a.count.initiated.Add(1)
+	a.admit()
 	return s, s.begin()
 }
 
@@ -237,8 +239,28 @@ func (a *Association) receive(sid uint16, ppid uint32, msg []byte) {
 	}
 }
 
+// onProbation notes that there are more or fewer requests that the consumer is to decide
+// about: as long as there are some the peer has time.
+func (a *Association) onProbation(pending int32) {
+	if l, ok := a.link.(sctpLink); ok {
+		if a.waiting.Add(pending) > 0 {
+			l.a.ExtendProbation(-1)
+		} else {
+			l.a.ExtendProbation(sctp.DefaultProbationTimeout)
+		}
+	}
+}
+
+// admit ends the probation: the consumers of both sides have agreed on a session.
+func (a *Association) admit() {
+	if l, ok := a.link.(sctpLink); ok {
+		l.a.Admit()
+	}
+}
+
 // decided notes that a pending request no longer is.
 func (a *Association) decided() {
+	a.onProbation(-1)
 	if a.ep != nil {
 		a.ep.give()
 	}

@@ -150,6 +150,11 @@ func Listen(t *sctp.Transport, port uint16, cfg Config) (*Endpoint, error) {
 	sc.Adaptation = &ind
 	sc.OutStreams, sc.InStreams = cfg.Streams, cfg.Streams
 	sc.OneToMany = true
+	if sc.Probation == nil {
+		// Peers may connect, and say anything, but get little before a request of theirs
+		// was accepted, and not for long while there is none.
+		sc.Probation = &sctp.Probation{}
+	}
 	if sc.Scheduler == sctp.FirstCome {
 		sc.Scheduler = sctp.RoundRobin
 	}

@@ -51,6 +51,7 @@ func (r *Request) Accept(sink ddp.Sink, bind func(*Session) error, e Enhanced, p
 	s.mu.Unlock()
 	s.a.count.accepted.Add(1)
 	s.a.decided()
+	s.a.admit()
 	if err := bind(s); err != nil {
 		s.mu.Lock()
 		s.phase = phasePending

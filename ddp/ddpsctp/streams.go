@@ -97,6 +97,7 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 		(&Request{s: s}).refuse(Terminate, nil, false)
 		return
 	}
+	a.onProbation(1)
 	a.onRequest(&Request{s: s, Private: append([]byte(nil), c.Private...),
 		IsEnhanced: c.Function == EnhancedInitiate, Enhanced: c.Enhanced})
 }

@@ -181,8 +181,7 @@ func (c *Config) withDefaults() Config {
 	setDefault(&d.CookieLife, DefaultCookieLife)
 	setDefault(&d.ShutdownGuard, 5*d.RTOMax)
 	setDefault(&d.SendBuffer, DefaultSendBuffer)
-	setDefault(&d.RecvBuffer, DefaultRecvBuffer)
-	d.RecvBuffer = min(max(d.RecvBuffer, MinRecvBuffer), 1<<30)
+	d.RecvBuffer = clampRecvBuffer(d.RecvBuffer)
 	setDefault(&d.MTU, DefaultMTU)
 	d.MTU = clampMTU(d.MTU)
 	d.MaxMTU = clampMTU(max(d.MaxMTU, d.MTU))
@@ -200,6 +199,12 @@ func setDefault[T ~int | ~int64 | ~uint16](p *T, v T) {
 	if *p == 0 {
 		*p = v
 	}
+}
+
+// clampRecvBuffer brings the size of a receive buffer into its limits.
+func clampRecvBuffer(n int) int {
+	setDefault(&n, DefaultRecvBuffer)
+	return min(max(n, MinRecvBuffer), 1<<30)
 }
 
 // clampMTU brings a packet size into [MinMTU, MaxPacket] and down to a multiple

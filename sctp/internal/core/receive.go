@@ -235,6 +235,16 @@ func (a *Assoc) consumed() {
 	}
 }
 
+// SetRecvBuffer changes the receive buffer to n bytes (0: the default). The peer may have
+// to be told of a larger window: see WantTransmit.
+func (a *Assoc) SetRecvBuffer(n int) {
+	a.cfg.RecvBuffer = clampRecvBuffer(n)
+	if a.rx.reasm != nil {
+		a.rx.reasm.setLimit(a.cfg.RecvBuffer)
+		a.consumed()
+	}
+}
+
 // Readable reports whether Read would return something.
 func (a *Assoc) Readable() bool {
 	if a.rx.reasm == nil {
