@@ -72,7 +72,7 @@ func TestRefusedSendsDoNotAllocate(t *testing.T) {
 	if sctp.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	p := newLoopbackPair(t, sctp.TransportConfig{}, &sctp.Config{SendBuffer: 10_000}, nil)
+	p := newLoopbackPair(t, sctp.TransportConfig{}, &sctp.Config{SendBuffer: 10_000, MTU: 1 << 16}, nil)
 	msg := pattern(1000)
 	if err := p.a.TrySend(make([]byte, 10_000), sctp.SendOptions{Force: true, More: true}); err != nil {
 		t.Fatal(err)

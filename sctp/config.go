@@ -114,9 +114,11 @@ type Config struct {
 	// buffer that it was received in.
 	SendBuffer, RecvBuffer int
 
-	// MTU is the size of IP packets to send on every path, at least 576. 0 finds
-	// it out for each path (RFC 8899), from 1500 at most up to that of the route;
-	// with NoPathMTUDiscovery it is that of the route.
+	// MTU is the size of IP packets to send on every path, at least 576. 0 finds it out
+	// for each path (RFC 8899), from packets of 1200 bytes up to the MTU of the route;
+	// with NoPathMTUDiscovery it is that of the route. A path that loses packets of a
+	// size that was given or assumed, and carries smaller ones, is discovered all the
+	// same (RFC 8899, Section 4.3).
 	MTU                int
 	NoPathMTUDiscovery bool
 

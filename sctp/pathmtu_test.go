@@ -159,3 +159,41 @@ func TestBothFamiliesInOneAssociation(t *testing.T) {
 		}
 	})
 }
+
+// The loopback interface is a path as any other: what is behind it may take less than the
+// interface does. A link of 1300 bytes stands for a relay or a peer with small buffers.
+func TestLoopbackMTUIsDiscovered(t *testing.T) {
+	for _, fixed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			n := sctptest.NewNetwork(6)
+			n.SetDefault(sctptest.Link{Delay: 10 * time.Microsecond, MTU: 1300})
+			p := &pair{t: t, net: n}
+			p.ta, p.tb = memTransport(t, n.NewHost("127.0.0.1")), memTransport(t, n.NewHost("127.0.0.2"))
+			// A size that is assumed has to be given up.
+			cfg := &sctp.Config{NoPathMTUDiscovery: fixed}
+			p.connect(cfg, cfg)
+			start := time.Now()
+			p.transfer(1_000_000, 6)
+			if d := time.Since(start); d > 10*time.Second {
+				t.Errorf("1 MB took %v", d)
+			}
+			if st := p.a.Stats().Paths[0]; st.MTU > 1272 || st.MTU < 1200 {
+				t.Errorf("packets of %d bytes", st.MTU)
+			}
+		})
+	}
+}
+
+// Where the loopback interface takes large packets, they are found in a round trip.
+func TestLoopbackTakesLargePackets(t *testing.T) {
+	p := newLoopbackPair(t, sctp.TransportConfig{}, nil, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	buf := make([]byte, 10_000)
+	for p.a.MaxPayload() < 60_000 || p.b.MaxPayload() < 60_000 {
+		if err := p.a.Send(ctx, pattern(1000), sctp.SendOptions{}); err != nil {
+			t.Fatalf("packets of %d and %d bytes: %v", p.a.MaxPayload(), p.b.MaxPayload(), err)
+		}
+		recvMessage(t, p.b, buf)
+	}
+}

@@ -328,11 +328,12 @@ func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int,
 		mtu = defaultMTU
 	}
 	limit = min(mtu-over, core.MaxPacket)
-	if cfg.NoPathMTUDiscovery || peer.Addr().IsLoopback() {
+	if cfg.NoPathMTUDiscovery {
 		return limit, limit, false
 	}
 	// RFC 8899, Section 5.1.2: what works almost everywhere comes first. Where
-	// more does, one round trip tells.
+	// more does, one round trip tells. That includes the loopback interface: the peer, or
+	// what relays packets to it, may have room for less than the interface takes.
 	return min(limit, core.BaseMTU), limit, true
 }
 

@@ -32,7 +32,7 @@ func (s *Scoreboard) ackRun(now Time, cum TSN) int {
 	p.Acked += chunks
 	p.Alive = true
 	if first.state&recBig != 0 {
-		f.size.lost = 0
+		f.size.bigAcked(t, end)
 	}
 	s.res.NewlyAcked += size
 	p.span(t, end, sent)

@@ -17,7 +17,7 @@ func TestChunksAreAcknowledgedAtOnceAsOneByOne(t *testing.T) {
 		for i := range sb {
 			q[i] = NewSendQueue(1<<30, 4, SchedRR)
 			sb[i] = NewScoreboard(q[i], config)
-			sb[i].setSlack(0, 10)
+			sb[i].watchSizes(0, 1<<16, 10, 1<<17)
 		}
 		sb[1].general = true
 		now := second

@@ -7,30 +7,61 @@ const holeLosses = 2
 
 // sizeWatch watches the fate of large packets on one path.
 type sizeWatch struct {
-	slack int  // how much longer than what is proven to work packets may be
+	mtu   int  // the size of the largest packet
+	slack int  // how much longer than a size that is not in question packets may be
 	lost  int  // losses in a row
+	began Time // of the first of them
 	since Time // of the last loss that was counted
+
+	// A chunk that is acknowledged proves that the path takes packets of the size that it
+	// came in. wanted is the least size to be proven; chunk is in a packet of size bytes,
+	// 0 if no packet is waited for; shown is what an acknowledgement has proven.
+	wanted, size, shown int
+	chunk               TSN
 }
 
-// setSlack tells how much longer than what is proven to work packets on a path may
-// be, not above 0 if they cannot.
-func (s *Scoreboard) setSlack(path, n int) { s.paths[path].size = sizeWatch{slack: n} }
+// watchSizes has the scoreboard watch packets on a path that are up to mtu bytes long:
+// for the loss of those that are up to slack bytes shorter, none if slack is 0 or less,
+// and for an acknowledgement of those of wanted bytes or more.
+func (s *Scoreboard) watchSizes(path, mtu, slack, wanted int) {
+	s.paths[path].size = sizeWatch{mtu: mtu, slack: slack, wanted: wanted}
+}
 
 // noteSize remembers whether a chunk that was just sent is, wholly or in part,
 // what makes its packet large; space is what the packet had left before it.
-func (s *Scoreboard) noteSize(r *record, f *pathFlight, space int) {
+func (s *Scoreboard) noteSize(t TSN, r *record, f *pathFlight, space int) {
 	r.state &^= recBig
-	if f.size.slack > 0 && space-s.chunkSize(r) < f.size.slack {
-		r.state |= recBig
+	w := &f.size
+	left := space - s.chunkSize(r)
+	if left >= w.slack {
+		return
+	}
+	r.state |= recBig
+	// What is sent for the second time may be in a packet that IP fragments.
+	if n := w.mtu - left; n >= w.wanted && r.tx == 1 && (n > w.size || w.chunk.Less(s.base)) {
+		w.size, w.chunk = n, t
+	}
+}
+
+// bigAcked notes that chunks from lo to hi in large packets were acknowledged.
+func (w *sizeWatch) bigAcked(lo, hi TSN) {
+	w.lost = 0
+	if w.size > 0 && lo.LessEq(w.chunk) && w.chunk.LessEq(hi) {
+		w.shown, w.size = max(w.shown, w.size), 0
 	}
 }
 
 // bigLost counts the loss of a retransmission in a large packet. Those sent
 // before the last such loss was noticed do not count again: they may have been
 // lost together with it.
-func (w *sizeWatch) bigLost(now Time, r *record) {
+func (w *sizeWatch) bigLost(now Time, t TSN, r *record) {
+	if w.size > 0 && w.chunk == t {
+		w.size = 0 // another transmission may be what is acknowledged
+	}
 	if r.tx > 1 && r.sent >= w.since {
-		w.lost++
+		if w.lost++; w.lost == 1 {
+			w.began = now
+		}
 		w.since = now
 	}
 }
@@ -46,11 +77,33 @@ func (s *Scoreboard) blackHole(path int) bool {
 	return w.slack > 0
 }
 
-// checkHoles lets go of path MTUs that do not work any more.
-func (a *Assoc) checkHoles(now Time) {
+// checkSizes acts upon what became of large packets: it lets go of path MTUs that do not
+// work any more, and takes note of sizes that do.
+func (a *Assoc) checkSizes(now Time) {
 	for i := range a.paths {
-		if a.tx.sb.blackHole(i) {
-			a.blackHole(now, i)
+		w := &a.tx.sb.paths[i].size
+		if a.paths[i].gone {
+			continue
 		}
+		if w.shown > 0 {
+			n := w.shown
+			w.shown = 0
+			a.sizeProven(now, i, n)
+		}
+		if a.tx.sb.blackHole(i) {
+			a.suspectHole(now, i)
+		}
+	}
+}
+
+// suspectHole is called when path i lost large packets several times in a row. If nothing
+// has come back by it meanwhile, the path may be at fault rather than the size: a
+// heartbeat, which is short, is to tell.
+func (a *Assoc) suspectHole(now Time, i int) {
+	p := &a.paths[i]
+	if p.aliveAt > a.tx.sb.paths[i].size.began {
+		a.blackHole(now, i)
+	} else if p.mtu > p.unquestioned() && !p.suspect {
+		p.suspect, p.hb.pending = true, true
 	}
 }

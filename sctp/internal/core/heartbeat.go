@@ -108,6 +108,10 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 		a.armHeartbeat(now, i)
 		return
 	}
+	if p.suspect && a.tx.sb.Outstanding() > 0 {
+		a.armHeartbeat(now, i) // it was sent because of T3-rtx, which counts
+		return
+	}
 	waited := p.rto.Value()
 	p.rto.Backoff()
 	// RFC 7829, Section 3.2, rule 6: "the timeout of a HEARTBEAT chunk MAY be
@@ -190,7 +194,7 @@ func (a *Assoc) handleHeartbeat(c wire.Chunk) {
 // way the answer came (RFC 9260, Sections 5.4 and 8.3).
 func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
 	x, err := wire.ParseHeartbeatAck(c)
-	if err != nil || len(x.Info) != heartbeatInfoLen {
+	if err != nil || len(x.Info) < heartbeatInfoLen {
 		return
 	}
 	i := a.pathByID(binary.BigEndian.Uint32(x.Info[8:]))
@@ -210,6 +214,10 @@ func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
 	p.rto.Sample(now - p.hb.sentAt)
 	p.hb = heartbeat{pending: p.hb.pending}
 	a.pathAlive(i)
+	p.aliveAt = now
+	if p.suspect {
+		a.blackHole(now, i)
+	}
 	if a.inFlightAll() == 0 {
 		// Section 8.1: "MAY choose not to clear the counter if there is
 		// outstanding data": a path may carry small packets and lose large ones.

@@ -243,12 +243,13 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 	if a.shut.path == i && p.confirmed {
 		b = a.appendShutdown(b, end)
 	}
+	short := p.hb.pending && p.suspect // data would make the packet long
 	if p.hb.pending {
 		b = a.appendHeartbeat(b, now, i)
 	}
 	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen, p.confirmed)
 	b = a.appendReconfig(b, now, i, end-len(b))
-	data := a.state.canSendData() && p.confirmed && a.dataReady(now, i, d)
+	data := !short && a.state.canSendData() && p.confirmed && a.dataReady(now, i, d)
 	if a.rx.sack.pending() && i == a.sackPath(d) && (len(b) > begin || a.rx.sack.due(now) || data && a.sackGoes(now)) && p.confirmed {
 		// Section 6.1: "the sender SHOULD create a SACK chunk and bundle it with
 		// the outbound DATA chunk".

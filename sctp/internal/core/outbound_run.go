@@ -118,7 +118,7 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, x *run) 
 	r.last = max(r.last, now)
 	r.onSent(now)
 	rec := record{msg: m, sent: r.last, size: uint16(n), tx: 1, path: uint8(path)}
-	s.noteSize(&rec, f, x.space)
+	s.noteSize(s.next, &rec, f, x.space)
 
 	// What all have in common.
 	var proto [wire.HeaderLen + wire.IDataHeaderLen]byte

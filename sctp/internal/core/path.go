@@ -22,10 +22,14 @@ type path struct {
 	par       pathLimits
 	plpmtu    pathMTU
 	probed    Time // when the last probe of plpmtu was sent
-	rto       RTO
-	cc        CongestionControl
-	pacer     Pacer
-	hb        heartbeat
+	aliveAt   Time // when the peer answered last what was sent to the path
+	// suspect tells that large packets do not arrive any more, and that an answer to a
+	// heartbeat is to tell whether small ones do.
+	suspect bool
+	rto     RTO
+	cc      CongestionControl
+	pacer   Pacer
+	hb      heartbeat
 	// lastSent is when a chunk that can measure the round trip, or counts as
 	// use of the path, was sent to it last.
 	lastSent Time
@@ -87,7 +91,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	a.timers.resize(len(a.paths))
 	if a.tx.sb != nil {
 		a.tx.sb.SetPaths(len(a.paths))
-		a.tx.sb.setSlack(i, p.mtu-p.proven())
+		a.watchSizes(i)
 	}
 	return i
 }

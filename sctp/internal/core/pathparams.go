@@ -107,7 +107,7 @@ func (a *Assoc) PathParams(addr netip.AddrPort) (PathParams, error) {
 	}
 	p := &a.paths[i]
 	return PathParams{HBInterval: p.par.hbInterval, MaxRetrans: p.par.maxRetrans, PFMaxRetrans: p.par.pfMaxRetrans,
-		MTU: p.mtu, Discover: p.plpmtu.on(), DSCP: p.par.dscp}, nil
+		MTU: p.mtu, Discover: p.par.discover && p.plpmtu.on(), DSCP: p.par.dscp}, nil
 }
 
 // SetPathParams changes the parameters of the path to addr. Zero fields stay as
@@ -134,7 +134,7 @@ func (a *Assoc) SetPathParams(now Time, addr netip.AddrPort, x PathParams) error
 		}
 	}
 	switch {
-	case x.Discover && !p.plpmtu.on():
+	case x.Discover && !(p.par.discover && p.plpmtu.on()):
 		p.par.discover = true
 		a.startPMTU(now, i)
 	case !x.Discover:

@@ -69,6 +69,7 @@ type pathMTU struct {
 	out     bool // and was
 	heard   bool // something came from the path since
 	stalled bool // the path is inactive
+	noPad   bool // the peer answers nothing in packets with a PAD chunk
 	nonce   uint64
 	sent    int // size of the probe that nonce was in
 }
@@ -92,7 +93,12 @@ func ipOverhead(a netip.AddrPort) int {
 }
 
 // base returns BASE_PLPMTU of a path, floor MIN_PLPMTU.
-func (p *path) base() int { return min(BaseMTU, p.par.maxMTU) }
+func (p *path) base() int {
+	if p.plpmtu.on() {
+		return min(BaseMTU, p.plpmtu.limit)
+	}
+	return min(BaseMTU, p.mtu)
+}
 
 func (p *path) floor() int {
 	if p.Remote.Addr().Is4() {
@@ -101,13 +107,24 @@ func (p *path) floor() int {
 	return min(minMTU6&^3, p.base())
 }
 
-// proven returns the size from which on packets are large: it is not in question
-// that the path takes those of this size.
-func (p *path) proven() int {
-	if p.plpmtu.on() && p.plpmtu.low == 0 {
+// unquestioned returns the size from which on packets are large: what becomes of them
+// does not put in question that the path takes packets of this size.
+func (p *path) unquestioned() int {
+	if p.mtu <= p.base() || p.plpmtu.on() && p.plpmtu.low == 0 {
 		return p.floor()
 	}
 	return p.base()
+}
+
+// watchSizes tells the scoreboard which packets of path i to watch. The base size needs
+// proof, which a probe or data may give; what is larger only probes are sent with.
+func (a *Assoc) watchSizes(i int) {
+	p := &a.paths[i]
+	wanted := p.mtu + 1 // none
+	if p.plpmtu.on() {
+		wanted = max(p.base(), p.plpmtu.low+1)
+	}
+	a.tx.sb.watchSizes(i, p.mtu, p.mtu-p.unquestioned(), wanted)
 }
 
 // startPMTU begins path MTU discovery on a confirmed path. RFC 8899, Section
@@ -118,7 +135,7 @@ func (a *Assoc) startPMTU(now Time, i int) {
 	if !p.par.discover || !p.confirmed || !a.state.heartbeating() {
 		return
 	}
-	p.plpmtu = pathMTU{state: pmtuSearch, limit: p.par.maxMTU, hopeful: true, heard: true}
+	p.plpmtu = pathMTU{state: pmtuSearch, limit: p.par.maxMTU, hopeful: true, heard: true, noPad: p.plpmtu.noPad}
 	if p.mtu > p.par.maxMTU {
 		a.setMTU(i, p.par.maxMTU)
 	}
@@ -188,6 +205,10 @@ func (a *Assoc) nextProbePaced(now Time, i int) {
 // appendProbe appends the packet with the probe that is due on path i. RFC 8899,
 // Section 6.2.1.2: "Probe packets consist of an SCTP common header followed by a
 // HEARTBEAT chunk and a PAD chunk."
+//
+// Deviation: with a peer that discards packets with a chunk that it does not know, where
+// RFC 9260, Section 3.2, has it skip a PAD chunk, the HEARTBEAT chunk itself is as long as
+// needed. So is the answer, which makes such a probe fail for a short way back, too.
 func (a *Assoc) appendProbe(b []byte, now Time, i int) []byte {
 	p, at := &a.paths[i], len(b)
 	m := &p.plpmtu
@@ -201,8 +222,14 @@ func (a *Assoc) appendProbe(b []byte, now Time, i int) []byte {
 	if a.auth.always {
 		b = a.auth.begin(b)
 	}
-	b = wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
-	b = wire.AppendPad(b, m.size-(len(b)-at))
+	if m.noPad {
+		long := make([]byte, m.size-(len(b)-at)-2*wire.ChunkHeaderLen)
+		copy(long, info[:])
+		b = wire.AppendHeartbeat(b, wire.Heartbeat{Info: long})
+	} else {
+		b = wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
+		b = wire.AppendPad(b, m.size-(len(b)-at))
+	}
 	if a.auth.always {
 		a.auth.finish(b[at+wire.HeaderLen:])
 	}
@@ -231,6 +258,26 @@ func (a *Assoc) probeAcked(now Time, i int, nonce uint64) bool {
 	a.setMTU(i, max(m.low, p.base()))
 	a.nextProbe(now, i)
 	return true
+}
+
+// sizeProven takes in that data was acknowledged that path i carried in a packet of size
+// bytes. No probe is needed for that size any more, and none that is not answered counts
+// against it: the peer may ignore PAD chunks.
+func (a *Assoc) sizeProven(now Time, i, size int) {
+	p := &a.paths[i]
+	m := &p.plpmtu
+	if !m.on() || size <= m.low {
+		return
+	}
+	m.low, m.count = size, 0
+	if m.low >= m.high {
+		m.high = m.limit + 4
+	}
+	m.state = pmtuSearch
+	a.setMTU(i, max(p.mtu, m.low))
+	if m.size <= m.low {
+		a.nextProbePaced(now, i)
+	}
 }
 
 // pmtuTimeout handles the expiry of timerMTU of path i.
@@ -268,8 +315,11 @@ func (a *Assoc) pmtuTimeout(now Time, i int) {
 			m.high = m.size
 			break
 		}
-		a.mtuError(now, i)
-		return
+		if m.noPad {
+			a.mtuError(now, i)
+			return
+		}
+		m.noPad = true
 	}
 	a.nextProbe(now, i)
 }
@@ -278,7 +328,8 @@ func (a *Assoc) pmtuTimeout(now Time, i int) {
 // is used with MIN_PLPMTU from now on. The base is tried again later.
 func (a *Assoc) mtuError(now Time, i int) {
 	p := &a.paths[i]
-	p.plpmtu.state, p.plpmtu.out = pmtuError, false
+	m := &p.plpmtu
+	m.state, m.out, m.low, m.high, m.hopeful, m.noPad = pmtuError, false, 0, m.limit+4, false, false
 	a.setMTU(i, p.floor())
 	a.timers.setPath(timerMTU, i, now+errorTimer)
 }
@@ -292,21 +343,26 @@ func (a *Assoc) resumePMTU(i int) {
 	}
 }
 
-// blackHole gives up the path MTU of path i: large packets do not arrive any
-// more (RFC 8899, Section 4.3). Figure 5: "Black hole detected" leads to Base.
+// blackHole gives up the path MTU of path i: large packets do not arrive any more (RFC
+// 8899, Section 4.3). Figure 5: "Black hole detected" leads to Base. A size that was
+// assumed, without discovery, is given up in the same way, and looked for from then on.
 func (a *Assoc) blackHole(now Time, i int) {
 	p := &a.paths[i]
 	m := &p.plpmtu
-	if !m.on() || p.mtu <= p.proven() {
+	if p.suspect = false; p.mtu <= p.unquestioned() {
 		return
 	}
 	p.count.holes++
-	if p.mtu <= p.base() {
+	base, limit := p.base(), m.limit
+	if !m.on() {
+		limit = p.mtu
+	}
+	*m = pathMTU{state: pmtuBase, limit: limit, high: limit + 4, noPad: m.noPad}
+	if p.mtu <= base {
 		a.mtuError(now, i)
 		return
 	}
-	*m = pathMTU{state: pmtuBase, limit: m.limit, high: m.limit + 4}
-	a.setMTU(i, p.base())
+	a.setMTU(i, base)
 	a.nextProbePaced(now, i)
 }
 
@@ -352,13 +408,14 @@ func (a *Assoc) PacketTooBig(now Time, addr netip.AddrPort, tag uint32, size int
 func (a *Assoc) setMTU(i, size int) {
 	p := &a.paths[i]
 	size = clampMTU(size)
+	changed := size != p.mtu
+	p.mtu = size
 	if a.tx.sb != nil {
-		a.tx.sb.setSlack(i, size-p.proven())
+		a.watchSizes(i)
 	}
-	if size == p.mtu {
+	if !changed {
 		return
 	}
-	p.mtu = size
 	p.cc.SetMTU(p.pmdcs())
 	if p.count.packets == 0 {
 		p.cc.Reset() // the initial window depends on the packet size

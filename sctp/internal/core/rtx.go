@@ -80,7 +80,7 @@ func (s *Scoreboard) countMisses() {
 func (s *Scoreboard) mark(t TSN, r *record) {
 	f := &s.paths[r.path]
 	if r.state&(recBig|recProbe) == recBig {
-		f.size.bigLost(s.clock, r)
+		f.size.bigLost(s.clock, t, r)
 	}
 	s.leave(t, r, f)
 	r.state |= recMarked
@@ -200,7 +200,7 @@ func (s *Scoreboard) AppendRtx(b []byte, now Time, path, space int) ([]byte, boo
 		r.state &^= recMarked
 		s.paths[r.path].noteAgain(t)
 		s.transmit(t, r, now, path)
-		s.noteSize(r, &s.paths[path], space)
+		s.noteSize(t, r, &s.paths[path], space)
 		s.lastRtx = r.sent
 		f := &s.paths[path]
 		// Section 6.1: T3 restarts "if the earliest (i.e., lowest TSN)

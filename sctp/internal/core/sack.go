@@ -330,7 +330,7 @@ func (s *Scoreboard) acked(now Time, t TSN, r *record, gap bool) {
 	p.Acked += s.chunkSize(r)
 	p.Alive = p.Alive || r.state&recMulti == 0
 	if r.state&recBig != 0 {
-		f.size.lost = 0
+		f.size.bigAcked(t, t)
 	}
 	s.res.NewlyAcked += int(r.size)
 	p.span(t, t, r.sent)

@@ -242,7 +242,7 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 // space.
 func (s *Scoreboard) appendFirst(b []byte, now Time, path int, t TSN, rec *record, space int) []byte {
 	s.transmit(t, rec, now, path)
-	s.noteSize(rec, &s.paths[path], space)
+	s.noteSize(t, rec, &s.paths[path], space)
 	s.stats.Chunks++
 	at := len(b) + s.q.headerLen()
 	b = s.appendChunk(b, t, rec)

@@ -52,6 +52,9 @@ func (a *Assoc) openSender() {
 	a.tx.sb.init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
 		CMT: a.cfg.Multipath})
 	a.tx.sb.general = a.cfg.general
+	for i := range a.paths {
+		a.watchSizes(i)
+	}
 }
 
 // openPeer tells the sender what the peer allows.
@@ -239,6 +242,7 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		}
 		if pa.Alive {
 			a.pathAlive(i) // Section 8.2
+			p.aliveAt, p.suspect = now, false
 		}
 		if pa.Loss {
 			a.lossOn(i)
@@ -262,7 +266,7 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 		a.tx.mayProbe, a.tx.probes = false, 0
 		a.timers.set(timerProbe, 0)
 	}
-	a.checkHoles(now)
+	a.checkSizes(now)
 	a.tx.retune(now, res, a.slowest())
 	a.tx.report(a)
 }
@@ -337,7 +341,7 @@ func (a *Assoc) t3Timeout(now Time, i int) {
 		return
 	}
 	t.sb.OnTimeout(now, i)
-	a.checkHoles(now)
+	a.checkSizes(now)
 	if t.sb.FlightChunks(i) > 0 { // RACK takes some for still on their way
 		a.timers.setPath(timerT3, i, now+p.rto.Value())
 	}

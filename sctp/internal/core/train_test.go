@@ -35,7 +35,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 	}
 	p.connect()
 	for _, h := range []*host{p.a, p.z} {
-		h.assoc.tx.sb.setSlack(0, int(seed%3)*60)
+		h.assoc.tx.sb.watchSizes(0, h.assoc.paths[0].mtu, int(seed%3)*60, 1<<17)
 		for sid := range uint16(3) {
 			if err := h.assoc.SetStreamValue(sid, 1+sid*sid); err != nil {
 				t.Fatal(err)
