@@ -173,7 +173,7 @@ func checkQueueAccounts(a *Assoc) error {
 			ordered[m.sid]++
 		}
 	}
-	waiting, ready, opened, waits, routed := 0, 0, 0, 0, 0
+	waiting, chunks, ready, opened, waits, routed := 0, 0, 0, 0, 0, 0
 	for sid := range q.streams {
 		st := &q.streams[sid]
 		var prev *outMsg
@@ -186,6 +186,7 @@ func checkQueueAccounts(a *Assoc) error {
 		}
 		for m := st.head; m != nil; prev, m = m, m.next {
 			waiting++
+			chunks += m.left()
 			routed += flag(m.route != 0)
 			if i := m.route.path(); i >= len(a.paths) || i >= 0 && a.paths[i].gone {
 				return fmt.Errorf("stream %d: a message is to go by path %d", sid, i)
@@ -233,6 +234,9 @@ func checkQueueAccounts(a *Assoc) error {
 				keys[uint16(m.route>>routeKeyShift)]++
 			}
 		}
+	}
+	if q.chunks != chunks {
+		return fmt.Errorf("queue of %d chunks at least, counted %d", q.chunks, chunks)
 	}
 	if q.buffered != buffered || q.unsent != unsent || q.messages != messages || q.waiting != waiting || q.ready != ready {
 		return fmt.Errorf("queue of %d bytes, %d unsent, %d messages, %d waiting, %d streams ready; counted %d, %d, %d, %d, %d (%d outstanding)",

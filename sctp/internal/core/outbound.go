@@ -354,7 +354,7 @@ func (a *Assoc) windowOpen(now Time, i int) bool {
 	if t.hold == holdAll || t.hold == holdShort && t.q.Unsent() < int64(a.paths[i].pmdcs()-t.q.headerLen()) {
 		return false
 	}
-	if a.cfg.Bundle && t.sb.Flight(i) > 0 && t.q.Unsent() < int64(a.paths[i].pmdcs()) {
+	if a.cfg.Bundle && t.sb.Flight(i) > 0 && !t.q.fills(a.paths[i].pmdcs()) {
 		return false
 	}
 	if !t.sb.ZeroWindow() || t.mayProbe {

@@ -93,6 +93,7 @@ func (q *SendQueue) advanceRun(m *outMsg, n, k int) {
 	if m.fsn += uint32(k); m.series.unit != 0 {
 		m.end = m.sent
 		m.nextOfSeries()
+		q.chunks -= k
 	}
 	m.refs += uint32(k)
 	q.streams[m.sid].inFlight += int32(k)

@@ -129,6 +129,7 @@ type SendQueue struct {
 	unsent     int64 // of them not given a TSN
 	messages   int   // messages not fully acknowledged or abandoned
 	waiting    int   // of them with bytes to send
+	chunks     int   // messages with bytes to send, those of a series one by one
 	ready      int   // streams that may send
 	interleave bool
 	partial    bool // the peer supports partial reliability
@@ -330,6 +331,7 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 	}
 	q.unsent += n
 	q.waiting++
+	q.chunks += count
 	if o.route = m.route; o.route != 0 {
 		q.routed++
 		q.useKey(o.route, 1)
@@ -467,6 +469,9 @@ func (q *SendQueue) unlink(st *outStream, m *outMsg) {
 	}
 	m.next, m.prev = nil, nil
 	q.waiting--
+	if m.sent < m.length {
+		q.chunks -= m.left()
+	}
 	if m.route != 0 {
 		q.routed--
 	}

@@ -79,6 +79,9 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	st.inFlight++
 	q.unsent -= int64(n)
 	end, all := m.sent == m.end, m.sent == m.length
+	if end {
+		q.chunks--
+	}
 	switch {
 	case all:
 		if m.next != nil {

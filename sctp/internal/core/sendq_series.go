@@ -62,6 +62,14 @@ func (m *outMsg) nextOfSeries() {
 	m.end = min(m.at+int64(m.series.unit), m.length)
 }
 
+// left returns how many messages m stands for that were not sent to their end.
+func (m *outMsg) left() int {
+	if m.series.unit == 0 {
+		return 1
+	}
+	return int((m.length-m.at-1)/int64(m.series.unit)) + 1
+}
+
 // bounds returns the number of the message that has the byte at off, where it begins,
 // and where it ends.
 func (m *outMsg) bounds(off int64) (i uint32, begin, end int64) {
