@@ -417,13 +417,15 @@ func TestBadInitAck(t *testing.T) {
 		ack   wire.Init
 		state State
 		flags uint8
+		cause wire.CauseCode
 	}{
-		{"tag 0", with(func(x *wire.Init) { x.Tag = 0 }), Closed, 1},
-		{"no outbound streams", with(func(x *wire.Init) { x.OutStreams = 0 }), Closed, 0},
-		{"no inbound streams", with(func(x *wire.Init) { x.InStreams = 0 }), Closed, 0},
-		{"small window", with(func(x *wire.Init) { x.RWND = 1499 }), CookieWait, 0},
-		{"no cookie", with(func(x *wire.Init) { x.Params = nil }), Closed, 0},
-		{"host name", with(func(x *wire.Init) { x.Params = wire.AppendHostName(bytes.Clone(cookie), "z.example") }), Closed, 0},
+		{"tag 0", with(func(x *wire.Init) { x.Tag = 0 }), Closed, 1, wire.CauseInvalidParam},
+		{"no outbound streams", with(func(x *wire.Init) { x.OutStreams = 0 }), Closed, 0, wire.CauseInvalidParam},
+		{"no inbound streams", with(func(x *wire.Init) { x.InStreams = 0 }), Closed, 0, wire.CauseInvalidParam},
+		{"small window", with(func(x *wire.Init) { x.RWND = 1499 }), CookieWait, 0, wire.CauseInvalidParam},
+		{"no cookie", with(func(x *wire.Init) { x.Params = nil }), Closed, 0, wire.CauseMissingParam},
+		{"empty cookie", with(func(x *wire.Init) { x.Params = wire.AppendStateCookie(nil, nil) }), Closed, 0, wire.CauseInvalidParam},
+		{"host name", with(func(x *wire.Init) { x.Params = wire.AppendHostName(bytes.Clone(cookie), "z.example") }), Closed, 0, wire.CauseUnresolvableAddress},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			p := newPair(t, 14)
@@ -441,6 +443,9 @@ func TestBadInitAck(t *testing.T) {
 			}
 			if h, _ := wire.ParseHeader(pkt); it.Chunk().Flags != x.flags || h.VTag != want {
 				t.Errorf("answered with %s", wire.Describe(pkt))
+			}
+			if a, err := wire.ParseAbort(it.Chunk()); err != nil || !hasCause(a.Causes, x.cause) {
+				t.Errorf("answered with %s, want cause %d", wire.Describe(pkt), x.cause)
 			}
 		})
 	}

@@ -52,8 +52,9 @@ type initInfo struct {
 	primary netip.Addr
 	// lifeMS is the lengthening of the cookie's life that was asked for.
 	lifeMS uint32
-	// cookie aliases the packet.
-	cookie []byte
+	// cookie aliases the packet; hasCookie tells that there is one, if only an empty one.
+	cookie    []byte
+	hasCookie bool
 	// unknown are the encoded parameters to report as unrecognized; it aliases
 	// the packet, in pieces.
 	unknown  [maxUnknownParams]wire.Param
@@ -86,6 +87,7 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 		case wire.ParamStateCookie:
 			if ack {
 				in.cookie, err = wire.ParseStateCookie(p)
+				in.hasCookie = true
 			}
 		case wire.ParamCookiePreservative:
 			in.lifeMS, err = wire.ParseCookiePreservative(p)
@@ -206,7 +208,11 @@ func (in *initInfo) refusal(b []byte, ack bool) ([]byte, bool) {
 		return wire.AppendProtocolViolation(b, in.violation), true
 	case in.malformed:
 		return wire.AppendProtocolViolation(b, "malformed parameter"), true
-	case ack && len(in.cookie) == 0:
+	case ack && in.hasCookie && len(in.cookie) == 0:
+		// RFC 9260, Section 3.3.10.7: a mandatory parameter "is set to an invalid value":
+		// it "MUST contain all the necessary state and parameter information" (3.3.3.1.1).
+		return wire.AppendInvalidParam(b), true
+	case ack && !in.hasCookie:
 		return wire.AppendMissingParams(b, wire.ParamStateCookie), true
 	}
 	return b, false
