@@ -219,3 +219,60 @@ func TestIdleAssociationsAreSmall(t *testing.T) {
 		runtime.KeepAlive(keep)
 	})
 }
+
+// Packets out of the blue are answered at a limited rate at a port where somebody listens,
+// too; INITs, which keep nothing, always.
+func TestStraysAtAListeningPortAreLimited(t *testing.T) {
+	for _, listening := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			n := sctptest.NewNetwork(1)
+			tb := memTransport(t, n.NewHost(addrB))
+			port := uint16(serverPort)
+			if _, err := tb.Listen(port, nil); err != nil {
+				t.Fatal(err)
+			}
+			if !listening {
+				port++
+			}
+			pc, err := n.NewHost(addrA).ListenPacket(":9899")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pc.Close()
+			const count = 500
+			send := func(tag uint32, chunk func(b []byte) []byte) uint64 {
+				t.Helper()
+				before := n.Counters(addrB, addrA).Sent
+				for range count {
+					b := chunk(wire.AppendHeader(nil, wire.Header{SrcPort: 7, DstPort: port, VTag: tag}))
+					wire.SetChecksum(b)
+					if _, err := pc.WriteToUDPAddrPort(b, netip.MustParseAddrPort(addrB+":9899")); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
+				}
+				return n.Counters(addrB, addrA).Sent - before
+			}
+			for name, chunk := range map[string]func(b []byte) []byte{
+				"DATA": func(b []byte) []byte {
+					return wire.AppendData(b, wire.Data{TSN: 1, Begin: true, End: true, Payload: []byte("abcd")})
+				},
+				"SHUTDOWN ACK": wire.AppendShutdownAck,
+			} {
+				if got := send(77, chunk); got < 50 || got > 100 {
+					t.Errorf("listening %v: %d answers to %d packets with %s at once, want a burst of 100", listening, got, count, name)
+				}
+				time.Sleep(time.Second) // the bucket is full again
+			}
+			got := send(0, func(b []byte) []byte {
+				return wire.AppendInit(b, wire.Init{Tag: 9, RWND: 65536, OutStreams: 1, InStreams: 1, TSN: 1})
+			})
+			if listening && got != count || !listening && got > 100 {
+				t.Errorf("listening %v: %d answers to %d INITs", listening, got, count)
+			}
+			if st := tb.Stats(); st.OutOfTheBlue < count {
+				t.Errorf("listening %v: %d packets out of the blue counted", listening, st.OutOfTheBlue)
+			}
+		})
+	}
+}

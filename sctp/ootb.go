@@ -13,8 +13,9 @@ import (
 // what caused it, UDP payload counted.
 const (
 	replyFactor = 3
-	// ootbRate bounds the ABORTs and SHUTDOWN COMPLETEs per second that answer
-	// packets for no association and no listener.
+	// ootbRate bounds the ABORTs and SHUTDOWN COMPLETEs per second that answer packets
+	// out of the blue, whether or not anybody listens at their port: all that belongs to
+	// no association and is not of a handshake with a listener.
 	ootbRate  = 1000
 	ootbBurst = 100
 )
@@ -46,7 +47,7 @@ type replyLimit struct {
 }
 
 // allow reports whether a reply of so many bytes may answer a packet.
-// handshake tells that a listener answers.
+// handshake tells that a listener answers an INIT or a COOKIE ECHO.
 func (r *replyLimit) allow(now core.Time, packet, reply int, handshake bool) bool {
 	if reply > replyFactor*packet {
 		return false
@@ -125,10 +126,10 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 		t.count.ootb.Add(1)
 	}
 	if len(r.Reply) > 0 {
-		if !listening {
+		if r.Stray {
 			t.count.ootb.Add(1)
 		}
-		if t.replies.allow(now, len(d), len(r.Reply), listening) {
+		if t.replies.allow(now, len(d), len(r.Reply), !r.Stray) {
 			b := trains.Get().(*train)
 			b.tx = core.Transmit{Tuple: s.pkt.Tuple, SegSize: len(r.Reply), Segs: 1}
 			t.send(r.Reply, b)
