@@ -46,20 +46,11 @@ func (a attempt) failed(what string, err error) error {
 	if err == context.DeadlineExceeded || err == context.Canceled {
 		text = fmt.Sprintf("no %s after %v: %v", what, time.Since(a.since).Round(time.Millisecond), err)
 	}
-	return &setupError{"verbs: connect " + to + text, err}
+	return &setupError{explained{"verbs: connect " + to + text, err}}
 }
 
 // setupError is an error of a connection setup.
-type setupError struct {
-	text string
-	err  error
-}
-
-// Error implements error.
-func (e *setupError) Error() string { return e.text }
-
-// Unwrap returns what the setup ended with.
-func (e *setupError) Unwrap() error { return e.err }
+type setupError struct{ explained }
 
 // cancelWith has cancel called when a life ends: its owner has closed the queue pair, and
 // nothing more is to be set up. The function it returns puts an end to that.

@@ -102,10 +102,10 @@ const (
 // Other transitions are made by connecting, or return ErrQPState.
 func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 	if mask&^(AttrState|AttrAccess|AttrORD) != 0 || mask&AttrAccess != 0 && attr.Access&^remoteAccess != 0 {
-		return ErrInvalid
+		return explain(ErrInvalid, "Modify: mask %#x, access %#x: attributes or rights that cannot be changed", mask, attr.Access)
 	}
 	if mask&AttrORD != 0 && qp.stream().SetORD(attr.ORD) != nil {
-		return ErrLimit
+		return checkLimit("ORD", attr.ORD, 0, qp.cfg.ORD)
 	}
 	if mask&AttrAccess != 0 {
 		qp.stream().Scope().Deny(remoteAccess &^ attr.Access)
@@ -115,12 +115,12 @@ func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 	}
 	switch attr.State {
 	case StateSQD:
-		return postError(qp.stream().Pause())
+		return qp.postError(qp.stream().Pause(), nil)
 	case StateRTS:
-		return postError(qp.stream().Resume())
+		return qp.postError(qp.stream().Resume(), nil)
 	case StateClosing:
 		if st := qp.State(); st != StateRTS && st != StateSQD {
-			return ErrQPState
+			return qp.stateError()
 		}
 		qp.stream().Close()
 		return nil
@@ -130,14 +130,14 @@ func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 	case StateIdle:
 		l := qp.now.Load()
 		if qp.State() != StateError {
-			return ErrQPState
+			return qp.stateError()
 		}
 		select {
 		case <-l.done:
 			return qp.reset(l)
 		default:
-			return ErrBusy
+			return explain(ErrBusy, "QP %d: work requests have not completed", qp.num)
 		}
 	}
-	return ErrQPState
+	return qp.stateError()
 }

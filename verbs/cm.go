@@ -90,7 +90,7 @@ func (qp *QP) request(ctx context.Context, l *life, a *ddpsctp.Association, p *C
 	}
 	if _, err := a.Initiate(c, bind, e, p.PrivateData); err != nil {
 		if errors.Is(err, rdmap.ErrState) {
-			return result{err: ErrQPState}
+			return result{err: qp.stateError()}
 		}
 		c.lost(err, !errors.Is(err, ddpsctp.ErrNoStream))
 	}
@@ -224,7 +224,7 @@ func (d *Device) listen(take func(*ddpsctp.Request) bool) (*Listener, error) {
 		return nil, ErrClosed
 	}
 	if d.listener != nil {
-		return nil, ErrBusy
+		return nil, explain(ErrBusy, "device %v has a listener", d.Addr())
 	}
 	d.listener = &Listener{dev: d, wake: newBell(), done: make(chan struct{}), take: take}
 	return d.listener, nil
@@ -339,8 +339,8 @@ func newConnRequest(r *ddpsctp.Request) *ConnRequest {
 // StateRTS when Accept returns. It does not block. After an error the request
 // is answered for good: refused, or the association is gone.
 func (c *ConnRequest) Accept(qp *QP, p ConnParams) error {
-	if len(p.PrivateData) > MaxPrivateData {
-		return ErrPrivateData
+	if err := checkPrivate(p.PrivateData); err != nil {
+		return err
 	}
 	e, ord := c.depths(qp)
 	if c.tcp != nil {
@@ -350,7 +350,7 @@ func (c *ConnRequest) Accept(qp *QP, p ConnParams) error {
 	stream := l.stream
 	bind := func(s *ddpsctp.Session) error {
 		if err := stream.Bind(s); err != nil {
-			return ErrQPState
+			return qp.stateError()
 		}
 		l.assoc.Store(s.Association())
 		return stream.Start(ord)
@@ -385,8 +385,8 @@ func (c *ConnRequest) depths(qp *QP) (e ddp.Enhanced, ord int) {
 // Reject answers that the consumer does not want the connection; at most
 // MaxPrivateData bytes go with it. It does not block.
 func (c *ConnRequest) Reject(privateData []byte) error {
-	if len(privateData) > MaxPrivateData {
-		return ErrPrivateData
+	if err := checkPrivate(privateData); err != nil {
+		return err
 	}
 	if c.tcp != nil {
 		return c.tcp.reject(privateData)

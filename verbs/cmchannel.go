@@ -112,7 +112,7 @@ func (c *CMChannel) take() (e CMEvent, ok bool, _ error) {
 
 // Close frees the channel. It returns ErrBusy while it has identifiers.
 func (c *CMChannel) Close() error {
-	if err := c.refs.close(); err != nil {
+	if err := c.refs.close("event channel", "identifiers"); err != nil {
 		return err
 	}
 	c.dev.unuse()

@@ -194,7 +194,7 @@ func (id *CMID) ResolveRoute(timeout time.Duration) error {
 // close.
 func (id *CMID) CreateQP(pd *PD, cfg QPConfig) error {
 	if pd.dev != id.ch.dev {
-		return ErrInvalid
+		return explain(ErrInvalid, "the protection domain is of another device")
 	}
 	id.mu.Lock()
 	defer id.mu.Unlock()
@@ -215,8 +215,8 @@ func (id *CMID) CreateQP(pd *PD, cfg QPConfig) error {
 // CMConnectError follows; over TCP the last one also if nobody listens. After the
 // errors the queue pair is in StateError.
 func (id *CMID) Connect(p ConnParams) error {
-	if len(p.PrivateData) > MaxPrivateData {
-		return ErrPrivateData
+	if err := checkPrivate(p.PrivateData); err != nil {
+		return err
 	}
 	id.mu.Lock()
 	defer id.mu.Unlock()
@@ -230,7 +230,7 @@ func (id *CMID) Connect(p ConnParams) error {
 	qp, a, addr, tcp := id.qp, id.assoc, id.addr, id.tcp
 	id.run(p.Timeout, func(ctx context.Context) (CMEvent, cmState) {
 		if qp.State() != StateIdle {
-			return CMEvent{Type: CMConnectError, Err: ErrQPState}, cmEnded
+			return CMEvent{Type: CMConnectError, Err: qp.stateError()}, cmEnded
 		}
 		var info ConnInfo
 		var err error

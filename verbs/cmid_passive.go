@@ -20,7 +20,7 @@ func (id *CMID) Listen(backlog int) error {
 // listen takes what start starts.
 func (id *CMID) listen(backlog int, start func() (io.Closer, error)) error { // mu is held
 	if backlog < 0 {
-		return ErrLimit
+		return checkLimit("backlog", backlog, 0, id.ch.dev.backlog())
 	}
 	if err := id.enter(cmListen, cmIdle); err != nil {
 		return err
@@ -95,8 +95,8 @@ func (id *CMID) Accept(p ConnParams) error {
 func (id *CMID) Reject(privateData []byte) error {
 	id.mu.Lock()
 	defer id.mu.Unlock()
-	if len(privateData) > MaxPrivateData {
-		return ErrPrivateData
+	if err := checkPrivate(privateData); err != nil {
+		return err
 	}
 	if err := id.enter(cmEnded, cmRequest); err != nil {
 		return err

@@ -86,7 +86,7 @@ func (c *CompChannel) take() (cq *CQ, ok bool, _ error) {
 
 // Close frees the channel. It returns ErrBusy while it has completion queues.
 func (c *CompChannel) Close() error {
-	if err := c.refs.close(); err != nil {
+	if err := c.refs.close("completion channel", "completion queues"); err != nil {
 		return err
 	}
 	c.dev.unuse()

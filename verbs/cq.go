@@ -58,8 +58,8 @@ func (d *Device) NewCQ(depth int) (*CQ, error) {
 }
 
 func (d *Device) newCQ(depth int, ch *CompChannel) (*CQ, error) {
-	if depth < 1 || depth > MaxCQ {
-		return nil, ErrLimit
+	if err := checkLimit("CQ depth", depth, 1, MaxCQ); err != nil {
+		return nil, err
 	}
 	if err := d.use(); err != nil {
 		return nil, err
@@ -273,8 +273,8 @@ func (cq *CQ) Notify(solicitedOnly bool) {
 // ErrBusy for one below the number of completions queued, and changes nothing
 // then. With more room a queue that overflowed takes completions again.
 func (cq *CQ) Resize(depth int) error {
-	if depth < 1 || depth > MaxCQ {
-		return ErrLimit
+	if err := checkLimit("CQ depth", depth, 1, MaxCQ); err != nil {
+		return err
 	}
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -283,7 +283,7 @@ func (cq *CQ) Resize(depth int) error {
 	case cq.closed:
 		return ErrClosed
 	case n > depth:
-		return ErrBusy
+		return explain(ErrBusy, "CQ depth %d: %d completions are queued", depth, n)
 	}
 	ring := make([]WC, depth)
 	for i := range n {
@@ -313,7 +313,7 @@ func (cq *CQ) Len() int { return int(cq.n.Load()) }
 // Close frees the queue and ends calls of Wait. It returns ErrBusy while queue
 // pairs use it.
 func (cq *CQ) Close() error {
-	if err := cq.refs.close(); err != nil {
+	if err := cq.refs.close("completion queue", "queue pairs"); err != nil {
 		return err
 	}
 	cq.mu.Lock()

@@ -175,7 +175,7 @@ func (d *Device) Close() error {
 	}
 	if d.users > 0 {
 		d.mu.Unlock()
-		return ErrBusy
+		return explain(ErrBusy, "device in use by %d protection domains, completion queues and channels", d.users)
 	}
 	d.closed = true
 	l := d.listener
@@ -201,16 +201,27 @@ func (d *Device) Close() error {
 // Where a peer has restarted the association with it may turn out to be gone only
 // when the request is sent: it is then sent on another one.
 func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnParams) (ConnInfo, error) {
-	if len(p.PrivateData) > MaxPrivateData {
-		return ConnInfo{}, ErrPrivateData
-	}
-	if qp.State() != StateIdle || qp.pd.dev != d {
-		return ConnInfo{}, ErrQPState
+	if err := d.checkConnect(qp, &p); err != nil {
+		return ConnInfo{}, err
 	}
 	if d.ep == nil {
 		return ConnInfo{}, ErrNoTransport
 	}
 	return qp.initiate(ctx, addr, nil, p)
+}
+
+// checkConnect checks the arguments of Connect and ConnectTCP.
+func (d *Device) checkConnect(qp *QP, p *ConnParams) error {
+	if err := checkPrivate(p.PrivateData); err != nil {
+		return err
+	}
+	if qp.pd.dev != d {
+		return explain(ErrQPState, "QP %d is of another device", qp.num)
+	}
+	if qp.State() != StateIdle {
+		return qp.stateError()
+	}
+	return nil
 }
 
 // Associations returns the SCTP associations with other devices, for their

@@ -312,7 +312,7 @@ func TestDeviceAttributesAreTrue(t *testing.T) {
 			t.Errorf("%s over the limit: %v", name, err)
 		}
 	}
-	if cq, err := d.NewCQ(1); err != nil || cq.Resize(a.MaxCQE+1) != ErrLimit {
+	if cq, err := d.NewCQ(1); err != nil || !errors.Is(cq.Resize(a.MaxCQE+1), ErrLimit) {
 		t.Error("completion queue over the limit")
 	}
 	if _, err := pd.NewSRQ(SRQConfig{Depth: a.MaxSRQWR + 1}); !errors.Is(err, ErrLimit) {

@@ -66,7 +66,7 @@ func (pd *PD) RegisterAt(buf []byte, base uint64, access Access) (*MR, error) {
 // Stream"). Such a region may be invalidated by the peer (OpSendInvalidate).
 func (pd *PD) RegisterFor(qp *QP, buf []byte, access Access) (*MR, error) {
 	if qp.pd != pd {
-		return nil, ErrAccess
+		return nil, explain(ErrAccess, "QP %d is of another protection domain", qp.num)
 	}
 	return pd.register(buf, 0, access, qp.stream().Scope())
 }
@@ -82,7 +82,7 @@ func (pd *PD) register(buf []byte, base uint64, access Access, scope *ddp.Scope)
 	r, err := pd.dev.table.Add(buf, base, access, &pd.domain, scope)
 	if err != nil {
 		pd.refs.leave()
-		return nil, ErrLimit
+		return nil, tableError(err)
 	}
 	return &MR{pd: pd, r: r, buf: buf, size: -1}, nil
 }
@@ -90,7 +90,7 @@ func (pd *PD) register(buf []byte, base uint64, access Access, scope *ddp.Scope)
 // completed checks rights and adds what they imply.
 func completed(access Access) (Access, error) {
 	if access&^allAccess != 0 {
-		return 0, ErrAccess
+		return 0, explain(ErrAccess, "access rights %#x: there are only %#x", access, allAccess)
 	}
 	if access&(RemoteWrite|RemoteAtomic) != 0 {
 		access |= LocalWrite
@@ -104,8 +104,8 @@ func completed(access Access) (Access, error) {
 // same STag or, after Renew, under a new one. Such a region is for the peer: it
 // cannot be named in scatter/gather lists.
 func (pd *PD) AllocMR(size int) (*MR, error) {
-	if size < 0 || size > MaxRegion {
-		return nil, ErrLimit
+	if err := checkLimit("size of a region", size, 0, MaxRegion); err != nil {
+		return nil, err
 	}
 	r, err := pd.reserve()
 	if err != nil {
@@ -122,7 +122,7 @@ func (pd *PD) reserve() (*ddp.Region, error) {
 	r, err := pd.dev.table.Reserve(&pd.domain)
 	if err != nil {
 		pd.refs.leave()
-		return nil, ErrLimit
+		return nil, tableError(err)
 	}
 	return r, nil
 }
@@ -219,16 +219,16 @@ func (mr *MR) Renew() error {
 func (pd *PD) renew(p **ddp.Region) error {
 	old := *p
 	if !old.Revoked() || old.Pinned() {
-		return ErrBusy
+		return stagBusy(old)
 	}
 	r, err := pd.dev.table.Reserve(&pd.domain)
 	if err != nil {
-		return ErrLimit
+		return tableError(err)
 	}
 	if !old.Retire() {
 		pd.dev.table.Remove(r)
 		if old.Pinned() {
-			return ErrBusy
+			return stagBusy(old)
 		}
 		return ErrClosed
 	}
@@ -296,11 +296,19 @@ func (mr *MR) Close() error { return mr.pd.release(mr.r) }
 func (pd *PD) release(r *ddp.Region) error {
 	if !r.Retire() {
 		if r.Pinned() {
-			return ErrBusy
+			return stagBusy(r)
 		}
 		return ErrClosed
 	}
 	pd.dev.table.Remove(r)
 	pd.refs.leave()
 	return nil
+}
+
+// stagBusy explains why a region or window cannot be closed or get another STag.
+func stagBusy(r *ddp.Region) error {
+	if r.Pinned() {
+		return explain(ErrBusy, "STag %#x: posted work requests name it, or windows are bound to it", r.STag())
+	}
+	return explain(ErrBusy, "STag %#x: it is bound or registered", r.STag())
 }

@@ -40,41 +40,47 @@ func (mw *MW) Renew() error { return mw.pd.renew(&mw.r) }
 // pin checks a bind and pins the region and the window.
 func (b *Bind) pin(pd *PD, op Opcode) error {
 	if b.MR == nil || b.MR.pd != pd {
-		return ErrWorkRequest
+		return explain(ErrWorkRequest, "Bind without a region of this protection domain")
 	}
 	allowed := remoteAccess
 	if op == OpFastRegister {
 		allowed |= ReadSnapshot
 	}
 	if b.Access&^allowed != 0 {
-		return ErrWorkRequest
+		return explain(ErrWorkRequest, "Bind with access rights %#x: allowed are %#x", b.Access, allowed)
 	}
 	r := b.MR.r
 	if op == OpFastRegister {
-		if b.MR.size < 0 || len(b.Buf) > b.MR.size || b.MW != nil {
-			return ErrWorkRequest
+		if b.MR.size < 0 || b.MW != nil {
+			return explain(ErrWorkRequest, "%v needs a region of AllocMR, and no window", op)
+		}
+		if len(b.Buf) > b.MR.size {
+			return explain(ErrWorkRequest, "%v of %d bytes: the region is of at most %d", op, len(b.Buf), b.MR.size)
 		}
 		if !r.Pin() {
-			return ErrWorkRequest
+			return explain(ErrWorkRequest, "%v: the region was closed", op)
 		}
 		return nil
 	}
-	if b.MW == nil || b.MW.pd != pd || b.Buf != nil || b.MR.size >= 0 || !within(b.Off, b.Len, len(b.MR.buf)) {
-		return ErrWorkRequest
+	if b.MW == nil || b.MW.pd != pd || b.Buf != nil || b.MR.size >= 0 {
+		return explain(ErrWorkRequest, "%v needs a window of this protection domain, a region that was registered, and no Buf", op)
+	}
+	if !within(b.Off, b.Len, len(b.MR.buf)) {
+		return explain(ErrWorkRequest, "%v of %d bytes at %d of a region of %d", op, b.Len, b.Off, len(b.MR.buf))
 	}
 	need := MWBind
 	if b.Access&(RemoteWrite|RemoteAtomic) != 0 {
 		need |= LocalWrite
 	}
 	if r.Access()&need != need {
-		return ErrAccess
+		return explain(ErrAccess, "%v with access rights %#x: the region has %#x, and needs %#x", op, b.Access, r.Access(), need)
 	}
 	if !r.Pin() {
-		return ErrWorkRequest
+		return explain(ErrWorkRequest, "%v: the region was closed", op)
 	}
 	if !b.MW.r.Pin() {
 		r.Unpin()
-		return ErrWorkRequest
+		return explain(ErrWorkRequest, "%v: the window was closed", op)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func (d *Device) AllocPD() *PD {
 // Close frees the domain. It returns ErrBusy while it has regions, windows,
 // queue pairs or shared receive queues.
 func (pd *PD) Close() error {
-	if err := pd.refs.close(); err != nil {
+	if err := pd.refs.close("protection domain", "regions, windows, queue pairs and shared receive queues"); err != nil {
 		return err
 	}
 	pd.dev.unuse()

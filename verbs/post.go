@@ -1,11 +1,9 @@
 package verbs
 
 import (
-	"errors"
 	"math"
 
 	"github.com/weftstack/weft/ddp"
-	"github.com/weftstack/weft/rdmap"
 )
 
 // PostSend appends work requests to the send queue: all of them, or none and
@@ -26,7 +24,7 @@ func (qp *QP) PostSend(wr ...SendWR) error {
 		for i := range wr {
 			unpinSend(&wr[i])
 		}
-		return postError(err)
+		return qp.postError(err, (*sendFull)(qp))
 	}
 	for i := range wr {
 		w := &wr[i]
@@ -54,7 +52,7 @@ func (qp *QP) PostSend(wr ...SendWR) error {
 // sends: a message without one ends the connection.
 func (qp *QP) PostRecv(wr ...RecvWR) error {
 	if qp.cfg.SRQ != nil {
-		return ErrInvalid
+		return explain(ErrInvalid, "QP %d: its receives are those of its shared receive queue", qp.num)
 	}
 	if err := qp.pd.pinRecvs(wr, qp.cfg.MaxRecvSGE); err != nil {
 		return err
@@ -62,7 +60,7 @@ func (qp *QP) PostRecv(wr ...RecvWR) error {
 	s := qp.stream()
 	if err := s.ReserveRecv(len(wr)); err != nil {
 		unpinRecvs(wr)
-		return postError(err)
+		return qp.postError(err, (*recvFull)(qp))
 	}
 	for i := range wr {
 		wr[i].fill(s.NextRecv())
@@ -72,49 +70,44 @@ func (qp *QP) PostRecv(wr ...RecvWR) error {
 	return nil
 }
 
-// postError gives an error of the stream the name it has here.
-func postError(err error) error {
-	switch {
-	case errors.Is(err, rdmap.ErrFull):
-		return ErrQueueFull
-	case errors.Is(err, rdmap.ErrState):
-		return ErrQPState
-	}
-	return err
-}
-
 // checkSend checks a work request and pins its memory.
 func (qp *QP) checkSend(w *SendWR) error {
 	need := Access(0)
 	switch w.Op {
 	case OpSend, OpSendInvalidate, OpWrite, OpWriteImm:
-		if w.Inline != nil && (len(w.Inline) > qp.cfg.MaxInline || len(w.SGL) > 0) {
-			return ErrWorkRequest
+		if len(w.Inline) > qp.cfg.MaxInline {
+			return explain(ErrWorkRequest, "%v of %d bytes inline: MaxInline is %d", w.Op, len(w.Inline), qp.cfg.MaxInline)
+		}
+		if w.Inline != nil && len(w.SGL) > 0 {
+			return explain(ErrWorkRequest, "%v with both SGL and Inline", w.Op)
 		}
 	case OpRead, OpFetchAdd, OpCompareSwap:
 		need = LocalWrite
-		if w.Inline != nil || qp.stream().ORD() == 0 {
-			return ErrWorkRequest
+		if w.Inline != nil {
+			return explain(ErrWorkRequest, "%v with Inline", w.Op)
+		}
+		if qp.stream().ORD() == 0 {
+			return explain(ErrWorkRequest, "%v on QP %d, whose ORD is 0", w.Op, qp.num)
 		}
 	case OpImm, OpLocalInvalidate:
 		if w.Inline != nil || len(w.SGL) > 0 {
-			return ErrWorkRequest
+			return explain(ErrWorkRequest, "%v with SGL or Inline", w.Op)
 		}
 	case OpBindMW, OpFastRegister:
 		if w.Inline != nil || len(w.SGL) > 0 || w.Bind == nil {
-			return ErrWorkRequest
+			return explain(ErrWorkRequest, "%v needs Bind, and neither SGL nor Inline", w.Op)
 		}
 		return w.Bind.pin(qp.pd, w.Op)
 	default:
-		return ErrWorkRequest
+		return explain(ErrWorkRequest, "Op %d: no such operation", w.Op)
 	}
 	if len(w.SGL) > qp.cfg.MaxSendSGE {
-		return ErrSGL
+		return explain(ErrSGL, "SGL of %d elements: MaxSendSGE is %d", len(w.SGL), qp.cfg.MaxSendSGE)
 	}
 	n, err := qp.pd.pin(w.SGL, need)
 	if err == nil && n != 8 && (w.Op == OpFetchAdd || w.Op == OpCompareSwap) {
 		unpin(w.SGL)
-		err = ErrSGL
+		err = explain(ErrSGL, "%v with SGL of %d bytes: it has to be 8", w.Op, n)
 	}
 	return err
 }
@@ -131,8 +124,9 @@ func (pd *PD) pin(l []SGE, need Access) (n uint64, err error) {
 			ok = n <= math.MaxUint32 // RFC 5041, Section 5.2
 		}
 		if !ok || !e.MR.r.Pin() {
+			err := explain(ErrSGL, "SGL, element %d: %s", i, e.wrong(pd, need, n))
 			unpin(l[:i])
-			return 0, ErrSGL
+			return 0, err
 		}
 	}
 	return n, nil
@@ -145,8 +139,10 @@ func within(off, n, size int) bool { return off >= 0 && n >= 0 && off <= size &&
 // regions.
 func (pd *PD) pinRecvs(wr []RecvWR, sges int) error {
 	for i := range wr {
-		err := ErrSGL
-		if len(wr[i].SGL) <= sges {
+		var err error
+		if len(wr[i].SGL) > sges {
+			err = explain(ErrSGL, "SGL of %d elements: the most for a receive is %d", len(wr[i].SGL), sges)
+		} else {
 			_, err = pd.pin(wr[i].SGL, LocalWrite)
 		}
 		if err != nil {

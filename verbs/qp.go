@@ -91,25 +91,29 @@ func (qp *QP) stream() *rdmap.Stream { return qp.now.Load().stream }
 
 // setDefaults fills in defaults and checks limits.
 func (c *QPConfig) setDefaults() error {
+	if c.SendDepth < 0 {
+		return checkLimit("SendDepth", c.SendDepth, 1, MaxDepth)
+	}
+	if c.SendCQ == nil || c.RecvCQ == nil {
+		return explain(ErrLimit, "QPConfig without SendCQ or RecvCQ")
+	}
 	for _, f := range []struct {
+		name     string
 		v        *int
 		def, max int
 	}{
-		{&c.SendDepth, DefaultDepth, MaxDepth}, {&c.RecvDepth, DefaultDepth, MaxDepth},
-		{&c.MaxSendSGE, DefaultSGE, MaxSGE}, {&c.MaxRecvSGE, DefaultSGE, MaxSGE},
-		{&c.MaxInline, DefaultInline, MaxInline},
-		{&c.IRD, DefaultReadDepth, MaxReadDepth}, {&c.ORD, DefaultReadDepth, MaxReadDepth},
+		{"SendDepth", &c.SendDepth, DefaultDepth, MaxDepth}, {"RecvDepth", &c.RecvDepth, DefaultDepth, MaxDepth},
+		{"MaxSendSGE", &c.MaxSendSGE, DefaultSGE, MaxSGE}, {"MaxRecvSGE", &c.MaxRecvSGE, DefaultSGE, MaxSGE},
+		{"MaxInline", &c.MaxInline, DefaultInline, MaxInline},
+		{"IRD", &c.IRD, DefaultReadDepth, MaxReadDepth}, {"ORD", &c.ORD, DefaultReadDepth, MaxReadDepth},
 	} {
 		if *f.v == 0 {
 			*f.v = f.def
 		}
 		*f.v = max(*f.v, 0)
-		if *f.v > f.max {
-			return ErrLimit
+		if err := checkLimit(f.name, *f.v, 0, f.max); err != nil {
+			return err
 		}
-	}
-	if c.SendDepth == 0 || c.SendCQ == nil || c.RecvCQ == nil {
-		return ErrLimit
 	}
 	return nil
 }
@@ -120,7 +124,7 @@ func (pd *PD) NewQP(cfg QPConfig) (*QP, error) {
 		return nil, err
 	}
 	if cfg.SendCQ.dev != pd.dev || cfg.RecvCQ.dev != pd.dev || cfg.SRQ != nil && cfg.SRQ.pd != pd {
-		return nil, ErrInvalid
+		return nil, explain(ErrInvalid, "QPConfig: completion queues are of another device, or the shared receive queue of another protection domain")
 	}
 	qp := &QP{pd: pd, cfg: cfg}
 	if err := qp.take(); err != nil {
@@ -145,7 +149,7 @@ func (qp *QP) begin() error {
 		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, SendSGEs: cfg.MaxSendSGE, RecvSGEs: cfg.MaxRecvSGE,
 		MaxInline: cfg.MaxInline, IRD: cfg.IRD, ORD: cfg.ORD, Window: pd.dev.cfg.Window, Observer: (*observer)(qp)})
 	if err != nil {
-		return ErrLimit
+		return tableError(err)
 	}
 	qp.now.Store(&life{stream: s, done: make(chan struct{})})
 	return nil

@@ -28,15 +28,15 @@ func (r *refs) leave() {
 }
 
 // close makes enter fail from now on. It returns ErrBusy, and does nothing,
-// while there are users.
-func (r *refs) close() error {
+// while there are users. what and users name the object and them.
+func (r *refs) close(what, users string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.closed:
 		return ErrClosed
 	case r.n > 0:
-		return ErrBusy
+		return explain(ErrBusy, "%s in use by %d %s", what, r.n, users)
 	}
 	r.closed = true
 	return nil

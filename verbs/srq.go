@@ -42,9 +42,11 @@ func (pd *PD) NewSRQ(cfg SRQConfig) (*SRQ, error) {
 	if cfg.MaxSGE == 0 {
 		cfg.MaxSGE = DefaultSGE
 	}
-	if cfg.Depth < 0 || cfg.Depth > MaxSRQDepth || cfg.MaxSGE < 0 || cfg.MaxSGE > MaxSGE ||
-		cfg.Limit < 0 || cfg.Limit > cfg.Depth {
-		return nil, ErrLimit
+	for _, err := range []error{checkLimit("SRQ depth", cfg.Depth, 1, MaxSRQDepth),
+		checkLimit("MaxSGE", cfg.MaxSGE, 0, MaxSGE), checkLimit("SRQ limit", cfg.Limit, 0, cfg.Depth)} {
+		if err != nil {
+			return nil, err
+		}
 	}
 	if err := pd.refs.enter(); err != nil {
 		return nil, err
@@ -66,7 +68,8 @@ func (s *SRQ) PostRecv(wr ...RecvWR) error {
 		if _, depth, _ := s.pool.Len(); depth == 0 {
 			return ErrClosed
 		}
-		return ErrQueueFull
+		n, depth, _ := s.pool.Len()
+		return explain(ErrQueueFull, "shared receive queue is full: %d of %d are posted, %d more are too many", n, depth, len(wr))
 	}
 	for i := range wr {
 		wr[i].fill(s.pool.Next())
@@ -97,7 +100,7 @@ func (s *SRQ) Query() SRQAttr {
 // that is so already, the next message raises it. 0 asks for none.
 func (s *SRQ) SetLimit(n int) error {
 	if _, depth, _ := s.pool.Len(); n < 0 || n > depth {
-		return ErrLimit
+		return checkLimit("SRQ limit", n, 0, depth)
 	}
 	s.pool.SetLimit(n)
 	return nil
@@ -106,8 +109,12 @@ func (s *SRQ) SetLimit(n int) error {
 // Resize changes the depth. It returns ErrLimit for a depth that is none or is
 // below what is posted.
 func (s *SRQ) Resize(depth int) error {
-	if depth < 1 || depth > MaxSRQDepth || !s.pool.Resize(depth) {
-		return ErrLimit
+	if err := checkLimit("SRQ depth", depth, 1, MaxSRQDepth); err != nil {
+		return err
+	}
+	if !s.pool.Resize(depth) {
+		n, _, _ := s.pool.Len()
+		return explain(ErrLimit, "SRQ depth %d: %d receives are posted", depth, n)
 	}
 	return nil
 }
@@ -121,7 +128,7 @@ func (s *SRQ) PD() *PD { return s.pd }
 // Close frees the queue and what is posted to it, without completions. It
 // returns ErrBusy while queue pairs use it.
 func (s *SRQ) Close() error {
-	if err := s.refs.close(); err != nil {
+	if err := s.refs.close("shared receive queue", "queue pairs"); err != nil {
 		return err
 	}
 	s.pool.Close()

@@ -25,11 +25,8 @@ type tcpSide struct {
 // net.Dialer and of ddpmpa.Initiate. Without a ConnParams.Timeout, and a deadline of
 // ctx, Config.TCP.Timeout bounds the time it takes, if it is not 0.
 func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnParams) (ConnInfo, error) {
-	if len(p.PrivateData) > MaxPrivateData {
-		return ConnInfo{}, ErrPrivateData
-	}
-	if qp.State() != StateIdle || qp.pd.dev != d {
-		return ConnInfo{}, ErrQPState
+	if err := d.checkConnect(qp, &p); err != nil {
+		return ConnInfo{}, err
 	}
 	def := d.cfg.TCP.Timeout
 	if def <= 0 {

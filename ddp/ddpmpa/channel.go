@@ -151,7 +151,7 @@ func (c *Channel) MULPDU() int { return int(c.mulpdu.Load()) }
 func (c *Channel) Send(segs []ddp.Segment) (int, error) {
 	for i := range segs {
 		if segs[i].Len() > MaxMULPDU {
-			return 0, ErrSegment
+			return 0, fmt.Errorf("%w: %d bytes: at most %d", ErrSegment, segs[i].Len(), MaxMULPDU)
 		}
 	}
 	c.mu.Lock()

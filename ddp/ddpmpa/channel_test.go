@@ -316,7 +316,7 @@ func TestRejected(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := r.Reject(ddp.Enhanced{ORD: 9}, make([]byte, 513)); err != ErrPrivate {
+			if err := r.Reject(ddp.Enhanced{ORD: 9}, make([]byte, 513)); !errors.Is(err, ErrPrivate) {
 				t.Errorf("513 octets of private data: %v", err)
 			}
 			if err := r.Reject(ddp.Enhanced{ORD: 9}, []byte("busy")); err != nil {
@@ -367,7 +367,7 @@ func TestStartupErrors(t *testing.T) {
 		t.Errorf("responder that gets a reply: %v", err)
 	}
 	ca, _ = tcpPair(t)
-	if _, _, err := Initiate(testContext(t), ca, Params{Private: make([]byte, 513)}); err != ErrPrivate {
+	if _, _, err := Initiate(testContext(t), ca, Params{Private: make([]byte, 513)}); !errors.Is(err, ErrPrivate) {
 		t.Errorf("513 octets of private data: %v", err)
 	}
 	ca, _ = tcpPair(t)
@@ -473,7 +473,7 @@ func TestStuckPeer(t *testing.T) {
 func TestOversizedSegment(t *testing.T) {
 	c, _ := tcpPair(t)
 	ch := newChannel(c, &Frame{}, &Frame{}, false)
-	if n, err := ch.Send([]ddp.Segment{{Body: make([]byte, MaxMULPDU+3)}}); n != 0 || err != ErrSegment {
+	if n, err := ch.Send([]ddp.Segment{{Body: make([]byte, MaxMULPDU+3)}}); n != 0 || !errors.Is(err, ErrSegment) {
 		t.Errorf("Send: %v", err)
 	}
 	ch.Kill()

@@ -68,7 +68,7 @@ func Initiate(ctx context.Context, c Conn, p Params) (*Channel, Frame, error) {
 	}
 	if len(p.Private) > limit {
 		c.Close()
-		return nil, Frame{}, ErrPrivate
+		return nil, Frame{}, privateError(len(p.Private), limit)
 	}
 	stop := deadline(ctx, c, p.Timeout, "reply")
 	_, err := c.Write(AppendFrame(nil, &f))
@@ -173,7 +173,7 @@ func (r *Request) Accept(s Sink, bind func(*Channel) error, e ddp.Enhanced, priv
 	f.Enhanced.PeerToPeer, f.Enhanced.RTRSend = p2p, false
 	f.Enhanced.RTRWrite, f.Enhanced.RTRRead = p2p, p2p && e.IRD > 0
 	if len(private) > f.maxPrivate() {
-		return ErrPrivate
+		return privateError(len(private), f.maxPrivate())
 	}
 	if r.answered.Swap(true) {
 		return ErrClosed
@@ -199,13 +199,17 @@ func (f *Frame) maxPrivate() int {
 	return MaxPrivate
 }
 
+func privateError(n, limit int) error {
+	return fmt.Errorf("%w: %d bytes: at most %d", ErrPrivate, n, limit)
+}
+
 // Reject rejects the request at the direction of the consumer, and closes the
 // TCP connection.
 func (r *Request) Reject(e ddp.Enhanced, private []byte) error {
 	f := Frame{Reply: true, Rejected: true, Markers: r.p.Markers, CRC: !r.p.NoCRC || r.CRC, Revision: r.Revision,
 		IsEnhanced: r.IsEnhanced, Enhanced: e, Private: private}
 	if len(private) > f.maxPrivate() {
-		return ErrPrivate
+		return privateError(len(private), f.maxPrivate())
 	}
 	if r.answered.Swap(true) {
 		return ErrClosed

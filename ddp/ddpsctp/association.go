@@ -99,7 +99,7 @@ func (a *Association) Initiate(init Initiator, bind func(*Session) error, e *Enh
 		limit -= enhancedLen
 	}
 	if len(private) > limit {
-		return nil, ErrPrivate
+		return nil, privateError(len(private), limit)
 	}
 	s := &Session{a: a, active: true, phase: phaseInitiated, init: init, first: c}
 	s.next.Store(1)

@@ -3,6 +3,7 @@ package ddpsctp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -260,7 +261,7 @@ func (e *Endpoint) Dial(ctx context.Context, addr sctp.Addr) (*Association, erro
 	key, self := peerOf(addr, 0), e.ep.Addr()
 	for i := range self.Addrs {
 		if peerOf(self, i) == key {
-			return nil, ErrSelf
+			return nil, fmt.Errorf("%w: %v", ErrSelf, addr)
 		}
 	}
 	for {
@@ -322,7 +323,7 @@ func (e *Endpoint) connect(ctx context.Context, addr sctp.Addr) (*Association, e
 	if a := adopted(sa); a != nil {
 		return a, nil
 	}
-	return nil, ErrNotDDP
+	return nil, fmt.Errorf("%w: %v", ErrNotDDP, addr)
 }
 
 // Close aborts all associations and frees the port.

@@ -1,6 +1,10 @@
 package ddpsctp
 
-import "github.com/weftstack/weft/ddp"
+import (
+	"fmt"
+
+	"github.com/weftstack/weft/ddp"
+)
 
 // Request is a peer's Initiate, waiting for a decision.
 type Request struct {
@@ -39,7 +43,7 @@ func (r *Request) Accept(sink ddp.Sink, bind func(*Session) error, e Enhanced, p
 		}
 	}
 	if len(private) > limit {
-		return ErrPrivate
+		return privateError(len(private), limit)
 	}
 	s := r.s
 	s.mu.Lock()
@@ -69,7 +73,7 @@ func (r *Request) Accept(sink ddp.Sink, bind func(*Session) error, e Enhanced, p
 // Reject rejects the request at the direction of the consumer.
 func (r *Request) Reject(private []byte) error {
 	if len(private) > MaxPrivate {
-		return ErrPrivate
+		return privateError(len(private), MaxPrivate)
 	}
 	f := Reject
 	if r.IsEnhanced {
@@ -100,4 +104,8 @@ func (r *Request) refuse(f Function, private []byte, pending bool) error {
 		s.a.count.rejected.Add(1)
 	}
 	return s.a.sendControl(s.SID(), 0, &Control{Function: f, Private: private}, &receipt{s: s, end: true})
+}
+
+func privateError(n, limit int) error {
+	return fmt.Errorf("%w: %d bytes: at most %d", ErrPrivate, n, limit)
 }

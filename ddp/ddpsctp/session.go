@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -133,7 +134,7 @@ func (s *Session) Send(segs []ddp.Segment) (int, error) {
 	largest := s.a.largest()
 	for i := range segs {
 		if segs[i].Len() > largest {
-			return 0, ErrSegment
+			return 0, fmt.Errorf("%w: %d bytes: at most %d", ErrSegment, segs[i].Len(), largest)
 		}
 	}
 	n := uint32(len(segs))
@@ -146,8 +147,8 @@ func (s *Session) Send(segs []ddp.Segment) (int, error) {
 
 // SendTrain implements ddp.TrainChannel.
 func (s *Session) SendTrain(t *ddp.Train) error {
-	if t.Header.Len()+t.Unit > s.a.largest() {
-		return ErrSegment
+	if n, largest := t.Header.Len()+t.Unit, s.a.largest(); n > largest {
+		return fmt.Errorf("%w: %d bytes: at most %d", ErrSegment, n, largest)
 	}
 	n := uint32(t.Segments())
 	return s.a.link.train(s.SID(), uint16(s.next.Add(n)-n), t)

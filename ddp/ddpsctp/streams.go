@@ -1,6 +1,9 @@
 package ddpsctp
 
-import "math/rand/v2"
+import (
+	"fmt"
+	"math/rand/v2"
+)
 
 // maxTries bounds how often an Initiate is repeated on another stream because
 // both sides chose the same one.
@@ -36,7 +39,7 @@ func (a *Association) place(s *Session) error {
 			return nil
 		}
 	}
-	return ErrNoStream
+	return fmt.Errorf("%w: all %d are in use", ErrNoStream, len(a.sessions))
 }
 
 // choose decides which streams this side's sessions take: those of one parity first.

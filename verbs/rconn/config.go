@@ -2,6 +2,7 @@ package rconn
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -51,17 +52,18 @@ const limitMaxMessage = 1 << (30 + 10*(^uint(0)>>63))
 
 func (c *Config) setDefaults() error {
 	for _, f := range []struct {
+		name          string
 		v             *int
 		def, min, max int
 	}{
-		{&c.Buffers, DefaultBuffers, 1, MaxBuffers}, {&c.Size, DefaultSize, MinSize, MaxSize},
-		{&c.MaxMessage, DefaultMaxMessage, 0, limitMaxMessage},
+		{"Buffers", &c.Buffers, DefaultBuffers, 1, MaxBuffers}, {"Size", &c.Size, DefaultSize, MinSize, MaxSize},
+		{"MaxMessage", &c.MaxMessage, DefaultMaxMessage, 0, limitMaxMessage},
 	} {
 		if *f.v == 0 {
 			*f.v = f.def
 		}
 		if *f.v < f.min || *f.v > f.max {
-			return ErrInvalid
+			return fmt.Errorf("%w: %s %d: %d to %d", ErrInvalid, f.name, *f.v, f.min, f.max)
 		}
 	}
 	return nil

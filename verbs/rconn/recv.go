@@ -3,6 +3,7 @@ package rconn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/weftstack/weft/verbs"
@@ -26,19 +27,20 @@ func (c *Conn) received(i, n int) error {
 	b := c.in.Bytes()[i*c.cfg.Size:][:n]
 	h, ok := parseHeader(b)
 	if !ok {
-		return ErrProtocol
+		return fmt.Errorf("%w: message of %d bytes without a header of this package", ErrProtocol, n)
 	}
 	c.mu.Lock()
 	c.credits += int(h.credits)
 	if c.credits > c.peer.buffers {
+		n := c.credits
 		c.mu.Unlock()
-		return ErrProtocol
+		return fmt.Errorf("%w: credits for %d buffers of %d", ErrProtocol, n, c.peer.buffers)
 	}
 	data := h.flags&flagData != 0
 	if data {
 		if c.n == len(c.inbox) {
 			c.mu.Unlock()
-			return ErrProtocol // it had no credit for this
+			return fmt.Errorf("%w: message without credit: all %d buffers are in use", ErrProtocol, len(c.inbox))
 		}
 		c.inbox[(c.head+c.n)%len(c.inbox)] = part{i, b[headerLen:], h.flags&flagMore != 0}
 		c.n++
@@ -144,9 +146,10 @@ func (c *Conn) Recv(ctx context.Context, dst []byte) ([]byte, error) {
 			}
 		}
 		if len(whole)-len(dst)+len(c.current.data) > c.cfg.MaxMessage {
-			c.fail(ErrTooLong)
+			err := fmt.Errorf("%w: more than Config.MaxMessage, %d bytes, from %v", ErrTooLong, c.cfg.MaxMessage, c.remote)
+			c.fail(err)
 			c.qp.Close()
-			return dst, ErrTooLong
+			return dst, err
 		}
 		whole = append(whole, c.current.data...)
 		more := c.current.more
