@@ -97,8 +97,22 @@ func start(k *call, err error) (*Request, error) {
 	if c.prof != nil {
 		r = startRecorded(k)
 	} else {
-		r = goRequest(c.w, func() (Status, error) { return Status{}, k.end() })
+		r = goRequest(c.w, k.inBackground)
 	}
 	r.comm = c
 	return r, nil
+}
+
+// inBackground runs the call for goRequest. If an operator of the program does not
+// return, it withdraws what is under way: the buffers are the program's again.
+func (k *call) inBackground() (Status, error) {
+	returned := false
+	defer func() {
+		if !returned {
+			_ = k.abandon(ErrGoexit)
+		}
+	}()
+	err := k.end()
+	returned = true
+	return Status{}, err
 }

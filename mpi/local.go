@@ -5,13 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
 )
 
 // RunLocal runs f as n ranks, goroutines of this process, and finalizes each
 // rank when its f returns, if that has not done so. It returns when all have, with their errors joined.
 // If one rank fails, or ctx ends, the context of the others is cancelled and the
-// job aborted; see WithFaultTolerance for another way.
+// job aborted; see WithFaultTolerance for another way. A rank also fails if f
+// panics (PanicError), or ends its goroutine as testing.T.FailNow does (ErrGoexit).
 // The transport is TransportInproc unless an option says otherwise; the
 // network transports use the loopback interface. Environment variables are
 // not read.
@@ -30,6 +32,7 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 	job.family = fam
 	fam.start(job, "", func(int) func(context.Context, *World) error { return f })
 	fam.wg.Wait()
+	fam.unpublish()
 	return errors.Join(fam.errs...)
 }
 
@@ -42,35 +45,41 @@ func ofProcess(o *options) error {
 // loopback is where the network transports listen in RunLocal.
 var loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
 
-func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context.Context, *World) error) (err error) {
+// run is one rank. It reports whether the rank had joined the job before it failed.
+func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context.Context, *World) error) (joined bool, err error) {
 	ro := *o
 	if len(ro.addrs) == 0 {
 		ro.addrs = []netip.AddrPort{loopback}
 	}
 	w := newWorld(rank, j.size, &ro, &localBoot{job: j, rank: rank})
-	var fab fabric = newInprocFabric(w, j)
-	if ro.transport != TransportInproc {
-		if fab, err = newFabric(w); err != nil {
-			return err
-		}
+	var fab fabric
+	if ro.transport == TransportInproc {
+		fab = newInprocFabric(w, j)
+	} else if fab, err = newFabric(w); err != nil {
+		return false, err
 	}
-	if err = w.join(ctx, fab); err == nil && j.spawned {
+	err = w.join(ctx, fab)
+	joined = err == nil
+	if joined && j.spawned {
 		err = w.meetParent(ctx)
 	}
 	if err == nil {
-		err = f(ctx, w)
+		ended := make(chan error, 1)
+		contain(func() error { return f(ctx, w) }, func(err error) { ended <- err })
+		err = <-ended
 	}
 	if err == nil {
 		if err = w.usable(); err == nil || errors.Is(err, ErrFinalized) { // f may have called it
-			return w.Finalize(ctx)
+			return joined, w.Finalize(ctx)
 		}
 	}
 	if ro.tolerant {
 		w.die(err)
-		return errors.Join(err, w.Finalize(ctx))
+	} else {
+		why, _, _ := strings.Cut(err.Error(), "\n") // of a panic without the stack
+		w.Abort(1, why)
 	}
-	w.Abort(1, err.Error())
-	return errors.Join(err, w.Finalize(ctx))
+	return joined, errors.Join(err, w.Finalize(ctx))
 }
 
 // localJob is the launcher of RunLocal.

@@ -38,9 +38,10 @@ type localFamily struct {
 	o      *options
 	wg     sync.WaitGroup
 
-	mu   sync.Mutex
-	n    int // jobs spawned
-	errs []error
+	mu    sync.Mutex
+	n     int // jobs spawned
+	errs  []error
+	names map[string]string // ports that ranks have published, by service
 }
 
 // localNames are published by ranks of this process.
@@ -50,14 +51,14 @@ var localNames pmi.Names
 func (fam *localFamily) start(j *localJob, what string, f func(rank int) func(context.Context, *World) error) {
 	for rank := range j.size {
 		fam.wg.Go(func() {
-			err := j.run(fam.ctx, rank, fam.o, f(rank))
+			joined, err := j.run(fam.ctx, rank, fam.o, f(rank))
 			if err == nil {
 				return
 			}
 			fam.mu.Lock()
 			fam.errs = append(fam.errs, fmt.Errorf("%srank %d: %w", what, rank, err))
 			fam.mu.Unlock()
-			if !fam.o.tolerant {
+			if !fam.o.tolerant || !joined { // the others of j wait for it to join
 				fam.cancel()
 			}
 		})
@@ -108,7 +109,24 @@ func (b *localBoot) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, error)
 
 // Publish implements nameService.
 func (b *localBoot) Publish(_ context.Context, name, port string) error {
-	return localNames.Publish(name, port)
+	err := localNames.Publish(name, port)
+	if fam := b.job.family; fam != nil && err == nil {
+		fam.mu.Lock()
+		defer fam.mu.Unlock()
+		if fam.names == nil {
+			fam.names = make(map[string]string)
+		}
+		fam.names[name] = port
+	}
+	return err
+}
+
+// unpublish removes what the ranks have published and left, as the end of a
+// launcher does. A name that another job of the process has now has another port.
+func (fam *localFamily) unpublish() {
+	for name, port := range fam.names {
+		_ = localNames.Unpublish(name, port)
+	}
 }
 
 // Unpublish implements nameService.

@@ -48,7 +48,8 @@ func (w *World) names() (nameService, error) {
 
 // WithNameServer makes PublishName and LookupName use a name service that
 // several jobs share, `weft nameserver`, which has printed the address. Without it
-// names are those of the launcher, for its jobs only; in RunLocal of the process.
+// names are those of the launcher, for its jobs only; in RunLocal those of the process,
+// and a name ends with the call of RunLocal whose ranks published it.
 func WithNameServer(address string) Option {
 	return func(o *options) error {
 		o.names = address

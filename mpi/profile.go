@@ -209,7 +209,7 @@ func finishRecorded(k *call) error {
 // startRecorded is start with a Profiler.
 func startRecorded(k *call) *Request {
 	p, t := k.profiled(), time.Now()
-	r := goRequest(k.c.w, func() (Status, error) { return Status{}, k.end() })
+	r := goRequest(k.c.w, k.inBackground)
 	p.c.record(t, collCallNames[p.coll][1], p.peer, 0, p.n, nil)
 	return r
 }

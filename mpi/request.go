@@ -97,15 +97,14 @@ func doneRequest(e *engine, st Status, err error) *Request {
 	return r
 }
 
-// goRequest runs f on a goroutine of its own; the request is done when f
-// returns. It is how operations made of several messages become nonblocking.
+// goRequest runs f on a goroutine of its own; the request is done when f ends,
+// see contain. It is how operations made of several messages become nonblocking.
 func goRequest(w *World, f func() (Status, error)) *Request {
 	r := newRequest(w.eng)
-	go func() {
-		st, err := f()
-		r.status = st
-		r.complete(err)
-	}()
+	contain(func() (err error) {
+		r.status, err = f()
+		return err
+	}, r.complete)
 	return r
 }
 

@@ -183,17 +183,22 @@ func (s *sharedMem) shareHere(ctx context.Context, c *Comm, total int) error {
 		j.memory[key] = here
 		j.Unlock()
 	}
+	defer func() {
+		j.Lock()
+		defer j.Unlock()
+		delete(j.memory, key) // the ranks hold it, or it is not needed
+	}()
 	if err := Barrier(ctx, c); err != nil {
 		return err
 	}
 	j.Lock()
-	s.all, s.order = j.memory[key].mem, &j.memory[key].order
+	here := j.memory[key]
 	j.Unlock()
-	err := Barrier(ctx, c)
-	j.Lock()
-	delete(j.memory, key) // the ranks hold it
-	j.Unlock()
-	return err
+	if here == nil {
+		return fmt.Errorf("%w: another rank has given up sharing memory", ErrWindow)
+	}
+	s.all, s.order = here.mem, &here.order
+	return Barrier(ctx, c)
 }
 
 // maxSharedName bounds the name of the file that is mapped.

@@ -1,0 +1,44 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// ErrGoexit is returned for a function of the program that ended its goroutine
+// with runtime.Goexit, as testing.T.FailNow does, instead of returning: that of
+// a rank of RunLocal, or an operator of a nonblocking collective.
+var ErrGoexit = errors.New("mpi: the function ended its goroutine (runtime.Goexit)")
+
+// A PanicError is returned for a function of the program that panicked on a
+// goroutine of this package: that of a rank of RunLocal, or an operator of a
+// nonblocking collective.
+type PanicError struct {
+	Value any    // what the function gave to panic
+	Stack []byte // of the goroutine at that moment, as runtime/debug.Stack has it
+}
+
+// Error gives the value and the stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("mpi: panic: %v\n%s", e.Value, e.Stack) }
+
+// Unwrap returns the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// contain calls f on a goroutine of its own and then done, also if f does not
+// return: Goexit and panics end neither the caller nor the process.
+func contain(f func() error, done func(error)) {
+	go func() {
+		err := ErrGoexit
+		defer func() {
+			if v := recover(); v != nil {
+				err = &PanicError{Value: v, Stack: debug.Stack()}
+			}
+			done(err)
+		}()
+		err = f()
+	}()
+}
