@@ -95,6 +95,9 @@
 //	WEFT_TRACE       file to write all calls to, in the format of the Chrome
 //	                 trace viewer (see Tracer)
 //
+// Init removes the last three from the environment: child processes must not write
+// into the same files.
+//
 // The info keys [InfoEager], [InfoRendezvous] and [InfoStreams] give a communicator
 // an eager limit, a rendezvous method and a number of streams of its own.
 package mpi

@@ -140,7 +140,7 @@ var classes = []struct {
 	{ErrMode, ClassMode}, {ErrDatarep, ClassDatarep}, {ErrConversion, ClassConversion}, {ErrFile, ClassFile},
 	{fs.ErrNotExist, ClassNoSuchFile}, {fs.ErrExist, ClassFileExists}, {fs.ErrPermission, ClassFileAccess}, {syscall.ENOSPC, ClassNoSpace},
 	{ErrOption, ClassArg}, {ErrView, ClassArg}, {ErrPartition, ClassArg}, {ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest}, {ErrMessage, ClassRequest},
-	{ErrFinalized, ClassOther}, {ErrAuth, ClassOther}, {ErrProtocol, ClassIntern},
+	{ErrFinalized, ClassOther}, {ErrInitialized, ClassOther}, {ErrGoexit, ClassOther}, {ErrAuth, ClassOther}, {ErrProtocol, ClassIntern},
 	{context.Canceled, ClassPending}, {context.DeadlineExceeded, ClassPending},
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/weftstack/weft/internal/pmi"
 )
@@ -22,30 +21,63 @@ var ErrLauncher = pmi.ErrLauncher
 // one, the process is a job of one rank. It returns ErrLauncher under a launcher
 // of several ranks that offers them no PMI-1. Options override the environment
 // variables listed in the package documentation. It blocks until ctx is done.
+//
+// A process calls Init once: afterwards it fails with ErrInitialized, or after
+// Finalize with ErrFinalized (MPI-4.1, Section 11.2.1). After SessionInit it returns
+// the World that the sessions share, and the options have no effect. Init removes the
+// variables from the environment that name the connection to the launcher and files of
+// this rank, so that child processes do not use them.
 func Init(ctx context.Context, opts ...Option) (*World, error) {
+	return joinOnce(ctx, opts, func() error {
+		if process.inited {
+			return ErrInitialized
+		}
+		process.inited = true
+		return nil
+	})
+}
+
+// joinJob joins the job. If it fails, spent tells that the connection to the launcher is
+// used up.
+func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err error) {
 	o, err := buildOptions(TransportHybrid, true, opts)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, o.dropTools())
+		}
+	}()
 	if o.transport == TransportInproc {
-		return nil, fmt.Errorf("%w: transport %q is for RunLocal", ErrOption, o.transport)
+		return nil, false, fmt.Errorf("%w: transport %q is for RunLocal", ErrOption, o.transport)
 	}
 	client, err := pmi.FromEnv(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	rank, size := 0, 1
 	var boot bootstrap
 	if client != nil {
 		rank, size, boot = client.Rank, client.Size, client
+		o.launcher = client.Addr
 	} else {
 		job := newLocalJob(1)
 		boot = &localBoot{job: job}
 		o.addrs = append(o.addrs, loopback)[:1]
 	}
 	if size < 1 || size > MaxRanks || rank < 0 || rank >= size {
-		return nil, fmt.Errorf("%w: rank %d of %d", ErrOption, rank, size)
+		return nil, true, fmt.Errorf("%w: rank %d of %d", ErrOption, rank, size)
 	}
+	w, err = joinAs(ctx, rank, size, o, boot, client)
+	if err == nil {
+		forgetFiles()
+	}
+	return w, client != nil, err
+}
+
+// joinAs joins the job as a rank whose launcher is known. client is nil without one.
+func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, client *pmi.Client) (*World, error) {
 	w := newWorld(rank, size, o, boot)
 	f, err := newFabric(w)
 	if err != nil {
@@ -66,7 +98,7 @@ func Init(ctx context.Context, opts ...Option) (*World, error) {
 		}
 	}
 	err = w.join(joining, f)
-	if err == nil && client != nil && os.Getenv(pmi.EnvSpawned) == "1" {
+	if err == nil && client != nil && client.Spawned {
 		err = w.meetParent(joining)
 	}
 	if err != nil {

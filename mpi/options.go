@@ -59,6 +59,8 @@ type options struct {
 	capture    string
 	profiler   Profiler
 	tools      []tool // made for environment variables
+	toolFiles  []*os.File
+	launcher   string // where it is, as host:port, if it was reached over TCP
 	addrs      []netip.AddrPort
 	tolerant   bool
 	silence    time.Duration

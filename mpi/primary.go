@@ -3,17 +3,14 @@ package mpi
 import (
 	"net"
 	"net/netip"
-	"os"
-
-	"github.com/weftstack/weft/internal/pmi"
 )
 
 // primaryAddr returns the address that this host reaches others from: the
-// launcher, if it is on another address than those of one host; any, which needs
+// launcher, host:port, if it is on another address than those of one host; any, which needs
 // a default route; else that of an interface, or a loopback address if there is
 // none.
-func primaryAddr() netip.Addr {
-	if host, _, err := net.SplitHostPort(os.Getenv(pmi.EnvPort)); err == nil {
+func primaryAddr(launcher string) netip.Addr {
+	if host, _, err := net.SplitHostPort(launcher); err == nil {
 		if a := addrTo(host); a.IsValid() && !a.IsLoopback() {
 			return a
 		}
@@ -54,5 +51,5 @@ func (o *options) addr() netip.AddrPort {
 	if len(o.addrs) > 0 {
 		return o.addrs[0]
 	}
-	return netip.AddrPortFrom(primaryAddr(), 0)
+	return netip.AddrPortFrom(primaryAddr(o.launcher), 0)
 }

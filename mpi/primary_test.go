@@ -1,10 +1,6 @@
 package mpi
 
-import (
-	"testing"
-
-	"github.com/weftstack/weft/internal/pmi"
-)
+import "testing"
 
 // TestPrimaryAddr looks for addresses with launchers that are here, and that
 // there are not.
@@ -15,11 +11,9 @@ func TestPrimaryAddr(t *testing.T) {
 	if a := addrTo("no such host.invalid"); a.IsValid() {
 		t.Errorf("a host that is not there is reached from %v", a)
 	}
-	t.Setenv(pmi.EnvPort, "")
-	want := primaryAddr()
+	want := primaryAddr("")
 	for _, port := range []string{"127.0.0.1:1", "nonsense", "no.such.host.invalid:1"} {
-		t.Setenv(pmi.EnvPort, port)
-		if got := primaryAddr(); got != want {
+		if got := primaryAddr(port); got != want {
 			t.Errorf("launcher %q: %v, want %v", port, got, want)
 		}
 	}

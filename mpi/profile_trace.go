@@ -146,6 +146,7 @@ func (o *options) toolsFromEnv(getenv func(string) string) error {
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrOption, v.name, err)
 		}
+		o.toolFiles = append(o.toolFiles, f)
 		t, p, err := v.make(f)
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrOption, v.name, err)
@@ -182,6 +183,25 @@ func (w *World) runTools() {
 func (w *World) flushTools() {
 	for _, t := range w.opts.tools {
 		_ = t.flush(w)
+	}
+}
+
+// dropTools closes the files of profilers of a World that did not come to be.
+func (o *options) dropTools() error {
+	var errs []error
+	for _, f := range o.toolFiles {
+		if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forgetFiles removes from the environment the names of files that are this rank's: a
+// child process that uses this package would write into them, too.
+func forgetFiles() {
+	for _, name := range []string{"WEFT_CAPTURE", "WEFT_PROFILE", "WEFT_TRACE"} {
+		_ = os.Unsetenv(name)
 	}
 }
 

@@ -29,39 +29,26 @@ type Session struct {
 	comms []*Comm
 }
 
-// sessions counts those of SessionInit, which share a World.
-var sessions struct {
-	sync.Mutex
-	w *World
-	n int
-}
-
 // SessionInit begins a session of this process. The first one joins the job as
-// Init does, with these options; later ones share its links, and their options
-// have no effect. A program that has called Init uses World.NewSession instead.
-// When the last session has been finalized no other can begin in this process.
+// Init does, with these options, unless the program has called Init; later ones
+// share its links, and their options have no effect. When the last session has been
+// finalized, or the World that Init returned, no other can begin in this process:
+// ErrFinalized. See also World.NewSession.
 func SessionInit(ctx context.Context, info Info, opts ...Option) (*Session, error) {
-	sessions.Lock()
-	defer sessions.Unlock()
-	if sessions.w == nil {
-		w, err := Init(ctx, opts...)
-		if err != nil {
-			return nil, err
+	var s *Session
+	w, err := joinOnce(ctx, opts, func() error {
+		var err error
+		if s, err = process.w.NewSession(info); err == nil {
+			process.sessions++
 		}
-		sessions.w = w
-	}
-	s, err := sessions.w.NewSession(info)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	sessions.n++
 	s.last = func(ctx context.Context) error {
-		sessions.Lock()
-		sessions.n--
-		last := sessions.n == 0
-		sessions.Unlock()
-		if last {
-			return sessions.w.Finalize(ctx)
+		if leaveOnce() {
+			return w.Finalize(ctx)
 		}
 		return nil
 	}
@@ -183,9 +170,9 @@ func (s *Session) made(c *Comm) *Comm {
 }
 
 // Finalize ends the session: the communicators made from groups in it are
-// freed. If it is the last one of those made by SessionInit it ends this
-// process's part in the job, like World.Finalize, and blocks until all others
-// do so too. Only the first call counts.
+// freed. If it is the last one of those made by SessionInit, and the program has not
+// called Init, it ends this process's part in the job, like World.Finalize, and blocks
+// until all others do so too. Only the first call counts.
 func (s *Session) Finalize(ctx context.Context) error {
 	if !s.ended.CompareAndSwap(false, true) {
 		return nil

@@ -39,6 +39,9 @@ type World struct {
 	toolsOver chan struct{}                      // closed when the profilers of the environment end; nil: none
 	finalize  sync.Once
 	finErr    error
+
+	finalizing atomic.Bool // Finalize has been called
+	finalized  atomic.Bool // and has ended
 }
 
 // bootstrap is how ranks find each other: a store of short strings that Barrier
@@ -163,10 +166,14 @@ func (w *World) end(err error) {
 // it, and for the processes of other jobs that are connected and have not called
 // Comm.Disconnect (MPI-4.1, Section 11.2.2), delivers everything that was sent,
 // and closes the links. Requests that are not done fail with ErrFinalized. It
-// blocks; if ctx ends first, links are closed without waiting for the peers. Only
-// the first call counts.
+// blocks; if ctx ends first, links are closed without waiting for the peers. It ends
+// the sessions that share the World, too. Only the first call counts.
 func (w *World) Finalize(ctx context.Context) error {
-	w.finalize.Do(func() { w.finErr = errors.Join(w.doFinalize(ctx), w.closeTools()) })
+	w.finalize.Do(func() {
+		w.finalizing.Store(true)
+		w.finErr = errors.Join(w.doFinalize(ctx), w.closeTools())
+		w.finalized.Store(true)
+	})
 	return w.finErr
 }
 

@@ -14,22 +14,19 @@ import (
 	"time"
 )
 
-// Environment variables of PMI-1, set by the launcher.
-const (
-	EnvFD    = "PMI_FD"         // number of an inherited, connected socket
-	EnvPort  = "PMI_PORT"       // or host:port to connect to
-	EnvID    = "PMI_ID"         // who we are, with PMI_PORT
-	EnvRank  = "PMI_RANK"       // our rank, with PMI_FD
-	EnvSize  = "PMI_SIZE"       // number of ranks, with PMI_FD
-	EnvToken = "WEFT_PMI_TOKEN" // proves to `weft run` that we are its child, with PMI_PORT
-)
-
 // Client is a rank's connection to its launcher. Its methods may be called by
 // several goroutines; they run one after the other. Each may block until the
 // launcher answers.
 type Client struct {
 	Rank int // this process's rank, 0 … Size-1
 	Size int // number of ranks in the job
+
+	// Spawned is true if another job has spawned this process, and FromEnv made
+	// the client.
+	Spawned bool
+
+	// Addr is the launcher's host:port if FromEnv has connected to it; else empty.
+	Addr string
 
 	// OnOther, if it is set before Watch, is told of deaths in other groups of
 	// ranks that the launcher has started: their key-value space, the rank, and
@@ -52,62 +49,6 @@ type Client struct {
 	extended bool          // the launcher is `weft run`
 	replies  chan message  // from the goroutine that reads, once there is one
 	closed   chan struct{} // tells it that the end of the connection is meant
-}
-
-// FromEnv connects to the launcher that the environment names. It returns nil
-// and no error when there is none: the process was started alone. It returns
-// ErrLauncher if a launcher that does not speak PMI-1 started several ranks.
-func FromEnv(ctx context.Context) (*Client, error) {
-	if fd := os.Getenv(EnvFD); fd != "" {
-		n, err := strconv.Atoi(fd)
-		if err != nil || n < 0 {
-			return nil, fmt.Errorf("pmi: %s=%q is not a file descriptor", EnvFD, fd)
-		}
-		rank, err := envNumber(EnvRank)
-		if err != nil {
-			return nil, err
-		}
-		size, err := envNumber(EnvSize)
-		if err != nil {
-			return nil, err
-		}
-		conn, err := inheritedConn(uintptr(n))
-		if err != nil {
-			return nil, fmt.Errorf("pmi: %s=%s: %w", EnvFD, fd, err)
-		}
-		return NewClient(ctx, conn, rank, size)
-	}
-	if addr := os.Getenv(EnvPort); addr != "" {
-		id, err := envNumber(EnvID)
-		if err != nil {
-			return nil, err
-		}
-		return dial(ctx, addr, id, os.Getenv(EnvToken))
-	}
-	return nil, foreign(os.Getenv)
-}
-
-// inheritedConn wraps a descriptor that this process was born with.
-func inheritedConn(fd uintptr) (io.ReadWriteCloser, error) {
-	f := os.NewFile(fd, "pmi")
-	if f == nil {
-		return nil, os.ErrInvalid
-	}
-	conn, err := net.FileConn(f)
-	if err != nil {
-		return f, nil // a pipe, not a socket
-	}
-	f.Close()
-	return conn, nil
-}
-
-// envNumber reads a rank or a size from the environment.
-func envNumber(name string) (int, error) {
-	n, err := strconv.Atoi(os.Getenv(name))
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("pmi: %s=%q is not a number", name, os.Getenv(name))
-	}
-	return n, nil
 }
 
 // dial connects over TCP and learns rank and size from the launcher.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -153,24 +154,44 @@ func TestConnectByPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := NewServer(2, "k")
+	var e environ
 	go s.ServeListener(t.Context(), l, "secret")
 	t.Setenv(EnvFD, "")
 	t.Setenv(EnvPort, l.Addr().String())
 	t.Setenv(EnvID, "1")
+	t.Setenv(EnvAlone, "") // restores it
+	t.Setenv("SLURM_STEP_NUM_TASKS", "2")
 
 	t.Setenv(EnvToken, "guess")
-	if _, err := FromEnv(t.Context()); err == nil {
+	if _, err := e.client(t.Context()); err == nil {
 		t.Error("a client with the wrong token was let in")
 	}
 	t.Setenv(EnvToken, "secret")
-	c, err := FromEnv(t.Context())
+	c, err := e.client(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.Addr != l.Addr().String() {
+		t.Errorf("launcher at %q, want %v", c.Addr, l.Addr())
 	}
 	if c.Rank != 1 || c.Size != 2 {
 		t.Errorf("rank %d of %d, want 1 of 2", c.Rank, c.Size)
 	}
-	if _, err := FromEnv(t.Context()); err == nil {
+	if _, err := e.client(t.Context()); !errors.Is(err, ErrTaken) {
+		t.Errorf("connecting again: %v, want ErrTaken", err)
+	}
+	for _, name := range []string{EnvFD, EnvPort, EnvID, EnvToken} {
+		if v, ok := os.LookupEnv(name); ok {
+			t.Errorf("a child would inherit %s=%s", name, v)
+		}
+	}
+	if _, err := new(environ).client(t.Context()); err != nil {
+		t.Errorf("a child of a rank of srun: %v, want a job of its own", err)
+	}
+	t.Setenv(EnvPort, l.Addr().String())
+	t.Setenv(EnvID, "1")
+	t.Setenv(EnvToken, "secret")
+	if _, err := new(environ).client(t.Context()); err == nil {
 		t.Error("rank 1 connected twice")
 	}
 	if err := c.Finalize(t.Context()); err != nil {
@@ -194,7 +215,7 @@ func TestFromEnv(t *testing.T) {
 			t.Setenv(EnvFD, tt.fd)
 			t.Setenv(EnvRank, tt.rank)
 			t.Setenv(EnvSize, tt.size)
-			c, err := FromEnv(t.Context())
+			c, err := new(environ).client(t.Context())
 			if c != nil {
 				t.Error("got a client")
 			}
