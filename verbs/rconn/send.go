@@ -54,7 +54,12 @@ func (c *Conn) send(p []byte, more bool, u until) error {
 		err := c.qp.PostSend(wr)
 		switch {
 		case errors.Is(err, verbs.ErrQueueFull): // of messages that give credits back
-			if err := c.wait(c.writable, until{}); err != nil {
+			if err := c.wait(c.writable, u); err != nil {
+				c.mu.Lock() // nothing was sent
+				c.free = append(c.free, slot)
+				c.credits++
+				c.owed += credits
+				c.mu.Unlock()
 				return err
 			}
 		case errors.Is(err, verbs.ErrQPState):
