@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 	"fmt"
+	"net/netip"
 
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -108,10 +109,46 @@ func (a *Assoc) handleAbort(c wire.Chunk) bool {
 // Deviation (ICMP8, MUST): one about another packet is not. Linux says so, too, when
 // the buffer of a raw socket is full, which does not matter to who waits for a SACK.
 func (a *Assoc) ProtocolUnreachable(quoted []byte) bool {
-	const initTag = wire.HeaderLen + wire.ChunkHeaderLen
-	if a.state != CookieWait || len(quoted) < initTag+4 || binary.BigEndian.Uint32(quoted[4:]) != 0 ||
-		wire.ChunkType(quoted[wire.HeaderLen]) != wire.ChunkInit || binary.BigEndian.Uint32(quoted[initTag:]) != a.tag {
+	if !a.quotesInit(quoted) {
 		return false
+	}
+	a.close(newAbortError(nil, true))
+	return true
+}
+
+// quotesInit reports whether quoted is the beginning of an INIT of ours that was not
+// answered.
+func (a *Assoc) quotesInit(quoted []byte) bool {
+	const initTag = wire.HeaderLen + wire.ChunkHeaderLen
+	return a.state == CookieWait && len(quoted) >= initTag+4 && binary.BigEndian.Uint32(quoted[4:]) == 0 &&
+		wire.ChunkType(quoted[wire.HeaderLen]) == wire.ChunkInit && binary.BigEndian.Uint32(quoted[initTag:]) == a.tag
+}
+
+// PortUnreachable takes in an ICMP message that says that nothing uses the UDP port of
+// remote, to which a packet went that began as quoted. RFC 6951, Section 5.5, has it
+// treated like Protocol Unreachable, but it is about one address: the association ends
+// when all addresses that the user gave have refused the INIT; before, the next one is
+// tried at once. It reports whether the message was about an INIT of this association.
+func (a *Assoc) PortUnreachable(now Time, remote netip.AddrPort, quoted []byte) bool {
+	if !a.quotesInit(quoted) {
+		return false
+	}
+	i := a.pathByAddr(unmap(remote))
+	if i < 0 {
+		return false
+	}
+	h := &a.hs
+	a.paths[i].refused = true
+	for n := range a.paths {
+		next := (h.path + n) % len(a.paths)
+		if p := a.paths[next]; p.confirmed && !p.refused {
+			if next != h.path {
+				h.path, h.sendInit = next, true
+				h.sentAt = 0
+				a.timers.set(timerT1, now+h.rto)
+			}
+			return true
+		}
 	}
 	a.close(newAbortError(nil, true))
 	return true

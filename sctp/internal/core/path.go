@@ -13,6 +13,7 @@ type path struct {
 	home      netip.AddrPort // Local, but for tries with another one
 	id        uint32         // never used again within the association
 	confirmed bool           // the address is the peer's (RFC 9260, Section 5.4)
+	refused   bool           // an ICMP message said that nothing uses its UDP port, while waiting for the INIT ACK
 	active    bool           // reachable as far as we know (Section 8.2)
 	pf        bool           // potentially failed (RFC 7829); active still
 	errors    int            // consecutive unanswered timeouts and heartbeats

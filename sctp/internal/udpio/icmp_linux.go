@@ -16,12 +16,13 @@ const (
 	maxQuote = 64
 )
 
-// Types and codes of ICMP messages: "Destination Unreachable, Protocol Unreachable"
-// (RFC 792), and "Parameter Problem, unrecognized Next Header type encountered" (RFC
-// 4443, Section 3.4).
+// Types and codes of ICMP messages: "Destination Unreachable", with "Protocol
+// Unreachable" or "Port Unreachable" (RFC 792; RFC 4443, Section 3.1), and "Parameter
+// Problem, unrecognized Next Header type encountered" (RFC 4443, Section 3.4).
 const (
-	icmpUnreachable, icmpProtocol   = 3, 2
-	icmp6Parameter, icmp6NextHeader = 4, 1
+	icmpUnreachable, icmpProtocol, icmpPort = 3, 2, 3
+	icmp6Unreachable, icmp6Port             = 1, 4
+	icmp6Parameter, icmp6NextHeader         = 4, 1
 )
 
 // icmp is the error queue of a socket, on which the kernel leaves ICMP messages
@@ -30,6 +31,7 @@ const (
 type icmp struct {
 	tooBig     func(remote netip.AddrPort, mtu int, quoted []byte)
 	noProtocol func(remote netip.AddrPort, quoted []byte)
+	noPort     func(remote netip.AddrPort, quoted []byte)
 	// due tells that a writer has come upon such an error.
 	due atomic.Bool
 
@@ -53,8 +55,10 @@ func (c *conn) listenICMP(o Options) {
 	c.icmp.tooBig = o.TooBig
 	if c.ip {
 		c.icmp.noProtocol = o.NoProtocol
+	} else {
+		c.icmp.noPort = o.NoPort
 	}
-	if o.TooBig == nil && c.icmp.noProtocol == nil {
+	if o.TooBig == nil && c.icmp.noProtocol == nil && c.icmp.noPort == nil {
 		return
 	}
 	_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_IP, unix.IP_RECVERR, 1)
@@ -92,6 +96,9 @@ func (c *conn) readErrors(s *source) {
 		if x.noProtocol && q.noProtocol != nil {
 			q.noProtocol(c.addrPort(from), q.buf[:n])
 		}
+		if x.noPort && q.noPort != nil {
+			q.noPort(c.addrPort(from), q.buf[:n])
+		}
 	}
 	q.due.Store(true) // there may be more
 }
@@ -100,6 +107,7 @@ func (c *conn) readErrors(s *source) {
 type icmpNews struct {
 	mtu        int  // that a datagram was larger than this, 0 if it is something else
 	noProtocol bool // that the host has no SCTP over IP
+	noPort     bool // that nothing uses the UDP port
 }
 
 // parseICMP reads the control messages that come with an ICMP message.
@@ -122,6 +130,9 @@ func parseICMP(ctl []byte) (x icmpNews) {
 		case origin == unix.SO_EE_ORIGIN_ICMP && typ == icmpUnreachable && code == icmpProtocol,
 			origin == unix.SO_EE_ORIGIN_ICMP6 && typ == icmp6Parameter && code == icmp6NextHeader:
 			x.noProtocol = true
+		case origin == unix.SO_EE_ORIGIN_ICMP && typ == icmpUnreachable && code == icmpPort,
+			origin == unix.SO_EE_ORIGIN_ICMP6 && typ == icmp6Unreachable && code == icmp6Port:
+			x.noPort = true
 		}
 	}
 	return x

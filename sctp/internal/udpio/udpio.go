@@ -132,6 +132,8 @@ type Options struct {
 	TooBig func(remote netip.AddrPort, mtu int, quoted []byte)
 	// NoProtocol is the same for messages that say that remote has no SCTP over IP.
 	NoProtocol func(remote netip.AddrPort, quoted []byte)
+	// NoPort is the same for messages that say that nothing uses the UDP port of remote.
+	NoPort func(remote netip.AddrPort, quoted []byte)
 }
 
 func (o Options) buffer() int {
