@@ -61,6 +61,9 @@ type Association struct {
 	openers  waitList            // wait for known or dead; guarded by mu
 	requests map[uint32]*request // that the peer has to answer; guarded by mu
 	err      error               // why it ended; guarded by mu
+	cause    error               // why this side aborts, if err is to say more than the ABORT; guarded by mu
+	closeAt  core.Time           // when the end that Close began is looked at, 0 if it is not; guarded by mu
+	closeHad int                 // bytes that the peer had not acknowledged at the last look; guarded by mu
 	keys     peerKeys            // guarded by the demux lock
 	origin   peerKey             // the peer's address that it was opened with or from; set before others know it
 	done     chan struct{}
@@ -179,34 +182,55 @@ func (a *Association) Poll() bool { return a.t.Poll() }
 
 // Shutdown ends the association gracefully: it waits until all sent data is
 // acknowledged and the shutdown handshake is done (RFC 9260, Section 9.2), or
-// until ctx is done; the shutdown goes on then. It returns nil after a graceful
-// end.
+// until ctx is done; the shutdown goes on then, for as long as after Close. Sends that
+// wait for room return ErrShutdown. It returns nil after a graceful end.
 func (a *Association) Shutdown(ctx context.Context) error {
-	a.beginShutdown()
+	a.beginShutdown(false)
 	select {
 	case <-a.done:
 		return a.Err()
 	case <-ctx.Done():
+		a.mu.Lock()
+		a.goOnClosing(a.t.now())
+		a.arm()
+		a.mu.Unlock()
 		return ctx.Err()
 	}
 }
 
 // Close begins a graceful shutdown and returns at once; data already sent is
-// still delivered, what is received from now on is discarded. It returns
-// ErrClosed if it was called before.
-func (a *Association) Close() error {
+// still delivered, in the background and within the bounds of Config.Linger, what is
+// received from now on is discarded. All calls that block return: receives and requests
+// to the peer ErrClosed, sends ErrShutdown. It returns ErrClosed if it was called before.
+func (a *Association) Close() error { return a.close(true) }
+
+// close is Close; unless in the background the caller waits for the end and bounds it.
+func (a *Association) close(background bool) error {
 	if !a.startClosing() {
 		return ErrClosed
 	}
-	a.beginShutdown()
+	a.beginShutdown(background)
 	return nil
 }
 
-func (a *Association) beginShutdown() {
+// beginShutdown begins a graceful shutdown, which goes on in the background if no
+// caller waits for its end.
+func (a *Association) beginShutdown(background bool) {
+	var k wakeList
 	a.mu.Lock()
 	now := a.t.now()
-	a.core.Shutdown(now)
+	a.shutDown(now, &k)
+	if background {
+		a.goOnClosing(now)
+	}
 	a.settleLater(a.flushLocked(now))
+	k.wake()
+}
+
+// shutDown begins a graceful shutdown. a.mu is held.
+func (a *Association) shutDown(now core.Time, k *wakeList) {
+	a.core.Shutdown(now)
+	a.writers.takeAll(k) // they can send nothing any more
 }
 
 // startClosing notes that the user has closed the association. It reports whether
@@ -217,6 +241,7 @@ func (a *Association) startClosing() (first bool) {
 	a.closing = true
 	var k wakeList
 	a.readers.takeAll(&k)
+	a.answerAll(ErrClosed, &k)
 	a.mu.Unlock()
 	k.wake()
 	return first
@@ -226,9 +251,13 @@ func (a *Association) startClosing() (first bool) {
 // given reason, of which at most 512 bytes are sent.
 func (a *Association) Abort(reason string) { a.settleLater(a.abort(reason)) }
 
-func (a *Association) abort(reason string) work {
+func (a *Association) abort(reason string) work { return a.abortFor(nil, reason) }
+
+// abortFor is abort, after which Err returns cause, if that is not nil.
+func (a *Association) abortFor(cause error, reason string) work {
 	a.mu.Lock()
 	now := a.t.now()
+	a.cause = cause
 	a.core.Abort(now, []byte(reason))
 	return a.flushLocked(now)
 }

@@ -185,6 +185,13 @@ type Config struct {
 	Probation *Probation
 
 	// Backlog bounds the associations waiting for Accept (default
+	// Linger bounds how long a shutdown goes on in the background, after Close for
+	// example (default DefaultLinger; negative: as long as the peer answers). Each time
+	// that it passes the peer must have acknowledged 64 KiB more of what was sent, or all
+	// of it and the shutdown, else the association is aborted; Association.Err is
+	// ErrTimeout then and tells how much was lost. Conn.SetLinger has Close wait instead.
+	Linger time.Duration
+
 	// DefaultBacklog); beyond it new peers are not answered.
 	Backlog int
 

@@ -15,16 +15,18 @@ import (
 
 // Conn is a one-to-one association as a net.Conn: a byte stream carried as
 // ordered messages on stream 0, one message per Write unless that is very
-// long. Close ends the association gracefully in the background.
+// long. What one Write writes is not mixed with that of another. Close ends the
+// association gracefully in the background.
 type Conn struct {
 	a           *Association
 	read, write deadline
-	linger      atomic.Int64 // seconds and 1; 0 is in the background
+	turn        chan struct{} // holds a token while a Write is at it
+	linger      atomic.Int64  // seconds and 1; 0 is in the background
 }
 
 // NewConn returns a Conn on an association, which should be used through it
 // only from then on, and not be in upcall mode.
-func NewConn(a *Association) *Conn { return &Conn{a: a} }
+func NewConn(a *Association) *Conn { return &Conn{a: a, turn: make(chan struct{}, 1)} }
 
 // Association returns the association under the Conn.
 func (c *Conn) Association() *Association { return c.a }
@@ -72,12 +74,23 @@ func (c *Conn) Read(b []byte) (int, error) {
 // recycled.
 const maxConnMessage = 1 << 20
 
-// Write implements net.Conn. It blocks while the send buffer is full.
+// Write implements net.Conn. It blocks while the send buffer is full, until Close or the
+// deadline; n is what was taken by then.
 func (c *Conn) Write(b []byte) (n int, err error) {
 	ch := c.write.passed()
 	if expired(ch) {
 		return 0, c.opError("write", errExpired)
 	}
+	select {
+	case c.turn <- struct{}{}:
+	default:
+		select {
+		case c.turn <- struct{}{}: // whoever has it is woken by all that ends a Write
+		case <-ch:
+			return 0, c.opError("write", errExpired)
+		}
+	}
+	defer func() { <-c.turn }()
 	for n < len(b) {
 		m := b[n:min(len(b), n+maxConnMessage)]
 		o := SendOptions{More: n+len(m) < len(b)}
@@ -93,7 +106,8 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 }
 
 // Close begins a graceful shutdown and returns at once, if SetLinger says nothing
-// else. Data already written is still delivered.
+// else. Data already written is still delivered, in the background and within the bounds
+// of Config.Linger. Reads and Writes that block return an error that is net.ErrClosed.
 func (c *Conn) Close() error {
 	sec := c.linger.Load() - 1
 	if sec == 0 {
@@ -103,7 +117,7 @@ func (c *Conn) Close() error {
 		c.a.Abort("")
 		return nil
 	}
-	if err := c.a.Close(); err != nil || sec < 0 {
+	if err := c.a.close(sec < 0); err != nil || sec < 0 {
 		return c.opError("close", err)
 	}
 	t := time.NewTimer(time.Duration(sec) * time.Second)
@@ -119,7 +133,7 @@ func (c *Conn) Close() error {
 
 // SetLinger sets what Close does, like that of a net.TCPConn and SO_LINGER (RFC
 // 6458, Section 8.1.4): with sec below 0, the default, what was written is
-// delivered in the background; with 0 the association is aborted; else Close waits
+// delivered in the background, see Config.Linger; with 0 the association is aborted; else Close waits
 // for the end of the association for that many seconds, aborts it then, and returns
 // an error that is ErrTimeout.
 func (c *Conn) SetLinger(sec int) error {

@@ -175,6 +175,9 @@ func (a *Association) arm() {
 	if a.admitBy != 0 && (next == 0 || a.admitBy < next) {
 		next = a.admitBy
 	}
+	if at := a.closeAt; at != 0 && (next == 0 || at < next) {
+		next = at
+	}
 	if next == 0 {
 		next = never
 	}
@@ -207,12 +210,19 @@ func (a *Association) onTimer() work {
 	a.armed = 0
 	now := a.t.now()
 	a.core.HandleTimeout(now)
+	var k wakeList
 	if d := a.autoClose; d > 0 && a.up && now-a.idle >= d {
-		a.core.Shutdown(now)
+		a.shutDown(now, &k)
+		a.goOnClosing(now)
 		a.idle = now
 	}
 	a.checkProbation(now)
-	return a.flushLocked(now)
+	if a.closeAt != 0 && now >= a.closeAt {
+		a.lookAtClosing(now)
+	}
+	w := a.flushLocked(now)
+	k.wake()
+	return w
 }
 
 // active notes that user data moved. a.mu is held.

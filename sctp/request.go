@@ -16,6 +16,10 @@ type request struct {
 // ask makes a request of the core and waits for the outcome.
 func (a *Association) ask(ctx context.Context, do func(*core.Assoc, core.Time) (uint32, error)) error {
 	a.mu.Lock()
+	if a.closing {
+		a.mu.Unlock()
+		return ErrClosed
+	}
 	id, err := do(a.core, a.t.now())
 	if err != nil {
 		a.mu.Unlock()

@@ -155,10 +155,10 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 
 // end notes that the association is over. a.mu is held.
 func (a *Association) end(err error, k *wakeList) {
-	if !a.up && a.opened {
-		if ab, ok := err.(*AbortError); ok && ab.ByPeer {
-			err = &refusedError{ab}
-		}
+	if ab, ok := err.(*AbortError); a.cause != nil {
+		err = a.cause
+	} else if ok && ab.ByPeer && !a.up && a.opened {
+		err = &refusedError{ab}
 	}
 	a.dead, a.eof, a.err = true, true, err
 	a.gone.Store(true)
