@@ -1,6 +1,7 @@
 package sctp
 
 import (
+	"log/slog"
 	"net"
 	"net/netip"
 	"time"
@@ -184,7 +185,6 @@ type Config struct {
 	// The default is none: such associations get all at once.
 	Probation *Probation
 
-	// Backlog bounds the associations waiting for Accept (default
 	// Linger bounds how long a shutdown goes on in the background, after Close for
 	// example (default DefaultLinger; negative: as long as the peer answers). Each time
 	// that it passes the peer must have acknowledged 64 KiB more of what was sent, or all
@@ -192,6 +192,7 @@ type Config struct {
 	// ErrTimeout then and tells how much was lost. Conn.SetLinger has Close wait instead.
 	Linger time.Duration
 
+	// Backlog bounds the associations waiting for Accept (default
 	// DefaultBacklog); beyond it new peers are not answered.
 	Backlog int
 
@@ -245,7 +246,10 @@ type TransportConfig struct {
 	LocalAddrs []netip.AddrPort
 
 	// Conns are used in addition to, or instead of, sockets for LocalAddrs.
-	// The transport owns and closes them.
+	// The transport owns and closes them. A read that returns net.ErrClosed, io.EOF or
+	// io.ErrClosedPipe, or other errors than timeouts and those of system calls for about
+	// a second, is the end of a connection. With the last one the transport is closed;
+	// associations, Accept and all that blocks end with an error that names the cause.
 	Conns []PacketConn
 
 	// IPAddrs are addresses to use SCTP directly over IP at, without UDP (protocol 132),
@@ -293,6 +297,13 @@ type TransportConfig struct {
 
 	// Tap, if not nil, is called for each datagram sent and received.
 	Tap func(TapEvent)
+
+	// Log, if not nil, is told of what an operator wants to know and what happens seldom:
+	// paths that fail or come back, peers that restart or are given up, connections
+	// under the transport that end (Warn or Info), associations that begin and end
+	// (Debug). It is called with no lock held, by goroutines that serve the network: a
+	// handler must not block for long.
+	Log *slog.Logger
 }
 
 // TapEvent is one datagram seen by a TransportConfig.Tap. It is called on

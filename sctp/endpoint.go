@@ -138,7 +138,7 @@ func (e *Endpoint) adopt(now core.Time, a *Association) (existing *Association, 
 // the attempt is given up.
 func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error) {
 	if e.closed.Load() {
-		return nil, ErrClosed
+		return nil, e.t.closedError()
 	}
 	if peer.Port == 0 || len(peer.Addrs) == 0 {
 		return nil, ErrAddress
@@ -192,7 +192,7 @@ func (e *Endpoint) Accept(ctx context.Context) (*Association, error) {
 
 func (e *Endpoint) accept(stop <-chan struct{}, ctx context.Context) (*Association, error) {
 	if e.deaf.Load() {
-		return nil, ErrClosed
+		return nil, e.t.closedError()
 	}
 	select {
 	case a := <-e.backlog:
@@ -204,7 +204,7 @@ func (e *Endpoint) accept(stop <-chan struct{}, ctx context.Context) (*Associati
 	case a := <-e.backlog:
 		return a, nil
 	case <-e.done:
-		return nil, ErrClosed
+		return nil, e.t.closedError()
 	case <-stop:
 		return nil, ctx.Err()
 	}
@@ -281,7 +281,7 @@ func (e *Endpoint) Close() error {
 		close(e.done)
 	}
 	for _, a := range e.Associations() {
-		a.settle(a.abort("endpoint closed"))
+		a.settle(a.abortFor(e.t.lostCause(), "endpoint closed"))
 	}
 	e.t.demux.removeEndpoint(e)
 	var k wakeList

@@ -253,7 +253,7 @@ func (e *Endpoint) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) 
 		}
 		if e.closed.Load() {
 			e.mu.Unlock()
-			return 0, RecvInfo{}, ErrClosed
+			return 0, RecvInfo{}, e.t.closedError()
 		}
 		wt := e.waiters.add(0)
 		e.mu.Unlock()

@@ -2,8 +2,6 @@ package sctp
 
 import (
 	"encoding/binary"
-	"errors"
-	"net"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -40,6 +38,8 @@ type socket struct {
 	last  *Association               // guarded by mu: where the last packet went
 	late  *Association               // guarded by mu: has something to settle, see settleSack
 
+	removed atomic.Bool // by RemoveAddr
+
 	refused atomic.Int32 // polls in a row that found somebody else at it
 
 	// Of the goroutine that reads, and lingers.
@@ -61,9 +61,11 @@ func newSocket(t *Transport, c udpio.Conn) *socket {
 func (s *socket) readLoop() {
 	defer s.t.readers.Done()
 	var gap spin.Wait // since datagrams came last
+	failures := 0     // of Read, in a row
 	for {
 		n, err := s.conn.Read(&s.mu, s.bufs[:], s.metas[:])
 		if n > 0 {
+			failures = 0
 			began := s.handle(n)
 			if s.conn.CanPoll() {
 				gap = s.t.linger(gap, began, s.lingers)
@@ -74,7 +76,11 @@ func (s *socket) readLoop() {
 		if err == nil {
 			continue
 		}
-		if errors.Is(err, net.ErrClosed) || s.t.demux.isClosed() {
+		if s.t.demux.isClosed() || s.removed.Load() {
+			return
+		}
+		if isEnd(err, &failures) {
+			s.t.lose(s, err)
 			return
 		}
 		time.Sleep(readRetry)

@@ -149,6 +149,7 @@ func (t *Transport) RemoveAddr(addr netip.AddrPort) error {
 	}
 	t.set.Store(newSocketSet(slices.Delete(slices.Clone(set.list), i, i+1)))
 	t.relisten()
+	set.list[i].removed.Store(true)
 	return set.list[i].conn.Close()
 }
 

@@ -42,6 +42,10 @@ type Transport struct {
 	others   yielder
 	follower *follower    // nil without TransportConfig.AutoAddrs
 	flushes  atomic.Int32 // goroutines that transmit
+	opened   core.Time    // when it was made
+	lost     atomic.Pointer[lostError]
+	closed   atomic.Bool   // Close was called
+	over     chan struct{} // closed when everything has ended
 	count    transportCounters
 }
 
@@ -62,7 +66,8 @@ func (c *transportCounters) received(datagrams, bytes int) {
 // opened is closed again, cfg.Conns included.
 func NewTransport(cfg TransportConfig) (*Transport, error) {
 	// The clock of the core begins a second ago: 0 means "no timer" there.
-	t := &Transport{cfg: cfg, epoch: time.Now().Add(-time.Second)}
+	t := &Transport{cfg: cfg, epoch: time.Now().Add(-time.Second), over: make(chan struct{})}
+	t.opened = t.now()
 	var secret [32]byte
 	rand.Read(secret[:])
 	t.cookies = core.NewCookieJar(secret)
@@ -238,10 +243,21 @@ const (
 // Close aborts all associations, closes the sockets and waits for the
 // goroutines of the transport to end. It must not be called from an upcall.
 func (t *Transport) Close() error {
-	endpoints, ok := t.demux.close()
-	if !ok {
+	if t.closed.Swap(true) {
 		return ErrClosed
 	}
+	return t.end()
+}
+
+// end does what Close does, or if the transport has come to its end by itself waits
+// until that is done.
+func (t *Transport) end() error {
+	endpoints, ok := t.demux.close()
+	if !ok {
+		<-t.over
+		return nil
+	}
+	defer close(t.over)
 	if t.follower != nil {
 		close(t.follower.stop)
 	}

@@ -136,7 +136,7 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		return
 	}
 	a.seq.Add(1)
-	if a.ep.cfg.OnNotify == nil {
+	if a.ep.cfg.OnNotify == nil && (a.t.cfg.Log == nil || !n.Kind.logged()) {
 		return
 	}
 	if len(a.notes) >= maxNotes {

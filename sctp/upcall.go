@@ -55,7 +55,6 @@ func (a *Association) settleAll() {
 
 func (a *Association) runUpcalls() {
 	u := &a.calls
-	cfg := &a.ep.cfg
 	var pieces []core.Piece
 	if a.onPiece != nil {
 		p := piecePool.Get().(*[maxPieces]core.Piece)
@@ -104,7 +103,7 @@ func (a *Association) runUpcalls() {
 			if n.Kind == NotifyDown {
 				u.down, u.hasDown = n, true
 			} else if up {
-				cfg.OnNotify(a, n)
+				a.tell(n)
 			}
 		}
 		for i := range pieces[:np] {
@@ -125,7 +124,7 @@ func (a *Association) runUpcalls() {
 		if dead && !u.ended {
 			u.ended = true
 			if u.hasDown && up {
-				cfg.OnNotify(a, u.down)
+				a.tell(u.down)
 			}
 			close(a.done)
 			a.ep.checkIdle()

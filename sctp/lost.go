@@ -1,0 +1,91 @@
+package sctp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"syscall"
+)
+
+// readFailures is how many errors in a row, readRetry apart, end a connection of the
+// caller's that has no other way to say that it is of no more use.
+const readFailures = 100
+
+// isEnd reports whether a connection has ended whose read failed with err. Errors of the
+// system's sockets pass, and so do deadlines; failures counts others in a row.
+func isEnd(err error, failures *int) bool {
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
+		return true
+	}
+	var errno syscall.Errno
+	var timeout interface{ Timeout() bool }
+	if errors.As(err, &errno) || errors.As(err, &timeout) && timeout.Timeout() {
+		*failures = 0
+		return false
+	}
+	*failures++
+	return *failures >= readFailures
+}
+
+// lostError is the end of a connection under a transport.
+type lostError struct {
+	local netip.AddrPort
+	err   error
+}
+
+func (e *lostError) Error() string {
+	return fmt.Sprintf("sctp: the connection under the transport (%v) ended: %v", e.local, e.err)
+}
+
+// Unwrap does not return io.EOF, which would be the graceful end of an association.
+func (e *lostError) Unwrap() error {
+	if errors.Is(e.err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return e.err
+}
+
+// lose takes a socket out of use whose connection has ended with err. The transport ends
+// with its last one.
+func (t *Transport) lose(s *socket, err error) {
+	lost := &lostError{s.conn.LocalAddr(), err}
+	if log := t.cfg.Log; log != nil {
+		log.LogAttrs(context.Background(), slog.LevelWarn, "sctp: connection ended",
+			slog.String("local", lost.local.String()), slog.String("error", err.Error()))
+	}
+	t.setMu.Lock()
+	set := t.sockets()
+	i := slices.Index(set.list, s)
+	if i >= 0 && len(set.list) > 1 {
+		t.set.Store(newSocketSet(slices.Delete(slices.Clone(set.list), i, i+1)))
+		t.relisten()
+		s.conn.Close()
+		i = -1
+	}
+	t.setMu.Unlock()
+	if i >= 0 {
+		t.lost.Store(lost)
+		go t.end() // not here: it waits for this goroutine
+	}
+}
+
+// lostCause returns why the transport came to its end by itself, nil if it did not.
+func (t *Transport) lostCause() error {
+	if l := t.lost.Load(); l != nil {
+		return l
+	}
+	return nil
+}
+
+// closedError returns what calls on a closed endpoint return.
+func (t *Transport) closedError() error {
+	if l := t.lost.Load(); l != nil {
+		return l
+	}
+	return ErrClosed
+}
