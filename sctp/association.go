@@ -271,6 +271,7 @@ func (a *Association) isClosing() bool {
 // waitUp waits until the association is established. If ctx is done first, the
 // attempt is given up.
 func (a *Association) waitUp(ctx context.Context) error {
+	began := a.t.now()
 	a.mu.Lock()
 	for !(a.up && a.known) && !a.dead {
 		w := a.openers.add(0)
@@ -279,15 +280,18 @@ func (a *Association) waitUp(ctx context.Context) error {
 		case <-w.ch:
 		case <-ctx.Done():
 			a.Abort("gave up")
-			return ctx.Err()
+			return a.noAnswer(began, ctx.Err())
 		}
 		a.mu.Lock()
 		a.openers.recycle(w)
 	}
 	defer a.mu.Unlock()
 	if a.dead && !a.up {
-		if a.err == nil {
+		switch a.err {
+		case nil:
 			return ErrClosed
+		case ErrTimeout:
+			return a.noAnswerLocked(began, ErrTimeout)
 		}
 		return a.err
 	}

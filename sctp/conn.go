@@ -168,22 +168,42 @@ type Dialer struct {
 	// LocalAddrs, Conns and IPAddrs it takes a free UDP port of all addresses, or
 	// IPAddrs if the peer's have the UDP port 0.
 	Transport TransportConfig
+	// Timeout bounds how long Dial takes, looking up names included (default
+	// DefaultDialTimeout; negative: Config.MaxInitRetransmits and the context decide).
+	Timeout time.Duration
 }
+
+// DefaultDialTimeout is the default of Dialer.Timeout: INITs are sent after 0, 1, 3 and 7
+// seconds by then.
+const DefaultDialTimeout = 10 * time.Second
 
 // Dial opens an association to addr (see ParseAddr) on a transport of its own,
 // which ends with the association. It resolves names, and blocks until the
-// association is established, failed, or ctx is done.
+// association is established, failed, or ctx is done, at most DefaultDialTimeout. Errors
+// are *net.OpError and name the address; errors.Is tells ErrTimeout (also as
+// os.ErrDeadlineExceeded and context.DeadlineExceeded), ErrRefused (also as
+// syscall.ECONNREFUSED) and context.Canceled apart.
 func Dial(ctx context.Context, addr string) (*Conn, error) { return new(Dialer).Dial(ctx, addr) }
 
 // Dial is like the function Dial with the options of d.
 func (d *Dialer) Dial(ctx context.Context, addr string) (*Conn, error) {
+	var to net.Addr
 	fail := func(err error) (*Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "sctp", Err: err}
+		return nil, &net.OpError{Op: "dial", Net: "sctp", Addr: to, Err: err}
+	}
+	if limit := d.Timeout; limit >= 0 {
+		if limit == 0 {
+			limit = DefaultDialTimeout
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
 	}
 	peer, err := ResolveAddr(ctx, addr)
 	if err != nil {
 		return fail(err)
 	}
+	to = peer
 	tc := d.Transport
 	if len(tc.LocalAddrs) == 0 && len(tc.Conns) == 0 && len(tc.IPAddrs) == 0 {
 		tc.LocalAddrs, tc.IPAddrs = anyFor(peer)
@@ -206,7 +226,7 @@ func (d *Dialer) Dial(ctx context.Context, addr string) (*Conn, error) {
 		t.Close()
 		return fail(err)
 	}
-	a, err := e.Connect(ctx, peer)
+	a, err := e.connect(ctx, peer)
 	if err != nil {
 		t.Close()
 		return fail(err)
@@ -256,13 +276,15 @@ func Listen(addr string) (*Listener, error) { return new(ListenConfig).Listen(ad
 
 // Listen is like the function Listen with the options of c.
 func (c *ListenConfig) Listen(addr string) (*Listener, error) {
+	var at net.Addr
 	fail := func(err error) (*Listener, error) {
-		return nil, &net.OpError{Op: "listen", Net: "sctp", Err: err}
+		return nil, &net.OpError{Op: "listen", Net: "sctp", Addr: at, Err: err}
 	}
 	local, err := ResolveAddr(context.Background(), addr)
 	if err != nil {
 		return fail(err)
 	}
+	at = local
 	tc := c.Transport
 	if len(tc.Conns) == 0 && len(tc.IPAddrs) == 0 {
 		tc.LocalAddrs = local.Addrs

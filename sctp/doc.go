@@ -44,6 +44,16 @@
 // otherwise idle machine; so do those who read the sockets for others
 // ([Transport.SetBusyRead]). In steady state nothing allocates.
 //
+// # Time limits, and what went wrong
+//
+// [Dial] gives up after seconds ([Dialer].Timeout), and at once if the peer refuses:
+// its host says by ICMP that nothing uses the UDP port, or its stack by ABORT that nothing
+// uses the SCTP port. [Endpoint.Connect] goes by its context. A shutdown in the
+// background, as after [Association.Close], is bounded by [Config].Linger. An association
+// that is established ends with [ErrTimeout] when the peer was not heard of for long, see
+// [Config].MaxRetransmits. [TransportConfig].Log writes down which paths and peers failed
+// and came back; [Config].OnNotify tells a program.
+//
 // # Testing
 //
 // Package sctptest has networks in memory that lose, delay, duplicate, reorder

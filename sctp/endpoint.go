@@ -135,8 +135,20 @@ func (e *Endpoint) adopt(now core.Time, a *Association) (existing *Association, 
 
 // Connect opens an association. The local port is that of the endpoint. It
 // blocks until the association is established, failed, or ctx is done; then
-// the attempt is given up.
+// the attempt is given up. Without a deadline in ctx that takes minutes with a peer that
+// does not answer, see Config.MaxInitRetransmits. Errors name the peer; errors.Is tells
+// ErrTimeout (also as os.ErrDeadlineExceeded and context.DeadlineExceeded), ErrRefused
+// (also as syscall.ECONNREFUSED), ErrExists, ErrAddress, ErrLimit, ErrClosed and
+// context.Canceled apart.
 func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error) {
+	a, err := e.connect(ctx, peer)
+	if err != nil {
+		return nil, &connectError{peer, err}
+	}
+	return a, nil
+}
+
+func (e *Endpoint) connect(ctx context.Context, peer Addr) (*Association, error) {
 	if e.closed.Load() {
 		return nil, e.t.closedError()
 	}
@@ -217,14 +229,14 @@ func (e *Endpoint) SendTo(ctx context.Context, peer Addr, msg []byte, opts SendO
 		a := e.Find(peer)
 		if a == nil {
 			var err error
-			if a, err = e.Connect(ctx, peer); err == ErrExists {
+			if a, err = e.connect(ctx, peer); err == ErrExists {
 				continue // another goroutine was faster
 			} else if err != nil {
-				return err
+				return &connectError{peer, err}
 			}
 		}
 		if err := a.waitUp(ctx); err != nil {
-			return err
+			return &connectError{peer, err}
 		}
 		return a.Send(ctx, msg, opts)
 	}

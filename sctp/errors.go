@@ -1,10 +1,16 @@
 package sctp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core"
 )
 
 // Errors that callers branch on with errors.Is.
@@ -38,7 +44,8 @@ var (
 	// 9260, Sections 4 and 8.1). It is a net.Error with Timeout() true.
 	ErrTimeout error = timeoutError{}
 	// ErrRefused is the end of an association attempt that the peer answered
-	// with ABORT.
+	// with ABORT, or its host by ICMP: nothing uses the UDP port. It matches
+	// syscall.ECONNREFUSED then.
 	ErrRefused = errors.New("sctp: association refused")
 	// ErrPortInUse is returned by Listen when the SCTP port is taken.
 	ErrPortInUse = errors.New("sctp: port in use")
@@ -103,9 +110,63 @@ func (e *AbortError) Error() string {
 	return fmt.Sprintf("sctp: aborted %s, cause %d: %q", who, e.Cause, e.Reason)
 }
 
-// refusedError is an ABORT in answer to an attempt to open an association.
-type refusedError struct{ abort *AbortError }
+// refusedError is the peer's answer to an attempt to open an association: an ABORT, or an
+// ICMP message of its host.
+type refusedError struct{ reason error }
 
-func (e *refusedError) Error() string        { return ErrRefused.Error() + ": " + e.abort.Error() }
-func (e *refusedError) Is(target error) bool { return target == ErrRefused }
-func (e *refusedError) Unwrap() error        { return e.abort }
+func (e *refusedError) Error() string { return ErrRefused.Error() + ": " + e.reason.Error() }
+func (e *refusedError) Unwrap() error { return e.reason }
+func (e *refusedError) Is(target error) bool {
+	return target == ErrRefused || target == syscall.ECONNREFUSED
+}
+
+// connectError is why an association with a peer could not be opened.
+type connectError struct {
+	peer Addr
+	err  error
+}
+
+func (e *connectError) Error() string {
+	return fmt.Sprintf("sctp: connect %v: %s", e.peer, strings.TrimPrefix(e.err.Error(), "sctp: "))
+}
+func (e *connectError) Unwrap() error { return e.err }
+
+// noAnswerError is the end of an attempt to open an association that was not answered, or
+// not in time.
+type noAnswerError struct {
+	after time.Duration
+	sent  uint64 // packets, INITs that is, unless one was answered
+	some  bool   // the peer has answered the INIT
+	err   error  // ErrTimeout, or that of the context
+}
+
+// noAnswer makes the error of an attempt to open a that ends with err.
+func (a *Association) noAnswer(began core.Time, err error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.noAnswerLocked(began, err)
+}
+
+// noAnswerLocked is noAnswer with a.mu held.
+func (a *Association) noAnswerLocked(began core.Time, err error) error {
+	after := time.Duration(a.t.now() - began)
+	return &noAnswerError{after.Round(time.Millisecond), a.core.Stats().PacketsSent, a.core.PeerTag() != 0, err}
+}
+
+func (e *noAnswerError) Error() string {
+	what := fmt.Sprintf("no answer in %v (%d INITs)", e.after, e.sent)
+	if e.some {
+		what = fmt.Sprintf("no association in %v, though the peer answered the INIT (%d packets)", e.after, e.sent)
+	}
+	if !e.Timeout() {
+		what += ": " + e.err.Error()
+	}
+	return what
+}
+
+func (e *noAnswerError) Unwrap() error   { return e.err }
+func (e *noAnswerError) Timeout() bool   { return e.err != context.Canceled }
+func (e *noAnswerError) Temporary() bool { return false }
+func (e *noAnswerError) Is(target error) bool {
+	return e.Timeout() && (target == ErrTimeout || target == os.ErrDeadlineExceeded || target == context.DeadlineExceeded)
+}

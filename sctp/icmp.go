@@ -2,8 +2,10 @@ package sctp
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -34,6 +36,29 @@ func (t *Transport) noProtocol(remote netip.AddrPort, quoted []byte) {
 	}
 	a.mu.Lock()
 	ok := a.core.ProtocolUnreachable(quoted)
+	if ok {
+		a.cause = &refusedError{fmt.Errorf("ICMP protocol unreachable: %v has no SCTP", remote.Addr())}
+	}
+	w := a.unlock()
+	if ok || w != 0 {
+		go func() { a.settle(w | a.flush()) }()
+	}
+}
+
+// noPort takes in an ICMP message that says that nothing uses the UDP port of remote
+// (RFC 6951, Section 5.5: like Protocol Unreachable). It is called with the lock of a
+// socket held.
+func (t *Transport) noPort(remote netip.AddrPort, quoted []byte) {
+	a, _ := t.locate(remote, quoted)
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	now := t.now()
+	ok := a.core.PortUnreachable(now, remote, quoted)
+	if ok && a.core.State() == core.Closed {
+		a.cause = &refusedError{fmt.Errorf("ICMP port unreachable: nothing uses UDP port %d of %v", remote.Port(), remote.Addr())}
+	}
 	w := a.unlock()
 	if ok || w != 0 {
 		go func() { a.settle(w | a.flush()) }()

@@ -167,7 +167,7 @@ func TestSocketsThatDoNotGoTogether(t *testing.T) {
 		for _, a := range tt.addrs {
 			peer.Addrs = append(peer.Addrs, netip.MustParseAddrPort(a))
 		}
-		if _, err := e.Connect(t.Context(), peer); err != sctp.ErrAddress {
+		if _, err := e.Connect(t.Context(), peer); !errors.Is(err, sctp.ErrAddress) {
 			t.Errorf("connecting from %v to %v: %v, want %v", tt.tr.LocalAddrs(), peer, err, sctp.ErrAddress)
 		}
 	}

@@ -3,6 +3,7 @@ package sctp
 import (
 	"encoding/binary"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/wire"
@@ -19,6 +20,11 @@ const (
 	ootbRate  = 1000
 	ootbBurst = 100
 )
+
+// listenGrace is how long after its sockets were opened a transport does not answer INITs
+// to ports on which nothing listens: Listen may be about to be called, and the peer tries
+// again after a second. It is refused then if nothing listens still.
+const listenGrace = core.Time(2 * time.Second)
 
 // bucket is a token bucket.
 type bucket struct {
@@ -99,6 +105,10 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 	if s.direct && !listening {
 		// It may be for another process: all of them see all packets, and those that
 		// connect take ports at random.
+		t.count.ootb.Add(1)
+		return nil, made
+	}
+	if e == nil && now-t.opened < listenGrace && len(d) > wire.HeaderLen && wire.ChunkType(d[wire.HeaderLen]) == wire.ChunkInit {
 		t.count.ootb.Add(1)
 		return nil, made
 	}

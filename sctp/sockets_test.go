@@ -3,6 +3,7 @@ package sctp_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -113,7 +114,7 @@ func TestAddressesInUse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Connect(context.Background(), a); err != sctp.ErrAddress {
+		if _, err := f.Connect(context.Background(), a); !errors.Is(err, sctp.ErrAddress) {
 			t.Errorf("Connect to %v = %v, want ErrAddress", a, err)
 		}
 	}

@@ -165,5 +165,5 @@ func (t *Transport) relisten() {
 func (t *Transport) sockets() *socketSet { return t.set.Load() }
 
 func (t *Transport) socketOptions() udpio.Options {
-	return udpio.Options{Buffer: t.cfg.SocketBuffer, NoOffload: t.cfg.NoOffload, TooBig: t.tooBig, NoProtocol: t.noProtocol}
+	return udpio.Options{Buffer: t.cfg.SocketBuffer, NoOffload: t.cfg.NoOffload, TooBig: t.tooBig, NoProtocol: t.noProtocol, NoPort: t.noPort}
 }

@@ -336,10 +336,10 @@ func TestLimits(t *testing.T) {
 		p2, _ := sctp.ParseAddr("10.0.0.9:1/1")
 		go e.Connect(context.Background(), p1)
 		synctest.Wait()
-		if _, err := e.Connect(context.Background(), p1); err != sctp.ErrExists && err != sctp.ErrLimit {
+		if _, err := e.Connect(context.Background(), p1); !errors.Is(err, sctp.ErrExists) && !errors.Is(err, sctp.ErrLimit) {
 			t.Errorf("second association with a peer = %v", err)
 		}
-		if _, err := e.Connect(context.Background(), p2); err != sctp.ErrLimit {
+		if _, err := e.Connect(context.Background(), p2); !errors.Is(err, sctp.ErrLimit) {
 			t.Errorf("association beyond the limit = %v", err)
 		}
 	})
