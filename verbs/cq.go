@@ -24,7 +24,7 @@ type CQ struct {
 	waiting int  // guarded by mu: goroutines parked in Wait
 	led     bool // guarded by mu: one of them with first
 	armed   arm  // guarded by mu
-	lost    bool // guarded by mu: completions were lost since Wait or Err said so
+	lost    int  // guarded by mu: the depth when completions were lost that Wait or Err did not tell of, else 0
 	full    bool // guarded by mu: completions were lost since some were taken
 	closed  bool // guarded by mu
 	queued  bool // guarded by ch.mu: waits in ch
@@ -81,9 +81,9 @@ func (cq *CQ) push(wc WC) bool {
 	n := int(cq.n.Load())
 	if n == len(cq.ring) {
 		if !cq.full {
-			cq.dev.events.push(Event{Type: EventCQError, CQ: cq, Err: cq.overflow()})
+			cq.dev.events.push(Event{Type: EventCQError, CQ: cq, Err: overflowError(n)})
 		}
-		cq.lost, cq.full = true, true
+		cq.lost, cq.full = n, true
 		cq.signal()
 		cq.fire(true)
 		return false
@@ -115,9 +115,17 @@ func (cq *CQ) fire(solicited bool) { // mu is held
 	}
 }
 
-// overflow makes the error of a queue that lost completions.
-func (cq *CQ) overflow() error { return overflowError(len(cq.ring)) } // mu is held
+// takeLost returns the error of a queue that lost completions, once, else nil.
+func (cq *CQ) takeLost() error { // mu is held
+	if cq.lost == 0 {
+		return nil
+	}
+	err := overflowError(cq.lost)
+	cq.lost = 0
+	return err
+}
 
+// overflowError is the error of a queue of a depth.
 func overflowError(depth int) error {
 	return fmt.Errorf("%w: room for %d completions, none was free", ErrCQOverflow, depth)
 }
@@ -128,11 +136,7 @@ func overflowError(depth int) error {
 func (cq *CQ) Err() error {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
-	if !cq.lost {
-		return nil
-	}
-	cq.lost = false
-	return cq.overflow()
+	return cq.takeLost()
 }
 
 // signal lets one parked waiter go.
@@ -220,9 +224,8 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 		var err error
 		switch {
 		case n > 0:
-		case cq.lost:
-			cq.lost = false
-			err = cq.overflow()
+		case cq.lost > 0:
+			err = cq.takeLost()
 		case cq.closed:
 			err = ErrClosed
 		default:
@@ -230,7 +233,7 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 		}
 		if n > 0 || err != nil {
 			cq.waiting--
-			if cq.n.Load() > 0 || cq.lost || cq.closed {
+			if cq.n.Load() > 0 || cq.lost > 0 || cq.closed {
 				cq.signal() // the token may have stood for others' completions too
 			}
 			cq.mu.Unlock()

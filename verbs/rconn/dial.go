@@ -11,7 +11,8 @@ import (
 )
 
 // Dial connects to the Listener of the device at addr. It blocks until that has
-// accepted or ctx is done; the errors are those of verbs.Device.Connect,
+// accepted, ctx is done, or verbs.DefaultConnectTimeout has passed if ctx has no
+// deadline; the errors are those of verbs.Device.Connect,
 // ErrInvalid, and ErrProtocol if the other side does not use this package.
 func Dial(ctx context.Context, dev *verbs.Device, addr sctp.Addr, cfg Config) (*Conn, error) {
 	if err := cfg.setDefaults(); err != nil {
