@@ -143,7 +143,20 @@ func (e *TerminateError) Error() string {
 	if e.ByPeer {
 		who = "received"
 	}
-	return fmt.Sprintf("rdmap: terminate %s: %v", who, e.Header.Fault)
+	return fmt.Sprintf("rdmap: terminate %s: %v%s", who, e.Header.Fault, e.Header.about())
+}
+
+// about says which message the Terminate message is about, if it does.
+func (t *TerminateHeader) about() string {
+	switch h := &t.DDP; {
+	case t.HasRead:
+		return fmt.Sprintf(", read of %d bytes of STag %#x at %#x", t.Read.Size, t.Read.SrcSTag, t.Read.SrcTO)
+	case t.HasDDP && h.Tagged:
+		return fmt.Sprintf(", STag %#x at %#x", h.STag, h.TO)
+	case t.HasDDP:
+		return fmt.Sprintf(", message %d of queue %d", h.MSN, h.QN)
+	}
+	return ""
 }
 
 // Unwrap returns the ddp.Fault of the message.
