@@ -378,10 +378,10 @@ func TestTheOperationAtFaultHasTheStatus(t *testing.T) {
 // The error names the message that the Terminate message is about.
 func TestTerminateErrorsNameTheMessage(t *testing.T) {
 	for want, w := range map[string]Work{
-		"rdmap: terminate received: DDP tagged buffer: invalid STag (1/1/00), STag 0xbad at 0x10":                         {Kind: OpWrite, STag: 0xBAD, TO: 16},
-		"rdmap: terminate received: remote protection: invalid STag (0/1/00), read of 8 bytes of STag 0xbad at 0x10":      {Kind: OpRead, STag: 0xBAD, TO: 16},
-		"rdmap: terminate received: remote protection: invalid STag (0/1/00), message 1 of queue 1":                       {Kind: OpFetchAdd, STag: 0xBAD},
-		"rdmap: terminate received: DDP untagged buffer: invalid MSN, no buffer available (1/2/02), message 1 of queue 0": {Kind: OpSend},
+		"rdmap: terminate received: ddp: DDP tagged buffer: invalid STag (1/1/00), STag 0xbad at 0x10":                         {Kind: OpWrite, STag: 0xBAD, TO: 16},
+		"rdmap: terminate received: ddp: remote protection: invalid STag (0/1/00), read of 8 bytes of STag 0xbad at 0x10":      {Kind: OpRead, STag: 0xBAD, TO: 16},
+		"rdmap: terminate received: ddp: remote protection: invalid STag (0/1/00), message 1 of queue 1":                       {Kind: OpFetchAdd, STag: 0xBAD},
+		"rdmap: terminate received: ddp: DDP untagged buffer: invalid MSN, no buffer available (1/2/02), message 1 of queue 0": {Kind: OpSend},
 	} {
 		p := newPair(t, pairConfig{})
 		p.a.post(w, make([]byte, 8))

@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -108,7 +109,7 @@ func TestRunsAreChecked(t *testing.T) {
 			}
 		}
 		a, b := sides[0], sides[1]
-		if !bytes.Equal(mem[0], mem[1]) || errs[0] != errs[1] || fmt.Sprint(a.states, a.err) != fmt.Sprint(b.states, b.err) {
+		if !bytes.Equal(mem[0], mem[1]) || errs[0] != errs[1] || fmt.Sprint(a.states, errors.Unwrap(a.err)) != fmt.Sprint(b.states, errors.Unwrap(b.err)) {
 			t.Errorf("%s: one by one %v %v %q, together %v %v %q", tt.name, a.states, a.err, mem[0], b.states, b.err, mem[1])
 		}
 		if faulted := a.err != nil; faulted != tt.fault {

@@ -39,14 +39,14 @@ func (a attempt) failed(what string, err error) error {
 		return e
 	}
 	text := strings.TrimPrefix(err.Error(), "verbs: ")
-	to := "to " + a.to + ": "
+	to := " to " + a.to
 	if strings.Contains(text, a.to) {
 		to = "" // the layer below has named it
 	}
 	if err == context.DeadlineExceeded || err == context.Canceled {
 		text = fmt.Sprintf("no %s after %v: %v", what, time.Since(a.since).Round(time.Millisecond), err)
 	}
-	return &setupError{explained{"verbs: connect " + to + text, err}}
+	return &setupError{explained{"verbs: connect" + to + ": " + text, err}}
 }
 
 // setupError is an error of a connection setup.

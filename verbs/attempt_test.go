@@ -266,7 +266,7 @@ func TestConnectTimeoutIsTheOneGiven(t *testing.T) {
 				what := "answer to the connection request"
 				if !tt.there {
 					net.Cut("10.0.0.1", "10.0.0.2")
-					what = "association"
+					what = "no answer in" // of SCTP
 				}
 				l, err := b.dev.Listen()
 				if err != nil {
