@@ -47,6 +47,7 @@ type Association struct {
 	addrGen  uint32         // of the local addresses, see follower; guarded by mu
 	idle     core.Time      // when user data last moved; guarded by mu
 	admitBy  core.Time      // when the probation ends, 0 if there is none; guarded by mu
+	closeAt  core.Time      // when the end that Close began is looked at, 0 if it is not; guarded by mu
 	readers  waitList       // guarded by mu
 	releases []core.Release // of the callers' owners; guarded by mu
 	notes    []Notification // for OnNotify, in order; guarded by mu
@@ -61,20 +62,25 @@ type Association struct {
 	openers  waitList            // wait for known or dead; guarded by mu
 	requests map[uint32]*request // that the peer has to answer; guarded by mu
 	err      error               // why it ended; guarded by mu
-	cause    error               // why this side aborts, if err is to say more than the ABORT; guarded by mu
-	closeAt  core.Time           // when the end that Close began is looked at, 0 if it is not; guarded by mu
-	closeHad int                 // bytes that the peer had not acknowledged at the last look; guarded by mu
 	keys     peerKeys            // guarded by the demux lock
-	origin   peerKey             // the peer's address that it was opened with or from; set before others know it
+	rare     *rareFields
 	done     chan struct{}
 	value    atomic.Pointer[any]
 	few      [2]core.Release // what releases begins with
 }
 
+// rareFields are fields of an Association that no packet needs. They are elsewhere, so that
+// it and its core stay within two pages.
+type rareFields struct {
+	origin   peerKey // the peer's address that it was opened with or from; set before others know it
+	cause    error   // why this side aborts, if err is to say more than the ABORT; guarded by mu
+	closeHad int     // bytes that the peer had not acknowledged when closeAt was set; guarded by mu
+}
+
 // newAssociation returns an association whose core is yet to be set up.
 func newAssociation(e *Endpoint, opened bool) *Association {
 	a := &Association{t: e.t, ep: e, opened: opened, onPiece: e.cfg.OnPiece, autoClose: core.Time(e.cfg.AutoClose),
-		done: make(chan struct{})}
+		done: make(chan struct{}), rare: new(rareFields)}
 	a.core, a.releases = &a.body, a.few[:0]
 	return a
 }
@@ -257,7 +263,7 @@ func (a *Association) abort(reason string) work { return a.abortFor(nil, reason)
 func (a *Association) abortFor(cause error, reason string) work {
 	a.mu.Lock()
 	now := a.t.now()
-	a.cause = cause
+	a.rare.cause = cause
 	a.core.Abort(now, []byte(reason))
 	return a.flushLocked(now)
 }

@@ -26,7 +26,7 @@ func (a *Association) goOnClosing(now core.Time) {
 	if d < 0 || a.dead || a.closeAt != 0 {
 		return
 	}
-	a.closeAt, a.closeHad = now+core.Time(d), a.core.Stats().Queued
+	a.closeAt, a.rare.closeHad = now+core.Time(d), a.core.Stats().Queued
 }
 
 // lookAtClosing aborts an association that was closed and has made no progress since the
@@ -34,7 +34,7 @@ func (a *Association) goOnClosing(now core.Time) {
 func (a *Association) lookAtClosing(now core.Time) {
 	a.closeAt = 0
 	left := a.core.Stats().Queued
-	if left <= a.closeHad-lingerProgress || left == 0 && a.closeHad > 0 {
+	if left <= a.rare.closeHad-lingerProgress || left == 0 && a.rare.closeHad > 0 {
 		a.goOnClosing(now)
 		return
 	}
@@ -45,7 +45,7 @@ func (a *Association) lookAtClosing(now core.Time) {
 	if d == 0 {
 		d = DefaultLinger
 	}
-	a.cause = &lingerError{d, left}
+	a.rare.cause = &lingerError{d, left}
 	a.core.Abort(now, []byte("closed, and what was sent was not taken in time"))
 }
 

@@ -113,7 +113,7 @@ func (e *Endpoint) roomFor(d []byte) bool {
 func (e *Endpoint) adopt(now core.Time, a *Association) (existing *Association, made touched) {
 	c := a.core
 	keys := a.peerKeys()
-	a.origin = keys.confirmed[0]
+	a.rare.origin = keys.confirmed[0]
 	a.mu.Lock()
 	existing, err := e.t.demux.add(a, c.Tag(), keys, e.t.cfg.MaxAssociations)
 	if err == ErrExists {
@@ -178,7 +178,7 @@ func (e *Endpoint) connect(ctx context.Context, peer Addr) (*Association, error)
 		p.Tag = binary.BigEndian.Uint32(b[:])
 	}
 	a := newAssociation(e, true)
-	a.origin = peerKey{remote: p.Peer[0], local: e.port, peer: peer.Port}
+	a.rare.origin = peerKey{remote: p.Peer[0], local: e.port, peer: peer.Port}
 	if err := a.core.InitClient(&cfg, e.t.now(), p); err != nil {
 		return nil, coreError(err)
 	}

@@ -37,7 +37,7 @@ func (t *Transport) noProtocol(remote netip.AddrPort, quoted []byte) {
 	a.mu.Lock()
 	ok := a.core.ProtocolUnreachable(quoted)
 	if ok {
-		a.cause = &refusedError{fmt.Errorf("ICMP protocol unreachable: %v has no SCTP", remote.Addr())}
+		a.rare.cause = &refusedError{fmt.Errorf("ICMP protocol unreachable: %v has no SCTP", remote.Addr())}
 	}
 	w := a.unlock()
 	if ok || w != 0 {
@@ -57,7 +57,7 @@ func (t *Transport) noPort(remote netip.AddrPort, quoted []byte) {
 	now := t.now()
 	ok := a.core.PortUnreachable(now, remote, quoted)
 	if ok && a.core.State() == core.Closed {
-		a.cause = &refusedError{fmt.Errorf("ICMP port unreachable: nothing uses UDP port %d of %v", remote.Port(), remote.Addr())}
+		a.rare.cause = &refusedError{fmt.Errorf("ICMP port unreachable: nothing uses UDP port %d of %v", remote.Port(), remote.Addr())}
 	}
 	w := a.unlock()
 	if ok || w != 0 {

@@ -24,7 +24,7 @@ func (e *Endpoint) line() string {
 func (a *Association) String() string { return "sctp.Association " + a.line() }
 
 func (a *Association) line() string {
-	s := fmt.Sprintf("%s -> %s/%d", a.ep.line(), a.origin.remote, a.origin.peer)
+	s := fmt.Sprintf("%s -> %s/%d", a.ep.line(), a.rare.origin.remote, a.rare.origin.peer)
 	if a.gone.Load() {
 		s += ", ended"
 	}

@@ -155,8 +155,8 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 
 // end notes that the association is over. a.mu is held.
 func (a *Association) end(err error, k *wakeList) {
-	if ab, ok := err.(*AbortError); a.cause != nil {
-		err = a.cause
+	if ab, ok := err.(*AbortError); a.rare.cause != nil {
+		err = a.rare.cause
 	} else if ok && ab.ByPeer && !a.up && a.opened {
 		err = &refusedError{ab}
 	}
