@@ -275,21 +275,33 @@ func (a *Association) isClosing() bool {
 }
 
 // waitUp waits until the association is established. If ctx is done first, the
-// attempt is given up.
+// attempt is given up, unless another goroutine waits for it too.
 func (a *Association) waitUp(ctx context.Context) error {
 	began := a.t.now()
 	a.mu.Lock()
 	for !(a.up && a.known) && !a.dead {
 		w := a.openers.add(0)
 		a.mu.Unlock()
+		var over error
 		select {
 		case <-w.ch:
 		case <-ctx.Done():
-			a.Abort("gave up")
-			return a.noAnswer(began, ctx.Err())
+			over = ctx.Err()
 		}
 		a.mu.Lock()
 		a.openers.recycle(w)
+		if over == nil || a.up && a.known || a.dead {
+			continue
+		}
+		over = a.noAnswer(began, over)
+		if a.openers.head != nil {
+			a.mu.Unlock()
+			return over
+		}
+		now := a.t.now()
+		a.core.Abort(now, []byte("gave up"))
+		a.settleLater(a.flushLocked(now))
+		return over
 	}
 	defer a.mu.Unlock()
 	if a.dead && !a.up {
@@ -297,7 +309,7 @@ func (a *Association) waitUp(ctx context.Context) error {
 		case nil:
 			return ErrClosed
 		case ErrTimeout:
-			return a.noAnswerLocked(began, ErrTimeout)
+			return a.noAnswer(began, ErrTimeout)
 		}
 		return a.err
 	}

@@ -140,15 +140,8 @@ type noAnswerError struct {
 	err   error  // ErrTimeout, or that of the context
 }
 
-// noAnswer makes the error of an attempt to open a that ends with err.
+// noAnswer makes the error of an attempt to open a that ends with err. a.mu is held.
 func (a *Association) noAnswer(began core.Time, err error) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.noAnswerLocked(began, err)
-}
-
-// noAnswerLocked is noAnswer with a.mu held.
-func (a *Association) noAnswerLocked(began core.Time, err error) error {
 	after := time.Duration(a.t.now() - began)
 	return &noAnswerError{after.Round(time.Millisecond), a.core.Stats().PacketsSent, a.core.PeerTag() != 0, err}
 }

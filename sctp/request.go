@@ -37,8 +37,11 @@ func (a *Association) ask(ctx context.Context, do func(*core.Assoc, core.Time) (
 		return r.err
 	case <-ctx.Done():
 		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.requests[id] != r { // answered meanwhile
+			return r.err
+		}
 		delete(a.requests, id)
-		a.mu.Unlock()
 		return ctx.Err()
 	}
 }

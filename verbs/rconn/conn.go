@@ -34,6 +34,9 @@ type Conn struct {
 	readable, writable chan struct{} // get a token when there may be something to do
 
 	current part // of reading: what is left of it
+	// partial is the first part of a message that a Recv received before its context
+	// ended, for the next Recv. It belongs to reading.
+	partial []byte
 
 	mu      sync.Mutex
 	inbox   []part // guarded by mu: ring

@@ -309,6 +309,51 @@ func TestInterruptedMessages(t *testing.T) {
 	}
 }
 
+// A Recv whose context ends loses nothing: the next one goes on with the message.
+func TestRecvContextLosesNothing(t *testing.T) {
+	a, b := connected(t, Config{}, Config{Buffers: 1, Size: 100})
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	msgs := make([][]byte, 50)
+	for i := range msgs {
+		msgs[i] = make([]byte, rng.IntN(3000))
+		for k := range msgs[i] {
+			msgs[i][k] = byte(rng.Uint32())
+		}
+	}
+	sent := make(chan error, 1)
+	go func() {
+		for _, m := range msgs {
+			if err := a.Send(testContext(t), m); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	ended := 0
+	for i, want := range msgs {
+		for prefix := []byte{1, 2, 3}; ; {
+			ctx, cancel := context.WithTimeout(testContext(t), time.Duration(rng.IntN(100))*time.Microsecond)
+			got, err := b.Recv(ctx, prefix)
+			cancel()
+			if errors.Is(err, context.DeadlineExceeded) && len(got) == len(prefix) {
+				ended++
+				continue
+			}
+			if err != nil || !bytes.Equal(got, append(prefix[:3:3], want...)) {
+				t.Fatalf("message %d of %d bytes: %d bytes, %v", i, len(want), len(got)-3, err)
+			}
+			break
+		}
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d messages, %d calls given up", len(msgs), ended)
+}
+
 func TestMessageTooLong(t *testing.T) {
 	a, b := connected(t, Config{}, Config{MaxMessage: 1000, Size: 300})
 	go a.Send(testContext(t), make([]byte, 1001))

@@ -121,21 +121,24 @@ func (c *Conn) giveBack() {
 }
 
 // Recv appends the next message to dst and returns the extended slice. It blocks
-// until the whole message is there. When ctx is done in the midst of a message
-// what has come is kept for no one: the connection ends. Errors are io.EOF after
-// the peer's Close, net.ErrClosed after this side's, that of ctx, or why the
-// connection was lost.
+// until the whole message is there. When ctx is done first it returns the error of
+// ctx, and no message is lost: what has come of one is kept for the next Recv. Other
+// errors are io.EOF after the peer's Close, net.ErrClosed after this side's, or why
+// the connection was lost.
 func (c *Conn) Recv(ctx context.Context, dst []byte) ([]byte, error) {
 	u := of(ctx)
 	if err := c.lock(c.reading, u); err != nil {
 		return dst, err
 	}
 	defer func() { <-c.reading }()
-	whole := dst
-	for begun := false; ; begun = true {
+	whole := append(dst, c.partial...)
+	for begun := c.partial != nil; ; begun = true {
 		if c.current.data == nil {
 			if err := c.next(u); err != nil {
-				if begun && c.ended(until{}) == nil {
+				switch {
+				case begun && err == ctx.Err():
+					c.partial = append(make([]byte, 0, len(whole)-len(dst)), whole[len(dst):]...)
+				case begun && c.ended(until{}) == nil:
 					c.fail(errInterrupted)
 					c.qp.Close()
 					if errors.Is(err, io.EOF) {
@@ -155,6 +158,7 @@ func (c *Conn) Recv(ctx context.Context, dst []byte) ([]byte, error) {
 		more := c.current.more
 		c.emptied()
 		if !more {
+			c.partial = nil
 			return whole, nil
 		}
 	}
