@@ -352,13 +352,26 @@ func (f *File[T]) Atomicity() bool { return f.f.atomic.Load() }
 // inTurn runs a collective operation after those that were started before.
 func (f *file) inTurn(ctx context.Context, do func() error) error {
 	before, done := f.queue()
+	if err := awaitTurn(ctx, before, done); err != nil {
+		return err
+	}
 	defer close(done)
+	return do()
+}
+
+// awaitTurn waits for the operations before one. When ctx ends first it returns an error,
+// and leaves the place: those behind still wait for those before.
+func awaitTurn(ctx context.Context, before, done chan struct{}) error {
 	select {
 	case <-before:
+		return nil
 	case <-ctx.Done():
+		go func() {
+			<-before
+			close(done)
+		}()
 		return ctx.Err()
 	}
-	return do()
 }
 
 // queue takes a place behind the collective operations that were started.

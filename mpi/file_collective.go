@@ -25,12 +25,10 @@ type fileReach struct {
 // collect performs a collective operation when its turn has come. bad is what
 // is wrong with the rank's own part.
 func (f *file) collect(ctx context.Context, op fileOp, bad error, before, done chan struct{}) (int, error) {
-	defer close(done)
-	select {
-	case <-before:
-	case <-ctx.Done():
-		return 0, ctx.Err()
+	if err := awaitTurn(ctx, before, done); err != nil {
+		return 0, err
 	}
+	defer close(done)
 	if bad != nil {
 		op.b, op.off = nil, 0
 		op.view, _ = f.now()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -424,4 +425,30 @@ func TestFileReadAllAtEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A collective operation that is given up before its turn does not let those behind it
+// pass those before it.
+func TestFileTurnGivenUp(t *testing.T) {
+	f := &file{}
+	_, first := f.queue()
+	if err := f.inTurn(ended, func() error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Fatalf("operation that is given up: %v", err)
+	}
+	turn := make(chan error, 1)
+	before, _ := f.queue()
+	go func() {
+		<-before
+		turn <- nil
+	}()
+	for range 1000 {
+		runtime.Gosched()
+	}
+	select {
+	case <-turn:
+		t.Error("the third operation does not wait for the first")
+	default:
+	}
+	close(first)
+	<-turn
 }

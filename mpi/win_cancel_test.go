@@ -56,3 +56,44 @@ func TestFetchCancelled(t *testing.T) {
 		})
 	}
 }
+
+// Two goroutines wait for the same queue pair, and the one that began to connect it
+// gives up: the other one gets it.
+func TestWinConnectionGivenUp(t *testing.T) {
+	local(t, 4, func(ctx context.Context, c *Comm) error {
+		w, err := WinAllocate[int32](ctx, c, 100)
+		if err != nil {
+			return err
+		}
+		d, err := c.w.rmaDevice()
+		if err != nil {
+			return err
+		}
+		for target := range c.Size() {
+			if target == c.Rank() {
+				continue
+			}
+			short, giveUp := context.WithCancel(ctx)
+			first := make(chan error)
+			go func() {
+				_, _, err := w.w.connTo(short, target)
+				first <- err
+			}()
+			var begun *rmaConn
+			for begun == nil && ctx.Err() == nil {
+				d.mu.Lock()
+				begun = d.conns[target]
+				d.mu.Unlock()
+			}
+			giveUp()
+			_, _, err := w.w.connTo(ctx, target)
+			if e := <-first; e != nil && !errors.Is(e, context.Canceled) {
+				return fmt.Errorf("connection that was given up: %w", e)
+			}
+			if err != nil {
+				return fmt.Errorf("connection that another one gave up: %w", err)
+			}
+		}
+		return w.Free(ctx)
+	}, WithTransport(TransportHybrid), WithSharedMemory(false))
+}

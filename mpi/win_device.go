@@ -181,7 +181,7 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 		if re := c.peer.failed.Load(); re != nil {
 			c.fail(re)
 		}
-		c.connect(ctx, info)
+		go c.connect(info) // whoever waits for it may give up, others go on
 	}
 	select {
 	case <-c.up:
@@ -209,14 +209,11 @@ func (d *rmaDevice) bury(c *rmaConn) {
 	})
 }
 
-// connect makes the queue pair and connects it.
-func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
+// connect makes the queue pair and connects it. It gives up when the device is closed
+// or the peer is gone.
+func (c *rmaConn) connect(info *winInfo) {
 	defer close(c.up)
 	d := c.dev
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(d.life, cancel)()
-	defer context.AfterFunc(c.gone, cancel)()
 	err := func() error {
 		if err := c.failure(); err != nil {
 			return err
@@ -235,7 +232,7 @@ func (c *rmaConn) connect(ctx context.Context, info *winInfo) {
 		}
 		private := binary.BigEndian.AppendUint32(info.Token[:], uint32(d.w.Rank()))
 		addr := sctp.Addr{Addrs: d.fab.addrsOf(c.peer), Port: info.Port}
-		_, err = d.dev.Connect(ctx, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1})
+		_, err = d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1})
 		return err
 	}()
 	if err != nil && c.gone.Err() == nil {
