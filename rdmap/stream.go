@@ -128,6 +128,7 @@ type Stream struct {
 	mu      sync.Mutex
 	state   State       // guarded by mu
 	err     error       // guarded by mu: why the stream ends
+	cut     error       // guarded by mu: why it did so before it was closed gracefully
 	ch      ddp.Channel // guarded by mu; does not change once set
 	ops     []Op        // guarded by mu: ring
 	opTail  uint32      // guarded by mu: oldest not completed
@@ -383,6 +384,9 @@ func (s *Stream) Queued() (ops, recvs int) {
 func (s *Stream) change(st State, err error) { // mu is held
 	if s.err == nil {
 		s.err = err
+	}
+	if s.state == StateClosing && st == StateTerminate && !errors.Is(err, ErrClosed) {
+		s.cut = err
 	}
 	s.state = st
 	s.obs.Changed(st, s.err)

@@ -28,6 +28,14 @@ func (s *Stream) Close() {
 	s.transmit()
 }
 
+// Cut returns why a stream ended that was being closed gracefully, if it ended before
+// that was done: what was sent may not have arrived, even if it has completed.
+func (s *Stream) Cut() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cut
+}
+
 // Abort ends the stream at once: operations not done are flushed, the peer is
 // told, without a Terminate message, that nothing follows.
 func (s *Stream) Abort(err error) {

@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -300,12 +301,16 @@ func (o *observer) Drained() {
 // peer is told, and Disconnect waits until the peer said so too and everything
 // has completed, or ctx is done; then it ends the connection at once, as Close does.
 // Work requests left are flushed. On a network that is dead it takes as long as ctx
-// allows, or minutes until SCTP gives up.
+// allows, or minutes until SCTP gives up. An error tells that the peer may not have got
+// everything, whatever has completed: that of ctx, or why the connection ended meanwhile.
 func (qp *QP) Disconnect(ctx context.Context) error {
 	l := qp.now.Load()
 	l.stream.Close()
 	select {
 	case <-l.done:
+		if err := l.stream.Cut(); err != nil {
+			return fmt.Errorf("verbs: disconnecting QP %d: %w", qp.num, err)
+		}
 		return nil
 	case <-ctx.Done():
 		l.stream.Abort(ctx.Err())

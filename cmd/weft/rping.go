@@ -322,9 +322,18 @@ func (o *rpingOptions) client1(ctx context.Context, dev *verbs.Device, req *verb
 		return nil
 	}
 	if ctx.Err() != nil { // interrupted
-		return r.qp.Disconnect(context.WithoutCancel(ctx))
+		return r.disconnect(context.WithoutCancel(ctx))
 	}
 	return err
+}
+
+// disconnect ends the connection. Like rping it has all the answers by then, and does not
+// mind how the peer ends its direction.
+func (r *rping) disconnect(ctx context.Context) error {
+	if err := r.qp.Disconnect(ctx); ctx.Err() != nil {
+		return err
+	}
+	return nil
 }
 
 // answer is one ping on the server.
@@ -389,7 +398,7 @@ func (r *rping) ping(ctx context.Context, dev *verbs.Device, addr string) error 
 	for n := uint64(0); r.count == 0 || n < r.count; n++ {
 		if err := r.once(ctx, n); err != nil {
 			if ctx.Err() != nil { // interrupted
-				return r.qp.Disconnect(context.WithoutCancel(ctx))
+				return r.disconnect(context.WithoutCancel(ctx))
 			}
 			if errors.Is(r.qp.Err(), verbs.ErrDisconnected) {
 				fmt.Fprintln(r.log, "client DISCONNECT EVENT...")
@@ -397,7 +406,7 @@ func (r *rping) ping(ctx context.Context, dev *verbs.Device, addr string) error 
 			return err
 		}
 	}
-	return r.qp.Disconnect(ctx)
+	return r.disconnect(ctx)
 }
 
 // fill makes the data of the n-th ping: a text, then letters, which start one
