@@ -84,7 +84,7 @@
 //	WEFT_ADDRS       local addresses to use, as ip or ip:port, separated by
 //	                 commas; several make a multihomed rank
 //	WEFT_SILENCE     how long a peer may not answer before it is taken for
-//	                 dead (default 3s)
+//	                 dead (default 1m, with WEFT_FT=1 3s)
 //	WEFT_FT          1 if the job is to outlive some of its ranks
 //	WEFT_SINGLETON   1 if ranks that a launcher without PMI-1 starts are to be
 //	                 jobs of one rank each, instead of ErrLauncher

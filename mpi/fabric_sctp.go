@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/weftstack/weft/sctp"
 )
@@ -43,6 +45,8 @@ type sctpFabric struct {
 	t   *sctp.Transport
 	ep  *sctp.Endpoint
 	cap *capture // nil: none
+
+	noticed time.Duration // how long a peer is silent when its last path is down
 
 	addrs []sctp.Addr // of all ranks, once connected
 
@@ -95,6 +99,7 @@ func newSCTPFabric(w *World) (fabric, error) {
 	// key of the job.
 	cfg.Probation = &sctp.Probation{Timeout: helloTimeout, Max: w.Size() + MaxConnected + strangers}
 	o.timeouts(&cfg, w.Size())
+	f.noticed = firstSilence(&cfg)
 	cfg.OnPiece = f.onPiece
 	cfg.OnNotify = f.onNotify
 	if f.ep, err = f.t.Listen(0, &cfg); err != nil {
@@ -136,6 +141,9 @@ func (f *sctpFabric) onNotify(a *sctp.Association, n sctp.Notification) {
 		a.Abort("restarted")
 	case n.Kind == sctp.NotifyDown && l != nil:
 		l.down(n.Err)
+	case (n.Kind == sctp.NotifyPathDown || n.Kind == sctp.NotifyPathUp) && l != nil && l.peer != nil:
+		reachable := slices.ContainsFunc(a.Stats().Paths, func(p sctp.PathStats) bool { return p.Active })
+		f.w.hears(l.peer, reachable, f.noticed)
 	}
 }
 

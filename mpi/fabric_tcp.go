@@ -194,16 +194,23 @@ func (f *tcpFabric) newLink(conn net.Conn, p *peer) (*tcpLink, error) {
 // before it ends.
 const tcpProbes = 5
 
-// watchSilence makes a connection end after about the given time without an
-// answer: the system counts in seconds.
-func watchSilence(conn *net.TCPConn, silence time.Duration) error {
-	cfg := net.KeepAliveConfig{Enable: true, Idle: max(silence/2, time.Second),
+// keepAlive returns for how long, and how often, an idle connection is probed before it
+// ends. The system counts in seconds.
+func keepAlive(silence time.Duration) net.KeepAliveConfig {
+	return net.KeepAliveConfig{Enable: true, Idle: max(silence/2, time.Second),
 		Interval: max(silence/(2*tcpProbes), time.Second), Count: tcpProbes}
-	if err := conn.SetKeepAliveConfig(cfg); err != nil {
+}
+
+// dataSilence is how long data may be on its way without an acknowledgement: a little
+// more than the silence, as few segments are sent in that time: pauses double.
+func dataSilence(silence time.Duration) time.Duration { return silence + silence/3 }
+
+// watchSilence makes a connection end after about the given time without an answer.
+func watchSilence(conn *net.TCPConn, silence time.Duration) error {
+	if err := conn.SetKeepAliveConfig(keepAlive(silence)); err != nil {
 		return err
 	}
-	// A little more for data: few segments are sent in that time, as pauses double.
-	return userTimeout(conn, silence+silence/3)
+	return userTimeout(conn, dataSilence(silence))
 }
 
 // acceptAll accepts connections until all higher ranks are there.

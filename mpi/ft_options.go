@@ -10,8 +10,14 @@ import (
 )
 
 const (
-	// DefaultSilence is the default of WithSilence.
+	// DefaultSilence is the default of WithSilence in a fault tolerant job, which can do
+	// without a rank that does not answer.
 	DefaultSilence = 3 * time.Second
+	// PatientSilence is the default of WithSilence in other jobs, which end with any of
+	// their ranks: they live through a suspended machine or a switch that starts anew.
+	PatientSilence = time.Minute
+	// silenceNotice is after how long without an answer the job is told who is silent.
+	silenceNotice = 3 * time.Second
 	// LocalSilence is the default of WithSilence in RunLocal: its ranks are one process,
 	// and one of them that does not answer waits for a processor.
 	LocalSilence = 30 * time.Second
@@ -49,8 +55,10 @@ func WithFaultTolerance() Option {
 
 // WithSilence sets after how long without an answer a peer is taken for dead:
 // not before, and at most half as long again and a second after (default
-// DefaultSilence, in RunLocal LocalSilence); with several addresses perhaps a tenth
-// sooner. An idle peer is probed for it. It is for hosts and networks that fail, and launchers that do not tell when a process ends; the end of a
+// PatientSilence, with WithFaultTolerance DefaultSilence, in RunLocal LocalSilence);
+// with several addresses perhaps a tenth sooner. After 3 s `weft run` says on standard
+// error who is silent, as does the rank itself under another launcher, and says when
+// it answers again. An idle peer is probed for it. It is for hosts and networks that fail, and launchers that do not tell when a process ends; the end of a
 // process is otherwise noticed much sooner. A process that is stopped for so
 // long counts as dead, but not over TCP, where its system answers for it. With
 // round trips longer than a sixth of it, give more. What WithSCTP sets has
@@ -75,7 +83,7 @@ func (o *options) timeouts(cfg *sctp.Config, size int) {
 	}
 	if cfg.RTOMax == 0 {
 		longest := o.silence
-		if o.local { // there are no long paths
+		if o.local || o.patient { // who is back after a while is noticed soon
 			longest = min(longest, DefaultSilence)
 		}
 		cfg.RTOMax = max(longest/silentRTO, firstRTO)
@@ -92,7 +100,7 @@ func (o *options) timeouts(cfg *sctp.Config, size int) {
 		cfg.PathMaxRetransmits = min(silentPath, cfg.MaxRetransmits)
 	}
 	if cfg.MaxInitRetransmits == 0 {
-		cfg.MaxInitRetransmits = greetings
+		cfg.MaxInitRetransmits = max(greetings, cfg.MaxRetransmits)
 	}
 }
 
@@ -111,6 +119,8 @@ func (w *World) die(why error) {
 
 // peerDown is what the parts of a World do when a peer is gone.
 func (w *World) peerDown(p *peer, err error) {
+	p.silence.end()
+	w.accuse(p, err)
 	w.ft.down()
 	if d := w.rma.open.Load(); d != nil && !p.bye.Load() {
 		d.rankDown(int(p.handle), err)

@@ -64,11 +64,14 @@ type options struct {
 	addrs      []netip.AddrPort
 	tolerant   bool
 	silence    time.Duration
+	patient    bool               // silence is PatientSilence, by default
 	local      bool               // the ranks are goroutines of this process
 	names      string             // name service, as ADDRESS/TOKEN
 	programs   map[string]Program // for Spawn in RunLocal
 	sctp       sctpOptions
 	hostOf     func(rank int) string // of tests: instead of hostID
+
+	reported func(by, about int, state pmi.PeerState) // of tests: instead of World.report
 }
 
 // WithTransport selects the transport by name.
@@ -162,7 +165,7 @@ const spinAuto = -1
 func buildOptions(transport string, env bool, opts []Option) (*options, error) {
 	o := &options{
 		transport: transport, eager: defaultEager, streams: DefaultStreams,
-		unexpected: DefaultUnexpected, spin: spinAuto, silence: DefaultSilence,
+		unexpected: DefaultUnexpected, spin: spinAuto,
 	}
 	if env {
 		if err := o.fromEnv(os.Getenv); err != nil {
@@ -173,6 +176,13 @@ func buildOptions(transport string, env bool, opts []Option) (*options, error) {
 		if err := f(o); err != nil {
 			return nil, err
 		}
+	}
+	switch {
+	case o.silence != 0:
+	case o.tolerant:
+		o.silence = DefaultSilence
+	default:
+		o.silence, o.patient = PatientSilence, true
 	}
 	return o, nil
 }

@@ -37,6 +37,8 @@ type peer struct {
 	used atomic.Int64 // cost of the peer's eager messages that we hold or have yet to acknowledge
 	owed atomic.Int64 // part of used that was consumed and not yet acknowledged
 
+	silence silence // whether it answers
+
 	bye    atomic.Bool               // the peer said that it has finalized
 	why    atomic.Pointer[error]     // what others say of its end
 	doomed atomic.Bool               // others say that it has ended

@@ -42,6 +42,9 @@ type proc struct {
 	g    *group
 	rank int
 	cmd  *exec.Cmd
+
+	over   bool // it has ended; guarded by job.mu
+	killed bool // because the others have finished without it; see suspects
 }
 
 // label is the rank in front of lines of output.
@@ -85,6 +88,12 @@ var errStopping = errors.New("the job is about to end")
 func (j *job) newGroup(name string, n int) *group {
 	g := &group{n: n, server: pmi.NewServer(n, name), gone: make(chan struct{})}
 	g.server.Names, g.server.Universe = &j.names, j.universe
+	g.server.OnReport = func(rank int, r pmi.Report) {
+		select {
+		case j.reports <- rankReport{g, rank, r}:
+		case <-j.over:
+		}
+	}
 	g.server.OnSpawn = func(_ int, s *pmi.Spawn) (*pmi.Spawned, error) { return j.spawn(s) }
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -129,6 +138,7 @@ func (j *job) ended(p *proc) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.live--
+	p.over = true
 	if p.g.index > 0 {
 		// A job may spawn for weeks.
 		signalGroup(p.cmd.Process, os.Kill) // whatever it has left behind

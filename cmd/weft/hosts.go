@@ -290,11 +290,6 @@ func quote(s string) string {
 // remoteShellFailed is the exit status of ssh when it failed itself.
 const remoteShellFailed = 255
 
-// remoteKilled reports whether an exit status of a remote shell may mean that
-// the rank was killed, or its host is gone: ssh says 255, shells 128 and the
-// signal.
-func remoteKilled(status int) bool { return status > 128 }
-
 // checkProgram returns an error for a program that is not on other hosts.
 func (s *spread) checkProgram(path, scratch string) error {
 	for _, h := range s.hosts {

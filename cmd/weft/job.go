@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -58,11 +59,14 @@ type job struct {
 	names   pmi.Names
 	serving context.Context // while the ranks are answered
 	aborted chan *abortError
+	reports chan rankReport
 	starts  chan func()   // for the goroutine that starts processes
 	over    chan struct{} // closed when the job is
 	done    chan ended
-	stdout  lineWriter
-	stderr  lineWriter
+
+	suspects suspects // of the goroutine that supervises the job
+	stdout   lineWriter
+	stderr   lineWriter
 
 	mu       sync.Mutex // guards what follows
 	procs    []*proc    // those that are to get signals
@@ -95,6 +99,7 @@ func (j *job) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
 	j.stdout.w, j.stderr.w = os.Stdout, os.Stderr
 	j.starts, j.over, j.done = make(chan func()), make(chan struct{}), make(chan ended, j.n)
 	j.aborted = make(chan *abortError)
+	j.reports, j.suspects = make(chan rankReport), make(suspects)
 	j.serving = serving
 	defer close(j.over)
 	// On other hosts there may be jobs of a launcher with the same number.
@@ -280,12 +285,24 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 	aborted := j.aborted
 	finished := ctx.Done()
 	interrupted, asked := false, false
-	well := 0 // ranks that ended well
-	var lost *ended
+	well := 0       // ranks that ended well
+	var lost *ended // the first that the others did without
+	poll := time.NewTicker(suspectPoll)
+	defer poll.Stop()
+	var forsaken time.Time // since when only processes that were taken for dead are left
 	for j.running() {
+		var polled <-chan time.Time
+		if j.keepOn && why == nil && j.suspects.anyDead() {
+			polled = poll.C
+		}
 		select {
+		case r := <-j.reports:
+			j.heard(r)
+		case <-polled:
+			forsaken = j.killForsaken(forsaken)
 		case e := <-j.done:
 			server := e.p.g.server
+			j.suspects.gone(e.p)
 			if j.ended(e.p) {
 				continue // of a group that came to nothing
 			}
@@ -294,10 +311,18 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 				if reason := j.abortReason(e.p.g); reason != nil {
 					code, err = reason.Code, reason
 				}
-				if j.survives(e) && why == nil {
-					fmt.Fprintln(os.Stderr, "weft run:", err)
+				if why == nil && j.goesOn(e) {
+					if !e.p.killed {
+						fmt.Fprintln(os.Stderr, "weft run:", err)
+					}
+					if server.State(e.p.rank) == pmi.Finalized {
+						status = cmp.Or(status, code) // nobody misses it, but it has failed
+						continue
+					}
 					j.mourn(e.p, err.Error())
-					lost = &e
+					if lost == nil {
+						lost = &e
+					}
 					continue
 				}
 				grace := time.Duration(0)
@@ -342,18 +367,11 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 	return status, why
 }
 
-// survives reports whether the others go on without the rank that ended: it
-// was killed, or left without a word. An exit with an error is an error of the
-// job.
-func (j *job) survives(e ended) bool {
-	if !j.keepOn || e.p.g.server.State(e.p.rank) != pmi.Initialized || j.abortReason(e.p.g) != nil {
-		return false
-	}
-	var exit *exec.ExitError
-	if e.err == nil || !errors.As(e.err, &exit) {
-		return e.err == nil
-	}
-	return killed(exit.ProcessState) || e.p.remote() != "" && remoteKilled(exit.ExitCode())
+// goesOn reports whether the others go on without the rank that ended, in whatever way:
+// those that are fault tolerant do, unless it has asked to end the job, or had not joined
+// it, so that the others wait for it in Init.
+func (j *job) goesOn(e ended) bool {
+	return j.keepOn && e.p.g.server.State(e.p.rank) != pmi.Absent && j.abortReason(e.p.g) == nil
 }
 
 // errMainEnded ends a job whose main rank has ended well.

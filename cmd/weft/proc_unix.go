@@ -33,9 +33,3 @@ func exitStatus(st *os.ProcessState) (int, string) {
 	}
 	return st.ExitCode(), fmt.Sprintf("exited with status %d", st.ExitCode())
 }
-
-// killed reports whether a signal ended the process.
-func killed(st *os.ProcessState) bool {
-	ws, ok := st.Sys().(syscall.WaitStatus)
-	return ok && ws.Signaled()
-}

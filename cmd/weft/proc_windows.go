@@ -25,7 +25,3 @@ func exitStatus(st *os.ProcessState) (int, string) {
 
 // childAttr has nothing to ask for.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
-
-// killed reports whether the process was ended from outside: a kill looks like
-// an exit with status 1 here.
-func killed(st *os.ProcessState) bool { return st.ExitCode() == 1 }

@@ -68,7 +68,7 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.IntVar(&o.universe, "usize", 0, "tell the ranks that there is room for this `number` of processes (default: slots of -hosts, or processors)")
 	fs.StringVar(&o.names, "nameserver", "", "where ports are published: the `file` that weft nameserver -file has written (default: this command)")
 	fs.StringVar(&o.bind, "bind-to", "none", "bind each rank to a `core` of its own with all its hardware threads, to a hwthread, or to none; spawned ranks run anywhere")
-	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: when a rank is killed, tell the others, which go on")
+	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: when a rank ends or stops answering, tell the others, which go on")
 	for _, name := range []string{"x", "env"} {
 		fs.Func(name, "give the ranks an environment variable: `NAME=VALUE`, or NAME to keep the present value", func(s string) error {
 			name, _, set := strings.Cut(s, "=")
@@ -99,8 +99,9 @@ of the one before it.
 Ranks on this machine only talk over its loopback interface, unless -addr or
 WEFT_ADDRS says otherwise. Ranks may spawn others, which the job waits for, too.
 When a rank fails, the others are ended and its exit status is returned. With
--ft the others are told instead when a rank is killed, and go on if they can do
-without it; the job has then succeeded if all that are left do.
+-ft the others are told instead, however it ended, and go on if they can do without
+it; the job has then succeeded if all that are left do. A rank that they took for
+dead, as it did not answer, is killed when all others have finished.
 
 `)
 		fs.PrintDefaults()

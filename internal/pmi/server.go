@@ -57,6 +57,10 @@ type Server struct {
 	// a rank. It returns an error if the request makes no sense.
 	OnSpawn func(rank int, s *Spawn) (*Spawned, error)
 
+	// OnReport, if it is set before the first rank is served, is told what a rank
+	// says about another one.
+	OnReport func(rank int, r Report)
+
 	// Names are those that ranks publish; nil if they cannot. Several servers may
 	// have the same.
 	Names *Names
@@ -200,6 +204,8 @@ func (s *Server) answer(ctx context.Context, rank int, m message) (string, error
 	case cmdWaits:
 		s.waits(rank, m.args[textKey])
 		return "", nil
+	case cmdPeer:
+		return "", s.report(rank, m)
 	case "abort":
 		s.setAbort(rank, m)
 		return "", nil

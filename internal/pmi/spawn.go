@@ -441,6 +441,16 @@ func (c *Client) ProcessName() string {
 // ProcessName names a rank of the group with a key-value space.
 func ProcessName(job string, rank int) string { return job + "/" + strconv.Itoa(rank) }
 
+// ParseProcessName takes what ProcessName returned apart.
+func ParseProcessName(name string) (job string, rank int, ok bool) {
+	i := strings.LastIndexByte(name, '/')
+	if i < 0 {
+		return "", 0, false
+	}
+	rank, err := strconv.Atoi(name[i+1:])
+	return name[:i], rank, err == nil
+}
+
 // readLine reads one line without its newline.
 func readLine(r *bufio.Reader) (string, error) {
 	line, err := r.ReadSlice('\n')
