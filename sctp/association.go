@@ -31,6 +31,7 @@ type Association struct {
 	flushing atomic.Int32
 	settling atomic.Int32
 	gone     atomic.Bool // the association has ended
+	squeezed bool        // in memoryBudget.squeezed; guarded by mu
 	lends    atomic.Bool // messages may be lent to the core, see keep
 	opened   bool        // by Connect, not by the peer
 
@@ -46,6 +47,7 @@ type Association struct {
 	armed    core.Time      // what deadline was set to last, 0 if it has passed; guarded by mu
 	addrGen  uint32         // of the local addresses, see follower; guarded by mu
 	idle     core.Time      // when user data last moved; guarded by mu
+	counted  int64          // what it has of the transport's memory; guarded by mu
 	admitBy  core.Time      // when the probation ends, 0 if there is none; guarded by mu
 	closeAt  core.Time      // when the end that Close began is looked at, 0 if it is not; guarded by mu
 	readers  waitList       // guarded by mu

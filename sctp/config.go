@@ -295,6 +295,15 @@ type TransportConfig struct {
 	// DefaultMaxAssociations).
 	MaxAssociations int
 
+	// RecvMemory bounds what all associations of the transport together hold of what they
+	// have received, in bytes of memory (default DefaultRecvMemory; negative: no bound).
+	// An association may use its receive buffer, but no more than an eighth of what is
+	// left of RecvMemory, on probation a 64th: as memory becomes short windows shrink,
+	// first of those that hold most, and all have about the same in the end; what is
+	// refused is not lost, as it comes again. When hardly any is left, new associations
+	// are not answered.
+	RecvMemory int
+
 	// Tap, if not nil, is called for each datagram sent and received.
 	Tap func(TapEvent)
 
@@ -328,6 +337,8 @@ const (
 	// DefaultMaxAssociations is the default of
 	// TransportConfig.MaxAssociations.
 	DefaultMaxAssociations = 65536
+	// DefaultRecvMemory is the default of TransportConfig.RecvMemory: 1 GiB.
+	DefaultRecvMemory = 1 << 30
 	// MaxPorts bounds the SCTP ports listened on by one Transport.
 	MaxPorts = 16384
 )

@@ -102,7 +102,7 @@ func (e *Endpoint) roomFor(d []byte) bool {
 	}
 	switch wire.ChunkType(d[wire.HeaderLen]) {
 	case wire.ChunkInit, wire.ChunkCookieEcho:
-		return (e.many.Load() || len(e.backlog) < cap(e.backlog)) && !e.t.demux.full(e.t.cfg.MaxAssociations)
+		return (e.many.Load() || len(e.backlog) < cap(e.backlog)) && !e.t.demux.full(e.t.cfg.MaxAssociations) && !e.t.memory.short()
 	}
 	return true
 }
@@ -125,6 +125,7 @@ func (e *Endpoint) adopt(now core.Time, a *Association) (existing *Association, 
 		a.unwanted = true
 	} else {
 		a.setPathMTUs(now)
+		a.joinMemory()
 		if oldest := a.beginProbation(now); oldest != nil {
 			go oldest.Abort("others wait to be admitted") // not under a.mu
 		}
@@ -185,6 +186,9 @@ func (e *Endpoint) connect(ctx context.Context, peer Addr) (*Association, error)
 	if _, err := e.t.demux.add(a, p.Tag, a.peerKeys(), e.t.cfg.MaxAssociations); err != nil {
 		return nil, err
 	}
+	a.mu.Lock()
+	a.joinMemory()
+	a.mu.Unlock()
 	if e.closed.Load() {
 		a.Abort("endpoint closed") // Close may have missed it
 	}

@@ -243,6 +243,7 @@ func (s *socket) handle(n int) core.Time {
 				}
 				cur = touched{a: a}
 				a.mu.Lock()
+				a.shareMemory()
 			}
 			cur.packets++
 			switch cur.a.core.HandlePacket(now, &s.pkt) {

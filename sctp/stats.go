@@ -72,6 +72,8 @@ type TransportStats struct {
 	WriteErrors uint64
 	// Associations is the number of live associations.
 	Associations int
+	// RecvMemory is what counts against TransportConfig.RecvMemory now, in bytes.
+	RecvMemory int
 	// Offload tells whether segmentation and receive offload are in use on
 	// any socket.
 	Offload bool

@@ -28,6 +28,7 @@ type Transport struct {
 	slabs   slab.Pool
 	demux   demux
 	timers  timerQueue
+	memory  memoryBudget
 	replies replyLimit
 	readers sync.WaitGroup
 
@@ -75,6 +76,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 	if t.cfg.MaxAssociations <= 0 {
 		t.cfg.MaxAssociations = DefaultMaxAssociations
 	}
+	t.memory.init(t.cfg.RecvMemory)
 	if t.cfg.BusyPoll == 0 {
 		t.cfg.BusyPoll = DefaultBusyPoll
 	}
@@ -222,7 +224,7 @@ func (t *Transport) Stats() TransportStats {
 		BytesReceived: c.bytesIn.Load(), BytesSent: c.bytesOut.Load(),
 		Reads: c.reads.Load(), Writes: c.writes.Load(),
 		BadPackets: c.bad.Load(), OutOfTheBlue: c.ootb.Load(), Suppressed: c.suppressed.Load(),
-		WriteErrors: c.writeErrors.Load(), Associations: t.demux.len(),
+		WriteErrors: c.writeErrors.Load(), Associations: t.demux.len(), RecvMemory: int(t.memory.used.Load()),
 	}
 	for _, s := range t.sockets().list {
 		in := s.conn.Info()

@@ -24,6 +24,7 @@ const maxNotes = 1024
 func (a *Association) unlock() (w work) {
 	var k wakeList
 	c := a.core
+	a.countMemory()
 	for c.HasEvents() {
 		e, _ := c.PollEvent()
 		a.event(&e, &k)
@@ -166,6 +167,7 @@ func (a *Association) end(err error, k *wakeList) {
 	if a.admitBy != 0 {
 		a.ep.unproven.remove(a)
 	}
+	a.leaveMemory()
 	if a.deadline != nil {
 		a.t.timers.drop(a.deadline)
 	}

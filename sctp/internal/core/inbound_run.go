@@ -104,7 +104,7 @@ func (x *inRun) summed(pkt []byte) bool {
 
 // plainRoom reports whether another fragment may be taken without a further look.
 func (r *reassembly) plainRoom() bool {
-	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.used()+r.window.kept < r.window.limit
+	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.used()+r.window.kept < r.window.size()
 }
 
 // newFrag is reassembly.newFrag for the data of packet i.

@@ -221,14 +221,26 @@ func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 	used := w.used()
 	next := t == m.cum+1
 	switch {
-	case used+w.kept < w.limit:
+	case used+w.kept < w.size():
 		return true
+	case w.share < w.limit && used < w.bound():
+		// Others want the memory. One chunk is taken if the user has nothing to do
+		// without it, so that what is held goes.
+		return next && r.stuck()
 	case m.high.Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
 		return false
 	case next:
 		return used < w.bound()
 	}
 	return used < w.limit+w.limit/4
+}
+
+// stuck reports whether there is nothing that the user could take.
+func (r *reassembly) stuck() bool {
+	if r.cfg.pieces {
+		return r.wholes.head == nil && r.ready.head == nil
+	}
+	return r.starved()
 }
 
 // starved reports whether the user has to wait although data is held: for the

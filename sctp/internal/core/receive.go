@@ -245,6 +245,33 @@ func (a *Assoc) SetRecvBuffer(n int) {
 	}
 }
 
+// SetRecvShare bounds what may be received besides the receive buffer: memory that the
+// association shares with others is short if n is less. It returns whether n counts.
+func (a *Assoc) SetRecvShare(n int) bool {
+	r := a.rx.reasm
+	if r == nil {
+		return false
+	}
+	if n >= r.window.limit {
+		n = noShare
+	}
+	if r.window.share != n {
+		r.window.share = n
+		a.consumed()
+	}
+	return n != noShare
+}
+
+// RecvMemory returns how many bytes of memory what was received takes, and with it what
+// the user keeps of it.
+func (a *Assoc) RecvMemory() int {
+	r := a.rx.reasm
+	if r == nil {
+		return 0
+	}
+	return r.window.held + r.window.idle + r.window.kept
+}
+
 // Readable reports whether Read would return something.
 func (a *Assoc) Readable() bool {
 	if a.rx.reasm == nil {

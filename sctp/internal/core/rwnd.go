@@ -1,5 +1,7 @@
 package core
 
+import "math"
+
 // swsSegment is what a window must offer at least, unless half of the receive
 // buffer is less: a full packet.
 const swsSegment = 1452
@@ -9,6 +11,7 @@ const swsSegment = 1452
 // what they have of payload: their records count too.
 type recvWindow struct {
 	limit   int // receive buffer
+	share   int // of a common budget, if that is less; else noShare
 	held    int // heap of what is buffered: payload and records
 	kept    int // what the user keeps of what it took: see KeepReceived
 	payload int // user data in it
@@ -18,11 +21,19 @@ type recvWindow struct {
 	credit  int // payload the peer may have under way by what it was told before
 }
 
-func (w *recvWindow) init(limit int) { *w = recvWindow{limit: limit, told: limit, credit: limit} }
+// noShare is a share that does not count.
+const noShare = math.MaxInt
+
+func (w *recvWindow) init(limit int) {
+	*w = recvWindow{limit: limit, share: noShare, told: limit, credit: limit}
+}
+
+// size is how much may be used now.
+func (w *recvWindow) size() int { return min(w.limit, w.share) }
 
 // idleShare is how many bytes of receive buffers may be pinned for nothing, as long as
 // they do not count.
-func (w *recvWindow) idleShare() int { return w.limit / 4 }
+func (w *recvWindow) idleShare() int { return w.size() / 4 }
 
 // used is what counts against limit.
 func (w *recvWindow) used() int { return w.held + max(w.idle-w.idleShare(), 0) }
@@ -44,12 +55,12 @@ func (w *recvWindow) take(n int) { w.credit = max(w.credit-n, 0) }
 // records that it comes with: else a peer that sends tiny messages, and does as it is
 // told, would send far more than fits.
 func (w *recvWindow) open() uint32 {
-	used := w.used()
-	n := w.limit - used - w.kept
+	used, size := w.used(), w.size()
+	n := size - used - w.kept
 	if n < min(swsSegment, w.limit/2) {
 		return 0
 	}
-	if used > w.limit/2 && w.payload < w.held/2 {
+	if used > size/2 && w.payload < w.held/2 {
 		n = int(int64(n) * int64(w.payload) / int64(w.held))
 	}
 	return uint32(min(int64(n), 1<<32-1))
@@ -67,9 +78,10 @@ func (w *recvWindow) advertised(rwnd uint32) {
 // window can be increased by at least a quarter of the receive buffer". It must
 // also matter to the peer, whose window was below half of the buffer.
 func (w *recvWindow) grown() bool {
-	return w.told < w.limit/2 && int(w.open())-w.told >= w.limit/4
+	size := w.size()
+	return w.told < size/2 && int(w.open())-w.told >= size/4
 }
 
 // pressed reports whether the buffer is so full that unfinished messages have to
 // be delivered in part (RFC 9260, Section 6.9).
-func (w *recvWindow) pressed() bool { return w.used() >= w.limit-w.limit/4 || w.open() == 0 }
+func (w *recvWindow) pressed() bool { return w.used() >= w.size()-w.size()/4 || w.open() == 0 }
