@@ -55,6 +55,9 @@ func (c *Comm) begin(ctx context.Context, coll Coll) (*call, error) {
 	if err := c.brokenBy(); err != nil {
 		return nil, err
 	}
+	if !c.hold() {
+		return nil, ErrFreed
+	}
 	k := callPool.Get().(*call)
 	k.ctx, k.c, k.coll, k.rank, k.size = ctx, c, coll, c.rank, len(c.peers)
 	k.tag = c.coll.nextTag()
@@ -92,6 +95,7 @@ func (k *call) run() error {
 
 // release returns k and its scratch to their pools.
 func (k *call) release() {
+	k.c.drop()
 	for i, s := range k.held {
 		s.put()
 		k.held[i] = nil

@@ -43,9 +43,11 @@ type Comm struct {
 	groups   atomic.Uint64 // by CreateGroup with this rank as the first member
 	hints    atomic.Pointer[hints]
 	freed    atomic.Bool
-	prof     Profiler // of the calls on it; nil: they are not recorded
-	ft       ftState  // owned by the failure service
-	topology Topology // that c has; nil: none. Set before c is given to the program.
+	uses     atomic.Int64 // collectives under way, and 1 until Free
+	lasting  atomic.Int32 // contexts that are not dropped; see Free
+	prof     Profiler     // of the calls on it; nil: they are not recorded
+	ft       ftState      // owned by the failure service
+	topology Topology     // that c has; nil: none. Set before c is given to the program.
 
 	mu   sync.Mutex // guards name and info
 	name string
@@ -120,7 +122,8 @@ func (c *Comm) String() string {
 
 // Dup returns a new communicator with the same group, hints, error handler, topology,
 // and those attributes that are copied. All ranks of c must call it. It does not
-// communicate.
+// communicate or block, so that an error of a function which copies attributes is one of
+// this rank alone.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.DupWithInfo(ctx, c.Info()) }
 
 // DupWithInfo is Dup with other hints. All ranks must give the same hints.
@@ -144,9 +147,7 @@ func (c *Comm) dup(ctx context.Context, info Info) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+	// A context that has ended on this rank only must not make it lose count.
 	id := childID(c.id, c.children.Add(1))
 	if c.remote != nil {
 		return c.child(c.w.newIntercomm(id, c.group, c.rank, c.remote, c.side, info)), nil
@@ -175,15 +176,15 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
-	if color < 0 && color != Undefined {
-		return nil, fmt.Errorf("%w: color %d", ErrOption, color)
-	}
 	if c.remote != nil {
 		return c.splitInter(ctx, color, key)
 	}
 	id := childID(c.id, c.children.Add(1))
 	t := c.enter()
 	all, err := c.allgatherPairs(ctx, int64(color), int64(key))
+	if err == nil {
+		err = checkColors(all)
+	}
 	c.leave(t, "Comm.Split", NoPeer, 0, 0, err)
 	if err != nil {
 		return nil, err
@@ -193,6 +194,16 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	}
 	group, rank := colorGroup(c.group, all, color, c.rank)
 	return c.child(c.w.newComm(id, group, rank, c.Info())), nil
+}
+
+// checkColors finds a color that cannot be. All ranks find the same.
+func checkColors(all [][2]int64) error {
+	for rank, x := range all {
+		if x[0] < 0 && x[0] != Undefined {
+			return fmt.Errorf("%w: color %d of rank %d", ErrOption, x[0], rank)
+		}
+	}
+	return nil
 }
 
 // colorGroup returns the members of group that gave a color, in the order of
@@ -213,62 +224,43 @@ func colorGroup(group []int32, all [][2]int64, color, rank int) ([]int32, int) {
 }
 
 // Create makes a communicator of the ranks in g, which must be a subset of
-// c's group and the same on all its members. All ranks of c must call it; those
-// outside g get nil. It does not communicate, except that on an
-// intercommunicator the groups tell each other theirs; it makes one of both, or
+// c's group and the same on all its members. All ranks of c must call it, and it blocks
+// until they do; those outside g get nil. It fails on all ranks alike; groups that differ
+// give ErrNotSame. On an intercommunicator it makes one of both groups that are given, or
 // nil if one of them is empty.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	for _, r := range g.ranks {
-		if !slices.Contains(c.group, r) {
-			return nil, fmt.Errorf("%w: group member %d", ErrRank, r)
+	var bad error
+	places := make([]int, len(g.ranks))
+	for i, r := range g.ranks {
+		if places[i] = slices.Index(c.group, r); places[i] < 0 {
+			bad = fmt.Errorf("%w: group member %d", ErrRank, r)
 		}
+	}
+	if err := c.consent(ctx, bad, places); err != nil {
+		return nil, err
 	}
 	if c.remote != nil {
 		return c.createInter(ctx, g)
 	}
+	return c.create(g), nil
+}
+
+// create is Create of a group that is known to be the same everywhere.
+func (c *Comm) create(g Group) *Comm {
 	id := childID(c.id, c.children.Add(1))
 	rank := slices.Index(g.ranks, c.group[c.rank])
 	if rank < 0 {
-		return nil, nil
+		return nil
 	}
-	return c.child(c.w.newComm(id, slices.Clone(g.ranks), rank, c.Info())), nil
-}
-
-// Free gives up c. Messages that arrive for it later are dropped; operations
-// that still wait on it fail with ErrFreed. It is local and does not block.
-func (c *Comm) Free() {
-	if c == c.w.world || c == c.w.self || !c.freed.CompareAndSwap(false, true) {
-		return
-	}
-	c.attrs.dropAll()
-	c.w.eng.dropContexts(c, ErrFreed)
-	c.w.ft.forget(c)
-	c.w.eng.release(c.peers)
-	if c.local != nil {
-		c.local.Free()
-	}
+	return c.child(c.w.newComm(id, slices.Clone(g.ranks), rank, c.Info()))
 }
 
 // Abort ends the whole job: it tells the launcher to kill all ranks, with the
 // given exit code and message, and makes all operations of this rank fail.
 func (c *Comm) Abort(code int, msg string) { c.w.Abort(code, msg) }
-
-// usable returns why no operation may start on c, or nil.
-func (c *Comm) usable() error {
-	if c.freed.Load() {
-		return ErrFreed
-	}
-	if c.ft.revoked.Load() {
-		return ErrRevoked
-	}
-	return c.w.usable()
-}
 
 // child lets d, which was made from c, inherit what it does.
 func (c *Comm) child(d *Comm) *Comm {

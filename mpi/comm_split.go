@@ -53,7 +53,8 @@ func (c *Comm) SplitShared(ctx context.Context, key int) (*Comm, error) {
 // of 0 to be left out (MPI_UNDEFINED).
 func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info) (*Comm, error) {
 	if kind > SplitResourceGuided {
-		return nil, fmt.Errorf("%w: split by kind %d", ErrOption, kind)
+		_, err := c.Split(ctx, -1, key) // which fails on all ranks
+		return nil, fmt.Errorf("%w: split by kind %d (%w)", ErrOption, kind, err)
 	}
 	if c.remote != nil {
 		return nil, fmt.Errorf("%w: SplitType of an intercommunicator", ErrComm)
@@ -87,7 +88,7 @@ func (c *Comm) SplitType(ctx context.Context, kind SplitKind, key int, info Info
 }
 
 // first makes a communicator of the first n ranks of c; the others get nil.
-func (c *Comm) first(ctx context.Context, n int) (*Comm, error) {
+func (c *Comm) first(n int) (*Comm, error) {
 	members := make([]int, n)
 	for i := range members {
 		members[i] = i
@@ -96,5 +97,5 @@ func (c *Comm) first(ctx context.Context, n int) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.Create(ctx, g)
+	return c.create(g), nil
 }

@@ -71,7 +71,10 @@ func TestCommunicators(t *testing.T) {
 			return err
 		}
 		d.Free()
-		if _, err := r.Wait(ctx); !errors.Is(err, ErrFreed) {
+		if !r.Cancel() {
+			return errors.New("a receive that waits on a freed communicator cannot be cancelled")
+		}
+		if _, err := r.Wait(ctx); !errors.Is(err, ErrCanceled) {
 			return fmt.Errorf("receive on a freed communicator: %v", err)
 		}
 		if err := Send(ctx, d, x[:], 0, 0); !errors.Is(err, ErrFreed) {

@@ -43,6 +43,7 @@ type head struct {
 // failure is an error that is told to other processes.
 type failure struct {
 	Class Class
+	Is    uint64 `json:",omitempty"` // bit i: the error wraps the one of classes[i]
 	Text  string
 }
 
@@ -51,31 +52,41 @@ func failureOf(err error) *failure {
 		return nil
 	}
 	text := err.Error()
-	return &failure{ErrorClass(err), text[:min(len(text), maxReport/8)]}
+	f := &failure{Class: ErrorClass(err), Text: text[:min(len(text), maxReport/8)]}
+	for i, x := range classes {
+		if errors.Is(err, x.err) {
+			f.Is |= 1 << i
+		}
+	}
+	return f
 }
 
-// err returns an error with the sentinel of the class.
+// err returns an error that wraps what the one that f tells of does.
 func (f *failure) err() error {
 	if f == nil {
 		return nil
 	}
-	for _, x := range classes {
-		if x.class == f.Class {
-			return &toldError{x.err, f.Text}
+	e := &toldError{failure: f}
+	for i, x := range classes {
+		if f.Is&(1<<i) != 0 {
+			e.is = append(e.is, x.err)
 		}
 	}
-	return errors.New(f.Text)
+	return e
 }
 
 // toldError is an error that another process has met.
 type toldError struct {
-	is   error
-	text string
+	*failure
+	is []error
 }
 
-func (e *toldError) Error() string { return e.text }
+func (e *toldError) Error() string { return e.Text }
 
-func (e *toldError) Unwrap() error { return e.is }
+// Class returns the class of the error there.
+func (e *toldError) Class() Class { return e.failure.Class }
+
+func (e *toldError) Unwrap() []error { return e.is }
 
 // conference is how a group talks to the other one.
 type conference struct {

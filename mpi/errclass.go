@@ -58,6 +58,7 @@ const (
 	ClassDatarep
 	ClassConversion
 	ClassProcFailedPending
+	ClassNotSame
 	lastClass
 )
 
@@ -67,7 +68,7 @@ var classNames = [...]string{
 	"synchronization of a window", "access to a window", "info", "no memory", "session", "process aborted",
 	"process failed", "revoked", "port", "name", "service", "spawn",
 	"file", "access mode", "no such file", "file exists", "access to a file", "no space", "input and output",
-	"data representation", "conversion", "receive pending, process failed",
+	"data representation", "conversion", "receive pending, process failed", "not the same on all ranks",
 }
 
 // String returns the name, or for a class that was added its text.
@@ -127,7 +128,7 @@ func RemoveErrorClass(c Class) bool {
 func AddErrorCode(class Class, text string) *ErrorCode { return &ErrorCode{class, text} }
 
 // classes are those of the errors of this package, and of the system, the more
-// special first; for a class that another process tells of, the first counts.
+// special first. There are at most 64: see failure.
 var classes = []struct {
 	err   error
 	class Class
@@ -137,7 +138,7 @@ var classes = []struct {
 	{ErrComm, ClassComm}, {ErrFreed, ClassComm}, {ErrTopology, ClassTopology}, {ErrRange, ClassRMARange},
 	{ErrAccess, ClassRMAAccess}, {ErrEpoch, ClassRMASync}, {ErrWindow, ClassWin}, {ErrDatatype, ClassType},
 	{ErrRevoked, ClassRevoked}, {ErrProcFailedPending, ClassProcFailedPending}, {ErrProcFailed, ClassProcFailed}, {ErrAborted, ClassProcAborted},
-	{ErrMode, ClassMode}, {ErrDatarep, ClassDatarep}, {ErrConversion, ClassConversion}, {ErrFile, ClassFile},
+	{ErrMode, ClassMode}, {ErrNotSame, ClassNotSame}, {ErrDatarep, ClassDatarep}, {ErrConversion, ClassConversion}, {ErrFile, ClassFile},
 	{fs.ErrNotExist, ClassNoSuchFile}, {fs.ErrExist, ClassFileExists}, {fs.ErrPermission, ClassFileAccess}, {syscall.ENOSPC, ClassNoSpace},
 	{ErrOption, ClassArg}, {ErrView, ClassArg}, {ErrPartition, ClassArg}, {ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest}, {ErrMessage, ClassRequest},
 	{ErrFinalized, ClassOther}, {ErrInitialized, ClassOther}, {ErrGoexit, ClassOther}, {ErrAuth, ClassOther}, {ErrProtocol, ClassIntern},

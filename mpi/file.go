@@ -18,8 +18,7 @@ var (
 	ErrMode = errors.New("mpi: access mode of the file")
 	// ErrView is returned for a view that cannot be, and for places outside it.
 	ErrView = errors.New("mpi: bad file view")
-	// ErrFile is returned after Close, for split collectives that do not match,
-	// and on ranks whose part went well when that of another failed.
+	// ErrFile is returned after Close, and for split collectives that do not match.
 	ErrFile = errors.New("mpi: file")
 )
 
@@ -82,13 +81,17 @@ type file struct {
 
 // FileOpen opens a file on all ranks of c, which all must call it with the same
 // name, mode and hints; it blocks until they do (MPI-4.1, Section 14.2.1). The
-// view is the whole file. If it fails on one rank it fails on all.
+// view is the whole file. If it fails on one rank it fails on all, with errors of the
+// same class: a file that is not there is fs.ErrNotExist everywhere. Names, modes, hints
+// and element sizes that differ give ErrNotSame.
 func FileOpen[T Element](ctx context.Context, c *Comm, name string, mode FileMode, info Info) (*File[T], error) {
-	if err := checkElement[T](); err != nil {
-		return nil, err
-	}
 	t := c.enter()
-	f, err := openFile(ctx, c, name, mode, info, layoutOf(reflect.TypeFor[T]()))
+	bad := checkElement[T]()
+	elem := &elemLayout{}
+	if bad == nil {
+		elem = layoutOf(reflect.TypeFor[T]())
+	}
+	f, err := openFile(ctx, c, name, mode, info, elem, bad)
 	c.leave(t, "FileOpen", NoPeer, 0, 0, err)
 	if err != nil {
 		return nil, fmt.Errorf("opening file: %w", err)
@@ -130,16 +133,20 @@ func (m FileMode) flags() int {
 	return os.O_RDWR
 }
 
-func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *elemLayout) (*file, error) {
+// openFile is FileOpen; bad is what is wrong with the elements.
+func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *elemLayout, bad error) (*file, error) {
 	f := &file{of: c, name: name, mode: mode, elem: elem, turn: newTurn()}
 	var err error
 	if f.c, err = c.private(ctx); err != nil {
 		return nil, err
 	}
-	if err = mode.check(); err == nil && elem.size == 0 {
+	if err = orFirst(bad, mode.check()); err == nil && elem.size == 0 {
 		err = fmt.Errorf("%w: elements of no size", ErrType)
 	}
-	h, err := f.agreeHints(ctx, info, err)
+	var h *fileHints
+	if err = f.agree(ctx, err, name, mode, elem.size); err == nil {
+		h, err = f.agreeHints(ctx, info)
+	}
 	if err != nil {
 		f.c.Free()
 		return nil, err
@@ -172,6 +179,9 @@ func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Inf
 		if f.os != nil {
 			f.os.Close()
 		}
+		if f.shared != nil {
+			err = errors.Join(err, f.shared.Free(ctx))
+		}
 		f.c.Free()
 		return nil, err
 	}
@@ -196,17 +206,13 @@ func (f *file) begin(ctx context.Context) error {
 	return Barrier(ctx, f.c)
 }
 
-// agree returns err, or an error if another rank has one. All ranks call it.
-func (f *file) agree(ctx context.Context, err error) error {
-	bad := []int64{-1}
-	if err != nil {
-		bad[0] = int64(f.c.rank)
-	}
-	if e := Allreduce(ctx, f.c, bad, bad, Max); e != nil && err == nil {
-		err = e
-	}
-	if err == nil && bad[0] >= 0 {
-		err = fmt.Errorf("%w: %s: rank %d failed", ErrFile, f.name, bad[0])
+// agree returns err, or an error of its class if another rank has one, or other args:
+// see Comm.consent.
+func (f *file) agree(ctx context.Context, err error, args ...any) error {
+	err = f.c.consent(ctx, err, args...)
+	var told *toldError
+	if errors.As(err, &told) {
+		err = fmt.Errorf("%s: %w", f.name, err)
 	}
 	return err
 }
@@ -237,10 +243,14 @@ func (f *file) close(ctx context.Context) error {
 	}
 	err = errors.Join(err, f.os.Close())
 	err = f.agree(ctx, err)
-	if f.mode&FileDeleteOnClose != 0 && f.c.rank == 0 {
-		if e := os.Remove(f.name); e != nil && !errors.Is(e, fs.ErrNotExist) {
-			err = errors.Join(err, e)
+	if f.mode&FileDeleteOnClose != 0 { // all have closed it
+		var e error
+		if f.c.rank == 0 {
+			if e = os.Remove(f.name); errors.Is(e, fs.ErrNotExist) {
+				e = nil
+			}
 		}
+		err = errors.Join(err, f.agree(ctx, e))
 	}
 	err = errors.Join(err, f.shared.Free(ctx))
 	f.c.Free()
@@ -308,7 +318,7 @@ func (f *file) alter(ctx context.Context, name string, bytes int64, do func() er
 			case f.c.rank == 0:
 				err = do()
 			}
-			return f.agree(ctx, err)
+			return f.agree(ctx, err, bytes)
 		})
 	}
 	f.of.leave(t, name, NoPeer, 0, 0, err)
@@ -341,8 +351,11 @@ func (f *File[T]) SetAtomicity(ctx context.Context, on bool) error {
 		return err
 	}
 	return f.f.inTurn(ctx, func() error {
+		if err := f.f.agree(ctx, nil, on); err != nil {
+			return err
+		}
 		f.f.atomic.Store(on)
-		return f.f.agree(ctx, nil)
+		return Barrier(ctx, f.f.c) // nobody goes on before all know of it
 	})
 }
 

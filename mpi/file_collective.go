@@ -34,8 +34,8 @@ func (f *file) collect(ctx context.Context, op fileOp, bad error, before, done c
 		op.view, _ = f.now()
 	}
 	if op.at == atShared {
-		if err := f.ordered(ctx, &op); err != nil {
-			return 0, err
+		if err := f.ordered(ctx, &op); err != nil && bad == nil {
+			bad, op.b, op.off = err, nil, 0
 		}
 	}
 	rep := op.view.rep
@@ -48,9 +48,9 @@ func (f *file) collect(ctx context.Context, op fileOp, bad error, before, done c
 	}
 	n, err := f.together(ctx, op, b, bad)
 	n /= rep.size
-	if !op.write {
-		if e := rep.fromFile(op.b[:n*f.elem.size], b[:n*rep.size]); e != nil {
-			return 0, e
+	if !op.write && err == nil {
+		if err = f.agree(ctx, rep.fromFile(op.b[:n*f.elem.size], b[:n*rep.size])); err != nil {
+			return 0, err
 		}
 	}
 	return n * f.elem.size, err
@@ -98,14 +98,11 @@ func (f *file) together(ctx context.Context, op fileOp, b []byte, bad error) (in
 		return 0, err
 	}
 	size := int64(0)
-	for rank, r := range all {
-		if r.Bad != 0 && bad == nil {
-			bad = fmt.Errorf("%w: %s: rank %d failed", ErrFile, f.name, rank)
+	for _, r := range all {
+		if r.Bad != 0 { // all ranks see it
+			return 0, f.agree(ctx, bad)
 		}
 		size = max(size, r.Size)
-	}
-	if bad != nil {
-		return 0, bad
 	}
 	unlock, err := f.lockAll(ctx)
 	if err != nil {
@@ -137,9 +134,13 @@ func (f *file) lockAll(ctx context.Context) (unlock func(context.Context, error)
 	}
 	free := func() {}
 	if f.c.rank == 0 {
-		free, err = f.lock(ctx, true)
+		var unlock func()
+		if unlock, err = f.lock(ctx, true); err == nil {
+			free = unlock
+		}
 	}
 	if err = f.agree(ctx, err); err != nil {
+		free()
 		return nil, err
 	}
 	return func(_ context.Context, err error) error {

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -158,41 +159,15 @@ func (h *fileHints) how(write bool) bufferMode {
 	return h.read
 }
 
-// agreeHints reads hints, and checks that all ranks read the same: those of
-// info and those in effect. All ranks call it; err is what is wrong here
-// already.
-func (f *file) agreeHints(ctx context.Context, info Info, err error) (*fileHints, error) {
-	h, bad := readFileHints(info, f.c.Size())
-	if err == nil {
-		err = bad
-	}
-	if bad != nil {
+// agreeHints reads hints, and checks that all ranks read the same. All ranks call it.
+func (f *file) agreeHints(ctx context.Context, info Info) (*fileHints, error) {
+	h, err := readFileHints(info, f.c.Size())
+	if err != nil {
 		h = &fileHints{}
 	}
-	// What all ranks must have the same of, twice: the least and the most.
-	mine := []int64{int64(h.nodes), int64(h.room), h.align, int64(h.read), int64(h.write)}
-	n := len(mine)
-	for _, v := range mine[:n] {
-		mine = append(mine, -v)
-	}
-	mine = append(mine, -1) // who failed
-	if err != nil {
-		mine[2*n] = int64(f.c.rank)
-	}
-	most := make([]int64, len(mine))
-	if e := Allreduce(ctx, f.c, mine, most, Max); e != nil && err == nil {
-		err = e
-	}
-	switch failed := most[2*n]; {
-	case err != nil:
-	case failed >= 0:
-		err = fmt.Errorf("%w: %s: rank %d failed", ErrFile, f.name, failed)
-	default:
-		for i := range n {
-			if most[i] != -most[n+i] {
-				err = fmt.Errorf("%w: ranks give different hints", ErrOption)
-			}
-		}
+	err = f.agree(ctx, err, h.nodes, h.room, h.align, h.read, h.write)
+	if errors.Is(err, ErrNotSame) {
+		err = fmt.Errorf("%w: hints: %w", ErrOption, err)
 	}
 	return h, err
 }
@@ -226,7 +201,7 @@ func (f *File[T]) SetInfo(ctx context.Context, info Info) error {
 		err = x.inTurn(ctx, func() error {
 			all := f.Info()
 			maps.Copy(all, info)
-			h, err := x.agreeHints(ctx, all, nil)
+			h, err := x.agreeHints(ctx, all)
 			if err == nil {
 				x.setHints(h, all)
 			}

@@ -119,7 +119,8 @@ type fileOp struct {
 	pos   int64 // in elements, for atOffset
 	b     []byte
 	write bool
-	all   bool // collective
+	all   bool  // collective
+	bad   error // why there is no data
 
 	view *fileView // set when it starts
 	off  int64     // in bytes of the view
@@ -141,6 +142,8 @@ func (f *file) check(op *fileOp, moves bool) error {
 		return err
 	}
 	switch {
+	case op.bad != nil:
+		return op.bad
 	case op.write && f.mode&FileRead != 0, !op.write && f.mode&FileWrite != 0:
 		return fmt.Errorf("%w: %s", ErrMode, op.name)
 	case f.mode&FileSequential != 0 && op.at != atShared:
@@ -232,9 +235,8 @@ func (f *file) typed(ctx context.Context, op fileOp, buf []byte, count int, t *D
 	size, err := t.span(count, len(buf))
 	if err != nil {
 		if op.all { // the others wait
-			op.pos, op.b = -1, nil
-			_, e := f.do(ctx, op)
-			err = errors.Join(err, e)
+			op.bad = err
+			_, err = f.do(ctx, op)
 		}
 		return 0, err
 	}

@@ -196,8 +196,9 @@ func (v *fileView) length(size int64) int64 {
 // taken to describe their places: displacements are multiplied alike. Items of the
 // filetype may lie between one another, if its extent is less than its span, and,
 // if the file is open for reading only, see the same bytes. File
-// pointers begin at 0 again. All ranks must call it; they may give different
-// displacements and filetypes (MPI-4.1, Section 14.3).
+// pointers begin at 0 again. All ranks must call it, with the same rep; they may give
+// different displacements and filetypes (MPI-4.1, Section 14.3). It fails on all ranks
+// alike.
 func (f *File[T]) SetView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
 	t := f.f.of.enter()
 	err := f.f.setView(ctx, disp, filetype, rep)
@@ -218,7 +219,7 @@ func (f *file) setView(ctx context.Context, disp int64, filetype *Datatype, rep 
 		if err == nil && f.mode&FileSequential != 0 {
 			err = fmt.Errorf("%w: FileSequential", ErrMode)
 		}
-		if err = f.agree(ctx, err); err != nil {
+		if err = f.agree(ctx, err, rep); err != nil {
 			return err
 		}
 		f.mu.Lock()

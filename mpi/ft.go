@@ -91,7 +91,7 @@ func (c *Comm) IsRevoked() bool { return c.ft.revoked.Load() }
 func (c *Comm) revoked() {
 	c.ft.revoked.Store(true)
 	e := c.w.eng
-	e.dropContexts(c, ErrRevoked)
+	e.dropContexts(ErrRevoked, c.ctx[:]...)
 	e.interruptSends(func(x *matchContext) bool { return x.comm == c }, ErrRevoked)
 	if c.local != nil && c.local.ft.revoked.CompareAndSwap(false, true) {
 		c.local.revoked()

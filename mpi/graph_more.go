@@ -56,29 +56,23 @@ func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, 
 }
 
 func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, weights *[][]int, opts []TopologyOption) (*Graph, error) {
-	mine := plainEdges
-	if weights != nil {
-		mine = weightedEdges
+	if err := checkOneGroup(c); err != nil {
+		return nil, err
 	}
-	add, bad := edgesByRank(c.Size(), mine, sources, targets, weights)
-	if bad != nil {
-		for r := range add { // the others wait
-			add[r] = []int{badEdges}
+	add, err := edgesByRank(c.Size(), sources, targets, weights)
+	if err = c.consent(ctx, err, weights != nil); err != nil {
+		if errors.Is(err, ErrNotSame) {
+			err = fmt.Errorf("%w: only some ranks give weights: %w", ErrTopology, err)
 		}
+		return nil, err
 	}
 	got, err := AlltoallSlices(ctx, c, add)
-	if err = errors.Join(bad, err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	var lists, all [2][]int
-	for from, edges := range got {
-		switch {
-		case len(edges) == 0 || edges[0] == badEdges:
-			return nil, fmt.Errorf("%w: rank %d gives edges that cannot be", ErrTopology, from)
-		case edges[0] != mine: // all ranks find two that differ
-			return nil, fmt.Errorf("%w: only some ranks give weights", ErrTopology)
-		}
-		for edges = edges[1:]; len(edges) >= 3; edges = edges[3:] {
+	for _, edges := range got {
+		for ; len(edges) >= 3; edges = edges[3:] {
 			side := edges[0] & 1
 			lists[side], all[side] = append(lists[side], edges[1]), append(all[side], edges[2])
 		}
@@ -90,27 +84,16 @@ func newDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, 
 	return newGraph(ctx, c, g, nil, opts)
 }
 
-// What edgesByRank begins with: the edges of who gives them have no weights, have
-// some, or cannot be.
-const (
-	plainEdges = iota
-	weightedEdges
-	badEdges
-)
-
 // Kinds of the triples of edgesByRank.
 const (
 	edgeTo = iota
 	edgeFrom
 )
 
-// edgesByRank returns for each rank kind, and triples of what is to be added to its
+// edgesByRank returns for each rank triples of what is to be added to its
 // lists: edgeTo and a target, or edgeFrom and a source; and the weight.
-func edgesByRank(n, kind int, sources []int, targets [][]int, weights *[][]int) (add [][]int, err error) {
+func edgesByRank(n int, sources []int, targets [][]int, weights *[][]int) (add [][]int, err error) {
 	add = make([][]int, n)
-	for r := range add {
-		add[r] = []int{kind}
-	}
 	if len(sources) != len(targets) || weights != nil && len(*weights) != len(targets) {
 		return add, fmt.Errorf("%w: %d sources, %d lists of targets, or not as many of weights", ErrTopology, len(sources), len(targets))
 	}
@@ -141,7 +124,7 @@ func edgesByRank(n, kind int, sources []int, targets [][]int, weights *[][]int) 
 // same graph (MPI_Graph_create, MPI-4.1, Section 8.5.3). Rank i of c is node i, unless
 // Reorder is given.
 func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int, opts ...TopologyOption) (*Graph, error) {
-	if err := checkFullGraph(c, neighbors); err != nil {
+	if err := c.consent(ctx, checkFullGraph(c, neighbors), neighbors, reorders(opts)); err != nil {
 		return nil, err
 	}
 	all := make([][]int, len(neighbors))
@@ -153,7 +136,7 @@ func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int, opts ...Topol
 	if reorders(opts) {
 		own, err = c.reordered(ctx, graphArcs(all, nil), nil)
 	} else {
-		own, err = c.first(ctx, len(all))
+		own, err = c.first(len(all))
 	}
 	if err != nil || own == nil {
 		return nil, err

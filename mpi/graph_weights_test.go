@@ -77,7 +77,7 @@ func TestGraphWeights(t *testing.T) {
 		} else {
 			_, err = NewDistGraph(ctx, c, []int{0}, [][]int{{1}})
 		}
-		if me == 2 != errors.Is(err, ErrRank) || me != 2 != errors.Is(err, ErrTopology) {
+		if !errors.Is(err, ErrRank) {
 			return fmt.Errorf("an edge to nobody, on rank %d: %w", me, err)
 		}
 		for i, err := range []error{

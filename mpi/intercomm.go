@@ -25,10 +25,10 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 	if local.remote != nil {
 		return nil, fmt.Errorf("%w: IntercommCreate of an intercommunicator", ErrComm)
 	}
-	if err := checkTag(tag); err != nil {
+	if err := local.usable(); err != nil {
 		return nil, err
 	}
-	if err := local.checkPeer(leader); err != nil {
+	if err := local.consent(ctx, errors.Join(checkTag(tag), local.checkPeer(slotComm, leader)), leader); err != nil {
 		return nil, err
 	}
 	e := local.w.eng
@@ -140,8 +140,8 @@ func (c *Comm) splitInter(ctx context.Context, color, key int) (*Comm, error) {
 		theirs[i][0] = int64(binary.BigEndian.Uint64(other[16*i:]))
 		theirs[i][1] = int64(binary.BigEndian.Uint64(other[16*i+8:]))
 	}
-	if color == Undefined {
-		return nil, nil
+	if err := orFirst(checkColors(all), checkColors(theirs)); err != nil || color == Undefined {
+		return nil, err
 	}
 	group, rank := colorGroup(c.group, all, color, c.rank)
 	remote, _ := colorGroup(c.remote, theirs, color, -1)
@@ -194,11 +194,9 @@ func (c *Comm) leaders() leaders {
 const (
 	// maxTold bounds what the leaders tell each other: 16 bytes per rank.
 	maxTold = 16*MaxRanks + 64
-	// toldNothing tells the group that its leader has nothing to tell.
+	// toldNothing tells the group that its leader has nothing to tell but why.
 	toldNothing = 1 << 63
 )
-
-var errLeader = errors.New("mpi: the leader of the group could not talk to the other one")
 
 // exchange gives all ranks of both groups what the leaders of either have
 // said. All ranks of both call it; what is given elsewhere than at the leaders
@@ -255,10 +253,10 @@ func (x leaders) tell(ctx context.Context, r int, b []byte, why error) error {
 	var head [8]byte
 	n := uint64(len(b))
 	if why != nil {
-		n, b = toldNothing, nil
+		n, b = toldNothing, (&ballotPaper{why: failureOf(why)}).append(nil)
 	}
 	binary.BigEndian.PutUint64(head[:], n)
-	if err := x.local.send(ctx, slotComm, sendStandard, head[:], r, tagTell); err != nil || why != nil {
+	if err := x.local.send(ctx, slotComm, sendStandard, head[:], r, tagTell); err != nil {
 		return err
 	}
 	return x.local.send(ctx, slotComm, sendStandard, b, r, tagTell)
@@ -273,11 +271,28 @@ func (x leaders) hear(ctx context.Context, limit uint64) ([]byte, error) {
 	n := binary.BigEndian.Uint64(head[:])
 	switch {
 	case n == toldNothing:
-		return nil, errLeader
+		return nil, x.hearWhy(ctx)
 	case n > limit:
 		return nil, fmt.Errorf("%w: message of %d bytes from the leader", ErrProtocol, n)
 	}
 	b := make([]byte, n)
 	_, err := x.local.recv(ctx, slotComm, b, x.leader, tagTell)
 	return b, err
+}
+
+// hearWhy receives why the leader has nothing to tell.
+func (x leaders) hearWhy(ctx context.Context) error {
+	buf := make([]byte, maxConsent)
+	st, err := x.local.recv(ctx, slotComm, buf, x.leader, tagTell)
+	if err != nil {
+		return err
+	}
+	var b ballotPaper
+	if err := b.parse(buf[:st.Bytes]); err != nil {
+		return err
+	}
+	if b.why == nil {
+		return fmt.Errorf("%w: the leader does not say why", ErrProtocol)
+	}
+	return fmt.Errorf("leader of the group, rank %d: %w", x.leader, b.why.err())
 }

@@ -187,9 +187,12 @@ func TestIntercommErrors(t *testing.T) {
 	err := RunLocal(context.Background(), 2, func(ctx context.Context, w *World) error {
 		c := w.Comm()
 		other := 1 - w.Rank()
-		// The groups have common members.
-		if _, err := IntercommCreate(ctx, c, w.Rank(), c, other, 0); !errors.Is(err, ErrRank) && !errors.Is(err, errLeader) {
-			return fmt.Errorf("with common members: %w", err)
+		if _, err := IntercommCreate(ctx, c, w.Rank(), c, other, 0); !errors.Is(err, ErrNotSame) {
+			return fmt.Errorf("with two leaders of a group: %w", err)
+		}
+		// The leader knows that it cannot talk to itself, the other rank hears of it.
+		if _, err := IntercommCreate(ctx, c, 0, c, 0, 0); !errors.Is(err, ErrRank) || ErrorClass(err) != ClassRank {
+			return fmt.Errorf("with the group itself: %w", err)
 		}
 		if _, err := IntercommCreate(ctx, w.Self(), 0, nil, 0, 0); !errors.Is(err, ErrComm) {
 			return fmt.Errorf("without a bridge: %w", err)

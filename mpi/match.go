@@ -30,14 +30,17 @@ type matchContext struct {
 	exact, anySrc   int    // posted receives that name a tag; those of them from AnySource
 	anyTag, anyBoth int    // posted AnyTag receives from one source, from AnySource
 	sources         []sourceState
-	early           int         // messages held by a gap
-	probers         []*waiter   // goroutines waiting for any message
-	unacked         bool        // a member failed since the last ackFailed
-	dead            error       // why it is of no more use: freed or revoked
-	internal        bool        // not of a communicator, see ftService
-	exactLength     atomic.Bool // messages must fill the buffers of their receives
-	matches         *message    // messages matched by the current call, see take
-	matchesTail     *message
+	early           int       // messages held by a gap
+	probers         []*waiter // goroutines waiting for any message
+	unacked         bool      // a member failed since the last ackFailed
+	dead            error     // why it is of no more use: freed or revoked
+	// emptied is called once nothing waits in the context any more, if its communicator
+	// has been freed; else nil.
+	emptied     func()
+	internal    bool        // not of a communicator, see ftService
+	exactLength atomic.Bool // messages must fill the buffers of their receives
+	matches     *message    // messages matched by the current call, see take
+	matchesTail *message
 }
 
 // sourceState is what a context knows about one sender.
@@ -309,6 +312,7 @@ func (x *matchContext) unpost(r *Request) bool {
 	}
 	x.posted.remove(&r.elem)
 	x.count(r, -1)
+	x.tellEmpty()
 	return true
 }
 

@@ -109,7 +109,7 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 	if c.remote != nil {
 		return nil, fmt.Errorf("%w: connecting an intercommunicator", ErrComm)
 	}
-	if err := c.checkPeer(root); err != nil {
+	if err := c.checkPeer(slotComm, root); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRoot, err)
 	}
 	e := c.w.eng

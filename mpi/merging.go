@@ -104,7 +104,7 @@ func (k *call) swapMerge(sb []byte, dst int, acc, mine []byte, src int, lower bo
 
 // sendrecvMerge is csendrecv whose receive combines.
 func (c *Comm) sendrecvMerge(ctx context.Context, sb []byte, dst int, rb []byte, src, tag int, m merging) (Status, error) {
-	if err := c.checkSource(src); err != nil {
+	if err := c.checkSource(slotColl, src); err != nil {
 		return Status{}, err
 	}
 	r := newRequest(c.w.eng)

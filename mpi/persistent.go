@@ -77,7 +77,7 @@ func checkRank(c *Comm, rank int) error {
 	if rank == ProcNull {
 		return c.usable()
 	}
-	return c.checkPeer(rank)
+	return c.checkPeer(slotUser, rank)
 }
 
 // prepare makes a persistent collective. It has a communicator of its own, so

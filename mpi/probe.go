@@ -178,7 +178,7 @@ func checkProbe(c *Comm, src, tag int) error {
 	if err := c.checkRecv(src, tag); err != nil {
 		return err
 	}
-	return c.checkSource(src)
+	return c.checkSource(slotUser, src)
 }
 
 func (m *message) status() Status {
@@ -238,6 +238,7 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 		e.mu.Lock()
 		if i := slices.Index(x.probers, w); i >= 0 {
 			x.probers = slices.Delete(x.probers, i, i+1)
+			x.tellEmpty()
 		}
 		e.mu.Unlock()
 	}()

@@ -11,7 +11,7 @@ func (c *Comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
 	}
-	if err := c.checkSource(src); err != nil {
+	if err := c.checkSource(s, src); err != nil {
 		return Status{}, err
 	}
 	r := newRequest(c.w.eng)
@@ -56,7 +56,7 @@ func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
 		}
 		return doneRequest(c.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
 	}
-	if err := c.checkSource(src); err != nil {
+	if err := c.checkSource(s, src); err != nil {
 		return nil, err
 	}
 	r := newRequest(c.w.eng)
@@ -73,7 +73,7 @@ func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, r
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.send(ctx, s, sendStandard, sb, dst, stag)
 	}
-	if err := c.checkSource(src); err != nil {
+	if err := c.checkSource(s, src); err != nil {
 		return Status{}, err
 	}
 	return c.sendWith(ctx, newRequest(c.w.eng), s, sb, dst, stag, rb, src, rtag)
@@ -113,11 +113,11 @@ func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst,
 	return st, &SendrecvError{Received: true, Err: errors.Join(serr, rerr)}
 }
 
-func (c *Comm) checkSource(src int) error {
+func (c *Comm) checkSource(s slot, src int) error {
 	if src == AnySource {
-		return c.usable()
+		return c.open(s)
 	}
-	return c.checkPeer(src)
+	return c.checkPeer(s, src)
 }
 
 // startRecv matches r with a message that is there, or posts it.
@@ -306,13 +306,12 @@ func (x *matchContext) drain(rs []*Request) []*Request {
 	return rs
 }
 
-// dropContexts forgets the contexts of c: what waits, and comes later, fails
-// with err.
-func (e *engine) dropContexts(c *Comm, err error) {
+// dropContexts forgets contexts: what waits, and comes later, fails with err.
+func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 	var rs []*Request
 	var gone []*message
 	e.mu.Lock()
-	for _, x := range c.ctx {
+	for _, x := range contexts {
 		if x.dead != nil {
 			continue
 		}

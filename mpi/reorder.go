@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 )
@@ -303,12 +301,12 @@ func graphArcs(targets, weights [][]int) [][]arc {
 
 // arranged makes a communicator of the given ranks of c, in that order; the others
 // get nil. All ranks of c must call it.
-func (c *Comm) arranged(ctx context.Context, ranks []int) (*Comm, error) {
+func (c *Comm) arranged(ranks []int) (*Comm, error) {
 	g, err := c.Group().Incl(ranks...)
 	if err != nil {
 		return nil, err
 	}
-	return c.Create(ctx, g)
+	return c.create(g), nil
 }
 
 // reordered makes the communicator of a topology with these edges of the first
@@ -318,7 +316,7 @@ func (c *Comm) reordered(ctx context.Context, arcs [][]arc, more func([]int, fun
 	if err != nil {
 		return nil, err
 	}
-	return c.arranged(ctx, reorderRanks(hosts[:len(arcs)], arcs, more))
+	return c.arranged(reorderRanks(hosts[:len(arcs)], arcs, more))
 }
 
 // mapRank returns the place of the caller in such a topology, without asking.
@@ -334,25 +332,19 @@ func (c *Comm) mapRank(arcs [][]arc, more func([]int, func(placement))) int {
 }
 
 // reorderedGraph makes a graph of what each rank of c knows of the node with its
-// number. bad is why the caller's edges cannot be.
-func reorderedGraph(ctx context.Context, c *Comm, g *Graph, bad error) (*Graph, error) {
-	flat := []int{-1}
-	if bad == nil {
-		weighted := 0
-		if g.sourceWeights != nil {
-			weighted = 1
-		}
-		flat = slices.Concat([]int{len(g.sources), len(g.targets), weighted}, g.sources, g.targets, g.sourceWeights, g.targetWeights)
+// number.
+func reorderedGraph(ctx context.Context, c *Comm, g *Graph) (*Graph, error) {
+	weighted := 0
+	if g.sourceWeights != nil {
+		weighted = 1
 	}
+	flat := slices.Concat([]int{len(g.sources), len(g.targets), weighted}, g.sources, g.targets, g.sourceWeights, g.targetWeights)
 	all, err := AllgatherSlices(ctx, c, flat)
-	if err = errors.Join(bad, err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	nodes, targets, weights := make([]*Graph, len(all)), make([][]int, len(all)), make([][]int, len(all))
 	for r, list := range all {
-		if list[0] < 0 {
-			return nil, fmt.Errorf("%w: rank %d gives edges that cannot be", ErrTopology, r)
-		}
 		next := func(n int) (part []int) {
 			part, list = list[:n:n], list[n:]
 			return part

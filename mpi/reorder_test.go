@@ -138,7 +138,7 @@ func TestReorderedTopologies(t *testing.T) {
 	ctx := t.Context()
 	err := RunLocal(ctx, len(hosts), func(ctx context.Context, w *World) error {
 		c := w.Comm()
-		eight, err := c.first(ctx, 8)
+		eight, err := c.first(8)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,7 @@ func (c *Comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, t
 	if dst == ProcNull {
 		return c.usable()
 	}
-	if err := c.checkPeer(dst); err != nil {
+	if err := c.checkPeer(s, dst); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -42,7 +42,7 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 		}
 		return doneRequest(c.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
 	}
-	if err := c.checkPeer(dst); err != nil {
+	if err := c.checkPeer(s, dst); err != nil {
 		return nil, err
 	}
 	r := newRequest(c.w.eng)
@@ -60,11 +60,11 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 }
 
 // checkPeer returns why nothing can be sent to, or received from, rank.
-func (c *Comm) checkPeer(rank int) error {
+func (c *Comm) checkPeer(s slot, rank int) error {
 	if rank < 0 || rank >= len(c.peers) {
 		return fmt.Errorf("%w: %d of %d", ErrRank, rank, len(c.peers))
 	}
-	return c.usable()
+	return c.open(s)
 }
 
 // startSend sends b, or announces it to the peer if it is long or the peer has

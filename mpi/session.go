@@ -136,7 +136,7 @@ func (s *Session) IntercommFromGroups(ctx context.Context, local Group, leader i
 		return nil, err
 	}
 	defer c.Free()
-	if err := c.checkPeer(leader); err != nil {
+	if err := c.checkPeer(slotComm, leader); err != nil {
 		return nil, err
 	}
 	e := s.w.eng

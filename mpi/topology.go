@@ -43,18 +43,19 @@ type Cart struct {
 // NewCart arranges ranks of c in a grid with the given dimensions, the last
 // varying fastest, and returns it on a new communicator. The dimension i is a
 // ring if periods[i]. Ranks of c that are not needed get nil. The others keep their
-// order, unless Reorder is given. All ranks must call it with the same arguments
-// (MPI-4.1, Section 8.5.1).
+// order, unless Reorder is given. All ranks must call it with the same arguments, else it
+// gives ErrNotSame; it blocks until they do, and fails on all alike (MPI-4.1, Section
+// 8.5.1).
 func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool, opts ...TopologyOption) (*Cart, error) {
 	n, err := checkGrid(c, dims, periods)
-	if err != nil {
+	if err = c.consent(ctx, err, dims, periods, reorders(opts)); err != nil {
 		return nil, err
 	}
 	var own *Comm
 	if reorders(opts) {
 		own, err = c.reordered(ctx, gridArcs(dims, periods), gridBlocks(dims))
 	} else {
-		own, err = c.first(ctx, n)
+		own, err = c.first(n)
 	}
 	if err != nil || own == nil {
 		return nil, err
@@ -183,8 +184,12 @@ func (t *Cart) Shift(dim, disp int) (source, target int, err error) {
 // caller's. All ranks must call it with the same arguments (MPI-4.1, Section
 // 8.5.7).
 func (t *Cart) Sub(ctx context.Context, keep ...bool) (*Cart, error) {
+	var bad error
 	if len(keep) != len(t.dims) {
-		return nil, fmt.Errorf("%w: %d of %d dimensions named", ErrTopology, len(keep), len(t.dims))
+		bad = fmt.Errorf("%w: %d of %d dimensions named", ErrTopology, len(keep), len(t.dims))
+	}
+	if err := t.c.consent(ctx, bad, keep); err != nil {
+		return nil, err
 	}
 	s := &Cart{}
 	color, key := 0, 0
@@ -235,8 +240,8 @@ type Graph struct {
 
 // NewGraph makes a communicator on which the caller gets data from sources and
 // sends data to targets; what is a target of one rank must be a source of the
-// other, as often (MPI-4.1, Section 8.5.4). All ranks must call it; it does not
-// communicate, unless Reorder is given: then it blocks until they do.
+// other, as often (MPI-4.1, Section 8.5.4). All ranks must call it; it blocks until they
+// do, and fails on all alike.
 func NewGraph(ctx context.Context, c *Comm, sources, targets []int, opts ...TopologyOption) (*Graph, error) {
 	return newGraph(ctx, c, &Graph{sources: slices.Clone(sources), targets: slices.Clone(targets)}, nil, opts)
 }
@@ -251,11 +256,11 @@ func newGraph(ctx context.Context, c *Comm, g *Graph, bad error, opts []Topology
 			bad = fmt.Errorf("%w: neighbour %d of %d", ErrRank, r, c.Size())
 		}
 	}
-	if reorders(opts) {
-		return reorderedGraph(ctx, c, g, bad)
+	if err := c.consent(ctx, bad, reorders(opts)); err != nil {
+		return nil, err
 	}
-	if bad != nil {
-		return nil, bad
+	if reorders(opts) {
+		return reorderedGraph(ctx, c, g)
 	}
 	var err error
 	if g.c, err = c.Dup(ctx); err != nil {

@@ -91,10 +91,11 @@ type Win[T Element] struct {
 // rank; T must be the same. All ranks of c must call it; it blocks until they
 // do (MPI-4.1, Section 12.2.1). The window uses buf until it is freed.
 func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOption) (*Win[T], error) {
-	if err := checkElement[T](); err != nil {
-		return nil, err
+	o := readWinOptions(opts)
+	if o.bad = checkElement[T](); o.bad != nil {
+		buf = nil
 	}
-	return winCreate(ctx, c, buf, nil, readWinOptions(opts))
+	return winCreate(ctx, c, buf, nil, o)
 }
 
 // winCreate makes a window of buf, and of the file that it is in if that is not nil.
@@ -116,13 +117,10 @@ func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o w
 // can reach directly. After Free the elements are the program's, like any others. If
 // it fails on one rank it fails on all.
 func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
-	if err := checkElement[T](); err != nil {
-		return nil, err
-	}
 	o := readWinOptions(opts)
 	h, err := readWinHints(o.info)
 	bytes, ok := mul2(n, sizeOf[T]())
-	if n < 0 || !ok || bytes > MaxShared {
+	if o.bad = checkElement[T](); o.bad == nil && (n < 0 || !ok || bytes > MaxShared) {
 		o.bad = fmt.Errorf("%w: window of %d elements", ErrCount, n)
 	}
 	if err != nil || o.bad != nil {

@@ -53,11 +53,8 @@ const dynamicFirst = 1 << 12
 // like (MPI-4.1, Section 12.2.4). Operations on it are messages. All ranks of c
 // must call it; it blocks until they do.
 func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption) (*Win[T], error) {
-	if err := checkElement[T](); err != nil {
-		return nil, err
-	}
 	o := readWinOptions(opts)
-	o.messages = true
+	o.messages, o.bad = true, checkElement[T]()
 	t := reflect.TypeFor[T]()
 	elem := max(sizeOf[T](), 1)
 	w := &window{elem: elem, word: isWord(t), ops: reducersOf[T](t.Kind()), dynamic: &dynamicMem{next: dynamicFirst * elem}}

@@ -48,12 +48,13 @@ const MaxShared = 1 << (30 + 10*(^uint(0)>>63))
 // message or Barrier, do. The memory must not be touched after Free: it is gone,
 // and touching it ends the program.
 func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
-	if err := checkElement[T](); err != nil {
-		return nil, err
-	}
 	o := readWinOptions(opts)
 	hints, _ := readWinHints(o.info) // window.create tells what is wrong
 	at := c.enter()
+	if err := c.consent(ctx, checkElement[T]()); err != nil {
+		c.leave(at, "WinAllocateShared", NoPeer, 0, 0, err)
+		return nil, fmt.Errorf("creating shared window: %w", err)
+	}
 	t := reflect.TypeFor[T]()
 	elem := max(sizeOf[T](), 1)
 	shared, err := shareMemory(ctx, c, n, elem, hints.noncontig)
@@ -225,22 +226,12 @@ func (s *sharedMem) shareFile(ctx context.Context, c *Comm, total int) error {
 	if err == nil {
 		name = string(msg[:lenZero(msg)])
 		if name == "" {
-			err = fmt.Errorf("%w: rank 0 cannot share memory", ErrWindow)
+			err = nil // rank 0 says why
 		} else if s.all, err = mapShared(name, total); err == nil {
 			s.drop = func() error { return unmapShared(s.all) }
 		}
 	}
-	bad := []int32{0}
-	if err != nil {
-		bad[0] = 1
-	}
-	if e := Allreduce(ctx, c, bad, bad, Max); e != nil && err == nil {
-		err = e
-	}
-	if err == nil && bad[0] > 0 {
-		err = fmt.Errorf("%w: another rank cannot share memory", ErrWindow)
-	}
-	if err != nil {
+	if err = c.consent(ctx, err); err != nil {
 		err = errors.Join(err, s.drop())
 	}
 	return err

@@ -23,9 +23,10 @@ const (
 func (w *Win[T]) Fence(ctx context.Context, asserts ...Assert) error {
 	t := w.w.of.enter()
 	a, err := joinAsserts(asserts, assertsFence)
-	if err == nil {
-		err = w.w.fence(ctx, a)
+	if err != nil {
+		a = 0 // the others wait
 	}
+	err = errors.Join(err, w.w.fence(ctx, a))
 	w.w.of.leave(t, "Win.Fence", NoPeer, 0, 0, err)
 	return err
 }

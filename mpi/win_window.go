@@ -69,7 +69,7 @@ type winInfo struct {
 }
 
 // create makes the caller's part of the window and exchanges keys. A rank that
-// cannot tells the others, so that all ranks fail alike.
+// cannot tells the others, so that all ranks fail alike: see Comm.consent.
 func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions) error {
 	defer w.withdraw()
 	var err error
@@ -99,11 +99,13 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	w.offer(&mine)
 	w.remote = make([]winInfo, c.Size())
 	if e := Allgather(ctx, w.c, []winInfo{mine}, w.remote); e != nil {
-		err = e
+		err = orFirst(err, e)
+	} else if slices.ContainsFunc(w.remote, func(r winInfo) bool { return r.Bad != 0 }) {
+		err = w.c.consent(ctx, err) // all ranks see that one of them is bad
 	}
 	same := slices.ContainsFunc(w.remote, func(r winInfo) bool { return r.Same != 0 })
 	for rank, r := range w.remote {
-		if err == nil && (r.Bad != 0 || r.Elem != mine.Elem || r.Kind != mine.Kind || (r.Port == 0) != (mine.Port == 0)) {
+		if err == nil && (r.Elem != mine.Elem || r.Kind != mine.Kind || (r.Port == 0) != (mine.Port == 0)) {
 			err = fmt.Errorf("%w: rank %d does not agree", ErrWindow, rank)
 		}
 		if err == nil && same && r.Bytes != mine.Bytes {
@@ -165,18 +167,7 @@ func (w *window) connectAll(ctx context.Context) error {
 		})
 	}
 	wg.Wait()
-	err := errors.Join(errs...)
-	bad := []uint8{0}
-	if err != nil {
-		bad[0] = 1
-	}
-	if e := Allreduce(ctx, w.c, bad, bad, Max); e != nil && err == nil {
-		err = e
-	}
-	if err == nil && bad[0] != 0 {
-		err = fmt.Errorf("%w: a rank has no queue pairs to all others", ErrWindow)
-	}
-	return err
+	return w.c.consent(ctx, errors.Join(errs...))
 }
 
 // free ends the window.

@@ -116,6 +116,7 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 		c.peers[i] = w.eng.peer(r)
 	}
 	c.seq = make([]uint32, len(to))
+	c.uses.Store(1)
 	w.eng.hold(c.peers)
 	w.eng.register(c)
 	w.eng.setHints(c)
@@ -359,6 +360,8 @@ const (
 	tagTell    = 102     // from the leader of a group to the others
 	tagBetween = 103     // between the leaders of the groups of an intercommunicator
 	tagReport  = 104     // to the root of a conference
+	tagVote    = 105     // consent: up the tree
+	tagResult  = 106     // down
 	tagInter   = 1 << 29 // with the tag of IntercommCreate
 	tagGroup   = 1 << 30 // with the tag of CreateGroup
 )

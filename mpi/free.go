@@ -1,0 +1,90 @@
+package mpi
+
+// Free gives up c. Operations that wait on it, nonblocking ones and those that block in
+// other goroutines, go on and complete as if c were still there (MPI-4.1, Section
+// 7.4.3); what starts later returns ErrFreed. Messages that no receive waits for are
+// dropped. It is local and does not block.
+func (c *Comm) Free() {
+	if c == c.w.world || c == c.w.self || !c.freed.CompareAndSwap(false, true) {
+		return
+	}
+	c.attrs.dropAll()
+	c.drop()
+}
+
+// hold keeps what a collective needs, until drop. It reports false if c is gone.
+func (c *Comm) hold() bool {
+	for {
+		n := c.uses.Load()
+		if n == 0 {
+			return false
+		}
+		if c.uses.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// drop is the opposite of hold, and of the making of c. The contexts of c go one by
+// one, each when nothing waits in it any more; with the last goes the rest.
+func (c *Comm) drop() {
+	if c.uses.Add(-1) > 0 {
+		return
+	}
+	e := c.w.eng
+	c.lasting.Store(int32(len(c.ctx)))
+	for _, x := range c.ctx {
+		gone := func() {
+			e.dropContexts(ErrFreed, x)
+			if c.lasting.Add(-1) == 0 {
+				c.forget()
+			}
+		}
+		e.mu.Lock()
+		waits := x.waits()
+		if waits {
+			x.emptied = func() { go gone() } // e.mu is held when it is called
+		}
+		e.mu.Unlock()
+		if !waits {
+			gone()
+		}
+	}
+}
+
+// forget ends what c has besides its contexts.
+func (c *Comm) forget() {
+	c.w.ft.forget(c)
+	c.w.eng.release(c.peers)
+	if c.local != nil {
+		c.local.Free()
+	}
+}
+
+// waits reports whether a receive or a probe waits in the context.
+func (x *matchContext) waits() bool {
+	return x.exact+x.anyTag+x.anyBoth+len(x.probers) > 0
+}
+
+// tellEmpty is called when something that waited is gone.
+func (x *matchContext) tellEmpty() {
+	if x.emptied != nil && !x.waits() {
+		x.emptied()
+		x.emptied = nil
+	}
+}
+
+// usable returns why no operation of the program may start on c, or nil.
+func (c *Comm) usable() error { return c.open(slotUser) }
+
+// open returns why nothing may start in a context of c, or nil. Collectives that began
+// before Free go on.
+func (c *Comm) open(s slot) error {
+	if c.freed.Load() && (s != slotColl || c.uses.Load() == 0) {
+		return ErrFreed
+	}
+	if c.ft.revoked.Load() {
+		return ErrRevoked
+	}
+	return c.w.usable()
+}
