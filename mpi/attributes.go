@@ -167,7 +167,7 @@ func (t *Datatype) SetName(name string) { t.own.setName(name) }
 // like returns a datatype with the layout of t.
 func (t *Datatype) like() *Datatype {
 	return &Datatype{
-		root: t.root, size: t.size, lb: t.lb, ub: t.ub, marked: t.marked, tlb: t.tlb, tub: t.tub, align: t.align, depth: t.depth, sig: t.sig,
+		root: t.root, size: t.size, lb: t.lb, ub: t.ub, marked: t.marked, tlb: t.tlb, tub: t.tub, align: t.align, depth: t.depth, sig: t.sig, values: t.values,
 	}
 }
 

@@ -67,7 +67,7 @@ func (c *Comm) alltoallwCall(ctx context.Context, b checked, out, in *typedBlock
 // alltoallwPacked packs the blocks, exchanges them pairwise, and unpacks.
 func alltoallwPacked(k *call, out, in *typedBlocks) error {
 	send, recv := k.send, k.recv
-	k.elem = 1
+	k.elem, k.slot = 1, slotColl // blocks are of any types
 	var err error
 	k.send, k.recv = k.scratch(total(out.lens)), k.scratch(total(in.lens))
 	if k.sv, err = k.svMem.set(k, out.lens, nil, len(k.send)); err != nil {

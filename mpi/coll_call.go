@@ -27,6 +27,7 @@ type call struct {
 	sv, rv     *layout // where blocks lie, for those of unequal blocks, or nil
 	bytes      int     // what the tuning table goes by, the same on all ranks
 
+	slot   slot // of the messages: with the type of the elements, if all of them have it
 	red    reducer
 	elem   int  // bytes of an element, for reductions
 	strict bool // combine strictly from left to right
@@ -59,7 +60,7 @@ func (c *Comm) begin(ctx context.Context, coll Coll) (*call, error) {
 		return nil, ErrFreed
 	}
 	k := callPool.Get().(*call)
-	k.ctx, k.c, k.coll, k.rank, k.size = ctx, c, coll, c.rank, len(c.peers)
+	k.ctx, k.c, k.coll, k.rank, k.size, k.slot = ctx, c, coll, c.rank, len(c.peers), slotColl
 	k.tag = c.coll.nextTag()
 	return k, nil
 }
@@ -105,11 +106,15 @@ func (k *call) release() {
 	callPool.Put(k)
 }
 
-// tolerate turns an error about the length of a message into one that is
+// tolerate turns an error about the length or the type of a message into one that is
 // reported at the end: the collective goes on, so that the other ranks are not
-// left waiting because of this one.
+// left waiting because of this one. After a wrong type what this rank sends matches no
+// type, as it may depend on data that has not been received.
 func (k *call) tolerate(err error) error {
-	if err != nil && (errors.Is(err, ErrTruncate) || errors.Is(err, ErrCount)) {
+	if err != nil && errors.Is(err, ErrTypeMismatch) {
+		k.slot = slotColl.of(sigFailed)
+	}
+	if err != nil && (errors.Is(err, ErrTruncate) || errors.Is(err, ErrCount) || errors.Is(err, ErrTypeMismatch)) {
 		if k.wrong == nil {
 			k.wrong = err
 		}
@@ -126,17 +131,19 @@ func (k *call) expect(st Status, err error, src, want int) error {
 }
 
 // to sends b to rank dst.
-func (k *call) to(b []byte, dst int) error { return k.c.csend(k.ctx, b, dst, k.tag) }
+func (k *call) to(b []byte, dst int) error {
+	return k.c.send(k.ctx, k.slot, sendStandard, b, dst, k.tag)
+}
 
 // from receives exactly len(b) bytes from rank src.
 func (k *call) from(b []byte, src int) error {
-	st, err := k.c.recv(k.ctx, slotColl, b, src, k.tag)
+	st, err := k.c.recv(k.ctx, k.slot, b, src, k.tag)
 	return k.expect(st, err, src, len(b))
 }
 
 // swap sends sb to dst while it receives rb from src.
 func (k *call) swap(sb []byte, dst int, rb []byte, src int) error {
-	st, err := k.c.csendrecv(k.ctx, sb, dst, k.tag, rb, src, k.tag)
+	st, err := k.c.sendrecv(k.ctx, k.slot, sb, dst, k.tag, k.slot, rb, src, k.tag)
 	return k.expect(st, err, src, len(rb))
 }
 
@@ -149,14 +156,14 @@ type pending struct {
 
 // startTo starts sending b to dst, to be waited for by wait.
 func (k *call) startTo(b []byte, dst int) error {
-	r, err := k.c.cisend(b, dst, k.tag)
+	r, err := k.c.isend(k.slot, sendStandard, b, dst, k.tag)
 	return k.started(pending{r, dst, -1}, err)
 }
 
 // startFrom starts receiving exactly len(b) bytes from src, to be waited for
 // by wait.
 func (k *call) startFrom(b []byte, src int) error {
-	r, err := k.c.cirecv(b, src, k.tag)
+	r, err := k.c.irecv(k.slot, b, src, k.tag)
 	return k.started(pending{r, src, len(b)}, err)
 }
 

@@ -269,7 +269,7 @@ func (c *Comm) reduceGroup(ctx context.Context, k *call, red reducer) (part *cal
 	if c.rank == 0 {
 		sum = k.scratch(len(k.send))
 	}
-	part, err = c.local.reduceCall(ctx, CollReduce, checked{send: k.send, recv: sum, elem: k.elem}, red, 0)
+	part, err = c.local.reduceCall(ctx, CollReduce, checked{send: k.send, recv: sum, elem: k.elem, sig: k.slot.sig()}, red, 0)
 	return part, sum, err
 }
 
@@ -281,7 +281,7 @@ func (c *Comm) interAllreduce(ctx context.Context, k *call, red reducer) (*call,
 	if err != nil {
 		return k.refuse(err)
 	}
-	spread, err := c.local.bcastCall(ctx, checked{recv: k.recv, elem: k.elem}, 0)
+	spread, err := c.local.bcastCall(ctx, checked{recv: k.recv, elem: k.elem, sig: k.slot.sig()}, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)
@@ -319,7 +319,7 @@ func (c *Comm) interReduceScatter(ctx context.Context, coll Coll, b checked, cou
 	if c.rank == 0 {
 		other = k.scratch(len(k.send))
 	}
-	deal, err := c.local.gathervCall(ctx, CollScatterv, checked{send: other, recv: k.recv, elem: k.elem}, counts, nil, 0)
+	deal, err := c.local.gathervCall(ctx, CollScatterv, checked{send: other, recv: k.recv, elem: k.elem, sig: k.slot.sig()}, counts, nil, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)

@@ -44,7 +44,7 @@ func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typ
 	}
 	k.alone = func(k *call) error {
 		send, recv := k.send, k.recv
-		k.elem = 1
+		k.elem, k.slot = 1, slotColl // blocks are of any types
 		k.send, k.recv = k.scratch(total(to.lens)), k.scratch(total(from.lens))
 		for i, typ := range to.types {
 			typ.packAll(k.send[out.at[i]:][:out.count[i]], send[to.displs[i]:], to.counts[i])

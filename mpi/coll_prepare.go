@@ -14,11 +14,12 @@ import (
 type checked struct {
 	send, recv []byte
 	elem       int
+	sig        typeSig
 	err        error
 }
 
 func check[T Element](send, recv []T) (b checked) {
-	if b.err = checkElement[T](); b.err == nil {
+	if b.sig, b.err = elementSig[T](); b.err == nil {
 		b.send, b.recv, b.elem = viewBytes(send), viewBytes(recv), sizeOf[T]()
 	}
 	return b
@@ -36,7 +37,7 @@ func (c *Comm) prepare(ctx context.Context, coll Coll, b checked, size int) (*ca
 	if c.remote != nil && !interHas[coll] {
 		return k.refuse(ErrComm)
 	}
-	k.send, k.recv, k.elem, k.bytes = b.send, b.recv, max(b.elem, 1), size
+	k.send, k.recv, k.elem, k.bytes, k.slot = b.send, b.recv, max(b.elem, 1), size, slotColl.of(b.sig)
 	return k, nil
 }
 

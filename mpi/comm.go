@@ -21,8 +21,20 @@ const (
 	slotWin              // windows
 	slotCount
 
-	slotMask = 7 // the bits of an id that select the slot
+	slotMask = 7 // the bits of an id, and of a slot, that select the context
+
+	slotSigShift = 16
 )
+
+// of returns the slot for messages of elements with a signature, which it carries to where
+// they are matched.
+func (s slot) of(sig typeSig) slot { return s | slot(sig)<<slotSigShift }
+
+// context returns the slot without a signature.
+func (s slot) context() slot { return s & slotMask }
+
+// sig returns the signature of the elements.
+func (s slot) sig() typeSig { return typeSig(s >> slotSigShift) }
 
 // Comm is a communicator: an ordered group of ranks with matching contexts of
 // its own. It is safe for concurrent use, except that collective operations

@@ -33,6 +33,8 @@ type Datatype struct {
 	align  int // for the padding of structs
 	depth  int
 	sig    signature
+	// values is the signature of the values in messages; sigAny if they are of several types.
+	values typeSig
 	own    labels
 	made   *Contents // how it was made
 }
@@ -71,13 +73,14 @@ func (t *Datatype) dense(count int) bool {
 
 // TypeOf returns the datatype of one T. It returns ErrType if T holds pointers.
 func TypeOf[T Element]() (*Datatype, error) {
-	if err := checkElement[T](); err != nil {
+	sig, err := elementSig[T]()
+	if err != nil {
 		return nil, err
 	}
 	var v T
 	n := int(unsafe.Sizeof(v))
 	t := &Datatype{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
-		sig: basicSignature(layoutOf(reflect.TypeFor[T]()))}
+		sig: basicSignature(layoutOf(reflect.TypeFor[T]())), values: sig}
 	t.made = &Contents{Combiner: CombinerNamed, Go: reflect.TypeFor[T](), named: t}
 	return t, nil
 }
@@ -309,7 +312,7 @@ func (b *builder) block(n int, t *Datatype) (*Datatype, error) {
 		return t, nil
 	}
 	extent := t.ub - t.lb
-	r := &Datatype{lb: t.lb, ub: t.ub, marked: t.marked, tlb: t.tlb, tub: t.tub}
+	r := &Datatype{values: t.values, lb: t.lb, ub: t.ub, marked: t.marked, tlb: t.tlb, tub: t.tub}
 	last, ok := mul2(extent, n-1)
 	var ok1, ok2, ok3, ok4, ok5 bool
 	if r.size, ok5 = mul2(t.size, n); last < 0 {
@@ -345,7 +348,10 @@ func (b *builder) place(off int, t *Datatype) bool {
 	}
 	if t.size > 0 {
 		if !b.data {
-			b.t.tlb, b.t.tub, b.data = tlb, tub, true
+			b.t.tlb, b.t.tub, b.t.values, b.data = tlb, tub, t.values, true
+		}
+		if b.t.values != t.values {
+			b.t.values = sigAny
 		}
 		b.t.tlb, b.t.tub = min(b.t.tlb, tlb), max(b.t.tub, tub)
 	}

@@ -18,7 +18,7 @@ func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 		return c.raise(err)
 	}
 	at := c.enter()
-	err = c.send(ctx, slotUser, sendStandard, b, dst, tag)
+	err = c.send(ctx, slotUser.of(t.values), sendStandard, b, dst, tag)
 	c.leave(at, "SendType", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -33,7 +33,7 @@ func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int
 		return nil, c.raise(err)
 	}
 	at := c.enter()
-	r, err := c.isend(slotUser, sendStandard, b, dst, tag)
+	r, err := c.isend(slotUser.of(t.values), sendStandard, b, dst, tag)
 	c.leave(at, "IsendType", dst, tag, len(b), err)
 	return r, c.raise(err)
 }
@@ -50,7 +50,7 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 		return Status{}, c.raise(err)
 	}
 	at := c.enter()
-	st, err := c.recv(ctx, slotUser, b, src, tag)
+	st, err := c.recv(ctx, slotUser.of(t.values), b, src, tag)
 	c.leaveRecv(at, "RecvType", src, tag, st, err)
 	if s != nil {
 		t.unpackAll(dst, b[:st.Bytes], count)
@@ -69,7 +69,7 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 		return nil, c.raise(err)
 	}
 	at := c.enter()
-	r, err := c.irecv(slotUser, b, src, tag)
+	r, err := c.irecv(slotUser.of(t.values), b, src, tag)
 	c.leave(at, "IrecvType", src, tag, len(b), err)
 	if err != nil || s == nil {
 		return r, c.raise(err)

@@ -200,7 +200,7 @@ func (t *Datatype) Signature() string {
 
 // Matches reports whether items of t and u have the same elements in the same
 // order, which is when one may be sent and the other received (MPI-4.1,
-// Section 3.3.1). The library itself checks lengths only.
+// Section 3.3.1). Messages are checked less strictly: see ErrTypeMismatch.
 func (t *Datatype) Matches(u *Datatype) bool {
 	return t != nil && u != nil && t.sig.equal(u.sig)
 }

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"math/bits"
 	"reflect"
 	"sync"
 	"unsafe"
@@ -14,26 +15,63 @@ import (
 // in the memory layout of the machine: ranks of one job share an architecture.
 type Element interface{ any }
 
-// elementOK caches, per reflect.Type, whether a type is a valid Element.
-var elementOK sync.Map // reflect.Type → bool
+// elementSigs caches, per reflect.Type, the signature of a valid Element; nil for others.
+var elementSigs sync.Map // reflect.Type → *typeSig
 
 // checkElement returns ErrType if T holds pointers.
 func checkElement[T Element]() error {
+	_, err := elementSig[T]()
+	return err
+}
+
+// elementSig returns the signature of T, and ErrType if T holds pointers.
+func elementSig[T Element]() (typeSig, error) {
 	switch any((*T)(nil)).(type) {
-	case *byte, *int8, *int16, *uint16, *int32, *uint32, *int64, *uint64, *int, *uint,
-		*float32, *float64, *complex64, *complex128, *bool:
-		return nil
+	case *byte:
+		return sigAny, nil
+	case *float64:
+		return sigFloat.of(8), nil
+	case *int:
+		return sigInt.of(bits.UintSize / 8), nil
+	case *int32:
+		return sigInt.of(4), nil
+	case *int64:
+		return sigInt.of(8), nil
+	case *float32:
+		return sigFloat.of(4), nil
+	case *uint64:
+		return sigUint.of(8), nil
+	case *uint32:
+		return sigUint.of(4), nil
+	case *uint:
+		return sigUint.of(bits.UintSize / 8), nil
+	case *int8:
+		return sigInt.of(1), nil
+	case *int16:
+		return sigInt.of(2), nil
+	case *uint16:
+		return sigUint.of(2), nil
+	case *complex64:
+		return sigComplex.of(8), nil
+	case *complex128:
+		return sigComplex.of(16), nil
+	case *bool:
+		return sigBool.of(1), nil
 	}
 	t := reflect.TypeFor[T]()
-	ok, hit := elementOK.Load(t)
+	s, hit := elementSigs.Load(t)
 	if !hit {
-		ok = pointerFree(t)
-		elementOK.Store(t, ok)
+		var sig *typeSig
+		if pointerFree(t) {
+			sig = new(sigOf(t))
+		}
+		s, _ = elementSigs.LoadOrStore(t, sig)
 	}
-	if !ok.(bool) {
-		return fmt.Errorf("%w: %v", ErrType, t)
+	sig := s.(*typeSig)
+	if sig == nil {
+		return sigAny, fmt.Errorf("%w: %v", ErrType, t)
 	}
-	return nil
+	return *sig, nil
 }
 
 // pointerFree reports whether values of t can be copied as bytes between processes.
@@ -63,6 +101,15 @@ func bytesOf[T Element](buf []T) ([]byte, error) {
 		return nil, err
 	}
 	return viewBytes(buf), nil
+}
+
+// typedBytes is bytesOf, with the slot of the program for messages of such elements.
+func typedBytes[T Element](buf []T) ([]byte, slot, error) {
+	sig, err := elementSig[T]()
+	if err != nil {
+		return nil, 0, err
+	}
+	return viewBytes(buf), slotUser.of(sig), nil
 }
 
 // viewBytes is bytesOf for a type that has already been checked.

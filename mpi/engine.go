@@ -233,7 +233,7 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 	if r == nil {
 		taken = e.keep(f, x, early, body)
 	} else {
-		r.setMatch(p, src, v.tag, v.length)
+		r.setMatch(p, src, v.tag, v.length, v.sig)
 		if r.tag == AnyTag {
 			x.recheck()
 		}
@@ -268,7 +268,7 @@ func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (take
 	v := &f.env
 	m := newMessage()
 	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.source), v.tag, v.seq, early
-	m.kind, m.length, m.id = v.kind, v.length, v.id
+	m.kind, m.length, m.id, m.sig = v.kind, v.length, v.id, v.sig
 	if v.kind == kindReady {
 		m.whole, m.proposal = true, v.proposal()
 		f.p.ready.Add(1)
@@ -284,11 +284,16 @@ func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (take
 	return taken
 }
 
-// setMatch notes in r which message it got.
-func (r *Request) setMatch(p *peer, src, tag int32, length uint64) {
+// setMatch notes in r which message it got. One whose elements are of another type is
+// consumed like one that is too long, for a buffer of nothing.
+func (r *Request) setMatch(p *peer, src, tag int32, length uint64, sig typeSig) {
 	r.peer = p
-	r.length = length
-	r.status = Status{Source: int(src), Tag: int(tag), Bytes: int(min(length, uint64(len(r.buf))))}
+	r.length, r.got = length, sig
+	room := uint64(len(r.buf))
+	if r.wrong = length > 0 && !sig.matches(r.sig); r.wrong {
+		room = 0
+	}
+	r.status = Status{Source: int(src), Tag: int(tag), Bytes: int(min(length, room))}
 }
 
 // received ends a receive whose bytes are all there. One that has failed meanwhile,
@@ -299,6 +304,9 @@ func (r *Request) received() {
 	}
 	var err error
 	switch {
+	case r.wrong:
+		err = fmt.Errorf("%w: rank %d sent %v with tag %d, the receive is of %v",
+			ErrTypeMismatch, r.status.Source, r.got, r.status.Tag, r.sig)
 	case r.length > uint64(r.status.Bytes):
 		err = fmt.Errorf("%w: %d bytes for a buffer of %d", ErrTruncate, r.length, r.status.Bytes)
 	case r.ctx.exactLength.Load():

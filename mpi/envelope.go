@@ -7,20 +7,21 @@ import "encoding/binary"
 //
 //	 0      1      2         4        8          16     20     24       32     40
 //	+------+------+---------+--------+----------+------+------+--------+------+
-//	| kind | flags| 0       | source | context  | tag  | seq  | length | id   |  kindEager … kindReady
+//	| kind | flags| type    | source | context  | tag  | seq  | length | id   |  kindEager … kindReady
 //	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
-//	| kind | flags| 0       | source | context  | tag  | seq  | length | id   | STag (40) | port | 0 (44) | token (48-64)  |  kindOffer
+//	| kind | flags| type    | source | context  | tag  | seq  | length | id   | STag (40) | port | 0 (44) | token (48-64)  |  kindOffer
 //	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
 //	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn, kindWritten … kindBell
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
 //	| kind | 0    | 0       | 0      | id       | peer id     | length | STag (32) | port | 0 (36) | token (40-56)  |  kindGrant
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
 //
-// Only kindEager, kindSync and kindBody carry a body, of length bytes. Control
+// type is the typeSig of the elements. Only kindEager, kindSync and kindBody carry a body, of length bytes. Control
 // messages have kinds of their own, so that no body can be taken for one.
 type envelope struct {
 	kind   kind
 	flags  uint8
+	sig    typeSig
 	source uint32 // rank of the sender in the communicator
 	ctx    uint64 // context: communicator id and slot
 	tag    int32
@@ -116,6 +117,7 @@ func (v *envelope) put(b *[envelopeMaxLen]byte) []byte {
 		}
 		return b[:v.kind.headerLen()]
 	}
+	binary.BigEndian.PutUint16(b[2:], uint16(v.sig))
 	binary.BigEndian.PutUint64(b[8:], v.ctx)
 	binary.BigEndian.PutUint32(b[16:], uint32(v.tag))
 	binary.BigEndian.PutUint32(b[20:], v.seq)
@@ -136,7 +138,7 @@ func (v *envelope) put(b *[envelopeMaxLen]byte) []byte {
 // envelope is well-formed.
 func (v *envelope) get(b []byte) bool {
 	*v = envelope{kind: kind(b[0]), flags: b[1], source: binary.BigEndian.Uint32(b[4:])}
-	if v.kind == 0 || v.kind >= kindLimit || b[2] != 0 || b[3] != 0 {
+	if v.kind == 0 || v.kind >= kindLimit || !v.kind.matched() && (b[2] != 0 || b[3] != 0) {
 		return false
 	}
 	v.length = binary.BigEndian.Uint64(b[24:])
@@ -148,6 +150,7 @@ func (v *envelope) get(b []byte) bool {
 		v.peerID = binary.BigEndian.Uint64(b[16:])
 		return v.kind != kindGrant || v.grant.get(b[envelopeLen:])
 	}
+	v.sig = typeSig(binary.BigEndian.Uint16(b[2:]))
 	v.ctx = binary.BigEndian.Uint64(b[8:])
 	v.tag = int32(binary.BigEndian.Uint32(b[16:]))
 	v.seq = binary.BigEndian.Uint32(b[20:])

@@ -1,5 +1,10 @@
 package mpi
 
+import (
+	"slices"
+	"time"
+)
+
 // Free gives up c. Operations that wait on it, nonblocking ones and those that block in
 // other goroutines, go on and complete as if c were still there (MPI-4.1, Section
 // 7.4.3); what starts later returns ErrFreed. Messages that no receive waits for are
@@ -31,25 +36,51 @@ func (c *Comm) drop() {
 	if c.uses.Add(-1) > 0 {
 		return
 	}
-	e := c.w.eng
 	c.lasting.Store(int32(len(c.ctx)))
 	for _, x := range c.ctx {
-		gone := func() {
-			e.dropContexts(ErrFreed, x)
-			if c.lasting.Add(-1) == 0 {
-				c.forget()
-			}
-		}
-		e.mu.Lock()
-		waits := x.waits()
-		if waits {
-			x.emptied = func() { go gone() } // e.mu is held when it is called
-		}
-		e.mu.Unlock()
-		if !waits {
-			gone()
+		if c.w.eng.ids.receives(x) {
+			go c.dropLater(x)
+		} else {
+			c.dropContext(x)
 		}
 	}
+}
+
+// dropContext forgets x, or has that done when nothing waits in it any more.
+func (c *Comm) dropContext(x *matchContext) {
+	e := c.w.eng
+	e.mu.Lock()
+	waits := x.waits()
+	if waits {
+		x.emptied = func() { go c.dropLater(x) } // e.mu is held when it is called
+	}
+	e.mu.Unlock()
+	if waits {
+		return
+	}
+	e.dropContexts(ErrFreed, x)
+	if c.lasting.Add(-1) == 0 {
+		c.forget()
+	}
+}
+
+// dropLater is dropContext that waits for rendezvous whose body is on its way: such a
+// receive is posted again if the body does not come.
+func (c *Comm) dropLater(x *matchContext) {
+	for c.w.eng.ids.receives(x) && c.w.usable() == nil {
+		select {
+		case <-time.After(quietPoll):
+		case <-c.w.over:
+		}
+	}
+	c.dropContext(x)
+}
+
+// receives reports whether a receive of a context waits for a body.
+func (t *idTable) receives(x *matchContext) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(t.slots, func(s idSlot) bool { return s.r != nil && s.r.ctx == x })
 }
 
 // forget ends what c has besides its contexts.
@@ -80,7 +111,7 @@ func (c *Comm) usable() error { return c.open(slotUser) }
 // open returns why nothing may start in a context of c, or nil. Collectives that began
 // before Free go on.
 func (c *Comm) open(s slot) error {
-	if c.freed.Load() && (s != slotColl || c.uses.Load() == 0) {
+	if c.freed.Load() && (s.context() != slotColl || c.uses.Load() == 0) {
 		return ErrFreed
 	}
 	if c.ft.revoked.Load() {

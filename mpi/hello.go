@@ -26,7 +26,8 @@ import (
 // instead of ranks.
 
 const (
-	helloVersion = 2
+	// helloVersion is that of all messages between ranks: 3 has the types of elements.
+	helloVersion = 3
 	nonceLen     = 16
 	macLen       = sha256.Size
 

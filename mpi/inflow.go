@@ -124,7 +124,7 @@ func (r *Request) put(off uint64, b []byte) {
 // putLocked is put with r.place locked.
 func (r *Request) putLocked(off uint64, b []byte) {
 	switch {
-	case off >= uint64(len(r.buf)):
+	case r.wrong, off >= uint64(len(r.buf)):
 	case r.merge.red != nil:
 		r.merge.take(r.buf, int(off), b)
 	default:

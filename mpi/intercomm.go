@@ -236,7 +236,7 @@ func (x leaders) swap(ctx context.Context, b []byte) ([]byte, error) {
 	}
 	var out, in [8]byte
 	binary.BigEndian.PutUint64(out[:], uint64(len(b)))
-	if _, err := x.bridge.sendrecv(ctx, slotComm, out[:], x.remote, x.tag, in[:], x.remote, x.tag); err != nil {
+	if _, err := x.bridge.sendrecv(ctx, slotComm, out[:], x.remote, x.tag, slotComm, in[:], x.remote, x.tag); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint64(in[:])
@@ -244,7 +244,7 @@ func (x leaders) swap(ctx context.Context, b []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: message of %d bytes between leaders", ErrProtocol, n)
 	}
 	other := make([]byte, n)
-	_, err := x.bridge.sendrecv(ctx, slotComm, b, x.remote, x.tag, other, x.remote, x.tag)
+	_, err := x.bridge.sendrecv(ctx, slotComm, b, x.remote, x.tag, slotComm, other, x.remote, x.tag)
 	return other, err
 }
 

@@ -179,7 +179,7 @@ func (x *matchContext) removeMessage(m *message) {
 // its inflow does when it is.
 func (x *matchContext) take(m *message, r *Request) {
 	m.match, m.next = r, nil
-	r.setMatch(m.peer, m.src, m.tag, m.length)
+	r.setMatch(m.peer, m.src, m.tag, m.length, m.sig)
 	if !m.whole {
 		return
 	}

@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"context"
 	"unsafe"
 )
 
@@ -98,16 +97,17 @@ func (k *call) swapMerge(sb []byte, dst int, acc, mine []byte, src int, lower bo
 		}
 		return nil
 	}
-	st, err := k.c.sendrecvMerge(k.ctx, sb, dst, acc, src, k.tag, merging{red: k.red, mine: mine, lower: lower, elem: k.elem})
+	st, err := k.sendrecvMerge(sb, dst, acc, src, merging{red: k.red, mine: mine, lower: lower, elem: k.elem})
 	return k.expect(st, err, src, len(acc))
 }
 
-// sendrecvMerge is csendrecv whose receive combines.
-func (c *Comm) sendrecvMerge(ctx context.Context, sb []byte, dst int, rb []byte, src, tag int, m merging) (Status, error) {
-	if err := c.checkSource(slotColl, src); err != nil {
+// sendrecvMerge sends and receives at the same time; the receive combines.
+func (k *call) sendrecvMerge(sb []byte, dst int, rb []byte, src int, m merging) (Status, error) {
+	c := k.c
+	if err := c.checkSource(k.slot, src); err != nil {
 		return Status{}, err
 	}
 	r := newRequest(c.w.eng)
 	r.merge = m
-	return c.sendWith(ctx, r, slotColl, sb, dst, tag, rb, src, tag)
+	return c.sendWith(k.ctx, r, k.slot, sb, dst, k.tag, k.slot, rb, src, k.tag)
 }

@@ -13,6 +13,7 @@ type message struct {
 	peer     *peer
 	kind     kind
 	length   uint64
+	sig      typeSig  // of its elements
 	id       uint64   // send request of the peer
 	whole    bool     // buf is complete
 	dropped  bool     // nobody will want it

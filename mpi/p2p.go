@@ -14,7 +14,7 @@ import (
 // before, Send waits until it is sent, and succeeds. Either takes a round trip, or
 // until dst is found to be gone. (MPI-5.0, Section 3.2.1)
 func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return c.raise(err)
 	}
@@ -22,7 +22,7 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 		return c.raise(err)
 	}
 	t := c.enter()
-	err = c.send(ctx, slotUser, sendStandard, b, dst, tag)
+	err = c.send(ctx, s, sendStandard, b, dst, tag)
 	c.leave(t, "Send", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -30,7 +30,7 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 // Ssend is Send that returns only when a receive has matched the message
 // (MPI-5.0, Section 3.4). If it returns ctx.Err() the message is never received.
 func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return c.raise(err)
 	}
@@ -38,7 +38,7 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 		return c.raise(err)
 	}
 	t := c.enter()
-	err = c.send(ctx, slotUser, sendSync, b, dst, tag)
+	err = c.send(ctx, s, sendSync, b, dst, tag)
 	c.leave(t, "Ssend", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -48,9 +48,11 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 // done or src is gone (RankError). When ctx ends before a message has matched, the
 // receive is withdrawn, and buf no longer written to: no message is taken. After that
 // Recv waits for the rest of the message, or until its sender is found to be gone. A
-// message longer than buf gives ErrTruncate.
+// message longer than buf gives ErrTruncate, one of elements of another type
+// ErrTypeMismatch: then buf is unchanged. []byte matches all types, as sender and as
+// receiver; so do structs of very many different fields.
 func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Status, error) {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
@@ -58,7 +60,7 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.recv(ctx, slotUser, b, src, tag)
+	st, err := c.recv(ctx, s, b, src, tag)
 	c.leaveRecv(t, "Recv", src, tag, st, err)
 	return st, c.raise(err)
 }
@@ -68,19 +70,19 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 // what no call of another rank has matched; if that is only one of the two messages it
 // returns a SendrecvError, which says which was exchanged.
 func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (Status, error) {
-	sb, err := bytesOf(send)
+	sb, ss, err := typedBytes(send)
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
-	rb, err := bytesOf(recv)
+	rb, rs, err := typedBytes(recv)
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
-	return c.sendrecvUser(ctx, "Sendrecv", sb, dst, stag, rb, src, rtag)
+	return c.sendrecvUser(ctx, "Sendrecv", ss, sb, dst, stag, rs, rb, src, rtag)
 }
 
 // sendrecvUser is Sendrecv of bytes, by a name for profilers.
-func (c *Comm) sendrecvUser(ctx context.Context, name string, send []byte, dst, stag int, recv []byte, src, rtag int) (Status, error) {
+func (c *Comm) sendrecvUser(ctx context.Context, name string, s slot, send []byte, dst, stag int, rs slot, recv []byte, src, rtag int) (Status, error) {
 	if err := checkTag(stag); err != nil {
 		return Status{}, c.raise(err)
 	}
@@ -88,7 +90,7 @@ func (c *Comm) sendrecvUser(ctx context.Context, name string, send []byte, dst, 
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.sendrecv(ctx, slotUser, send, dst, stag, recv, src, rtag)
+	st, err := c.sendrecv(ctx, s, send, dst, stag, rs, recv, src, rtag)
 	c.leave(t, name, dst, stag, len(send), err)
 	return st, c.raise(err)
 }
@@ -96,7 +98,7 @@ func (c *Comm) sendrecvUser(ctx context.Context, name string, send []byte, dst, 
 // Isend starts a send. buf must not be changed until the request is done. It
 // does not block.
 func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return nil, c.raise(err)
 	}
@@ -104,14 +106,14 @@ func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 		return nil, c.raise(err)
 	}
 	t := c.enter()
-	r, err := c.isend(slotUser, sendStandard, b, dst, tag)
+	r, err := c.isend(s, sendStandard, b, dst, tag)
 	c.leave(t, "Isend", dst, tag, len(b), err)
 	return r, c.raise(err)
 }
 
 // Issend is Isend whose request is done only when a receive has matched.
 func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return nil, c.raise(err)
 	}
@@ -119,7 +121,7 @@ func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 		return nil, c.raise(err)
 	}
 	t := c.enter()
-	r, err := c.isend(slotUser, sendSync, b, dst, tag)
+	r, err := c.isend(s, sendSync, b, dst, tag)
 	c.leave(t, "Issend", dst, tag, len(b), err)
 	return r, c.raise(err)
 }
@@ -127,7 +129,7 @@ func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 // Irecv starts a receive. buf must not be touched until the request is done.
 // It does not block.
 func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return nil, c.raise(err)
 	}
@@ -135,7 +137,7 @@ func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 		return nil, c.raise(err)
 	}
 	t := c.enter()
-	r, err := c.irecv(slotUser, b, src, tag)
+	r, err := c.irecv(s, b, src, tag)
 	c.leave(t, "Irecv", src, tag, len(b), err)
 	return r, c.raise(err)
 }

@@ -23,7 +23,7 @@ func Ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 }
 
 func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 		return nil, err
 	}
 	m := newBlock(len(b))
-	r, err := c.isend(slotUser, sendStandard, m.b[:copy(m.b, b)], dst, tag)
+	r, err := c.isend(s, sendStandard, m.b[:copy(m.b, b)], dst, tag)
 	if err != nil {
 		m.recycle()
 		return nil, err
@@ -45,12 +45,12 @@ func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 // SendrecvReplace sends buf to dst and then receives into it from src
 // (MPI-5.0, Section 3.10). It needs memory for a copy of buf.
 func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
 	m := newBlock(len(b))
-	st, err := c.sendrecvUser(ctx, "SendrecvReplace", m.b[:copy(m.b, b)], dst, stag, b, src, rtag)
+	st, err := c.sendrecvUser(ctx, "SendrecvReplace", s, m.b[:copy(m.b, b)], dst, stag, s, b, src, rtag)
 	if err == nil {
 		m.recycle()
 	}

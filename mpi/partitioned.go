@@ -42,6 +42,7 @@ type partSide struct {
 	self  bool  // both are the caller
 	parts int
 	buf   []byte
+	slot  slot // for the parts
 
 	mu     sync.Mutex
 	active *Request // the started operation
@@ -50,14 +51,14 @@ type partSide struct {
 // partOf returns part i of n of b, whose length is a multiple of n.
 func partOf(b []byte, i, n int) []byte { return b[len(b)/n*i : len(b)/n*(i+1)] }
 
-func (c *Comm) openPart(b []byte, partitions, peer, tag int, sends bool) (*partSide, error) {
+func (c *Comm) openPart(b []byte, own slot, partitions, peer, tag int, sends bool) (*partSide, error) {
 	if partitions < 1 || partitions > MaxPartitions || len(b)%partitions != 0 {
 		return nil, fmt.Errorf("%w: %d bytes in %d partitions", ErrPartition, len(b), partitions)
 	}
 	if err := errors.Join(checkTag(tag), checkRank(c, peer)); err != nil {
 		return nil, err
 	}
-	s := &partSide{parts: partitions, buf: b}
+	s := &partSide{parts: partitions, buf: b, slot: own}
 	if peer == ProcNull {
 		return s, nil
 	}
@@ -124,11 +125,11 @@ type PartitionedSend struct {
 // other partitions; operations of one pair of ranks and tag match in the order
 // they are prepared. It does not block.
 func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*PartitionedSend, error) {
-	b, err := bytesOf(buf)
+	b, own, err := typedBytes(buf)
 	if err != nil {
 		return nil, c.raise(err)
 	}
-	s, err := c.openPart(b, partitions, dst, tag, true)
+	s, err := c.openPart(b, own, partitions, dst, tag, true)
 	if err != nil {
 		return nil, c.raise(err)
 	}
@@ -179,7 +180,7 @@ func (p *PartitionedSend) Pready(i int) error {
 	if p.c == nil {
 		return nil
 	}
-	r, err := p.c.isend(slotUser, sendStandard, partOf(p.buf, i, p.parts), 1, i)
+	r, err := p.c.isend(p.slot, sendStandard, partOf(p.buf, i, p.parts), 1, i)
 	if err != nil {
 		sent <- doneRequest(p.w.eng, Status{}, err) // so that the request ends
 		return err
@@ -221,11 +222,11 @@ type PartitionedRecv struct {
 // buf, to be looked at in equal parts. Wildcards are not allowed. It does not
 // block.
 func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*PartitionedRecv, error) {
-	b, err := bytesOf(buf)
+	b, own, err := typedBytes(buf)
 	if err != nil {
 		return nil, c.raise(err)
 	}
-	s, err := c.openPart(b, partitions, src, tag, false)
+	s, err := c.openPart(b, own, partitions, src, tag, false)
 	if err != nil {
 		return nil, c.raise(err)
 	}
@@ -261,7 +262,7 @@ func (p *PartitionedRecv) receive() (Status, error) {
 	}
 	got := make([]*Request, 0, n)
 	for i := range int(n) {
-		r, err := p.c.irecv(slotUser, partOf(p.buf, i, int(n)), 0, i)
+		r, err := p.c.irecv(p.slot, partOf(p.buf, i, int(n)), 0, i)
 		if err != nil {
 			for _, r := range got {
 				r.Cancel()

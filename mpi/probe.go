@@ -125,30 +125,30 @@ func (c *Comm) improbe(src, tag int) (*Message, error) {
 // m must not be used again.
 func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) {
 	c := m.c
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.w.eng.finishRecv(ctx, m.start(b))
+	st, err := c.w.eng.finishRecv(ctx, m.start(s, b))
 	c.leaveRecv(t, "Mrecv", m.st.Source, m.st.Tag, st, err)
 	return st, c.raise(err)
 }
 
 // Imrecv starts Mrecv. It does not block.
 func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
-	b, err := bytesOf(buf)
+	b, s, err := typedBytes(buf)
 	if err != nil {
 		return nil, m.c.raise(err)
 	}
 	t := m.c.enter()
-	r := m.start(b)
+	r := m.start(s, b)
 	m.c.leave(t, "Imrecv", m.st.Source, m.st.Tag, m.st.Bytes, nil)
 	return r, nil
 }
 
 // start receives the message into b.
-func (m *Message) start(b []byte) *Request {
+func (m *Message) start(s slot, b []byte) *Request {
 	e := m.c.w.eng
 	if m.m == nil {
 		var err error
@@ -160,6 +160,7 @@ func (m *Message) start(b []byte) *Request {
 	r := newRequest(e)
 	r.comm = m.c
 	r.ctx, r.src, r.tag, r.buf, r.probed = m.m.ctx, int32(m.st.Source), int32(m.st.Tag), b, true
+	r.sig = s.sig()
 	e.mu.Lock()
 	if m.m.lost {
 		e.mu.Unlock()

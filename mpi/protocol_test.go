@@ -27,7 +27,13 @@ func TestProtocolViolations(t *testing.T) {
 	}{
 		{"kind 0", make([]byte, 32)},
 		{"kind 200", append([]byte{200}, make([]byte, 31)...)},
-		{"reserved bytes", func() []byte { b := enc(eager, 0); b[2] = 1; return b }()},
+		{"reserved bytes", func() []byte {
+			v := eager
+			v.kind = kindCredit
+			b := enc(v, 0)
+			b[2] = 1
+			return b
+		}()},
 		{"negative tag", with(func(v *envelope) { v.tag = -1 })},
 		{"huge length", with(func(v *envelope) { v.length = maxMessage + 1 })},
 		{"more than the credit", with(func(v *envelope) { v.length = 1 << 40 })},

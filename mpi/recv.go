@@ -39,7 +39,7 @@ func (e *engine) finishRecv(ctx context.Context, r *Request) (Status, error) {
 	if r.err != nil {
 		st := Status{}
 		if r.length > uint64(r.status.Bytes) {
-			st = r.status // truncated
+			st = r.status // truncated, or of another type
 		}
 		return st, r.err
 	}
@@ -60,38 +60,39 @@ func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
 		return nil, err
 	}
 	r := newRequest(c.w.eng)
-	if s == slotUser {
+	if s.context() == slotUser {
 		r.comm = c
 	}
-	r.anySource = src == AnySource && s == slotUser
+	r.anySource = src == AnySource && s.context() == slotUser
 	c.startRecv(r, s, b, src, tag)
 	return r, nil
 }
 
-// sendrecv is the combined send and receive of all kinds; see Sendrecv.
-func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rb []byte, src, rtag int) (Status, error) {
+// sendrecv is the combined send and receive of all kinds, in slots of one context; see
+// Sendrecv.
+func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.send(ctx, s, sendStandard, sb, dst, stag)
 	}
-	if err := c.checkSource(s, src); err != nil {
+	if err := c.checkSource(rs, src); err != nil {
 		return Status{}, err
 	}
-	return c.sendWith(ctx, newRequest(c.w.eng), s, sb, dst, stag, rb, src, rtag)
+	return c.sendWith(ctx, newRequest(c.w.eng), s, sb, dst, stag, rs, rb, src, rtag)
 }
 
 // sendWith starts the receive r, sends, and waits for r. If the send fails, r is
 // withdrawn, or, if a message has matched it, gets that.
-func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst, stag int, rb []byte, src, rtag int) (Status, error) {
+func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
 	e := c.w.eng
 	err := ctx.Err()
 	if err == nil && dst != ProcNull {
-		err = c.checkPeer(dst)
+		err = c.checkPeer(s, dst)
 	}
 	if err != nil { // before anything is received
 		r.recycle()
 		return Status{}, err
 	}
-	c.startRecv(r, s, rb, src, rtag)
+	c.startRecv(r, rs, rb, src, rtag)
 	serr := c.send(ctx, s, sendStandard, sb, dst, stag)
 	if serr != nil {
 		e.cancel(r, serr)
@@ -99,15 +100,15 @@ func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst,
 	}
 	st, rerr := e.finishRecv(ctx, r)
 	switch {
-	case serr == nil && (rerr == nil || st != Status{}): // st: a truncated message
+	case serr == nil && (rerr == nil || st != Status{} || errors.Is(rerr, ErrTypeMismatch)): // st: a truncated message
 		return st, rerr
-	case serr == nil && (s != slotUser || dst == ProcNull):
+	case serr == nil && (s.context() != slotUser || dst == ProcNull):
 		return Status{}, rerr
 	case serr == nil:
 		return Status{}, &SendrecvError{Sent: true, Err: rerr}
 	case rerr != nil && st == Status{}:
 		return Status{}, serr
-	case s != slotUser:
+	case s.context() != slotUser:
 		return st, serr
 	}
 	return st, &SendrecvError{Received: true, Err: errors.Join(serr, rerr)}
@@ -122,8 +123,8 @@ func (c *Comm) checkSource(s slot, src int) error {
 
 // startRecv matches r with a message that is there, or posts it.
 func (c *Comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
-	e, x := c.w.eng, c.ctx[s]
-	r.ctx, r.src, r.tag, r.buf = x, int32(src), int32(tag), b
+	e, x := c.w.eng, c.ctx[s.context()]
+	r.ctx, r.src, r.tag, r.buf, r.sig = x, int32(src), int32(tag), b, s.sig()
 	e.mu.Lock()
 	if e.err != nil || x.dead != nil {
 		err := e.err

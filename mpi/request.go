@@ -33,6 +33,8 @@ type Request struct {
 	buf      []byte
 	exposed  exposure    // what the peer may write to; guarded by place
 	length   uint64      // of the matched message
+	sig, got typeSig     // of the elements of buf, and of those of the message
+	wrong    bool        // they do not match
 	merge    merging     // what is done with what comes; guarded by place
 	failed   atomic.Bool // fail was called: what comes is not placed any more; set under place
 	epoch    uint32      // counts unmatch, never reset: a copier of an earlier match stops; guarded by place

@@ -50,7 +50,7 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 	if err != nil {
 		return nil, err
 	}
-	if s == slotUser {
+	if s.context() == slotUser {
 		r.comm = c
 	}
 	if done {
@@ -72,8 +72,8 @@ func (c *Comm) checkPeer(s slot, rank int) error {
 // else r is completed later. It does not block; blocks tells that the caller
 // will wait for the message to be sent.
 func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
-	e, x, p := c.w.eng, c.ctx[s], c.peers[dst]
-	v := envelope{kind: kindEager, source: uint32(c.rank), ctx: x.id, tag: int32(tag), length: uint64(len(b))}
+	e, x, p := c.w.eng, c.ctx[s.context()], c.peers[dst]
+	v := envelope{kind: kindEager, sig: s.sig(), source: uint32(c.rank), ctx: x.id, tag: int32(tag), length: uint64(len(b))}
 	hints := c.hints.Load()
 	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.tag), x
 	waits := int32(0) // events to come
@@ -92,7 +92,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		p.mu.Unlock()
 		return false, err
 	}
-	if s == slotUser && !hints.overtaking {
+	if s.context() == slotUser && !hints.overtaking {
 		v.flags = flagSeq
 		v.seq = c.seq[dst]
 		c.seq[dst]++
@@ -140,7 +140,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		}
 	}
 	if err == nil {
-		p.sent[s].count(len(b))
+		p.sent[s.context()].count(len(b))
 	}
 	p.mu.Unlock()
 	if err != nil {

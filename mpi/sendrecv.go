@@ -4,30 +4,30 @@ import "context"
 
 // Isendrecv starts Sendrecv. Both messages are matched in the order of the calls.
 func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (*Request, error) {
-	sb, err := bytesOf(send)
+	sb, ss, err := typedBytes(send)
 	if err != nil {
 		return nil, c.raise(err)
 	}
-	rb, err := bytesOf(recv)
+	rb, rs, err := typedBytes(recv)
 	if err != nil {
 		return nil, c.raise(err)
 	}
-	r, err := c.isendrecv("Isendrecv", sb, dst, stag, rb, src, rtag, nil)
+	r, err := c.isendrecv("Isendrecv", ss, sb, dst, stag, rs, rb, src, rtag, nil)
 	return r, c.raise(err)
 }
 
 // IsendrecvReplace starts SendrecvReplace.
 func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*Request, error) {
-	b, mem, err := copied(c, buf, stag, src, rtag)
+	b, s, mem, err := copied(c, buf, stag, src, rtag)
 	if err != nil {
 		return nil, c.raise(err)
 	}
-	r, err := c.isendrecv("IsendrecvReplace", b, dst, stag, viewBytes(buf), src, rtag, mem)
+	r, err := c.isendrecv("IsendrecvReplace", s, b, dst, stag, s, viewBytes(buf), src, rtag, mem)
 	return r, c.raise(err)
 }
 
 // isendrecv starts a receive and a send; it gives mem back when that is done.
-func (c *Comm) isendrecv(name string, sb []byte, dst, stag int, rb []byte, src, rtag int, mem *scratch) (*Request, error) {
+func (c *Comm) isendrecv(name string, ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *scratch) (*Request, error) {
 	if err := checkTag(stag); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (c *Comm) isendrecv(name string, sb []byte, dst, stag int, rb []byte, src, 
 		return nil, err
 	}
 	t := c.enter()
-	r, err := c.both(sb, dst, stag, rb, src, rtag, mem)
+	r, err := c.both(ss, sb, dst, stag, rs, rb, src, rtag, mem)
 	if err != nil {
 		return nil, err
 	}
@@ -44,39 +44,39 @@ func (c *Comm) isendrecv(name string, sb []byte, dst, stag int, rb []byte, src, 
 	return r, nil
 }
 
-// copied returns a copy of buf in scratch memory, after checking the tags.
-func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, *scratch, error) {
-	own, err := bytesOf(buf)
+// copied returns a copy of buf in scratch memory, and its slot, after checking the tags.
+func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, slot, *scratch, error) {
+	own, s, err := typedBytes(buf)
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
 	if err := checkTag(stag); err != nil {
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
 	if err := c.checkRecv(src, rtag); err != nil {
-		return nil, nil, err
+		return nil, 0, nil, err
 	}
-	s := getScratch(len(own))
-	b := s.bytes(len(own))
+	mem := getScratch(len(own))
+	b := mem.bytes(len(own))
 	copy(b, own)
-	return b, s, nil
+	return b, s, mem, nil
 }
 
 // both starts the send and the receive of isendrecv: first the send, since that may
 // fail, and a receive that has matched cannot be undone.
-func (c *Comm) both(sb []byte, dst, stag int, rb []byte, src, rtag int, mem *scratch) (*Request, error) {
+func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *scratch) (*Request, error) {
 	if src != ProcNull {
-		if err := c.checkSource(src); err != nil {
+		if err := c.checkSource(rs, src); err != nil {
 			mem.put()
 			return nil, err
 		}
 	}
-	s, err := c.isend(slotUser, sendStandard, sb, dst, stag)
+	s, err := c.isend(ss, sendStandard, sb, dst, stag)
 	if err != nil {
 		mem.put()
 		return nil, err
 	}
-	r, err := c.irecv(slotUser, rb, src, rtag) // its arguments have been checked
+	r, err := c.irecv(rs, rb, src, rtag) // its arguments have been checked
 	return goRequest(c.w, func() (Status, error) {
 		_, serr := s.wait(context.Background())
 		mem.put()

@@ -102,7 +102,7 @@ func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOpti
 func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o winOptions) (*Win[T], error) {
 	t := reflect.TypeFor[T]()
 	mem := viewBytes(buf)
-	w := &window{mem: mem, file: f, elem: max(sizeOf[T](), 1), word: isWord(t), ops: reducersOf[T](t.Kind())}
+	w := &window{mem: mem, file: f, elem: max(sizeOf[T](), 1), word: isWord(t), sig: sigOf(t), ops: reducersOf[T](t.Kind())}
 	at := c.enter()
 	err := w.create(ctx, c, uint32(t.Kind()), o)
 	c.leave(at, "WinCreate", NoPeer, 0, len(mem), err)

@@ -57,7 +57,7 @@ func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption
 	o.messages, o.bad = true, checkElement[T]()
 	t := reflect.TypeFor[T]()
 	elem := max(sizeOf[T](), 1)
-	w := &window{elem: elem, word: isWord(t), ops: reducersOf[T](t.Kind()), dynamic: &dynamicMem{next: dynamicFirst * elem}}
+	w := &window{elem: elem, word: isWord(t), sig: sigOf(t), ops: reducersOf[T](t.Kind()), dynamic: &dynamicMem{next: dynamicFirst * elem}}
 	at := c.enter()
 	err := w.create(ctx, c, uint32(t.Kind())|kindDynamic, o)
 	c.leave(at, "WinCreateDynamic", NoPeer, 0, 0, err)

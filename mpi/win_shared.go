@@ -63,7 +63,7 @@ func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...W
 		return nil, fmt.Errorf("creating shared window: %w", err)
 	}
 	mem := shared.part(c.Rank())
-	w := &window{mem: mem, elem: elem, word: isWord(t), ops: reducersOf[T](t.Kind()), shared: shared}
+	w := &window{mem: mem, elem: elem, word: isWord(t), sig: sigOf(t), ops: reducersOf[T](t.Kind()), shared: shared}
 	err = w.create(ctx, c, uint32(t.Kind()), o)
 	c.leave(at, "WinAllocateShared", NoPeer, 0, len(mem), err)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // PutType is Put of scount items of stype in src, to tcount items of ttype that
 // begin at disp in the window of target. Both must hold the same number of
-// bytes of data. Each run of memory that is one on both sides is one transfer
+// bytes of data, of the same type (else ErrTypeMismatch). Each run of memory that is one on both sides is one transfer
 // from the buffer, without packing (MPI-4.1, Section 12.3.1).
 func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
@@ -46,6 +46,9 @@ func (w *window) typed(buf []byte, count int, t *Datatype, target, disp, tcount 
 	tsize, err := ttype.span(tcount, room)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRange, err)
+	}
+	if a, b := t.values, ttype.values; size > 0 && !a.matches(b) {
+		return fmt.Errorf("%w: %v here, %v at the target", ErrTypeMismatch, a, b)
 	}
 	if size != tsize {
 		return fmt.Errorf("%w: %d bytes here, %d at the target", ErrCount, size, tsize)

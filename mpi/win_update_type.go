@@ -8,7 +8,7 @@ import (
 // AccumulateType is Accumulate of scount items of stype in src, into tcount
 // items of ttype that begin at disp in the window of target (MPI-4.1, Section
 // 12.3.4). Both must hold the same number of whole elements of T and no parts
-// of any: else it returns ErrCount or ErrDatatype. Items of src with gaps are
+// of any: else it returns ErrCount or ErrDatatype, or ErrTypeMismatch. Items of src with gaps are
 // copied at once.
 func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
@@ -124,7 +124,7 @@ func (x typedItems) packed() ([]byte, error) {
 }
 
 // wholeElements checks that the runs of items begin and end with elements of
-// the window.
+// the window, and are of its type.
 func (w *window) wholeElements(types ...*Datatype) error {
 	for _, t := range types {
 		if t == nil {
@@ -136,6 +136,9 @@ func (w *window) wholeElements(types ...*Datatype) error {
 		}
 		if !ok {
 			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", ErrDatatype, t, w.elem)
+		}
+		if !t.values.matches(w.sig) {
+			return fmt.Errorf("%w: %v in a window of %v", ErrTypeMismatch, t.values, w.sig)
 		}
 	}
 	return nil

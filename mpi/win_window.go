@@ -19,6 +19,7 @@ type window struct {
 	mem  []byte
 	elem int              // bytes of an element
 	word bool             // elements are 64-bit integers
+	sig  typeSig          // of the elements
 	ops  [opCodes]reducer // what updates may use
 
 	access Access
@@ -56,6 +57,7 @@ type winInfo struct {
 	Bytes  uint64
 	Elem   uint32
 	Kind   uint32
+	Sig    typeSig
 	STag   uint32
 	Port   uint16 // of the device; 0: none
 	Access Access
@@ -77,7 +79,7 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 		return err
 	}
 	w.of, w.access = c, o.access
-	mine := winInfo{Bytes: uint64(len(w.mem)), Elem: uint32(w.elem), Kind: kind, Access: o.access}
+	mine := winInfo{Bytes: uint64(len(w.mem)), Elem: uint32(w.elem), Kind: kind, Sig: w.sig, Access: o.access}
 	hints, err := readWinHints(o.info)
 	if hints.sameSize {
 		mine.Same = 1
@@ -105,8 +107,12 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	}
 	same := slices.ContainsFunc(w.remote, func(r winInfo) bool { return r.Same != 0 })
 	for rank, r := range w.remote {
-		if err == nil && (r.Elem != mine.Elem || r.Kind != mine.Kind || (r.Port == 0) != (mine.Port == 0)) {
-			err = fmt.Errorf("%w: rank %d does not agree", ErrWindow, rank)
+		if err == nil && (r.Port == 0) != (mine.Port == 0) {
+			err = fmt.Errorf("%w: only one of rank %d and rank %d uses messages", ErrWindow, rank, w.c.rank)
+		}
+		if err == nil && (r.Elem != mine.Elem || r.Kind != mine.Kind || r.Sig != mine.Sig) {
+			err = fmt.Errorf("%w: elements of rank %d are %v of %d bytes, those of rank %d %v of %d",
+				ErrWindow, rank, r.Sig, r.Elem, w.c.rank, w.sig, w.elem)
 		}
 		if err == nil && same && r.Bytes != mine.Bytes {
 			err = fmt.Errorf("%w: %d bytes, in spite of %s %d on rank %d", ErrWindow, mine.Bytes, InfoSameSize, r.Bytes, rank)

@@ -372,7 +372,7 @@ func (c *Comm) barrier(ctx context.Context) error {
 	n := len(c.group)
 	for k, d := 0, 1; d < n; k, d = k+1, 2*d {
 		to, from := (c.rank+d)%n, (c.rank-d+n)%n
-		if _, err := c.sendrecv(ctx, slotComm, nil, to, tagBarrier+k, nil, from, tagBarrier+k); err != nil {
+		if _, err := c.sendrecv(ctx, slotComm, nil, to, tagBarrier+k, slotComm, nil, from, tagBarrier+k); err != nil {
 			return err
 		}
 	}

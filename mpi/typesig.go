@@ -1,0 +1,175 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/bits"
+	"reflect"
+	"slices"
+	"sync"
+)
+
+// ErrTypeMismatch is returned by a receive, and by a collective, for a message whose
+// elements are of another type than its buffer (MPI-4.1, Section 3.3.1). The message is
+// consumed, the buffer is unchanged, and the send completes.
+var ErrTypeMismatch = errors.New("mpi: element types do not match")
+
+// A typeSig tells of what basic values elements consist. It travels with each message, in
+// bits that were free. Types match if their values are of the same kind and size in the
+// same order, however they are grouped: int and int64, []float64 and [][3]float64.
+//
+//	0                                   not checked: bytes, and what has no signature
+//	class<<4 | log2 of the size         one kind of basic value
+//	sigSeveral | hash of the sequence   several; the sequence is its smallest period
+type typeSig uint16
+
+const (
+	sigAny typeSig = 0
+	// sigSeveral marks signatures of elements with several kinds of values. Two of those
+	// are told apart unless their hashes of 15 bits are equal.
+	sigSeveral typeSig = 1 << 15
+	// sigFailed marks data of a collective that has met a mismatch: it matches nothing, so
+	// that all ranks that depend on it hear of that.
+	sigFailed typeSig = 0xff
+	// maxSigWords bounds the basic values of an element with several kinds that is
+	// looked into. Larger ones are not checked.
+	maxSigWords = 1 << 10
+)
+
+// sigClass is a kind of basic values.
+type sigClass typeSig
+
+const (
+	sigBool sigClass = iota + 1
+	sigInt
+	sigUint
+	sigFloat
+	sigComplex
+)
+
+var sigClassNames = [...]string{sigBool: "bool", sigInt: "int", sigUint: "uint", sigFloat: "float", sigComplex: "complex"}
+
+func (c sigClass) of(size int) typeSig {
+	return typeSig(c)<<4 | typeSig(bits.TrailingZeros(uint(size)))
+}
+
+// sigByte is that of a byte. Elements that consist of bytes only are not checked.
+var sigByte = sigUint.of(1)
+
+// sigNames are the names of types with several kinds of values, by their signatures: those
+// that this process has used.
+var sigNames sync.Map // typeSig → string
+
+// String returns the name of a type with the signature.
+func (s typeSig) String() string {
+	switch {
+	case s == sigAny:
+		return "bytes"
+	case s == sigFailed:
+		return "data of a collective that has failed"
+	case s&sigSeveral != 0:
+		if name, ok := sigNames.Load(s); ok {
+			return name.(string)
+		}
+		return fmt.Sprintf("a struct of several kinds (signature %#04x)", uint16(s))
+	}
+	c := s >> 4
+	if int(c) >= len(sigClassNames) || c == 0 {
+		return fmt.Sprintf("signature %#04x", uint16(s))
+	}
+	if sigClass(c) == sigBool {
+		return sigClassNames[c]
+	}
+	return fmt.Sprintf("%s%d", sigClassNames[c], 8<<(s&15))
+}
+
+// matches reports whether a message of s may be received as r.
+func (s typeSig) matches(r typeSig) bool {
+	if s == sigFailed || r == sigFailed {
+		return false
+	}
+	return s == r || s == sigAny || r == sigAny
+}
+
+// sigOf returns the signature of a type without pointers.
+func sigOf(t reflect.Type) typeSig {
+	words, n, ok := sigWords(t)
+	switch {
+	case !ok || n == 0:
+		return sigAny
+	case len(words) == 1 && words[0] == sigByte:
+		return sigAny
+	case len(words) == 1:
+		return words[0]
+	}
+	h := fnv.New32a()
+	for _, w := range words {
+		h.Write(binary.BigEndian.AppendUint16(nil, uint16(w)))
+	}
+	s := sigSeveral | typeSig(h.Sum32()^h.Sum32()>>15)
+	sigNames.LoadOrStore(s, t.String())
+	return s
+}
+
+// sigWords returns the smallest period of the basic values of t, and how often it is
+// repeated. It reports false if there are too many.
+func sigWords(t reflect.Type) (period []typeSig, n int, ok bool) {
+	size := int(t.Size())
+	one := func(c sigClass) ([]typeSig, int, bool) { return []typeSig{c.of(size)}, 1, true }
+	switch t.Kind() {
+	case reflect.Bool:
+		return one(sigBool)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return one(sigInt)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return one(sigUint)
+	case reflect.Float32, reflect.Float64:
+		return one(sigFloat)
+	case reflect.Complex64, reflect.Complex128:
+		return one(sigComplex)
+	case reflect.Array:
+		period, n, ok = sigWords(t.Elem())
+		return period, n * t.Len(), ok
+	case reflect.Struct:
+		return sigFields(t)
+	}
+	return nil, 0, false
+}
+
+// sigFields is sigWords for a struct.
+func sigFields(t reflect.Type) (period []typeSig, n int, ok bool) {
+	var all []typeSig // of all fields; or
+	alike := true     // all fields are period, n times in all
+	for f := range t.Fields() {
+		p, k, ok := sigWords(f.Type)
+		if !ok {
+			return nil, 0, false
+		}
+		if k == 0 {
+			continue
+		}
+		if n == 0 {
+			period = p
+		}
+		if alike = alike && slices.Equal(p, period); alike {
+			n += k
+		}
+		if len(all) <= maxSigWords {
+			all = append(all, slices.Repeat(p, min(k, maxSigWords+1))...)
+		}
+	}
+	if alike {
+		return period, n, true
+	}
+	if len(all) > maxSigWords {
+		return nil, 0, false
+	}
+	for n := 1; n < len(all); n++ {
+		if len(all)%n == 0 && slices.Equal(all[n:], all[:len(all)-n]) {
+			return all[:n], len(all) / n, true
+		}
+	}
+	return all, 1, true
+}
