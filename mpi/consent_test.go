@@ -216,7 +216,7 @@ func TestCollectivesFailAlike(t *testing.T) {
 					return err
 				}
 				_, err = f.ReadOrdered(ctx, make([]int32, 1))
-				if err := errors.Join(err, f.SeekShared(ctx, 1<<60, 0)); err != nil {
+				if err := errors.Join(err, f.SeekShared(ctx, maxTypeBytes/4+1, 0)); err != nil {
 					return err
 				}
 				_, err = f.WriteOrdered(ctx, make([]int32, 1))

@@ -283,7 +283,7 @@ func (f *file) seek(v *fileView, offset int64, whence int, pos int64) (int64, er
 	default:
 		return 0, fmt.Errorf("%w: whence %d", ErrOption, whence)
 	}
-	if to, ok := add2(int(pos), int(offset)); ok && to >= 0 {
+	if to, ok := add2(int(pos), int(offset)); ok && to >= 0 && int64(int(offset)) == offset {
 		return int64(to), nil
 	}
 	return 0, fmt.Errorf("%w: place %d%+d", ErrView, pos, offset)
