@@ -26,7 +26,7 @@ const (
 	conserveHeader = 8 + 1 + 1 + 2 // number, source, destination, tag
 	conserveLong   = 150_000       // longest message
 	conserveEager  = 3000
-	conserveHeap   = 5 << 20 // what a job may leave behind
+	conserveHeap   = 1 << 20 // what a job may leave behind
 )
 
 // TestConservation counts messages. Ranks send and receive by all calls at once, from
