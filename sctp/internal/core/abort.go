@@ -97,6 +97,14 @@ func (a *Assoc) handleAbort(c wire.Chunk) bool {
 	if it.Err() != nil {
 		return false
 	}
+	if a.state == ShutdownAckSent && x.Reflected && len(x.Causes) == 0 {
+		// The peer knows nothing of the association any more (Section 8.4, rule 8), and
+		// something of ours came late. In this state all data of both sides has been
+		// acknowledged: the peer has ended it gracefully, and its SHUTDOWN COMPLETE
+		// is on its way or was lost.
+		a.close(nil)
+		return true
+	}
 	a.close(newAbortError(x.Causes, true))
 	return true
 }

@@ -293,8 +293,9 @@ func (a *Assoc) appendShutdown(b []byte, end int) []byte {
 	case s.sendReq && a.state == ShutdownSent:
 		b = wire.AppendShutdown(b, wire.Shutdown{CumTSN: uint32(a.rx.tsns.cumTSN())})
 		// Section 9.2: "If a SHUTDOWN chunk by itself cannot acknowledge all of
-		// the received DATA chunks … a SACK chunk MUST also be sent."
-		if !a.rx.tsns.hasGaps() && len(a.rx.tsns.duplicates()) == 0 {
+		// the received DATA chunks … a SACK chunk MUST also be sent." One goes along,
+		// too, if the window was small once: a SHUTDOWN does not tell that it has opened.
+		if !a.rx.tsns.hasGaps() && len(a.rx.tsns.duplicates()) == 0 && !a.rx.reasm.window.scarce {
 			a.rx.sack.sent()
 		}
 	case s.sendAck && a.state == ShutdownAckSent:

@@ -10,15 +10,16 @@ const swsSegment = 1452
 // behind it. limit is in bytes of heap, so a window of small messages is smaller than
 // what they have of payload: their records count too.
 type recvWindow struct {
-	limit   int // receive buffer
-	share   int // of a common budget, if that is less; else noShare
-	held    int // heap of what is buffered: payload and records
-	kept    int // what the user keeps of what it took: see KeepReceived
-	payload int // user data in it
-	idle    int // of receive buffers that are pinned, what nobody needs
-	largest int // the most that a fragment took that went beyond limit
-	told    int // what the last SACK, INIT or INIT ACK advertised
-	credit  int // payload the peer may have under way by what it was told before
+	limit   int  // receive buffer
+	share   int  // of a common budget, if that is less; else noShare
+	held    int  // heap of what is buffered: payload and records
+	kept    int  // what the user keeps of what it took: see KeepReceived
+	payload int  // user data in it
+	idle    int  // of receive buffers that are pinned, what nobody needs
+	largest int  // the most that a fragment took that went beyond limit
+	told    int  // what the last SACK, INIT or INIT ACK advertised
+	credit  int  // payload the peer may have under way by what it was told before
+	scarce  bool // less than half of the buffer was advertised once
 }
 
 // noShare is a share that does not count.
@@ -70,6 +71,7 @@ func (w *recvWindow) open() uint32 {
 // before does not call back what the peer has sent already.
 func (w *recvWindow) advertised(rwnd uint32) {
 	w.told = int(rwnd)
+	w.scarce = w.scarce || w.told < w.size()/2
 	w.credit = max(w.credit, w.told)
 }
 

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 	"time"
@@ -388,4 +389,83 @@ func TestLastDataAsksForItsSack(t *testing.T) {
 		t.Errorf("closed after %v with %d I bits, %d chunks sent again; want less than SACK.Delay, 1 and 0", d, immediate, p.a.assoc.Stats().Retransmits)
 	}
 	p.wantDelivered()
+}
+
+// A peer that still has data to send may have to be told that the window has opened, while
+// we shut down. A SHUTDOWN does not say that, so a SACK goes along with each that answers
+// data: the one with the window update may be lost.
+func TestWindowOpensDuringShutdown(t *testing.T) {
+	for lost := range 3 {
+		p := newPair(t, 763, &Config{RecvBuffer: 20_000, HBInterval: -1})
+		p.t = quiet{t}
+		p.connect()
+		p.z.reading = false
+		for range 100 {
+			p.a.send(0, 1000)
+		}
+		p.advance(10 * time.Second)
+		p.z.assoc.Shutdown(p.now)
+		p.advance(100 * time.Millisecond)
+		p.a.wantState(ShutdownReceived)
+		n := 0
+		p.net.drop = func(from *host, pkt []byte) bool {
+			if from == p.z && hasChunk(pkt, wire.ChunkSack) {
+				n++
+				return n <= 1+lost // the update, and SACKs behind it
+			}
+			return false
+		}
+		p.z.reading = true
+		p.z.read()
+		if !p.driveUntil(4*time.Minute, func() bool { return p.a.assoc.State() == Closed }) {
+			t.Fatalf("%d more SACKs lost: A is %v with %d bytes to send", lost, p.a.assoc.State(), p.a.assoc.Stats().Queued)
+		}
+		if err := p.a.assoc.Err(); err != nil {
+			t.Errorf("%d more SACKs lost: %v", lost, err)
+		}
+		p.a.flush()
+		p.z.read()
+		p.wantDelivered()
+	}
+}
+
+// A packet that is late, or comes twice, when the peer has ended the association gracefully
+// is answered with an ABORT. In SHUTDOWN-ACK-SENT it tells no more than the SHUTDOWN
+// COMPLETE that was lost or is overtaken: all data has been acknowledged. An ABORT by the
+// peer's user is one in this state, too.
+func TestLatePacketDoesNotSpoilShutdown(t *testing.T) {
+	for _, byUser := range []bool{false, true} {
+		p := newPair(t, 764)
+		p.connect()
+		p.a.send(0, 5000)
+		p.z.send(0, 5000)
+		p.drive()
+		p.wantDelivered()
+		var late []byte
+		p.net.drop = func(from *host, pkt []byte) bool {
+			if from == p.a && hasChunk(pkt, wire.ChunkHeartbeat) {
+				late = bytes.Clone(pkt)
+				return true
+			}
+			return hasChunk(pkt, wire.ChunkShutdownComplete)
+		}
+		if err := p.a.assoc.RequestHeartbeat(p.now, p.z.local[0]); err != nil {
+			t.Fatal(err)
+		}
+		p.advance(20 * time.Millisecond)
+		p.z.assoc.Shutdown(p.now)
+		p.advance(50 * time.Millisecond)
+		p.a.wantState(ShutdownAckSent)
+		p.z.wantState(Closed)
+		if byUser {
+			p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendAbort(nil, wire.Abort{Causes: wire.AppendUserAbort(nil, []byte("no"))})))
+		} else {
+			p.z.deliver(p.z.to(late))
+			p.advance(20 * time.Millisecond)
+		}
+		p.a.wantState(Closed)
+		if err := p.a.assoc.Err(); (err != nil) != byUser {
+			t.Errorf("by user %v: ended with %v", byUser, err)
+		}
+	}
 }
