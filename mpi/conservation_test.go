@@ -185,6 +185,10 @@ func (l *ledger) received(b []byte, st Status, err error, dst int) {
 		l.wrong("receive at rank %d: %w", dst, err)
 		return
 	}
+	if st.Bytes < conserveHeader {
+		l.wrong("receive at rank %d: %+v and error %v, where all messages have %d bytes or more", dst, st, err, conserveHeader)
+		return
+	}
 	b = b[:st.Bytes]
 	m := l.msgs[binary.BigEndian.Uint64(b)]
 	if m == nil {
