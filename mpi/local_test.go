@@ -83,13 +83,12 @@ func busyJob(t *testing.T, transport string) {
 // are within the bounds given, or after ten seconds.
 func settled(heap uint64, goroutines int) (uint64, int) {
 	var m runtime.MemStats
-	n := 0
 	for begun := time.Now(); ; runtime.Gosched() {
 		for range 3 { // pools keep what they hold for two collections
 			runtime.GC()
 		}
 		runtime.ReadMemStats(&m)
-		n = runtime.NumGoroutine()
+		n := runtime.NumGoroutine()
 		if heap == 0 || m.HeapAlloc <= heap && n <= goroutines || time.Since(begun) > 10*time.Second {
 			return m.HeapAlloc, n
 		}

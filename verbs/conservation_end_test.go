@@ -422,7 +422,8 @@ func (e *end) received(wc *WC, b []byte) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	seq, slot, n, stag := uint32(0), noSlot, 0, uint32(0)
+	var seq, stag uint32
+	var slot, n int
 	if wc.Flags&WithImm != 0 {
 		seq = uint32(wc.Imm >> 32)
 		if slot = int(wc.Imm & 0xffff); slot != noSlot {

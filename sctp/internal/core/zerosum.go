@@ -66,7 +66,9 @@ func (p *Packet) verified(cfg *Config) bool {
 	}
 	t := wire.ChunkType(p.Data[wire.HeaderLen])
 	if t == wire.ChunkAuth {
-		if it := wire.NewChunks(p.Data[wire.HeaderLen:]); it.Next() && it.Next() {
+		it := wire.NewChunks(p.Data[wire.HeaderLen:])
+		it.Next() // the AUTH chunk
+		if it.Next() {
 			t = it.Current().Type
 		}
 	}
