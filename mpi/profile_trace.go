@@ -262,7 +262,7 @@ func (p *profileFile) write(w *World, partial bool) error {
 	if err != nil {
 		return err
 	}
-	next := p.name + ".new"
+	next := fmt.Sprintf("%s.%d.new", p.name, os.Getpid()) // ranks may have been given one file
 	if err := os.WriteFile(next, append(text, '\n'), 0o666); err != nil {
 		return err
 	}
