@@ -198,8 +198,8 @@ func (r *Request) Wait(ctx context.Context) (Status, error) {
 	e := r.eng
 	t := e.enter()
 	st, err := r.wait(ctx)
-	if err != nil && r.done.Load() {
-		err = r.raise()
+	if err != nil && r.done.Load() { // perhaps only since ctx ended: that it is done counts
+		st, err = r.status, r.raise()
 	}
 	e.leave(t, "Wait", st.Bytes, err)
 	return st, err

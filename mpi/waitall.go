@@ -59,11 +59,15 @@ func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 		if err != nil || i < 0 {
 			return Undefined, Status{}, err
 		}
-		if !reqs[i].done.Load() {
-			return i, Status{}, reqs[i].pendingFailure()
-		}
-		if reqs[i].retire() {
-			return i, reqs[i].status, reqs[i].raise()
+		switch r := reqs[i]; {
+		case r.done.Load():
+			if r.retire() {
+				return i, r.status, r.raise()
+			}
+		default:
+			if err := r.pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
+				return i, Status{}, err
+			}
 		}
 	}
 }
@@ -95,8 +99,8 @@ func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 		if done := testsome(reqs); len(done) > 0 {
 			return done, nil
 		}
-		if !reqs[i].done.Load() {
-			return nil, reqs[i].pendingFailure()
+		if err := reqs[i].pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
+			return nil, err
 		}
 	}
 }

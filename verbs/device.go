@@ -173,9 +173,9 @@ func (d *Device) Close() error {
 		d.mu.Unlock()
 		return ErrClosed
 	}
-	if d.users > 0 {
+	if n := d.users; n > 0 {
 		d.mu.Unlock()
-		return explain(ErrBusy, "device in use by %d protection domains, completion queues and channels", d.users)
+		return explain(ErrBusy, "device in use by %d protection domains, completion queues and channels", n)
 	}
 	d.closed = true
 	l := d.listener
