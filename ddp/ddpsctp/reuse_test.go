@@ -5,12 +5,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // usable returns how many streams can carry a session.
 func (l *testLink) usable() (n int) {
 	for i := range l.assoc.sessions {
-		if s := l.assoc.sessions[i].Load(); s == nil || s.idle.Load() {
+		if s := l.assoc.sessions[i].Load(); s == nil || s.idle.Load() != 0 {
 			n++
 		}
 	}
@@ -179,22 +181,34 @@ func TestCollidedStreamsAreUsed(t *testing.T) {
 // TestStreamsOfSilentPeersAreUsedLast: a stream whose peer has never ended the session
 // is used when there is no other, and free when the peer does.
 func TestStreamsOfSilentPeersAreUsedLast(t *testing.T) {
-	w := newWire(t, 1, 2)
-	pa, _ := open(t, w, nil)
-	w.run()
-	pa.session.Terminate()
-	w.run()
-	pa.session.Release() // given up: the peer has not terminated
-	if pa.session.SID() != 0 || w.a.assoc.Sessions() != 1 {
-		t.Fatalf("stream %d, %d sessions", pa.session.SID(), w.a.assoc.Sessions())
-	}
-	for i, want := range []uint16{1, 0} {
-		p := &peerStream{}
-		s, err := w.a.assoc.Initiate(p, p.bind, nil, nil)
-		if err != nil || s.SID() != want {
-			t.Fatalf("session %d: %v", i, err)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t, 1, 2)
+		pa, _ := open(t, w, nil)
+		w.run()
+		pa.session.Terminate()
+		w.run()
+		pa.session.Release() // given up: the peer has not terminated
+		if pa.session.SID() != 0 || w.a.assoc.Sessions() != 1 {
+			t.Fatalf("stream %d, %d sessions", pa.session.SID(), w.a.assoc.Sessions())
 		}
-	}
+		initiate := func() (*Session, error) {
+			p := &peerStream{}
+			return w.a.assoc.Initiate(p, p.bind, nil, nil)
+		}
+		if s, err := initiate(); err != nil || s.SID() != 1 {
+			t.Fatalf("the other stream: %v", err)
+		}
+		// What the peer has sent may still come, and would be taken for data of another
+		// session.
+		time.Sleep(lateAfter - 1)
+		if s, err := initiate(); !errors.Is(err, ErrNoStream) {
+			t.Fatalf("before %v: %v, %v; want ErrNoStream", lateAfter, s, err)
+		}
+		time.Sleep(1)
+		if s, err := initiate(); err != nil || s.SID() != 0 {
+			t.Fatalf("after %v: %v", lateAfter, err)
+		}
+	})
 }
 
 // TestUnreadAnswersEndTheAssociation: a peer that initiates sessions and does not

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weftstack/weft/ddp"
 )
@@ -97,9 +98,12 @@ type Session struct {
 	// got counts what the peer sent in this session, and end is the number of its
 	// Terminate, 0 before. Only the upcall of the association uses them.
 	got, end uint64
-	// idle tells that nothing of this side is outstanding on the stream, but the peer
-	// has not ended the session.
-	idle atomic.Bool
+	// idle is when nothing of this side was outstanding on the stream any more, though
+	// the peer has not ended the session: nanoseconds since 1970, or 0.
+	idle atomic.Int64
+	// collided tells that nothing follows the Initiates of both sides. It is set before
+	// the session is in use.
+	collided bool
 
 	mu       sync.Mutex
 	phase    phase     // guarded by mu
@@ -200,7 +204,12 @@ func (s *Session) strip() { s.init, s.first = nil, Control{} } // mu is held
 func (s *Session) unlock() {
 	over := s.released && s.endSent && s.endAcked
 	free := over && s.complete
-	s.idle.Store(over && !s.complete)
+	switch {
+	case !over || s.complete:
+		s.idle.Store(0)
+	case s.idle.Load() == 0:
+		s.idle.Store(time.Now().UnixNano())
+	}
 	s.mu.Unlock()
 	if free {
 		s.a.free(s)
@@ -221,38 +230,6 @@ func (s *Session) count(n int) {
 // control sends a control message.
 func (s *Session) control(ssn uint16, c *Control) error {
 	return s.a.sendControl(s.SID(), ssn, c, &receipt{s: s, end: c.Function == Terminate})
-}
-
-// receipt is the ddp.Owner of a control message.
-type receipt struct {
-	s    *Session
-	cost int64
-	end  bool     // guarded by s.mu: nothing follows the message in its session
-	dead *Session // guarded by s.mu: has the place of s on the stream since a collision
-}
-
-// Released implements ddp.Owner.
-func (r *receipt) Released(err error) {
-	s := r.s
-	s.a.unacked.Add(-r.cost)
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	if d := r.dead; d != nil {
-		s.mu.Unlock()
-		s = d
-		s.mu.Lock()
-		s.endAcked = true
-		s.unlock()
-		return
-	}
-	if r.end {
-		s.endAcked = true
-		s.unlock()
-		return
-	}
-	s.proved()
 }
 
 // prove notes that the peer has our first control message, and sends a

@@ -3,6 +3,7 @@ package ddpsctp
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 )
 
 // maxTries bounds how often an Initiate is repeated on another stream because
@@ -30,16 +31,28 @@ func (a *Association) place(s *Session) error {
 			}
 		}
 	}
-	// The last resort: streams whose peer has not ended the session before, or on which
-	// Initiates collided. A session there may have to be tried again, but no more is at
-	// stake.
+	// The last resort: streams on which Initiates collided, or whose peer has not ended
+	// the session for long. A session there may have to be tried again.
+	now := time.Now()
 	for sid := range a.sessions {
-		if old := a.sessions[sid].Load(); old != nil && old.idle.Load() && a.sessions[sid].CompareAndSwap(old, s) {
+		if old := a.sessions[sid].Load(); old != nil && old.reusable(now) && a.sessions[sid].CompareAndSwap(old, s) {
 			s.sid.Store(uint32(sid))
 			return nil
 		}
 	}
 	return fmt.Errorf("%w: all %d are in use", ErrNoStream, len(a.sessions))
+}
+
+// lateAfter is how long the stream of a session is kept that the peer has not ended. What
+// the peer has sent in it may be lost, and come with a retransmission: another session
+// would take it for its own.
+const lateAfter = time.Minute
+
+// reusable reports whether another session may have the stream of one that the peer has
+// not ended.
+func (s *Session) reusable(now time.Time) bool {
+	since := s.idle.Load()
+	return since != 0 && (s.collided || now.UnixNano()-since >= int64(lateAfter))
 }
 
 // choose decides which streams this side's sessions take: those of one parity first.
@@ -156,7 +169,7 @@ func (a *Association) collide(s *Session) {
 		}
 		return
 	}
-	dead := &Session{a: a, phase: phaseDone, endSent: true, endAcked: s.proven, released: true, got: 1}
+	dead := &Session{a: a, phase: phaseDone, endSent: true, endAcked: s.proven, released: true, got: 1, collided: true}
 	dead.sid.Store(s.sid.Load())
 	a.sessions[s.SID()].Store(dead)
 	r.dead, s.proven = dead, false
