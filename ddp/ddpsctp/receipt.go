@@ -18,16 +18,25 @@ func (r *receipt) Released(err error) {
 	s.mu.Lock()
 	if d := r.dead; d != nil {
 		s.mu.Unlock()
-		s = d
-		s.mu.Lock()
-		s.endAcked = true
-		s.unlock()
+		d.mu.Lock()
+		d.endIsAcked()
 		return
 	}
 	if r.end {
-		s.endAcked = true
-		s.unlock()
+		s.endIsAcked()
 		return
 	}
 	s.proved()
+}
+
+// endIsAcked notes that the peer has the last message of this side. mu is held, and is
+// unlocked.
+func (s *Session) endIsAcked() {
+	s.endAcked = true
+	later := s.later
+	s.later = nil
+	s.unlock()
+	if later != nil {
+		later()
+	}
 }

@@ -243,3 +243,40 @@ func TestUnreadAnswersEndTheAssociation(t *testing.T) {
 		t.Errorf("%d answers are not acknowledged, aborted %q", n, w.b.aborted)
 	}
 }
+
+// TestAnswerDoesNotOvertakeTheLastEnd: a Terminate that takes a request back crosses its
+// refusal, and is under way yet when the peer initiates the next session on the stream.
+// The peer would take it for the end of that, if it had an answer.
+func TestAnswerDoesNotOvertakeTheLastEnd(t *testing.T) {
+	w := newWire(t, 1, 1)
+	pa, pb, qa := &peerStream{}, &peerStream{}, &peerStream{}
+	if _, err := w.a.assoc.Initiate(pa, pa.bind, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.a.deliver(0, 1)
+	if err := w.b.reqs[0].Refuse(); err != nil {
+		t.Fatal(err)
+	}
+	if err := pa.session.Terminate(); err != nil { // lost, and to be sent again
+		t.Fatal(err)
+	}
+	w.b.deliver(0, 1)
+	if _, err := w.b.assoc.Initiate(pb, pb.bind, nil, nil); err != nil {
+		t.Fatalf("the stream is not free: %v", err)
+	}
+	w.b.deliver(0, 1)
+	if len(w.a.reqs) != 0 {
+		t.Fatal("the request is to be answered while the last Terminate is under way")
+	}
+	w.a.deliver(0, 1)
+	if len(w.a.reqs) != 1 {
+		t.Fatalf("%d requests after it has come, want 1", len(w.a.reqs))
+	}
+	if err := w.a.reqs[0].Accept(qa, qa.bind, Enhanced{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.run()
+	if pb.answer == nil || pb.answer.Result != Accepted || pb.lost != nil || slices.Contains(pb.got, "end") {
+		t.Errorf("the session: answer %+v, lost %v, got %q", pb.answer, pb.lost, pb.got)
+	}
+}

@@ -118,6 +118,7 @@ type Session struct {
 	released bool      // guarded by mu
 	complete bool      // guarded by mu: all that the peer sends in the session has come
 	tries    int       // guarded by mu: collisions so far
+	later    func()    // guarded by mu: called when endAcked is set; may be nil
 }
 
 // SID returns the SCTP stream identifier.

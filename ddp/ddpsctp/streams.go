@@ -97,12 +97,14 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 	s := &Session{a: a, phase: phasePending, got: 1}
 	s.sid.Store(uint32(sid))
 	s.next.Store(1)
+	var before *Session
 	for {
 		old := a.sessions[sid].Load()
 		if old != nil && !a.yield(old, ssn) || ssn != 0 {
 			return
 		}
 		if a.sessions[sid].CompareAndSwap(old, s) {
+			before = old
 			break
 		}
 		// A session of this side was placed there meanwhile.
@@ -114,8 +116,31 @@ func (a *Association) initiated(sid, ssn uint16, c *Control) {
 		return
 	}
 	a.onProbation(1)
-	a.onRequest(&Request{s: s, Private: append([]byte(nil), c.Private...),
-		IsEnhanced: c.Function == EnhancedInitiate, Enhanced: c.Enhanced})
+	r := &Request{s: s, Private: append([]byte(nil), c.Private...),
+		IsEnhanced: c.Function == EnhancedInitiate, Enhanced: c.Enhanced}
+	if before == nil || !before.defers(func() { a.ask(r) }) {
+		a.onRequest(r)
+	}
+}
+
+// defers reports whether the last message of a session may be under way yet: the peer
+// would take it for one of the next session on the stream, were that answered. Then f is
+// called when the peer has it.
+func (s *Session) defers(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.endSent || s.endAcked {
+		return false
+	}
+	s.later = f
+	return true
+}
+
+// ask has the consumer decide about a request, unless it has been taken back.
+func (a *Association) ask(r *Request) {
+	if r.Pending() {
+		a.onRequest(r)
+	}
 }
 
 // yield decides what becomes of a session when the peer initiates another on
