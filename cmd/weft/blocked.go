@@ -71,8 +71,8 @@ func whyBlocked(ctx context.Context, s *pmi.Server, rank int, stacksTo string) s
 	return text
 }
 
-// mergeStacks joins the files of the ranks, each under its name, in a new file, whose
-// name it returns; without any it returns "".
+// mergeStacks joins the files of the ranks, each under its name, in a new file. It returns
+// the name of that file, or "" if there are none to join.
 func mergeStacks(files []string) (string, error) {
 	var out *os.File
 	for _, name := range files {

@@ -47,7 +47,7 @@ func looksLikeSecret(s string) bool {
 // goodSecret reports whether s can be the secret of a name server.
 func goodSecret(s string) bool { return s != "" && !strings.ContainsAny(s, " /=\n\r\t") }
 
-// readPrivate returns the only line of a file that nobody but its owner may read.
+// readPrivate returns the only line of a file. It refuses files that others may read.
 func readPrivate(name string) (string, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -72,7 +72,7 @@ func readPrivate(name string) (string, error) {
 	return text, nil
 }
 
-// writePrivate replaces a file by one with a line that nobody but its owner may read.
+// writePrivate replaces a file by one with the given line and mode 0600.
 func writePrivate(name, text string) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".weft-secret-*") // with mode 0600
 	if err != nil {

@@ -29,7 +29,7 @@ func TestNameServerKeepsItsSecret(t *testing.T) {
 	}
 }
 
-// A secret is taken from files that nobody else can read, and never from arguments.
+// A secret is taken from files with mode 0600, and never from arguments.
 func TestNameServerFileIsPrivate(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string, mode os.FileMode) string {
