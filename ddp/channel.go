@@ -81,7 +81,7 @@ type Sink interface {
 // there is room for. What the peer has sent already, and what it sends again because it
 // was lost, still comes.
 type Holder interface {
-	// Hold tells that it is n bytes more, or fewer. It does not block.
+	// Hold adds n, which may be negative, to the number of bytes held. It does not block.
 	Hold(n int)
 }
 

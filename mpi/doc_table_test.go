@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // exported returns the exported names of the package: functions, types,
@@ -34,7 +36,7 @@ func exported(t *testing.T) (names, typed map[string]bool) {
 			case *ast.FuncDecl:
 				name := d.Name.Name
 				if d.Recv != nil {
-					name = receiver(d.Recv.List[0].Type) + "." + name
+					name = testenv.Receiver(d.Recv.List[0].Type) + "." + name
 				}
 				names[name] = true
 				for _, p := range d.Type.Params.List {
@@ -84,18 +86,6 @@ var takesDatatype = regexp.MustCompile(`^MPI_(I?([bsr]?send|m?recv|sendrecv|send
 	`(N|In)eighbor_all(gatherv?|toall[vw]?)|Neighbor_all(gatherv?|toall[vw]?)_init|` +
 	`Put|Get|Accumulate|Get_accumulate|Rput|Rget|Raccumulate|Rget_accumulate|` +
 	`File_i?(read|write)(_at|_shared)?(_all)?|File_(read|write)_(at_all|all|ordered)(_begin)?|File_(read|write)_ordered)$`)
-
-func receiver(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.StarExpr:
-		return receiver(e.X)
-	case *ast.IndexExpr:
-		return receiver(e.X)
-	case *ast.Ident:
-		return e.Name
-	}
-	return ""
-}
 
 // TestFunctionTable looks up the Go names in docs/mpi.md, and has rows say what is so
 // about datatypes.

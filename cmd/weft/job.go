@@ -316,7 +316,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 						fmt.Fprintln(os.Stderr, "weft run:", err)
 					}
 					if server.State(e.p.rank) == pmi.Finalized {
-						status = cmp.Or(status, code) // nobody misses it, but it has failed
+						status = cmp.Or(status, code) // the others do not need it any more, but it failed
 						continue
 					}
 					j.mourn(e.p, err.Error())

@@ -68,7 +68,7 @@ func stoppedRole(ctx context.Context, args []string) error {
 }
 
 // A rank that is stopped for longer than it takes to call it silent is waited for. The job
-// says, once, who is silent and who answers again.
+// names the silent rank once, and once more when that answers again.
 func TestRunWaitsForAStoppedRank(t *testing.T) {
 	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
 		t.Run("transport="+transport, func(t *testing.T) {

@@ -118,7 +118,7 @@ func (j *job) findProc(group string, rank int) *proc {
 }
 
 // forsaken returns the processes that were taken for dead, if all others have finalized
-// or ended: nobody will hear from them.
+// or ended: no rank is left that could hear from them.
 func (j *job) forsaken() []*proc {
 	j.mu.Lock()
 	defer j.mu.Unlock()

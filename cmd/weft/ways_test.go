@@ -114,8 +114,8 @@ func TestRunWaysToDie(t *testing.T) {
 	}
 }
 
-// A program whose main goroutine ends by Goexit goes on as its other goroutines do: the
-// links answer. Only a time limit ends the job.
+// A program goes on when its main goroutine ends by Goexit: the other goroutines still
+// answer on its links. Only a time limit ends the job.
 func TestRunEndsGoexitAtTimeout(t *testing.T) {
 	t.Parallel() // it mostly waits
 	if _, errs, status := weft(t, "", "run", "-n", "2", "-timeout", "3s", os.Args[0], "ways", "goexit"); status != exitFail || !strings.Contains(errs, "did not end within 3s") {

@@ -66,7 +66,7 @@ func exportedHandles(t *testing.T) (list []string) {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
 				if d.Recv != nil && d.Name.IsExported() {
-					methods[receiver(d.Recv.List[0].Type)] = true
+					methods[Receiver(d.Recv.List[0].Type)] = true
 				}
 			case *ast.GenDecl:
 				for _, s := range d.Specs {
@@ -101,15 +101,15 @@ func hasUnexported(st *ast.StructType) bool {
 	return false
 }
 
-// receiver returns the name of the type of a method.
-func receiver(x ast.Expr) string {
+// Receiver returns the name of the type of a method from the expression of its receiver.
+func Receiver(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:
-		return receiver(x.X)
+		return Receiver(x.X)
 	case *ast.IndexExpr:
-		return receiver(x.X)
+		return Receiver(x.X)
 	case *ast.IndexListExpr:
-		return receiver(x.X)
+		return Receiver(x.X)
 	case *ast.Ident:
 		return x.Name
 	}
