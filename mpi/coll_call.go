@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // A call is one collective operation on one rank: what an algorithm works on.
@@ -35,7 +37,7 @@ type call struct {
 	alone func(k *call) error // what to do, for collectives with one algorithm only
 
 	wrong error // first disagreement about lengths
-	held  []*scratch
+	held  []*bufpool.Buffer
 	came  []byte // scratch of swapMerge
 	reqs  []pending
 
@@ -98,7 +100,7 @@ func (k *call) run() error {
 func (k *call) release() {
 	k.c.drop()
 	for i, s := range k.held {
-		s.put()
+		s.Put()
 		k.held[i] = nil
 	}
 	clear(k.reqs)
@@ -145,6 +147,14 @@ func (k *call) from(b []byte, src int) error {
 func (k *call) swap(sb []byte, dst int, rb []byte, src int) error {
 	st, err := k.c.sendrecv(k.ctx, k.slot, sb, dst, k.tag, k.slot, rb, src, k.tag)
 	return k.expect(st, err, src, len(rb))
+}
+
+// scratch returns n bytes that belong to the call until its end. Their content
+// is undefined.
+func (k *call) scratch(n int) []byte {
+	s := bufpool.Get(n)
+	k.held = append(k.held, s)
+	return s.Bytes(n)
 }
 
 // A pending is a message that was started; want is how long it must be, -1 for

@@ -3,6 +3,8 @@ package mpi
 import (
 	"fmt"
 	"slices"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // The canonical representation external32 (MPI-4.1, Section 14.5.2): values in
@@ -70,9 +72,9 @@ func AppendExternal[T Element](b []byte, buf []T, count int, t *Datatype) ([]byt
 	if err != nil {
 		return b, err
 	}
-	s := getScratch(size)
-	defer s.put()
-	packed := s.bytes(size)
+	s := bufpool.Get(size)
+	defer s.Put()
+	packed := s.Bytes(size)
 	t.packAll(packed, src, count)
 	n, ext := len(b), t.ExternalSize()*count
 	b = slices.Grow(b, ext)[:n+ext]
@@ -95,9 +97,9 @@ func UnpackExternal[T Element](b []byte, buf []T, count int, t *Datatype) ([]byt
 	if len(b) < ext {
 		return b, fmt.Errorf("%w: %d bytes hold no %d items of %v", ErrCount, len(b), count, t)
 	}
-	s := getScratch(size)
-	defer s.put()
-	packed := s.bytes(size)
+	s := bufpool.Get(size)
+	defer s.Put()
+	packed := s.Bytes(size)
 	t.packAll(packed, dst, count) // for the padding
 	to, from := packed, b[:ext]
 	t.sig.repeat(count).each(func(e *elemLayout, n int) { to, from = e.fromExternal(to, from, n) })

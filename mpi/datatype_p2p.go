@@ -1,6 +1,10 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/internal/bufpool"
+)
 
 // Messages described by datatypes. Items that are one run of memory are sent
 // and received in place; others by way of a packed copy. Only the data
@@ -13,7 +17,7 @@ func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 	if err != nil {
 		return c.raise(err)
 	}
-	defer s.put()
+	defer s.Put()
 	if err := checkTag(tag); err != nil {
 		return c.raise(err)
 	}
@@ -45,7 +49,7 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
-	defer s.put()
+	defer s.Put()
 	if err := c.checkRecv(src, tag); err != nil {
 		return Status{}, c.raise(err)
 	}
@@ -77,7 +81,7 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 	all := goRequest(c.w, func() (Status, error) {
 		st, err := c.w.eng.finishRecv(context.Background(), r)
 		t.unpackAll(dst, b[:st.Bytes], count)
-		s.put()
+		s.Put()
 		return st, err
 	})
 	all.comm = c
@@ -85,7 +89,7 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 }
 
 // packed returns the data of the items: in buf itself, or packed in s.
-func packed[T Element](buf []T, count int, t *Datatype) (b []byte, s *scratch, err error) {
+func packed[T Element](buf []T, count int, t *Datatype) (b []byte, s *bufpool.Buffer, err error) {
 	src, err := bytesOf(buf)
 	if err != nil {
 		return nil, nil, err
@@ -97,14 +101,14 @@ func packed[T Element](buf []T, count int, t *Datatype) (b []byte, s *scratch, e
 	if t.dense(count) {
 		return src[:size], nil, nil
 	}
-	s = getScratch(size)
-	b = s.bytes(size)
+	s = bufpool.Get(size)
+	b = s.Bytes(size)
 	t.packAll(b, src, count)
 	return b, s, nil
 }
 
 // unpackable returns where to receive the items: in buf itself, or in s.
-func unpackable[T Element](buf []T, count int, t *Datatype) (dst, b []byte, s *scratch, err error) {
+func unpackable[T Element](buf []T, count int, t *Datatype) (dst, b []byte, s *bufpool.Buffer, err error) {
 	if dst, err = bytesOf(buf); err != nil {
 		return nil, nil, nil, err
 	}
@@ -115,6 +119,6 @@ func unpackable[T Element](buf []T, count int, t *Datatype) (dst, b []byte, s *s
 	if t.dense(count) {
 		return dst, dst[:size], nil, nil
 	}
-	s = getScratch(size)
-	return dst, s.bytes(size), s, nil
+	s = bufpool.Get(size)
+	return dst, s.Bytes(size), s, nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // Collective reads and writes work in two phases (MPI-4.1, Section 14.2.8 calls
@@ -434,9 +436,9 @@ func (p *phases) serve(got, replies [][]byte) error {
 	}
 	lo := merged[0].off
 	span := int(merged[len(merged)-1].off + merged[len(merged)-1].n - lo)
-	s := getScratch(span)
-	defer s.put()
-	mem := s.bytes(span)
+	s := bufpool.Get(span)
+	defer s.Put()
+	mem := s.Bytes(span)
 	if p.write {
 		for _, a := range all {
 			copy(mem[a.off-lo:], a.data)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // Errors of data representations.
@@ -151,12 +153,12 @@ func (f *file) access(v *fileView, off int64, b []byte, write bool) (int, error)
 		return f.readRuns(v, off, b)
 	}
 	chunk := max(convertChunk/max(size, rep.size), 1)
-	s := getScratch(min(chunk, len(b)/size) * rep.size)
-	defer s.put()
+	s := bufpool.Get(min(chunk, len(b)/size) * rep.size)
+	defer s.Put()
 	done := 0
 	for done < len(b) {
 		n := min(chunk, (len(b)-done)/size)
-		part, ext := b[done:][:n*size], s.bytes(n*rep.size)
+		part, ext := b[done:][:n*size], s.Bytes(n*rep.size)
 		at := off + int64(done/size*rep.size)
 		var k int
 		var err error

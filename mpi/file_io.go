@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // ReadAt reads elements of the view from offset on (MPI-4.1, Section 14.4.2).
@@ -240,9 +242,9 @@ func (f *file) typed(ctx context.Context, op fileOp, buf []byte, count int, t *D
 		}
 		return 0, err
 	}
-	s := getScratch(size)
-	defer s.put()
-	if op.b = s.bytes(size); op.write {
+	s := bufpool.Get(size)
+	defer s.Put()
+	if op.b = s.Bytes(size); op.write {
 		t.packAll(op.b, buf, count)
 	}
 	n, err := f.do(ctx, op)
@@ -390,9 +392,9 @@ func (f *file) sieve(runs []fileRun, b []byte) (int, error) {
 		return f.readAt(b[first.at:first.at+first.n], first.off)
 	}
 	span := int(endOf(runs) - first.off)
-	s := getScratch(span)
-	defer s.put()
-	mem := s.bytes(span)
+	s := bufpool.Get(span)
+	defer s.Put()
+	mem := s.Bytes(span)
 	n, err := f.readAt(mem, first.off)
 	done := 0
 	for _, r := range runs {

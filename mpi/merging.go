@@ -2,6 +2,8 @@ package mpi
 
 import (
 	"unsafe"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // merging is what a receive does with what comes instead of storing it: it combines
@@ -39,13 +41,13 @@ func (m *merging) take(dst []byte, off int, b []byte) {
 	rest := b[len(b)-m.npart:]
 	b = b[:len(b)-m.npart]
 	if misaligned(b, m.elem) {
-		s := getScratch(mergeBlock)
-		for tmp := s.bytes(mergeBlock); len(b) > 0; {
+		s := bufpool.Get(mergeBlock)
+		for tmp := s.Bytes(mergeBlock); len(b) > 0; {
 			n := copy(tmp, b)
 			m.combine(dst, off, tmp[:n])
 			off, b = off+n, b[n:]
 		}
-		s.put()
+		s.Put()
 	} else {
 		m.combine(dst, off, b)
 	}

@@ -1,6 +1,10 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/internal/bufpool"
+)
 
 // Isendrecv starts Sendrecv. Both messages are matched in the order of the calls.
 func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (*Request, error) {
@@ -27,7 +31,7 @@ func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*R
 }
 
 // isendrecv starts a receive and a send; it gives mem back when that is done.
-func (c *Comm) isendrecv(name string, ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *scratch) (*Request, error) {
+func (c *Comm) isendrecv(name string, ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
 	if err := checkTag(stag); err != nil {
 		return nil, err
 	}
@@ -45,7 +49,7 @@ func (c *Comm) isendrecv(name string, ss slot, sb []byte, dst, stag int, rs slot
 }
 
 // copied returns a copy of buf in scratch memory, and its slot, after checking the tags.
-func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, slot, *scratch, error) {
+func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, slot, *bufpool.Buffer, error) {
 	own, s, err := typedBytes(buf)
 	if err != nil {
 		return nil, 0, nil, err
@@ -56,30 +60,30 @@ func copied[T Element](c *Comm, buf []T, stag, src, rtag int) ([]byte, slot, *sc
 	if err := c.checkRecv(src, rtag); err != nil {
 		return nil, 0, nil, err
 	}
-	mem := getScratch(len(own))
-	b := mem.bytes(len(own))
+	mem := bufpool.Get(len(own))
+	b := mem.Bytes(len(own))
 	copy(b, own)
 	return b, s, mem, nil
 }
 
 // both starts the send and the receive of isendrecv: first the send, since that may
 // fail, and a receive that has matched cannot be undone.
-func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *scratch) (*Request, error) {
+func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int, mem *bufpool.Buffer) (*Request, error) {
 	if src != ProcNull {
 		if err := c.checkSource(rs, src); err != nil {
-			mem.put()
+			mem.Put()
 			return nil, err
 		}
 	}
 	s, err := c.isend(ss, sendStandard, sb, dst, stag)
 	if err != nil {
-		mem.put()
+		mem.Put()
 		return nil, err
 	}
 	r, err := c.irecv(rs, rb, src, rtag) // its arguments have been checked
 	return goRequest(c.w, func() (Status, error) {
 		_, serr := s.wait(context.Background())
-		mem.put()
+		mem.Put()
 		if err != nil {
 			return Status{}, err
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // Where RDMA does not serve, an operation is a message to the service of the
@@ -192,9 +194,9 @@ func (w *window) send(ctx context.Context, target int, h amHeader, data []byte) 
 	if h.bulk {
 		data = nil
 	}
-	s := getScratch(amHeaderLen + len(data))
-	defer s.put()
-	b := s.bytes(amHeaderLen + len(data))
+	s := bufpool.Get(amHeaderLen + len(data))
+	defer s.Put()
+	b := s.Bytes(amHeaderLen + len(data))
 	h.put(b)
 	copy(b[amHeaderLen:], data)
 	mode := sendStandard

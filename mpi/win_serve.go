@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // winService performs the requests of one origin on the window, on a goroutine
@@ -33,7 +35,7 @@ type winService struct {
 // winAnswer is an answer being sent, with its memory if that is scratch.
 type winAnswer struct {
 	r *Request
-	s *scratch
+	s *bufpool.Buffer
 }
 
 // serveAtOnce is how many requests in a row a goroutine that polls performs before it
@@ -42,9 +44,9 @@ const serveAtOnce = 16
 
 // serve performs requests of an origin until ctx ends or the origin is gone.
 func (w *window) serve(ctx context.Context, origin int) {
-	mem := getScratch(amHeaderLen + amInline)
-	defer mem.put()
-	s := &winService{w: w, origin: origin, buf: mem.bytes(amHeaderLen + amInline)}
+	mem := bufpool.Get(amHeaderLen + amInline)
+	defer mem.Put()
+	s := &winService{w: w, origin: origin, buf: mem.Bytes(amHeaderLen + amInline)}
 	s.wake = waiter{ch: make(chan struct{}, 1), found: s.found}
 	for s.run(ctx, true) {
 		_ = s.wake.wait(ctx) // run looks at ctx
@@ -195,12 +197,12 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 		h.kind == amSwap && h.n != uint64(w.elem):
 		code = amProtocol
 	}
-	var held *scratch
+	var held *bufpool.Buffer
 	if h.bulk {
 		into := mem
 		if code != amOK || h.kind != amPut {
-			held = getScratch(int(h.n))
-			into = held.bytes(int(h.n))
+			held = bufpool.Get(int(h.n))
+			into = held.Bytes(int(h.n))
 		}
 		st, err := w.c.attend(ctx, slotWin, into, s.origin, bulkTag(h.num))
 		if data = into; err != nil || st.Bytes != len(into) {
@@ -212,7 +214,7 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 		if h.answer {
 			s.answer(s.origin, h.num, nil, nil) // shorter than what is expected
 		}
-		held.put()
+		held.Put()
 		return
 	}
 	switch h.kind {
@@ -224,19 +226,19 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 		w.release()
 	case amGet:
 		if h.answer { // from a copy: the memory may change before it is sent
-			old := getScratch(int(h.n))
-			b := old.bytes(int(h.n))
+			old := bufpool.Get(int(h.n))
+			b := old.Bytes(int(h.n))
 			w.hold()
 			copy(b, mem)
 			w.release()
 			s.answer(s.origin, h.num, b, old)
 		}
 	case amUpdate, amSwap:
-		var old *scratch
+		var old *bufpool.Buffer
 		var b []byte
 		if h.answer {
-			old = getScratch(int(h.n))
-			b = old.bytes(int(h.n))
+			old = bufpool.Get(int(h.n))
+			b = old.Bytes(int(h.n))
 		}
 		if h.kind == amSwap {
 			w.applySwap(mem, data, b)
@@ -247,22 +249,22 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 			s.answer(s.origin, h.num, b, old)
 		}
 	}
-	held.put()
+	held.Put()
 }
 
 // answer sends b without waiting: the origin has made room for it.
-func (s *winService) answer(origin int, num uint32, b []byte, mem *scratch) {
+func (s *winService) answer(origin int, num uint32, b []byte, mem *bufpool.Buffer) {
 	r, err := s.w.c.isend(slotWin, sendHeld, b, origin, answerTag(num))
 	if err != nil {
-		mem.put() // the origin is gone
+		mem.Put() // the origin is gone
 		return
 	}
 	s.out = append(s.out, winAnswer{r, mem})
 }
 
 func (s *winService) answerByte(origin int, num uint32, code uint8) {
-	mem := getScratch(1)
-	b := mem.bytes(1)
+	mem := bufpool.Get(1)
+	b := mem.Bytes(1)
 	b[0] = code
 	s.answer(origin, num, b, mem)
 }
@@ -273,7 +275,7 @@ func (s *winService) reap() {
 		if !a.r.done.Load() {
 			return false
 		}
-		a.s.put()
+		a.s.Put()
 		a.r.Free()
 		return true
 	})

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/weftstack/weft/internal/bufpool"
 )
 
 // isWord reports whether elements of type t are 64-bit integers, which RDMA
@@ -40,7 +42,7 @@ func updateWords(mem, src, old []byte, red reducer) {
 	if red.code() == opNoOp && old == nil {
 		return
 	}
-	var s *scratch // for operators that want operands in memory
+	var s *bufpool.Buffer // for operators that want operands in memory
 	for i := 0; i+8 <= len(mem); i += 8 {
 		p := (*uint64)(unsafe.Pointer(&mem[i]))
 		var was uint64
@@ -53,22 +55,22 @@ func updateWords(mem, src, old []byte, red reducer) {
 			was = atomic.AddUint64(p, v) - v
 		default:
 			if s == nil {
-				s = getScratch(16)
+				s = bufpool.Get(16)
 			}
 			for {
-				s.words[0] = atomic.LoadUint64(p)
-				red.combine(viewBytes(s.words[1:2]), viewBytes(s.words[:1]), src[i:i+8])
-				if atomic.CompareAndSwapUint64(p, s.words[0], s.words[1]) {
+				s.Words[0] = atomic.LoadUint64(p)
+				red.combine(viewBytes(s.Words[1:2]), viewBytes(s.Words[:1]), src[i:i+8])
+				if atomic.CompareAndSwapUint64(p, s.Words[0], s.Words[1]) {
 					break
 				}
 			}
-			was = s.words[0]
+			was = s.Words[0]
 		}
 		if old != nil {
 			binary.NativeEndian.PutUint64(old[i:], was)
 		}
 	}
-	s.put()
+	s.Put()
 }
 
 // applySwap stores the second half of operands to mem if that is equal to the
