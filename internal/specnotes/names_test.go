@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -87,26 +86,18 @@ var goName = regexp.MustCompile(`^[A-Z][A-Za-z]*(\.[A-Z][A-Za-z]*)?$`)
 // TestNamesOfTheSocketsAPIExist checks that package sctp has what the table of RFC
 // 6458 says that its options and functions are called.
 func TestNamesOfTheSocketsAPIExist(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "SPEC_NOTES.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	names := goNames(t)
-	_, section, ok := strings.Cut(string(text), "\n## RFC 6458\n")
-	if !ok {
-		t.Fatal("no table of RFC 6458")
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
 	checked := 0
-	for _, line := range strings.Split(section, "\n") {
-		cells := strings.Split(line, "|")
-		if len(cells) != 7 {
+	for _, p := range pages(t) {
+		if p.rfc != "6458" {
 			continue
 		}
-		for _, m := range quoted.FindAllStringSubmatch(cells[2]+cells[5], -1) {
-			if goName.MatchString(m[1]) {
-				if checked++; !names[m[1]] {
-					t.Errorf("package sctp has no %s: %s", m[1], line)
+		for _, r := range p.requirements(t) {
+			for _, m := range quoted.FindAllStringSubmatch(r.asks+r.deviation, -1) {
+				if goName.MatchString(m[1]) {
+					if checked++; !names[m[1]] {
+						t.Errorf("%s:%d: package sctp has no %s", p.name, r.line, m[1])
+					}
 				}
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// sentences says, of every RFC of which SPEC_NOTES.md lists the sentences with
-// MUST, SHALL, REQUIRED, SHOULD and RECOMMENDED, how many there are.
+// sentences gives, for each RFC whose page lists its sentences with MUST, SHALL,
+// REQUIRED, SHOULD and RECOMMENDED, how many there are.
 var sentences = map[string]int{
 	"3758": 54,
 	"4820": 9,
@@ -63,63 +63,66 @@ func scripts(t *testing.T) map[string]bool {
 	return names
 }
 
+// sentence is a row of the second table of a page.
+type sentence struct {
+	line    int
+	section string
+	number  int
+	checks  []string // scripts and tests
+	reason  string   // why there are none
+}
+
+// sentences returns the rows of the table of sentences.
+func (p page) sentences(t *testing.T) []sentence {
+	t.Helper()
+	var all []sentence
+	for _, r := range p.rows(4) {
+		m := sentenceRow.FindStringSubmatch(r.text)
+		if m == nil {
+			t.Errorf("%s:%d: not a section with a number, a sentence and what checks it: %s", p.name, r.line, r.text)
+			continue
+		}
+		s := sentence{line: r.line, section: m[1]}
+		s.number, _ = strconv.Atoi(m[2])
+		if reason, ok := strings.CutPrefix(m[4], none); ok {
+			s.reason = reason
+		} else {
+			for _, c := range quoted.FindAllStringSubmatch(m[4], -1) {
+				s.checks = append(s.checks, c[1])
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
 // TestEverySentenceHasItsTest checks the tables of sentences: numbered within
 // their section without holes, as many as the RFC has, each with scripts and tests
 // that exist, or with a reason why there is none.
 func TestEverySentenceHasItsTest(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "SPEC_NOTES.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	known, names := scripts(t), tests(t)
-	rfc, section, n := "", "", 0
-	count := map[string]int{}
-	for i, line := range strings.Split(string(text), "\n") {
-		if m := heading.FindStringSubmatch(line); m != nil {
-			rfc, section = m[1], ""
-		}
-		if !strings.HasPrefix(line, "|") || strings.Count(line, "|") != 4 || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "| Section ") {
-			continue
-		}
-		m := sentenceRow.FindStringSubmatch(line)
-		if m == nil {
-			t.Errorf("line %d: not a section with a number, a sentence and what checks it: %s", i+1, line)
-			continue
-		}
-		if m[1] != section {
-			section, n = m[1], 0
-		}
-		n++
-		if got, _ := strconv.Atoi(m[2]); got != n {
-			t.Errorf("line %d: sentence %s of section %s comes where %d should", i+1, m[2], section, n)
-		}
-		count[rfc]++
-		if reason, ok := strings.CutPrefix(m[4], none); ok {
-			if len(reason) < 10 {
-				t.Errorf("line %d: no reason", i+1)
+	for _, p := range pages(t) {
+		section, n := "", 0
+		all := p.sentences(t)
+		for _, s := range all {
+			if s.section != section {
+				section, n = s.section, 0
 			}
-			continue
-		}
-		checks := quoted.FindAllStringSubmatch(m[4], -1)
-		if len(checks) == 0 {
-			t.Errorf("line %d: nothing checks RFC %s, section %s #%d, and no reason says why", i+1, rfc, section, n)
-		}
-		for _, c := range checks {
-			name, _, _ := strings.Cut(c[1], "/")
-			if !names[name] && !(scriptName.MatchString(c[1]) && known[c[1]]) {
-				t.Errorf("line %d: no test or script %s", i+1, c[1])
+			if n++; s.number != n {
+				t.Errorf("%s:%d: sentence %d of section %s comes where %d should", p.name, s.line, s.number, section, n)
+			}
+			if len(s.checks) == 0 && len(s.reason) < 10 {
+				t.Errorf("%s:%d: nothing checks section %s #%d, and no reason says why", p.name, s.line, section, n)
+			}
+			for _, c := range s.checks {
+				name, _, _ := strings.Cut(c, "/")
+				if !names[name] && !(scriptName.MatchString(c) && known[c]) {
+					t.Errorf("%s:%d: no test or script %s", p.name, s.line, c)
+				}
 			}
 		}
-	}
-	for rfc, want := range sentences {
-		if count[rfc] != want {
-			t.Errorf("RFC %s: %d sentences, want %d", rfc, count[rfc], want)
+		if len(all) != sentences[p.rfc] {
+			t.Errorf("%s: %d sentences, want %d", p.name, len(all), sentences[p.rfc])
 		}
-	}
-	for rfc, n := range count {
-		if _, ok := sentences[rfc]; !ok {
-			t.Errorf("RFC %s has %d sentences here, and no number to compare with", rfc, n)
-		}
-		t.Logf("RFC %s: %d sentences", rfc, n)
 	}
 }

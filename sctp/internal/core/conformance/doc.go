@@ -51,5 +51,5 @@
 // Some rules hold for every packet that any script makes the end under test send,
 // such as where parameters may be, and are checked besides.
 //
-// Every script can fail, and its number is in SPEC_NOTES.md.
+// Every script can fail, and its number is on the page of its RFC in docs/spec.
 package conformance

@@ -4,15 +4,17 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-const notes = "../../../../SPEC_NOTES.md"
+// notes is the directory of the pages about RFCs, rfcNNNN.md.
+const notes = "../../../../docs/spec"
 
-var update = flag.Bool("update", false, "write the numbers of the scripts to SPEC_NOTES.md")
+var update = flag.Bool("update", false, "write the numbers of the scripts to docs/spec")
 
 // checkWords begin the lines that can make a script fail.
 var checkWords = []string{"<", "state", "drop", "event", "noevent", "recv", "norecv", "path", "paths", "stat", "streams",
@@ -98,13 +100,13 @@ func TestCount(t *testing.T) {
 }
 
 var (
-	headingLine = regexp.MustCompile(`^## RFC (\d+)$`)
-	indexed     = regexp.MustCompile("`(\\d{4}/[\\d.A-Z]+)-1(?:\\.\\.(\\d+))?`")
+	pageName = regexp.MustCompile(`rfc(\d+)\.md$`)
+	indexed  = regexp.MustCompile("`(\\d{4}/[\\d.A-Z]+)-1(?:\\.\\.(\\d+))?`")
 )
 
 const indexPrefix = "Conformance scripts: "
 
-// indexLine returns what SPEC_NOTES.md says of the scripts about one RFC.
+// indexLine returns what the page of an RFC says of the scripts about it.
 func indexLine(rfc string, order []string, count map[string]int) string {
 	var list []string
 	for _, s := range order {
@@ -120,70 +122,63 @@ func indexLine(rfc string, order []string, count map[string]int) string {
 	return indexPrefix + strings.Join(list, ", ") + "."
 }
 
-// TestIndex checks that SPEC_NOTES.md names every script and no other, under the
-// heading of its RFC. With -update it writes them there.
+// TestIndex checks that docs/spec names every script on the page of its RFC, and no
+// other. With -update it writes them there.
 func TestIndex(t *testing.T) {
 	order, count := sections(load(t))
-	text, err := os.ReadFile(notes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		text = writeIndex(text, order, count)
-		if err := os.WriteFile(notes, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	pages, err := filepath.Glob(filepath.Join(notes, "rfc*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatal("no pages in docs/spec: ", err)
 	}
 	found := map[string]int{}
-	rfc := ""
-	for i, line := range strings.Split(string(text), "\n") {
-		if m := headingLine.FindStringSubmatch(line); m != nil {
-			rfc = m[1]
+	for _, page := range pages {
+		rfc := pageName.FindStringSubmatch(page)[1]
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if !strings.HasPrefix(line, indexPrefix) {
-			continue
-		}
-		for _, m := range indexed.FindAllStringSubmatch(line, -1) {
-			n := 1
-			if m[2] != "" {
-				fmt.Sscan(m[2], &n)
+		if *update {
+			text = writeIndex(text, rfc, order, count)
+			if err := os.WriteFile(page, text, 0o644); err != nil {
+				t.Fatal(err)
 			}
-			found[m[1]] += n
-			if !strings.HasPrefix(m[1], rfc+"/") || count[m[1]] == 0 {
-				t.Errorf("SPEC_NOTES.md:%d: %s under RFC %s: there are %d such scripts", i+1, m[0], rfc, count[m[1]])
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if !strings.HasPrefix(line, indexPrefix) {
+				continue
+			}
+			for _, m := range indexed.FindAllStringSubmatch(line, -1) {
+				n := 1
+				if m[2] != "" {
+					fmt.Sscan(m[2], &n)
+				}
+				found[m[1]] += n
+				if !strings.HasPrefix(m[1], rfc+"/") || count[m[1]] == 0 {
+					t.Errorf("%s:%d: %s: there are %d such scripts", page, i+1, m[0], count[m[1]])
+				}
 			}
 		}
 	}
 	for _, s := range order {
 		if found[s] != count[s] {
-			t.Errorf("%s: %d scripts, %d in SPEC_NOTES.md", s, count[s], found[s])
+			t.Errorf("%s: %d scripts, %d in docs/spec", s, count[s], found[s])
 		}
 	}
 }
 
-// writeIndex puts the lines of the index at the ends of the RFCs' parts.
-func writeIndex(text []byte, order []string, count map[string]int) []byte {
+// writeIndex returns the page of an RFC with its index at the end.
+func writeIndex(page []byte, rfc string, order []string, count map[string]int) []byte {
 	var out []string
-	rfc := ""
-	end := func() {
-		for len(out) > 0 && out[len(out)-1] == "" {
-			out = out[:len(out)-1]
+	for _, line := range strings.Split(string(page), "\n") {
+		if !strings.HasPrefix(line, indexPrefix) {
+			out = append(out, line)
 		}
-		if has := slices.ContainsFunc(order, func(s string) bool { return strings.HasPrefix(s, rfc+"/") }); rfc != "" && has {
-			out = append(out, "", indexLine(rfc, order, count))
-		}
-		out = append(out, "")
 	}
-	for _, line := range strings.Split(string(text), "\n") {
-		if strings.HasPrefix(line, indexPrefix) {
-			continue
-		}
-		if m := headingLine.FindStringSubmatch(line); m != nil {
-			end()
-			rfc = m[1]
-		}
-		out = append(out, line)
+	for len(out) > 0 && out[len(out)-1] == "" {
+		out = out[:len(out)-1]
 	}
-	end()
-	return []byte(strings.Join(out, "\n"))
+	if slices.ContainsFunc(order, func(s string) bool { return strings.HasPrefix(s, rfc+"/") }) {
+		out = append(out, "", indexLine(rfc, order, count))
+	}
+	return []byte(strings.Join(out, "\n") + "\n")
 }
