@@ -14,7 +14,7 @@ type card struct {
 	Streams   int    `json:"s"`
 	Window    int64  `json:"w"` // bytes of eager messages it takes from each peer
 	Host      string `json:"h"` // equal for ranks that share memory
-	Addr      string `json:"a"` // for the fabric
+	Addr      string `json:"a"` // for the transport
 	CPUs      cpuSet `json:"p"` // where it may run
 
 	Memory *shmCard `json:"m,omitempty"` // for ranks of the same host

@@ -11,7 +11,7 @@ import (
 type member struct {
 	Job    uint64 // see procName
 	Rank   uint32
-	Addr   string // for the fabric
+	Addr   string // for the transport
 	Window int64  // bytes of eager messages it takes
 	Call   string // see World.launcherName
 }

@@ -27,7 +27,7 @@ const (
 // farPeer is what a peer of another job has besides.
 type farPeer struct {
 	link uint64        // names the link, at both ends
-	addr string        // where its fabric is
+	addr string        // of its transport
 	call string        // what its launcher calls it, see World.launcherName
 	left chan struct{} // closed when it has finalized or is gone
 	once sync.Once     // closes left

@@ -35,16 +35,16 @@ func TestStrangersTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	var worlds [2]*World
-	var fabs [2]fabric
+	var trs [2]transport
 	for r := range worlds {
 		worlds[r] = newWorld(r, 2, o, &localBoot{job: job})
-		if fabs[r], err = newFabric(worlds[r]); err != nil {
+		if trs[r], err = newTransport(worlds[r]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
 	for _, msg := range [][]byte{nil, []byte("GET / HTTP/1.0\r\n\r\n"), helloFrame(forged), helloFrame(append(forged, 0))} {
-		conn, err := net.Dial("tcp", fabs[0].card())
+		conn, err := net.Dial("tcp", trs[0].addr())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,11 +53,11 @@ func TestStrangersTCP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	idle(t, fabs[0].card(), 2*strangersAtOnce)
+	idle(t, trs[0].addr(), 2*strangersAtOnce)
 	errc := make(chan error, 2)
 	for r, w := range worlds {
 		go func() {
-			err := w.join(ctx, fabs[r])
+			err := w.join(ctx, trs[r])
 			if err == nil {
 				_, err = Sendrecv(ctx, w.Comm(), []int{r}, 1-r, 0, make([]int, 1), 1-r, 0)
 			}
@@ -143,7 +143,7 @@ func TestStrangersSCTP(t *testing.T) {
 	err = RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 		c := w.Comm()
 		if c.Rank() == 0 {
-			addr, err := sctp.ParseAddr(w.fabric.card())
+			addr, err := sctp.ParseAddr(w.transport.addr())
 			if err != nil {
 				return err
 			}

@@ -79,7 +79,7 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 // joinAs joins the job as a rank whose launcher is known. client is nil without one.
 func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, client *pmi.Client) (*World, error) {
 	w := newWorld(rank, size, o, boot)
-	f, err := newFabric(w)
+	f, err := newTransport(w)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +112,13 @@ func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, cli
 	return w, nil
 }
 
-// newFabric opens the network transport that the options of w ask for.
-func newFabric(w *World) (fabric, error) {
+// newTransport opens the network transport that the options of w ask for.
+func newTransport(w *World) (transport, error) {
 	switch w.opts.transport {
 	case TransportTCP:
-		return newTCPFabric(w)
+		return newTCPTransport(w)
 	case TransportSCTP, TransportHybrid:
-		return newSCTPFabric(w)
+		return newSCTPTransport(w)
 	}
 	return nil, fmt.Errorf("%w: transport %q", ErrOption, w.opts.transport)
 }

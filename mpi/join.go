@@ -28,7 +28,7 @@ const joinMagic = "weft join 1\n"
 func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {
 	// The one with the greater number connects. Both are ready to accept before
 	// they tell theirs.
-	if err := w.fabric.listen(); err != nil {
+	if err := w.transport.listen(); err != nil {
 		return nil, err
 	}
 	own := append([]byte(joinMagic), make([]byte, nonceLen)...)

@@ -131,40 +131,40 @@ func (l *inprocLink) abort(reason string) {
 	l.rev.flush()
 }
 
-// inprocFabric connects ranks of one process.
-type inprocFabric struct {
+// inprocTransport connects ranks of one process.
+type inprocTransport struct {
 	w    *World
 	hub  *localJob
 	name string
 }
 
-// inprocFabrics are those of this process, by card.
-var inprocFabrics sync.Map
+// inprocTransports holds the transports of this process by address.
+var inprocTransports sync.Map
 
-func newInprocFabric(w *World, hub *localJob) *inprocFabric {
-	f := &inprocFabric{w: w, hub: hub, name: TransportInproc + ":" + rand.Text()}
-	inprocFabrics.Store(f.name, f)
-	return f
+func newInprocTransport(w *World, hub *localJob) *inprocTransport {
+	t := &inprocTransport{w: w, hub: hub, name: TransportInproc + ":" + rand.Text()}
+	inprocTransports.Store(t.name, t)
+	return t
 }
 
-func (f *inprocFabric) card() string { return f.name }
+func (t *inprocTransport) addr() string { return t.name }
 
-func (f *inprocFabric) close() error {
-	inprocFabrics.Delete(f.name)
+func (t *inprocTransport) close() error {
+	inprocTransports.Delete(t.name)
 	return nil
 }
 
-// listen implements fabric.
-func (f *inprocFabric) listen() error { return nil }
+// listen implements transport.
+func (t *inprocTransport) listen() error { return nil }
 
-// call implements fabric.
-func (f *inprocFabric) call(_ context.Context, m *meeting, number int) error {
+// connectRemote implements transport.
+func (t *inprocTransport) connectRemote(_ context.Context, m *meeting, number int) error {
 	p := m.peer(number)
-	x, ok := inprocFabrics.Load(p.far.addr)
+	x, ok := inprocTransports.Load(p.far.addr)
 	if !ok {
 		return fmt.Errorf("%w: the other one is not in this process", ErrPort)
 	}
-	w := x.(*inprocFabric).w
+	w := x.(*inprocTransport).w
 	there := w.meeting(m.id)
 	if there == nil {
 		return fmt.Errorf("%w: no meeting %x", ErrAuth, m.id)
@@ -181,9 +181,9 @@ func (f *inprocFabric) call(_ context.Context, m *meeting, number int) error {
 	return nil
 }
 
-func (f *inprocFabric) polling(bool) (func() bool, func() parker) { return nil, nil }
+func (t *inprocTransport) polling(bool) (func() bool, func() parker) { return nil, nil }
 
-// connect implements fabric: the last rank to come links all of them.
-func (f *inprocFabric) connect(ctx context.Context, cards []string, key []byte) error {
-	return f.hub.link(ctx, f.w)
+// connect implements transport: the last rank to come links all of them.
+func (t *inprocTransport) connect(ctx context.Context, addrs []string, key []byte) error {
+	return t.hub.link(ctx, t.w)
 }

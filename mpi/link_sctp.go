@@ -13,7 +13,7 @@ import (
 // sctpLink carries messages over one association. Each message between ranks
 // is one SCTP message; its pieces come in by upcall.
 type sctpLink struct {
-	f *sctpFabric
+	t *sctpTransport
 	a *sctp.Association
 
 	// Touched by upcalls only, which come one at a time.
@@ -165,7 +165,7 @@ func (l *sctpLink) greeting(p *sctp.Piece) error {
 		return err
 	}
 	if l.peer == nil && !l.greets() {
-		key, ok := l.f.jobKey(l, msg)
+		key, ok := l.t.jobKey(l, msg)
 		if !ok {
 			l.a.ExtendProbation(-1)
 			return nil // taken up by connect, which comes soon
@@ -186,8 +186,8 @@ func (l *sctpLink) greets() bool {
 func (l *sctpLink) accept(key []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hello = newAcceptor(key, l.f.w.Rank(), l.f.w.Size())
-	l.hello.find = l.f.w.meeting
+	l.hello = newAcceptor(key, l.t.w.Rank(), l.t.w.Size())
+	l.hello.find = l.t.w.meeting
 }
 
 // resume takes up a greeting that came before the key was known.
@@ -218,10 +218,10 @@ func (l *sctpLink) greet(msg []byte) error {
 			if l.peer = meeting.claim(rank, l); l.peer == nil {
 				return fmt.Errorf("%w: process %d is not expected", ErrAuth, rank)
 			}
-		case !l.f.claim(rank, l):
+		case !l.t.claim(rank, l):
 			return fmt.Errorf("%w: rank %d is here already", ErrAuth, rank)
 		default:
-			l.peer = l.f.w.eng.peers[rank]
+			l.peer = l.t.w.eng.peers[rank]
 		}
 		l.a.Admit()
 	}
@@ -234,7 +234,7 @@ func (l *sctpLink) greet(msg []byte) error {
 	case over && meeting != nil:
 		meeting.linked(rank, nil)
 	case over:
-		l.f.linked(nil)
+		l.t.linked(nil)
 	}
 	return nil
 }
@@ -250,7 +250,7 @@ func (l *sctpLink) down(err error) {
 	case h.meeting != nil:
 		h.meeting.linked(h.peer, orClosed(err))
 	default:
-		l.f.linked(fmt.Errorf("mpi: rank %d: %w", h.peer, orClosed(err)))
+		l.t.linked(fmt.Errorf("mpi: rank %d: %w", h.peer, orClosed(err)))
 	}
 	if l.peer != nil {
 		l.peer.down(err)

@@ -52,13 +52,13 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 		ro.addrs = []netip.AddrPort{loopback}
 	}
 	w := newWorld(rank, j.size, &ro, &localBoot{job: j, rank: rank})
-	var fab fabric
+	var tr transport
 	if ro.transport == TransportInproc {
-		fab = newInprocFabric(w, j)
-	} else if fab, err = newFabric(w); err != nil {
+		tr = newInprocTransport(w, j)
+	} else if tr, err = newTransport(w); err != nil {
 		return false, err
 	}
-	err = w.join(ctx, fab)
+	err = w.join(ctx, tr)
 	joined = err == nil
 	if joined && j.spawned {
 		err = w.meetParent(ctx)

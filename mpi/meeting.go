@@ -115,7 +115,7 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 	e := c.w.eng
 	var lerr error
 	if accepts {
-		lerr = c.w.fabric.listen()
+		lerr = c.w.transport.listen()
 	}
 	x := &conference{c: c, root: root}
 	own := round{Head: &head{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
@@ -132,7 +132,7 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 			own.Head.ID, own.Head.Key = binary.BigEndian.Uint64(id[:])|1, []byte(newJobKey())
 		}
 	}
-	me := &member{Job: e.job, Rank: uint32(e.rank), Addr: c.w.fabric.card(), Window: e.farWindow(), Call: c.w.launcherName()}
+	me := &member{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.farWindow(), Call: c.w.launcherName()}
 	mine, theirs, err := x.confer(ctx, own, report{Member: me, Err: failureOf(lerr)})
 	if err != nil {
 		return nil, err
@@ -295,7 +295,7 @@ func (m *meeting) link(ctx context.Context, me int, mine, theirs *round, group [
 			wg.Go(func() {
 				gate <- struct{}{}
 				defer func() { <-gate }()
-				if err := m.w.fabric.call(ctx, m, number); err != nil {
+				if err := m.w.transport.connectRemote(ctx, m, number); err != nil {
 					m.linked(number, err)
 				}
 			})

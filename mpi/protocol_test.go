@@ -187,7 +187,7 @@ func TestOptionsMustAgree(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := newWorld(r, 2, o, &localBoot{job: job})
-		f, err := newFabric(w)
+		f, err := newTransport(w)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,7 +107,7 @@ func (c *bulkConn) connect(g *grant) {
 		return
 	}
 	private := d.w.eng.appendNames(g.token[:], []int32{int32(d.w.Rank())})
-	addr := sctp.Addr{Addrs: d.fab.addrsOf(c.p), Port: g.port}
+	addr := sctp.Addr{Addrs: d.tr.addrsOf(c.p), Port: g.port}
 	if _, err := d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1}); err != nil {
 		c.dead.Store(true)
 	}
@@ -319,7 +319,7 @@ func (d *bulkDevice) rankDown(p *peer) {
 		<-c.up
 		d.drop(c)
 	}
-	addrs := d.fab.addrsOf(p)
+	addrs := d.tr.addrsOf(p)
 	ofPeer := func(a netip.AddrPort) bool { return slices.Contains(addrs, a) }
 	for _, a := range d.dev.Associations() {
 		if slices.ContainsFunc(a.ConfirmedAddr().Addrs, ofPeer) {

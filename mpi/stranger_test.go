@@ -45,7 +45,7 @@ func TestStrangersGetLittleBeforeTheyProve(t *testing.T) {
 			// The ranks have all that there is.
 			msg := make([]byte, 2*DefaultEager)
 			_, err := Sendrecv(ctx, c, msg, 1-c.Rank(), 0, make([]byte, len(msg)), 1-c.Rank(), 0)
-			for _, a := range w.fabric.(*sctpFabric).ep.Associations() {
+			for _, a := range w.transport.(*sctpTransport).ep.Associations() {
 				if st := a.Stats(); st.PeerWindow <= 4*sctp.DefaultProbationBuffer {
 					return fmt.Errorf("rank %d: the window of the other is %d", c.Rank(), st.PeerWindow)
 				}
@@ -63,8 +63,8 @@ func TestStrangersGetLittleBeforeTheyProve(t *testing.T) {
 
 // visitStrangers has strangers visit the rank of w, and looks at what they get.
 func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *World) error {
-	f := w.fabric.(*sctpFabric)
-	addr, err := sctp.ParseAddr(f.card())
+	f := w.transport.(*sctpTransport)
+	addr, err := sctp.ParseAddr(f.addr())
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ const tokenLen = 16
 // puts or gets there; the target's end of it only serves.
 type rmaDevice struct {
 	w      *World
-	fab    *sctpFabric
+	tr    *sctpTransport
 	dev    *verbs.Device
 	pd     *verbs.PD
 	l      *verbs.Listener
@@ -66,26 +66,26 @@ const (
 // rmaDevice opens the device on first use. It returns nil if the transport has
 // none.
 func (w *World) rmaDevice() (*rmaDevice, error) {
-	fab, ok := w.fabric.(*sctpFabric)
+	tr, ok := w.transport.(*sctpTransport)
 	if !ok || w.opts.transport != TransportHybrid {
 		return nil, nil
 	}
 	w.rma.once.Do(func() {
-		w.rma.dev, w.rma.err = openRMA(w, fab)
+		w.rma.dev, w.rma.err = openRMA(w, tr)
 		w.rma.open.Store(w.rma.dev)
 	})
 	return w.rma.dev, w.rma.err
 }
 
-func openRMA(w *World, fab *sctpFabric) (*rmaDevice, error) {
-	d := &rmaDevice{w: w, fab: fab, conns: make(map[int]*rmaConn), windows: make(map[*verbs.MR]bool),
+func openRMA(w *World, tr *sctpTransport) (*rmaDevice, error) {
+	d := &rmaDevice{w: w, tr: tr, conns: make(map[int]*rmaConn), windows: make(map[*verbs.MR]bool),
 		served: make(chan struct{})}
 	cfg := w.opts.sctp.cfg
 	cfg.ZeroChecksumLocal = w.opts.zeroChecksum()
 	w.opts.timeouts(&cfg, w.Size())
 	streams := 3*w.Size() + servingSlack
 	var err error
-	d.dev, err = verbs.Open(verbs.Config{Transport: fab.t, Streams: uint16(min(streams, 1<<15)), SCTP: &cfg})
+	d.dev, err = verbs.Open(verbs.Config{Transport: tr.udp, Streams: uint16(min(streams, 1<<15)), SCTP: &cfg})
 	if err != nil {
 		return nil, fmt.Errorf("mpi: opening the RDMA device: %w", err)
 	}
@@ -231,7 +231,7 @@ func (c *rmaConn) connect(info *winInfo) {
 			return err
 		}
 		private := binary.BigEndian.AppendUint32(info.Token[:], uint32(d.w.Rank()))
-		addr := sctp.Addr{Addrs: d.fab.addrsOf(c.peer), Port: info.Port}
+		addr := sctp.Addr{Addrs: d.tr.addrsOf(c.peer), Port: info.Port}
 		_, err = d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1})
 		return err
 	}()

@@ -17,7 +17,7 @@ type World struct {
 	eng    *engine
 	opts   *options
 	boot   bootstrap
-	fabric fabric
+	transport transport
 	world  *Comm
 	self   *Comm
 	ended  atomic.Pointer[error] // why nothing can start any more
@@ -54,16 +54,16 @@ type bootstrap interface {
 	Finalize(ctx context.Context) error
 }
 
-// fabric is a transport as seen by a World.
-type fabric interface {
-	// card returns the address that peers connect to.
-	card() string
-	// connect makes the links to all other ranks, whose cards are given, and
+// transport is how a World reaches the other ranks.
+type transport interface {
+	// addr returns the address that peers connect to.
+	addr() string
+	// connect makes the links to all other ranks, whose addresses are given, and
 	// starts them. It returns when all are up or one failed.
-	connect(ctx context.Context, cards []string, key []byte) error
-	// call makes a link to a process of another job; listen lets those of other
+	connect(ctx context.Context, addrs []string, key []byte) error
+	// connectRemote makes a link to a process of another job; listen lets those of other
 	// jobs do so. Both tell the meeting.
-	call(ctx context.Context, m *meeting, number int) error
+	connectRemote(ctx context.Context, m *meeting, number int) error
 	listen() error
 	// polling returns how the transport is polled, see progress, and how goroutines
 	// wait for it, see waiterPool; both may be nil.
@@ -199,7 +199,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 		errs = append(errs, w.shutdownLinks(ctx))
 	}
 	w.end(ErrFinalized)
-	errs = append(errs, w.fabric.close())
+	errs = append(errs, w.transport.close())
 	if !aborted {
 		errs = append(errs, w.boot.Finalize(ctx))
 	}
@@ -255,11 +255,11 @@ func (w *World) Abort(code int, msg string) {
 }
 
 // join exchanges addresses with the other ranks and connects to them.
-func (w *World) join(ctx context.Context, f fabric) error {
-	w.fabric = f
+func (w *World) join(ctx context.Context, f transport) error {
+	w.transport = f
 	size := w.Size()
 	c := card{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
-		Window: w.eng.window, Addr: f.card(), CPUs: processors()}
+		Window: w.eng.window, Addr: f.addr(), CPUs: processors()}
 	if w.opts.shares() && size > 1 {
 		if w.shared = newSharedMemory(&w.eng.prog.spinners); w.shared != nil {
 			c.Memory = &w.shared.card
@@ -329,7 +329,7 @@ func (w *World) join(ctx context.Context, f fabric) error {
 
 // setSpin decides how long waiting goroutines poll: not at all if they would
 // take the processor from a rank that has work, as where ranks are crowded.
-func (w *World) setSpin(crowded bool, f fabric) {
+func (w *World) setSpin(crowded bool, f transport) {
 	spin := w.opts.spin
 	if spin == spinAuto {
 		spin = defaultSpin

@@ -38,11 +38,11 @@ func WithPacketConns(conns func(rank int) ([]sctp.PacketConn, error)) Option {
 	}
 }
 
-// sctpFabric makes one association per pair of ranks, all on the same UDP
+// sctpTransport makes one association per pair of ranks, all on the same UDP
 // sockets: the higher rank connects to the lower.
-type sctpFabric struct {
+type sctpTransport struct {
 	w   *World
-	t   *sctp.Transport
+	udp   *sctp.Transport
 	ep  *sctp.Endpoint
 	cap *capture // nil: none
 
@@ -65,9 +65,9 @@ const (
 	strangers = 256
 )
 
-func newSCTPFabric(w *World) (fabric, error) {
+func newSCTPTransport(w *World) (transport, error) {
 	o := w.opts
-	f := &sctpFabric{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
+	t := &sctpTransport{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
 	// Ranks that wait poll by themselves, see progress.
 	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + strangers, BusyPoll: -1}
 	if o.sctp.conns != nil {
@@ -81,14 +81,14 @@ func newSCTPFabric(w *World) (fabric, error) {
 	}
 	if o.capture != "" {
 		var err error
-		if f.cap, err = openCapture(o.capture); err != nil {
+		if t.cap, err = openCapture(o.capture); err != nil {
 			return nil, err
 		}
-		tc.Tap = f.cap.tap
+		tc.Tap = t.cap.tap
 	}
 	var err error
-	if f.t, err = sctp.NewTransport(tc); err != nil {
-		return nil, errors.Join(err, f.cap.close())
+	if t.udp, err = sctp.NewTransport(tc); err != nil {
+		return nil, errors.Join(err, t.cap.close())
 	}
 	cfg := o.sctp.cfg
 	cfg.OutStreams = uint16(1 + 2*o.streams)
@@ -99,42 +99,42 @@ func newSCTPFabric(w *World) (fabric, error) {
 	// key of the job.
 	cfg.Probation = &sctp.Probation{Timeout: helloTimeout, Max: w.Size() + MaxConnected + strangers}
 	o.timeouts(&cfg, w.Size())
-	f.noticed = firstSilence(&cfg)
-	cfg.OnPiece = f.onPiece
-	cfg.OnNotify = f.onNotify
-	if f.ep, err = f.t.Listen(0, &cfg); err != nil {
-		return nil, errors.Join(err, f.close())
+	t.noticed = firstSilence(&cfg)
+	cfg.OnPiece = t.onPiece
+	cfg.OnNotify = t.onNotify
+	if t.ep, err = t.udp.Listen(0, &cfg); err != nil {
+		return nil, errors.Join(err, t.close())
 	}
-	return f, nil
+	return t, nil
 }
 
-func (f *sctpFabric) card() string {
-	return sctp.Addr{Addrs: f.t.LocalAddrs(), Port: f.ep.Port()}.String()
+func (t *sctpTransport) addr() string {
+	return sctp.Addr{Addrs: t.udp.LocalAddrs(), Port: t.ep.Port()}.String()
 }
 
-// polling implements fabric.
-func (f *sctpFabric) polling(spins bool) (func() bool, func() parker) {
+// polling implements transport.
+func (t *sctpTransport) polling(spins bool) (func() bool, func() parker) {
 	if spins {
-		f.t.SetBusyRead(sctp.DefaultBusyPoll)
+		t.udp.SetBusyRead(sctp.DefaultBusyPoll)
 	}
-	return f.t.Poll, func() parker { return f.t.NewWaiter() }
+	return t.udp.Poll, func() parker { return t.udp.NewWaiter() }
 }
 
-// close implements fabric.
-func (f *sctpFabric) close() error { return errors.Join(f.t.Close(), f.cap.close()) }
+// close implements transport.
+func (t *sctpTransport) close() error { return errors.Join(t.udp.Close(), t.cap.close()) }
 
 // onPiece is the upcall for data. The connecting side attaches its link before
 // it sends anything; on the other side the first piece does.
-func (f *sctpFabric) onPiece(a *sctp.Association, p *sctp.Piece) {
+func (t *sctpTransport) onPiece(a *sctp.Association, p *sctp.Piece) {
 	l, _ := a.Value().(*sctpLink)
 	if l == nil {
-		l = &sctpLink{f: f, a: a}
+		l = &sctpLink{t: t, a: a}
 		a.SetValue(l)
 	}
 	l.piece(p)
 }
 
-func (f *sctpFabric) onNotify(a *sctp.Association, n sctp.Notification) {
+func (t *sctpTransport) onNotify(a *sctp.Association, n sctp.Notification) {
 	l, _ := a.Value().(*sctpLink)
 	switch {
 	case n.Kind == sctp.NotifyRestart:
@@ -143,36 +143,36 @@ func (f *sctpFabric) onNotify(a *sctp.Association, n sctp.Notification) {
 		l.down(n.Err)
 	case (n.Kind == sctp.NotifyPathDown || n.Kind == sctp.NotifyPathUp) && l != nil && l.peer != nil:
 		reachable := slices.ContainsFunc(a.Stats().Paths, func(p sctp.PathStats) bool { return p.Active })
-		f.w.hears(l.peer, reachable, f.noticed)
+		t.w.hears(l.peer, reachable, t.noticed)
 	}
 }
 
 // jobKey returns the key, or keeps the greeting for when it is known.
-func (f *sctpFabric) jobKey(l *sctpLink, msg []byte) ([]byte, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.key == nil && l.waiting == nil {
+func (t *sctpTransport) jobKey(l *sctpLink, msg []byte) ([]byte, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.key == nil && l.waiting == nil {
 		l.waiting = append([]byte{}, msg...)
-		f.early = append(f.early, l)
+		t.early = append(t.early, l)
 	}
-	return f.key, f.key != nil
+	return t.key, t.key != nil
 }
 
 // claim makes l the link to a rank; only the first may.
-func (f *sctpFabric) claim(rank int, l *sctpLink) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.links[rank] != nil {
+func (t *sctpTransport) claim(rank int, l *sctpLink) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.links[rank] != nil {
 		return false
 	}
-	f.links[rank] = l
+	t.links[rank] = l
 	return true
 }
 
 // addrsOf returns the addresses of a process.
-func (f *sctpFabric) addrsOf(p *peer) []netip.AddrPort {
+func (t *sctpTransport) addrsOf(p *peer) []netip.AddrPort {
 	if p.far == nil {
-		return f.addrs[p.rank].Addrs
+		return t.addrs[p.rank].Addrs
 	}
 	a, err := sctp.ParseAddr(p.far.addr)
 	if err != nil {
@@ -182,112 +182,112 @@ func (f *sctpFabric) addrsOf(p *peer) []netip.AddrPort {
 }
 
 // linked notes that a link is up, or never will be.
-func (f *sctpFabric) linked(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (t *sctpTransport) linked(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if err == nil {
-		f.missing--
-	} else if f.err == nil {
-		f.err = err
+		t.missing--
+	} else if t.err == nil {
+		t.err = err
 	}
-	if f.missing == 0 || f.err != nil {
+	if t.missing == 0 || t.err != nil {
 		select {
-		case f.wake <- struct{}{}:
+		case t.wake <- struct{}{}:
 		default:
 		}
 	}
 }
 
-// connect implements fabric.
-func (f *sctpFabric) connect(ctx context.Context, cards []string, key []byte) error {
+// connect implements transport.
+func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	f.addrs = make([]sctp.Addr, len(cards))
-	for i, c := range cards {
+	t.addrs = make([]sctp.Addr, len(addrs))
+	for i, c := range addrs {
 		var err error
-		if f.addrs[i], err = sctp.ParseAddr(c); err != nil {
+		if t.addrs[i], err = sctp.ParseAddr(c); err != nil {
 			return fmt.Errorf("mpi: address of rank %d: %w", i, err)
 		}
 	}
-	f.mu.Lock()
-	f.key = key
-	early := f.early
-	f.early = nil
-	f.missing += len(cards) - 1 // those that were quick have been counted
-	done := f.missing == 0
-	f.mu.Unlock()
+	t.mu.Lock()
+	t.key = key
+	early := t.early
+	t.early = nil
+	t.missing += len(addrs) - 1 // those that were quick have been counted
+	done := t.missing == 0
+	t.mu.Unlock()
 	for _, l := range early {
 		l.resume(key)
 	}
 	var wg sync.WaitGroup
 	gate := make(chan struct{}, dialsAtOnce)
-	for peer := range f.w.Rank() {
+	for peer := range t.w.Rank() {
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			if err := f.dial(ctx, peer, key); err != nil {
-				f.linked(fmt.Errorf("mpi: connecting to rank %d at %v: %w", peer, f.addrs[peer], err))
+			if err := t.dial(ctx, peer, key); err != nil {
+				t.linked(fmt.Errorf("mpi: connecting to rank %d at %v: %w", peer, t.addrs[peer], err))
 			}
 		})
 	}
 	var err error
 	if !done {
 		select {
-		case <-f.wake:
+		case <-t.wake:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
 	}
 	cancel()
 	wg.Wait()
-	f.mu.Lock()
-	if f.err != nil {
-		err = f.err
+	t.mu.Lock()
+	if t.err != nil {
+		err = t.err
 	}
-	f.mu.Unlock()
+	t.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	for rank, p := range f.w.eng.peers {
-		if rank != f.w.Rank() {
-			p.link = f.links[rank]
+	for rank, p := range t.w.eng.peers {
+		if rank != t.w.Rank() {
+			p.link = t.links[rank]
 			p.bursts = canBurst()
 		}
 	}
 	return nil
 }
 
-func (f *sctpFabric) dial(ctx context.Context, peer int, key []byte) error {
-	h, msg := newConnector(key, f.w.Rank(), peer, f.w.Size())
-	return f.greet(ctx, f.addrs[peer], h, msg)
+func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
+	h, msg := newConnector(key, t.w.Rank(), peer, t.w.Size())
+	return t.greet(ctx, t.addrs[peer], h, msg)
 }
 
-// call implements fabric.
-func (f *sctpFabric) call(ctx context.Context, m *meeting, number int) error {
+// connectRemote implements transport.
+func (t *sctpTransport) connectRemote(ctx context.Context, m *meeting, number int) error {
 	addr, err := sctp.ParseAddr(m.peer(number).far.addr)
 	if err != nil {
 		return err
 	}
 	h, msg := m.connector(number)
-	return f.greet(ctx, addr, h, msg)
+	return t.greet(ctx, addr, h, msg)
 }
 
-// listen implements fabric: the endpoint always listens.
-func (f *sctpFabric) listen() error { return nil }
+// listen implements transport: the endpoint always listens.
+func (t *sctpTransport) listen() error { return nil }
 
 // greet makes an association and begins the exchange of greetings.
-func (f *sctpFabric) greet(ctx context.Context, addr sctp.Addr, h *hello, msg []byte) error {
-	a, err := f.ep.Connect(ctx, addr)
+func (t *sctpTransport) greet(ctx context.Context, addr sctp.Addr, h *hello, msg []byte) error {
+	a, err := t.ep.Connect(ctx, addr)
 	if err != nil {
 		return err
 	}
-	need := uint16(1 + 2*f.w.opts.streams)
+	need := uint16(1 + 2*t.w.opts.streams)
 	if out, in := a.Streams(); out < need || in < need {
 		a.Abort("too few streams")
 		return fmt.Errorf("%w: %d streams out and %d in, want %d", ErrOption, out, in, need)
 	}
 	// The peer says nothing before it is greeted, so no piece can come before
 	// the link is attached.
-	a.SetValue(&sctpLink{f: f, a: a, hello: h})
+	a.SetValue(&sctpLink{t: t, a: a, hello: h})
 	return a.TrySend(helloFrame(msg), sctp.SendOptions{PPID: ppid, Force: true})
 }

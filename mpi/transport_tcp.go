@@ -14,9 +14,9 @@ import (
 	"github.com/weftstack/weft/internal/accept"
 )
 
-// tcpFabric makes one TCP connection per pair of ranks: the higher rank
+// tcpTransport makes one TCP connection per pair of ranks: the higher rank
 // connects to the lower.
-type tcpFabric struct {
+type tcpTransport struct {
 	w  *World
 	ln *net.TCPListener
 	wg sync.WaitGroup // reader goroutines
@@ -41,77 +41,77 @@ const (
 	strangersAtOnce = 256
 )
 
-func newTCPFabric(w *World) (fabric, error) {
+func newTCPTransport(w *World) (transport, error) {
 	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(w.opts.addr()))
 	if err != nil {
 		return nil, err
 	}
-	f := &tcpFabric{w: w, ln: ln, conns: make(map[net.Conn]bool)}
-	f.links.Store(new([]*tcpLink))
-	return f, nil
+	t := &tcpTransport{w: w, ln: ln, conns: make(map[net.Conn]bool)}
+	t.links.Store(new([]*tcpLink))
+	return t, nil
 }
 
-func (f *tcpFabric) card() string { return f.ln.Addr().String() }
+func (t *tcpTransport) addr() string { return t.ln.Addr().String() }
 
-func (f *tcpFabric) polling(bool) (func() bool, func() parker) { return f.poll, nil }
+func (t *tcpTransport) polling(bool) (func() bool, func() parker) { return t.poll, nil }
 
 // pollLinks is how many connections one poll looks at: each takes a system call.
 const pollLinks = 4
 
 // poll receives from the next few connections.
-func (f *tcpFabric) poll() bool {
-	if !f.up.Load() {
+func (t *tcpTransport) poll() bool {
+	if !t.up.Load() {
 		return false
 	}
 	worked := false
-	links := *f.links.Load()
+	links := *t.links.Load()
 	for range min(pollLinks, len(links)) {
-		if l := links[int(f.next.Add(1))%len(links)]; l.poll() {
+		if l := links[int(t.next.Add(1))%len(links)]; l.poll() {
 			worked = true
 		}
 	}
 	return worked
 }
 
-// close implements fabric.
-func (f *tcpFabric) close() error {
-	err := f.ln.Close()
-	f.mu.Lock()
-	f.closed = true
-	for c := range f.conns {
+// close implements transport.
+func (t *tcpTransport) close() error {
+	err := t.ln.Close()
+	t.mu.Lock()
+	t.closed = true
+	for c := range t.conns {
 		_ = c.Close()
 	}
-	f.mu.Unlock()
-	f.wg.Wait()
+	t.mu.Unlock()
+	t.wg.Wait()
 	return err
 }
 
-func (f *tcpFabric) keep(c net.Conn) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
+func (t *tcpTransport) keep(c net.Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
 		_ = c.Close()
 		return
 	}
-	f.conns[c] = true
+	t.conns[c] = true
 }
 
 // drop closes a connection.
-func (f *tcpFabric) drop(c net.Conn) {
+func (t *tcpTransport) drop(c net.Conn) {
 	_ = c.Close()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.conns, c)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.conns, c)
 }
 
-// connect implements fabric.
-func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) error {
+// connect implements transport.
+func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	rank, size := f.w.Rank(), f.w.Size()
+	rank, size := t.w.Rank(), t.w.Size()
 	links := make([]*tcpLink, size)
 	accepted := make(chan error, 1)
-	go func() { accepted <- f.acceptAll(ctx, links, key) }()
+	go func() { accepted <- t.acceptAll(ctx, links, key) }()
 
 	var wg sync.WaitGroup
 	gate := make(chan struct{}, dialsAtOnce)
@@ -119,8 +119,8 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 		wg.Go(func() {
 			gate <- struct{}{}
 			defer func() { <-gate }()
-			if err := f.dial(ctx, links, peer, cards[peer], key); err != nil {
-				cancel(fmt.Errorf("mpi: connecting to rank %d at %s: %w", peer, cards[peer], err))
+			if err := t.dial(ctx, links, peer, addrs[peer], key); err != nil {
+				cancel(fmt.Errorf("mpi: connecting to rank %d at %s: %w", peer, addrs[peer], err))
 			}
 		})
 	}
@@ -135,46 +135,46 @@ func (f *tcpFabric) connect(ctx context.Context, cards []string, key []byte) err
 	var up []*tcpLink
 	for peer, l := range links {
 		if peer != rank {
-			f.w.eng.peers[peer].link = l
-			f.w.eng.peers[peer].bursts = canBurst()
+			t.w.eng.peers[peer].link = l
+			t.w.eng.peers[peer].bursts = canBurst()
 			up = append(up, l)
 		}
 	}
-	f.links.Store(&up)
+	t.links.Store(&up)
 	for peer, l := range links {
 		if peer != rank {
-			f.wg.Go(func() { f.receive(l) })
+			t.wg.Go(func() { t.receive(l) })
 		}
 	}
-	f.up.Store(true)
+	t.up.Store(true)
 	return nil
 }
 
-func (f *tcpFabric) dial(ctx context.Context, links []*tcpLink, peer int, addr string, key []byte) error {
-	h, msg := newConnector(key, f.w.Rank(), peer, f.w.Size())
-	conn, err := f.visit(ctx, addr, h, msg)
+func (t *tcpTransport) dial(ctx context.Context, links []*tcpLink, peer int, addr string, key []byte) error {
+	h, msg := newConnector(key, t.w.Rank(), peer, t.w.Size())
+	conn, err := t.visit(ctx, addr, h, msg)
 	if err != nil {
 		return err
 	}
-	links[peer], err = f.newLink(conn, f.w.eng.peers[peer])
+	links[peer], err = t.newLink(conn, t.w.eng.peers[peer])
 	return err
 }
 
 // visit makes a connection and exchanges greetings.
-func (f *tcpFabric) visit(ctx context.Context, addr string, h *hello, first []byte) (net.Conn, error) {
+func (t *tcpTransport) visit(ctx context.Context, addr string, h *hello, first []byte) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	f.keep(conn)
+	t.keep(conn)
 	undo := interrupt(ctx, conn)
 	err = greet(conn, h, first)
 	if cause := undo(); cause != nil {
 		err = cause
 	}
 	if err != nil {
-		f.drop(conn)
+		t.drop(conn)
 		return nil, err
 	}
 	return conn, nil
@@ -182,9 +182,9 @@ func (f *tcpFabric) visit(ctx context.Context, addr string, h *hello, first []by
 
 // newLink makes a connection the link to a peer, and one that ends when the peer
 // does not answer.
-func (f *tcpFabric) newLink(conn net.Conn, p *peer) (*tcpLink, error) {
+func (t *tcpTransport) newLink(conn net.Conn, p *peer) (*tcpLink, error) {
 	tcp := conn.(*net.TCPConn)
-	if err := watchSilence(tcp, f.w.opts.silence); err != nil {
+	if err := watchSilence(tcp, t.w.opts.silence); err != nil {
 		return nil, err
 	}
 	return newTCPLink(tcp, p)
@@ -214,8 +214,8 @@ func watchSilence(conn *net.TCPConn, silence time.Duration) error {
 }
 
 // acceptAll accepts connections until all higher ranks are there.
-func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte) error {
-	rank, size := f.w.Rank(), f.w.Size()
+func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []byte) error {
+	rank, size := t.w.Rank(), t.w.Size()
 	type result struct {
 		peer int
 		conn net.Conn
@@ -227,16 +227,16 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 	}
 	serving, stop := context.WithCancel(ctx)
 	go func() {
-		ended <- accepting.Serve(serving, reopenable{f.ln}, func(c net.Conn, proven func() bool) {
+		ended <- accepting.Serve(serving, reopenable{t.ln}, func(c net.Conn, proven func() bool) {
 			h := newAcceptor(key, rank, size)
 			if greet(c, h, nil) != nil || !proven() {
 				return
 			}
-			f.keep(c)
+			t.keep(c)
 			select {
 			case known <- result{h.peer, c}:
 			case <-serving.Done():
-				f.drop(c)
+				t.drop(c)
 			}
 		})
 	}()
@@ -248,10 +248,10 @@ func (f *tcpFabric) acceptAll(ctx context.Context, links []*tcpLink, key []byte)
 		select {
 		case r := <-known:
 			if links[r.peer] != nil {
-				f.drop(r.conn)
+				t.drop(r.conn)
 				continue
 			}
-			l, err := f.newLink(r.conn, f.w.eng.peers[r.peer])
+			l, err := t.newLink(r.conn, t.w.eng.peers[r.peer])
 			if err != nil {
 				return err
 			}
@@ -308,82 +308,82 @@ func greet(conn net.Conn, h *hello, first []byte) error {
 }
 
 // receive is the reader of a link, until it ends.
-func (f *tcpFabric) receive(l *tcpLink) {
+func (t *tcpTransport) receive(l *tcpLink) {
 	l.read()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.conns, l.conn)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.conns, l.conn)
 	if l.peer.far == nil {
 		return // there are only so many
 	}
-	links := slices.DeleteFunc(slices.Clone(*f.links.Load()), func(x *tcpLink) bool { return x == l })
-	f.links.Store(&links)
+	links := slices.DeleteFunc(slices.Clone(*t.links.Load()), func(x *tcpLink) bool { return x == l })
+	t.links.Store(&links)
 }
 
-// call implements fabric.
-func (f *tcpFabric) call(ctx context.Context, m *meeting, number int) error {
+// connectRemote implements transport.
+func (t *tcpTransport) connectRemote(ctx context.Context, m *meeting, number int) error {
 	h, msg := m.connector(number)
-	conn, err := f.visit(ctx, m.peer(number).far.addr, h, msg)
+	conn, err := t.visit(ctx, m.peer(number).far.addr, h, msg)
 	if err != nil {
 		return err
 	}
-	if err = f.adopt(conn, m, number); err != nil {
-		f.drop(conn)
+	if err = t.adopt(conn, m, number); err != nil {
+		t.drop(conn)
 	}
 	return err
 }
 
-// listen implements fabric: it takes connections from now on.
-func (f *tcpFabric) listen() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.listening || f.closed {
+// listen implements transport: it takes connections from now on.
+func (t *tcpTransport) listen() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.listening || t.closed {
 		return nil
 	}
-	f.listening = true
-	if err := f.ln.SetDeadline(time.Time{}); err != nil {
+	t.listening = true
+	if err := t.ln.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	f.wg.Go(func() {
-		_ = accepting.Serve(context.Background(), f.ln, f.welcome) // until f is closed
+	t.wg.Go(func() {
+		_ = accepting.Serve(context.Background(), t.ln, t.welcome) // until t is closed
 	})
 	return nil
 }
 
 // welcome takes the greeting of a process of another job.
-func (f *tcpFabric) welcome(c net.Conn, proven func() bool) {
+func (t *tcpTransport) welcome(c net.Conn, proven func() bool) {
 	h := newAcceptor(nil, -1, 0)
-	h.find = f.w.meeting
+	h.find = t.w.meeting
 	if greet(c, h, nil) != nil || h.meeting == nil || !proven() {
 		return
 	}
-	f.keep(c)
-	if f.adopt(c, h.meeting, h.peer) != nil {
-		f.drop(c)
+	t.keep(c)
+	if t.adopt(c, h.meeting, h.peer) != nil {
+		t.drop(c)
 	}
 }
 
 // adopt makes a connection the link to a process of another job.
-func (f *tcpFabric) adopt(conn net.Conn, m *meeting, number int) error {
+func (t *tcpTransport) adopt(conn net.Conn, m *meeting, number int) error {
 	p := m.peer(number)
 	if p == nil {
 		return fmt.Errorf("%w: process %d is not expected", ErrAuth, number)
 	}
-	l, err := f.newLink(conn, p)
+	l, err := t.newLink(conn, p)
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
 		return errLinkClosed
 	}
 	if m.claim(number, l) == nil {
 		return fmt.Errorf("%w: process %d is not expected", ErrAuth, number)
 	}
-	links := append(slices.Clone(*f.links.Load()), l)
-	f.links.Store(&links)
-	f.wg.Go(func() { f.receive(l) })
+	links := append(slices.Clone(*t.links.Load()), l)
+	t.links.Store(&links)
+	t.wg.Go(func() { t.receive(l) })
 	m.linked(number, nil)
 	return nil
 }
