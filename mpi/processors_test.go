@@ -48,7 +48,7 @@ func TestProcessors(t *testing.T) {
 	if s.len() != want || want > 0 && s[len(s)-1] == 0 {
 		t.Errorf("%x has %d processors, want %d", s, s.len(), want)
 	}
-	c, err := parseCard(card{CPUs: s}.String())
+	c, err := parseBusinessCard(businessCard{CPUs: s}.String())
 	if err != nil || !slices.Equal(c.CPUs, s) {
 		t.Errorf("%x is told as %x: %v", s, c.CPUs, err)
 	}

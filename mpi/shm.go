@@ -37,8 +37,8 @@ const (
 	maxRing   = 256 << 10
 )
 
-// shmCard tells the ranks of a host how to share memory: part of a card.
-type shmCard struct {
+// segmentRef is the part of a business card by which the ranks of a host find and map the shared-memory segment.
+type segmentRef struct {
 	Place string `json:"p"` // equal for processes that may share memory
 	PID   int    `json:"i"`
 	FD    int    `json:"f"`
@@ -90,7 +90,7 @@ func shmLen(n int) int { return shmDataAt(n) + n*ringSize(n) }
 
 // sharedMemory is how a rank exchanges messages with those on its host.
 type sharedMemory struct {
-	card     shmCard
+	ref      segmentRef
 	nonce    [shmNonceLen]byte // others find out whether they can copy it
 	file     *os.File          // of the memory of this rank, until all have mapped it
 	own      *shmSegment
@@ -147,7 +147,7 @@ func newSharedMemory(spinners *atomic.Int32) *sharedMemory {
 		s.close()
 		return nil
 	}
-	s.card = shmCard{Place: place, PID: os.Getpid(), FD: int(s.file.Fd()), Nonce: hex.EncodeToString(s.nonce[:]),
+	s.ref = segmentRef{Place: place, PID: os.Getpid(), FD: int(s.file.Fd()), Nonce: hex.EncodeToString(s.nonce[:]),
 		Probe: uint64(uintptr(unsafe.Pointer(&s.nonce)))}
 	s.timer = time.AfterFunc(time.Hour, s.expired)
 	s.timer.Stop()
@@ -163,11 +163,11 @@ func (s *sharedMemory) close() {
 }
 
 // connect makes links to the ranks of this host besides those over the network. The
-// ranks of cards are those of the job; nil stands for none.
-func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
+// refs has the segment of each rank of the job; nil stands for none.
+func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
 	var local []int
-	for rank, c := range cards {
-		if c != nil && c.Place == s.card.Place {
+	for rank, c := range refs {
+		if c != nil && c.Place == s.ref.Place {
 			local = append(local, rank)
 		}
 	}
@@ -185,17 +185,17 @@ func (s *sharedMemory) connect(e *engine, cards []*shmCard) {
 			continue
 		}
 		p := e.peers[rank]
-		l := &shmLink{under: p.link, peer: p, pid: cards[rank].PID, own: s.own}
+		l := &shmLink{under: p.link, peer: p, pid: refs[rank].PID, own: s.own}
 		l.idle = sync.NewCond(&l.mu)
 		l.flow.p = p
 		l.in.ctl, l.in.data = s.own.ring(place(i, me), n)
 		l.in.sent = &l.out.order
-		if l.theirs, err = cards[rank].open(n); err == nil {
+		if l.theirs, err = refs[rank].open(n); err == nil {
 			l.out.ctl, l.out.data = l.theirs.ring(place(me, i), n)
 			l.awake = &l.theirs.header().awake
 			p.link, p.bursts = l, false
 		}
-		l.probe(cards[rank])
+		l.probe(refs[rank])
 		p.shared.Store(l)
 		s.links = append(s.links, l)
 	}
@@ -223,7 +223,7 @@ func place(from, to int) int {
 }
 
 // open maps the memory of another rank, of n rings.
-func (c *shmCard) open(n int) (*shmSegment, error) {
+func (c *segmentRef) open(n int) (*shmSegment, error) {
 	f, err := openShmFile(c.PID, c.FD)
 	if err != nil {
 		return nil, err

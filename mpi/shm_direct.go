@@ -204,7 +204,7 @@ func (l *shmLink) copyTo(f *fetch, addr uint64) (gone bool, err error) {
 
 // probe finds out whether this process may copy memory of the peer, and lets the peer
 // know.
-func (l *shmLink) probe(c *shmCard) {
+func (l *shmLink) probe(c *segmentRef) {
 	b, err := hex.DecodeString(c.Nonce)
 	if err != nil || len(b) != shmNonceLen || c.Probe == 0 {
 		return

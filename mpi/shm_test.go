@@ -96,35 +96,35 @@ func sharing(t *testing.T) *sharedMemory {
 // A rank that says nothing sensible about its memory is sent messages over the
 // network, and so are all where there are too many.
 func TestSharedMemoryRefuses(t *testing.T) {
-	connect := func(n int, change func(c *shmCard)) *engine {
+	connect := func(n int, change func(c *segmentRef)) *engine {
 		s := sharing(t)
 		e := newEngine(0, n, &options{unexpected: 1 << 20, streams: 1})
-		cards := make([]*shmCard, n)
-		for i := range cards {
+		refs := make([]*segmentRef, n)
+		for i := range refs {
 			e.peers[i].link = noLink{}
-			c := s.card
+			c := s.ref
 			if i > 0 {
 				change(&c)
 			}
-			cards[i] = &c
+			refs[i] = &c
 		}
-		s.connect(e, cards)
+		s.connect(e, refs)
 		return e
 	}
-	same := func(*shmCard) {}
+	same := func(*segmentRef) {}
 	for _, tt := range []struct {
 		name     string
 		ranks    int
-		change   func(c *shmCard)
+		change   func(c *segmentRef)
 		out, in_ bool
 	}{
 		{"two", 2, same, true, true},
 		{"most", MaxSharedRanks, same, true, true},
 		{"too many", MaxSharedRanks + 1, same, false, false},
-		{"elsewhere", 2, func(c *shmCard) { c.Place = "elsewhere" }, false, false},
-		{"nonce", 2, func(c *shmCard) { c.Nonce = "00" }, false, true},
-		{"process", 2, func(c *shmCard) { c.PID = 1 << 30 }, false, true},
-		{"file", 2, func(c *shmCard) { c.FD = 1 << 30 }, false, true},
+		{"elsewhere", 2, func(c *segmentRef) { c.Place = "elsewhere" }, false, false},
+		{"nonce", 2, func(c *segmentRef) { c.Nonce = "00" }, false, true},
+		{"process", 2, func(c *segmentRef) { c.PID = 1 << 30 }, false, true},
+		{"file", 2, func(c *segmentRef) { c.FD = 1 << 30 }, false, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e := connect(tt.ranks, tt.change)

@@ -42,7 +42,7 @@ func WithPacketConns(conns func(rank int) ([]sctp.PacketConn, error)) Option {
 // sockets: the higher rank connects to the lower.
 type sctpTransport struct {
 	w   *World
-	udp   *sctp.Transport
+	udp *sctp.Transport
 	ep  *sctp.Endpoint
 	cap *capture // nil: none
 

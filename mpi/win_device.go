@@ -24,7 +24,7 @@ const tokenLen = 16
 // puts or gets there; the target's end of it only serves.
 type rmaDevice struct {
 	w      *World
-	tr    *sctpTransport
+	tr     *sctpTransport
 	dev    *verbs.Device
 	pd     *verbs.PD
 	l      *verbs.Listener

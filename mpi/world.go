@@ -14,18 +14,18 @@ import (
 // World is one rank's membership in a job: what MPI_Init returns. It is safe
 // for concurrent use.
 type World struct {
-	eng    *engine
-	opts   *options
-	boot   bootstrap
+	eng       *engine
+	opts      *options
+	boot      bootstrap
 	transport transport
-	world  *Comm
-	self   *Comm
-	ended  atomic.Pointer[error] // why nothing can start any more
-	over   chan struct{}         // closed then
-	joined atomic.Bool           // the links are up
-	ft     *ftService            // deals with failures
-	rma    rmaState              // owned by the windows
-	shared *sharedMemory         // nil: none
+	world     *Comm
+	self      *Comm
+	ended     atomic.Pointer[error] // why nothing can start any more
+	over      chan struct{}         // closed then
+	joined    atomic.Bool           // the links are up
+	ft        *ftService            // deals with failures
+	rma       rmaState              // owned by the windows
+	shared    *sharedMemory         // nil: none
 
 	mu        sync.Mutex
 	closers   []func(context.Context) error // see onFinalize
@@ -258,41 +258,41 @@ func (w *World) Abort(code int, msg string) {
 func (w *World) join(ctx context.Context, f transport) error {
 	w.transport = f
 	size := w.Size()
-	c := card{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
+	c := businessCard{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
 		Window: w.eng.window, Addr: f.addr(), CPUs: processors()}
 	if w.opts.shares() && size > 1 {
 		if w.shared = newSharedMemory(&w.eng.prog.spinners); w.shared != nil {
-			c.Memory = &w.shared.card
+			c.Memory = &w.shared.ref
 			defer w.shared.close()
 		}
 	}
 	if w.Rank() == 0 {
-		if err := w.boot.Put(ctx, keyName, newJobKey()); err != nil {
+		if err := w.boot.Put(ctx, jobKeyName, newJobKey()); err != nil {
 			return err
 		}
 	}
-	if err := w.boot.Put(ctx, cardName(w.Rank()), c.String()); err != nil {
+	if err := w.boot.Put(ctx, businessCardKey(w.Rank()), c.String()); err != nil {
 		return err
 	}
 	if err := w.boot.Barrier(ctx); err != nil {
 		return err
 	}
-	key, err := w.boot.Get(ctx, keyName)
+	key, err := w.boot.Get(ctx, jobKeyName)
 	if err != nil {
 		return err
 	}
 	addrs := make([]string, size)
-	memory := make([]*shmCard, size)
+	memory := make([]*segmentRef, size)
 	w.eng.setJob(key)
 	var local []cpuSet
 	for r := range addrs {
-		s, err := w.boot.Get(ctx, cardName(r))
+		s, err := w.boot.Get(ctx, businessCardKey(r))
 		if err != nil {
 			return err
 		}
-		pc, err := parseCard(s)
+		pc, err := parseBusinessCard(s)
 		if err != nil {
-			return fmt.Errorf("mpi: card of rank %d: %w", r, err)
+			return fmt.Errorf("mpi: business card of rank %d: %w", r, err)
 		}
 		if pc.Transport != c.Transport || pc.Streams != c.Streams {
 			return fmt.Errorf("%w: rank %d uses %s with %d streams, rank %d %s with %d",

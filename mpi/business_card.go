@@ -8,8 +8,9 @@ import (
 	"strconv"
 )
 
-// card is what a rank tells the others about itself through the launcher.
-type card struct {
+// businessCard is what a rank publishes through the launcher for the others (PMI calls it a business card): how to
+// connect to it, and the options in which the ranks have to agree.
+type businessCard struct {
 	Transport string `json:"t"`
 	Streams   int    `json:"s"`
 	Window    int64  `json:"w"` // bytes of eager messages it takes from each peer
@@ -17,16 +18,16 @@ type card struct {
 	Addr      string `json:"a"` // for the transport
 	CPUs      cpuSet `json:"p"` // where it may run
 
-	Memory *shmCard `json:"m,omitempty"` // for ranks of the same host
+	Memory *segmentRef `json:"m,omitempty"` // for ranks of the same host
 }
 
-// keyName is where rank 0 leaves the secret of the job.
-const keyName = "weft-key"
+// jobKeyName is the key under which rank 0 publishes the secret of the job.
+const jobKeyName = "weft-key"
 
-func cardName(rank int) string { return "weft-card-" + strconv.Itoa(rank) }
+func businessCardKey(rank int) string { return "weft-card-" + strconv.Itoa(rank) }
 
-// String encodes c; parseCard reads it back.
-func (c card) String() string {
+// String encodes c; parseBusinessCard reads it back.
+func (c businessCard) String() string {
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic(err) // strings and numbers can always be encoded
@@ -34,8 +35,8 @@ func (c card) String() string {
 	return string(b)
 }
 
-func parseCard(s string) (card, error) {
-	var c card
+func parseBusinessCard(s string) (businessCard, error) {
+	var c businessCard
 	err := json.Unmarshal([]byte(s), &c)
 	return c, err
 }
