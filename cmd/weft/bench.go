@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/units"
 )
@@ -55,7 +56,7 @@ var benchSyncs = []string{"flush", "flush_local", "lock", "lock_all", "fence", "
 var benchWindows = []string{"allocate", "create", "dynamic"}
 
 func benchFlags(o *benchOptions) *flag.FlagSet {
-	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
+	fs := flag.NewFlagSet("weft bench", flag.ContinueOnError)
 	fs.IntVar(&o.n, "n", 2, "number of `ranks` to start")
 	o.min, o.max = -1, -1
 	fs.Func("m", "message sizes in bytes: `MIN:MAX`, MAX or MIN: (sizes double)", o.setSizes)
@@ -125,13 +126,13 @@ func (o *benchOptions) setSizes(s string) error {
 func benchMain(args []string) int {
 	var o benchOptions
 	fs := benchFlags(&o)
-	if status, ok := parse(fs, args); !ok {
+	if status, ok := cli.Start(fs, args); !ok {
 		return status
 	}
 	var words []string
 	for fs.NArg() > 0 { // flags may follow a test
 		words = append(words, fs.Arg(0))
-		if status, ok := parse(fs, fs.Args()[1:]); !ok {
+		if status, ok := cli.Start(fs, fs.Args()[1:]); !ok {
 			return status
 		}
 	}
@@ -139,7 +140,7 @@ func benchMain(args []string) int {
 		return benchChildMain()
 	}
 	if err := o.use(words); err != nil {
-		return misused(fs.Name(), err)
+		return cli.Refuse(fs.Name(), err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -154,9 +155,9 @@ func benchMain(args []string) int {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "weft bench:", err)
-		return exitFail
+		return cli.ExitFail
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // use takes the words of the command and finds what is wrong with the options.
@@ -215,19 +216,19 @@ func benchStart(ctx context.Context, o *benchOptions, args []string) int {
 	cmd, err := benchCommand(ctx, o, args)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "weft bench:", err)
-		return exitFail
+		return cli.ExitFail
 	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	err = cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
-		return max(exit.ExitCode(), exitFail)
+		return max(exit.ExitCode(), cli.ExitFail)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "weft bench:", err)
-		return exitFail
+		return cli.ExitFail
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // benchCommand is `weft run` of `weft bench` with the given arguments.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -153,7 +154,7 @@ func benchRank(ctx context.Context, o *benchOptions) error {
 	}
 	o.initTook = time.Since(start)
 	if err := benchIn(ctx, w, o, os.Stdout); err != nil {
-		w.Abort(exitFail, err.Error())
+		w.Abort(cli.ExitFail, err.Error())
 		return err
 	}
 	return w.Finalize(ctx)

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -80,7 +81,7 @@ const benchChild = "child"
 
 func benchChildMain() int {
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	return exitOK
+	return cli.ExitOK
 }
 
 // benchProcesses is benchLatency between ranks that have started other processes,

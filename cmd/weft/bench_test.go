@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi"
 )
@@ -37,7 +39,7 @@ func benchLocal(t *testing.T, ranks int, o benchOptions, opts ...mpi.Option) str
 
 // TestBenchEveryTest runs all tests on few bytes and checks the data.
 func TestBenchEveryTest(t *testing.T) {
-	t.Setenv(envRole, "weft") // of the children of latency_mp
+	t.Setenv(clitest.EnvRole, "weft") // of the children of latency_mp
 	for _, test := range benchTests() {
 		t.Run(test.name, func(t *testing.T) {
 			o := benchOptions{test: test, initTook: time.Second, min: 4, max: 16, iters: 3, warmup: 1, full: true, check: true, window: 4, threads: 2, parts: 4, sync: "flush", json: true}
@@ -123,7 +125,7 @@ var byDefault = map[bool]string{true: "hybrid, shared memory", false: "hybrid"}[
 
 func TestBenchStartsItsRanks(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "x.svg")
-	out, _, status := weft(t, "", "bench", "latency", "-m", "1:4", "-i", "5", "-x", "1", "-c", "-json", "-svg", svg, "-transport", "tcp")
+	out, _, status := clitest.Weft(t, "", "bench", "latency", "-m", "1:4", "-i", "5", "-x", "1", "-c", "-json", "-svg", svg, "-transport", "tcp")
 	var res benchResult
 	if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || len(res.Rows) != 3 || res.Transport != "tcp" {
 		t.Errorf("status %d, %v, result %+v", status, err, res)
@@ -132,11 +134,11 @@ func TestBenchStartsItsRanks(t *testing.T) {
 	if err != nil || xml.Unmarshal(text, new(struct{})) != nil || strings.Count(string(text), "<circle") != 3 {
 		t.Errorf("%v, drawing %s", err, text)
 	}
-	out, _, status = weft(t, "", "run", "-n", "4", os.Args[0], "bench", "mbw_mr", "-m", "8:8", "-i", "2", "-x", "0")
+	out, _, status = clitest.Weft(t, "", "run", "-n", "4", os.Args[0], "bench", "mbw_mr", "-m", "8:8", "-i", "2", "-x", "0")
 	if status != 0 || !strings.Contains(out, "(4 ranks, "+byDefault+")") || !strings.Contains(out, "Messages/s") {
 		t.Errorf("in a job: status %d", status)
 	}
-	if _, _, status := weft(t, "", "run", "-n", "3", os.Args[0], "bench", "latency"); status == 0 {
+	if _, _, status := clitest.Weft(t, "", "run", "-n", "3", os.Args[0], "bench", "latency"); status == 0 {
 		t.Error("latency ran with 3 ranks")
 	}
 }
@@ -153,12 +155,12 @@ func TestBenchStartup(t *testing.T) {
 		{[]string{"latency_mp", "-t", "3", "-m", "8:8", "-i", "3", "-x", "0", "-c"},
 			`Multi-process Latency Test \(2 ranks, ` + byDefault + `\)\n# Number of processes started by the sender: 3\n# Number of processes started by the receiver: 3\n# Size +Latency \(us\) +Validation\n8 +[0-9.]+ +Pass\n$`},
 	} {
-		out, errs, status := weft(t, "", append([]string{"bench"}, tt.args...)...)
+		out, errs, status := clitest.Weft(t, "", append([]string{"bench"}, tt.args...)...)
 		if status != 0 || !regexp.MustCompile(tt.want).MatchString(out) {
 			t.Errorf("%v: status %d\n%s%s", tt.args, status, out, errs)
 		}
 	}
-	out, _, _ := weft(t, "", "bench", "init", "-json")
+	out, _, _ := clitest.Weft(t, "", "bench", "init", "-json")
 	var res benchResult
 	if err := json.Unmarshal([]byte(out), &res); err != nil || len(res.Rows) != 1 {
 		t.Fatalf("%v, %s", err, out)
@@ -174,7 +176,7 @@ func TestBenchWrongUseExitsWithTwo(t *testing.T) {
 		{"-x", "-2", "bw"}, {"-W", "0", "bw"}, {"-s", "hope", "put_bw"}, {"-w", "open", "put_bw"}, {"-t", "0", "latency_mt"}, {"-t", "1025", "latency_mt"}, {"-p", "0", "bw"}, {"-p", "65537", "bw"}, {"-transport", "pigeon", "bw"}, {"-n", "3", "bw"}, {"-n", "1", "bcast"},
 		{"-n", "3", "multi_lat"}, {"compare", "pigeon"}, {"init", "-svg", "x"}, {"compare", "-svg", "x"},
 	} {
-		wantMisused(t, "weft bench", append([]string{"bench"}, args...)...)
+		clitest.WantMisused(t, "weft bench", append([]string{"bench"}, args...)...)
 	}
 }
 
@@ -213,10 +215,10 @@ func TestParseBench(t *testing.T) {
 
 // TestBenchCompare runs on another MPI, if one is installed.
 func TestBenchCompare(t *testing.T) {
-	if _, _, status := weft(t, "", "bench", "compare", "-mpicc", "no-such-compiler"); status != exitFail {
+	if _, _, status := clitest.Weft(t, "", "bench", "compare", "-mpicc", "no-such-compiler"); status != cli.ExitFail {
 		t.Errorf("status %d without another MPI", status)
 	}
-	if _, _, status := weft(t, "", "bench", "compare", "iallreduce"); status != exitFail {
+	if _, _, status := clitest.Weft(t, "", "bench", "compare", "iallreduce"); status != cli.ExitFail {
 		t.Errorf("status %d for a test without another form", status)
 	}
 	for _, tool := range []string{"mpicc", "mpirun"} {
@@ -224,7 +226,7 @@ func TestBenchCompare(t *testing.T) {
 			testenv.Lacking(t, "there is no other MPI: %v", err)
 		}
 	}
-	out, errs, status := weft(t, "", "bench", "compare", "latency", "allreduce", "put_latency", "-json", "-m", "4:8", "-i", "3", "-x", "1")
+	out, errs, status := clitest.Weft(t, "", "bench", "compare", "latency", "allreduce", "put_latency", "-json", "-m", "4:8", "-i", "3", "-x", "1")
 	if strings.Contains(errs, "cannot find -l") {
 		testenv.Lacking(t, "mpicc does not work: %s", errs)
 	}

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 	"github.com/weftstack/weft/internal/affinity"
+	"github.com/weftstack/weft/internal/cli"
 )
 
 func TestBindPlaces(t *testing.T) {
@@ -82,24 +84,24 @@ func TestStartOn(t *testing.T) {
 }
 
 func TestRunBindsRanks(t *testing.T) {
-	if _, errs, status := weft(t, "", "run", "-bind-to", "board", os.Args[0], "hello"); status != exitUsage || !strings.Contains(errs, "want core") {
+	if _, errs, status := clitest.Weft(t, "", "run", "-bind-to", "board", os.Args[0], "hello"); status != cli.ExitUsage || !strings.Contains(errs, "want core") {
 		t.Errorf("an unknown kind: status %d, %q", status, errs)
 	}
 	if runtime.GOOS != "linux" {
-		if _, errs, status := weft(t, "", "run", "-bind-to", "core", os.Args[0], "hello"); status != exitFail || !strings.Contains(errs, "unsupported") {
+		if _, errs, status := clitest.Weft(t, "", "run", "-bind-to", "core", os.Args[0], "hello"); status != cli.ExitFail || !strings.Contains(errs, "unsupported") {
 			t.Errorf("not on Linux: status %d, %q", status, errs)
 		}
 		return
 	}
-	if _, errs, status := weft(t, "", "run", "-n", "1024", "-bind-to", "core", os.Args[0], "hello"); runtime.NumCPU() < 1024 &&
-		(status != exitFail || !strings.Contains(errs, "for 1024 ranks")) {
+	if _, errs, status := clitest.Weft(t, "", "run", "-n", "1024", "-bind-to", "core", os.Args[0], "hello"); runtime.NumCPU() < 1024 &&
+		(status != cli.ExitFail || !strings.Contains(errs, "for 1024 ranks")) {
 		t.Errorf("too many ranks: status %d, %q", status, errs)
 	}
-	if _, errs, status := weft(t, "", "run", "-hosts", "localhost:1", "-bind-to", "core", os.Args[0], "hello"); status != exitUsage || !strings.Contains(errs, "this host") {
+	if _, errs, status := clitest.Weft(t, "", "run", "-hosts", "localhost:1", "-bind-to", "core", os.Args[0], "hello"); status != cli.ExitUsage || !strings.Contains(errs, "this host") {
 		t.Errorf("several hosts: status %d, %q", status, errs)
 	}
 	n := min(runtime.NumCPU(), 4)
-	out, _, status := weft(t, "", "run", "-n", fmt.Sprint(n), "-bind-to", "hwthread", os.Args[0], "processors")
+	out, _, status := clitest.Weft(t, "", "run", "-n", fmt.Sprint(n), "-bind-to", "hwthread", os.Args[0], "processors")
 	if status != 0 {
 		t.Fatalf("status %d", status)
 	}
@@ -109,14 +111,14 @@ func TestRunBindsRanks(t *testing.T) {
 		t.Errorf("%d ranks are on\n%s", n, out)
 	}
 	// What is started later is not bound, nor is this process.
-	out, _, _ = weft(t, "", "run", "-n", "1", os.Args[0], "processors")
+	out, _, _ = clitest.Weft(t, "", "run", "-n", "1", os.Args[0], "processors")
 	if got := len(parseCPUs(out)); got != runtime.NumCPU() {
 		t.Errorf("%d processors without -bind-to: %q", got, out)
 	}
 }
 
 func TestBenchBindsRanks(t *testing.T) {
-	if _, errs, status := weft(t, "", "bench", "-bind-to", "board", "latency"); status != exitUsage || !strings.Contains(errs, "want core") {
+	if _, errs, status := clitest.Weft(t, "", "bench", "-bind-to", "board", "latency"); status != cli.ExitUsage || !strings.Contains(errs, "want core") {
 		t.Errorf("an unknown kind: status %d, %q", status, errs)
 	}
 	want := "unsupported"
@@ -125,7 +127,7 @@ func TestBenchBindsRanks(t *testing.T) {
 		n = min(runtime.NumCPU()+1, maxRanks)
 		want = fmt.Sprintf("there are %d for %d ranks", runtime.NumCPU(), n)
 	}
-	if _, errs, status := weft(t, "", "bench", "-n", fmt.Sprint(n), "-bind-to", "hwthread", "hello"); status != exitFail || !strings.Contains(errs, want) {
+	if _, errs, status := clitest.Weft(t, "", "bench", "-n", fmt.Sprint(n), "-bind-to", "hwthread", "hello"); status != cli.ExitFail || !strings.Contains(errs, want) {
 		t.Errorf("too many ranks: status %d, %q", status, errs)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -54,9 +56,9 @@ func stacksFile(t *testing.T, errs string) string {
 // line a rank, and what it has traced and profiled until then is there.
 func TestTimeoutSaysWhoWaitsForWhom(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "trace.json")
-	_, errs, status := weft(t, "", "run", "-n", "3", "-timeout", "5s", "-profile", "-json", "-trace", trace, os.Args[0], "deadlock")
-	if status != exitFail {
-		t.Errorf("status %d, want %d", status, exitFail)
+	_, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-timeout", "5s", "-profile", "-json", "-trace", trace, os.Args[0], "deadlock")
+	if status != cli.ExitFail {
+		t.Errorf("status %d, want %d", status, cli.ExitFail)
 	}
 	for _, want := range []string{
 		`rank 0 is in Recv at blocked_test\.go:\d+; waits for a message from rank 1 with tag 7 in "\S+"\n`,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 	"github.com/weftstack/weft/internal/pmi"
 )
 
@@ -72,7 +73,7 @@ func TestRunOnHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	common := []string{"run", "-rsh", rsh, "-addr", "127.0.0.1", "-l", "-wdir", dir, "-x", "X=y 'z' $HOME"}
-	out, _, status := weft(t, "line\n", append(common, "-hosts", "one:2,two:1,localhost", os.Args[0], "where", "it's; $x")...)
+	out, _, status := clitest.Weft(t, "line\n", append(common, "-hosts", "one:2,two:1,localhost", os.Args[0], "where", "it's; $x")...)
 	if status != 0 {
 		t.Errorf("status = %d", status)
 	}
@@ -85,7 +86,7 @@ func TestRunOnHosts(t *testing.T) {
 	if !strings.Contains(out, "[0] input line\n") {
 		t.Error("rank 0 has not got the input")
 	}
-	if out, _, _ := weft(t, "", append(common, "-n", "2", "-hosts", "one:1,two:3", os.Args[0], "where", "")...); !strings.Contains(out, "rank 1 of 2 on two 0 of 1") {
+	if out, _, _ := clitest.Weft(t, "", append(common, "-n", "2", "-hosts", "one:1,two:3", os.Args[0], "where", "")...); !strings.Contains(out, "rank 1 of 2 on two 0 of 1") {
 		t.Errorf("output %q", out)
 	}
 }
@@ -109,13 +110,13 @@ func TestRunOnHostsFails(t *testing.T) {
 		{"address of another", []string{"-hosts", "one", "-addr", "192.0.2.7", os.Args[0], "hello"}, 1, "listening"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, errs, status := weft(t, "", append([]string{"run", "-rsh", rsh}, tt.args...)...)
+			_, errs, status := clitest.Weft(t, "", append([]string{"run", "-rsh", rsh}, tt.args...)...)
 			if status != tt.status && !(tt.status < 0 && status > 0) || !strings.Contains(errs, tt.want) {
 				t.Errorf("status %d, want %d and %q", status, tt.status, tt.want)
 			}
 		})
 	}
-	if _, errs, status := weft(t, "", "run", "-n", "3", "-ft", "-rsh", rsh, "-hosts", "one:3", os.Args[0], "mourn", "1"); status != 0 || !strings.Contains(errs, "rank 1") {
+	if _, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-ft", "-rsh", rsh, "-hosts", "one:3", os.Args[0], "mourn", "1"); status != 0 || !strings.Contains(errs, "rank 1") {
 		t.Errorf("a killed rank of a fault tolerant job: status %d", status)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/mpi"
 )
@@ -62,7 +63,7 @@ func TestInitAgainLeavesFilesAlone(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("descriptors are not inherited by number")
 	}
-	if out, _, status := weft(t, "", "run", "-n", "2", os.Args[0], "init-again"); status != 0 || out != "untouched\nuntouched\n" {
+	if out, _, status := clitest.Weft(t, "", "run", "-n", "2", os.Args[0], "init-again"); status != 0 || out != "untouched\nuntouched\n" {
 		t.Errorf("status %d, output %q", status, out)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
 
@@ -111,7 +112,7 @@ func (j *job) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
 		}
 	}
 	if err := g.open(serving, j.addr); err != nil {
-		return exitFail, err
+		return cli.ExitFail, err
 	}
 	defer g.close()
 	j.first = g
@@ -135,7 +136,7 @@ func (j *job) run(ctx context.Context, signals <-chan os.Signal) (int, error) {
 		j.stop()
 		j.signalAll(os.Kill)
 		j.wait()
-		return exitFail, err
+		return cli.ExitFail, err
 	}
 	status, err := j.supervise(ctx, signals)
 	j.signalAll(os.Kill) // whatever the ranks started and left behind
@@ -186,7 +187,7 @@ func (j *job) start(ctx context.Context, g *group, rank int) error {
 	cmd.SysProcAttr = childAttr()
 	var stdin io.WriteCloser
 	if rank == 0 && !spawned {
-		if isTerminal(os.Stdin) {
+		if cli.IsTerminal(os.Stdin) {
 			// Ranks run in process groups of their own, which may not read
 			// from the terminal.
 			var err error
@@ -272,7 +273,7 @@ func (j *job) output(p *proc) (flush func()) {
 // supervise waits for the ranks, passes signals on to them, and ends them all
 // when one fails, one asks for it, or ctx is done.
 func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, error) {
-	status := exitOK
+	status := cli.ExitOK
 	var why error
 	fail := func(code int, err error, grace time.Duration) {
 		if why == nil {
@@ -334,7 +335,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 				well++
 				j.say("%s has finished", e.p)
 				if e.p.g.index == 0 && e.p.rank == j.main-1 {
-					fail(exitOK, errMainEnded, 0)
+					fail(cli.ExitOK, errMainEnded, 0)
 				}
 			}
 		case reason := <-aborted:
@@ -344,7 +345,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 			if errors.Is(context.Cause(ctx), errTimeout) {
 				j.blocked()
 			}
-			fail(exitFail, context.Cause(ctx), 0)
+			fail(cli.ExitFail, context.Cause(ctx), 0)
 		case sig := <-signals:
 			if sig == blockedSignal && !asked {
 				asked = true // the second one is passed on
@@ -389,13 +390,13 @@ func (j *job) verdict(e ended) (int, error) {
 		}
 		return code, fmt.Errorf("%s %s", who, how)
 	case e.err != nil:
-		return exitFail, fmt.Errorf("%s: %w", who, e.err)
+		return cli.ExitFail, fmt.Errorf("%s: %w", who, e.err)
 	case server.State(e.p.rank) == pmi.Initialized:
-		return exitFail, fmt.Errorf("%s exited without finalizing", who)
+		return cli.ExitFail, fmt.Errorf("%s exited without finalizing", who)
 	case server.State(e.p.rank) == pmi.Absent && (e.p.g.index > 0 || othersJoined(e.p)):
-		return exitFail, fmt.Errorf("%s exited without joining the job", who)
+		return cli.ExitFail, fmt.Errorf("%s exited without joining the job", who)
 	}
-	return exitOK, nil
+	return cli.ExitOK, nil
 }
 
 // othersJoined reports whether a rank that never spoke leaves others waiting.

@@ -42,7 +42,7 @@ func sections(first section, args []string) ([]section, error) {
 			break
 		}
 		s = section{wdir: first.wdir}
-		fs := flag.NewFlagSet("run", flag.ContinueOnError)
+		fs := flag.NewFlagSet("weft run", flag.ContinueOnError)
 		fs.IntVar(&s.n, "n", 1, "")
 		fs.IntVar(&s.n, "np", 1, "")
 		fs.StringVar(&s.wdir, "wdir", first.wdir, "")
@@ -72,7 +72,7 @@ func (o *runOptions) programs(ctx context.Context, scratch string) (ranks []rank
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return nil, nil, err
 		}
-		path, err := program(ctx, dir, s.argv[0])
+		path, err := executable(ctx, dir, s.argv[0])
 		if err != nil {
 			return nil, nil, err
 		}

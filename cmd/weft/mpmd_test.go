@@ -7,6 +7,9 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/cli"
 )
 
 func TestSections(t *testing.T) {
@@ -46,7 +49,7 @@ func TestRunOfSeveralPrograms(t *testing.T) {
 	}
 	common := []string{"-n", "1", "-l", "-wdir", one, os.Args[0], "where", "first", ":", "-n", "2", "-wdir", dir, os.Args[0], "where", "second"}
 	for _, where := range [][]string{nil, {"-rsh", rsh, "-addr", "127.0.0.1", "-hosts", "one:2,two:2"}} {
-		out, _, status := weft(t, "", append(append([]string{"run"}, where...), common...)...)
+		out, _, status := clitest.Weft(t, "", append(append([]string{"run"}, where...), common...)...)
 		if status != 0 {
 			t.Errorf("status %d", status)
 		}
@@ -65,8 +68,8 @@ func TestRunOfSeveralPrograms(t *testing.T) {
 // A working directory that is missing is named, not the program.
 func TestRunNamesTheMissingDirectory(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing")
-	_, errs, status := weft(t, "", "run", "-wdir", missing, os.Args[0], "alone")
-	if status != exitFail || !strings.Contains(errs, "-wdir: ") || !strings.Contains(errs, missing) || strings.Contains(errs, "starting rank") {
+	_, errs, status := clitest.Weft(t, "", "run", "-wdir", missing, os.Args[0], "alone")
+	if status != cli.ExitFail || !strings.Contains(errs, "-wdir: ") || !strings.Contains(errs, missing) || strings.Contains(errs, "starting rank") {
 		t.Errorf("status %d, %q", status, errs)
 	}
 }
@@ -87,7 +90,7 @@ func TestRunOnOneHostIsLocal(t *testing.T) {
 		{"other hosts", []string{"-rsh", rsh, "-addr", "127.0.0.1", "-hosts", "one"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, _, status := weft(t, "", append(append([]string{"run"}, tt.args...), os.Args[0], "addrs")...)
+			out, _, status := clitest.Weft(t, "", append(append([]string{"run"}, tt.args...), os.Args[0], "addrs")...)
 			if want := "WEFT_ADDRS=" + tt.want + "\n"; status != 0 || !strings.HasPrefix(out, want) {
 				t.Errorf("status %d, output %q, want %q", status, out, want)
 			}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
 
@@ -18,7 +19,7 @@ func newToken() string { return rand.Text() }
 // nameserverMain is `weft nameserver`.
 func nameserverMain(args []string) int {
 	var addr, file string
-	fs := flag.NewFlagSet("nameserver", flag.ContinueOnError)
+	fs := flag.NewFlagSet("weft nameserver", flag.ContinueOnError)
 	fs.StringVar(&addr, "addr", "127.0.0.1:0", "listen at this `address`")
 	fs.StringVar(&file, "file", "", "write address and secret to this `file`, which only its owner may read; a secret that is there already is kept")
 	fs.Usage = func() {
@@ -36,19 +37,19 @@ as all users of a host can read those.
 `)
 		fs.PrintDefaults()
 	}
-	if status, ok := parse(fs, args); !ok {
+	if status, ok := cli.Start(fs, args); !ok {
 		return status
 	}
 	if fs.NArg() > 0 {
-		return misused(fs.Name(), fmt.Errorf("unexpected argument %q", fs.Arg(0)))
+		return cli.Refuse(fs.Name(), fmt.Errorf("unexpected argument %q", fs.Arg(0)))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, termSignal)
 	defer stop()
 	if err := serveNames(ctx, addr, file); err != nil && !errors.Is(err, net.ErrClosed) {
 		fmt.Fprintln(os.Stderr, "weft nameserver:", err)
-		return exitFail
+		return cli.ExitFail
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // serveNames tells where the server listens, and its secret, and serves.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/netem"
 )
 
@@ -38,7 +39,7 @@ type netOptions struct {
 }
 
 func netFlags(o *netOptions) *flag.FlagSet {
-	fs := flag.NewFlagSet("net", flag.ContinueOnError)
+	fs := flag.NewFlagSet("weft net", flag.ContinueOnError)
 	fs.IntVar(&o.hosts, "hosts", 2, "`number` of hosts")
 	fs.IntVar(&o.nets, "nets", 1, "`number` of parallel networks that join all hosts")
 	for _, p := range []struct{ name, usage string }{
@@ -113,7 +114,7 @@ The same seed gives the n-th packet from one host to another the same fate.
 func netMain(args []string) int {
 	var o netOptions
 	fs := netFlags(&o)
-	if status, ok := parse(fs, args); !ok {
+	if status, ok := cli.Start(fs, args); !ok {
 		return status
 	}
 	commands, err := splitCommands(fs.Args())
@@ -121,7 +122,7 @@ func netMain(args []string) int {
 		err = o.check(commands)
 	}
 	if err != nil {
-		return misused(fs.Name(), err)
+		return cli.Refuse(fs.Name(), err)
 	}
 	status, err := runNet(&o, commands)
 	if err != nil {

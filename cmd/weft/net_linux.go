@@ -19,6 +19,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/netem"
 	"golang.org/x/sys/unix"
 )
@@ -47,28 +48,28 @@ type emulator struct {
 // runNet makes the hosts, runs the commands on them and takes all down again.
 func runNet(o *netOptions, commands [][]string) (int, error) {
 	if os.Geteuid() != 0 {
-		return exitFail, errors.New("making network namespaces needs root")
+		return cli.ExitFail, errors.New("making network namespaces needs root")
 	}
 	placed, argv := o.placement(commands)
 	for i := range argv {
 		path, err := exec.LookPath(argv[i][0])
 		if err != nil {
-			return exitFail, err
+			return cli.ExitFail, err
 		}
 		if path, err = filepath.Abs(path); err != nil {
-			return exitFail, err
+			return cli.ExitFail, err
 		}
 		argv[i] = append([]string{path}, argv[i][1:]...)
 	}
 	em, err := newEmulator(o)
 	if err != nil {
-		return exitFail, err
+		return cli.ExitFail, err
 	}
 	defer em.close()
 	if o.control != "" {
 		l, err := net.Listen("unix", o.control)
 		if err != nil {
-			return exitFail, err
+			return cli.ExitFail, err
 		}
 		defer l.Close()
 		go em.serveControl(l)

@@ -2,9 +2,13 @@
 
 package main
 
+import (
+	"github.com/weftstack/weft/internal/cli"
+)
+
 import "errors"
 
 // runNet needs network namespaces.
 func runNet(*netOptions, [][]string) (int, error) {
-	return exitFail, errors.New("emulated hosts are network namespaces, which only Linux has")
+	return cli.ExitFail, errors.New("emulated hosts are network namespaces, which only Linux has")
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 )
 
 func TestNetWrongUseExitsWithTwo(t *testing.T) {
@@ -12,7 +14,7 @@ func TestNetWrongUseExitsWithTwo(t *testing.T) {
 		{"-at", "5s", "x"}, {"-at", "5s cut net 3", "x"}, {"-main", "2", "x"}, {"-on", "2", "x"}, {"-on", "0", "x", ":", "y"},
 		{"-timeout", "-1s", "x"}, {"-x", "=", "x"}, {"--", ":"}, {"--", "x", ":", ":", "y"}, {"--", "a", ":", "b", ":", "c"},
 	} {
-		wantMisused(t, "weft net", append([]string{"net"}, args...)...)
+		clitest.WantMisused(t, "weft net", append([]string{"net"}, args...)...)
 	}
 }
 

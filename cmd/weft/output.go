@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"sync"
-
-	"golang.org/x/term"
 )
 
 // maxLine is the longest line of output that is kept together before its end
@@ -69,5 +66,3 @@ func (p *prefixer) flush() {
 		p.to.write(p.out)
 	}
 }
-
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

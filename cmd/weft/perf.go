@@ -92,7 +92,7 @@ func isPerfMode(s string) bool {
 }
 
 func perfFlags(o *perfOptions) *flag.FlagSet {
-	fs := flag.NewFlagSet("perf", flag.ContinueOnError)
+	fs := flag.NewFlagSet("weft perf", flag.ContinueOnError)
 	size := units.Bytes(64 << 10)
 	o.Size = int(size)
 	setSize := func(s string) error {
@@ -171,13 +171,13 @@ func perfFlags(o *perfOptions) *flag.FlagSet {
 func perfMain(args []string) int {
 	var o perfOptions
 	fs := perfFlags(&o)
-	if status, ok := parse(fs, args); !ok {
+	if status, ok := cli.Start(fs, args); !ok {
 		return status
 	}
 	var words []string
 	for fs.NArg() > 0 { // flags behind the mode
 		words = append(words, fs.Arg(0))
-		if status, ok := parse(fs, fs.Args()[1:]); !ok {
+		if status, ok := cli.Start(fs, fs.Args()[1:]); !ok {
 			return status
 		}
 	}
@@ -193,15 +193,15 @@ func perfMain(args []string) int {
 	o.defaultTime(fs)
 	o.likePerftest(fs)
 	if err := o.check(); err != nil {
-		return misused(fs.Name(), err)
+		return cli.Refuse(fs.Name(), err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := perf(ctx, &o); err != nil {
 		fmt.Fprintln(os.Stderr, "weft perf:", err)
-		return exitFail
+		return cli.ExitFail
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // defaultTime sets -time if it was not given.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"github.com/weftstack/weft/internal/bench"
+	"github.com/weftstack/weft/internal/cli"
 )
 
 // comparison is one cell of the matrix of `weft perf compare`.
@@ -126,7 +127,7 @@ func perfCompare(ctx context.Context, o *perfOptions) error {
 	var hops bench.Hops
 	hops.Learn()
 	bar := progressbar.NewOptions(len(cells)*o.rounds, progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetVisibility(isTerminal(os.Stderr)), progressbar.OptionSetDescription("perf"), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetVisibility(cli.IsTerminal(os.Stderr)), progressbar.OptionSetDescription("perf"), progressbar.OptionClearOnFinish())
 	for range o.rounds {
 		for i := range cells {
 			c := &cells[i]

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/verbs"
 )
@@ -42,7 +43,7 @@ func TestPerfPeers(t *testing.T) {
 		{"read -n 300 -t 300 -s 10", 1, 1, 300, 5},
 		{"read -lat -n 50", 0, 1, 50, 9},
 	} {
-		if raceEnabled && !strings.HasPrefix(tt.args, "send -n 100") && !strings.HasPrefix(tt.args, "write -lat -n 300") && tt.args != "read -n 50 -s 100" {
+		if testenv.Race && !strings.HasPrefix(tt.args, "send -n 100") && !strings.HasPrefix(tt.args, "write -lat -n 300") && tt.args != "read -n 50 -s 100" {
 			continue // each takes a second, and the others are alike
 		}
 		t.Run(tt.args, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestPerfPeers(t *testing.T) {
 			defer cancel()
 			args := append([]string{"perf", "-R"}, strings.Fields(tt.args)...)
 			server, said, errs := startPeerServer(t, ctx, &args)
-			printed, clientErrs, status := weft(t, "", append(args, "127.0.0.1")...)
+			printed, clientErrs, status := clitest.Weft(t, "", append(args, "127.0.0.1")...)
 			var rest strings.Builder
 			for said.Scan() {
 				fmt.Fprintln(&rest, said.Text())
@@ -70,7 +71,7 @@ func startPeerServer(t *testing.T, ctx context.Context, args *[]string) (*exec.C
 	for {
 		all := append(slices.Clone(*args), "-p", strconv.Itoa(testenv.FreePort(t)))
 		server := exec.CommandContext(ctx, os.Args[0], all...)
-		server.Env = append(os.Environ(), envRole+"=weft")
+		server.Env = append(os.Environ(), clitest.EnvRole+"=weft")
 		errs := new(bytes.Buffer)
 		server.Stderr = errs
 		out, err := server.StdoutPipe()

@@ -184,7 +184,7 @@ type perftestLatency struct {
 func perftest(ctx context.Context, o *perfOptions) error {
 	sizes := o.sizes()
 	bar := progressbar.NewOptions(len(sizes), progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetVisibility(!o.quiet && isTerminal(os.Stderr)), progressbar.OptionSetDescription("perf "+o.Mode), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetVisibility(!o.quiet && cli.IsTerminal(os.Stderr)), progressbar.OptionSetDescription("perf "+o.Mode), progressbar.OptionClearOnFinish())
 	if !o.json {
 		o.printPerftestHeader()
 	}

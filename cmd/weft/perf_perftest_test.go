@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 func TestPerftestColumns(t *testing.T) {
@@ -34,11 +37,11 @@ func TestPerftestColumns(t *testing.T) {
 		{"write -a -n 5", bw, []int{2, 4, 8, 16, 32, 64, 128, 256, 512, 1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10,
 			128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20, 8 << 20}, 5, 5},
 	} {
-		if raceEnabled && (slices.Max(tt.sizes) > 1<<20 || tt.n == perftestIterations) {
+		if testenv.Race && (slices.Max(tt.sizes) > 1<<20 || tt.n == perftestIterations) {
 			continue // takes its time, and is like the others
 		}
 		t.Run(tt.args, func(t *testing.T) {
-			out, errs, status := weft(t, "", append([]string{"perf"}, strings.Fields(tt.args)...)...)
+			out, errs, status := clitest.Weft(t, "", append([]string{"perf"}, strings.Fields(tt.args)...)...)
 			if status != 0 {
 				t.Fatalf("status %d: %s", status, errs)
 			}
@@ -78,7 +81,7 @@ func TestPerftestColumns(t *testing.T) {
 func TestPerftestDuration(t *testing.T) {
 	for _, args := range [][]string{{"write", "-D", "1"}, {"send", "-lat", "-D", "1"}} {
 		start := time.Now()
-		out, errs, status := weft(t, "", append([]string{"perf", "-json"}, args...)...)
+		out, errs, status := clitest.Weft(t, "", append([]string{"perf", "-json"}, args...)...)
 		var rows []perftestRow
 		if err := json.Unmarshal([]byte(out), &rows); err != nil || status != 0 || len(rows) != 1 {
 			t.Fatalf("%q: status %d, %v, %s", args, status, err, errs)

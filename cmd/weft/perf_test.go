@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/testenv"
 )
 
@@ -46,7 +48,7 @@ func TestPerfOptions(t *testing.T) {
 		{"write", "-tcp"}, {"send", "-tcp", "-assocs", "2"}, {"read", "-tcp", "-latency"}, {"atomic", "-tcp"},
 		{"udp", "-gso=false"}, {"udp", "-mtu", "9000"}, {"udp", "-latency", "-busy-poll", "1ms"},
 	} {
-		if raceEnabled && args[0] == "write" && slices.Contains(args, "-busy-poll") {
+		if testenv.Race && args[0] == "write" && slices.Contains(args, "-busy-poll") {
 			continue // looks at memory while it is written, as RDMA programs do
 		}
 		if res := perfJSON(t, append([]string{"perf"}, args...)...); res.Bytes == 0 {
@@ -79,12 +81,12 @@ func TestPerfTimeByDefault(t *testing.T) {
 // TestPerfCompare has every cell of the comparison, with the ratios that it is to
 // have.
 func TestPerfCompare(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("looks at memory while it is written, as RDMA programs do")
 	}
 	cells := matrix(&perfOptions{})
 	for d := 20 * time.Millisecond; ; d *= 10 { // while a machine with other things to do measures nothing
-		out, errs, status := weft(t, "", "perf", "compare", "-json", "-rounds", "1", "-time", d.String(), "-warmup", "10ms")
+		out, errs, status := clitest.Weft(t, "", "perf", "compare", "-json", "-rounds", "1", "-time", d.String(), "-warmup", "10ms")
 		var rows []comparedRow
 		if err := json.Unmarshal([]byte(out), &rows); err != nil || status != 0 {
 			t.Fatalf("status %d, %v: %s", status, err, errs)
@@ -161,7 +163,7 @@ func perfJSON(t *testing.T, args ...string) perfResult {
 func perfEnough(t *testing.T, d time.Duration, enough func(*perfResult) bool, args ...string) (res perfResult) {
 	t.Helper()
 	for ; d < 40*time.Second; d *= 5 {
-		out, _, status := weft(t, "", append(args, "-json", "-warmup", "10ms", "-time", d.String())...)
+		out, _, status := clitest.Weft(t, "", append(args, "-json", "-warmup", "10ms", "-time", d.String())...)
 		res = perfResult{}
 		if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 {
 			t.Fatalf("weft %q: status %d, %v", args, status, err)
@@ -175,7 +177,7 @@ func perfEnough(t *testing.T, d time.Duration, enough func(*perfResult) bool, ar
 
 // A pacer that fell behind may catch up with up to a second's messages.
 func TestPerfKeepsTheRate(t *testing.T) {
-	out, _, _ := weft(t, "", "perf", "-json", "-time", "1s", "-rate", "10mbit", "-size", "10000", "tcp")
+	out, _, _ := clitest.Weft(t, "", "perf", "-json", "-time", "1s", "-rate", "10mbit", "-size", "10000", "tcp")
 	var res perfResult
 	if err := json.Unmarshal([]byte(out), &res); err != nil || res.Gbps > 0.021 {
 		t.Errorf("%.4f Gb/s of 0.01 offered, %v", res.Gbps, err)
@@ -198,7 +200,7 @@ func TestPerfReportsIntervals(t *testing.T) {
 	if sum != res.Bytes {
 		t.Errorf("%d bytes in the intervals, %d in all", sum, res.Bytes)
 	}
-	out, _, _ := weft(t, "", "perf", "-time", "1100ms", "-warmup", "10ms", "tcp")
+	out, _, _ := clitest.Weft(t, "", "perf", "-time", "1100ms", "-warmup", "10ms", "tcp")
 	if lines := strings.Split(out, "\n"); len(lines) < 5 || !strings.HasPrefix(lines[0], "interval") || !strings.Contains(lines[1], "Gb/s") {
 		t.Errorf("printed\n%s", out)
 	}
@@ -217,7 +219,7 @@ func TestPerfTellsOfNoise(t *testing.T) {
 
 func TestPerfCountsTrips(t *testing.T) {
 	for _, args := range [][]string{{"tcp"}, {"mpi"}} {
-		out, _, status := weft(t, "", append([]string{"perf", "-json", "-latency", "-count", "7", "-warmup", "1ms", "-size", "100"}, args...)...)
+		out, _, status := clitest.Weft(t, "", append([]string{"perf", "-json", "-latency", "-count", "7", "-warmup", "1ms", "-size", "100"}, args...)...)
 		var res perfResult
 		if err := json.Unmarshal([]byte(out), &res); err != nil || status != 0 || res.Bytes != 7*2*100 {
 			t.Errorf("weft perf %q: status %d, %v, %d bytes, want those of 7 round trips", args, status, err, res.Bytes)
@@ -244,9 +246,9 @@ func TestPerfWrongUseExitsWithTwo(t *testing.T) {
 		{"-R", "-busy-poll", "1ms", "write"}, {"-R", "-rate", "1gbit", "write"}, {"-R", "-connect", "x:1", "write"}, {"-p", "1", "-n", "9", "send"}, {"-r", "5", "-n", "9", "send"}, {"-p", "1", "send"},
 		{"-busy-poll", "1ms", "tcp"}, {"-busy-poll", "-1ms", "tcp"}, {"-zero-checksum", "tcp"}, {"-zero-checksum", "write", "-tcp"}, {"-zero-checksum", "mpi"}, {"-interleave=false", "mpi"}, {"-interleave=maybe", "sctp"}, {"-zerocopy", "write"}, {"-shared", "sctp"}, {"-zerocopy", "-latency", "sctp"}, {"-rate", "1gbit", "mpi"}, {"-rate", "1gbit", "-latency", "sctp"},
 	} {
-		wantMisused(t, "weft perf", append([]string{"perf"}, args...)...)
+		clitest.WantMisused(t, "weft perf", append([]string{"perf"}, args...)...)
 	}
-	if _, _, status := weft(t, "", "perf", "-connect", "127.0.0.1:1", "tcp"); status != exitFail {
+	if _, _, status := clitest.Weft(t, "", "perf", "-connect", "127.0.0.1:1", "tcp"); status != cli.ExitFail {
 		t.Errorf("a server that is not there: status %d, want 1", status)
 	}
 }
@@ -281,7 +283,7 @@ func TestPerfInterleave(t *testing.T) {
 // SCTP without UDP carries data where the process may have raw sockets, and only
 // mode sctp has it.
 func TestPerfEncapsulate(t *testing.T) {
-	if _, errs, status := weft(t, "", "perf", "-encapsulate=false", "tcp"); status != exitUsage || !strings.Contains(errs, "-encapsulate is for mode sctp") {
+	if _, errs, status := clitest.Weft(t, "", "perf", "-encapsulate=false", "tcp"); status != cli.ExitUsage || !strings.Contains(errs, "-encapsulate is for mode sctp") {
 		t.Errorf("mode tcp: status %d, %s", status, errs)
 	}
 	testenv.OwnNetwork(t)

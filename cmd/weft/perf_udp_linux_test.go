@@ -4,12 +4,14 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // Round trips of raw datagrams are what others are compared with: they allocate
 // nothing, polling or not.
 func TestUDPTripsDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, poll := range []time.Duration{0, time.Second} {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -46,7 +47,7 @@ type jobEvent struct {
 func runProfiled(t *testing.T, n, role string) (p mpi.JobProfile, events []jobEvent, errs string) {
 	t.Helper()
 	trace := filepath.Join(t.TempDir(), "trace.json")
-	_, errs, status := weft(t, "", "run", "-n", n, "-profile", "-json", "-trace", trace, os.Args[0], role)
+	_, errs, status := clitest.Weft(t, "", "run", "-n", n, "-profile", "-json", "-trace", trace, os.Args[0], role)
 	i := strings.Index(errs, "{")
 	if status != 0 || i < 0 {
 		t.Fatalf("status %d, or no profile", status)
@@ -89,11 +90,11 @@ func TestRunProfiles(t *testing.T) {
 		t.Error("the number of calls is not told")
 	}
 
-	_, errs, _ = weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "mpi")
+	_, errs, _ = clitest.Weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "mpi")
 	if !strings.Contains(errs, "Barrier") || !strings.Contains(errs, "bytes from/to") {
 		t.Error("no tables")
 	}
-	_, errs, status := weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "alone")
+	_, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "alone")
 	if status != 0 || !strings.Contains(errs, "2 ranks have left no profile") {
 		t.Errorf("status %d of a program without MPI", status)
 	}

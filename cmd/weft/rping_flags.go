@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+
+	"github.com/weftstack/weft/internal/cli"
 )
 
 // Parameters of rping, as the program of librdmacm has them.
@@ -52,7 +54,7 @@ type rpingOptions struct {
 }
 
 func rpingFlags(o *rpingOptions) *flag.FlagSet {
-	fs := flag.NewFlagSet("rping", flag.ContinueOnError)
+	fs := flag.NewFlagSet("weft rping", flag.ContinueOnError)
 	fs.BoolVar(&o.server, "s", false, "be the server")
 	fs.BoolVar(&o.client, "c", false, "be the client")
 	fs.StringVar(&o.addr, "a", "", "`address` to listen on or to connect to")
@@ -138,22 +140,22 @@ func joinValues(args []string) (out []string) {
 func rpingMain(args []string) int {
 	o := rpingOptions{out: &lockedWriter{w: os.Stdout}, log: &lockedWriter{w: os.Stderr}}
 	fs := rpingFlags(&o)
-	if status, ok := parse(fs, splitLetters(joinValues(args))); !ok {
+	if status, ok := cli.Start(fs, splitLetters(joinValues(args))); !ok {
 		return status
 	}
 	if fs.NArg() > 0 {
-		return misused(fs.Name(), fmt.Errorf("unknown argument %q", fs.Arg(0)))
+		return cli.Refuse(fs.Name(), fmt.Errorf("unknown argument %q", fs.Arg(0)))
 	}
 	if err := o.check(); err != nil {
-		return misused(fs.Name(), err)
+		return cli.Refuse(fs.Name(), err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := o.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "weft rping:", err)
-		return exitFail
+		return cli.ExitFail
 	}
-	return exitOK
+	return cli.ExitOK
 }
 
 // check finds what the flag package cannot.

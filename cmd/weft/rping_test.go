@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 )
@@ -174,6 +175,6 @@ func TestRpingFlags(t *testing.T) {
 
 func TestRpingUsage(t *testing.T) {
 	for _, args := range []string{"", "-s -c", "-c", "-s -S 9", "-s -S 65536", "-s x", "-c -P -a x", "-s --pcap f", "-s --revision 3", "-s -p 70000", "-s -I ::1", "-sz"} {
-		wantMisused(t, "weft rping", append([]string{"rping"}, strings.Fields(args)...)...)
+		clitest.WantMisused(t, "weft rping", append([]string{"rping"}, strings.Fields(args)...)...)
 	}
 }

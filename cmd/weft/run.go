@@ -47,7 +47,7 @@ type runOptions struct {
 }
 
 func runFlags(o *runOptions) *flag.FlagSet {
-	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	fs := flag.NewFlagSet("weft run", flag.ContinueOnError)
 	fs.IntVar(&o.n, "n", 1, "number of `ranks`")
 	fs.IntVar(&o.n, "np", 1, "the same as -n")
 	for _, name := range []string{"l", "prepend-rank", "tag-output"} {
@@ -116,7 +116,7 @@ and which messages are missing.
 func runMain(args []string) int {
 	var o runOptions
 	fs := runFlags(&o)
-	if status, ok := parse(fs, args); !ok {
+	if status, ok := cli.Start(fs, args); !ok {
 		return status
 	}
 	err := o.check(fs.Args())
@@ -124,7 +124,7 @@ func runMain(args []string) int {
 		err = o.checkHosts(cli.Given(fs, "n", "np") || len(o.sections) > 1)
 	}
 	if err != nil {
-		return misused(fs.Name(), err)
+		return cli.Refuse(fs.Name(), err)
 	}
 	status, err := run(o)
 	if err != nil {
@@ -255,7 +255,7 @@ func (o *runOptions) room() int {
 func run(o runOptions) (int, error) {
 	dir, err := os.MkdirTemp("", "weft-run-")
 	if err != nil {
-		return exitFail, err
+		return cli.ExitFail, err
 	}
 	defer os.RemoveAll(dir)
 
@@ -271,11 +271,11 @@ func run(o runOptions) (int, error) {
 
 	places, err := placesOf(o.bind, o.n)
 	if err != nil {
-		return exitFail, err
+		return cli.ExitFail, err
 	}
 	programs, apps, err := o.programs(ctx, dir)
 	if err != nil {
-		return exitFail, err
+		return cli.ExitFail, err
 	}
 	if o.transport != "" {
 		o.env = append(o.env, "WEFT_TRANSPORT="+o.transport)
@@ -283,7 +283,7 @@ func run(o runOptions) (int, error) {
 	if o.names != "" {
 		names, err := readNameServer(o.names)
 		if err != nil {
-			return exitFail, err
+			return cli.ExitFail, err
 		}
 		o.env = append(o.env, pmi.EnvNames+"="+names)
 	}
@@ -292,14 +292,14 @@ func run(o runOptions) (int, error) {
 	if o.pcap != "" {
 		// Created first: a job of hours must not end in "no such directory".
 		if pcap, err = os.Create(o.pcap); err != nil {
-			return exitFail, err
+			return cli.ExitFail, err
 		}
 		defer pcap.Close()
 	}
 	var trace *os.File
 	if o.trace != "" {
 		if trace, err = os.Create(o.trace); err != nil {
-			return exitFail, err
+			return cli.ExitFail, err
 		}
 		defer trace.Close()
 	}
@@ -335,8 +335,8 @@ var errTimeout = errors.New("the job did not end")
 
 // spoil is the outcome of a job after which something else went wrong, or not.
 func spoil(status int, err, more error) (int, error) {
-	if more != nil && status == exitOK {
-		status = exitFail
+	if more != nil && status == cli.ExitOK {
+		status = cli.ExitFail
 	}
 	return status, errors.Join(err, more)
 }

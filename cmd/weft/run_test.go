@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -20,26 +18,12 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
 
-// envRole makes this test binary play the command itself, or a rank.
-const envRole = "WEFT_TEST_ROLE"
-
-func TestMain(m *testing.M) {
-	switch role := os.Getenv(envRole); role {
-	case "":
-		os.Exit(m.Run())
-	case "weft":
-		os.Setenv(envRole, "rank")
-		os.Exit(dispatch(os.Args[1:]))
-	default:
-		if _, ok := lookup(os.Args[1]); ok { // the command starts itself again
-			os.Exit(dispatch(os.Args[1:]))
-		}
-		os.Exit(rank(os.Args[1:]))
-	}
-}
+func TestMain(m *testing.M) { clitest.Main(m, program(), rank) }
 
 // rank is the program that the tests run: its first argument says what to do.
 func rank(args []string) int {
@@ -147,25 +131,8 @@ func rank(args []string) int {
 	return 0
 }
 
-// weft runs the command in a process of its own.
-func weft(t *testing.T, stdin string, args ...string) (stdout, stderr string, status int) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(os.Environ(), envRole+"=weft", pmi.EnvFD+"=", pmi.EnvPort+"=")
-	cmd.Stdin = strings.NewReader(stdin)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	t.Logf("weft %q: status %d\n%s%s", args, cmd.ProcessState.ExitCode(), out.String(), errs.String())
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-}
-
 func TestRunStartsEveryRank(t *testing.T) {
-	out, _, status := weft(t, "", "run", "-n", "5", "-l", "-x", "X=y z", os.Args[0], "hello")
+	out, _, status := clitest.Weft(t, "", "run", "-n", "5", "-l", "-x", "X=y z", os.Args[0], "hello")
 	if status != 0 {
 		t.Errorf("status = %d, want 0", status)
 	}
@@ -177,7 +144,7 @@ func TestRunStartsEveryRank(t *testing.T) {
 }
 
 func TestRunGivesStdinToRankZero(t *testing.T) {
-	if out, _, _ := weft(t, "line one\nline two", "run", "-n", "3", "-l", os.Args[0], "cat"); out != "[0] line one\n[0] line two\n" {
+	if out, _, _ := clitest.Weft(t, "line one\nline two", "run", "-n", "3", "-l", os.Args[0], "cat"); out != "[0] line one\n[0] line two\n" {
 		t.Errorf("output = %q", out)
 	}
 }
@@ -197,7 +164,7 @@ func TestRunReportsTheFailedRank(t *testing.T) {
 			if tt.what == "die" && runtime.GOOS == "windows" {
 				tt.status, tt.message = 1, "exited with status 1"
 			}
-			_, errs, status := weft(t, "", "run", "-n", "4", os.Args[0], tt.what, "2")
+			_, errs, status := clitest.Weft(t, "", "run", "-n", "4", os.Args[0], tt.what, "2")
 			if status != tt.status {
 				t.Errorf("status = %d, want %d", status, tt.status)
 			}
@@ -209,41 +176,31 @@ func TestRunReportsTheFailedRank(t *testing.T) {
 }
 
 func TestRunGoesOnWithoutTheKilled(t *testing.T) {
-	out, errs, status := weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "mourn", "2")
+	out, errs, status := clitest.Weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "mourn", "2")
 	if status != 0 {
 		t.Errorf("status = %d, want 0", status)
 	}
 	if n := strings.Count(out, "told 2 rank 2 (pid "); n != 3 || !strings.Contains(errs, "rank 2 (pid ") {
 		t.Errorf("%d ranks were told, want 3", n)
 	}
-	if _, _, status := weft(t, "", "run", "-n", "2", "-ft", os.Args[0], "mourn", "all"); status == 0 {
+	if _, _, status := clitest.Weft(t, "", "run", "-n", "2", "-ft", os.Args[0], "mourn", "all"); status == 0 {
 		t.Error("status 0 of a job without survivors")
 	}
-	if _, _, status := weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "mourn-exit", "2"); status != 0 {
+	if _, _, status := clitest.Weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "mourn-exit", "2"); status != 0 {
 		t.Errorf("status = %d of a job one rank of which exits with 3, want 0", status)
 	}
 }
 
 func TestRunOfPlainProgramEndsWell(t *testing.T) {
-	if _, _, status := weft(t, "", "run", "-n", "2", os.Args[0], "alone"); status != 0 {
+	if _, _, status := clitest.Weft(t, "", "run", "-n", "2", os.Args[0], "alone"); status != 0 {
 		t.Errorf("status = %d, want 0", status)
 	}
 }
 
 func TestRunEndsAtTimeout(t *testing.T) {
-	_, errs, status := weft(t, "", "run", "-n", "2", "-timeout", "300ms", os.Args[0], "sleep")
-	if status != exitFail || !strings.Contains(errs, "did not end within 300ms") {
+	_, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-timeout", "300ms", os.Args[0], "sleep")
+	if status != cli.ExitFail || !strings.Contains(errs, "did not end within 300ms") {
 		t.Errorf("status %d, message %q", status, errs)
-	}
-}
-
-// wantMisused runs weft, which must say what is wrong with the arguments, in a line
-// or two, and in another one which help explains them.
-func wantMisused(t *testing.T, help string, args ...string) {
-	t.Helper()
-	out, errs, status := weft(t, "", args...)
-	if status != exitUsage || out != "" || strings.Count(errs, "\n") > 3 || !strings.HasPrefix(errs, help+": ") || !strings.HasSuffix(errs, "\n`"+help+" -h` explains how it is used.\n") {
-		t.Errorf("weft %q: status %d, want 2, what is wrong, and the help %q", args, status, help)
 	}
 }
 
@@ -254,28 +211,25 @@ func TestWrongUseExitsWithTwo(t *testing.T) {
 		{"nameserver", "x"}, {"nameserver", "-token", "ab"},
 		{"run", "-x", pmi.EnvNames + "=127.0.0.1:1/secret", "x"},
 	} {
-		wantMisused(t, "weft "+args[0], args...)
+		clitest.WantMisused(t, "weft "+args[0], args...)
 	}
 	for _, args := range [][]string{{"dance"}, {"help", "dance"}, {"help", "run", "net"}} {
-		wantMisused(t, "weft", args...)
+		clitest.WantMisused(t, "weft", args...)
 	}
-	if _, errs, status := weft(t, ""); status != exitUsage || !strings.Contains(errs, "Usage:") {
+	if _, errs, status := clitest.Weft(t, ""); status != cli.ExitUsage || !strings.Contains(errs, "Usage:") {
 		t.Errorf("weft without a command: status %d, want 2 and the commands", status)
 	}
 }
 
 func TestHelpExitsWithZero(t *testing.T) {
 	for _, args := range [][]string{{"help"}, {"-h"}, {"version"}} {
-		if out, _, status := weft(t, "", args...); status != 0 || out == "" {
+		if out, _, status := clitest.Weft(t, "", args...); status != 0 || out == "" {
 			t.Errorf("weft %q: status %d and %d bytes of output", args, status, len(out))
 		}
 	}
-	for _, c := range commands() {
-		if c.name == "help" {
-			continue
-		}
-		for _, args := range [][]string{{"help", c.name}, {c.name, "-h"}} {
-			if out, errs, status := weft(t, "", args...); status != 0 || errs != "" || !strings.HasPrefix(out, "usage: weft "+c.name) {
+	for _, c := range program().Commands {
+		for _, args := range [][]string{{"help", c.Name}, {c.Name, "-h"}} {
+			if out, errs, status := clitest.Weft(t, "", args...); status != 0 || errs != "" || !strings.HasPrefix(out, "usage: weft "+c.Name) {
 				t.Errorf("weft %q: status %d, want 0 and the usage", args, status)
 			}
 		}
@@ -297,8 +251,8 @@ func TestRunOfWhatCannotRun(t *testing.T) {
 		{"second program", os.Args[0] + " alone : no-such-program-anywhere", "no-such-program-anywhere"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, errs, status := weft(t, "", append([]string{"run"}, strings.Fields(tt.program)...)...)
-			if status != exitFail || !strings.Contains(errs, tt.want) {
+			_, errs, status := clitest.Weft(t, "", append([]string{"run"}, strings.Fields(tt.program)...)...)
+			if status != cli.ExitFail || !strings.Contains(errs, tt.want) {
 				t.Errorf("status %d, message %q; want 1 and %q", status, errs, tt.want)
 			}
 		})
@@ -310,7 +264,7 @@ func TestRunBuildsAPackage(t *testing.T) {
 	os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module prog\n"), 0o666)
 	os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main\nfunc main() { println(\"built\") }"), 0o666)
 	for _, program := range []string{dir, filepath.Join(dir, "main.go")} {
-		if _, errs, status := weft(t, "", "run", "-n", "2", program); status != 0 || strings.Count(errs, "built\n") != 2 {
+		if _, errs, status := clitest.Weft(t, "", "run", "-n", "2", program); status != 0 || strings.Count(errs, "built\n") != 2 {
 			t.Errorf("%s: status %d, output %q", program, status, errs)
 		}
 	}

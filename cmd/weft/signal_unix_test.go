@@ -6,17 +6,15 @@ import (
 	"bufio"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 )
 
 func TestRunPassesSignalsOn(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "run", "-n", "2", os.Args[0], "sleep")
-	cmd.Env = append(os.Environ(), envRole+"=weft", pmi.EnvFD+"=", pmi.EnvPort+"=")
+	cmd := clitest.Command(t, "run", "-n", "2", os.Args[0], "sleep")
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
@@ -45,8 +43,7 @@ func TestRunPassesSignalsOn(t *testing.T) {
 // The first SIGQUIT asks what the ranks wait for, a rank that is stopped does not say,
 // and the second is passed on.
 func TestQuitSaysWhoWaitsForWhom(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "run", "-v", "-n", "3", os.Args[0], "deadlock")
-	cmd.Env = append(os.Environ(), envRole+"=weft", pmi.EnvFD+"=", pmi.EnvPort+"=")
+	cmd := clitest.Command(t, "run", "-v", "-n", "3", os.Args[0], "deadlock")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

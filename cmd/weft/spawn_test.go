@@ -14,7 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -33,7 +36,7 @@ func init() {
 // spawnTransports are those that the tests use. Every process of the race
 // detector takes a second to end.
 func spawnTransports() []string {
-	if raceEnabled {
+	if testenv.Race {
 		return []string{"hybrid"}
 	}
 	return []string{"hybrid", "sctp", "tcp"}
@@ -155,7 +158,7 @@ func childRole(ctx context.Context, args []string) error {
 func TestRunSpawns(t *testing.T) {
 	for _, tr := range spawnTransports() {
 		t.Run("transport="+tr, func(t *testing.T) {
-			out, _, status := weft(t, "", "run", "-n", "2", "-l", "-usize", "17", "-transport", tr, os.Args[0], "parent")
+			out, _, status := clitest.Weft(t, "", "run", "-n", "2", "-l", "-usize", "17", "-transport", tr, os.Args[0], "parent")
 			if status != 0 {
 				t.Errorf("status %d", status)
 			}
@@ -193,7 +196,7 @@ func parentMissingRole(ctx context.Context, args []string) error {
 }
 
 func TestRunSpawnsNothing(t *testing.T) {
-	out, _, status := weft(t, "", "run", "-n", "2", os.Args[0], "parent-missing")
+	out, _, status := clitest.Weft(t, "", "run", "-n", "2", os.Args[0], "parent-missing")
 	if status != 0 || !strings.Contains(out, "no-such-program-anywhere") || !strings.Contains(out, "not found") {
 		t.Errorf("status %d, output %q", status, out)
 	}
@@ -216,7 +219,7 @@ func TestRunEndsWithSpawned(t *testing.T) {
 		name, role, message string
 		status              int
 	}{
-		{"never joins", "alone", "spawned rank 1:", exitFail},
+		{"never joins", "alone", "spawned rank 1:", cli.ExitFail},
 		{"aborts", "abort", "spawned group 1: rank 1 aborted the job with code 42: out of luck", 42},
 		{"fails", "exit", "spawned rank 1:1 (pid ", 3},
 		{"killed", "die", "spawned rank 1:1 (pid ", 128 + 9},
@@ -225,7 +228,7 @@ func TestRunEndsWithSpawned(t *testing.T) {
 			if tt.name == "killed" && runtime.GOOS == "windows" {
 				tt.status = 1
 			}
-			_, errs, status := weft(t, "", "run", "-n", "2", os.Args[0], "parent-wait", tt.role, "1")
+			_, errs, status := clitest.Weft(t, "", "run", "-n", "2", os.Args[0], "parent-wait", tt.role, "1")
 			if status != tt.status || !strings.Contains(errs, tt.message) {
 				t.Errorf("status %d, message %q; want %d and %q", status, errs, tt.status, tt.message)
 			}
@@ -245,8 +248,8 @@ func parentHastyRole(ctx context.Context, args []string) error {
 // TestRunSurvivesHastySpawned has a launcher that is starting processes see the
 // end of them all: it must fail the job, no more.
 func TestRunSurvivesHastySpawned(t *testing.T) {
-	_, errs, status := weft(t, "", "run", "-n", "1", os.Args[0], "parent-hasty")
-	if status != exitFail || !strings.Contains(errs, "exited without joining the job") || strings.Contains(errs, "panic") {
+	_, errs, status := clitest.Weft(t, "", "run", "-n", "1", os.Args[0], "parent-hasty")
+	if status != cli.ExitFail || !strings.Contains(errs, "exited without joining the job") || strings.Contains(errs, "panic") {
 		t.Errorf("status %d", status)
 	}
 }
@@ -305,7 +308,7 @@ func TestRunSurvivesSpawned(t *testing.T) {
 			if runtime.GOOS == "windows" {
 				t.Skip("a kill looks like an exit with status 1 here")
 			}
-			out, errs, status := weft(t, "", "run", "-n", "2", "-ft", "-transport", tr, os.Args[0], "parent-mourn")
+			out, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-ft", "-transport", tr, os.Args[0], "parent-mourn")
 			if status != 0 || strings.Count(out, "3 survivors\n") != 3 || !strings.Contains(errs, "spawned rank 1:1 (pid ") {
 				t.Errorf("status %d", status)
 			}
@@ -333,10 +336,10 @@ func parentManyRole(ctx context.Context, args []string) error {
 }
 
 func TestRunSpawnsAgain(t *testing.T) {
-	if _, _, status := weft(t, "", "run", "-n", "1", os.Args[0], "parent-many"); status != 0 {
+	if _, _, status := clitest.Weft(t, "", "run", "-n", "1", os.Args[0], "parent-many"); status != 0 {
 		t.Errorf("status %d", status)
 	}
-	if _, _, status := weft(t, "", "run", "-hosts", "localhost:2", "-n", "1", os.Args[0], "parent-many"); status != 0 {
+	if _, _, status := clitest.Weft(t, "", "run", "-hosts", "localhost:2", "-n", "1", os.Args[0], "parent-many"); status != 0 {
 		t.Errorf("with hosts: status %d", status)
 	}
 }
@@ -465,10 +468,10 @@ func TestRunSurvivesOtherJob(t *testing.T) {
 			addr := nameserver(t)
 			served := make(chan int, 1)
 			go func() {
-				_, _, status := weft(t, "", "run", "-n", "2", "-x", "WEFT_SILENCE=3s", "-transport", tr, "-nameserver", addr, os.Args[0], "bereft")
+				_, _, status := clitest.Weft(t, "", "run", "-n", "2", "-x", "WEFT_SILENCE=3s", "-transport", tr, "-nameserver", addr, os.Args[0], "bereft")
 				served <- status
 			}()
-			_, errs, status := weft(t, "", "run", "-n", "1", "-transport", tr, "-nameserver", addr, os.Args[0], "client-dies")
+			_, errs, status := clitest.Weft(t, "", "run", "-n", "1", "-transport", tr, "-nameserver", addr, os.Args[0], "client-dies")
 			if status == 0 || !strings.Contains(errs, "rank 0 (pid ") {
 				t.Errorf("status %d of the client", status)
 			}
@@ -484,7 +487,7 @@ func nameserver(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "names")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "nameserver", "-file", file)
-	cmd.Env = append(os.Environ(), envRole+"=weft")
+	cmd.Env = append(os.Environ(), clitest.EnvRole+"=weft")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -509,10 +512,10 @@ func TestRunsConnect(t *testing.T) {
 			addr := nameserver(t)
 			served := make(chan int, 1)
 			go func() {
-				_, _, status := weft(t, "", "run", "-n", "2", "-transport", tr, "-nameserver", addr, os.Args[0], "server")
+				_, _, status := clitest.Weft(t, "", "run", "-n", "2", "-transport", tr, "-nameserver", addr, os.Args[0], "server")
 				served <- status
 			}()
-			out, _, status := weft(t, "", "run", "-n", "3", "-transport", tr, "-nameserver", addr, os.Args[0], "client")
+			out, _, status := clitest.Weft(t, "", "run", "-n", "3", "-transport", tr, "-nameserver", addr, os.Args[0], "client")
 			if s := <-served; s != 0 || status != 0 || strings.Count(out, "done\n") != 3 {
 				t.Errorf("status %d, of the server %d", status, s)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -73,7 +74,7 @@ func TestRunWaitsForAStoppedRank(t *testing.T) {
 	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
 		t.Run("transport="+transport, func(t *testing.T) {
 			t.Parallel() // it mostly waits
-			out, errs, status := weft(t, "", "run", "-n", "3", "-transport", transport, os.Args[0], "stopped", "6s")
+			out, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-transport", transport, os.Args[0], "stopped", "6s")
 			if status != 0 || strings.Count(out, "all are here") != 3 {
 				t.Errorf("status %d, output %q; want 0 and three ranks", status, out)
 			}
@@ -92,7 +93,7 @@ func TestRunWaitsForAStoppedRank(t *testing.T) {
 // A rank that never goes on does not keep a fault tolerant job from ending.
 func TestRunEndsWithoutAStoppedRank(t *testing.T) {
 	t.Parallel() // it mostly waits
-	out, errs, status := weft(t, "", "run", "-ft", "-n", "3", os.Args[0], "stopped", "0s")
+	out, errs, status := clitest.Weft(t, "", "run", "-ft", "-n", "3", os.Args[0], "stopped", "0s")
 	if status != 0 || strings.Count(out, "finished with 2") != 2 {
 		t.Errorf("status %d, output %q; want 0 and two ranks", status, out)
 	}

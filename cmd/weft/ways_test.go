@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/mpi"
 )
 
@@ -99,7 +101,7 @@ func TestRunWaysToDie(t *testing.T) {
 				if ft {
 					args, want = append([]string{"run", "-ft"}, args[1:]...), tt.withFT
 				}
-				out, errs, status := weft(t, "", args...)
+				out, errs, status := clitest.Weft(t, "", args...)
 				if status != want {
 					t.Errorf("status %d, want %d", status, want)
 				}
@@ -118,7 +120,7 @@ func TestRunWaysToDie(t *testing.T) {
 // answer on its links. Only a time limit ends the job.
 func TestRunEndsGoexitAtTimeout(t *testing.T) {
 	t.Parallel() // it mostly waits
-	if _, errs, status := weft(t, "", "run", "-n", "2", "-timeout", "3s", os.Args[0], "ways", "goexit"); status != exitFail || !strings.Contains(errs, "did not end within 3s") {
+	if _, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-timeout", "3s", os.Args[0], "ways", "goexit"); status != cli.ExitFail || !strings.Contains(errs, "did not end within 3s") {
 		t.Errorf("status %d, message %q", status, errs)
 	}
 }

@@ -1,5 +1,5 @@
-// Package cli has commands answer alike when they are asked for help, or are
-// used wrongly, and tells which flags they were given.
+// Package cli holds what commands share: subcommands, exit statuses, and the text that a
+// command prints on -h and on wrong use.
 package cli
 
 import (

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// program returns the path of the executable that name stands for: a Go package
+// executable returns the path of the program that name stands for: a Go package
 // directory or file is built into dir, anything else is looked up as a shell
 // would.
-func program(ctx context.Context, dir, name string) (string, error) {
+func executable(ctx context.Context, dir, name string) (string, error) {
 	info, err := os.Stat(name)
 	if err == nil && (info.IsDir() || strings.HasSuffix(name, ".go")) {
 		return build(ctx, dir, name)

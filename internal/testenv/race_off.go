@@ -1,0 +1,6 @@
+//go:build !race
+
+package testenv
+
+// Race is true if the test runs under the race detector.
+const Race = false
