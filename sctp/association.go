@@ -25,23 +25,23 @@ type Association struct {
 	onPiece   func(*Association, *Piece)
 	autoClose core.Time
 
-	mu       sync.Mutex
-	tag      atomic.Uint32 // local verification tag; written under the demux lock
-	seq      atomic.Uint32 // moves when waiters may find something new
-	flushing atomic.Int32
-	settling atomic.Int32
-	gone     atomic.Bool // the association has ended
-	squeezed bool        // in memoryBudget.squeezed; guarded by mu
-	lends    atomic.Bool // messages may be lent to the core, see keep
-	opened   bool        // by Connect, not by the peer
+	mu        sync.Mutex
+	tag       atomic.Uint32 // local verification tag; written under the demux lock
+	seq       atomic.Uint32 // moves when waiters may find something new
+	flushing  atomic.Int32
+	settling  atomic.Int32
+	gone      atomic.Bool // the association has ended
+	squeezed  bool        // in memoryBudget.squeezed; guarded by mu
+	canBorrow atomic.Bool // messages may be lent to the core, see keep
+	opened    bool        // by Connect, not by the peer
 
-	unwanted bool // refused by the driver; guarded by mu
-	up, dead bool // guarded by mu
-	known    bool // up, and OnAssociation has returned; guarded by mu
-	eof      bool // the peer sends no more; guarded by mu
-	closing  bool // Close was called: discard what comes; guarded by mu
-	queued   bool // in Endpoint.ready; guarded by its mu
-	lent     bool // a train under way refers to messages, which are not released; guarded by mu
+	unwanted    bool // refused by the driver; guarded by mu
+	up, dead    bool // guarded by mu
+	known       bool // up, and OnAssociation has returned; guarded by mu
+	eof         bool // the peer sends no more; guarded by mu
+	closing     bool // Close was called: discard what comes; guarded by mu
+	queued      bool // in Endpoint.ready; guarded by its mu
+	kernelReads bool // a train under way refers to messages, which are not released; guarded by mu
 
 	deadline *timerSlot     // nil until it is needed; guarded by mu
 	armed    core.Time      // what deadline was set to last, 0 if it has passed; guarded by mu
@@ -54,7 +54,7 @@ type Association struct {
 	releases []core.Release // of the callers' owners; guarded by mu
 	notes    []Notification // for OnNotify, in order; guarded by mu
 	calls    upcalls        // used by the goroutine that settles
-	post     posting
+	posted   postedRead
 
 	body core.Assoc
 
@@ -374,7 +374,7 @@ func coreError(err error) error {
 		return ErrMessageTooLong
 	case errors.Is(err, core.ErrMessageOpen):
 		return ErrMessageOpen
-	case errors.Is(err, core.ErrPolicy), errors.Is(err, core.ErrSeries):
+	case errors.Is(err, core.ErrPolicy), errors.Is(err, core.ErrSegmented):
 		return ErrOptions
 	case errors.Is(err, core.ErrRestart):
 		return ErrRestart

@@ -9,28 +9,30 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// minHole is the least part of a message that the kernel takes from where it is:
+// minIOVec is the least part of a message that the kernel takes from where it is:
 // for a short one it is faster to copy it among the headers.
-const minHole = 4096
+const minIOVec = 4096
 
-// trainAt is where a train begins in its memory: with it the data of full packets of a
+// batchOffset is where a train begins in its memory: with it the data of full packets of a
 // path with an MTU of 1,500 bytes lies at multiples of 64 bytes, as do the lines of the
 // cache, that of the first one too.
-const trainAt = 64 - wire.HeaderLen - wire.IDataHeaderLen
+const batchOffset = 64 - wire.HeaderLen - wire.IDataHeaderLen
 
 // train is the memory in which packets are built.
-type train struct {
-	mem  [trainAt + udpio.MaxTrain + 29]byte
+type batchBuf struct {
+	mem  [batchOffset + udpio.MaxBatchBytes + 29]byte
 	tx   core.Transmit
 	meta udpio.Meta
 
-	holes []slab.Hole // parts of mem that are elsewhere
+	iovecs []slab.IOVec // parts of mem that are elsewhere
 }
 
 // space is where PollTransmit appends.
-func (b *train) space() []byte { return b.mem[trainAt : trainAt : trainAt+udpio.MaxTrain] }
+func (b *batchBuf) space() []byte {
+	return b.mem[batchOffset : batchOffset : batchOffset+udpio.MaxBatchBytes]
+}
 
-var trains = sync.Pool{New: func() any { return &train{holes: make([]slab.Hole, 0, udpio.MaxHoles)} }}
+var batchBufs = sync.Pool{New: func() any { return &batchBuf{iovecs: make([]slab.IOVec, 0, udpio.MaxIOVecs)} }}
 
 // flush transmits what may be sent. One goroutine at a time does, for all: if
 // one is at it already, it looks again before it leaves. No lock is held. The
@@ -57,8 +59,8 @@ func (a *Association) startFlush() bool {
 // flushLocked is flush called with a.mu held, which it unlocks.
 func (a *Association) flushLocked(now core.Time) work {
 	if !a.startFlush() {
-		if a.core.Lending() {
-			a.keep()
+		if a.core.Borrowing() {
+			a.endBorrow()
 		}
 		return a.unlock()
 	}
@@ -69,7 +71,7 @@ func (a *Association) flushLocked(now core.Time) work {
 // transmits.
 func (a *Association) transmitAll(now core.Time) (w work) {
 	defer a.t.flushes.Add(-1)
-	b := trains.Get().(*train)
+	b := batchBufs.Get().(*batchBuf)
 	for {
 		n := a.flushing.Load()
 		w |= a.transmit(b, now)
@@ -79,37 +81,37 @@ func (a *Association) transmitAll(now core.Time) (w work) {
 		a.mu.Lock()
 		now = a.t.now()
 	}
-	trains.Put(b)
+	batchBufs.Put(b)
 	return w
 }
 
 // transmit sends until there is nothing to send, then sets the timer. It is called
 // with a.mu held and unlocks it.
-func (a *Association) transmit(b *train, now core.Time) (w work) {
+func (a *Association) transmit(b *batchBuf, now core.Time) (w work) {
 	long := false // much was sent: messages may be lent next time
 	for {
 		out, tx, ok := a.poll(b, now)
 		last := !ok || tx.Last
-		long = long || tx.Segs >= core.MinImage
+		long = long || tx.Segs >= core.MinBorrowPackets
 		if last {
-			if a.core.Lending() || long {
-				a.keep()
+			if a.core.Borrowing() || long {
+				a.endBorrow()
 			}
 			a.arm()
 		}
-		a.lent = len(b.holes) > 0 || tx.Kept
+		a.kernelReads = len(b.iovecs) > 0 || tx.Retained
 		w |= a.unlock()
 		if ok {
 			b.tx = tx
 			a.t.send(out, b)
 		}
-		if last && len(b.holes) == 0 && !tx.Kept {
+		if last && len(b.iovecs) == 0 && !tx.Retained {
 			return w
 		}
 		a.mu.Lock()
-		if len(b.holes) > 0 || tx.Kept {
-			clear(b.holes)
-			b.holes, a.lent = b.holes[:0], false
+		if len(b.iovecs) > 0 || tx.Retained {
+			clear(b.iovecs)
+			b.iovecs, a.kernelReads = b.iovecs[:0], false
 			if a.dead {
 				w |= workEvents // its end was kept back
 			}
@@ -123,32 +125,32 @@ func (a *Association) transmit(b *train, now core.Time) (w work) {
 
 // poll takes packets from the core: in memory that it keeps if a message was lent, else in
 // that of b. a.mu is held.
-func (a *Association) poll(b *train, now core.Time) (out []byte, tx core.Transmit, ok bool) {
+func (a *Association) poll(b *batchBuf, now core.Time) (out []byte, tx core.Transmit, ok bool) {
 	segs := a.t.sockets().maxSegs
-	if a.core.Lending() && !a.core.Open() {
-		if a.core.CanLend() {
-			img := trains.Get().(*train)
+	if a.core.Borrowing() && !a.core.BatchOpen() {
+		if a.core.CanBorrow() {
+			img := batchBufs.Get().(*batchBuf)
 			var kept bool
-			if out, tx, ok, kept = a.core.PollTransmitImage(now, img.space(), segs, img); !kept {
+			if out, tx, ok, kept = a.core.PollTransmitRetained(now, img.space(), segs, img); !kept {
 				out = append(b.mem[:0], out...)
-				trains.Put(img)
+				batchBufs.Put(img)
 			}
 			return out, tx, ok
 		}
-		a.keep()
+		a.endBorrow()
 	}
-	return a.core.PollTransmitGather(now, b.space(), segs, &b.holes, minHole)
+	return a.core.PollTransmitGather(now, b.space(), segs, &b.iovecs, minIOVec)
 }
 
-// lendLeast is the least message that is lent: a train with less may take as much memory.
-const lendLeast = 32 << 10
+// minBorrow is the least message that is lent: a train with less may take as much memory.
+const minBorrow = 32 << 10
 
 // keep copies what was lent and is not in packets yet, before its caller wants it back, and
 // notes whether the next long message may be lent. a.mu is held.
-func (a *Association) keep() {
-	a.core.Keep(duplicate)
-	if can := a.core.CanLend(); can != a.lends.Load() {
-		a.lends.Store(can)
+func (a *Association) endBorrow() {
+	a.core.EndBorrow(duplicate)
+	if can := a.core.CanBorrow(); can != a.canBorrow.Load() {
+		a.canBorrow.Store(can)
 	}
 }
 
@@ -158,7 +160,7 @@ func duplicate(body []byte) ([]byte, core.Owner) {
 }
 
 // Released implements core.Owner; the memory is recycled without a call to it.
-func (b *train) Released(error) { trains.Put(b) }
+func (b *batchBuf) Released(error) { batchBufs.Put(b) }
 
 // arm moves the deadline of the association to when the core or AutoClose wants
 // it to be woken. a.mu is held.

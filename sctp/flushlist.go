@@ -10,7 +10,7 @@ import (
 // receives them as one.
 type common struct {
 	t        *Transport
-	b        *train // tx describes what is in mem[from:to]
+	b        *batchBuf // tx describes what is in mem[from:to]
 	from, to int
 }
 
@@ -19,7 +19,7 @@ type common struct {
 func (t *Transport) flushList(list []touched) {
 	t.flushes.Add(1)
 	defer t.flushes.Add(-1)
-	s := common{t: t, b: trains.Get().(*train)}
+	s := common{t: t, b: batchBufs.Get().(*batchBuf)}
 	for i := range list {
 		c := &list[i]
 		if c.flushing = 0; c.idle || c.a.flushing.Add(1) != 1 {
@@ -29,7 +29,7 @@ func (t *Transport) flushList(list []touched) {
 		c.work |= s.add(c.a)
 	}
 	s.send()
-	trains.Put(s.b)
+	batchBufs.Put(s.b)
 	// Nobody else was to send later packets of these associations until now.
 	for i := range list {
 		c := &list[i]
@@ -48,12 +48,12 @@ func (s *common) add(a *Association) (w work) {
 			s.send()
 		}
 		a.mu.Lock()
-		if s.to > s.from && udpio.MaxTrain-s.to < a.core.Room() {
+		if s.to > s.from && udpio.MaxBatchBytes-s.to < a.core.Room() {
 			a.mu.Unlock()
 			s.send()
 			a.mu.Lock()
 		}
-		if a.core.Lending() || a.core.Open() {
+		if a.core.Borrowing() || a.core.BatchOpen() {
 			a.flushing.Add(1) // for transmitAll, which sends from other memory
 			a.mu.Unlock()
 			return w
@@ -63,7 +63,7 @@ func (s *common) add(a *Association) (w work) {
 			segs -= s.b.tx.Segs
 		}
 		now := s.t.now()
-		out, tx, ok := a.core.PollTransmit(now, s.b.mem[s.to:s.to:udpio.MaxTrain], segs)
+		out, tx, ok := a.core.PollTransmit(now, s.b.mem[s.to:s.to:udpio.MaxBatchBytes], segs)
 		if !ok || tx.Last {
 			a.arm()
 		}
@@ -88,7 +88,7 @@ func (s *common) take(out []byte, tx *core.Transmit) {
 		return
 	}
 	s.send()
-	if cap(out) > udpio.MaxTrain-at { // it did not fit
+	if cap(out) > udpio.MaxBatchBytes-at { // it did not fit
 		s.b.tx = *tx
 		s.t.send(out, s.b)
 		return

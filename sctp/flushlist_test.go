@@ -13,7 +13,7 @@ type released chan struct{}
 func (r released) Released(error) { r <- struct{}{} }
 
 // What associations answer to one batch goes in common trains.
-func TestAssociationsShareTrains(t *testing.T) {
+func TestAssociationsShareBatches(t *testing.T) {
 	cfg := TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}}
 	var tr [2]*Transport
 	for i := range tr {

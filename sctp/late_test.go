@@ -46,7 +46,7 @@ func latePair(t *testing.T) (ends [2]*Association) {
 func hasLate(a *Association) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.core.HasLateSack()
+	return a.core.HasDeferredSack()
 }
 
 // A SACK that came with an answer is taken in when a poll finds nothing more, or

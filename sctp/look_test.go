@@ -37,8 +37,8 @@ func TestLooks(t *testing.T) {
 		}
 	}
 	a = &Association{looked: start}
-	for i := 1; i <= lentShare; i++ {
-		if got, want := a.sentMuch(lookEvery, true) && a.looks(start), i == lentShare; got != want {
+	for i := 1; i <= borrowedShare; i++ {
+		if got, want := a.sentMuch(lookEvery, true) && a.looks(start), i == borrowedShare; got != want {
 			t.Fatalf("message %d that is lent: %v, want %v", i, got, want)
 		}
 	}

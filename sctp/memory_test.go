@@ -63,7 +63,7 @@ func (c *memConn) Write(b []byte, m *udpio.Meta) error {
 	return nil
 }
 
-func (c *memConn) WriteGather(b []byte, holes []slab.Hole, m *udpio.Meta) error {
+func (c *memConn) WriteGather(b []byte, holes []slab.IOVec, m *udpio.Meta) error {
 	slab.Fill(b, holes)
 	return c.Write(b, m)
 }

@@ -140,10 +140,10 @@ func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touche
 			t.count.ootb.Add(1)
 		}
 		if t.replies.allow(now, len(d), len(r.Reply), !r.Stray) {
-			b := trains.Get().(*train)
+			b := batchBufs.Get().(*batchBuf)
 			b.tx = core.Transmit{Tuple: s.pkt.Tuple, SegSize: len(r.Reply), Segs: 1}
 			t.send(r.Reply, b)
-			trains.Put(b)
+			batchBufs.Put(b)
 		} else {
 			t.count.suppressed.Add(1)
 		}

@@ -116,13 +116,13 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			spin = w.w.Limit > 0
 		}
 		if spin {
-			posted := a.postRead(stream, buf)
+			posted := a.postBuffer(stream, buf)
 			a.mu.Unlock()
 			// What moved a.seq was not what is waited for, if this is not the first time.
 			spin = !(again && w.over(true)) && a.spin(&w, seq, posted, stop, expired)
 			again = true
 			if posted {
-				if n, ok := a.collect(info); ok {
+				if n, ok := a.takePosted(info); ok {
 					w.End()
 					return n, nil
 				}
@@ -187,7 +187,7 @@ func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-cha
 	defer func() {
 		t.endSpin()
 		if posted && !ended { // an upcall panicked, or ended the goroutine: nobody must write there
-			a.collect(new(RecvInfo))
+			a.takePosted(new(RecvInfo))
 		}
 	}()
 	moved := a.spinUntil(w, seq, stop, expired)

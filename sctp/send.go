@@ -40,31 +40,31 @@ var stopped = make(<-chan struct{})
 func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *SendOptions) error {
 	a.fetchToSend()
 	var m core.Message
-	if opts.Owner == nil && len(msg) >= lendLeast && !opts.More && a.lends.Load() && a.flushing.Load() == 0 {
+	if opts.Owner == nil && len(msg) >= minBorrow && !opts.More && a.canBorrow.Load() && a.flushing.Load() == 0 {
 		newMessage(&m, nil, opts)
-		m.Body, m.Lent = msg, true
+		m.Body, m.Borrowed = msg, true
 		return a.push(stop, expired, &m, nil, false)
 	}
 	own := newMessage(&m, msg, opts)
 	return a.push(stop, expired, &m, own, opts.More)
 }
 
-// pushLone sends m, of which the core says that nothing else is under way with it, and
+// sendSmall sends m, of which the core says that nothing else is under way with it, and
 // unlocks a.mu. looks tells that it may read the sockets. The caller has begun to transmit.
 // It reports false, and has not sent m, if its packet has to wait.
-func (a *Association) pushLone(m *core.Message, looks bool) bool {
+func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 	now := a.t.now()
-	b := trains.Get().(*train)
-	out, ok := a.core.SendLone(now, m, b.space(), &b.tx)
+	b := batchBufs.Get().(*batchBuf)
+	out, ok := a.core.SendSmall(now, m, b.space(), &b.tx)
 	if !ok {
-		trains.Put(b)
+		batchBufs.Put(b)
 		a.settleLater(a.transmitAll(now)) // for whoever left that to us meanwhile
 		return false
 	}
 	looks = looks && a.sentMuch(len(m.Header)+len(m.Body), false) && a.looks(now)
 	a.mu.Unlock()
 	a.t.send(out, b)
-	trains.Put(b)
+	batchBufs.Put(b)
 	// What is to be done besides, the answer need not wait for.
 	a.mu.Lock()
 	if a.flushing.CompareAndSwap(1, 0) {
@@ -83,14 +83,14 @@ func (a *Association) pushLone(m *core.Message, looks bool) bool {
 // push queues m, whose copy is own if it was copied; more tells that another one
 // follows at once. See send.
 func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *block, more bool) error {
-	alone := !more && a.autoClose == 0 && len(m.Body) < minHole // it may be
+	alone := !more && a.autoClose == 0 && len(m.Body) < minIOVec // it may be
 	for {
 		a.mu.Lock()
-		if m.Lent {
-			a.keep() // that of somebody else
+		if m.Borrowed {
+			a.endBorrow() // that of somebody else
 		}
-		if alone && a.flushing.Load() == 0 && a.core.Lone(m) && a.startFlush() {
-			if a.pushLone(m, stop != stopped) {
+		if alone && a.flushing.Load() == 0 && a.core.CanSendSmall(m) && a.startFlush() {
+			if a.sendSmall(m, stop != stopped) {
 				return nil
 			}
 			alone = false
@@ -105,7 +105,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 			}
 			n := len(m.Header) + len(m.Body)
 			long := n > lookLeast
-			look := stop != stopped && a.sentMuch(n, m.Lent) && !(long && (more || !m.Lent && a.held())) && a.looks(a.t.now())
+			look := stop != stopped && a.sentMuch(n, m.Borrowed) && !(long && (more || !m.Borrowed && a.shouldCork())) && a.looks(a.t.now())
 			if look && long {
 				a.settleLater(a.unlock())
 				a.t.look()
@@ -146,10 +146,10 @@ const (
 	// shorter ones after it, so that the receiver has something to do meanwhile.
 	lookEvery = 128 << 10
 	lookLeast = 512
-	// lentShare is by how much less a message that is lent counts: its packets have left
+	// borrowedShare is by how much less a message that is lent counts: its packets have left
 	// when the next one comes, and while there is room in the windows to lend that, too,
 	// acknowledgements are cheaper to read several at a time.
-	lentShare = 4
+	borrowedShare = 4
 	// lookGap is how long ago the last time may be, or the last wait for room.
 	lookGap = core.Time(quietTick)
 )
@@ -158,7 +158,7 @@ const (
 // looks. a.mu is held.
 func (a *Association) sentMuch(n int, lent bool) bool {
 	if lent {
-		n /= lentShare
+		n /= borrowedShare
 	}
 	a.unread += max(n, lookLeast)
 	return a.unread >= lookEvery
@@ -205,13 +205,15 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 // others to join it. It releases a.mu.
 func (a *Association) launch(more bool) work {
 	a.active()
-	if more || !a.core.Lending() && a.held() {
+	if more || !a.core.Borrowing() && a.shouldCork() {
 		return a.unlock()
 	}
 	return a.flushLocked(a.t.now())
 }
 
-func (a *Association) held() bool { return a.core.Held(a.t.sockets().maxSegs, udpio.MaxTrain) }
+func (a *Association) shouldCork() bool {
+	return a.core.ShouldCork(a.t.sockets().maxSegs, udpio.MaxBatchBytes)
+}
 
 // sendTime returns the time for core.Send, which wants it only for a message with a
 // lifetime: readings of the clock took 8 % of a sender of short messages.
@@ -258,8 +260,8 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	return n, err
 }
 
-// MaxSeries bounds a Series: the bytes of its messages, headers included.
-const MaxSeries = core.MaxSeries
+// MaxSegmented bounds a Series: the bytes of its messages, headers included.
+const MaxSeries = core.MaxSegmented
 
 // A Series is many messages that are cut from one buffer, each with a header of its
 // own, as an upper layer does that makes its messages fit packets.
@@ -277,7 +279,7 @@ type Series struct {
 // the last. They are unordered and have an Owner, who is told once that all are
 // acknowledged: until then neither Body nor Headers must change. ErrOptions is returned
 // for other ones, for a partial reliability policy, for opts.Header, and for a Series
-// that is none or longer than MaxSeries.
+// that is none or longer than MaxSegmented.
 func (a *Association) TrySendSeries(s Series, opts SendOptions) error {
 	if opts.Owner == nil || s.Unit <= 0 {
 		return ErrOptions
@@ -285,7 +287,7 @@ func (a *Association) TrySendSeries(s Series, opts SendOptions) error {
 	a.fetchToSend()
 	var m core.Message
 	newMessage(&m, s.Body, &opts) // no copy, as there is an owner
-	m.Unit, m.Headers = s.Unit, s.Headers
+	m.SegmentSize, m.Headers = s.Unit, s.Headers
 	return a.push(stopped, nil, &m, nil, opts.More)
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// copyTrain is the train size below which the core copies payloads rather than
+// minSlabBatch is the train size below which the core copies payloads rather than
 // pin a 64 KiB buffer for them.
-const copyTrain = 4096
+const minSlabBatch = 4096
 
 // readRetry is how long a reader waits after an error that is not the end of
 // the socket.
@@ -36,7 +36,7 @@ type socket struct {
 	pkt   core.Packet                // guarded by mu
 	reply []byte                     // guarded by mu
 	last  *Association               // guarded by mu: where the last packet went
-	late  *Association               // guarded by mu: has something to settle, see settleSack
+	late  *Association               // guarded by mu: has something to settle, see processDeferredSack
 
 	removed atomic.Bool // by RemoveAddr
 
@@ -153,7 +153,7 @@ func (s *socket) took(n int) bool {
 		s.settle()
 		return false
 	}
-	if n > 1 || !s.lone() {
+	if n > 1 || !s.receiveSmall() {
 		s.handle(n)
 	}
 	return true
@@ -204,7 +204,7 @@ func (s *socket) handle(n int) core.Time {
 			local = s.conn.LocalAddr()
 		}
 		s.pkt = core.Packet{Tuple: core.Tuple{Local: local, Remote: m.Remote}, ECN: m.ECN}
-		if len(b) >= copyTrain {
+		if len(b) >= minSlabBatch {
 			s.pkt.Buf = buf
 		}
 		for len(b) > 0 {
@@ -216,7 +216,7 @@ func (s *socket) handle(n int) core.Time {
 			datagrams++
 			s.pkt.Data = d
 			// Who polls is back soon, and takes in what was put off if nothing came.
-			s.pkt.Later = n == 1 && len(d) == len(buf.B) && s.conn.CanPoll() && t.polling.quiet.Load()
+			s.pkt.DeferSack = n == 1 && len(d) == len(buf.B) && s.conn.CanPoll() && t.polling.quiet.Load()
 			if len(d) < 12 { // no SCTP common header
 				t.count.bad.Add(1)
 				continue
@@ -249,7 +249,7 @@ func (s *socket) handle(n int) core.Time {
 			switch cur.a.core.HandlePacket(now, &s.pkt) {
 			case core.DropNone:
 				if len(b) >= m.SegSize && m.SegSize > 0 {
-					k := cur.a.core.HandleRun(now, &s.pkt, b, m.SegSize)
+					k := cur.a.core.HandleInSequence(now, &s.pkt, b, m.SegSize)
 					b = b[k*m.SegSize:]
 					datagrams += k
 					cur.packets += k
@@ -304,16 +304,16 @@ func (s *socket) settle() {
 	}
 }
 
-// settleSack takes in an acknowledgement that was put off: the answer that it may have
+// processDeferredSack takes in an acknowledgement that was put off: the answer that it may have
 // come with was more urgent.
 func (a *Association) settleSack() {
 	a.mu.Lock()
-	if !a.core.HasLateSack() { // who sent has taken it in, and may have set no timer
+	if !a.core.HasDeferredSack() { // who sent has taken it in, and may have set no timer
 		a.arm()
 		a.mu.Unlock()
 		return
 	}
-	a.core.SettleSack()
+	a.core.ProcessDeferredSack()
 	if now := a.t.now(); !a.core.Idle(now) {
 		a.settle(a.flushLocked(now))
 		return
@@ -338,7 +338,7 @@ func (s *socket) find(tag uint32) *Association {
 // finish.
 func (c *touched) leave(now core.Time, list []touched) []touched {
 	c.a.core.EndBatch(now)
-	c.late = c.a.core.HasLateSack()
+	c.late = c.a.core.HasDeferredSack()
 	if c.idle = c.a.core.Idle(now); c.idle {
 		c.a.arm()
 	}

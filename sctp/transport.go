@@ -297,19 +297,19 @@ func (t *Transport) waitFlushes() {
 }
 
 // send writes the packets out, which b.tx describes.
-func (t *Transport) send(out []byte, b *train) {
+func (t *Transport) send(out []byte, b *batchBuf) {
 	tx := &b.tx
 	s := t.sockets().choose(&tx.Tuple)
 	b.meta = udpio.Meta{Local: tx.Local.Addr(), Remote: tx.Remote, ECN: tx.ECN, DSCP: tx.DSCP, SegSize: tx.SegSize, Fragment: tx.Fragment}
 	if t.cfg.Tap != nil {
-		slab.Fill(out, b.holes)
+		slab.Fill(out, b.iovecs)
 		t.tap(true, s.conn.LocalAddr(), &b.meta, out)
 	}
 	n := uint64(max(tx.Segs, 1))
 	t.count.writes.Add(1)
 	t.count.datagramsOut.Add(n)
 	t.count.bytesOut.Add(uint64(len(out)))
-	if err := s.conn.WriteGather(out, b.holes, &b.meta); err != nil && !errors.Is(err, net.ErrClosed) {
+	if err := s.conn.WriteGather(out, b.iovecs, &b.meta); err != nil && !errors.Is(err, net.ErrClosed) {
 		t.count.writeErrors.Add(n)
 	}
 }

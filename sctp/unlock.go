@@ -30,7 +30,7 @@ func (a *Association) unlock() (w work) {
 		a.event(&e, &k)
 		w = workEvents
 	}
-	if !a.lent && c.HasReleases() {
+	if !a.kernelReads && c.HasReleases() {
 		w |= a.takeReleases()
 	}
 	many := false
@@ -203,8 +203,8 @@ func (a *Association) takeReleases() (w work) {
 		case nil:
 		case *block:
 			o.free()
-		case *train:
-			trains.Put(o)
+		case *batchBuf:
+			batchBufs.Put(o)
 		default:
 			kept = append(kept, r)
 			w = workEvents

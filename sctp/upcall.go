@@ -68,7 +68,7 @@ func (a *Association) runUpcalls() {
 			a.core.ReleasePiece(&pieces[i])
 		}
 		freed := np > 0
-		up, dead := a.up && !a.unwanted, a.dead && !a.lent
+		up, dead := a.up && !a.unwanted, a.dead && !a.kernelReads
 		var k wakeList
 		if a.eof {
 			a.readers.takeAll(&k)

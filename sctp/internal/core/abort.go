@@ -54,7 +54,7 @@ func (a *Assoc) Abort(now Time, reason []byte) {
 	if a.state == Closed {
 		return
 	}
-	if a.SettleSack(); a.state == Closed {
+	if a.ProcessDeferredSack(); a.state == Closed {
 		return
 	}
 	if a.shut.sendAck && a.state == ShutdownAckSent {

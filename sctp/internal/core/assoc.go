@@ -96,21 +96,21 @@ type Assoc struct {
 	// chargedAt is when a heartbeat was last counted there, with HBRetry.
 	chargedAt Time
 
-	timers timers
-	hs     handshake
-	shut   shutdown
-	rx     dataReceiver
-	tx     dataSender
-	ecn    ecnState
-	in     inbound
-	ctl    controlQueue
-	alone  packetQueue
-	rc     reconfig
-	auth   authState
-	asc    asconf
-	reqs   requests
-	events eventQueue
-	stats  counters
+	timers     timers
+	hs         handshake
+	shut       shutdown
+	rx         dataReceiver
+	tx         dataSender
+	ecn        ecnState
+	in         inbound
+	ctl        controlQueue
+	standalone packetQueue
+	rc         reconfig
+	auth       authState
+	asc        asconf
+	reqs       requests
+	events     eventQueue
+	stats      counters
 
 	// What nearly every association has one of is part of it: in one place in
 	// memory, it takes fewer lines and pages than scattered over the heap, and the

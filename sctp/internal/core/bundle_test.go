@@ -52,13 +52,13 @@ func TestFullPacketsAreNotHeldBack(t *testing.T) {
 }
 
 // The messages of a series count one by one.
-func TestFullPacketOfASeriesIsNotHeldBack(t *testing.T) {
+func TestFullSegmentIsNotHeldBack(t *testing.T) {
 	for _, count := range []int{10, 72} {
 		p := newPair(t, 771, &Config{Bundle: true, NoPacing: true, NoInterleaving: true, MTU: 1452})
 		p.connect()
 		p.a.send(0, 10)
 		p.a.outbox()
-		if err := p.a.assoc.Send(p.now, &Message{Body: make([]byte, 4*count), Unit: 4, Unordered: true}); err != nil {
+		if err := p.a.assoc.Send(p.now, &Message{Body: make([]byte, 4*count), SegmentSize: 4, Unordered: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := p.a.outbox(); (len(got) > 0) != (count == 72) {

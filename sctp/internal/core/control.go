@@ -146,7 +146,7 @@ func (a *Assoc) header() wire.Header {
 
 // sendAlone queues a packet with header h and what chunk appends.
 func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
-	r := a.alone.slot(t)
+	r := a.standalone.slot(t)
 	r.data = chunk(wire.AppendHeader(r.data, h))
 	if m := &a.auth; m.on && h == a.header() && m.must.has(wire.ChunkType(r.data[wire.HeaderLen])) {
 		r.data = chunk(m.begin(r.data[:wire.HeaderLen]))

@@ -57,8 +57,8 @@ func FuzzInbound(f *testing.F) {
 			tag = 0
 		}
 		pkt := p.a.packet(tag, chunks)
-		local, post := pkt.Local.Addr(), &Posted{Stream: AnyStream, Dst: make([]byte, 100)}
-		if state&16 == 0 || !p.a.assoc.HandleLone(p.now, &LonePacket{Data: pkt.Data, Local: &local, Remote: &pkt.Remote}, post) {
+		local, post := pkt.Local.Addr(), &PostedBuffer{Stream: AnyStream, Dst: make([]byte, 100)}
+		if state&16 == 0 || !p.a.assoc.HandleSmall(p.now, &SmallPacket{Data: pkt.Data, Local: &local, Remote: &pkt.Remote}, post) {
 			p.a.assoc.HandlePacket(p.now, pkt)
 			p.a.assoc.EndBatch(p.now)
 		}

@@ -286,7 +286,7 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 	if i := a.pathByIP(remote.Addr()); (i < 0 || !a.paths[i].confirmed) && len(ack) > maxAmplification*len(p.Data) {
 		return DropAddr // an address that the peer listed, but that need not be its own
 	}
-	a.alone.push(back(p), ack)
+	a.standalone.push(back(p), ack)
 	return DropNone
 }
 
@@ -303,7 +303,7 @@ func (a *Assoc) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chun
 	if err == errCookieStale && !(mine && theirs) {
 		// Step 3 of Section 5.2.4; the answer carries the tag of the cookie.
 		var buf [128]byte
-		a.alone.push(back(p), appendStalePacket(buf[:0], &s, now, a.cfg.Auth))
+		a.standalone.push(back(p), appendStalePacket(buf[:0], &s, now, a.cfg.Auth))
 		return DropCookie, false
 	}
 	ties := a.hs.localTie != 0 && s.localTie == a.hs.localTie && s.peerTie == a.hs.peerTie

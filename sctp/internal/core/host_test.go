@@ -31,7 +31,7 @@ type host struct {
 	// lostSizes are those of packets that were lost for their size.
 	lostSizes []int
 	parts     map[uint16][]byte
-	runs      int // packets that HandleRun took
+	runs      int // packets that HandleInSequence took
 	wholes    int // of them with whole messages
 }
 
@@ -95,14 +95,14 @@ func (h *host) listen() {
 	h.listener = NewListener(h.cfg, ListenerParams{Port: local, Local: h.local, Seed: h.p.seed(), Cookies: h.jar})
 }
 
-// pollHoles is PollTransmit with parts of messages left out at first that have
+// pollIOVecs is PollTransmit with parts of messages left out at first that have
 // least bytes or more, unless that is 0.
-func pollHoles(a *Assoc, now Time, buf []byte, segs, least int) ([]byte, Transmit, bool) {
+func pollIOVecs(a *Assoc, now Time, buf []byte, segs, least int) ([]byte, Transmit, bool) {
 	if least == 0 {
 		return a.PollTransmit(now, buf, segs)
 	}
 	clear(buf[:cap(buf)]) // of what is to be filled in
-	holes := make([]slab.Hole, 0, segs)
+	holes := make([]slab.IOVec, 0, segs)
 	buf, tx, ok := a.PollTransmitGather(now, buf, segs, &holes, least%1000)
 	slab.Fill(buf, holes)
 	return buf, tx, ok
@@ -119,9 +119,9 @@ func (h *host) flush() {
 			// Buffers and batches of any size, as drivers have them.
 			h.buf = slices.Grow(h.buf[:0], MaxPacket)
 			room, segs := h.p.rng.IntN(MaxPacket), 1+h.p.rng.IntN(20)
-			buf, tx, ok := pollHoles(a, h.p.now, h.buf[:0:room], segs, segs%2*room)
-			if !ok && settle && a.HasLateSack() {
-				a.SettleSack()
+			buf, tx, ok := pollIOVecs(a, h.p.now, h.buf[:0:room], segs, segs%2*room)
+			if !ok && settle && a.HasDeferredSack() {
+				a.ProcessDeferredSack()
 				continue
 			}
 			if !ok {
@@ -166,7 +166,7 @@ func (h *host) deliver(pkt *Packet) DropReason {
 	var d DropReason
 	a := h.assoc
 	if a != nil && a.State() != Closed && (hd.VTag == a.Tag() || a.pathByIP(pkt.Remote.Addr()) >= 0) {
-		pkt.Later = p.later.IntN(2) == 0 // settled in flush or by what comes next
+		pkt.DeferSack = p.later.IntN(2) == 0 // settled in flush or by what comes next
 		d = a.HandlePacket(p.now, pkt)
 		a.EndBatch(p.now)
 	} else {
@@ -192,8 +192,8 @@ func (h *host) deliver(pkt *Packet) DropReason {
 	return d
 }
 
-// deliverTrain is deliver for packets that come in one train, as a driver has it.
-func (h *host) deliverTrain(first *Packet, rest []Packet) {
+// deliverBatch is deliver for packets that come in one train, as a driver has it.
+func (h *host) deliverBatch(first *Packet, rest []Packet) {
 	p, a := h.p, h.assoc
 	hd, err := wire.ParseHeader(first.Data)
 	if len(rest) == 0 || err != nil || a == nil || a.State() == Closed || hd.VTag != a.Tag() {
@@ -221,7 +221,7 @@ func (h *host) deliverTrain(first *Packet, rest []Packet) {
 		d := a.HandlePacket(p.now, &pkt)
 		h.dropped[d]++
 		if d == DropNone {
-			n := a.HandleRun(p.now, &pkt, b, size)
+			n := a.HandleInSequence(p.now, &pkt, b, size)
 			b = b[n*size:]
 			h.dropped[DropNone] += n
 			h.runs += n

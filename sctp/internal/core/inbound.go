@@ -7,13 +7,13 @@ import (
 
 // inbound is what the handlers of chunks need to know of the packet in hand.
 type inbound struct {
-	path    int
-	buf     *slab.Buf
-	ecn     uint8
-	reports int  // bytes of unknown chunks reported
-	authed  bool // what follows was authenticated
-	later   bool // see Packet.Later
-	from    Tuple
+	path      int
+	buf       *slab.Buf
+	ecn       uint8
+	reports   int  // bytes of unknown chunks reported
+	authed    bool // what follows was authenticated
+	deferSack bool // see Packet.Later
+	from      Tuple
 }
 
 // HandlePacket takes in one packet, found by its verification tag or, failing
@@ -22,8 +22,8 @@ type inbound struct {
 // acceptable, whatever came of its chunks.
 func (a *Assoc) HandlePacket(now Time, p *Packet) DropReason {
 	a.stats.PacketsReceived++
-	a.SettleSack()
-	a.in.later = p.Later
+	a.ProcessDeferredSack()
+	a.in.deferSack = p.DeferSack
 	d := a.handlePacket(now, p)
 	if d != DropNone {
 		a.stats.Dropped++
@@ -155,7 +155,7 @@ func (a *Assoc) tagOrReflected(tag uint32, flags uint8) bool {
 func (a *Assoc) strayShutdownAck(p *Packet, h wire.Header) DropReason {
 	var buf [64]byte
 	if r := replyOOTB(h, p, buf[:0]); len(r.Reply) > 0 {
-		a.alone.push(back(p), r.Reply)
+		a.standalone.push(back(p), r.Reply)
 	}
 	return DropState
 }
@@ -197,7 +197,7 @@ func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
 		case wire.ChunkIData:
 			a.handleData(c, true)
 		case wire.ChunkSack:
-			if !a.in.later || !a.putOffSack(now, c, it.Rest()) {
+			if !a.in.deferSack || !a.deferSackChunk(now, c, it.Rest()) {
 				a.handleSack(now, *c)
 			}
 		case wire.ChunkHeartbeat:

@@ -447,14 +447,14 @@ func checkReceiveAccounts(a *Assoc) error {
 	if !r.cfg.interleaved {
 		count(r.looseList.head)
 	}
-	count(r.wholes.head)
+	count(r.unfragmented.head)
 	wholes := map[uint16]int{}
-	for f := r.wholes.head; f != nil; f = f.next {
+	for f := r.unfragmented.head; f != nil; f = f.next {
 		wholes[f.sid]++
 	}
 	for _, st := range r.streams {
-		if st != nil && (st.wholes != wholes[st.sid] || st.wholes > 0 && st.paused) {
-			return fmt.Errorf("stream %d (paused: %v) has %d wholes, counted %d", st.sid, st.paused, st.wholes, wholes[st.sid])
+		if st != nil && (st.unfragmented != wholes[st.sid] || st.unfragmented > 0 && st.paused) {
+			return fmt.Errorf("stream %d (paused: %v) has %d wholes, counted %d", st.sid, st.paused, st.unfragmented, wholes[st.sid])
 		}
 	}
 	w := &r.window
@@ -482,8 +482,8 @@ func checkQueues(a *Assoc) error {
 	switch {
 	case a.ctl.n > maxControlReplies:
 		return fmt.Errorf("%d control replies", a.ctl.n)
-	case a.alone.n > maxReplyPackets:
-		return fmt.Errorf("%d packets that stand alone", a.alone.n)
+	case a.standalone.n > maxReplyPackets:
+		return fmt.Errorf("%d packets that stand alone", a.standalone.n)
 	case len(a.rc.queue) > maxReconfigs+1:
 		return fmt.Errorf("%d requests to reset or add streams", len(a.rc.queue))
 	case len(a.asc.queue) > maxAsconfQueue || len(a.asc.ops) > maxAsconfOps:

@@ -30,7 +30,7 @@ func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
 		c.full = false
 		return append(b, c.data...), c.built, true
 	}
-	if r, ok := a.alone.pop(); ok {
+	if r, ok := a.standalone.pop(); ok {
 		return append(b, r.data...), built{Tuple: r.Tuple, path: -1}, true
 	}
 	at := len(b)
@@ -250,7 +250,7 @@ func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, 
 	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen, p.confirmed)
 	b = a.appendReconfig(b, now, i, end-len(b))
 	data := !short && a.state.canSendData() && p.confirmed && a.dataReady(now, i, d)
-	if a.rx.sack.pending() && i == a.sackPath(d) && (len(b) > begin || a.rx.sack.due(now) || data && a.sackGoes(now)) && p.confirmed {
+	if a.rx.sack.pending() && i == a.sackPath(d) && (len(b) > begin || a.rx.sack.due(now) || data && a.bundlesSack(now)) && p.confirmed {
 		// Section 6.1: "the sender SHOULD create a SACK chunk and bundle it with
 		// the outbound DATA chunk".
 		b = a.appendAck(b, end-len(b))
@@ -352,7 +352,7 @@ func (a *Assoc) mayFill(now Time, i int) bool {
 // is where the Nagle algorithm waits.
 func (a *Assoc) windowOpen(now Time, i int) bool {
 	t := &a.tx
-	if t.hold == holdAll || t.hold == holdShort && t.q.Unsent() < int64(a.paths[i].pmdcs()-t.q.headerLen()) {
+	if t.cork == corkAll || t.cork == corkTail && t.q.Unsent() < int64(a.paths[i].pmdcs()-t.q.headerLen()) {
 		return false
 	}
 	if a.cfg.Bundle && t.sb.Flight(i) > 0 && !t.q.fills(a.paths[i].pmdcs()) {

@@ -35,8 +35,8 @@ type Packet struct {
 	// for what it keeps. If it is nil, core copies.
 	Buf *slab.Buf
 	// Later lets core put off what does not bear on the data in the packet: the caller
-	// will call SettleSack, once it has nothing more urgent to do.
-	Later bool
+	// will call ProcessDeferredSack, once it has nothing more urgent to do.
+	DeferSack bool
 }
 
 // Transmit describes the datagrams that one PollTransmit appended: Segs
@@ -52,8 +52,8 @@ type Transmit struct {
 	// become, and has to be fragmented by IP (RFC 9260, Section 6.9).
 	Fragment bool
 	// Kept tells that the datagrams are in memory that has an Owner, see
-	// PollTransmitImage: who sends them lets nothing be released until then.
-	Kept bool
+	// PollTransmitRetained: who sends them lets nothing be released until then.
+	Retained bool
 	// Last tells that another PollTransmit at once would have nothing to send.
 	Last bool
 }

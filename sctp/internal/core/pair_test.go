@@ -222,7 +222,7 @@ func (p *pair) step(until Time) bool {
 		p.now = max(p.now, at)
 		f := p.take(which)
 		if p.net.trains {
-			f.to.deliverTrain(&f.p, p.behind(&f))
+			f.to.deliverBatch(&f.p, p.behind(&f))
 			break
 		}
 		f.to.deliver(&f.p)

@@ -109,12 +109,12 @@ type reasmConfig struct {
 // Payloads of slabMin bytes or more stay in the receive buffer they came in, of
 // which a reference is kept; smaller ones are copied.
 type reassembly struct {
-	cfg     reasmConfig
-	streams []*inStream // by SID; nil until used
-	ready   streamList  // streams that have something to deliver
-	wholes  fragList    // fragments that do not wait in a stream: see whole
-	turn    bool        // the next piece is one of wholes
-	current *message    // that read(anyStream) is in the middle of
+	cfg          reasmConfig
+	streams      []*inStream // by SID; nil until used
+	ready        streamList  // streams that have something to deliver
+	unfragmented fragList    // fragments that do not wait in a stream: see whole
+	turn         bool        // the next piece is one of wholes
+	current      *message    // that read(anyStream) is in the middle of
 
 	// loose holds fragments that continue no message yet, by TSN for DATA and
 	// by message and FSN for I-DATA. In DATA mode looseList links them all.
@@ -238,7 +238,7 @@ func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 // stuck reports whether there is nothing that the user could take.
 func (r *reassembly) stuck() bool {
 	if r.cfg.pieces {
-		return r.wholes.head == nil && r.ready.head == nil
+		return r.unfragmented.head == nil && r.ready.head == nil
 	}
 	return r.starved()
 }
@@ -383,8 +383,8 @@ func (r *reassembly) close() {
 		r.loose.remove(f)
 		r.freeFrag(f)
 	}
-	for f := r.wholes.head; f != nil; f = r.wholes.head {
-		r.wholes.remove(f)
+	for f := r.unfragmented.head; f != nil; f = r.unfragmented.head {
+		r.unfragmented.remove(f)
 		r.freeFrag(f)
 	}
 	r.open.b, r.numbered.b, r.loose.b = nil, nil, nil // empty but for dead messages

@@ -47,8 +47,8 @@ func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResu
 		}
 		r.drop(before)
 	}
-	if r.whole(st, f) {
-		r.pushWhole(st, f)
+	if r.isUnfragmented(st, f) {
+		r.pushUnfragmented(st, f)
 		return reasmOK
 	}
 	wait := false

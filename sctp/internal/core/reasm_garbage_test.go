@@ -130,7 +130,7 @@ func checkReassembly(t *rapid.T, r *reassembly, out []Piece) {
 		}
 	}
 	count(r.looseList.head)
-	count(r.wholes.head)
+	count(r.unfragmented.head)
 	for _, m := range r.open.appendAll(nil) {
 		message(m)
 	}

@@ -20,8 +20,8 @@ func (r *reassembly) placeIData(st *inStream, f *frag) reasmResult {
 			r.freeFrag(f)
 			return reasmStale
 		}
-		if r.whole(st, f) {
-			r.pushWhole(st, f)
+		if r.isUnfragmented(st, f) {
+			r.pushUnfragmented(st, f)
 			return reasmOK
 		}
 		m = r.newMessage(st, f.msg, f.unordered)

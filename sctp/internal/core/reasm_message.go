@@ -90,11 +90,11 @@ type inStream struct {
 	// ordered and unordered ones.
 	pending [2]msgList
 
-	paused bool // see pausePieces
-	queued bool // in reassembly.ready
-	wholes int  // fragments in reassembly.wholes
-	rnext  *inStream
-	rprev  *inStream
+	paused       bool // see pausePieces
+	queued       bool // in reassembly.ready
+	unfragmented int  // fragments in reassembly.wholes
+	rnext        *inStream
+	rprev        *inStream
 
 	skips    bool // a FORWARD-TSN skipped ordered messages before next
 	toSkip   bool // in reassembly.skipped
@@ -144,7 +144,7 @@ func (r *reassembly) newMessage(st *inStream, key uint64, unordered bool) *messa
 	m := r.freeMsgs
 	if m != nil {
 		r.freeMsgs = m.links[linkReady].next
-		r.freeMsgs.fetch() // for the next message
+		r.freeMsgs.prefetch() // for the next message
 		r.nfreeMsgs--
 		m.links[linkReady].next = nil
 	} else {

@@ -78,7 +78,7 @@ func (p *fragPool) get(data []byte, buf *slab.Buf) *frag {
 	p.frags = f.next
 	p.nfrags--
 	f.next = nil
-	p.frags.fetch() // for the next packet
+	p.frags.prefetch() // for the next packet
 	f.size = uint32(len(data))
 	if buf != nil && len(data) >= slabMin {
 		if pn := p.pinFor(buf); pn != nil {

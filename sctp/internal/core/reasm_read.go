@@ -55,7 +55,7 @@ type Piece struct {
 // readable returns a stream with something to read and true, or false. It is
 // where read(anyStream) would read from next.
 func (r *reassembly) readable() (uint16, bool) {
-	if f := r.wholes.head; f != nil {
+	if f := r.unfragmented.head; f != nil {
 		return f.sid, true
 	}
 	if m := r.pick(anyStream); m != nil {
@@ -66,14 +66,14 @@ func (r *reassembly) readable() (uint16, bool) {
 
 // readableStream reports whether read(sid) would return something.
 func (r *reassembly) readableStream(sid uint16) bool {
-	r.holdWholes(int(sid))
+	r.convertUnfragmented(int(sid))
 	return r.pick(int(sid)) != nil
 }
 
 // appendReadable appends the streams with something to read to dst, the next
 // one first. Paused streams are not among them.
 func (r *reassembly) appendReadable(dst []uint16) []uint16 {
-	r.holdWholes(anyStream)
+	r.convertUnfragmented(anyStream)
 	for st := r.ready.head; st != nil; st = st.rnext {
 		dst = append(dst, st.sid)
 	}
@@ -110,7 +110,7 @@ func (r *reassembly) pick(sid int) *message {
 // peek describes the message the next read of sid, or of anyStream, is from and
 // tells how many of its bytes can be read now; ok is false if there is none.
 func (r *reassembly) peek(sid int) (n int, info RecvInfo, ok bool) {
-	r.holdWholes(sid)
+	r.convertUnfragmented(sid)
 	m := r.pick(sid)
 	if m == nil {
 		return 0, RecvInfo{}, false
@@ -126,14 +126,14 @@ func (r *reassembly) peek(sid int) (n int, info RecvInfo, ok bool) {
 // its stream. ok is false if there is nothing to read; it never blocks.
 // What it is from goes to info.
 func (r *reassembly) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) {
-	r.holdWholes(sid)
+	r.convertUnfragmented(sid)
 	m := r.pick(sid)
 	if m == nil {
 		return 0, false
 	}
 	r.info(m, info)
 	for f := m.head; f != nil && n < len(dst); f = m.head {
-		f.next.fetch()
+		f.next.prefetch()
 		k := copy(dst[n:], f.data)
 		n += k
 		if k < len(f.data) {
@@ -162,7 +162,7 @@ func (r *reassembly) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) 
 		st := m.st
 		r.drained(m)
 		if next := st.ready.head; next != nil {
-			next.head.fetch()
+			next.head.prefetch()
 		}
 	}
 	return n, true
@@ -171,9 +171,9 @@ func (r *reassembly) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) 
 // popPiece takes the next fragment that is in order, of a stream that is not
 // paused. Its bytes keep counting against the receive window until release.
 func (r *reassembly) popPiece(p *Piece) bool {
-	if r.wholes.head != nil && (r.turn || r.ready.head == nil || r.ready.head.wholes > 0) {
+	if r.unfragmented.head != nil && (r.turn || r.ready.head == nil || r.ready.head.unfragmented > 0) {
 		r.turn = false
-		r.popWhole(p)
+		r.popUnfragmented(p)
 		return true
 	}
 	r.turn = true // whichever there are more of, neither waits for the other
@@ -230,7 +230,7 @@ func (r *reassembly) pausePieces(sid uint16, on bool) {
 		st := r.stream(sid)
 		st.paused = on
 		if on {
-			r.holdWholes(int(sid))
+			r.convertUnfragmented(int(sid))
 		}
 		r.requeue(st)
 	}

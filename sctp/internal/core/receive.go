@@ -215,10 +215,10 @@ const maxEarlySack = 1480
 func (a *Assoc) earlySack() {
 	i := a.sackPath(a.dataPath())
 	p := &a.paths[i]
-	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.alone.n >= maxReplyPackets-1 || a.ctl.n > 0 || a.hs.sendAck {
+	if !a.state.connected() || a.state == ShutdownSent || !p.confirmed || a.standalone.n >= maxReplyPackets-1 || a.ctl.n > 0 || a.hs.sendAck {
 		return
 	}
-	r := a.alone.slot(p.Tuple)
+	r := a.standalone.slot(p.Tuple)
 	r.data = wire.AppendHeader(r.data, a.header())
 	r.data = a.appendAck(r.data, min(p.mtu, maxEarlySack)-len(r.data))
 	a.seal(r.data, 0, i, false)

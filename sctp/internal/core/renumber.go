@@ -19,8 +19,8 @@ func (s *Scoreboard) shift(d TSN) {
 		}
 	}
 	s.base, s.next, s.adv, s.known = s.base+d, s.next+d, s.adv+d, s.known+d
-	for i := range s.images.list {
-		s.images.list[i].hi += d
+	for i := range s.rtxCopies.list {
+		s.rtxCopies.list[i].hi += d
 	}
 	for i := range s.paths {
 		f := &s.paths[i]

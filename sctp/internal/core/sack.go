@@ -116,7 +116,7 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 	}
 	res.CumAdvanced = cum != s.base-1
 	s.ackCum(now, cum)
-	s.releaseImages(false)
+	s.releaseRtxCopies(false)
 	old := trimRuns(s.gaps, s.base)
 	s.known = s.next
 	switch {
@@ -267,7 +267,7 @@ func (s *Scoreboard) diffRuns(now Time, a, b []tsnRun, renege bool) {
 // ackCum moves the cumulative TSN ack point to cum.
 func (s *Scoreboard) ackCum(now Time, cum TSN) {
 	for s.base != cum+1 {
-		if s.ackRun(now, cum) > 0 {
+		if s.ackBulk(now, cum) > 0 {
 			continue
 		}
 		t := s.base
@@ -281,7 +281,7 @@ func (s *Scoreboard) ackCum(now Time, cum TSN) {
 		n := int(r.size)
 		r.msg = nil
 		if ahead := s.rec(t + 4).msg; ahead != m {
-			ahead.fetch() // unless it is nil: a record that is free has none
+			ahead.prefetch() // unless it is nil: a record that is free has none
 		}
 		s.base++
 		s.q.unref(m, n)

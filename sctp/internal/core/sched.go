@@ -15,9 +15,9 @@ type scheduler interface {
 	// message is arrival now. With free set another stream may have its turn:
 	// either the message has ended or messages are interleaved.
 	sent(sid uint16, n int, arrival uint64, free bool)
-	// sentRun is sent and endPacket for k chunks of a packet each, of a message that
+	// sentBulk is sent and endPacket for k chunks of a packet each, of a message that
 	// does not end with them, where sid is the only stream, or has to end its message.
-	sentRun(sid uint16, n, k int)
+	sentBulk(sid uint16, n, k int)
 	// endPacket tells that the next chunk goes into another packet.
 	endPacket()
 	// setValue sets the priority or weight of a stream.

@@ -41,7 +41,7 @@ func (s *fairQueue) sent(sid uint16, n int, _ uint64, _ bool) {
 	s.h.put(sid, k)
 }
 
-func (s *fairQueue) sentRun(sid uint16, n, k int) {
+func (s *fairQueue) sentBulk(sid uint16, n, k int) {
 	for range k {
 		s.sent(sid, n, 0, false)
 	}

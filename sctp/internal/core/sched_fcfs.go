@@ -8,7 +8,7 @@ func (s *fcfs) add(sid uint16, arrival uint64) { s.h.put(sid, schedKey{minor: ar
 func (s *fcfs) remove(sid uint16)              { s.h.remove(sid) }
 func (s *fcfs) next() (uint16, bool)           { return s.h.top() }
 func (s *fcfs) endPacket()                     {}
-func (s *fcfs) sentRun(sid uint16, n, k int)   {}
+func (s *fcfs) sentBulk(sid uint16, n, k int)  {}
 func (s *fcfs) setValue(sid, value uint16)     {}
 
 func (s *fcfs) sent(sid uint16, _ int, arrival uint64, _ bool) {

@@ -22,7 +22,7 @@ func (s *strictPriority) next() (uint16, bool) { return s.h.top() }
 func (s *strictPriority) endPacket()           {}
 
 // The stream stays the first, however often it is its turn.
-func (s *strictPriority) sentRun(sid uint16, n, k int) {}
+func (s *strictPriority) sentBulk(sid uint16, n, k int) {}
 
 func (s *strictPriority) sent(sid uint16, _ int, _ uint64, free bool) {
 	if free {

@@ -79,6 +79,6 @@ func (s *roundRobin) endPacket() {
 }
 
 // The turn came back to the only stream, or passed on with the packet before.
-func (s *roundRobin) sentRun(sid uint16, n, k int) {}
+func (s *roundRobin) sentBulk(sid uint16, n, k int) {}
 
 func (s *roundRobin) setValue(sid, value uint16) {}

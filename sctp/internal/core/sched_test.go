@@ -222,7 +222,7 @@ func (unlogged) Logf(string, ...any) {}
 
 // Chunks that are sent many at once count as those sent one by one: the schedulers
 // go on in the same order.
-func TestRunsCountAsTheirChunks(t *testing.T) {
+func TestBulkCountsAsItsChunks(t *testing.T) {
 	for _, kind := range []Scheduler{SchedFCFS, SchedRR, SchedRRPacket, SchedPrio, SchedFair, SchedWFQ} {
 		for _, interleave := range []bool{false, true} {
 			var order [2][]uint16
@@ -251,10 +251,10 @@ func TestRunsCountAsTheirChunks(t *testing.T) {
 				push(2, 30_000)
 				m := next(1000)
 				if run == 1 {
-					if q.middle(0) != m {
+					if q.bulkSource(0) != m {
 						t.Fatalf("scheduler %d, interleave %v: not in the middle of the message", kind, interleave)
 					}
-					q.advanceRun(m, 1000, 20)
+					q.advanceBulk(m, 1000, 20)
 				} else {
 					for range 20 {
 						next(1000)

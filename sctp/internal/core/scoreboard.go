@@ -49,7 +49,7 @@ type record struct {
 	path       uint8
 	state      recState
 	miss       uint8  // miss indications
-	img        uint32 // where its payload is, see images; 0: in the message
+	rtxCopy    uint32 // where its payload is, see images; 0: in the message
 }
 
 // tsnRun is the TSNs from lo up to but not including hi.
@@ -77,37 +77,37 @@ type pathFlight struct {
 // retransmitted. It also keeps the peer's receiver window (RFC 9260, Section
 // 6.2.1). Chunks leave the [SendQueue] through it.
 type Scoreboard struct {
-	q       *SendQueue
-	recs    []record // ring indexed by TSN
-	mask    uint32
-	base    TSN // the cumulative TSN ack point plus one
-	next    TSN // the next TSN to assign
-	unsent  int // TSNs before it that have not left, see openTrain
-	adv     TSN // Advanced.Peer.Ack.Point (RFC 3758, Section 3.5)
-	paths   []pathFlight
-	missing tsnSet   // in flight and eligible for miss indications
-	marked  tsnSet   // to be retransmitted
-	gaps    []tsnRun // acknowledged by gap blocks: sorted, disjoint, apart
-	scratch []tsnRun
-	gather  gather
-	images  images
-	known   TSN // the last SACK tells about TSNs below this one
-	payload int // bytes of user data in flight
-	rwnd    int // what is left of the peer's receiver window
-	awnd    int // a_rwnd of the last SACK
-	probes  int // window probes in flight
-	useRACK bool
-	cmt     bool
-	general bool  // see Config.general
-	lastRtx Time  // of the last retransmission
-	ending  bool  // nothing more will be queued
-	clock   Time  // of the last call that told the time
-	dac     uint8 // packets that the SACK being processed was delayed for
-	permit  bool  // one packet may be sent regardless of cwnd
-	first   int   // the path whose fast recovery it is the first one of, or -1
-	pr      prState
-	res     SackResult
-	stats   SendStats
+	q         *SendQueue
+	recs      []record // ring indexed by TSN
+	mask      uint32
+	base      TSN // the cumulative TSN ack point plus one
+	next      TSN // the next TSN to assign
+	unsent    int // TSNs before it that have not left, see openBatch
+	adv       TSN // Advanced.Peer.Ack.Point (RFC 3758, Section 3.5)
+	paths     []pathFlight
+	missing   tsnSet   // in flight and eligible for miss indications
+	marked    tsnSet   // to be retransmitted
+	gaps      []tsnRun // acknowledged by gap blocks: sorted, disjoint, apart
+	scratch   []tsnRun
+	gather    gather
+	rtxCopies rtxCopies
+	known     TSN // the last SACK tells about TSNs below this one
+	payload   int // bytes of user data in flight
+	rwnd      int // what is left of the peer's receiver window
+	awnd      int // a_rwnd of the last SACK
+	probes    int // window probes in flight
+	useRACK   bool
+	cmt       bool
+	slowPath  bool  // see Config.general
+	lastRtx   Time  // of the last retransmission
+	ending    bool  // nothing more will be queued
+	clock     Time  // of the last call that told the time
+	dac       uint8 // packets that the SACK being processed was delayed for
+	permit    bool  // one packet may be sent regardless of cwnd
+	first     int   // the path whose fast recovery it is the first one of, or -1
+	pr        prState
+	res       SackResult
+	stats     SendStats
 
 	// What most associations need, in the same place.
 	firstRecs  [minOutstanding]record
@@ -246,7 +246,7 @@ func (s *Scoreboard) appendFirst(b []byte, now Time, path int, t TSN, rec *recor
 	s.stats.Chunks++
 	at := len(b) + s.q.headerLen()
 	b = s.appendChunk(b, t, rec)
-	rec.img = s.images.ref(at)
+	rec.rtxCopy = s.rtxCopies.ref(at)
 	return b
 }
 
@@ -315,10 +315,10 @@ func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
 	// RFC 9260, Section 6.1: so is the end of everything in SHUTDOWN-PENDING.
 	d.Immediate = d.End && (m.flags&msgImmediate != 0 && end == m.length || s.ending && s.q.unsent == 0) || r.tx > 1
 	b = s.q.appendHeader(b, &d, int(r.size))
-	if r.img != 0 {
-		b = append(b, s.images.bytes(r.img, int(r.size))...)
-	} else if m.series.unit != 0 {
-		b = m.copySeries(b, i, int(r.off-begin), int(r.size), &s.gather)
+	if r.rtxCopy != 0 {
+		b = append(b, s.rtxCopies.bytes(r.rtxCopy, int(r.size))...)
+	} else if m.segmented.size != 0 {
+		b = m.copySegment(b, i, int(r.off-begin), int(r.size), &s.gather)
 	} else {
 		b = m.copyTo(b, r.off, int(r.size), &s.gather)
 	}
@@ -406,7 +406,7 @@ func (s *Scoreboard) ResetTSN(t TSN) bool {
 	if s.base != s.next {
 		return false
 	}
-	s.releaseImages(true)
+	s.releaseRtxCopies(true)
 	s.base, s.next, s.adv, s.known = t, t, t-1, t
 	s.pr = prState{}
 	for i := range s.paths {
@@ -438,5 +438,5 @@ func (s *Scoreboard) drop(err error) {
 	s.base, s.gaps = s.next, s.gaps[:0]
 	s.adv = s.next - 1
 	s.unsent = 0
-	s.releaseImages(true)
+	s.releaseRtxCopies(true)
 }

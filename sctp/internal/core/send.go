@@ -18,19 +18,19 @@ type dataSender struct {
 	// lost them, if there is one.
 	rtxPath int
 	// detour is the path, plus one, by which the chunk that unblock marked goes.
-	detour   int
-	busy     bool // something was sent since EventDry
-	carry    carry
-	tune     sendTune
-	hold     hold       // new data waits
-	open     *openTrain // nil until one is
-	run      int        // messages, up to holdRun, that were sent while others were under way
-	sackAt   uint64     // packets with data sent when the last SACK came
-	lateSack lateSack
+	detour       int
+	busy         bool // something was sent since EventDry
+	carry        carry
+	tune         sendTune
+	cork         cork       // new data waits
+	openBatch    *openBatch // nil until one is
+	pipelined    int        // messages, up to corkPipelined, that were sent while others were under way
+	sackAt       uint64     // packets with data sent when the last SACK came
+	deferredSack deferredSack
 	// segSize is how long the packets of the train that is made are, 0 before the
-	// first; sackLater tells that a SACK goes with a later one.
+	// first; sackAtEnd tells that a SACK goes with a later one.
 	segSize   int
-	sackLater bool
+	sackAtEnd bool
 	// released are those of the queue that a restart of the peer replaced.
 	released        []Release
 	bytes, messages uint64
@@ -51,7 +51,7 @@ func (a *Assoc) openSender() {
 	a.tx.q.keyFreed = restarted
 	a.tx.sb.init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
 		CMT: a.cfg.Multipath})
-	a.tx.sb.general = a.cfg.general
+	a.tx.sb.slowPath = a.cfg.slowPath
 	for i := range a.paths {
 		a.watchSizes(i)
 	}
@@ -74,8 +74,8 @@ func (a *Assoc) closeSender(err error) {
 		err = ErrClosed
 	}
 	a.tx.q.Close(err)
-	if a.tx.open != nil {
-		*a.tx.open = openTrain{}
+	if a.tx.openBatch != nil {
+		*a.tx.openBatch = openBatch{}
 	}
 	a.tx.carry.full = false
 }
@@ -102,7 +102,7 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // change until the owner is released (TakeReleases). It returns ErrWouldBlock
 // when the send buffer is full, ErrShutdown or ErrClosed when it is too late,
 // ErrStream, ErrNoUserData, ErrTooLong, ErrHeaderTooLong, ErrPath, ErrNoKey,
-// ErrNotSupported, ErrPolicy or ErrSeries for a message that cannot be sent,
+// ErrNotSupported, ErrPolicy or ErrSegmented for a message that cannot be sent,
 // ErrMessageOpen for one that comes before the end of another, and ErrRestart for a
 // piece of one that the peer's restart has cut off. It never blocks; PollTransmit is
 // due afterwards. Now counts only for a message with a Lifetime.
@@ -123,22 +123,22 @@ func (a *Assoc) Send(now Time, m *Message) error {
 		}
 	}
 	n, count := m.size()
-	if a.tx.lateSack.on && (n > onePacket || a.tx.q.Messages() > 1) {
-		a.SettleSack() // it may make room
+	if a.tx.deferredSack.on && (n > onePacket || a.tx.q.Messages() > 1) {
+		a.ProcessDeferredSack() // it may make room
 		if a.state == Closed {
 			return ErrClosed
 		}
 	}
-	first, lone := m.Of == nil || !m.Of.begun, a.tx.q.Empty() || a.tx.lateSack.on && a.tx.q.Messages() == 1
+	first, lone := m.Of == nil || !m.Of.begun, a.tx.q.Empty() || a.tx.deferredSack.on && a.tx.q.Messages() == 1
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err
 	}
 	others := count
 	if lone {
-		a.tx.run = 0
+		a.tx.pipelined = 0
 		others--
 	}
-	a.tx.run = min(a.tx.run+others, holdRun)
+	a.tx.pipelined = min(a.tx.pipelined+others, corkPipelined)
 	a.tx.bytes += uint64(n)
 	if first {
 		a.tx.messages += uint64(count)
@@ -279,7 +279,7 @@ func (t *dataSender) retune(now Time, res *SackResult, slowest Time) {
 		rtt = max(rtt, res.Paths[i].AckRTT)
 	}
 	t.tune.ack(now, n, rtt)
-	t.q.setSoftLimit(t.tune.limit(slowest), t.tune.near(slowest))
+	t.q.setSoftLimit(t.tune.limit(slowest), t.tune.lowRTT(slowest))
 }
 
 // report turns what the send queue has to say into events.

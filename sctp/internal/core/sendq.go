@@ -69,13 +69,13 @@ type Message struct {
 	Owner Owner
 	// Lent tells that Body is referenced until Keep is called only. There is no Owner
 	// then, and no other message that is lent. Until Keep was called new data is sent
-	// by PollTransmitImage only.
-	Lent bool
+	// by PollTransmitRetained only.
+	Borrowed bool
 	// Unit, if not 0, makes this a series of unordered messages: each has so many
 	// bytes of Body, the last what is left, and in front of them its part of Headers,
 	// which has the same length for all. Headers are referenced as Body is.
-	Unit    int
-	Headers []byte
+	SegmentSize int
+	Headers     []byte
 	// Of, if not nil, makes this a piece of that message, which goes on with
 	// other pieces of the same SID, PPID and Unordered if this is not the Last.
 	Of   *OpenMessage
@@ -124,7 +124,7 @@ type SendQueue struct {
 	nstreams   int         // streams allowed
 	limit      int64
 	soft       int64 // no message is taken with this much buffered; 0: no bound
-	near       bool  // nor one of nearLeast with tuneNear
+	lowRTT     bool  // nor one of lowRTTMessage with tuneLowRTT
 	buffered   int64 // bytes of messages not acknowledged or abandoned
 	unsent     int64 // of them not given a TSN
 	messages   int   // messages not fully acknowledged or abandoned
@@ -135,7 +135,7 @@ type SendQueue struct {
 	partial    bool // the peer supports partial reliability
 	sched      scheduler
 	kind       Scheduler
-	lent       *outMsg        // see Message.Lent
+	borrowed   *outMsg        // see Message.Lent
 	cur        *outMsg        // DATA: the message begun and not ended
 	routed     int            // messages with bytes to send that have a route
 	route      route          // of the packet being built, if there are any
@@ -151,7 +151,7 @@ type SendQueue struct {
 	released   []Release
 	failed     []uint16 // streams of messages abandoned, for events
 	blocked    bool     // a Push was refused
-	large      bool     // of nearLeast bytes or more
+	large      bool     // of lowRTTMessage bytes or more
 	unblocked  bool     // there is room again since
 	droppable  dropHeap
 	sb         *Scoreboard // set by NewScoreboard; nil in tests of the queue alone
@@ -191,32 +191,32 @@ type outMsg struct {
 
 // msgState is what is cleared when a message record is reused.
 type msgState struct {
-	next     *outMsg
-	prev     *outMsg
-	body     []byte
-	owner    Owner
-	gone     int64 // bytes of the body before body, which are in packets and their images
-	length   int64 // header and body
-	sent     int64 // bytes given a TSN
-	at, end  int64 // what is sent next: all of it, or a message of a series
-	acked    int64 // bytes cumulatively acknowledged
-	arrival  uint64
-	expires  Time
-	series   series
-	ppid     uint32
-	mid      uint32
-	fsn      uint32 // of the next fragment
-	refs     uint32 // chunks in the scoreboard
-	count    uint32 // messages
-	first    TSN    // of the first fragment
-	last     TSN    // of the last fragment so far
-	maxRtx   uint32
-	priority uint32
-	dropIdx  int32 // place in the heap of droppable messages, or -1
-	sid      uint16
-	hdrLen   uint8
-	flags    msgFlags
-	route    route
+	next      *outMsg
+	prev      *outMsg
+	body      []byte
+	owner     Owner
+	gone      int64 // bytes of the body before body, which are in packets and their images
+	length    int64 // header and body
+	sent      int64 // bytes given a TSN
+	at, end   int64 // what is sent next: all of it, or a message of a series
+	acked     int64 // bytes cumulatively acknowledged
+	arrival   uint64
+	expires   Time
+	segmented segmented
+	ppid      uint32
+	mid       uint32
+	fsn       uint32 // of the next fragment
+	refs      uint32 // chunks in the scoreboard
+	count     uint32 // messages
+	first     TSN    // of the first fragment
+	last      TSN    // of the last fragment so far
+	maxRtx    uint32
+	priority  uint32
+	dropIdx   int32 // place in the heap of droppable messages, or -1
+	sid       uint16
+	hdrLen    uint8
+	flags     msgFlags
+	route     route
 }
 
 type msgFlags uint8
@@ -293,8 +293,8 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 		return ErrHeaderTooLong
 	case int(m.SID) >= q.nstreams:
 		return ErrStream
-	case m.Unit != 0 && !m.validSeries():
-		return ErrSeries
+	case m.SegmentSize != 0 && !m.validSegmented():
+		return ErrSegmented
 	}
 	if m.Of != nil || q.opened > 0 {
 		if err := q.checkPiece(m); err != nil {
@@ -302,18 +302,18 @@ func (q *SendQueue) Push(now Time, m *Message) error {
 		}
 	}
 	if !m.Force && !q.fits(n+int64(count-1)*messageCharge) && !q.starved(m) && !(m.Droppable && q.makeRoom(n, m.Priority)) {
-		q.blocked, q.large = true, n >= nearLeast
+		q.blocked, q.large = true, n >= lowRTTMessage
 		return ErrWouldBlock
 	}
 	o := q.take(m, n, count)
-	if m.Unit != 0 {
-		o.beginSeries(m)
+	if m.SegmentSize != 0 {
+		o.beginSegmented(m)
 	}
 	if m.Unordered {
 		o.flags |= msgUnordered
 	}
-	if m.Lent {
-		q.lent = o
+	if m.Borrowed {
+		q.borrowed = o
 	}
 	if m.Immediate {
 		o.flags |= msgImmediate
@@ -367,7 +367,7 @@ func (q *SendQueue) fits(n int64) bool {
 	if q.messages == 0 {
 		return true
 	}
-	return q.charge()+n+messageCharge <= q.limit && (q.soft == 0 || q.softCharge() < q.soft) && (!q.near || n < nearLeast || q.buffered < tuneNear)
+	return q.charge()+n+messageCharge <= q.limit && (q.soft == 0 || q.softCharge() < q.soft) && (!q.lowRTT || n < lowRTTMessage || q.buffered < tuneLowRTT)
 }
 
 // flightLimit returns how many bytes may be sent and not cumulatively acknowledged
@@ -375,10 +375,10 @@ func (q *SendQueue) fits(n int64) bool {
 func (q *SendQueue) flightLimit() int64 { return q.limit - (q.buffered - q.unsent) }
 
 // setSoftLimit changes from how many buffered bytes on no message is taken, and whether
-// tuneNear counts.
+// tuneLowRTT counts.
 func (q *SendQueue) setSoftLimit(n int64, near bool) {
-	if n != q.soft || near != q.near {
-		q.soft, q.near = n, near
+	if n != q.soft || near != q.lowRTT {
+		q.soft, q.lowRTT = n, near
 		q.checkRoom()
 	}
 }
@@ -433,7 +433,7 @@ func (q *SendQueue) alloc() *outMsg {
 		return &outMsg{msgState: msgState{dropIdx: -1}}
 	}
 	q.free = m.next
-	q.free.fetch() // for the next message
+	q.free.prefetch() // for the next message
 	q.nfree--
 	m.next = nil
 	return m
@@ -498,18 +498,18 @@ func (q *SendQueue) finish(m *outMsg, err error) {
 	if err == ErrAbandoned && len(q.failed) < maxFailed {
 		q.failed = append(q.failed, m.sid)
 	}
-	m.owner, m.body, m.series.headers = nil, nil, nil
-	if q.lent == m {
-		q.lent = nil
+	m.owner, m.body, m.segmented.headers = nil, nil, nil
+	if q.borrowed == m {
+		q.borrowed = nil
 	}
 	q.checkRoom()
 }
 
 // unref drops a chunk of m that left the scoreboard, n bytes long.
-func (q *SendQueue) unref(m *outMsg, n int) { q.unrefRun(m, n, 1) }
+func (q *SendQueue) unref(m *outMsg, n int) { q.unrefBulk(m, n, 1) }
 
-// unrefRun is unref for so many chunks with n bytes in all.
-func (q *SendQueue) unrefRun(m *outMsg, n, chunks int) {
+// unrefBulk is unref for so many chunks with n bytes in all.
+func (q *SendQueue) unrefBulk(m *outMsg, n, chunks int) {
 	m.refs -= uint32(chunks)
 	st := &q.streams[m.sid]
 	st.inFlight -= int32(chunks)
@@ -539,7 +539,7 @@ func (q *SendQueue) unrefRun(m *outMsg, n, chunks int) {
 // checkRoom notes when a queue that refused a message has room again: half of
 // it, so that writers are not woken for every packet.
 func (q *SendQueue) checkRoom() {
-	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) && (!q.near || !q.large || q.buffered <= tuneNear/2) {
+	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) && (!q.lowRTT || !q.large || q.buffered <= tuneLowRTT/2) {
 		q.blocked, q.unblocked = false, true
 	}
 }

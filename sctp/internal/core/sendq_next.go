@@ -85,14 +85,14 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	switch {
 	case all:
 		if m.next != nil {
-			m.next.next.fetch() // m.next is read below
+			m.next.next.prefetch() // m.next is read below
 		}
 		q.unlink(st, m)
 		if m.flags&msgOpen != 0 {
 			q.goOn(st, m)
 		}
 	case end:
-		m.nextOfSeries()
+		m.nextSegment()
 		q.cur = nil
 	case !q.interleave:
 		q.cur = m
@@ -128,13 +128,13 @@ func (m *outMsg) appendBody(b []byte, off int64, n int, g *gather) []byte {
 	}
 	body, at := m.body[off-m.gone:][:n], len(b)
 	switch {
-	case g.holes == nil && !g.lazy || cap(b)-at < n:
-	case g.holes != nil && n >= g.least && len(*g.holes) < cap(*g.holes):
-		*g.holes = append(*g.holes, slab.Hole{At: at, B: body})
+	case g.iovecs == nil && !g.deferCopy || cap(b)-at < n:
+	case g.iovecs != nil && n >= g.least && len(*g.iovecs) < cap(*g.iovecs):
+		*g.iovecs = append(*g.iovecs, slab.IOVec{At: at, B: body})
 		return b[:at+n]
-	case n >= minLate:
-		g.put(b)
-		g.late = slab.Hole{At: at, B: body}
+	case n >= minDeferCopy:
+		g.copyDeferred(b)
+		g.deferred = slab.IOVec{At: at, B: body}
 		return b[:at+n]
 	}
 	return append(b, body...)

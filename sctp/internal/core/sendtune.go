@@ -6,12 +6,12 @@ package core
 const (
 	// tuneFloor is the least that may be queued, if SendBuffer allows.
 	tuneFloor = 4 << 20
-	// tuneNear is how many bytes may be queued before a message of nearLeast bytes or
+	// tuneLowRTT is how many bytes may be queued before a message of lowRTTMessage bytes or
 	// more on a path with a round-trip time of less than PaceMinRTT, however much it
 	// seems to hold: the memory of what is acknowledged is in the caches of the
 	// processors still when it is used again.
-	tuneNear  = 5 << 18
-	nearLeast = 32 << 10
+	tuneLowRTT    = 5 << 18
+	lowRTTMessage = 32 << 10
 	// tuneFactor is how many times the measured capacity may be queued: twice
 	// for slow start to double what is in flight, and as much again to wait.
 	tuneFactor = 4
@@ -74,8 +74,8 @@ func (t *sendTune) limit(slowest Time) int64 {
 	return max(tuneFactor*max(t.rate, t.ratePrev)/1_000_000*int64(rtt)/1000, tuneFloor)
 }
 
-// near reports whether tuneNear counts.
-func (t *sendTune) near(slowest Time) bool {
+// near reports whether tuneLowRTT counts.
+func (t *sendTune) lowRTT(slowest Time) bool {
 	rtt := max(t.minRTT(), slowest)
 	return rtt > 0 && rtt < PaceMinRTT
 }

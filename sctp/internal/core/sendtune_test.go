@@ -42,19 +42,19 @@ func TestSendTuneFollowsThePath(t *testing.T) {
 	if got := s.limit(0); got != tuneFloor {
 		t.Errorf("limit at 8 Mb/s = %d, want %d", got, tuneFloor)
 	}
-	if s.near(0) {
+	if s.lowRTT(0) {
 		t.Error("1 ms is near")
 	}
 	s.path(now, 12_000*ms, ms/10, 1e6)
-	if !s.near(0) || s.near(2*ms) {
-		t.Errorf("100 µs is near: %v, with a path of 2 ms besides: %v", s.near(0), s.near(2*ms))
+	if !s.lowRTT(0) || s.lowRTT(2*ms) {
+		t.Errorf("100 µs is near: %v, with a path of 2 ms besides: %v", s.lowRTT(0), s.lowRTT(2*ms))
 	}
 }
 
 // Where the round trip is short, few bytes are queued before a large message, and as many
 // small ones as elsewhere.
 func TestNearLimitIsForLargeMessages(t *testing.T) {
-	for _, size := range []int{64, nearLeast - 1, nearLeast, 2 * nearLeast} {
+	for _, size := range []int{64, lowRTTMessage - 1, lowRTTMessage, 2 * lowRTTMessage} {
 		q := NewSendQueue(64<<20, 1, SchedFCFS)
 		q.setSoftLimit(tuneFloor, true)
 		m, n := Message{Body: make([]byte, size)}, 0
@@ -62,14 +62,14 @@ func TestNearLimitIsForLargeMessages(t *testing.T) {
 			n++
 		}
 		want := (tuneFloor + size + softCharge - 1) / (size + softCharge)
-		if size >= nearLeast {
-			want = (tuneNear + size - 1) / size
+		if size >= lowRTTMessage {
+			want = (tuneLowRTT + size - 1) / size
 		}
 		if n != want {
 			t.Errorf("%d messages of %d bytes are queued, want %d", n, size, want)
 		}
 		q.setSoftLimit(tuneFloor, false)
-		if got := q.Unblocked(); got != (size >= nearLeast) {
+		if got := q.Unblocked(); got != (size >= lowRTTMessage) {
 			t.Errorf("%d bytes: room without the limit: %v", size, got)
 		}
 	}

@@ -24,7 +24,7 @@ func (s *shutdown) clear() { *s = shutdown{wanted: s.wanted} }
 // If a message was given in pieces and not to its end, it is aborted then. Before
 // the association is established it takes effect then.
 func (a *Assoc) Shutdown(now Time) {
-	a.SettleSack()
+	a.ProcessDeferredSack()
 	switch a.state {
 	case CookieWait, CookieEchoed:
 		a.shut.wanted = true

@@ -6,7 +6,7 @@ func (a *Assoc) HandleTimeout(now Time) {
 	if a.state == Closed {
 		return
 	}
-	a.SettleSack() // before anything is taken for lost
+	a.ProcessDeferredSack() // before anything is taken for lost
 	if at := a.timers.next(); at != 0 && at <= now {
 		a.runTimers(now)
 	}

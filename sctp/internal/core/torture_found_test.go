@@ -155,7 +155,7 @@ func TestMessageNumbersGoOnAfterRestart(t *testing.T) {
 // The peer acknowledges data that came with our COOKIE ECHO, forgets everything and
 // dials. The SACK, which is late and has our tag, acknowledges nothing to the new
 // association, whether or not it ends the handshake with the former one first.
-func TestLateSackOfFormerPeer(t *testing.T) {
+func TestDeferredSackOfFormerPeer(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		p := newPair(t, 953)
 		p.z.listen()

@@ -261,7 +261,7 @@ func (w *world) sendSome(e *tend, op, arg int) {
 		return
 	}
 	if op == 33 {
-		w.sendSeries(e, out, arg)
+		w.sendSegmented(e, out, arg)
 		return
 	}
 	for range 1 + op&3 {

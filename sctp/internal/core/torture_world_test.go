@@ -278,7 +278,7 @@ func (e *tend) transmit(a *Assoc) bool {
 	room, segs := w.rng.IntN(MaxPacket), 1+w.rng.IntN(20)
 	idle := a.Idle(w.now)
 	e.polls++
-	buf, tx, ok := pollHoles(a, w.now, e.buf[:0:room], segs, e.polls%2*e.polls)
+	buf, tx, ok := pollIOVecs(a, w.now, e.buf[:0:room], segs, e.polls%2*e.polls)
 	if !ok {
 		return false
 	}

@@ -29,10 +29,10 @@ func newTxLoop(window, batch, size int, rack, idata bool) *txLoop {
 	return l
 }
 
-// newSeriesLoop is newTxLoop with series of a batch of messages, which have a header.
-func newSeriesLoop(window, batch, size int) *txLoop {
+// newSegmentedLoop is newTxLoop with series of a batch of messages, which have a header.
+func newSegmentedLoop(window, batch, size int) *txLoop {
 	l := newTxLoop(0, batch, batch*size, true, false)
-	l.m.Unordered, l.m.Unit, l.m.Headers, l.count = true, size, make([]byte, 16*batch), batch
+	l.m.Unordered, l.m.SegmentSize, l.m.Headers, l.count = true, size, make([]byte, 16*batch), batch
 	l.send(window)
 	return l
 }
@@ -81,8 +81,8 @@ func TestSendAckDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func TestSeriesDoNotAllocate(t *testing.T) {
-	l := newSeriesLoop(1012, 44, 1000)
+func TestSegmentedDoesNotAllocate(t *testing.T) {
+	l := newSegmentedLoop(1012, 44, 1000)
 	l.step()
 	if n := testing.AllocsPerRun(200, l.step); n != 0 {
 		t.Errorf("%v allocations per series, want 0", n)
@@ -142,13 +142,13 @@ func BenchmarkSendAck(b *testing.B) {
 	}
 }
 
-// BenchmarkSeries is BenchmarkSendAck for messages that fill packets, with a header
+// BenchmarkSegmented is BenchmarkSendAck for messages that fill packets, with a header
 // each: one by one, and in series.
-func BenchmarkSeries(b *testing.B) {
+func BenchmarkSegmented(b *testing.B) {
 	for _, in := range []string{"one by one", "series"} {
 		b.Run(in, func(b *testing.B) {
 			const window, batch, size = 44 * 46, 44, 1368
-			l := newSeriesLoop(window, batch, size)
+			l := newSegmentedLoop(window, batch, size)
 			if in == "one by one" {
 				l = newTxLoop(0, batch, size, true, false)
 				l.m.Unordered, l.m.Header = true, make([]byte, 16)

@@ -16,17 +16,17 @@ import (
 func (a *Assoc) seal(b []byte, at, i int, needsSum bool) {
 	g := &a.tx.sb.gather
 	if !needsSum && !a.summed(i) {
-		g.put(b)
+		g.copyDeferred(b)
 		return
 	}
-	h := a.holes(at)
+	h := a.iovecs(at)
 	switch {
 	case len(h) > 0:
-		g.put(b)
+		g.copyDeferred(b)
 		setChecksum(b, at, h)
-	case g.late.B != nil:
-		setChecksumLate(b, at, g.late)
-		g.late = slab.Hole{}
+	case g.deferred.B != nil:
+		setChecksumCopying(b, at, g.deferred)
+		g.deferred = slab.IOVec{}
 	default:
 		wire.SetChecksum(b[at:])
 	}

@@ -240,7 +240,7 @@ func TestAddressesOfAnotherFamily(t *testing.T) {
 			if err := tc.s.Write(pattern(20), m); err != tc.want {
 				t.Errorf("from %v to %v: %v, want %v", tc.s.LocalAddr(), to, err, tc.want)
 			}
-			if err := tc.s.WriteGather(pattern(20), []slab.Hole{{At: 5, B: pattern(2)}}, m); err != tc.want {
+			if err := tc.s.WriteGather(pattern(20), []slab.IOVec{{At: 5, B: pattern(2)}}, m); err != tc.want {
 				t.Errorf("in parts, from %v to %v: %v, want %v", tc.s.LocalAddr(), to, err, tc.want)
 			}
 		}

@@ -76,7 +76,7 @@ func TestNear(t *testing.T) {
 				}
 				for _, seg := range []int{0, 1000} {
 					own := pattern(3000)
-					if err := a.WriteGather(own, []slab.Hole{{At: 500, B: pattern(2000)}}, &Meta{Remote: b.LocalAddr(), SegSize: seg}); err != nil {
+					if err := a.WriteGather(own, []slab.IOVec{{At: 500, B: pattern(2000)}}, &Meta{Remote: b.LocalAddr(), SegSize: seg}); err != nil {
 						t.Fatal(err)
 					}
 					b.datagrams(max(1, 3*min(seg, 1)))

@@ -106,7 +106,7 @@ func (c *packetConn) Poll([]*slab.Buf, []Meta) (int, error) { return 0, nil }
 func (c *packetConn) CanPoll() bool                         { return false }
 
 // WriteGather implements Conn.
-func (c *packetConn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {
+func (c *packetConn) WriteGather(b []byte, holes []slab.IOVec, m *Meta) error {
 	slab.Fill(b, holes)
 	return c.Write(b, m)
 }

@@ -12,12 +12,12 @@ import (
 // MaxBatch is the largest number of trains one read returns.
 const MaxBatch = 8
 
-// MaxTrain is the largest train in bytes: the payload of the largest IPv4
+// MaxBatchBytes is the largest train in bytes: the payload of the largest IPv4
 // datagram, which bounds what the kernel segments.
-const MaxTrain = 65507
+const MaxBatchBytes = 65507
 
-// MaxHoles is how many parts of a train may be elsewhere without being copied.
-const MaxHoles = 64
+// MaxIOVecs is how many parts of a train may be elsewhere without being copied.
+const MaxIOVecs = 64
 
 // MaxSegments is the largest number of datagrams in a train; Linux before 6.9
 // allows no more.
@@ -29,7 +29,7 @@ const DefaultBuffer = 7 << 20
 // ErrClosed is returned by operations on a closed Conn.
 var ErrClosed = net.ErrClosed
 
-// errTooLong is returned by Write for a train beyond MaxTrain or MaxSegments.
+// errTooLong is returned by Write for a train beyond MaxBatchBytes or MaxSegments.
 var errTooLong = errors.New("udpio: train too long")
 
 // Meta describes a train.
@@ -90,7 +90,7 @@ type Conn interface {
 
 	// WriteGather is Write of a train of which parts are elsewhere. They may be
 	// copied into b.
-	WriteGather(b []byte, holes []slab.Hole, m *Meta) error
+	WriteGather(b []byte, holes []slab.IOVec, m *Meta) error
 
 	// Segments returns the largest number of datagrams worth giving to Write
 	// at once: 1 without segmentation offload or batching.

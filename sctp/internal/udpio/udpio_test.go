@@ -304,7 +304,7 @@ func TestWriteRefusesLongTrains(t *testing.T) {
 		t.Skip("no limit")
 	}
 	m := Meta{Remote: c.LocalAddr(), SegSize: 1472}
-	if err := c.Write(make([]byte, MaxTrain+1), &m); err == nil {
+	if err := c.Write(make([]byte, MaxBatchBytes+1), &m); err == nil {
 		t.Error("a train beyond MaxTrain was taken")
 	}
 	m.SegSize = 4
@@ -469,13 +469,13 @@ func TestHolesArriveFilled(t *testing.T) {
 					tc.holes = append(tc.holes, [2]int{i * 1000, i*1000 + 900})
 				}
 			}
-			var holes []slab.Hole
+			var holes []slab.IOVec
 			for _, h := range tc.holes {
-				holes = append(holes, slab.Hole{At: h[0], B: bytes.Clone(msg[h[0]:h[1]])})
+				holes = append(holes, slab.IOVec{At: h[0], B: bytes.Clone(msg[h[0]:h[1]])})
 				clear(train[h[0]:h[1]])
 			}
 			err := a.WriteGather(train, holes, &Meta{Remote: b.LocalAddr(), SegSize: tc.seg})
-			if len(holes) > MaxHoles {
+			if len(holes) > MaxIOVecs {
 				if _, any := a.Conn.(*packetConn); !any && err == nil {
 					t.Error("a train of 65 datagrams was taken")
 				}

@@ -21,7 +21,7 @@ type writer struct {
 	to   *near
 
 	// For sending a train of which parts are elsewhere.
-	parts [2*MaxHoles + 1]unix.Iovec
+	parts [2*MaxIOVecs + 1]unix.Iovec
 
 	// For sending a train datagram by datagram.
 	msgs [MaxSegments]mmsghdr
@@ -37,7 +37,7 @@ func (c *conn) Write(b []byte, m *Meta) error {
 	if seg <= 0 || seg > len(b) {
 		seg = len(b)
 	}
-	if len(b) > MaxTrain || (len(b)+seg-1)/seg > MaxSegments {
+	if len(b) > MaxBatchBytes || (len(b)+seg-1)/seg > MaxSegments {
 		return errTooLong
 	}
 	if !c.reaches(m.Remote.Addr()) {
@@ -50,13 +50,13 @@ func (c *conn) Write(b []byte, m *Meta) error {
 }
 
 // WriteGather implements Conn.
-func (c *conn) WriteGather(b []byte, holes []slab.Hole, m *Meta) error {
+func (c *conn) WriteGather(b []byte, holes []slab.IOVec, m *Meta) error {
 	if !c.reaches(m.Remote.Addr()) {
 		return errFamily
 	}
 	n := (len(b) + max(m.SegSize, 1) - 1) / max(m.SegSize, 1)
 	one := m.SegSize <= 0 || n == 1
-	if len(holes) == 0 || len(holes) > MaxHoles || m.Fragment || len(b) > MaxTrain || !one && (n > MaxSegments || !c.gso.Load() || c.uneven && len(b)%m.SegSize == 0) {
+	if len(holes) == 0 || len(holes) > MaxIOVecs || m.Fragment || len(b) > MaxBatchBytes || !one && (n > MaxSegments || !c.gso.Load() || c.uneven && len(b)%m.SegSize == 0) {
 		slab.Fill(b, holes)
 		return c.Write(b, m)
 	}
@@ -88,7 +88,7 @@ func (c *conn) reaches(ip netip.Addr) bool {
 }
 
 // gather lists the parts of a train and returns how many there are.
-func (w *writer) gather(b []byte, holes []slab.Hole) (n int) {
+func (w *writer) gather(b []byte, holes []slab.IOVec) (n int) {
 	from := 0
 	for i := range holes {
 		h := &holes[i]

@@ -10,14 +10,14 @@ import (
 
 // What is left out of packets is what messages have there, as long as there is
 // room for more holes, and the checksum covers it.
-func TestGatherLeavesLargePartsOut(t *testing.T) {
+func TestIOVecsForLargeParts(t *testing.T) {
 	p := newPair(t, 70, &Config{})
 	p.connect()
 	body := bytes.Repeat([]byte("weft"), 1000)
 	if err := p.a.assoc.Send(p.now, &Message{SID: 1, Header: []byte("header"), Body: body}); err != nil {
 		t.Fatal(err)
 	}
-	holes := make([]slab.Hole, 0, 2)
+	holes := make([]slab.IOVec, 0, 2)
 	out, tx, ok := p.a.assoc.PollTransmitGather(p.now, make([]byte, 0, MaxPacket), 20, &holes, 1000)
 	if !ok || tx.Segs < 3 || len(holes) != 2 {
 		t.Fatalf("%d packets with %d holes, %v", tx.Segs, len(holes), ok)
@@ -41,13 +41,13 @@ func TestGatherLeavesLargePartsOut(t *testing.T) {
 }
 
 // An AUTH chunk covers what follows it: nothing is left out then.
-func TestGatherLeavesNothingOutUnderAuth(t *testing.T) {
+func TestNoIOVecsUnderAuth(t *testing.T) {
 	p := newPair(t, 71, &Config{Auth: &AuthConfig{Chunks: []wire.ChunkType{wire.ChunkData}}})
 	p.connect()
 	if err := p.a.assoc.Send(p.now, &Message{Body: make([]byte, 5000)}); err != nil {
 		t.Fatal(err)
 	}
-	holes := make([]slab.Hole, 0, 9)
+	holes := make([]slab.IOVec, 0, 9)
 	if _, tx, ok := p.a.assoc.PollTransmitGather(p.now, make([]byte, 0, MaxPacket), 20, &holes, 1); !ok || tx.Segs == 0 || len(holes) > 0 {
 		t.Errorf("%d packets with %d holes, %v", tx.Segs, len(holes), ok)
 	}

@@ -7,28 +7,28 @@ package core
 // waits and then into its packets.
 //
 // A train of packets that would be short is not sent then, but stays open for what the
-// next message adds to it: see openTrain.
+// next message adds to it: see openBatch.
 
 // image is the memory of a train.
-type image struct {
+type rtxCopy struct {
 	mem   []byte
 	owner Owner // is released when all TSNs below hi are acknowledged
 	hi    TSN
 }
 
 // images are the trains in memory that is kept, in the order of their TSNs.
-type images struct {
-	list []image // those before head are gone
+type rtxCopies struct {
+	list []rtxCopy // those before head are gone
 	head int
 	base uint16 // the number of list[0]
 	open bool   // the last one is being built
 }
 
-// maxImages bounds how many there are: so many have different numbers.
-const maxImages = 1 << 15
+// maxRtxCopies bounds how many there are: so many have different numbers.
+const maxRtxCopies = 1 << 15
 
 // begin adds an image, which is open.
-func (x *images) begin(mem []byte, owner Owner) {
+func (x *rtxCopies) begin(mem []byte, owner Owner) {
 	if x.head == len(x.list) {
 		x.base += uint16(x.head)
 		x.list, x.head = x.list[:0], 0
@@ -38,22 +38,22 @@ func (x *images) begin(mem []byte, owner Owner) {
 		x.base += uint16(x.head)
 		x.list, x.head = x.list[:n], 0
 	}
-	x.list = append(x.list, image{mem: mem, owner: owner})
+	x.list = append(x.list, rtxCopy{mem: mem, owner: owner})
 	x.open = true
 }
 
-func (x *images) live() int { return len(x.list) - x.head }
+func (x *rtxCopies) live() int { return len(x.list) - x.head }
 
-func (x *images) last() *image { return &x.list[len(x.list)-1] }
+func (x *rtxCopies) last() *rtxCopy { return &x.list[len(x.list)-1] }
 
 // drop takes the last one back.
-func (x *images) drop() {
-	*x.last() = image{}
+func (x *rtxCopies) drop() {
+	*x.last() = rtxCopy{}
 	x.list, x.open = x.list[:len(x.list)-1], false
 }
 
 // ref names the byte at offset at of the one that is open; 0 if none is.
-func (x *images) ref(at int) uint32 {
+func (x *rtxCopies) ref(at int) uint32 {
 	if !x.open {
 		return 0
 	}
@@ -61,28 +61,28 @@ func (x *images) ref(at int) uint32 {
 }
 
 // bytes returns n bytes from what ref named.
-func (x *images) bytes(ref uint32, n int) []byte {
+func (x *rtxCopies) bytes(ref uint32, n int) []byte {
 	return x.list[uint16(ref>>16)-x.base].mem[ref&0xffff:][:n]
 }
 
-// releaseImages gives back the images of which all TSNs are below base; all with all set.
-func (s *Scoreboard) releaseImages(all bool) {
-	x := &s.images
+// releaseRtxCopies gives back the images of which all TSNs are below base; all with all set.
+func (s *Scoreboard) releaseRtxCopies(all bool) {
+	x := &s.rtxCopies
 	for x.head < len(x.list) {
 		i := &x.list[x.head]
 		if !all && (x.open && x.head == len(x.list)-1 || s.base.Less(i.hi)) {
 			return
 		}
 		s.q.released = append(s.q.released, Release{Owner: i.owner})
-		*i = image{}
+		*i = rtxCopy{}
 		x.head++
 	}
 	x.open = false
 }
 
-// openTrain is a train that has room for more packets, and waits for them as far as
-// holdTrain tells. Its chunks count as in flight.
-type openTrain struct {
+// openBatch is a train that has room for more packets, and waits for them as far as
+// ShouldCork tells. Its chunks count as in flight.
+type openBatch struct {
 	tx     Transmit // Segs is 0 if there is none
 	header [checksumField]byte
 	n      int // its length
@@ -90,63 +90,63 @@ type openTrain struct {
 	chunks int
 }
 
-// MinImage is how many packets there must be room for in the windows to lend a message:
+// MinBorrowPackets is how many packets there must be room for in the windows to lend a message:
 // it takes as much memory as a train, whatever is in it.
-const MinImage = 16
+const MinBorrowPackets = 16
 
 // Lending reports whether there is a message that was lent.
-func (a *Assoc) Lending() bool { return a.tx.q.lent != nil }
+func (a *Assoc) Borrowing() bool { return a.tx.q.borrowed != nil }
 
 // Open reports whether a train waits for more packets.
-func (a *Assoc) Open() bool { return a.tx.open != nil && a.tx.open.tx.Segs > 0 }
+func (a *Assoc) BatchOpen() bool { return a.tx.openBatch != nil && a.tx.openBatch.tx.Segs > 0 }
 
-// CanLend reports whether PollTransmitImage can be called, unless a train is open.
-func (a *Assoc) CanLend() bool {
+// CanBorrow reports whether PollTransmitRetained can be called, unless a train is open.
+func (a *Assoc) CanBorrow() bool {
 	t := &a.tx
-	if a.state != Established || a.cfg.general || a.auth.on || len(a.paths) != 1 || t.carry.full || t.q.routed > 0 || t.sb.images.live() >= maxImages || t.lateSack.on {
+	if a.state != Established || a.cfg.slowPath || a.auth.on || len(a.paths) != 1 || t.carry.full || t.q.routed > 0 || t.sb.rtxCopies.live() >= maxRtxCopies || t.deferredSack.on {
 		return false
 	}
 	p := &a.paths[0]
 	if rtt := a.baseRTT(0); rtt == 0 || rtt >= PaceMinRTT || p.single || !t.sb.onlyNew() {
 		return false
 	}
-	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.rwnd) >= MinImage*p.mtu
+	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.rwnd) >= MinBorrowPackets*p.mtu
 }
 
-// PollTransmitImage is PollTransmit in memory that the association may keep: buf is
+// PollTransmitRetained is PollTransmit in memory that the association may keep: buf is
 // empty and at its beginning. If kept is set nobody but the association uses the memory
-// until owner, which is not nil, is released. CanLend has held since the association was
+// until owner, which is not nil, is released. CanBorrow has held since the association was
 // used last.
-func (a *Assoc) PollTransmitImage(now Time, buf []byte, maxSegs int, owner Owner) (out []byte, tx Transmit, ok, kept bool) {
+func (a *Assoc) PollTransmitRetained(now Time, buf []byte, maxSegs int, owner Owner) (out []byte, tx Transmit, ok, kept bool) {
 	s := a.tx.sb
-	s.images.begin(buf[:cap(buf)], owner)
+	s.rtxCopies.begin(buf[:cap(buf)], owner)
 	next := s.next
-	out, tx, ok = a.pollOpen(now, buf, maxSegs)
-	if s.next == next || !ok && !a.Open() { // TSNs are given to what is abandoned, too
-		s.images.drop()
-		tx.Kept = false
+	out, tx, ok = a.pollRetained(now, buf, maxSegs)
+	if s.next == next || !ok && !a.BatchOpen() { // TSNs are given to what is abandoned, too
+		s.rtxCopies.drop()
+		tx.Retained = false
 		return out, tx, ok, false
 	}
 	return out, tx, ok, true
 }
 
-// pollOpen is PollTransmit while an image is open.
-func (a *Assoc) pollOpen(now Time, buf []byte, maxSegs int) ([]byte, Transmit, bool) {
+// pollRetained is PollTransmit while an image is open.
+func (a *Assoc) pollRetained(now Time, buf []byte, maxSegs int) ([]byte, Transmit, bool) {
 	g := &a.tx.sb.gather
-	g.lazy = true
+	g.deferCopy = true
 	out, tx, ok := a.PollTransmit(now, buf, maxSegs)
-	g.lazy = false
+	g.deferCopy = false
 	return out, tx, ok
 }
 
 // Keep ends the lending of a message: what of it is not in packets yet is referenced no
 // longer, but its copy, which duplicate returns with its owner.
-func (a *Assoc) Keep(duplicate func(body []byte) ([]byte, Owner)) {
-	m := a.tx.q.lent
+func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, Owner)) {
+	m := a.tx.q.borrowed
 	if m == nil {
 		return
 	}
-	a.tx.q.lent = nil
+	a.tx.q.borrowed = nil
 	if m.sent == m.length {
 		m.body = nil
 		return
@@ -157,14 +157,14 @@ func (a *Assoc) Keep(duplicate func(body []byte) ([]byte, Owner)) {
 
 // resume goes on with the train that is open. It reports false if that has to leave as
 // it is.
-func (a *Assoc) resume(now Time) (buf []byte, tx Transmit, more bool) {
+func (a *Assoc) resumeBatch(now Time) (buf []byte, tx Transmit, more bool) {
 	t := &a.tx
-	o := t.open
-	buf, tx = t.sb.images.last().mem[:o.n], o.tx
+	o := t.openBatch
+	buf, tx = t.sb.rtxCopies.last().mem[:o.n], o.tx
 	tx.Last = false // there may be more by now
 	t.sb.unsent = 0
 	more = len(a.paths) == 1 && t.q.routed == 0 && t.sb.onlyNew() && tx.Tuple == a.paths[0].Tuple && tx.SegSize <= a.paths[0].mtu &&
-		!t.carry.full && a.ctl.n == 0 && a.plain(now, 0, &tx, true)
+		!t.carry.full && a.ctl.n == 0 && a.restIsNewData(now, 0, &tx, true)
 	t.q.key, t.q.maxChunk = 0, 0
 	if !more && t.sb.Permit() && !t.sb.HasRtx() {
 		t.sb.UsePermit(0, false) // it is this that a probe is to bring out
@@ -173,9 +173,9 @@ func (a *Assoc) resume(now Time) (buf []byte, tx Transmit, more bool) {
 }
 
 // leaves closes the train that is open.
-func (a *Assoc) leaves(tx *Transmit) {
+func (a *Assoc) closeBatch(tx *Transmit) {
 	s := a.tx.sb
-	s.images.open = false
-	s.images.last().hi = s.next
-	tx.Kept = true
+	s.rtxCopies.open = false
+	s.rtxCopies.last().hi = s.next
+	tx.Retained = true
 }

@@ -9,10 +9,10 @@ func (s tseries) Released(err error) {
 	}
 }
 
-// sendSeries sends a series of a few messages, which are looked for as others are.
-func (w *world) sendSeries(e *tend, out, arg int) {
+// sendSegmented sends a series of a few messages, which are looked for as others are.
+func (w *world) sendSegmented(e *tend, out, arg int) {
 	count, size, k := 1+w.rng.IntN(8), 5+w.rng.IntN(1+arg*40), w.rng.IntN(5)
-	m := &Message{SID: uint16(w.rng.IntN(out)), PPID: uint32(arg), Unordered: true, Immediate: arg&1 != 0, Unit: size - k}
+	m := &Message{SID: uint16(w.rng.IntN(out)), PPID: uint32(arg), Unordered: true, Immediate: arg&1 != 0, SegmentSize: size - k}
 	if arg&2 != 0 && e.assoc.auth.on && e.assoc.auth.must.has(e.assoc.dataType()) {
 		m.Keyed, m.Key = true, uint16(1+arg>>3&1)
 	}

@@ -17,7 +17,7 @@ type asked struct {
 
 func newAsked(t *testing.T, general bool) *asked {
 	cfg := &Config{NoPacing: true, MTU: 1452, NoRACK: true} // trains do not wait for more
-	cfg.general = general
+	cfg.slowPath = general
 	u := &asked{pump: newPump(t, cfg), t: t}
 	for range 4 { // the congestion window opens
 		if err := u.a.Send(u.now, &Message{Body: make([]byte, 300_000), Force: true}); err != nil {
@@ -46,7 +46,7 @@ func (u *asked) ask(immediate bool) {
 // answer sends a series of n messages, of which the last is as much shorter.
 func (u *asked) answer(n, less int) {
 	u.t.Helper()
-	m := &Message{Unordered: true, Headers: []byte{}, Body: make([]byte, n*u.unit-less), Unit: u.unit, Force: true}
+	m := &Message{Unordered: true, Headers: []byte{}, Body: make([]byte, n*u.unit-less), SegmentSize: u.unit, Force: true}
 	if err := u.a.Send(u.now, m); err != nil {
 		u.t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func (u *asked) train(segs int) (n, sack int) {
 	return n, sack
 }
 
-func TestSackWaitsForTheEndOfASeries(t *testing.T) {
+func TestSackWaitsForTheEndOfASegmentedSend(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		before     func(u *asked) // instead of one request
@@ -100,8 +100,8 @@ func TestSackWaitsForTheEndOfASeries(t *testing.T) {
 		{name: "two messages", msgs: 2, less: 100, trains: 1, sack: 1},
 		{name: "one message", msgs: 1, less: 100, trains: 1, sack: 0},
 		{name: "small messages", unit: 600, msgs: 21, less: 100, trains: 1, sack: 10},
-		{name: "patience", msgs: 20, less: 100, after: sackPatience - 1, trains: 1, sack: 19},
-		{name: "no more patience", msgs: 20, less: 100, after: sackPatience, trains: 2},
+		{name: "patience", msgs: 20, less: 100, after: sackBundlingDelay - 1, trains: 1, sack: 19},
+		{name: "no more patience", msgs: 20, less: 100, after: sackBundlingDelay, trains: 2},
 		{name: "two requests", before: func(u *asked) { u.ask(false); u.ask(false) }, msgs: 20, less: 100, trains: 2},
 		{name: "asked for", before: func(u *asked) { u.ask(true) }, msgs: 20, less: 100, trains: 2},
 		{name: "ECN", before: func(u *asked) { u.ask(false); u.a.ecn.echo = true }, msgs: 20, less: 100, trains: 2},
@@ -151,13 +151,13 @@ func TestSackWaitsForTheEndOfASeries(t *testing.T) {
 
 // Trains go on while a SACK waits: until it has waited for long enough, or another packet
 // came.
-func TestSackWaitsOverManyTrains(t *testing.T) {
+func TestSackWaitsOverManyBatches(t *testing.T) {
 	for name, f := range map[string]struct {
 		do   func(u *asked)
 		want int
 	}{
 		"nothing happens": {func(*asked) {}, -1},
-		"time passes":     {func(u *asked) { u.now += sackPatience }, 0},
+		"time passes":     {func(u *asked) { u.now += sackBundlingDelay }, 0},
 		"a request comes": {func(u *asked) { u.ask(false) }, 0},
 	} {
 		for _, general := range []bool{false, true} {
@@ -197,7 +197,7 @@ func TestSackDoesNotWaitForOneMessage(t *testing.T) {
 func TestSackWaitsForDataAlone(t *testing.T) {
 	u := newAsked(t, false)
 	u.ask(false)
-	if !u.a.sackMayWait(u.now) {
+	if !u.a.sackCanWait(u.now) {
 		t.Fatal("the SACK may not wait")
 	}
 	for name, f := range map[string]func(a *Assoc){
@@ -210,7 +210,7 @@ func TestSackWaitsForDataAlone(t *testing.T) {
 	} {
 		a, q, sb := *u.a, *u.a.tx.q, *u.a.tx.sb
 		a.tx.q, a.tx.sb = &q, &sb
-		if f(&a); a.sackMayWait(u.now) {
+		if f(&a); a.sackCanWait(u.now) {
 			t.Errorf("%s: the SACK waits", name)
 		}
 	}

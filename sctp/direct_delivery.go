@@ -10,24 +10,24 @@ import (
 // posting is the buffer of one reader that polls: a short message that comes alone goes
 // straight there, and who handles its packet need not stop at the queues that are for
 // everybody.
-type posting struct {
-	state atomic.Uint32 // leaves postOpen with a.mu held
-	core.Posted
+type postedRead struct {
+	state atomic.Uint32 // leaves bufferPosted with a.mu held
+	core.PostedBuffer
 	shared bool // another reader polls as well: what comes is for who is first; guarded by a.mu
 }
 
 // States of a posting.
 const (
-	postNone uint32 = iota // nobody's
-	postOpen               // of a reader that waits
-	postDone               // it has a message, and belongs to the reader
+	bufferNone   uint32 = iota // nobody's
+	bufferPosted               // of a reader that waits
+	bufferFilled               // it has a message, and belongs to the reader
 )
 
-// postRead posts buf for a reader that found nothing and is about to poll. It reports
+// postBuffer posts buf for a reader that found nothing and is about to poll. It reports
 // whether it did; then collect has to follow. a.mu is held.
-func (a *Association) postRead(stream int, buf []byte) bool {
-	p := &a.post
-	if p.state.Load() != postNone {
+func (a *Association) postBuffer(stream int, buf []byte) bool {
+	p := &a.posted
+	if p.state.Load() != bufferNone {
 		p.shared = true
 		return false
 	}
@@ -35,53 +35,53 @@ func (a *Association) postRead(stream int, buf []byte) bool {
 		return false
 	}
 	p.Stream, p.Dst, p.shared = stream, buf, false
-	p.state.Store(postOpen)
+	p.state.Store(bufferPosted)
 	return true
 }
 
-// collect takes back what postRead posted, and tells of the message that has come there.
-func (a *Association) collect(info *RecvInfo) (n int, ok bool) {
-	p := &a.post
-	if p.state.Load() != postDone {
+// collect takes back what postBuffer posted, and tells of the message that has come there.
+func (a *Association) takePosted(info *RecvInfo) (n int, ok bool) {
+	p := &a.posted
+	if p.state.Load() != bufferFilled {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 	}
-	if ok = p.state.Load() == postDone; ok {
+	if ok = p.state.Load() == bufferFilled; ok {
 		n = p.N
 		info.set(a, &p.Info)
 	}
 	p.Dst = nil
-	p.state.Store(postNone)
+	p.state.Store(bufferNone)
 	return n, ok
 }
 
 // lone takes in what was read if it is one packet with a message that a reader has posted
 // a buffer for. It is called with mu locked, and unlocks it if it did; else nothing has
 // happened.
-func (s *socket) lone() bool {
+func (s *socket) receiveSmall() bool {
 	a, t := s.last, s.t
-	if a == nil || a.post.state.Load() != postOpen || t.cfg.Tap != nil || !t.polling.quiet.Load() || !s.conn.CanPoll() {
+	if a == nil || a.posted.state.Load() != bufferPosted || t.cfg.Tap != nil || !t.polling.quiet.Load() || !s.conn.CanPoll() {
 		return false
 	}
 	d, m := s.bufs[0].B, &s.metas[0]
-	if len(d) < 12 || len(d) >= copyTrain || len(d) > m.SegSize || binary.BigEndian.Uint32(d[4:]) != a.tag.Load() || s.late != nil && s.late != a {
+	if len(d) < 12 || len(d) >= minSlabBatch || len(d) > m.SegSize || binary.BigEndian.Uint32(d[4:]) != a.tag.Load() || s.late != nil && s.late != a {
 		return false
 	}
 	now := t.now()
 	c := a.core
 	a.mu.Lock()
-	if a.closing || a.dead || a.readers.head != nil || a.post.shared || a.post.state.Load() != postOpen ||
-		!c.HandleLone(now, &core.LonePacket{Data: d, Local: &m.Local, Remote: &m.Remote, ECN: m.ECN}, &a.post.Posted) {
+	if a.closing || a.dead || a.readers.head != nil || a.posted.shared || a.posted.state.Load() != bufferPosted ||
+		!c.HandleSmall(now, &core.SmallPacket{Data: d, Local: &m.Local, Remote: &m.Remote, ECN: m.ECN}, &a.posted.PostedBuffer) {
 		a.mu.Unlock()
 		return false
 	}
-	late, idle := c.HasLateSack(), true
+	late, idle := c.HasDeferredSack(), true
 	if s.late = nil; late {
 		s.late = a // its timer is set when that is settled
 	} else if idle = c.Idle(now); idle {
 		a.arm()
 	}
-	a.post.state.Store(postDone)
+	a.posted.state.Store(bufferFilled)
 	a.seq.Add(1)
 	w := a.unlock()
 	s.mu.Unlock()

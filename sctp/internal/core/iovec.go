@@ -9,23 +9,23 @@ import (
 
 // gather tells what PollTransmit leaves where it is.
 type gather struct {
-	holes *[]slab.Hole // nil: nothing
-	least int          // the least part of a message, in bytes
-	lazy  bool         // parts of messages are copied late though nothing is left
+	iovecs    *[]slab.IOVec // nil: nothing
+	least     int           // the least part of a message, in bytes
+	deferCopy bool          // parts of messages are copied late though nothing is left
 	// late is the part of a message that was appended last to the packet being built.
 	// It is copied when the packet is complete, by who reads it for the checksum.
-	late slab.Hole
+	deferred slab.IOVec
 }
 
-// minLate is the least part of a message that is copied late: it takes as much as
+// minDeferCopy is the least part of a message that is copied late: it takes as much as
 // that to make up for a checksum in three steps.
-const minLate = 512
+const minDeferCopy = 512
 
 // put copies what is late.
-func (g *gather) put(b []byte) {
-	if g.late.B != nil {
-		copy(b[g.late.At:], g.late.B)
-		g.late = slab.Hole{}
+func (g *gather) copyDeferred(b []byte) {
+	if g.deferred.B != nil {
+		copy(b[g.deferred.At:], g.deferred.B)
+		g.deferred = slab.IOVec{}
 	}
 }
 
@@ -33,25 +33,25 @@ func (g *gather) put(b []byte) {
 // if they have least bytes or more, as holes of buf that it appends to *holes, up
 // to their capacity. Who calls it lets no message be released
 // ([Assoc.TakeReleases]) until the packets were sent.
-func (a *Assoc) PollTransmitGather(now Time, buf []byte, maxSegs int, holes *[]slab.Hole, least int) (out []byte, tx Transmit, ok bool) {
+func (a *Assoc) PollTransmitGather(now Time, buf []byte, maxSegs int, holes *[]slab.IOVec, least int) (out []byte, tx Transmit, ok bool) {
 	if a.state != Established || a.auth.on { // an AUTH chunk covers what follows it
 		return a.PollTransmit(now, buf, maxSegs)
 	}
-	if a.Open() {
-		return a.pollOpen(now, buf, maxSegs)
+	if a.BatchOpen() {
+		return a.pollRetained(now, buf, maxSegs)
 	}
-	a.tx.sb.gather = gather{holes: holes, least: least}
+	a.tx.sb.gather = gather{iovecs: holes, least: least}
 	out, tx, ok = a.PollTransmit(now, buf, maxSegs)
 	a.tx.sb.gather = gather{}
 	return out, tx, ok
 }
 
 // holes returns those of the packet that begins at offset at, the last one built.
-func (a *Assoc) holes(at int) []slab.Hole {
-	if a.tx.sb == nil || a.tx.sb.gather.holes == nil {
+func (a *Assoc) iovecs(at int) []slab.IOVec {
+	if a.tx.sb == nil || a.tx.sb.gather.iovecs == nil {
 		return nil
 	}
-	h := *a.tx.sb.gather.holes
+	h := *a.tx.sb.gather.iovecs
 	i := len(h)
 	for i > 0 && h[i-1].At >= at {
 		i--
@@ -60,17 +60,17 @@ func (a *Assoc) holes(at int) []slab.Hole {
 }
 
 // fill fills the holes of the packet that begins at offset at.
-func (a *Assoc) fill(b []byte, at int) {
-	if h := a.holes(at); len(h) > 0 {
+func (a *Assoc) fillIOVecs(b []byte, at int) {
+	if h := a.iovecs(at); len(h) > 0 {
 		slab.Fill(b, h)
-		all := a.tx.sb.gather.holes
+		all := a.tx.sb.gather.iovecs
 		*all = (*all)[:len(*all)-len(h)]
 	}
 }
 
 // setChecksum is [wire.SetChecksum] for the packet b[at:], whose checksum field
 // is zero.
-func setChecksum(b []byte, at int, holes []slab.Hole) {
+func setChecksum(b []byte, at int, holes []slab.IOVec) {
 	c, from := uint32(0), at
 	for i := range holes {
 		h := &holes[i]
@@ -82,8 +82,8 @@ func setChecksum(b []byte, at int, holes []slab.Hole) {
 	binary.LittleEndian.PutUint32(b[at+checksumField:], c)
 }
 
-// setChecksumLate is setChecksum for a packet of which a part is late, which it copies.
-func setChecksumLate(b []byte, at int, late slab.Hole) {
+// setChecksumCopying is setChecksum for a packet of which a part is late, which it copies.
+func setChecksumCopying(b []byte, at int, late slab.IOVec) {
 	end := late.At + len(late.B)
 	c := wire.UpdateChecksum(0, b[at:late.At])
 	c = wire.CopyChecksum(c, b[late.At:end], late.B)

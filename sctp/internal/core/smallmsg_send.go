@@ -4,20 +4,20 @@ import "github.com/weftstack/weft/sctp/wire"
 
 // Lone reports whether it is plain that a message is all that there is to send, in one
 // packet, and all that will not be acknowledged then: a question, or the answer to one.
-func (a *Assoc) Lone(m *Message) bool {
+func (a *Assoc) CanSendSmall(m *Message) bool {
 	t := &a.tx
 	q, sb := t.q, t.sb
-	if q == nil || q.messages > 0 && !(t.lateSack.on && q.messages == 1) {
+	if q == nil || q.messages > 0 && !(t.deferredSack.on && q.messages == 1) {
 		return false
 	}
-	if m.Unordered || m.Immediate || m.Lent || m.Keyed || m.LimitRtx || m.Droppable || m.Of != nil || m.Unit != 0 || m.Lifetime != 0 || m.Remote.IsValid() {
+	if m.Unordered || m.Immediate || m.Borrowed || m.Keyed || m.LimitRtx || m.Droppable || m.Of != nil || m.SegmentSize != 0 || m.Lifetime != 0 || m.Remote.IsValid() {
 		return false
 	}
-	if !a.onlyData() || a.Open() {
+	if !a.onlyNewDataDue() || a.BatchOpen() {
 		return false
 	}
 	p, n := &a.paths[0], len(m.Header)+len(m.Body)
-	if n == 0 || len(m.Header) > MaxHeader || q.headerLen()+n > p.pmdcs()-wire.SackHeaderLen || int(m.SID) >= len(q.streams) || int(m.SID) >= q.nstreams || !q.rests(n) {
+	if n == 0 || len(m.Header) > MaxHeader || q.headerLen()+n > p.pmdcs()-wire.SackHeaderLen || int(m.SID) >= len(q.streams) || int(m.SID) >= q.nstreams || !q.idleWithRoom(n) {
 		return false
 	}
 	st := &q.streams[m.SID]
@@ -27,13 +27,13 @@ func (a *Assoc) Lone(m *Message) bool {
 	if a.rx.tsns.hasGaps() || len(a.rx.tsns.dups) > 0 {
 		return false // the acknowledgement is longer
 	}
-	return (!a.cfg.Bundle || sb.Flight(0) == 0) && sb.onlyNew() && n <= sb.rwnd && !sb.images.open && int(sb.next-sb.base) < len(sb.recs)
+	return (!a.cfg.Bundle || sb.Flight(0) == 0) && sb.onlyNew() && n <= sb.rwnd && !sb.rtxCopies.open && int(sb.next-sb.base) < len(sb.recs)
 }
 
-// SendLone queues a message of which Lone has just said that it is one, and appends its
+// SendSmall queues a message of which Lone has just said that it is one, and appends its
 // packet to b, as Send and PollTransmit would one after the other. It tells of the packet
 // in tx. It reports false, and has done nothing, if the packet has to wait.
-func (a *Assoc) SendLone(now Time, m *Message, b []byte, tx *Transmit) ([]byte, bool) {
+func (a *Assoc) SendSmall(now Time, m *Message, b []byte, tx *Transmit) ([]byte, bool) {
 	if !a.mayFill(now, 0) {
 		return b, false
 	}
@@ -44,7 +44,7 @@ func (a *Assoc) SendLone(now Time, m *Message, b []byte, tx *Transmit) ([]byte, 
 	q.begin(st, o)
 	o.sent, o.fsn, o.refs = o.length, 1, 1
 	st.inFlight++
-	t.run, t.hold, t.sackLater = 0, holdNone, false
+	t.pipelined, t.cork, t.sackAtEnd = 0, corkNone, false
 	t.bytes += uint64(n)
 	t.messages++
 	t.busy = true
@@ -72,7 +72,7 @@ func (a *Assoc) SendLone(now Time, m *Message, b []byte, tx *Transmit) ([]byte, 
 // rests reports whether nothing waits to be sent, nothing holds messages back, and there
 // is room for one of n bytes. A scheduler that counts bytes has to know of them; others are
 // after a message that went alone as they were before.
-func (q *SendQueue) rests(n int) bool {
-	return q.waiting == 0 && q.opened == 0 && q.routed == 0 && q.lent == nil && !q.held && !q.blocked && !q.stalled &&
+func (q *SendQueue) idleWithRoom(n int) bool {
+	return q.waiting == 0 && q.opened == 0 && q.routed == 0 && q.borrowed == nil && !q.held && !q.blocked && !q.stalled &&
 		q.kind != SchedFair && q.kind != SchedWFQ && q.fits(int64(n))
 }

@@ -6,25 +6,25 @@ package core
 
 // whole reports whether f, which begins a message of st that is not known, is all of
 // it and may wait so.
-func (r *reassembly) whole(st *inStream, f *frag) bool {
+func (r *reassembly) isUnfragmented(st *inStream, f *frag) bool {
 	return f.unordered && f.begin && f.end && r.cfg.pieces && !st.paused && !st.queued
 }
 
-func (r *reassembly) pushWhole(st *inStream, f *frag) {
-	st.wholes++
-	r.wholes.push(f)
+func (r *reassembly) pushUnfragmented(st *inStream, f *frag) {
+	st.unfragmented++
+	r.unfragmented.push(f)
 }
 
-func (r *reassembly) removeWhole(f *frag) {
-	r.streams[f.sid].wholes--
-	r.wholes.remove(f)
+func (r *reassembly) removeUnfragmented(f *frag) {
+	r.streams[f.sid].unfragmented--
+	r.unfragmented.remove(f)
 }
 
-// popWhole is popPiece for the first of r.wholes.
-func (r *reassembly) popWhole(p *Piece) {
-	f := r.wholes.head
-	r.removeWhole(f)
-	r.wholes.head.fetch()
+// popUnfragmented is popPiece for the first of r.wholes.
+func (r *reassembly) popUnfragmented(p *Piece) {
+	f := r.unfragmented.head
+	r.removeUnfragmented(f)
+	r.unfragmented.head.prefetch()
 	r.msgID++
 	*p = Piece{}
 	p.SID, p.PPID, p.Unordered, p.Begin, p.End = f.sid, f.ppid, true, true, true
@@ -38,13 +38,13 @@ func (r *reassembly) popWhole(p *Piece) {
 	}
 }
 
-// holdWholes makes messages of those of a stream, or of anyStream, that is paused or
+// convertUnfragmented makes messages of those of a stream, or of anyStream, that is paused or
 // read otherwise than by popPiece.
-func (r *reassembly) holdWholes(sid int) {
-	for f := r.wholes.head; f != nil; {
+func (r *reassembly) convertUnfragmented(sid int) {
+	for f := r.unfragmented.head; f != nil; {
 		next := f.next
 		if sid == anyStream || sid == int(f.sid) {
-			r.removeWhole(f)
+			r.removeUnfragmented(f)
 			m := r.newMessage(r.stream(f.sid), f.msg, true)
 			r.append(m, f)
 			r.deliver(m)

@@ -118,9 +118,9 @@ func observed(a *Assoc) string {
 		r.reasm.frags, r.reasm.msgs, r.reasm.window, r.reasm.mem.pinned, a.ecn, a.shut.gotData, r.reasm.loose.n, r.reasm.numbered.n, r.reasm.open.n, streams)
 }
 
-// What HandleRun takes in is taken in as by HandlePacket, whatever the trains are like:
+// What HandleInSequence takes in is taken in as by HandlePacket, whatever the trains are like:
 // after each all that can be seen is the same, and what is read.
-func TestRunsAreTakenInAsPackets(t *testing.T) {
+func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 	taken, wholes := 0, 0
 	for seed := range uint64(400) {
 		cfg := Config{Pieces: seed%2 == 1, NoInterleaving: seed%4 >= 2, ZeroChecksum: seed%5 == 4}
@@ -128,7 +128,7 @@ func TestRunsAreTakenInAsPackets(t *testing.T) {
 			cfg.RecvBuffer = 100_000
 		}
 		plain := cfg
-		plain.general = true
+		plain.slowPath = true
 		p, q := newPair(t, seed, &cfg), newPair(t, seed, &plain)
 		p.zeroSum, q.zeroSum = cfg.ZeroChecksum, cfg.ZeroChecksum
 		p.connect()
@@ -161,12 +161,12 @@ func TestRunsAreTakenInAsPackets(t *testing.T) {
 			if rng.IntN(20) == 0 {
 				pkt.ECN = ECNCE
 			}
-			got := x.receiveTrain(now, pkt, train, p)
+			got := x.receiveBatch(now, pkt, train, p)
 			taken += got
-			if got > 0 && x.rx.reasm.wholes.head != nil {
+			if got > 0 && x.rx.reasm.unfragmented.head != nil {
 				wholes += got
 			}
-			if n := y.receiveTrain(now, pkt, train, q); n != 0 {
+			if n := y.receiveBatch(now, pkt, train, q); n != 0 {
 				t.Fatalf("seed %d: %d packets in runs", seed, n)
 			}
 			if a, b := observed(x), observed(y); a != b {
@@ -174,8 +174,8 @@ func TestRunsAreTakenInAsPackets(t *testing.T) {
 			}
 			if len(held) > 0 && rng.IntN(3) == 0 {
 				k := 1 + rng.IntN(len(held))
-				taken += x.receiveTrain(now, pkt, held[:k], p)
-				y.receiveTrain(now, pkt, held[:k], q)
+				taken += x.receiveBatch(now, pkt, held[:k], p)
+				y.receiveBatch(now, pkt, held[:k], q)
 				if a, b := observed(x), observed(y); a != b {
 					t.Fatalf("seed %d: late, runs leave\n%s\npackets\n%s", seed, a, b)
 				}
@@ -217,9 +217,9 @@ func TestRunsAreTakenInAsPackets(t *testing.T) {
 	}
 }
 
-// receiveTrain takes in the packets of a train as a driver does, those of one size
-// after another. It returns how many HandleRun took.
-func (a *Assoc) receiveTrain(now Time, pkt Packet, train [][]byte, p *pair) (taken int) {
+// receiveBatch takes in the packets of a train as a driver does, those of one size
+// after another. It returns how many HandleInSequence took.
+func (a *Assoc) receiveBatch(now Time, pkt Packet, train [][]byte, p *pair) (taken int) {
 	for len(train) > 0 {
 		size, n := len(train[0]), 1
 		for n < len(train) && n < maxTrain && len(train[n]) == size {
@@ -232,7 +232,7 @@ func (a *Assoc) receiveTrain(now Time, pkt Packet, train [][]byte, p *pair) (tak
 			pkt.Data = b[:size]
 			b = b[size:]
 			if a.HandlePacket(now, &pkt) == DropNone {
-				k := a.HandleRun(now, &pkt, b, size)
+				k := a.HandleInSequence(now, &pkt, b, size)
 				b = b[k*size:]
 				taken += k
 			}
@@ -270,7 +270,7 @@ func received(a *Assoc) (got []byte) {
 }
 
 // A packet that is not the peer's leaves nothing behind, though it came behind one that is.
-func TestRunOfStrangersMakesNoStream(t *testing.T) {
+func TestInSequenceBatchOfUnknownStreamMakesNoStream(t *testing.T) {
 	for _, flags := range []byte{0, flagUnordered, flagUnordered | flagBegin | flagEnd} {
 		p := newPair(t, 1, &Config{Pieces: true})
 		p.connect()
@@ -286,11 +286,11 @@ func TestRunOfStrangersMakesNoStream(t *testing.T) {
 		b[wire.HeaderLen+1] = flags
 		b[wire.HeaderLen+9] = 7 // the stream
 		wire.SetChecksum(b)
-		if n := a.HandleRun(p.now, &pkt, b, len(b)); n != 0 || a.rx.reasm.streams[7] != nil {
+		if n := a.HandleInSequence(p.now, &pkt, b, len(b)); n != 0 || a.rx.reasm.streams[7] != nil {
 			t.Errorf("flags %d: %d packets taken, stream made %v", flags, n, a.rx.reasm.streams[7] != nil)
 		}
 		for n := range b { // whatever is left of it
-			if k := a.HandleRun(p.now, &pkt, b[:n], n); k != 0 {
+			if k := a.HandleInSequence(p.now, &pkt, b[:n], n); k != 0 {
 				t.Errorf("%d bytes: %d packets taken", n, k)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 // A train of datagrams must fit the socket whatever their size: 45 of 1,456
 // bytes are more than the largest UDP payload and less than 64 KiB.
-func TestTrainsOfAnySizeAreSent(t *testing.T) {
+func TestBatchesOfAnySizeAreSent(t *testing.T) {
 	p := newLoopbackPair(t, loopback(), &sctp.Config{MTU: 1500}, &sctp.Config{MTU: 1500})
 	full := p.a.MaxPayload()
 	buf, msg := make([]byte, full), make([]byte, full)

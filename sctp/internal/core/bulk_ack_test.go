@@ -19,7 +19,7 @@ func TestChunksAreAcknowledgedAtOnceAsOneByOne(t *testing.T) {
 			sb[i] = NewScoreboard(q[i], config)
 			sb[i].watchSizes(0, 1<<16, 10, 1<<17)
 		}
-		sb[1].general = true
+		sb[1].slowPath = true
 		now := second
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now += Time(rapid.IntRange(0, 40).Draw(t, "dt")) * ms

@@ -64,15 +64,15 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 		h.sendMsg(m, size)
 		if rng.IntN(5) == 0 {
 			m := &Message{SID: m.SID, Unordered: true, Immediate: m.Immediate, Headers: []byte{}}
-			if m.Unit = h.assoc.MaxPayload(); rng.IntN(3) == 0 {
-				m.Unit = 50 + rng.IntN(m.Unit)
+			if m.SegmentSize = h.assoc.MaxPayload(); rng.IntN(3) == 0 {
+				m.SegmentSize = 50 + rng.IntN(m.SegmentSize)
 			}
 			m.Body = make([]byte, 1+rng.IntN(100_000))
 			for i := range m.Body {
 				m.Body[i] = byte(rng.Uint32())
 			}
-			if lead := rng.IntN(MaxHeader); lead < m.Unit/2 {
-				m.Unit -= lead
+			if lead := rng.IntN(MaxHeader); lead < m.SegmentSize/2 {
+				m.SegmentSize -= lead
 				_, n := m.size()
 				for range n * lead {
 					m.Headers = append(m.Headers, byte(rng.Uint32()))
@@ -119,7 +119,7 @@ func TestShortWaysBuildTheSamePackets(t *testing.T) {
 		}
 		loss := int(seed%3) * 15
 		general := cfg
-		general.general = true
+		general.slowPath = true
 		short, n, w := conversation(t, seed, cfg, loss)
 		long, none, _ := conversation(t, seed, general, loss)
 		if none != 0 {

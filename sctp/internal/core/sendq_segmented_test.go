@@ -10,9 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// seriesOf makes a series of a body, and the same messages one by one. Headers of hdr
+// segmentedOf makes a series of a body, and the same messages one by one. Headers of hdr
 // bytes tell the number of the message.
-func seriesOf(sid uint16, body []byte, unit, hdr int, immediate bool) (s Message, each []Message) {
+func segmentedOf(sid uint16, body []byte, unit, hdr int, immediate bool) (s Message, each []Message) {
 	for at := 0; at < len(body); at += unit {
 		part := body[at:min(at+unit, len(body))]
 		h := bytes.Repeat([]byte{byte(len(each)), byte(hdr)}, hdr)[:hdr]
@@ -20,13 +20,13 @@ func seriesOf(sid uint16, body []byte, unit, hdr int, immediate bool) (s Message
 		each = append(each, Message{SID: sid, PPID: 9, Unordered: true, Header: h, Body: part, Force: true})
 	}
 	each[len(each)-1].Immediate = immediate
-	s.SID, s.PPID, s.Unordered, s.Body, s.Unit, s.Force, s.Immediate = sid, 9, true, body, unit, true, immediate
+	s.SID, s.PPID, s.Unordered, s.Body, s.SegmentSize, s.Force, s.Immediate = sid, 9, true, body, unit, true, immediate
 	return s, each
 }
 
 // A series is sent, and sent again, as its messages one by one are: the same bytes in
 // the same packets, whatever else is sent, lost or acknowledged.
-func TestSeriesIsItsMessages(t *testing.T) {
+func TestSegmentedSendMatchesItsMessages(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		var opts []txOption
 		for _, o := range []txOption{withIData, withRACK, withPR} {
@@ -73,7 +73,7 @@ func TestSeriesIsItsMessages(t *testing.T) {
 					body[i] = byte(i * i >> 5)
 				}
 				unit := rapid.SampledFrom([]int{200, 700, 1000, 1368, 1600, 2500}).Draw(r, "unit")
-				s, each := seriesOf(uint16(rapid.IntRange(0, 2).Draw(r, "sid")), body, unit,
+				s, each := segmentedOf(uint16(rapid.IntRange(0, 2).Draw(r, "sid")), body, unit,
 					rapid.SampledFrom([]int{0, 16, MaxHeader}).Draw(r, "header"), rapid.Bool().Draw(r, "immediate"))
 				for i := range each {
 					each[i].Owner = &owners[0]
@@ -117,10 +117,10 @@ func TestSeriesIsItsMessages(t *testing.T) {
 	})
 }
 
-func TestSeriesRefused(t *testing.T) {
+func TestSegmentedRefused(t *testing.T) {
 	body := make([]byte, 100)
 	good := func() Message {
-		return Message{Unordered: true, Unit: 40, Headers: make([]byte, 3*5), Body: body}
+		return Message{Unordered: true, SegmentSize: 40, Headers: make([]byte, 3*5), Body: body}
 	}
 	for _, tt := range []struct {
 		name string
@@ -129,18 +129,18 @@ func TestSeriesRefused(t *testing.T) {
 	}{
 		{"as it is", func(m *Message) {}, nil},
 		{"without headers", func(m *Message) { m.Headers = nil }, nil},
-		{"of MaxSeries", func(m *Message) { m.Body, m.Headers = make([]byte, MaxSeries), nil }, nil},
-		{"over MaxSeries", func(m *Message) { m.Body, m.Headers = make([]byte, MaxSeries+1), nil }, ErrSeries},
+		{"of MaxSeries", func(m *Message) { m.Body, m.Headers = make([]byte, MaxSegmented), nil }, nil},
+		{"over MaxSeries", func(m *Message) { m.Body, m.Headers = make([]byte, MaxSegmented+1), nil }, ErrSegmented},
 		{"headers of MaxHeader", func(m *Message) { m.Headers = make([]byte, 3*MaxHeader) }, nil},
-		{"longer headers", func(m *Message) { m.Headers = make([]byte, 3*MaxHeader+3) }, ErrSeries},
-		{"headers of different lengths", func(m *Message) { m.Headers = make([]byte, 16) }, ErrSeries},
-		{"Unit < 0", func(m *Message) { m.Unit = -1 }, ErrSeries},
-		{"no body", func(m *Message) { m.Body = nil }, ErrSeries},
-		{"ordered", func(m *Message) { m.Unordered = false }, ErrSeries},
-		{"a Header", func(m *Message) { m.Header = body[:1] }, ErrSeries},
-		{"a lifetime", func(m *Message) { m.Lifetime = 1 }, ErrSeries},
-		{"limited retransmissions", func(m *Message) { m.LimitRtx = true }, ErrSeries},
-		{"a priority", func(m *Message) { m.Droppable = true }, ErrSeries},
+		{"longer headers", func(m *Message) { m.Headers = make([]byte, 3*MaxHeader+3) }, ErrSegmented},
+		{"headers of different lengths", func(m *Message) { m.Headers = make([]byte, 16) }, ErrSegmented},
+		{"Unit < 0", func(m *Message) { m.SegmentSize = -1 }, ErrSegmented},
+		{"no body", func(m *Message) { m.Body = nil }, ErrSegmented},
+		{"ordered", func(m *Message) { m.Unordered = false }, ErrSegmented},
+		{"a Header", func(m *Message) { m.Header = body[:1] }, ErrSegmented},
+		{"a lifetime", func(m *Message) { m.Lifetime = 1 }, ErrSegmented},
+		{"limited retransmissions", func(m *Message) { m.LimitRtx = true }, ErrSegmented},
+		{"a priority", func(m *Message) { m.Droppable = true }, ErrSegmented},
 	} {
 		q := NewSendQueue(4<<20, 1, SchedRR)
 		m := good()
@@ -152,10 +152,10 @@ func TestSeriesRefused(t *testing.T) {
 }
 
 // A Unit longer than the body makes a series of one message, however long it is.
-func TestSeriesOfOne(t *testing.T) {
+func TestSegmentedOfOne(t *testing.T) {
 	for _, unit := range []int{101, math.MaxInt - 4, math.MaxInt} {
 		h := newTxTest(t)
-		h.pushMsg(Message{Unordered: true, Unit: unit, Headers: []byte("five "), Body: make([]byte, 100)})
+		h.pushMsg(Message{Unordered: true, SegmentSize: unit, Headers: []byte("five "), Body: make([]byte, 100)})
 		d := h.packet(0)
 		if len(d) != 1 || len(d[0].Payload) != 105 || !d[0].Begin || !d[0].End || h.q.Pending() {
 			t.Errorf("Unit %d: %d chunks, pending %v: %+v", unit, len(d), h.q.Pending(), d)
@@ -164,9 +164,9 @@ func TestSeriesOfOne(t *testing.T) {
 }
 
 // A series is counted as the messages that it stands for.
-func TestSeriesCounts(t *testing.T) {
+func TestSegmentedCounts(t *testing.T) {
 	h := newTxTest(t)
-	h.pushMsg(Message{Unordered: true, Unit: 40, Headers: make([]byte, 3*5), Body: make([]byte, 100)})
+	h.pushMsg(Message{Unordered: true, SegmentSize: 40, Headers: make([]byte, 3*5), Body: make([]byte, 100)})
 	if h.q.Messages() != 3 || h.q.Buffered() != 115 || h.q.Unsent() != 115 {
 		t.Errorf("Messages %d, Buffered %d, Unsent %d, want 3, 115, 115", h.q.Messages(), h.q.Buffered(), h.q.Unsent())
 	}
@@ -182,7 +182,7 @@ func TestSeriesCounts(t *testing.T) {
 }
 
 // A series needs the room that its messages would.
-func TestSeriesNeedsRoom(t *testing.T) {
+func TestSegmentedNeedsRoom(t *testing.T) {
 	q := NewSendQueue(10_000, 1, SchedRR)
 	if err := q.Push(second, &Message{Body: []byte("x")}); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestSeriesNeedsRoom(t *testing.T) {
 		messages int
 		want     error
 	}{{10_000 / messageCharge, ErrWouldBlock}, {10_000/messageCharge - 2, nil}} {
-		m := Message{Unordered: true, Unit: 1, Body: make([]byte, tt.messages)}
+		m := Message{Unordered: true, SegmentSize: 1, Body: make([]byte, tt.messages)}
 		if err := q.Push(second, &m); err != tt.want {
 			t.Errorf("%d messages: Push = %v, want %v", tt.messages, err, tt.want)
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
+func TestShortBatchesAreCorkedOnBusyLocalPaths(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		delay time.Duration
@@ -31,7 +31,7 @@ func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
 				p.a.flush()
 			}
 			p.a.send(1, 10)
-			if held := p.a.assoc.holdTrain(64, 64<<10); held != tc.holds {
+			if held := p.a.assoc.ShouldCork(64, 64<<10); held != tc.holds {
 				t.Errorf("held back with %d bytes in flight and round trips of %v: %v, want %v",
 					p.a.assoc.tx.sb.TotalFlight(), time.Duration(p.a.assoc.baseRTT(0)), held, tc.holds)
 			}
@@ -43,7 +43,7 @@ func TestShortTrainsWaitOnBusyLocalPaths(t *testing.T) {
 
 // The end of one of two messages waits if messages come one after the other, each
 // before the one in front of it is acknowledged.
-func TestHoldOfTwoMessages(t *testing.T) {
+func TestCorkOfTwoMessages(t *testing.T) {
 	p := newOpenLocalPair(t)
 	q := p.a.assoc.tx.q
 	waits := func(n int, want bool) {
@@ -54,8 +54,8 @@ func TestHoldOfTwoMessages(t *testing.T) {
 			t.Errorf("message %d, %d under way: the end waits: %v, want %v", n, q.Messages(), got, want)
 		}
 	}
-	for n := range holdRun + 5 {
-		waits(n, n >= holdRun)
+	for n := range corkPipelined + 5 {
+		waits(n, n >= corkPipelined)
 		if !p.driveUntil(time.Second, func() bool { return q.Messages() < 2 }) || q.Empty() {
 			t.Fatalf("message %d: %d under way, want 1", n, q.Messages())
 		}
@@ -68,10 +68,10 @@ func TestHoldOfTwoMessages(t *testing.T) {
 }
 
 // What waits for acknowledgements that are lost is the first probe.
-func TestHeldEndIsTheLossProbe(t *testing.T) {
+func TestCorkedEndIsTheLossProbe(t *testing.T) {
 	p := newOpenLocalPair(t)
 	tx := &p.a.assoc.tx
-	for n := range holdRun {
+	for n := range corkPipelined {
 		p.driveUntil(time.Second, func() bool { return n == 0 || tx.q.Messages() < 2 })
 		p.a.send(1, 70<<10)
 		p.a.flush()
@@ -80,7 +80,7 @@ func TestHeldEndIsTheLossProbe(t *testing.T) {
 	p.advance(time.Millisecond) // the SACKs that are on their way arrive
 	p.a.send(1, 70<<10)
 	p.a.flush()
-	if tx.q.Messages() >= holdMessages || tx.q.Unsent() == 0 {
+	if tx.q.Messages() >= corkMinMessages || tx.q.Unsent() == 0 {
 		t.Fatalf("%d messages under way, %d bytes wait", tx.q.Messages(), tx.q.Unsent())
 	}
 	probes := tx.sb.Stats().Probes

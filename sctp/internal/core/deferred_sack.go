@@ -2,19 +2,19 @@ package core
 
 import "github.com/weftstack/weft/sctp/wire"
 
-// lateSack is an acknowledgement that was put off. It came in front of data, as that
+// deferredSack is an acknowledgement that was put off. It came in front of data, as that
 // of a request does in front of the answer, and takes as long to take in as the data:
 // who waits for these goes first. For the association it is as if it had come later, save
 // that round-trip times are those of when it came.
-type lateSack struct {
+type deferredSack struct {
 	at        Time // when it came
 	cum, rwnd uint32
 	on        bool
 }
 
-// putOffSack keeps a SACK chunk for later, if nothing waits for it and data follows in
+// deferSackChunk keeps a SACK chunk for later, if nothing waits for it and data follows in
 // the packet. It reports whether it did.
-func (a *Assoc) putOffSack(now Time, c *wire.Chunk, rest []byte) bool {
+func (a *Assoc) deferSackChunk(now Time, c *wire.Chunk, rest []byte) bool {
 	if len(rest) < wire.DataHeaderLen {
 		return false
 	}
@@ -22,16 +22,16 @@ func (a *Assoc) putOffSack(now Time, c *wire.Chunk, rest []byte) bool {
 		return false
 	}
 	x, err := wire.ParseSack(*c)
-	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || !a.mayPutOff(TSN(x.CumTSN), x.RWND) {
+	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || !a.canDeferSack(TSN(x.CumTSN), x.RWND) {
 		return false
 	}
-	a.putOffAck(now, TSN(x.CumTSN), x.RWND)
+	a.deferSack(now, TSN(x.CumTSN), x.RWND)
 	return true
 }
 
-// mayPutOff reports whether nothing waits for what a SACK chunk says that tells of neither
+// canDeferSack reports whether nothing waits for what a SACK chunk says that tells of neither
 // gaps nor duplicates.
-func (a *Assoc) mayPutOff(cum TSN, rwnd uint32) bool {
+func (a *Assoc) canDeferSack(cum TSN, rwnd uint32) bool {
 	if a.state != Established || a.shut.wanted || a.cfg.TellDry {
 		return false
 	}
@@ -45,25 +45,25 @@ func (a *Assoc) mayPutOff(cum TSN, rwnd uint32) bool {
 	return rwnd != 0 && cum == t.sb.next-1 // else it might seem later to acknowledge what is sent until then
 }
 
-// putOffAck keeps what mayPutOff is true of.
-func (a *Assoc) putOffAck(now Time, cum TSN, rwnd uint32) {
-	a.tx.lateSack = lateSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
+// deferSack keeps what canDeferSack is true of.
+func (a *Assoc) deferSack(now Time, cum TSN, rwnd uint32) {
+	a.tx.deferredSack = deferredSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
 }
 
-// HasLateSack reports whether SettleSack would do something.
-func (a *Assoc) HasLateSack() bool { return a.tx.lateSack.on }
+// HasDeferredSack reports whether ProcessDeferredSack would do something.
+func (a *Assoc) HasDeferredSack() bool { return a.tx.deferredSack.on }
 
-// SettleSack takes in the acknowledgement that HandlePacket put off, if there is one
+// ProcessDeferredSack takes in the acknowledgement that HandlePacket put off, if there is one
 // (see Packet.Later). Events and PollTransmit may be due afterwards.
-func (a *Assoc) SettleSack() {
-	if a.tx.lateSack.on {
-		a.settleSack()
+func (a *Assoc) ProcessDeferredSack() {
+	if a.tx.deferredSack.on {
+		a.processDeferredSack()
 	}
 }
 
-func (a *Assoc) settleSack() {
-	l := a.tx.lateSack
-	a.tx.lateSack.on = false
+func (a *Assoc) processDeferredSack() {
+	l := a.tx.deferredSack
+	a.tx.deferredSack.on = false
 	if !a.state.canSendData() {
 		return
 	}

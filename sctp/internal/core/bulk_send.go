@@ -17,25 +17,25 @@ const (
 	fsnInChunk = 16
 )
 
-// nextRun appends the packets that nextData would append next, up to segs of segSize
+// bulkData appends the packets that nextData would append next, up to segs of segSize
 // bytes, as far as each is filled by a part of the same message that neither begins nor
 // ends it, or by one message of a series that is not the last; room is what a packet may
 // need of b's capacity. Of such packets little more than two numbers and the data differ.
 // It returns how many there are, and appends nothing if nextData has to see what comes.
-func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs, room int) ([]byte, int) {
+func (a *Assoc) bulkData(now Time, b []byte, i int, header []byte, segSize, segs, room int) ([]byte, int) {
 	t, p := &a.tx, &a.paths[i]
 	q, sb := t.q, t.sb
-	if t.hold == holdAll || a.cfg.Bundle || a.cfg.MaxBurst > 0 || p.single || len(a.paths) != 1 ||
+	if t.cork == corkAll || a.cfg.Bundle || a.cfg.MaxBurst > 0 || p.single || len(a.paths) != 1 ||
 		!sb.onlyNew() || !a.cfg.NoPacing && p.pacer.Rate() != 0 {
 		return b, 0
 	}
-	m := q.middle(now)
+	m := q.bulkSource(now)
 	if m == nil {
 		return b, 0
 	}
 	over := q.headerLen()
 	n := min((p.pmdcs()-over)&^3, maxFragment)
-	if u := int(m.series.unit); u != 0 {
+	if u := int(m.segmented.size); u != 0 {
 		if wire.HeaderLen+2*(over+u) <= p.mtu {
 			return b, 0 // another one fits behind it
 		}
@@ -46,24 +46,24 @@ func (a *Assoc) nextRun(now Time, b []byte, i int, header []byte, segSize, segs,
 		return b, 0
 	}
 	end := m.end
-	if m.series.unit != 0 {
+	if m.segmented.size != 0 {
 		end = m.length
 	}
 	k := min(segs, 1+(cap(b)-len(b)-room)/segSize, (cwnd-flight+over+n-1)/(over+n), int((end-m.sent-1)/int64(n)))
 	if p.mtu-segSize > over {
 		k-- // the last of a series, which is shorter, may fit behind the one before it
 	}
-	if k = sb.canRun(k, n); k <= 1 {
+	if k = sb.bulkRoom(k, n); k <= 1 {
 		return b, 0
 	}
-	b = sb.appendRun(b, now, i, m, &run{header: header, space: p.mtu - wire.HeaderLen, n: n, k: k, sum: a.summed(i)})
-	q.advanceRun(m, n, k)
+	b = sb.appendBulk(b, now, i, m, &bulk{header: header, space: p.mtu - wire.HeaderLen, n: n, k: k, sum: a.summed(i)})
+	q.advanceBulk(m, n, k)
 	a.dataSent(now, i, k*(over+n), k)
 	return b, k
 }
 
 // run describes packets that are built at once.
-type run struct {
+type bulk struct {
 	header []byte // common to all
 	space  int    // behind the header, of which the chunk need not fill all
 	n, k   int    // bytes of data in each, and how many there are
@@ -73,46 +73,46 @@ type run struct {
 // middle returns the message or series that goes on next if what follows of it is next,
 // too, and nil if it is not plain that this is so: where the scheduler is asked in
 // between, only its stream has something to send.
-func (q *SendQueue) middle(now Time) *outMsg {
+func (q *SendQueue) bulkSource(now Time) *outMsg {
 	if q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
 		return nil
 	}
 	m := q.head(now)
 	switch {
-	case m == nil || m.sent == 0 || (q.interleave || m.series.unit != 0) && q.ready != 1:
+	case m == nil || m.sent == 0 || (q.interleave || m.segmented.size != 0) && q.ready != 1:
 		return nil
-	case m.series.unit != 0 && m.sent != m.at, m.series.unit == 0 && m.sent < int64(m.hdrLen):
+	case m.segmented.size != 0 && m.sent != m.at, m.segmented.size == 0 && m.sent < int64(m.hdrLen):
 		return nil
 	}
 	return m
 }
 
-// advanceRun is advance for k chunks of n bytes of what middle returned.
-func (q *SendQueue) advanceRun(m *outMsg, n, k int) {
+// advanceBulk is advance for k chunks of n bytes of what middle returned.
+func (q *SendQueue) advanceBulk(m *outMsg, n, k int) {
 	m.sent += int64(k * n)
-	if m.fsn += uint32(k); m.series.unit != 0 {
+	if m.fsn += uint32(k); m.segmented.size != 0 {
 		m.end = m.sent
-		m.nextOfSeries()
+		m.nextSegment()
 		q.chunks -= k
 	}
 	m.refs += uint32(k)
 	q.streams[m.sid].inFlight += int32(k)
 	q.unsent -= int64(k * n)
-	q.sched.sentRun(m.sid, n+q.headerLen(), k)
+	q.sched.sentBulk(m.sid, n+q.headerLen(), k)
 }
 
-// canRun returns how many of k chunks with n bytes each the peer's window and the
+// bulkRoom returns how many of k chunks with n bytes each the peer's window and the
 // scoreboard have room for.
-func (s *Scoreboard) canRun(k, n int) int {
-	if !s.useRACK || s.gather.holes != nil && n >= s.gather.least && len(*s.gather.holes) < cap(*s.gather.holes) {
+func (s *Scoreboard) bulkRoom(k, n int) int {
+	if !s.useRACK || s.gather.iovecs != nil && n >= s.gather.least && len(*s.gather.iovecs) < cap(*s.gather.iovecs) {
 		return 0
 	}
 	return min(k, s.rwnd/n, len(s.recs)-s.Outstanding())
 }
 
-// appendRun appends packets, each of which has one chunk with the next x.n bytes of m,
+// appendBulk appends packets, each of which has one chunk with the next x.n bytes of m,
 // or its next message of that length.
-func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, x *run) []byte {
+func (s *Scoreboard) appendBulk(b []byte, now Time, path int, m *outMsg, x *bulk) []byte {
 	f := &s.paths[path]
 	r, n, k := &f.rack, x.n, x.k
 	s.clock = now
@@ -125,7 +125,7 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, x *run) 
 	var proto [wire.HeaderLen + wire.IDataHeaderLen]byte
 	i, _, _ := m.bounds(m.sent)
 	d := wire.Data{SID: m.sid, SSN: uint16(m.mid), MID: m.mid + i, PPID: m.ppid, Unordered: m.flags&msgUnordered != 0}
-	many := m.series.unit != 0
+	many := m.segmented.size != 0
 	d.Begin, d.End = many, many
 	head := s.q.appendHeader(append(proto[:0], x.header...), &d, n)
 
@@ -134,12 +134,12 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, x *run) 
 	h := 0
 	if many {
 		h = int(m.hdrLen)
-		lead, body = m.series.headers[int(i)*h:], m.body[int(i)*(n-h):]
+		lead, body = m.segmented.headers[int(i)*h:], m.body[int(i)*(n-h):]
 	} else {
 		body = m.body[off-int64(m.hdrLen)-m.gone:]
 	}
 	front, part := len(head)+h, n-h
-	rec.img = s.images.ref(len(b) + len(head))
+	rec.rtxCopy = s.rtxCopies.ref(len(b) + len(head))
 	if r.n == 0 {
 		r.head = t
 	} else {
@@ -174,8 +174,8 @@ func (s *Scoreboard) appendRun(b []byte, now Time, path int, m *outMsg, x *run) 
 		*s.rec(t) = rec
 		f.set.add(t)
 		rec.prev = t
-		if rec.img != 0 {
-			rec.img += uint32(front + part)
+		if rec.rtxCopy != 0 {
+			rec.rtxCopy += uint32(front + part)
 		}
 		if t, off = t+1, off+int64(n); !many {
 			fsn++

@@ -15,20 +15,20 @@ const checksumField = wire.HeaderLen - 4
 // A packet is begun, each part of the association adds what it has for the
 // packet's path, and if that is nothing the packet is dropped again.
 func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
-	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); ok || !a.tx.lateSack.on {
+	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); ok || !a.tx.deferredSack.on {
 		return out, tx, ok
 	}
-	a.SettleSack() // it may let go what waits
+	a.ProcessDeferredSack() // it may let go what waits
 	return a.pollTransmit(now, buf, maxSegs)
 }
 
 func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
-	a.tx.segSize, a.tx.sackLater = 0, false
-	open := a.tx.sb != nil && a.tx.sb.images.open
-	if a.tx.hold = holdNone; a.holdTrain(maxSegs, cap(buf)-len(buf)) {
-		if a.tx.hold = holdAll; open {
-			a.tx.hold = holdShort
+	a.tx.segSize, a.tx.sackAtEnd = 0, false
+	open := a.tx.sb != nil && a.tx.sb.rtxCopies.open
+	if a.tx.cork = corkNone; a.ShouldCork(maxSegs, cap(buf)-len(buf)) {
+		if a.tx.cork = corkAll; open {
+			a.tx.cork = corkTail
 		}
 	}
 	largest := a.largestPacket()
@@ -40,15 +40,15 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 	late := false         // it may not stay open
 	if open {
 		next = a.tx.sb.next - TSN(a.tx.sb.unsent)
-		if a.Open() {
-			o := a.tx.open
-			buf, tx, plain = a.resume(now)
+		if a.BatchOpen() {
+			o := a.tx.openBatch
+			buf, tx, plain = a.resumeBatch(now)
 			bytes, chunks = o.bytes, o.chunks
 			start, first, p = 0, 0, built{Tuple: tx.Tuple, ecn: tx.ECN}
 			a.tx.segSize = tx.SegSize
 			copy(header[:], o.header[:])
-			if *o = (openTrain{}); !plain {
-				a.leaves(&tx)
+			if *o = (openBatch{}); !plain {
+				a.closeBatch(&tx)
 				a.stats.PacketsSent += uint64(tx.Segs)
 				return buf, tx, true
 			}
@@ -68,7 +68,7 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 		}
 		if plain {
 			var n int
-			if buf, n = a.nextRun(now, buf, first, header[:], tx.SegSize, maxSegs-tx.Segs, largest); n > 0 {
+			if buf, n = a.bulkData(now, buf, first, header[:], tx.SegSize, maxSegs-tx.Segs, largest); n > 0 {
 				tx.Segs += n
 				continue
 			}
@@ -96,11 +96,11 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			a.tx.segSize = n
 		case n > tx.SegSize || p.oversize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
 			// It does not go with the others: keep it for the next call.
-			a.fill(buf, at)
+			a.fillIOVecs(buf, at)
 			a.tx.carry.put(p, buf[at:])
 			buf = buf[:at]
 			if open {
-				a.leaves(&tx)
+				a.closeBatch(&tx)
 			}
 			a.stats.PacketsSent += uint64(tx.Segs)
 			return buf, tx, true
@@ -114,22 +114,22 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 			tx.Last = !a.spread()
 			break
 		}
-		if tx.Segs == 1 && a.plain(now, first, &tx, false) {
+		if tx.Segs == 1 && a.restIsNewData(now, first, &tx, false) {
 			plain = true
 			copy(header[:], buf[start:start+checksumField])
 		}
 	}
 	if open && tx.Segs > 0 {
-		if n := a.tx.sb.next.Sub(next); plain && !full && !late && n > 0 && tx.Segs < maxSegs && a.tx.hold == holdShort {
-			if a.tx.open == nil {
-				a.tx.open = new(openTrain)
+		if n := a.tx.sb.next.Sub(next); plain && !full && !late && n > 0 && tx.Segs < maxSegs && a.tx.cork == corkTail {
+			if a.tx.openBatch == nil {
+				a.tx.openBatch = new(openBatch)
 			}
-			*a.tx.open = openTrain{tx: tx, n: len(buf), bytes: bytes + a.tx.sb.Flight(0), chunks: chunks + a.tx.sb.FlightChunks(0),
+			*a.tx.openBatch = openBatch{tx: tx, n: len(buf), bytes: bytes + a.tx.sb.Flight(0), chunks: chunks + a.tx.sb.FlightChunks(0),
 				header: [checksumField]byte(header[:])}
 			a.tx.sb.unsent = n
 			return buf[:start], Transmit{}, false
 		}
-		a.leaves(&tx)
+		a.closeBatch(&tx)
 	}
 	a.stats.PacketsSent += uint64(tx.Segs)
 	return buf, tx, len(buf) > start
@@ -159,15 +159,15 @@ func (a *Assoc) Room() int {
 // plain reports whether the packets of a train that follow the first, on path i, have
 // nothing but new data in them, so that nextData can build them: all else that was due is
 // in the first one, and more falls due with other calls only. A SACK may wait that need not
-// leave yet, if sackGoes said so or the train was begun by an earlier call.
-func (a *Assoc) plain(now Time, i int, tx *Transmit, begun bool) bool {
+// leave yet, if bundlesSack said so or the train was begun by an earlier call.
+func (a *Assoc) restIsNewData(now Time, i int, tx *Transmit, begun bool) bool {
 	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
 		return false
 	}
-	if a.cfg.general || a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
+	if a.cfg.slowPath || a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
 		return false
 	}
-	if a.asc.mute || a.asc.sent || a.ecn.cwr || !begun && a.rx.sack.pending() && !a.tx.sackLater || a.authDue(i) || a.alone.n > 0 || a.mtuProbe() >= 0 {
+	if a.asc.mute || a.asc.sent || a.ecn.cwr || !begun && a.rx.sack.pending() && !a.tx.sackAtEnd || a.authDue(i) || a.standalone.n > 0 || a.mtuProbe() >= 0 {
 		return false
 	}
 	_, due := a.duePath(now, i)
@@ -187,7 +187,7 @@ func (a *Assoc) dataECN() uint8 {
 // takes longer to find that out. It reports false if it has to be asked.
 func (a *Assoc) firstData(now Time, b []byte) (_ []byte, p built, ok bool) {
 	t := &a.tx
-	if !t.q.Pending() || t.q.routed > 0 || !a.onlyData() {
+	if !t.q.Pending() || t.q.routed > 0 || !a.onlyNewDataDue() {
 		return b, p, false
 	}
 	t.q.key, t.q.maxChunk = 0, 0
@@ -197,10 +197,10 @@ func (a *Assoc) firstData(now Time, b []byte) (_ []byte, p built, ok bool) {
 	return b, p, ok
 }
 
-// onlyData reports whether it is plain that new data and a SACK are all that may be due, on
+// onlyNewDataDue reports whether it is plain that new data and a SACK are all that may be due, on
 // the only path.
-func (a *Assoc) onlyData() bool {
-	if a.cfg.general || a.state != Established || len(a.paths) != 1 || a.tx.carry.full || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
+func (a *Assoc) onlyNewDataDue() bool {
+	if a.cfg.slowPath || a.state != Established || len(a.paths) != 1 || a.tx.carry.full || a.standalone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
 		return false
 	}
 	p := &a.paths[0]
@@ -220,7 +220,7 @@ func (a *Assoc) nextData(now Time, b []byte, i int, header []byte) (_ []byte, ec
 		return b, 0, false
 	}
 	b = append(b, header...)
-	if (t.segSize == 0 || t.sackLater) && a.rx.sack.pending() && a.sackGoes(now) {
+	if (t.segSize == 0 || t.sackAtEnd) && a.rx.sack.pending() && a.bundlesSack(now) {
 		b = a.appendAck(b, end-len(b))
 	}
 	least, begin := t.q.headerLen(), len(b)
@@ -248,7 +248,7 @@ func (a *Assoc) Idle(now Time) bool { return !a.rx.sack.due(now) && a.onlyAcks()
 func (a *Assoc) onlyAcks() bool {
 	t := &a.tx
 	if a.state != Established || a.shut.wanted || t.q.Pending() || t.q.unblocked || t.busy && t.q.Empty() ||
-		t.sb.HasRtx() || t.sb.ForwardDue() || t.carry.full || a.Open() || a.alone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
+		t.sb.HasRtx() || t.sb.ForwardDue() || t.carry.full || a.BatchOpen() || a.standalone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
 		return false
 	}
 	if a.asc.mute || a.asc.send || len(a.asc.queue) > 0 || a.rc.send || len(a.rc.queue) > 0 || !a.paths[a.dataPath()].confirmed {

@@ -9,7 +9,7 @@ import (
 
 // A Posted is a buffer of a reader that found nothing to read and waits: what comes next
 // may go there without a stop in the queues.
-type Posted struct {
+type PostedBuffer struct {
 	Stream int // that it waits for, or AnyStream
 	Dst    []byte
 
@@ -21,21 +21,21 @@ type Posted struct {
 // AnyStream is the Stream of a Posted that takes what comes.
 const AnyStream = anyStream
 
-// A LonePacket is a [Packet] for [Assoc.HandleLone]. It points to the addresses, which need
+// A SmallPacket is a [Packet] for [Assoc.HandleSmall]. It points to the addresses, which need
 // only be compared: the processor waits for those that were just written to be copied.
-type LonePacket struct {
+type SmallPacket struct {
 	Data   []byte
 	Local  *netip.Addr
 	Remote *netip.AddrPort
 	ECN    uint8
 }
 
-// HandleLone takes in a packet whose only message is all that there is to read, and copies
+// HandleSmall takes in a packet whose only message is all that there is to read, and copies
 // it to where its reader waits: as HandlePacket with Packet.Later, EndBatch and Read would,
 // one after the other, save that these look at everything that might be otherwise. It
 // reports false if anything is, and has taken in nothing but an acknowledgement that was
 // put off before. Data changes during the call, see wire.VerifyInPlace.
-func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
+func (a *Assoc) HandleSmall(now Time, p *SmallPacket, post *PostedBuffer) bool {
 	d := p.Data
 	if len(d) < wire.HeaderLen+wire.DataHeaderLen+1 || len(d)&3 != 0 {
 		return false
@@ -50,7 +50,7 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 		at += wire.SackHeaderLen
 	}
 	rx, r := &a.rx, a.rx.reasm
-	if r == nil || !a.lonely(now, p) {
+	if r == nil || !a.smallExpected(now, p) {
 		return false
 	}
 	over, typ := wire.DataHeaderLen, wire.ChunkData
@@ -67,7 +67,7 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 		TSN(binary.BigEndian.Uint32(c[tsnInChunk:])) != rx.tsns.cum+1 {
 		return false
 	}
-	st := r.idle(sid)
+	st := r.idleStream(sid)
 	if st == nil {
 		return false
 	}
@@ -79,12 +79,12 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 	} else if uint32(binary.BigEndian.Uint16(c[ssnInChunk:])) != st.next {
 		return false
 	}
-	if a.tx.lateSack.on {
-		if a.settleSack(); a.state != Established {
+	if a.tx.deferredSack.on {
+		if a.processDeferredSack(); a.state != Established {
 			return false
 		}
 	}
-	if ack && !a.mayPutOff(acked, rwnd) {
+	if ack && !a.canDeferSack(acked, rwnd) {
 		return false
 	}
 	// Last, as it takes longest.
@@ -92,11 +92,11 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 		return false
 	}
 	if ack {
-		a.putOffAck(now, acked, rwnd)
+		a.deferSack(now, acked, rwnd)
 	}
 	copy(post.Dst, c[over:over+n])
 	rx.messages++
-	a.tookInOrder(now, 1, n)
+	a.countInSequence(now, 1, n)
 	rx.sack.endBatch()
 	post.N = n
 	r.msgID++
@@ -116,9 +116,9 @@ func (a *Assoc) HandleLone(now Time, p *LonePacket, post *Posted) bool {
 
 // lonely reports whether all that HandlePacket, EndBatch and Read look at besides the
 // chunks is as plain as it can be, and the packet need not be acknowledged at once.
-func (a *Assoc) lonely(now Time, p *LonePacket) bool {
+func (a *Assoc) smallExpected(now Time, p *SmallPacket) bool {
 	rx, s, in := &a.rx, &a.rx.sack, &a.in
-	if a.state != Established || a.cfg.general || a.auth.on || p.ECN == ECNCE || a.asc.pruned || len(a.paths) != 1 || in.path != 0 {
+	if a.state != Established || a.cfg.slowPath || a.auth.on || p.ECN == ECNCE || a.asc.pruned || len(a.paths) != 1 || in.path != 0 {
 		return false
 	}
 	d := p.Data
@@ -136,7 +136,7 @@ func (a *Assoc) lonely(now Time, p *LonePacket) bool {
 
 // idle returns a stream from and of which nothing is held, as none is of any other, if
 // messages of it go to readers; else nil.
-func (r *reassembly) idle(sid uint16) *inStream {
+func (r *reassembly) idleStream(sid uint16) *inStream {
 	w := &r.window
 	if r.cfg.pieces || r.frags > 0 || r.msgs > 0 || r.last != nil || r.current != nil || r.deferAll || w.told < w.limit/2 || int(sid) >= len(r.streams) {
 		return nil

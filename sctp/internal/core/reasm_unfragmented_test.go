@@ -7,7 +7,7 @@ import (
 
 // Unordered messages of one chunk need no record of a message, and come in the order
 // of arrival.
-func TestWholePieces(t *testing.T) {
+func TestUnfragmentedPieces(t *testing.T) {
 	for _, idata := range []bool{false, true} {
 		r := newRecv(reasmConfig{pieces: true, interleaved: idata})
 		mustAdd(t, r, chunk(1, 1, 0, 0, "UBE", "a"), chunk(2, 2, 0, 0, "UBE", "b"), chunk(4, 1, 1, 0, "UBE", "c"))
@@ -36,7 +36,7 @@ func TestWholePieces(t *testing.T) {
 
 // Pieces of streams and unordered messages take turns: a run of either does not keep
 // the others waiting.
-func TestWholePiecesTakeTurns(t *testing.T) {
+func TestUnfragmentedPiecesTakeTurns(t *testing.T) {
 	r := newRecv(reasmConfig{pieces: true})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "BE", "x"), chunk(2, 0, 1, 0, "BE", "y"), chunk(3, 0, 2, 0, "BE", "z"),
 		chunk(4, 1, 0, 0, "UBE", "a"), chunk(5, 1, 0, 0, "UBE", "b"), chunk(6, 1, 0, 0, "UBE", "c"), chunk(7, 1, 0, 0, "UBE", "d"))
@@ -47,7 +47,7 @@ func TestWholePiecesTakeTurns(t *testing.T) {
 
 // What came first of a stream goes first, whatever it is: who reuses a stream once all
 // on it is acknowledged finds it so, as sessions of RFC 5043 do.
-func TestWholePiecesGoFirst(t *testing.T) {
+func TestUnfragmentedPiecesGoFirst(t *testing.T) {
 	for _, idata := range []bool{false, true} {
 		r := newRecv(reasmConfig{pieces: true, interleaved: idata})
 		mustAdd(t, r, chunk(1, 1, 0, 0, "UBE", "a"), chunk(2, 1, 1, 0, "UBE", "b"), chunk(3, 2, 0, 0, "UBE", "x"),
@@ -66,7 +66,7 @@ func TestWholePiecesGoFirst(t *testing.T) {
 
 // A stream that is paused holds back what had arrived before, and lets go of it in
 // the same order, with what came meanwhile.
-func TestWholePiecesPaused(t *testing.T) {
+func TestUnfragmentedPiecesPaused(t *testing.T) {
 	for _, idata := range []bool{false, true} {
 		r := newRecv(reasmConfig{pieces: true, interleaved: idata})
 		mustAdd(t, r, chunk(1, 1, 0, 0, "UBE", "a"), chunk(2, 2, 0, 0, "UBE", "b"), chunk(3, 1, 1, 0, "UBE", "c"))
@@ -84,7 +84,7 @@ func TestWholePiecesPaused(t *testing.T) {
 }
 
 // Who reads rather than pops gets them, too.
-func TestWholePiecesRead(t *testing.T) {
+func TestUnfragmentedPiecesRead(t *testing.T) {
 	r := newRecv(reasmConfig{pieces: true})
 	mustAdd(t, r, chunk(1, 1, 0, 0, "UBE", "a"), chunk(2, 2, 0, 0, "UBE", "b"))
 	if got := r.appendReadable(nil); !slices.Equal(got, []uint16{1, 2}) {
@@ -101,7 +101,7 @@ func TestWholePiecesRead(t *testing.T) {
 }
 
 // Memory is freed with the queue.
-func TestWholePiecesClosed(t *testing.T) {
+func TestUnfragmentedPiecesClosed(t *testing.T) {
 	r := newRecv(reasmConfig{pieces: true})
 	mustAdd(t, r, chunk(1, 1, 0, 0, "UBE", "a"), chunk(2, 2, 0, 0, "UBE", "b"))
 	if r.close(); r.frags != 0 || r.window.held != 0 {

@@ -9,13 +9,13 @@ import (
 
 // late is two ends that are between a request and its answer: A has sent something,
 // and what acknowledges it is about to come, with data.
-type late struct {
+type deferredHarness struct {
 	*pump
 	t *testing.T
 }
 
-func newLate(t *testing.T, cfg *Config) *late {
-	l := &late{pump: newPump(t, cfg), t: t}
+func newDeferredHarness(t *testing.T, cfg *Config) *deferredHarness {
+	l := &deferredHarness{pump: newPump(t, cfg), t: t}
 	for range 20 { // as they go on
 		l.send(l.a)
 		l.move(l.a, l.z)
@@ -29,7 +29,7 @@ func newLate(t *testing.T, cfg *Config) *late {
 	return l
 }
 
-func (l *late) send(a *Assoc) {
+func (l *deferredHarness) send(a *Assoc) {
 	l.t.Helper()
 	if err := a.Send(l.now, &Message{SID: 1, Header: []byte("short")}); err != nil {
 		l.t.Fatal(err)
@@ -37,7 +37,7 @@ func (l *late) send(a *Assoc) {
 }
 
 // answer has Z's answer arrive at A, who may put its SACK off.
-func (l *late) answer(edit func(pkt []byte)) {
+func (l *deferredHarness) answer(edit func(pkt []byte)) {
 	l.t.Helper()
 	out, tx, ok := l.z.PollTransmit(l.now, l.buf[:0], 1)
 	if !ok {
@@ -47,17 +47,17 @@ func (l *late) answer(edit func(pkt []byte)) {
 		edit(out)
 		wire.SetChecksum(out)
 	}
-	p := Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: out, Later: true}
+	p := Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: out, DeferSack: true}
 	if d := l.a.HandlePacket(l.now, &p); d != DropNone {
 		l.t.Fatal("the answer was dropped:", d)
 	}
 	l.a.EndBatch(l.now)
 }
 
-// wantLate checks that a SACK was put off, while the data in its packet was not.
-func (l *late) wantLate(want bool) {
+// wantDeferred checks that a SACK was put off, while the data in its packet was not.
+func (l *deferredHarness) wantDeferred(want bool) {
 	l.t.Helper()
-	if got := l.a.HasLateSack(); got != want {
+	if got := l.a.HasDeferredSack(); got != want {
 		l.t.Errorf("the SACK was put off: %v, want %v", got, want)
 	}
 	if n := l.a.tx.sb.Outstanding(); n == 0 == want {
@@ -69,24 +69,24 @@ func (l *late) wantLate(want bool) {
 }
 
 func TestSackIsPutOff(t *testing.T) {
-	l := newLate(t, nil)
+	l := newDeferredHarness(t, nil)
 	rtt := 30 * time.Microsecond
 	l.now += Time(rtt)
 	sacks := l.a.stats.SacksReceived
 	l.answer(nil)
-	l.wantLate(true)
+	l.wantDeferred(true)
 	// What answers the answer leaves before the SACK is taken in.
 	l.send(l.a)
 	l.now += Time(time.Millisecond)
 	if !l.move(l.a, l.z) {
 		t.Error("the next request did not leave")
 	}
-	if !l.a.HasLateSack() {
+	if !l.a.HasDeferredSack() {
 		t.Error("the SACK was taken in before the next request left")
 	}
 	before := l.a.tx.sb.paths[0].rack.rtt
-	l.a.SettleSack()
-	if n := l.a.tx.sb.Outstanding(); l.a.HasLateSack() || n != 1 {
+	l.a.ProcessDeferredSack()
+	if n := l.a.tx.sb.Outstanding(); l.a.HasDeferredSack() || n != 1 {
 		t.Errorf("%d chunks are outstanding, want that of the next request", n)
 	}
 	if got := l.a.tx.sb.paths[0].rack.rtt; got != Time(rtt) || before == got {
@@ -95,29 +95,29 @@ func TestSackIsPutOff(t *testing.T) {
 	if got := l.a.stats.SacksReceived - sacks; got != 1 {
 		t.Errorf("%d SACKs were counted", got)
 	}
-	l.a.SettleSack() // of which there is none
+	l.a.ProcessDeferredSack() // of which there is none
 	l.run()
 }
 
 // Whatever may need the SACK takes it in first.
 func TestSackIsNotPutOffForGood(t *testing.T) {
-	for name, f := range map[string]func(l *late){
-		"next packet": func(l *late) { l.send(l.z); l.move(l.z, l.a) },
-		"timer":       func(l *late) { l.now = l.a.NextTimeout(); l.a.HandleTimeout(l.now) },
-		"no room in the window": func(l *late) {
+	for name, f := range map[string]func(l *deferredHarness){
+		"next packet": func(l *deferredHarness) { l.send(l.z); l.move(l.z, l.a) },
+		"timer":       func(l *deferredHarness) { l.now = l.a.NextTimeout(); l.a.HandleTimeout(l.now) },
+		"no room in the window": func(l *deferredHarness) {
 			l.a.paths[0].single = true // one packet in flight, until it is acknowledged
 			l.send(l.a)
 			l.move(l.a, l.z)
 		},
-		"shutdown": func(l *late) { l.a.Shutdown(l.now) },
+		"shutdown": func(l *deferredHarness) { l.a.Shutdown(l.now) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLate(t, nil)
+			l := newDeferredHarness(t, nil)
 			l.answer(nil)
-			l.wantLate(true)
+			l.wantDeferred(true)
 			timeouts, again := l.a.stats.Timeouts, l.a.tx.sb.Stats()
 			f(l)
-			if l.a.HasLateSack() {
+			if l.a.HasDeferredSack() {
 				t.Error("it still waits")
 			}
 			if now := l.a.tx.sb.Stats(); l.a.stats.Timeouts != timeouts || now.Probes != again.Probes {
@@ -130,67 +130,67 @@ func TestSackIsNotPutOffForGood(t *testing.T) {
 // A SACK is taken in at once if anything may hang on it.
 func TestSackIsNotPutOff(t *testing.T) {
 	at := wire.HeaderLen + wire.ChunkHeaderLen // of the SACK's value
-	for name, f := range map[string]func(l *late){
-		"two outstanding": func(l *late) { l.send(l.a); l.move(l.a, l.z); l.answer(nil) },
-		"more to send":    func(l *late) { l.send(l.a); l.answer(nil) },
-		"dry":             func(l *late) { l.a.cfg.TellDry = true; l.answer(nil) },
-		"closed window": func(l *late) {
+	for name, f := range map[string]func(l *deferredHarness){
+		"two outstanding": func(l *deferredHarness) { l.send(l.a); l.move(l.a, l.z); l.answer(nil) },
+		"more to send":    func(l *deferredHarness) { l.send(l.a); l.answer(nil) },
+		"dry":             func(l *deferredHarness) { l.a.cfg.TellDry = true; l.answer(nil) },
+		"closed window": func(l *deferredHarness) {
 			l.answer(func(pkt []byte) { copy(pkt[at+4:], []byte{0, 0, 0, 0}) })
 		},
-		"shutdown": func(l *late) { l.a.Shutdown(l.now); l.answer(nil) },
+		"shutdown": func(l *deferredHarness) { l.a.Shutdown(l.now); l.answer(nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLate(t, nil)
+			l := newDeferredHarness(t, nil)
 			f(l)
-			if l.a.HasLateSack() {
+			if l.a.HasDeferredSack() {
 				t.Error("it was put off")
 			}
 		})
 	}
 	t.Run("alone", func(t *testing.T) {
-		l := newLate(t, &Config{SackEvery: 1})
+		l := newDeferredHarness(t, &Config{SackEvery: 1})
 		l.z.PollTransmit(l.now, l.buf[:0], 1) // lost
 		l.z.rx.sack.force()
 		l.answer(nil)
-		if l.a.HasLateSack() || l.a.tx.sb.Outstanding() > 0 {
+		if l.a.HasDeferredSack() || l.a.tx.sb.Outstanding() > 0 {
 			t.Error("it was put off")
 		}
 	})
 	// It would acknowledge what was sent in the meantime.
 	t.Run("of what was not sent", func(t *testing.T) {
-		l := newLate(t, nil)
+		l := newDeferredHarness(t, nil)
 		l.answer(func(pkt []byte) { pkt[at+3]++ })
 		if l.a.State() != Closed {
 			t.Error("the association goes on")
 		}
 	})
 	t.Run("nobody settles it", func(t *testing.T) {
-		l := newLate(t, nil)
+		l := newDeferredHarness(t, nil)
 		l.move(l.z, l.a)
-		l.wantLate(false)
+		l.wantDeferred(false)
 	})
 }
 
 // What was acknowledged before the association ended was delivered.
 func TestAbortSettlesSack(t *testing.T) {
-	l := newLate(t, nil)
+	l := newDeferredHarness(t, nil)
 	l.answer(nil)
-	l.wantLate(true)
+	l.wantDeferred(true)
 	l.a.Abort(l.now, nil)
-	if n := l.a.tx.sb.Outstanding(); l.a.HasLateSack() || n > 0 {
+	if n := l.a.tx.sb.Outstanding(); l.a.HasDeferredSack() || n > 0 {
 		t.Errorf("%d chunks were outstanding", n)
 	}
 }
 
 // Timers of what left while a SACK was put off count from then.
 func TestPutOffSackLeavesTimers(t *testing.T) {
-	l := newLate(t, nil)
+	l := newDeferredHarness(t, nil)
 	l.answer(nil)
-	l.wantLate(true)
+	l.wantDeferred(true)
 	l.send(l.a)
 	l.now += Time(time.Second) / 2
 	l.move(l.a, l.z)
-	l.a.SettleSack()
+	l.a.ProcessDeferredSack()
 	if got, want := l.a.timers.path[0][timerT3], l.now+l.a.paths[0].rto.Value(); got != want {
 		t.Errorf("T3 expires at %v, want %v", got, want)
 	}
@@ -201,9 +201,9 @@ func TestPutOffSackLeavesTimers(t *testing.T) {
 
 // A message that an empty buffer would take is not refused, nor another one dropped for it.
 func TestPutOffSackMakesRoom(t *testing.T) {
-	l := newLate(t, &Config{SendBuffer: 20_000})
+	l := newDeferredHarness(t, &Config{SendBuffer: 20_000})
 	l.answer(nil)
-	l.wantLate(true)
+	l.wantDeferred(true)
 	if err := l.a.Send(l.now, &Message{SID: 1, Body: make([]byte, 20_000)}); err != nil {
 		t.Error(err)
 	}

@@ -58,8 +58,8 @@ func (w *twins) fatal(format string, args ...any) {
 func all(a *Assoc) string {
 	q, sb := a.tx.q, a.tx.sb
 	s := observed(a)
-	s += fmt.Sprint("|", a.tx.lateSack, a.tx.run, a.tx.busy, a.tx.bytes, a.tx.messages, a.tx.sackAt, a.NextTimeout(), a.timers.one, a.timers.path)
-	s += fmt.Sprint("|", q.buffered, q.unsent, q.messages, q.waiting, q.ready, q.arrivals, q.soft, q.near, len(q.released), q.blocked)
+	s += fmt.Sprint("|", a.tx.deferredSack, a.tx.pipelined, a.tx.busy, a.tx.bytes, a.tx.messages, a.tx.sackAt, a.NextTimeout(), a.timers.one, a.timers.path)
+	s += fmt.Sprint("|", q.buffered, q.unsent, q.messages, q.waiting, q.ready, q.arrivals, q.soft, q.lowRTT, len(q.released), q.blocked)
 	for i := range q.streams {
 		st := &q.streams[i]
 		s += fmt.Sprint(" ", st.mid, st.umid, st.ordered, st.inFlight, st.head != nil, st.queued)
@@ -174,8 +174,8 @@ func (w *twins) send(i int) {
 	var tx [2]Transmit
 	var ok [2]bool
 	x, y := w.ends[0][i], w.ends[1][i]
-	if !more && x.Lone(&m) {
-		out[0], ok[0] = x.SendLone(w.now, &m, w.bufs[0][:0], &tx[0])
+	if !more && x.CanSendSmall(&m) {
+		out[0], ok[0] = x.SendSmall(w.now, &m, w.bufs[0][:0], &tx[0])
 	}
 	if ok[0] {
 		w.sent++
@@ -236,14 +236,14 @@ func (w *twins) arrive(i int) {
 		to = netip.MustParseAddrPort("10.0.0.9:9899")
 	}
 	x, y := w.ends[0][i], w.ends[1][i]
-	post := Posted{Stream: stream, Dst: make([]byte, room)}
+	post := PostedBuffer{Stream: stream, Dst: make([]byte, room)}
 	at := from.Addr()
-	fast := later && waits && x.HandleLone(w.now, &LonePacket{Data: bytes.Clone(f.pkt), Local: &at, Remote: &to, ECN: ecn}, &post)
+	fast := later && waits && x.HandleSmall(w.now, &SmallPacket{Data: bytes.Clone(f.pkt), Local: &at, Remote: &to, ECN: ecn}, &post)
 	for k, a := range []*Assoc{x, y} {
 		if k == 0 && fast {
 			continue
 		}
-		a.HandlePacket(w.now, &Packet{Tuple: Tuple{Local: from, Remote: to}, ECN: ecn, Data: bytes.Clone(f.pkt), Later: later})
+		a.HandlePacket(w.now, &Packet{Tuple: Tuple{Local: from, Remote: to}, ECN: ecn, Data: bytes.Clone(f.pkt), DeferSack: later})
 		a.EndBatch(w.now)
 	}
 	what := fmt.Sprintf("%d takes in %s, at once %v", i, wire.Describe(f.pkt), fast)
@@ -324,12 +324,12 @@ func (w *twins) age(k int) {
 	}
 }
 
-// What SendLone and HandleLone do at once leaves everything as what they stand for does.
-// WEFT_LONE is how many seeds are tried, 120 by default.
-func TestLoneMessagesAreLikeOthers(t *testing.T) {
+// What SendSmall and HandleSmall do at once leaves everything as what they stand for does.
+// WEFT_SMALLMSG is how many seeds are tried, 120 by default.
+func TestSmallMessageFastPathMatchesSlowPath(t *testing.T) {
 	sent, fast := 0, 0
 	seeds := uint64(120)
-	if s := os.Getenv("WEFT_LONE"); s != "" {
+	if s := os.Getenv("WEFT_SMALLMSG"); s != "" {
 		seeds, _ = strconv.ParseUint(s, 10, 64)
 	}
 	for seed := range seeds {
@@ -372,7 +372,7 @@ func TestLoneMessagesAreLikeOthers(t *testing.T) {
 			case 0, 1:
 				w.send(w.rng.IntN(2))
 			case 2:
-				w.each(w.rng.IntN(2), func(a *Assoc) { a.SettleSack() })
+				w.each(w.rng.IntN(2), func(a *Assoc) { a.ProcessDeferredSack() })
 			case 3:
 				w.read(w.rng.IntN(2))
 			case 4:
@@ -405,7 +405,7 @@ func TestLoneMessagesAreLikeOthers(t *testing.T) {
 			w.now += Time(w.rng.IntN(30_000))
 			for i := range 2 {
 				if w.rng.IntN(8) == 0 {
-					w.each(i, func(a *Assoc) { a.SettleSack() })
+					w.each(i, func(a *Assoc) { a.ProcessDeferredSack() })
 				}
 				if at := w.ends[0][i].NextTimeout(); at != 0 && at <= w.now {
 					w.each(i, func(a *Assoc) { a.HandleTimeout(w.now) }) // which settles, too
@@ -438,7 +438,7 @@ func TestLoneMessagesAreLikeOthers(t *testing.T) {
 }
 
 // Whatever might call for more than the message and an acknowledgement takes the long way.
-func TestLoneIsRefused(t *testing.T) {
+func TestSmallSendRefused(t *testing.T) {
 	for i, edit := range []func(a *Assoc, m *Message){
 		nil,
 		func(a *Assoc, m *Message) { m.Header = nil },
@@ -446,12 +446,12 @@ func TestLoneIsRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { m.Body = make([]byte, a.MaxPayload()-wire.SackHeaderLen-len(m.Header)+1) },
 		func(a *Assoc, m *Message) { m.Unordered = true },
 		func(a *Assoc, m *Message) { m.Immediate = true },
-		func(a *Assoc, m *Message) { m.Lent = true },
+		func(a *Assoc, m *Message) { m.Borrowed = true },
 		func(a *Assoc, m *Message) { m.Keyed = true },
 		func(a *Assoc, m *Message) { m.LimitRtx = true },
 		func(a *Assoc, m *Message) { m.Droppable = true },
 		func(a *Assoc, m *Message) { m.Of = new(OpenMessage) },
-		func(a *Assoc, m *Message) { m.Unit = 1 },
+		func(a *Assoc, m *Message) { m.SegmentSize = 1 },
 		func(a *Assoc, m *Message) { m.Lifetime = 1 },
 		func(a *Assoc, m *Message) { m.Remote = a.paths[0].Remote },
 		func(a *Assoc, m *Message) { m.SID = 2 }, // nothing was sent there yet
@@ -461,7 +461,7 @@ func TestLoneIsRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { a.shut.sendReq = true },
 		func(a *Assoc, m *Message) { a.shut.sendAck = true },
 		func(a *Assoc, m *Message) { a.auth.on = true },
-		func(a *Assoc, m *Message) { a.cfg.general = true },
+		func(a *Assoc, m *Message) { a.cfg.slowPath = true },
 		func(a *Assoc, m *Message) { a.paths = append(a.paths, a.paths[0]) },
 		func(a *Assoc, m *Message) { a.paths[0].confirmed = false },
 		func(a *Assoc, m *Message) { a.paths[0].active = false },
@@ -470,7 +470,7 @@ func TestLoneIsRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { a.paths[0].hb.pending = true },
 		func(a *Assoc, m *Message) { a.paths[0].plpmtu.pending = true },
 		func(a *Assoc, m *Message) { a.tx.carry.full = true },
-		func(a *Assoc, m *Message) { a.alone.n = 1 },
+		func(a *Assoc, m *Message) { a.standalone.n = 1 },
 		func(a *Assoc, m *Message) { a.ctl.n = 1 },
 		func(a *Assoc, m *Message) { a.hs.sendAck = true },
 		func(a *Assoc, m *Message) { a.ecn.cwr = true },
@@ -481,13 +481,13 @@ func TestLoneIsRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { a.asc.queue = append(a.asc.queue, asconfOp{}) },
 		func(a *Assoc, m *Message) { a.rc.send = true },
 		func(a *Assoc, m *Message) { a.rc.queue = append(a.rc.queue, nil) },
-		func(a *Assoc, m *Message) { a.tx.open = &openTrain{tx: Transmit{Segs: 1}} },
+		func(a *Assoc, m *Message) { a.tx.openBatch = &openBatch{tx: Transmit{Segs: 1}} },
 		func(a *Assoc, m *Message) { a.tx.q.messages = 2 },
-		func(a *Assoc, m *Message) { a.tx.lateSack.on = false },
+		func(a *Assoc, m *Message) { a.tx.deferredSack.on = false },
 		func(a *Assoc, m *Message) { a.tx.q.waiting = 1 },
 		func(a *Assoc, m *Message) { a.tx.q.opened = 1 },
 		func(a *Assoc, m *Message) { a.tx.q.routed = 1 },
-		func(a *Assoc, m *Message) { a.tx.q.lent = new(outMsg) },
+		func(a *Assoc, m *Message) { a.tx.q.borrowed = new(outMsg) },
 		func(a *Assoc, m *Message) { a.tx.q.held = true },
 		func(a *Assoc, m *Message) { a.tx.q.blocked = true },
 		func(a *Assoc, m *Message) { a.tx.q.stalled = true },
@@ -507,21 +507,21 @@ func TestLoneIsRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { a.tx.sb.permit = true },
 		func(a *Assoc, m *Message) { a.tx.sb.awnd = 0 },
 		func(a *Assoc, m *Message) { a.tx.sb.rwnd = len(m.Header) - 1 },
-		func(a *Assoc, m *Message) { a.tx.sb.images.open = true },
+		func(a *Assoc, m *Message) { a.tx.sb.rtxCopies.open = true },
 		func(a *Assoc, m *Message) { a.tx.sb.recs = a.tx.sb.recs[:1] },
 		func(a *Assoc, m *Message) { a.paths[0].single = true },
 		func(a *Assoc, m *Message) { a.cfg.MaxBurst, a.paths[0].burstFrom = 1, -2000 },
 	} {
-		l := newLate(t, nil)
+		l := newDeferredHarness(t, nil)
 		l.answer(nil)
-		l.wantLate(true)
+		l.wantDeferred(true)
 		m := &Message{SID: 1, Header: []byte("question")}
 		if edit != nil {
 			edit(l.a, m)
 		}
-		got := l.a.Lone(m)
+		got := l.a.CanSendSmall(m)
 		if got {
-			_, got = l.a.SendLone(l.now, m, l.buf[:0], new(Transmit))
+			_, got = l.a.SendSmall(l.now, m, l.buf[:0], new(Transmit))
 		}
 		if got != (edit == nil) {
 			t.Errorf("%d: sent at once: %v", i, got)
@@ -531,81 +531,92 @@ func TestLoneIsRefused(t *testing.T) {
 
 // Packets that are not as plain as they can be take the long way, and leave nothing where
 // a reader waits.
-func TestLonePacketIsRefused(t *testing.T) {
-	for i, edit := range []func(a *Assoc, p *LonePacket, post *Posted){
+func TestSmallPacketRefused(t *testing.T) {
+	for i, edit := range []func(a *Assoc, p *SmallPacket, post *PostedBuffer){
 		nil,
-		func(a *Assoc, p *LonePacket, post *Posted) { p.ECN = ECNCE },
-		func(a *Assoc, p *LonePacket, post *Posted) {
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { p.ECN = ECNCE },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) {
 			at := netip.MustParseAddrPort("10.0.0.9:9899")
 			p.Remote = &at
 		},
-		func(a *Assoc, p *LonePacket, post *Posted) { at := netip.MustParseAddr("10.0.0.9"); p.Local = &at },
-		func(a *Assoc, p *LonePacket, post *Posted) { post.Stream = 2 },
-		func(a *Assoc, p *LonePacket, post *Posted) { post.Dst = post.Dst[:4] },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.state = ShutdownPending },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.cfg.general = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.auth.on = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.asc.pruned = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.paths = append(a.paths, a.paths[0]) },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.in.path = 1 },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.tag++ },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.port++ },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.peer.port++ },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.tsns.high++ },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.tsns.cum++; a.rx.tsns.high++ },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.tsns.dups = []uint32{1} },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rc.in.deferred = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rc.in.holding = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rc.queue = append(a.rc.queue, nil) },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.began = false },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.hadGaps = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.quick = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.urgent = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.spread = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.packets = a.rx.sack.stride - 1 },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.lastAt = 0 },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.lossy = 1 << 60 },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.sack.deadline = 1 },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.cfg.pieces = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.frags = 1 },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.msgs = 1 },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.last = new(message) },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.current = new(message) },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.deferAll = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.window.told = 1 },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams = a.rx.reasm.streams[:1] },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1] = nil },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].paused = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].queued = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].deferred = true },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].held.head = new(frag) },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].current = new(message) },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm.streams[1].next++ },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.rx.reasm = nil },
-		func(a *Assoc, p *LonePacket, post *Posted) { a.tx.sb.awnd = 0 },                                        // the SACK cannot wait
-		func(a *Assoc, p *LonePacket, post *Posted) { p.Data[wire.HeaderLen+13] = 1; wire.SetChecksum(p.Data) }, // gaps
-		func(a *Assoc, p *LonePacket, post *Posted) { p.Data[wire.HeaderLen+15] = 1; wire.SetChecksum(p.Data) }, // duplicates
-		func(a *Assoc, p *LonePacket, post *Posted) { p.Data[8] ^= 1 },
-		func(a *Assoc, p *LonePacket, post *Posted) { clear(p.Data[8:12]) },
-		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = p.Data[:len(p.Data)-4] },
-		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = p.Data[:len(p.Data)-1] },
-		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = append(p.Data, 0, 0, 0, 4) },
-		func(a *Assoc, p *LonePacket, post *Posted) { p.Data = p.Data[:wire.HeaderLen+wire.SackHeaderLen] },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) {
+			at := netip.MustParseAddr("10.0.0.9")
+			p.Local = &at
+		},
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { post.Stream = 2 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { post.Dst = post.Dst[:4] },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.state = ShutdownPending },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.cfg.slowPath = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.auth.on = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.asc.pruned = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.paths = append(a.paths, a.paths[0]) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.in.path = 1 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.tag++ },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.port++ },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.peer.port++ },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.high++ },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.cum++; a.rx.tsns.high++ },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.dups = []uint32{1} },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.in.deferred = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.in.holding = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.queue = append(a.rc.queue, nil) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.began = false },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.hadGaps = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.quick = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.urgent = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.spread = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.packets = a.rx.sack.stride - 1 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.lastAt = 0 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.lossy = 1 << 60 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.deadline = 1 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.cfg.pieces = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.frags = 1 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.msgs = 1 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.last = new(message) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.current = new(message) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.deferAll = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.window.told = 1 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams = a.rx.reasm.streams[:1] },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1] = nil },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].paused = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].queued = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].deferred = true },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].held.head = new(frag) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].current = new(message) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].next++ },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm = nil },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.tx.sb.awnd = 0 }, // the SACK cannot wait
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) {
+			p.Data[wire.HeaderLen+13] = 1
+			wire.SetChecksum(p.Data)
+		}, // gaps
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) {
+			p.Data[wire.HeaderLen+15] = 1
+			wire.SetChecksum(p.Data)
+		}, // duplicates
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { p.Data[8] ^= 1 },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { clear(p.Data[8:12]) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { p.Data = p.Data[:len(p.Data)-4] },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { p.Data = p.Data[:len(p.Data)-1] },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { p.Data = append(p.Data, 0, 0, 0, 4) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) {
+			p.Data = p.Data[:wire.HeaderLen+wire.SackHeaderLen]
+		},
 	} {
 		for _, plain := range []bool{false, true} {
-			l := newLate(t, &Config{NoInterleaving: plain})
+			l := newDeferredHarness(t, &Config{NoInterleaving: plain})
 			received(l.a)
 			out, tx, ok := l.z.PollTransmit(l.now, l.buf[:0], 1)
 			if !ok {
 				t.Fatal("no answer")
 			}
 			local := tx.Remote.Addr()
-			p := &LonePacket{Data: slices.Clone(out), Local: &local, Remote: &tx.Local, ECN: tx.ECN}
-			post := &Posted{Stream: 1, Dst: make([]byte, 5)}
+			p := &SmallPacket{Data: slices.Clone(out), Local: &local, Remote: &tx.Local, ECN: tx.ECN}
+			post := &PostedBuffer{Stream: 1, Dst: make([]byte, 5)}
 			if edit != nil {
 				edit(l.a, p, post)
 			}
-			if got := l.a.HandleLone(l.now, p, post); got != (edit == nil) {
+			if got := l.a.HandleSmall(l.now, p, post); got != (edit == nil) {
 				t.Errorf("%d, I-DATA %v: taken in at once: %v", i, !plain, got)
 			}
 			if want := map[bool]string{true: "short", false: "\x00\x00\x00\x00\x00"}[edit == nil]; string(post.Dst) != want[:len(post.Dst)] {

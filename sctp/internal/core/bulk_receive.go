@@ -13,44 +13,44 @@ const (
 	flagUnordered = 4
 )
 
-// HandleRun takes in packets that came in one train behind p, which HandlePacket took in
+// HandleInSequence takes in packets that came in one train behind p, which HandlePacket took in
 // last, without dropping it: b has them, of size bytes each, and perhaps other ones behind
 // them. It takes those of which each has nothing but the next part of a message that is
-// being received, or the next of a series of unordered messages, as nextRun makes them:
+// being received, or the next of a series of unordered messages, as bulkData makes them:
 // in such packets there is little to look at. It returns how many they are; what follows
 // is for HandlePacket. b changes during the call, see wire.VerifyInPlace.
-func (a *Assoc) HandleRun(now Time, p *Packet, b []byte, size int) int {
+func (a *Assoc) HandleInSequence(now Time, p *Packet, b []byte, size int) int {
 	over := wire.HeaderLen + a.tx.q.headerLen()
-	if size <= over || len(b) < size || a.cfg.general {
+	if size <= over || len(b) < size || a.cfg.slowPath {
 		return 0
 	}
 	// The first chunk has to fill the packet.
 	head := binary.BigEndian.Uint32(b[wire.HeaderLen:])
 	n := int(head&0xffff) - (over - wire.HeaderLen)
-	if n <= 0 || over+(n+3)&^3 != size || !a.mayRun(now, p, wire.ChunkType(head>>24)) {
+	if n <= 0 || over+(n+3)&^3 != size || !a.inSequenceExpected(now, p, wire.ChunkType(head>>24)) {
 		return 0
 	}
-	x := inRun{a: a, p: p, b: b, size: size, over: over, n: n, head: head, zero: p.mayBeZero(&a.cfg),
+	x := inSequence{a: a, p: p, b: b, size: size, over: over, n: n, head: head, zero: p.mayBeZero(&a.cfg),
 		ports: uint32(a.peer.port)<<16 | uint32(a.port), sid: binary.BigEndian.Uint32(b[wire.HeaderLen+sidInChunk:])}
 	k := 0
 	switch uint8(head >> 16) {
 	case 0, flagUnordered:
-		k = x.middle()
+		k = x.nextFragments()
 	case flagUnordered | flagBegin | flagEnd:
-		k = x.wholes()
+		k = x.unfragmented()
 	}
 	if k > 0 {
-		a.tookInOrder(now, k, x.n)
+		a.countInSequence(now, k, x.n)
 	}
 	return k
 }
 
-// mayRun reports whether all that HandlePacket looks at besides the data is as plain as it
+// inSequenceExpected reports whether all that HandlePacket looks at besides the data is as plain as it
 // can be.
-func (a *Assoc) mayRun(now Time, p *Packet, t wire.ChunkType) bool {
+func (a *Assoc) inSequenceExpected(now Time, p *Packet, t wire.ChunkType) bool {
 	rx, in := &a.rx, &a.in
 	s := &rx.sack
-	if a.state != Established || a.tx.lateSack.on || p.ECN == ECNCE || a.asc.pruned || a.auth.need.has(t) || rx.tsns.hasGaps() {
+	if a.state != Established || a.tx.deferredSack.on || p.ECN == ECNCE || a.asc.pruned || a.auth.need.has(t) || rx.tsns.hasGaps() {
 		return false
 	}
 	want := wire.ChunkData
@@ -66,8 +66,8 @@ func (a *Assoc) mayRun(now Time, p *Packet, t wire.ChunkType) bool {
 	return s.calm(now) && (!s.spread || in.path == s.from)
 }
 
-// inRun is a run of packets that are received.
-type inRun struct {
+// inSequence is a run of packets that are received.
+type inSequence struct {
 	a          *Assoc
 	p          *Packet
 	b          []byte
@@ -81,7 +81,7 @@ type inRun struct {
 // next returns the data of packet i if that is one of the run: its checksum is right, and
 // all is as expected up to the stream number. The rest of its header is for the caller,
 // before.
-func (x *inRun) next(i int) (pkt []byte, ok bool) {
+func (x *inSequence) next(i int) (pkt []byte, ok bool) {
 	at := i * x.size
 	if len(x.b)-at < x.size {
 		return nil, false
@@ -95,20 +95,20 @@ func (x *inRun) next(i int) (pkt []byte, ok bool) {
 }
 
 // summed reports whether the checksum of a packet is right.
-func (x *inRun) summed(pkt []byte) bool {
+func (x *inSequence) checksumOK(pkt []byte) bool {
 	if binary.LittleEndian.Uint32(pkt[checksumField:]) == 0 {
 		return x.zero
 	}
 	return wire.VerifyInPlace(pkt)
 }
 
-// plainRoom reports whether another fragment may be taken without a further look.
-func (r *reassembly) plainRoom() bool {
+// roomForFragment reports whether another fragment may be taken without a further look.
+func (r *reassembly) roomForFragment() bool {
 	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.used()+r.window.kept < r.window.size()
 }
 
 // newFrag is reassembly.newFrag for the data of packet i.
-func (x *inRun) newFrag(pkt []byte, i int) *frag {
+func (x *inSequence) newFrag(pkt []byte, i int) *frag {
 	r := x.a.rx.reasm
 	f := r.mem.get(pkt[x.over:][:x.n], x.p.Buf)
 	f.tsn = x.a.rx.tsns.cum + 1 + TSN(i)
@@ -119,7 +119,7 @@ func (x *inRun) newFrag(pkt []byte, i int) *frag {
 
 // middle takes in the packets that have the next parts of the message to which a part
 // was added last.
-func (x *inRun) middle() (k int) {
+func (x *inSequence) nextFragments() (k int) {
 	a := x.a
 	r := a.rx.reasm
 	m := r.last
@@ -133,10 +133,10 @@ func (x *inRun) middle() (k int) {
 	if !r.cfg.interleaved && (TSN(m.next) != a.rx.tsns.cum+1 || !unordered && x.sid&0xffff != m.num) {
 		return 0
 	}
-	for r.plainRoom() {
+	for r.roomForFragment() {
 		pkt, ok := x.next(k)
 		if !ok || r.cfg.interleaved && (binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:]) != m.num ||
-			binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:]) != m.next) || !x.summed(pkt) {
+			binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:]) != m.next) || !x.checksumOK(pkt) {
 			break
 		}
 		f := x.newFrag(pkt, k)
@@ -153,7 +153,7 @@ func (x *inRun) middle() (k int) {
 
 // wholes takes in the packets with the next of a series of unordered messages that each
 // are in one of them.
-func (x *inRun) wholes() (k int) {
+func (x *inSequence) unfragmented() (k int) {
 	a := x.a
 	r := a.rx.reasm
 	sid := uint16(x.sid >> 16)
@@ -165,7 +165,7 @@ func (x *inRun) wholes() (k int) {
 		return 0
 	}
 	mid := uint32(0)
-	for r.plainRoom() {
+	for r.roomForFragment() {
 		pkt, ok := x.next(k)
 		if !ok {
 			break
@@ -177,7 +177,7 @@ func (x *inRun) wholes() (k int) {
 				break
 			}
 		}
-		if !x.summed(pkt) {
+		if !x.checksumOK(pkt) {
 			break
 		}
 		f := x.newFrag(pkt, k)
@@ -189,15 +189,15 @@ func (x *inRun) wholes() (k int) {
 			f.msg, f.seq = messageKey(sid, true, 0), uint32(f.tsn)
 			f.ppid = binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:])
 		}
-		r.pushWhole(st, f)
+		r.pushUnfragmented(st, f)
 		k++
 	}
 	a.rx.messages += uint64(k)
 	return k
 }
 
-// tookInOrder does what k packets entail besides, each with the next chunk, of n bytes.
-func (a *Assoc) tookInOrder(now Time, k, n int) {
+// countInSequence does what k packets entail besides, each with the next chunk, of n bytes.
+func (a *Assoc) countInSequence(now Time, k, n int) {
 	rx := &a.rx
 	a.stats.PacketsReceived += uint64(k)
 	a.shut.gotData = true

@@ -11,21 +11,21 @@ import (
 )
 
 // lender is a host whose messages are lent, as a driver does it.
-type lender struct {
+type borrower struct {
 	*host
 	rng  *rand.Rand
-	mems []*lentMem // all that the association has kept
-	left int        // bytes that were copied by Keep, and how often
+	mems []*retainedMem // all that the association has kept
+	left int            // bytes that were copied by Keep, and how often
 	n    int
 }
 
-// lentMem is memory of a train. It is overwritten once it is released.
-type lentMem struct {
+// retainedMem is memory of a train. It is overwritten once it is released.
+type retainedMem struct {
 	mem []byte
 	n   int
 }
 
-func (m *lentMem) Released(error) {
+func (m *retainedMem) Released(error) {
 	m.n++
 	spoil(m.mem)
 }
@@ -45,7 +45,7 @@ type copied struct {
 func (c *copied) Released(error) { c.n++; spoil(c.mem) }
 
 // lend sends a message of n bytes, and has its memory back afterwards.
-func (l *lender) lend(m *Message, n int) {
+func (l *borrower) lend(m *Message, n int) {
 	p := l.p
 	p.t.Helper()
 	a := l.assoc
@@ -53,7 +53,7 @@ func (l *lender) lend(m *Message, n int) {
 	for i := range data {
 		data[i] = byte(l.rng.Uint32())
 	}
-	m.Body, m.Lent, m.Force = slices.Clone(data[len(m.Header):]), true, true
+	m.Body, m.Borrowed, m.Force = slices.Clone(data[len(m.Header):]), true, true
 	copy(data, m.Header)
 	if err := a.Send(p.now, m); err != nil {
 		p.t.Fatal(err)
@@ -66,15 +66,15 @@ func (l *lender) lend(m *Message, n int) {
 		o.ordered = append(o.ordered, data)
 	}
 	l.poll()
-	a.Keep(l.duplicate)
+	a.EndBorrow(l.duplicate)
 	spoil(m.Body)
-	if a.Lending() {
+	if a.Borrowing() {
 		p.t.Fatal("still lending")
 	}
 	l.check()
 }
 
-func (l *lender) duplicate(b []byte) ([]byte, Owner) {
+func (l *borrower) duplicate(b []byte) ([]byte, Owner) {
 	c := &copied{mem: slices.Clone(b)}
 	l.left += len(b)
 	l.n++
@@ -82,7 +82,7 @@ func (l *lender) duplicate(b []byte) ([]byte, Owner) {
 }
 
 // poll sends what there is, a few trains at most, as a window of the driver's might have it.
-func (l *lender) poll() {
+func (l *borrower) poll() {
 	a, p := l.assoc, l.p
 	for range 1 + l.rng.IntN(5) {
 		var out []byte
@@ -90,14 +90,14 @@ func (l *lender) poll() {
 		var ok bool
 		segs := 1 + l.rng.IntN(44)
 		switch {
-		case !a.Lending() || a.Open():
+		case !a.Borrowing() || a.BatchOpen():
 			out, tx, ok = a.PollTransmit(p.now, make([]byte, 0, MaxPacket), segs)
-		case a.CanLend():
-			m := &lentMem{mem: make([]byte, MaxPacket)}
+		case a.CanBorrow():
+			m := &retainedMem{mem: make([]byte, MaxPacket)}
 			var kept bool
-			if out, tx, ok, kept = a.PollTransmitImage(p.now, m.mem[:0], segs, m); kept {
+			if out, tx, ok, kept = a.PollTransmitRetained(p.now, m.mem[:0], segs, m); kept {
 				l.mems = append(l.mems, m)
-			} else if tx.Kept {
+			} else if tx.Retained {
 				p.t.Fatal("kept and not kept")
 			}
 		default:
@@ -113,7 +113,7 @@ func (l *lender) poll() {
 			out = out[n:]
 		}
 		l.check()
-		if tx.Last && !a.Lending() {
+		if tx.Last && !a.Borrowing() {
 			if _, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), segs); ok {
 				p.t.Fatalf("%d packets after the last", tx.Segs)
 			}
@@ -122,15 +122,15 @@ func (l *lender) poll() {
 }
 
 // check checks what must hold of the images.
-func (l *lender) check() {
+func (l *borrower) check() {
 	p, s := l.p, l.assoc.tx.sb
 	p.t.Helper()
-	x := &s.images
-	if l.assoc.Open() != x.open {
-		p.t.Fatalf("a train is open: %v, and its image: %v", l.assoc.Open(), x.open)
+	x := &s.rtxCopies
+	if l.assoc.BatchOpen() != x.open {
+		p.t.Fatalf("a train is open: %v, and its image: %v", l.assoc.BatchOpen(), x.open)
 	}
 	for t := s.base; t != s.next; t++ {
-		if ref := s.rec(t).img; ref != 0 {
+		if ref := s.rec(t).rtxCopy; ref != 0 {
 			if i := int(uint16(ref>>16) - x.base); i < x.head || i >= len(x.list) || x.list[i].mem == nil {
 				p.t.Fatalf("TSN %d is in image %d of %d to %d", t, i, x.head, len(x.list))
 			}
@@ -140,7 +140,7 @@ func (l *lender) check() {
 
 // Messages that are lent arrive as they were sent, whatever is lost, however few packets
 // a call builds, and whatever else is sent; and what has been released is not read again.
-func TestLentMessages(t *testing.T) {
+func TestBorrowedMessages(t *testing.T) {
 	kept, copies, bytesLeft, sent := 0, 0, 0, 0
 	for seed := range uint64(60) {
 		cfg := Config{NoInterleaving: seed%2 == 1, NoECN: seed%7 == 3, ZeroChecksum: seed%8 == 6, Scheduler: Scheduler(seed / 4 % 6)}
@@ -152,7 +152,7 @@ func TestLentMessages(t *testing.T) {
 		p.net.delay = 50 * time.Microsecond
 		p.net.loss, p.net.dup, p.net.jitter = int(seed%3)*10, int(seed%4), 20*time.Microsecond
 		p.connect()
-		l := &lender{host: p.a, rng: rand.New(rand.NewPCG(seed, 2))}
+		l := &borrower{host: p.a, rng: rand.New(rand.NewPCG(seed, 2))}
 		// The round trip must be known to be short.
 		for range 4 {
 			p.a.send(0, 300_000)
@@ -197,8 +197,8 @@ func TestLentMessages(t *testing.T) {
 		}
 		p.drive()
 		p.wantDelivered()
-		if l.assoc.Open() || l.assoc.tx.sb.images.live() != 0 {
-			t.Fatalf("seed %d: %d images are left", seed, l.assoc.tx.sb.images.live())
+		if l.assoc.BatchOpen() || l.assoc.tx.sb.rtxCopies.live() != 0 {
+			t.Fatalf("seed %d: %d images are left", seed, l.assoc.tx.sb.rtxCopies.live())
 		}
 		for _, m := range l.mems {
 			if m.n != 1 {
@@ -213,8 +213,8 @@ func TestLentMessages(t *testing.T) {
 	}
 }
 
-// lentPair returns a pair on a fast network, and its lender.
-func lentPair(t *testing.T, cfg *Config) (*pair, *lender) {
+// borrowPair returns a pair on a fast network, and its lender.
+func borrowPair(t *testing.T, cfg *Config) (*pair, *borrower) {
 	p := newPair(t, 1, cfg)
 	p.net.delay = 50 * time.Microsecond
 	p.connect()
@@ -222,8 +222,8 @@ func lentPair(t *testing.T, cfg *Config) (*pair, *lender) {
 		p.a.send(0, 400_000)
 		p.drive()
 	}
-	l := &lender{host: p.a, rng: rand.New(rand.NewPCG(1, 2))}
-	if !p.a.assoc.CanLend() {
+	l := &borrower{host: p.a, rng: rand.New(rand.NewPCG(1, 2))}
+	if !p.a.assoc.CanBorrow() {
 		t.Fatal("cannot lend")
 	}
 	return p, l
@@ -231,7 +231,7 @@ func lentPair(t *testing.T, cfg *Config) (*pair, *lender) {
 
 // fill puts so much of several messages under way, and loses it, that a short train
 // waits, and leaves one packet that does.
-func (l *lender) fill() {
+func (l *borrower) fill() {
 	a, p := l.assoc, l.p
 	for range 5 {
 		l.send(0, 20*a.MaxPayload())
@@ -239,34 +239,34 @@ func (l *lender) fill() {
 	for ok := true; ok; {
 		_, _, ok = a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 1)
 	}
-	if a.tx.q.Unsent() != int64(a.MaxPayload()) || a.tx.sb.Flight(0) < holdFlight {
+	if a.tx.q.Unsent() != int64(a.MaxPayload()) || a.tx.sb.Flight(0) < corkMinBytes {
 		p.t.Fatalf("%d bytes under way, %d wait", a.tx.sb.Flight(0), a.tx.q.Unsent())
 	}
 }
 
-// openedTrain returns a lender that has a train of n packets open, and a rest of 100 bytes.
-func openedTrain(t *testing.T, n int) (*pair, *lender) {
-	p, l := lentPair(t, nil)
+// openedBatch returns a lender that has a train of n packets open, and a rest of 100 bytes.
+func openedBatch(t *testing.T, n int) (*pair, *borrower) {
+	p, l := borrowPair(t, nil)
 	a := l.assoc
 	l.fill()
-	if err := a.Send(p.now, &Message{Body: make([]byte, (n-1)*a.MaxPayload()+100), Lent: true}); err != nil {
+	if err := a.Send(p.now, &Message{Body: make([]byte, (n-1)*a.MaxPayload()+100), Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, ok, _ := l.image(20); ok || !a.Open() || a.tx.open.tx.Segs != n {
-		t.Fatalf("sent %v, %d packets wait", ok, a.tx.open.tx.Segs)
+	if _, _, ok, _ := l.image(20); ok || !a.BatchOpen() || a.tx.openBatch.tx.Segs != n {
+		t.Fatalf("sent %v, %d packets wait", ok, a.tx.openBatch.tx.Segs)
 	}
-	a.Keep(l.duplicate)
+	a.EndBorrow(l.duplicate)
 	return p, l
 }
 
 // next polls for 20 packets in other memory.
-func (l *lender) next() (tx Transmit, ok bool) {
+func (l *borrower) next() (tx Transmit, ok bool) {
 	_, tx, ok = l.assoc.PollTransmit(l.p.now, make([]byte, 0, MaxPacket), 20)
 	return tx, ok
 }
 
 // acknowledge has a SACK be due.
-func (l *lender) acknowledge() {
+func (l *borrower) acknowledge() {
 	l.assoc.rx.sack.sawUrgent = true
 	l.assoc.rx.sack.endPacket(l.p.now, 0, false)
 	if !l.assoc.rx.sack.due(l.p.now) {
@@ -275,9 +275,9 @@ func (l *lender) acknowledge() {
 }
 
 // Whatever has a train leave, or fills it up, is not the last to be sent.
-func TestOpenTrainIsNotTheLast(t *testing.T) {
+func TestOpenBatchIsNotTheLast(t *testing.T) {
 	for _, why := range []string{"heartbeat", "loss", "SACK", "full"} {
-		p, l := openedTrain(t, 9)
+		p, l := openedBatch(t, 9)
 		a := l.assoc
 		segs := 9
 		switch why {
@@ -291,38 +291,38 @@ func TestOpenTrainIsNotTheLast(t *testing.T) {
 			l.acknowledge()
 		default:
 			segs = 20
-			if err := a.Send(p.now, &Message{Body: make([]byte, 60*a.MaxPayload()), Lent: true}); err != nil {
+			if err := a.Send(p.now, &Message{Body: make([]byte, 60*a.MaxPayload()), Borrowed: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if tx, ok := l.next(); !ok || tx.Segs != segs || tx.Last || !tx.Kept {
+		if tx, ok := l.next(); !ok || tx.Segs != segs || tx.Last || !tx.Retained {
 			t.Errorf("%s: sent %v, %+v", why, ok, tx)
 		}
-		if tx, ok := l.next(); !ok || tx.Kept && why != "full" {
+		if tx, ok := l.next(); !ok || tx.Retained && why != "full" {
 			t.Errorf("%s: then sent %v, %+v", why, ok, tx)
 		}
 	}
 }
 
 // What waits in an open train keeps the path no busier for that.
-func TestOpenTrainIsNotUnderWay(t *testing.T) {
-	_, l := openedTrain(t, 19)
+func TestOpenBatchIsNotUnderWay(t *testing.T) {
+	_, l := openedBatch(t, 19)
 	a, s := l.assoc, l.assoc.tx.sb
-	o := a.tx.open
+	o := a.tx.openBatch
 	cum := s.base
-	for s.Flight(0)-o.bytes-int(cum-s.base)*s.chunkSize(s.rec(s.base)) >= holdFlight {
+	for s.Flight(0)-o.bytes-int(cum-s.base)*s.chunkSize(s.rec(s.base)) >= corkMinBytes {
 		cum++
 	}
 	if _, err := s.HandleSack(l.p.now, &wire.Sack{CumTSN: uint32(cum - 1), RWND: 1 << 20}); err != nil {
 		t.Fatal(err)
 	}
-	if f := s.Flight(0); f < holdFlight || f-o.bytes >= holdFlight {
+	if f := s.Flight(0); f < corkMinBytes || f-o.bytes >= corkMinBytes {
 		t.Fatalf("%d bytes in flight, %d wait", f, o.bytes)
 	}
-	if s.FlightChunks(0)-o.chunks >= holdStream {
+	if s.FlightChunks(0)-o.chunks >= corkStreamChunks {
 		t.Fatal("too many chunks")
 	}
-	if a.Held(20, MaxPacket) {
+	if a.ShouldCork(20, MaxPacket) {
 		t.Error("held")
 	}
 	if tx, ok := l.next(); !ok || tx.Segs < 19 {
@@ -333,19 +333,19 @@ func TestOpenTrainIsNotUnderWay(t *testing.T) {
 // A SACK that is due waits in no train, with data or without.
 func TestSackLeavesAtOnce(t *testing.T) {
 	for _, rest := range []int{100, 8*1400 + 100} {
-		p, l := lentPair(t, &Config{NoECN: true})
+		p, l := borrowPair(t, &Config{NoECN: true})
 		a := l.assoc
 		full := a.MaxPayload()
 		l.fill()
-		if err := a.Send(p.now, &Message{Body: make([]byte, 19*full+rest), Lent: true}); err != nil {
+		if err := a.Send(p.now, &Message{Body: make([]byte, 19*full+rest), Borrowed: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, tx, ok, _ := l.image(20); !ok || tx.Segs != 20 || a.Open() || !a.Lending() {
-			t.Fatalf("sent %v, %+v, open %v", ok, tx, a.Open())
+		if _, tx, ok, _ := l.image(20); !ok || tx.Segs != 20 || a.BatchOpen() || !a.Borrowing() {
+			t.Fatalf("sent %v, %+v, open %v", ok, tx, a.BatchOpen())
 		}
 		l.acknowledge() // of what came meanwhile
-		if _, tx, ok, _ := l.image(20); !ok || a.Open() || a.rx.sack.pending() {
-			t.Errorf("rest of %d: sent %v, %+v, open %v, a SACK waits %v", rest, ok, tx, a.Open(), a.rx.sack.pending())
+		if _, tx, ok, _ := l.image(20); !ok || a.BatchOpen() || a.rx.sack.pending() {
+			t.Errorf("rest of %d: sent %v, %+v, open %v, a SACK waits %v", rest, ok, tx, a.BatchOpen(), a.rx.sack.pending())
 		}
 		l.check()
 	}
@@ -353,15 +353,15 @@ func TestSackLeavesAtOnce(t *testing.T) {
 
 // A message whose life ends between two of its trains leaves no image open: what is sent
 // next has its bytes elsewhere.
-func TestLentMessageExpires(t *testing.T) {
-	p, l := lentPair(t, nil)
+func TestBorrowedMessageExpires(t *testing.T) {
+	p, l := borrowPair(t, nil)
 	a := l.assoc
 	full := a.MaxPayload()
 	p.a.send(0, 20*full)
 	for ok := true; ok; { // it is under way
 		_, ok = l.next()
 	}
-	if err := a.Send(p.now, &Message{Body: make([]byte, 60*full), Lent: true, Lifetime: ms}); err != nil {
+	if err := a.Send(p.now, &Message{Body: make([]byte, 60*full), Borrowed: true, Lifetime: ms}); err != nil {
 		t.Fatal(err)
 	}
 	if _, tx, ok, _ := l.image(20); !ok || tx.Segs != 20 {
@@ -385,11 +385,11 @@ func TestLentMessageExpires(t *testing.T) {
 }
 
 // Nothing joins an open train that has become too large for the path.
-func TestOpenTrainOfLargePackets(t *testing.T) {
-	p, l := openedTrain(t, 9)
+func TestOpenBatchOfLargePackets(t *testing.T) {
+	p, l := openedBatch(t, 9)
 	a := l.assoc
 	a.SetPathMTU(a.paths[0].Remote, 1000)
-	if err := a.Send(p.now, &Message{Body: make([]byte, 60_000), Lent: true}); err != nil {
+	if err := a.Send(p.now, &Message{Body: make([]byte, 60_000), Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if tx, ok := l.next(); !ok || tx.Segs != 9 {
@@ -399,9 +399,9 @@ func TestOpenTrainOfLargePackets(t *testing.T) {
 
 // A peer that acknowledges what waits in an open train violates the protocol as one that
 // acknowledges what does not exist.
-func TestSackOfOpenTrain(t *testing.T) {
+func TestSackOfOpenBatch(t *testing.T) {
 	for _, gap := range []bool{false, true} {
-		_, l := openedTrain(t, 9)
+		_, l := openedBatch(t, 9)
 		s := l.assoc.tx.sb
 		sk := wire.Sack{CumTSN: uint32(s.next - 10), RWND: 1 << 20}
 		if _, err := s.HandleSack(l.p.now, &sk); err != nil {
@@ -421,9 +421,9 @@ func TestSackOfOpenTrain(t *testing.T) {
 }
 
 // image polls for one train in memory that may be kept.
-func (l *lender) image(segs int) (out []byte, tx Transmit, ok bool, m *lentMem) {
-	m = &lentMem{mem: make([]byte, MaxPacket)}
-	out, tx, ok, kept := l.assoc.PollTransmitImage(l.p.now, m.mem[:0], segs, m)
+func (l *borrower) image(segs int) (out []byte, tx Transmit, ok bool, m *retainedMem) {
+	m = &retainedMem{mem: make([]byte, MaxPacket)}
+	out, tx, ok, kept := l.assoc.PollTransmitRetained(l.p.now, m.mem[:0], segs, m)
 	if kept {
 		l.mems = append(l.mems, m)
 	}
@@ -432,31 +432,31 @@ func (l *lender) image(segs int) (out []byte, tx Transmit, ok bool, m *lentMem) 
 
 // A train that is not full stays open for the next message, and goes on in the same
 // memory; of the message only what does not fill a packet is copied.
-func TestOpenTrainGoesOn(t *testing.T) {
-	p, l := lentPair(t, nil)
+func TestOpenBatchGoesOn(t *testing.T) {
+	p, l := borrowPair(t, nil)
 	a := l.assoc
 	full := a.MaxPayload()
 	l.fill()
 	body := bytes.Repeat([]byte{1, 2, 3}, 3*full) // nine packets' worth and a bit
-	if err := a.Send(p.now, &Message{Body: body[:8*full+100], Lent: true}); err != nil {
+	if err := a.Send(p.now, &Message{Body: body[:8*full+100], Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
 	before, left := a.tx.sb.Flight(0), a.dataPackets()
-	if out, _, ok, _ := l.image(20); ok || !a.Open() {
-		t.Fatalf("%d bytes sent, open %v", len(out), a.Open())
+	if out, _, ok, _ := l.image(20); ok || !a.BatchOpen() {
+		t.Fatalf("%d bytes sent, open %v", len(out), a.BatchOpen())
 	}
 	packets := a.Stats().PacketsSent
-	if n := a.tx.open; n.tx.Segs != 9 || n.chunks != 9 || n.bytes != a.tx.sb.Flight(0)-before {
+	if n := a.tx.openBatch; n.tx.Segs != 9 || n.chunks != 9 || n.bytes != a.tx.sb.Flight(0)-before {
 		t.Fatalf("open train: %+v", n)
 	}
-	a.Keep(l.duplicate)
+	a.EndBorrow(l.duplicate)
 	if l.left != 100 {
 		t.Fatalf("%d bytes were copied, want 100", l.left)
 	}
-	if _, _, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); ok || !a.Open() || a.Idle(p.now) {
-		t.Fatalf("sent without need %v, open %v, idle %v", ok, a.Open(), a.Idle(p.now))
+	if _, _, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); ok || !a.BatchOpen() || a.Idle(p.now) {
+		t.Fatalf("sent without need %v, open %v, idle %v", ok, a.BatchOpen(), a.Idle(p.now))
 	}
-	if !a.Held(20, MaxPacket) || a.Held(9, MaxPacket) {
+	if !a.ShouldCork(20, MaxPacket) || a.ShouldCork(9, MaxPacket) {
 		t.Error("not held, or although it is full")
 	}
 	if n := a.dataPackets(); n != left {
@@ -466,31 +466,31 @@ func TestOpenTrainGoesOn(t *testing.T) {
 		t.Error("packets counted that did not leave")
 	}
 	// The next message fills it up, and begins the next one.
-	if err := a.Send(p.now, &Message{Body: make([]byte, 16*full), Lent: true}); err != nil {
+	if err := a.Send(p.now, &Message{Body: make([]byte, 16*full), Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
 	out, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20)
-	if !ok || tx.Segs != 20 || !tx.Kept || &out[0] != &l.mems[0].mem[0] || a.Open() {
-		t.Fatalf("sent %v: %d packets, kept %v, open %v", ok, tx.Segs, tx.Kept, a.Open())
+	if !ok || tx.Segs != 20 || !tx.Retained || &out[0] != &l.mems[0].mem[0] || a.BatchOpen() {
+		t.Fatalf("sent %v: %d packets, kept %v, open %v", ok, tx.Segs, tx.Retained, a.BatchOpen())
 	}
 	p.checkTransmit(out, tx)
-	if _, _, ok, _ := l.image(20); ok || a.tx.open.tx.Segs != 5 {
-		t.Fatalf("sent %v, %d packets wait", ok, a.tx.open.tx.Segs)
+	if _, _, ok, _ := l.image(20); ok || a.tx.openBatch.tx.Segs != 5 {
+		t.Fatalf("sent %v, %d packets wait", ok, a.tx.openBatch.tx.Segs)
 	}
-	a.Keep(l.duplicate)
+	a.EndBorrow(l.duplicate)
 	spoil(body)
 	// Something else that is due has it leave.
 	if err := a.RequestHeartbeat(p.now, a.paths[0].Remote); err != nil {
 		t.Fatal(err)
 	}
-	if _, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); !ok || tx.Segs != 5 || !tx.Kept {
+	if _, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); !ok || tx.Segs != 5 || !tx.Retained {
 		t.Fatalf("sent %v, %d packets", ok, tx.Segs)
 	}
 }
 
 // Nothing waits for ever: what is in an open train is what a tail loss probe brings out.
-func TestProbeSendsOpenTrain(t *testing.T) {
-	p, l := openedTrain(t, 5)
+func TestProbeSendsOpenBatch(t *testing.T) {
+	p, l := openedBatch(t, 5)
 	a := l.assoc
 	a.tx.sb.paths[0].rack.probeOut = true // an earlier one is unanswered
 	at, probes := a.NextTimeout(), a.tx.sb.Stats().Probes
@@ -502,27 +502,27 @@ func TestProbeSendsOpenTrain(t *testing.T) {
 	if st := a.tx.sb.Stats(); st.Probes != probes+1 || a.tx.sb.HasRtx() {
 		t.Fatalf("%d probes, something to retransmit %v", st.Probes, a.tx.sb.HasRtx())
 	}
-	if _, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); !ok || tx.Segs != 5 || !tx.Kept || a.tx.sb.Permit() {
+	if _, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20); !ok || tx.Segs != 5 || !tx.Retained || a.tx.sb.Permit() {
 		t.Fatalf("sent %v: %+v, permit %v", ok, tx, a.tx.sb.Permit())
 	}
 }
 
 // The end of an association and a restart of the peer release the memory of trains, and
 // a train that is open with it.
-func TestEndReleasesImages(t *testing.T) {
+func TestEndReleasesRtxCopies(t *testing.T) {
 	for _, end := range []string{"abort", "restart", "release"} {
-		p, l := lentPair(t, nil)
+		p, l := borrowPair(t, nil)
 		a := l.assoc
 		l.fill()
-		m := &Message{Body: make([]byte, 4*a.MaxPayload()+5), Lent: true}
+		m := &Message{Body: make([]byte, 4*a.MaxPayload()+5), Borrowed: true}
 		if err := a.Send(p.now, m); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, ok, _ := l.image(20); ok || !a.Open() {
-			t.Fatalf("sent %v, open %v", ok, a.Open())
+		if _, _, ok, _ := l.image(20); ok || !a.BatchOpen() {
+			t.Fatalf("sent %v, open %v", ok, a.BatchOpen())
 		}
 		if end != "abort" {
-			a.Keep(l.duplicate)
+			a.EndBorrow(l.duplicate)
 		}
 		switch end {
 		case "abort":
@@ -538,20 +538,20 @@ func TestEndReleasesImages(t *testing.T) {
 		for _, r := range a.TakeReleases(nil) {
 			r.Owner.Released(r.Err)
 		}
-		if a.Open() || a.Lending() || len(l.mems) != 1 || l.mems[0].n != 1 {
-			t.Errorf("%s: open %v, lending %v, %d trains, released %d times", end, a.Open(), a.Lending(), len(l.mems), l.mems[0].n)
+		if a.BatchOpen() || a.Borrowing() || len(l.mems) != 1 || l.mems[0].n != 1 {
+			t.Errorf("%s: open %v, lending %v, %d trains, released %d times", end, a.BatchOpen(), a.Borrowing(), len(l.mems), l.mems[0].n)
 		}
-		a.Keep(func([]byte) ([]byte, Owner) { t.Error("a message that is gone was copied"); return nil, nil })
+		a.EndBorrow(func([]byte) ([]byte, Owner) { t.Error("a message that is gone was copied"); return nil, nil })
 	}
 }
 
 // The numbers of images wrap around.
-func TestImageNumbersWrap(t *testing.T) {
+func TestRtxCopyNumbersWrap(t *testing.T) {
 	var q SendQueue
 	q.init(1<<20, 1, SchedFCFS)
 	var s Scoreboard
 	s.init(&q, ScoreboardConfig{TSN: 100, RWND: 1 << 20, Paths: 1, RACK: true})
-	x := &s.images
+	x := &s.rtxCopies
 	type held struct {
 		ref uint32
 		b   byte
@@ -559,17 +559,17 @@ func TestImageNumbersWrap(t *testing.T) {
 	var refs []held
 	for i := range 200_000 {
 		mem := []byte{0, byte(i)}
-		x.begin(mem, &lentMem{mem: mem})
+		x.begin(mem, &retainedMem{mem: mem})
 		refs = append(refs, held{x.ref(1), byte(i)})
 		x.open = false
 		x.last().hi = TSN(100 + i + 1)
 		if i%7 == 0 {
-			x.begin(mem, &lentMem{mem: mem})
+			x.begin(mem, &retainedMem{mem: mem})
 			x.drop()
 		}
 		if n := i % 300; n == 299 { // all but the last few
 			s.base = TSN(100 + i - 3)
-			s.releaseImages(false)
+			s.releaseRtxCopies(false)
 			refs = refs[len(refs)-4:]
 			if len(x.list)-x.head != 4 {
 				t.Fatalf("%d images are left, want 4", len(x.list)-x.head)

@@ -6,8 +6,8 @@ import (
 	"github.com/weftstack/weft/sctp/internal/prefetch"
 )
 
-// headReasm is how much of a reassembly queue tells whether there is anything to read.
-const headReasm = unsafe.Offsetof(reassembly{}.loose)
+// reasmHead is how much of a reassembly queue tells whether there is anything to read.
+const reasmHead = unsafe.Offsetof(reassembly{}.loose)
 
 // Prefetch has the processor fetch what the next packet needs of the association:
 // one that is received or, with send set, one that is sent. It may be called
@@ -23,7 +23,7 @@ func (a *Assoc) Prefetch(send bool) {
 	)
 	p := unsafe.Pointer(a)
 	if send {
-		prefetch.Range(p, rx+first+headReasm)
+		prefetch.Range(p, rx+first+reasmHead)
 		prefetch.Range(unsafe.Add(p, tx), asc+acks-tx)
 	} else {
 		prefetch.Range(p, asc+acks)
@@ -33,7 +33,7 @@ func (a *Assoc) Prefetch(send bool) {
 
 // fetch has the processor fetch the record of a message, if there is one, ahead of
 // its use.
-func (m *outMsg) fetch() {
+func (m *outMsg) prefetch() {
 	if m != nil {
 		prefetch.Range(unsafe.Pointer(m), unsafe.Sizeof(m.msgState))
 	}
@@ -41,7 +41,7 @@ func (m *outMsg) fetch() {
 
 // fetch has the processor fetch a message that is being received, if there is one,
 // ahead of its use.
-func (m *message) fetch() {
+func (m *message) prefetch() {
 	if m != nil {
 		prefetch.Range(unsafe.Pointer(m), unsafe.Sizeof(*m))
 	}
@@ -49,7 +49,7 @@ func (m *message) fetch() {
 
 // fetch has the processor fetch a fragment, if there is one, ahead of its use: by
 // the time it is used again there has been a window of data in between.
-func (f *frag) fetch() {
+func (f *frag) prefetch() {
 	if f != nil {
 		prefetch.Range(unsafe.Pointer(f), unsafe.Sizeof(f.fragState))
 	}

@@ -20,7 +20,7 @@ func posts(t *testing.T, ends [2]*Association, stream int, room int, msg []byte,
 	a := ends[1]
 	buf := make([]byte, room)
 	a.mu.Lock()
-	if !a.postRead(stream, buf) {
+	if !a.postBuffer(stream, buf) {
 		t.Fatal("cannot post")
 	}
 	a.mu.Unlock()
@@ -35,8 +35,8 @@ func posts(t *testing.T, ends [2]*Association, stream int, room int, msg []byte,
 		t.Error("who waits is not told")
 	}
 	var info RecvInfo
-	n, ok := a.collect(&info)
-	if a.post.state.Load() != postNone || a.post.Dst != nil {
+	n, ok := a.takePosted(&info)
+	if a.posted.state.Load() != bufferNone || a.posted.Dst != nil {
 		t.Error("something is left of it")
 	}
 	return info, buf[:n], ok
@@ -121,8 +121,8 @@ func TestMessagesAreNotForOneOfTwo(t *testing.T) {
 		a := ends[1]
 		for _, two := range []bool{true, false} {
 			a.mu.Lock()
-			posted := a.postRead(anyStream, buf)
-			if two && a.postRead(anyStream, buf) {
+			posted := a.postBuffer(anyStream, buf)
+			if two && a.postBuffer(anyStream, buf) {
 				t.Fatal("posted twice")
 			}
 			a.mu.Unlock()
@@ -130,7 +130,7 @@ func TestMessagesAreNotForOneOfTwo(t *testing.T) {
 				t.Fatal(posted, err)
 			}
 			var info RecvInfo
-			if n, ok := a.collect(&info); ok == two {
+			if n, ok := a.takePosted(&info); ok == two {
 				t.Errorf("two readers %v: the message went to the first: %v, %d bytes", two, ok, n)
 			}
 			if _, _, err := a.TryRecv(buf); err == nil != two {
@@ -148,7 +148,7 @@ func TestMessagesAreNotForOneOfTwo(t *testing.T) {
 
 // What comes alone is acknowledged in time, though what it acknowledges was put off and
 // then taken in by who sends more later.
-func TestLoneMessagesAreAcknowledged(t *testing.T) {
+func TestSmallMessagesAreAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
 		for _, opts := range []SendOptions{{More: true}, {Stream: 60_000}} {
 			ends := memPair(t)
@@ -158,11 +158,11 @@ func TestLoneMessagesAreAcknowledged(t *testing.T) {
 				roundTrip(t, ends, buf[:100], buf)
 			}
 			a := ends[1]
-			if _, _, ok := posts(t, ends, anyStream, 100, []byte("answer"), SendOptions{}); !ok || !a.core.HasLateSack() {
+			if _, _, ok := posts(t, ends, anyStream, 100, []byte("answer"), SendOptions{}); !ok || !a.core.HasDeferredSack() {
 				t.Fatal("the acknowledgement was not put off")
 			}
 			_ = a.TrySend(buf, opts) // which takes it in
-			if a.core.HasLateSack() {
+			if a.core.HasDeferredSack() {
 				t.Fatal("it still is")
 			}
 			a.t.Poll()
@@ -183,7 +183,7 @@ func TestPanicLeavesNothingPosted(t *testing.T) {
 	s := a.t.sockets().list[0]
 	posted := false
 	onPoll := func() {
-		if posted = a.post.state.Load() == postOpen; posted {
+		if posted = a.posted.state.Load() == bufferPosted; posted {
 			panic("an upcall")
 		}
 	}
@@ -194,8 +194,8 @@ func TestPanicLeavesNothingPosted(t *testing.T) {
 		_, _, _ = a.Recv(t.Context(), make([]byte, 10))
 	}()
 	s.conn.(*memConn).onPoll.Store(nil)
-	if !posted || a.post.state.Load() != postNone || a.post.Dst != nil || spinners.Load() != 0 {
-		t.Errorf("posted %v, and then in state %d", posted, a.post.state.Load())
+	if !posted || a.posted.state.Load() != bufferNone || a.posted.Dst != nil || spinners.Load() != 0 {
+		t.Errorf("posted %v, and then in state %d", posted, a.posted.state.Load())
 	}
 }
 
@@ -288,7 +288,7 @@ func TestEndOfWhoPolls(t *testing.T) {
 		_, _, err := ends[1].Recv(t.Context(), make([]byte, 10))
 		errs <- err
 	}()
-	for begun := time.Now(); ends[1].post.state.Load() != postOpen; time.Sleep(10 * time.Microsecond) {
+	for begun := time.Now(); ends[1].posted.state.Load() != bufferPosted; time.Sleep(10 * time.Microsecond) {
 		if time.Since(begun) > 10*time.Second {
 			t.Fatal("it does not poll")
 		}

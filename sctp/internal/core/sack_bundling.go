@@ -6,42 +6,42 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// sackPatience is for how long a SACK that need not leave yet waits for the end of what
+// sackBundlingDelay is for how long a SACK that need not leave yet waits for the end of what
 // is sent.
-const sackPatience = Time(time.Millisecond)
+const sackBundlingDelay = Time(time.Millisecond)
 
-// sackGoes decides whether the SACK that is pending goes with the next packet, which has
+// bundlesSack decides whether the SACK that is pending goes with the next packet, which has
 // new data and nothing else, or with a later one. A message of a series, which is not
 // fragmented, is so long that a SACK has room besides; the packet that has one is longer
 // than those behind it, and makes a train with one of them only. With the last message,
 // which is shorter, it goes for nothing.
 //
 // Deviation (RFC 9260, Section 6.1, SHOULD): it is not bundled with the next DATA chunk.
-func (a *Assoc) sackGoes(now Time) bool {
+func (a *Assoc) bundlesSack(now Time) bool {
 	t := &a.tx
 	switch {
 	case t.segSize == 0:
-		t.sackLater = a.sackMayWait(now) && a.seriesGoesOn(now)
-		return !t.sackLater
-	case t.sackLater:
+		t.sackAtEnd = a.sackCanWait(now) && a.moreSegments(now)
+		return !t.sackAtEnd
+	case t.sackAtEnd:
 		return a.sackFits(now)
 	}
 	return true
 }
 
-// sackMayWait reports whether the SACK that is pending need not leave yet, and data is
+// sackCanWait reports whether the SACK that is pending need not leave yet, and data is
 // all that it could go with.
-func (a *Assoc) sackMayWait(now Time) bool {
+func (a *Assoc) sackCanWait(now Time) bool {
 	s, t := &a.rx.sack, &a.tx
-	return !s.due(now) && now-s.since() < sackPatience && a.state == Established && len(a.paths) == 1 &&
+	return !s.due(now) && now-s.since() < sackBundlingDelay && a.state == Established && len(a.paths) == 1 &&
 		!a.auth.on && !a.ecn.cwr && !a.ecn.echo && t.q.routed == 0 && t.sb.onlyNew()
 }
 
-// seriesGoesOn reports whether the message that is sent next is one of a series, and not
+// moreSegments reports whether the message that is sent next is one of a series, and not
 // the last.
-func (a *Assoc) seriesGoesOn(now Time) bool {
+func (a *Assoc) moreSegments(now Time) bool {
 	m := a.tx.q.head(now)
-	return m != nil && m.series.unit != 0 && m.length-m.sent > int64(m.series.unit)
+	return m != nil && m.segmented.size != 0 && m.length-m.sent > int64(m.segmented.size)
 }
 
 // sackFits reports whether the next packet of a train, which ends a message or a series,

@@ -4,44 +4,44 @@ package core
 // a train of packets that would be short waits for more to send, as TCP defers
 // segmentation offload: each train costs a system call and a wake-up of the
 // peer, whatever its size. It waits until acknowledgements, which come at once
-// there, have drained what is in flight to holdFlight; then it goes as it is. If
+// there, have drained what is in flight to corkMinBytes; then it goes as it is. If
 // they do not come it goes as a tail loss probe, so nothing waits without RACK.
 const (
-	// holdFlight is how many bytes in flight keep a path busy: a train.
-	holdFlight = 64 << 10
-	// holdChunks is how many chunks in flight do, for packets that would not be
+	// corkMinBytes is how many bytes in flight keep a path busy: a train.
+	corkMinBytes = 64 << 10
+	// corkMinChunks is how many chunks in flight do, for packets that would not be
 	// full.
-	holdChunks = 32
-	// holdStream is how many chunks in flight tell of a stream of small messages:
+	corkMinChunks = 32
+	// corkStreamChunks is how many chunks in flight tell of a stream of small messages:
 	// then packets go in trains of half of what is in flight.
-	holdStream = 128
-	// holdMessages is how many messages must be under way: the end of a lone
-	// message need not wait for another one. Two do where the last holdRun messages
+	corkStreamChunks = 128
+	// corkMinMessages is how many messages must be under way: the end of a lone
+	// message need not wait for another one. Two do where the last corkPipelined messages
 	// were sent while others were under way: then the next one is to be expected.
-	holdMessages = 4
-	holdRun      = 16
-	// holdPackets is how many packets with data must have left since the last
+	corkMinMessages = 4
+	corkPipelined   = 16
+	// corkMinPackets is how many packets with data must have left since the last
 	// SACK: so many are acknowledged at once, while a single one may be after 200
 	// ms (RFC 9260, Section 6.2), however much is in it.
-	holdPackets = 4
+	corkMinPackets = 4
 )
 
 // hold tells what new data waits.
-type hold uint8
+type cork uint8
 
 const (
-	holdNone  hold = iota
-	holdShort      // what does not fill a packet; the train stays open, see openTrain
-	holdAll
+	corkNone cork = iota
+	corkTail      // what does not fill a packet; the train stays open, see openBatch
+	corkAll
 )
 
-// holdTrain reports whether new data on the path of new data has to wait, for a
+// ShouldCork reports whether new data on the path of new data has to wait, for a
 // train of at most so many packets and bytes. What is in a train that is open waits
 // with it.
-func (a *Assoc) holdTrain(segs, room int) bool {
+func (a *Assoc) ShouldCork(segs, room int) bool {
 	t := &a.tx
 	bytes, chunks := 0, 0
-	if o := t.open; o != nil {
+	if o := t.openBatch; o != nil {
 		bytes, chunks = o.bytes, o.chunks
 	}
 	unsent := t.q.Unsent() + int64(bytes)
@@ -51,10 +51,10 @@ func (a *Assoc) holdTrain(segs, room int) bool {
 	if t.sb.Permit() {
 		return false // it is the probe for the loss of what is in flight
 	}
-	if n := t.q.Messages(); n < 2 || n < holdMessages && t.run < holdRun {
+	if n := t.q.Messages(); n < 2 || n < corkMinMessages && t.pipelined < corkPipelined {
 		return false
 	}
-	if a.dataPackets() < t.sackAt+holdPackets {
+	if a.dataPackets() < t.sackAt+corkMinPackets {
 		return false
 	}
 	i := a.dataPath()
@@ -63,20 +63,16 @@ func (a *Assoc) holdTrain(segs, room int) bool {
 		return false
 	}
 	full := int64(p.pmdcs())
-	if unsent < full && t.sb.FlightChunks(i)-chunks >= holdChunks {
+	if unsent < full && t.sb.FlightChunks(i)-chunks >= corkMinChunks {
 		return true
 	}
 	segs = max(min(segs, room/p.mtu), 1)
 	train, flight := full*int64(segs), t.sb.Flight(i)-bytes
-	if flight < holdFlight {
-		return t.sb.FlightChunks(i)-chunks >= holdStream && unsent < min(train, int64(flight/2))
+	if flight < corkMinBytes {
+		return t.sb.FlightChunks(i)-chunks >= corkStreamChunks && unsent < min(train, int64(flight/2))
 	}
 	return unsent < train
 }
-
-// Held reports whether data that was just given to Send waits for more, so that
-// PollTransmit, with the same limits, would have nothing to do for it.
-func (a *Assoc) Held(segs, room int) bool { return a.holdTrain(segs, room) }
 
 // baseRTT returns the round-trip time of path i without queues, and without the
 // delay of acknowledgements: a message that is acknowledged late because it came
@@ -95,7 +91,7 @@ func (s *Scoreboard) MinRTT(path int) Time { return s.paths[path].rack.minimum()
 
 // dataPackets returns how many packets with data were sent.
 func (a *Assoc) dataPackets() (n uint64) {
-	if o := a.tx.open; o != nil {
+	if o := a.tx.openBatch; o != nil {
 		n = -uint64(o.tx.Segs)
 	}
 	for i := range a.paths {

@@ -1,15 +1,15 @@
 package core
 
-// ackRun does what ackCum does for the chunks from the cumulative TSN ack point on that
+// ackBulk does what ackCum does for the chunks from the cumulative TSN ack point on that
 // are of one message and left at once, none of them for the second time, up to cum. It
 // returns how many there are; 0 if ackCum has to look at the next one by itself.
-func (s *Scoreboard) ackRun(now Time, cum TSN) int {
+func (s *Scoreboard) ackBulk(now Time, cum TSN) int {
 	t := s.base
 	first := s.rec(t)
 	f := &s.paths[first.path]
 	k := &f.rack
 	// What is first in the list left first; what fack is below came in order.
-	if !s.useRACK || s.general || first.state&^recBig != 0 || first.tx != 1 || k.head != t || !k.fack.Less(t) {
+	if !s.useRACK || s.slowPath || first.state&^recBig != 0 || first.tx != 1 || k.head != t || !k.fack.Less(t) {
 		return 0
 	}
 	n, last := 1, first
@@ -39,7 +39,7 @@ func (s *Scoreboard) ackRun(now Time, cum TSN) int {
 	if sent > s.lastRtx {
 		p.sample(end, sent, f.rttMark)
 	}
-	k.onRun(now, end, sent, n)
+	k.onAckedBulk(now, end, sent, n)
 
 	// As in leave.
 	next := last.next
@@ -54,14 +54,14 @@ func (s *Scoreboard) ackRun(now Time, cum TSN) int {
 		k.head = next
 	}
 	s.base += TSN(n)
-	s.rec(end + 4).msg.fetch() // as in ackCum
-	s.q.unrefRun(m, size, n)
+	s.rec(end + 4).msg.prefetch() // as in ackCum
+	s.q.unrefBulk(m, size, n)
 	return n
 }
 
-// onRun is onAcked for n chunks, of which end is the last, that were sent at once, first
+// onAckedBulk is onAcked for n chunks, of which end is the last, that were sent at once, first
 // and last, and are acknowledged in the order of their TSNs.
-func (k *rack) onRun(now Time, end TSN, sent Time, n int) {
+func (k *rack) onAckedBulk(now Time, end TSN, sent Time, n int) {
 	rtt := max(now-sent, 1)
 	k.sampleRTT(now, rtt)
 	for range n - 1 {

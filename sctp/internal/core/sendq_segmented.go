@@ -1,0 +1,94 @@
+package core
+
+import "errors"
+
+// MaxSegmented bounds a series, in bytes. It is acknowledged as a whole, and goes to its
+// end on a stream that is paused in the midst of it.
+const MaxSegmented = 1 << 20
+
+// ErrSegmented is returned for a series that is not one of unordered reliable messages
+// with headers of equal length, or is longer than MaxSegmented.
+var ErrSegmented = errors.New("core: bad series")
+
+// series is what a queued record has that stands for many messages: unordered ones,
+// each with a header of its own and the next part of one body. Who cuts memory into
+// messages that each fit a packet, as DDP does, pays for one record, which stays in the
+// processor's caches, rather than for one per packet.
+//
+// Offsets in a series count the bytes of its messages one after another, headers
+// included.
+type segmented struct {
+	headers []byte // one after another, outMsg.hdrLen bytes each
+	size    uint32 // bytes of each message but the last, which may have fewer; 0: no series
+}
+
+// size returns the bytes of m, and of how many messages.
+func (m *Message) size() (n int64, count int) {
+	n = int64(len(m.Header)) + int64(len(m.Headers)) + int64(len(m.Body))
+	if m.SegmentSize <= 0 {
+		return n, 1
+	}
+	return n, (len(m.Body)-1)/m.SegmentSize + 1
+}
+
+// validSegmented reports whether a message with a Unit is a series.
+func (m *Message) validSegmented() bool {
+	n, count := m.size()
+	return m.SegmentSize > 0 && len(m.Body) > 0 && n <= MaxSegmented &&
+		len(m.Header) == 0 && len(m.Headers)%count == 0 && len(m.Headers)/count <= MaxHeader &&
+		m.Unordered && m.Of == nil && m.Lifetime == 0 && !m.LimitRtx && !m.Droppable
+}
+
+// largest returns the bytes of the largest message that m stands for.
+func (m *Message) largest() int {
+	n, count := m.size()
+	if m.SegmentSize <= 0 || count <= 1 {
+		return int(n)
+	}
+	return len(m.Headers)/count + m.SegmentSize
+}
+
+// beginSegmented makes m, of so many messages, a series.
+func (m *outMsg) beginSegmented(s *Message) {
+	h := len(s.Headers) / int(m.count)
+	unit := min(s.SegmentSize, len(s.Body)) // of one message it may be anything
+	m.hdrLen, m.segmented = uint8(h), segmented{s.Headers, uint32(h + unit)}
+	m.end = min(int64(m.segmented.size), m.length)
+}
+
+// nextSegment goes on to the next message of a series.
+func (m *outMsg) nextSegment() {
+	m.at, m.fsn = m.end, 0
+	m.end = min(m.at+int64(m.segmented.size), m.length)
+}
+
+// left returns how many messages m stands for that were not sent to their end.
+func (m *outMsg) left() int {
+	if m.segmented.size == 0 {
+		return 1
+	}
+	return int((m.length-m.at-1)/int64(m.segmented.size)) + 1
+}
+
+// bounds returns the number of the message that has the byte at off, where it begins,
+// and where it ends.
+func (m *outMsg) bounds(off int64) (i uint32, begin, end int64) {
+	if m.segmented.size == 0 {
+		return 0, 0, m.length
+	}
+	i = uint32(off) / m.segmented.size
+	begin = int64(i) * int64(m.segmented.size)
+	return i, begin, min(begin+int64(m.segmented.size), m.length)
+}
+
+// copySegment is copyTo for a series: n bytes from offset at of its ith message, within
+// that.
+func (m *outMsg) copySegment(b []byte, i uint32, at, n int, g *gather) []byte {
+	h := int(m.hdrLen)
+	if at < h {
+		k := min(n, h-at)
+		b = append(b, m.segmented.headers[int(i)*h+at:][:k]...)
+		at, n = at+k, n-k
+	}
+	return m.appendBody(b, int64(i)*int64(int(m.segmented.size)-h)+int64(at-h), n, g)
+}
