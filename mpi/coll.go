@@ -106,11 +106,11 @@ func Alltoallv[T Element](ctx context.Context, c *Comm, send []T, scounts, sdisp
 }
 
 // finish performs a prepared call.
-func finish(k *call, err error) error {
+func finish(k *collective, err error) error {
 	if err != nil {
 		return err
 	}
-	c := k.c
+	c := k.comm.c
 	if c.prof != nil {
 		return c.raise(finishRecorded(k))
 	}

@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
 )
 
 // Alltoallw is Alltoallv with a datatype for each rank: it sends scounts[i]
@@ -49,45 +51,46 @@ func (t *typedBlocks) measure(buf []byte, size int) error {
 	return nil
 }
 
-func (c *Comm) alltoallwCall(ctx context.Context, b checked, out, in *typedBlocks) (*call, error) {
+func (c *Comm) alltoallwCall(ctx context.Context, b checked, out, in *typedBlocks) (*collective, error) {
 	k, err := c.prepare(ctx, collAlltoallw, b, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := out.measure(k.send, k.size); err != nil {
+	if err := out.measure(k.SendBuf, k.Size); err != nil {
 		return k.refuse(err)
 	}
-	if err := in.measure(k.recv, k.size); err != nil {
+	if err := in.measure(k.RecvBuf, k.Size); err != nil {
 		return k.refuse(err)
 	}
-	k.alone = func(k *call) error { return alltoallwPacked(k, out, in) }
+	k.run = func(k *collective) error { return alltoallwPacked(k, out, in) }
 	return k, nil
 }
 
 // alltoallwPacked packs the blocks, exchanges them pairwise, and unpacks.
-func alltoallwPacked(k *call, out, in *typedBlocks) error {
-	send, recv := k.send, k.recv
-	k.elem, k.slot = 1, slotColl // blocks are of any types
+func alltoallwPacked(k *collective, out, in *typedBlocks) error {
+	send, recv := k.SendBuf, k.RecvBuf
+	k.Elem, k.comm.slot = 1, slotColl // blocks are of any types
 	var err error
-	k.send, k.recv = k.scratch(total(out.lens)), k.scratch(total(in.lens))
-	if k.sv, err = k.svMem.set(k, out.lens, nil, len(k.send)); err != nil {
+	k.SendBuf, k.RecvBuf = k.Scratch(total(out.lens)), k.Scratch(total(in.lens))
+	if k.SendLayout, err = k.layout(&k.sendMem, out.lens, nil, len(k.SendBuf)); err != nil {
 		return err
 	}
-	if k.rv, err = k.rvMem.set(k, in.lens, nil, len(k.recv)); err != nil {
+	if k.RecvLayout, err = k.layout(&k.recvMem, in.lens, nil, len(k.RecvBuf)); err != nil {
 		return err
 	}
 	for i, t := range out.types {
-		t.packAll(k.sblock(i), send[out.displs[i]:], out.counts[i])
+		t.packAll(k.SendBlock(i), send[out.displs[i]:], out.counts[i])
 	}
-	exchange := alltoallPairwise
-	if k.c.remote != nil {
-		exchange = betweenGroups
+	if k.comm.c.remote != nil {
+		err = betweenGroups(k)
+	} else {
+		err = coll.AlltoallPairwise(&k.Schedule)
 	}
-	if err := exchange(k); err != nil {
+	if err != nil {
 		return err
 	}
 	for i, t := range in.types {
-		t.unpackAll(recv[in.displs[i]:], k.rblock(i), in.counts[i])
+		t.unpackAll(recv[in.displs[i]:], k.RecvBlock(i), in.counts[i])
 	}
 	return nil
 }

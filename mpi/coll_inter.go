@@ -35,20 +35,20 @@ func (c *Comm) isRoot(root int) bool {
 }
 
 // interRoot checks the root of a call on an intercommunicator.
-func (k *call) interRoot(root int) error {
+func (k *collective) interRoot(root int) error {
 	if root == Root || root == ProcNull {
-		k.root = root
+		k.Root = root
 		return nil
 	}
 	return k.setRoot(root)
 }
 
 // run1 performs part, which was begun together with k.
-func (k *call) run1(part *call) error { return k.tolerate(part.run()) }
+func (k *collective) run1(part *collective) error { return k.comm.tolerate(part.perform()) }
 
 // parts lets k be made of parts on the local communicator and of what run does.
-func (k *call) parts(run func(k *call) error, parts ...*call) *call {
-	k.alone = func(k *call) error {
+func (k *collective) parts(run func(k *collective) error, parts ...*collective) *collective {
+	k.run = func(k *collective) error {
 		err := run(k)
 		for _, p := range parts {
 			p.release()
@@ -60,13 +60,13 @@ func (k *call) parts(run func(k *call) error, parts ...*call) *call {
 
 // around makes k one part, then an exchange of rank 0 with that of the other
 // group, and then another part.
-func (k *call) around(before *call, send, recv []byte, after *call) *call {
-	return k.parts(func(k *call) error {
+func (k *collective) around(before *collective, send, recv []byte, after *collective) *collective {
+	return k.parts(func(k *collective) error {
 		if err := k.run1(before); err != nil {
 			return err
 		}
-		if k.rank == 0 {
-			if err := k.swap(send, 0, recv, 0); err != nil {
+		if k.Rank == 0 {
+			if err := k.Sendrecv(send, 0, recv, 0); err != nil {
 				return err
 			}
 		}
@@ -74,7 +74,7 @@ func (k *call) around(before *call, send, recv []byte, after *call) *call {
 	}, before, after)
 }
 
-func (c *Comm) interBarrier(ctx context.Context) (*call, error) {
+func (c *Comm) interBarrier(ctx context.Context) (*collective, error) {
 	defer c.local.coll.take(2)()
 	k, err := c.prepare(ctx, CollBarrier, checked{}, 0)
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *Comm) interBarrier(ctx context.Context) (*call, error) {
 	return k.around(before, nil, nil, after), nil
 }
 
-func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*call, error) {
+func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*collective, error) {
 	k, err := c.prepare(ctx, CollBcast, b, len(b.recv))
 	if err != nil {
 		return nil, err
@@ -100,144 +100,135 @@ func (c *Comm) interBcast(ctx context.Context, b checked, root int) (*call, erro
 	if err := k.interRoot(root); err != nil {
 		return k.refuse(err)
 	}
-	k.alone = func(k *call) error {
-		switch k.root {
+	k.run = func(k *collective) error {
+		switch k.Root {
 		case ProcNull:
 			return nil
 		case Root:
-			for r := range k.size {
-				if err := k.startTo(k.recv, r); err != nil {
+			for r := range k.Size {
+				if err := k.StartSend(k.RecvBuf, r); err != nil {
 					return err
 				}
 			}
-			return k.wait()
+			return k.Wait()
 		}
-		return k.from(k.recv, k.root)
+		return k.Recv(k.RecvBuf, k.Root)
 	}
 	return k, nil
 }
 
 // interGather prepares Gather, Gatherv, Scatter and Scatterv.
-func (c *Comm) interGather(ctx context.Context, coll Coll, b checked, counts, displs []int, root int) (*call, error) {
-	k, err := c.prepare(ctx, coll, b, 0)
+func (c *Comm) interGather(ctx context.Context, kind Coll, b checked, counts, displs []int, root int) (*collective, error) {
+	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
 	}
 	if err := k.interRoot(root); err != nil {
 		return k.refuse(err)
 	}
-	gathers := coll == CollGather || coll == CollGatherv
+	gathers := kind == CollGather || kind == CollGatherv
 	if root == Root {
-		all, v, mem := &k.recv, &k.rv, &k.rvMem
+		all, v, mem := &k.RecvBuf, &k.RecvLayout, &k.recvMem
 		if !gathers {
-			all, v, mem = &k.send, &k.sv, &k.svMem
+			all, v, mem = &k.SendBuf, &k.SendLayout, &k.sendMem
 		}
-		if coll == CollGatherv || coll == CollScatterv {
-			if *v, err = mem.set(k, counts, displs, len(*all)); err != nil {
+		if kind == CollGatherv || kind == CollScatterv {
+			if *v, err = k.layout(mem, counts, displs, len(*all)); err != nil {
 				return k.refuse(err)
 			}
-		} else if k.n = len(*all) / k.size; k.n*k.size != len(*all) || k.n%k.elem != 0 {
-			return k.refuse(wrongLength("the root's buffer", len(*all), k.n*k.size))
+		} else if k.Block = len(*all) / k.Size; k.Block*k.Size != len(*all) || k.Block%k.Elem != 0 {
+			return k.refuse(wrongLength("the root's buffer", len(*all), k.Block*k.Size))
 		}
 	}
-	k.alone = func(k *call) error {
+	k.run = func(k *collective) error {
 		switch {
-		case k.root == ProcNull:
+		case k.Root == ProcNull:
 			return nil
-		case k.root != Root && gathers:
-			return k.to(k.send, k.root)
-		case k.root != Root:
-			return k.from(k.recv, k.root)
+		case k.Root != Root && gathers:
+			return k.Send(k.SendBuf, k.Root)
+		case k.Root != Root:
+			return k.Recv(k.RecvBuf, k.Root)
 		case gathers:
-			return k.each(k.startFrom, k.rblock)
+			return k.each(k.StartRecv, k.RecvBlock)
 		}
-		return k.each(k.startTo, k.sblock)
+		return k.each(k.StartSend, k.SendBlock)
 	}
 	return k, nil
 }
 
 // each starts sending or receiving the block of every remote rank and waits.
-func (k *call) each(start func(b []byte, r int) error, block func(r int) []byte) error {
-	for r := range k.size {
+func (k *collective) each(start func(b []byte, r int) error, block func(r int) []byte) error {
+	for r := range k.Size {
 		if err := start(block(r), r); err != nil {
 			return err
 		}
 	}
-	return k.wait()
+	return k.Wait()
 }
 
 // betweenGroups exchanges all blocks with all remote ranks.
-func betweenGroups(k *call) error {
-	for r := range k.size {
-		if err := k.startFrom(k.rblock(r), r); err != nil {
+func betweenGroups(k *collective) error {
+	for r := range k.Size {
+		if err := k.StartRecv(k.RecvBlock(r), r); err != nil {
 			return err
 		}
 	}
-	return k.each(k.startTo, k.sblock)
+	return k.each(k.StartSend, k.SendBlock)
 }
 
-func (c *Comm) interAllgather(ctx context.Context, coll Coll, b checked, counts, displs []int) (*call, error) {
-	k, err := c.prepare(ctx, coll, b, 0)
+func (c *Comm) interAllgather(ctx context.Context, kind Coll, b checked, counts, displs []int) (*collective, error) {
+	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
 	}
-	if coll == CollAllgatherv {
-		if k.rv, err = k.rvMem.set(k, counts, displs, len(k.recv)); err != nil {
+	if kind == CollAllgatherv {
+		if k.RecvLayout, err = k.layout(&k.recvMem, counts, displs, len(k.RecvBuf)); err != nil {
 			return k.refuse(err)
 		}
-	} else if k.n = len(k.recv) / k.size; k.n*k.size != len(k.recv) || k.n%k.elem != 0 {
-		return k.refuse(wrongLength("recv", len(k.recv), k.n*k.size))
+	} else if k.Block = len(k.RecvBuf) / k.Size; k.Block*k.Size != len(k.RecvBuf) || k.Block%k.Elem != 0 {
+		return k.refuse(wrongLength("recv", len(k.RecvBuf), k.Block*k.Size))
 	}
-	k.alone = func(k *call) error {
-		for r := range k.size {
-			if err := k.startFrom(k.rblock(r), r); err != nil {
+	k.run = func(k *collective) error {
+		for r := range k.Size {
+			if err := k.StartRecv(k.RecvBlock(r), r); err != nil {
 				return err
 			}
 		}
-		return k.each(k.startTo, func(int) []byte { return k.send })
+		return k.each(k.StartSend, func(int) []byte { return k.SendBuf })
 	}
 	return k, nil
 }
 
 // interAlltoall lets the groups send blocks of different lengths.
-func (c *Comm) interAlltoall(ctx context.Context, b checked) (*call, error) {
+func (c *Comm) interAlltoall(ctx context.Context, b checked) (*collective, error) {
 	k, err := c.prepare(ctx, CollAlltoall, b, 0)
 	if err != nil {
 		return nil, err
 	}
-	out, in := len(k.send)/k.size, len(k.recv)/k.size
-	if out*k.size != len(k.send) || in*k.size != len(k.recv) || out%k.elem != 0 || in%k.elem != 0 {
-		return k.refuse(fmt.Errorf("%w: %d and %d bytes for %d ranks", ErrCount, len(k.send), len(k.recv), k.size))
+	out, in := len(k.SendBuf)/k.Size, len(k.RecvBuf)/k.Size
+	if out*k.Size != len(k.SendBuf) || in*k.Size != len(k.RecvBuf) || out%k.Elem != 0 || in%k.Elem != 0 {
+		return k.refuse(fmt.Errorf("%w: %d and %d bytes for %d ranks", ErrCount, len(k.SendBuf), len(k.RecvBuf), k.Size))
 	}
-	k.sv, k.rv = k.svMem.even(k.size, out), k.rvMem.even(k.size, in)
-	k.alone = betweenGroups
+	k.SendLayout, k.RecvLayout = k.sendMem.SetEven(k.Size, out), k.recvMem.SetEven(k.Size, in)
+	k.run = betweenGroups
 	return k, nil
 }
 
-// even makes equal blocks that follow one another.
-func (v *layout) even(size, n int) *layout {
-	v.count, v.at = v.count[:0], v.at[:0]
-	for i := range size {
-		v.count, v.at = append(v.count, n), append(v.at, i*n)
-	}
-	return v
-}
-
 // interReduce prepares Reduce and Allreduce.
-func (c *Comm) interReduce(ctx context.Context, coll Coll, b checked, red reducer, root int) (*call, error) {
+func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red reducer, root int) (*collective, error) {
 	parts := uint32(1)
-	if coll == CollAllreduce {
+	if kind == CollAllreduce {
 		parts = 2
 	}
 	defer c.local.coll.take(parts)()
-	k, err := c.prepare(ctx, coll, b, len(b.send))
+	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {
 		return nil, err
 	}
 	if red == nil {
 		return k.refuse(ErrOp)
 	}
-	if coll == CollAllreduce {
+	if kind == CollAllreduce {
 		return c.interAllreduce(ctx, k, red)
 	}
 	if err := k.interRoot(root); err != nil {
@@ -245,71 +236,71 @@ func (c *Comm) interReduce(ctx context.Context, coll Coll, b checked, red reduce
 	}
 	switch root {
 	case ProcNull:
-		k.alone = func(*call) error { return nil }
+		k.run = func(*collective) error { return nil }
 		return k, nil
 	case Root:
-		k.alone = func(k *call) error { return k.from(k.recv, 0) }
+		k.run = func(k *collective) error { return k.Recv(k.RecvBuf, 0) }
 		return k, nil
 	}
 	part, sum, err := c.reduceGroup(ctx, k, red)
 	if err != nil {
 		return k.refuse(err)
 	}
-	return k.parts(func(k *call) error {
-		if err := k.run1(part); err != nil || k.rank != 0 {
+	return k.parts(func(k *collective) error {
+		if err := k.run1(part); err != nil || k.Rank != 0 {
 			return err
 		}
-		return k.to(sum, k.root)
+		return k.Send(sum, k.Root)
 	}, part), nil
 }
 
 // reduceGroup prepares the reduction of the send buffers of the local group to
 // its rank 0, which finds the result in sum.
-func (c *Comm) reduceGroup(ctx context.Context, k *call, red reducer) (part *call, sum []byte, err error) {
+func (c *Comm) reduceGroup(ctx context.Context, k *collective, red reducer) (part *collective, sum []byte, err error) {
 	if c.rank == 0 {
-		sum = k.scratch(len(k.send))
+		sum = k.Scratch(len(k.SendBuf))
 	}
-	part, err = c.local.reduceCall(ctx, CollReduce, checked{send: k.send, recv: sum, elem: k.elem, sig: k.slot.sig()}, red, 0)
+	part, err = c.local.reduceCall(ctx, CollReduce, checked{send: k.SendBuf, recv: sum, elem: k.Elem, sig: k.comm.slot.sig()}, red, 0)
 	return part, sum, err
 }
 
-func (c *Comm) interAllreduce(ctx context.Context, k *call, red reducer) (*call, error) {
-	if len(k.recv) != len(k.send) {
-		return k.refuse(wrongLength("recv", len(k.recv), len(k.send)))
+func (c *Comm) interAllreduce(ctx context.Context, k *collective, red reducer) (*collective, error) {
+	if len(k.RecvBuf) != len(k.SendBuf) {
+		return k.refuse(wrongLength("recv", len(k.RecvBuf), len(k.SendBuf)))
 	}
 	part, sum, err := c.reduceGroup(ctx, k, red)
 	if err != nil {
 		return k.refuse(err)
 	}
-	spread, err := c.local.bcastCall(ctx, checked{recv: k.recv, elem: k.elem, sig: k.slot.sig()}, 0)
+	spread, err := c.local.bcastCall(ctx, checked{recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.sig()}, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)
 	}
-	return k.around(part, sum, k.recv, spread), nil
+	return k.around(part, sum, k.RecvBuf, spread), nil
 }
 
 // interReduceScatter prepares ReduceScatter, and with counts nil
 // ReduceScatterBlock. Unlike elsewhere the blocks are those of the local group:
 // what comes from the other is scattered in it. Both groups reduce as many
 // elements.
-func (c *Comm) interReduceScatter(ctx context.Context, coll Coll, b checked, counts []int, red reducer) (*call, error) {
+func (c *Comm) interReduceScatter(ctx context.Context, kind Coll, b checked, counts []int, red reducer) (*collective, error) {
 	defer c.local.coll.take(2)()
-	k, err := c.prepare(ctx, coll, b, len(b.send))
+	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {
 		return nil, err
 	}
 	if red == nil {
 		return k.refuse(ErrOp)
 	}
-	if coll == CollReduceScatterBlock {
+	if kind == CollReduceScatterBlock {
 		counts = make([]int, len(c.group))
 		for i := range counts {
-			counts[i] = len(k.recv) / k.elem
+			counts[i] = len(k.RecvBuf) / k.Elem
 		}
 	}
-	if want := total(counts) * k.elem; want != len(k.send) {
-		return k.refuse(wrongLength("send", len(k.send), want))
+	if want := total(counts) * k.Elem; want != len(k.SendBuf) {
+		return k.refuse(wrongLength("send", len(k.SendBuf), want))
 	}
 	part, sum, err := c.reduceGroup(ctx, k, red)
 	if err != nil {
@@ -317,9 +308,9 @@ func (c *Comm) interReduceScatter(ctx context.Context, coll Coll, b checked, cou
 	}
 	var other []byte
 	if c.rank == 0 {
-		other = k.scratch(len(k.send))
+		other = k.Scratch(len(k.SendBuf))
 	}
-	deal, err := c.local.gathervCall(ctx, CollScatterv, checked{send: other, recv: k.recv, elem: k.elem, sig: k.slot.sig()}, counts, nil, 0)
+	deal, err := c.local.gathervCall(ctx, CollScatterv, checked{send: other, recv: k.RecvBuf, elem: k.Elem, sig: k.comm.slot.sig()}, counts, nil, 0)
 	if err != nil {
 		part.release()
 		return k.refuse(err)

@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
 )
 
 // NeighborAllgather sends send to all targets of the caller, and stores what
@@ -53,21 +55,21 @@ func IneighborAlltoallv[T Element](t Topology, send []T, scounts, sdispls []int,
 	return start(neighborAlltoallv(context.Background(), t, send, scounts, sdispls, recv, rcounts, rdispls))
 }
 
-func neighborAllgather[T Element](ctx context.Context, t Topology, send, recv []T) (*call, error) {
+func neighborAllgather[T Element](ctx context.Context, t Topology, send, recv []T) (*collective, error) {
 	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
 		out.whole(len(send))
 		return in.even(len(send), len(recv))
 	})
 }
 
-func neighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv []T, counts, displs []int) (*call, error) {
+func neighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv []T, counts, displs []int) (*collective, error) {
 	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
 		out.whole(len(send))
 		return in.given(counts, displs, len(recv))
 	})
 }
 
-func neighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T) (*call, error) {
+func neighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T) (*collective, error) {
 	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
 		n := 0
 		if len(out.peers) > 0 {
@@ -82,7 +84,7 @@ func neighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T
 	})
 }
 
-func neighborAlltoallv[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*call, error) {
+func neighborAlltoallv[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*collective, error) {
 	return prepareNeighbor(ctx, t, check(send, recv), func(out, in *neighborSide) error {
 		if err := out.given(scounts, sdispls, len(send)); err != nil {
 			return err
@@ -136,7 +138,7 @@ func (s *neighborSide) given(counts, displs []int, length int) error {
 }
 
 // prepareNeighbor begins a neighbour collective; lay lays out the blocks.
-func prepareNeighbor(ctx context.Context, t Topology, b checked, lay func(out, in *neighborSide) error) (*call, error) {
+func prepareNeighbor(ctx context.Context, t Topology, b checked, lay func(out, in *neighborSide) error) (*collective, error) {
 	c := t.Comm()
 	k, err := c.prepare(ctx, collNeighbor, b, 0)
 	second := c.coll.nextTag() // of the second flow
@@ -149,23 +151,23 @@ func prepareNeighbor(ctx context.Context, t Topology, b checked, lay func(out, i
 	if err := lay(out, in); err != nil {
 		return k.refuse(err)
 	}
-	if overlap(b.send, b.recv) {
+	if coll.Overlap(b.send, b.recv) {
 		return k.refuse(ErrOverlap)
 	}
-	tags := [2]int{k.tag, second}
-	k.alone = func(k *call) error { return k.exchange(out, in, tags) }
+	tags := [2]int{k.comm.tag, second}
+	k.run = func(k *collective) error { return k.exchange(out, in, tags) }
 	return k, nil
 }
 
 // exchange sends and receives all blocks at the same time: there are few.
-func (k *call) exchange(out, in *neighborSide, tags [2]int) error {
+func (k *collective) exchange(out, in *neighborSide, tags [2]int) error {
 	for i, peer := range in.peers {
 		if peer == ProcNull {
 			continue
 		}
-		k.tag = tags[in.flow[i]]
-		at := in.at[i] * k.elem
-		if err := k.startFrom(k.recv[at:at+in.count[i]*k.elem], peer); err != nil {
+		k.comm.tag = tags[in.flow[i]]
+		at := in.at[i] * k.Elem
+		if err := k.StartRecv(k.RecvBuf[at:at+in.count[i]*k.Elem], peer); err != nil {
 			return err
 		}
 	}
@@ -173,11 +175,11 @@ func (k *call) exchange(out, in *neighborSide, tags [2]int) error {
 		if peer == ProcNull {
 			continue
 		}
-		k.tag = tags[out.flow[i]]
-		at := out.at[i] * k.elem
-		if err := k.startTo(k.send[at:at+out.count[i]*k.elem], peer); err != nil {
+		k.comm.tag = tags[out.flow[i]]
+		at := out.at[i] * k.Elem
+		if err := k.StartSend(k.SendBuf[at:at+out.count[i]*k.Elem], peer); err != nil {
 			return err
 		}
 	}
-	return k.wait()
+	return k.Wait()
 }

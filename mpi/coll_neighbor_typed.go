@@ -19,21 +19,21 @@ func IneighborAlltoallw[T Element](t Topology, send []T, scounts, sdispls []int,
 	return start(neighborAlltoallw(context.Background(), t, check(send, recv), out, in))
 }
 
-func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typedBlocks) (*call, error) {
+func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typedBlocks) (*collective, error) {
 	c := t.Comm()
 	k, err := c.prepare(ctx, collNeighbor, b, 0)
 	tags := [2]int{0, c.coll.nextTag()}
 	if err != nil {
 		return nil, err
 	}
-	tags[0] = k.tag
+	tags[0] = k.comm.tag
 	out, in := new(neighborSide), new(neighborSide)
 	in.peers, out.peers = t.Neighbors()
 	in.flow, out.flow = t.flows()
-	if err := to.measure(k.send, len(out.peers)); err != nil {
+	if err := to.measure(k.SendBuf, len(out.peers)); err != nil {
 		return k.refuse(err)
 	}
-	if err := from.measure(k.recv, len(in.peers)); err != nil {
+	if err := from.measure(k.RecvBuf, len(in.peers)); err != nil {
 		return k.refuse(err)
 	}
 	if err := out.given(to.lens, nil, total(to.lens)); err != nil {
@@ -42,19 +42,19 @@ func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typ
 	if err := in.given(from.lens, nil, total(from.lens)); err != nil {
 		return k.refuse(err)
 	}
-	k.alone = func(k *call) error {
-		send, recv := k.send, k.recv
-		k.elem, k.slot = 1, slotColl // blocks are of any types
-		k.send, k.recv = k.scratch(total(to.lens)), k.scratch(total(from.lens))
+	k.run = func(k *collective) error {
+		send, recv := k.SendBuf, k.RecvBuf
+		k.Elem, k.comm.slot = 1, slotColl // blocks are of any types
+		k.SendBuf, k.RecvBuf = k.Scratch(total(to.lens)), k.Scratch(total(from.lens))
 		for i, typ := range to.types {
-			typ.packAll(k.send[out.at[i]:][:out.count[i]], send[to.displs[i]:], to.counts[i])
+			typ.packAll(k.SendBuf[out.at[i]:][:out.count[i]], send[to.displs[i]:], to.counts[i])
 		}
 		if err := k.exchange(out, in, tags); err != nil {
 			return err
 		}
 		for i, typ := range from.types {
 			if in.peers[i] != ProcNull {
-				typ.unpackAll(recv[from.displs[i]:], k.recv[in.at[i]:][:in.count[i]], from.counts[i])
+				typ.unpackAll(recv[from.displs[i]:], k.RecvBuf[in.at[i]:][:in.count[i]], from.counts[i])
 			}
 		}
 		return nil

@@ -88,11 +88,11 @@ func Ialltoallv[T Element](c *Comm, send []T, scounts, sdispls []int, recv []T, 
 }
 
 // start performs a prepared call in the background.
-func start(k *call, err error) (*Request, error) {
+func start(k *collective, err error) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := k.c
+	c := k.comm.c
 	var r *Request
 	if c.prof != nil {
 		r = startRecorded(k)
@@ -105,11 +105,11 @@ func start(k *call, err error) (*Request, error) {
 
 // inBackground runs the call for goRequest. If an operator of the program does not
 // return, it withdraws what is under way: the buffers are the program's again.
-func (k *call) inBackground() (Status, error) {
+func (k *collective) inBackground() (Status, error) {
 	returned := false
 	defer func() {
 		if !returned {
-			_ = k.abandon(ErrGoexit)
+			_ = k.comm.abandon(ErrGoexit)
 		}
 	}()
 	err := k.end()

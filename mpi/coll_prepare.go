@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
 )
 
 // This file checks the arguments of collectives and makes calls of them. Even
@@ -26,34 +28,34 @@ func check[T Element](send, recv []T) (b checked) {
 }
 
 // prepare begins a call on the buffers; size is what the tuning table goes by.
-func (c *Comm) prepare(ctx context.Context, coll Coll, b checked, size int) (*call, error) {
-	k, err := c.begin(ctx, coll)
+func (c *Comm) prepare(ctx context.Context, kind Coll, b checked, size int) (*collective, error) {
+	k, err := c.begin(ctx, kind)
 	if err != nil {
 		return nil, c.raise(err)
 	}
 	if b.err != nil {
 		return k.refuse(b.err)
 	}
-	if c.remote != nil && !interHas[coll] {
+	if c.remote != nil && !interHas[kind] {
 		return k.refuse(ErrComm)
 	}
-	k.send, k.recv, k.elem, k.bytes, k.slot = b.send, b.recv, max(b.elem, 1), size, slotColl.of(b.sig)
+	k.SendBuf, k.RecvBuf, k.Elem, k.bytes, k.comm.slot = b.send, b.recv, max(b.elem, 1), size, slotColl.of(b.sig)
 	return k, nil
 }
 
 // refuse ends a call whose arguments are wrong.
-func (k *call) refuse(err error) (*call, error) {
-	err = fmt.Errorf("%w (in %v)", err, k.coll)
-	c := k.c
+func (k *collective) refuse(err error) (*collective, error) {
+	err = fmt.Errorf("%w (in %v)", err, k.kind)
+	c := k.comm.c
 	k.release()
 	return nil, c.raise(err)
 }
 
-func (k *call) setRoot(root int) error {
-	if root < 0 || root >= k.size {
-		return fmt.Errorf("%w: %d of %d", ErrRoot, root, k.size)
+func (k *collective) setRoot(root int) error {
+	if root < 0 || root >= k.Size {
+		return fmt.Errorf("%w: %d of %d", ErrRoot, root, k.Size)
 	}
-	k.root = root
+	k.Root = root
 	return nil
 }
 
@@ -61,14 +63,14 @@ func wrongLength(what string, got, want int) error {
 	return fmt.Errorf("%w: %s holds %d bytes, not %d", ErrCount, what, got, want)
 }
 
-func (c *Comm) barrierCall(ctx context.Context) (*call, error) {
+func (c *Comm) barrierCall(ctx context.Context) (*collective, error) {
 	if c.remote != nil {
 		return c.interBarrier(ctx)
 	}
 	return c.prepare(ctx, CollBarrier, checked{}, 0)
 }
 
-func (c *Comm) bcastCall(ctx context.Context, b checked, root int) (*call, error) {
+func (c *Comm) bcastCall(ctx context.Context, b checked, root int) (*collective, error) {
 	if c.remote != nil {
 		return c.interBcast(ctx, b, root)
 	}
@@ -84,64 +86,66 @@ func (c *Comm) bcastCall(ctx context.Context, b checked, root int) (*call, error
 
 // reduceCall prepares Reduce, Allreduce, Scan and Exscan; root is -1 if all
 // ranks get a result.
-func (c *Comm) reduceCall(ctx context.Context, coll Coll, b checked, red reducer, root int) (*call, error) {
+func (c *Comm) reduceCall(ctx context.Context, kind Coll, b checked, red reducer, root int) (*collective, error) {
 	if c.remote != nil {
-		return c.interReduce(ctx, coll, b, red, root)
+		return c.interReduce(ctx, kind, b, red, root)
 	}
-	k, err := c.prepare(ctx, coll, b, len(b.send))
+	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {
 		return nil, err
 	}
-	if k.red = red; red == nil {
+	if red == nil {
 		return k.refuse(ErrOp)
 	}
-	if coll == CollReduce {
+	k.setOp(red)
+	if kind == CollReduce {
 		if err := k.setRoot(root); err != nil {
 			return k.refuse(err)
 		}
-		if k.rank != root {
-			k.recv = nil
+		if k.Rank != root {
+			k.RecvBuf = nil
 			return k, nil
 		}
 	}
-	if len(k.recv) != len(k.send) {
-		return k.refuse(wrongLength("recv", len(k.recv), len(k.send)))
+	if len(k.RecvBuf) != len(k.SendBuf) {
+		return k.refuse(wrongLength("recv", len(k.RecvBuf), len(k.SendBuf)))
 	}
-	if err := apart(k.send, k.recv); err != nil {
-		return k.refuse(err)
+	if coll.Overlap(k.SendBuf, k.RecvBuf) && !coll.Same(k.SendBuf, k.RecvBuf) {
+		return k.refuse(ErrOverlap)
 	}
 	return k, nil
 }
 
 // reduceScatterCall prepares ReduceScatter, and with counts nil
 // ReduceScatterBlock.
-func (c *Comm) reduceScatterCall(ctx context.Context, coll Coll, b checked, counts []int, red reducer) (*call, error) {
+func (c *Comm) reduceScatterCall(ctx context.Context, kind Coll, b checked, counts []int, red reducer) (*collective, error) {
 	if c.remote != nil {
-		return c.interReduceScatter(ctx, coll, b, counts, red)
+		return c.interReduceScatter(ctx, kind, b, counts, red)
 	}
-	k, err := c.prepare(ctx, coll, b, len(b.send))
+	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {
 		return nil, err
 	}
-	if k.red = red; red == nil {
+	if red == nil {
 		return k.refuse(ErrOp)
 	}
-	if coll == CollReduceScatterBlock {
-		if k.n = len(k.recv); len(k.send) != k.n*k.size {
-			return k.refuse(wrongLength("send", len(k.send), k.n*k.size))
+	k.setOp(red)
+	if kind == CollReduceScatterBlock {
+		if k.Block = len(k.RecvBuf); len(k.SendBuf) != k.Block*k.Size {
+			return k.refuse(wrongLength("send", len(k.SendBuf), k.Block*k.Size))
 		}
 	} else {
-		if k.sv, err = k.svMem.set(k, counts, nil, len(k.send)); err != nil {
+		if k.SendLayout, err = k.layout(&k.sendMem, counts, nil, len(k.SendBuf)); err != nil {
 			return k.refuse(err)
 		}
-		if end := k.sv.at[k.size-1] + k.sv.count[k.size-1]; end != len(k.send) {
-			return k.refuse(wrongLength("send", len(k.send), end))
+		if end := k.SendLayout.Displs[k.Size-1] + k.SendLayout.Counts[k.Size-1]; end != len(k.SendBuf) {
+			return k.refuse(wrongLength("send", len(k.SendBuf), end))
 		}
-		if len(k.recv) != k.sv.count[k.rank] {
-			return k.refuse(wrongLength("recv", len(k.recv), k.sv.count[k.rank]))
+		if len(k.RecvBuf) != k.SendLayout.Counts[k.Rank] {
+			return k.refuse(wrongLength("recv", len(k.RecvBuf), k.SendLayout.Counts[k.Rank]))
 		}
 	}
-	if overlap(k.send, k.recv) && !same(k.recv, k.send[:len(k.recv)]) {
+	if coll.Overlap(k.SendBuf, k.RecvBuf) && !coll.Same(k.RecvBuf, k.SendBuf[:len(k.RecvBuf)]) {
 		return k.refuse(ErrOverlap)
 	}
 	return k, nil
@@ -149,105 +153,105 @@ func (c *Comm) reduceScatterCall(ctx context.Context, coll Coll, b checked, coun
 
 // gatherCall prepares Gather and Scatter, which differ in which buffer is
 // that of all ranks.
-func (c *Comm) gatherCall(ctx context.Context, coll Coll, b checked, root int) (*call, error) {
+func (c *Comm) gatherCall(ctx context.Context, kind Coll, b checked, root int) (*collective, error) {
 	if c.remote != nil {
-		return c.interGather(ctx, coll, b, nil, nil, root)
+		return c.interGather(ctx, kind, b, nil, nil, root)
 	}
 	one := len(b.send)
-	if coll == CollScatter {
+	if kind == CollScatter {
 		one = len(b.recv)
 	}
-	k, err := c.prepare(ctx, coll, b, one)
+	k, err := c.prepare(ctx, kind, b, one)
 	if err != nil {
 		return nil, err
 	}
 	if err := k.setRoot(root); err != nil {
 		return k.refuse(err)
 	}
-	k.n = one
-	all, mine, name := &k.recv, k.send, "recv"
-	if coll == CollScatter {
-		all, mine, name = &k.send, k.recv, "send"
+	k.Block = one
+	all, mine, name := &k.RecvBuf, k.SendBuf, "recv"
+	if kind == CollScatter {
+		all, mine, name = &k.SendBuf, k.RecvBuf, "send"
 	}
-	if k.rank != root {
+	if k.Rank != root {
 		*all = nil
 		return k, nil
 	}
-	if len(*all) != k.n*k.size {
-		return k.refuse(wrongLength(name, len(*all), k.n*k.size))
+	if len(*all) != k.Block*k.Size {
+		return k.refuse(wrongLength(name, len(*all), k.Block*k.Size))
 	}
-	if overlap(*all, mine) && !same(blockOf(*all, nil, k.n, root), mine) {
+	if coll.Overlap(*all, mine) && !coll.Same(coll.BlockOf(*all, nil, k.Block, root), mine) {
 		return k.refuse(ErrOverlap)
 	}
 	return k, nil
 }
 
 // gathervCall prepares Gatherv and Scatterv.
-func (c *Comm) gathervCall(ctx context.Context, coll Coll, b checked, counts, displs []int, root int) (*call, error) {
+func (c *Comm) gathervCall(ctx context.Context, kind Coll, b checked, counts, displs []int, root int) (*collective, error) {
 	if c.remote != nil {
-		return c.interGather(ctx, coll, b, counts, displs, root)
+		return c.interGather(ctx, kind, b, counts, displs, root)
 	}
-	k, err := c.prepare(ctx, coll, b, 0)
+	k, err := c.prepare(ctx, kind, b, 0)
 	if err != nil {
 		return nil, err
 	}
 	if err := k.setRoot(root); err != nil {
 		return k.refuse(err)
 	}
-	all, mine, v, mem := &k.recv, k.send, &k.rv, &k.rvMem
-	if coll == CollScatterv {
-		all, mine, v, mem = &k.send, k.recv, &k.sv, &k.svMem
+	all, mine, v, mem := &k.RecvBuf, k.SendBuf, &k.RecvLayout, &k.recvMem
+	if kind == CollScatterv {
+		all, mine, v, mem = &k.SendBuf, k.RecvBuf, &k.SendLayout, &k.sendMem
 	}
-	if k.rank != root {
+	if k.Rank != root {
 		*all = nil
 		return k, nil
 	}
-	if *v, err = mem.set(k, counts, displs, len(*all)); err != nil {
+	if *v, err = k.layout(mem, counts, displs, len(*all)); err != nil {
 		return k.refuse(err)
 	}
-	own := blockOf(*all, *v, 0, root)
+	own := coll.BlockOf(*all, *v, 0, root)
 	if len(own) != len(mine) {
 		return k.refuse(wrongLength("the root's own block", len(own), len(mine)))
 	}
-	if overlap(*all, mine) && !same(own, mine) {
+	if coll.Overlap(*all, mine) && !coll.Same(own, mine) {
 		return k.refuse(ErrOverlap)
 	}
 	return k, nil
 }
 
 // allgatherCall prepares Allgather, and with counts Allgatherv.
-func (c *Comm) allgatherCall(ctx context.Context, coll Coll, b checked, counts, displs []int) (*call, error) {
+func (c *Comm) allgatherCall(ctx context.Context, kind Coll, b checked, counts, displs []int) (*collective, error) {
 	if c.remote != nil {
-		return c.interAllgather(ctx, coll, b, counts, displs)
+		return c.interAllgather(ctx, kind, b, counts, displs)
 	}
-	k, err := c.prepare(ctx, coll, b, len(b.send))
+	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {
 		return nil, err
 	}
-	if coll == CollAllgather {
-		if k.n = len(k.send); len(k.recv) != k.n*k.size {
-			return k.refuse(wrongLength("recv", len(k.recv), k.n*k.size))
+	if kind == CollAllgather {
+		if k.Block = len(k.SendBuf); len(k.RecvBuf) != k.Block*k.Size {
+			return k.refuse(wrongLength("recv", len(k.RecvBuf), k.Block*k.Size))
 		}
 	} else {
-		if k.rv, err = k.rvMem.set(k, counts, displs, len(k.recv)); err != nil {
+		if k.RecvLayout, err = k.layout(&k.recvMem, counts, displs, len(k.RecvBuf)); err != nil {
 			return k.refuse(err)
 		}
-		if len(k.send) != k.rv.count[k.rank] {
-			return k.refuse(wrongLength("send", len(k.send), k.rv.count[k.rank]))
+		if len(k.SendBuf) != k.RecvLayout.Counts[k.Rank] {
+			return k.refuse(wrongLength("send", len(k.SendBuf), k.RecvLayout.Counts[k.Rank]))
 		}
 		k.bytes = 0
-		for _, n := range k.rv.count {
+		for _, n := range k.RecvLayout.Counts {
 			k.bytes += n
 		}
-		k.bytes /= k.size
+		k.bytes /= k.Size
 	}
-	if overlap(k.send, k.recv) && !same(k.rblock(k.rank), k.send) {
+	if coll.Overlap(k.SendBuf, k.RecvBuf) && !coll.Same(k.RecvBlock(k.Rank), k.SendBuf) {
 		return k.refuse(ErrOverlap)
 	}
 	return k, nil
 }
 
-func (c *Comm) alltoallCall(ctx context.Context, b checked) (*call, error) {
+func (c *Comm) alltoallCall(ctx context.Context, b checked) (*collective, error) {
 	if c.remote != nil {
 		return c.interAlltoall(ctx, b)
 	}
@@ -256,11 +260,11 @@ func (c *Comm) alltoallCall(ctx context.Context, b checked) (*call, error) {
 	if err != nil {
 		return nil, err
 	}
-	if k.n = k.bytes; k.n*size != len(k.send) || k.n%k.elem != 0 {
-		return k.refuse(fmt.Errorf("%w: send holds %d bytes, no multiple of %d elements", ErrCount, len(k.send), size))
+	if k.Block = k.bytes; k.Block*size != len(k.SendBuf) || k.Block%k.Elem != 0 {
+		return k.refuse(fmt.Errorf("%w: send holds %d bytes, no multiple of %d elements", ErrCount, len(k.SendBuf), size))
 	}
-	if len(k.recv) != len(k.send) {
-		return k.refuse(wrongLength("recv", len(k.recv), len(k.send)))
+	if len(k.RecvBuf) != len(k.SendBuf) {
+		return k.refuse(wrongLength("recv", len(k.RecvBuf), len(k.SendBuf)))
 	}
 	if err := k.sendApart(); err != nil {
 		return k.refuse(err)
@@ -268,22 +272,22 @@ func (c *Comm) alltoallCall(ctx context.Context, b checked) (*call, error) {
 	return k, nil
 }
 
-func (c *Comm) alltoallvCall(ctx context.Context, b checked, scounts, sdispls, rcounts, rdispls []int) (*call, error) {
+func (c *Comm) alltoallvCall(ctx context.Context, b checked, scounts, sdispls, rcounts, rdispls []int) (*collective, error) {
 	k, err := c.prepare(ctx, CollAlltoallv, b, 0)
 	if err != nil {
 		return nil, err
 	}
-	if k.sv, err = k.svMem.set(k, scounts, sdispls, len(k.send)); err != nil {
+	if k.SendLayout, err = k.layout(&k.sendMem, scounts, sdispls, len(k.SendBuf)); err != nil {
 		return k.refuse(err)
 	}
-	if k.rv, err = k.rvMem.set(k, rcounts, rdispls, len(k.recv)); err != nil {
+	if k.RecvLayout, err = k.layout(&k.recvMem, rcounts, rdispls, len(k.RecvBuf)); err != nil {
 		return k.refuse(err)
 	}
 	if c.remote != nil {
-		k.alone = betweenGroups
+		k.run = betweenGroups
 		return k, nil
 	}
-	if own, want := len(k.sblock(k.rank)), len(k.rblock(k.rank)); own != want {
+	if own, want := len(k.SendBlock(k.Rank)), len(k.RecvBlock(k.Rank)); own != want {
 		return k.refuse(wrongLength("the rank's own block", own, want))
 	}
 	if err := k.sendApart(); err != nil {
@@ -293,27 +297,27 @@ func (c *Comm) alltoallvCall(ctx context.Context, b checked, scounts, sdispls, r
 }
 
 // sendApart makes an in-place exchange one of two buffers.
-func (k *call) sendApart() error {
-	if !overlap(k.send, k.recv) {
+func (k *collective) sendApart() error {
+	if !coll.Overlap(k.SendBuf, k.RecvBuf) {
 		return nil
 	}
-	if !same(k.send, k.recv) {
+	if !coll.Same(k.SendBuf, k.RecvBuf) {
 		return ErrOverlap
 	}
-	k.send = k.scratch(len(k.recv))
-	copy(k.send, k.recv)
+	k.SendBuf = k.Scratch(len(k.RecvBuf))
+	copy(k.SendBuf, k.RecvBuf)
 	return nil
 }
 
-// set fills v from counts and displacements in elements; without displs the
+// layout fills l from counts and displacements in elements; without displs the
 // blocks follow one another. The blocks must lie within length bytes.
-func (v *layout) set(k *call, counts, displs []int, length int) (*layout, error) {
-	if len(counts) != k.size || displs != nil && len(displs) != k.size {
-		return nil, fmt.Errorf("%w: %d counts and %d displacements for %d ranks", ErrCount, len(counts), len(displs), k.size)
+func (k *collective) layout(l *coll.Layout, counts, displs []int, length int) (*coll.Layout, error) {
+	if len(counts) != k.Size || displs != nil && len(displs) != k.Size {
+		return nil, fmt.Errorf("%w: %d counts and %d displacements for %d ranks", ErrCount, len(counts), len(displs), k.Size)
 	}
-	v.count = slices.Grow(v.count[:0], k.size)[:k.size]
-	v.at = slices.Grow(v.at[:0], k.size)[:k.size]
-	room := length / k.elem
+	l.Counts = slices.Grow(l.Counts[:0], k.Size)[:k.Size]
+	l.Displs = slices.Grow(l.Displs[:0], k.Size)[:k.Size]
+	room := length / k.Elem
 	next := 0
 	for i, n := range counts {
 		at := next
@@ -323,8 +327,8 @@ func (v *layout) set(k *call, counts, displs []int, length int) (*layout, error)
 		if n < 0 || at < 0 || n > room || at > room-n {
 			return nil, fmt.Errorf("%w: block of rank %d is %d elements at %d of %d", ErrCount, i, n, at, room)
 		}
-		v.count[i], v.at[i] = n*k.elem, at*k.elem
+		l.Counts[i], l.Displs[i] = n*k.Elem, at*k.Elem
 		next = at + n
 	}
-	return v, nil
+	return l, nil
 }

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
 )
 
 // testSeed returns the seed of random skews: WEFT_SEED, or a new one.
@@ -73,10 +75,10 @@ type collBench struct {
 	rng *rand.Rand // makes the ranks come at different times
 }
 
-// use makes the next collectives of kind coll use one algorithm.
-func (b *collBench) use(coll Coll, alg string) {
+// use makes the next collectives of a kind use one algorithm.
+func (b *collBench) use(kind Coll, alg string) {
 	t := &Tuning{rules: builtinTuning().Rules()}
-	if err := t.Add(Rule{Coll: coll, Algorithm: alg}); err != nil {
+	if err := t.Add(Rule{Coll: kind, Algorithm: alg}); err != nil {
 		panic(err)
 	}
 	b.c.SetTuning(t)
@@ -121,26 +123,36 @@ func diff[T comparable](what string, got, want []T) error {
 }
 
 // serves reports whether an algorithm is ever used for these ranks and op.
-func (b *collBench) serves(coll Coll, alg string, red reducer) bool {
-	for i := range algorithms[coll] {
-		if a := &algorithms[coll][i]; a.name == alg {
-			return a.serves(&call{size: b.c.Size(), coll: coll, red: red})
+func (b *collBench) serves(kind Coll, alg string, red reducer) bool {
+	for _, a := range coll.Algorithms(coll.Kind(kind)) {
+		if a.Name == alg {
+			return a.Serves(&blankCollective(kind, b.c.Size(), 0, red).Schedule, false)
 		}
 	}
 	return false
 }
 
+// blankCollective returns a collective without buffers, as tuning tables look at it.
+func blankCollective(kind Coll, size, bytes int, red reducer) *collective {
+	k := &collective{kind: kind, bytes: bytes}
+	k.Size = size
+	if red != nil {
+		k.setOp(red)
+	}
+	return k
+}
+
 // all tests every collective with every algorithm on n elements (per block).
 func all[T comparable](b *collBench, s subject[T], n int) error {
-	for coll := range collCount {
-		for _, alg := range Algorithms(coll) {
-			if !b.serves(coll, alg, s.op()) {
+	for kind := range collCount {
+		for _, alg := range Algorithms(kind) {
+			if !b.serves(kind, alg, s.op()) {
 				continue
 			}
 			for _, in := range []bool{false, true} {
-				b.use(coll, alg)
-				if err := one(b, coll, &s, n, in); err != nil {
-					return fmt.Errorf("%v by %s of %d %s, in place %v: %w", coll, alg, n, s.name, in, err)
+				b.use(kind, alg)
+				if err := one(b, kind, &s, n, in); err != nil {
+					return fmt.Errorf("%v by %s of %d %s, in place %v: %w", kind, alg, n, s.name, in, err)
 				}
 			}
 		}
@@ -150,10 +162,10 @@ func all[T comparable](b *collBench, s subject[T], n int) error {
 
 // one performs one collective and compares with the plain result; in selects
 // the in-place form.
-func one[T comparable](b *collBench, coll Coll, s *subject[T], n int, in bool) error {
+func one[T comparable](b *collBench, kind Coll, s *subject[T], n int, in bool) error {
 	ctx, c, p, rank := b.ctx, b.c, b.c.Size(), b.c.Rank()
-	salt := n + int(coll)<<16
-	root := (n + int(coll)) % p
+	salt := n + int(kind)<<16
+	root := (n + int(kind)) % p
 	mine := values(s, salt, rank, n)
 	var everything []T
 	for r := range p {
@@ -170,7 +182,7 @@ func one[T comparable](b *collBench, coll Coll, s *subject[T], n int, in bool) e
 		copy(spread[displs[r]:], values(s, salt, r, counts[r]))
 	}
 	own := values(s, salt, rank, counts[rank])
-	switch coll {
+	switch kind {
 	case CollBarrier:
 		return Barrier(ctx, c)
 	case CollBcast:
@@ -202,7 +214,7 @@ func one[T comparable](b *collBench, coll Coll, s *subject[T], n int, in bool) e
 			recv = send
 		}
 		ranks, f := p, Allreduce[T]
-		switch coll {
+		switch kind {
 		case CollScan:
 			ranks, f = rank+1, Scan[T]
 		case CollExscan:
@@ -254,7 +266,7 @@ func one[T comparable](b *collBench, coll Coll, s *subject[T], n int, in bool) e
 		if rank == root {
 			send = append(send, everything...)
 		}
-		if coll == CollScatterv {
+		if kind == CollScatterv {
 			recv, want = make([]T, counts[rank]), own
 			if at = displs[root]; rank == root {
 				send = append(send[:0], spread...)
@@ -264,7 +276,7 @@ func one[T comparable](b *collBench, coll Coll, s *subject[T], n int, in bool) e
 			recv = send[at : at+len(recv)]
 		}
 		var err error
-		if coll == CollScatter {
+		if kind == CollScatter {
 			err = Scatter(ctx, c, send, recv, root)
 		} else {
 			err = Scatterv(ctx, c, send, recv, counts, displs, root)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
 )
 
 // InfoTuning is the info key that gives a communicator, and those made from
@@ -24,66 +26,45 @@ type Coll uint8
 // The collectives that have algorithms to choose from. What the table takes as
 // the size of an operation is in brackets.
 const (
-	CollBarrier            Coll = iota // [0]
-	CollBcast                          // [the buffer]
-	CollReduce                         // [the buffer]
-	CollAllreduce                      // [the buffer]
-	CollGather                         // [what one rank sends]
-	CollGatherv                        // [0]
-	CollScatter                        // [what one rank receives]
-	CollScatterv                       // [0]
-	CollAllgather                      // [what one rank sends]
-	CollAllgatherv                     // [the mean of what the ranks send]
-	CollAlltoall                       // [what one rank sends to one other]
-	CollAlltoallv                      // [0]
-	CollReduceScatter                  // [the send buffer]
-	CollReduceScatterBlock             // [the send buffer]
-	CollScan                           // [the buffer]
-	CollExscan                         // [the buffer]
-	collCount
+	CollBarrier            = Coll(coll.Barrier)            // [0]
+	CollBcast              = Coll(coll.Bcast)              // [the buffer]
+	CollReduce             = Coll(coll.Reduce)             // [the buffer]
+	CollAllreduce          = Coll(coll.Allreduce)          // [the buffer]
+	CollGather             = Coll(coll.Gather)             // [what one rank sends]
+	CollGatherv            = Coll(coll.Gatherv)            // [0]
+	CollScatter            = Coll(coll.Scatter)            // [what one rank receives]
+	CollScatterv           = Coll(coll.Scatterv)           // [0]
+	CollAllgather          = Coll(coll.Allgather)          // [what one rank sends]
+	CollAllgatherv         = Coll(coll.Allgatherv)         // [the mean of what the ranks send]
+	CollAlltoall           = Coll(coll.Alltoall)           // [what one rank sends to one other]
+	CollAlltoallv          = Coll(coll.Alltoallv)          // [0]
+	CollReduceScatter      = Coll(coll.ReduceScatter)      // [the send buffer]
+	CollReduceScatterBlock = Coll(coll.ReduceScatterBlock) // [the send buffer]
+	CollScan               = Coll(coll.Scan)               // [the buffer]
+	CollExscan             = Coll(coll.Exscan)             // [the buffer]
+	collCount              = Coll(coll.Kinds)
 
 	// Those without a choice.
 	collNeighbor  Coll = 254
 	collAlltoallw Coll = 255
 )
 
-var collNames = [collCount]string{
-	"barrier", "bcast", "reduce", "allreduce", "gather", "gatherv", "scatter", "scatterv", "allgather",
-	"allgatherv", "alltoall", "alltoallv", "reduce-scatter", "reduce-scatter-block", "scan", "exscan",
-}
-
 // String returns the name used in tuning tables.
 func (c Coll) String() string {
-	switch {
-	case c < collCount:
-		return collNames[c]
-	case c == collNeighbor:
+	switch c {
+	case collNeighbor:
 		return "neighbour collective"
-	case c == collAlltoallw:
+	case collAlltoallw:
 		return "alltoallw"
 	}
-	return "collective " + strconv.Itoa(int(c))
-}
-
-// algorithm is one way to perform a collective.
-type algorithm struct {
-	name string
-	run  func(k *call) error
-	// can tells whether the algorithm can serve the call; nil: any. It must
-	// give the same answer on all ranks.
-	can func(k *call) bool
-	// strict tells that operands are combined strictly from left to right;
-	// other reductions may group them.
-	strict bool
+	return coll.Kind(c).String()
 }
 
 // Algorithms returns the names of the algorithms of a collective.
-func Algorithms(coll Coll) []string {
+func Algorithms(c Coll) []string {
 	var names []string
-	if coll < collCount {
-		for i := range algorithms[coll] {
-			names = append(names, algorithms[coll][i].name)
-		}
+	for _, a := range coll.Algorithms(coll.Kind(c)) {
+		names = append(names, a.Name)
 	}
 	return names
 }
@@ -96,7 +77,7 @@ type Rule struct {
 	MinRanks  int
 	MinBytes  int
 
-	alg *algorithm
+	alg *coll.Algorithm
 }
 
 // Tuning chooses the algorithms of the collectives. The last rule that applies,
@@ -123,8 +104,9 @@ func (t *Tuning) Add(r Rule) error {
 	if r.Coll >= collCount {
 		return fmt.Errorf("%w: %v", ErrTuning, r.Coll)
 	}
-	for i := range algorithms[r.Coll] {
-		if r.alg = &algorithms[r.Coll][i]; r.alg.name == r.Algorithm {
+	algorithms := coll.Algorithms(coll.Kind(r.Coll))
+	for i := range algorithms {
+		if r.alg = &algorithms[i]; r.alg.Name == r.Algorithm {
 			t.rules = append(t.rules, r)
 			return nil
 		}
@@ -179,11 +161,11 @@ func (t *Tuning) parse(text string) error {
 		if len(f) < 2 || len(f) > 4 {
 			return fmt.Errorf("%w: %q", ErrTuning, line)
 		}
-		coll := slices.Index(collNames[:], f[0])
-		if coll < 0 {
+		kind, ok := coll.KindOf(f[0])
+		if !ok {
 			return fmt.Errorf("%w: no collective %q", ErrTuning, f[0])
 		}
-		r := Rule{Coll: Coll(coll), Algorithm: f[1]}
+		r := Rule{Coll: Coll(kind), Algorithm: f[1]}
 		for i, p := range []*int{&r.MinRanks, &r.MinBytes}[:len(f)-2] {
 			n, err := strconv.Atoi(f[2+i])
 			if err != nil || n < 0 {
@@ -220,24 +202,14 @@ func (c *Comm) SetTuning(t *Tuning) {
 	c.coll.table.Store(t)
 }
 
-// pick chooses the algorithm of a call.
-func (t *Tuning) pick(k *call) (*algorithm, error) {
-	k.strict = t.Deterministic && k.red != nil
+// pick chooses the algorithm of a collective.
+func (t *Tuning) pick(k *collective) (*coll.Algorithm, error) {
+	strict := t.Deterministic && k.Op != nil
 	for i := len(t.rules) - 1; i >= 0; i-- {
 		r := &t.rules[i]
-		if r.Coll == k.coll && k.size >= r.MinRanks && k.bytes >= r.MinBytes && r.alg.serves(k) {
+		if r.Coll == k.kind && k.Size >= r.MinRanks && k.bytes >= r.MinBytes && r.alg.Serves(&k.Schedule, strict) {
 			return r.alg, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: no algorithm for %v of %d bytes on %d ranks", ErrTuning, k.coll, k.bytes, k.size)
+	return nil, fmt.Errorf("%w: no algorithm for %v of %d bytes on %d ranks", ErrTuning, k.kind, k.bytes, k.Size)
 }
-
-func (a *algorithm) serves(k *call) bool {
-	return (a.strict || !k.strict) && (a.can == nil || a.can(k))
-}
-
-// Conditions of algorithms.
-
-func powerOfTwo(k *call) bool { return k.size&(k.size-1) == 0 }
-func commutes(k *call) bool   { return k.red.Commutative() }
-func even(k *call) bool       { return k.size%2 == 0 }

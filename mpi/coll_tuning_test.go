@@ -40,13 +40,13 @@ func TestTuningPick(t *testing.T) {
 		{builtinTuning(), CollAllgather, nil, 8, 1, "doubling"},
 		{builtinTuning(), CollAllgather, nil, 9, 1, "bruck"}, // no power of two
 	} {
-		alg, err := tt.t.pick(&call{coll: tt.coll, size: tt.size, bytes: tt.bytes, red: tt.red})
+		alg, err := tt.t.pick(blankCollective(tt.coll, tt.size, tt.bytes, tt.red))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if alg.name != tt.want {
-			t.Errorf("%v of %d bytes on %d ranks by %s, want %s", tt.coll, tt.bytes, tt.size, alg.name, tt.want)
+		if alg.Name != tt.want {
+			t.Errorf("%v of %d bytes on %d ranks by %s, want %s", tt.coll, tt.bytes, tt.size, alg.Name, tt.want)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func TestTuningComplete(t *testing.T) {
 			}
 			for p := 1; p < 40; p++ {
 				for bytes := 0; bytes < 1<<30; bytes = bytes*4 + 1 {
-					if _, err := tun.pick(&call{coll: coll, size: p, bytes: bytes, red: red}); err != nil {
+					if _, err := tun.pick(blankCollective(coll, p, bytes, red)); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -115,8 +115,8 @@ func TestTuningInfo(t *testing.T) {
 			return err
 		}
 		for _, c := range []*Comm{d, e} {
-			alg, err := c.Tuning().pick(&call{coll: CollBcast, size: 2})
-			if err != nil || alg.name != "chain" || !c.Tuning().Deterministic {
+			alg, err := c.Tuning().pick(blankCollective(CollBcast, 2, 0, nil))
+			if err != nil || alg.Name != "chain" || !c.Tuning().Deterministic {
 				return fmt.Errorf("table is\n%v", c.Tuning())
 			}
 		}

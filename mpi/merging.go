@@ -72,44 +72,18 @@ func misaligned(b []byte, elem int) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(min(elem, 8)) != 0
 }
 
-// merges reports whether receives may combine: functions of users are called where
-// they are expected only, and perhaps for long.
-func (k *call) merges() bool { return k.red.code() != opUser && k.elem <= maxMerged }
-
-// fromMerge receives exactly len(acc) bytes from src, and stores to acc what they
-// and mine, which may be acc, combine to. lower tells that they come from lower ranks.
-func (k *call) fromMerge(acc, mine []byte, src int, lower bool) error {
-	return k.swapMerge(nil, ProcNull, acc, mine, src, lower)
-}
-
-// swapMerge is fromMerge that sends sb, which acc does not overlap, to dst meanwhile.
-func (k *call) swapMerge(sb []byte, dst int, acc, mine []byte, src int, lower bool) error {
-	if !k.merges() {
-		if len(k.came) < len(acc) {
-			k.came = k.scratch(len(acc))
-		}
-		in := k.came[:len(acc)]
-		if err := k.swap(sb, dst, in, src); err != nil {
-			return err
-		}
-		if lower {
-			k.red.combine(acc, in, mine)
-		} else {
-			k.red.combine(acc, mine, in)
-		}
-		return nil
-	}
-	st, err := k.sendrecvMerge(sb, dst, acc, src, merging{red: k.red, mine: mine, lower: lower, elem: k.elem})
-	return k.expect(st, err, src, len(acc))
+// SendrecvReduce implements coll.Comm.
+func (m *collComm) SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, lower bool) error {
+	st, err := m.sendrecvMerge(sb, dst, acc, src, merging{red: m.red, mine: mine, lower: lower, elem: m.elem})
+	return m.expect(st, err, src, len(acc))
 }
 
 // sendrecvMerge sends and receives at the same time; the receive combines.
-func (k *call) sendrecvMerge(sb []byte, dst int, rb []byte, src int, m merging) (Status, error) {
-	c := k.c
-	if err := c.checkSource(k.slot, src); err != nil {
+func (m *collComm) sendrecvMerge(sb []byte, dst int, rb []byte, src int, merge merging) (Status, error) {
+	if err := m.c.checkSource(m.slot, src); err != nil {
 		return Status{}, err
 	}
-	r := newRequest(c.w.eng)
-	r.merge = m
-	return c.sendWith(k.ctx, r, k.slot, sb, dst, k.tag, k.slot, rb, src, k.tag)
+	r := newRequest(m.c.w.eng)
+	r.merge = merge
+	return m.c.sendWith(m.ctx, r, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
 }

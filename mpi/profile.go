@@ -181,35 +181,35 @@ var collCallNames = func() (names [256][2]string) {
 // profiledCall is what is told about a collective.
 type profiledCall struct {
 	c    *Comm
-	coll Coll
+	kind Coll
 	peer int
 	n    int
 }
 
-func (k *call) profiled() profiledCall {
-	p := profiledCall{k.c, k.coll, NoPeer, len(k.send)}
-	switch k.coll {
+func (k *collective) profiled() profiledCall {
+	p := profiledCall{k.comm.c, k.kind, NoPeer, len(k.SendBuf)}
+	switch k.kind {
 	case CollBcast, CollReduce, CollGather, CollGatherv, CollScatter, CollScatterv:
-		p.peer = k.root
+		p.peer = k.Root
 	}
-	if k.send == nil {
-		p.n = len(k.recv)
+	if k.SendBuf == nil {
+		p.n = len(k.RecvBuf)
 	}
 	return p
 }
 
 // finishRecorded is finish with a Profiler.
-func finishRecorded(k *call) error {
+func finishRecorded(k *collective) error {
 	p, t := k.profiled(), time.Now()
 	err := k.end()
-	p.c.record(t, collCallNames[p.coll][0], p.peer, 0, p.n, err)
+	p.c.record(t, collCallNames[p.kind][0], p.peer, 0, p.n, err)
 	return err
 }
 
 // startRecorded is start with a Profiler.
-func startRecorded(k *call) *Request {
+func startRecorded(k *collective) *Request {
 	p, t := k.profiled(), time.Now()
-	r := goRequest(k.c.w, k.inBackground)
-	p.c.record(t, collCallNames[p.coll][1], p.peer, 0, p.n, nil)
+	r := goRequest(k.comm.c.w, k.inBackground)
+	p.c.record(t, collCallNames[p.kind][1], p.peer, 0, p.n, nil)
 	return r
 }

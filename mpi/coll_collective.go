@@ -1,0 +1,220 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/coll"
+)
+
+// A collective is one collective call on one rank: a schedule, and the communicator that its
+// algorithm sends and receives with. The generic functions have checked the buffers, which are
+// bytes here.
+type collective struct {
+	coll.Schedule
+
+	comm  collComm // the Comm and the Op of the schedule
+	kind  Coll
+	bytes int // what the tuning table goes by, the same on all ranks
+
+	// run, if not nil, is what to do instead of an algorithm of the tuning table.
+	run func(k *collective) error
+
+	sendMem, recvMem coll.Layout // memory for SendLayout and RecvLayout
+}
+
+var collectivePool = sync.Pool{New: func() any { return new(collective) }}
+
+// begin starts a collective: it takes the next tag of the communicator, so
+// ranks must call it in the same order.
+func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
+	if err := c.brokenBy(); err != nil {
+		return nil, err
+	}
+	if !c.hold() {
+		return nil, ErrFreed
+	}
+	k := collectivePool.Get().(*collective)
+	k.kind, k.Rank, k.Size, k.Comm = kind, c.rank, len(c.peers), &k.comm
+	k.comm.ctx, k.comm.c, k.comm.slot, k.comm.tag = ctx, c, slotColl, c.coll.nextTag()
+	return k, nil
+}
+
+// setOp makes red the operator of k. A function of the program is called only where the program
+// expects it, and it may take long: it is not fused with receives.
+func (k *collective) setOp(red reducer) {
+	k.comm.red, k.comm.elem, k.Op = red, k.Elem, &k.comm
+	k.Fused = red.code() != opUser && k.Elem <= maxMerged
+}
+
+// end runs the collective with the algorithm of the tuning table and gives back what
+// it holds.
+func (k *collective) end() error {
+	err := k.perform()
+	k.release()
+	return err
+}
+
+func (k *collective) perform() error {
+	var err error
+	if k.run != nil {
+		err = k.run(k)
+	} else {
+		var alg *coll.Algorithm
+		if alg, err = k.comm.c.coll.tuning(k.comm.c).pick(k); err == nil {
+			err = alg.Run(&k.Schedule)
+		}
+	}
+	if err == nil {
+		err = k.comm.mismatch
+	}
+	if err != nil {
+		return fmt.Errorf("%w (in %v)", err, k.kind)
+	}
+	return nil
+}
+
+// release returns k and its scratch memory to their pools.
+func (k *collective) release() {
+	k.comm.c.drop()
+	clear(k.comm.reqs)
+	k.Release()
+	*k = collective{
+		Schedule: k.Schedule, comm: collComm{reqs: k.comm.reqs[:0]}, sendMem: k.sendMem, recvMem: k.recvMem,
+	}
+	collectivePool.Put(k)
+}
+
+// collComm is a communicator as the algorithms of one collective use it: see coll.Comm for its
+// methods. It is also the operator of the collective.
+type collComm struct {
+	ctx  context.Context
+	c    *Comm
+	tag  int
+	slot slot // of the messages: with the type of the elements, if all of them have it
+	red  reducer
+	elem int // bytes of an element of red
+
+	mismatch error // the first disagreement about the length or the type of a message
+	reqs     []startedMessage
+}
+
+// Compile-time check: both packages mean the same by ProcNull.
+var _ = [1]struct{}{}[coll.ProcNull-ProcNull]
+
+// Combine implements coll.Reducer.
+func (m *collComm) Combine(dst, a, b []byte) { m.red.combine(dst, a, b) }
+
+// Commutative implements coll.Reducer.
+func (m *collComm) Commutative() bool { return m.red.Commutative() }
+
+// tolerate turns an error about the length or the type of a message into one that is
+// reported at the end: the collective goes on, so that the other ranks are not
+// left waiting because of this one. After a wrong type what this rank sends matches no
+// type, as it may depend on data that has not been received.
+func (m *collComm) tolerate(err error) error {
+	if err != nil && errors.Is(err, ErrTypeMismatch) {
+		m.slot = slotColl.of(sigFailed)
+	}
+	if err != nil && (errors.Is(err, ErrTruncate) || errors.Is(err, ErrCount) || errors.Is(err, ErrTypeMismatch)) {
+		if m.mismatch == nil {
+			m.mismatch = err
+		}
+		return nil
+	}
+	return err
+}
+
+func (m *collComm) expect(st Status, err error, src, want int) error {
+	if err == nil && st.Bytes != want && src != ProcNull {
+		err = fmt.Errorf("%w: rank %d sent %d bytes, not %d", ErrCount, src, st.Bytes, want)
+	}
+	return m.tolerate(err)
+}
+
+// Send implements coll.Comm.
+func (m *collComm) Send(b []byte, dst int) error {
+	return m.c.send(m.ctx, m.slot, sendStandard, b, dst, m.tag)
+}
+
+// Recv implements coll.Comm.
+func (m *collComm) Recv(b []byte, src int) error {
+	st, err := m.c.recv(m.ctx, m.slot, b, src, m.tag)
+	return m.expect(st, err, src, len(b))
+}
+
+// Sendrecv implements coll.Comm.
+func (m *collComm) Sendrecv(sb []byte, dst int, rb []byte, src int) error {
+	st, err := m.c.sendrecv(m.ctx, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
+	return m.expect(st, err, src, len(rb))
+}
+
+// A startedMessage is a message that StartSend or StartRecv has started.
+type startedMessage struct {
+	r    *Request
+	peer int
+	want int // bytes expected; -1 for a message that is sent
+}
+
+// StartSend implements coll.Comm.
+func (m *collComm) StartSend(b []byte, dst int) error {
+	r, err := m.c.isend(m.slot, sendStandard, b, dst, m.tag)
+	return m.started(startedMessage{r, dst, -1}, err)
+}
+
+// StartRecv implements coll.Comm.
+func (m *collComm) StartRecv(b []byte, src int) error {
+	r, err := m.c.irecv(m.slot, b, src, m.tag)
+	return m.started(startedMessage{r, src, len(b)}, err)
+}
+
+func (m *collComm) started(s startedMessage, err error) error {
+	if err != nil {
+		return m.abandon(err)
+	}
+	m.reqs = append(m.reqs, s)
+	return nil
+}
+
+// Wait implements coll.Comm. If a message fails, or the context of the collective ends, it
+// withdraws the others: when it returns nothing touches the buffers any more.
+func (m *collComm) Wait() error {
+	var failed error
+	ctx := m.ctx
+	for _, s := range m.reqs {
+		var err error
+		if s.want >= 0 {
+			var st Status
+			st, err = m.c.w.eng.finishRecv(ctx, s.r)
+			err = m.expect(st, err, s.peer, s.want)
+		} else if err = m.c.w.eng.awaitSend(ctx, s.r); err == nil {
+			if err = s.r.err; err == nil {
+				s.r.recycle()
+			}
+		}
+		if err != nil && failed == nil {
+			failed, ctx = err, ended
+		}
+	}
+	m.reqs = m.reqs[:0]
+	return failed
+}
+
+// abandon withdraws all that was started and returns err.
+func (m *collComm) abandon(err error) error {
+	m.ctx = ended
+	_ = m.Wait() // err came first
+	return err
+}
+
+// ended is a context that is over.
+var ended = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()

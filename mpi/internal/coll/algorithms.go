@@ -1,0 +1,109 @@
+package coll
+
+// An Algorithm is one way to perform a collective operation.
+type Algorithm struct {
+	Name string
+	Run  func(s *Schedule) error
+
+	// can reports whether the algorithm can serve the schedule; nil: any. Its answer is the same
+	// on all ranks.
+	can func(s *Schedule) bool
+	// strict is true if operands are combined strictly from left to right; other reductions may
+	// group them.
+	strict bool
+}
+
+// Serves reports whether a can run s, and if strict is true, whether it combines operands strictly
+// from left to right.
+func (a *Algorithm) Serves(s *Schedule, strict bool) bool {
+	return (a.strict || !strict) && (a.can == nil || a.can(s))
+}
+
+// Conditions of algorithms.
+
+func powerOfTwo(s *Schedule) bool { return s.Size&(s.Size-1) == 0 }
+func commutes(s *Schedule) bool   { return s.Op.Commutative() }
+func even(s *Schedule) bool       { return s.Size%2 == 0 }
+
+// Algorithms returns the algorithms of a collective. The slice must not be changed.
+func Algorithms(k Kind) []Algorithm {
+	if k < Kinds {
+		return algorithms[k]
+	}
+	return nil
+}
+
+var algorithms = [Kinds][]Algorithm{
+	Barrier: {
+		{Name: "dissemination", Run: barrierDissemination},
+		{Name: "tree", Run: barrierTree},
+	},
+	Bcast: {
+		{Name: "binomial", Run: bcastBinomial},
+		{Name: "scatter-ring", Run: bcastScatterRing},
+		{Name: "scatter-doubling", Run: bcastScatterDoubling, can: powerOfTwo},
+		{Name: "chain", Run: bcastChain},
+		{Name: "linear", Run: bcastLinear},
+	},
+	Reduce: {
+		{Name: "binomial", Run: reduceBinomial},
+		{Name: "rabenseifner", Run: reduceRabenseifner},
+		{Name: "linear", Run: reduceLinear, strict: true},
+	},
+	Allreduce: {
+		{Name: "doubling", Run: allreduceDoubling},
+		{Name: "rabenseifner", Run: allreduceRabenseifner},
+		{Name: "ring", Run: allreduceRing, can: commutes},
+		{Name: "reduce-bcast", Run: allreduceReduceBcast},
+		{Name: "linear", Run: allreduceLinear, strict: true},
+		{Name: "ordered", Run: allreduceOrdered, strict: true},
+	},
+	Gather: {
+		{Name: "binomial", Run: gatherBinomial},
+		{Name: "linear", Run: gatherLinear},
+	},
+	Gatherv: {{Name: "linear", Run: gatherLinear}},
+	Scatter: {
+		{Name: "binomial", Run: scatterBinomial},
+		{Name: "linear", Run: scatterLinear},
+	},
+	Scatterv: {{Name: "linear", Run: scatterLinear}},
+	Allgather: {
+		{Name: "bruck", Run: allgatherBruck},
+		{Name: "doubling", Run: allgatherDoubling, can: powerOfTwo},
+		{Name: "ring", Run: allgatherRing},
+		{Name: "neighbor", Run: allgatherNeighbor, can: even},
+		{Name: "linear", Run: allgatherLinear},
+	},
+	Allgatherv: {
+		{Name: "ring", Run: allgatherRing},
+		{Name: "linear", Run: allgatherLinear},
+	},
+	Alltoall: {
+		{Name: "bruck", Run: alltoallBruck},
+		{Name: "pairwise", Run: AlltoallPairwise},
+		{Name: "linear", Run: alltoallLinear},
+	},
+	Alltoallv: {
+		{Name: "pairwise", Run: AlltoallPairwise},
+		{Name: "linear", Run: alltoallLinear},
+	},
+	ReduceScatter: {
+		{Name: "ordered", Run: reduceScatterOrdered, strict: true},
+		{Name: "pairwise", Run: reduceScatterPairwise, can: commutes},
+		{Name: "halving", Run: reduceScatterHalving, can: commutes},
+	},
+	ReduceScatterBlock: {
+		{Name: "ordered", Run: reduceScatterOrdered, strict: true},
+		{Name: "pairwise", Run: reduceScatterPairwise, can: commutes},
+		{Name: "halving", Run: reduceScatterHalving, can: commutes},
+	},
+	Scan: {
+		{Name: "linear", Run: scanLinear, strict: true},
+		{Name: "doubling", Run: scanDoubling},
+	},
+	Exscan: {
+		{Name: "linear", Run: exscanLinear, strict: true},
+		{Name: "doubling", Run: exscanDoubling},
+	},
+}

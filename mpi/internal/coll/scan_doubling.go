@@ -1,0 +1,45 @@
+package coll
+
+// scanDoubling exchanges the results of runs of ranks between ranks at
+// distances 1, 2, 4, …: log2 p steps, operands in rank order.
+func scanDoubling(s *Schedule) error { return doublingScan(s, false) }
+
+// exscanDoubling is scanDoubling for Exscan.
+func exscanDoubling(s *Schedule) error { return doublingScan(s, true) }
+
+func doublingScan(s *Schedule, exclusive bool) error {
+	n := len(s.SendBuf)
+	run, in := s.Scratch(n), s.Scratch(n) // result of the run of ranks around the caller
+	before := s.Scratch(n)                // result of the lower ranks, if any
+	copy(run, s.SendBuf)
+	lower := false
+	for bit := 1; bit < s.Size; bit *= 2 {
+		peer := s.Rank ^ bit
+		if peer >= s.Size {
+			continue
+		}
+		if err := s.Sendrecv(run, peer, in, peer); err != nil {
+			return err
+		}
+		s.combineFrom(run, in, peer)
+		if peer > s.Rank {
+			continue
+		}
+		if lower {
+			s.Op.Combine(before, in, before)
+		} else {
+			copy(before, in)
+			lower = true
+		}
+	}
+	switch {
+	case exclusive && lower:
+		copy(s.RecvBuf, before)
+	case exclusive:
+	case lower:
+		s.Op.Combine(s.RecvBuf, before, s.SendBuf)
+	default:
+		copy(s.RecvBuf, s.SendBuf)
+	}
+	return nil
+}
