@@ -3,8 +3,9 @@ package mpi
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // member is what a process says about itself.
@@ -20,16 +21,16 @@ func (m *member) name() procName { return procName{m.Job, m.Rank} }
 
 // report is what a process says in one round.
 type report struct {
-	Member *member     `json:",omitempty"`
-	Links  [][2]uint64 `json:",omitempty"` // present ones: place in the other group, and name
-	Err    *failure    `json:",omitempty"`
+	Member *member          `json:",omitempty"`
+	Links  [][2]uint64      `json:",omitempty"` // present ones: place in the other group, and name
+	Err    *mpierr.Portable `json:",omitempty"`
 }
 
 // round is what a group says in one round.
 type round struct {
-	Head    *head    `json:",omitempty"` // in the first
-	Reports []report `json:",omitempty"`
-	Err     *failure `json:",omitempty"` // instead
+	Head    *head            `json:",omitempty"` // in the first
+	Reports []report         `json:",omitempty"`
+	Err     *mpierr.Portable `json:",omitempty"` // instead
 }
 
 // head is what is the same for all members of a group.
@@ -39,54 +40,6 @@ type head struct {
 	ID        uint64 // of the meeting; from the side that accepts
 	Key       []byte
 }
-
-// failure is an error that is told to other processes.
-type failure struct {
-	Class Class
-	Is    uint64 `json:",omitempty"` // bit i: the error wraps the one of classes[i]
-	Text  string
-}
-
-func failureOf(err error) *failure {
-	if err == nil {
-		return nil
-	}
-	text := err.Error()
-	f := &failure{Class: ErrorClass(err), Text: text[:min(len(text), maxReport/8)]}
-	for i, x := range classes {
-		if errors.Is(err, x.err) {
-			f.Is |= 1 << i
-		}
-	}
-	return f
-}
-
-// err returns an error that wraps what the one that f tells of does.
-func (f *failure) err() error {
-	if f == nil {
-		return nil
-	}
-	e := &toldError{failure: f}
-	for i, x := range classes {
-		if f.Is&(1<<i) != 0 {
-			e.is = append(e.is, x.err)
-		}
-	}
-	return e
-}
-
-// toldError is an error that another process has met.
-type toldError struct {
-	*failure
-	is []error
-}
-
-func (e *toldError) Error() string { return e.Text }
-
-// Class returns the class of the error there.
-func (e *toldError) Class() Class { return e.failure.Class }
-
-func (e *toldError) Unwrap() []error { return e.is }
 
 // conference is how a group talks to the other one.
 type conference struct {
@@ -104,7 +57,7 @@ func (x *conference) confer(ctx context.Context, own round, say report) (mine, t
 	c := x.c
 	b, err := json.Marshal(say)
 	if err == nil && len(b) > maxReport {
-		b, err = json.Marshal(report{Err: failureOf(fmt.Errorf("%w: too much to say for a process", ErrLimit))})
+		b, err = json.Marshal(report{Err: mpierr.MakePortable(fmt.Errorf("%w: too much to say for a process", ErrLimit))})
 	}
 	if err != nil {
 		return nil, nil, err
@@ -125,12 +78,12 @@ func (x *conference) confer(ctx context.Context, own round, say report) (mine, t
 		return nil, nil, fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	for i := range both {
-		if err = both[i].Err.err(); err != nil && x.cause != nil {
+		if err = both[i].Err.Err(); err != nil && x.cause != nil {
 			err = x.cause
 		}
 		for j := range both[i].Reports {
 			if err == nil {
-				err = both[i].Reports[j].Err.err()
+				err = both[i].Reports[j].Err.Err()
 			}
 		}
 		if err != nil {
@@ -178,7 +131,7 @@ func (x *conference) collect(ctx context.Context, own round, b []byte) (both [2]
 			err = json.Unmarshal(said, &own.Reports[r])
 		}
 		if err != nil && own.Err == nil {
-			own.Err = failureOf(err)
+			own.Err = mpierr.MakePortable(err)
 		}
 	}
 	both[0] = own
@@ -191,7 +144,7 @@ func (x *conference) collect(ctx context.Context, own round, b []byte) (both [2]
 	out, err := json.Marshal(both[0])
 	if err == nil && len(out) > maxRound {
 		err = fmt.Errorf("%w: too many processes", ErrLimit)
-		both[0] = round{Err: failureOf(err)}
+		both[0] = round{Err: mpierr.MakePortable(err)}
 		out, _ = json.Marshal(both[0]) // has been done above
 	}
 	in, serr := x.parley.swap(ctx, out)
@@ -199,7 +152,7 @@ func (x *conference) collect(ctx context.Context, own round, b []byte) (both [2]
 		serr = json.Unmarshal(in, &both[1])
 	}
 	if serr != nil {
-		both[1] = round{Err: failureOf(fmt.Errorf("%w: the other group: %w", ErrPort, serr))}
+		both[1] = round{Err: mpierr.MakePortable(fmt.Errorf("%w: the other group: %w", ErrPort, serr))}
 	}
 	return both
 }

@@ -3,25 +3,22 @@ package mpi
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // Collective calls that can fail on one rank alone, because of an argument or of its
 // system, ask for the consent of all: so they fail on all ranks, with errors of the same
 // class, and none waits for one that has given up.
 
-// ErrNotSame is returned on all ranks by a collective call whose arguments must be the
-// same on all of them, and are not (MPI_ERR_NOT_SAME).
-var ErrNotSame = errors.New("mpi: ranks give different arguments")
-
 // A ballotPaper is what a rank, or a subtree of the ranks, says about a call.
 type ballotPaper struct {
-	from int32    // the lowest rank it is of
-	why  *failure // of the lowest rank that has one; nil: none has
-	rank int32    // that rank
-	same uint64   // hash of the arguments, if why is nil
+	from int32            // the lowest rank it is of
+	why  *mpierr.Portable // of the lowest rank that has one; nil: none has
+	rank int32            // that rank
+	same uint64           // hash of the arguments, if why is nil
 }
 
 // maxConsent bounds a message of consent, maxConsentText the text of an error in it.
@@ -49,8 +46,12 @@ func (b *ballotPaper) parse(in []byte) error {
 	}
 	b.from, b.rank = int32(binary.BigEndian.Uint32(in)), int32(binary.BigEndian.Uint32(in[4:]))
 	b.same = binary.BigEndian.Uint64(in[8:])
-	if class := Class(binary.BigEndian.Uint64(in[16:])); class != ClassSuccess {
-		b.why = &failure{class, binary.BigEndian.Uint64(in[24:]), string(in[consentHead:])}
+	if class := mpierr.Class(binary.BigEndian.Uint64(in[16:])); class != mpierr.ClassSuccess {
+		b.why = &mpierr.Portable{
+			Class: class,
+			Is:    binary.BigEndian.Uint64(in[24:]),
+			Text:  string(in[consentHead:]),
+		}
 	}
 	return nil
 }
@@ -63,7 +64,7 @@ func (b *ballotPaper) add(o *ballotPaper) {
 		b.why, b.rank = o.why, o.rank
 	case b.same != o.same:
 		b.rank = o.from
-		b.why = failureOf(fmt.Errorf("%w: rank %d and rank %d", ErrNotSame, b.from, o.from))
+		b.why = mpierr.MakePortable(fmt.Errorf("%w: rank %d and rank %d", ErrNotSame, b.from, o.from))
 	}
 }
 
@@ -79,7 +80,7 @@ func (c *Comm) consent(ctx context.Context, err error, args ...any) error {
 	if e := c.usable(); e != nil {
 		return orFirst(err, e)
 	}
-	mine := ballotPaper{from: int32(c.rank), rank: int32(c.rank), why: failureOf(err)}
+	mine := ballotPaper{from: int32(c.rank), rank: int32(c.rank), why: mpierr.MakePortable(err)}
 	if len(args) > 0 {
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%q", args)
@@ -129,7 +130,7 @@ func (c *Comm) consent(ctx context.Context, err error, args ...any) error {
 		return nil
 	case err == nil:
 		return mine.told()
-	case int(mine.rank) == c.rank || ErrorClass(err) == mine.why.Class:
+	case int(mine.rank) == c.rank || mpierr.ClassOf(err) == mine.why.Class:
 		return err
 	}
 	return fmt.Errorf("%w (here: %v)", mine.told(), err)
@@ -137,10 +138,10 @@ func (c *Comm) consent(ctx context.Context, err error, args ...any) error {
 
 // told is the error on ranks that have met none.
 func (b *ballotPaper) told() error {
-	if b.why.Class == ErrorClass(ErrNotSame) {
-		return b.why.err()
+	if b.why.Class == mpierr.ClassNotSame {
+		return b.why.Err()
 	}
-	return fmt.Errorf("rank %d: %w", b.rank, b.why.err())
+	return fmt.Errorf("rank %d: %w", b.rank, b.why.Err())
 }
 
 // orFirst returns err, or e if err is nil.

@@ -17,9 +17,6 @@ import (
 func TestConsent(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	if len(classes) > 64 {
-		t.Fatalf("%d variables do not fit a word", len(classes))
-	}
 	errs := []error{ErrView, ErrOption, ErrCount, fs.ErrNotExist, &fs.PathError{Op: "open", Path: "x", Err: errors.New("odd")},
 		errors.New("of no class"), AddErrorCode(AddErrorClass("ours"), "an error of the program"),
 		fmt.Errorf("%w: %s", ErrRank, strings.Repeat("long ", 1000))}

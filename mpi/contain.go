@@ -1,15 +1,9 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 )
-
-// ErrGoexit is returned for a function of the program that ended its goroutine
-// with runtime.Goexit, as testing.T.FailNow does, instead of returning: that of
-// a rank of RunLocal, or an operator of a nonblocking collective.
-var ErrGoexit = errors.New("mpi: the function ended its goroutine (runtime.Goexit)")
 
 // A PanicError is returned for a function of the program that panicked on a
 // goroutine of this package: that of a rank of RunLocal, or an operator of a

@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -9,10 +8,6 @@ import (
 	"slices"
 	"unsafe"
 )
-
-// ErrDatatype is returned for datatypes that cannot be: negative lengths, sizes
-// that do not fit an int, lists of different lengths, too much nesting.
-var ErrDatatype = errors.New("mpi: bad datatype")
 
 // MaxTypeDepth bounds how deep datatypes may be nested.
 const MaxTypeDepth = 64

@@ -1,170 +1,90 @@
 package mpi
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"sync"
-	"syscall"
-)
+import "github.com/weftstack/weft/mpi/internal/mpierr"
 
 // Class is an MPI error class (MPI-4.1, Section 9.4). Errors of this package are
 // told apart with errors.Is; classes are for programs that report, or
 // translate, them in the terms of the standard.
 type Class int
 
-// The classes that errors of this package have.
+// The classes that errors of this package have. The standard calls them MPI_SUCCESS,
+// MPI_ERR_BUFFER and so on.
 const (
-	ClassSuccess Class = iota
-	ClassBuffer
-	ClassCount
-	ClassType
-	ClassTag
-	ClassComm
-	ClassRank
-	ClassRequest
-	ClassRoot
-	ClassGroup
-	ClassOp
-	ClassTopology
-	ClassArg
-	ClassUnknown
-	ClassTruncate
-	ClassOther
-	ClassIntern
-	ClassPending
-	ClassWin
-	ClassRMARange
-	ClassRMASync
-	ClassRMAAccess
-	ClassInfo
-	ClassNoMem
-	ClassSession
-	ClassProcAborted
-	ClassProcFailed
-	ClassRevoked
-	ClassPort
-	ClassName
-	ClassService
-	ClassSpawn
-	ClassFile
-	ClassMode
-	ClassNoSuchFile
-	ClassFileExists
-	ClassFileAccess
-	ClassNoSpace
-	ClassIO
-	ClassDatarep
-	ClassConversion
-	ClassProcFailedPending
-	ClassNotSame
-	lastClass
+	ClassSuccess           Class = mpierr.ClassSuccess
+	ClassBuffer            Class = mpierr.ClassBuffer
+	ClassCount             Class = mpierr.ClassCount
+	ClassType              Class = mpierr.ClassType
+	ClassTag               Class = mpierr.ClassTag
+	ClassComm              Class = mpierr.ClassComm
+	ClassRank              Class = mpierr.ClassRank
+	ClassRequest           Class = mpierr.ClassRequest
+	ClassRoot              Class = mpierr.ClassRoot
+	ClassGroup             Class = mpierr.ClassGroup
+	ClassOp                Class = mpierr.ClassOp
+	ClassTopology          Class = mpierr.ClassTopology
+	ClassArg               Class = mpierr.ClassArg
+	ClassUnknown           Class = mpierr.ClassUnknown
+	ClassTruncate          Class = mpierr.ClassTruncate
+	ClassOther             Class = mpierr.ClassOther
+	ClassIntern            Class = mpierr.ClassIntern
+	ClassPending           Class = mpierr.ClassPending
+	ClassWin               Class = mpierr.ClassWin
+	ClassRMARange          Class = mpierr.ClassRMARange
+	ClassRMASync           Class = mpierr.ClassRMASync
+	ClassRMAAccess         Class = mpierr.ClassRMAAccess
+	ClassInfo              Class = mpierr.ClassInfo
+	ClassNoMem             Class = mpierr.ClassNoMem
+	ClassSession           Class = mpierr.ClassSession
+	ClassProcAborted       Class = mpierr.ClassProcAborted
+	ClassProcFailed        Class = mpierr.ClassProcFailed
+	ClassRevoked           Class = mpierr.ClassRevoked
+	ClassPort              Class = mpierr.ClassPort
+	ClassName              Class = mpierr.ClassName
+	ClassService           Class = mpierr.ClassService
+	ClassSpawn             Class = mpierr.ClassSpawn
+	ClassFile              Class = mpierr.ClassFile
+	ClassMode              Class = mpierr.ClassMode
+	ClassNoSuchFile        Class = mpierr.ClassNoSuchFile
+	ClassFileExists        Class = mpierr.ClassFileExists
+	ClassFileAccess        Class = mpierr.ClassFileAccess
+	ClassNoSpace           Class = mpierr.ClassNoSpace
+	ClassIO                Class = mpierr.ClassIO
+	ClassDatarep           Class = mpierr.ClassDatarep
+	ClassConversion        Class = mpierr.ClassConversion
+	ClassProcFailedPending Class = mpierr.ClassProcFailedPending
+	ClassNotSame           Class = mpierr.ClassNotSame
 )
 
-var classNames = [...]string{
-	"success", "buffer", "count", "type", "tag", "communicator", "rank", "request", "root", "group", "operator",
-	"topology", "argument", "unknown", "truncate", "other", "internal", "pending", "window", "range of a window",
-	"synchronization of a window", "access to a window", "info", "no memory", "session", "process aborted",
-	"process failed", "revoked", "port", "name", "service", "spawn",
-	"file", "access mode", "no such file", "file exists", "access to a file", "no space", "input and output",
-	"data representation", "conversion", "receive pending, process failed", "not the same on all ranks",
-}
-
 // String returns the name, or for a class that was added its text.
-func (c Class) String() string {
-	if c >= 0 && int(c) < len(classNames) {
-		return classNames[c]
-	}
-	addedClasses.Lock()
-	defer addedClasses.Unlock()
-	if text, ok := addedClasses.text[c]; ok {
-		return text
-	}
-	return fmt.Sprintf("error class %d", int(c))
-}
+func (c Class) String() string { return mpierr.Class(c).String() }
 
 // An ErrorCode is an error with a class, made by AddErrorCode.
-type ErrorCode struct {
-	class Class
-	text  string
-}
+type ErrorCode struct{ errorCode }
+
+// errorCode makes the class known to code that cannot import this package.
+type errorCode = mpierr.Code
 
 // Error returns the text.
-func (e *ErrorCode) Error() string { return e.text }
+func (e *ErrorCode) Error() string { return e.errorCode.Error() }
 
 // Class returns the class.
-func (e *ErrorCode) Class() Class { return e.class }
-
-// addedClasses are those of the program.
-var addedClasses = struct {
-	sync.Mutex
-	next Class
-	text map[Class]string
-}{next: lastClass, text: map[Class]string{}}
+func (e *ErrorCode) Class() Class { return Class(e.ErrorClass()) }
 
 // AddErrorClass makes a new class (MPI_Add_error_class, MPI_Add_error_string).
-func AddErrorClass(text string) Class {
-	addedClasses.Lock()
-	defer addedClasses.Unlock()
-	c := addedClasses.next
-	addedClasses.next++
-	addedClasses.text[c] = text
-	return c
-}
+func AddErrorClass(text string) Class { return Class(mpierr.AddClass(text)) }
 
 // RemoveErrorClass removes a class that was added, and reports whether there
 // was one (MPI_Remove_error_class). Its number is not used again.
-func RemoveErrorClass(c Class) bool {
-	addedClasses.Lock()
-	defer addedClasses.Unlock()
-	_, ok := addedClasses.text[c]
-	delete(addedClasses.text, c)
-	return ok
-}
+func RemoveErrorClass(c Class) bool { return mpierr.RemoveClass(mpierr.Class(c)) }
 
 // AddErrorCode makes an error with a class, of this package or added
 // (MPI_Add_error_code, MPI_Add_error_string).
-func AddErrorCode(class Class, text string) *ErrorCode { return &ErrorCode{class, text} }
-
-// classes are those of the errors of this package, and of the system, the more
-// special first. There are at most 64: see failure.
-var classes = []struct {
-	err   error
-	class Class
-}{
-	{ErrSpawn, ClassSpawn}, {ErrName, ClassName}, {ErrService, ClassService}, {ErrPort, ClassPort}, {ErrTruncate, ClassTruncate}, {ErrRank, ClassRank}, {ErrTag, ClassTag}, {ErrType, ClassType}, {ErrTypeMismatch, ClassType},
-	{ErrCount, ClassCount}, {ErrRoot, ClassRoot}, {ErrOp, ClassOp}, {ErrOverlap, ClassBuffer},
-	{ErrComm, ClassComm}, {ErrFreed, ClassComm}, {ErrTopology, ClassTopology}, {ErrRange, ClassRMARange},
-	{ErrAccess, ClassRMAAccess}, {ErrEpoch, ClassRMASync}, {ErrWindow, ClassWin}, {ErrDatatype, ClassType},
-	{ErrRevoked, ClassRevoked}, {ErrProcFailedPending, ClassProcFailedPending}, {ErrProcFailed, ClassProcFailed}, {ErrAborted, ClassProcAborted},
-	{ErrMode, ClassMode}, {ErrNotSame, ClassNotSame}, {ErrDatarep, ClassDatarep}, {ErrConversion, ClassConversion}, {ErrFile, ClassFile},
-	{fs.ErrNotExist, ClassNoSuchFile}, {fs.ErrExist, ClassFileExists}, {fs.ErrPermission, ClassFileAccess}, {syscall.ENOSPC, ClassNoSpace},
-	{ErrOption, ClassArg}, {ErrView, ClassArg}, {ErrPartition, ClassArg}, {ErrTuning, ClassInfo}, {ErrLimit, ClassNoMem}, {ErrCanceled, ClassRequest}, {ErrMessage, ClassRequest},
-	{ErrFinalized, ClassOther}, {ErrInitialized, ClassOther}, {ErrGoexit, ClassOther}, {ErrAuth, ClassOther}, {ErrProtocol, ClassIntern},
-	{context.Canceled, ClassPending}, {context.DeadlineExceeded, ClassPending},
+func AddErrorCode(class Class, text string) *ErrorCode {
+	return &ErrorCode{mpierr.NewCode(mpierr.Class(class), text)}
 }
 
 // ErrorClass returns the class of err (MPI_Error_class): that of the ErrorCode,
 // the error of this package or the error of the file system that it wraps,
 // ClassSuccess for nil and ClassUnknown for others. The text of an error
 // (MPI_Error_string) is what its method Error returns.
-func ErrorClass(err error) Class {
-	if err == nil {
-		return ClassSuccess
-	}
-	var code interface{ Class() Class }
-	if errors.As(err, &code) {
-		return code.Class()
-	}
-	for _, x := range classes {
-		if errors.Is(err, x.err) {
-			return x.class
-		}
-	}
-	var file *fs.PathError
-	if errors.As(err, &file) {
-		return ClassIO
-	}
-	return ClassUnknown
-}
+func ErrorClass(err error) Class { return Class(mpierr.ClassOf(err)) }

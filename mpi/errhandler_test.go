@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -143,38 +142,21 @@ func TestErrorClasses(t *testing.T) {
 			t.Errorf("class of %v = %v, want %v", tt.err, got, tt.want)
 		}
 	}
-	// Every error of the package has a class.
+	// Every error of the package has a class, since it is one of mpierr.
 	files, _ := filepath.Glob("*.go")
-	text, err := os.ReadFile("errclass.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
 	for _, name := range files {
 		src, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?m)^(?:var|\t) ?(Err[A-Z]\w*) *= errors\.New`).FindAllSubmatch(src, -1) {
-			found++
-			if !bytes.Contains(text, fmt.Appendf(nil, "{%s, Class", m[1])) {
-				t.Errorf("%s has no class", m[1])
+		for _, m := range regexp.MustCompile(`(?m)^(?:var|\t) ?(Err[A-Z]\w*) *= ((?:errors|mpierr)\..*)`).FindAllSubmatch(src, -1) {
+			if string(m[2]) != "mpierr."+string(m[1]) {
+				t.Errorf("%s of %s is %s", m[1], name, m[2])
 			}
-		}
-	}
-	if found < 30 {
-		t.Errorf("%d errors found, want 30", found)
-	}
-	for _, x := range classes {
-		if got := ErrorClass(fmt.Errorf("x: %w", x.err)); got != x.class {
-			t.Errorf("class of %v = %v, want %v", x.err, got, x.class)
 		}
 	}
 	if full.String() != "disk full" || ClassTag.String() != "tag" || Class(-1).String() != "error class -1" {
 		t.Errorf("names %v, %v, %v", full, ClassTag, Class(-1))
-	}
-	if len(classNames) != int(lastClass) {
-		t.Errorf("%d names for %d classes", len(classNames), lastClass)
 	}
 	if !RemoveErrorClass(full) || RemoveErrorClass(full) || RemoveErrorClass(ClassTag) {
 		t.Error("removing classes")

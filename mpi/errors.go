@@ -1,56 +1,142 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// Errors that callers branch on with errors.Is.
+// Errors of arguments, which callers branch on with errors.Is. The MPI error class of
+// each is what ErrorClass returns.
 var (
 	// ErrRank is returned for a rank outside the communicator.
-	ErrRank = errors.New("mpi: rank outside the communicator")
+	ErrRank = mpierr.ErrRank
+	// ErrRoot is returned for a root outside the communicator.
+	ErrRoot = mpierr.ErrRoot
 	// ErrTag is returned for a tag that is negative or above TagUB.
-	ErrTag = errors.New("mpi: tag out of range")
+	ErrTag = mpierr.ErrTag
 	// ErrType is returned for a buffer whose element type holds pointers.
-	ErrType = errors.New("mpi: element type holds pointers")
+	ErrType = mpierr.ErrType
 	// ErrCount is returned when buffer lengths do not fit the operation.
-	ErrCount = errors.New("mpi: buffer length does not fit the operation")
+	ErrCount = mpierr.ErrCount
+	// ErrOverlap is returned when buffers that must be apart overlap. (The
+	// same memory as send and receive buffer is the in-place form.)
+	ErrOverlap = mpierr.ErrOverlap
+	// ErrOp is returned for an operator that is nil or not allowed here.
+	ErrOp = mpierr.ErrOp
+	// ErrDatatype is returned for datatypes that cannot be: negative lengths, sizes
+	// that do not fit an int, lists of different lengths, too much nesting.
+	ErrDatatype = mpierr.ErrDatatype
+	// ErrTopology is returned for topologies that cannot be.
+	ErrTopology = mpierr.ErrTopology
+	// ErrPartition is returned for a partition that does not exist, or that is
+	// marked as ready twice or while the operation is not started.
+	ErrPartition = mpierr.ErrPartition
+	// ErrOption is returned for an option or environment variable that makes no sense.
+	ErrOption = mpierr.ErrOption
+	// ErrTuning is returned for a tuning table that cannot be read or names
+	// unknown algorithms.
+	ErrTuning = mpierr.ErrTuning
+	// ErrNotSame is returned on all ranks by a collective call whose arguments must be the
+	// same on all of them, and are not (MPI_ERR_NOT_SAME).
+	ErrNotSame = mpierr.ErrNotSame
+)
+
+// Errors of messages and requests.
+var (
 	// ErrTruncate is returned by a receive whose buffer is shorter than the
 	// message. The buffer holds the first part of the message, the rest is
-	// dropped, and the job goes on (MPI-5.0, Section 3.2.2).
-	ErrTruncate = errors.New("mpi: message truncated")
+	// dropped, and the job goes on (MPI-4.1, Section 3.2.2).
+	ErrTruncate = mpierr.ErrTruncate
+	// ErrTypeMismatch is returned by a receive, and by a collective, for a message whose
+	// elements are of another type than its buffer (MPI-4.1, Section 3.3.1). The message is
+	// consumed, the buffer is unchanged, and the send completes.
+	ErrTypeMismatch = mpierr.ErrTypeMismatch
 	// ErrCanceled is returned by a request that was cancelled.
-	ErrCanceled = errors.New("mpi: request cancelled")
-	// ErrFinalized is returned by operations on a World after Finalize.
-	ErrFinalized = errors.New("mpi: finalized")
+	ErrCanceled = mpierr.ErrCanceled
+	// ErrMessage is returned for a Message that has been received before.
+	ErrMessage = mpierr.ErrMessage
+	// ErrLimit is returned by a send when too many earlier ones to the same
+	// rank wait for receives.
+	ErrLimit = mpierr.ErrLimit
+)
+
+// Errors of communicators and of the job.
+var (
 	// ErrComm is returned for an operation that an intercommunicator, or an
 	// intracommunicator, does not have.
-	ErrComm = errors.New("mpi: communicator of the wrong kind")
+	ErrComm = mpierr.ErrComm
 	// ErrFreed is returned by operations on a Comm after Free.
-	ErrFreed = errors.New("mpi: communicator freed")
+	ErrFreed = mpierr.ErrFreed
+	// ErrRevoked is returned by operations on a communicator after Revoke.
+	ErrRevoked = mpierr.ErrRevoked
 	// ErrProcFailed is what a RankError wraps: the named rank is gone.
-	ErrProcFailed = errors.New("mpi: process failed")
+	ErrProcFailed = mpierr.ErrProcFailed
 	// ErrProcFailedPending is returned by Request.Wait and its relatives for a
 	// receive from AnySource while a member of the communicator has failed that
 	// AckFailed has not been called for. The receive goes on; the error also
 	// wraps the RankError.
-	ErrProcFailedPending = errors.New("mpi: receive is pending, but a process has failed")
-	// ErrRevoked is returned by operations on a communicator after Revoke.
-	ErrRevoked = errors.New("mpi: communicator revoked")
+	ErrProcFailedPending = mpierr.ErrProcFailedPending
 	// ErrAborted is returned by operations after Abort.
-	ErrAborted = errors.New("mpi: job aborted")
+	ErrAborted = mpierr.ErrAborted
+	// ErrInitialized is returned by Init when it has been called before in this process
+	// (MPI-4.1, Section 11.2.1: "at most once").
+	ErrInitialized = mpierr.ErrInitialized
+	// ErrFinalized is returned by operations on a World after Finalize.
+	ErrFinalized = mpierr.ErrFinalized
+	// ErrGoexit is returned for a function of the program that ended its goroutine
+	// with runtime.Goexit, as testing.T.FailNow does, instead of returning: that of
+	// a rank of RunLocal, or an operator of a nonblocking collective.
+	ErrGoexit = mpierr.ErrGoexit
+	// ErrAuth is returned when a peer does not know the key of the job.
+	ErrAuth = mpierr.ErrAuth
 	// ErrProtocol is the reason a link is closed when its peer breaks the
 	// wire protocol.
-	ErrProtocol = errors.New("mpi: protocol violation")
-	// ErrAuth is returned when a peer does not know the key of the job.
-	ErrAuth = errors.New("mpi: peer does not know the job key")
-	// ErrMessage is returned for a Message that has been received before.
-	ErrMessage = errors.New("mpi: message of Mprobe received before")
-	// ErrLimit is returned by a send when too many earlier ones to the same
-	// rank wait for receives.
-	ErrLimit = errors.New("mpi: too many sends wait for receives")
-	// ErrOption is returned for an option or environment variable that makes no sense.
-	ErrOption = errors.New("mpi: bad option")
+	ErrProtocol = mpierr.ErrProtocol
+)
+
+// Errors of ports, published names and spawned processes.
+var (
+	// ErrPort is returned for a port that is not open, or without an Accept there.
+	ErrPort = mpierr.ErrPort
+	// ErrName is returned for a name that is not published.
+	ErrName = mpierr.ErrName
+	// ErrService is returned when a name cannot be published, because it is
+	// already, or unpublished, because it is not.
+	ErrService = mpierr.ErrService
+	// ErrSpawn is wrapped by the errors of Spawn when processes cannot be started.
+	ErrSpawn = mpierr.ErrSpawn
+)
+
+// Errors of windows.
+var (
+	// ErrRange is returned for an access outside the target's window.
+	ErrRange = mpierr.ErrRange
+	// ErrAccess is returned for an access the target's window does not allow.
+	ErrAccess = mpierr.ErrAccess
+	// ErrEpoch is returned for synchronization calls that do not match, such
+	// as Unlock without Lock.
+	ErrEpoch = mpierr.ErrEpoch
+	// ErrWindow is returned if the ranks of a window disagree about its type,
+	// and after Free.
+	ErrWindow = mpierr.ErrWindow
+)
+
+// Errors of files.
+var (
+	// ErrFile is returned after Close, and for split collectives that do not match.
+	ErrFile = mpierr.ErrFile
+	// ErrMode is returned for an access mode that makes no sense, and for
+	// operations that it does not allow.
+	ErrMode = mpierr.ErrMode
+	// ErrView is returned for a view that cannot be, and for places outside it.
+	ErrView = mpierr.ErrView
+	// ErrDatarep is returned for a data representation that is not known for the
+	// elements of a file, or that is registered already.
+	ErrDatarep = mpierr.ErrDatarep
+	// ErrConversion is returned when a function of a Datarep returns an error,
+	// which it wraps.
+	ErrConversion = mpierr.ErrConversion
 )
 
 // A SendrecvError is returned by Sendrecv and SendrecvReplace when one of the two

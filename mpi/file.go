@@ -9,17 +9,8 @@ import (
 	"reflect"
 	"sync"
 	"sync/atomic"
-)
 
-// Errors of files.
-var (
-	// ErrMode is returned for an access mode that makes no sense, and for
-	// operations that it does not allow.
-	ErrMode = errors.New("mpi: access mode of the file")
-	// ErrView is returned for a view that cannot be, and for places outside it.
-	ErrView = errors.New("mpi: bad file view")
-	// ErrFile is returned after Close, and for split collectives that do not match.
-	ErrFile = errors.New("mpi: file")
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // FileMode says how a file is opened: one of the first three, with any of the
@@ -210,7 +201,7 @@ func (f *file) begin(ctx context.Context) error {
 // see Comm.consent.
 func (f *file) agree(ctx context.Context, err error, args ...any) error {
 	err = f.c.consent(ctx, err, args...)
-	var told *toldError
+	var told *mpierr.RemoteError
 	if errors.As(err, &told) {
 		err = fmt.Errorf("%s: %w", f.name, err)
 	}

@@ -1,21 +1,10 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/weftstack/weft/internal/bufpool"
-)
-
-// Errors of data representations.
-var (
-	// ErrDatarep is returned for a data representation that is not known for the
-	// elements of a file, or that is registered already.
-	ErrDatarep = errors.New("mpi: data representation")
-	// ErrConversion is returned when a function of a Datarep returns an error,
-	// which it wraps.
-	ErrConversion = errors.New("mpi: conversion of the data of a file")
 )
 
 // MaxDatarep bounds the length of the name of a data representation, in bytes

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // This file makes intercommunicators (MPI-4.1, Section 7.6). One consists of two
@@ -253,7 +255,7 @@ func (x leaders) tell(ctx context.Context, r int, b []byte, why error) error {
 	var head [8]byte
 	n := uint64(len(b))
 	if why != nil {
-		n, b = toldNothing, (&ballotPaper{why: failureOf(why)}).append(nil)
+		n, b = toldNothing, (&ballotPaper{why: mpierr.MakePortable(why)}).append(nil)
 	}
 	binary.BigEndian.PutUint64(head[:], n)
 	if err := x.local.send(ctx, slotComm, sendStandard, head[:], r, tagTell); err != nil {
@@ -294,5 +296,5 @@ func (x leaders) hearWhy(ctx context.Context) error {
 	if b.why == nil {
 		return fmt.Errorf("%w: the leader does not say why", ErrProtocol)
 	}
-	return fmt.Errorf("leader of the group, rank %d: %w", x.leader, b.why.err())
+	return fmt.Errorf("leader of the group, rank %d: %w", x.leader, b.why.Err())
 }

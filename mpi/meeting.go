@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // This file makes an intercommunicator of two groups that need have nothing in
@@ -122,7 +124,7 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 	if c.rank == root {
 		var err error
 		if x.parley, err = open(ctx); err != nil {
-			own.Err = failureOf(err)
+			own.Err = mpierr.MakePortable(err)
 			x.cause = err
 		}
 		defer x.parley.close()
@@ -133,7 +135,7 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 		}
 	}
 	me := &member{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.farWindow(), Call: c.w.launcherName()}
-	mine, theirs, err := x.confer(ctx, own, report{Member: me, Err: failureOf(lerr)})
+	mine, theirs, err := x.confer(ctx, own, report{Member: me, Err: mpierr.MakePortable(lerr)})
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +146,12 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 	}
 	m, group, links, err := c.assemble(mine, theirs, accepts)
 	defer m.end()
-	mine, theirs, cerr := x.confer(ctx, round{}, report{Links: links, Err: failureOf(err)})
+	mine, theirs, cerr := x.confer(ctx, round{}, report{Links: links, Err: mpierr.MakePortable(err)})
 	if cerr != nil {
 		return nil, cerr
 	}
 	err = m.link(ctx, c.rank, mine, theirs, group, accepts)
-	if _, _, cerr = x.confer(ctx, round{}, report{Err: failureOf(err)}); cerr != nil {
+	if _, _, cerr = x.confer(ctx, round{}, report{Err: mpierr.MakePortable(err)}); cerr != nil {
 		return nil, cerr
 	}
 	side := 0

@@ -16,15 +16,6 @@ const (
 	MaxServices = pmi.MaxNames
 )
 
-// Errors of names (MPI-4.1, Section 11.9.4).
-var (
-	// ErrService is returned when a name cannot be published, because it is
-	// already, or unpublished, because it is not.
-	ErrService = errors.New("mpi: cannot change a published name")
-	// ErrName is returned for a name that nobody has published.
-	ErrName = errors.New("mpi: no such name published")
-)
-
 // nameService is where names are published.
 type nameService interface {
 	Publish(ctx context.Context, name, port string) error

@@ -14,10 +14,6 @@ import (
 // messages, with their numbers as tags, so on networks they travel on streams
 // of their own and none waits for a packet of another.
 
-// ErrPartition is returned for a partition that does not exist, or that is
-// marked as ready twice or while the operation is not started.
-var ErrPartition = errors.New("mpi: bad partition")
-
 // MaxPartitions bounds the partitions of a message.
 const MaxPartitions = 1 << 20
 

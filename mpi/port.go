@@ -37,12 +37,6 @@ const (
 // seconds.
 const InfoTimeout = "timeout"
 
-// Errors of ports.
-var (
-	// ErrPort is returned for a port that is not open, or that nobody accepts at.
-	ErrPort = errors.New("mpi: no such port")
-)
-
 const (
 	portScheme = "weft://"
 	portKeyLen = 16

@@ -2,14 +2,9 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 )
-
-// ErrInitialized is returned by Init when it has been called before in this process
-// (MPI-4.1, Section 11.2.1: "at most once").
-var ErrInitialized = errors.New("mpi: Init has been called before in this process")
 
 // process is the part in a job that Init and SessionInit share. A process joins once:
 // its launcher knows it once, and gave it one connection.

@@ -32,9 +32,6 @@ const (
 	InfoSoft = pmi.InfoSoft // other numbers of processes that will do: "2,4:16:4"
 )
 
-// ErrSpawn is wrapped by the errors of Spawn when processes cannot be started.
-var ErrSpawn = errors.New("mpi: processes not spawned")
-
 // A SpawnError tells which processes could not be started, and why. It wraps
 // ErrSpawn and these errors.
 type SpawnError struct {

@@ -2,13 +2,9 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 )
-
-// ErrTopology is returned for topologies that cannot be.
-var ErrTopology = errors.New("mpi: bad topology")
 
 // A Topology is a communicator whose ranks know their neighbours: a *Cart or a
 // *Graph (MPI-4.1, Chapter 8). Neighbour collectives need one.

@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/bits"
@@ -10,11 +9,6 @@ import (
 	"slices"
 	"sync"
 )
-
-// ErrTypeMismatch is returned by a receive, and by a collective, for a message whose
-// elements are of another type than its buffer (MPI-4.1, Section 3.3.1). The message is
-// consumed, the buffer is unchanged, and the send completes.
-var ErrTypeMismatch = errors.New("mpi: element types do not match")
 
 // A typeSig tells of what basic values elements consist. It travels with each message, in
 // bits that were free. Types match if their values are of the same kind and size in the

@@ -2,25 +2,10 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"reflect"
 	"unsafe"
-)
-
-// Errors of windows.
-var (
-	// ErrRange is returned for an access outside the target's window.
-	ErrRange = errors.New("mpi: access outside the window")
-	// ErrAccess is returned for an access the target's window does not allow.
-	ErrAccess = errors.New("mpi: access right missing")
-	// ErrEpoch is returned for synchronization calls that do not match, such
-	// as Unlock without Lock.
-	ErrEpoch = errors.New("mpi: synchronization calls do not match")
-	// ErrWindow is returned if the ranks of a window disagree about its type,
-	// and after Free.
-	ErrWindow = errors.New("mpi: bad window")
 )
 
 // Access is a set of rights to a window.
