@@ -170,10 +170,10 @@ func TestWithdrawnUnasked(t *testing.T) {
 	for _, r := range []*Request{{eng: w.eng, peer: p}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser], canceling: true}} {
 		v := envelope{kind: kindWithdrawn, id: w.eng.ids.add(r, p)}
 		var hdr [envelopeMaxLen]byte
-		if _, err := p.flows[0].feed(v.put(&hdr)); !errors.Is(err, ErrProtocol) || !r.done.Load() {
+		if _, err := p.parsers[0].parse(v.put(&hdr)); !errors.Is(err, ErrProtocol) || !r.done.Load() {
 			t.Errorf("error %v, request done: %v", err, r.done.Load())
 		}
-		p.flows[0].busy = false
+		p.parsers[0].busy = false
 	}
 }
 

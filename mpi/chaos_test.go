@@ -70,13 +70,13 @@ func (l *chaosLink) deliver(t *testing.T, s int) {
 	fr := l.streams[s][0]
 	l.streams[s] = l.streams[s][1:]
 	l.waiting--
-	f := &l.to.flows[s]
+	f := &l.to.parsers[s]
 	for rest := fr.data; len(rest) > 0; {
 		n := len(rest)
 		if l.rng.IntN(2) == 0 {
 			n = 1 + l.rng.IntN(n)
 		}
-		k, err := f.feed(rest[:n])
+		k, err := f.parse(rest[:n])
 		if err != nil {
 			t.Fatalf("stream %d: %v", s, err)
 		}

@@ -68,9 +68,9 @@ func newEngine(rank, size int, o *options) *engine {
 }
 
 func (e *engine) newPeer(handle int32, name procName, window int64) *peer {
-	p := &peer{e: e, rank: int(name.rank), handle: handle, name: name, window: window, flows: make([]inflow, 1+2*e.streams)}
-	for i := range p.flows {
-		p.flows[i].p = p
+	p := &peer{e: e, rank: int(name.rank), handle: handle, name: name, window: window, parsers: make([]messageParser, 1+2*e.streams)}
+	for i := range p.parsers {
+		p.parsers[i].p = p
 	}
 	return p
 }
@@ -127,7 +127,7 @@ func (e *engine) context(id uint64) (*matchContext, bool) {
 
 // begin acts on an envelope that arrived. body is the part of the body that
 // came with it; begin returns how much of it it took itself.
-func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
+func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p
 	switch v.kind {
 	case kindEager, kindSync, kindReady:
@@ -141,7 +141,7 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 			return 0, fmt.Errorf("%w: body that nobody asked for", ErrProtocol)
 		}
 		r.withdrawGrant()
-		f.dest, f.r = toReceive, r
+		f.dest, f.r = destReceive, r
 	case kindClear, kindGrant:
 		return 0, e.sendBody(p, v)
 	case kindWritten:
@@ -180,7 +180,7 @@ func (e *engine) begin(f *inflow, body []byte) (taken int, err error) {
 const maxCredit = 1 << 40
 
 // arrive matches a message that arrived.
-func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
+func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p
 	if int64(v.source) >= int64(e.sources.Load()) {
 		return 0, fmt.Errorf("%w: source %d", ErrProtocol, v.source)
@@ -208,7 +208,7 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 		f.last = nil
 		switch {
 		case v.kind != kindReady:
-			f.dest = toDrop
+			f.dest = destDrop
 		case !revoked:
 			p.dropped(v.kind, v.length, v.id)
 		}
@@ -247,7 +247,7 @@ func (e *engine) arrive(f *inflow, body []byte) (taken int, err error) {
 		if v.kind == kindReady {
 			e.clear(r, p, v.id, v.proposal())
 		} else {
-			f.dest, f.r = toReceive, r
+			f.dest, f.r = destReceive, r
 		}
 	}
 	e.handAll(ms)
@@ -264,7 +264,7 @@ func (e *engine) handAll(ms *message) {
 }
 
 // keep stores a message for later. e.mu is held.
-func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (taken int) {
+func (e *engine) keep(f *messageParser, x *matchContext, early bool, body []byte) (taken int) {
 	v := &f.env
 	m := newMessage()
 	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.source), v.tag, v.seq, early
@@ -277,7 +277,7 @@ func (e *engine) keep(f *inflow, x *matchContext, early bool, body []byte) (take
 		if m.whole = len(body) >= len(m.buf); m.whole {
 			taken = copy(m.buf, body)
 		} else {
-			f.dest, f.m = toMessage, m
+			f.dest, f.m = destMessage, m
 		}
 	}
 	x.add(m)

@@ -8,8 +8,8 @@ import (
 // A link carries messages to one peer. Its methods may be called from any
 // goroutine, also from within an upcall, and never wait for the peer.
 //
-// In the other direction the link calls, one call at a time, feed of the peer's
-// inflows with what arrives, and finally down of the peer.
+// In the other direction the link passes what arrives to the message parsers of the peer,
+// one call at a time, and finally calls down of the peer.
 type link interface {
 	// send queues one message, made of hdr and body. Messages of one stream
 	// arrive in the order of the calls. hdr is copied. body is copied if own

@@ -95,10 +95,10 @@ func (l *inprocLink) deliver(fr *inprocFrame) error {
 		}
 		return nil
 	}
-	f := &l.to.flows[fr.stream]
-	_, err := f.feed(fr.hdr[:fr.nhdr])
+	f := &l.to.parsers[fr.stream]
+	_, err := f.parse(fr.hdr[:fr.nhdr])
 	if err == nil && len(fr.body) > 0 {
-		_, err = f.feed(fr.body)
+		_, err = f.parse(fr.body)
 	}
 	if fr.own != nil {
 		fr.own.Released(err)

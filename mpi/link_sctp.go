@@ -11,15 +11,15 @@ import (
 )
 
 // sctpLink carries messages over one association. Each message between ranks
-// is one SCTP message; its pieces come in by upcall.
+// is one SCTP message, whose fragments arrive by upcall.
 type sctpLink struct {
 	t *sctpTransport
 	a *sctp.Association
 
-	// Touched by upcalls only, which come one at a time.
-	peer   *peer   // nil until the other side has proved who it is
-	broken bool    // something made no sense
-	open   *inflow // the last piece was of it, and it may have its buffer locked
+	// Owned by the upcalls, which come one at a time.
+	peer    *peer          // nil until the other side has proved who it is
+	broken  bool           // the peer has broken the protocol
+	current *messageParser // parser of the last fragment: it may hold its receive buffer locked
 
 	mu      sync.Mutex
 	hello   *hello // the greeting, until it is over; guarded by mu
@@ -101,8 +101,8 @@ func (l *sctpLink) shutdown(ctx context.Context) error {
 // abort implements link.
 func (l *sctpLink) abort(reason string) { l.a.Abort(reason) }
 
-// piece takes in what the association received.
-func (l *sctpLink) piece(p *sctp.Piece) {
+// onFragment is the upcall for a fragment that the association received.
+func (l *sctpLink) onFragment(p *sctp.Piece) {
 	if l.broken {
 		return
 	}
@@ -110,50 +110,47 @@ func (l *sctpLink) piece(p *sctp.Piece) {
 	if l.peer == nil {
 		err = l.greeting(p)
 	} else {
-		err = l.message(p)
+		err = l.onMessage(p)
 	}
 	if err != nil {
-		l.turn(nil)
+		l.switchTo(nil)
 		l.broken = true
 		l.a.Abort(err.Error())
 	}
 }
 
-func (l *sctpLink) message(p *sctp.Piece) error {
+func (l *sctpLink) onMessage(p *sctp.Piece) error {
 	if p.Stream == 0 && l.greets() { // the welcome
-		l.turn(nil)
+		l.switchTo(nil)
 		return l.greeting(p)
 	}
-	if int(p.Stream) >= len(l.peer.flows) || p.Unordered || p.Aborted {
-		return fmt.Errorf("%w: piece of stream %d", ErrProtocol, p.Stream)
+	if int(p.Stream) >= len(l.peer.parsers) || p.Unordered || p.Aborted {
+		return fmt.Errorf("%w: fragment of stream %d", ErrProtocol, p.Stream)
 	}
-	f := &l.peer.flows[p.Stream]
-	l.turn(f)
-	if p.Begin && f.within() {
+	f := &l.peer.parsers[p.Stream]
+	l.switchTo(f)
+	if p.Begin && f.inMessage() {
 		return fmt.Errorf("%w: message cut short", ErrProtocol)
 	}
-	n, err := f.feedMore(p.Data, p.More)
+	n, err := f.parseMore(p.Data, p.More)
 	if err != nil {
 		return err
 	}
 	// A body of length 0 may come as a message that ends with its envelope.
-	if n != len(p.Data) || p.End && f.within() {
+	if n != len(p.Data) || p.End && f.inMessage() {
 		return fmt.Errorf("%w: message of the wrong length", ErrProtocol)
 	}
 	return nil
 }
 
-// turn has the next piece be one of f, if not nil. Whatever is done for others must not
-// wait for somebody who waits for the buffer of a receive.
-func (l *sctpLink) turn(f *inflow) {
-	if l.open != nil && l.open != f {
-		l.open.letGo()
+// switchTo makes f, which may be nil, the message parser that may keep its receive buffer locked between fragments, and
+// unlocks the buffer of the one before: code that runs for another message must not hold it.
+func (l *sctpLink) switchTo(f *messageParser) {
+	if l.current != nil && l.current != f {
+		l.current.unlockBuffer()
 	}
-	l.open = f
+	l.current = f
 }
-
-// within reports whether a message has begun and not ended.
-func (f *inflow) within() bool { return f.busy || f.nhdr > 0 }
 
 // greeting takes in one of the first messages, which are short.
 func (l *sctpLink) greeting(p *sctp.Piece) error {

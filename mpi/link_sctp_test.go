@@ -34,8 +34,8 @@ func heldLink(t *testing.T) (*sctpLink, *Request) {
 		t.Fatal(err)
 	}
 	l := &sctpLink{a: a, peer: w.eng.peers[1]}
-	l.piece(&sctp.Piece{Stream: 1, Begin: true, Data: eagerHeader(5, 100), More: true})
-	l.piece(&sctp.Piece{Stream: 1, Data: make([]byte, 30), More: true})
+	l.onFragment(&sctp.Piece{Stream: 1, Begin: true, Data: eagerHeader(5, 100), More: true})
+	l.onFragment(&sctp.Piece{Stream: 1, Data: make([]byte, 30), More: true})
 	if !locked(r) || l.broken {
 		t.Fatalf("the buffer is locked: %v, the link broken: %v", locked(r), l.broken)
 	}
@@ -78,11 +78,11 @@ func TestBufferIsLockedFromPieceToPiece(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l, r := heldLink(t)
-			l.piece(&tt.next)
+			l.onFragment(&tt.next)
 			if locked(r) != tt.held || l.broken != tt.broken {
 				t.Errorf("locked %v, want %v; broken %v, want %v", locked(r), tt.held, l.broken, tt.broken)
 			}
-			l.turn(nil)
+			l.switchTo(nil)
 			if locked(r) {
 				t.Error("still locked")
 			}

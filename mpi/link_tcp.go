@@ -223,11 +223,11 @@ func (l *tcpLink) kill(err error) {
 	_ = l.conn.SetDeadline(past)
 }
 
-// feed takes in received bytes. rmu is held.
-func (l *tcpLink) feed(b []byte) error {
-	f := &l.peer.flows[0]
+// parse takes in received bytes. rmu is held.
+func (l *tcpLink) parse(b []byte) error {
+	f := &l.peer.parsers[0]
 	for len(b) > 0 {
-		n, err := f.feed(b)
+		n, err := f.parse(b)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func (l *tcpLink) readLoop() error {
 	for {
 		n, err := l.conn.Read(l.rbuf)
 		l.rmu.Lock()
-		ferr := l.feed(l.rbuf[:n])
+		ferr := l.parse(l.rbuf[:n])
 		l.rmu.Unlock()
 		if ferr != nil {
 			return ferr

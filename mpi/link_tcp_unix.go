@@ -107,11 +107,11 @@ func (l *tcpLink) receive(fd int) (n int, err error) {
 	if l.rerr != nil {
 		return 0, l.rerr
 	}
-	f := &l.peer.flows[0]
+	f := &l.peer.parsers[0]
 	if f.directRoom() >= minInPlace {
 		n, err = f.placeWith(func(b []byte) (int, error) { return readFD(fd, b) })
 	} else if n, err = readFD(fd, l.rbuf); n > 0 {
-		err = l.feed(l.rbuf[:n])
+		err = l.parse(l.rbuf[:n])
 	}
 	if err != nil && !errors.Is(err, unix.EAGAIN) {
 		l.rerr = err
@@ -134,8 +134,8 @@ func readFD(fd int, b []byte) (int, error) {
 }
 
 // directRoom returns how much of the body in progress can be placed without a copy.
-func (f *inflow) directRoom() int {
-	if !f.busy || f.dest != toReceive {
+func (f *messageParser) directRoom() int {
+	if !f.busy || f.dest != destReceive {
 		return 0
 	}
 	r := f.r
@@ -148,7 +148,7 @@ func (f *inflow) directRoom() int {
 }
 
 // placeWith lets read place bytes of the body in progress directly.
-func (f *inflow) placeWith(read func([]byte) (int, error)) (n int, err error) {
+func (f *messageParser) placeWith(read func([]byte) (int, error)) (n int, err error) {
 	r := f.r
 	r.place.Lock()
 	if end := min(f.size, uint64(len(r.buf))); f.off < end {

@@ -176,7 +176,7 @@ func (x *matchContext) removeMessage(m *message) {
 }
 
 // take gives m to r. If m is whole the engine acts on it after unlocking, else
-// its inflow does when it is.
+// its parser does when it is.
 func (x *matchContext) take(m *message, r *Request) {
 	m.match, m.next = r, nil
 	r.setMatch(m.peer, m.src, m.tag, m.length, m.sig)

@@ -173,12 +173,12 @@ func TestFreedCommunicatorDropsMessages(t *testing.T) {
 		}
 	}
 	data := l.streams[s][0].data
-	f := &l.to.flows[s]
-	if _, err := f.feed(data[:500]); err != nil {
+	f := &l.to.parsers[s]
+	if _, err := f.parse(data[:500]); err != nil {
 		t.Fatal(err)
 	}
 	cs[0].Free()
-	if _, err := f.feed(data[500:]); err != nil {
+	if _, err := f.parse(data[500:]); err != nil {
 		t.Fatal(err)
 	}
 	l.streams[s] = l.streams[s][1:]

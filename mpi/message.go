@@ -3,7 +3,7 @@ package mpi
 import "sync"
 
 // message is a message that no receive had been posted for when it came. It
-// is guarded by eng.mu, except buf while inflow fills it.
+// is guarded by eng.mu, except buf while the parser fills it.
 type message struct {
 	elems    [4]elem // under (src, tag), (any, tag), (src, any), (any, any)
 	src, tag int32

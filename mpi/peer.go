@@ -9,14 +9,14 @@ import (
 // peer is what a rank knows about another rank of the job, or a process of
 // another job.
 type peer struct {
-	e      *engine
-	rank   int      // in its world
-	handle int32    // see procName
-	name   procName // in all worlds
-	host   int      // see World.hostColor; of ranks of this job
-	window int64    // eager bytes that it may have with us, not yet matched
-	flows  []inflow
-	far    *farPeer // of another job; nil for ranks of this one
+	e       *engine
+	rank    int      // in its world
+	handle  int32    // see procName
+	name    procName // in all worlds
+	host    int      // see World.hostColor; of ranks of this job
+	window  int64    // eager bytes that it may have with us, not yet matched
+	parsers []messageParser
+	far     *farPeer // of another job; nil for ranks of this one
 
 	// mu makes sequence numbers and the order of sends agree. Upcalls may come
 	// while it is held, so they do not take it.
@@ -126,7 +126,7 @@ type noOwner struct{}
 
 func (noOwner) Released(error) {}
 
-// down is called by the link when it has ended, after the last feed. err is
+// down is called by the link when it has ended, after the last message. err is
 // nil for a graceful end.
 func (p *peer) down(err error) {
 	if l := p.shared.Load(); l != nil {
@@ -146,11 +146,11 @@ func (p *peer) ended(err error) {
 		return
 	}
 	p.far.leave()
-	for i := range p.flows {
-		p.flows[i].cut(rerr)
+	for i := range p.parsers {
+		p.parsers[i].abort(rerr)
 	}
 	if l := p.shared.Load(); l != nil {
-		l.flow.cut(rerr)
+		l.parser.abort(rerr)
 	}
 	p.e.peerDown(p, rerr)
 }

@@ -50,7 +50,7 @@ func TestProtocolViolations(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := newWorld(0, 2, o, nil)
-			if _, err := w.eng.peers[1].flows[1].feed(tt.data); !errors.Is(err, ErrProtocol) {
+			if _, err := w.eng.peers[1].parsers[1].parse(tt.data); !errors.Is(err, ErrProtocol) {
 				t.Errorf("error %v, want ErrProtocol", err)
 			}
 		})
@@ -63,11 +63,11 @@ func TestUnknownCommunicatorsAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(0, 2, o, nil)
-	f := &w.eng.peers[1].flows[1]
+	f := &w.eng.peers[1].parsers[1]
 	var hdr [envelopeMaxLen]byte
 	for i := range maxUnknown + 1 {
 		v := envelope{kind: kindReady, source: 1, ctx: uint64(1000+i) << 2, tag: 1, length: 1}
-		_, err = f.feed(v.put(&hdr))
+		_, err = f.parse(v.put(&hdr))
 		if (err != nil) != (i == maxUnknown) {
 			t.Fatalf("context %d: %v", i, err)
 		}
@@ -105,7 +105,7 @@ func TestAnnouncedMessagesAreBounded(t *testing.T) {
 	q.ready.Store(2 * maxAnnounced)
 	v := envelope{kind: kindReady, source: 0, ctx: worldID, length: 1}
 	var hdr [envelopeMaxLen]byte
-	if _, err := q.flows[1].feed(v.put(&hdr)); !errors.Is(err, ErrProtocol) {
+	if _, err := q.parsers[1].parse(v.put(&hdr)); !errors.Is(err, ErrProtocol) {
 		t.Errorf("announcement beyond the limit: %v", err)
 	}
 }
@@ -130,10 +130,10 @@ func FuzzInflow(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		fl := &w.eng.peers[1].flows[1]
+		fl := &w.eng.peers[1].parsers[1]
 		cut = 1 + int(uint(cut)%64)
 		for len(data) > 0 {
-			k, err := fl.feed(data[:min(cut, len(data))])
+			k, err := fl.parse(data[:min(cut, len(data))])
 			if err != nil {
 				return
 			}
@@ -142,7 +142,7 @@ func FuzzInflow(f *testing.F) {
 			}
 			data = data[k:]
 		}
-		fl.cut(errTestOver)
+		fl.abort(errTestOver)
 	})
 }
 

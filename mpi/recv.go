@@ -325,7 +325,7 @@ func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 			if m.whole {
 				gone = append(gone, m)
 			} else {
-				m.dropped = true // the inflow frees it
+				m.dropped = true // the parser frees it
 				if m.kind == kindSync && errors.Is(err, ErrRevoked) {
 					m.kind = kindEager // not matched, see arrive
 				}

@@ -7,7 +7,7 @@ package mpi
 // has given up meanwhile, except that it then ends without a message.
 
 // rematch undoes the match of r, whose message will not come because of err. Nothing
-// else of the engine refers to r: it has no id, and no inflow fills it.
+// else of the engine refers to r: it has no id, and no parser fills it.
 func (e *engine) rematch(r *Request, err error) {
 	if r.probed || r.merge.red != nil {
 		// A message of Mprobe has no substitute, and an operand may be overwritten.

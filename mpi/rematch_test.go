@@ -141,7 +141,7 @@ func TestRematchCutShort(t *testing.T) {
 	l := k.link(1, 0)
 	for s := range l.streams {
 		for _, fr := range l.streams[s] {
-			if _, err := l.to.flows[s].feed(fr.data[:len(fr.data)-1]); err != nil {
+			if _, err := l.to.parsers[s].parse(fr.data[:len(fr.data)-1]); err != nil {
 				t.Fatal(err)
 			}
 		}

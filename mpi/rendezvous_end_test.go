@@ -359,8 +359,8 @@ func TestFetchedUnasked(t *testing.T) {
 	p := w.eng.peers[1]
 	feed := func(v envelope) error {
 		var hdr [envelopeMaxLen]byte
-		_, err := p.flows[0].feed(v.put(&hdr))
-		p.flows[0].busy = false
+		_, err := p.parsers[0].parse(v.put(&hdr))
+		p.parsers[0].busy = false
 		return err
 	}
 	for _, r := range []*Request{{eng: w.eng, peer: p, buf: make([]byte, 1)}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser]}} {

@@ -187,7 +187,7 @@ func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
 		p := e.peers[rank]
 		l := &shmLink{under: p.link, peer: p, pid: refs[rank].PID, own: s.own}
 		l.idle = sync.NewCond(&l.mu)
-		l.flow.p = p
+		l.parser.p = p
 		l.in.ctl, l.in.data = s.own.ring(place(i, me), n)
 		l.in.sent = &l.out.order
 		if l.theirs, err = refs[rank].open(n); err == nil {

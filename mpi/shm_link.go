@@ -33,13 +33,13 @@ type shmLink struct {
 	nonce   [shmNonceLen]byte // of the peer
 	nonceAt uint64            // in its memory
 
-	rmu   sync.Mutex // guards reading
-	in    ringReader
-	flow  inflow
-	quiet atomic.Bool // nothing is read any more
-	ended atomic.Bool // the link under it has, because of why
-	over  atomic.Bool // this one has
-	why   error
+	rmu    sync.Mutex // guards reading
+	in     ringReader
+	parser messageParser
+	quiet  atomic.Bool // nothing is read any more
+	ended  atomic.Bool // the link under it has, because of why
+	over   atomic.Bool // this one has
+	why    error
 }
 
 // shmItem is a message that waits for room.
@@ -234,15 +234,15 @@ func (l *shmLink) due() bool {
 // waits for room, and there is. rmu is held.
 func (l *shmLink) receive() (room bool) {
 	for n := 0; n < len(l.in.data); {
-		b, err := l.in.next(l.flow.between())
+		b, err := l.in.next(!l.parser.inMessage())
 		if err == nil && len(b) == 0 {
 			break
 		}
 		pos := l.in.pos.Load()
 		for at := 0; at < len(b) && err == nil; {
 			var k int
-			k, err = l.flow.feed(b[at:])
-			if at += k; l.flow.between() {
+			k, err = l.parser.parse(b[at:])
+			if at += k; !l.parser.inMessage() {
 				at = min(at+padding(pos+uint64(at)), len(b))
 			}
 		}

@@ -291,7 +291,7 @@ func newSharedLink(size int) (l *shmLink, under *bellLink, r *ringReader) {
 	w := newWorld(0, 2, &options{unexpected: 1 << 20, streams: 1, transport: TransportSCTP}, nil)
 	l = &shmLink{under: under, peer: w.eng.peers[1], awake: new(atomic.Uint32)}
 	l.idle = sync.NewCond(&l.mu)
-	l.flow.p = l.peer
+	l.parser.p = l.peer
 	l.peer.link = l
 	l.peer.shared.Store(l)
 	out, r := newRing(size)

@@ -100,7 +100,7 @@ func newSCTPTransport(w *World) (transport, error) {
 	cfg.Probation = &sctp.Probation{Timeout: helloTimeout, Max: w.Size() + MaxConnected + strangers}
 	o.timeouts(&cfg, w.Size())
 	t.noticed = firstSilence(&cfg)
-	cfg.OnPiece = t.onPiece
+	cfg.OnPiece = t.onFragment
 	cfg.OnNotify = t.onNotify
 	if t.ep, err = t.udp.Listen(0, &cfg); err != nil {
 		return nil, errors.Join(err, t.close())
@@ -123,15 +123,15 @@ func (t *sctpTransport) polling(spins bool) (func() bool, func() parker) {
 // close implements transport.
 func (t *sctpTransport) close() error { return errors.Join(t.udp.Close(), t.cap.close()) }
 
-// onPiece is the upcall for data. The connecting side attaches its link before
+// onFragment is the upcall for data. The connecting side attaches its link before
 // it sends anything; on the other side the first piece does.
-func (t *sctpTransport) onPiece(a *sctp.Association, p *sctp.Piece) {
+func (t *sctpTransport) onFragment(a *sctp.Association, p *sctp.Piece) {
 	l, _ := a.Value().(*sctpLink)
 	if l == nil {
 		l = &sctpLink{t: t, a: a}
 		a.SetValue(l)
 	}
-	l.piece(p)
+	l.onFragment(p)
 }
 
 func (t *sctpTransport) onNotify(a *sctp.Association, n sctp.Notification) {

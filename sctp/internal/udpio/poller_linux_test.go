@@ -144,7 +144,7 @@ func TestPollerFreesPorts(t *testing.T) {
 	}
 }
 
-// toNobody has the socket told of ICMP messages, and returns an address that answers
+// destNone has the socket told of ICMP messages, and returns an address that answers
 // with some.
 func (s *side) toNobody() (*conn, netip.AddrPort) {
 	s.t.Helper()
