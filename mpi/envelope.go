@@ -45,7 +45,7 @@ const (
 	kindRevoke                    // send id has failed, its receive will get no body
 	kindCredit                    // length more bytes of eager messages may be sent
 	kindBye                       // the sender has finalized
-	kindHello                     // first message of a link, see hello.go
+	kindHandshake                 // first message of a link, see handshake.go
 	kindCancel                    // send id is to be cancelled if no receive has matched it
 	kindWithdrawn                 // send id is forgotten, as kindCancel wanted, or for the reason of flagFreed
 	kindGrant                     // kindClear, and the body may be written to memory of the receiver: see rendezvous.go
@@ -97,7 +97,7 @@ func (k kind) headerLen() int {
 
 // hasBody reports whether length bytes follow the envelope.
 func (k kind) hasBody() bool {
-	return k == kindEager || k == kindSync || k == kindBody || k == kindHello
+	return k == kindEager || k == kindSync || k == kindBody || k == kindHandshake
 }
 
 // matched reports whether messages of kind k are matched with receives.

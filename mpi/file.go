@@ -57,7 +57,7 @@ type file struct {
 
 	// The shared pointer, in elements, and a lock for atomic mode are at rank 0.
 	shared *Win[int64]
-	turn   turn // held by the goroutine of this rank that has the lock
+	turn   ctxMutex // held by the goroutine of this rank that has the lock
 
 	atomic atomic.Bool
 	closed atomic.Bool
@@ -126,7 +126,7 @@ func (m FileMode) flags() int {
 
 // openFile is FileOpen; bad is what is wrong with the elements.
 func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *elemLayout, bad error) (*file, error) {
-	f := &file{of: c, name: name, mode: mode, elem: elem, turn: newTurn()}
+	f := &file{of: c, name: name, mode: mode, elem: elem, turn: newCtxMutex()}
 	var err error
 	if f.c, err = c.private(ctx); err != nil {
 		return nil, err

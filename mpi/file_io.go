@@ -278,7 +278,7 @@ func (f *file) alone(ctx context.Context, op fileOp) (int, error) {
 
 // lock keeps operations of other ranks away, in atomic mode.
 func (f *file) lock(ctx context.Context, write bool) (unlock func(), err error) {
-	if err := f.turn.take(ctx); err != nil {
+	if err := f.turn.lock(ctx); err != nil {
 		return nil, err
 	}
 	mode := LockShared
@@ -286,13 +286,13 @@ func (f *file) lock(ctx context.Context, write bool) (unlock func(), err error) 
 		mode = LockExclusive
 	}
 	if err := f.shared.w.lock(ctx, mode, 0, 0); err != nil {
-		f.turn.give()
+		f.turn.unlock()
 		return nil, err
 	}
 	return func() {
 		// An error here is one of the job: the next operation tells it.
 		_ = f.shared.w.unlock(context.WithoutCancel(ctx), 0)
-		f.turn.give()
+		f.turn.unlock()
 	}, nil
 }
 

@@ -37,9 +37,9 @@ const (
 	// silentPath is after how many of them a peer with several addresses is
 	// probed at the others.
 	silentPath = 2
-	// greetings bounds the attempts to connect, which with short timeouts would
-	// be over soon; a context ends them too.
-	greetings = 30
+	// minInitRetransmits is the least bound of attempts to connect, which with short
+	// timeouts would be over soon. A context ends them, too.
+	minInitRetransmits = 30
 )
 
 // WithFaultTolerance makes a job one that can do without some of its ranks:
@@ -100,7 +100,7 @@ func (o *options) timeouts(cfg *sctp.Config, size int) {
 		cfg.PathMaxRetransmits = min(silentPath, cfg.MaxRetransmits)
 	}
 	if cfg.MaxInitRetransmits == 0 {
-		cfg.MaxInitRetransmits = max(greetings, cfg.MaxRetransmits)
+		cfg.MaxInitRetransmits = max(minInitRetransmits, cfg.MaxRetransmits)
 	}
 }
 

@@ -21,9 +21,9 @@ type sctpLink struct {
 	broken  bool           // the peer has broken the protocol
 	current *messageParser // parser of the last fragment: it may hold its receive buffer locked
 
-	mu      sync.Mutex
-	hello   *hello // the greeting, until it is over; guarded by mu
-	waiting []byte // first greeting, if it came before this rank knew the key
+	mu        sync.Mutex
+	handshake *handshake // nil once it is complete; guarded by mu
+	waiting   []byte     // hello that came before this rank knew the key
 }
 
 const (
@@ -108,7 +108,7 @@ func (l *sctpLink) onFragment(p *sctp.Piece) {
 	}
 	var err error
 	if l.peer == nil {
-		err = l.greeting(p)
+		err = l.onHandshake(p)
 	} else {
 		err = l.onMessage(p)
 	}
@@ -120,9 +120,9 @@ func (l *sctpLink) onFragment(p *sctp.Piece) {
 }
 
 func (l *sctpLink) onMessage(p *sctp.Piece) error {
-	if p.Stream == 0 && l.greets() { // the welcome
+	if p.Stream == 0 && l.handshaking() { // the welcome
 		l.switchTo(nil)
-		return l.greeting(p)
+		return l.onHandshake(p)
 	}
 	if int(p.Stream) >= len(l.peer.parsers) || p.Unordered || p.Aborted {
 		return fmt.Errorf("%w: fragment of stream %d", ErrProtocol, p.Stream)
@@ -152,58 +152,58 @@ func (l *sctpLink) switchTo(f *messageParser) {
 	l.current = f
 }
 
-// greeting takes in one of the first messages, which are short.
-func (l *sctpLink) greeting(p *sctp.Piece) error {
+// onHandshake takes a handshake message, which is one fragment.
+func (l *sctpLink) onHandshake(p *sctp.Piece) error {
 	if !p.Begin || !p.End || p.Stream != 0 || p.Unordered || p.Aborted {
 		return fmt.Errorf("%w: not a greeting", ErrAuth)
 	}
-	msg, err := helloBody(p.Data)
+	msg, err := handshakeBody(p.Data)
 	if err != nil {
 		return err
 	}
-	if l.peer == nil && !l.greets() {
-		key, ok := l.t.jobKey(l, msg)
+	if l.peer == nil && !l.handshaking() {
+		key, ok := l.t.keyOrQueue(l, msg)
 		if !ok {
 			l.a.ExtendProbation(-1)
-			return nil // taken up by connect, which comes soon
+			return nil // connect, which is about to be called, resumes it
 		}
-		l.accept(key)
+		l.acceptHandshake(key)
 	}
-	return l.greet(msg)
+	return l.handshakeStep(msg)
 }
 
-// greets reports whether the exchange of greetings is going on.
-func (l *sctpLink) greets() bool {
+// handshaking reports whether the handshake is in progress.
+func (l *sctpLink) handshaking() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.hello != nil
+	return l.handshake != nil
 }
 
-// accept begins the greeting as the side that waits.
-func (l *sctpLink) accept(key []byte) {
+// acceptHandshake begins the handshake as the accepting side.
+func (l *sctpLink) acceptHandshake(key []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.hello = newAcceptor(key, l.t.w.Rank(), l.t.w.Size())
-	l.hello.find = l.t.w.meeting
+	l.handshake = newAcceptor(key, l.t.w.Rank(), l.t.w.Size())
+	l.handshake.find = l.t.w.meeting
 }
 
-// resume takes up a greeting that came before the key was known.
-func (l *sctpLink) resume(key []byte) {
-	l.a.ExtendProbation(helloTimeout)
-	l.accept(key)
-	if err := l.greet(l.waiting); err != nil {
+// resumeHandshake continues a handshake whose hello came before the key was known.
+func (l *sctpLink) resumeHandshake(key []byte) {
+	l.a.ExtendProbation(handshakeTimeout)
+	l.acceptHandshake(key)
+	if err := l.handshakeStep(l.waiting); err != nil {
 		l.a.Abort(err.Error())
 	}
 }
 
-// greet takes the greeting one step further.
-func (l *sctpLink) greet(msg []byte) error {
+// handshakeStep processes a handshake message and sends the reply, if any.
+func (l *sctpLink) handshakeStep(msg []byte) error {
 	l.mu.Lock()
-	h := l.hello
+	h := l.handshake
 	reply, err := h.step(msg)
 	rank, meeting, known, over := h.peer, h.meeting, h.receiving(), h.sending()
 	if over {
-		l.hello = nil
+		l.handshake = nil
 	}
 	l.mu.Unlock()
 	if err != nil {
@@ -216,14 +216,14 @@ func (l *sctpLink) greet(msg []byte) error {
 				return fmt.Errorf("%w: process %d is not expected", ErrAuth, rank)
 			}
 		case !l.t.claim(rank, l):
-			return fmt.Errorf("%w: rank %d is here already", ErrAuth, rank)
+			return fmt.Errorf("%w: rank %d has a link already", ErrAuth, rank)
 		default:
 			l.peer = l.t.w.eng.peers[rank]
 		}
 		l.a.Admit()
 	}
 	if reply != nil {
-		if err := l.a.TrySend(helloFrame(reply), sctp.SendOptions{PPID: ppid, Force: true}); err != nil {
+		if err := l.a.TrySend(handshakeFrame(reply), sctp.SendOptions{PPID: ppid, Force: true}); err != nil {
 			return err
 		}
 	}
@@ -239,9 +239,9 @@ func (l *sctpLink) greet(msg []byte) error {
 // down is the end of the association.
 func (l *sctpLink) down(err error) {
 	l.mu.Lock()
-	h := l.hello
+	h := l.handshake
 	l.mu.Unlock()
-	// Strangers may come and go, but not the peers that we called.
+	// An incoming association that has not proved who it is may end unnoticed, but not one that this rank has dialled.
 	switch {
 	case h == nil || l.peer == nil && h.accept:
 	case h.meeting != nil:

@@ -65,7 +65,7 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 	}
 	if err == nil {
 		ended := make(chan error, 1)
-		contain(func() error { return f(ctx, w) }, func(err error) { ended <- err })
+		goRecover(func() error { return f(ctx, w) }, func(err error) { ended <- err })
 		err = <-ended
 	}
 	if err == nil {

@@ -59,8 +59,8 @@ func (w *World) meeting(id uint64) *meeting {
 	return w.meetings[id]
 }
 
-// connector begins the greeting of a process.
-func (m *meeting) connector(number int) (*hello, []byte) {
+// connector returns the connecting side of the handshake with a process, and its hello.
+func (m *meeting) connector(number int) (*handshake, []byte) {
 	h, msg := newMeetingConnector(m.id, m.key, m.self, number, m.size)
 	h.meeting = m
 	return h, msg

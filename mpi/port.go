@@ -138,8 +138,8 @@ func parsePort(name string) (addr string, key []byte, err error) {
 
 // listen takes connections of those who know the key.
 func (p *port) listen() {
-	_ = accepting.Serve(context.Background(), p.ln, func(c net.Conn, proven func() bool) { // until p is closed
-		if greet(c, newAcceptor(p.key, 0, 2), nil) == nil && proven() && !p.queue(c) {
+	_ = handshakeServer.Serve(context.Background(), p.ln, func(c net.Conn, proven func() bool) { // until p is closed
+		if runHandshake(c, newAcceptor(p.key, 0, 2), nil) == nil && proven() && !p.queue(c) {
 			_ = c.Close()
 		}
 	})
@@ -267,7 +267,7 @@ func dialPort(ctx context.Context, name string, wait time.Duration) (*parley, er
 	undo := interrupt(ctx, conn)
 	err = func() error {
 		h, msg := newConnector(key, 1, 0, 2)
-		if err := greet(conn, h, msg); err != nil {
+		if err := runHandshake(conn, h, msg); err != nil {
 			return err
 		}
 		var b [1]byte

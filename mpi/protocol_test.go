@@ -42,7 +42,7 @@ func TestProtocolViolations(t *testing.T) {
 		{"sequence too far ahead", with(func(v *envelope) { v.flags, v.seq = flagSeq, maxAhead })},
 		{"sequence repeated", with(func(v *envelope) { v.flags, v.seq = flagSeq, ^uint32(0) })},
 		{"body unasked", enc(envelope{kind: kindBody, id: 1, length: 1}, 0)},
-		{"greeting again", enc(envelope{kind: kindHello, length: 1}, 0)},
+		{"handshake again", enc(envelope{kind: kindHandshake, length: 1}, 0)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o, err := buildOptions(TransportInproc, false, nil)

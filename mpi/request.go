@@ -100,10 +100,10 @@ func doneRequest(e *engine, st Status, err error) *Request {
 }
 
 // goRequest runs f on a goroutine of its own; the request is done when f ends,
-// see contain. It is how operations made of several messages become nonblocking.
+// see goRecover. It is how operations made of several messages become nonblocking.
 func goRequest(w *World, f func() (Status, error)) *Request {
 	r := newRequest(w.eng)
-	contain(func() (err error) {
+	goRecover(func() (err error) {
 		r.status, err = f()
 		return err
 	}, r.complete)

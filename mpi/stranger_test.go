@@ -83,7 +83,7 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 		}
 		list = append(list, a)
 		if i%2 == 0 {
-			if err := a.Send(ctx, helloFrame(forged), sctp.SendOptions{}); err != nil {
+			if err := a.Send(ctx, handshakeFrame(forged), sctp.SendOptions{}); err != nil {
 				return err
 			}
 		}
@@ -98,7 +98,7 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 			}
 		}
 	}
-	time.Sleep(helloTimeout / 2)
+	time.Sleep(handshakeTimeout / 2)
 	held := -ranks * 1000 // of their own, at most
 	for _, a := range f.ep.Associations() {
 		held += a.Stats().Readable
@@ -106,10 +106,10 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 	if most := len(list) * 2 * sctp.DefaultProbationBuffer; held > most || held < most/8 {
 		t.Errorf("the rank holds %d bytes of strangers, more than %d or hardly any", held, most)
 	}
-	time.Sleep(helloTimeout)
+	time.Sleep(handshakeTimeout)
 	for i, a := range list {
 		if a.Err() == nil {
-			t.Errorf("stranger %d goes on after %v", i, 3*helloTimeout/2)
+			t.Errorf("stranger %d goes on after %v", i, 3*handshakeTimeout/2)
 		}
 	}
 	if n := len(f.ep.Associations()); n != ranks {

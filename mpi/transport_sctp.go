@@ -52,7 +52,7 @@ type sctpTransport struct {
 
 	mu      sync.Mutex
 	key     []byte      // nil until connect
-	early   []*sctpLink // greeted before that
+	early   []*sctpLink // whose hello came before that
 	links   []*sctpLink // by rank
 	missing int         // links that are not up
 	err     error       // why one will not be
@@ -60,16 +60,16 @@ type sctpTransport struct {
 }
 
 const (
-	// strangers bounds the associations beyond those of the job, and of those that
-	// it is connected to.
-	strangers = 256
+	// maxUnprovenAssociations bounds the associations that have not proved yet who they are: those beyond the ranks of
+	// the job and the connected processes.
+	maxUnprovenAssociations = 256
 )
 
 func newSCTPTransport(w *World) (transport, error) {
 	o := w.opts
 	t := &sctpTransport{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
 	// Ranks that wait poll by themselves, see progress.
-	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + strangers, BusyPoll: -1}
+	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + maxUnprovenAssociations, BusyPoll: -1}
 	if o.sctp.conns != nil {
 		conns, err := o.sctp.conns(w.Rank())
 		if err != nil {
@@ -97,7 +97,7 @@ func newSCTPTransport(w *World) (transport, error) {
 	cfg.ZeroChecksumLocal = o.zeroChecksum()
 	// Strangers get little, and not for long, before they have proved that they know the
 	// key of the job.
-	cfg.Probation = &sctp.Probation{Timeout: helloTimeout, Max: w.Size() + MaxConnected + strangers}
+	cfg.Probation = &sctp.Probation{Timeout: handshakeTimeout, Max: w.Size() + MaxConnected + maxUnprovenAssociations}
 	o.timeouts(&cfg, w.Size())
 	t.noticed = firstSilence(&cfg)
 	cfg.OnPiece = t.onFragment
@@ -147,8 +147,8 @@ func (t *sctpTransport) onNotify(a *sctp.Association, n sctp.Notification) {
 	}
 }
 
-// jobKey returns the key, or keeps the greeting for when it is known.
-func (t *sctpTransport) jobKey(l *sctpLink, msg []byte) ([]byte, bool) {
+// keyOrQueue returns the key, or queues l, whose hello msg is, until the key is known.
+func (t *sctpTransport) keyOrQueue(l *sctpLink, msg []byte) ([]byte, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.key == nil && l.waiting == nil {
@@ -217,7 +217,7 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	done := t.missing == 0
 	t.mu.Unlock()
 	for _, l := range early {
-		l.resume(key)
+		l.resumeHandshake(key)
 	}
 	var wg sync.WaitGroup
 	gate := make(chan struct{}, dialsAtOnce)
@@ -259,7 +259,7 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 
 func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
 	h, msg := newConnector(key, t.w.Rank(), peer, t.w.Size())
-	return t.greet(ctx, t.addrs[peer], h, msg)
+	return t.startHandshake(ctx, t.addrs[peer], h, msg)
 }
 
 // connectRemote implements transport.
@@ -269,14 +269,14 @@ func (t *sctpTransport) connectRemote(ctx context.Context, m *meeting, number in
 		return err
 	}
 	h, msg := m.connector(number)
-	return t.greet(ctx, addr, h, msg)
+	return t.startHandshake(ctx, addr, h, msg)
 }
 
 // listen implements transport: the endpoint always listens.
 func (t *sctpTransport) listen() error { return nil }
 
-// greet makes an association and begins the exchange of greetings.
-func (t *sctpTransport) greet(ctx context.Context, addr sctp.Addr, h *hello, msg []byte) error {
+// startHandshake makes an association and sends hello.
+func (t *sctpTransport) startHandshake(ctx context.Context, addr sctp.Addr, h *handshake, msg []byte) error {
 	a, err := t.ep.Connect(ctx, addr)
 	if err != nil {
 		return err
@@ -286,8 +286,8 @@ func (t *sctpTransport) greet(ctx context.Context, addr sctp.Addr, h *hello, msg
 		a.Abort("too few streams")
 		return fmt.Errorf("%w: %d streams out and %d in, want %d", ErrOption, out, in, need)
 	}
-	// The peer says nothing before it is greeted, so no piece can come before
-	// the link is attached.
-	a.SetValue(&sctpLink{t: t, a: a, hello: h})
-	return a.TrySend(helloFrame(msg), sctp.SendOptions{PPID: ppid, Force: true})
+	// The peer sends nothing before hello, so no fragment can come before the link is
+	// attached.
+	a.SetValue(&sctpLink{t: t, a: a, handshake: h})
+	return a.TrySend(handshakeFrame(msg), sctp.SendOptions{PPID: ppid, Force: true})
 }

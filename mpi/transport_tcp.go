@@ -34,11 +34,11 @@ type tcpTransport struct {
 const (
 	// dialsAtOnce bounds the connections a rank opens at the same time.
 	dialsAtOnce = 8
-	// helloTimeout bounds the exchange of greetings with one connection.
-	helloTimeout = 30 * time.Second
-	// strangersAtOnce bounds the connections that have not proved yet who they are.
+	// handshakeTimeout bounds the handshake of one connection.
+	handshakeTimeout = 30 * time.Second
+	// maxUnprovenConns bounds the connections that have not proved yet who they are.
 	// One more closes the oldest.
-	strangersAtOnce = 256
+	maxUnprovenConns = 256
 )
 
 func newTCPTransport(w *World) (transport, error) {
@@ -152,7 +152,7 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 
 func (t *tcpTransport) dial(ctx context.Context, links []*tcpLink, peer int, addr string, key []byte) error {
 	h, msg := newConnector(key, t.w.Rank(), peer, t.w.Size())
-	conn, err := t.visit(ctx, addr, h, msg)
+	conn, err := t.dialHandshake(ctx, addr, h, msg)
 	if err != nil {
 		return err
 	}
@@ -160,8 +160,8 @@ func (t *tcpTransport) dial(ctx context.Context, links []*tcpLink, peer int, add
 	return err
 }
 
-// visit makes a connection and exchanges greetings.
-func (t *tcpTransport) visit(ctx context.Context, addr string, h *hello, first []byte) (net.Conn, error) {
+// dialHandshake makes a connection and runs the handshake.
+func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handshake, first []byte) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -169,7 +169,7 @@ func (t *tcpTransport) visit(ctx context.Context, addr string, h *hello, first [
 	}
 	t.keep(conn)
 	undo := interrupt(ctx, conn)
-	err = greet(conn, h, first)
+	err = runHandshake(conn, h, first)
 	if cause := undo(); cause != nil {
 		err = cause
 	}
@@ -227,9 +227,9 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 	}
 	serving, stop := context.WithCancel(ctx)
 	go func() {
-		ended <- accepting.Serve(serving, reopenable{t.ln}, func(c net.Conn, proven func() bool) {
+		ended <- handshakeServer.Serve(serving, reopenable{t.ln}, func(c net.Conn, proven func() bool) {
 			h := newAcceptor(key, rank, size)
-			if greet(c, h, nil) != nil || !proven() {
+			if runHandshake(c, h, nil) != nil || !proven() {
 				return
 			}
 			t.keep(c)
@@ -265,30 +265,30 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 	return nil
 }
 
-// accepting is how connections are accepted of processes that have to prove who they
-// are.
-var accepting = accept.Server{MaxUnproven: strangersAtOnce, ProofTimeout: helloTimeout}
+// handshakeServer accepts connections and gives each a bounded time for its handshake.
+var handshakeServer = accept.Server{MaxUnproven: maxUnprovenConns, ProofTimeout: handshakeTimeout}
 
 // reopenable is a listener that can listen again after Close.
 type reopenable struct{ *net.TCPListener }
 
 func (l reopenable) Close() error { return l.SetDeadline(past) }
 
-// greet runs the exchange of greetings on conn, which first begins if it is not nil.
-func greet(conn net.Conn, h *hello, first []byte) error {
+// runHandshake runs the handshake on conn. It blocks until the handshake is complete or fails. The connector
+// gives its hello as first, the acceptor nil.
+func runHandshake(conn net.Conn, h *handshake, first []byte) error {
 	if first != nil {
-		if _, err := conn.Write(helloFrame(first)); err != nil {
+		if _, err := conn.Write(handshakeFrame(first)); err != nil {
 			return err
 		}
 	}
-	var buf [envelopeLen + maxHello]byte
+	var buf [envelopeLen + maxHandshake]byte
 	for !h.sending() {
 		if _, err := io.ReadFull(conn, buf[:envelopeLen]); err != nil {
 			return errors.Join(ErrAuth, err)
 		}
 		var v envelope
-		if !v.get(buf[:envelopeLen]) || v.kind != kindHello || v.length > maxHello {
-			return fmt.Errorf("%w: not a greeting", ErrAuth)
+		if !v.get(buf[:envelopeLen]) || v.kind != kindHandshake || v.length > maxHandshake {
+			return fmt.Errorf("%w: not a handshake message", ErrAuth)
 		}
 		msg := buf[envelopeLen:][:v.length]
 		if _, err := io.ReadFull(conn, msg); err != nil {
@@ -299,7 +299,7 @@ func greet(conn net.Conn, h *hello, first []byte) error {
 			return err
 		}
 		if reply != nil {
-			if _, err := conn.Write(helloFrame(reply)); err != nil {
+			if _, err := conn.Write(handshakeFrame(reply)); err != nil {
 				return err
 			}
 		}
@@ -323,7 +323,7 @@ func (t *tcpTransport) receive(l *tcpLink) {
 // connectRemote implements transport.
 func (t *tcpTransport) connectRemote(ctx context.Context, m *meeting, number int) error {
 	h, msg := m.connector(number)
-	conn, err := t.visit(ctx, m.peer(number).far.addr, h, msg)
+	conn, err := t.dialHandshake(ctx, m.peer(number).far.addr, h, msg)
 	if err != nil {
 		return err
 	}
@@ -345,16 +345,16 @@ func (t *tcpTransport) listen() error {
 		return err
 	}
 	t.wg.Go(func() {
-		_ = accepting.Serve(context.Background(), t.ln, t.welcome) // until t is closed
+		_ = handshakeServer.Serve(context.Background(), t.ln, t.acceptRemote) // until t is closed
 	})
 	return nil
 }
 
-// welcome takes the greeting of a process of another job.
-func (t *tcpTransport) welcome(c net.Conn, proven func() bool) {
+// acceptRemote runs the handshake with a process of another job.
+func (t *tcpTransport) acceptRemote(c net.Conn, proven func() bool) {
 	h := newAcceptor(nil, -1, 0)
 	h.find = t.w.meeting
-	if greet(c, h, nil) != nil || h.meeting == nil || !proven() {
+	if runHandshake(c, h, nil) != nil || h.meeting == nil || !proven() {
 		return
 	}
 	t.keep(c)

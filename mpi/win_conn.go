@@ -21,8 +21,8 @@ type rmaConn struct {
 	giveUp context.CancelFunc
 	qp     *verbs.QP
 	cq     *verbs.CQ
-	turn   turn      // held by the goroutine that collects completions
-	solo   turn      // held by the goroutine that does an atomic
+	turn   ctxMutex  // held by the goroutine that collects completions
+	solo   ctxMutex  // held by the goroutine that does an atomic
 	word   *verbs.MR // where its result goes
 
 	mu      sync.Mutex      // guards what follows, and the order of posts
@@ -42,8 +42,8 @@ type postedMR struct {
 }
 
 func newRMAConn(d *rmaDevice, rank int) *rmaConn {
-	c := &rmaConn{dev: d, rank: rank, peer: d.w.eng.peer(int32(rank)), up: make(chan struct{}), turn: newTurn(),
-		solo: newTurn()}
+	c := &rmaConn{dev: d, rank: rank, peer: d.w.eng.peer(int32(rank)), up: make(chan struct{}), turn: newCtxMutex(),
+		solo: newCtxMutex()}
 	c.gone, c.giveUp = context.WithCancel(d.life)
 	return c
 }
@@ -137,11 +137,11 @@ func (c *rmaConn) wait(ctx context.Context, op uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := c.turn.take(ctx); err != nil {
+		if err := c.turn.lock(ctx); err != nil {
 			return err
 		}
 		err = c.collect(ctx, op)
-		c.turn.give()
+		c.turn.unlock()
 		if err != nil {
 			return err
 		}

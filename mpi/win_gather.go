@@ -14,7 +14,7 @@ import (
 // Section 12.5).
 type gathered struct {
 	some atomic.Bool // puts is not nil
-	turn turn        // held by the one that adds to puts or has them copied
+	turn ctxMutex    // held by the one that adds to puts or has them copied
 	puts *putList
 }
 
@@ -73,10 +73,10 @@ func (g *gathered) set(p *putList) {
 // refused to copy earlier ones.
 func (w *window) gather(ctx context.Context, src []byte, target, off int) (bool, error) {
 	g, d := &w.to[target].gathered, &w.direct[target]
-	if err := g.turn.take(ctx); err != nil {
+	if err := g.turn.lock(ctx); err != nil {
 		return false, err
 	}
-	defer g.turn.give()
+	defer g.turn.unlock()
 	// What was refused may be under way by RDMA, which takes it from the list.
 	if g.puts != nil && d.open.Load() && g.puts.add(src, off, gatherBytes) {
 		return true, nil
@@ -99,10 +99,10 @@ func (w *window) gatherWrite(ctx context.Context, src []byte, target, off int) (
 	if !g.some.Load() && !t.bursts() {
 		return false, nil
 	}
-	if err := g.turn.take(ctx); err != nil {
+	if err := g.turn.lock(ctx); err != nil {
 		return false, err
 	}
-	defer g.turn.give()
+	defer g.turn.unlock()
 	if g.puts != nil && g.puts.rdma && g.puts.add(src, off, rmaInline) {
 		return true, nil
 	}
@@ -149,10 +149,10 @@ func (w *window) spill(ctx context.Context, target int) error {
 	if !g.some.Load() {
 		return nil
 	}
-	if err := g.turn.take(ctx); err != nil {
+	if err := g.turn.lock(ctx); err != nil {
 		return err
 	}
-	defer g.turn.give()
+	defer g.turn.unlock()
 	return w.copyGathered(ctx, target)
 }
 

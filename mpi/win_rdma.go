@@ -107,10 +107,10 @@ func (w *window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, ta
 
 // atomic performs one atomic operation and copies its result to old.
 func (c *rmaConn) atomic(ctx context.Context, wr verbs.SendWR, old []byte) error {
-	if err := c.solo.take(ctx); err != nil {
+	if err := c.solo.lock(ctx); err != nil {
 		return err
 	}
-	defer c.solo.give()
+	defer c.solo.unlock()
 	wr.SGL = []verbs.SGE{c.word.Slice(0, 8)}
 	n, err := c.post(ctx, wr, nil)
 	if err != nil {

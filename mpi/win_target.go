@@ -11,7 +11,7 @@ import (
 // winTarget is what an origin knows about its operations on one target.
 type winTarget struct {
 	rank int
-	turn turn // held by the one that completes operations
+	turn ctxMutex // held by the one that completes operations
 
 	copied   atomic.Bool // something, by directMem, since operations were completed
 	gathered gathered
@@ -42,8 +42,8 @@ type winResult struct {
 
 func (t *winTarget) init(rank int) {
 	t.rank = rank
-	t.turn = newTurn()
-	t.gathered.turn = newTurn()
+	t.turn = newCtxMutex()
+	t.gathered.turn = newCtxMutex()
 }
 
 // markCopied notes that something is copied.
@@ -107,10 +107,10 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 		t.copied.Store(false)
 		return t.reported()
 	}
-	if err := t.turn.take(ctx); err != nil {
+	if err := t.turn.lock(ctx); err != nil {
 		return err
 	}
-	defer t.turn.give()
+	defer t.turn.unlock()
 	if err := t.settle(ctx, w, false); err != nil {
 		return err
 	}
@@ -167,10 +167,10 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 		t.copied.Store(false)
 		return t.reported()
 	}
-	if err := t.turn.take(ctx); err != nil {
+	if err := t.turn.lock(ctx); err != nil {
 		return err
 	}
-	defer t.turn.give()
+	defer t.turn.unlock()
 	if err := t.settle(ctx, w, true); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/weftstack/weft/internal/accept"
 )
 
-// helloTimeout is how long a connection may take to say who it is.
+// handshakeTimeout is how long a connection may take to say who it is.
 const helloTimeout = 10 * time.Second
 
 // maxStrangers bounds the connections to ServeListener that have not said who they

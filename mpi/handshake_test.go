@@ -27,7 +27,7 @@ func idle(t *testing.T, addr string, n int) {
 // from starting, those that say nothing included: the job does not wait until their
 // time is over.
 func TestStrangersTCP(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), helloTimeout/2)
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout/2)
 	defer cancel()
 	job := newLocalJob(2)
 	o, err := buildOptions(TransportTCP, false, []Option{WithAddrs(loopback)})
@@ -43,7 +43,7 @@ func TestStrangersTCP(t *testing.T) {
 		}
 	}
 	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
-	for _, msg := range [][]byte{nil, []byte("GET / HTTP/1.0\r\n\r\n"), helloFrame(forged), helloFrame(append(forged, 0))} {
+	for _, msg := range [][]byte{nil, []byte("GET / HTTP/1.0\r\n\r\n"), handshakeFrame(forged), handshakeFrame(append(forged, 0))} {
 		conn, err := net.Dial("tcp", trs[0].addr())
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestStrangersTCP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	idle(t, trs[0].addr(), 2*strangersAtOnce)
+	idle(t, trs[0].addr(), 2*maxUnprovenConns)
 	errc := make(chan error, 2)
 	for r, w := range worlds {
 		go func() {
@@ -71,7 +71,7 @@ func TestStrangersTCP(t *testing.T) {
 	}
 }
 
-func TestHello(t *testing.T) {
+func TestHandshake(t *testing.T) {
 	key := []byte("key of the job")
 	run := func(connKey, accKey []byte, tamper func(step int, msg []byte)) (errC, errA error) {
 		c, msg := newConnector(connKey, 3, 1, 5)
@@ -99,7 +99,7 @@ func TestHello(t *testing.T) {
 		}
 	}
 	if errC, errA := run(key, key, nil); errC != nil || errA != nil {
-		t.Errorf("greeting: %v, %v", errC, errA)
+		t.Errorf("handshake: %v, %v", errC, errA)
 	}
 	if errC, _ := run(key, []byte("other"), nil); !errors.Is(errC, ErrAuth) {
 		t.Errorf("acceptor with another key: %v", errC)
@@ -115,9 +115,9 @@ func TestHello(t *testing.T) {
 		}
 	}
 	// A connector that cannot prove the key is refused even if it ignores the answer.
-	_, greet := newConnector([]byte("x"), 3, 1, 5)
+	_, hello := newConnector([]byte("x"), 3, 1, 5)
 	a := newAcceptor(key, 1, 5)
-	if _, err := a.step(greet); err != nil {
+	if _, err := a.step(hello); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := a.step(append([]byte{stepProve}, make([]byte, macLen)...)); !errors.Is(err, ErrAuth) || a.receiving() {
@@ -147,7 +147,7 @@ func TestStrangersSCTP(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for i, msg := range [][]byte{[]byte("hello"), helloFrame(forged), eager.put(&hdr), helloFrame(append(forged, 0))} {
+			for i, msg := range [][]byte{[]byte("hello"), handshakeFrame(forged), eager.put(&hdr), handshakeFrame(append(forged, 0))} {
 				a, err := ep.Connect(ctx, addr)
 				if err != nil {
 					return err
@@ -155,12 +155,12 @@ func TestStrangersSCTP(t *testing.T) {
 				if err := a.Send(ctx, msg, sctp.SendOptions{}); err != nil {
 					return err
 				}
-				if i == 1 { // a greeting is answered, but the answer proves nothing to us
+				if i == 1 { // a hello is answered, but the answer proves nothing to us
 					var b [200]byte
 					if _, _, err := a.Recv(ctx, b[:]); err != nil {
-						return fmt.Errorf("answer to a greeting: %w", err)
+						return fmt.Errorf("answer to a hello: %w", err)
 					}
-					if err := a.Send(ctx, helloFrame(append([]byte{stepProve}, make([]byte, macLen)...)), sctp.SendOptions{}); err != nil {
+					if err := a.Send(ctx, handshakeFrame(append([]byte{stepProve}, make([]byte, macLen)...)), sctp.SendOptions{}); err != nil {
 						return err
 					}
 				}

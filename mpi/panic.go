@@ -22,9 +22,9 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// contain calls f on a goroutine of its own and then done, also if f does not
-// return: Goexit and panics end neither the caller nor the process.
-func contain(f func() error, done func(error)) {
+// goRecover calls f on a goroutine of its own and then done. A panic or a runtime.Goexit of f is recovered and passed to
+// done as an error; it ends neither the caller nor the process.
+func goRecover(f func() error, done func(error)) {
 	go func() {
 		err := ErrGoexit
 		defer func() {

@@ -9,73 +9,74 @@ import (
 	"fmt"
 )
 
-// The first messages on a link prove to each side that the other one knows the
-// key of the job, so a stranger who finds the port cannot join:
+// Handshake of a link: a challenge-response exchange, in which each side proves to the
+// other one that it knows the key of the job. A stranger that finds the port cannot join:
 //
 //	connector                                acceptor
-//	  greet    version, meeting, ranks, nonce    →
+//	  hello    version, meeting, ranks, nonce    →
 //	           ←   nonce, HMAC(key, "accept" + all of the above)    answer
 //	  prove    HMAC(key, "connect" + all of the above)    →
 //	           ←                                                    welcome
 //
-// The acceptor takes part in the job from prove on. The connector receives from
-// the answer on, and sends from the welcome on.
+// The acceptor sends and receives messages of the job as soon as it has checked prove. The
+// connector may receive once it has checked answer, and send once welcome has come.
 //
 // Between ranks of one job the meeting is 0. Processes of several jobs that are
 // making a communicator have a meeting, with a key of its own, and numbers in it
 // instead of ranks.
 
 const (
-	// helloVersion is that of all messages between ranks: 3 has the types of elements.
-	helloVersion = 3
-	nonceLen     = 16
-	macLen       = sha256.Size
+	// wireVersion is the version of all messages between ranks. Version 3 added the type
+	// signature of elements. A peer of another version is refused.
+	wireVersion = 3
+	nonceLen    = 16
+	macLen      = sha256.Size
 
-	stepGreet   = 1
+	stepHello   = 1
 	stepAnswer  = 2
 	stepProve   = 3
 	stepWelcome = 4
 
-	greetLen  = 1 + 2 + 8 + 4 + 4 + 4 + nonceLen
+	helloLen  = 1 + 2 + 8 + 4 + 4 + 4 + nonceLen
 	answerLen = 1 + nonceLen + macLen
 	proveLen  = 1 + macLen
-	// maxHello is the length of the longest of these messages.
-	maxHello = greetLen + answerLen
+	// maxHandshake is the length of the longest of these messages.
+	maxHandshake = helloLen + answerLen
 )
 
-// hello is one side of the exchange.
-type hello struct {
+// handshake is the state of one side of the exchange.
+type handshake struct {
 	key        []byte
-	self, peer int                      // ranks; the acceptor learns peer from greet
+	self, peer int                      // ranks; the acceptor learns peer from hello
 	size       int                      // of the job
 	meeting    *meeting                 // instead of the job
 	find       func(id uint64) *meeting // by the acceptor; may be nil
 	accept     bool
 	next       byte   // step expected from the other side
-	transcript []byte // greet, then the nonce of answer
+	transcript []byte // hello, then the nonce of answer
 }
 
 // newConnector returns the side that connects to rank peer, and its first message.
-func newConnector(key []byte, self, peer, size int) (*hello, []byte) {
+func newConnector(key []byte, self, peer, size int) (*handshake, []byte) {
 	return newMeetingConnector(0, key, self, peer, size)
 }
 
 // newMeetingConnector is newConnector for a meeting.
-func newMeetingConnector(meeting uint64, key []byte, self, peer, size int) (*hello, []byte) {
-	b := []byte{stepGreet}
-	b = binary.BigEndian.AppendUint16(b, helloVersion)
+func newMeetingConnector(meeting uint64, key []byte, self, peer, size int) (*handshake, []byte) {
+	b := []byte{stepHello}
+	b = binary.BigEndian.AppendUint16(b, wireVersion)
 	b = binary.BigEndian.AppendUint64(b, meeting)
 	b = binary.BigEndian.AppendUint32(b, uint32(self))
 	b = binary.BigEndian.AppendUint32(b, uint32(peer))
 	b = binary.BigEndian.AppendUint32(b, uint32(size))
 	b = appendNonce(b)
-	h := &hello{key: key, self: self, peer: peer, size: size, next: stepAnswer, transcript: b}
+	h := &handshake{key: key, self: self, peer: peer, size: size, next: stepAnswer, transcript: b}
 	return h, b
 }
 
-// newAcceptor returns the side that waits.
-func newAcceptor(key []byte, self, size int) *hello {
-	return &hello{key: key, self: self, peer: -1, size: size, accept: true, next: stepGreet}
+// newAcceptor returns the side that waits for a connector.
+func newAcceptor(key []byte, self, size int) *handshake {
+	return &handshake{key: key, self: self, peer: -1, size: size, accept: true, next: stepHello}
 }
 
 func appendNonce(b []byte) []byte {
@@ -84,24 +85,24 @@ func appendNonce(b []byte) []byte {
 	return append(b, n[:]...)
 }
 
-func (h *hello) mac(role string) []byte {
+func (h *handshake) mac(role string) []byte {
 	m := hmac.New(sha256.New, h.key)
 	m.Write([]byte(role))
 	m.Write(h.transcript)
 	return m.Sum(nil)
 }
 
-// step takes a message of the other side and returns the answer, if any. After
-// it, receiving and sending tell what the link may be used for. An error ends
-// the exchange; it wraps ErrAuth.
-func (h *hello) step(msg []byte) (reply []byte, err error) {
+// step takes a message of the other side and returns the reply, if any. Afterwards
+// receiving and sending say what the link may be used for. An error, which wraps ErrAuth,
+// ends the exchange.
+func (h *handshake) step(msg []byte) (reply []byte, err error) {
 	if len(msg) == 0 || msg[0] != h.next {
 		return nil, fmt.Errorf("%w: unexpected message", ErrAuth)
 	}
 	switch {
-	case h.next == stepGreet && len(msg) == greetLen:
-		if v := binary.BigEndian.Uint16(msg[1:]); v != helloVersion {
-			return nil, fmt.Errorf("%w: version %d, want %d", ErrAuth, v, helloVersion)
+	case h.next == stepHello && len(msg) == helloLen:
+		if v := binary.BigEndian.Uint16(msg[1:]); v != wireVersion {
+			return nil, fmt.Errorf("%w: version %d, want %d", ErrAuth, v, wireVersion)
 		}
 		if id := binary.BigEndian.Uint64(msg[3:]); id != 0 {
 			if h.find != nil {
@@ -114,12 +115,12 @@ func (h *hello) step(msg []byte) (reply []byte, err error) {
 		}
 		from, to, size := binary.BigEndian.Uint32(msg[11:]), binary.BigEndian.Uint32(msg[15:]), binary.BigEndian.Uint32(msg[19:])
 		if int(to) != h.self || int(size) != h.size || int(from) <= h.self || int64(from) >= int64(h.size) {
-			return nil, fmt.Errorf("%w: rank %d of %d calls rank %d, this is %d of %d", ErrAuth, from, size, to, h.self, h.size)
+			return nil, fmt.Errorf("%w: rank %d of %d connects to rank %d, but this is rank %d of %d", ErrAuth, from, size, to, h.self, h.size)
 		}
 		h.peer = int(from)
 		h.transcript = appendNonce(bytes.Clone(msg))
 		h.next = stepProve
-		reply = append([]byte{stepAnswer}, h.transcript[greetLen:]...)
+		reply = append([]byte{stepAnswer}, h.transcript[helloLen:]...)
 		return append(reply, h.mac("accept")...), nil
 	case h.next == stepAnswer && len(msg) == answerLen:
 		h.transcript = append(h.transcript, msg[1:1+nonceLen]...)
@@ -142,24 +143,24 @@ func (h *hello) step(msg []byte) (reply []byte, err error) {
 }
 
 // receiving reports whether the peer is known to belong to the job.
-func (h *hello) receiving() bool { return h.next == 0 || h.next == stepWelcome }
+func (h *handshake) receiving() bool { return h.next == 0 || h.next == stepWelcome }
 
 // sending reports whether the peer knows that this side belongs to the job.
-func (h *hello) sending() bool { return h.next == 0 }
+func (h *handshake) sending() bool { return h.next == 0 }
 
-// frame returns msg with the envelope of a hello message.
-func helloFrame(msg []byte) []byte {
-	v := envelope{kind: kindHello, length: uint64(len(msg))}
+// handshakeFrame returns msg with the envelope of a handshake message.
+func handshakeFrame(msg []byte) []byte {
+	v := envelope{kind: kindHandshake, length: uint64(len(msg))}
 	var b [envelopeMaxLen]byte
 	return append(bytes.Clone(v.put(&b)), msg...)
 }
 
-// helloBody returns the hello message in frame, which must be whole.
-func helloBody(frame []byte) ([]byte, error) {
+// handshakeBody returns the handshake message in frame, which must be complete.
+func handshakeBody(frame []byte) ([]byte, error) {
 	var v envelope
-	if len(frame) < envelopeLen || !v.get(frame[:envelopeLen]) || v.kind != kindHello ||
+	if len(frame) < envelopeLen || !v.get(frame[:envelopeLen]) || v.kind != kindHandshake ||
 		v.length != uint64(len(frame)-envelopeLen) {
-		return nil, fmt.Errorf("%w: not a greeting", ErrAuth)
+		return nil, fmt.Errorf("%w: not a handshake message", ErrAuth)
 	}
 	return frame[envelopeLen:], nil
 }

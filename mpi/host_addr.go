@@ -5,11 +5,11 @@ import (
 	"net/netip"
 )
 
-// primaryAddr returns the address that this host reaches others from: the
+// hostAddr returns the address that this host reaches others from: the
 // launcher, host:port, if it is on another address than those of one host; any, which needs
 // a default route; else that of an interface, or a loopback address if there is
 // none.
-func primaryAddr(launcher string) netip.Addr {
+func hostAddr(launcher string) netip.Addr {
 	if host, _, err := net.SplitHostPort(launcher); err == nil {
 		if a := addrTo(host); a.IsValid() && !a.IsLoopback() {
 			return a
@@ -51,5 +51,5 @@ func (o *options) addr() netip.AddrPort {
 	if len(o.addrs) > 0 {
 		return o.addrs[0]
 	}
-	return netip.AddrPortFrom(primaryAddr(o.launcher), 0)
+	return netip.AddrPortFrom(hostAddr(o.launcher), 0)
 }
