@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 	"github.com/weftstack/weft/internal/units"
@@ -246,6 +247,6 @@ func benchCommand(ctx context.Context, o *benchOptions, args []string) (*exec.Cm
 	}
 	words = append(append(words, self, "bench"), args...)
 	cmd := exec.CommandContext(ctx, self, words...)
-	cmd.WaitDelay = 2 * killGrace
+	cmd.WaitDelay = 2 * process.KillGrace
 	return cmd, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/pmi"
 )
 
@@ -141,7 +142,7 @@ func (j *job) ended(p *proc) bool {
 	p.over = true
 	if p.g.index > 0 {
 		// A job may spawn for weeks.
-		signalGroup(p.cmd.Process, os.Kill) // whatever it has left behind
+		process.SignalGroup(p.cmd.Process, os.Kill) // whatever it has left behind
 		j.procs = slices.DeleteFunc(j.procs, func(q *proc) bool { return q == p })
 		j.leave(p.g)
 	}
@@ -337,7 +338,7 @@ func (j *job) startGroup(g *group, out *pmi.Spawned) {
 	g.canceled = true
 	for _, p := range j.procs {
 		if p.g == g {
-			signalGroup(p.cmd.Process, os.Kill)
+			process.SignalGroup(p.cmd.Process, os.Kill)
 		}
 	}
 }

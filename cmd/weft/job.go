@@ -15,12 +15,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
-
-// killGrace is how long ranks have between being asked to end and being killed.
-const killGrace = 2 * time.Second
 
 // absentGrace is how long the others go on when a rank ends before it has joined
 // the job: a wrong flag, say, is wrong on all, and one of them explains it.
@@ -184,7 +182,7 @@ func (j *job) start(ctx context.Context, g *group, rank int) error {
 		cmd.Env = append(cmd.Env, pmi.EnvSpawned+"=")
 	}
 	cmd.Env = append(cmd.Env, j.toolEnv(p)...)
-	cmd.SysProcAttr = childAttr()
+	cmd.SysProcAttr = process.ChildAttr()
 	var stdin io.WriteCloser
 	if rank == 0 && !spawned {
 		if cli.IsTerminal(os.Stdin) {
@@ -266,7 +264,7 @@ func (j *job) output(p *proc) (flush func()) {
 	out := &prefixer{to: &j.stdout, rank: p.label()}
 	err := &prefixer{to: &j.stderr, rank: p.label()}
 	cmd.Stdout, cmd.Stderr = out, err
-	cmd.WaitDelay = killGrace // a child of the rank may hold its output open
+	cmd.WaitDelay = process.KillGrace // a child of the rank may hold its output open
 	return func() { out.flush(); err.flush() }
 }
 
@@ -279,8 +277,8 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 		if why == nil {
 			status, why = code, err
 			j.stop()
-			time.AfterFunc(grace, func() { j.signalAll(termSignal) })
-			time.AfterFunc(grace+killGrace, func() { j.signalAll(os.Kill) })
+			time.AfterFunc(grace, func() { j.signalAll(process.TermSignal) })
+			time.AfterFunc(grace+process.KillGrace, func() { j.signalAll(os.Kill) })
 		}
 	}
 	aborted := j.aborted
@@ -347,7 +345,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 			}
 			fail(cli.ExitFail, context.Cause(ctx), 0)
 		case sig := <-signals:
-			if sig == blockedSignal && !asked {
+			if sig == process.QuitSignal && !asked {
 				asked = true // the second one is passed on
 				j.blocked()
 				continue
@@ -384,7 +382,7 @@ func (j *job) verdict(e ended) (int, error) {
 	var exit *exec.ExitError
 	switch {
 	case errors.As(e.err, &exit):
-		code, how := exitStatus(exit.ProcessState)
+		code, how := process.ExitStatus(exit.ProcessState)
 		if h := e.p.remote(); h != "" && code == remoteShellFailed {
 			how = fmt.Sprintf("%s, as %s does that cannot run a command there", how, filepath.Base(e.p.g.spread.rsh[0]))
 		}
@@ -422,7 +420,7 @@ func (j *job) signalAll(sig os.Signal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, p := range j.procs {
-		signalGroup(p.cmd.Process, sig)
+		process.SignalGroup(p.cmd.Process, sig)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/weftstack/weft/cmd/weft/internal/rping"
 	"github.com/weftstack/weft/internal/cli"
 )
 
@@ -23,7 +24,7 @@ func program() *cli.Program {
 			{Name: "net", Short: "run programs on emulated hosts and networks", Run: netMain},
 			{Name: "perf", Short: "measure throughput and latency of a transport", Run: perfMain},
 			{Name: "bench", Short: "measure MPI as the OSU micro-benchmarks do", Run: benchMain},
-			{Name: "rping", Short: "ping by RDMA over TCP, as rping of librdmacm does", Run: rpingMain},
+			{Name: "rping", Short: "ping by RDMA over TCP, as rping of librdmacm does", Run: rping.Main},
 			{Name: "nameserver", Short: "serve published names to several jobs", Run: nameserverMain},
 			{Name: "version", Short: "print the version", Run: versionMain},
 		},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
@@ -43,7 +44,7 @@ as all users of a host can read those.
 	if fs.NArg() > 0 {
 		return cli.Refuse(fs.Name(), fmt.Errorf("unexpected argument %q", fs.Arg(0)))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, termSignal)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, process.TermSignal)
 	defer stop()
 	if err := serveNames(ctx, addr, file); err != nil && !errors.Is(err, net.ErrClosed) {
 		fmt.Fprintln(os.Stderr, "weft nameserver:", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/netem"
 	"golang.org/x/sys/unix"
@@ -78,7 +79,7 @@ func runNet(o *netOptions, commands [][]string) (int, error) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, passedSignals()...)
+	signal.Notify(signals, process.PassedSignals()...)
 	defer signal.Stop(signals)
 	if o.timeout > 0 {
 		timer := time.AfterFunc(o.timeout, func() { stop(fmt.Errorf("the commands did not end within %v", o.timeout)) })

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/netem"
 	"github.com/weftstack/weft/internal/pmi"
@@ -317,7 +318,7 @@ func perfRun(ctx context.Context, o *perfOptions) (*perfResult, error) {
 		}
 		defer func() {
 			// It ends by itself when its client has gone.
-			kill := time.AfterFunc(killGrace, func() { child.Process.Kill() })
+			kill := time.AfterFunc(process.KillGrace, func() { child.Process.Kill() })
 			child.Wait()
 			kill.Stop()
 		}()
@@ -338,7 +339,7 @@ func startPerfServer(ctx context.Context) (*exec.Cmd, string, error) {
 		cmd.Env = append(os.Environ(), envPerfServerProfile+"=")
 	}
 	cmd.Stderr = os.Stderr
-	cmd.SysProcAttr = childAttr()
+	cmd.SysProcAttr = process.ChildAttr()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, "", err

@@ -179,8 +179,13 @@ func openRDMATarget(ctx context.Context, s *perfSpec) (perfTarget, error) {
 	return e, nil
 }
 
+// rdmaListener accepts connections over SCTP or TCP.
+type rdmaListener interface {
+	Accept(ctx context.Context) (*verbs.ConnRequest, error)
+}
+
 // listen listens over the lower layer of the measurement.
-func (e *rdmaEnd) listen(ctx context.Context) (listener, error) {
+func (e *rdmaEnd) listen(ctx context.Context) (rdmaListener, error) {
 	if !e.spec.TCP {
 		return e.device.Listen()
 	}

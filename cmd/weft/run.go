@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/capture"
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
@@ -262,7 +264,7 @@ func run(o runOptions) (int, error) {
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, passedSignals()...)
+	signal.Notify(signals, process.PassedSignals()...)
 	defer signal.Stop(signals)
 	if o.timeout > 0 {
 		timer := time.AfterFunc(o.timeout, func() { stop(fmt.Errorf("%w within %v", errTimeout, o.timeout)) })
@@ -321,7 +323,7 @@ func run(o runOptions) (int, error) {
 		status, err = spoil(status, err, j.printProfile(os.Stderr, o.json))
 	}
 	if pcap != nil {
-		count, mergeErr := mergeCaptures(pcap, j.captureFiles())
+		count, mergeErr := capture.Merge(pcap, j.captureFiles())
 		if mergeErr == nil {
 			fmt.Fprintf(os.Stderr, "weft run: %d datagrams captured in %s (tshark -r %[2]s -d udp.port==1024-65535,sctp)\n", count, o.pcap)
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/weftstack/weft/cmd/weft/internal/process"
 	"github.com/weftstack/weft/internal/pmi"
 )
 
@@ -152,7 +153,7 @@ func (j *job) killForsaken(since time.Time) time.Time {
 		if x := j.suspects[p]; !p.killed {
 			fmt.Fprintf(os.Stderr, "weft run: %s is killed: %s took it for dead (%s), and the others have finished without it\n", p.ident(), x.dead, x.why)
 			p.killed = true
-			signalGroup(p.cmd.Process, os.Kill)
+			process.SignalGroup(p.cmd.Process, os.Kill)
 		}
 	}
 	return since

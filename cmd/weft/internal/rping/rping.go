@@ -1,4 +1,5 @@
-package main
+// Package rping is `weft rping`: an RDMA ping that works with rping of librdmacm.
+package rping
 
 import (
 	"bytes"
@@ -11,16 +12,17 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/weftstack/weft/cmd/weft/internal/capture"
 	"github.com/weftstack/weft/ddp/ddpmpa"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
 )
 
-var errRpingData = errors.New("data mismatch")
+var errData = errors.New("data mismatch")
 
-// rping is one end of a connection.
-type rping struct {
-	*rpingOptions
+// pinger is one end of a connection.
+type pinger struct {
+	*options
 	qp    *verbs.QP
 	cq    *verbs.CQ
 	msg   *verbs.MR // receives
@@ -32,7 +34,7 @@ type rping struct {
 }
 
 // run is either end, from start to end.
-func (o *rpingOptions) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) error {
 	dev, done, err := o.open(ctx)
 	if err != nil {
 		return err
@@ -51,7 +53,7 @@ func (o *rpingOptions) run(ctx context.Context) error {
 }
 
 // open opens the device, and with --sctp a transport under it.
-func (o *rpingOptions) open(ctx context.Context) (*verbs.Device, func(), error) {
+func (o *options) open(ctx context.Context) (*verbs.Device, func(), error) {
 	cfg := verbs.Config{TCP: ddpmpa.Params{NoCRC: !o.crc, Markers: o.markers}, TCPRevision1: o.revision == 1}
 	if o.source != "" {
 		ip, err := lookupIP(ctx, o.source)
@@ -68,13 +70,13 @@ func (o *rpingOptions) open(ctx context.Context) (*verbs.Device, func(), error) 
 		}
 		tc := sctp.TransportConfig{LocalAddrs: []netip.AddrPort{local}}
 		if o.pcap != "" {
-			capture, err := newTapCapture(o.pcap)
+			capture, err := capture.NewTap(o.pcap)
 			if err != nil {
 				return nil, nil, err
 			}
-			tc.Tap = capture.tap
+			tc.Tap = capture.Record
 			closers = append(closers, func() {
-				if err := capture.close(); err != nil {
+				if err := capture.Close(); err != nil {
 					fmt.Fprintln(o.log, "weft rping:", err)
 				}
 			})
@@ -105,7 +107,7 @@ func (o *rpingOptions) open(ctx context.Context) (*verbs.Device, func(), error) 
 
 // localUDP is the UDP address to bind: the server's, or any of the family in
 // which the client reaches it.
-func (o *rpingOptions) localUDP(ctx context.Context, source netip.Addr) (netip.AddrPort, error) {
+func (o *options) localUDP(ctx context.Context, source netip.Addr) (netip.AddrPort, error) {
 	if o.server {
 		if o.addr == "" {
 			return netip.AddrPortFrom(netip.IPv4Unspecified(), uint16(o.port)), nil
@@ -135,8 +137,8 @@ func lookupIP(ctx context.Context, host string) (netip.Addr, error) {
 }
 
 // newEnd makes what a connection needs.
-func (o *rpingOptions) newEnd(dev *verbs.Device) (*rping, error) {
-	r := &rping{rpingOptions: o}
+func (o *options) newEnd(dev *verbs.Device) (*pinger, error) {
+	r := &pinger{options: o}
 	var err error
 	pd := dev.AllocPD()
 	r.debugf("created pd")
@@ -148,7 +150,7 @@ func (o *rpingOptions) newEnd(dev *verbs.Device) (*rping, error) {
 		mr     **verbs.MR
 		size   int
 		access verbs.Access
-	}{{&r.msg, rpingInfoLen, verbs.LocalWrite}, {&r.start, o.size, verbs.RemoteRead}, {&r.data, o.size, verbs.RemoteWrite}} {
+	}{{&r.msg, infoLen, verbs.LocalWrite}, {&r.start, o.size, verbs.RemoteRead}, {&r.data, o.size, verbs.RemoteWrite}} {
 		if *m.mr, err = pd.Register(make([]byte, m.size), m.access); err != nil {
 			return nil, err
 		}
@@ -165,18 +167,18 @@ func (o *rpingOptions) newEnd(dev *verbs.Device) (*rping, error) {
 	return r, nil
 }
 
-func (o *rpingOptions) debugf(format string, args ...any) {
+func (o *options) debugf(format string, args ...any) {
 	if o.debug {
 		fmt.Fprintf(o.out, format+"\n", args...)
 	}
 }
 
-func (r *rping) postRecv() error {
-	return r.qp.PostRecv(verbs.RecvWR{SGL: []verbs.SGE{r.msg.Slice(0, rpingInfoLen)}})
+func (r *pinger) postRecv() error {
+	return r.qp.PostRecv(verbs.RecvWR{SGL: []verbs.SGE{r.msg.Slice(0, infoLen)}})
 }
 
 // await waits for one more completion of the kind that n counts.
-func (r *rping) await(ctx context.Context, n *int) error {
+func (r *pinger) await(ctx context.Context, n *int) error {
 	for *n == 0 {
 		if _, err := r.cq.Wait(ctx, r.one[:]); err != nil {
 			return err
@@ -197,11 +199,11 @@ func (r *rping) await(ctx context.Context, n *int) error {
 }
 
 // message waits for a message: an advertisement, or a word to go ahead.
-func (r *rping) message(ctx context.Context) (verbs.RemoteBuf, uint32, error) {
+func (r *pinger) message(ctx context.Context) (verbs.RemoteBuf, uint32, error) {
 	if err := r.await(ctx, &r.recvs); err != nil {
 		return verbs.RemoteBuf{}, 0, err
 	}
-	if r.one[0].Recv && r.one[0].Len != rpingInfoLen {
+	if r.one[0].Recv && r.one[0].Len != infoLen {
 		return verbs.RemoteBuf{}, 0, fmt.Errorf("received bogus data, size %d", r.one[0].Len)
 	}
 	b := r.msg.Bytes()
@@ -214,7 +216,7 @@ func (r *rping) message(ctx context.Context) (verbs.RemoteBuf, uint32, error) {
 }
 
 // do carries out one work request.
-func (r *rping) do(ctx context.Context, wr verbs.SendWR) error {
+func (r *pinger) do(ctx context.Context, wr verbs.SendWR) error {
 	wr.Flags |= verbs.Signaled
 	if err := r.qp.PostSend(wr); err != nil {
 		if end := r.qp.Err(); end != nil {
@@ -226,8 +228,8 @@ func (r *rping) do(ctx context.Context, wr verbs.SendWR) error {
 }
 
 // advertise tells the peer of a region; nil is a word to go ahead.
-func (r *rping) advertise(ctx context.Context, mr *verbs.MR) error {
-	info := make([]byte, rpingInfoLen)
+func (r *pinger) advertise(ctx context.Context, mr *verbs.MR) error {
+	info := make([]byte, infoLen)
 	if mr != nil {
 		buf := mr.Remote()
 		binary.BigEndian.PutUint64(info, buf.TO)
@@ -244,7 +246,7 @@ type listener interface {
 	Close() error
 }
 
-func (o *rpingOptions) listen(ctx context.Context, dev *verbs.Device, addr string) (listener, net.Addr, error) {
+func (o *options) listen(ctx context.Context, dev *verbs.Device, addr string) (listener, net.Addr, error) {
 	if o.sctp {
 		l, err := dev.Listen()
 		return l, dev.Addr(), err
@@ -257,7 +259,7 @@ func (o *rpingOptions) listen(ctx context.Context, dev *verbs.Device, addr strin
 }
 
 // serve takes one client, or with -P many.
-func (o *rpingOptions) serve(ctx context.Context, dev *verbs.Device, addr string) error {
+func (o *options) serve(ctx context.Context, dev *verbs.Device, addr string) error {
 	l, at, err := o.listen(ctx, dev, addr)
 	if err != nil {
 		return err
@@ -269,7 +271,7 @@ func (o *rpingOptions) serve(ctx context.Context, dev *verbs.Device, addr string
 	}
 	var clients sync.WaitGroup
 	defer clients.Wait()
-	room := make(chan struct{}, rpingMaxClients)
+	room := make(chan struct{}, maxClients)
 	for {
 		req, err := l.Accept(ctx)
 		if err != nil {
@@ -299,7 +301,7 @@ func (o *rpingOptions) serve(ctx context.Context, dev *verbs.Device, addr string
 }
 
 // client1 serves one client to its end.
-func (o *rpingOptions) client1(ctx context.Context, dev *verbs.Device, req *verbs.ConnRequest) error {
+func (o *options) client1(ctx context.Context, dev *verbs.Device, req *verbs.ConnRequest) error {
 	r, err := o.newEnd(dev)
 	if err != nil {
 		req.Reject(nil)
@@ -329,7 +331,7 @@ func (o *rpingOptions) client1(ctx context.Context, dev *verbs.Device, req *verb
 
 // disconnect ends the connection. Like rping it has all the answers by then, and does not
 // mind how the peer ends its direction.
-func (r *rping) disconnect(ctx context.Context) error {
+func (r *pinger) disconnect(ctx context.Context) error {
 	if err := r.qp.Disconnect(ctx); ctx.Err() != nil {
 		return err
 	}
@@ -337,7 +339,7 @@ func (r *rping) disconnect(ctx context.Context) error {
 }
 
 // answer is one ping on the server.
-func (r *rping) answer(ctx context.Context) error {
+func (r *pinger) answer(ctx context.Context) error {
 	source, n, err := r.message(ctx)
 	if err != nil {
 		return err
@@ -377,7 +379,7 @@ func (r *rping) answer(ctx context.Context) error {
 }
 
 // connect connects the client.
-func (r *rping) connect(ctx context.Context, dev *verbs.Device, addr string) error {
+func (r *pinger) connect(ctx context.Context, dev *verbs.Device, addr string) error {
 	if r.sctp {
 		peer, err := sctp.ResolveAddr(ctx, addr)
 		if err == nil {
@@ -390,7 +392,7 @@ func (r *rping) connect(ctx context.Context, dev *verbs.Device, addr string) err
 }
 
 // ping is the client.
-func (r *rping) ping(ctx context.Context, dev *verbs.Device, addr string) error {
+func (r *pinger) ping(ctx context.Context, dev *verbs.Device, addr string) error {
 	if err := r.connect(ctx, dev, addr); err != nil {
 		return err
 	}
@@ -411,7 +413,7 @@ func (r *rping) ping(ctx context.Context, dev *verbs.Device, addr string) error 
 
 // fill makes the data of the n-th ping: a text, then letters, which start one
 // further each time.
-func (r *rping) fill(b []byte, n uint64) {
+func (r *pinger) fill(b []byte, n uint64) {
 	const first, last = 'A', 'z'
 	at := copy(b, fmt.Sprintf("rdma-ping-%d: ", n))
 	for i := range b[at:] {
@@ -421,7 +423,7 @@ func (r *rping) fill(b []byte, n uint64) {
 }
 
 // once is one ping on the client.
-func (r *rping) once(ctx context.Context, n uint64) error {
+func (r *pinger) once(ctx context.Context, n uint64) error {
 	r.fill(r.start.Bytes(), n)
 	for _, mr := range []*verbs.MR{r.start, r.data} {
 		if err := r.advertise(ctx, mr); err != nil {
@@ -432,7 +434,7 @@ func (r *rping) once(ctx context.Context, n uint64) error {
 		}
 	}
 	if r.validate && !bytes.Equal(r.start.Bytes(), r.data.Bytes()) {
-		return errRpingData
+		return errData
 	}
 	if r.verbose {
 		fmt.Fprintf(r.out, "ping data: %s\n", bytes.TrimRight(r.data.Bytes(), "\x00"))

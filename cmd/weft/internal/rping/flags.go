@@ -1,4 +1,4 @@
-package main
+package rping
 
 import (
 	"context"
@@ -16,25 +16,25 @@ import (
 
 // Parameters of rping, as the program of librdmacm has them.
 const (
-	rpingPort    = 7174
-	rpingSize    = 64
-	rpingMinSize = 26 // the longest text in front of the data, and its end
-	rpingMaxSize = 64<<10 - 1
-	rpingInfoLen = 16
+	defaultPort = 7174
+	defaultSize = 64
+	minSize     = 26 // the longest text in front of the data, and its end
+	maxSize     = 64<<10 - 1
+	infoLen     = 16
 )
 
-// rpingMaxClients bounds the clients that a persistent server has at a time.
-const rpingMaxClients = 64
+// maxClients bounds the clients that a persistent server has at a time.
+const maxClients = 64
 
 // Flags of rping that are one letter, those with a value and those without:
 // they may be written together as getopt has it ("-cVv", "-C5").
 const (
-	rpingBools  = "scvVdPqh"
-	rpingValues = "apCSI"
+	boolFlags  = "scvVdPqh"
+	valueFlags = "apCSI"
 )
 
-// rpingOptions are the flags of `weft rping`.
-type rpingOptions struct {
+// options are the flags of `weft rping`.
+type options struct {
 	server, client bool
 	addr, source   string
 	port           int
@@ -53,14 +53,14 @@ type rpingOptions struct {
 	listening      func(net.Addr) // for tests
 }
 
-func rpingFlags(o *rpingOptions) *flag.FlagSet {
+func newFlags(o *options) *flag.FlagSet {
 	fs := flag.NewFlagSet("weft rping", flag.ContinueOnError)
 	fs.BoolVar(&o.server, "s", false, "be the server")
 	fs.BoolVar(&o.client, "c", false, "be the client")
 	fs.StringVar(&o.addr, "a", "", "`address` to listen on or to connect to")
 	fs.StringVar(&o.source, "I", "", "source `address` of the client")
-	fs.IntVar(&o.port, "p", rpingPort, "`port` of the server")
-	fs.IntVar(&o.size, "S", rpingSize, "`bytes` of ping data")
+	fs.IntVar(&o.port, "p", defaultPort, "`port` of the server")
+	fs.IntVar(&o.size, "S", defaultSize, "`bytes` of ping data")
 	fs.Uint64Var(&o.count, "C", 0, "`number` of pings of the client; 0 means until interrupted")
 	fs.BoolVar(&o.verbose, "v", false, "print the ping data")
 	fs.BoolVar(&o.validate, "V", false, "compare the ping data with what was sent")
@@ -93,13 +93,13 @@ func splitLetters(args []string) (out []string) {
 			continue
 		}
 		at := 1
-		for at < len(a) && strings.IndexByte(rpingBools, a[at]) >= 0 {
+		for at < len(a) && strings.IndexByte(boolFlags, a[at]) >= 0 {
 			at++
 		}
 		switch {
 		case at == len(a): // -cVv
-		case strings.IndexByte(rpingValues, a[at]) >= 0 && a[at+1:] != "" && a[at+1] != '=': // -C5, -vC5
-		case strings.IndexByte(rpingValues, a[at]) >= 0 && at > 1: // -vC 5
+		case strings.IndexByte(valueFlags, a[at]) >= 0 && a[at+1:] != "" && a[at+1] != '=': // -C5, -vC5
+		case strings.IndexByte(valueFlags, a[at]) >= 0 && at > 1: // -vC 5
 		default: // -C=5, -sctp, or something unknown
 			out = append(out, a)
 			continue
@@ -123,8 +123,8 @@ func splitLetters(args []string) (out []string) {
 func joinValues(args []string) (out []string) {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
-		if len(a) >= 2 && a[0] == '-' && a[1] != '-' && strings.IndexByte(rpingValues, a[len(a)-1]) >= 0 &&
-			strings.Trim(a[1:len(a)-1], rpingBools) == "" && i+1 < len(args) {
+		if len(a) >= 2 && a[0] == '-' && a[1] != '-' && strings.IndexByte(valueFlags, a[len(a)-1]) >= 0 &&
+			strings.Trim(a[1:len(a)-1], boolFlags) == "" && i+1 < len(args) {
 			for k := 1; k < len(a)-1; k++ {
 				out = append(out, "-"+a[k:k+1])
 			}
@@ -137,9 +137,9 @@ func joinValues(args []string) (out []string) {
 	return out
 }
 
-func rpingMain(args []string) int {
-	o := rpingOptions{out: &lockedWriter{w: os.Stdout}, log: &lockedWriter{w: os.Stderr}}
-	fs := rpingFlags(&o)
+func Main(args []string) int {
+	o := options{out: &lockedWriter{w: os.Stdout}, log: &lockedWriter{w: os.Stderr}}
+	fs := newFlags(&o)
 	if status, ok := cli.Start(fs, splitLetters(joinValues(args))); !ok {
 		return status
 	}
@@ -159,14 +159,14 @@ func rpingMain(args []string) int {
 }
 
 // check finds what the flag package cannot.
-func (o *rpingOptions) check() error {
+func (o *options) check() error {
 	switch {
 	case o.server == o.client:
 		return fmt.Errorf("want either -s or -c")
 	case o.client && o.addr == "":
 		return fmt.Errorf("want -a with -c")
-	case o.size < rpingMinSize || o.size > rpingMaxSize:
-		return fmt.Errorf("-S %d: valid range is %d to %d", o.size, rpingMinSize, rpingMaxSize)
+	case o.size < minSize || o.size > maxSize:
+		return fmt.Errorf("-S %d: valid range is %d to %d", o.size, minSize, maxSize)
 	case o.port < 0 || o.port > 65535:
 		return fmt.Errorf("-p %d: want up to 65535", o.port)
 	case o.revision != 1 && o.revision != 2:

@@ -1,4 +1,4 @@
-package main
+package rping
 
 import (
 	"bytes"
@@ -16,10 +16,10 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-const rpingTime = 5 * time.Minute
+const testTime = 5 * time.Minute
 
-// rpingServer starts a server and returns where it listens, and its end.
-func rpingServer(t *testing.T, ctx context.Context, o rpingOptions) (port int, done chan error, out, log *bytes.Buffer) {
+// startServer starts a server and returns where it listens, and its end.
+func startServer(t *testing.T, ctx context.Context, o options) (port int, done chan error, out, log *bytes.Buffer) {
 	t.Helper()
 	addr := make(chan net.Addr, 1)
 	out, log, done = new(bytes.Buffer), new(bytes.Buffer), make(chan error, 1)
@@ -43,25 +43,25 @@ func rpingServer(t *testing.T, ctx context.Context, o rpingOptions) (port int, d
 func TestRping(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		o    rpingOptions
+		o    options
 	}{
-		{"smallest", rpingOptions{size: rpingMinSize, crc: true, revision: 2}},
-		{"default", rpingOptions{size: rpingSize, crc: true, revision: 2}},
-		{"largest without CRC", rpingOptions{size: rpingMaxSize, revision: 2}},
-		{"markers", rpingOptions{size: 5000, crc: true, markers: true, revision: 2, debug: true}},
-		{"revision 1", rpingOptions{size: 100, crc: true, revision: 1}},
-		{"source", rpingOptions{size: 100, crc: true, revision: 2, source: "127.0.0.1"}},
-		{"SCTP", rpingOptions{size: 20000, sctp: true, revision: 2}},
+		{"smallest", options{size: minSize, crc: true, revision: 2}},
+		{"default", options{size: defaultSize, crc: true, revision: 2}},
+		{"largest without CRC", options{size: maxSize, revision: 2}},
+		{"markers", options{size: 5000, crc: true, markers: true, revision: 2, debug: true}},
+		{"revision 1", options{size: 100, crc: true, revision: 1}},
+		{"source", options{size: 100, crc: true, revision: 2, source: "127.0.0.1"}},
+		{"SCTP", options{size: 20000, sctp: true, revision: 2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), rpingTime)
+			ctx, cancel := context.WithTimeout(t.Context(), testTime)
 			defer cancel()
 			server := tt.o
 			server.source = ""
 			if tt.o.sctp {
 				server.port = testenv.FreePort(t)
 			}
-			port, done, sout, slog := rpingServer(t, ctx, server)
+			port, done, sout, slog := startServer(t, ctx, server)
 			var out bytes.Buffer
 			client := tt.o
 			client.client, client.addr, client.port, client.count = true, "127.0.0.1", port, 10
@@ -109,16 +109,16 @@ func pings(said, prefix string) (texts []string) {
 }
 
 func TestRpingPersistentServer(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), rpingTime)
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
 	defer cancel()
 	sctx, stop := context.WithCancel(ctx)
-	port, done, sout, _ := rpingServer(t, sctx, rpingOptions{size: 100, crc: true, revision: 2, persistent: true})
+	port, done, sout, _ := startServer(t, sctx, options{size: 100, crc: true, revision: 2, persistent: true})
 	errs := make(chan error)
 	const clients = 5
 	for range clients {
 		go func() {
 			var out bytes.Buffer
-			c := rpingOptions{client: true, addr: "127.0.0.1", port: port, size: 100, count: 5, crc: true, revision: 2, validate: true, out: &out, log: &out}
+			c := options{client: true, addr: "127.0.0.1", port: port, size: 100, count: 5, crc: true, revision: 2, validate: true, out: &out, log: &out}
 			errs <- c.run(ctx)
 		}()
 	}
@@ -137,11 +137,11 @@ func TestRpingPersistentServer(t *testing.T) {
 }
 
 func TestRpingTooLargeForServer(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), rpingTime)
+	ctx, cancel := context.WithTimeout(t.Context(), testTime)
 	defer cancel()
-	port, done, _, _ := rpingServer(t, ctx, rpingOptions{size: 100, crc: true, revision: 2})
+	port, done, _, _ := startServer(t, ctx, options{size: 100, crc: true, revision: 2})
 	var out bytes.Buffer
-	c := rpingOptions{client: true, addr: "127.0.0.1", port: port, size: 101, count: 1, crc: true, revision: 2, out: &out, log: &out}
+	c := options{client: true, addr: "127.0.0.1", port: port, size: 101, count: 1, crc: true, revision: 2, out: &out, log: &out}
 	if err := c.run(ctx); err == nil {
 		t.Error("a client with more data than the server has room for succeeds")
 	}
@@ -166,8 +166,8 @@ func TestRpingFlags(t *testing.T) {
 			t.Errorf("%q is taken for %q, want %q", tt.args, got, tt.want)
 		}
 	}
-	var o rpingOptions
-	if err := rpingFlags(&o).Parse(splitLetters(joinValues(strings.Fields("-cVv -C5 -S 100 -a host")))); err != nil || !o.client || !o.validate ||
+	var o options
+	if err := newFlags(&o).Parse(splitLetters(joinValues(strings.Fields("-cVv -C5 -S 100 -a host")))); err != nil || !o.client || !o.validate ||
 		o.count != 5 || o.size != 100 || o.addr != "host" {
 		t.Errorf("%+v, %v", o, err)
 	}

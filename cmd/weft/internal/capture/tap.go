@@ -1,4 +1,4 @@
-package main
+package capture
 
 import (
 	"bufio"
@@ -13,8 +13,8 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// tapCapture writes what a transport sends and receives to a capture file.
-type tapCapture struct {
+// Tap writes what a transport sends and receives to a capture file.
+type Tap struct {
 	mu   sync.Mutex
 	file *os.File
 	out  *bufio.Writer
@@ -23,12 +23,12 @@ type tapCapture struct {
 	err  error
 }
 
-func newTapCapture(name string) (*tapCapture, error) {
+func NewTap(name string) (*Tap, error) {
 	f, err := os.Create(name)
 	if err != nil {
 		return nil, err
 	}
-	c := &tapCapture{file: f, out: bufio.NewWriter(f), buf: gopacket.NewSerializeBuffer()}
+	c := &Tap{file: f, out: bufio.NewWriter(f), buf: gopacket.NewSerializeBuffer()}
 	c.w = pcapgo.NewWriterNanos(c.out)
 	if err := c.w.WriteFileHeader(maxDatagram+64, layers.LinkTypeRaw); err != nil {
 		f.Close()
@@ -38,7 +38,7 @@ func newTapCapture(name string) (*tapCapture, error) {
 }
 
 // tap is a sctp.TransportConfig.Tap.
-func (c *tapCapture) tap(e sctp.TapEvent) {
+func (c *Tap) Record(e sctp.TapEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := record{when: time.Now().UnixNano(), local: e.Local, remote: e.Remote, payload: e.Data}
@@ -51,7 +51,7 @@ func (c *tapCapture) tap(e sctp.TapEvent) {
 }
 
 // close ends the file, and returns the first error.
-func (c *tapCapture) close() error {
+func (c *Tap) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := errors.Join(c.err, c.out.Flush(), c.file.Close())

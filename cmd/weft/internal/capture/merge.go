@@ -1,4 +1,6 @@
-package main
+// Package capture writes packet captures: of a running transport, or merged from what
+// the ranks of a job have recorded.
+package capture
 
 import (
 	"bufio"
@@ -21,9 +23,9 @@ import (
 // family, 4 or 6; 16 octets address, an IPv4 one in the first four; 2 octets
 // port), 4 octets length, and that many octets of UDP payload, all big endian.
 const (
-	captureAddrLen   = 1 + 16 + 2
-	captureHeaderLen = 8 + 2*captureAddrLen + 4
-	maxDatagram      = 65535
+	addrLen     = 1 + 16 + 2
+	headerLen   = 8 + 2*addrLen + 4
+	maxDatagram = 65535
 )
 
 // record is one captured datagram.
@@ -33,8 +35,8 @@ type record struct {
 	payload       []byte
 }
 
-// captureReader reads the records of one rank.
-type captureReader struct {
+// reader reads the records of one rank.
+type reader struct {
 	name string
 	file *os.File
 	r    *bufio.Reader
@@ -43,16 +45,16 @@ type captureReader struct {
 
 // next reads the next record. It returns io.EOF at the end, which may cut the
 // last record in two when the rank was killed.
-func (c *captureReader) next() error {
-	var head [captureHeaderLen]byte
+func (c *reader) next() error {
+	var head [headerLen]byte
 	if _, err := io.ReadFull(c.r, head[:]); err != nil {
 		return cutIsEnd(err)
 	}
 	c.rec.when = int64(binary.BigEndian.Uint64(head[:]))
 	var ok1, ok2 bool
-	c.rec.local, ok1 = captureAddr(head[8:])
-	c.rec.remote, ok2 = captureAddr(head[8+captureAddrLen:])
-	n := binary.BigEndian.Uint32(head[captureHeaderLen-4:])
+	c.rec.local, ok1 = parseAddr(head[8:])
+	c.rec.remote, ok2 = parseAddr(head[8+addrLen:])
+	n := binary.BigEndian.Uint32(head[headerLen-4:])
 	if !ok1 || !ok2 || n > maxDatagram {
 		return fmt.Errorf("capture %s is damaged", c.name)
 	}
@@ -68,8 +70,8 @@ func cutIsEnd(err error) error {
 	return err
 }
 
-// captureAddr decodes one address of a record.
-func captureAddr(b []byte) (netip.AddrPort, bool) {
+// parseAddr decodes one address of a record.
+func parseAddr(b []byte) (netip.AddrPort, bool) {
 	var ip netip.Addr
 	switch b[0] {
 	case 4:
@@ -82,25 +84,25 @@ func captureAddr(b []byte) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(ip, binary.BigEndian.Uint16(b[17:])), true
 }
 
-// captureHeap orders readers by the time of their next record.
-type captureHeap []*captureReader
+// readerHeap orders readers by the time of their next record.
+type readerHeap []*reader
 
-func (h captureHeap) Len() int           { return len(h) }
-func (h captureHeap) Less(i, j int) bool { return h[i].rec.when < h[j].rec.when }
-func (h captureHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *captureHeap) Push(x any)        { *h = append(*h, x.(*captureReader)) }
-func (h *captureHeap) Pop() any {
+func (h readerHeap) Len() int           { return len(h) }
+func (h readerHeap) Less(i, j int) bool { return h[i].rec.when < h[j].rec.when }
+func (h readerHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *readerHeap) Push(x any)        { *h = append(*h, x.(*reader)) }
+func (h *readerHeap) Pop() any {
 	old := *h
 	last := old[len(old)-1]
 	*h = old[:len(old)-1]
 	return last
 }
 
-// mergeCaptures writes the records of the named files to w in the order of
+// Merge writes the records of the named files to w in the order of
 // their times, as a pcap file of raw IP packets, and returns how many there
 // were. A file that does not exist counts as empty: its rank sent nothing.
-func mergeCaptures(w io.Writer, names []string) (int, error) {
-	var h captureHeap
+func Merge(w io.Writer, names []string) (int, error) {
+	var h readerHeap
 	for _, name := range names {
 		f, err := os.Open(name)
 		if errors.Is(err, os.ErrNotExist) {
@@ -110,7 +112,7 @@ func mergeCaptures(w io.Writer, names []string) (int, error) {
 			return 0, err
 		}
 		defer f.Close()
-		c := &captureReader{name: name, file: f, r: bufio.NewReaderSize(f, 1<<20)}
+		c := &reader{name: name, file: f, r: bufio.NewReaderSize(f, 1<<20)}
 		if err := c.next(); err == nil {
 			h = append(h, c)
 		} else if !errors.Is(err, io.EOF) {
