@@ -14,7 +14,8 @@ func allreduceRing(s *Schedule) error {
 	for i := range s.Size - 1 {
 		out := s.part(from, (s.Rank-i+s.Size)%s.Size, s.Size)
 		at := (s.Rank - i - 1 + s.Size) % s.Size
-		if err := s.sendrecvReduce(out, next, s.part(s.RecvBuf, at, s.Size), s.part(s.SendBuf, at, s.Size), prev, true); err != nil {
+		acc, mine := s.part(s.RecvBuf, at, s.Size), s.part(s.SendBuf, at, s.Size)
+		if err := s.sendrecvReduce(out, next, acc, mine, prev, true); err != nil {
 			return err
 		}
 		from = s.RecvBuf

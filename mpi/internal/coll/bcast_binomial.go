@@ -1,6 +1,6 @@
 package coll
 
-// bcastBinomial sends the buffer (recv) down a binomial tree: log2 p steps, the
+// bcastBinomial sends the buffer (RecvBuf) down a binomial tree: log2 p steps, the
 // whole buffer in each. The best for short buffers.
 func bcastBinomial(s *Schedule) error {
 	v := (s.Rank - s.Root + s.Size) % s.Size

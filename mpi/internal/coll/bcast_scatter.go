@@ -39,7 +39,7 @@ func bcastScatterDoubling(s *Schedule) error {
 	return nil
 }
 
-// scatterPieces cuts recv at the root into one piece per rank, counted from
+// scatterPieces cuts RecvBuf at the root into one piece per rank, counted from
 // the root, and sends each rank its piece down a binomial tree. The pieces a
 // rank holds on the way are those of its subtree.
 func (s *Schedule) scatterPieces() error {

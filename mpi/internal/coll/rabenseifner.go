@@ -7,91 +7,91 @@ package coll
 // the result of a run of neighbours and operands keep their rank order.
 
 // halves walks the steps of the recursive halving: at each, the range [lo, hi)
-// of parts of the buffer that the place works on is cut in two.
-func halves(place, bit, lo, hi int) (keepLo, keepHi, giveLo, giveHi int) {
+// of parts of the buffer that the rank works on is cut in two.
+func halves(newrank, bit, lo, hi int) (keepLo, keepHi, giveLo, giveHi int) {
 	mid := (lo + hi) / 2
-	if place&bit == 0 {
+	if newrank&bit == 0 {
 		return lo, mid, mid, hi
 	}
 	return mid, hi, lo, mid
 }
 
-// reduceHalving leaves at each place the result of one p-th in acc, and returns which.
-// cur, which may be acc, is the operand of the caller.
-func (s *Schedule) reduceHalving(f fold, place int, acc, cur []byte) (lo, hi int, err error) {
-	lo, hi = 0, f.p
-	for bit := 1; bit < f.p; bit *= 2 {
+// reduceHalving leaves in acc of each rank that takes part the result of one part of the buffer,
+// [lo, hi). cur, which may be acc, is the operand of the caller.
+func (s *Schedule) reduceHalving(g pof2Group, newrank int, acc, cur []byte) (lo, hi int, err error) {
+	lo, hi = 0, g.pof2
+	for bit := 1; bit < g.pof2; bit *= 2 {
 		var glo, ghi int
-		lo, hi, glo, ghi = halves(place, bit, lo, hi)
-		peer := f.rank(place ^ bit)
-		from, to := s.cut(len(acc), lo, f.p), s.cut(len(acc), hi, f.p)
-		give := cur[s.cut(len(acc), glo, f.p):s.cut(len(acc), ghi, f.p)]
+		lo, hi, glo, ghi = halves(newrank, bit, lo, hi)
+		peer := g.rank(newrank ^ bit)
+		from, to := s.cut(len(acc), lo, g.pof2), s.cut(len(acc), hi, g.pof2)
+		give := cur[s.cut(len(acc), glo, g.pof2):s.cut(len(acc), ghi, g.pof2)]
 		if err := s.sendrecvReduce(give, peer, acc[from:to], cur[from:to], peer, peer < s.Rank); err != nil {
 			return lo, hi, err
 		}
 		cur = acc
 	}
-	if f.p == 1 {
+	if g.pof2 == 1 {
 		copy(acc, cur)
 	}
 	return lo, hi, nil
 }
 
-// allreduceRabenseifner needs at least one element per rank to be of use.
+// allreduceRabenseifner is of use from one element per rank on.
 func allreduceRabenseifner(s *Schedule) error {
-	f := s.fold(-1)
-	place, cur, err := s.foldIn(f, s.RecvBuf, s.SendBuf)
+	g := s.pof2Group(-1)
+	newrank, cur, err := s.reduceRemainder(g, s.RecvBuf, s.SendBuf)
 	if err != nil {
 		return err
 	}
-	if place >= 0 {
-		if _, _, err = s.reduceHalving(f, place, s.RecvBuf, cur); err != nil {
+	if newrank >= 0 {
+		if _, _, err = s.reduceHalving(g, newrank, s.RecvBuf, cur); err != nil {
 			return err
 		}
-		for bit := f.p / 2; bit > 0; bit /= 2 {
-			lo, hi := 0, f.p
+		for bit := g.pof2 / 2; bit > 0; bit /= 2 {
+			lo, hi := 0, g.pof2
 			for b := 1; b < bit; b *= 2 {
-				lo, hi, _, _ = halves(place, b, lo, hi)
+				lo, hi, _, _ = halves(newrank, b, lo, hi)
 			}
-			mlo, mhi, tlo, thi := halves(place, bit, lo, hi)
-			mine := s.RecvBuf[s.cut(len(s.RecvBuf), mlo, f.p):s.cut(len(s.RecvBuf), mhi, f.p)]
-			theirs := s.RecvBuf[s.cut(len(s.RecvBuf), tlo, f.p):s.cut(len(s.RecvBuf), thi, f.p)]
-			peer := f.rank(place ^ bit)
+			mlo, mhi, tlo, thi := halves(newrank, bit, lo, hi)
+			mine := s.RecvBuf[s.cut(len(s.RecvBuf), mlo, g.pof2):s.cut(len(s.RecvBuf), mhi, g.pof2)]
+			theirs := s.RecvBuf[s.cut(len(s.RecvBuf), tlo, g.pof2):s.cut(len(s.RecvBuf), thi, g.pof2)]
+			peer := g.rank(newrank ^ bit)
 			if err := s.Sendrecv(mine, peer, theirs, peer); err != nil {
 				return err
 			}
 		}
 	}
-	return s.foldOut(f, s.RecvBuf)
+	return s.informRemainder(g, s.RecvBuf)
 }
 
 // reduceRabenseifner gathers the parts to the root, which takes part in the
-// butterfly: at each step the place that shares the root's bit receives.
+// butterfly: at each step the rank whose newrank shares the root's bit receives.
 func reduceRabenseifner(s *Schedule) error {
 	acc := s.RecvBuf
 	if s.Rank != s.Root {
 		acc = s.Scratch(len(s.SendBuf))
 	}
-	f := s.fold(s.Root)
-	place, cur, err := s.foldIn(f, acc, s.SendBuf)
-	if err != nil || place < 0 {
+	g := s.pof2Group(s.Root)
+	newrank, cur, err := s.reduceRemainder(g, acc, s.SendBuf)
+	if err != nil || newrank < 0 {
 		return err
 	}
-	if _, _, err = s.reduceHalving(f, place, acc, cur); err != nil {
+	if _, _, err = s.reduceHalving(g, newrank, acc, cur); err != nil {
 		return err
 	}
-	rootPlace, _ := f.place(s.Root)
-	for bit := f.p / 2; bit > 0; bit /= 2 {
-		lo, hi := 0, f.p
+	rootNewrank, _ := g.newrank(s.Root)
+	for bit := g.pof2 / 2; bit > 0; bit /= 2 {
+		lo, hi := 0, g.pof2
 		for b := 1; b < bit; b *= 2 {
-			lo, hi, _, _ = halves(place, b, lo, hi)
+			lo, hi, _, _ = halves(newrank, b, lo, hi)
 		}
-		mlo, mhi, tlo, thi := halves(place, bit, lo, hi)
-		peer := f.rank(place ^ bit)
-		if (place^rootPlace)&bit != 0 {
-			return s.Send(acc[s.cut(len(acc), mlo, f.p):s.cut(len(acc), mhi, f.p)], peer)
+		mlo, mhi, tlo, thi := halves(newrank, bit, lo, hi)
+		peer := g.rank(newrank ^ bit)
+		if (newrank^rootNewrank)&bit != 0 {
+			return s.Send(acc[s.cut(len(acc), mlo, g.pof2):s.cut(len(acc), mhi, g.pof2)], peer)
 		}
-		if err := s.Recv(acc[s.cut(len(acc), tlo, f.p):s.cut(len(acc), thi, f.p)], peer); err != nil {
+		if err := s.Recv(acc[s.cut(len(acc), tlo, g.pof2):s.cut(len(acc), thi, g.pof2)], peer); err != nil {
 			return err
 		}
 	}

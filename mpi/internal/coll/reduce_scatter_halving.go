@@ -5,37 +5,37 @@ package coll
 // block. That order needs a commutative operator. It serves ReduceScatter and
 // ReduceScatterBlock.
 func reduceScatterHalving(s *Schedule) error {
-	f := s.fold(-1)
+	g := s.pof2Group(-1)
 	var acc []byte
-	if f.p != 2 || f.pairs > 0 || Overlap(s.SendBuf, s.RecvBuf) { // else one step combines to recv
+	if g.pof2 != 2 || g.rem > 0 || Overlap(s.SendBuf, s.RecvBuf) { // else one step combines to RecvBuf
 		acc = s.Scratch(len(s.SendBuf))
 	}
-	place, cur, err := s.foldIn(f, acc, s.SendBuf)
+	newrank, cur, err := s.reduceRemainder(g, acc, s.SendBuf)
 	if err != nil {
 		return err
 	}
-	_, partner := f.place(s.Rank)
-	if place < 0 {
+	_, partner := g.newrank(s.Rank)
+	if newrank < 0 {
 		return s.Recv(s.RecvBuf, partner)
 	}
-	// The blocks of place i are those of its pair, or of its rank.
-	first := func(place int) int {
-		if place < f.pairs {
-			return 2 * place
+	// A rank that takes part reduces the blocks of its pair, or its own.
+	first := func(newrank int) int {
+		if newrank < g.rem {
+			return 2 * newrank
 		}
-		return place + f.pairs
+		return newrank + g.rem
 	}
 	span := func(b []byte, lo, hi int) []byte { return b[s.blockAt(first(lo)):s.blockAt(first(hi))] }
-	lo, hi := 0, f.p
-	for bit := f.p / 2; bit > 0; bit /= 2 {
+	lo, hi := 0, g.pof2
+	for bit := g.pof2 / 2; bit > 0; bit /= 2 {
 		mid := (lo + hi) / 2
 		glo, ghi := mid, hi
-		if place&bit != 0 {
+		if newrank&bit != 0 {
 			glo, ghi, lo = lo, mid, mid
 		} else {
 			hi = mid
 		}
-		peer := f.rank(place ^ bit)
+		peer := g.rank(newrank ^ bit)
 		into := s.RecvBuf
 		if acc != nil {
 			into = span(acc, lo, hi)

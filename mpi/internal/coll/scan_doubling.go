@@ -43,3 +43,13 @@ func doublingScan(s *Schedule, exclusive bool) error {
 	}
 	return nil
 }
+
+// combineFrom combines in, which came from the given rank or from ranks on the same
+// side of the caller, into acc.
+func (s *Schedule) combineFrom(acc, in []byte, from int) {
+	if from < s.Rank {
+		s.Op.Combine(acc, in, acc)
+	} else {
+		s.Op.Combine(acc, acc, in)
+	}
+}
