@@ -43,7 +43,7 @@ func section(t *testing.T, page, heading string) string {
 var identifier = regexp.MustCompile(`[A-Za-z][A-Za-z0-9_]*`)
 
 // parts returns the words of an identifier, lower case, each between underscores:
-// _far_peer_ for farPeer, FarPeer and far_peer.
+// _drop_tail_ for dropTail, DropTail and drop_tail.
 func parts(id string) string {
 	var b strings.Builder
 	b.WriteByte('_')
@@ -118,8 +118,8 @@ func find(text string, words []string, found func(id string)) {
 
 func TestParts(t *testing.T) {
 	for id, want := range map[string]string{
-		"farPeer": "_far_peer_", "FarPeer": "_far_peer_", "far_peer": "_far_peer_", "alone": "_alone_",
-		"pushLone": "_push_lone_", "RTOMax": "_rto_max_", "TestLoneMessages": "_test_lone_messages_",
+		"dropTail": "_drop_tail_", "DropTail": "_drop_tail_", "drop_tail": "_drop_tail_", "alone": "_alone_",
+		"RTOMax": "_rto_max_", "TestDropTail": "_test_drop_tail_",
 	} {
 		if got := parts(id); got != want {
 			t.Errorf("parts(%q) = %q, want %q", id, got, want)
