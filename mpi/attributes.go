@@ -17,11 +17,13 @@ type Key[T any] struct {
 	drop func(from Attributed, v T)
 }
 
-// NewKey makes a key. When a communicator or datatype that has the attribute is
-// duplicated, copied returns the value for the duplicate and whether it has
-// one; an error makes the duplication fail. dropped is told when the attribute
-// is deleted, replaced, or freed with what it is attached to. Both may be nil:
-// duplicates then do not have the attribute, and nobody is told.
+// NewKey makes a key (MPI_Comm_create_keyval, MPI_Type_create_keyval,
+// MPI_Win_create_keyval). When a communicator or datatype that has the
+// attribute is duplicated, copied returns the value for the duplicate and
+// whether it has one; an error makes the duplication fail. dropped is told when
+// the attribute is deleted, replaced, or freed with what it is attached to.
+// Both may be nil: duplicates then do not have the attribute, and nobody is
+// told.
 func NewKey[T any](copied func(from Attributed, v T) (T, bool, error), dropped func(from Attributed, v T)) *Key[T] {
 	return &Key[T]{copied, dropped}
 }
@@ -29,8 +31,9 @@ func NewKey[T any](copied func(from Attributed, v T) (T, bool, error), dropped f
 // CopyAttr, given to NewKey, lets duplicates have the same value (MPI_COMM_DUP_FN).
 func CopyAttr[T any](_ Attributed, v T) (T, bool, error) { return v, true, nil }
 
-// SetAttr attaches v to o. A value that o had for the key is dropped first.
-// It is local.
+// SetAttr attaches v to o (MPI_Comm_set_attr, MPI_Type_set_attr,
+// MPI_Win_set_attr). A value that o had for the key is dropped first. It is
+// local.
 func SetAttr[T any](o Attributed, k *Key[T], v T) {
 	DeleteAttr(o, k)
 	a := o.attributes()
@@ -54,7 +57,7 @@ func SetAttr[T any](o Attributed, k *Key[T], v T) {
 }
 
 // GetAttr returns what is attached to o for the key, and whether there is
-// something.
+// something (MPI_Comm_get_attr, MPI_Type_get_attr, MPI_Win_get_attr).
 func GetAttr[T any](o Attributed, k *Key[T]) (v T, ok bool) {
 	a := o.attributes()
 	a.mu.Lock()
@@ -65,7 +68,8 @@ func GetAttr[T any](o Attributed, k *Key[T]) (v T, ok bool) {
 	return v, false
 }
 
-// DeleteAttr deletes the attribute and reports whether there was one.
+// DeleteAttr deletes the attribute and reports whether there was one
+// (MPI_Comm_delete_attr, MPI_Type_delete_attr, MPI_Win_delete_attr).
 func DeleteAttr[T any](o Attributed, k *Key[T]) bool {
 	a := o.attributes()
 	a.mu.Lock()
@@ -150,18 +154,18 @@ func (l *labels) setName(name string) {
 
 func (w *Win[T]) attributes() *attributes { return &w.w.own.attrs }
 
-// Name returns the name given with SetName.
+// Name returns the name given with SetName (MPI_Win_get_name).
 func (w *Win[T]) Name() string { return w.w.own.getName() }
 
-// SetName names the window. It is local.
+// SetName names the window (MPI_Win_set_name). It is local.
 func (w *Win[T]) SetName(name string) { w.w.own.setName(name) }
 
 func (t *Datatype) attributes() *attributes { return &t.own.attrs }
 
-// Name returns the name given with SetName.
+// Name returns the name given with SetName (MPI_Type_get_name).
 func (t *Datatype) Name() string { return t.own.getName() }
 
-// SetName names the datatype.
+// SetName names the datatype (MPI_Type_set_name).
 func (t *Datatype) SetName(name string) { t.own.setName(name) }
 
 // like returns a datatype with the layout of t.

@@ -13,9 +13,9 @@ func Bcast[T Element](ctx context.Context, c *Comm, buf []T, root int) error {
 	return finish(c.bcastCall(ctx, check(nil, buf), root))
 }
 
-// Reduce combines the elements at the same place of all send buffers and
-// stores the result in recv of the root; elsewhere recv is not used (MPI-4.1,
-// Section 6.9.1). At the root, send and recv may be the same slice.
+// Reduce combines the elements at the same place of all send buffers and stores
+// the result in recv of the root; elsewhere recv is not used (MPI_Reduce;
+// MPI-4.1, Section 6.9.1). At the root, send and recv may be the same slice.
 func Reduce[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T], root int) error {
 	return finish(c.reduceCall(ctx, CollReduce, check(send, recv), op.reducer(), root))
 }
@@ -59,7 +59,8 @@ func Gather[T Element](ctx context.Context, c *Comm, send, recv []T, root int) e
 }
 
 // Gatherv is Gather with blocks of counts[i] elements at displs[i] of recv; if
-// displs is nil they follow one another. Both are used at the root only.
+// displs is nil they follow one another (MPI_Gatherv). Both are used at the
+// root only.
 func Gatherv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int, root int) error {
 	return finish(c.gathervCall(ctx, CollGatherv, check(send, recv), counts, displs, root))
 }
@@ -72,7 +73,8 @@ func Scatter[T Element](ctx context.Context, c *Comm, send, recv []T, root int) 
 }
 
 // Scatterv is Scatter with blocks of counts[i] elements at displs[i] of send;
-// if displs is nil they follow one another. Both are used at the root only.
+// if displs is nil they follow one another (MPI_Scatterv). Both are used at the
+// root only.
 func Scatterv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int, root int) error {
 	return finish(c.gathervCall(ctx, CollScatterv, check(send, recv), counts, displs, root))
 }
@@ -85,22 +87,22 @@ func Allgather[T Element](ctx context.Context, c *Comm, send, recv []T) error {
 
 // Allgatherv is Allgather with blocks of counts[i] elements at displs[i] of
 // recv; if displs is nil they follow one another. counts must be the same on
-// all ranks.
+// all ranks (MPI_Allgatherv).
 func Allgatherv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int) error {
 	return finish(c.allgatherCall(ctx, CollAllgatherv, check(send, recv), counts, displs))
 }
 
 // Alltoall sends the ith block of send to rank i and stores what comes from
 // rank i as the ith block of recv; all blocks have the same length (MPI-4.1,
-// Section 6.8). send and recv may be the same slice.
+// Section 6.8). send and recv may be the same slice (MPI_Alltoall).
 func Alltoall[T Element](ctx context.Context, c *Comm, send, recv []T) error {
 	return finish(c.alltoallCall(ctx, check(send, recv)))
 }
 
 // Alltoallv is Alltoall with blocks of scounts[i] elements at sdispls[i] of
 // send, and rcounts[i] at rdispls[i] of recv; if displacements are nil blocks
-// follow one another. What rank i sends to rank j must be as long as what j
-// expects from i.
+// follow one another (MPI_Alltoallv). What rank i sends to rank j must be as
+// long as what j expects from i.
 func Alltoallv[T Element](ctx context.Context, c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
 	return finish(c.alltoallvCall(ctx, check(send, recv), scounts, sdispls, rcounts, rdispls))
 }

@@ -18,7 +18,7 @@ func Alltoallw[T Element](ctx context.Context, c *Comm, send []T, scounts, sdisp
 	return finish(c.alltoallwCall(ctx, check(send, recv), out, in))
 }
 
-// Ialltoallw starts Alltoallw.
+// Ialltoallw starts Alltoallw (MPI_Ialltoallw).
 func Ialltoallw[T Element](c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
 	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}

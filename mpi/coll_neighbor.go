@@ -9,14 +9,15 @@ import (
 
 // NeighborAllgather sends send to all targets of the caller, and stores what
 // comes from its ith source as the ith block of recv; all send buffers have the
-// same length. Blocks of sources that are ProcNull are not changed (MPI-4.1,
-// Section 8.6.1).
+// same length (MPI_Neighbor_allgather). Blocks of sources that are ProcNull are
+// not changed (MPI-4.1, Section 8.6.1).
 func NeighborAllgather[T Element](ctx context.Context, t Topology, send, recv []T) error {
 	return finish(neighborAllgather(ctx, t, send, recv))
 }
 
 // NeighborAllgatherv is NeighborAllgather with blocks of counts[i] elements at
-// displs[i] of recv; if displs is nil they follow one another.
+// displs[i] of recv; if displs is nil they follow one another
+// (MPI_Neighbor_allgatherv).
 func NeighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv []T, counts, displs []int) error {
 	return finish(neighborAllgatherv(ctx, t, send, recv, counts, displs))
 }
@@ -30,27 +31,27 @@ func NeighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T
 
 // NeighborAlltoallv is NeighborAlltoall with blocks of scounts[i] elements at
 // sdispls[i] of send, and rcounts[i] at rdispls[i] of recv; if displacements
-// are nil blocks follow one another.
+// are nil blocks follow one another (MPI_Neighbor_alltoallv).
 func NeighborAlltoallv[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
 	return finish(neighborAlltoallv(ctx, t, send, scounts, sdispls, recv, rcounts, rdispls))
 }
 
-// IneighborAllgather starts NeighborAllgather.
+// IneighborAllgather starts NeighborAllgather (MPI_Ineighbor_allgather).
 func IneighborAllgather[T Element](t Topology, send, recv []T) (*Request, error) {
 	return start(neighborAllgather(context.Background(), t, send, recv))
 }
 
-// IneighborAllgatherv starts NeighborAllgatherv.
+// IneighborAllgatherv starts NeighborAllgatherv (MPI_Ineighbor_allgatherv).
 func IneighborAllgatherv[T Element](t Topology, send, recv []T, counts, displs []int) (*Request, error) {
 	return start(neighborAllgatherv(context.Background(), t, send, recv, counts, displs))
 }
 
-// IneighborAlltoall starts NeighborAlltoall.
+// IneighborAlltoall starts NeighborAlltoall (MPI_Ineighbor_alltoall).
 func IneighborAlltoall[T Element](t Topology, send, recv []T) (*Request, error) {
 	return start(neighborAlltoall(context.Background(), t, send, recv))
 }
 
-// IneighborAlltoallv starts NeighborAlltoallv.
+// IneighborAlltoallv starts NeighborAlltoallv (MPI_Ineighbor_alltoallv).
 func IneighborAlltoallv[T Element](t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Request, error) {
 	return start(neighborAlltoallv(context.Background(), t, send, scounts, sdispls, recv, rcounts, rdispls))
 }

@@ -12,7 +12,7 @@ func NeighborAlltoallw[T Element](ctx context.Context, t Topology, send []T, sco
 	return finish(neighborAlltoallw(ctx, t, check(send, recv), out, in))
 }
 
-// IneighborAlltoallw starts NeighborAlltoallw.
+// IneighborAlltoallw starts NeighborAlltoallw (MPI_Ineighbor_alltoallw).
 func IneighborAlltoallw[T Element](t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
 	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}

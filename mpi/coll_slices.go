@@ -10,7 +10,7 @@ import (
 // functions tell the ranks the lengths first, and allocate what they return.
 
 // GatherSlices returns the send buffers of all ranks at the root, by rank, and
-// nil elsewhere. The buffers may have different lengths.
+// nil elsewhere (MPI_Gatherv). The buffers may have different lengths.
 func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) ([][]T, error) {
 	var counts []int
 	if c.isRoot(root) {
@@ -27,7 +27,7 @@ func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) (
 }
 
 // ScatterSlices returns on each rank the slice of the root's send with its
-// number. Elsewhere send is not used.
+// number (MPI_Scatterv). Elsewhere send is not used.
 func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int) ([]T, error) {
 	var counts []int
 	var all []T
@@ -52,8 +52,8 @@ func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int
 	return recv, Scatterv(ctx, c, all, recv, counts, nil, root)
 }
 
-// AllgatherSlices returns the send buffers of all ranks, by rank, on all ranks.
-// The buffers may have different lengths.
+// AllgatherSlices returns the send buffers of all ranks, by rank, on all ranks
+// (MPI_Allgatherv). The buffers may have different lengths.
 func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, error) {
 	counts := make([]int, len(c.peers))
 	if err := Allgather(ctx, c, []int{len(send)}, counts); err != nil {
@@ -66,7 +66,8 @@ func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, 
 	return split(recv, counts), nil
 }
 
-// AlltoallSlices sends send[i] to rank i and returns what came from each rank.
+// AlltoallSlices sends send[i] to rank i and returns what came from each rank
+// (MPI_Alltoallv).
 func AlltoallSlices[T Element](ctx context.Context, c *Comm, send [][]T) ([][]T, error) {
 	if len(send) != len(c.peers) {
 		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), len(c.peers))

@@ -37,9 +37,9 @@ func (s slot) context() slot { return s & slotMask }
 func (s slot) sig() typeSig { return typeSig(s >> slotSigShift) }
 
 // Comm is a communicator: an ordered group of ranks with matching contexts of
-// its own. It is safe for concurrent use, except that collective operations
-// (those that all ranks must call) on one Comm must be called in the same
-// order everywhere.
+// its own (MPI_Comm). It is safe for concurrent use, except that collective
+// operations (those that all ranks must call) on one Comm must be called in the
+// same order everywhere.
 type Comm struct {
 	w        *World
 	id       uint64 // the same on all members; the low bits select the slot
@@ -73,36 +73,37 @@ type Comm struct {
 }
 
 // Rank returns the caller's rank in c, in the local group of an
-// intercommunicator.
+// intercommunicator (MPI_Comm_rank).
 func (c *Comm) Rank() int { return c.rank }
 
 // Size returns the number of ranks in c, in the local group of an
-// intercommunicator.
+// intercommunicator (MPI_Comm_size).
 func (c *Comm) Size() int { return len(c.group) }
 
 // World returns the World c belongs to.
 func (c *Comm) World() *World { return c.w }
 
 // Group returns the members of c, those of the local group of an
-// intercommunicator.
+// intercommunicator (MPI_Comm_group).
 func (c *Comm) Group() Group { return Group{ranks: c.group} }
 
-// Name returns the name given with SetName.
+// Name returns the name given with SetName (MPI_Comm_get_name).
 func (c *Comm) Name() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.name
 }
 
-// SetName names c, for messages and traces. It is local.
+// SetName names c, for messages and traces (MPI_Comm_set_name). It is local.
 func (c *Comm) SetName(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.name = name
 }
 
-// SetInfo gives c other hints, those in info in addition to the present ones.
-// All ranks of c must call it with the same hints; it does not communicate.
+// SetInfo gives c other hints, those in info in addition to the present ones
+// (MPI_Comm_set_info). All ranks of c must call it with the same hints; it does
+// not communicate.
 func (c *Comm) SetInfo(info Info) {
 	c.mu.Lock()
 	maps.Copy(c.info, info)
@@ -111,7 +112,8 @@ func (c *Comm) SetInfo(info Info) {
 	c.w.eng.prepareRendezvous(c.hints.Load())
 }
 
-// Info returns a copy of the hints of c, with InfoRendezvous as it is in effect.
+// Info returns a copy of the hints of c, with InfoRendezvous as it is in effect
+// (MPI_Comm_get_info).
 func (c *Comm) Info() Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,12 +135,13 @@ func (c *Comm) String() string {
 }
 
 // Dup returns a new communicator with the same group, hints, error handler, topology,
-// and those attributes that are copied. All ranks of c must call it. It does not
-// communicate or block, so that an error of a function which copies attributes is one of
-// this rank alone.
+// and those attributes that are copied (MPI_Comm_dup). All ranks of c must call it. It
+// does not communicate or block, so that an error of a function which copies attributes
+// is one of this rank alone.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.DupWithInfo(ctx, c.Info()) }
 
-// DupWithInfo is Dup with other hints. All ranks must give the same hints.
+// DupWithInfo is Dup with other hints (MPI_Comm_dup_with_info). All ranks must
+// give the same hints.
 func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
 	t := c.enter()
 	d, err := c.dup(ctx, info)
@@ -235,11 +238,11 @@ func colorGroup(group []int32, all [][2]int64, color, rank int) ([]int32, int) {
 	return out, slices.Index(members, rank)
 }
 
-// Create makes a communicator of the ranks in g, which must be a subset of
-// c's group and the same on all its members. All ranks of c must call it, and it blocks
-// until they do; those outside g get nil. It fails on all ranks alike; groups that differ
-// give ErrNotSame. On an intercommunicator it makes one of both groups that are given, or
-// nil if one of them is empty.
+// Create makes a communicator of the ranks in g, which must be a subset of c's group and
+// the same on all its members (MPI_Comm_create). All ranks of c must call it, and it
+// blocks until they do; those outside g get nil. It fails on all ranks alike; groups that
+// differ give ErrNotSame. On an intercommunicator it makes one of both groups that are
+// given, or nil if one of them is empty.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -271,7 +274,8 @@ func (c *Comm) create(g Group) *Comm {
 }
 
 // Abort ends the whole job: it tells the launcher to kill all ranks, with the
-// given exit code and message, and makes all operations of this rank fail.
+// given exit code and message, and makes all operations of this rank fail
+// (MPI_Abort).
 func (c *Comm) Abort(code int, msg string) { c.w.Abort(code, msg) }
 
 // child lets d, which was made from c, inherit what it does.

@@ -7,17 +7,19 @@ import (
 	"slices"
 )
 
-// Comparison is the result of Comm.Compare and Group.Compare.
+// Comparison is the result of Comm.Compare and Group.Compare
+// (MPI_Comm_compare).
 type Comparison uint8
 
 const (
-	// Unequal: the members differ.
+	// Unequal: the members differ (MPI_UNEQUAL).
 	Unequal Comparison = iota
-	// Similar: the same members in another order.
+	// Similar: the same members in another order (MPI_SIMILAR).
 	Similar
-	// Congruent: the same members in the same order, on another communicator.
+	// Congruent: the same members in the same order, on another communicator
+	// (MPI_CONGRUENT).
 	Congruent
-	// Identical: the same communicator, or equal groups.
+	// Identical: the same communicator, or equal groups (MPI_IDENT).
 	Identical
 )
 
@@ -44,7 +46,8 @@ func (g Group) Compare(h Group) Comparison {
 	return Unequal
 }
 
-// Range is an arithmetic sequence of ranks: First, First+Stride …, up to Last.
+// Range is an arithmetic sequence of ranks: First, First+Stride …, up to Last
+// (MPI_Group_range_incl).
 type Range struct{ First, Last, Stride int }
 
 // members appends the ranks of r to out; n is the size of the group.
@@ -58,7 +61,7 @@ func (r Range) members(out []int, n int) ([]int, error) {
 	return out, nil
 }
 
-// RangeIncl is Incl for the members of ranges.
+// RangeIncl is Incl for the members of ranges (MPI_Group_range_incl).
 func (g Group) RangeIncl(ranges ...Range) (Group, error) {
 	members, err := g.ranges(ranges)
 	if err != nil {
@@ -67,7 +70,7 @@ func (g Group) RangeIncl(ranges ...Range) (Group, error) {
 	return g.Incl(members...)
 }
 
-// RangeExcl is Excl for the members of ranges.
+// RangeExcl is Excl for the members of ranges (MPI_Group_range_excl).
 func (g Group) RangeExcl(ranges ...Range) (Group, error) {
 	members, err := g.ranges(ranges)
 	if err != nil {
@@ -102,9 +105,10 @@ func (c *Comm) Compare(d *Comm) Comparison {
 }
 
 // CreateGroup makes a communicator of the ranks in g, a subset of c's group
-// that includes the caller. Only they call it, with the same tag; calls with
-// tags that differ in the lower 30 bits may go on at the same time (MPI-5.0,
-// Section 7.4.2). It may block until the first member has called it.
+// that includes the caller (MPI_Comm_create_group). Only they call it, with the
+// same tag; calls with tags that differ in the lower 30 bits may go on at the
+// same time (MPI-5.0, Section 7.4.2). It may block until the first member has
+// called it.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err

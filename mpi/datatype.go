@@ -34,10 +34,12 @@ type Datatype struct {
 	made   *Contents // how it was made
 }
 
-// Size returns the bytes of data in an item: its length when packed.
+// Size returns the bytes of data in an item: its length when packed
+// (MPI_Type_size).
 func (t *Datatype) Size() int { return t.size }
 
-// Extent returns the lower bound and the extent of an item.
+// Extent returns the lower bound and the extent of an item
+// (MPI_Type_get_extent).
 func (t *Datatype) Extent() (lb, extent int) { return t.lb, t.ub - t.lb }
 
 // extent returns the extent; 0 for nil, which the constructors refuse later.
@@ -49,7 +51,7 @@ func (t *Datatype) extent() int {
 }
 
 // TrueExtent returns the lower bound and the extent of the data of an item,
-// without gaps at its ends.
+// without gaps at its ends (MPI_Type_get_true_extent).
 func (t *Datatype) TrueExtent() (lb, extent int) { return t.tlb, t.tub - t.tlb }
 
 // String describes t.
@@ -106,7 +108,7 @@ func TypeVector(count, blocklen, stride int, t *Datatype) (*Datatype, error) {
 	return r.madeBy(err, CombinerVector, []int{count, blocklen, stride}, t)
 }
 
-// TypeHvector is TypeVector with a stride in bytes.
+// TypeHvector is TypeVector with a stride in bytes (MPI_Type_create_hvector).
 func TypeHvector(count, blocklen, stride int, t *Datatype) (*Datatype, error) {
 	r, err := repeated(count, stride, blocklen, t)
 	return r.madeBy(err, CombinerHvector, []int{count, blocklen, stride}, t)
@@ -145,21 +147,24 @@ func TypeIndexed(lens, displs []int, t *Datatype) (*Datatype, error) {
 	return r.madeBy(err, CombinerIndexed, slices.Concat([]int{len(displs)}, lens, displs), t)
 }
 
-// TypeIndexedBlock is TypeIndexed with blocks of the same length.
+// TypeIndexedBlock is TypeIndexed with blocks of the same length
+// (MPI_Type_create_indexed_block).
 func TypeIndexedBlock(blocklen int, displs []int, t *Datatype) (*Datatype, error) {
 	r, err := listed(len(displs), func(int) int { return blocklen }, displs, t.extent(),
 		func(int) *Datatype { return t }, true)
 	return r.madeBy(err, CombinerIndexedBlock, slices.Concat([]int{len(displs), blocklen}, displs), t)
 }
 
-// TypeHindexed is TypeIndexed with displacements in bytes.
+// TypeHindexed is TypeIndexed with displacements in bytes
+// (MPI_Type_create_hindexed).
 func TypeHindexed(lens, displs []int, t *Datatype) (*Datatype, error) {
 	r, err := listed(len(displs), func(i int) int { return at(lens, i) }, displs, 1,
 		func(int) *Datatype { return t }, len(lens) == len(displs))
 	return r.madeBy(err, CombinerHindexed, slices.Concat([]int{len(displs)}, lens, displs), t)
 }
 
-// TypeHindexedBlock is TypeHindexed with blocks of the same length.
+// TypeHindexedBlock is TypeHindexed with blocks of the same length
+// (MPI_Type_create_hindexed_block).
 func TypeHindexedBlock(blocklen int, displs []int, t *Datatype) (*Datatype, error) {
 	r, err := listed(len(displs), func(int) int { return blocklen }, displs, 1,
 		func(int) *Datatype { return t }, true)
@@ -239,7 +244,7 @@ func TypeResized(t *Datatype, lb, extent int) (*Datatype, error) {
 	return r.madeBy(nil, CombinerResized, []int{lb, extent}, t)
 }
 
-// Order is the order of the dimensions of an array in memory.
+// Order is the order of the dimensions of an array in memory (MPI_ORDER_C).
 type Order int
 
 // Orders of TypeSubarray.

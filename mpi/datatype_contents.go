@@ -49,8 +49,8 @@ type Contents struct {
 	named *Datatype
 }
 
-// Contents tells how t was made. The slices are the caller's to change, the
-// datatypes are those that t was made of.
+// Contents tells how t was made (MPI_Type_get_contents). The slices are the
+// caller's to change, the datatypes are those that t was made of.
 func (t *Datatype) Contents() Contents {
 	if t.made == nil {
 		return Contents{}
@@ -70,9 +70,9 @@ func (t *Datatype) madeBy(err error, how Combiner, integers []int, types ...*Dat
 }
 
 // Build makes a datatype of contents, which may have been changed: of other
-// types, or lengths. It returns ErrDatatype if there are too few or too many
-// integers or types for the combiner. What Datatype.Contents tells of a named
-// type gives that type.
+// types, or lengths (MPI_Type_get_contents). It returns ErrDatatype if there
+// are too few or too many integers or types for the combiner. What
+// Datatype.Contents tells of a named type gives that type.
 func (c Contents) Build() (*Datatype, error) {
 	in := contentsReader{left: c.Integers}
 	t, err := c.build(&in)

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// A Dist says how a dimension of an array is spread over ranks.
+// A Dist says how a dimension of an array is spread over ranks
+// (MPI_Type_create_darray).
 type Dist struct {
 	kind distKind
 	size int // of the blocks; 0: default
@@ -19,14 +20,15 @@ const (
 	distCyclic
 )
 
-// DistNone keeps a dimension whole.
+// DistNone keeps a dimension whole (MPI_DISTRIBUTE_NONE).
 func DistNone() Dist { return Dist{} }
 
 // DistBlock gives each rank one block of n items; 0 stands for the smallest n
-// that is enough.
+// that is enough (MPI_DISTRIBUTE_BLOCK).
 func DistBlock(n int) Dist { return Dist{distBlock, n} }
 
-// DistCyclic deals out blocks of n items in turn; 0 stands for 1.
+// DistCyclic deals out blocks of n items in turn; 0 stands for 1
+// (MPI_DISTRIBUTE_CYCLIC).
 func DistCyclic(n int) Dist { return Dist{distCyclic, n} }
 
 // TypeDarray is the part that a rank owns of an array of items with the given

@@ -83,7 +83,8 @@ func AppendExternal[T Element](b []byte, buf []T, count int, t *Datatype) ([]byt
 	return b, nil
 }
 
-// UnpackExternal is Unpack of data in the representation external32.
+// UnpackExternal is Unpack of data in the representation external32
+// (MPI_Unpack_external).
 func UnpackExternal[T Element](b []byte, buf []T, count int, t *Datatype) ([]byte, error) {
 	dst, err := bytesOf(buf)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // travels, so the datatypes of the two sides may differ in layout (MPI-4.1,
 // Section 5.1.11).
 
-// SendType is Send of count items of t in buf.
+// SendType is Send of count items of t in buf (MPI_Send).
 func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, dst, tag int) error {
 	b, s, err := packed(buf, count, t)
 	if err != nil {
@@ -27,7 +27,7 @@ func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 	return c.raise(err)
 }
 
-// IsendType is Isend of count items of t in buf.
+// IsendType is Isend of count items of t in buf (MPI_Isend).
 func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int) (*Request, error) {
 	b, _, err := packed(buf, count, t) // scratch is left to the garbage collector
 	if err != nil {
@@ -42,8 +42,8 @@ func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int
 	return r, c.raise(err)
 }
 
-// RecvType is Recv of up to count items of t into buf. A shorter message fills
-// the first part of the items.
+// RecvType is Recv of up to count items of t into buf (MPI_Recv). A shorter
+// message fills the first part of the items.
 func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, src, tag int) (Status, error) {
 	dst, b, s, err := unpackable(buf, count, t)
 	if err != nil {
@@ -62,8 +62,8 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 	return st, c.raise(err)
 }
 
-// IrecvType is Irecv of up to count items of t into buf. If the items are not
-// one run of memory the request cannot be cancelled.
+// IrecvType is Irecv of up to count items of t into buf (MPI_Irecv). If the
+// items are not one run of memory the request cannot be cancelled.
 func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int) (*Request, error) {
 	dst, b, s, err := unpackable(buf, count, t)
 	if err != nil {

@@ -140,8 +140,8 @@ func AppendPacked[T Element](b []byte, buf []T, count int, t *Datatype) ([]byte,
 }
 
 // Unpack stores the packed data in b to count items of t in buf and returns
-// what follows in b. It returns ErrCount if b is too short or items reach
-// outside buf.
+// what follows in b (MPI_Unpack). It returns ErrCount if b is too short or
+// items reach outside buf.
 func Unpack[T Element](b []byte, buf []T, count int, t *Datatype) ([]byte, error) {
 	dst, err := bytesOf(buf)
 	if err != nil {

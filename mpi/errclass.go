@@ -58,16 +58,17 @@ const (
 // String returns the name, or for a class that was added its text.
 func (c Class) String() string { return mpierr.Class(c).String() }
 
-// An ErrorCode is an error with a class, made by AddErrorCode.
+// An ErrorCode is an error with a class, made by AddErrorCode
+// (MPI_Add_error_code).
 type ErrorCode struct{ errorCode }
 
 // errorCode makes the class known to code that cannot import this package.
 type errorCode = mpierr.Code
 
-// Error returns the text.
+// Error returns the text (MPI_Error_string).
 func (e *ErrorCode) Error() string { return e.errorCode.Error() }
 
-// Class returns the class.
+// Class returns the class (MPI_Error_class).
 func (e *ErrorCode) Class() Class { return Class(e.ErrorClass()) }
 
 // AddErrorClass makes a new class (MPI_Add_error_class, MPI_Add_error_string).

@@ -2,10 +2,10 @@ package mpi
 
 // An ErrorHandler decides what becomes of an error of an operation on a
 // communicator: what it returns is what the operation returns, so it may also
-// translate an error, or make it nothing by returning nil. It is called by the
-// goroutine that gets the error, before the operation returns; errors of
-// nonblocking operations go to it when Wait or Test return them (MPI-4.1,
-// Section 9.3).
+// translate an error, or make it nothing by returning nil (MPI_Errhandler). It
+// is called by the goroutine that gets the error, before the operation returns;
+// errors of nonblocking operations go to it when Wait or Test return them
+// (MPI-4.1, Section 9.3).
 type ErrorHandler func(c *Comm, err error) error
 
 // AbortOnError, as an ErrorHandler, ends the job (MPI_ERRORS_ARE_FATAL,
@@ -26,7 +26,7 @@ func (c *Comm) SetErrorHandler(h ErrorHandler) {
 	c.onError.Store(&h)
 }
 
-// ErrorHandler returns the handler of c, or nil.
+// ErrorHandler returns the handler of c, or nil (MPI_Comm_get_errhandler).
 func (c *Comm) ErrorHandler() ErrorHandler {
 	if h := c.onError.Load(); h != nil {
 		return *h

@@ -9,28 +9,34 @@ import (
 // Errors of arguments, which callers branch on with errors.Is. The MPI error class of
 // each is what ErrorClass returns.
 var (
-	// ErrRank is returned for a rank outside the communicator.
+	// ErrRank is returned for a rank outside the communicator (MPI_ERR_RANK).
 	ErrRank = mpierr.ErrRank
-	// ErrRoot is returned for a root outside the communicator.
+	// ErrRoot is returned for a root outside the communicator (MPI_ERR_ROOT).
 	ErrRoot = mpierr.ErrRoot
-	// ErrTag is returned for a tag that is negative or above TagUB.
+	// ErrTag is returned for a tag that is negative or above TagUB
+	// (MPI_ERR_TAG).
 	ErrTag = mpierr.ErrTag
-	// ErrType is returned for a buffer whose element type holds pointers.
+	// ErrType is returned for a buffer whose element type holds pointers
+	// (MPI_ERR_TYPE).
 	ErrType = mpierr.ErrType
-	// ErrCount is returned when buffer lengths do not fit the operation.
+	// ErrCount is returned when buffer lengths do not fit the operation
+	// (MPI_ERR_COUNT).
 	ErrCount = mpierr.ErrCount
 	// ErrOverlap is returned when buffers that must be apart overlap. (The
 	// same memory as send and receive buffer is the in-place form.)
 	ErrOverlap = mpierr.ErrOverlap
-	// ErrOp is returned for an operator that is nil or not allowed here.
+	// ErrOp is returned for an operator that is nil or not allowed here
+	// (MPI_ERR_OP).
 	ErrOp = mpierr.ErrOp
 	// ErrDatatype is returned for datatypes that cannot be: negative lengths, sizes
-	// that do not fit an int, lists of different lengths, too much nesting.
+	// that do not fit an int, lists of different lengths, too much nesting
+	// (MPI_ERR_ARG).
 	ErrDatatype = mpierr.ErrDatatype
-	// ErrTopology is returned for topologies that cannot be.
+	// ErrTopology is returned for topologies that cannot be (MPI_ERR_TOPOLOGY).
 	ErrTopology = mpierr.ErrTopology
 	// ErrPartition is returned for a partition that does not exist, or that is
-	// marked as ready twice or while the operation is not started.
+	// marked as ready twice or while the operation is not started
+	// (MPI_ERR_ARG).
 	ErrPartition = mpierr.ErrPartition
 	// ErrOption is returned for an option or environment variable that makes no sense.
 	ErrOption = mpierr.ErrOption
@@ -52,7 +58,8 @@ var (
 	// elements are of another type than its buffer (MPI-4.1, Section 3.3.1). The message is
 	// consumed, the buffer is unchanged, and the send completes.
 	ErrTypeMismatch = mpierr.ErrTypeMismatch
-	// ErrCanceled is returned by a request that was cancelled.
+	// ErrCanceled is returned by a request that was cancelled
+	// (MPI_Test_cancelled).
 	ErrCanceled = mpierr.ErrCanceled
 	// ErrMessage is returned for a Message that has been received before.
 	ErrMessage = mpierr.ErrMessage
@@ -64,18 +71,20 @@ var (
 // Errors of communicators and of the job.
 var (
 	// ErrComm is returned for an operation that an intercommunicator, or an
-	// intracommunicator, does not have.
+	// intracommunicator, does not have (MPI_ERR_COMM).
 	ErrComm = mpierr.ErrComm
 	// ErrFreed is returned by operations on a Comm after Free.
 	ErrFreed = mpierr.ErrFreed
-	// ErrRevoked is returned by operations on a communicator after Revoke.
+	// ErrRevoked is returned by operations on a communicator after Revoke
+	// (MPI_ERR_REVOKED).
 	ErrRevoked = mpierr.ErrRevoked
-	// ErrProcFailed is what a RankError wraps: the named rank is gone.
+	// ErrProcFailed is what a RankError wraps: the named rank is gone
+	// (MPI_ERR_PROC_FAILED).
 	ErrProcFailed = mpierr.ErrProcFailed
 	// ErrProcFailedPending is returned by Request.Wait and its relatives for a
 	// receive from AnySource while a member of the communicator has failed that
-	// AckFailed has not been called for. The receive goes on; the error also
-	// wraps the RankError.
+	// AckFailed has not been called for (MPI_ERR_PROC_FAILED_PENDING). The
+	// receive goes on; the error also wraps the RankError.
 	ErrProcFailedPending = mpierr.ErrProcFailedPending
 	// ErrAborted is returned by operations after Abort.
 	ErrAborted = mpierr.ErrAborted
@@ -97,52 +106,59 @@ var (
 
 // Errors of ports, published names and spawned processes.
 var (
-	// ErrPort is returned for a port that is not open, or without an Accept there.
+	// ErrPort is returned for a port that is not open, or without an Accept there
+	// (MPI_ERR_PORT).
 	ErrPort = mpierr.ErrPort
 	// ErrName is returned for a name that is not published.
 	ErrName = mpierr.ErrName
 	// ErrService is returned when a name cannot be published, because it is
 	// already, or unpublished, because it is not.
 	ErrService = mpierr.ErrService
-	// ErrSpawn is wrapped by the errors of Spawn when processes cannot be started.
+	// ErrSpawn is wrapped by the errors of Spawn when processes cannot be started
+	// (MPI_ERR_SPAWN).
 	ErrSpawn = mpierr.ErrSpawn
 )
 
 // Errors of windows.
 var (
-	// ErrRange is returned for an access outside the target's window.
+	// ErrRange is returned for an access outside the target's window
+	// (MPI_ERR_RMA_RANGE).
 	ErrRange = mpierr.ErrRange
-	// ErrAccess is returned for an access the target's window does not allow.
+	// ErrAccess is returned for an access the target's window does not allow
+	// (MPI_ERR_RMA_ACCESS).
 	ErrAccess = mpierr.ErrAccess
-	// ErrEpoch is returned for synchronization calls that do not match, such
-	// as Unlock without Lock.
+	// ErrEpoch is returned for synchronization calls that do not match, such as
+	// Unlock without Lock (MPI_ERR_RMA_SYNC).
 	ErrEpoch = mpierr.ErrEpoch
 	// ErrWindow is returned if the ranks of a window disagree about its type,
-	// and after Free.
+	// and after Free (MPI_ERR_WIN).
 	ErrWindow = mpierr.ErrWindow
 )
 
 // Errors of files.
 var (
-	// ErrFile is returned after Close, and for split collectives that do not match.
+	// ErrFile is returned after Close, and for split collectives that do not match
+	// (MPI_ERR_FILE).
 	ErrFile = mpierr.ErrFile
 	// ErrMode is returned for an access mode that makes no sense, and for
-	// operations that it does not allow.
+	// operations that it does not allow (MPI_ERR_AMODE).
 	ErrMode = mpierr.ErrMode
-	// ErrView is returned for a view that cannot be, and for places outside it.
+	// ErrView is returned for a view that cannot be, and for places outside it
+	// (MPI_ERR_ARG).
 	ErrView = mpierr.ErrView
 	// ErrDatarep is returned for a data representation that is not known for the
-	// elements of a file, or that is registered already.
+	// elements of a file, or that is registered already
+	// (MPI_ERR_UNSUPPORTED_DATAREP).
 	ErrDatarep = mpierr.ErrDatarep
 	// ErrConversion is returned when a function of a Datarep returns an error,
-	// which it wraps.
+	// which it wraps (MPI_ERR_CONVERSION).
 	ErrConversion = mpierr.ErrConversion
 )
 
 // A SendrecvError is returned by Sendrecv and SendrecvReplace when one of the two
 // messages was exchanged and the other was not, because the context ended or a rank
-// failed in between. It wraps the reason. An error of another type says that neither
-// was, or, if it is ErrTruncate or ErrCount, that both were.
+// failed in between (MPI_ERR_IN_STATUS). It wraps the reason. An error of another
+// type says that neither was, or, if it is ErrTruncate or ErrCount, that both were.
 type SendrecvError struct {
 	Sent     bool  // dst receives the message that was sent
 	Received bool  // the buffer holds a message, which the Status returned with the error describes
@@ -160,8 +176,8 @@ func (e *SendrecvError) Error() string {
 // Unwrap gives the reason to errors.Is and errors.As.
 func (e *SendrecvError) Unwrap() error { return e.Err }
 
-// A RankError says that an operation failed because a rank is gone.
-// It wraps ErrProcFailed and the reason.
+// A RankError says that an operation failed because a rank is gone
+// (MPI_ERR_PROC_FAILED). It wraps ErrProcFailed and the reason.
 type RankError struct {
 	Rank  int   // rank in MPI_COMM_WORLD (World.Comm)
 	Other bool  // it is a process of another job, with that rank there

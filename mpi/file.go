@@ -255,16 +255,16 @@ func (f *file) usable() error {
 	return f.c.usable()
 }
 
-// Name returns the name that the file was opened by.
+// Name returns the name that the file was opened by (MPI_File_open).
 func (f *File[T]) Name() string { return f.f.name }
 
-// Mode returns the mode that the file was opened with.
+// Mode returns the mode that the file was opened with (MPI_File_get_amode).
 func (f *File[T]) Mode() FileMode { return f.f.mode }
 
-// Group returns the ranks that have the file open.
+// Group returns the ranks that have the file open (MPI_File_get_group).
 func (f *File[T]) Group() Group { return f.f.c.Group() }
 
-// Size returns the length of the file in bytes.
+// Size returns the length of the file in bytes (MPI_File_get_size).
 func (f *File[T]) Size() (int64, error) {
 	if err := f.f.usable(); err != nil {
 		return 0, err
@@ -287,9 +287,9 @@ func (f *File[T]) SetSize(ctx context.Context, bytes int64) error {
 }
 
 // Preallocate makes sure that the file system has room for that many bytes, and
-// makes the file longer if it is shorter. All ranks must call it (MPI-4.1,
-// Section 14.2.5). Where the system has no call for it, the file is only made
-// longer, with zeros.
+// makes the file longer if it is shorter (MPI_File_preallocate). All ranks must
+// call it (MPI-4.1, Section 14.2.5). Where the system has no call for it, the
+// file is only made longer, with zeros.
 func (f *File[T]) Preallocate(ctx context.Context, bytes int64) error {
 	return f.f.alter(ctx, "File.Preallocate", bytes, func() error { return preallocate(f.f.os, bytes) })
 }
@@ -335,8 +335,8 @@ func (f *File[T]) Sync(ctx context.Context) error {
 }
 
 // SetAtomicity says whether operations of the ranks that overlap are as if one
-// came after the other. It is off at first. All ranks must call it (MPI-4.1,
-// Section 14.6.1).
+// came after the other (MPI_File_set_atomicity). It is off at first. All ranks
+// must call it (MPI-4.1, Section 14.6.1).
 func (f *File[T]) SetAtomicity(ctx context.Context, on bool) error {
 	if err := f.f.usable(); err != nil {
 		return err
@@ -350,7 +350,7 @@ func (f *File[T]) SetAtomicity(ctx context.Context, on bool) error {
 	})
 }
 
-// Atomicity tells what SetAtomicity set.
+// Atomicity tells what SetAtomicity set (MPI_File_get_atomicity).
 func (f *File[T]) Atomicity() bool { return f.f.atomic.Load() }
 
 // inTurn runs a collective operation after those that were started before.

@@ -212,7 +212,7 @@ func (f *File[T]) SetInfo(ctx context.Context, info Info) error {
 	return err
 }
 
-// Info returns the hints, with those in effect.
+// Info returns the hints, with those in effect (MPI_File_get_info).
 func (f *File[T]) Info() Info {
 	f.f.mu.Lock()
 	defer f.f.mu.Unlock()

@@ -11,34 +11,36 @@ func (f *File[T]) ReadShared(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.ReadShared", at: atShared, b: viewBytes(buf)})
 }
 
-// WriteShared writes from the shared pointer on, and moves it.
+// WriteShared writes from the shared pointer on, and moves it
+// (MPI_File_write_shared).
 func (f *File[T]) WriteShared(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.WriteShared", at: atShared, b: viewBytes(buf), write: true})
 }
 
-// IreadShared starts ReadShared.
+// IreadShared starts ReadShared (MPI_File_iread_shared).
 func (f *File[T]) IreadShared(buf []T) (*Request, error) {
 	return f.f.start(fileOp{name: "File.IreadShared", at: atShared, b: viewBytes(buf)})
 }
 
-// IwriteShared starts WriteShared.
+// IwriteShared starts WriteShared (MPI_File_iwrite_shared).
 func (f *File[T]) IwriteShared(buf []T) (*Request, error) {
 	return f.f.start(fileOp{name: "File.IwriteShared", at: atShared, b: viewBytes(buf), write: true})
 }
 
 // ReadOrdered is ReadShared that all ranks call: what they read lies in the
-// file in the order of the ranks.
+// file in the order of the ranks (MPI_File_read_ordered).
 func (f *File[T]) ReadOrdered(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.ReadOrdered", at: atShared, b: viewBytes(buf), all: true})
 }
 
-// WriteOrdered is WriteShared that all ranks call, in the order of the ranks.
+// WriteOrdered is WriteShared that all ranks call, in the order of the ranks
+// (MPI_File_write_ordered).
 func (f *File[T]) WriteOrdered(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.WriteOrdered", at: atShared, b: viewBytes(buf), write: true, all: true})
 }
 
-// SeekShared moves the shared pointer, as Seek does the individual one. All
-// ranks must call it with the same arguments.
+// SeekShared moves the shared pointer, as Seek does the individual one
+// (MPI_File_seek_shared). All ranks must call it with the same arguments.
 func (f *File[T]) SeekShared(ctx context.Context, offset int64, whence int) error {
 	t := f.f.of.enter()
 	err := f.f.seekShared(ctx, offset, whence)
@@ -65,7 +67,8 @@ func (f *file) seekShared(ctx context.Context, offset int64, whence int) error {
 	})
 }
 
-// PositionShared returns the shared pointer, in elements.
+// PositionShared returns the shared pointer, in elements
+// (MPI_File_get_position_shared).
 func (f *File[T]) PositionShared(ctx context.Context) (int64, error) {
 	if err := f.f.usable(); err != nil {
 		return 0, err
@@ -83,62 +86,63 @@ type splitOp struct {
 // buffer ends it (MPI-4.1, Section 14.4.5). A file has one at a time; the
 // buffer must not be touched between.
 
-// ReadAtAllBegin begins ReadAtAll.
+// ReadAtAllBegin begins ReadAtAll (MPI_File_read_at_all_begin).
 func (f *File[T]) ReadAtAllBegin(offset int64, buf []T) error {
 	return f.f.beginSplit("ReadAtAllEnd", fileOp{name: "File.ReadAtAllBegin", at: atOffset, pos: offset, b: viewBytes(buf), all: true})
 }
 
-// ReadAtAllEnd ends it and returns the number of elements read.
+// ReadAtAllEnd ends it and returns the number of elements read
+// (MPI_File_read_at_all_end).
 func (f *File[T]) ReadAtAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadAtAllEnd")
 }
 
-// WriteAtAllBegin begins WriteAtAll.
+// WriteAtAllBegin begins WriteAtAll (MPI_File_write_at_all_begin).
 func (f *File[T]) WriteAtAllBegin(offset int64, buf []T) error {
 	return f.f.beginSplit("WriteAtAllEnd", fileOp{name: "File.WriteAtAllBegin", at: atOffset, pos: offset, b: viewBytes(buf), write: true, all: true})
 }
 
-// WriteAtAllEnd ends it.
+// WriteAtAllEnd ends it (MPI_File_write_at_all_end).
 func (f *File[T]) WriteAtAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteAtAllEnd")
 }
 
-// ReadAllBegin begins ReadAll.
+// ReadAllBegin begins ReadAll (MPI_File_read_all_begin).
 func (f *File[T]) ReadAllBegin(buf []T) error {
 	return f.f.beginSplit("ReadAllEnd", fileOp{name: "File.ReadAllBegin", at: atPointer, b: viewBytes(buf), all: true})
 }
 
-// ReadAllEnd ends it.
+// ReadAllEnd ends it (MPI_File_read_all_end).
 func (f *File[T]) ReadAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadAllEnd")
 }
 
-// WriteAllBegin begins WriteAll.
+// WriteAllBegin begins WriteAll (MPI_File_write_all_begin).
 func (f *File[T]) WriteAllBegin(buf []T) error {
 	return f.f.beginSplit("WriteAllEnd", fileOp{name: "File.WriteAllBegin", at: atPointer, b: viewBytes(buf), write: true, all: true})
 }
 
-// WriteAllEnd ends it.
+// WriteAllEnd ends it (MPI_File_write_all_end).
 func (f *File[T]) WriteAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteAllEnd")
 }
 
-// ReadOrderedBegin begins ReadOrdered.
+// ReadOrderedBegin begins ReadOrdered (MPI_File_read_ordered_begin).
 func (f *File[T]) ReadOrderedBegin(buf []T) error {
 	return f.f.beginSplit("ReadOrderedEnd", fileOp{name: "File.ReadOrderedBegin", at: atShared, b: viewBytes(buf), all: true})
 }
 
-// ReadOrderedEnd ends it.
+// ReadOrderedEnd ends it (MPI_File_read_ordered_end).
 func (f *File[T]) ReadOrderedEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadOrderedEnd")
 }
 
-// WriteOrderedBegin begins WriteOrdered.
+// WriteOrderedBegin begins WriteOrdered (MPI_File_write_ordered_begin).
 func (f *File[T]) WriteOrderedBegin(buf []T) error {
 	return f.f.beginSplit("WriteOrderedEnd", fileOp{name: "File.WriteOrderedBegin", at: atShared, b: viewBytes(buf), write: true, all: true})
 }
 
-// WriteOrderedEnd ends it.
+// WriteOrderedEnd ends it (MPI_File_write_ordered_end).
 func (f *File[T]) WriteOrderedEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteOrderedEnd")
 }

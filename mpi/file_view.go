@@ -235,7 +235,7 @@ func (f *file) setView(ctx context.Context, disp int64, filetype *Datatype, rep 
 }
 
 // View returns what SetView set: displacement, filetype (nil: everything) and
-// data representation.
+// data representation (MPI_File_get_view).
 func (f *File[T]) View() (disp int64, filetype *Datatype, rep string) {
 	v, _ := f.f.now()
 	return v.disp, v.filetype, v.rep.name
@@ -289,7 +289,7 @@ func (f *file) seek(v *fileView, offset int64, whence int, pos int64) (int64, er
 	return 0, fmt.Errorf("%w: place %d%+d", ErrView, pos, offset)
 }
 
-// Position returns the individual pointer, in elements.
+// Position returns the individual pointer, in elements (MPI_File_get_position).
 func (f *File[T]) Position() int64 {
 	_, pos := f.f.now()
 	return pos

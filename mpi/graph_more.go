@@ -50,7 +50,8 @@ func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, 
 }
 
 // NewWeightedDistGraph is NewDistGraph with weights of the edges: weights[i][k] is
-// that of the edge from sources[i] to targets[i][k]. See NewWeightedGraph.
+// that of the edge from sources[i] to targets[i][k] (MPI_Dist_graph_create). See
+// NewWeightedGraph.
 func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, weights [][]int, opts ...TopologyOption) (*Graph, error) {
 	return newDistGraph(ctx, c, sources, targets, &weights, opts)
 }

@@ -14,18 +14,18 @@ type Grequest struct {
 // StartGrequest makes a generalized request, which is done when the program
 // calls Complete. canceled is called by Request.Cancel and told whether the
 // operation is done already; if it is not, the program should end it soon, with
-// ErrCanceled. canceled may be nil.
+// ErrCanceled. canceled may be nil (MPI_Grequest_start).
 func (w *World) StartGrequest(canceled func(done bool)) *Grequest {
 	g := &Grequest{req: newRequest(w.eng), canceled: canceled}
 	g.req.generalized = g
 	return g
 }
 
-// Request returns the request.
+// Request returns the request (MPI_Grequest_start).
 func (g *Grequest) Request() *Request { return g.req }
 
-// Complete ends the operation with what Wait and Test are to return. Only the
-// first call counts.
+// Complete ends the operation with what Wait and Test are to return
+// (MPI_Grequest_complete). Only the first call counts.
 func (g *Grequest) Complete(st Status, err error) {
 	if !g.completed.CompareAndSwap(false, true) {
 		return

@@ -11,11 +11,11 @@ type Group struct {
 	ranks []int32 // handles, see procName; never changed
 }
 
-// Size returns the number of members.
+// Size returns the number of members (MPI_Group_size).
 func (g Group) Size() int { return len(g.ranks) }
 
 // WorldRank returns the rank in World.Comm of member i, or Undefined if it is a
-// process of another job.
+// process of another job (MPI_Group_translate_ranks).
 func (g Group) WorldRank(i int) int {
 	if g.ranks[i] >= firstFar {
 		return Undefined
@@ -24,7 +24,7 @@ func (g Group) WorldRank(i int) int {
 }
 
 // Rank returns the place in g of the rank with the given world rank, or
-// Undefined.
+// Undefined (MPI_Group_rank).
 func (g Group) Rank(world int) int {
 	for i, r := range g.ranks {
 		if int(r) == world && r < firstFar {
@@ -34,8 +34,8 @@ func (g Group) Rank(world int) int {
 	return Undefined
 }
 
-// Incl returns the group of the listed members, in that order. It returns
-// ErrRank if one is outside g or listed twice.
+// Incl returns the group of the listed members, in that order (MPI_Group_incl).
+// It returns ErrRank if one is outside g or listed twice.
 func (g Group) Incl(members ...int) (Group, error) {
 	out := make([]int32, 0, len(members))
 	for _, m := range members {
@@ -47,8 +47,8 @@ func (g Group) Incl(members ...int) (Group, error) {
 	return Group{ranks: out}, nil
 }
 
-// Excl returns g without the listed members. It returns ErrRank if one is
-// outside g.
+// Excl returns g without the listed members (MPI_Group_excl). It returns
+// ErrRank if one is outside g.
 func (g Group) Excl(members ...int) (Group, error) {
 	for _, m := range members {
 		if m < 0 || m >= len(g.ranks) {
@@ -64,7 +64,8 @@ func (g Group) Excl(members ...int) (Group, error) {
 	return Group{ranks: out}, nil
 }
 
-// Union returns the members of g, then those of h that are not in g.
+// Union returns the members of g, then those of h that are not in g
+// (MPI_Group_union).
 func (g Group) Union(h Group) Group {
 	out := slices.Clone(g.ranks)
 	for _, r := range h.ranks {
@@ -75,7 +76,8 @@ func (g Group) Union(h Group) Group {
 	return Group{ranks: out}
 }
 
-// Intersection returns the members of g that are also in h, in g's order.
+// Intersection returns the members of g that are also in h, in g's order
+// (MPI_Group_intersection).
 func (g Group) Intersection(h Group) Group {
 	var out []int32
 	for _, r := range g.ranks {
@@ -86,7 +88,8 @@ func (g Group) Intersection(h Group) Group {
 	return Group{ranks: out}
 }
 
-// Difference returns the members of g that are not in h, in g's order.
+// Difference returns the members of g that are not in h, in g's order
+// (MPI_Group_difference).
 func (g Group) Difference(h Group) Group {
 	var out []int32
 	for _, r := range g.ranks {
@@ -97,8 +100,10 @@ func (g Group) Difference(h Group) Group {
 	return Group{ranks: out}
 }
 
-// Translate returns the rank in h of member i of g, or Undefined.
+// Translate returns the rank in h of member i of g, or Undefined
+// (MPI_Group_translate_ranks).
 func (g Group) Translate(i int, h Group) int { return h.Rank(int(g.ranks[i])) }
 
-// Equal reports whether g and h have the same members in the same order.
+// Equal reports whether g and h have the same members in the same order
+// (MPI_Group_compare).
 func (g Group) Equal(h Group) bool { return slices.Equal(g.ranks, h.ranks) }

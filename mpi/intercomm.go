@@ -75,11 +75,11 @@ func (w *World) newIntercomm(id uint64, local []int32, rank int, remote []int32,
 func (c *Comm) IsInter() bool { return c.remote != nil }
 
 // RemoteSize returns the number of ranks in the remote group of an
-// intercommunicator, else 0.
+// intercommunicator, else 0 (MPI_Comm_remote_size).
 func (c *Comm) RemoteSize() int { return len(c.remote) }
 
 // RemoteGroup returns the remote group of an intercommunicator, else an empty
-// group.
+// group (MPI_Comm_remote_group).
 func (c *Comm) RemoteGroup() Group { return Group{ranks: c.remote} }
 
 // IntercommMerge makes an intracommunicator of both groups of c. The group that

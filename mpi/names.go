@@ -60,7 +60,8 @@ func (w *World) PublishName(ctx context.Context, service, port string) error {
 	return renamed(ErrService, err, service)
 }
 
-// UnpublishName undoes PublishName with the same arguments.
+// UnpublishName undoes PublishName with the same arguments
+// (MPI_Unpublish_name).
 func (w *World) UnpublishName(ctx context.Context, service, port string) error {
 	s, err := w.names()
 	if err == nil {
@@ -70,7 +71,7 @@ func (w *World) UnpublishName(ctx context.Context, service, port string) error {
 }
 
 // LookupName returns the port that was published under the name of a service, or
-// ErrName if there is none. It does not wait for it.
+// ErrName if there is none (MPI_Lookup_name). It does not wait for it.
 func (w *World) LookupName(ctx context.Context, service string) (string, error) {
 	s, err := w.names()
 	port := ""

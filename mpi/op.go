@@ -33,7 +33,7 @@ type (
 // NewOp and NewVectorOp make others.
 type Op[T Element] func() Operator[T]
 
-// An Operator combines two buffers of T element by element. Its
+// An Operator combines two buffers of T element by element (MPI_Op). Its
 // implementations are those of this package.
 type Operator[T Element] interface {
 	// Name is the name of the operator, for messages.
@@ -86,10 +86,10 @@ func viewAs[T Element](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
 }
 
-// NewOp makes an operator of a function on two elements. It must be
-// associative; if commutative is false, a always comes from a lower rank than
-// b. The function is called from the goroutine of the collective (MPI-4.1,
-// Section 6.9.5).
+// NewOp makes an operator of a function on two elements (MPI_Op_create). It
+// must be associative; if commutative is false, a always comes from a lower
+// rank than b. The function is called from the goroutine of the collective
+// (MPI-4.1, Section 6.9.5).
 func NewOp[T Element](f func(a, b T) T, commutative bool) Op[T] {
 	return NewVectorOp(func(dst, a, b []T) {
 		for i := range dst {
@@ -99,8 +99,9 @@ func NewOp[T Element](f func(a, b T) T, commutative bool) Op[T] {
 }
 
 // NewVectorOp is NewOp with a function on whole buffers: dst[i] = a[i] op b[i]
-// for all i. The three have the same length; dst is a, or b, or overlaps
-// neither. A reduction may call it on parts of the buffers in any order.
+// for all i (MPI_Op_create). The three have the same length; dst is a, or b, or
+// overlaps neither. A reduction may call it on parts of the buffers in any
+// order.
 func NewVectorOp[T Element](f func(dst, a, b []T), commutative bool) Op[T] {
 	op := Operator[T](&userOp[T]{f, commutative})
 	return func() Operator[T] { return op }

@@ -26,50 +26,50 @@ type (
 	noOp[T Element]      struct{}
 )
 
-// Sum adds.
+// Sum adds (MPI_SUM).
 func Sum[T Number]() Operator[T] { return sumOp[T]{} }
 
-// Prod multiplies.
+// Prod multiplies (MPI_PROD).
 func Prod[T Number]() Operator[T] { return prodOp[T]{} }
 
-// Min takes the smaller; a NaN wins over any number.
+// Min takes the smaller; a NaN wins over any number (MPI_MIN).
 func Min[T Ordered]() Operator[T] { return minOp[T]{} }
 
-// Max takes the greater; a NaN wins over any number.
+// Max takes the greater; a NaN wins over any number (MPI_MAX).
 func Max[T Ordered]() Operator[T] { return maxOp[T]{} }
 
-// Land is the logical and; the result is true or 1 if neither operand is
-// false or 0.
+// Land is the logical and; the result is true or 1 if neither operand is false
+// or 0 (MPI_LAND).
 func Land[T Logical]() Operator[T] { return landOp[T]{} }
 
-// Lor is the logical or.
+// Lor is the logical or (MPI_LOR).
 func Lor[T Logical]() Operator[T] { return lorOp[T]{} }
 
-// Lxor is the logical exclusive or.
+// Lxor is the logical exclusive or (MPI_LXOR).
 func Lxor[T Logical]() Operator[T] { return lxorOp[T]{} }
 
-// Band is the bitwise and.
+// Band is the bitwise and (MPI_BAND).
 func Band[T Integer]() Operator[T] { return bandOp[T]{} }
 
-// Bor is the bitwise or.
+// Bor is the bitwise or (MPI_BOR).
 func Bor[T Integer]() Operator[T] { return borOp[T]{} }
 
-// Bxor is the bitwise exclusive or.
+// Bxor is the bitwise exclusive or (MPI_BXOR).
 func Bxor[T Integer]() Operator[T] { return bxorOp[T]{} }
 
-// A ValLoc is a value and where it was found, for MinLoc and MaxLoc (MPI-4.1,
-// Section 6.9.4).
+// A ValLoc is a value and where it was found, for MinLoc and MaxLoc
+// (MPI_Type_get_value_index; MPI-4.1, Section 6.9.4).
 type ValLoc[V Ordered] struct {
 	Val V
 	Loc int
 }
 
 // MinLoc takes the pair with the smaller value; of equal values, the one with
-// the smaller location.
+// the smaller location (MPI_MINLOC).
 func MinLoc[V Ordered]() Operator[ValLoc[V]] { return minLocOp[V]{} }
 
 // MaxLoc takes the pair with the greater value; of equal values, the one with
-// the smaller location.
+// the smaller location (MPI_MAXLOC).
 func MaxLoc[V Ordered]() Operator[ValLoc[V]] { return maxLocOp[V]{} }
 
 // Replace takes the operand of the higher rank. It serves accumulating into

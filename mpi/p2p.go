@@ -43,9 +43,9 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 	return c.raise(err)
 }
 
-// Recv receives a message from rank src of c with the given tag into buf; src
-// may be AnySource, tag may be AnyTag. It blocks until the message is there, ctx is
-// done or src is gone (RankError). When ctx ends before a message has matched, the
+// Recv receives a message from rank src of c with the given tag into buf; src may be
+// AnySource, tag may be AnyTag (MPI_Recv). It blocks until the message is there, ctx
+// is done or src is gone (RankError). When ctx ends before a message has matched, the
 // receive is withdrawn, and buf no longer written to: no message is taken. After that
 // Recv waits for the rest of the message, or until its sender is found to be gone. A
 // message longer than buf gives ErrTruncate, one of elements of another type
@@ -95,8 +95,8 @@ func (c *Comm) sendrecvUser(ctx context.Context, name string, s slot, send []byt
 	return st, c.raise(err)
 }
 
-// Isend starts a send. buf must not be changed until the request is done. It
-// does not block.
+// Isend starts a send. buf must not be changed until the request is done
+// (MPI_Isend). It does not block.
 func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -111,7 +111,8 @@ func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	return r, c.raise(err)
 }
 
-// Issend is Isend whose request is done only when a receive has matched.
+// Issend is Isend whose request is done only when a receive has matched
+// (MPI_Issend).
 func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -126,8 +127,8 @@ func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	return r, c.raise(err)
 }
 
-// Irecv starts a receive. buf must not be touched until the request is done.
-// It does not block.
+// Irecv starts a receive. buf must not be touched until the request is done
+// (MPI_Irecv). It does not block.
 func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {

@@ -14,7 +14,7 @@ func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
 }
 
 // Ibsend is Bsend that returns a request, which is done when the message has
-// been sent. buf may be changed at once.
+// been sent. buf may be changed at once (MPI_Ibsend).
 func Ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	t := c.enter()
 	r, err := ibsend(c, buf, dst, tag)

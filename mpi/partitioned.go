@@ -108,7 +108,8 @@ func (s *partSide) Free() {
 	}
 }
 
-// A PartitionedSend sends one message in parts, again and again.
+// A PartitionedSend sends one message in parts, again and again
+// (MPI_Psend_init).
 type PartitionedSend struct {
 	*partSide
 	w     *World
@@ -116,10 +117,10 @@ type PartitionedSend struct {
 	sent  chan *Request // of these parts
 }
 
-// PsendInit prepares sending buf, in equal parts, to rank dst of c. The PrecvInit
-// that matches has the same communicator and tag and as many bytes, but maybe
-// other partitions; operations of one pair of ranks and tag match in the order
-// they are prepared. It does not block.
+// PsendInit prepares sending buf, in equal parts, to rank dst of c
+// (MPI_Psend_init). The PrecvInit that matches has the same communicator and tag
+// and as many bytes, but maybe other partitions; operations of one pair of ranks
+// and tag match in the order they are prepared. It does not block.
 func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*PartitionedSend, error) {
 	b, own, err := typedBytes(buf)
 	if err != nil {
@@ -139,8 +140,9 @@ func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*Partitio
 	return &PartitionedSend{partSide: s, w: c.w}, nil
 }
 
-// Start begins to send the message once more; no part is ready yet. The request
-// is done when all have been marked and the buffer may be used again.
+// Start begins to send the message once more; no part is ready yet (MPI_Start).
+// The request is done when all have been marked and the buffer may be used
+// again.
 func (p *PartitionedSend) Start() (*Request, error) {
 	return p.begin(func() *Request {
 		if p.c == nil {
@@ -161,9 +163,9 @@ func (p *PartitionedSend) Start() (*Request, error) {
 	})
 }
 
-// Pready says that part i of the buffer may be sent. It must not be changed
-// until the request is done. Parts may be marked in any order and by any
-// goroutine, each once after every Start. It does not block.
+// Pready says that part i of the buffer may be sent (MPI_Pready). It must not
+// be changed until the request is done. Parts may be marked in any order and by
+// any goroutine, each once after every Start. It does not block.
 func (p *PartitionedSend) Pready(i int) error {
 	p.mu.Lock()
 	if i < 0 || i >= p.parts || p.ready == nil || p.ready[i] {
@@ -185,7 +187,8 @@ func (p *PartitionedSend) Pready(i int) error {
 	return nil
 }
 
-// PreadyRange is Pready for the parts from first to last, both included.
+// PreadyRange is Pready for the parts from first to last, both included
+// (MPI_Pready_range).
 func (p *PartitionedSend) PreadyRange(first, last int) error {
 	for i := first; i <= last; i++ {
 		if err := p.Pready(i); err != nil {
@@ -195,7 +198,7 @@ func (p *PartitionedSend) PreadyRange(first, last int) error {
 	return nil
 }
 
-// PreadyList is Pready for some parts.
+// PreadyList is Pready for some parts (MPI_Pready_list).
 func (p *PartitionedSend) PreadyList(parts ...int) error {
 	for _, i := range parts {
 		if err := p.Pready(i); err != nil {
@@ -205,7 +208,8 @@ func (p *PartitionedSend) PreadyList(parts ...int) error {
 	return nil
 }
 
-// A PartitionedRecv receives one message in parts, again and again.
+// A PartitionedRecv receives one message in parts, again and again
+// (MPI_Precv_init).
 type PartitionedRecv struct {
 	*partSide
 	w    *World
@@ -215,8 +219,8 @@ type PartitionedRecv struct {
 }
 
 // PrecvInit prepares receiving a message of PsendInit from rank src of c into
-// buf, to be looked at in equal parts. Wildcards are not allowed. It does not
-// block.
+// buf, to be looked at in equal parts (MPI_Precv_init). Wildcards are not
+// allowed. It does not block.
 func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*PartitionedRecv, error) {
 	b, own, err := typedBytes(buf)
 	if err != nil {
@@ -235,8 +239,8 @@ func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*Partitio
 	return p, nil
 }
 
-// Start begins to receive the message once more. The buffer must not be touched
-// until the request is done, except for parts that have arrived.
+// Start begins to receive the message once more (MPI_Start). The buffer must
+// not be touched until the request is done, except for parts that have arrived.
 func (p *PartitionedRecv) Start() (*Request, error) {
 	return p.begin(func() *Request {
 		p.got = nil
@@ -279,8 +283,8 @@ func (p *PartitionedRecv) receive() (Status, error) {
 	return Status{Bytes: len(p.buf)}, failed
 }
 
-// Parrived reports whether part i of the buffer holds its data. It does not
-// block; it gives the transport a chance to receive.
+// Parrived reports whether part i of the buffer holds its data (MPI_Parrived).
+// It does not block; it gives the transport a chance to receive.
 func (p *PartitionedRecv) Parrived(i int) (bool, error) {
 	p.mu.Lock()
 	active, got := p.active, p.got

@@ -13,8 +13,8 @@ type Persistent struct {
 	c     *Comm // of a collective: its own
 }
 
-// Start starts the operation. Buffers must not be touched until the request is
-// done.
+// Start starts the operation (MPI_Start). Buffers must not be touched until the
+// request is done.
 func (p *Persistent) Start() (*Request, error) {
 	if p.start == nil {
 		return nil, ErrFreed
@@ -22,7 +22,7 @@ func (p *Persistent) Start() (*Request, error) {
 	return p.start()
 }
 
-// Free gives the operation up. It is local.
+// Free gives the operation up (MPI_Request_free). It is local.
 func (p *Persistent) Free() {
 	if p.c != nil {
 		p.c.Free()
@@ -30,8 +30,8 @@ func (p *Persistent) Free() {
 	p.start = nil
 }
 
-// Startall starts the operations in order. If one cannot be started it returns
-// the requests of those before it, with the error.
+// Startall starts the operations in order (MPI_Startall). If one cannot be
+// started it returns the requests of those before it, with the error.
 func Startall(ps ...*Persistent) ([]*Request, error) {
 	reqs := make([]*Request, 0, len(ps))
 	for _, p := range ps {
@@ -44,7 +44,7 @@ func Startall(ps ...*Persistent) ([]*Request, error) {
 	return reqs, nil
 }
 
-// SendInit prepares Isend.
+// SendInit prepares Isend (MPI_Send_init).
 func SendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	if err := errors.Join(checkElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func SendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	return &Persistent{start: func() (*Request, error) { return Isend(c, buf, dst, tag) }}, nil
 }
 
-// SsendInit prepares Issend.
+// SsendInit prepares Issend (MPI_Ssend_init).
 func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	if err := errors.Join(checkElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	return &Persistent{start: func() (*Request, error) { return Issend(c, buf, dst, tag) }}, nil
 }
 
-// RecvInit prepares Irecv.
+// RecvInit prepares Irecv (MPI_Recv_init).
 func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
 	if err := errors.Join(checkElement[T](), c.checkRecv(src, tag)); err != nil {
 		return nil, err
@@ -92,82 +92,83 @@ func prepare(c *Comm, start func(c *Comm) (*Request, error)) (*Persistent, error
 	return &Persistent{start: func() (*Request, error) { return start(own) }, c: own}, nil
 }
 
-// BarrierInit prepares Ibarrier.
+// BarrierInit prepares Ibarrier (MPI_Barrier_init).
 func BarrierInit(c *Comm) (*Persistent, error) {
 	return prepare(c, Ibarrier)
 }
 
-// BcastInit prepares Ibcast.
+// BcastInit prepares Ibcast (MPI_Bcast_init).
 func BcastInit[T Element](c *Comm, buf []T, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Ibcast(c, buf, root) })
 }
 
-// ReduceInit prepares Ireduce.
+// ReduceInit prepares Ireduce (MPI_Reduce_init).
 func ReduceInit[T Element](c *Comm, send, recv []T, op Op[T], root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Ireduce(c, send, recv, op, root) })
 }
 
-// AllreduceInit prepares Iallreduce.
+// AllreduceInit prepares Iallreduce (MPI_Allreduce_init).
 func AllreduceInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iallreduce(c, send, recv, op) })
 }
 
-// ReduceScatterInit prepares IreduceScatter.
+// ReduceScatterInit prepares IreduceScatter (MPI_Reduce_scatter_init).
 func ReduceScatterInit[T Element](c *Comm, send, recv []T, counts []int, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return IreduceScatter(c, send, recv, counts, op) })
 }
 
-// ReduceScatterBlockInit prepares IreduceScatterBlock.
+// ReduceScatterBlockInit prepares IreduceScatterBlock
+// (MPI_Reduce_scatter_block_init).
 func ReduceScatterBlockInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return IreduceScatterBlock(c, send, recv, op) })
 }
 
-// ScanInit prepares Iscan.
+// ScanInit prepares Iscan (MPI_Scan_init).
 func ScanInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iscan(c, send, recv, op) })
 }
 
-// ExscanInit prepares Iexscan.
+// ExscanInit prepares Iexscan (MPI_Exscan_init).
 func ExscanInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iexscan(c, send, recv, op) })
 }
 
-// GatherInit prepares Igather.
+// GatherInit prepares Igather (MPI_Gather_init).
 func GatherInit[T Element](c *Comm, send, recv []T, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Igather(c, send, recv, root) })
 }
 
-// GathervInit prepares Igatherv.
+// GathervInit prepares Igatherv (MPI_Gatherv_init).
 func GathervInit[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Igatherv(c, send, recv, counts, displs, root) })
 }
 
-// ScatterInit prepares Iscatter.
+// ScatterInit prepares Iscatter (MPI_Scatter_init).
 func ScatterInit[T Element](c *Comm, send, recv []T, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iscatter(c, send, recv, root) })
 }
 
-// ScattervInit prepares Iscatterv.
+// ScattervInit prepares Iscatterv (MPI_Scatterv_init).
 func ScattervInit[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iscatterv(c, send, recv, counts, displs, root) })
 }
 
-// AllgatherInit prepares Iallgather.
+// AllgatherInit prepares Iallgather (MPI_Allgather_init).
 func AllgatherInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iallgather(c, send, recv) })
 }
 
-// AllgathervInit prepares Iallgatherv.
+// AllgathervInit prepares Iallgatherv (MPI_Allgatherv_init).
 func AllgathervInit[T Element](c *Comm, send, recv []T, counts, displs []int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iallgatherv(c, send, recv, counts, displs) })
 }
 
-// AlltoallInit prepares Ialltoall.
+// AlltoallInit prepares Ialltoall (MPI_Alltoall_init).
 func AlltoallInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Ialltoall(c, send, recv) })
 }
 
-// AlltoallvInit prepares Ialltoallv.
+// AlltoallvInit prepares Ialltoallv (MPI_Alltoallv_init).
 func AlltoallvInit[T Element](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) {
 		return Ialltoallv(c, send, scounts, sdispls, recv, rcounts, rdispls)

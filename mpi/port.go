@@ -55,7 +55,8 @@ type port struct {
 }
 
 // OpenPort opens a port, and returns its name for processes of other jobs to
-// connect to, with Comm.Connect. It is local and does not block.
+// connect to, with Comm.Connect (MPI_Open_port). It is local and does not
+// block.
 func (w *World) OpenPort() (string, error) {
 	if err := w.usable(); err != nil {
 		return "", err
@@ -82,7 +83,8 @@ func (w *World) OpenPort() (string, error) {
 	return name, nil
 }
 
-// ClosePort closes a port. Who waits there, in Accept or Connect, gets ErrPort.
+// ClosePort closes a port (MPI_Close_port). Who waits there, in Accept or
+// Connect, gets ErrPort.
 func (w *World) ClosePort(name string) error {
 	w.mu.Lock()
 	p := w.ports[name]
@@ -217,9 +219,9 @@ func answers(ctx context.Context, c net.Conn) bool {
 }
 
 // Accept waits for a group that calls Connect with the name of the port, and
-// makes an intercommunicator of c and that group. All ranks of c call it; the
-// port is that of the rank root, which has opened it, and ignored elsewhere. It
-// blocks until somebody connects or ctx is done.
+// makes an intercommunicator of c and that group (MPI_Comm_accept). All ranks
+// of c call it; the port is that of the rank root, which has opened it, and
+// ignored elsewhere. It blocks until somebody connects or ctx is done.
 func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error) {
 	t := c.enter()
 	d, err := c.meet(ctx, root, true, func(ctx context.Context) (*parley, error) { return c.w.takeAt(ctx, port) })
@@ -228,11 +230,11 @@ func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error)
 }
 
 // Connect makes an intercommunicator of c and the group that calls Accept at a
-// port. All ranks of c call it; port and hints are those of the rank root, and
-// ignored elsewhere. Both groups must use the same transport and number of
-// streams. It blocks until the port accepts, for DefaultConnectTimeout or the
-// time of InfoTimeout at the most, or ctx is done; a port that is no longer
-// there is an error at once (ErrPort).
+// port (MPI_Comm_connect). All ranks of c call it; port and hints are those of
+// the rank root, and ignored elsewhere. Both groups must use the same transport
+// and number of streams. It blocks until the port accepts, for
+// DefaultConnectTimeout or the time of InfoTimeout at the most, or ctx is done;
+// a port that is no longer there is an error at once (ErrPort).
 func (c *Comm) Connect(ctx context.Context, port string, root int, info Info) (*Comm, error) {
 	t := c.enter()
 	d, err := c.meet(ctx, root, false, func(ctx context.Context) (*parley, error) {

@@ -7,8 +7,9 @@ import (
 	"github.com/weftstack/weft/internal/spin"
 )
 
-// Iprobe reports whether a message that a receive for (src, tag) would get
-// now is there, and describes it. It does not block and leaves the message.
+// Iprobe reports whether a message that a receive for (src, tag) would get now
+// is there, and describes it (MPI_Iprobe). It does not block and leaves the
+// message.
 func Iprobe(c *Comm, src, tag int) (st Status, found bool, err error) {
 	t := c.enter()
 	st, found, err = c.iprobe(src, tag)
@@ -53,15 +54,15 @@ func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 	return st, c.raise(err)
 }
 
-// A Message is a message taken out of the matching by Mprobe. It must be
-// received, once, with Mrecv.
+// A Message is a message taken out of the matching by Mprobe (MPI_Message). It
+// must be received, once, with Mrecv.
 type Message struct {
 	c  *Comm
 	m  *message
 	st Status
 }
 
-// Status describes the message.
+// Status describes the message (MPI_Mprobe).
 func (m *Message) Status() Status { return m.st }
 
 // Mprobe waits for a message like Probe and takes it: no other receive or
@@ -82,7 +83,8 @@ func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 	return &Message{c: c, m: m, st: st}, nil
 }
 
-// Improbe is Mprobe that does not block; it returns nil if there is no message.
+// Improbe is Mprobe that does not block; it returns nil if there is no message
+// (MPI_Improbe).
 func Improbe(c *Comm, src, tag int) (*Message, error) {
 	t := c.enter()
 	m, err := c.improbe(src, tag)
@@ -120,9 +122,9 @@ func (c *Comm) improbe(src, tag int) (*Message, error) {
 	}
 }
 
-// Mrecv receives the message m into buf. It blocks until all of it is there or its
-// sender is found to be gone (RankError); that ctx ends does not lose the message.
-// m must not be used again.
+// Mrecv receives the message m into buf (MPI_Mrecv). It blocks until all of it is
+// there or its sender is found to be gone (RankError); that ctx ends does not lose
+// the message. m must not be used again.
 func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) {
 	c := m.c
 	b, s, err := typedBytes(buf)
@@ -135,7 +137,7 @@ func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) 
 	return st, c.raise(err)
 }
 
-// Imrecv starts Mrecv. It does not block.
+// Imrecv starts Mrecv (MPI_Imrecv). It does not block.
 func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {

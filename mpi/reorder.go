@@ -20,9 +20,10 @@ type topologyOptions struct{ reorder bool }
 
 // Reorder lets ranks have other numbers in a topology than in the communicator it
 // is made of, so that fewer edges connect different hosts: fewer in number, or by
-// their weights if they have any. If no better order is found they keep theirs. A
-// rank then is another node of the graph than the one whose edges it gave, see
-// Graph.Neighbors. All ranks must give the same options.
+// their weights if they have any (the reorder argument of MPI_Cart_create). If no
+// better order is found they keep theirs. A rank then is another node of the
+// graph than the one whose edges it gave, see Graph.Neighbors. All ranks must
+// give the same options.
 func Reorder() TopologyOption { return func(o *topologyOptions) { o.reorder = true } }
 
 func reorders(opts []TopologyOption) bool {

@@ -8,8 +8,9 @@ import (
 	"github.com/weftstack/weft/internal/spin"
 )
 
-// A Request is a started operation. It stays valid after it is done; Free
-// gives it back for reuse. Its methods may be called from any goroutine.
+// A Request is a started operation (MPI_Request). It stays valid after it is
+// done; Free gives it back for reuse. Its methods may be called from any
+// goroutine.
 type Request struct {
 	eng  *engine
 	done atomic.Bool // set last, after status and err
@@ -191,8 +192,8 @@ func (r *Request) dropWaiter(w *waiter) {
 }
 
 // Wait blocks until the operation is done and returns its result; the buffer
-// may then be used again. If ctx is done first it returns ctx.Err() and the
-// operation goes on: its buffer is still in use. So it does after
+// may then be used again (MPI_Wait). If ctx is done first it returns ctx.Err()
+// and the operation goes on: its buffer is still in use. So it does after
 // ErrProcFailedPending.
 func (r *Request) Wait(ctx context.Context) (Status, error) {
 	e := r.eng
@@ -252,8 +253,8 @@ func (r *Request) await(ctx context.Context) error {
 	return nil
 }
 
-// Test reports whether the operation is done, and its result if so. It does
-// not block; it gives the transport a chance to receive.
+// Test reports whether the operation is done, and its result if so (MPI_Test).
+// It does not block; it gives the transport a chance to receive.
 func (r *Request) Test() (st Status, done bool, err error) {
 	e := r.eng
 	t := e.enter()

@@ -6,7 +6,8 @@ import (
 	"github.com/weftstack/weft/internal/bufpool"
 )
 
-// Isendrecv starts Sendrecv. Both messages are matched in the order of the calls.
+// Isendrecv starts Sendrecv (MPI_Isendrecv). Both messages are matched in the
+// order of the calls.
 func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (*Request, error) {
 	sb, ss, err := typedBytes(send)
 	if err != nil {
@@ -20,7 +21,7 @@ func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rt
 	return r, c.raise(err)
 }
 
-// IsendrecvReplace starts SendrecvReplace.
+// IsendrecvReplace starts SendrecvReplace (MPI_Isendrecv_replace).
 func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*Request, error) {
 	b, s, mem, err := copied(c, buf, stag, src, rtag)
 	if err != nil {

@@ -29,11 +29,11 @@ type Session struct {
 	comms []*Comm
 }
 
-// SessionInit begins a session of this process. The first one joins the job as
-// Init does, with these options, unless the program has called Init; later ones
-// share its links, and their options have no effect. When the last session has been
-// finalized, or the World that Init returned, no other can begin in this process:
-// ErrFinalized. See also World.NewSession.
+// SessionInit begins a session of this process (MPI_Session_init). The first one
+// joins the job as Init does, with these options, unless the program has called
+// Init; later ones share its links, and their options have no effect. When the last
+// session has been finalized, or the World that Init returned, no other can begin
+// in this process: ErrFinalized. See also World.NewSession.
 func SessionInit(ctx context.Context, info Info, opts ...Option) (*Session, error) {
 	var s *Session
 	w, err := joinOnce(ctx, opts, func() error {
@@ -55,8 +55,8 @@ func SessionInit(ctx context.Context, info Info, opts ...Option) (*Session, erro
 	return s, nil
 }
 
-// NewSession begins a session on the links of w. It is local. The session must
-// not be used after w.Finalize.
+// NewSession begins a session on the links of w (MPI_Session_init). It is
+// local. The session must not be used after w.Finalize.
 func (w *World) NewSession(info Info) (*Session, error) {
 	if err := w.usable(); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Session) usable() error {
 }
 
 // Info returns a copy of the hints that the session was begun with, and
-// "thread_level".
+// "thread_level" (MPI_Session_get_info).
 func (s *Session) Info() Info {
 	i := Info{"thread_level": "MPI_THREAD_MULTIPLE"}
 	maps.Copy(i, s.info)
@@ -83,7 +83,8 @@ func (s *Session) Info() Info {
 // MPI_Session_get_nth_pset).
 func (s *Session) Psets() []string { return []string{PsetWorld, PsetSelf} }
 
-// PsetInfo describes a process set: "mpi_size" is the number of its members.
+// PsetInfo describes a process set: "mpi_size" is the number of its members
+// (MPI_Session_get_pset_info).
 func (s *Session) PsetInfo(name string) (Info, error) {
 	g, err := s.Group(name)
 	if err != nil {
@@ -169,10 +170,10 @@ func (s *Session) made(c *Comm) *Comm {
 	return c
 }
 
-// Finalize ends the session: the communicators made from groups in it are
-// freed. If it is the last one of those made by SessionInit, and the program has not
-// called Init, it ends this process's part in the job, like World.Finalize, and blocks
-// until all others do so too. Only the first call counts.
+// Finalize ends the session: the communicators made from groups in it are freed
+// (MPI_Session_finalize). If it is the last one of those made by SessionInit, and the
+// program has not called Init, it ends this process's part in the job, like
+// World.Finalize, and blocks until all others do so too. Only the first call counts.
 func (s *Session) Finalize(ctx context.Context) error {
 	if !s.ended.CompareAndSwap(false, true) {
 		return nil
@@ -193,7 +194,7 @@ func (s *Session) Finalize(ctx context.Context) error {
 	return nil
 }
 
-// Abort ends the whole job: see World.Abort.
+// Abort ends the whole job: see World.Abort (MPI_Abort).
 func (s *Session) Abort(code int, msg string) { s.w.Abort(code, msg) }
 
 // groupID returns the id of the next communicator made for a tag of what is

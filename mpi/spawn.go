@@ -32,8 +32,8 @@ const (
 	InfoSoft = pmi.InfoSoft // other numbers of processes that will do: "2,4:16:4"
 )
 
-// A SpawnError tells which processes could not be started, and why. It wraps
-// ErrSpawn and these errors.
+// A SpawnError tells which processes could not be started, and why
+// (MPI_Comm_spawn). It wraps ErrSpawn and these errors.
 type SpawnError struct {
 	Errs []error // by process, of all commands; nil for those that were not the reason
 }
@@ -59,9 +59,9 @@ func (e *SpawnError) Unwrap() []error {
 	return out
 }
 
-// A Command is a program for Spawn. RunLocal knows those of WithProgram, Init
-// executables, which the launcher finds as it finds the one of the job, without
-// building anything.
+// A Command is a program for Spawn (the arguments of MPI_Comm_spawn_multiple).
+// RunLocal knows those of WithProgram, Init executables, which the launcher
+// finds as it finds the one of the job, without building anything.
 type Command struct {
 	Path string
 	Args []string // without the name
@@ -85,7 +85,8 @@ func (c *Comm) Spawn(ctx context.Context, cmd Command, root int) (*Comm, error) 
 }
 
 // SpawnMultiple is Spawn for several commands, whose processes have one world:
-// those of the first one come first. World.AppNum tells them which they are of.
+// those of the first one come first (MPI_Comm_spawn_multiple). World.AppNum
+// tells them which they are of.
 func (c *Comm) SpawnMultiple(ctx context.Context, cmds []Command, root int) (*Comm, error) {
 	t := c.enter()
 	d, err := c.spawn(ctx, cmds, root)

@@ -98,8 +98,8 @@ type Stats struct {
 	ParkCost time.Duration `json:"park_cost_ns"`
 }
 
-// Stats returns the counters. They are not all taken at the same moment. It
-// does not block.
+// Stats returns the counters (MPI_T_pvar_read). They are not all taken at the
+// same moment. It does not block.
 func (w *World) Stats() Stats {
 	e := w.eng
 	s := Stats{Peers: make([]PeerStats, len(e.peers))}
@@ -158,15 +158,17 @@ func (e *engine) farStats() PeerStats {
 	return all
 }
 
-// A Tunable is an option in effect: what MPI calls a control variable (MPI-4.1,
-// Section 15.3.6). It is set before the job starts.
+// A Tunable is an option in effect: what MPI calls a control variable
+// (MPI_T_cvar_get_info; MPI-4.1, Section 15.3.6). It is set before the job
+// starts.
 type Tunable struct {
 	Name  string // of the environment variable
 	Value string
 	Doc   string
 }
 
-// Tunables returns the options in effect. Those of collectives are Comm.Tuning.
+// Tunables returns the options in effect (MPI_T_cvar_read). Those of
+// collectives are Comm.Tuning.
 func (w *World) Tunables() []Tunable {
 	o := w.opts
 	return []Tunable{

@@ -23,7 +23,7 @@ const (
 	TagUB = math.MaxInt32
 )
 
-// A Status describes a received (or probed) message.
+// A Status describes a received (or probed) message (MPI_Status).
 type Status struct {
 	Source int // rank of the sender in the communicator; ProcNull if there was none
 	Tag    int // tag of the message

@@ -28,7 +28,7 @@ type Topology interface {
 // none (MPI_Topo_test). Dup keeps it. It is local.
 func (c *Comm) Topology() Topology { return c.topology }
 
-// Cart is a grid of ranks.
+// Cart is a grid of ranks (MPI_Cart_create).
 type Cart struct {
 	c       *Comm
 	dims    []int
@@ -68,7 +68,8 @@ func (t *Cart) on(c *Comm) Topology {
 	return &d
 }
 
-// Dup returns the same grid on a duplicate of its communicator: see Comm.Dup.
+// Dup returns the same grid on a duplicate of its communicator: see Comm.Dup
+// (MPI_Comm_dup).
 func (t *Cart) Dup(ctx context.Context) (*Cart, error) {
 	d, err := t.c.Dup(ctx)
 	if err != nil {
@@ -112,13 +113,13 @@ func CartMap(c *Comm, dims []int, periods []bool) (int, error) {
 	return c.mapRank(gridArcs(dims, periods), gridBlocks(dims)), nil
 }
 
-// Comm returns the communicator of the grid.
+// Comm returns the communicator of the grid (MPI_Cart_create).
 func (t *Cart) Comm() *Comm { return t.c }
 
-// Dims returns the dimensions.
+// Dims returns the dimensions (MPI_Cart_get).
 func (t *Cart) Dims() []int { return slices.Clone(t.dims) }
 
-// Periods returns which dimensions are rings.
+// Periods returns which dimensions are rings (MPI_Cart_get).
 func (t *Cart) Periods() []bool { return slices.Clone(t.periods) }
 
 // Coords returns the place of a rank in the grid, or nil if there is no such
@@ -135,8 +136,8 @@ func (t *Cart) Coords(rank int) []int {
 	return at
 }
 
-// Rank returns the rank at a place; in rings coordinates wrap. Outside the grid
-// it returns ErrRank.
+// Rank returns the rank at a place; in rings coordinates wrap (MPI_Cart_rank).
+// Outside the grid it returns ErrRank.
 func (t *Cart) Rank(coords ...int) (int, error) {
 	if len(coords) != len(t.dims) {
 		return 0, fmt.Errorf("%w: %d coordinates for %d dimensions", ErrTopology, len(coords), len(t.dims))
@@ -225,7 +226,8 @@ func (t *Cart) flows() (sources, targets []int) {
 	return sources, targets
 }
 
-// Graph is a communicator whose ranks have any neighbours.
+// Graph is a communicator whose ranks have any neighbours
+// (MPI_Dist_graph_create_adjacent).
 type Graph struct {
 	c                *Comm
 	sources, targets []int
@@ -272,7 +274,8 @@ func (g *Graph) on(c *Comm) Topology {
 	return &d
 }
 
-// Dup returns the same graph on a duplicate of its communicator: see Comm.Dup.
+// Dup returns the same graph on a duplicate of its communicator: see Comm.Dup
+// (MPI_Comm_dup).
 func (g *Graph) Dup(ctx context.Context) (*Graph, error) {
 	d, err := g.c.Dup(ctx)
 	if err != nil {
@@ -281,11 +284,11 @@ func (g *Graph) Dup(ctx context.Context) (*Graph, error) {
 	return d.topology.(*Graph), nil
 }
 
-// Comm returns the communicator of the graph.
+// Comm returns the communicator of the graph (MPI_Dist_graph_create_adjacent).
 func (g *Graph) Comm() *Comm { return g.c }
 
 // Neighbors returns the sources and targets given, after Reorder those given for
-// the node that the caller is now.
+// the node that the caller is now (MPI_Dist_graph_neighbors).
 func (g *Graph) Neighbors() (sources, targets []int) {
 	return slices.Clone(g.sources), slices.Clone(g.targets)
 }

@@ -25,8 +25,8 @@ func LibraryVersion() string {
 	return "weft (unknown version)"
 }
 
-// Idup starts Dup. The new communicator must not be used before the request is
-// done, which as Dup does not communicate it is at once.
+// Idup starts Dup (MPI_Comm_idup). The new communicator must not be used before
+// the request is done, which as Dup does not communicate it is at once.
 func (c *Comm) Idup() (*Comm, *Request, error) {
 	d, err := c.Dup(context.Background())
 	if err != nil {
@@ -35,8 +35,9 @@ func (c *Comm) Idup() (*Comm, *Request, error) {
 	return d, doneRequest(c.w.eng, Status{}, nil), nil
 }
 
-// TranslateRanks is Translate for several members at once. ProcNull stays
-// ProcNull; what is no rank of g becomes Undefined.
+// TranslateRanks is Translate for several members at once
+// (MPI_Group_translate_ranks). ProcNull stays ProcNull; what is no rank of g
+// becomes Undefined.
 func (g Group) TranslateRanks(ranks []int, h Group) []int {
 	out := make([]int, len(ranks))
 	for i, r := range ranks {

@@ -9,8 +9,8 @@ import (
 )
 
 // Waitall blocks until all requests are done or ctx is (the operations then go
-// on). It returns the statuses in the order of the requests, and the errors of
-// all of them joined. Nil requests count as done.
+// on) (MPI_Waitall). It returns the statuses in the order of the requests, and
+// the errors of all of them joined. Nil requests count as done.
 func Waitall(ctx context.Context, reqs ...*Request) ([]Status, error) {
 	e, t := enterAll(reqs)
 	sts, err := waitall(ctx, reqs)
@@ -40,9 +40,9 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 	return sts, errors.Join(errs...)
 }
 
-// Waitany blocks until one of the requests is done and returns its index and
-// result. A request that Waitany, Waitsome, Testany or Testsome has returned is
-// inactive: all four pass over it from then on, like one that is nil (MPI-4.1,
+// Waitany blocks until one of the requests is done and returns its index and result
+// (MPI_Waitany). A request that Waitany, Waitsome, Testany or Testsome has returned
+// is inactive: all four pass over it from then on, like one that is nil (MPI-4.1,
 // Section 3.7.5). Waitany returns index Undefined if no request is active. A request
 // that was only looked at, by Wait, Test, Waitall or Testall, is still active.
 func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
@@ -80,8 +80,9 @@ func (r *Request) active() bool { return r != nil && !r.told.Load() }
 func (r *Request) retire() bool { return r.told.CompareAndSwap(false, true) }
 
 // Waitsome blocks until at least one active request is done and returns the indices
-// of all that are, which are inactive from then on: see Waitany. It returns nil if no
-// request is active. Their results are got with Wait, which does not block then.
+// of all that are, which are inactive from then on: see Waitany (MPI_Waitsome). It
+// returns nil if no request is active. Their results are got with Wait, which does
+// not block then.
 func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
 	e, t := enterAll(reqs)
 	done, err := waitsome(ctx, reqs)
@@ -105,8 +106,8 @@ func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 	}
 }
 
-// Testall reports whether all requests are done. It does not block. Their
-// results are got with Waitall, which does not block then.
+// Testall reports whether all requests are done (MPI_Testall). It does not
+// block. Their results are got with Waitall, which does not block then.
 func Testall(reqs ...*Request) bool {
 	e, t := enterAll(reqs)
 	done := testall(reqs)
@@ -128,7 +129,8 @@ func testall(reqs []*Request) bool {
 }
 
 // Testany returns the index and result of an active request that is done, which is
-// inactive from then on, see Waitany; or index Undefined. It does not block.
+// inactive from then on, see Waitany; or index Undefined (MPI_Testany). It does
+// not block.
 func Testany(reqs ...*Request) (int, Status, error) {
 	e, t := enterAll(reqs)
 	i, st, err := testany(reqs)
@@ -150,7 +152,7 @@ func testany(reqs []*Request) (int, Status, error) {
 }
 
 // Testsome returns the indices of the active requests that are done, which are
-// inactive from then on: see Waitany.
+// inactive from then on: see Waitany (MPI_Testsome).
 func Testsome(reqs ...*Request) []int {
 	e, t := enterAll(reqs)
 	done := testsome(reqs)

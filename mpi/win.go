@@ -99,8 +99,8 @@ func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o w
 
 // WinAllocate makes a window of n new elements, of up to MaxShared bytes (MPI-4.1,
 // Section 12.2.2), which ranks that share memory with the caller (WithSharedMemory)
-// can reach directly. After Free the elements are the program's, like any others. If
-// it fails on one rank it fails on all.
+// can reach directly (MPI_Win_allocate). After Free the elements are the program's,
+// like any others. If it fails on one rank it fails on all.
 func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
 	h, err := readWinHints(o.info)
@@ -120,10 +120,10 @@ func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOpti
 	return winCreate(ctx, c, make([]T, n), nil, o)
 }
 
-// Buf returns the caller's own memory in the window.
+// Buf returns the caller's own memory in the window (MPI_WIN_BASE).
 func (w *Win[T]) Buf() []T { return w.buf }
 
-// Len returns the number of elements in the window of a rank.
+// Len returns the number of elements in the window of a rank (MPI_WIN_SIZE).
 func (w *Win[T]) Len(rank int) int {
 	if rank < 0 || rank >= len(w.w.remote) {
 		return 0
@@ -134,9 +134,9 @@ func (w *Win[T]) Len(rank int) int {
 // RDMA reports whether Put and Get use RDMA.
 func (w *Win[T]) RDMA() bool { return w.w.dev != nil }
 
-// Free ends the use of the window. All ranks must call it; it completes the
-// caller's operations and blocks until all ranks have done so. Errors of
-// operations not yet reported are returned.
+// Free ends the use of the window (MPI_Win_free). All ranks must call it; it
+// completes the caller's operations and blocks until all ranks have done so.
+// Errors of operations not yet reported are returned.
 func (w *Win[T]) Free(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.free(ctx)
@@ -175,8 +175,8 @@ func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op O
 	return err
 }
 
-// GetAccumulate is Accumulate that also stores the old elements to result. With
-// NoOp it is an atomic Get.
+// GetAccumulate is Accumulate that also stores the old elements to result
+// (MPI_Get_accumulate). With NoOp it is an atomic Get.
 func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, disp int, op Op[T]) error {
 	if len(src) != len(result) {
 		return fmt.Errorf("%w: result holds %d elements, not %d", ErrCount, len(result), len(src))
@@ -240,24 +240,24 @@ func answered[T any](old *T, err error) (T, error) {
 }
 
 // Rput is Put with a request that is done when src may be used again (MPI-4.1,
-// Section 12.3.5); the effect at the target still needs a Flush.
+// Section 12.3.5); the effect at the target still needs a Flush (MPI_Rput).
 func (w *Win[T]) Rput(ctx context.Context, src []T, target, disp int) (*Request, error) {
 	return w.w.request(target, w.Put(ctx, src, target, disp))
 }
 
-// Rget is Get with a request that is done when dst holds the data.
+// Rget is Get with a request that is done when dst holds the data (MPI_Rget).
 func (w *Win[T]) Rget(ctx context.Context, dst []T, target, disp int) (*Request, error) {
 	return w.w.request(target, w.Get(ctx, dst, target, disp))
 }
 
 // Raccumulate is Accumulate with a request that is done when src may be used
-// again.
+// again (MPI_Raccumulate).
 func (w *Win[T]) Raccumulate(ctx context.Context, src []T, target, disp int, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.Accumulate(ctx, src, target, disp, op))
 }
 
 // RgetAccumulate is GetAccumulate with a request that is done when result holds
-// the data.
+// the data (MPI_Rget_accumulate).
 func (w *Win[T]) RgetAccumulate(ctx context.Context, src, result []T, target, disp int, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.GetAccumulate(ctx, src, result, target, disp, op))
 }

@@ -54,7 +54,7 @@ func joinAsserts(asserts []Assert, allowed Assert) (Assert, error) {
 	return sum, nil
 }
 
-// PostAssert is Post with promises.
+// PostAssert is Post with promises (MPI_Win_post).
 func (w *Win[T]) PostAssert(a Assert, origins ...int) error {
 	t := w.w.of.enter()
 	err := w.w.post(origins, a)
@@ -62,7 +62,7 @@ func (w *Win[T]) PostAssert(a Assert, origins ...int) error {
 	return err
 }
 
-// StartAssert is Start with promises.
+// StartAssert is Start with promises (MPI_Win_start).
 func (w *Win[T]) StartAssert(ctx context.Context, a Assert, targets ...int) error {
 	t := w.w.of.enter()
 	err := w.w.start(ctx, targets, a)

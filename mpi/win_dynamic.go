@@ -108,8 +108,9 @@ func (w *Win[T]) Attach(buf []T) (disp int, err error) {
 	return at / w.w.elem, nil
 }
 
-// Detach takes back the buffer that was attached at disp. Operations of others
-// on it must be complete; later ones fail with ErrRange. It is local.
+// Detach takes back the buffer that was attached at disp (MPI_Win_detach).
+// Operations of others on it must be complete; later ones fail with ErrRange.
+// It is local.
 func (w *Win[T]) Detach(disp int) error {
 	if err := w.w.usable(); err != nil {
 		return err

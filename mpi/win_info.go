@@ -50,8 +50,8 @@ const MaxAlignment = 1 << 20
 // cacheLine is what parts of shared memory begin on if there may be gaps.
 const cacheLine = 64
 
-// WithInfo gives a window hints. Keys that are not known are kept; a value that
-// makes no sense gives ErrOption.
+// WithInfo gives a window hints (MPI_Win_set_info). Keys that are not known are
+// kept; a value that makes no sense gives ErrOption.
 func WithInfo(info Info) WinOption { return func(o *winOptions) { o.info = maps.Clone(info) } }
 
 // winHints is what the info of a window says, ready for use.
@@ -139,9 +139,9 @@ func (w *window) setInfo(info Info, h winHints) {
 }
 
 // SetInfo gives the window other hints, those in info in addition to the present
-// ones. What concerns the making of the window has no effect any more. All
-// ranks must call it with the same hints; it does not communicate. It returns
-// ErrOption, and changes nothing, if a value makes no sense.
+// ones (MPI_Win_set_info). What concerns the making of the window has no effect
+// any more. All ranks must call it with the same hints; it does not communicate.
+// It returns ErrOption, and changes nothing, if a value makes no sense.
 func (w *Win[T]) SetInfo(info Info) error {
 	all := w.Info()
 	maps.Copy(all, info)
@@ -153,7 +153,8 @@ func (w *Win[T]) SetInfo(info Info) error {
 	return nil
 }
 
-// Info returns the hints of the window, with those in effect by default.
+// Info returns the hints of the window, with those in effect by default
+// (MPI_Win_get_info).
 func (w *Win[T]) Info() Info {
 	w.w.mu.Lock()
 	defer w.w.mu.Unlock()

@@ -14,16 +14,16 @@ import (
 // ErrEpoch if a Post has not been waited for.
 func (w *Win[T]) Post(origins ...int) error { return w.PostAssert(0, origins...) }
 
-// Start waits until all given targets have called Post for the caller. If it returns
-// an error, as when ctx ends, the window is not started and Start may be called again,
-// with the same or other targets.
+// Start waits until all given targets have called Post for the caller (MPI_Win_start).
+// If it returns an error, as when ctx ends, the window is not started and Start may be
+// called again, with the same or other targets.
 func (w *Win[T]) Start(ctx context.Context, targets ...int) error {
 	return w.StartAssert(ctx, 0, targets...)
 }
 
-// Complete completes the operations since Start and tells the targets. If ctx ends
-// first the window stays started for the targets that have not been told: call
-// Complete again.
+// Complete completes the operations since Start and tells the targets
+// (MPI_Win_complete). If ctx ends first the window stays started for the targets
+// that have not been told: call Complete again.
 func (w *Win[T]) Complete(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.complete(ctx)
@@ -32,7 +32,7 @@ func (w *Win[T]) Complete(ctx context.Context) error {
 }
 
 // Wait waits until all origins of the last Post have called Complete: then what
-// they did is in the caller's memory.
+// they did is in the caller's memory (MPI_Win_wait).
 func (w *Win[T]) Wait(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.waitPosted(ctx)
@@ -40,7 +40,8 @@ func (w *Win[T]) Wait(ctx context.Context) error {
 	return err
 }
 
-// Test reports whether Wait would return at once, and if so does what it does.
+// Test reports whether Wait would return at once, and if so does what it does
+// (MPI_Win_test).
 func (w *Win[T]) Test() (bool, error) { return w.w.testPosted() }
 
 func (w *window) post(origins []int, a Assert) error {

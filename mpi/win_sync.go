@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// LockMode is how a rank locks a window.
+// LockMode is how a rank locks a window (MPI_Win_lock).
 type LockMode uint8
 
 // Lock modes (MPI-4.1, Section 12.5.3).
@@ -40,7 +40,7 @@ func (w *Win[T]) Flush(ctx context.Context, target int) error {
 	return err
 }
 
-// FlushAll is Flush for all targets.
+// FlushAll is Flush for all targets (MPI_Win_flush_all).
 func (w *Win[T]) FlushAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.flushAll(ctx)
@@ -49,7 +49,8 @@ func (w *Win[T]) FlushAll(ctx context.Context) error {
 }
 
 // FlushLocal waits until the buffers of the caller's operations on target may
-// be used again; the effect of writes may not be visible at the target yet.
+// be used again; the effect of writes may not be visible at the target yet
+// (MPI_Win_flush_local).
 func (w *Win[T]) FlushLocal(ctx context.Context, target int) error {
 	t := w.w.of.enter()
 	err := w.w.flushLocal(ctx, target)
@@ -57,7 +58,7 @@ func (w *Win[T]) FlushLocal(ctx context.Context, target int) error {
 	return err
 }
 
-// FlushLocalAll is FlushLocal for all targets.
+// FlushLocalAll is FlushLocal for all targets (MPI_Win_flush_local_all).
 func (w *Win[T]) FlushLocalAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.each(func(rank int) error { return w.w.flushLocal(ctx, rank) })
@@ -84,8 +85,8 @@ func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int, asserts ..
 	return err
 }
 
-// Unlock completes the caller's operations on target and gives the lock back.
-// It returns ErrEpoch if the caller holds none.
+// Unlock completes the caller's operations on target and gives the lock back
+// (MPI_Win_unlock). It returns ErrEpoch if the caller holds none.
 func (w *Win[T]) Unlock(ctx context.Context, target int) error {
 	t := w.w.of.enter()
 	err := w.w.unlock(ctx, target)
@@ -93,8 +94,8 @@ func (w *Win[T]) Unlock(ctx context.Context, target int) error {
 	return err
 }
 
-// LockAll takes a shared lock on the windows of all ranks. It may be promised
-// AssertNoCheck.
+// LockAll takes a shared lock on the windows of all ranks (MPI_Win_lock_all).
+// It may be promised AssertNoCheck.
 func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
 	t := w.w.of.enter()
 	a, err := joinAsserts(asserts, assertsLock)
@@ -105,8 +106,8 @@ func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
 	return err
 }
 
-// UnlockAll gives the locks of LockAll back. If ctx ends first all of them are still
-// held: call UnlockAll again.
+// UnlockAll gives the locks of LockAll back (MPI_Win_unlock_all). If ctx ends first
+// all of them are still held: call UnlockAll again.
 func (w *Win[T]) UnlockAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.unlockAll(ctx)

@@ -19,7 +19,8 @@ func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Dataty
 }
 
 // GetType is Get from tcount items of ttype that begin at disp in the window of
-// target, into dcount items of dtype in dst. Otherwise it is like PutType.
+// target, into dcount items of dtype in dst (MPI_Get). Otherwise it is like
+// PutType.
 func (w *Win[T]) GetType(ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
 	err := w.w.typed(viewBytes(dst), dcount, dtype, target, disp, tcount, ttype, AccessRead,

@@ -19,8 +19,8 @@ func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype 
 }
 
 // GetAccumulateType is AccumulateType that also stores the old elements to
-// rcount items of rtype in result. With NoOp src may be nil, and its count and
-// type are not looked at.
+// rcount items of rtype in result (MPI_Get_accumulate). With NoOp src may be
+// nil, and its count and type are not looked at.
 func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
@@ -30,27 +30,29 @@ func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, sty
 	return err
 }
 
-// RputType is PutType with a request that is done when src may be used again.
+// RputType is PutType with a request that is done when src may be used again
+// (MPI_Rput).
 func (w *Win[T]) RputType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype) (*Request, error) {
 	return w.w.request(target, w.PutType(ctx, src, scount, stype, target, disp, tcount, ttype))
 }
 
-// RgetType is GetType with a request that is done when dst holds the data.
+// RgetType is GetType with a request that is done when dst holds the data
+// (MPI_Rget).
 func (w *Win[T]) RgetType(ctx context.Context, dst []T, dcount int, dtype *Datatype,
 	target, disp, tcount int, ttype *Datatype) (*Request, error) {
 	return w.w.request(target, w.GetType(ctx, dst, dcount, dtype, target, disp, tcount, ttype))
 }
 
 // RaccumulateType is AccumulateType with a request that is done when src may be
-// used again.
+// used again (MPI_Raccumulate).
 func (w *Win[T]) RaccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.AccumulateType(ctx, src, scount, stype, target, disp, tcount, ttype, op))
 }
 
 // RgetAccumulateType is GetAccumulateType with a request that is done when
-// result holds the data.
+// result holds the data (MPI_Rget_accumulate).
 func (w *Win[T]) RgetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.GetAccumulateType(ctx, src, scount, stype, result, rcount, rtype, target, disp, tcount, ttype, op))

@@ -125,10 +125,10 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	return c
 }
 
-// Rank returns the rank of this process in the job.
+// Rank returns the rank of this process in the job (MPI_Comm_rank).
 func (w *World) Rank() int { return w.eng.rank }
 
-// Size returns the number of ranks of the job.
+// Size returns the number of ranks of the job (MPI_Comm_size).
 func (w *World) Size() int { return len(w.eng.peers) }
 
 // Comm returns the communicator of all ranks (MPI_COMM_WORLD).
@@ -240,8 +240,8 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 }
 
 // Abort ends the whole job: it asks the launcher to kill all ranks, with the
-// given exit code and message, and makes all operations of this rank fail
-// with ErrAborted. It does not block on peers.
+// given exit code and message, and makes all operations of this rank fail with
+// ErrAborted (MPI_Abort). It does not block on peers.
 func (w *World) Abort(code int, msg string) {
 	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.rank, msg)
 	w.flushTools()
