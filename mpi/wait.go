@@ -205,7 +205,7 @@ func (p *progress) exit() {
 // done(). It sees to what is due meanwhile. Once ctx is over it does not go on for what
 // comes.
 func (p *progress) spin(ctx context.Context, w spin.Wait, done func() bool) bool {
-	if w.Limit == 0 {
+	if w.Budget == 0 {
 		return false
 	}
 	procs := p.procs
@@ -246,7 +246,7 @@ func (p *progress) spin(ctx context.Context, w spin.Wait, done func() bool) bool
 		}
 		now := clock()
 		if came && ctx.Err() == nil {
-			w.Came(now)
+			w.Renew(now)
 		}
 		came = false
 		if w.Over(now) {

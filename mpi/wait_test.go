@@ -13,7 +13,7 @@ func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
 	var pool waiterPool
 	for range n {
 		s, began := p.begin(), clock()
-		if s.Limit > 0 {
+		if s.Budget > 0 {
 			spins++
 		}
 		if p.spin(context.Background(), s, func() bool { return time.Duration(clock()-began) >= spun }) {
@@ -22,7 +22,7 @@ func waits(p *progress, n int, spun, parked time.Duration) (spins int) {
 		}
 		w := pool.get()
 		took := parked
-		if s.Limit > 0 {
+		if s.Budget > 0 {
 			took = max(parked, spun)
 		}
 		time.AfterFunc(took-time.Duration(clock()-began), w.signal)
@@ -103,11 +103,11 @@ func TestSharedLooksAtNetwork(t *testing.T) {
 // A wait that cannot poll, or may not, does not.
 func TestProgressOff(t *testing.T) {
 	var p progress
-	if s := p.begin(); s.Limit > 0 || p.spin(context.Background(), s, func() bool { return true }) {
+	if s := p.begin(); s.Budget > 0 || p.spin(context.Background(), s, func() bool { return true }) {
 		t.Error("spin without a transport to poll")
 	}
 	p.init(func() bool { t.Error("polled"); return false }, 0)
-	if s := p.begin(); s.Limit > 0 || p.spin(context.Background(), s, func() bool { return true }) {
+	if s := p.begin(); s.Budget > 0 || p.spin(context.Background(), s, func() bool { return true }) {
 		t.Error("spin of no length")
 	}
 }

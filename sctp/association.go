@@ -29,7 +29,7 @@ type Association struct {
 	tag       atomic.Uint32 // local verification tag; written under the demux lock
 	seq       atomic.Uint32 // moves when waiters may find something new
 	flushing  atomic.Int32
-	settling  atomic.Int32
+	callbacks atomic.Int32
 	gone      atomic.Bool // the association has ended
 	squeezed  bool        // in memoryBudget.squeezed; guarded by mu
 	canBorrow atomic.Bool // messages may be lent to the core, see keep
@@ -58,17 +58,17 @@ type Association struct {
 
 	body core.Assoc
 
-	writers  waitList            // guarded by mu
-	unread   int                 // bytes sent since looked; guarded by mu
-	looked   core.Time           // when a sender waited for room, or read the sockets; guarded by mu
-	openers  waitList            // wait for known or dead; guarded by mu
-	requests map[uint32]*request // that the peer has to answer; guarded by mu
-	err      error               // why it ended; guarded by mu
-	keys     peerKeys            // guarded by the demux lock
-	rare     *rareFields
-	done     chan struct{}
-	value    atomic.Pointer[any]
-	few      [2]core.Release // what releases begins with
+	writers      waitList            // guarded by mu
+	unread       int                 // bytes sent since looked; guarded by mu
+	senderPolled core.Time           // when a sender waited for room, or read the sockets; guarded by mu
+	openers      waitList            // wait for known or dead; guarded by mu
+	requests     map[uint32]*request // that the peer has to answer; guarded by mu
+	err          error               // why it ended; guarded by mu
+	keys         peerKeys            // guarded by the demux lock
+	rare         *rareFields
+	done         chan struct{}
+	value        atomic.Pointer[any]
+	few          [2]core.Release // what releases begins with
 }
 
 // rareFields are fields of an Association that no packet needs. They are elsewhere, so that
@@ -231,7 +231,7 @@ func (a *Association) beginShutdown(background bool) {
 	if background {
 		a.goOnClosing(now)
 	}
-	a.settleLater(a.flushLocked(now))
+	a.goCallbacks(a.flushLocked(now))
 	k.wake()
 }
 
@@ -257,12 +257,12 @@ func (a *Association) startClosing() (first bool) {
 
 // Abort ends the association at once (RFC 9260, Section 9.1); the peer is
 // given reason, of which at most 512 bytes are sent.
-func (a *Association) Abort(reason string) { a.settleLater(a.abort(reason)) }
+func (a *Association) Abort(reason string) { a.goCallbacks(a.abort(reason)) }
 
-func (a *Association) abort(reason string) work { return a.abortFor(nil, reason) }
+func (a *Association) abort(reason string) deferred { return a.abortFor(nil, reason) }
 
 // abortFor is abort, after which Err returns cause, if that is not nil.
-func (a *Association) abortFor(cause error, reason string) work {
+func (a *Association) abortFor(cause error, reason string) deferred {
 	a.mu.Lock()
 	now := a.t.now()
 	a.rare.cause = cause
@@ -302,7 +302,7 @@ func (a *Association) waitUp(ctx context.Context) error {
 		}
 		now := a.t.now()
 		a.core.Abort(now, []byte("gave up"))
-		a.settleLater(a.flushLocked(now))
+		a.goCallbacks(a.flushLocked(now))
 		return over
 	}
 	defer a.mu.Unlock()

@@ -81,7 +81,7 @@ func (a *Association) UseAuthKey(id uint16) error {
 func (a *Association) DeactivateAuthKey(id uint16) error {
 	a.mu.Lock()
 	err := a.core.DeactivateAuthKey(id)
-	a.settleLater(a.unlock())
+	a.goCallbacks(a.drainAndUnlock())
 	return coreError(err)
 }
 

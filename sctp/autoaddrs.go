@@ -227,5 +227,5 @@ func (a *Association) follow(gen uint32, addrs []netip.AddrPort) {
 	if a.core.FollowLocalAddrs(now, addrs) {
 		a.addrGen = gen
 	}
-	a.settleLater(a.flushLocked(now))
+	a.goCallbacks(a.flushLocked(now))
 }

@@ -158,7 +158,7 @@ func (m *memoryBudget) open() {
 			if !a.dead {
 				a.shareMemory()
 			}
-			a.settleLater(a.flushLocked(a.t.now()))
+			a.goCallbacks(a.flushLocked(a.t.now()))
 		}
 		m.mu.Lock()
 		if m.opening = m.free() >= m.enough.Load(); !m.opening {

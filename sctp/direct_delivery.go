@@ -60,11 +60,11 @@ func (a *Association) takePosted(info *RecvInfo) (n int, ok bool) {
 // happened.
 func (s *socket) receiveSmall() bool {
 	a, t := s.last, s.t
-	if a == nil || a.posted.state.Load() != bufferPosted || t.cfg.Tap != nil || !t.polling.quiet.Load() || !s.conn.CanPoll() {
+	if a == nil || a.posted.state.Load() != bufferPosted || t.cfg.Tap != nil || !t.suppression.on.Load() || !s.conn.CanPoll() {
 		return false
 	}
 	d, m := s.bufs[0].B, &s.metas[0]
-	if len(d) < 12 || len(d) >= minSlabBatch || len(d) > m.SegSize || binary.BigEndian.Uint32(d[4:]) != a.tag.Load() || s.late != nil && s.late != a {
+	if len(d) < 12 || len(d) >= minSlabBatch || len(d) > m.SegSize || binary.BigEndian.Uint32(d[4:]) != a.tag.Load() || s.deferredSACK != nil && s.deferredSACK != a {
 		return false
 	}
 	now := t.now()
@@ -76,22 +76,22 @@ func (s *socket) receiveSmall() bool {
 		return false
 	}
 	late, idle := c.HasDeferredSack(), true
-	if s.late = nil; late {
-		s.late = a // its timer is set when that is settled
+	if s.deferredSACK = nil; late {
+		s.deferredSACK = a // its timer is set when that is settled
 	} else if idle = c.Idle(now); idle {
 		a.arm()
 	}
 	a.posted.state.Store(bufferFilled)
 	a.seq.Add(1)
-	w := a.unlock()
+	w := a.drainAndUnlock()
 	s.mu.Unlock()
 	t.count.received(1, len(d))
 	if !idle {
 		w |= a.flush()
 	}
-	a.settle(w)
-	if late && !t.polling.quiet.Load() {
-		s.settleLate() // see handle
+	a.runCallbacks(w)
+	if late && !t.suppression.on.Load() {
+		s.processDeferredSACK() // see handle
 	}
 	return true
 }

@@ -101,10 +101,10 @@ func TestMessagesGoToWhoPolls(t *testing.T) {
 // alwaysPolled makes who polls one of those who do, for good.
 func alwaysPolled(ends [2]*Association) {
 	for _, a := range ends {
-		p := &a.t.polling
+		p := &a.t.suppression
 		p.mu.Lock()
-		p.over = true
-		p.quiet.Store(true)
+		p.closed = true
+		p.on.Store(true)
 		p.mu.Unlock()
 	}
 }

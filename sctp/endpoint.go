@@ -131,7 +131,7 @@ func (e *Endpoint) adopt(now core.Time, a *Association) (existing *Association, 
 		}
 	}
 	c.EndBatch(now)
-	return nil, touched{a: a, packets: 1, work: a.unlock()}
+	return nil, touched{a: a, packets: 1, deferred: a.drainAndUnlock()}
 }
 
 // Connect opens an association. The local port is that of the endpoint. It
@@ -192,7 +192,7 @@ func (e *Endpoint) connect(ctx context.Context, peer Addr) (*Association, error)
 	if e.closed.Load() {
 		a.Abort("endpoint closed") // Close may have missed it
 	}
-	a.settleLater(a.flush())
+	a.goCallbacks(a.flush())
 	if err := a.waitUp(ctx); err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (e *Endpoint) accept(stop <-chan struct{}, ctx context.Context) (*Associati
 		return a, nil
 	default:
 	}
-	e.t.readersWake()
+	e.t.resumeReaders()
 	select {
 	case a := <-e.backlog:
 		return a, nil
@@ -297,7 +297,7 @@ func (e *Endpoint) Close() error {
 		close(e.done)
 	}
 	for _, a := range e.Associations() {
-		a.settle(a.abortFor(e.t.lostCause(), "endpoint closed"))
+		a.runCallbacks(a.abortFor(e.t.lostCause(), "endpoint closed"))
 	}
 	e.t.demux.removeEndpoint(e)
 	var k wakeList

@@ -37,7 +37,7 @@ var batchBufs = sync.Pool{New: func() any { return &batchBuf{iovecs: make([]slab
 // flush transmits what may be sent. One goroutine at a time does, for all: if
 // one is at it already, it looks again before it leaves. No lock is held. The
 // result is what is left to settle.
-func (a *Association) flush() work {
+func (a *Association) flush() deferred {
 	if !a.startFlush() {
 		return 0
 	}
@@ -57,19 +57,19 @@ func (a *Association) startFlush() bool {
 }
 
 // flushLocked is flush called with a.mu held, which it unlocks.
-func (a *Association) flushLocked(now core.Time) work {
+func (a *Association) flushLocked(now core.Time) deferred {
 	if !a.startFlush() {
 		if a.core.Borrowing() {
 			a.endBorrow()
 		}
-		return a.unlock()
+		return a.drainAndUnlock()
 	}
 	return a.transmitAll(now)
 }
 
 // transmitAll is called with a.mu held, and unlocks it, by the one goroutine that
 // transmits.
-func (a *Association) transmitAll(now core.Time) (w work) {
+func (a *Association) transmitAll(now core.Time) (w deferred) {
 	defer a.t.flushes.Add(-1)
 	b := batchBufs.Get().(*batchBuf)
 	for {
@@ -87,7 +87,7 @@ func (a *Association) transmitAll(now core.Time) (w work) {
 
 // transmit sends until there is nothing to send, then sets the timer. It is called
 // with a.mu held and unlocks it.
-func (a *Association) transmit(b *batchBuf, now core.Time) (w work) {
+func (a *Association) transmit(b *batchBuf, now core.Time) (w deferred) {
 	long := false // much was sent: messages may be lent next time
 	for {
 		out, tx, ok := a.poll(b, now)
@@ -100,7 +100,7 @@ func (a *Association) transmit(b *batchBuf, now core.Time) (w work) {
 			a.arm()
 		}
 		a.kernelReads = len(b.iovecs) > 0 || tx.Retained
-		w |= a.unlock()
+		w |= a.drainAndUnlock()
 		if ok {
 			b.tx = tx
 			a.t.send(out, b)
@@ -113,11 +113,11 @@ func (a *Association) transmit(b *batchBuf, now core.Time) (w work) {
 			clear(b.iovecs)
 			b.iovecs, a.kernelReads = b.iovecs[:0], false
 			if a.dead {
-				w |= workEvents // its end was kept back
+				w |= deferredEvents // its end was kept back
 			}
 		}
 		if last {
-			return w | a.unlock()
+			return w | a.drainAndUnlock()
 		}
 		now = a.t.now()
 	}
@@ -199,15 +199,15 @@ func (t *Transport) onTimers(due []*Association) {
 	for _, a := range due {
 		w := a.onTimer()
 		if len(due) == 1 {
-			a.settle(w)
+			a.runCallbacks(w)
 		} else if w != 0 {
-			go a.settle(w) // an upcall that waits must not delay the others
+			go a.runCallbacks(w) // an upcall that waits must not delay the others
 		}
 	}
 }
 
 // onTimer runs the timers of the core.
-func (a *Association) onTimer() work {
+func (a *Association) onTimer() deferred {
 	a.mu.Lock()
 	a.armed = 0
 	now := a.t.now()

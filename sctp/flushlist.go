@@ -8,7 +8,7 @@ import (
 // common is a train under way that has packets of several associations, all
 // between the same UDP addresses: the kernel takes them in one call, and the peer
 // receives them as one.
-type common struct {
+type sharedBatch struct {
 	t        *Transport
 	b        *batchBuf // tx describes what is in mem[from:to]
 	from, to int
@@ -19,14 +19,14 @@ type common struct {
 func (t *Transport) flushList(list []touched) {
 	t.flushes.Add(1)
 	defer t.flushes.Add(-1)
-	s := common{t: t, b: batchBufs.Get().(*batchBuf)}
+	s := sharedBatch{t: t, b: batchBufs.Get().(*batchBuf)}
 	for i := range list {
 		c := &list[i]
 		if c.flushing = 0; c.idle || c.a.flushing.Add(1) != 1 {
 			continue
 		}
 		c.flushing = c.a.flushing.Load()
-		c.work |= s.add(c.a)
+		c.deferred |= s.add(c.a)
 	}
 	s.send()
 	batchBufs.Put(s.b)
@@ -36,13 +36,13 @@ func (t *Transport) flushList(list []touched) {
 		if c.flushing != 0 && !c.a.flushing.CompareAndSwap(c.flushing, 0) {
 			t.flushes.Add(1)
 			c.a.mu.Lock()
-			c.work |= c.a.transmitAll(t.now())
+			c.deferred |= c.a.transmitAll(t.now())
 		}
 	}
 }
 
 // add takes in all that an association has to send, and sets its timer.
-func (s *common) add(a *Association) (w work) {
+func (s *sharedBatch) add(a *Association) (w deferred) {
 	for {
 		if s.to > s.from && s.b.tx.Segs >= s.segs() {
 			s.send()
@@ -67,7 +67,7 @@ func (s *common) add(a *Association) (w work) {
 		if !ok || tx.Last {
 			a.arm()
 		}
-		w |= a.unlock()
+		w |= a.drainAndUnlock()
 		if ok {
 			s.take(out, &tx)
 		}
@@ -77,12 +77,12 @@ func (s *common) add(a *Association) (w work) {
 	}
 }
 
-func (s *common) segs() int { return s.t.sockets().maxSegs }
+func (s *sharedBatch) segs() int { return s.t.sockets().maxSegs }
 
 // take takes in packets, which follow what there is in memory.
-func (s *common) take(out []byte, tx *core.Transmit) {
+func (s *sharedBatch) take(out []byte, tx *core.Transmit) {
 	at, n := s.to, len(out)
-	if s.to > s.from && joins(&s.b.tx, s.to-s.from, tx) {
+	if s.to > s.from && canAppend(&s.b.tx, s.to-s.from, tx) {
 		s.b.tx.Segs += tx.Segs
 		s.to += n
 		return
@@ -98,13 +98,13 @@ func (s *common) take(out []byte, tx *core.Transmit) {
 
 // joins reports whether the packets that b describes may follow, in one train,
 // the n bytes that a describes.
-func joins(a *core.Transmit, n int, b *core.Transmit) bool {
+func canAppend(a *core.Transmit, n int, b *core.Transmit) bool {
 	return a.Tuple == b.Tuple && a.ECN == b.ECN && a.DSCP == b.DSCP && !a.Fragment && !b.Fragment && n == a.Segs*a.SegSize &&
 		(b.SegSize == a.SegSize || b.Segs == 1 && b.SegSize < a.SegSize)
 }
 
 // send sends what there is.
-func (s *common) send() {
+func (s *sharedBatch) send() {
 	if s.to > s.from {
 		s.t.send(s.b.mem[s.from:s.to], s.b)
 	}

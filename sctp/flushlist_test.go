@@ -99,7 +99,7 @@ func TestPacketsThatJoin(t *testing.T) {
 		{"other ECN", core.Transmit{Tuple: here, SegSize: 28, Segs: 1}, 28, core.Transmit{Tuple: here, ECN: 2, SegSize: 28, Segs: 1}, false},
 		{"fragmented", core.Transmit{Tuple: here, SegSize: 28, Segs: 1}, 28, core.Transmit{Tuple: here, SegSize: 28, Segs: 1, Fragment: true}, false},
 	} {
-		if got := joins(&tt.a, tt.n, &tt.b); got != tt.want {
+		if got := canAppend(&tt.a, tt.n, &tt.b); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -21,9 +21,9 @@ func (t *Transport) tooBig(remote netip.AddrPort, mtu int, quoted []byte) {
 	}
 	a.mu.Lock()
 	ok := a.core.PacketTooBig(t.now(), remote, tag, size)
-	w := a.unlock()
+	w := a.drainAndUnlock()
 	if ok || w != 0 {
-		go func() { a.settle(w | a.flush()) }()
+		go func() { a.runCallbacks(w | a.flush()) }()
 	}
 }
 
@@ -39,9 +39,9 @@ func (t *Transport) noProtocol(remote netip.AddrPort, quoted []byte) {
 	if ok {
 		a.rare.cause = &refusedError{fmt.Errorf("ICMP protocol unreachable: %v has no SCTP", remote.Addr())}
 	}
-	w := a.unlock()
+	w := a.drainAndUnlock()
 	if ok || w != 0 {
-		go func() { a.settle(w | a.flush()) }()
+		go func() { a.runCallbacks(w | a.flush()) }()
 	}
 }
 
@@ -59,9 +59,9 @@ func (t *Transport) noPort(remote netip.AddrPort, quoted []byte) {
 	if ok && a.core.State() == core.Closed {
 		a.rare.cause = &refusedError{fmt.Errorf("ICMP port unreachable: nothing uses UDP port %d of %v", remote.Port(), remote.Addr())}
 	}
-	w := a.unlock()
+	w := a.drainAndUnlock()
 	if ok || w != 0 {
-		go func() { a.settle(w | a.flush()) }()
+		go func() { a.runCallbacks(w | a.flush()) }()
 	}
 }
 

@@ -10,9 +10,9 @@ func (a *Association) KeepReceived(n int) {
 	a.mu.Lock()
 	a.core.KeepReceived(n)
 	flush := n < 0 && a.core.WantTransmit()
-	w := a.unlock()
+	w := a.drainAndUnlock()
 	if flush {
 		w |= a.flush()
 	}
-	a.settleLater(w)
+	a.goCallbacks(w)
 }

@@ -11,7 +11,7 @@ import (
 // timer looks whether anybody polls A's sockets.
 func latePair(t *testing.T) (ends [2]*Association) {
 	ends = memPair(t)
-	ctx, p := context.Background(), &ends[0].t.polling
+	ctx, p := context.Background(), &ends[0].t.suppression
 	msg, buf := make([]byte, 64), make([]byte, 64)
 	for begun := time.Now(); !hasLate(ends[0]); {
 		if time.Since(begun) > 10*time.Second {
@@ -28,11 +28,11 @@ func latePair(t *testing.T) (ends [2]*Association) {
 			t.Fatal(err)
 		}
 		p.mu.Lock()
-		p.over = false
+		p.closed = false
 		p.mu.Unlock()
-		p.setQuiet(ends[0].t, true)
+		p.set(ends[0].t, true)
 		p.mu.Lock()
-		p.over = true
+		p.closed = true
 		p.mu.Unlock()
 		ends[0].t.Poll()
 		for range 2 { // what was answered here
@@ -54,19 +54,19 @@ func hasLate(a *Association) bool {
 func TestPutOffSackIsSettled(t *testing.T) {
 	for name, settle := range map[string]func(tr *Transport){
 		"poll": func(tr *Transport) { tr.Poll() },
-		"park": func(tr *Transport) { tr.sockets().list[0].settleLate() },
+		"park": func(tr *Transport) { tr.sockets().list[0].processDeferredSACK() },
 		"tick": func(tr *Transport) { // nobody polled since the last one
-			tr.polling.mu.Lock()
-			tr.polling.over = false
-			tr.polling.mu.Unlock()
-			tr.polling.tick(tr)
-			tr.polling.tick(tr)
+			tr.suppression.mu.Lock()
+			tr.suppression.closed = false
+			tr.suppression.mu.Unlock()
+			tr.suppression.tick(tr)
+			tr.suppression.tick(tr)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ends := latePair(t)
 			a := ends[0]
-			if s := a.t.sockets().list[0]; s.late != a {
+			if s := a.t.sockets().list[0]; s.deferredSACK != a {
 				t.Fatal("the socket does not know")
 			}
 			settle(a.t)

@@ -51,8 +51,8 @@ func (a *Association) SetPathParams(addr netip.AddrPort, p PathParams) error {
 	a.mu.Lock()
 	err := a.core.SetPathParams(a.t.now(), addr, core.PathParams{HBInterval: p.HeartbeatInterval,
 		MaxRetrans: p.MaxRetransmits, PFMaxRetrans: p.PotentiallyFailedRetransmits, MTU: p.MTU, Discover: p.Discover, DSCP: p.DSCP})
-	w := a.unlock()
-	a.settleLater(w | a.flush())
+	w := a.drainAndUnlock()
+	a.goCallbacks(w | a.flush())
 	if err != nil {
 		return ErrAddress
 	}
@@ -64,7 +64,7 @@ func (a *Association) SetPathParams(addr netip.AddrPort, p PathParams) error {
 func (a *Association) SetPrimary(addr netip.AddrPort) error {
 	a.mu.Lock()
 	err := a.core.SetPrimary(addr)
-	a.settleLater(a.unlock())
+	a.goCallbacks(a.drainAndUnlock())
 	if err != nil {
 		return ErrAddress
 	}
@@ -75,8 +75,8 @@ func (a *Association) SetPrimary(addr netip.AddrPort) error {
 func (a *Association) Heartbeat(addr netip.AddrPort) error {
 	a.mu.Lock()
 	err := a.core.RequestHeartbeat(a.t.now(), addr)
-	w := a.unlock()
-	a.settleLater(w | a.flush())
+	w := a.drainAndUnlock()
+	a.goCallbacks(w | a.flush())
 	if err != nil {
 		return ErrAddress
 	}

@@ -15,7 +15,7 @@ import (
 // Goroutines that wait for something an upcall will do call it in a loop
 // before they park. It always reports false where sockets cannot be polled.
 func (t *Transport) Poll() bool {
-	t.polling.relieve(t)
+	t.suppression.replaceReader(t)
 	return t.pass()
 }
 
@@ -32,7 +32,7 @@ func (t *Transport) pass() (came bool) {
 		}
 	}
 	if set.canPoll {
-		t.polling.note(t, came)
+		t.suppression.notePoll(t, came)
 	}
 	return came
 }
@@ -40,15 +40,15 @@ func (t *Transport) pass() (came bool) {
 // look is a pass over the sockets by one that will be back soon: the readers stay
 // asleep. One goroutine at a time makes it, which bounds how deep those nest that
 // upcalls make.
-func (t *Transport) look() {
-	if !t.sockets().canPoll || !t.looking.CompareAndSwap(false, true) {
+func (t *Transport) pollAsSender() {
+	if !t.sockets().canPoll || !t.senderPolls.CompareAndSwap(false, true) {
 		return
 	}
-	if !t.polling.quiet.Load() {
-		t.polling.setQuiet(t, true)
+	if !t.suppression.on.Load() {
+		t.suppression.set(t, true)
 	}
 	t.pass()
-	t.looking.Store(false)
+	t.senderPolls.Store(false)
 }
 
 // readAll is one pass over the sockets that says nothing about whether polling
@@ -62,71 +62,71 @@ func (t *Transport) readAll() {
 }
 
 const (
-	// pollsBeforeQuiet is how many polls have to follow one another at an average
+	// pollsBeforeSuppression is how many polls have to follow one another at an average
 	// distance of at most pollGap before the readers of the sockets are no longer
 	// woken for datagrams: a wake-up that comes to nothing, or takes a datagram
 	// to another thread, costs more than a poll.
-	pollsBeforeQuiet = 16
-	pollGap          = 50 * time.Microsecond
-	// readsBeforeQuiet is how many reads in a row make a reader that lingers one of those
+	pollsBeforeSuppression = 16
+	pollGap                = 50 * time.Microsecond
+	// readsBeforeSuppression is how many reads in a row make a reader that lingers one of those
 	// who poll: while it looks itself, each datagram would wake a thread. One that does
-	// not linger, but finds something each time, is after busyBeforeQuiet: it costs as
+	// not linger, but finds something each time, is after busyReadsBeforeSuppression: it costs as
 	// much as some reads to begin and to end.
-	readsBeforeQuiet = 2
-	busyBeforeQuiet  = 16
-	// quietTick is how often it is looked whether polling goes on. It bounds how
+	readsBeforeSuppression     = 2
+	busyReadsBeforeSuppression = 16
+	// minTick is how often it is looked whether polling goes on. It bounds how
 	// long datagrams wait after it ended, together with the constants below.
-	quietTick = 200 * time.Microsecond
-	// Polling that goes on is looked at more seldom, after a steadyShare-th of the time
-	// that it lasted, at most steadyTick: each look wakes a thread, which those who poll
+	minTick = 200 * time.Microsecond
+	// Polling that goes on is looked at more seldom, after a tickShare-th of the time
+	// that it lasted, at most maxTick: each look wakes a thread, which those who poll
 	// share the processors with. Its end shows at the second look after it.
-	steadyTick  = 4 * time.Millisecond
-	steadyShare = 16
+	maxTick   = 4 * time.Millisecond
+	tickShare = 16
 )
 
 // polling keeps the readers asleep while other goroutines, or the only one of them, poll
 // the sockets.
-type polling struct {
-	calls  atomic.Uint32
-	recent atomic.Uint32 // calls since mark
-	mark   atomic.Int64  // a core.Time
-	quiet  atomic.Bool   // the readers are not woken
-	reader atomic.Bool   // as the reader lingers: see take
+type suppression struct {
+	polls       atomic.Uint32
+	recent      atomic.Uint32 // calls since mark
+	mark        atomic.Int64  // a core.Time
+	on          atomic.Bool   // the readers are not woken
+	readerPolls atomic.Bool   // as the reader lingers: see take
 
-	mu    sync.Mutex
-	seen  uint32        // calls at the last tick; guarded by mu
-	timer *time.Timer   // guarded by mu
-	since core.Time     // since when polling goes on; guarded by mu
-	wait  time.Duration // from one tick to the next; guarded by mu. If it is more than quietTick the timers are lax
-	over  bool          // the transport was closed; guarded by mu
+	mu       sync.Mutex
+	seen     uint32        // calls at the last tick; guarded by mu
+	timer    *time.Timer   // guarded by mu
+	since    core.Time     // since when polling goes on; guarded by mu
+	interval time.Duration // from one tick to the next; guarded by mu. If it is more than minTick the timers are lax
+	closed   bool          // the transport was closed; guarded by mu
 }
 
 // note takes in one call of Poll, and whether anything came.
-func (p *polling) note(t *Transport, came bool) {
-	if n := p.calls.Add(1); (came || n%clockEvery == 0) && t.timers.lax.Load() != 0 {
+func (p *suppression) notePoll(t *Transport, came bool) {
+	if n := p.polls.Add(1); (came || n%clockEvery == 0) && t.timers.slack.Load() != 0 {
 		t.timers.poll(t.now())
 	}
-	if !p.quiet.Load() && p.often(t) {
-		p.setQuiet(t, true)
+	if !p.on.Load() && p.frequent(t) {
+		p.set(t, true)
 	}
 }
 
 // often takes in one call of Poll, and reports whether they follow one another.
-func (p *polling) often(t *Transport) bool {
-	if p.recent.Add(1) < pollsBeforeQuiet {
+func (p *suppression) frequent(t *Transport) bool {
+	if p.recent.Add(1) < pollsBeforeSuppression {
 		return false
 	}
 	p.recent.Store(0)
 	now := int64(t.now())
-	return now-p.mark.Swap(now) <= pollsBeforeQuiet*int64(pollGap)
+	return now-p.mark.Swap(now) <= pollsBeforeSuppression*int64(pollGap)
 }
 
-func (p *polling) setQuiet(t *Transport, on bool) {
+func (p *suppression) set(t *Transport, on bool) {
 	p.mu.Lock()
 	// A leader has busy before it gets here, and wants the tick.
-	changed := p.quiet.Load() != on && !(on && p.over) && (on || !t.lead.busy.Load())
+	changed := p.on.Load() != on && !(on && p.closed) && (on || !t.leader.taken.Load())
 	if changed {
-		p.change(t, on)
+		p.apply(t, on)
 	}
 	p.mu.Unlock()
 	if changed && !on {
@@ -137,124 +137,124 @@ func (p *polling) setQuiet(t *Transport, on bool) {
 // take makes the only reader, which lingers, one of those who poll, until reader is
 // false: then others do. It reports whether it is; with several sockets each reader is
 // on its own.
-func (p *polling) take(t *Transport) bool {
-	if p.quiet.Load() || len(t.sockets().list) != 1 || !p.reader.CompareAndSwap(false, true) {
+func (p *suppression) startReader(t *Transport) bool {
+	if p.on.Load() || len(t.sockets().list) != 1 || !p.readerPolls.CompareAndSwap(false, true) {
 		return false
 	}
-	p.setQuiet(t, true)
+	p.set(t, true)
 	return true
 }
 
 // give ends what take began, for the reader that is about to sleep.
-func (p *polling) give(t *Transport) {
-	if p.reader.CompareAndSwap(true, false) {
-		t.readersWake()
+func (p *suppression) stopReader(t *Transport) {
+	if p.readerPolls.CompareAndSwap(true, false) {
+		t.resumeReaders()
 	}
 }
 
 // relieve is for one who polls: if polls follow one another the reader need not.
-func (p *polling) relieve(t *Transport) {
-	if p.reader.Load() && p.often(t) {
-		p.reader.Store(false)
+func (p *suppression) replaceReader(t *Transport) {
+	if p.readerPolls.Load() && p.frequent(t) {
+		p.readerPolls.Store(false)
 	}
 }
 
 // change is called with mu held.
-func (p *polling) change(t *Transport, on bool) {
+func (p *suppression) apply(t *Transport, on bool) {
 	p.recent.Store(0)
-	p.quiet.Store(on)
+	p.on.Store(on)
 	done := true
 	for _, s := range t.sockets().list {
 		done = s.conn.Polled(on) && done
 	}
 	switch {
 	case !on && !done: // the next tick tries again, after it has read
-		p.quiet.Store(true)
-		p.timer.Reset(quietTick)
+		p.on.Store(true)
+		p.timer.Reset(minTick)
 	case !on:
 		p.timer.Stop()
 	case p.timer == nil:
-		p.timer = time.AfterFunc(quietTick, func() { p.tick(t) })
+		p.timer = time.AfterFunc(minTick, func() { p.tick(t) })
 	default:
-		p.timer.Reset(quietTick)
+		p.timer.Reset(minTick)
 	}
-	p.begin(t)
+	p.resetTicks(t)
 }
 
 // begin makes the tick that comes the first one. mu is held.
-func (p *polling) begin(t *Transport) {
-	p.seen, p.since, p.wait = p.calls.Load(), t.now(), quietTick
-	t.timers.relax(0)
+func (p *suppression) resetTicks(t *Transport) {
+	p.seen, p.since, p.interval = p.polls.Load(), t.now(), minTick
+	t.timers.setSlack(0)
 }
 
 // hurry has ticks come as often as in the beginning again.
-func (p *polling) hurry(t *Transport) {
-	if t.timers.lax.Load() == 0 {
+func (p *suppression) restartTicks(t *Transport) {
+	if t.timers.slack.Load() == 0 {
 		return
 	}
 	p.mu.Lock()
-	if p.wait > quietTick && !p.over {
-		p.begin(t)
-		p.timer.Reset(quietTick)
+	if p.interval > minTick && !p.closed {
+		p.resetTicks(t)
+		p.timer.Reset(minTick)
 	}
 	p.mu.Unlock()
 }
 
 // next is called by a tick, with mu held, when the sockets were polled n times since
 // the one before. The next one comes after p.wait.
-func (p *polling) next(t *Transport, n uint32) {
-	if t.lead.busy.Load() || time.Duration(n)*quietTick < p.wait {
-		p.begin(t)
+func (p *suppression) schedule(t *Transport, n uint32) {
+	if t.leader.taken.Load() || time.Duration(n)*minTick < p.interval {
+		p.resetTicks(t)
 		return
 	}
 	p.seen += n
 	lasted := time.Duration(t.now() - p.since)
-	p.wait = min(max(lasted/steadyShare, quietTick), steadyTick)
-	if p.wait > quietTick {
-		t.timers.relax(core.Time(p.wait))
+	p.interval = min(max(lasted/tickShare, minTick), maxTick)
+	if p.interval > minTick {
+		t.timers.setSlack(core.Time(p.interval))
 	}
 }
 
 // tick lets the readers be woken again if nobody polled since the last one.
-func (p *polling) tick(t *Transport) {
+func (p *suppression) tick(t *Transport) {
 	p.mu.Lock()
-	if !p.quiet.Load() || p.over {
+	if !p.on.Load() || p.closed {
 		p.mu.Unlock()
 		return
 	}
-	n := p.calls.Load()
-	t.lead.check(n == p.seen)
+	n := p.polls.Load()
+	t.leader.tick(n == p.seen)
 	if n != p.seen {
-		p.next(t, n-p.seen)
-		p.timer.Reset(p.wait)
+		p.schedule(t, n-p.seen)
+		p.timer.Reset(p.interval)
 		for _, s := range t.sockets().list {
 			s.conn.Unwatch() // it goes on
 		}
 		p.mu.Unlock()
 		return
 	}
-	p.change(t, false)
+	p.apply(t, false)
 	p.mu.Unlock()
 	t.pass()
 }
 
-// readersWake is called before the caller parks: a reader has to take over,
+// resumeReaders is called before the caller parks: a reader has to take over,
 // unless somebody leads.
-func (t *Transport) readersWake() {
-	if t.polling.quiet.Load() && !t.lead.busy.Load() && t.pollers.Load() == 0 {
-		t.polling.setQuiet(t, false)
+func (t *Transport) resumeReaders() {
+	if t.suppression.on.Load() && !t.leader.taken.Load() && t.pollers.Load() == 0 {
+		t.suppression.set(t, false)
 	}
 }
 
 // stop ends it with the transport.
-func (p *polling) stop(t *Transport) {
+func (p *suppression) stop(t *Transport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.over = true
+	p.closed = true
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	t.timers.relax(0)
+	t.timers.setSlack(0)
 }
 
 // DefaultBusyPoll is the default of TransportConfig.BusyPoll: about what it takes
@@ -306,8 +306,8 @@ func (w Wait) End() {
 // reports whether ready did. A goroutine calls it once before it parks.
 func (w Wait) Poll(ready func() bool) bool {
 	ok := w.poll(ready)
-	if !ok && w.w.Limit > 0 {
-		w.t.readersWake()
+	if !ok && w.w.Budget > 0 {
+		w.t.resumeReaders()
 	}
 	return ok
 }
@@ -315,7 +315,7 @@ func (w Wait) Poll(ready func() bool) bool {
 // poll is Poll for a caller that wakes the readers itself before it parks.
 func (w Wait) poll(ready func() bool) bool {
 	t := w.t
-	if w.w.Limit == 0 || !t.startSpin() {
+	if w.w.Budget == 0 || !t.startSpin() {
 		return false
 	}
 	defer t.endSpin()
@@ -353,7 +353,7 @@ func (t *Transport) enterSpin() bool {
 }
 
 // endSpin is called by who stops polling. If it is going to park it calls
-// readersWake then.
+// resumeReaders then.
 func (t *Transport) endSpin() {
 	spinners.Add(-1)
 	t.pollers.Add(-1)
@@ -364,7 +364,7 @@ func (t *Transport) endSpin() {
 // that is shorter than to wake up, or over, and returns the wait for what comes next.
 // began is when it read something. look is told whether the caller spins, or just has
 // another look.
-func (t *Transport) linger(gap spin.Wait, began core.Time, look func(spins bool) (came, over bool)) spin.Wait {
+func (t *Transport) pollForMore(gap spin.Wait, began core.Time, look func(spins bool) (came, over bool)) spin.Wait {
 	choose := t.serving.Load()
 	if choose.Max() <= 0 {
 		return spin.Wait{}
@@ -374,7 +374,7 @@ func (t *Transport) linger(gap spin.Wait, began core.Time, look func(spins bool)
 		gap.End(now)
 		gap = choose.Begin(now)
 		var came, over bool
-		if gap.Limit == 0 || !t.enterSpin() {
+		if gap.Budget == 0 || !t.enterSpin() {
 			if core.Time(now)-began < longRead {
 				return gap
 			}
@@ -432,7 +432,7 @@ const clockEvery = 4
 func (w *Wait) over(came bool) bool {
 	now := int64(w.t.now())
 	if came {
-		w.w.Came(now)
+		w.w.Renew(now)
 	}
 	return w.w.Over(now)
 }

@@ -117,12 +117,12 @@ func TestReadersReadAllThatCame(t *testing.T) {
 	for range 20 {
 		send(3)
 		await()
-		tr.polling.setQuiet(tr, true)
-		tr.polling.mu.Lock()
-		tr.polling.timer.Stop()
-		tr.polling.mu.Unlock()
+		tr.suppression.set(tr, true)
+		tr.suppression.mu.Lock()
+		tr.suppression.timer.Stop()
+		tr.suppression.mu.Unlock()
 		send(5)
-		tr.polling.setQuiet(tr, false)
+		tr.suppression.set(tr, false)
 		await()
 	}
 }
@@ -144,21 +144,21 @@ func TestLinger(t *testing.T) {
 		}
 	}
 	tr.SetBusyRead(-1)
-	if w := tr.linger(spin.Wait{}, never, look(3, false)); w.Counts() || looks > 0 {
+	if w := tr.pollForMore(spin.Wait{}, never, look(3, false)); w.Counts() || looks > 0 {
 		t.Errorf("off: %d looks, %+v", looks, w)
 	}
 	tr.SetBusyRead(time.Minute)
-	if w := tr.linger(spin.Wait{}, never, look(3, true)); w.Counts() || looks != 1 {
+	if w := tr.pollForMore(spin.Wait{}, never, look(3, true)); w.Counts() || looks != 1 {
 		t.Errorf("over: %d looks, %+v", looks, w)
 	}
 	tr.SetBusyRead(20 * time.Millisecond)
-	w := tr.linger(spin.Wait{}, never, look(3, false))
-	if !w.Counts() || w.Limit == 0 || looks < 3+clockEvery {
+	w := tr.pollForMore(spin.Wait{}, never, look(3, false))
+	if !w.Counts() || w.Budget == 0 || looks < 3+clockEvery {
 		t.Errorf("%d looks, %+v", looks, w)
 	}
 	before, _ := tr.serving.Load().Costs()
 	tr.procs.Store(-1 << 20)
-	if w := tr.linger(w, never, look(3, false)); !w.Counts() || looks > 0 {
+	if w := tr.pollForMore(w, never, look(3, false)); !w.Counts() || looks > 0 {
 		t.Errorf("without a processor: %d looks, %+v", looks, w)
 	}
 	if now, _ := tr.serving.Load().Costs(); now == before {
@@ -170,7 +170,7 @@ func TestLinger(t *testing.T) {
 	// What took long to handle may not be all there is.
 	tr.procs.Store(-1 << 20)
 	again := look(3, false)
-	tr.linger(w, 0, func(spins bool) (bool, bool) {
+	tr.pollForMore(w, 0, func(spins bool) (bool, bool) {
 		tr.procs.Store(-1 << 20)
 		return again(spins)
 	})
@@ -188,12 +188,12 @@ func TestSteadyPolling(t *testing.T) {
 		tr.timers.init(tr.now, func([]*Association) {})
 		c := &coming{}
 		tr.set.Store(newSocketSet([]*socket{newSocket(tr, c)}))
-		p := &tr.polling
+		p := &tr.suppression
 		wait := func() (time.Duration, core.Time) {
 			synctest.Wait()
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			return p.wait, core.Time(tr.timers.lax.Load())
+			return p.interval, core.Time(tr.timers.slack.Load())
 		}
 		poll := func(d, gap time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(gap) {
@@ -205,34 +205,34 @@ func TestSteadyPolling(t *testing.T) {
 			if time.Sleep(within); c.quiet.Load() {
 				t.Errorf("nobody is woken %v after the last poll", within)
 			}
-			if w, lax := wait(); w != quietTick || lax != 0 {
+			if w, lax := wait(); w != minTick || lax != 0 {
 				t.Errorf("ticks after %v, timers late by %v, although nobody polls", w, lax)
 			}
 		}
-		for _, lasts := range []time.Duration{2 * quietTick, 10 * time.Millisecond, 2 * steadyShare * steadyTick} {
-			tr.polling.setQuiet(tr, true)
-			poll(lasts, quietTick/8)
-			want := min(max(lasts/steadyShare, quietTick), steadyTick)
+		for _, lasts := range []time.Duration{2 * minTick, 10 * time.Millisecond, 2 * tickShare * maxTick} {
+			tr.suppression.set(tr, true)
+			poll(lasts, minTick/8)
+			want := min(max(lasts/tickShare, minTick), maxTick)
 			w, lax := wait()
-			if w < want*3/4 || w > want || w > quietTick && lax != core.Time(w) || w == quietTick && lax != 0 {
+			if w < want*3/4 || w > want || w > minTick && lax != core.Time(w) || w == minTick && lax != 0 {
 				t.Errorf("after %v: ticks after %v, timers late by %v, want %v", lasts, w, lax, want)
 			}
-			ends(2*want + quietTick)
+			ends(2*want + minTick)
 		}
 		// To poll now and then is not to go on, and who leads is looked at as often as in
 		// the beginning.
-		tr.polling.setQuiet(tr, true)
-		poll(50*time.Millisecond, quietTick/8)
-		poll(3*steadyTick, quietTick*3/2)
+		tr.suppression.set(tr, true)
+		poll(50*time.Millisecond, minTick/8)
+		poll(3*maxTick, minTick*3/2)
 		ends(0)
-		tr.polling.setQuiet(tr, true)
-		poll(50*time.Millisecond, quietTick/8)
-		p.hurry(tr)
-		if w, lax := wait(); w != quietTick || lax != 0 {
+		tr.suppression.set(tr, true)
+		poll(50*time.Millisecond, minTick/8)
+		p.restartTicks(tr)
+		if w, lax := wait(); w != minTick || lax != 0 {
 			t.Errorf("in a hurry: ticks after %v, timers late by %v", w, lax)
 		}
-		poll(50*time.Millisecond, quietTick/8)
-		if p.stop(tr); tr.timers.lax.Load() != 0 {
+		poll(50*time.Millisecond, minTick/8)
+		if p.stop(tr); tr.timers.slack.Load() != 0 {
 			t.Error("timers are late after the end")
 		}
 	})
@@ -241,7 +241,7 @@ func TestSteadyPolling(t *testing.T) {
 // What reads memory here, or an upcall answers, is served without a wake-up of the
 // reader each time.
 func TestReaderLingers(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	p.tb.SetBusyRead(time.Second)
 	defer p.busy()()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
@@ -290,12 +290,12 @@ func TestReaderPolls(t *testing.T) {
 		begun := func() (tr *Transport, s *socket, c *coming) {
 			tr, socks, conns := setup(1)
 			s, c = socks[0], conns[0]
-			c.left.Store(readsBeforeQuiet)
-			for i := range readsBeforeQuiet {
+			c.left.Store(readsBeforeSuppression)
+			for i := range readsBeforeSuppression {
 				if c.quiet.Load() {
 					t.Fatalf("nobody is woken after %d reads", i)
 				}
-				if came, over := s.lingerOnce(true); !came || over {
+				if came, over := s.pollMoreOnce(true); !came || over {
 					t.Fatalf("read %d: came %v, over %v", i, came, over)
 				}
 			}
@@ -305,17 +305,17 @@ func TestReaderPolls(t *testing.T) {
 			return tr, s, c
 		}
 		tr, s, c := begun()
-		if came, over := s.lingerOnce(true); came || over {
+		if came, over := s.pollMoreOnce(true); came || over {
 			t.Errorf("with nothing to read: came %v, over %v", came, over)
 		}
 		for range 10 {
-			time.Sleep(quietTick / 2)
-			if s.lingerOnce(true); !c.quiet.Load() {
+			time.Sleep(minTick / 2)
+			if s.pollMoreOnce(true); !c.quiet.Load() {
 				t.Fatal("the tick ended it")
 			}
 		}
-		s.endLinger()
-		if c.quiet.Load() || s.polls || tr.polling.reader.Load() {
+		s.endPolling()
+		if c.quiet.Load() || s.polls || tr.suppression.readerPolls.Load() {
 			t.Error("nobody is woken although the reader sleeps")
 		}
 
@@ -325,21 +325,21 @@ func TestReaderPolls(t *testing.T) {
 		for range 100 {
 			time.Sleep(2 * pollGap)
 			tr.Poll()
-			tr.look()
-			if _, over := s.lingerOnce(true); over {
+			tr.pollAsSender()
+			if _, over := s.pollMoreOnce(true); over {
 				t.Fatal("the reader gives way to one who polls now and then")
 			}
 		}
-		for range 2 * pollsBeforeQuiet {
+		for range 2 * pollsBeforeSuppression {
 			tr.Poll()
 		}
-		if _, over := s.lingerOnce(true); !over {
+		if _, over := s.pollMoreOnce(true); !over {
 			t.Error("the reader goes on although others poll")
 		}
-		if s.endLinger(); !c.quiet.Load() {
+		if s.endPolling(); !c.quiet.Load() {
 			t.Error("who polls is disturbed")
 		}
-		time.Sleep(2 * steadyTick)
+		time.Sleep(2 * maxTick)
 		if c.quiet.Load() {
 			t.Error("nobody reads")
 		}
@@ -347,33 +347,33 @@ func TestReaderPolls(t *testing.T) {
 		// One that does not linger, but finds something each time, is one of those who
 		// poll later.
 		_, socks, conns := setup(1)
-		conns[0].left.Store(busyBeforeQuiet)
-		for i := range busyBeforeQuiet {
+		conns[0].left.Store(busyReadsBeforeSuppression)
+		for i := range busyReadsBeforeSuppression {
 			if conns[0].quiet.Load() {
 				t.Fatalf("nobody is woken after %d reads", i)
 			}
-			socks[0].lingerOnce(false)
+			socks[0].pollMoreOnce(false)
 		}
 		if !conns[0].quiet.Load() {
 			t.Error("somebody is woken although the reader looks, and finds something each time")
 		}
-		socks[0].endLinger()
+		socks[0].endPolling()
 
 		tr, socks, conns = setup(1)
-		tr.polling.setQuiet(tr, true)
-		conns[0].left.Store(2 * readsBeforeQuiet)
-		for range 2 * readsBeforeQuiet {
-			if _, over := socks[0].lingerOnce(true); !over || socks[0].polls {
+		tr.suppression.set(tr, true)
+		conns[0].left.Store(2 * readsBeforeSuppression)
+		for range 2 * readsBeforeSuppression {
+			if _, over := socks[0].pollMoreOnce(true); !over || socks[0].polls {
 				t.Error("the reader takes it from others")
 			}
 		}
-		tr.polling.setQuiet(tr, false)
+		tr.suppression.set(tr, false)
 
 		// Where there are several readers each is on its own.
 		_, socks, conns = setup(2)
-		conns[0].left.Store(2 * readsBeforeQuiet)
-		for range 2 * readsBeforeQuiet {
-			if _, over := socks[0].lingerOnce(true); over || conns[1].quiet.Load() {
+		conns[0].left.Store(2 * readsBeforeSuppression)
+		for range 2 * readsBeforeSuppression {
+			if _, over := socks[0].pollMoreOnce(true); over || conns[1].quiet.Load() {
 				t.Error("one of two readers silences the other socket")
 			}
 		}
@@ -425,14 +425,14 @@ func TestReadersTakeOverLater(t *testing.T) {
 		for _, refusals := range []int32{0, 3} {
 			c.refusals.Store(refusals)
 			c.reads.Store(0)
-			tr.polling.setQuiet(tr, true)
-			tr.polling.setQuiet(tr, false)
-			if quiet := tr.polling.quiet.Load(); quiet != (refusals > 0) {
+			tr.suppression.set(tr, true)
+			tr.suppression.set(tr, false)
+			if quiet := tr.suppression.on.Load(); quiet != (refusals > 0) {
 				t.Fatalf("refused %d times: quiet %v", refusals, quiet)
 			}
 			time.Sleep(time.Second)
-			if tr.polling.quiet.Load() || c.reads.Load() <= refusals {
-				t.Errorf("refused %d times: still quiet %v, %d reads", refusals, tr.polling.quiet.Load(), c.reads.Load())
+			if tr.suppression.on.Load() || c.reads.Load() <= refusals {
+				t.Errorf("refused %d times: still quiet %v, %d reads", refusals, tr.suppression.on.Load(), c.reads.Load())
 			}
 		}
 	})

@@ -56,7 +56,7 @@ func (a *Association) Admit() {
 	a.admitBy = 0
 	now := a.t.now()
 	a.core.SetRecvBuffer(a.ep.core.RecvBuffer)
-	a.settleLater(a.flushLocked(now))
+	a.goCallbacks(a.flushLocked(now))
 }
 
 // ExtendProbation lets an association that is on probation go on for d from now, or for

@@ -94,9 +94,9 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 		if ok {
 			a.active()
 			if a.core.WantTransmit() {
-				a.settleLater(a.flushLocked(a.t.now()))
+				a.goCallbacks(a.flushLocked(a.t.now()))
 			} else {
-				a.settleLater(a.unlock())
+				a.goCallbacks(a.drainAndUnlock())
 			}
 			w.End()
 			info.set(a, &i)
@@ -113,7 +113,7 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 		}
 		if w.t == nil {
 			w = a.t.BeginWait()
-			spin = w.w.Limit > 0
+			spin = w.w.Budget > 0
 		}
 		if spin {
 			posted := a.postBuffer(stream, buf)
@@ -137,7 +137,7 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			a.mu.Unlock()
 		} else {
 			if woken {
-				a.unlock() // the wake-up was for somebody who wants it
+				a.drainAndUnlock() // the wake-up was for somebody who wants it
 			} else {
 				a.mu.Unlock()
 			}
@@ -294,7 +294,7 @@ func (e *Endpoint) becomeMany() {
 	}
 	for _, a := range e.Associations() {
 		a.mu.Lock()
-		a.settle(a.unlock())
+		a.runCallbacks(a.drainAndUnlock())
 	}
 }
 

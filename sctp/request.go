@@ -30,8 +30,8 @@ func (a *Association) ask(ctx context.Context, do func(*core.Assoc, core.Time) (
 		a.requests = map[uint32]*request{}
 	}
 	a.requests[id] = r
-	w := a.unlock()
-	a.settleLater(w | a.flush())
+	w := a.drainAndUnlock()
+	a.goCallbacks(w | a.flush())
 	select {
 	case <-r.ch:
 		return r.err
@@ -114,7 +114,7 @@ func (a *Association) SetStreamPriority(stream, value uint16) error {
 func (a *Association) PauseStream(stream uint16, on bool) {
 	a.mu.Lock()
 	a.core.PausePieces(stream, on)
-	if a.unlock() != 0 {
-		a.settleLater(workEvents)
+	if a.drainAndUnlock() != 0 {
+		a.goCallbacks(deferredEvents)
 	}
 }

@@ -29,7 +29,7 @@ func (a *Association) TrySend(msg []byte, opts SendOptions) error {
 }
 
 // Flush transmits what sends with More left unsent.
-func (a *Association) Flush() { a.settleLater(a.flush()) }
+func (a *Association) Flush() { a.goCallbacks(a.flush()) }
 
 // stopped makes send and recv return at once instead of waiting. It is a
 // channel that is never used: only its identity counts.
@@ -38,7 +38,7 @@ var stopped = make(<-chan struct{})
 // send queues a message. It waits for room until stop or expired is closed, and
 // then returns errStopped or errExpired.
 func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *SendOptions) error {
-	a.fetchToSend()
+	a.prefetchForSend()
 	var m core.Message
 	if opts.Owner == nil && len(msg) >= minBorrow && !opts.More && a.canBorrow.Load() && a.flushing.Load() == 0 {
 		newMessage(&m, nil, opts)
@@ -58,10 +58,10 @@ func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 	out, ok := a.core.SendSmall(now, m, b.space(), &b.tx)
 	if !ok {
 		batchBufs.Put(b)
-		a.settleLater(a.transmitAll(now)) // for whoever left that to us meanwhile
+		a.goCallbacks(a.transmitAll(now)) // for whoever left that to us meanwhile
 		return false
 	}
-	looks = looks && a.sentMuch(len(m.Header)+len(m.Body), false) && a.looks(now)
+	looks = looks && a.countUnread(len(m.Header)+len(m.Body), false) && a.maySenderPoll(now)
 	a.mu.Unlock()
 	a.t.send(out, b)
 	batchBufs.Put(b)
@@ -70,12 +70,12 @@ func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 	if a.flushing.CompareAndSwap(1, 0) {
 		a.t.flushes.Add(-1)
 		a.arm()
-		a.settleLater(a.unlock())
+		a.goCallbacks(a.drainAndUnlock())
 	} else {
-		a.settleLater(a.transmitAll(a.t.now()))
+		a.goCallbacks(a.transmitAll(a.t.now()))
 	}
 	if looks {
-		a.t.look()
+		a.t.pollAsSender()
 	}
 	return true
 }
@@ -99,35 +99,35 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 		err := a.core.Send(a.sendTime(m), m)
 		if err != core.ErrWouldBlock || stop == stopped {
 			if err != nil {
-				a.settleLater(a.unlock())
+				a.goCallbacks(a.drainAndUnlock())
 				own.free()
 				return a.sendError(err)
 			}
 			n := len(m.Header) + len(m.Body)
-			long := n > lookLeast
-			look := stop != stopped && a.sentMuch(n, m.Borrowed) && !(long && (more || !m.Borrowed && a.shouldCork())) && a.looks(a.t.now())
+			long := n > minCounted
+			look := stop != stopped && a.countUnread(n, m.Borrowed) && !(long && (more || !m.Borrowed && a.shouldCork())) && a.maySenderPoll(a.t.now())
 			if look && long {
-				a.settleLater(a.unlock())
-				a.t.look()
+				a.goCallbacks(a.drainAndUnlock())
+				a.t.pollAsSender()
 				a.mu.Lock()
 			}
-			a.settleLater(a.launch(more))
+			a.goCallbacks(a.launch(more))
 			if look && !long {
-				a.t.look()
+				a.t.pollAsSender()
 			}
 			return nil
 		}
 		// Room comes with acknowledgements: whatever was left unsent has to go.
 		wt := a.writers.add(0)
 		a.mu.Unlock()
-		a.settleLater(a.flush())
+		a.goCallbacks(a.flush())
 		err = a.t.waitOn(wt, stop, expired)
 		var k wakeList
 		a.mu.Lock()
 		if a.writers.recycle(wt) && err != nil {
 			a.writers.takeFirst(&k) // the wake-up was for somebody who wants it
 		}
-		a.looked = a.t.now()
+		a.senderPolled = a.t.now()
 		a.mu.Unlock()
 		k.wake()
 		if err != nil {
@@ -138,41 +138,41 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 }
 
 const (
-	// lookEvery is how many bytes one who sends more than there is room for sends
-	// until it reads the sockets itself. A message counts as lookLeast or more.
+	// pollEvery is how many bytes one who sends more than there is room for sends
+	// until it reads the sockets itself. A message counts as minCounted or more.
 	//
 	// With longer messages it reads before a train leaves: acknowledgements let go
 	// what waits, and after the train that would be the short rest of one. With
 	// shorter ones after it, so that the receiver has something to do meanwhile.
-	lookEvery = 128 << 10
-	lookLeast = 512
+	pollEvery  = 128 << 10
+	minCounted = 512
 	// borrowedShare is by how much less a message that is lent counts: its packets have left
 	// when the next one comes, and while there is room in the windows to lend that, too,
 	// acknowledgements are cheaper to read several at a time.
 	borrowedShare = 4
-	// lookGap is how long ago the last time may be, or the last wait for room.
-	lookGap = core.Time(quietTick)
+	// maxPollAge is how long ago the last time may be, or the last wait for room.
+	maxPollAge = core.Time(minTick)
 )
 
-// sentMuch reports, of one who sends n bytes, which may be lent, whether it is time to ask
+// countUnread reports, of one who sends n bytes, which may be lent, whether it is time to ask
 // looks. a.mu is held.
-func (a *Association) sentMuch(n int, lent bool) bool {
+func (a *Association) countUnread(n int, lent bool) bool {
 	if lent {
 		n /= borrowedShare
 	}
-	a.unread += max(n, lookLeast)
-	return a.unread >= lookEvery
+	a.unread += max(n, minCounted)
+	return a.unread >= pollEvery
 }
 
 // looks reports whether one who sent much should read the sockets: acknowledgements
 // that wake a reader take the state of the association to another processor and back.
 // a.mu is held.
-func (a *Association) looks(now core.Time) bool {
+func (a *Association) maySenderPoll(now core.Time) bool {
 	a.unread = 0
-	if now-a.looked > lookGap {
+	if now-a.senderPolled > maxPollAge {
 		return false
 	}
-	a.looked = now
+	a.senderPolled = now
 	return true
 }
 
@@ -203,10 +203,10 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 
 // launch transmits what was queued, unless more follows at once or it may wait for
 // others to join it. It releases a.mu.
-func (a *Association) launch(more bool) work {
+func (a *Association) launch(more bool) deferred {
 	a.active()
 	if more || !a.core.Borrowing() && a.shouldCork() {
-		return a.unlock()
+		return a.drainAndUnlock()
 	}
 	return a.flushLocked(a.t.now())
 }
@@ -238,7 +238,7 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	if len(batch) == 0 {
 		return 0, nil
 	}
-	a.fetchToSend()
+	a.prefetchForSend()
 	a.mu.Lock()
 	var m core.Message
 	for n < len(batch) {
@@ -250,9 +250,9 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 		n++
 	}
 	if n == 0 {
-		a.settleLater(a.unlock())
+		a.goCallbacks(a.drainAndUnlock())
 	} else {
-		a.settleLater(a.launch(err == nil && batch[n-1].More))
+		a.goCallbacks(a.launch(err == nil && batch[n-1].More))
 	}
 	if err != nil {
 		err = a.sendError(err)
@@ -284,7 +284,7 @@ func (a *Association) TrySendSeries(s Series, opts SendOptions) error {
 	if opts.Owner == nil || s.Unit <= 0 {
 		return ErrOptions
 	}
-	a.fetchToSend()
+	a.prefetchForSend()
 	var m core.Message
 	newMessage(&m, s.Body, &opts) // no copy, as there is an owner
 	m.SegmentSize, m.Headers = s.Unit, s.Headers

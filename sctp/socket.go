@@ -30,22 +30,22 @@ type socket struct {
 
 	// mu serialises receiving: reading and the first part of handling, so
 	// that packets reach their associations in order.
-	mu    sync.Mutex
-	bufs  [udpio.MaxBatch]*slab.Buf  // guarded by mu, but for the goroutine in conn.Read
-	metas [udpio.MaxBatch]udpio.Meta // likewise
-	pkt   core.Packet                // guarded by mu
-	reply []byte                     // guarded by mu
-	last  *Association               // guarded by mu: where the last packet went
-	late  *Association               // guarded by mu: has something to settle, see processDeferredSack
+	mu           sync.Mutex
+	bufs         [udpio.MaxBatch]*slab.Buf  // guarded by mu, but for the goroutine in conn.Read
+	metas        [udpio.MaxBatch]udpio.Meta // likewise
+	pkt          core.Packet                // guarded by mu
+	reply        []byte                     // guarded by mu
+	last         *Association               // guarded by mu: where the last packet went
+	deferredSACK *Association               // guarded by mu: has something to settle, see processDeferredSack
 
 	removed atomic.Bool // by RemoveAddr
 
 	refused atomic.Int32 // polls in a row that found somebody else at it
 
 	// Of the goroutine that reads, and lingers.
-	lingers func(spins bool) (came, over bool) // lingerOnce, made once
-	reads   int                                // since it began
-	polls   bool                               // it is one of those who poll, see polling.take
+	pollMore func(spins bool) (came, over bool) // pollMoreOnce, made once
+	reads    int                                // since it began
+	polls    bool                               // it is one of those who poll, see polling.take
 }
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
@@ -53,7 +53,7 @@ func newSocket(t *Transport, c udpio.Conn) *socket {
 	for i := range s.bufs {
 		s.bufs[i] = t.slabs.Get()
 	}
-	s.lingers = s.lingerOnce
+	s.pollMore = s.pollMoreOnce
 	return s
 }
 
@@ -68,8 +68,8 @@ func (s *socket) readLoop() {
 			failures = 0
 			began := s.handle(n)
 			if s.conn.CanPoll() {
-				gap = s.t.linger(gap, began, s.lingers)
-				s.endLinger()
+				gap = s.t.pollForMore(gap, began, s.pollMore)
+				s.endPolling()
 			}
 			continue
 		}
@@ -87,32 +87,32 @@ func (s *socket) readLoop() {
 	}
 }
 
-// lingerOnce is a look of the reader for more, unless others poll or it is to end.
-func (s *socket) lingerOnce(spins bool) (came, over bool) {
+// pollMoreOnce is a look of the reader for more, unless others poll or it is to end.
+func (s *socket) pollMoreOnce(spins bool) (came, over bool) {
 	t := s.t
 	came = s.poll(true)
 	if came {
 		s.reads++
 	}
-	if !s.polls && s.reads >= readsBeforeQuiet && (spins || s.reads >= busyBeforeQuiet) {
-		s.polls = t.polling.take(t)
+	if !s.polls && s.reads >= readsBeforeSuppression && (spins || s.reads >= busyReadsBeforeSuppression) {
+		s.polls = t.suppression.startReader(t)
 	}
 	if s.polls {
-		t.polling.note(t, came)
-		over = !t.polling.reader.Load()
+		t.suppression.notePoll(t, came)
+		over = !t.suppression.readerPolls.Load()
 	} else {
-		over = t.polling.quiet.Load()
+		over = t.suppression.on.Load()
 	}
 	return came, over || t.demux.isClosed()
 }
 
-// endLinger is called by the reader when it does not linger any more.
-func (s *socket) endLinger() {
+// endPolling is called by the reader when it does not linger any more.
+func (s *socket) endPolling() {
 	s.reads = 0
 	if s.polls {
 		s.polls = false
-		s.settleLate() // if another one polls it may have done so already
-		s.t.polling.give(s.t)
+		s.processDeferredSACK() // if another one polls it may have done so already
+		s.t.suppression.stopReader(s.t)
 	}
 }
 
@@ -150,7 +150,7 @@ func (s *socket) read() bool {
 // took takes in n trains that were read. It is called with mu locked and unlocks it.
 func (s *socket) took(n int) bool {
 	if n == 0 {
-		s.settle()
+		s.unlockAndProcessSACK()
 		return false
 	}
 	if n > 1 || !s.receiveSmall() {
@@ -161,11 +161,11 @@ func (s *socket) took(n int) bool {
 
 // touched is an association that received something in a batch.
 type touched struct {
-	a       *Association
-	packets int
-	work    work
-	idle    bool // it had nothing to send, and its timer is set
-	late    bool // an acknowledgement was put off
+	a            *Association
+	packets      int
+	deferred     deferred
+	idle         bool // it had nothing to send, and its timer is set
+	deferredSACK bool // an acknowledgement was put off
 
 	flushing int32 // of a, while flushList has it
 }
@@ -182,11 +182,11 @@ func (s *socket) handle(n int) core.Time {
 	var list [batchAssocs]touched
 	done := list[:0]
 	cur := touched{}
-	late := s.late
-	s.late = nil
+	late := s.deferredSACK
+	s.deferredSACK = nil
 	datagrams, bytes := 0, 0
-	if t.demux.crowded() {
-		s.ahead(n)
+	if t.demux.prefetches() {
+		s.prefetchBatch(n)
 	}
 	for i := range n {
 		buf, m := s.bufs[i], &s.metas[i]
@@ -216,7 +216,7 @@ func (s *socket) handle(n int) core.Time {
 			datagrams++
 			s.pkt.Data = d
 			// Who polls is back soon, and takes in what was put off if nothing came.
-			s.pkt.DeferSack = n == 1 && len(d) == len(buf.B) && s.conn.CanPoll() && t.polling.quiet.Load()
+			s.pkt.DeferSack = n == 1 && len(d) == len(buf.B) && s.conn.CanPoll() && t.suppression.on.Load()
 			if len(d) < 12 { // no SCTP common header
 				t.count.bad.Add(1)
 				continue
@@ -268,8 +268,8 @@ func (s *socket) handle(n int) core.Time {
 			s.bufs[i] = t.slabs.Get()
 		}
 	}
-	if cur.late {
-		s.late = cur.a
+	if cur.deferredSACK {
+		s.deferredSACK = cur.a
 	}
 	s.pkt = core.Packet{}
 	s.mu.Unlock()
@@ -280,33 +280,33 @@ func (s *socket) handle(n int) core.Time {
 		t.finishAll(done)
 	}
 	if late != nil && late != cur.a {
-		late.settleSack()
+		late.processDeferredSACK()
 	}
-	if cur.late && !t.polling.quiet.Load() {
-		s.settleLate() // who ended the polling may have found this at work
+	if cur.deferredSACK && !t.suppression.on.Load() {
+		s.processDeferredSACK() // who ended the polling may have found this at work
 	}
 	return now
 }
 
-// settleLate is for one who is about to park.
-func (s *socket) settleLate() {
+// processDeferredSACK is for one who is about to park.
+func (s *socket) processDeferredSACK() {
 	s.mu.Lock()
-	s.settle()
+	s.unlockAndProcessSACK()
 }
 
 // settle settles what handle put off. It is called with mu locked and unlocks it.
-func (s *socket) settle() {
-	late := s.late
-	s.late = nil
+func (s *socket) unlockAndProcessSACK() {
+	late := s.deferredSACK
+	s.deferredSACK = nil
 	s.mu.Unlock()
 	if late != nil {
-		late.settleSack()
+		late.processDeferredSACK()
 	}
 }
 
 // processDeferredSack takes in an acknowledgement that was put off: the answer that it may have
 // come with was more urgent.
-func (a *Association) settleSack() {
+func (a *Association) processDeferredSACK() {
 	a.mu.Lock()
 	if !a.core.HasDeferredSack() { // who sent has taken it in, and may have set no timer
 		a.arm()
@@ -315,11 +315,11 @@ func (a *Association) settleSack() {
 	}
 	a.core.ProcessDeferredSack()
 	if now := a.t.now(); !a.core.Idle(now) {
-		a.settle(a.flushLocked(now))
+		a.runCallbacks(a.flushLocked(now))
 		return
 	}
 	a.arm()
-	a.settle(a.unlock())
+	a.runCallbacks(a.drainAndUnlock())
 }
 
 // find looks an association up by its local verification tag.
@@ -338,11 +338,11 @@ func (s *socket) find(tag uint32) *Association {
 // finish.
 func (c *touched) leave(now core.Time, list []touched) []touched {
 	c.a.core.EndBatch(now)
-	c.late = c.a.core.HasDeferredSack()
+	c.deferredSACK = c.a.core.HasDeferredSack()
 	if c.idle = c.a.core.Idle(now); c.idle {
 		c.a.arm()
 	}
-	c.work = c.a.unlock()
+	c.deferred = c.a.drainAndUnlock()
 	return c.note(list)
 }
 
@@ -351,7 +351,7 @@ func (c *touched) note(list []touched) []touched {
 	for i := range list {
 		if list[i].a == c.a {
 			list[i].packets += c.packets
-			list[i].work |= c.work
+			list[i].deferred |= c.deferred
 			list[i].idle = c.idle
 			return list
 		}
@@ -371,30 +371,32 @@ const smallBatch = 2
 func (t *Transport) finishAll(list []touched) {
 	for i := range list {
 		if c := &list[i]; c.upcallsFirst() {
-			c.a.settle(c.work)
-			c.work = 0
+			c.a.runCallbacks(c.deferred)
+			c.deferred = 0
 		}
 	}
 	t.flushList(list)
 	for i := range list {
-		list[i].a.settle(list[i].work)
+		list[i].a.runCallbacks(list[i].deferred)
 	}
 }
 
 // upcallsFirst reports whether upcalls come before packets are sent.
-func (c *touched) upcallsFirst() bool { return c.packets <= smallBatch && c.work&workEvents == 0 }
+func (c *touched) upcallsFirst() bool {
+	return c.packets <= smallBatch && c.deferred&deferredEvents == 0
+}
 
 // finish answers a batch. No lock of an association is held. The last words of
 // an association come before anybody learns of its end, because the socket may
 // be closed then.
 func (c *touched) finish() {
 	if c.idle {
-		c.a.settle(c.work)
+		c.a.runCallbacks(c.deferred)
 	} else if !c.upcallsFirst() {
-		c.work |= c.a.flush()
-		c.a.settle(c.work)
+		c.deferred |= c.a.flush()
+		c.a.runCallbacks(c.deferred)
 	} else {
-		c.a.settle(c.work)
-		c.a.settle(c.a.flush())
+		c.a.runCallbacks(c.deferred)
+		c.a.runCallbacks(c.a.flush())
 	}
 }

@@ -129,7 +129,7 @@ func (t *Transport) addConn(c udpio.Conn) (netip.AddrPort, error) {
 		c.Close()
 		return netip.AddrPort{}, err
 	}
-	t.lead.add(c)
+	t.leader.add(c)
 	t.set.Store(set)
 	t.readers.Add(1)
 	go s.readLoop()

@@ -47,7 +47,7 @@ func (t *tagTable) get(tag uint32) *Association {
 }
 
 // fetch has the processor fetch where a tag is looked for.
-func (t *tagTable) fetch(tag uint32) {
+func (t *tagTable) prefetch(tag uint32) {
 	if n := len(t.slots); n > 0 {
 		prefetch.Range(unsafe.Pointer(&t.slots[tag&uint32(n-1)]), 1)
 	}
@@ -66,8 +66,8 @@ func (t *tagTable) put(tag uint32, a *Association) {
 		}
 	}
 	t.slots[t.find(tag)] = tagSlot{tag, a}
-	if t.n.Store(int32(n)); n == crowd {
-		crowds.Add(1)
+	if t.n.Store(int32(n)); n == manyAssociations {
+		transportsWithMany.Add(1)
 	}
 }
 
@@ -86,7 +86,7 @@ func (t *tagTable) remove(tag uint32) {
 		}
 	}
 	t.slots[free] = tagSlot{}
-	if t.n.Add(-1) == crowd-1 {
-		crowds.Add(-1)
+	if t.n.Add(-1) == manyAssociations-1 {
+		transportsWithMany.Add(-1)
 	}
 }

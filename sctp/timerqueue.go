@@ -23,7 +23,7 @@ type timerQueue struct {
 
 	// While goroutines poll they call poll: lax is by how much the timer of the runtime
 	// may be late meanwhile, as each time that it fires it wakes a thread.
-	lax    atomic.Int64 // a core.Time
+	slack  atomic.Int64 // a core.Time
 	next   atomic.Int64 // the earliest entry, 0 if there is none; written under mu
 	polled atomic.Bool  // somebody is in poll
 
@@ -91,8 +91,8 @@ func (q *timerQueue) set(s *timerSlot, at core.Time) {
 	}
 	q.mu.Lock()
 	if s.owner != nil {
-		q.cover(s)
-		q.rewind()
+		q.enqueue(s)
+		q.rearm()
 	}
 	q.mu.Unlock()
 }
@@ -113,7 +113,7 @@ func (q *timerQueue) drop(s *timerSlot) {
 }
 
 // cover queues s, if its deadline would be missed otherwise. q.mu is held.
-func (q *timerQueue) cover(s *timerSlot) {
+func (q *timerQueue) enqueue(s *timerSlot) {
 	for {
 		at, queued := core.Time(s.at.Load()), core.Time(s.queued.Load())
 		if at == never || queued != 0 && queued <= at {
@@ -153,7 +153,7 @@ func (q *timerQueue) top() *timerHeap {
 
 // settle brings the heaps up to date until the earliest entry is a deadline that was
 // not moved, and returns its heap, nil if there is none. q.mu is held.
-func (q *timerQueue) settle() *timerHeap {
+func (q *timerQueue) prune() *timerHeap {
 	for {
 		h := q.top()
 		if h == nil {
@@ -164,12 +164,12 @@ func (q *timerQueue) settle() *timerHeap {
 			return h
 		}
 		q.remove(top.slot, h.which)
-		q.cover(top.slot)
+		q.enqueue(top.slot)
 	}
 }
 
 // rewind has the timer fire earlier, if it has to. q.mu is held.
-func (q *timerQueue) rewind() {
+func (q *timerQueue) rearm() {
 	h := q.top()
 	if h == nil {
 		q.next.Store(0)
@@ -181,7 +181,7 @@ func (q *timerQueue) rewind() {
 		return
 	}
 	q.seen = q.now()
-	d := max(at-q.seen, core.Time(q.lax.Load()), 0)
+	d := max(at-q.seen, core.Time(q.slack.Load()), 0)
 	if at = q.seen + d; q.wake != 0 && q.wake <= at {
 		return
 	}
@@ -194,10 +194,10 @@ func (q *timerQueue) rewind() {
 }
 
 // relax sets how late the timer may be, while there are others who call poll.
-func (q *timerQueue) relax(by core.Time) {
-	if by < core.Time(q.lax.Swap(int64(by))) {
+func (q *timerQueue) setSlack(by core.Time) {
+	if by < core.Time(q.slack.Swap(int64(by))) {
 		q.mu.Lock()
-		q.rewind()
+		q.rearm()
 		q.mu.Unlock()
 	}
 }
@@ -228,7 +228,7 @@ func (q *timerQueue) expire() {
 	now := q.now()
 	q.seen = now
 	for len(due) < maxDue {
-		h := q.settle()
+		h := q.prune()
 		if h == nil || h.list[0].at > now {
 			break
 		}
@@ -237,10 +237,10 @@ func (q *timerQueue) expire() {
 			due = append(due, s.owner)
 		}
 		q.remove(s, h.which)
-		q.cover(s)
+		q.enqueue(s)
 	}
 	// Before they are called: what a call waits for may be a timer.
-	q.rewind()
+	q.rearm()
 	q.mu.Unlock()
 	if len(due) > 0 {
 		q.fire(due)

@@ -231,7 +231,7 @@ func TestTimerQueuePolled(t *testing.T) {
 				t.Errorf("at %d: fired %v", q.now(), all)
 			}
 		}
-		q.relax(lax)
+		q.setSlack(lax)
 		q.set(s, q.now()+d)
 		wait(d - 1)
 		q.poll(q.now())
@@ -251,11 +251,11 @@ func TestTimerQueuePolled(t *testing.T) {
 
 		set = q.now()
 		q.set(s, set+d)
-		q.relax(0)
+		q.setSlack(0)
 		wait(d)
 		want(set + d)
 
-		q.relax(lax)
+		q.setSlack(lax)
 		set = q.now()
 		q.set(s, set+3*lax) // far enough not to be late
 		wait(3 * lax)

@@ -32,22 +32,22 @@ type Transport struct {
 	replies replyLimit
 	readers sync.WaitGroup
 
-	polling  polling
-	lead     lead
-	drain    func()      // readAll, called so that escape analysis sees no recursion
-	looking  atomic.Bool // a sender makes a pass over the sockets
-	spinning spin.Chooser
-	serving  atomic.Pointer[spin.Chooser] // of those who read
-	procs    atomic.Int32                 // runtime.GOMAXPROCS, which takes a lock
-	pollers  atomic.Int32
-	others   yielder
-	follower *follower    // nil without TransportConfig.AutoAddrs
-	flushes  atomic.Int32 // goroutines that transmit
-	opened   core.Time    // when it was made
-	lost     atomic.Pointer[lostError]
-	closed   atomic.Bool   // Close was called
-	over     chan struct{} // closed when everything has ended
-	count    transportCounters
+	suppression suppression
+	leader      leadership
+	drain       func()      // readAll, called so that escape analysis sees no recursion
+	senderPolls atomic.Bool // a sender makes a pass over the sockets
+	spinning    spin.Chooser
+	serving     atomic.Pointer[spin.Chooser] // of those who read
+	procs       atomic.Int32                 // runtime.GOMAXPROCS, which takes a lock
+	pollers     atomic.Int32
+	others      yielder
+	follower    *follower    // nil without TransportConfig.AutoAddrs
+	flushes     atomic.Int32 // goroutines that transmit
+	opened      core.Time    // when it was made
+	lost        atomic.Pointer[lostError]
+	closed      atomic.Bool   // Close was called
+	over        chan struct{} // closed when everything has ended
+	count       transportCounters
 }
 
 // transportCounters are what Stats is made of.
@@ -103,12 +103,12 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		return nil, err
 	}
 	t.set.Store(set)
-	t.spinning.Patiently(t.cfg.BusyPoll)
+	t.spinning.InitExtending(t.cfg.BusyPoll)
 	t.SetBusyRead(t.cfg.BusyPoll)
 	t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	t.drain = t.readAll
 	t.timers.init(t.now, t.onTimers)
-	t.lead.init(t)
+	t.leader.init(t)
 	for _, s := range list {
 		t.readers.Add(1)
 		go s.readLoop()
@@ -267,8 +267,8 @@ func (t *Transport) end() error {
 		e.Close()
 	}
 	t.waitFlushes()
-	t.polling.stop(t)
-	t.lead.stopAll()
+	t.suppression.stop(t)
+	t.leader.stopAll()
 	t.setMu.Lock()
 	list := t.sockets().list
 	t.setMu.Unlock()

@@ -14,7 +14,7 @@ type upcalls struct {
 	notes            []Notification
 	releases         []core.Release
 	piece            Piece
-	later            func() // settleAll, for settleLater; made once
+	later            func() // runAllCallbacks, for goCallbacks; made once
 }
 
 // piecePool has arrays for the pieces that are on their way to the user.
@@ -25,35 +25,35 @@ const maxPieces = 64
 
 // settle makes the upcalls that are due, on one goroutine at a time: if one is
 // at it already it does the rest, too. No lock is held.
-func (a *Association) settle(w work) {
-	if w != 0 && a.settling.Add(1) == 1 {
-		a.settleAll()
+func (a *Association) runCallbacks(w deferred) {
+	if w != 0 && a.callbacks.Add(1) == 1 {
+		a.runAllCallbacks()
 	}
 }
 
-// settleLater is settle for callers that may hold locks which upcalls want: the
+// goCallbacks is settle for callers that may hold locks which upcalls want: the
 // upcalls come on another goroutine. Pieces need no care: whoever made them
 // readable settles.
-func (a *Association) settleLater(w work) {
-	if w&workEvents != 0 && a.settling.Add(1) == 1 {
+func (a *Association) goCallbacks(w deferred) {
+	if w&deferredEvents != 0 && a.callbacks.Add(1) == 1 {
 		if a.calls.later == nil {
-			a.calls.later = a.settleAll
+			a.calls.later = a.runAllCallbacks
 		}
 		go a.calls.later()
 	}
 }
 
-func (a *Association) settleAll() {
+func (a *Association) runAllCallbacks() {
 	for {
-		n := a.settling.Load()
-		a.runUpcalls()
-		if a.settling.CompareAndSwap(n, 0) {
+		n := a.callbacks.Load()
+		a.runCallbacksOnce()
+		if a.callbacks.CompareAndSwap(n, 0) {
 			return
 		}
 	}
 }
 
-func (a *Association) runUpcalls() {
+func (a *Association) runCallbacksOnce() {
 	u := &a.calls
 	var pieces []core.Piece
 	if a.onPiece != nil {
@@ -89,7 +89,7 @@ func (a *Association) runUpcalls() {
 			}
 		}
 		flush := freed && a.core.WantTransmit()
-		w := a.unlock()
+		w := a.drainAndUnlock()
 		k.wake()
 		if flush {
 			w |= a.flush()
@@ -118,7 +118,7 @@ func (a *Association) runUpcalls() {
 			r.Owner.Released(coreError(r.Err))
 			u.releases[i] = core.Release{}
 		}
-		if announce || np > 0 || len(u.notes) > 0 || len(u.releases) > 0 || w&workEvents != 0 {
+		if announce || np > 0 || len(u.notes) > 0 || len(u.releases) > 0 || w&deferredEvents != 0 {
 			continue
 		}
 		if dead && !u.ended {

@@ -23,8 +23,8 @@ func TestSettlingLaterDoesNotAllocate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := testing.AllocsPerRun(1000, func() {
-		a.settleLater(workEvents)
-		for a.settling.Load() != 0 {
+		a.goCallbacks(deferredEvents)
+		for a.callbacks.Load() != 0 {
 			runtime.Gosched()
 		}
 	}); n != 0 {

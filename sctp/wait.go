@@ -12,12 +12,12 @@ const anyStream = core.AnyStream
 // waiter is a goroutine that waits. Waiters belong to one waitList for good and
 // are reused, so that waiting does not allocate.
 type waiter struct {
-	ch     chan struct{} // of capacity 1
-	stream int
-	next   *waiter
-	listed bool
-	lead   atomic.Pointer[lead] // which it leads, parked
-	leads  atomic.Bool          // it leads, parked or not
+	ch           chan struct{} // of capacity 1
+	stream       int
+	next         *waiter
+	listed       bool
+	parkedLeader atomic.Pointer[leadership] // which it leads, parked
+	leading      atomic.Bool                // it leads, parked or not
 }
 
 // waitList is a FIFO of waiters, guarded by a lock of its owner.
@@ -111,9 +111,9 @@ func (w *waiter) wake() {
 	case w.ch <- struct{}{}:
 	default:
 	}
-	if l := w.lead.Load(); l != nil {
-		l.kick(w)
-	} else if !w.leads.Load() && !someWoken.Load() {
+	if l := w.parkedLeader.Load(); l != nil {
+		l.demote(w)
+	} else if !w.leading.Load() && !someWoken.Load() {
 		someWoken.Store(true)
 	}
 }

@@ -85,7 +85,7 @@ func TestYield(t *testing.T) {
 func TestWakingTells(t *testing.T) {
 	for _, leads := range []bool{false, true} {
 		w := &waiter{ch: make(chan struct{}, 1)}
-		w.leads.Store(leads)
+		w.leading.Store(leads)
 		someWoken.Store(false)
 		if w.wake(); someWoken.Load() == leads {
 			t.Errorf("leads %v: told %v", leads, someWoken.Load())

@@ -366,7 +366,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 	return status, why
 }
 
-// goesOn reports whether the others go on without the rank that ended, in whatever way:
+// maxRenewals reports whether the others go on without the rank that ended, in whatever way:
 // those that are fault tolerant do, unless it has asked to end the job, or had not joined
 // it, so that the others wait for it in Init.
 func (j *job) goesOn(e ended) bool {

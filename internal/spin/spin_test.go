@@ -13,7 +13,7 @@ func run(c *Chooser, n int, spun, parked time.Duration) (spins int) {
 	for range n {
 		w := c.Begin(now)
 		took := parked
-		if w.Limit > 0 {
+		if w.Budget > 0 {
 			spins++
 			took = spun
 		}
@@ -69,40 +69,40 @@ func TestOneLongWaitChangesNothing(t *testing.T) {
 }
 
 // Where waits are short for the limit a long one may spin for longer than that, up to
-// patientWait, but not the first one, nor one that tries.
+// maxExtendedBudget, but not the first one, nor one that tries.
 func TestPatience(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct{ limit, patient time.Duration }{
 		{us, 8 * us}, {50 * us, 400 * us}, {100 * us, 400 * us}, {400 * us, 400 * us}, {5 * ms, 5 * ms},
 	} {
 		var c Chooser
-		c.Patiently(tt.limit)
-		if w := c.Begin(0); w.Limit != int64(tt.limit) {
-			t.Errorf("limit %v: the first wait may spin for %d ns", tt.limit, w.Limit)
+		c.InitExtending(tt.limit)
+		if w := c.Begin(0); w.Budget != int64(tt.limit) {
+			t.Errorf("limit %v: the first wait may spin for %d ns", tt.limit, w.Budget)
 		}
 		long := 4 * tt.patient
 		run(&c, 100, tt.patient/10, long)
-		if w := c.Begin(0); w.Limit != int64(tt.patient) {
-			t.Errorf("limit %v: where waits are short they may spin for %d ns, want %v", tt.limit, w.Limit, tt.patient)
+		if w := c.Begin(0); w.Budget != int64(tt.patient) {
+			t.Errorf("limit %v: where waits are short they may spin for %d ns, want %v", tt.limit, w.Budget, tt.patient)
 		}
 		if tt.limit < 400*us {
 			run(&c, 100, tt.patient/3, long)
-			if w := c.Begin(0); w.Limit != int64(tt.limit) {
-				t.Errorf("limit %v: where waits are longer they may spin for %d ns", tt.limit, w.Limit)
+			if w := c.Begin(0); w.Budget != int64(tt.limit) {
+				t.Errorf("limit %v: where waits are longer they may spin for %d ns", tt.limit, w.Budget)
 			}
 		}
 		run(&c, 10000, 10*long, long/8)
 		for range 100 {
-			if w := c.Begin(0); w.Limit > int64(min(tt.limit, ms)) {
-				t.Fatalf("limit %v: a try may spin for %d ns", tt.limit, w.Limit)
+			if w := c.Begin(0); w.Budget > int64(min(tt.limit, ms)) {
+				t.Fatalf("limit %v: a try may spin for %d ns", tt.limit, w.Budget)
 			}
 		}
 	}
 	var c Chooser
 	c.Init(50 * us)
 	run(&c, 100, 5*us, ms)
-	if w := c.Begin(0); w.Limit != int64(50*us) {
-		t.Errorf("without patience a wait may spin for %d ns", w.Limit)
+	if w := c.Begin(0); w.Budget != int64(50*us) {
+		t.Errorf("without patience a wait may spin for %d ns", w.Budget)
 	}
 }
 
@@ -111,11 +111,11 @@ func TestALuckyTryChangesNothing(t *testing.T) {
 	var c Chooser
 	c.Init(50 * us)
 	now, parks := int64(0), 0
-	const n = 20 * maxExplore
+	const n = 20 * maxExplorationInterval
 	for range n {
 		w := c.Begin(now)
 		took := 30 * us
-		if w.Limit == 0 {
+		if w.Budget == 0 {
 			if parks++; parks%3 != 0 {
 				took = 60 * us
 			} else {
@@ -125,8 +125,8 @@ func TestALuckyTryChangesNothing(t *testing.T) {
 		now += int64(took)
 		w.End(now)
 	}
-	if parks < n/maxExplore || parks > 4*n/maxExplore {
-		t.Errorf("%d of %d waits were tries, want about one in %d", parks, n, maxExplore)
+	if parks < n/maxExplorationInterval || parks > 4*n/maxExplorationInterval {
+		t.Errorf("%d of %d waits were tries, want about one in %d", parks, n, maxExplorationInterval)
 	}
 }
 
@@ -135,12 +135,12 @@ func TestSpinsAreBounded(t *testing.T) {
 	c.Init(5 * time.Millisecond)
 	w := c.Begin(0)
 	if w.Over(int64(5*time.Millisecond)) || !w.Over(int64(5*time.Millisecond)+1) {
-		t.Errorf("a spin may take %d ns, want 5 ms", w.Limit)
+		t.Errorf("a spin may take %d ns, want 5 ms", w.Budget)
 	}
 	run(&c, 1000, 10*time.Millisecond, time.Millisecond)
 	for range 100 {
-		if w := c.Begin(0); w.Limit > exploreSpin {
-			t.Fatalf("a try may spin for %d ns", w.Limit)
+		if w := c.Begin(0); w.Budget > explorationBudget {
+			t.Fatalf("a try may spin for %d ns", w.Budget)
 		}
 	}
 }
@@ -152,17 +152,17 @@ func TestSpinGoesOn(t *testing.T) {
 	limit := int64(5 * time.Millisecond)
 	c.Init(time.Duration(limit))
 	w := c.Begin(7)
-	for now := int64(7); now <= 7+goesOn*limit; now += limit {
-		w.Came(now)
-		if last := now == 7+goesOn*limit; w.Over(now+limit) != last || !w.Over(now+limit+1) {
+	for now := int64(7); now <= 7+maxRenewals*limit; now += limit {
+		w.Renew(now)
+		if last := now == 7+maxRenewals*limit; w.Over(now+limit) != last || !w.Over(now+limit+1) {
 			t.Fatalf("when something came at %d: over %v, %v", now, w.Over(now+limit), w.Over(now+limit+1))
 		}
 	}
 	run(&c, 1000, 10*time.Millisecond, time.Millisecond)
 	for tries := 0; tries < 3; {
-		if w := c.Begin(7); w.Limit > 0 {
+		if w := c.Begin(7); w.Budget > 0 {
 			tries++
-			if w.Came(7 + exploreSpin); !w.Over(8 + exploreSpin) {
+			if w.Renew(7 + explorationBudget); !w.Over(8 + explorationBudget) {
 				t.Error("a try went on")
 			}
 		}
@@ -178,16 +178,16 @@ func TestAlways(t *testing.T) {
 	}
 	c.Always(5 * time.Millisecond)
 	run(&c, 1000, 10*time.Millisecond, time.Millisecond)
-	for range 2 * maxExplore {
-		if w := c.Begin(7); w.Limit != int64(5*time.Millisecond) || w.Counts() {
+	for range 2 * maxExplorationInterval {
+		if w := c.Begin(7); w.Budget != int64(5*time.Millisecond) || w.Counts() {
 			t.Fatalf("%+v", w)
 		}
 	}
 	const now = int64(time.Hour)
-	if w, ok := c.Start(); !ok || w.Counts() || w.Over(now) || w.Over(now+w.Limit) || !w.Over(now+w.Limit+1) {
+	if w, ok := c.Start(); !ok || w.Counts() || w.Over(now) || w.Over(now+w.Budget) || !w.Over(now+w.Budget+1) {
 		t.Errorf("started %v: %+v", ok, w)
 	}
-	if c.Init(0); c.Begin(1).Limit != 0 {
+	if c.Init(0); c.Begin(1).Budget != 0 {
 		t.Error("spins after Init(0)")
 	}
 }
@@ -196,17 +196,17 @@ func TestAlways(t *testing.T) {
 // they turn out longer, and while parking is better.
 func TestQuickWaitsAreSampled(t *testing.T) {
 	var c Chooser
-	c.Patiently(50 * us)
+	c.InitExtending(50 * us)
 	now := int64(0)
 	wait := func(spun, parked time.Duration) (measured bool) {
 		w, ok := c.Start()
 		if !ok {
 			w = c.Begin(now)
-		} else if w.Over(now+7) || w.Counts() || w.Limit != int64(400*us) {
+		} else if w.Over(now+7) || w.Counts() || w.Budget != int64(400*us) {
 			t.Fatalf("a wait that is not measured: %+v", w)
 		}
 		took := spun
-		if w.Limit == 0 {
+		if w.Budget == 0 {
 			took = parked
 		}
 		now += int64(took)
@@ -241,7 +241,7 @@ func TestLongest(t *testing.T) {
 	var c Chooser
 	c.Init(math.MaxInt64)
 	w := c.Begin(1)
-	if w.Came(int64(time.Hour)); w.Over(int64(24 * time.Hour)) {
+	if w.Renew(int64(time.Hour)); w.Over(int64(24 * time.Hour)) {
 		t.Error("a spin of any length ends within a day")
 	}
 }
@@ -250,7 +250,7 @@ func TestOff(t *testing.T) {
 	for _, limit := range []time.Duration{0, -1} {
 		var c Chooser
 		c.Init(limit)
-		if w := c.Begin(1); w.Limit != 0 || w.Counts() {
+		if w := c.Begin(1); w.Budget != 0 || w.Counts() {
 			t.Errorf("limit %v: %+v", limit, w)
 		}
 	}

@@ -5,13 +5,13 @@ import (
 )
 
 // work tells what is left to do after an association was unlocked.
-type work uint8
+type deferred uint8
 
 const (
-	// workEvents: notifications, releases or announcements wait for settle.
-	workEvents work = 1 << iota
-	// workPieces: pieces wait for settle.
-	workPieces
+	// deferredEvents: notifications, releases or announcements wait for settle.
+	deferredEvents deferred = 1 << iota
+	// deferredFragments: pieces wait for settle.
+	deferredFragments
 )
 
 // maxNotes bounds the notifications that wait for OnNotify. Beyond it they are
@@ -20,15 +20,15 @@ const maxNotes = 1024
 
 // unlock takes in what the core has produced since the lock was taken, unlocks
 // a.mu and wakes whoever waited for it. If the result is not 0 the caller calls
-// settle or, if its own caller may hold locks, settleLater.
-func (a *Association) unlock() (w work) {
+// settle or, if its own caller may hold locks, goCallbacks.
+func (a *Association) drainAndUnlock() (w deferred) {
 	var k wakeList
 	c := a.core
 	a.countMemory()
 	for c.HasEvents() {
 		e, _ := c.PollEvent()
 		a.event(&e, &k)
-		w = workEvents
+		w = deferredEvents
 	}
 	if !a.kernelReads && c.HasReleases() {
 		w |= a.takeReleases()
@@ -39,7 +39,7 @@ func (a *Association) unlock() (w work) {
 		case a.closing || a.unwanted:
 			a.discard()
 		case a.onPiece != nil:
-			w |= workPieces
+			w |= deferredFragments
 		default:
 			a.seq.Add(1)
 			if a.readers.head != nil {
@@ -194,7 +194,7 @@ func (a *Association) discard() {
 
 // takeReleases recycles the copies of messages that were acknowledged, and
 // keeps the callers' owners for settle. a.mu is held.
-func (a *Association) takeReleases() (w work) {
+func (a *Association) takeReleases() (w deferred) {
 	n := len(a.releases)
 	all := a.core.TakeReleases(a.releases)
 	kept := all[:n]
@@ -207,7 +207,7 @@ func (a *Association) takeReleases() (w work) {
 			batchBufs.Put(o)
 		default:
 			kept = append(kept, r)
-			w = workEvents
+			w = deferredEvents
 		}
 	}
 	clear(all[len(kept):])

@@ -16,32 +16,32 @@ import (
 // no other one waits, and only where datagrams come often: else the readers serve.
 // With one processor for the process a reader wakes nobody on another thread, and what
 // a lead begins and ends with would cost more.
-type lead struct {
-	t      *Transport
-	poller *udpio.Poller // nil: nobody can
-	busy   atomic.Bool   // somebody leads
-	parked atomic.Int32  // goroutines that wait otherwise
-	quick  atomic.Int32  // how many waits in a row were short, or busy, up to leadAfter
+type leadership struct {
+	t          *Transport
+	poller     *udpio.Poller // nil: nobody can
+	taken      atomic.Bool   // somebody leads
+	parked     atomic.Int32  // goroutines that wait otherwise
+	shortWaits atomic.Int32  // how many waits in a row were short, or busy, up to leaderAfter
 
-	look    func() bool                        // tries, made once
-	gap     spin.Wait                          // for datagrams, since it read some
-	lingers func(spins bool) (came, over bool) // lingerOnce, made once
+	step     func() bool                        // tries, made once
+	gap      spin.Wait                          // for datagrams, since it read some
+	pollMore func(spins bool) (came, over bool) // pollMoreOnce, made once
 
 	mu            sync.Mutex
 	w             *waiter         // of the leader; guarded by mu, written by the leader
 	stop, expired <-chan struct{} // guarded by mu
-	kicked        atomic.Bool     // changed under mu
+	demoted       atomic.Bool     // changed under mu
 }
 
 const (
-	// leadAfter is how many short waits precede the first lead.
-	leadAfter = 2
-	// leadGap is what a short wait is, and a busy one per time that a reader read. A
+	// leaderAfter is how many short waits precede the first lead.
+	leaderAfter = 2
+	// maxShortWait is what a short wait is, and a busy one per time that a reader read. A
 	// leader that finds nothing to do for longer parks as others do.
-	leadGap = core.Time(quietTick)
+	maxShortWait = core.Time(minTick)
 )
 
-func (l *lead) init(t *Transport) {
+func (l *leadership) init(t *Transport) {
 	l.t = t
 	p, err := udpio.NewPoller()
 	if err != nil {
@@ -54,18 +54,18 @@ func (l *lead) init(t *Transport) {
 		}
 	}
 	l.poller = p
-	l.look, l.lingers = l.tries, l.lingerOnce
+	l.step, l.pollMore = l.receive, l.pollMoreOnce
 }
 
 // add makes a socket one of those that the leader reads.
-func (l *lead) add(c udpio.Conn) {
+func (l *leadership) add(c udpio.Conn) {
 	if l.poller != nil {
 		l.poller.Add(c)
 	}
 }
 
 // stopAll ends it with the transport.
-func (l *lead) stopAll() {
+func (l *leadership) stopAll() {
 	if l.poller != nil {
 		l.poller.Close()
 	}
@@ -77,17 +77,17 @@ var leaders atomic.Int32
 
 // waitOn parks until w is woken or one of the channels is closed.
 func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
-	l := &t.lead
+	l := &t.leader
 	woken := false
 	if l.poller == nil {
-		t.readersWake()
+		t.resumeReaders()
 		return wait(w, stop, expired)
 	}
-	if l.quick.Load() >= leadAfter && l.parked.Load() == 0 && l.busy.CompareAndSwap(false, true) {
+	if l.shortWaits.Load() >= leaderAfter && l.parked.Load() == 0 && l.taken.CompareAndSwap(false, true) {
 		if leaders.Add(1) < t.procs.Load() {
-			woken = l.lead(w, stop, expired)
+			woken = l.run(w, stop, expired)
 		} else {
-			l.busy.Store(false)
+			l.taken.Store(false)
 			t.procs.Store(int32(runtime.GOMAXPROCS(0))) // for the next one
 		}
 		leaders.Add(-1)
@@ -96,10 +96,10 @@ func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 		}
 	}
 	l.parked.Add(1)
-	t.readersWake()
+	t.resumeReaders()
 	began, reads := t.now(), t.count.reads.Load()
 	err := wait(w, stop, expired)
-	l.waited(t.now()-began, t.count.reads.Load()-reads)
+	l.noteWait(t.now()-began, t.count.reads.Load()-reads)
 	l.parked.Add(-1)
 	return err
 }
@@ -107,39 +107,39 @@ func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 // waited takes in that a wait took so long, while the readers read so many times.
 // One who would have been woken by datagrams as often as a short wait wants it may
 // lead next time, however much had to come: 1 MiB takes longer than a short wait.
-func (l *lead) waited(took core.Time, reads uint64) {
-	if took/leadGap > core.Time(reads) {
-		l.quick.Store(0)
-	} else if n := l.quick.Load(); n < leadAfter {
-		l.quick.Store(n + 1)
+func (l *leadership) noteWait(took core.Time, reads uint64) {
+	if took/maxShortWait > core.Time(reads) {
+		l.shortWaits.Store(0)
+	} else if n := l.shortWaits.Load(); n < leaderAfter {
+		l.shortWaits.Store(n + 1)
 	}
 }
 
 // lead reads the sockets until w is woken, and reports whether it was.
-func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
+func (l *leadership) run(w *waiter, stop, expired <-chan struct{}) bool {
 	l.mu.Lock()
 	l.w, l.stop, l.expired = w, stop, expired
 	l.mu.Unlock()
-	l.t.polling.reader.Store(false)
-	l.t.polling.setQuiet(l.t, true) // with w noted, or the tick might miss it
-	l.t.polling.hurry(l.t)
+	l.t.suppression.readerPolls.Store(false)
+	l.t.suppression.set(l.t, true) // with w noted, or the tick might miss it
+	l.t.suppression.restartTicks(l.t)
 	if l.t.others.yield(l.t.now()) {
 		l.t.procs.Store(int32(runtime.GOMAXPROCS(0)))
 	}
 	for _, s := range l.t.sockets().list {
-		s.settleLate()
+		s.processDeferredSACK()
 	}
-	w.leads.Store(true)
-	w.lead.Store(l)
+	w.leading.Store(true)
+	w.parkedLeader.Store(l)
 	if len(w.ch) == 0 { // or it was woken before anybody knew that it leads
-		l.poller.Wait(l.look)
+		l.poller.Wait(l.step)
 	}
-	w.lead.Store(nil)
-	w.leads.Store(false)
+	w.parkedLeader.Store(nil)
+	w.leading.Store(false)
 	l.mu.Lock()
 	l.w, l.stop, l.expired = nil, nil, nil
-	if l.kicked.Load() {
-		l.kicked.Store(false)
+	if l.demoted.Load() {
+		l.demoted.Store(false)
 		l.poller.Reset()
 	}
 	l.mu.Unlock()
@@ -149,68 +149,68 @@ func (l *lead) lead(w *waiter, stop, expired <-chan struct{}) bool {
 	case <-w.ch:
 		woken = true
 	default:
-		l.quick.Store(0)
+		l.shortWaits.Store(0)
 	}
-	l.busy.Store(false)
+	l.taken.Store(false)
 	if l.parked.Load() > 0 {
-		l.t.readersWake()
+		l.t.resumeReaders()
 	}
 	return woken
 }
 
 // tries reads what there is and reports whether the leader was woken. If not it
 // is about to park.
-func (l *lead) tries() bool {
+func (l *leadership) receive() bool {
 	w := l.w
-	w.lead.Store(nil)
+	w.parkedLeader.Store(nil)
 	for {
 		worked := l.read()
 		if len(w.ch) > 0 {
 			return true
 		}
 		if worked {
-			if l.gap = l.t.linger(l.gap, never, l.lingers); l.kicked.Load() {
+			if l.gap = l.t.pollForMore(l.gap, never, l.pollMore); l.demoted.Load() {
 				return false
 			}
 			continue
 		}
 		l.t.others.park(l.t.now()) // first those who were woken
-		w.lead.Store(l)
+		w.parkedLeader.Store(l)
 		return len(w.ch) > 0
 	}
 }
 
 // read is one pass over the sockets.
-func (l *lead) read() (worked bool) {
+func (l *leadership) read() (worked bool) {
 	for _, s := range l.t.sockets().list {
 		if s.read() {
 			worked = true
 		}
 	}
 	if worked {
-		l.t.polling.calls.Add(1)
+		l.t.suppression.polls.Add(1)
 	}
 	return worked
 }
 
-// lingerOnce is read that also tells whether the leader was woken, or its lead is over.
-func (l *lead) lingerOnce(bool) (came, over bool) {
+// pollMoreOnce is read that also tells whether the leader was woken, or its lead is over.
+func (l *leadership) pollMoreOnce(bool) (came, over bool) {
 	came = l.read()
-	return came, len(l.w.ch) > 0 || l.kicked.Load()
+	return came, len(l.w.ch) > 0 || l.demoted.Load()
 }
 
 // kick ends the lead of w, if it is w that leads; nil stands for any.
-func (l *lead) kick(w *waiter) {
+func (l *leadership) demote(w *waiter) {
 	l.mu.Lock()
-	if l.w != nil && (w == nil || l.w == w) && !l.kicked.Load() {
-		l.kicked.Store(true)
+	if l.w != nil && (w == nil || l.w == w) && !l.demoted.Load() {
+		l.demoted.Store(true)
 		l.poller.Kick()
 	}
 	l.mu.Unlock()
 }
 
 // check ends a lead whose time is up, or any if idle.
-func (l *lead) check(idle bool) {
+func (l *leadership) tick(idle bool) {
 	l.mu.Lock()
 	stop, expired := l.stop, l.expired
 	l.mu.Unlock()
@@ -222,6 +222,6 @@ func (l *lead) check(idle bool) {
 	default:
 	}
 	if idle {
-		l.kick(nil)
+		l.demote(nil)
 	}
 }

@@ -11,17 +11,17 @@ import (
 
 // crowd is from how many associations of a transport on they are fetched ahead. So
 // many are in the cache anyway.
-const crowd = 16
+const manyAssociations = 16
 
 // crowds is how many transports have so many associations: a Send that had to look
 // at its association for that would have waited for it already.
-var crowds atomic.Int32
+var transportsWithMany atomic.Int32
 
 // fetch has the processor bring what a packet that is received, or a message to be
 // sent, needs of the association into its cache. With thousands of associations
 // that is not there any more since the last one, and to wait for a line each time
 // that one is needed takes longer than all else. No lock is needed.
-func (a *Association) fetch(send bool) {
+func (a *Association) prefetch(send bool) {
 	p, n := unsafe.Pointer(a), unsafe.Offsetof(a.body)
 	if send {
 		n = unsafe.Offsetof(a.calls)
@@ -30,16 +30,16 @@ func (a *Association) fetch(send bool) {
 	a.body.Prefetch(send)
 }
 
-// fetchToSend is fetch for a message to be sent.
-func (a *Association) fetchToSend() {
-	if crowds.Load() > 0 {
-		a.fetch(true)
+// prefetchForSend is fetch for a message to be sent.
+func (a *Association) prefetchForSend() {
+	if transportsWithMany.Load() > 0 {
+		a.prefetch(true)
 	}
 }
 
 // ahead fetches the associations that the n trains just read are for, if they are
 // for more than one. s.mu is locked.
-func (s *socket) ahead(n int) {
+func (s *socket) prefetchBatch(n int) {
 	last := uint32(0)
 	if a := s.last; a != nil {
 		last = a.tag.Load()
@@ -59,23 +59,23 @@ func (s *socket) ahead(n int) {
 		}
 	}
 	if len(found) > 0 {
-		s.t.demux.fetch(found)
+		s.t.demux.prefetch(found)
 	}
 }
 
 // crowded reports whether there are many associations.
-func (d *demux) crowded() bool { return d.tags.len() >= crowd }
+func (d *demux) prefetches() bool { return d.tags.len() >= manyAssociations }
 
 // fetch fetches the associations that have the tags.
-func (d *demux) fetch(tags []uint32) {
+func (d *demux) prefetch(tags []uint32) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	for _, tag := range tags {
-		d.tags.fetch(tag)
+		d.tags.prefetch(tag)
 	}
 	for _, tag := range tags {
 		if a := d.tags.get(tag); a != nil {
-			a.fetch(false)
+			a.prefetch(false)
 		}
 	}
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 )
 
-// leadPair is two transports on loopback with an association, and another one
+// leaderPair is two transports on loopback with an association, and another one
 // that can keep the sockets busy.
-type leadPair struct {
+type leaderPair struct {
 	ta, tb *Transport
 	a, b   *Association
 	noise  *Association
 }
 
-func newLeadPair(t *testing.T) *leadPair {
+func newLeaderPair(t *testing.T) *leaderPair {
 	t.Helper()
 	if n := runtime.GOMAXPROCS(0); n == 1 { // where nobody leads
 		runtime.GOMAXPROCS(2)
 		t.Cleanup(func() { runtime.GOMAXPROCS(n) })
 	}
 	ctx := t.Context()
-	p := &leadPair{}
+	p := &leaderPair{}
 	for _, tr := range []**Transport{&p.ta, &p.tb} {
 		var err error
 		*tr, err = NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
@@ -37,7 +37,7 @@ func newLeadPair(t *testing.T) *leadPair {
 		}
 		t.Cleanup(func() { (*tr).Close() })
 	}
-	if p.ta.lead.poller == nil {
+	if p.ta.leader.poller == nil {
 		t.Skip("the sockets of this system cannot be polled")
 	}
 	listen := func(tr *Transport, cfg *Config) *Endpoint {
@@ -64,7 +64,7 @@ func newLeadPair(t *testing.T) *leadPair {
 
 // busy keeps datagrams coming to ta until the result is called, so that a lead
 // there does not end for lack of them.
-func (p *leadPair) busy() (stop func()) {
+func (p *leaderPair) busy() (stop func()) {
 	over := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -92,39 +92,39 @@ func TestLeadAfterBusyWaits(t *testing.T) {
 		waits []wait
 		leads bool
 	}{
-		{"short", []wait{{leadGap / 2, 0}, {leadGap / 2, 1}}, true},
-		{"one", []wait{{leadGap / 2, 0}}, false},
-		{"long and busy", []wait{{5 * leadGap, 9}, {99 * leadGap, 99}}, true},
-		{"long and idle", []wait{{5 * leadGap, 9}, {99 * leadGap, 98}}, false},
-		{"idle between", []wait{{1, 0}, {2 * leadGap, 1}, {1, 0}}, false},
+		{"short", []wait{{maxShortWait / 2, 0}, {maxShortWait / 2, 1}}, true},
+		{"one", []wait{{maxShortWait / 2, 0}}, false},
+		{"long and busy", []wait{{5 * maxShortWait, 9}, {99 * maxShortWait, 99}}, true},
+		{"long and idle", []wait{{5 * maxShortWait, 9}, {99 * maxShortWait, 98}}, false},
+		{"idle between", []wait{{1, 0}, {2 * maxShortWait, 1}, {1, 0}}, false},
 	} {
-		var l lead
+		var l leadership
 		for _, w := range tt.waits {
-			l.waited(w.took, w.reads)
+			l.noteWait(w.took, w.reads)
 		}
-		if leads := l.quick.Load() >= leadAfter; leads != tt.leads {
+		if leads := l.shortWaits.Load() >= leaderAfter; leads != tt.leads {
 			t.Errorf("%s: leads is %v", tt.name, leads)
 		}
 	}
 }
 
 // leads reports whether somebody leads.
-func (l *lead) leads() bool {
+func (l *leadership) leads() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w != nil
 }
 
 // led runs f, which waits on an association of ta, and returns once it leads.
-func (p *leadPair) led(t *testing.T, f func()) (done <-chan struct{}) {
+func (p *leaderPair) led(t *testing.T, f func()) (done <-chan struct{}) {
 	t.Helper()
 	end := make(chan struct{})
 	go func() {
 		defer close(end)
 		f()
 	}()
-	for !p.ta.lead.busy.Load() {
-		p.ta.lead.quick.Store(leadAfter)
+	for !p.ta.leader.taken.Load() {
+		p.ta.leader.shortWaits.Store(leaderAfter)
 		p.b.Send(t.Context(), []byte("again"), SendOptions{}) // it is not too late to lead
 		runtime.Gosched()
 	}
@@ -142,7 +142,7 @@ func recvUntil(ctx context.Context, a *Association) (string, error) {
 }
 
 func TestLeadEndsWithItsMessage(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	defer p.busy()()
 	var got string
 	done := p.led(t, func() { got, _ = recvUntil(context.Background(), p.a) })
@@ -156,7 +156,7 @@ func TestLeadEndsWithItsMessage(t *testing.T) {
 }
 
 func TestLeadEndsWithItsContext(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	defer p.busy()()
 	ctx, cancel := context.WithCancel(t.Context())
 	var err error
@@ -176,7 +176,7 @@ func TestLeadEndsWithItsContext(t *testing.T) {
 }
 
 func TestLeadEndsWithTheAssociation(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	defer p.busy()()
 	var err error
 	done := p.led(t, func() { _, err = recvUntil(context.Background(), p.a) })
@@ -188,7 +188,7 @@ func TestLeadEndsWithTheAssociation(t *testing.T) {
 }
 
 func TestLeadEndsWithTheTransport(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	stop := p.busy()
 	var err error
 	done := p.led(t, func() { _, err = recvUntil(context.Background(), p.a) })
@@ -203,32 +203,32 @@ func TestLeadEndsWithTheTransport(t *testing.T) {
 // A goroutine that parked just before another one led does not take its tick away, by
 // which it learns of the end of its context.
 func TestLeadKeepsItsTick(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	tr := p.ta
-	for !tr.lead.busy.CompareAndSwap(false, true) {
+	for !tr.leader.taken.CompareAndSwap(false, true) {
 		runtime.Gosched()
 	}
 	kept := false
 	for range 100 { // the tick may come between
-		tr.polling.setQuiet(tr, true)
-		tr.polling.setQuiet(tr, false) // as readersWake does that looked before
-		kept = kept || tr.polling.quiet.Load()
+		tr.suppression.set(tr, true)
+		tr.suppression.set(tr, false) // as resumeReaders does that looked before
+		kept = kept || tr.suppression.on.Load()
 	}
 	if !kept {
 		t.Error("the readers serve beside a lead")
 	}
-	tr.lead.busy.Store(false)
-	tr.polling.setQuiet(tr, false)
-	if tr.polling.quiet.Load() {
+	tr.leader.taken.Store(false)
+	tr.suppression.set(tr, false)
+	if tr.suppression.on.Load() {
 		t.Error("the readers do not serve after it")
 	}
 }
 
 func TestLeadEndsWhenNothingComes(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	var got string
 	done := p.led(t, func() { got, _ = recvUntil(context.Background(), p.a) })
-	for p.ta.lead.busy.Load() || p.ta.polling.quiet.Load() {
+	for p.ta.leader.taken.Load() || p.ta.suppression.on.Load() {
 		runtime.Gosched()
 	}
 	if err := p.b.Send(t.Context(), []byte("this"), SendOptions{}); err != nil {
@@ -243,7 +243,7 @@ func TestLeadEndsWhenNothingComes(t *testing.T) {
 // TestLeadServesOthers has one goroutine lead while others of the transport
 // wait.
 func TestLeadServesOthers(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	defer p.busy()()
 	const streams, each = 4, 200
 	var wg sync.WaitGroup
@@ -278,7 +278,7 @@ func TestLeadServesOthers(t *testing.T) {
 // TestSenderLeads fills the send buffer again and again, and the receiver is as
 // fast as it can.
 func TestSenderLeads(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	const messages = 2000
 	done := make(chan int)
 	go func() {
@@ -309,8 +309,8 @@ func TestSenderLeads(t *testing.T) {
 // TestWaitsThatAreLongDoNotLead has a message every few milliseconds: a lead
 // would only be in vain.
 func TestWaitsThatAreLongDoNotLead(t *testing.T) {
-	p := newLeadPair(t)
-	p.ta.lead.quick.Store(leadAfter)
+	p := newLeaderPair(t)
+	p.ta.leader.shortWaits.Store(leaderAfter)
 	buf := make([]byte, 64)
 	// On a busy machine a message may come before anybody waits for it.
 	for range 200 {
@@ -319,7 +319,7 @@ func TestWaitsThatAreLongDoNotLead(t *testing.T) {
 			t.Fatal(err)
 		}
 		timer.Stop()
-		if p.ta.lead.quick.Load() < leadAfter {
+		if p.ta.leader.shortWaits.Load() < leaderAfter {
 			return
 		}
 	}
@@ -328,7 +328,7 @@ func TestWaitsThatAreLongDoNotLead(t *testing.T) {
 
 // With one processor for the process a reader wakes nobody on another thread.
 func TestNobodyLeadsWithOneProcessor(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	n := runtime.GOMAXPROCS(1)
 	defer runtime.GOMAXPROCS(n)
 	p.ta.procs.Store(1)
@@ -337,21 +337,21 @@ func TestNobodyLeadsWithOneProcessor(t *testing.T) {
 
 // Goroutines that lead keep processors from the others, who are left one.
 func TestLeadersLeaveAProcessor(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	n := p.ta.procs.Load() - 1
 	leaders.Add(n)
 	defer leaders.Add(-n)
 	wantNoLead(t, p)
 }
 
-func wantNoLead(t *testing.T, p *leadPair) {
+func wantNoLead(t *testing.T, p *leaderPair) {
 	t.Helper()
 	var led atomic.Bool
 	buf := make([]byte, 64)
 	for range 200 {
-		p.ta.lead.quick.Store(leadAfter)
+		p.ta.leader.shortWaits.Store(leaderAfter)
 		time.AfterFunc(time.Millisecond, func() {
-			led.Store(led.Load() || p.ta.lead.leads())
+			led.Store(led.Load() || p.ta.leader.leads())
 			p.b.Send(context.Background(), []byte("x"), SendOptions{})
 		})
 		if _, _, err := p.a.Recv(t.Context(), buf); err != nil {
@@ -364,7 +364,7 @@ func wantNoLead(t *testing.T, p *leadPair) {
 }
 
 func TestWaiter(t *testing.T) {
-	p := newLeadPair(t)
+	p := newLeaderPair(t)
 	var mu sync.Mutex
 	got := 0
 	w := p.ta.NewWaiter()

@@ -12,33 +12,33 @@ import (
 
 func TestLooks(t *testing.T) {
 	const start = core.Time(1e9)
-	a := &Association{looked: start}
+	a := &Association{senderPolled: start}
 	for i, s := range []struct {
 		after core.Time
 		bytes int
 		want  bool
 	}{
-		{0, lookEvery, true},
-		{lookGap, lookEvery, true},
-		{2 * lookGap, lookEvery - 1, false},
-		{2 * lookGap, 1, true}, // the one byte that was left
-		{3 * lookGap, 10 * lookEvery, true},
-		{4*lookGap + 1, lookEvery, false}, // too late
-		{4*lookGap + 2, lookEvery, false},
+		{0, pollEvery, true},
+		{maxPollAge, pollEvery, true},
+		{2 * maxPollAge, pollEvery - 1, false},
+		{2 * maxPollAge, 1, true}, // the one byte that was left
+		{3 * maxPollAge, 10 * pollEvery, true},
+		{4*maxPollAge + 1, pollEvery, false}, // too late
+		{4*maxPollAge + 2, pollEvery, false},
 	} {
-		if got := a.sentMuch(s.bytes, false) && a.looks(start+s.after); got != s.want {
+		if got := a.countUnread(s.bytes, false) && a.maySenderPoll(start+s.after); got != s.want {
 			t.Fatalf("step %d: %v, want %v", i, got, s.want)
 		}
 	}
-	a = &Association{looked: start}
-	for i := 1; i <= lookEvery/lookLeast; i++ {
-		if got, want := a.sentMuch(1, false) && a.looks(start), i == lookEvery/lookLeast; got != want {
+	a = &Association{senderPolled: start}
+	for i := 1; i <= pollEvery/minCounted; i++ {
+		if got, want := a.countUnread(1, false) && a.maySenderPoll(start), i == pollEvery/minCounted; got != want {
 			t.Fatalf("message %d of 1 byte: %v, want %v", i, got, want)
 		}
 	}
-	a = &Association{looked: start}
+	a = &Association{senderPolled: start}
 	for i := 1; i <= borrowedShare; i++ {
-		if got, want := a.sentMuch(lookEvery, true) && a.looks(start), i == borrowedShare; got != want {
+		if got, want := a.countUnread(pollEvery, true) && a.maySenderPoll(start), i == borrowedShare; got != want {
 			t.Fatalf("message %d that is lent: %v, want %v", i, got, want)
 		}
 	}
@@ -52,9 +52,9 @@ func TestLooksDoNotNest(t *testing.T) {
 	}
 	defer tr.Close()
 	looks := func() bool {
-		before := tr.polling.calls.Load()
-		tr.look()
-		return tr.polling.calls.Load() != before
+		before := tr.suppression.polls.Load()
+		tr.pollAsSender()
+		return tr.suppression.polls.Load() != before
 	}
 	polls := tr.sockets().canPoll
 	for i := range 2 {
@@ -62,7 +62,7 @@ func TestLooksDoNotNest(t *testing.T) {
 			t.Errorf("time %d: looks %v, want %v", i, got, polls)
 		}
 	}
-	tr.looking.Store(true)
+	tr.senderPolls.Store(true)
 	if looks() {
 		t.Error("looks while another one does")
 	}
@@ -105,17 +105,17 @@ func TestSenderReads(t *testing.T) {
 	}
 	go func() {
 		b, err := ends[1].Accept(ctx)
-		for buf := make([]byte, lookEvery); err == nil; {
+		for buf := make([]byte, pollEvery); err == nil; {
 			_, _, err = b.Recv(ctx, buf)
 		}
 	}()
-	msg := make([]byte, lookEvery)
+	msg := make([]byte, pollEvery)
 	for n := 0; !looked.Load(); n++ {
 		if n == 100_000 {
 			t.Fatalf("none of %d messages read acknowledgements", n)
 		}
 		a.mu.Lock()
-		a.looked = a.t.now() // it has just waited, whatever the machine does
+		a.senderPolled = a.t.now() // it has just waited, whatever the machine does
 		a.mu.Unlock()
 		sent.Store(0)
 		if err := a.Send(ctx, msg, SendOptions{}); err != nil {
