@@ -31,12 +31,12 @@ type socket struct {
 	// mu serialises receiving: reading and the first part of handling, so
 	// that packets reach their associations in order.
 	mu           sync.Mutex
-	bufs         [udpio.MaxBatch]*slab.Buf  // guarded by mu, but for the goroutine in conn.Read
-	metas        [udpio.MaxBatch]udpio.Meta // likewise
-	pkt          core.Packet                // guarded by mu
-	reply        []byte                     // guarded by mu
-	last         *Association               // guarded by mu: where the last packet went
-	deferredSACK *Association               // guarded by mu: has something to settle, see processDeferredSack
+	bufs         [udpio.MaxMessages]*slab.Buf  // guarded by mu, but for the goroutine in conn.Read
+	metas        [udpio.MaxMessages]udpio.Meta // likewise
+	pkt          core.Packet                   // guarded by mu
+	reply        []byte                        // guarded by mu
+	last         *Association                  // guarded by mu: where the last packet went
+	deferredSACK *Association                  // guarded by mu: has something to settle, see processDeferredSack
 
 	removed atomic.Bool // by RemoveAddr
 

@@ -41,13 +41,13 @@ type conn struct {
 	own     watch      // for Read
 	pollers []*Poller  // guarded by fdmu
 
-	uncut   atomic.Uint64 // trains that were dropped, see joins
-	icmp    icmp
-	rd      reader
-	nearby  nearby
-	nearFD  atomic.Int32 // of the near socket for Pollers; -1 while there is none
-	writers sync.Pool    // of *writer
-	zone    zoneCache
+	groDropped atomic.Uint64 // trains that were dropped, see joins
+	icmp       icmp
+	rd         reader
+	dominant   dominantPeer
+	peerFD     atomic.Int32 // of the near socket for Pollers; -1 while there is none
+	writers    sync.Pool    // of *writer
+	zone       zoneCache
 }
 
 // Listen opens a UDP socket bound to addr. The unspecified IPv6 address
@@ -86,7 +86,7 @@ func Listen(addr netip.AddrPort, o Options) (Conn, error) {
 	}
 	c, err := newConn(fd, o)
 	if err == nil && !c.wild {
-		c.nearby.after = nearAfter
+		c.dominant.after = peerSocketAfter
 	}
 	return c, err
 }
@@ -127,7 +127,7 @@ type netConn interface {
 
 func newConn(fd int, o Options) (*conn, error) {
 	c := &conn{source: source{fd: fd}, guardFD: -1}
-	c.nearFD.Store(-1)
+	c.peerFD.Store(-1)
 	c.writers.New = func() any { return new(writer) }
 	if err := c.setup(o); err != nil {
 		unix.Close(fd)
@@ -163,9 +163,9 @@ func (c *conn) setup(o Options) error {
 		c.local = netip.AddrPortFrom(c.local.Addr(), 0) // the system calls the protocol its port
 	}
 	c.wild = c.local.Addr().IsUnspecified()
-	c.nearby.options = o
+	c.dominant.options = o
 	c.setOptions(o)
-	c.joins.init(c.gro)
+	c.groSwitch.init(c.gro)
 
 	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -223,7 +223,7 @@ func (c *conn) Info() Info {
 	in := Info{GSO: c.gso.Load(), GRO: c.gro}
 	c.fdmu.RLock()
 	defer c.fdmu.RUnlock()
-	in.Drops = c.lost + c.nearby.drops() + c.uncut.Load()
+	in.Drops = c.lost + c.dominant.drops() + c.groDropped.Load()
 	if !c.closed {
 		in.Drops += dropped(c.fd)
 		in.RecvBuffer, _ = unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
@@ -243,8 +243,8 @@ func (c *conn) Close() error {
 	c.ep.Close() // wakes Read, and waits for it
 	c.fdmu.Lock()
 	defer c.fdmu.Unlock()
-	c.nearby.close()
-	c.nearFD.Store(-1)
+	c.dominant.close()
+	c.peerFD.Store(-1)
 	for _, p := range c.pollers {
 		p.remove(c)
 	}

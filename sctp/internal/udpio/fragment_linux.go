@@ -17,7 +17,7 @@ const minMTU6 = 1280
 // of one system call, during which nobody else uses it: a probe of the path MTU
 // must not be fragmented, nor a train be cut.
 func (c *conn) sendFragments(w *writer, b []byte) error {
-	w.unconnected()
+	w.useSharedSocket()
 	w.fill(&w.hdr, &w.iov, b)
 	defer func() { w.iov.Base = nil }() // b is the caller's
 	c.fdmu.Lock()

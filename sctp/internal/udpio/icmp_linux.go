@@ -71,7 +71,7 @@ func (c *conn) listenICMP(o Options) {
 func (c *conn) readICMP() {
 	c.icmp.due.Store(false)
 	c.readErrors(&c.source)
-	if n := c.nearby.open; n != nil {
+	if n := c.dominant.open; n != nil {
 		c.readErrors(&n.source)
 	}
 }

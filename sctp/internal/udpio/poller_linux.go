@@ -153,7 +153,7 @@ func (p *Poller) gather() bool {
 	p.fds = append(p.fds[:0], unix.PollFd{Fd: int32(p.bell), Events: unix.POLLIN})
 	for _, c := range p.conns {
 		p.fds = append(p.fds, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
-		if fd := c.nearFD.Load(); fd >= 0 {
+		if fd := c.peerFD.Load(); fd >= 0 {
 			p.fds = append(p.fds, unix.PollFd{Fd: fd, Events: unix.POLLIN})
 		}
 	}

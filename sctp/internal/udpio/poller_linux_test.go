@@ -119,7 +119,7 @@ func TestPollerSeesNewSockets(t *testing.T) {
 			}
 		})
 	}()
-	meet(t, a, b)
+	makeDominant(t, a, b)
 	close(over)
 	time.Sleep(5 * time.Millisecond) // for it to be in the system again
 	a.numbered(b, 0, 1)

@@ -25,10 +25,10 @@ const controlSize = 160
 // reader is the state of the reading side, guarded by the locker given to
 // Read.
 type reader struct {
-	msgs  [MaxBatch]mmsghdr
-	iovs  [MaxBatch]unix.Iovec
-	names [MaxBatch]unix.RawSockaddrInet6
-	ctls  [MaxBatch][controlSize]byte
+	msgs  [MaxMessages]mmsghdr
+	iovs  [MaxMessages]unix.Iovec
+	names [MaxMessages]unix.RawSockaddrInet6
+	ctls  [MaxMessages][controlSize]byte
 
 	// Arguments and results of the Read in progress: its closure is made once.
 	mu    sync.Locker
@@ -84,25 +84,25 @@ func (c *conn) Poll(bufs []*slab.Buf, metas []Meta) (int, error) {
 type source struct {
 	fd   int
 	more int // how many trains the next system call asks for, less one
-	joins
+	groSwitch
 
 	// Of a connected socket.
 	remote    netip.AddrPort
 	connected bool // it still is
 	only      bool // all that is there to read came since it was connected
 	onHost    bool // the peer is on this host
-	bare      int  // datagrams since the last one with control messages
+	dataOnly  int  // datagrams since the last one with control messages
 }
 
-// bareMost is how many datagrams in a row are read without control messages, at most.
-const bareMost = 15
+// maxDataOnly is how many datagrams in a row are read without control messages, at most.
+const maxDataOnly = 15
 
-// readBare reports whether the next datagram is read with nothing but its data, which
+// readsDataOnly reports whether the next datagram is read with nothing but its data, which
 // takes two thirds of the time: who sent it is known, that it is alone as well, as GRO is
 // off, and a queue that marks datagrams (ECN) hardly ever is between two sockets of one
 // host. Where one is, it marks more than one.
-func (s *source) readBare() bool {
-	return s.onHost && s.only && !s.on && s.bare < bareMost && !lateRecvfrom
+func (s *source) readsDataOnly() bool {
+	return s.onHost && s.only && !s.on && s.dataOnly < maxDataOnly && !lateRecvfrom
 }
 
 // lateRecvfrom tells that recvfrom became a system call of its own with Linux 4.3 only.
@@ -114,7 +114,7 @@ func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) 
 	r := &c.rd
 	for {
 		want := min(len(bufs), len(metas), s.more+1)
-		bare := want == 1 && s.readBare()
+		bare := want == 1 && s.readsDataOnly()
 		r.ask(s, bufs[:want])
 		c.fdmu.RLock()
 		if c.closed {
@@ -129,23 +129,23 @@ func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) 
 				c.decode(s, i, bufs[i], &metas[i])
 			}
 			if bare {
-				s.bare++
+				s.dataOnly++
 			} else {
-				s.bare = 0
+				s.dataOnly = 0
 			}
 			if n == want {
-				s.more = min(2*s.more+1, MaxBatch-1)
+				s.more = min(2*s.more+1, MaxMessages-1)
 			} else {
 				s.more = n - 1
 			}
-			c.favour(metas[:n])
-			if s.able && s.note(bufs[:n]) {
-				c.uncut.Add(uint64(n))
+			c.noteSenders(metas[:n])
+			if s.able && s.noteSizes(bufs[:n]) {
+				c.groDropped.Add(uint64(n))
 				continue
 			}
 			return n, nil
 		case unix.EAGAIN:
-			s.more, s.mixed = 0, false
+			s.more, s.maybeMerged = 0, false
 			s.only = s.connected
 			if c.icmp.due.Load() {
 				c.readICMP()

@@ -9,8 +9,8 @@ import (
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
-// MaxBatch is the largest number of trains one read returns.
-const MaxBatch = 8
+// MaxMessages is the largest number of trains one read returns.
+const MaxMessages = 8
 
 // MaxBatchBytes is the largest train in bytes: the payload of the largest IPv4
 // datagram, which bounds what the kernel segments.

@@ -33,9 +33,9 @@ func listen(t *testing.T, addr string, o Options) *side {
 
 func newSide(t *testing.T, c Conn) *side {
 	t.Cleanup(func() { c.Close() })
-	s := &side{Conn: c, t: t, metas: make([]Meta, MaxBatch)}
+	s := &side{Conn: c, t: t, metas: make([]Meta, MaxMessages)}
 	var pool slab.Pool
-	for range MaxBatch {
+	for range MaxMessages {
 		s.bufs = append(s.bufs, pool.Get())
 	}
 	return s
@@ -204,8 +204,8 @@ func TestReadsGrowWithWhatWaits(t *testing.T) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	want := []int{1, 2, 4, MaxBatch, 1, 0}
-	const sent = 1 + 2 + 4 + MaxBatch + 1
+	want := []int{1, 2, 4, MaxMessages, 1, 0}
+	const sent = 1 + 2 + 4 + MaxMessages + 1
 	// Where some come later than others reads stay small, once in a while.
 	const tries = 100
 	for grown, try := 0, 0; grown < 2; try++ { // the second time after a read that found nothing

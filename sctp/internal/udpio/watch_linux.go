@@ -45,15 +45,15 @@ func (c *conn) watch(armed bool) error {
 	w := &c.own
 	w.armed = armed
 	err := w.set(c.fd)
-	if n := c.nearby.open; n != nil && err == nil {
+	if n := c.dominant.open; n != nil && err == nil {
 		err = w.set(n.fd)
 	}
 	w.in = w.in || err == nil
 	return err
 }
 
-// watchNear has a near socket watched as c is. fdmu is locked.
-func (c *conn) watchNear(fd int) error {
+// watchPeerSocket has a near socket watched as c is. fdmu is locked.
+func (c *conn) watchPeerSocket(fd int) error {
 	c.watchMu.Lock()
 	defer c.watchMu.Unlock()
 	if !c.own.in {
@@ -74,7 +74,7 @@ func (c *conn) Unwatch() {
 		return
 	}
 	w.forget(c.fd)
-	if n := c.nearby.open; n != nil {
+	if n := c.dominant.open; n != nil {
 		w.forget(n.fd)
 	}
 	w.in = false

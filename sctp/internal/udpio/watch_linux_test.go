@@ -25,7 +25,7 @@ func TestUnwatch(t *testing.T) {
 		a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 		c, sockets := b.Conn.(*conn), 1
 		if near {
-			meet(t, a, b)
+			makeDominant(t, a, b)
 			sockets = 2
 		}
 		want := func(when string, n int) {
@@ -75,7 +75,7 @@ func TestNearIsWatchedLater(t *testing.T) {
 	c := b.Conn.(*conn)
 	c.Polled(true)
 	c.Unwatch()
-	for i := 0; b.near() == nil; i++ {
+	for i := 0; b.peerSocket() == nil; i++ {
 		a.numbered(b, i, 1)
 		b.mu.Lock()
 		b.tryRead()
@@ -90,7 +90,7 @@ func TestNearIsWatchedLater(t *testing.T) {
 // Where the system refuses to watch, who called hears of it, and may try again.
 func TestWatchRefused(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	meet(t, a, b)
+	makeDominant(t, a, b)
 	c := b.Conn.(*conn)
 	c.Polled(true)
 	c.Unwatch()

@@ -18,7 +18,7 @@ type writer struct {
 	name unix.RawSockaddrInet6
 	ctl  [controlSize]byte
 	nctl int // bytes of ctl in use
-	to   *near
+	to   *peerSocket
 
 	// For sending a train of which parts are elsewhere.
 	parts [2*MaxIOVecs + 1]unix.Iovec
@@ -177,7 +177,7 @@ func (w *writer) address(c *conn, m *Meta) {
 		n.Addr = ip.Unmap().As4()
 	}
 	w.hdr.Name = (*byte)(unsafe.Pointer(&w.name))
-	if w.to = c.nearby.to.Load(); w.to != nil && w.to.remote != m.Remote {
+	if w.to = c.dominant.to.Load(); w.to != nil && w.to.remote != m.Remote {
 		w.to = nil
 	}
 	if tos := m.DSCP<<2 | m.ECN; tos != c.ecn {
@@ -255,7 +255,7 @@ func (c *conn) sendmsg(w *writer, b []byte) error {
 // datagram does not keep the later ones back; the first error is returned.
 func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 	n := 0
-	w.unconnected()
+	w.useSharedSocket()
 	for len(b) > 0 {
 		h := &w.msgs[n].hdr
 		h.Name, h.Namelen = w.hdr.Name, w.hdr.Namelen
@@ -301,7 +301,7 @@ func (c *conn) call(w *writer, f func(fd uintptr) (int, unix.Errno), name string
 		}
 		fd := c.fd
 		if w.to != nil {
-			fd = w.connected(c)
+			fd = w.usePeerSocket(c)
 		}
 		_, errno := f(uintptr(fd))
 		if errno == unix.EAGAIN {

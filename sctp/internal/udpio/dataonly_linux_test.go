@@ -11,9 +11,9 @@ func (b *side) barely(a *side) {
 	if lateRecvfrom {
 		b.t.Skip("this system may have no recvfrom")
 	}
-	meet(b.t, a, b)
+	makeDominant(b.t, a, b)
 	for i := 0; !b.readsBare(); i++ {
-		if i > 2*joinsAfter {
+		if i > 2*groOffAfter {
 			b.t.Fatal("datagrams are read with control messages")
 		}
 		a.numbered(b, i, 1)
@@ -50,11 +50,11 @@ func (a *side) marked(b *side, msg []byte) {
 func (b *side) readsBare() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.open().readBare()
+	return b.open().readsDataOnly()
 }
 
 // open is near with b.mu held.
-func (b *side) open() *near { return b.Conn.(*conn).nearby.open }
+func (b *side) open() *peerSocket { return b.Conn.(*conn).dominant.open }
 
 // Datagrams that are read without control messages come with their addresses, in
 // whole, and marks of congestion are seen sooner or later.
@@ -64,7 +64,7 @@ func TestBareDatagrams(t *testing.T) {
 			a, b := listen(t, addr, Options{NoOffload: plain}), listen(t, addr, Options{NoOffload: plain})
 			b.barely(a)
 			seen := 0
-			for i := range 4 * (bareMost + 1) {
+			for i := range 4 * (maxDataOnly + 1) {
 				msg := pattern(1 + i)
 				a.marked(b, msg)
 				got, m := b.datagrams(1)
@@ -79,11 +79,11 @@ func TestBareDatagrams(t *testing.T) {
 				}
 			}
 			if seen != 4 {
-				t.Errorf("%s: %d marks seen of %d, want 4", addr, seen, 4*(bareMost+1))
+				t.Errorf("%s: %d marks seen of %d, want 4", addr, seen, 4*(maxDataOnly+1))
 			}
 			// Of several that wait all is known.
 			b.mu.Lock()
-			b.open().more = MaxBatch - 1
+			b.open().more = MaxMessages - 1
 			b.mu.Unlock()
 			for range 3 {
 				a.marked(b, []byte{1})
@@ -130,10 +130,10 @@ func TestTrainsAreNotBare(t *testing.T) {
 func TestBareOnlySinceConnected(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	bc := b.Conn.(*conn)
-	bc.nearby.after = 0
+	bc.dominant.after = 0
 	s := &bc.source // as if it were connected to a
 	s.remote, s.connected, s.onHost = a.LocalAddr(), true, true
-	s.join(false)
+	s.setGRO(false)
 	for range 2 {
 		c.numbered(b, 0, 1)
 	}
@@ -146,7 +146,7 @@ func TestBareOnlySinceConnected(t *testing.T) {
 		}
 	}
 	b.empty()
-	if !s.readBare() && !lateRecvfrom {
+	if !s.readsDataOnly() && !lateRecvfrom {
 		t.Error("not known to have only what came since")
 	}
 }
@@ -165,7 +165,7 @@ func TestBareAfterADrop(t *testing.T) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.open().mixed = true
+	b.open().maybeMerged = true
 	if b.tryRead(); len(b.bufs[0].B) != 2*longDatagram || b.metas[0].SegSize != 2*longDatagram {
 		t.Errorf("%d bytes in segments of %d, want %d", len(b.bufs[0].B), b.metas[0].SegSize, 2*longDatagram)
 	}
@@ -178,9 +178,9 @@ func TestOwnDatagramsWhileLeaving(t *testing.T) {
 		b.barely(a)
 		b.mu.Lock()
 		c := b.Conn.(*conn)
-		c.nearby.to.Store(nil)
-		c.nearby.parted = true
-		if !c.leave() {
+		c.dominant.to.Store(nil)
+		c.dominant.ending = true
+		if !c.closePeerSocket() {
 			t.Fatal("not left")
 		}
 		c.fdmu.RLock() // a writer keeps it from being closed

@@ -10,7 +10,7 @@ func (s *side) joining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.Conn.(*conn)
-	if n := c.nearby.open; n != nil {
+	if n := c.dominant.open; n != nil {
 		return n.on
 	}
 	return c.on
@@ -25,21 +25,21 @@ func TestShortDatagramsTurnJoiningOff(t *testing.T) {
 			t.Skip("no segmentation offload")
 		}
 		if near {
-			meet(t, a, b)
+			makeDominant(t, a, b)
 		} else {
-			b.Conn.(*conn).nearby.after = 0
+			b.Conn.(*conn).dominant.after = 0
 		}
-		after := joinsAfter
+		after := groOffAfter
 		for round := range 3 {
-			for i := range after + nearAfter {
-				if i < after-nearAfter && !b.joining() {
+			for i := range after + peerSocketAfter {
+				if i < after-peerSocketAfter && !b.joining() {
 					t.Fatalf("near %v, round %d: off after %d short datagrams", near, round, i)
 				}
 				a.numbered(b, i, 1)
 				b.datagrams(1)
 			}
 			if b.joining() {
-				t.Fatalf("near %v, round %d: still on after %d short datagrams", near, round, after+nearAfter)
+				t.Fatalf("near %v, round %d: still on after %d short datagrams", near, round, after+peerSocketAfter)
 			}
 			b.mu.Lock()
 			n, err := b.TryRead(b.bufs, b.metas) // none of before is left
@@ -60,7 +60,7 @@ func TestShortDatagramsTurnJoiningOff(t *testing.T) {
 					t.Fatalf("near %v, round %d: off after a train", near, round)
 				}
 			}
-			after *= joinsAgain
+			after *= groOffBackoff
 		}
 		if n := b.Info().Drops; n > 0 {
 			t.Errorf("near %v: %d dropped", near, n)
@@ -80,7 +80,7 @@ func TestTrainsFromBeforeAreDropped(t *testing.T) {
 	}
 	b.arrived()
 	b.mu.Lock()
-	b.Conn.(*conn).join(false)
+	b.Conn.(*conn).setGRO(false)
 	n, err := b.TryRead(b.bufs, b.metas)
 	b.mu.Unlock()
 	if n != 0 || err != nil {
@@ -106,14 +106,14 @@ func TestJoiningPatience(t *testing.T) {
 	}
 	s := &b.Conn.(*conn).source
 	for range 40 {
-		s.join(false)
-		s.mixed = false
+		s.setGRO(false)
+		s.maybeMerged = false
 		b.bufs[0].B = b.bufs[0].B[:longDatagram]
-		if s.note(b.bufs[:1]) || !s.on {
-			t.Fatalf("a long datagram is dropped, or leaves it off: %+v", s.joins)
+		if s.noteSizes(b.bufs[:1]) || !s.on {
+			t.Fatalf("a long datagram is dropped, or leaves it off: %+v", s.groSwitch)
 		}
 	}
-	if s.after != joinsMost {
-		t.Errorf("patience %d, want %d", s.after, joinsMost)
+	if s.after != maxGROOffAfter {
+		t.Errorf("patience %d, want %d", s.after, maxGROOffAfter)
 	}
 }

@@ -12,10 +12,10 @@ import (
 )
 
 // near returns the near socket of s.
-func (s *side) near() *near {
+func (s *side) peerSocket() *peerSocket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.Conn.(*conn).nearby.open
+	return s.Conn.(*conn).dominant.open
 }
 
 // numbered sends n datagrams with the numbers from first on.
@@ -43,16 +43,16 @@ func (s *side) wantNumbers(n int) {
 }
 
 // meet makes a and b near each other.
-func meet(t *testing.T, a, b *side) {
+func makeDominant(t *testing.T, a, b *side) {
 	t.Helper()
-	for i := range nearAfter {
+	for i := range peerSocketAfter {
 		a.numbered(b, i, 1)
 		b.datagrams(1)
 		b.numbered(a, i, 1)
 		a.datagrams(1)
 	}
-	if a.near() == nil || b.near() == nil {
-		t.Fatalf("near each other: %v, %v", a.near() != nil, b.near() != nil)
+	if a.peerSocket() == nil || b.peerSocket() == nil {
+		t.Fatalf("near each other: %v, %v", a.peerSocket() != nil, b.peerSocket() != nil)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestNear(t *testing.T) {
 			t.Run(fmt.Sprint(addr, " no offload ", plain), func(t *testing.T) {
 				o := Options{NoOffload: plain, TooBig: func(netip.AddrPort, int, []byte) {}}
 				a, b, c := listen(t, addr, o), listen(t, addr, o), listen(t, addr, o)
-				meet(t, a, b)
+				makeDominant(t, a, b)
 				msg := pattern(10*1000 + 5)
 				for ecn := range uint8(4) {
 					if err := a.Write(msg, &Meta{Remote: b.LocalAddr(), SegSize: 1000, ECN: ecn}); err != nil {
@@ -94,7 +94,7 @@ func TestNear(t *testing.T) {
 				if _, m := c.datagrams(1); m.Remote != b.LocalAddr() {
 					t.Errorf("from %v, want %v", m.Remote, b.LocalAddr())
 				}
-				if b.near() == nil {
+				if b.peerSocket() == nil {
 					t.Error("one datagram of somebody else ended it")
 				}
 				// The address is still taken.
@@ -111,8 +111,8 @@ func TestNear(t *testing.T) {
 // peers, and takes longer to trust the next one.
 func TestNearPartsFromBusyOthers(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	meet(t, a, b)
-	const n = nearScore/nearOther + 8
+	makeDominant(t, a, b)
+	const n = maxPeerScore/otherPeerPenalty + 8
 	for i := range n {
 		a.numbered(b, 2*i, 1)
 		c.numbered(b, 2*i+1, 1)
@@ -124,17 +124,17 @@ func TestNearPartsFromBusyOthers(t *testing.T) {
 		t.Errorf("%d trains more, %v", k, err)
 	}
 	b.mu.Unlock()
-	if b.near() != nil {
+	if b.peerSocket() != nil {
 		t.Fatal("the peer is still near")
 	}
-	for i := range nearAfter * nearAgain {
-		if b.near() != nil {
+	for i := range peerSocketAfter * peerSocketBackoff {
+		if b.peerSocket() != nil {
 			t.Fatalf("near again after %d datagrams", i)
 		}
 		a.numbered(b, i, 1)
 		b.datagrams(1)
 	}
-	if b.near() == nil {
+	if b.peerSocket() == nil {
 		t.Error("not near again")
 	}
 }
@@ -143,7 +143,7 @@ func TestNearPartsFromBusyOthers(t *testing.T) {
 func TestNearCountsDrops(t *testing.T) {
 	o := Options{Buffer: 8192}
 	a, b, c := listen(t, "127.0.0.1:0", o), listen(t, "127.0.0.1:0", o), listen(t, "127.0.0.1:0", o)
-	meet(t, a, b)
+	makeDominant(t, a, b)
 	read := func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -166,7 +166,7 @@ func TestNearCountsDrops(t *testing.T) {
 		read()
 		lost = b.Info().Drops
 	}
-	for b.near() != nil {
+	for b.peerSocket() != nil {
 		c.numbered(b, 0, 1)
 		b.mu.Lock()
 		_, err := b.TryRead(b.bufs, b.metas)
@@ -188,10 +188,10 @@ func TestNearCountsDrops(t *testing.T) {
 // peer, and a second one behind it.
 func TestNearKeepsOrder(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	const first, all = 3 * nearAfter, 4 * nearAfter
+	const first, all = 3 * peerSocketAfter, 4 * peerSocketAfter
 	a.numbered(b, 0, first)
 	var got [][]byte
-	for b.near() == nil {
+	for b.peerSocket() == nil {
 		more, _ := b.datagrams(1)
 		if got = append(got, more...); len(got) >= first {
 			t.Fatalf("nothing is left of %d datagrams", len(got))
@@ -209,12 +209,12 @@ func TestNearKeepsOrder(t *testing.T) {
 // TestNearLeavesOthersTheirTurn has a near peer send without a pause.
 func TestNearLeavesOthersTheirTurn(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
-	meet(t, a, b)
+	makeDominant(t, a, b)
 	for _, read := range []func([]*slab.Buf, []Meta) (int, error){b.TryRead, b.Poll} {
 		c.numbered(b, 0, 1)
 		b.arrived()
 		came := false
-		for i := 0; i < nearTurn && !came; i++ {
+		for i := 0; i < sharedSocketEvery && !came; i++ {
 			a.numbered(b, 0, 1)
 			b.mu.Lock()
 			n, err := read(b.bufs, b.metas)
@@ -227,7 +227,7 @@ func TestNearLeavesOthersTheirTurn(t *testing.T) {
 			b.mu.Unlock()
 		}
 		if !came {
-			t.Errorf("it did not come in %d reads", nearTurn)
+			t.Errorf("it did not come in %d reads", sharedSocketEvery)
 		}
 		b.mu.Lock()
 		for n := 1; n > 0; {
@@ -242,7 +242,7 @@ func TestNearLeavesOthersTheirTurn(t *testing.T) {
 func TestNearWakes(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	p := pollerOf(t, b)
-	meet(t, a, b)
+	makeDominant(t, a, b)
 	later := pollerOf(t, b) // knows both sockets from the start
 	for _, from := range []*side{a, c} {
 		wake := func() {
@@ -280,7 +280,7 @@ func TestNearClose(t *testing.T) {
 	for i := range 20 {
 		a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 		if i%2 == 0 {
-			meet(t, a, b)
+			makeDominant(t, a, b)
 		}
 		var wg sync.WaitGroup
 		for _, s := range []*side{a, b} {
@@ -326,13 +326,13 @@ func TestNearNeedsItsOwnAddress(t *testing.T) {
 	a := listen(t, "127.0.0.1:0", Options{})
 	for _, b := range []*side{takenOver(t), listen(t, "0.0.0.0:0", Options{})} {
 		to := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), b.LocalAddr().Port())
-		for range 2 * nearAfter {
+		for range 2 * peerSocketAfter {
 			if err := a.Write([]byte("x"), &Meta{Remote: to}); err != nil {
 				t.Fatal(err)
 			}
 			b.datagrams(1)
 		}
-		if b.near() != nil {
+		if b.peerSocket() != nil {
 			t.Errorf("%v has a near peer", b.LocalAddr())
 		}
 	}
@@ -343,7 +343,7 @@ func BenchmarkNear(b *testing.B) {
 		b.Run(fmt.Sprintf("near=%v", near), func(b *testing.B) {
 			x, y := benchConn(b), benchConn(b)
 			if !near {
-				x.nearby.after, y.nearby.after = 0, 0
+				x.dominant.after, y.dominant.after = 0, 0
 			}
 			var pool slab.Pool
 			bufs, metas := []*slab.Buf{pool.Get()}, make([]Meta, 1)
@@ -361,14 +361,14 @@ func BenchmarkNear(b *testing.B) {
 					}
 				}
 			}
-			for range 2 * nearAfter {
+			for range 2 * peerSocketAfter {
 				exchange()
 			}
 			b.ReportAllocs()
 			for b.Loop() {
 				exchange()
 			}
-			if (x.nearby.open != nil) != near {
+			if (x.dominant.open != nil) != near {
 				b.Error("near:", !near)
 			}
 		})
@@ -389,16 +389,16 @@ func benchConn(b *testing.B) *conn {
 func TestNearLosesNothingWhenLeft(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		a, b := listen(t, addr, Options{}), listen(t, addr, Options{})
-		meet(t, a, b)
+		makeDominant(t, a, b)
 		c := b.Conn.(*conn)
-		n := b.near()
+		n := b.peerSocket()
 		late := &side{Conn: &conn{source: source{fd: n.fd}}, t: t}
 		b.mu.Lock()
-		c.nearby.to.Store(nil)
-		c.nearby.parted = true
+		c.dominant.to.Store(nil)
+		c.dominant.ending = true
 		a.numbered(b, 0, 1)
 		late.arrived()
-		c.leave()
+		c.closePeerSocket()
 		b.mu.Unlock()
 		w := addressed(&writer{to: n}, c, a)
 		if err := c.sendto(w, []byte("x")); err != nil {
@@ -417,8 +417,8 @@ func TestNearLosesNothingWhenLeft(t *testing.T) {
 			got += k
 		}
 		b.mu.Unlock()
-		if got != 2 || b.near() != nil {
-			t.Errorf("%d of 2 datagrams, near: %v", got, b.near() != nil)
+		if got != 2 || b.peerSocket() != nil {
+			t.Errorf("%d of 2 datagrams, near: %v", got, b.peerSocket() != nil)
 		}
 	}
 }
@@ -452,17 +452,17 @@ func TestNearWaitsForNoWriter(t *testing.T) {
 		a.numbered(b, 0, 1)
 		b.datagrams(1)
 	}
-	step(a, 2*nearAfter)
+	step(a, 2*peerSocketAfter)
 	one()
-	if b.near() == nil {
+	if b.peerSocket() == nil {
 		t.Fatal("it is not made afterwards")
 	}
-	step(c, nearScore/nearOther+2)
+	step(c, maxPeerScore/otherPeerPenalty+2)
 	one()
 	b.mu.Lock()
 	_, _ = b.TryRead(b.bufs, b.metas)
 	b.mu.Unlock()
-	if b.near() != nil {
+	if b.peerSocket() != nil {
 		t.Error("it is not left afterwards")
 	}
 }

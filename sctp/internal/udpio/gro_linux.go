@@ -8,29 +8,29 @@ import (
 // joins decides whether the kernel hands a train over in one piece (UDP_GRO). Trains
 // are of long datagrams; where only short ones come it takes a twentieth of a small
 // round trip to be told of each that it is alone.
-type joins struct {
+type groSwitch struct {
 	able, on bool
 	short    int // datagrams since the last long one
 	after    int // how many turn it off
 	// mixed tells that it was turned off and the socket has not been empty since: a
 	// long datagram may be a train of which nobody knows where to cut it.
-	mixed bool
+	maybeMerged bool
 }
 
 const (
 	// longDatagram is the size of a datagram that may be one of a train.
 	longDatagram = 512
-	// joinsAfter is how many short datagrams in a row turn GRO off. As a train that
-	// comes then is dear, the number grows by joinsAgain with each, up to joinsMost.
-	joinsAfter = 1024
-	joinsAgain = 2
-	joinsMost  = 1 << 20
+	// groOffAfter is how many short datagrams in a row turn GRO off. As a train that
+	// comes then is dear, the number grows by groOffBackoff with each, up to maxGROOffAfter.
+	groOffAfter    = 1024
+	groOffBackoff  = 2
+	maxGROOffAfter = 1 << 20
 )
 
-func (j *joins) init(able bool) { j.able, j.on, j.after = able, able, joinsAfter }
+func (j *groSwitch) init(able bool) { j.able, j.on, j.after = able, able, groOffAfter }
 
 // note takes in the trains that were read. It reports whether they are to be dropped.
-func (s *source) note(bufs []*slab.Buf) (drop bool) {
+func (s *source) noteSizes(bufs []*slab.Buf) (drop bool) {
 	for _, b := range bufs {
 		if len(b.B) < longDatagram {
 			s.short++
@@ -38,19 +38,19 @@ func (s *source) note(bufs []*slab.Buf) (drop bool) {
 		}
 		s.short = 0
 		if !s.on {
-			drop = drop || s.mixed
-			s.join(true)
-			s.after = min(s.after*joinsAgain, joinsMost)
+			drop = drop || s.maybeMerged
+			s.setGRO(true)
+			s.after = min(s.after*groOffBackoff, maxGROOffAfter)
 		}
 	}
 	if s.on && s.short >= s.after {
-		s.join(false)
+		s.setGRO(false)
 	}
 	return drop
 }
 
 // join turns GRO on or off.
-func (s *source) join(on bool) {
+func (s *source) setGRO(on bool) {
 	v := 0
 	if on {
 		v = 1
@@ -59,5 +59,5 @@ func (s *source) join(on bool) {
 		s.able = false // it stays as it is
 		return
 	}
-	s.on, s.mixed, s.short = on, !on, 0
+	s.on, s.maybeMerged, s.short = on, !on, 0
 }
