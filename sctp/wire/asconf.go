@@ -35,13 +35,14 @@ func ParseAsconf(c Chunk) (Asconf, error) {
 		return Asconf{}, ErrTruncated
 	}
 	x.Params = it.rest
-	if it.cur.Type == ParamHostName {
+	p := it.Param()
+	if p.Type == ParamHostName {
 		// Section 4.1.1: "The host name address MUST NOT be sent and MUST be ignored
 		// if received in any ASCONF message."
 		return x, nil
 	}
 	var err error
-	if x.Addr, err = ParseAddr(it.cur); err != nil {
+	if x.Addr, err = ParseAddr(p); err != nil {
 		return Asconf{}, err
 	}
 	return x, nil

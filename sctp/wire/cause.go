@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "fmt"
 
 // CauseHeaderLen is the length of a cause's code and length fields.
 const CauseHeaderLen = tlvLen
@@ -101,40 +98,17 @@ type Cause struct {
 
 // Causes walks a list of error causes without allocating, as [Chunks] walks
 // chunks.
-type Causes struct {
-	rest []byte
-	cur  Cause
-	err  error
-}
+type Causes struct{ tlvs }
 
 // NewCauses returns an iterator over a list of error causes. What it gives
 // aliases b.
-func NewCauses(b []byte) Causes { return Causes{rest: b} }
-
-// Next moves to the next cause. It returns false at the end or at a malformed
-// cause; Err tells which.
-func (it *Causes) Next() bool {
-	if len(it.rest) == 0 || it.err != nil {
-		return false
-	}
-	n, next, err := cutTLV(it.rest)
-	if err != nil {
-		it.err = err
-		return false
-	}
-	raw := it.rest[:n:n]
-	it.cur = Cause{Code: CauseCode(binary.BigEndian.Uint16(raw)), Value: raw[tlvLen:], Raw: raw}
-	it.rest = it.rest[next:]
-	return true
-}
+func NewCauses(b []byte) Causes { return Causes{tlvs{rest: b}} }
 
 // Cause returns the cause that the last call of Next, which returned true,
 // moved to.
-func (it *Causes) Cause() Cause { return it.cur }
-
-// Err returns ErrTruncated or ErrLength if the walk met a malformed cause, and
-// nil otherwise.
-func (it *Causes) Err() error { return it.err }
+func (it *Causes) Cause() Cause {
+	return Cause{Code: CauseCode(it.code()), Value: it.value(), Raw: it.raw}
+}
 
 // AppendCause appends a cause with the given code and value, padded. It copies
 // value. It serves for the causes that carry no fields, such as

@@ -99,7 +99,7 @@ func ParseUnrecognizedChunk(c Cause) (Chunk, error) {
 		}
 		return Chunk{}, ErrTruncated
 	}
-	return it.cur, nil
+	return it.Chunk(), nil
 }
 
 // AppendUnrecognizedChunk appends an Unrecognized Chunk Type cause, padded. It

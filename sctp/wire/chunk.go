@@ -133,49 +133,30 @@ type Chunk struct {
 // Chunks before a malformed one are given before the error; a partial chunk is
 // never given (RFC 9260, Section 6.10).
 type Chunks struct {
-	rest []byte
-	cur  Chunk
-	err  error
+	tlvs
+	cur Chunk // what Current points to
 }
 
 // NewChunks returns an iterator over b, which starts behind a common header.
 // The chunks that it gives alias b.
-func NewChunks(b []byte) Chunks { return Chunks{rest: b} }
-
-// Next moves to the next chunk. It returns false at the end or at a malformed
-// chunk; Err tells which. The length field must be at least 4 and stay inside
-// the packet; the padding may be absent only where the packet ends (RFC 9260,
-// Section 3.2).
-func (it *Chunks) Next() bool {
-	if len(it.rest) == 0 || it.err != nil {
-		return false
-	}
-	n, next, err := cutTLV(it.rest)
-	if err != nil {
-		it.err = err
-		return false
-	}
-	raw := it.rest[:n:n]
-	it.cur.Type, it.cur.Flags = ChunkType(raw[0]), raw[1]
-	it.cur.Value, it.cur.Raw = raw[tlvLen:], raw
-	it.rest = it.rest[next:]
-	return true
-}
+func NewChunks(b []byte) Chunks { return Chunks{tlvs: tlvs{rest: b}} }
 
 // Chunk returns the chunk that the last call of Next, which returned true,
 // moved to.
-func (it *Chunks) Chunk() Chunk { return it.cur }
+func (it *Chunks) Chunk() Chunk {
+	return Chunk{Type: ChunkType(it.raw[0]), Flags: it.raw[1], Value: it.value(), Raw: it.raw}
+}
 
-// Current is Chunk without a copy: what it points to changes with Next.
-func (it *Chunks) Current() *Chunk { return &it.cur }
+// Current is Chunk without a copy: what it points to changes with the next call.
+func (it *Chunks) Current() *Chunk {
+	c := &it.cur
+	c.Type, c.Flags, c.Value, c.Raw = ChunkType(it.raw[0]), it.raw[1], it.value(), it.raw
+	return c
+}
 
 // Rest returns the bytes behind the current chunk and its padding. AUTH chunks
 // need them (RFC 4895, Section 6.2).
 func (it *Chunks) Rest() []byte { return it.rest }
-
-// Err returns ErrTruncated or ErrLength if the walk met a malformed chunk, and
-// nil otherwise.
-func (it *Chunks) Err() error { return it.err }
 
 // AppendChunk appends a chunk with the given type, flags and value, padded.
 func AppendChunk(b []byte, t ChunkType, flags uint8, value []byte) []byte {

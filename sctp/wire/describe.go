@@ -45,7 +45,7 @@ func AppendDescription(b, pkt []byte) []byte {
 			continue
 		}
 		b = append(b, sep(n, " ", "; ")...)
-		b = AppendChunkDescription(b, it.cur)
+		b = AppendChunkDescription(b, it.Chunk())
 	}
 	b = appendMore(b, more, "; ")
 	if it.err != nil {

@@ -14,7 +14,7 @@ func appendParams(b, list []byte) []byte {
 	for ; it.Next(); n++ {
 		if n < describeItems {
 			b = append(b, sep(n, "", ", ")...)
-			b = appendParam(b, it.cur)
+			b = appendParam(b, it.Param())
 		}
 	}
 	b = appendMore(b, n-describeItems, ", ")
@@ -139,7 +139,7 @@ func appendCauses(b, list []byte) []byte {
 	for ; it.Next(); n++ {
 		if n < describeItems {
 			b = append(b, sep(n, "", ", ")...)
-			b = appendCause(b, it.cur)
+			b = appendCause(b, it.Cause())
 		}
 	}
 	b = appendMore(b, n-describeItems, ", ")
@@ -207,7 +207,7 @@ func appendParamTypes(b, list []byte) ([]byte, error) {
 	for ; it.Next(); n++ {
 		if n < describeItems {
 			b = append(b, sep(n, " 0x", ",0x")...)
-			b = appendHex(b, uint64(it.cur.Type), 4)
+			b = appendHex(b, uint64(it.code()), 4)
 		}
 	}
 	return appendMore(b, n-describeItems, ","), it.err

@@ -70,7 +70,7 @@ func oneParam(v []byte) (Param, error) {
 		}
 		return Param{}, ErrTruncated
 	}
-	return it.cur, nil
+	return it.Param(), nil
 }
 
 // AppendUnrecognized appends an Unrecognized Parameter that holds p.Raw, which

@@ -138,51 +138,27 @@ type Param struct {
 
 // Params walks a list of parameters without allocating, as [Chunks] walks
 // chunks.
-type Params struct {
-	rest []byte
-	cur  Param
-	err  error
-}
+type Params struct{ tlvs }
 
 // NewParams returns an iterator over a list of parameters. What it gives
 // aliases b.
-func NewParams(b []byte) Params { return Params{rest: b} }
-
-// Next moves to the next parameter. It returns false at the end or at a
-// malformed parameter; Err tells which. The padding of the last one may be
-// absent (RFC 9260, Section 3.2).
-func (it *Params) Next() bool {
-	if len(it.rest) == 0 || it.err != nil {
-		return false
-	}
-	n, next, err := cutTLV(it.rest)
-	if err != nil {
-		it.err = err
-		return false
-	}
-	raw := it.rest[:n:n]
-	it.cur = Param{Type: ParamType(binary.BigEndian.Uint16(raw)), Value: raw[tlvLen:], Raw: raw}
-	it.rest = it.rest[next:]
-	return true
-}
+func NewParams(b []byte) Params { return Params{tlvs{rest: b}} }
 
 // Param returns the parameter that the last call of Next, which returned true,
 // moved to.
-func (it *Params) Param() Param { return it.cur }
+func (it *Params) Param() Param {
+	return Param{Type: ParamType(it.code()), Value: it.value(), Raw: it.raw}
+}
 
 // Rest returns the bytes behind the current parameter and its padding.
 func (it *Params) Rest() []byte { return it.rest }
-
-// Err returns ErrTruncated or ErrLength if the walk met a malformed parameter,
-// and nil otherwise.
-func (it *Params) Err() error { return it.err }
 
 // FindParam returns the first parameter of type t in a list. It stops at a
 // malformed one.
 func FindParam(list []byte, t ParamType) (Param, bool) {
 	for it := NewParams(list); it.Next(); {
-		if it.cur.Type == t {
-			return it.cur, true
+		if ParamType(it.code()) == t {
+			return it.Param(), true
 		}
 	}
 	return Param{}, false

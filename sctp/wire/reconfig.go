@@ -35,7 +35,7 @@ func (x ReConfig) Allowed() bool {
 		if n == len(types) {
 			return false
 		}
-		types[n] = it.cur.Type
+		types[n] = ParamType(it.code())
 	}
 	if it.err != nil || n == 0 {
 		return false

@@ -36,6 +36,41 @@ func cutTLV(b []byte) (n, next int, err error) {
 	return n, min(Padded(n), len(b)), nil
 }
 
+// tlvs walks a list of chunks, parameters or causes without allocating. It is what [Chunks],
+// [Params] and [Causes] have in common.
+type tlvs struct {
+	rest []byte // what follows the current structure and its padding
+	raw  []byte // the current structure, without padding
+	err  error
+}
+
+// Next moves to the next one. It returns false at the end or at a malformed one; Err
+// tells which. The length field must be at least 4 and stay inside the list; the padding
+// may be absent only where the list ends (RFC 9260, Section 3.2).
+func (it *tlvs) Next() bool {
+	if len(it.rest) == 0 || it.err != nil {
+		return false
+	}
+	n, next, err := cutTLV(it.rest)
+	if err != nil {
+		it.err = err
+		return false
+	}
+	it.raw, it.rest = it.rest[:n:n], it.rest[next:]
+	return true
+}
+
+// Err returns ErrTruncated or ErrLength if the walk met a malformed structure, and nil
+// otherwise.
+func (it *tlvs) Err() error { return it.err }
+
+// code returns the first 16 bits of the current structure: the type of a parameter or the
+// code of a cause.
+func (it *tlvs) code() uint16 { return binary.BigEndian.Uint16(it.raw) }
+
+// value returns what follows the header of the current structure.
+func (it *tlvs) value() []byte { return it.raw[tlvLen:] }
+
 // endTLV sets the length of the structure that starts at b[at] and runs to the
 // end of b, and pads it with zeros.
 func endTLV(b []byte, at int) []byte {
