@@ -150,9 +150,9 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 		}
 	case kindFetched:
 		return 0, e.fetchedBy(p, v.id)
-	case kindBell:
+	case kindDoorbell:
 		if l := p.shared.Load(); l != nil { // else it will look by itself
-			l.rung()
+			l.onDoorbell()
 		}
 	case kindMatched:
 		r := e.ids.remove(v.id, p)
@@ -421,7 +421,7 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 		e.bulk.read(f)
 		return
 	}
-	if l := p.shared.Load(); l != nil && how.near && r.merge.red == nil {
+	if l := p.shared.Load(); l != nil && how.cma && r.merge.red == nil {
 		l.fetch(&f)
 		return
 	}

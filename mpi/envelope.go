@@ -11,7 +11,7 @@ import "encoding/binary"
 //	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
 //	| kind | flags| type    | source | context  | tag  | seq  | length | id   | STag (40) | port | 0 (44) | token (48-64)  |  kindOffer
 //	+------+------+---------+--------+----------+------+------+--------+------+-----------+---------------+----------------+
-//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn, kindWritten … kindBell
+//	| kind | 0    | 0       | 0      | id       | peer id     | length |         kindClear … kindWithdrawn, kindWritten … kindDoorbell
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
 //	| kind | 0    | 0       | 0      | id       | peer id     | length | STag (32) | port | 0 (36) | token (40-56)  |  kindGrant
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
@@ -52,7 +52,7 @@ const (
 	kindWritten                   // the body of receive id, granted to the receiver of this, is there
 	kindOffer                     // kindReady, and the body may be read from memory of the sender: offer is set, and kind kindReady
 	kindFetched                   // the body of send id has been read, or is not wanted any more
-	kindBell                      // look at the memory that the ranks share; only between ranks of one host: see shm.go
+	kindDoorbell                  // look at the memory that the ranks share; only between ranks of one host: see shm.go
 	kindLimit
 )
 
@@ -73,10 +73,10 @@ const (
 	flagWrite = 4
 	// flagAgain, in kindBody, tells that the receive may have its body already.
 	flagAgain = 8
-	// flagNear, in kindOffer, tells that the body may be copied from the memory of the
-	// sender by the system, see shm_direct.go: the STag is the slot of the offer, the
+	// flagCMA, in kindOffer, tells that the body may be copied from the memory of the
+	// sender by the system, see shm_cma.go: the STag is the slot of the offer, the
 	// token its word and the address.
-	flagNear = 16
+	flagCMA = 16
 	// flagFreed, in kindWithdrawn, tells that the receiver has freed the communicator and
 	// has dropped the message without being asked to.
 	flagFreed = 32

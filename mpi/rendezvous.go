@@ -164,13 +164,13 @@ func (e *engine) written(p *peer, id uint64) {
 type proposal struct {
 	write bool  // by RDMA Write
 	offer bool  // by RDMA Read, or
-	near  bool  // by a copy that the system makes
+	cma   bool  // by a copy that the system makes
 	grant grant // for that
 }
 
 func (v *envelope) proposal() proposal {
-	near := v.offer && v.flags&flagNear != 0
-	return proposal{write: v.flags&flagWrite != 0 && !near, offer: v.offer && !near, near: near, grant: v.grant}
+	cma := v.offer && v.flags&flagCMA != 0
+	return proposal{write: v.flags&flagWrite != 0 && !cma, offer: v.offer && !cma, cma: cma, grant: v.grant}
 }
 
 // fetch is a body that a receive reads from its sender.

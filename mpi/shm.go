@@ -62,13 +62,13 @@ type shmHeader struct {
 
 const shmHeaderLen = int(unsafe.Sizeof(shmHeader{}))
 
-// shmSegment is memory of one rank, for what the others on its host write to it:
-// a header, a ringControl for each of them, then their rings.
+// shmSegment is the shared memory into which the other ranks of the host write messages for one rank: a header, a
+// ringControl for each of them, then their ring buffers.
 type shmSegment struct{ mem []byte }
 
 func (s *shmSegment) header() *shmHeader { return (*shmHeader)(unsafe.Pointer(&s.mem[0])) }
 
-// ring returns the i-th of n rings.
+// ring returns the i-th of n ring buffers.
 func (s *shmSegment) ring(i, n int) (*ringControl, []byte) {
 	ctl := (*ringControl)(unsafe.Pointer(&s.mem[shmHeaderLen+i*ringControlLen]))
 	size := ringSize(n)
@@ -82,10 +82,10 @@ func ringSize(n int) int {
 	return 1 << (bits.Len(uint(size)) - 1)
 }
 
-// shmDataAt is where the rings begin, on a page.
+// shmDataAt is the offset of the first ring buffer, a multiple of the page size.
 func shmDataAt(n int) int { return (shmHeaderLen + n*ringControlLen + 4095) &^ 4095 }
 
-// shmLen is the size of the memory for n rings.
+// shmLen is the length of a segment with n ring buffers.
 func shmLen(n int) int { return shmDataAt(n) + n*ringSize(n) }
 
 // sharedMemory is how a rank exchanges messages with those on its host.
@@ -98,9 +98,9 @@ type sharedMemory struct {
 	links    []*shmLink    // constant once up
 	up       atomic.Bool   // the links are complete
 
-	// Whether others need to ring the bell: awake, as they see it, is set by polling,
-	// and cleared a little after the last poll, since who polled is likely to do so
-	// again.
+	// awake is true while this rank polls: then peers need not send a doorbell. Polling
+	// sets it. It is cleared shmLease after the last poll and not at once, because a
+	// rank that has polled is likely to poll again.
 	mu     sync.Mutex // guards changes of awake
 	awake  atomic.Bool
 	waits  atomic.Uint32 // about how often left was called
@@ -108,7 +108,7 @@ type sharedMemory struct {
 	armed  atomic.Int64  // clock when it was set
 	timer  *time.Timer
 
-	// When the network is looked at.
+	// How often the network is polled: the fields of adaptive back-off.
 	crowded bool          // a poll may take as long as others run; constant
 	turn    atomic.Uint32 // polls that found nothing in memory
 	looked  atomic.Uint32 // turn at the last look
@@ -116,7 +116,7 @@ type sharedMemory struct {
 }
 
 const (
-	// shmLease is how long after a poll others still count on the next one.
+	// shmLease is how long after a poll peers still count on the next one.
 	shmLease = 75 * time.Microsecond
 	// shmRearm is how long the timer for that is not set again.
 	shmRearm = int64(25 * time.Microsecond)
@@ -214,7 +214,7 @@ func (s *sharedMemory) all(ranks int) bool {
 	return s.up.Load() && len(s.links) == ranks-1
 }
 
-// place is which ring of rank to is that of rank from; both are indices.
+// place returns which ring buffer in the segment of rank to is written by rank from; both are indices.
 func place(from, to int) int {
 	if from > to {
 		return from - 1
@@ -222,7 +222,7 @@ func place(from, to int) int {
 	return from
 }
 
-// open maps the memory of another rank, of n rings.
+// open maps the segment of another rank, which has n ring buffers.
 func (c *segmentRef) open(n int) (*shmSegment, error) {
 	f, err := openShmFile(c.PID, c.FD)
 	if err != nil {
@@ -234,7 +234,7 @@ func (c *segmentRef) open(n int) (*shmSegment, error) {
 		return nil, err
 	}
 	if hex.EncodeToString(nonce[:]) != c.Nonce {
-		return nil, errors.New("mpi: memory of somebody else")
+		return nil, errors.New("mpi: shared-memory segment of another process")
 	}
 	return mapShm(f, shmLen(n))
 }
@@ -284,7 +284,7 @@ func (s *sharedMemory) polling(base func() bool) func() bool {
 	}
 }
 
-// wake tells the others that this rank polls.
+// wake sets awake, for this rank and its peers.
 func (s *sharedMemory) wake() {
 	s.mu.Lock()
 	s.awake.Store(true)
@@ -292,7 +292,7 @@ func (s *sharedMemory) wake() {
 	s.mu.Unlock()
 }
 
-// sleep tells them that it does not, and then looks once more.
+// sleep clears awake, and then takes in what a peer may have written before it saw that.
 func (s *sharedMemory) sleep() {
 	s.mu.Lock()
 	s.awake.Store(false)
@@ -301,7 +301,7 @@ func (s *sharedMemory) sleep() {
 	s.scan()
 }
 
-// scan takes in all there is.
+// scan takes in everything that peers have written.
 func (s *sharedMemory) scan() {
 	for _, l := range s.links {
 		l.drain(true)
@@ -311,7 +311,7 @@ func (s *sharedMemory) scan() {
 	}
 }
 
-// left is called after polling.
+// left is called when a goroutine ends polling: it starts the lease.
 func (s *sharedMemory) left() {
 	if !s.up.Load() {
 		return
@@ -330,14 +330,15 @@ func (s *sharedMemory) left() {
 	}
 }
 
-// parks is called after polling by a goroutine that is about to park.
+// parks is called instead of left by a goroutine that is about to park. If no other goroutine polls, peers have to send a
+// doorbell from now on.
 func (s *sharedMemory) parks() {
 	if s.up.Load() && s.spinners.Load() == 0 {
 		s.sleep()
 	}
 }
 
-// expired is called when the last poll was a while ago.
+// expired is called by the timer when the lease has ended.
 func (s *sharedMemory) expired() {
 	s.leased.Store(false)       // before spinners are looked at
 	if s.spinners.Load() == 0 { // those call left

@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 )
 
-// shmLink carries messages to a rank on the same host through memory: a ring of
-// bytes in each direction, which whoever polls empties. The link under it, over
-// the network, stays for what memory cannot tell: it wakes a rank that does not
-// poll (kindBell), and ends when the rank does.
+// shmLink carries messages to a rank of the same host through shared memory: a ring buffer
+// in each direction, which any goroutine that polls empties. The network link under it
+// stays for what memory cannot do: it carries the doorbell (kindDoorbell), which wakes a
+// rank that does not poll, and it ends when the rank ends.
 type shmLink struct {
 	under link
 	peer  *peer
@@ -29,14 +29,14 @@ type shmLink struct {
 	idle   *sync.Cond  // signalled when the queue is empty, or closed
 	queued atomic.Bool // the queue is not empty
 
-	near    nearSlots         // bodies that the peer may copy
+	cma     cmaSlots          // bodies that the peer may copy
 	nonce   [shmNonceLen]byte // of the peer
 	nonceAt uint64            // in its memory
 
 	rmu    sync.Mutex // guards reading
 	in     ringReader
 	parser messageParser
-	quiet  atomic.Bool // nothing is read any more
+	quiet  atomic.Bool // the parser reads nothing more
 	ended  atomic.Bool // the link under it has, because of why
 	over   atomic.Bool // this one has
 	why    error
@@ -52,12 +52,12 @@ type shmItem struct {
 }
 
 // shmCopy is the length up to which bodies are sent without an owner: with one
-// they are copied to the ring, too.
+// they are copied to the ring buffer, too.
 const shmCopy = 32 << 10
 
 func (l *shmLink) copyLimit(bool) int { return shmCopy }
 
-// send implements link. What fits is copied to the ring at once.
+// send implements link. A message that fits is copied to the ring buffer at once.
 func (l *shmLink) send(_ uint16, hdr, body []byte, own owner) error {
 	l.mu.Lock()
 	if l.closed {
@@ -103,32 +103,32 @@ func (l *shmLink) sendNow(stream uint16, hdr, body []byte) error {
 	return err
 }
 
-// flush implements link: it makes sure that the peer looks.
+// flush implements link: it sends a doorbell if the peer does not poll and has none on its way.
 func (l *shmLink) flush() {
-	if l.awake.Load() == 0 && l.out.ctl.rung.CompareAndSwap(0, 1) {
-		l.bell()
+	if l.awake.Load() == 0 && l.out.ctl.doorbell.CompareAndSwap(0, 1) {
+		l.sendDoorbell()
 	}
 	runtime.KeepAlive(l)
 }
 
-// bell has the peer call rung.
-func (l *shmLink) bell() {
+// sendDoorbell makes the peer call onDoorbell.
+func (l *shmLink) sendDoorbell() {
 	b := controlPool.Get().(*[envelopeMaxLen]byte)
-	v := envelope{kind: kindBell}
+	v := envelope{kind: kindDoorbell}
 	_ = l.under.send(0, v.put(b), nil, nil) // fails if it is at its end
 	l.under.flush()
 	controlPool.Put(b)
 }
 
-// rung is called when the peer has rung the bell.
-func (l *shmLink) rung() {
-	l.in.ctl.rung.Store(0) // before the tail is looked at
+// onDoorbell is called when a doorbell of the peer has come.
+func (l *shmLink) onDoorbell() {
+	l.in.ctl.doorbell.Store(0) // before the tail is looked at
 	l.drain(true)
 	l.pump()
 }
 
-// pump writes of the queue what there is room for, and reports whether there was
-// some.
+// pump writes queued messages as far as there is room, and reports whether it has written
+// something.
 func (l *shmLink) pump() (worked bool) {
 	var done [16]owner // released without the lock
 	for more := true; more; {
@@ -195,9 +195,9 @@ func (l *shmLink) put(it *shmItem) bool {
 	return it.off == it.n+len(it.body)
 }
 
-// drain takes in what the peer has written, or, if all is not set, a part of it,
-// and reports whether there was something. What another goroutine is taking in
-// already, and what a part leaves, is seen at the next poll or when polling ends.
+// drain takes in what the peer has written and reports whether there was something. If all
+// is false it takes at most one ring buffer full. What it leaves, or another goroutine is
+// taking in, is seen at the next poll or when polling ends.
 func (l *shmLink) drain(all bool) (worked bool) {
 	for more := true; more && l.due(); more = all {
 		if !l.rmu.TryLock() {
@@ -215,7 +215,7 @@ func (l *shmLink) drain(all bool) (worked bool) {
 		}
 		l.rmu.Unlock()
 		if room {
-			l.tellRoom()
+			l.notifyRoom()
 		}
 		if last {
 			l.finish()
@@ -230,8 +230,8 @@ func (l *shmLink) due() bool {
 	return l.in.ready() && !l.quiet.Load() || l.ended.Load() && !l.over.Load()
 }
 
-// receive takes in up to as much as the ring holds, and reports whether the peer
-// waits for room, and there is. rmu is held.
+// receive takes in at most one ring buffer full, and reports whether the peer waits for room and half of the ring is
+// free. rmu is held.
 func (l *shmLink) receive() (room bool) {
 	for n := 0; n < len(l.in.data); {
 		b, err := l.in.next(!l.parser.inMessage())
@@ -261,15 +261,15 @@ func (l *shmLink) receive() (room bool) {
 	return room
 }
 
-// tellRoom tells the peer that there is room, unless it polls.
-func (l *shmLink) tellRoom() {
+// notifyRoom sends a doorbell because there is room again, unless the peer polls and sees that itself.
+func (l *shmLink) notifyRoom() {
 	if l.awake == nil || l.awake.Load() == 0 {
-		l.bell()
+		l.sendDoorbell()
 	}
 }
 
-// end is called instead of down of the peer: it comes when what is in memory has
-// been taken in.
+// end is called when the link under this one has ended, because of err. This link ends when
+// what the peer has written to memory is taken in.
 func (l *shmLink) end(err error) {
 	l.why = err
 	l.ended.Store(true)

@@ -6,40 +6,40 @@ import (
 	"unsafe"
 )
 
-// ringControl is what both ends of a ring share besides the bytes. Each group of
-// fields has cache lines of its own, two because processors fetch pairs of them.
+// ringControl is the shared state of a ring buffer. Each group of fields has two cache lines of its own, because
+// processors prefetch pairs of them (against false sharing).
 type ringControl struct {
-	tail atomic.Uint64 // bytes written in all
-	rung atomic.Uint32 // the reader has been told to look; it says when it does
-	_    [116]byte
+	tail     atomic.Uint64 // bytes written in all
+	doorbell atomic.Uint32 // 1: a doorbell is on its way; the reader clears it before it looks
+	_        [116]byte
 
 	head atomic.Uint64 // bytes read in all
 	_    [120]byte
 
-	want atomic.Uint32 // the writer wants to be told of room
+	want atomic.Uint32 // 1: the writer wants a doorbell when there is room
 	_    [124]byte
 
 	copies atomic.Uint32 // the reader can copy memory of the writer
 	_      [124]byte
 
-	offers [nearOffers]atomic.Uint64 // of the writer, see shm_direct.go
+	offers [maxCMAOffers]atomic.Uint64 // of the writer, see shm_cma.go
 }
 
 const (
 	ringControlLen = int(unsafe.Sizeof(ringControl{}))
-	// ringStep is how much of a long message is written, or read, before the other
-	// side is let see it: both copy at the same time.
+	// ringStep is how much of a long message is written, or read, before the other side
+	// sees it, so that both copy at the same time (pipelining).
 	ringStep = 16 << 10
-	// ringAlign is what the place of each message is a multiple of: short ones lie in
-	// one cache line, and elements where operators can read them.
+	// ringAlign is the alignment of messages: a short one takes a single cache line, and
+	// elements are aligned for operators that read them in place.
 	ringAlign = 64
 )
 
-// padding is what there is between a place in a ring and the next message.
+// padding returns the number of bytes between a position and the next message.
 func padding(pos uint64) int { return int(-pos & (ringAlign - 1)) }
 
-// ringWriter is the writing end of a sequence of bytes in memory that two
-// processes share. What the other one writes there is not trusted.
+// ringWriter is the writing end of a single-producer, single-consumer ring buffer in memory
+// that two processes share. What the other process writes there is checked before use.
 type ringWriter struct {
 	ctl  *ringControl
 	data []byte // its length is a power of 2
@@ -51,8 +51,8 @@ type ringWriter struct {
 	order atomic.Uint64
 }
 
-// room returns how many bytes can be written, if that is less than need after
-// looking again.
+// room returns how many bytes can be written. It reads the position of the reader only if
+// the last known one leaves less than need, which saves a cache miss.
 func (w *ringWriter) room(need int) int {
 	if free := w.free(); free >= need {
 		return free
@@ -106,7 +106,7 @@ type ringReader struct {
 func (r *ringReader) ready() bool { return r.ctl.tail.Load() != r.pos.Load() }
 
 // next returns bytes to read, in place, none if there are none: of the next message
-// if fresh is true. It fails if the other side makes no sense.
+// if fresh is true. It fails if the position of the writer is impossible.
 func (r *ringReader) next(fresh bool) ([]byte, error) {
 	pos := r.pos.Load()
 	n := r.ctl.tail.Load() - pos

@@ -262,20 +262,20 @@ func TestRingNonsense(t *testing.T) {
 	}
 }
 
-// bellLink is the link under a shmLink of tests: it counts bells.
-type bellLink struct {
+// doorbellLink is the link under a shmLink of tests: it counts doorbells.
+type doorbellLink struct {
 	noLink
-	bells   int
-	aborted string
+	doorbells int
+	aborted   string
 }
 
-func (l *bellLink) send(_ uint16, hdr, _ []byte, _ owner) error {
-	if kind(hdr[0]) == kindBell {
-		l.bells++
+func (l *doorbellLink) send(_ uint16, hdr, _ []byte, _ owner) error {
+	if kind(hdr[0]) == kindDoorbell {
+		l.doorbells++
 	}
 	return nil
 }
-func (l *bellLink) abort(why string) { l.aborted = why }
+func (l *doorbellLink) abort(why string) { l.aborted = why }
 
 // releases is an owner that counts.
 type releases struct {
@@ -286,8 +286,8 @@ type releases struct {
 func (o *releases) Released(err error) { o.n++; o.err = err }
 
 // newSharedLink returns a link whose peer reads with r, and whose ring is small.
-func newSharedLink(size int) (l *shmLink, under *bellLink, r *ringReader) {
-	under = new(bellLink)
+func newSharedLink(size int) (l *shmLink, under *doorbellLink, r *ringReader) {
+	under = new(doorbellLink)
 	w := newWorld(0, 2, &options{unexpected: 1 << 20, streams: 1, transport: TransportSCTP}, nil)
 	l = &shmLink{under: under, peer: w.eng.peers[1], awake: new(atomic.Uint32)}
 	l.idle = sync.NewCond(&l.mu)
@@ -321,8 +321,8 @@ func TestSharedLinkFull(t *testing.T) {
 	check(l.send(0, hdr, body[:100], nil), nil)
 	l.flush()
 	l.flush()
-	if under.bells != 1 {
-		t.Errorf("%d bells, want 1", under.bells)
+	if under.doorbells != 1 {
+		t.Errorf("%d doorbells, want 1", under.doorbells)
 	}
 	check(l.send(0, hdr, body[:200], nil), errLinkFull)
 	check(l.send(0, hdr, body, own), nil)
@@ -367,23 +367,23 @@ func TestSharedLinkFull(t *testing.T) {
 	}
 }
 
-// A bell is answered by looking, not by another bell, and the next one can be rung
+// A doorbell makes the rank look and causes no doorbell in return, and the next one can be sent
 // even if there was nothing to be seen any more.
 func TestSharedBell(t *testing.T) {
 	l, under, _ := newSharedLink(256)
-	l.in.ctl.rung.Store(1)
-	l.rung()
-	if under.bells != 0 || l.in.ctl.rung.Load() != 0 {
-		t.Errorf("%d bells; rung is %d", under.bells, l.in.ctl.rung.Load())
+	l.in.ctl.doorbell.Store(1)
+	l.onDoorbell()
+	if under.doorbells != 0 || l.in.ctl.doorbell.Load() != 0 {
+		t.Errorf("%d doorbells; the flag is %d", under.doorbells, l.in.ctl.doorbell.Load())
 	}
 }
 
-// A writer that waits for room is told when half of the ring is free, with a bell
+// A writer that waits for room is told when half of the ring is free, with a doorbell
 // only if it does not poll.
 func TestSharedRoom(t *testing.T) {
 	l, under, _ := newSharedLink(256)
 	w := &ringWriter{ctl: l.in.ctl, data: l.in.data}
-	for bells, awake := range []uint32{1, 0} {
+	for doorbells, awake := range []uint32{1, 0} {
 		var v envelope
 		v.kind = kindBye
 		var b [envelopeMaxLen]byte
@@ -393,8 +393,8 @@ func TestSharedRoom(t *testing.T) {
 		w.ctl.want.Store(1)
 		l.awake.Store(awake)
 		l.drain(true)
-		if under.bells != bells || w.ctl.want.Load() != 0 {
-			t.Errorf("awake %d: %d bells, want %d; want is %d", awake, under.bells, bells, w.ctl.want.Load())
+		if under.doorbells != doorbells || w.ctl.want.Load() != 0 {
+			t.Errorf("awake %d: %d doorbells, want %d; want is %d", awake, under.doorbells, doorbells, w.ctl.want.Load())
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"unsafe"
 )
 
-// nearTo returns the link to the other one of two ranks, if each may copy memory of the
+// cmaLinkTo returns the link to the other one of two ranks, if each may copy memory of the
 // other.
-func nearTo(w *World) (*shmLink, error) {
+func cmaLinkTo(w *World) (*shmLink, error) {
 	l := w.eng.peers[1-w.Rank()].shared.Load()
 	if l == nil {
 		return nil, errors.New("no shared memory")
@@ -28,15 +28,15 @@ func nearTo(w *World) (*shmLink, error) {
 	return l, nil
 }
 
-// near runs two ranks that copy bodies from each other's memory.
-func near(t *testing.T, f func(ctx context.Context, c *Comm, l *shmLink) error) {
+// withCMA runs two ranks that copy bodies from each other's memory.
+func withCMA(t *testing.T, f func(ctx context.Context, c *Comm, l *shmLink) error) {
 	t.Helper()
 	copying(t)
 	local(t, 2, func(ctx context.Context, c *Comm) error {
 		if err := Barrier(ctx, c); err != nil { // both have probed
 			return err
 		}
-		l, err := nearTo(c.w)
+		l, err := cmaLinkTo(c.w)
 		if err != nil {
 			return err
 		}
@@ -46,20 +46,20 @@ func near(t *testing.T, f func(ctx context.Context, c *Comm, l *shmLink) error) 
 		if err != nil {
 			return err
 		}
-		l.near.mu.Lock()
-		defer l.near.mu.Unlock()
-		if l.near.used != 0 {
-			return fmt.Errorf("offers are left: %064b", l.near.used)
+		l.cma.mu.Lock()
+		defer l.cma.mu.Unlock()
+		if l.cma.used != 0 {
+			return fmt.Errorf("offers are left: %064b", l.cma.used)
 		}
 		return nil
-	}, WithTransport(TransportHybrid), WithSharedMemory(true), WithEager(nearLeast))
+	}, WithTransport(TransportHybrid), WithSharedMemory(true), WithEager(cmaMin))
 }
 
 // Bodies are copied whole from where they are, whichever of send and receive comes
 // first, and as much as there is room for.
 func TestNearBodies(t *testing.T) {
-	sizes := []int{nearLeast + 1, 100_001, nearStep, nearStep + 1, nearAtOnce, nearAtOnce + nearStep/2}
-	near(t, func(ctx context.Context, c *Comm, l *shmLink) error {
+	sizes := []int{cmaMin + 1, 100_001, cmaChunk, cmaChunk + 1, cmaInline, cmaInline + cmaChunk/2}
+	withCMA(t, func(ctx context.Context, c *Comm, l *shmLink) error {
 		for i, n := range sizes {
 			for _, room := range []int{n, n + 1, n - 1} {
 				for _, early := range []bool{false, true} {
@@ -106,10 +106,10 @@ func TestNearBodies(t *testing.T) {
 	})
 }
 
-// What there is no slot for, and what the receiver may not copy, goes through the ring.
+// What there is no slot for, and what the receiver may not copy, goes through the ring buffer.
 func TestNearBodiesBeyondTheSlots(t *testing.T) {
-	const more, n = nearOffers + 20, nearLeast + 100
-	near(t, func(ctx context.Context, c *Comm, l *shmLink) error {
+	const more, n = maxCMAOffers + 20, cmaMin + 100
+	withCMA(t, func(ctx context.Context, c *Comm, l *shmLink) error {
 		for _, may := range []bool{true, false} {
 			before := l.peer.rdma.reads.messages.Load()
 			if c.Rank() == 1 && !may {
@@ -150,7 +150,7 @@ func TestNearBodiesBeyondTheSlots(t *testing.T) {
 			}
 			want := uint64(0)
 			if may {
-				want = nearOffers
+				want = maxCMAOffers
 			}
 			if got := l.peer.rdma.reads.messages.Load() - before; c.Rank() == 1 && got != want {
 				return fmt.Errorf("%d bodies were copied, want %d", got, want)
@@ -163,11 +163,11 @@ func TestNearBodiesBeyondTheSlots(t *testing.T) {
 // A send that is given up while its body is being copied ends when it has been, without an
 // error, and a receive that is given up then is not copied to afterwards.
 func TestNearBodiesEnd(t *testing.T) {
-	const n, least, most = 4 * nearAtOnce, 10, 200
+	const n, least, most = 4 * cmaInline, 10, 200
 	fresh, foreign := make([]byte, n), bytes.Repeat([]byte{foreign}, n)
 	pattern(fresh, 1)
 	var late, ended atomic.Int32 // change between the barriers only
-	near(t, func(ctx context.Context, c *Comm, l *shmLink) error {
+	withCMA(t, func(ctx context.Context, c *Comm, l *shmLink) error {
 		buf := make([]byte, n)
 		offers := &l.out.ctl.offers
 		if c.Rank() == 1 {
@@ -189,7 +189,7 @@ func TestNearBodiesEnd(t *testing.T) {
 				go func() {
 					defer close(watched)
 					defer stop()
-					for j := 0; short.Err() == nil && offers[j%nearOffers].Load()&offerStates != offerTaken; j++ {
+					for j := 0; short.Err() == nil && offers[j%maxCMAOffers].Load()&offerStates != offerTaken; j++ {
 						runtime.Gosched()
 					}
 					if short.Err() == nil && c.Rank() == 0 {
@@ -230,7 +230,7 @@ func TestNearBodiesEnd(t *testing.T) {
 // A receive that ends while it is copied to is not copied to any more.
 func TestNearReceiveEnds(t *testing.T) {
 	copying(t)
-	const n, most = 8 * nearStep, 200
+	const n, most = 8 * cmaChunk, 200
 	body, foreign := make([]byte, n), bytes.Repeat([]byte{foreign}, n)
 	addr := uint64(uintptr(unsafe.Pointer(&body[0])))
 	part := 0
@@ -285,14 +285,14 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 		{"open", 0, false, 0},
 		{"copied", offerDone, false, 0},
 		{"not copied", offerMissed, false, 0},
-		{"being copied", offerTaken, false, nearPatience},
-		{"copier dies", offerTaken, true, nearGrace},
+		{"being copied", offerTaken, false, cmaPollInterval},
+		{"copier dies", offerTaken, true, cmaDeadGrace},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, _, _ := newSharedLink(4096)
 				l.out.ctl.copies.Store(1)
-				r := &Request{eng: l.peer.e, peer: l.peer, buf: make([]byte, nearLeast)}
+				r := &Request{eng: l.peer.e, peer: l.peer, buf: make([]byte, cmaMin)}
 				var v envelope
 				l.offer(r, &v)
 				o := l.out.ctl.offers[0].Load()
@@ -309,7 +309,7 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 				start := time.Now()
 				r.afterReads(func(all bool) { whole.Store(all); done.Store(true) })
 				if tt.waits > 0 {
-					time.Sleep(20 * nearPatience)
+					time.Sleep(20 * cmaPollInterval)
 					if done.Load() {
 						t.Fatal("the buffer is being copied")
 					}
@@ -318,18 +318,18 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 						l.out.ctl.offers[0].Store(o&^offerStates | offerDone)
 					}
 				}
-				for !done.Load() && time.Since(start) < 2*nearGrace {
-					time.Sleep(nearPatience)
+				for !done.Load() && time.Since(start) < 2*cmaDeadGrace {
+					time.Sleep(cmaPollInterval)
 					synctest.Wait()
 				}
-				if d := time.Since(start); !done.Load() || d > tt.waits+2*nearPatience || tt.dies && d < nearGrace {
+				if d := time.Since(start); !done.Load() || d > tt.waits+2*cmaPollInterval || tt.dies && d < cmaDeadGrace {
 					t.Errorf("done %v, after %v, want %v", done.Load(), d, tt.waits)
 				}
 				if want := tt.state == offerDone || tt.state == offerTaken && !tt.dies; whole.Load() != want {
 					t.Errorf("the receiver has all of it: %v", whole.Load())
 				}
-				if w := l.out.ctl.offers[0].Load(); w != 0 || l.near.used != 0 || l.near.all[0].buf != nil {
-					t.Errorf("offer %x, in use %x", w, l.near.used)
+				if w := l.out.ctl.offers[0].Load(); w != 0 || l.cma.used != 0 || l.cma.all[0].buf != nil {
+					t.Errorf("offer %x, in use %x", w, l.cma.used)
 				}
 			})
 		})
@@ -340,7 +340,7 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 // body; so is one of memory that is not there.
 func TestNearOfferRefused(t *testing.T) {
 	copying(t)
-	const n, word = nearLeast, 5 << offerBits
+	const n, word = cmaMin, 5 << offerBits
 	body := make([]byte, n)
 	pattern(body, 3)
 	addr := uint64(uintptr(unsafe.Pointer(&body[0])))
@@ -353,7 +353,7 @@ func TestNearOfferRefused(t *testing.T) {
 	}{
 		{"valid", 1, word, addr, true, true},
 		{"another process by now", 1, word, addr, true, false},
-		{"slot", nearOffers, word, addr, true, false},
+		{"slot", maxCMAOffers, word, addr, true, false},
 		{"largest slot", 1<<32 - 1, word, addr, true, false},
 		{"state", 1, word | offerOpen, addr, true, false},
 		{"withdrawn", 1, word, addr, false, false},

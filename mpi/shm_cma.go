@@ -11,31 +11,31 @@ import (
 	"unsafe"
 )
 
-// This file is rendezvous between ranks that share memory: the sender offers its buffer,
-// and the receiver has the system copy it to the buffer of the receive. That is one copy
-// by one processor, where the ring takes two.
+// Rendezvous between ranks of one host by cross-memory attach (CMA, process_vm_readv): the
+// sender offers its buffer, and the receiver has the system copy it to the buffer of the
+// receive. That is one copy by one processor; the ring buffer takes two.
 //
-// A send may be withdrawn while its buffer is being copied, and then the program wants
-// the buffer back. So each offer has a word in memory that both ranks share: the
-// receiver takes the offer there before it copies, and says there when it has copied,
-// and the sender withdraws it there.
+// A send may be withdrawn while its buffer is being copied, and its Wait must not return
+// before the copy has ended. So each offer has a state word in shared memory: the receiver
+// changes it to taken before it copies and to done afterwards, and the sender withdraws the
+// offer with a compare-and-swap of the same word.
 
 const (
-	// nearLeast is the least body that is offered: to copy a short one takes as long as
-	// the system call.
-	nearLeast = 16 << 10
-	// nearOffers bounds the offers to one rank. More bodies go through the ring.
-	nearOffers = 64
-	// nearStep is how much is copied before the copier looks whether the receive has
-	// ended.
-	nearStep = 1 << 20
-	// nearAtOnce is how much is copied by who finds the match, and may have others to
-	// serve. More is left to a goroutine.
-	nearAtOnce = 4 << 20
-	// nearPatience is how often one looks who waits for a copy to end, and nearGrace for
-	// how long where the copier may have died in the midst of it.
-	nearPatience = 50 * time.Microsecond
-	nearGrace    = time.Second
+	// cmaMin is the length from which a body is offered: below it the system call takes
+	// longer than the copy that it saves.
+	cmaMin = 16 << 10
+	// maxCMAOffers bounds the offers to one rank. Further bodies go through the ring buffer.
+	maxCMAOffers = 64
+	// cmaChunk is how much is copied between two checks whether the receive has ended.
+	cmaChunk = 1 << 20
+	// cmaInline is the length up to which the goroutine that finds the match copies the
+	// body itself. A longer copy would delay other messages and gets a goroutine.
+	cmaInline = 4 << 20
+	// cmaPollInterval is the pause between two checks whether a copy has ended. After the
+	// peer has failed it is waited for during cmaDeadGrace only: its process may have died
+	// while it copied.
+	cmaPollInterval = 50 * time.Microsecond
+	cmaDeadGrace    = time.Second
 )
 
 // States of an offer, in the low bits of its word; the rest is its number. The word is 0
@@ -50,16 +50,16 @@ const (
 	offerStates = 1<<offerBits - 1
 )
 
-// nearSlots are the offers to one rank.
-type nearSlots struct {
+// cmaSlots are the offers to one rank.
+type cmaSlots struct {
 	mu    sync.Mutex
 	used  uint64 // a bit for each
 	count uint64 // of offers so far
-	all   [nearOffers]nearOffer
+	all   [maxCMAOffers]cmaOffer
 }
 
-// nearOffer is the buffer of a send that the receiver may copy: an offering.
-type nearOffer struct {
+// cmaOffer is the buffer of a send that the receiver may copy: an offering.
+type cmaOffer struct {
 	l    *shmLink
 	slot int
 	word uint64 // without a state
@@ -67,18 +67,18 @@ type nearOffer struct {
 }
 
 // at is where the state is.
-func (o *nearOffer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
+func (o *cmaOffer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
 
-// offer lets the peer copy the buffer of r, and says in v how, if that can be. It is
-// called with the lock of the peer held.
+// offer announces in v that the peer may copy the buffer of r, if a slot is free and the buffer is long enough. The lock
+// of the peer is held.
 func (l *shmLink) offer(r *Request, v *envelope) {
-	if len(r.buf) < nearLeast || l.out.ctl.copies.Load() == 0 {
+	if len(r.buf) < cmaMin || l.out.ctl.copies.Load() == 0 {
 		return
 	}
-	s := &l.near
+	s := &l.cma
 	s.mu.Lock()
 	slot := bits.TrailingZeros64(^s.used)
-	if slot == nearOffers {
+	if slot == maxCMAOffers {
 		s.mu.Unlock()
 		return
 	}
@@ -89,7 +89,7 @@ func (l *shmLink) offer(r *Request, v *envelope) {
 	s.mu.Unlock()
 	o.at().Store(o.word | offerOpen)
 	r.offered = o
-	v.offer, v.flags, v.grant = true, v.flags|flagNear, grant{stag: uint32(slot)}
+	v.offer, v.flags, v.grant = true, v.flags|flagCMA, grant{stag: uint32(slot)}
 	binary.BigEndian.PutUint64(v.grant.token[:], o.word)
 	// It does not move: o holds it, and the collector moves nothing.
 	binary.BigEndian.PutUint64(v.grant.token[8:], uint64(uintptr(unsafe.Pointer(&o.buf[0]))))
@@ -97,7 +97,7 @@ func (l *shmLink) offer(r *Request, v *envelope) {
 }
 
 // withdraw implements offering.
-func (o *nearOffer) withdraw(then func(whole bool)) {
+func (o *cmaOffer) withdraw(then func(whole bool)) {
 	at := o.at()
 	if at.CompareAndSwap(o.word|offerOpen, 0) || at.Load() != o.word|offerTaken {
 		then(o.close())
@@ -110,17 +110,17 @@ func (o *nearOffer) withdraw(then func(whole bool)) {
 			case o.l.peer.failure() == nil:
 			case gone.IsZero():
 				gone = time.Now()
-			case time.Since(gone) >= nearGrace:
+			case time.Since(gone) >= cmaDeadGrace:
 				at.CompareAndSwap(o.word|offerTaken, 0)
 			}
-			time.Sleep(nearPatience)
+			time.Sleep(cmaPollInterval)
 		}
 		then(o.close())
 	}()
 }
 
 // over implements offering.
-func (o *nearOffer) over() bool {
+func (o *cmaOffer) over() bool {
 	if o.at().Load() != o.word|offerDone {
 		return false
 	}
@@ -130,20 +130,20 @@ func (o *nearOffer) over() bool {
 
 // close gives the slot back, and reports whether the receiver has said that it has copied
 // all.
-func (o *nearOffer) close() (whole bool) {
+func (o *cmaOffer) close() (whole bool) {
 	l := o.l
 	whole = o.at().Swap(0) == o.word|offerDone
-	l.near.mu.Lock()
+	l.cma.mu.Lock()
 	o.buf = nil
-	l.near.used &^= 1 << o.slot
-	l.near.mu.Unlock()
+	l.cma.used &^= 1 << o.slot
+	l.cma.mu.Unlock()
 	runtime.KeepAlive(l)
 	return whole
 }
 
-// fetch copies a body that the peer has offered, or asks for it.
+// fetch copies a body that the peer has offered, or asks the peer to send it.
 func (l *shmLink) fetch(f *fetch) {
-	if f.n > nearAtOnce {
+	if f.n > cmaInline {
 		g := *f
 		go l.copyBody(&g)
 		return
@@ -154,7 +154,7 @@ func (l *shmLink) fetch(f *fetch) {
 func (l *shmLink) copyBody(f *fetch) {
 	e := l.peer.e
 	word := binary.BigEndian.Uint64(f.from.token[:])
-	if f.from.stag >= nearOffers || word&offerStates != 0 {
+	if f.from.stag >= maxCMAOffers || word&offerStates != 0 {
 		e.unfetched(f)
 		return
 	}
@@ -188,7 +188,7 @@ func (l *shmLink) copyTo(f *fetch, addr uint64) (gone bool, err error) {
 		if why := l.peer.failure(); why != nil {
 			return false, why
 		}
-		k := min(n-at, nearStep)
+		k := min(n-at, cmaChunk)
 		r.place.Lock()
 		if gone = r.epoch != f.epoch || len(r.buf) < n; !gone {
 			err = readProcess(l.pid, addr+uint64(at), r.buf[at:at+k])
@@ -202,8 +202,7 @@ func (l *shmLink) copyTo(f *fetch, addr uint64) (gone bool, err error) {
 	return false, nil
 }
 
-// probe finds out whether this process may copy memory of the peer, and lets the peer
-// know.
+// probe finds out whether this process may read memory of the peer, and tells the peer.
 func (l *shmLink) probe(c *segmentRef) {
 	b, err := hex.DecodeString(c.Nonce)
 	if err != nil || len(b) != shmNonceLen || c.Probe == 0 {
