@@ -11,8 +11,9 @@ import (
 	"github.com/weftstack/weft/mpi/internal/coll"
 )
 
-// InfoTuning is the info key that gives a communicator, and those made from
-// it, a tuning table of its own: rules in the form ParseTuning reads.
+// InfoTuning is the info key that gives a communicator, and those made from it,
+// a tuning table of its own: rules in the form ParseTuning reads
+// (MPI_Comm_set_info).
 const InfoTuning = "weft_coll"
 
 // TuningEnv is the environment variable with rules, in the form ParseTuning
@@ -80,11 +81,11 @@ type Rule struct {
 	alg *coll.Algorithm
 }
 
-// Tuning chooses the algorithms of the collectives. The last rule that applies,
-// and whose algorithm can serve the call (some need a power of two ranks, or a
-// commutative operator), decides; so what is added last overrides. A Tuning is
-// not changed once a communicator uses it. All ranks of a communicator must use
-// equal ones.
+// Tuning chooses the algorithms of the collectives (MPI-4.1, Section 15.3.6).
+// The last rule that applies, and whose algorithm can serve the call (some need
+// a power of two ranks, or a commutative operator), decides; so what is added
+// last overrides. A Tuning is not changed once a communicator uses it. All
+// ranks of a communicator must use equal ones.
 type Tuning struct {
 	// Deterministic makes reductions combine operands strictly from left to
 	// right in rank order, as a loop over the ranks would: the result is the
@@ -189,12 +190,13 @@ var defaultTuning = sync.OnceValue(func() *Tuning {
 	return builtinTuning()
 })
 
-// Tuning returns the table in effect on c. It must not be changed.
+// Tuning returns the table in effect on c (MPI_T_cvar_read). It must not be
+// changed.
 func (c *Comm) Tuning() *Tuning { return c.coll.tuning(c) }
 
 // SetTuning makes the collectives that are started on c from now on use t; nil
-// returns to the default. All ranks must do so between the same collectives. It
-// does not communicate. t must not be changed afterwards.
+// returns to the default (MPI_T_cvar_write). All ranks must do so between the
+// same collectives. It does not communicate. t must not be changed afterwards.
 func (c *Comm) SetTuning(t *Tuning) {
 	if t != nil {
 		t = &Tuning{Deterministic: t.Deterministic, rules: slices.Clone(t.rules)}

@@ -28,7 +28,7 @@ const (
 	SplitResourceGuided
 )
 
-// Info keys and values of Comm.SplitType.
+// Info keys and values of Comm.SplitType (MPI-4.1, Section 7.4.2).
 const (
 	InfoHWType     = "mpi_hw_resource_type"
 	InfoPset       = "mpi_pset_name"

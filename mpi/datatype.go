@@ -68,7 +68,8 @@ func (t *Datatype) dense(count int) bool {
 		len(t.root.kids) == 0 && t.root.count <= 1
 }
 
-// TypeOf returns the datatype of one T. It returns ErrType if T holds pointers.
+// TypeOf returns the datatype of one T (MPI-4.1, Section 3.2.2). It returns
+// ErrType if T holds pointers.
 func TypeOf[T Element]() (*Datatype, error) {
 	sig, err := elementSig[T]()
 	if err != nil {
@@ -249,8 +250,8 @@ type Order int
 
 // Orders of TypeSubarray.
 const (
-	RowMajor    Order = iota // the last index varies fastest, as in Go
-	ColumnMajor              // the first index varies fastest, as in Fortran
+	RowMajor    Order = iota // MPI_ORDER_C: the last index varies fastest, as in Go
+	ColumnMajor              // MPI_ORDER_FORTRAN: the first index varies fastest, as in Fortran
 )
 
 // TypeSubarray is the part of an array of items with the given sizes that

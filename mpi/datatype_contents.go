@@ -11,19 +11,19 @@ type Combiner uint8
 
 // Combiners, with what Contents.Integers and Types hold for each.
 const (
-	CombinerNamed         Combiner = iota // TypeOf; none: see Contents.Go
-	CombinerDup                           // Datatype.Dup; none
-	CombinerContiguous                    // count
-	CombinerVector                        // count, blocklen, stride
-	CombinerHvector                       // the same, the stride in bytes
-	CombinerIndexed                       // count, lens …, displs …
-	CombinerHindexed                      // the same, displs in bytes
-	CombinerIndexedBlock                  // count, blocklen, displs …
-	CombinerHindexedBlock                 // the same, displs in bytes
-	CombinerStruct                        // count, lens …, displs …; a type for each block
-	CombinerSubarray                      // dimensions, sizes …, subsizes …, starts …, order
-	CombinerDarray                        // rank, dimensions, sizes …, grid …, order; and Dists
-	CombinerResized                       // lb, extent
+	CombinerNamed         Combiner = iota // MPI_COMBINER_NAMED: TypeOf; none: see Contents.Go
+	CombinerDup                           // MPI_COMBINER_DUP: Datatype.Dup; none
+	CombinerContiguous                    // MPI_COMBINER_CONTIGUOUS: count
+	CombinerVector                        // MPI_COMBINER_VECTOR: count, blocklen, stride
+	CombinerHvector                       // MPI_COMBINER_HVECTOR: the same, the stride in bytes
+	CombinerIndexed                       // MPI_COMBINER_INDEXED: count, lens …, displs …
+	CombinerHindexed                      // MPI_COMBINER_HINDEXED: the same, displs in bytes
+	CombinerIndexedBlock                  // MPI_COMBINER_INDEXED_BLOCK: count, blocklen, displs …
+	CombinerHindexedBlock                 // MPI_COMBINER_HINDEXED_BLOCK: the same, displs in bytes
+	CombinerStruct                        // MPI_COMBINER_STRUCT: count, lens …, displs …; a type for each block
+	CombinerSubarray                      // MPI_COMBINER_SUBARRAY: dimensions, sizes …, subsizes …, starts …, order
+	CombinerDarray                        // MPI_COMBINER_DARRAY: rank, dimensions, sizes …, grid …, order; and Dists
+	CombinerResized                       // MPI_COMBINER_RESIZED: lb, extent
 )
 
 var combinerNames = [...]string{"named", "dup", "contiguous", "vector", "hvector", "indexed", "hindexed",

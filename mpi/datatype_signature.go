@@ -190,7 +190,7 @@ func (s signature) String() string {
 }
 
 // Signature lists the elements of an item in the order in which they are
-// packed, for people, as "2×int32 float64".
+// packed, for people, as "2×int32 float64" (MPI-4.1, Section 5.1).
 func (t *Datatype) Signature() string {
 	if t == nil {
 		return ""
@@ -199,8 +199,9 @@ func (t *Datatype) Signature() string {
 }
 
 // Matches reports whether items of t and u have the same elements in the same
-// order, which is when one may be sent and the other received (MPI-4.1,
-// Section 3.3.1). Messages are checked less strictly: see ErrTypeMismatch.
+// order, which is when one may be sent and the other received (MPI-4.1, Section
+// 3.3.1; MPI-4.1, Section 3.3.1). Messages are checked less strictly: see
+// ErrTypeMismatch.
 func (t *Datatype) Matches(u *Datatype) bool {
 	return t != nil && u != nil && t.sig.equal(u.sig)
 }

@@ -22,8 +22,8 @@ var (
 	// ErrCount is returned when buffer lengths do not fit the operation
 	// (MPI_ERR_COUNT).
 	ErrCount = mpierr.ErrCount
-	// ErrOverlap is returned when buffers that must be apart overlap. (The
-	// same memory as send and receive buffer is the in-place form.)
+	// ErrOverlap is returned when buffers that must be apart overlap (MPI_ERR_BUFFER). The
+	// same memory as send and receive buffer is the in-place form (MPI_IN_PLACE).
 	ErrOverlap = mpierr.ErrOverlap
 	// ErrOp is returned for an operator that is nil or not allowed here
 	// (MPI_ERR_OP).
@@ -109,10 +109,10 @@ var (
 	// ErrPort is returned for a port that is not open, or without an Accept there
 	// (MPI_ERR_PORT).
 	ErrPort = mpierr.ErrPort
-	// ErrName is returned for a name that is not published.
+	// ErrName is returned for a name that is not published (MPI_ERR_NAME).
 	ErrName = mpierr.ErrName
 	// ErrService is returned when a name cannot be published, because it is
-	// already, or unpublished, because it is not.
+	// already, or unpublished, because it is not (MPI_ERR_SERVICE).
 	ErrService = mpierr.ErrService
 	// ErrSpawn is wrapped by the errors of Spawn when processes cannot be started
 	// (MPI_ERR_SPAWN).

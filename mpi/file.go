@@ -22,12 +22,12 @@ const (
 	FileRead          FileMode = 1 << iota // MPI_MODE_RDONLY
 	FileWrite                              // MPI_MODE_WRONLY
 	FileReadWrite                          // MPI_MODE_RDWR
-	FileCreate                             // make the file if there is none
-	FileExclusive                          // with FileCreate: fail if there is one
-	FileAppend                             // begin with all pointers at the end
-	FileSequential                         // shared pointers only
-	FileUnique                             // nobody else has it open
-	FileDeleteOnClose                      // remove it when it is closed
+	FileCreate                             // MPI_MODE_CREATE: make the file if there is none
+	FileExclusive                          // MPI_MODE_EXCL: with FileCreate: fail if there is one
+	FileAppend                             // MPI_MODE_APPEND: begin with all pointers at the end
+	FileSequential                         // MPI_MODE_SEQUENTIAL: shared pointers only
+	FileUnique                             // MPI_MODE_UNIQUE_OPEN: no other job has it open
+	FileDeleteOnClose                      // MPI_MODE_DELETE_ON_CLOSE: remove it when it is closed
 	fileModes         = 1<<iota - 1
 )
 

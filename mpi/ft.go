@@ -23,7 +23,7 @@ type ftState struct {
 
 // Failed returns the ranks in c that are known to be gone, lowest first: those
 // of the remote group of an intercommunicator (MPIX_Comm_get_failed)
-// (MPIX_Comm_get_failed). It is local.
+// (MPIX_Comm_get_failed) (MPIX_Comm_get_failed). It is local.
 func (c *Comm) Failed() []int {
 	var out []int
 	for r, p := range c.peers {
@@ -37,7 +37,8 @@ func (c *Comm) Failed() []int {
 // AckFailed is Failed; besides, receives from AnySource on c, which do not
 // complete while there are failures not yet acknowledged, work again, and Agree
 // on c no longer returns an error because of these ranks, if all members have
-// acknowledged them (MPIX_Comm_ack_failed) (MPIX_Comm_ack_failed).
+// acknowledged them (MPIX_Comm_ack_failed) (MPIX_Comm_ack_failed)
+// (MPIX_Comm_ack_failed).
 func (c *Comm) AckFailed() []int {
 	e := c.w.eng
 	e.mu.Lock()
@@ -60,9 +61,9 @@ func (c *Comm) hasAcked(rank int) bool { return c.ft.acked != nil && c.ft.acked[
 
 // Revoke makes c useless on all its members: every operation on it, in progress
 // or to come, fails with ErrRevoked, except Shrink, Agree and the local ones
-// (MPIX_Comm_revoke) (MPIX_Comm_revoke). One member calls it; the others need
-// not. It is how a rank that has noticed a failure gets those out of their
-// calls that have not. It does not wait for the others.
+// (MPIX_Comm_revoke) (MPIX_Comm_revoke) (MPIX_Comm_revoke). One member calls
+// it; the others need not. It is how a rank that has noticed a failure gets
+// those out of their calls that have not. It does not wait for the others.
 func (c *Comm) Revoke() error {
 	if err := c.notFreed(); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (c *Comm) Revoke() error {
 }
 
 // IsRevoked reports whether c is known to be revoked (MPIX_Comm_is_revoked)
-// (MPIX_Comm_is_revoked).
+// (MPIX_Comm_is_revoked) (MPIX_Comm_is_revoked).
 func (c *Comm) IsRevoked() bool { return c.ft.revoked.Load() }
 
 // revoked is called once, when c is.
@@ -110,12 +111,13 @@ func (c *Comm) notFreed() error {
 
 // Agree returns the bitwise AND of the flags that the members of c give, and it
 // returns the same on all of them that are alive, whatever ranks die meanwhile
-// (MPIX_Comm_agree) (MPIX_Comm_agree). All members of c that are alive must
-// call it; it works also on a communicator that is revoked. If a member has
-// died the error is a RankError that names one, again the same on all members;
-// the result is valid all the same. It does not report those failures that all
-// members have acknowledged. It blocks until all others alive have called it,
-// or until ctx is done; this rank has then taken part nevertheless.
+// (MPIX_Comm_agree) (MPIX_Comm_agree) (MPIX_Comm_agree). All members of c that
+// are alive must call it; it works also on a communicator that is revoked. If a
+// member has died the error is a RankError that names one, again the same on
+// all members; the result is valid all the same. It does not report those
+// failures that all members have acknowledged. It blocks until all others alive
+// have called it, or until ctx is done; this rank has then taken part
+// nevertheless.
 func (c *Comm) Agree(ctx context.Context, flags uint64) (uint64, error) {
 	wait, err := c.startAgree(flags)
 	if err != nil {
@@ -125,8 +127,9 @@ func (c *Comm) Agree(ctx context.Context, flags uint64) (uint64, error) {
 	return v, c.raise(err)
 }
 
-// Iagree starts Agree (MPIX_Comm_iagree). The result is stored in flags, which
-// must not be touched until the request is done. It does not block.
+// Iagree starts Agree (MPIX_Comm_iagree) (MPIX_Comm_iagree). The result is
+// stored in flags, which must not be touched until the request is done. It does
+// not block.
 func (c *Comm) Iagree(flags *uint64) (*Request, error) {
 	wait, err := c.startAgree(*flags)
 	if err != nil {
@@ -221,10 +224,10 @@ func (c *Comm) members() ([]*peer, int) {
 }
 
 // Shrink makes a communicator of the members of c that are alive, in the order
-// of their ranks (MPIX_Comm_shrink) (MPIX_Comm_shrink). All of them must call
-// it; c may be revoked. They agree on who is dead, so all get the same group,
-// though a member may have died since. It blocks until all others alive have
-// called it.
+// of their ranks (MPIX_Comm_shrink) (MPIX_Comm_shrink) (MPIX_Comm_shrink). All
+// of them must call it; c may be revoked. They agree on who is dead, so all get
+// the same group, though a member may have died since. It blocks until all
+// others alive have called it.
 func (c *Comm) Shrink(ctx context.Context) (*Comm, error) {
 	wait, err := c.startAgree(^uint64(0))
 	if err != nil {
@@ -234,8 +237,8 @@ func (c *Comm) Shrink(ctx context.Context) (*Comm, error) {
 	return d, c.raise(err)
 }
 
-// Ishrink starts Shrink (MPIX_Comm_ishrink). The communicator is stored in to
-// when the request is done. It does not block.
+// Ishrink starts Shrink (MPIX_Comm_ishrink) (MPIX_Comm_ishrink). The
+// communicator is stored in to when the request is done. It does not block.
 func (c *Comm) Ishrink(to **Comm) (*Request, error) {
 	wait, err := c.startAgree(^uint64(0))
 	if err != nil {

@@ -17,7 +17,7 @@ type Profiler interface {
 // NoPeer as CallRecord.Peer stands for calls that have no peer or root.
 const NoPeer = -100
 
-// A CallRecord is a call that has ended.
+// A CallRecord is a call that has ended (MPI-4.1, Section 15.2).
 type CallRecord struct {
 	// Name is that of the Go function, or type and method: "Send", "Win.Put".
 	// A collective of neighbours is "Neighbor", its nonblocking form
@@ -44,8 +44,8 @@ type CallRecord struct {
 	Err error
 }
 
-// WithProfiler makes p record the calls of the program. Given several times,
-// all of them do.
+// WithProfiler makes p record the calls of the program (MPI-4.1, Section 15.2).
+// Given several times, all of them do.
 func WithProfiler(p Profiler) Option {
 	return func(o *options) error {
 		o.addProfiler(p)

@@ -31,8 +31,8 @@ func (s *CallSummary) add(t CallSummary) {
 	s.Max = max(s.Max, t.Max)
 }
 
-// A Profile is a Profiler that sums up calls by name. The zero value is ready
-// to use.
+// A Profile is a Profiler that sums up calls by name (MPI-4.1, Section 15.2).
+// The zero value is ready to use.
 type Profile struct {
 	mu    sync.Mutex
 	calls map[string]*CallSummary

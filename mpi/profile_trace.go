@@ -14,9 +14,10 @@ import (
 
 // A Tracer is a Profiler that writes every call as an event in the JSON array
 // format of the Chrome trace viewer, which Perfetto reads too: a process per
-// rank, times in microseconds. Events are written one per line as calls end, so
-// a file that was cut off can be read as well. Calls of several goroutines
-// that overlap are put on several lines by "weft run -trace".
+// rank, times in microseconds (MPI-4.1, Section 15.2). Events are written one
+// per line as calls end, so a file that was cut off can be read as well. Calls
+// of several goroutines that overlap are put on several lines by "weft run
+// -trace".
 type Tracer struct {
 	mu    sync.Mutex
 	w     *bufio.Writer

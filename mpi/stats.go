@@ -7,7 +7,8 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// Traffic is a number of messages and of the bytes in them, without headers.
+// Traffic is a number of messages and of the bytes in them, without headers
+// (MPI-4.1, Section 15.3.7).
 type Traffic struct {
 	Messages uint64 `json:"messages"`
 	Bytes    uint64 `json:"bytes"`
@@ -56,7 +57,8 @@ func (r *rdmaCounts) count(wr *verbs.SendWR) {
 	t.count(n)
 }
 
-// PeerStats is what a rank has sent to another since Init.
+// PeerStats is what a rank has sent to another since Init (MPI-4.1, Section
+// 15.3.7).
 type PeerStats struct {
 	Rank       int     `json:"rank"`       // of the other, in the job
 	Messages   Traffic `json:"messages"`   // point-to-point messages of the program
@@ -75,7 +77,7 @@ type PeerStats struct {
 	Held int64 `json:"held"`
 }
 
-// Sent returns the sum of what went to the peer.
+// Sent returns the sum of what went to the peer (MPI_T_pvar_read).
 func (p *PeerStats) Sent() Traffic {
 	return p.Messages.add(p.Collective).add(p.OneSided).add(p.Internal).add(p.Writes).add(p.Atomics)
 }
