@@ -1,6 +1,10 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/mpi/internal/op"
+)
 
 // Barrier returns when all ranks of c have called it (MPI-4.1, Section 6.3).
 func Barrier(ctx context.Context, c *Comm) error {
@@ -119,10 +123,13 @@ func finish(k *collective, err error) error {
 	return c.raise(k.end())
 }
 
-// reducer is the operator without its type, or nil.
-func (op Op[T]) reducer() reducer {
-	if op == nil {
+// reducer returns the operator on elements as bytes, or nil.
+func (o Op[T]) reducer() op.Reducer {
+	if o == nil {
 		return nil
 	}
-	return op()
+	if operator := o(); operator != nil {
+		return operator.reducer()
+	}
+	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // A collective is one collective call on one rank: a schedule, and the communicator that its
@@ -47,9 +49,9 @@ func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
 
 // setOp makes red the operator of k. A function of the program is called only where the program
 // expects it, and it may take long: it is not fused with receives.
-func (k *collective) setOp(red reducer) {
+func (k *collective) setOp(red op.Reducer) {
 	k.comm.red, k.comm.elem, k.Op = red, k.Elem, &k.comm
-	k.Fused = red.code() != opUser && k.Elem <= maxMerged
+	k.Fused = red.Code() != op.CodeUser && k.Elem <= maxMerged
 }
 
 // end runs the collective with the algorithm of the tuning table and gives back what
@@ -97,7 +99,7 @@ type collComm struct {
 	c    *Comm
 	tag  int
 	slot slot // of the messages: with the type of the elements, if all of them have it
-	red  reducer
+	red  op.Reducer
 	elem int // bytes of an element of red
 
 	mismatch error // the first disagreement about the length or the type of a message
@@ -108,7 +110,7 @@ type collComm struct {
 var _ = [1]struct{}{}[coll.ProcNull-ProcNull]
 
 // Combine implements coll.Reducer.
-func (m *collComm) Combine(dst, a, b []byte) { m.red.combine(dst, a, b) }
+func (m *collComm) Combine(dst, a, b []byte) { m.red.Combine(dst, a, b) }
 
 // Commutative implements coll.Reducer.
 func (m *collComm) Commutative() bool { return m.red.Commutative() }
@@ -119,7 +121,7 @@ func (m *collComm) Commutative() bool { return m.red.Commutative() }
 // type, as it may depend on data that has not been received.
 func (m *collComm) tolerate(err error) error {
 	if err != nil && errors.Is(err, ErrTypeMismatch) {
-		m.slot = slotColl.of(sigFailed)
+		m.slot = slotColl.of(datatype.SigFailed)
 	}
 	if err != nil && (errors.Is(err, ErrTruncate) || errors.Is(err, ErrCount) || errors.Is(err, ErrTypeMismatch)) {
 		if m.mismatch == nil {

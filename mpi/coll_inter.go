@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // Collectives on intercommunicators (MPI-4.1, Section 6.2.2). Data goes from
@@ -215,7 +217,7 @@ func (c *Comm) interAlltoall(ctx context.Context, b checked) (*collective, error
 }
 
 // interReduce prepares Reduce and Allreduce.
-func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red reducer, root int) (*collective, error) {
+func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red op.Reducer, root int) (*collective, error) {
 	parts := uint32(1)
 	if kind == CollAllreduce {
 		parts = 2
@@ -256,7 +258,7 @@ func (c *Comm) interReduce(ctx context.Context, kind Coll, b checked, red reduce
 
 // reduceGroup prepares the reduction of the send buffers of the local group to
 // its rank 0, which finds the result in sum.
-func (c *Comm) reduceGroup(ctx context.Context, k *collective, red reducer) (part *collective, sum []byte, err error) {
+func (c *Comm) reduceGroup(ctx context.Context, k *collective, red op.Reducer) (part *collective, sum []byte, err error) {
 	if c.rank == 0 {
 		sum = k.Scratch(len(k.SendBuf))
 	}
@@ -264,7 +266,7 @@ func (c *Comm) reduceGroup(ctx context.Context, k *collective, red reducer) (par
 	return part, sum, err
 }
 
-func (c *Comm) interAllreduce(ctx context.Context, k *collective, red reducer) (*collective, error) {
+func (c *Comm) interAllreduce(ctx context.Context, k *collective, red op.Reducer) (*collective, error) {
 	if len(k.RecvBuf) != len(k.SendBuf) {
 		return k.refuse(wrongLength("recv", len(k.RecvBuf), len(k.SendBuf)))
 	}
@@ -284,7 +286,7 @@ func (c *Comm) interAllreduce(ctx context.Context, k *collective, red reducer) (
 // ReduceScatterBlock. Unlike elsewhere the blocks are those of the local group:
 // what comes from the other is scattered in it. Both groups reduce as many
 // elements.
-func (c *Comm) interReduceScatter(ctx context.Context, kind Coll, b checked, counts []int, red reducer) (*collective, error) {
+func (c *Comm) interReduceScatter(ctx context.Context, kind Coll, b checked, counts []int, red op.Reducer) (*collective, error) {
 	defer c.local.coll.take(2)()
 	k, err := c.prepare(ctx, kind, b, len(b.send))
 	if err != nil {

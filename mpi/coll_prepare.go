@@ -6,23 +6,25 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // This file checks the arguments of collectives and makes calls of them. Even
 // a call with bad arguments takes its tag, so that the ranks still agree about
 // later ones.
 
-// checked is the result of bytesOf for all buffers of a call.
+// checked is the result of datatype.CheckedBytes for all buffers of a call.
 type checked struct {
 	send, recv []byte
 	elem       int
-	sig        typeSig
+	sig        datatype.Sig
 	err        error
 }
 
 func check[T Element](send, recv []T) (b checked) {
-	if b.sig, b.err = elementSig[T](); b.err == nil {
-		b.send, b.recv, b.elem = viewBytes(send), viewBytes(recv), sizeOf[T]()
+	if b.sig, b.err = datatype.ElementSig[T](); b.err == nil {
+		b.send, b.recv, b.elem = datatype.Bytes(send), datatype.Bytes(recv), datatype.SizeOf[T]()
 	}
 	return b
 }
@@ -86,7 +88,7 @@ func (c *Comm) bcastCall(ctx context.Context, b checked, root int) (*collective,
 
 // reduceCall prepares Reduce, Allreduce, Scan and Exscan; root is -1 if all
 // ranks get a result.
-func (c *Comm) reduceCall(ctx context.Context, kind Coll, b checked, red reducer, root int) (*collective, error) {
+func (c *Comm) reduceCall(ctx context.Context, kind Coll, b checked, red op.Reducer, root int) (*collective, error) {
 	if c.remote != nil {
 		return c.interReduce(ctx, kind, b, red, root)
 	}
@@ -118,7 +120,7 @@ func (c *Comm) reduceCall(ctx context.Context, kind Coll, b checked, red reducer
 
 // reduceScatterCall prepares ReduceScatter, and with counts nil
 // ReduceScatterBlock.
-func (c *Comm) reduceScatterCall(ctx context.Context, kind Coll, b checked, counts []int, red reducer) (*collective, error) {
+func (c *Comm) reduceScatterCall(ctx context.Context, kind Coll, b checked, counts []int, red op.Reducer) (*collective, error) {
 	if c.remote != nil {
 		return c.interReduceScatter(ctx, kind, b, counts, red)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // testSeed returns the seed of random skews: WEFT_SEED, or a new one.
@@ -123,7 +124,7 @@ func diff[T comparable](what string, got, want []T) error {
 }
 
 // serves reports whether an algorithm is ever used for these ranks and op.
-func (b *collBench) serves(kind Coll, alg string, red reducer) bool {
+func (b *collBench) serves(kind Coll, alg string, red op.Reducer) bool {
 	for _, a := range coll.Algorithms(coll.Kind(kind)) {
 		if a.Name == alg {
 			return a.Serves(&blankCollective(kind, b.c.Size(), 0, red).Schedule, false)
@@ -133,7 +134,7 @@ func (b *collBench) serves(kind Coll, alg string, red reducer) bool {
 }
 
 // blankCollective returns a collective without buffers, as tuning tables look at it.
-func blankCollective(kind Coll, size, bytes int, red reducer) *collective {
+func blankCollective(kind Coll, size, bytes int, red op.Reducer) *collective {
 	k := &collective{kind: kind, bytes: bytes}
 	k.Size = size
 	if red != nil {
@@ -146,7 +147,7 @@ func blankCollective(kind Coll, size, bytes int, red reducer) *collective {
 func all[T comparable](b *collBench, s subject[T], n int) error {
 	for kind := range collCount {
 		for _, alg := range Algorithms(kind) {
-			if !b.serves(kind, alg, s.op()) {
+			if !b.serves(kind, alg, s.op.reducer()) {
 				continue
 			}
 			for _, in := range []bool{false, true} {

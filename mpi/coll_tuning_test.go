@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 func TestTuningPick(t *testing.T) {
@@ -18,11 +20,11 @@ func TestTuningPick(t *testing.T) {
 		t.Fatal(err)
 	}
 	strict := &Tuning{rules: own.Rules(), Deterministic: true}
-	sum, user := Sum[int](), NewOp(func(a, b int) int { return a }, false)()
+	sum, user := Op[int](Sum[int]).reducer(), NewOp(func(a, b int) int { return a }, false).reducer()
 	for _, tt := range []struct {
 		t           *Tuning
 		coll        Coll
-		red         reducer
+		red         op.Reducer
 		size, bytes int
 		want        string
 	}{

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // A slot selects one of the separate matching contexts of a communicator, so
@@ -28,13 +30,13 @@ const (
 
 // of returns the slot for messages of elements with a signature, which it carries to where
 // they are matched.
-func (s slot) of(sig typeSig) slot { return s | slot(sig)<<slotSigShift }
+func (s slot) of(sig datatype.Sig) slot { return s | slot(sig)<<slotSigShift }
 
 // context returns the slot without a signature.
 func (s slot) context() slot { return s & slotMask }
 
 // sig returns the signature of the elements.
-func (s slot) sig() typeSig { return typeSig(s >> slotSigShift) }
+func (s slot) sig() datatype.Sig { return datatype.Sig(s >> slotSigShift) }
 
 // Comm is a communicator: an ordered group of ranks with matching contexts of
 // its own (MPI_Comm). It is safe for concurrent use, except that collective

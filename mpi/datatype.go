@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // MaxTypeDepth bounds how deep datatypes may be nested.
@@ -28,8 +30,8 @@ type Datatype struct {
 	align  int // for the padding of structs
 	depth  int
 	sig    signature
-	// values is the signature of the values in messages; sigAny if they are of several types.
-	values typeSig
+	// values is the signature of the values in messages; datatype.SigAny if they are of several types.
+	values datatype.Sig
 	own    labels
 	made   *Contents // how it was made
 }
@@ -71,7 +73,7 @@ func (t *Datatype) dense(count int) bool {
 // TypeOf returns the datatype of one T (MPI-4.1, Section 3.2.2). It returns
 // ErrType if T holds pointers.
 func TypeOf[T Element]() (*Datatype, error) {
-	sig, err := elementSig[T]()
+	sig, err := datatype.ElementSig[T]()
 	if err != nil {
 		return nil, err
 	}
@@ -352,7 +354,7 @@ func (b *builder) place(off int, t *Datatype) bool {
 			b.t.tlb, b.t.tub, b.t.values, b.data = tlb, tub, t.values, true
 		}
 		if b.t.values != t.values {
-			b.t.values = sigAny
+			b.t.values = datatype.SigAny
 		}
 		b.t.tlb, b.t.tub = min(b.t.tlb, tlb), max(b.t.tub, tub)
 	}

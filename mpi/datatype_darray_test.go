@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // TestTypeDarray packs the parts of all ranks and looks whose each item is.
@@ -63,7 +65,7 @@ func TestTypeDarray(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := viewAs[int32](b); !slices.Equal(got, want) {
+				if got := datatype.View[int32](b); !slices.Equal(got, want) {
 					t.Errorf("%s, order %d, rank %d: %v, want %v", tt.name, order, rank, got, want)
 				}
 				if _, e := d.Extent(); e != 4*n {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // The canonical representation external32 (MPI-4.1, Section 14.5.2): values in
@@ -15,7 +16,7 @@ import (
 // bigEndianHost reports whether values lie in memory as in external32.
 var bigEndianHost = func() bool {
 	x := []uint16{1}
-	return viewBytes(x)[0] == 0
+	return datatype.Bytes(x)[0] == 0
 }()
 
 // toExternal converts n elements from src to dst and returns what is left of
@@ -64,7 +65,7 @@ func (t *Datatype) ExternalSize() int {
 // AppendExternal is AppendPacked in the representation external32, which
 // machines of other architectures read too (MPI-4.1, Section 5.3).
 func AppendExternal[T Element](b []byte, buf []T, count int, t *Datatype) ([]byte, error) {
-	src, err := bytesOf(buf)
+	src, err := datatype.CheckedBytes(buf)
 	if err != nil {
 		return b, err
 	}
@@ -86,7 +87,7 @@ func AppendExternal[T Element](b []byte, buf []T, count int, t *Datatype) ([]byt
 // UnpackExternal is Unpack of data in the representation external32
 // (MPI_Unpack_external).
 func UnpackExternal[T Element](b []byte, buf []T, count int, t *Datatype) ([]byte, error) {
-	dst, err := bytesOf(buf)
+	dst, err := datatype.CheckedBytes(buf)
 	if err != nil {
 		return b, err
 	}

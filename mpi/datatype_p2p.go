@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Messages described by datatypes. Items that are one run of memory are sent
@@ -90,7 +91,7 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 
 // packed returns the data of the items: in buf itself, or packed in s.
 func packed[T Element](buf []T, count int, t *Datatype) (b []byte, s *bufpool.Buffer, err error) {
-	src, err := bytesOf(buf)
+	src, err := datatype.CheckedBytes(buf)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +110,7 @@ func packed[T Element](buf []T, count int, t *Datatype) (b []byte, s *bufpool.Bu
 
 // unpackable returns where to receive the items: in buf itself, or in s.
 func unpackable[T Element](buf []T, count int, t *Datatype) (dst, b []byte, s *bufpool.Buffer, err error) {
-	if dst, err = bytesOf(buf); err != nil {
+	if dst, err = datatype.CheckedBytes(buf); err != nil {
 		return nil, nil, nil, err
 	}
 	size, err := t.span(count, len(dst))

@@ -3,6 +3,8 @@ package mpi
 import (
 	"fmt"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // typeNode is a tree of loops over runs of bytes. Offsets are relative to the
@@ -125,7 +127,7 @@ func (t *Datatype) unpackAll(dst, src []byte, count int) {
 // the result (MPI-4.1, Section 5.2). It returns ErrCount if items reach outside
 // buf.
 func AppendPacked[T Element](b []byte, buf []T, count int, t *Datatype) ([]byte, error) {
-	src, err := bytesOf(buf)
+	src, err := datatype.CheckedBytes(buf)
 	if err != nil {
 		return b, err
 	}
@@ -143,7 +145,7 @@ func AppendPacked[T Element](b []byte, buf []T, count int, t *Datatype) ([]byte,
 // what follows in b (MPI_Unpack). It returns ErrCount if b is too short or
 // items reach outside buf.
 func Unpack[T Element](b []byte, buf []T, count int, t *Datatype) ([]byte, error) {
-	dst, err := bytesOf(buf)
+	dst, err := datatype.CheckedBytes(buf)
 	if err != nil {
 		return b, err
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // A typeMap is a datatype as the standard defines it: the place of every byte,
@@ -260,7 +262,7 @@ func TestDatatypeSubarray(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := viewAs[int16](b); !slices.Equal(got, want) {
+		if got := datatype.View[int16](b); !slices.Equal(got, want) {
 			t.Errorf("order %d: packed %v, want %v", order, got, want)
 		}
 		if _, e := d.Extent(); e != len(grid)*2 {

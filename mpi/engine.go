@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // engine matches messages with receives and moves their bytes. There is one
@@ -286,11 +288,11 @@ func (e *engine) keep(f *messageParser, x *matchContext, early bool, body []byte
 
 // setMatch notes in r which message it got. One whose elements are of another type is
 // consumed like one that is too long, for a buffer of nothing.
-func (r *Request) setMatch(p *peer, src, tag int32, length uint64, sig typeSig) {
+func (r *Request) setMatch(p *peer, src, tag int32, length uint64, sig datatype.Sig) {
 	r.peer = p
 	r.length, r.got = length, sig
 	room := uint64(len(r.buf))
-	if r.wrong = length > 0 && !sig.matches(r.sig); r.wrong {
+	if r.wrong = length > 0 && !sig.Matches(r.sig); r.wrong {
 		room = 0
 	}
 	r.status = Status{Source: int(src), Tag: int(tag), Bytes: int(min(length, room))}

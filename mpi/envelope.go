@@ -1,6 +1,10 @@
 package mpi
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+)
 
 // A message between ranks is one message of the transport: an envelope, then,
 // for some kinds, a body. All fields are big endian.
@@ -16,12 +20,12 @@ import "encoding/binary"
 //	| kind | 0    | 0       | 0      | id       | peer id     | length | STag (32) | port | 0 (36) | token (40-56)  |  kindGrant
 //	+------+------+---------+--------+----------+-------------+--------+-----------+---------------+----------------+
 //
-// type is the typeSig of the elements. Only kindEager, kindSync and kindBody carry a body, of length bytes. Control
+// type is the datatype.Sig of the elements. Only kindEager, kindSync and kindBody carry a body, of length bytes. Control
 // messages have kinds of their own, so that no body can be taken for one.
 type envelope struct {
 	kind   kind
 	flags  uint8
-	sig    typeSig
+	sig    datatype.Sig
 	source uint32 // rank of the sender in the communicator
 	ctx    uint64 // context: communicator id and slot
 	tag    int32
@@ -150,7 +154,7 @@ func (v *envelope) get(b []byte) bool {
 		v.peerID = binary.BigEndian.Uint64(b[16:])
 		return v.kind != kindGrant || v.grant.get(b[envelopeLen:])
 	}
-	v.sig = typeSig(binary.BigEndian.Uint16(b[2:]))
+	v.sig = datatype.Sig(binary.BigEndian.Uint16(b[2:]))
 	v.ctx = binary.BigEndian.Uint64(b[8:])
 	v.tag = int32(binary.BigEndian.Uint32(b[16:]))
 	v.seq = binary.BigEndian.Uint32(b[20:])

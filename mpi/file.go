@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
@@ -77,7 +78,7 @@ type file struct {
 // and element sizes that differ give ErrNotSame.
 func FileOpen[T Element](ctx context.Context, c *Comm, name string, mode FileMode, info Info) (*File[T], error) {
 	t := c.enter()
-	bad := checkElement[T]()
+	bad := datatype.CheckElement[T]()
 	elem := &elemLayout{}
 	if bad == nil {
 		elem = layoutOf(reflect.TypeFor[T]())

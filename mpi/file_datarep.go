@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // MaxDatarep bounds the length of the name of a data representation, in bytes
@@ -29,7 +30,7 @@ type Datarep[T Element] struct {
 // ErrOption for a representation that makes no sense. It is local; all ranks
 // that set a view with it must have called it.
 func RegisterDatarep[T Element](w *World, name string, rep Datarep[T]) error {
-	if err := checkElement[T](); err != nil {
+	if err := datatype.CheckElement[T](); err != nil {
 		return err
 	}
 	if name == "" || len(name) > MaxDatarep || rep.Size < 1 || rep.Size > maxDatarepSize || rep.Read == nil || rep.Write == nil {
@@ -37,8 +38,8 @@ func RegisterDatarep[T Element](w *World, name string, rep Datarep[T]) error {
 	}
 	return w.addDatarep(layoutOf(reflect.TypeFor[T]()), &datarep{
 		name: name, size: rep.Size,
-		read:  func(dst, src []byte) error { return rep.Read(viewAs[T](dst), src) },
-		write: func(dst, src []byte) error { return rep.Write(dst, viewAs[T](src)) },
+		read:  func(dst, src []byte) error { return rep.Read(datatype.View[T](dst), src) },
+		write: func(dst, src []byte) error { return rep.Write(dst, datatype.View[T](src)) },
 	})
 }
 

@@ -7,112 +7,113 @@ import (
 	"io"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // ReadAt reads elements of the view from offset on (MPI-4.1, Section 14.4.2).
 func (f *File[T]) ReadAt(ctx context.Context, offset int64, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.ReadAt", at: atOffset, pos: offset, b: viewBytes(buf)})
+	return f.f.call(ctx, fileOp{name: "File.ReadAt", at: atOffset, pos: offset, b: datatype.Bytes(buf)})
 }
 
 // WriteAt writes elements of the view from offset on (MPI_File_write_at).
 func (f *File[T]) WriteAt(ctx context.Context, offset int64, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.WriteAt", at: atOffset, pos: offset, b: viewBytes(buf), write: true})
+	return f.f.call(ctx, fileOp{name: "File.WriteAt", at: atOffset, pos: offset, b: datatype.Bytes(buf), write: true})
 }
 
 // Read reads from the individual pointer on, and moves it behind what it read.
 // Nonblocking and collective forms move it behind what they were asked for, at
 // once (MPI-4.1, Section 14.4.3).
 func (f *File[T]) Read(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.Read", at: atPointer, b: viewBytes(buf)})
+	return f.f.call(ctx, fileOp{name: "File.Read", at: atPointer, b: datatype.Bytes(buf)})
 }
 
 // Write writes from the individual pointer on, and moves it (MPI_File_write).
 func (f *File[T]) Write(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.Write", at: atPointer, b: viewBytes(buf), write: true})
+	return f.f.call(ctx, fileOp{name: "File.Write", at: atPointer, b: datatype.Bytes(buf), write: true})
 }
 
 // ReadAtAll is ReadAt that all ranks call, each with its own offset and buffer
 // (MPI_File_read_at_all). What they access together is read in large pieces by
 // some of them: see InfoNodes.
 func (f *File[T]) ReadAtAll(ctx context.Context, offset int64, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.ReadAtAll", at: atOffset, pos: offset, b: viewBytes(buf), all: true})
+	return f.f.call(ctx, fileOp{name: "File.ReadAtAll", at: atOffset, pos: offset, b: datatype.Bytes(buf), all: true})
 }
 
 // WriteAtAll is WriteAt that all ranks call (MPI_File_write_at_all).
 func (f *File[T]) WriteAtAll(ctx context.Context, offset int64, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.WriteAtAll", at: atOffset, pos: offset, b: viewBytes(buf), write: true, all: true})
+	return f.f.call(ctx, fileOp{name: "File.WriteAtAll", at: atOffset, pos: offset, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // ReadAll is Read that all ranks call (MPI_File_read_all).
 func (f *File[T]) ReadAll(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.ReadAll", at: atPointer, b: viewBytes(buf), all: true})
+	return f.f.call(ctx, fileOp{name: "File.ReadAll", at: atPointer, b: datatype.Bytes(buf), all: true})
 }
 
 // WriteAll is Write that all ranks call (MPI_File_write_all).
 func (f *File[T]) WriteAll(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.WriteAll", at: atPointer, b: viewBytes(buf), write: true, all: true})
+	return f.f.call(ctx, fileOp{name: "File.WriteAll", at: atPointer, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // IreadAt starts ReadAt (MPI_File_iread_at).
 func (f *File[T]) IreadAt(offset int64, buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.IreadAt", at: atOffset, pos: offset, b: viewBytes(buf)})
+	return f.f.start(fileOp{name: "File.IreadAt", at: atOffset, pos: offset, b: datatype.Bytes(buf)})
 }
 
 // IwriteAt starts WriteAt (MPI_File_iwrite_at).
 func (f *File[T]) IwriteAt(offset int64, buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.IwriteAt", at: atOffset, pos: offset, b: viewBytes(buf), write: true})
+	return f.f.start(fileOp{name: "File.IwriteAt", at: atOffset, pos: offset, b: datatype.Bytes(buf), write: true})
 }
 
 // Iread starts Read (MPI_File_iread).
 func (f *File[T]) Iread(buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.Iread", at: atPointer, b: viewBytes(buf)})
+	return f.f.start(fileOp{name: "File.Iread", at: atPointer, b: datatype.Bytes(buf)})
 }
 
 // Iwrite starts Write (MPI_File_iwrite).
 func (f *File[T]) Iwrite(buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.Iwrite", at: atPointer, b: viewBytes(buf), write: true})
+	return f.f.start(fileOp{name: "File.Iwrite", at: atPointer, b: datatype.Bytes(buf), write: true})
 }
 
 // IreadAtAll starts ReadAtAll (MPI_File_iread_at_all).
 func (f *File[T]) IreadAtAll(offset int64, buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.IreadAtAll", at: atOffset, pos: offset, b: viewBytes(buf), all: true})
+	return f.f.start(fileOp{name: "File.IreadAtAll", at: atOffset, pos: offset, b: datatype.Bytes(buf), all: true})
 }
 
 // IwriteAtAll starts WriteAtAll (MPI_File_iwrite_at_all).
 func (f *File[T]) IwriteAtAll(offset int64, buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.IwriteAtAll", at: atOffset, pos: offset, b: viewBytes(buf), write: true, all: true})
+	return f.f.start(fileOp{name: "File.IwriteAtAll", at: atOffset, pos: offset, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // IreadAll starts ReadAll (MPI_File_iread_all).
 func (f *File[T]) IreadAll(buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.IreadAll", at: atPointer, b: viewBytes(buf), all: true})
+	return f.f.start(fileOp{name: "File.IreadAll", at: atPointer, b: datatype.Bytes(buf), all: true})
 }
 
 // IwriteAll starts WriteAll (MPI_File_iwrite_all).
 func (f *File[T]) IwriteAll(buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.IwriteAll", at: atPointer, b: viewBytes(buf), write: true, all: true})
+	return f.f.start(fileOp{name: "File.IwriteAll", at: atPointer, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // ReadAtType is ReadAt into count items of t in buf (MPI_File_read_at). It
 // returns the bytes read.
 func (f *File[T]) ReadAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileOp{name: "File.ReadAtType", at: atOffset, pos: offset}, viewBytes(buf), count, t)
+	return f.f.typed(ctx, fileOp{name: "File.ReadAtType", at: atOffset, pos: offset}, datatype.Bytes(buf), count, t)
 }
 
 // WriteAtType is WriteAt of count items of t in buf (MPI_File_write_at). It
 // returns the bytes written.
 func (f *File[T]) WriteAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileOp{name: "File.WriteAtType", at: atOffset, pos: offset, write: true}, viewBytes(buf), count, t)
+	return f.f.typed(ctx, fileOp{name: "File.WriteAtType", at: atOffset, pos: offset, write: true}, datatype.Bytes(buf), count, t)
 }
 
 // ReadAtAllType is ReadAtType that all ranks call (MPI_File_read_at_all).
 func (f *File[T]) ReadAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileOp{name: "File.ReadAtAllType", at: atOffset, pos: offset, all: true}, viewBytes(buf), count, t)
+	return f.f.typed(ctx, fileOp{name: "File.ReadAtAllType", at: atOffset, pos: offset, all: true}, datatype.Bytes(buf), count, t)
 }
 
 // WriteAtAllType is WriteAtType that all ranks call (MPI_File_write_at_all).
 func (f *File[T]) WriteAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileOp{name: "File.WriteAtAllType", at: atOffset, pos: offset, write: true, all: true}, viewBytes(buf), count, t)
+	return f.f.typed(ctx, fileOp{name: "File.WriteAtAllType", at: atOffset, pos: offset, write: true, all: true}, datatype.Bytes(buf), count, t)
 }
 
 // fileOp is a read or write.

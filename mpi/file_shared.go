@@ -3,40 +3,42 @@ package mpi
 import (
 	"context"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // ReadShared reads from the shared pointer on, and moves it by len(buf): what
 // several ranks read with it at a time is apart (MPI-4.1, Section 14.4.4).
 func (f *File[T]) ReadShared(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.ReadShared", at: atShared, b: viewBytes(buf)})
+	return f.f.call(ctx, fileOp{name: "File.ReadShared", at: atShared, b: datatype.Bytes(buf)})
 }
 
 // WriteShared writes from the shared pointer on, and moves it
 // (MPI_File_write_shared).
 func (f *File[T]) WriteShared(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.WriteShared", at: atShared, b: viewBytes(buf), write: true})
+	return f.f.call(ctx, fileOp{name: "File.WriteShared", at: atShared, b: datatype.Bytes(buf), write: true})
 }
 
 // IreadShared starts ReadShared (MPI_File_iread_shared).
 func (f *File[T]) IreadShared(buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.IreadShared", at: atShared, b: viewBytes(buf)})
+	return f.f.start(fileOp{name: "File.IreadShared", at: atShared, b: datatype.Bytes(buf)})
 }
 
 // IwriteShared starts WriteShared (MPI_File_iwrite_shared).
 func (f *File[T]) IwriteShared(buf []T) (*Request, error) {
-	return f.f.start(fileOp{name: "File.IwriteShared", at: atShared, b: viewBytes(buf), write: true})
+	return f.f.start(fileOp{name: "File.IwriteShared", at: atShared, b: datatype.Bytes(buf), write: true})
 }
 
 // ReadOrdered is ReadShared that all ranks call: what they read lies in the
 // file in the order of the ranks (MPI_File_read_ordered).
 func (f *File[T]) ReadOrdered(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.ReadOrdered", at: atShared, b: viewBytes(buf), all: true})
+	return f.f.call(ctx, fileOp{name: "File.ReadOrdered", at: atShared, b: datatype.Bytes(buf), all: true})
 }
 
 // WriteOrdered is WriteShared that all ranks call, in the order of the ranks
 // (MPI_File_write_ordered).
 func (f *File[T]) WriteOrdered(ctx context.Context, buf []T) (int, error) {
-	return f.f.call(ctx, fileOp{name: "File.WriteOrdered", at: atShared, b: viewBytes(buf), write: true, all: true})
+	return f.f.call(ctx, fileOp{name: "File.WriteOrdered", at: atShared, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // SeekShared moves the shared pointer, as Seek does the individual one
@@ -88,7 +90,7 @@ type splitOp struct {
 
 // ReadAtAllBegin begins ReadAtAll (MPI_File_read_at_all_begin).
 func (f *File[T]) ReadAtAllBegin(offset int64, buf []T) error {
-	return f.f.beginSplit("ReadAtAllEnd", fileOp{name: "File.ReadAtAllBegin", at: atOffset, pos: offset, b: viewBytes(buf), all: true})
+	return f.f.beginSplit("ReadAtAllEnd", fileOp{name: "File.ReadAtAllBegin", at: atOffset, pos: offset, b: datatype.Bytes(buf), all: true})
 }
 
 // ReadAtAllEnd ends it and returns the number of elements read
@@ -99,7 +101,7 @@ func (f *File[T]) ReadAtAllEnd(ctx context.Context) (int, error) {
 
 // WriteAtAllBegin begins WriteAtAll (MPI_File_write_at_all_begin).
 func (f *File[T]) WriteAtAllBegin(offset int64, buf []T) error {
-	return f.f.beginSplit("WriteAtAllEnd", fileOp{name: "File.WriteAtAllBegin", at: atOffset, pos: offset, b: viewBytes(buf), write: true, all: true})
+	return f.f.beginSplit("WriteAtAllEnd", fileOp{name: "File.WriteAtAllBegin", at: atOffset, pos: offset, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // WriteAtAllEnd ends it (MPI_File_write_at_all_end).
@@ -109,7 +111,7 @@ func (f *File[T]) WriteAtAllEnd(ctx context.Context) (int, error) {
 
 // ReadAllBegin begins ReadAll (MPI_File_read_all_begin).
 func (f *File[T]) ReadAllBegin(buf []T) error {
-	return f.f.beginSplit("ReadAllEnd", fileOp{name: "File.ReadAllBegin", at: atPointer, b: viewBytes(buf), all: true})
+	return f.f.beginSplit("ReadAllEnd", fileOp{name: "File.ReadAllBegin", at: atPointer, b: datatype.Bytes(buf), all: true})
 }
 
 // ReadAllEnd ends it (MPI_File_read_all_end).
@@ -119,7 +121,7 @@ func (f *File[T]) ReadAllEnd(ctx context.Context) (int, error) {
 
 // WriteAllBegin begins WriteAll (MPI_File_write_all_begin).
 func (f *File[T]) WriteAllBegin(buf []T) error {
-	return f.f.beginSplit("WriteAllEnd", fileOp{name: "File.WriteAllBegin", at: atPointer, b: viewBytes(buf), write: true, all: true})
+	return f.f.beginSplit("WriteAllEnd", fileOp{name: "File.WriteAllBegin", at: atPointer, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // WriteAllEnd ends it (MPI_File_write_all_end).
@@ -129,7 +131,7 @@ func (f *File[T]) WriteAllEnd(ctx context.Context) (int, error) {
 
 // ReadOrderedBegin begins ReadOrdered (MPI_File_read_ordered_begin).
 func (f *File[T]) ReadOrderedBegin(buf []T) error {
-	return f.f.beginSplit("ReadOrderedEnd", fileOp{name: "File.ReadOrderedBegin", at: atShared, b: viewBytes(buf), all: true})
+	return f.f.beginSplit("ReadOrderedEnd", fileOp{name: "File.ReadOrderedBegin", at: atShared, b: datatype.Bytes(buf), all: true})
 }
 
 // ReadOrderedEnd ends it (MPI_File_read_ordered_end).
@@ -139,7 +141,7 @@ func (f *File[T]) ReadOrderedEnd(ctx context.Context) (int, error) {
 
 // WriteOrderedBegin begins WriteOrdered (MPI_File_write_ordered_begin).
 func (f *File[T]) WriteOrderedBegin(buf []T) error {
-	return f.f.beginSplit("WriteOrderedEnd", fileOp{name: "File.WriteOrderedBegin", at: atShared, b: viewBytes(buf), write: true, all: true})
+	return f.f.beginSplit("WriteOrderedEnd", fileOp{name: "File.WriteOrderedBegin", at: atShared, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // WriteOrderedEnd ends it (MPI_File_write_ordered_end).

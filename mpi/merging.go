@@ -4,16 +4,17 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // merging is what a receive does with what comes instead of storing it: it combines
 // it, element by element as it comes, with an operand that is there. The result
 // does not depend on the pieces it comes in.
 type merging struct {
-	red   reducer // nil: what comes is stored; never one of the user
-	mine  []byte  // the operand that is there, as long as the buffer; may be the buffer
-	lower bool    // what comes is from lower ranks
-	elem  int     // bytes of an element, up to maxMerged
+	red   op.Reducer // nil: what comes is stored; never one of the user
+	mine  []byte     // the operand that is there, as long as the buffer; may be the buffer
+	lower bool       // what comes is from lower ranks
+	elem  int        // bytes of an element, up to maxMerged
 	part  [maxMerged / 8]uint64
 	npart int // bytes of an element in part, the rest of which is to come
 }
@@ -61,9 +62,9 @@ func (m *merging) combine(dst []byte, off int, b []byte) {
 	}
 	dst, mine := dst[off:off+len(b)], m.mine[off:off+len(b)]
 	if m.lower {
-		m.red.combine(dst, b, mine)
+		m.red.Combine(dst, b, mine)
 	} else {
-		m.red.combine(dst, mine, b)
+		m.red.Combine(dst, mine, b)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // checkMerging lets a receive combine a message that comes in random pieces, which
@@ -19,17 +21,17 @@ func checkMerging[T Element](t *testing.T, rng *rand.Rand, op Op[T], value func(
 	}
 	lower := rng.IntN(2) == 0
 	if lower {
-		op().apply(want, came, mine)
+		op.reducer().Combine(datatype.Bytes(want), datatype.Bytes(came), datatype.Bytes(mine))
 	} else {
-		op().apply(want, mine, came)
+		op.reducer().Combine(datatype.Bytes(want), datatype.Bytes(mine), datatype.Bytes(came))
 	}
 	got := make([]T, n)
 	if rng.IntN(2) == 0 {
 		got = mine
 	}
-	r := &Request{buf: viewBytes(got)}
-	r.merge = merging{red: op(), mine: viewBytes(mine), lower: lower, elem: sizeOf[T]()}
-	for at, b := 0, viewBytes(came); at < len(b); {
+	r := &Request{buf: datatype.Bytes(got)}
+	r.merge = merging{red: op.reducer(), mine: datatype.Bytes(mine), lower: lower, elem: datatype.SizeOf[T]()}
+	for at, b := 0, datatype.Bytes(came); at < len(b); {
 		k := min(1+rng.IntN(1+rng.IntN(9000)), len(b)-at)
 		piece := make([]byte, k+8)[rng.IntN(9):][:k]
 		copy(piece, b[at:])
@@ -37,7 +39,7 @@ func checkMerging[T Element](t *testing.T, rng *rand.Rand, op Op[T], value func(
 		at += k
 	}
 	r.put(uint64(len(r.buf)), []byte{1}) // too long: what is over goes nowhere
-	if !bytes.Equal(viewBytes(got), viewBytes(want)) {
+	if !bytes.Equal(datatype.Bytes(got), datatype.Bytes(want)) {
 		t.Errorf("%s of %d %T, lower %v: other bytes than at once", op().Name(), n, mine[0], lower)
 	}
 }
@@ -58,11 +60,11 @@ func TestMerging(t *testing.T) {
 // A receive that has failed combines nothing any more.
 func TestMergingFails(t *testing.T) {
 	got := []int32{1, 2}
-	r := &Request{buf: viewBytes(got)}
-	r.merge = merging{red: Sum[int32](), mine: viewBytes(got), elem: 4}
-	r.put(0, viewBytes([]int32{10}))
+	r := &Request{buf: datatype.Bytes(got)}
+	r.merge = merging{red: Op[int32](Sum[int32]).reducer(), mine: datatype.Bytes(got), elem: 4}
+	r.put(0, datatype.Bytes([]int32{10}))
 	r.fail(errTestOver)
-	r.put(4, viewBytes([]int32{10}))
+	r.put(4, datatype.Bytes([]int32{10}))
 	if got[0] != 11 || got[1] != 2 {
 		t.Errorf("%v, want [11 2]", got)
 	}
@@ -86,7 +88,7 @@ func TestReductionsInPlace(t *testing.T) {
 							for i := range send {
 								send[i] = 1 / float64(1+i+c.Rank())
 							}
-							keep := bytes.Clone(viewBytes(send))
+							keep := bytes.Clone(datatype.Bytes(send))
 							recv := make([]float64, n)
 							if inPlace {
 								recv = send
@@ -94,7 +96,7 @@ func TestReductionsInPlace(t *testing.T) {
 							if err := Allreduce(ctx, c, send, recv, op); err != nil {
 								return err
 							}
-							if !inPlace && !bytes.Equal(keep, viewBytes(send)) {
+							if !inPlace && !bytes.Equal(keep, datatype.Bytes(send)) {
 								return fmt.Errorf("the send buffer has changed")
 							}
 							if c.Rank() == p-1 {
@@ -104,7 +106,7 @@ func TestReductionsInPlace(t *testing.T) {
 						})
 						if want := results[alg]; want == nil {
 							results[alg] = got
-						} else if !bytes.Equal(viewBytes(want), viewBytes(got)) {
+						} else if !bytes.Equal(datatype.Bytes(want), datatype.Bytes(got)) {
 							t.Errorf("%d ranks, %d elements, %s, %s, in place %v: another result", p, n, alg, name, inPlace)
 						}
 					}

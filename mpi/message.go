@@ -1,6 +1,10 @@
 package mpi
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+)
 
 // message is a message that no receive had been posted for when it came. It
 // is guarded by eng.mu, except buf while the parser fills it.
@@ -13,14 +17,14 @@ type message struct {
 	peer     *peer
 	kind     kind
 	length   uint64
-	sig      typeSig  // of its elements
-	id       uint64   // send request of the peer
-	whole    bool     // buf is complete
-	dropped  bool     // nobody will want it
-	lost     bool     // the rest will not come; held by a Message
-	probed   bool     // held by a Message
-	proposal proposal // of one that is announced
-	block    *block   // pooled memory of buf; nil for short messages
+	sig      datatype.Sig // of its elements
+	id       uint64       // send request of the peer
+	whole    bool         // buf is complete
+	dropped  bool         // nobody will want it
+	lost     bool         // the rest will not come; held by a Message
+	probed   bool         // held by a Message
+	proposal proposal     // of one that is announced
+	block    *block       // pooled memory of buf; nil for short messages
 	buf      []byte
 	match    *Request // the receive it was given to
 	next     *message // list of matches

@@ -2,7 +2,9 @@ package mpi
 
 import (
 	"fmt"
-	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // Type sets of the predefined operators (MPI-4.1, Section 6.9.2).
@@ -42,49 +44,17 @@ type Operator[T Element] interface {
 	// operands of other operators are combined in rank order.
 	Commutative() bool
 
-	reducer
-	apply(dst, a, b []T)
+	// reducer returns the operator on elements as bytes.
+	reducer() op.Reducer
 }
 
-// reducer is an Operator to code that knows elements as bytes only.
-type reducer interface {
-	// combine stores a op b to dst. All have the same length, a whole number
-	// of elements; dst may be a or b. a comes from the lower ranks.
-	combine(dst, a, b []byte)
-	Commutative() bool
-	code() opCode
-}
+// operator is an Operator[T] that combines as R does. R is a type without state, or a
+// pointer, so that making an Operator of it allocates nothing.
+type operator[T Element, R op.Reducer] struct{ red R }
 
-// opCode is an operator in messages between ranks.
-type opCode uint8
-
-const (
-	opUser opCode = iota // known to the origin only
-	opSum
-	opProd
-	opMin
-	opMax
-	opLand
-	opLor
-	opLxor
-	opBand
-	opBor
-	opBxor
-	opMinLoc
-	opMaxLoc
-	opReplace
-	opNoOp
-	opCodes // how many there are
-)
-
-// viewAs is the inverse of viewBytes. b must be aligned for T.
-func viewAs[T Element](b []byte) []T {
-	size := sizeOf[T]()
-	if size == 0 || len(b) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/size)
-}
+func (o operator[T, R]) Name() string        { return o.red.Name() }
+func (o operator[T, R]) Commutative() bool   { return o.red.Commutative() }
+func (o operator[T, R]) reducer() op.Reducer { return o.red }
 
 // NewOp makes an operator of a function on two elements (MPI_Op_create). It
 // must be associative; if commutative is false, a always comes from a lower
@@ -103,27 +73,14 @@ func NewOp[T Element](f func(a, b T) T, commutative bool) Op[T] {
 // overlaps neither. A reduction may call it on parts of the buffers in any
 // order.
 func NewVectorOp[T Element](f func(dst, a, b []T), commutative bool) Op[T] {
-	op := Operator[T](&userOp[T]{f, commutative})
-	return func() Operator[T] { return op }
-}
-
-type userOp[T Element] struct {
-	f           func(dst, a, b []T)
-	commutative bool
-}
-
-func (o *userOp[T]) Name() string        { return "user" }
-func (o *userOp[T]) Commutative() bool   { return o.commutative }
-func (o *userOp[T]) code() opCode        { return opUser }
-func (o *userOp[T]) apply(dst, a, b []T) { o.f(dst, a, b) }
-func (o *userOp[T]) combine(dst, a, b []byte) {
-	o.f(viewAs[T](dst), viewAs[T](a), viewAs[T](b))
+	user := Operator[T](operator[T, *op.User[T]]{op.NewUser(f, commutative)})
+	return func() Operator[T] { return user }
 }
 
 // ReduceLocal stores a op b to dst, which may be a or b, without communicating
 // (MPI-4.1, Section 6.9.7). It returns ErrCount if the lengths differ.
 func ReduceLocal[T Element](dst, a, b []T, op Op[T]) error {
-	if err := checkElement[T](); err != nil {
+	if err := datatype.CheckElement[T](); err != nil {
 		return err
 	}
 	if len(a) != len(dst) || len(b) != len(dst) {
@@ -132,6 +89,6 @@ func ReduceLocal[T Element](dst, a, b []T, op Op[T]) error {
 	if op == nil {
 		return ErrOp
 	}
-	op().apply(dst, a, b)
+	op().reducer().Combine(datatype.Bytes(dst), datatype.Bytes(a), datatype.Bytes(b))
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 type celsius float32
@@ -23,12 +25,12 @@ func checkOp[T comparable](t *testing.T, op Op[T], a, b, want []T) {
 	}
 	// On bytes, onto the first and onto the second operand.
 	x, y := slices.Clone(a), slices.Clone(b)
-	op().combine(viewBytes(x), viewBytes(x), viewBytes(y))
+	op.reducer().Combine(datatype.Bytes(x), datatype.Bytes(x), datatype.Bytes(y))
 	if !slices.Equal(x, want) {
 		t.Errorf("%v %s %v onto the first = %v, want %v", a, op().Name(), b, x, want)
 	}
 	x = slices.Clone(a)
-	op().combine(viewBytes(y), viewBytes(x), viewBytes(y))
+	op.reducer().Combine(datatype.Bytes(y), datatype.Bytes(x), datatype.Bytes(y))
 	if !slices.Equal(y, want) {
 		t.Errorf("%v %s %v onto the second = %v, want %v", a, op().Name(), b, y, want)
 	}

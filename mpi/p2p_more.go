@@ -1,6 +1,10 @@
 package mpi
 
-import "context"
+import (
+	"context"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+)
 
 // Bsend copies buf and returns at once, whether or not a receive is posted
 // (MPI-5.0, Section 3.6). There is no buffer to attach: the memory is taken
@@ -9,7 +13,7 @@ import "context"
 func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
 	t := c.enter()
 	_, err := ibsend(c, buf, dst, tag)
-	c.leave(t, "Bsend", dst, tag, len(buf)*sizeOf[T](), err)
+	c.leave(t, "Bsend", dst, tag, len(buf)*datatype.SizeOf[T](), err)
 	return c.raise(err)
 }
 
@@ -18,7 +22,7 @@ func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
 func Ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	t := c.enter()
 	r, err := ibsend(c, buf, dst, tag)
-	c.leave(t, "Ibsend", dst, tag, len(buf)*sizeOf[T](), err)
+	c.leave(t, "Ibsend", dst, tag, len(buf)*datatype.SizeOf[T](), err)
 	return r, c.raise(err)
 }
 

@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"errors"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Persistent is an operation with fixed arguments that can be started again and
@@ -46,7 +48,7 @@ func Startall(ps ...*Persistent) ([]*Request, error) {
 
 // SendInit prepares Isend (MPI_Send_init).
 func SendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
-	if err := errors.Join(checkElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
+	if err := errors.Join(datatype.CheckElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
 		return nil, err
 	}
 	return &Persistent{start: func() (*Request, error) { return Isend(c, buf, dst, tag) }}, nil
@@ -54,7 +56,7 @@ func SendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 
 // SsendInit prepares Issend (MPI_Ssend_init).
 func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
-	if err := errors.Join(checkElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
+	if err := errors.Join(datatype.CheckElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
 		return nil, err
 	}
 	return &Persistent{start: func() (*Request, error) { return Issend(c, buf, dst, tag) }}, nil
@@ -62,7 +64,7 @@ func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 
 // RecvInit prepares Irecv (MPI_Recv_init).
 func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
-	if err := errors.Join(checkElement[T](), c.checkRecv(src, tag)); err != nil {
+	if err := errors.Join(datatype.CheckElement[T](), c.checkRecv(src, tag)); err != nil {
 		return nil, err
 	}
 	if src != AnySource {

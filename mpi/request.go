@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // A Request is a started operation (MPI_Request). It stays valid after it is
@@ -32,15 +33,15 @@ type Request struct {
 	order    uint64        // when it was posted
 	place    sync.Mutex    // guards buf of a receive while bytes are placed
 	buf      []byte
-	exposed  exposure    // what the peer may write to; guarded by place
-	length   uint64      // of the matched message
-	sig, got typeSig     // of the elements of buf, and of those of the message
-	wrong    bool        // they do not match
-	merge    merging     // what is done with what comes; guarded by place
-	failed   atomic.Bool // fail was called: what comes is not placed any more; set under place
-	epoch    uint32      // counts unmatch, never reset: a copier of an earlier match stops; guarded by place
-	quit     error       // the error to end with instead of waiting for another match; guarded by eng.mu
-	probed   bool        // it receives a message of Mprobe, and can have no other
+	exposed  exposure     // what the peer may write to; guarded by place
+	length   uint64       // of the matched message
+	sig, got datatype.Sig // of the elements of buf, and of those of the message
+	wrong    bool         // they do not match
+	merge    merging      // what is done with what comes; guarded by place
+	failed   atomic.Bool  // fail was called: what comes is not placed any more; set under place
+	epoch    uint32       // counts unmatch, never reset: a copier of an earlier match stops; guarded by place
+	quit     error        // the error to end with instead of waiting for another match; guarded by eng.mu
+	probed   bool         // it receives a message of Mprobe, and can have no other
 
 	anySource bool // it may be pending while a failure is not acknowledged
 	aside     bool // the program does not wait for it: who does never polls

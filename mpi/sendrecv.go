@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Isendrecv starts Sendrecv (MPI_Isendrecv). Both messages are matched in the
@@ -27,7 +28,7 @@ func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*R
 	if err != nil {
 		return nil, c.raise(err)
 	}
-	r, err := c.isendrecv("IsendrecvReplace", s, b, dst, stag, s, viewBytes(buf), src, rtag, mem)
+	r, err := c.isendrecv("IsendrecvReplace", s, b, dst, stag, s, datatype.Bytes(buf), src, rtag, mem)
 	return r, c.raise(err)
 }
 

@@ -3,6 +3,8 @@ package mpi
 import (
 	"fmt"
 	"math"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Wildcards and special values (MPI-5.0, Section 3.2.4, 3.10).
@@ -33,7 +35,7 @@ type Status struct {
 // Count returns how many whole elements of type T the message of st holds. If
 // its length is no multiple of the size of T, err is ErrCount (MPI: MPI_UNDEFINED).
 func Count[T Element](st Status) (n int, err error) {
-	size := sizeOf[T]()
+	size := datatype.SizeOf[T]()
 	if size == 0 {
 		return 0, nil
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"reflect"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Access is a set of rights to a window.
@@ -77,7 +79,7 @@ type Win[T Element] struct {
 // do (MPI-4.1, Section 12.2.1). The window uses buf until it is freed.
 func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
-	if o.bad = checkElement[T](); o.bad != nil {
+	if o.bad = datatype.CheckElement[T](); o.bad != nil {
 		buf = nil
 	}
 	return winCreate(ctx, c, buf, nil, o)
@@ -86,8 +88,8 @@ func WinCreate[T Element](ctx context.Context, c *Comm, buf []T, opts ...WinOpti
 // winCreate makes a window of buf, and of the file that it is in if that is not nil.
 func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o winOptions) (*Win[T], error) {
 	t := reflect.TypeFor[T]()
-	mem := viewBytes(buf)
-	w := &window{mem: mem, file: f, elem: max(sizeOf[T](), 1), word: isWord(t), sig: sigOf(t), ops: reducersOf[T](t.Kind())}
+	mem := datatype.Bytes(buf)
+	w := &window{mem: mem, file: f, elem: max(datatype.SizeOf[T](), 1), word: isWord(t), sig: datatype.SigOf(t), ops: reducersOf[T](t.Kind())}
 	at := c.enter()
 	err := w.create(ctx, c, uint32(t.Kind()), o)
 	c.leave(at, "WinCreate", NoPeer, 0, len(mem), err)
@@ -104,18 +106,18 @@ func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o w
 func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
 	h, err := readWinHints(o.info)
-	bytes, ok := mul2(n, sizeOf[T]())
-	if o.bad = checkElement[T](); o.bad == nil && (n < 0 || !ok || bytes > MaxShared) {
+	bytes, ok := mul2(n, datatype.SizeOf[T]())
+	if o.bad = datatype.CheckElement[T](); o.bad == nil && (n < 0 || !ok || bytes > MaxShared) {
 		o.bad = fmt.Errorf("%w: window of %d elements", ErrCount, n)
 	}
 	if err != nil || o.bad != nil {
 		return winCreate(ctx, c, []T(nil), nil, o) // which tells what is wrong
 	}
 	if mem, f := hostBytes(c, bytes, h.align, &o); f != nil {
-		return winCreate(ctx, c, viewAs[T](mem), f, o)
+		return winCreate(ctx, c, datatype.View[T](mem), f, o)
 	}
 	if h.align > 8 {
-		return winCreate(ctx, c, viewAs[T](alignedBytes(bytes, h.align)), nil, o)
+		return winCreate(ctx, c, datatype.View[T](alignedBytes(bytes, h.align)), nil, o)
 	}
 	return winCreate(ctx, c, make([]T, n), nil, o)
 }
@@ -150,7 +152,7 @@ func (w *Win[T]) Free(ctx context.Context) error {
 // at once if the window does not have, or allow to write, that place.
 func (w *Win[T]) Put(ctx context.Context, src []T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.put(ctx, viewBytes(src), target, disp)
+	err := w.w.put(ctx, datatype.Bytes(src), target, disp)
 	w.w.of.leave(t, "Win.Put", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -160,7 +162,7 @@ func (w *Win[T]) Put(ctx context.Context, src []T, target, disp int) error {
 // 12.3.2). Otherwise it is like Put.
 func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.get(ctx, viewBytes(dst), target, disp)
+	err := w.w.get(ctx, datatype.Bytes(dst), target, disp)
 	w.w.of.leave(t, "Win.Get", target, 0, len(dst)*w.w.elem, err)
 	return err
 }
@@ -170,7 +172,7 @@ func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
 // operators that T has, or Replace; others give ErrOp.
 func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.update(ctx, viewBytes(src), nil, target, disp, op.reducer())
+	err := w.w.update(ctx, datatype.Bytes(src), nil, target, disp, op.reducer())
 	w.w.of.leave(t, "Win.Accumulate", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -182,7 +184,7 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 		return fmt.Errorf("%w: result holds %d elements, not %d", ErrCount, len(result), len(src))
 	}
 	t := w.w.of.enter()
-	err := w.w.update(ctx, viewBytes(src), viewBytes(result), target, disp, op.reducer())
+	err := w.w.update(ctx, datatype.Bytes(src), datatype.Bytes(result), target, disp, op.reducer())
 	w.w.of.leave(t, "Win.GetAccumulate", target, 0, len(src)*w.w.elem, err)
 	return err
 }
@@ -192,7 +194,7 @@ func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, dis
 func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op Op[T]) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.fetch(ctx, viewBytes([]T{value}), viewBytes(oneOf(&old)), target, disp, op.reducer())
+	err := w.w.fetch(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(&old)), target, disp, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOp", target, 0, w.w.elem, err)
 	return answered(&old, err)
 }
@@ -204,7 +206,7 @@ func (w *Win[T]) FetchAndOp(ctx context.Context, value T, target, disp int, op O
 // included.
 func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.update(ctx, viewBytes([]T{value}), viewBytes(oneOf(result)), target, disp, op.reducer())
+	err := w.w.update(ctx, datatype.Bytes([]T{value}), datatype.Bytes(oneOf(result)), target, disp, op.reducer())
 	w.w.of.leave(t, "Win.FetchAndOpTo", target, 0, w.w.elem, err)
 	return err
 }
@@ -215,7 +217,7 @@ func (w *Win[T]) FetchAndOpTo(ctx context.Context, value T, result *T, target, d
 func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, disp int) (T, error) {
 	var old T
 	t := w.w.of.enter()
-	err := w.w.swap(ctx, viewBytes([]T{compare, swap}), viewBytes(oneOf(&old)), target, disp, true)
+	err := w.w.swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(&old)), target, disp, true)
 	w.w.of.leave(t, "Win.CompareAndSwap", target, 0, w.w.elem, err)
 	return answered(&old, err)
 }
@@ -224,7 +226,7 @@ func (w *Win[T]) CompareAndSwap(ctx context.Context, compare, swap T, target, di
 // (MPI_Compare_and_swap): see FetchAndOpTo for *result and the order.
 func (w *Win[T]) CompareAndSwapTo(ctx context.Context, compare, swap T, result *T, target, disp int) error {
 	t := w.w.of.enter()
-	err := w.w.swap(ctx, viewBytes([]T{compare, swap}), viewBytes(oneOf(result)), target, disp, false)
+	err := w.w.swap(ctx, datatype.Bytes([]T{compare, swap}), datatype.Bytes(oneOf(result)), target, disp, false)
 	w.w.of.leave(t, "Win.CompareAndSwapTo", target, 0, w.w.elem, err)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // rung reports whether w holds a signal, and takes it.
@@ -192,7 +193,7 @@ func serveOrigin(ctx context.Context, w *Win[uint64], rank, rounds int) error {
 		if err := w.Flush(ctx, 0); err != nil {
 			return err
 		}
-		if !bytes.Equal(viewBytes(got[:n]), viewBytes(block[:n])) {
+		if !bytes.Equal(datatype.Bytes(got[:n]), datatype.Bytes(block[:n])) {
 			return fmt.Errorf("round %d: a Get after a Put of %d words read something else", i, n)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // MaxAttached bounds the buffers that a rank has attached to a dynamic window.
@@ -54,10 +56,10 @@ const dynamicFirst = 1 << 12
 // must call it; it blocks until they do.
 func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
-	o.messages, o.bad = true, checkElement[T]()
+	o.messages, o.bad = true, datatype.CheckElement[T]()
 	t := reflect.TypeFor[T]()
-	elem := max(sizeOf[T](), 1)
-	w := &window{elem: elem, word: isWord(t), sig: sigOf(t), ops: reducersOf[T](t.Kind()), dynamic: &dynamicMem{next: dynamicFirst * elem}}
+	elem := max(datatype.SizeOf[T](), 1)
+	w := &window{elem: elem, word: isWord(t), sig: datatype.SigOf(t), ops: reducersOf[T](t.Kind()), dynamic: &dynamicMem{next: dynamicFirst * elem}}
 	at := c.enter()
 	err := w.create(ctx, c, uint32(t.Kind())|kindDynamic, o)
 	c.leave(at, "WinCreateDynamic", NoPeer, 0, 0, err)
@@ -82,7 +84,7 @@ func (w *Win[T]) Attach(buf []T) (disp int, err error) {
 	if d == nil {
 		return 0, fmt.Errorf("%w: not dynamic", ErrWindow)
 	}
-	mem := viewBytes(buf)
+	mem := datatype.Bytes(buf)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.attached) == MaxAttached {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Info keys of windows (MPI-4.1, Section 12.2), for WithInfo and Win.SetInfo.
@@ -167,7 +169,7 @@ func (w *Win[T]) Group() Group { return w.w.of.Group() }
 // alignedBytes returns n new bytes that begin at a multiple of align, and of 8.
 func alignedBytes(n, align int) []byte {
 	align = max(align, 8)
-	all := viewBytes(make([]uint64, (n+align+7)/8))
+	all := datatype.Bytes(make([]uint64, (n+align+7)/8))
 	skip := 0
 	if over := int(uintptr(unsafe.Pointer(unsafe.SliceData(all))) % uintptr(align)); over > 0 {
 		skip = align - over

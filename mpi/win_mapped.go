@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // mapping is memory of another rank of the host, mapped by this process. What is
@@ -114,7 +116,7 @@ func (w *window) mapped(ctx context.Context) error {
 // they are mapped: then all updates are, so that those of a rank keep their order
 // (MPI-4.1, Section 12.7.2). They are atomic with those of the target and of RDMA,
 // which use such atomics too.
-func (w *window) updateDirect(src, old []byte, target, off int, code opCode) bool {
+func (w *window) updateDirect(src, old []byte, target, off int, code op.Code) bool {
 	d := w.wordsOf(target, off, len(src))
 	if d == nil {
 		return false

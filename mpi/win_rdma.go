@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"github.com/weftstack/weft/mpi/internal/op"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -133,14 +134,14 @@ func swapWR(operands []byte) verbs.SendWR {
 }
 
 // fetchWR is a FetchAndOp of one word, if RDMA has one.
-func fetchWR(code opCode, value []byte) (verbs.SendWR, bool) {
+func fetchWR(code op.Code, value []byte) (verbs.SendWR, bool) {
 	v := binary.NativeEndian.Uint64(value)
 	switch code {
-	case opSum:
+	case op.CodeSum:
 		return verbs.SendWR{Op: verbs.OpFetchAdd, Operand: v}, true
-	case opNoOp:
+	case op.CodeNoOp:
 		return verbs.SendWR{Op: verbs.OpFetchAdd}, true
-	case opReplace: // a swap that compares nothing
+	case op.CodeReplace: // a swap that compares nothing
 		return verbs.SendWR{Op: verbs.OpCompareSwap, Operand: v, OperandMask: ^uint64(0)}, true
 	}
 	return verbs.SendWR{}, false

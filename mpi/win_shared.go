@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // sharedMem is memory that the ranks of a window share.
@@ -51,25 +53,25 @@ func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...W
 	o := readWinOptions(opts)
 	hints, _ := readWinHints(o.info) // window.create tells what is wrong
 	at := c.enter()
-	if err := c.consent(ctx, checkElement[T]()); err != nil {
+	if err := c.consent(ctx, datatype.CheckElement[T]()); err != nil {
 		c.leave(at, "WinAllocateShared", NoPeer, 0, 0, err)
 		return nil, fmt.Errorf("creating shared window: %w", err)
 	}
 	t := reflect.TypeFor[T]()
-	elem := max(sizeOf[T](), 1)
+	elem := max(datatype.SizeOf[T](), 1)
 	shared, err := shareMemory(ctx, c, n, elem, hints.noncontig)
 	if err != nil {
 		c.leave(at, "WinAllocateShared", NoPeer, 0, 0, err)
 		return nil, fmt.Errorf("creating shared window: %w", err)
 	}
 	mem := shared.part(c.Rank())
-	w := &window{mem: mem, elem: elem, word: isWord(t), sig: sigOf(t), ops: reducersOf[T](t.Kind()), shared: shared}
+	w := &window{mem: mem, elem: elem, word: isWord(t), sig: datatype.SigOf(t), ops: reducersOf[T](t.Kind()), shared: shared}
 	err = w.create(ctx, c, uint32(t.Kind()), o)
 	c.leave(at, "WinAllocateShared", NoPeer, 0, len(mem), err)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("creating shared window: %w", err), shared.drop())
 	}
-	return &Win[T]{w, viewAs[T](mem)}, nil
+	return &Win[T]{w, datatype.View[T](mem)}, nil
 }
 
 // SharedQuery returns the memory of a rank in the window, to be read and written
@@ -93,7 +95,7 @@ func (w *Win[T]) SharedQuery(rank int) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return viewAs[T](mem), nil
+	return datatype.View[T](mem), nil
 }
 
 // query returns the memory of a rank if it is mapped here.

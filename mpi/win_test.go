@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // winTransports are the ways a window can work: by memory of the process, by
@@ -464,7 +466,7 @@ func TestWinRequests(t *testing.T) {
 
 // TestWinMessage reads requests that no origin sends.
 func TestWinMessage(t *testing.T) {
-	good := amHeader{kind: amUpdate, op: uint8(opSum), answer: true, num: 1, off: 1 << 33, n: 8}
+	good := amHeader{kind: amUpdate, op: uint8(op.CodeSum), answer: true, num: 1, off: 1 << 33, n: 8}
 	b := make([]byte, amHeaderLen+8)
 	good.put(b)
 	var h amHeader

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // PutType is Put of scount items of stype in src, to tcount items of ttype that
@@ -12,7 +14,7 @@ import (
 // from the buffer, without packing (MPI-4.1, Section 12.3.1).
 func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
-	err := w.w.typed(viewBytes(src), scount, stype, target, disp, tcount, ttype, AccessWrite,
+	err := w.w.typed(datatype.Bytes(src), scount, stype, target, disp, tcount, ttype, AccessWrite,
 		func(b []byte, off int) error { return w.w.putAt(ctx, b, target, off) })
 	w.w.of.leave(t, "Win.PutType", target, 0, tcount*ttype.bytes(), err)
 	return err
@@ -23,7 +25,7 @@ func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Dataty
 // PutType.
 func (w *Win[T]) GetType(ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
-	err := w.w.typed(viewBytes(dst), dcount, dtype, target, disp, tcount, ttype, AccessRead,
+	err := w.w.typed(datatype.Bytes(dst), dcount, dtype, target, disp, tcount, ttype, AccessRead,
 		func(b []byte, off int) error { return w.w.getAt(ctx, b, target, off) })
 	w.w.of.leave(t, "Win.GetType", target, 0, tcount*ttype.bytes(), err)
 	return err
@@ -48,7 +50,7 @@ func (w *window) typed(buf []byte, count int, t *Datatype, target, disp, tcount 
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRange, err)
 	}
-	if a, b := t.values, ttype.values; size > 0 && !a.matches(b) {
+	if a, b := t.values, ttype.values; size > 0 && !a.Matches(b) {
 		return fmt.Errorf("%w: %v here, %v at the target", ErrTypeMismatch, a, b)
 	}
 	if size != tsize {

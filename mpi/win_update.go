@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // isWord reports whether elements of type t are 64-bit integers, which RDMA
@@ -24,7 +26,7 @@ func isWord(t reflect.Type) bool {
 
 // apply combines src into mem, and stores what was there to old if that is not
 // nil. Words are updated atomically also with respect to RDMA atomics.
-func (w *window) apply(mem, src, old []byte, red reducer) {
+func (w *window) apply(mem, src, old []byte, red op.Reducer) {
 	w.hold()
 	defer w.release()
 	if w.word {
@@ -32,26 +34,26 @@ func (w *window) apply(mem, src, old []byte, red reducer) {
 		return
 	}
 	copy(old, mem)
-	if red.code() != opNoOp { // which must not write
-		red.combine(mem, mem, src)
+	if red.Code() != op.CodeNoOp { // which must not write
+		red.Combine(mem, mem, src)
 	}
 }
 
 // updateWords is apply to words, wherever they are.
-func updateWords(mem, src, old []byte, red reducer) {
-	if red.code() == opNoOp && old == nil {
+func updateWords(mem, src, old []byte, red op.Reducer) {
+	if red.Code() == op.CodeNoOp && old == nil {
 		return
 	}
 	var s *bufpool.Buffer // for operators that want operands in memory
 	for i := 0; i+8 <= len(mem); i += 8 {
 		p := (*uint64)(unsafe.Pointer(&mem[i]))
 		var was uint64
-		switch v := binary.NativeEndian.Uint64(src[i:]); red.code() {
-		case opNoOp: // which must not write
+		switch v := binary.NativeEndian.Uint64(src[i:]); red.Code() {
+		case op.CodeNoOp: // which must not write
 			was = atomic.LoadUint64(p)
-		case opReplace:
+		case op.CodeReplace:
 			was = atomic.SwapUint64(p, v)
-		case opSum:
+		case op.CodeSum:
 			was = atomic.AddUint64(p, v) - v
 		default:
 			if s == nil {
@@ -59,7 +61,7 @@ func updateWords(mem, src, old []byte, red reducer) {
 			}
 			for {
 				s.Words[0] = atomic.LoadUint64(p)
-				red.combine(viewBytes(s.Words[1:2]), viewBytes(s.Words[:1]), src[i:i+8])
+				red.Combine(datatype.Bytes(s.Words[1:2]), datatype.Bytes(s.Words[:1]), src[i:i+8])
 				if atomic.CompareAndSwapUint64(p, s.Words[0], s.Words[1]) {
 					break
 				}
@@ -104,71 +106,16 @@ func casWord(mem, operands, old []byte) {
 
 // reducersOf returns the operators that updates of elements of type T, of the
 // given kind, may use (MPI-4.1, Section 12.3.4: the predefined ones).
-func reducersOf[T Element](kind reflect.Kind) (ops [opCodes]reducer) {
-	switch kind {
-	case reflect.Int8:
-		ops = integerOps[int8]()
-	case reflect.Int16:
-		ops = integerOps[int16]()
-	case reflect.Int32:
-		ops = integerOps[int32]()
-	case reflect.Int64:
-		ops = integerOps[int64]()
-	case reflect.Int:
-		ops = integerOps[int]()
-	case reflect.Uint8:
-		ops = integerOps[uint8]()
-	case reflect.Uint16:
-		ops = integerOps[uint16]()
-	case reflect.Uint32:
-		ops = integerOps[uint32]()
-	case reflect.Uint64:
-		ops = integerOps[uint64]()
-	case reflect.Uint:
-		ops = integerOps[uint]()
-	case reflect.Uintptr:
-		ops = integerOps[uintptr]()
-	case reflect.Float32:
-		ops = orderedOps[float32]()
-	case reflect.Float64:
-		ops = orderedOps[float64]()
-	case reflect.Complex64:
-		ops = numberOps[complex64]()
-	case reflect.Complex128:
-		ops = numberOps[complex128]()
-	case reflect.Bool:
-		ops = logicalOps[bool](ops)
-	case reflect.Struct:
+func reducersOf[T Element](kind reflect.Kind) op.Table {
+	ops := op.Predefined(kind)
+	if kind == reflect.Struct {
 		var v T
-		if p, ok := any(v).(interface{ locOps() (mn, mx reducer) }); ok {
-			ops[opMinLoc], ops[opMaxLoc] = p.locOps()
+		if p, ok := any(v).(interface{ locOps() (mn, mx op.Reducer) }); ok {
+			ops[op.CodeMinLoc], ops[op.CodeMaxLoc] = p.locOps()
 		}
 	}
-	ops[opReplace], ops[opNoOp] = replaceOp[T]{}, noOp[T]{}
-	return ops
-}
-
-func numberOps[T Number]() (ops [opCodes]reducer) {
-	ops[opSum], ops[opProd] = sumOp[T]{}, prodOp[T]{}
-	return ops
-}
-
-func orderedOps[T Ordered]() [opCodes]reducer {
-	ops := numberOps[T]()
-	ops[opMin], ops[opMax] = minOp[T]{}, maxOp[T]{}
-	return ops
-}
-
-func logicalOps[T Logical](ops [opCodes]reducer) [opCodes]reducer {
-	ops[opLand], ops[opLor], ops[opLxor] = landOp[T]{}, lorOp[T]{}, lxorOp[T]{}
-	return ops
-}
-
-func integerOps[T Integer]() [opCodes]reducer {
-	ops := logicalOps[T](orderedOps[T]())
-	ops[opBand], ops[opBor], ops[opBxor] = bandOp[T]{}, borOp[T]{}, bxorOp[T]{}
 	return ops
 }
 
 // locOps returns the operators on pairs.
-func (ValLoc[V]) locOps() (mn, mx reducer) { return minLocOp[V]{}, maxLocOp[V]{} }
+func (ValLoc[V]) locOps() (mn, mx op.Reducer) { return op.MinLoc[V]{}, op.MaxLoc[V]{} }

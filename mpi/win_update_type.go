@@ -3,6 +3,9 @@ package mpi
 import (
 	"context"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // AccumulateType is Accumulate of scount items of stype in src, into tcount
@@ -13,7 +16,7 @@ import (
 func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.updateTyped(ctx, typedItems{viewBytes(src), scount, stype}, nil, target, disp, tcount, ttype, op.reducer())
+	err := w.w.updateTyped(ctx, typedItems{datatype.Bytes(src), scount, stype}, nil, target, disp, tcount, ttype, op.reducer())
 	w.w.of.leave(t, "Win.AccumulateType", target, 0, tcount*ttype.bytes(), err)
 	return err
 }
@@ -24,7 +27,7 @@ func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype 
 func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.updateTyped(ctx, typedItems{viewBytes(src), scount, stype}, &typedItems{viewBytes(result), rcount, rtype},
+	err := w.w.updateTyped(ctx, typedItems{datatype.Bytes(src), scount, stype}, &typedItems{datatype.Bytes(result), rcount, rtype},
 		target, disp, tcount, ttype, op.reducer())
 	w.w.of.leave(t, "Win.GetAccumulateType", target, 0, tcount*ttype.bytes(), err)
 	return err
@@ -74,20 +77,20 @@ func (t *Datatype) bytes() int {
 }
 
 // updateTyped is update of items; old may be nil.
-func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItems, target, disp, tcount int, ttype *Datatype, red reducer) error {
+func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItems, target, disp, tcount int, ttype *Datatype, red op.Reducer) error {
 	code, err := w.checkOp(red)
 	if err != nil {
 		return err
 	}
 	same := src.kind
-	if code == opNoOp && old != nil {
+	if code == op.CodeNoOp && old != nil {
 		same = old.kind // what the operands are does not matter
 	}
 	if err := w.wholeElements(same, ttype); err != nil {
 		return err
 	}
 	var packed []byte
-	if code == opNoOp && old != nil {
+	if code == op.CodeNoOp && old != nil {
 		var size int
 		size, err = old.kind.span(old.count, len(old.mem))
 		packed = make([]byte, size)
@@ -139,7 +142,7 @@ func (w *window) wholeElements(types ...*Datatype) error {
 		if !ok {
 			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", ErrDatatype, t, w.elem)
 		}
-		if !t.values.matches(w.sig) {
+		if !t.values.Matches(w.sig) {
 			return fmt.Errorf("%w: %v in a window of %v", ErrTypeMismatch, t.values, w.sig)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/op"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -17,10 +19,10 @@ type window struct {
 	c    *Comm // private to the window
 	of   *Comm // what it was made of
 	mem  []byte
-	elem int              // bytes of an element
-	word bool             // elements are 64-bit integers
-	sig  typeSig          // of the elements
-	ops  [opCodes]reducer // what updates may use
+	elem int          // bytes of an element
+	word bool         // elements are 64-bit integers
+	sig  datatype.Sig // of the elements
+	ops  op.Table     // what updates may use
 
 	access Access
 	remote []winInfo // of all ranks
@@ -57,7 +59,7 @@ type winInfo struct {
 	Bytes  uint64
 	Elem   uint32
 	Kind   uint32
-	Sig    typeSig
+	Sig    datatype.Sig
 	STag   uint32
 	Port   uint16 // of the device; 0: none
 	Access Access
@@ -334,15 +336,15 @@ func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 }
 
 // checkOp returns the code of an operator that updates may use.
-func (w *window) checkOp(red reducer) (opCode, error) {
-	if red == nil || w.ops[red.code()] == nil {
+func (w *window) checkOp(red op.Reducer) (op.Code, error) {
+	if red == nil || w.ops[red.Code()] == nil {
 		return 0, fmt.Errorf("%w: in an update of a window", ErrOp)
 	}
-	return red.code(), nil
+	return red.Code(), nil
 }
 
 // update is Accumulate, and with old GetAccumulate.
-func (w *window) update(ctx context.Context, src, old []byte, target, disp int, red reducer) error {
+func (w *window) update(ctx context.Context, src, old []byte, target, disp int, red op.Reducer) error {
 	code, err := w.checkOp(red)
 	if err != nil {
 		return err
@@ -355,7 +357,7 @@ func (w *window) update(ctx context.Context, src, old []byte, target, disp int, 
 }
 
 // updateAt is update at a byte offset that has been checked.
-func (w *window) updateAt(ctx context.Context, src, old []byte, target, off int, code opCode) error {
+func (w *window) updateAt(ctx context.Context, src, old []byte, target, off int, code op.Code) error {
 	if w.elem > amChunk {
 		return fmt.Errorf("%w: elements of %d bytes", ErrCount, w.elem)
 	}
@@ -391,7 +393,7 @@ func (w *window) updateAt(ctx context.Context, src, old []byte, target, off int,
 }
 
 // fetch is FetchAndOp.
-func (w *window) fetch(ctx context.Context, value, old []byte, target, disp int, red reducer) error {
+func (w *window) fetch(ctx context.Context, value, old []byte, target, disp int, red op.Reducer) error {
 	code, err := w.checkOp(red)
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 type (
@@ -18,100 +20,24 @@ type (
 		N int32
 		X float64
 	}
-	mixedTwice struct {
-		A mixed
-		B [3]mixed
-	}
-	spread struct {
-		A, B, C int32
-		X       float64
-	}
-	grouped struct {
-		A [3]int32
-		X kelvin
-	}
-	vast struct {
-		N int32
-		X [maxSigWords]float64
-	}
 )
 
-// TestTypeSignatures compares types: those match whose values are of the same kind and
-// size in the same order.
-func TestTypeSignatures(t *testing.T) {
-	of := func(v any) typeSig { return sigOf(reflect.TypeOf(v)) }
-	for _, tt := range []struct {
-		a, b any
-		want bool
-	}{
-		{float64(0), kelvin(0), true},
-		{float64(0), [7]float64{}, true},
-		{float64(0), pair{}, true},
-		{float64(0), [2]pair{}, true},
-		{float64(0), float32(0), false},
-		{float64(0), int64(0), false},
-		{int64(0), uint64(0), false},
-		{int32(0), int64(0), false},
-		{int16(0), int8(0), false},
-		{int8(0), false, false},
-		{complex128(0), pair{}, false},
-		{complex64(0), float64(0), false},
-		{mixed{}, float64(0), false},
-		{mixed{}, int32(0), false},
-		{mixed{}, [5]mixed{}, true},
-		{mixed{}, mixedTwice{}, true},
-		{mixed{}, spread{}, false},
-		{spread{}, grouped{}, true},
-		{spread{}, struct{ A, B, C uint32 }{}, false},
-		{byte(0), float64(0), true},
-		{byte(0), mixed{}, true},
-		{[16]byte{}, int32(0), true},
-		{struct{ A, B byte }{}, int32(0), true},
-		{vast{}, int8(0), true}, // too much to look at
-		{struct{}{}, int8(0), true},
-	} {
-		a, b := of(tt.a), of(tt.b)
-		if a.matches(b) != tt.want || b.matches(a) != tt.want {
-			t.Errorf("%T (%v) and %T (%v) match: %v, want %v", tt.a, a, tt.b, b, !tt.want, tt.want)
-		}
-		if sigFailed.matches(a) || a.matches(sigFailed) {
-			t.Errorf("%T matches what has failed", tt.a)
-		}
-	}
-	if of(int(0)) != of(int64(0)) && of(int(0)) != of(int32(0)) {
-		t.Error("int is unlike int64 and int32")
-	}
-	for _, tt := range []struct {
-		s    typeSig
-		want string
-	}{{of(kelvin(0)), "float64"}, {of(false), "bool"}, {of(complex64(0)), "complex64"}, {of(uint16(0)), "uint16"}, {of(mixed{}), "mpi.mixed"}, {sigAny, "bytes"}} {
-		if got := tt.s.String(); got != tt.want {
-			t.Errorf("signature %#x is called %q, want %q", uint16(tt.s), got, tt.want)
-		}
-	}
-	// elementSig has cases for the basic types.
-	if s, err := elementSig[uint32](); err != nil || s != of(uint32(0)) {
-		t.Errorf("uint32: %v, %v", s, err)
-	}
-	if s, err := elementSig[complex128](); err != nil || s != of(complex128(0)) {
-		t.Errorf("complex128: %v, %v", s, err)
-	}
-	if s, err := elementSig[mixed](); err != nil || s != of(mixed{}) {
-		t.Errorf("mixed: %v, %v", s, err)
-	}
-	// Datatypes have the signature of their values, if those are all of one type.
+// TestDatatypeSignature looks at the signature of the values of datatypes: there is one if
+// those are all of one type.
+func TestDatatypeSignature(t *testing.T) {
+	of := func(v any) datatype.Sig { return datatype.SigOf(reflect.TypeOf(v)) }
 	num, x := MustType(TypeOf[int32]()), MustType(TypeOf[float64]())
 	for _, tt := range []struct {
 		name string
 		t    *Datatype
-		want typeSig
+		want datatype.Sig
 	}{
 		{"vector", MustType(TypeVector(2, 3, 4, x)), of(0.0)},
 		{"nested", MustType(TypeResized(MustType(TypeContiguous(2, MustType(TypeHindexed([]int{1, 2}, []int{8, 32}, x)))), 0, 99)), of(0.0)},
-		{"struct", MustType(TypeStruct([]int{1, 1}, []int{0, 8}, []*Datatype{num, x})), sigAny},
+		{"struct", MustType(TypeStruct([]int{1, 1}, []int{0, 8}, []*Datatype{num, x})), datatype.SigAny},
 		{"struct of one kind", MustType(TypeStruct([]int{1, 1, 0}, []int{0, 8, 0}, []*Datatype{x, x, num})), of(0.0)},
 		{"subarray of structs", MustType(TypeSubarray([]int{4}, []int{2}, []int{1}, RowMajor, MustType(TypeOf[mixed]()))), of(mixed{})},
-		{"nothing", MustType(TypeContiguous(0, x)), sigAny},
+		{"nothing", MustType(TypeContiguous(0, x)), datatype.SigAny},
 	} {
 		if tt.t.values != tt.want {
 			t.Errorf("datatype %s: %v, want %v", tt.name, tt.t.values, tt.want)
@@ -208,7 +134,7 @@ func mismatchedMessages(ctx context.Context, c *Comm, n int, posted bool) error 
 			return err
 		}
 		// []byte and messages without elements match anything.
-		raw := viewBytes(slices.Repeat([]int64{42}, n))
+		raw := datatype.Bytes(slices.Repeat([]int64{42}, n))
 		return errors.Join(Send(ctx, c, raw, 1, 6), Send(ctx, c, slices.Repeat([]int64{43}, n), 1, 7), Send(ctx, c, []float32{}, 1, 8),
 			Send(ctx, c, slices.Repeat([]pair{{1, 2}}, n), 1, 9))
 	}
@@ -256,7 +182,7 @@ func mismatchedMessages(ctx context.Context, c *Comm, n int, posted bool) error 
 		return fmt.Errorf("int64 from bytes: %d, %w", b[n-1], err)
 	}
 	raw := make([]byte, 8*n)
-	if _, err := Recv(ctx, c, raw, 0, 7); err != nil || viewAs[int64](raw)[n-1] != 43 {
+	if _, err := Recv(ctx, c, raw, 0, 7); err != nil || datatype.View[int64](raw)[n-1] != 43 {
 		return fmt.Errorf("bytes from int64: %w", err)
 	}
 	if st, err := Recv(ctx, c, b, 0, 8); err != nil || st.Bytes != 0 {

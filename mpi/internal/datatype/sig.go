@@ -1,4 +1,4 @@
-package mpi
+package datatype
 
 import (
 	"encoding/binary"
@@ -10,30 +10,30 @@ import (
 	"sync"
 )
 
-// A typeSig tells of what basic values elements consist. It travels with each message, in
+// A Sig tells of what basic values elements consist. It travels with each message, in
 // bits that were free. Types match if their values are of the same kind and size in the
 // same order, however they are grouped: int and int64, []float64 and [][3]float64.
 //
 //	0                                   not checked: bytes, and what has no signature
 //	class<<4 | log2 of the size         one kind of basic value
 //	sigSeveral | hash of the sequence   several; the sequence is its smallest period
-type typeSig uint16
+type Sig uint16
 
 const (
-	sigAny typeSig = 0
+	SigAny Sig = 0
 	// sigSeveral marks signatures of elements with several kinds of values. Two of those
 	// are told apart unless their hashes of 15 bits are equal.
-	sigSeveral typeSig = 1 << 15
-	// sigFailed marks data of a collective that has met a mismatch: it matches nothing, so
+	sigSeveral Sig = 1 << 15
+	// SigFailed marks data of a collective that has met a mismatch: it Matches nothing, so
 	// that all ranks that depend on it hear of that.
-	sigFailed typeSig = 0xff
+	SigFailed Sig = 0xff
 	// maxSigWords bounds the basic values of an element with several kinds that is
 	// looked into. Larger ones are not checked.
 	maxSigWords = 1 << 10
 )
 
 // sigClass is a kind of basic values.
-type sigClass typeSig
+type sigClass Sig
 
 const (
 	sigBool sigClass = iota + 1
@@ -45,8 +45,8 @@ const (
 
 var sigClassNames = [...]string{sigBool: "bool", sigInt: "int", sigUint: "uint", sigFloat: "float", sigComplex: "complex"}
 
-func (c sigClass) of(size int) typeSig {
-	return typeSig(c)<<4 | typeSig(bits.TrailingZeros(uint(size)))
+func (c sigClass) of(size int) Sig {
+	return Sig(c)<<4 | Sig(bits.TrailingZeros(uint(size)))
 }
 
 // sigByte is that of a byte. Elements that consist of bytes only are not checked.
@@ -54,14 +54,14 @@ var sigByte = sigUint.of(1)
 
 // sigNames are the names of types with several kinds of values, by their signatures: those
 // that this process has used.
-var sigNames sync.Map // typeSig → string
+var sigNames sync.Map // Sig → string
 
 // String returns the name of a type with the signature.
-func (s typeSig) String() string {
+func (s Sig) String() string {
 	switch {
-	case s == sigAny:
+	case s == SigAny:
 		return "bytes"
-	case s == sigFailed:
+	case s == SigFailed:
 		return "data of a collective that has failed"
 	case s&sigSeveral != 0:
 		if name, ok := sigNames.Load(s); ok {
@@ -79,22 +79,22 @@ func (s typeSig) String() string {
 	return fmt.Sprintf("%s%d", sigClassNames[c], 8<<(s&15))
 }
 
-// matches reports whether a message of s may be received as r.
-func (s typeSig) matches(r typeSig) bool {
-	if s == sigFailed || r == sigFailed {
+// Matches reports whether a message of s may be received as r.
+func (s Sig) Matches(r Sig) bool {
+	if s == SigFailed || r == SigFailed {
 		return false
 	}
-	return s == r || s == sigAny || r == sigAny
+	return s == r || s == SigAny || r == SigAny
 }
 
-// sigOf returns the signature of a type without pointers.
-func sigOf(t reflect.Type) typeSig {
+// SigOf returns the signature of a type without pointers.
+func SigOf(t reflect.Type) Sig {
 	words, n, ok := sigWords(t)
 	switch {
 	case !ok || n == 0:
-		return sigAny
+		return SigAny
 	case len(words) == 1 && words[0] == sigByte:
-		return sigAny
+		return SigAny
 	case len(words) == 1:
 		return words[0]
 	}
@@ -102,16 +102,16 @@ func sigOf(t reflect.Type) typeSig {
 	for _, w := range words {
 		h.Write(binary.BigEndian.AppendUint16(nil, uint16(w)))
 	}
-	s := sigSeveral | typeSig(h.Sum32()^h.Sum32()>>15)
+	s := sigSeveral | Sig(h.Sum32()^h.Sum32()>>15)
 	sigNames.LoadOrStore(s, t.String())
 	return s
 }
 
 // sigWords returns the smallest period of the basic values of t, and how often it is
 // repeated. It reports false if there are too many.
-func sigWords(t reflect.Type) (period []typeSig, n int, ok bool) {
+func sigWords(t reflect.Type) (period []Sig, n int, ok bool) {
 	size := int(t.Size())
-	one := func(c sigClass) ([]typeSig, int, bool) { return []typeSig{c.of(size)}, 1, true }
+	one := func(c sigClass) ([]Sig, int, bool) { return []Sig{c.of(size)}, 1, true }
 	switch t.Kind() {
 	case reflect.Bool:
 		return one(sigBool)
@@ -133,9 +133,9 @@ func sigWords(t reflect.Type) (period []typeSig, n int, ok bool) {
 }
 
 // sigFields is sigWords for a struct.
-func sigFields(t reflect.Type) (period []typeSig, n int, ok bool) {
-	var all []typeSig // of all fields; or
-	alike := true     // all fields are period, n times in all
+func sigFields(t reflect.Type) (period []Sig, n int, ok bool) {
+	var all []Sig // of all fields; or
+	alike := true // all fields are period, n times in all
 	for f := range t.Fields() {
 		p, k, ok := sigWords(f.Type)
 		if !ok {

@@ -1,10 +1,12 @@
 //go:build !race
 
-package mpi
+package op
 
 import (
 	"reflect"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 //go:noescape
@@ -31,7 +33,7 @@ const sumBlock = 64
 // sumMost adds most elements by several at once, and returns how many. dst may be a
 // or b.
 func sumMost[T Number](dst, a, b []T) int {
-	size := sizeOf[T]()
+	size := datatype.SizeOf[T]()
 	n := len(dst) * size &^ (sumBlock - 1)
 	if n == 0 {
 		return 0

@@ -1,0 +1,4 @@
+// Package op holds reduction operators on elements that are known as bytes only (MPI-4.1,
+// Section 6.9), for collectives and for updates of windows. Package mpi gives them the
+// types of their elements.
+package op
