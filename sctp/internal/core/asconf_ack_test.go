@@ -12,8 +12,8 @@ import (
 // RFC 5061, Section 5.3, F0: an ASCONF-ACK for what was not sent aborts the
 // association, an old one is ignored.
 func TestIllegalAsconfAck(t *testing.T) {
-	ack := func(p *pair, seq uint32) {
-		chunk := wire.AppendAsconfAck(nil, wire.AsconfAck{Seq: seq})
+	ack := func(p *pair, num uint32) {
+		chunk := wire.AppendAsconfAck(nil, wire.AsconfAck{Seq: num})
 		p.a.deliver(p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk)))
 	}
 	p := newMobile(t, 550)

@@ -13,10 +13,10 @@ import (
 
 // askAsconf makes an ASCONF of h's peer arrive at h from a source and returns
 // the answers.
-func (h *host) askAsconf(seq uint32, from netip.AddrPort, addr netip.Addr, params ...[]byte) [][]byte {
+func (h *host) askAsconf(num uint32, from netip.AddrPort, addr netip.Addr, params ...[]byte) [][]byte {
 	h.p.t.Helper()
 	h.outbox()
-	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: seq, Addr: addr, Params: slices.Concat(params...)})
+	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: num, Addr: addr, Params: slices.Concat(params...)})
 	peer := h.p.a
 	if h == peer {
 		peer = h.p.z
@@ -33,7 +33,7 @@ func request(kind wire.ParamType, id uint32, addr string) []byte {
 
 // responses describes the only ASCONF-ACK in packets: the correlation ID and the
 // cause of each response, 0 for success.
-func responses(t testing.TB, seq uint32, pkts [][]byte) (list [][2]uint32) {
+func responses(t testing.TB, num uint32, pkts [][]byte) (list [][2]uint32) {
 	t.Helper()
 	n := 0
 	for _, pkt := range pkts {
@@ -44,8 +44,8 @@ func responses(t testing.TB, seq uint32, pkts [][]byte) (list [][2]uint32) {
 				continue
 			}
 			n++
-			if x.Seq != seq {
-				t.Errorf("ASCONF-ACK %d, want %d", x.Seq, seq)
+			if x.Seq != num {
+				t.Errorf("ASCONF-ACK %d, want %d", x.Seq, num)
 			}
 			for ps := wire.NewParams(x.Params); ps.Next(); {
 				if id, err := wire.ParseAsconfSuccess(ps.Param()); err == nil {
@@ -112,9 +112,9 @@ func TestAsconfRefusals(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			p := newMobile(t, 540)
-			seq := p.z.assoc.asc.in.seq + 1
-			out := p.z.askAsconf(seq, p.a.local[0], p.a.local[0].Addr(), x.ask...)
-			if got := responses(t, seq, out); !slices.Equal(got, x.want) {
+			num := p.z.assoc.asc.in.seq + 1
+			out := p.z.askAsconf(num, p.a.local[0], p.a.local[0].Addr(), x.ask...)
+			if got := responses(t, num, out); !slices.Equal(got, x.want) {
 				t.Errorf("responses %v, want %v", got, x.want)
 			}
 			if n := p.z.assoc.NumPaths(); n != x.paths {
@@ -132,21 +132,21 @@ func TestAsconfRefusals(t *testing.T) {
 func TestAsconfReplay(t *testing.T) {
 	p := newMobile(t, 541)
 	src := p.a.local[0]
-	seq := p.z.assoc.asc.in.seq
-	if seq+1 != p.a.assoc.asc.nextSeq || seq+1 != uint32(p.a.assoc.tsn) {
-		t.Errorf("first sequence number %d, A begins with %d, its TSNs with %d", seq+1, p.a.assoc.asc.nextSeq, p.a.assoc.tsn)
+	num := p.z.assoc.asc.in.seq
+	if num+1 != p.a.assoc.asc.nextSeq || num+1 != uint32(p.a.assoc.tsn) {
+		t.Errorf("first sequence number %d, A begins with %d, its TSNs with %d", num+1, p.a.assoc.asc.nextSeq, p.a.assoc.tsn)
 	}
 	for i := range uint32(maxAsconfAcks + 2) {
-		responses(t, seq+1+i, p.z.askAsconf(seq+1+i, src, src.Addr(), request(delIP, i, "10.0.0.1")))
+		responses(t, num+1+i, p.z.askAsconf(num+1+i, src, src.Addr(), request(delIP, i, "10.0.0.1")))
 	}
-	last := seq + maxAsconfAcks + 2
+	last := num + maxAsconfAcks + 2
 	for s := last - maxAsconfAcks + 1; s != last+1; s++ {
 		got := responses(t, s, p.z.askAsconf(s, src, src.Addr(), request(addIP, 99, "10.9.0.9")))
-		if !slices.Equal(got, [][2]uint32{{s - seq - 1, codeLast}}) {
-			t.Errorf("answer to %d again: %v", s-seq, got)
+		if !slices.Equal(got, [][2]uint32{{s - num - 1, codeLast}}) {
+			t.Errorf("answer to %d again: %v", s-num, got)
 		}
 	}
-	for _, s := range []uint32{seq, seq + 1, last + 2, last + 1<<31} {
+	for _, s := range []uint32{num, num + 1, last + 2, last + 1<<31} {
 		if out := p.z.askAsconf(s, src, src.Addr(), request(addIP, 99, "10.9.0.9")); len(out) != 0 {
 			t.Errorf("ASCONF %d was answered", int32(s-last))
 		}
@@ -158,8 +158,8 @@ func TestAsconfReplay(t *testing.T) {
 // MUST silently discard this chunk and the rest of the packet".
 func TestAsconfNeedsAuth(t *testing.T) {
 	p := newMobile(t, 542)
-	seq := p.z.assoc.asc.in.seq + 1
-	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: seq, Addr: p.a.local[0].Addr(), Params: request(addIP, 1, "10.9.0.9")})
+	num := p.z.assoc.asc.in.seq + 1
+	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: num, Addr: p.a.local[0].Addr(), Params: request(addIP, 1, "10.9.0.9")})
 	beat := wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")})
 	forged := authed(&p.a.assoc.auth, chunk)
 	forged[len(forged)-1] ^= 1
@@ -174,7 +174,7 @@ func TestAsconfNeedsAuth(t *testing.T) {
 			}
 		}
 	}
-	if p.z.assoc.NumPaths() != 1 || p.z.assoc.asc.in.seq != seq-1 {
+	if p.z.assoc.NumPaths() != 1 || p.z.assoc.asc.in.seq != num-1 {
 		t.Error("it had an effect")
 	}
 	// Nor is an ASCONF-ACK believed.
@@ -236,10 +236,10 @@ func TestAsconfLookup(t *testing.T) {
 		ok   bool
 	}{{"known", "10.0.0.1", true}, {"unknown", "10.8.0.1", false}, {"wildcard", "0.0.0.0", true}} {
 		p := newMobile(t, 547)
-		seq := p.z.assoc.asc.in.seq + 1
+		num := p.z.assoc.asc.in.seq + 1
 		n := len(p.wire)
 		p.z.outbox()
-		chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: seq, Addr: netip.MustParseAddr(x.addr),
+		chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: num, Addr: netip.MustParseAddr(x.addr),
 			Params: slices.Concat(request(addIP, 1, "0.0.0.0"), request(delIP, 2, "10.0.0.1"))})
 		pkt := p.z.packet(p.z.assoc.Tag(), authed(&p.a.assoc.auth, chunk))
 		pkt.Remote = from
@@ -273,9 +273,9 @@ func TestAsconfLookup(t *testing.T) {
 	// An answer to an address that does not become the peer's is sent all the
 	// same, and nothing else.
 	p := newMobile(t, 548)
-	seq := p.z.assoc.asc.in.seq + 1
-	out := p.z.askAsconf(seq, from, netip.MustParseAddr("10.0.0.1"), request(setPrim, 1, "10.0.0.1"))
-	responses(t, seq, out)
+	num := p.z.assoc.asc.in.seq + 1
+	out := p.z.askAsconf(num, from, netip.MustParseAddr("10.0.0.1"), request(setPrim, 1, "10.0.0.1"))
+	responses(t, num, out)
 	wantChunks(t, only(t, out), wire.ChunkAuth, wire.ChunkAsconfAck)
 	p.z.wantRemotes(p.a.local[0])
 }
@@ -286,9 +286,9 @@ func TestAsconfBombing(t *testing.T) {
 	p := newMobile(t, 549)
 	victim := addrPort("10.9.0.9:9899")
 	p.net.cut[victim] = true
-	seq := p.z.assoc.asc.in.seq + 1
+	num := p.z.assoc.asc.in.seq + 1
 	src := p.a.local[0]
-	p.z.askAsconf(seq, src, src.Addr(), request(addIP, 1, victim.Addr().String()), request(setPrim, 2, victim.Addr().String()))
+	p.z.askAsconf(num, src, src.Addr(), request(addIP, 1, victim.Addr().String()), request(setPrim, 2, victim.Addr().String()))
 	p.z.send(0, 100_000)
 	sent := 0
 	for range 3000 {

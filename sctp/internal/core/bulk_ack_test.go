@@ -65,7 +65,7 @@ func TestChunksAreAcknowledgedAtOnceAsOneByOne(t *testing.T) {
 					if f.rack.n == 0 {
 						f.rack.head, f.rack.tail = 0, 0 // which mean nothing
 					}
-					did[i] += fmt.Sprintf("\n%d %d %d %d %+v %+v", f.bytes, f.count, f.set.n, f.rttMark, f.size, f.rack)
+					did[i] += fmt.Sprintf("\n%d %d %d %d %+v %+v", f.bytes, f.count, f.set.len(), f.rttMark, f.size, f.rack)
 				}
 				for x := s.base; x != s.next; x++ {
 					did[i] += fmt.Sprintf("\n%d %d %d", x, s.rec(x).state, s.rec(x).tx)

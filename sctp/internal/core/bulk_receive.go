@@ -90,7 +90,7 @@ func (x *inSequence) next(i int) (pkt []byte, ok bool) {
 	a := x.a
 	return pkt, binary.BigEndian.Uint32(pkt) == x.ports && binary.BigEndian.Uint32(pkt[4:]) == a.tag &&
 		binary.BigEndian.Uint32(pkt[wire.HeaderLen:]) == x.head &&
-		TSN(binary.BigEndian.Uint32(pkt[wire.HeaderLen+tsnInChunk:])) == a.rx.tsns.cum+1+TSN(i) &&
+		TSN(binary.BigEndian.Uint32(pkt[wire.HeaderLen+tsnInChunk:])) == a.rx.tsns.cumTSN()+1+TSN(i) &&
 		binary.BigEndian.Uint32(pkt[wire.HeaderLen+sidInChunk:]) == x.sid
 }
 
@@ -111,7 +111,7 @@ func (r *reassembly) roomForFragment() bool {
 func (x *inSequence) newFrag(pkt []byte, i int) *frag {
 	r := x.a.rx.reasm
 	f := r.mem.get(pkt[x.over:][:x.n], x.p.Buf)
-	f.tsn = x.a.rx.tsns.cum + 1 + TSN(i)
+	f.tsn = x.a.rx.tsns.cumTSN() + 1 + TSN(i)
 	f.sid = uint16(x.sid >> 16)
 	r.hold(f)
 	return f
@@ -130,7 +130,7 @@ func (x *inSequence) nextFragments() (k int) {
 	if m.unordered != unordered || uint32(m.st.sid) != x.sid>>16 {
 		return 0
 	}
-	if !r.cfg.interleaved && (TSN(m.next) != a.rx.tsns.cum+1 || !unordered && x.sid&0xffff != m.num) {
+	if !r.cfg.interleaved && (TSN(m.next) != a.rx.tsns.cumTSN()+1 || !unordered && x.sid&0xffff != m.num) {
 		return 0
 	}
 	for r.roomForFragment() {
@@ -203,8 +203,7 @@ func (a *Assoc) countInSequence(now Time, k, n int) {
 	a.shut.gotData = true
 	rx.chunks += uint64(k)
 	rx.bytes += uint64(k) * uint64(n)
-	rx.tsns.cum += TSN(k)
-	rx.tsns.high = rx.tsns.cum
+	rx.tsns.observeNext(k)
 	rx.reasm.window.take(k * n)
 	s := &rx.sack
 	s.packets += k

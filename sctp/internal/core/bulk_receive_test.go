@@ -114,7 +114,7 @@ func observed(a *Assoc) string {
 			streams++
 		}
 	}
-	return fmt.Sprint(a.state, a.stats, r.tsns.cum, r.tsns.high, r.tsns.dups, r.sack, r.bytes, r.messages, r.chunks, r.dups,
+	return fmt.Sprint(a.state, a.stats, r.tsns.cumTSN(), r.tsns.highest(), r.tsns.duplicates(), r.sack, r.bytes, r.messages, r.chunks, r.dups,
 		r.reasm.frags, r.reasm.msgs, r.reasm.window, r.reasm.mem.pinned, a.ecn, a.shut.gotData, r.reasm.loose.n, r.reasm.numbered.n, r.reasm.open.n, streams)
 }
 
@@ -135,7 +135,7 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 		q.connect()
 		x, y := p.z.assoc, q.z.assoc
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := &trainMaker{rng: rng, idata: !cfg.NoInterleaving, tsn: uint32(x.rx.tsns.cum) + 1, zero: cfg.ZeroChecksum,
+		m := &trainMaker{rng: rng, idata: !cfg.NoInterleaving, tsn: uint32(x.rx.tsns.cumTSN()) + 1, zero: cfg.ZeroChecksum,
 			head: wire.Header{SrcPort: x.peer.port, DstPort: x.port, VTag: x.tag}}
 		now := p.now
 		var held [][]byte // that come late
@@ -275,7 +275,7 @@ func TestInSequenceBatchOfUnknownStreamMakesNoStream(t *testing.T) {
 		p := newPair(t, 1, &Config{Pieces: true})
 		p.connect()
 		a := p.z.assoc
-		m := &trainMaker{rng: rand.New(rand.NewPCG(1, 1)), idata: true, tsn: uint32(a.rx.tsns.cum) + 1,
+		m := &trainMaker{rng: rand.New(rand.NewPCG(1, 1)), idata: true, tsn: uint32(a.rx.tsns.cumTSN()) + 1,
 			head: wire.Header{SrcPort: a.peer.port, DstPort: a.port, VTag: a.tag}}
 		pkt := Packet{Tuple: Tuple{Local: p.z.local[0], Remote: p.a.local[0]}, Data: m.packet(500)}
 		if d := a.HandlePacket(p.now, &pkt); d != DropNone {

@@ -398,9 +398,9 @@ func TestPartialReliabilityEnds(t *testing.T) {
 			}
 		}
 		if sb.Outstanding() != 0 || sb.TotalFlight() != 0 || q.Buffered() != 0 || q.Unsent() != 0 || sb.payload != 0 ||
-			sb.marked.n != 0 || sb.missing.n != 0 || len(q.droppable.list) != 0 || sb.paths[0].rack.n != 0 || sb.paths[0].rack.sacked != 0 {
+			sb.marked.len() != 0 || sb.missing.len() != 0 || len(q.droppable.list) != 0 || sb.paths[0].rack.n != 0 || sb.paths[0].rack.sacked != 0 {
 			t.Fatalf("left: %d outstanding, %d in flight, %d buffered, %d unsent, %d marked", sb.Outstanding(), sb.TotalFlight(),
-				q.Buffered(), q.Unsent(), sb.marked.n)
+				q.Buffered(), q.Unsent(), sb.marked.len())
 		}
 		for i := range q.streams {
 			if st := &q.streams[i]; st.inFlight != 0 || st.ordered != 0 || st.head != nil || st.skip != [2]int32{} {

@@ -364,7 +364,7 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 	k.probes++
 	s.permit, s.first = true, -1
 	s.stats.Probes++
-	if s.marked.n > 0 {
+	if s.marked.len() > 0 {
 		return false, true // what is lost goes first, see LossDeadline
 	}
 	if s.unsent > 0 { // what waits in a train is to leave

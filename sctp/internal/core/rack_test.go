@@ -568,8 +568,8 @@ func TestRACKListAgainstModel(t *testing.T) {
 			}
 			for i := range sb.paths {
 				f := &sb.paths[i]
-				if f.rack.n != f.count || f.set.n != f.count {
-					t.Fatalf("path %d: %d chunks in the list, %d in the set, %d counted", i, f.rack.n, f.set.n, f.count)
+				if f.rack.n != f.count || f.set.len() != f.count {
+					t.Fatalf("path %d: %d chunks in the list, %d in the set, %d counted", i, f.rack.n, f.set.len(), f.count)
 				}
 				n, sacked := 0, 0
 				for x, last := f.rack.head, Time(0); n < f.rack.n; n++ {

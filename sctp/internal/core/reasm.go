@@ -219,7 +219,7 @@ func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 	}
 	w := &r.window
 	used := w.used()
-	next := t == m.cum+1
+	next := t == m.cumTSN()+1
 	switch {
 	case used+w.kept < w.size():
 		return true
@@ -227,7 +227,7 @@ func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 		// Others want the memory. One chunk is taken if the user has nothing to do
 		// without it, so that what is held goes.
 		return next && r.stuck()
-	case m.high.Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
+	case m.highest().Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
 		return false
 	case next:
 		return used < w.bound()

@@ -9,6 +9,12 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
+func newTSNMap(initial TSN) *tsnMap {
+	m := new(tsnMap)
+	m.init(initial)
+	return m
+}
+
 // newRecv returns a queue for tests that name every chunk.
 func newRecv(cfg reasmConfig) *reassembly {
 	if cfg.streams == 0 {

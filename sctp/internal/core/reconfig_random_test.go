@@ -153,7 +153,7 @@ func TestReconfigHostilePeer(t *testing.T) {
 			for range 100 {
 				var params []byte
 				for range 1 + rng.IntN(2) {
-					seq := p.z.nextSeq() + uint32(rng.IntN(3))
+					num := p.z.nextSeq() + uint32(rng.IntN(3))
 					tsn := uint32(p.z.assoc.rx.tsns.cumTSN()) + uint32(rng.IntN(2000)) - 1000
 					var sids []uint16
 					for range rng.IntN(300) {
@@ -161,15 +161,15 @@ func TestReconfigHostilePeer(t *testing.T) {
 					}
 					switch rng.IntN(6) {
 					case 0:
-						params = wire.AppendOutgoingReset(params, wire.OutgoingReset{ReqSeq: seq, RespSeq: seq, LastTSN: tsn}, sids)
+						params = wire.AppendOutgoingReset(params, wire.OutgoingReset{ReqSeq: num, RespSeq: num, LastTSN: tsn}, sids)
 					case 1:
-						params = wire.AppendIncomingReset(params, seq, sids)
+						params = wire.AppendIncomingReset(params, num, sids)
 					case 2:
-						params = wire.AppendTSNReset(params, seq)
+						params = wire.AppendTSNReset(params, num)
 					case 3:
-						params = wire.AppendAddOutgoing(params, wire.AddStreams{ReqSeq: seq, Streams: uint16(rng.Uint32())})
+						params = wire.AppendAddOutgoing(params, wire.AddStreams{ReqSeq: num, Streams: uint16(rng.Uint32())})
 					case 4:
-						params = wire.AppendAddIncoming(params, wire.AddStreams{ReqSeq: seq, Streams: uint16(rng.Uint32())})
+						params = wire.AppendAddIncoming(params, wire.AddStreams{ReqSeq: num, Streams: uint16(rng.Uint32())})
 					case 5:
 						params = wire.AppendReConfigResponse(params, wire.ReConfigResponse{RespSeq: p.z.assoc.rc.nextSeq - uint32(rng.IntN(3)),
 							Result: wire.ReConfigResult(rng.IntN(8)), HasTSNs: rng.IntN(2) == 0, SenderNextTSN: tsn, ReceiverNextTSN: rng.Uint32()})
@@ -215,8 +215,8 @@ func TestReconfigHostilePeer(t *testing.T) {
 // What is malformed is ignored (RFC 6525, Section 3.1).
 func TestReconfigMalformed(t *testing.T) {
 	p := connected(t, 240)
-	seq := p.z.nextSeq()
-	good := wire.AppendAddOutgoing(nil, wire.AddStreams{ReqSeq: seq, Streams: 1})
+	num := p.z.nextSeq()
+	good := wire.AppendAddOutgoing(nil, wire.AddStreams{ReqSeq: num, Streams: 1})
 	short := append([]byte(nil), good...)
 	binary.BigEndian.PutUint16(short[2:], 11)
 	for _, params := range [][]byte{
@@ -230,21 +230,21 @@ func TestReconfigMalformed(t *testing.T) {
 		}
 	}
 	// What is well-formed and no allowed combination is a protocol violation.
-	for _, params := range [][]byte{append(append([]byte(nil), good...), wire.AppendTSNReset(nil, seq+1)...),
+	for _, params := range [][]byte{append(append([]byte(nil), good...), wire.AppendTSNReset(nil, num+1)...),
 		append(append(append([]byte(nil), good...), good...), good...)} {
 		if out := p.z.ask(params); len(out) != 1 || !hasChunk(out[0], wire.ChunkError) || hasChunk(out[0], wire.ChunkReConfig) {
 			t.Errorf("% x was answered with %d packets", params, len(out))
 		}
 	}
-	if p.z.nextSeq() != seq {
+	if p.z.nextSeq() != num {
 		t.Error("a sequence number was used up")
 	}
 	// A reset that would wait for TSNs beyond any window.
-	far := wire.OutgoingReset{ReqSeq: seq, LastTSN: uint32(p.z.assoc.rx.tsns.cumTSN()) + maxTSNWindow + 1}
+	far := wire.OutgoingReset{ReqSeq: num, LastTSN: uint32(p.z.assoc.rx.tsns.cumTSN()) + maxTSNWindow + 1}
 	if r := response(t, p.z.ask(wire.AppendOutgoingReset(nil, far, nil))...); r.Result != wire.ReConfigDenied {
 		t.Errorf("far away: %v", r.Result)
 	}
-	if r := response(t, p.z.ask(wire.AppendOutgoingReset(nil, wire.OutgoingReset{ReqSeq: seq + 1}, []uint16{3, 10}))...); r.Result != wire.ReConfigWrongSSN {
+	if r := response(t, p.z.ask(wire.AppendOutgoingReset(nil, wire.OutgoingReset{ReqSeq: num + 1}, []uint16{3, 10}))...); r.Result != wire.ReConfigWrongSSN {
 		t.Errorf("no such stream: %v", r.Result)
 	}
 }

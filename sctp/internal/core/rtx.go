@@ -141,7 +141,7 @@ func (s *Scoreboard) OnTimeout(now Time, path int) int {
 	}
 	f.rack.onTimeout()
 	f.reacted = now
-	s.permit, s.first = s.marked.n > 0, -1
+	s.permit, s.first = s.marked.len() > 0, -1
 	s.forwardDue()
 	return n
 }
@@ -157,7 +157,7 @@ func (s *Scoreboard) MarkPath(path int) {
 }
 
 // HasRtx reports whether chunks are marked for retransmission.
-func (s *Scoreboard) HasRtx() bool { return s.marked.n > 0 }
+func (s *Scoreboard) HasRtx() bool { return s.marked.len() > 0 }
 
 // RtxSize returns the size, padding and header included, of the chunk to be
 // retransmitted next, or 0. It may be larger than the path MTU has become: a

@@ -205,7 +205,7 @@ func TestSackWaitsForDataAlone(t *testing.T) {
 		"paths":          func(a *Assoc) { a.paths = append(a.paths, path{}) },
 		"authentication": func(a *Assoc) { a.auth.on = true },
 		"routes":         func(a *Assoc) { a.tx.q.routed++ },
-		"loss":           func(a *Assoc) { a.tx.sb.marked.n++ },
+		"loss":           func(a *Assoc) { a.tx.sb.marked.add(a.tx.sb.next) },
 		"probe":          func(a *Assoc) { a.tx.sb.permit = true },
 	} {
 		a, q, sb := *u.a, *u.a.tx.q, *u.a.tx.sb

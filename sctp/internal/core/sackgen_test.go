@@ -101,12 +101,12 @@ func TestSackAtOnce(t *testing.T) {
 			h.wantDue(true)
 			// And back to normal.
 			h.s.setQuick(false)
-			for n := h.m.cum + 1; h.m.hasGaps(); n++ {
+			for n := h.m.cumTSN() + 1; h.m.hasGaps(); n++ {
 				h.m.observe(n)
 			}
-			h.packet(h.m.cum + 1)
+			h.packet(h.m.cumTSN() + 1)
 			h.s.sent()
-			h.packet(h.m.cum + 1).wantDue(false)
+			h.packet(h.m.cumTSN() + 1).wantDue(false)
 		})
 	}
 }

@@ -222,7 +222,7 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 	// at once (RFC 4960: "regardless of the value of rwnd […] the data sender can
 	// always have one DATA chunk in flight"): it may be larger than all of the
 	// peer's buffer.
-	if n > s.rwnd && (s.payload > 0 || s.marked.n > 0) {
+	if n > s.rwnd && (s.payload > 0 || s.marked.len() > 0) {
 		return b, false
 	}
 	t, rec := s.assign()

@@ -64,7 +64,7 @@ func (a *Assoc) HandleSmall(now Time, p *SmallPacket, post *PostedBuffer) bool {
 	n := int(binary.BigEndian.Uint16(c[2:])) - over
 	sid := binary.BigEndian.Uint16(c[sidInChunk:])
 	if n <= 0 || over+(n+3)&^3 != len(c) || n > len(post.Dst) || post.Stream != int(sid) && post.Stream != anyStream ||
-		TSN(binary.BigEndian.Uint32(c[tsnInChunk:])) != rx.tsns.cum+1 {
+		TSN(binary.BigEndian.Uint32(c[tsnInChunk:])) != rx.tsns.cumTSN()+1 {
 		return false
 	}
 	st := r.idleStream(sid)
@@ -101,7 +101,7 @@ func (a *Assoc) HandleSmall(now Time, p *SmallPacket, post *PostedBuffer) bool {
 	post.N = n
 	r.msgID++
 	i := &post.Info
-	i.SID, i.PPID, i.TSN = sid, binary.BigEndian.Uint32(c[ppidAt:]), rx.tsns.cum
+	i.SID, i.PPID, i.TSN = sid, binary.BigEndian.Uint32(c[ppidAt:]), rx.tsns.cumTSN()
 	i.SSN, i.MID, i.Unordered = 0, 0, false
 	i.Message, i.Offset, i.EOR, i.Aborted = r.msgID, 0, true, false
 	if st.next++; r.cfg.interleaved {
@@ -109,7 +109,7 @@ func (a *Assoc) HandleSmall(now Time, p *SmallPacket, post *PostedBuffer) bool {
 	} else {
 		i.SSN = SSN(st.next - 1)
 		st.next = uint32(uint16(st.next))
-		r.settled = rx.tsns.cum
+		r.settled = rx.tsns.cumTSN()
 	}
 	return true
 }
@@ -128,7 +128,7 @@ func (a *Assoc) smallExpected(now Time, p *SmallPacket) bool {
 	if *p.Remote != in.from.Remote || *p.Local != in.from.Local.Addr() || a.paths[0].Remote != in.from.Remote {
 		return false
 	}
-	if rx.tsns.high != rx.tsns.cum || len(rx.tsns.dups) > 0 || a.rc.in.deferred || a.rc.in.holding || len(a.rc.queue) > 0 {
+	if rx.tsns.hasGaps() || len(rx.tsns.duplicates()) > 0 || a.rc.in.deferred || a.rc.in.holding || len(a.rc.queue) > 0 {
 		return false
 	}
 	return s.calm(now) && !s.urgent && !s.spread && s.packets+1 < s.stride && (s.deadline == 0 || now < s.deadline)

@@ -24,7 +24,7 @@ func (a *Assoc) CanSendSmall(m *Message) bool {
 	if st.paused || st.open != nil || st.head != nil || !q.interleave && st.ordered >= maxOrderedInFlight {
 		return false
 	}
-	if a.rx.tsns.hasGaps() || len(a.rx.tsns.dups) > 0 {
+	if a.rx.tsns.hasGaps() || len(a.rx.tsns.duplicates()) > 0 {
 		return false // the acknowledgement is longer
 	}
 	return (!a.cfg.Bundle || sb.Flight(0) == 0) && sb.onlyNew() && n <= sb.rwnd && !sb.rtxCopies.open && int(sb.next-sb.base) < len(sb.recs)

@@ -64,7 +64,7 @@ func all(a *Assoc) string {
 		st := &q.streams[i]
 		s += fmt.Sprint(" ", st.mid, st.umid, st.ordered, st.inFlight, st.head != nil, st.queued)
 	}
-	s += fmt.Sprint("|", sb.base, sb.next, sb.adv, sb.payload, sb.rwnd, sb.awnd, sb.known, sb.stats, sb.clock, sb.marked.n, sb.gaps)
+	s += fmt.Sprint("|", sb.base, sb.next, sb.adv, sb.payload, sb.rwnd, sb.awnd, sb.known, sb.stats, sb.clock, sb.marked.len(), sb.gaps)
 	for t := sb.base; t != sb.next; t++ {
 		r := *sb.rec(t)
 		m := r.msg
@@ -500,10 +500,10 @@ func TestSmallSendRefused(t *testing.T) {
 		func(a *Assoc, m *Message) {
 			a.tx.q.interleave, a.tx.q.streams[1].ordered = false, maxOrderedInFlight
 		},
-		func(a *Assoc, m *Message) { a.rx.tsns.high++ },
-		func(a *Assoc, m *Message) { a.rx.tsns.dups = []uint32{1} },
+		func(a *Assoc, m *Message) { a.rx.tsns.observe(a.rx.tsns.highest() + 2) },
+		func(a *Assoc, m *Message) { a.rx.tsns.observe(a.rx.tsns.cumTSN()) },
 		func(a *Assoc, m *Message) { a.cfg.Bundle = true },
-		func(a *Assoc, m *Message) { a.tx.sb.marked.n = 1 },
+		func(a *Assoc, m *Message) { a.tx.sb.marked.add(a.tx.sb.next) },
 		func(a *Assoc, m *Message) { a.tx.sb.permit = true },
 		func(a *Assoc, m *Message) { a.tx.sb.awnd = 0 },
 		func(a *Assoc, m *Message) { a.tx.sb.rwnd = len(m.Header) - 1 },
@@ -554,9 +554,9 @@ func TestSmallPacketRefused(t *testing.T) {
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.tag++ },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.port++ },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.peer.port++ },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.high++ },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.cum++; a.rx.tsns.high++ },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.dups = []uint32{1} },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.observe(a.rx.tsns.highest() + 2) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.observeNext(1) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.observe(a.rx.tsns.cumTSN()) },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.in.deferred = true },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.in.holding = true },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.queue = append(a.rc.queue, nil) },

@@ -26,7 +26,3 @@ type MID uint32
 
 // Less reports whether m comes before u.
 func (m MID) Less(u MID) bool { return int32(m-u) < 0 }
-
-// Time is a point on a monotonic clock: nanoseconds since an epoch that the
-// caller chose once. The zero Time means "never" where a timer is asked for.
-type Time int64

@@ -106,6 +106,12 @@ func (m *tsnMap) observe(t TSN) tsnResult {
 	return tsnNew
 }
 
+// observeNext records the arrival of the next n TSNs in order. There must not be a gap.
+func (m *tsnMap) observeNext(n int) {
+	m.cum += TSN(n)
+	m.high = m.cum
+}
+
 // forward moves the cumulative TSN to newCum and on over what was received
 // beyond it (RFC 3758, Section 3.6). It returns false, and does nothing, when
 // newCum is not ahead: such a FORWARD-TSN is out of date, and the caller

@@ -9,14 +9,14 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-func newTSNMap(initial TSN) *tsnMap {
+func newMap(initial TSN) *tsnMap {
 	m := new(tsnMap)
 	m.init(initial)
 	return m
 }
 
 func TestTSNMapReportsGapsAndDuplicates(t *testing.T) {
-	m := newTSNMap(10)
+	m := newMap(10)
 	// RFC 9260, Section 3.3.4: the example of gap ack blocks.
 	for _, n := range []TSN{10, 11, 12, 14, 15, 17} {
 		if got := m.observe(n); got != tsnNew {
@@ -58,7 +58,7 @@ func TestTSNMapReportsGapsAndDuplicates(t *testing.T) {
 }
 
 func TestTSNMapLimits(t *testing.T) {
-	m := newTSNMap(0xffff0000 - 20) // the last offset falls within a word
+	m := newMap(0xffff0000 - 20) // the last offset falls within a word
 	cum := m.cumTSN()
 	if got := m.observe(cum + maxTSNWindow + 1); got != tsnOutOfWindow {
 		t.Errorf("one beyond the window = %d, want out of window", got)
@@ -94,7 +94,7 @@ func TestTSNMapLimits(t *testing.T) {
 
 func TestTSNMapForward(t *testing.T) {
 	// RFC 3758, Section 3.6: the example.
-	m := newTSNMap(103)
+	m := newMap(103)
 	for _, n := range []TSN{104, 105, 107} {
 		m.observe(n)
 	}
@@ -165,7 +165,7 @@ func (m *tsnModel) gaps() []wire.GapBlock {
 func TestTSNMapAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		initial := TSN(rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(0xfffffe00, 0xffffffff)).Draw(t, "initial"))
-		m, model := newTSNMap(initial), &tsnModel{initial - 1, map[TSN]bool{}}
+		m, model := newMap(initial), &tsnModel{initial - 1, map[TSN]bool{}}
 		spread := rapid.SampledFrom([]int{5, 100, 300, 9000, 2 * maxTSNWindow}).Draw(t, "spread")
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			switch rapid.IntRange(0, 20).Draw(t, "step") {
@@ -215,7 +215,7 @@ func TestTSNMapAgainstModel(t *testing.T) {
 }
 
 func TestTSNMapDoesNotAllocate(t *testing.T) {
-	m := newTSNMap(0)
+	m := newMap(0)
 	gaps := make([]wire.GapBlock, 0, 100)
 	n := TSN(0)
 	step := func() {
@@ -242,7 +242,7 @@ func BenchmarkTSNMap(b *testing.B) {
 	}{{"order=straight", 0}, {"order=swapped", 1}, {"order=gap1000", 1000}} {
 		b.Run(bm.name, func(b *testing.B) {
 			b.ReportAllocs()
-			m := newTSNMap(0)
+			m := newMap(0)
 			var n TSN
 			for b.Loop() {
 				if bm.gap == 0 {
@@ -256,7 +256,7 @@ func BenchmarkTSNMap(b *testing.B) {
 	}
 	b.Run("gaps=1000", func(b *testing.B) {
 		b.ReportAllocs()
-		m := newTSNMap(0)
+		m := newMap(0)
 		for n := TSN(1); n < 2000; n += 2 {
 			m.observe(n)
 		}

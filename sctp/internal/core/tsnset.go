@@ -30,11 +30,16 @@ func tsnSetIn(words []uint64, size int) tsnSet {
 	return tsnSet{words[:n0:n0], words[n0:n1:n1], words[n1:], uint32(size - 1), 0}
 }
 
+// len returns the number of members.
+func (s *tsnSet) len() int { return s.n }
+
+// has reports whether t is a member.
 func (s *tsnSet) has(t TSN) bool {
 	i := uint32(t) & s.mask
 	return s.l0[i>>6]&(1<<(i&63)) != 0
 }
 
+// add makes t a member.
 func (s *tsnSet) add(t TSN) {
 	i := uint32(t) & s.mask
 	w, b := &s.l0[i>>6], uint64(1)<<(i&63)
@@ -49,6 +54,7 @@ func (s *tsnSet) add(t TSN) {
 	}
 }
 
+// remove takes t out, if it is a member.
 func (s *tsnSet) remove(t TSN) {
 	i := uint32(t) & s.mask
 	w, b := &s.l0[i>>6], uint64(1)<<(i&63)
