@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // AddAddr tells the peer of another local address of the association (RFC 5061,
@@ -15,25 +16,25 @@ import (
 // ErrNotSupported, ErrDenied, ErrBusy, ErrAddress, and those of an association
 // that ended.
 func (a *Association) AddAddr(ctx context.Context, addr netip.AddrPort) error {
-	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.AddLocalAddr(now, addr) })
+	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.AddLocalAddr(now, addr) })
 }
 
 // RemoveAddr takes a local address of the association back (RFC 5061, Section
 // 4.2.2); it is not used as a source any more at once. The last one cannot be
 // removed. RemoveAddr is like AddAddr else.
 func (a *Association) RemoveAddr(ctx context.Context, addr netip.AddrPort) error {
-	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.RemoveLocalAddr(now, addr) })
+	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.RemoveLocalAddr(now, addr) })
 }
 
 // ReplaceAddr adds one local address, asks the peer to prefer it and removes
 // another, in one step: it works even if the old one is the only one and does not
 // work any more. ReplaceAddr is like AddAddr else.
 func (a *Association) ReplaceAddr(ctx context.Context, from, to netip.AddrPort) error {
-	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.ReplaceLocalAddr(now, from, to) })
+	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.ReplaceLocalAddr(now, from, to) })
 }
 
 // SetPeerPrimary asks the peer to prefer one of our addresses as destination (RFC
 // 5061, Section 4.2.4). It is like AddAddr else.
 func (a *Association) SetPeerPrimary(ctx context.Context, addr netip.AddrPort) error {
-	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.SetPeerPrimary(now, addr) })
+	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.SetPeerPrimary(now, addr) })
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // Association is an SCTP association. It is safe for concurrent use.
@@ -23,7 +24,7 @@ type Association struct {
 	ep        *Endpoint
 	core      *core.Assoc // &body; what it points to is guarded by mu
 	onPiece   func(*Association, *Piece)
-	autoClose core.Time
+	autoClose clock.Time
 
 	mu        sync.Mutex
 	tag       atomic.Uint32 // local verification tag; written under the demux lock
@@ -44,12 +45,12 @@ type Association struct {
 	kernelReads bool // a train under way refers to messages, which are not released; guarded by mu
 
 	deadline *timerSlot     // nil until it is needed; guarded by mu
-	armed    core.Time      // what deadline was set to last, 0 if it has passed; guarded by mu
+	armed    clock.Time     // what deadline was set to last, 0 if it has passed; guarded by mu
 	addrGen  uint32         // of the local addresses, see follower; guarded by mu
-	idle     core.Time      // when user data last moved; guarded by mu
+	idle     clock.Time     // when user data last moved; guarded by mu
 	counted  int64          // what it has of the transport's memory; guarded by mu
-	admitBy  core.Time      // when the probation ends, 0 if there is none; guarded by mu
-	closeAt  core.Time      // when the end that Close began is looked at, 0 if it is not; guarded by mu
+	admitBy  clock.Time     // when the probation ends, 0 if there is none; guarded by mu
+	closeAt  clock.Time     // when the end that Close began is looked at, 0 if it is not; guarded by mu
 	readers  waitList       // guarded by mu
 	releases []core.Release // of the callers' owners; guarded by mu
 	notes    []Notification // for OnNotify, in order; guarded by mu
@@ -60,7 +61,7 @@ type Association struct {
 
 	writers      waitList            // guarded by mu
 	unread       int                 // bytes sent since looked; guarded by mu
-	senderPolled core.Time           // when a sender waited for room, or read the sockets; guarded by mu
+	senderPolled clock.Time          // when a sender waited for room, or read the sockets; guarded by mu
 	openers      waitList            // wait for known or dead; guarded by mu
 	requests     map[uint32]*request // that the peer has to answer; guarded by mu
 	err          error               // why it ended; guarded by mu
@@ -81,7 +82,7 @@ type rareFields struct {
 
 // newAssociation returns an association whose core is yet to be set up.
 func newAssociation(e *Endpoint, opened bool) *Association {
-	a := &Association{t: e.t, ep: e, opened: opened, onPiece: e.cfg.OnPiece, autoClose: core.Time(e.cfg.AutoClose),
+	a := &Association{t: e.t, ep: e, opened: opened, onPiece: e.cfg.OnPiece, autoClose: clock.Time(e.cfg.AutoClose),
 		done: make(chan struct{}), rare: new(rareFields)}
 	a.core, a.releases = &a.body, a.few[:0]
 	return a
@@ -89,7 +90,7 @@ func newAssociation(e *Endpoint, opened bool) *Association {
 
 // cookiesUntil returns when the last state cookie that might set the association up
 // again will be too old, if none with its tag is made from now on.
-func (a *Association) cookiesUntil() core.Time {
+func (a *Association) cookiesUntil() clock.Time {
 	return a.t.now() + a.ep.life
 }
 
@@ -236,7 +237,7 @@ func (a *Association) beginShutdown(background bool) {
 }
 
 // shutDown begins a graceful shutdown. a.mu is held.
-func (a *Association) shutDown(now core.Time, k *wakeList) {
+func (a *Association) shutDown(now clock.Time, k *wakeList) {
 	a.core.Shutdown(now)
 	a.writers.takeAll(k) // they can send nothing any more
 }
@@ -334,7 +335,7 @@ func (a *Association) peerKeys() (keys peerKeys) {
 }
 
 // setPathMTUs tells the core the MTUs of the routes. a.mu is held.
-func (a *Association) setPathMTUs(now core.Time) {
+func (a *Association) setPathMTUs(now clock.Time) {
 	for i := range a.core.NumPaths() {
 		a.setPathMTU(now, a.core.PathStats(i).Remote)
 	}
@@ -342,7 +343,7 @@ func (a *Association) setPathMTUs(now core.Time) {
 
 // setPathMTU tells the core the MTU of the route to one address of the peer.
 // a.mu is held.
-func (a *Association) setPathMTU(now core.Time, addr netip.AddrPort) {
+func (a *Association) setPathMTU(now clock.Time, addr netip.AddrPort) {
 	if _, limit, discover := a.t.pathMTU(&a.ep.cfg, addr); discover {
 		_ = a.core.SetPathLimit(now, addr, limit)
 	} else {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // DefaultLinger is the default of Config.Linger.
@@ -18,7 +18,7 @@ const lingerProgress = 64 << 10
 // goOnClosing bounds how long a shutdown goes on that nobody waits for: a peer whose stack
 // answers while its program does not read would hold the association, and what was sent
 // to it, for good. a.mu is held.
-func (a *Association) goOnClosing(now core.Time) {
+func (a *Association) goOnClosing(now clock.Time) {
 	d := a.ep.cfg.Linger
 	if d == 0 {
 		d = DefaultLinger
@@ -26,12 +26,12 @@ func (a *Association) goOnClosing(now core.Time) {
 	if d < 0 || a.dead || a.closeAt != 0 {
 		return
 	}
-	a.closeAt, a.rare.closeHad = now+core.Time(d), a.core.Stats().Queued
+	a.closeAt, a.rare.closeHad = now+clock.Time(d), a.core.Stats().Queued
 }
 
 // lookAtClosing aborts an association that was closed and has made no progress since the
 // last look. a.mu is held.
-func (a *Association) lookAtClosing(now core.Time) {
+func (a *Association) lookAtClosing(now clock.Time) {
 	a.closeAt = 0
 	left := a.core.Stats().Queued
 	if left <= a.rare.closeHad-lingerProgress || left == 0 && a.rare.closeHad > 0 {

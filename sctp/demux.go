@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // Dynamic SCTP ports (RFC 6335, Section 6).
@@ -47,7 +47,7 @@ func (d *demux) byTag(tag uint32) *Association {
 }
 
 // retired reports whether an association that is gone had the tag.
-func (d *demux) retired(tag uint32, now core.Time) bool {
+func (d *demux) retired(tag uint32, now clock.Time) bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.gone.has(tag, now)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -24,8 +25,8 @@ type Endpoint struct {
 	accepted  core.Config
 	probation *Probation // nil: none
 	unproven  unproven
-	life      core.Time // the longest of a state cookie
-	port      uint16    // set before the endpoint is known
+	life      clock.Time // the longest of a state cookie
+	port      uint16     // set before the endpoint is known
 
 	hsMu     sync.Mutex   // serialises the listener
 	made     *Association // by the listener, for the packet in hand; guarded by hsMu
@@ -57,7 +58,7 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 	}
 	e.many.Store(e.cfg.OneToMany)
 	e.core = e.cfg.core()
-	e.life = core.Time(e.core.MaxCookieLife())
+	e.life = clock.Time(e.core.MaxCookieLife())
 	e.accepted = e.core
 	if e.cfg.Probation != nil {
 		p := e.cfg.Probation.withDefaults()
@@ -110,7 +111,7 @@ func (e *Endpoint) roomFor(d []byte) bool {
 // adopt takes in the association a that a peer opened. The caller finishes it. If
 // Connect was a moment faster the packet is for the association that it made, as any
 // collision (RFC 9260, Section 5.2.4): adopt returns that one.
-func (e *Endpoint) adopt(now core.Time, a *Association) (existing *Association, made touched) {
+func (e *Endpoint) adopt(now clock.Time, a *Association) (existing *Association, made touched) {
 	c := a.core
 	keys := a.peerKeys()
 	a.rare.origin = keys.confirmed[0]

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // Errors that callers branch on with errors.Is.
@@ -141,7 +141,7 @@ type noAnswerError struct {
 }
 
 // noAnswer makes the error of an attempt to open a that ends with err. a.mu is held.
-func (a *Association) noAnswer(began core.Time, err error) error {
+func (a *Association) noAnswer(began clock.Time, err error) error {
 	after := time.Duration(a.t.now() - began)
 	return &noAnswerError{after.Round(time.Millisecond), a.core.Stats().PacketsSent, a.core.PeerTag() != 0, err}
 }

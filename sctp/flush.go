@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 	"github.com/weftstack/weft/sctp/wire"
@@ -57,7 +58,7 @@ func (a *Association) startFlush() bool {
 }
 
 // flushLocked is flush called with a.mu held, which it unlocks.
-func (a *Association) flushLocked(now core.Time) deferred {
+func (a *Association) flushLocked(now clock.Time) deferred {
 	if !a.startFlush() {
 		if a.core.Borrowing() {
 			a.endBorrow()
@@ -69,7 +70,7 @@ func (a *Association) flushLocked(now core.Time) deferred {
 
 // transmitAll is called with a.mu held, and unlocks it, by the one goroutine that
 // transmits.
-func (a *Association) transmitAll(now core.Time) (w deferred) {
+func (a *Association) transmitAll(now clock.Time) (w deferred) {
 	defer a.t.flushes.Add(-1)
 	b := batchBufs.Get().(*batchBuf)
 	for {
@@ -87,7 +88,7 @@ func (a *Association) transmitAll(now core.Time) (w deferred) {
 
 // transmit sends until there is nothing to send, then sets the timer. It is called
 // with a.mu held and unlocks it.
-func (a *Association) transmit(b *batchBuf, now core.Time) (w deferred) {
+func (a *Association) transmit(b *batchBuf, now clock.Time) (w deferred) {
 	long := false // much was sent: messages may be lent next time
 	for {
 		out, tx, ok := a.poll(b, now)
@@ -125,7 +126,7 @@ func (a *Association) transmit(b *batchBuf, now core.Time) (w deferred) {
 
 // poll takes packets from the core: in memory that it keeps if a message was lent, else in
 // that of b. a.mu is held.
-func (a *Association) poll(b *batchBuf, now core.Time) (out []byte, tx core.Transmit, ok bool) {
+func (a *Association) poll(b *batchBuf, now clock.Time) (out []byte, tx core.Transmit, ok bool) {
 	segs := a.t.sockets().maxSegs
 	if a.core.Borrowing() && !a.core.BatchOpen() {
 		if a.core.CanBorrow() {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/internal/spin"
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
@@ -38,7 +38,7 @@ const (
 	leaderAfter = 2
 	// maxShortWait is what a short wait is, and a busy one per time that a reader read. A
 	// leader that finds nothing to do for longer parks as others do.
-	maxShortWait = core.Time(minTick)
+	maxShortWait = clock.Time(minTick)
 )
 
 func (l *leadership) init(t *Transport) {
@@ -107,8 +107,8 @@ func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 // waited takes in that a wait took so long, while the readers read so many times.
 // One who would have been woken by datagrams as often as a short wait wants it may
 // lead next time, however much had to come: 1 MiB takes longer than a short wait.
-func (l *leadership) noteWait(took core.Time, reads uint64) {
-	if took/maxShortWait > core.Time(reads) {
+func (l *leadership) noteWait(took clock.Time, reads uint64) {
+	if took/maxShortWait > clock.Time(reads) {
 		l.shortWaits.Store(0)
 	} else if n := l.shortWaits.Load(); n < leaderAfter {
 		l.shortWaits.Store(n + 1)

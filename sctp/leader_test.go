@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // leaderPair is two transports on loopback with an association, and another one
@@ -84,7 +84,7 @@ func (p *leaderPair) busy() (stop func()) {
 
 func TestLeadAfterBusyWaits(t *testing.T) {
 	type wait struct {
-		took  core.Time
+		took  clock.Time
 		reads uint64
 	}
 	for _, tt := range []struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -24,15 +25,15 @@ const (
 // listenGrace is how long after its sockets were opened a transport does not answer INITs
 // to ports on which nothing listens: Listen may be about to be called, and the peer tries
 // again after a second. It is refused then if nothing listens still.
-const listenGrace = core.Time(2 * time.Second)
+const listenGrace = clock.Time(2 * time.Second)
 
 // bucket is a token bucket.
 type bucket struct {
 	level, rate, burst float64
-	at                 core.Time
+	at                 clock.Time
 }
 
-func (b *bucket) take(now core.Time, n float64) bool {
+func (b *bucket) take(now clock.Time, n float64) bool {
 	if b.at == 0 {
 		b.level = b.burst
 	} else {
@@ -54,7 +55,7 @@ type replyLimit struct {
 
 // allow reports whether a reply of so many bytes may answer a packet.
 // handshake tells that a listener answers an INIT or a COOKIE ECHO.
-func (r *replyLimit) allow(now core.Time, packet, reply int, handshake bool) bool {
+func (r *replyLimit) allow(now clock.Time, packet, reply int, handshake bool) bool {
 	if reply > replyFactor*packet {
 		return false
 	}
@@ -83,7 +84,7 @@ func reflected(d []byte) bool {
 // returns the association that is to handle the packet after all, if any, or
 // else the association that the packet made, which is to be finished. s.mu is
 // locked.
-func (s *socket) outOfTheBlue(now core.Time) (existing *Association, made touched) {
+func (s *socket) outOfTheBlue(now clock.Time) (existing *Association, made touched) {
 	t := s.t
 	d := s.pkt.Data
 	k := peerKey{remote: s.pkt.Remote, local: binary.BigEndian.Uint16(d[2:]), peer: binary.BigEndian.Uint16(d)}

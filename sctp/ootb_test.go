@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 func TestReplyLimits(t *testing.T) {
 	var r replyLimit
-	now := core.Time(time.Second)
+	now := clock.Time(time.Second)
 	for i := range 100_000 {
 		if !r.allow(now, 100, 300, true) {
 			t.Fatalf("answer %d of three times the length was refused", i)
@@ -25,7 +25,7 @@ func TestReplyLimits(t *testing.T) {
 	if n != ootbBurst {
 		t.Errorf("%d answers to strays at once, want %d", n, ootbBurst)
 	}
-	now += core.Time(time.Hour)
+	now += clock.Time(time.Hour)
 	if r.allow(now, 100, 301, false) {
 		t.Error("an answer to a stray of more than three times its length")
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/spin"
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // Poll makes one pass over the sockets without blocking: it receives what is
@@ -89,14 +89,14 @@ const (
 type suppression struct {
 	polls       atomic.Uint32
 	recent      atomic.Uint32 // calls since mark
-	mark        atomic.Int64  // a core.Time
+	mark        atomic.Int64  // a clock.Time
 	on          atomic.Bool   // the readers are not woken
 	readerPolls atomic.Bool   // as the reader lingers: see take
 
 	mu       sync.Mutex
 	seen     uint32        // calls at the last tick; guarded by mu
 	timer    *time.Timer   // guarded by mu
-	since    core.Time     // since when polling goes on; guarded by mu
+	since    clock.Time    // since when polling goes on; guarded by mu
 	interval time.Duration // from one tick to the next; guarded by mu. If it is more than minTick the timers are lax
 	closed   bool          // the transport was closed; guarded by mu
 }
@@ -211,7 +211,7 @@ func (p *suppression) schedule(t *Transport, n uint32) {
 	lasted := time.Duration(t.now() - p.since)
 	p.interval = min(max(lasted/tickShare, minTick), maxTick)
 	if p.interval > minTick {
-		t.timers.setSlack(core.Time(p.interval))
+		t.timers.setSlack(clock.Time(p.interval))
 	}
 }
 
@@ -364,7 +364,7 @@ func (t *Transport) endSpin() {
 // that is shorter than to wake up, or over, and returns the wait for what comes next.
 // began is when it read something. look is told whether the caller spins, or just has
 // another look.
-func (t *Transport) pollForMore(gap spin.Wait, began core.Time, look func(spins bool) (came, over bool)) spin.Wait {
+func (t *Transport) pollForMore(gap spin.Wait, began clock.Time, look func(spins bool) (came, over bool)) spin.Wait {
 	choose := t.serving.Load()
 	if choose.Max() <= 0 {
 		return spin.Wait{}
@@ -375,10 +375,10 @@ func (t *Transport) pollForMore(gap spin.Wait, began core.Time, look func(spins 
 		gap = choose.Begin(now)
 		var came, over bool
 		if gap.Budget == 0 || !t.enterSpin() {
-			if core.Time(now)-began < longRead {
+			if clock.Time(now)-began < longRead {
 				return gap
 			}
-			began = core.Time(now)
+			began = clock.Time(now)
 			if came, over = look(false); over {
 				return spin.Wait{}
 			} else if !came {
@@ -390,7 +390,7 @@ func (t *Transport) pollForMore(gap spin.Wait, began core.Time, look func(spins 
 			if i%yieldBusy == 0 && spinners.Load() >= t.procs.Load() {
 				runtime.Gosched()
 			} else {
-				t.others.yield(core.Time(now))
+				t.others.yield(clock.Time(now))
 			}
 			if came, over = look(true); came || over {
 				break
@@ -422,7 +422,7 @@ const yieldEvery, yieldBusy = 64, 8
 
 // longRead is how long it takes to handle what was read for more to be there at once, so
 // that a reader need not linger to be one of those who poll.
-const longRead = core.Time(10 * time.Microsecond)
+const longRead = clock.Time(10 * time.Microsecond)
 
 // clockEvery is after how many polls a spinning goroutine looks at the clock.
 const clockEvery = 4

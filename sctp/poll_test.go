@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/spin"
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
@@ -189,11 +189,11 @@ func TestSteadyPolling(t *testing.T) {
 		c := &coming{}
 		tr.set.Store(newSocketSet([]*socket{newSocket(tr, c)}))
 		p := &tr.suppression
-		wait := func() (time.Duration, core.Time) {
+		wait := func() (time.Duration, clock.Time) {
 			synctest.Wait()
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			return p.interval, core.Time(tr.timers.slack.Load())
+			return p.interval, clock.Time(tr.timers.slack.Load())
 		}
 		poll := func(d, gap time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(gap) {
@@ -214,7 +214,7 @@ func TestSteadyPolling(t *testing.T) {
 			poll(lasts, minTick/8)
 			want := min(max(lasts/tickShare, minTick), maxTick)
 			w, lax := wait()
-			if w < want*3/4 || w > want || w > minTick && lax != core.Time(w) || w == minTick && lax != 0 {
+			if w < want*3/4 || w > want || w > minTick && lax != clock.Time(w) || w == minTick && lax != 0 {
 				t.Errorf("after %v: ticks after %v, timers late by %v, want %v", lasts, w, lax, want)
 			}
 			ends(2*want + minTick)

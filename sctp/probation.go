@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // Defaults of Probation.
@@ -72,17 +72,17 @@ func (a *Association) ExtendProbation(d time.Duration) {
 }
 
 // probationEnd returns when a probation of d ends that begins now.
-func probationEnd(now core.Time, d time.Duration) core.Time {
+func probationEnd(now clock.Time, d time.Duration) clock.Time {
 	if d < 0 {
 		return never
 	}
-	return now + core.Time(d)
+	return now + clock.Time(d)
 }
 
 // beginProbation puts an association that the peer opened on probation, if there is any.
 // The caller has just made a known to the demux, and holds a.mu. The association to abort
 // for it is returned, if any.
-func (a *Association) beginProbation(now core.Time) (oldest *Association) {
+func (a *Association) beginProbation(now clock.Time) (oldest *Association) {
 	p := a.ep.probation
 	if p == nil {
 		return nil
@@ -92,7 +92,7 @@ func (a *Association) beginProbation(now core.Time) (oldest *Association) {
 }
 
 // checkProbation aborts an association whose probation has ended. a.mu is held.
-func (a *Association) checkProbation(now core.Time) {
+func (a *Association) checkProbation(now clock.Time) {
 	if a.admitBy != 0 && now >= a.admitBy {
 		a.core.Abort(now, []byte("said nothing that admits it"))
 	}

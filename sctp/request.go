@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // request is one that the peer has to answer. Its waiter is woken with the
@@ -14,7 +15,7 @@ type request struct {
 }
 
 // ask makes a request of the core and waits for the outcome.
-func (a *Association) ask(ctx context.Context, do func(*core.Assoc, core.Time) (uint32, error)) error {
+func (a *Association) ask(ctx context.Context, do func(*core.Assoc, clock.Time) (uint32, error)) error {
 	a.mu.Lock()
 	if a.closing {
 		a.mu.Unlock()
@@ -77,26 +78,26 @@ func (a *Association) answerAll(err error, k *wakeList) {
 // the notifications NotifyOutStreamsReset tell which streams were reset by then,
 // and which were not.
 func (a *Association) ResetStreams(ctx context.Context, streams ...uint16) error {
-	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.ResetStreams(now, streams) })
+	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.ResetStreams(now, streams) })
 }
 
 // ResetIncomingStreams asks the peer to reset streams that it sends on, all of
 // them if none is named (RFC 6525, Section 5.1.3). It is like ResetStreams else.
 func (a *Association) ResetIncomingStreams(ctx context.Context, streams ...uint16) error {
-	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.ResetIncoming(now, streams) })
+	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.ResetIncoming(now, streams) })
 }
 
 // ResetAll restarts the sequence numbers of all streams and packets in both
 // directions (RFC 6525, Section 5.1.4). It is like ResetStreams else.
 func (a *Association) ResetAll(ctx context.Context) error {
-	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.ResetAssoc(now) })
+	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.ResetAssoc(now) })
 }
 
 // AddStreams asks for more outgoing and incoming streams (RFC 6525, Sections
 // 5.1.5 and 5.1.6). It is like ResetStreams else; ErrLimit is returned for more
 // than there can be.
 func (a *Association) AddStreams(ctx context.Context, out, in uint16) error {
-	return a.ask(ctx, func(c *core.Assoc, now core.Time) (uint32, error) { return c.AddStreams(now, out, in) })
+	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.AddStreams(now, out, in) })
 }
 
 // SetStreamPriority sets what the scheduler knows of an outgoing stream: its

@@ -1,6 +1,6 @@
 package sctp
 
-import "github.com/weftstack/weft/sctp/internal/core"
+import "github.com/weftstack/weft/sctp/internal/core/clock"
 
 // maxRetiredTags bounds the tags of former associations that a transport
 // remembers. A busy server forgets the oldest early.
@@ -12,15 +12,15 @@ const maxRetiredTags = 1 << 16
 // time the endpoint tears down and then reestablishes an association to the same
 // peer endpoint". Its demux guards it.
 type retiredTags struct {
-	until map[uint32]core.Time
+	until map[uint32]clock.Time
 	queue []uint32 // of a ring once it is full
 	next  int      // the oldest of the ring
 }
 
 // add retires a tag until a time.
-func (r *retiredTags) add(tag uint32, until core.Time) {
+func (r *retiredTags) add(tag uint32, until clock.Time) {
 	if r.until == nil {
-		r.until = map[uint32]core.Time{}
+		r.until = map[uint32]clock.Time{}
 	}
 	if _, known := r.until[tag]; known {
 		r.until[tag] = until
@@ -37,7 +37,7 @@ func (r *retiredTags) add(tag uint32, until core.Time) {
 }
 
 // has reports whether a tag is retired now.
-func (r *retiredTags) has(tag uint32, now core.Time) bool {
+func (r *retiredTags) has(tag uint32, now clock.Time) bool {
 	until, ok := r.until[tag]
 	return ok && now < until
 }

@@ -3,22 +3,22 @@ package sctp
 import (
 	"testing"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 func TestRetiredTagsAreBounded(t *testing.T) {
 	var r retiredTags
 	const extra = 1000
 	for i := range uint32(maxRetiredTags + extra) {
-		r.add(i, core.Time(1000+i))
-		r.add(i, core.Time(2000+i)) // counts once
+		r.add(i, clock.Time(1000+i))
+		r.add(i, clock.Time(2000+i)) // counts once
 	}
 	if len(r.until) != maxRetiredTags || len(r.queue) != maxRetiredTags {
 		t.Fatalf("%d tags in a queue of %d, want %d", len(r.until), len(r.queue), maxRetiredTags)
 	}
 	for _, x := range []struct {
 		tag  uint32
-		now  core.Time
+		now  clock.Time
 		want bool
 	}{
 		{extra - 1, 0, false}, // forgotten

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
@@ -151,7 +152,7 @@ const (
 	// acknowledgements are cheaper to read several at a time.
 	borrowedShare = 4
 	// maxPollAge is how long ago the last time may be, or the last wait for room.
-	maxPollAge = core.Time(minTick)
+	maxPollAge = clock.Time(minTick)
 )
 
 // countUnread reports, of one who sends n bytes, which may be lent, whether it is time to ask
@@ -167,7 +168,7 @@ func (a *Association) countUnread(n int, lent bool) bool {
 // looks reports whether one who sent much should read the sockets: acknowledgements
 // that wake a reader take the state of the association to another processor and back.
 // a.mu is held.
-func (a *Association) maySenderPoll(now core.Time) bool {
+func (a *Association) maySenderPoll(now clock.Time) bool {
 	a.unread = 0
 	if now-a.senderPolled > maxPollAge {
 		return false
@@ -181,7 +182,7 @@ func (a *Association) maySenderPoll(now core.Time) bool {
 func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 	*m = core.Message{}
 	m.SID, m.PPID, m.Unordered, m.Immediate, m.Force = opts.Stream, opts.PPID, opts.Unordered, opts.Immediate, opts.Force
-	m.Header, m.Body, m.Lifetime = opts.Header, msg, core.Time(opts.Lifetime)
+	m.Header, m.Body, m.Lifetime = opts.Header, msg, clock.Time(opts.Lifetime)
 	m.Remote, m.Keyed, m.Key = opts.Remote, opts.UseAuthKey, opts.AuthKey
 	switch opts.PR {
 	case LimitedRetransmissions:
@@ -217,7 +218,7 @@ func (a *Association) shouldCork() bool {
 
 // sendTime returns the time for core.Send, which wants it only for a message with a
 // lifetime: readings of the clock took 8 % of a sender of short messages.
-func (a *Association) sendTime(m *core.Message) core.Time {
+func (a *Association) sendTime(m *core.Message) clock.Time {
 	if m.Lifetime == 0 {
 		return 0
 	}

@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 func TestLooks(t *testing.T) {
-	const start = core.Time(1e9)
+	const start = clock.Time(1e9)
 	a := &Association{senderPolled: start}
 	for i, s := range []struct {
-		after core.Time
+		after clock.Time
 		bytes int
 		want  bool
 	}{

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weftstack/weft/internal/spin"
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 	"github.com/weftstack/weft/sctp/wire"
@@ -176,7 +177,7 @@ const batchAssocs = 32
 
 // handle takes in n trains, and returns when it began. It is called with mu locked and
 // unlocks it.
-func (s *socket) handle(n int) core.Time {
+func (s *socket) handle(n int) clock.Time {
 	t := s.t
 	now := t.now()
 	var list [batchAssocs]touched
@@ -336,7 +337,7 @@ func (s *socket) find(tag uint32) *Association {
 
 // leave ends the batch of one association, whose lock is held, and notes it for
 // finish.
-func (c *touched) leave(now core.Time, list []touched) []touched {
+func (c *touched) leave(now clock.Time, list []touched) []touched {
 	c.a.core.EndBatch(now)
 	c.deferredSACK = c.a.core.HasDeferredSack()
 	if c.idle = c.a.core.Idle(now); c.idle {

@@ -1,6 +1,6 @@
 package sctp
 
-import "github.com/weftstack/weft/sctp/internal/core"
+import "github.com/weftstack/weft/sctp/internal/core/clock"
 
 // timerHeap is a heap of deadlines with four children each, the earliest at the
 // top. Slots know where their entries are.
@@ -11,12 +11,12 @@ type timerHeap struct {
 
 // timerEntry is one deadline in a heap, which may have become a later one.
 type timerEntry struct {
-	at   core.Time
+	at   clock.Time
 	slot *timerSlot
 }
 
 // add puts s into the heap, or moves it there.
-func (h *timerHeap) add(s *timerSlot, at core.Time) {
+func (h *timerHeap) add(s *timerSlot, at clock.Time) {
 	i := int(s.place[h.which]) - 1
 	if i < 0 {
 		i = len(h.list)

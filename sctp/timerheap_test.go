@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // TestTimerHeap adds, moves and removes at random, checks after each step that no
@@ -14,14 +14,14 @@ func TestTimerHeap(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		h := timerHeap{which: int(seed % 2)}
 		var slots [100]timerSlot
-		want := map[*timerSlot]core.Time{}
+		want := map[*timerSlot]clock.Time{}
 		for range 3000 {
 			s := &slots[rnd.IntN(len(slots))]
 			if rnd.IntN(3) == 0 {
 				h.remove(s)
 				delete(want, s)
 			} else {
-				at := core.Time(1 + rnd.IntN(1<<rnd.IntN(16)))
+				at := clock.Time(1 + rnd.IntN(1<<rnd.IntN(16)))
 				h.add(s, at)
 				want[s] = at
 			}
@@ -37,7 +37,7 @@ func TestTimerHeap(t *testing.T) {
 				}
 			}
 		}
-		for last := core.Time(0); len(h.list) > 0; {
+		for last := clock.Time(0); len(h.list) > 0; {
 			e := h.list[0]
 			if e.at < last {
 				t.Fatalf("seed %d: %d comes after %d", seed, e.at, last)

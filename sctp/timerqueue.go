@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // timerQueue has the deadlines of all associations of a transport, and one timer
@@ -18,12 +18,12 @@ import (
 // is acknowledged. The far one stays queued meanwhile, in a heap of its own, so that
 // the other is small and stays in the cache.
 type timerQueue struct {
-	now  func() core.Time
+	now  func() clock.Time
 	fire func(due []*Association) // without locks held
 
 	// While goroutines poll they call poll: lax is by how much the timer of the runtime
 	// may be late meanwhile, as each time that it fires it wakes a thread.
-	slack  atomic.Int64 // a core.Time
+	slack  atomic.Int64 // a clock.Time
 	next   atomic.Int64 // the earliest entry, 0 if there is none; written under mu
 	polled atomic.Bool  // somebody is in poll
 
@@ -31,8 +31,8 @@ type timerQueue struct {
 	heaps [2]timerHeap
 	fresh []timerSlot // not given out yet
 	timer *time.Timer
-	wake  core.Time      // when timer fires, 0 if it does not
-	seen  core.Time      // when the clock was read last: about now, or nothing is near
+	wake  clock.Time     // when timer fires, 0 if it does not
+	seen  clock.Time     // when the clock was read last: about now, or nothing is near
 	spare []*Association // memory for those that are due
 }
 
@@ -48,10 +48,10 @@ type timerSlot struct {
 
 const (
 	// never is the deadline of a slot that has none.
-	never = core.Time(math.MaxInt64)
+	never = clock.Time(math.MaxInt64)
 	// soon is how far away the deadlines in the heap of near ones are when they are
 	// queued.
-	soon = core.Time(250 * time.Millisecond)
+	soon = clock.Time(250 * time.Millisecond)
 	// slotChunk is how many slots are allocated together.
 	slotChunk = 64
 	// maxDue bounds how many timers expire in one go.
@@ -61,7 +61,7 @@ const (
 // The heaps.
 const near, far = 0, 1
 
-func (q *timerQueue) init(now func() core.Time, fire func(due []*Association)) {
+func (q *timerQueue) init(now func() clock.Time, fire func(due []*Association)) {
 	q.now, q.fire = now, fire
 	q.heaps[far].which = far
 }
@@ -82,11 +82,11 @@ func (q *timerQueue) slotFor(a *Association) *timerSlot {
 
 // set moves the deadline of s, at most one goroutine at a time. Once it has passed
 // it is over, and its owner is given to fire.
-func (q *timerQueue) set(s *timerSlot, at core.Time) {
+func (q *timerQueue) set(s *timerSlot, at clock.Time) {
 	s.at.Store(int64(at))
 	// Either the store above is seen by cover, after s.queued was changed, or the
 	// change is seen here.
-	if queued := core.Time(s.queued.Load()); at == never || queued != 0 && queued <= at {
+	if queued := clock.Time(s.queued.Load()); at == never || queued != 0 && queued <= at {
 		return
 	}
 	q.mu.Lock()
@@ -115,7 +115,7 @@ func (q *timerQueue) drop(s *timerSlot) {
 // cover queues s, if its deadline would be missed otherwise. q.mu is held.
 func (q *timerQueue) enqueue(s *timerSlot) {
 	for {
-		at, queued := core.Time(s.at.Load()), core.Time(s.queued.Load())
+		at, queued := clock.Time(s.at.Load()), clock.Time(s.queued.Load())
 		if at == never || queued != 0 && queued <= at {
 			return
 		}
@@ -160,7 +160,7 @@ func (q *timerQueue) prune() *timerHeap {
 			return nil
 		}
 		top := h.list[0]
-		if core.Time(top.slot.at.Load()) <= top.at {
+		if clock.Time(top.slot.at.Load()) <= top.at {
 			return h
 		}
 		q.remove(top.slot, h.which)
@@ -181,7 +181,7 @@ func (q *timerQueue) rearm() {
 		return
 	}
 	q.seen = q.now()
-	d := max(at-q.seen, core.Time(q.slack.Load()), 0)
+	d := max(at-q.seen, clock.Time(q.slack.Load()), 0)
 	if at = q.seen + d; q.wake != 0 && q.wake <= at {
 		return
 	}
@@ -194,8 +194,8 @@ func (q *timerQueue) rearm() {
 }
 
 // relax sets how late the timer may be, while there are others who call poll.
-func (q *timerQueue) setSlack(by core.Time) {
-	if by < core.Time(q.slack.Swap(int64(by))) {
+func (q *timerQueue) setSlack(by clock.Time) {
+	if by < clock.Time(q.slack.Swap(int64(by))) {
 		q.mu.Lock()
 		q.rearm()
 		q.mu.Unlock()
@@ -203,8 +203,8 @@ func (q *timerQueue) setSlack(by core.Time) {
 }
 
 // poll does at now what the timer would do if it were not late.
-func (q *timerQueue) poll(now core.Time) {
-	next := core.Time(q.next.Load())
+func (q *timerQueue) poll(now clock.Time) {
+	next := clock.Time(q.next.Load())
 	if next == 0 || now < next || !q.polled.CompareAndSwap(false, true) {
 		return
 	}
@@ -233,7 +233,7 @@ func (q *timerQueue) expire() {
 			break
 		}
 		s := h.list[0].slot
-		if at := s.at.Load(); core.Time(at) <= now && s.at.CompareAndSwap(at, int64(never)) {
+		if at := s.at.Load(); clock.Time(at) <= now && s.at.CompareAndSwap(at, int64(never)) {
 			due = append(due, s.owner)
 		}
 		q.remove(s, h.which)

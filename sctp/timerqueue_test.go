@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // firing is what a timerQueue of a test had called, and when.
@@ -20,7 +20,7 @@ type firing struct {
 }
 
 type fired struct {
-	at core.Time
+	at clock.Time
 	a  *Association
 }
 
@@ -35,7 +35,7 @@ func (f *firing) take() []fired {
 // newTimerQueue returns a queue whose clock begins at 0 now.
 func newTimerQueue() (*timerQueue, *firing) {
 	q, f, epoch := new(timerQueue), new(firing), time.Now()
-	now := func() core.Time { return core.Time(time.Since(epoch)) }
+	now := func() clock.Time { return clock.Time(time.Since(epoch)) }
 	q.init(now, func(due []*Association) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -54,13 +54,13 @@ func (q *timerQueue) check(t *testing.T) {
 	for which := range q.heaps {
 		h := &q.heaps[which]
 		for i, e := range h.list {
-			if e.slot.place[which] != int32(i+1) || e.slot.queued.Load() == 0 || core.Time(e.slot.queued.Load()) > e.at {
+			if e.slot.place[which] != int32(i+1) || e.slot.queued.Load() == 0 || clock.Time(e.slot.queued.Load()) > e.at {
 				t.Fatalf("entry %d of heap %d at %d: its slot has place %d, time %d", i, which, e.at, e.slot.place[which], e.slot.queued.Load())
 			}
 			if i > 0 && h.list[(i-1)/4].at > e.at {
 				t.Fatalf("entry %d of heap %d is earlier than the one above it", i, which)
 			}
-			if at := core.Time(e.slot.at.Load()); at < core.Time(e.slot.queued.Load()) {
+			if at := clock.Time(e.slot.at.Load()); at < clock.Time(e.slot.queued.Load()) {
 				t.Fatalf("entry %d of heap %d: the deadline %d is before anybody looks", i, which, at)
 			}
 		}
@@ -80,7 +80,7 @@ func TestTimerQueueFiresInTime(t *testing.T) {
 			}
 		}()
 		q, f := newTimerQueue()
-		slots, want := make([]*timerSlot, n), make(map[*Association]core.Time, n)
+		slots, want := make([]*timerSlot, n), make(map[*Association]clock.Time, n)
 		for i := range slots {
 			slots[i] = q.slotFor(new(Association))
 		}
@@ -113,7 +113,7 @@ func TestTimerQueueFiresInTime(t *testing.T) {
 				delete(want, a)
 				slots[slices.Index(slots, s)] = q.slotFor(new(Association))
 			default:
-				at := q.now() + 1 + core.Time(rnd.IntN(1<<rnd.IntN(30)))
+				at := q.now() + 1 + clock.Time(rnd.IntN(1<<rnd.IntN(30)))
 				q.set(s, at)
 				want[s.owner] = at
 			}
@@ -121,7 +121,7 @@ func TestTimerQueueFiresInTime(t *testing.T) {
 			step()
 		}
 		for _, s := range slots {
-			if at := core.Time(s.at.Load()); at != never && at != want[s.owner] {
+			if at := clock.Time(s.at.Load()); at != never && at != want[s.owner] {
 				t.Fatalf("seed %d: deadline %d, want %d", seed, at, want[s.owner])
 			}
 		}
@@ -154,8 +154,8 @@ func TestTimerQueueLooksAtItsChildren(t *testing.T) {
 		// earlier than 1, which is above 8.
 		at[0], at[1], at[2], at[8], at[9], at[36], at[37] = 1, 20, 11, 21, 12, 39, 13
 		for i, s := range at {
-			q.set(q.slotFor(new(Association)), core.Time(s)*core.Time(time.Second))
-			if got := h.list[i].at; got != core.Time(s)*core.Time(time.Second) {
+			q.set(q.slotFor(new(Association)), clock.Time(s)*clock.Time(time.Second))
+			if got := h.list[i].at; got != clock.Time(s)*clock.Time(time.Second) {
 				t.Fatalf("entry %d of the heap is at %d", i, got)
 			}
 		}
@@ -178,14 +178,14 @@ func TestTimerQueueMovesLazily(t *testing.T) {
 		slots := make([]*timerSlot, n)
 		for i := range slots {
 			slots[i] = q.slotFor(new(Association))
-			q.set(slots[i], inner()+core.Time(idle))
+			q.set(slots[i], inner()+clock.Time(idle))
 		}
-		runs, wake := 0, core.Time(0)
+		runs, wake := 0, clock.Time(0)
 		for range 10 {
 			for _, s := range slots { // a message is sent, and acknowledged soon after
-				q.set(s, inner()+core.Time(probe))
+				q.set(s, inner()+clock.Time(probe))
 				time.Sleep(10 * time.Microsecond)
-				q.set(s, inner()+core.Time(idle))
+				q.set(s, inner()+clock.Time(idle))
 				q.mu.Lock()
 				if q.wake != wake {
 					runs, wake = runs+1, q.wake
@@ -212,14 +212,14 @@ func TestTimerQueueMovesLazily(t *testing.T) {
 // While others poll the timer is late, and they are not.
 func TestTimerQueuePolled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const lax, d = core.Time(4 * time.Millisecond), core.Time(time.Millisecond)
+		const lax, d = clock.Time(4 * time.Millisecond), clock.Time(time.Millisecond)
 		q, f := newTimerQueue()
 		s := q.slotFor(new(Association))
-		wait := func(d core.Time) {
+		wait := func(d clock.Time) {
 			time.Sleep(time.Duration(d))
 			synctest.Wait()
 		}
-		want := func(at core.Time) {
+		want := func(at clock.Time) {
 			t.Helper()
 			if all := f.take(); len(all) != 1 || all[0].at != at {
 				t.Errorf("at %d: fired %v, want once at %d", q.now(), all, at)
@@ -272,7 +272,7 @@ func TestTimerQueueFiresMany(t *testing.T) {
 		const n = 3*maxDue + 1
 		q, f := newTimerQueue()
 		for range n {
-			q.set(q.slotFor(new(Association)), core.Time(time.Millisecond))
+			q.set(q.slotFor(new(Association)), clock.Time(time.Millisecond))
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
@@ -281,7 +281,7 @@ func TestTimerQueueFiresMany(t *testing.T) {
 			t.Fatalf("%d of %d fired", len(all), n)
 		}
 		for _, x := range all {
-			if x.at != core.Time(time.Millisecond) {
+			if x.at != clock.Time(time.Millisecond) {
 				t.Fatalf("fired at %d", x.at)
 			}
 		}
@@ -294,7 +294,7 @@ func TestTimerQueueLosesNone(t *testing.T) {
 	const goroutines, slots, moves = 4, 50, 2000
 	q, epoch := new(timerQueue), time.Now()
 	last := make(map[*Association]*atomic.Int64) // when it fired last
-	now := func() core.Time { return core.Time(time.Since(epoch)) + 1 }
+	now := func() clock.Time { return clock.Time(time.Since(epoch)) + 1 }
 	q.init(now, func(due []*Association) {
 		at := int64(now())
 		for _, a := range due {
@@ -315,7 +315,7 @@ func TestTimerQueueLosesNone(t *testing.T) {
 		wg.Go(func() {
 			rnd := rand.New(rand.NewPCG(uint64(g), 2))
 			for range moves {
-				q.set(list[g][rnd.IntN(slots)], q.now()+core.Time(rnd.IntN(200_000)))
+				q.set(list[g][rnd.IntN(slots)], q.now()+clock.Time(rnd.IntN(200_000)))
 			}
 		})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftstack/weft/internal/spin"
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
@@ -43,7 +44,7 @@ type Transport struct {
 	others      yielder
 	follower    *follower    // nil without TransportConfig.AutoAddrs
 	flushes     atomic.Int32 // goroutines that transmit
-	opened      core.Time    // when it was made
+	opened      clock.Time   // when it was made
 	lost        atomic.Pointer[lostError]
 	closed      atomic.Bool   // Close was called
 	over        chan struct{} // closed when everything has ended
@@ -195,7 +196,7 @@ func (t *Transport) bind(addrs []netip.AddrPort, o udpio.Options) (list []*socke
 }
 
 // now reads the clock of the core.
-func (t *Transport) now() core.Time { return core.Time(time.Since(t.epoch)) }
+func (t *Transport) now() clock.Time { return clock.Time(time.Since(t.epoch)) }
 
 // Listen makes a one-to-many endpoint on an SCTP port; port 0 asks for a free
 // one. cfg may be nil. It returns ErrPortInUse, ErrLimit, ErrConfig or ErrClosed.
@@ -291,7 +292,7 @@ func (t *Transport) waitFlushes() {
 		}
 		runtime.Gosched()
 	}
-	for end := t.now() + core.Time(closeWait); t.flushes.Load() > 0 && t.now() < end; {
+	for end := t.now() + clock.Time(closeWait); t.flushes.Load() > 0 && t.now() < end; {
 		time.Sleep(closeTick)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/spin"
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // quietly runs f with one processor for the process, on which nobody else waits.
@@ -24,7 +24,7 @@ func quietly(t *testing.T, f func()) {
 
 // Others run where some were woken, or wait, or have not for long.
 func TestYield(t *testing.T) {
-	const begin = core.Time(time.Hour)
+	const begin = clock.Time(time.Hour)
 	fresh := func() *yielder {
 		someWoken.Store(false)
 		y := new(yielder)
@@ -73,7 +73,7 @@ func TestYield(t *testing.T) {
 		}
 		var second atomic.Bool
 		go second.Store(true)
-		for n := core.Time(1); !second.Load(); n++ { // once in 61 times the runtime prefers the caller
+		for n := clock.Time(1); !second.Load(); n++ { // once in 61 times the runtime prefers the caller
 			if !y.yield(begin+n*yieldLook) || n > 3 {
 				t.Fatal("not for one who waits")
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -50,7 +51,7 @@ func newAbortError(causes []byte, byPeer bool) *AbortError {
 
 // Abort ends the association at once; the peer is told reason, of which at most
 // 512 bytes are sent (RFC 9260, Section 9.1). PollTransmit yields the ABORT.
-func (a *Assoc) Abort(now Time, reason []byte) {
+func (a *Assoc) Abort(now clock.Time, reason []byte) {
 	if a.state == Closed {
 		return
 	}
@@ -137,7 +138,7 @@ func (a *Assoc) quotesInit(quoted []byte) bool {
 // treated like Protocol Unreachable, but it is about one address: the association ends
 // when all addresses that the user gave have refused the INIT; before, the next one is
 // tried at once. It reports whether the message was about an INIT of this association.
-func (a *Assoc) PortUnreachable(now Time, remote netip.AddrPort, quoted []byte) bool {
+func (a *Assoc) PortUnreachable(now clock.Time, remote netip.AddrPort, quoted []byte) bool {
 	if !a.quotesInit(quoted) {
 		return false
 	}
@@ -163,7 +164,7 @@ func (a *Assoc) PortUnreachable(now Time, remote netip.AddrPort, quoted []byte) 
 }
 
 // handleError takes in an ERROR chunk.
-func (a *Assoc) handleError(now Time, c wire.Chunk) {
+func (a *Assoc) handleError(now clock.Time, c wire.Chunk) {
 	x, err := wire.ParseOpError(c)
 	if err != nil {
 		return

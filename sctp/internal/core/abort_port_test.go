@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -53,7 +54,7 @@ func TestPortUnreachable(t *testing.T) {
 	if to, pkt := sent(); to != other || pkt == nil {
 		t.Fatalf("the INIT went to %v, want %v", to, other)
 	}
-	if at := a.NextTimeout(); at == 0 || at > p.now+Time(time.Minute) {
+	if at := a.NextTimeout(); at == 0 || at > p.now+clock.Time(time.Minute) {
 		t.Errorf("T1 is at %v", at)
 	}
 	if !a.PortUnreachable(p.now, p.z.local[0], init) || a.State() != CookieWait {

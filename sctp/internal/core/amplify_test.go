@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -58,7 +59,7 @@ func listenerAddrs(v6 bool, n int) (list []netip.AddrPort) {
 // as long as the INIT, UDP payload counted, whoever sends the INIT, even if the
 // listener has all addresses and extensions that it can.
 func TestInitAckIsAtMostThreeTimesTheInit(t *testing.T) {
-	now := Time(time.Second)
+	now := clock.Time(time.Second)
 	adaptation := uint32(7)
 	all := &Config{Auth: &AuthConfig{}, ChangeAddrs: true, ZeroChecksum: true, Adaptation: &adaptation}
 	for _, c := range []struct {

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -58,7 +60,7 @@ type asconf struct {
 // lateAddr is an address that was removed, and takes packets until a time.
 type lateAddr struct {
 	ip    netip.Addr
-	until Time
+	until clock.Time
 }
 
 // maxLateAddrs bounds the removed addresses that still take packets.
@@ -67,7 +69,7 @@ const maxLateAddrs = 8
 // openAsconf begins anew: the association was established or restarted. RFC
 // 5061, Section 5.1, A2: "The Sequence Number MUST be initialized at the start of
 // the association to the same value as the Initial Transmission Sequence Number".
-func (a *Assoc) openAsconf(peerTSN TSN) {
+func (a *Assoc) openAsconf(peerTSN seq.TSN) {
 	a.failAsconf(ErrRestart)
 	a.asc = asconf{nextSeq: uint32(a.tsn), in: asconfReceiver{seq: uint32(peerTSN) - 1}}
 }
@@ -138,7 +140,7 @@ func (a *Assoc) anyLocal() bool {
 // may still be on their way to: RFC 5061, Section 5.3, F14: "If the endpoint elects
 // to hold the IP address valid for a period of time, it MUST NOT hold it valid
 // longer than 2 RTO intervals".
-func (a *Assoc) dropLocal(now Time, ip netip.Addr) {
+func (a *Assoc) dropLocal(now clock.Time, ip netip.Addr) {
 	s := &a.asc
 	s.pruned = true
 	if len(s.late) == maxLateAddrs {
@@ -149,7 +151,7 @@ func (a *Assoc) dropLocal(now Time, ip netip.Addr) {
 
 // takesAt reports whether packets to ip belong to the association, some of whose
 // addresses were removed.
-func (a *Assoc) takesAt(now Time, ip netip.Addr) bool {
+func (a *Assoc) takesAt(now clock.Time, ip netip.Addr) bool {
 	s := &a.asc
 	same := func(l netip.AddrPort) bool { return l.Addr() == ip }
 	if !usableAddr(ip) || a.anyLocal() || a.hasLocal(ip) || slices.ContainsFunc(s.leaving, same) {

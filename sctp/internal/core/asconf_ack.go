@@ -3,11 +3,13 @@ package core
 import (
 	"fmt"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // handleAsconfAck takes in an ASCONF-ACK (RFC 5061, Section 5.1, A5 to A8).
-func (a *Assoc) handleAsconfAck(now Time, c wire.Chunk) {
+func (a *Assoc) handleAsconfAck(now clock.Time, c wire.Chunk) {
 	s := &a.asc
 	x, err := wire.ParseAsconfAck(c)
 	if err != nil {
@@ -15,7 +17,7 @@ func (a *Assoc) handleAsconfAck(now Time, c wire.Chunk) {
 	}
 	// F0: an ASCONF-ACK "that is greater than or equal to the next Sequence
 	// Number to be used": abort; one of before is ignored.
-	if !TSN(x.Seq).Less(TSN(s.nextSeq)) {
+	if !seq.TSN(x.Seq).Less(seq.TSN(s.nextSeq)) {
 		a.abort(wire.AppendIllegalAsconfAck(nil))
 		return
 	}
@@ -111,7 +113,7 @@ func (s *asconf) refusal(x wire.AsconfError) error {
 
 // applyOp does what the outcome of a change means for our addresses. It reports
 // whether there is a new one.
-func (a *Assoc) applyOp(now Time, op asconfOp, err error) bool {
+func (a *Assoc) applyOp(now clock.Time, op asconfOp, err error) bool {
 	switch {
 	case op.kind == wire.ParamAddIP && err == nil:
 		// F2: it "MAY begin using the added IP address as a source address".

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -20,7 +21,7 @@ func (a *Assoc) probeAll() {
 // additions, removals, and a move if none of them is in use yet. It reports whether
 // there is nothing left to ask for, which is also so if the association cannot
 // change its addresses; else it is to be called again later.
-func (a *Assoc) FollowLocalAddrs(now Time, want []netip.AddrPort) (done bool) {
+func (a *Assoc) FollowLocalAddrs(now clock.Time, want []netip.AddrPort) (done bool) {
 	switch err := a.checkChange(a.asc.noAddrs); {
 	case err == ErrBusy || a.state < Established || len(a.asc.queue)+len(a.asc.ops) > 0:
 		return false

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -71,7 +72,7 @@ func (a *Assoc) findByAsconf(it wire.Chunks, authed bool) int {
 
 // handleAsconf takes in an ASCONF chunk, which was authenticated unless nobody
 // asked for that (RFC 5061, Section 5.2, E1 to E6).
-func (a *Assoc) handleAsconf(now Time, c wire.Chunk) {
+func (a *Assoc) handleAsconf(now clock.Time, c wire.Chunk) {
 	if !a.state.connected() || a.state == ShutdownAckSent { // Section 5.1.1, C4
 		return
 	}
@@ -117,12 +118,12 @@ type asconfChange struct {
 	closed  bool   // F11: additions and deletions are refused from now on
 	full    bool   // nothing can be told any more, and so nothing be done
 	added   int    // paths
-	delayed Time
+	delayed clock.Time
 }
 
 // answerAsconf carries out the requests of an ASCONF in order and returns the
 // value of the ASCONF-ACK (V1 to V4).
-func (a *Assoc) answerAsconf(now Time, x *wire.Asconf) []byte {
+func (a *Assoc) answerAsconf(now clock.Time, x *wire.Asconf) []byte {
 	r := asconfChange{out: []byte{byte(x.Seq >> 24), byte(x.Seq >> 16), byte(x.Seq >> 8), byte(x.Seq)}}
 	// Section 5.1.1, C5: it "SHOULD not be larger than the PMTU".
 	r.room = min(a.paths[a.in.path].mtu-wire.HeaderLen-a.auth.chunkLen()-wire.ChunkHeaderLen, maxControlReplyBytes)
@@ -209,7 +210,7 @@ func (r *asconfChange) append(b []byte) {
 
 // changePaths carries out one request. It returns the cause to refuse it with,
 // or nil.
-func (a *Assoc) changePaths(now Time, r *asconfChange, p wire.Param, req wire.AsconfRequest) []byte {
+func (a *Assoc) changePaths(now clock.Time, r *asconfChange, p wire.Param, req wire.AsconfRequest) []byte {
 	from := a.in.from.Remote.Addr()
 	ip, any := req.Addr.Unmap(), req.Addr.IsUnspecified()
 	if any {
@@ -278,7 +279,7 @@ func addrParam(p wire.Param) wire.Param {
 // pathAdded makes a path for a new address of the peer. F14: it is "put into the
 // UNCONFIRMED state and MUST have path verification performed". The UDP port is
 // that of the packet, as for addresses in an INIT (RFC 6951, Section 5.3).
-func (a *Assoc) pathAdded(now Time, r *asconfChange, ip netip.Addr) {
+func (a *Assoc) pathAdded(now clock.Time, r *asconfChange, ip netip.Addr) {
 	from, local := a.in.from, netip.AddrPort{}
 	if ip == from.Remote.Addr() && (a.sendsFrom(from.Local) || len(a.local) == 0) {
 		local = from.Local // or another one, if packets merely may still come to it

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -307,7 +308,7 @@ func TestAsconfBombing(t *testing.T) {
 			}
 			p.post(p.z, Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, Data: buf})
 		}
-		if !p.step(p.now + Time(time.Second)) {
+		if !p.step(p.now + clock.Time(time.Second)) {
 			break
 		}
 	}

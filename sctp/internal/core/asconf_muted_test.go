@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -17,12 +18,12 @@ func TestMutedAnswersHeartbeat(t *testing.T) {
 	p := newMobile(t, 957, cfg)
 	p.a.must(p.a.assoc.ReplaceLocalAddr(p.now, p.a.local[0], extra[0]))
 	p.a.assoc.Shutdown(p.now)
-	probed := Time(0)
+	probed := clock.Time(0)
 	p.net.drop = func(from *host, pkt []byte) bool {
 		if hasChunk(pkt, wire.ChunkHeartbeat) && from == p.z {
 			probed = p.now
 		}
-		if hasChunk(pkt, wire.ChunkHeartbeatAck) && p.now != probed+Time(p.net.delay) {
+		if hasChunk(pkt, wire.ChunkHeartbeatAck) && p.now != probed+clock.Time(p.net.delay) {
 			t.Errorf("answered after %v", time.Duration(p.now-probed))
 		}
 		return hasChunk(pkt, wire.ChunkAsconfAck)
@@ -46,7 +47,7 @@ func TestMutedAnswersAreBounded(t *testing.T) {
 	for _, kind := range []wire.ChunkType{wire.ChunkAsconfAck, wire.ChunkHeartbeatAck} {
 		room := a.paths[0].mtu - wire.HeaderLen - a.auth.chunkLen() - len(a.asc.chunk) - wire.ChunkHeaderLen
 		for _, x := range []struct{ size, packets int }{{room &^ 3, 1}, {room&^3 + 4, 0}} {
-			p.now += Time(time.Millisecond)
+			p.now += clock.Time(time.Millisecond)
 			a.ctl.clear()
 			a.ctl.begin(MaxPacket)
 			a.ctl.reply(0, kind, 0, make([]byte, x.size))

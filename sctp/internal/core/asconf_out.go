@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -116,7 +117,7 @@ func (a *Assoc) answerMuted() bool {
 }
 
 // appendAsconf appends the outstanding ASCONF, if it is to go to path i.
-func (a *Assoc) appendAsconf(b []byte, now Time, i, room int) []byte {
+func (a *Assoc) appendAsconf(b []byte, now clock.Time, i, room int) []byte {
 	s := &a.asc
 	if !a.asconfDue(i) || len(s.chunk) > room || !a.asconfTo(i) {
 		return b

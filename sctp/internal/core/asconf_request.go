@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -27,7 +28,7 @@ type asconfReq struct {
 // 4.2.1). An unspecified IP address stands for the one that the peer sees as
 // source of the packet, whatever that is. The result names the request in the
 // EventRequestDone that tells the outcome; the address is used from then on.
-func (a *Assoc) AddLocalAddr(now Time, addr netip.AddrPort) (uint32, error) {
+func (a *Assoc) AddLocalAddr(now clock.Time, addr netip.AddrPort) (uint32, error) {
 	addr = unmap(addr)
 	if err := a.checkAdd(addr); err != nil {
 		return 0, err
@@ -37,7 +38,7 @@ func (a *Assoc) AddLocalAddr(now Time, addr netip.AddrPort) (uint32, error) {
 
 // RemoveLocalAddr takes an address of ours back (RFC 5061, Section 4.2.2). It is
 // not used as a source any more at once.
-func (a *Assoc) RemoveLocalAddr(now Time, addr netip.AddrPort) (uint32, error) {
+func (a *Assoc) RemoveLocalAddr(now clock.Time, addr netip.AddrPort) (uint32, error) {
 	addr = unmap(addr)
 	if err := a.checkRemove(addr, 0); err != nil {
 		return 0, err
@@ -48,7 +49,7 @@ func (a *Assoc) RemoveLocalAddr(now Time, addr netip.AddrPort) (uint32, error) {
 // ReplaceLocalAddr is AddLocalAddr, SetPeerPrimary and RemoveLocalAddr in one
 // step. It works even if the old address is our only one and does not any more
 // (RFC 5061, Section 5.3.2).
-func (a *Assoc) ReplaceLocalAddr(now Time, from, to netip.AddrPort) (uint32, error) {
+func (a *Assoc) ReplaceLocalAddr(now clock.Time, from, to netip.AddrPort) (uint32, error) {
 	from, to = unmap(from), unmap(to)
 	if err := a.checkAdd(to); err != nil {
 		return 0, err
@@ -62,7 +63,7 @@ func (a *Assoc) ReplaceLocalAddr(now Time, from, to netip.AddrPort) (uint32, err
 
 // SetPeerPrimary asks the peer to send to an address of ours (RFC 5061, Section
 // 4.2.4), which for an unspecified one is the source of the packet.
-func (a *Assoc) SetPeerPrimary(now Time, addr netip.AddrPort) (uint32, error) {
+func (a *Assoc) SetPeerPrimary(now clock.Time, addr netip.AddrPort) (uint32, error) {
 	addr = unmap(addr)
 	if err := a.checkChange(a.asc.noPrimary); err != nil {
 		return 0, err
@@ -148,7 +149,7 @@ func (a *Assoc) count(kind wire.ParamType) int {
 }
 
 // change queues changes that belong together.
-func (a *Assoc) change(now Time, ops ...asconfOp) uint32 {
+func (a *Assoc) change(now clock.Time, ops ...asconfOp) uint32 {
 	r := &asconfReq{id: a.reqs.next(), left: len(ops)}
 	for _, op := range ops {
 		op.req = r

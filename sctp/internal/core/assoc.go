@@ -4,6 +4,9 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
 // Errors of associations.
@@ -81,9 +84,9 @@ type Assoc struct {
 	state   State
 	err     error
 
-	port  uint16 // SCTP port here
-	tag   uint32 // local verification tag
-	tsn   TSN    // our initial TSN
+	port  uint16  // SCTP port here
+	tag   uint32  // local verification tag
+	tsn   seq.TSN // our initial TSN
 	local []netip.AddrPort
 	peer  peerInfo
 
@@ -94,7 +97,7 @@ type Assoc struct {
 	failed   int // where an error was counted last
 	errors   int // association error counter (RFC 9260, Section 8.1)
 	// chargedAt is when a heartbeat was last counted there, with HBRetry.
-	chargedAt Time
+	chargedAt clock.Time
 
 	timers     timers
 	hs         handshake
@@ -118,7 +121,7 @@ type Assoc struct {
 	// of a packet would go into waiting for it.
 	first struct {
 		path  [1]path
-		timer [1][numPathTimers]Time
+		timer [1][numPathTimers]clock.Time
 		cubic cubic
 		q     SendQueue
 		sb    Scoreboard
@@ -136,7 +139,7 @@ type counters struct {
 // NewClient returns an association in COOKIE-WAIT; PollTransmit yields its INIT
 // (RFC 9260, Section 5.1, A). It copies what it needs of cfg and p; cfg may be
 // nil.
-func NewClient(cfg *Config, now Time, p ClientParams) (*Assoc, error) {
+func NewClient(cfg *Config, now clock.Time, p ClientParams) (*Assoc, error) {
 	a := new(Assoc)
 	if err := a.InitClient(cfg, now, p); err != nil {
 		return nil, err
@@ -145,12 +148,12 @@ func NewClient(cfg *Config, now Time, p ClientParams) (*Assoc, error) {
 }
 
 // InitClient is NewClient in place, in an Assoc that is all zero.
-func (a *Assoc) InitClient(cfg *Config, now Time, p ClientParams) error {
+func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 	if p.LocalPort == 0 || p.PeerPort == 0 || p.Tag == 0 || len(p.Peer) == 0 {
 		return ErrParams
 	}
 	a.init(cfg, p.LocalPort, p.Local, p.Seed, p.Cookies)
-	a.tag, a.tsn = p.Tag, TSN(a.rng.uint64())
+	a.tag, a.tsn = p.Tag, seq.TSN(a.rng.uint64())
 	a.peer.port = p.PeerPort
 	a.initAuth(a.rng.seed())
 	for _, r := range p.Peer[:min(len(p.Peer), MaxPeerAddrs)] {
@@ -185,7 +188,7 @@ func (a *Assoc) init(cfg *Config, port uint16, local []netip.AddrPort, seed [32]
 // newFromCookie returns the association that a valid cookie describes. The
 // packet p with the COOKIE ECHO is still to be handled: it is case D of Table
 // 12 then.
-func newFromCookie(cfg *Config, now Time, s *cookieState, p *Packet, l *Listener) *Assoc {
+func newFromCookie(cfg *Config, now clock.Time, s *cookieState, p *Packet, l *Listener) *Assoc {
 	local := l.p.Local
 	if s.single {
 		// A packet from an address that the peer does not know would not be ours to it.
@@ -231,7 +234,7 @@ func (a *Assoc) fromCookie(s *cookieState) {
 }
 
 // openStreams prepares both directions once the peer's parameters are known.
-func (a *Assoc) openStreams(out, in int, peerTSN TSN, rwnd uint32) {
+func (a *Assoc) openStreams(out, in int, peerTSN seq.TSN, rwnd uint32) {
 	a.rx.open(&a.cfg, in, peerTSN, a.peer.features.has(featIData), a.rng.uint64())
 	a.openPeer(out, rwnd)
 	a.openReconfig(peerTSN)

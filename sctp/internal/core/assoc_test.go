@@ -3,6 +3,8 @@ package core
 import (
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 func TestTransferBothWays(t *testing.T) {
@@ -27,7 +29,7 @@ func TestLargeMessage(t *testing.T) {
 	p.a.send(0, 3<<20)
 	p.drive()
 	p.wantDelivered()
-	if got := p.now; got > Time(30*time.Second) {
+	if got := p.now; got > clock.Time(30*time.Second) {
 		t.Errorf("3 MiB took until %v", time.Duration(got))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -174,7 +175,7 @@ func TestCookieHoldsNoKeys(t *testing.T) {
 		wire.SetChecksum(pkt)
 		p := &Packet{Data: pkt}
 		p.Local, p.Remote = addrPort("10.0.0.1:9899"), addrPort("10.0.0.2:9899")
-		return l.HandlePacket(Time(time.Hour), p, nil).Reply
+		return l.HandlePacket(clock.Time(time.Hour), p, nil).Reply
 	}
 	one, other := answer("open sesame"), answer("another secret")
 	if len(one) == 0 || !bytes.Equal(one, other) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
@@ -12,7 +13,7 @@ import (
 // as a driver's, slabs, and a clock that ticks a microsecond per batch.
 type pump struct {
 	a, z *Assoc
-	now  Time
+	now  clock.Time
 	pool slab.Pool
 	buf  []byte
 	dst  []byte

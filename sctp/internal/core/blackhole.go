@@ -1,5 +1,10 @@
 package core
 
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
+
 // holeLosses is how many times in a row retransmissions in large packets must
 // get lost, with nothing in large packets being acknowledged, for the path to
 // count as a black hole for them.
@@ -7,17 +12,17 @@ const holeLosses = 2
 
 // sizeWatch watches the fate of large packets on one path.
 type sizeWatch struct {
-	mtu   int  // the size of the largest packet
-	slack int  // how much longer than a size that is not in question packets may be
-	lost  int  // losses in a row
-	began Time // of the first of them
-	since Time // of the last loss that was counted
+	mtu   int        // the size of the largest packet
+	slack int        // how much longer than a size that is not in question packets may be
+	lost  int        // losses in a row
+	began clock.Time // of the first of them
+	since clock.Time // of the last loss that was counted
 
 	// A chunk that is acknowledged proves that the path takes packets of the size that it
 	// came in. wanted is the least size to be proven; chunk is in a packet of size bytes,
 	// 0 if no packet is waited for; shown is what an acknowledgement has proven.
 	wanted, size, shown int
-	chunk               TSN
+	chunk               seq.TSN
 }
 
 // watchSizes has the scoreboard watch packets on a path that are up to mtu bytes long:
@@ -29,7 +34,7 @@ func (s *Scoreboard) watchSizes(path, mtu, slack, wanted int) {
 
 // noteSize remembers whether a chunk that was just sent is, wholly or in part,
 // what makes its packet large; space is what the packet had left before it.
-func (s *Scoreboard) noteSize(t TSN, r *record, f *pathFlight, space int) {
+func (s *Scoreboard) noteSize(t seq.TSN, r *record, f *pathFlight, space int) {
 	r.state &^= recBig
 	w := &f.size
 	left := space - s.chunkSize(r)
@@ -44,7 +49,7 @@ func (s *Scoreboard) noteSize(t TSN, r *record, f *pathFlight, space int) {
 }
 
 // bigAcked notes that chunks from lo to hi in large packets were acknowledged.
-func (w *sizeWatch) bigAcked(lo, hi TSN) {
+func (w *sizeWatch) bigAcked(lo, hi seq.TSN) {
 	w.lost = 0
 	if w.size > 0 && lo.LessEq(w.chunk) && w.chunk.LessEq(hi) {
 		w.shown, w.size = max(w.shown, w.size), 0
@@ -54,7 +59,7 @@ func (w *sizeWatch) bigAcked(lo, hi TSN) {
 // bigLost counts the loss of a retransmission in a large packet. Those sent
 // before the last such loss was noticed do not count again: they may have been
 // lost together with it.
-func (w *sizeWatch) bigLost(now Time, t TSN, r *record) {
+func (w *sizeWatch) bigLost(now clock.Time, t seq.TSN, r *record) {
 	if w.size > 0 && w.chunk == t {
 		w.size = 0 // another transmission may be what is acknowledged
 	}
@@ -79,7 +84,7 @@ func (s *Scoreboard) blackHole(path int) bool {
 
 // checkSizes acts upon what became of large packets: it lets go of path MTUs that do not
 // work any more, and takes note of sizes that do.
-func (a *Assoc) checkSizes(now Time) {
+func (a *Assoc) checkSizes(now clock.Time) {
 	for i := range a.paths {
 		w := &a.tx.sb.paths[i].size
 		if a.paths[i].gone {
@@ -99,7 +104,7 @@ func (a *Assoc) checkSizes(now Time) {
 // suspectHole is called when path i lost large packets several times in a row. If nothing
 // has come back by it meanwhile, the path may be at fault rather than the size: a
 // heartbeat, which is short, is to tell.
-func (a *Assoc) suspectHole(now Time, i int) {
+func (a *Assoc) suspectHole(now clock.Time, i int) {
 	p := &a.paths[i]
 	if p.aliveAt > a.tx.sb.paths[i].size.began {
 		a.blackHole(now, i)

@@ -1,5 +1,10 @@
 package core
 
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
+
 // Who sends a long message lends it: its packets are built straight from the caller's
 // bytes, in memory that is kept until they are acknowledged, and what is sent again is
 // read there. Only what has not become a packet by the time that the caller wants its
@@ -13,7 +18,7 @@ package core
 type rtxCopy struct {
 	mem   []byte
 	owner Owner // is released when all TSNs below hi are acknowledged
-	hi    TSN
+	hi    seq.TSN
 }
 
 // images are the trains in memory that is kept, in the order of their TSNs.
@@ -117,7 +122,7 @@ func (a *Assoc) CanBorrow() bool {
 // empty and at its beginning. If kept is set nobody but the association uses the memory
 // until owner, which is not nil, is released. CanBorrow has held since the association was
 // used last.
-func (a *Assoc) PollTransmitRetained(now Time, buf []byte, maxSegs int, owner Owner) (out []byte, tx Transmit, ok, kept bool) {
+func (a *Assoc) PollTransmitRetained(now clock.Time, buf []byte, maxSegs int, owner Owner) (out []byte, tx Transmit, ok, kept bool) {
 	s := a.tx.sb
 	s.rtxCopies.begin(buf[:cap(buf)], owner)
 	next := s.next
@@ -131,7 +136,7 @@ func (a *Assoc) PollTransmitRetained(now Time, buf []byte, maxSegs int, owner Ow
 }
 
 // pollRetained is PollTransmit while an image is open.
-func (a *Assoc) pollRetained(now Time, buf []byte, maxSegs int) ([]byte, Transmit, bool) {
+func (a *Assoc) pollRetained(now clock.Time, buf []byte, maxSegs int) ([]byte, Transmit, bool) {
 	g := &a.tx.sb.gather
 	g.deferCopy = true
 	out, tx, ok := a.PollTransmit(now, buf, maxSegs)
@@ -157,7 +162,7 @@ func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, Owner)) {
 
 // resume goes on with the train that is open. It reports false if that has to leave as
 // it is.
-func (a *Assoc) resumeBatch(now Time) (buf []byte, tx Transmit, more bool) {
+func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool) {
 	t := &a.tx
 	o := t.openBatch
 	buf, tx = t.sb.rtxCopies.last().mem[:o.n], o.tx

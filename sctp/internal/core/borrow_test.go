@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -161,7 +163,7 @@ func TestBorrowedMessages(t *testing.T) {
 		for range 120 {
 			m := &Message{SID: uint16(l.rng.IntN(3)), Unordered: l.rng.IntN(4) == 0, Immediate: l.rng.IntN(4) == 0}
 			if l.rng.IntN(12) == 0 {
-				m.SID, m.Lifetime = 5, 1+Time(l.rng.IntN(int(ms)))
+				m.SID, m.Lifetime = 5, 1+clock.Time(l.rng.IntN(int(ms)))
 			}
 			if l.rng.IntN(3) == 0 {
 				m.Header = make([]byte, 1+l.rng.IntN(MaxHeader))
@@ -494,7 +496,7 @@ func TestProbeSendsOpenBatch(t *testing.T) {
 	a := l.assoc
 	a.tx.sb.paths[0].rack.probeOut = true // an earlier one is unanswered
 	at, probes := a.NextTimeout(), a.tx.sb.Stats().Probes
-	if at == 0 || at > p.now+Time(100*time.Millisecond) {
+	if at == 0 || at > p.now+clock.Time(100*time.Millisecond) {
 		t.Fatalf("no probe is due: %v", at)
 	}
 	p.now = at
@@ -562,13 +564,13 @@ func TestRtxCopyNumbersWrap(t *testing.T) {
 		x.begin(mem, &retainedMem{mem: mem})
 		refs = append(refs, held{x.ref(1), byte(i)})
 		x.open = false
-		x.last().hi = TSN(100 + i + 1)
+		x.last().hi = seq.TSN(100 + i + 1)
 		if i%7 == 0 {
 			x.begin(mem, &retainedMem{mem: mem})
 			x.drop()
 		}
 		if n := i % 300; n == 299 { // all but the last few
-			s.base = TSN(100 + i - 3)
+			s.base = seq.TSN(100 + i - 3)
 			s.releaseRtxCopies(false)
 			refs = refs[len(refs)-4:]
 			if len(x.list)-x.head != 4 {

@@ -1,9 +1,14 @@
 package core
 
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
+
 // ackBulk does what ackCum does for the chunks from the cumulative TSN ack point on that
 // are of one message and left at once, none of them for the second time, up to cum. It
 // returns how many there are; 0 if ackCum has to look at the next one by itself.
-func (s *Scoreboard) ackBulk(now Time, cum TSN) int {
+func (s *Scoreboard) ackBulk(now clock.Time, cum seq.TSN) int {
 	t := s.base
 	first := s.rec(t)
 	f := &s.paths[first.path]
@@ -13,8 +18,8 @@ func (s *Scoreboard) ackBulk(now Time, cum TSN) int {
 		return 0
 	}
 	n, last := 1, first
-	for t+TSN(n) != cum+1 && last.next == t+TSN(n) {
-		r := s.rec(t + TSN(n))
+	for t+seq.TSN(n) != cum+1 && last.next == t+seq.TSN(n) {
+		r := s.rec(t + seq.TSN(n))
 		if r.msg != first.msg || r.sent != first.sent || r.size != first.size || r.tx != 1 || r.state != first.state || r.path != first.path {
 			break
 		}
@@ -24,7 +29,7 @@ func (s *Scoreboard) ackBulk(now Time, cum TSN) int {
 	if n == 1 {
 		return 0
 	}
-	end := t + TSN(n-1)
+	end := t + seq.TSN(n-1)
 	m, size, chunks, sent := first.msg, n*int(first.size), n*s.chunkSize(first), first.sent
 
 	// As in acked.
@@ -43,8 +48,8 @@ func (s *Scoreboard) ackBulk(now Time, cum TSN) int {
 
 	// As in leave.
 	next := last.next
-	for i := range TSN(n) {
-		f.set.remove(t + i)
+	for i := range seq.TSN(n) {
+		f.set.Remove(t + i)
 		s.rec(t + i).msg = nil
 	}
 	f.bytes -= chunks
@@ -53,7 +58,7 @@ func (s *Scoreboard) ackBulk(now Time, cum TSN) int {
 	if k.n -= n; k.n > 0 {
 		k.head = next
 	}
-	s.base += TSN(n)
+	s.base += seq.TSN(n)
 	s.rec(end + 4).msg.prefetch() // as in ackCum
 	s.q.unrefBulk(m, size, n)
 	return n
@@ -61,7 +66,7 @@ func (s *Scoreboard) ackBulk(now Time, cum TSN) int {
 
 // onAckedBulk is onAcked for n chunks, of which end is the last, that were sent at once, first
 // and last, and are acknowledged in the order of their TSNs.
-func (k *rack) onAckedBulk(now Time, end TSN, sent Time, n int) {
+func (k *rack) onAckedBulk(now clock.Time, end seq.TSN, sent clock.Time, n int) {
 	rtt := max(now-sent, 1)
 	k.sampleRTT(now, rtt)
 	for range n - 1 {

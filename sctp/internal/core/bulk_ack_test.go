@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"pgregory.net/rapid"
 )
 
@@ -11,7 +13,7 @@ import (
 // one, whatever comes between.
 func TestChunksAreAcknowledgedAtOnceAsOneByOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		config := ScoreboardConfig{TSN: TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30, Paths: 2, RACK: true}
+		config := ScoreboardConfig{TSN: seq.TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30, Paths: 2, RACK: true}
 		var q [2]*SendQueue
 		var sb [2]*Scoreboard
 		for i := range sb {
@@ -22,13 +24,13 @@ func TestChunksAreAcknowledgedAtOnceAsOneByOne(t *testing.T) {
 		sb[1].slowPath = true
 		now := second
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			now += Time(rapid.IntRange(0, 40).Draw(t, "dt")) * ms
+			now += clock.Time(rapid.IntRange(0, 40).Draw(t, "dt")) * ms
 			var did [2]string
 			op := rapid.SampledFrom([]string{"send", "send", "sack", "sack", "sack", "rtx", "t3", "loss"}).Draw(t, "op")
 			path, n := rapid.IntRange(0, 1).Draw(t, "path"), rapid.IntRange(1, 30).Draw(t, "n")
 			size := rapid.IntRange(1, 5000).Draw(t, "size")
-			cum := sb[0].CumTSN() + TSN(rapid.IntRange(0, sb[0].Outstanding()).Draw(t, "cum"))
-			var gaps []TSN
+			cum := sb[0].CumTSN() + seq.TSN(rapid.IntRange(0, sb[0].Outstanding()).Draw(t, "cum"))
+			var gaps []seq.TSN
 			if rapid.Bool().Draw(t, "gaps") {
 				for x := cum + 2; x.Less(sb[0].NextTSN()); x++ {
 					if rapid.IntRange(0, 2).Draw(t, "gap") == 0 {
@@ -65,7 +67,7 @@ func TestChunksAreAcknowledgedAtOnceAsOneByOne(t *testing.T) {
 					if f.rack.n == 0 {
 						f.rack.head, f.rack.tail = 0, 0 // which mean nothing
 					}
-					did[i] += fmt.Sprintf("\n%d %d %d %d %+v %+v", f.bytes, f.count, f.set.len(), f.rttMark, f.size, f.rack)
+					did[i] += fmt.Sprintf("\n%d %d %d %d %+v %+v", f.bytes, f.count, f.set.Len(), f.rttMark, f.size, f.rack)
 				}
 				for x := s.base; x != s.next; x++ {
 					did[i] += fmt.Sprintf("\n%d %d %d", x, s.rec(x).state, s.rec(x).tx)

@@ -3,6 +3,8 @@ package core
 import (
 	"encoding/binary"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -19,7 +21,7 @@ const (
 // being received, or the next of a series of unordered messages, as bulkData makes them:
 // in such packets there is little to look at. It returns how many they are; what follows
 // is for HandlePacket. b changes during the call, see wire.VerifyInPlace.
-func (a *Assoc) HandleInSequence(now Time, p *Packet, b []byte, size int) int {
+func (a *Assoc) HandleInSequence(now clock.Time, p *Packet, b []byte, size int) int {
 	over := wire.HeaderLen + a.tx.q.headerLen()
 	if size <= over || len(b) < size || a.cfg.slowPath {
 		return 0
@@ -47,10 +49,10 @@ func (a *Assoc) HandleInSequence(now Time, p *Packet, b []byte, size int) int {
 
 // inSequenceExpected reports whether all that HandlePacket looks at besides the data is as plain as it
 // can be.
-func (a *Assoc) inSequenceExpected(now Time, p *Packet, t wire.ChunkType) bool {
+func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) bool {
 	rx, in := &a.rx, &a.in
 	s := &rx.sack
-	if a.state != Established || a.tx.deferredSack.on || p.ECN == ECNCE || a.asc.pruned || a.auth.need.has(t) || rx.tsns.hasGaps() {
+	if a.state != Established || a.tx.deferredSack.on || p.ECN == ECNCE || a.asc.pruned || a.auth.need.has(t) || rx.tsns.HasGaps() {
 		return false
 	}
 	want := wire.ChunkData
@@ -90,7 +92,7 @@ func (x *inSequence) next(i int) (pkt []byte, ok bool) {
 	a := x.a
 	return pkt, binary.BigEndian.Uint32(pkt) == x.ports && binary.BigEndian.Uint32(pkt[4:]) == a.tag &&
 		binary.BigEndian.Uint32(pkt[wire.HeaderLen:]) == x.head &&
-		TSN(binary.BigEndian.Uint32(pkt[wire.HeaderLen+tsnInChunk:])) == a.rx.tsns.cumTSN()+1+TSN(i) &&
+		seq.TSN(binary.BigEndian.Uint32(pkt[wire.HeaderLen+tsnInChunk:])) == a.rx.tsns.CumTSN()+1+seq.TSN(i) &&
 		binary.BigEndian.Uint32(pkt[wire.HeaderLen+sidInChunk:]) == x.sid
 }
 
@@ -111,7 +113,7 @@ func (r *reassembly) roomForFragment() bool {
 func (x *inSequence) newFrag(pkt []byte, i int) *frag {
 	r := x.a.rx.reasm
 	f := r.mem.get(pkt[x.over:][:x.n], x.p.Buf)
-	f.tsn = x.a.rx.tsns.cumTSN() + 1 + TSN(i)
+	f.tsn = x.a.rx.tsns.CumTSN() + 1 + seq.TSN(i)
 	f.sid = uint16(x.sid >> 16)
 	r.hold(f)
 	return f
@@ -130,7 +132,7 @@ func (x *inSequence) nextFragments() (k int) {
 	if m.unordered != unordered || uint32(m.st.sid) != x.sid>>16 {
 		return 0
 	}
-	if !r.cfg.interleaved && (TSN(m.next) != a.rx.tsns.cumTSN()+1 || !unordered && x.sid&0xffff != m.num) {
+	if !r.cfg.interleaved && (seq.TSN(m.next) != a.rx.tsns.CumTSN()+1 || !unordered && x.sid&0xffff != m.num) {
 		return 0
 	}
 	for r.roomForFragment() {
@@ -197,13 +199,13 @@ func (x *inSequence) unfragmented() (k int) {
 }
 
 // countInSequence does what k packets entail besides, each with the next chunk, of n bytes.
-func (a *Assoc) countInSequence(now Time, k, n int) {
+func (a *Assoc) countInSequence(now clock.Time, k, n int) {
 	rx := &a.rx
 	a.stats.PacketsReceived += uint64(k)
 	a.shut.gotData = true
 	rx.chunks += uint64(k)
 	rx.bytes += uint64(k) * uint64(n)
-	rx.tsns.observeNext(k)
+	rx.tsns.ObserveNext(k)
 	rx.reasm.window.take(k * n)
 	s := &rx.sack
 	s.packets += k

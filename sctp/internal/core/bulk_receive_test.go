@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -114,7 +115,7 @@ func observed(a *Assoc) string {
 			streams++
 		}
 	}
-	return fmt.Sprint(a.state, a.stats, r.tsns.cumTSN(), r.tsns.highest(), r.tsns.duplicates(), r.sack, r.bytes, r.messages, r.chunks, r.dups,
+	return fmt.Sprint(a.state, a.stats, r.tsns.CumTSN(), r.tsns.Highest(), r.tsns.Duplicates(), r.sack, r.bytes, r.messages, r.chunks, r.dups,
 		r.reasm.frags, r.reasm.msgs, r.reasm.window, r.reasm.mem.pinned, a.ecn, a.shut.gotData, r.reasm.loose.n, r.reasm.numbered.n, r.reasm.open.n, streams)
 }
 
@@ -135,7 +136,7 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 		q.connect()
 		x, y := p.z.assoc, q.z.assoc
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := &trainMaker{rng: rng, idata: !cfg.NoInterleaving, tsn: uint32(x.rx.tsns.cumTSN()) + 1, zero: cfg.ZeroChecksum,
+		m := &trainMaker{rng: rng, idata: !cfg.NoInterleaving, tsn: uint32(x.rx.tsns.CumTSN()) + 1, zero: cfg.ZeroChecksum,
 			head: wire.Header{SrcPort: x.peer.port, DstPort: x.port, VTag: x.tag}}
 		now := p.now
 		var held [][]byte // that come late
@@ -201,11 +202,11 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 			}
 			switch rng.IntN(12) {
 			case 0:
-				now += Time(time.Second)
+				now += clock.Time(time.Second)
 			case 1:
-				now += Time(rng.IntN(200)) * ms
+				now += clock.Time(rng.IntN(200)) * ms
 			default:
-				now += Time(rng.IntN(1000)) * 1000
+				now += clock.Time(rng.IntN(1000)) * 1000
 			}
 			if x.state == Closed {
 				break
@@ -219,7 +220,7 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 
 // receiveBatch takes in the packets of a train as a driver does, those of one size
 // after another. It returns how many HandleInSequence took.
-func (a *Assoc) receiveBatch(now Time, pkt Packet, train [][]byte, p *pair) (taken int) {
+func (a *Assoc) receiveBatch(now clock.Time, pkt Packet, train [][]byte, p *pair) (taken int) {
 	for len(train) > 0 {
 		size, n := len(train[0]), 1
 		for n < len(train) && n < maxTrain && len(train[n]) == size {
@@ -275,7 +276,7 @@ func TestInSequenceBatchOfUnknownStreamMakesNoStream(t *testing.T) {
 		p := newPair(t, 1, &Config{Pieces: true})
 		p.connect()
 		a := p.z.assoc
-		m := &trainMaker{rng: rand.New(rand.NewPCG(1, 1)), idata: true, tsn: uint32(a.rx.tsns.cumTSN()) + 1,
+		m := &trainMaker{rng: rand.New(rand.NewPCG(1, 1)), idata: true, tsn: uint32(a.rx.tsns.CumTSN()) + 1,
 			head: wire.Header{SrcPort: a.peer.port, DstPort: a.port, VTag: a.tag}}
 		pkt := Packet{Tuple: Tuple{Local: p.z.local[0], Remote: p.a.local[0]}, Data: m.packet(500)}
 		if d := a.HandlePacket(p.now, &pkt); d != DropNone {

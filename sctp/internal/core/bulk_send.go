@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -22,7 +23,7 @@ const (
 // ends it, or by one message of a series that is not the last; room is what a packet may
 // need of b's capacity. Of such packets little more than two numbers and the data differ.
 // It returns how many there are, and appends nothing if nextData has to see what comes.
-func (a *Assoc) bulkData(now Time, b []byte, i int, header []byte, segSize, segs, room int) ([]byte, int) {
+func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize, segs, room int) ([]byte, int) {
 	t, p := &a.tx, &a.paths[i]
 	q, sb := t.q, t.sb
 	if t.cork == corkAll || a.cfg.Bundle || a.cfg.MaxBurst > 0 || p.single || len(a.paths) != 1 ||
@@ -73,7 +74,7 @@ type bulk struct {
 // middle returns the message or series that goes on next if what follows of it is next,
 // too, and nil if it is not plain that this is so: where the scheduler is asked in
 // between, only its stream has something to send.
-func (q *SendQueue) bulkSource(now Time) *outMsg {
+func (q *SendQueue) bulkSource(now clock.Time) *outMsg {
 	if q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
 		return nil
 	}
@@ -112,7 +113,7 @@ func (s *Scoreboard) bulkRoom(k, n int) int {
 
 // appendBulk appends packets, each of which has one chunk with the next x.n bytes of m,
 // or its next message of that length.
-func (s *Scoreboard) appendBulk(b []byte, now Time, path int, m *outMsg, x *bulk) []byte {
+func (s *Scoreboard) appendBulk(b []byte, now clock.Time, path int, m *outMsg, x *bulk) []byte {
 	f := &s.paths[path]
 	r, n, k := &f.rack, x.n, x.k
 	s.clock = now
@@ -172,7 +173,7 @@ func (s *Scoreboard) appendBulk(b []byte, now Time, path int, m *outMsg, x *bulk
 		body = body[part:]
 		rec.off, rec.fsn, rec.next = off, fsn, t+1
 		*s.rec(t) = rec
-		f.set.add(t)
+		f.set.Add(t)
 		rec.prev = t
 		if rec.rtxCopy != 0 {
 			rec.rtxCopy += uint32(front + part)

@@ -1,9 +1,11 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // Ack tells a [CongestionControl] what one SACK did to its path. All sizes are
 // bytes of chunks, headers and padding included (RFC 9260, Section 7.2).
 type Ack struct {
-	Now Time
+	Now clock.Time
 	// Acked is the size of the chunks that this SACK newly acknowledges, by
 	// cumulative TSN or gap block. Abandoned chunks never count (RFC 3758,
 	// Section 3.5, A2).
@@ -17,9 +19,9 @@ type Ack struct {
 	// InRecovery reports whether the path is in fast recovery.
 	InRecovery bool
 	// RTT is a sample valid under Karn's algorithm, or 0.
-	RTT Time
+	RTT clock.Time
 	// SRTT is the smoothed round-trip time, or 0.
-	SRTT Time
+	SRTT clock.Time
 }
 
 // CongestionControl keeps the congestion window of one path, in bytes. For a
@@ -30,19 +32,19 @@ type CongestionControl interface {
 	Name() string
 	// OnSent tells that n bytes went out, after which flight bytes are in
 	// flight.
-	OnSent(now Time, n, flight int)
+	OnSent(now clock.Time, n, flight int)
 	// OnAck takes the news of one SACK. It is called when a.Acked > 0.
 	OnAck(a Ack)
 	// OnLoss halves (or the like) the window: fast retransmit or RACK entered
 	// fast recovery. It is called once per recovery.
-	OnLoss(now Time)
+	OnLoss(now clock.Time)
 	// OnTimeout collapses the window to one packet: T3-rtx expired.
-	OnTimeout(now Time)
+	OnTimeout(now clock.Time)
 	// OnIdle decays the window before the first transmission after the path sent
 	// nothing for idle.
-	OnIdle(idle, rto Time)
+	OnIdle(idle, rto clock.Time)
 	// OnECN reacts to a congestion mark. It is called once per window of data.
-	OnECN(now Time)
+	OnECN(now clock.Time)
 	// Cwnd returns the congestion window.
 	Cwnd() int
 	// Ssthresh returns the slow start threshold.
@@ -121,13 +123,13 @@ func (c *CCConfig) initialWindow(mtu int) int {
 
 // usage watches whether the congestion window is being fully utilized.
 type usage struct {
-	fullAt Time // when it was used up last; 0 is never
-	sentAt Time // when something was sent last
+	fullAt clock.Time // when it was used up last; 0 is never
+	sentAt clock.Time // when something was sent last
 }
 
 // sent notes that flight bytes were in flight after a transmission. A sender
 // that has less than one packet of room left can use no more.
-func (u *usage) sent(now Time, flight, cwnd, mtu int) {
+func (u *usage) sent(now clock.Time, flight, cwnd, mtu int) {
 	u.sentAt = now
 	if flight+mtu > cwnd {
 		u.fullAt = now
@@ -147,7 +149,7 @@ func (u *usage) full(a *Ack) bool {
 // decayIdle is the rule of RFC 9260, Section 7.2.1 for a path that does not
 // send: "the cwnd of the transport address SHOULD be adjusted to
 // max(cwnd / 2, 4 * PMDCS) once per RTO". It never enlarges the window.
-func decayIdle(cwnd, mtu int, idle, rto Time) int {
+func decayIdle(cwnd, mtu int, idle, rto clock.Time) int {
 	if rto <= 0 {
 		return cwnd
 	}

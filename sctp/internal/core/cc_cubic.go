@@ -1,6 +1,10 @@
 package core
 
-import "math"
+import (
+	"math"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
 
 // Constants of CUBIC (RFC 9438, Sections 4.1 and 4.6; RFC 8312 has the same C
 // and β).
@@ -31,14 +35,14 @@ type cubic struct {
 	frac     float64
 	ssthresh int
 	wMax     float64
-	prior    float64 // cwnd_prior
-	k        float64 // seconds
-	est      float64 // W_est
-	epoch    Time    // start of this congestion avoidance stage; 0 before
+	prior    float64    // cwnd_prior
+	k        float64    // seconds
+	est      float64    // W_est
+	epoch    clock.Time // start of this congestion avoidance stage; 0 before
 	timedOut bool
 	spared   bool // a loss did not end slow start
 	full     bool // the window was used up, as of the last SACK
-	lastAck  Time
+	lastAck  clock.Time
 	usage    usage
 	hystart  hystart
 	queue    queueing
@@ -71,7 +75,7 @@ func (c *cubic) Reset() {
 	c.hystart.reset()
 }
 
-func (c *cubic) OnSent(now Time, _, flight int) { c.usage.sent(now, flight, c.cwnd, c.mtu) }
+func (c *cubic) OnSent(now clock.Time, _, flight int) { c.usage.sent(now, flight, c.cwnd, c.mtu) }
 
 func (c *cubic) OnAck(a Ack) {
 	c.full = c.usage.full(&a)
@@ -151,7 +155,7 @@ func (c *cubic) set(w float64) {
 // some milliseconds earlier, and CUBIC takes minutes to make up for that: each goes
 // back to its share of the line, from where all grow alike. The first loss of a small
 // flow, last, which came while others filled the queue, does not end its slow start.
-func (c *cubic) OnLoss(now Time) {
+func (c *cubic) OnLoss(now clock.Time) {
 	slow, random := c.cwnd < c.ssthresh, c.queue.random(c.cwnd, c.mtu)
 	line := 0
 	if slow && !random && c.full {
@@ -213,7 +217,7 @@ func (c *cubic) reduceBy(beta float64) {
 
 // OnTimeout is Section 4.8. Where nothing has come since the timeout before, "the value of
 // ssthresh is held constant" (RFC 5681, Section 3.1).
-func (c *cubic) OnTimeout(Time) {
+func (c *cubic) OnTimeout(clock.Time) {
 	if !c.timedOut || c.cwnd > c.mtu {
 		c.reduceBy(cubicBeta)
 	}
@@ -221,9 +225,9 @@ func (c *cubic) OnTimeout(Time) {
 	c.usage = usage{}
 }
 
-func (c *cubic) OnECN(Time) { c.reduceBy(cubicBeta); c.cwnd = c.ssthresh }
+func (c *cubic) OnECN(clock.Time) { c.reduceBy(cubicBeta); c.cwnd = c.ssthresh }
 
-func (c *cubic) OnIdle(idle, rto Time) {
+func (c *cubic) OnIdle(idle, rto clock.Time) {
 	if rto <= 0 || idle < rto {
 		return
 	}

@@ -1,13 +1,15 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // Constants of HyStart++ (RFC 9406, Section 4.3).
 const (
-	hystartMinThresh Time = 4_000_000
-	hystartMaxThresh Time = 16_000_000
-	hystartDivisor        = 8
-	hystartSamples        = 8
-	hystartGrowth         = 4 // CSS_GROWTH_DIVISOR
-	hystartRounds         = 5 // CSS_ROUNDS
+	hystartMinThresh clock.Time = 4_000_000
+	hystartMaxThresh clock.Time = 16_000_000
+	hystartDivisor              = 8
+	hystartSamples              = 8
+	hystartGrowth               = 4 // CSS_GROWTH_DIVISOR
+	hystartRounds               = 5 // CSS_ROUNDS
 )
 
 // hystart ends the initial slow start when round-trip times rise (HyStart++, RFC
@@ -22,11 +24,11 @@ const (
 // many seconds: CUBIC takes that long to make up for it.
 type hystart struct {
 	left      int // bytes to be acknowledged in this round
-	lastMin   Time
-	curMin    Time
+	lastMin   clock.Time
+	curMin    clock.Time
 	samples   int
 	css       bool
-	cssBase   Time
+	cssBase   clock.Time
 	cssRounds int
 	window    int // the congestion window when css began
 	done      bool

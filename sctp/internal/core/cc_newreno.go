@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // newReno is the congestion control of RFC 9260, Section 7.2.
 type newReno struct {
 	cfg      CCConfig
@@ -27,7 +29,7 @@ func (r *newReno) Reset() {
 	r.usage = usage{}
 }
 
-func (r *newReno) OnSent(now Time, _, flight int) { r.usage.sent(now, flight, r.cwnd, r.mtu) }
+func (r *newReno) OnSent(now clock.Time, _, flight int) { r.usage.sent(now, flight, r.cwnd, r.mtu) }
 
 func (r *newReno) OnAck(a Ack) {
 	full := r.usage.full(&a)
@@ -62,23 +64,23 @@ func (r *newReno) grow(n int) { r.cwnd = min(r.cwnd+n, r.cfg.MaxWindow) }
 
 // OnLoss is Section 7.2.3: "ssthresh = max(cwnd / 2, 4 * PMDCS), cwnd = ssthresh,
 // partial_bytes_acked = 0".
-func (r *newReno) OnLoss(Time) {
+func (r *newReno) OnLoss(clock.Time) {
 	r.ssthresh = max(r.cwnd/2, 4*r.mtu)
 	r.cwnd, r.pba = r.ssthresh, 0
 }
 
 // OnTimeout is Section 7.2.3: "ssthresh = max(cwnd / 2, 4 * PMDCS), cwnd = PMDCS,
 // partial_bytes_acked = 0".
-func (r *newReno) OnTimeout(Time) {
+func (r *newReno) OnTimeout(clock.Time) {
 	r.ssthresh = max(r.cwnd/2, 4*r.mtu)
 	r.cwnd, r.pba = r.mtu, 0
 	r.usage = usage{}
 }
 
 // OnECN treats a mark like a lost packet (RFC 4960, Appendix A).
-func (r *newReno) OnECN(now Time) { r.OnLoss(now) }
+func (r *newReno) OnECN(now clock.Time) { r.OnLoss(now) }
 
-func (r *newReno) OnIdle(idle, rto Time) {
+func (r *newReno) OnIdle(idle, rto clock.Time) {
 	if rto <= 0 || idle < rto {
 		return
 	}

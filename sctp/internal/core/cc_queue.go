@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 const (
 	// lossBeta is what a random loss leaves of the window, and shortBeta on a path as
 	// short as scatterPath: there a window of a few dozen packets must last until a
@@ -12,7 +14,7 @@ const (
 	queueShare   = 16
 	// queueMemory bounds how old the round-trip time is that stands for an empty
 	// queue: the route may change.
-	queueMemory Time = 30_000_000_000
+	queueMemory clock.Time = 30_000_000_000
 )
 
 // queueing tells, from round-trip times, whether packets of a path wait in a
@@ -20,13 +22,13 @@ const (
 // Transmission Over Wireless Access Networks", 2003): the window is W = rate x RTT,
 // of which rate x base is on the line and the rest in the queue.
 type queueing struct {
-	least [2]Time  // of this part of queueMemory and the one before; 0: none
-	since Time     // when this part began
-	round [2]Time  // least of this round trip and of the one before
-	ends  Time     // when this round trip is over
-	began Time     // when it began
-	acked int      // bytes acknowledged in it
-	rate  [2]int64 // bytes per second acknowledged in the two round trips before
+	least [2]clock.Time // of this part of queueMemory and the one before; 0: none
+	since clock.Time    // when this part began
+	round [2]clock.Time // least of this round trip and of the one before
+	ends  clock.Time    // when this round trip is over
+	began clock.Time    // when it began
+	acked int           // bytes acknowledged in it
+	rate  [2]int64      // bytes per second acknowledged in the two round trips before
 	lost  scatter
 }
 
@@ -36,7 +38,7 @@ func (q *queueing) onAck(a *Ack) {
 		return
 	}
 	if age := a.Now - q.since; age >= queueMemory/2 {
-		q.least = [2]Time{0, q.least[0]}
+		q.least = [2]clock.Time{0, q.least[0]}
 		if age >= queueMemory {
 			q.least[1] = 0
 		}
@@ -47,7 +49,7 @@ func (q *queueing) onAck(a *Ack) {
 	}
 	q.lost.onAck(a.Now, a.RTT, a.Acked)
 	if a.Now >= q.ends {
-		q.round = [2]Time{0, q.round[0]}
+		q.round = [2]clock.Time{0, q.round[0]}
 		q.ends = a.Now + a.RTT
 		if d := a.Now - q.began; q.began != 0 && d > 0 {
 			q.rate = [2]int64{perSecond(q.acked, d), q.rate[0]}
@@ -93,7 +95,7 @@ func (q *queueing) none(cwnd, mtu int) bool {
 // the queue: the rate at which packets were acknowledged times the round-trip time
 // with an empty queue. It is 0 if that is not known, and where the queue is too short
 // to tell it from what else takes time.
-func (q *queueing) line(now Time) int {
+func (q *queueing) line(now clock.Time) int {
 	base, rtt := q.times()
 	if q.rate[1] == 0 || rtt-base < hystartMinThresh {
 		return 0
@@ -106,11 +108,11 @@ func (q *queueing) line(now Time) int {
 }
 
 // perSecond returns the rate of n bytes in d.
-func perSecond(n int, d Time) int64 { return int64(n) * 1_000_000 / max(int64(d)/1000, 1) }
+func perSecond(n int, d clock.Time) int64 { return int64(n) * 1_000_000 / max(int64(d)/1000, 1) }
 
 // times returns the round-trip time with an empty queue, and that of the last two
 // round trips; 0 where that is not known.
-func (q *queueing) times() (base, now Time) {
+func (q *queueing) times() (base, now clock.Time) {
 	base = q.least[0]
 	if o := q.least[1]; o != 0 && o < base {
 		base = o

@@ -1,10 +1,14 @@
 package core
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
 
 // rounds has a window acknowledged for so many round trips of the given time,
 // without growth: the application is what limits the sender.
-func (h *ccTest) rounds(n int, rtt Time) {
+func (h *ccTest) rounds(n int, rtt clock.Time) {
 	for range n {
 		h.now += rtt
 		for range 4 {
@@ -15,10 +19,10 @@ func (h *ccTest) rounds(n int, rtt Time) {
 
 // held has a window acknowledged in a round trip, n bytes for each of its packets, without
 // growth: the path is in recovery. The window is used up if full says so.
-func (h *ccTest) held(rtt Time, n int, full bool) {
+func (h *ccTest) held(rtt clock.Time, n int, full bool) {
 	w := h.cc.Cwnd()
 	for range w / ccMTU {
-		h.now += rtt / Time(w/ccMTU)
+		h.now += rtt / clock.Time(w/ccMTU)
 		if full {
 			h.cc.OnSent(h.now, ccMTU, w)
 		}
@@ -73,7 +77,7 @@ func TestCubicLeavesSlowStartForItsShareOfTheLine(t *testing.T) {
 	const window = 100 * ccMTU
 	for _, tt := range []struct {
 		name      string
-		base, rtt Time
+		base, rtt clock.Time
 		full      bool
 		want      int
 	}{

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 const (
 	// scatterTimes is how many round-trip times are kept; each is the middle one of
 	// three, so that a single late wake-up is nothing. From scatterFew on losses are
@@ -27,7 +29,7 @@ const (
 	// Where no time of scatterSpan is shorter than scatterQueue times that of the path
 	// with an empty queue, the queue is always long, and losses are its own wherever
 	// they fall.
-	scatterSpan  = Time(40_000_000)
+	scatterSpan  = clock.Time(40_000_000)
 	scatterQueue = 3
 )
 
@@ -39,19 +41,19 @@ const (
 type scatter struct {
 	times  [scatterTimes]uint32 // microseconds
 	n      int                  // how many were kept; the next is n % scatterTimes
-	last   [3]Time              // round-trip times
+	last   [3]clock.Time        // round-trip times
 	due    int                  // bytes to acknowledge until the next is kept
 	vary   int                  // what they are more than half of scatterBytes
 	place  float64              // mean of losses
 	losses int                  // that it is of, up to scatterMemory
-	span   [2]Time              // least of this half of scatterSpan and the one before; 0: none
-	since  Time                 // when this half began
+	span   [2]clock.Time        // least of this half of scatterSpan and the one before; 0: none
+	since  clock.Time           // when this half began
 }
 
 // onAck takes in a round-trip time, and how many bytes were acknowledged with it.
-func (s *scatter) onAck(now, rtt Time, acked int) {
+func (s *scatter) onAck(now, rtt clock.Time, acked int) {
 	if age := now - s.since; age >= scatterSpan/2 {
-		s.span = [2]Time{0, s.span[0]}
+		s.span = [2]clock.Time{0, s.span[0]}
 		if age >= scatterSpan {
 			s.span[1] = 0
 		}
@@ -101,7 +103,7 @@ func (s *scatter) onLoss() {
 
 // even reports whether losses are random, on a path whose round-trip time with an
 // empty queue is base. It is false where nothing is known.
-func (s *scatter) even(base Time) bool {
+func (s *scatter) even(base clock.Time) bool {
 	if s.losses == 0 || base > scatterPath {
 		return false
 	}

@@ -3,6 +3,8 @@ package core
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // On a short path where round-trip times scatter, a loss takes little of the window
@@ -10,25 +12,25 @@ import (
 // if the queue is never short, and on a longer path.
 func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 	const window = 100_000
-	noise := func(r *rand.Rand) Time { return 100_000 + Time(r.ExpFloat64()*200_000) }
+	noise := func(r *rand.Rand) clock.Time { return 100_000 + clock.Time(r.ExpFloat64()*200_000) }
 	for _, tt := range []struct {
 		name string
-		rtt  func(r *rand.Rand) Time // of a moment without a loss
-		lost func(r *rand.Rand) Time // and with one
-		base Time
+		rtt  func(r *rand.Rand) clock.Time // of a moment without a loss
+		lost func(r *rand.Rand) clock.Time // and with one
+		base clock.Time
 		want float64
 	}{
 		{"random", noise, noise, 80_000, shortBeta},
-		{"at the longest", noise, func(r *rand.Rand) Time { return 300_000 + noise(r) }, 80_000, cubicBeta},
-		{"longer path", func(r *rand.Rand) Time { return 2*ms + noise(r) }, func(r *rand.Rand) Time { return 2*ms + noise(r) }, 2 * ms, cubicBeta},
-		{"full queue", func(r *rand.Rand) Time { return 200_000 + noise(r) }, func(r *rand.Rand) Time { return 200_000 + noise(r) }, 80_000, cubicBeta},
+		{"at the longest", noise, func(r *rand.Rand) clock.Time { return 300_000 + noise(r) }, 80_000, cubicBeta},
+		{"longer path", func(r *rand.Rand) clock.Time { return 2*ms + noise(r) }, func(r *rand.Rand) clock.Time { return 2*ms + noise(r) }, 2 * ms, cubicBeta},
+		{"full queue", func(r *rand.Rand) clock.Time { return 200_000 + noise(r) }, func(r *rand.Rand) clock.Time { return 200_000 + noise(r) }, 80_000, cubicBeta},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 1))
 			var mild, all int
 			c := newCubic(CCConfig{InitialPackets: window / ccMTU}.withDefaults(), ccMTU)
 			now := second
-			ack := func(rtt Time) {
+			ack := func(rtt clock.Time) {
 				now += rtt
 				c.OnAck(Ack{Now: now, Acked: ccMTU, FlightBefore: 2 * ccMTU, Flight: ccMTU, CumAdvanced: true, RTT: rtt, SRTT: rtt})
 			}
@@ -65,7 +67,7 @@ func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 func TestCubicWaitsForLossesToTell(t *testing.T) {
 	var s scatter
 	now := second
-	feed := func(n int, rtt Time) {
+	feed := func(n int, rtt clock.Time) {
 		for range n {
 			now += ms
 			s.onAck(now, rtt, 2*scatterBytes)

@@ -1,14 +1,18 @@
 package core
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
 
 // ccTest drives a congestion control one verb per step, on a path of 100 ms.
 type ccTest struct {
 	t      *testing.T
 	cc     CongestionControl
-	now    Time
+	now    clock.Time
 	flight int
-	rtt    Time // what each round takes
+	rtt    clock.Time // what each round takes
 }
 
 const (
@@ -268,7 +272,7 @@ func TestCubicSparesSmallFlows(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		packets int
-		queue   Time
+		queue   clock.Time
 		losses  int
 		want    bool
 	}{
@@ -397,7 +401,7 @@ func TestCubicIdleTimeDoesNotCount(t *testing.T) {
 // HyStart++ (RFC 9406): slow start ends without a loss once round-trip times
 // rise.
 func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
-	run := func(rise Time) int {
+	run := func(rise clock.Time) int {
 		h := newCCTest(t, CCConfig{InitialPackets: 32})
 		for i := range 12 {
 			if i > 2 {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -256,7 +257,7 @@ func TestExpiredCookieOfExistingAssociation(t *testing.T) {
 	wantChunks(t, only(t, p.z.outbox()), wire.ChunkCookieAck)
 
 	s := testCookie()
-	s.created, s.localPort, s.peerPort = p.now-2*Time(time.Minute), portZ, portA
+	s.created, s.localPort, s.peerPort = p.now-2*clock.Time(time.Minute), portZ, portA
 	p.z.deliver(p.z.packet(s.localTag, wire.AppendCookieEcho(nil, wire.CookieEcho{Cookie: p.z.jar.seal(nil, s)})))
 	wantChunks(t, only(t, p.z.outbox()), wire.ChunkError)
 	p.z.wantState(Established)

@@ -3,6 +3,8 @@ package core
 import (
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // RFC 9260, Section 16, and the bounds of Sections 3.3.2 and 6.2.
@@ -44,7 +46,7 @@ func TestTimersNext(t *testing.T) {
 	var tm timers
 	tm.resize(3)
 	for range 20_000 {
-		at := Time(p.rng.IntN(50))
+		at := clock.Time(p.rng.IntN(50))
 		if p.rng.IntN(3) == 0 {
 			at = 0
 		}
@@ -54,14 +56,14 @@ func TestTimersNext(t *testing.T) {
 		case 1:
 			tm.setPath(pathTimerKind(p.rng.IntN(int(numPathTimers))), p.rng.IntN(3), at)
 		case 2:
-			now := Time(p.rng.IntN(60))
+			now := clock.Time(p.rng.IntN(60))
 			k := timerKind(p.rng.IntN(int(numTimers)))
 			due := tm.one[k] != 0 && tm.one[k] <= now
 			if got := tm.expired(k, now); got != due || got && tm.running(k) {
 				t.Fatalf("expired = %v, want %v", got, due)
 			}
 		}
-		want := Time(0)
+		want := clock.Time(0)
 		for _, x := range tm.one {
 			want = earliest(want, x)
 		}

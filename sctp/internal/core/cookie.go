@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -26,9 +28,9 @@ const (
 	cookieMin   = cookieFixed + 1 + 6
 	// cookieKeyLife is how long one key signs. RFC 9260, Section 5.1.3: "The
 	// secret key SHOULD be changed reasonably frequently (e.g., hourly)".
-	cookieKeyLife = Time(time.Hour)
+	cookieKeyLife = clock.Time(time.Hour)
 	// cookieTick is the unit of times in a cookie.
-	cookieTick = Time(time.Millisecond)
+	cookieTick = clock.Time(time.Millisecond)
 	// maxCookie is the size of the largest cookie of ours.
 	maxCookie = cookieFixed + binary.MaxVarintLen64 + 18 + 8 + 4 + 4 + 2 + MaxPeerAddrs*17 + authRandomLen + maxAuthVector + cookieMAC
 )
@@ -59,11 +61,11 @@ const (
 // common header is not in it, but under the MAC, and our first TSN and RANDOM
 // derive from it.
 type cookieState struct {
-	created, life       Time
+	created, life       clock.Time
 	localPort, peerPort uint16
 	localTag, peerTag   uint32
 	localTie, peerTie   uint32
-	localTSN, peerTSN   TSN
+	localTSN, peerTSN   seq.TSN
 	peerRWND            uint32
 	out, in             uint16
 	features            features
@@ -135,7 +137,7 @@ func (j *CookieJar) derive(s *cookieState) {
 	ip := s.remote.Addr().As16()
 	copy(id[8:], ip[:])
 	tsn := j.mac(s, macTSN, id[:])
-	s.localTSN, s.random = TSN(be.Uint32(tsn[:])), [authRandomLen]byte{}
+	s.localTSN, s.random = seq.TSN(be.Uint32(tsn[:])), [authRandomLen]byte{}
 	if s.auth != nil {
 		s.random = j.mac(s, macRandom, id[:])
 	}
@@ -196,7 +198,7 @@ func (j *CookieJar) seal(b []byte, s *cookieState) []byte {
 //
 // RFC 9260, Section 5.1.5: the MAC is computed before anything is believed. It
 // covers the tag and the ports, so they are right too (step 3).
-func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now Time) error {
+func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now clock.Time) error {
 	if len(c) < cookieMin+cookieMAC || len(c) > maxCookie {
 		return errCookieForged
 	}
@@ -204,7 +206,7 @@ func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now T
 	body, sum := c[:len(c)-cookieMAC], c[len(c)-cookieMAC:]
 	// The time is cut to 32 bits. One that is taken for another is of another key.
 	ticks := now / cookieTick
-	*s = cookieState{created: (ticks - Time(uint32(ticks)-be.Uint32(body[1:]))) * cookieTick,
+	*s = cookieState{created: (ticks - clock.Time(uint32(ticks)-be.Uint32(body[1:]))) * cookieTick,
 		localPort: h.DstPort, peerPort: h.SrcPort, localTag: h.VTag}
 	if s.created < 0 {
 		return errCookieForged
@@ -213,7 +215,7 @@ func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now T
 		return errCookieForged
 	}
 	s.features = features(be.Uint16(body[5:]))
-	s.peerTag, s.peerTSN, s.peerRWND = be.Uint32(body[7:]), TSN(be.Uint32(body[11:])), be.Uint32(body[15:])
+	s.peerTag, s.peerTSN, s.peerRWND = be.Uint32(body[7:]), seq.TSN(be.Uint32(body[11:])), be.Uint32(body[15:])
 	s.out, s.in = be.Uint16(body[19:]), be.Uint16(body[21:])
 	s.unpack(body[0], body[cookieFixed:])
 	if !s.own {
@@ -238,7 +240,7 @@ func (s *cookieState) unpack(flags byte, b []byte) {
 		return x
 	}
 	life, n := binary.Uvarint(b)
-	s.life = Time(life) * cookieTick
+	s.life = clock.Time(life) * cookieTick
 	cut(n)
 	n = 4
 	if flags&cookieIPv6 != 0 {
@@ -250,7 +252,7 @@ func (s *cookieState) unpack(flags byte, b []byte) {
 		s.localTie, s.peerTie = be.Uint32(cut(4)), be.Uint32(cut(4))
 	}
 	if s.own = flags&cookieOwn != 0; s.own {
-		s.localTSN = TSN(be.Uint32(cut(4)))
+		s.localTSN = seq.TSN(be.Uint32(cut(4)))
 		if flags&cookieAuth != 0 {
 			s.random = [authRandomLen]byte(cut(authRandomLen))
 		}
@@ -273,7 +275,7 @@ func (s *cookieState) unpack(flags byte, b []byte) {
 }
 
 // staleness returns for how long the cookie has been too old, or 0.
-func (s *cookieState) staleness(now Time) Time { return max(0, now-s.created-s.life) }
+func (s *cookieState) staleness(now clock.Time) clock.Time { return max(0, now-s.created-s.life) }
 
 // appendIP appends a as its length and bytes.
 func appendIP(b []byte, a netip.Addr) []byte {

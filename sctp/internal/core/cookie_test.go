@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 func testCookie() *cookieState {
-	s := &cookieState{created: Time(time.Hour), life: Time(time.Minute), localPort: 1, peerPort: 2, localTag: 3, peerTag: 4,
+	s := &cookieState{created: clock.Time(time.Hour), life: clock.Time(time.Minute), localPort: 1, peerPort: 2, localTag: 3, peerTag: 4,
 		localTie: 5, peerTie: 6, localTSN: 7, peerTSN: 8, peerRWND: 9, out: 10, in: 11, features: featPR, adaptation: 12,
 		hasAdaptation: true, own: true, remote: netip.MustParseAddrPort("[2001:db8::1]:14")}
 	s.addrs.add(netip.MustParseAddr("10.0.0.9"))
@@ -86,7 +88,7 @@ func TestCookieIsBoundToPortsAndTag(t *testing.T) {
 // What derives from a cookie is different for every handshake.
 func TestDerivedTSNsDiffer(t *testing.T) {
 	jar := NewCookieJar([32]byte{1})
-	tsns, randoms := map[TSN]bool{}, map[[authRandomLen]byte]bool{}
+	tsns, randoms := map[seq.TSN]bool{}, map[[authRandomLen]byte]bool{}
 	n := 0
 	for _, f := range []func(*cookieState){func(*cookieState) {}, func(s *cookieState) { s.localTag++ }, func(s *cookieState) { s.peerTag++ },
 		func(s *cookieState) { s.created += cookieTick }, func(s *cookieState) { s.peerPort++ },
@@ -172,7 +174,7 @@ func TestListenerChecksCookie(t *testing.T) {
 	p.a.deliver(p.a.to(r.Reply))
 	echo := only(t, p.a.outbox())
 	h, _ := wire.ParseHeader(echo)
-	try := func(name string, pkt *Packet, l *Listener, now Time) Result {
+	try := func(name string, pkt *Packet, l *Listener, now clock.Time) Result {
 		t.Helper()
 		r := l.HandlePacket(now, pkt, nil)
 		if r.New != nil {
@@ -198,7 +200,7 @@ func TestListenerChecksCookie(t *testing.T) {
 			t.Errorf("%s: %v, reply %x", x.name, r.Drop, r.Reply)
 		}
 	}
-	late := p.now + Time(DefaultCookieLife) + Time(3*time.Millisecond)
+	late := p.now + clock.Time(DefaultCookieLife) + clock.Time(3*time.Millisecond)
 	rs := try("expired cookie", p.z.to(echo), p.z.listener, late)
 	wantChunks(t, rs.Reply, wire.ChunkError)
 	hs, _ := wire.ParseHeader(rs.Reply)

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // On a path with a round-trip time of less than PaceMinRTT that is busy anyway,
 // a train of packets that would be short waits for more to send, as TCP defers
 // segmentation offload: each train costs a system call and a wake-up of the
@@ -77,7 +79,7 @@ func (a *Assoc) ShouldCork(segs, room int) bool {
 // baseRTT returns the round-trip time of path i without queues, and without the
 // delay of acknowledgements: a message that is acknowledged late because it came
 // alone makes the smoothed one 200 ms on any path.
-func (a *Assoc) baseRTT(i int) Time {
+func (a *Assoc) baseRTT(i int) clock.Time {
 	srtt, least := a.paths[i].rto.SRTT(), a.tx.sb.MinRTT(i)
 	if least == 0 {
 		return srtt
@@ -87,7 +89,7 @@ func (a *Assoc) baseRTT(i int) Time {
 
 // MinRTT returns the least round-trip time of a chunk on a path lately, 0 if
 // none was measured.
-func (s *Scoreboard) MinRTT(path int) Time { return s.paths[path].rack.minimum() }
+func (s *Scoreboard) MinRTT(path int) clock.Time { return s.paths[path].rack.minimum() }
 
 // dataPackets returns how many packets with data were sent.
 func (a *Assoc) dataPackets() (n uint64) {

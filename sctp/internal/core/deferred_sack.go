@@ -1,20 +1,24 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // deferredSack is an acknowledgement that was put off. It came in front of data, as that
 // of a request does in front of the answer, and takes as long to take in as the data:
 // who waits for these goes first. For the association it is as if it had come later, save
 // that round-trip times are those of when it came.
 type deferredSack struct {
-	at        Time // when it came
+	at        clock.Time // when it came
 	cum, rwnd uint32
 	on        bool
 }
 
 // deferSackChunk keeps a SACK chunk for later, if nothing waits for it and data follows in
 // the packet. It reports whether it did.
-func (a *Assoc) deferSackChunk(now Time, c *wire.Chunk, rest []byte) bool {
+func (a *Assoc) deferSackChunk(now clock.Time, c *wire.Chunk, rest []byte) bool {
 	if len(rest) < wire.DataHeaderLen {
 		return false
 	}
@@ -22,16 +26,16 @@ func (a *Assoc) deferSackChunk(now Time, c *wire.Chunk, rest []byte) bool {
 		return false
 	}
 	x, err := wire.ParseSack(*c)
-	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || !a.canDeferSack(TSN(x.CumTSN), x.RWND) {
+	if err != nil || x.Gaps.Len() > 0 || x.Dups.Len() > 0 || !a.canDeferSack(seq.TSN(x.CumTSN), x.RWND) {
 		return false
 	}
-	a.deferSack(now, TSN(x.CumTSN), x.RWND)
+	a.deferSack(now, seq.TSN(x.CumTSN), x.RWND)
 	return true
 }
 
 // canDeferSack reports whether nothing waits for what a SACK chunk says that tells of neither
 // gaps nor duplicates.
-func (a *Assoc) canDeferSack(cum TSN, rwnd uint32) bool {
+func (a *Assoc) canDeferSack(cum seq.TSN, rwnd uint32) bool {
 	if a.state != Established || a.shut.wanted || a.cfg.TellDry {
 		return false
 	}
@@ -46,7 +50,7 @@ func (a *Assoc) canDeferSack(cum TSN, rwnd uint32) bool {
 }
 
 // deferSack keeps what canDeferSack is true of.
-func (a *Assoc) deferSack(now Time, cum TSN, rwnd uint32) {
+func (a *Assoc) deferSack(now clock.Time, cum seq.TSN, rwnd uint32) {
 	a.tx.deferredSack = deferredSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
 }
 

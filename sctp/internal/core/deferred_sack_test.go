@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -71,13 +72,13 @@ func (l *deferredHarness) wantDeferred(want bool) {
 func TestSackIsPutOff(t *testing.T) {
 	l := newDeferredHarness(t, nil)
 	rtt := 30 * time.Microsecond
-	l.now += Time(rtt)
+	l.now += clock.Time(rtt)
 	sacks := l.a.stats.SacksReceived
 	l.answer(nil)
 	l.wantDeferred(true)
 	// What answers the answer leaves before the SACK is taken in.
 	l.send(l.a)
-	l.now += Time(time.Millisecond)
+	l.now += clock.Time(time.Millisecond)
 	if !l.move(l.a, l.z) {
 		t.Error("the next request did not leave")
 	}
@@ -89,7 +90,7 @@ func TestSackIsPutOff(t *testing.T) {
 	if n := l.a.tx.sb.Outstanding(); l.a.HasDeferredSack() || n != 1 {
 		t.Errorf("%d chunks are outstanding, want that of the next request", n)
 	}
-	if got := l.a.tx.sb.paths[0].rack.rtt; got != Time(rtt) || before == got {
+	if got := l.a.tx.sb.paths[0].rack.rtt; got != clock.Time(rtt) || before == got {
 		t.Errorf("round-trip time %v, want that until the SACK came, %v", time.Duration(got), rtt)
 	}
 	if got := l.a.stats.SacksReceived - sacks; got != 1 {
@@ -188,7 +189,7 @@ func TestPutOffSackLeavesTimers(t *testing.T) {
 	l.answer(nil)
 	l.wantDeferred(true)
 	l.send(l.a)
-	l.now += Time(time.Second) / 2
+	l.now += clock.Time(time.Second) / 2
 	l.move(l.a, l.z)
 	l.a.ProcessDeferredSack()
 	if got, want := l.a.timers.path[0][timerT3], l.now+l.a.paths[0].rto.Value(); got != want {

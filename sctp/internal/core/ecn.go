@@ -1,25 +1,29 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // ecnState is the receiving side of explicit congestion notification: RFC 9260
 // reserves the chunks, and RFC 4960, Appendix A, describes them.
 type ecnState struct {
-	echo bool // ECNE is sent with every packet until a CWR comes
-	mark TSN  // lowest TSN of the first marked packet
-	cwr  bool // a CWR is to be sent
-	cut  TSN  // for which ECNE
+	echo bool    // ECNE is sent with every packet until a CWR comes
+	mark seq.TSN // lowest TSN of the first marked packet
+	cwr  bool    // a CWR is to be sent
+	cut  seq.TSN // for which ECNE
 }
 
 // markedPacket notes that a packet whose lowest new TSN is t was marked.
-func (e *ecnState) markedPacket(t TSN) {
+func (e *ecnState) markedPacket(t seq.TSN) {
 	if !e.echo {
 		e.echo, e.mark = true, t
 	}
 }
 
 // handleECN takes in an ECNE or CWR chunk.
-func (a *Assoc) handleECN(now Time, c wire.Chunk) {
+func (a *Assoc) handleECN(now clock.Time, c wire.Chunk) {
 	if !a.peer.features.has(featECN) || !a.state.connected() {
 		return
 	}
@@ -29,18 +33,18 @@ func (a *Assoc) handleECN(now Time, c wire.Chunk) {
 		if err != nil {
 			return
 		}
-		i, ok := a.tx.sb.sentOn(TSN(x.TSN))
+		i, ok := a.tx.sb.sentOn(seq.TSN(x.TSN))
 		if !ok {
 			i = a.dataPath()
 		}
-		if a.tx.sb.NewCongestionMark(i, TSN(x.TSN)) {
+		if a.tx.sb.NewCongestionMark(i, seq.TSN(x.TSN)) {
 			a.paths[i].cc.OnECN(now)
 			a.paths[i].count.marks++
 			a.updatePacer(now, i)
 		}
-		a.ecn.cwr, a.ecn.cut = true, TSN(x.TSN)
+		a.ecn.cwr, a.ecn.cut = true, seq.TSN(x.TSN)
 	case wire.ChunkCWR:
-		if x, err := wire.ParseCWR(c); err == nil && a.ecn.mark.LessEq(TSN(x.TSN)) {
+		if x, err := wire.ParseCWR(c); err == nil && a.ecn.mark.LessEq(seq.TSN(x.TSN)) {
 			a.ecn.echo = false
 		}
 	}

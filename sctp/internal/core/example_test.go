@@ -5,13 +5,14 @@ import (
 	"net/netip"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // Two associations without a network: the caller carries packets and time.
 func Example() {
 	client := netip.MustParseAddrPort("192.0.2.1:9899")
 	server := netip.MustParseAddrPort("192.0.2.2:9899")
-	now := core.Time(1)
+	now := clock.Time(1)
 
 	l := core.NewListener(nil, core.ListenerParams{Port: 80, Local: []netip.AddrPort{server}, Seed: [32]byte{1}})
 	a, err := core.NewClient(nil, now, core.ClientParams{LocalPort: 5000, PeerPort: 80, Tag: 7,

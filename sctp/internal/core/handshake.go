@@ -3,17 +3,18 @@ package core
 import (
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // handshake is the state of the establishment of an association (RFC 9260,
 // Section 5).
 type handshake struct {
-	tries    int  // expirations of T1 in a row
-	rto      Time // of T1
-	path     int  // where INIT or COOKIE ECHO goes
-	sentAt   Time // when it was first sent
-	sendInit bool // to be sent
+	tries    int        // expirations of T1 in a row
+	rto      clock.Time // of T1
+	path     int        // where INIT or COOKIE ECHO goes
+	sentAt   clock.Time // when it was first sent
+	sendInit bool       // to be sent
 	sendEcho bool
 	sendAck  bool // a COOKIE ACK
 	ackPath  int
@@ -40,7 +41,7 @@ func (a *Assoc) ownInit() initParams {
 }
 
 // startT1 starts T1-init or T1-cookie anew.
-func (a *Assoc) startT1(now Time) {
+func (a *Assoc) startT1(now clock.Time) {
 	h := &a.hs
 	h.tries, h.sentAt = 0, 0
 	h.rto = a.boundT1(a.paths[h.path].rto.Value())
@@ -49,8 +50,8 @@ func (a *Assoc) startT1(now Time) {
 
 // boundT1 bounds T1 by what the user allows (RFC 6458, Section 5.3.1,
 // sinit_max_init_timeo).
-func (a *Assoc) boundT1(rto Time) Time {
-	if m := Time(a.cfg.MaxInitTimeout); m > 0 {
+func (a *Assoc) boundT1(rto clock.Time) clock.Time {
+	if m := clock.Time(a.cfg.MaxInitTimeout); m > 0 {
 		return min(rto, m)
 	}
 	return rto
@@ -58,7 +59,7 @@ func (a *Assoc) boundT1(rto Time) Time {
 
 // t1Timeout sends the INIT or COOKIE ECHO again (RFC 9260, Section 4, notes 2
 // and 3), by the next address of the peer (Section 5.1).
-func (a *Assoc) t1Timeout(now Time) {
+func (a *Assoc) t1Timeout(now clock.Time) {
 	h := &a.hs
 	h.tries++
 	a.stats.Timeouts++
@@ -66,7 +67,7 @@ func (a *Assoc) t1Timeout(now Time) {
 		a.close(ErrUnreachable)
 		return
 	}
-	h.rto = a.boundT1(min(2*h.rto, Time(a.cfg.RTOMax)))
+	h.rto = a.boundT1(min(2*h.rto, clock.Time(a.cfg.RTOMax)))
 	for range a.paths {
 		h.path = (h.path + 1) % len(a.paths)
 		if a.paths[h.path].confirmed {
@@ -84,7 +85,7 @@ func (a *Assoc) t1Timeout(now Time) {
 
 // rttSample takes the round trip of INIT or COOKIE ECHO, if it was sent once
 // (Karn's algorithm, RFC 9260, Section 6.3.1, C5).
-func (a *Assoc) handshakeSample(now Time) {
+func (a *Assoc) handshakeSample(now clock.Time) {
 	if h := &a.hs; h.tries == 0 && h.sentAt != 0 {
 		a.paths[h.path].rto.Sample(now - h.sentAt)
 	}
@@ -92,7 +93,7 @@ func (a *Assoc) handshakeSample(now Time) {
 
 // handleInitAck takes in the INIT ACK of a packet with our tag (RFC 9260,
 // Section 5.1, C).
-func (a *Assoc) handleInitAck(now Time, p *Packet, c wire.Chunk) DropReason {
+func (a *Assoc) handleInitAck(now clock.Time, p *Packet, c wire.Chunk) DropReason {
 	if a.state != CookieWait {
 		return DropState // Section 5.2.3
 	}
@@ -151,7 +152,7 @@ func (a *Assoc) handleInitAck(now Time, p *Packet, c wire.Chunk) DropReason {
 
 // handleCookieAck completes the handshake at the initiating end (RFC 9260,
 // Section 5.1, E); elsewhere it is discarded (Section 5.2.5).
-func (a *Assoc) handleCookieAck(now Time) {
+func (a *Assoc) handleCookieAck(now clock.Time) {
 	if a.state == CookieEchoed {
 		a.handshakeSample(now)
 		a.establish(now)
@@ -159,7 +160,7 @@ func (a *Assoc) handleCookieAck(now Time) {
 }
 
 // establish enters the ESTABLISHED state from the handshake.
-func (a *Assoc) establish(now Time) {
+func (a *Assoc) establish(now clock.Time) {
 	a.state = Established
 	a.timers.set(timerT1, 0)
 	ack, path := a.hs.sendAck, a.hs.ackPath
@@ -181,7 +182,7 @@ func (a *Assoc) establish(now Time) {
 
 // handleStaleCookie asks for a fresh cookie with a longer life (RFC 9260,
 // Section 5.2.6, alternative 3).
-func (a *Assoc) handleStaleCookie(now Time, c wire.Cause) {
+func (a *Assoc) handleStaleCookie(now clock.Time, c wire.Cause) {
 	if a.state != CookieEchoed {
 		return
 	}
@@ -193,11 +194,11 @@ func (a *Assoc) handleStaleCookie(now Time, c wire.Cause) {
 	// "SHOULD use the RTT information measured based on the previous COOKIE
 	// ECHO/ERROR chunk exchange and SHOULD add no more than 1 second beyond the
 	// measured RTT".
-	rtt := Time(0)
+	rtt := clock.Time(0)
 	if h.sentAt != 0 {
 		rtt = now - h.sentAt
 	}
-	h.lifeMS = uint32((rtt + Time(time.Second)) / Time(time.Millisecond))
+	h.lifeMS = uint32((rtt + clock.Time(time.Second)) / clock.Time(time.Millisecond))
 	a.state = CookieWait
 	h.sendEcho, h.sendInit = false, true
 	a.rewindSender()
@@ -217,7 +218,7 @@ func (a *Assoc) tieTags() (local, peer uint32) {
 // that we have an association with already: a collision, a restart or a
 // leftover (RFC 9260, Sections 5.2.1, 5.2.2 and 9.2). It never changes the
 // state.
-func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) DropReason {
+func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chunk) DropReason {
 	x, err := wire.ParseInit(c)
 	if err != nil || x.Tag == 0 {
 		return DropMalformed
@@ -293,7 +294,7 @@ func (a *Assoc) handleInit(now Time, p *Packet, h wire.Header, c wire.Chunk) Dro
 // handleCookieEcho takes in a COOKIE ECHO, the first chunk of its packet (RFC
 // 9260, Section 5.2.4). It reports whether the rest of the packet may be
 // processed, by then with our tag.
-func (a *Assoc) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chunk) (DropReason, bool) {
+func (a *Assoc) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wire.Chunk) (DropReason, bool) {
 	var s cookieState
 	err := a.cookies.open(&s, h, p.Tuple, c.Value, now)
 	if err == errCookieForged {
@@ -341,7 +342,7 @@ func (a *Assoc) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chun
 // Deviation (5.2.4, SHOULD): once data has gone to the peer under its former tag,
 // or come, this is a restart: another tag needs other TSNs. It happens if the
 // peer restarts while our COOKIE ECHO is under way.
-func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
+func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 	switch {
 	case a.state > Established:
 		return false
@@ -366,7 +367,7 @@ func (a *Assoc) adoptPeer(now Time, s *cookieState) bool {
 
 // restart is case A of RFC 9260, Table 12: the peer has lost its side of the
 // association and set up a new one. What was queued or received is dropped.
-func (a *Assoc) restart(now Time, s *cookieState) {
+func (a *Assoc) restart(now clock.Time, s *cookieState) {
 	a.closeSender(ErrRestart)
 	a.failAsconf(ErrRestart) // our addresses are what they were before it
 	a.local = a.ownAddrs(s.local)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -300,7 +301,7 @@ func TestStaleCookieAuthenticated(t *testing.T) {
 		p.z.listen()
 		p.a.dial(p.z)
 		p.connectNow()
-		if p.now > Time(10*time.Second) {
+		if p.now > clock.Time(10*time.Second) {
 			t.Errorf("keys %d, %d: up after %v", x.id, x.zID, time.Duration(p.now))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -20,7 +21,7 @@ type heartbeat struct {
 	pending bool // to be sent with the next packet to the path
 	waiting bool // sent, and an RTO has not passed yet
 	nonce   uint64
-	sentAt  Time // when nonce was sent; 0: nonce is not in use
+	sentAt  clock.Time // when nonce was sent; 0: nonce is not in use
 	from    netip.AddrPort
 }
 
@@ -49,8 +50,8 @@ func (a *Assoc) probeNow() bool {
 
 // startHeartbeats begins to probe all paths; the association has just become
 // established. Unconfirmed ones come first, one each RTO (HB.Max.Burst = 1).
-func (a *Assoc) startHeartbeats(now Time) {
-	wait := Time(0)
+func (a *Assoc) startHeartbeats(now clock.Time) {
+	wait := clock.Time(0)
 	for i := range a.paths {
 		p := &a.paths[i]
 		p.hb = heartbeat{}
@@ -69,7 +70,7 @@ func (a *Assoc) startHeartbeats(now Time) {
 
 // armHeartbeat starts the idle period of path i: HB.interval plus its RTO, with
 // a jitter of half of the RTO either way.
-func (a *Assoc) armHeartbeat(now Time, i int) {
+func (a *Assoc) armHeartbeat(now clock.Time, i int) {
 	p := &a.paths[i]
 	if p.par.hbInterval < 0 || !a.state.heartbeating() {
 		a.timers.setPath(timerHB, i, 0)
@@ -83,11 +84,11 @@ func (a *Assoc) armHeartbeat(now Time, i int) {
 		a.timers.setPath(timerHB, i, now+rto)
 		return
 	}
-	a.timers.setPath(timerHB, i, now+Time(p.par.hbInterval)+rto+a.rng.jitter(rto))
+	a.timers.setPath(timerHB, i, now+clock.Time(p.par.hbInterval)+rto+a.rng.jitter(rto))
 }
 
 // heartbeatTimeout handles the expiry of timerHB of path i.
-func (a *Assoc) heartbeatTimeout(now Time, i int) {
+func (a *Assoc) heartbeatTimeout(now clock.Time, i int) {
 	p := &a.paths[i]
 	if !a.probes(i) {
 		p.hb.waiting = false // for the time when it is probed again
@@ -95,7 +96,7 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 	}
 	if !p.hb.waiting {
 		// The path counts as idle only if nothing else was sent to it.
-		if until := p.lastSent + Time(p.par.hbInterval); !p.pf && p.confirmed && p.lastSent != 0 && until > now {
+		if until := p.lastSent + clock.Time(p.par.hbInterval); !p.pf && p.confirmed && p.lastSent != 0 && until > now {
 			a.timers.setPath(timerHB, i, until+p.rto.Value())
 			return
 		}
@@ -148,7 +149,7 @@ func (a *Assoc) heartbeatTimeout(now Time, i int) {
 //
 // Deviation, with HBRetry: if no path is usable, on whichever path; but only one in
 // each timeout, as if it were data.
-func (a *Assoc) chargeHeartbeat(now Time, i int, waited Time) bool {
+func (a *Assoc) chargeHeartbeat(now clock.Time, i int, waited clock.Time) bool {
 	d := a.dataPath()
 	ours := i == d && !a.paths[i].pf
 	if !a.cfg.HBRetry {
@@ -162,7 +163,7 @@ func (a *Assoc) chargeHeartbeat(now Time, i int, waited Time) bool {
 }
 
 // appendHeartbeat appends the HEARTBEAT chunk that is pending on path i.
-func (a *Assoc) appendHeartbeat(b []byte, now Time, i int) []byte {
+func (a *Assoc) appendHeartbeat(b []byte, now clock.Time, i int) []byte {
 	p := &a.paths[i]
 	if p.errors > 0 && (!p.confirmed || !p.active) {
 		a.tryLocal(i)
@@ -192,7 +193,7 @@ func (a *Assoc) handleHeartbeat(c wire.Chunk) {
 
 // handleHeartbeatAck confirms the path that the HEARTBEAT was sent to, whichever
 // way the answer came (RFC 9260, Sections 5.4 and 8.3).
-func (a *Assoc) handleHeartbeatAck(now Time, c wire.Chunk) {
+func (a *Assoc) handleHeartbeatAck(now clock.Time, c wire.Chunk) {
 	x, err := wire.ParseHeartbeatAck(c)
 	if err != nil || len(x.Info) < heartbeatInfoLen {
 		return
@@ -246,7 +247,7 @@ func (a *Assoc) pathByID(id uint32) int {
 // RequestHeartbeat sends a HEARTBEAT to addr with the next transmission (RFC
 // 9260, Section 11.1.10). It returns ErrPath if there is no such path or the
 // association is in no state to.
-func (a *Assoc) RequestHeartbeat(now Time, addr netip.AddrPort) error {
+func (a *Assoc) RequestHeartbeat(now clock.Time, addr netip.AddrPort) error {
 	i := a.pathByAddr(unmap(addr))
 	if i < 0 || !a.state.heartbeating() {
 		return ErrPath

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -97,7 +98,7 @@ func (h *host) listen() {
 
 // pollIOVecs is PollTransmit with parts of messages left out at first that have
 // least bytes or more, unless that is 0.
-func pollIOVecs(a *Assoc, now Time, buf []byte, segs, least int) ([]byte, Transmit, bool) {
+func pollIOVecs(a *Assoc, now clock.Time, buf []byte, segs, least int) ([]byte, Transmit, bool) {
 	if least == 0 {
 		return a.PollTransmit(now, buf, segs)
 	}

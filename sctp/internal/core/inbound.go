@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -20,7 +21,7 @@ type inbound struct {
 // that, by address and ports. It aliases p.Data in p.Buf, of which it takes
 // references; without Buf it copies. The result is DropNone if the packet was
 // acceptable, whatever came of its chunks.
-func (a *Assoc) HandlePacket(now Time, p *Packet) DropReason {
+func (a *Assoc) HandlePacket(now clock.Time, p *Packet) DropReason {
 	a.stats.PacketsReceived++
 	a.ProcessDeferredSack()
 	a.in.deferSack = p.DeferSack
@@ -33,7 +34,7 @@ func (a *Assoc) HandlePacket(now Time, p *Packet) DropReason {
 	return d
 }
 
-func (a *Assoc) handlePacket(now Time, p *Packet) DropReason {
+func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 	if a.state == Closed {
 		return DropClosed
 	}
@@ -161,7 +162,7 @@ func (a *Assoc) strayShutdownAck(p *Packet, h wire.Header) DropReason {
 }
 
 // handleChunks handles the chunks of a packet, from the current one of it on.
-func (a *Assoc) handleChunks(now Time, it *wire.Chunks) DropReason {
+func (a *Assoc) handleChunks(now clock.Time, it *wire.Chunks) DropReason {
 	drop := DropNone
 	for ok := true; ok; ok = it.Next() {
 		c := it.Current()
@@ -280,8 +281,8 @@ func (a *Assoc) unknownChunk(c wire.Chunk) bool {
 }
 
 // endPacket ends the handling of a packet's chunks.
-func (a *Assoc) endPacket(now Time) {
-	a.rx.sack.endPacket(now, a.in.path, a.rx.tsns.hasGaps())
+func (a *Assoc) endPacket(now clock.Time) {
+	a.rx.sack.endPacket(now, a.in.path, a.rx.tsns.HasGaps())
 	if !a.auth.always && a.rx.sack.early(now) {
 		a.earlySack()
 	}
@@ -291,7 +292,7 @@ func (a *Assoc) endPacket(now Time) {
 
 // EndBatch ends a batch of HandlePacket calls: it decides whether what they
 // brought is acknowledged now or later.
-func (a *Assoc) EndBatch(now Time) {
+func (a *Assoc) EndBatch(now clock.Time) {
 	if a.state == Closed || a.rx.reasm == nil {
 		return
 	}
@@ -300,7 +301,7 @@ func (a *Assoc) EndBatch(now Time) {
 	if a.settleReconfig(now); a.state == Closed {
 		return
 	}
-	if r := a.rx.reasm.settle(a.rx.tsns.cumTSN()); r.violation() {
+	if r := a.rx.reasm.settle(a.rx.tsns.CumTSN()); r.violation() {
 		a.violate(r.String())
 	}
 }

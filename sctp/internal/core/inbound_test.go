@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -151,7 +152,7 @@ func (p *pair) wantAborted(cause wire.CauseCode) {
 
 // What breaks the protocol ends the association, and nothing else does.
 func TestViolations(t *testing.T) {
-	frag := func(a *Assoc, tsn TSN, begin, end bool) []byte {
+	frag := func(a *Assoc, tsn seq.TSN, begin, end bool) []byte {
 		return wire.AppendData(nil, wire.Data{TSN: uint32(a.tsn + tsn), Begin: begin, End: end, Payload: []byte("x")})
 	}
 	for _, x := range []struct {

@@ -3,6 +3,7 @@ package core
 import (
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -41,7 +42,7 @@ func usableAddr(a netip.Addr) bool {
 type initInfo struct {
 	tag, rwnd     uint32
 	out, in       uint16
-	tsn           TSN
+	tsn           seq.TSN
 	addrs         addrList
 	features      features
 	refused       features // that the peer does not recognize
@@ -73,7 +74,7 @@ const maxUnknownParams = 16
 
 // parse sorts out x. ack tells that it is an INIT ACK.
 func (in *initInfo) parse(x *wire.Init, ack bool) {
-	*in = initInfo{tag: x.Tag, rwnd: x.RWND, out: x.OutStreams, in: x.InStreams, tsn: TSN(x.TSN)}
+	*in = initInfo{tag: x.Tag, rwnd: x.RWND, out: x.OutStreams, in: x.InStreams, tsn: seq.TSN(x.TSN)}
 	it := wire.NewParams(x.Params)
 	for it.Next() {
 		p := it.Param()
@@ -222,7 +223,7 @@ func (in *initInfo) refusal(b []byte, ack bool) ([]byte, bool) {
 type initParams struct {
 	tag, rwnd     uint32
 	out, in       uint16
-	tsn           TSN
+	tsn           seq.TSN
 	features      features
 	adaptation    *uint32
 	addrs         []netip.AddrPort // listed if there are several

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
@@ -61,15 +63,15 @@ func checkSendAccounts(a *Assoc) error {
 			f.count++
 			payload += int(r.size)
 		}
-		if got := s.marked.has(t); got != (r.state&recMarked != 0) {
+		if got := s.marked.Has(t); got != (r.state&recMarked != 0) {
 			return fmt.Errorf("TSN %d marked %v, state %x", t, got, r.state)
 		}
 		for i := range s.paths {
-			if got := s.paths[i].set.has(t); got != (in && int(r.path) == i) {
+			if got := s.paths[i].set.Has(t); got != (in && int(r.path) == i) {
 				return fmt.Errorf("TSN %d in flight on path %d %v, state %x", t, i, got, r.state)
 			}
 		}
-		if s.missing.has(t) {
+		if s.missing.Has(t) {
 			if missing++; !in || s.useRACK {
 				return fmt.Errorf("TSN %d missing, state %x", t, r.state)
 			}
@@ -78,8 +80,8 @@ func checkSendAccounts(a *Assoc) error {
 			return fmt.Errorf("TSN %d in a gap block %v, state %x", t, acked, r.state)
 		}
 	}
-	if s.marked.len() != marked || s.missing.len() != missing || s.payload != payload {
-		return fmt.Errorf("%d marked, %d missing, %d bytes; counted %d, %d, %d", s.marked.len(), s.missing.len(), s.payload, marked, missing, payload)
+	if s.marked.Len() != marked || s.missing.Len() != missing || s.payload != payload {
+		return fmt.Errorf("%d marked, %d missing, %d bytes; counted %d, %d, %d", s.marked.Len(), s.missing.Len(), s.payload, marked, missing, payload)
 	}
 	for i := range s.paths {
 		f := &s.paths[i]
@@ -108,7 +110,7 @@ func checkSendAccounts(a *Assoc) error {
 // checkConsecutive checks that the chunk after t goes on with the message of t if
 // that has not ended: RFC 9260, Section 3.3.1, "TSNs for each fragment of a fragmented
 // user message MUST be strictly sequential".
-func checkConsecutive(s *Scoreboard, t TSN) error {
+func checkConsecutive(s *Scoreboard, t seq.TSN) error {
 	r := s.rec(t)
 	m := r.msg
 	_, _, end := m.bounds(r.off)
@@ -123,7 +125,7 @@ func checkConsecutive(s *Scoreboard, t TSN) error {
 	return nil
 }
 
-func inRuns(runs []tsnRun, t TSN) bool {
+func inRuns(runs []tsnRun, t seq.TSN) bool {
 	for _, r := range runs {
 		if r.lo.LessEq(t) && t.Less(r.hi) {
 			return true
@@ -284,7 +286,7 @@ func checkPaths(a *Assoc) error {
 			return fmt.Errorf("path %d has ssthresh %d", i, p.cc.Ssthresh())
 		case p.mtu < MinMTU || p.mtu > MaxPacket || p.mtu%4 != 0:
 			return fmt.Errorf("path %d takes packets of %d bytes", i, p.mtu)
-		case p.rto.Value() < Time(a.cfg.RTOMin) || p.rto.Value() > Time(a.cfg.RTOMax):
+		case p.rto.Value() < clock.Time(a.cfg.RTOMin) || p.rto.Value() > clock.Time(a.cfg.RTOMax):
 			return fmt.Errorf("path %d has RTO %d", i, p.rto.Value())
 		case p.pf && !p.active:
 			return fmt.Errorf("path %d is potentially failed and inactive", i)
@@ -361,7 +363,7 @@ func checkTracker(a *Assoc) error {
 	if a.rx.reasm == nil {
 		return nil
 	}
-	return a.rx.tsns.verify()
+	return a.rx.tsns.Verify()
 }
 
 // checkReceiveAccounts recounts what is held for the user: a_rwnd has to be

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -33,7 +34,7 @@ func (g *gather) copyDeferred(b []byte) {
 // if they have least bytes or more, as holes of buf that it appends to *holes, up
 // to their capacity. Who calls it lets no message be released
 // ([Assoc.TakeReleases]) until the packets were sent.
-func (a *Assoc) PollTransmitGather(now Time, buf []byte, maxSegs int, holes *[]slab.IOVec, least int) (out []byte, tx Transmit, ok bool) {
+func (a *Assoc) PollTransmitGather(now clock.Time, buf []byte, maxSegs int, holes *[]slab.IOVec, least int) (out []byte, tx Transmit, ok bool) {
 	if a.state != Established || a.auth.on { // an AUTH chunk covers what follows it
 		return a.PollTransmit(now, buf, maxSegs)
 	}

@@ -33,7 +33,7 @@ func TestAbortReasonIsBounded(t *testing.T) {
 func TestSackLengthIsBounded(t *testing.T) {
 	cfg := &Config{MTU: MaxPacket, RecvBuffer: 64 << 20}
 	p := connected(t, 3, cfg)
-	first := uint32(p.z.assoc.rx.tsns.cumTSN()) + 1
+	first := uint32(p.z.assoc.rx.tsns.CumTSN()) + 1
 	most, early := 0, 0
 	for i := range uint32(2 * maxGapBlocks) {
 		pkt := p.z.packet(p.z.assoc.Tag(), wire.AppendIData(nil, wire.Data{TSN: first + 1 + 2*i, MID: i + 1,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -55,7 +56,7 @@ func NewListener(cfg *Config, p ListenerParams) *Listener {
 // HandlePacket handles a packet that belongs to no association: INIT, COOKIE
 // ECHO and everything out of the blue (RFC 9260, Section 8.4). A reply is
 // appended to out.
-func (l *Listener) HandlePacket(now Time, p *Packet, out []byte) Result {
+func (l *Listener) HandlePacket(now clock.Time, p *Packet, out []byte) Result {
 	// RFC 9653, Section 5.3: packets out of the blue MAY have a checksum of zero
 	// as well: their sender learns earlier that its association is gone.
 	h, drop := checkPacket(p, p.verified(&l.cfg))
@@ -91,7 +92,7 @@ func (l *Listener) HandlePacket(now Time, p *Packet, out []byte) Result {
 
 // handleInit answers an INIT with an INIT ACK, or with an ABORT (RFC 9260,
 // Section 5.1, B).
-func (l *Listener) handleInit(now Time, p *Packet, h wire.Header, x *wire.Init, out []byte) Result {
+func (l *Listener) handleInit(now clock.Time, p *Packet, h wire.Header, x *wire.Init, out []byte) Result {
 	var in initInfo
 	in.parse(x, false)
 	in.check(localFeatures(&l.cfg))
@@ -164,8 +165,8 @@ const maxAmplification = 3
 // cookieLife returns the life of a cookie for a peer that asked for an
 // extension of so many milliseconds (RFC 9260, Section 3.3.2.1.3); it is bounded
 // against replay.
-func cookieLife(cfg *Config, extensionMS uint32) Time {
-	return Time(cfg.CookieLife + min(time.Duration(extensionMS)*time.Millisecond, maxCookieLifeExtension))
+func cookieLife(cfg *Config, extensionMS uint32) clock.Time {
+	return clock.Time(cfg.CookieLife + min(time.Duration(extensionMS)*time.Millisecond, maxCookieLifeExtension))
 }
 
 // MaxCookieLife returns for how long a cookie can be valid, with whatever extension
@@ -207,7 +208,7 @@ func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, 
 
 // handleCookieEcho makes an association of a valid cookie (RFC 9260, Section
 // 5.1.5).
-func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.Chunk, out []byte) Result {
+func (l *Listener) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wire.Chunk, out []byte) Result {
 	var s cookieState
 	err := l.p.Cookies.open(&s, h, p.Tuple, c.Value, now)
 	switch {
@@ -241,7 +242,7 @@ func (l *Listener) handleCookieEcho(now Time, p *Packet, h wire.Header, c wire.C
 // how stale its cookie s is (RFC 9260, Section 3.3.10.3), and returns that
 // packet alone. A peer that takes errors only authenticated gets it so, with the
 // keys of c.
-func appendStalePacket(out []byte, s *cookieState, now Time, c *AuthConfig) []byte {
+func appendStalePacket(out []byte, s *cookieState, now clock.Time, c *AuthConfig) []byte {
 	b := wire.AppendHeader(out, wire.Header{SrcPort: s.localPort, DstPort: s.peerPort, VTag: s.peerTag})
 	var m authState
 	if must := s.auth.chunks(); c != nil && must.has(wire.ChunkError) {
@@ -253,7 +254,7 @@ func appendStalePacket(out []byte, s *cookieState, now Time, c *AuthConfig) []by
 		b = m.begin(b)
 	}
 	// "… rounded up in microseconds".
-	usec := min((s.staleness(now)+Time(time.Microsecond)-1)/Time(time.Microsecond), 1<<32-1)
+	usec := min((s.staleness(now)+clock.Time(time.Microsecond)-1)/clock.Time(time.Microsecond), 1<<32-1)
 	b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendStaleCookie(nil, uint32(usec))})
 	if m.on {
 		m.finish(b[at:])

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -118,7 +119,7 @@ func TestUnconfirmedPathCarriesOnlyHeartbeats(t *testing.T) {
 				p.post(h, Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, Data: buf})
 			}
 		}
-		if p.idle() || !p.step(p.now+Time(time.Second)) {
+		if p.idle() || !p.step(p.now+clock.Time(time.Second)) {
 			break
 		}
 	}
@@ -305,7 +306,7 @@ func TestHeartbeatRetry(t *testing.T) {
 			p.a.send(0, 10)
 		}
 		start := p.now
-		for p.a.assoc.State() != Closed && p.now < start+Time(2*time.Minute) {
+		for p.a.assoc.State() != Closed && p.now < start+clock.Time(2*time.Minute) {
 			p.advance(100 * time.Millisecond)
 		}
 		if took := time.Duration(p.now - start); took < tt.least || took > tt.most {
@@ -380,7 +381,7 @@ func TestHeartbeatNonce(t *testing.T) {
 		t.Error("not confirmed by the right nonce")
 	}
 	srtt := q.rto.SRTT()
-	p.now += Time(time.Second)
+	p.now += clock.Time(time.Second)
 	p.a.deliver(p.a.packet(p.a.assoc.Tag(), good))
 	if q.rto.SRTT() != srtt {
 		t.Error("a repeated HEARTBEAT ACK was taken for another measurement")

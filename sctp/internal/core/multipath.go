@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // Concurrent multipath transfer (Iyengar, Amer, Stewart, 2006): new data goes
 // over all active paths at once, each with its own congestion control, pacer and
@@ -17,7 +21,7 @@ func (a *Assoc) carries(i, d int) bool { return i == d || a.spread() && a.paths[
 
 // roomAt returns when the congestion window and the pacer let another packet
 // leave on path i: now or later, or 0 if only an acknowledgement can tell.
-func (a *Assoc) roomAt(now Time, i int) Time {
+func (a *Assoc) roomAt(now clock.Time, i int) clock.Time {
 	p := &a.paths[i]
 	if a.tx.sb.Flight(i) >= p.cc.Cwnd() {
 		return 0
@@ -31,8 +35,8 @@ func (a *Assoc) roomAt(now Time, i int) Time {
 // newPath returns the path for the next packet of new data: of those with room
 // the one with the shortest round trip. If there is none it is d, the data path,
 // on which nothing will be sent either.
-func (a *Assoc) newPath(now Time, d int) int {
-	best, wake := -1, Time(0)
+func (a *Assoc) newPath(now clock.Time, d int) int {
+	best, wake := -1, clock.Time(0)
 	for i := range a.paths {
 		p := &a.paths[i]
 		if !p.usable() {
@@ -63,7 +67,7 @@ func (a *Assoc) wouldBlock(k int) bool {
 	for i := range a.paths {
 		p := &a.paths[i]
 		if fast := p.rto.SRTT(); p.usable() && 0 < fast && fast < slow {
-			need += max(int(2*Time(p.cc.Cwnd())*(slow/1000)/max(fast/1000, 1))-a.tx.sb.Flight(i), 0)
+			need += max(int(2*clock.Time(p.cc.Cwnd())*(slow/1000)/max(fast/1000, 1))-a.tx.sb.Flight(i), 0)
 		}
 	}
 	return min(int64(a.tx.sb.PeerWindow()), a.tx.q.flightLimit()) < int64(need)
@@ -72,7 +76,7 @@ func (a *Assoc) wouldBlock(k int) bool {
 // slowest returns the round-trip time of the slowest path that data takes, 0 if
 // it takes one only. Until the slowest has delivered, what faster ones did stays
 // in the send buffer.
-func (a *Assoc) slowest() (rtt Time) {
+func (a *Assoc) slowest() (rtt clock.Time) {
 	if a.spread() {
 		for i := range a.paths {
 			if p := &a.paths[i]; p.usable() {
@@ -86,7 +90,7 @@ func (a *Assoc) slowest() (rtt Time) {
 // repairPath returns the path for retransmissions: of those with room the one
 // with the largest slow start threshold, as it has lost the least. d is the
 // answer if there is none.
-func (a *Assoc) repairPath(now Time, d int) int {
+func (a *Assoc) repairPath(now clock.Time, d int) int {
 	if i := a.tx.detour - 1; i >= 0 && i < len(a.paths) && a.paths[i].usable() {
 		return i
 	}
@@ -110,7 +114,7 @@ func (a *Assoc) repairPath(now Time, d int) int {
 // unblock sends the chunk that keeps the peer's buffer full once more, by a
 // faster path that has nothing else to do: a slow path must not set the pace of
 // all. It reports whether there is such a chunk, which then is marked.
-func (a *Assoc) unblock(now Time) bool {
+func (a *Assoc) unblock(now clock.Time) bool {
 	t := &a.tx
 	if !a.state.canSendData() || !t.q.Pending() || t.sb.HasRtx() {
 		return false
@@ -143,7 +147,7 @@ func (a *Assoc) unblock(now Time) bool {
 
 // blocker returns the path of the earliest outstanding chunk and when it was
 // sent, if it is in flight for the first time.
-func (s *Scoreboard) blocker() (path int, sent Time, ok bool) {
+func (s *Scoreboard) blocker() (path int, sent clock.Time, ok bool) {
 	if s.base == s.next {
 		return 0, 0, false
 	}
@@ -154,7 +158,7 @@ func (s *Scoreboard) blocker() (path int, sent Time, ok bool) {
 func (s *Scoreboard) markBlocker() { s.mark(s.base, s.rec(s.base)) }
 
 // paceUntil sets the timer of the pacer, unless it expires earlier.
-func (a *Assoc) paceUntil(now, at Time) {
+func (a *Assoc) paceUntil(now, at clock.Time) {
 	if was := a.timers.one[timerPace]; was <= now || at < was {
 		a.timers.set(timerPace, at)
 	}
@@ -174,7 +178,7 @@ func sackPackets(c wire.Chunk) uint8 { return c.Flags >> sackPacketsShift }
 // misses returns how many miss indications the SACK being processed gives TSN t:
 // one, or with DAC one for each packet it was delayed for, if all that it newly
 // acknowledges of the path was sent after t.
-func (s *Scoreboard) misses(p *PathAck, t TSN) uint8 {
+func (s *Scoreboard) misses(p *PathAck, t seq.TSN) uint8 {
 	if s.cmt && p.htnaAny && t.Less(p.ltna) {
 		return max(s.dac, 1)
 	}
@@ -182,7 +186,7 @@ func (s *Scoreboard) misses(p *PathAck, t TSN) uint8 {
 }
 
 // sentOn returns the path that an outstanding TSN was sent on last.
-func (s *Scoreboard) sentOn(t TSN) (path int, ok bool) {
+func (s *Scoreboard) sentOn(t seq.TSN) (path int, ok bool) {
 	if t.Less(s.base) || !t.Less(s.next) {
 		return 0, false
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -20,7 +22,7 @@ func TestDataSpreadsOverPaths(t *testing.T) {
 	p.connect()
 	p.confirmAll()
 	a := p.a.assoc
-	a.paths[0].rto.Sample(Time(30 * time.Millisecond))
+	a.paths[0].rto.Sample(clock.Time(30 * time.Millisecond))
 	if !a.spread() || a.newPath(p.now, 0) != 1 {
 		t.Fatalf("new data takes path %d, want the one with the shorter round trip", a.newPath(p.now, 0))
 	}
@@ -134,8 +136,8 @@ func TestMixedPathsDelaySacks(t *testing.T) {
 	var s sackGen
 	s.init(0, 0)
 	s.spread = true
-	packet := func(at Time, path int, gaps bool) {
-		s.data(tsnNew, false)
+	packet := func(at clock.Time, path int, gaps bool) {
+		s.data(seq.New, false)
 		s.endPacket(at, path, gaps)
 	}
 	packet(second, 0, false)

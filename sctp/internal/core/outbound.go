@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // built describes a packet that was built.
 type built struct {
@@ -25,7 +28,7 @@ func (c *carry) put(p built, data []byte) {
 }
 
 // nextPacket appends the next packet to b.
-func (a *Assoc) nextPacket(now Time, b []byte) ([]byte, built, bool) {
+func (a *Assoc) nextPacket(now clock.Time, b []byte) ([]byte, built, bool) {
 	if c := &a.tx.carry; c.full {
 		c.full = false
 		return append(b, c.data...), c.built, true
@@ -117,7 +120,7 @@ func (a *Assoc) builtOn(i int, ecn uint8, n int) built {
 }
 
 // duePath returns a path on which a control chunk is due.
-func (a *Assoc) duePath(now Time, d int) (int, bool) {
+func (a *Assoc) duePath(now clock.Time, d int) (int, bool) {
 	if a.hs.sendAck {
 		return a.hs.ackPath, true
 	}
@@ -154,7 +157,7 @@ func (a *Assoc) sackPath(d int) int {
 }
 
 // rtxPath returns where chunks marked for retransmission go.
-func (a *Assoc) rtxPath(now Time, d int) int {
+func (a *Assoc) rtxPath(now clock.Time, d int) int {
 	if a.spread() {
 		return a.repairPath(now, d)
 	}
@@ -166,7 +169,7 @@ func (a *Assoc) rtxPath(now Time, d int) int {
 
 // buildInit appends the packet with our INIT, which stands alone (RFC 9260,
 // Section 5.1).
-func (a *Assoc) buildInit(b []byte, now Time) ([]byte, built) {
+func (a *Assoc) buildInit(b []byte, now clock.Time) ([]byte, built) {
 	h, at := &a.hs, len(b)
 	h.sendInit = false
 	if h.sentAt == 0 {
@@ -182,7 +185,7 @@ func (a *Assoc) buildInit(b []byte, now Time) ([]byte, built) {
 // buildCookieEcho appends the packet with the COOKIE ECHO, an ERROR chunk if
 // the INIT ACK had something to report, and as much data as fits (RFC 9260,
 // Section 5.1, C).
-func (a *Assoc) buildCookieEcho(b []byte, now Time) ([]byte, built) {
+func (a *Assoc) buildCookieEcho(b []byte, now clock.Time) ([]byte, built) {
 	h, at := &a.hs, len(b)
 	p := &a.paths[h.path]
 	d, _ := a.newDataPath(now, h.path)
@@ -216,7 +219,7 @@ func (a *Assoc) buildCookieEcho(b []byte, now Time) ([]byte, built) {
 
 // buildPacket appends a packet for path i with everything there is for it; d is
 // the path of new data. With ok false there was nothing, and b is as it was.
-func (a *Assoc) buildPacket(b []byte, now Time, i, d int) (_ []byte, ecn uint8, ok bool) {
+func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn uint8, ok bool) {
 	p, at := &a.paths[i], len(b)
 	end := at + p.mtu
 	b = wire.AppendHeader(b, a.header())
@@ -291,11 +294,11 @@ func (a *Assoc) appendShutdown(b []byte, end int) []byte {
 	s := &a.shut
 	switch {
 	case s.sendReq && a.state == ShutdownSent:
-		b = wire.AppendShutdown(b, wire.Shutdown{CumTSN: uint32(a.rx.tsns.cumTSN())})
+		b = wire.AppendShutdown(b, wire.Shutdown{CumTSN: uint32(a.rx.tsns.CumTSN())})
 		// Section 9.2: "If a SHUTDOWN chunk by itself cannot acknowledge all of
 		// the received DATA chunks … a SACK chunk MUST also be sent." One goes along,
 		// too, if the window was small once: a SHUTDOWN does not tell that it has opened.
-		if !a.rx.tsns.hasGaps() && len(a.rx.tsns.duplicates()) == 0 && !a.rx.reasm.window.scarce {
+		if !a.rx.tsns.HasGaps() && len(a.rx.tsns.Duplicates()) == 0 && !a.rx.reasm.window.scarce {
 			a.rx.sack.sent()
 		}
 	case s.sendAck && a.state == ShutdownAckSent:
@@ -306,7 +309,7 @@ func (a *Assoc) appendShutdown(b []byte, end int) []byte {
 }
 
 // dataReady reports whether there may be a DATA or FORWARD-TSN chunk for path i.
-func (a *Assoc) dataReady(now Time, i, d int) bool {
+func (a *Assoc) dataReady(now clock.Time, i, d int) bool {
 	sb := a.tx.sb
 	if i == d && sb.ForwardDue() {
 		return true
@@ -320,7 +323,7 @@ func (a *Assoc) dataReady(now Time, i, d int) bool {
 // mayFill reports whether the congestion window and the pacer let another packet
 // leave on path i. RFC 9260, Section 6.1, B: not with cwnd or more bytes
 // outstanding, and exceeding it by less than a packet otherwise.
-func (a *Assoc) mayFill(now Time, i int) bool {
+func (a *Assoc) mayFill(now clock.Time, i int) bool {
 	p := &a.paths[i]
 	flight, cwnd := a.tx.sb.Flight(i), p.cc.Cwnd()
 	if flight == 0 && p.lastData != 0 && now > p.lastData {
@@ -350,7 +353,7 @@ func (a *Assoc) mayFill(now Time, i int) bool {
 // windowOpen reports whether the peer's receive window lets new data leave, or
 // whether it is time for a zero window probe (RFC 9260, Section 6.1, A). It also
 // is where the Nagle algorithm waits.
-func (a *Assoc) windowOpen(now Time, i int) bool {
+func (a *Assoc) windowOpen(now clock.Time, i int) bool {
 	t := &a.tx
 	if t.cork == corkAll || t.cork == corkTail && t.q.Unsent() < int64(a.paths[i].pmdcs()-t.q.headerLen()) {
 		return false
@@ -366,7 +369,7 @@ func (a *Assoc) windowOpen(now Time, i int) bool {
 	// probe interval exponentially afterwards." Not before everything
 	// outstanding is acknowledged.
 	if t.sb.Outstanding() == 0 && !a.timers.running(timerProbe) {
-		wait := min(a.paths[i].rto.Value()<<min(t.probes, 16), Time(a.cfg.RTOMax))
+		wait := min(a.paths[i].rto.Value()<<min(t.probes, 16), clock.Time(a.cfg.RTOMax))
 		a.timers.set(timerProbe, now+wait)
 	}
 	return false
@@ -374,7 +377,7 @@ func (a *Assoc) windowOpen(now Time, i int) bool {
 
 // appendData appends DATA chunks to the packet that ends before b[end]: first
 // those to be retransmitted, then new ones (RFC 9260, Section 6.1, C and E).
-func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
+func (a *Assoc) appendData(b []byte, now clock.Time, i, d, end int) ([]byte, uint8) {
 	t, sb, p := &a.tx, a.tx.sb, &a.paths[i]
 	before, full := len(b), p.pmdcs()
 	permit, over := sb.Permit(), sb.Flight(i) >= p.cc.Cwnd()
@@ -420,7 +423,7 @@ func (a *Assoc) appendData(b []byte, now Time, i, d, end int) ([]byte, uint8) {
 }
 
 // dataSent does what n bytes of chunks that left on path i, in so many packets, entail.
-func (a *Assoc) dataSent(now Time, i, n, packets int) {
+func (a *Assoc) dataSent(now clock.Time, i, n, packets int) {
 	p := &a.paths[i]
 	p.lastData, p.lastSent = now, now
 	p.count.packets += uint64(packets)

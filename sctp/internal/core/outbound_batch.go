@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // checksumField is where the checksum begins in the common header, which ends with
 // it.
@@ -14,7 +18,7 @@ const checksumField = wire.HeaderLen - 4
 //
 // A packet is begun, each part of the association adds what it has for the
 // packet's path, and if that is nothing the packet is dropped again.
-func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
+func (a *Assoc) PollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); ok || !a.tx.deferredSack.on {
 		return out, tx, ok
 	}
@@ -22,7 +26,7 @@ func (a *Assoc) PollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 	return a.pollTransmit(now, buf, maxSegs)
 }
 
-func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
+func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
 	a.tx.segSize, a.tx.sackAtEnd = 0, false
 	open := a.tx.sb != nil && a.tx.sb.rtxCopies.open
@@ -35,11 +39,11 @@ func (a *Assoc) pollTransmit(now Time, buf []byte, maxSegs int) (out []byte, tx 
 	plain, full := false, false
 	var header [wire.HeaderLen]byte
 	var p built           // the last packet; nextData's differ from it in their data only
-	var next TSN          // the first that is in a train that is open
+	var next seq.TSN      // the first that is in a train that is open
 	bytes, chunks := 0, 0 // of that
 	late := false         // it may not stay open
 	if open {
-		next = a.tx.sb.next - TSN(a.tx.sb.unsent)
+		next = a.tx.sb.next - seq.TSN(a.tx.sb.unsent)
 		if a.BatchOpen() {
 			o := a.tx.openBatch
 			buf, tx, plain = a.resumeBatch(now)
@@ -150,7 +154,7 @@ const smallPacket = 256
 // Room returns how large the next packet may be: small if there is nothing to send
 // but an acknowledgement.
 func (a *Assoc) Room() int {
-	if a.onlyAcks() && a.rx.reasm != nil && !a.rx.tsns.hasGaps() && len(a.rx.tsns.duplicates()) == 0 {
+	if a.onlyAcks() && a.rx.reasm != nil && !a.rx.tsns.HasGaps() && len(a.rx.tsns.Duplicates()) == 0 {
 		return smallPacket
 	}
 	return a.largestPacket()
@@ -160,7 +164,7 @@ func (a *Assoc) Room() int {
 // nothing but new data in them, so that nextData can build them: all else that was due is
 // in the first one, and more falls due with other calls only. A SACK may wait that need not
 // leave yet, if bundlesSack said so or the train was begun by an earlier call.
-func (a *Assoc) restIsNewData(now Time, i int, tx *Transmit, begun bool) bool {
+func (a *Assoc) restIsNewData(now clock.Time, i int, tx *Transmit, begun bool) bool {
 	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
 		return false
 	}
@@ -185,7 +189,7 @@ func (a *Assoc) dataECN() uint8 {
 // firstData appends the first packet of a train if it is plain that new data is all
 // there is to send, with a SACK if one waits: nextPacket would append the same, and
 // takes longer to find that out. It reports false if it has to be asked.
-func (a *Assoc) firstData(now Time, b []byte) (_ []byte, p built, ok bool) {
+func (a *Assoc) firstData(now clock.Time, b []byte) (_ []byte, p built, ok bool) {
 	t := &a.tx
 	if !t.q.Pending() || t.q.routed > 0 || !a.onlyNewDataDue() {
 		return b, p, false
@@ -213,7 +217,7 @@ func (a *Assoc) onlyNewDataDue() bool {
 // first of a train, or one after others for which plain held. A SACK goes along with the
 // first or, if it waited, the last. It reports false, and appends nothing, if nextPacket
 // has to see what is to be sent.
-func (a *Assoc) nextData(now Time, b []byte, i int, header []byte) (_ []byte, ecn uint8, ok bool) {
+func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []byte, ecn uint8, ok bool) {
 	t, p, at := &a.tx, &a.paths[i], len(b)
 	sb, end, full := t.sb, at+p.mtu, p.pmdcs()
 	if !sb.onlyNew() || !t.q.Pending() || !a.mayFill(now, i) || !a.windowOpen(now, i) {
@@ -242,7 +246,7 @@ func (a *Assoc) nextData(now Time, b []byte, i int, header []byte) (_ []byte, ec
 // Idle reports whether it is plain that PollTransmit would have nothing to send.
 // It takes less time to find out, but reports false in rare cases where it would
 // not have anything either.
-func (a *Assoc) Idle(now Time) bool { return !a.rx.sack.due(now) && a.onlyAcks() }
+func (a *Assoc) Idle(now clock.Time) bool { return !a.rx.sack.due(now) && a.onlyAcks() }
 
 // onlyAcks is Idle save that there may be something to acknowledge.
 func (a *Assoc) onlyAcks() bool {

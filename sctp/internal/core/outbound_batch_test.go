@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // conversation has two hosts send at random, under loss, and returns every packet with
@@ -59,7 +61,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 		// With a small window it may be found a packet later that a message has expired,
 		// whose chunks no longer fill the window then.
 		if rng.IntN(10) == 0 && cfg.RecvBuffer == 0 {
-			m.Lifetime = Time(rng.IntN(20)) * Time(time.Millisecond)
+			m.Lifetime = clock.Time(rng.IntN(20)) * clock.Time(time.Millisecond)
 		}
 		h.sendMsg(m, size)
 		if rng.IntN(5) == 0 {

@@ -1,14 +1,16 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 const (
 	// PaceMinRTT is the smoothed round-trip time below which nothing is paced:
 	// timers are coarser than such a path, and its queues drain as fast.
-	PaceMinRTT Time = 1_000_000
+	PaceMinRTT clock.Time = 1_000_000
 	// PaceMinBurst is the least burst allowance: one full GSO batch.
 	PaceMinBurst = 64 << 10
 	// paceTick is how late a timer may come. The burst allowance covers it, so
 	// that a late timer costs no throughput.
-	paceTick Time = 2_000_000
+	paceTick clock.Time = 2_000_000
 )
 
 // Pacer spreads packets over the round trip in place of Max.Burst (RFC 9260,
@@ -22,12 +24,12 @@ type Pacer struct {
 	rate   int64 // bytes per second; 0 does not pace
 	burst  int64
 	tokens int64
-	last   Time
+	last   clock.Time
 }
 
 // Update sets the rate from the congestion window and the smoothed round-trip
 // time. It is cheap enough to be called with every SACK.
-func (p *Pacer) Update(now Time, cwnd int, srtt Time, slowStart bool) {
+func (p *Pacer) Update(now clock.Time, cwnd int, srtt clock.Time, slowStart bool) {
 	if srtt < PaceMinRTT {
 		p.rate = 0
 		return
@@ -49,7 +51,7 @@ func (p *Pacer) Update(now Time, cwnd int, srtt Time, slowStart bool) {
 	p.tokens = min(p.tokens, p.burst)
 }
 
-func (p *Pacer) fill(now Time) {
+func (p *Pacer) fill(now clock.Time) {
 	d := int64(now - p.last)
 	if d <= 0 {
 		return
@@ -60,11 +62,11 @@ func (p *Pacer) fill(now Time) {
 		return
 	}
 	p.tokens = min(p.burst, p.tokens+p.rate*(d/1000)/1_000_000)
-	p.last -= Time(d % 1000) // what is less than a microsecond counts next time
+	p.last -= clock.Time(d % 1000) // what is less than a microsecond counts next time
 }
 
 // Budget returns how many bytes may be sent now.
-func (p *Pacer) Budget(now Time) int {
+func (p *Pacer) Budget(now clock.Time) int {
 	if p.rate == 0 {
 		return int(^uint(0) >> 1)
 	}
@@ -74,7 +76,7 @@ func (p *Pacer) Budget(now Time) int {
 
 // OnSent takes n bytes. It may take more than the budget: one packet always
 // goes whole, and retransmissions need not wait.
-func (p *Pacer) OnSent(now Time, n int) {
+func (p *Pacer) OnSent(now clock.Time, n int) {
 	if p.rate != 0 {
 		p.fill(now)
 		p.tokens = max(p.tokens-int64(n), -p.burst)
@@ -84,7 +86,7 @@ func (p *Pacer) OnSent(now Time, n int) {
 // NextTime returns when to try again to send n bytes: when a batch worth a timer
 // may be sent (a millisecond's worth, at most a full GSO batch), or 0 if n bytes
 // may be sent now.
-func (p *Pacer) NextTime(now Time, n int) Time {
+func (p *Pacer) NextTime(now clock.Time, n int) clock.Time {
 	if p.rate == 0 {
 		return 0
 	}
@@ -93,7 +95,7 @@ func (p *Pacer) NextTime(now Time, n int) Time {
 		return 0
 	}
 	lack := max(min(int64(n), p.burst), min(p.rate/1000, PaceMinBurst)) - p.tokens
-	return now + Time(lack*1_000_000/p.rate+1)*1000
+	return now + clock.Time(lack*1_000_000/p.rate+1)*1000
 }
 
 // Rate returns the rate in bytes per second, or 0 when nothing is paced.

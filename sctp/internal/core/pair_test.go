@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -19,7 +20,7 @@ import (
 // says what happens, or calls drive and lets the network's faults decide.
 type pair struct {
 	t   testing.TB
-	now Time
+	now clock.Time
 	rng *rand.Rand
 	// later decides what is put off, see Packet.Later.
 	later *rand.Rand
@@ -60,14 +61,14 @@ type faults struct {
 }
 
 type flying struct {
-	at  Time
+	at  clock.Time
 	seq int
 	to  *host
 	p   Packet
 }
 
 func newPair(t testing.TB, seed uint64, cfg ...*Config) *pair {
-	p := &pair{t: t, now: Time(time.Second), rng: rand.New(rand.NewPCG(seed, 7)), later: rand.New(rand.NewPCG(seed, 8))}
+	p := &pair{t: t, now: clock.Time(time.Second), rng: rand.New(rand.NewPCG(seed, 7)), later: rand.New(rand.NewPCG(seed, 8))}
 	p.net.delay = 5 * time.Millisecond
 	var ca, cz *Config
 	if len(cfg) > 0 {
@@ -174,17 +175,17 @@ func (p *pair) post(from *host, pkt Packet) {
 		if chance(p.net.corrupt) {
 			c.Data[p.rng.IntN(len(c.Data))] ^= 1 << p.rng.IntN(8)
 		}
-		at := p.now + Time(p.net.delay)
+		at := p.now + clock.Time(p.net.delay)
 		for k, d := range p.net.slow {
 			if k < len(to.local) && to.local[k].Addr() == pkt.Local.Addr() {
-				at += Time(d)
+				at += clock.Time(d)
 			}
 		}
 		if p.net.jitter > 0 {
-			at += Time(p.rng.Int64N(int64(p.net.jitter)))
+			at += clock.Time(p.rng.Int64N(int64(p.net.jitter)))
 		}
 		if chance(p.net.reorder) {
-			at += Time(p.net.delay) / 2
+			at += clock.Time(p.net.delay) / 2
 		}
 		p.seq++
 		p.wire = append(p.wire, flying{at, p.seq, to, c})
@@ -193,7 +194,7 @@ func (p *pair) post(from *host, pkt Packet) {
 
 // step does the next thing that is due: a packet that arrives, or a timer. It
 // reports false when nothing is due before until.
-func (p *pair) step(until Time) bool {
+func (p *pair) step(until clock.Time) bool {
 	p.a.flush()
 	p.z.flush()
 	at, which := until+1, -1
@@ -271,7 +272,7 @@ const maxTrain = 40
 // advance lets d pass.
 func (p *pair) advance(d time.Duration) {
 	p.t.Helper()
-	until := p.now + Time(d)
+	until := p.now + clock.Time(d)
 	for n := 0; p.step(until); n++ {
 		if n > 2_000_000 {
 			p.t.Fatal("two million steps: the pair goes round in circles")
@@ -282,7 +283,7 @@ func (p *pair) advance(d time.Duration) {
 // driveUntil lets time pass until cond holds, for at most limit.
 func (p *pair) driveUntil(limit time.Duration, cond func() bool) bool {
 	p.t.Helper()
-	until := p.now + Time(limit)
+	until := p.now + clock.Time(limit)
 	for n := 0; !cond(); n++ {
 		if !p.step(until) {
 			return cond()

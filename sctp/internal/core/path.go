@@ -3,6 +3,7 @@ package core
 import (
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -22,8 +23,8 @@ type path struct {
 	gone      bool           // removed (RFC 5061); the place is free
 	par       pathLimits
 	plpmtu    pathMTU
-	probed    Time // when the last probe of plpmtu was sent
-	aliveAt   Time // when the peer answered last what was sent to the path
+	probed    clock.Time // when the last probe of plpmtu was sent
+	aliveAt   clock.Time // when the peer answered last what was sent to the path
 	// suspect tells that large packets do not arrive any more, and that an answer to a
 	// heartbeat is to tell whether small ones do.
 	suspect bool
@@ -33,10 +34,10 @@ type path struct {
 	hb      heartbeat
 	// lastSent is when a chunk that can measure the round trip, or counts as
 	// use of the path, was sent to it last.
-	lastSent Time
+	lastSent clock.Time
 	// lastData is when data was sent to it last; 0 once the pause since then
 	// was told to the congestion control.
-	lastData Time
+	lastData clock.Time
 	// burstFrom is what was in flight when the last SACK came, from where
 	// Max.Burst counts.
 	burstFrom int
@@ -76,7 +77,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 		reserve: a.auth.reserve(),
 		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans, dscp: a.cfg.DSCP,
 			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
-		rto: NewRTO(Time(a.cfg.RTOInitial), Time(a.cfg.RTOMin), Time(a.cfg.RTOMax))}
+		rto: NewRTO(clock.Time(a.cfg.RTOInitial), clock.Time(a.cfg.RTOMin), clock.Time(a.cfg.RTOMax))}
 	cc := CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}
 	if i == 0 && cc.Algorithm == Cubic {
 		p.cc = a.first.cubic.init(cc.withDefaults(), p.pmdcs())

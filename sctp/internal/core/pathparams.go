@@ -3,6 +3,8 @@ package core
 import (
 	"net/netip"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // pathLimits are the parameters of a path that can be set one by one.
@@ -114,7 +116,7 @@ func (a *Assoc) PathParams(addr netip.AddrPort) (PathParams, error) {
 // they are, apart from PFMaxRetrans, Discover and DSCP; MTU counts only without
 // Discover. It returns ErrPath if there is no such path. PollTransmit is due
 // afterwards.
-func (a *Assoc) SetPathParams(now Time, addr netip.AddrPort, x PathParams) error {
+func (a *Assoc) SetPathParams(now clock.Time, addr netip.AddrPort, x PathParams) error {
 	i := a.pathByAddr(unmap(addr))
 	if i < 0 {
 		return ErrPath

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -56,7 +57,7 @@ func TestQuickFailover(t *testing.T) {
 	p.wantDelivered()
 	// "HEARTBEAT chunks are sent to destination addresses in PF state once per
 	// RTO", which doubles each time.
-	var at []Time
+	var at []clock.Time
 	p.net.drop = func(from *host, pkt []byte) bool {
 		if from == p.a && hasChunk(pkt, wire.ChunkHeartbeat) && p.now > start {
 			at = append(at, p.now)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -20,11 +21,11 @@ const (
 	//
 	// Deviation (5.1.1, SHOULD): it is not larger than 15 seconds. A lost probe
 	// costs nothing but time, and the RTO tells how long an answer takes.
-	probeTimer = Time(time.Second)
+	probeTimer = clock.Time(time.Second)
 	// raiseTimer is PMTU_RAISE_TIMER: "a period of 600 seconds".
-	raiseTimer = Time(600 * time.Second)
+	raiseTimer = clock.Time(600 * time.Second)
 	// errorTimer is how often the base size is probed in the Error phase.
-	errorTimer = Time(5 * time.Second)
+	errorTimer = clock.Time(5 * time.Second)
 	// mtuGain is the least gain worth a probe (Section 5.3.2).
 	mtuGain = 16
 	// minMTU6 is MIN_PLPMTU of IPv6: "the size at the PL that results in an
@@ -130,7 +131,7 @@ func (a *Assoc) watchSizes(i int) {
 // startPMTU begins path MTU discovery on a confirmed path. RFC 8899, Section
 // 6.2.1.1: "A sender can therefore enter the BASE state as soon as connectivity
 // has been confirmed."
-func (a *Assoc) startPMTU(now Time, i int) {
+func (a *Assoc) startPMTU(now clock.Time, i int) {
 	p := &a.paths[i]
 	if !p.par.discover || !p.confirmed || !a.state.heartbeating() {
 		return
@@ -170,7 +171,7 @@ func (m *pathMTU) choose(base, over int) int {
 }
 
 // nextProbe has the next probe sent, or ends the search.
-func (a *Assoc) nextProbe(now Time, i int) {
+func (a *Assoc) nextProbe(now clock.Time, i int) {
 	p := &a.paths[i]
 	m := &p.plpmtu
 	m.out = false
@@ -191,7 +192,7 @@ func (a *Assoc) nextProbe(now Time, i int) {
 // nextProbePaced is nextProbe, but "the interval between probe packets MUST be at
 // least one RTT" (RFC 8899, Section 3): what is known of the last probe may not have
 // come from the peer.
-func (a *Assoc) nextProbePaced(now Time, i int) {
+func (a *Assoc) nextProbePaced(now clock.Time, i int) {
 	p := &a.paths[i]
 	due := p.probed + p.rto.SRTT()
 	if p.probed == 0 || due <= now {
@@ -209,7 +210,7 @@ func (a *Assoc) nextProbePaced(now Time, i int) {
 // Deviation: with a peer that discards packets with a chunk that it does not know, where
 // RFC 9260, Section 3.2, has it skip a PAD chunk, the HEARTBEAT chunk itself is as long as
 // needed. So is the answer, which makes such a probe fail for a short way back, too.
-func (a *Assoc) appendProbe(b []byte, now Time, i int) []byte {
+func (a *Assoc) appendProbe(b []byte, now clock.Time, i int) []byte {
 	p, at := &a.paths[i], len(b)
 	m := &p.plpmtu
 	m.pending, m.out, m.heard = false, true, false
@@ -242,7 +243,7 @@ func (a *Assoc) appendProbe(b []byte, now Time, i int) []byte {
 
 // probeAcked takes in a HEARTBEAT ACK of path i, if it answers a probe. "A
 // successful probe updates the association and path counters" (Section 6.2.1.2).
-func (a *Assoc) probeAcked(now Time, i int, nonce uint64) bool {
+func (a *Assoc) probeAcked(now clock.Time, i int, nonce uint64) bool {
 	p := &a.paths[i]
 	m := &p.plpmtu
 	if !m.on() || m.nonce == 0 || nonce != m.nonce {
@@ -263,7 +264,7 @@ func (a *Assoc) probeAcked(now Time, i int, nonce uint64) bool {
 // sizeProven takes in that data was acknowledged that path i carried in a packet of size
 // bytes. No probe is needed for that size any more, and none that is not answered counts
 // against it: the peer may ignore PAD chunks.
-func (a *Assoc) sizeProven(now Time, i, size int) {
+func (a *Assoc) sizeProven(now clock.Time, i, size int) {
 	p := &a.paths[i]
 	m := &p.plpmtu
 	if !m.on() || size <= m.low {
@@ -281,7 +282,7 @@ func (a *Assoc) sizeProven(now Time, i, size int) {
 }
 
 // pmtuTimeout handles the expiry of timerMTU of path i.
-func (a *Assoc) pmtuTimeout(now Time, i int) {
+func (a *Assoc) pmtuTimeout(now clock.Time, i int) {
 	p := &a.paths[i]
 	m := &p.plpmtu
 	if !m.on() || !a.state.heartbeating() {
@@ -326,7 +327,7 @@ func (a *Assoc) pmtuTimeout(now Time, i int) {
 
 // mtuError enters the Error phase: not even the base size works on path i, which
 // is used with MIN_PLPMTU from now on. The base is tried again later.
-func (a *Assoc) mtuError(now Time, i int) {
+func (a *Assoc) mtuError(now clock.Time, i int) {
 	p := &a.paths[i]
 	m := &p.plpmtu
 	m.state, m.out, m.low, m.high, m.hopeful, m.noPad = pmtuError, false, 0, m.limit+4, false, false
@@ -346,7 +347,7 @@ func (a *Assoc) resumePMTU(i int) {
 // blackHole gives up the path MTU of path i: large packets do not arrive any more (RFC
 // 8899, Section 4.3). Figure 5: "Black hole detected" leads to Base. A size that was
 // assumed, without discovery, is given up in the same way, and looked for from then on.
-func (a *Assoc) blackHole(now Time, i int) {
+func (a *Assoc) blackHole(now clock.Time, i int) {
 	p := &a.paths[i]
 	m := &p.plpmtu
 	if p.suspect = false; p.mtu <= p.unquestioned() {
@@ -371,7 +372,7 @@ func (a *Assoc) blackHole(now Time, i int) {
 // whether that changed anything; PollTransmit is due then. RFC 9260, Section 10,
 // ICMP6: the tag must be the peer's. RFC 8899, Section 4.6.2: what is larger than
 // the packets sent, or smaller than any path can be, is not believed.
-func (a *Assoc) PacketTooBig(now Time, addr netip.AddrPort, tag uint32, size int) bool {
+func (a *Assoc) PacketTooBig(now clock.Time, addr netip.AddrPort, tag uint32, size int) bool {
 	i := a.pathByAddr(unmap(addr))
 	if i < 0 || tag == 0 || tag != a.peer.tag || !a.state.heartbeating() {
 		return false
@@ -445,7 +446,7 @@ func (a *Assoc) SetPathMTU(addr netip.AddrPort, size int) error {
 // SetPathLimit tells the size of the largest SCTP packet that the interface
 // towards addr takes: where path MTU discovery ends. It returns ErrPath if there
 // is no such path. PollTransmit is due afterwards.
-func (a *Assoc) SetPathLimit(now Time, addr netip.AddrPort, size int) error {
+func (a *Assoc) SetPathLimit(now clock.Time, addr netip.AddrPort, size int) error {
 	i := a.pathByAddr(unmap(addr))
 	if i < 0 {
 		return ErrPath

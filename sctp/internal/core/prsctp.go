@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // prState is what the scoreboard keeps for FORWARD-TSN.
 type prState struct {
@@ -12,7 +16,7 @@ type prState struct {
 
 // givenUp reports whether the policy of a chunk's message forbids to send the
 // chunk again (RFC 3758, Section 4.1; RFC 7496, Section 3.1).
-func (s *Scoreboard) givenUp(now Time, r *record) bool {
+func (s *Scoreboard) givenUp(now clock.Time, r *record) bool {
 	m := r.msg
 	return m.expires != 0 && now >= m.expires ||
 		m.flags&msgLimitRtx != 0 && uint32(r.tx) > m.maxRtx
@@ -80,7 +84,7 @@ func (s *Scoreboard) abandon(m *outMsg) bool {
 		// longer outstanding" (A2). The caller of OnLoss and OnTimeout has
 		// made the adjustment of rule F5.
 		if r.state&recMarked != 0 {
-			s.marked.remove(t)
+			s.marked.Remove(t)
 		} else if r.state&recAcked != 0 {
 			if s.useRACK {
 				s.paths[r.path].rack.sacked--
@@ -195,7 +199,7 @@ func (s *Scoreboard) addSkip(m *outMsg, room int) bool {
 			}
 			p.iskips = append(p.iskips, wire.ISkip{SID: m.sid, Unordered: unordered, MID: m.mid})
 			*at = int32(len(p.iskips))
-		} else if e := &p.iskips[*at-1]; MID(e.MID).Less(MID(m.mid)) {
+		} else if e := &p.iskips[*at-1]; seq.MID(e.MID).Less(seq.MID(m.mid)) {
 			e.MID = m.mid
 		}
 		return true
@@ -209,7 +213,7 @@ func (s *Scoreboard) addSkip(m *outMsg, room int) bool {
 		}
 		p.skips = append(p.skips, wire.Skip{SID: m.sid, SSN: uint16(m.mid)})
 		st.skip[0] = int32(len(p.skips))
-	} else if e := &p.skips[st.skip[0]-1]; SSN(e.SSN).Less(SSN(m.mid)) {
+	} else if e := &p.skips[st.skip[0]-1]; seq.SSN(e.SSN).Less(seq.SSN(m.mid)) {
 		e.SSN = uint16(m.mid)
 	}
 	return true

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // RFC 3758 from end to end: messages expire on a path that loses much; what
@@ -25,7 +27,7 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 			sid := p.rng.IntN(4)
 			m := &Message{SID: uint16(sid), Unordered: sid == 3}
 			if p.rng.IntN(2) == 0 {
-				m.Lifetime = Time(1+p.rng.IntN(150)) * Time(time.Millisecond)
+				m.Lifetime = clock.Time(1+p.rng.IntN(150)) * clock.Time(time.Millisecond)
 			} else {
 				m.LimitRtx, m.MaxRtx = true, uint32(p.rng.IntN(2))
 			}

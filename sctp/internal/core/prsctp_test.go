@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
+	"pgregory.net/rapid"
 )
 
 // forward builds the FORWARD-TSN that is due and returns it as text.
@@ -297,9 +298,9 @@ func TestPartialReliabilityEnds(t *testing.T) {
 		q := NewSendQueue(1<<30, 5, SchedRR)
 		q.SetInterleaving(idata)
 		q.SetPartialReliability(true)
-		sb := NewScoreboard(q, ScoreboardConfig{TSN: TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30, RACK: useRACK})
+		sb := NewScoreboard(q, ScoreboardConfig{TSN: seq.TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30, RACK: useRACK})
 		var owners []*ownerLog
-		have := map[TSN]bool{}
+		have := map[seq.TSN]bool{}
 		cum := sb.CumTSN()
 		now := second
 		deliver := func(b []byte, drop func() bool) {
@@ -311,20 +312,20 @@ func TestPartialReliabilityEnds(t *testing.T) {
 				switch c := it.Chunk(); c.Type {
 				case wire.ChunkForwardTSN:
 					x, _ := wire.ParseForwardTSN(c)
-					if cum.Less(TSN(x.CumTSN)) {
-						cum = TSN(x.CumTSN)
+					if cum.Less(seq.TSN(x.CumTSN)) {
+						cum = seq.TSN(x.CumTSN)
 					}
 				case wire.ChunkIForwardTSN:
 					x, _ := wire.ParseIForwardTSN(c)
-					if cum.Less(TSN(x.CumTSN)) {
-						cum = TSN(x.CumTSN)
+					if cum.Less(seq.TSN(x.CumTSN)) {
+						cum = seq.TSN(x.CumTSN)
 					}
 				case wire.ChunkData:
 					x, _ := wire.ParseData(c)
-					have[TSN(x.TSN)] = true
+					have[seq.TSN(x.TSN)] = true
 				case wire.ChunkIData:
 					x, _ := wire.ParseIData(c)
-					have[TSN(x.TSN)] = true
+					have[seq.TSN(x.TSN)] = true
 				}
 			}
 			for have[cum+1] {
@@ -332,7 +333,7 @@ func TestPartialReliabilityEnds(t *testing.T) {
 			}
 		}
 		sack := func() {
-			var gaps []TSN
+			var gaps []seq.TSN
 			for x := cum + 1; x.Less(sb.NextTSN()); x++ {
 				if have[x] {
 					gaps = append(gaps, x, x)
@@ -357,7 +358,7 @@ func TestPartialReliabilityEnds(t *testing.T) {
 			deliver(b, drop)
 		}
 		for range rapid.IntRange(1, 50).Draw(t, "steps") {
-			now += Time(rapid.IntRange(0, 3).Draw(t, "dt")) * ms
+			now += clock.Time(rapid.IntRange(0, 3).Draw(t, "dt")) * ms
 			switch rapid.SampledFrom([]string{"push", "push", "send", "send", "sack", "t3"}).Draw(t, "op") {
 			case "push":
 				o := &ownerLog{}
@@ -365,7 +366,7 @@ func TestPartialReliabilityEnds(t *testing.T) {
 					Body: make([]byte, rapid.SampledFrom([]int{1, 500, 5000}).Draw(t, "n"))}
 				switch rapid.IntRange(0, 3).Draw(t, "policy") {
 				case 0:
-					m.Lifetime = Time(rapid.IntRange(1, 10).Draw(t, "lifetime")) * ms
+					m.Lifetime = clock.Time(rapid.IntRange(1, 10).Draw(t, "lifetime")) * ms
 				case 1:
 					m.LimitRtx, m.MaxRtx = true, uint32(rapid.IntRange(0, 1).Draw(t, "max"))
 				case 2:
@@ -398,9 +399,9 @@ func TestPartialReliabilityEnds(t *testing.T) {
 			}
 		}
 		if sb.Outstanding() != 0 || sb.TotalFlight() != 0 || q.Buffered() != 0 || q.Unsent() != 0 || sb.payload != 0 ||
-			sb.marked.len() != 0 || sb.missing.len() != 0 || len(q.droppable.list) != 0 || sb.paths[0].rack.n != 0 || sb.paths[0].rack.sacked != 0 {
+			sb.marked.Len() != 0 || sb.missing.Len() != 0 || len(q.droppable.list) != 0 || sb.paths[0].rack.n != 0 || sb.paths[0].rack.sacked != 0 {
 			t.Fatalf("left: %d outstanding, %d in flight, %d buffered, %d unsent, %d marked", sb.Outstanding(), sb.TotalFlight(),
-				q.Buffered(), q.Unsent(), sb.marked.len())
+				q.Buffered(), q.Unsent(), sb.marked.Len())
 		}
 		for i := range q.streams {
 			if st := &q.streams[i]; st.inFlight != 0 || st.ordered != 0 || st.head != nil || st.skip != [2]int32{} {

@@ -1,28 +1,32 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 const (
 	// rackPersist is how many recoveries an enlarged reordering window outlives
 	// (RFC 8985, Section 6.2, step 4).
 	rackPersist = 16
 	// minRTTWindow is the span of the windowed minimum of round-trip times.
-	minRTTWindow Time = 10_000_000_000
+	minRTTWindow clock.Time = 10_000_000_000
 	// probeNoRTT is the probe timeout without an RTT estimate (Section 7.2).
-	probeNoRTT Time = 1_000_000_000
+	probeNoRTT clock.Time = 1_000_000_000
 	// probeAckDelay is TLP.max_ack_delay: the SACK delay of RFC 9260.
-	probeAckDelay Time = 200_000_000
+	probeAckDelay clock.Time = 200_000_000
 	// onePacket is what counts as a flight of one packet, of which the peer may
 	// delay the SACK.
 	onePacket = 1500
 	// probeSlack is added to every probe timeout: timers are no finer and the
 	// peer may be late to run.
-	probeSlack Time = 2_000_000
+	probeSlack clock.Time = 2_000_000
 	// maxProbes is how many probes go out, each after twice the time of the one
 	// before, until something is acknowledged or T3 expires.
 	maxProbes = 6
 	// sameMoment is by how much transmissions in one moment are told apart at most.
-	sameMoment Time = 1000
+	sameMoment clock.Time = 1000
 	// minDelays is how many SACKs must have come before what is known of their
 	// delay replaces probeAckDelay.
 	minDelays = 8
@@ -32,41 +36,41 @@ const (
 // sequence numbers. Chunks in flight are in a list in the order of their last
 // transmission.
 type rack struct {
-	head, tail TSN
+	head, tail seq.TSN
 	n          int
-	last       Time // transmission; never twice the same before a retransmission
+	last       clock.Time // transmission; never twice the same before a retransmission
 
-	xmit Time // RACK.xmit_ts and RACK.end_seq: the latest sent that was delivered
-	end  TSN
+	xmit clock.Time // RACK.xmit_ts and RACK.end_seq: the latest sent that was delivered
+	end  seq.TSN
 	any  bool
-	rtt  Time // RACK.rtt
-	fack TSN  // highest TSN acknowledged
+	rtt  clock.Time // RACK.rtt
+	fack seq.TSN    // highest TSN acknowledged
 
-	minRTT, minPrev Time // minima of this window and the one before
-	minUntil        Time
-	srtt            Time // smoothed over all acknowledged chunks
+	minRTT, minPrev clock.Time // minima of this window and the one before
+	minUntil        clock.Time
+	srtt            clock.Time // smoothed over all acknowledged chunks
 
 	reordering bool
 	mult       int
 	persist    int
-	dsackRound TSN
+	dsackRound seq.TSN
 	dsackOn    bool
-	sacked     int  // chunks acknowledged by gap blocks
-	reorder    Time // when the reordering timer fires, or 0
+	sacked     int        // chunks acknowledged by gap blocks
+	reorder    clock.Time // when the reordering timer fires, or 0
 
-	probeOut   bool // a tail loss probe is in flight
-	probeRtx   bool // it was a retransmission
-	probeEnd   TSN  // TLP.end_seq: the highest TSN when it was sent
-	probes     int  // sent since something was acknowledged
-	probeBase  Time // the PTO counts from here; 0 when not armed
-	recovering bool // in RTO recovery until acknowledged data comes
+	probeOut   bool       // a tail loss probe is in flight
+	probeRtx   bool       // it was a retransmission
+	probeEnd   seq.TSN    // TLP.end_seq: the highest TSN when it was sent
+	probes     int        // sent since something was acknowledged
+	probeBase  clock.Time // the PTO counts from here; 0 when not armed
+	recovering bool       // in RTO recovery until acknowledged data comes
 
-	slowest  Time // longest round trip that this SACK shows
-	ackDelay Time // recent maximum of how much longer than the shortest that was
-	delays   int  // SACKs that it was measured with, up to minDelays
+	slowest  clock.Time // longest round trip that this SACK shows
+	ackDelay clock.Time // recent maximum of how much longer than the shortest that was
+	delays   int        // SACKs that it was measured with, up to minDelays
 }
 
-func newRack(next TSN) rack { return rack{mult: 1, fack: next - 1} }
+func newRack(next seq.TSN) rack { return rack{mult: 1, fack: next - 1} }
 
 // sampleDelay takes in, at the end of a SACK, how long the peer delayed it.
 func (k *rack) sampleDelay() {
@@ -81,21 +85,21 @@ func (k *rack) sampleDelay() {
 
 // delay returns how much longer than a round trip the peer may take to
 // acknowledge a single packet.
-func (k *rack) delay() Time {
+func (k *rack) delay() clock.Time {
 	if k.delays < minDelays {
 		return probeAckDelay
 	}
 	return min(k.ackDelay, probeAckDelay)
 }
 
-func (k *rack) minimum() Time {
+func (k *rack) minimum() clock.Time {
 	if k.minPrev != 0 && k.minPrev < k.minRTT {
 		return k.minPrev
 	}
 	return k.minRTT
 }
 
-func (k *rack) sampleRTT(now, rtt Time) {
+func (k *rack) sampleRTT(now, rtt clock.Time) {
 	k.slowest = max(k.slowest, rtt)
 	if k.srtt == 0 {
 		k.srtt = rtt
@@ -110,11 +114,11 @@ func (k *rack) sampleRTT(now, rtt Time) {
 }
 
 // onSent arms the probe timer.
-func (k *rack) onSent(now Time) { k.probeBase = now }
+func (k *rack) onSent(now clock.Time) { k.probeBase = now }
 
 // onAcked is RACK_update and RACK_detect_reordering for one newly acknowledged
 // chunk. Chunks come in the order of TSNs.
-func (k *rack) onAcked(now Time, t TSN, r *record) {
+func (k *rack) onAcked(now clock.Time, t seq.TSN, r *record) {
 	rtt := max(now-r.sent, 1)
 	if r.tx == 1 {
 		k.sampleRTT(now, rtt)
@@ -149,16 +153,16 @@ func (k *rack) onTimeout() {
 }
 
 // window is RACK_update_reo_wnd without the adaptation.
-func (k *rack) window(inRecovery bool) Time {
+func (k *rack) window(inRecovery bool) clock.Time {
 	if !k.reordering && (inRecovery || k.recovering || k.sacked >= dupThresh) {
 		return 0
 	}
-	return min(Time(k.mult)*k.minimum()/4, k.srtt)
+	return min(clock.Time(k.mult)*k.minimum()/4, k.srtt)
 }
 
 // adapt enlarges the reordering window, once per round trip, when duplicates
 // show that a retransmission was not needed.
-func (k *rack) adapt(cum, next TSN, dups int) {
+func (k *rack) adapt(cum, next seq.TSN, dups int) {
 	if k.dsackOn && k.dsackRound.LessEq(cum+1) {
 		k.dsackOn = false
 	}
@@ -170,12 +174,12 @@ func (k *rack) adapt(cum, next TSN, dups int) {
 }
 
 // tooRecent reports whether a timeout leaves a chunk in flight.
-func (k *rack) tooRecent(now Time, r *record) bool {
+func (k *rack) tooRecent(now clock.Time, r *record) bool {
 	return k.rtt > 0 && r.sent+k.rtt+k.window(false) > now
 }
 
 // rackAppend puts a record at the end of the list: it was sent last.
-func (s *Scoreboard) rackAppend(k *rack, t TSN, r *record) {
+func (s *Scoreboard) rackAppend(k *rack, t seq.TSN, r *record) {
 	if k.n == 0 {
 		k.head = t
 	} else {
@@ -188,7 +192,7 @@ func (s *Scoreboard) rackAppend(k *rack, t TSN, r *record) {
 
 // rackPrepend puts a record that was reneged on first. Its place by the time of
 // sending is not known; it was sent a while ago.
-func (s *Scoreboard) rackPrepend(k *rack, t TSN, r *record) {
+func (s *Scoreboard) rackPrepend(k *rack, t seq.TSN, r *record) {
 	if k.n == 0 {
 		k.tail = t
 	} else {
@@ -199,7 +203,7 @@ func (s *Scoreboard) rackPrepend(k *rack, t TSN, r *record) {
 	k.n++
 }
 
-func (s *Scoreboard) rackRemove(k *rack, t TSN, r *record) {
+func (s *Scoreboard) rackRemove(k *rack, t seq.TSN, r *record) {
 	k.n--
 	switch {
 	case k.n == 0:
@@ -213,7 +217,7 @@ func (s *Scoreboard) rackRemove(k *rack, t TSN, r *record) {
 }
 
 // rackOnSack does what a SACK brings for RACK-TLP on every path.
-func (s *Scoreboard) rackOnSack(now Time, sk *wire.Sack, cum TSN) {
+func (s *Scoreboard) rackOnSack(now clock.Time, sk *wire.Sack, cum seq.TSN) {
 	for i := range s.paths {
 		f, p := &s.paths[i], &s.res.Paths[i]
 		k := &f.rack
@@ -235,7 +239,7 @@ func (s *Scoreboard) rackOnSack(now Time, sk *wire.Sack, cum TSN) {
 // rackDetect is RACK_detect_loss: it marks chunks as lost if one sent later was
 // delivered and the reordering window has passed. It sets the reordering timer
 // for those whose window has not, and returns how many it marked.
-func (s *Scoreboard) rackDetect(now Time, path int) int {
+func (s *Scoreboard) rackDetect(now clock.Time, path int) int {
 	f := &s.paths[path]
 	k := &f.rack
 	k.reorder = 0
@@ -269,7 +273,7 @@ func (s *Scoreboard) rackDetect(now Time, path int) int {
 
 // probeLost is TLP_process_ack (RFC 8985, Section 7.4.2): it reports whether a
 // probe repaired a loss that nothing else showed.
-func (s *Scoreboard) probeLost(k *rack, sk *wire.Sack, cum TSN) bool {
+func (s *Scoreboard) probeLost(k *rack, sk *wire.Sack, cum seq.TSN) bool {
 	if !k.probeOut || cum.Less(k.probeEnd) {
 		return false
 	}
@@ -278,7 +282,7 @@ func (s *Scoreboard) probeLost(k *rack, sk *wire.Sack, cum TSN) bool {
 		return false
 	}
 	for i := range sk.Dups.Len() {
-		if TSN(sk.Dups.At(i)) == k.probeEnd {
+		if seq.TSN(sk.Dups.At(i)) == k.probeEnd {
 			k.probeOut = false // both transmissions arrived
 			return false
 		}
@@ -302,7 +306,7 @@ func (s *Scoreboard) probeLost(k *rack, sk *wire.Sack, cum TSN) bool {
 // before them, which fill the window, may be lost again. A lost retransmission at the
 // tail of a message, or of a window, would cost a T3 timeout otherwise, a thousand round
 // trips in a local network.
-func (s *Scoreboard) LossDeadline(path int) Time {
+func (s *Scoreboard) LossDeadline(path int) clock.Time {
 	f := &s.paths[path]
 	k := &f.rack
 	if !s.useRACK || f.count == 0 {
@@ -343,7 +347,7 @@ func (s *Scoreboard) inRepair(path int) bool {
 // probe, one packet may go regardless of cwnd (see Permit): new data if canSend
 // says that there is some and the peer's window allows it, else the last chunk
 // sent, which then is marked for retransmission. After a probe T3 restarts.
-func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe bool) {
+func (s *Scoreboard) OnLossTimer(now clock.Time, path int, canSend bool) (loss, probe bool) {
 	s.clock = now
 	f := &s.paths[path]
 	k := &f.rack
@@ -364,7 +368,7 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 	k.probes++
 	s.permit, s.first = true, -1
 	s.stats.Probes++
-	if s.marked.len() > 0 {
+	if s.marked.Len() > 0 {
 		return false, true // what is lost goes first, see LossDeadline
 	}
 	if s.unsent > 0 { // what waits in a train is to leave
@@ -374,7 +378,7 @@ func (s *Scoreboard) OnLossTimer(now Time, path int, canSend bool) (loss, probe 
 	if s.inRepair(path) {
 		// A retransmission was lost, or its acknowledgement: RACK sees that only
 		// from what is sent later, and there is nothing.
-		t, _ := f.set.next(s.base, s.next)
+		t, _ := f.set.Next(s.base, s.next)
 		s.mark(t, s.rec(t))
 		return false, true
 	}

@@ -3,6 +3,8 @@ package core
 import (
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"pgregory.net/rapid"
 )
 
@@ -68,7 +70,7 @@ func TestRACKWindowIsBounded(t *testing.T) {
 	for _, tt := range []struct {
 		reordering, recovery, timeout bool
 		mult                          int
-		want                          Time
+		want                          clock.Time
 	}{
 		{false, false, false, 1, 5 * ms},
 		{false, true, false, 1, 0},
@@ -136,7 +138,7 @@ func TestRACKLostRetransmissionShrinksTheWindow(t *testing.T) {
 		t.Fatal("no reaction to the loss")
 	}
 	h.mtu = tsnChunk
-	for i := range TSN(4) {
+	for i := range seq.TSN(4) {
 		h.wantRtx(0, 100+i)
 		h.advance(ms)
 	}
@@ -263,8 +265,8 @@ func TestProbeTimeoutLearnsTheDelay(t *testing.T) {
 	h := newTxTest(t, withRACK)
 	for i := range minDelays {
 		h.sendTSNs(1)
-		h.advance(20*ms + Time(i%2)*ms)
-		h.sack(100 + TSN(i))
+		h.advance(20*ms + clock.Time(i%2)*ms)
+		h.sack(100 + seq.TSN(i))
 	}
 	h.sendTSNs(1)
 	k := &h.sb.paths[0].rack
@@ -532,11 +534,11 @@ func TestRACKReneging(t *testing.T) {
 func TestRACKListAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := NewSendQueue(1<<30, 4, SchedRR)
-		sb := NewScoreboard(q, ScoreboardConfig{TSN: TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30, Paths: 2, RACK: true})
+		sb := NewScoreboard(q, ScoreboardConfig{TSN: seq.TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30, Paths: 2, RACK: true})
 		now := second
 		reneged := false
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
-			now += Time(rapid.IntRange(0, 40).Draw(t, "dt")) * ms
+			now += clock.Time(rapid.IntRange(0, 40).Draw(t, "dt")) * ms
 			switch rapid.SampledFrom([]string{"send", "send", "sack", "sack", "rtx", "t3", "loss", "loss"}).Draw(t, "op") {
 			case "send":
 				path := rapid.IntRange(0, 1).Draw(t, "path")
@@ -545,8 +547,8 @@ func TestRACKListAgainstModel(t *testing.T) {
 					sb.AppendNew(nil, now, path, Room{400, 400})
 				}
 			case "sack":
-				cum := sb.CumTSN() + TSN(rapid.IntRange(0, sb.Outstanding()).Draw(t, "cum"))
-				var gaps []TSN
+				cum := sb.CumTSN() + seq.TSN(rapid.IntRange(0, sb.Outstanding()).Draw(t, "cum"))
+				var gaps []seq.TSN
 				for x := cum + 2; x.Less(sb.NextTSN()); x++ {
 					if rapid.IntRange(0, 2).Draw(t, "gap") == 0 {
 						gaps = append(gaps, x, x)
@@ -568,11 +570,11 @@ func TestRACKListAgainstModel(t *testing.T) {
 			}
 			for i := range sb.paths {
 				f := &sb.paths[i]
-				if f.rack.n != f.count || f.set.len() != f.count {
-					t.Fatalf("path %d: %d chunks in the list, %d in the set, %d counted", i, f.rack.n, f.set.len(), f.count)
+				if f.rack.n != f.count || f.set.Len() != f.count {
+					t.Fatalf("path %d: %d chunks in the list, %d in the set, %d counted", i, f.rack.n, f.set.Len(), f.count)
 				}
 				n, sacked := 0, 0
-				for x, last := f.rack.head, Time(0); n < f.rack.n; n++ {
+				for x, last := f.rack.head, clock.Time(0); n < f.rack.n; n++ {
 					r := sb.rec(x)
 					if r.state&recOut != 0 || int(r.path) != i {
 						t.Fatalf("path %d: TSN %d in the list, state %d path %d", i, x, r.state, r.path)

@@ -1,6 +1,10 @@
 package core
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
 
 // random is the only source of chance in an association or listener: a
 // cryptographic generator with the caller's seed.
@@ -26,9 +30,9 @@ func (r random) seed() (s [32]byte) {
 }
 
 // jitter returns a time between -d/2 and d/2.
-func (r random) jitter(d Time) Time {
+func (r random) jitter(d clock.Time) clock.Time {
 	if d <= 1 {
 		return 0
 	}
-	return Time(r.src.Uint64()%uint64(d)) - d/2
+	return clock.Time(r.src.Uint64()%uint64(d)) - d/2
 }

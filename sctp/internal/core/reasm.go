@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -8,8 +9,8 @@ import (
 // Limits of reassembly. A peer can make it hold no more than this.
 const (
 	// maxHeldFragments bounds the fragments held, read or unread. It is above
-	// maxTSNWindow, so that a full window of out-of-order chunks always fits.
-	maxHeldFragments = 2 * maxTSNWindow
+	// MaxWindow, so that a full window of out-of-order chunks always fits.
+	maxHeldFragments = 2 * seq.MaxWindow
 	// maxHeldMessages bounds the message records held, those included that only
 	// tell the user of an aborted message. A pause may make as many of whole
 	// fragments besides.
@@ -22,7 +23,7 @@ const (
 	messageRecord = 208
 	// staleMIDs is how far behind the last skipped MID an unordered I-DATA
 	// message is taken for a remnant of a skipped one.
-	staleMIDs = maxTSNWindow
+	staleMIDs = seq.MaxWindow
 )
 
 // reasmResult is what reassembly says of a chunk.
@@ -132,9 +133,9 @@ type reassembly struct {
 	// partials are unfinished messages that could be delivered in part, but are
 	// too short for it yet.
 	partials msgList
-	settled  TSN
+	settled  seq.TSN
 	deferAll bool // a reset of all streams waits for TSNs up to deferTSN
-	deferTSN TSN
+	deferTSN seq.TSN
 	skipped  []*inStream // streams with a skip that forward has to apply
 	scratch  []*message
 
@@ -162,12 +163,12 @@ type reassembly struct {
 const firstStreams = 10
 
 // newReassembly returns an empty queue for a peer whose first TSN is initial.
-func newReassembly(cfg reasmConfig, initial TSN) *reassembly {
+func newReassembly(cfg reasmConfig, initial seq.TSN) *reassembly {
 	return new(reassembly).init(cfg, initial)
 }
 
 // init makes an empty queue of one that is all zero.
-func (r *reassembly) init(cfg reasmConfig, initial TSN) *reassembly {
+func (r *reassembly) init(cfg reasmConfig, initial seq.TSN) *reassembly {
 	if cfg.partial <= 0 {
 		cfg.partial = cfg.limit / 2
 	}
@@ -213,13 +214,13 @@ func (r *reassembly) setStreams(n int) {
 // for them, the buffer may be overdrawn: by half for the one chunk that lets
 // everything else be delivered, by a quarter for others. A chunk that is refused is
 // not acknowledged, so it comes again.
-func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
+func (r *reassembly) room(m *seq.Map, t seq.TSN, n int) bool {
 	if r.frags >= maxHeldFragments || r.msgs >= maxHeldMessages {
 		return false
 	}
 	w := &r.window
 	used := w.used()
-	next := t == m.cumTSN()+1
+	next := t == m.CumTSN()+1
 	switch {
 	case used+w.kept < w.size():
 		return true
@@ -227,7 +228,7 @@ func (r *reassembly) room(m *tsnMap, t TSN, n int) bool {
 		// Others want the memory. One chunk is taken if the user has nothing to do
 		// without it, so that what is held goes.
 		return next && r.stuck()
-	case m.highest().Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
+	case m.Highest().Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
 		return false
 	case next:
 		return used < w.bound()
@@ -290,7 +291,7 @@ func (r *reassembly) place(st *inStream, f *frag) reasmResult {
 // newFrag makes a record of d, with its own reference or copy of the payload.
 func (r *reassembly) newFrag(d *wire.Data, buf *slab.Buf) *frag {
 	f := r.mem.get(d.Payload, buf)
-	f.tsn, f.sid, f.ppid = TSN(d.TSN), d.SID, d.PPID
+	f.tsn, f.sid, f.ppid = seq.TSN(d.TSN), d.SID, d.PPID
 	f.begin, f.end, f.unordered = d.Begin, d.End, d.Unordered
 	if r.cfg.interleaved {
 		f.msg, f.seq = messageKey(d.SID, d.Unordered, d.MID), d.FSN
@@ -342,7 +343,7 @@ func (r *reassembly) stream(sid uint16) *inStream {
 // settle is called once per receive batch with the cumulative TSN. Now that no
 // fragment up to there is outstanding, one that still continues no message, or
 // a message whose next fragment was something else, is a protocol violation.
-func (r *reassembly) settle(cum TSN) reasmResult {
+func (r *reassembly) settle(cum seq.TSN) reasmResult {
 	if r.deferAll && r.deferTSN.Less(cum) {
 		cum = r.deferTSN // what came beyond is held back
 	}
@@ -351,7 +352,7 @@ func (r *reassembly) settle(cum TSN) reasmResult {
 	}
 	first := r.settled + 1
 	r.settled = cum
-	if m := r.last; m != nil && TSN(m.next).LessEq(cum) && !m.dead {
+	if m := r.last; m != nil && seq.TSN(m.next).LessEq(cum) && !m.dead {
 		return reasmBeginInside
 	}
 	if r.loose.n+r.open.n == 0 {

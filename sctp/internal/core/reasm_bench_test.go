@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -85,7 +86,7 @@ func (f *feed) message() int {
 	f.d.TSN += uint32(f.frags)
 	f.d.SSN++
 	f.d.MID++
-	f.r.settle(TSN(f.d.TSN - 1))
+	f.r.settle(seq.TSN(f.d.TSN - 1))
 	n := 0
 	if f.r.cfg.pieces {
 		for p := (Piece{}); f.r.popPiece(&p); {

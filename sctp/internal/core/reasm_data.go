@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/seq"
+
 // placeData puts a DATA fragment where it belongs (RFC 9260, Section 6.9): the
 // fragments of a message have consecutive TSNs, so a message is found by the
 // TSN that continues it, and a fragment that comes too early waits under its
@@ -53,7 +55,7 @@ func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResu
 	}
 	wait := false
 	if !f.unordered {
-		switch d := SSN(f.msg) - SSN(st.next); {
+		switch d := seq.SSN(f.msg) - seq.SSN(st.next); {
 		case int16(d) < 0 && st.skips:
 			if !f.end {
 				r.swallow(f.tsn + 1)
@@ -95,7 +97,7 @@ func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResu
 
 // continued returns the unfinished message that TSN t continues, as r.last; nil
 // if there is none.
-func (r *reassembly) continued(t TSN) *message {
+func (r *reassembly) continued(t seq.TSN) *message {
 	if r.last != nil && r.last.next == uint32(t) {
 		return r.last
 	}
@@ -117,7 +119,7 @@ func (r *reassembly) touch(m *message) {
 
 // swallow arranges that a fragment with TSN t that has no B bit, and those that
 // follow it, are dropped: they belong to a message that was skipped.
-func (r *reassembly) swallow(t TSN) *message {
+func (r *reassembly) swallow(t seq.TSN) *message {
 	m := r.newMessage(nil, 0, false)
 	m.dead, m.next = true, uint32(t)
 	r.touch(m)

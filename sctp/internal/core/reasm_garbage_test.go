@@ -3,9 +3,9 @@ package core
 import (
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
+	"pgregory.net/rapid"
 )
 
 // TestReassemblyGarbage takes chunks, skips and resets at random: whatever a
@@ -22,17 +22,17 @@ func TestReassemblyGarbage(t *testing.T) {
 		var out []Piece
 		res := reasmOK
 		for n := rapid.IntRange(1, 200).Draw(t, "steps"); n > 0 && !res.violation(); n-- {
-			cum := r.m.cumTSN()
+			cum := r.m.CumTSN()
 			switch rapid.IntRange(0, 12).Draw(t, "step") {
 			case 0:
-				to := cum + TSN(rapid.IntRange(-1, 20).Draw(t, "forward"))
+				to := cum + seq.TSN(rapid.IntRange(-1, 20).Draw(t, "forward"))
 				for range rapid.IntRange(0, 3).Draw(t, "skips") {
 					r.skip(sid(), rapid.Bool().Draw(t, "unordered"), num())
 				}
-				if r.m.forward(to) {
+				if r.m.Forward(to) {
 					r.forward(to)
 				}
-				res = r.settle(r.m.cumTSN())
+				res = r.settle(r.m.CumTSN())
 			case 1:
 				if rapid.Bool().Draw(t, "defer") {
 					r.deferReset([]uint16{sid()}, cum+3)
@@ -58,14 +58,14 @@ func TestReassemblyGarbage(t *testing.T) {
 					FSN: rapid.Uint32Range(0, 4).Draw(t, "fsn"), Begin: bits&1 != 0, End: bits&2 != 0, Unordered: bits&4 != 0}
 				buf := r.pool.Get()
 				d.Payload = buf.B[:rapid.SampledFrom([]int{1, 100, 300}).Draw(t, "length")]
-				if r.m.check(TSN(d.TSN)) == tsnNew && r.room(r.m, TSN(d.TSN), len(d.Payload)) {
+				if r.m.Check(seq.TSN(d.TSN)) == seq.New && r.room(r.m, seq.TSN(d.TSN), len(d.Payload)) {
 					if res = r.add(d, buf); res != reasmFull {
-						r.m.observe(TSN(d.TSN))
+						r.m.Observe(seq.TSN(d.TSN))
 					}
 				}
 				buf.Release()
 				if !res.violation() {
-					res = r.settle(r.m.cumTSN())
+					res = r.settle(r.m.CumTSN())
 				}
 			}
 			checkReassembly(t, r.reassembly, out)

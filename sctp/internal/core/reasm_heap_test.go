@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -97,7 +98,7 @@ func fill(t *testing.T, r *reassembly, pool *slab.Pool, f int) int {
 	small := make([]byte, flood.size)
 	var buf *slab.Buf
 	refused, taken := 0, 0
-	for i := uint32(0); refused < 100 && i < maxTSNWindow/2; i++ {
+	for i := uint32(0); refused < 100 && i < seq.MaxWindow/2; i++ {
 		d := wire.Data{TSN: i + 1, Payload: small}
 		if flood.gap {
 			d.TSN++
@@ -116,14 +117,14 @@ func fill(t *testing.T, r *reassembly, pool *slab.Pool, f int) int {
 			d.Payload = buf.B[at : at+flood.size : at+flood.size]
 		}
 		flood.set(&d, i)
-		if !r.room(m, TSN(d.TSN), len(d.Payload)) {
+		if !r.room(m, seq.TSN(d.TSN), len(d.Payload)) {
 			refused++
 			continue
 		}
 		if res := r.add(&d, buf); res != reasmOK {
 			t.Fatalf("chunk %d: %v", i, res)
 		}
-		m.observe(TSN(d.TSN))
+		m.Observe(seq.TSN(d.TSN))
 		taken++
 	}
 	if buf != nil {
@@ -187,14 +188,14 @@ func TestPinnedRemnantsCount(t *testing.T) {
 			// One of each buffer is of a stream that is not read.
 			sid := uint16(min(k, 1))
 			d := wire.Data{TSN: tsn, SID: sid, Begin: true, End: true, Unordered: true, MID: tsn, Payload: buf.B[k*1400 : k*1400+1400]}
-			if !r.room(m, TSN(tsn), 1400) {
+			if !r.room(m, seq.TSN(tsn), 1400) {
 				tsn--
 				continue
 			}
 			if res := r.add(&d, buf); res != reasmOK {
 				t.Fatal(res)
 			}
-			m.observe(TSN(tsn))
+			m.Observe(seq.TSN(tsn))
 		}
 		buf.Release()
 		for r.readableStream(1) {

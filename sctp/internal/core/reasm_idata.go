@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/seq"
+
 // placeIData puts an I-DATA fragment where it belongs (RFC 8260, Section
 // 2.2.3): the message is found by stream, U bit and MID, and the place in it by
 // the FSN.
@@ -9,7 +11,7 @@ func (r *reassembly) placeIData(st *inStream, f *frag) reasmResult {
 		m = r.numbered.find(f.msg)
 	}
 	if m == nil {
-		if d := MID(f.msg) - MID(st.next); !f.unordered && int32(d) < 0 {
+		if d := seq.MID(f.msg) - seq.MID(st.next); !f.unordered && int32(d) < 0 {
 			r.freeFrag(f)
 			if st.skips {
 				return reasmStale

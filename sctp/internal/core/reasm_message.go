@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/seq"
+
 // message is one user message being received.
 type message struct {
 	st   *inStream // nil for a dead message
@@ -104,7 +106,7 @@ type inStream struct {
 	uSkip    uint32
 
 	deferred bool // a reset waits for TSNs up to lastTSN
-	lastTSN  TSN
+	lastTSN  seq.TSN
 	held     fragList // fragments of after the reset
 }
 

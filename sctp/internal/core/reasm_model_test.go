@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
+	"pgregory.net/rapid"
 )
 
 // sentMsg is a message of the reference model: a list of its chunks and which of
@@ -52,7 +52,7 @@ func (m *sentMsg) complete() bool { return m.prefix() == len(m.body()) }
 // sender draws messages and turns them into chunks as a peer would.
 type sender struct {
 	idata bool
-	tsn   TSN
+	tsn   seq.TSN
 	next  map[uint64]uint32 // by sid and U bit
 	msgs  []*sentMsg
 	sent  []chunkRef // in TSN order
@@ -65,7 +65,7 @@ type chunkRef struct {
 
 func (c chunkRef) data() *wire.Data { return &c.m.chunks[c.i] }
 
-func drawSender(t *rapid.T, idata bool, initial TSN, firstNum uint32) *sender {
+func drawSender(t *rapid.T, idata bool, initial seq.TSN, firstNum uint32) *sender {
 	s := &sender{idata: idata, tsn: initial, next: map[uint64]uint32{}}
 	for i := range rapid.IntRange(1, 25).Draw(t, "messages") {
 		m := &sentMsg{
@@ -141,7 +141,7 @@ func (s *sender) assign(t *rapid.T) {
 type receiver struct {
 	*rapid.T
 	*reassembly
-	m    *tsnMap
+	m    *seq.Map
 	pool slab.Pool
 	buf  *slab.Buf
 	used int
@@ -149,7 +149,7 @@ type receiver struct {
 	s    *sender
 }
 
-func newReceiver(t *rapid.T, s *sender, cfg reasmConfig, initial TSN, firstNum uint32) *receiver {
+func newReceiver(t *rapid.T, s *sender, cfg reasmConfig, initial seq.TSN, firstNum uint32) *receiver {
 	r := &receiver{T: t, s: s, m: newTSNMap(initial), byID: map[uint64]*sentMsg{}}
 	r.reassembly = newReassembly(cfg, initial)
 	for sid := range cfg.streams {
@@ -166,8 +166,8 @@ func newReceiver(t *rapid.T, s *sender, cfg reasmConfig, initial TSN, firstNum u
 // few chunks.
 func (r *receiver) arrive(c chunkRef) reasmResult {
 	d := *c.data()
-	if r.m.check(TSN(d.TSN)) != tsnNew {
-		r.m.observe(TSN(d.TSN))
+	if r.m.Check(seq.TSN(d.TSN)) != seq.New {
+		r.m.Observe(seq.TSN(d.TSN))
 		return reasmOK
 	}
 	if r.buf == nil || r.used > 2000 {
@@ -182,10 +182,10 @@ func (r *receiver) arrive(c chunkRef) reasmResult {
 	if res.violation() || res == reasmFull {
 		r.Fatalf("add(%+v) = %v", d, res)
 	}
-	r.m.observe(TSN(d.TSN))
+	r.m.Observe(seq.TSN(d.TSN))
 	c.m.arrived[c.i] = true
-	if res := r.settle(r.m.cumTSN()); res != reasmOK {
-		r.Fatalf("settle(%d) = %v", r.m.cumTSN(), res)
+	if res := r.settle(r.m.CumTSN()); res != reasmOK {
+		r.Fatalf("settle(%d) = %v", r.m.CumTSN(), res)
 	}
 	return res
 }
@@ -302,12 +302,12 @@ func (r *receiver) finish(empty bool) {
 	}
 }
 
-func drawMode(t *rapid.T) (cfg reasmConfig, initial TSN, firstNum uint32) {
+func drawMode(t *rapid.T) (cfg reasmConfig, initial seq.TSN, firstNum uint32) {
 	cfg = reasmConfig{
 		interleaved: rapid.Bool().Draw(t, "idata"), pieces: rapid.Bool().Draw(t, "pieces"),
 		streams: 4, limit: 4 << 20, seed: rapid.Uint64().Draw(t, "seed"),
 	}
-	initial = TSN(rapid.SampledFrom([]uint32{1, 0xfffffff0, 0x7ffffff0}).Draw(t, "tsn"))
+	initial = seq.TSN(rapid.SampledFrom([]uint32{1, 0xfffffff0, 0x7ffffff0}).Draw(t, "tsn"))
 	firstNum = rapid.SampledFrom([]uint32{0, 0xfffffffe, 0x7ffffffe}).Draw(t, "number")
 	return
 }
@@ -355,8 +355,8 @@ func TestReassemblyAgainstModel(t *testing.T) {
 		}
 		drain()
 		r.verify(cfg.pieces)
-		if r.m.cumTSN() != s.tsn-1 {
-			t.Fatalf("cum = %d, want %d", r.m.cumTSN(), s.tsn-1)
+		if r.m.CumTSN() != s.tsn-1 {
+			t.Fatalf("cum = %d, want %d", r.m.CumTSN(), s.tsn-1)
 		}
 		r.finish(true)
 	})
@@ -410,7 +410,7 @@ func TestReassemblyForwardAgainstModel(t *testing.T) {
 			}
 			if c.m.skipped {
 				// Still under way when the receiver was told to skip it.
-				if res := r.arrive(c); res == reasmOK && r.m.check(TSN(c.data().TSN)) == tsnNew {
+				if res := r.arrive(c); res == reasmOK && r.m.Check(seq.TSN(c.data().TSN)) == seq.New {
 					t.Fatalf("late fragment of a skipped message taken")
 				}
 				continue
@@ -425,7 +425,7 @@ func TestReassemblyForwardAgainstModel(t *testing.T) {
 		}
 		for range len(s.msgs) + 1 {
 			for _, c := range s.sent { // retransmit, or give up, the rest
-				if r.m.check(TSN(c.data().TSN)) == tsnNew && !c.m.abandoned {
+				if r.m.Check(seq.TSN(c.data().TSN)) == seq.New && !c.m.abandoned {
 					r.arrive(c)
 					drain()
 				}
@@ -436,8 +436,8 @@ func TestReassemblyForwardAgainstModel(t *testing.T) {
 			s.forward(r)
 			drain()
 		}
-		if r.m.cumTSN() != s.tsn-1 {
-			t.Fatalf("cum = %d, want %d", r.m.cumTSN(), s.tsn-1)
+		if r.m.CumTSN() != s.tsn-1 {
+			t.Fatalf("cum = %d, want %d", r.m.CumTSN(), s.tsn-1)
 		}
 		r.finish(true)
 	})
@@ -445,17 +445,17 @@ func TestReassemblyForwardAgainstModel(t *testing.T) {
 
 // forward sends what RFC 3758, Section 3.5, C1 to C4 say.
 func (s *sender) forward(r *receiver) {
-	to, first := r.m.cumTSN(), s.sent[0].data().TSN
+	to, first := r.m.CumTSN(), s.sent[0].data().TSN
 	var over []*sentMsg
 	for {
-		i := to.Sub(TSN(first)) + 1
+		i := to.Sub(seq.TSN(first)) + 1
 		if i >= len(s.sent) || !s.sent[i].m.abandoned {
 			break
 		}
 		over = append(over, s.sent[i].m)
 		to++
 	}
-	if !r.m.forward(to) {
+	if !r.m.Forward(to) {
 		return
 	}
 	for _, m := range over {
@@ -470,7 +470,7 @@ func (s *sender) forward(r *receiver) {
 		r.skip(99, false, 0)
 	}
 	r.forward(to)
-	if res := r.settle(r.m.cumTSN()); res != reasmOK {
-		r.Fatalf("settle(%d) after forward = %v", r.m.cumTSN(), res)
+	if res := r.settle(r.m.CumTSN()); res != reasmOK {
+		r.Fatalf("settle(%d) after forward = %v", r.m.CumTSN(), res)
 	}
 }

@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/slab"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
 
 const (
 	// slabMin is the payload size from which on a fragment stays in the receive
@@ -35,7 +38,7 @@ type fragState struct {
 	msg        uint64      // key of the message it belongs to
 	slot       uint64      // with seq, its key in the table of loose fragments
 	seq        uint32      // FSN of I-DATA, TSN of DATA
-	tsn        TSN
+	tsn        seq.TSN
 	ppid       uint32
 	size       uint32 // of the payload when it came
 	charge     int    // bytes it takes from the receive window

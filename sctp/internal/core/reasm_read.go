@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/slab"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/slab"
+)
 
 // anyStream makes read take from whichever stream is next.
 const anyStream = -1
@@ -8,11 +11,11 @@ const anyStream = -1
 // RecvInfo describes what a read returned, or would return.
 type RecvInfo struct {
 	SID  uint16
-	SSN  SSN // of a DATA message
-	MID  MID // of an I-DATA message
+	SSN  seq.SSN // of a DATA message
+	MID  seq.MID // of an I-DATA message
 	PPID uint32
 	// TSN is that of the first fragment returned.
-	TSN       TSN
+	TSN       seq.TSN
 	Unordered bool
 	// Message is unique to the message within its association, and Offset is
 	// where in the message the bytes begin.
@@ -38,9 +41,9 @@ type Piece struct {
 	Message uint64
 	Offset  uint64
 	PPID    uint32
-	TSN     TSN
-	MID     MID // of an I-DATA message
-	SSN     SSN // of a DATA message
+	TSN     seq.TSN
+	MID     seq.MID // of an I-DATA message
+	SSN     seq.SSN // of a DATA message
 	SID     uint16
 	// Begin and End mark the first and the last piece of a message.
 	Unordered, Begin, End bool
@@ -184,9 +187,9 @@ func (r *reassembly) popPiece(p *Piece) bool {
 	*p = Piece{}
 	p.SID, p.PPID, p.Unordered = m.st.sid, m.ppid, m.unordered
 	if r.cfg.interleaved {
-		p.MID = MID(m.num)
+		p.MID = seq.MID(m.num)
 	} else {
-		p.SSN = SSN(m.num)
+		p.SSN = seq.SSN(m.num)
 	}
 	p.Message, p.Offset = m.id, m.offset
 	f := m.head
@@ -242,9 +245,9 @@ func (r *reassembly) info(m *message, i *RecvInfo) {
 	i.SID, i.PPID, i.Unordered = m.st.sid, m.ppid, m.unordered
 	i.Message, i.Offset, i.EOR, i.Aborted = m.id, m.offset, m.aborted, m.aborted
 	if r.cfg.interleaved {
-		i.MID = MID(m.num)
+		i.MID = seq.MID(m.num)
 	} else {
-		i.SSN = SSN(m.num)
+		i.SSN = seq.SSN(m.num)
 	}
 	if m.head != nil {
 		i.TSN = m.head.tsn

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
 func TestReadWholeMessages(t *testing.T) {
@@ -111,8 +113,8 @@ func TestReadGoesOnUnderPressure(t *testing.T) {
 	mustAdd(t, r, chunk(3, 1, 0, 0, "BEU", strings.Repeat("d", 2000)))
 	r.read(2, make([]byte, 1000), new(RecvInfo))
 	r.read(2, make([]byte, 2000), new(RecvInfo))
-	for n := TSN(1); n < 5; n++ {
-		m.observe(n)
+	for n := seq.TSN(1); n < 5; n++ {
+		m.Observe(n)
 	}
 	r.window.held, r.window.credit = r.window.limit+r.window.limit/4, 0
 	wantNothing(t, r, anyStream)

@@ -1,13 +1,17 @@
 package core
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
 
 // restart makes 0 the next SSN, or MID, of every stream from TSN next on (RFC
 // 6525, Section 5.2.4, G4 and G5): "The same processing as though a FWD-TSN
 // chunk … with all streams affected" comes first, so that unfinished messages
 // are dropped and complete ones delivered. Of what deferReset held back, that of
 // before next goes first and that of after it last.
-func (r *reassembly) restart(next TSN) reasmResult {
+func (r *reassembly) restart(next seq.TSN) reasmResult {
 	res := reasmOK
 	for _, st := range r.streams {
 		if st == nil {
@@ -16,9 +20,9 @@ func (r *reassembly) restart(next TSN) reasmResult {
 		for f := st.held.head; f != nil; {
 			after := f.next
 			d := f.tsn.Sub(next)
-			if d < 0 || d > maxTSNWindow {
+			if d < 0 || d > seq.MaxWindow {
 				st.held.remove(f)
-				if d < -maxTSNWindow || d > 0 {
+				if d < -seq.MaxWindow || d > 0 {
 					r.freeFrag(f) // of other TSNs
 				} else if got := r.place(st, f); got.violation() {
 					res = got
@@ -71,7 +75,7 @@ func (r *reassembly) lastPending(st *inStream) (last uint32, ok bool) {
 }
 
 // takeHeld takes in what st holds back, if limited only up to a TSN.
-func (r *reassembly) takeHeld(st *inStream, limited bool, upTo TSN) reasmResult {
+func (r *reassembly) takeHeld(st *inStream, limited bool, upTo seq.TSN) reasmResult {
 	res := reasmOK
 	for f := st.held.head; f != nil; {
 		after := f.next
@@ -87,7 +91,7 @@ func (r *reassembly) takeHeld(st *inStream, limited bool, upTo TSN) reasmResult 
 }
 
 // advanceDefer lets pass what deferReset holds back of all streams up to a TSN.
-func (r *reassembly) advanceDefer(upTo TSN) reasmResult {
+func (r *reassembly) advanceDefer(upTo seq.TSN) reasmResult {
 	res := reasmOK
 	r.deferTSN = upTo
 	for _, st := range r.streams {
@@ -105,7 +109,7 @@ func (r *reassembly) advanceDefer(upTo TSN) reasmResult {
 // undefer takes in what deferReset held back, without a reset; but if keep is
 // set the reset of the streams of sids (all if it is empty) goes on waiting for
 // TSNs up to lastTSN.
-func (r *reassembly) undefer(keep bool, sids []uint16, lastTSN TSN) reasmResult {
+func (r *reassembly) undefer(keep bool, sids []uint16, lastTSN seq.TSN) reasmResult {
 	res := reasmOK
 	r.deferAll, r.deferTSN = keep && len(sids) == 0, lastTSN
 	for _, st := range r.streams {

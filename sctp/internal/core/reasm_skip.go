@@ -1,6 +1,10 @@
 package core
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
 
 // skip notes an entry of a FORWARD-TSN (RFC 3758, Section 3.2) or I-FORWARD-TSN
 // (RFC 8260, Section 2.3.1): messages of stream sid up to SSN or MID num will
@@ -25,7 +29,7 @@ func (r *reassembly) skip(sid uint16, unordered bool, num uint32) {
 // forward applies the skips noted and drops what can never be completed now
 // that the peer will not send TSNs up to newCum any more. It is called after the
 // tracker has moved; a FORWARD-TSN that is out of date must not get here.
-func (r *reassembly) forward(newCum TSN) {
+func (r *reassembly) forward(newCum seq.TSN) {
 	for _, st := range r.skipped {
 		st.toSkip = false
 		if st.hasSkip[0] {
@@ -47,9 +51,9 @@ func (r *reassembly) forward(newCum TSN) {
 // before reports whether message number a comes before b.
 func (r *reassembly) before(a, b uint32) bool {
 	if r.cfg.interleaved {
-		return MID(a).Less(MID(b))
+		return seq.MID(a).Less(seq.MID(b))
 	}
-	return SSN(a).Less(SSN(b))
+	return seq.SSN(a).Less(seq.SSN(b))
 }
 
 // skipOrdered moves st behind message number to: complete messages on the way
@@ -126,7 +130,7 @@ func (r *reassembly) skipUnordered(st *inStream, to uint32) {
 // dropUpTo drops DATA messages that miss a TSN up to newCum, and loose
 // fragments up to there. newCum itself belongs to an abandoned message, else the
 // peer would not have named it: what could only continue beyond it goes too.
-func (r *reassembly) dropUpTo(newCum TSN) {
+func (r *reassembly) dropUpTo(newCum seq.TSN) {
 	span := newCum.Sub(r.settled)
 	if r.loose.n > 0 {
 		r.dropLoose(newCum, span)
@@ -145,7 +149,7 @@ func (r *reassembly) dropUpTo(newCum TSN) {
 		list = r.open.appendAll(list)
 	}
 	for _, m := range list {
-		if TSN(m.next).LessEq(newCum + 1) {
+		if seq.TSN(m.next).LessEq(newCum + 1) {
 			r.drop(m)
 		}
 	}
@@ -159,7 +163,7 @@ func (r *reassembly) dropUpTo(newCum TSN) {
 
 // dropLoose drops the loose fragments up to newCum, span TSNs from where the
 // queue is settled.
-func (r *reassembly) dropLoose(newCum TSN, span int) {
+func (r *reassembly) dropLoose(newCum seq.TSN, span int) {
 	drop := func(f *frag) {
 		r.loose.remove(f)
 		r.looseList.remove(f)
@@ -186,7 +190,7 @@ func (r *reassembly) dropLoose(newCum TSN, span int) {
 // TSNs beyond lastTSN, the Sender's Last Assigned TSN of a reset request that
 // cannot be performed yet (RFC 6525, Section 5.2.2, E2). Unknown streams are
 // ignored.
-func (r *reassembly) deferReset(sids []uint16, lastTSN TSN) {
+func (r *reassembly) deferReset(sids []uint16, lastTSN seq.TSN) {
 	if len(sids) == 0 {
 		r.deferAll, r.deferTSN = true, lastTSN // streams not in use yet, too
 	}

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-func newTSNMap(initial TSN) *tsnMap {
-	m := new(tsnMap)
-	m.init(initial)
+func newTSNMap(initial seq.TSN) *seq.Map {
+	m := new(seq.Map)
+	m.Init(initial)
 	return m
 }
 
@@ -98,7 +99,7 @@ func TestReassemblyViolations(t *testing.T) {
 		name   string
 		idata  bool
 		chunks []*wire.Data
-		cum    TSN // of the settle at the end
+		cum    seq.TSN // of the settle at the end
 		want   reasmResult
 	}{
 		{"begin inside", false, []*wire.Data{chunk(1, 0, 0, 0, "B", "a"), chunk(2, 0, 1, 0, "B", "b")}, 2, reasmBeginInside},
@@ -161,7 +162,7 @@ func TestReassemblyCaps(t *testing.T) {
 		d.TSN += 2
 	}
 	m := newTSNMap(1)
-	if r.room(m, TSN(d.TSN), 1) {
+	if r.room(m, seq.TSN(d.TSN), 1) {
 		t.Error("room for one more than maxHeldFragments")
 	}
 	if res := r.add(d, nil); res != reasmFull {

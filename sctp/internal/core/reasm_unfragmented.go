@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/seq"
+
 // Unordered messages of one fragment, which need nothing else to be delivered, wait
 // for popPiece as the fragments that they are rather than as records of messages. They
 // go before what is ready of their stream, which has come later.
@@ -29,7 +31,7 @@ func (r *reassembly) popUnfragmented(p *Piece) {
 	*p = Piece{}
 	p.SID, p.PPID, p.Unordered, p.Begin, p.End = f.sid, f.ppid, true, true, true
 	if r.cfg.interleaved {
-		p.MID = MID(f.msg)
+		p.MID = seq.MID(f.msg)
 	}
 	p.Message, p.TSN, p.Data = r.msgID, f.tsn, f.data
 	p.frag, p.from = f, r

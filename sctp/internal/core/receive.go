@@ -1,12 +1,16 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // dataReceiver is the receiving half of an association: which TSNs came, the data
 // itself, and when to acknowledge.
 type dataReceiver struct {
-	initial TSN
-	tsns    tsnMap
+	initial seq.TSN
+	tsns    seq.Map
 	reasm   *reassembly // nil until the peer's streams are known
 	sack    sackGen
 	gaps    []wire.GapBlock
@@ -20,12 +24,12 @@ type dataReceiver struct {
 
 // begun reports whether any data has come.
 func (r *dataReceiver) begun() bool {
-	return r.reasm != nil && r.tsns.highest() != r.initial-1
+	return r.reasm != nil && r.tsns.Highest() != r.initial-1
 }
 
 // open prepares to receive on so many streams from a peer that begins at TSN
 // initial.
-func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved bool, seed uint64) {
+func (r *dataReceiver) open(cfg *Config, streams int, initial seq.TSN, interleaved bool, seed uint64) {
 	id, kept := uint64(0), 0
 	if r.reasm != nil {
 		id = r.reasm.msgID // the peer restarted: the numbers of messages go on
@@ -33,8 +37,8 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial TSN, interleaved b
 	}
 	r.close()
 	r.initial, r.streams = initial, streams
-	r.tsns.init(initial)
-	r.sack.init(Time(cfg.SackDelay), cfg.SackEvery)
+	r.tsns.Init(initial)
+	r.sack.init(clock.Time(cfg.SackDelay), cfg.SackEvery)
 	r.sack.spread = cfg.Multipath
 	if cfg.SackDelay == 0 {
 		r.sack.setQuick(true)
@@ -87,21 +91,21 @@ func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 	}
 	a.shut.gotData = true
 	rx.chunks++
-	t := TSN(d.TSN)
+	t := seq.TSN(d.TSN)
 	if a.in.ecn == ECNCE && a.peer.features.has(featECN) {
 		a.ecn.markedPacket(t)
 	}
-	r := rx.tsns.check(t)
-	if r != tsnNew {
-		rx.tsns.observe(t)
+	r := rx.tsns.Check(t)
+	if r != seq.New {
+		rx.tsns.Observe(t)
 		rx.sack.data(r, d.Immediate)
 		rx.dups++
 		return
 	}
 	if int(d.SID) >= rx.streams {
 		// Section 6.5: acknowledged, reported and discarded.
-		rx.tsns.observe(t)
-		rx.sack.data(tsnNew, true)
+		rx.tsns.Observe(t)
+		rx.sack.data(seq.New, true)
 		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendInvalidStream(nil, d.SID))
 		return
 	}
@@ -117,8 +121,8 @@ func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 		rx.sack.refused()
 		return
 	}
-	rx.tsns.observe(t)
-	rx.sack.data(tsnNew, d.Immediate)
+	rx.tsns.Observe(t)
+	rx.sack.data(seq.New, d.Immediate)
 	rx.bytes += uint64(len(d.Payload))
 	if d.End {
 		rx.messages++
@@ -140,14 +144,14 @@ func (a *Assoc) handleForwardTSN(c wire.Chunk) {
 	if err != nil {
 		return
 	}
-	if a.putOff(c, TSN(x.CumTSN)) || !a.canForward(TSN(x.CumTSN)) {
+	if a.putOff(c, seq.TSN(x.CumTSN)) || !a.canForward(seq.TSN(x.CumTSN)) {
 		return
 	}
 	for i := range x.Skips.Len() {
 		s := x.Skips.At(i)
 		a.rx.reasm.skip(s.SID, false, uint32(s.SSN))
 	}
-	a.rx.reasm.forward(TSN(x.CumTSN))
+	a.rx.reasm.forward(seq.TSN(x.CumTSN))
 }
 
 // handleIForwardTSN takes in an I-FORWARD-TSN (RFC 8260, Section 2.3.1).
@@ -160,28 +164,28 @@ func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
 		return
 	}
 	x, err := wire.ParseIForwardTSN(c)
-	if err != nil || a.putOff(c, TSN(x.CumTSN)) || !a.canForward(TSN(x.CumTSN)) {
+	if err != nil || a.putOff(c, seq.TSN(x.CumTSN)) || !a.canForward(seq.TSN(x.CumTSN)) {
 		return
 	}
 	for i := range x.Skips.Len() {
 		s := x.Skips.At(i)
 		a.rx.reasm.skip(s.SID, s.Unordered, s.MID)
 	}
-	a.rx.reasm.forward(TSN(x.CumTSN))
+	a.rx.reasm.forward(seq.TSN(x.CumTSN))
 }
 
 // canForward moves the cumulative TSN to cum and reports whether that was news.
 // A peer can skip no more than what the tracker could hold.
-func (a *Assoc) canForward(cum TSN) bool {
+func (a *Assoc) canForward(cum seq.TSN) bool {
 	a.shut.gotData = true
-	switch d := cum.Sub(a.rx.tsns.cumTSN()); {
+	switch d := cum.Sub(a.rx.tsns.CumTSN()); {
 	case a.otherSpace(d):
 		return false
-	case d > maxTSNWindow:
+	case d > seq.MaxWindow:
 		a.violate("FORWARD-TSN beyond any window")
 		return false
 	}
-	moved := a.rx.tsns.forward(cum)
+	moved := a.rx.tsns.Forward(cum)
 	a.rx.sack.forwarded(moved)
 	return moved
 }
@@ -190,16 +194,16 @@ func (a *Assoc) canForward(cum TSN) bool {
 // and duplicates as fit into room bytes (RFC 9260, Sections 6.2 and 6.7).
 func (r *dataReceiver) appendSack(b []byte, room int) []byte {
 	n := (room - wire.SackHeaderLen) / 4
-	r.gaps = r.tsns.appendGaps(r.gaps[:0], min(n, maxGapBlocks))
-	dups := r.tsns.duplicates()
+	r.gaps = r.tsns.AppendGaps(r.gaps[:0], min(n, maxGapBlocks))
+	dups := r.tsns.Duplicates()
 	dups = dups[:min(len(dups), n-len(r.gaps))]
 	rwnd := r.reasm.window.open()
 	at := len(b)
-	b = wire.AppendSack(b, uint32(r.tsns.cumTSN()), rwnd, r.gaps, dups)
+	b = wire.AppendSack(b, uint32(r.tsns.CumTSN()), rwnd, r.gaps, dups)
 	if r.sack.spread {
 		setSackPackets(b[at:], r.sack.dataPackets())
 	}
-	r.tsns.clearDuplicates()
+	r.tsns.ClearDuplicates()
 	r.reasm.window.advertised(rwnd)
 	r.sack.sent()
 	return b

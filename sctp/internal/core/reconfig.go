@@ -1,6 +1,11 @@
 package core
 
-import "time"
+import (
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
 
 const (
 	// maxReconfigs bounds the RE-CONFIG requests of the user that wait or are
@@ -18,7 +23,7 @@ const (
 	// reconfigMSL is how long after an SSN/TSN reset the next one waits: RFC
 	// 6525, Section 5.1.4: "Only one SSN/TSN Reset Request SHOULD be sent
 	// within 30 seconds".
-	reconfigMSL = Time(30 * time.Second)
+	reconfigMSL = clock.Time(30 * time.Second)
 	// maxStreams is the largest number of streams in a direction.
 	maxStreams = 1<<16 - 1
 )
@@ -42,10 +47,10 @@ type reconfig struct {
 	quiet    bool         // "in progress" was the last answer
 	answered bool         // and came since the last transmission
 	path     int          // where it went last
-	resetAt  Time         // of our last SSN/TSN reset
-	resumeAt Time         // nothing begins before
+	resetAt  clock.Time   // of our last SSN/TSN reset
+	resumeAt clock.Time   // nothing begins before
 	newSpace bool         // TSNs have been reset: stragglers have others
-	seen     TSN          // the highest that had come when the request was sent
+	seen     seq.TSN      // the highest that had come when the request was sent
 	hasSeen  bool         // after we were told "in progress"
 	late     []byte       // a FORWARD-TSN that was put off
 	lateAsk  bool         // the request was sent again since it came
@@ -77,7 +82,7 @@ func (r *reconfig) find(seq uint32) (*rcRequest, *rcPart) {
 
 // openReconfig begins anew: the association was established or restarted. RFC
 // 6525, Section 4.1: request sequence numbers begin with the initial TSN.
-func (a *Assoc) openReconfig(peerTSN TSN) {
+func (a *Assoc) openReconfig(peerTSN seq.TSN) {
 	a.failReconfigs(ErrRestart)
 	a.rc = reconfig{nextSeq: uint32(a.tsn), in: rcReceiver{next: uint32(peerTSN)}}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -74,7 +75,7 @@ func TestResetAssociationWaits(t *testing.T) {
 	p.a.wantDone(p.a.must(p.a.assoc.ResetAssoc(p.now)), nil)
 	at := p.now
 	p.a.wantDone(p.a.must(p.a.assoc.ResetAssoc(p.now)), nil)
-	if d := p.now - at; d < reconfigMSL-Time(time.Second) || d > reconfigMSL+Time(time.Second) {
+	if d := p.now - at; d < reconfigMSL-clock.Time(time.Second) || d > reconfigMSL+clock.Time(time.Second) {
 		t.Errorf("the second reset came after %v", time.Duration(d))
 	}
 	p.a.send(0, 10)

@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -67,7 +68,7 @@ func (a *Assoc) resumeStreams(q *rcRequest) {
 // outstanding. When the peer has performed it, it sends under new numbers at
 // once, and its data may overtake its response, which tells from where on they
 // are new.
-func (a *Assoc) holdIncoming() { a.rx.reasm.deferReset(nil, a.rx.tsns.highest()) }
+func (a *Assoc) holdIncoming() { a.rx.reasm.deferReset(nil, a.rx.tsns.Highest()) }
 
 // easeIncoming lets the user have what came before the last request was sent
 // to which the peer answered "in progress" now: it was sent before the reset.
@@ -87,10 +88,10 @@ func (a *Assoc) easeIncoming() {
 // had come when our SSN/TSN reset was sent: it may name messages of after the
 // reset, or of before it among those that are held back. It is not acknowledged,
 // so the peer repeats it, and does not perform the reset if it is of before it.
-func (a *Assoc) putOff(c wire.Chunk, cum TSN) bool {
+func (a *Assoc) putOff(c wire.Chunk, cum seq.TSN) bool {
 	r := &a.rc
-	if !a.resettingAssoc() || a.otherSpace(cum.Sub(a.rx.tsns.cumTSN())) || cum.LessEq(a.rx.reasm.deferTSN) ||
-		cum.LessEq(a.rx.tsns.cumTSN()) {
+	if !a.resettingAssoc() || a.otherSpace(cum.Sub(a.rx.tsns.CumTSN())) || cum.LessEq(a.rx.reasm.deferTSN) ||
+		cum.LessEq(a.rx.tsns.CumTSN()) {
 		return false
 	}
 	if len(r.late) == 0 {
@@ -112,7 +113,7 @@ func (a *Assoc) catchUp() {
 	r.late = r.late[len(r.late):]
 	it.Next()
 	c := it.Chunk()
-	cum := TSN(binary.BigEndian.Uint32(c.Value)) // both kinds begin with it
+	cum := seq.TSN(binary.BigEndian.Uint32(c.Value)) // both kinds begin with it
 	if a.rx.reasm.deferTSN.Less(cum) {
 		if res := a.rx.reasm.advanceDefer(cum); res.violation() {
 			a.violate(res.String())

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -19,7 +21,7 @@ type rcReceiver struct {
 	// A deferred reset of our incoming streams (Section 5.2.2, E2).
 	deferred bool
 	seq      uint32 // of the request
-	lastTSN  TSN
+	lastTSN  seq.TSN
 	streams  []uint16 // none: all
 
 	holding bool   // an SSN/TSN reset waits until we have sent everything
@@ -58,7 +60,7 @@ func (r *rcReceiver) answered(seq uint32, err error) {
 
 // handleReconfig takes in a RE-CONFIG chunk (RFC 6525, Section 5.2.1). What is
 // malformed, or holds a parameter of another type, is ignored.
-func (a *Assoc) handleReconfig(now Time, c wire.Chunk) {
+func (a *Assoc) handleReconfig(now clock.Time, c wire.Chunk) {
 	if !a.peer.features.has(featReconfig) || !a.state.connected() || a.state == ShutdownAckSent {
 		return
 	}
@@ -147,7 +149,7 @@ func validRequests(params []byte) bool {
 // answerRequest returns the answer to a valid request: it processes the
 // request if it has the next sequence number, and repeats itself for one of the
 // last ones.
-func (a *Assoc) answerRequest(now Time, p wire.Param) rcAnswer {
+func (a *Assoc) answerRequest(now clock.Time, p wire.Param) rcAnswer {
 	in := &a.rc.in
 	seq := binary.BigEndian.Uint32(p.Value) // all requests begin with it
 	if seq != in.next {
@@ -199,16 +201,16 @@ func sidList(v wire.Uint16s, streams int) (list []uint16, ok bool) {
 }
 
 // peerResets processes an Outgoing SSN Reset Request (RFC 6525, Section 5.2.2).
-func (a *Assoc) peerResets(now Time, x *wire.OutgoingReset) wire.ReConfigResult {
+func (a *Assoc) peerResets(now clock.Time, x *wire.OutgoingReset) wire.ReConfigResult {
 	// E1: it may be the answer to our Incoming SSN Reset Request.
 	if q, p := a.rc.find(x.RespSeq); p != nil && p.kind == wire.ParamIncomingReset {
 		a.partDone(now, q, p)
 	}
 	in := &a.rc.in
 	list, ok := sidList(x.Streams, a.rx.streams)
-	wait := TSN(x.LastTSN).Sub(a.rx.tsns.cumTSN())
+	wait := seq.TSN(x.LastTSN).Sub(a.rx.tsns.CumTSN())
 	switch {
-	case a.cfg.DenyReconfig&ReconfigStreams != 0, wait > maxTSNWindow:
+	case a.cfg.DenyReconfig&ReconfigStreams != 0, wait > seq.MaxWindow:
 		return wire.ReConfigDenied
 	case !ok:
 		return wire.ReConfigWrongSSN
@@ -223,11 +225,11 @@ func (a *Assoc) peerResets(now Time, x *wire.OutgoingReset) wire.ReConfigResult 
 		} else if len(list) > 0 {
 			list = compactSIDs(append(list, in.streams...))
 		}
-		if TSN(x.LastTSN).Less(in.lastTSN) {
+		if seq.TSN(x.LastTSN).Less(in.lastTSN) {
 			x.LastTSN = uint32(in.lastTSN)
 		}
 	}
-	in.deferred, in.seq, in.lastTSN, in.streams = true, x.ReqSeq, TSN(x.LastTSN), list
+	in.deferred, in.seq, in.lastTSN, in.streams = true, x.ReqSeq, seq.TSN(x.LastTSN), list
 	// While our SSN/TSN reset is outstanding all data is held back, and it is not
 	// known which of the resets comes first: this one waits.
 	if !a.resettingAssoc() {
@@ -249,7 +251,7 @@ func (a *Assoc) resetIn(sids []uint16) wire.ReConfigResult {
 
 // peerWantsReset processes an Incoming SSN Reset Request (RFC 6525, Section
 // 5.2.3). With silent set our own request is the answer.
-func (a *Assoc) peerWantsReset(now Time, x *wire.IncomingReset) (_ wire.ReConfigResult, silent bool) {
+func (a *Assoc) peerWantsReset(now clock.Time, x *wire.IncomingReset) (_ wire.ReConfigResult, silent bool) {
 	list, ok := sidList(x.Streams, a.tx.streams)
 	switch {
 	case a.cfg.DenyReconfig&ReconfigStreams != 0, len(list) > maxResetStreams, !a.state.canSendData():
@@ -306,7 +308,7 @@ func (a *Assoc) outFresh(list []uint16) bool {
 
 // answerWith queues our request q, which answers one of the peer's, before
 // those of the user. If it has to wait, the peer is told "in progress".
-func (a *Assoc) answerWith(now Time, q *rcRequest) (_ wire.ReConfigResult, silent bool) {
+func (a *Assoc) answerWith(now clock.Time, q *rcRequest) (_ wire.ReConfigResult, silent bool) {
 	r := &a.rc
 	at := 0
 	if r.outstanding() != nil {
@@ -359,7 +361,7 @@ func (a *Assoc) finishAssocReset() bool {
 	in.holding = false
 	// G1: "The value SHOULD be the smallest TSN not acknowledged by the receiver
 	// of the request plus 2^31."
-	next := a.rx.tsns.cumTSN() + 1 + 1<<31
+	next := a.rx.tsns.CumTSN() + 1 + 1<<31
 	a.rc.newSpace = true
 	if a.restartRx(next); a.state == Closed { // G4, G5
 		return false
@@ -388,19 +390,19 @@ func (a *Assoc) resumeHeld() {
 
 // restartRx makes next the TSN that the peer sends next: what is unfinished is
 // dropped as by a FORWARD-TSN for all streams, and all streams are reset.
-func (a *Assoc) restartRx(next TSN) {
+func (a *Assoc) restartRx(next seq.TSN) {
 	rx := &a.rx
 	if res := rx.reasm.restart(next); res.violation() {
 		a.violate(res.String())
 		return
 	}
 	jump := false
-	switch d := next.Sub(rx.tsns.cumTSN()); {
-	case d > maxTSNWindow || d < -maxTSNWindow:
-		rx.tsns.init(next)
+	switch d := next.Sub(rx.tsns.CumTSN()); {
+	case d > seq.MaxWindow || d < -seq.MaxWindow:
+		rx.tsns.Init(next)
 		jump = true
 	case d > 1:
-		rx.tsns.forward(next - 1)
+		rx.tsns.Forward(next - 1)
 	}
 	switch in := &a.rc.in; {
 	case in.deferred && (jump || in.lastTSN.Less(next)):
@@ -411,7 +413,7 @@ func (a *Assoc) restartRx(next TSN) {
 }
 
 // peerAdds processes an Add Outgoing Streams Request (RFC 6525, Section 5.2.5).
-func (a *Assoc) peerAdds(now Time, n uint16) wire.ReConfigResult {
+func (a *Assoc) peerAdds(now clock.Time, n uint16) wire.ReConfigResult {
 	// It may be the answer to our Add Incoming Streams Request, which it does not
 	// name.
 	for _, q := range a.rc.queue {
@@ -433,7 +435,7 @@ func (a *Assoc) peerAdds(now Time, n uint16) wire.ReConfigResult {
 
 // peerWantsMore processes an Add Incoming Streams Request (RFC 6525, Section
 // 5.2.6).
-func (a *Assoc) peerWantsMore(now Time, seq uint32, n uint16) (_ wire.ReConfigResult, silent bool) {
+func (a *Assoc) peerWantsMore(now clock.Time, seq uint32, n uint16) (_ wire.ReConfigResult, silent bool) {
 	if a.cfg.DenyReconfig&ReconfigAdd != 0 || n == 0 || a.tx.streams+int(n) > int(a.cfg.MaxOutStreams) ||
 		!a.state.canSendData() {
 		return wire.ReConfigDenied, false
@@ -443,12 +445,12 @@ func (a *Assoc) peerWantsMore(now Time, seq uint32, n uint16) (_ wire.ReConfigRe
 
 // settleReconfig performs resets that had to wait for data, which may have come
 // or been acknowledged, and tells the peer (E5).
-func (a *Assoc) settleReconfig(now Time) {
+func (a *Assoc) settleReconfig(now clock.Time) {
 	in := &a.rc.in
 	if a.finishAssocReset() {
 		a.answerAgain(in.holdSeq)
 	}
-	if in.deferred && in.lastTSN.LessEq(a.rx.tsns.cumTSN()) && !a.resettingAssoc() {
+	if in.deferred && in.lastTSN.LessEq(a.rx.tsns.CumTSN()) && !a.resettingAssoc() {
 		if res := a.resetIn(in.streams); a.state != Closed {
 			a.finishDeferred(res)
 		}

@@ -3,11 +3,12 @@ package core
 import (
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // ready reports whether q may be sent now.
-func (a *Assoc) reconfigReady(now Time, q *rcRequest) bool {
+func (a *Assoc) reconfigReady(now clock.Time, q *rcRequest) bool {
 	p := &q.parts[0]
 	switch p.kind {
 	case wire.ParamOutgoingReset, wire.ParamTSNReset:
@@ -47,7 +48,7 @@ func (a *Assoc) allSent() bool { return a.tx.sb.Outstanding() == 0 && !a.tx.q.Pe
 
 // beginReconfig sends the next request, if none is outstanding: "there MUST NOT
 // be more than one request in flight" (RFC 6525, Section 5.1.1).
-func (a *Assoc) beginReconfig(now Time) {
+func (a *Assoc) beginReconfig(now clock.Time) {
 	r := &a.rc
 	if r.outstanding() != nil || len(r.queue) == 0 || !a.state.canSendData() || now < r.resumeAt ||
 		!a.reconfigReady(now, r.queue[0]) {
@@ -104,7 +105,7 @@ func (a *Assoc) dropResets() {
 }
 
 // reconfigPath returns the path that a request is to go to now.
-func (a *Assoc) reconfigPath(now Time) (int, bool) {
+func (a *Assoc) reconfigPath(now clock.Time) (int, bool) {
 	r := &a.rc
 	if len(r.queue) > 0 && r.outstanding() == nil {
 		a.beginReconfig(now)
@@ -116,7 +117,7 @@ func (a *Assoc) reconfigPath(now Time) (int, bool) {
 }
 
 // appendReconfig appends the outstanding request, if it is to go to path i.
-func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
+func (a *Assoc) appendReconfig(b []byte, now clock.Time, i, room int) []byte {
 	r := &a.rc
 	q := r.outstanding()
 	if !r.send || r.path != i || wire.ChunkHeaderLen+len(r.response)+len(q.chunk) > room || !a.paths[i].confirmed {
@@ -124,7 +125,7 @@ func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
 	}
 	r.send, r.lateAsk = false, len(r.late) > 0
 	if r.quiet && !r.hasSeen {
-		r.seen, r.hasSeen = a.rx.tsns.highest(), true
+		r.seen, r.hasSeen = a.rx.tsns.Highest(), true
 	}
 	// RFC 6525, Section 5.1.1: the sender "MUST start the Re-configuration
 	// Timer", with "the same value as SCTP's data transmission timer".
@@ -142,7 +143,7 @@ func (a *Assoc) appendReconfig(b []byte, now Time, i, room int) []byte {
 // value, the sender MUST retransmit the RE-CONFIG chunk, increment the
 // appropriate error counts … and perform threshold management" (RFC 6525,
 // Section 5.1.1).
-func (a *Assoc) reconfigTimeout(now Time) {
+func (a *Assoc) reconfigTimeout(now clock.Time) {
 	r := &a.rc
 	if r.outstanding() == nil {
 		a.beginReconfig(now) // a pause is over
@@ -175,7 +176,7 @@ func (a *Assoc) reconfigTimeout(now Time) {
 
 // giveUp ends the outstanding request, for which alone the peer's shutdown waits,
 // if it was repeated often enough: the peer may not answer any more.
-func (a *Assoc) giveUp(now Time) bool {
+func (a *Assoc) giveUp(now clock.Time) bool {
 	q := a.rc.queue[0]
 	if q.tries < maxLateRequests {
 		q.tries++

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -108,7 +110,7 @@ func TestReconfigWithAbandonedMessages(t *testing.T) {
 					b := &body{h: p.a}
 					m := &Message{SID: uint16(rng.IntN(3)), Body: make([]byte, 1+rng.IntN(6000)), Owner: b, Force: true}
 					if rng.IntN(2) == 0 {
-						m.Lifetime = Time(1+rng.IntN(40)) * Time(time.Millisecond)
+						m.Lifetime = clock.Time(1+rng.IntN(40)) * clock.Time(time.Millisecond)
 					}
 					if err := p.a.assoc.Send(p.now, m); err != nil {
 						t.Fatal(err, p.a.assoc.Err(), p.z.assoc.Err())
@@ -154,7 +156,7 @@ func TestReconfigHostilePeer(t *testing.T) {
 				var params []byte
 				for range 1 + rng.IntN(2) {
 					num := p.z.nextSeq() + uint32(rng.IntN(3))
-					tsn := uint32(p.z.assoc.rx.tsns.cumTSN()) + uint32(rng.IntN(2000)) - 1000
+					tsn := uint32(p.z.assoc.rx.tsns.CumTSN()) + uint32(rng.IntN(2000)) - 1000
 					var sids []uint16
 					for range rng.IntN(300) {
 						sids = append(sids, uint16(rng.IntN(11)))
@@ -240,7 +242,7 @@ func TestReconfigMalformed(t *testing.T) {
 		t.Error("a sequence number was used up")
 	}
 	// A reset that would wait for TSNs beyond any window.
-	far := wire.OutgoingReset{ReqSeq: num, LastTSN: uint32(p.z.assoc.rx.tsns.cumTSN()) + maxTSNWindow + 1}
+	far := wire.OutgoingReset{ReqSeq: num, LastTSN: uint32(p.z.assoc.rx.tsns.CumTSN()) + seq.MaxWindow + 1}
 	if r := response(t, p.z.ask(wire.AppendOutgoingReset(nil, far, nil))...); r.Result != wire.ReConfigDenied {
 		t.Errorf("far away: %v", r.Result)
 	}

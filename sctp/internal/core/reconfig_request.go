@@ -3,6 +3,7 @@ package core
 import (
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -95,18 +96,18 @@ func (a *Assoc) checkReconfig() error {
 // More streams than fit a packet take several requests to the peer in sequence.
 // The first that fails ends it: an EventOutStreamsReset tells which streams were
 // reset by then, and another which were not.
-func (a *Assoc) ResetStreams(now Time, sids []uint16) (uint32, error) {
+func (a *Assoc) ResetStreams(now clock.Time, sids []uint16) (uint32, error) {
 	return a.reset(now, wire.ParamOutgoingReset, sids, a.tx.streams)
 }
 
 // ResetIncoming asks the peer to reset streams that it sends on, all of them if
 // sids is empty (RFC 6525, Section 5.1.3).
-func (a *Assoc) ResetIncoming(now Time, sids []uint16) (uint32, error) {
+func (a *Assoc) ResetIncoming(now clock.Time, sids []uint16) (uint32, error) {
 	return a.reset(now, wire.ParamIncomingReset, sids, a.rx.streams)
 }
 
 // reset queues a request to reset sids, of so many streams that there are.
-func (a *Assoc) reset(now Time, kind wire.ParamType, sids []uint16, streams int) (uint32, error) {
+func (a *Assoc) reset(now clock.Time, kind wire.ParamType, sids []uint16, streams int) (uint32, error) {
 	if err := a.checkReconfig(); err != nil {
 		return 0, err
 	}
@@ -134,7 +135,7 @@ func compactSIDs(sids []uint16) []uint16 {
 
 // ResetAssoc restarts the sequence numbers of all streams, and the TSNs, in both
 // directions (RFC 6525, Section 5.1.4). Everything queued before is sent first.
-func (a *Assoc) ResetAssoc(now Time) (uint32, error) {
+func (a *Assoc) ResetAssoc(now clock.Time) (uint32, error) {
 	if err := a.checkReconfig(); err != nil {
 		return 0, err
 	}
@@ -144,7 +145,7 @@ func (a *Assoc) ResetAssoc(now Time) (uint32, error) {
 // AddStreams asks the peer to accept more outgoing streams and to use more
 // incoming ones (RFC 6525, Sections 5.1.5 and 5.1.6). The new streams can be
 // used once the request is done.
-func (a *Assoc) AddStreams(now Time, out, in uint16) (uint32, error) {
+func (a *Assoc) AddStreams(now clock.Time, out, in uint16) (uint32, error) {
 	if err := a.checkReconfig(); err != nil {
 		return 0, err
 	}
@@ -167,7 +168,7 @@ func (a *Assoc) AddStreams(now Time, out, in uint16) (uint32, error) {
 }
 
 // request queues the user's request q.
-func (a *Assoc) request(now Time, q *rcRequest) uint32 {
+func (a *Assoc) request(now clock.Time, q *rcRequest) uint32 {
 	q.id = a.reqs.next()
 	q.fence = a.tx.q.arrivals
 	a.rc.queue = append(a.rc.queue, q)

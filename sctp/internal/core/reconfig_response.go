@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // handleResponse takes in a Re-configuration Response (RFC 6525, Section
 // 5.2.7).
-func (a *Assoc) handleResponse(now Time, x wire.ReConfigResponse) {
+func (a *Assoc) handleResponse(now clock.Time, x wire.ReConfigResponse) {
 	r := &a.rc
 	q, p := r.find(x.RespSeq)
 	if p == nil {
@@ -66,7 +68,7 @@ func (a *Assoc) handleResponse(now Time, x wire.ReConfigResponse) {
 // yieldReconfig puts the outstanding request, which the peer has answered with
 // "in progress", behind one that answers the peer's: else two ends that ask
 // each other for an outgoing request would wait for each other for ever.
-func (a *Assoc) yieldReconfig(now Time) {
+func (a *Assoc) yieldReconfig(now clock.Time) {
 	r := &a.rc
 	if !r.quiet || len(r.queue) < 2 || !r.queue[1].answers {
 		return
@@ -88,10 +90,10 @@ func (a *Assoc) performPart(p *rcPart, x *wire.ReConfigResponse) {
 		a.resetOut(p.streams)
 	case wire.ParamTSNReset: // H5
 		a.rc.late = nil
-		if a.restartRx(TSN(x.SenderNextTSN)); a.state == Closed {
+		if a.restartRx(seq.TSN(x.SenderNextTSN)); a.state == Closed {
 			return
 		}
-		if a.tx.sb.ResetTSN(TSN(x.ReceiverNextTSN)) {
+		if a.tx.sb.ResetTSN(seq.TSN(x.ReceiverNextTSN)) {
 			a.tx.q.ResetAllStreams()
 		}
 		a.ecn = ecnState{}
@@ -134,7 +136,7 @@ func (a *Assoc) tellReset(q *rcRequest) {
 
 // partDone notes that part p of request q was answered. With the last one the
 // timer stops and the next request can begin.
-func (a *Assoc) partDone(now Time, q *rcRequest, p *rcPart) {
+func (a *Assoc) partDone(now clock.Time, q *rcRequest, p *rcPart) {
 	r := &a.rc
 	p.done = true
 	for i := range q.list() {

@@ -192,7 +192,7 @@ func TestMessagesAroundAReset(t *testing.T) {
 func TestDeferredReset(t *testing.T) {
 	p := connected(t, 203, &Config{NoInterleaving: true})
 	z := p.z.assoc
-	tsn := uint32(z.rx.tsns.cumTSN())
+	tsn := uint32(z.rx.tsns.CumTSN())
 	data := func(n, sid, ssn uint16, s string) []byte {
 		return wire.AppendData(nil, wire.Data{TSN: tsn + uint32(n), SID: sid, SSN: ssn, Begin: true, End: true, Payload: []byte(s)})
 	}

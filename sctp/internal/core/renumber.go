@@ -1,13 +1,15 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/seq"
+
 // tsnSpace is how far a sender that begins anew moves its TSNs, so that SACKs for
 // what it sent before are old. It is a multiple of MaxOutstanding, so that shift
 // moves nothing in a ring.
-const tsnSpace TSN = 1 << 30
+const tsnSpace seq.TSN = 1 << 30
 
 // shift adds d, a multiple of tsnSpace, to the TSNs of all that was sent, of which
 // nothing has been acknowledged.
-func (s *Scoreboard) shift(d TSN) {
+func (s *Scoreboard) shift(d seq.TSN) {
 	if d == 0 {
 		return
 	}

@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // route is what a message demands of the packets that its chunks go in; 0 is
 // nothing. All new chunks of a packet demand the same, and all chunks the same key.
@@ -85,7 +88,7 @@ func (a *Assoc) pickKey() {
 
 // rtxKey returns the key of the chunk to be retransmitted first.
 func (s *Scoreboard) rtxKey() route {
-	t, ok := s.marked.next(s.base, s.next)
+	t, ok := s.marked.Next(s.base, s.next)
 	if !ok {
 		return 0
 	}
@@ -94,7 +97,7 @@ func (s *Scoreboard) rtxKey() route {
 
 // head returns the message to continue or begin now, nil if there is none. It
 // drops messages that expired before they were begun.
-func (q *SendQueue) head(now Time) *outMsg {
+func (q *SendQueue) head(now clock.Time) *outMsg {
 	for {
 		m := q.cur
 		if m == nil {
@@ -128,7 +131,7 @@ func (q *SendQueue) head(now Time) *outMsg {
 // user explicitly specifies the destination transport address". Otherwise it is d:
 // also when that path cannot be used, because the endpoint "SHOULD try to send the
 // data to an alternate active destination transport address if one exists".
-func (a *Assoc) newDataPath(now Time, d int) (i int, named bool) {
+func (a *Assoc) newDataPath(now clock.Time, d int) (i int, named bool) {
 	q := a.tx.q
 	if q.routed == 0 {
 		return d, false
@@ -146,7 +149,7 @@ func (a *Assoc) newDataPath(now Time, d int) (i int, named bool) {
 }
 
 // takesNew reports whether the new data that is sent first may go to path i.
-func (a *Assoc) takesNew(now Time, i int) bool {
+func (a *Assoc) takesNew(now clock.Time, i int) bool {
 	d, named := a.newDataPath(now, a.dataPath())
 	return i == d || !named && a.carries(i, d)
 }

@@ -1,31 +1,33 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // clockGranularity is G of RFC 9260, Section 6.3.1, G1. The clock counts
 // nanoseconds; what really bounds a measurement is the scheduler of the host.
-const clockGranularity Time = 10_000
+const clockGranularity clock.Time = 10_000
 
 // RTO estimates the retransmission timeout of one path (RFC 9260, Section 6.3).
 // The zero RTO is not ready; use [NewRTO].
 type RTO struct {
-	srtt, rttvar       Time
-	rto                Time
-	initial, floor, up Time
-	latest, lowest     Time
+	srtt, rttvar       clock.Time
+	rto                clock.Time
+	initial, floor, up clock.Time
+	latest, lowest     clock.Time
 	backoffs           int
 }
 
 // NewRTO returns an estimator with the given RTO.Initial, RTO.Min and RTO.Max;
 // zeros mean the defaults
 // of RFC 9260, Section 16. Limits that contradict each other are widened.
-func NewRTO(initial, lo, hi Time) RTO {
+func NewRTO(initial, lo, hi clock.Time) RTO {
 	if initial <= 0 {
-		initial = Time(DefaultRTOInitial)
+		initial = clock.Time(DefaultRTOInitial)
 	}
 	if lo <= 0 {
-		lo = Time(DefaultRTOMin)
+		lo = clock.Time(DefaultRTOMin)
 	}
 	if hi <= 0 {
-		hi = Time(DefaultRTOMax)
+		hi = clock.Time(DefaultRTOMax)
 	}
 	hi = max(hi, lo)
 	r := RTO{initial: initial, floor: lo, up: hi}
@@ -36,12 +38,12 @@ func NewRTO(initial, lo, hi Time) RTO {
 	return r
 }
 
-func (r *RTO) clamp(t Time) Time { return min(max(t, r.floor), r.up) }
+func (r *RTO) clamp(t clock.Time) clock.Time { return min(max(t, r.floor), r.up) }
 
 // Sample takes one round-trip time, measured on a chunk that was sent once
 // (C5: Karn's algorithm is the caller's duty). It ends any backoff. Samples
 // that are not positive count as the granularity of the clock.
-func (r *RTO) Sample(rtt Time) {
+func (r *RTO) Sample(rtt clock.Time) {
 	rtt = max(rtt, clockGranularity)
 	r.latest = rtt
 	if r.lowest == 0 || rtt < r.lowest {
@@ -93,7 +95,7 @@ func (r *RTO) Reset() { *r = NewRTO(r.initial, r.floor, r.up) }
 
 // SetLimits changes RTO.Initial, RTO.Min and RTO.Max; zeros leave them as they
 // are. The current timeout is brought within the limits.
-func (r *RTO) SetLimits(initial, lo, hi Time) {
+func (r *RTO) SetLimits(initial, lo, hi clock.Time) {
 	if initial > 0 {
 		r.initial = initial
 	}
@@ -111,19 +113,19 @@ func (r *RTO) SetLimits(initial, lo, hi Time) {
 }
 
 // Value returns the current timeout, backoff included.
-func (r *RTO) Value() Time { return r.rto }
+func (r *RTO) Value() clock.Time { return r.rto }
 
 // SRTT returns the smoothed round-trip time, or 0 before the first sample.
-func (r *RTO) SRTT() Time { return r.srtt }
+func (r *RTO) SRTT() clock.Time { return r.srtt }
 
 // Var returns RTTVAR, or 0 before the first sample.
-func (r *RTO) Var() Time { return r.rttvar }
+func (r *RTO) Var() clock.Time { return r.rttvar }
 
 // Latest returns the last sample, or 0.
-func (r *RTO) Latest() Time { return r.latest }
+func (r *RTO) Latest() clock.Time { return r.latest }
 
 // Min returns the smallest sample, or 0.
-func (r *RTO) Min() Time { return r.lowest }
+func (r *RTO) Min() clock.Time { return r.lowest }
 
 // Backoffs returns how often the timeout was doubled since the last sample.
 func (r *RTO) Backoffs() int { return r.backoffs }

@@ -1,6 +1,10 @@
 package core
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
 
 // rtoTest drives an RTO one verb per step.
 type rtoTest struct {
@@ -8,13 +12,13 @@ type rtoTest struct {
 	r RTO
 }
 
-func newRTOTest(t *testing.T, initial, lo, hi Time) *rtoTest {
+func newRTOTest(t *testing.T, initial, lo, hi clock.Time) *rtoTest {
 	return &rtoTest{t, NewRTO(initial, lo, hi)}
 }
 
-func (h *rtoTest) sample(d Time) { h.t.Helper(); h.t.Logf("RTT %v", d); h.r.Sample(d) }
-func (h *rtoTest) expire()       { h.t.Helper(); h.t.Log("T3 expires"); h.r.Backoff() }
-func (h *rtoTest) want(rto Time) {
+func (h *rtoTest) sample(d clock.Time) { h.t.Helper(); h.t.Logf("RTT %v", d); h.r.Sample(d) }
+func (h *rtoTest) expire()             { h.t.Helper(); h.t.Log("T3 expires"); h.r.Backoff() }
+func (h *rtoTest) want(rto clock.Time) {
 	h.t.Helper()
 	if got := h.r.Value(); got != rto {
 		h.t.Fatalf("RTO = %v, want %v", got, rto)

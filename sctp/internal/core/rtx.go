@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // dupThresh is the number of miss indications that marks a chunk as lost (RFC
 // 9260, Section 7.2.4).
@@ -8,7 +12,7 @@ const dupThresh = 3
 
 // detectLoss ends fast recovery, finds what this SACK shows to be lost, and
 // enters fast recovery for it.
-func (s *Scoreboard) detectLoss(now Time, sk *wire.Sack, cum TSN) {
+func (s *Scoreboard) detectLoss(now clock.Time, sk *wire.Sack, cum seq.TSN) {
 	for i := range s.paths {
 		// "When a SACK chunk acknowledges all TSNs up to and including this exit
 		// point, Fast Recovery is exited."
@@ -37,8 +41,8 @@ func (s *Scoreboard) exitRecovery(f *pathFlight) {
 // to the HTNA in the SACK chunk"; in fast recovery, if the cumulative TSN ack
 // point advances, "for all TSNs reported missing in the SACK chunk".
 func (s *Scoreboard) countMisses() {
-	var limit TSN
-	var sent Time
+	var limit seq.TSN
+	var sent clock.Time
 	any, recovering := false, false
 	for i := range s.paths {
 		recovering = recovering || s.paths[i].recover
@@ -55,7 +59,7 @@ func (s *Scoreboard) countMisses() {
 	if !any {
 		return
 	}
-	for t, ok := s.missing.next(s.base, limit); ok; t, ok = s.missing.next(t+1, limit) {
+	for t, ok := s.missing.Next(s.base, limit); ok; t, ok = s.missing.Next(t+1, limit) {
 		r := s.rec(t)
 		p := &s.res.Paths[r.path]
 		// Split fast retransmit: what another path delivered tells nothing.
@@ -77,7 +81,7 @@ func (s *Scoreboard) countMisses() {
 }
 
 // mark marks a chunk in flight for retransmission.
-func (s *Scoreboard) mark(t TSN, r *record) {
+func (s *Scoreboard) mark(t seq.TSN, r *record) {
 	f := &s.paths[r.path]
 	if r.state&(recBig|recProbe) == recBig {
 		f.size.bigLost(s.clock, t, r)
@@ -85,7 +89,7 @@ func (s *Scoreboard) mark(t TSN, r *record) {
 	s.leave(t, r, f)
 	r.state |= recMarked
 	r.miss = 0
-	s.marked.add(t)
+	s.marked.Add(t)
 	s.rwnd += int(r.size) // RFC 9260, Section 6.2.1, C
 }
 
@@ -123,11 +127,11 @@ func (s *Scoreboard) enterRecovery() {
 // 8985, Section 6.3). That chunks were lost which had been sent by now is no news for the
 // congestion control any more: as RFC 6582, Section 3.2, step 4 has it, no fast recovery
 // begins for them.
-func (s *Scoreboard) OnTimeout(now Time, path int) int {
+func (s *Scoreboard) OnTimeout(now clock.Time, path int) int {
 	s.clock = now
 	f := &s.paths[path]
 	n := 0
-	for t, ok := f.set.next(s.base, s.next); ok; t, ok = f.set.next(t+1, s.next) {
+	for t, ok := f.set.Next(s.base, s.next); ok; t, ok = f.set.Next(t+1, s.next) {
 		r := s.rec(t)
 		if s.useRACK && n > 0 && f.rack.tooRecent(now, r) {
 			continue
@@ -141,7 +145,7 @@ func (s *Scoreboard) OnTimeout(now Time, path int) int {
 	}
 	f.rack.onTimeout()
 	f.reacted = now
-	s.permit, s.first = s.marked.len() > 0, -1
+	s.permit, s.first = s.marked.Len() > 0, -1
 	s.forwardDue()
 	return n
 }
@@ -150,20 +154,20 @@ func (s *Scoreboard) OnTimeout(now Time, path int) int {
 // path failed or its address was removed.
 func (s *Scoreboard) MarkPath(path int) {
 	f := &s.paths[path]
-	for t, ok := f.set.next(s.base, s.next); ok; t, ok = f.set.next(t+1, s.next) {
+	for t, ok := f.set.Next(s.base, s.next); ok; t, ok = f.set.Next(t+1, s.next) {
 		s.mark(t, s.rec(t))
 	}
 	f.rack.onTimeout()
 }
 
 // HasRtx reports whether chunks are marked for retransmission.
-func (s *Scoreboard) HasRtx() bool { return s.marked.len() > 0 }
+func (s *Scoreboard) HasRtx() bool { return s.marked.Len() > 0 }
 
 // RtxSize returns the size, padding and header included, of the chunk to be
 // retransmitted next, or 0. It may be larger than the path MTU has become: a
 // chunk that has a TSN cannot be cut again.
 func (s *Scoreboard) RtxSize() int {
-	t, ok := s.marked.next(s.base, s.next)
+	t, ok := s.marked.Next(s.base, s.next)
 	if !ok {
 		return 0
 	}
@@ -172,8 +176,8 @@ func (s *Scoreboard) RtxSize() int {
 
 // dropGivenUp abandons the messages of the earliest chunks marked for
 // retransmission whose policy does not let them be sent again.
-func (s *Scoreboard) dropGivenUp(now Time) {
-	for t, ok := s.marked.next(s.base, s.next); ok; t, ok = s.marked.next(s.base, s.next) {
+func (s *Scoreboard) dropGivenUp(now clock.Time) {
+	for t, ok := s.marked.Next(s.base, s.next); ok; t, ok = s.marked.Next(s.base, s.next) {
 		if r := s.rec(t); !s.givenUp(now, r) || !s.abandon(r.msg) {
 			return
 		}
@@ -183,9 +187,9 @@ func (s *Scoreboard) dropGivenUp(now Time) {
 // AppendRtx appends to b the earliest chunk marked for retransmission, padded,
 // to be sent on path now, if it fits in space. Messages whose partial
 // reliability policy says so are abandoned instead.
-func (s *Scoreboard) AppendRtx(b []byte, now Time, path, space int) ([]byte, bool) {
+func (s *Scoreboard) AppendRtx(b []byte, now clock.Time, path, space int) ([]byte, bool) {
 	for {
-		t, ok := s.marked.next(s.base, s.next)
+		t, ok := s.marked.Next(s.base, s.next)
 		if !ok {
 			return b, false
 		}
@@ -196,7 +200,7 @@ func (s *Scoreboard) AppendRtx(b []byte, now Time, path, space int) ([]byte, boo
 		if s.chunkSize(r) > space || r.msg.route.key() != s.q.key {
 			return b, false
 		}
-		s.marked.remove(t)
+		s.marked.Remove(t)
 		r.state &^= recMarked
 		s.paths[r.path].noteAgain(t)
 		s.transmit(t, r, now, path)
@@ -205,7 +209,7 @@ func (s *Scoreboard) AppendRtx(b []byte, now Time, path, space int) ([]byte, boo
 		f := &s.paths[path]
 		// Section 6.1: T3 restarts "if the earliest (i.e., lowest TSN)
 		// outstanding DATA chunk sent to that address is being retransmitted".
-		if e, _ := f.set.next(s.base, s.next); e == t {
+		if e, _ := f.set.Next(s.base, s.next); e == t {
 			f.restart = true
 		}
 		s.stats.Retransmits++
@@ -242,7 +246,7 @@ func (s *Scoreboard) UsePermit(path int, over bool) {
 
 // NewCongestionMark takes an ECNE chunk about tsn and reports whether it asks
 // for a reaction: one per window of data (RFC 4960, Appendix A).
-func (s *Scoreboard) NewCongestionMark(path int, tsn TSN) bool {
+func (s *Scoreboard) NewCongestionMark(path int, tsn seq.TSN) bool {
 	f := &s.paths[path]
 	if f.ecnActive && tsn.Less(f.ecnMark) || !tsn.Less(s.next) {
 		return false

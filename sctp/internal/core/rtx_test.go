@@ -1,6 +1,10 @@
 package core
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
 
 // RFC 9260, Section 7.2.4: "it SHOULD wait for two further miss indications (via
 // subsequent SACK chunks for a total of three missing reports) on the same TSNs
@@ -79,13 +83,13 @@ func TestMissIndicationsInRecovery(t *testing.T) {
 func TestNoSecondFastRetransmit(t *testing.T) {
 	h := newTxTest(t)
 	h.sendTSNs(4)
-	for i := range TSN(3) {
+	for i := range seq.TSN(3) {
 		h.sack(99, 101, 101+i)
 	}
 	h.wantRtx(0, 100)
 	h.advance(ms)
 	h.sendTSNs(6)
-	for i := range TSN(6) {
+	for i := range seq.TSN(6) {
 		h.sack(99, 101, 104+i)
 	}
 	h.wantMarked()
@@ -99,7 +103,7 @@ func TestNoSecondFastRetransmit(t *testing.T) {
 func TestFastRecoveryExit(t *testing.T) {
 	h := newTxTest(t)
 	h.sendTSNs(5) // exit point 104
-	for i := range TSN(3) {
+	for i := range seq.TSN(3) {
 		h.sack(99, 101, 101+i)
 	}
 	h.wantRtx(0, 100)
@@ -126,13 +130,13 @@ func TestRetransmissionIsGivenTime(t *testing.T) {
 	h.advance(second)
 	h.sb.mark(100, h.sb.rec(100))
 	h.wantRtx(0, 100)
-	for i := range TSN(5) {
+	for i := range seq.TSN(5) {
 		h.sack(99, 101, 101+i)
 	}
 	h.wantMarked()
 	h.advance(ms)
 	h.sendTSNs(3)
-	for i := range TSN(3) {
+	for i := range seq.TSN(3) {
 		h.sack(99, 101, 106+i)
 	}
 	h.wantMarked(100)
@@ -216,12 +220,12 @@ func TestSplitFastRetransmit(t *testing.T) {
 	h := newTxTest(t, withPaths(2), withCMT)
 	h.sendOn(0, 3) // 100 .. 102
 	h.sendOn(1, 5) // 103 .. 107
-	for i := range TSN(5) {
+	for i := range seq.TSN(5) {
 		h.sack(99, 103, 103+i)
 	}
 	h.wantMarked()
 	h.sendOn(0, 4) // 108 .. 111
-	for i := range TSN(3) {
+	for i := range seq.TSN(3) {
 		h.sack(99, 103, 108+i)
 	}
 	h.wantMarked(100, 101, 102)

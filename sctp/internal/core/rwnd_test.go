@@ -40,7 +40,7 @@ func TestRecvWindow(t *testing.T) {
 func TestRoomWhenTheWindowIsClosed(t *testing.T) {
 	r := newRecv(reasmConfig{limit: 10000})
 	m := newTSNMap(1)
-	m.observe(5)
+	m.Observe(5)
 	for _, tt := range []struct {
 		name                     string
 		held, credit             int

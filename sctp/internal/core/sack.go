@@ -3,6 +3,8 @@ package core
 import (
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -13,9 +15,9 @@ type PathAck struct {
 	Acked, FlightBefore int
 	// RTT is a round-trip time measured under Karn's algorithm, at most once per
 	// round trip (RFC 9260, Section 6.3.1, C4 and C5), or 0.
-	RTT Time
+	RTT clock.Time
 	// AckRTT is the same measured with every SACK, for congestion control.
-	AckRTT Time
+	AckRTT clock.Time
 	// InRecovery reports whether the path was in fast recovery when the window
 	// is to grow for Acked: after leaving it, before entering it anew.
 	InRecovery bool
@@ -39,16 +41,16 @@ type PathAck struct {
 	// (Section 6.3.2, R4).
 	Reneged bool
 
-	earliest TSN // before this SACK
+	earliest seq.TSN // before this SACK
 	any      bool
-	htna     TSN // highest TSN newly acknowledged
-	ltna     TSN // lowest
+	htna     seq.TSN // highest TSN newly acknowledged
+	ltna     seq.TSN // lowest
 	htnaAny  bool
-	htnaSent Time // the latest transmission among those newly acknowledged
-	rttSent  Time // when the chunk of AckRTT was sent
-	markSent Time // when the chunk of RTT was sent
-	lost     bool // chunks were marked as lost, with RACK some that were sent since the last reaction
-	again    bool // and a retransmission among them
+	htnaSent clock.Time // the latest transmission among those newly acknowledged
+	rttSent  clock.Time // when the chunk of AckRTT was sent
+	markSent clock.Time // when the chunk of RTT was sent
+	lost     bool       // chunks were marked as lost, with RACK some that were sent since the last reaction
+	again    bool       // and a retransmission among them
 }
 
 // SackResult is what one SACK brought. It is valid until the next SACK.
@@ -73,23 +75,23 @@ type SackResult struct {
 // For every path the caller then gives RTT to its estimator, Acked to the
 // congestion control, then Loss, and stops T3 if nothing is in flight, restarts
 // it on RestartT3 or starts it on Reneged.
-func (s *Scoreboard) HandleSack(now Time, sk *wire.Sack) (*SackResult, error) {
+func (s *Scoreboard) HandleSack(now clock.Time, sk *wire.Sack) (*SackResult, error) {
 	return s.handleSack(now, sk, false)
 }
 
 // HandleCumAck takes in a cumulative TSN ack that came without gap blocks and
 // without a_rwnd, as in a SHUTDOWN chunk: what is known of them stays.
-func (s *Scoreboard) HandleCumAck(now Time, cum TSN) (*SackResult, error) {
+func (s *Scoreboard) HandleCumAck(now clock.Time, cum seq.TSN) (*SackResult, error) {
 	return s.handleSack(now, &wire.Sack{CumTSN: uint32(cum), RWND: uint32(s.awnd)}, true)
 }
 
-func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackResult, error) {
+func (s *Scoreboard) handleSack(now clock.Time, sk *wire.Sack, keepGaps bool) (*SackResult, error) {
 	res := &s.res
 	paths := res.Paths
 	s.clock = now
 	*res = SackResult{Paths: paths, Duplicates: sk.Dups.Len()}
-	cum := TSN(sk.CumTSN)
-	if !cum.Less(s.next - TSN(s.unsent)) {
+	cum := seq.TSN(sk.CumTSN)
+	if !cum.Less(s.next - seq.TSN(s.unsent)) {
 		return res, ErrAckUnsent
 	}
 	// D, i: "If Cumulative TSN Ack is less than the Cumulative TSN Ack Point,
@@ -111,7 +113,7 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 	s.noteDups(sk)
 	for i := range s.paths {
 		f := &s.paths[i]
-		e, ok := f.set.next(s.base, s.next)
+		e, ok := f.set.Next(s.base, s.next)
 		paths[i] = PathAck{FlightBefore: f.bytes, earliest: e, any: ok}
 	}
 	res.CumAdvanced = cum != s.base-1
@@ -155,22 +157,22 @@ func (s *Scoreboard) handleSack(now Time, sk *wire.Sack, keepGaps bool) (*SackRe
 
 // tooEarly reports whether the earliest chunk in flight on a path was retransmitted after
 // sent, so that what left by then does not tell of it.
-func (s *Scoreboard) tooEarly(path int, sent Time) bool {
-	t, ok := s.paths[path].set.next(s.base, s.next)
+func (s *Scoreboard) tooEarly(path int, sent clock.Time) bool {
+	t, ok := s.paths[path].set.Next(s.base, s.next)
 	return ok && s.rec(t).tx > 1 && sent < s.rec(t).sent
 }
 
 // parseGaps turns gap blocks into runs that are sorted, disjoint and apart. An
 // empty block is ignored.
-func (s *Scoreboard) parseGaps(cum TSN, gaps wire.GapBlocks) ([]tsnRun, error) {
+func (s *Scoreboard) parseGaps(cum seq.TSN, gaps wire.GapBlocks) ([]tsnRun, error) {
 	runs, sorted := s.scratch[:0], true
 	for i := range gaps.Len() {
 		g := gaps.At(i)
 		if g.Start == 0 || g.Start > g.End {
 			continue
 		}
-		r := tsnRun{cum + TSN(g.Start), cum + TSN(g.End) + 1}
-		if (s.next - TSN(s.unsent)).Less(r.hi) {
+		r := tsnRun{cum + seq.TSN(g.Start), cum + seq.TSN(g.End) + 1}
+		if (s.next - seq.TSN(s.unsent)).Less(r.hi) {
 			s.scratch = runs
 			return nil, ErrAckUnsent
 		}
@@ -224,7 +226,7 @@ func mergeRuns(runs []tsnRun) []tsnRun {
 }
 
 // trimRuns drops what lies before base.
-func trimRuns(runs []tsnRun, base TSN) []tsnRun {
+func trimRuns(runs []tsnRun, base seq.TSN) []tsnRun {
 	for len(runs) > 0 && runs[0].hi.LessEq(base) {
 		runs = runs[1:]
 	}
@@ -236,7 +238,7 @@ func trimRuns(runs []tsnRun, base TSN) []tsnRun {
 
 // diffRuns visits the TSNs that a has and b lacks: newly acknowledged or, with
 // renege set, taken back.
-func (s *Scoreboard) diffRuns(now Time, a, b []tsnRun, renege bool) {
+func (s *Scoreboard) diffRuns(now clock.Time, a, b []tsnRun, renege bool) {
 	j := 0
 	for _, r := range a {
 		for lo := r.lo; lo.Less(r.hi); {
@@ -265,7 +267,7 @@ func (s *Scoreboard) diffRuns(now Time, a, b []tsnRun, renege bool) {
 }
 
 // ackCum moves the cumulative TSN ack point to cum.
-func (s *Scoreboard) ackCum(now Time, cum TSN) {
+func (s *Scoreboard) ackCum(now clock.Time, cum seq.TSN) {
 	for s.base != cum+1 {
 		if s.ackBulk(now, cum) > 0 {
 			continue
@@ -289,7 +291,7 @@ func (s *Scoreboard) ackCum(now Time, cum TSN) {
 }
 
 // ackGap handles a TSN that a gap block newly covers.
-func (s *Scoreboard) ackGap(now Time, t TSN) {
+func (s *Scoreboard) ackGap(now clock.Time, t seq.TSN) {
 	r := s.rec(t)
 	if r.state&(recAcked|recAbandoned) != 0 {
 		return
@@ -302,7 +304,7 @@ func (s *Scoreboard) ackGap(now Time, t TSN) {
 }
 
 // span takes in that the chunks from lo to hi, which left at sent, are newly acknowledged.
-func (p *PathAck) span(lo, hi TSN, sent Time) {
+func (p *PathAck) span(lo, hi seq.TSN, sent clock.Time) {
 	if p.any && lo == p.earliest {
 		p.RestartT3 = true
 	}
@@ -317,7 +319,7 @@ func (p *PathAck) span(lo, hi TSN, sent Time) {
 
 // sample takes in that chunks up to hi, which left at sent, tell of the round-trip time;
 // mark is pathFlight.rttMark.
-func (p *PathAck) sample(hi TSN, sent Time, mark TSN) {
+func (p *PathAck) sample(hi seq.TSN, sent clock.Time, mark seq.TSN) {
 	p.rttSent = max(p.rttSent, sent)
 	if !hi.Less(mark) {
 		p.markSent = max(p.markSent, sent)
@@ -325,7 +327,7 @@ func (p *PathAck) sample(hi TSN, sent Time, mark TSN) {
 }
 
 // acked does what a newly acknowledged chunk brings.
-func (s *Scoreboard) acked(now Time, t TSN, r *record, gap bool) {
+func (s *Scoreboard) acked(now clock.Time, t seq.TSN, r *record, gap bool) {
 	f, p := &s.paths[r.path], &s.res.Paths[r.path]
 	p.Acked += s.chunkSize(r)
 	p.Alive = p.Alive || r.state&recMulti == 0
@@ -345,7 +347,7 @@ func (s *Scoreboard) acked(now Time, t TSN, r *record, gap bool) {
 		f.rack.onAcked(now, t, r)
 	}
 	if r.state&recMarked != 0 {
-		s.marked.remove(t)
+		s.marked.Remove(t)
 	} else {
 		s.leave(t, r, f)
 	}
@@ -354,7 +356,7 @@ func (s *Scoreboard) acked(now Time, t TSN, r *record, gap bool) {
 // renege handles a TSN that a gap block covered before and does not any more:
 // "consider the corresponding DATA that might be possibly missing: Count one
 // miss indication towards Fast Retransmit" (Section 6.2.1, D, iii).
-func (s *Scoreboard) renege(t TSN) {
+func (s *Scoreboard) renege(t seq.TSN) {
 	r := s.rec(t)
 	if r.state&recAcked == 0 {
 		return // abandoned
@@ -364,14 +366,14 @@ func (s *Scoreboard) renege(t TSN) {
 	r.state &^= recAcked
 	f.bytes += s.chunkSize(r)
 	f.count++
-	f.set.add(t)
+	f.set.Add(t)
 	s.payload += int(r.size)
 	s.res.Paths[r.path].Reneged = true
 	if s.useRACK {
 		f.rack.sacked--
 		s.rackPrepend(&f.rack, t, r)
 	} else if r.state&recFast == 0 {
-		s.missing.add(t)
+		s.missing.Add(t)
 		if r.miss < dupThresh-1 {
 			r.miss++
 		}

@@ -3,12 +3,13 @@ package core
 import (
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // sackBundlingDelay is for how long a SACK that need not leave yet waits for the end of what
 // is sent.
-const sackBundlingDelay = Time(time.Millisecond)
+const sackBundlingDelay = clock.Time(time.Millisecond)
 
 // bundlesSack decides whether the SACK that is pending goes with the next packet, which has
 // new data and nothing else, or with a later one. A message of a series, which is not
@@ -17,7 +18,7 @@ const sackBundlingDelay = Time(time.Millisecond)
 // which is shorter, it goes for nothing.
 //
 // Deviation (RFC 9260, Section 6.1, SHOULD): it is not bundled with the next DATA chunk.
-func (a *Assoc) bundlesSack(now Time) bool {
+func (a *Assoc) bundlesSack(now clock.Time) bool {
 	t := &a.tx
 	switch {
 	case t.segSize == 0:
@@ -31,7 +32,7 @@ func (a *Assoc) bundlesSack(now Time) bool {
 
 // sackCanWait reports whether the SACK that is pending need not leave yet, and data is
 // all that it could go with.
-func (a *Assoc) sackCanWait(now Time) bool {
+func (a *Assoc) sackCanWait(now clock.Time) bool {
 	s, t := &a.rx.sack, &a.tx
 	return !s.due(now) && now-s.since() < sackBundlingDelay && a.state == Established && len(a.paths) == 1 &&
 		!a.auth.on && !a.ecn.cwr && !a.ecn.echo && t.q.routed == 0 && t.sb.onlyNew()
@@ -39,7 +40,7 @@ func (a *Assoc) sackCanWait(now Time) bool {
 
 // moreSegments reports whether the message that is sent next is one of a series, and not
 // the last.
-func (a *Assoc) moreSegments(now Time) bool {
+func (a *Assoc) moreSegments(now clock.Time) bool {
 	m := a.tx.q.head(now)
 	return m != nil && m.segmented.size != 0 && m.length-m.sent > int64(m.segmented.size)
 }
@@ -47,7 +48,7 @@ func (a *Assoc) moreSegments(now Time) bool {
 // sackFits reports whether the next packet of a train, which ends a message or a series,
 // is with a SACK no longer than the others; or nothing is behind it with which the SACK
 // could go.
-func (a *Assoc) sackFits(now Time) bool {
+func (a *Assoc) sackFits(now clock.Time) bool {
 	q := a.tx.q
 	m := q.head(now)
 	if m == nil || m.end != m.length {

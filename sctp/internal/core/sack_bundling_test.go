@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -83,9 +84,9 @@ func TestSackWaitsForTheEndOfASegmentedSend(t *testing.T) {
 		name       string
 		before     func(u *asked) // instead of one request
 		msgs, less int
-		unit       int  // if not 0, what a message has, of which several go in a packet
-		after      Time // the request
-		behind     int  // if not 0, the size of a message behind the series
+		unit       int        // if not 0, what a message has, of which several go in a packet
+		after      clock.Time // the request
+		behind     int        // if not 0, the size of a message behind the series
 		trains     int
 		at, sack   int // in which packet of which train the SACK is
 	}{
@@ -205,7 +206,7 @@ func TestSackWaitsForDataAlone(t *testing.T) {
 		"paths":          func(a *Assoc) { a.paths = append(a.paths, path{}) },
 		"authentication": func(a *Assoc) { a.auth.on = true },
 		"routes":         func(a *Assoc) { a.tx.q.routed++ },
-		"loss":           func(a *Assoc) { a.tx.sb.marked.add(a.tx.sb.next) },
+		"loss":           func(a *Assoc) { a.tx.sb.marked.Add(a.tx.sb.next) },
 		"probe":          func(a *Assoc) { a.tx.sb.permit = true },
 	} {
 		a, q, sb := *u.a, *u.a.tx.q, *u.a.tx.sb

@@ -1,19 +1,24 @@
 package core
 
-import "time"
+import (
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+)
 
 // Limits and defaults of SACK generation (RFC 9260, Section 6.2).
 const (
 	// defaultSackDelay is SACK.Delay (RFC 9260, Section 16).
-	defaultSackDelay = Time(200 * time.Millisecond)
+	defaultSackDelay = clock.Time(200 * time.Millisecond)
 	// maxSackDelay: "MUST NOT allow the maximum delay … to be configured to be
 	// more than 500 ms".
-	maxSackDelay = Time(500 * time.Millisecond)
+	maxSackDelay = clock.Time(500 * time.Millisecond)
 	// defaultSackStride: "for at least every second packet".
 	defaultSackStride = 2
 	// lossMemory is how long losses are taken to go on after the last sign of
 	// one.
-	lossMemory = Time(100 * time.Millisecond)
+	lossMemory = clock.Time(100 * time.Millisecond)
 	// maxSackStride bounds what can be configured: a sender that counts bytes
 	// still sees an acknowledgement often enough to keep its window moving.
 	maxSackStride = 64
@@ -30,26 +35,26 @@ const (
 // acknowledged together, by one SACK; on a path that loses packets by a few more
 // (early).
 type sackGen struct {
-	delay  Time
+	delay  clock.Time
 	stride int
 
-	began    bool // first DATA of the association was seen
-	hadGaps  bool // at the end of the previous packet
-	urgent   bool // do not delay
-	forced   bool // for a reason besides what was received
-	quick    bool // never delay: setQuick
-	packets  int  // packets with DATA since the last SACK
-	deadline Time // of the delayed SACK; 0: nothing to acknowledge
-	lastAt   Time // when the last packet with DATA came
-	from     int  // path of the last packet with DATA
-	batch    int  // packets with DATA in this receive batch
-	lossy    Time // until when the path is taken to lose packets
+	began    bool       // first DATA of the association was seen
+	hadGaps  bool       // at the end of the previous packet
+	urgent   bool       // do not delay
+	forced   bool       // for a reason besides what was received
+	quick    bool       // never delay: setQuick
+	packets  int        // packets with DATA since the last SACK
+	deadline clock.Time // of the delayed SACK; 0: nothing to acknowledge
+	lastAt   clock.Time // when the last packet with DATA came
+	from     int        // path of the last packet with DATA
+	batch    int        // packets with DATA in this receive batch
+	lossy    clock.Time // until when the path is taken to lose packets
 
 	// With concurrent multipath transfer gaps come with every other packet, as
 	// paths differ. spread is set if the peer may do that, mixed is until when it
 	// is taken to.
 	spread bool
-	mixed  Time
+	mixed  clock.Time
 
 	// Of the packet being processed.
 	sawNew, sawDup, sawUrgent bool
@@ -57,7 +62,7 @@ type sackGen struct {
 
 // init sets the delay and the stride: acknowledge every stride-th packet. Zero
 // means the default, and both are bounded by the constants above.
-func (s *sackGen) init(delay Time, stride int) {
+func (s *sackGen) init(delay clock.Time, stride int) {
 	if delay <= 0 {
 		delay = defaultSackDelay
 	}
@@ -69,13 +74,13 @@ func (s *sackGen) init(delay Time, stride int) {
 
 // data notes one DATA or I-DATA chunk of the current packet: what the tracker
 // said of its TSN and whether its I bit was set (RFC 7053).
-func (s *sackGen) data(r tsnResult, immediate bool) {
+func (s *sackGen) data(r seq.Result, immediate bool) {
 	switch r {
-	case tsnNew:
+	case seq.New:
 		s.sawNew = true
-	case tsnDuplicate, tsnOld:
+	case seq.Duplicate, seq.Old:
 		s.sawDup = true
-	case tsnOutOfWindow:
+	case seq.OutOfWindow:
 		s.sawUrgent = true
 	}
 	if immediate {
@@ -96,8 +101,8 @@ func (s *sackGen) forwarded(moved bool) {
 }
 
 // endPacket closes the packet whose chunks were noted. It came on the given
-// path at now; gaps is the tracker's hasGaps. Without chunks it does nothing.
-func (s *sackGen) endPacket(now Time, path int, gaps bool) {
+// path at now; gaps is the tracker's HasGaps. Without chunks it does nothing.
+func (s *sackGen) endPacket(now clock.Time, path int, gaps bool) {
 	if !s.sawNew && !s.sawDup && !s.sawUrgent {
 		return
 	}
@@ -143,13 +148,13 @@ func (s *sackGen) pending() bool { return s.deadline != 0 || s.urgent }
 
 // due reports whether a SACK must be sent now. Ask at the end of a receive
 // batch and when nextTimeout has come.
-func (s *sackGen) due(now Time) bool {
+func (s *sackGen) due(now clock.Time) bool {
 	return s.urgent || s.packets >= s.stride || s.deadline != 0 && s.deadline <= now
 }
 
 // calm reports whether a packet with the next chunk that comes at now is acknowledged in its
 // turn: nothing is missing or was of late, and the sender need not hear of it sooner.
-func (s *sackGen) calm(now Time) bool {
+func (s *sackGen) calm(now clock.Time) bool {
 	return s.began && !s.hadGaps && !s.quick && now-s.lastAt <= s.delay && now >= s.lossy
 }
 
@@ -158,7 +163,7 @@ func (s *sackGen) calm(now Time) bool {
 // packet: a sender without RACK takes a chunk for lost when three SACKs have missed
 // it (RFC 9260, Section 7.2.4), and one batch may hold most of its window, so that
 // the loss of the only SACK stops it until T3 expires.
-func (s *sackGen) early(now Time) bool {
+func (s *sackGen) early(now clock.Time) bool {
 	return now < s.lossy && s.batch >= earlyBatch && s.batch&(s.batch-1) == 0 && s.due(now)
 }
 
@@ -166,11 +171,11 @@ func (s *sackGen) early(now Time) bool {
 func (s *sackGen) endBatch() { s.batch = 0 }
 
 // nextTimeout returns when a delayed SACK falls due; 0 if none is waiting.
-func (s *sackGen) nextTimeout() Time { return s.deadline }
+func (s *sackGen) nextTimeout() clock.Time { return s.deadline }
 
 // since returns when the first packet came that the next SACK acknowledges, if it is only
 // pending.
-func (s *sackGen) since() Time { return s.deadline - s.delay }
+func (s *sackGen) since() clock.Time { return s.deadline - s.delay }
 
 // path returns the path the last DATA came on: a SACK goes to the source of
 // what it acknowledges (RFC 9260, Section 6.4).

@@ -5,17 +5,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-const sackMS = Time(time.Millisecond)
+const sackMS = clock.Time(time.Millisecond)
 
 // sackTest drives a sackGen together with a tracker, one packet per step.
 type sackTest struct {
 	*testing.T
 	s   sackGen
-	m   *tsnMap
-	now Time
+	m   *seq.Map
+	now clock.Time
 }
 
 func newSackTest(t *testing.T, stride int) *sackTest {
@@ -24,12 +26,12 @@ func newSackTest(t *testing.T, stride int) *sackTest {
 	return h
 }
 
-func (h *sackTest) packet(tsns ...TSN) *sackTest {
+func (h *sackTest) packet(tsns ...seq.TSN) *sackTest {
 	h.Helper()
 	for _, n := range tsns {
-		h.s.data(h.m.observe(n), false)
+		h.s.data(h.m.Observe(n), false)
 	}
-	h.s.endPacket(h.now, 0, h.m.hasGaps())
+	h.s.endPacket(h.now, 0, h.m.HasGaps())
 	return h
 }
 
@@ -67,7 +69,7 @@ func TestSackFirstDataAtOnceThenEverySecondPacket(t *testing.T) {
 
 func TestSackOncePerBatch(t *testing.T) {
 	h := newSackTest(t, 2)
-	for n := TSN(1); n <= 44; n++ {
+	for n := seq.TSN(1); n <= 44; n++ {
 		h.packet(n)
 	}
 	if got := h.s.dataPackets(); got != 44 {
@@ -86,8 +88,8 @@ func TestSackAtOnce(t *testing.T) {
 		{"gap closes", func(h *sackTest) { h.packet(4).wantDue(true); h.packet(3) }},
 		{"duplicate", func(h *sackTest) { h.packet(2) }},
 		{"duplicate and new", func(h *sackTest) { h.packet(2, 3) }},
-		{"I bit", func(h *sackTest) { h.s.data(h.m.observe(3), true); h.s.endPacket(h.now, 0, false) }},
-		{"out of window", func(h *sackTest) { h.packet(2 + maxTSNWindow + 1) }},
+		{"I bit", func(h *sackTest) { h.s.data(h.m.Observe(3), true); h.s.endPacket(h.now, 0, false) }},
+		{"out of window", func(h *sackTest) { h.packet(2 + seq.MaxWindow + 1) }},
 		{"no room", func(h *sackTest) { h.s.refused(); h.s.endPacket(h.now, 0, false) }},
 		{"old FORWARD-TSN", func(h *sackTest) { h.s.forwarded(false); h.s.endPacket(h.now, 0, false) }},
 		{"window update", func(h *sackTest) { h.s.force() }},
@@ -101,12 +103,12 @@ func TestSackAtOnce(t *testing.T) {
 			h.wantDue(true)
 			// And back to normal.
 			h.s.setQuick(false)
-			for n := h.m.cumTSN() + 1; h.m.hasGaps(); n++ {
-				h.m.observe(n)
+			for n := h.m.CumTSN() + 1; h.m.HasGaps(); n++ {
+				h.m.Observe(n)
 			}
-			h.packet(h.m.cumTSN() + 1)
+			h.packet(h.m.CumTSN() + 1)
 			h.s.sent()
-			h.packet(h.m.cumTSN() + 1).wantDue(false)
+			h.packet(h.m.CumTSN() + 1).wantDue(false)
 		})
 	}
 }
@@ -114,7 +116,7 @@ func TestSackAtOnce(t *testing.T) {
 func TestSackForwardCountsAsData(t *testing.T) {
 	h := newSackTest(t, 2)
 	h.packet(1).wantDue(true)
-	h.m.forward(2)
+	h.m.Forward(2)
 	h.s.forwarded(true)
 	h.s.endPacket(h.now, 0, false)
 	h.wantDue(false) // RFC 3758, Section 3.6: the delayed SACK rules
@@ -136,7 +138,7 @@ func TestSackBounds(t *testing.T) {
 func TestSackGoesWhereDataCameFrom(t *testing.T) {
 	h := newSackTest(t, 2)
 	for _, p := range []int{0, 2, 1} { // RFC 9260, Section 6.4
-		h.s.data(tsnNew, false)
+		h.s.data(seq.New, false)
 		h.s.endPacket(h.now, p, false)
 		if got := h.s.path(); got != p {
 			t.Errorf("path = %d, want %d", got, p)
@@ -156,7 +158,7 @@ func TestSackGoesWhereDataCameFrom(t *testing.T) {
 // that counts SACKs; on any other path it is not.
 func TestSackEarlyOnALossyPath(t *testing.T) {
 	h := newSackTest(t, 0)
-	batch := func(tsns ...TSN) (early []TSN) {
+	batch := func(tsns ...seq.TSN) (early []seq.TSN) {
 		t.Helper()
 		for _, n := range tsns {
 			if h.packet(n); h.s.early(h.now) {
@@ -168,7 +170,7 @@ func TestSackEarlyOnALossyPath(t *testing.T) {
 		h.s.sent()
 		return early
 	}
-	want := func(got []TSN, want ...TSN) {
+	want := func(got []seq.TSN, want ...seq.TSN) {
 		t.Helper()
 		if !slices.Equal(got, want) {
 			t.Errorf("acknowledged early after %v, want %v", got, want)
@@ -191,7 +193,7 @@ func TestEarlySackDoesNotOvertakeAnswers(t *testing.T) {
 		p := connected(t, 211, &Config{NoInterleaving: true})
 		p.a.send(0, 500)
 		p.drive()
-		dup := wire.AppendData(nil, wire.Data{TSN: uint32(p.z.assoc.rx.tsns.cumTSN()), Begin: true, End: true, Payload: []byte("x")})
+		dup := wire.AppendData(nil, wire.Data{TSN: uint32(p.z.assoc.rx.tsns.CumTSN()), Begin: true, End: true, Payload: []byte("x")})
 		packet := [][]byte{wire.AppendReConfig(nil, wire.ReConfig{Params: wire.AppendTSNReset(nil, uint32(p.a.assoc.tsn))})}
 		if name == "behind data" {
 			packet = append([][]byte{dup}, packet...)

@@ -3,6 +3,8 @@ package core
 import (
 	"errors"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -40,12 +42,12 @@ const (
 // a retransmission reads the message again, or the train that it was part of.
 type record struct {
 	msg        *outMsg
-	off        int64 // of the payload in the message
-	sent       Time  // last transmission
+	off        int64      // of the payload in the message
+	sent       clock.Time // last transmission
 	fsn        uint32
-	prev, next TSN    // neighbours in the order of sending on the path; RACK only
-	size       uint16 // payload
-	tx         uint16 // transmissions, saturating
+	prev, next seq.TSN // neighbours in the order of sending on the path; RACK only
+	size       uint16  // payload
+	tx         uint16  // transmissions, saturating
 	path       uint8
 	state      recState
 	miss       uint8  // miss indications
@@ -53,19 +55,19 @@ type record struct {
 }
 
 // tsnRun is the TSNs from lo up to but not including hi.
-type tsnRun struct{ lo, hi TSN }
+type tsnRun struct{ lo, hi seq.TSN }
 
 // pathFlight is what is in flight on one path.
 type pathFlight struct {
-	bytes     int    // chunks, padded, headers included
-	count     int    // chunks
-	set       tsnSet // their TSNs
-	rttMark   TSN    // the next RTT sample comes from this TSN or a later one
-	recover   bool   // in fast recovery
-	exit      TSN    // its exit point
-	reacted   Time   // when a loss or a timeout was reacted to last
-	restart   bool   // T3 restarts: the earliest outstanding TSN was sent again
-	ecnMark   TSN    // congestion marks below it were answered
+	bytes     int        // chunks, padded, headers included
+	count     int        // chunks
+	set       seq.Set    // their TSNs
+	rttMark   seq.TSN    // the next RTT sample comes from this TSN or a later one
+	recover   bool       // in fast recovery
+	exit      seq.TSN    // its exit point
+	reacted   clock.Time // when a loss or a timeout was reacted to last
+	restart   bool       // T3 restarts: the earliest outstanding TSN was sent again
+	ecnMark   seq.TSN    // congestion marks below it were answered
 	ecnActive bool
 	rack      rack
 	size      sizeWatch
@@ -80,31 +82,31 @@ type Scoreboard struct {
 	q         *SendQueue
 	recs      []record // ring indexed by TSN
 	mask      uint32
-	base      TSN // the cumulative TSN ack point plus one
-	next      TSN // the next TSN to assign
-	unsent    int // TSNs before it that have not left, see openBatch
-	adv       TSN // Advanced.Peer.Ack.Point (RFC 3758, Section 3.5)
+	base      seq.TSN // the cumulative TSN ack point plus one
+	next      seq.TSN // the next TSN to assign
+	unsent    int     // TSNs before it that have not left, see openBatch
+	adv       seq.TSN // Advanced.Peer.Ack.Point (RFC 3758, Section 3.5)
 	paths     []pathFlight
-	missing   tsnSet   // in flight and eligible for miss indications
-	marked    tsnSet   // to be retransmitted
+	missing   seq.Set  // in flight and eligible for miss indications
+	marked    seq.Set  // to be retransmitted
 	gaps      []tsnRun // acknowledged by gap blocks: sorted, disjoint, apart
 	scratch   []tsnRun
 	gather    gather
 	rtxCopies rtxCopies
-	known     TSN // the last SACK tells about TSNs below this one
-	payload   int // bytes of user data in flight
-	rwnd      int // what is left of the peer's receiver window
-	awnd      int // a_rwnd of the last SACK
-	probes    int // window probes in flight
+	known     seq.TSN // the last SACK tells about TSNs below this one
+	payload   int     // bytes of user data in flight
+	rwnd      int     // what is left of the peer's receiver window
+	awnd      int     // a_rwnd of the last SACK
+	probes    int     // window probes in flight
 	useRACK   bool
 	cmt       bool
-	slowPath  bool  // see Config.general
-	lastRtx   Time  // of the last retransmission
-	ending    bool  // nothing more will be queued
-	clock     Time  // of the last call that told the time
-	dac       uint8 // packets that the SACK being processed was delayed for
-	permit    bool  // one packet may be sent regardless of cwnd
-	first     int   // the path whose fast recovery it is the first one of, or -1
+	slowPath  bool       // see Config.general
+	lastRtx   clock.Time // of the last retransmission
+	ending    bool       // nothing more will be queued
+	clock     clock.Time // of the last call that told the time
+	dac       uint8      // packets that the SACK being processed was delayed for
+	permit    bool       // one packet may be sent regardless of cwnd
+	first     int        // the path whose fast recovery it is the first one of, or -1
 	pr        prState
 	res       SackResult
 	stats     SendStats
@@ -113,7 +115,7 @@ type Scoreboard struct {
 	firstRecs  [minOutstanding]record
 	firstPath  [1]pathFlight
 	firstAck   [1]PathAck
-	firstWords [3][smallTSNSet]uint64
+	firstWords [3][seq.SmallSet]uint64
 }
 
 // SendStats counts what the scoreboard saw.
@@ -126,7 +128,7 @@ type SendStats struct {
 // ScoreboardConfig configures a [Scoreboard].
 type ScoreboardConfig struct {
 	// TSN is the initial TSN, RWND the a_rwnd of the peer's INIT or INIT ACK.
-	TSN  TSN
+	TSN  seq.TSN
 	RWND int
 	// Paths is the number of paths; it can grow later.
 	Paths int
@@ -147,7 +149,7 @@ func NewScoreboard(q *SendQueue, c ScoreboardConfig) *Scoreboard {
 func (s *Scoreboard) init(q *SendQueue, c ScoreboardConfig) *Scoreboard {
 	s.q, s.recs, s.mask = q, s.firstRecs[:], minOutstanding-1
 	s.base, s.next, s.adv = c.TSN, c.TSN, c.TSN-1
-	s.missing, s.marked = tsnSetIn(s.firstWords[0][:], minOutstanding), tsnSetIn(s.firstWords[1][:], minOutstanding)
+	s.missing, s.marked = seq.SetIn(s.firstWords[0][:], minOutstanding), seq.SetIn(s.firstWords[1][:], minOutstanding)
 	s.rwnd, s.awnd, s.useRACK, s.cmt = c.RWND, c.RWND, c.RACK, c.CMT
 	s.paths, s.res.Paths = s.firstPath[:0], s.firstAck[:0]
 	s.SetPaths(max(c.Paths, 1))
@@ -160,16 +162,16 @@ func (s *Scoreboard) SetPaths(n int) {
 	for len(s.paths) < min(n, MaxPaths) {
 		f := pathFlight{rttMark: s.next, rack: newRack(s.next)}
 		if len(s.paths) == 0 {
-			f.set = tsnSetIn(s.firstWords[2][:], len(s.recs))
+			f.set = seq.SetIn(s.firstWords[2][:], len(s.recs))
 		} else {
-			f.set = newTSNSet(len(s.recs))
+			f.set = seq.NewSet(len(s.recs))
 		}
 		s.paths = append(s.paths, f)
 		s.res.Paths = append(s.res.Paths, PathAck{})
 	}
 }
 
-func (s *Scoreboard) rec(t TSN) *record { return &s.recs[uint32(t)&s.mask] }
+func (s *Scoreboard) rec(t seq.TSN) *record { return &s.recs[uint32(t)&s.mask] }
 
 // chunkSize is the size of the chunk of r, header and padding included.
 func (s *Scoreboard) chunkSize(r *record) int {
@@ -184,16 +186,16 @@ func (s *Scoreboard) grow() {
 	for t := s.base; t != s.next; t++ {
 		s.recs[uint32(t)&s.mask] = old[uint32(t)&mask]
 	}
-	s.missing = s.missing.grow(size, s.base, s.next)
-	s.marked = s.marked.grow(size, s.base, s.next)
+	s.missing = s.missing.Grow(size, s.base, s.next)
+	s.marked = s.marked.Grow(size, s.base, s.next)
 	for i := range s.paths {
-		s.paths[i].set = s.paths[i].set.grow(size, s.base, s.next)
+		s.paths[i].set = s.paths[i].set.Grow(size, s.base, s.next)
 	}
 }
 
 // assign gives the next TSN to a record, which it returns cleared; nil when
 // MaxOutstanding TSNs are outstanding.
-func (s *Scoreboard) assign() (TSN, *record) {
+func (s *Scoreboard) assign() (seq.TSN, *record) {
 	if n := int(s.next - s.base); n == len(s.recs) {
 		if n >= MaxOutstanding {
 			return 0, nil
@@ -209,7 +211,7 @@ func (s *Scoreboard) assign() (TSN, *record) {
 // sent on path now. It reports false, and changes nothing, when nothing waits,
 // when the next fragment does not fit in r, and when the peer's window or the
 // scoreboard has no room. Whether cwnd allows it is for the caller to know.
-func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bool) {
+func (s *Scoreboard) AppendNew(b []byte, now clock.Time, path int, r Room) ([]byte, bool) {
 	m, n, ok := s.q.pick(now, r)
 	if !ok {
 		return b, false
@@ -222,7 +224,7 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 	// at once (RFC 4960: "regardless of the value of rwnd […] the data sender can
 	// always have one DATA chunk in flight"): it may be larger than all of the
 	// peer's buffer.
-	if n > s.rwnd && (s.payload > 0 || s.marked.len() > 0) {
+	if n > s.rwnd && (s.payload > 0 || s.marked.Len() > 0) {
 		return b, false
 	}
 	t, rec := s.assign()
@@ -240,7 +242,7 @@ func (s *Scoreboard) AppendNew(b []byte, now Time, path int, r Room) ([]byte, bo
 
 // appendFirst appends a chunk that is sent for the first time, to a packet with so much
 // space.
-func (s *Scoreboard) appendFirst(b []byte, now Time, path int, t TSN, rec *record, space int) []byte {
+func (s *Scoreboard) appendFirst(b []byte, now clock.Time, path int, t seq.TSN, rec *record, space int) []byte {
 	s.transmit(t, rec, now, path)
 	s.noteSize(t, rec, &s.paths[path], space)
 	s.stats.Chunks++
@@ -251,7 +253,7 @@ func (s *Scoreboard) appendFirst(b []byte, now Time, path int, t TSN, rec *recor
 }
 
 // transmit puts a record in flight.
-func (s *Scoreboard) transmit(t TSN, r *record, now Time, path int) {
+func (s *Scoreboard) transmit(t seq.TSN, r *record, now clock.Time, path int) {
 	f := &s.paths[path]
 	if r.tx > 0 && int(r.path) != path {
 		r.state |= recMulti
@@ -276,34 +278,34 @@ func (s *Scoreboard) transmit(t TSN, r *record, now Time, path int) {
 }
 
 // enter counts r as in flight on its path.
-func (s *Scoreboard) enter(t TSN, r *record, f *pathFlight) {
+func (s *Scoreboard) enter(t seq.TSN, r *record, f *pathFlight) {
 	f.bytes += s.chunkSize(r)
 	f.count++
-	f.set.add(t)
+	f.set.Add(t)
 	s.payload += int(r.size)
 	if s.useRACK {
 		s.rackAppend(&f.rack, t, r)
 	} else if r.state&recFast == 0 {
-		s.missing.add(t)
+		s.missing.Add(t)
 	}
 }
 
 // leave takes r out of what is in flight.
-func (s *Scoreboard) leave(t TSN, r *record, f *pathFlight) {
+func (s *Scoreboard) leave(t seq.TSN, r *record, f *pathFlight) {
 	s.forgetProbe(r)
 	f.bytes -= s.chunkSize(r)
 	f.count--
-	f.set.remove(t)
+	f.set.Remove(t)
 	s.payload -= int(r.size)
 	if s.useRACK {
 		s.rackRemove(&f.rack, t, r)
 	} else {
-		s.missing.remove(t)
+		s.missing.Remove(t)
 	}
 }
 
 // appendChunk appends the DATA or I-DATA chunk of a record.
-func (s *Scoreboard) appendChunk(b []byte, t TSN, r *record) []byte {
+func (s *Scoreboard) appendChunk(b []byte, t seq.TSN, r *record) []byte {
 	m := r.msg
 	i, begin, end := m.bounds(r.off)
 	var d wire.Data
@@ -343,10 +345,10 @@ func (s *Scoreboard) onlyNew() bool {
 }
 
 // CumTSN returns the cumulative TSN ack point.
-func (s *Scoreboard) CumTSN() TSN { return s.base - 1 }
+func (s *Scoreboard) CumTSN() seq.TSN { return s.base - 1 }
 
 // NextTSN returns the TSN of the next new chunk.
-func (s *Scoreboard) NextTSN() TSN { return s.next }
+func (s *Scoreboard) NextTSN() seq.TSN { return s.next }
 
 // Outstanding returns how many TSNs are not cumulatively acknowledged.
 func (s *Scoreboard) Outstanding() int { return int(s.next - s.base) }
@@ -369,8 +371,8 @@ func (s *Scoreboard) TotalFlight() int {
 
 // Earliest returns the lowest TSN in flight on a path, which its T3 timer is
 // about.
-func (s *Scoreboard) Earliest(path int) (TSN, bool) {
-	return s.paths[path].set.next(s.base, s.next)
+func (s *Scoreboard) Earliest(path int) (seq.TSN, bool) {
+	return s.paths[path].set.Next(s.base, s.next)
 }
 
 // PeerWindow returns what is left of the peer's receiver window; at most what
@@ -402,7 +404,7 @@ func (s *Scoreboard) Stats() SendStats { return s.stats }
 
 // ResetTSN restarts with another initial TSN when nothing is outstanding (RFC
 // 6525, Section 5.2.4). It reports whether it did.
-func (s *Scoreboard) ResetTSN(t TSN) bool {
+func (s *Scoreboard) ResetTSN(t seq.TSN) bool {
 	if s.base != s.next {
 		return false
 	}
@@ -424,7 +426,7 @@ func (s *Scoreboard) drop(err error) {
 		if r.state&recOut == 0 {
 			s.leave(t, r, &s.paths[r.path])
 		}
-		s.marked.remove(t)
+		s.marked.Remove(t)
 		m := r.msg
 		if m.flags&msgDone == 0 {
 			if m.sent < m.length {

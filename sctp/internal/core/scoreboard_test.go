@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
+	"pgregory.net/rapid"
 )
 
 func TestSackMovesCumTSN(t *testing.T) {
@@ -46,8 +47,8 @@ func TestSackForUnsentTSNIsViolation(t *testing.T) {
 	for _, x := range []*wire.Sack{
 		sackOf(2, 1000, nil, nil),
 		sackOf(0x7ffffff0, 1000, nil, nil),
-		sackOf(0xfffffffe, 1000, []TSN{0, 2}, nil),
-		sackOf(0xfffffffd, 1000, []TSN{0, 0, 200, 60_000}, nil),
+		sackOf(0xfffffffe, 1000, []seq.TSN{0, 2}, nil),
+		sackOf(0xfffffffd, 1000, []seq.TSN{0, 0, 200, 60_000}, nil),
 	} {
 		if _, err := h.sb.HandleSack(h.now, x); !errors.Is(err, ErrAckUnsent) {
 			t.Errorf("SACK cum %d gaps %v: %v, want ErrAckUnsent", x.CumTSN, x.Gaps, err)
@@ -87,7 +88,7 @@ func TestPeerWindow(t *testing.T) {
 	want(6000)
 	// "Set rwnd equal to the newly received a_rwnd minus the number of bytes
 	// still outstanding".
-	if _, err := h.sb.HandleSack(h.now, sackOf(100, 9000, []TSN{102, 102}, nil)); err != nil {
+	if _, err := h.sb.HandleSack(h.now, sackOf(100, 9000, []seq.TSN{102, 102}, nil)); err != nil {
 		t.Fatal(err)
 	}
 	want(7000)
@@ -150,8 +151,8 @@ func TestReneging(t *testing.T) {
 }
 
 // everyOther returns n gap blocks of one TSN each, from first on.
-func everyOther(first TSN, n int) (gaps []TSN) {
-	for i := range TSN(n) {
+func everyOther(first seq.TSN, n int) (gaps []seq.TSN) {
+	for i := range seq.TSN(n) {
 		gaps = append(gaps, first+2*i, first+2*i)
 	}
 	return gaps
@@ -198,7 +199,7 @@ func TestFullSackShowsNoLossAboveItsEnd(t *testing.T) {
 	h.sack(101, low[2:]...) // the retransmission, sent after everything else, arrived
 	top := low[len(low)-1]
 	for x := top + 1; x != h.sb.NextTSN(); x++ {
-		if h.sb.marked.has(x) {
+		if h.sb.marked.Has(x) {
 			t.Fatalf("TSN %d is lost, though the SACK ends at %d", x, top)
 		}
 	}
@@ -208,7 +209,7 @@ func TestFullSackShowsNoLossAboveItsEnd(t *testing.T) {
 	h.sack(101, 103, top)
 	h.advance(25 * ms) // RACK.rtt is 40 ms now, and 5 ms are for reordering
 	h.sb.OnLossTimer(h.now, 0, false)
-	if !h.sb.marked.has(top + 1) {
+	if !h.sb.marked.Has(top + 1) {
 		t.Errorf("TSN %d is not lost, though a SACK that was not full lacks it", top+1)
 	}
 }
@@ -234,7 +235,7 @@ func TestCumAckKeepsGaps(t *testing.T) {
 // Section 6.3.1, C4 and C5.
 func TestRTTSamples(t *testing.T) {
 	h := newTxTest(t)
-	want := func(res *SackResult, rtt Time) {
+	want := func(res *SackResult, rtt clock.Time) {
 		t.Helper()
 		if got := res.Paths[0].RTT; got != rtt {
 			t.Fatalf("RTT = %v, want %v", got, rtt)
@@ -316,17 +317,17 @@ func TestResetTSN(t *testing.T) {
 
 // sbModel is what the scoreboard should be, in the simplest terms.
 type sbModel struct {
-	base, next TSN
-	recs       map[TSN]*sbModelRec
+	base, next seq.TSN
+	recs       map[seq.TSN]*sbModelRec
 	recovery   bool
-	exit       TSN
+	exit       seq.TSN
 	rwnd       int
 }
 
 type sbModelRec struct {
 	size, path, miss, tx int
 	acked, marked, fast  bool
-	sent                 Time
+	sent                 clock.Time
 }
 
 func (m *sbModel) flight(path int) (n int) {
@@ -349,12 +350,12 @@ func (m *sbModel) payload() (n int) {
 
 // sack applies a SACK by the book and returns the bytes newly acknowledged per
 // path and which paths lost chunks in a new fast recovery.
-func (m *sbModel) sack(cum TSN, in func(TSN) bool, top TSN, rwnd, paths int) (acked []int, loss []bool) {
+func (m *sbModel) sack(cum seq.TSN, in func(seq.TSN) bool, top seq.TSN, rwnd, paths int) (acked []int, loss []bool) {
 	acked, loss = make([]int, paths), make([]bool, paths)
 	advanced := cum != m.base-1
-	var htna TSN
+	var htna seq.TSN
 	any := false
-	var htnaSent Time
+	var htnaSent clock.Time
 	for t := m.base; t != m.next; t++ {
 		r := m.recs[t]
 		was := r.acked
@@ -409,16 +410,16 @@ func (m *sbModel) sack(cum TSN, in func(TSN) bool, top TSN, rwnd, paths int) (ac
 func TestScoreboardAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const paths = 3
-		start := TSN(rapid.SampledFrom([]uint32{0, 1, 0xffffffe0, 0x7ffffff0}).Draw(t, "tsn"))
+		start := seq.TSN(rapid.SampledFrom([]uint32{0, 1, 0xffffffe0, 0x7ffffff0}).Draw(t, "tsn"))
 		q := NewSendQueue(1<<30, 4, SchedRR)
 		sb := NewScoreboard(q, ScoreboardConfig{TSN: start, RWND: 1 << 30, Paths: paths})
-		m := &sbModel{base: start, next: start, recs: map[TSN]*sbModelRec{}, rwnd: 1 << 30}
-		have := map[TSN]bool{} // what the receiver holds beyond its cumulative TSN
+		m := &sbModel{base: start, next: start, recs: map[seq.TSN]*sbModelRec{}, rwnd: 1 << 30}
+		have := map[seq.TSN]bool{} // what the receiver holds beyond its cumulative TSN
 		rcum := start - 1
 		now := second
 		var b []byte
 		for range rapid.IntRange(1, 80).Draw(t, "steps") {
-			now += Time(rapid.IntRange(0, 2).Draw(t, "dt")) * ms
+			now += clock.Time(rapid.IntRange(0, 2).Draw(t, "dt")) * ms
 			switch rapid.SampledFrom([]string{"send", "send", "arrive", "arrive", "sack", "sack", "sack", "rtx", "t3", "drop"}).Draw(t, "op") {
 			case "send":
 				path := rapid.IntRange(0, paths-1).Draw(t, "path")
@@ -437,7 +438,7 @@ func TestScoreboardAgainstModel(t *testing.T) {
 			case "arrive":
 				for range rapid.IntRange(0, 20).Draw(t, "n") {
 					if n := int(m.next - rcum - 1); n > 0 {
-						have[rcum+1+TSN(rapid.IntRange(0, n-1).Draw(t, "tsn"))] = true
+						have[rcum+1+seq.TSN(rapid.IntRange(0, n-1).Draw(t, "tsn"))] = true
 					}
 				}
 				if rapid.Bool().Draw(t, "fill") {
@@ -453,9 +454,9 @@ func TestScoreboardAgainstModel(t *testing.T) {
 					}
 				}
 			case "sack":
-				var gaps []TSN
+				var gaps []seq.TSN
 				top := rcum
-				in := func(x TSN) bool { return rcum.Less(x) && have[x] }
+				in := func(x seq.TSN) bool { return rcum.Less(x) && have[x] }
 				for x := rcum + 1; x.Less(m.next); x++ {
 					if !in(x) {
 						continue
@@ -483,7 +484,7 @@ func TestScoreboardAgainstModel(t *testing.T) {
 					if !ok {
 						break
 					}
-					x := TSN(parseOne(t, out).TSN)
+					x := seq.TSN(parseOne(t, out).TSN)
 					for y := m.base; y != x; y++ {
 						if m.recs[y].marked {
 							t.Fatalf("retransmitted %d before %d", x, y)
@@ -512,12 +513,12 @@ func TestScoreboardAgainstModel(t *testing.T) {
 				t.Fatalf("base %d next %d rwnd %d payload %d recovery %v, want %d %d %d %d %v", sb.base, sb.next, sb.rwnd, sb.payload,
 					sb.InRecovery(0), m.base, m.next, m.rwnd, m.payload(), m.recovery)
 			}
-			var early [paths]TSN
+			var early [paths]seq.TSN
 			var anyEarly [paths]bool
 			for x := m.next; x != m.base; {
 				x--
 				r, s := m.recs[x], sb.rec(x)
-				if r.marked != (s.state&recMarked != 0) || r.acked != (s.state&recAcked != 0) || r.marked != sb.marked.has(x) {
+				if r.marked != (s.state&recMarked != 0) || r.acked != (s.state&recAcked != 0) || r.marked != sb.marked.Has(x) {
 					t.Fatalf("TSN %d: marked %v acked %v, want %v %v", x, s.state&recMarked != 0, s.state&recAcked != 0, r.marked, r.acked)
 				}
 				if !r.acked && !r.marked {

@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // dataSender is the sending half of an association: the messages, what is in flight,
 // and the peer's window.
@@ -106,7 +110,7 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // ErrMessageOpen for one that comes before the end of another, and ErrRestart for a
 // piece of one that the peer's restart has cut off. It never blocks; PollTransmit is
 // due afterwards. Now counts only for a message with a Lifetime.
-func (a *Assoc) Send(now Time, m *Message) error {
+func (a *Assoc) Send(now clock.Time, m *Message) error {
 	switch {
 	case a.state == Closed:
 		return ErrClosed
@@ -188,7 +192,7 @@ func (a *Assoc) MaxPayload() int {
 }
 
 // handleSack takes in a SACK chunk (RFC 9260, Section 6.2.1).
-func (a *Assoc) handleSack(now Time, c wire.Chunk) {
+func (a *Assoc) handleSack(now clock.Time, c wire.Chunk) {
 	if !a.state.canSendData() {
 		return // Section 6
 	}
@@ -201,8 +205,8 @@ func (a *Assoc) handleSack(now Time, c wire.Chunk) {
 }
 
 // takeSack takes in what a SACK chunk that came at now says.
-func (a *Assoc) takeSack(now Time, x *wire.Sack) {
-	if a.otherSpace(TSN(x.CumTSN).Sub(a.tx.sb.CumTSN())) {
+func (a *Assoc) takeSack(now clock.Time, x *wire.Sack) {
+	if a.otherSpace(seq.TSN(x.CumTSN).Sub(a.tx.sb.CumTSN())) {
 		return
 	}
 	a.stats.SacksReceived++
@@ -215,7 +219,7 @@ func (a *Assoc) takeSack(now Time, x *wire.Sack) {
 }
 
 // takeAck gives the news of an acknowledgement from the scoreboard to the paths.
-func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
+func (a *Assoc) takeAck(now clock.Time, res *SackResult, err error) {
 	sb := a.tx.sb
 	if err != nil {
 		a.violate("SACK for a TSN that was not sent")
@@ -272,8 +276,8 @@ func (a *Assoc) takeAck(now Time, res *SackResult, err error) {
 }
 
 // retune adapts how much may be queued to what the paths hold.
-func (t *dataSender) retune(now Time, res *SackResult, slowest Time) {
-	n, rtt := 0, Time(0)
+func (t *dataSender) retune(now clock.Time, res *SackResult, slowest clock.Time) {
+	n, rtt := 0, clock.Time(0)
 	for i := range res.Paths {
 		n += res.Paths[i].Acked
 		rtt = max(rtt, res.Paths[i].AckRTT)
@@ -299,7 +303,7 @@ func (t *dataSender) report(a *Assoc) {
 	}
 }
 
-func (a *Assoc) updatePacer(now Time, i int) {
+func (a *Assoc) updatePacer(now clock.Time, i int) {
 	if a.cfg.NoPacing {
 		return
 	}
@@ -309,7 +313,7 @@ func (a *Assoc) updatePacer(now Time, i int) {
 
 // handleCumAck takes in the cumulative TSN ack of a SHUTDOWN chunk. It reports
 // whether the association survived.
-func (a *Assoc) handleCumAck(now Time, cum TSN) bool {
+func (a *Assoc) handleCumAck(now clock.Time, cum seq.TSN) bool {
 	if a.otherSpace(cum.Sub(a.tx.sb.CumTSN())) {
 		return true
 	}
@@ -319,7 +323,7 @@ func (a *Assoc) handleCumAck(now Time, cum TSN) bool {
 }
 
 // t3Timeout handles the expiry of T3-rtx of a path (RFC 9260, Section 6.3.3).
-func (a *Assoc) t3Timeout(now Time, i int) {
+func (a *Assoc) t3Timeout(now clock.Time, i int) {
 	t, p := &a.tx, &a.paths[i]
 	if !a.state.canSendData() || t.sb.FlightChunks(i) == 0 && !t.sb.ForwardOutstanding() {
 		return
@@ -353,7 +357,7 @@ func (a *Assoc) t3Timeout(now Time, i int) {
 }
 
 // lossDeadline returns when lossTimeout is due, 0 for never.
-func (a *Assoc) lossDeadline() (at Time) {
+func (a *Assoc) lossDeadline() (at clock.Time) {
 	if a.cfg.NoRACK || !a.state.canSendData() {
 		return 0
 	}
@@ -364,7 +368,7 @@ func (a *Assoc) lossDeadline() (at Time) {
 }
 
 // lossTimeout looks again for losses and sends tail loss probes (RFC 8985).
-func (a *Assoc) lossTimeout(now Time) {
+func (a *Assoc) lossTimeout(now clock.Time) {
 	if at := a.lossDeadline(); at == 0 || at > now {
 		return
 	}

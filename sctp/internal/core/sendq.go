@@ -3,6 +3,9 @@ package core
 import (
 	"errors"
 	"net/netip"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
 const (
@@ -93,7 +96,7 @@ type Message struct {
 	// from Send. A message of which nothing was sent is then dropped; one that
 	// was is abandoned if the peer supports partial reliability (RFC 3758,
 	// Section 4.1).
-	Lifetime Time
+	Lifetime clock.Time
 	// LimitRtx abandons the message when a chunk of it would be retransmitted
 	// more than MaxRtx times (RFC 7496, Section 3.1).
 	LimitRtx bool
@@ -201,15 +204,15 @@ type msgState struct {
 	at, end   int64 // what is sent next: all of it, or a message of a series
 	acked     int64 // bytes cumulatively acknowledged
 	arrival   uint64
-	expires   Time
+	expires   clock.Time
 	segmented segmented
 	ppid      uint32
 	mid       uint32
-	fsn       uint32 // of the next fragment
-	refs      uint32 // chunks in the scoreboard
-	count     uint32 // messages
-	first     TSN    // of the first fragment
-	last      TSN    // of the last fragment so far
+	fsn       uint32  // of the next fragment
+	refs      uint32  // chunks in the scoreboard
+	count     uint32  // messages
+	first     seq.TSN // of the first fragment
+	last      seq.TSN // of the last fragment so far
 	maxRtx    uint32
 	priority  uint32
 	dropIdx   int32 // place in the heap of droppable messages, or -1
@@ -284,7 +287,7 @@ func (q *SendQueue) SetStreams(n int) {
 // Push takes a message. It returns ErrWouldBlock when the buffer is full; a
 // message is always taken when the buffer is empty or m.Force is set. Under
 // partial reliability it first abandons messages of lower priority.
-func (q *SendQueue) Push(now Time, m *Message) error {
+func (q *SendQueue) Push(now clock.Time, m *Message) error {
 	n, count := m.size()
 	switch {
 	case n == 0:

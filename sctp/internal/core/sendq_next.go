@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -26,7 +27,7 @@ func (q *SendQueue) headerLen() int {
 //
 // A message that fits an empty packet is not cut. A longer one is cut to fill
 // packets, but not into less than minFragment bytes, its end excepted.
-func (q *SendQueue) pick(now Time, r Room) (m *outMsg, n int, ok bool) {
+func (q *SendQueue) pick(now clock.Time, r Room) (m *outMsg, n int, ok bool) {
 	if m = q.head(now); m == nil || (q.routed > 0 || q.key != 0) && !q.goesWith(m) {
 		return nil, 0, false
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
 // Fragment numbers of a message in pieces go on beyond 2^32.
@@ -102,7 +104,7 @@ func TestStarvedPiece(t *testing.T) {
 	if h.q.Pending() || len(h.packet(0)) != 0 {
 		t.Error("another message is sent before the end of an open one")
 	}
-	h.sack(TSN(c[0].TSN))
+	h.sack(seq.TSN(c[0].TSN))
 	if !h.q.Unblocked() {
 		t.Error("the writer is not told")
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"pgregory.net/rapid"
 )
 
@@ -55,7 +56,7 @@ func TestSegmentedSendMatchesItsMessages(t *testing.T) {
 			}
 			return bytes.Clone(b)
 		}
-		sack := func(cum TSN, gaps ...TSN) {
+		sack := func(cum seq.TSN, gaps ...seq.TSN) {
 			both(func(h *txTest) []byte { return fmt.Append(nil, *h.sack(cum, gaps...)) })
 		}
 		for range 40 {
@@ -89,9 +90,9 @@ func TestSegmentedSendMatchesItsMessages(t *testing.T) {
 				if out == 0 {
 					continue
 				}
-				cum := one.sb.CumTSN() + TSN(rapid.IntRange(0, out).Draw(r, "cum"))
+				cum := one.sb.CumTSN() + seq.TSN(rapid.IntRange(0, out).Draw(r, "cum"))
 				if left := one.sb.NextTSN().Sub(cum) - 1; left > 1 && rapid.Bool().Draw(r, "gap") {
-					sack(cum, cum+2+TSN(rapid.IntRange(0, left-2).Draw(r, "at")))
+					sack(cum, cum+2+seq.TSN(rapid.IntRange(0, left-2).Draw(r, "at")))
 				} else {
 					sack(cum)
 				}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"testing"
 
-	"pgregory.net/rapid"
-
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
+	"pgregory.net/rapid"
 )
 
 func TestPushRefusesWhatCannotBeSent(t *testing.T) {
@@ -325,7 +325,7 @@ func TestSendQueueDeliversStreams(t *testing.T) {
 		kind := Scheduler(rapid.IntRange(0, int(SchedWFQ)).Draw(t, "scheduler"))
 		q := NewSendQueue(1<<30, 8, kind)
 		q.SetInterleaving(idata)
-		sb := NewScoreboard(q, ScoreboardConfig{TSN: TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30})
+		sb := NewScoreboard(q, ScoreboardConfig{TSN: seq.TSN(rapid.Uint32().Draw(t, "tsn")), RWND: 1 << 30})
 		type key struct {
 			sid uint16
 			u   bool

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // Send buffer autotuning. A large send buffer that is always full makes every
 // message cold when its turn comes. So no more is queued than keeps the path
 // busy: a multiple of what it was seen to hold.
@@ -16,29 +18,29 @@ const (
 	// for slow start to double what is in flight, and as much again to wait.
 	tuneFactor = 4
 	// tuneWindow is half the time for which a measurement counts.
-	tuneWindow Time = 5_000_000_000
+	tuneWindow clock.Time = 5_000_000_000
 	// tuneRound is the least span of a rate measurement: one SACK can
 	// acknowledge megabytes at once.
-	tuneRound Time = 10_000_000
+	tuneRound clock.Time = 10_000_000
 	// tuneRTT is the least round-trip time that is reckoned with.
-	tuneRTT Time = 100_000
+	tuneRTT clock.Time = 100_000
 )
 
 // sendTune estimates what a path holds: the highest rate of delivery times the
 // lowest round-trip time, each of the last ten seconds.
 type sendTune struct {
-	until    Time // end of this window
-	rtt      Time // minimum of this window, 0 if there is none
-	rttPrev  Time
+	until    clock.Time // end of this window
+	rtt      clock.Time // minimum of this window, 0 if there is none
+	rttPrev  clock.Time
 	rate     int64 // maximum of this window, in bytes per second
 	ratePrev int64
-	began    Time // of the round
+	began    clock.Time // of the round
 	bytes    int64
 }
 
 // ack takes in n newly acknowledged bytes and a sample of the round-trip time,
 // which may be 0.
-func (t *sendTune) ack(now Time, n int, rtt Time) {
+func (t *sendTune) ack(now clock.Time, n int, rtt clock.Time) {
 	if now >= t.until {
 		t.rttPrev, t.ratePrev = t.rtt, t.rate
 		if t.until != 0 && now >= t.until+tuneWindow {
@@ -60,7 +62,7 @@ func (t *sendTune) ack(now Time, n int, rtt Time) {
 	}
 }
 
-func (t *sendTune) minRTT() Time {
+func (t *sendTune) minRTT() clock.Time {
 	if t.rtt == 0 || t.rttPrev != 0 && t.rttPrev < t.rtt {
 		return t.rttPrev
 	}
@@ -69,13 +71,13 @@ func (t *sendTune) minRTT() Time {
 
 // limit returns how many bytes may be queued before Send refuses more. slowest is
 // the round-trip time of the slowest path, if there are several in use at once.
-func (t *sendTune) limit(slowest Time) int64 {
+func (t *sendTune) limit(slowest clock.Time) int64 {
 	rtt := max(t.minRTT(), tuneRTT, slowest)
 	return max(tuneFactor*max(t.rate, t.ratePrev)/1_000_000*int64(rtt)/1000, tuneFloor)
 }
 
 // near reports whether tuneLowRTT counts.
-func (t *sendTune) lowRTT(slowest Time) bool {
+func (t *sendTune) lowRTT(slowest clock.Time) bool {
 	rtt := max(t.minRTT(), slowest)
 	return rtt > 0 && rtt < PaceMinRTT
 }

@@ -1,10 +1,14 @@
 package core
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
 
 // path acknowledges what a path of some rate and round-trip time would.
-func (t *sendTune) path(now Time, span, rtt Time, rate int64) Time {
-	const step Time = 1_000_000
+func (t *sendTune) path(now clock.Time, span, rtt clock.Time, rate int64) clock.Time {
+	const step clock.Time = 1_000_000
 	for end := now + span; now < end; now += step {
 		t.ack(now, int(rate*int64(step)/1_000_000_000), rtt)
 	}

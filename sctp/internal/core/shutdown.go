@@ -1,17 +1,21 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // shutdown is the state of the graceful end of an association (RFC 9260,
 // Section 9.2).
 type shutdown struct {
-	wanted  bool // by the user, before the association was established
-	sendReq bool // a SHUTDOWN is to be sent
-	sendAck bool // a SHUTDOWN ACK is to be sent
-	tries   int  // expirations of T2 in a row
-	path    int  // where SHUTDOWN and SHUTDOWN ACK go
-	gotData bool // in SHUTDOWN-SENT, in the current packet
-	since   Time // when T2 started after the last SHUTDOWN or DATA
+	wanted  bool       // by the user, before the association was established
+	sendReq bool       // a SHUTDOWN is to be sent
+	sendAck bool       // a SHUTDOWN ACK is to be sent
+	tries   int        // expirations of T2 in a row
+	path    int        // where SHUTDOWN and SHUTDOWN ACK go
+	gotData bool       // in SHUTDOWN-SENT, in the current packet
+	since   clock.Time // when T2 started after the last SHUTDOWN or DATA
 }
 
 // maxT2Delay is how many times RTO packets without DATA can delay T2.
@@ -23,7 +27,7 @@ func (s *shutdown) clear() { *s = shutdown{wanted: s.wanted} }
 // everything sent is acknowledged the association ends (RFC 9260, Section 9.2).
 // If a message was given in pieces and not to its end, it is aborted then. Before
 // the association is established it takes effect then.
-func (a *Assoc) Shutdown(now Time) {
+func (a *Assoc) Shutdown(now clock.Time) {
 	a.ProcessDeferredSack()
 	switch a.state {
 	case CookieWait, CookieEchoed:
@@ -40,7 +44,7 @@ func (a *Assoc) Shutdown(now Time) {
 // outstanding. RE-CONFIG requests are finished before a SHUTDOWN, because none can
 // be sent after it; an SSN/TSN reset also before a SHUTDOWN ACK: what the peer
 // sent is held back until it answers.
-func (a *Assoc) progressShutdown(now Time) {
+func (a *Assoc) progressShutdown(now clock.Time) {
 	switch a.state {
 	case ShutdownPending:
 		if !a.senderDry() || a.tx.q.Unfinished() {
@@ -52,7 +56,7 @@ func (a *Assoc) progressShutdown(now Time) {
 			a.rx.sack.setQuick(true)
 			a.shut.sendReq = true
 			a.startT2(now, a.dataPath())
-			if g := Time(a.cfg.ShutdownGuard); g > 0 {
+			if g := clock.Time(a.cfg.ShutdownGuard); g > 0 {
 				a.timers.set(timerT5, now+g)
 			}
 			a.stopHeartbeats()
@@ -72,7 +76,7 @@ func (a *Assoc) progressShutdown(now Time) {
 // because the association on each end is to "stop accepting new data from its user and
 // only deliver data in queue" (RFC 9260, Section 9); and what is behind it may have to
 // wait for its end.
-func (a *Assoc) abortUnfinished(now Time) {
+func (a *Assoc) abortUnfinished(now clock.Time) {
 	if a.tx.q.Unfinished() && a.allSent() {
 		a.Abort(now, []byte("a message was not ended"))
 	}
@@ -82,7 +86,7 @@ func (a *Assoc) abortUnfinished(now Time) {
 // expired rather than been acknowledged, or data may wait for its path to be
 // confirmed. It reports whether there is something now; due tells that a
 // FORWARD-TSN was due before.
-func (a *Assoc) runDry(now Time, due bool) bool {
+func (a *Assoc) runDry(now clock.Time, due bool) bool {
 	a.tx.report(a)
 	was, waits := a.state, !a.rc.send
 	a.beginReconfig(now)
@@ -90,7 +94,7 @@ func (a *Assoc) runDry(now Time, due bool) bool {
 	return a.state != was || waits && a.rc.send || !due && a.tx.sb.ForwardDue() || a.probeNow()
 }
 
-func (a *Assoc) enterShutdownAckSent(now Time) {
+func (a *Assoc) enterShutdownAckSent(now clock.Time) {
 	a.state = ShutdownAckSent
 	a.shut.sendReq, a.shut.sendAck = false, true
 	// RFC 5061, Section 5.1.1, C4: neither is sent in this state.
@@ -110,14 +114,14 @@ func (a *Assoc) stopHeartbeats() {
 }
 
 // startT2 starts T2-shutdown anew for a chunk that goes to path i.
-func (a *Assoc) startT2(now Time, i int) {
+func (a *Assoc) startT2(now clock.Time, i int) {
 	a.shut.tries, a.shut.path, a.shut.since = 0, i, now
 	a.timers.set(timerT2, now+a.paths[i].rto.Value())
 }
 
 // t2Timeout sends the SHUTDOWN or SHUTDOWN ACK again, by another path if there
 // is one (RFC 9260, Section 9.2).
-func (a *Assoc) t2Timeout(now Time) {
+func (a *Assoc) t2Timeout(now clock.Time) {
 	s := &a.shut
 	s.tries++
 	a.stats.Timeouts++
@@ -140,7 +144,7 @@ func (a *Assoc) t2Timeout(now Time) {
 func (a *Assoc) t5Timeout() { a.violate("shutdown takes too long") }
 
 // handleShutdown takes in a SHUTDOWN chunk.
-func (a *Assoc) handleShutdown(now Time, c wire.Chunk) {
+func (a *Assoc) handleShutdown(now clock.Time, c wire.Chunk) {
 	x, err := wire.ParseShutdown(c)
 	if err != nil {
 		return
@@ -164,7 +168,7 @@ func (a *Assoc) handleShutdown(now Time, c wire.Chunk) {
 	default:
 		return // "In COOKIE-WAIT or COOKIE ECHOED … SHOULD be silently discarded."
 	}
-	if a.handleCumAck(now, TSN(x.CumTSN)) {
+	if a.handleCumAck(now, seq.TSN(x.CumTSN)) {
 		a.progressShutdown(now)
 	}
 }
@@ -195,7 +199,7 @@ func (a *Assoc) handleShutdownComplete() {
 // Deviation (9.2, SHOULD): packets without DATA do not restart the timer for
 // ever, because heartbeats on several paths could keep a lost SHUTDOWN from being
 // sent again.
-func (a *Assoc) shutdownHeard(now Time) {
+func (a *Assoc) shutdownHeard(now clock.Time) {
 	if a.state != ShutdownSent {
 		return
 	}

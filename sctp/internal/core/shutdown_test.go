@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -267,12 +268,12 @@ func TestPacketsRestartT2(t *testing.T) {
 	p.inState(ShutdownSent)
 	start, n := p.now, 0
 	for range 40 {
-		p.now += Time(900 * time.Millisecond) // RTO.Min is 1 s
+		p.now += clock.Time(900 * time.Millisecond) // RTO.Min is 1 s
 		p.a.assoc.HandleTimeout(p.now)
 		p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendPad(nil, 8)))
 		if got := p.a.outbox(); len(got) > 0 {
 			n++
-			if p.now-start < maxT2Delay*Time(time.Second) {
+			if p.now-start < maxT2Delay*clock.Time(time.Second) {
 				t.Fatalf("sent %s after %v", wire.Describe(got[0]), time.Duration(p.now-start))
 			}
 		}
@@ -289,7 +290,7 @@ func TestShutdownGuard(t *testing.T) {
 	for range 400 { // SHUTDOWN in reply to nothing: the peer is alive and idle
 		p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("x")})))
 		p.a.outbox()
-		p.now += Time(time.Second)
+		p.now += clock.Time(time.Second)
 		p.a.assoc.HandleTimeout(p.now)
 		if p.a.assoc.State() == Closed {
 			break

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -35,18 +37,18 @@ type SmallPacket struct {
 // one after the other, save that these look at everything that might be otherwise. It
 // reports false if anything is, and has taken in nothing but an acknowledgement that was
 // put off before. Data changes during the call, see wire.VerifyInPlace.
-func (a *Assoc) HandleSmall(now Time, p *SmallPacket, post *PostedBuffer) bool {
+func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) bool {
 	d := p.Data
 	if len(d) < wire.HeaderLen+wire.DataHeaderLen+1 || len(d)&3 != 0 {
 		return false
 	}
-	at, acked, rwnd := wire.HeaderLen, TSN(0), uint32(0)
+	at, acked, rwnd := wire.HeaderLen, seq.TSN(0), uint32(0)
 	ack := d[at] == byte(wire.ChunkSack)
 	if ack {
 		if binary.BigEndian.Uint16(d[at+2:]) != wire.SackHeaderLen || binary.BigEndian.Uint32(d[at+12:]) != 0 {
 			return false // gaps or duplicates
 		}
-		acked, rwnd = TSN(binary.BigEndian.Uint32(d[at+4:])), binary.BigEndian.Uint32(d[at+8:])
+		acked, rwnd = seq.TSN(binary.BigEndian.Uint32(d[at+4:])), binary.BigEndian.Uint32(d[at+8:])
 		at += wire.SackHeaderLen
 	}
 	rx, r := &a.rx, a.rx.reasm
@@ -64,7 +66,7 @@ func (a *Assoc) HandleSmall(now Time, p *SmallPacket, post *PostedBuffer) bool {
 	n := int(binary.BigEndian.Uint16(c[2:])) - over
 	sid := binary.BigEndian.Uint16(c[sidInChunk:])
 	if n <= 0 || over+(n+3)&^3 != len(c) || n > len(post.Dst) || post.Stream != int(sid) && post.Stream != anyStream ||
-		TSN(binary.BigEndian.Uint32(c[tsnInChunk:])) != rx.tsns.cumTSN()+1 {
+		seq.TSN(binary.BigEndian.Uint32(c[tsnInChunk:])) != rx.tsns.CumTSN()+1 {
 		return false
 	}
 	st := r.idleStream(sid)
@@ -101,22 +103,22 @@ func (a *Assoc) HandleSmall(now Time, p *SmallPacket, post *PostedBuffer) bool {
 	post.N = n
 	r.msgID++
 	i := &post.Info
-	i.SID, i.PPID, i.TSN = sid, binary.BigEndian.Uint32(c[ppidAt:]), rx.tsns.cumTSN()
+	i.SID, i.PPID, i.TSN = sid, binary.BigEndian.Uint32(c[ppidAt:]), rx.tsns.CumTSN()
 	i.SSN, i.MID, i.Unordered = 0, 0, false
 	i.Message, i.Offset, i.EOR, i.Aborted = r.msgID, 0, true, false
 	if st.next++; r.cfg.interleaved {
-		i.MID = MID(st.next - 1)
+		i.MID = seq.MID(st.next - 1)
 	} else {
-		i.SSN = SSN(st.next - 1)
+		i.SSN = seq.SSN(st.next - 1)
 		st.next = uint32(uint16(st.next))
-		r.settled = rx.tsns.cumTSN()
+		r.settled = rx.tsns.CumTSN()
 	}
 	return true
 }
 
 // lonely reports whether all that HandlePacket, EndBatch and Read look at besides the
 // chunks is as plain as it can be, and the packet need not be acknowledged at once.
-func (a *Assoc) smallExpected(now Time, p *SmallPacket) bool {
+func (a *Assoc) smallExpected(now clock.Time, p *SmallPacket) bool {
 	rx, s, in := &a.rx, &a.rx.sack, &a.in
 	if a.state != Established || a.cfg.slowPath || a.auth.on || p.ECN == ECNCE || a.asc.pruned || len(a.paths) != 1 || in.path != 0 {
 		return false
@@ -128,7 +130,7 @@ func (a *Assoc) smallExpected(now Time, p *SmallPacket) bool {
 	if *p.Remote != in.from.Remote || *p.Local != in.from.Local.Addr() || a.paths[0].Remote != in.from.Remote {
 		return false
 	}
-	if rx.tsns.hasGaps() || len(rx.tsns.duplicates()) > 0 || a.rc.in.deferred || a.rc.in.holding || len(a.rc.queue) > 0 {
+	if rx.tsns.HasGaps() || len(rx.tsns.Duplicates()) > 0 || a.rc.in.deferred || a.rc.in.holding || len(a.rc.queue) > 0 {
 		return false
 	}
 	return s.calm(now) && !s.urgent && !s.spread && s.packets+1 < s.stride && (s.deadline == 0 || now < s.deadline)

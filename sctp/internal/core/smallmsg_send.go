@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // Lone reports whether it is plain that a message is all that there is to send, in one
 // packet, and all that will not be acknowledged then: a question, or the answer to one.
@@ -24,7 +27,7 @@ func (a *Assoc) CanSendSmall(m *Message) bool {
 	if st.paused || st.open != nil || st.head != nil || !q.interleave && st.ordered >= maxOrderedInFlight {
 		return false
 	}
-	if a.rx.tsns.hasGaps() || len(a.rx.tsns.duplicates()) > 0 {
+	if a.rx.tsns.HasGaps() || len(a.rx.tsns.Duplicates()) > 0 {
 		return false // the acknowledgement is longer
 	}
 	return (!a.cfg.Bundle || sb.Flight(0) == 0) && sb.onlyNew() && n <= sb.rwnd && !sb.rtxCopies.open && int(sb.next-sb.base) < len(sb.recs)
@@ -33,7 +36,7 @@ func (a *Assoc) CanSendSmall(m *Message) bool {
 // SendSmall queues a message of which Lone has just said that it is one, and appends its
 // packet to b, as Send and PollTransmit would one after the other. It tells of the packet
 // in tx. It reports false, and has done nothing, if the packet has to wait.
-func (a *Assoc) SendSmall(now Time, m *Message, b []byte, tx *Transmit) ([]byte, bool) {
+func (a *Assoc) SendSmall(now clock.Time, m *Message, b []byte, tx *Transmit) ([]byte, bool) {
 	if !a.mayFill(now, 0) {
 		return b, false
 	}

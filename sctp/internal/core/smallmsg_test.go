@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -20,7 +21,7 @@ type twins struct {
 	t    *testing.T
 	seed uint64
 	rng  *rand.Rand
-	now  Time
+	now  clock.Time
 	p    [2]*pair
 	ends [2][2]*Assoc // by pair, then by end
 	fly  [2][]flown   // by the end that they go to
@@ -64,7 +65,7 @@ func all(a *Assoc) string {
 		st := &q.streams[i]
 		s += fmt.Sprint(" ", st.mid, st.umid, st.ordered, st.inFlight, st.head != nil, st.queued)
 	}
-	s += fmt.Sprint("|", sb.base, sb.next, sb.adv, sb.payload, sb.rwnd, sb.awnd, sb.known, sb.stats, sb.clock, sb.marked.len(), sb.gaps)
+	s += fmt.Sprint("|", sb.base, sb.next, sb.adv, sb.payload, sb.rwnd, sb.awnd, sb.known, sb.stats, sb.clock, sb.marked.Len(), sb.gaps)
 	for t := sb.base; t != sb.next; t++ {
 		r := *sb.rec(t)
 		m := r.msg
@@ -148,7 +149,7 @@ func (w *twins) send(i int) {
 	case 1:
 		m.Immediate = true
 	case 2:
-		m.Lifetime = Time(time.Second)
+		m.Lifetime = clock.Time(time.Second)
 	case 3:
 		m.LimitRtx = true
 	case 4:
@@ -376,7 +377,7 @@ func TestSmallMessageFastPathMatchesSlowPath(t *testing.T) {
 			case 3:
 				w.read(w.rng.IntN(2))
 			case 4:
-				w.now += Time(w.rng.IntN(500)) * ms
+				w.now += clock.Time(w.rng.IntN(500)) * ms
 			case 5:
 				if i := w.rng.IntN(2); w.rng.IntN(40) == 0 {
 					w.each(i, func(a *Assoc) { a.Shutdown(w.now) })
@@ -398,11 +399,11 @@ func TestSmallMessageFastPathMatchesSlowPath(t *testing.T) {
 				w.send(turn)
 				turn = 1 - turn
 				for len(w.fly[turn]) > 0 && w.rng.IntN(20) > 0 {
-					w.now += Time(w.rng.IntN(20_000))
+					w.now += clock.Time(w.rng.IntN(20_000))
 					w.arrive(turn)
 				}
 			}
-			w.now += Time(w.rng.IntN(30_000))
+			w.now += clock.Time(w.rng.IntN(30_000))
 			for i := range 2 {
 				if w.rng.IntN(8) == 0 {
 					w.each(i, func(a *Assoc) { a.ProcessDeferredSack() })
@@ -500,10 +501,10 @@ func TestSmallSendRefused(t *testing.T) {
 		func(a *Assoc, m *Message) {
 			a.tx.q.interleave, a.tx.q.streams[1].ordered = false, maxOrderedInFlight
 		},
-		func(a *Assoc, m *Message) { a.rx.tsns.observe(a.rx.tsns.highest() + 2) },
-		func(a *Assoc, m *Message) { a.rx.tsns.observe(a.rx.tsns.cumTSN()) },
+		func(a *Assoc, m *Message) { a.rx.tsns.Observe(a.rx.tsns.Highest() + 2) },
+		func(a *Assoc, m *Message) { a.rx.tsns.Observe(a.rx.tsns.CumTSN()) },
 		func(a *Assoc, m *Message) { a.cfg.Bundle = true },
-		func(a *Assoc, m *Message) { a.tx.sb.marked.add(a.tx.sb.next) },
+		func(a *Assoc, m *Message) { a.tx.sb.marked.Add(a.tx.sb.next) },
 		func(a *Assoc, m *Message) { a.tx.sb.permit = true },
 		func(a *Assoc, m *Message) { a.tx.sb.awnd = 0 },
 		func(a *Assoc, m *Message) { a.tx.sb.rwnd = len(m.Header) - 1 },
@@ -554,9 +555,9 @@ func TestSmallPacketRefused(t *testing.T) {
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.tag++ },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.port++ },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.peer.port++ },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.observe(a.rx.tsns.highest() + 2) },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.observeNext(1) },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.observe(a.rx.tsns.cumTSN()) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.Observe(a.rx.tsns.Highest() + 2) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.ObserveNext(1) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.tsns.Observe(a.rx.tsns.CumTSN()) },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.in.deferred = true },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.in.holding = true },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rc.queue = append(a.rc.queue, nil) },

@@ -1,8 +1,10 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // HandleTimeout runs the timers that have expired. Calls that come too early do
 // nothing.
-func (a *Assoc) HandleTimeout(now Time) {
+func (a *Assoc) HandleTimeout(now clock.Time) {
 	if a.state == Closed {
 		return
 	}
@@ -17,7 +19,7 @@ func (a *Assoc) HandleTimeout(now Time) {
 
 // runTimers runs what has expired in the array of timers. Any of them may end
 // the association, which stops all.
-func (a *Assoc) runTimers(now Time) {
+func (a *Assoc) runTimers(now clock.Time) {
 	t := &a.timers
 	if t.expired(timerT5, now) {
 		a.t5Timeout()
@@ -53,7 +55,7 @@ func (a *Assoc) runTimers(now Time) {
 
 // NextTimeout returns when HandleTimeout is due next, 0 for never. After
 // HandleTimeout PollTransmit is due.
-func (a *Assoc) NextTimeout() Time {
+func (a *Assoc) NextTimeout() clock.Time {
 	if a.state == Closed {
 		return 0
 	}

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // timerKind names a timer of an association as a whole.
 type timerKind uint8
 
@@ -28,13 +30,13 @@ const (
 // one is cached, so that asking for it costs nothing until the timer that holds
 // it is stopped or moved.
 type timers struct {
-	one   [numTimers]Time
-	path  [][numPathTimers]Time
-	first Time
+	one   [numTimers]clock.Time
+	path  [][numPathTimers]clock.Time
+	first clock.Time
 	stale bool
 }
 
-func (t *timers) note(old, at Time) {
+func (t *timers) note(old, at clock.Time) {
 	switch {
 	case old != 0 && old == t.first:
 		t.stale = true
@@ -44,14 +46,14 @@ func (t *timers) note(old, at Time) {
 }
 
 // set makes a timer expire at the given time; 0 stops it.
-func (t *timers) set(k timerKind, at Time) {
+func (t *timers) set(k timerKind, at clock.Time) {
 	old := t.one[k]
 	t.one[k] = at
 	t.note(old, at)
 }
 
 // setPath is set for a path's timer.
-func (t *timers) setPath(k pathTimerKind, i int, at Time) {
+func (t *timers) setPath(k pathTimerKind, i int, at clock.Time) {
 	old := t.path[i][k]
 	t.path[i][k] = at
 	t.note(old, at)
@@ -62,7 +64,7 @@ func (t *timers) running(k timerKind) bool { return t.one[k] != 0 }
 func (t *timers) runningPath(k pathTimerKind, i int) bool { return t.path[i][k] != 0 }
 
 // expired reports whether a timer is due, and stops it if so.
-func (t *timers) expired(k timerKind, now Time) bool {
+func (t *timers) expired(k timerKind, now clock.Time) bool {
 	if at := t.one[k]; at == 0 || at > now {
 		return false
 	}
@@ -71,7 +73,7 @@ func (t *timers) expired(k timerKind, now Time) bool {
 }
 
 // expiredPath is expired for a path's timer.
-func (t *timers) expiredPath(k pathTimerKind, i int, now Time) bool {
+func (t *timers) expiredPath(k pathTimerKind, i int, now clock.Time) bool {
 	if at := t.path[i][k]; at == 0 || at > now {
 		return false
 	}
@@ -80,7 +82,7 @@ func (t *timers) expiredPath(k pathTimerKind, i int, now Time) bool {
 }
 
 // next returns the earliest deadline, 0 if no timer runs.
-func (t *timers) next() Time {
+func (t *timers) next() clock.Time {
 	if !t.stale {
 		return t.first
 	}
@@ -100,7 +102,7 @@ func (t *timers) next() Time {
 // resize sets the number of paths; timers of new paths are stopped.
 func (t *timers) resize(n int) {
 	for len(t.path) < n {
-		t.path = append(t.path, [numPathTimers]Time{})
+		t.path = append(t.path, [numPathTimers]clock.Time{})
 	}
 	t.path = t.path[:n]
 	t.stale = true
@@ -108,13 +110,13 @@ func (t *timers) resize(n int) {
 
 // stopAll stops every timer.
 func (t *timers) stopAll() {
-	t.one = [numTimers]Time{}
+	t.one = [numTimers]clock.Time{}
 	clear(t.path)
 	t.first, t.stale = 0, false
 }
 
 // earliest returns the smaller of two deadlines, of which 0 means never.
-func earliest(a, b Time) Time {
+func earliest(a, b clock.Time) clock.Time {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

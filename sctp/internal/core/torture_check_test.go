@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -13,7 +14,7 @@ func (w *world) check(e *tend) {
 		w.fail("%s: %v", e.name, err)
 	}
 	was, sb := e.last, a.tx.sb
-	is := snapshot{assoc: a, tag: a.tag, ack: sb.CumTSN(), cum: a.rx.tsns.cumTSN(), peer: a.peer.tag, state: a.state, sent: sb.Stats().Chunks}
+	is := snapshot{assoc: a, tag: a.tag, ack: sb.CumTSN(), cum: a.rx.tsns.CumTSN(), peer: a.peer.tag, state: a.state, sent: sb.Stats().Chunks}
 	e.last = is
 	if was.assoc != a || was.tag != a.tag || was.peer != a.peer.tag || was.state == Closed || was.state < CookieEchoed {
 		return
@@ -40,7 +41,7 @@ func (w *world) check(e *tend) {
 }
 
 // tortureLimit is how much virtual time a healed network gets.
-const tortureLimit = Time(30 * time.Minute)
+const tortureLimit = clock.Time(30 * time.Minute)
 
 // heal ends all faults and waits until nothing is left to do, then shuts down.
 func (w *world) heal() {

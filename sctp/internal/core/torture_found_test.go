@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -20,7 +21,7 @@ func TestShutdownAfterLastMessagesExpired(t *testing.T) {
 	p.a.send(0, 1000)
 	p.a.flush()
 	for range 3 {
-		m := &Message{SID: 1, Body: []byte("late"), Lifetime: Time(time.Millisecond), Force: true}
+		m := &Message{SID: 1, Body: []byte("late"), Lifetime: clock.Time(time.Millisecond), Force: true}
 		if err := p.a.assoc.Send(p.now, m); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +266,7 @@ func TestShutdownProbesInTurns(t *testing.T) {
 		}
 	}
 	probed(true, false)
-	p.now += Time(time.Millisecond)
+	p.now += clock.Time(time.Millisecond)
 	z.paths[0].errors = 1
 	probed(true, true)
 	p.now = z.timers.path[0][timerHB]

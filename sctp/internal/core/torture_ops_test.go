@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -21,11 +22,11 @@ func (w *world) open() {
 		h = (h ^ uint64(b)) * 1099511628211
 	}
 	w.rng = rand.New(rand.NewPCG(h, 9))
-	w.now = Time(time.Second)
+	w.now = clock.Time(time.Second)
 	w.sent = map[uint32]*tmsg{}
 	w.cut = map[netip.Addr]bool{}
 	mode := w.byte()
-	w.delay = Time(time.Duration(1+mode&7*mode&7) * time.Millisecond)
+	w.delay = clock.Time(time.Duration(1+mode&7*mode&7) * time.Millisecond)
 	if mode&8 != 0 {
 		w.loss = 10 * (mode >> 6)
 	}
@@ -197,16 +198,16 @@ func (w *world) step(op, arg int) {
 		}
 	case op < 18: // reorder
 		if pick >= 0 {
-			w.wire[pick].at += Time(arg) * Time(time.Millisecond)
+			w.wire[pick].at += clock.Time(arg) * clock.Time(time.Millisecond)
 		}
 	case op < 19: // corrupt
 		if pick >= 0 {
 			w.corrupt(w.take(pick), arg)
 		}
 	case op < 24: // time passes
-		w.advance(Time(1+arg*arg/8) * Time(time.Millisecond))
+		w.advance(clock.Time(1+arg*arg/8) * clock.Time(time.Millisecond))
 	case op < 25: // timers run, and nothing arrives
-		w.now += Time(arg) * Time(20*time.Millisecond)
+		w.now += clock.Time(arg) * clock.Time(20*time.Millisecond)
 		for _, x := range w.end {
 			if x.assoc != nil {
 				x.assoc.HandleTimeout(w.now)
@@ -278,7 +279,7 @@ func (w *world) sendSome(e *tend, op, arg int) {
 		case 34, 35:
 			m.LimitRtx, m.MaxRtx = true, uint32(arg>>4)
 		case 36, 37:
-			m.Lifetime = Time(1+arg) * Time(2*time.Millisecond)
+			m.Lifetime = clock.Time(1+arg) * clock.Time(2*time.Millisecond)
 		case 38:
 			m.Droppable, m.Priority = true, uint32(arg)
 		}
@@ -421,7 +422,7 @@ func (w *world) forge(arg int) {
 
 // due returns when something happens next, and the packet that arrives then, or
 // -1; the time is 0 if nothing will.
-func (w *world) due() (at Time, which int) {
+func (w *world) due() (at clock.Time, which int) {
 	which = -1
 	for i := range w.wire {
 		if f := &w.wire[i]; at == 0 || f.at < at || f.at == at && which >= 0 && f.seq < w.wire[which].seq {
@@ -440,7 +441,7 @@ func (w *world) due() (at Time, which int) {
 }
 
 // next lets the next thing happen, unless that is after until.
-func (w *world) next(until Time) bool {
+func (w *world) next(until clock.Time) bool {
 	at, which := w.due()
 	if at == 0 || at > until {
 		return false
@@ -459,7 +460,7 @@ func (w *world) next(until Time) bool {
 	return true
 }
 
-func (w *world) advance(d Time) {
+func (w *world) advance(d clock.Time) {
 	until := w.now + d
 	for n := 0; w.next(until); n++ {
 		if n > 100_000 {

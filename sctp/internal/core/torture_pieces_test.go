@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/seq"
+
 // topen is a message that an end gives in pieces.
 type topen struct {
 	of   OpenMessage
@@ -141,7 +143,7 @@ func (w *world) checkUnfinished(e *tend) {
 
 // checkKey checks that a chunk goes in a packet authenticated with the key that its
 // message names, -1 for none.
-func (e *tend) checkKey(a *Assoc, t TSN, key int) {
+func (e *tend) checkKey(a *Assoc, t seq.TSN, key int) {
 	m := a.tx.sb.rec(t).msg
 	if m == nil || t.Less(a.tx.sb.base) || !t.Less(a.tx.sb.next) {
 		return

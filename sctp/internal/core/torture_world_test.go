@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -21,7 +23,7 @@ type world struct {
 	script []byte
 	at     int
 	rng    *rand.Rand
-	now    Time
+	now    clock.Time
 	end    [2]*tend
 	wire   []tflight
 	seq    uint64
@@ -31,11 +33,11 @@ type world struct {
 
 	// The network.
 	cut   map[netip.Addr]bool
-	mtu   int  // largest packet; 0 is any
-	delay Time // one way
-	loss  int  // in 1000
-	split bool // addresses of different networks do not reach each other
-	clean bool // the checksum is what notices corruption
+	mtu   int        // largest packet; 0 is any
+	delay clock.Time // one way
+	loss  int        // in 1000
+	split bool       // addresses of different networks do not reach each other
+	clean bool       // the checksum is what notices corruption
 
 	mayFail bool // an association may end with an error
 	ending  bool // messages that are open are to be ended
@@ -104,14 +106,14 @@ type snapshot struct {
 	assoc *Assoc
 	tag   uint32
 	peer  uint32
-	ack   TSN // cumulative TSN ack point
-	cum   TSN // received
+	ack   seq.TSN // cumulative TSN ack point
+	cum   seq.TSN // received
 	state State
 	sent  uint64
 }
 
 type tflight struct {
-	at  Time
+	at  clock.Time
 	seq uint64
 	to  *tend
 	p   Packet
@@ -327,7 +329,7 @@ func (e *tend) checkPacket(a *Assoc, pkt []byte, tx Transmit) {
 			key = int(binary.BigEndian.Uint16(c.Value))
 		case wire.ChunkData, wire.ChunkIData:
 			data = true
-			e.checkKey(a, TSN(binary.BigEndian.Uint32(c.Value)), key)
+			e.checkKey(a, seq.TSN(binary.BigEndian.Uint32(c.Value)), key)
 		case wire.ChunkSack, wire.ChunkInit, wire.ChunkInitAck, wire.ChunkCookieEcho:
 			if data {
 				w.fail("%s: control chunks behind DATA: %s", e.name, wire.Describe(pkt))

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -15,7 +17,7 @@ type txLoop struct {
 	m     Message
 	buf   []byte
 	rel   []Release
-	now   Time
+	now   clock.Time
 	batch int
 	count int // messages of m
 }
@@ -96,9 +98,9 @@ func TestLossDoesNotAllocate(t *testing.T) {
 		sacks := make([]*wire.Sack, 0, 8*300)
 		for i := range 300 {
 			// Of every 44 chunks the first, the third and the fifth are lost.
-			cum := TSN(44 * i)
-			for j := range TSN(4) {
-				sacks = append(sacks, sackOf(cum, 1<<30, []TSN{cum + 2, cum + 2, cum + 4, cum + 4, cum + 6, cum + 40 + j}, nil))
+			cum := seq.TSN(44 * i)
+			for j := range seq.TSN(4) {
+				sacks = append(sacks, sackOf(cum, 1<<30, []seq.TSN{cum + 2, cum + 2, cum + 4, cum + 4, cum + 6, cum + 40 + j}, nil))
 			}
 		}
 		round := func() {
@@ -173,12 +175,12 @@ func BenchmarkSackGaps(b *testing.B) {
 			l := newTxLoop(100_000, 64, 100, true, false)
 			var alt [2]*wire.Sack
 			for i := range alt {
-				var gaps []TSN
+				var gaps []seq.TSN
 				for j := range blocks {
-					lo := TSN(100 + 200*j)
+					lo := seq.TSN(100 + 200*j)
 					gaps = append(gaps, lo, lo+100)
 				}
-				gaps[len(gaps)-1] += TSN(i) // one more acknowledged, one reneged on
+				gaps[len(gaps)-1] += seq.TSN(i) // one more acknowledged, one reneged on
 				alt[i] = sackOf(0, 1<<30, gaps, nil)
 			}
 			l.sack(alt[0])

@@ -4,12 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 const (
-	ms     Time = 1_000_000
-	second      = 1000 * ms
+	ms     clock.Time = 1_000_000
+	second            = 1000 * ms
 )
 
 // txTest drives a send queue and a scoreboard one verb per step.
@@ -17,7 +19,7 @@ type txTest struct {
 	t   testing.TB
 	q   *SendQueue
 	sb  *Scoreboard
-	now Time
+	now clock.Time
 	mtu int // bytes for chunks in a packet
 	buf []byte
 }
@@ -27,7 +29,7 @@ type txOption func(*ScoreboardConfig, *txTest)
 func withRACK(c *ScoreboardConfig, _ *txTest)  { c.RACK = true }
 func withPaths(n int) txOption                 { return func(c *ScoreboardConfig, _ *txTest) { c.Paths = n } }
 func withCMT(c *ScoreboardConfig, _ *txTest)   { c.CMT = true }
-func withTSN(t TSN) txOption                   { return func(c *ScoreboardConfig, _ *txTest) { c.TSN = t } }
+func withTSN(t seq.TSN) txOption               { return func(c *ScoreboardConfig, _ *txTest) { c.TSN = t } }
 func withRWND(n int) txOption                  { return func(c *ScoreboardConfig, _ *txTest) { c.RWND = n } }
 func withIData(_ *ScoreboardConfig, h *txTest) { h.q.SetInterleaving(true) }
 func withPR(_ *ScoreboardConfig, h *txTest)    { h.q.SetPartialReliability(true) }
@@ -51,7 +53,7 @@ func (h *txTest) logf(format string, args ...any) {
 	h.t.Logf("%v: "+format, append([]any{h.now}, args...)...)
 }
 
-func (h *txTest) advance(d Time) { h.now += d }
+func (h *txTest) advance(d clock.Time) { h.now += d }
 
 // push queues n bytes on stream sid.
 func (h *txTest) push(sid uint16, n int) {
@@ -97,7 +99,7 @@ func (h *txTest) sendOn(path, n int) {
 }
 
 // rtx sends one packet of retransmissions on a path and returns the TSNs.
-func (h *txTest) rtx(path int) (tsns []TSN) {
+func (h *txTest) rtx(path int) (tsns []seq.TSN) {
 	h.t.Helper()
 	b := h.buf[:0]
 	for {
@@ -108,24 +110,24 @@ func (h *txTest) rtx(path int) (tsns []TSN) {
 	}
 	h.buf = b
 	for _, d := range parseDataChunks(h.t, b) {
-		tsns = append(tsns, TSN(d.TSN))
+		tsns = append(tsns, seq.TSN(d.TSN))
 	}
 	h.logf("retransmit %v on path %d", tsns, path)
 	return tsns
 }
 
-func (h *txTest) wantRtx(path int, want ...TSN) {
+func (h *txTest) wantRtx(path int, want ...seq.TSN) {
 	h.t.Helper()
 	if got := h.rtx(path); !slices.Equal(got, want) {
 		h.t.Fatalf("retransmitted %v, want %v", got, want)
 	}
 }
 
-func (h *txTest) wantMarked(want ...TSN) {
+func (h *txTest) wantMarked(want ...seq.TSN) {
 	h.t.Helper()
-	var got []TSN
+	var got []seq.TSN
 	for t := h.sb.base; t != h.sb.next; t++ {
-		if h.sb.marked.has(t) {
+		if h.sb.marked.Has(t) {
 			got = append(got, t)
 		}
 	}
@@ -136,7 +138,7 @@ func (h *txTest) wantMarked(want ...TSN) {
 
 // sackOf builds a SACK as it would come from the wire. gaps are pairs of first
 // and last TSN.
-func sackOf(cum TSN, rwnd int, gaps []TSN, dups []uint32) *wire.Sack {
+func sackOf(cum seq.TSN, rwnd int, gaps []seq.TSN, dups []uint32) *wire.Sack {
 	var g []wire.GapBlock
 	for i := 0; i+1 < len(gaps); i += 2 {
 		g = append(g, wire.GapBlock{Start: uint16(gaps[i] - cum), End: uint16(gaps[i+1] - cum)})
@@ -150,12 +152,12 @@ func sackOf(cum TSN, rwnd int, gaps []TSN, dups []uint32) *wire.Sack {
 	return &x
 }
 
-func (h *txTest) sack(cum TSN, gaps ...TSN) *SackResult {
+func (h *txTest) sack(cum seq.TSN, gaps ...seq.TSN) *SackResult {
 	h.t.Helper()
 	return h.sackDup(cum, nil, gaps...)
 }
 
-func (h *txTest) sackDup(cum TSN, dups []uint32, gaps ...TSN) *SackResult {
+func (h *txTest) sackDup(cum seq.TSN, dups []uint32, gaps ...seq.TSN) *SackResult {
 	h.t.Helper()
 	h.logf("SACK cum %d gaps %v dups %v", cum, gaps, dups)
 	res, err := h.sb.HandleSack(h.now, sackOf(cum, 1<<30, gaps, dups))

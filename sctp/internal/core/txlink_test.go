@@ -3,34 +3,36 @@ package core
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // txLink is a bottleneck between the two ends of a pair: data goes through a
 // queue of some length at some rate, and a part of it gets lost; SACKs only take
 // their time. It has no ledger, so it can carry a lot.
 type txLink struct {
-	rate         int64 // bits per second
-	delay        Time  // one way
-	queue        Time  // longest delay in the queue
+	rate         int64      // bits per second
+	delay        clock.Time // one way
+	queue        clock.Time // longest delay in the queue
 	loss         float64
 	rng          *rand.Rand
-	busy         Time
+	busy         clock.Time
 	a, z         *Assoc
-	now          Time
+	now          clock.Time
 	toA, toZ     []txPacket
 	mem          []byte // of buffers for packets
 	sent, drops  int
 	delivered    int
-	longestStall Time
-	lastDelivery Time
+	longestStall clock.Time
+	lastDelivery clock.Time
 }
 
 type txPacket struct {
-	at Time
+	at clock.Time
 	p  Packet
 }
 
-func newTxLink(t *testing.T, cfg *Config, rate int64, delay, queue Time, loss float64) *txLink {
+func newTxLink(t *testing.T, cfg *Config, rate int64, delay, queue clock.Time, loss float64) *txLink {
 	t.Helper()
 	p := newPair(unlogged{t}, 1, cfg)
 	p.connect()
@@ -60,7 +62,7 @@ func (l *txLink) flush(from *Assoc, data bool) {
 				l.drops++
 				continue
 			}
-			l.busy += Time(int64(n+28) * 8_000_000_000 / l.rate)
+			l.busy += clock.Time(int64(n+28) * 8_000_000_000 / l.rate)
 			p.at = l.busy + l.delay
 			l.toZ = append(l.toZ, p)
 		}
@@ -76,7 +78,7 @@ func (l *txLink) buf() []byte {
 }
 
 // run sends as much as it can for d and returns the goodput in bits per second.
-func (l *txLink) run(t *testing.T, d Time) int64 {
+func (l *txLink) run(t *testing.T, d clock.Time) int64 {
 	t.Helper()
 	start, msg, buf := l.now, make([]byte, 32<<10), make([]byte, 64<<10)
 	l.delivered = 0
@@ -86,7 +88,7 @@ func (l *txLink) run(t *testing.T, d Time) int64 {
 		l.flush(l.a, true)
 		l.flush(l.z, false)
 		at := start + d
-		for _, x := range []Time{l.a.NextTimeout(), l.z.NextTimeout()} {
+		for _, x := range []clock.Time{l.a.NextTimeout(), l.z.NextTimeout()} {
 			if x != 0 {
 				at = min(at, x)
 			}
@@ -138,8 +140,8 @@ func TestGoodputOverALink(t *testing.T) {
 		name  string
 		cfg   Config
 		rate  int64
-		delay Time
-		queue Time
+		delay clock.Time
+		queue clock.Time
 		loss  float64
 		want  int64 // at least
 	}{

@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
+)
 
 // ccWindow is what a loss changes in a congestion control.
 type ccWindow struct {
@@ -39,9 +43,9 @@ func (c *cubic) undo(w ccWindow) {
 type lossUndo struct {
 	active bool
 	before ccWindow
-	mark   TSN // the next TSN at the time of the loss
-	again  int // retransmissions of chunks below mark
-	dups   int // duplicates reported of them
+	mark   seq.TSN // the next TSN at the time of the loss
+	again  int     // retransmissions of chunks below mark
+	dups   int     // duplicates reported of them
 }
 
 // lossOn notes, before the congestion control of path i learns of it, that
@@ -58,7 +62,7 @@ func (a *Assoc) lossOn(i int) {
 }
 
 // noteAgain notes that a chunk is retransmitted, which was sent on path f last.
-func (f *pathFlight) noteAgain(t TSN) {
+func (f *pathFlight) noteAgain(t seq.TSN) {
 	if f.undo.active && t.Less(f.undo.mark) {
 		f.undo.again++
 	}
@@ -68,7 +72,7 @@ func (f *pathFlight) noteAgain(t TSN) {
 // they came twice: they count for the first that awaits some.
 func (s *Scoreboard) noteDups(sk *wire.Sack) {
 	for k := range sk.Dups.Len() {
-		t := TSN(sk.Dups.At(k))
+		t := seq.TSN(sk.Dups.At(k))
 		for i := range s.paths {
 			if u := &s.paths[i].undo; u.active && u.dups < u.again && t.Less(u.mark) {
 				u.dups++
@@ -80,7 +84,7 @@ func (s *Scoreboard) noteDups(sk *wire.Sack) {
 
 // undoLoss takes back the reduction of the window of path i if the loss turned
 // out to be none.
-func (a *Assoc) undoLoss(now Time, i int) {
+func (a *Assoc) undoLoss(now clock.Time, i int) {
 	u := &a.tx.sb.paths[i].undo
 	if !u.active || u.again == 0 || u.dups < u.again {
 		return

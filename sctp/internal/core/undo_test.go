@@ -3,12 +3,14 @@ package core
 import (
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // spike delays everything that is under way by d.
 func (p *pair) spike(d time.Duration) {
 	for i := range p.wire {
-		p.wire[i].at += Time(d)
+		p.wire[i].at += clock.Time(d)
 	}
 }
 

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // A window probe is a chunk that is larger than the window which the peer advertised
 // last (RFC 9260, Section 6.1, A). The receiver may drop it for lack of room, whether it
 // came for the first time, after a retransmission timeout, or as a tail loss probe. Its
@@ -29,7 +31,7 @@ func (s *Scoreboard) probing(path int) bool {
 	if s.probes == 0 || f.count > s.probes {
 		return false
 	}
-	for t, ok := f.set.next(s.base, s.next); ok; t, ok = f.set.next(t+1, s.next) {
+	for t, ok := f.set.Next(s.base, s.next); ok; t, ok = f.set.Next(t+1, s.next) {
 		if s.rec(t).state&recProbe == 0 {
 			return false
 		}
@@ -41,9 +43,9 @@ func (s *Scoreboard) probing(path int) bool {
 // window has room for by now and that were sent at least rtt ago, so that the last SACK,
 // which does not acknowledge them, left the peer after they had come. It reports whether
 // any probe of the path fits.
-func (s *Scoreboard) resendProbes(now Time, path int, rtt Time) (fits bool) {
+func (s *Scoreboard) resendProbes(now clock.Time, path int, rtt clock.Time) (fits bool) {
 	f := &s.paths[path]
-	for t, ok := f.set.next(s.base, s.next); ok; t, ok = f.set.next(t+1, s.next) {
+	for t, ok := f.set.Next(s.base, s.next); ok; t, ok = f.set.Next(t+1, s.next) {
 		r := s.rec(t)
 		if r.state&recProbe == 0 || int(r.size) > s.awnd {
 			continue
@@ -62,7 +64,7 @@ func (s *Scoreboard) resendProbes(now Time, path int, rtt Time) (fits bool) {
 // windowGrew sends the window probes again that fit the window by now. The timeout of
 // their path returns to what was measured: it was doubled to ask the peer ever less often
 // whether it has room, not because the path is slow.
-func (a *Assoc) windowGrew(now Time) {
+func (a *Assoc) windowGrew(now clock.Time) {
 	for i := range a.paths {
 		p := &a.paths[i]
 		if !a.tx.sb.resendProbes(now, i, p.rto.Min()) {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -42,7 +44,7 @@ var probeCases = []struct {
 	}},
 	{"limited lifetime", func(*Config) {}, func(h *host) {
 		for range 100 {
-			h.sendMsg(&Message{Lifetime: Time(10 * time.Hour)}, 4000)
+			h.sendMsg(&Message{Lifetime: clock.Time(10 * time.Hour)}, 4000)
 		}
 	}},
 	{"limited retransmissions", func(*Config) {}, func(h *host) {
@@ -129,7 +131,7 @@ func probed(t *testing.T, window uint32, c *Config) *pair {
 	if n := p.a.assoc.tx.sb.FlightChunks(0); n != 1 {
 		t.Fatalf("%d chunks in flight, want the probe", n)
 	}
-	p.now += Time(10 * time.Millisecond)
+	p.now += clock.Time(10 * time.Millisecond)
 	p.a.refuse(window)
 	return p
 }
@@ -142,7 +144,7 @@ func (h *host) refuse(window uint32) {
 // refuseFor has h's peer answer every packet with a window for so long.
 func (h *host) refuseFor(d time.Duration, window uint32) (packets int) {
 	p := h.p
-	for end := p.now + Time(d); h.assoc.State() == Established; {
+	for end := p.now + clock.Time(d); h.assoc.State() == Established; {
 		at := h.assoc.NextTimeout()
 		if at == 0 || at > end {
 			p.now = end
@@ -156,7 +158,7 @@ func (h *host) refuseFor(d time.Duration, window uint32) (packets int) {
 				switch c := it.Chunk(); c.Type {
 				case wire.ChunkIData:
 					packets++
-					p.now += Time(10 * time.Millisecond)
+					p.now += clock.Time(10 * time.Millisecond)
 					h.refuse(window)
 				case wire.ChunkHeartbeat:
 					h.deliver(h.packet(h.assoc.Tag(), wire.AppendChunk(nil, wire.ChunkHeartbeatAck, 0, c.Value)))
@@ -198,7 +200,7 @@ func TestRefusedProbesAreNoLosses(t *testing.T) {
 			if got := p.a.outbox(); len(got) < 1 || !hasChunk(got[0], wire.ChunkIData) {
 				t.Fatalf("window %d, NoRACK %v: %d packets when the window opened", window, noRACK, len(got))
 			}
-			if rto := path.rto.Value(); rto > Time(time.Second) {
+			if rto := path.rto.Value(); rto > clock.Time(time.Second) {
 				t.Errorf("window %d: RTO %v after the window opened", window, time.Duration(rto))
 			}
 			if p.a.assoc.tx.sb.probes != 0 {
@@ -225,20 +227,20 @@ func TestProbeOnItsWayIsNotSentAgain(t *testing.T) {
 	if got := p.a.outbox(); len(got) != 1 {
 		t.Fatalf("%d probes", len(got))
 	}
-	p.now += Time(time.Millisecond)
+	p.now += clock.Time(time.Millisecond)
 	p.a.refuse(60_000)
 	for _, pkt := range p.a.outbox() {
 		it := wire.NewChunks(pkt[wire.HeaderLen:])
 		for it.Next() {
 			var d wire.Data
 			c := it.Chunk()
-			if d.ParseI(&c) == nil && TSN(d.TSN) == p.a.assoc.tx.sb.CumTSN()+1 {
+			if d.ParseI(&c) == nil && seq.TSN(d.TSN) == p.a.assoc.tx.sb.CumTSN()+1 {
 				t.Errorf("the probe was sent again after a fifth of a round trip: %s", wire.Describe(pkt))
 			}
 		}
 	}
 	// If the peer dropped it nevertheless, T3 repairs it in the time that was measured.
-	if at := p.a.assoc.timers.path[0][timerT3]; at == 0 || at-p.now > Time(time.Second) {
+	if at := p.a.assoc.timers.path[0][timerT3]; at == 0 || at-p.now > clock.Time(time.Second) {
 		t.Errorf("T3 in %v", time.Duration(at-p.now))
 	}
 }

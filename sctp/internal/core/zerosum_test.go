@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -214,7 +215,7 @@ func TestZeroChecksumInAllPacketsOfThePeer(t *testing.T) {
 			check(t, p)
 		})
 		t.Run(tc.name+"/both dial", func(t *testing.T) {
-			for apart := range Time(12) {
+			for apart := range clock.Time(12) {
 				p := newPair(t, 754, cfg(tc.a), cfg(tc.z))
 				p.zeroSum = true
 				p.zeroWhereAllowed()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
 // setConfig sets a parameter of the end under test.
@@ -257,7 +258,7 @@ func (r *runner) do(f *args) (err error) {
 			return fmt.Errorf("await MIN..MAX: %v %v", e1, e2)
 		}
 		began := r.now
-		r.advance(r.now+core.Time(to), true)
+		r.advance(r.now+clock.Time(to), true)
 		if d := time.Duration(r.now - began); len(r.sent) == 0 || d < from {
 			return fmt.Errorf("sent %d packets after %v", len(r.sent), d)
 		}
@@ -273,7 +274,7 @@ func (r *runner) do(f *args) (err error) {
 				if err != nil {
 					return err
 				}
-				m.Lifetime = core.Time(d)
+				m.Lifetime = clock.Time(d)
 			}
 			if _, ok := f.get("rtx"); ok {
 				m.LimitRtx, m.MaxRtx = true, f.num("rtx", 0)
@@ -480,7 +481,7 @@ var checks = map[string]func(*runner, *args) error{
 			return nil
 		}
 		d, err := time.ParseDuration(f.words[1])
-		if err == nil && at != r.now+core.Time(d) {
+		if err == nil && at != r.now+clock.Time(d) {
 			err = fmt.Errorf("due in %v", time.Duration(at-r.now))
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -35,7 +36,7 @@ type runner struct {
 	peer     []netip.AddrPort // that the user gave
 	peerInit string           // the parameters of the peer's INIT or INIT ACK
 	jar      *core.CookieJar
-	now      core.Time
+	now      clock.Time
 	assoc    *core.Assoc
 	listener *core.Listener
 	sent     []outPacket
@@ -70,7 +71,7 @@ type outPacket struct {
 func newRunner(t testing.TB, id string) *runner {
 	var seed [32]byte
 	copy(seed[:], id)
-	at := core.Time(1000 * time.Second)
+	at := clock.Time(1000 * time.Second)
 	return &runner{t: t, now: at, jar: core.NewCookieJar(seed), vars: map[string]uint32{}, released: map[string]int{}, open: map[uint16]*core.OpenMessage{},
 		local: []netip.AddrPort{netip.AddrPortFrom(localAddr, udpPort)},
 		peer:  []netip.AddrPort{netip.AddrPortFrom(peerAddr, udpPort)},
@@ -153,14 +154,14 @@ func (r *runner) step(s string) error {
 		if err != nil {
 			return err
 		}
-		r.advance(r.now+core.Time(d), false)
+		r.advance(r.now+clock.Time(d), false)
 		return nil
 	}
 	return r.act(s)
 }
 
 // advance lets time pass up to until; with wait only until something is sent.
-func (r *runner) advance(until core.Time, wait bool) {
+func (r *runner) advance(until clock.Time, wait bool) {
 	for n := 0; r.assoc != nil; n++ {
 		if n > 100000 {
 			r.t.Fatal("a hundred thousand timers: the core goes round in circles")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -137,7 +138,7 @@ func TestSecurityBombing(t *testing.T) {
 		if r.assoc.Stats().InFlight > 0 {
 			r.must(t, "> HEARTBEAT", "drain")
 		}
-		r.advance(r.now+core.Time(time.Second), false)
+		r.advance(r.now+clock.Time(time.Second), false)
 	}
 	// Six heartbeats while an address is active, then one in at least 30 seconds.
 	if limit := 15 * (7 + minutes*2); packets > limit || others > 64*limit {
@@ -268,7 +269,7 @@ func TestSecurityTruncation(t *testing.T) {
 					break
 				}
 			}
-			base.advance(base.now+core.Time(time.Minute), false)
+			base.advance(base.now+clock.Time(time.Minute), false)
 		}
 	}
 }

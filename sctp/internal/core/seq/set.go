@@ -1,11 +1,11 @@
-package core
+package seq
 
 import "math/bits"
 
-// tsnSet is a set of TSNs within a window of at most its capacity, kept as a
+// Set is a set of TSNs within a window of at most its capacity, kept as a
 // bitmap ring under two levels of summary, so that adding, removing and finding
 // the next member take constant time up to 262,144 TSNs.
-type tsnSet struct {
+type Set struct {
 	l0, l1, l2 []uint64
 	mask       uint32
 	n          int
@@ -13,34 +13,34 @@ type tsnSet struct {
 
 func wordsFor(n int) int { return (n + 63) / 64 }
 
-// smallTSNSet is how many words a set for windows of up to 64 TSNs takes.
-const smallTSNSet = 3
+// SmallSet is how many words a set for windows of up to 64 TSNs takes.
+const SmallSet = 3
 
-// newTSNSet returns a set for windows of size TSNs, a power of two.
-func newTSNSet(size int) tsnSet {
+// NewSet returns a set for windows of size TSNs, a power of two.
+func NewSet(size int) Set {
 	n0 := wordsFor(size)
 	n1 := wordsFor(n0)
-	return tsnSetIn(make([]uint64, n0+n1+wordsFor(n1)), size)
+	return SetIn(make([]uint64, n0+n1+wordsFor(n1)), size)
 }
 
-// tsnSetIn is newTSNSet in words, as many as are needed, that are all zero.
-func tsnSetIn(words []uint64, size int) tsnSet {
+// SetIn is NewSet with the memory given: as many words as it needs, all of them zero.
+func SetIn(words []uint64, size int) Set {
 	n0 := wordsFor(size)
 	n1 := n0 + wordsFor(n0)
-	return tsnSet{words[:n0:n0], words[n0:n1:n1], words[n1:], uint32(size - 1), 0}
+	return Set{words[:n0:n0], words[n0:n1:n1], words[n1:], uint32(size - 1), 0}
 }
 
-// len returns the number of members.
-func (s *tsnSet) len() int { return s.n }
+// Len returns the number of members.
+func (s *Set) Len() int { return s.n }
 
-// has reports whether t is a member.
-func (s *tsnSet) has(t TSN) bool {
+// Has reports whether t is a member.
+func (s *Set) Has(t TSN) bool {
 	i := uint32(t) & s.mask
 	return s.l0[i>>6]&(1<<(i&63)) != 0
 }
 
-// add makes t a member.
-func (s *tsnSet) add(t TSN) {
+// Add makes t a member.
+func (s *Set) Add(t TSN) {
 	i := uint32(t) & s.mask
 	w, b := &s.l0[i>>6], uint64(1)<<(i&63)
 	if *w&b != 0 {
@@ -54,8 +54,8 @@ func (s *tsnSet) add(t TSN) {
 	}
 }
 
-// remove takes t out, if it is a member.
-func (s *tsnSet) remove(t TSN) {
+// Remove takes t out, if it is a member.
+func (s *Set) Remove(t TSN) {
 	i := uint32(t) & s.mask
 	w, b := &s.l0[i>>6], uint64(1)<<(i&63)
 	if *w&b == 0 {
@@ -70,10 +70,10 @@ func (s *tsnSet) remove(t TSN) {
 	}
 }
 
-// next returns the first member at or after from and before end. The window
+// Next returns the first member at or after from and before end. The window
 // [from, end) must not be larger than the capacity, and no member may lie
 // outside the window that the owner keeps.
-func (s *tsnSet) next(from, end TSN) (TSN, bool) {
+func (s *Set) Next(from, end TSN) (TSN, bool) {
 	if s.n == 0 {
 		return 0, false
 	}
@@ -90,7 +90,7 @@ func (s *tsnSet) next(from, end TSN) (TSN, bool) {
 }
 
 // find returns the position of the first bit at or after i.
-func (s *tsnSet) find(i uint32) (uint32, bool) {
+func (s *Set) find(i uint32) (uint32, bool) {
 	if w := s.l0[i>>6] >> (i & 63); w != 0 {
 		return i + uint32(bits.TrailingZeros64(w)), true
 	}
@@ -112,19 +112,19 @@ func (s *tsnSet) find(i uint32) (uint32, bool) {
 	return 0, false
 }
 
-func (s *tsnSet) first(j uint32) uint32 {
+func (s *Set) first(j uint32) uint32 {
 	return j<<6 + uint32(bits.TrailingZeros64(s.l0[j]))
 }
 
-// grow returns the set with a larger capacity; [from, end) holds all members.
-func (s *tsnSet) grow(size int, from, end TSN) tsnSet {
-	g := newTSNSet(size)
+// Grow returns the set with a larger capacity; [from, end) holds all members.
+func (s *Set) Grow(size int, from, end TSN) Set {
+	g := NewSet(size)
 	for from.Less(end) {
-		t, ok := s.next(from, end)
+		t, ok := s.Next(from, end)
 		if !ok {
 			break
 		}
-		g.add(t)
+		g.Add(t)
 		from = t + 1
 	}
 	return g

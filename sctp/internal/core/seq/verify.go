@@ -1,14 +1,14 @@
-package core
+package seq
 
 import (
 	"fmt"
 	"math/bits"
 )
 
-// verify checks the invariants of m. It is for tests, and takes time linear in the window.
-func (m *tsnMap) verify() error {
+// Verify checks the invariants of m. It is for tests, and takes time linear in the window.
+func (m *Map) Verify() error {
 	span := m.high.Sub(m.cum)
-	if span < 0 || span > maxTSNWindow || span > 64*len(m.ring) || len(m.dups) > maxDuplicates {
+	if span < 0 || span > MaxWindow || span > 64*len(m.ring) || len(m.dups) > maxDuplicates {
 		return fmt.Errorf("cumulative TSN %d, highest %d, ring of %d", m.cum, m.high, 64*len(m.ring))
 	}
 	if span > 0 && (m.get(m.cum+1) || !m.get(m.high)) {

@@ -1,4 +1,4 @@
-package core
+package seq
 
 import (
 	"math/bits"
@@ -8,11 +8,11 @@ import (
 
 // Limits of the receive tracker. A peer can make it hold no more than this.
 const (
-	// maxTSNWindow is how far beyond the cumulative TSN a chunk may be: a chunk
+	// MaxWindow is how far beyond the cumulative TSN a chunk may be: a chunk
 	// further away is dropped unseen and must be retransmitted later.
-	maxTSNWindow = 128 << 10
-	// minTSNWindow is the capacity the bitmap begins with.
-	minTSNWindow = 4 << 10
+	MaxWindow = 128 << 10
+	// minWindow is the capacity the bitmap begins with.
+	minWindow = 4 << 10
 	// maxDuplicates is how many duplicate TSNs one SACK reports. More of them
 	// are counted by the caller but not listed.
 	maxDuplicates = 64
@@ -22,72 +22,72 @@ const (
 	maxGapOffset = 1<<16 - 1
 )
 
-// tsnResult is what the receive tracker says of a TSN.
-type tsnResult uint8
+// Result is what the receive tracker says of a TSN.
+type Result uint8
 
 const (
-	// tsnNew was never received.
-	tsnNew tsnResult = iota
-	// tsnDuplicate was received, and lies beyond the cumulative TSN.
-	tsnDuplicate
-	// tsnOld is at or before the cumulative TSN: received, or skipped by a
+	// New was never received.
+	New Result = iota
+	// Duplicate was received, and lies beyond the cumulative TSN.
+	Duplicate
+	// Old is at or before the cumulative TSN: received, or skipped by a
 	// FORWARD-TSN (RFC 3758, Section 3.6), so a duplicate too.
-	tsnOld
-	// tsnOutOfWindow is too far ahead. It must be dropped and not acknowledged.
-	tsnOutOfWindow
+	Old
+	// OutOfWindow is too far ahead. It must be dropped and not acknowledged.
+	OutOfWindow
 )
 
-// tsnMap tracks which TSNs were received: the cumulative TSN and, beyond it, a
+// Map tracks which TSNs were received: the cumulative TSN and, beyond it, a
 // bitmap in a ring (RFC 9260, Sections 6.2 and 6.7). Every operation on one TSN
-// is O(1) amortised; in-order traffic never touches the bitmap. The zero tsnMap
-// is not ready: call init.
-type tsnMap struct {
+// is O(1) amortised; in-order traffic never touches the bitmap. The zero Map
+// is not ready: call Init.
+type Map struct {
 	cum  TSN      // everything up to here was received or skipped
 	high TSN      // largest received or skipped; equals cum when there is no gap
 	ring []uint64 // bit t%size is set when cum < t <= high was received; nil until there is a gap
 	dups []uint32
 }
 
-// init makes m ready to receive a peer's data that begins at TSN initial.
-func (m *tsnMap) init(initial TSN) {
-	*m = tsnMap{cum: initial - 1, high: initial - 1}
+// Init makes m ready to receive a peer's data that begins at TSN initial.
+func (m *Map) Init(initial TSN) {
+	*m = Map{cum: initial - 1, high: initial - 1}
 }
 
-// cumTSN returns the cumulative TSN ack.
-func (m *tsnMap) cumTSN() TSN { return m.cum }
+// CumTSN returns the cumulative TSN ack.
+func (m *Map) CumTSN() TSN { return m.cum }
 
-// highest returns the largest TSN received; it is the cumulative TSN when
+// Highest returns the largest TSN received; it is the cumulative TSN when
 // nothing was received out of order.
-func (m *tsnMap) highest() TSN { return m.high }
+func (m *Map) Highest() TSN { return m.high }
 
-// hasGaps reports whether a TSN below the highest one is missing.
-func (m *tsnMap) hasGaps() bool { return m.high != m.cum }
+// HasGaps reports whether a TSN below the highest one is missing.
+func (m *Map) HasGaps() bool { return m.high != m.cum }
 
-// check says what observe would say, and changes nothing: the caller first
+// Check says what Observe would say, and changes nothing: the caller first
 // finds room for the chunk and then observes it.
-func (m *tsnMap) check(t TSN) tsnResult {
+func (m *Map) Check(t TSN) Result {
 	switch d := t.Sub(m.cum); {
 	case d <= 0:
-		return tsnOld
-	case d > maxTSNWindow:
-		return tsnOutOfWindow
+		return Old
+	case d > MaxWindow:
+		return OutOfWindow
 	case t.LessEq(m.high) && m.get(t):
-		return tsnDuplicate
+		return Duplicate
 	}
-	return tsnNew
+	return New
 }
 
-// observe records the arrival of t. Duplicates are remembered for the next
+// Observe records the arrival of t. Duplicates are remembered for the next
 // SACK, up to maxDuplicates of them.
-func (m *tsnMap) observe(t TSN) tsnResult {
+func (m *Map) Observe(t TSN) Result {
 	if t == m.cum+1 && m.high == m.cum { // the usual case: in order, no gap
 		m.cum, m.high = t, t
-		return tsnNew
+		return New
 	}
-	switch r := m.check(t); r {
-	case tsnOutOfWindow:
+	switch r := m.Check(t); r {
+	case OutOfWindow:
 		return r
-	case tsnOld, tsnDuplicate:
+	case Old, Duplicate:
 		if len(m.dups) < maxDuplicates {
 			m.dups = append(m.dups, uint32(t))
 		}
@@ -103,20 +103,20 @@ func (m *tsnMap) observe(t TSN) tsnResult {
 	if t == m.cum+1 {
 		m.advance()
 	}
-	return tsnNew
+	return New
 }
 
-// observeNext records the arrival of the next n TSNs in order. There must not be a gap.
-func (m *tsnMap) observeNext(n int) {
+// ObserveNext records the arrival of the next n TSNs in order. There must not be a gap.
+func (m *Map) ObserveNext(n int) {
 	m.cum += TSN(n)
 	m.high = m.cum
 }
 
-// forward moves the cumulative TSN to newCum and on over what was received
+// Forward moves the cumulative TSN to newCum and on over what was received
 // beyond it (RFC 3758, Section 3.6). It returns false, and does nothing, when
 // newCum is not ahead: such a FORWARD-TSN is out of date, and the caller
 // acknowledges again.
-func (m *tsnMap) forward(newCum TSN) bool {
+func (m *Map) Forward(newCum TSN) bool {
 	if newCum.LessEq(m.cum) {
 		return false
 	}
@@ -135,18 +135,17 @@ func (m *tsnMap) forward(newCum TSN) bool {
 	return true
 }
 
-// duplicates returns the TSNs received more than once since the last call of
-// clearDuplicates. The slice is valid until the next observe.
-func (m *tsnMap) duplicates() []uint32 { return m.dups }
+// Duplicates returns the TSNs received more than once since the last call of
+// ClearDuplicates. The slice is valid until the next Observe.
+func (m *Map) Duplicates() []uint32 { return m.dups }
 
-// clearDuplicates forgets the duplicates; a SACK has reported them.
-func (m *tsnMap) clearDuplicates() { m.dups = m.dups[:0] }
+// ClearDuplicates forgets the duplicates; a SACK has reported them.
+func (m *Map) ClearDuplicates() { m.dups = m.dups[:0] }
 
-// appendGaps appends up to limit gap ack blocks to dst, lowest TSN first (RFC
+// AppendGaps appends up to limit gap ack blocks to dst, lowest TSN first (RFC
 // 9260, Section 6.7: "report the Gap Ack Blocks from the lowest to highest TSNs,
-// within the size limit"). With dst of enough capacity it
-// does not allocate.
-func (m *tsnMap) appendGaps(dst []wire.GapBlock, limit int) []wire.GapBlock {
+// within the size limit"). It does not allocate if dst has the capacity.
+func (m *Map) AppendGaps(dst []wire.GapBlock, limit int) []wire.GapBlock {
 	if m.high == m.cum {
 		return dst
 	}
@@ -164,7 +163,7 @@ func (m *tsnMap) appendGaps(dst []wire.GapBlock, limit int) []wire.GapBlock {
 
 // run returns the first offset from the cumulative TSN, at or after off, whose
 // bit is not val; end+1 if there is none up to end.
-func (m *tsnMap) run(off, end int, val bool) int {
+func (m *Map) run(off, end int, val bool) int {
 	for off <= end {
 		t := m.cum + TSN(off)
 		w := m.ring[m.word(t)] >> (t & 63)
@@ -181,14 +180,14 @@ func (m *tsnMap) run(off, end int, val bool) int {
 	return end + 1
 }
 
-func (m *tsnMap) word(t TSN) int { return int(t>>6) & (len(m.ring) - 1) }
+func (m *Map) word(t TSN) int { return int(t>>6) & (len(m.ring) - 1) }
 
-func (m *tsnMap) get(t TSN) bool { return m.ring[m.word(t)]>>(t&63)&1 != 0 }
+func (m *Map) get(t TSN) bool { return m.ring[m.word(t)]>>(t&63)&1 != 0 }
 
-func (m *tsnMap) set(t TSN) { m.ring[m.word(t)] |= 1 << (t & 63) }
+func (m *Map) set(t TSN) { m.ring[m.word(t)] |= 1 << (t & 63) }
 
 // advance moves cum over the TSNs received next to it and clears their bits.
-func (m *tsnMap) advance() {
+func (m *Map) advance() {
 	for m.cum != m.high {
 		t := m.cum + 1
 		w := &m.ring[m.word(t)]
@@ -202,8 +201,8 @@ func (m *tsnMap) advance() {
 }
 
 // grow makes room for TSNs up to span beyond the cumulative one.
-func (m *tsnMap) grow(span int) {
-	size := max(len(m.ring), minTSNWindow/64)
+func (m *Map) grow(span int) {
+	size := max(len(m.ring), minWindow/64)
 	for 64*size < span {
 		size *= 2
 	}

@@ -1,4 +1,4 @@
-package core
+package seq
 
 import (
 	"slices"
@@ -9,9 +9,9 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-func newMap(initial TSN) *tsnMap {
-	m := new(tsnMap)
-	m.init(initial)
+func newMap(initial TSN) *Map {
+	m := new(Map)
+	m.Init(initial)
 	return m
 }
 
@@ -19,75 +19,75 @@ func TestTSNMapReportsGapsAndDuplicates(t *testing.T) {
 	m := newMap(10)
 	// RFC 9260, Section 3.3.4: the example of gap ack blocks.
 	for _, n := range []TSN{10, 11, 12, 14, 15, 17} {
-		if got := m.observe(n); got != tsnNew {
+		if got := m.Observe(n); got != New {
 			t.Fatalf("observe(%d) = %d, want new", n, got)
 		}
 	}
-	if m.cumTSN() != 12 || m.highest() != 17 || !m.hasGaps() {
-		t.Errorf("cum %d highest %d gaps %v, want 12 17 true", m.cumTSN(), m.highest(), m.hasGaps())
+	if m.CumTSN() != 12 || m.Highest() != 17 || !m.HasGaps() {
+		t.Errorf("cum %d highest %d gaps %v, want 12 17 true", m.CumTSN(), m.Highest(), m.HasGaps())
 	}
 	want := []wire.GapBlock{{Start: 2, End: 3}, {Start: 5, End: 5}}
-	if got := m.appendGaps(nil, 100); !slices.Equal(got, want) {
+	if got := m.AppendGaps(nil, 100); !slices.Equal(got, want) {
 		t.Errorf("gaps %v, want %v", got, want)
 	}
 	// Section 6.7: lowest first when there is no room for all.
-	if got := m.appendGaps(nil, 1); !slices.Equal(got, want[:1]) {
+	if got := m.AppendGaps(nil, 1); !slices.Equal(got, want[:1]) {
 		t.Errorf("gaps bounded to one %v, want %v", got, want[:1])
 	}
-	if got := m.appendGaps(nil, 0); len(got) != 0 {
+	if got := m.AppendGaps(nil, 0); len(got) != 0 {
 		t.Errorf("gaps bounded to none %v", got)
 	}
-	if got := m.observe(11); got != tsnOld {
+	if got := m.Observe(11); got != Old {
 		t.Errorf("observe(11) = %d, want old", got)
 	}
-	if got := m.observe(15); got != tsnDuplicate {
+	if got := m.Observe(15); got != Duplicate {
 		t.Errorf("observe(15) = %d, want duplicate", got)
 	}
-	if got := m.duplicates(); !slices.Equal(got, []uint32{11, 15}) {
+	if got := m.Duplicates(); !slices.Equal(got, []uint32{11, 15}) {
 		t.Errorf("duplicates %v, want [11 15]", got)
 	}
-	m.clearDuplicates()
-	if len(m.duplicates()) != 0 {
+	m.ClearDuplicates()
+	if len(m.Duplicates()) != 0 {
 		t.Error("duplicates not cleared")
 	}
-	m.observe(13)
-	m.observe(16)
-	if m.cumTSN() != 17 || m.hasGaps() {
-		t.Errorf("after filling: cum %d gaps %v, want 17 false", m.cumTSN(), m.hasGaps())
+	m.Observe(13)
+	m.Observe(16)
+	if m.CumTSN() != 17 || m.HasGaps() {
+		t.Errorf("after filling: cum %d gaps %v, want 17 false", m.CumTSN(), m.HasGaps())
 	}
 }
 
 func TestTSNMapLimits(t *testing.T) {
 	m := newMap(0xffff0000 - 20) // the last offset falls within a word
-	cum := m.cumTSN()
-	if got := m.observe(cum + maxTSNWindow + 1); got != tsnOutOfWindow {
+	cum := m.CumTSN()
+	if got := m.Observe(cum + MaxWindow + 1); got != OutOfWindow {
 		t.Errorf("one beyond the window = %d, want out of window", got)
 	}
-	if got := m.observe(cum + maxTSNWindow); got != tsnNew {
+	if got := m.Observe(cum + MaxWindow); got != New {
 		t.Errorf("last of the window = %d, want new", got)
 	}
-	if got := 64 * len(m.ring); got != maxTSNWindow {
-		t.Errorf("ring of %d bits, want %d", got, maxTSNWindow)
+	if got := 64 * len(m.ring); got != MaxWindow {
+		t.Errorf("ring of %d bits, want %d", got, MaxWindow)
 	}
 	// A gap ack block cannot name what is further than 65535 away.
-	if got := m.appendGaps(nil, 10); len(got) != 0 {
+	if got := m.AppendGaps(nil, 10); len(got) != 0 {
 		t.Errorf("gaps %v, want none that fit", got)
 	}
-	m.observe(cum + maxGapOffset)
-	if got, want := m.appendGaps(nil, 10), []wire.GapBlock{{Start: maxGapOffset, End: maxGapOffset}}; !slices.Equal(got, want) {
+	m.Observe(cum + maxGapOffset)
+	if got, want := m.AppendGaps(nil, 10), []wire.GapBlock{{Start: maxGapOffset, End: maxGapOffset}}; !slices.Equal(got, want) {
 		t.Errorf("gaps %v, want %v", got, want)
 	}
 	for off := TSN(maxGapOffset - 100); off < maxGapOffset+5; off++ {
-		m.observe(cum + off)
+		m.Observe(cum + off)
 	}
-	if got, want := m.appendGaps(nil, 10), []wire.GapBlock{{Start: maxGapOffset - 100, End: maxGapOffset}}; !slices.Equal(got, want) {
+	if got, want := m.AppendGaps(nil, 10), []wire.GapBlock{{Start: maxGapOffset - 100, End: maxGapOffset}}; !slices.Equal(got, want) {
 		t.Errorf("gaps %v, want %v", got, want)
 	}
-	m.clearDuplicates()
+	m.ClearDuplicates()
 	for range maxDuplicates + 10 {
-		m.observe(cum)
+		m.Observe(cum)
 	}
-	if got := len(m.duplicates()); got != maxDuplicates {
+	if got := len(m.Duplicates()); got != maxDuplicates {
 		t.Errorf("%d duplicates listed, want %d", got, maxDuplicates)
 	}
 }
@@ -96,22 +96,22 @@ func TestTSNMapForward(t *testing.T) {
 	// RFC 3758, Section 3.6: the example.
 	m := newMap(103)
 	for _, n := range []TSN{104, 105, 107} {
-		m.observe(n)
+		m.Observe(n)
 	}
-	if !m.forward(103) || m.cumTSN() != 105 || m.highest() != 107 {
-		t.Errorf("cum %d highest %d, want 105 107", m.cumTSN(), m.highest())
+	if !m.Forward(103) || m.CumTSN() != 105 || m.Highest() != 107 {
+		t.Errorf("cum %d highest %d, want 105 107", m.CumTSN(), m.Highest())
 	}
-	if m.forward(105) || m.forward(90) {
+	if m.Forward(105) || m.Forward(90) {
 		t.Error("out-of-date FORWARD-TSN moved the tracker")
 	}
-	if got := m.observe(103); got != tsnOld {
+	if got := m.Observe(103); got != Old {
 		t.Errorf("skipped TSN = %d, want old", got)
 	}
-	far := m.cumTSN() + 1<<30 // much more than the window
-	if !m.forward(far) || m.cumTSN() != far || m.hasGaps() {
-		t.Errorf("cum %d gaps %v, want %d false", m.cumTSN(), m.hasGaps(), far)
+	far := m.CumTSN() + 1<<30 // much more than the window
+	if !m.Forward(far) || m.CumTSN() != far || m.HasGaps() {
+		t.Errorf("cum %d gaps %v, want %d false", m.CumTSN(), m.HasGaps(), far)
 	}
-	if m.observe(far+2) != tsnNew || m.check(far+1) != tsnNew {
+	if m.Observe(far+2) != New || m.Check(far+1) != New {
 		t.Error("bits left over after a far FORWARD-TSN")
 	}
 }
@@ -129,18 +129,18 @@ func (m *tsnModel) settle() {
 	}
 }
 
-func (m *tsnModel) observe(t TSN) tsnResult {
+func (m *tsnModel) observe(t TSN) Result {
 	switch {
 	case t.LessEq(m.cum):
-		return tsnOld
-	case t.Sub(m.cum) > maxTSNWindow:
-		return tsnOutOfWindow
+		return Old
+	case t.Sub(m.cum) > MaxWindow:
+		return OutOfWindow
 	case m.got[t]:
-		return tsnDuplicate
+		return Duplicate
 	}
 	m.got[t] = true
 	m.settle()
-	return tsnNew
+	return New
 }
 
 func (m *tsnModel) gaps() []wire.GapBlock {
@@ -166,13 +166,13 @@ func TestTSNMapAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		initial := TSN(rapid.OneOf(rapid.Uint32(), rapid.Uint32Range(0xfffffe00, 0xffffffff)).Draw(t, "initial"))
 		m, model := newMap(initial), &tsnModel{initial - 1, map[TSN]bool{}}
-		spread := rapid.SampledFrom([]int{5, 100, 300, 9000, 2 * maxTSNWindow}).Draw(t, "spread")
+		spread := rapid.SampledFrom([]int{5, 100, 300, 9000, 2 * MaxWindow}).Draw(t, "spread")
 		for range rapid.IntRange(1, 300).Draw(t, "steps") {
 			switch rapid.IntRange(0, 20).Draw(t, "step") {
 			case 0:
 				to := model.cum + TSN(rapid.IntRange(-3, spread).Draw(t, "forward"))
 				moved := model.cum.Less(to)
-				if got := m.forward(to); got != moved {
+				if got := m.Forward(to); got != moved {
 					t.Fatalf("forward(%d) = %v, want %v", to, got, moved)
 				}
 				if moved {
@@ -187,27 +187,27 @@ func TestTSNMapAgainstModel(t *testing.T) {
 			case 1: // a run, as of a burst
 				at := model.cum + TSN(rapid.IntRange(1, spread).Draw(t, "at"))
 				for i := range TSN(rapid.IntRange(1, 200).Draw(t, "run")) {
-					if got, want := m.observe(at+i), model.observe(at+i); got != want {
+					if got, want := m.Observe(at+i), model.observe(at+i); got != want {
 						t.Fatalf("observe(%d) = %d, want %d", at+i, got, want)
 					}
 				}
 			default:
 				n := model.cum + TSN(rapid.IntRange(-2, spread).Draw(t, "tsn"))
-				c := m.check(n)
-				got, want := m.observe(n), model.observe(n)
+				c := m.Check(n)
+				got, want := m.Observe(n), model.observe(n)
 				if got != want || c != want {
 					t.Fatalf("observe(%d) = %d, check %d, want %d", n, got, c, want)
 				}
 			}
-			if m.cumTSN() != model.cum {
-				t.Fatalf("cum = %d, want %d", m.cumTSN(), model.cum)
+			if m.CumTSN() != model.cum {
+				t.Fatalf("cum = %d, want %d", m.CumTSN(), model.cum)
 			}
-			if got := m.hasGaps(); got != (len(model.got) > 0) {
+			if got := m.HasGaps(); got != (len(model.got) > 0) {
 				t.Fatalf("hasGaps = %v, with %d out of order", got, len(model.got))
 			}
 			want := model.gaps()
 			limit := rapid.IntRange(0, 50).Draw(t, "limit")
-			if got := m.appendGaps(nil, limit); !slices.Equal(got, want[:min(limit, len(want))]) {
+			if got := m.AppendGaps(nil, limit); !slices.Equal(got, want[:min(limit, len(want))]) {
 				t.Fatalf("gaps = %v, want %v of %d", got, want, limit)
 			}
 		}
@@ -221,12 +221,12 @@ func TestTSNMapDoesNotAllocate(t *testing.T) {
 	step := func() {
 		for i := range TSN(64) {
 			if i%7 != 0 {
-				m.observe(n + i)
+				m.Observe(n + i)
 			}
 		}
-		gaps = m.appendGaps(gaps[:0], 100)
+		gaps = m.AppendGaps(gaps[:0], 100)
 		for i := TSN(0); i < 64; i += 7 {
-			m.observe(n + i)
+			m.Observe(n + i)
 		}
 		n += 64
 	}
@@ -246,9 +246,9 @@ func BenchmarkTSNMap(b *testing.B) {
 			var n TSN
 			for b.Loop() {
 				if bm.gap == 0 {
-					m.observe(n)
+					m.Observe(n)
 				} else {
-					m.observe(n/(bm.gap+1)*(bm.gap+1) + (n+1)%(bm.gap+1))
+					m.Observe(n/(bm.gap+1)*(bm.gap+1) + (n+1)%(bm.gap+1))
 				}
 				n++
 			}
@@ -258,11 +258,11 @@ func BenchmarkTSNMap(b *testing.B) {
 		b.ReportAllocs()
 		m := newMap(0)
 		for n := TSN(1); n < 2000; n += 2 {
-			m.observe(n)
+			m.Observe(n)
 		}
 		dst := make([]wire.GapBlock, 0, 300)
 		for b.Loop() {
-			dst = m.appendGaps(dst[:0], 300)
+			dst = m.AppendGaps(dst[:0], 300)
 		}
 	})
 }

@@ -1,4 +1,8 @@
-package core
+// Package seq has the sequence numbers of SCTP in serial number arithmetic (RFC
+// 9260, Section 1.6) and collections of TSNs: [Map] tracks what was received,
+// for SACKs (RFC 9260, Sections 6.2 and 6.7), and [Set] marks some of what is
+// outstanding.
+package seq
 
 // TSN is a transmission sequence number: 32 bits in serial number arithmetic
 // (RFC 9260, Section 1.6). Raw comparison operators must never be used on it.
