@@ -10,6 +10,6 @@ type sendMode uint8
 
 const (
 	sendStandard sendMode = iota
-	sendSync              // completes only when a receive has matched (MPI-5.0, Section 3.4)
+	sendSync              // completes only when a receive has matched (MPI-4.1, Section 3.4)
 	sendHeld              // as sendStandard; the caller calls pusher.waiting before it blocks
 )

@@ -11,7 +11,9 @@ import (
 // items of stypes[i] that begin sdispls[i] bytes into send to rank i, and
 // stores what comes from rank i as rcounts[i] items of rtypes[i] at rdispls[i]
 // bytes into recv. The data must be as long as what the other side expects
-// (MPI-4.1, Section 6.8).
+// (MPI-4.1, Section 6.8). It blocks until all data is there; until then send
+// and recv belong to the call. Errors to test for: ErrCount, ErrDatatype,
+// ErrOverlap, ErrTypeMismatch, RankError.
 func Alltoallw[T Element](ctx context.Context, c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
 	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}

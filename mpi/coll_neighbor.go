@@ -10,28 +10,36 @@ import (
 // NeighborAllgather sends send to all targets of the caller, and stores what
 // comes from its ith source as the ith block of recv; all send buffers have the
 // same length (MPI_Neighbor_allgather). Blocks of sources that are ProcNull are
-// not changed (MPI-4.1, Section 8.6.1).
+// not changed (MPI-4.1, Section 8.6.1). It blocks until all neighbours' data is
+// there; until then send and recv belong to the call. Errors to test for:
+// ErrTopology, ErrCount, ErrTypeMismatch, RankError.
 func NeighborAllgather[T Element](ctx context.Context, t Topology, send, recv []T) error {
 	return finish(neighborAllgather(ctx, t, send, recv))
 }
 
 // NeighborAllgatherv is NeighborAllgather with blocks of counts[i] elements at
 // displs[i] of recv; if displs is nil they follow one another
-// (MPI_Neighbor_allgatherv).
+// (MPI_Neighbor_allgatherv). It blocks until all neighbours' data is there;
+// until then send and recv belong to the call. Errors to test for: ErrTopology,
+// ErrCount, ErrTypeMismatch, RankError.
 func NeighborAllgatherv[T Element](ctx context.Context, t Topology, send, recv []T, counts, displs []int) error {
 	return finish(neighborAllgatherv(ctx, t, send, recv, counts, displs))
 }
 
 // NeighborAlltoall sends the ith block of send to the ith target, and stores
 // what comes from the ith source as the ith block of recv; all blocks have the
-// same length (MPI-4.1, Section 8.6.2).
+// same length (MPI-4.1, Section 8.6.2). It blocks until all neighbours' data is
+// there; until then send and recv belong to the call. Errors to test for:
+// ErrTopology, ErrCount, ErrTypeMismatch, RankError.
 func NeighborAlltoall[T Element](ctx context.Context, t Topology, send, recv []T) error {
 	return finish(neighborAlltoall(ctx, t, send, recv))
 }
 
 // NeighborAlltoallv is NeighborAlltoall with blocks of scounts[i] elements at
 // sdispls[i] of send, and rcounts[i] at rdispls[i] of recv; if displacements
-// are nil blocks follow one another (MPI_Neighbor_alltoallv).
+// are nil blocks follow one another (MPI_Neighbor_alltoallv). It blocks until
+// all neighbours' data is there; until then send and recv belong to the call.
+// Errors to test for: ErrTopology, ErrCount, ErrTypeMismatch, RankError.
 func NeighborAlltoallv[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
 	return finish(neighborAlltoallv(ctx, t, send, scounts, sdispls, recv, rcounts, rdispls))
 }

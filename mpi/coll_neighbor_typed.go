@@ -5,7 +5,10 @@ import "context"
 // NeighborAlltoallw is NeighborAlltoallv with a datatype for each neighbour: it
 // sends scounts[i] items of stypes[i] that begin sdispls[i] bytes into send to
 // the ith target, and stores what comes from the ith source as rcounts[i] items
-// of rtypes[i] at rdispls[i] bytes into recv (MPI-4.1, Section 8.6.3).
+// of rtypes[i] at rdispls[i] bytes into recv (MPI-4.1, Section 8.6.3). It
+// blocks until all neighbours' data is there; until then send and recv belong
+// to the call. Errors to test for: ErrTopology, ErrCount, ErrDatatype,
+// ErrTypeMismatch, RankError.
 func NeighborAlltoallw[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
 	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}

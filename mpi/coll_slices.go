@@ -10,7 +10,10 @@ import (
 // functions tell the ranks the lengths first, and allocate what they return.
 
 // GatherSlices returns the send buffers of all ranks at the root, by rank, and
-// nil elsewhere (MPI_Gatherv). The buffers may have different lengths.
+// nil elsewhere (MPI_Gatherv). The buffers may have different lengths. It
+// blocks until the caller's part is done; until then send belongs to the call,
+// and what it returns is the caller's. Errors to test for: ErrRoot,
+// ErrTypeMismatch, RankError.
 func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) ([][]T, error) {
 	var counts []int
 	if c.isRoot(root) {
@@ -27,7 +30,10 @@ func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) (
 }
 
 // ScatterSlices returns on each rank the slice of the root's send with its
-// number (MPI_Scatterv). Elsewhere send is not used.
+// number (MPI_Scatterv). Elsewhere send is not used. It blocks until the
+// caller's part is done; until then send belongs to the call, and what it
+// returns is the caller's. Errors to test for: ErrRoot, ErrTypeMismatch,
+// RankError.
 func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int) ([]T, error) {
 	var counts []int
 	var all []T
@@ -53,7 +59,9 @@ func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int
 }
 
 // AllgatherSlices returns the send buffers of all ranks, by rank, on all ranks
-// (MPI_Allgatherv). The buffers may have different lengths.
+// (MPI_Allgatherv). The buffers may have different lengths. It blocks until all
+// data is there; until then send belongs to the call, and what it returns is
+// the caller's. Errors to test for: ErrCount, ErrTypeMismatch, RankError.
 func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, error) {
 	counts := make([]int, len(c.peers))
 	if err := Allgather(ctx, c, []int{len(send)}, counts); err != nil {
@@ -67,7 +75,9 @@ func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, 
 }
 
 // AlltoallSlices sends send[i] to rank i and returns what came from each rank
-// (MPI_Alltoallv).
+// (MPI_Alltoallv). It blocks until all data is there; until then send belongs
+// to the call, and what it returns is the caller's. Errors to test for:
+// ErrCount, ErrTypeMismatch, RankError.
 func AlltoallSlices[T Element](ctx context.Context, c *Comm, send [][]T) ([][]T, error) {
 	if len(send) != len(c.peers) {
 		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), len(c.peers))

@@ -143,7 +143,7 @@ func (c *Comm) String() string {
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.DupWithInfo(ctx, c.Info()) }
 
 // DupWithInfo is Dup with other hints (MPI_Comm_dup_with_info). All ranks must
-// give the same hints.
+// give the same hints. Like Dup it does not block.
 func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
 	t := c.enter()
 	d, err := c.dup(ctx, info)

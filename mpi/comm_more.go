@@ -34,7 +34,7 @@ func (x Comparison) String() string {
 }
 
 // Compare returns Identical for equal groups, Similar for groups of the same
-// members in another order, else Unequal (MPI-5.0, Section 7.3.1).
+// members in another order, else Unequal (MPI-4.1, Section 7.3.1).
 func (g Group) Compare(h Group) Comparison {
 	if g.Equal(h) {
 		return Identical
@@ -88,7 +88,7 @@ func (g Group) ranges(ranges []Range) (members []int, err error) {
 	return members, nil
 }
 
-// Compare tells how c and d are related (MPI-5.0, Section 7.4.1). It is local.
+// Compare tells how c and d are related (MPI-4.1, Section 7.4.1). It is local.
 func (c *Comm) Compare(d *Comm) Comparison {
 	if c.w == d.w && c.id == d.id {
 		return Identical
@@ -107,7 +107,7 @@ func (c *Comm) Compare(d *Comm) Comparison {
 // CreateGroup makes a communicator of the ranks in g, a subset of c's group
 // that includes the caller (MPI_Comm_create_group). Only they call it, with the
 // same tag; calls with tags that differ in the lower 30 bits may go on at the
-// same time (MPI-5.0, Section 7.4.2). It may block until the first member has
+// same time (MPI-4.1, Section 7.4.2). It may block until the first member has
 // called it.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
 	if err := c.usable(); err != nil {

@@ -12,7 +12,9 @@ import (
 // travels, so the datatypes of the two sides may differ in layout (MPI-4.1,
 // Section 5.1.11).
 
-// SendType is Send of count items of t in buf (MPI_Send).
+// SendType is Send of count items of t in buf (MPI_Send). It blocks as Send
+// does, and buf belongs to the call as long. Errors are those of Send, and
+// ErrCount for items outside buf.
 func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, dst, tag int) error {
 	b, s, err := packed(buf, count, t)
 	if err != nil {
@@ -44,7 +46,9 @@ func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int
 }
 
 // RecvType is Recv of up to count items of t into buf (MPI_Recv). A shorter
-// message fills the first part of the items.
+// message fills the first part of the items. It blocks as Recv does, and buf
+// belongs to the call as long. Errors are those of Recv, and ErrCount for items
+// outside buf.
 func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Datatype, src, tag int) (Status, error) {
 	dst, b, s, err := unpackable(buf, count, t)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Package mpi is a message-passing interface in pure Go: ranks, communicators,
 // tagged messages, collective operations and one-sided windows in the sense of
 // the MPI standard, with typed slices for buffers and contexts for
-// cancellation. It follows MPI-5.0 where it says so.
+// cancellation. Comments name the function of the standard that a Go function stands
+// for, and cite MPI-4.1.
 //
 // # A job
 //
@@ -30,6 +31,17 @@
 // two ranks that match the same receive are received in the order they were sent.
 // All functions may be called from any goroutine (MPI_THREAD_MULTIPLE), and no
 // message depends on a call of its receiver to make progress.
+//
+// # Blocking calls
+//
+// A function that takes a context blocks until the operation is complete for the
+// caller, or the context ends, unless its comment says that it does not block. Its
+// buffers belong to the call until it returns; those of a nonblocking operation belong
+// to the operation until its Request is done. Any of these functions may return, apart
+// from what its comment names: the error of the context, a [RankError]
+// (ErrProcFailed) if a rank that is needed is gone, [ErrRevoked] after [Comm.Revoke],
+// [ErrFreed] for what has been freed, [ErrAborted] when the job ends, and
+// [ErrFinalized]. Test for them by errors.Is and errors.As.
 //
 // # Files
 //

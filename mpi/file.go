@@ -282,7 +282,9 @@ func (f *file) size() (int64, error) {
 }
 
 // SetSize makes the file that many bytes long. All ranks must call it, with the
-// same size (MPI-4.1, Section 14.2.4).
+// same size (MPI-4.1, Section 14.2.4). It blocks until all have. An error of
+// one rank is one of all; errors.Is tells ErrFile, ErrMode and those of package
+// io/fs.
 func (f *File[T]) SetSize(ctx context.Context, bytes int64) error {
 	return f.f.alter(ctx, "File.SetSize", bytes, func() error { return f.f.os.Truncate(bytes) })
 }
@@ -290,7 +292,9 @@ func (f *File[T]) SetSize(ctx context.Context, bytes int64) error {
 // Preallocate makes sure that the file system has room for that many bytes, and
 // makes the file longer if it is shorter (MPI_File_preallocate). All ranks must
 // call it (MPI-4.1, Section 14.2.5). Where the system has no call for it, the
-// file is only made longer, with zeros.
+// file is only made longer, with zeros. It blocks until all have. An error of
+// one rank is one of all; errors.Is tells ErrFile, ErrMode and those of package
+// io/fs.
 func (f *File[T]) Preallocate(ctx context.Context, bytes int64) error {
 	return f.f.alter(ctx, "File.Preallocate", bytes, func() error { return preallocate(f.f.os, bytes) })
 }
@@ -318,7 +322,9 @@ func (f *file) alter(ctx context.Context, name string, bytes int64, do func() er
 }
 
 // Sync brings what the ranks wrote to the storage, and makes it visible to all
-// of them. All ranks must call it (MPI-4.1, Section 14.6.1).
+// of them. All ranks must call it (MPI-4.1, Section 14.6.1). It blocks until
+// all have. An error of one rank is one of all; errors.Is tells ErrFile,
+// ErrMode and those of package io/fs.
 func (f *File[T]) Sync(ctx context.Context) error {
 	t := f.f.of.enter()
 	err := f.f.usable()
@@ -337,7 +343,9 @@ func (f *File[T]) Sync(ctx context.Context) error {
 
 // SetAtomicity says whether operations of the ranks that overlap are as if one
 // came after the other (MPI_File_set_atomicity). It is off at first. All ranks
-// must call it (MPI-4.1, Section 14.6.1).
+// must call it (MPI-4.1, Section 14.6.1). It blocks until all have. An error of
+// one rank is one of all; errors.Is tells ErrFile, ErrMode and those of package
+// io/fs.
 func (f *File[T]) SetAtomicity(ctx context.Context, on bool) error {
 	if err := f.f.usable(); err != nil {
 		return err

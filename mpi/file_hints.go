@@ -192,7 +192,7 @@ func (f *file) setHints(h *fileHints, info Info) {
 // SetInfo gives the file other hints, those in info in addition to the present
 // ones. All ranks must call it with the same hints (MPI-4.1, Section 14.2.8). It
 // returns ErrOption, and changes nothing, if a value makes no sense, or the ranks
-// do not agree.
+// do not agree. It blocks until all have.
 func (f *File[T]) SetInfo(ctx context.Context, info Info) error {
 	x := f.f
 	t := x.of.enter()

@@ -11,45 +11,63 @@ import (
 )
 
 // ReadAt reads elements of the view from offset on (MPI-4.1, Section 14.4.2).
+// It blocks until the elements have been read; until then buf belongs to the
+// call. Errors to test for: ErrMode, ErrFile, those of package io/fs.
 func (f *File[T]) ReadAt(ctx context.Context, offset int64, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.ReadAt", at: atOffset, pos: offset, b: datatype.Bytes(buf)})
 }
 
-// WriteAt writes elements of the view from offset on (MPI_File_write_at).
+// WriteAt writes elements of the view from offset on (MPI_File_write_at). It
+// blocks until the system has taken the elements; until then buf belongs to the
+// call, which does not change it. Errors to test for: ErrMode, ErrFile, those
+// of package io/fs.
 func (f *File[T]) WriteAt(ctx context.Context, offset int64, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.WriteAt", at: atOffset, pos: offset, b: datatype.Bytes(buf), write: true})
 }
 
 // Read reads from the individual pointer on, and moves it behind what it read.
 // Nonblocking and collective forms move it behind what they were asked for, at
-// once (MPI-4.1, Section 14.4.3).
+// once (MPI-4.1, Section 14.4.3). It blocks until the elements have been read;
+// until then buf belongs to the call. Errors to test for: ErrMode, ErrFile,
+// those of package io/fs.
 func (f *File[T]) Read(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.Read", at: atPointer, b: datatype.Bytes(buf)})
 }
 
 // Write writes from the individual pointer on, and moves it (MPI_File_write).
+// It blocks until the system has taken the elements; until then buf belongs to
+// the call, which does not change it. Errors to test for: ErrMode, ErrFile,
+// those of package io/fs.
 func (f *File[T]) Write(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.Write", at: atPointer, b: datatype.Bytes(buf), write: true})
 }
 
 // ReadAtAll is ReadAt that all ranks call, each with its own offset and buffer
 // (MPI_File_read_at_all). What they access together is read in large pieces by
-// some of them: see InfoNodes.
+// some of them: see InfoNodes. It blocks until this rank has its elements;
+// until then buf belongs to the call. Errors are those of ReadAt, and
+// RankError.
 func (f *File[T]) ReadAtAll(ctx context.Context, offset int64, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.ReadAtAll", at: atOffset, pos: offset, b: datatype.Bytes(buf), all: true})
 }
 
-// WriteAtAll is WriteAt that all ranks call (MPI_File_write_at_all).
+// WriteAtAll is WriteAt that all ranks call (MPI_File_write_at_all). It blocks
+// until all elements of this rank are written; until then buf belongs to the
+// call. Errors are those of WriteAt, and RankError.
 func (f *File[T]) WriteAtAll(ctx context.Context, offset int64, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.WriteAtAll", at: atOffset, pos: offset, b: datatype.Bytes(buf), write: true, all: true})
 }
 
-// ReadAll is Read that all ranks call (MPI_File_read_all).
+// ReadAll is Read that all ranks call (MPI_File_read_all). It blocks until this
+// rank has its elements; until then buf belongs to the call. Errors are those
+// of ReadAt, and RankError.
 func (f *File[T]) ReadAll(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.ReadAll", at: atPointer, b: datatype.Bytes(buf), all: true})
 }
 
-// WriteAll is Write that all ranks call (MPI_File_write_all).
+// WriteAll is Write that all ranks call (MPI_File_write_all). It blocks until
+// all elements of this rank are written; until then buf belongs to the call.
+// Errors are those of WriteAt, and RankError.
 func (f *File[T]) WriteAll(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.WriteAll", at: atPointer, b: datatype.Bytes(buf), write: true, all: true})
 }
@@ -95,23 +113,27 @@ func (f *File[T]) IwriteAll(buf []T) (*Request, error) {
 }
 
 // ReadAtType is ReadAt into count items of t in buf (MPI_File_read_at). It
-// returns the bytes read.
+// returns the bytes read. It blocks until that is done; until then buf belongs
+// to the call. ErrCount tells of items outside buf.
 func (f *File[T]) ReadAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
 	return f.f.typed(ctx, fileOp{name: "File.ReadAtType", at: atOffset, pos: offset}, datatype.Bytes(buf), count, t)
 }
 
 // WriteAtType is WriteAt of count items of t in buf (MPI_File_write_at). It
-// returns the bytes written.
+// returns the bytes written. It blocks until that is done; until then buf
+// belongs to the call. ErrCount tells of items outside buf.
 func (f *File[T]) WriteAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
 	return f.f.typed(ctx, fileOp{name: "File.WriteAtType", at: atOffset, pos: offset, write: true}, datatype.Bytes(buf), count, t)
 }
 
-// ReadAtAllType is ReadAtType that all ranks call (MPI_File_read_at_all).
+// ReadAtAllType is ReadAtType that all ranks call (MPI_File_read_at_all). It
+// blocks until this rank's part is done; until then buf belongs to the call.
 func (f *File[T]) ReadAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
 	return f.f.typed(ctx, fileOp{name: "File.ReadAtAllType", at: atOffset, pos: offset, all: true}, datatype.Bytes(buf), count, t)
 }
 
-// WriteAtAllType is WriteAtType that all ranks call (MPI_File_write_at_all).
+// WriteAtAllType is WriteAtType that all ranks call (MPI_File_write_at_all). It
+// blocks until this rank's part is done; until then buf belongs to the call.
 func (f *File[T]) WriteAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
 	return f.f.typed(ctx, fileOp{name: "File.WriteAtAllType", at: atOffset, pos: offset, write: true, all: true}, datatype.Bytes(buf), count, t)
 }

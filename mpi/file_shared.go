@@ -8,13 +8,17 @@ import (
 )
 
 // ReadShared reads from the shared pointer on, and moves it by len(buf): what
-// several ranks read with it at a time is apart (MPI-4.1, Section 14.4.4).
+// several ranks read with it at a time is apart (MPI-4.1, Section 14.4.4). It
+// blocks until the elements have been read; until then buf belongs to the call.
+// Errors to test for: ErrMode, ErrFile, those of package io/fs.
 func (f *File[T]) ReadShared(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.ReadShared", at: atShared, b: datatype.Bytes(buf)})
 }
 
 // WriteShared writes from the shared pointer on, and moves it
-// (MPI_File_write_shared).
+// (MPI_File_write_shared). It blocks until the system has taken the elements;
+// until then buf belongs to the call, which does not change it. Errors to test
+// for: ErrMode, ErrFile, those of package io/fs.
 func (f *File[T]) WriteShared(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.WriteShared", at: atShared, b: datatype.Bytes(buf), write: true})
 }
@@ -30,19 +34,24 @@ func (f *File[T]) IwriteShared(buf []T) (*Request, error) {
 }
 
 // ReadOrdered is ReadShared that all ranks call: what they read lies in the
-// file in the order of the ranks (MPI_File_read_ordered).
+// file in the order of the ranks (MPI_File_read_ordered). It blocks until this
+// rank has its elements; until then buf belongs to the call. Errors are those
+// of ReadAt, and RankError.
 func (f *File[T]) ReadOrdered(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.ReadOrdered", at: atShared, b: datatype.Bytes(buf), all: true})
 }
 
 // WriteOrdered is WriteShared that all ranks call, in the order of the ranks
-// (MPI_File_write_ordered).
+// (MPI_File_write_ordered). It blocks until all elements of this rank are
+// written; until then buf belongs to the call. Errors are those of WriteAt, and
+// RankError.
 func (f *File[T]) WriteOrdered(ctx context.Context, buf []T) (int, error) {
 	return f.f.call(ctx, fileOp{name: "File.WriteOrdered", at: atShared, b: datatype.Bytes(buf), write: true, all: true})
 }
 
 // SeekShared moves the shared pointer, as Seek does the individual one
-// (MPI_File_seek_shared). All ranks must call it with the same arguments.
+// (MPI_File_seek_shared). All ranks must call it with the same arguments. It
+// waits for the rank that keeps the pointer: RankError if that is gone.
 func (f *File[T]) SeekShared(ctx context.Context, offset int64, whence int) error {
 	t := f.f.of.enter()
 	err := f.f.seekShared(ctx, offset, whence)
@@ -70,7 +79,8 @@ func (f *file) seekShared(ctx context.Context, offset int64, whence int) error {
 }
 
 // PositionShared returns the shared pointer, in elements
-// (MPI_File_get_position_shared).
+// (MPI_File_get_position_shared). It waits for the rank that keeps the pointer:
+// RankError if that is gone.
 func (f *File[T]) PositionShared(ctx context.Context) (int64, error) {
 	if err := f.f.usable(); err != nil {
 		return 0, err
@@ -94,7 +104,8 @@ func (f *File[T]) ReadAtAllBegin(offset int64, buf []T) error {
 }
 
 // ReadAtAllEnd ends it and returns the number of elements read
-// (MPI_File_read_at_all_end).
+// (MPI_File_read_at_all_end). It blocks until they are there; until then the
+// buffer of the begin call belongs to the operation.
 func (f *File[T]) ReadAtAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadAtAllEnd")
 }
@@ -104,7 +115,8 @@ func (f *File[T]) WriteAtAllBegin(offset int64, buf []T) error {
 	return f.f.beginSplit("WriteAtAllEnd", fileOp{name: "File.WriteAtAllBegin", at: atOffset, pos: offset, b: datatype.Bytes(buf), write: true, all: true})
 }
 
-// WriteAtAllEnd ends it (MPI_File_write_at_all_end).
+// WriteAtAllEnd ends it (MPI_File_write_at_all_end). It blocks until all is
+// written; until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) WriteAtAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteAtAllEnd")
 }
@@ -114,7 +126,8 @@ func (f *File[T]) ReadAllBegin(buf []T) error {
 	return f.f.beginSplit("ReadAllEnd", fileOp{name: "File.ReadAllBegin", at: atPointer, b: datatype.Bytes(buf), all: true})
 }
 
-// ReadAllEnd ends it (MPI_File_read_all_end).
+// ReadAllEnd ends it (MPI_File_read_all_end). It blocks until they are there;
+// until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) ReadAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadAllEnd")
 }
@@ -124,7 +137,8 @@ func (f *File[T]) WriteAllBegin(buf []T) error {
 	return f.f.beginSplit("WriteAllEnd", fileOp{name: "File.WriteAllBegin", at: atPointer, b: datatype.Bytes(buf), write: true, all: true})
 }
 
-// WriteAllEnd ends it (MPI_File_write_all_end).
+// WriteAllEnd ends it (MPI_File_write_all_end). It blocks until all is written;
+// until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) WriteAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteAllEnd")
 }
@@ -134,7 +148,8 @@ func (f *File[T]) ReadOrderedBegin(buf []T) error {
 	return f.f.beginSplit("ReadOrderedEnd", fileOp{name: "File.ReadOrderedBegin", at: atShared, b: datatype.Bytes(buf), all: true})
 }
 
-// ReadOrderedEnd ends it (MPI_File_read_ordered_end).
+// ReadOrderedEnd ends it (MPI_File_read_ordered_end). It blocks until they are
+// there; until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) ReadOrderedEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadOrderedEnd")
 }
@@ -144,7 +159,8 @@ func (f *File[T]) WriteOrderedBegin(buf []T) error {
 	return f.f.beginSplit("WriteOrderedEnd", fileOp{name: "File.WriteOrderedBegin", at: atShared, b: datatype.Bytes(buf), write: true, all: true})
 }
 
-// WriteOrderedEnd ends it (MPI_File_write_ordered_end).
+// WriteOrderedEnd ends it (MPI_File_write_ordered_end). It blocks until all is
+// written; until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) WriteOrderedEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteOrderedEnd")
 }

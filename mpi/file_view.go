@@ -189,16 +189,16 @@ func (v *fileView) length(size int64) int64 {
 	return k*v.size + end
 }
 
-// SetView changes what this rank sees of the file: from byte disp on, the data
-// of items of filetype, one after the other, or everything if it is nil. rep is
-// Native, Internal, External32 or the name of a Datarep. If elements have another
-// size in it than in memory the filetype must consist of whole elements, and is
-// taken to describe their places: displacements are multiplied alike. Items of the
-// filetype may lie between one another, if its extent is less than its span, and,
-// if the file is open for reading only, see the same bytes. File
-// pointers begin at 0 again. All ranks must call it, with the same rep; they may give
-// different displacements and filetypes (MPI-4.1, Section 14.3). It fails on all ranks
-// alike.
+// SetView changes what this rank sees of the file: from byte disp on, the data of
+// items of filetype, one after the other, or everything if it is nil. rep is Native,
+// Internal, External32 or the name of a Datarep. If elements have another size in it
+// than in memory the filetype must consist of whole elements, and is taken to describe
+// their places: displacements are multiplied alike. Items of the filetype may lie
+// between one another, if its extent is less than its span, and, if the file is open
+// for reading only, see the same bytes. File pointers begin at 0 again. All ranks must
+// call it, with the same rep; they may give different displacements and filetypes
+// (MPI-4.1, Section 14.3). It fails on all ranks alike. It blocks until all have
+// called it. Errors to test for: ErrView, ErrDatarep, ErrNotSame.
 func (f *File[T]) SetView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
 	t := f.f.of.enter()
 	err := f.f.setView(ctx, disp, filetype, rep)

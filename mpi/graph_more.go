@@ -10,7 +10,8 @@ import (
 // NewWeightedGraph is NewGraph with weights of the edges, one for each source and
 // each target: what they mean is up to the program, for example how much is sent
 // along an edge. They are not negative; an edge should have the same one at both
-// ends (MPI-4.1, Section 8.5.4).
+// ends (MPI-4.1, Section 8.5.4). It blocks until all ranks have called it. Errors
+// to test for: ErrTopology, RankError.
 func NewWeightedGraph(ctx context.Context, c *Comm, sources, sourceWeights, targets, targetWeights []int, opts ...TopologyOption) (*Graph, error) {
 	bad := errors.Join(checkWeights(len(sources), sourceWeights), checkWeights(len(targets), targetWeights))
 	g := &Graph{sources: slices.Clone(sources), targets: slices.Clone(targets),
@@ -51,7 +52,8 @@ func NewDistGraph(ctx context.Context, c *Comm, sources []int, targets [][]int, 
 
 // NewWeightedDistGraph is NewDistGraph with weights of the edges: weights[i][k] is
 // that of the edge from sources[i] to targets[i][k] (MPI_Dist_graph_create). See
-// NewWeightedGraph.
+// NewWeightedGraph. It blocks until all ranks have called it. Errors to test for:
+// ErrTopology, RankError.
 func NewWeightedDistGraph(ctx context.Context, c *Comm, sources []int, targets, weights [][]int, opts ...TopologyOption) (*Graph, error) {
 	return newDistGraph(ctx, c, sources, targets, &weights, opts)
 }
@@ -119,11 +121,12 @@ func edgesByRank(n int, sources []int, targets [][]int, weights *[][]int) (add [
 	return add, nil
 }
 
-// NewFullGraph makes a communicator whose ranks are the nodes of a graph that
-// every rank knows as a whole: neighbors[i] are those of rank i, both as sources
-// and as targets. Ranks of c beyond it get nil. All ranks must call it with the
-// same graph (MPI_Graph_create, MPI-4.1, Section 8.5.3). Rank i of c is node i, unless
-// Reorder is given.
+// NewFullGraph makes a communicator whose ranks are the nodes of a graph that every
+// rank knows as a whole: neighbors[i] are those of rank i, both as sources and as
+// targets. Ranks of c beyond it get nil. All ranks must call it with the same graph
+// (MPI_Graph_create, MPI-4.1, Section 8.5.3). Rank i of c is node i, unless Reorder is
+// given. It blocks until all ranks have called it. Errors to test for: ErrTopology,
+// RankError.
 func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int, opts ...TopologyOption) (*Graph, error) {
 	if err := c.consent(ctx, checkFullGraph(c, neighbors), neighbors, reorders(opts)); err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Group is an ordered set of ranks (MPI-5.0, Section 7.3). It is a value; its
+// Group is an ordered set of ranks (MPI-4.1, Section 7.3). It is a value; its
 // operations are local.
 type Group struct {
 	ranks []int32 // handles, see procName; never changed

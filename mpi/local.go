@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// RunLocal runs f as n ranks, goroutines of this process, and finalizes each
-// rank when its f returns, if that has not done so. It returns when all have, with their errors joined.
-// If one rank fails, or ctx ends, the context of the others is cancelled and the
-// job aborted; see WithFaultTolerance for another way. A rank also fails if f
-// panics (PanicError), or ends its goroutine as testing.T.FailNow does (ErrGoexit).
-// The transport is TransportInproc unless an option says otherwise; the
-// network transports use the loopback interface. Environment variables are
-// not read.
+// RunLocal runs f as n ranks, goroutines of this process, and finalizes each rank when
+// its f returns, if that has not done so. It returns when all have, with their errors
+// joined. If one rank fails, or ctx ends, the context of the others is cancelled and the
+// job aborted; see WithFaultTolerance for another way. A rank also fails if f panics
+// (PanicError), or ends its goroutine as testing.T.FailNow does (ErrGoexit). The
+// transport is TransportInproc unless an option says otherwise; the network transports
+// use the loopback interface. Environment variables are not read. It blocks until all
+// ranks have returned.
 func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) error, opts ...Option) error {
 	if n < 1 || n > MaxRanks {
 		return fmt.Errorf("%w: %d ranks", ErrOption, n)

@@ -8,7 +8,7 @@ import (
 // This file is the matching of receives and messages within one context, as a
 // plain data structure: no locks, no I/O. The engine calls it under its lock.
 //
-// MPI-5.0, Section 3.5: "If a sender sends two messages in succession to the
+// MPI-4.1, Section 3.5: "If a sender sends two messages in succession to the
 // same destination, and both match the same receive, then this operation cannot
 // receive the second message if the first one is still pending." Messages of
 // different tags travel on different streams, so the second may arrive first.

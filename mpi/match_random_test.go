@@ -16,7 +16,7 @@ const schedulesEnv = "WEFT_MATCH_SCHEDULES"
 
 // TestMatchingRandom runs random schedules — messages sent, receives posted,
 // probed for and cancelled, over links that lose and reorder — and compares
-// what was matched with the reference, and with the rules of MPI-5.0, Section
+// what was matched with the reference, and with the rules of MPI-4.1, Section
 // 3.5.
 func TestMatchingRandom(t *testing.T) {
 	base := rand.Uint64()

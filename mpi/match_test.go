@@ -74,7 +74,7 @@ func TestNamedTagDoesNotWait(t *testing.T) {
 	o.wantTag(o.post(AnySource, AnyTag), 0)
 }
 
-// MPI-5.0, Section 3.5: the second message may not be received first.
+// MPI-4.1, Section 3.5: the second message may not be received first.
 func TestAnyTagWaitsForTheFirst(t *testing.T) {
 	for _, src := range []int{1, AnySource} {
 		o := newOvertake(t)

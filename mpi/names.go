@@ -61,7 +61,7 @@ func (w *World) PublishName(ctx context.Context, service, port string) error {
 }
 
 // UnpublishName undoes PublishName with the same arguments
-// (MPI_Unpublish_name).
+// (MPI_Unpublish_name). It blocks until the name service has answered.
 func (w *World) UnpublishName(ctx context.Context, service, port string) error {
 	s, err := w.names()
 	if err == nil {

@@ -12,7 +12,7 @@ import (
 // matching receive it asks dst to forget the message, and returns ctx.Err() when dst
 // has done so: the message is never received. If a receive has matched the message
 // before, Send waits until it is sent, and succeeds. Either takes a round trip, or
-// until dst is found to be gone. (MPI-5.0, Section 3.2.1)
+// until dst is found to be gone. (MPI-4.1, Section 3.2.1)
 func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -28,7 +28,8 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 }
 
 // Ssend is Send that returns only when a receive has matched the message
-// (MPI-5.0, Section 3.4). If it returns ctx.Err() the message is never received.
+// (MPI-4.1, Section 3.4). If it returns ctx.Err() the message is never received.
+// Until it returns buf must not be changed. Errors are those of Send.
 func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -66,9 +67,10 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 }
 
 // Sendrecv sends send to dst and receives into recv from src at the same time
-// (MPI-5.0, Section 3.10). The buffers must not overlap. When ctx ends it withdraws
+// (MPI-4.1, Section 3.10). The buffers must not overlap. When ctx ends it withdraws
 // what no call of another rank has matched; if that is only one of the two messages it
-// returns a SendrecvError, which says which was exchanged.
+// returns a SendrecvError, which says which was exchanged. It blocks until send may be
+// changed and recv is filled. Other errors are those of Send and Recv.
 func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (Status, error) {
 	sb, ss, err := typedBytes(send)
 	if err != nil {

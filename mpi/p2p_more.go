@@ -7,7 +7,7 @@ import (
 )
 
 // Bsend copies buf and returns at once, whether or not a receive is posted
-// (MPI-5.0, Section 3.6). There is no buffer to attach: the memory is taken
+// (MPI-4.1, Section 3.6). There is no buffer to attach: the memory is taken
 // from pools, and it is the program's duty not to send without end what nobody
 // receives. That the peer fails later is not reported.
 func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
@@ -46,8 +46,10 @@ func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	return r, nil
 }
 
-// SendrecvReplace sends buf to dst and then receives into it from src
-// (MPI-5.0, Section 3.10). It needs memory for a copy of buf.
+// SendrecvReplace sends buf to dst and then receives into it from src (MPI-4.1,
+// Section 3.10). It needs memory for a copy of buf. It blocks until buf has
+// been filled; until then buf belongs to the call. Errors are those of
+// Sendrecv.
 func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {

@@ -153,7 +153,7 @@ func TestAllPairs(t *testing.T) {
 	}
 }
 
-// MPI-5.0, Section 3.2.2: a message longer than the buffer is an overflow error; here
+// MPI-4.1, Section 3.2.2: a message longer than the buffer is an overflow error; here
 // the job stays usable.
 func TestTruncation(t *testing.T) {
 	runRanks(t, 2, func(ctx context.Context, w *World) error {

@@ -39,7 +39,7 @@ func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
 }
 
 // Probe waits until a receive for (src, tag) would get a message, and
-// describes it (MPI-5.0, Section 3.8.1). The message stays; with several
+// describes it (MPI-4.1, Section 3.8.1). The message stays; with several
 // goroutines receiving use Mprobe. It blocks until then or until ctx is done.
 func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 	if src == ProcNull {
@@ -66,7 +66,7 @@ type Message struct {
 func (m *Message) Status() Status { return m.st }
 
 // Mprobe waits for a message like Probe and takes it: no other receive or
-// probe will see it (MPI-5.0, Section 3.8.2).
+// probe will see it (MPI-4.1, Section 3.8.2).
 func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 	if src == ProcNull {
 		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.usable()

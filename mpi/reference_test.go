@@ -6,7 +6,7 @@ import "slices"
 // the beginning. Whatever the engine does, it must have matched the same
 // receives with the same messages.
 //
-// The rules (MPI-5.0, Section 3.5): a message goes to the oldest receive that
+// The rules (MPI-4.1, Section 3.5): a message goes to the oldest receive that
 // accepts it, a receive takes the message that has been there longest. Messages
 // of one sender become ready in the order they were sent, with all before them
 // there. One that has arrived but is not ready may go to a receive that names

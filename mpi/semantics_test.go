@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// MPI-5.0, Section 3.4: a synchronous send "will complete successfully only if
+// MPI-4.1, Section 3.4: a synchronous send "will complete successfully only if
 // a matching receive is posted, and the receive operation has started to receive
 // the message".
 func TestSsendWaitsForReceive(t *testing.T) {

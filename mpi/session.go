@@ -33,7 +33,8 @@ type Session struct {
 // joins the job as Init does, with these options, unless the program has called
 // Init; later ones share its links, and their options have no effect. When the last
 // session has been finalized, or the World that Init returned, no other can begin
-// in this process: ErrFinalized. See also World.NewSession.
+// in this process: ErrFinalized. See also World.NewSession. The first one blocks
+// until all ranks have joined.
 func SessionInit(ctx context.Context, info Info, opts ...Option) (*Session, error) {
 	var s *Session
 	w, err := joinOnce(ctx, opts, func() error {

@@ -86,7 +86,8 @@ func (c *Comm) Spawn(ctx context.Context, cmd Command, root int) (*Comm, error) 
 
 // SpawnMultiple is Spawn for several commands, whose processes have one world:
 // those of the first one come first (MPI_Comm_spawn_multiple). World.AppNum
-// tells them which they are of.
+// tells them which they are of. It blocks as Spawn does, and returns a
+// SpawnError if processes could not be started.
 func (c *Comm) SpawnMultiple(ctx context.Context, cmds []Command, root int) (*Comm, error) {
 	t := c.enter()
 	d, err := c.spawn(ctx, cmds, root)
@@ -228,7 +229,7 @@ type launcherInfo interface {
 
 // UniverseSize returns how many processes the launcher has room for, those of
 // the job included (MPI_UNIVERSE_SIZE), or Undefined if it does not tell. It
-// asks the launcher.
+// asks the launcher. It blocks until that has answered.
 func (w *World) UniverseSize(ctx context.Context) int {
 	if b, ok := w.boot.(launcherInfo); ok {
 		if n, err := b.UniverseSize(context.WithoutCancel(ctx)); err == nil {
@@ -240,6 +241,7 @@ func (w *World) UniverseSize(ctx context.Context) int {
 
 // AppNum returns which of the commands of a SpawnMultiple this process runs
 // (MPI_APPNUM), or Undefined if the launcher does not tell. It asks the launcher.
+// It blocks until that has answered.
 func (w *World) AppNum(ctx context.Context) int {
 	if b, ok := w.boot.(launcherInfo); ok {
 		if n, err := b.AppNum(context.WithoutCancel(ctx)); err == nil {

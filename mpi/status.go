@@ -7,7 +7,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// Wildcards and special values (MPI-5.0, Section 3.2.4, 3.10).
+// Wildcards and special values (MPI-4.1, Sections 3.2.4 and 3.10).
 const (
 	// AnySource as the source of a receive or probe matches every rank.
 	AnySource = -1

@@ -69,7 +69,7 @@ func (t *Cart) on(c *Comm) Topology {
 }
 
 // Dup returns the same grid on a duplicate of its communicator: see Comm.Dup
-// (MPI_Comm_dup).
+// (MPI_Comm_dup). It does not block.
 func (t *Cart) Dup(ctx context.Context) (*Cart, error) {
 	d, err := t.c.Dup(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func (t *Cart) Shift(dim, disp int) (source, target int, err error) {
 
 // Sub divides the grid into those of the dimensions to keep, and returns the
 // caller's. All ranks must call it with the same arguments (MPI-4.1, Section
-// 8.5.7).
+// 8.5.7). It blocks until they do.
 func (t *Cart) Sub(ctx context.Context, keep ...bool) (*Cart, error) {
 	var bad error
 	if len(keep) != len(t.dims) {
@@ -275,7 +275,7 @@ func (g *Graph) on(c *Comm) Topology {
 }
 
 // Dup returns the same graph on a duplicate of its communicator: see Comm.Dup
-// (MPI_Comm_dup).
+// (MPI_Comm_dup). It does not block.
 func (g *Graph) Dup(ctx context.Context) (*Graph, error) {
 	d, err := g.c.Dup(ctx)
 	if err != nil {

@@ -102,7 +102,8 @@ func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o w
 // WinAllocate makes a window of n new elements, of up to MaxShared bytes (MPI-4.1,
 // Section 12.2.2), which ranks that share memory with the caller (WithSharedMemory)
 // can reach directly (MPI_Win_allocate). After Free the elements are the program's,
-// like any others. If it fails on one rank it fails on all.
+// like any others. If it fails on one rank it fails on all. It blocks until all
+// ranks of c have called it.
 func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
 	h, err := readWinHints(o.info)
@@ -167,9 +168,11 @@ func (w *Win[T]) Get(ctx context.Context, dst []T, target, disp int) error {
 	return err
 }
 
-// Accumulate combines src into the window of target: each element there
-// becomes old op new (MPI-4.1, Section 12.3.4). op is one of the predefined
-// operators that T has, or Replace; others give ErrOp.
+// Accumulate combines src into the window of target: each element there becomes
+// old op new (MPI-4.1, Section 12.3.4). op is one of the predefined operators
+// that T has, or Replace; others give ErrOp. Like Put it may wait for room in
+// queues, and its buffers must not be touched until the operation is complete.
+// Errors to test for: ErrRange, ErrAccess, ErrOp.
 func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op Op[T]) error {
 	t := w.w.of.enter()
 	err := w.w.update(ctx, datatype.Bytes(src), nil, target, disp, op.reducer())
@@ -178,7 +181,9 @@ func (w *Win[T]) Accumulate(ctx context.Context, src []T, target, disp int, op O
 }
 
 // GetAccumulate is Accumulate that also stores the old elements to result
-// (MPI_Get_accumulate). With NoOp it is an atomic Get.
+// (MPI_Get_accumulate). With NoOp it is an atomic Get. Like Put it may wait for
+// room in queues, and its buffers must not be touched until the operation is
+// complete. Errors to test for: ErrRange, ErrAccess, ErrOp.
 func (w *Win[T]) GetAccumulate(ctx context.Context, src, result []T, target, disp int, op Op[T]) error {
 	if len(src) != len(result) {
 		return fmt.Errorf("%w: result holds %d elements, not %d", ErrCount, len(result), len(src))
@@ -242,24 +247,29 @@ func answered[T any](old *T, err error) (T, error) {
 }
 
 // Rput is Put with a request that is done when src may be used again (MPI-4.1,
-// Section 12.3.5); the effect at the target still needs a Flush (MPI_Rput).
+// Section 12.3.5); the effect at the target still needs a Flush (MPI_Rput). The
+// call itself does not wait for the target, but may wait for room in queues.
 func (w *Win[T]) Rput(ctx context.Context, src []T, target, disp int) (*Request, error) {
 	return w.w.request(target, w.Put(ctx, src, target, disp))
 }
 
 // Rget is Get with a request that is done when dst holds the data (MPI_Rget).
+// The call itself does not wait for the target, but may wait for room in
+// queues.
 func (w *Win[T]) Rget(ctx context.Context, dst []T, target, disp int) (*Request, error) {
 	return w.w.request(target, w.Get(ctx, dst, target, disp))
 }
 
 // Raccumulate is Accumulate with a request that is done when src may be used
-// again (MPI_Raccumulate).
+// again (MPI_Raccumulate). The call itself does not wait for the target, but
+// may wait for room in queues.
 func (w *Win[T]) Raccumulate(ctx context.Context, src []T, target, disp int, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.Accumulate(ctx, src, target, disp, op))
 }
 
 // RgetAccumulate is GetAccumulate with a request that is done when result holds
-// the data (MPI_Rget_accumulate).
+// the data (MPI_Rget_accumulate). The call itself does not wait for the target,
+// but may wait for room in queues.
 func (w *Win[T]) RgetAccumulate(ctx context.Context, src, result []T, target, disp int, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.GetAccumulate(ctx, src, result, target, disp, op))
 }

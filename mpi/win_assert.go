@@ -62,7 +62,7 @@ func (w *Win[T]) PostAssert(a Assert, origins ...int) error {
 	return err
 }
 
-// StartAssert is Start with promises (MPI_Win_start).
+// StartAssert is Start with promises (MPI_Win_start). It blocks as Start does.
 func (w *Win[T]) StartAssert(ctx context.Context, a Assert, targets ...int) error {
 	t := w.w.of.enter()
 	err := w.w.start(ctx, targets, a)

@@ -23,7 +23,8 @@ func (w *Win[T]) Start(ctx context.Context, targets ...int) error {
 
 // Complete completes the operations since Start and tells the targets
 // (MPI_Win_complete). If ctx ends first the window stays started for the targets
-// that have not been told: call Complete again.
+// that have not been told: call Complete again. It blocks until the operations
+// are complete; until then their buffers must not be touched.
 func (w *Win[T]) Complete(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.complete(ctx)

@@ -44,7 +44,8 @@ const MaxShared = 1 << (30 + 10*(^uint(0)>>63))
 // one another in the order of the ranks (MPI-4.1, Section 12.2.3). All ranks of
 // c must be on one host, as after Comm.SplitShared, and must call it. Ranks
 // that are processes share a mapped file, which needs a Unix system; elsewhere
-// it returns an error that is errors.ErrUnsupported.
+// it returns an error that is errors.ErrUnsupported. It blocks until all ranks
+// of c have called it.
 //
 // The ranks order their accesses themselves: Fence, and Sync together with a
 // message or Barrier, do. The memory must not be touched after Free: it is gone,

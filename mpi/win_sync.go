@@ -19,7 +19,9 @@ const (
 // what the caller started is complete, and what the others wrote before their
 // Fence is in the caller's memory. All ranks must call it (MPI-4.1, Section
 // 12.5.1). It returns the errors of the caller's operations. It may be promised
-// AssertNoStore, AssertNoPut, AssertNoPrecede and AssertNoSucceed.
+// AssertNoStore, AssertNoPut, AssertNoPrecede and AssertNoSucceed. It blocks
+// until all ranks have called it; until then the buffers of operations must not
+// be touched.
 func (w *Win[T]) Fence(ctx context.Context, asserts ...Assert) error {
 	t := w.w.of.enter()
 	a, err := joinAsserts(asserts, assertsFence)
@@ -31,8 +33,10 @@ func (w *Win[T]) Fence(ctx context.Context, asserts ...Assert) error {
 	return err
 }
 
-// Flush completes the caller's operations on target, there and here. The
-// target takes no part (MPI-4.1, Section 12.5.4).
+// Flush completes the caller's operations on target, there and here. The target
+// takes no part (MPI-4.1, Section 12.5.4). It blocks until they are; until then
+// their buffers must not be touched. Errors to test for: ErrEpoch, RankError,
+// and those of the operations.
 func (w *Win[T]) Flush(ctx context.Context, target int) error {
 	t := w.w.of.enter()
 	err := w.w.flush(ctx, target)
@@ -40,7 +44,8 @@ func (w *Win[T]) Flush(ctx context.Context, target int) error {
 	return err
 }
 
-// FlushAll is Flush for all targets (MPI_Win_flush_all).
+// FlushAll is Flush for all targets (MPI_Win_flush_all). It blocks until the
+// operations are complete.
 func (w *Win[T]) FlushAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.flushAll(ctx)
@@ -58,7 +63,8 @@ func (w *Win[T]) FlushLocal(ctx context.Context, target int) error {
 	return err
 }
 
-// FlushLocalAll is FlushLocal for all targets (MPI_Win_flush_local_all).
+// FlushLocalAll is FlushLocal for all targets (MPI_Win_flush_local_all). It
+// blocks until the operations are complete.
 func (w *Win[T]) FlushLocalAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.each(func(rank int) error { return w.w.flushLocal(ctx, rank) })
@@ -86,7 +92,9 @@ func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int, asserts ..
 }
 
 // Unlock completes the caller's operations on target and gives the lock back
-// (MPI_Win_unlock). It returns ErrEpoch if the caller holds none.
+// (MPI_Win_unlock). It returns ErrEpoch if the caller holds none. It blocks
+// until the operations are complete; until then their buffers must not be
+// touched.
 func (w *Win[T]) Unlock(ctx context.Context, target int) error {
 	t := w.w.of.enter()
 	err := w.w.unlock(ctx, target)
@@ -95,7 +103,7 @@ func (w *Win[T]) Unlock(ctx context.Context, target int) error {
 }
 
 // LockAll takes a shared lock on the windows of all ranks (MPI_Win_lock_all).
-// It may be promised AssertNoCheck.
+// It may be promised AssertNoCheck. It blocks until all have granted it.
 func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
 	t := w.w.of.enter()
 	a, err := joinAsserts(asserts, assertsLock)
@@ -107,7 +115,8 @@ func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
 }
 
 // UnlockAll gives the locks of LockAll back (MPI_Win_unlock_all). If ctx ends first
-// all of them are still held: call UnlockAll again.
+// all of them are still held: call UnlockAll again. It blocks until the operations
+// are complete.
 func (w *Win[T]) UnlockAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.unlockAll(ctx)

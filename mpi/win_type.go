@@ -8,10 +8,11 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// PutType is Put of scount items of stype in src, to tcount items of ttype that
-// begin at disp in the window of target. Both must hold the same number of
-// bytes of data, of the same type (else ErrTypeMismatch). Each run of memory that is one on both sides is one transfer
-// from the buffer, without packing (MPI-4.1, Section 12.3.1).
+// PutType is Put of scount items of stype in src, to tcount items of ttype that begin at
+// disp in the window of target. Both must hold the same number of bytes of data, of the
+// same type (else ErrTypeMismatch). Each run of memory that is one on both sides is one
+// transfer from the buffer, without packing (MPI-4.1, Section 12.3.1). It may wait for
+// room in queues, and its buffers must not be touched until the operation is complete.
 func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
 	err := w.w.typed(datatype.Bytes(src), scount, stype, target, disp, tcount, ttype, AccessWrite,

@@ -8,11 +8,11 @@ import (
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
-// AccumulateType is Accumulate of scount items of stype in src, into tcount
-// items of ttype that begin at disp in the window of target (MPI-4.1, Section
-// 12.3.4). Both must hold the same number of whole elements of T and no parts
-// of any: else it returns ErrCount or ErrDatatype, or ErrTypeMismatch. Items of src with gaps are
-// copied at once.
+// AccumulateType is Accumulate of scount items of stype in src, into tcount items of ttype that
+// begin at disp in the window of target (MPI-4.1, Section 12.3.4). Both must hold the same number
+// of whole elements of T and no parts of any: else it returns ErrCount or ErrDatatype, or
+// ErrTypeMismatch. Items of src with gaps are copied at once. It may wait for room in queues, and
+// its buffers must not be touched until the operation is complete.
 func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
@@ -23,7 +23,8 @@ func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype 
 
 // GetAccumulateType is AccumulateType that also stores the old elements to
 // rcount items of rtype in result (MPI_Get_accumulate). With NoOp src may be
-// nil, and its count and type are not looked at.
+// nil, and its count and type are not looked at. It may wait for room in
+// queues, and its buffers must not be touched until the operation is complete.
 func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
@@ -34,28 +35,32 @@ func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, sty
 }
 
 // RputType is PutType with a request that is done when src may be used again
-// (MPI_Rput).
+// (MPI_Rput). The call itself does not wait for the target, but may wait for
+// room in queues.
 func (w *Win[T]) RputType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype) (*Request, error) {
 	return w.w.request(target, w.PutType(ctx, src, scount, stype, target, disp, tcount, ttype))
 }
 
 // RgetType is GetType with a request that is done when dst holds the data
-// (MPI_Rget).
+// (MPI_Rget). The call itself does not wait for the target, but may wait for
+// room in queues.
 func (w *Win[T]) RgetType(ctx context.Context, dst []T, dcount int, dtype *Datatype,
 	target, disp, tcount int, ttype *Datatype) (*Request, error) {
 	return w.w.request(target, w.GetType(ctx, dst, dcount, dtype, target, disp, tcount, ttype))
 }
 
 // RaccumulateType is AccumulateType with a request that is done when src may be
-// used again (MPI_Raccumulate).
+// used again (MPI_Raccumulate). The call itself does not wait for the target,
+// but may wait for room in queues.
 func (w *Win[T]) RaccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.AccumulateType(ctx, src, scount, stype, target, disp, tcount, ttype, op))
 }
 
 // RgetAccumulateType is GetAccumulateType with a request that is done when
-// result holds the data (MPI_Rget_accumulate).
+// result holds the data (MPI_Rget_accumulate). The call itself does not wait
+// for the target, but may wait for room in queues.
 func (w *Win[T]) RgetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.GetAccumulateType(ctx, src, scount, stype, result, rcount, rtype, target, disp, tcount, ttype, op))
