@@ -51,7 +51,7 @@ func (c *Comm) disconnect(ctx context.Context) error {
 		peers = slices.Concat(peers, c.local.peers)
 	}
 	c.Free()
-	c.w.part(ctx, peers)
+	c.w.disconnectRemotes(ctx, peers)
 	return nil
 }
 

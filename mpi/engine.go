@@ -18,13 +18,13 @@ import (
 // and no request completed under them.
 type engine struct {
 	rank    int
-	job     uint64       // see procName
-	peers   []*peer      // the ranks of the job
-	far     farPeers     // processes of other jobs
-	sources atomic.Int32 // no communicator can have more members
-	eager   int          // longest message sent without asking
-	window  int64        // eager bytes that each peer may have with us, not yet matched
-	streams uint32       // streams for messages, and as many for bodies
+	job     uint64          // see procName
+	peers   []*peer         // the ranks of the job
+	remotes remoteProcesses // processes of other jobs
+	sources atomic.Int32    // no communicator can have more members
+	eager   int             // longest message sent without asking
+	window  int64           // eager bytes that each peer may have with us, not yet matched
+	streams uint32          // streams for messages, and as many for bodies
 	prog    progress
 	ids     idTable
 	waiters waiterPool
@@ -171,7 +171,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 		p.credit.Add(int64(min(v.length, maxCredit)))
 	case kindBye:
 		p.bye.Store(true)
-		p.far.leave()
+		p.remote.markLeft()
 	default:
 		return 0, fmt.Errorf("%w: unexpected kind %d", ErrProtocol, v.kind)
 	}

@@ -156,18 +156,18 @@ func (c *Comm) startAgree(flags uint64) (func(context.Context) (*ballot, uint64,
 	return func(ctx context.Context) (*ballot, uint64, error) {
 		d, round, err := wait(ctx)
 		if err == nil {
-			c.bury(d)
+			c.markFailedMembers(d)
 		}
 		return d, round, err
 	}, nil
 }
 
-// bury takes those that the members have found dead for dead here, too.
-func (c *Comm) bury(d *ballot) {
+// markFailedMembers marks as failed the members that the agreement has found to have failed.
+func (c *Comm) markFailedMembers(d *ballot) {
 	members, me := c.members()
 	for i, dead := range d.failed {
 		if dead && i != me {
-			members[i].doom("found dead by an agreement")
+			members[i].markFailed("found dead by an agreement")
 		}
 	}
 }

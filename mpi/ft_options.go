@@ -131,7 +131,7 @@ func (w *World) peerDown(p *peer, err error) {
 			bulk.rankDown(p)
 		}
 	}
-	w.eng.farDown(p)
+	w.eng.remoteDown(p)
 }
 
 // exitGrace is how long a program has to notice that its launcher is gone.
@@ -143,7 +143,7 @@ func (w *World) rankDied(rank int, why string) bool {
 	if !w.joined.Load() {
 		return false
 	}
-	w.eng.peers[rank].doom(why)
+	w.eng.peers[rank].markFailed(why)
 	return true
 }
 

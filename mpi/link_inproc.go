@@ -160,7 +160,7 @@ func (t *inprocTransport) listen() error { return nil }
 // connectRemote implements transport.
 func (t *inprocTransport) connectRemote(_ context.Context, m *meeting, number int) error {
 	p := m.peer(number)
-	x, ok := inprocTransports.Load(p.far.addr)
+	x, ok := inprocTransports.Load(p.remote.addr)
 	if !ok {
 		return fmt.Errorf("%w: the other one is not in this process", ErrPort)
 	}

@@ -75,7 +75,7 @@ func (m *meeting) claim(number int, l link) *peer {
 		return nil
 	}
 	m.claimed[number] = true
-	m.w.eng.linkFar(p, l)
+	m.w.eng.linkRemote(p, l)
 	return p
 }
 
@@ -134,7 +134,7 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 			own.Head.ID, own.Head.Key = binary.BigEndian.Uint64(id[:])|1, []byte(newJobKey())
 		}
 	}
-	me := &member{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.farWindow(), Call: c.w.launcherName()}
+	me := &member{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.remoteWindow(), Call: c.w.launcherName()}
 	mine, theirs, err := x.confer(ctx, own, report{Member: me, Err: mpierr.MakePortable(lerr)})
 	if err != nil {
 		return nil, err
@@ -162,8 +162,8 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 	remote := make([]int32, len(group))
 	for i, p := range group {
 		remote[i] = p.handle
-		if p.far != nil {
-			e.nameFar(p)
+		if p.remote != nil {
+			e.publishRemote(p)
 		}
 	}
 	return c.child(c.w.newIntercomm(id, c.group, c.rank, remote, side, c.Info())), nil
@@ -206,15 +206,15 @@ func (c *Comm) assemble(mine, theirs *round, accepts bool) (m *meeting, group []
 		numbers := []int{m.self, first + i}
 		slices.Sort(numbers)
 		link := hashOf("link", string(m.key), fmt.Sprint(numbers))
-		p, err := e.addFar(name, o, link)
+		p, err := e.addRemote(name, o, link)
 		if err != nil {
 			return m, group, nil, err
 		}
 		m.peers[first+i] = p
-		if old := e.borrow(name); old != nil {
+		if old := e.retainNamed(name); old != nil {
 			group[i] = old
 			m.borrowed = append(m.borrowed, old)
-			links = append(links, [2]uint64{uint64(i), old.far.link})
+			links = append(links, [2]uint64{uint64(i), old.remote.linkID})
 		}
 	}
 	c.w.mu.Lock()
@@ -244,7 +244,7 @@ func (m *meeting) end() {
 	e := m.w.eng
 	for _, p := range m.peers {
 		if p != nil {
-			e.dropFar(p, "not connected")
+			e.abandonRemote(p, "not connected")
 		}
 	}
 	e.release(m.borrowed)
@@ -273,14 +273,14 @@ func (m *meeting) link(ctx context.Context, me int, mine, theirs *round, group [
 		p := m.peer(number)
 		switch {
 		case p == nil: // a rank of this job
-		case group[i] != nil && common[group[i].far.link]:
+		case group[i] != nil && common[group[i].remote.linkID]:
 			m.note(func() {
 				m.peers[number] = nil
 				if m.claimed[number] {
 					m.err = fmt.Errorf("%w: one more link to rank %d of another job", ErrProtocol, p.rank)
 				}
 			})
-			m.w.eng.dropFar(p, "not needed")
+			m.w.eng.abandonRemote(p, "not needed")
 		default:
 			group[i] = p
 			missing = append(missing, number)

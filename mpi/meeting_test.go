@@ -47,11 +47,11 @@ func TestConferSizeChanges(t *testing.T) {
 func TestMeetingStrayLink(t *testing.T) {
 	local(t, 1, func(ctx context.Context, c *Comm) error {
 		e, name := c.w.eng, procName{job: 1}
-		old, err := e.addFar(name, &member{}, 7)
+		old, err := e.addRemote(name, &member{}, 7)
 		if err != nil {
 			return err
 		}
-		p, err := e.addFar(name, &member{}, 8)
+		p, err := e.addRemote(name, &member{}, 8)
 		if err != nil {
 			return err
 		}

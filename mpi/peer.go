@@ -16,7 +16,7 @@ type peer struct {
 	host    int      // see World.hostColor; of ranks of this job
 	window  int64    // eager bytes that it may have with us, not yet matched
 	parsers []messageParser
-	far     *farPeer // of another job; nil for ranks of this one
+	remote  *remoteProcess // nil for ranks of this job
 
 	// mu makes sequence numbers and the order of sends agree. Upcalls may come
 	// while it is held, so they do not take it.
@@ -39,10 +39,10 @@ type peer struct {
 
 	silence silence // whether it answers
 
-	bye    atomic.Bool               // the peer said that it has finalized
-	why    atomic.Pointer[error]     // what others say of its end
-	doomed atomic.Bool               // others say that it has ended
-	failed atomic.Pointer[RankError] // why it is gone; nil while it is there
+	bye            atomic.Bool               // the peer said that it has finalized
+	failureReason  atomic.Pointer[error]     // by the report of others
+	reportedFailed atomic.Bool               // others report that it has failed
+	failed         atomic.Pointer[RankError] // why it is gone; nil while it is there
 }
 
 // failure returns why the peer is gone, as a RankError, or nil.
@@ -53,23 +53,23 @@ func (p *peer) failure() error {
 	return nil
 }
 
-// gone reports whether the peer has ended, as far as this rank has seen or been
-// told.
-func (p *peer) gone() bool { return p.failed.Load() != nil || p.doomed.Load() }
+// gone reports whether the peer is known to have failed, by the end of its link or by the
+// report of others.
+func (p *peer) gone() bool { return p.failed.Load() != nil || p.reportedFailed.Load() }
 
-// doom ends the link to a peer that others have found dead.
-func (p *peer) doom(why string) {
-	if p.failure() != nil || p.bye.Load() || !p.doomed.CompareAndSwap(false, true) {
+// markFailed aborts the link to a peer that others report to have failed.
+func (p *peer) markFailed(why string) {
+	if p.failure() != nil || p.bye.Load() || !p.reportedFailed.CompareAndSwap(false, true) {
 		return
 	}
 	err := errors.New(why)
-	p.why.Store(&err)
+	p.failureReason.Store(&err)
 	p.link.abort("died: " + why)
 }
 
 // lost returns the error of operations with a peer that is gone.
 func (p *peer) lost(err error) *RankError {
-	return &RankError{Rank: p.rank, Other: p.far != nil, Err: err}
+	return &RankError{Rank: p.rank, Other: p.remote != nil, Err: err}
 }
 
 // maxAnnounced bounds the announced sends to one peer that no receive has
@@ -138,14 +138,14 @@ func (p *peer) down(err error) {
 
 // ended acts on the end of the peer.
 func (p *peer) ended(err error) {
-	if why := p.why.Load(); why != nil {
+	if why := p.failureReason.Load(); why != nil {
 		err = *why
 	}
 	rerr := p.lost(err)
 	if !p.failed.CompareAndSwap(nil, rerr) {
 		return
 	}
-	p.far.leave()
+	p.remote.markLeft()
 	for i := range p.parsers {
 		p.parsers[i].abort(rerr)
 	}

@@ -163,7 +163,7 @@ func TestAcceptConnect(t *testing.T) {
 				return err
 			}
 			if i == 1 {
-				if n := w.eng.farCount(); n != clients {
+				if n := w.eng.remoteCount(); n != clients {
 					return fmt.Errorf("%d processes connected, want %d", n, clients)
 				}
 				if err := mingle(ctx, last, false, servers+clients); err != nil {
@@ -216,11 +216,11 @@ func TestAcceptConnect(t *testing.T) {
 
 // nobody waits until no process of another job is known any more.
 func nobody(ctx context.Context, w *World) error {
-	for w.eng.farCount() > 0 {
+	for w.eng.remoteCount() > 0 {
 		select {
 		case <-time.After(time.Millisecond):
 		case <-ctx.Done():
-			return fmt.Errorf("%d processes are still connected: %w", w.eng.farCount(), ctx.Err())
+			return fmt.Errorf("%d processes are still connected: %w", w.eng.remoteCount(), ctx.Err())
 		}
 	}
 	return nil
@@ -492,11 +492,11 @@ func TestPortLimits(t *testing.T) {
 			return fmt.Errorf("too many ports: %w", err)
 		}
 		for i := range MaxConnected {
-			if _, err := w.eng.addFar(procName{job: 1, rank: uint32(i)}, &member{}, 0); err != nil {
+			if _, err := w.eng.addRemote(procName{job: 1, rank: uint32(i)}, &member{}, 0); err != nil {
 				return err
 			}
 		}
-		if _, err := w.eng.addFar(procName{job: 1}, &member{}, 0); !errors.Is(err, ErrLimit) {
+		if _, err := w.eng.addRemote(procName{job: 1}, &member{}, 0); !errors.Is(err, ErrLimit) {
 			return fmt.Errorf("too many processes: %w", err)
 		}
 		return nil

@@ -9,7 +9,7 @@ import (
 
 // procName names a process among those of all jobs. Within an engine a process
 // has a handle instead: for those of the own job the rank in the world, for
-// others see farPeers. Groups are made of handles; names are what processes tell
+// others see remoteProcesses. Groups are made of handles; names are what processes tell
 // each other.
 type procName struct {
 	job  uint64 // derived from the job key
@@ -37,7 +37,7 @@ func (e *engine) handle(n procName) (int32, bool) {
 	if n.job == e.job && int64(n.rank) < int64(len(e.peers)) && e.peers[n.rank].name == n {
 		return int32(n.rank), true
 	}
-	return e.farHandle(n)
+	return e.remoteHandle(n)
 }
 
 // appendNames appends the names of a group to b.

@@ -52,7 +52,7 @@ func colorOf(host string) int { return int(hashOf("host", host) & math.MaxInt) }
 func (c *Comm) hosts() []int {
 	out := make([]int, len(c.peers))
 	for i, p := range c.peers {
-		if p.far != nil {
+		if p.remote != nil {
 			return nil
 		}
 		out[i] = p.host

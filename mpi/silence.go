@@ -87,7 +87,7 @@ func firstSilence(cfg *sctp.Config) time.Duration {
 // accuse tells the launcher of a fault tolerant job that p is taken for dead: if its
 // process still runs it is only to be waited for as long as the others are there.
 func (w *World) accuse(p *peer, why error) {
-	if w.opts.tolerant && !p.bye.Load() && !p.doomed.Load() && w.usable() == nil {
+	if w.opts.tolerant && !p.bye.Load() && !p.reportedFailed.Load() && w.usable() == nil {
 		w.report(p, pmi.PeerDead, why.Error())
 	}
 }
@@ -101,8 +101,8 @@ func (w *World) report(p *peer, state pmi.PeerState, why string) {
 	}
 	if c, ok := w.boot.(*pmi.Client); ok && c.CanWatch() {
 		r := pmi.Report{Rank: p.rank, State: state, Why: why}
-		if p.far != nil {
-			r.Job, r.Rank, ok = pmi.ParseProcessName(p.far.call)
+		if p.remote != nil {
+			r.Job, r.Rank, ok = pmi.ParseProcessName(p.remote.launcherName)
 		}
 		if ok {
 			_ = c.Report(r) // a launcher that is gone ends this process

@@ -163,8 +163,8 @@ func (w *World) otherDied(job string, rank int, why string) {
 		cancel(err)
 	}
 	for _, p := range w.eng.all() {
-		if p.far != nil && p.far.call == name {
-			p.doom(why)
+		if p.remote != nil && p.remote.launcherName == name {
+			p.markFailed(why)
 		}
 	}
 }

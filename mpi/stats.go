@@ -146,13 +146,13 @@ func (p *PeerStats) sum(q PeerStats) {
 
 // farStats sums up over processes of other jobs.
 func (e *engine) farStats() PeerStats {
-	e.far.mu.Lock()
-	all := e.far.past
-	peers := make([]*peer, 0, len(e.far.byHandle))
-	for _, p := range e.far.byHandle {
+	e.remotes.mu.Lock()
+	all := e.remotes.past
+	peers := make([]*peer, 0, len(e.remotes.byHandle))
+	for _, p := range e.remotes.byHandle {
 		peers = append(peers, p)
 	}
-	e.far.mu.Unlock()
+	e.remotes.mu.Unlock()
 	all.Rank = Undefined
 	for _, p := range peers {
 		all.sum(p.stats())

@@ -171,10 +171,10 @@ func (t *sctpTransport) claim(rank int, l *sctpLink) bool {
 
 // addrsOf returns the addresses of a process.
 func (t *sctpTransport) addrsOf(p *peer) []netip.AddrPort {
-	if p.far == nil {
+	if p.remote == nil {
 		return t.addrs[p.rank].Addrs
 	}
-	a, err := sctp.ParseAddr(p.far.addr)
+	a, err := sctp.ParseAddr(p.remote.addr)
 	if err != nil {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
 
 // connectRemote implements transport.
 func (t *sctpTransport) connectRemote(ctx context.Context, m *meeting, number int) error {
-	addr, err := sctp.ParseAddr(m.peer(number).far.addr)
+	addr, err := sctp.ParseAddr(m.peer(number).remote.addr)
 	if err != nil {
 		return err
 	}

@@ -313,7 +313,7 @@ func (t *tcpTransport) receive(l *tcpLink) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.conns, l.conn)
-	if l.peer.far == nil {
+	if l.peer.remote == nil {
 		return // there are only so many
 	}
 	links := slices.DeleteFunc(slices.Clone(*t.links.Load()), func(x *tcpLink) bool { return x == l })
@@ -323,7 +323,7 @@ func (t *tcpTransport) receive(l *tcpLink) {
 // connectRemote implements transport.
 func (t *tcpTransport) connectRemote(ctx context.Context, m *meeting, number int) error {
 	h, msg := m.connector(number)
-	conn, err := t.dialHandshake(ctx, m.peer(number).far.addr, h, msg)
+	conn, err := t.dialHandshake(ctx, m.peer(number).remote.addr, h, msg)
 	if err != nil {
 		return err
 	}

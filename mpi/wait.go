@@ -58,12 +58,12 @@ func (w *waiter) signal() {
 	case w.lead != nil:
 		w.lead.Wake()
 	default:
-		w.ring()
+		w.notify()
 	}
 }
 
-// ring is signal for a waiter that is nothing but a channel.
-func (w *waiter) ring() {
+// notify is signal for a waiter that is only a channel.
+func (w *waiter) notify() {
 	select {
 	case w.ch <- struct{}{}:
 	default:

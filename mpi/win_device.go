@@ -132,7 +132,7 @@ func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
 			live = append(live, qp)
 		}
 	}
-	if d.serving = live; len(live) >= 3*(d.w.Size()+d.w.eng.farCount())+servingSlack {
+	if d.serving = live; len(live) >= 3*(d.w.Size()+d.w.eng.remoteCount())+servingSlack {
 		return verbs.ErrLimit
 	}
 	qp, err := d.newServing(req.PrivateData[tokenLen:])

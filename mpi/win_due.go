@@ -90,7 +90,7 @@ func (d *dueServices) wake() {
 	d.mu.Unlock()
 	list := d.take()
 	for _, s := range list {
-		s.wake.ring()
+		s.wake.notify()
 	}
 	d.give(list)
 }

@@ -105,7 +105,7 @@ func TestDueServicesRandom(t *testing.T) {
 		ss = append(ss, s)
 		adds.Go(func() {
 			if !d.add(s) {
-				s.wake.ring()
+				s.wake.notify()
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func (w *window) serve(ctx context.Context, origin int) {
 func (s *winService) found() {
 	s.ready.Store(true)
 	if !s.w.c.w.eng.prog.due.add(s) {
-		s.wake.ring()
+		s.wake.notify()
 	}
 }
 
@@ -101,7 +101,7 @@ func (s *winService) advance(ctx context.Context, own bool) {
 		}
 		if !own && (n == serveAtOnce || s.takesLong()) {
 			s.left = true
-			s.wake.ring()
+			s.wake.notify()
 			return
 		}
 		s.left = false

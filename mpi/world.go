@@ -117,7 +117,7 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	}
 	c.seq = make([]uint32, len(to))
 	c.uses.Store(1)
-	w.eng.hold(c.peers)
+	w.eng.retain(c.peers)
 	w.eng.register(c)
 	w.eng.setHints(c)
 	c.checkMembers()
@@ -195,7 +195,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 		if err := w.meet(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("finalize: %w", err))
 		}
-		w.awaitFar(ctx)
+		w.awaitRemotes(ctx)
 		errs = append(errs, w.shutdownLinks(ctx))
 	}
 	w.end(ErrFinalized)
@@ -230,7 +230,7 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 		}
 		wg.Go(func() {
 			p.goodbye()
-			if err := p.link.shutdown(ctx); err != nil && p.far == nil && (!w.opts.tolerant || p.failure() == nil) {
+			if err := p.link.shutdown(ctx); err != nil && p.remote == nil && (!w.opts.tolerant || p.failure() == nil) {
 				errs[i] = fmt.Errorf("mpi: closing the link to rank %d: %w", p.rank, err)
 			}
 		})

@@ -214,8 +214,8 @@ func (j *job) watchAbort(g *group) {
 	}
 }
 
-// mourn tells the others of a death.
-func (j *job) mourn(p *proc, why string) {
+// announceFailure tells the other processes of the job, and those of other groups, that p has failed.
+func (j *job) announceFailure(p *proc, why string) {
 	go p.g.server.Fail(p.rank, why)
 	j.mu.Lock()
 	defer j.mu.Unlock()

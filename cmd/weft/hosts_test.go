@@ -116,7 +116,7 @@ func TestRunOnHostsFails(t *testing.T) {
 			}
 		})
 	}
-	if _, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-ft", "-rsh", rsh, "-hosts", "one:3", os.Args[0], "mourn", "1"); status != 0 || !strings.Contains(errs, "rank 1") {
+	if _, errs, status := clitest.Weft(t, "", "run", "-n", "3", "-ft", "-rsh", rsh, "-hosts", "one:3", os.Args[0], "outlive", "1"); status != 0 || !strings.Contains(errs, "rank 1") {
 		t.Errorf("a killed rank of a fault tolerant job: status %d", status)
 	}
 }

@@ -318,7 +318,7 @@ func (j *job) supervise(ctx context.Context, signals <-chan os.Signal) (int, err
 						status = cmp.Or(status, code) // the others do not need it any more, but it failed
 						continue
 					}
-					j.mourn(e.p, err.Error())
+					j.announceFailure(e.p, err.Error())
 					if lost == nil {
 						lost = &e
 					}

@@ -94,7 +94,7 @@ func rank(args []string) int {
 			c.Abort(42, "out of luck")
 		}
 		time.Sleep(time.Minute)
-	case "mourn", "mourn-exit":
+	case "outlive", "outlive-exit":
 		told := make(chan string, c.Size)
 		err := c.Watch(ctx, func(rank int, why string) { told <- fmt.Sprint(rank, " ", why) }, func(error) {})
 		if err == nil {
@@ -105,7 +105,7 @@ func rank(args []string) int {
 			return 98
 		}
 		if args[1] == "all" || victim(args[1]) {
-			if args[0] == "mourn-exit" {
+			if args[0] == "outlive-exit" {
 				return 3
 			}
 			p, _ := os.FindProcess(os.Getpid())
@@ -171,17 +171,17 @@ func TestRunReportsTheFailedRank(t *testing.T) {
 }
 
 func TestRunGoesOnWithoutTheKilled(t *testing.T) {
-	out, errs, status := clitest.Weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "mourn", "2")
+	out, errs, status := clitest.Weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "outlive", "2")
 	if status != 0 {
 		t.Errorf("status = %d, want 0", status)
 	}
 	if n := strings.Count(out, "told 2 rank 2 (pid "); n != 3 || !strings.Contains(errs, "rank 2 (pid ") {
 		t.Errorf("%d ranks were told, want 3", n)
 	}
-	if _, _, status := clitest.Weft(t, "", "run", "-n", "2", "-ft", os.Args[0], "mourn", "all"); status == 0 {
+	if _, _, status := clitest.Weft(t, "", "run", "-n", "2", "-ft", os.Args[0], "outlive", "all"); status == 0 {
 		t.Error("status 0 of a job without survivors")
 	}
-	if _, _, status := clitest.Weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "mourn-exit", "2"); status != 0 {
+	if _, _, status := clitest.Weft(t, "", "run", "-n", "4", "-ft", os.Args[0], "outlive-exit", "2"); status != 0 {
 		t.Errorf("status = %d of a job one rank of which exits with 3, want 0", status)
 	}
 }

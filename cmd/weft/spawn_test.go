@@ -26,7 +26,7 @@ var spawnRoles map[string]func(ctx context.Context, args []string) error
 
 func init() {
 	spawnRoles = map[string]func(context.Context, []string) error{
-		"parent": parentRole, "child": childRole, "parent-missing": parentMissingRole, "parent-mourn": parentMournRole,
+		"parent": parentRole, "child": childRole, "parent-missing": parentMissingRole, "parent-outlives": parentOutlivesRole,
 		"parent-wait": parentWaitRole, "server": serverRole, "client": clientRole, "parent-many": parentManyRole,
 		"bereft": bereftRole, "client-dies": clientDiesRole, "parent-hasty": parentHastyRole,
 		"init-again": initAgainRole, "ways": waysRole,
@@ -254,15 +254,15 @@ func TestRunSurvivesHastySpawned(t *testing.T) {
 	}
 }
 
-// parentMournRole is played by parents, and with an argument by their children,
+// parentOutlivesRole is played by parents, and with an argument by their children,
 // of which one dies.
-func parentMournRole(ctx context.Context, args []string) error {
+func parentOutlivesRole(ctx context.Context, args []string) error {
 	return within(ctx, func(ctx context.Context, w *mpi.World) error {
 		c, high := w.Parent(), true
 		if c == nil {
 			var err error
 			high = false
-			if c, err = w.Comm().Spawn(ctx, mpi.Command{Path: os.Args[0], Args: []string{"parent-mourn"}, N: 2}, 0); err != nil {
+			if c, err = w.Comm().Spawn(ctx, mpi.Command{Path: os.Args[0], Args: []string{"parent-outlives"}, N: 2}, 0); err != nil {
 				return err
 			}
 		}
@@ -308,7 +308,7 @@ func TestRunSurvivesSpawned(t *testing.T) {
 			if runtime.GOOS == "windows" {
 				t.Skip("a kill looks like an exit with status 1 here")
 			}
-			out, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-ft", "-transport", tr, os.Args[0], "parent-mourn")
+			out, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-ft", "-transport", tr, os.Args[0], "parent-outlives")
 			if status != 0 || strings.Count(out, "3 survivors\n") != 3 || !strings.Contains(errs, "spawned rank 1:1 (pid ") {
 				t.Errorf("status %d", status)
 			}
