@@ -206,6 +206,7 @@ func (a *Assoc) close(err error) {
 		return
 	}
 	a.state = Closed
+	a.slow |= slowState
 	a.err = err
 	a.timers.stopAll()
 	a.ctl.clear()

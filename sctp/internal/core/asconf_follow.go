@@ -13,6 +13,7 @@ func (a *Assoc) probeAll() {
 	for i := range a.paths {
 		if p := &a.paths[i]; !p.gone && a.state.heartbeating() {
 			p.hb.pending = true
+			a.slow |= slowHeartbeat
 		}
 	}
 }

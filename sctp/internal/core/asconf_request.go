@@ -155,6 +155,7 @@ func (a *Assoc) change(now clock.Time, ops ...asconfOp) uint32 {
 		op.req = r
 		a.asc.queue = append(a.asc.queue, op)
 	}
+	a.slow |= slowAsconf
 	a.beginAsconf()
 	return r.id
 }

@@ -82,6 +82,7 @@ type Assoc struct {
 	rng     random
 	cookies *CookieJar
 	state   State
+	slow    slowReasons // why the fast paths cannot be taken
 	err     error
 
 	port  uint16  // SCTP port here
@@ -170,6 +171,7 @@ func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 	a.state = CookieWait
 	a.hs.sendInit = true
 	a.startT1(now)
+	a.slow = a.findSlowReasons()
 	return nil
 }
 
@@ -213,6 +215,7 @@ func newFromCookie(cfg *Config, now clock.Time, s *cookieState, p *Packet, l *Li
 	a.state = Established
 	a.events.push(Event{Kind: EventUp, Tag: a.tag})
 	a.startHeartbeats(now)
+	a.slow = a.findSlowReasons()
 	return a
 }
 

@@ -110,5 +110,6 @@ func (a *Assoc) suspectHole(now clock.Time, i int) {
 		a.blackHole(now, i)
 	} else if p.mtu > p.unquestioned() && !p.suspect {
 		p.suspect, p.hb.pending = true, true
+		a.slow |= slowHeartbeat
 	}
 }

@@ -108,7 +108,7 @@ func (a *Assoc) BatchOpen() bool { return a.tx.openBatch != nil && a.tx.openBatc
 // CanBorrow reports whether PollTransmitRetained can be called, unless a train is open.
 func (a *Assoc) CanBorrow() bool {
 	t := &a.tx
-	if a.state != Established || a.cfg.slowPath || a.auth.on || len(a.paths) != 1 || t.carry.full || t.q.routed > 0 || t.sb.rtxCopies.live() >= maxRtxCopies || t.deferredSack.on {
+	if a.slow != 0 || t.q.routed > 0 || t.sb.rtxCopies.live() >= maxRtxCopies || t.deferredSack.on {
 		return false
 	}
 	p := &a.paths[0]
@@ -169,7 +169,7 @@ func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool)
 	tx.Last = false // there may be more by now
 	t.sb.unsent = 0
 	more = len(a.paths) == 1 && t.q.routed == 0 && t.sb.onlyNew() && tx.Tuple == a.paths[0].Tuple && tx.SegSize <= a.paths[0].mtu &&
-		!t.carry.full && a.ctl.n == 0 && a.restIsNewData(now, 0, &tx, true)
+		a.restIsNewData(now, 0, &tx, true)
 	t.q.key, t.q.maxChunk = 0, 0
 	if !more && t.sb.Permit() && !t.sb.HasRtx() {
 		t.sb.UsePermit(0, false) // it is this that a probe is to bring out

@@ -23,7 +23,7 @@ const (
 // is for HandlePacket. b changes during the call, see wire.VerifyInPlace.
 func (a *Assoc) HandleInSequence(now clock.Time, p *Packet, b []byte, size int) int {
 	over := wire.HeaderLen + a.tx.q.headerLen()
-	if size <= over || len(b) < size || a.cfg.slowPath {
+	if size <= over || len(b) < size || a.slow&slowBulkReceive != 0 {
 		return 0
 	}
 	// The first chunk has to fill the packet.
@@ -52,7 +52,7 @@ func (a *Assoc) HandleInSequence(now clock.Time, p *Packet, b []byte, size int) 
 func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) bool {
 	rx, in := &a.rx, &a.in
 	s := &rx.sack
-	if a.state != Established || a.tx.deferredSack.on || p.ECN == ECNCE || a.asc.pruned || a.auth.need.has(t) || rx.tsns.HasGaps() {
+	if a.tx.deferredSack.on || p.ECN == ECNCE || a.auth.need.has(t) || rx.tsns.HasGaps() {
 		return false
 	}
 	want := wire.ChunkData

@@ -36,10 +36,7 @@ func (a *Assoc) deferSackChunk(now clock.Time, c *wire.Chunk, rest []byte) bool 
 // canDeferSack reports whether nothing waits for what a SACK chunk says that tells of neither
 // gaps nor duplicates.
 func (a *Assoc) canDeferSack(cum seq.TSN, rwnd uint32) bool {
-	if a.state != Established || a.shut.wanted || a.cfg.TellDry {
-		return false
-	}
-	if a.cfg.NoRACK || a.rx.sack.spread || a.spread() || len(a.paths) != 1 || a.rc.in.holding {
+	if a.slow&slowDeferSack != 0 || a.in.control || a.cfg.TellDry || a.cfg.NoRACK || a.rx.sack.spread {
 		return false
 	}
 	t := &a.tx
@@ -76,4 +73,5 @@ func (a *Assoc) processDeferredSack() {
 	if p := &a.paths[0]; p.lastData > l.at && a.state != Closed && a.timers.runningPath(timerT3, 0) {
 		a.timers.setPath(timerT3, 0, p.lastData+p.rto.Value())
 	}
+	a.recheckSlow()
 }

@@ -253,5 +253,6 @@ func (a *Assoc) RequestHeartbeat(now clock.Time, addr netip.AddrPort) error {
 		return ErrPath
 	}
 	a.paths[i].hb.pending = true
+	a.slow |= slowHeartbeat
 	return nil
 }

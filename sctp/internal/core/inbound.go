@@ -13,7 +13,8 @@ type inbound struct {
 	ecn       uint8
 	reports   int  // bytes of unknown chunks reported
 	authed    bool // what follows was authenticated
-	deferSack bool // see Packet.Later
+	deferSack bool // see Packet.DeferSack
+	control   bool // it may change why the slow path is needed
 	from      Tuple
 }
 
@@ -24,8 +25,11 @@ type inbound struct {
 func (a *Assoc) HandlePacket(now clock.Time, p *Packet) DropReason {
 	a.stats.PacketsReceived++
 	a.ProcessDeferredSack()
-	a.in.deferSack = p.DeferSack
+	a.in.deferSack, a.in.control = p.DeferSack, p.ECN == ECNCE
 	d := a.handlePacket(now, p)
+	if a.in.control || a.slow != 0 {
+		a.slow = a.findSlowReasons()
+	}
 	if d != DropNone {
 		a.stats.Dropped++
 	} else if p.ECN == ECNCE {
@@ -60,6 +64,11 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 	// RFC 4895, Section 6.3: the receiver "MUST silently discard these chunks if
 	// they are not placed after an AUTH chunk in the packet".
 	lacking := !authed && a.auth.need.has(c.Type)
+	switch c.Type {
+	case wire.ChunkData, wire.ChunkIData, wire.ChunkSack:
+	default:
+		a.in.control = true
+	}
 	// RFC 9260, Section 8.5: the tag must be ours, with the exceptions of
 	// Section 8.5.1.
 	switch c.Type {
@@ -193,6 +202,11 @@ func (a *Assoc) handleChunks(now clock.Time, it *wire.Chunks) DropReason {
 			typ = chunkUnknown // not negotiated, so as if not known
 		}
 		switch typ {
+		case wire.ChunkData, wire.ChunkIData, wire.ChunkSack:
+		default:
+			a.in.control = true
+		}
+		switch typ {
 		case wire.ChunkData:
 			a.handleData(c, false)
 		case wire.ChunkIData:
@@ -301,6 +315,7 @@ func (a *Assoc) EndBatch(now clock.Time) {
 	if a.settleReconfig(now); a.state == Closed {
 		return
 	}
+	a.recheckSlow()
 	if r := a.rx.reasm.settle(a.rx.tsns.CumTSN()); r.violation() {
 		a.violate(r.String())
 	}

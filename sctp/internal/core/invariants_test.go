@@ -15,10 +15,23 @@ import (
 // and held.
 func checkInvariants(a *Assoc) error {
 	for _, check := range []func(*Assoc) error{checkSendAccounts, checkQueueAccounts, checkPaths, checkTimers,
-		checkTracker, checkReceiveAccounts, checkQueues} {
+		checkTracker, checkReceiveAccounts, checkQueues, checkSlowReasons} {
 		if err := check(a); err != nil {
 			return fmt.Errorf("%v: %w", a.state, err)
 		}
+	}
+	return nil
+}
+
+// checkSlowReasons finds the reasons for the slow path anew: a feature that forgot to set
+// its bit would leave a fast path open that does not know of it.
+func checkSlowReasons(a *Assoc) error {
+	got, want := a.slow, a.findSlowReasons()
+	if a.state == Closed { // nothing finds the others any more
+		got, want = got&slowState, slowState
+	}
+	if got != want {
+		return fmt.Errorf("reasons for the slow path are %014b, found %014b", got, want)
 	}
 	return nil
 }

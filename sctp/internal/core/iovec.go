@@ -35,7 +35,7 @@ func (g *gather) copyDeferred(b []byte) {
 // to their capacity. Who calls it lets no message be released
 // ([Assoc.TakeReleases]) until the packets were sent.
 func (a *Assoc) PollTransmitGather(now clock.Time, buf []byte, maxSegs int, holes *[]slab.IOVec, least int) (out []byte, tx Transmit, ok bool) {
-	if a.state != Established || a.auth.on { // an AUTH chunk covers what follows it
+	if a.slow&(slowState|slowAuth) != 0 { // an AUTH chunk covers what follows it
 		return a.PollTransmit(now, buf, maxSegs)
 	}
 	if a.BatchOpen() {

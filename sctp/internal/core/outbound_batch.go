@@ -87,6 +87,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 		}
 		if !ok && (tx.Segs == 0 || !a.Idle(now)) {
 			buf, p, ok = a.nextPacket(now, buf)
+			a.recheckSlow()
 		}
 		if !ok {
 			tx.Last = tx.Segs > 0 && !a.spread() // whose choice of a path may differ the next time
@@ -102,6 +103,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			// It does not go with the others: keep it for the next call.
 			a.fillIOVecs(buf, at)
 			a.tx.carry.put(p, buf[at:])
+			a.slow |= slowReplies
 			buf = buf[:at]
 			if open {
 				a.closeBatch(&tx)
@@ -165,13 +167,10 @@ func (a *Assoc) Room() int {
 // in the first one, and more falls due with other calls only. A SACK may wait that need not
 // leave yet, if bundlesSack said so or the train was begun by an earlier call.
 func (a *Assoc) restIsNewData(now clock.Time, i int, tx *Transmit, begun bool) bool {
-	if p := &a.paths[i]; !p.usable() || tx.Local != p.home {
+	if p := &a.paths[i]; a.slow&slowBatch != 0 || !p.usable() || tx.Local != p.home {
 		return false
 	}
-	if a.cfg.slowPath || a.state != Established || a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() {
-		return false
-	}
-	if a.asc.mute || a.asc.sent || a.ecn.cwr || !begun && a.rx.sack.pending() && !a.tx.sackAtEnd || a.authDue(i) || a.standalone.n > 0 || a.mtuProbe() >= 0 {
+	if a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() || !begun && a.rx.sack.pending() && !a.tx.sackAtEnd || a.authDue(i) {
 		return false
 	}
 	_, due := a.duePath(now, i)
@@ -191,7 +190,7 @@ func (a *Assoc) dataECN() uint8 {
 // takes longer to find that out. It reports false if it has to be asked.
 func (a *Assoc) firstData(now clock.Time, b []byte) (_ []byte, p built, ok bool) {
 	t := &a.tx
-	if !t.q.Pending() || t.q.routed > 0 || !a.onlyNewDataDue() {
+	if !t.q.Pending() || t.q.routed > 0 || a.slow != 0 {
 		return b, p, false
 	}
 	t.q.key, t.q.maxChunk = 0, 0
@@ -199,18 +198,6 @@ func (a *Assoc) firstData(now clock.Time, b []byte) (_ []byte, p built, ok bool)
 	p.Tuple = a.paths[0].Tuple
 	b, p.ecn, ok = a.nextData(now, b, 0, wire.AppendHeader(header[:0], a.header()))
 	return b, p, ok
-}
-
-// onlyNewDataDue reports whether it is plain that new data and a SACK are all that may be due, on
-// the only path.
-func (a *Assoc) onlyNewDataDue() bool {
-	if a.cfg.slowPath || a.state != Established || len(a.paths) != 1 || a.tx.carry.full || a.standalone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
-		return false
-	}
-	p := &a.paths[0]
-	return p.usable() && p.Local == p.home && !p.hb.pending && !p.plpmtu.pending &&
-		!a.auth.on && !a.shut.wanted && !a.shut.sendReq && !a.shut.sendAck && !a.ecn.cwr && !a.ecn.echo &&
-		!a.asc.mute && !a.asc.sent && !a.asc.send && len(a.asc.queue) == 0 && !a.rc.send && len(a.rc.queue) == 0
 }
 
 // nextData appends a packet of new data for path i with the common header given: the
@@ -251,17 +238,6 @@ func (a *Assoc) Idle(now clock.Time) bool { return !a.rx.sack.due(now) && a.only
 // onlyAcks is Idle save that there may be something to acknowledge.
 func (a *Assoc) onlyAcks() bool {
 	t := &a.tx
-	if a.state != Established || a.shut.wanted || t.q.Pending() || t.q.unblocked || t.busy && t.q.Empty() ||
-		t.sb.HasRtx() || t.sb.ForwardDue() || t.carry.full || a.BatchOpen() || a.standalone.n > 0 || a.ctl.n > 0 || a.hs.sendAck {
-		return false
-	}
-	if a.asc.mute || a.asc.send || len(a.asc.queue) > 0 || a.rc.send || len(a.rc.queue) > 0 || !a.paths[a.dataPath()].confirmed {
-		return false
-	}
-	for i := range a.paths {
-		if p := &a.paths[i]; p.hb.pending || p.plpmtu.pending {
-			return false
-		}
-	}
-	return true
+	return a.slow&slowToSend == 0 && !t.q.Pending() && !t.q.unblocked && !(t.busy && t.q.Empty()) &&
+		!t.sb.HasRtx() && !t.sb.ForwardDue() && !a.BatchOpen() && a.paths[a.dataPath()].confirmed
 }

@@ -145,5 +145,6 @@ func (a *Assoc) SetPathParams(now clock.Time, addr netip.AddrPort, x PathParams)
 		}
 		a.fixMTU(i, x.MTU)
 	}
+	a.recheckSlow()
 	return nil
 }

@@ -186,6 +186,7 @@ func (a *Assoc) nextProbe(now clock.Time, i int) {
 		return
 	}
 	m.pending = true
+	a.slow |= slowHeartbeat
 	a.timers.setPath(timerMTU, i, 0)
 }
 
@@ -341,6 +342,7 @@ func (a *Assoc) resumePMTU(i int) {
 	m.heard = true
 	if m.stalled {
 		m.stalled, m.pending = false, m.size > 0
+		a.slow |= slowHeartbeat
 	}
 }
 
@@ -440,6 +442,7 @@ func (a *Assoc) SetPathMTU(addr netip.AddrPort, size int) error {
 		return ErrPath
 	}
 	a.fixMTU(i, size)
+	a.recheckSlow()
 	return nil
 }
 

@@ -107,6 +107,7 @@ func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 		rx.tsns.Observe(t)
 		rx.sack.data(seq.New, true)
 		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendInvalidStream(nil, d.SID))
+		a.slow |= slowReplies
 		return
 	}
 	if !rx.reasm.room(&rx.tsns, t, len(d.Payload)) {
@@ -226,6 +227,7 @@ func (a *Assoc) earlySack() {
 	r.data = wire.AppendHeader(r.data, a.header())
 	r.data = a.appendAck(r.data, min(p.mtu, maxEarlySack)-len(r.data))
 	a.seal(r.data, 0, i, false)
+	a.slow |= slowReplies
 }
 
 // maxGapBlocks bounds the gap ack blocks of one SACK.

@@ -172,6 +172,7 @@ func (a *Assoc) request(now clock.Time, q *rcRequest) uint32 {
 	q.id = a.reqs.next()
 	q.fence = a.tx.q.arrivals
 	a.rc.queue = append(a.rc.queue, q)
+	a.slow |= slowReconfig
 	a.pauseStreams(q)
 	a.beginReconfig(now)
 	return q.id

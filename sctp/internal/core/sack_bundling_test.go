@@ -105,8 +105,8 @@ func TestSackWaitsForTheEndOfASegmentedSend(t *testing.T) {
 		{name: "no more patience", msgs: 20, less: 100, after: sackBundlingDelay, trains: 2},
 		{name: "two requests", before: func(u *asked) { u.ask(false); u.ask(false) }, msgs: 20, less: 100, trains: 2},
 		{name: "asked for", before: func(u *asked) { u.ask(true) }, msgs: 20, less: 100, trains: 2},
-		{name: "ECN", before: func(u *asked) { u.ask(false); u.a.ecn.echo = true }, msgs: 20, less: 100, trains: 2},
-		{name: "after a cut", before: func(u *asked) { u.ask(false); u.a.ecn.cwr = true }, msgs: 20, less: 100, trains: 2},
+		{name: "ECN", before: func(u *asked) { u.ask(false); u.a.ecn.echo = true; u.a.slow |= slowECNE }, msgs: 20, less: 100, trains: 2},
+		{name: "after a cut", before: func(u *asked) { u.ask(false); u.a.ecn.cwr = true; u.a.slow |= slowCWR }, msgs: 20, less: 100, trains: 2},
 		{name: "nothing to acknowledge", before: func(*asked) {}, msgs: 20, less: 100, trains: 1, sack: -1},
 	} {
 		for _, general := range []bool{false, true} {
@@ -211,7 +211,9 @@ func TestSackWaitsForDataAlone(t *testing.T) {
 	} {
 		a, q, sb := *u.a, *u.a.tx.q, *u.a.tx.sb
 		a.tx.q, a.tx.sb = &q, &sb
-		if f(&a); a.sackCanWait(u.now) {
+		f(&a)
+		a.slow = a.findSlowReasons()
+		if a.sackCanWait(u.now) {
 			t.Errorf("%s: the SACK waits", name)
 		}
 	}

@@ -38,6 +38,7 @@ func (a *Assoc) Shutdown(now clock.Time) {
 		a.progressShutdown(now)
 	}
 	// Section 9.2: in SHUTDOWN-RECEIVED "it MUST ignore ULP shutdown requests".
+	a.slow = a.findSlowReasons()
 }
 
 // progressShutdown moves on when nothing is left to send and nothing is

@@ -82,7 +82,7 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 		return false
 	}
 	if a.tx.deferredSack.on {
-		if a.processDeferredSack(); a.state != Established {
+		if a.processDeferredSack(); a.slow != 0 {
 			return false
 		}
 	}
@@ -120,7 +120,7 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 // chunks is as plain as it can be, and the packet need not be acknowledged at once.
 func (a *Assoc) smallExpected(now clock.Time, p *SmallPacket) bool {
 	rx, s, in := &a.rx, &a.rx.sack, &a.in
-	if a.state != Established || a.cfg.slowPath || a.auth.on || p.ECN == ECNCE || a.asc.pruned || len(a.paths) != 1 || in.path != 0 {
+	if a.slow != 0 || p.ECN == ECNCE || in.path != 0 {
 		return false
 	}
 	d := p.Data
@@ -130,7 +130,7 @@ func (a *Assoc) smallExpected(now clock.Time, p *SmallPacket) bool {
 	if *p.Remote != in.from.Remote || *p.Local != in.from.Local.Addr() || a.paths[0].Remote != in.from.Remote {
 		return false
 	}
-	if rx.tsns.HasGaps() || len(rx.tsns.Duplicates()) > 0 || a.rc.in.deferred || a.rc.in.holding || len(a.rc.queue) > 0 {
+	if rx.tsns.HasGaps() || len(rx.tsns.Duplicates()) > 0 {
 		return false
 	}
 	return s.calm(now) && !s.urgent && !s.spread && s.packets+1 < s.stride && (s.deadline == 0 || now < s.deadline)

@@ -16,7 +16,7 @@ func (a *Assoc) CanSendSmall(m *Message) bool {
 	if m.Unordered || m.Immediate || m.Borrowed || m.Keyed || m.LimitRtx || m.Droppable || m.Of != nil || m.SegmentSize != 0 || m.Lifetime != 0 || m.Remote.IsValid() {
 		return false
 	}
-	if !a.onlyNewDataDue() || a.BatchOpen() {
+	if a.slow != 0 || a.BatchOpen() {
 		return false
 	}
 	p, n := &a.paths[0], len(m.Header)+len(m.Body)

@@ -519,6 +519,7 @@ func TestSmallSendRefused(t *testing.T) {
 		m := &Message{SID: 1, Header: []byte("question")}
 		if edit != nil {
 			edit(l.a, m)
+			l.a.slow = l.a.findSlowReasons()
 		}
 		got := l.a.CanSendSmall(m)
 		if got {
@@ -616,6 +617,7 @@ func TestSmallPacketRefused(t *testing.T) {
 			post := &PostedBuffer{Stream: 1, Dst: make([]byte, 5)}
 			if edit != nil {
 				edit(l.a, p, post)
+				l.a.slow = l.a.findSlowReasons()
 			}
 			if got := l.a.HandleSmall(l.now, p, post); got != (edit == nil) {
 				t.Errorf("%d, I-DATA %v: taken in at once: %v", i, !plain, got)

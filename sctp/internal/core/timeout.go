@@ -15,6 +15,7 @@ func (a *Assoc) HandleTimeout(now clock.Time) {
 	if a.state != Closed {
 		a.lossTimeout(now)
 	}
+	a.slow = a.findSlowReasons()
 }
 
 // runTimers runs what has expired in the array of timers. Any of them may end

@@ -7,6 +7,17 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
+// checkReasons checks the reasons for the slow path before a flush finds them anew.
+func (w *world) checkReasons() {
+	for _, e := range w.end {
+		if e.assoc != nil {
+			if err := checkSlowReasons(e.assoc); err != nil {
+				w.fail("%s: %v", e.name, err)
+			}
+		}
+	}
+}
+
 // check checks one end after each step.
 func (w *world) check(e *tend) {
 	a := e.assoc

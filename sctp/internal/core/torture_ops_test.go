@@ -151,6 +151,7 @@ func (w *world) run() {
 	w.settle()
 	for n := 0; w.more() && n < 2000; n++ {
 		w.step(w.byte(), w.byte())
+		w.checkReasons()
 		w.settle()
 	}
 	w.heal()
