@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 )
 
 // Iprobe reports whether a message that a receive for (src, tag) would get now
@@ -245,7 +245,7 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 		}
 		e.mu.Unlock()
 	}()
-	var gap spin.Wait
+	var gap poll.Wait
 	for !look() {
 		if werr := e.prog.rest(ctx, w, &gap, look); werr != nil && !look() {
 			return Status{}, nil, werr

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
@@ -222,7 +222,7 @@ func (r *Request) await(ctx context.Context) error {
 	}
 	r.eng.pusher.waiting()
 	prog, waiters := &r.eng.prog, &r.eng.waiters
-	var start spin.Wait
+	var start poll.Wait
 	if r.aside {
 		waiters = &r.eng.asides
 	} else if start = prog.begin(); prog.spin(ctx, start, r.done.Load) {
@@ -234,7 +234,7 @@ func (r *Request) await(ctx context.Context) error {
 	if !r.addWaiter(w) {
 		return nil
 	}
-	var gap spin.Wait
+	var gap poll.Wait
 	for !r.done.Load() {
 		err := r.pendingFailure()
 		if err == nil && r.aside {

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -95,10 +95,10 @@ func (w *waiter) wait(ctx context.Context) error {
 // they park: a message that arrives within the spin costs no wake-up.
 type progress struct {
 	poll     func() bool // one pass over the transport; nil: cannot be polled
-	choose   spin.Chooser
+	choose   poll.Chooser
 	spinners atomic.Int32
 	due      dueServices
-	serving  spin.Chooser  // whether to poll for what is due next
+	serving  poll.Chooser  // whether to poll for what is due next
 	shared   *sharedMemory // nil: none
 	yields   bool          // other processes may run after each poll that found nothing
 	steady   bool          // all waits poll
@@ -151,7 +151,7 @@ var begun = time.Now()
 func clock() int64 { return int64(time.Since(begun)) }
 
 // begin notes the begin of a wait and chooses whether to spin.
-func (p *progress) begin() (w spin.Wait) {
+func (p *progress) begin() (w poll.Wait) {
 	if p.poll == nil {
 		return w
 	}
@@ -162,7 +162,7 @@ func (p *progress) begin() (w spin.Wait) {
 }
 
 // end notes the end of a wait.
-func (p *progress) end(w spin.Wait) {
+func (p *progress) end(w poll.Wait) {
 	if w.Counts() {
 		w.End(clock())
 	}
@@ -204,7 +204,7 @@ func (p *progress) exit() {
 // spin polls until done or for the length of a spin, if w says so, and returns
 // done(). It sees to what is due meanwhile. Once ctx is over it does not go on for what
 // comes.
-func (p *progress) spin(ctx context.Context, w spin.Wait, done func() bool) bool {
+func (p *progress) spin(ctx context.Context, w poll.Wait, done func() bool) bool {
 	if w.Budget == 0 {
 		return false
 	}
@@ -266,7 +266,7 @@ func (p *progress) spin(ctx context.Context, w spin.Wait, done func() bool) bool
 // read the sockets, so it is first to know that something is due: it sees to that, and
 // polls for what is due next where that comes soon. *gap is the wait for that, at first
 // the zero Wait, and done reports whether the goroutine need not wait any more.
-func (p *progress) rest(ctx context.Context, w *waiter, gap *spin.Wait, done func() bool) error {
+func (p *progress) rest(ctx context.Context, w *waiter, gap *poll.Wait, done func() bool) error {
 	d := &p.due
 	if !d.used.Load() {
 		return w.wait(ctx)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 )
 
 // Waitall blocks until all requests are done or ctx is (the operations then go
@@ -222,7 +222,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 			}
 		}
 	}()
-	var gap spin.Wait
+	var gap poll.Wait
 	for !look() {
 		if err := eng.prog.rest(ctx, w, &gap, look); err != nil {
 			return -1, err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
@@ -265,7 +265,7 @@ func TestWaitsEndUnderTraffic(t *testing.T) {
 		p.due.add(s)
 		w.signal()
 		p.due.seers.Add(-1)
-		var gap spin.Wait
+		var gap poll.Wait
 		if err := p.rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}

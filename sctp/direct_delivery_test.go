@@ -179,7 +179,7 @@ func TestSmallMessagesAreAcknowledged(t *testing.T) {
 func TestPanicLeavesNothingPosted(t *testing.T) {
 	ends := memPair(t)
 	a := ends[1]
-	a.t.spinning.Always(time.Minute)
+	a.t.waits.Always(time.Minute)
 	s := a.t.sockets().list[0]
 	posted := false
 	onPoll := func() {
@@ -194,7 +194,7 @@ func TestPanicLeavesNothingPosted(t *testing.T) {
 		_, _, _ = a.Recv(t.Context(), make([]byte, 10))
 	}()
 	s.conn.(*memConn).onPoll.Store(nil)
-	if !posted || a.posted.state.Load() != bufferNone || a.posted.Dst != nil || spinners.Load() != 0 {
+	if !posted || a.posted.state.Load() != bufferNone || a.posted.Dst != nil || a.t.spinning.Any() {
 		t.Errorf("posted %v, and then in state %d", posted, a.posted.state.Load())
 	}
 }
@@ -282,7 +282,7 @@ func TestReadersThatPollShareMessages(t *testing.T) {
 // Who polls learns of the end.
 func TestEndOfWhoPolls(t *testing.T) {
 	ends := memPair(t)
-	ends[1].t.spinning.Always(time.Minute) // it does not park
+	ends[1].t.waits.Always(time.Minute) // it does not park
 	errs := make(chan error)
 	go func() {
 		_, _, err := ends[1].Recv(t.Context(), make([]byte, 10))

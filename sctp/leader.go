@@ -1,11 +1,11 @@
 package sctp
 
 import (
-	"runtime"
+	"math"
 	"sync"
 	"sync/atomic"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
@@ -24,7 +24,7 @@ type leadership struct {
 	shortWaits atomic.Int32  // how many waits in a row were short, or busy, up to leaderAfter
 
 	step     func() bool                        // tries, made once
-	gap      spin.Wait                          // for datagrams, since it read some
+	gap      poll.Wait                          // for datagrams, since it read some
 	pollMore func(spins bool) (came, over bool) // pollMoreOnce, made once
 
 	mu            sync.Mutex
@@ -84,11 +84,11 @@ func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 		return wait(w, stop, expired)
 	}
 	if l.shortWaits.Load() >= leaderAfter && l.parked.Load() == 0 && l.taken.CompareAndSwap(false, true) {
-		if leaders.Add(1) < t.procs.Load() {
+		if int(leaders.Add(1)) < poll.Procs() {
 			woken = l.run(w, stop, expired)
 		} else {
 			l.taken.Store(false)
-			t.procs.Store(int32(runtime.GOMAXPROCS(0))) // for the next one
+			poll.RefreshProcs() // for the next one
 		}
 		leaders.Add(-1)
 		if woken {
@@ -123,9 +123,7 @@ func (l *leadership) run(w *waiter, stop, expired <-chan struct{}) bool {
 	l.t.suppression.readerPolls.Store(false)
 	l.t.suppression.set(l.t, true) // with w noted, or the tick might miss it
 	l.t.suppression.restartTicks(l.t)
-	if l.t.others.yield(l.t.now()) {
-		l.t.procs.Store(int32(runtime.GOMAXPROCS(0)))
-	}
+	l.t.server.Yield(l.t.nanoseconds())
 	for _, s := range l.t.sockets().list {
 		s.processDeferredSACK()
 	}
@@ -143,7 +141,7 @@ func (l *leadership) run(w *waiter, stop, expired <-chan struct{}) bool {
 		l.poller.Reset()
 	}
 	l.mu.Unlock()
-	l.gap = spin.Wait{}
+	l.gap = poll.Wait{}
 	woken := false
 	select {
 	case <-w.ch:
@@ -169,12 +167,12 @@ func (l *leadership) receive() bool {
 			return true
 		}
 		if worked {
-			if l.gap = l.t.pollForMore(l.gap, never, l.pollMore); l.demoted.Load() {
+			if l.gap = l.t.server.PollForMore(l.gap, math.MaxInt64, l.pollMore); l.demoted.Load() {
 				return false
 			}
 			continue
 		}
-		l.t.others.park(l.t.now()) // first those who were woken
+		l.t.server.BeforeBlock(l.t.nanoseconds()) // first those who were woken
 		w.parkedLeader.Store(l)
 		return len(w.ch) > 0
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
@@ -330,15 +331,18 @@ func TestWaitsThatAreLongDoNotLead(t *testing.T) {
 func TestNobodyLeadsWithOneProcessor(t *testing.T) {
 	p := newLeaderPair(t)
 	n := runtime.GOMAXPROCS(1)
-	defer runtime.GOMAXPROCS(n)
-	p.ta.procs.Store(1)
+	poll.RefreshProcs()
+	defer func() {
+		runtime.GOMAXPROCS(n)
+		poll.RefreshProcs()
+	}()
 	wantNoLead(t, p)
 }
 
 // Goroutines that lead keep processors from the others, who are left one.
 func TestLeadersLeaveAProcessor(t *testing.T) {
 	p := newLeaderPair(t)
-	n := p.ta.procs.Load() - 1
+	n := int32(poll.Procs()) - 1
 	leaders.Add(n)
 	defer leaders.Add(-n)
 	wantNoLead(t, p)

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
@@ -41,10 +41,10 @@ func TestBusyPollLimits(t *testing.T) {
 				t.Fatalf("BusyPoll %v: none of %d waits asked three times", tt.poll, tries)
 			}
 		}
-		if spinners.Load() < 0 || tr.pollers.Load() != 0 {
-			t.Errorf("%d goroutines poll", tr.pollers.Load())
+		if poll.Spinners() < 0 || tr.spinning.Any() {
+			t.Errorf("goroutines poll, %d in all", poll.Spinners())
 		}
-		if got := tr.spinning.Max(); got != tt.want {
+		if got := tr.waits.Max(); got != tt.want {
 			t.Errorf("BusyPoll %v: waits poll for %v, want %v", tt.poll, got, tt.want)
 		}
 		tr.Close()
@@ -58,7 +58,7 @@ func TestBusyPollInVain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	for end := time.Now().Add(time.Minute); spinners.Load() > 0; runtime.Gosched() {
+	for end := time.Now().Add(time.Minute); poll.Spinners() > 0; runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatal("goroutines that earlier tests left behind still poll")
 		}
@@ -124,58 +124,6 @@ func TestReadersReadAllThatCame(t *testing.T) {
 		send(5)
 		tr.suppression.set(tr, false)
 		await()
-	}
-}
-
-// Readers poll for more while it comes soon, if that is allowed and there is a
-// processor.
-func TestLinger(t *testing.T) {
-	tr := &Transport{epoch: time.Now()}
-	tr.procs.Store(int32(runtime.GOMAXPROCS(0)) + spinners.Load())
-	looks := 0
-	spun := false
-	look := func(times int, over bool) func(bool) (bool, bool) {
-		looks, spun = 0, false
-		return func(spins bool) (bool, bool) {
-			looks++
-			spun = spun || spins
-			time.Sleep(time.Duration(longRead))
-			return looks <= times, over
-		}
-	}
-	tr.SetBusyRead(-1)
-	if w := tr.pollForMore(spin.Wait{}, never, look(3, false)); w.Counts() || looks > 0 {
-		t.Errorf("off: %d looks, %+v", looks, w)
-	}
-	tr.SetBusyRead(time.Minute)
-	if w := tr.pollForMore(spin.Wait{}, never, look(3, true)); w.Counts() || looks != 1 {
-		t.Errorf("over: %d looks, %+v", looks, w)
-	}
-	tr.SetBusyRead(20 * time.Millisecond)
-	w := tr.pollForMore(spin.Wait{}, never, look(3, false))
-	if !w.Counts() || w.Budget == 0 || looks < 3+clockEvery {
-		t.Errorf("%d looks, %+v", looks, w)
-	}
-	before, _ := tr.serving.Load().Costs()
-	tr.procs.Store(-1 << 20)
-	if w := tr.pollForMore(w, never, look(3, false)); !w.Counts() || looks > 0 {
-		t.Errorf("without a processor: %d looks, %+v", looks, w)
-	}
-	if now, _ := tr.serving.Load().Costs(); now == before {
-		t.Error("the wait that ended was not taken in")
-	}
-	if tr.procs.Load() != int32(runtime.GOMAXPROCS(0)) {
-		t.Errorf("%d processors", tr.procs.Load())
-	}
-	// What took long to handle may not be all there is.
-	tr.procs.Store(-1 << 20)
-	again := look(3, false)
-	tr.pollForMore(w, 0, func(spins bool) (bool, bool) {
-		tr.procs.Store(-1 << 20)
-		return again(spins)
-	})
-	if looks != 4 || spun {
-		t.Errorf("after a long read: %d looks, spins: %v", looks, spun)
 	}
 }
 
@@ -245,7 +193,7 @@ func TestReaderLingers(t *testing.T) {
 	p.tb.SetBusyRead(time.Second)
 	defer p.busy()()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); runtime.Gosched() {
-		c := p.tb.serving.Load()
+		c := p.tb.server.Chooser()
 		if spun, _ := c.Costs(); spun > 0 && spun < time.Second {
 			return
 		}
@@ -386,7 +334,7 @@ func TestPollGoesOnWhileSomethingComes(t *testing.T) {
 		const limit = 20 * time.Millisecond
 		for _, tt := range []struct{ comes, want time.Duration }{{0, limit}, {2 * limit, 3 * limit}} {
 			tr := &Transport{epoch: time.Now()}
-			var c spin.Chooser
+			var c poll.Chooser
 			c.Init(limit)
 			w := Wait{t: tr, w: c.Begin(int64(tr.now()))}
 			for time.Sleep(time.Millisecond); !w.over(time.Duration(tr.now()) <= tt.comes); time.Sleep(time.Millisecond) {

@@ -180,12 +180,12 @@ func (d *RecvInfo) set(a *Association, i *core.RecvInfo) {
 // posted a buffer.
 func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-chan struct{}) bool {
 	t := a.t
-	if !t.startSpin() {
+	if !t.spinning.Enter() {
 		return false
 	}
 	ended := false
 	defer func() {
-		t.endSpin()
+		t.spinning.Leave()
 		if posted && !ended { // an upcall panicked, or ended the goroutine: nobody must write there
 			a.takePosted(new(RecvInfo))
 		}
@@ -197,26 +197,8 @@ func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-cha
 
 // spinUntil is spin for one who may.
 func (a *Association) spinUntil(w *Wait, seq uint32, stop, expired <-chan struct{}) bool {
-	t := a.t
-	for i := 0; ; i++ {
-		came := t.spinOnce(i)
-		if a.seq.Load() != seq {
-			return true
-		}
-		if !came && i%clockEvery != 0 {
-			continue
-		}
-		if w.over(came) {
-			return false
-		}
-		select {
-		case <-stop:
-			return false
-		case <-expired:
-			return false
-		default:
-		}
-	}
+	return a.t.loop.Spin(&w.w, func() bool { return a.seq.Load() != seq },
+		func() bool { return closed(stop) || closed(expired) })
 }
 
 // closed reports whether c is closed. Nothing is ever sent on it.

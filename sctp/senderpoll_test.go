@@ -77,7 +77,7 @@ func TestSenderReads(t *testing.T) {
 	tap := func(e TapEvent) {
 		var stack [4096]byte
 		trace := stack[:runtime.Stack(stack[:], false)]
-		switch look := bytes.Contains(trace, []byte("(*Transport).look(")); {
+		switch look := bytes.Contains(trace, []byte("(*Transport).pollAsSender(")); {
 		case look && !e.Sent:
 			looked.Store(true)
 			early.Store(early.Load() || sent.Load() == 0)

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
@@ -61,7 +61,7 @@ func newSocket(t *Transport, c udpio.Conn) *socket {
 // readLoop receives until the socket is closed.
 func (s *socket) readLoop() {
 	defer s.t.readers.Done()
-	var gap spin.Wait // since datagrams came last
+	var gap poll.Wait // since datagrams came last
 	failures := 0     // of Read, in a row
 	for {
 		n, err := s.conn.Read(&s.mu, s.bufs[:], s.metas[:])
@@ -69,7 +69,7 @@ func (s *socket) readLoop() {
 			failures = 0
 			began := s.handle(n)
 			if s.conn.CanPoll() {
-				gap = s.t.pollForMore(gap, began, s.pollMore)
+				gap = s.t.server.PollForMore(gap, int64(began), s.pollMore)
 				s.endPolling()
 			}
 			continue

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weftstack/weft/internal/spin"
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
@@ -35,16 +35,15 @@ type Transport struct {
 
 	suppression suppression
 	leader      leadership
-	drain       func()      // readAll, called so that escape analysis sees no recursion
-	senderPolls atomic.Bool // a sender makes a pass over the sockets
-	spinning    spin.Chooser
-	serving     atomic.Pointer[spin.Chooser] // of those who read
-	procs       atomic.Int32                 // runtime.GOMAXPROCS, which takes a lock
-	pollers     atomic.Int32
-	others      yielder
-	follower    *follower    // nil without TransportConfig.AutoAddrs
-	flushes     atomic.Int32 // goroutines that transmit
-	opened      clock.Time   // when it was made
+	drain       func()        // readAll, called so that escape analysis sees no recursion
+	senderPolls atomic.Bool   // a sender makes a pass over the sockets
+	waits       poll.Chooser  // whether goroutines that wait spin before they park
+	spinning    poll.Spinning // goroutines that spin until something comes for them
+	loop        poll.Loop     // how they do
+	server      poll.Server   // of those that read the sockets for others
+	follower    *follower     // nil without TransportConfig.AutoAddrs
+	flushes     atomic.Int32  // goroutines that transmit
+	opened      clock.Time    // when it was made
 	lost        atomic.Pointer[lostError]
 	closed      atomic.Bool   // Close was called
 	over        chan struct{} // closed when everything has ended
@@ -104,9 +103,7 @@ func NewTransport(cfg TransportConfig) (*Transport, error) {
 		return nil, err
 	}
 	t.set.Store(set)
-	t.spinning.InitExtending(t.cfg.BusyPoll)
-	t.SetBusyRead(t.cfg.BusyPoll)
-	t.procs.Store(int32(runtime.GOMAXPROCS(0)))
+	t.initPolling(t.cfg.BusyPoll)
 	t.drain = t.readAll
 	t.timers.init(t.now, t.onTimers)
 	t.leader.init(t)

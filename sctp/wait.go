@@ -3,6 +3,7 @@ package sctp
 import (
 	"sync/atomic"
 
+	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp/internal/core"
 )
 
@@ -113,8 +114,8 @@ func (w *waiter) wake() {
 	}
 	if l := w.parkedLeader.Load(); l != nil {
 		l.demote(w)
-	} else if !w.leading.Load() && !someWoken.Load() {
-		someWoken.Store(true)
+	} else if !w.leading.Load() {
+		poll.NoteWoken()
 	}
 }
 

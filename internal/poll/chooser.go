@@ -4,7 +4,7 @@
 // An answer that comes within the polling costs no wake-up. On a machine with
 // other work to do polling loses: the scheduler favours who sleeps. So both ways
 // are tried, and the one whose waits turn out shorter is taken for most of them.
-package spin
+package poll
 
 import (
 	"math"
