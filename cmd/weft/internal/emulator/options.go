@@ -1,0 +1,264 @@
+// Package emulator is `weft net`: hosts that are network namespaces, joined by networks
+// whose rate, delay and losses package netem models.
+package emulator
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weftstack/weft/internal/cli"
+	"github.com/weftstack/weft/internal/netem"
+)
+
+// Bounds of the dimensions of an emulated network.
+const (
+	maxHosts = 64
+	maxNets  = 8
+)
+
+// options are the flags of `weft net`.
+type options struct {
+	hosts, nets int
+	params      netem.Params
+	seed        uint64
+	steps       []netem.Step
+	control     string
+	pcap        string
+	stats       bool
+	main        int
+	on          int
+	prefix      bool
+	verbose     bool
+	timeout     time.Duration
+	env         []string
+	cc          string
+	offload     bool
+}
+
+func newFlags(o *options) *flag.FlagSet {
+	fs := flag.NewFlagSet("weft net", flag.ContinueOnError)
+	fs.IntVar(&o.hosts, "hosts", 2, "`number` of hosts")
+	fs.IntVar(&o.nets, "nets", 1, "`number` of parallel networks that join all hosts")
+	for _, p := range []struct{ name, usage string }{
+		{"rate", "line `rate`, such as 1gbit; 0 is unlimited"},
+		{"delay", "one-way `delay`, such as 25us"},
+		{"jitter", "up to this much `delay` more"},
+		{"loss", "`probability` that a packet is lost, such as 1%"},
+		{"burst", "mean `length` of a burst of losses"},
+		{"gemodel", "losses of Gilbert and Elliott, as `P,R[,BAD[,GOOD]]`: probabilities to enter and leave the bad state, and of a loss in each"},
+		{"dup", "`probability` that a packet arrives twice"},
+		{"reorder", "`probability` that a packet is held back"},
+		{"corrupt", "`probability` that a bit is flipped"},
+		{"mtu", "largest packet in `bytes`"},
+		{"queue", "`bytes` that may wait for a line"},
+		{"downrate", "line `rate` into a host, where it differs"},
+		{"downqueue", "`bytes` that may wait for the line into a host"},
+	} {
+		fs.Func(p.name, p.usage, func(s string) error { return o.params.Set(p.name, s) })
+	}
+	o.params.MTU = 1500
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything that happens by chance")
+	fs.Func("at", "a timed `change`: \"5s cut net 1\", \"8s restore net 1\", \"2s set host 0 loss 5%\", \"0s set net 1 host 0 to 2 delay 9ms\"; may be repeated", func(s string) error {
+		step, err := netem.ParseStep(s)
+		o.steps = append(o.steps, step)
+		return err
+	})
+	fs.StringVar(&o.control, "control", "", "a Unix `socket` to make, on which each line is a change (cut, restore, set), answered by ok or an error, or stats, answered by the counters as JSON")
+	fs.StringVar(&o.pcap, "pcap", "", "write every packet that arrives to a capture `file`")
+	fs.BoolVar(&o.stats, "stats", false, "print the counters of every host and network at the end")
+	fs.IntVar(&o.main, "main", -1, "end everything when the command on this `host` ends")
+	fs.IntVar(&o.on, "on", -1, "run a single command on this `host` only")
+	fs.BoolVar(&o.prefix, "l", false, "put the host before each line of output")
+	fs.BoolVar(&o.verbose, "v", false, "say what is started and how it ends")
+	fs.DurationVar(&o.timeout, "timeout", 0, "end everything after this `time`; 0 means never")
+	fs.BoolVar(&o.offload, "offload", true, "let hosts hand over trains of packets and get those that arrive together so, as with network cards with segmentation and receive offload")
+	fs.StringVar(&o.cc, "tcp", "", "congestion `control` of TCP on the hosts: cubic, reno, bbr")
+	fs.Func("x", "give the commands an environment variable: `NAME=VALUE`", func(s string) error {
+		if i := strings.IndexByte(s, '='); i < 1 {
+			return errors.New("want NAME=VALUE")
+		}
+		o.env = append(o.env, s)
+		return nil
+	})
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), `usage: weft net [flags] -- COMMAND [arguments] [ : COMMAND [arguments] … ]
+
+Net makes hosts (network namespaces) and networks between them, runs a command
+on each host, and ends when they have all ended. One command is run on every
+host, with the ranks of an MPI job; several, separated by colons, are run on
+host 0, 1, 2, … in turn. Host H has the address 10.77.N.(H+1) in network N.
+The commands find WEFT_NET_HOST, WEFT_NET_HOSTS, WEFT_NET_ADDRS and
+WEFT_NET_NAMES (namespaces for "ip netns exec") in their environment, and
+WEFT_SPIN=0 and GOMAXPROCS=1, unless those were set, if they and the emulator
+outnumber the processors: ranks that poll would keep the network from its
+processor, and more threads of Go than one per host keep hosts from theirs.
+It needs Linux and root.
+
+The parameters hold for what each host sends; -downrate and -downqueue for the
+line into it. Other ones for some networks, hosts or pairs of hosts are set with
+-at, also from the start:
+
+	-at "0s set net 1 delay 10ms" -at "0s set host 0 to 2 loss 5%"
+
+The same seed gives the n-th packet from one host to another the same fate.
+
+`)
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+func Main(args []string) int {
+	var o options
+	fs := newFlags(&o)
+	if status, ok := cli.Start(fs, args); !ok {
+		return status
+	}
+	commands, err := splitCommands(fs.Args())
+	if err == nil {
+		err = o.check(commands)
+	}
+	if err != nil {
+		return cli.Refuse(fs.Name(), err)
+	}
+	status, err := run(&o, commands)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "weft net:", err)
+	}
+	return status
+}
+
+// frugalVars are what commands find in their environment, unless it is set, if they and the
+// emulator outnumber the processors. Ranks that poll would keep the network from its
+// processor, and threads that the Go runtime wakes in case there is more to do would
+// keep other hosts from theirs.
+var frugalVars = []struct{ name, value string }{{"WEFT_SPIN", "0"}, {"GOMAXPROCS", "1"}}
+
+// frugalEnv returns what of frugalVars n commands get, of so many processors.
+func (o *options) frugalEnv(n, processors int, getenv func(string) string) (env []string) {
+	if n < processors {
+		return nil
+	}
+	for _, v := range frugalVars {
+		given := func(s string) bool { return strings.HasPrefix(s, v.name+"=") }
+		if getenv(v.name) == "" && !slices.ContainsFunc(o.env, given) {
+			env = append(env, v.name+"="+v.value)
+		}
+	}
+	return env
+}
+
+// splitCommands splits the command line at words that are a colon.
+func splitCommands(args []string) ([][]string, error) {
+	var all [][]string
+	for len(args) > 0 {
+		i := slices.Index(args, ":")
+		if i < 0 {
+			i = len(args)
+		}
+		all = append(all, args[:i])
+		args = args[min(i+1, len(args)):]
+	}
+	if len(all) == 0 || slices.ContainsFunc(all, func(c []string) bool { return len(c) == 0 }) {
+		return nil, errors.New("no command given")
+	}
+	return all, nil
+}
+
+// check finds what the flag package cannot.
+func (o *options) check(commands [][]string) error {
+	switch {
+	case o.hosts < 1 || o.hosts > maxHosts:
+		return fmt.Errorf("-hosts %d: want 1 to %d", o.hosts, maxHosts)
+	case o.nets < 1 || o.nets > maxNets:
+		return fmt.Errorf("-nets %d: want 1 to %d", o.nets, maxNets)
+	case o.main >= o.hosts || o.on >= o.hosts:
+		return fmt.Errorf("there are %d hosts, counted from 0", o.hosts)
+	case len(commands) > o.hosts:
+		return fmt.Errorf("%d commands for %d hosts", len(commands), o.hosts)
+	case o.on >= 0 && len(commands) > 1:
+		return errors.New("-on takes a single command")
+	case o.timeout < 0:
+		return fmt.Errorf("-timeout %v is negative", o.timeout)
+	}
+	for _, step := range o.steps {
+		if err := step.Check(o.nets, o.hosts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placement returns the host of each command that is started, and the command.
+func (o *options) placement(commands [][]string) (hosts []int, argv [][]string) {
+	switch {
+	case o.on >= 0:
+		return []int{o.on}, commands
+	case len(commands) == 1:
+		for h := range o.hosts {
+			hosts, argv = append(hosts, h), append(argv, commands[0])
+		}
+	default:
+		for h, c := range commands {
+			hosts, argv = append(hosts, h), append(argv, c)
+		}
+	}
+	return hosts, argv
+}
+
+// hostAddr returns the address of a host in a network.
+func hostAddr(net, host int) [4]byte { return [4]byte{10, 77, byte(net), byte(host + 1)} }
+
+// hostAddrs returns the addresses of a host, separated by commas.
+func (o *options) hostAddrs(host int) string {
+	var b strings.Builder
+	for n := range o.nets {
+		if n > 0 {
+			b.WriteByte(',')
+		}
+		a := hostAddr(n, host)
+		fmt.Fprintf(&b, "%d.%d.%d.%d", a[0], a[1], a[2], a[3])
+	}
+	return b.String()
+}
+
+// destination finds out for which host of a network a packet is.
+func destination(net int, pkt []byte) int {
+	if len(pkt) < 20 || pkt[0]>>4 != 4 || pkt[16] != 10 || pkt[17] != 77 || int(pkt[18]) != net {
+		return -1
+	}
+	return int(pkt[19]) - 1
+}
+
+// portStats are the counters of one host in one network, as the control socket
+// gives them.
+type portStats struct {
+	Net  int `json:"net"`
+	Host int `json:"host"`
+	netem.Stats
+}
+
+// allStats returns the counters of every host and network.
+func allStats(f *netem.Fabric) (all []portStats) {
+	for n := range f.Nets() {
+		for h := range f.Hosts() {
+			all = append(all, portStats{n, h, f.Stats(n, h)})
+		}
+	}
+	return all
+}
+
+// printStats prints the counters of every host and network.
+func printStats(f *netem.Fabric) {
+	fmt.Fprintf(os.Stderr, "%4s %4s %10s %12s %10s %8s %8s %8s %8s %8s %8s %8s %10s\n", "net", "host",
+		"sent", "bytes", "delivered", "lost", "overflow", "too_long", "cut", "dup", "reorder", "corrupt", "peak_queue")
+	for _, s := range allStats(f) {
+		fmt.Fprintf(os.Stderr, "%4d %4d %10d %12d %10d %8d %8d %8d %8d %8d %8d %8d %10d\n", s.Net, s.Host,
+			s.Sent, s.SentBytes, s.Delivered, s.Lost, s.Overflowed, s.TooLong, s.Cut, s.Duplicated, s.Reordered, s.Corrupted, s.PeakBacklogBytes)
+	}
+}

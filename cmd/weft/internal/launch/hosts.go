@@ -1,0 +1,301 @@
+package launch
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weftstack/weft/internal/pmi"
+)
+
+// host is a machine that ranks run on.
+type host struct {
+	name  string
+	slots int // ranks it takes
+}
+
+// defaultRSH starts commands on other hosts, without asking for passwords.
+const defaultRSH = "ssh -o BatchMode=yes"
+
+// maxJobHosts bounds the hosts of a job.
+const maxJobHosts = 4096
+
+// parseHosts reads "name:slots,name,…".
+func parseHosts(list string) ([]host, error) {
+	var hosts []host
+	for item := range strings.SplitSeq(list, ",") {
+		h, err := parseHost(strings.TrimSpace(item))
+		if err != nil {
+			return nil, err
+		}
+		hosts = append(hosts, h)
+	}
+	return hosts, nil
+}
+
+// parseHost reads "name", "name:slots" or "[address]:slots".
+func parseHost(item string) (host, error) {
+	name, slots := item, ""
+	if i := strings.LastIndexByte(item, ':'); i >= 0 && (strings.Count(item, ":") == 1 || strings.HasSuffix(item[:i], "]")) {
+		name, slots = item[:i], item[i+1:]
+	}
+	h := host{name: strings.Trim(name, "[]"), slots: 1}
+	if slots != "" || strings.HasSuffix(item, ":") {
+		n, err := strconv.Atoi(slots)
+		if err != nil || n < 1 || n > MaxRanks {
+			return h, fmt.Errorf("host %q: want 1 to %d slots", item, MaxRanks)
+		}
+		h.slots = n
+	}
+	// A name that begins with a dash would be an option of the remote shell.
+	if h.name == "" || strings.HasPrefix(h.name, "-") || strings.ContainsAny(h.name, " \t'\"\\$`;&|<>()") {
+		return h, fmt.Errorf("host %q: not a name", item)
+	}
+	return h, nil
+}
+
+// readHostFile reads a file with a host a line, as "name", "name:slots" or
+// "name slots=N"; # begins a comment.
+func readHostFile(name string) ([]host, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var hosts []host
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		text, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(text)
+		if len(fields) == 0 {
+			continue
+		}
+		item := fields[0]
+		if len(fields) > 1 {
+			slots, ok := strings.CutPrefix(fields[1], "slots=")
+			if !ok || len(fields) > 2 {
+				return nil, fmt.Errorf("%s:%d: want NAME slots=N", name, n)
+			}
+			item += ":" + slots
+		}
+		h, err := parseHost(item)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+		if hosts = append(hosts, h); len(hosts) > maxJobHosts {
+			return nil, fmt.Errorf("%s: more than %d hosts", name, maxJobHosts)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if len(hosts) == 0 {
+		return nil, fmt.Errorf("%s: no hosts", name)
+	}
+	return hosts, nil
+}
+
+// spread places the ranks of a job on hosts, and connects them to the launcher
+// over TCP: each proves with a token that it belongs to the job.
+type spread struct {
+	hosts   []host
+	place   []int // by rank: index in hosts
+	local   []int // by rank: how many ranks of the host come before
+	rsh     []string
+	dir     string   // the ranks' working directory
+	dirs    []string // by rank, if they have their own
+	spawned bool     // not those that the job begins with
+
+	addr, token string
+	listener    net.Listener
+}
+
+// newSpread fills the hosts in order. n 0 stands for all slots.
+func newSpread(hosts []host, n int, rsh, dir string) (*spread, error) {
+	s := &spread{hosts: hosts, rsh: strings.Fields(rsh), dir: dir, token: rand.Text()}
+	if len(s.rsh) == 0 {
+		return nil, errors.New("-rsh is empty")
+	}
+	for i, h := range hosts {
+		for k := range h.slots {
+			if n == 0 || len(s.place) < n {
+				s.place, s.local = append(s.place, i), append(s.local, k)
+			}
+		}
+	}
+	if len(s.place) < n {
+		return nil, fmt.Errorf("%d ranks do not fit on hosts with %d slots", n, len(s.place))
+	}
+	if len(s.place) > MaxRanks {
+		return nil, fmt.Errorf("%d slots: the number of ranks is 1 to %d", len(s.place), MaxRanks)
+	}
+	if dir == "" {
+		var err error
+		if s.dir, err = os.Getwd(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// open lets ranks connect at addr; if that is empty, at the address that the
+// first of the other hosts is reached from.
+func (s *spread) open(ctx context.Context, server *pmi.Server, addr string) error {
+	if addr == "" {
+		addr = "127.0.0.1"
+		for _, h := range s.hosts {
+			if !h.here() {
+				addr = addressTo(h.name)
+				break
+			}
+		}
+	}
+	var err error
+	if s.listener, err = net.Listen("tcp", net.JoinHostPort(addr, "0")); err != nil {
+		return fmt.Errorf("listening for the ranks: %w", err)
+	}
+	s.addr = s.listener.Addr().String()
+	go server.ServeListener(ctx, s.listener, s.token)
+	return nil
+}
+
+// allHere reports whether all ranks run on this host.
+func (s *spread) allHere() bool {
+	return !slices.ContainsFunc(s.hosts, func(h host) bool { return !h.here() })
+}
+
+// here reports whether the host is this one: its ranks need no remote shell.
+func (h host) here() bool { return h.name == "localhost" }
+
+// addressTo returns the address of this host that packets to another one come
+// from. If its name means nothing here, as one that only the remote shell knows,
+// it is the one that packets to anywhere come from.
+func addressTo(name string) string {
+	for _, to := range []string{name, "192.0.2.1"} {
+		// Connecting a UDP socket sends nothing; it asks for a route.
+		if c, err := net.Dial("udp", net.JoinHostPort(to, "9")); err == nil {
+			defer c.Close()
+			if a, ok := c.LocalAddr().(*net.UDPAddr); ok {
+				return a.IP.String()
+			}
+		}
+	}
+	return "127.0.0.1"
+}
+
+// env returns what connects a rank to the launcher, without the token.
+func (s *spread) env(rank int) []string {
+	ranks := 0
+	for _, p := range s.place {
+		if p == s.place[rank] {
+			ranks++
+		}
+	}
+	return []string{
+		pmi.EnvFD + "=", pmi.EnvPort + "=" + s.addr, pmi.EnvID + "=" + strconv.Itoa(rank),
+		"MPI_LOCALRANKID=" + strconv.Itoa(s.local[rank]), "MPI_LOCALNRANKS=" + strconv.Itoa(ranks),
+	}
+}
+
+// prepare makes cmd, whose environment beyond this process's own is extra,
+// start a rank on its host. feed must be called after the start.
+func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), err error) {
+	h := s.hosts[s.place[rank]]
+	if h.here() {
+		cmd.Env = append(cmd.Env, pmi.EnvToken+"="+s.token)
+		return func() {}, nil
+	}
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(v, "WEFT_") && isShellName(name) && !strings.HasPrefix(v, pmi.EnvWatch) && !strings.HasPrefix(v, pmi.EnvToken) {
+			extra = append([]string{v}, extra...)
+		}
+	}
+	dir := s.dir
+	if s.dirs != nil && s.dirs[rank] != "" {
+		dir = s.dirs[rank]
+	}
+	line, err := startLine(dir, append(extra, pmi.EnvToken+"="+s.token), append([]string{cmd.Path}, cmd.Args[1:]...))
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.name, err)
+	}
+	argv := append(append([]string{}, s.rsh...), h.name, remoteScript)
+	if cmd.Path, err = exec.LookPath(argv[0]); err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.name, err)
+	}
+	cmd.Args, cmd.Env, cmd.Dir, cmd.Stdin = argv, nil, "", nil
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		go func() {
+			defer stdin.Close()
+			if _, err := io.WriteString(stdin, line+"\n"); err == nil && rank == 0 && !s.spawned {
+				io.Copy(stdin, os.Stdin)
+			}
+		}()
+	}, nil
+}
+
+// remoteScript is what the shell of another host runs: the first line of its input,
+// where other users of either host do not see it. The variable weft_nl is a line feed,
+// see quote.
+const remoteScript = `weft_nl=$(printf '\nx') && weft_nl=${weft_nl%x} && IFS= read -r weft_start && eval "$weft_start"`
+
+// startLine is the line that starts a rank: it exports the variables, changes to the
+// directory and becomes the program.
+func startLine(dir string, env, argv []string) (string, error) {
+	var b strings.Builder
+	b.WriteString("export")
+	for _, v := range env {
+		name, value, _ := strings.Cut(v, "=")
+		if !isShellName(name) {
+			return "", fmt.Errorf("variable %q: the shell there exports names of letters, digits and underscores only", name)
+		}
+		fmt.Fprintf(&b, " %s=%s", name, quote(value))
+	}
+	fmt.Fprintf(&b, " && cd %s && exec", quote(dir))
+	for _, v := range argv {
+		b.WriteString(" " + quote(v))
+	}
+	return b.String(), nil
+}
+
+// isShellName reports whether a POSIX shell can export a variable of that name.
+func isShellName(s string) bool {
+	for i, c := range s {
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// quote makes s one word for the shell that runs remoteScript, on one line.
+func quote(s string) string {
+	return "'" + strings.NewReplacer("'", `'\''`, "\n", `'"$weft_nl"'`).Replace(s) + "'"
+}
+
+// remoteShellFailed is the exit status of ssh when it failed itself.
+const remoteShellFailed = 255
+
+// checkProgram returns an error for a program that is not on other hosts.
+func (s *spread) checkProgram(path, scratch string) error {
+	for _, h := range s.hosts {
+		if !h.here() && strings.HasPrefix(path, scratch+string(filepath.Separator)) {
+			return fmt.Errorf("a Go package is built on this host only: build it, and give the path of the program on %s", h.name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+package launch
+
+import (
+	"testing"
+
+	"github.com/weftstack/weft/cmd/weft/internal/clitest"
+	"github.com/weftstack/weft/internal/cli"
+)
+
+func TestMain(m *testing.M) {
+	clitest.Main(m, &cli.Program{Name: "weft", Commands: []cli.Command{
+		{Name: "run", Run: Main}, {Name: "nameserver", Run: NameServerMain},
+	}}, rank)
+}

@@ -1,0 +1,79 @@
+package launch
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+
+	"github.com/weftstack/weft/cmd/weft/internal/process"
+	"github.com/weftstack/weft/internal/cli"
+	"github.com/weftstack/weft/internal/pmi"
+)
+
+func newToken() string { return rand.Text() }
+
+// NameServerMain is `weft nameserver`.
+func NameServerMain(args []string) int {
+	var addr, file string
+	fs := flag.NewFlagSet("weft nameserver", flag.ContinueOnError)
+	fs.StringVar(&addr, "addr", "127.0.0.1:0", "listen at this `address`")
+	fs.StringVar(&file, "file", "", "write address and secret to this `file`, which only its owner may read; a secret that is there already is kept")
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), `usage: weft nameserver [flags]
+
+Nameserver keeps the names of ports for jobs that are started apart, until it is
+interrupted. Clients must know its address and a secret, which -file writes for
+
+	weft run -nameserver FILE ...
+
+Without -file it prints ADDRESS/SECRET, one line, for the environment variable
+`+pmi.EnvNames+` of programs without that launcher. A secret is never an argument,
+as all users of a host can read those.
+
+`)
+		fs.PrintDefaults()
+	}
+	if status, ok := cli.Start(fs, args); !ok {
+		return status
+	}
+	if fs.NArg() > 0 {
+		return cli.Refuse(fs.Name(), fmt.Errorf("unexpected argument %q", fs.Arg(0)))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, process.TermSignal)
+	defer stop()
+	if err := serveNames(ctx, addr, file); err != nil && !errors.Is(err, net.ErrClosed) {
+		fmt.Fprintln(os.Stderr, "weft nameserver:", err)
+		return cli.ExitFail
+	}
+	return cli.ExitOK
+}
+
+// serveNames tells where the server listens, and its secret, and serves.
+func serveNames(ctx context.Context, addr, file string) error {
+	secret := newToken()
+	if file != "" {
+		var err error
+		if secret, err = keptSecret(file); err != nil {
+			return err
+		}
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	text := l.Addr().String() + "/" + secret
+	if file == "" {
+		fmt.Println(text)
+	} else if err := writePrivate(file, text); err != nil {
+		return err
+	} else {
+		fmt.Printf("listening at %s; for weft run -nameserver %s\n", l.Addr(), file)
+	}
+	return new(pmi.Names).ServeNames(ctx, l, secret)
+}
