@@ -1,18 +1,14 @@
 package main
 
 import (
-	"errors"
-	"flag"
-	"fmt"
 	"os"
-	"runtime"
-	"runtime/debug"
 
 	"github.com/weftstack/weft/cmd/weft/internal/bench"
 	"github.com/weftstack/weft/cmd/weft/internal/emulator"
 	"github.com/weftstack/weft/cmd/weft/internal/launch"
 	"github.com/weftstack/weft/cmd/weft/internal/perf"
 	"github.com/weftstack/weft/cmd/weft/internal/rping"
+	"github.com/weftstack/weft/cmd/weft/internal/version"
 	"github.com/weftstack/weft/internal/cli"
 )
 
@@ -30,31 +26,7 @@ func program() *cli.Program {
 			{Name: "bench", Short: "measure MPI as the OSU micro-benchmarks do", Run: bench.Main},
 			{Name: "rping", Short: "ping by RDMA over TCP, as rping of librdmacm does", Run: rping.Main},
 			{Name: "nameserver", Short: "serve published names to several jobs", Run: launch.NameServerMain},
-			{Name: "version", Short: "print the version", Run: versionMain},
+			{Name: "version", Short: "print the version", Run: version.Main},
 		},
 	}
-}
-
-func versionMain(args []string) int {
-	fs := flag.NewFlagSet("weft version", flag.ContinueOnError)
-	fs.Usage = func() {
-		fmt.Fprint(fs.Output(), "usage: weft version\n\nVersion prints the version of weft, and of Go.\n")
-	}
-	if status, ok := cli.Start(fs, args); !ok {
-		return status
-	}
-	if fs.NArg() > 0 {
-		return cli.Refuse(fs.Name(), errors.New("unexpected arguments"))
-	}
-	fmt.Printf("weft %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return cli.ExitOK
-}
-
-// version returns the module version that this binary was built from.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }

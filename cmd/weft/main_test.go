@@ -11,9 +11,6 @@ import (
 func TestMain(m *testing.M) { clitest.Main(m, program(), nil) }
 
 func TestWrongUseExitsWithTwo(t *testing.T) {
-	for _, args := range [][]string{{"version", "now"}, {"version", "-x"}} {
-		clitest.WantMisused(t, "weft version", args...)
-	}
 	for _, args := range [][]string{{"dance"}, {"help", "dance"}, {"help", "run", "net"}} {
 		clitest.WantMisused(t, "weft", args...)
 	}
