@@ -59,7 +59,7 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 		if !a.authFirst(h, &it) {
 			return DropAuth
 		}
-		authed = true
+		c, authed = it.Current(), true // what is behind the AUTH chunk
 	}
 	// RFC 4895, Section 6.3: the receiver "MUST silently discard these chunks if
 	// they are not placed after an AUTH chunk in the packet".
