@@ -168,19 +168,15 @@ func (t *Datatype) Name() string { return t.own.getName() }
 // SetName names the datatype (MPI_Type_set_name).
 func (t *Datatype) SetName(name string) { t.own.setName(name) }
 
-// like returns a datatype with the layout of t.
-func (t *Datatype) like() *Datatype {
-	return &Datatype{
-		root: t.root, size: t.size, lb: t.lb, ub: t.ub, marked: t.marked, tlb: t.tlb, tub: t.tub, align: t.align, depth: t.depth, sig: t.sig, values: t.values,
-	}
-}
-
 // Dup returns a datatype like t, with those attributes that are copied. The name
 // is not (MPI-4.1, Section 5.1.10).
 func (t *Datatype) Dup() (*Datatype, error) {
-	d := t.like()
+	d, err := datatypeOf(t.rt.Dup())
+	if err != nil {
+		return nil, err
+	}
 	if err := t.own.attrs.copyTo(d); err != nil {
 		return nil, err
 	}
-	return d.madeBy(nil, CombinerDup, nil, t)
+	return d, nil
 }

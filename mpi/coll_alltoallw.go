@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/coll"
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Alltoallw is Alltoallv with a datatype for each rank: it sends scounts[i]
@@ -16,21 +17,21 @@ import (
 // ErrOverlap, ErrTypeMismatch, RankError.
 func Alltoallw[T Element](ctx context.Context, c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
-	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}
+	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
 	return finish(c.alltoallwCall(ctx, check(send, recv), out, in))
 }
 
 // Ialltoallw starts Alltoallw (MPI_Ialltoallw).
 func Ialltoallw[T Element](c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
-	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}
+	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
 	return start(c.alltoallwCall(context.Background(), check(send, recv), out, in))
 }
 
 // typedBlocks are the blocks of the ranks in a buffer of Alltoallw.
 type typedBlocks struct {
 	counts, displs []int
-	types          []*Datatype
+	types          []*datatype.Type
 	lens           []int // packed
 }
 
@@ -46,7 +47,7 @@ func (t *typedBlocks) measure(buf []byte, size int) error {
 			return fmt.Errorf("%w: block of rank %d at %d of %d bytes", ErrCount, i, t.displs[i], len(buf))
 		}
 		var err error
-		if t.lens[i], err = typ.span(t.counts[i], len(buf)-t.displs[i]); err != nil {
+		if t.lens[i], err = typ.Span(t.counts[i], len(buf)-t.displs[i]); err != nil {
 			return err
 		}
 	}
@@ -81,7 +82,7 @@ func alltoallwPacked(k *collective, out, in *typedBlocks) error {
 		return err
 	}
 	for i, t := range out.types {
-		t.packAll(k.SendBlock(i), send[out.displs[i]:], out.counts[i])
+		t.Pack(k.SendBlock(i), send[out.displs[i]:], out.counts[i])
 	}
 	if k.comm.c.remote != nil {
 		err = betweenGroups(k)
@@ -92,7 +93,7 @@ func alltoallwPacked(k *collective, out, in *typedBlocks) error {
 		return err
 	}
 	for i, t := range in.types {
-		t.unpackAll(recv[in.displs[i]:], k.RecvBlock(i), in.counts[i])
+		t.Unpack(recv[in.displs[i]:], k.RecvBlock(i), in.counts[i])
 	}
 	return nil
 }

@@ -11,14 +11,14 @@ import "context"
 // ErrTypeMismatch, RankError.
 func NeighborAlltoallw[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
-	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}
+	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
 	return finish(neighborAlltoallw(ctx, t, check(send, recv), out, in))
 }
 
 // IneighborAlltoallw starts NeighborAlltoallw (MPI_Ineighbor_alltoallw).
 func IneighborAlltoallw[T Element](t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
-	out, in := &typedBlocks{scounts, sdispls, stypes, nil}, &typedBlocks{rcounts, rdispls, rtypes, nil}
+	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
 	return start(neighborAlltoallw(context.Background(), t, check(send, recv), out, in))
 }
 
@@ -50,14 +50,14 @@ func neighborAlltoallw(ctx context.Context, t Topology, b checked, to, from *typ
 		k.Elem, k.comm.slot = 1, slotColl // blocks are of any types
 		k.SendBuf, k.RecvBuf = k.Scratch(total(to.lens)), k.Scratch(total(from.lens))
 		for i, typ := range to.types {
-			typ.packAll(k.SendBuf[out.at[i]:][:out.count[i]], send[to.displs[i]:], to.counts[i])
+			typ.Pack(k.SendBuf[out.at[i]:][:out.count[i]], send[to.displs[i]:], to.counts[i])
 		}
 		if err := k.exchange(out, in, tags); err != nil {
 			return err
 		}
 		for i, typ := range from.types {
 			if in.peers[i] != ProcNull {
-				typ.unpackAll(recv[from.displs[i]:], k.RecvBuf[in.at[i]:][:in.count[i]], from.counts[i])
+				typ.Unpack(recv[from.displs[i]:], k.RecvBuf[in.at[i]:][:in.count[i]], from.counts[i])
 			}
 		}
 		return nil

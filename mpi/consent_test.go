@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // TestConsent lets random ranks fail in different ways: all get an error of the class of
@@ -213,7 +215,7 @@ func TestCollectivesFailAlike(t *testing.T) {
 					return err
 				}
 				_, err = f.ReadOrdered(ctx, make([]int32, 1))
-				if err := errors.Join(err, f.SeekShared(ctx, maxTypeBytes/4+1, 0)); err != nil {
+				if err := errors.Join(err, f.SeekShared(ctx, datatype.MaxBytes/4+1, 0)); err != nil {
 					return err
 				}
 				_, err = f.WriteOrdered(ctx, make([]int32, 1))

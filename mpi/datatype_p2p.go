@@ -25,7 +25,7 @@ func SendType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 		return c.raise(err)
 	}
 	at := c.enter()
-	err = c.send(ctx, slotUser.of(t.values), sendStandard, b, dst, tag)
+	err = c.send(ctx, slotUser.of(t.rt.Values()), sendStandard, b, dst, tag)
 	c.leave(at, "SendType", dst, tag, len(b), err)
 	return c.raise(err)
 }
@@ -40,7 +40,7 @@ func IsendType[T Element](c *Comm, buf []T, count int, t *Datatype, dst, tag int
 		return nil, c.raise(err)
 	}
 	at := c.enter()
-	r, err := c.isend(slotUser.of(t.values), sendStandard, b, dst, tag)
+	r, err := c.isend(slotUser.of(t.rt.Values()), sendStandard, b, dst, tag)
 	c.leave(at, "IsendType", dst, tag, len(b), err)
 	return r, c.raise(err)
 }
@@ -59,10 +59,10 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 		return Status{}, c.raise(err)
 	}
 	at := c.enter()
-	st, err := c.recv(ctx, slotUser.of(t.values), b, src, tag)
+	st, err := c.recv(ctx, slotUser.of(t.rt.Values()), b, src, tag)
 	c.leaveRecv(at, "RecvType", src, tag, st, err)
 	if s != nil {
-		t.unpackAll(dst, b[:st.Bytes], count)
+		t.rt.Unpack(dst, b[:st.Bytes], count)
 	}
 	return st, c.raise(err)
 }
@@ -78,14 +78,14 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 		return nil, c.raise(err)
 	}
 	at := c.enter()
-	r, err := c.irecv(slotUser.of(t.values), b, src, tag)
+	r, err := c.irecv(slotUser.of(t.rt.Values()), b, src, tag)
 	c.leave(at, "IrecvType", src, tag, len(b), err)
 	if err != nil || s == nil {
 		return r, c.raise(err)
 	}
 	all := goRequest(c.w, func() (Status, error) {
 		st, err := c.w.eng.finishRecv(context.Background(), r)
-		t.unpackAll(dst, b[:st.Bytes], count)
+		t.rt.Unpack(dst, b[:st.Bytes], count)
 		s.Put()
 		return st, err
 	})
@@ -99,16 +99,16 @@ func packed[T Element](buf []T, count int, t *Datatype) (b []byte, s *bufpool.Bu
 	if err != nil {
 		return nil, nil, err
 	}
-	size, err := t.span(count, len(src))
+	size, err := t.typ().Span(count, len(src))
 	if err != nil {
 		return nil, nil, err
 	}
-	if t.dense(count) {
+	if t.rt.Dense(count) {
 		return src[:size], nil, nil
 	}
 	s = bufpool.Get(size)
 	b = s.Bytes(size)
-	t.packAll(b, src, count)
+	t.rt.Pack(b, src, count)
 	return b, s, nil
 }
 
@@ -117,11 +117,11 @@ func unpackable[T Element](buf []T, count int, t *Datatype) (dst, b []byte, s *b
 	if dst, err = datatype.CheckedBytes(buf); err != nil {
 		return nil, nil, nil, err
 	}
-	size, err := t.span(count, len(dst))
+	size, err := t.typ().Span(count, len(dst))
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if t.dense(count) {
+	if t.rt.Dense(count) {
 		return dst, dst[:size], nil, nil
 	}
 	s = bufpool.Get(size)

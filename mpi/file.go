@@ -53,7 +53,7 @@ type file struct {
 	os    *os.File
 	name  string
 	mode  FileMode
-	elem  *elemLayout
+	elem  *datatype.Layout
 	hints atomic.Pointer[fileHints]
 
 	// The shared pointer, in elements, and a lock for atomic mode are at rank 0.
@@ -79,9 +79,9 @@ type file struct {
 func FileOpen[T Element](ctx context.Context, c *Comm, name string, mode FileMode, info Info) (*File[T], error) {
 	t := c.enter()
 	bad := datatype.CheckElement[T]()
-	elem := &elemLayout{}
+	elem := &datatype.Layout{}
 	if bad == nil {
-		elem = layoutOf(reflect.TypeFor[T]())
+		elem = datatype.LayoutOf(reflect.TypeFor[T]())
 	}
 	f, err := openFile(ctx, c, name, mode, info, elem, bad)
 	c.leave(t, "FileOpen", NoPeer, 0, 0, err)
@@ -126,17 +126,17 @@ func (m FileMode) flags() int {
 }
 
 // openFile is FileOpen; bad is what is wrong with the elements.
-func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *elemLayout, bad error) (*file, error) {
+func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Info, elem *datatype.Layout, bad error) (*file, error) {
 	f := &file{of: c, name: name, mode: mode, elem: elem, turn: newCtxMutex()}
 	var err error
 	if f.c, err = c.private(ctx); err != nil {
 		return nil, err
 	}
-	if err = orFirst(bad, mode.check()); err == nil && elem.size == 0 {
+	if err = orFirst(bad, mode.check()); err == nil && elem.Size == 0 {
 		err = fmt.Errorf("%w: elements of no size", ErrType)
 	}
 	var h *fileHints
-	if err = f.agree(ctx, err, name, mode, elem.size); err == nil {
+	if err = f.agree(ctx, err, name, mode, elem.Size); err == nil {
 		h, err = f.agreeHints(ctx, info)
 	}
 	if err != nil {
@@ -190,7 +190,7 @@ func (f *file) begin(ctx context.Context) error {
 	if err = f.agree(ctx, err); err != nil {
 		return err
 	}
-	f.pos = size / int64(f.elem.size)
+	f.pos = size / int64(f.elem.Size)
 	if f.c.rank == 0 {
 		f.shared.Buf()[0] = f.pos
 		f.shared.Sync()

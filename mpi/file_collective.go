@@ -44,23 +44,23 @@ func (f *file) collect(ctx context.Context, op fileOp, bad error, before, done c
 	if !rep.converts() {
 		return f.together(ctx, op, op.b, bad)
 	}
-	b := make([]byte, len(op.b)/f.elem.size*rep.size)
+	b := make([]byte, len(op.b)/f.elem.Size*rep.size)
 	if op.write && bad == nil {
 		bad = rep.toFile(b, op.b) // told to the others
 	}
 	n, err := f.together(ctx, op, b, bad)
 	n /= rep.size
 	if !op.write && err == nil {
-		if err = f.agree(ctx, rep.fromFile(op.b[:n*f.elem.size], b[:n*rep.size])); err != nil {
+		if err = f.agree(ctx, rep.fromFile(op.b[:n*f.elem.Size], b[:n*rep.size])); err != nil {
 			return 0, err
 		}
 	}
-	return n * f.elem.size, err
+	return n * f.elem.Size, err
 }
 
 // ordered gives the ranks places behind one another at the shared pointer.
 func (f *file) ordered(ctx context.Context, op *fileOp) error {
-	n := int64(len(op.b) / f.elem.size)
+	n := int64(len(op.b) / f.elem.Size)
 	sum := []int64{n}
 	if err := Scan(ctx, f.c, sum, sum, Sum); err != nil {
 		return err

@@ -36,7 +36,7 @@ func RegisterDatarep[T Element](w *World, name string, rep Datarep[T]) error {
 	if name == "" || len(name) > MaxDatarep || rep.Size < 1 || rep.Size > maxDatarepSize || rep.Read == nil || rep.Write == nil {
 		return fmt.Errorf("%w: data representation %.40q of %d bytes", ErrOption, name, rep.Size)
 	}
-	return w.addDatarep(layoutOf(reflect.TypeFor[T]()), &datarep{
+	return w.addDatarep(datatype.LayoutOf(reflect.TypeFor[T]()), &datarep{
 		name: name, size: rep.Size,
 		read:  func(dst, src []byte) error { return rep.Read(datatype.View[T](dst), src) },
 		write: func(dst, src []byte) error { return rep.Write(dst, datatype.View[T](src)) },
@@ -57,10 +57,10 @@ type datarep struct {
 // datarepKey names a registered representation.
 type datarepKey struct {
 	name string
-	elem *elemLayout
+	elem *datatype.Layout
 }
 
-func (w *World) addDatarep(e *elemLayout, rep *datarep) error {
+func (w *World) addDatarep(e *datatype.Layout, rep *datarep) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := datarepKey{rep.name, e}
@@ -79,7 +79,7 @@ func isBuiltinDatarep(name string) bool {
 }
 
 // datarep returns the representation with a name for elements e.
-func (w *World) datarep(name string, e *elemLayout) (*datarep, error) {
+func (w *World) datarep(name string, e *datatype.Layout) (*datarep, error) {
 	switch name {
 	case Native, "":
 		return nativeRep(e, Native), nil
@@ -93,21 +93,21 @@ func (w *World) datarep(name string, e *elemLayout) (*datarep, error) {
 	if rep := w.datareps[datarepKey{name, e}]; rep != nil {
 		return rep, nil
 	}
-	return nil, fmt.Errorf("%w: %w %.40q is not registered for %s", ErrView, ErrDatarep, name, e.name)
+	return nil, fmt.Errorf("%w: %w %.40q is not registered for %s", ErrView, ErrDatarep, name, e.Name)
 }
 
 // nativeRep is elements as they lie in memory: nothing is converted.
-func nativeRep(e *elemLayout, name string) *datarep { return &datarep{name: name, size: e.size} }
+func nativeRep(e *datatype.Layout, name string) *datarep { return &datarep{name: name, size: e.Size} }
 
-func externalRep(e *elemLayout) *datarep {
+func externalRep(e *datatype.Layout) *datarep {
 	return &datarep{
-		name: External32, size: e.ext,
+		name: External32, size: e.Ext,
 		read: func(dst, src []byte) error {
-			e.fromExternal(dst, src, len(dst)/e.size)
+			e.FromExternal(dst, src, len(dst)/e.Size)
 			return nil
 		},
 		write: func(dst, src []byte) error {
-			e.toExternal(dst, src, len(src)/e.size)
+			e.ToExternal(dst, src, len(src)/e.Size)
 			return nil
 		},
 	}
@@ -135,7 +135,7 @@ const convertChunk = 1 << 20
 // access reads or writes b at off of the view, and returns how much of b is
 // done.
 func (f *file) access(v *fileView, off int64, b []byte, write bool) (int, error) {
-	rep, size := v.rep, f.elem.size
+	rep, size := v.rep, f.elem.Size
 	if !rep.converts() {
 		if write {
 			return f.writeRuns(v, off, b)
@@ -181,19 +181,19 @@ func (f *file) access(v *fileView, off int64, b []byte, write bool) (int, error)
 // no whole number of elements, if that is needed.
 func (f *File[T]) TypeExtent(t *Datatype) (int, error) {
 	v, _ := f.f.now()
-	n, ok := v.rep.scale(f.f.elem, int64(t.extent()))
+	n, ok := v.rep.scale(f.f.elem, int64(t.typ().Extent()))
 	if !ok {
-		return 0, fmt.Errorf("%w: %v for elements of %d bytes", ErrView, t, f.f.elem.size)
+		return 0, fmt.Errorf("%w: %v for elements of %d bytes", ErrView, t, f.f.elem.Size)
 	}
 	return int(n), nil
 }
 
 // scale converts bytes of memory, which are to be whole elements if their size
 // differs, to bytes of the file.
-func (r *datarep) scale(e *elemLayout, n int64) (int64, bool) {
-	if r.size == e.size {
+func (r *datarep) scale(e *datatype.Layout, n int64) (int64, bool) {
+	if r.size == e.Size {
 		return n, true
 	}
-	m, ok := mul2(int(n/int64(e.size)), r.size)
-	return int64(m), ok && n%int64(e.size) == 0
+	m, ok := datatype.Mul(int(n/int64(e.Size)), r.size)
+	return int64(m), ok && n%int64(e.Size) == 0
 }

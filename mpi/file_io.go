@@ -116,26 +116,26 @@ func (f *File[T]) IwriteAll(buf []T) (*Request, error) {
 // returns the bytes read. It blocks until that is done; until then buf belongs
 // to the call. ErrCount tells of items outside buf.
 func (f *File[T]) ReadAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileOp{name: "File.ReadAtType", at: atOffset, pos: offset}, datatype.Bytes(buf), count, t)
+	return f.f.typed(ctx, fileOp{name: "File.ReadAtType", at: atOffset, pos: offset}, datatype.Bytes(buf), count, t.typ())
 }
 
 // WriteAtType is WriteAt of count items of t in buf (MPI_File_write_at). It
 // returns the bytes written. It blocks until that is done; until then buf
 // belongs to the call. ErrCount tells of items outside buf.
 func (f *File[T]) WriteAtType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileOp{name: "File.WriteAtType", at: atOffset, pos: offset, write: true}, datatype.Bytes(buf), count, t)
+	return f.f.typed(ctx, fileOp{name: "File.WriteAtType", at: atOffset, pos: offset, write: true}, datatype.Bytes(buf), count, t.typ())
 }
 
 // ReadAtAllType is ReadAtType that all ranks call (MPI_File_read_at_all). It
 // blocks until this rank's part is done; until then buf belongs to the call.
 func (f *File[T]) ReadAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileOp{name: "File.ReadAtAllType", at: atOffset, pos: offset, all: true}, datatype.Bytes(buf), count, t)
+	return f.f.typed(ctx, fileOp{name: "File.ReadAtAllType", at: atOffset, pos: offset, all: true}, datatype.Bytes(buf), count, t.typ())
 }
 
 // WriteAtAllType is WriteAtType that all ranks call (MPI_File_write_at_all). It
 // blocks until this rank's part is done; until then buf belongs to the call.
 func (f *File[T]) WriteAtAllType(ctx context.Context, offset int64, buf []T, count int, t *Datatype) (int, error) {
-	return f.f.typed(ctx, fileOp{name: "File.WriteAtAllType", at: atOffset, pos: offset, write: true, all: true}, datatype.Bytes(buf), count, t)
+	return f.f.typed(ctx, fileOp{name: "File.WriteAtAllType", at: atOffset, pos: offset, write: true, all: true}, datatype.Bytes(buf), count, t.typ())
 }
 
 // fileOp is a read or write.
@@ -174,8 +174,8 @@ func (f *file) check(op *fileOp, moves bool) error {
 		return fmt.Errorf("%w: %s", ErrMode, op.name)
 	case f.mode&FileSequential != 0 && op.at != atShared:
 		return fmt.Errorf("%w: %s with FileSequential", ErrMode, op.name)
-	case len(op.b)%f.elem.size != 0:
-		return fmt.Errorf("%w: %d bytes are no elements of %d", ErrCount, len(op.b), f.elem.size)
+	case len(op.b)%f.elem.Size != 0:
+		return fmt.Errorf("%w: %d bytes are no elements of %d", ErrCount, len(op.b), f.elem.Size)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,7 +191,7 @@ func (f *file) check(op *fileOp, moves bool) error {
 		return err
 	}
 	if op.at == atPointer && moves {
-		f.pos += int64(len(op.b) / f.elem.size)
+		f.pos += int64(len(op.b) / f.elem.Size)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (f *file) call(ctx context.Context, op fileOp) (int, error) {
 	t := f.of.enter()
 	n, err := f.do(ctx, op)
 	f.of.leave(t, op.name, NoPeer, 0, n, err)
-	return n / f.elem.size, err
+	return n / f.elem.Size, err
 }
 
 func (f *file) do(ctx context.Context, op fileOp) (int, error) {
@@ -219,7 +219,7 @@ func (f *file) do(ctx context.Context, op fileOp) (int, error) {
 	n, err := f.alone(ctx, op)
 	if op.at == atPointer {
 		f.mu.Lock()
-		f.pos = op.pos + int64(n/f.elem.size)
+		f.pos = op.pos + int64(n/f.elem.Size)
 		f.mu.Unlock()
 	}
 	return n, err
@@ -256,9 +256,9 @@ func (f *file) startOp(op fileOp) (*Request, error) {
 }
 
 // typed performs an operation on items of a datatype.
-func (f *file) typed(ctx context.Context, op fileOp, buf []byte, count int, t *Datatype) (int, error) {
+func (f *file) typed(ctx context.Context, op fileOp, buf []byte, count int, t *datatype.Type) (int, error) {
 	start := f.of.enter()
-	size, err := t.span(count, len(buf))
+	size, err := t.Span(count, len(buf))
 	if err != nil {
 		if op.all { // the others wait
 			op.bad = err
@@ -269,11 +269,11 @@ func (f *file) typed(ctx context.Context, op fileOp, buf []byte, count int, t *D
 	s := bufpool.Get(size)
 	defer s.Put()
 	if op.b = s.Bytes(size); op.write {
-		t.packAll(op.b, buf, count)
+		t.Pack(op.b, buf, count)
 	}
 	n, err := f.do(ctx, op)
 	if !op.write {
-		t.unpackAll(buf, op.b[:n], count)
+		t.Unpack(buf, op.b[:n], count)
 	}
 	f.of.leave(start, op.name, NoPeer, 0, n, err)
 	return n, err
@@ -282,7 +282,7 @@ func (f *file) typed(ctx context.Context, op fileOp, buf []byte, count int, t *D
 // alone performs an operation of this rank only and returns the bytes done.
 func (f *file) alone(ctx context.Context, op fileOp) (int, error) {
 	if op.at == atShared {
-		pos, err := f.shared.FetchAndOp(ctx, int64(len(op.b)/f.elem.size), 0, 0, Sum)
+		pos, err := f.shared.FetchAndOp(ctx, int64(len(op.b)/f.elem.Size), 0, 0, Sum)
 		if err != nil {
 			return 0, err
 		}

@@ -202,5 +202,5 @@ func (f *file) endSplit(ctx context.Context, name string) (int, error) {
 	f.mu.Lock()
 	f.split = nil
 	f.mu.Unlock()
-	return st.Bytes / f.elem.size, err
+	return st.Bytes / f.elem.Size, err
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"sort"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // Data representations of SetView (MPI-4.1, Section 14.5).
@@ -49,7 +51,7 @@ func wholeFile(rep *datarep) *fileView {
 // and monotonically nondecreasing". Its extent may be less than its span. Section
 // 14.3: the filetype of a file opened for writing is not "permitted to contain
 // overlapping regions".
-func newView(e *elemLayout, disp int64, t *Datatype, rep *datarep, writable bool) (*fileView, error) {
+func newView(e *datatype.Layout, disp int64, t *Datatype, rep *datarep, writable bool) (*fileView, error) {
 	if disp < 0 {
 		return nil, fmt.Errorf("%w: displacement %d", ErrView, disp)
 	}
@@ -58,18 +60,18 @@ func newView(e *elemLayout, disp int64, t *Datatype, rep *datarep, writable bool
 		v.disp = disp
 		return v, nil
 	}
-	bad := t.size == 0 || t.size%e.size != 0 || t.extent() < 1
+	bad := t.rt.Size() == 0 || t.rt.Size()%e.Size != 0 || t.rt.Extent() < 1
 	inFile := func(n int) int64 {
 		m, ok := rep.scale(e, int64(n))
 		bad = bad || !ok
 		return m
 	}
-	v := &fileView{disp: disp, size: inFile(t.size), extent: inFile(t.extent()), filetype: t, rep: rep}
+	v := &fileView{disp: disp, size: inFile(t.rt.Size()), extent: inFile(t.rt.Extent()), filetype: t, rep: rep}
 	if bad {
-		return nil, fmt.Errorf("%w: %v for elements of %d bytes", ErrView, t, e.size)
+		return nil, fmt.Errorf("%w: %v for elements of %d bytes", ErrView, t, e.Size)
 	}
 	at := int64(0)
-	for off, n := range t.runs(1) {
+	for off, n := range t.rt.Runs(1) {
 		o, n := inFile(off), inFile(n)
 		if k := len(v.tile) - 1; k >= 0 {
 			last := &v.tile[k]
@@ -91,7 +93,7 @@ func newView(e *elemLayout, disp int64, t *Datatype, rep *datarep, writable bool
 		at += n
 	}
 	if bad {
-		return nil, fmt.Errorf("%w: %v cuts elements of %d bytes, which have another size in the file", ErrView, t, e.size)
+		return nil, fmt.Errorf("%w: %v cuts elements of %d bytes, which have another size in the file", ErrView, t, e.Size)
 	}
 	overlap := v.mixed
 	for _, r := range v.tile {
@@ -283,7 +285,7 @@ func (f *file) seek(v *fileView, offset int64, whence int, pos int64) (int64, er
 	default:
 		return 0, fmt.Errorf("%w: whence %d", ErrOption, whence)
 	}
-	if to, ok := add2(int(pos), int(offset)); ok && to >= 0 && int64(int(offset)) == offset {
+	if to, ok := datatype.Add(int(pos), int(offset)); ok && to >= 0 && int64(int(offset)) == offset {
 		return int64(to), nil
 	}
 	return 0, fmt.Errorf("%w: place %d%+d", ErrView, pos, offset)
@@ -309,9 +311,9 @@ func (f *File[T]) ByteOffset(offset int64) (int64, error) {
 // bytes checks a place in elements, with n bytes of memory there, and returns the
 // place in bytes of the view.
 func (f *file) bytes(v *fileView, pos int64, n int) (int64, error) {
-	at, ok := mul2(int(pos), v.rep.size)
-	room, ok2 := mul2(n/f.elem.size+1, v.rep.size)
-	if _, ok3 := add2(at, room); pos < 0 || !ok || !ok2 || !ok3 || int64(int(pos)) != pos {
+	at, ok := datatype.Mul(int(pos), v.rep.size)
+	room, ok2 := datatype.Mul(n/f.elem.Size+1, v.rep.size)
+	if _, ok3 := datatype.Add(at, room); pos < 0 || !ok || !ok2 || !ok3 || int64(int(pos)) != pos {
 		return 0, fmt.Errorf("%w: %d bytes at element %d", ErrView, n, pos)
 	}
 	return int64(at), nil

@@ -13,6 +13,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // fileViews are ways to divide a file between ranks.
@@ -79,7 +81,7 @@ func TestFileViews(t *testing.T) {
 				offs = []int{0}
 			} else {
 				_, extent = ft.Extent()
-				for off, n := range ft.runs(1) {
+				for off, n := range ft.rt.Runs(1) {
 					for k := 0; k < n; k += 4 {
 						offs = append(offs, off+k)
 					}
@@ -166,7 +168,7 @@ func TestFileViewLength(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	e := layoutOf(reflect.TypeFor[byte]())
+	e := datatype.LayoutOf(reflect.TypeFor[byte]())
 	for range 300 {
 		var lens, displs []int
 		at := rng.IntN(4)

@@ -39,8 +39,8 @@ func TestDatatypeSignature(t *testing.T) {
 		{"subarray of structs", MustType(TypeSubarray([]int{4}, []int{2}, []int{1}, RowMajor, MustType(TypeOf[mixed]()))), of(mixed{})},
 		{"nothing", MustType(TypeContiguous(0, x)), datatype.SigAny},
 	} {
-		if tt.t.values != tt.want {
-			t.Errorf("datatype %s: %v, want %v", tt.name, tt.t.values, tt.want)
+		if tt.t.rt.Values() != tt.want {
+			t.Errorf("datatype %s: %v, want %v", tt.name, tt.t.rt.Values(), tt.want)
 		}
 	}
 }

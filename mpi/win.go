@@ -107,7 +107,7 @@ func winCreate[T Element](ctx context.Context, c *Comm, buf []T, f *os.File, o w
 func WinAllocate[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
 	h, err := readWinHints(o.info)
-	bytes, ok := mul2(n, datatype.SizeOf[T]())
+	bytes, ok := datatype.Mul(n, datatype.SizeOf[T]())
 	if o.bad = datatype.CheckElement[T](); o.bad == nil && (n < 0 || !ok || bytes > MaxShared) {
 		o.bad = fmt.Errorf("%w: window of %d elements", ErrCount, n)
 	}

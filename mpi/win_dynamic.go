@@ -91,7 +91,7 @@ func (w *Win[T]) Attach(buf []T) (disp int, err error) {
 		return 0, fmt.Errorf("%w: %d buffers are attached", ErrWindow, MaxAttached)
 	}
 	// A gap keeps accesses that go too far from the next buffer.
-	next, ok := add2(d.next, len(mem)+dynamicFirst*w.w.elem)
+	next, ok := datatype.Add(d.next, len(mem)+dynamicFirst*w.w.elem)
 	if !ok {
 		return 0, fmt.Errorf("%w: no addresses are left", ErrWindow)
 	}
@@ -121,7 +121,7 @@ func (w *Win[T]) Detach(disp int) error {
 	if d == nil {
 		return fmt.Errorf("%w: not dynamic", ErrWindow)
 	}
-	at, ok := mul2(disp, w.w.elem)
+	at, ok := datatype.Mul(disp, w.w.elem)
 	d.mu.Lock()
 	i, found := d.find(at)
 	if ok = ok && found; ok {
@@ -154,7 +154,7 @@ func (w *window) at(off, n uint64) ([]byte, bool) {
 		}
 		return w.mem[off : off+n], true
 	}
-	if off > maxTypeBytes || n > maxTypeBytes {
+	if off > datatype.MaxBytes || n > datatype.MaxBytes {
 		return nil, false
 	}
 	d.mu.Lock()

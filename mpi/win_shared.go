@@ -127,7 +127,7 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int, gaps bool) (*sharedM
 		return nil, err
 	}
 	defer own.Free()
-	bytes, ok := mul2(n, elem)
+	bytes, ok := datatype.Mul(n, elem)
 	if n < 0 || !ok || bytes > MaxShared {
 		bytes = -1
 	}

@@ -15,9 +15,9 @@ import (
 // room in queues, and its buffers must not be touched until the operation is complete.
 func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
-	err := w.w.typed(datatype.Bytes(src), scount, stype, target, disp, tcount, ttype, AccessWrite,
+	err := w.w.typed(datatype.Bytes(src), scount, stype.typ(), target, disp, tcount, ttype.typ(), AccessWrite,
 		func(b []byte, off int) error { return w.w.putAt(ctx, b, target, off) })
-	w.w.of.leave(t, "Win.PutType", target, 0, tcount*ttype.bytes(), err)
+	w.w.of.leave(t, "Win.PutType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }
 
@@ -26,16 +26,16 @@ func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Dataty
 // PutType.
 func (w *Win[T]) GetType(ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
-	err := w.w.typed(datatype.Bytes(dst), dcount, dtype, target, disp, tcount, ttype, AccessRead,
+	err := w.w.typed(datatype.Bytes(dst), dcount, dtype.typ(), target, disp, tcount, ttype.typ(), AccessRead,
 		func(b []byte, off int) error { return w.w.getAt(ctx, b, target, off) })
-	w.w.of.leave(t, "Win.GetType", target, 0, tcount*ttype.bytes(), err)
+	w.w.of.leave(t, "Win.GetType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }
 
 // typed checks a transfer of items and calls move for each run.
-func (w *window) typed(buf []byte, count int, t *Datatype, target, disp, tcount int, ttype *Datatype, need Access,
+func (w *window) typed(buf []byte, count int, t *datatype.Type, target, disp, tcount int, ttype *datatype.Type, need Access,
 	move func(b []byte, off int) error) error {
-	size, err := t.span(count, len(buf))
+	size, err := t.Span(count, len(buf))
 	if err != nil {
 		return err
 	}
@@ -45,22 +45,22 @@ func (w *window) typed(buf []byte, count int, t *Datatype, target, disp, tcount 
 	}
 	room := int(w.remote[target].Bytes) - off
 	if w.dynamic != nil {
-		room = maxTypeBytes
+		room = datatype.MaxBytes
 	}
-	tsize, err := ttype.span(tcount, room)
+	tsize, err := ttype.Span(tcount, room)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrRange, err)
 	}
-	if a, b := t.values, ttype.values; size > 0 && !a.Matches(b) {
+	if a, b := t.Values(), ttype.Values(); size > 0 && !a.Matches(b) {
 		return fmt.Errorf("%w: %v here, %v at the target", ErrTypeMismatch, a, b)
 	}
 	if size != tsize {
 		return fmt.Errorf("%w: %d bytes here, %d at the target", ErrCount, size, tsize)
 	}
-	next, stop := iter.Pull2(t.runs(count))
+	next, stop := iter.Pull2(t.Runs(count))
 	defer stop()
 	at, n := 0, 0 // what is left of the run here
-	for toff, tn := range ttype.runs(tcount) {
+	for toff, tn := range ttype.Runs(tcount) {
 		for tn > 0 {
 			if n == 0 {
 				at, n, _ = next() // both have the same size
@@ -73,39 +73,4 @@ func (w *window) typed(buf []byte, count int, t *Datatype, target, disp, tcount 
 		}
 	}
 	return nil
-}
-
-// runs returns the runs of data in count items: where they begin, and how long
-// they are.
-func (t *Datatype) runs(count int) iter.Seq2[int, int] {
-	return func(yield func(off, n int) bool) {
-		if t.dense(count) {
-			if n := t.size * count; n > 0 {
-				yield(0, n)
-			}
-			return
-		}
-		for i := range count {
-			if !t.root.runs(i*t.extent(), yield) {
-				return
-			}
-		}
-	}
-}
-
-// runs calls yield for the runs of the node at base, until it returns false.
-func (x *typeNode) runs(base int, yield func(off, n int) bool) bool {
-	base += x.off
-	for range x.count {
-		if len(x.kids) == 0 && x.n > 0 && !yield(base, x.n) {
-			return false
-		}
-		for i := range x.kids {
-			if !x.kids[i].runs(base, yield) {
-				return false
-			}
-		}
-		base += x.stride
-	}
-	return true
 }

@@ -16,8 +16,8 @@ import (
 func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.updateTyped(ctx, typedItems{datatype.Bytes(src), scount, stype}, nil, target, disp, tcount, ttype, op.reducer())
-	w.w.of.leave(t, "Win.AccumulateType", target, 0, tcount*ttype.bytes(), err)
+	err := w.w.updateTyped(ctx, typedItems{datatype.Bytes(src), scount, stype.typ()}, nil, target, disp, tcount, ttype.typ(), op.reducer())
+	w.w.of.leave(t, "Win.AccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }
 
@@ -28,9 +28,9 @@ func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype 
 func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
-	err := w.w.updateTyped(ctx, typedItems{datatype.Bytes(src), scount, stype}, &typedItems{datatype.Bytes(result), rcount, rtype},
-		target, disp, tcount, ttype, op.reducer())
-	w.w.of.leave(t, "Win.GetAccumulateType", target, 0, tcount*ttype.bytes(), err)
+	err := w.w.updateTyped(ctx, typedItems{datatype.Bytes(src), scount, stype.typ()}, &typedItems{datatype.Bytes(result), rcount, rtype.typ()},
+		target, disp, tcount, ttype.typ(), op.reducer())
+	w.w.of.leave(t, "Win.GetAccumulateType", target, 0, tcount*ttype.typ().Size(), err)
 	return err
 }
 
@@ -70,19 +70,11 @@ func (w *Win[T]) RgetAccumulateType(ctx context.Context, src []T, scount int, st
 type typedItems struct {
 	mem   []byte
 	count int
-	kind  *Datatype
-}
-
-// bytes returns the size; 0 for nil.
-func (t *Datatype) bytes() int {
-	if t == nil {
-		return 0
-	}
-	return t.size
+	kind  *datatype.Type
 }
 
 // updateTyped is update of items; old may be nil.
-func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItems, target, disp, tcount int, ttype *Datatype, red op.Reducer) error {
+func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItems, target, disp, tcount int, ttype *datatype.Type, red op.Reducer) error {
 	code, err := w.checkOp(red)
 	if err != nil {
 		return err
@@ -97,7 +89,7 @@ func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItem
 	var packed []byte
 	if code == op.CodeNoOp && old != nil {
 		var size int
-		size, err = old.kind.span(old.count, len(old.mem))
+		size, err = old.kind.Span(old.count, len(old.mem))
 		packed = make([]byte, size)
 	} else {
 		packed, err = src.packed()
@@ -105,7 +97,7 @@ func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItem
 	if err != nil {
 		return err
 	}
-	to := typedItems{packed, 1, denseType(len(packed))}
+	to := typedItems{packed, 1, datatype.OfBytes(len(packed))}
 	if old != nil {
 		if err := w.wholeElements(old.kind); err != nil {
 			return err
@@ -124,35 +116,32 @@ func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItem
 
 // packed returns the data of items in a row: in place if it is so already.
 func (x typedItems) packed() ([]byte, error) {
-	size, err := x.kind.span(x.count, len(x.mem))
-	if err != nil || x.kind.dense(x.count) {
+	size, err := x.kind.Span(x.count, len(x.mem))
+	if err != nil || x.kind.Dense(x.count) {
 		return x.mem[:size], err
 	}
 	b := make([]byte, size)
-	x.kind.packAll(b, x.mem, x.count)
+	x.kind.Pack(b, x.mem, x.count)
 	return b, nil
 }
 
 // wholeElements checks that the runs of items begin and end with elements of
 // the window, and are of its type.
-func (w *window) wholeElements(types ...*Datatype) error {
+func (w *window) wholeElements(types ...*datatype.Type) error {
 	for _, t := range types {
 		if t == nil {
 			return fmt.Errorf("%w: nil", ErrDatatype)
 		}
-		ok := t.extent()%w.elem == 0
-		for off, n := range t.runs(1) {
+		ok := t.Extent()%w.elem == 0
+		for off, n := range t.Runs(1) {
 			ok = ok && off%w.elem == 0 && n%w.elem == 0
 		}
 		if !ok {
 			return fmt.Errorf("%w: %v holds parts of elements of %d bytes", ErrDatatype, t, w.elem)
 		}
-		if !t.values.Matches(w.sig) {
-			return fmt.Errorf("%w: %v in a window of %v", ErrTypeMismatch, t.values, w.sig)
+		if !t.Values().Matches(w.sig) {
+			return fmt.Errorf("%w: %v in a window of %v", ErrTypeMismatch, t.Values(), w.sig)
 		}
 	}
 	return nil
 }
-
-// denseType is n bytes in a row.
-func denseType(n int) *Datatype { return &Datatype{root: run(0, n), size: n, ub: n, tub: n} }

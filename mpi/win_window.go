@@ -227,7 +227,7 @@ func (w *window) locate(target, disp, n int, need Access) (off int, done bool, e
 	}
 	r := &w.remote[target]
 	if w.dynamic != nil {
-		off, ok := mul2(disp, w.elem)
+		off, ok := datatype.Mul(disp, w.elem)
 		switch {
 		case !ok || disp < 0:
 			return 0, false, fmt.Errorf("%w: address %d", ErrRange, disp)

@@ -1,64 +1,10 @@
-package mpi
+package datatype
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
-	"sync"
 	"unsafe"
 )
-
-// elemLayout says of what basic values an Element consists. There is one for
-// each type: the pointers may be compared.
-type elemLayout struct {
-	name  string
-	size  int // bytes in memory, with padding
-	ext   int // bytes in external32: without
-	words []elemWord
-}
-
-// elemWord is a basic value in an Element.
-type elemWord struct {
-	off, n int
-	kind   reflect.Kind
-}
-
-var elemLayouts sync.Map // reflect.Type → *elemLayout
-
-// layoutOf returns the layout of a type without pointers.
-func layoutOf(t reflect.Type) *elemLayout {
-	if l, ok := elemLayouts.Load(t); ok {
-		return l.(*elemLayout)
-	}
-	l := &elemLayout{name: t.String(), size: int(t.Size())}
-	l.add(t, 0)
-	for _, w := range l.words {
-		l.ext += w.n
-	}
-	all, _ := elemLayouts.LoadOrStore(t, l)
-	return all.(*elemLayout)
-}
-
-func (l *elemLayout) add(t reflect.Type, off int) {
-	switch t.Kind() {
-	case reflect.Struct:
-		for field := range t.Fields() {
-			l.add(field.Type, off+int(field.Offset))
-		}
-	case reflect.Array:
-		for i := range t.Len() {
-			l.add(t.Elem(), off+i*int(t.Elem().Size()))
-		}
-	case reflect.Complex64, reflect.Complex128: // two numbers
-		n, kind := int(t.Size()/2), reflect.Float32
-		if n == 8 {
-			kind = reflect.Float64
-		}
-		l.words = append(l.words, elemWord{off, n, kind}, elemWord{off + n, n, kind})
-	default:
-		l.words = append(l.words, elemWord{off, int(t.Size()), t.Kind()})
-	}
-}
 
 // signature is the sequence of the elements of a datatype, in the order in
 // which they are packed (MPI-4.1, Section 5.1: the type signature).
@@ -67,11 +13,11 @@ type signature []sigPart
 // sigPart is a number of elements, or of signatures.
 type sigPart struct {
 	count int
-	elem  *elemLayout // or nil, and
+	elem  *Layout // or nil, and
 	kids  signature
 }
 
-func basicSignature(e *elemLayout) signature {
+func basicSignature(e *Layout) signature {
 	if len(e.words) == 0 {
 		return nil
 	}
@@ -111,12 +57,12 @@ func sameSignature(s, t signature) bool {
 // equal reports whether s and t have the same elements in the same order.
 func (s signature) equal(t signature) bool {
 	type run struct {
-		elem *elemLayout
+		elem *Layout
 		n    int
 	}
 	flat := func(s signature) []run {
 		var out []run
-		s.each(func(e *elemLayout, n int) {
+		s.each(func(e *Layout, n int) {
 			if k := len(out) - 1; k >= 0 && out[k].elem == e {
 				out[k].n += n
 			} else {
@@ -138,7 +84,7 @@ func (s signature) equal(t signature) bool {
 }
 
 // each calls f for the elements in order, n in a row at a time.
-func (s signature) each(f func(e *elemLayout, n int)) {
+func (s signature) each(f func(e *Layout, n int)) {
 	for _, p := range s {
 		if p.elem != nil {
 			f(p.elem, p.count)
@@ -156,12 +102,12 @@ func (s signature) external() (n int, ok bool) {
 	for _, p := range s {
 		var one int
 		if p.elem != nil {
-			one = p.elem.ext
+			one = p.elem.Ext
 		} else if one, ok = p.kids.external(); !ok {
 			return 0, false
 		}
-		all, ok1 := mul2(one, p.count)
-		sum, ok2 := add2(n, all)
+		all, ok1 := Mul(one, p.count)
+		sum, ok2 := Add(n, all)
 		if !ok1 || !ok2 {
 			return 0, false
 		}
@@ -181,27 +127,10 @@ func (s signature) String() string {
 			fmt.Fprintf(&b, "%d×", p.count)
 		}
 		if p.elem != nil {
-			b.WriteString(p.elem.name)
+			b.WriteString(p.elem.Name)
 		} else {
 			fmt.Fprintf(&b, "(%v)", p.kids)
 		}
 	}
 	return b.String()
-}
-
-// Signature lists the elements of an item in the order in which they are
-// packed, for people, as "2×int32 float64" (MPI-4.1, Section 5.1).
-func (t *Datatype) Signature() string {
-	if t == nil {
-		return ""
-	}
-	return t.sig.String()
-}
-
-// Matches reports whether items of t and u have the same elements in the same
-// order, which is when one may be sent and the other received (MPI-4.1, Section
-// 3.3.1; MPI-4.1, Section 3.3.1). Messages are checked less strictly: see
-// ErrTypeMismatch.
-func (t *Datatype) Matches(u *Datatype) bool {
-	return t != nil && u != nil && t.sig.equal(u.sig)
 }

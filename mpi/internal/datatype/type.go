@@ -1,0 +1,133 @@
+package datatype
+
+import (
+	"fmt"
+	"reflect"
+	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
+)
+
+// MaxDepth bounds how deep datatypes may be nested.
+const MaxDepth = 64
+
+// A Type is a datatype (MPI-4.1, Chapter 5): it says where the parts of an item lie in
+// memory, in bytes from the beginning of a buffer. It is made by Of and the
+// constructors and is never changed. Two items in a row lie Extent bytes apart. Methods
+// that say so take a nil *Type, which the checks of the caller refuse later.
+type Type struct {
+	// Handle is what the caller knows the datatype by. The constructors leave it to the
+	// caller, who sets it before others use the datatype.
+	Handle any
+
+	root   loop
+	size   int // bytes of data
+	lb, ub int // bounds
+	// marked is true if Resized has set the bounds of the datatype or of a part of
+	// it: then only such parts count for the bounds of what is made of them.
+	marked bool
+	tlb    int // true bounds: those of the data
+	tub    int
+	align  int // for the padding of structs
+	depth  int
+	sig    signature
+	// values is the signature of the values in messages; SigAny if they are of several types.
+	values Sig
+	made   *Contents // how it was made
+}
+
+// Of returns the datatype of one T. It returns mpierr.ErrType if T holds pointers.
+func Of[T any]() (*Type, error) {
+	sig, err := ElementSig[T]()
+	if err != nil {
+		return nil, err
+	}
+	var v T
+	n := int(unsafe.Sizeof(v))
+	t := &Type{root: run(0, n), size: n, ub: n, tub: n, align: int(unsafe.Alignof(v)),
+		sig: basicSignature(LayoutOf(reflect.TypeFor[T]())), values: sig}
+	t.made = &Contents{Combiner: CombinerNamed, Go: reflect.TypeFor[T](), Named: t}
+	return t, nil
+}
+
+// OfBytes is n bytes in a row.
+func OfBytes(n int) *Type { return &Type{root: run(0, n), size: n, ub: n, tub: n} }
+
+// Size returns the bytes of data in an item: its length when packed. It is 0 for nil.
+func (t *Type) Size() int {
+	if t == nil {
+		return 0
+	}
+	return t.size
+}
+
+// Extent returns the distance of an item from the next. It is 0 for nil.
+func (t *Type) Extent() int {
+	if t == nil {
+		return 0
+	}
+	return t.ub - t.lb
+}
+
+// Bounds returns the lower and the upper bound of an item.
+func (t *Type) Bounds() (lb, ub int) { return t.lb, t.ub }
+
+// TrueBounds returns where the data of an item begins and ends.
+func (t *Type) TrueBounds() (lb, ub int) { return t.tlb, t.tub }
+
+// Values returns the signature of the values of an item, in messages.
+func (t *Type) Values() Sig { return t.values }
+
+// Signature lists the elements of an item in the order in which they are
+// packed, for people, as "2×int32 float64". It is empty for nil.
+func (t *Type) Signature() string {
+	if t == nil {
+		return ""
+	}
+	return t.sig.String()
+}
+
+// Matches reports whether items of t and u have the same elements in the same
+// order. It is false if one is nil.
+func (t *Type) Matches(u *Type) bool { return t != nil && u != nil && t.sig.equal(u.sig) }
+
+// String describes t, which may be nil.
+func (t *Type) String() string {
+	if t == nil {
+		return "no datatype"
+	}
+	return fmt.Sprintf("datatype of %d bytes in [%d, %d)", t.size, t.lb, t.ub)
+}
+
+// Dense reports whether count items are one run of bytes from the beginning.
+func (t *Type) Dense(count int) bool {
+	return t.tlb == 0 && t.tub == t.size && (count <= 1 || t.lb == 0 && t.ub == t.size) &&
+		len(t.root.kids) == 0 && t.root.count <= 1
+}
+
+// Dup returns a datatype with the layout of t.
+func (t *Type) Dup() (*Type, error) { return t.like().madeBy(nil, CombinerDup, nil, t) }
+
+// like returns a datatype with the layout of t, without a handle and contents.
+func (t *Type) like() *Type {
+	u := *t
+	u.Handle, u.made = nil, nil
+	return &u
+}
+
+// Span checks that count items of t lie within a buffer of length bytes, and
+// returns how long they are packed.
+func (t *Type) Span(count, length int) (int, error) {
+	if t == nil || count < 0 {
+		return 0, fmt.Errorf("%w: %d items of %v", mpierr.ErrDatatype, count, t)
+	}
+	size, ok1 := Mul(t.size, count)
+	last, ok2 := Mul(t.ub-t.lb, max(count-1, 0))
+	if !ok1 || !ok2 {
+		return 0, fmt.Errorf("%w: %d items of %v", mpierr.ErrDatatype, count, t)
+	}
+	if size > 0 && (t.tlb+min(last, 0) < 0 || t.tub+max(last, 0) > length) {
+		return 0, fmt.Errorf("%w: %d items of %v reach outside %d bytes", mpierr.ErrCount, count, t, length)
+	}
+	return size, nil
+}
