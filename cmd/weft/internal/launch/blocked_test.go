@@ -1,14 +1,17 @@
 package launch
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/clitest"
 	"github.com/weftstack/weft/internal/cli"
@@ -29,16 +32,27 @@ func deadlockRank(ctx context.Context) error {
 			return err
 		}
 	}
-	fmt.Println("blocked")
 	switch c.Rank() {
 	case 0:
+		go sayBlocked("weft/mpi.Recv[")
 		_, err = mpi.Recv(ctx, c, sum, 1, 7)
 	case 1:
+		go sayBlocked("weft/mpi.Barrier(")
 		err = mpi.Barrier(ctx, c)
 	default:
+		fmt.Println("blocked")
 		<-ctx.Done()
 	}
 	return err
+}
+
+// sayBlocked prints a line when a goroutine of this process is in a function.
+func sayBlocked(function string) {
+	stacks := make([]byte, 1<<20)
+	for !bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte(function)) {
+		time.Sleep(time.Millisecond)
+	}
+	fmt.Println("blocked")
 }
 
 // stacksFile returns the name of the file with the stacks that the launcher tells.
