@@ -15,7 +15,7 @@ import (
 
 // citation matches what connects a Go name with the standard: a function or
 // constant of it, or a section.
-var citation = regexp.MustCompile(`MPIX?_[A-Z]|MPI-\d\.\d, (Section|Chapter)`)
+var citation = regexp.MustCompile(`MPIX?_[A-Z]|MPI-\d\.\d,\s(Section|Chapter)`)
 
 // versions are those of the standard that comments may cite: the one that package
 // mpi follows, and the next one for what is new there.

@@ -59,17 +59,3 @@ func TestLinksResolve(t *testing.T) {
 		t.Errorf("%d links, want those of all documents", n)
 	}
 }
-
-// TestDecisionsAreListed checks that the index of docs/decisions has every record.
-func TestDecisionsAreListed(t *testing.T) {
-	index := read(t, "docs/decisions/README.md")
-	files, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "[0-9]*.md"))
-	if err != nil || len(files) == 0 {
-		t.Fatal("no decisions: ", err)
-	}
-	for _, f := range files {
-		if name := filepath.Base(f); !strings.Contains(index, "]("+name+")") {
-			t.Errorf("docs/decisions/README.md does not list %s", name)
-		}
-	}
-}
