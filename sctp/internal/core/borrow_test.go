@@ -269,7 +269,7 @@ func (l *borrower) next() (tx Transmit, ok bool) {
 
 // acknowledge has a SACK be due.
 func (l *borrower) acknowledge() {
-	l.assoc.rx.sack.sawUrgent = true
+	l.assoc.rx.sack.refused()
 	l.assoc.rx.sack.endPacket(l.p.now, 0, false)
 	if !l.assoc.rx.sack.due(l.p.now) {
 		l.p.t.Fatal("no SACK is due")

@@ -65,7 +65,7 @@ func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) 
 	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != unmap(p.Remote) || a.paths[in.path].Remote != in.from.Remote {
 		return false
 	}
-	return s.calm(now) && (!s.spread || in.path == s.from)
+	return s.delayable(now) && s.samePath(in.path)
 }
 
 // inSequence is a run of packets that are received.
@@ -207,12 +207,5 @@ func (a *Assoc) countInSequence(now clock.Time, k, n int) {
 	rx.bytes += uint64(k) * uint64(n)
 	rx.tsns.ObserveNext(k)
 	rx.reasm.window.take(k * n)
-	s := &rx.sack
-	s.packets += k
-	s.batch += k
-	s.lastAt = now
-	s.from = a.in.path
-	if s.deadline == 0 {
-		s.deadline = now + s.delay
-	}
+	rx.sack.packetsInOrder(now, a.in.path, k)
 }

@@ -55,6 +55,15 @@ type CongestionControl interface {
 	Reset()
 }
 
+// Congestion selects a congestion control algorithm.
+type Congestion uint8
+
+// Congestion control algorithms.
+const (
+	Cubic   Congestion = iota // RFC 9438
+	NewReno                   // RFC 9260, Section 7.2
+)
+
 // CCConfig configures a [CongestionControl]. Zero fields mean the defaults.
 type CCConfig struct {
 	Algorithm Congestion
@@ -89,11 +98,20 @@ const (
 // NewCongestionControl returns the algorithm that c selects, for packets that
 // carry up to mtu bytes of chunks.
 func NewCongestionControl(c CCConfig, mtu int) CongestionControl {
+	return newControlIn(nil, c, mtu)
+}
+
+// newControlIn is NewCongestionControl with the memory for [cubic] given: nil
+// allocates it.
+func newControlIn(mem *cubic, c CCConfig, mtu int) CongestionControl {
 	c = c.withDefaults()
 	if c.Algorithm == NewReno {
 		return newNewReno(c, mtu)
 	}
-	return newCubic(c, mtu)
+	if mem == nil {
+		mem = new(cubic)
+	}
+	return mem.init(c, mtu)
 }
 
 func (c CCConfig) withDefaults() CCConfig {

@@ -48,10 +48,6 @@ type cubic struct {
 	queue    queueing
 }
 
-func newCubic(c CCConfig, mtu int) *cubic {
-	return new(cubic).init(c, mtu)
-}
-
 func (c *cubic) init(cfg CCConfig, mtu int) *cubic {
 	c.cfg, c.mtu = cfg, mtu
 	c.Reset()

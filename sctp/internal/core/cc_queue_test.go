@@ -81,10 +81,10 @@ func TestCubicLeavesSlowStartForItsShareOfTheLine(t *testing.T) {
 		full      bool
 		want      int
 	}{
-		{"long queue", 20 * ms, 80 * ms, true, window / 4},
-		{"short queue", 20 * ms, 25 * ms, true, window * 7 / 10},
-		{"hardly a queue", 2 * ms, 5 * ms, true, window * 7 / 10},
-		{"application limits", 20 * ms, 80 * ms, false, window * 7 / 10},
+		{"long queue", 20 * ccMs, 80 * ccMs, true, window / 4},
+		{"short queue", 20 * ccMs, 25 * ccMs, true, window * 7 / 10},
+		{"hardly a queue", 2 * ccMs, 5 * ccMs, true, window * 7 / 10},
+		{"application limits", 20 * ccMs, 80 * ccMs, false, window * 7 / 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newCCTest(t, CCConfig{InitialPackets: 100, NoHyStart: true})
@@ -106,7 +106,7 @@ func TestCubicLeavesSlowStartForItsShareOfTheLine(t *testing.T) {
 // After a loss without a queue the window of a short path grows by a packet per
 // round trip, as that of Reno, which is what random losses leave it of the line.
 func TestCubicGrowsOnAfterRandomLoss(t *testing.T) {
-	const rtt = 10 * ms // Reno's region
+	const rtt = 10 * ccMs // Reno's region
 	h := newCCTest(t, CCConfig{InitialPackets: 40})
 	h.cc.(*cubic).ssthresh = 40 * ccMTU
 	h.rounds(5, rtt)

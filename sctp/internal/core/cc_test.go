@@ -16,12 +16,15 @@ type ccTest struct {
 }
 
 const (
+	ccMs     clock.Time = 1_000_000
+	ccSecond            = 1000 * ccMs
+
 	ccMTU = 1000
-	ccRTT = 100 * ms
+	ccRTT = 100 * ccMs
 )
 
 func newCCTest(t *testing.T, c CCConfig) *ccTest {
-	return &ccTest{t: t, cc: NewCongestionControl(c, ccMTU), now: second, rtt: ccRTT}
+	return &ccTest{t: t, cc: NewCongestionControl(c, ccMTU), now: ccSecond, rtt: ccRTT}
 }
 
 // fill sends until the window is used up.
@@ -215,15 +218,15 @@ func TestReactionToLossAndTimeout(t *testing.T) {
 func TestIdleDecay(t *testing.T) {
 	for _, alg := range []Congestion{NewReno, Cubic} {
 		h := newCCTest(t, CCConfig{Algorithm: alg, InitialPackets: 32})
-		h.cc.OnIdle(999*ms, second)
+		h.cc.OnIdle(999*ccMs, ccSecond)
 		h.wantCwnd(32000)
-		h.cc.OnIdle(second, second)
+		h.cc.OnIdle(ccSecond, ccSecond)
 		h.wantCwnd(16000)
 		h.wantSsthresh(32000)
-		h.cc.OnIdle(10*second, second)
+		h.cc.OnIdle(10*ccSecond, ccSecond)
 		h.wantCwnd(4000)
 		h.cc.OnTimeout(h.now)
-		h.cc.OnIdle(10*second, second)
+		h.cc.OnIdle(10*ccSecond, ccSecond)
 		h.wantCwnd(1000) // never larger than it was
 	}
 }
@@ -279,16 +282,16 @@ func TestCubicSparesSmallFlows(t *testing.T) {
 		{"young", youngPackets, 0, 1, true},
 		{"young, second loss", youngPackets, 0, 2, false},
 		{"no longer young", youngPackets + 1, 0, 1, false},
-		{"small and a queue", smallPackets, 60 * ms, 1, true},
-		{"small and a queue, second loss", smallPackets, 60 * ms, 2, false},
-		{"small and hardly a queue", smallPackets, 3 * ms, 1, false},
-		{"large and a queue", smallPackets + 1, 60 * ms, 1, false},
+		{"small and a queue", smallPackets, 60 * ccMs, 1, true},
+		{"small and a queue, second loss", smallPackets, 60 * ccMs, 2, false},
+		{"small and hardly a queue", smallPackets, 3 * ccMs, 1, false},
+		{"large and a queue", smallPackets + 1, 60 * ccMs, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newCCTest(t, CCConfig{InitialPackets: tt.packets, NoHyStart: true})
-			h.held(20*ms, ccMTU, true)
+			h.held(20*ccMs, ccMTU, true)
 			for range 3 {
-				h.held(20*ms+tt.queue, ccMTU, true)
+				h.held(20*ccMs+tt.queue, ccMTU, true)
 			}
 			w := h.cc.Cwnd()
 			for range tt.losses {
@@ -312,14 +315,14 @@ func TestCubicCurve(t *testing.T) {
 	h.cc.OnLoss(h.now) // W_max 1000, K = cbrt(1000*0.3/0.4) = 9.09 s
 	start := h.now
 	var atK, at2K, first int
-	for h.now-start < 19*second {
+	for h.now-start < 19*ccSecond {
 		h.round()
 		switch d := h.now - start; {
-		case d == 2*second:
+		case d == 2*ccSecond:
 			first = h.cc.Cwnd()
-		case d == 9*second:
+		case d == 9*ccSecond:
 			atK = h.cc.Cwnd()
-		case d == 18*second:
+		case d == 18*ccSecond:
 			at2K = h.cc.Cwnd()
 		}
 	}
@@ -352,9 +355,9 @@ func TestCubicIsRenoFriendly(t *testing.T) {
 
 // Fast convergence (Section 4.7): a second loss below W_max lowers W_max further.
 func TestCubicFastConvergence(t *testing.T) {
-	c := newCubic(CCConfig{InitialPackets: 100, SlowStartL: 1, MaxWindow: 1 << 30}, ccMTU)
-	c.OnLoss(second)
-	c.OnLoss(second)
+	c := new(cubic).init(CCConfig{InitialPackets: 100, SlowStartL: 1, MaxWindow: 1 << 30}, ccMTU)
+	c.OnLoss(ccSecond)
+	c.OnLoss(ccSecond)
 	if want := 70 * (1 + 0.7) / 2; c.wMax != want {
 		t.Errorf("W_max = %v, want %v", c.wMax, want)
 	}
@@ -372,8 +375,8 @@ func TestCubicIdleTimeDoesNotCount(t *testing.T) {
 		h.ack(h.flight)
 		was := h.cc.Cwnd()
 		if pause {
-			h.now += 20 * second
-			h.cc.OnIdle(20*second, second)
+			h.now += 20 * ccSecond
+			h.cc.OnIdle(20*ccSecond, ccSecond)
 			for range 20 { // slow start, up to where it was
 				if h.cc.Cwnd() < was {
 					h.round()
@@ -414,7 +417,7 @@ func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
 	if got := run(0); got != initialSsthresh {
 		t.Errorf("ssthresh = %d though the round-trip time is steady", got)
 	}
-	if got := run(30 * ms); got == initialSsthresh {
+	if got := run(30 * ccMs); got == initialSsthresh {
 		t.Error("slow start goes on though the round-trip time rises")
 	}
 }
@@ -427,7 +430,7 @@ func TestConservativeSlowStartIsTakenBack(t *testing.T) {
 	began, most := 0, 0
 	for i := range 20 {
 		if i == 3 {
-			h.rtt += 30 * ms
+			h.rtt += 30 * ccMs
 		}
 		h.fill()
 		h.now += h.rtt
@@ -456,7 +459,7 @@ func TestHyStartIsForTheInitialSlowStart(t *testing.T) {
 	c := h.cc.(*cubic)
 	c.hystart.css, c.hystart.cssBase, c.hystart.cssRounds, c.hystart.window = true, 0, hystartRounds-1, 5*ccMTU
 	c.cwnd = 100 * ccMTU
-	c.OnIdle(second, 200*ms)
+	c.OnIdle(ccSecond, 200*ccMs)
 	if c.cwnd >= c.ssthresh || c.ssthresh != 100*ccMTU {
 		t.Fatalf("cwnd = %d, ssthresh = %d after a pause", c.cwnd, c.ssthresh)
 	}
@@ -499,71 +502,10 @@ func TestWindowIsBounded(t *testing.T) {
 func TestMTUChangeKeepsWindowUsable(t *testing.T) {
 	for _, alg := range []Congestion{NewReno, Cubic} {
 		cc := NewCongestionControl(CCConfig{Algorithm: alg}, 1000)
-		cc.OnTimeout(second)
+		cc.OnTimeout(ccSecond)
 		cc.SetMTU(9000)
 		if cc.Cwnd() < 9000 {
 			t.Errorf("%s: cwnd = %d, less than one packet", cc.Name(), cc.Cwnd())
 		}
-	}
-}
-
-func TestMaxBurstFormula(t *testing.T) {
-	// RFC 9260, Section 6.1, D.
-	if got := MaxBurst(100_000, 10_000, 1000, 4); got != 14_000 {
-		t.Errorf("window = %d, want flightsize + 4 packets", got)
-	}
-	if got := MaxBurst(12_000, 10_000, 1000, 4); got != 12_000 {
-		t.Errorf("window = %d, want cwnd", got)
-	}
-	if got := MaxBurst(12_000, 0, 1000, 0); got != 12_000 {
-		t.Errorf("window = %d without Max.Burst, want cwnd", got)
-	}
-}
-
-func TestPacerKeepsRate(t *testing.T) {
-	var p Pacer
-	now := second
-	const cwnd = 1_000_000
-	p.Update(now, cwnd, ccRTT, false)
-	if got := p.Rate(); got != 12_500_000 {
-		t.Fatalf("rate = %d, want 1.25 windows per round trip", got)
-	}
-	sent := 0
-	for now < 2*second {
-		if n := p.Budget(now); n > 0 {
-			n = min(n, 10_000)
-			p.OnSent(now, n)
-			sent += n
-			continue
-		}
-		next := p.NextTime(now, 10_000)
-		if next <= now {
-			t.Fatalf("no budget at %v, and it does not say when there is", now)
-		}
-		now = next
-	}
-	if want := 12_500_000 + PaceMinBurst; sent < want*95/100 || sent > want*105/100 {
-		t.Errorf("sent %d in a second, want about %d", sent, want)
-	}
-	p.Update(now, cwnd, ccRTT, true)
-	if got := p.Rate(); got != 20_000_000 {
-		t.Errorf("rate in slow start = %d, want 2 windows per round trip", got)
-	}
-}
-
-func TestPacerAllowsGSOBurst(t *testing.T) {
-	var p Pacer
-	p.Update(second, 4404, ccRTT, false)
-	if got := p.Budget(second); got < 64<<10 {
-		t.Errorf("first burst = %d, want at least a GSO batch", got)
-	}
-}
-
-func TestPacerLeavesShortPathsAlone(t *testing.T) {
-	var p Pacer
-	p.Update(second, 100_000, 50_000, false)
-	p.OnSent(second, 1<<30)
-	if p.NextTime(second, 1<<20) != 0 || p.Budget(second) < 1<<30 {
-		t.Error("a path of 50 µs is paced")
 	}
 }

@@ -10,9 +10,6 @@ import (
 const (
 	DefaultOutStreams       = 10
 	DefaultInStreams        = 2048
-	DefaultRTOInitial       = time.Second
-	DefaultRTOMin           = time.Second
-	DefaultRTOMax           = 60 * time.Second
 	DefaultMaxBurst         = 4
 	DefaultCookieLife       = 60 * time.Second
 	DefaultAssocMaxRetrans  = 10
@@ -210,15 +207,6 @@ func clampRecvBuffer(n int) int {
 // clampMTU brings a packet size into [MinMTU, MaxPacket] and down to a multiple
 // of four, because chunks are padded to four bytes.
 func clampMTU(n int) int { return min(max(n, MinMTU), MaxPacket) &^ 3 }
-
-// Congestion selects a congestion control algorithm.
-type Congestion uint8
-
-// Congestion control algorithms.
-const (
-	Cubic   Congestion = iota // RFC 9438
-	NewReno                   // RFC 9260, Section 7.2
-)
 
 // Scheduler selects how streams share an association (RFC 8260, Section 3).
 type Scheduler uint8

@@ -131,11 +131,11 @@ func TestSlowPathIsKeptFromBlocking(t *testing.T) {
 }
 
 // The receiver delays SACKs although paths mix up the order of TSNs, and tells
-// for how many packets each is (DAC); only from one path a gap is urgent.
+// for how many packets each is (DAC); only a gap on one path has an immediate SACK.
 func TestMixedPathsDelaySacks(t *testing.T) {
 	var s sackGen
 	s.init(0, 0)
-	s.spread = true
+	s.setMultipath(true)
 	packet := func(at clock.Time, path int, gaps bool) {
 		s.data(seq.New, false)
 		s.endPacket(at, path, gaps)
@@ -144,7 +144,7 @@ func TestMixedPathsDelaySacks(t *testing.T) {
 	s.sent()
 	packet(second+ms, 1, true)
 	if s.due(second + ms) {
-		t.Error("a gap between two paths is urgent")
+		t.Error("a gap between two paths has an immediate SACK")
 	}
 	packet(second+2*ms, 0, true)
 	if !s.due(second+2*ms) || s.dataPackets() != 2 {

@@ -445,4 +445,4 @@ func (a *Assoc) dataSent(now clock.Time, i, n, packets int) {
 // WantTransmit reports whether PollTransmit may have something to send for a
 // reason that the caller cannot know otherwise: a window update after a Read or
 // ReleasePiece.
-func (a *Assoc) WantTransmit() bool { return a.state.connected() && a.rx.sack.forced }
+func (a *Assoc) WantTransmit() bool { return a.state.connected() && a.rx.sack.forced() }

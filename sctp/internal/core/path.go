@@ -78,12 +78,11 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans, dscp: a.cfg.DSCP,
 			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
 		rto: NewRTO(clock.Time(a.cfg.RTOInitial), clock.Time(a.cfg.RTOMin), clock.Time(a.cfg.RTOMax))}
-	cc := CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}
-	if i == 0 && cc.Algorithm == Cubic {
-		p.cc = a.first.cubic.init(cc.withDefaults(), p.pmdcs())
-	} else {
-		p.cc = NewCongestionControl(cc, p.pmdcs())
+	var mem *cubic
+	if i == 0 {
+		mem = &a.first.cubic
 	}
+	p.cc = newControlIn(mem, CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
 	if i < len(a.paths) {
 		a.paths[i] = p
 		a.tx.sb.reusePath(i)

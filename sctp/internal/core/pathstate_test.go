@@ -330,9 +330,9 @@ func TestLocalAddressOfPaths(t *testing.T) {
 func TestAnotherSourceAddressResetsCongestionControl(t *testing.T) {
 	fresh := func(name string, x *path) {
 		t.Helper()
-		cc := NewCongestionControl(CCConfig{Algorithm: Cubic}, x.pmdcs())
-		if x.cc.Cwnd() != cc.Cwnd() || x.cc.Ssthresh() != cc.Ssthresh() {
-			t.Errorf("%s: cwnd %d and ssthresh %d, want %d and %d", name, x.cc.Cwnd(), x.cc.Ssthresh(), cc.Cwnd(), cc.Ssthresh())
+		control := NewCongestionControl(CCConfig{Algorithm: Cubic}, x.pmdcs())
+		if x.cc.Cwnd() != control.Cwnd() || x.cc.Ssthresh() != control.Ssthresh() {
+			t.Errorf("%s: cwnd %d and ssthresh %d, want %d and %d", name, x.cc.Cwnd(), x.cc.Ssthresh(), control.Cwnd(), control.Ssthresh())
 		}
 	}
 	// The user replaces the address.

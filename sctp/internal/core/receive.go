@@ -39,9 +39,9 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial seq.TSN, interleav
 	r.initial, r.streams = initial, streams
 	r.tsns.Init(initial)
 	r.sack.init(clock.Time(cfg.SackDelay), cfg.SackEvery)
-	r.sack.spread = cfg.Multipath
+	r.sack.setMultipath(cfg.Multipath)
 	if cfg.SackDelay == 0 {
-		r.sack.setQuick(true)
+		r.sack.setNoDelay(true)
 	}
 	if !r.opened {
 		r.opened, r.reasm = true, &r.first
@@ -201,7 +201,7 @@ func (r *dataReceiver) appendSack(b []byte, room int) []byte {
 	rwnd := r.reasm.window.open()
 	at := len(b)
 	b = wire.AppendSack(b, uint32(r.tsns.CumTSN()), rwnd, r.gaps, dups)
-	if r.sack.spread {
+	if r.sack.forMultipath() {
 		setSackPackets(b[at:], r.sack.dataPackets())
 	}
 	r.tsns.ClearDuplicates()

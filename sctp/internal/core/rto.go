@@ -1,6 +1,17 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/core/clock"
+import (
+	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
+
+// Defaults of RFC 9260, Section 16.
+const (
+	DefaultRTOInitial = time.Second
+	DefaultRTOMin     = time.Second
+	DefaultRTOMax     = 60 * time.Second
+)
 
 // clockGranularity is G of RFC 9260, Section 6.3.1, G1. The clock counts
 // nanoseconds; what really bounds a measurement is the scheduler of the host.
@@ -17,8 +28,7 @@ type RTO struct {
 }
 
 // NewRTO returns an estimator with the given RTO.Initial, RTO.Min and RTO.Max;
-// zeros mean the defaults
-// of RFC 9260, Section 16. Limits that contradict each other are widened.
+// zeros mean the defaults. Limits that contradict each other are widened.
 func NewRTO(initial, lo, hi clock.Time) RTO {
 	if initial <= 0 {
 		initial = clock.Time(DefaultRTOInitial)

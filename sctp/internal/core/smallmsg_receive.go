@@ -133,7 +133,7 @@ func (a *Assoc) smallExpected(now clock.Time, p *SmallPacket) bool {
 	if rx.tsns.HasGaps() || len(rx.tsns.Duplicates()) > 0 {
 		return false
 	}
-	return s.calm(now) && !s.urgent && !s.spread && s.packets+1 < s.stride && (s.deadline == 0 || now < s.deadline)
+	return s.noneDueAfterNext(now)
 }
 
 // idle returns a stream from and of which nothing is held, as none is of any other, if

@@ -6,36 +6,6 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// ccWindow is what a loss changes in a congestion control.
-type ccWindow struct {
-	cwnd, ssthresh int
-	wMax, prior    float64
-}
-
-// undoer is a [CongestionControl] that can take back its reaction to a loss.
-type undoer interface {
-	window() ccWindow
-	// undo returns to a window of before a loss, unless the present one is
-	// larger.
-	undo(w ccWindow)
-}
-
-func (r *newReno) window() ccWindow { return ccWindow{cwnd: r.cwnd, ssthresh: r.ssthresh} }
-
-func (r *newReno) undo(w ccWindow) {
-	r.cwnd, r.ssthresh, r.pba = max(r.cwnd, w.cwnd), max(r.ssthresh, w.ssthresh), 0
-}
-
-func (c *cubic) window() ccWindow {
-	return ccWindow{cwnd: c.cwnd, ssthresh: c.ssthresh, wMax: c.wMax, prior: c.prior}
-}
-
-// undo is RFC 9438, Section 4.9: what a spurious loss changed is restored.
-func (c *cubic) undo(w ccWindow) {
-	c.cwnd, c.ssthresh = max(c.cwnd, w.cwnd), max(c.ssthresh, w.ssthresh)
-	c.wMax, c.prior, c.epoch, c.timedOut = w.wMax, w.prior, 0, false
-}
-
 // lossUndo remembers the window of before a path reduced it for a loss. If the
 // peer reports every chunk that was retransmitted since as a duplicate, nothing
 // had been lost: it was late. (RFC 3708 does that for TCP; duplicate TSNs are the
@@ -54,11 +24,11 @@ type lossUndo struct {
 func (a *Assoc) lossOn(i int) {
 	p := &a.paths[i]
 	u := &a.tx.sb.paths[i].undo
-	cc, ok := p.cc.(undoer)
+	control, ok := p.cc.(undoer)
 	if !ok || u.active && a.tx.sb.CumTSN().Less(u.mark-1) {
 		return
 	}
-	*u = lossUndo{active: true, before: cc.window(), mark: a.tx.sb.NextTSN()}
+	*u = lossUndo{active: true, before: control.window(), mark: a.tx.sb.NextTSN()}
 }
 
 // noteAgain notes that a chunk is retransmitted, which was sent on path f last.

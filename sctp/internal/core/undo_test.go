@@ -17,8 +17,8 @@ func (p *pair) spike(d time.Duration) {
 // A timeout that nothing but a delay caused is taken back: the peer reports what
 // was sent again as duplicate (RFC 9438, Section 4.9; RFC 3708 for TCP).
 func TestSpuriousTimeoutIsUndone(t *testing.T) {
-	for _, cc := range []Congestion{Cubic, NewReno} {
-		p := newPair(t, 760, &Config{RTOInitial: 200 * time.Millisecond, RTOMin: 100 * time.Millisecond, Congestion: cc, NoRACK: true})
+	for _, alg := range []Congestion{Cubic, NewReno} {
+		p := newPair(t, 760, &Config{RTOInitial: 200 * time.Millisecond, RTOMin: 100 * time.Millisecond, Congestion: alg, NoRACK: true})
 		p.connect()
 		p.a.send(0, 1_000_000)
 		p.advance(60 * time.Millisecond)

@@ -153,15 +153,13 @@ func TestSSNWrapsAround(t *testing.T) {
 
 // RFC 9260, Section 6.1: a SACK is bundled with data that leaves anyway.
 func TestSackIsBundledWithData(t *testing.T) {
-	p := newPair(t, 55)
+	p := newPair(t, 55, &Config{SackDelay: 200 * time.Millisecond})
 	p.connect()
 	p.a.send(0, 10)
 	p.drive() // the first DATA is acknowledged at once
-	p.advance(time.Second)
 	p.a.send(0, 10)
 	p.z.assoc.HandlePacket(p.now, p.z.to(only(t, p.a.outbox())))
 	p.a.send(0, 10)
-	p.z.assoc.rx.sack.urgent = false // as if the SACK may wait
 	p.z.send(0, 10)
 	wantChunks(t, only(t, p.z.outbox()), wire.ChunkSack, wire.ChunkIData)
 }
