@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
@@ -123,7 +124,7 @@ type Assoc struct {
 	first struct {
 		path  [1]path
 		timer [1][numPathTimers]clock.Time
-		cubic cubic
+		cubic cc.CubicControl
 		q     SendQueue
 		sb    Scoreboard
 	}

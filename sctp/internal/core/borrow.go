@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pace"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
@@ -112,7 +113,7 @@ func (a *Assoc) CanBorrow() bool {
 		return false
 	}
 	p := &a.paths[0]
-	if rtt := a.baseRTT(0); rtt == 0 || rtt >= PaceMinRTT || p.single || !t.sb.onlyNew() {
+	if rtt := a.baseRTT(0); rtt == 0 || rtt >= pace.MinRTT || p.single || !t.sb.onlyNew() {
 		return false
 	}
 	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.rwnd) >= MinBorrowPackets*p.mtu

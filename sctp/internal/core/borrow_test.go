@@ -269,9 +269,9 @@ func (l *borrower) next() (tx Transmit, ok bool) {
 
 // acknowledge has a SACK be due.
 func (l *borrower) acknowledge() {
-	l.assoc.rx.sack.refused()
-	l.assoc.rx.sack.endPacket(l.p.now, 0, false)
-	if !l.assoc.rx.sack.due(l.p.now) {
+	l.assoc.rx.sack.Refused()
+	l.assoc.rx.sack.EndPacket(l.p.now, 0, false)
+	if !l.assoc.rx.sack.Due(l.p.now) {
 		l.p.t.Fatal("no SACK is due")
 	}
 }
@@ -346,8 +346,8 @@ func TestSackLeavesAtOnce(t *testing.T) {
 			t.Fatalf("sent %v, %+v, open %v", ok, tx, a.BatchOpen())
 		}
 		l.acknowledge() // of what came meanwhile
-		if _, tx, ok, _ := l.image(20); !ok || a.BatchOpen() || a.rx.sack.pending() {
-			t.Errorf("rest of %d: sent %v, %+v, open %v, a SACK waits %v", rest, ok, tx, a.BatchOpen(), a.rx.sack.pending())
+		if _, tx, ok, _ := l.image(20); !ok || a.BatchOpen() || a.rx.sack.Pending() {
+			t.Errorf("rest of %d: sent %v, %+v, open %v, a SACK waits %v", rest, ok, tx, a.BatchOpen(), a.rx.sack.Pending())
 		}
 		l.check()
 	}

@@ -65,7 +65,7 @@ func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) 
 	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != unmap(p.Remote) || a.paths[in.path].Remote != in.from.Remote {
 		return false
 	}
-	return s.delayable(now) && s.samePath(in.path)
+	return s.Delayable(now) && s.SamePath(in.path)
 }
 
 // inSequence is a run of packets that are received.
@@ -207,5 +207,5 @@ func (a *Assoc) countInSequence(now clock.Time, k, n int) {
 	rx.bytes += uint64(k) * uint64(n)
 	rx.tsns.ObserveNext(k)
 	rx.reasm.window.take(k * n)
-	rx.sack.packetsInOrder(now, a.in.path, k)
+	rx.sack.PacketsInOrder(now, a.in.path, k)
 }

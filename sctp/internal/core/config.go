@@ -3,6 +3,8 @@ package core
 import (
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
+	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -48,7 +50,7 @@ type Config struct {
 	RTOInitial, RTOMin, RTOMax time.Duration
 	// HBInterval is how often an idle path is probed; negative means never.
 	HBInterval time.Duration
-	// HBRetry repeats an unanswered heartbeat on the path of data once per RTO,
+	// HBRetry repeats an unanswered heartbeat on the path of data once per Estimator,
 	// without waiting for HBInterval.
 	HBRetry bool
 	// SackDelay is the longest delay of an acknowledgement, at most
@@ -96,7 +98,7 @@ type Config struct {
 	SwitchMaxRetrans int
 
 	// Congestion and Scheduler select algorithms.
-	Congestion Congestion
+	Congestion cc.Algorithm
 	Scheduler  Scheduler
 	// NoPacing turns off the pacer, which spreads packets over the round trip
 	// time.
@@ -160,9 +162,9 @@ func (c *Config) withDefaults() Config {
 	} else if d.Auth != nil {
 		d.Auth = d.Auth.withDefaults()
 	}
-	setDefault(&d.RTOInitial, DefaultRTOInitial)
-	setDefault(&d.RTOMin, DefaultRTOMin)
-	setDefault(&d.RTOMax, DefaultRTOMax)
+	setDefault(&d.RTOInitial, rto.DefaultInitial)
+	setDefault(&d.RTOMin, rto.DefaultMin)
+	setDefault(&d.RTOMax, rto.DefaultMax)
 	d.RTOMax = max(d.RTOMax, d.RTOMin)
 	d.RTOInitial = min(max(d.RTOInitial, d.RTOMin), d.RTOMax)
 	setDefault(&d.HBInterval, DefaultHBInterval)

@@ -1,8 +1,11 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/core/clock"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pace"
+)
 
-// On a path with a round-trip time of less than PaceMinRTT that is busy anyway,
+// On a path with a round-trip time of less than MinRTT that is busy anyway,
 // a train of packets that would be short waits for more to send, as TCP defers
 // segmentation offload: each train costs a system call and a wake-up of the
 // peer, whatever its size. It waits until acknowledgements, which come at once
@@ -61,7 +64,7 @@ func (a *Assoc) ShouldCork(segs, room int) bool {
 	}
 	i := a.dataPath()
 	p := &a.paths[i]
-	if rtt := a.baseRTT(i); rtt == 0 || rtt >= PaceMinRTT {
+	if rtt := a.baseRTT(i); rtt == 0 || rtt >= pace.MinRTT {
 		return false
 	}
 	full := int64(p.pmdcs())

@@ -36,7 +36,7 @@ func (a *Assoc) deferSackChunk(now clock.Time, c *wire.Chunk, rest []byte) bool 
 // canDeferSack reports whether nothing waits for what a SACK chunk says that tells of neither
 // gaps nor duplicates.
 func (a *Assoc) canDeferSack(cum seq.TSN, rwnd uint32) bool {
-	if a.slow&slowDeferSack != 0 || a.in.control || a.cfg.TellDry || a.cfg.NoRACK || a.rx.sack.forMultipath() {
+	if a.slow&slowDeferSack != 0 || a.in.control || a.cfg.TellDry || a.cfg.NoRACK || a.rx.sack.ForMultipath() {
 		return false
 	}
 	t := &a.tx

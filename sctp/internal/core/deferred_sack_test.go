@@ -151,7 +151,7 @@ func TestSackIsNotPutOff(t *testing.T) {
 	t.Run("alone", func(t *testing.T) {
 		l := newDeferredHarness(t, &Config{SackEvery: 1})
 		l.z.PollTransmit(l.now, l.buf[:0], 1) // lost
-		l.z.rx.sack.force()
+		l.z.rx.sack.Force()
 		l.answer(nil)
 		if l.a.HasDeferredSack() || l.a.tx.sb.Outstanding() > 0 {
 			t.Error("it was put off")

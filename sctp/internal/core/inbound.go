@@ -296,8 +296,8 @@ func (a *Assoc) unknownChunk(c wire.Chunk) bool {
 
 // endPacket ends the handling of a packet's chunks.
 func (a *Assoc) endPacket(now clock.Time) {
-	a.rx.sack.endPacket(now, a.in.path, a.rx.tsns.HasGaps())
-	if !a.auth.always && a.rx.sack.early(now) {
+	a.rx.sack.EndPacket(now, a.in.path, a.rx.tsns.HasGaps())
+	if !a.auth.always && a.rx.sack.Early(now) {
 		a.earlySack()
 	}
 	a.shutdownHeard(now)
@@ -310,7 +310,7 @@ func (a *Assoc) EndBatch(now clock.Time) {
 	if a.state == Closed || a.rx.reasm == nil {
 		return
 	}
-	a.rx.sack.endBatch()
+	a.rx.sack.EndBatch()
 	a.ctl.begin(0)
 	if a.settleReconfig(now); a.state == Closed {
 		return

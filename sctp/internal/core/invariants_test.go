@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
@@ -293,7 +294,7 @@ func checkPaths(a *Assoc) error {
 		case p.gone:
 		case a.state.connected() && len(a.local) > 0 && !a.sendsFrom(p.home):
 			return fmt.Errorf("path %d sends from %v, we have %v, leaving %v", i, p.home, a.local, a.asc.leaving)
-		case p.cc.Cwnd() < p.pmdcs() || p.cc.Cwnd() > DefaultMaxWindow:
+		case p.cc.Cwnd() < p.pmdcs() || p.cc.Cwnd() > cc.DefaultMaxWindow:
 			return fmt.Errorf("path %d has a window of %d, packets of %d", i, p.cc.Cwnd(), p.pmdcs())
 		case p.cc.Ssthresh() <= 0:
 			return fmt.Errorf("path %d has ssthresh %d", i, p.cc.Ssthresh())

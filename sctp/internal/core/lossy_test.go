@@ -3,6 +3,8 @@ package core
 import (
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 )
 
 // lossyConfig makes timeouts short, so that an hour of virtual time is long.
@@ -13,7 +15,7 @@ func lossyConfig(seed int) *Config {
 	c.NoRACK = seed&1 != 0
 	c.NoInterleaving = seed&2 != 0
 	if seed&4 != 0 {
-		c.Congestion = NewReno
+		c.Congestion = cc.NewReno
 	}
 	c.NoPacing = seed&8 != 0
 	c.Scheduler = Scheduler(seed / 16 % 6)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/sackgen"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -133,25 +134,25 @@ func TestSlowPathIsKeptFromBlocking(t *testing.T) {
 // The receiver delays SACKs although paths mix up the order of TSNs, and tells
 // for how many packets each is (DAC); only a gap on one path has an immediate SACK.
 func TestMixedPathsDelaySacks(t *testing.T) {
-	var s sackGen
-	s.init(0, 0)
-	s.setMultipath(true)
+	var s sackgen.Generator
+	s.Init(0, 0)
+	s.SetMultipath(true)
 	packet := func(at clock.Time, path int, gaps bool) {
-		s.data(seq.New, false)
-		s.endPacket(at, path, gaps)
+		s.Data(seq.New, false)
+		s.EndPacket(at, path, gaps)
 	}
 	packet(second, 0, false)
-	s.sent()
+	s.Sent()
 	packet(second+ms, 1, true)
-	if s.due(second + ms) {
+	if s.Due(second + ms) {
 		t.Error("a gap between two paths has an immediate SACK")
 	}
 	packet(second+2*ms, 0, true)
-	if !s.due(second+2*ms) || s.dataPackets() != 2 {
-		t.Errorf("SACK due %v after %d packets, want after the second", s.due(second+2*ms), s.dataPackets())
+	if !s.Due(second+2*ms) || s.DataPackets() != 2 {
+		t.Errorf("SACK due %v after %d packets, want after the second", s.Due(second+2*ms), s.DataPackets())
 	}
 	b := wire.AppendSack(nil, 1, 1, nil, nil)
-	setSackPackets(b, s.dataPackets())
+	setSackPackets(b, s.DataPackets())
 	for _, tc := range [][2]int{{2, 2}, {100, 3}} {
 		setSackPackets(b, tc[0])
 		it := wire.NewChunks(b)
@@ -160,9 +161,9 @@ func TestMixedPathsDelaySacks(t *testing.T) {
 			t.Errorf("the SACK for %d packets tells %d, want %d", tc[0], n, tc[1])
 		}
 	}
-	s.sent()
+	s.Sent()
 	packet(3*second, 0, true) // the other path is silent by now
-	if !s.due(3 * second) {
+	if !s.Due(3 * second) {
 		t.Error("a gap on one path alone is not urgent")
 	}
 }

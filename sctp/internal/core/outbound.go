@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pace"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -141,7 +142,7 @@ func (a *Assoc) duePath(now clock.Time, d int) (int, bool) {
 	if i, ok := a.reconfigPath(now); ok {
 		return i, true
 	}
-	if a.rx.sack.due(now) {
+	if a.rx.sack.Due(now) {
 		return a.sackPath(d), true
 	}
 	return 0, false
@@ -150,7 +151,7 @@ func (a *Assoc) duePath(now clock.Time, d int) (int, bool) {
 // sackPath returns where a SACK goes: to where the data came from (RFC 9260,
 // Section 6.7), unless that is unconfirmed.
 func (a *Assoc) sackPath(d int) int {
-	if i := a.rx.sack.path(); i < len(a.paths) && a.paths[i].confirmed {
+	if i := a.rx.sack.Path(); i < len(a.paths) && a.paths[i].confirmed {
 		return i
 	}
 	return d
@@ -253,7 +254,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 	b = a.ctl.appendTo(b, i, end-len(b), p.mtu-wire.HeaderLen, p.confirmed)
 	b = a.appendReconfig(b, now, i, end-len(b))
 	data := !short && a.state.canSendData() && p.confirmed && a.dataReady(now, i, d)
-	if a.rx.sack.pending() && i == a.sackPath(d) && (len(b) > begin || a.rx.sack.due(now) || data && a.bundlesSack(now)) && p.confirmed {
+	if a.rx.sack.Pending() && i == a.sackPath(d) && (len(b) > begin || a.rx.sack.Due(now) || data && a.bundlesSack(now)) && p.confirmed {
 		// Section 6.1: "the sender SHOULD create a SACK chunk and bundle it with
 		// the outbound DATA chunk".
 		b = a.appendAck(b, end-len(b))
@@ -299,7 +300,7 @@ func (a *Assoc) appendShutdown(b []byte, end int) []byte {
 		// the received DATA chunks … a SACK chunk MUST also be sent." One goes along,
 		// too, if the window was small once: a SHUTDOWN does not tell that it has opened.
 		if !a.rx.tsns.HasGaps() && len(a.rx.tsns.Duplicates()) == 0 && !a.rx.reasm.window.scarce {
-			a.rx.sack.sent()
+			a.rx.sack.Sent()
 		}
 	case s.sendAck && a.state == ShutdownAckSent:
 		b = wire.AppendShutdownAck(b)
@@ -332,7 +333,7 @@ func (a *Assoc) mayFill(now clock.Time, i int) bool {
 		cwnd = p.cc.Cwnd()
 	}
 	if a.cfg.MaxBurst > 0 {
-		cwnd = MaxBurst(cwnd, p.burstFrom, p.pmdcs(), a.cfg.MaxBurst)
+		cwnd = pace.MaxBurst(cwnd, p.burstFrom, p.pmdcs(), a.cfg.MaxBurst)
 	}
 	// Section 7.2.1: after a retransmission timeout "only one packet is allowed
 	// to be in flight until successful acknowledgement".
@@ -445,4 +446,4 @@ func (a *Assoc) dataSent(now clock.Time, i, n, packets int) {
 // WantTransmit reports whether PollTransmit may have something to send for a
 // reason that the caller cannot know otherwise: a window update after a Read or
 // ReleasePiece.
-func (a *Assoc) WantTransmit() bool { return a.state.connected() && a.rx.sack.forced() }
+func (a *Assoc) WantTransmit() bool { return a.state.connected() && a.rx.sack.Forced() }

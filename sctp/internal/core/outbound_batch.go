@@ -57,7 +57,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 				return buf, tx, true
 			}
 		} else {
-			late = a.rx.sack.due(now) // it goes along
+			late = a.rx.sack.Due(now) // it goes along
 		}
 		bytes -= a.tx.sb.Flight(0)
 		chunks -= a.tx.sb.FlightChunks(0)
@@ -170,7 +170,7 @@ func (a *Assoc) restIsNewData(now clock.Time, i int, tx *Transmit, begun bool) b
 	if p := &a.paths[i]; a.slow&slowBatch != 0 || !p.usable() || tx.Local != p.home {
 		return false
 	}
-	if a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() || !begun && a.rx.sack.pending() && !a.tx.sackAtEnd || a.authDue(i) {
+	if a.spread() || i != a.dataPath() || tx.ECN != a.dataECN() || !begun && a.rx.sack.Pending() && !a.tx.sackAtEnd || a.authDue(i) {
 		return false
 	}
 	_, due := a.duePath(now, i)
@@ -211,7 +211,7 @@ func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []by
 		return b, 0, false
 	}
 	b = append(b, header...)
-	if (t.segSize == 0 || t.sackAtEnd) && a.rx.sack.pending() && a.bundlesSack(now) {
+	if (t.segSize == 0 || t.sackAtEnd) && a.rx.sack.Pending() && a.bundlesSack(now) {
 		b = a.appendAck(b, end-len(b))
 	}
 	least, begin := t.q.headerLen(), len(b)
@@ -233,7 +233,7 @@ func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []by
 // Idle reports whether it is plain that PollTransmit would have nothing to send.
 // It takes less time to find out, but reports false in rare cases where it would
 // not have anything either.
-func (a *Assoc) Idle(now clock.Time) bool { return !a.rx.sack.due(now) && a.onlyAcks() }
+func (a *Assoc) Idle(now clock.Time) bool { return !a.rx.sack.Due(now) && a.onlyAcks() }
 
 // onlyAcks is Idle save that there may be something to acknowledge.
 func (a *Assoc) onlyAcks() bool {

@@ -3,7 +3,10 @@ package core
 import (
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pace"
+	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -28,9 +31,9 @@ type path struct {
 	// suspect tells that large packets do not arrive any more, and that an answer to a
 	// heartbeat is to tell whether small ones do.
 	suspect bool
-	rto     RTO
-	cc      CongestionControl
-	pacer   Pacer
+	rto     rto.Estimator
+	cc      cc.Control
+	pacer   pace.Pacer
 	hb      heartbeat
 	// lastSent is when a chunk that can measure the round trip, or counts as
 	// use of the path, was sent to it last.
@@ -77,12 +80,12 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 		reserve: a.auth.reserve(),
 		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans, dscp: a.cfg.DSCP,
 			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
-		rto: NewRTO(clock.Time(a.cfg.RTOInitial), clock.Time(a.cfg.RTOMin), clock.Time(a.cfg.RTOMax))}
-	var mem *cubic
+		rto: rto.New(clock.Time(a.cfg.RTOInitial), clock.Time(a.cfg.RTOMin), clock.Time(a.cfg.RTOMax))}
+	var mem *cc.CubicControl
 	if i == 0 {
 		mem = &a.first.cubic
 	}
-	p.cc = newControlIn(mem, CCConfig{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
+	p.cc = cc.NewIn(mem, cc.Config{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
 	if i < len(a.paths) {
 		a.paths[i] = p
 		a.tx.sb.reusePath(i)

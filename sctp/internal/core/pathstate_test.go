@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -330,7 +331,7 @@ func TestLocalAddressOfPaths(t *testing.T) {
 func TestAnotherSourceAddressResetsCongestionControl(t *testing.T) {
 	fresh := func(name string, x *path) {
 		t.Helper()
-		control := NewCongestionControl(CCConfig{Algorithm: Cubic}, x.pmdcs())
+		control := cc.New(cc.Config{Algorithm: cc.Cubic}, x.pmdcs())
 		if x.cc.Cwnd() != control.Cwnd() || x.cc.Ssthresh() != control.Ssthresh() {
 			t.Errorf("%s: cwnd %d and ssthresh %d, want %d and %d", name, x.cc.Cwnd(), x.cc.Ssthresh(), control.Cwnd(), control.Ssthresh())
 		}

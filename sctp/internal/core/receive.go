@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/sackgen"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -12,7 +13,7 @@ type dataReceiver struct {
 	initial seq.TSN
 	tsns    seq.Map
 	reasm   *reassembly // nil until the peer's streams are known
-	sack    sackGen
+	sack    sackgen.Generator
 	gaps    []wire.GapBlock
 	streams int
 	// counters
@@ -38,10 +39,10 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial seq.TSN, interleav
 	r.close()
 	r.initial, r.streams = initial, streams
 	r.tsns.Init(initial)
-	r.sack.init(clock.Time(cfg.SackDelay), cfg.SackEvery)
-	r.sack.setMultipath(cfg.Multipath)
+	r.sack.Init(clock.Time(cfg.SackDelay), cfg.SackEvery)
+	r.sack.SetMultipath(cfg.Multipath)
 	if cfg.SackDelay == 0 {
-		r.sack.setNoDelay(true)
+		r.sack.SetNoDelay(true)
 	}
 	if !r.opened {
 		r.opened, r.reasm = true, &r.first
@@ -98,20 +99,20 @@ func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 	r := rx.tsns.Check(t)
 	if r != seq.New {
 		rx.tsns.Observe(t)
-		rx.sack.data(r, d.Immediate)
+		rx.sack.Data(r, d.Immediate)
 		rx.dups++
 		return
 	}
 	if int(d.SID) >= rx.streams {
 		// Section 6.5: acknowledged, reported and discarded.
 		rx.tsns.Observe(t)
-		rx.sack.data(seq.New, true)
+		rx.sack.Data(seq.New, true)
 		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendInvalidStream(nil, d.SID))
 		a.slow |= slowReplies
 		return
 	}
 	if !rx.reasm.room(&rx.tsns, t, len(d.Payload)) {
-		rx.sack.refused() // "MUST immediately send back a SACK chunk"
+		rx.sack.Refused() // "MUST immediately send back a SACK chunk"
 		return
 	}
 	switch res := rx.reasm.add(&d, a.in.buf); {
@@ -119,11 +120,11 @@ func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 		a.violate(res.String())
 		return
 	case res == reasmFull:
-		rx.sack.refused()
+		rx.sack.Refused()
 		return
 	}
 	rx.tsns.Observe(t)
-	rx.sack.data(seq.New, d.Immediate)
+	rx.sack.Data(seq.New, d.Immediate)
 	rx.bytes += uint64(len(d.Payload))
 	if d.End {
 		rx.messages++
@@ -187,7 +188,7 @@ func (a *Assoc) canForward(cum seq.TSN) bool {
 		return false
 	}
 	moved := a.rx.tsns.Forward(cum)
-	a.rx.sack.forwarded(moved)
+	a.rx.sack.Forwarded(moved)
 	return moved
 }
 
@@ -201,12 +202,12 @@ func (r *dataReceiver) appendSack(b []byte, room int) []byte {
 	rwnd := r.reasm.window.open()
 	at := len(b)
 	b = wire.AppendSack(b, uint32(r.tsns.CumTSN()), rwnd, r.gaps, dups)
-	if r.sack.forMultipath() {
-		setSackPackets(b[at:], r.sack.dataPackets())
+	if r.sack.ForMultipath() {
+		setSackPackets(b[at:], r.sack.DataPackets())
 	}
 	r.tsns.ClearDuplicates()
 	r.reasm.window.advertised(rwnd)
-	r.sack.sent()
+	r.sack.Sent()
 	return b
 }
 
@@ -237,7 +238,7 @@ const maxGapBlocks = 4096
 // peer of the larger window.
 func (a *Assoc) consumed() {
 	if a.rx.reasm.window.grown() {
-		a.rx.sack.force()
+		a.rx.sack.Force()
 	}
 }
 

@@ -97,7 +97,7 @@ func (a *Assoc) putOff(c wire.Chunk, cum seq.TSN) bool {
 	if len(r.late) == 0 {
 		r.late, r.lateAsk = append(r.late, c.Raw...), false
 	}
-	a.rx.sack.refused()
+	a.rx.sack.Refused()
 	return true
 }
 

@@ -91,7 +91,7 @@ func (a *Assoc) handleReconfig(now clock.Time, c wire.Chunk) {
 		request = request || ans.silent && p.Type == wire.ParamIncomingReset
 		a.rc.in.path = a.in.path
 		// "a selective acknowledgment (SACK) chunk SHOULD be sent back".
-		a.rx.sack.force()
+		a.rx.sack.Force()
 	}
 	if len(reply) > 0 && a.state != Closed && !(request && a.joinRequest(reply)) {
 		// "If multiple parameters have to be returned, they MUST be put into one

@@ -34,7 +34,7 @@ func (a *Assoc) bundlesSack(now clock.Time) bool {
 // all that it could go with.
 func (a *Assoc) sackCanWait(now clock.Time) bool {
 	s, t := &a.rx.sack, &a.tx
-	return !s.due(now) && now-s.since() < sackBundlingDelay && a.slow&slowBundleSack == 0 && t.q.routed == 0 && t.sb.onlyNew()
+	return !s.Due(now) && now-s.Since() < sackBundlingDelay && a.slow&slowBundleSack == 0 && t.q.routed == 0 && t.sb.onlyNew()
 }
 
 // moreSegments reports whether the message that is sent next is one of a series, and not

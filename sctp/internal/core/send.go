@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
@@ -240,7 +241,7 @@ func (a *Assoc) takeAck(now clock.Time, res *SackResult, err error) {
 		}
 		if pa.Acked > 0 {
 			p.single = false
-			p.cc.OnAck(Ack{Now: now, Acked: pa.Acked, FlightBefore: pa.FlightBefore, Flight: sb.Flight(i),
+			p.cc.OnAck(cc.Ack{Now: now, Acked: pa.Acked, FlightBefore: pa.FlightBefore, Flight: sb.Flight(i),
 				CumAdvanced: res.CumAdvanced, InRecovery: pa.InRecovery, RTT: pa.AckRTT, SRTT: p.rto.SRTT()})
 			a.errors = 0 // Section 8.1
 		}

@@ -1,6 +1,9 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/core/clock"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pace"
+)
 
 // Send buffer autotuning. A large send buffer that is always full makes every
 // message cold when its turn comes. So no more is queued than keeps the path
@@ -9,7 +12,7 @@ const (
 	// tuneFloor is the least that may be queued, if SendBuffer allows.
 	tuneFloor = 4 << 20
 	// tuneLowRTT is how many bytes may be queued before a message of lowRTTMessage bytes or
-	// more on a path with a round-trip time of less than PaceMinRTT, however much it
+	// more on a path with a round-trip time of less than MinRTT, however much it
 	// seems to hold: the memory of what is acknowledged is in the caches of the
 	// processors still when it is used again.
 	tuneLowRTT    = 5 << 18
@@ -79,5 +82,5 @@ func (t *sendTune) limit(slowest clock.Time) int64 {
 // near reports whether tuneLowRTT counts.
 func (t *sendTune) lowRTT(slowest clock.Time) bool {
 	rtt := max(t.minRTT(), slowest)
-	return rtt > 0 && rtt < PaceMinRTT
+	return rtt > 0 && rtt < pace.MinRTT
 }

@@ -54,7 +54,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 		}
 		if a.dropResets(); len(a.rc.queue) == 0 {
 			a.state = ShutdownSent
-			a.rx.sack.setNoDelay(true)
+			a.rx.sack.SetNoDelay(true)
 			a.shut.sendReq = true
 			a.startT2(now, a.dataPath())
 			if g := clock.Time(a.cfg.ShutdownGuard); g > 0 {

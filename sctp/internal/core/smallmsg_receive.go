@@ -99,7 +99,7 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 	copy(post.Dst, c[over:over+n])
 	rx.messages++
 	a.countInSequence(now, 1, n)
-	rx.sack.endBatch()
+	rx.sack.EndBatch()
 	post.N = n
 	r.msgID++
 	i := &post.Info
@@ -133,7 +133,7 @@ func (a *Assoc) smallExpected(now clock.Time, p *SmallPacket) bool {
 	if rx.tsns.HasGaps() || len(rx.tsns.Duplicates()) > 0 {
 		return false
 	}
-	return s.noneDueAfterNext(now)
+	return s.NoneDueAfterNext(now)
 }
 
 // idle returns a stream from and of which nothing is held, as none is of any other, if

@@ -54,7 +54,7 @@ func (a *Assoc) SendSmall(now clock.Time, m *Message, b []byte, tx *Transmit) ([
 
 	at := len(b)
 	b = wire.AppendHeader(b, a.header())
-	if a.rx.sack.pending() {
+	if a.rx.sack.Pending() {
 		b = a.appendAck(b, p.pmdcs())
 	}
 	begin := len(b)

@@ -61,8 +61,8 @@ func (a *Assoc) NextTimeout() clock.Time {
 		return 0
 	}
 	at := earliest(a.timers.next(), a.lossDeadline())
-	if a.rx.reasm != nil && a.rx.sack.nextTimeout() != 0 && !a.silent() {
-		at = earliest(at, a.rx.sack.nextTimeout())
+	if a.rx.reasm != nil && a.rx.sack.NextTimeout() != 0 && !a.silent() {
+		at = earliest(at, a.rx.sack.NextTimeout())
 	}
 	return at
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -88,7 +89,7 @@ func (w *world) config(patient, asconf, auth, zero, insecure bool) *Config {
 	x := w.byte()
 	c.NoRACK, c.NoInterleaving, c.NoPacing, c.Bundle = x&1 != 0, x&2 != 0, x&4 != 0, x&24 == 24
 	if x&32 != 0 {
-		c.Congestion = NewReno
+		c.Congestion = cc.NewReno
 	}
 	c.Multipath, c.NoPartialReliability = x&64 != 0, x&128 != 0 && x&1 != 0
 	x = w.byte()

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
@@ -146,7 +147,7 @@ func TestGoodputOverALink(t *testing.T) {
 		want  int64 // at least
 	}{
 		{"100 Mb/s, 20 ms", Config{}, 100e6, 10 * ms, 20 * ms, 0, 80e6},
-		{"100 Mb/s, 20 ms, NewReno", Config{Congestion: NewReno}, 100e6, 10 * ms, 20 * ms, 0, 75e6},
+		{"100 Mb/s, 20 ms, NewReno", Config{Congestion: cc.NewReno}, 100e6, 10 * ms, 20 * ms, 0, 75e6},
 		{"100 Mb/s, 20 ms, without RACK", Config{NoRACK: true}, 100e6, 10 * ms, 20 * ms, 0, 50e6},
 		{"300 Mb/s, 100 ms, short queue", Config{SendBuffer: 64 << 20, RecvBuffer: 64 << 20}, 300e6, 50 * ms, 10 * ms, 0, 100e6},
 		{"100 Mb/s, 2 ms, 1 % loss", Config{}, 100e6, ms, 20 * ms, 0.01, 25e6},

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
@@ -12,7 +13,7 @@ import (
 // DSACK here.)
 type lossUndo struct {
 	active bool
-	before ccWindow
+	before cc.Window
 	mark   seq.TSN // the next TSN at the time of the loss
 	again  int     // retransmissions of chunks below mark
 	dups   int     // duplicates reported of them
@@ -24,11 +25,10 @@ type lossUndo struct {
 func (a *Assoc) lossOn(i int) {
 	p := &a.paths[i]
 	u := &a.tx.sb.paths[i].undo
-	control, ok := p.cc.(undoer)
-	if !ok || u.active && a.tx.sb.CumTSN().Less(u.mark-1) {
+	if u.active && a.tx.sb.CumTSN().Less(u.mark-1) {
 		return
 	}
-	*u = lossUndo{active: true, before: control.window(), mark: a.tx.sb.NextTSN()}
+	*u = lossUndo{active: true, before: p.cc.Window(), mark: a.tx.sb.NextTSN()}
 }
 
 // noteAgain notes that a chunk is retransmitted, which was sent on path f last.
@@ -61,7 +61,7 @@ func (a *Assoc) undoLoss(now clock.Time, i int) {
 	}
 	u.active = false
 	p := &a.paths[i]
-	p.cc.(undoer).undo(u.before)
+	p.cc.Undo(u.before)
 	p.count.undone++
 	a.updatePacer(now, i)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
@@ -17,7 +18,7 @@ func (p *pair) spike(d time.Duration) {
 // A timeout that nothing but a delay caused is taken back: the peer reports what
 // was sent again as duplicate (RFC 9438, Section 4.9; RFC 3708 for TCP).
 func TestSpuriousTimeoutIsUndone(t *testing.T) {
-	for _, alg := range []Congestion{Cubic, NewReno} {
+	for _, alg := range []cc.Algorithm{cc.Cubic, cc.NewReno} {
 		p := newPair(t, 760, &Config{RTOInitial: 200 * time.Millisecond, RTOMin: 100 * time.Millisecond, Congestion: alg, NoRACK: true})
 		p.connect()
 		p.a.send(0, 1_000_000)
@@ -26,7 +27,7 @@ func TestSpuriousTimeoutIsUndone(t *testing.T) {
 		p.net.delay += 300 * time.Millisecond
 		p.driveUntil(time.Second, func() bool { return p.a.assoc.PathStats(0).Timeouts > 0 })
 		p.net.delay -= 300 * time.Millisecond
-		before := p.a.assoc.tx.sb.paths[0].undo.before.cwnd
+		before := p.a.assoc.tx.sb.paths[0].undo.before.Cwnd
 		if got := p.a.assoc.paths[0].cc.Cwnd(); got >= before/4 {
 			t.Fatalf("cwnd %d after the timeout, was %d", got, before)
 		}

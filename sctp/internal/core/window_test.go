@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -211,7 +212,7 @@ func TestPollTransmitBatches(t *testing.T) {
 }
 
 // hugeWindow takes the congestion window out of the way.
-type hugeWindow struct{ CongestionControl }
+type hugeWindow struct{ cc.Control }
 
 func (hugeWindow) Cwnd() int { return 1 << 30 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -91,7 +92,7 @@ func TestPausedReaderGoesOnAtOnce(t *testing.T) {
 						// Slow start from whatever window is left, and the delay of a SACK.
 						limit := 40*delay + DefaultSackDelay
 						if noRACK { // what overtakes a chunk that was dropped may fill the buffer till T3
-							limit += 2 * DefaultRTOMin
+							limit += 2 * rto.DefaultMin
 						}
 						if took := time.Duration(p.now - start); took > limit {
 							t.Errorf("%v from the read until everything was delivered", took)
@@ -123,7 +124,7 @@ func probed(t *testing.T, window uint32, c *Config) *pair {
 		p.a.send(0, 1200)
 	}
 	p.a.outbox()
-	if window == 0 { // a probe goes when an RTO has passed
+	if window == 0 { // a probe goes when an Estimator has passed
 		p.now += p.a.assoc.paths[0].rto.Value()
 		p.a.assoc.HandleTimeout(p.now)
 		p.a.outbox()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
@@ -39,7 +40,7 @@ func (r *runner) setConfig(f *fields) error {
 		}
 		switch x.key {
 		case "cc":
-			c.Congestion = map[string]core.Congestion{"cubic": core.Cubic, "newreno": core.NewReno}[x.val]
+			c.Congestion = map[string]cc.Algorithm{"cubic": cc.Cubic, "newreno": cc.NewReno}[x.val]
 			continue
 		case "discover": // path MTU discovery, up to this size
 			n, err := r.number(x.val)

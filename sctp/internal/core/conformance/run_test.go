@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -76,7 +77,7 @@ func newRunner(t testing.TB, id string) *runner {
 		local: []netip.AddrPort{netip.AddrPortFrom(localAddr, udpPort)},
 		peer:  []netip.AddrPort{netip.AddrPortFrom(peerAddr, udpPort)},
 		// The timers of a script are those it is about.
-		cfg: core.Config{HBInterval: -1, NoRACK: true, NoPacing: true, Congestion: core.NewReno}}
+		cfg: core.Config{HBInterval: -1, NoRACK: true, NoPacing: true, Congestion: cc.NewReno}}
 }
 
 // run runs a script to its end.

@@ -1,4 +1,4 @@
-package core
+package cc
 
 import (
 	"testing"
@@ -57,15 +57,15 @@ func TestCubicTellsLossesFromCongestion(t *testing.T) {
 		{"a mark", func(h *ccTest) { h.rounds(5, ccRTT); h.cc.OnECN(h.now) }, full},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newCCTest(t, CCConfig{InitialPackets: whole / ccMTU})
-			c := h.cc.(*cubic)
+			h := newCCTest(t, Config{InitialPackets: whole / ccMTU})
+			c := h.cc.(*CubicControl)
 			c.ssthresh = whole // past slow start
 			tt.run(h)
 			h.wantCwnd(tt.want)
 			h.wantSsthresh(tt.want)
 		})
 	}
-	h := newCCTest(t, CCConfig{InitialPackets: whole / ccMTU})
+	h := newCCTest(t, Config{InitialPackets: whole / ccMTU})
 	h.rounds(5, ccRTT)
 	h.cc.OnLoss(h.now) // in slow start
 	h.wantCwnd(full)
@@ -81,18 +81,18 @@ func TestCubicLeavesSlowStartForItsShareOfTheLine(t *testing.T) {
 		full      bool
 		want      int
 	}{
-		{"long queue", 20 * ccMs, 80 * ccMs, true, window / 4},
-		{"short queue", 20 * ccMs, 25 * ccMs, true, window * 7 / 10},
-		{"hardly a queue", 2 * ccMs, 5 * ccMs, true, window * 7 / 10},
-		{"application limits", 20 * ccMs, 80 * ccMs, false, window * 7 / 10},
+		{"long queue", 20 * ms, 80 * ms, true, window / 4},
+		{"short queue", 20 * ms, 25 * ms, true, window * 7 / 10},
+		{"hardly a queue", 2 * ms, 5 * ms, true, window * 7 / 10},
+		{"application limits", 20 * ms, 80 * ms, false, window * 7 / 10},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newCCTest(t, CCConfig{InitialPackets: 100, NoHyStart: true})
+			h := newCCTest(t, Config{InitialPackets: 100, NoHyStart: true})
 			h.held(tt.base, ccMTU/4, tt.full)
 			for range 4 {
 				h.held(tt.rtt, ccMTU, tt.full)
 			}
-			if c := h.cc.(*cubic); c.cwnd != window || c.cwnd >= c.ssthresh {
+			if c := h.cc.(*CubicControl); c.cwnd != window || c.cwnd >= c.ssthresh {
 				t.Fatalf("window %d, want %d and slow start", c.cwnd, window)
 			}
 			h.cc.OnLoss(h.now)
@@ -106,9 +106,9 @@ func TestCubicLeavesSlowStartForItsShareOfTheLine(t *testing.T) {
 // After a loss without a queue the window of a short path grows by a packet per
 // round trip, as that of Reno, which is what random losses leave it of the line.
 func TestCubicGrowsOnAfterRandomLoss(t *testing.T) {
-	const rtt = 10 * ccMs // Reno's region
-	h := newCCTest(t, CCConfig{InitialPackets: 40})
-	h.cc.(*cubic).ssthresh = 40 * ccMTU
+	const rtt = 10 * ms // Reno's region
+	h := newCCTest(t, Config{InitialPackets: 40})
+	h.cc.(*CubicControl).ssthresh = 40 * ccMTU
 	h.rounds(5, rtt)
 	h.cc.OnLoss(h.now)
 	h.flight = 0

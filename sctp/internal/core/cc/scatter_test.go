@@ -1,4 +1,4 @@
-package core
+package cc
 
 import (
 	"math/rand/v2"
@@ -22,14 +22,14 @@ func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 	}{
 		{"random", noise, noise, 80_000, shortBeta},
 		{"at the longest", noise, func(r *rand.Rand) clock.Time { return 300_000 + noise(r) }, 80_000, cubicBeta},
-		{"longer path", func(r *rand.Rand) clock.Time { return 2*ccMs + noise(r) }, func(r *rand.Rand) clock.Time { return 2*ccMs + noise(r) }, 2 * ccMs, cubicBeta},
+		{"longer path", func(r *rand.Rand) clock.Time { return 2*ms + noise(r) }, func(r *rand.Rand) clock.Time { return 2*ms + noise(r) }, 2 * ms, cubicBeta},
 		{"full queue", func(r *rand.Rand) clock.Time { return 200_000 + noise(r) }, func(r *rand.Rand) clock.Time { return 200_000 + noise(r) }, 80_000, cubicBeta},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 1))
 			var mild, all int
-			c := new(cubic).init(CCConfig{InitialPackets: window / ccMTU}.withDefaults(), ccMTU)
-			now := ccSecond
+			c := new(CubicControl).init(Config{InitialPackets: window / ccMTU}.withDefaults(), ccMTU)
+			now := second
 			ack := func(rtt clock.Time) {
 				now += rtt
 				c.OnAck(Ack{Now: now, Acked: ccMTU, FlightBefore: 2 * ccMTU, Flight: ccMTU, CumAdvanced: true, RTT: rtt, SRTT: rtt})
@@ -66,10 +66,10 @@ func TestCubicTellsRandomLossesByTheirTimes(t *testing.T) {
 // flow old times do not tell that the queue is short.
 func TestCubicWaitsForLossesToTell(t *testing.T) {
 	var s scatter
-	now := ccSecond
+	now := second
 	feed := func(n int, rtt clock.Time) {
 		for range n {
-			now += ccMs
+			now += ms
 			s.onAck(now, rtt, 2*scatterBytes)
 		}
 	}
@@ -87,7 +87,7 @@ func TestCubicWaitsForLossesToTell(t *testing.T) {
 		t.Errorf("random from loss %d on, want some before that, but not many", first)
 	}
 	now += scatterSpan
-	if feed(1, ccMs); s.even(100_000) {
+	if feed(1, ms); s.even(100_000) {
 		t.Error("random although the only time known of late is long")
 	}
 	if feed(1, 100_000); !s.even(100_000) {

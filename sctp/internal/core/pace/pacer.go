@@ -1,16 +1,18 @@
-package core
+// Package pace spreads the packets of a path over its round trip (RFC 9260, Section
+// 6.1, rule D, in another way). A [Pacer] belongs to one path.
+package pace
 
 import "github.com/weftstack/weft/sctp/internal/core/clock"
 
 const (
-	// PaceMinRTT is the smoothed round-trip time below which nothing is paced:
+	// MinRTT is the smoothed round-trip time below which nothing is paced:
 	// timers are coarser than such a path, and its queues drain as fast.
-	PaceMinRTT clock.Time = 1_000_000
-	// PaceMinBurst is the least burst allowance: one full GSO batch.
-	PaceMinBurst = 64 << 10
-	// paceTick is how late a timer may come. The burst allowance covers it, so
+	MinRTT clock.Time = 1_000_000
+	// MinBurst is the least burst allowance: one full GSO batch.
+	MinBurst = 64 << 10
+	// tick is how late a timer may come. The burst allowance covers it, so
 	// that a late timer costs no throughput.
-	paceTick clock.Time = 2_000_000
+	tick clock.Time = 2_000_000
 )
 
 // Pacer spreads packets over the round trip in place of Max.Burst (RFC 9260,
@@ -30,7 +32,7 @@ type Pacer struct {
 // Update sets the rate from the congestion window and the smoothed round-trip
 // time. It is cheap enough to be called with every SACK.
 func (p *Pacer) Update(now clock.Time, cwnd int, srtt clock.Time, slowStart bool) {
-	if srtt < PaceMinRTT {
+	if srtt < MinRTT {
 		p.rate = 0
 		return
 	}
@@ -44,7 +46,7 @@ func (p *Pacer) Update(now clock.Time, cwnd int, srtt clock.Time, slowStart bool
 	}
 	// gain/4 × cwnd per srtt; cwnd is below 2^31, so nothing overflows.
 	p.rate = max(gain*int64(cwnd)*250_000/max(int64(srtt)/1000, 1), 1)
-	p.burst = max(PaceMinBurst, p.rate*int64(paceTick/1000)/1_000_000)
+	p.burst = max(MinBurst, p.rate*int64(tick/1000)/1_000_000)
 	if was == 0 {
 		p.tokens, p.last = p.burst, now
 	}
@@ -94,7 +96,7 @@ func (p *Pacer) NextTime(now clock.Time, n int) clock.Time {
 	if min(int64(n), p.burst) <= p.tokens {
 		return 0
 	}
-	lack := max(min(int64(n), p.burst), min(p.rate/1000, PaceMinBurst)) - p.tokens
+	lack := max(min(int64(n), p.burst), min(p.rate/1000, MinBurst)) - p.tokens
 	return now + clock.Time(lack*1_000_000/p.rate+1)*1000
 }
 

@@ -1,9 +1,12 @@
-package core
+// Package cc has the congestion controls of a path: CUBIC (RFC 9438) with HyStart++
+// (RFC 9406), and NewReno as RFC 9260, Section 7.2, has it. A [Control] belongs to one
+// path, which tells it what it sent and what each SACK acknowledged.
+package cc
 
 import "github.com/weftstack/weft/sctp/internal/core/clock"
 
-// Ack tells a [CongestionControl] what one SACK did to its path. All sizes are
-// bytes of chunks, headers and padding included (RFC 9260, Section 7.2).
+// Ack tells a [Control] what one SACK did to its path. All sizes are bytes of
+// chunks, headers and padding included (RFC 9260, Section 7.2).
 type Ack struct {
 	Now clock.Time
 	// Acked is the size of the chunks that this SACK newly acknowledges, by
@@ -24,10 +27,10 @@ type Ack struct {
 	SRTT clock.Time
 }
 
-// CongestionControl keeps the congestion window of one path, in bytes. For a
+// Control keeps the congestion window of one path, in bytes. For a
 // SACK that both acknowledges and reports loss, OnAck comes first (RFC 9260,
 // Section 7.2.4, Note).
-type CongestionControl interface {
+type Control interface {
 	// Name names the algorithm, in lower case.
 	Name() string
 	// OnSent tells that n bytes went out, after which flight bytes are in
@@ -51,22 +54,26 @@ type CongestionControl interface {
 	Ssthresh() int
 	// SetMTU tells the size of the largest packet's chunks (PMDCS).
 	SetMTU(mtu int)
+	// Window returns what a loss would change, and Undo returns to it when the loss
+	// turned out to be none, unless the present window is larger.
+	Window() Window
+	Undo(w Window)
 	// Reset starts anew on unknown conditions (RFC 9260, Section 7.2.5).
 	Reset()
 }
 
 // Congestion selects a congestion control algorithm.
-type Congestion uint8
+type Algorithm uint8
 
 // Congestion control algorithms.
 const (
-	Cubic   Congestion = iota // RFC 9438
-	NewReno                   // RFC 9260, Section 7.2
+	Cubic   Algorithm = iota // RFC 9438
+	NewReno                  // RFC 9260, Section 7.2
 )
 
-// CCConfig configures a [CongestionControl]. Zero fields mean the defaults.
-type CCConfig struct {
-	Algorithm Congestion
+// Config configures a [Control]. Zero fields mean the defaults.
+type Config struct {
+	Algorithm Algorithm
 	// IPv6 picks the initial window of an IPv6 peer (RFC 9260, Section 7.2.1).
 	IPv6 bool
 	// InitialPackets, if not 0, sets the initial window to that many packets in
@@ -95,26 +102,25 @@ const (
 	initialSsthresh = 1 << 30
 )
 
-// NewCongestionControl returns the algorithm that c selects, for packets that
+// New returns the algorithm that c selects, for packets that
 // carry up to mtu bytes of chunks.
-func NewCongestionControl(c CCConfig, mtu int) CongestionControl {
-	return newControlIn(nil, c, mtu)
+func New(c Config, mtu int) Control {
+	return NewIn(nil, c, mtu)
 }
 
-// newControlIn is NewCongestionControl with the memory for [cubic] given: nil
-// allocates it.
-func newControlIn(mem *cubic, c CCConfig, mtu int) CongestionControl {
+// NewIn is New with the memory for CUBIC given; nil allocates it.
+func NewIn(mem *CubicControl, c Config, mtu int) Control {
 	c = c.withDefaults()
 	if c.Algorithm == NewReno {
 		return newNewReno(c, mtu)
 	}
 	if mem == nil {
-		mem = new(cubic)
+		mem = new(CubicControl)
 	}
 	return mem.init(c, mtu)
 }
 
-func (c CCConfig) withDefaults() CCConfig {
+func (c Config) withDefaults() Config {
 	if c.SlowStartL <= 0 {
 		c.SlowStartL = DefaultSlowStartL
 	}
@@ -125,7 +131,7 @@ func (c CCConfig) withDefaults() CCConfig {
 }
 
 // initialWindow is the window before the first transmission.
-func (c *CCConfig) initialWindow(mtu int) int {
+func (c *Config) initialWindow(mtu int) int {
 	if c.InitialPackets > 0 {
 		return min(c.InitialPackets*mtu, c.MaxWindow)
 	}

@@ -1,4 +1,4 @@
-package core
+package cc
 
 import (
 	"math"
@@ -28,8 +28,8 @@ const (
 // than Section 7.2.2 allows, as TCP has done everywhere since RFC 8312. NewReno
 // is there for those who want the letter. Where packets are lost without a queue
 // it gives way less than Section 7.2.3 and RFC 9438 ask for, after slow start more.
-type cubic struct {
-	cfg      CCConfig
+type CubicControl struct {
+	cfg      Config
 	mtu      int
 	cwnd     int // bytes
 	frac     float64
@@ -48,17 +48,17 @@ type cubic struct {
 	queue    queueing
 }
 
-func (c *cubic) init(cfg CCConfig, mtu int) *cubic {
+func (c *CubicControl) init(cfg Config, mtu int) *CubicControl {
 	c.cfg, c.mtu = cfg, mtu
 	c.Reset()
 	return c
 }
 
-func (c *cubic) Name() string  { return "cubic" }
-func (c *cubic) Cwnd() int     { return c.cwnd }
-func (c *cubic) Ssthresh() int { return c.ssthresh }
+func (c *CubicControl) Name() string  { return "cubic" }
+func (c *CubicControl) Cwnd() int     { return c.cwnd }
+func (c *CubicControl) Ssthresh() int { return c.ssthresh }
 
-func (c *cubic) SetMTU(mtu int) {
+func (c *CubicControl) SetMTU(mtu int) {
 	scale := float64(c.mtu) / float64(mtu)
 	c.wMax *= scale
 	c.prior *= scale
@@ -66,14 +66,16 @@ func (c *cubic) SetMTU(mtu int) {
 	c.mtu, c.cwnd, c.epoch = mtu, max(c.cwnd, mtu), 0
 }
 
-func (c *cubic) Reset() {
-	*c = cubic{cfg: c.cfg, mtu: c.mtu, cwnd: c.cfg.initialWindow(c.mtu), ssthresh: initialSsthresh}
+func (c *CubicControl) Reset() {
+	*c = CubicControl{cfg: c.cfg, mtu: c.mtu, cwnd: c.cfg.initialWindow(c.mtu), ssthresh: initialSsthresh}
 	c.hystart.reset()
 }
 
-func (c *cubic) OnSent(now clock.Time, _, flight int) { c.usage.sent(now, flight, c.cwnd, c.mtu) }
+func (c *CubicControl) OnSent(now clock.Time, _, flight int) {
+	c.usage.sent(now, flight, c.cwnd, c.mtu)
+}
 
-func (c *cubic) OnAck(a Ack) {
+func (c *CubicControl) OnAck(a Ack) {
 	c.full = c.usage.full(&a)
 	last := c.lastAck
 	c.lastAck = a.Now
@@ -104,7 +106,7 @@ func (c *cubic) OnAck(a Ack) {
 }
 
 // avoid grows the window in congestion avoidance (Sections 4.2 to 4.5).
-func (c *cubic) avoid(a Ack) {
+func (c *CubicControl) avoid(a Ack) {
 	w := float64(c.cwnd) / float64(c.mtu)
 	if c.epoch == 0 {
 		c.epoch = a.Now
@@ -135,10 +137,10 @@ func (c *cubic) avoid(a Ack) {
 }
 
 // at is W_cubic(t), in packets.
-func (c *cubic) at(t float64) float64 { return cubicC*math.Pow(t-c.k, 3) + c.wMax }
+func (c *CubicControl) at(t float64) float64 { return cubicC*math.Pow(t-c.k, 3) + c.wMax }
 
 // set sets the window to w packets, and keeps what is less than a byte.
-func (c *cubic) set(w float64) {
+func (c *CubicControl) set(w float64) {
 	b := w*float64(c.mtu) + c.frac
 	n := math.Floor(b)
 	c.frac = b - n
@@ -151,7 +153,7 @@ func (c *cubic) set(w float64) {
 // some milliseconds earlier, and CUBIC takes minutes to make up for that: each goes
 // back to its share of the line, from where all grow alike. The first loss of a small
 // flow, last, which came while others filled the queue, does not end its slow start.
-func (c *cubic) OnLoss(now clock.Time) {
+func (c *CubicControl) OnLoss(now clock.Time) {
 	slow, random := c.cwnd < c.ssthresh, c.queue.random(c.cwnd, c.mtu)
 	line := 0
 	if slow && !random && c.full {
@@ -179,7 +181,7 @@ func (c *cubic) OnLoss(now clock.Time) {
 // spare reports, once, that a loss is not to end the initial slow start: the flow is small
 // yet, and might as well have begun after it. Who begins while another fills the queue
 // would have four packets, from where CUBIC takes minutes.
-func (c *cubic) spare(queue bool) bool {
+func (c *CubicControl) spare(queue bool) bool {
 	most := youngPackets
 	if queue {
 		most = smallPackets
@@ -192,13 +194,13 @@ func (c *cubic) spare(queue bool) bool {
 }
 
 // least is what a loss leaves of the window at least (RFC 9260, Section 7.2.3).
-func (c *cubic) least() int { return 4 * c.mtu }
+func (c *CubicControl) least() int { return 4 * c.mtu }
 
 // reduced returns what beta leaves of the window.
-func (c *cubic) reduced(beta float64) int { return max(int(float64(c.cwnd)*beta), c.least()) }
+func (c *CubicControl) reduced(beta float64) int { return max(int(float64(c.cwnd)*beta), c.least()) }
 
 // reduceBy is Sections 4.6 and 4.7.
-func (c *cubic) reduceBy(beta float64) {
+func (c *CubicControl) reduceBy(beta float64) {
 	w := float64(c.cwnd) / float64(c.mtu)
 	c.prior = w
 	if w < c.wMax {
@@ -213,7 +215,7 @@ func (c *cubic) reduceBy(beta float64) {
 
 // OnTimeout is Section 4.8. Where nothing has come since the timeout before, "the value of
 // ssthresh is held constant" (RFC 5681, Section 3.1).
-func (c *cubic) OnTimeout(clock.Time) {
+func (c *CubicControl) OnTimeout(clock.Time) {
 	if !c.timedOut || c.cwnd > c.mtu {
 		c.reduceBy(cubicBeta)
 	}
@@ -221,9 +223,9 @@ func (c *cubic) OnTimeout(clock.Time) {
 	c.usage = usage{}
 }
 
-func (c *cubic) OnECN(clock.Time) { c.reduceBy(cubicBeta); c.cwnd = c.ssthresh }
+func (c *CubicControl) OnECN(clock.Time) { c.reduceBy(cubicBeta); c.cwnd = c.ssthresh }
 
-func (c *cubic) OnIdle(idle, rto clock.Time) {
+func (c *CubicControl) OnIdle(idle, rto clock.Time) {
 	if rto <= 0 || idle < rto {
 		return
 	}

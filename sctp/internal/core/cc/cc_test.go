@@ -1,4 +1,4 @@
-package core
+package cc
 
 import (
 	"testing"
@@ -9,22 +9,22 @@ import (
 // ccTest drives a congestion control one verb per step, on a path of 100 ms.
 type ccTest struct {
 	t      *testing.T
-	cc     CongestionControl
+	cc     Control
 	now    clock.Time
 	flight int
 	rtt    clock.Time // what each round takes
 }
 
 const (
-	ccMs     clock.Time = 1_000_000
-	ccSecond            = 1000 * ccMs
+	ms     clock.Time = 1_000_000
+	second            = 1000 * ms
 
 	ccMTU = 1000
-	ccRTT = 100 * ccMs
+	ccRTT = 100 * ms
 )
 
-func newCCTest(t *testing.T, c CCConfig) *ccTest {
-	return &ccTest{t: t, cc: NewCongestionControl(c, ccMTU), now: ccSecond, rtt: ccRTT}
+func newCCTest(t *testing.T, c Config) *ccTest {
+	return &ccTest{t: t, cc: New(c, ccMTU), now: second, rtt: ccRTT}
 }
 
 // fill sends until the window is used up.
@@ -75,20 +75,20 @@ func (h *ccTest) wantSsthresh(want int) {
 func TestInitialWindow(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		c    CCConfig
+		c    Config
 		mtu  int
 		want int
 	}{
-		{"small", CCConfig{}, 500, 2000},
-		{"ethernet", CCConfig{}, 1460, 4404},
-		{"ethernet IPv6", CCConfig{IPv6: true}, 1440, 4344},
-		{"jumbo", CCConfig{}, 9000, 18000},
-		{"ten packets", CCConfig{InitialPackets: 10}, 1460, 14600},
-		{"ten packets, bounded", CCConfig{InitialPackets: 10, MaxWindow: 8000}, 1460, 8000},
+		{"small", Config{}, 500, 2000},
+		{"ethernet", Config{}, 1460, 4404},
+		{"ethernet IPv6", Config{IPv6: true}, 1440, 4344},
+		{"jumbo", Config{}, 9000, 18000},
+		{"ten packets", Config{InitialPackets: 10}, 1460, 14600},
+		{"ten packets, bounded", Config{InitialPackets: 10, MaxWindow: 8000}, 1460, 8000},
 	} {
-		for _, alg := range []Congestion{NewReno, Cubic} {
+		for _, alg := range []Algorithm{NewReno, Cubic} {
 			tt.c.Algorithm = alg
-			cc := NewCongestionControl(tt.c, tt.mtu)
+			cc := New(tt.c, tt.mtu)
 			if got := cc.Cwnd(); got != tt.want {
 				t.Errorf("%s, %s: initial cwnd = %d, want %d", tt.name, cc.Name(), got, tt.want)
 			}
@@ -100,7 +100,7 @@ func TestInitialWindow(t *testing.T) {
 // previously outstanding DATA chunk(s) acknowledged, and L times the
 // destination's PMDCS".
 func TestSlowStartGrowsByLesserOfAckedAndL(t *testing.T) {
-	h := newCCTest(t, CCConfig{Algorithm: NewReno, SlowStartL: 2})
+	h := newCCTest(t, Config{Algorithm: NewReno, SlowStartL: 2})
 	h.wantCwnd(4000)
 	h.fill()
 	h.ack(500)
@@ -113,7 +113,7 @@ func TestSlowStartGrowsByLesserOfAckedAndL(t *testing.T) {
 // "only if the current congestion window is being fully utilized and the data
 // sender is not in Fast Recovery".
 func TestSlowStartNeedsFullWindowOutsideRecovery(t *testing.T) {
-	h := newCCTest(t, CCConfig{Algorithm: NewReno})
+	h := newCCTest(t, Config{Algorithm: NewReno})
 	h.send(2000)
 	h.ack(1000)
 	h.wantCwnd(4000)
@@ -126,8 +126,8 @@ func TestSlowStartNeedsFullWindowOutsideRecovery(t *testing.T) {
 // sent: SACKs that come in a burst all count, though the pacer lets nothing out
 // between them, and those of a sender that has little to send do not.
 func TestFullUseIsThatOfTheRound(t *testing.T) {
-	for _, alg := range []Congestion{NewReno, Cubic} {
-		h := newCCTest(t, CCConfig{Algorithm: alg})
+	for _, alg := range []Algorithm{NewReno, Cubic} {
+		h := newCCTest(t, Config{Algorithm: alg})
 		h.fill()
 		h.now += ccRTT
 		for range 4 {
@@ -147,8 +147,8 @@ func TestFullUseIsThatOfTheRound(t *testing.T) {
 // After a timeout the window is one packet, and the peer delays the SACK of it:
 // much longer than the round trip, of which retransmissions tell nothing.
 func TestWindowGrowsOnDelayedSacksAfterTimeout(t *testing.T) {
-	for _, alg := range []Congestion{NewReno, Cubic} {
-		h := newCCTest(t, CCConfig{Algorithm: alg, InitialPackets: 20})
+	for _, alg := range []Algorithm{NewReno, Cubic} {
+		h := newCCTest(t, Config{Algorithm: alg, InitialPackets: 20})
 		h.fill()
 		h.flight = 0
 		h.cc.OnTimeout(h.now)
@@ -166,7 +166,7 @@ func TestWindowGrowsOnDelayedSacksAfterTimeout(t *testing.T) {
 // Section 7.2.2: "SCTP MUST NOT increment cwnd by more than PMDCS per RTT", by
 // way of partial_bytes_acked.
 func TestCongestionAvoidanceAddsOnePacketPerRTT(t *testing.T) {
-	h := newCCTest(t, CCConfig{Algorithm: NewReno, InitialPackets: 20})
+	h := newCCTest(t, Config{Algorithm: NewReno, InitialPackets: 20})
 	h.cc.OnLoss(h.now) // ssthresh = cwnd = 10000
 	h.wantCwnd(10000)
 	h.fill()
@@ -197,7 +197,7 @@ func TestCongestionAvoidanceAddsOnePacketPerRTT(t *testing.T) {
 // Section 7.2.3: "ssthresh = max(cwnd / 2, 4 * PMDCS), cwnd = ssthresh" on loss;
 // "cwnd = PMDCS" when T3-rtx expires.
 func TestReactionToLossAndTimeout(t *testing.T) {
-	h := newCCTest(t, CCConfig{Algorithm: NewReno, InitialPackets: 20})
+	h := newCCTest(t, Config{Algorithm: NewReno, InitialPackets: 20})
 	h.cc.OnLoss(h.now)
 	h.wantCwnd(10000)
 	h.wantSsthresh(10000)
@@ -216,24 +216,24 @@ func TestReactionToLossAndTimeout(t *testing.T) {
 // 4 * PMDCS) once per RTO. Before the first cwnd adjustment, the ssthresh of the
 // transport address SHOULD be set to the cwnd."
 func TestIdleDecay(t *testing.T) {
-	for _, alg := range []Congestion{NewReno, Cubic} {
-		h := newCCTest(t, CCConfig{Algorithm: alg, InitialPackets: 32})
-		h.cc.OnIdle(999*ccMs, ccSecond)
+	for _, alg := range []Algorithm{NewReno, Cubic} {
+		h := newCCTest(t, Config{Algorithm: alg, InitialPackets: 32})
+		h.cc.OnIdle(999*ms, second)
 		h.wantCwnd(32000)
-		h.cc.OnIdle(ccSecond, ccSecond)
+		h.cc.OnIdle(second, second)
 		h.wantCwnd(16000)
 		h.wantSsthresh(32000)
-		h.cc.OnIdle(10*ccSecond, ccSecond)
+		h.cc.OnIdle(10*second, second)
 		h.wantCwnd(4000)
 		h.cc.OnTimeout(h.now)
-		h.cc.OnIdle(10*ccSecond, ccSecond)
+		h.cc.OnIdle(10*second, second)
 		h.wantCwnd(1000) // never larger than it was
 	}
 }
 
 // RFC 9438, Section 4.6: ssthresh is cwnd times β = 0.7.
 func TestCubicReducesByBeta(t *testing.T) {
-	h := newCCTest(t, CCConfig{InitialPackets: 100})
+	h := newCCTest(t, Config{InitialPackets: 100})
 	h.cc.OnLoss(h.now)
 	h.wantCwnd(70000)
 	h.wantSsthresh(70000)
@@ -253,7 +253,7 @@ func TestCubicReducesByBeta(t *testing.T) {
 // RFC 5681, Section 3.1: a timeout right after another leaves ssthresh alone; not one after
 // something was acknowledged.
 func TestCubicTimeoutsInARow(t *testing.T) {
-	h := newCCTest(t, CCConfig{InitialPackets: 100})
+	h := newCCTest(t, Config{InitialPackets: 100})
 	h.cc.OnTimeout(h.now)
 	h.cc.OnTimeout(h.now)
 	h.wantCwnd(1000)
@@ -282,16 +282,16 @@ func TestCubicSparesSmallFlows(t *testing.T) {
 		{"young", youngPackets, 0, 1, true},
 		{"young, second loss", youngPackets, 0, 2, false},
 		{"no longer young", youngPackets + 1, 0, 1, false},
-		{"small and a queue", smallPackets, 60 * ccMs, 1, true},
-		{"small and a queue, second loss", smallPackets, 60 * ccMs, 2, false},
-		{"small and hardly a queue", smallPackets, 3 * ccMs, 1, false},
-		{"large and a queue", smallPackets + 1, 60 * ccMs, 1, false},
+		{"small and a queue", smallPackets, 60 * ms, 1, true},
+		{"small and a queue, second loss", smallPackets, 60 * ms, 2, false},
+		{"small and hardly a queue", smallPackets, 3 * ms, 1, false},
+		{"large and a queue", smallPackets + 1, 60 * ms, 1, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h := newCCTest(t, CCConfig{InitialPackets: tt.packets, NoHyStart: true})
-			h.held(20*ccMs, ccMTU, true)
+			h := newCCTest(t, Config{InitialPackets: tt.packets, NoHyStart: true})
+			h.held(20*ms, ccMTU, true)
 			for range 3 {
-				h.held(20*ccMs+tt.queue, ccMTU, true)
+				h.held(20*ms+tt.queue, ccMTU, true)
 			}
 			w := h.cc.Cwnd()
 			for range tt.losses {
@@ -311,18 +311,18 @@ func TestCubicSparesSmallFlows(t *testing.T) {
 // RFC 9438, Section 4.2: the window is back at W_max after K = cbrt(W_max (1-β) /
 // C) seconds, flat there, and convex afterwards.
 func TestCubicCurve(t *testing.T) {
-	h := newCCTest(t, CCConfig{InitialPackets: 1000})
+	h := newCCTest(t, Config{InitialPackets: 1000})
 	h.cc.OnLoss(h.now) // W_max 1000, K = cbrt(1000*0.3/0.4) = 9.09 s
 	start := h.now
 	var atK, at2K, first int
-	for h.now-start < 19*ccSecond {
+	for h.now-start < 19*second {
 		h.round()
 		switch d := h.now - start; {
-		case d == 2*ccSecond:
+		case d == 2*second:
 			first = h.cc.Cwnd()
-		case d == 9*ccSecond:
+		case d == 9*second:
 			atK = h.cc.Cwnd()
-		case d == 18*ccSecond:
+		case d == 18*second:
 			at2K = h.cc.Cwnd()
 		}
 	}
@@ -341,7 +341,7 @@ func TestCubicCurve(t *testing.T) {
 
 // RFC 9438, Section 4.3: on short paths CUBIC grows no slower than Reno.
 func TestCubicIsRenoFriendly(t *testing.T) {
-	h := newCCTest(t, CCConfig{InitialPackets: 20})
+	h := newCCTest(t, Config{InitialPackets: 20})
 	h.cc.OnLoss(h.now)
 	start := h.cc.Cwnd()
 	for range 10 {
@@ -355,9 +355,9 @@ func TestCubicIsRenoFriendly(t *testing.T) {
 
 // Fast convergence (Section 4.7): a second loss below W_max lowers W_max further.
 func TestCubicFastConvergence(t *testing.T) {
-	c := new(cubic).init(CCConfig{InitialPackets: 100, SlowStartL: 1, MaxWindow: 1 << 30}, ccMTU)
-	c.OnLoss(ccSecond)
-	c.OnLoss(ccSecond)
+	c := new(CubicControl).init(Config{InitialPackets: 100, SlowStartL: 1, MaxWindow: 1 << 30}, ccMTU)
+	c.OnLoss(second)
+	c.OnLoss(second)
 	if want := 70 * (1 + 0.7) / 2; c.wMax != want {
 		t.Errorf("W_max = %v, want %v", c.wMax, want)
 	}
@@ -367,7 +367,7 @@ func TestCubicFastConvergence(t *testing.T) {
 // sender does not count in W_cubic(t), nor does a pause.
 func TestCubicIdleTimeDoesNotCount(t *testing.T) {
 	for _, pause := range []bool{false, true} {
-		h := newCCTest(t, CCConfig{InitialPackets: 1000})
+		h := newCCTest(t, Config{InitialPackets: 1000})
 		h.cc.OnLoss(h.now)
 		for range 10 {
 			h.round()
@@ -375,8 +375,8 @@ func TestCubicIdleTimeDoesNotCount(t *testing.T) {
 		h.ack(h.flight)
 		was := h.cc.Cwnd()
 		if pause {
-			h.now += 20 * ccSecond
-			h.cc.OnIdle(20*ccSecond, ccSecond)
+			h.now += 20 * second
+			h.cc.OnIdle(20*second, second)
 			for range 20 { // slow start, up to where it was
 				if h.cc.Cwnd() < was {
 					h.round()
@@ -405,7 +405,7 @@ func TestCubicIdleTimeDoesNotCount(t *testing.T) {
 // rise.
 func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
 	run := func(rise clock.Time) int {
-		h := newCCTest(t, CCConfig{InitialPackets: 32})
+		h := newCCTest(t, Config{InitialPackets: 32})
 		for i := range 12 {
 			if i > 2 {
 				h.rtt += rise
@@ -417,7 +417,7 @@ func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
 	if got := run(0); got != initialSsthresh {
 		t.Errorf("ssthresh = %d though the round-trip time is steady", got)
 	}
-	if got := run(30 * ccMs); got == initialSsthresh {
+	if got := run(30 * ms); got == initialSsthresh {
 		t.Error("slow start goes on though the round-trip time rises")
 	}
 }
@@ -425,12 +425,12 @@ func TestHyStartEndsSlowStartOnRisingRTT(t *testing.T) {
 // Where round-trip times have risen for good, the window is at the end of slow start
 // what it was when that was first seen.
 func TestConservativeSlowStartIsTakenBack(t *testing.T) {
-	h := newCCTest(t, CCConfig{InitialPackets: 32})
-	c := h.cc.(*cubic)
+	h := newCCTest(t, Config{InitialPackets: 32})
+	c := h.cc.(*CubicControl)
 	began, most := 0, 0
 	for i := range 20 {
 		if i == 3 {
-			h.rtt += 30 * ccMs
+			h.rtt += 30 * ms
 		}
 		h.fill()
 		h.now += h.rtt
@@ -455,11 +455,11 @@ func TestConservativeSlowStartIsTakenBack(t *testing.T) {
 // What an earlier slow start saw of the queue does not shrink a window that has grown
 // since, after a pause.
 func TestHyStartIsForTheInitialSlowStart(t *testing.T) {
-	h := newCCTest(t, CCConfig{})
-	c := h.cc.(*cubic)
+	h := newCCTest(t, Config{})
+	c := h.cc.(*CubicControl)
 	c.hystart.css, c.hystart.cssBase, c.hystart.cssRounds, c.hystart.window = true, 0, hystartRounds-1, 5*ccMTU
 	c.cwnd = 100 * ccMTU
-	c.OnIdle(ccSecond, 200*ccMs)
+	c.OnIdle(second, 200*ms)
 	if c.cwnd >= c.ssthresh || c.ssthresh != 100*ccMTU {
 		t.Fatalf("cwnd = %d, ssthresh = %d after a pause", c.cwnd, c.ssthresh)
 	}
@@ -474,8 +474,8 @@ func TestHyStartIsForTheInitialSlowStart(t *testing.T) {
 // Where packets have become longer, slow start ends with four of them at least, as
 // after a loss.
 func TestConservativeSlowStartLeavesFourPackets(t *testing.T) {
-	h := newCCTest(t, CCConfig{})
-	c := h.cc.(*cubic)
+	h := newCCTest(t, Config{})
+	c := h.cc.(*CubicControl)
 	c.cwnd = 20 * ccMTU
 	c.hystart.css, c.hystart.cssRounds, c.hystart.window = true, hystartRounds-1, 10*ccMTU
 	c.SetMTU(4 * ccMTU)
@@ -487,8 +487,8 @@ func TestConservativeSlowStartLeavesFourPackets(t *testing.T) {
 }
 
 func TestWindowIsBounded(t *testing.T) {
-	for _, alg := range []Congestion{NewReno, Cubic} {
-		h := newCCTest(t, CCConfig{Algorithm: alg, MaxWindow: 50_000})
+	for _, alg := range []Algorithm{NewReno, Cubic} {
+		h := newCCTest(t, Config{Algorithm: alg, MaxWindow: 50_000})
 		for range 200 {
 			h.round()
 			if h.cc.Cwnd() > 50_000 {
@@ -500,9 +500,9 @@ func TestWindowIsBounded(t *testing.T) {
 }
 
 func TestMTUChangeKeepsWindowUsable(t *testing.T) {
-	for _, alg := range []Congestion{NewReno, Cubic} {
-		cc := NewCongestionControl(CCConfig{Algorithm: alg}, 1000)
-		cc.OnTimeout(ccSecond)
+	for _, alg := range []Algorithm{NewReno, Cubic} {
+		cc := New(Config{Algorithm: alg}, 1000)
+		cc.OnTimeout(second)
 		cc.SetMTU(9000)
 		if cc.Cwnd() < 9000 {
 			t.Errorf("%s: cwnd = %d, less than one packet", cc.Name(), cc.Cwnd())

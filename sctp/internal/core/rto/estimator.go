@@ -1,4 +1,6 @@
-package core
+// Package rto estimates retransmission timeouts (RFC 9260, Section 6.3). An
+// [Estimator] belongs to one path.
+package rto
 
 import (
 	"time"
@@ -8,18 +10,18 @@ import (
 
 // Defaults of RFC 9260, Section 16.
 const (
-	DefaultRTOInitial = time.Second
-	DefaultRTOMin     = time.Second
-	DefaultRTOMax     = 60 * time.Second
+	DefaultInitial = time.Second
+	DefaultMin     = time.Second
+	DefaultMax     = 60 * time.Second
 )
 
 // clockGranularity is G of RFC 9260, Section 6.3.1, G1. The clock counts
 // nanoseconds; what really bounds a measurement is the scheduler of the host.
 const clockGranularity clock.Time = 10_000
 
-// RTO estimates the retransmission timeout of one path (RFC 9260, Section 6.3).
-// The zero RTO is not ready; use [NewRTO].
-type RTO struct {
+// Estimator estimates the retransmission timeout of one path (RFC 9260, Section 6.3).
+// The zero Estimator is not ready; use [New].
+type Estimator struct {
 	srtt, rttvar       clock.Time
 	rto                clock.Time
 	initial, floor, up clock.Time
@@ -27,33 +29,33 @@ type RTO struct {
 	backoffs           int
 }
 
-// NewRTO returns an estimator with the given RTO.Initial, RTO.Min and RTO.Max;
+// New returns an estimator with the given Estimator.Initial, Estimator.Min and Estimator.Max;
 // zeros mean the defaults. Limits that contradict each other are widened.
-func NewRTO(initial, lo, hi clock.Time) RTO {
+func New(initial, lo, hi clock.Time) Estimator {
 	if initial <= 0 {
-		initial = clock.Time(DefaultRTOInitial)
+		initial = clock.Time(DefaultInitial)
 	}
 	if lo <= 0 {
-		lo = clock.Time(DefaultRTOMin)
+		lo = clock.Time(DefaultMin)
 	}
 	if hi <= 0 {
-		hi = clock.Time(DefaultRTOMax)
+		hi = clock.Time(DefaultMax)
 	}
 	hi = max(hi, lo)
-	r := RTO{initial: initial, floor: lo, up: hi}
+	r := Estimator{initial: initial, floor: lo, up: hi}
 	// C1: "Until an RTT measurement has been made for a packet sent to the given
-	// destination transport address, set RTO to the protocol parameter
-	// 'RTO.Initial'."
+	// destination transport address, set Estimator to the protocol parameter
+	// 'Estimator.Initial'."
 	r.rto = r.clamp(initial)
 	return r
 }
 
-func (r *RTO) clamp(t clock.Time) clock.Time { return min(max(t, r.floor), r.up) }
+func (r *Estimator) clamp(t clock.Time) clock.Time { return min(max(t, r.floor), r.up) }
 
 // Sample takes one round-trip time, measured on a chunk that was sent once
 // (C5: Karn's algorithm is the caller's duty). It ends any backoff. Samples
 // that are not positive count as the granularity of the clock.
-func (r *RTO) Sample(rtt clock.Time) {
+func (r *Estimator) Sample(rtt clock.Time) {
 	rtt = max(rtt, clockGranularity)
 	r.latest = rtt
 	if r.lowest == 0 || rtt < r.lowest {
@@ -76,19 +78,19 @@ func (r *RTO) Sample(rtt clock.Time) {
 	if r.rttvar == 0 {
 		r.rttvar = clockGranularity
 	}
-	// C6 and C7: not below RTO.Min, not above RTO.Max.
+	// C6 and C7: not below Estimator.Min, not above Estimator.Max.
 	r.rto = r.clamp(r.srtt + 4*r.rttvar)
 	r.backoffs = 0
 }
 
-// Backoff doubles the timeout after T3-rtx expired (E2), up to RTO.Max.
-func (r *RTO) Backoff() {
+// Backoff doubles the timeout after T3-rtx expired (E2), up to Estimator.Max.
+func (r *Estimator) Backoff() {
 	r.rto = r.clamp(2 * r.rto)
 	r.backoffs++
 }
 
 // EndBackoff returns to the timeout that the measurements give.
-func (r *RTO) EndBackoff() {
+func (r *Estimator) EndBackoff() {
 	if r.backoffs == 0 {
 		return
 	}
@@ -101,11 +103,11 @@ func (r *RTO) EndBackoff() {
 }
 
 // Reset forgets all measurements, as after a change of route.
-func (r *RTO) Reset() { *r = NewRTO(r.initial, r.floor, r.up) }
+func (r *Estimator) Reset() { *r = New(r.initial, r.floor, r.up) }
 
-// SetLimits changes RTO.Initial, RTO.Min and RTO.Max; zeros leave them as they
+// SetLimits changes Estimator.Initial, Estimator.Min and Estimator.Max; zeros leave them as they
 // are. The current timeout is brought within the limits.
-func (r *RTO) SetLimits(initial, lo, hi clock.Time) {
+func (r *Estimator) SetLimits(initial, lo, hi clock.Time) {
 	if initial > 0 {
 		r.initial = initial
 	}
@@ -123,19 +125,19 @@ func (r *RTO) SetLimits(initial, lo, hi clock.Time) {
 }
 
 // Value returns the current timeout, backoff included.
-func (r *RTO) Value() clock.Time { return r.rto }
+func (r *Estimator) Value() clock.Time { return r.rto }
 
 // SRTT returns the smoothed round-trip time, or 0 before the first sample.
-func (r *RTO) SRTT() clock.Time { return r.srtt }
+func (r *Estimator) SRTT() clock.Time { return r.srtt }
 
 // Var returns RTTVAR, or 0 before the first sample.
-func (r *RTO) Var() clock.Time { return r.rttvar }
+func (r *Estimator) Var() clock.Time { return r.rttvar }
 
 // Latest returns the last sample, or 0.
-func (r *RTO) Latest() clock.Time { return r.latest }
+func (r *Estimator) Latest() clock.Time { return r.latest }
 
 // Min returns the smallest sample, or 0.
-func (r *RTO) Min() clock.Time { return r.lowest }
+func (r *Estimator) Min() clock.Time { return r.lowest }
 
 // Backoffs returns how often the timeout was doubled since the last sample.
-func (r *RTO) Backoffs() int { return r.backoffs }
+func (r *Estimator) Backoffs() int { return r.backoffs }

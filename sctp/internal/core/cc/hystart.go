@@ -1,4 +1,4 @@
-package core
+package cc
 
 import "github.com/weftstack/weft/sctp/internal/core/clock"
 

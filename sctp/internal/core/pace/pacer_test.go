@@ -1,4 +1,4 @@
-package core
+package pace
 
 import (
 	"testing"
@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	paceSecond clock.Time = 1_000_000_000
-	paceRTT               = paceSecond / 10
+	second clock.Time = 1_000_000_000
+	rtt               = second / 10
 )
 
 func TestMaxBurstFormula(t *testing.T) {
@@ -26,14 +26,14 @@ func TestMaxBurstFormula(t *testing.T) {
 
 func TestPacerKeepsRate(t *testing.T) {
 	var p Pacer
-	now := paceSecond
+	now := second
 	const cwnd = 1_000_000
-	p.Update(now, cwnd, paceRTT, false)
+	p.Update(now, cwnd, rtt, false)
 	if got := p.Rate(); got != 12_500_000 {
 		t.Fatalf("rate = %d, want 1.25 windows per round trip", got)
 	}
 	sent := 0
-	for now < 2*paceSecond {
+	for now < 2*second {
 		if n := p.Budget(now); n > 0 {
 			n = min(n, 10_000)
 			p.OnSent(now, n)
@@ -46,10 +46,10 @@ func TestPacerKeepsRate(t *testing.T) {
 		}
 		now = next
 	}
-	if want := 12_500_000 + PaceMinBurst; sent < want*95/100 || sent > want*105/100 {
+	if want := 12_500_000 + MinBurst; sent < want*95/100 || sent > want*105/100 {
 		t.Errorf("sent %d in a second, want about %d", sent, want)
 	}
-	p.Update(now, cwnd, paceRTT, true)
+	p.Update(now, cwnd, rtt, true)
 	if got := p.Rate(); got != 20_000_000 {
 		t.Errorf("rate in slow start = %d, want 2 windows per round trip", got)
 	}
@@ -57,17 +57,17 @@ func TestPacerKeepsRate(t *testing.T) {
 
 func TestPacerAllowsGSOBurst(t *testing.T) {
 	var p Pacer
-	p.Update(paceSecond, 4404, paceRTT, false)
-	if got := p.Budget(paceSecond); got < 64<<10 {
+	p.Update(second, 4404, rtt, false)
+	if got := p.Budget(second); got < 64<<10 {
 		t.Errorf("first burst = %d, want at least a GSO batch", got)
 	}
 }
 
 func TestPacerLeavesShortPathsAlone(t *testing.T) {
 	var p Pacer
-	p.Update(paceSecond, 100_000, 50_000, false)
-	p.OnSent(paceSecond, 1<<30)
-	if p.NextTime(paceSecond, 1<<20) != 0 || p.Budget(paceSecond) < 1<<30 {
+	p.Update(second, 100_000, 50_000, false)
+	p.OnSent(second, 1<<30)
+	if p.NextTime(second, 1<<20) != 0 || p.Budget(second) < 1<<30 {
 		t.Error("a path of 50 µs is paced")
 	}
 }

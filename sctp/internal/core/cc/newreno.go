@@ -1,10 +1,10 @@
-package core
+package cc
 
 import "github.com/weftstack/weft/sctp/internal/core/clock"
 
 // newReno is the congestion control of RFC 9260, Section 7.2.
 type newReno struct {
-	cfg      CCConfig
+	cfg      Config
 	mtu      int // PMDCS
 	cwnd     int
 	ssthresh int
@@ -12,7 +12,7 @@ type newReno struct {
 	usage    usage
 }
 
-func newNewReno(c CCConfig, mtu int) *newReno {
+func newNewReno(c Config, mtu int) *newReno {
 	r := &newReno{cfg: c, mtu: mtu}
 	r.Reset()
 	return r

@@ -1,6 +1,9 @@
-package core
+package cc
 
-import "github.com/weftstack/weft/sctp/internal/core/clock"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pace"
+)
 
 const (
 	// scatterTimes is how many round-trip times are kept; each is the middle one of
@@ -25,7 +28,7 @@ const (
 	scatterMemory = 32
 	// scatterPath is the round-trip time of a path above which late wake-ups do not
 	// matter, and the times kept tell little: its queue fills and drains too slowly.
-	scatterPath = PaceMinRTT
+	scatterPath = pace.MinRTT
 	// Where no time of scatterSpan is shorter than scatterQueue times that of the path
 	// with an empty queue, the queue is always long, and losses are its own wherever
 	// they fall.
