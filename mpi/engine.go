@@ -17,22 +17,22 @@ import (
 // link. engine.mu, ids.mu and a request's place come last: no link is called
 // and no request completed under them.
 type engine struct {
-	rank    int
-	job     uint64          // see procName
-	peers   []*peer         // the ranks of the job
-	remotes remoteProcesses // processes of other jobs
-	sources atomic.Int32    // no communicator can have more members
-	eager   int             // longest message sent without asking
-	window  int64           // eager bytes that each peer may have with us, not yet matched
-	streams uint32          // streams for messages, and as many for bodies
-	prog    progress
-	ids     idTable
-	waiters waiterPool
-	asides  waiterPool // of goroutines that the program does not wait for
-	pusher  pusher
-	prof    Profiler   // of calls without a communicator; may be nil
-	method  rendezvous // of communicators without a hint
-	bulk    bulkMover  // nil: the transport has no RDMA
+	rank            int
+	job             uint64          // see procName
+	peers           []*peer         // the ranks of the job
+	remotes         remoteProcesses // processes of other jobs
+	sources         atomic.Int32    // no communicator can have more members
+	eager           int             // longest message sent without asking
+	window          int64           // eager bytes that each peer may have with us, not yet matched
+	streams         uint32          // streams for messages, and as many for bodies
+	prog            progress
+	ids             idTable
+	waiters         waiterPool
+	internalWaiters waiterPool // of goroutines that the program does not wait for
+	coalescer       sendCoalescer
+	prof            Profiler   // of calls without a communicator; may be nil
+	method          rendezvous // of communicators without a hint
+	bulk            bulkMover  // nil: the transport has no RDMA
 
 	onDown func(p *peer, err error) // called on a goroutine of its own when a peer is gone
 
@@ -57,7 +57,7 @@ func newEngine(rank, size int, o *options) *engine {
 		rank: rank, eager: o.eager, streams: uint32(o.streams),
 		contexts: make(map[uint64]*matchContext), prof: o.profiler, method: o.rendezvous, dropped: make(map[uint64]bool),
 	}
-	e.pusher.runs = e.pusher.run
+	e.coalescer.runs = e.coalescer.run
 	if n := int64(o.unexpected) / int64(size); n > cost(0) {
 		e.window = n
 	}

@@ -16,8 +16,8 @@ const (
 	// PatientSilence is the default of WithSilence in other jobs, which end with any of
 	// their ranks: they live through a suspended machine or a switch that starts anew.
 	PatientSilence = time.Minute
-	// silenceNotice is after how long without an answer the job is told who is silent.
-	silenceNotice = 3 * time.Second
+	// unresponsiveNotice is after how long without an answer a peer is reported.
+	unresponsiveNotice = 3 * time.Second
 	// LocalSilence is the default of WithSilence in RunLocal: its ranks are one process,
 	// and one of them that does not answer waits for a processor.
 	LocalSilence = 30 * time.Second
@@ -30,13 +30,13 @@ const (
 	// firstRTO is the timeout after which a packet on a fast network is first
 	// sent again.
 	firstRTO = 200 * time.Millisecond
-	// silentRTO is the part of the silence that the longest timeout is: it is
-	// so many lost packets, and so many turns of the processor that this process
-	// had, that make a peer dead.
-	silentRTO = 6
-	// silentPath is after how many of them a peer with several addresses is
-	// probed at the others.
-	silentPath = 2
+	// rtosPerTimeout is the failure-detection timeout divided by the longest
+	// retransmission timeout. A peer is taken for dead after so many lost packets, and
+	// after this process has had the processor so many times.
+	rtosPerTimeout = 6
+	// pathRetransmits is after how many timeouts a peer with several addresses is probed
+	// at the others.
+	pathRetransmits = 2
 	// minInitRetransmits is the least bound of attempts to connect, which with short
 	// timeouts would be over soon. A context ends them, too.
 	minInitRetransmits = 30
@@ -68,36 +68,36 @@ func WithSilence(d time.Duration) Option {
 		if d < MinSilence {
 			return fmt.Errorf("%w: silence of %v", ErrOption, d)
 		}
-		o.silence = d
+		o.failureTimeout = d
 		return nil
 	}
 }
 
 // timeouts completes cfg so that an association of a job of size ranks ends
-// after the silence of its peer. Timeouts count, not time: what this process
+// when its peer has not answered for the failure-detection timeout. Timeouts count, not time: what this process
 // does not do while it has no processor is not held against the peer.
 func (o *options) timeouts(cfg *sctp.Config, size int) {
 	if cfg.HeartbeatInterval == 0 {
-		cfg.HeartbeatInterval = max(min(o.silence/10, maxHeartbeat), time.Duration(size)*heartbeatPerRank)
+		cfg.HeartbeatInterval = max(min(o.failureTimeout/10, maxHeartbeat), time.Duration(size)*heartbeatPerRank)
 		cfg.HeartbeatRetry = true
 	}
 	if cfg.RTOMax == 0 {
-		longest := o.silence
-		if o.local || o.patient { // who is back after a while is noticed soon
+		longest := o.failureTimeout
+		if o.local || o.defaultTimeout { // who is back after a while is noticed soon
 			longest = min(longest, DefaultSilence)
 		}
-		cfg.RTOMax = max(longest/silentRTO, firstRTO)
+		cfg.RTOMax = max(longest/rtosPerTimeout, firstRTO)
 	}
 	if cfg.MaxRetransmits == 0 {
 		n := 0
-		for rto, sum := firstRTO, time.Duration(0); sum < o.silence; n++ {
+		for rto, sum := firstRTO, time.Duration(0); sum < o.failureTimeout; n++ {
 			sum += rto
 			rto = min(2*rto, cfg.RTOMax)
 		}
 		cfg.MaxRetransmits = n - 1
 	}
 	if cfg.PathMaxRetransmits == 0 {
-		cfg.PathMaxRetransmits = min(silentPath, cfg.MaxRetransmits)
+		cfg.PathMaxRetransmits = min(pathRetransmits, cfg.MaxRetransmits)
 	}
 	if cfg.MaxInitRetransmits == 0 {
 		cfg.MaxInitRetransmits = max(minInitRetransmits, cfg.MaxRetransmits)
@@ -119,8 +119,8 @@ func (w *World) die(why error) {
 
 // peerDown is what the parts of a World do when a peer is gone.
 func (w *World) peerDown(p *peer, err error) {
-	p.silence.end()
-	w.accuse(p, err)
+	p.liveness.end()
+	w.reportDead(p, err)
 	w.ft.down()
 	if d := w.rma.open.Load(); d != nil && !p.bye.Load() {
 		d.rankDown(int(p.handle), err)

@@ -39,8 +39,8 @@ type ftComm struct {
 // ftRound is one agreement on a communicator.
 type ftRound struct {
 	*agreement
-	done chan struct{} // closed when there is a decision
-	told bool          // done is closed
+	done     chan struct{} // closed when there is a decision
+	signaled bool          // done is closed
 }
 
 // ftMail is a message of the service.
@@ -84,7 +84,7 @@ func newFTService(w *World) *ftService {
 func (f *ftService) run() {
 	e := f.w.eng
 	buf := make([]byte, ftHeader+ftBallot+2*setLen(f.limit))
-	w := e.asides.get()
+	w := e.internalWaiters.get()
 	defer w.recycle()
 	for {
 		r := newRequest(e)
@@ -293,7 +293,7 @@ func (f *ftService) deliver(k *ftComm, m ftMail) bool {
 	}
 	r := f.round(k, m.round)
 	r.receive(m.rank, m.step, m.ballot())
-	r.tell()
+	r.signalDecision()
 	return false
 }
 
@@ -313,10 +313,10 @@ func (f *ftService) round(k *ftComm, round uint64) *ftRound {
 	return r
 }
 
-// tell wakes up who waits for the decision.
-func (r *ftRound) tell() {
-	if r.decision != nil && !r.told {
-		r.told = true
+// signalDecision wakes up the goroutines that wait for the decision.
+func (r *ftRound) signalDecision() {
+	if r.decision != nil && !r.signaled {
+		r.signaled = true
 		close(r.done)
 	}
 }
@@ -345,7 +345,7 @@ func (f *ftService) down() {
 		for _, r := range k.rounds {
 			if r.decision == nil {
 				r.step()
-				r.tell()
+				r.signalDecision()
 			}
 		}
 	}
@@ -400,7 +400,7 @@ func (f *ftService) start(c *Comm, vote func() *ballot) (func(context.Context) (
 		k.cast = round
 		delete(k.rounds, round-keepRounds)
 		r.vote(b)
-		r.tell()
+		r.signalDecision()
 	}
 	if isOpen(before) {
 		go func() {

@@ -107,3 +107,45 @@ func (g Group) Translate(i int, h Group) int { return h.Rank(int(g.ranks[i])) }
 // Equal reports whether g and h have the same members in the same order
 // (MPI_Group_compare).
 func (g Group) Equal(h Group) bool { return slices.Equal(g.ranks, h.ranks) }
+
+// Range is an arithmetic sequence of ranks: First, First+Stride …, up to Last
+// (MPI_Group_range_incl).
+type Range struct{ First, Last, Stride int }
+
+// members appends the ranks of r to out; n is the size of the group.
+func (r Range) members(out []int, n int) ([]int, error) {
+	if r.Stride == 0 || r.First < 0 || r.First >= n || r.Last < 0 || r.Last >= n {
+		return nil, fmt.Errorf("%w: range %+v of %d", ErrRank, r, n)
+	}
+	for i := r.First; r.Stride > 0 && i <= r.Last || r.Stride < 0 && i >= r.Last; i += r.Stride {
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// RangeIncl is Incl for the members of ranges (MPI_Group_range_incl).
+func (g Group) RangeIncl(ranges ...Range) (Group, error) {
+	members, err := g.ranges(ranges)
+	if err != nil {
+		return Group{}, err
+	}
+	return g.Incl(members...)
+}
+
+// RangeExcl is Excl for the members of ranges (MPI_Group_range_excl).
+func (g Group) RangeExcl(ranges ...Range) (Group, error) {
+	members, err := g.ranges(ranges)
+	if err != nil {
+		return Group{}, err
+	}
+	return g.Excl(members...)
+}
+
+func (g Group) ranges(ranges []Range) (members []int, err error) {
+	for _, r := range ranges {
+		if members, err = r.members(members, len(g.ranks)); err != nil {
+			return nil, err
+		}
+	}
+	return members, nil
+}

@@ -13,7 +13,7 @@ import (
 // other one that it knows the key of the job. A stranger that finds the port cannot join:
 //
 //	connector                                acceptor
-//	  hello    version, meeting, ranks, nonce    →
+//	  hello    version, setup, ranks, nonce    →
 //	           ←   nonce, HMAC(key, "accept" + all of the above)    answer
 //	  prove    HMAC(key, "connect" + all of the above)    →
 //	           ←                                                    welcome
@@ -21,9 +21,9 @@ import (
 // The acceptor sends and receives messages of the job as soon as it has checked prove. The
 // connector may receive once it has checked answer, and send once welcome has come.
 //
-// Between ranks of one job the meeting is 0. Processes of several jobs that are
-// making a communicator have a meeting, with a key of its own, and numbers in it
-// instead of ranks.
+// Between ranks of one job setup is 0. Processes of two jobs that make an
+// intercommunicator give the id of their link setup, which has a key of its own, and their
+// numbers in it instead of ranks.
 
 const (
 	// wireVersion is the version of all messages between ranks. Version 3 added the type
@@ -47,10 +47,10 @@ const (
 // handshake is the state of one side of the exchange.
 type handshake struct {
 	key        []byte
-	self, peer int                      // ranks; the acceptor learns peer from hello
-	size       int                      // of the job
-	meeting    *meeting                 // instead of the job
-	find       func(id uint64) *meeting // by the acceptor; may be nil
+	self, peer int                        // ranks; the acceptor learns peer from hello
+	size       int                        // of the job
+	setup      *linkSetup                 // instead of the job
+	find       func(id uint64) *linkSetup // by the acceptor; may be nil
 	accept     bool
 	next       byte   // step expected from the other side
 	transcript []byte // hello, then the nonce of answer
@@ -58,14 +58,14 @@ type handshake struct {
 
 // newConnector returns the side that connects to rank peer, and its first message.
 func newConnector(key []byte, self, peer, size int) (*handshake, []byte) {
-	return newMeetingConnector(0, key, self, peer, size)
+	return newSetupConnector(0, key, self, peer, size)
 }
 
-// newMeetingConnector is newConnector for a meeting.
-func newMeetingConnector(meeting uint64, key []byte, self, peer, size int) (*handshake, []byte) {
+// newSetupConnector is newConnector for a link setup.
+func newSetupConnector(setup uint64, key []byte, self, peer, size int) (*handshake, []byte) {
 	b := []byte{stepHello}
 	b = binary.BigEndian.AppendUint16(b, wireVersion)
-	b = binary.BigEndian.AppendUint64(b, meeting)
+	b = binary.BigEndian.AppendUint64(b, setup)
 	b = binary.BigEndian.AppendUint32(b, uint32(self))
 	b = binary.BigEndian.AppendUint32(b, uint32(peer))
 	b = binary.BigEndian.AppendUint32(b, uint32(size))
@@ -106,12 +106,12 @@ func (h *handshake) step(msg []byte) (reply []byte, err error) {
 		}
 		if id := binary.BigEndian.Uint64(msg[3:]); id != 0 {
 			if h.find != nil {
-				h.meeting = h.find(id)
+				h.setup = h.find(id)
 			}
-			if h.meeting == nil {
-				return nil, fmt.Errorf("%w: no meeting %x", ErrAuth, id)
+			if h.setup == nil {
+				return nil, fmt.Errorf("%w: no link setup %x", ErrAuth, id)
 			}
-			h.key, h.self, h.size = h.meeting.key, h.meeting.self, h.meeting.size
+			h.key, h.self, h.size = h.setup.key, h.setup.self, h.setup.size
 		}
 		from, to, size := binary.BigEndian.Uint32(msg[11:]), binary.BigEndian.Uint32(msg[15:]), binary.BigEndian.Uint32(msg[19:])
 		if int(to) != h.self || int(size) != h.size || int(from) <= h.self || int64(from) >= int64(h.size) {

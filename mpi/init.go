@@ -99,7 +99,7 @@ func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, cli
 	}
 	err = w.join(joining, f)
 	if err == nil && client != nil && client.Spawned {
-		err = w.meetParent(joining)
+		err = w.connectParent(joining)
 	}
 	if err != nil {
 		if cause := context.Cause(joining); cause != nil {

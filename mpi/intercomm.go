@@ -179,7 +179,7 @@ func (c *Comm) createInter(ctx context.Context, g Group) (*Comm, error) {
 	return c.child(c.w.newIntercomm(id, slices.Clone(g.ranks), rank, remote, c.side, c.Info())), nil
 }
 
-// leaders is how two groups tell each other something: by one rank of each.
+// leaders exchanges data between two groups, by one rank of each.
 type leaders struct {
 	local  *Comm // of the group
 	leader int   // rank in local
@@ -190,34 +190,33 @@ type leaders struct {
 
 // leaders returns those of an intercommunicator, the ranks 0.
 func (c *Comm) leaders() leaders {
-	return leaders{local: c.local, bridge: c, tag: tagBetween}
+	return leaders{local: c.local, bridge: c, tag: tagLeaders}
 }
 
 const (
-	// maxTold bounds what the leaders tell each other: 16 bytes per rank.
-	maxTold = 16*MaxRanks + 64
-	// toldNothing tells the group that its leader has nothing to tell but why.
-	toldNothing = 1 << 63
+	// maxLeaderMessage bounds a message between the leaders: 16 bytes per rank.
+	maxLeaderMessage = 16*MaxRanks + 64
+	// leaderFailed is the length that says that an error follows instead of the message.
+	leaderFailed = 1 << 63
 )
 
-// exchange gives all ranks of both groups what the leaders of either have
-// said. All ranks of both call it; what is given elsewhere than at the leaders
-// does not matter.
+// exchange gives all ranks of both groups the messages of both leaders. All ranks of both
+// groups call it; said is ignored on ranks that are not leaders.
 func (x leaders) exchange(ctx context.Context, said []byte) (mine, other []byte, err error) {
 	c := x.local
 	if c.rank != x.leader {
-		if mine, err = x.hear(ctx, maxTold); err == nil {
-			other, err = x.hear(ctx, maxTold)
+		if mine, err = x.recvResult(ctx, maxLeaderMessage); err == nil {
+			other, err = x.recvResult(ctx, maxLeaderMessage)
 		}
 		return mine, other, err
 	}
-	other, err = x.swap(ctx, said)
+	other, err = x.exchangeLeaders(ctx, said)
 	for r := range c.group {
 		if r == c.rank {
 			continue
 		}
 		for _, b := range [][]byte{said, other} {
-			if serr := x.tell(ctx, r, b, err); serr != nil {
+			if serr := x.sendResult(ctx, r, b, err); serr != nil {
 				return nil, nil, errors.Join(err, serr)
 			}
 			if err != nil {
@@ -228,8 +227,8 @@ func (x leaders) exchange(ctx context.Context, said []byte) (mine, other []byte,
 	return said, other, err
 }
 
-// swap exchanges b with the other leader.
-func (x leaders) swap(ctx context.Context, b []byte) ([]byte, error) {
+// exchangeLeaders exchanges b with the other leader.
+func (x leaders) exchangeLeaders(ctx context.Context, b []byte) ([]byte, error) {
 	if x.bridge == nil {
 		return nil, fmt.Errorf("%w: no communicator of the leaders", ErrComm)
 	}
@@ -242,7 +241,7 @@ func (x leaders) swap(ctx context.Context, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint64(in[:])
-	if n > maxTold {
+	if n > maxLeaderMessage {
 		return nil, fmt.Errorf("%w: message of %d bytes between leaders", ErrProtocol, n)
 	}
 	other := make([]byte, n)
@@ -250,42 +249,42 @@ func (x leaders) swap(ctx context.Context, b []byte) ([]byte, error) {
 	return other, err
 }
 
-// tell sends b to rank r of the group, or that there is nothing because of why.
-func (x leaders) tell(ctx context.Context, r int, b []byte, why error) error {
+// sendResult sends b to rank r of the group, or the error why if it is not nil.
+func (x leaders) sendResult(ctx context.Context, r int, b []byte, why error) error {
 	var head [8]byte
 	n := uint64(len(b))
 	if why != nil {
-		n, b = toldNothing, (&ballotPaper{why: mpierr.MakePortable(why)}).append(nil)
+		n, b = leaderFailed, (&ballotPaper{why: mpierr.MakePortable(why)}).append(nil)
 	}
 	binary.BigEndian.PutUint64(head[:], n)
-	if err := x.local.send(ctx, slotComm, sendStandard, head[:], r, tagTell); err != nil {
+	if err := x.local.send(ctx, slotComm, sendStandard, head[:], r, tagLeaderResult); err != nil {
 		return err
 	}
-	return x.local.send(ctx, slotComm, sendStandard, b, r, tagTell)
+	return x.local.send(ctx, slotComm, sendStandard, b, r, tagLeaderResult)
 }
 
-// hear receives what the leader tells, at most limit bytes.
-func (x leaders) hear(ctx context.Context, limit uint64) ([]byte, error) {
+// recvResult receives what sendResult of the leader has sent, at most limit bytes.
+func (x leaders) recvResult(ctx context.Context, limit uint64) ([]byte, error) {
 	var head [8]byte
-	if _, err := x.local.recv(ctx, slotComm, head[:], x.leader, tagTell); err != nil {
+	if _, err := x.local.recv(ctx, slotComm, head[:], x.leader, tagLeaderResult); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint64(head[:])
 	switch {
-	case n == toldNothing:
-		return nil, x.hearWhy(ctx)
+	case n == leaderFailed:
+		return nil, x.recvError(ctx)
 	case n > limit:
 		return nil, fmt.Errorf("%w: message of %d bytes from the leader", ErrProtocol, n)
 	}
 	b := make([]byte, n)
-	_, err := x.local.recv(ctx, slotComm, b, x.leader, tagTell)
+	_, err := x.local.recv(ctx, slotComm, b, x.leader, tagLeaderResult)
 	return b, err
 }
 
-// hearWhy receives why the leader has nothing to tell.
-func (x leaders) hearWhy(ctx context.Context) error {
+// recvError receives why the leader has nothing to tell.
+func (x leaders) recvError(ctx context.Context) error {
 	buf := make([]byte, maxConsent)
-	st, err := x.local.recv(ctx, slotComm, buf, x.leader, tagTell)
+	st, err := x.local.recv(ctx, slotComm, buf, x.leader, tagLeaderResult)
 	if err != nil {
 		return err
 	}
@@ -294,7 +293,7 @@ func (x leaders) hearWhy(ctx context.Context) error {
 		return err
 	}
 	if b.why == nil {
-		return fmt.Errorf("%w: the leader does not say why", ErrProtocol)
+		return fmt.Errorf("%w: the leader sent no error", ErrProtocol)
 	}
 	return fmt.Errorf("leader of the group, rank %d: %w", x.leader, b.why.Err())
 }

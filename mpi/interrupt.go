@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// past is a deadline that ends what waits.
+// past is a deadline that ends blocked reads and writes.
 var past = time.Unix(1, 0)
 
 // interrupt ends reads and writes of conn when ctx is done. Undo must be called; it
@@ -27,8 +27,8 @@ func interrupt(ctx context.Context, conn net.Conn) (undo func() error) {
 	}
 }
 
-// trade writes out to conn while read reads what the other end writes.
-func trade(ctx context.Context, conn net.Conn, out []byte, read func() error) error {
+// exchangeBytes writes out to conn while read reads what the other end writes.
+func exchangeBytes(ctx context.Context, conn net.Conn, out []byte, read func() error) error {
 	undo := interrupt(ctx, conn)
 	wrote := make(chan error, 1)
 	go func() {

@@ -34,7 +34,7 @@ func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {
 	own := append([]byte(joinMagic), make([]byte, nonceLen)...)
 	_, _ = rand.Read(own[len(joinMagic):]) // never fails
 	other := make([]byte, len(own))
-	err := trade(ctx, conn, own, func() error {
+	err := exchangeBytes(ctx, conn, own, func() error {
 		_, err := io.ReadFull(conn, other)
 		return err
 	})
@@ -48,7 +48,7 @@ func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mpi: joining: %w", err)
 	}
-	return w.self.meet(ctx, 0, accepts, func(context.Context) (*parley, error) {
-		return &parley{conn: conn, leave: true}, nil
+	return w.self.connectGroups(ctx, 0, accepts, func(context.Context) (*rootConn, error) {
+		return &rootConn{conn: conn, keepOpen: true}, nil
 	})
 }

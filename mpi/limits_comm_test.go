@@ -24,8 +24,8 @@ func TestLeaderAnnouncesTooMuch(t *testing.T) {
 			return err
 		}
 		if w.Rank() == 2 {
-			head := binary.BigEndian.AppendUint64(nil, maxTold+1)
-			if err := c.send(ctx, slotComm, sendStandard, head, 0, tagBetween); err != nil {
+			head := binary.BigEndian.AppendUint64(nil, maxLeaderMessage+1)
+			if err := c.send(ctx, slotComm, sendStandard, head, 0, tagLeaders); err != nil {
 				return err
 			}
 			return w.Comm().barrier(ctx)

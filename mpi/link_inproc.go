@@ -158,16 +158,16 @@ func (t *inprocTransport) close() error {
 func (t *inprocTransport) listen() error { return nil }
 
 // connectRemote implements transport.
-func (t *inprocTransport) connectRemote(_ context.Context, m *meeting, number int) error {
+func (t *inprocTransport) connectRemote(_ context.Context, m *linkSetup, number int) error {
 	p := m.peer(number)
 	x, ok := inprocTransports.Load(p.remote.addr)
 	if !ok {
 		return fmt.Errorf("%w: the other one is not in this process", ErrPort)
 	}
 	w := x.(*inprocTransport).w
-	there := w.meeting(m.id)
+	there := w.linkSetup(m.id)
 	if there == nil {
-		return fmt.Errorf("%w: no meeting %x", ErrAuth, m.id)
+		return fmt.Errorf("%w: no link setup %x", ErrAuth, m.id)
 	}
 	ab := &inprocLink{}
 	ba := &inprocLink{to: p, rev: ab}

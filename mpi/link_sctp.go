@@ -184,7 +184,7 @@ func (l *sctpLink) acceptHandshake(key []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.handshake = newAcceptor(key, l.t.w.Rank(), l.t.w.Size())
-	l.handshake.find = l.t.w.meeting
+	l.handshake.find = l.t.w.linkSetup
 }
 
 // resumeHandshake continues a handshake whose hello came before the key was known.
@@ -201,7 +201,7 @@ func (l *sctpLink) handshakeStep(msg []byte) error {
 	l.mu.Lock()
 	h := l.handshake
 	reply, err := h.step(msg)
-	rank, meeting, known, over := h.peer, h.meeting, h.receiving(), h.sending()
+	rank, setup, known, over := h.peer, h.setup, h.receiving(), h.sending()
 	if over {
 		l.handshake = nil
 	}
@@ -211,8 +211,8 @@ func (l *sctpLink) handshakeStep(msg []byte) error {
 	}
 	if known && l.peer == nil {
 		switch {
-		case meeting != nil:
-			if l.peer = meeting.claim(rank, l); l.peer == nil {
+		case setup != nil:
+			if l.peer = setup.claim(rank, l); l.peer == nil {
 				return fmt.Errorf("%w: process %d is not expected", ErrAuth, rank)
 			}
 		case !l.t.claim(rank, l):
@@ -228,8 +228,8 @@ func (l *sctpLink) handshakeStep(msg []byte) error {
 		}
 	}
 	switch {
-	case over && meeting != nil:
-		meeting.linked(rank, nil)
+	case over && setup != nil:
+		setup.linked(rank, nil)
 	case over:
 		l.t.linked(nil)
 	}
@@ -244,8 +244,8 @@ func (l *sctpLink) down(err error) {
 	// An incoming association that has not proved who it is may end unnoticed, but not one that this rank has dialled.
 	switch {
 	case h == nil || l.peer == nil && h.accept:
-	case h.meeting != nil:
-		h.meeting.linked(h.peer, orClosed(err))
+	case h.setup != nil:
+		h.setup.linked(h.peer, orClosed(err))
 	default:
 		l.t.linked(fmt.Errorf("mpi: rank %d: %w", h.peer, orClosed(err)))
 	}

@@ -38,7 +38,7 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 
 // ofProcess are the defaults of RunLocal.
 func ofProcess(o *options) error {
-	o.local, o.silence = true, LocalSilence
+	o.local, o.failureTimeout = true, LocalSilence
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (j *localJob) run(ctx context.Context, rank int, o *options, f func(context
 	err = w.join(ctx, tr)
 	joined = err == nil
 	if joined && j.spawned {
-		err = w.meetParent(ctx)
+		err = w.connectParent(ctx)
 	}
 	if err == nil {
 		ended := make(chan error, 1)

@@ -49,27 +49,27 @@ var defaultEager = DefaultEager
 type Option func(*options) error
 
 type options struct {
-	transport  string
-	eager      int
-	streams    int
-	unexpected int
-	rendezvous rendezvous
-	spin       time.Duration
-	shared     bool // memory with ranks of the same host
-	capture    string
-	profiler   Profiler
-	tools      []tool // made for environment variables
-	toolFiles  []*os.File
-	launcher   string // where it is, as host:port, if it was reached over TCP
-	addrs      []netip.AddrPort
-	tolerant   bool
-	silence    time.Duration
-	patient    bool               // silence is PatientSilence, by default
-	local      bool               // the ranks are goroutines of this process
-	names      string             // name service, as ADDRESS/TOKEN
-	programs   map[string]Program // for Spawn in RunLocal
-	sctp       sctpOptions
-	hostOf     func(rank int) string // of tests: instead of hostID
+	transport      string
+	eager          int
+	streams        int
+	unexpected     int
+	rendezvous     rendezvous
+	spin           time.Duration
+	shared         bool // memory with ranks of the same host
+	capture        string
+	profiler       Profiler
+	tools          []tool // made for environment variables
+	toolFiles      []*os.File
+	launcher       string // where it is, as host:port, if it was reached over TCP
+	addrs          []netip.AddrPort
+	tolerant       bool
+	failureTimeout time.Duration
+	defaultTimeout bool               // failureTimeout was not set by an option
+	local          bool               // the ranks are goroutines of this process
+	names          string             // name service, as ADDRESS/TOKEN
+	programs       map[string]Program // for Spawn in RunLocal
+	sctp           sctpOptions
+	hostOf         func(rank int) string // of tests: instead of hostID
 
 	reported func(by, about int, state pmi.PeerState) // of tests: instead of World.report
 }
@@ -178,11 +178,11 @@ func buildOptions(transport string, env bool, opts []Option) (*options, error) {
 		}
 	}
 	switch {
-	case o.silence != 0:
+	case o.failureTimeout != 0:
 	case o.tolerant:
-		o.silence = DefaultSilence
+		o.failureTimeout = DefaultSilence
 	default:
-		o.silence, o.patient = PatientSilence, true
+		o.failureTimeout, o.defaultTimeout = PatientSilence, true
 	}
 	return o, nil
 }

@@ -27,9 +27,9 @@ type peer struct {
 	sent   [slotCount]Traffic      // guarded by mu
 	rdma   rdmaCounts
 
-	bursts bool         // short messages may be transmitted a little later
-	dirty  atomic.Bool  // in pusher.dirty
-	unsent atomic.Int32 // about how many bytes are to be transmitted later
+	coalesces bool         // short messages may be coalesced
+	dirty     atomic.Bool  // in sendCoalescer.dirty
+	unsent    atomic.Int32 // about how many bytes are to be transmitted later
 
 	announced atomic.Int32 // sends that wait for the peer to ask for them
 	ready     atomic.Int32 // sends of the peer that wait for a receive here
@@ -37,7 +37,7 @@ type peer struct {
 	used atomic.Int64 // cost of the peer's eager messages that we hold or have yet to acknowledge
 	owed atomic.Int64 // part of used that was consumed and not yet acknowledged
 
-	silence silence // whether it answers
+	liveness livenessReporter // whether it answers
 
 	bye            atomic.Bool               // the peer said that it has finalized
 	failureReason  atomic.Pointer[error]     // by the report of others

@@ -176,3 +176,14 @@ func AlltoallvInit[T Element](c *Comm, send []T, scounts, sdispls []int, recv []
 		return Ialltoallv(c, send, scounts, sdispls, recv, rcounts, rdispls)
 	})
 }
+
+// BsendInit prepares Ibsend: the buffer is copied at each start
+// (MPI_Bsend_init).
+func BsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
+	p, err := SendInit(c, buf, dst, tag)
+	if err != nil {
+		return nil, err
+	}
+	p.start = func() (*Request, error) { return Ibsend(c, buf, dst, tag) }
+	return p, nil
+}

@@ -166,14 +166,14 @@ func (p *port) queue(c net.Conn) bool {
 	return true
 }
 
-// Bytes that the roots exchange before they confer.
+// Bytes that the roots exchange before the intercommunicator handshake.
 const (
-	knock  = 'k' // from the port: is anybody there?
-	answer = 'a'
+	aliveProbe = 'k' // from the port: is anybody there?
+	aliveReply = 'a'
 )
 
 // takeAt returns the next connection that somebody waits at to an open port.
-func (w *World) takeAt(ctx context.Context, name string) (*parley, error) {
+func (w *World) takeAt(ctx context.Context, name string) (*rootConn, error) {
 	w.mu.Lock()
 	p := w.ports[name]
 	w.mu.Unlock()
@@ -187,12 +187,12 @@ func (w *World) takeAt(ctx context.Context, name string) (*parley, error) {
 }
 
 // take returns the next connection that somebody waits at.
-func (p *port) take(ctx context.Context, over <-chan struct{}) (*parley, error) {
+func (p *port) take(ctx context.Context, over <-chan struct{}) (*rootConn, error) {
 	for {
 		select {
 		case c := <-p.waiting:
-			if answers(ctx, c) {
-				return &parley{conn: c}, nil
+			if stillWaits(ctx, c) {
+				return &rootConn{conn: c}, nil
 			}
 			_ = c.Close()
 		case <-p.closed:
@@ -206,16 +206,16 @@ func (p *port) take(ctx context.Context, over <-chan struct{}) (*parley, error) 
 }
 
 // answers reports whether somebody still waits at the other end of a connection.
-func answers(ctx context.Context, c net.Conn) bool {
+func stillWaits(ctx context.Context, c net.Conn) bool {
 	ctx, cancel := context.WithTimeout(ctx, aliveTimeout)
 	defer cancel()
 	undo := interrupt(ctx, c)
-	b := []byte{knock}
+	b := []byte{aliveProbe}
 	_, err := c.Write(b)
 	if err == nil {
 		_, err = io.ReadFull(c, b)
 	}
-	return undo() == nil && err == nil && b[0] == answer
+	return undo() == nil && err == nil && b[0] == aliveReply
 }
 
 // Accept waits for a group that calls Connect with the name of the port, and
@@ -224,7 +224,7 @@ func answers(ctx context.Context, c net.Conn) bool {
 // ignored elsewhere. It blocks until somebody connects or ctx is done.
 func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error) {
 	t := c.enter()
-	d, err := c.meet(ctx, root, true, func(ctx context.Context) (*parley, error) { return c.w.takeAt(ctx, port) })
+	d, err := c.connectGroups(ctx, root, true, func(ctx context.Context) (*rootConn, error) { return c.w.takeAt(ctx, port) })
 	c.leave(t, "Comm.Accept", root, 0, 0, err)
 	return d, c.raise(err)
 }
@@ -237,7 +237,7 @@ func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error)
 // a port that is no longer there is an error at once (ErrPort).
 func (c *Comm) Connect(ctx context.Context, port string, root int, info Info) (*Comm, error) {
 	t := c.enter()
-	d, err := c.meet(ctx, root, false, func(ctx context.Context) (*parley, error) {
+	d, err := c.connectGroups(ctx, root, false, func(ctx context.Context) (*rootConn, error) {
 		wait := DefaultConnectTimeout
 		if s := info[InfoTimeout]; s != "" {
 			n, err := strconv.ParseUint(s, 10, 31)
@@ -253,7 +253,7 @@ func (c *Comm) Connect(ctx context.Context, port string, root int, info Info) (*
 }
 
 // dialPort connects to a port and waits for an Accept.
-func dialPort(ctx context.Context, name string, wait time.Duration) (*parley, error) {
+func dialPort(ctx context.Context, name string, wait time.Duration) (*rootConn, error) {
 	addr, key, err := parsePort(name)
 	if err != nil {
 		return nil, err
@@ -276,10 +276,10 @@ func dialPort(ctx context.Context, name string, wait time.Duration) (*parley, er
 		if _, err := io.ReadFull(conn, b[:]); err != nil {
 			return err
 		}
-		if b[0] != knock {
+		if b[0] != aliveProbe {
 			return ErrProtocol
 		}
-		b[0] = answer
+		b[0] = aliveReply
 		_, err := conn.Write(b[:])
 		return err
 	}()
@@ -293,7 +293,7 @@ func dialPort(ctx context.Context, name string, wait time.Duration) (*parley, er
 		}
 		return nil, fmt.Errorf("%w: %w", ErrPort, orCause(ctx, err))
 	}
-	return &parley{conn: conn}, nil
+	return &rootConn{conn: conn}, nil
 }
 
 // orCause returns why ctx is done, if it is, else err.

@@ -492,11 +492,11 @@ func TestPortLimits(t *testing.T) {
 			return fmt.Errorf("too many ports: %w", err)
 		}
 		for i := range MaxConnected {
-			if _, err := w.eng.addRemote(procName{job: 1, rank: uint32(i)}, &member{}, 0); err != nil {
+			if _, err := w.eng.addRemote(procName{job: 1, rank: uint32(i)}, &processInfo{}, 0); err != nil {
 				return err
 			}
 		}
-		if _, err := w.eng.addRemote(procName{job: 1}, &member{}, 0); !errors.Is(err, ErrLimit) {
+		if _, err := w.eng.addRemote(procName{job: 1}, &processInfo{}, 0); !errors.Is(err, ErrLimit) {
 			return fmt.Errorf("too many processes: %w", err)
 		}
 		return nil

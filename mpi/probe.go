@@ -226,7 +226,7 @@ func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m
 	if look() {
 		return st, m, err
 	}
-	e.pusher.waiting()
+	e.coalescer.flushBeforeWait()
 	start := e.prog.begin()
 	if e.prog.spin(ctx, start, look) {
 		e.prog.end(start)

@@ -19,11 +19,11 @@ func (c *Comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status
 	return c.w.eng.finishRecv(ctx, r)
 }
 
-// attend is recv for a goroutine that serves others besides the program: it neither
+// recvInternal is recv for a goroutine that serves others besides the program: it neither
 // polls nor takes the place of those who read the sockets.
-func (c *Comm) attend(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
+func (c *Comm) recvInternal(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
 	r := newRequest(c.w.eng)
-	r.aside = true
+	r.internal = true
 	c.startRecv(r, s, b, src, tag)
 	return c.w.eng.finishRecv(ctx, r)
 }

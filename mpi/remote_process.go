@@ -131,7 +131,7 @@ func (e *engine) retainNamed(n procName) *peer {
 }
 
 // addRemote makes the peer for a remote process. The caller calls abandonRemote or release.
-func (e *engine) addRemote(n procName, m *member, link uint64) (*peer, error) {
+func (e *engine) addRemote(n procName, m *processInfo, link uint64) (*peer, error) {
 	e.remotes.mu.Lock()
 	defer e.remotes.mu.Unlock()
 	if len(e.remotes.byHandle) >= MaxConnected || e.remotes.next > 1<<30 {
@@ -156,7 +156,7 @@ func (e *engine) linkRemote(p *peer, l link) {
 	e.remotes.mu.Lock()
 	defer e.remotes.mu.Unlock()
 	p.link = l
-	p.bursts = canBurst()
+	p.coalesces = canCoalesce()
 	p.remote.linked = true
 }
 

@@ -44,7 +44,7 @@ type Request struct {
 	probed   bool         // it receives a message of Mprobe, and can have no other
 
 	anySource bool // it may be pending while a failure is not acknowledged
-	aside     bool // the program does not wait for it: who does never polls
+	internal  bool // the program does not wait for it (internal request): its waiter never polls
 
 	// Sends.
 	peer    *peer // also of a receive that waits for a body
@@ -81,7 +81,7 @@ func (r *Request) recycle() {
 		return // parts of the engine may still hold it
 	}
 	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
-	r.sent, r.anySource, r.aside, r.canceling = nil, false, false, false
+	r.sent, r.anySource, r.internal, r.canceling = nil, false, false, false
 	r.quit, r.probed = nil, false
 	if r.failed.Load() { // too late: it was done
 		r.failed.Store(false)
@@ -220,11 +220,11 @@ func (r *Request) await(ctx context.Context) error {
 	if r.done.Load() {
 		return nil
 	}
-	r.eng.pusher.waiting()
+	r.eng.coalescer.flushBeforeWait()
 	prog, waiters := &r.eng.prog, &r.eng.waiters
 	var start poll.Wait
-	if r.aside {
-		waiters = &r.eng.asides
+	if r.internal {
+		waiters = &r.eng.internalWaiters
 	} else if start = prog.begin(); prog.spin(ctx, start, r.done.Load) {
 		prog.end(start)
 		return nil
@@ -237,7 +237,7 @@ func (r *Request) await(ctx context.Context) error {
 	var gap poll.Wait
 	for !r.done.Load() {
 		err := r.pendingFailure()
-		if err == nil && r.aside {
+		if err == nil && r.internal {
 			err = w.wait(ctx)
 		} else if err == nil {
 			err = prog.rest(ctx, w, &gap, r.done.Load)

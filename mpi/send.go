@@ -77,7 +77,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	hints := c.hints.Load()
 	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.tag), x
 	waits := int32(0) // events to come
-	lone, sent := e.pusher.sends.Add(1) == 1, false
+	lone, sent := e.coalescer.sends.Add(1) == 1, false
 	if mode == sendSync {
 		v.kind = kindSync
 		waits = 1
@@ -150,7 +150,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		return false, p.lost(err)
 	}
 	if !sent {
-		e.push(p, len(b), lone, mode == sendHeld)
+		e.transmit(p, len(b), lone, mode == sendHeld)
 	}
 	if waits > 0 {
 		if err := c.stopped(x); err != nil { // whoever looked for sends to fail may have come before

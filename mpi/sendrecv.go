@@ -96,3 +96,20 @@ func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, 
 		return st, rerr
 	}), nil
 }
+
+// SendrecvReplace sends buf to dst and then receives into it from src (MPI-4.1,
+// Section 3.10). It needs memory for a copy of buf. It blocks until buf has
+// been filled; until then buf belongs to the call. Errors are those of
+// Sendrecv.
+func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
+	b, s, err := typedBytes(buf)
+	if err != nil {
+		return Status{}, c.raise(err)
+	}
+	m := newBlock(len(b))
+	st, err := c.sendrecvUser(ctx, "SendrecvReplace", s, m.b[:copy(m.b, b)], dst, stag, s, b, src, rtag)
+	if err == nil {
+		m.recycle()
+	}
+	return st, err
+}

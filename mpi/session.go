@@ -215,13 +215,13 @@ func (w *World) groupID(kind, tag string, members []byte) uint64 {
 func (x leaders) spread(ctx context.Context, said []byte) ([]byte, error) {
 	c := x.local
 	if c.rank != x.leader {
-		return x.hear(ctx, maxTold)
+		return x.recvResult(ctx, maxLeaderMessage)
 	}
 	for r := range c.group {
 		if r == c.rank {
 			continue
 		}
-		if err := x.tell(ctx, r, said, nil); err != nil {
+		if err := x.sendResult(ctx, r, said, nil); err != nil {
 			return nil, err
 		}
 	}

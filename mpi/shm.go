@@ -193,7 +193,7 @@ func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
 		if l.theirs, err = refs[rank].open(n); err == nil {
 			l.out.ctl, l.out.data = l.theirs.ring(place(me, i), n)
 			l.awake = &l.theirs.header().awake
-			p.link, p.bursts = l, false
+			p.link, p.coalesces = l, false
 		}
 		l.probe(refs[rank])
 		p.shared.Store(l)

@@ -101,7 +101,7 @@ type spawner interface {
 }
 
 func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, error) {
-	return c.meet(ctx, root, true, func(ctx context.Context) (*parley, error) {
+	return c.connectGroups(ctx, root, true, func(ctx context.Context) (*rootConn, error) {
 		name, err := c.w.OpenPort()
 		if err != nil {
 			return nil, err
@@ -189,8 +189,8 @@ func (w *World) watchSpawned(ctx context.Context, job string) (context.Context, 
 	}
 }
 
-// meetParent connects spawned processes to those that have spawned them.
-func (w *World) meetParent(ctx context.Context) error {
+// connectParent connects spawned processes to those that have spawned them.
+func (w *World) connectParent(ctx context.Context) error {
 	port := ""
 	if w.Rank() == 0 {
 		var err error

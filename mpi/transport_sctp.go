@@ -46,7 +46,7 @@ type sctpTransport struct {
 	ep  *sctp.Endpoint
 	cap *capture // nil: none
 
-	noticed time.Duration // how long a peer is silent when its last path is down
+	noticed time.Duration // how long a peer has not answered when its last path goes down
 
 	addrs []sctp.Addr // of all ranks, once connected
 
@@ -99,7 +99,7 @@ func newSCTPTransport(w *World) (transport, error) {
 	// key of the job.
 	cfg.Probation = &sctp.Probation{Timeout: handshakeTimeout, Max: w.Size() + MaxConnected + maxUnprovenAssociations}
 	o.timeouts(&cfg, w.Size())
-	t.noticed = firstSilence(&cfg)
+	t.noticed = pathDownDelay(&cfg)
 	cfg.OnPiece = t.onFragment
 	cfg.OnNotify = t.onNotify
 	if t.ep, err = t.udp.Listen(0, &cfg); err != nil {
@@ -143,7 +143,7 @@ func (t *sctpTransport) onNotify(a *sctp.Association, n sctp.Notification) {
 		l.down(n.Err)
 	case (n.Kind == sctp.NotifyPathDown || n.Kind == sctp.NotifyPathUp) && l != nil && l.peer != nil:
 		reachable := slices.ContainsFunc(a.Stats().Paths, func(p sctp.PathStats) bool { return p.Active })
-		t.w.hears(l.peer, reachable, t.noticed)
+		t.w.noteLiveness(l.peer, reachable, t.noticed)
 	}
 }
 
@@ -251,7 +251,7 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	for rank, p := range t.w.eng.peers {
 		if rank != t.w.Rank() {
 			p.link = t.links[rank]
-			p.bursts = canBurst()
+			p.coalesces = canCoalesce()
 		}
 	}
 	return nil
@@ -263,7 +263,7 @@ func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
 }
 
 // connectRemote implements transport.
-func (t *sctpTransport) connectRemote(ctx context.Context, m *meeting, number int) error {
+func (t *sctpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
 	addr, err := sctp.ParseAddr(m.peer(number).remote.addr)
 	if err != nil {
 		return err

@@ -136,7 +136,7 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 	for peer, l := range links {
 		if peer != rank {
 			t.w.eng.peers[peer].link = l
-			t.w.eng.peers[peer].bursts = canBurst()
+			t.w.eng.peers[peer].coalesces = canCoalesce()
 			up = append(up, l)
 		}
 	}
@@ -184,7 +184,7 @@ func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handsh
 // does not answer.
 func (t *tcpTransport) newLink(conn net.Conn, p *peer) (*tcpLink, error) {
 	tcp := conn.(*net.TCPConn)
-	if err := watchSilence(tcp, t.w.opts.silence); err != nil {
+	if err := setFailureTimeout(tcp, t.w.opts.failureTimeout); err != nil {
 		return nil, err
 	}
 	return newTCPLink(tcp, p)
@@ -196,21 +196,21 @@ const tcpProbes = 5
 
 // keepAlive returns for how long, and how often, an idle connection is probed before it
 // ends. The system counts in seconds.
-func keepAlive(silence time.Duration) net.KeepAliveConfig {
-	return net.KeepAliveConfig{Enable: true, Idle: max(silence/2, time.Second),
-		Interval: max(silence/(2*tcpProbes), time.Second), Count: tcpProbes}
+func keepAlive(timeout time.Duration) net.KeepAliveConfig {
+	return net.KeepAliveConfig{Enable: true, Idle: max(timeout/2, time.Second),
+		Interval: max(timeout/(2*tcpProbes), time.Second), Count: tcpProbes}
 }
 
-// dataSilence is how long data may be on its way without an acknowledgement: a little
-// more than the silence, as few segments are sent in that time: pauses double.
-func dataSilence(silence time.Duration) time.Duration { return silence + silence/3 }
+// userTimeoutFor is how long data may be on its way without an acknowledgement: a little
+// more than the timeout, because few segments are sent in that time: pauses double.
+func userTimeoutFor(timeout time.Duration) time.Duration { return timeout + timeout/3 }
 
-// watchSilence makes a connection end after about the given time without an answer.
-func watchSilence(conn *net.TCPConn, silence time.Duration) error {
-	if err := conn.SetKeepAliveConfig(keepAlive(silence)); err != nil {
+// setFailureTimeout makes a connection end after about the given time without an answer.
+func setFailureTimeout(conn *net.TCPConn, timeout time.Duration) error {
+	if err := conn.SetKeepAliveConfig(keepAlive(timeout)); err != nil {
 		return err
 	}
-	return userTimeout(conn, dataSilence(silence))
+	return userTimeout(conn, userTimeoutFor(timeout))
 }
 
 // acceptAll accepts connections until all higher ranks are there.
@@ -321,7 +321,7 @@ func (t *tcpTransport) receive(l *tcpLink) {
 }
 
 // connectRemote implements transport.
-func (t *tcpTransport) connectRemote(ctx context.Context, m *meeting, number int) error {
+func (t *tcpTransport) connectRemote(ctx context.Context, m *linkSetup, number int) error {
 	h, msg := m.connector(number)
 	conn, err := t.dialHandshake(ctx, m.peer(number).remote.addr, h, msg)
 	if err != nil {
@@ -353,18 +353,18 @@ func (t *tcpTransport) listen() error {
 // acceptRemote runs the handshake with a process of another job.
 func (t *tcpTransport) acceptRemote(c net.Conn, proven func() bool) {
 	h := newAcceptor(nil, -1, 0)
-	h.find = t.w.meeting
-	if runHandshake(c, h, nil) != nil || h.meeting == nil || !proven() {
+	h.find = t.w.linkSetup
+	if runHandshake(c, h, nil) != nil || h.setup == nil || !proven() {
 		return
 	}
 	t.keep(c)
-	if t.adopt(c, h.meeting, h.peer) != nil {
+	if t.adopt(c, h.setup, h.peer) != nil {
 		t.drop(c)
 	}
 }
 
 // adopt makes a connection the link to a process of another job.
-func (t *tcpTransport) adopt(conn net.Conn, m *meeting, number int) error {
+func (t *tcpTransport) adopt(conn net.Conn, m *linkSetup, number int) error {
 	p := m.peer(number)
 	if p == nil {
 		return fmt.Errorf("%w: process %d is not expected", ErrAuth, number)

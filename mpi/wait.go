@@ -171,7 +171,7 @@ func (p *progress) end(w poll.Wait) {
 // pollOnce transmits what is queued and makes one pass over the transport, if
 // it can be polled.
 func (e *engine) pollOnce() bool {
-	e.pusher.waiting()
+	e.coalescer.flushBeforeWait()
 	p := &e.prog
 	worked := p.poll != nil && p.poll()
 	if p.shared != nil {

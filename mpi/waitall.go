@@ -194,7 +194,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	if look() {
 		return found, nil
 	}
-	eng.pusher.waiting()
+	eng.coalescer.flushBeforeWait()
 	start := eng.prog.begin()
 	if eng.prog.spin(ctx, start, look) {
 		eng.prog.end(start)

@@ -65,7 +65,7 @@ func (s *winService) found() {
 // run performs the requests that have come; not those that may take long, if it is
 // not called by the goroutine of s. It reports whether there may be more later.
 func (s *winService) run(ctx context.Context, own bool) bool {
-	defer s.w.c.w.eng.pusher.waiting() // for answers
+	defer s.w.c.w.eng.coalescer.flushBeforeWait() // for answers
 	for again := true; again; again = s.ready.Load() {
 		if own {
 			s.mu.Lock()
@@ -204,7 +204,7 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 			held = bufpool.Get(int(h.n))
 			into = held.Bytes(int(h.n))
 		}
-		st, err := w.c.attend(ctx, slotWin, into, s.origin, bulkTag(h.num))
+		st, err := w.c.recvInternal(ctx, slotWin, into, s.origin, bulkTag(h.num))
 		if data = into; err != nil || st.Bytes != len(into) {
 			code = amProtocol
 		}
@@ -285,7 +285,7 @@ func (s *winService) reap() {
 // is the program's again.
 func (s *winService) finish() {
 	for _, a := range s.out {
-		a.r.aside = true
+		a.r.internal = true
 		_, _ = a.r.wait(context.Background()) // fails if the link does
 	}
 	s.reap()

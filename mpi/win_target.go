@@ -185,7 +185,7 @@ func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 		if err := t.startFlush(ctx, w); err != nil {
 			return err
 		}
-		w.c.w.eng.pusher.waiting()
+		w.c.w.eng.coalescer.flushBeforeWait()
 	}
 	if err := t.settleRDMA(ctx, remote); err != nil {
 		return err

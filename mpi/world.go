@@ -27,18 +27,18 @@ type World struct {
 	rma       rmaState              // owned by the windows
 	shared    *sharedMemory         // nil: none
 
-	mu        sync.Mutex
-	closers   []func(context.Context) error // see onFinalize
-	fromGroup map[uint64]uint64             // calls of groupID, by what they were for
-	meetings  map[uint64]*meeting
-	datareps  map[datarepKey]*datarep
-	ports     map[string]*port
-	parent    *Comm
-	deaths    map[string]error                   // by group of the launcher, see otherDied
-	spawning  map[string]context.CancelCauseFunc // by group that is being spawned
-	toolsOver chan struct{}                      // closed when the profilers of the environment end; nil: none
-	finalize  sync.Once
-	finErr    error
+	mu         sync.Mutex
+	closers    []func(context.Context) error // see onFinalize
+	fromGroup  map[uint64]uint64             // calls of groupID, by what they were for
+	linkSetups map[uint64]*linkSetup
+	datareps   map[datarepKey]*datarep
+	ports      map[string]*port
+	parent     *Comm
+	deaths     map[string]error                   // by group of the launcher, see otherDied
+	spawning   map[string]context.CancelCauseFunc // by group that is being spawned
+	toolsOver  chan struct{}                      // closed when the profilers of the environment end; nil: none
+	finalize   sync.Once
+	finErr     error
 
 	finalizing atomic.Bool // Finalize has been called
 	finalized  atomic.Bool // and has ended
@@ -62,8 +62,8 @@ type transport interface {
 	// starts them. It returns when all are up or one failed.
 	connect(ctx context.Context, addrs []string, key []byte) error
 	// connectRemote makes a link to a process of another job; listen lets those of other
-	// jobs do so. Both tell the meeting.
-	connectRemote(ctx context.Context, m *meeting, number int) error
+	// jobs do so. Both notify the link setup.
+	connectRemote(ctx context.Context, m *linkSetup, number int) error
 	listen() error
 	// polling returns how the transport is polled, see progress, and how goroutines
 	// wait for it, see waiterPool; both may be nil.
@@ -192,7 +192,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 		}
 	}
 	if !aborted {
-		if err := w.meet(ctx); err != nil {
+		if err := w.finalBarrier(ctx); err != nil {
 			errs = append(errs, fmt.Errorf("finalize: %w", err))
 		}
 		w.awaitRemotes(ctx)
@@ -206,8 +206,8 @@ func (w *World) doFinalize(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// meet waits for all ranks, in a fault tolerant job for those that are alive.
-func (w *World) meet(ctx context.Context) error {
+// finalBarrier waits for all ranks, in a fault-tolerant job for those that are alive.
+func (w *World) finalBarrier(ctx context.Context) error {
 	if !w.opts.tolerant {
 		return w.world.barrier(ctx)
 	}
@@ -219,7 +219,7 @@ func (w *World) meet(ctx context.Context) error {
 	return err
 }
 
-// shutdownLinks says goodbye to all peers at the same time.
+// shutdownLinks shuts the links to all peers down, at the same time.
 func (w *World) shutdownLinks(ctx context.Context) error {
 	var wg sync.WaitGroup
 	peers := w.eng.all()
@@ -355,19 +355,19 @@ func (w *World) setSpin(crowded bool, f transport) {
 
 // Tags in slotComm.
 const (
-	tagBarrier = 0       // plus the round
-	tagPairs   = 100     // allgatherPairs
-	tagTell    = 102     // from the leader of a group to the others
-	tagBetween = 103     // between the leaders of the groups of an intercommunicator
-	tagReport  = 104     // to the root of a conference
-	tagVote    = 105     // consent: up the tree
-	tagResult  = 106     // down
-	tagInter   = 1 << 29 // with the tag of IntercommCreate
-	tagGroup   = 1 << 30 // with the tag of CreateGroup
+	tagBarrier        = 0       // plus the round
+	tagPairs          = 100     // allgatherPairs
+	tagLeaderResult   = 102     // from the leader of a group to its members
+	tagLeaders        = 103     // between the leaders of the groups of an intercommunicator
+	tagProcessMessage = 104     // to the root of a group exchange
+	tagVote           = 105     // consent: up the tree
+	tagResult         = 106     // down
+	tagInter          = 1 << 29 // with the tag of IntercommCreate
+	tagGroup          = 1 << 30 // with the tag of CreateGroup
 )
 
 // barrier waits until all ranks of c have called it: in round k every rank
-// hears from the one 2^k below it (dissemination barrier).
+// receives from the one 2^k below it (dissemination barrier).
 func (c *Comm) barrier(ctx context.Context) error {
 	n := len(c.group)
 	for k, d := 0, 1; d < n; k, d = k+1, 2*d {

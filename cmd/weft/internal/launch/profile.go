@@ -61,7 +61,7 @@ func (j *job) toolEnv(p *proc) []string {
 	return env
 }
 
-// maxReport bounds the profile of one rank.
+// maxProcessMessage bounds the profile of one rank.
 const maxReport = 64 << 20
 
 // readProfiles reads what the ranks found. It returns how many have written nothing, and

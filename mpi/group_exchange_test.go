@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// talks lets two groups of ranks confer over a pipe, one group in each of two
+// talks lets two groups of ranks run an exchange over a pipe, one group in each of two
 // worlds.
-func talks(t *testing.T, ranks int, f func(ctx context.Context, x *conference, side int) error) {
+func talks(t *testing.T, ranks int, f func(ctx context.Context, x *groupExchange, side int) error) {
 	t.Helper()
 	a, b := net.Pipe()
 	ctx, cancel := context.WithTimeout(t.Context(), testTime)
@@ -22,9 +22,9 @@ func talks(t *testing.T, ranks int, f func(ctx context.Context, x *conference, s
 	for side, conn := range []net.Conn{a, b} {
 		go func() {
 			errc <- RunLocal(ctx, ranks, func(ctx context.Context, w *World) error {
-				x := &conference{c: w.Comm()}
+				x := &groupExchange{c: w.Comm()}
 				if w.Rank() == 0 {
-					x.parley = &parley{conn: conn}
+					x.conn = &rootConn{conn: conn}
 				}
 				return f(ctx, x, side)
 			})
@@ -40,31 +40,31 @@ func talks(t *testing.T, ranks int, f func(ctx context.Context, x *conference, s
 
 // What one process says, and a group, is bounded: the round fails on all of both
 // sides.
-func TestConferenceLimits(t *testing.T) {
+func TestGroupExchangeLimits(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		own  round
-		say  report
+		own  groupMessage
+		say  processMessage
 	}{
-		{"process", round{}, report{Links: make([][2]uint64, maxReport/4)}},
-		{"group", round{Head: &head{Key: make([]byte, maxRound/4*3)}}, report{}}, // base64
+		{"process", groupMessage{}, processMessage{Links: make([][2]uint64, maxProcessMessage/4)}},
+		{"group", groupMessage{Head: &groupHeader{Key: make([]byte, maxGroupMessage/4*3)}}, processMessage{}}, // base64
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			talks(t, 2, func(ctx context.Context, x *conference, side int) error {
-				own, say := round{}, report{}
+			talks(t, 2, func(ctx context.Context, x *groupExchange, side int) error {
+				own, say := groupMessage{}, processMessage{}
 				if side == 0 && x.c.Rank() == 0 {
 					own, say = tt.own, tt.say
 				}
-				if _, _, err := x.confer(ctx, own, say); !errors.Is(err, ErrLimit) {
+				if _, _, err := x.allgather(ctx, own, say); !errors.Is(err, ErrLimit) {
 					return fmt.Errorf("side %d, rank %d: %w", side, x.c.Rank(), err)
 				}
 				return nil
 			})
 		})
 	}
-	talks(t, 2, func(ctx context.Context, x *conference, side int) error { // just short of it
-		links := make([][2]uint64, maxReport/8)
-		mine, theirs, err := x.confer(ctx, round{}, report{Links: links})
+	talks(t, 2, func(ctx context.Context, x *groupExchange, side int) error { // just short of it
+		links := make([][2]uint64, maxProcessMessage/8)
+		mine, theirs, err := x.allgather(ctx, groupMessage{}, processMessage{Links: links})
 		if err != nil || len(mine.Reports) != 2 || len(theirs.Reports[1].Links) != len(links) {
 			return fmt.Errorf("side %d, rank %d: %w", side, x.c.Rank(), err)
 		}
@@ -74,22 +74,22 @@ func TestConferenceLimits(t *testing.T) {
 
 // A stranger at the other end, or a root gone mad, cannot make a rank take as
 // much memory as it says.
-func TestConferenceFrames(t *testing.T) {
+func TestGroupExchangeFrames(t *testing.T) {
 	frame := func(n uint32) io.Reader {
 		return strings.NewReader(string(binary.BigEndian.AppendUint32(nil, n)) + "x")
 	}
-	if b, err := readFrame(frame(maxRound+1), maxRound); !errors.Is(err, ErrProtocol) {
+	if b, err := readFrame(frame(maxGroupMessage+1), maxGroupMessage); !errors.Is(err, ErrProtocol) {
 		t.Errorf("frame that is too long: %d bytes, %v", len(b), err)
 	}
-	if _, err := readFrame(frame(maxRound), maxRound); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := readFrame(frame(maxGroupMessage), maxGroupMessage); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("frame that ends early: %v", err)
 	}
 	local(t, 2, func(ctx context.Context, c *Comm) error {
 		if c.Rank() == 0 {
-			return c.send(ctx, slotComm, sendStandard, binary.BigEndian.AppendUint64(nil, 4*maxRound+1), 1, tagTell)
+			return c.send(ctx, slotComm, sendStandard, binary.BigEndian.AppendUint64(nil, 4*maxGroupMessage+1), 1, tagLeaderResult)
 		}
-		if _, err := c.proclaim(ctx, 0, nil); !errors.Is(err, ErrProtocol) {
-			return fmt.Errorf("%d bytes from the root: %w", 4*maxRound+1, err)
+		if _, err := c.bcastFrom(ctx, 0, nil); !errors.Is(err, ErrProtocol) {
+			return fmt.Errorf("%d bytes from the root: %w", 4*maxGroupMessage+1, err)
 		}
 		return nil
 	})

@@ -1,8 +1,6 @@
 package mpi
 
 import (
-	"context"
-
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
@@ -44,21 +42,4 @@ func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 		m.recycle() // else the collector takes it
 	}
 	return r, nil
-}
-
-// SendrecvReplace sends buf to dst and then receives into it from src (MPI-4.1,
-// Section 3.10). It needs memory for a copy of buf. It blocks until buf has
-// been filled; until then buf belongs to the call. Errors are those of
-// Sendrecv.
-func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
-	b, s, err := typedBytes(buf)
-	if err != nil {
-		return Status{}, c.raise(err)
-	}
-	m := newBlock(len(b))
-	st, err := c.sendrecvUser(ctx, "SendrecvReplace", s, m.b[:copy(m.b, b)], dst, stag, s, b, src, rtag)
-	if err == nil {
-		m.recycle()
-	}
-	return st, err
 }

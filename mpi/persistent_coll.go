@@ -1,16 +1,5 @@
 package mpi
 
-// BsendInit prepares Ibsend: the buffer is copied at each start
-// (MPI_Bsend_init).
-func BsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
-	p, err := SendInit(c, buf, dst, tag)
-	if err != nil {
-		return nil, err
-	}
-	p.start = func() (*Request, error) { return Ibsend(c, buf, dst, tag) }
-	return p, nil
-}
-
 // AlltoallwInit prepares Ialltoallw (MPI_Alltoallw_init).
 func AlltoallwInit[T Element](c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Persistent, error) {

@@ -16,17 +16,17 @@ import (
 // for it or send to it, must take it for dead after the time that WithSilence
 // says, and not much later.
 func TestSilence(t *testing.T) {
-	for _, silence := range []time.Duration{MinSilence, time.Second, DefaultSilence, 10 * time.Second} {
+	for _, timeout := range []time.Duration{MinSilence, time.Second, DefaultSilence, 10 * time.Second} {
 		for _, idle := range []bool{false, true} {
 			for _, paths := range []int{1, 2} {
-				t.Run(fmt.Sprintf("silence=%v/idle=%t/paths=%d", silence, idle, paths), func(t *testing.T) {
-					cutOff(t, silence, 0, idle, paths)
+				t.Run(fmt.Sprintf("timeout=%v/idle=%t/paths=%d", timeout, idle, paths), func(t *testing.T) {
+					cutOff(t, timeout, 0, idle, paths)
 				})
 			}
 		}
 	}
 	if _, err := buildOptions(TransportInproc, false, []Option{WithSilence(MinSilence - 1)}); !errors.Is(err, ErrOption) {
-		t.Errorf("silence below the minimum: %v", err)
+		t.Errorf("timeout below the minimum: %v", err)
 	}
 }
 
@@ -45,13 +45,13 @@ func TestStarved(t *testing.T) {
 	}
 }
 
-// cutOff cuts off the last of four ranks, for good or for some time. With no silence it is
+// cutOff cuts off the last of four ranks, for good or for some time. With no timeout it is
 // the default of RunLocal.
-func cutOff(t *testing.T, silence, away time.Duration, idle bool, paths int) {
+func cutOff(t *testing.T, timeout, away time.Duration, idle bool, paths int) {
 	t.Helper()
 	option := func(*options) error { return nil }
-	if silence != 0 {
-		option = WithSilence(silence)
+	if timeout != 0 {
+		option = WithSilence(timeout)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		net := sctptest.NewNetwork(7)
@@ -98,11 +98,11 @@ func cutOff(t *testing.T, silence, away time.Duration, idle bool, paths int) {
 				}
 				_, err := Recv(ctx, c, []int{0}, victim, 0)
 				took := time.Since(start)
-				t.Logf("rank %d takes the silent one for dead after %v", c.Rank(), took.Round(time.Millisecond))
+				t.Logf("rank %d takes the one cut off for dead after %v", c.Rank(), took.Round(time.Millisecond))
 				// A probe may have been on its way.
-				least, most := silence-10*time.Millisecond, silence+silence/2+time.Second
+				least, most := timeout-10*time.Millisecond, timeout+timeout/2+time.Second
 				if paths > 1 {
-					least = silence * 9 / 10
+					least = timeout * 9 / 10
 				}
 				if !errors.Is(err, ErrProcFailed) || took < least || took > most {
 					return fmt.Errorf("after %v: %w", took, err)

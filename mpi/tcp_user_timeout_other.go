@@ -8,5 +8,5 @@ import (
 )
 
 // userTimeout does nothing: only the probes of an idle connection are timed
-// here, see watchSilence.
+// here, see setFailureTimeout.
 func userTimeout(*net.TCPConn, time.Duration) error { return nil }

@@ -29,16 +29,16 @@ func TestDefaultSilence(t *testing.T) {
 		{"in RunLocal", []Option{ofProcess, WithFaultTolerance()}, LocalSilence},
 	} {
 		o, err := buildOptions(TransportSCTP, false, tt.opts)
-		if err != nil || o.silence != tt.want {
-			t.Errorf("%s: %v, %v; want %v", tt.name, o.silence, err, tt.want)
+		if err != nil || o.failureTimeout != tt.want {
+			t.Errorf("%s: %v, %v; want %v", tt.name, o.failureTimeout, err, tt.want)
 		}
 	}
 }
 
 // Nothing below MPI ends a link sooner than MPI takes its peer for dead.
 func TestLinksAreAsPatient(t *testing.T) {
-	for _, silence := range []time.Duration{MinSilence, DefaultSilence, LocalSilence, PatientSilence} {
-		o := &options{silence: silence, patient: silence == PatientSilence}
+	for _, timeout := range []time.Duration{MinSilence, DefaultSilence, LocalSilence, PatientSilence} {
+		o := &options{failureTimeout: timeout, defaultTimeout: timeout == PatientSilence}
 		var cfg sctp.Config
 		o.timeouts(&cfg, 8)
 		ends := func(n int) (sum time.Duration) {
@@ -48,21 +48,21 @@ func TestLinksAreAsPatient(t *testing.T) {
 			}
 			return sum
 		}
-		if d := ends(cfg.MaxRetransmits); d < silence {
-			t.Errorf("silence %v: an association ends after %v (RTO.max %v, %d retransmissions)", silence, d, cfg.RTOMax, cfg.MaxRetransmits)
+		if d := ends(cfg.MaxRetransmits); d < timeout {
+			t.Errorf("timeout %v: an association ends after %v (RTO.max %v, %d retransmissions)", timeout, d, cfg.RTOMax, cfg.MaxRetransmits)
 		}
-		if d := ends(cfg.MaxInitRetransmits); d < silence {
-			t.Errorf("silence %v: INITs are given up after %v", silence, d)
+		if d := ends(cfg.MaxInitRetransmits); d < timeout {
+			t.Errorf("timeout %v: INITs are given up after %v", timeout, d)
 		}
-		if cfg.RTOMax > DefaultSilence && silence == PatientSilence {
+		if cfg.RTOMax > DefaultSilence && timeout == PatientSilence {
 			t.Errorf("a peer that is back is noticed after %v", cfg.RTOMax)
 		}
-		k := keepAlive(silence)
-		if d := k.Idle + time.Duration(k.Count)*k.Interval; d < silence {
-			t.Errorf("silence %v: an idle TCP connection ends after %v", silence, d)
+		k := keepAlive(timeout)
+		if d := k.Idle + time.Duration(k.Count)*k.Interval; d < timeout {
+			t.Errorf("timeout %v: an idle TCP connection ends after %v", timeout, d)
 		}
-		if d := dataSilence(silence); d < silence {
-			t.Errorf("silence %v: TCP gives data up after %v", silence, d)
+		if d := userTimeoutFor(timeout); d < timeout {
+			t.Errorf("timeout %v: TCP gives data up after %v", timeout, d)
 		}
 	}
 }
@@ -92,13 +92,13 @@ func (s *said) take() []string {
 
 // asInit makes RunLocal as patient as Init.
 func asInit(o *options) error {
-	o.local, o.silence = false, 0
+	o.local, o.failureTimeout = false, 0
 	return nil
 }
 
 // TestPatience cuts two ranks off from each other for 20 s, while they are idle, send,
 // and update memory, with the options of Init, in virtual time: nothing is lost. After 3 s
-// each says that the other is silent, and then that it answers. A cut that lasts ends in
+// each reports that the other does not answer, and then that it answers. A cut that lasts ends in
 // a RankError after a minute.
 func TestPatience(t *testing.T) {
 	const away = 20 * time.Second

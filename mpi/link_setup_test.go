@@ -12,54 +12,54 @@ import (
 	"time"
 )
 
-// TestConferSizeChanges has another group that loses a process between rounds.
-func TestConferSizeChanges(t *testing.T) {
-	one := report{Member: &member{Job: 1, Addr: "nowhere"}}
-	h := &head{Transport: TransportInproc, Streams: 1}
+// TestGroupSizeChanges has another group that loses a process between rounds.
+func TestGroupSizeChanges(t *testing.T) {
+	one := processMessage{Member: &processInfo{Job: 1, Addr: "nowhere"}}
+	h := &groupHeader{Transport: TransportInproc, Streams: 1}
 	local(t, 1, func(ctx context.Context, c *Comm) error {
 		a, b := net.Pipe()
 		defer a.Close()
 		go func() {
 			defer b.Close()
-			for _, r := range []round{{Head: h, Reports: []report{one, one}}, {Reports: []report{{}, {}}}, {Reports: []report{{}}}} {
+			for _, r := range []groupMessage{{Head: h, Reports: []processMessage{one, one}}, {Reports: []processMessage{{}, {}}}, {Reports: []processMessage{{}}}} {
 				out, _ := json.Marshal(r)
-				if _, err := (&parley{conn: b}).swap(ctx, out); err != nil {
+				if _, err := (&rootConn{conn: b}).exchange(ctx, out); err != nil {
 					return
 				}
 			}
 		}()
-		x := &conference{c: c, parley: &parley{conn: a}}
-		if _, theirs, err := x.confer(ctx, round{Head: h}, one); err != nil || len(theirs.Reports) != 2 {
+		x := &groupExchange{c: c, conn: &rootConn{conn: a}}
+		if _, theirs, err := x.allgather(ctx, groupMessage{Head: h}, one); err != nil || len(theirs.Reports) != 2 {
 			return fmt.Errorf("the first round: %w", err)
 		}
-		if _, _, err := x.confer(ctx, round{}, report{}); err != nil {
+		if _, _, err := x.allgather(ctx, groupMessage{}, processMessage{}); err != nil {
 			return fmt.Errorf("the second round: %w", err)
 		}
-		if _, _, err := x.confer(ctx, round{}, report{}); !errors.Is(err, ErrProtocol) {
+		if _, _, err := x.allgather(ctx, groupMessage{}, processMessage{}); !errors.Is(err, ErrProtocol) {
 			return fmt.Errorf("the round with one process less: %w", err)
 		}
 		return nil
 	})
 }
 
-// TestMeetingStrayLink has a process make a link although both ends know that they
+// TestLinkSetupStrayLink has a process make a link although both ends know that they
 // have one.
-func TestMeetingStrayLink(t *testing.T) {
+func TestLinkSetupStrayLink(t *testing.T) {
 	local(t, 1, func(ctx context.Context, c *Comm) error {
 		e, name := c.w.eng, procName{job: 1}
-		old, err := e.addRemote(name, &member{}, 7)
+		old, err := e.addRemote(name, &processInfo{}, 7)
 		if err != nil {
 			return err
 		}
-		p, err := e.addRemote(name, &member{}, 8)
+		p, err := e.addRemote(name, &processInfo{}, 8)
 		if err != nil {
 			return err
 		}
-		m := &meeting{w: c.w, size: 2, peers: []*peer{nil, p}, claimed: make([]bool, 2), others: []int{1}, need: -1, done: make(chan struct{})}
+		m := &linkSetup{w: c.w, size: 2, peers: []*peer{nil, p}, claimed: make([]bool, 2), others: []int{1}, need: -1, done: make(chan struct{})}
 		if m.claim(1, noLink{}) != p {
 			return errors.New("the link was not expected")
 		}
-		both := &round{Reports: []report{{Links: [][2]uint64{{0, 7}}}}}
+		both := &groupMessage{Reports: []processMessage{{Links: [][2]uint64{{0, 7}}}}}
 		if err := m.link(ctx, 0, both, both, []*peer{old}, true); !errors.Is(err, ErrProtocol) {
 			return fmt.Errorf("one more link: %w", err)
 		}

@@ -8,22 +8,22 @@ import (
 	"net"
 )
 
-// parley is the connection between the roots.
-type parley struct {
-	conn  net.Conn
-	leave bool // the connection is the program's
+// rootConn is the connection between the roots.
+type rootConn struct {
+	conn     net.Conn
+	keepOpen bool // the connection is the program's: close leaves it open
 }
 
-func (p *parley) close() {
-	if p != nil && !p.leave {
+func (p *rootConn) close() {
+	if p != nil && !p.keepOpen {
 		_ = p.conn.Close()
 	}
 }
 
-// swap exchanges one message with the other root.
-func (p *parley) swap(ctx context.Context, b []byte) (other []byte, err error) {
-	err = trade(ctx, p.conn, append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...), func() (err error) {
-		other, err = readFrame(p.conn, maxRound)
+// exchange exchanges one message with the other root.
+func (p *rootConn) exchange(ctx context.Context, b []byte) (other []byte, err error) {
+	err = exchangeBytes(ctx, p.conn, append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...), func() (err error) {
+		other, err = readFrame(p.conn, maxGroupMessage)
 		return err
 	})
 	return other, err

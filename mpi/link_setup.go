@@ -13,35 +13,34 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// This file makes an intercommunicator of two groups that need have nothing in
-// common but a connection between one process of each, their roots (MPI-4.1,
-// Section 11.8.1). They confer in three rounds, in each of which every
-// process learns what every other one says: who they are, which of them have
-// links already, and whether the missing links could be made. So all succeed or
-// fail alike.
+// Intercommunicator handshake: makes an intercommunicator of two groups that share only a
+// connection between one process of each, their roots (MPI-4.1, Section 11.8.1). It takes
+// three exchanges, each of which gives every process the messages of all: who they are,
+// which of them have a link already, and whether the missing links were made. So the
+// handshake succeeds or fails on all processes alike.
 
 const (
-	// meetLimit bounds a meeting from when all know who takes part.
-	meetLimit = time.Minute
-	// maxReport bounds what one process says in a round, in bytes.
-	maxReport = 64 << 10
-	// maxRound bounds what one group says in a round.
-	maxRound = 64 << 20
+	// linkSetupTimeout bounds a link setup, counted from the first exchange.
+	linkSetupTimeout = time.Minute
+	// maxProcessMessage bounds the message of one process in an exchange, in bytes.
+	maxProcessMessage = 64 << 10
+	// maxGroupMessage bounds the message of one group in an exchange, in bytes.
+	maxGroupMessage = 64 << 20
 )
 
-// errMeetLimit ends a meeting that takes too long.
-var errMeetLimit = fmt.Errorf("mpi: no connection to all processes within %v", meetLimit)
+// errLinkSetupTimeout is the error of a link setup that takes longer than linkSetupTimeout.
+var errLinkSetupTimeout = fmt.Errorf("mpi: no connection to all processes within %v", linkSetupTimeout)
 
-// meeting is the part of one process in the making of links.
-type meeting struct {
+// linkSetup is the part of one process in making the links between two groups.
+type linkSetup struct {
 	w        *World
 	id       uint64
 	key      []byte
-	self     int     // the caller's number: those that accept come first
+	self     int     // number of this process among both groups: the accepting group comes first
 	size     int     // processes on both sides
 	peers    []*peer // by number: those that may get a link here
 	others   []int   // numbers of the other group
-	borrowed []*peer // of earlier meetings
+	retained []*peer // that had links before; released at the end
 
 	mu      sync.Mutex
 	claimed []bool
@@ -52,22 +51,22 @@ type meeting struct {
 	closed  bool
 }
 
-// meeting returns the one with an id, or nil.
-func (w *World) meeting(id uint64) *meeting {
+// linkSetup returns the link setup with an id, or nil.
+func (w *World) linkSetup(id uint64) *linkSetup {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.meetings[id]
+	return w.linkSetups[id]
 }
 
 // connector returns the connecting side of the handshake with a process, and its hello.
-func (m *meeting) connector(number int) (*handshake, []byte) {
-	h, msg := newMeetingConnector(m.id, m.key, m.self, number, m.size)
-	h.meeting = m
+func (m *linkSetup) connector(number int) (*handshake, []byte) {
+	h, msg := newSetupConnector(m.id, m.key, m.self, number, m.size)
+	h.setup = m
 	return h, msg
 }
 
 // claim makes l the link to a process, if it is to have one and has none.
-func (m *meeting) claim(number int, l link) *peer {
+func (m *linkSetup) claim(number int, l link) *peer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.peers[number]
@@ -80,7 +79,7 @@ func (m *meeting) claim(number int, l link) *peer {
 }
 
 // linked notes that a link is up, or never will be.
-func (m *meeting) linked(number int, err error) {
+func (m *linkSetup) linked(number int, err error) {
 	m.note(func() {
 		switch p := m.peers[number]; {
 		case err == nil:
@@ -91,8 +90,8 @@ func (m *meeting) linked(number int, err error) {
 	})
 }
 
-// note changes the state and wakes up who waits for its end.
-func (m *meeting) note(change func()) {
+// note changes the state and closes done if that completes the setup.
+func (m *linkSetup) note(change func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	change()
@@ -102,9 +101,9 @@ func (m *meeting) note(change func()) {
 	}
 }
 
-// meet makes an intercommunicator of c and the group that the connection made
-// by open leads to. open is called at the root only.
-func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(context.Context) (*parley, error)) (*Comm, error) {
+// connectGroups makes an intercommunicator of c and the group at the other end of the
+// connection that open makes. open is called at the root only.
+func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*rootConn, error)) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
 	}
@@ -119,39 +118,39 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 	if accepts {
 		lerr = c.w.transport.listen()
 	}
-	x := &conference{c: c, root: root}
-	own := round{Head: &head{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
+	x := &groupExchange{c: c, root: root}
+	own := groupMessage{Head: &groupHeader{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
 	if c.rank == root {
 		var err error
-		if x.parley, err = open(ctx); err != nil {
+		if x.conn, err = open(ctx); err != nil {
 			own.Err = mpierr.MakePortable(err)
 			x.cause = err
 		}
-		defer x.parley.close()
+		defer x.conn.close()
 		if accepts {
 			var id [8]byte
 			_, _ = rand.Read(id[:]) // never fails
 			own.Head.ID, own.Head.Key = binary.BigEndian.Uint64(id[:])|1, []byte(newJobKey())
 		}
 	}
-	me := &member{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.remoteWindow(), Call: c.w.launcherName()}
-	mine, theirs, err := x.confer(ctx, own, report{Member: me, Err: mpierr.MakePortable(lerr)})
+	me := &processInfo{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.remoteWindow(), Call: c.w.launcherName()}
+	mine, theirs, err := x.allgather(ctx, own, processMessage{Member: me, Err: mpierr.MakePortable(lerr)})
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, meetLimit, errMeetLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, linkSetupTimeout, errLinkSetupTimeout)
 	defer cancel()
 	if !accepts {
 		mine.Head.ID, mine.Head.Key = theirs.Head.ID, theirs.Head.Key
 	}
-	m, group, links, err := c.assemble(mine, theirs, accepts)
+	m, group, links, err := c.prepareLinks(mine, theirs, accepts)
 	defer m.end()
-	mine, theirs, cerr := x.confer(ctx, round{}, report{Links: links, Err: mpierr.MakePortable(err)})
+	mine, theirs, cerr := x.allgather(ctx, groupMessage{}, processMessage{Links: links, Err: mpierr.MakePortable(err)})
 	if cerr != nil {
 		return nil, cerr
 	}
 	err = m.link(ctx, c.rank, mine, theirs, group, accepts)
-	if _, _, cerr = x.confer(ctx, round{}, report{Err: mpierr.MakePortable(err)}); cerr != nil {
+	if _, _, cerr = x.allgather(ctx, groupMessage{}, processMessage{Err: mpierr.MakePortable(err)}); cerr != nil {
 		return nil, cerr
 	}
 	side := 0
@@ -169,13 +168,13 @@ func (c *Comm) meet(ctx context.Context, root int, accepts bool, open func(conte
 	return c.child(c.w.newIntercomm(id, c.group, c.rank, remote, side, c.Info())), nil
 }
 
-// assemble prepares for links to the other group. It returns its members: those
+// prepareLinks prepares for links to the other group. It returns its members: those
 // of this job, and those with a link, which links lists. The meeting is to be
 // ended also after an error.
-func (c *Comm) assemble(mine, theirs *round, accepts bool) (m *meeting, group []*peer, links [][2]uint64, err error) {
+func (c *Comm) prepareLinks(mine, theirs *groupMessage, accepts bool) (m *linkSetup, group []*peer, links [][2]uint64, err error) {
 	e := c.w.eng
 	na, nc := len(mine.Reports), len(theirs.Reports)
-	m = &meeting{w: c.w, id: mine.Head.ID, key: mine.Head.Key, self: c.rank, size: na + nc, need: -1, done: make(chan struct{})}
+	m = &linkSetup{w: c.w, id: mine.Head.ID, key: mine.Head.Key, self: c.rank, size: na + nc, need: -1, done: make(chan struct{})}
 	first := na
 	if !accepts {
 		first, m.self = 0, nc+c.rank
@@ -187,7 +186,7 @@ func (c *Comm) assemble(mine, theirs *round, accepts bool) (m *meeting, group []
 		names[mine.Reports[i].Member.name()] = true
 	}
 	if m.id == 0 || len(m.key) == 0 {
-		return m, group, nil, fmt.Errorf("%w: meeting without a key", ErrProtocol)
+		return m, group, nil, fmt.Errorf("%w: link setup without a key", ErrProtocol)
 	}
 	for i := range theirs.Reports {
 		m.others = append(m.others, first+i)
@@ -213,27 +212,27 @@ func (c *Comm) assemble(mine, theirs *round, accepts bool) (m *meeting, group []
 		m.peers[first+i] = p
 		if old := e.retainNamed(name); old != nil {
 			group[i] = old
-			m.borrowed = append(m.borrowed, old)
+			m.retained = append(m.retained, old)
 			links = append(links, [2]uint64{uint64(i), old.remote.linkID})
 		}
 	}
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
-	if c.w.meetings == nil {
-		c.w.meetings = make(map[uint64]*meeting)
+	if c.w.linkSetups == nil {
+		c.w.linkSetups = make(map[uint64]*linkSetup)
 	}
-	if c.w.meetings[m.id] != nil {
+	if c.w.linkSetups[m.id] != nil {
 		return m, group, links, fmt.Errorf("%w: both groups have a member in this process", ErrRank)
 	}
-	c.w.meetings[m.id] = m
+	c.w.linkSetups[m.id] = m
 	return m, group, links, nil
 }
 
-// end is the end of the meeting. Links that no communicator uses are cut.
-func (m *meeting) end() {
+// end ends the setup, and aborts links that no communicator uses.
+func (m *linkSetup) end() {
 	m.w.mu.Lock()
-	if m.w.meetings[m.id] == m {
-		delete(m.w.meetings, m.id)
+	if m.w.linkSetups[m.id] == m {
+		delete(m.w.linkSetups, m.id)
 	}
 	m.w.mu.Unlock()
 	m.note(func() {
@@ -247,11 +246,11 @@ func (m *meeting) end() {
 			e.abandonRemote(p, "not connected")
 		}
 	}
-	e.release(m.borrowed)
+	e.release(m.retained)
 }
 
 // peer returns the peer for a number, or nil.
-func (m *meeting) peer(number int) *peer {
+func (m *linkSetup) peer(number int) *peer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.peers[number]
@@ -259,7 +258,7 @@ func (m *meeting) peer(number int) *peer {
 
 // link makes the missing links, those from the side that connects, and waits
 // until they are up. It completes group.
-func (m *meeting) link(ctx context.Context, me int, mine, theirs *round, group []*peer, accepts bool) error {
+func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *groupMessage, group []*peer, accepts bool) error {
 	common := make(map[uint64]bool) // links that both ends know
 	for _, l := range mine.Reports[me].Links {
 		for _, o := range theirs.Reports[l[0]].Links {

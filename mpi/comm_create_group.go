@@ -1,0 +1,50 @@
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+)
+
+// CreateGroup makes a communicator of the ranks in g, a subset of c's group
+// that includes the caller (MPI_Comm_create_group). Only they call it, with the
+// same tag; calls with tags that differ in the lower 30 bits may go on at the
+// same time (MPI-4.1, Section 7.4.2). It may block until the first member has
+// called it.
+func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
+	if err := c.usable(); err != nil {
+		return nil, err
+	}
+	if err := checkTag(tag); err != nil {
+		return nil, err
+	}
+	if c.remote != nil {
+		return nil, fmt.Errorf("%w: CreateGroup of an intercommunicator", ErrComm)
+	}
+	rank := slices.Index(g.ranks, c.group[c.rank])
+	if rank < 0 {
+		return nil, fmt.Errorf("%w: the caller is no member of the group", ErrRank)
+	}
+	members := make([]int, len(g.ranks))
+	for i, r := range g.ranks {
+		if members[i] = slices.Index(c.group, r); members[i] < 0 {
+			return nil, fmt.Errorf("%w: group member %d", ErrRank, r)
+		}
+	}
+	// The first member chooses the id: others may not know how many
+	// communicators it has made of groups that they are not in.
+	var id [8]byte
+	t := tagGroup | tag&(tagGroup-1)
+	if rank == 0 {
+		binary.BigEndian.PutUint64(id[:], childID(c.id^uint64(c.rank+1)<<32, c.groups.Add(1)))
+		for _, m := range members[1:] {
+			if err := c.send(ctx, slotComm, sendStandard, id[:], m, t); err != nil {
+				return nil, err
+			}
+		}
+	} else if _, err := c.recv(ctx, slotComm, id[:], members[0], t); err != nil {
+		return nil, err
+	}
+	return c.child(c.w.newComm(binary.BigEndian.Uint64(id[:]), slices.Clone(g.ranks), rank, c.Info())), nil
+}

@@ -1,0 +1,89 @@
+package mpi
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// sendCoalescer is send coalescing: it decides when queued messages are transmitted. The
+// first message after a wait is transmitted at once. Short messages that follow without a
+// wait are left to a goroutine: while it transmits some, further ones queue and share
+// packets. A goroutine that is about to wait transmits everything first.
+type sendCoalescer struct {
+	sends   atomic.Int32 // since the last wait
+	pending atomic.Bool  // dirty is not empty
+	active  atomic.Bool  // the goroutine runs
+	runs    func()       // run: a method value is made once, not with each goroutine
+
+	mu    sync.Mutex
+	dirty []*peer // with messages to transmit
+	spare []*peer
+}
+
+// coalesceBytes bounds the bytes to one peer that wait for the goroutine.
+const coalesceBytes = 16 << 10
+
+// transmit transmits the message of n bytes that was queued for p, now or soon. first says
+// that it is the first one since a wait. If deferred is set no goroutine is started, because
+// the caller calls flushBeforeWait before it blocks.
+func (e *engine) transmit(p *peer, n int, first, deferred bool) {
+	u := &e.coalescer
+	if first || !p.coalesces || int(p.unsent.Add(int32(min(n, coalesceBytes)+envelopeLen))) > coalesceBytes {
+		p.unsent.Store(0)
+		p.link.flush()
+		return
+	}
+	if p.dirty.CompareAndSwap(false, true) {
+		u.mu.Lock()
+		u.dirty = append(u.dirty, p)
+		u.mu.Unlock()
+		u.pending.Store(true)
+	}
+	if !deferred && u.active.CompareAndSwap(false, true) {
+		go u.runs()
+	}
+}
+
+// run transmits until nothing is left.
+func (u *sendCoalescer) run() {
+	for {
+		u.flush()
+		u.active.Store(false)
+		if !u.pending.Load() || !u.active.CompareAndSwap(false, true) {
+			return
+		}
+	}
+}
+
+// flush transmits what transmit has left for later.
+func (u *sendCoalescer) flush() {
+	if !u.pending.Load() {
+		return
+	}
+	u.mu.Lock()
+	u.pending.Store(false)
+	ps := u.dirty
+	u.dirty = u.spare[:0]
+	u.spare = nil
+	u.mu.Unlock()
+	for _, p := range ps {
+		p.dirty.Store(false)
+		p.unsent.Store(0)
+		p.link.flush()
+	}
+	clear(ps)
+	u.mu.Lock()
+	u.spare = ps[:0]
+	u.mu.Unlock()
+}
+
+// flushBeforeWait is called by a goroutine that is about to wait.
+func (u *sendCoalescer) flushBeforeWait() {
+	u.sends.Store(0)
+	u.flush()
+}
+
+// canCoalesce reports whether leaving transmission to a goroutine makes sense. With one
+// processor it would not run before the sender waits.
+func canCoalesce() bool { return runtime.GOMAXPROCS(0) > 1 }
