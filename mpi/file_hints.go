@@ -2,13 +2,14 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weftstack/weft/mpi/internal/fileio"
 )
 
 // Keys of Info that FileOpen and File.SetInfo read (MPI-4.1, Section 14.2.8; those
@@ -61,33 +62,14 @@ const (
 	MaxBuffer = 1 << 30
 )
 
-// fileHints is what the info of a file says, ready for use. It is never changed.
-type fileHints struct {
-	nodes       int
-	room        int   // bytes of a collective buffer
-	align       int64 // of what nodes handle
-	piece       int64 // bytes read at once; 0: run by run
-	read, write bufferMode
-	perm        fs.FileMode
-	random, seq bool
-}
-
-type bufferMode int64
-
-const (
-	bufferAuto bufferMode = iota
-	bufferAlways
-	bufferNever
-)
-
 // readFileHints checks the known keys for a file of size ranks.
-func readFileHints(info Info, size int) (*fileHints, error) {
+func readFileHints(info Info, size int) (*fileio.Hints, error) {
 	nodes, unit, piece, factor := min(size, DefaultNodes), DefaultStriping, DefaultReadBuffer, 0
-	h := &fileHints{room: DefaultBuffer, perm: 0o666}
+	h := &fileio.Hints{Buffer: DefaultBuffer, Perm: 0o666}
 	for _, n := range []struct {
 		key string
 		to  *int
-	}{{InfoStripingFactor, &factor}, {InfoNodes, &nodes}, {InfoBuffer, &h.room}, {InfoStripingUnit, &unit}, {InfoReadBuffer, &piece}} {
+	}{{InfoStripingFactor, &factor}, {InfoNodes, &nodes}, {InfoBuffer, &h.Buffer}, {InfoStripingUnit, &unit}, {InfoReadBuffer, &piece}} {
 		s, ok := info[n.key]
 		if !ok {
 			continue
@@ -101,43 +83,44 @@ func readFileHints(info Info, size int) (*fileHints, error) {
 			nodes = v
 		}
 	}
-	h.nodes, h.align, h.piece = min(nodes, size), int64(unit), int64(piece)
-	both, sieve := bufferAuto, bufferAuto
+	h.Aggregators, h.Align, h.Sieve = min(nodes, size), int64(unit), int64(piece)
+	both, sieve := fileio.BufferAuto, fileio.BufferAuto
 	for _, m := range []struct {
 		key string
-		to  *bufferMode
-	}{{InfoCollective, &both}, {InfoCollectiveRead, &h.read}, {InfoCollectiveWrite, &h.write}, {InfoSieve, &sieve}} {
+		to  *fileio.Buffering
+	}{{InfoCollective, &both}, {InfoCollectiveRead, &h.Read}, {InfoCollectiveWrite, &h.Write}, {InfoSieve, &sieve}} {
 		if m.key == InfoCollectiveRead {
-			h.read, h.write = both, both
+			h.Read, h.Write = both, both
 		}
 		switch s := info[m.key]; s {
 		case "":
 		case "automatic":
-			*m.to = bufferAuto
+			*m.to = fileio.BufferAuto
 		case "enable", "true":
-			*m.to = bufferAlways
+			*m.to = fileio.BufferAlways
 		case "disable", "false":
-			*m.to = bufferNever
+			*m.to = fileio.BufferNever
 		default:
 			return nil, fmt.Errorf("%w: %s=%q", ErrOption, m.key, s)
 		}
 	}
-	if sieve == bufferNever {
-		h.piece = 0
+	if sieve == fileio.BufferNever {
+		h.Sieve = 0
 	}
 	if s, ok := info[InfoFilePerm]; ok {
 		v, err := strconv.ParseUint(s, 8, 32)
 		if err != nil || v > 0o777 {
 			return nil, fmt.Errorf("%w: %s=%q", ErrOption, InfoFilePerm, s)
 		}
-		h.perm = fs.FileMode(v)
+		h.Perm = fs.FileMode(v)
 	}
-	return h, h.style(info[InfoAccessStyle])
+	return h, readAccessStyle(h, info[InfoAccessStyle])
 }
 
 var accessStyles = []string{"read_once", "write_once", "read_mostly", "write_mostly", "sequential", "reverse_sequential", "random"}
 
-func (h *fileHints) style(list string) error {
+// readAccessStyle reads the value of InfoAccessStyle.
+func readAccessStyle(h *fileio.Hints, list string) error {
 	if list == "" {
 		return nil
 	}
@@ -146,47 +129,22 @@ func (h *fileHints) style(list string) error {
 		if !slices.Contains(accessStyles, s) {
 			return fmt.Errorf("%w: %s=%q", ErrOption, InfoAccessStyle, list)
 		}
-		h.random, h.seq = h.random || s == "random", h.seq || s == "sequential"
+		h.Random, h.Seq = h.Random || s == "random", h.Seq || s == "sequential"
 	}
 	return nil
 }
 
-// how returns when to work in two phases.
-func (h *fileHints) how(write bool) bufferMode {
-	if write {
-		return h.write
-	}
-	return h.read
-}
-
-// agreeHints reads hints, and checks that all ranks read the same. All ranks call it.
-func (f *file) agreeHints(ctx context.Context, info Info) (*fileHints, error) {
-	h, err := readFileHints(info, f.c.Size())
-	if err != nil {
-		h = &fileHints{}
-	}
-	err = f.agree(ctx, err, h.nodes, h.room, h.align, h.read, h.write)
-	if errors.Is(err, ErrNotSame) {
-		err = fmt.Errorf("%w: hints: %w", ErrOption, err)
-	}
-	return h, err
-}
-
-// setHints puts hints into effect, with info as what the program gave.
-func (f *file) setHints(h *fileHints, info Info) {
+// setInfo keeps what the program gave as info, with the hints in effect.
+func (f *file) setInfo(h *fileio.Hints, info Info) {
 	info = maps.Clone(info)
 	if info == nil {
 		info = Info{}
 	}
-	info[InfoNodes], info[InfoBuffer] = strconv.Itoa(h.nodes), strconv.Itoa(h.room)
-	info[InfoStripingUnit] = strconv.FormatInt(h.align, 10)
+	info[InfoNodes], info[InfoBuffer] = strconv.Itoa(h.Aggregators), strconv.Itoa(h.Buffer)
+	info[InfoStripingUnit] = strconv.FormatInt(h.Align, 10)
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.info = info
-	f.mu.Unlock()
-	f.hints.Store(h)
-	if f.os != nil {
-		advise(f.os, h)
-	}
 }
 
 // SetInfo gives the file other hints, those in info in addition to the present
@@ -194,22 +152,21 @@ func (f *file) setHints(h *fileHints, info Info) {
 // returns ErrOption, and changes nothing, if a value makes no sense, or the ranks
 // do not agree. It blocks until all have.
 func (f *File[T]) SetInfo(ctx context.Context, info Info) error {
-	x := f.f
-	t := x.of.enter()
-	err := x.usable()
-	if err == nil {
-		err = x.inTurn(ctx, func() error {
+	return f.f.recorded("File.SetInfo", func() error {
+		if err := f.f.io.Usable(); err != nil {
+			return err
+		}
+		return f.f.io.InOrder(ctx, func() error {
 			all := f.Info()
 			maps.Copy(all, info)
-			h, err := x.agreeHints(ctx, all)
+			h, bad := readFileHints(all, f.f.c.Size())
+			err := f.f.io.SetHints(ctx, h, bad)
 			if err == nil {
-				x.setHints(h, all)
+				f.f.setInfo(h, all)
 			}
 			return err
 		})
-	}
-	x.of.leave(t, "File.SetInfo", NoPeer, 0, 0, err)
-	return err
+	})
 }
 
 // Info returns the hints, with those in effect (MPI_File_get_info).

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -92,21 +93,19 @@ func TestFileSetInfo(t *testing.T) {
 	})
 }
 
-// TestFileStriping looks at where the stretches begin that ranks handle for all.
+// TestFileStriping reads the hints about the devices that a file lies on.
 func TestFileStriping(t *testing.T) {
 	for _, unit := range []string{"4096", "10000", "1048576"} {
 		h, err := readFileHints(Info{InfoStripingUnit: unit, InfoStripingFactor: "3"}, 8)
-		if err != nil || h.nodes != 3 {
+		if err != nil || h.Aggregators != 3 {
 			t.Fatalf("%+v, %v", h, err)
 		}
-		p := &phases{h: h}
-		p.divide([]fileReach{{Lo: 123_456, Hi: 9_000_001, N: 1}, {}})
-		if p.lo%h.align != 0 || p.domain%h.align != 0 || p.lo > 123_456 || p.lo+3*p.domain < p.hi {
-			t.Errorf("unit %s: %d nodes from %d on, %d bytes each", unit, h.nodes, p.lo, p.domain)
+		if want, _ := strconv.ParseInt(unit, 10, 64); h.Align != want {
+			t.Errorf("unit %s: aligned to %d", unit, h.Align)
 		}
 	}
 	h, err := readFileHints(Info{InfoStripingFactor: "3", InfoNodes: "5"}, 8)
-	if err != nil || h.nodes != 5 {
+	if err != nil || h.Aggregators != 5 {
 		t.Errorf("both given: %+v, %v", h, err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -298,27 +297,6 @@ func TestFileErrorsReachAllRanks(t *testing.T) {
 	})
 }
 
-// TestFileRequestsThatAreDamaged gives nodes what no rank sends.
-func TestFileRequestsThatAreDamaged(t *testing.T) {
-	p := &phases{h: &fileHints{room: 100}, write: true, b: []byte("hello")}
-	good := p.request([]fileRun{{3, 5, 0}})
-	if runs, data, err := p.parse(good); err != nil || len(runs) != 1 || runs[0] != (fileRun{3, 5, 0}) || string(data) != "hello" {
-		t.Fatalf("runs %v, data %q, %v", runs, data, err)
-	}
-	for i := 1; i < len(good); i++ {
-		if _, _, err := p.parse(good[:i]); !errors.Is(err, ErrProtocol) {
-			t.Errorf("%d bytes of %d: %v", i, len(good), err)
-		}
-	}
-	for _, at := range []int{0, 8, 16} {
-		bad := bytes.Clone(good)
-		bad[at] = 0xff
-		if _, _, err := p.parse(bad); !errors.Is(err, ErrProtocol) {
-			t.Errorf("byte %d changed: %v", at, err)
-		}
-	}
-}
-
 // TestFileFromManyGoroutines uses one file from several goroutines of each rank.
 func TestFileFromManyGoroutines(t *testing.T) {
 	const p, per, n = 2, 4, 10
@@ -425,30 +403,4 @@ func TestFileReadAllAtEnd(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A collective operation that is given up before its turn does not let those behind it
-// pass those before it.
-func TestFileTurnGivenUp(t *testing.T) {
-	f := &file{}
-	_, first := f.queue()
-	if err := f.inTurn(ended, func() error { return nil }); !errors.Is(err, context.Canceled) {
-		t.Fatalf("operation that is given up: %v", err)
-	}
-	turn := make(chan error, 1)
-	before, _ := f.queue()
-	go func() {
-		<-before
-		turn <- nil
-	}()
-	for range 1000 {
-		runtime.Gosched()
-	}
-	select {
-	case <-turn:
-		t.Error("the third operation does not wait for the first")
-	default:
-	}
-	close(first)
-	<-turn
 }

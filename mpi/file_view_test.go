@@ -7,14 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"testing"
-
-	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
 // fileViews are ways to divide a file between ranks.
@@ -159,43 +155,6 @@ func TestFileViews(t *testing.T) {
 					t.Errorf("files of %d and %d bytes differ from byte %d on", len(got), len(want), i)
 				}
 			})
-		}
-	}
-}
-
-// TestFileViewLength compares lengths and places with a loop over the bytes.
-func TestFileViewLength(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
-	e := datatype.LayoutOf(reflect.TypeFor[byte]())
-	for range 300 {
-		var lens, displs []int
-		at := rng.IntN(4)
-		for range 1 + rng.IntN(4) {
-			n := 1 + rng.IntN(5)
-			lens, displs = append(lens, n), append(displs, at)
-			at += n + rng.IntN(4)
-		}
-		b, _ := TypeOf[byte]()
-		ft, err := TypeIndexed(lens, displs, b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ft, err = TypeResized(ft, 0, at-displs[0]+rng.IntN(5)); err != nil {
-			t.Fatal(err)
-		}
-		v, err := newView(e, int64(rng.IntN(9)), ft, nativeRep(e, Native), true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		size := int64(rng.IntN(120))
-		want := int64(0)
-		for v.offset(want) < size {
-			want++
-		}
-		if got := v.length(size); got != want {
-			t.Fatalf("%v at %d, lens %v, displs %v: length %d of %d bytes, want %d", ft, v.disp, lens, displs, got, size, want)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (w *Win[T]) String() string {
 // String tells the element and the name of the file.
 func (f *File[T]) String() string {
 	var v T
-	return fmt.Sprintf("mpi.File of %T, %.100q", v, f.f.name)
+	return fmt.Sprintf("mpi.File of %T, %.100q", v, f.f.io.Name())
 }
 
 // String tells whether it was finalized.

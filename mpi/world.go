@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/weftstack/weft/mpi/internal/fileio"
 	"maps"
 	"runtime"
 	"sync"
@@ -31,7 +32,7 @@ type World struct {
 	closers    []func(context.Context) error // see onFinalize
 	fromGroup  map[uint64]uint64             // calls of groupID, by what they were for
 	linkSetups map[uint64]*linkSetup
-	datareps   map[datarepKey]*datarep
+	datareps   map[datarepKey]*fileio.Datarep
 	ports      map[string]*port
 	parent     *Comm
 	deaths     map[string]error                   // by group of the launcher, see otherDied

@@ -1,8 +1,8 @@
 //go:build !linux
 
-package mpi
+package fileio
 
 import "os"
 
 // advise does nothing: only Linux is told.
-func advise(*os.File, *fileHints) {}
+func advise(*os.File, *Hints) {}

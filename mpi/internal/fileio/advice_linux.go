@@ -1,4 +1,4 @@
-package mpi
+package fileio
 
 import (
 	"os"
@@ -7,12 +7,12 @@ import (
 )
 
 // advise tells the system how a file is used. It may not care.
-func advise(f *os.File, h *fileHints) {
+func advise(f *os.File, h *Hints) {
 	advice := unix.FADV_NORMAL
 	switch {
-	case h.random:
+	case h.Random:
 		advice = unix.FADV_RANDOM
-	case h.seq:
+	case h.Seq:
 		advice = unix.FADV_SEQUENTIAL
 	}
 	conn, err := f.SyscallConn()

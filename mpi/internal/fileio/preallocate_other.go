@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mpi
+package fileio
 
 import "os"
 

@@ -1,0 +1,151 @@
+package fileio
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// Reach is what the ranks tell each other about their parts of a collective operation.
+type Reach struct {
+	Lo, Hi, N int64 // stretch of the file; bytes of data in it
+	Size      int64 // of the file, as the rank sees it
+	Bad       int64 // 1 if something is wrong with the part
+}
+
+// collective performs a collective operation after those before it. bad is what
+// is wrong with the rank's own part.
+func (f *File) collective(ctx context.Context, op Op, bad error, before, done chan struct{}) (int, error) {
+	if err := awaitOrder(ctx, before, done); err != nil {
+		return 0, err
+	}
+	defer close(done)
+	if bad != nil {
+		op.Buf, op.off = nil, 0
+		op.view, _ = f.now()
+	}
+	if op.At == AtShared {
+		if err := f.rankOrder(ctx, &op); err != nil && bad == nil {
+			bad, op.Buf, op.off = err, nil, 0
+		}
+	}
+	rep := op.view.rep
+	if !rep.converts() {
+		return f.accessAll(ctx, op, op.Buf, bad)
+	}
+	b := make([]byte, len(op.Buf)/f.elem*rep.Size)
+	if op.Write && bad == nil {
+		bad = rep.toFile(b, op.Buf) // accessAll tells the other ranks
+	}
+	n, err := f.accessAll(ctx, op, b, bad)
+	n /= rep.Size
+	if !op.Write && err == nil {
+		if err = f.agree(ctx, rep.fromFile(op.Buf[:n*f.elem], b[:n*rep.Size])); err != nil {
+			return 0, err
+		}
+	}
+	return n * f.elem, err
+}
+
+// rankOrder gives the ranks places behind one another at the shared pointer.
+func (f *File) rankOrder(ctx context.Context, op *Op) error {
+	n := int64(len(op.Buf) / f.elem)
+	sum, err := f.c.Scan(ctx, n)
+	if err != nil {
+		return err
+	}
+	start, last := int64(0), f.c.Size()-1
+	if f.c.Rank() == last { // it knows the total
+		if start, err = f.pointer.FetchAdd(ctx, sum); err != nil {
+			return err
+		}
+	}
+	if start, err = f.c.Bcast(ctx, start, last); err != nil {
+		return err
+	}
+	op.off, err = f.viewOffset(op.view, start+sum-n, len(op.Buf))
+	return err
+}
+
+// accessAll reads or writes b, of which the file holds the bytes as they are, on all ranks: in two
+// phases, or each rank for itself.
+func (f *File) accessAll(ctx context.Context, op Op, b []byte, bad error) (int, error) {
+	runs := op.view.list(op.off, int64(len(b)))
+	mine := Reach{N: int64(len(b))}
+	if len(runs) > 0 {
+		mine.Lo, mine.Hi = runs[0].off, endOf(runs)
+	}
+	if bad != nil {
+		mine.Bad = 1
+	}
+	var err error
+	if mine.Size, err = f.size(); err != nil && bad == nil {
+		bad, mine.Bad = err, 1
+	}
+	all := make([]Reach, f.c.Size())
+	if err := f.c.Allgather(ctx, mine, all); err != nil {
+		return 0, err
+	}
+	size := int64(0)
+	for _, r := range all {
+		if r.Bad != 0 { // all ranks see it
+			return 0, f.agree(ctx, bad)
+		}
+		size = max(size, r.Size)
+	}
+	unlock, err := f.lockAll(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer unlock() // the last agree has waited for all ranks
+	var n int
+	h := f.hints.Load()
+	if h.twoPhase(all, op.Write) {
+		p := &twoPhase{f: f, h: h, write: op.Write, b: b, runs: runs, size: size}
+		p.divide(all)
+		n, err = p.run(ctx)
+		if op.view.unordered && !op.Write {
+			n = min(n, before(runs, size))
+		}
+	} else if op.Write {
+		n, err = f.writeRuns(op.view, op.off, b)
+	} else {
+		n, err = f.readRuns(op.view, op.off, b)
+	}
+	return n, f.agree(ctx, err)
+}
+
+// lockAll keeps other operations away in atomic mode: rank 0 holds the lock for
+// all.
+func (f *File) lockAll(ctx context.Context) (unlock func(), err error) {
+	unlock = func() {}
+	if !f.atomic.Load() {
+		return unlock, nil
+	}
+	if f.c.Rank() == 0 {
+		var u func()
+		if u, err = f.pointer.Lock(ctx, true); err == nil {
+			unlock = u
+		}
+	}
+	if err = f.agree(ctx, err); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// twoPhase reports whether to work in two phases. All ranks find the same.
+func (h *Hints) twoPhase(all []Reach, write bool) bool {
+	if when := h.buffering(write); when != BufferAuto {
+		return when == BufferAlways
+	}
+	sorted := slices.DeleteFunc(slices.Clone(all), func(r Reach) bool { return r.N == 0 })
+	slices.SortFunc(sorted, func(a, b Reach) int { return cmp.Compare(a.Lo, b.Lo) })
+	for i := range sorted {
+		if i > 0 && sorted[i].Lo < sorted[i-1].Hi {
+			return true
+		}
+	}
+	return false
+}
