@@ -134,25 +134,30 @@ type Chunk struct {
 // never given (RFC 9260, Section 6.10).
 type Chunks struct {
 	tlvs
-	cur Chunk // what Current points to
+	cur Chunk
 }
 
 // NewChunks returns an iterator over b, which starts behind a common header.
 // The chunks that it gives alias b.
 func NewChunks(b []byte) Chunks { return Chunks{tlvs: tlvs{rest: b}} }
 
-// Chunk returns the chunk that the last call of Next, which returned true,
-// moved to.
-func (it *Chunks) Chunk() Chunk {
-	return Chunk{Type: ChunkType(it.raw[0]), Flags: it.raw[1], Value: it.value(), Raw: it.raw}
-}
-
-// Current is Chunk without a copy: what it points to changes with the next call.
-func (it *Chunks) Current() *Chunk {
+// Next moves to the next chunk. It returns false at the end or at a malformed
+// chunk; Err tells which.
+func (it *Chunks) Next() bool {
+	if !it.tlvs.Next() {
+		return false
+	}
 	c := &it.cur
 	c.Type, c.Flags, c.Value, c.Raw = ChunkType(it.raw[0]), it.raw[1], it.value(), it.raw
-	return c
+	return true
 }
+
+// Chunk returns the chunk that the last call of Next, which returned true,
+// moved to.
+func (it *Chunks) Chunk() Chunk { return it.cur }
+
+// Current is Chunk without a copy: what it points to changes with Next.
+func (it *Chunks) Current() *Chunk { return &it.cur }
 
 // Rest returns the bytes behind the current chunk and its padding. AUTH chunks
 // need them (RFC 4895, Section 6.2).
