@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/weftstack/weft/internal/poll"
 )
 
 // WithSharedMemory sets whether the messages of TransportHybrid between ranks on
@@ -94,9 +96,9 @@ type sharedMemory struct {
 	nonce    [shmNonceLen]byte // others find out whether they can copy it
 	file     *os.File          // of the memory of this rank, until all have mapped it
 	own      *shmSegment
-	spinners *atomic.Int32 // goroutines that poll
-	links    []*shmLink    // constant once up
-	up       atomic.Bool   // the links are complete
+	spinning *poll.Spinning // goroutines of the rank that spin
+	links    []*shmLink     // constant once up
+	up       atomic.Bool    // the links are complete
 
 	// awake is true while this rank polls: then peers need not send a doorbell. Polling
 	// sets it. It is cleared shmLease after the last poll and not at once, because a
@@ -133,12 +135,12 @@ const (
 
 // newSharedMemory makes memory for others to write to, whose size is not known yet.
 // It returns nil where there can be none.
-func newSharedMemory(spinners *atomic.Int32) *sharedMemory {
+func newSharedMemory(spinning *poll.Spinning) *sharedMemory {
 	place, err := shmPlace()
 	if err != nil {
 		return nil
 	}
-	s := &sharedMemory{spinners: spinners}
+	s := &sharedMemory{spinning: spinning}
 	if s.file, err = newShmFile(); err != nil {
 		return nil
 	}
@@ -333,15 +335,15 @@ func (s *sharedMemory) left() {
 // parks is called instead of left by a goroutine that is about to park. If no other goroutine polls, peers have to send a
 // doorbell from now on.
 func (s *sharedMemory) parks() {
-	if s.up.Load() && s.spinners.Load() == 0 {
+	if s.up.Load() && !s.spinning.Any() {
 		s.sleep()
 	}
 }
 
 // expired is called by the timer when the lease has ended.
 func (s *sharedMemory) expired() {
-	s.leased.Store(false)       // before spinners are looked at
-	if s.spinners.Load() == 0 { // those call left
+	s.leased.Store(false)  // before spinning is looked at
+	if !s.spinning.Any() { // those call left
 		s.sleep()
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/weftstack/weft/internal/poll"
 )
 
 // overMemory reports whether w exchanges messages with all others through memory.
@@ -82,7 +84,7 @@ func TestSharedMemoryFromEnv(t *testing.T) {
 // sharing needs memory that ranks share.
 func sharing(t *testing.T) *sharedMemory {
 	t.Helper()
-	s := newSharedMemory(new(atomic.Int32))
+	s := newSharedMemory(new(poll.Spinning))
 	if s == nil {
 		if runtime.GOOS == "linux" {
 			t.Fatal("no shared memory")

@@ -2,9 +2,7 @@ package mpi
 
 import (
 	"context"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/weftstack/weft/internal/poll"
@@ -96,13 +94,11 @@ func (w *waiter) wait(ctx context.Context) error {
 type progress struct {
 	poll     func() bool // one pass over the transport; nil: cannot be polled
 	choose   poll.Chooser
-	spinners atomic.Int32
+	spinning poll.Spinning // goroutines of the rank that spin
+	loop     poll.Loop     // how they do
 	due      dueServices
 	serving  poll.Chooser  // whether to poll for what is due next
 	shared   *sharedMemory // nil: none
-	yields   bool          // other processes may run after each poll that found nothing
-	steady   bool          // all waits poll
-	procs    int           // GOMAXPROCS if steady, as it takes a lock to ask; else 0
 }
 
 const (
@@ -114,33 +110,40 @@ const (
 	// memory: a poll costs next to nothing then, and the processor is offered to the
 	// others after each.
 	crowdedSpin = time.Millisecond
-	// yieldEvery is after how many polls that found nothing others may run.
+	// yieldEvery is after how many polls that found nothing a spinning goroutine lets
+	// others run.
 	yieldEvery = 16
-	// clockEvery is after how many polls the clock is looked at.
-	clockEvery = 4
-	// offerEvery is after how many polls of memory alone that found nothing the
-	// processor is offered to other processes, and the clock is looked at.
+	// offerEvery is after how many polls of shared memory alone, at some nanoseconds, the
+	// clock is read and, if they found nothing, other processes may have the processor.
 	offerEvery = 256
-	// spareEvery is yieldEvery there while not all processors spin: others can run
-	// then, and to say that they may wakes a thread to look for them.
+	// spareEvery is yieldEvery for shared memory while a processor has no goroutine that
+	// spins: others can run there, and to yield wakes a thread that looks for them.
 	spareEvery = 4096
 )
 
 // init sets how the transport is polled; no wait is going on.
-func (p *progress) init(poll func() bool, limit time.Duration) {
-	p.poll = poll
+func (p *progress) init(pass func() bool, limit time.Duration) {
+	p.poll = pass
 	p.choose.Init(limit)
-	if poll != nil {
+	p.loop = poll.Loop{Pass: p.pass, Now: clock, ClockEvery: poll.ClockEvery,
+		YieldEvery: yieldEvery, YieldFull: yieldEvery, YieldIdle: true}
+	if pass != nil {
 		p.serving.Init(min(limit, sctp.DefaultBusyPoll))
 	}
 }
 
-// settle has all waits poll for up to limit, because all messages come through
-// memory: a poll costs next to nothing then, and a wait that parks costs both sides
-// more than any poll. If crowded is true, others get the processor after each. No wait is going on.
-func (p *progress) settle(limit time.Duration, crowded bool) {
+// spinAlways has all waits spin for up to limit, because all messages come through shared
+// memory: a poll costs next to nothing then, and a wait that parks costs both sides more
+// than any poll. If ranks outnumber processors, which is crowded, other processes may have
+// the processor after each poll that found nothing. No wait is going on.
+func (p *progress) spinAlways(limit time.Duration, crowded bool) {
 	p.choose.Always(limit)
-	p.steady, p.yields, p.procs = true, crowded, runtime.GOMAXPROCS(0)
+	l := &p.loop
+	l.ClockEvery, l.YieldEvery = offerEvery, spareEvery
+	l.Offer, l.OfferEvery = yieldProcessor, offerEvery
+	if crowded {
+		l.ClockEvery, l.OfferEvery = poll.ClockEvery, 1
+	}
 }
 
 // begun is when the process started, about: reading the clock relative to it is
@@ -180,86 +183,37 @@ func (e *engine) pollOnce() bool {
 	return worked
 }
 
-// enter counts a goroutine that polls, and returns how many do, or 0 if there is no
-// processor for it. One that does not poll is never counted: who ends polling meanwhile
-// would leave it to that one to tell the others so.
-func (p *progress) enter(procs int) int {
-	for {
-		n := p.spinners.Load()
-		if int(n) >= procs {
-			return 0
-		}
-		if p.spinners.CompareAndSwap(n, n+1) {
-			return int(n) + 1
-		}
-	}
+// pass makes one pass over the transport, performs what is due for windows, and reports
+// whether there was anything.
+func (p *progress) pass() bool {
+	worked := p.poll()
+	return p.due.see() || worked
 }
 
-// exit is the opposite of enter.
+// exit ends the spin of a goroutine.
 func (p *progress) exit() {
-	p.spinners.Add(-1)
+	p.spinning.Leave()
 	p.due.leave()
 }
 
-// spin polls until done or for the length of a spin, if w says so, and returns
-// done(). It sees to what is due meanwhile. Once ctx is over it does not go on for what
-// comes.
+// spin polls until done reports true, the budget of w is used up or ctx is done, and
+// reports whether done did. It performs what is due for windows meanwhile. It returns at
+// once if w has no budget or there is no processor for it.
 func (p *progress) spin(ctx context.Context, w poll.Wait, done func() bool) bool {
-	if w.Budget == 0 {
-		return false
-	}
-	procs := p.procs
-	if procs == 0 {
-		procs = runtime.GOMAXPROCS(0)
-	}
-	spinners := p.enter(procs)
-	if spinners == 0 {
+	if w.Budget == 0 || !p.spinning.Enter() {
 		return false
 	}
 	p.due.enter()
-	look, yield := clockEvery, yieldEvery
-	if p.steady {
-		look = offerEvery
-		if spinners < procs {
-			yield = spareEvery
-		}
+	ok := p.loop.Spin(&w, done, func() bool { return ctx.Err() != nil })
+	p.exit()
+	switch {
+	case p.shared == nil:
+	case ok:
+		p.shared.left()
+	default:
+		p.shared.parks()
 	}
-	came := false
-	for i := 1; ; i++ {
-		worked := p.poll()
-		came = p.due.see() || worked || came
-		if done() {
-			p.exit()
-			if p.shared != nil {
-				p.shared.left()
-			}
-			return true
-		}
-		if p.yields && !worked {
-			yieldProcessor()
-		}
-		if !worked && i%yield == 0 {
-			runtime.Gosched()
-		}
-		if i%look != 0 && (!p.yields || i%clockEvery != 0) {
-			continue
-		}
-		now := clock()
-		if came && ctx.Err() == nil {
-			w.Renew(now)
-		}
-		came = false
-		if w.Over(now) {
-			p.exit()
-			if p.shared != nil {
-				p.shared.parks()
-			}
-			return false
-		}
-		if p.steady && !p.yields && !worked {
-			yieldProcessor()
-		}
-	}
+	return ok
 }
 
 // rest parks at w, until a signal, for a goroutine of the program. Meanwhile it may

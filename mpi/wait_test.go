@@ -64,7 +64,7 @@ func TestProgressSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p progress
 		p.init(func() bool { time.Sleep(time.Microsecond); return false }, 0)
-		p.settle(50*time.Microsecond, false)
+		p.spinAlways(50*time.Microsecond, false)
 		if got := waits(&p, 200, time.Millisecond, 25*time.Microsecond); got != 200 {
 			t.Errorf("%d of 200 waits spin", got)
 		}

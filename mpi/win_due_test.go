@@ -269,8 +269,8 @@ func TestWaitsEndUnderTraffic(t *testing.T) {
 		if err := p.rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
-		if p.due.seers.Load() != 0 || len(p.due.parked) != 0 || p.spinners.Load() != 0 {
-			t.Errorf("left %d seers, %d parked, %d spinners", p.due.seers.Load(), len(p.due.parked), p.spinners.Load())
+		if p.due.seers.Load() != 0 || len(p.due.parked) != 0 || p.spinning.Any() {
+			t.Errorf("left %d seers, %d parked; goroutines spin: %v", p.due.seers.Load(), len(p.due.parked), p.spinning.Any())
 		}
 		p.due.take()
 		return p.due.seen.Load() - seen

@@ -262,7 +262,7 @@ func (w *World) join(ctx context.Context, f transport) error {
 	c := businessCard{Transport: w.opts.transport, Host: w.host(), Streams: w.opts.streams,
 		Window: w.eng.window, Addr: f.addr(), CPUs: processors()}
 	if w.opts.shares() && size > 1 {
-		if w.shared = newSharedMemory(&w.eng.prog.spinners); w.shared != nil {
+		if w.shared = newSharedMemory(&w.eng.prog.spinning); w.shared != nil {
 			c.Memory = &w.shared.ref
 			defer w.shared.close()
 		}
@@ -316,9 +316,9 @@ func (w *World) join(ctx context.Context, f transport) error {
 		if w.shared.all(size) && w.opts.spin == spinAuto {
 			if w.eng.prog.choose.Max() == 0 {
 				w.shared.crowded = true
-				w.eng.prog.settle(crowdedSpin, true)
+				w.eng.prog.spinAlways(crowdedSpin, true)
 			} else {
-				w.eng.prog.settle(defaultSpin, false)
+				w.eng.prog.spinAlways(defaultSpin, false)
 			}
 		}
 	}
