@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
@@ -32,14 +33,21 @@ func ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	if err := checkTag(tag); err != nil {
 		return nil, err
 	}
-	m := newBlock(len(b))
-	r, err := c.isend(s, sendStandard, m.b[:copy(m.b, b)], dst, tag)
+	m := bufpool.Get(len(b))
+	r, err := c.isend(s, sendStandard, copyOf(m, b), dst, tag)
 	if err != nil {
-		m.recycle()
+		m.Put()
 		return nil, err
 	}
 	if r.done.Load() && r.err == nil {
-		m.recycle() // else the collector takes it
+		m.Put() // else the collector takes it
 	}
 	return r, nil
+}
+
+// copyOf returns a copy of b in m.
+func copyOf(m *bufpool.Buffer, b []byte) []byte {
+	own := m.Bytes(len(b))
+	copy(own, b)
+	return own
 }

@@ -3,6 +3,7 @@ package mpi
 import (
 	"sync"
 
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
@@ -17,14 +18,14 @@ type message struct {
 	peer     *peer
 	kind     kind
 	length   uint64
-	sig      datatype.Sig // of its elements
-	id       uint64       // send request of the peer
-	whole    bool         // buf is complete
-	dropped  bool         // nobody will want it
-	lost     bool         // the rest will not come; held by a Message
-	probed   bool         // held by a Message
-	proposal proposal     // of one that is announced
-	block    *block       // pooled memory of buf; nil for short messages
+	sig      datatype.Sig    // of its elements
+	id       uint64          // send request of the peer
+	whole    bool            // buf is complete
+	dropped  bool            // nobody will want it
+	lost     bool            // the rest will not come; held by a Message
+	probed   bool            // held by a Message
+	proposal proposal        // of one that is announced
+	block    *bufpool.Buffer // pooled memory of buf; nil for short messages
 	buf      []byte
 	match    *Request // the receive it was given to
 	next     *message // list of matches
@@ -62,48 +63,12 @@ func (m *message) reserve(n int) {
 		m.buf = m.small[:n]
 		return
 	}
-	m.block = newBlock(n)
-	m.buf = m.block.b[:n]
+	m.block = bufpool.Get(n)
+	m.buf = m.block.Bytes(n)
 }
 
 func (m *message) release() {
-	if m.block != nil {
-		m.block.recycle()
-		m.block = nil
-	}
+	m.block.Put()
+	m.block = nil
 	m.buf = nil
-}
-
-// block is pooled memory of a power-of-two size.
-type block struct {
-	b     []byte
-	class int
-}
-
-const (
-	minBlock     = 8 // log2 of the smallest block
-	blockClasses = 14
-)
-
-var blockPools [blockClasses]sync.Pool
-
-// newBlock returns a block of at least n bytes. Very large blocks are not pooled.
-func newBlock(n int) *block {
-	class := 0
-	for class < blockClasses && n > 1<<(minBlock+class) {
-		class++
-	}
-	if class == blockClasses {
-		return &block{b: make([]byte, n), class: class}
-	}
-	if b, ok := blockPools[class].Get().(*block); ok {
-		return b
-	}
-	return &block{b: make([]byte, 1<<(minBlock+class)), class: class}
-}
-
-func (b *block) recycle() {
-	if b.class < blockClasses {
-		blockPools[b.class].Put(b)
-	}
 }

@@ -106,10 +106,10 @@ func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag
 	if err != nil {
 		return Status{}, c.raise(err)
 	}
-	m := newBlock(len(b))
-	st, err := c.sendrecvUser(ctx, "SendrecvReplace", s, m.b[:copy(m.b, b)], dst, stag, s, b, src, rtag)
+	m := bufpool.Get(len(b))
+	st, err := c.sendrecvUser(ctx, "SendrecvReplace", s, copyOf(m, b), dst, stag, s, b, src, rtag)
 	if err == nil {
-		m.recycle()
+		m.Put()
 	}
 	return st, err
 }

@@ -1,6 +1,7 @@
 package sctp
 
 import (
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/sctp/internal/core"
 )
 
@@ -201,8 +202,8 @@ func (a *Association) takeReleases() (w deferred) {
 	for _, r := range all[n:] {
 		switch o := r.Owner.(type) {
 		case nil:
-		case *block:
-			o.free()
+		case *bufpool.Buffer:
+			o.Put()
 		case *batchBuf:
 			batchBufs.Put(o)
 		default:

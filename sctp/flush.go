@@ -156,8 +156,7 @@ func (a *Association) endBorrow() {
 }
 
 func duplicate(body []byte) ([]byte, core.Owner) {
-	b := newBlock(body)
-	return b.b, b
+	return copyMessage(body)
 }
 
 // Released implements core.Owner; the memory is recycled without a call to it.

@@ -2,9 +2,8 @@ package sctp
 
 import (
 	"context"
-	"math/bits"
-	"sync"
 
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/udpio"
@@ -83,7 +82,7 @@ func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 
 // push queues m, whose copy is own if it was copied; more tells that another one
 // follows at once. See send.
-func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *block, more bool) error {
+func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *bufpool.Buffer, more bool) error {
 	alone := !more && a.autoClose == 0 && len(m.Body) < minIOVec // it may be
 	for {
 		a.mu.Lock()
@@ -101,7 +100,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 		if err != core.ErrWouldBlock || stop == stopped {
 			if err != nil {
 				a.goCallbacks(a.drainAndUnlock())
-				own.free()
+				own.Put()
 				return a.sendError(err)
 			}
 			n := len(m.Header) + len(m.Body)
@@ -132,7 +131,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 		a.mu.Unlock()
 		k.wake()
 		if err != nil {
-			own.free()
+			own.Put()
 			return err
 		}
 	}
@@ -179,7 +178,7 @@ func (a *Association) maySenderPoll(now clock.Time) bool {
 
 // newMessage makes the message that opts describe. Where they name no owner it is
 // a copy, which it returns; else, and where the core will copy it, nil.
-func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
+func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *bufpool.Buffer) {
 	*m = core.Message{}
 	m.SID, m.PPID, m.Unordered, m.Immediate, m.Force = opts.Stream, opts.PPID, opts.Unordered, opts.Immediate, opts.Force
 	m.Header, m.Body, m.Lifetime = opts.Header, msg, clock.Time(opts.Lifetime)
@@ -196,8 +195,8 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *block) {
 	case len(msg) <= core.MaxHeader && len(m.Header) == 0:
 		m.Header, m.Body = msg, nil // headers are copied
 	case len(msg) > 0:
-		own = newBlock(msg)
-		m.Body, m.Owner = own.b, own
+		m.Body, own = copyMessage(msg)
+		m.Owner = own
 	}
 	return own
 }
@@ -245,7 +244,7 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	for n < len(batch) {
 		own := newMessage(&m, batch[n].Msg, &batch[n].SendOptions)
 		if err = a.core.Send(a.sendTime(&m), &m); err != nil {
-			own.free()
+			own.Put()
 			break
 		}
 		n++
@@ -302,53 +301,17 @@ func (a *Association) sendError(err error) error {
 	return coreError(err)
 }
 
-// block is a copy of a message that is being sent.
-type block struct {
-	mem   []byte
-	b     []byte
-	class int
-}
-
-// Blocks come in sizes of powers of two from 1<<minBlock to 1<<maxBlock; larger
-// messages get memory of their own.
-const minBlock, maxBlock = 8, 22
-
-// copyAtOnce is how much of a message is copied at a time. Go copies a MiB or more past
-// the caches on amd64, from which the packets are built next.
+// copyAtOnce is how much of a message is copied at a time, 256 KiB. Go copies 1 MiB or more
+// past the caches on amd64, and packets are built from the copy next.
 const copyAtOnce = 256 << 10
 
-var blockPools [maxBlock + 1]sync.Pool
-
-func newBlock(msg []byte) *block {
-	class := max(bits.Len(uint(len(msg)-1)), minBlock)
-	if class > maxBlock {
-		b := &block{b: make([]byte, len(msg)), class: class}
-		b.fill(msg)
-		return b
-	}
-	b, _ := blockPools[class].Get().(*block)
-	if b == nil {
-		b = &block{mem: make([]byte, 1<<class), class: class}
-	}
-	b.b = b.mem[:len(msg)]
-	b.fill(msg)
-	return b
-}
-
-// fill copies msg to b, which is as long.
-func (b *block) fill(msg []byte) {
-	for dst := b.b; len(msg) > 0; {
+// copyMessage returns a copy of msg and the pooled memory that holds it.
+func copyMessage(msg []byte) ([]byte, *bufpool.Buffer) {
+	mem := bufpool.Get(len(msg))
+	body := mem.Bytes(len(msg))
+	for dst := body; len(msg) > 0; {
 		n := copy(dst, msg[:min(len(msg), copyAtOnce)])
 		dst, msg = dst[n:], msg[n:]
 	}
-}
-
-// Released implements core.Owner; blocks are recycled without a call to it.
-func (b *block) Released(error) { b.free() }
-
-// free recycles the memory, if there is any.
-func (b *block) free() {
-	if b != nil && b.class <= maxBlock {
-		blockPools[b.class].Put(b)
-	}
+	return body, mem
 }

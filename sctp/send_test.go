@@ -32,7 +32,7 @@ func TestShortMessagesAreHeaders(t *testing.T) {
 		if got := string(m.Header) + string(m.Body); got != want {
 			t.Errorf("%d bytes after %q: message %q, want %q", c.n, c.opts.Header, got, want)
 		}
-		own.free()
+		own.Put()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
@@ -20,7 +21,7 @@ func TestChargesCoverTheRecords(t *testing.T) {
 	if n := unsafe.Sizeof(message{}) + 2*unsafe.Sizeof(uintptr(0)); n > messageRecord {
 		t.Errorf("a message takes %d bytes, charged %d", n, messageRecord)
 	}
-	if n := unsafe.Sizeof(slab.Block{}); n > blockRecord {
+	if n := unsafe.Sizeof(bufpool.Buffer{}); n > blockRecord {
 		t.Errorf("a block takes %d bytes, charged %d", n, blockRecord)
 	}
 }

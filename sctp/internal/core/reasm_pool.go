@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
@@ -18,6 +19,9 @@ const (
 	freeShare        = 8
 	// blockRecord is what a block takes besides its memory.
 	blockRecord = 48
+	// maxPooledCopy is the largest payload that is copied to memory from the buffer pool,
+	// 4 KiB.
+	maxPooledCopy = 4096
 	// shortPayload is the largest payload that is copied to the fragment itself.
 	shortPayload = 64
 )
@@ -33,11 +37,11 @@ type fragState struct {
 	next, prev *frag // in a message, or in a list of loose fragments
 	hnext      *frag // in a fragTable
 	data       []byte
-	pin        *pin        // what data aliases; nil if it was copied
-	block      *slab.Block // what data was copied to; nil if to short, or to measure
-	msg        uint64      // key of the message it belongs to
-	slot       uint64      // with seq, its key in the table of loose fragments
-	seq        uint32      // FSN of I-DATA, TSN of DATA
+	pin        *pin            // what data aliases; nil if it was copied
+	block      *bufpool.Buffer // what data was copied to; nil if to short, or to measure
+	msg        uint64          // key of the message it belongs to
+	slot       uint64          // with seq, its key in the table of loose fragments
+	seq        uint32          // FSN of I-DATA, TSN of DATA
 	tsn        seq.TSN
 	ppid       uint32
 	size       uint32 // of the payload when it came
@@ -138,13 +142,15 @@ func (p *fragPool) copy(f *frag, data []byte) []byte {
 	if len(data) <= shortPayload {
 		return f.short[:copy(f.short[:], data)]
 	}
-	if len(data) > slab.MaxBlock {
+	if len(data) > maxPooledCopy {
 		f.charge += len(data) + len(data)/8 // the allocator rounds up
 		return append(make([]byte, 0, len(data)), data...)
 	}
-	f.block = slab.GetBlock(len(data))
-	f.charge += len(f.block.B) + blockRecord
-	return f.block.B[:copy(f.block.B, data)]
+	f.block = bufpool.Get(len(data))
+	f.charge += f.block.Size() + blockRecord
+	own := f.block.Bytes(len(data))
+	copy(own, data)
+	return own
 }
 
 // put releases the payload of f and recycles f.
@@ -163,7 +169,7 @@ func (p *fragPool) put(f *frag) {
 		}
 	}
 	if b := f.block; b != nil {
-		b.Free()
+		b.Put()
 	}
 	f.fragState = fragState{}
 	if p.nfrags < p.maxFree {
