@@ -92,7 +92,7 @@ func (f *ftFarm) over() bool {
 func (f *ftFarm) wantGoOn(left int, since time.Time) time.Duration {
 	f.t.Helper()
 	for {
-		n := strings.Count(f.errs.String(), fmt.Sprintf("; going on with %d ranks", left))
+		n := strings.Count(f.errs.String(), fmt.Sprintf("; continuing with %d ranks", left))
 		took := time.Since(since)
 		if n >= left {
 			f.t.Logf("%d ranks had the error and a communicator of their own after %v", left, took.Round(time.Millisecond))

@@ -41,23 +41,24 @@ type options struct {
 
 func newFlags(o *options) *flag.FlagSet {
 	fs := flag.NewFlagSet("farm", flag.ContinueOnError)
-	fs.StringVar(&o.input, "input", "", "the `file` to split into tasks")
+	fs.StringVar(&o.input, "input", "", "`file` to split into tasks")
 	o.task = 30 << 10
 	fs.Var(&o.task, "task", "`size` of a task")
 	fs.IntVar(&o.tasks, "tasks", 0, "without -input: `number` of synthetic tasks")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of the synthetic tasks")
 	fs.IntVar(&o.tags, "tags", 10, "`number` of task types, each a message tag")
-	fs.IntVar(&o.fanout, "fanout", 1, "`tasks` per request")
-	fs.IntVar(&o.outstanding, "outstanding", 10, "`requests` that each worker keeps outstanding")
-	fs.StringVar(&o.table, "table", "", "write the table of digests and the histogram to a `file` (- is standard output)")
-	fs.DurationVar(&o.pause, "pause", 0, "`time` that each task takes besides, to imitate work")
-	fs.BoolVar(&o.ft, "ft", os.Getenv("WEFT_FT") == "1", "go on when ranks die, as under weft run -ft")
+	fs.IntVar(&o.fanout, "fanout", 1, "`number` of tasks per request")
+	fs.IntVar(&o.outstanding, "outstanding", 10, "`number` of requests that each worker keeps outstanding")
+	fs.StringVar(&o.table, "table", "", "write the table of digests and the histogram to a `file` (- for standard output)")
+	fs.DurationVar(&o.pause, "pause", 0, "extra `time` per task, to simulate work")
+	fs.BoolVar(&o.ft, "ft", os.Getenv("WEFT_FT") == "1", "continue when ranks fail, as under weft run -ft")
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft run -n RANKS farm [flags]
 
-Farm splits a file (or synthetic data) into tasks, has the ranks compute the
-SHA-256 digest and byte histogram of each, and verifies the result.
+Farm splits a file (or synthetic data) into tasks. Rank 0 hands them to the other
+ranks, which compute the SHA-256 digest and the byte histogram of each, and checks
+the result.
 
 `)
 		fs.PrintDefaults()
@@ -79,7 +80,7 @@ func (o *options) check(args int) error {
 	case o.input == "" && o.tasks == 0:
 		return errors.New("give -input FILE or -tasks N")
 	case o.input != "" && o.tasks != 0:
-		return errors.New("-input and -tasks exclude each other")
+		return errors.New("-input and -tasks are mutually exclusive")
 	case o.pause < 0:
 		return fmt.Errorf("-pause %v is negative", o.pause)
 	case o.task < 1 || o.task > maxTask:
@@ -155,7 +156,7 @@ func conclude(ctx context.Context, w *mpi.World, o *options, res *result) error 
 		return err
 	}
 	if !res.verified {
-		return errors.New("the collected digests differ from those computed alone")
+		return errors.New("the collected digests differ from those that rank 0 computed")
 	}
 	return nil
 }

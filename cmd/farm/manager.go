@@ -157,7 +157,7 @@ func collect(ctx context.Context, c *mpi.Comm, res *result, n int, bar *progress
 			return fmt.Errorf("rank %d: %w", st.Source, err)
 		}
 		if index >= uint64(res.tasks) || res.done[index] {
-			return fmt.Errorf("rank %d: a result for task %d that is not awaited", st.Source, index)
+			return fmt.Errorf("rank %d: unexpected result for task %d", st.Source, index)
 		}
 		res.add(int(index), &d)
 		bar.Add(1)

@@ -44,7 +44,7 @@ func appendResult(b []byte, index uint64, d *digest) []byte {
 // parseResult decodes what appendResult wrote.
 func parseResult(b []byte) (index uint64, d digest, err error) {
 	if len(b) != resultLen {
-		return 0, d, fmt.Errorf("a result of %d bytes, want %d", len(b), resultLen)
+		return 0, d, fmt.Errorf("result of %d bytes, want %d", len(b), resultLen)
 	}
 	index = binary.BigEndian.Uint64(b)
 	b = b[8+copy(d.sum[:], b[8:]):]
@@ -79,7 +79,7 @@ func open(o *options) (source, error) {
 	case !info.Mode().IsRegular():
 		err = fmt.Errorf("%s is not a regular file", o.input)
 	case info.Size() > maxTasks*int64(o.task):
-		err = fmt.Errorf("%s would be more than %d tasks", o.input, maxTasks)
+		err = fmt.Errorf("%s: more than %d tasks", o.input, maxTasks)
 	default:
 		return &file{f: f, length: info.Size(), task: int64(o.task)}, nil
 	}
@@ -102,7 +102,7 @@ func (s *file) read(i int, buf []byte) ([]byte, error) {
 	buf = buf[:min(s.task, s.length-at)]
 	_, err := s.f.ReadAt(buf, at)
 	if errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%s became shorter while it was read", s.f.Name())
+		err = fmt.Errorf("%s was truncated while being read", s.f.Name())
 	}
 	return buf, err
 }

@@ -13,7 +13,7 @@ import (
 // with the tasks that are not done.
 func runTolerant(ctx context.Context, w *mpi.World, o *options) error {
 	c, m, err := tolerate(ctx, w.Comm(), o, func(c *mpi.Comm, err error) {
-		fmt.Fprintf(os.Stderr, "farm: rank %d: %v; going on with %d ranks\n", w.Rank(), err, c.Size())
+		fmt.Fprintf(os.Stderr, "farm: rank %d: %v; continuing with %d ranks\n", w.Rank(), err, c.Size())
 	})
 	if err != nil {
 		w.Abort(1, err.Error())

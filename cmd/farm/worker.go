@@ -63,7 +63,7 @@ func serve(ctx context.Context, c *mpi.Comm, o *options) error {
 				continue
 			}
 			if st.Tag < tagTask || st.Tag >= tagTask+o.tags || st.Bytes < taskHeader {
-				return fmt.Errorf("a task of %d bytes with tag %d makes no sense", st.Bytes, st.Tag)
+				return fmt.Errorf("invalid task: %d bytes with tag %d", st.Bytes, st.Tag)
 			}
 			d := compute(buf[taskHeader:st.Bytes])
 			time.Sleep(o.pause)

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-
-	"golang.org/x/term"
 )
 
 // Exit statuses of the commands.
@@ -106,6 +104,3 @@ func Refuse(command string, err error) int {
 	Misused(os.Stderr, command, err)
 	return ExitUsage
 }
-
-// IsTerminal reports whether f is a terminal.
-func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }

@@ -63,28 +63,28 @@ func newFlags(o *options) *flag.FlagSet {
 	fs := flag.NewFlagSet("weft bench", flag.ContinueOnError)
 	fs.IntVar(&o.n, "n", 2, "number of `ranks` to start")
 	o.min, o.max = -1, -1
-	fs.Func("m", "message sizes in bytes: `MIN:MAX`, MAX or MIN: (sizes double)", o.setSizes)
-	fs.IntVar(&o.iters, "i", 0, "`iterations` for each size (default: as the OSU benchmarks, fewer for long messages)")
-	fs.IntVar(&o.warmup, "x", -1, "iterations before those that count")
-	fs.BoolVar(&o.full, "f", false, "print minimum, maximum and iterations of collectives too")
-	fs.BoolVar(&o.check, "c", false, "check what arrives, after each size")
-	fs.IntVar(&o.window, "W", 64, "messages or operations under way in bandwidth tests")
+	fs.Func("m", "message sizes in bytes: `MIN:MAX`, MAX or MIN:, each twice the previous one", o.setSizes)
+	fs.IntVar(&o.iters, "i", 0, "`iterations` per size (default: as in the OSU benchmarks, fewer for long messages)")
+	fs.IntVar(&o.warmup, "x", -1, "warm-up `iterations` per size (default: as in the OSU benchmarks)")
+	fs.BoolVar(&o.full, "f", false, "print minimum, maximum and iterations of collectives")
+	fs.BoolVar(&o.check, "c", false, "validate the received data after each size")
+	fs.IntVar(&o.window, "W", 64, "`number` of outstanding messages or operations in bandwidth tests")
 	fs.StringVar(&o.sync, "s", "flush", "synchronization of one-sided tests: `flush`, flush_local, lock, lock_all, fence or pscw")
 	fs.StringVar(&o.win, "w", "allocate", "window of one-sided tests: `allocate`, create or dynamic")
-	fs.IntVar(&o.threads, "t", 2, "goroutines of each rank in latency_mt, processes that each starts in latency_mp: `number`")
-	fs.IntVar(&o.parts, "p", 8, "`partitions` in partitioned_latency, or the greatest divisor that fits the size")
-	fs.StringVar(&o.transport, "transport", "", "how messages travel: `hybrid`, sctp or tcp")
-	fs.StringVar(&o.bind, "bind-to", "", "bind each rank to a `core` of its own, a hwthread or none, as run -bind-to, for compare those of the other MPI too (default: none, the other MPI as it likes)")
+	fs.IntVar(&o.threads, "t", 2, "`number` of goroutines per rank in latency_mt, of child processes per rank in latency_mp")
+	fs.IntVar(&o.parts, "p", 8, "`partitions` of partitioned_latency; reduced to a divisor of the size where needed")
+	fs.StringVar(&o.transport, "transport", "", "transport of messages: `hybrid` (SCTP and RDMA), sctp or tcp")
+	fs.StringVar(&o.bind, "bind-to", "", "bind each rank to a `core` of its own, to a hwthread, or to none, as weft run -bind-to; compare applies it to the other MPI as well (default: none, and the default of the other MPI)")
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
-	fs.StringVar(&o.svg, "svg", "", "draw the result into a `file`")
-	fs.StringVar(&o.mpirun, "mpirun", "mpirun", "for compare: the other MPI's launcher")
-	fs.StringVar(&o.mpcc, "mpicc", "mpicc", "for compare: its compiler")
+	fs.StringVar(&o.svg, "svg", "", "write a plot of the result to an SVG `file`")
+	fs.StringVar(&o.mpirun, "mpirun", "mpirun", "compare: launcher of the other MPI")
+	fs.StringVar(&o.mpcc, "mpicc", "mpicc", "compare: compiler of the other MPI")
 	fs.Usage = func() {
 		w := fs.Output()
 		fmt.Fprint(w, "usage: weft bench [flags] TEST\n       weft bench [flags] compare [TEST ...]\n\n"+
-			"Bench measures MPI as the OSU micro-benchmarks do, and prints the same columns.\n"+
-			"It starts the ranks itself; in a job, such as of weft run, it measures that.\n"+
-			"Compare runs tests also on another MPI over TCP, which mpicc and mpirun are of,\nand, where the ranks share memory, on both as they do without.\n\nTests:\n\n")
+			"Bench runs the tests of the OSU micro-benchmarks and prints the same columns. It\n"+
+			"starts the ranks itself; under a launcher such as weft run it is one of the ranks.\n"+
+			"Compare also runs the tests on the MPI that mpicc and mpirun belong to, over TCP;\nif the ranks share memory, both over the network and through shared memory.\n\nTests:\n\n")
 		line := " "
 		for _, t := range tests() {
 			if len(line)+1+len(t.name) > 78 {
@@ -117,7 +117,7 @@ func (o *options) setSizes(s string) error {
 			return err
 		}
 		if n < 0 || n > maxBenchSize {
-			return fmt.Errorf("sizes are 0 to %v", units.Bytes(maxBenchSize))
+			return fmt.Errorf("want sizes of 0 to %v", units.Bytes(maxBenchSize))
 		}
 		*v.to = int(n)
 	}
@@ -192,7 +192,7 @@ func (o *options) use(words []string) error {
 	o.names = tests
 	switch {
 	case o.n < 1 || o.n > launch.MaxRanks:
-		return fmt.Errorf("-n %d: the number of ranks is 1 to %d", o.n, launch.MaxRanks)
+		return fmt.Errorf("-n %d: want 1 to %d ranks", o.n, launch.MaxRanks)
 	case o.iters < 0 || o.iters > maxBenchIters || o.warmup < -1 || o.warmup > maxBenchIters:
 		return fmt.Errorf("-i %d -x %d: want up to %d", o.iters, o.warmup, maxBenchIters)
 	case o.window < 1 || o.window > maxBenchWindow:
@@ -208,9 +208,9 @@ func (o *options) use(words []string) error {
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
 		return fmt.Errorf("-transport %q: want hybrid, sctp or tcp", o.transport)
 	case o.test != nil && o.test.text != nil && o.svg != "":
-		return fmt.Errorf("-svg: %s has no sizes to draw", o.test.name)
+		return fmt.Errorf("-svg: %s has no sizes to plot", o.test.name)
 	case o.test == nil && o.svg != "":
-		return errors.New("-svg draws one test")
+		return errors.New("-svg requires a single test")
 	}
 	return launch.CheckBind(o.bind)
 }

@@ -263,7 +263,7 @@ func TestBenchBindsRanks(t *testing.T) {
 	n := 2
 	if runtime.GOOS == "linux" {
 		n = min(runtime.NumCPU()+1, launch.MaxRanks)
-		want = fmt.Sprintf("there are %d for %d ranks", runtime.NumCPU(), n)
+		want = fmt.Sprintf("%d available for %d ranks", runtime.NumCPU(), n)
 	}
 	if _, errs, status := clitest.Weft(t, "", "bench", "-n", fmt.Sprint(n), "-bind-to", "hwthread", "hello"); status != cli.ExitFail || !strings.Contains(errs, want) {
 		t.Errorf("too many ranks: status %d, %q", status, errs)

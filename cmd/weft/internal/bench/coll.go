@@ -414,7 +414,7 @@ func reduceCase(b *state, send, recv []float32, from, ranks int) *collective {
 					want += value(r, from+i)
 				}
 				if v != want {
-					return fmt.Errorf("element %d is %g, not %g", i, v, want)
+					return fmt.Errorf("element %d is %g, want %g", i, v, want)
 				}
 			}
 			return nil

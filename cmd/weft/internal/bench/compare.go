@@ -73,7 +73,7 @@ func compare(ctx context.Context, o *options) error {
 	for _, name := range o.names {
 		t := findTest(name)
 		if t.blocking() == nil {
-			return fmt.Errorf("%s has no form for another MPI", name)
+			return fmt.Errorf("%s is not implemented for another MPI", name)
 		}
 		c, err := compareTest(ctx, o, t, other)
 		if err != nil {
@@ -244,7 +244,7 @@ func runTest(ctx context.Context, o *options, t *test, env ...string) (*result, 
 	args := []string{"-json", "-i", strconv.Itoa(o.iters), "-x", strconv.Itoa(o.warmup), "-W", strconv.Itoa(o.window)}
 	sizes := t.sizes(o)
 	if len(sizes) == 0 {
-		return nil, errors.New("no sizes")
+		return nil, errors.New("no sizes to compare")
 	}
 	if !t.single {
 		args = append(args, "-m", fmt.Sprintf("%d:%d", sizes[0], sizes[len(sizes)-1]))

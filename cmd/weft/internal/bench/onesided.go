@@ -288,7 +288,7 @@ func wordTest(op func(*window, context.Context) error, want int64) func(context.
 					return err
 				}
 				if got := w.word[0]; b.me == 1 && got != want {
-					return fmt.Errorf("the word is %d, not %d", got, want)
+					return fmt.Errorf("the word in the window is %d, want %d", got, want)
 				}
 				return nil
 			},

@@ -61,11 +61,11 @@ const largeSize = 8192
 func (t *test) fits(ranks int) error {
 	switch {
 	case t.exact > 0 && ranks != t.exact:
-		return fmt.Errorf("%s wants %d ranks", t.name, t.exact)
+		return fmt.Errorf("%s requires %d ranks", t.name, t.exact)
 	case t.even && ranks%2 != 0:
-		return fmt.Errorf("%s wants an even number of ranks", t.name)
+		return fmt.Errorf("%s requires an even number of ranks", t.name)
 	case ranks < 2 && !t.alone:
-		return fmt.Errorf("%s wants at least 2 ranks", t.name)
+		return fmt.Errorf("%s requires at least 2 ranks", t.name)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func runIn(ctx context.Context, w *mpi.World, o *options, out io.Writer) (err er
 			row.print(out, o)
 		}
 		if row.Validation == failed {
-			return errors.New("wrong data arrived")
+			return errors.New("validation failed: wrong data received")
 		}
 	}
 	if b.me != 0 {
@@ -329,7 +329,7 @@ func fillPattern(b []byte, rank int) {
 func checkPattern(b []byte, rank int) error {
 	for i, v := range b {
 		if v != pattern(rank, i) {
-			return fmt.Errorf("byte %d from rank %d is %d, not %d", i, rank, v, pattern(rank, i))
+			return fmt.Errorf("byte %d from rank %d is %d, want %d", i, rank, v, pattern(rank, i))
 		}
 	}
 	return nil

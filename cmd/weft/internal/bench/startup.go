@@ -48,7 +48,7 @@ func initTest(_ context.Context, b *state, _ int) (*testCase, error) {
 		},
 		check: func(context.Context) error {
 			if b.o.initTook <= 0 {
-				return errors.New("Init was not measured")
+				return errors.New("the time of Init was not recorded")
 			}
 			return nil
 		},
@@ -68,7 +68,7 @@ func helloTest(_ context.Context, b *state, _ int) (*testCase, error) {
 		}
 		for r, v := range all {
 			if v != r+1 {
-				return fmt.Errorf("rank %d says that it is %d", r, v-1)
+				return fmt.Errorf("message of rank %d names rank %d", r, v-1)
 			}
 		}
 		return nil

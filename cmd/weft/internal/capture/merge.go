@@ -56,7 +56,7 @@ func (c *reader) next() error {
 	c.rec.remote, ok2 = parseAddr(head[8+addrLen:])
 	n := binary.BigEndian.Uint32(head[headerLen-4:])
 	if !ok1 || !ok2 || n > maxDatagram {
-		return fmt.Errorf("capture %s is damaged", c.name)
+		return fmt.Errorf("capture file %s is damaged", c.name)
 	}
 	c.rec.payload = append(c.rec.payload[:0], make([]byte, n)...)
 	_, err := io.ReadFull(c.r, c.rec.payload)

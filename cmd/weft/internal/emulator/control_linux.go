@@ -75,7 +75,7 @@ func (em *emulation) command(line string) (answer string, err error) {
 // do has the loop call f.
 func (em *emulation) do(f func(*netem.Fabric) error) error {
 	r := changeRequest{f, make(chan error, 1)}
-	over := errors.New("it is over")
+	over := errors.New("the emulation has ended")
 	select {
 	case em.changes <- r:
 	case <-em.ended:

@@ -50,7 +50,7 @@ type emulation struct {
 // run makes the hosts, runs the commands on them and takes all down again.
 func run(o *options, commands [][]string) (int, error) {
 	if os.Geteuid() != 0 {
-		return cli.ExitFail, errors.New("making network namespaces needs root")
+		return cli.ExitFail, errors.New("creating network namespaces requires root")
 	}
 	placed, argv := o.placement(commands)
 	for i := range argv {

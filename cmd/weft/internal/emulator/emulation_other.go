@@ -10,5 +10,5 @@ import (
 
 // run needs network namespaces.
 func run(*options, [][]string) (int, error) {
-	return cli.ExitFail, errors.New("emulated hosts are network namespaces, which only Linux has")
+	return cli.ExitFail, errors.New("weft net requires Linux: emulated hosts are network namespaces")
 }

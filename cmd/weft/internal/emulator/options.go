@@ -43,42 +43,42 @@ type options struct {
 func newFlags(o *options) *flag.FlagSet {
 	fs := flag.NewFlagSet("weft net", flag.ContinueOnError)
 	fs.IntVar(&o.hosts, "hosts", 2, "`number` of hosts")
-	fs.IntVar(&o.nets, "nets", 1, "`number` of parallel networks that join all hosts")
+	fs.IntVar(&o.nets, "nets", 1, "`number` of networks; each connects all hosts")
 	for _, p := range []struct{ name, usage string }{
 		{"rate", "line `rate`, such as 1gbit; 0 is unlimited"},
 		{"delay", "one-way `delay`, such as 25us"},
-		{"jitter", "up to this much `delay` more"},
+		{"jitter", "random extra `delay` of up to this value"},
 		{"loss", "`probability` that a packet is lost, such as 1%"},
-		{"burst", "mean `length` of a burst of losses"},
-		{"gemodel", "losses of Gilbert and Elliott, as `P,R[,BAD[,GOOD]]`: probabilities to enter and leave the bad state, and of a loss in each"},
-		{"dup", "`probability` that a packet arrives twice"},
-		{"reorder", "`probability` that a packet is held back"},
-		{"corrupt", "`probability` that a bit is flipped"},
-		{"mtu", "largest packet in `bytes`"},
-		{"queue", "`bytes` that may wait for a line"},
-		{"downrate", "line `rate` into a host, where it differs"},
-		{"downqueue", "`bytes` that may wait for the line into a host"},
+		{"burst", "mean `number` of packets lost in a row"},
+		{"gemodel", "Gilbert-Elliott loss model, `P,R[,BAD[,GOOD]]`: probabilities to enter and to leave the bad state, and of a loss in the bad and in the good state"},
+		{"dup", "`probability` that a packet is duplicated"},
+		{"reorder", "`probability` that a packet is delayed so that later ones overtake it"},
+		{"corrupt", "`probability` that one bit of a packet is flipped"},
+		{"mtu", "MTU: size of the largest IP packet in `bytes`"},
+		{"queue", "size of the egress queue of a host in `bytes`"},
+		{"downrate", "line `rate` into a host if it differs from -rate"},
+		{"downqueue", "size of the ingress queue of a host in `bytes`"},
 	} {
 		fs.Func(p.name, p.usage, func(s string) error { return o.params.Set(p.name, s) })
 	}
 	o.params.MTU = 1500
-	fs.Uint64Var(&o.seed, "seed", 1, "seed of everything that happens by chance")
-	fs.Func("at", "a timed `change`: \"5s cut net 1\", \"8s restore net 1\", \"2s set host 0 loss 5%\", \"0s set net 1 host 0 to 2 delay 9ms\"; may be repeated", func(s string) error {
+	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random decisions")
+	fs.Func("at", "apply a `change` at a time after the start: \"5s cut net 1\", \"8s restore net 1\", \"2s set host 0 loss 5%\", \"0s set net 1 host 0 to 2 delay 9ms\"; may be repeated", func(s string) error {
 		step, err := netem.ParseStep(s)
 		o.steps = append(o.steps, step)
 		return err
 	})
-	fs.StringVar(&o.control, "control", "", "a Unix `socket` to make, on which each line is a change (cut, restore, set), answered by ok or an error, or stats, answered by the counters as JSON")
-	fs.StringVar(&o.pcap, "pcap", "", "write every packet that arrives to a capture `file`")
+	fs.StringVar(&o.control, "control", "", "create a Unix `socket` that takes one request per line: a change (cut, restore, set), answered by ok or an error, or stats, answered by the counters as JSON")
+	fs.StringVar(&o.pcap, "pcap", "", "write every delivered packet to a pcap `file`")
 	fs.BoolVar(&o.stats, "stats", false, "print the counters of every host and network at the end")
-	fs.IntVar(&o.main, "main", -1, "end everything when the command on this `host` ends")
+	fs.IntVar(&o.main, "main", -1, "end all commands when the one on this `host` ends")
 	fs.IntVar(&o.on, "on", -1, "run a single command on this `host` only")
 	fs.BoolVar(&o.prefix, "l", false, "put the host before each line of output")
-	fs.BoolVar(&o.verbose, "v", false, "say what is started and how it ends")
-	fs.DurationVar(&o.timeout, "timeout", 0, "end everything after this `time`; 0 means never")
-	fs.BoolVar(&o.offload, "offload", true, "let hosts hand over trains of packets and get those that arrive together so, as with network cards with segmentation and receive offload")
-	fs.StringVar(&o.cc, "tcp", "", "congestion `control` of TCP on the hosts: cubic, reno, bbr")
-	fs.Func("x", "give the commands an environment variable: `NAME=VALUE`", func(s string) error {
+	fs.BoolVar(&o.verbose, "v", false, "report the start and the exit status of every process")
+	fs.DurationVar(&o.timeout, "timeout", 0, "end all commands after this `time`; 0 means no limit")
+	fs.BoolVar(&o.offload, "offload", true, "segmentation and receive offload (TSO, UDP GSO and GRO) on the interfaces of the hosts")
+	fs.StringVar(&o.cc, "tcp", "", "TCP congestion `control` of the hosts: cubic, reno or bbr")
+	fs.Func("x", "set an environment variable of the commands: `NAME=VALUE`", func(s string) error {
 		if i := strings.IndexByte(s, '='); i < 1 {
 			return errors.New("want NAME=VALUE")
 		}
@@ -88,24 +88,25 @@ func newFlags(o *options) *flag.FlagSet {
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft net [flags] -- COMMAND [arguments] [ : COMMAND [arguments] … ]
 
-Net makes hosts (network namespaces) and networks between them, runs a command
-on each host, and ends when they have all ended. One command is run on every
-host, with the ranks of an MPI job; several, separated by colons, are run on
-host 0, 1, 2, … in turn. Host H has the address 10.77.N.(H+1) in network N.
-The commands find WEFT_NET_HOST, WEFT_NET_HOSTS, WEFT_NET_ADDRS and
-WEFT_NET_NAMES (namespaces for "ip netns exec") in their environment, and
-WEFT_SPIN=0 and GOMAXPROCS=1, unless those were set, if they and the emulator
-outnumber the processors: ranks that poll would keep the network from its
-processor, and more threads of Go than one per host keep hosts from theirs.
-It needs Linux and root.
+Net creates hosts (network namespaces) and networks between them, runs a command
+on each host, and exits when all commands have exited. A single command runs on
+every host, as the ranks of one MPI job. Several commands, separated by colons,
+run on hosts 0, 1, 2, … in order. Host H has the address 10.77.N.(H+1) in network
+N. It requires Linux and root.
 
-The parameters hold for what each host sends; -downrate and -downqueue for the
-line into it. Other ones for some networks, hosts or pairs of hosts are set with
--at, also from the start:
+The environment of the commands has WEFT_NET_HOST, WEFT_NET_HOSTS, WEFT_NET_ADDRS
+and WEFT_NET_NAMES (network namespaces, for "ip netns exec"). If the commands and
+the emulator outnumber the processors, it also has WEFT_SPIN=0 and GOMAXPROCS=1,
+unless these variables are set: ranks that busy-poll, and more than one Go thread
+per host, would take the processor time that the emulator and other hosts need.
+
+The parameters apply to the packets that each host sends; -downrate and -downqueue
+apply to the line into each host. Use -at to give some networks, hosts or pairs of
+hosts other values, also from the start:
 
 	-at "0s set net 1 delay 10ms" -at "0s set host 0 to 2 loss 5%"
 
-The same seed gives the n-th packet from one host to another the same fate.
+With the same seed, the n-th packet from one host to another is treated the same.
 
 `)
 		fs.PrintDefaults()
@@ -178,11 +179,11 @@ func (o *options) check(commands [][]string) error {
 	case o.nets < 1 || o.nets > maxNets:
 		return fmt.Errorf("-nets %d: want 1 to %d", o.nets, maxNets)
 	case o.main >= o.hosts || o.on >= o.hosts:
-		return fmt.Errorf("there are %d hosts, counted from 0", o.hosts)
+		return fmt.Errorf("-main %d -on %d: hosts are numbered 0 to %d", o.main, o.on, o.hosts-1)
 	case len(commands) > o.hosts:
 		return fmt.Errorf("%d commands for %d hosts", len(commands), o.hosts)
 	case o.on >= 0 && len(commands) > 1:
-		return errors.New("-on takes a single command")
+		return errors.New("-on accepts only one command")
 	case o.timeout < 0:
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	}

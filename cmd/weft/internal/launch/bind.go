@@ -63,7 +63,7 @@ func bindPlaces(kind string, n int, allowed []int, siblings func(cpu int) []int)
 		places = append(places, place)
 	}
 	if n > len(places) {
-		return nil, fmt.Errorf("-bind-to %s: there are %d for %d ranks", kind, len(places), n)
+		return nil, fmt.Errorf("-bind-to %s: %d available for %d ranks", kind, len(places), n)
 	}
 	return places[:n], nil
 }

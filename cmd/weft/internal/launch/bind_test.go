@@ -33,9 +33,9 @@ func TestBindPlaces(t *testing.T) {
 		{"none", 9, []int{0}, nil, ""},
 		{"core", 3, []int{0, 1, 2, 3, 4, 5, 6, 7}, [][]int{{0, 4}, {1, 5}, {2, 6}}, ""},
 		{"core", 3, []int{1, 4, 5, 8}, [][]int{{1, 5}, {4}, {8}}, ""},
-		{"core", 4, []int{1, 4, 5, 8}, nil, "there are 3 for 4 ranks"},
+		{"core", 4, []int{1, 4, 5, 8}, nil, "3 available for 4 ranks"},
 		{"hwthread", 2, []int{1, 5}, [][]int{{1}, {5}}, ""},
-		{"hwthread", 3, []int{1, 5}, nil, "there are 2 for 3 ranks"},
+		{"hwthread", 3, []int{1, 5}, nil, "2 available for 3 ranks"},
 		{"core", 1, nil, nil, "unsupported"},
 	} {
 		got, err := bindPlaces(tt.kind, tt.n, tt.allowed, siblings)

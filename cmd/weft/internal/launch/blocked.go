@@ -50,9 +50,9 @@ func (j *job) blocked() {
 		}
 	}
 	if name, err := mergeStacks(stacks); err != nil {
-		fmt.Fprintln(os.Stderr, "weft run: the stacks of the ranks:", err)
+		fmt.Fprintln(os.Stderr, "weft run: goroutine stacks of the ranks:", err)
 	} else if name != "" {
-		fmt.Fprintln(os.Stderr, "weft run: the stacks of the ranks are in", name)
+		fmt.Fprintln(os.Stderr, "weft run: the goroutine stacks of the ranks are in", name)
 	}
 }
 

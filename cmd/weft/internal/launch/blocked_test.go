@@ -58,7 +58,7 @@ func sayBlocked(function string) {
 // stacksFile returns the name of the file with the stacks that the launcher tells.
 func stacksFile(t *testing.T, errs string) string {
 	t.Helper()
-	m := regexp.MustCompile(`the stacks of the ranks are in (\S+)`).FindStringSubmatch(errs)
+	m := regexp.MustCompile(`the goroutine stacks of the ranks are in (\S+)`).FindStringSubmatch(errs)
 	if m == nil {
 		t.Fatal("no file with stacks is named")
 	}
@@ -89,7 +89,7 @@ func TestTimeoutSaysWhoWaitsForWhom(t *testing.T) {
 	}
 	var p mpi.JobProfile
 	at := strings.Index(errs, "{\"ranks\"")
-	if at < 0 || !strings.Contains(errs, "3 ranks did not finalize") {
+	if at < 0 || !strings.Contains(errs, "3 ranks exited without Finalize") {
 		t.Fatal("no profile, or not told that it is partial")
 	}
 	if err := json.NewDecoder(strings.NewReader(errs[at:])).Decode(&p); err != nil || len(p.Calls) == 0 || p.Calls[0].Count != 30 {

@@ -241,7 +241,7 @@ func (j *job) captureFile(p *proc) string {
 // spawn starts processes for one that asks for it.
 func (j *job) spawn(s *pmi.Spawn) (out *pmi.Spawned, err error) {
 	if j.command != nil || j.on != nil {
-		return nil, errors.New("emulated hosts do not spawn processes")
+		return nil, errors.New("processes on emulated hosts cannot spawn others")
 	}
 	done := make(chan struct{})
 	start := func() {
@@ -269,7 +269,7 @@ func (j *job) startSpawned(s *pmi.Spawn) (*pmi.Spawned, error) {
 	for i, c := range s.Commands {
 		n, err := pmi.Soft(c.Info[pmi.InfoSoft], c.N, room-len(programs))
 		if err == nil && n > room-len(programs) {
-			err = fmt.Errorf("a job has at most %d processes at a time", MaxRanks)
+			err = fmt.Errorf("a job can have at most %d processes at a time", MaxRanks)
 		}
 		if err != nil {
 			n = c.N

@@ -59,7 +59,7 @@ func parseHost(item string) (host, error) {
 	}
 	// A name that begins with a dash would be an option of the remote shell.
 	if h.name == "" || strings.HasPrefix(h.name, "-") || strings.ContainsAny(h.name, " \t'\"\\$`;&|<>()") {
-		return h, fmt.Errorf("host %q: not a name", item)
+		return h, fmt.Errorf("host %q: not a host name", item)
 	}
 	return h, nil
 }
@@ -137,7 +137,7 @@ func newSpread(hosts []host, n int, rsh, dir string) (*spread, error) {
 		return nil, fmt.Errorf("%d ranks do not fit on hosts with %d slots", n, len(s.place))
 	}
 	if len(s.place) > MaxRanks {
-		return nil, fmt.Errorf("%d slots: the number of ranks is 1 to %d", len(s.place), MaxRanks)
+		return nil, fmt.Errorf("%d slots: want 1 to %d ranks", len(s.place), MaxRanks)
 	}
 	if dir == "" {
 		var err error
@@ -261,7 +261,7 @@ func startLine(dir string, env, argv []string) (string, error) {
 	for _, v := range env {
 		name, value, _ := strings.Cut(v, "=")
 		if !isShellName(name) {
-			return "", fmt.Errorf("variable %q: the shell there exports names of letters, digits and underscores only", name)
+			return "", fmt.Errorf("variable %q: a remote shell can export only names of letters, digits and underscores", name)
 		}
 		fmt.Fprintf(&b, " %s=%s", name, quote(value))
 	}
@@ -294,7 +294,7 @@ const remoteShellFailed = 255
 func (s *spread) checkProgram(path, scratch string) error {
 	for _, h := range s.hosts {
 		if !h.here() && strings.HasPrefix(path, scratch+string(filepath.Separator)) {
-			return fmt.Errorf("a Go package is built on this host only: build it, and give the path of the program on %s", h.name)
+			return fmt.Errorf("a Go package is built on this host only: build it, install it on %s, and give the path of the program there", h.name)
 		}
 	}
 	return nil

@@ -104,7 +104,7 @@ func TestRunOnHostsFails(t *testing.T) {
 		{"no such directory", []string{"-hosts", "one", "-wdir", "/no/such", os.Args[0], "hello"}, -1, "/no/such"},
 		{"too many ranks", []string{"-n", "4", "-hosts", "one:2,two", os.Args[0], "hello"}, 2, "4 ranks do not fit on hosts with 3 slots"},
 		{"no such shell", []string{"-rsh", "no-such-shell", "-hosts", "one", os.Args[0], "hello"}, 1, "no-such-shell"},
-		{"both lists", []string{"-hosts", "one", "-hostfile", "x", os.Args[0], "hello"}, 2, "exclude"},
+		{"both lists", []string{"-hosts", "one", "-hostfile", "x", os.Args[0], "hello"}, 2, "mutually exclusive"},
 		{"built here", []string{"-hosts", "one", "../../../farm"}, 1, "built on this host only"},
 		{"capture", []string{"-hosts", "one", "-pcap", "x", os.Args[0], "hello"}, 2, "on this host"},
 		{"address of another", []string{"-hosts", "one", "-addr", "192.0.2.7", os.Args[0], "hello"}, 1, "listening"},

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/cmd/weft/internal/process"
+	"github.com/weftstack/weft/cmd/weft/internal/terminal"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/internal/pmi"
 )
@@ -188,7 +189,7 @@ func (j *job) start(ctx context.Context, g *group, rank int) error {
 	cmd.SysProcAttr = process.ChildAttr()
 	var stdin io.WriteCloser
 	if rank == 0 && !spawned {
-		if cli.IsTerminal(os.Stdin) {
+		if terminal.Is(os.Stdin) {
 			// Ranks run in process groups of their own, which may not read
 			// from the terminal.
 			var err error

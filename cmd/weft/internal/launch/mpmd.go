@@ -35,7 +35,7 @@ func sections(first section, args []string) ([]section, error) {
 			return nil, errors.New("no program given")
 		}
 		if s.n < 1 || s.n > MaxRanks {
-			return nil, fmt.Errorf("-n %d: the number of ranks is 1 to %d", s.n, MaxRanks)
+			return nil, fmt.Errorf("-n %d: want 1 to %d ranks", s.n, MaxRanks)
 		}
 		all = append(all, s)
 		if colon < 0 {
@@ -47,7 +47,7 @@ func sections(first section, args []string) ([]section, error) {
 		fs.IntVar(&s.n, "np", 1, "")
 		fs.StringVar(&s.wdir, "wdir", first.wdir, "")
 		if err := cli.Parse(fs, args[colon+1:], io.Discard); err != nil {
-			return nil, fmt.Errorf("after a colon: %w (only -n, -np and -wdir are for one program; the other flags come before the first)", err)
+			return nil, fmt.Errorf("after a colon: %w (only -n, -np and -wdir are flags of one program; put the others before the first program)", err)
 		}
 		args = fs.Args()
 	}
@@ -56,7 +56,7 @@ func sections(first section, args []string) ([]section, error) {
 		total += s.n
 	}
 	if total > MaxRanks {
-		return nil, fmt.Errorf("%d ranks in all: at most %d", total, MaxRanks)
+		return nil, fmt.Errorf("%d ranks in total: want at most %d", total, MaxRanks)
 	}
 	return all, nil
 }

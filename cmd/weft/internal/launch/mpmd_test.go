@@ -29,8 +29,8 @@ func TestSections(t *testing.T) {
 		"a :":                       "no program",
 		": b":                       "no program",
 		"a : -n 0 b":                "-n 0",
-		"a : -ft b":                 "come before the first",
-		"a : -n 4000 b : -n 4000 c": "8002 ranks in all",
+		"a : -ft b":                 "put the others before",
+		"a : -n 4000 b : -n 4000 c": "8002 ranks in total",
 	} {
 		if got, err := sections(first, strings.Fields(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v; want an error with %q", in, got, err, want)

@@ -21,19 +21,20 @@ func newToken() string { return rand.Text() }
 func NameServerMain(args []string) int {
 	var addr, file string
 	fs := flag.NewFlagSet("weft nameserver", flag.ContinueOnError)
-	fs.StringVar(&addr, "addr", "127.0.0.1:0", "listen at this `address`")
-	fs.StringVar(&file, "file", "", "write address and secret to this `file`, which only its owner may read; a secret that is there already is kept")
+	fs.StringVar(&addr, "addr", "127.0.0.1:0", "`address` to listen on")
+	fs.StringVar(&file, "file", "", "write address and secret to this `file`, readable by its owner only; a secret that the file already holds is reused")
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft nameserver [flags]
 
-Nameserver keeps the names of ports for jobs that are started apart, until it is
-interrupted. Clients must know its address and a secret, which -file writes for
+Nameserver serves published port names (MPI_Publish_name) to jobs of different
+launchers, until it is interrupted. Clients need its address and a secret, which
+-file writes for
 
 	weft run -nameserver FILE ...
 
 Without -file it prints ADDRESS/SECRET, one line, for the environment variable
-`+pmi.EnvNames+` of programs without that launcher. A secret is never an argument,
-as all users of a host can read those.
+`+pmi.EnvNames+` of programs under another launcher. The secret is never an argument,
+because all users of a host can read command lines.
 
 `)
 		fs.PrintDefaults()

@@ -120,10 +120,10 @@ func (j *job) printProfile(w io.Writer, asJSON bool) error {
 		}
 	}
 	if missing > 0 {
-		fmt.Fprintf(os.Stderr, "weft run: %d ranks have left no profile: they did not call mpi.Init, or ended in the same second\n", missing)
+		fmt.Fprintf(os.Stderr, "weft run: no profile of %d ranks: they did not call mpi.Init, or exited within a second of it\n", missing)
 	}
 	if partial > 0 {
-		fmt.Fprintf(os.Stderr, "weft run: %d ranks did not finalize: the last second of their profiles may be missing\n", partial)
+		fmt.Fprintf(os.Stderr, "weft run: %d ranks exited without Finalize: their profiles may lack the last second\n", partial)
 	}
 	if asJSON {
 		return json.NewEncoder(w).Encode(all)

@@ -95,7 +95,7 @@ func TestRunProfiles(t *testing.T) {
 		t.Error("no tables")
 	}
 	_, errs, status := clitest.Weft(t, "", "run", "-n", "2", "-profile", os.Args[0], "alone")
-	if status != 0 || !strings.Contains(errs, "2 ranks have left no profile") {
+	if status != 0 || !strings.Contains(errs, "no profile of 2 ranks") {
 		t.Errorf("status %d of a program without MPI", status)
 	}
 }

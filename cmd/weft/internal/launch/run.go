@@ -55,30 +55,30 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	for _, name := range []string{"l", "prepend-rank", "tag-output"} {
 		fs.BoolVar(&o.prefix, name, false, "put the rank before each line of output")
 	}
-	fs.StringVar(&o.transport, "transport", "", "how messages travel: `hybrid`, sctp or tcp")
-	fs.StringVar(&o.pcap, "pcap", "", "write every datagram that the ranks send to a capture `file`")
-	fs.StringVar(&o.trace, "trace", "", "write every MPI call to a `file` for the trace viewers of Chrome and Perfetto")
-	fs.BoolVar(&o.profile, "profile", false, "print at the end what MPI calls took, and who sent how much to whom, on standard error")
-	fs.BoolVar(&o.json, "json", false, "with -profile: print that as JSON")
-	fs.DurationVar(&o.timeout, "timeout", 0, "end the job after this `time`; 0 means never")
-	fs.StringVar(&o.wdir, "wdir", "", "the ranks' working `directory`")
-	fs.BoolVar(&o.verbose, "v", false, "say what is started and how it ends")
+	fs.StringVar(&o.transport, "transport", "", "transport of messages: `hybrid` (SCTP and RDMA), sctp or tcp")
+	fs.StringVar(&o.pcap, "pcap", "", "write every datagram that the ranks send to a pcap `file`")
+	fs.StringVar(&o.trace, "trace", "", "write a trace of all MPI calls to a `file`, for the Chrome or Perfetto trace viewer")
+	fs.BoolVar(&o.profile, "profile", false, "at the end print the time spent in MPI calls and the traffic between each pair of ranks to standard error")
+	fs.BoolVar(&o.json, "json", false, "with -profile: print the profile as JSON")
+	fs.DurationVar(&o.timeout, "timeout", 0, "end the job after this `time`; 0 means no limit")
+	fs.StringVar(&o.wdir, "wdir", "", "working `directory` of the ranks")
+	fs.BoolVar(&o.verbose, "v", false, "report the start and the exit status of every process")
 	fs.StringVar(&o.hosts, "hosts", "", "run the ranks on other hosts: `NAME:SLOTS,…`")
-	fs.StringVar(&o.hostFile, "hostfile", "", "the same from a `file` with lines NAME slots=N")
-	fs.StringVar(&o.rsh, "rsh", defaultRSH, "`command` that runs another on a host: it is given the host and a shell script")
-	fs.StringVar(&o.addr, "addr", "", "the `address` of this host that ranks use (default: loopback); with -hosts, at which they reach this one (default: found out)")
-	fs.IntVar(&o.universe, "usize", 0, "tell the ranks that there is room for this `number` of processes (default: slots of -hosts, or processors)")
-	fs.StringVar(&o.names, "nameserver", "", "where ports are published: the `file` that weft nameserver -file has written (default: this command)")
-	fs.StringVar(&o.bind, "bind-to", "none", "bind each rank to a `core` of its own with all its hardware threads, to a hwthread, or to none; spawned ranks run anywhere")
-	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: when a rank ends or stops answering, tell the others, which go on")
+	fs.StringVar(&o.hostFile, "hostfile", "", "like -hosts, from a `file` with lines NAME slots=N")
+	fs.StringVar(&o.rsh, "rsh", defaultRSH, "remote shell: a `command` that gets a host name and a shell script as its last arguments")
+	fs.StringVar(&o.addr, "addr", "", "`address` of this host that the ranks use (default: loopback); with -hosts, the address at which ranks reach the launcher (default: detected)")
+	fs.IntVar(&o.universe, "usize", 0, "MPI_UNIVERSE_SIZE: the `number` of processes that the job can have (default: slots of -hosts, or processors)")
+	fs.StringVar(&o.names, "nameserver", "", "name server for published ports: the `file` that weft nameserver -file has written (default: the launcher itself)")
+	fs.StringVar(&o.bind, "bind-to", "none", "bind each rank to a `core` of its own (all its hardware threads), to one hwthread, or to none; spawned ranks are not bound")
+	fs.BoolVar(&o.keepOn, "ft", false, "fault tolerance: report a rank that ends or stops answering to the others and keep the job running")
 	for _, name := range []string{"x", "env"} {
-		fs.Func(name, "give the ranks an environment variable: `NAME=VALUE`, or NAME to keep the present value", func(s string) error {
+		fs.Func(name, "set an environment variable of the ranks: `NAME=VALUE`, or NAME to pass on its current value", func(s string) error {
 			name, _, set := strings.Cut(s, "=")
 			switch {
 			case name == "":
-				return errors.New("no variable name")
+				return errors.New("the name of the variable is empty")
 			case set && (name == pmi.EnvNames || name == pmi.EnvToken):
-				return fmt.Errorf("%s holds a secret, which other users could read in the list of processes: set it in the environment of weft run", name)
+				return fmt.Errorf("%s holds a secret, and other users can read command lines: set it in the environment of weft run", name)
 			}
 			if !set {
 				s = name + "=" + os.Getenv(name)
@@ -90,26 +90,28 @@ func runFlags(o *runOptions) *flag.FlagSet {
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), `usage: weft run [flags] PROGRAM [arguments] [: [-n N] [-wdir DIR] PROGRAM [arguments]]...
 
-Run starts the ranks of an MPI program on this machine, or on those of -hosts,
-and waits for them. PROGRAM is an executable, or a Go package directory or file
-that is built first; on other hosts, an executable that is there under the same
-path. Hosts are filled in order, all their slots unless -n is given; the ranks
-get the present directory (or -wdir), the variables WEFT_… and those of -x. The
-host named localhost needs no remote shell.
-A colon begins another program of the same job, with ranks that follow on those
-of the one before it.
-Ranks on this machine only talk over its loopback interface, unless -addr or
-WEFT_ADDRS says otherwise. Ranks may spawn others, which the job waits for, too.
-When a rank fails, the others are ended and its exit status is returned. With
--ft the others are told instead, however it ended, and go on if they can do without
-it; the job has then succeeded if all that are left do. A rank that they took for
-dead, as it did not answer, is killed when all others have finished.
+Run starts the ranks of an MPI program on this host, or on those of -hosts, and
+waits until all have exited. PROGRAM is an executable, or a Go package directory
+or file, which is built first. A colon starts another program of the same job; its
+ranks are numbered after those of the previous one. Processes that the ranks spawn
+belong to the job.
+
+On other hosts the executable must exist under the same path. The slots of the
+hosts are filled in order, all of them unless -n is given. The ranks get the
+current directory (or -wdir), the variables WEFT_… and those of -x. The host
+localhost needs no remote shell. If all ranks run on this host, they use its
+loopback interface, unless -addr or WEFT_ADDRS is set.
+
+When a rank fails, the other ranks are ended and its exit status is returned. With
+-ft the failure is reported to the other ranks, which continue; the exit status is
+0 if all remaining ranks exit with 0. A rank that the others declared failed
+because it did not answer is killed when all others have finished.
 
 `)
 		fs.PrintDefaults()
 		fmt.Fprint(fs.Output(), `
-At -timeout, and when it gets SIGQUIT, it says for each rank in which MPI call it is
-and which messages are missing.
+At -timeout and on SIGQUIT, run prints for each rank the MPI call that it is blocked
+in and the messages that it waits for.
 `)
 	}
 	return fs
@@ -149,7 +151,7 @@ func (o *runOptions) check(args []string) error {
 	case o.universe < 0 || o.universe > MaxRanks:
 		return fmt.Errorf("-usize %d: want 1 to %d", o.universe, MaxRanks)
 	case o.json && !o.profile:
-		return errors.New("-json is for -profile")
+		return errors.New("-json requires -profile")
 	case o.timeout < 0:
 		return fmt.Errorf("-timeout %v is negative", o.timeout)
 	case !slices.Contains([]string{"", "hybrid", "sctp", "tcp"}, o.transport):
@@ -164,13 +166,13 @@ func (o *runOptions) checkHosts(counted bool) error {
 	var err error
 	switch {
 	case o.hosts != "" && o.hostFile != "":
-		return errors.New("-hosts and -hostfile exclude each other")
+		return errors.New("-hosts and -hostfile are mutually exclusive")
 	case o.hosts != "":
 		hosts, err = parseHosts(o.hosts)
 	case o.hostFile != "":
 		hosts, err = readHostFile(o.hostFile)
 	case o.rsh != defaultRSH:
-		return errors.New("-rsh is for -hosts")
+		return errors.New("-rsh requires -hosts or -hostfile")
 	default:
 		return o.checkAddr()
 	}
@@ -178,10 +180,10 @@ func (o *runOptions) checkHosts(counted bool) error {
 		return err
 	}
 	if o.pcap != "" || o.trace != "" || o.profile {
-		return errors.New("-pcap, -trace and -profile need all ranks on this host")
+		return errors.New("-pcap, -trace and -profile require all ranks on this host")
 	}
 	if binds(o.bind) {
-		return errors.New("-bind-to needs all ranks on this host")
+		return errors.New("-bind-to requires all ranks on this host")
 	}
 	n := o.n
 	if !counted {

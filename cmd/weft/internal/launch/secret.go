@@ -25,7 +25,7 @@ const maxSecretFile = 1024
 // ADDRESS/SECRET.
 func readNameServer(name string) (string, error) {
 	if looksLikeSecret(name) {
-		return "", fmt.Errorf("-nameserver: want the file that weft nameserver -file has written, not ADDRESS/SECRET, which other users could read in the list of processes (or set %s)", pmi.EnvNames)
+		return "", fmt.Errorf("-nameserver: want the file that weft nameserver -file has written, not ADDRESS/SECRET: other users can read command lines (or set %s)", pmi.EnvNames)
 	}
 	text, err := readPrivate(name)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestNameServerFileIsPrivate(t *testing.T) {
 		return name
 	}
 	for _, tt := range []struct{ name, file, want string }{
-		{"secret as argument", "127.0.0.1:99/secret", "list of processes"},
+		{"secret as argument", "127.0.0.1:99/secret", "command lines"},
 		{"no such file", filepath.Join(dir, "none"), "none"},
 		{"two lines", write("127.0.0.1:1/x\ny\n", 0o600), "one line"},
 	} {

@@ -97,7 +97,7 @@ func TestRunEndsWithoutAStoppedRank(t *testing.T) {
 	if status != 0 || strings.Count(out, "finished with 2") != 2 {
 		t.Errorf("status %d, output %q; want 0 and two ranks", status, out)
 	}
-	if !strings.Contains(errs, "weft run: rank 1 (pid ") || !strings.Contains(errs, "is killed: rank ") {
+	if !strings.Contains(errs, "weft run: killing rank 1 (pid ") || !strings.Contains(errs, "): rank ") {
 		t.Errorf("said %q, want that rank 1 is killed", errs)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/weftstack/weft/cmd/weft/internal/terminal"
 	"github.com/weftstack/weft/internal/bench"
-	"github.com/weftstack/weft/internal/cli"
 )
 
 // comparison is one cell of the matrix of `weft perf compare`.
@@ -127,7 +127,7 @@ func compare(ctx context.Context, o *options) error {
 	var hops bench.Hops
 	hops.Learn()
 	bar := progressbar.NewOptions(len(cells)*o.rounds, progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetVisibility(cli.IsTerminal(os.Stderr)), progressbar.OptionSetDescription("perf"), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetVisibility(terminal.Is(os.Stderr)), progressbar.OptionSetDescription("perf"), progressbar.OptionClearOnFinish())
 	for range o.rounds {
 		for i := range cells {
 			c := &cells[i]

@@ -68,7 +68,7 @@ func openTarget(ctx context.Context, s *spec) (target, error) {
 	case "send", "write", "read", "atomic":
 		return openRDMATarget(ctx, s)
 	}
-	return nil, fmt.Errorf("mode %q is not known here", s.Mode)
+	return nil, fmt.Errorf("unknown mode %q: the client may be of a newer version", s.Mode)
 }
 
 func openSource(ctx context.Context, s *spec, addr string) (source, error) {
@@ -82,7 +82,7 @@ func openSource(ctx context.Context, s *spec, addr string) (source, error) {
 	case "send", "write", "read", "atomic":
 		return openRDMASource(ctx, s, addr)
 	}
-	return nil, fmt.Errorf("mode %q is not known here", s.Mode)
+	return nil, fmt.Errorf("unknown mode %q: the client may be of a newer version", s.Mode)
 }
 
 // Requests of the control connection, one JSON value each.
@@ -185,7 +185,7 @@ func (c *control) ask(req request) (reply, error) {
 		return reply, err
 	}
 	if err := c.in.Decode(&reply); err != nil {
-		return reply, fmt.Errorf("the server ended: %w", err)
+		return reply, fmt.Errorf("connection to the server lost: %w", err)
 	}
 	if reply.Err != "" {
 		return reply, errors.New("server: " + reply.Err)
@@ -242,7 +242,7 @@ func runLoad(ctx context.Context, o *options, c *control, src source) (*result, 
 			return nil
 		case err := <-loaded:
 			loaded <- err
-			return fmt.Errorf("the load ended: %w", err)
+			return fmt.Errorf("the measurement ended early: %w", err)
 		}
 	}
 	if err := pause(o.warmup); err != nil {

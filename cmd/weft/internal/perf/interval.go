@@ -47,27 +47,27 @@ func (o *options) checkMode() error {
 	udp, tcp, mpi := o.Mode == "udp", o.Mode == "tcp", o.Mode == "mpi"
 	switch {
 	case o.Bidir && (udp || mpi):
-		return fmt.Errorf("mode %s has no -bidir", o.Mode)
+		return fmt.Errorf("mode %s does not support -bidir", o.Mode)
 	case o.Bidir && o.Latency:
-		return fmt.Errorf("-bidir and -latency exclude each other")
+		return fmt.Errorf("-bidir and -latency are mutually exclusive")
 	case o.Assocs > 1 && (udp || mpi):
-		return fmt.Errorf("mode %s has no -assocs", o.Mode)
+		return fmt.Errorf("mode %s does not support -assocs", o.Mode)
 	case o.Streams > 1 && (udp || tcp):
-		return fmt.Errorf("mode %s has no -streams", o.Mode)
+		return fmt.Errorf("mode %s does not support -streams", o.Mode)
 	case o.BusyPoll != 0 && tcp:
-		return fmt.Errorf("mode %s has no -busy-poll", o.Mode)
+		return fmt.Errorf("mode %s does not support -busy-poll", o.Mode)
 	case o.ZeroSum && (udp || tcp || mpi || o.TCP):
-		return fmt.Errorf("-zero-checksum is for the modes over SCTP but mpi, which always does that")
+		return fmt.Errorf("-zero-checksum requires mode sctp or an RDMA mode over SCTP (mode mpi always has it)")
 	case o.Plain && o.Mode != "sctp":
-		return fmt.Errorf("-interleave is for mode sctp")
+		return fmt.Errorf("-interleave requires mode sctp")
 	case o.Direct && o.Mode != "sctp":
-		return fmt.Errorf("-encapsulate is for mode sctp")
+		return fmt.Errorf("-encapsulate requires mode sctp")
 	case o.Shared && o.Mode != "mpi":
-		return fmt.Errorf("-shared is for mode mpi")
+		return fmt.Errorf("-shared requires mode mpi")
 	case o.ZeroCopy && (o.Mode != "sctp" || o.Latency):
-		return fmt.Errorf("-zerocopy is for mode sctp without -latency; the RDMA modes and mpi always do that")
+		return fmt.Errorf("-zerocopy requires mode sctp without -latency (the RDMA modes and mpi are always zero-copy)")
 	case o.Rate > 0 && (mpi || o.Latency):
-		return fmt.Errorf("-rate is for modes that send one way, and mpi is none")
+		return fmt.Errorf("-rate requires a mode that sends in one direction, other than mpi")
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func runRank(ctx context.Context, o *options, print func(*result) error) error {
 	}
 	c := w.Comm()
 	if c.Size() != 2 {
-		return errors.New("mode mpi wants 2 ranks")
+		return errors.New("mode mpi requires 2 ranks")
 	}
 	if c.Rank() == 0 {
 		stop, err := startCPUProfile(o.cpuprofile)

@@ -26,7 +26,7 @@ const (
 )
 
 // errPeerMessage is returned for a message that perftest would not send here.
-var errPeerMessage = errors.New("unexpected message of the other side: do both measure the same?")
+var errPeerMessage = errors.New("unexpected message of the peer: do both sides run the same test?")
 
 // peerControl is the control connection.
 type peerControl struct {
@@ -186,7 +186,7 @@ func checkPeerVersion(b []byte) error {
 		return fmt.Errorf("%w: version %q", errPeerMessage, text)
 	}
 	if v < minPeerVersion {
-		return fmt.Errorf("the other side's version of perftest's messages is %v, want %v or later", v, minPeerVersion)
+		return fmt.Errorf("the peer runs perftest %v, want %v or later", v, minPeerVersion)
 	}
 	return nil
 }

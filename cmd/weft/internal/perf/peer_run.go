@@ -25,7 +25,7 @@ const (
 )
 
 // errPeerFirst says why nothing comes back from a peer that we may not send to.
-var errPeerFirst = errors.New("the client sends nothing, and until it does RFC 5044, Section 7.1.2, lets us send nothing: it needs the peer-to-peer mode of RFC 6581")
+var errPeerFirst = errors.New("the client has sent no data: the server of an MPA connection may not send first (RFC 5044, Section 7.1.2) without the peer-to-peer mode of RFC 6581")
 
 // measure measures one size, or with -a all.
 func (e *peerEnd) measure(ctx context.Context) ([]perftestRow, error) {

@@ -110,10 +110,10 @@ func newFlags(o *options) *flag.FlagSet {
 	}
 	fs.Func("size", "message `size` (default 64KiB; with -latency 64)", setSize)
 	fs.DurationVar(&o.time, "time", 0, fmt.Sprintf("how long to measure (default %v; compare %v each)", defaultTime, compareTime))
-	fs.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "how long to run before")
-	fs.IntVar(&o.Streams, "streams", 1, "`number` of streams, used in turn")
+	fs.DurationVar(&o.warmup, "warmup", 300*time.Millisecond, "warm-up `time` before the measurement")
+	fs.IntVar(&o.Streams, "streams", 1, "`number` of streams, used round robin")
 	fs.IntVar(&o.Assocs, "assocs", 1, "`number` of associations, connections or queue pairs")
-	fs.Func("mtu", "IP packet size: a `number`, or auto for the route's (default 1500)", func(s string) error {
+	fs.Func("mtu", "MTU: a `number`, or auto for path MTU discovery (default 1500)", func(s string) error {
 		if s == "auto" {
 			o.MTU = 0
 			return nil
@@ -124,45 +124,45 @@ func newFlags(o *options) *flag.FlagSet {
 		return err
 	})
 	o.MTU = 1500
-	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "how long a waiting goroutine polls the socket before it parks, and up to 8 times as long, at most 400us, where waits are short; negative: not at all (default: 50us in mode sctp, 1ms in the RDMA modes, 5ms in mpi, if that pays; else not at all)")
-	fs.BoolVar(&o.ZeroSum, "zero-checksum", false, "leave checksums out of SCTP packets that do not leave the host, as mode mpi does")
-	fs.BoolFunc("interleave", "let messages of several streams share the association in mode sctp (RFC 8260); without, each packet has room for 4 bytes more (default true)", func(s string) error {
+	fs.DurationVar(&o.BusyPoll, "busy-poll", 0, "spin budget: `time` that a waiting goroutine busy-polls the socket before it parks; up to 8 times as long, at most 400us, where waits are short; negative: no polling (default: adaptive, up to 50us in mode sctp, 1ms in the RDMA modes, 5ms in mpi)")
+	fs.BoolVar(&o.ZeroSum, "zero-checksum", false, "zero checksum (RFC 9653) in SCTP packets that do not leave the host, as in mode mpi")
+	fs.BoolFunc("interleave", "message interleaving in mode sctp (RFC 8260: I-DATA chunks, whose header is 4 bytes longer) (default true)", func(s string) error {
 		on, err := strconv.ParseBool(s)
 		o.Plain = !on
 		return err
 	})
-	fs.BoolFunc("encapsulate", "put the SCTP packets of mode sctp into UDP (RFC 6951); without, each has room for 8 bytes more and both sides need root or CAP_NET_RAW (default true)", func(s string) error {
+	fs.BoolFunc("encapsulate", "UDP encapsulation in mode sctp (RFC 6951); -encapsulate=false saves 8 bytes per packet and requires root or CAP_NET_RAW on both sides (default true)", func(s string) error {
 		on, err := strconv.ParseBool(s)
 		o.Direct = !on
 		return err
 	})
-	fs.BoolVar(&o.ZeroCopy, "zerocopy", false, "let mode sctp send by reference, as the RDMA modes and mpi do, rather than copy each message")
-	fs.BoolVar(&o.Shared, "shared", false, "let mode mpi use memory that the ranks share, as MPI programs on one host do, instead of SCTP")
+	fs.BoolVar(&o.ZeroCopy, "zerocopy", false, "zero-copy send in mode sctp, as in the RDMA modes and mpi")
+	fs.BoolVar(&o.Shared, "shared", false, "mode mpi: use shared memory, as MPI programs on one host do, instead of SCTP")
 	fs.BoolVar(&o.Bidir, "bidir", false, "send in both directions at once")
 	fs.BoolVar(&o.Latency, "latency", false, "measure round trips of one message at a time")
-	fs.IntVar(&o.count, "count", 0, "with -latency: end after this `number` of round trips, whatever the time")
+	fs.IntVar(&o.count, "count", 0, "with -latency: end after this `number` of round trips, regardless of -time")
 	fs.Func("rate", "offered `rate` in bits per second, such as 100mbit (default: as fast as possible)", func(s string) (err error) {
 		o.Rate, err = netem.ParseRate(s)
 		return err
 	})
-	fs.BoolVar(&o.GSO, "gso", true, "let mode udp send batches of datagrams")
-	fs.IntVar(&o.Window, "window", 16, fmt.Sprintf("operations under way in the RDMA and MPI modes (compare: at most %d in MPI's with 1 MiB)", fewMessages))
-	fs.StringVar(&o.server, "server", "", "serve clients at this TCP `address` for control")
-	fs.BoolVar(&o.once, "once", false, "with -server: end after one client")
-	fs.StringVar(&o.connect, "connect", "", "use the server at this `address` instead of starting one here")
+	fs.BoolVar(&o.GSO, "gso", true, "mode udp: send batches of datagrams (UDP GSO)")
+	fs.IntVar(&o.Window, "window", 16, fmt.Sprintf("`number` of outstanding operations in the RDMA modes and mpi (compare: at most %d in mpi with 1 MiB)", fewMessages))
+	fs.StringVar(&o.server, "server", "", "run as the server: TCP `address` of the control connection")
+	fs.BoolVar(&o.once, "once", false, "with -server: exit after one client")
+	fs.StringVar(&o.connect, "connect", "", "`address` of the server (default: start one on this host)")
 	fs.BoolVar(&o.json, "json", false, "print the result as JSON")
-	fs.BoolVar(&o.quiet, "quiet", false, "print no line per second")
-	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of this side, in mode mpi of rank 0, to a `file`")
-	fs.IntVar(&o.rounds, "rounds", compareRounds, "`number` of rounds of compare")
-	fs.BoolVar(&o.TCP, "tcp", false, "let the RDMA modes use TCP (MPA) instead of SCTP")
+	fs.BoolVar(&o.quiet, "quiet", false, "do not print a line per second")
+	fs.StringVar(&o.cpuprofile, "cpuprofile", "", "write a CPU profile of this side (mode mpi: of rank 0) to a `file`")
+	fs.IntVar(&o.rounds, "rounds", compareRounds, "compare: `number` of rounds")
+	fs.BoolVar(&o.TCP, "tcp", false, "RDMA modes: use MPA over TCP instead of SCTP")
 	perftestFlags(fs, o, setSize)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), "usage: weft perf [flags] MODE\n       weft perf [flags] compare\n       weft perf -server ADDRESS\n       weft perf -R [flags] send|write|read [HOST]\n       weft run|net … weft perf [flags] mpi\n\n"+
-			"Perf measures what a transport carries between two processes: this one and a\nserver, which is started on this machine unless -connect names one.\n\nModes:\n\n")
+			"Perf measures the throughput or latency of a transport between this process and a\nserver. It starts the server on this host, unless -connect names one.\n\nModes:\n\n")
 		for _, m := range modes {
 			fmt.Fprintf(fs.Output(), "  %-8s %s\n", m.name, m.what)
 		}
-		fmt.Fprint(fs.Output(), "  compare  all of these in turn, several rounds, as medians and ratios\n\nFlags may come before and after the mode. The RDMA modes also take the flags of\nperftest (ib_write_bw and so on), and print its columns with -format perftest,\nwhich -a, -n, -D and -report_gbits imply:\n\n"+
+		fmt.Fprint(fs.Output(), "  compare  all modes by turns, several rounds; prints medians and ratios\n\nFlags may come before and after the mode. The RDMA modes accept the flags of\nperftest (ib_write_bw and others). They print the columns of perftest with\n-format perftest, which -a, -n, -D and -report_gbits imply:\n\n"+
 			"  weft perf write -a            like ib_write_bw -a\n  weft perf send -lat -n 10000  like ib_send_lat -n 10000\n\n"+
 			"With -R the other side is such a program itself, also with -R: without HOST\nwaits for it as its server, with HOST is its client. Both need the same flags.\n\n"+
 			"  weft perf -R write HOST       for ib_write_bw -R on HOST\n\n")
@@ -223,7 +223,7 @@ func (o *options) check() error {
 	switch {
 	case o.server != "":
 		if o.Mode != "" || o.connect != "" {
-			return errors.New("-server takes no mode: the client chooses it")
+			return errors.New("-server takes no mode: the client selects it")
 		}
 		return nil
 	case o.Mode == "":
@@ -241,9 +241,9 @@ func (o *options) check() error {
 	case o.rounds < 1 || o.rounds > 1000:
 		return fmt.Errorf("-rounds %d: want 1 to 1000", o.rounds)
 	case o.count < 0 || o.count > 0 && !o.Latency:
-		return fmt.Errorf("-count %d: want a number of round trips, with -latency", o.count)
+		return fmt.Errorf("-count %d: want a positive number, with -latency", o.count)
 	case o.TCP && !isRDMAMode(o.Mode):
-		return fmt.Errorf("-tcp is for the RDMA modes")
+		return fmt.Errorf("-tcp requires one of the RDMA modes")
 	}
 	if o.Mode == "atomic" {
 		o.Size = atomicSize
@@ -277,7 +277,7 @@ func run(ctx context.Context, o *options) error {
 		return perftest(ctx, o)
 	case o.Mode == "mpi":
 		if o.connect != "" {
-			return errors.New("mode mpi has no server: across machines start weft perf mpi under a launcher")
+			return errors.New("mode mpi takes no -connect: to measure between hosts, start weft perf mpi by weft run")
 		}
 		return measureMPI(ctx, o)
 	}

@@ -283,7 +283,7 @@ func TestPerfInterleave(t *testing.T) {
 // SCTP without UDP carries data where the process may have raw sockets, and only
 // mode sctp has it.
 func TestPerfEncapsulate(t *testing.T) {
-	if _, errs, status := clitest.Weft(t, "", "perf", "-encapsulate=false", "tcp"); status != cli.ExitUsage || !strings.Contains(errs, "-encapsulate is for mode sctp") {
+	if _, errs, status := clitest.Weft(t, "", "perf", "-encapsulate=false", "tcp"); status != cli.ExitUsage || !strings.Contains(errs, "-encapsulate requires mode sctp") {
 		t.Errorf("mode tcp: status %d, %s", status, errs)
 	}
 	testenv.OwnNetwork(t)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+	"github.com/weftstack/weft/cmd/weft/internal/terminal"
 	"github.com/weftstack/weft/internal/cli"
 	"github.com/weftstack/weft/verbs"
 )
@@ -104,21 +105,21 @@ func (o *options) checkPerftest() error {
 	case o.format != formatPerftest && o.format != formatWeft && o.format != "":
 		return fmt.Errorf("-format %s: want weft or perftest", o.format)
 	case o.peerFlags && !o.rdmaCM:
-		return errors.New("-p and -r are for -R")
+		return errors.New("-p and -r require -R")
 	case o.format != formatPerftest:
 		return nil
 	case !isRDMAMode(o.Mode):
-		return errors.New("the perftest format is for the RDMA modes")
+		return errors.New("the perftest format requires an RDMA mode")
 	case o.iterations < minPerftestIterations || o.iterations > maxPerftestIterations:
 		return fmt.Errorf("-n %d: want %d to %d", o.iterations, minPerftestIterations, maxPerftestIterations)
 	case o.seconds < 0 || time.Duration(o.seconds)*time.Second > maxPerfTime:
 		return fmt.Errorf("-D %d: want up to %v", o.seconds, maxPerfTime)
 	case o.all && o.Mode == "atomic":
-		return errors.New("-a: atomic operations have one size")
+		return errors.New("-a: mode atomic has a single size")
 	case o.all && o.sizeSet:
-		return errors.New("-a or -s: not both")
+		return errors.New("-a and -s are mutually exclusive")
 	case o.Latency && o.Bidir:
-		return errors.New("-lat or -b: not both")
+		return errors.New("-lat and -b are mutually exclusive")
 	case o.rdmaCM:
 		return o.checkPeer()
 	}
@@ -129,11 +130,11 @@ func (o *options) checkPerftest() error {
 func (o *options) checkPeer() error {
 	switch {
 	case o.Mode == "atomic":
-		return errors.New("-R: send, write or read")
+		return errors.New("-R requires mode send, write or read")
 	case o.Bidir || o.seconds > 0 || o.Rate > 0 || o.BusyPoll != 0 || o.connect != "":
-		return errors.New("-R has no -b, -D, -rate, -busy-poll and -connect")
+		return errors.New("-R does not support -b, -D, -rate, -busy-poll and -connect")
 	case o.Latency && o.Assocs > 1:
-		return errors.New("-R: -lat is for one queue pair")
+		return errors.New("-R: -lat requires a single queue pair")
 	case o.port < 1 || o.port > math.MaxUint16:
 		return fmt.Errorf("-p %d: want up to %d", o.port, math.MaxUint16)
 	case o.recvDepth < minRecvDepth || o.recvDepth > verbs.MaxDepth:
@@ -184,7 +185,7 @@ type perftestLatency struct {
 func perftest(ctx context.Context, o *options) error {
 	sizes := o.sizes()
 	bar := progressbar.NewOptions(len(sizes), progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetVisibility(!o.quiet && cli.IsTerminal(os.Stderr)), progressbar.OptionSetDescription("perf "+o.Mode), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetVisibility(!o.quiet && terminal.Is(os.Stderr)), progressbar.OptionSetDescription("perf "+o.Mode), progressbar.OptionClearOnFinish())
 	if !o.json {
 		o.printPerftestHeader()
 	}
@@ -235,7 +236,7 @@ func (o *options) unit() string {
 func perftestRun(ctx context.Context, o *options, c *control, src source) error {
 	e, ok := src.(*rdmaEnd)
 	if !ok {
-		return errors.New("the perftest format is for the RDMA modes")
+		return errors.New("the perftest format requires an RDMA mode")
 	}
 	s := o.samples
 	var end time.Duration // of the measurement, with -D

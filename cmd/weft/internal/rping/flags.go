@@ -55,28 +55,28 @@ type options struct {
 
 func newFlags(o *options) *flag.FlagSet {
 	fs := flag.NewFlagSet("weft rping", flag.ContinueOnError)
-	fs.BoolVar(&o.server, "s", false, "be the server")
-	fs.BoolVar(&o.client, "c", false, "be the client")
+	fs.BoolVar(&o.server, "s", false, "run as the server")
+	fs.BoolVar(&o.client, "c", false, "run as the client")
 	fs.StringVar(&o.addr, "a", "", "`address` to listen on or to connect to")
 	fs.StringVar(&o.source, "I", "", "source `address` of the client")
 	fs.IntVar(&o.port, "p", defaultPort, "`port` of the server")
-	fs.IntVar(&o.size, "S", defaultSize, "`bytes` of ping data")
-	fs.Uint64Var(&o.count, "C", 0, "`number` of pings of the client; 0 means until interrupted")
+	fs.IntVar(&o.size, "S", defaultSize, "size of the ping data in `bytes`")
+	fs.Uint64Var(&o.count, "C", 0, "`number` of pings that the client sends; 0 means until interrupted")
 	fs.BoolVar(&o.verbose, "v", false, "print the ping data")
-	fs.BoolVar(&o.validate, "V", false, "compare the ping data with what was sent")
-	fs.BoolVar(&o.debug, "d", false, "say what is done")
-	fs.BoolVar(&o.persistent, "P", false, "serve many clients, until interrupted")
-	fs.BoolVar(&o.own, "q", false, "make the queue pair without rdma_cm: there is none here, so this changes nothing")
+	fs.BoolVar(&o.validate, "V", false, "validate the ping data that comes back")
+	fs.BoolVar(&o.debug, "d", false, "print debugging output")
+	fs.BoolVar(&o.persistent, "P", false, "persistent server: serve several clients at a time, until interrupted")
+	fs.BoolVar(&o.own, "q", false, "accepted for compatibility with rping (queue pair created without rdma_cm); has no effect")
 	fs.BoolVar(&o.sctp, "sctp", false, "ping over SCTP (RFC 5043) instead of TCP; -p is the UDP and the SCTP port")
-	fs.BoolVar(&o.crc, "crc", true, "ask for CRCs over TCP; without, they are used if the other side asks")
-	fs.BoolVar(&o.markers, "markers", false, "require markers of the other side over TCP")
-	fs.IntVar(&o.revision, "revision", 2, "`revision` of MPA that the client asks for: 2 (RFC 6581) or 1 (RFC 5044)")
-	fs.StringVar(&o.pcap, "pcap", "", "with -sctp: write all packets to a capture `file`")
+	fs.BoolVar(&o.crc, "crc", true, "request MPA CRCs over TCP; with -crc=false they are used only if the peer requests them")
+	fs.BoolVar(&o.markers, "markers", false, "require the peer to send MPA markers over TCP")
+	fs.IntVar(&o.revision, "revision", 2, "MPA `revision` that the client requests: 2 (RFC 6581) or 1 (RFC 5044)")
+	fs.StringVar(&o.pcap, "pcap", "", "with -sctp: write all packets to a pcap `file`")
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), "usage: weft rping -s [-vVdPq] [-S SIZE] [-a ADDR] [-p PORT] [--sctp] ...\n"+
 			"       weft rping -c [-vVdq] [-C COUNT] [-S SIZE] [-I ADDR] -a ADDR [-p PORT] [--sctp] ...\n\n"+
-			"Moves data from client to server and back by RDMA over TCP (iWARP), as rping of librdmacm does,\n"+
-			"with which it works together. Flags of one letter may be written together: -cVv -C5.\n\n")
+			"Rping moves data from the client to the server and back by RDMA over TCP (iWARP). It interoperates\n"+
+			"with rping of librdmacm. Flags of one letter can be combined: -cVv -C5.\n\n")
 		fs.PrintDefaults()
 	}
 	return fs
@@ -162,21 +162,21 @@ func Main(args []string) int {
 func (o *options) check() error {
 	switch {
 	case o.server == o.client:
-		return fmt.Errorf("want either -s or -c")
+		return fmt.Errorf("give either -s (server) or -c (client)")
 	case o.client && o.addr == "":
-		return fmt.Errorf("want -a with -c")
+		return fmt.Errorf("-c requires the address of the server: -a ADDR")
 	case o.size < minSize || o.size > maxSize:
-		return fmt.Errorf("-S %d: valid range is %d to %d", o.size, minSize, maxSize)
+		return fmt.Errorf("-S %d: want %d to %d", o.size, minSize, maxSize)
 	case o.port < 0 || o.port > 65535:
-		return fmt.Errorf("-p %d: want up to 65535", o.port)
+		return fmt.Errorf("-p %d: want 0 to 65535", o.port)
 	case o.revision != 1 && o.revision != 2:
 		return fmt.Errorf("--revision %d: want 1 or 2", o.revision)
 	case o.persistent && o.client:
-		return fmt.Errorf("-P is for the server")
+		return fmt.Errorf("-P requires -s")
 	case o.pcap != "" && !o.sctp:
-		return fmt.Errorf("--pcap sees SCTP only: give --sctp, or capture TCP with tcpdump")
+		return fmt.Errorf("--pcap requires --sctp; capture TCP with tcpdump")
 	case o.source != "" && o.server:
-		return fmt.Errorf("-I is for the client")
+		return fmt.Errorf("-I requires -c")
 	}
 	return nil
 }

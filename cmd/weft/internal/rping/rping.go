@@ -204,7 +204,7 @@ func (r *pinger) message(ctx context.Context) (verbs.RemoteBuf, uint32, error) {
 		return verbs.RemoteBuf{}, 0, err
 	}
 	if r.one[0].Recv && r.one[0].Len != infoLen {
-		return verbs.RemoteBuf{}, 0, fmt.Errorf("received bogus data, size %d", r.one[0].Len)
+		return verbs.RemoteBuf{}, 0, fmt.Errorf("advertisement of %d bytes, want %d", r.one[0].Len, infoLen)
 	}
 	b := r.msg.Bytes()
 	buf := verbs.RemoteBuf{TO: binary.BigEndian.Uint64(b), STag: binary.BigEndian.Uint32(b[8:])}
@@ -346,7 +346,7 @@ func (r *pinger) answer(ctx context.Context) error {
 	}
 	r.debugf("server received sink adv")
 	if uint64(n) > uint64(r.data.Len()) {
-		return fmt.Errorf("client has %d bytes, -S allows %d", n, r.data.Len())
+		return fmt.Errorf("the client advertised %d bytes; -S allows %d", n, r.data.Len())
 	}
 	r.debugf("server posted rdma read req")
 	if err := r.do(ctx, verbs.SendWR{Op: verbs.OpRead, SGL: []verbs.SGE{r.data.Slice(0, int(n))}, Remote: source}); err != nil {
