@@ -75,7 +75,7 @@ func (r *Receiver) back(q *Queue) bool {
 		return true
 	}
 	if !q.pool.take(q.First(), r) {
-		r.dry = true
+		r.starved = true
 		return false
 	}
 	q.n = 1
@@ -100,10 +100,10 @@ func (r *Receiver) waits(a *arrival) bool {
 
 // Resume goes on with a message that the pool had no buffer for.
 func (r *Receiver) Resume() {
-	if !r.dry {
+	if !r.starved {
 		return
 	}
-	r.dry = false
+	r.starved = false
 	if q := r.shared; r.held.has(q.first) {
 		r.back(q)
 	}

@@ -162,12 +162,12 @@ func TestDryPoolForgets(t *testing.T) {
 	r, u, p, post := newShared(t, 4, 100)
 	u.want = [][]byte{[]byte("x")}
 	r.Segment(0, segment(1, 0, true, u.want[0]))
-	if u.got != 0 || u.fault != 0 || r.Held() == 0 || len(p.dry) != 1 {
-		t.Fatalf("delivered %d, fault %v, held %d, %d wait", u.got, u.fault, r.Held(), len(p.dry))
+	if u.got != 0 || u.fault != 0 || r.Held() == 0 || len(p.starved) != 1 {
+		t.Fatalf("delivered %d, fault %v, held %d, %d wait", u.got, u.fault, r.Held(), len(p.starved))
 	}
 	r.Stop()
 	post(1)
-	if left, _, _ := p.Len(); left != 1 || u.got != 0 || r.held.memory != 0 || len(p.dry) != 0 {
-		t.Errorf("%d buffers left, delivered %d, held %d, %d wait", left, u.got, r.held.memory, len(p.dry))
+	if left, _, _ := p.Len(); left != 1 || u.got != 0 || r.held.memory != 0 || len(p.starved) != 0 {
+		t.Errorf("%d buffers left, delivered %d, held %d, %d wait", left, u.got, r.held.memory, len(p.starved))
 	}
 }

@@ -62,17 +62,17 @@ var ErrSequence = errors.New("ddp: invalid sequence number")
 // one buffer of the pool for messages that are not complete, and no message waits for
 // a buffer that a later one has. Held tells what that costs.
 type Receiver struct {
-	ulp    ULP
-	queues [Queues]Queue
-	order  order
-	failed bool
-	ended  bool
-	end    uint64 // valid if ended: the sequence number of the end
-	hdr    [UntaggedHeaderLen]byte
-	shared *Queue // the queue that has a pool, if there is one
-	held   heldSegments
-	dry    bool   // the pool is to call resume
-	resume func() // has the owner call Resume
+	ulp     ULP
+	queues  [Queues]Queue
+	order   order
+	failed  bool
+	ended   bool
+	end     uint64 // valid if ended: the sequence number of the end
+	hdr     [UntaggedHeaderLen]byte
+	shared  *Queue // the queue that has a pool, if there is one
+	held    heldSegments
+	starved bool   // the pool is to call resume
+	resume  func() // has the owner call Resume
 	// cur is what is being handled. It is here, not on the stack, because the ULP is
 	// given a pointer to its header.
 	cur arrival
@@ -97,8 +97,8 @@ func (r *Receiver) Queue(qn int) *Queue { return &r.queues[qn] }
 func (r *Receiver) Stop() {
 	r.failed = true
 	r.held = heldSegments{}
-	if r.dry {
-		r.dry = false
+	if r.starved {
+		r.starved = false
 		r.shared.pool.forget(r)
 	}
 }

@@ -5,26 +5,27 @@ import (
 	"sync"
 )
 
-// Pool is a queue of untagged buffers that any number of Queues take theirs
-// from: a shared receive queue. It is safe for concurrent use.
+// Pool is a shared receive queue: a FIFO of untagged buffers from which the [Queue]s of
+// any number of streams take their buffers. It is safe for concurrent use.
 //
-// A message takes a buffer when all those before it on its stream have been
+// A message takes a buffer when all messages before it on its stream have been
 // delivered, so which stream gets which buffer depends on the network.
 type Pool struct {
 	sges int
 
 	mu      sync.Mutex
 	ring    []Buffer    // guarded by mu
-	head, n int         // guarded by mu: the oldest buffer, and how many
-	depth   int         // guarded by mu: most buffers at once
-	limit   int         // guarded by mu: below this many buffers, notify once
-	dry     []*Receiver // guarded by mu: found no buffer, each once
+	head, n int         // guarded by mu: index of the oldest buffer, and number of buffers
+	depth   int         // guarded by mu: capacity
+	limit   int         // guarded by mu: notify once when n falls below it
+	starved []*Receiver // guarded by mu: found no buffer, each once
 	notify  func()
 }
 
-// NewPool makes a pool of at most depth buffers of up to sges elements each.
-// notify is called, with locks of a stream and of the pool held, when the number
-// of buffers falls below what SetLimit said.
+// NewPool makes a shared receive queue for up to depth buffers of up to sges elements
+// each. notify is the limit event: it is called, with locks of a stream and of the queue
+// held, when the number of buffers falls below the limit of [Pool.SetLimit]. It must not
+// block or call the queue.
 func NewPool(depth, sges int, notify func()) *Pool {
 	return &Pool{sges: sges, ring: pooled(depth, sges), depth: depth, notify: notify}
 }
@@ -38,9 +39,9 @@ func pooled(depth, sges int) []Buffer {
 	return ring
 }
 
-// Reserve locks the pool for n buffers: the caller then calls Next and fills in
-// ID and SGL, then Post, n times, and Commit. Without room it locks nothing and
-// reports false.
+// Reserve locks the queue to post n buffers: the caller then calls [Pool.Next], fills in
+// ID and SGL, and calls [Pool.Post], n times, and [Pool.Commit] at the end. If there is no
+// room for n, Reserve reports false and locks nothing.
 func (p *Pool) Reserve(n int) bool {
 	p.mu.Lock()
 	if n > p.depth-p.n {
@@ -50,22 +51,23 @@ func (p *Pool) Reserve(n int) bool {
 	return true
 }
 
-// Next returns the next buffer to fill in: its SGL is empty.
+// Next returns the buffer to fill in next, with an empty SGL. Call it between Reserve and
+// Commit only.
 func (p *Pool) Next() *Buffer {
 	b := p.at(p.n)
 	b.SGL = b.SGL[:0]
 	return b
 }
 
-// Post adds the buffer of Next.
+// Post adds the buffer that Next returned.
 func (p *Pool) Post() { p.n++ }
 
-// Commit ends what Reserve began, and tells the streams that found no buffer. It must
-// not be called with a lock of a stream held.
+// Commit unlocks the queue after Reserve and resumes the streams that found no buffer. It
+// must not be called with a lock of a stream held.
 func (p *Pool) Commit() {
-	for k := len(p.dry); k > 0 && len(p.dry) > 0 && p.n > 0; k-- {
-		r := p.dry[0]
-		p.dry = slices.Delete(p.dry, 0, 1)
+	for k := len(p.starved); k > 0 && len(p.starved) > 0 && p.n > 0; k-- {
+		r := p.starved[0]
+		p.starved = slices.Delete(p.starved, 0, 1)
 		p.mu.Unlock()
 		r.resume() // takes what it needs
 		p.mu.Lock()
@@ -73,11 +75,11 @@ func (p *Pool) Commit() {
 	p.mu.Unlock()
 }
 
-// forget takes out a receiver that waits for a buffer.
+// forget removes a receiver that waits for a buffer.
 func (p *Pool) forget(r *Receiver) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dry = slices.DeleteFunc(p.dry, func(o *Receiver) bool { return o == r })
+	p.starved = slices.DeleteFunc(p.starved, func(o *Receiver) bool { return o == r })
 }
 
 func (p *Pool) at(i int) *Buffer { // mu is held
@@ -87,14 +89,14 @@ func (p *Pool) at(i int) *Buffer { // mu is held
 	return &p.ring[i]
 }
 
-// take moves the oldest buffer to dst. If there is none it reports false, and has r
-// resume when there is.
+// take moves the oldest buffer to dst. If there is none it reports false, and Commit
+// resumes r when buffers have been posted.
 func (p *Pool) take(dst *Buffer, r *Receiver) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.n == 0 {
-		if !r.dry {
-			p.dry = append(p.dry, r)
+		if !r.starved {
+			p.starved = append(p.starved, r)
 		}
 		return false
 	}
@@ -114,24 +116,24 @@ func (p *Pool) take(dst *Buffer, r *Receiver) bool {
 	return true
 }
 
-// Len returns how many buffers there are, and Limit what SetLimit said, 0 once
-// it was reached.
+// Len returns the number of posted buffers, the capacity, and the limit of
+// [Pool.SetLimit], which is 0 after the limit event.
 func (p *Pool) Len() (n, depth, limit int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.n, p.depth, p.limit
 }
 
-// SetLimit asks for one notification when there are fewer than n buffers; if
-// that is so already, at the next message. 0 asks for none.
+// SetLimit arms one limit event for when fewer than n buffers are posted; if that is so
+// already, it fires with the next message that takes a buffer. 0 disarms it.
 func (p *Pool) SetLimit(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.limit = n
 }
 
-// Resize changes how many buffers there may be. It reports false, and changes
-// nothing, if there are more.
+// Resize changes the capacity. It reports false and changes nothing if more than depth
+// buffers are posted.
 func (p *Pool) Resize(depth int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,7 +149,7 @@ func (p *Pool) Resize(depth int) bool {
 	return true
 }
 
-// Close takes all buffers out, unpins their regions, and leaves room for none.
+// Close removes all buffers, unpins their regions, and sets the capacity to 0.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

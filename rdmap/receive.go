@@ -54,7 +54,7 @@ func (s *Stream) holds() int { // rmu is held
 }
 
 // tell tells the channel what holds returned. No lock is held.
-func (s *Stream) tell(d int) {
+func (s *Stream) reportHeld(d int) {
 	if d == 0 {
 		return
 	}
@@ -71,12 +71,12 @@ func (s *Stream) after() {
 	kick, check, held := s.kick, s.check, s.holds()
 	s.kick, s.check = false, false
 	s.rmu.Unlock()
-	s.tell(held)
+	s.reportHeld(held)
 	if kick {
 		s.transmit()
 	}
 	if check {
-		s.settle()
+		s.advanceTeardown()
 	}
 }
 

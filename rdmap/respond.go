@@ -129,7 +129,7 @@ func (s *Stream) revokedResponse(r *response) { // mu is held
 	t.Read.Size -= sent
 	s.term, s.termDue = t, true
 	s.cur = current{}
-	s.unflushed = true // rmu is not held; settle does it
+	s.unflushed = true // rmu is not held: advanceTeardown flushes
 	s.change(StateTerminate, &TerminateError{Header: t})
 }
 

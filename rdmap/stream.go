@@ -123,7 +123,7 @@ type Stream struct {
 	isBadRead bool              // guarded by rmu
 	held      int               // guarded by rmu: what holder was told
 	kick      bool              // guarded by rmu: transmit after unlocking
-	check     bool              // guarded by rmu: settle after unlocking
+	check     bool              // guarded by rmu: advanceTeardown is due after unlocking
 
 	mu      sync.Mutex
 	state   State       // guarded by mu
@@ -173,7 +173,7 @@ type Stream struct {
 	inflight atomic.Int32
 	copies   ddp.Snapshots // of responses
 	stalled  atomic.Bool   // inflight reached the window
-	ending   atomic.Bool   // endSent: the last credit settles
+	ending   atomic.Bool   // endSent: the last acknowledgement advances the teardown
 	window   int32
 	resume   int32 // inflight at which a stalled stream goes on
 }

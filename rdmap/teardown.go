@@ -48,7 +48,7 @@ func (s *Stream) Abort(err error) {
 	s.mu.Unlock()
 	s.rmu.Unlock()
 	s.transmit()
-	s.settle()
+	s.advanceTeardown()
 }
 
 // Fail ends the stream like a fault that was found on no incoming message
@@ -66,7 +66,7 @@ func (s *Stream) Fail(f ddp.Fault) {
 	s.mu.Unlock()
 	s.rmu.Unlock()
 	s.transmit()
-	s.settle()
+	s.advanceTeardown()
 }
 
 // Lost implements ddp.Sink.
@@ -81,7 +81,7 @@ func (s *Stream) Lost(err error) {
 	s.mu.Unlock()
 	s.rmu.Unlock()
 	s.ending.Store(true)
-	s.settle()
+	s.advanceTeardown()
 }
 
 // blame marks the operation that a Terminate message of the peer objects to.
@@ -169,10 +169,10 @@ func (s *Stream) flush(bad *ddp.Buffer) { // rmu and mu are held
 	})
 }
 
-// settle takes the last steps of a stream that ends: it flushes what a fault
+// advanceTeardown takes the next steps of a stream that ends: it flushes what a fault
 // found outside the receiving side left, moves to StateError, and releases the
 // channel. It may be called at any time, with no lock held.
-func (s *Stream) settle() {
+func (s *Stream) advanceTeardown() {
 	s.rmu.Lock()
 	s.mu.Lock()
 	closed := s.state == StateClosing && s.endSent && s.peerEnd
@@ -205,7 +205,7 @@ func (s *Stream) settle() {
 	s.mu.Unlock()
 	s.rmu.Unlock()
 	freeAll(spent)
-	s.tell(held)
+	s.reportHeld(held)
 	if ch != nil {
 		ch.Release()
 	}
@@ -216,7 +216,7 @@ func (s *Stream) giveUp() {
 	s.mu.Lock()
 	s.peerEnd = true
 	s.mu.Unlock()
-	s.settle()
+	s.advanceTeardown()
 }
 
 // discard frees the queues of a stream that is drained: nothing refers to them any

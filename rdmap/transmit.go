@@ -32,7 +32,7 @@ func (s *Stream) credit(released int) {
 		s.transmit()
 	}
 	if n == 0 && s.ending.Load() {
-		s.settle()
+		s.advanceTeardown()
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *Stream) transmit() {
 		s.Lost(failed)
 	} else if ended {
 		s.ending.Store(true)
-		s.settle()
+		s.advanceTeardown()
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *Stream) fill() (n int) { // mu is held
 		}
 		r := s.cur.resp
 		if r != nil && r.src != nil && r.src.Revoked() {
-			s.hold(refs)
+			s.addReferences(refs)
 			refs = 0
 			s.revokedResponse(r)
 			continue
@@ -162,12 +162,12 @@ func (s *Stream) fill() (n int) { // mu is held
 			// The completion of a message that is referenced, and who wants to
 			// change the memory of a response, wait for the acknowledgement.
 			seg.Urgent = !s.cur.term && !s.cur.msg.Copy && s.cur.msg.Len > 0
-			s.hold(refs)
+			s.addReferences(refs)
 			refs = 0
 			s.finish()
 		}
 	}
-	s.hold(refs)
+	s.addReferences(refs)
 	s.inflight.Add(int32(n))
 	return n
 }
@@ -179,7 +179,7 @@ func (s *Stream) fillTrain(mulpdu int) int { // mu is held
 	room := int(s.window - s.inflight.Load())
 	n, last := s.cur.msg.NextTrain(mulpdu, min(room, max(int(s.window)/4, 2)), &s.train)
 	if s.cur.msg.Snapshots == nil {
-		s.hold(int32(n))
+		s.addReferences(int32(n))
 	}
 	s.train.Urgent = n >= room || last || !s.copies.Room()
 	if last {
@@ -190,7 +190,7 @@ func (s *Stream) fillTrain(mulpdu int) int { // mu is held
 
 // hold counts segments of the current message that reference memory: together, since
 // none is released before it is sent.
-func (s *Stream) hold(n int32) { // mu is held
+func (s *Stream) addReferences(n int32) { // mu is held
 	switch {
 	case n == 0:
 	case s.cur.op != nil:
@@ -404,7 +404,7 @@ func (s *Stream) local(op *Op) { // mu is held
 	if op.status != StatusSuccess && s.state < StateTerminate {
 		s.term = TerminateHeader{Fault: ddp.NewFault(ddp.LayerRDMAP, 0, 0)}
 		s.termDue = !s.endSent
-		s.unflushed = true // rmu is not held; settle does it
+		s.unflushed = true // rmu is not held: advanceTeardown flushes
 		s.change(StateTerminate, &TerminateError{Header: s.term})
 	}
 }

@@ -204,7 +204,7 @@ func (c *connector) report(r result) {
 // Listener takes connection requests to a device.
 type Listener struct {
 	dev  *Device
-	wake bell
+	wake doorbell
 	done chan struct{}
 	take func(*ddpsctp.Request) bool // not nil: gets the requests instead of Accept
 
@@ -226,7 +226,7 @@ func (d *Device) listen(take func(*ddpsctp.Request) bool) (*Listener, error) {
 	if d.listener != nil {
 		return nil, explain(ErrBusy, "device %v has a listener", d.Addr())
 	}
-	d.listener = &Listener{dev: d, wake: newBell(), done: make(chan struct{}), take: take}
+	d.listener = &Listener{dev: d, wake: newDoorbell(), done: make(chan struct{}), take: take}
 	return d.listener, nil
 }
 
@@ -253,7 +253,7 @@ func (l *Listener) add(r *ddpsctp.Request) bool {
 	// peer took back must not pile up here.
 	l.waiting = slices.DeleteFunc(l.waiting, func(r *ddpsctp.Request) bool { return !r.Pending() })
 	l.waiting = append(l.waiting, r)
-	l.wake.ring()
+	l.wake.signal()
 	return true
 }
 
@@ -266,7 +266,7 @@ func (l *Listener) Accept(ctx context.Context) (*ConnRequest, error) {
 			r := l.waiting[0]
 			l.waiting = slices.Delete(l.waiting, 0, 1) // forgets it, too
 			if len(l.waiting) > 0 {
-				l.wake.ring()
+				l.wake.signal()
 			}
 			l.mu.Unlock()
 			return newConnRequest(r), nil

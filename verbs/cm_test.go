@@ -138,7 +138,7 @@ func TestConnectBothWaysAtOnce(t *testing.T) {
 
 // takeBack has many peers ask for a connection and take that back: those that
 // wait, as the last function counts them, must stay few.
-func takeBack(t *testing.T, a, b *node, wake bell, backlog int, waiting func() int) {
+func takeBack(t *testing.T, a, b *node, wake doorbell, backlog int, waiting func() int) {
 	t.Helper()
 	arrived := 0
 	for range 100 {

@@ -66,8 +66,8 @@ type CMEvent struct {
 // Device.ConnectTCP and Device.ListenTCP are the same in blocking form.
 type CMChannel struct {
 	dev  *Device
-	refs refs // identifiers
-	wake bell // rung while there may be events
+	refs refs     // identifiers
+	wake doorbell // signalled while there may be events
 
 	mu    sync.Mutex
 	queue []CMEvent // guarded by mu; an identifier has few at a time
@@ -78,7 +78,7 @@ func (d *Device) NewCMChannel() (*CMChannel, error) {
 	if err := d.use(); err != nil {
 		return nil, err
 	}
-	return &CMChannel{dev: d, wake: newBell()}, nil
+	return &CMChannel{dev: d, wake: newDoorbell()}, nil
 }
 
 // push queues an event. It may be called with locks held.
@@ -86,7 +86,7 @@ func (c *CMChannel) push(e CMEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.queue = append(c.queue, e)
-	c.wake.ring()
+	c.wake.signal()
 }
 
 // GetEvent returns the oldest event. It blocks until there is one or ctx is
@@ -105,7 +105,7 @@ func (c *CMChannel) take() (e CMEvent, ok bool, _ error) {
 	e = c.queue[0]
 	c.queue = slices.Delete(c.queue, 0, 1)
 	if len(c.queue) > 0 {
-		c.wake.ring()
+		c.wake.signal()
 	}
 	return e, true, nil
 }

@@ -11,7 +11,7 @@ import (
 type CompChannel struct {
 	dev  *Device
 	refs refs
-	wake bell // rung while queues may wait
+	wake doorbell // signalled while queues may have events
 
 	mu    sync.Mutex
 	ready []*CQ // guarded by mu: queues whose event was not taken, each once
@@ -22,7 +22,7 @@ func (d *Device) NewCompChannel() (*CompChannel, error) {
 	if err := d.use(); err != nil {
 		return nil, err
 	}
-	return &CompChannel{dev: d, wake: newBell()}, nil
+	return &CompChannel{dev: d, wake: newDoorbell()}, nil
 }
 
 // NewCQ makes a completion queue whose events come to the channel.
@@ -45,7 +45,7 @@ func (c *CompChannel) push(cq *CQ) {
 		cq.queued = true
 		c.ready = append(c.ready, cq)
 	}
-	c.wake.ring()
+	c.wake.signal()
 }
 
 // forget takes a queue out that is being closed. cq.mu is held.
@@ -79,7 +79,7 @@ func (c *CompChannel) take() (cq *CQ, ok bool, _ error) {
 	c.ready = slices.Delete(c.ready, 0, 1) // forgets it, too
 	cq.queued = false
 	if len(c.ready) > 0 {
-		c.wake.ring()
+		c.wake.signal()
 	}
 	return cq, true, nil
 }

@@ -94,7 +94,7 @@ func Open(cfg Config) (*Device, error) {
 }
 
 func newDevice(cfg Config) *Device {
-	return &Device{cfg: cfg, table: ddp.NewTable(), events: events{wake: newBell()}}
+	return &Device{cfg: cfg, table: ddp.NewTable(), events: events{wake: newDoorbell()}}
 }
 
 // Addr returns the address peers connect to over SCTP, if there is a

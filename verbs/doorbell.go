@@ -2,23 +2,23 @@ package verbs
 
 import "context"
 
-// bell wakes who waits for something that is queued elsewhere. It holds at most
-// one ring: who takes it and leaves something for others rings again.
-type bell chan struct{}
+// doorbell wakes a goroutine that waits for an entry of a queue. It holds at most one
+// signal, so a goroutine that takes it and leaves entries in the queue signals again.
+type doorbell chan struct{}
 
-func newBell() bell { return make(bell, 1) }
+func newDoorbell() doorbell { return make(doorbell, 1) }
 
-// ring never blocks.
-func (b bell) ring() {
+// signal wakes one waiting goroutine, or the next that waits. It never blocks.
+func (b doorbell) signal() {
 	select {
 	case b <- struct{}{}:
 	default:
 	}
 }
 
-// await returns what take takes. It blocks until take has something or an error,
-// or ctx is done.
-func await[T any](ctx context.Context, b bell, take func() (v T, ok bool, err error)) (T, error) {
+// await blocks until take returns ok or an error, or ctx is done, and returns what take
+// returned. It calls take at first and after each signal of b.
+func await[T any](ctx context.Context, b doorbell, take func() (v T, ok bool, err error)) (T, error) {
 	for {
 		v, ok, err := take()
 		if ok || err != nil {

@@ -98,7 +98,7 @@ func (e Event) String() string {
 // events is the queue of asynchronous events: a ring that grows up to
 // MaxEvents.
 type events struct {
-	wake bell // rung while there may be events
+	wake doorbell // signalled while there may be events
 
 	mu     sync.Mutex
 	ring   []Event // guarded by mu
@@ -130,7 +130,7 @@ func (q *events) push(e Event) {
 	}
 	q.ring[(q.head+q.n)%len(q.ring)] = e
 	q.n++
-	q.wake.ring()
+	q.wake.signal()
 }
 
 // take takes the oldest event; without one a closed queue is ErrClosed.
@@ -139,7 +139,7 @@ func (q *events) take() (e Event, ok bool, err error) {
 	defer q.mu.Unlock()
 	if q.n == 0 {
 		if q.closed {
-			q.wake.ring()
+			q.wake.signal()
 			err = ErrClosed
 		}
 		return e, false, err
@@ -147,7 +147,7 @@ func (q *events) take() (e Event, ok bool, err error) {
 	e, q.ring[q.head] = q.ring[q.head], Event{}
 	q.head = (q.head + 1) % len(q.ring)
 	if q.n--; q.n > 0 {
-		q.wake.ring()
+		q.wake.signal()
 	}
 	return e, true, nil
 }
@@ -176,7 +176,7 @@ func (q *events) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.wake.ring()
+	q.wake.signal()
 }
 
 // PollEvent returns the oldest asynchronous event, if there is one. It never

@@ -22,7 +22,7 @@ type link interface {
 	// in the frames.
 	segments(sid uint16, segs []ddp.Segment) (int, error)
 	// train is the same for a train, whose first segment has the number ssn.
-	train(sid, ssn uint16, t *ddp.Train) error
+	sendTrain(sid, ssn uint16, t *ddp.Train) error
 	// hold counts n bytes, or fewer, against the receive buffer.
 	hold(n int)
 	// maxPayload is the size of the largest message that fits a packet.

@@ -11,32 +11,32 @@ import (
 const maxBatch = 11
 
 // train is the owner of a Series.
-type train struct {
+type segmentSeries struct {
 	owner  ddp.Owner
 	n      int
 	frames [ddp.MaxTrain * ddp.MaxTrainFrame]byte
 }
 
-var trains = sync.Pool{New: func() any { return new(train) }}
+var segmentSeriesPool = sync.Pool{New: func() any { return new(segmentSeries) }}
 
 // Released implements sctp.SendOwner.
-func (t *train) Released(err error) {
+func (t *segmentSeries) Released(err error) {
 	o, n := t.owner, t.n
 	t.owner = nil
-	trains.Put(t)
+	segmentSeriesPool.Put(t)
 	ddp.ReleaseN(o, n, err)
 }
 
 // train implements link.
-func (l sctpLink) train(sid, ssn uint16, t *ddp.Train) error {
-	o := trains.Get().(*train)
+func (l sctpLink) sendTrain(sid, ssn uint16, t *ddp.Train) error {
+	o := segmentSeriesPool.Get().(*segmentSeries)
 	o.owner, o.n = t.Owner, t.Segments()
 	err := l.a.TrySendSeries(sctp.Series{Body: t.Body, Unit: t.Unit, Headers: t.Frames(o.frames[:0], ssn)}, sctp.SendOptions{
 		Stream: sid, PPID: PPIDSegment, Unordered: true, Force: true, Owner: o, Immediate: t.Urgent,
 	})
 	if err != nil {
 		o.owner = nil
-		trains.Put(o)
+		segmentSeriesPool.Put(o)
 	}
 	return err
 }

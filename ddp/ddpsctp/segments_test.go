@@ -9,7 +9,7 @@ func (o *noOwner) Released(error) { o.released++ }
 // Owners are told of each segment of a train.
 func TestTrainReleased(t *testing.T) {
 	var owner noOwner
-	tr := &train{owner: &owner, n: 7}
+	tr := &segmentSeries{owner: &owner, n: 7}
 	if tr.Released(nil); owner.released != 7 {
 		t.Errorf("Released was called %d times, want 7", owner.released)
 	}

@@ -156,7 +156,7 @@ func (s *Session) SendTrain(t *ddp.Train) error {
 		return fmt.Errorf("%w: %d bytes: at most %d", ErrSegment, n, largest)
 	}
 	n := uint32(t.Segments())
-	return s.a.link.train(s.SID(), uint16(s.next.Add(n)-n), t)
+	return s.a.link.sendTrain(s.SID(), uint16(s.next.Add(n)-n), t)
 }
 
 // Terminate implements ddp.Channel: it sends a Session Terminate. On a session

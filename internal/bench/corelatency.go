@@ -13,33 +13,34 @@ import (
 )
 
 const (
-	// hopBatches batches of hopRounds round trips make a measurement, of which the
-	// fastest counts: the others were interrupted.
-	hopBatches = 5
-	hopRounds  = 1000
-	// hopLimit ends a measurement while the processors have other things to do.
-	hopLimit = time.Second
-	// farHop is how many times the near time a cache line takes where processors are
-	// far from each other.
-	farHop = 2.5
-	// hopLooks measurements at distances of hopPause tell the near time.
-	hopLooks = 20
-	hopPause = 50 * time.Millisecond
-	// nearHops is the part of the measurements, of the shortest, that ends with the near
-	// time. The shortest of all says little: two processors may for once share a core.
-	nearHops = 0.25
+	// A measurement is latencyBatches batches of latencyRounds round trips. The fastest
+	// batch counts: the others may have been interrupted.
+	latencyBatches = 5
+	latencyRounds  = 1000
+	// latencyLimit ends a measurement on processors that are busy with other work.
+	latencyLimit = time.Second
+	// farFactor: processors are far apart if their latency is more than farFactor times
+	// the near latency.
+	farFactor = 2.5
+	// calibrationRuns measurements, calibrationPause apart, give the near latency.
+	calibrationRuns  = 20
+	calibrationPause = 50 * time.Millisecond
+	// nearQuantile is the quantile of all measurements that is the near latency. The minimum
+	// would mislead: two virtual processors may share a core for a while.
+	nearQuantile = 0.25
 )
 
-// Hop returns how many nanoseconds a cache line takes from one processor to
-// another; 0 if there is only one, or they have other things to do.
-func Hop() float64 {
+// CoreLatency measures the core-to-core latency: the time in nanoseconds that a cache line
+// takes from one processor to another. It returns 0 if there is only one processor, or if
+// they are busy for a second.
+func CoreLatency() float64 {
 	if runtime.NumCPU() < 2 || runtime.GOMAXPROCS(0) < 2 {
 		return 0
 	}
 	var ball atomic.Int64
-	var late atomic.Bool // the time is up
+	var late atomic.Bool // latencyLimit has passed
 	var wg sync.WaitGroup
-	until := time.Now().Add(hopLimit)
+	until := time.Now().Add(latencyLimit)
 	best := math.Inf(1)
 	wait := func(v int64) bool {
 		for i := 1; ball.Load() != v; i++ {
@@ -52,21 +53,21 @@ func Hop() float64 {
 	}
 	wg.Go(func() {
 		apart(0)
-		for b := range int64(hopBatches) {
+		for b := range int64(latencyBatches) {
 			start := time.Now()
-			for i := range int64(hopRounds) {
-				v := 2 * (b*hopRounds + i)
+			for i := range int64(latencyRounds) {
+				v := 2 * (b*latencyRounds + i)
 				ball.Store(v + 1)
 				if !wait(v + 2) {
 					return
 				}
 			}
-			best = min(best, float64(time.Since(start))/(2*hopRounds))
+			best = min(best, float64(time.Since(start))/(2*latencyRounds))
 		}
 	})
 	wg.Go(func() {
 		apart(1)
-		for i := range int64(hopBatches * hopRounds) {
+		for i := range int64(latencyBatches * latencyRounds) {
 			if !wait(2*i + 1) {
 				return
 			}
@@ -80,43 +81,42 @@ func Hop() float64 {
 	return best
 }
 
-// Hops tells when processors are far from each other. In a virtual machine that
-// changes as the host moves them, and then all that two of them hand over to each
-// other takes several times as long.
-type Hops struct {
-	seen []float64 // by Hop, in order of size
-	far  int
+// CoreLatencies detects phases in which processors are far apart. In a virtual machine
+// that changes when the host moves virtual processors, and communication between two of
+// them then takes several times as long.
+type CoreLatencies struct {
+	seen []float64 // results of CoreLatency, sorted
+	far  int       // runs before or after which processors were far apart
 }
 
-// Learn looks for a while how near they usually are.
-func (h *Hops) Learn() {
-	for range hopLooks {
-		h.note(Hop())
-		time.Sleep(hopPause)
+// Calibrate measures the usual latency. It takes about a second.
+func (h *CoreLatencies) Calibrate() {
+	for range calibrationRuns {
+		h.note(CoreLatency())
+		time.Sleep(calibrationPause)
 	}
 }
 
-// note takes in a measurement and reports whether it shows them far from each other.
-func (h *Hops) note(d float64) (far bool) {
+// note adds a measurement and reports whether it shows processors that are far apart.
+func (h *CoreLatencies) note(d float64) (far bool) {
 	if d <= 0 {
 		return false
 	}
 	i, _ := slices.BinarySearch(h.seen, d)
 	h.seen = slices.Insert(h.seen, i, d)
-	return d > farHop*h.near()
+	return d > farFactor*h.near()
 }
 
-// near returns what a cache line takes at most in the nearest quarter of the
-// measurements.
-func (h *Hops) near() float64 { return h.seen[int(nearHops*float64(len(h.seen)-1))] }
+// near returns the near latency: a quarter of the measurements are not above it.
+func (h *CoreLatencies) near() float64 { return h.seen[int(nearQuantile*float64(len(h.seen)-1))] }
 
-// Run runs f at most so many times: until it fails, or does not want to run again and
-// they were near each other before and after it.
-func (h *Hops) Run(times int, f func() (again bool, err error)) error {
+// Run calls f up to times times. It stops when f fails, or when f does not ask for another
+// run and the processors were near each other before and after it.
+func (h *CoreLatencies) Run(times int, f func() (again bool, err error)) error {
 	for range times {
-		before := h.note(Hop())
+		before := h.note(CoreLatency())
 		again, err := f()
-		near := h.count(before, h.note(Hop()))
+		near := h.count(before, h.note(CoreLatency()))
 		if err != nil {
 			return err
 		}
@@ -127,8 +127,8 @@ func (h *Hops) Run(times int, f func() (again bool, err error)) error {
 	return nil
 }
 
-// count counts a run before or after which they were far from each other.
-func (h *Hops) count(before, after bool) (near bool) {
+// count counts the run if processors were far apart before or after it.
+func (h *CoreLatencies) count(before, after bool) (near bool) {
 	if before || after {
 		h.far++
 		return false
@@ -136,20 +136,20 @@ func (h *Hops) count(before, after bool) (near bool) {
 	return true
 }
 
-// String tells what was seen; it is empty if that was nothing.
-func (h *Hops) String() string {
+// String summarizes the measurements in a sentence; it is empty if there were none.
+func (h *CoreLatencies) String() string {
 	if len(h.seen) == 0 {
 		return ""
 	}
 	s := fmt.Sprintf("A cache line took %.0f to %.0f ns between processors", h.seen[0], h.seen[len(h.seen)-1])
 	if h.far > 0 {
-		s += fmt.Sprintf("; before or after %d runs, which were repeated if possible, more than %v times the %.0f ns that the nearest quarter takes", h.far, farHop, h.near())
+		s += fmt.Sprintf("; before or after %d runs, which were repeated if possible, more than %v times the %.0f ns that the nearest quarter takes", h.far, farFactor, h.near())
 	}
 	return s + "."
 }
 
-// apart gives the calling goroutine the kth of the processors that this process may
-// use, for good, where that can be done.
+// apart binds the calling goroutine for good to the kth processor that this process may
+// use, on systems that support it.
 func apart(k int) {
 	runtime.LockOSThread() // the thread ends with the goroutine
 	if may := affinity.Allowed(); len(may) >= 2 {

@@ -9,22 +9,22 @@ import (
 
 func TestHop(t *testing.T) {
 	start := time.Now()
-	d := Hop()
+	d := CoreLatency()
 	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	t.Logf("%.1f ns", d)
-	if d < 0 || d > float64(hopLimit) || d > 0 && runtime.NumCPU() < 2 {
+	if d < 0 || d > float64(latencyLimit) || d > 0 && runtime.NumCPU() < 2 {
 		t.Errorf("%v ns", d)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	if d := Hop(); d != 0 {
+	if d := CoreLatency(); d != 0 {
 		t.Errorf("with one processor: %v ns", d)
 	}
 }
 
-func TestHops(t *testing.T) {
-	var h Hops
+func TestCoreLatencies(t *testing.T) {
+	var h CoreLatencies
 	if h.String() != "" {
 		t.Error("something was seen")
 	}
@@ -47,7 +47,7 @@ func TestHops(t *testing.T) {
 }
 
 func TestHopsRun(t *testing.T) {
-	var h Hops // of one processor, for the distance not to matter
+	var h CoreLatencies // of one processor, for the distance not to matter
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, tt := range []struct {
 		again int // how many times

@@ -59,7 +59,7 @@ func Split(frame []byte, yield func(pkt []byte)) bool {
 		}
 		return ok
 	}
-	head, ok := trainHeader(pkt, kind)
+	head, ok := gsoHeaderLen(pkt, kind)
 	if !ok || size == 0 {
 		return false
 	}
@@ -91,8 +91,8 @@ func Split(frame []byte, yield func(pkt []byte)) bool {
 	return true
 }
 
-// trainHeader returns the length of the headers of an IPv4 packet that is a train.
-func trainHeader(pkt []byte, kind byte) (int, bool) {
+// gsoHeaderLen returns the length of the headers of an IPv4 packet that is a train.
+func gsoHeaderLen(pkt []byte, kind byte) (int, bool) {
 	ip := int(pkt[0]&0xf) * 4
 	switch {
 	case ip < ipHeader || len(pkt) < ip:
@@ -123,8 +123,8 @@ func checksumField(pkt []byte) int {
 type Joiner struct {
 	udp    bool
 	write  func(to int, frame []byte, packets int)
-	trains []*train // in order of their first packets
-	free   []*train
+	trains []*gsoPacket // in order of their first packets
+	free   []*gsoPacket
 }
 
 // Limits of a Joiner.
@@ -134,7 +134,7 @@ const (
 )
 
 // train is a frame in the making.
-type train struct {
+type gsoPacket struct {
 	to      int
 	frame   []byte
 	flow    bool // it has the headers of a flow
@@ -174,13 +174,13 @@ func (j *Joiner) Add(to int, pkt []byte) {
 	if len(j.trains) == maxTrains {
 		j.Flush()
 	}
-	var t *train
+	var t *gsoPacket
 	if n := len(j.free); n > 0 {
 		t, j.free = j.free[n-1], j.free[:n-1]
 	} else {
-		t = &train{frame: make([]byte, OffloadHeader)}
+		t = &gsoPacket{frame: make([]byte, OffloadHeader)}
 	}
-	*t = train{to: to, frame: append(t.frame[:OffloadHeader], pkt...), flow: flow, size: payload, head: head, packets: 1}
+	*t = gsoPacket{to: to, frame: append(t.frame[:OffloadHeader], pkt...), flow: flow, size: payload, head: head, packets: 1}
 	clear(t.frame[:OffloadHeader])
 	t.open = fits && t.ending(pkt)
 	j.trains = append(j.trains, t)
@@ -234,7 +234,7 @@ func (j *Joiner) joinable(pkt []byte) bool {
 }
 
 // takes reports whether a packet of the flow may follow.
-func (t *train) takes(pkt []byte, head int) bool {
+func (t *gsoPacket) takes(pkt []byte, head int) bool {
 	first := t.frame[OffloadHeader:]
 	if head != t.head || len(pkt)-head > t.size || len(first)+len(pkt)-head > MaxPacket || t.packets == maxTrainPackets {
 		return false
@@ -252,7 +252,7 @@ func (t *train) takes(pkt []byte, head int) bool {
 
 // ending takes what ends a train of TCP segments over to its header, and reports
 // whether it goes on behind pkt.
-func (t *train) ending(pkt []byte) bool {
+func (t *gsoPacket) ending(pkt []byte) bool {
 	if pkt[9] != protoTCP {
 		return true
 	}
@@ -262,7 +262,7 @@ func (t *train) ending(pkt []byte) bool {
 }
 
 // finish writes the headers of a train of several packets.
-func (t *train) finish() {
+func (t *gsoPacket) finish() {
 	if t.packets == 1 {
 		return
 	}

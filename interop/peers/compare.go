@@ -86,8 +86,8 @@ func runCompare(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 	samples := map[string][]bench.Sample{} // by contender and column
 	missing := map[string]error{}
 	runs, noisy := 0, 0
-	var hops bench.Hops
-	hops.Learn()
+	var cores bench.CoreLatencies
+	cores.Calibrate()
 	for round := range s.rounds {
 		for _, c := range contenders() {
 			if missing[c.name] != nil || !s.measures(c.name) {
@@ -100,7 +100,7 @@ func runCompare(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 			for i := 0; i < len(cols); {
 				var o outcome
 				var others float64
-				err := hops.Run(maxFar, func() (_ bool, err error) {
+				err := cores.Run(maxFar, func() (_ bool, err error) {
 					o, others, err = c.measure(ctx, s, t, cols[i].load)
 					return false, err
 				})
@@ -126,7 +126,7 @@ func runCompare(ctx context.Context, s *settings, t *tools, w io.Writer) error {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, s.rounds, c.name)
 		}
 	}
-	fmt.Fprint(w, bench.Provenance(runs, noisy), "\n", hops.String(), "\n")
+	fmt.Fprint(w, bench.Provenance(runs, noisy), "\n", cores.String(), "\n")
 	where := "the loopback interface as it is"
 	if s.lo1500 {
 		where = "a loopback interface with an MTU of 1,500"

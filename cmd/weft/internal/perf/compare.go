@@ -124,8 +124,8 @@ func compare(ctx context.Context, o *options) error {
 	cells := matrix(o)
 	results := make(map[string][]*result)
 	loud := make(map[string]int)
-	var hops bench.Hops
-	hops.Learn()
+	var cores bench.CoreLatencies
+	cores.Calibrate()
 	bar := progressbar.NewOptions(len(cells)*o.rounds, progressbar.OptionSetWriter(os.Stderr),
 		progressbar.OptionSetVisibility(terminal.Is(os.Stderr)), progressbar.OptionSetDescription("perf"), progressbar.OptionClearOnFinish())
 	for range o.rounds {
@@ -133,7 +133,7 @@ func compare(ctx context.Context, o *options) error {
 			c := &cells[i]
 			bar.Describe(fmt.Sprintf("%-14s", c.Name))
 			var res *result
-			err := hops.Run(1+maxRetries, func() (bool, error) {
+			err := cores.Run(1+maxRetries, func() (bool, error) {
 				var err error
 				if res, err = cell(ctx, o, c); err != nil {
 					return false, err
@@ -181,7 +181,7 @@ func compare(ctx context.Context, o *options) error {
 		return json.NewEncoder(os.Stdout).Encode(rows)
 	}
 	printComparison(cells, rows)
-	if s := hops.String(); s != "" {
+	if s := cores.String(); s != "" {
 		fmt.Println(s)
 	}
 	return nil
