@@ -11,5 +11,5 @@ type sendMode uint8
 const (
 	sendStandard sendMode = iota
 	sendSync              // completes only when a receive has matched (MPI-4.1, Section 3.4)
-	sendHeld              // as sendStandard; the caller calls pusher.waiting before it blocks
+	sendHeld              // as sendStandard; the caller calls coalescer.waiting before it blocks
 )

@@ -110,8 +110,8 @@ func TestAnnouncedMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// FuzzInflow feeds arbitrary bytes, cut in arbitrary places.
-func FuzzInflow(f *testing.F) {
+// FuzzMessageParser feeds arbitrary bytes, cut in arbitrary places.
+func FuzzMessageParser(f *testing.F) {
 	var b [envelopeMaxLen]byte
 	v := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 1, length: 3}
 	f.Add(append(append([]byte(nil), v.put(&b)...), 1, 2, 3), 5)

@@ -167,7 +167,7 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 	if c != nil && c.failure() != nil {
 		select {
 		case <-c.up:
-			d.bury(c)
+			d.discard(c)
 			c = nil
 		default: // it is still connecting, in vain
 		}
@@ -191,9 +191,9 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 	return c, c.failure()
 }
 
-// bury puts away a connection that has failed, and frees those that nothing
+// discard puts away a connection that has failed, and frees those that nothing
 // holds on to any more. d.mu is held.
-func (d *rmaDevice) bury(c *rmaConn) {
+func (d *rmaDevice) discard(c *rmaConn) {
 	if c.qp != nil {
 		_ = c.qp.Close() // closed already, perhaps
 	}

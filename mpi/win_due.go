@@ -12,10 +12,10 @@ import (
 // they know first, and to wake that of the service would take longer than most
 // requests do, and a processor that somebody else may need.
 type dueServices struct {
-	used  atomic.Bool   // there are or were services
-	seers atomic.Int32  // goroutines that will look before long
-	some  atomic.Bool   // list is not empty
-	seen  atomic.Uint32 // how often see performed something
+	used    atomic.Bool   // there are or were services
+	pollers atomic.Int32  // goroutines that will look before long
+	some    atomic.Bool   // list is not empty
+	seen    atomic.Uint32 // how often see performed something
 
 	mu     sync.Mutex
 	list   []*winService // guarded by mu
@@ -24,12 +24,12 @@ type dueServices struct {
 }
 
 // enter is called by who will see to what is due, with see, until it calls leave.
-func (d *dueServices) enter() { d.seers.Add(1) }
+func (d *dueServices) enter() { d.pollers.Add(1) }
 
 // leave is the opposite of enter. What is due then is for the goroutines of the
 // services, if nobody else sees to it.
 func (d *dueServices) leave() {
-	if d.seers.Add(-1) == 0 && d.some.Load() {
+	if d.pollers.Add(-1) == 0 && d.some.Load() {
 		d.wake()
 	}
 }
@@ -66,14 +66,14 @@ func (d *dueServices) unpark(w *waiter) {
 // add notes that s is due. It reports false if nobody will see to it.
 func (d *dueServices) add(s *winService) bool {
 	d.mu.Lock()
-	if d.seers.Load() == 0 && len(d.parked) == 0 {
+	if d.pollers.Load() == 0 && len(d.parked) == 0 {
 		d.mu.Unlock()
 		return false
 	}
 	d.list = append(d.list, s)
 	d.some.Store(true)
 	d.mu.Unlock()
-	if d.seers.Load() == 0 { // or the last has left without a look
+	if d.pollers.Load() == 0 { // or the last has left without a look
 		d.wake()
 	}
 	return true

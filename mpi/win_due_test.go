@@ -264,13 +264,13 @@ func TestWaitsEndUnderTraffic(t *testing.T) {
 		p.due.enter()
 		p.due.add(s)
 		w.signal()
-		p.due.seers.Add(-1)
+		p.due.pollers.Add(-1)
 		var gap poll.Wait
 		if err := p.rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
-		if p.due.seers.Load() != 0 || len(p.due.parked) != 0 || p.spinning.Any() {
-			t.Errorf("left %d seers, %d parked; goroutines spin: %v", p.due.seers.Load(), len(p.due.parked), p.spinning.Any())
+		if p.due.pollers.Load() != 0 || len(p.due.parked) != 0 || p.spinning.Any() {
+			t.Errorf("left %d pollers, %d parked; goroutines spin: %v", p.due.pollers.Load(), len(p.due.parked), p.spinning.Any())
 		}
 		p.due.take()
 		return p.due.seen.Load() - seen

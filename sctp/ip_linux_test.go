@@ -189,7 +189,7 @@ func TestOtherPortsOverIPAreNotAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := func(port byte) []byte {
-		b := strayPacket()
+		b := ootbPacket()
 		b[3] = port
 		wire.SetChecksum(b)
 		return b
@@ -238,7 +238,7 @@ func TestUDPWithoutSourcePort(t *testing.T) {
 	defer raw.Close()
 	tr := newTransport(t, sctp.TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.77.2.14:0")}})
 	port := tr.LocalAddrs()[0].Port()
-	b := append([]byte{0, 0, byte(port >> 8), byte(port), 0, 0, 0, 0}, strayPacket()...)
+	b := append([]byte{0, 0, byte(port >> 8), byte(port), 0, 0, 0, 0}, ootbPacket()...)
 	b[5] = byte(len(b))
 	if _, err := raw.WriteToIP(b, &net.IPAddr{IP: net.IPv4(127, 77, 2, 14)}); err != nil {
 		t.Fatal(err)

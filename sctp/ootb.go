@@ -49,8 +49,8 @@ func (b *bucket) take(now clock.Time, n float64) bool {
 
 // replyLimit decides about replies to packets that belong to no association.
 type replyLimit struct {
-	mu     sync.Mutex
-	strays bucket
+	mu      sync.Mutex
+	packets bucket
 }
 
 // allow reports whether a reply of so many bytes may answer a packet.
@@ -64,10 +64,10 @@ func (r *replyLimit) allow(now clock.Time, packet, reply int, handshake bool) bo
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.strays.rate == 0 {
-		r.strays = bucket{rate: ootbRate, burst: ootbBurst}
+	if r.packets.rate == 0 {
+		r.packets = bucket{rate: ootbRate, burst: ootbBurst}
 	}
-	return r.strays.take(now, 1)
+	return r.packets.take(now, 1)
 }
 
 // reflected reports whether packet d says that it has the tag of its receiver's peer: an

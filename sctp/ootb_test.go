@@ -23,10 +23,10 @@ func TestReplyLimits(t *testing.T) {
 		n++
 	}
 	if n != ootbBurst {
-		t.Errorf("%d answers to strays at once, want %d", n, ootbBurst)
+		t.Errorf("%d answers to OOTB packets at once, want %d", n, ootbBurst)
 	}
 	now += clock.Time(time.Hour)
 	if r.allow(now, 100, 301, false) {
-		t.Error("an answer to a stray of more than three times its length")
+		t.Error("an answer to an OOTB packet of more than three times its length")
 	}
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// crowd is from how many associations of a transport on they are fetched ahead. So
+// manyAssociations is from how many associations of a transport on they are prefetched. So
 // many are in the cache anyway.
 const manyAssociations = 16
 
-// crowds is how many transports have so many associations: a Send that had to look
+// transportsWithMany is how many transports have so many associations: a Send that had to look
 // at its association for that would have waited for it already.
 var transportsWithMany atomic.Int32
 
@@ -63,7 +63,7 @@ func (s *socket) prefetchBatch(n int) {
 	}
 }
 
-// crowded reports whether there are many associations.
+// prefetches reports whether there are many associations.
 func (d *demux) prefetches() bool { return d.tags.len() >= manyAssociations }
 
 // fetch fetches the associations that have the tags.

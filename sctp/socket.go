@@ -233,7 +233,7 @@ func (s *socket) handle(n int) clock.Time {
 				}
 				a := s.find(tag)
 				if a == nil {
-					// Handshakes and strays, and packets to be found by address.
+					// Handshakes and OOTB packets, and packets to be found by address.
 					var made touched
 					if a, made = s.outOfTheBlue(now); made.a != nil {
 						done = made.note(done)

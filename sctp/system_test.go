@@ -367,7 +367,7 @@ func TestRepliesToStrangersAreLimited(t *testing.T) {
 		}
 		// A DATA chunk for nobody, which deserves an ABORT (RFC 9260, Section
 		// 8.4, 8).
-		pkt := strayPacket()
+		pkt := ootbPacket()
 		for range 5000 {
 			if _, err := pc.WriteToUDPAddrPort(pkt, netip.MustParseAddrPort(addrB+":9899")); err != nil {
 				t.Fatal(err)
@@ -376,7 +376,7 @@ func TestRepliesToStrangersAreLimited(t *testing.T) {
 		time.Sleep(time.Second)
 		c := n.Counters(addrB, addrA)
 		if c.Sent == 0 || c.Sent > 1200 {
-			t.Errorf("%d replies to 5000 stray packets at once, want some 100", c.Sent)
+			t.Errorf("%d replies to 5000 OOTB packets at once, want some 100", c.Sent)
 		}
 		if c.Bytes > 3*n.Counters(addrA, addrB).Bytes {
 			t.Errorf("amplified %d bytes to %d", n.Counters(addrA, addrB).Bytes, c.Bytes)

@@ -115,7 +115,7 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 			break
 		}
 		if a.state == CookieWait || a.state == CookieEchoed {
-			return a.strayShutdownAck(p, h)
+			return a.ootbShutdownAck(p, h)
 		}
 	case wire.ChunkInitAck:
 		if h.VTag != a.tag {
@@ -160,9 +160,9 @@ func (a *Assoc) tagOrReflected(tag uint32, flags uint8) bool {
 	return a.peer.tag != 0 && tag == a.peer.tag
 }
 
-// strayShutdownAck answers the SHUTDOWN ACK of an earlier association: it is out
+// ootbShutdownAck answers the SHUTDOWN ACK of an earlier association: it is out
 // of the blue here (RFC 9260, Section 8.4, rule 5 and Section 9.2).
-func (a *Assoc) strayShutdownAck(p *Packet, h wire.Header) DropReason {
+func (a *Assoc) ootbShutdownAck(p *Packet, h wire.Header) DropReason {
 	var buf [64]byte
 	if r := replyOOTB(h, p, buf[:0]); len(r.Reply) > 0 {
 		a.standalone.push(back(p), r.Reply)

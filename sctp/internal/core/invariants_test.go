@@ -10,7 +10,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
-// checkInvariants recounts everything that an association keeps accounts of and
+// checkInvariants computes again everything that an association keeps accounts of and
 // returns the first thing that does not add up. It is to be called between
 // calls of the association, and takes time in proportion to what is outstanding
 // and held.
@@ -37,7 +37,7 @@ func checkSlowReasons(a *Assoc) error {
 	return nil
 }
 
-// checkSendAccounts recounts the scoreboard: bytes in flight are the sum of what
+// checkSendAccounts checks the scoreboard: bytes in flight are the sum of what
 // is outstanding and neither acknowledged nor marked nor abandoned, by path.
 func checkSendAccounts(a *Assoc) error {
 	s := a.tx.sb
@@ -169,7 +169,7 @@ func checkRackList(s *Scoreboard, i int) error {
 	return nil
 }
 
-// checkQueueAccounts recounts the send queue.
+// checkQueueAccounts checks the send queue.
 func checkQueueAccounts(a *Assoc) error {
 	q, s := a.tx.q, a.tx.sb
 	seen := map[*outMsg]uint32{}
@@ -380,7 +380,7 @@ func checkTracker(a *Assoc) error {
 	return a.rx.tsns.Verify()
 }
 
-// checkReceiveAccounts recounts what is held for the user: a_rwnd has to be
+// checkReceiveAccounts checks what is held for the user: a_rwnd has to be
 // exact, or the window closes for ever or lets the peer fill the memory.
 // Pieces that were given out are counted by the caller of PopPiece alone.
 func checkReceiveAccounts(a *Assoc) error {

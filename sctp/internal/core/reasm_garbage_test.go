@@ -78,7 +78,7 @@ func TestReassemblyGarbage(t *testing.T) {
 	})
 }
 
-// checkReassembly recounts what r holds.
+// checkReassembly checks what r holds.
 func checkReassembly(t *rapid.T, r *reassembly, out []Piece) {
 	frags, held, msgs := len(out), 0, 0
 	for i := range out {

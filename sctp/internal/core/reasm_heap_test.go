@@ -39,20 +39,20 @@ func heapInUse() int {
 // floods are what a peer may send that does not care for the window: chunk i, and how
 // many of them come in one receive buffer (0: in short datagrams, which have none).
 var floods = []struct {
-	name    string
-	size    int
-	perBuf  int
-	gap     bool // the first TSN never comes
-	pieces  bool
-	idata   bool
-	strayed bool // TSNs with holes between them
-	set     func(d *wire.Data, i uint32)
+	name   string
+	size   int
+	perBuf int
+	gap    bool // the first TSN never comes
+	pieces bool
+	idata  bool
+	gaps   bool // TSNs with holes between them
+	set    func(d *wire.Data, i uint32)
 }{
 	{name: "tiny", size: 1, set: inOrder},
 	{name: "tiny, behind a hole", size: 1, gap: true, set: inOrder},
 	{name: "tiny, in receive buffers", size: 1, perBuf: 2000, set: inOrder},
 	{name: "tiny, interleaved", size: 1, idata: true, set: inOrder},
-	{name: "tiny, out of order", size: 1, strayed: true, set: inOrder},
+	{name: "tiny, out of order", size: 1, gaps: true, set: inOrder},
 	{name: "tiny, unordered, by upcall", size: 1, pieces: true, set: unordered},
 	{name: "tiny, unordered", size: 1, idata: true, set: unordered},
 	{name: "short", size: shortPayload + 1, set: inOrder},
@@ -64,8 +64,8 @@ var floods = []struct {
 	{name: "packets, half full buffers", size: 1400, perBuf: 22, gap: true, set: inOrder},
 	{name: "large", size: 60000, perBuf: 1, gap: true, set: inOrder},
 	{name: "fragments without beginning", size: 1, gap: true, set: func(*wire.Data, uint32) {}},
-	{name: "fragments without beginning, strayed", size: 1, strayed: true, set: func(*wire.Data, uint32) {}},
-	{name: "messages that are only begun", size: 1, strayed: true, set: func(d *wire.Data, i uint32) {
+	{name: "fragments without beginning, with gaps", size: 1, gaps: true, set: func(*wire.Data, uint32) {}},
+	{name: "messages that are only begun", size: 1, gaps: true, set: func(d *wire.Data, i uint32) {
 		d.Begin, d.Unordered = true, true
 	}},
 	{name: "messages that are only begun, interleaved", size: 1, idata: true, set: func(d *wire.Data, i uint32) {
@@ -104,7 +104,7 @@ func fill(t *testing.T, r *reassembly, pool *slab.Pool, f int) int {
 		if flood.gap {
 			d.TSN++
 		}
-		if flood.strayed {
+		if flood.gaps {
 			d.TSN = 2*i + 2
 		}
 		if flood.perBuf > 0 {

@@ -36,12 +36,12 @@ func TestResetAssociation(t *testing.T) {
 		p.a.send(3, 500)
 		p.z.send(4, 500)
 	}
-	var stray []flying
+	var inFlight []flying
 	p.net.drop = func(from *host, pkt []byte) bool { return false }
 	before, zBefore := p.a.assoc.tx.sb.NextTSN(), p.z.assoc.tx.sb.NextTSN()
 	p.a.flush()
 	p.z.flush()
-	stray = append(stray, p.wire...)
+	inFlight = append(inFlight, p.wire...)
 	id := p.a.must(p.a.assoc.ResetAssoc(p.now))
 	p.a.send(3, 500)
 	p.a.wantDone(id, nil)
@@ -56,7 +56,7 @@ func TestResetAssociation(t *testing.T) {
 		h.wantEvent(EventStreamsReset)
 		h.wantEvent(EventOutStreamsReset)
 	}
-	for _, f := range stray {
+	for _, f := range inFlight {
 		f.to.deliver(&f.p)
 	}
 	p.z.deliver(p.z.packet(p.z.assoc.Tag(), wire.AppendForwardTSN(nil, uint32(before), nil)))

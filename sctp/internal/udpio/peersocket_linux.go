@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// near is a second socket of a conn, which has the same address and is connected
+// peerSocket is a second socket of a conn, which has the same address and is connected
 // to the peer that nearly all datagrams come from: the kernel knows the route there
 // and back, and need not look for it with every datagram. It gives what that peer
 // sends to this socket.
@@ -20,7 +20,7 @@ type peerSocket struct {
 	closed    bool // guarded by conn.fdmu
 }
 
-// nearby decides whether there is a near. But for to, it belongs to who reads.
+// dominantPeer decides when to open the connected socket. All fields but to are owned by the reader.
 type dominantPeer struct {
 	options     Options
 	to          atomic.Pointer[peerSocket] // for writers; nil while there is none
