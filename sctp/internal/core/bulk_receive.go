@@ -96,7 +96,7 @@ func (x *inSequence) next(i int) (pkt []byte, ok bool) {
 		binary.BigEndian.Uint32(pkt[wire.HeaderLen+sidInChunk:]) == x.sid
 }
 
-// summed reports whether the checksum of a packet is right.
+// checksumOK reports whether the checksum of a packet is right.
 func (x *inSequence) checksumOK(pkt []byte) bool {
 	if binary.LittleEndian.Uint32(pkt[checksumField:]) == 0 {
 		return x.zero
@@ -104,75 +104,58 @@ func (x *inSequence) checksumOK(pkt []byte) bool {
 	return wire.VerifyInPlace(pkt)
 }
 
-// roomForFragment reports whether another fragment may be taken without a further look.
-func (r *reassembly) roomForFragment() bool {
-	return r.frags < maxHeldFragments && r.msgs < maxHeldMessages && r.window.used()+r.window.kept < r.window.size()
-}
-
-// newFrag is reassembly.newFrag for the data of packet i.
-func (x *inSequence) newFrag(pkt []byte, i int) *frag {
-	r := x.a.rx.reasm
-	f := r.mem.get(pkt[x.over:][:x.n], x.p.Buf)
-	f.tsn = x.a.rx.tsns.CumTSN() + 1 + seq.TSN(i)
-	f.sid = uint16(x.sid >> 16)
-	r.hold(f)
-	return f
-}
-
-// middle takes in the packets that have the next parts of the message to which a part
-// was added last.
+// nextFragments takes in the packets that have the next fragments of the message that the
+// last fragment belongs to.
 func (x *inSequence) nextFragments() (k int) {
 	a := x.a
 	r := a.rx.reasm
-	m := r.last
-	if m == nil || m.dead || !m.begun || m.ended || m.complete || m.loose.head != nil || r.loose.n > 0 || m.st.deferred {
+	m, ok := r.unfinished()
+	if !ok {
 		return 0
 	}
-	unordered := x.head>>16&flagUnordered != 0
-	if m.unordered != unordered || uint32(m.st.sid) != x.sid>>16 {
+	sid, unordered := m.stream()
+	if unordered != (x.head>>16&flagUnordered != 0) || uint32(sid) != x.sid>>16 {
 		return 0
 	}
-	if !r.cfg.interleaved && (seq.TSN(m.next) != a.rx.tsns.CumTSN()+1 || !unordered && x.sid&0xffff != m.num) {
+	interleaved := r.interleaved()
+	if !interleaved && (seq.TSN(m.nextFragment()) != a.rx.tsns.CumTSN()+1 || !unordered && x.sid&0xffff != m.number()) {
 		return 0
 	}
 	for r.roomForFragment() {
 		pkt, ok := x.next(k)
-		if !ok || r.cfg.interleaved && (binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:]) != m.num ||
-			binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:]) != m.next) || !x.checksumOK(pkt) {
+		if !ok || interleaved && (binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:]) != m.number() ||
+			binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:]) != m.nextFragment()) || !x.checksumOK(pkt) {
 			break
 		}
-		f := x.newFrag(pkt, k)
-		f.msg, f.seq, f.unordered = m.key, m.next, unordered
-		r.append(m, f)
+		r.appendFragment(m, a.rx.tsns.CumTSN()+1+seq.TSN(k), pkt[x.over:][:x.n], x.p.Buf)
 		k++
 	}
 	if k > 0 {
-		r.deliver(m)
-		r.relieve()
+		r.appended(m)
 	}
 	return k
 }
 
-// wholes takes in the packets with the next of a series of unordered messages that each
-// are in one of them.
+// unfragmented takes in the packets that each have an unordered message of one fragment.
 func (x *inSequence) unfragmented() (k int) {
 	a := x.a
 	r := a.rx.reasm
 	sid := uint16(x.sid >> 16)
-	if !r.cfg.pieces || int(sid) >= a.rx.streams || int(sid) >= len(r.streams) || r.streams[sid] == nil {
+	if int(sid) >= a.rx.streams {
 		return 0
 	}
-	st := r.streams[sid]
-	if st.paused || st.queued || st.deferred || st.uSkipped || r.numbered.n > 0 || r.open.n > 0 || r.loose.n > 0 || r.last != nil {
+	st, ok := r.expectsUnfragmented(sid)
+	if !ok {
 		return 0
 	}
+	interleaved := r.interleaved()
 	mid := uint32(0)
 	for r.roomForFragment() {
 		pkt, ok := x.next(k)
 		if !ok {
 			break
 		}
-		if r.cfg.interleaved {
+		if interleaved {
 			if k == 0 {
 				mid = binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:])
 			} else if binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:]) != mid+uint32(k) {
@@ -182,23 +165,19 @@ func (x *inSequence) unfragmented() (k int) {
 		if !x.checksumOK(pkt) {
 			break
 		}
-		f := x.newFrag(pkt, k)
-		f.begin, f.end, f.unordered = true, true, true
-		if r.cfg.interleaved {
-			f.msg, f.seq = messageKey(sid, true, mid+uint32(k)), 0
-			f.ppid = binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:])
-		} else {
-			f.msg, f.seq = messageKey(sid, true, 0), uint32(f.tsn)
-			f.ppid = binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:])
+		ppidAt := midInChunk
+		if interleaved {
+			ppidAt = fsnInChunk
 		}
-		r.pushUnfragmented(st, f)
+		r.pushNext(st, a.rx.tsns.CumTSN()+1+seq.TSN(k), mid+uint32(k), binary.BigEndian.Uint32(pkt[wire.HeaderLen+ppidAt:]),
+			pkt[x.over:][:x.n], x.p.Buf)
 		k++
 	}
 	a.rx.messages += uint64(k)
 	return k
 }
 
-// countInSequence does what k packets entail besides, each with the next chunk, of n bytes.
+// countInSequence counts k packets, each with the next chunk in order, of n bytes.
 func (a *Assoc) countInSequence(now clock.Time, k, n int) {
 	rx := &a.rx
 	a.stats.PacketsReceived += uint64(k)
@@ -206,6 +185,6 @@ func (a *Assoc) countInSequence(now clock.Time, k, n int) {
 	rx.chunks += uint64(k)
 	rx.bytes += uint64(k) * uint64(n)
 	rx.tsns.ObserveNext(k)
-	rx.reasm.window.take(k * n)
+	rx.reasm.accepted(k * n)
 	rx.sack.PacketsInOrder(now, a.in.path, k)
 }

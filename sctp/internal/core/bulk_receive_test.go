@@ -109,14 +109,8 @@ func (m *trainMaker) packet(n int) []byte {
 // observed is what can be seen of the receiving half of an association.
 func observed(a *Assoc) string {
 	r := &a.rx
-	streams := 0
-	for _, st := range r.reasm.streams {
-		if st != nil {
-			streams++
-		}
-	}
 	return fmt.Sprint(a.state, a.stats, r.tsns.CumTSN(), r.tsns.Highest(), r.tsns.Duplicates(), r.sack, r.bytes, r.messages, r.chunks, r.dups,
-		r.reasm.frags, r.reasm.msgs, r.reasm.window, r.reasm.mem.pinned, a.ecn, a.shut.gotData, r.reasm.loose.n, r.reasm.numbered.n, r.reasm.open.n, streams)
+		r.reasm.describe(), a.ecn, a.shut.gotData)
 }
 
 // What HandleInSequence takes in is taken in as by HandlePacket, whatever the trains are like:
@@ -164,7 +158,7 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 			}
 			got := x.receiveBatch(now, pkt, train, p)
 			taken += got
-			if got > 0 && x.rx.reasm.unfragmented.head != nil {
+			if got > 0 && x.rx.reasm.hasUnfragmented() {
 				wholes += got
 			}
 			if n := y.receiveBatch(now, pkt, train, q); n != 0 {
@@ -287,8 +281,8 @@ func TestInSequenceBatchOfUnknownStreamMakesNoStream(t *testing.T) {
 		b[wire.HeaderLen+1] = flags
 		b[wire.HeaderLen+9] = 7 // the stream
 		wire.SetChecksum(b)
-		if n := a.HandleInSequence(p.now, &pkt, b, len(b)); n != 0 || a.rx.reasm.streams[7] != nil {
-			t.Errorf("flags %d: %d packets taken, stream made %v", flags, n, a.rx.reasm.streams[7] != nil)
+		if n := a.HandleInSequence(p.now, &pkt, b, len(b)); n != 0 || a.rx.reasm.hasStream(7) {
+			t.Errorf("flags %d: %d packets taken, stream made %v", flags, n, a.rx.reasm.hasStream(7))
 		}
 		for n := range b { // whatever is left of it
 			if k := a.HandleInSequence(p.now, &pkt, b[:n], n); k != 0 {

@@ -7,7 +7,6 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
-	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
 // checkInvariants computes again everything that an association keeps accounts of and
@@ -195,7 +194,7 @@ func checkQueueAccounts(a *Assoc) error {
 		var prev *outMsg
 		if st.open != nil {
 			opened++
-			waits += flag(st.head == nil)
+			waits += count01(st.head == nil)
 			if last := st.tail; !st.open.begun || last != nil && last.flags&msgOpen == 0 {
 				return fmt.Errorf("stream %d: an open message, begun %v, is not the last", sid, st.open.begun)
 			}
@@ -203,7 +202,7 @@ func checkQueueAccounts(a *Assoc) error {
 		for m := st.head; m != nil; prev, m = m, m.next {
 			waiting++
 			chunks += m.left()
-			routed += flag(m.route != 0)
+			routed += count01(m.route != 0)
 			if i := m.route.path(); i >= len(a.paths) || i >= 0 && a.paths[i].gone {
 				return fmt.Errorf("stream %d: a message is to go by path %d", sid, i)
 			}
@@ -384,93 +383,10 @@ func checkTracker(a *Assoc) error {
 // exact, or the window closes for ever or lets the peer fill the memory.
 // Pieces that were given out are counted by the caller of PopPiece alone.
 func checkReceiveAccounts(a *Assoc) error {
-	r := a.rx.reasm
-	if r == nil {
+	if a.rx.reasm == nil {
 		return nil
 	}
-	held, frags, payload := 0, 0, 0
-	pins := map[*pin]int{} // with the payload that is in them
-	count := func(f *frag) {
-		for ; f != nil; f = f.next {
-			held += f.charge
-			payload += int(f.size)
-			if f.pin != nil {
-				pins[f.pin] += int(f.size)
-			}
-			frags++
-		}
-	}
-	msgs := map[*message]bool{}
-	add := func(m *message) {
-		if !msgs[m] {
-			msgs[m] = true
-			held += messageRecord
-			count(m.head)
-			count(m.loose.head)
-		}
-	}
-	for _, st := range r.streams {
-		if st == nil {
-			continue
-		}
-		for m := st.ready.head; m != nil; m = m.links[linkReady].next {
-			add(m)
-		}
-		for u := range st.pending {
-			for m := st.pending[u].head; m != nil; m = m.links[linkPending].next {
-				add(m)
-			}
-		}
-		if st.current != nil {
-			add(st.current)
-		}
-		count(st.held.head)
-		if want := !st.paused && st.deliverable(); want != st.queued {
-			return fmt.Errorf("incoming stream %d: deliverable %v, queued %v", st.sid, want, st.queued)
-		}
-	}
-	for _, t := range []*msgTable{&r.numbered, &r.open} {
-		for _, m := range t.appendAll(nil) {
-			add(m)
-		}
-	}
-	if r.last != nil {
-		add(r.last)
-	}
-	if r.edge != nil {
-		add(r.edge)
-	}
-	if !r.cfg.interleaved {
-		count(r.looseList.head)
-	}
-	count(r.unfragmented.head)
-	wholes := map[uint16]int{}
-	for f := r.unfragmented.head; f != nil; f = f.next {
-		wholes[f.sid]++
-	}
-	for _, st := range r.streams {
-		if st != nil && (st.unfragmented != wholes[st.sid] || st.unfragmented > 0 && st.paused) {
-			return fmt.Errorf("stream %d (paused: %v) has %d wholes, counted %d", st.sid, st.paused, st.unfragmented, wholes[st.sid])
-		}
-	}
-	w := &r.window
-	if !r.cfg.pieces && (held != w.held || frags != r.frags || payload != w.payload) || held > w.held || frags > r.frags || payload > w.payload {
-		return fmt.Errorf("%d bytes (%d of payload) held in %d fragments, counted %d (%d) in %d", w.held, w.payload, r.frags, held, payload, frags)
-	}
-	idle := len(pins) * slab.Size
-	for _, n := range pins {
-		idle -= n
-	}
-	if !r.cfg.pieces && (idle != w.idle || len(pins) != r.mem.pinned) || w.idle < 0 {
-		return fmt.Errorf("%d bytes of %d receive buffers pinned for nothing, counted %d of %d", w.idle, r.mem.pinned, idle, len(pins))
-	}
-	if len(msgs) != r.msgs {
-		return fmt.Errorf("%d messages held, counted %d", r.msgs, len(msgs))
-	}
-	if limit := w.bound() + w.largest + messageRecord; w.held > limit || int(w.open()) > w.limit {
-		return fmt.Errorf("%d bytes held of %d, %d offered", w.held, w.limit, w.open())
-	}
-	return nil
+	return a.rx.reasm.verify()
 }
 
 // checkQueues checks the bounds of everything else that a peer can make grow.
@@ -490,4 +406,12 @@ func checkQueues(a *Assoc) error {
 		return fmt.Errorf("%d events", len(a.events.list)-a.events.head)
 	}
 	return nil
+}
+
+// count01 returns 1 for true.
+func count01(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -6,9 +6,6 @@ import (
 	"github.com/weftstack/weft/sctp/internal/prefetch"
 )
 
-// reasmHead is how much of a reassembly queue tells whether there is anything to read.
-const reasmHead = unsafe.Offsetof(reassembly{}.loose)
-
 // Prefetch has the processor fetch what the next packet needs of the association:
 // one that is received or, with send set, one that is sent. It may be called
 // whatever others do with the association.
@@ -31,26 +28,10 @@ func (a *Assoc) Prefetch(send bool) {
 	prefetch.Range(unsafe.Add(p, reqs), unsafe.Sizeof(*a)-reqs)
 }
 
-// fetch has the processor fetch the record of a message, if there is one, ahead of
+// prefetch has the processor fetch the record of a message, if there is one, ahead of
 // its use.
 func (m *outMsg) prefetch() {
 	if m != nil {
 		prefetch.Range(unsafe.Pointer(m), unsafe.Sizeof(m.msgState))
-	}
-}
-
-// fetch has the processor fetch a message that is being received, if there is one,
-// ahead of its use.
-func (m *message) prefetch() {
-	if m != nil {
-		prefetch.Range(unsafe.Pointer(m), unsafe.Sizeof(*m))
-	}
-}
-
-// fetch has the processor fetch a fragment, if there is one, ahead of its use: by
-// the time it is used again there has been a window of data in between.
-func (f *frag) prefetch() {
-	if f != nil {
-		prefetch.Range(unsafe.Pointer(f), unsafe.Sizeof(f.fragState))
 	}
 }

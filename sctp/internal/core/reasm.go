@@ -97,6 +97,10 @@ type reasmConfig struct {
 	// (partial delivery, RFC 9260, Section 6.9); 0 is half of limit. It also
 	// begins when the buffer fills up.
 	partial int
+	// msgID and kept are what the queue of before a restart of the peer carries over:
+	// the number of its last message, and what the user keeps of what it took.
+	msgID uint64
+	kept  int
 	// seed keys the hash tables against peers that aim at collisions.
 	seed uint64
 }
@@ -183,6 +187,7 @@ func (r *reassembly) init(cfg reasmConfig, initial seq.TSN) *reassembly {
 	r.loose.seed, r.numbered.seed, r.open.seed = cfg.seed, cfg.seed, cfg.seed
 	r.open.link = linkOpen
 	r.window.init(cfg.limit)
+	r.msgID, r.window.kept = cfg.msgID, cfg.kept
 	r.mem.window = &r.window
 	r.mem.limit(cfg.limit)
 	return r

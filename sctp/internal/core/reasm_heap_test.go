@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/weftstack/weft/internal/bufpool"
@@ -212,36 +211,5 @@ func TestPinnedRemnantsCount(t *testing.T) {
 	r.close()
 	if pool.Live() != 0 || r.window.idle != 0 {
 		t.Errorf("%d buffers, %d bytes left", pool.Live(), r.window.idle)
-	}
-}
-
-// A peer that keeps to the window loses nothing of what it sends, however small: the
-// window closes before the buffer is full, and no chunk is dropped and sent again.
-func TestTinyMessagesKeepToTheWindow(t *testing.T) {
-	for _, size := range []int{1, 20, 100, 400, 3000} {
-		p := newPair(t, 90, &Config{RecvBuffer: 1 << 20, HBInterval: -1})
-		p.connect()
-		p.z.reading = false
-		for range 20_000 {
-			p.a.send(0, size)
-			if p.a.assoc.tx.q.messages%500 == 0 {
-				p.advance(time.Millisecond)
-			}
-		}
-		p.advance(5 * time.Second)
-		st, w := p.a.assoc.Stats(), p.z.assoc.rx.reasm.window
-		if w.used() < w.limit/2 || w.used() > w.bound() {
-			t.Errorf("messages of %d: %d used of %d", size, w.used(), w.limit)
-		}
-		if n := p.a.assoc.tx.sb.Outstanding(); n > 1 {
-			t.Errorf("messages of %d: %d chunks were dropped", size, n)
-		}
-		p.z.reading = true
-		p.z.read()
-		p.drive()
-		p.wantDelivered()
-		if after := p.a.assoc.Stats(); after.Retransmits-st.Retransmits > 1 {
-			t.Errorf("messages of %d: %d chunks were sent again", size, after.Retransmits-st.Retransmits)
-		}
 	}
 }

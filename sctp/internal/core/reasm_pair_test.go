@@ -60,6 +60,12 @@ func (s *slowReader) enter(id uint64, sid uint16, unordered bool, b []byte, end 
 	delete(s.parts, id)
 }
 
+// fragments returns how many fragments are held.
+func fragments(r *reassembly) int {
+	_, _, n, _ := r.held()
+	return n
+}
+
 // TestSlowReaders sends messages larger than the receive buffer, and many small
 // ones, to a reader that lags behind, over a bad network: nothing may stall,
 // overflow or leak.
@@ -91,20 +97,21 @@ func TestSlowReaders(t *testing.T) {
 				if p.rng.IntN(3) == 0 {
 					s.take()
 				}
-				most = max(most, p.z.assoc.rx.reasm.window.held)
+				held, _, _, _ := p.z.assoc.rx.reasm.held()
+				most = max(most, held)
 				return p.idle()
 			})
 			r := p.z.assoc.rx.reasm
 			if !done {
-				t.Fatalf("stalled: %+v; %d held of %d, %d parts", p.a.assoc.Stats(), r.window.held, cfg.RecvBuffer, len(s.parts))
+				t.Fatalf("stalled: %+v; %d held of %d, %d parts", p.a.assoc.Stats(), r.payload(), cfg.RecvBuffer, len(s.parts))
 			}
-			if limit := r.window.bound() + r.window.largest + messageRecord; most > limit {
+			if _, limit, _, _ := r.held(); most > limit {
 				t.Errorf("%d bytes held, more than %d", most, limit)
 			}
 			for sid := range uint16(6) {
 				p.z.assoc.PausePieces(sid, false)
 			}
-			for i := 0; r.frags > 0 && i < 10000; i++ {
+			for i := 0; fragments(r) > 0 && i < 10000; i++ {
 				p.z.assoc.PausePieces(uint16(i%6), false)
 				s.take()
 				for sid := range uint16(6) {
@@ -114,8 +121,8 @@ func TestSlowReaders(t *testing.T) {
 			p.a.flush()
 			p.z.flush()
 			p.wantDelivered()
-			if len(s.parts) != 0 || r.frags != 0 || r.window.held != 0 {
-				t.Errorf("left over: %d parts, %d fragments, %d bytes", len(s.parts), r.frags, r.window.held)
+			if held, _, frags, _ := r.held(); len(s.parts) != 0 || frags != 0 || held != 0 {
+				t.Errorf("left over: %d parts, %d fragments, %d bytes", len(s.parts), frags, held)
 			}
 			p.z.assoc.Release()
 		})
@@ -133,13 +140,13 @@ func TestWindowUpdates(t *testing.T) {
 		p.a.send(0, 4000)
 	}
 	p.advance(5 * time.Second) // the window is closed, and stays so
-	if n := p.z.assoc.rx.reasm.window.open(); n != 0 {
+	if n := p.z.assoc.rx.reasm.rwnd(); n != 0 {
 		t.Fatalf("window of %d, want it closed", n)
 	}
 	sacks := p.z.assoc.Stats().SacksSent
 	var got []byte
 	dst := make([]byte, 500)
-	for held := p.z.assoc.rx.reasm.window.held; p.z.assoc.rx.reasm.window.held > held/4; {
+	for held := p.z.assoc.rx.reasm.payload(); p.z.assoc.rx.reasm.payload() > held/4; {
 		n, ok := p.z.assoc.Read(dst, new(RecvInfo))
 		if !ok {
 			t.Fatal("nothing to read")
@@ -152,8 +159,8 @@ func TestWindowUpdates(t *testing.T) {
 		t.Errorf("%d window updates for three quarters of the buffer, want 1 to 3", updates)
 	}
 	at := p.now
-	if !p.driveUntil(100*time.Millisecond, func() bool { return p.z.assoc.rx.reasm.window.held > 48<<10 }) {
-		t.Errorf("the peer does not go on within %v of the update: %+v; %+v, %+v", time.Duration(p.now-at), p.a.assoc.Stats(), p.z.assoc.rx.reasm.window, p.a.sent[len(p.a.sent)-5:])
+	if !p.driveUntil(100*time.Millisecond, func() bool { return p.z.assoc.rx.reasm.payload() > 48<<10 }) {
+		t.Errorf("the peer does not go on within %v of the update: %+v; window %d, %+v", time.Duration(p.now-at), p.a.assoc.Stats(), p.z.assoc.rx.reasm.rwnd(), p.a.sent[len(p.a.sent)-5:])
 	}
 	p.z.reading = true
 	p.z.parts[0] = nil
@@ -161,5 +168,36 @@ func TestWindowUpdates(t *testing.T) {
 	first := p.a.out[0].ordered[0]
 	if !bytes.Equal(got[:len(first)], first) {
 		t.Error("what was read is not what was sent")
+	}
+}
+
+// A peer that keeps to the window loses nothing of what it sends, however small: the
+// window closes before the buffer is full, and no chunk is dropped and sent again.
+func TestTinyMessagesKeepToTheWindow(t *testing.T) {
+	for _, size := range []int{1, 20, 100, 400, 3000} {
+		p := newPair(t, 90, &Config{RecvBuffer: 1 << 20, HBInterval: -1})
+		p.connect()
+		p.z.reading = false
+		for range 20_000 {
+			p.a.send(0, size)
+			if p.a.assoc.tx.q.messages%500 == 0 {
+				p.advance(time.Millisecond)
+			}
+		}
+		p.advance(5 * time.Second)
+		st := p.a.assoc.Stats()
+		if held, most, _, _ := p.z.assoc.rx.reasm.held(); held < 1<<19 || held > most {
+			t.Errorf("messages of %d: %d held of %d", size, held, most)
+		}
+		if n := p.a.assoc.tx.sb.Outstanding(); n > 1 {
+			t.Errorf("messages of %d: %d chunks were dropped", size, n)
+		}
+		p.z.reading = true
+		p.z.read()
+		p.drive()
+		p.wantDelivered()
+		if after := p.a.assoc.Stats(); after.Retransmits-st.Retransmits > 1 {
+			t.Errorf("messages of %d: %d chunks were sent again", size, after.Retransmits-st.Retransmits)
+		}
 	}
 }

@@ -32,9 +32,8 @@ func (r *dataReceiver) begun() bool {
 // initial.
 func (r *dataReceiver) open(cfg *Config, streams int, initial seq.TSN, interleaved bool, seed uint64) {
 	id, kept := uint64(0), 0
-	if r.reasm != nil {
-		id = r.reasm.msgID // the peer restarted: the numbers of messages go on
-		kept = r.reasm.window.kept
+	if r.reasm != nil { // the peer restarted: the numbers of messages go on
+		id, kept = r.reasm.carried()
 	}
 	r.close()
 	r.initial, r.streams = initial, streams
@@ -50,8 +49,7 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial seq.TSN, interleav
 		r.reasm = new(reassembly) // the user may still have pieces of the first
 	}
 	r.reasm.init(reasmConfig{interleaved: interleaved, pieces: cfg.Pieces, streams: streams,
-		limit: cfg.RecvBuffer, seed: seed}, initial)
-	r.reasm.msgID, r.reasm.window.kept = id, kept
+		limit: cfg.RecvBuffer, seed: seed, msgID: id, kept: kept}, initial)
 }
 
 func (r *dataReceiver) close() {
@@ -199,14 +197,14 @@ func (r *dataReceiver) appendSack(b []byte, room int) []byte {
 	r.gaps = r.tsns.AppendGaps(r.gaps[:0], min(n, maxGapBlocks))
 	dups := r.tsns.Duplicates()
 	dups = dups[:min(len(dups), n-len(r.gaps))]
-	rwnd := r.reasm.window.open()
+	rwnd := r.reasm.rwnd()
 	at := len(b)
 	b = wire.AppendSack(b, uint32(r.tsns.CumTSN()), rwnd, r.gaps, dups)
 	if r.sack.ForMultipath() {
 		setSackPackets(b[at:], r.sack.DataPackets())
 	}
 	r.tsns.ClearDuplicates()
-	r.reasm.window.advertised(rwnd)
+	r.reasm.advertised(rwnd)
 	r.sack.Sent()
 	return b
 }
@@ -237,7 +235,7 @@ const maxGapBlocks = 4096
 // consumed is called after the user has taken data: it may be time to tell the
 // peer of the larger window.
 func (a *Assoc) consumed() {
-	if a.rx.reasm.window.grown() {
+	if a.rx.reasm.windowGrown() {
 		a.rx.sack.Force()
 	}
 }
@@ -259,14 +257,11 @@ func (a *Assoc) SetRecvShare(n int) bool {
 	if r == nil {
 		return false
 	}
-	if n >= r.window.limit {
-		n = noShare
-	}
-	if r.window.share != n {
-		r.window.share = n
+	counts, changed := r.setShare(n)
+	if changed {
 		a.consumed()
 	}
-	return n != noShare
+	return counts
 }
 
 // RecvMemory returns how many bytes of memory what was received takes, and with it what
@@ -276,7 +271,7 @@ func (a *Assoc) RecvMemory() int {
 	if r == nil {
 		return 0
 	}
-	return r.window.held + r.window.idle + r.window.kept
+	return r.memory()
 }
 
 // Readable reports whether Read would return something.

@@ -75,7 +75,7 @@ func (a *Assoc) holdIncoming() { a.rx.reasm.deferReset(nil, a.rx.tsns.Highest())
 // That is needed when the peer sends more than we can hold back.
 func (a *Assoc) easeIncoming() {
 	r := &a.rc
-	if !r.hasSeen || !a.rx.reasm.window.pressed() {
+	if !r.hasSeen || !a.rx.reasm.pressed() {
 		return
 	}
 	r.hasSeen = false
@@ -90,7 +90,7 @@ func (a *Assoc) easeIncoming() {
 // so the peer repeats it, and does not perform the reset if it is of before it.
 func (a *Assoc) putOff(c wire.Chunk, cum seq.TSN) bool {
 	r := &a.rc
-	if !a.resettingAssoc() || a.otherSpace(cum.Sub(a.rx.tsns.CumTSN())) || cum.LessEq(a.rx.reasm.deferTSN) ||
+	if !a.resettingAssoc() || a.otherSpace(cum.Sub(a.rx.tsns.CumTSN())) || cum.LessEq(a.rx.reasm.deferredUntil()) ||
 		cum.LessEq(a.rx.tsns.CumTSN()) {
 		return false
 	}
@@ -114,7 +114,7 @@ func (a *Assoc) catchUp() {
 	it.Next()
 	c := it.Chunk()
 	cum := seq.TSN(binary.BigEndian.Uint32(c.Value)) // both kinds begin with it
-	if a.rx.reasm.deferTSN.Less(cum) {
+	if a.rx.reasm.deferredUntil().Less(cum) {
 		if res := a.rx.reasm.advanceDefer(cum); res.violation() {
 			a.violate(res.String())
 			return

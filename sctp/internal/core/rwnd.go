@@ -6,7 +6,7 @@ import "math"
 // buffer is less: a full packet.
 const swsSegment = 1452
 
-// recvWindow keeps the books of a_rwnd (RFC 9260, Section 6.2) and of the memory
+// recvWindow accounts for a_rwnd (RFC 9260, Section 6.2) and of the memory
 // behind it. limit is in bytes of heap, so a window of small messages is smaller than
 // what they have of payload: their records count too.
 type recvWindow struct {
@@ -21,6 +21,10 @@ type recvWindow struct {
 	credit  int  // payload the peer may have under way by what it was told before
 	scarce  bool // less than half of the buffer was advertised once
 }
+
+// maxKept is how many times the receive buffer the user may keep before chunks are
+// refused that the peer sent by a window that it was told before.
+const maxKept = 2
 
 // noShare is a share that does not count.
 const noShare = math.MaxInt

@@ -56,7 +56,7 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 		return false
 	}
 	over, typ := wire.DataHeaderLen, wire.ChunkData
-	if r.cfg.interleaved {
+	if r.interleaved() {
 		over, typ = wire.IDataHeaderLen, wire.ChunkIData
 	}
 	c := d[at:]
@@ -74,11 +74,11 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 		return false
 	}
 	ppidAt := midInChunk
-	if r.cfg.interleaved {
-		if ppidAt = fsnInChunk; binary.BigEndian.Uint32(c[midInChunk:]) != st.next {
+	if r.interleaved() {
+		if ppidAt = fsnInChunk; binary.BigEndian.Uint32(c[midInChunk:]) != st.nextNumber() {
 			return false
 		}
-	} else if uint32(binary.BigEndian.Uint16(c[ssnInChunk:])) != st.next {
+	} else if uint32(binary.BigEndian.Uint16(c[ssnInChunk:])) != st.nextNumber() {
 		return false
 	}
 	if a.tx.deferredSack.on {
@@ -101,18 +101,7 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 	a.countInSequence(now, 1, n)
 	rx.sack.EndBatch()
 	post.N = n
-	r.msgID++
-	i := &post.Info
-	i.SID, i.PPID, i.TSN = sid, binary.BigEndian.Uint32(c[ppidAt:]), rx.tsns.CumTSN()
-	i.SSN, i.MID, i.Unordered = 0, 0, false
-	i.Message, i.Offset, i.EOR, i.Aborted = r.msgID, 0, true, false
-	if st.next++; r.cfg.interleaved {
-		i.MID = seq.MID(st.next - 1)
-	} else {
-		i.SSN = seq.SSN(st.next - 1)
-		st.next = uint32(uint16(st.next))
-		r.settled = rx.tsns.CumTSN()
-	}
+	r.deliverDirect(st, rx.tsns.CumTSN(), binary.BigEndian.Uint32(c[ppidAt:]), &post.Info)
 	return true
 }
 
@@ -134,18 +123,4 @@ func (a *Assoc) smallExpected(now clock.Time, p *SmallPacket) bool {
 		return false
 	}
 	return s.NoneDueAfterNext(now)
-}
-
-// idle returns a stream from and of which nothing is held, as none is of any other, if
-// messages of it go to readers; else nil.
-func (r *reassembly) idleStream(sid uint16) *inStream {
-	w := &r.window
-	if r.cfg.pieces || r.frags > 0 || r.msgs > 0 || r.last != nil || r.current != nil || r.deferAll || w.told < w.limit/2 || int(sid) >= len(r.streams) {
-		return nil
-	}
-	st := r.streams[sid]
-	if st == nil || st.paused || st.queued || st.deferred || st.held.head != nil || st.current != nil {
-		return nil
-	}
-	return st
 }

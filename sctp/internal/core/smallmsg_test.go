@@ -77,12 +77,7 @@ func all(a *Assoc) string {
 		p, f := &a.paths[i], &sb.paths[i]
 		s += fmt.Sprint("|", p.lastData, p.lastSent, p.count, p.burstFrom, p.single, p.cc.Cwnd(), p.rto, p.pacer, f.bytes, f.count, f.rack)
 	}
-	for _, st := range a.rx.reasm.streams {
-		if st != nil {
-			s += fmt.Sprint(" ", st.sid, st.next, st.ready.n, st.queued)
-		}
-	}
-	return s + fmt.Sprint("|", a.rx.reasm.msgID, a.rx.reasm.settled, a.Idle(a.tx.sb.clock))
+	return s + fmt.Sprint("|", a.rx.reasm.describe(), a.Idle(a.tx.sb.clock))
 }
 
 // same checks that both pairs are alike.
@@ -316,11 +311,12 @@ func (w *twins) age(k int) {
 	for i, a := range w.ends[k] {
 		peer := w.ends[k][1-i].rx.reasm
 		n := uint32(1<<16 - 5)
-		if peer.cfg.interleaved {
+		if peer.interleaved() {
 			n = 1<<32 - 5
 		}
 		for sid := range uint16(2) {
-			a.tx.q.stream(sid).mid, peer.stream(sid).next = n, n
+			a.tx.q.stream(sid).mid = n
+			peer.setNext(sid, n)
 		}
 	}
 }
@@ -565,21 +561,8 @@ func TestSmallPacketRefused(t *testing.T) {
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.SetNoDelay(true) },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.Force() },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.SetMultipath(true) },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.cfg.pieces = true },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.frags = 1 },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.msgs = 1 },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.last = new(message) },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.current = new(message) },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.deferAll = true },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.window.told = 1 },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams = a.rx.reasm.streams[:1] },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1] = nil },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].paused = true },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].queued = true },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].deferred = true },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].held.head = new(frag) },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].current = new(message) },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.streams[1].next++ },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.PausePieces(1, true) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.setNext(1, 77) },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm = nil },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.tx.sb.awnd = 0 }, // the SACK cannot wait
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) {
