@@ -3,6 +3,7 @@ package sctp
 import (
 	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
 // work tells what is left to do after an association was unlocked.
@@ -181,13 +182,13 @@ func (a *Association) end(err error, k *wakeList) {
 // discard drops what is readable. a.mu is held.
 func (a *Association) discard() {
 	if a.onPiece != nil {
-		for p := (core.Piece{}); a.core.PopPiece(&p); {
+		for p := (reasm.Piece{}); a.core.PopPiece(&p); {
 			a.core.ReleasePiece(&p)
 		}
 		return
 	}
 	var sink [4096]byte
-	var info core.RecvInfo
+	var info reasm.RecvInfo
 	for a.core.Readable() {
 		a.core.Read(sink[:], &info)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
 // errStopped and errExpired are what waiting returns when its channels close.
@@ -84,7 +84,7 @@ func (a *Association) recvContext(ctx context.Context, stream int, buf []byte, i
 // recv receives from a stream or any, waiting until stop or expired is closed. What
 // it received goes to info.
 func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte, info *RecvInfo) (int, error) {
-	var i core.RecvInfo
+	var i reasm.RecvInfo
 	var w Wait
 	spin, again := false, false
 	for {
@@ -147,7 +147,7 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 }
 
 // read reads from the core unless the association was closed. a.mu is held.
-func (a *Association) read(stream int, buf []byte, info *core.RecvInfo) (n int, ok bool) {
+func (a *Association) read(stream int, buf []byte, info *reasm.RecvInfo) (n int, ok bool) {
 	switch {
 	case a.closing:
 		return 0, false
@@ -169,7 +169,7 @@ func (a *Association) recvEnd() error {
 }
 
 // set describes to the user what was received by a. See upcalls.set.
-func (d *RecvInfo) set(a *Association, i *core.RecvInfo) {
+func (d *RecvInfo) set(a *Association, i *reasm.RecvInfo) {
 	d.Association, d.Stream, d.SSN, d.MID = a, i.SID, uint16(i.SSN), uint32(i.MID)
 	d.PPID, d.TSN, d.Unordered = i.PPID, uint32(i.TSN), i.Unordered
 	d.Message, d.Offset, d.EOR, d.Aborted = i.Message, i.Offset, i.EOR, i.Aborted

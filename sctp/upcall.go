@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
 // upcalls is the state of the goroutine that settles.
@@ -18,7 +19,7 @@ type upcalls struct {
 }
 
 // piecePool has arrays for the pieces that are on their way to the user.
-var piecePool = sync.Pool{New: func() any { return new([maxPieces]core.Piece) }}
+var piecePool = sync.Pool{New: func() any { return new([maxPieces]reasm.Piece) }}
 
 // maxPieces is how many pieces are taken from the core under one lock.
 const maxPieces = 64
@@ -55,9 +56,9 @@ func (a *Association) runAllCallbacks() {
 
 func (a *Association) runCallbacksOnce() {
 	u := &a.calls
-	var pieces []core.Piece
+	var pieces []reasm.Piece
 	if a.onPiece != nil {
-		p := piecePool.Get().(*[maxPieces]core.Piece)
+		p := piecePool.Get().(*[maxPieces]reasm.Piece)
 		defer piecePool.Put(p) // all released by then
 		pieces = p[:]
 	}
@@ -135,7 +136,7 @@ func (a *Association) runCallbacksOnce() {
 
 // set describes a piece to the user. It sets field by field: a literal would be made
 // elsewhere, and the copy of it wait for that.
-func (u *upcalls) set(p *core.Piece) {
+func (u *upcalls) set(p *reasm.Piece) {
 	d := &u.piece
 	d.Stream, d.SSN, d.MID, d.PPID, d.TSN = p.SID, uint16(p.SSN), uint32(p.MID), p.PPID, uint32(p.TSN)
 	d.Begin, d.End, d.Unordered, d.Aborted = p.Begin, p.End, p.Unordered, p.Aborted

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
@@ -62,7 +63,7 @@ func (u *pump) run() {
 		u.now += 1000
 		busy := u.move(u.a, u.z)
 		for {
-			n, ok := u.z.Read(u.dst, new(RecvInfo))
+			n, ok := u.z.Read(u.dst, new(reasm.RecvInfo))
 			if !ok {
 				break
 			}

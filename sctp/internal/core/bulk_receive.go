@@ -109,29 +109,29 @@ func (x *inSequence) checksumOK(pkt []byte) bool {
 func (x *inSequence) nextFragments() (k int) {
 	a := x.a
 	r := a.rx.reasm
-	m, ok := r.unfinished()
+	m, ok := r.Unfinished()
 	if !ok {
 		return 0
 	}
-	sid, unordered := m.stream()
+	sid, unordered := m.Stream()
 	if unordered != (x.head>>16&flagUnordered != 0) || uint32(sid) != x.sid>>16 {
 		return 0
 	}
-	interleaved := r.interleaved()
-	if !interleaved && (seq.TSN(m.nextFragment()) != a.rx.tsns.CumTSN()+1 || !unordered && x.sid&0xffff != m.number()) {
+	interleaved := r.Interleaved()
+	if !interleaved && (seq.TSN(m.NextFragment()) != a.rx.tsns.CumTSN()+1 || !unordered && x.sid&0xffff != m.Number()) {
 		return 0
 	}
-	for r.roomForFragment() {
+	for r.RoomForFragment() {
 		pkt, ok := x.next(k)
-		if !ok || interleaved && (binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:]) != m.number() ||
-			binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:]) != m.nextFragment()) || !x.checksumOK(pkt) {
+		if !ok || interleaved && (binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:]) != m.Number() ||
+			binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:]) != m.NextFragment()) || !x.checksumOK(pkt) {
 			break
 		}
-		r.appendFragment(m, a.rx.tsns.CumTSN()+1+seq.TSN(k), pkt[x.over:][:x.n], x.p.Buf)
+		r.AppendFragment(m, a.rx.tsns.CumTSN()+1+seq.TSN(k), pkt[x.over:][:x.n], x.p.Buf)
 		k++
 	}
 	if k > 0 {
-		r.appended(m)
+		r.Appended(m)
 	}
 	return k
 }
@@ -144,13 +144,13 @@ func (x *inSequence) unfragmented() (k int) {
 	if int(sid) >= a.rx.streams {
 		return 0
 	}
-	st, ok := r.expectsUnfragmented(sid)
+	st, ok := r.ExpectsUnfragmented(sid)
 	if !ok {
 		return 0
 	}
-	interleaved := r.interleaved()
+	interleaved := r.Interleaved()
 	mid := uint32(0)
-	for r.roomForFragment() {
+	for r.RoomForFragment() {
 		pkt, ok := x.next(k)
 		if !ok {
 			break
@@ -169,7 +169,7 @@ func (x *inSequence) unfragmented() (k int) {
 		if interleaved {
 			ppidAt = fsnInChunk
 		}
-		r.pushNext(st, a.rx.tsns.CumTSN()+1+seq.TSN(k), mid+uint32(k), binary.BigEndian.Uint32(pkt[wire.HeaderLen+ppidAt:]),
+		r.PushNext(st, a.rx.tsns.CumTSN()+1+seq.TSN(k), mid+uint32(k), binary.BigEndian.Uint32(pkt[wire.HeaderLen+ppidAt:]),
 			pkt[x.over:][:x.n], x.p.Buf)
 		k++
 	}
@@ -185,6 +185,6 @@ func (a *Assoc) countInSequence(now clock.Time, k, n int) {
 	rx.chunks += uint64(k)
 	rx.bytes += uint64(k) * uint64(n)
 	rx.tsns.ObserveNext(k)
-	rx.reasm.accepted(k * n)
+	rx.reasm.Accepted(k * n)
 	rx.sack.PacketsInOrder(now, a.in.path, k)
 }

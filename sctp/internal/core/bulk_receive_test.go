@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -110,7 +111,7 @@ func (m *trainMaker) packet(n int) []byte {
 func observed(a *Assoc) string {
 	r := &a.rx
 	return fmt.Sprint(a.state, a.stats, r.tsns.CumTSN(), r.tsns.Highest(), r.tsns.Duplicates(), r.sack, r.bytes, r.messages, r.chunks, r.dups,
-		r.reasm.describe(), a.ecn, a.shut.gotData)
+		r.reasm.Describe(), a.ecn, a.shut.gotData)
 }
 
 // What HandleInSequence takes in is taken in as by HandlePacket, whatever the trains are like:
@@ -158,7 +159,7 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 			}
 			got := x.receiveBatch(now, pkt, train, p)
 			taken += got
-			if got > 0 && x.rx.reasm.hasUnfragmented() {
+			if got > 0 && x.rx.reasm.HasUnfragmented() {
 				wholes += got
 			}
 			if n := y.receiveBatch(now, pkt, train, q); n != 0 {
@@ -244,7 +245,7 @@ func received(a *Assoc) (got []byte) {
 		return nil
 	}
 	if a.cfg.Pieces {
-		var p Piece
+		var p reasm.Piece
 		for len(got) < 30_000 && a.PopPiece(&p) {
 			got = fmt.Append(got, p.SID, p.SSN, p.MID, p.PPID, p.TSN, p.Unordered, p.Begin, p.End, p.Message, p.Offset)
 			got = append(got, p.Data...)
@@ -252,7 +253,7 @@ func received(a *Assoc) (got []byte) {
 		}
 		return got
 	}
-	var info RecvInfo
+	var info reasm.RecvInfo
 	var buf [5000]byte
 	for len(got) < 30_000 {
 		n, ok := a.Read(buf[:], &info)
@@ -281,8 +282,8 @@ func TestInSequenceBatchOfUnknownStreamMakesNoStream(t *testing.T) {
 		b[wire.HeaderLen+1] = flags
 		b[wire.HeaderLen+9] = 7 // the stream
 		wire.SetChecksum(b)
-		if n := a.HandleInSequence(p.now, &pkt, b, len(b)); n != 0 || a.rx.reasm.hasStream(7) {
-			t.Errorf("flags %d: %d packets taken, stream made %v", flags, n, a.rx.reasm.hasStream(7))
+		if n := a.HandleInSequence(p.now, &pkt, b, len(b)); n != 0 || a.rx.reasm.HasStream(7) {
+			t.Errorf("flags %d: %d packets taken, stream made %v", flags, n, a.rx.reasm.HasStream(7))
 		}
 		for n := range b { // whatever is left of it
 			if k := a.HandleInSequence(p.now, &pkt, b[:n], n); k != 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
 // Two associations without a network: the caller carries packets and time.
@@ -50,7 +51,7 @@ func Example() {
 		}
 	}
 	buf := make([]byte, 100)
-	var info core.RecvInfo
+	var info reasm.RecvInfo
 	n, _ := z.Read(buf, &info)
 	fmt.Printf("%s on stream %d, states %v and %v\n", buf[:n], info.SID, a.State(), z.State())
 	// Output: hello on stream 1, states ESTABLISHED and ESTABLISHED

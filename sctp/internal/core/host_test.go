@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -244,7 +245,7 @@ func (h *host) read() {
 	}
 	var buf [4096]byte
 	for {
-		var info RecvInfo
+		var info reasm.RecvInfo
 		n, ok := h.assoc.Read(buf[:], &info)
 		if !ok {
 			return

@@ -316,7 +316,7 @@ func (a *Assoc) EndBatch(now clock.Time) {
 		return
 	}
 	a.recheckSlow()
-	if r := a.rx.reasm.settle(a.rx.tsns.CumTSN()); r.violation() {
+	if r := a.rx.reasm.CheckUpTo(a.rx.tsns.CumTSN()); r.Violation() {
 		a.violate(r.String())
 	}
 }

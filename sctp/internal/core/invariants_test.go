@@ -386,7 +386,7 @@ func checkReceiveAccounts(a *Assoc) error {
 	if a.rx.reasm == nil {
 		return nil
 	}
-	return a.rx.reasm.verify()
+	return a.rx.reasm.Verify()
 }
 
 // checkQueues checks the bounds of everything else that a peer can make grow.

@@ -9,6 +9,6 @@ func (a *Assoc) KeepReceived(n int) {
 	if a.rx.reasm == nil {
 		return
 	}
-	a.rx.reasm.keep(n)
+	a.rx.reasm.Keep(n)
 	a.consumed()
 }

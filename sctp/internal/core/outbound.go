@@ -299,7 +299,7 @@ func (a *Assoc) appendShutdown(b []byte, end int) []byte {
 		// Section 9.2: "If a SHUTDOWN chunk by itself cannot acknowledge all of
 		// the received DATA chunks … a SACK chunk MUST also be sent." One goes along,
 		// too, if the window was small once: a SHUTDOWN does not tell that it has opened.
-		if !a.rx.tsns.HasGaps() && len(a.rx.tsns.Duplicates()) == 0 && !a.rx.reasm.scarce() {
+		if !a.rx.tsns.HasGaps() && len(a.rx.tsns.Duplicates()) == 0 && !a.rx.reasm.Scarce() {
 			a.rx.sack.Sent()
 		}
 	case s.sendAck && a.state == ShutdownAckSent:

@@ -131,8 +131,8 @@ func (p *pair) checkAssoc(a *Assoc) {
 	if q := a.tx.q; q.Buffered() < 0 || q.Unsent() < 0 || q.Unsent() > q.Buffered() {
 		p.t.Fatalf("queue: %d bytes buffered, %d unsent", q.Buffered(), q.Unsent())
 	}
-	if a.rx.reasm != nil && a.rx.reasm.payload() < 0 {
-		p.t.Fatalf("receive window: %d bytes of payload held", a.rx.reasm.payload())
+	if a.rx.reasm != nil && a.rx.reasm.Payload() < 0 {
+		p.t.Fatalf("receive window: %d bytes of payload held", a.rx.reasm.Payload())
 	}
 }
 

@@ -3,6 +3,7 @@ package core
 import (
 	"unsafe"
 
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/prefetch"
 )
 
@@ -20,7 +21,7 @@ func (a *Assoc) Prefetch(send bool) {
 	)
 	p := unsafe.Pointer(a)
 	if send {
-		prefetch.Range(p, rx+first+reasmHead)
+		prefetch.Range(p, rx+first+reasm.Head)
 		prefetch.Range(unsafe.Add(p, tx), asc+acks-tx)
 	} else {
 		prefetch.Range(p, asc+acks)

@@ -79,7 +79,7 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 			t.Errorf("seed %d: %d messages abandoned, %d events", seed, lost, told)
 		}
 		// All that may be left is what swallows remnants of the last message skipped.
-		if held, _, frags, msgs := p.z.assoc.rx.reasm.held(); frags > 0 || msgs > 1 || msgs == 0 && held > 0 {
+		if held, _, frags, msgs := p.z.assoc.rx.reasm.Held(); frags > 0 || msgs > 1 || msgs == 0 && held > 0 {
 			t.Errorf("seed %d: %d bytes still held in %d messages", seed, held, msgs)
 		}
 		// The association is as good as new.

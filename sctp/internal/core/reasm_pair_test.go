@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
 // slowReader takes a little from an association now and then, in every manner
@@ -11,7 +13,7 @@ import (
 type slowReader struct {
 	h     *host
 	parts map[uint64][]byte
-	out   []Piece
+	out   []reasm.Piece
 }
 
 func (s *slowReader) take() {
@@ -24,7 +26,7 @@ func (s *slowReader) take() {
 		case a.cfg.Pieces:
 			sid := uint16(rng.IntN(6))
 			a.PausePieces(sid, rng.IntN(3) == 0)
-			if p := (Piece{}); a.PopPiece(&p) {
+			if p := (reasm.Piece{}); a.PopPiece(&p) {
 				s.enter(p.Message, p.SID, p.Unordered, p.Data, p.End)
 				s.out = append(s.out, p)
 			}
@@ -34,7 +36,7 @@ func (s *slowReader) take() {
 			}
 		default:
 			dst := make([]byte, 1+rng.IntN(3000))
-			var info RecvInfo
+			var info reasm.RecvInfo
 			n, ok := a.Read(dst, &info)
 			if rng.IntN(2) == 0 && !ok {
 				n, ok = a.ReadStream(uint16(rng.IntN(6)), dst, &info)
@@ -61,8 +63,8 @@ func (s *slowReader) enter(id uint64, sid uint16, unordered bool, b []byte, end 
 }
 
 // fragments returns how many fragments are held.
-func fragments(r *reassembly) int {
-	_, _, n, _ := r.held()
+func fragments(r *reasm.Queue) int {
+	_, _, n, _ := r.Held()
 	return n
 }
 
@@ -97,15 +99,15 @@ func TestSlowReaders(t *testing.T) {
 				if p.rng.IntN(3) == 0 {
 					s.take()
 				}
-				held, _, _, _ := p.z.assoc.rx.reasm.held()
+				held, _, _, _ := p.z.assoc.rx.reasm.Held()
 				most = max(most, held)
 				return p.idle()
 			})
 			r := p.z.assoc.rx.reasm
 			if !done {
-				t.Fatalf("stalled: %+v; %d held of %d, %d parts", p.a.assoc.Stats(), r.payload(), cfg.RecvBuffer, len(s.parts))
+				t.Fatalf("stalled: %+v; %d held of %d, %d parts", p.a.assoc.Stats(), r.Payload(), cfg.RecvBuffer, len(s.parts))
 			}
-			if _, limit, _, _ := r.held(); most > limit {
+			if _, limit, _, _ := r.Held(); most > limit {
 				t.Errorf("%d bytes held, more than %d", most, limit)
 			}
 			for sid := range uint16(6) {
@@ -121,7 +123,7 @@ func TestSlowReaders(t *testing.T) {
 			p.a.flush()
 			p.z.flush()
 			p.wantDelivered()
-			if held, _, frags, _ := r.held(); len(s.parts) != 0 || frags != 0 || held != 0 {
+			if held, _, frags, _ := r.Held(); len(s.parts) != 0 || frags != 0 || held != 0 {
 				t.Errorf("left over: %d parts, %d fragments, %d bytes", len(s.parts), frags, held)
 			}
 			p.z.assoc.Release()
@@ -140,14 +142,14 @@ func TestWindowUpdates(t *testing.T) {
 		p.a.send(0, 4000)
 	}
 	p.advance(5 * time.Second) // the window is closed, and stays so
-	if n := p.z.assoc.rx.reasm.rwnd(); n != 0 {
+	if n := p.z.assoc.rx.reasm.Rwnd(); n != 0 {
 		t.Fatalf("window of %d, want it closed", n)
 	}
 	sacks := p.z.assoc.Stats().SacksSent
 	var got []byte
 	dst := make([]byte, 500)
-	for held := p.z.assoc.rx.reasm.payload(); p.z.assoc.rx.reasm.payload() > held/4; {
-		n, ok := p.z.assoc.Read(dst, new(RecvInfo))
+	for held := p.z.assoc.rx.reasm.Payload(); p.z.assoc.rx.reasm.Payload() > held/4; {
+		n, ok := p.z.assoc.Read(dst, new(reasm.RecvInfo))
 		if !ok {
 			t.Fatal("nothing to read")
 		}
@@ -159,8 +161,8 @@ func TestWindowUpdates(t *testing.T) {
 		t.Errorf("%d window updates for three quarters of the buffer, want 1 to 3", updates)
 	}
 	at := p.now
-	if !p.driveUntil(100*time.Millisecond, func() bool { return p.z.assoc.rx.reasm.payload() > 48<<10 }) {
-		t.Errorf("the peer does not go on within %v of the update: %+v; window %d, %+v", time.Duration(p.now-at), p.a.assoc.Stats(), p.z.assoc.rx.reasm.rwnd(), p.a.sent[len(p.a.sent)-5:])
+	if !p.driveUntil(100*time.Millisecond, func() bool { return p.z.assoc.rx.reasm.Payload() > 48<<10 }) {
+		t.Errorf("the peer does not go on within %v of the update: %+v; window %d, %+v", time.Duration(p.now-at), p.a.assoc.Stats(), p.z.assoc.rx.reasm.Rwnd(), p.a.sent[len(p.a.sent)-5:])
 	}
 	p.z.reading = true
 	p.z.parts[0] = nil
@@ -186,7 +188,7 @@ func TestTinyMessagesKeepToTheWindow(t *testing.T) {
 		}
 		p.advance(5 * time.Second)
 		st := p.a.assoc.Stats()
-		if held, most, _, _ := p.z.assoc.rx.reasm.held(); held < 1<<19 || held > most {
+		if held, most, _, _ := p.z.assoc.rx.reasm.Held(); held < 1<<19 || held > most {
 			t.Errorf("messages of %d: %d held of %d", size, held, most)
 		}
 		if n := p.a.assoc.tx.sb.Outstanding(); n > 1 {

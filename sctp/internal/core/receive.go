@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/sackgen"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
@@ -12,7 +13,7 @@ import (
 type dataReceiver struct {
 	initial seq.TSN
 	tsns    seq.Map
-	reasm   *reassembly // nil until the peer's streams are known
+	reasm   *reasm.Queue // nil until the peer's streams are known
 	sack    sackgen.Generator
 	gaps    []wire.GapBlock
 	streams int
@@ -20,7 +21,7 @@ type dataReceiver struct {
 	bytes, messages, chunks, dups uint64
 
 	opened bool
-	first  reassembly // in the same place: see Assoc.first
+	first  reasm.Queue // in the same place: see Assoc.first
 }
 
 // begun reports whether any data has come.
@@ -33,7 +34,7 @@ func (r *dataReceiver) begun() bool {
 func (r *dataReceiver) open(cfg *Config, streams int, initial seq.TSN, interleaved bool, seed uint64) {
 	id, kept := uint64(0), 0
 	if r.reasm != nil { // the peer restarted: the numbers of messages go on
-		id, kept = r.reasm.carried()
+		id, kept = r.reasm.Carried()
 	}
 	r.close()
 	r.initial, r.streams = initial, streams
@@ -46,15 +47,15 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial seq.TSN, interleav
 	if !r.opened {
 		r.opened, r.reasm = true, &r.first
 	} else {
-		r.reasm = new(reassembly) // the user may still have pieces of the first
+		r.reasm = new(reasm.Queue) // the user may still have pieces of the first
 	}
-	r.reasm.init(reasmConfig{interleaved: interleaved, pieces: cfg.Pieces, streams: streams,
-		limit: cfg.RecvBuffer, seed: seed, msgID: id, kept: kept}, initial)
+	r.reasm.Init(reasm.Config{Interleaved: interleaved, Pieces: cfg.Pieces, Streams: streams,
+		Limit: cfg.RecvBuffer, Seed: seed, MsgID: id, Kept: kept}, initial)
 }
 
 func (r *dataReceiver) close() {
 	if r.reasm != nil {
-		r.reasm.close()
+		r.reasm.Close()
 		r.reasm = nil
 	}
 }
@@ -109,15 +110,15 @@ func (a *Assoc) handleData(c *wire.Chunk, idata bool) {
 		a.slow |= slowReplies
 		return
 	}
-	if !rx.reasm.room(&rx.tsns, t, len(d.Payload)) {
+	if !rx.reasm.Room(&rx.tsns, t, len(d.Payload)) {
 		rx.sack.Refused() // "MUST immediately send back a SACK chunk"
 		return
 	}
-	switch res := rx.reasm.add(&d, a.in.buf); {
-	case res.violation():
+	switch res := rx.reasm.Add(&d, a.in.buf); {
+	case res.Violation():
 		a.violate(res.String())
 		return
-	case res == reasmFull:
+	case res == reasm.Full:
 		rx.sack.Refused()
 		return
 	}
@@ -149,9 +150,9 @@ func (a *Assoc) handleForwardTSN(c wire.Chunk) {
 	}
 	for i := range x.Skips.Len() {
 		s := x.Skips.At(i)
-		a.rx.reasm.skip(s.SID, false, uint32(s.SSN))
+		a.rx.reasm.SkipMessages(s.SID, false, uint32(s.SSN))
 	}
-	a.rx.reasm.forward(seq.TSN(x.CumTSN))
+	a.rx.reasm.Forward(seq.TSN(x.CumTSN))
 }
 
 // handleIForwardTSN takes in an I-FORWARD-TSN (RFC 8260, Section 2.3.1).
@@ -169,9 +170,9 @@ func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
 	}
 	for i := range x.Skips.Len() {
 		s := x.Skips.At(i)
-		a.rx.reasm.skip(s.SID, s.Unordered, s.MID)
+		a.rx.reasm.SkipMessages(s.SID, s.Unordered, s.MID)
 	}
-	a.rx.reasm.forward(seq.TSN(x.CumTSN))
+	a.rx.reasm.Forward(seq.TSN(x.CumTSN))
 }
 
 // canForward moves the cumulative TSN to cum and reports whether that was news.
@@ -197,14 +198,14 @@ func (r *dataReceiver) appendSack(b []byte, room int) []byte {
 	r.gaps = r.tsns.AppendGaps(r.gaps[:0], min(n, maxGapBlocks))
 	dups := r.tsns.Duplicates()
 	dups = dups[:min(len(dups), n-len(r.gaps))]
-	rwnd := r.reasm.rwnd()
+	rwnd := r.reasm.Rwnd()
 	at := len(b)
 	b = wire.AppendSack(b, uint32(r.tsns.CumTSN()), rwnd, r.gaps, dups)
 	if r.sack.ForMultipath() {
 		setSackPackets(b[at:], r.sack.DataPackets())
 	}
 	r.tsns.ClearDuplicates()
-	r.reasm.advertised(rwnd)
+	r.reasm.Advertised(rwnd)
 	r.sack.Sent()
 	return b
 }
@@ -235,7 +236,7 @@ const maxGapBlocks = 4096
 // consumed is called after the user has taken data: it may be time to tell the
 // peer of the larger window.
 func (a *Assoc) consumed() {
-	if a.rx.reasm.windowGrown() {
+	if a.rx.reasm.WindowGrown() {
 		a.rx.sack.Force()
 	}
 }
@@ -245,7 +246,7 @@ func (a *Assoc) consumed() {
 func (a *Assoc) SetRecvBuffer(n int) {
 	a.cfg.RecvBuffer = clampRecvBuffer(n)
 	if a.rx.reasm != nil {
-		a.rx.reasm.setLimit(a.cfg.RecvBuffer)
+		a.rx.reasm.SetLimit(a.cfg.RecvBuffer)
 		a.consumed()
 	}
 }
@@ -257,7 +258,7 @@ func (a *Assoc) SetRecvShare(n int) bool {
 	if r == nil {
 		return false
 	}
-	counts, changed := r.setShare(n)
+	counts, changed := r.SetShare(n)
 	if changed {
 		a.consumed()
 	}
@@ -271,7 +272,7 @@ func (a *Assoc) RecvMemory() int {
 	if r == nil {
 		return 0
 	}
-	return r.memory()
+	return r.Memory()
 }
 
 // Readable reports whether Read would return something.
@@ -279,22 +280,22 @@ func (a *Assoc) Readable() bool {
 	if a.rx.reasm == nil {
 		return false
 	}
-	_, ok := a.rx.reasm.readable()
+	_, ok := a.rx.reasm.Readable()
 	return ok
 }
 
 // ReadableStream reports whether ReadStream of sid would return something.
 func (a *Assoc) ReadableStream(sid uint16) bool {
-	return a.rx.reasm != nil && a.rx.reasm.readableStream(sid)
+	return a.rx.reasm != nil && a.rx.reasm.ReadableStream(sid)
 }
 
 // Peek tells how many bytes of which message the next Read could return now; ok
 // is false if there is none.
-func (a *Assoc) Peek() (n int, info RecvInfo, ok bool) {
+func (a *Assoc) Peek() (n int, info reasm.RecvInfo, ok bool) {
 	if a.rx.reasm == nil {
-		return 0, RecvInfo{}, false
+		return 0, reasm.RecvInfo{}, false
 	}
-	return a.rx.reasm.peek(anyStream)
+	return a.rx.reasm.Peek(reasm.AnyStream)
 }
 
 // ReadableStreams appends the streams with something to read to dst.
@@ -302,7 +303,7 @@ func (a *Assoc) ReadableStreams(dst []uint16) []uint16 {
 	if a.rx.reasm == nil {
 		return dst
 	}
-	return a.rx.reasm.appendReadable(dst)
+	return a.rx.reasm.AppendReadable(dst)
 }
 
 // Read copies the next message, or its next part, of any stream to dst. It
@@ -310,20 +311,20 @@ func (a *Assoc) ReadableStreams(dst []uint16) []uint16 {
 // there is nothing to read, and info then as it was. What was received can be read
 // after the association has ended. A window update may have become due: see
 // WantTransmit.
-func (a *Assoc) Read(dst []byte, info *RecvInfo) (n int, ok bool) {
-	return a.read(anyStream, dst, info)
+func (a *Assoc) Read(dst []byte, info *reasm.RecvInfo) (n int, ok bool) {
+	return a.read(reasm.AnyStream, dst, info)
 }
 
 // ReadStream is Read for one stream.
-func (a *Assoc) ReadStream(sid uint16, dst []byte, info *RecvInfo) (n int, ok bool) {
+func (a *Assoc) ReadStream(sid uint16, dst []byte, info *reasm.RecvInfo) (n int, ok bool) {
 	return a.read(int(sid), dst, info)
 }
 
-func (a *Assoc) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) {
+func (a *Assoc) read(sid int, dst []byte, info *reasm.RecvInfo) (n int, ok bool) {
 	if a.rx.reasm == nil {
 		return 0, false
 	}
-	n, ok = a.rx.reasm.read(sid, dst, info)
+	n, ok = a.rx.reasm.Read(sid, dst, info)
 	if ok && info.Aborted {
 		a.events.push(Event{Kind: EventPartialAborted, Stream: info.SID})
 	}
@@ -334,14 +335,14 @@ func (a *Assoc) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) {
 // PopPiece takes the next fragment in delivery order, if there is one, to p, whose
 // contents are forgotten; Config.Pieces must be set. Its bytes count against the
 // receive window until ReleasePiece.
-func (a *Assoc) PopPiece(p *Piece) bool {
-	return a.rx.reasm != nil && a.rx.reasm.popPiece(p)
+func (a *Assoc) PopPiece(p *reasm.Piece) bool {
+	return a.rx.reasm != nil && a.rx.reasm.PopPiece(p)
 }
 
 // ReleasePiece gives back the memory of a piece: its Data must not be used any
 // more.
-func (a *Assoc) ReleasePiece(p *Piece) {
-	p.release() // whether or not the queue it came from is still there
+func (a *Assoc) ReleasePiece(p *reasm.Piece) {
+	p.Release() // whether or not the queue it came from is still there
 	if a.rx.reasm != nil {
 		a.consumed()
 	}
@@ -350,6 +351,6 @@ func (a *Assoc) ReleasePiece(p *Piece) {
 // PausePieces holds back the pieces of a stream, or lets go of them again.
 func (a *Assoc) PausePieces(sid uint16, on bool) {
 	if a.rx.reasm != nil {
-		a.rx.reasm.pausePieces(sid, on)
+		a.rx.reasm.PausePieces(sid, on)
 	}
 }

@@ -68,18 +68,18 @@ func (a *Assoc) resumeStreams(q *rcRequest) {
 // outstanding. When the peer has performed it, it sends under new numbers at
 // once, and its data may overtake its response, which tells from where on they
 // are new.
-func (a *Assoc) holdIncoming() { a.rx.reasm.deferReset(nil, a.rx.tsns.Highest()) }
+func (a *Assoc) holdIncoming() { a.rx.reasm.DeferReset(nil, a.rx.tsns.Highest()) }
 
 // easeIncoming lets the user have what came before the last request was sent
 // to which the peer answered "in progress" now: it was sent before the reset.
 // That is needed when the peer sends more than we can hold back.
 func (a *Assoc) easeIncoming() {
 	r := &a.rc
-	if !r.hasSeen || !a.rx.reasm.pressed() {
+	if !r.hasSeen || !a.rx.reasm.Pressed() {
 		return
 	}
 	r.hasSeen = false
-	if res := a.rx.reasm.advanceDefer(r.seen); res.violation() {
+	if res := a.rx.reasm.AdvanceDefer(r.seen); res.Violation() {
 		a.violate(res.String())
 	}
 }
@@ -90,7 +90,7 @@ func (a *Assoc) easeIncoming() {
 // so the peer repeats it, and does not perform the reset if it is of before it.
 func (a *Assoc) putOff(c wire.Chunk, cum seq.TSN) bool {
 	r := &a.rc
-	if !a.resettingAssoc() || a.otherSpace(cum.Sub(a.rx.tsns.CumTSN())) || cum.LessEq(a.rx.reasm.deferredUntil()) ||
+	if !a.resettingAssoc() || a.otherSpace(cum.Sub(a.rx.tsns.CumTSN())) || cum.LessEq(a.rx.reasm.DeferredUntil()) ||
 		cum.LessEq(a.rx.tsns.CumTSN()) {
 		return false
 	}
@@ -114,8 +114,8 @@ func (a *Assoc) catchUp() {
 	it.Next()
 	c := it.Chunk()
 	cum := seq.TSN(binary.BigEndian.Uint32(c.Value)) // both kinds begin with it
-	if a.rx.reasm.deferredUntil().Less(cum) {
-		if res := a.rx.reasm.advanceDefer(cum); res.violation() {
+	if a.rx.reasm.DeferredUntil().Less(cum) {
+		if res := a.rx.reasm.AdvanceDefer(cum); res.Violation() {
 			a.violate(res.String())
 			return
 		}
@@ -131,7 +131,7 @@ func (a *Assoc) catchUp() {
 func (a *Assoc) releaseIncoming() {
 	in := &a.rc.in
 	a.rc.late = nil
-	if res := a.rx.reasm.undefer(in.deferred, in.streams, in.lastTSN); res.violation() {
+	if res := a.rx.reasm.Undefer(in.deferred, in.streams, in.lastTSN); res.Violation() {
 		a.violate(res.String())
 	}
 }

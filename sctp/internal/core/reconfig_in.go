@@ -233,7 +233,7 @@ func (a *Assoc) peerResets(now clock.Time, x *wire.OutgoingReset) wire.ReConfigR
 	// While our SSN/TSN reset is outstanding all data is held back, and it is not
 	// known which of the resets comes first: this one waits.
 	if !a.resettingAssoc() {
-		a.rx.reasm.deferReset(list, in.lastTSN)
+		a.rx.reasm.DeferReset(list, in.lastTSN)
 	}
 	return wire.ReConfigInProgress
 }
@@ -241,7 +241,7 @@ func (a *Assoc) peerResets(now clock.Time, x *wire.OutgoingReset) wire.ReConfigR
 // resetIn restarts the numbers of incoming streams, all if sids is empty (E3,
 // E4).
 func (a *Assoc) resetIn(sids []uint16) wire.ReConfigResult {
-	if res := a.rx.reasm.resetStreams(sids); res.violation() {
+	if res := a.rx.reasm.ResetStreams(sids); res.Violation() {
 		a.violate(res.String())
 		return wire.ReConfigDenied
 	}
@@ -392,7 +392,7 @@ func (a *Assoc) resumeHeld() {
 // dropped as by a FORWARD-TSN for all streams, and all streams are reset.
 func (a *Assoc) restartRx(next seq.TSN) {
 	rx := &a.rx
-	if res := rx.reasm.restart(next); res.violation() {
+	if res := rx.reasm.Restart(next); res.Violation() {
 		a.violate(res.String())
 		return
 	}
@@ -408,7 +408,7 @@ func (a *Assoc) restartRx(next seq.TSN) {
 	case in.deferred && (jump || in.lastTSN.Less(next)):
 		a.finishDeferred(wire.ReConfigPerformed) // this has done it
 	case in.deferred:
-		rx.reasm.deferReset(in.streams, in.lastTSN)
+		rx.reasm.DeferReset(in.streams, in.lastTSN)
 	}
 }
 
@@ -428,7 +428,7 @@ func (a *Assoc) peerAdds(now clock.Time, n uint16) wire.ReConfigResult {
 		return wire.ReConfigDenied
 	}
 	a.rx.streams += int(n)
-	a.rx.reasm.setStreams(a.rx.streams)
+	a.rx.reasm.SetStreams(a.rx.streams)
 	a.events.push(Event{Kind: EventStreamsAdded})
 	return wire.ReConfigPerformed
 }

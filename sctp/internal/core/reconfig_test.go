@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -101,7 +102,7 @@ func (h *host) numberOf(sid uint16) uint32 {
 	h.p.drive0()
 	defer func() { peer.reading = true; h.p.drive() }()
 	var buf [8]byte
-	var info RecvInfo
+	var info reasm.RecvInfo
 	n, ok := peer.assoc.Read(buf[:], &info)
 	if !ok || info.SID != sid {
 		h.p.t.Fatalf("nothing of stream %d arrived", sid)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -17,11 +18,11 @@ type PostedBuffer struct {
 
 	// Of the message that was put there.
 	N    int
-	Info RecvInfo
+	Info reasm.RecvInfo
 }
 
 // AnyStream is the Stream of a Posted that takes what comes.
-const AnyStream = anyStream
+const AnyStream = reasm.AnyStream
 
 // A SmallPacket is a [Packet] for [Assoc.HandleSmall]. It points to the addresses, which need
 // only be compared: the processor waits for those that were just written to be copied.
@@ -56,7 +57,7 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 		return false
 	}
 	over, typ := wire.DataHeaderLen, wire.ChunkData
-	if r.interleaved() {
+	if r.Interleaved() {
 		over, typ = wire.IDataHeaderLen, wire.ChunkIData
 	}
 	c := d[at:]
@@ -65,20 +66,20 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 	}
 	n := int(binary.BigEndian.Uint16(c[2:])) - over
 	sid := binary.BigEndian.Uint16(c[sidInChunk:])
-	if n <= 0 || over+(n+3)&^3 != len(c) || n > len(post.Dst) || post.Stream != int(sid) && post.Stream != anyStream ||
+	if n <= 0 || over+(n+3)&^3 != len(c) || n > len(post.Dst) || post.Stream != int(sid) && post.Stream != reasm.AnyStream ||
 		seq.TSN(binary.BigEndian.Uint32(c[tsnInChunk:])) != rx.tsns.CumTSN()+1 {
 		return false
 	}
-	st := r.idleStream(sid)
+	st := r.IdleStream(sid)
 	if st == nil {
 		return false
 	}
 	ppidAt := midInChunk
-	if r.interleaved() {
-		if ppidAt = fsnInChunk; binary.BigEndian.Uint32(c[midInChunk:]) != st.nextNumber() {
+	if r.Interleaved() {
+		if ppidAt = fsnInChunk; binary.BigEndian.Uint32(c[midInChunk:]) != st.NextNumber() {
 			return false
 		}
-	} else if uint32(binary.BigEndian.Uint16(c[ssnInChunk:])) != st.nextNumber() {
+	} else if uint32(binary.BigEndian.Uint16(c[ssnInChunk:])) != st.NextNumber() {
 		return false
 	}
 	if a.tx.deferredSack.on {
@@ -101,7 +102,7 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 	a.countInSequence(now, 1, n)
 	rx.sack.EndBatch()
 	post.N = n
-	r.deliverDirect(st, rx.tsns.CumTSN(), binary.BigEndian.Uint32(c[ppidAt:]), &post.Info)
+	r.DeliverDirect(st, rx.tsns.CumTSN(), binary.BigEndian.Uint32(c[ppidAt:]), &post.Info)
 	return true
 }
 

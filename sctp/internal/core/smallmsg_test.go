@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -77,7 +78,7 @@ func all(a *Assoc) string {
 		p, f := &a.paths[i], &sb.paths[i]
 		s += fmt.Sprint("|", p.lastData, p.lastSent, p.count, p.burstFrom, p.single, p.cc.Cwnd(), p.rto, p.pacer, f.bytes, f.count, f.rack)
 	}
-	return s + fmt.Sprint("|", a.rx.reasm.describe(), a.Idle(a.tx.sb.clock))
+	return s + fmt.Sprint("|", a.rx.reasm.Describe(), a.Idle(a.tx.sb.clock))
 }
 
 // same checks that both pairs are alike.
@@ -245,7 +246,7 @@ func (w *twins) arrive(i int) {
 	what := fmt.Sprintf("%d takes in %s, at once %v", i, wire.Describe(f.pkt), fast)
 	if fast {
 		w.fast++
-		var info RecvInfo
+		var info reasm.RecvInfo
 		dst := make([]byte, room)
 		n, ok := y.read(stream, dst, &info)
 		if !ok || n != post.N || info != post.Info || !bytes.Equal(dst, post.Dst) {
@@ -311,12 +312,12 @@ func (w *twins) age(k int) {
 	for i, a := range w.ends[k] {
 		peer := w.ends[k][1-i].rx.reasm
 		n := uint32(1<<16 - 5)
-		if peer.interleaved() {
+		if peer.Interleaved() {
 			n = 1<<32 - 5
 		}
 		for sid := range uint16(2) {
 			a.tx.q.stream(sid).mid = n
-			peer.setNext(sid, n)
+			peer.SetNext(sid, n)
 		}
 	}
 }
@@ -562,7 +563,7 @@ func TestSmallPacketRefused(t *testing.T) {
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.Force() },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.sack.SetMultipath(true) },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.PausePieces(1, true) },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.setNext(1, 77) },
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.SetNext(1, 77) },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm = nil },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.tx.sb.awnd = 0 }, // the SACK cannot wait
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) {

@@ -44,7 +44,7 @@ func (a *Assoc) Stats() Stats {
 		s.CongestionMarks += a.paths[i].count.marks
 	}
 	if r.reasm != nil {
-		s.Readable = r.reasm.payload()
+		s.Readable = r.reasm.Payload()
 	}
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -138,7 +139,7 @@ func TestMessageNumbersGoOnAfterRestart(t *testing.T) {
 	p.a.reading = false
 	p.a.send(0, 100)
 	p.driveUntil(time.Minute, p.idle)
-	var before RecvInfo
+	var before reasm.RecvInfo
 	p.z.assoc.Read(make([]byte, 50), &before)
 	p.a.assoc = nil
 	p.a.dial(p.z)
@@ -146,7 +147,7 @@ func TestMessageNumbersGoOnAfterRestart(t *testing.T) {
 	p.z.wantEvent(EventRestart)
 	p.a.send(0, 100)
 	p.driveUntil(time.Minute, p.idle)
-	var after RecvInfo
+	var after reasm.RecvInfo
 	_, ok := p.z.assoc.Read(make([]byte, 50), &after)
 	if !ok || after.Message == before.Message || after.Offset != 0 {
 		t.Errorf("message %d at %d, then message %d at %d", before.Message, before.Offset, after.Message, after.Offset)

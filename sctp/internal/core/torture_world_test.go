@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
@@ -60,7 +61,7 @@ type tend struct {
 	requests map[uint32]bool // not answered yet
 	last     snapshot
 	parts    map[uint64]*tpart // messages read in part
-	pieces   []Piece
+	pieces   []reasm.Piece
 	buf      []byte
 	read     []byte
 	open     map[uint16]*topen // messages given in part
@@ -508,7 +509,7 @@ func (e *tend) consume(limit int) {
 	e.read = slices.Grow(e.read[:0], 8192)
 	for range limit {
 		dst := e.read[:1+e.w.rng.IntN(8191)]
-		var info RecvInfo
+		var info reasm.RecvInfo
 		n, ok := a.Read(dst, &info)
 		if !ok {
 			return
@@ -538,7 +539,7 @@ func (e *tend) part(msg uint64, sid uint16, u bool) *tpart {
 // while.
 func (e *tend) consumePieces(limit int) {
 	for range limit {
-		var x Piece
+		var x reasm.Piece
 		if !e.assoc.PopPiece(&x) {
 			break
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
 // txLink is a bottleneck between the two ends of a pair: data goes through a
@@ -112,7 +113,7 @@ func (l *txLink) run(t *testing.T, d clock.Time) int64 {
 		}
 		l.a.EndBatch(l.now)
 		for {
-			n, ok := l.z.Read(buf, new(RecvInfo))
+			n, ok := l.z.Read(buf, new(reasm.RecvInfo))
 			if !ok {
 				break
 			}

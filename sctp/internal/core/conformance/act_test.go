@@ -10,6 +10,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
 // setConfig sets a parameter of the end under test.
@@ -393,7 +394,7 @@ var checks = map[string]func(*runner, *args) error{
 	},
 	"recv": func(r *runner, f *args) error {
 		buf := make([]byte, 1<<17)
-		var info core.RecvInfo
+		var info reasm.RecvInfo
 		n, ok := r.assoc.Read(buf, &info)
 		if !ok {
 			return fmt.Errorf("nothing to read")

@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import "math"
 
@@ -6,16 +6,16 @@ import "math"
 // buffer is less: a full packet.
 const swsSegment = 1452
 
-// recvWindow accounts for a_rwnd (RFC 9260, Section 6.2) and of the memory
+// window accounts for a_rwnd (RFC 9260, Section 6.2) and the memory
 // behind it. limit is in bytes of heap, so a window of small messages is smaller than
 // what they have of payload: their records count too.
-type recvWindow struct {
+type window struct {
 	limit   int  // receive buffer
 	share   int  // of a common budget, if that is less; else noShare
 	held    int  // heap of what is buffered: payload and records
-	kept    int  // what the user keeps of what it took: see KeepReceived
+	kept    int  // what the user keeps of what it took: see Queue.Keep
 	payload int  // user data in it
-	idle    int  // of receive buffers that are pinned, what nobody needs
+	idle    int  // of receive buffers that are pinned, what is not needed
 	largest int  // the most that a fragment took that went beyond limit
 	told    int  // what the last SACK, INIT or INIT ACK advertised
 	credit  int  // payload the peer may have under way by what it was told before
@@ -29,27 +29,27 @@ const maxKept = 2
 // noShare is a share that does not count.
 const noShare = math.MaxInt
 
-func (w *recvWindow) init(limit int) {
-	*w = recvWindow{limit: limit, share: noShare, told: limit, credit: limit}
+func (w *window) init(limit int) {
+	*w = window{limit: limit, share: noShare, told: limit, credit: limit}
 }
 
 // size is how much may be used now.
-func (w *recvWindow) size() int { return min(w.limit, w.share) }
+func (w *window) size() int { return min(w.limit, w.share) }
 
 // idleShare is how many bytes of receive buffers may be pinned for nothing, as long as
 // they do not count.
-func (w *recvWindow) idleShare() int { return w.size() / 4 }
+func (w *window) idleShare() int { return w.size() / 4 }
 
 // used is what counts against limit.
-func (w *recvWindow) used() int { return w.held + max(w.idle-w.idleShare(), 0) }
+func (w *window) used() int { return w.held + max(w.idle-w.idleShare(), 0) }
 
 // bound is how much may be used before the chunk that lets everything else be
 // delivered is refused, too. Other chunks leave at least a quarter of the buffer for it,
 // less what the last of them took.
-func (w *recvWindow) bound() int { return w.limit + w.limit/2 + w.largest + messageRecord }
+func (w *window) bound() int { return w.limit + w.limit/2 + w.largest + messageRecord }
 
 // take notes that n bytes of payload were accepted.
-func (w *recvWindow) take(n int) { w.credit = max(w.credit-n, 0) }
+func (w *window) take(n int) { w.credit = max(w.credit-n, 0) }
 
 // open returns the a_rwnd to advertise now. A window too small for a packet is
 // not offered at all: "MUST also have an algorithm for advertising its receive
@@ -59,7 +59,7 @@ func (w *recvWindow) take(n int) { w.credit = max(w.credit-n, 0) }
 // of the buffer is in use, the window is as much payload as there is room for with the
 // records that it comes with: else a peer that sends tiny messages, and does as it is
 // told, would send far more than fits.
-func (w *recvWindow) open() uint32 {
+func (w *window) open() uint32 {
 	used, size := w.used(), w.size()
 	n := size - used - w.kept
 	if n < min(swsSegment, w.limit/2) {
@@ -73,7 +73,7 @@ func (w *recvWindow) open() uint32 {
 
 // advertised notes that a SACK carried the window rwnd. A smaller window than
 // before does not call back what the peer has sent already.
-func (w *recvWindow) advertised(rwnd uint32) {
+func (w *window) advertised(rwnd uint32) {
 	w.told = int(rwnd)
 	w.scarce = w.scarce || w.told < w.size()/2
 	w.credit = max(w.credit, w.told)
@@ -83,11 +83,11 @@ func (w *recvWindow) advertised(rwnd uint32) {
 // told without waiting for its next DATA: "send a window update only if the
 // window can be increased by at least a quarter of the receive buffer". It must
 // also matter to the peer, whose window was below half of the buffer.
-func (w *recvWindow) grown() bool {
+func (w *window) grown() bool {
 	size := w.size()
 	return w.told < size/2 && int(w.open())-w.told >= size/4
 }
 
 // pressed reports whether the buffer is so full that unfinished messages have to
 // be delivered in part (RFC 9260, Section 6.9).
-func (w *recvWindow) pressed() bool { return w.used() >= w.size()-w.size()/4 || w.open() == 0 }
+func (w *window) pressed() bool { return w.used() >= w.size()-w.size()/4 || w.open() == 0 }

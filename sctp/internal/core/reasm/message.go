@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import "github.com/weftstack/weft/sctp/internal/core/seq"
 
@@ -92,9 +92,9 @@ type inStream struct {
 	// ordered and unordered ones.
 	pending [2]msgList
 
-	paused       bool // see pausePieces
+	paused       bool // see PausePieces
 	queued       bool // in reassembly.ready
-	unfragmented int  // fragments in reassembly.wholes
+	unfragmented int  // fragments in Queue.unfragmented
 	rnext        *inStream
 	rprev        *inStream
 
@@ -142,7 +142,7 @@ func (l *streamList) remove(st *inStream) {
 }
 
 // newMessage returns a record for the message named by key; see messageKey.
-func (r *reassembly) newMessage(st *inStream, key uint64, unordered bool) *message {
+func (r *Queue) newMessage(st *inStream, key uint64, unordered bool) *message {
 	m := r.freeMsgs
 	if m != nil {
 		r.freeMsgs = m.links[linkReady].next
@@ -160,7 +160,7 @@ func (r *reassembly) newMessage(st *inStream, key uint64, unordered bool) *messa
 }
 
 // freeMessage recycles m, which must be out of every list and hold no fragment.
-func (r *reassembly) freeMessage(m *message) {
+func (r *Queue) freeMessage(m *message) {
 	r.msgs--
 	r.window.held -= messageRecord
 	*m = message{}
@@ -171,7 +171,7 @@ func (r *reassembly) freeMessage(m *message) {
 }
 
 // append adds f, which continues m; a dead message swallows it.
-func (r *reassembly) append(m *message, f *frag) {
+func (r *Queue) append(m *message, f *frag) {
 	m.next++
 	m.complete = f.end
 	if m.dead {
@@ -192,9 +192,9 @@ func (r *reassembly) append(m *message, f *frag) {
 }
 
 // extend appends to m the loose fragments that continue it.
-func (r *reassembly) extend(m *message) reasmResult {
+func (r *Queue) extend(m *message) Result {
 	list, slot := &r.looseList, uint64(0)
-	if r.cfg.interleaved {
+	if r.cfg.Interleaved {
 		list, slot = &m.loose, m.key
 	}
 	for !m.complete {
@@ -203,19 +203,19 @@ func (r *reassembly) extend(m *message) reasmResult {
 			break
 		}
 		if f.msg != m.key && !m.dead {
-			return reasmMixed
+			return mixed
 		}
 		r.loose.remove(f)
 		list.remove(f)
 		r.append(m, f)
 	}
-	return reasmOK
+	return taken
 }
 
 // deliver brings m up to date after it got a fragment or its turn: it becomes
 // ready for the user as far as it may, and when an ordered one is complete the
 // next of its stream gets its turn.
-func (r *reassembly) deliver(m *message) {
+func (r *Queue) deliver(m *message) {
 	for m != nil && m.deliverable() {
 		if m.complete {
 			r.finish(m)
@@ -235,15 +235,15 @@ func (r *reassembly) deliver(m *message) {
 
 // due reports whether m, which is deliverable, has to become ready. Under
 // pressure all the partials become ready besides: see add.
-func (r *reassembly) due(m *message) bool {
+func (r *Queue) due(m *message) bool {
 	return !m.linked && (m.head != nil || m.aborted) &&
-		(m.complete || m.started || r.cfg.pieces || m.avail >= r.cfg.partial)
+		(m.complete || m.started || r.cfg.Pieces || m.avail >= r.cfg.partial)
 }
 
 // promote makes num the next message of st, and returns it if some of it is
 // there.
-func (r *reassembly) promote(st *inStream, num uint32) *message {
-	if !r.cfg.interleaved {
+func (r *Queue) promote(st *inStream, num uint32) *message {
+	if !r.cfg.Interleaved {
 		num = uint32(uint16(num))
 	}
 	st.next, st.head = num, nil
@@ -251,7 +251,7 @@ func (r *reassembly) promote(st *inStream, num uint32) *message {
 	if m == nil {
 		return nil
 	}
-	if !r.cfg.interleaved {
+	if !r.cfg.Interleaved {
 		r.numbered.remove(m)
 	}
 	m.turn = true
@@ -261,7 +261,7 @@ func (r *reassembly) promote(st *inStream, num uint32) *message {
 
 // finish takes m, to which nothing will be appended any more, out of the tables
 // and lists by which fragments find it.
-func (r *reassembly) finish(m *message) {
+func (r *Queue) finish(m *message) {
 	r.numbered.remove(m)
 	if r.last == m {
 		r.last = nil
@@ -274,7 +274,7 @@ func (r *reassembly) finish(m *message) {
 }
 
 // wait puts m on the list of unfinished messages of its stream.
-func (r *reassembly) wait(m *message) {
+func (r *Queue) wait(m *message) {
 	if !m.pending {
 		m.pending = true
 		m.st.pending[flag(m.unordered)].push(linkPending, m)
@@ -282,7 +282,7 @@ func (r *reassembly) wait(m *message) {
 }
 
 // link makes m ready for the user.
-func (r *reassembly) link(m *message) {
+func (r *Queue) link(m *message) {
 	r.unpartial(m)
 	m.linked = true
 	m.st.ready.push(linkReady, m)
@@ -290,14 +290,14 @@ func (r *reassembly) link(m *message) {
 }
 
 // unlink takes m off the ready list of its stream.
-func (r *reassembly) unlink(m *message) {
+func (r *Queue) unlink(m *message) {
 	if m.linked {
 		m.linked = false
 		m.st.ready.remove(linkReady, m)
 	}
 }
 
-func (r *reassembly) unpartial(m *message) {
+func (r *Queue) unpartial(m *message) {
 	if m.partial {
 		m.partial = false
 		r.partials.remove(linkPartial, m)
@@ -306,7 +306,7 @@ func (r *reassembly) unpartial(m *message) {
 
 // requeue puts st into the queue of streams with something to deliver, or takes
 // it out.
-func (r *reassembly) requeue(st *inStream) {
+func (r *Queue) requeue(st *inStream) {
 	want := !st.paused && st.deliverable()
 	if want && !st.queued {
 		r.ready.push(st)
@@ -323,7 +323,7 @@ func (st *inStream) deliverable() bool {
 
 // drop gives up m, unfinished or not. If the user has got some of it, it stays
 // as a notice that the rest will not come.
-func (r *reassembly) drop(m *message) {
+func (r *Queue) drop(m *message) {
 	r.finish(m)
 	r.unpartial(m)
 	for f := m.head; f != nil; f = m.head {
@@ -360,7 +360,7 @@ func (r *reassembly) drop(m *message) {
 }
 
 // clearStream releases everything st holds.
-func (r *reassembly) clearStream(st *inStream) {
+func (r *Queue) clearStream(st *inStream) {
 	for m := st.ready.head; m != nil; m = st.ready.head {
 		m.started = false
 		r.drop(m)

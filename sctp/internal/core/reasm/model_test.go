@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"bytes"
@@ -140,7 +140,7 @@ func (s *sender) assign(t *rapid.T) {
 // receiver is the code under test with what surrounds it in an association.
 type receiver struct {
 	*rapid.T
-	*reassembly
+	*Queue
 	m    *seq.Map
 	pool slab.Pool
 	buf  *slab.Buf
@@ -149,13 +149,13 @@ type receiver struct {
 	s    *sender
 }
 
-func newReceiver(t *rapid.T, s *sender, cfg reasmConfig, initial seq.TSN, firstNum uint32) *receiver {
+func newReceiver(t *rapid.T, s *sender, cfg Config, initial seq.TSN, firstNum uint32) *receiver {
 	r := &receiver{T: t, s: s, m: newTSNMap(initial), byID: map[uint64]*sentMsg{}}
-	r.reassembly = newReassembly(cfg, initial)
-	for sid := range cfg.streams {
+	r.Queue = newQueue(cfg, initial)
+	for sid := range cfg.Streams {
 		st := r.stream(uint16(sid))
 		st.next = firstNum
-		if !cfg.interleaved {
+		if !cfg.Interleaved {
 			st.next = uint32(uint16(firstNum))
 		}
 	}
@@ -164,11 +164,11 @@ func newReceiver(t *rapid.T, s *sender, cfg reasmConfig, initial seq.TSN, firstN
 
 // arrive takes one chunk through tracker and reassembly, in a slab shared by a
 // few chunks.
-func (r *receiver) arrive(c chunkRef) reasmResult {
+func (r *receiver) arrive(c chunkRef) Result {
 	d := *c.data()
 	if r.m.Check(seq.TSN(d.TSN)) != seq.New {
 		r.m.Observe(seq.TSN(d.TSN))
-		return reasmOK
+		return taken
 	}
 	if r.buf == nil || r.used > 2000 {
 		if r.buf != nil {
@@ -178,14 +178,14 @@ func (r *receiver) arrive(c chunkRef) reasmResult {
 	}
 	r.used += copy(r.buf.B[r.used:], d.Payload)
 	d.Payload = r.buf.B[r.used-len(d.Payload) : r.used : r.used]
-	res := r.add(&d, r.buf)
-	if res.violation() || res == reasmFull {
+	res := r.Add(&d, r.buf)
+	if res.Violation() || res == Full {
 		r.Fatalf("add(%+v) = %v", d, res)
 	}
 	r.m.Observe(seq.TSN(d.TSN))
 	c.m.arrived[c.i] = true
-	if res := r.settle(r.m.CumTSN()); res != reasmOK {
-		r.Fatalf("settle(%d) = %v", r.m.CumTSN(), res)
+	if res := r.CheckUpTo(r.m.CumTSN()); res != taken {
+		r.Fatalf("CheckUpTo(%d) = %v", r.m.CumTSN(), res)
 	}
 	return res
 }
@@ -215,7 +215,7 @@ func (r *receiver) drainPieces() {
 	var out []Piece
 	for {
 		var p Piece
-		if !r.popPiece(&p) {
+		if !r.PopPiece(&p) {
 			break
 		}
 		m := r.find(p.Message, p.SID, p.Unordered, p.PPID)
@@ -230,7 +230,7 @@ func (r *receiver) drainPieces() {
 		out = append(out, p)
 	}
 	for i := range out {
-		out[i].release()
+		out[i].Release()
 	}
 }
 
@@ -238,9 +238,9 @@ func (r *receiver) drainPieces() {
 func (r *receiver) drainRead(size int) {
 	dst := make([]byte, size)
 	for {
-		want, wantInfo, peeked := r.peek(anyStream)
+		want, wantInfo, peeked := r.Peek(AnyStream)
 		var info RecvInfo
-		n, ok := r.read(anyStream, dst, &info)
+		n, ok := r.Read(AnyStream, dst, &info)
 		if ok != peeked || ok && (n != min(want, size) || info.Message != wantInfo.Message) {
 			r.Fatalf("read = %d %+v %v, peek = %d %+v %v", n, info, ok, want, wantInfo, peeked)
 		}
@@ -296,16 +296,16 @@ func (r *receiver) finish(empty bool) {
 	if r.buf != nil {
 		r.buf.Release()
 	}
-	r.close()
+	r.Close()
 	if r.window.held != 0 || r.frags != 0 || r.pool.Live() != 0 || r.mem.pinned != 0 {
 		r.Fatalf("after close: %d bytes, %d fragments, %d slabs, %d pins", r.window.held, r.frags, r.pool.Live(), r.mem.pinned)
 	}
 }
 
-func drawMode(t *rapid.T) (cfg reasmConfig, initial seq.TSN, firstNum uint32) {
-	cfg = reasmConfig{
-		interleaved: rapid.Bool().Draw(t, "idata"), pieces: rapid.Bool().Draw(t, "pieces"),
-		streams: 4, limit: 4 << 20, seed: rapid.Uint64().Draw(t, "seed"),
+func drawMode(t *rapid.T) (cfg Config, initial seq.TSN, firstNum uint32) {
+	cfg = Config{
+		Interleaved: rapid.Bool().Draw(t, "idata"), Pieces: rapid.Bool().Draw(t, "pieces"),
+		Streams: 4, Limit: 4 << 20, Seed: rapid.Uint64().Draw(t, "seed"),
 	}
 	initial = seq.TSN(rapid.SampledFrom([]uint32{1, 0xfffffff0, 0x7ffffff0}).Draw(t, "tsn"))
 	firstNum = rapid.SampledFrom([]uint32{0, 0xfffffffe, 0x7ffffffe}).Draw(t, "number")
@@ -332,20 +332,20 @@ func order(t *rapid.T, sent []chunkRef) []chunkRef {
 func TestReassemblyAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, initial, firstNum := drawMode(t)
-		s := drawSender(t, cfg.interleaved, initial, firstNum)
+		s := drawSender(t, cfg.Interleaved, initial, firstNum)
 		r := newReceiver(t, s, cfg, initial, firstNum)
 		drainEach := rapid.Bool().Draw(t, "drain each")
 		size := rapid.SampledFrom([]int{1 << 16, 100, 17}).Draw(t, "buffer")
 		drain := func() {
-			if cfg.pieces && size > 1<<10 {
+			if cfg.Pieces && size > 1<<10 {
 				r.drainPieces()
 			} else {
 				r.drainRead(size)
-				if cfg.pieces {
+				if cfg.Pieces {
 					return // read stays in an unfinished message: compare at the end
 				}
 			}
-			r.verify(cfg.pieces)
+			r.verify(cfg.Pieces)
 		}
 		for _, c := range order(t, s.sent) {
 			r.arrive(c)
@@ -354,7 +354,7 @@ func TestReassemblyAgainstModel(t *testing.T) {
 			}
 		}
 		drain()
-		r.verify(cfg.pieces)
+		r.verify(cfg.Pieces)
 		if r.m.CumTSN() != s.tsn-1 {
 			t.Fatalf("cum = %d, want %d", r.m.CumTSN(), s.tsn-1)
 		}
@@ -366,24 +366,24 @@ func TestReassemblyAgainstModel(t *testing.T) {
 func TestReassemblyClosesAnywhere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, initial, firstNum := drawMode(t)
-		s := drawSender(t, cfg.interleaved, initial, firstNum)
+		s := drawSender(t, cfg.Interleaved, initial, firstNum)
 		r := newReceiver(t, s, cfg, initial, firstNum)
 		arrivals := order(t, s.sent)
 		var out []Piece
 		for _, c := range arrivals[:rapid.IntRange(0, len(arrivals)).Draw(t, "stop")] {
 			r.arrive(c)
-			if p := (Piece{}); r.popPiece(&p) {
+			if p := (Piece{}); r.PopPiece(&p) {
 				out = append(out, p)
 			}
 		}
-		r.close()
+		r.Close()
 		for i := range out {
 			m := r.find(out[i].Message, out[i].SID, out[i].Unordered, out[i].PPID)
 			if !bytes.HasPrefix(m.body()[out[i].Offset:], out[i].Data) {
 				t.Fatal("a piece changed when the queue was closed")
 			}
-			out[i].release()
-			out[i].release()
+			out[i].Release()
+			out[i].Release()
 		}
 		r.finish(true)
 	})
@@ -394,15 +394,15 @@ func TestReassemblyClosesAnywhere(t *testing.T) {
 func TestReassemblyForwardAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, initial, firstNum := drawMode(t)
-		s := drawSender(t, cfg.interleaved, initial, firstNum)
+		s := drawSender(t, cfg.Interleaved, initial, firstNum)
 		r := newReceiver(t, s, cfg, initial, firstNum)
 		drain := func() {
-			if cfg.pieces {
+			if cfg.Pieces {
 				r.drainPieces()
 			} else {
 				r.drainRead(1 << 16)
 			}
-			r.verify(cfg.pieces)
+			r.verify(cfg.Pieces)
 		}
 		for _, c := range order(t, s.sent) {
 			if rapid.IntRange(0, 9).Draw(t, "lose") == 0 {
@@ -410,7 +410,7 @@ func TestReassemblyForwardAgainstModel(t *testing.T) {
 			}
 			if c.m.skipped {
 				// Still under way when the receiver was told to skip it.
-				if res := r.arrive(c); res == reasmOK && r.m.Check(seq.TSN(c.data().TSN)) == seq.New {
+				if res := r.arrive(c); res == taken && r.m.Check(seq.TSN(c.data().TSN)) == seq.New {
 					t.Fatalf("late fragment of a skipped message taken")
 				}
 				continue
@@ -463,14 +463,14 @@ func (s *sender) forward(r *receiver) {
 			m.skipped, m.lost = true, !m.complete()
 		}
 		if !m.unordered || s.idata {
-			r.skip(m.sid, m.unordered, m.num)
+			r.SkipMessages(m.sid, m.unordered, m.num)
 		}
 	}
 	if !s.idata { // an entry of a stream that does not exist
-		r.skip(99, false, 0)
+		r.SkipMessages(99, false, 0)
 	}
-	r.forward(to)
-	if res := r.settle(r.m.CumTSN()); res != reasmOK {
-		r.Fatalf("settle(%d) after forward = %v", r.m.CumTSN(), res)
+	r.Forward(to)
+	if res := r.CheckUpTo(r.m.CumTSN()); res != taken {
+		r.Fatalf("CheckUpTo(%d) after forward = %v", r.m.CumTSN(), res)
 	}
 }

@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 
 // What follows is for tests of associations.
 
-// verify checks the invariants of r: what it accounts for is what it holds.
-func (r *reassembly) verify() error {
+// Verify checks the invariants of r: what it accounts for is what it holds.
+func (r *Queue) Verify() error {
 	held, frags, payload := 0, 0, 0
 	pins := map[*pin]int{} // with the payload that is in them
 	count := func(f *frag) {
@@ -62,7 +62,7 @@ func (r *reassembly) verify() error {
 	if r.edge != nil {
 		add(r.edge)
 	}
-	if !r.cfg.interleaved {
+	if !r.cfg.Interleaved {
 		count(r.looseList.head)
 	}
 	count(r.unfragmented.head)
@@ -76,14 +76,14 @@ func (r *reassembly) verify() error {
 		}
 	}
 	w := &r.window
-	if !r.cfg.pieces && (held != w.held || frags != r.frags || payload != w.payload) || held > w.held || frags > r.frags || payload > w.payload {
+	if !r.cfg.Pieces && (held != w.held || frags != r.frags || payload != w.payload) || held > w.held || frags > r.frags || payload > w.payload {
 		return fmt.Errorf("%d bytes (%d of payload) held in %d fragments, counted %d (%d) in %d", w.held, w.payload, r.frags, held, payload, frags)
 	}
 	idle := len(pins) * slab.Size
 	for _, n := range pins {
 		idle -= n
 	}
-	if !r.cfg.pieces && (idle != w.idle || len(pins) != r.mem.pinned) || w.idle < 0 {
+	if !r.cfg.Pieces && (idle != w.idle || len(pins) != r.mem.pinned) || w.idle < 0 {
 		return fmt.Errorf("%d bytes of %d receive buffers pinned for nothing, counted %d of %d", w.idle, r.mem.pinned, idle, len(pins))
 	}
 	if len(msgs) != r.msgs {
@@ -95,9 +95,9 @@ func (r *reassembly) verify() error {
 	return nil
 }
 
-// describe returns what an association's packets and readers depend on.
-func (r *reassembly) describe() string {
-	s := fmt.Sprint(r.frags, r.msgs, r.msgID, r.settled, r.window, r.mem.pinned, r.loose.n, r.numbered.n, r.open.n)
+// Describe returns what an association's packets and readers depend on.
+func (r *Queue) Describe() string {
+	s := fmt.Sprint(r.frags, r.msgs, r.msgID, r.checkedTo, r.window, r.mem.pinned, r.loose.n, r.numbered.n, r.open.n)
 	for _, st := range r.streams {
 		if st != nil {
 			s += fmt.Sprint(" ", st.sid, st.next, st.ready.n, st.queued)
@@ -106,20 +106,20 @@ func (r *reassembly) describe() string {
 	return s
 }
 
-// hasStream reports whether anything was received on stream sid.
-func (r *reassembly) hasStream(sid uint16) bool {
+// HasStream reports whether anything was received on stream sid.
+func (r *Queue) HasStream(sid uint16) bool {
 	return int(sid) < len(r.streams) && r.streams[sid] != nil
 }
 
-// hasUnfragmented reports whether unordered messages of one fragment are held.
-func (r *reassembly) hasUnfragmented() bool { return r.unfragmented.head != nil }
+// HasUnfragmented reports whether unordered messages of one fragment are held.
+func (r *Queue) HasUnfragmented() bool { return r.unfragmented.head != nil }
 
-// held returns how many bytes of memory the fragments and messages that are held take,
+// Held returns how many bytes of memory the fragments and messages that are held take,
 // most how many they may, and how many fragments and messages there are.
-func (r *reassembly) held() (bytes, most, frags, msgs int) {
+func (r *Queue) Held() (bytes, most, frags, msgs int) {
 	w := &r.window
 	return w.held, w.bound() + w.largest + messageRecord, r.frags, r.msgs
 }
 
-// setNext makes num the SSN or MID of the next message of stream sid.
-func (r *reassembly) setNext(sid uint16, num uint32) { r.stream(sid).next = num }
+// SetNext makes num the SSN or MID of the next message of stream sid.
+func (r *Queue) SetNext(sid uint16, num uint32) { r.stream(sid).next = num }

@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"slices"
@@ -9,26 +9,26 @@ import (
 )
 
 func TestReadWholeMessages(t *testing.T) {
-	r := newRecv(reasmConfig{})
+	r := newRecv(Config{})
 	mustAdd(t, r, chunk(1, 1, 0, 0, "B", "he"), chunk(3, 2, 1, 0, "BE", "two"), chunk(5, 3, 9, 0, "BEU", "un"))
-	if got := r.appendReadable(nil); !slices.Equal(got, []uint16{3}) {
+	if got := r.AppendReadable(nil); !slices.Equal(got, []uint16{3}) {
 		t.Errorf("readable streams %v, want [3]", got)
 	}
-	if sid, ok := r.readable(); !ok || sid != 3 {
+	if sid, ok := r.Readable(); !ok || sid != 3 {
 		t.Errorf("readable = %d %v, want 3 true", sid, ok)
 	}
 	mustAdd(t, r, chunk(2, 1, 0, 0, "E", "llo"), chunk(4, 2, 0, 0, "BE", "one"))
-	if got := r.appendReadable(nil); !slices.Equal(got, []uint16{3, 1, 2}) {
+	if got := r.AppendReadable(nil); !slices.Equal(got, []uint16{3, 1, 2}) {
 		t.Errorf("readable streams %v, want [3 1 2]", got)
 	}
-	if !r.readableStream(2) || r.readableStream(0) || r.readableStream(77) {
+	if !r.ReadableStream(2) || r.ReadableStream(0) || r.ReadableStream(77) {
 		t.Error("readableStream(2, 0, 77), want true, false, false")
 	}
 	wantRead(t, r, 2, "one", true) // a stream of one's choice
-	wantRead(t, r, anyStream, "un", true)
-	wantRead(t, r, anyStream, "hello", true)
-	wantRead(t, r, anyStream, "two", true)
-	wantNothing(t, r, anyStream)
+	wantRead(t, r, AnyStream, "un", true)
+	wantRead(t, r, AnyStream, "hello", true)
+	wantRead(t, r, AnyStream, "two", true)
+	wantNothing(t, r, AnyStream)
 	wantNothing(t, r, 99)
 	if r.window.held != 0 {
 		t.Errorf("%d bytes held, want 0", r.window.held)
@@ -36,99 +36,99 @@ func TestReadWholeMessages(t *testing.T) {
 }
 
 func TestReadStaysInMessage(t *testing.T) {
-	r := newRecv(reasmConfig{})
+	r := newRecv(Config{})
 	mustAdd(t, r, chunk(1, 1, 0, 0, "BE", "abcdef"), chunk(2, 2, 0, 0, "BE", "x"), chunk(3, 1, 0, 0, "BEU", "y"))
 	dst := make([]byte, 4)
 	var info RecvInfo
-	n, ok := r.read(anyStream, dst, &info)
+	n, ok := r.Read(AnyStream, dst, &info)
 	if n != 4 || info.EOR || !ok || info.SID != 1 || info.TSN != 1 || info.PPID != 7 {
 		t.Fatalf("read = %d %+v %v", n, info, ok)
 	}
-	if _, ok := r.read(anyStream, nil, &info); !ok || info.EOR || info.Offset != 4 {
+	if _, ok := r.Read(AnyStream, nil, &info); !ok || info.EOR || info.Offset != 4 {
 		t.Errorf("empty read = %+v %v, want the rest announced", info, ok)
 	}
-	if size, info, ok := r.peek(anyStream); size != 2 || info.Offset != 4 || !ok {
+	if size, info, ok := r.Peek(AnyStream); size != 2 || info.Offset != 4 || !ok {
 		t.Errorf("peek = %d %+v %v, want 2 bytes at 4", size, info, ok)
 	}
 	wantRead(t, r, 2, "x", true) // another stream is not held up
 	wantRead(t, r, 1, "ef", true)
-	wantRead(t, r, anyStream, "y", true)
+	wantRead(t, r, AnyStream, "y", true)
 }
 
 func TestPartialDelivery(t *testing.T) {
-	r := newRecv(reasmConfig{partial: 10})
+	r := newRecv(Config{partial: 10})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", "12345"))
-	wantNothing(t, r, anyStream)
+	wantNothing(t, r, AnyStream)
 	mustAdd(t, r, chunk(3, 0, 0, 0, "", "abc"), chunk(7, 1, 0, 0, "BE", "other"), chunk(2, 0, 0, 0, "", "67890"))
-	wantRead(t, r, anyStream, "other", true)
-	wantRead(t, r, anyStream, "1234567890abc", false)
+	wantRead(t, r, AnyStream, "other", true)
+	wantRead(t, r, AnyStream, "1234567890abc", false)
 	mustAdd(t, r, chunk(6, 1, 1, 0, "BE", "more"))
-	wantNothing(t, r, anyStream) // DATA: the message in hand first
+	wantNothing(t, r, AnyStream) // DATA: the message in hand first
 	wantRead(t, r, 1, "more", true)
 	mustAdd(t, r, chunk(4, 0, 0, 0, "", "!"))
-	wantRead(t, r, anyStream, "!", false) // once begun, as it comes
+	wantRead(t, r, AnyStream, "!", false) // once begun, as it comes
 	mustAdd(t, r, chunk(5, 0, 0, 0, "E", "."))
-	wantRead(t, r, anyStream, ".", true)
+	wantRead(t, r, AnyStream, ".", true)
 }
 
 func TestPartialDeliveryInterleaved(t *testing.T) {
 	// RFC 8260: reading one message does not hold up those of other streams.
-	r := newRecv(reasmConfig{interleaved: true, partial: 1})
+	r := newRecv(Config{Interleaved: true, partial: 1})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", "a"), chunk(2, 1, 0, 0, "B", "x"))
-	wantRead(t, r, anyStream, "a", false)
-	wantRead(t, r, anyStream, "x", false)
+	wantRead(t, r, AnyStream, "a", false)
+	wantRead(t, r, AnyStream, "x", false)
 	mustAdd(t, r, chunk(3, 0, 0, 1, "", "b"), chunk(4, 2, 0, 0, "BE", "!"))
-	wantRead(t, r, anyStream, "b", false)
-	wantRead(t, r, anyStream, "!", true)
-	wantNothing(t, r, anyStream)
+	wantRead(t, r, AnyStream, "b", false)
+	wantRead(t, r, AnyStream, "!", true)
+	wantNothing(t, r, AnyStream)
 }
 
 func TestPartialDeliveryUnderPressure(t *testing.T) {
 	// RFC 9260, Section 6.9: when the buffer runs out.
-	r := newRecv(reasmConfig{limit: 4000, partial: 1 << 20})
+	r := newRecv(Config{Limit: 4000, partial: 1 << 20})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", strings.Repeat("a", 1000)))
-	wantNothing(t, r, anyStream)
+	wantNothing(t, r, AnyStream)
 	mustAdd(t, r, chunk(3, 0, 1, 0, "BE", strings.Repeat("b", 2000)))
 	if !r.window.pressed() {
 		t.Fatal("not pressed")
 	}
 	dst := make([]byte, 2000)
 	var info RecvInfo
-	if n, ok := r.read(anyStream, dst, &info); n != 1000 || info.EOR || !ok {
+	if n, ok := r.Read(AnyStream, dst, &info); n != 1000 || info.EOR || !ok {
 		t.Errorf("read = %d %+v %v, want 1000 bytes in part", n, info, ok)
 	}
 }
 
 func TestReadGoesOnUnderPressure(t *testing.T) {
 	// The message in hand cannot go on before others have made room.
-	r := newRecv(reasmConfig{limit: 4000, partial: 1 << 20})
+	r := newRecv(Config{Limit: 4000, partial: 1 << 20})
 	m := newTSNMap(1)
 	mustAdd(t, r, chunk(1, 2, 0, 0, "BE", strings.Repeat("b", 1000)), chunk(2, 2, 1, 0, "BE", strings.Repeat("c", 2000)), chunk(4, 1, 0, 0, "B", "a"))
 	wantRead(t, r, 1, "a", false)
-	r.current = r.stream(1).current // as if read(anyStream) had begun it
-	if m := r.pick(anyStream); m == nil || m.st.sid != 2 {
+	r.current = r.stream(1).current // as if read(AnyStream) had begun it
+	if m := r.pick(AnyStream); m == nil || m.st.sid != 2 {
 		t.Fatal("others wait for a message that has no room")
 	}
 	// Within the stream the order is kept, and so there has to be room.
 	mustAdd(t, r, chunk(3, 1, 0, 0, "BEU", strings.Repeat("d", 2000)))
-	r.read(2, make([]byte, 1000), new(RecvInfo))
-	r.read(2, make([]byte, 2000), new(RecvInfo))
+	r.Read(2, make([]byte, 1000), new(RecvInfo))
+	r.Read(2, make([]byte, 2000), new(RecvInfo))
 	for n := seq.TSN(1); n < 5; n++ {
 		m.Observe(n)
 	}
 	r.window.held, r.window.credit = r.window.limit+r.window.limit/4, 0
-	wantNothing(t, r, anyStream)
-	if !r.room(m, 5, 100) || r.room(m, 6, 100) {
+	wantNothing(t, r, AnyStream)
+	if !r.Room(m, 5, 100) || r.Room(m, 6, 100) {
 		t.Error("room for the next TSN, for another = false or true, want true, false")
 	}
 	r.window.held += 10000
-	if r.room(m, 5, 100) {
+	if r.Room(m, 5, 100) {
 		t.Error("room without limit")
 	}
 }
 
 func TestPiecesComeInOrder(t *testing.T) {
-	r := newRecv(reasmConfig{pieces: true})
+	r := newRecv(Config{Pieces: true})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", "a"))
 	wantPieces(t, r, "<0:a")
 	mustAdd(t, r, chunk(3, 0, 0, 0, "E", "c"), chunk(4, 0, 1, 0, "B", "d"), chunk(6, 1, 0, 0, "BU", "u"), chunk(7, 1, 0, 0, "U", "v"))
@@ -140,15 +140,15 @@ func TestPiecesComeInOrder(t *testing.T) {
 }
 
 func TestPausePieces(t *testing.T) {
-	r := newRecv(reasmConfig{pieces: true})
-	r.pausePieces(1, true)
-	r.pausePieces(99, true)
+	r := newRecv(Config{Pieces: true})
+	r.PausePieces(1, true)
+	r.PausePieces(99, true)
 	mustAdd(t, r, chunk(1, 1, 0, 0, "BE", "a"), chunk(2, 2, 0, 0, "BE", "b"), chunk(3, 1, 1, 0, "BE", "c"))
 	wantPieces(t, r, "<2:b>")
-	if got := r.appendReadable(nil); len(got) != 0 {
+	if got := r.AppendReadable(nil); len(got) != 0 {
 		t.Errorf("readable %v while paused", got)
 	}
 	wantRead(t, r, 1, "a", true)
-	r.pausePieces(1, false)
+	r.PausePieces(1, false)
 	wantPieces(t, r, "<1:c>")
 }

@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import "github.com/weftstack/weft/sctp/internal/core/seq"
 
@@ -6,7 +6,7 @@ import "github.com/weftstack/weft/sctp/internal/core/seq"
 // fragments of a message have consecutive TSNs, so a message is found by the
 // TSN that continues it, and a fragment that comes too early waits under its
 // own.
-func (r *reassembly) placeData(st *inStream, f *frag) reasmResult {
+func (r *Queue) placeData(st *inStream, f *frag) Result {
 	m := r.continued(f.tsn)
 	if f.begin {
 		return r.beginData(st, f, m)
@@ -14,15 +14,15 @@ func (r *reassembly) placeData(st *inStream, f *frag) reasmResult {
 	if m == nil {
 		r.loose.insert(f)
 		r.looseList.push(f)
-		return reasmOK
+		return taken
 	}
 	if m.key != f.msg && !m.dead {
 		r.freeFrag(f)
-		return reasmMixed
+		return mixed
 	}
 	r.append(m, f)
 	if r.loose.n > 0 {
-		if res := r.extend(m); res != reasmOK {
+		if res := r.extend(m); res != taken {
 			return res
 		}
 	}
@@ -30,28 +30,28 @@ func (r *reassembly) placeData(st *inStream, f *frag) reasmResult {
 		if m.complete {
 			r.drop(m)
 		}
-		return reasmStale
+		return stale
 	}
 	if m.complete {
 		r.last = nil // it is what continued returned
 	}
 	r.deliver(m)
-	return reasmOK
+	return taken
 }
 
 // beginData places the first fragment of a message; before is what it seems to
 // continue.
-func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResult {
+func (r *Queue) beginData(st *inStream, f *frag, before *message) Result {
 	if before != nil {
 		if !before.dead {
 			r.freeFrag(f)
-			return reasmBeginInside
+			return beginInside
 		}
 		r.drop(before)
 	}
 	if r.isUnfragmented(st, f) {
 		r.pushUnfragmented(st, f)
-		return reasmOK
+		return taken
 	}
 	wait := false
 	if !f.unordered {
@@ -61,10 +61,10 @@ func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResu
 				r.swallow(f.tsn + 1)
 			}
 			r.freeFrag(f)
-			return reasmStale
+			return stale
 		case int16(d) < 0, d == 0 && st.head != nil, d != 0 && r.numbered.find(f.msg) != nil:
 			r.freeFrag(f)
-			return reasmRepeated
+			return repeated
 		default:
 			wait = d != 0
 		}
@@ -73,7 +73,7 @@ func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResu
 	m.next = uint32(f.tsn)
 	r.append(m, f)
 	if r.loose.n > 0 {
-		if res := r.extend(m); res != reasmOK {
+		if res := r.extend(m); res != taken {
 			r.wait(m)
 			return res
 		}
@@ -92,12 +92,12 @@ func (r *reassembly) beginData(st *inStream, f *frag, before *message) reasmResu
 		r.wait(m)
 	}
 	r.deliver(m)
-	return reasmOK
+	return taken
 }
 
 // continued returns the unfinished message that TSN t continues, as r.last; nil
 // if there is none.
-func (r *reassembly) continued(t seq.TSN) *message {
+func (r *Queue) continued(t seq.TSN) *message {
 	if r.last != nil && r.last.next == uint32(t) {
 		return r.last
 	}
@@ -110,7 +110,7 @@ func (r *reassembly) continued(t seq.TSN) *message {
 }
 
 // touch makes m, which is in no table of open messages, the last touched one.
-func (r *reassembly) touch(m *message) {
+func (r *Queue) touch(m *message) {
 	if r.last != nil {
 		r.open.insert(r.last)
 	}
@@ -119,7 +119,7 @@ func (r *reassembly) touch(m *message) {
 
 // swallow arranges that a fragment with TSN t that has no B bit, and those that
 // follow it, are dropped: they belong to a message that was skipped.
-func (r *reassembly) swallow(t seq.TSN) *message {
+func (r *Queue) swallow(t seq.TSN) *message {
 	m := r.newMessage(nil, 0, false)
 	m.dead, m.next = true, uint32(t)
 	r.touch(m)

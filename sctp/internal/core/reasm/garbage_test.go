@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"testing"
@@ -14,43 +14,43 @@ import (
 func TestReassemblyGarbage(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, initial, firstNum := drawMode(t)
-		cfg.limit = rapid.SampledFrom([]int{3000, 1 << 20}).Draw(t, "limit")
+		cfg.Limit = rapid.SampledFrom([]int{3000, 1 << 20}).Draw(t, "limit")
 		cfg.partial = rapid.SampledFrom([]int{0, 100}).Draw(t, "partial")
 		r := newReceiver(t, &sender{}, cfg, initial, firstNum)
 		num := func() uint32 { return firstNum + rapid.Uint32Range(0, 3).Draw(t, "number") }
 		sid := func() uint16 { return uint16(rapid.IntRange(0, 4).Draw(t, "sid")) }
 		var out []Piece
-		res := reasmOK
-		for n := rapid.IntRange(1, 200).Draw(t, "steps"); n > 0 && !res.violation(); n-- {
+		res := taken
+		for n := rapid.IntRange(1, 200).Draw(t, "steps"); n > 0 && !res.Violation(); n-- {
 			cum := r.m.CumTSN()
 			switch rapid.IntRange(0, 12).Draw(t, "step") {
 			case 0:
 				to := cum + seq.TSN(rapid.IntRange(-1, 20).Draw(t, "forward"))
 				for range rapid.IntRange(0, 3).Draw(t, "skips") {
-					r.skip(sid(), rapid.Bool().Draw(t, "unordered"), num())
+					r.SkipMessages(sid(), rapid.Bool().Draw(t, "unordered"), num())
 				}
 				if r.m.Forward(to) {
-					r.forward(to)
+					r.Forward(to)
 				}
-				res = r.settle(r.m.CumTSN())
+				res = r.CheckUpTo(r.m.CumTSN())
 			case 1:
 				if rapid.Bool().Draw(t, "defer") {
-					r.deferReset([]uint16{sid()}, cum+3)
+					r.DeferReset([]uint16{sid()}, cum+3)
 				} else {
-					res = r.resetStreams([]uint16{sid()})
+					res = r.ResetStreams([]uint16{sid()})
 				}
 			case 2, 3:
-				r.read(rapid.IntRange(anyStream, 5).Draw(t, "from"), make([]byte, rapid.IntRange(0, 300).Draw(t, "size")), new(RecvInfo))
+				r.Read(rapid.IntRange(AnyStream, 5).Draw(t, "from"), make([]byte, rapid.IntRange(0, 300).Draw(t, "size")), new(RecvInfo))
 			case 4, 5:
-				if p := (Piece{}); r.popPiece(&p) {
+				if p := (Piece{}); r.PopPiece(&p) {
 					out = append(out, p)
 				}
 				if len(out) > 3 {
-					out[0].release()
+					out[0].Release()
 					out = out[1:]
 				}
 			case 6:
-				r.pausePieces(sid(), rapid.Bool().Draw(t, "pause"))
+				r.PausePieces(sid(), rapid.Bool().Draw(t, "pause"))
 			default:
 				bits := rapid.IntRange(0, 7).Draw(t, "bits")
 				n := num()
@@ -58,28 +58,28 @@ func TestReassemblyGarbage(t *testing.T) {
 					FSN: rapid.Uint32Range(0, 4).Draw(t, "fsn"), Begin: bits&1 != 0, End: bits&2 != 0, Unordered: bits&4 != 0}
 				buf := r.pool.Get()
 				d.Payload = buf.B[:rapid.SampledFrom([]int{1, 100, 300}).Draw(t, "length")]
-				if r.m.Check(seq.TSN(d.TSN)) == seq.New && r.room(r.m, seq.TSN(d.TSN), len(d.Payload)) {
-					if res = r.add(d, buf); res != reasmFull {
+				if r.m.Check(seq.TSN(d.TSN)) == seq.New && r.Room(r.m, seq.TSN(d.TSN), len(d.Payload)) {
+					if res = r.Add(d, buf); res != Full {
 						r.m.Observe(seq.TSN(d.TSN))
 					}
 				}
 				buf.Release()
-				if !res.violation() {
-					res = r.settle(r.m.CumTSN())
+				if !res.Violation() {
+					res = r.CheckUpTo(r.m.CumTSN())
 				}
 			}
-			checkReassembly(t, r.reassembly, out)
+			checkReassembly(t, r.Queue, out)
 		}
-		r.close()
+		r.Close()
 		for i := range out {
-			out[i].release()
+			out[i].Release()
 		}
 		r.finish(true)
 	})
 }
 
 // checkReassembly checks what r holds.
-func checkReassembly(t *rapid.T, r *reassembly, out []Piece) {
+func checkReassembly(t *rapid.T, r *Queue, out []Piece) {
 	frags, held, msgs := len(out), 0, 0
 	for i := range out {
 		if out[i].frag == nil {

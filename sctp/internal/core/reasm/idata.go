@@ -1,11 +1,11 @@
-package core
+package reasm
 
 import "github.com/weftstack/weft/sctp/internal/core/seq"
 
 // placeIData puts an I-DATA fragment where it belongs (RFC 8260, Section
 // 2.2.3): the message is found by stream, U bit and MID, and the place in it by
 // the FSN.
-func (r *reassembly) placeIData(st *inStream, f *frag) reasmResult {
+func (r *Queue) placeIData(st *inStream, f *frag) Result {
 	m := r.last
 	if m == nil || m.key != f.msg {
 		m = r.numbered.find(f.msg)
@@ -14,17 +14,17 @@ func (r *reassembly) placeIData(st *inStream, f *frag) reasmResult {
 		if d := seq.MID(f.msg) - seq.MID(st.next); !f.unordered && int32(d) < 0 {
 			r.freeFrag(f)
 			if st.skips {
-				return reasmStale
+				return stale
 			}
-			return reasmRepeated
+			return repeated
 		}
 		if d := int32(uint32(f.msg) - st.uSkip); f.unordered && st.uSkipped && d <= 0 && d > -staleMIDs {
 			r.freeFrag(f)
-			return reasmStale
+			return stale
 		}
 		if r.isUnfragmented(st, f) {
 			r.pushUnfragmented(st, f)
-			return reasmOK
+			return taken
 		}
 		m = r.newMessage(st, f.msg, f.unordered)
 		if !f.unordered && m.num == st.next {
@@ -39,7 +39,7 @@ func (r *reassembly) placeIData(st *inStream, f *frag) reasmResult {
 	}
 	if !m.fits(f) {
 		r.freeFrag(f)
-		return reasmBadFSN
+		return badFSN
 	}
 	if f.end {
 		m.ended, m.lastFSN = true, f.seq
@@ -47,21 +47,21 @@ func (r *reassembly) placeIData(st *inStream, f *frag) reasmResult {
 	if f.seq != m.next || !m.begun && !f.begin {
 		if r.loose.find(f.slot, f.seq) != nil {
 			r.freeFrag(f)
-			return reasmBadFSN
+			return badFSN
 		}
 		if m.loose.head == nil || int32(f.seq-m.maxFSN) > 0 {
 			m.maxFSN = f.seq
 		}
 		r.loose.insert(f)
 		m.loose.push(f)
-		return reasmOK
+		return taken
 	}
 	r.append(m, f)
 	if m.loose.head != nil {
 		r.extend(m) // cannot fail: the key of a loose fragment is the message's
 	}
 	r.deliver(m)
-	return reasmOK
+	return taken
 }
 
 // fits reports whether the FSN and the B and E bits of f agree with what is

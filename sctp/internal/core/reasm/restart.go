@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"slices"
@@ -6,13 +6,13 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
-// restart makes 0 the next SSN, or MID, of every stream from TSN next on (RFC
+// Restart makes 0 the next SSN, or MID, of every stream from TSN next on (RFC
 // 6525, Section 5.2.4, G4 and G5): "The same processing as though a FWD-TSN
 // chunk … with all streams affected" comes first, so that unfinished messages
-// are dropped and complete ones delivered. Of what deferReset held back, that of
+// are dropped and complete ones delivered. Of what DeferReset held back, that of
 // before next goes first and that of after it last.
-func (r *reassembly) restart(next seq.TSN) reasmResult {
-	res := reasmOK
+func (r *Queue) Restart(next seq.TSN) Result {
+	res := taken
 	for _, st := range r.streams {
 		if st == nil {
 			continue
@@ -24,7 +24,7 @@ func (r *reassembly) restart(next seq.TSN) reasmResult {
 				st.held.remove(f)
 				if d < -seq.MaxWindow || d > 0 {
 					r.freeFrag(f) // of other TSNs
-				} else if got := r.place(st, f); got.violation() {
+				} else if got := r.place(st, f); got.Violation() {
 					res = got
 				}
 			}
@@ -56,8 +56,8 @@ func (r *reassembly) restart(next seq.TSN) reasmResult {
 	clear(dead)
 	r.scratch = dead[:0]
 	r.edge, r.last = nil, nil
-	r.settled = next - 1
-	if got := r.resetStreams(nil); got.violation() {
+	r.checkedTo = next - 1
+	if got := r.ResetStreams(nil); got.Violation() {
 		res = got
 	}
 	return res
@@ -65,7 +65,7 @@ func (r *reassembly) restart(next seq.TSN) reasmResult {
 
 // lastPending returns the largest number of an ordered message of st that is
 // unfinished or waits for its turn.
-func (r *reassembly) lastPending(st *inStream) (last uint32, ok bool) {
+func (r *Queue) lastPending(st *inStream) (last uint32, ok bool) {
 	for m := st.pending[0].head; m != nil; m = m.links[linkPending].next {
 		if !ok || r.before(last, m.num) {
 			last, ok = m.num, true
@@ -75,13 +75,13 @@ func (r *reassembly) lastPending(st *inStream) (last uint32, ok bool) {
 }
 
 // takeHeld takes in what st holds back, if limited only up to a TSN.
-func (r *reassembly) takeHeld(st *inStream, limited bool, upTo seq.TSN) reasmResult {
-	res := reasmOK
+func (r *Queue) takeHeld(st *inStream, limited bool, upTo seq.TSN) Result {
+	res := taken
 	for f := st.held.head; f != nil; {
 		after := f.next
 		if !limited || f.tsn.LessEq(upTo) {
 			st.held.remove(f)
-			if got := r.place(st, f); got.violation() {
+			if got := r.place(st, f); got.Violation() {
 				res = got
 			}
 		}
@@ -90,27 +90,27 @@ func (r *reassembly) takeHeld(st *inStream, limited bool, upTo seq.TSN) reasmRes
 	return res
 }
 
-// advanceDefer lets pass what deferReset holds back of all streams up to a TSN.
-func (r *reassembly) advanceDefer(upTo seq.TSN) reasmResult {
-	res := reasmOK
+// AdvanceDefer lets pass what DeferReset holds back of all streams up to a TSN.
+func (r *Queue) AdvanceDefer(upTo seq.TSN) Result {
+	res := taken
 	r.deferTSN = upTo
 	for _, st := range r.streams {
 		if st == nil {
 			continue
 		}
 		st.lastTSN = upTo
-		if got := r.takeHeld(st, true, upTo); got.violation() {
+		if got := r.takeHeld(st, true, upTo); got.Violation() {
 			res = got
 		}
 	}
 	return res
 }
 
-// undefer takes in what deferReset held back, without a reset; but if keep is
+// Undefer takes in what DeferReset held back, without a reset; but if keep is
 // set the reset of the streams of sids (all if it is empty) goes on waiting for
 // TSNs up to lastTSN.
-func (r *reassembly) undefer(keep bool, sids []uint16, lastTSN seq.TSN) reasmResult {
-	res := reasmOK
+func (r *Queue) Undefer(keep bool, sids []uint16, lastTSN seq.TSN) Result {
+	res := taken
 	r.deferAll, r.deferTSN = keep && len(sids) == 0, lastTSN
 	for _, st := range r.streams {
 		if st == nil {
@@ -118,7 +118,7 @@ func (r *reassembly) undefer(keep bool, sids []uint16, lastTSN seq.TSN) reasmRes
 		}
 		st.deferred = r.deferAll || keep && slices.Contains(sids, st.sid)
 		st.lastTSN = lastTSN
-		if got := r.takeHeld(st, st.deferred, lastTSN); got.violation() {
+		if got := r.takeHeld(st, st.deferred, lastTSN); got.Violation() {
 			res = got
 		}
 	}

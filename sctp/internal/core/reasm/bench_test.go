@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ func TestReassemblyIsNotQuadratic(t *testing.T) {
 	for name, at := range orders {
 		for _, idata := range []bool{false, true} {
 			for _, whole := range []bool{false, true} {
-				r := newRecv(reasmConfig{interleaved: idata, pieces: true, limit: 1 << 30})
+				r := newRecv(Config{Interleaved: idata, Pieces: true, Limit: 1 << 30})
 				d := &wire.Data{Payload: []byte("x")}
 				for i := range n {
 					k := at(i)
@@ -34,7 +34,7 @@ func TestReassemblyIsNotQuadratic(t *testing.T) {
 						d.FSN, d.Begin, d.End = uint32(k), k == 0, k == n-1
 					}
 					d.TSN = uint32(k + 1)
-					if res := r.add(d, nil); res != reasmOK {
+					if res := r.Add(d, nil); res != taken {
 						t.Fatalf("%s idata=%v whole=%v: add(%d) = %v", name, idata, whole, k, res)
 					}
 				}
@@ -52,7 +52,7 @@ func TestReassemblyIsNotQuadratic(t *testing.T) {
 
 // feed is a sender of equal messages for allocation tests and benchmarks.
 type feed struct {
-	r     *reassembly
+	r     *Queue
 	pool  slab.Pool
 	d     wire.Data
 	frags int
@@ -60,7 +60,7 @@ type feed struct {
 	dst   []byte
 }
 
-func newFeed(cfg reasmConfig, size, frags int, order []int) *feed {
+func newFeed(cfg Config, size, frags int, order []int) *feed {
 	f := &feed{r: newRecv(cfg), frags: frags, order: order, dst: make([]byte, size*frags)}
 	f.d = wire.Data{TSN: 1, Payload: bytes.Repeat([]byte{1}, size)}
 	return f
@@ -78,7 +78,7 @@ func (f *feed) message() int {
 		}
 		d.TSN, d.FSN = f.d.TSN+uint32(k), uint32(k)
 		d.Begin, d.End = k == 0, k == f.frags-1
-		if f.r.add(&d, buf).violation() {
+		if f.r.Add(&d, buf).Violation() {
 			panic("violation")
 		}
 	}
@@ -86,17 +86,17 @@ func (f *feed) message() int {
 	f.d.TSN += uint32(f.frags)
 	f.d.SSN++
 	f.d.MID++
-	f.r.settle(seq.TSN(f.d.TSN - 1))
+	f.r.CheckUpTo(seq.TSN(f.d.TSN - 1))
 	n := 0
-	if f.r.cfg.pieces {
-		for p := (Piece{}); f.r.popPiece(&p); {
+	if f.r.cfg.Pieces {
+		for p := (Piece{}); f.r.PopPiece(&p); {
 			n += len(p.Data)
-			p.release()
+			p.Release()
 		}
 		return n
 	}
 	for {
-		k, ok := f.r.read(anyStream, f.dst, new(RecvInfo))
+		k, ok := f.r.Read(AnyStream, f.dst, new(RecvInfo))
 		if !ok {
 			return n
 		}
@@ -120,7 +120,7 @@ func TestReassemblyDoesNotAllocate(t *testing.T) {
 	for _, tt := range feeds {
 		for _, idata := range []bool{false, true} {
 			for _, pieces := range []bool{false, true} {
-				f := newFeed(reasmConfig{interleaved: idata, pieces: pieces}, tt.size, tt.frags, tt.order)
+				f := newFeed(Config{Interleaved: idata, Pieces: pieces}, tt.size, tt.frags, tt.order)
 				for range 10 {
 					if n := f.message(); n != tt.size*tt.frags {
 						t.Fatalf("%s: %d bytes, want %d", tt.name, n, tt.size*tt.frags)
@@ -129,7 +129,7 @@ func TestReassemblyDoesNotAllocate(t *testing.T) {
 				if got := testing.AllocsPerRun(100, func() { f.message() }); got != 0 {
 					t.Errorf("%s idata=%v pieces=%v: %v allocations, want 0", tt.name, idata, pieces, got)
 				}
-				f.r.close()
+				f.r.Close()
 				if f.pool.Live() != 0 {
 					t.Errorf("%s: %d buffers live", tt.name, f.pool.Live())
 				}
@@ -147,7 +147,7 @@ func BenchmarkReassembly(b *testing.B) {
 			b.Run(tt.name+"/"+mode.name, func(b *testing.B) {
 				b.ReportAllocs()
 				b.SetBytes(int64(tt.size * tt.frags))
-				f := newFeed(reasmConfig{interleaved: mode.idata, pieces: mode.pieces}, tt.size, tt.frags, tt.order)
+				f := newFeed(Config{Interleaved: mode.idata, Pieces: mode.pieces}, tt.size, tt.frags, tt.order)
 				for b.Loop() {
 					f.message()
 				}

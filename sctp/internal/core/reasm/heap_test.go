@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"fmt"
@@ -91,13 +91,13 @@ func unordered(d *wire.Data, i uint32) {
 
 // fill adds what a flood has until nothing is taken any more, and returns how many
 // chunks were.
-func fill(t *testing.T, r *reassembly, pool *slab.Pool, f int) int {
+func fill(t *testing.T, r *Queue, pool *slab.Pool, f int) int {
 	t.Helper()
 	flood := floods[f]
 	m := newTSNMap(1)
 	small := make([]byte, flood.size)
 	var buf *slab.Buf
-	refused, taken := 0, 0
+	refused, added := 0, 0
 	for i := uint32(0); refused < 100 && i < seq.MaxWindow/2; i++ {
 		d := wire.Data{TSN: i + 1, Payload: small}
 		if flood.gap {
@@ -117,21 +117,21 @@ func fill(t *testing.T, r *reassembly, pool *slab.Pool, f int) int {
 			d.Payload = buf.B[at : at+flood.size : at+flood.size]
 		}
 		flood.set(&d, i)
-		if !r.room(m, seq.TSN(d.TSN), len(d.Payload)) {
+		if !r.Room(m, seq.TSN(d.TSN), len(d.Payload)) {
 			refused++
 			continue
 		}
-		if res := r.add(&d, buf); res != reasmOK {
+		if res := r.Add(&d, buf); res != taken {
 			t.Fatalf("chunk %d: %v", i, res)
 		}
 		m.Observe(seq.TSN(d.TSN))
-		taken++
+		added++
 	}
 	if buf != nil {
 		buf.Release()
 	}
 	runtime.KeepAlive(m)
-	return taken
+	return added
 }
 
 // heapFactor is how many times Config.RecvBuffer the heap may be that an association
@@ -145,20 +145,20 @@ func TestReassemblyHeap(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%dKiB", flood.name, limit>>10), func(t *testing.T) {
 				var pool slab.Pool
 				before := heapInUse()
-				r := newRecv(reasmConfig{limit: limit, pieces: flood.pieces, interleaved: flood.idata})
-				taken := fill(t, r, &pool, f)
+				r := newRecv(Config{Limit: limit, Pieces: flood.pieces, Interleaved: flood.idata})
+				added := fill(t, r, &pool, f)
 				held := heapInUse() - before
 				if most := heapFactor*limit + slab.Size; held > most {
-					t.Errorf("%d bytes of heap for %d chunks, more than %d", held, taken, most)
+					t.Errorf("%d bytes of heap for %d chunks, more than %d", held, added, most)
 				}
 				if used := r.window.used(); used < limit {
-					t.Errorf("%d chunks fill only %d of %d", taken, used, limit)
+					t.Errorf("%d chunks fill only %d of %d", added, used, limit)
 				}
 				// What counts is what is there.
 				if count := r.window.held + r.window.idle; held > count+count/4+slab.Size {
 					t.Errorf("%d bytes of heap, %d counted", held, count)
 				}
-				r.close()
+				r.Close()
 				if live := pool.Live(); live != 0 || r.window.held != 0 || r.window.idle != 0 {
 					t.Errorf("%d buffers, %d and %d bytes left", live, r.window.held, r.window.idle)
 				}
@@ -177,7 +177,7 @@ func TestPinnedRemnantsCount(t *testing.T) {
 	const limit = 1 << 20
 	var pool slab.Pool
 	before := heapInUse()
-	r := newRecv(reasmConfig{limit: limit, interleaved: true})
+	r := newRecv(Config{Limit: limit, Interleaved: true})
 	m := newTSNMap(1)
 	tsn := uint32(0)
 	dst := make([]byte, 2000)
@@ -188,18 +188,18 @@ func TestPinnedRemnantsCount(t *testing.T) {
 			// One of each buffer is of a stream that is not read.
 			sid := uint16(min(k, 1))
 			d := wire.Data{TSN: tsn, SID: sid, Begin: true, End: true, Unordered: true, MID: tsn, Payload: buf.B[k*1400 : k*1400+1400]}
-			if !r.room(m, seq.TSN(tsn), 1400) {
+			if !r.Room(m, seq.TSN(tsn), 1400) {
 				tsn--
 				continue
 			}
-			if res := r.add(&d, buf); res != reasmOK {
+			if res := r.Add(&d, buf); res != taken {
 				t.Fatal(res)
 			}
 			m.Observe(seq.TSN(tsn))
 		}
 		buf.Release()
-		for r.readableStream(1) {
-			r.read(1, dst, new(RecvInfo))
+		for r.ReadableStream(1) {
+			r.Read(1, dst, new(RecvInfo))
 		}
 	}
 	if held := heapInUse() - before; held > heapFactor*limit+slab.Size {
@@ -208,7 +208,7 @@ func TestPinnedRemnantsCount(t *testing.T) {
 	if r.window.used() > r.window.bound() {
 		t.Errorf("%d used, more than %d", r.window.used(), r.window.bound())
 	}
-	r.close()
+	r.Close()
 	if pool.Live() != 0 || r.window.idle != 0 {
 		t.Errorf("%d buffers, %d bytes left", pool.Live(), r.window.idle)
 	}

@@ -1,4 +1,9 @@
-package core
+// Package reasm puts the fragments of received messages together and the messages of a
+// stream in order (RFC 9260, Sections 6.5, 6.6 and 6.9; RFC 8260, Section 2.2.3), drops
+// what a FORWARD-TSN skips (RFC 3758) and resets streams (RFC 6525). It accounts for
+// the memory, and so for a_rwnd (RFC 9260, Section 6.2). A [Queue] belongs to one
+// association; which TSNs came is the business of its seq.Map.
+package reasm
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -13,7 +18,7 @@ const (
 	maxHeldFragments = 2 * seq.MaxWindow
 	// maxHeldMessages bounds the message records held, those included that only
 	// tell the user of an aborted message. A pause may make as many of whole
-	// fragments besides.
+	// fragments again.
 	maxHeldMessages = maxHeldFragments
 	// fragCharge and messageRecord are the bytes of heap that the record of a
 	// fragment, with room for a short payload, and that of a message take, with their
@@ -26,100 +31,100 @@ const (
 	staleMIDs = seq.MaxWindow
 )
 
-// reasmResult is what reassembly says of a chunk.
-type reasmResult uint8
+// Result is what reassembly says of a chunk.
+type Result uint8
 
 const (
-	// reasmOK: the chunk was taken.
-	reasmOK reasmResult = iota
-	// reasmStale: the chunk belongs to a message that a FORWARD-TSN skipped. It
+	// taken: the chunk was taken.
+	taken Result = iota
+	// stale: the chunk belongs to a message that a FORWARD-TSN skipped. It
 	// was dropped, and is acknowledged as if taken.
-	reasmStale
-	// reasmFull: a hard cap is reached. The chunk was not taken and must not be
+	stale
+	// Full: a hard cap is reached. The chunk was not taken and must not be
 	// acknowledged.
-	reasmFull
-	// reasmBadStream: the stream does not exist (the caller checks that first
+	Full
+	// badStream: the stream does not exist (the caller checks that first
 	// and reports it; RFC 9260, Section 6.5). Not taken, but acknowledged.
-	reasmBadStream
+	badStream
 
 	// What follows are protocol violations: the association must be aborted.
 
-	// reasmBeginInside: a B bit, or the end of another message, where the next
+	// beginInside: a B bit, or the end of another message, where the next
 	// fragment of an unfinished message had to be.
-	reasmBeginInside
-	// reasmNoBegin: a fragment that no message with a B bit leads up to.
-	reasmNoBegin
-	// reasmMixed: a fragment of another stream, sequence number or U bit than
+	beginInside
+	// noBegin: a fragment that no message with a B bit leads up to.
+	noBegin
+	// mixed: a fragment of another stream, sequence number or U bit than
 	// the message it continues.
-	reasmMixed
-	// reasmRepeated: a message whose sequence number was used before.
-	reasmRepeated
-	// reasmBadFSN: a fragment sequence number twice, or beyond the last one.
-	reasmBadFSN
+	mixed
+	// repeated: a message whose sequence number was used before.
+	repeated
+	// badFSN: a fragment sequence number twice, or beyond the last one.
+	badFSN
 )
 
-// violation reports whether the association must be aborted with a "Protocol
+// Violation reports whether the association must be aborted with a "Protocol
 // Violation" cause (RFC 9260, Section 3.3.10.13).
-func (r reasmResult) violation() bool { return r >= reasmBeginInside }
+func (r Result) Violation() bool { return r >= beginInside }
 
 // String returns what the ABORT's cause says.
-func (r reasmResult) String() string {
+func (r Result) String() string {
 	switch r {
-	case reasmOK:
+	case taken:
 		return "ok"
-	case reasmStale:
+	case stale:
 		return "stale"
-	case reasmFull:
+	case Full:
 		return "reassembly full"
-	case reasmBadStream:
+	case badStream:
 		return "no such stream"
-	case reasmBeginInside:
+	case beginInside:
 		return "message begins inside another"
-	case reasmNoBegin:
+	case noBegin:
 		return "fragment without beginning"
-	case reasmMixed:
+	case mixed:
 		return "fragment does not continue its message"
-	case reasmRepeated:
+	case repeated:
 		return "message sequence number repeated"
-	case reasmBadFSN:
+	case badFSN:
 		return "fragment sequence number out of place"
 	}
 	return "unknown"
 }
 
-// reasmConfig is the configuration of a reassembly queue.
-type reasmConfig struct {
-	interleaved bool // I-DATA was negotiated (RFC 8260)
-	pieces      bool // deliver fragments at once: popPiece rather than read
-	streams     int  // incoming streams
-	limit       int  // receive buffer in bytes: what a_rwnd begins with
+// Config is the configuration of a reassembly queue.
+type Config struct {
+	Interleaved bool // I-DATA was negotiated (RFC 8260)
+	Pieces      bool // deliver fragments at once: PopPiece rather than read
+	Streams     int  // incoming streams
+	Limit       int  // receive buffer in bytes: what a_rwnd begins with
 	// partial is from how many bytes on read delivers an unfinished message
 	// (partial delivery, RFC 9260, Section 6.9); 0 is half of limit. It also
 	// begins when the buffer fills up.
 	partial int
-	// msgID and kept are what the queue of before a restart of the peer carries over:
+	// MsgID and kept are what the queue of before a restart of the peer carries over:
 	// the number of its last message, and what the user keeps of what it took.
-	msgID uint64
-	kept  int
-	// seed keys the hash tables against peers that aim at collisions.
-	seed uint64
+	MsgID uint64
+	Kept  int
+	// Seed keys the hash tables against peers that aim at collisions.
+	Seed uint64
 }
 
-// reassembly puts the fragments of user messages together and messages of a
+// Queue puts the fragments of user messages together and messages of a
 // stream in order (RFC 9260, Sections 6.5, 6.6 and 6.9; RFC 8260, Section
 // 2.2.3), and keeps them until the user takes them: whole or in parts with
-// read, or fragment by fragment with popPiece. Each operation on a fragment is
+// Read, or fragment by fragment with PopPiece. Each operation on a fragment is
 // O(1), whatever the order of arrival.
 //
 // Payloads of slabMin bytes or more stay in the receive buffer they came in, of
 // which a reference is kept; smaller ones are copied.
-type reassembly struct {
-	cfg          reasmConfig
+type Queue struct {
+	cfg          Config
 	streams      []*inStream // by SID; nil until used
 	ready        streamList  // streams that have something to deliver
-	unfragmented fragList    // fragments that do not wait in a stream: see whole
-	turn         bool        // the next piece is one of wholes
-	current      *message    // that read(anyStream) is in the middle of
+	unfragmented fragList    // fragments that do not wait in a stream: see unfragmented.go
+	turn         bool        // the next piece is one of unfragmented
+	current      *message    // that Read(AnyStream) is in the middle of
 
 	// loose holds fragments that continue no message yet, by TSN for DATA and
 	// by message and FSN for I-DATA. In DATA mode looseList links them all.
@@ -136,17 +141,17 @@ type reassembly struct {
 	edge *message // dead message that swallows remnants behind a FORWARD-TSN
 	// partials are unfinished messages that could be delivered in part, but are
 	// too short for it yet.
-	partials msgList
-	settled  seq.TSN
-	deferAll bool // a reset of all streams waits for TSNs up to deferTSN
-	deferTSN seq.TSN
-	skipped  []*inStream // streams with a skip that forward has to apply
-	scratch  []*message
+	partials  msgList
+	checkedTo seq.TSN // by CheckUpTo
+	deferAll  bool    // a reset of all streams waits for TSNs up to deferTSN
+	deferTSN  seq.TSN
+	skipped   []*inStream // streams with a skip that forward has to apply
+	scratch   []*message
 
 	msgID  uint64
 	frags  int // held, those given out as pieces included
 	msgs   int
-	window recvWindow
+	window window
 	mem    fragPool
 
 	freeMsgs  *message
@@ -166,51 +171,51 @@ type reassembly struct {
 // firstStreams is up to how many streams are found in the same place.
 const firstStreams = 10
 
-// newReassembly returns an empty queue for a peer whose first TSN is initial.
-func newReassembly(cfg reasmConfig, initial seq.TSN) *reassembly {
-	return new(reassembly).init(cfg, initial)
+// newQueue returns an empty queue for a peer whose first TSN is initial.
+func newQueue(cfg Config, initial seq.TSN) *Queue {
+	return new(Queue).Init(cfg, initial)
 }
 
-// init makes an empty queue of one that is all zero.
-func (r *reassembly) init(cfg reasmConfig, initial seq.TSN) *reassembly {
+// Init makes an empty queue of one that is all zero.
+func (r *Queue) Init(cfg Config, initial seq.TSN) *Queue {
 	if cfg.partial <= 0 {
-		cfg.partial = cfg.limit / 2
+		cfg.partial = cfg.Limit / 2
 	}
-	r.cfg, r.settled = cfg, initial-1
-	if r.streams = r.first.bySID[:0]; cfg.streams > firstStreams {
-		r.streams = make([]*inStream, 0, cfg.streams)
+	r.cfg, r.checkedTo = cfg, initial-1
+	if r.streams = r.first.bySID[:0]; cfg.Streams > firstStreams {
+		r.streams = make([]*inStream, 0, cfg.Streams)
 	}
-	r.streams = r.streams[:cfg.streams]
+	r.streams = r.streams[:cfg.Streams]
 	r.freeMsgs, r.nfreeMsgs = &r.first.message, 1
 	r.mem.frags, r.mem.nfrags = &r.first.frag, 1
 	r.mem.pins = &r.first.pin
-	r.loose.seed, r.numbered.seed, r.open.seed = cfg.seed, cfg.seed, cfg.seed
+	r.loose.seed, r.numbered.seed, r.open.seed = cfg.Seed, cfg.Seed, cfg.Seed
 	r.open.link = linkOpen
-	r.window.init(cfg.limit)
-	r.msgID, r.window.kept = cfg.msgID, cfg.kept
+	r.window.init(cfg.Limit)
+	r.msgID, r.window.kept = cfg.MsgID, cfg.Kept
 	r.mem.window = &r.window
-	r.mem.limit(cfg.limit)
+	r.mem.limit(cfg.Limit)
 	return r
 }
 
-// setLimit changes the receive buffer to n bytes. What is held stays.
-func (r *reassembly) setLimit(n int) {
-	if r.cfg.partial == r.cfg.limit/2 {
+// SetLimit changes the receive buffer to n bytes. What is held stays.
+func (r *Queue) SetLimit(n int) {
+	if r.cfg.partial == r.cfg.Limit/2 {
 		r.cfg.partial = n / 2
 	}
-	r.cfg.limit, r.window.limit = n, n
+	r.cfg.Limit, r.window.limit = n, n
 	r.mem.limit(n)
 }
 
-// setStreams changes the number of incoming streams; it never shrinks (RFC
+// SetStreams changes the number of incoming streams; it never shrinks (RFC
 // 6525, Section 5.2.5).
-func (r *reassembly) setStreams(n int) {
+func (r *Queue) SetStreams(n int) {
 	for len(r.streams) < n {
 		r.streams = append(r.streams, nil)
 	}
 }
 
-// room reports whether a chunk with n bytes of payload and this TSN may be
+// Room reports whether a chunk with n bytes of payload and this TSN may be
 // added; if not it is dropped unacknowledged. The TSN must be new to tracker m.
 //
 // RFC 9260, Section 6.2: with a closed window chunks beyond the largest TSN
@@ -219,7 +224,7 @@ func (r *reassembly) setStreams(n int) {
 // for them, the buffer may be overdrawn: by half for the one chunk that lets
 // everything else be delivered, by a quarter for others. A chunk that is refused is
 // not acknowledged, so it comes again.
-func (r *reassembly) room(m *seq.Map, t seq.TSN, n int) bool {
+func (r *Queue) Room(m *seq.Map, t seq.TSN, n int) bool {
 	if r.frags >= maxHeldFragments || r.msgs >= maxHeldMessages {
 		return false
 	}
@@ -242,8 +247,8 @@ func (r *reassembly) room(m *seq.Map, t seq.TSN, n int) bool {
 }
 
 // stuck reports whether there is nothing that the user could take.
-func (r *reassembly) stuck() bool {
-	if r.cfg.pieces {
+func (r *Queue) stuck() bool {
+	if r.cfg.Pieces {
 		return r.unfragmented.head == nil && r.ready.head == nil
 	}
 	return r.starved()
@@ -251,17 +256,17 @@ func (r *reassembly) stuck() bool {
 
 // starved reports whether the user has to wait although data is held: for the
 // rest of the message it is in the middle of.
-func (r *reassembly) starved() bool { return !r.cfg.pieces && r.pick(anyStream) == nil }
+func (r *Queue) starved() bool { return !r.cfg.Pieces && r.pick(AnyStream) == nil }
 
-// add takes one DATA chunk, or I-DATA chunk if the queue is interleaved, whose
+// Add takes one DATA chunk, or I-DATA chunk if the queue is interleaved, whose
 // TSN was never seen before. buf is the receive buffer d.Payload aliases; if it
 // is nil the payload is copied. The caller keeps its own reference of buf.
-func (r *reassembly) add(d *wire.Data, buf *slab.Buf) reasmResult {
+func (r *Queue) Add(d *wire.Data, buf *slab.Buf) Result {
 	if int(d.SID) >= len(r.streams) {
-		return reasmBadStream
+		return badStream
 	}
 	if r.frags >= maxHeldFragments || r.msgs >= maxHeldMessages {
-		return reasmFull
+		return Full
 	}
 	st := r.stream(d.SID)
 	f := r.newFrag(d, buf)
@@ -269,7 +274,7 @@ func (r *reassembly) add(d *wire.Data, buf *slab.Buf) reasmResult {
 	if st.deferred && st.lastTSN.Less(f.tsn) {
 		// RFC 6525, Section 5.2.2, E2: "MUST be queued locally and held until".
 		st.held.push(f)
-		return reasmOK
+		return taken
 	}
 	res := r.place(st, f)
 	r.relieve()
@@ -277,7 +282,7 @@ func (r *reassembly) add(d *wire.Data, buf *slab.Buf) reasmResult {
 }
 
 // relieve has messages be delivered in part if the buffer is full.
-func (r *reassembly) relieve() {
+func (r *Queue) relieve() {
 	if r.partials.head != nil && r.window.pressed() {
 		for m := r.partials.head; m != nil; m = r.partials.head {
 			r.link(m)
@@ -286,19 +291,19 @@ func (r *reassembly) relieve() {
 }
 
 // place puts a fragment where it belongs; it owns f.
-func (r *reassembly) place(st *inStream, f *frag) reasmResult {
-	if r.cfg.interleaved {
+func (r *Queue) place(st *inStream, f *frag) Result {
+	if r.cfg.Interleaved {
 		return r.placeIData(st, f)
 	}
 	return r.placeData(st, f)
 }
 
 // newFrag makes a record of d, with its own reference or copy of the payload.
-func (r *reassembly) newFrag(d *wire.Data, buf *slab.Buf) *frag {
+func (r *Queue) newFrag(d *wire.Data, buf *slab.Buf) *frag {
 	f := r.mem.get(d.Payload, buf)
 	f.tsn, f.sid, f.ppid = seq.TSN(d.TSN), d.SID, d.PPID
 	f.begin, f.end, f.unordered = d.Begin, d.End, d.Unordered
-	if r.cfg.interleaved {
+	if r.cfg.Interleaved {
 		f.msg, f.seq = messageKey(d.SID, d.Unordered, d.MID), d.FSN
 		f.slot = f.msg
 	} else {
@@ -314,7 +319,7 @@ func (r *reassembly) newFrag(d *wire.Data, buf *slab.Buf) *frag {
 }
 
 // hold counts f, which is new.
-func (r *reassembly) hold(f *frag) {
+func (r *Queue) hold(f *frag) {
 	r.frags++
 	r.window.held += f.charge
 	r.window.payload += int(f.size)
@@ -324,7 +329,7 @@ func (r *reassembly) hold(f *frag) {
 }
 
 // freeFrag releases the payload of f and recycles it.
-func (r *reassembly) freeFrag(f *frag) {
+func (r *Queue) freeFrag(f *frag) {
 	r.frags--
 	r.window.held -= f.charge
 	r.window.payload -= int(f.size)
@@ -332,7 +337,7 @@ func (r *reassembly) freeFrag(f *frag) {
 }
 
 // stream returns the state of an existing stream.
-func (r *reassembly) stream(sid uint16) *inStream {
+func (r *Queue) stream(sid uint16) *inStream {
 	st := r.streams[sid]
 	if st == nil {
 		if st = &r.first.stream; r.first.used {
@@ -345,40 +350,40 @@ func (r *reassembly) stream(sid uint16) *inStream {
 	return st
 }
 
-// settle is called once per receive batch with the cumulative TSN. Now that no
+// CheckUpTo is called once per receive batch with the cumulative TSN. Now that no
 // fragment up to there is outstanding, one that still continues no message, or
 // a message whose next fragment was something else, is a protocol violation.
-func (r *reassembly) settle(cum seq.TSN) reasmResult {
+func (r *Queue) CheckUpTo(cum seq.TSN) Result {
 	if r.deferAll && r.deferTSN.Less(cum) {
 		cum = r.deferTSN // what came beyond is held back
 	}
-	if r.cfg.interleaved || cum.LessEq(r.settled) {
-		return reasmOK
+	if r.cfg.Interleaved || cum.LessEq(r.checkedTo) {
+		return taken
 	}
-	first := r.settled + 1
-	r.settled = cum
+	first := r.checkedTo + 1
+	r.checkedTo = cum
 	if m := r.last; m != nil && seq.TSN(m.next).LessEq(cum) && !m.dead {
-		return reasmBeginInside
+		return beginInside
 	}
 	if r.loose.n+r.open.n == 0 {
-		return reasmOK
+		return taken
 	}
 	for t := first; t.LessEq(cum); t++ {
 		if r.loose.n > 0 && r.loose.find(0, uint32(t)) != nil {
-			return reasmNoBegin
+			return noBegin
 		}
 		if r.open.n > 0 {
 			if m := r.open.find(uint64(t)); m != nil && !m.dead {
-				return reasmBeginInside
+				return beginInside
 			}
 		}
 	}
-	return reasmOK
+	return taken
 }
 
-// close releases everything held. Pieces that were given out stay valid until
+// Close releases everything held. Pieces that were given out stay valid until
 // they are released. The queue must not be used otherwise afterwards.
-func (r *reassembly) close() {
+func (r *Queue) Close() {
 	for _, st := range r.streams {
 		if st != nil {
 			r.clearStream(st)

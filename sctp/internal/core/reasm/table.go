@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import "math/bits"
 

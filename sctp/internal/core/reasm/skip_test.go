@@ -1,17 +1,17 @@
-package core
+package reasm
 
 import "testing"
 
 func TestForwardAbortsWhatWasBegun(t *testing.T) {
 	for _, idata := range []bool{false, true} {
-		r := newRecv(reasmConfig{interleaved: idata, pieces: true})
+		r := newRecv(Config{Interleaved: idata, Pieces: true})
 		mustAdd(t, r, chunk(1, 0, 0, 0, "B", "a"), chunk(4, 0, 1, 0, "BE", "b"), chunk(5, 1, 0, 0, "BU", "u"))
 		wantPieces(t, r, "<0:a", "<1:u")
-		r.skip(0, false, 0)
+		r.SkipMessages(0, false, 0)
 		if idata {
-			r.skip(1, true, 0)
+			r.SkipMessages(1, true, 0)
 		}
-		r.forward(6)
+		r.Forward(6)
 		wantPieces(t, r, "0:>!", "1:>!", "<0:b>") // streams take turns
 		if r.msgs > 1 {                           // one may wait to swallow remnants
 			t.Errorf("idata %v: %d messages left", idata, r.msgs)
@@ -21,54 +21,54 @@ func TestForwardAbortsWhatWasBegun(t *testing.T) {
 
 func TestForwardRemnantsAreSwallowed(t *testing.T) {
 	// A peer that gives up a message in the middle and still sends its end.
-	r := newRecv(reasmConfig{})
+	r := newRecv(Config{})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", "a"), chunk(4, 0, 0, 0, "E", "d"), chunk(5, 0, 1, 0, "BE", "next"))
-	r.skip(0, false, 0)
-	r.forward(2)
-	if res := r.add(chunk(3, 0, 0, 0, "", "c"), nil); res != reasmStale {
+	r.SkipMessages(0, false, 0)
+	r.Forward(2)
+	if res := r.Add(chunk(3, 0, 0, 0, "", "c"), nil); res != stale {
 		t.Errorf("remnant: %v, want stale", res)
 	}
-	if res := r.settle(5); res != reasmOK {
-		t.Errorf("settle = %v", res)
+	if res := r.CheckUpTo(5); res != taken {
+		t.Errorf("CheckUpTo = %v", res)
 	}
-	wantRead(t, r, anyStream, "next", true)
+	wantRead(t, r, AnyStream, "next", true)
 	// And a whole message of before the skip, which is not acceptable otherwise.
-	if res := r.add(chunk(6, 0, 0, 0, "B", "old"), nil); res != reasmStale {
+	if res := r.Add(chunk(6, 0, 0, 0, "B", "old"), nil); res != stale {
 		t.Errorf("old message: %v, want stale", res)
 	}
-	if res := r.add(chunk(7, 0, 0, 0, "E", "old"), nil); res != reasmStale {
+	if res := r.Add(chunk(7, 0, 0, 0, "E", "old"), nil); res != stale {
 		t.Errorf("old message's end: %v, want stale", res)
 	}
-	if res := r.settle(7); res != reasmOK || r.msgs != 0 || r.frags != 0 {
-		t.Errorf("settle = %v, %d messages, %d fragments", res, r.msgs, r.frags)
+	if res := r.CheckUpTo(7); res != taken || r.msgs != 0 || r.frags != 0 {
+		t.Errorf("CheckUpTo = %v, %d messages, %d fragments", res, r.msgs, r.frags)
 	}
 }
 
 func TestForwardToTheLastFragmentReceived(t *testing.T) {
 	// The message is abandoned, so what follows is another one.
-	r := newRecv(reasmConfig{})
+	r := newRecv(Config{})
 	mustAdd(t, r, chunk(2, 0, 0, 0, "BU", "a"))
-	r.forward(2)
+	r.Forward(2)
 	if r.frags != 0 {
 		t.Errorf("%d fragments held, want 0", r.frags)
 	}
 	mustAdd(t, r, chunk(3, 0, 0, 0, "BU", "b"), chunk(4, 0, 0, 0, "EU", "c"))
-	wantRead(t, r, anyStream, "bc", true)
-	if res := r.settle(4); res != reasmOK || r.msgs != 0 {
-		t.Errorf("settle = %v, %d messages left", res, r.msgs)
+	wantRead(t, r, AnyStream, "bc", true)
+	if res := r.CheckUpTo(4); res != taken || r.msgs != 0 {
+		t.Errorf("CheckUpTo = %v, %d messages left", res, r.msgs)
 	}
 }
 
 func TestForwardFar(t *testing.T) {
 	// Few messages, huge numbers: the work is bounded by what is held.
-	r := newRecv(reasmConfig{interleaved: true})
+	r := newRecv(Config{Interleaved: true})
 	mustAdd(t, r, chunk(3, 0, 5, 0, "BE", "five"), chunk(4, 0, 1<<30, 0, "BE", "far"), chunk(5, 0, 7, 0, "B", "lost"))
-	r.skip(0, false, 1<<30+1)
-	r.skip(0, false, 9) // a smaller one later does not take it back
-	r.forward(1 << 30)
-	wantRead(t, r, anyStream, "five", true)
-	wantRead(t, r, anyStream, "far", true)
-	wantNothing(t, r, anyStream)
+	r.SkipMessages(0, false, 1<<30+1)
+	r.SkipMessages(0, false, 9) // a smaller one later does not take it back
+	r.Forward(1 << 30)
+	wantRead(t, r, AnyStream, "five", true)
+	wantRead(t, r, AnyStream, "far", true)
+	wantNothing(t, r, AnyStream)
 	if st := r.stream(0); st.next != 1<<30+2 || r.frags != 0 {
 		t.Errorf("next = %d, %d fragments; want %d, 0", st.next, r.frags, 1<<30+2)
 	}
@@ -77,9 +77,9 @@ func TestForwardFar(t *testing.T) {
 func TestResetStreams(t *testing.T) {
 	for _, idata := range []bool{false, true} {
 		for _, sids := range [][]uint16{{0, 2, 99}, nil} {
-			r := newRecv(reasmConfig{interleaved: idata})
+			r := newRecv(Config{Interleaved: idata})
 			mustAdd(t, r, chunk(1, 0, 0, 0, "BE", "a"), chunk(2, 1, 0, 0, "BE", "b"))
-			r.deferReset(sids, 4)
+			r.DeferReset(sids, 4)
 			// RFC 6525, Section 5.2.2, E2: TSNs beyond 4 wait.
 			mustAdd(t, r, chunk(5, 0, 0, 0, "BE", "A"), chunk(6, 2, 0, 0, "BE", "C"), chunk(4, 0, 2, 0, "BE", "d"))
 			if len(sids) > 0 {
@@ -89,7 +89,7 @@ func TestResetStreams(t *testing.T) {
 			wantNothing(t, r, 0)
 			wantNothing(t, r, 2)
 			mustAdd(t, r, chunk(3, 0, 1, 0, "BE", "c"))
-			if res := r.resetStreams(sids); res != reasmOK {
+			if res := r.ResetStreams(sids); res != taken {
 				t.Fatalf("reset: %v", res)
 			}
 			wantRead(t, r, 0, "c", true)
@@ -111,10 +111,10 @@ func TestResetStreams(t *testing.T) {
 }
 
 func TestResetHeldIsReleasedOnClose(t *testing.T) {
-	r := newRecv(reasmConfig{})
-	r.deferReset(nil, 10)
+	r := newRecv(Config{})
+	r.DeferReset(nil, 10)
 	mustAdd(t, r, chunk(11, 3, 0, 0, "BE", "A"))
-	r.close()
+	r.Close()
 	if r.frags != 0 || r.window.held != 0 {
 		t.Errorf("%d fragments, %d bytes after close", r.frags, r.window.held)
 	}

@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"unsafe"
@@ -6,8 +6,8 @@ import (
 	"github.com/weftstack/weft/sctp/internal/prefetch"
 )
 
-// reasmHead is how much of a reassembly queue tells whether there is anything to read.
-const reasmHead = unsafe.Offsetof(reassembly{}.loose)
+// Head is how much of a reassembly queue tells whether there is anything to read.
+const Head = unsafe.Offsetof(Queue{}.loose)
 
 // prefetch has the processor fetch a message that is being received, if there is one,
 // ahead of its use.

@@ -1,12 +1,12 @@
-package core
+package reasm
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
-// anyStream makes read take from whichever stream is next.
-const anyStream = -1
+// AnyStream makes read take from whichever stream is next.
+const AnyStream = -1
 
 // RecvInfo describes what a read returned, or would return.
 type RecvInfo struct {
@@ -52,42 +52,42 @@ type Piece struct {
 	Aborted bool
 
 	frag *frag
-	from *reassembly
+	from *Queue
 }
 
-// readable returns a stream with something to read and true, or false. It is
-// where read(anyStream) would read from next.
-func (r *reassembly) readable() (uint16, bool) {
+// Readable returns a stream with something to read and true, or false. It is
+// where read(AnyStream) would read from next.
+func (r *Queue) Readable() (uint16, bool) {
 	if f := r.unfragmented.head; f != nil {
 		return f.sid, true
 	}
-	if m := r.pick(anyStream); m != nil {
+	if m := r.pick(AnyStream); m != nil {
 		return m.st.sid, true
 	}
 	return 0, false
 }
 
-// readableStream reports whether read(sid) would return something.
-func (r *reassembly) readableStream(sid uint16) bool {
+// ReadableStream reports whether read(sid) would return something.
+func (r *Queue) ReadableStream(sid uint16) bool {
 	r.convertUnfragmented(int(sid))
 	return r.pick(int(sid)) != nil
 }
 
-// appendReadable appends the streams with something to read to dst, the next
+// AppendReadable appends the streams with something to read to dst, the next
 // one first. Paused streams are not among them.
-func (r *reassembly) appendReadable(dst []uint16) []uint16 {
-	r.convertUnfragmented(anyStream)
+func (r *Queue) AppendReadable(dst []uint16) []uint16 {
+	r.convertUnfragmented(AnyStream)
 	for st := r.ready.head; st != nil; st = st.rnext {
 		dst = append(dst, st.sid)
 	}
 	return dst
 }
 
-// pick returns the message the next read of sid, or of anyStream, is from.
-func (r *reassembly) pick(sid int) *message {
+// pick returns the message the next read of sid, or of AnyStream, is from.
+func (r *Queue) pick(sid int) *message {
 	var st *inStream
-	if sid == anyStream {
-		if m := r.current; m != nil && (m.linked || !r.cfg.interleaved && !r.window.pressed()) {
+	if sid == AnyStream {
+		if m := r.current; m != nil && (m.linked || !r.cfg.Interleaved && !r.window.pressed()) {
 			// In the middle of a message. DATA fragments have consecutive TSNs,
 			// so the rest comes before long and is waited for, unless the buffer
 			// is full of other messages; an I-DATA message may take turns with
@@ -110,9 +110,9 @@ func (r *reassembly) pick(sid int) *message {
 	return st.ready.head
 }
 
-// peek describes the message the next read of sid, or of anyStream, is from and
+// Peek describes the message the next read of sid, or of AnyStream, is from and
 // tells how many of its bytes can be read now; ok is false if there is none.
-func (r *reassembly) peek(sid int) (n int, info RecvInfo, ok bool) {
+func (r *Queue) Peek(sid int) (n int, info RecvInfo, ok bool) {
 	r.convertUnfragmented(sid)
 	m := r.pick(sid)
 	if m == nil {
@@ -123,12 +123,12 @@ func (r *reassembly) peek(sid int) (n int, info RecvInfo, ok bool) {
 	return m.avail, info, true
 }
 
-// read copies bytes of the next message of stream sid, or of anyStream, to dst.
+// Read copies bytes of the next message of stream sid, or of AnyStream, to dst.
 // It never goes beyond the end of a message, which info.EOR tells. A message
 // that does not fit, or is delivered in part, is continued by the next read of
 // its stream. ok is false if there is nothing to read; it never blocks.
 // What it is from goes to info.
-func (r *reassembly) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) {
+func (r *Queue) Read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) {
 	r.convertUnfragmented(sid)
 	m := r.pick(sid)
 	if m == nil {
@@ -157,7 +157,7 @@ func (r *reassembly) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) 
 	info.EOR = m.head == nil && m.complete
 	if !info.EOR {
 		m.st.current = m
-		if sid == anyStream {
+		if sid == AnyStream {
 			r.current = m
 		}
 	}
@@ -171,22 +171,22 @@ func (r *reassembly) read(sid int, dst []byte, info *RecvInfo) (n int, ok bool) 
 	return n, true
 }
 
-// popPiece takes the next fragment that is in order, of a stream that is not
+// PopPiece takes the next fragment that is in order, of a stream that is not
 // paused. Its bytes keep counting against the receive window until release.
-func (r *reassembly) popPiece(p *Piece) bool {
+func (r *Queue) PopPiece(p *Piece) bool {
 	if r.unfragmented.head != nil && (r.turn || r.ready.head == nil || r.ready.head.unfragmented > 0) {
 		r.turn = false
 		r.popUnfragmented(p)
 		return true
 	}
 	r.turn = true // whichever there are more of, neither waits for the other
-	m := r.pick(anyStream)
+	m := r.pick(AnyStream)
 	if m == nil {
 		return false
 	}
 	*p = Piece{}
 	p.SID, p.PPID, p.Unordered = m.st.sid, m.ppid, m.unordered
-	if r.cfg.interleaved {
+	if r.cfg.Interleaved {
 		p.MID = seq.MID(m.num)
 	} else {
 		p.SSN = seq.SSN(m.num)
@@ -214,10 +214,10 @@ func (r *reassembly) popPiece(p *Piece) bool {
 	return true
 }
 
-// release hands back the memory of a piece; p.Data must not be used any more.
+// Release hands back the memory of a piece; p.Data must not be used any more.
 // It may be called after the queue the piece came from was closed, and more than
 // once.
-func (p *Piece) release() {
+func (p *Piece) Release() {
 	if p.frag != nil {
 		p.from.freeFrag(p.frag)
 		p.frag, p.from = nil, nil
@@ -225,10 +225,10 @@ func (p *Piece) release() {
 	p.Data, p.Buf = nil, nil
 }
 
-// pausePieces holds back (on) or lets go of the pieces of one stream, while
+// PausePieces holds back (on) or lets go of the pieces of one stream, while
 // others go on. What piles up counts against the receive window. It also keeps
-// the stream out of read(anyStream), but not out of read(sid).
-func (r *reassembly) pausePieces(sid uint16, on bool) {
+// the stream out of read(AnyStream), but not out of read(sid).
+func (r *Queue) PausePieces(sid uint16, on bool) {
 	if int(sid) < len(r.streams) {
 		st := r.stream(sid)
 		st.paused = on
@@ -240,11 +240,11 @@ func (r *reassembly) pausePieces(sid uint16, on bool) {
 }
 
 // info describes m to i.
-func (r *reassembly) info(m *message, i *RecvInfo) {
+func (r *Queue) info(m *message, i *RecvInfo) {
 	*i = RecvInfo{}
 	i.SID, i.PPID, i.Unordered = m.st.sid, m.ppid, m.unordered
 	i.Message, i.Offset, i.EOR, i.Aborted = m.id, m.offset, m.aborted, m.aborted
-	if r.cfg.interleaved {
+	if r.cfg.Interleaved {
 		i.MID = seq.MID(m.num)
 	} else {
 		i.SSN = seq.SSN(m.num)
@@ -255,7 +255,7 @@ func (r *reassembly) info(m *message, i *RecvInfo) {
 }
 
 // unchain takes the first fragment off m.
-func (r *reassembly) unchain(m *message) {
+func (r *Queue) unchain(m *message) {
 	f := m.head
 	m.head, f.next = f.next, nil
 	if m.head == nil {
@@ -266,7 +266,7 @@ func (r *reassembly) unchain(m *message) {
 // drained takes m, whose last available fragment was consumed, off the ready
 // list; a complete one is forgotten, and its stream goes to the end of the
 // queue.
-func (r *reassembly) drained(m *message) {
+func (r *Queue) drained(m *message) {
 	st := m.st
 	r.unlink(m)
 	if m.complete {

@@ -1,9 +1,9 @@
-package core
+package reasm
 
 import "testing"
 
 func TestRecvWindow(t *testing.T) {
-	var w recvWindow
+	var w window
 	w.init(100000)
 	if got := w.open(); got != 100000 {
 		t.Errorf("open = %d, want 100000", got)
@@ -38,7 +38,7 @@ func TestRecvWindow(t *testing.T) {
 }
 
 func TestRoomWhenTheWindowIsClosed(t *testing.T) {
-	r := newRecv(reasmConfig{limit: 10000})
+	r := newRecv(Config{Limit: 10000})
 	m := newTSNMap(1)
 	m.Observe(5)
 	for _, tt := range []struct {
@@ -53,7 +53,7 @@ func TestRoomWhenTheWindowIsClosed(t *testing.T) {
 		{"overdrawn even more", 15000 + messageRecord, 100, false, false, false},
 	} {
 		r.window.held, r.window.credit = tt.held, tt.credit
-		got := [3]bool{r.room(m, 1, 100), r.room(m, 3, 100), r.room(m, 6, 100)}
+		got := [3]bool{r.Room(m, 1, 100), r.Room(m, 3, 100), r.Room(m, 6, 100)}
 		if want := [3]bool{tt.cumPlus1, tt.filler, tt.newest}; got != want {
 			t.Errorf("%s: room = %v, want %v", tt.name, got, want)
 		}
@@ -61,7 +61,7 @@ func TestRoomWhenTheWindowIsClosed(t *testing.T) {
 }
 
 func TestCreditIsWhatMayBeUnderWay(t *testing.T) {
-	var w recvWindow
+	var w window
 	w.init(1000)
 	w.take(300)
 	w.advertised(500) // 700 may be under way by the window of before

@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"slices"
@@ -6,12 +6,12 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
-// skip notes an entry of a FORWARD-TSN (RFC 3758, Section 3.2) or I-FORWARD-TSN
+// SkipMessages notes an entry of a FORWARD-TSN (RFC 3758, Section 3.2) or I-FORWARD-TSN
 // (RFC 8260, Section 2.3.1): messages of stream sid up to SSN or MID num will
 // not be completed. It takes effect with forward. An unknown stream is ignored,
 // and so is unordered without I-DATA, where entries name ordered messages only.
-func (r *reassembly) skip(sid uint16, unordered bool, num uint32) {
-	if int(sid) >= len(r.streams) || unordered && !r.cfg.interleaved {
+func (r *Queue) SkipMessages(sid uint16, unordered bool, num uint32) {
+	if int(sid) >= len(r.streams) || unordered && !r.cfg.Interleaved {
 		return
 	}
 	st := r.stream(sid)
@@ -26,10 +26,10 @@ func (r *reassembly) skip(sid uint16, unordered bool, num uint32) {
 	}
 }
 
-// forward applies the skips noted and drops what can never be completed now
+// Forward applies the skips noted and drops what can never be completed now
 // that the peer will not send TSNs up to newCum any more. It is called after the
 // tracker has moved; a FORWARD-TSN that is out of date must not get here.
-func (r *reassembly) forward(newCum seq.TSN) {
+func (r *Queue) Forward(newCum seq.TSN) {
 	for _, st := range r.skipped {
 		st.toSkip = false
 		if st.hasSkip[0] {
@@ -42,15 +42,15 @@ func (r *reassembly) forward(newCum seq.TSN) {
 		}
 	}
 	r.skipped = r.skipped[:0]
-	if !r.cfg.interleaved && r.settled.Less(newCum) {
+	if !r.cfg.Interleaved && r.checkedTo.Less(newCum) {
 		r.dropUpTo(newCum)
-		r.settled = newCum
+		r.checkedTo = newCum
 	}
 }
 
 // before reports whether message number a comes before b.
-func (r *reassembly) before(a, b uint32) bool {
-	if r.cfg.interleaved {
+func (r *Queue) before(a, b uint32) bool {
+	if r.cfg.Interleaved {
 		return seq.MID(a).Less(seq.MID(b))
 	}
 	return seq.SSN(a).Less(seq.SSN(b))
@@ -58,13 +58,13 @@ func (r *reassembly) before(a, b uint32) bool {
 
 // skipOrdered moves st behind message number to: complete messages on the way
 // are delivered, in order, and unfinished ones dropped (RFC 3758, Section 3.6).
-func (r *reassembly) skipOrdered(st *inStream, to uint32) {
+func (r *Queue) skipOrdered(st *inStream, to uint32) {
 	if r.before(to, st.next) {
 		return
 	}
 	st.skips = true
 	span := to - st.next + 1
-	if !r.cfg.interleaved {
+	if !r.cfg.Interleaved {
 		span = uint32(uint16(span))
 	}
 	// The messages concerned, in order. Look for each of the numbers or at each
@@ -76,7 +76,7 @@ func (r *reassembly) skipOrdered(st *inStream, to uint32) {
 		}
 		for i := range span {
 			num := st.next + i
-			if !r.cfg.interleaved {
+			if !r.cfg.Interleaved {
 				num = uint32(uint16(num))
 			}
 			if m := r.numbered.find(messageKey(st.sid, false, num)); m != nil && m != st.head {
@@ -113,7 +113,7 @@ func (r *reassembly) skipOrdered(st *inStream, to uint32) {
 }
 
 // skipUnordered drops the unfinished unordered messages of st up to number to.
-func (r *reassembly) skipUnordered(st *inStream, to uint32) {
+func (r *Queue) skipUnordered(st *inStream, to uint32) {
 	if st.uSkipped && r.before(to, st.uSkip) {
 		return
 	}
@@ -130,8 +130,8 @@ func (r *reassembly) skipUnordered(st *inStream, to uint32) {
 // dropUpTo drops DATA messages that miss a TSN up to newCum, and loose
 // fragments up to there. newCum itself belongs to an abandoned message, else the
 // peer would not have named it: what could only continue beyond it goes too.
-func (r *reassembly) dropUpTo(newCum seq.TSN) {
-	span := newCum.Sub(r.settled)
+func (r *Queue) dropUpTo(newCum seq.TSN) {
+	span := newCum.Sub(r.checkedTo)
 	if r.loose.n > 0 {
 		r.dropLoose(newCum, span)
 	}
@@ -140,7 +140,7 @@ func (r *reassembly) dropUpTo(newCum seq.TSN) {
 		list = append(list, r.last)
 	}
 	if span < r.open.n {
-		for t := r.settled + 1; t.LessEq(newCum + 1); t++ {
+		for t := r.checkedTo + 1; t.LessEq(newCum + 1); t++ {
 			if m := r.open.find(uint64(t)); m != nil {
 				list = append(list, m)
 			}
@@ -161,16 +161,16 @@ func (r *reassembly) dropUpTo(newCum seq.TSN) {
 	r.edge = r.swallow(newCum + 1)
 }
 
-// dropLoose drops the loose fragments up to newCum, span TSNs from where the
-// queue is settled.
-func (r *reassembly) dropLoose(newCum seq.TSN, span int) {
+// dropLoose drops the loose fragments up to newCum, span TSNs behind
+// checkedTo.
+func (r *Queue) dropLoose(newCum seq.TSN, span int) {
 	drop := func(f *frag) {
 		r.loose.remove(f)
 		r.looseList.remove(f)
 		r.freeFrag(f)
 	}
 	if span < r.loose.n {
-		for t := r.settled + 1; t.LessEq(newCum); t++ {
+		for t := r.checkedTo + 1; t.LessEq(newCum); t++ {
 			if f := r.loose.find(0, uint32(t)); f != nil {
 				drop(f)
 			}
@@ -186,11 +186,11 @@ func (r *reassembly) dropLoose(newCum seq.TSN, span int) {
 	}
 }
 
-// deferReset holds back fragments of the streams (all if sids is empty) with
+// DeferReset holds back fragments of the streams (all if sids is empty) with
 // TSNs beyond lastTSN, the Sender's Last Assigned TSN of a reset request that
 // cannot be performed yet (RFC 6525, Section 5.2.2, E2). Unknown streams are
 // ignored.
-func (r *reassembly) deferReset(sids []uint16, lastTSN seq.TSN) {
+func (r *Queue) DeferReset(sids []uint16, lastTSN seq.TSN) {
 	if len(sids) == 0 {
 		r.deferAll, r.deferTSN = true, lastTSN // streams not in use yet, too
 	}
@@ -199,13 +199,13 @@ func (r *reassembly) deferReset(sids []uint16, lastTSN seq.TSN) {
 	})
 }
 
-// resetStreams makes 0 the next expected SSN, or MID, of the streams (all if
-// sids is empty), and then takes in the fragments deferReset held back (RFC
+// ResetStreams makes 0 the next expected SSN, or MID, of the streams (all if
+// sids is empty), and then takes in the fragments DeferReset held back (RFC
 // 6525, Section 5.2.2, E3 and E4; RFC 8260, Section 2.3.2). It is called once
 // the cumulative TSN has reached the Sender's Last Assigned TSN; an ordered
 // message still unfinished then is dropped. Unknown streams are ignored.
-func (r *reassembly) resetStreams(sids []uint16) reasmResult {
-	res := reasmOK
+func (r *Queue) ResetStreams(sids []uint16) Result {
+	res := taken
 	if len(sids) == 0 {
 		r.deferAll = false
 	}
@@ -217,7 +217,7 @@ func (r *reassembly) resetStreams(sids []uint16) reasmResult {
 		st.skips, st.uSkipped, st.deferred = false, false, false
 		for f := st.held.head; f != nil; f = st.held.head {
 			st.held.remove(f)
-			if got := r.place(st, f); got.violation() {
+			if got := r.place(st, f); got.Violation() {
 				res = got
 			}
 		}
@@ -227,7 +227,7 @@ func (r *reassembly) resetStreams(sids []uint16) reasmResult {
 
 // each calls do for the streams of sids, or for all that are in use if it is
 // empty.
-func (r *reassembly) each(sids []uint16, do func(*inStream)) {
+func (r *Queue) each(sids []uint16, do func(*inStream)) {
 	if len(sids) == 0 {
 		for _, st := range r.streams {
 			if st != nil {

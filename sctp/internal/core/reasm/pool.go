@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"github.com/weftstack/weft/internal/bufpool"
@@ -68,7 +68,7 @@ type fragPool struct {
 	pins    *pin
 	last    *pin // the newest pin, if it is in use
 	pinned  int
-	window  *recvWindow
+	window  *window
 }
 
 // limit sets the bounds of the free lists for a receive buffer of n bytes.
@@ -110,7 +110,7 @@ func (p *fragPool) makeFrags() {
 }
 
 // pinFor returns a pin of buf, or nil if what is pinned without need would be more
-// than recvWindow.idleShare: payloads are copied then, whatever their size. Else a peer
+// than window.idleShare: payloads are copied then, whatever their size. Else a peer
 // that sends one small chunk per buffer would pin far more memory than its window.
 func (p *fragPool) pinFor(buf *slab.Buf) *pin {
 	if p.last != nil && p.last.buf == buf {

@@ -1,4 +1,4 @@
-package core
+package reasm
 
 import (
 	"strings"
@@ -9,30 +9,30 @@ import (
 
 // Short payloads are in the fragment, longer ones in blocks; either is the payload.
 func TestShortPayloadsAreInTheFragment(t *testing.T) {
-	r := newRecv(reasmConfig{pieces: true})
+	r := newRecv(Config{Pieces: true})
 	want := strings.Repeat("abcdefghi", shortPayload)
 	for i, n := range []int{1, shortPayload, shortPayload + 1, slabMin} {
 		mustAdd(t, r, chunk(uint32(i)+1, 0, uint32(i), 0, "BE", want[:n]))
 		var p Piece
-		if !r.popPiece(&p) || string(p.Data) != want[:n] {
+		if !r.PopPiece(&p) || string(p.Data) != want[:n] {
 			t.Fatalf("payload of %d bytes: %q", n, p.Data)
 		}
 		if short := &p.Data[0] == &p.frag.short[0]; short != (n <= shortPayload) || short == (p.frag.block != nil) {
 			t.Errorf("payload of %d bytes: in the fragment %v, block %v", n, short, p.frag.block)
 		}
-		p.release()
+		p.Release()
 	}
 }
 
 func TestPayloadsAliasOrAreCopied(t *testing.T) {
 	var pool slab.Pool
-	r := newRecv(reasmConfig{pieces: true})
+	r := newRecv(Config{Pieces: true})
 	buf := pool.Get()
 	add := func(tsn uint32, n int) {
 		t.Helper()
 		d := chunk(tsn, 0, tsn-1, 0, "BE", "")
 		d.Payload = buf.B[:n]
-		if res := r.add(d, buf); res != reasmOK {
+		if res := r.Add(d, buf); res != taken {
 			t.Fatal(res)
 		}
 	}
@@ -48,14 +48,14 @@ func TestPayloadsAliasOrAreCopied(t *testing.T) {
 	buf.Release()
 	for i, aliased := range []bool{false, true, true} {
 		var p Piece
-		ok := r.popPiece(&p)
+		ok := r.PopPiece(&p)
 		if !ok || (p.Buf == buf) != aliased || aliased != (&p.Data[0] == &buf.B[0]) {
 			t.Fatalf("piece %d: %v, buf %p, want aliased %v", i, ok, p.Buf, aliased)
 		}
 		if pool.Live() != 1 {
 			t.Errorf("buffer gone while piece %d is out", i)
 		}
-		p.release()
+		p.Release()
 	}
 	if pool.Live() != 0 {
 		t.Errorf("%d buffers live, want 0", pool.Live())
@@ -65,14 +65,14 @@ func TestPayloadsAliasOrAreCopied(t *testing.T) {
 func TestPinnedBuffersAreBounded(t *testing.T) {
 	// One small chunk per datagram, each in a buffer of 64 KiB.
 	var pool slab.Pool
-	r := newRecv(reasmConfig{limit: 256 << 10})
+	r := newRecv(Config{Limit: 256 << 10})
 	const most = 1 // a quarter of the receive buffer
 	for tsn := uint32(2); tsn < 200; tsn++ {
 		buf := pool.Get()
 		d := chunk(tsn, 0, tsn, 0, "BE", "")
 		d.Payload = buf.B[:300]
 		d.Payload[0] = byte(tsn)
-		if res := r.add(d, buf); res != reasmOK {
+		if res := r.Add(d, buf); res != taken {
 			t.Fatal(res)
 		}
 		buf.Release()
@@ -83,7 +83,7 @@ func TestPinnedBuffersAreBounded(t *testing.T) {
 	mustAdd(t, r, chunk(1, 0, 0, 0, "BE", "x"), chunk(200, 0, 1, 0, "BE", "x"))
 	dst := make([]byte, 1000)
 	for i := range 200 {
-		n, ok := r.read(anyStream, dst, new(RecvInfo))
+		n, ok := r.Read(AnyStream, dst, new(RecvInfo))
 		if !ok || i >= 2 && (n != 300 || dst[0] != byte(i)) {
 			t.Fatalf("read %d: %d bytes %v", i, n, ok)
 		}
