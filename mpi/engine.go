@@ -247,7 +247,7 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	e.mu.Unlock()
 	if r != nil {
 		if v.kind == kindReady {
-			e.clear(r, p, v.id, v.proposal())
+			e.clear(r, p, v.id, proposalOf(v))
 		} else {
 			f.dest, f.r = destReceive, r
 		}
@@ -272,7 +272,7 @@ func (e *engine) keep(f *messageParser, x *matchContext, early bool, body []byte
 	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.source), v.tag, v.seq, early
 	m.kind, m.length, m.id, m.sig = v.kind, v.length, v.id, v.sig
 	if v.kind == kindReady {
-		m.whole, m.proposal = true, v.proposal()
+		m.whole, m.proposal = true, proposalOf(v)
 		f.p.ready.Add(1)
 	} else {
 		m.reserve(int(v.length))

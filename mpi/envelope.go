@@ -168,5 +168,32 @@ func (v *envelope) get(b []byte) bool {
 	return v.tag >= 0
 }
 
+// grant is what a peer needs to know of memory here that it may write to or read from.
+type grant struct {
+	stag  uint32
+	port  uint16 // of the device of the rank whose memory it is
+	token [tokenLen]byte
+}
+
+// tokenLen is the length of the secret that a connection to a device must show: a peer
+// that was not given it cannot make one.
+const tokenLen = 16
+
+const grantLen = 8 + tokenLen
+
+func (g *grant) put(b []byte) {
+	binary.BigEndian.PutUint32(b, g.stag)
+	binary.BigEndian.PutUint16(b[4:], g.port)
+	b[6], b[7] = 0, 0
+	copy(b[8:], g.token[:])
+}
+
+// get reads what put wrote. It reports whether it is well-formed.
+func (g *grant) get(b []byte) bool {
+	g.stag, g.port = binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:])
+	copy(g.token[:], b[8:])
+	return b[6] == 0 && b[7] == 0
+}
+
 // maxMessage bounds the length of one message.
 const maxMessage = 1 << 46

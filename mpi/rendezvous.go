@@ -1,9 +1,6 @@
 package mpi
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "fmt"
 
 // This file is what the engine knows of rendezvous. A message that is longer
 // than the eager limit, or that the receiver has no room for, is announced
@@ -109,29 +106,6 @@ type offering interface {
 	withdraw(then func(whole bool))
 }
 
-// grant tells a peer where to write or to read.
-type grant struct {
-	stag  uint32
-	port  uint16 // of the device of the rank whose memory it is
-	token [tokenLen]byte
-}
-
-const grantLen = 8 + tokenLen
-
-func (g *grant) put(b []byte) {
-	binary.BigEndian.PutUint32(b, g.stag)
-	binary.BigEndian.PutUint16(b[4:], g.port)
-	b[6], b[7] = 0, 0
-	copy(b[8:], g.token[:])
-}
-
-// get reads what put wrote. It reports whether it is well-formed.
-func (g *grant) get(b []byte) bool {
-	g.stag, g.port = binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:])
-	copy(g.token[:], b[8:])
-	return b[6] == 0 && b[7] == 0
-}
-
 // withdrawGrant makes sure that no peer writes to the buffer of r, and reports
 // whether one could.
 func (r *Request) withdrawGrant() bool {
@@ -168,7 +142,7 @@ type proposal struct {
 	grant grant // for that
 }
 
-func (v *envelope) proposal() proposal {
+func proposalOf(v *envelope) proposal {
 	cma := v.offer && v.flags&flagCMA != 0
 	return proposal{write: v.flags&flagWrite != 0 && !cma, offer: v.offer && !cma, cma: cma, grant: v.grant}
 }

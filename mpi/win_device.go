@@ -15,10 +15,6 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// tokenLen is the length of the secret that a connection request must show: it
-// is told to the ranks of a window only.
-const tokenLen = 16
-
 // rmaDevice is a rank's RDMA device: one for all windows, on the sockets that
 // carry its messages. An origin connects a queue pair to a target when it first
 // puts or gets there; the target's end of it only serves.
