@@ -3,6 +3,8 @@ package mpi
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // Cancel withdraws an operation that no other one has matched (MPI-4.1, Section
@@ -39,18 +41,18 @@ func (r *Request) cancelSend() {
 	r.mu.Unlock()
 	if ask {
 		// On the stream of the message, so that it comes after it.
-		r.peer.control(r.stream, &envelope{kind: kindCancel, id: r.id})
+		r.peer.control(r.stream, &envelope.Header{Kind: envelope.Cancel, ID: r.id})
 	}
 }
 
 // withdraw forgets message id of p, if no receive has matched it, and tells p.
-// If one has, p hears of that anyway: the message is asked for, or kindMatched.
+// If one has, p hears of that anyway: the message is asked for, or SyncAck.
 func (e *engine) withdraw(p *peer, id uint64) {
 	var m *message
 	e.mu.Lock()
 	for _, x := range e.contexts {
 		ms := x.messages(func(m *message) bool {
-			return m.peer == p && m.kind != kindEager && m.id == id && m.whole
+			return m.peer == p && m.kind != envelope.Eager && m.id == id && m.whole
 		})
 		if len(ms) > 0 {
 			m = ms[0]
@@ -62,16 +64,16 @@ func (e *engine) withdraw(p *peer, id uint64) {
 	if m == nil {
 		return
 	}
-	if m.kind == kindSync {
+	if m.kind == envelope.Sync {
 		p.repay(m.length)
 	}
 	m.recycle()
-	p.control(0, &envelope{kind: kindWithdrawn, id: id})
+	p.control(0, &envelope.Header{Kind: envelope.Canceled, ID: id})
 }
 
 // withdrawn ends send id, which the receiver has forgotten.
-func (e *engine) withdrawn(p *peer, v *envelope) error {
-	id := v.id
+func (e *engine) withdrawn(p *peer, v *envelope.Header) error {
+	id := v.ID
 	r := e.ids.remove(id, p)
 	if r == nil {
 		return nil // it has ended for another reason
@@ -79,7 +81,7 @@ func (e *engine) withdrawn(p *peer, v *envelope) error {
 	r.mu.Lock()
 	asked := r.canceling
 	r.mu.Unlock()
-	freed := v.flags&flagFreed != 0
+	freed := v.Flags&envelope.FlagFreed != 0
 	if r.ctx != nil || !asked && !freed {
 		err := fmt.Errorf("%w: request %d is no send to be cancelled", ErrProtocol, id)
 		r.fail(err)

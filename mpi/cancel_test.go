@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // Sends that nobody receives can be cancelled, and leave nothing behind: later
@@ -168,9 +170,9 @@ func TestWithdrawnUnasked(t *testing.T) {
 	w := newWorld(0, 2, o, nil)
 	p := w.eng.peers[1]
 	for _, r := range []*Request{{eng: w.eng, peer: p}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser], canceling: true}} {
-		v := envelope{kind: kindWithdrawn, id: w.eng.ids.add(r, p)}
-		var hdr [envelopeMaxLen]byte
-		if _, err := p.parsers[0].parse(v.put(&hdr)); !errors.Is(err, ErrProtocol) || !r.done.Load() {
+		v := envelope.Header{Kind: envelope.Canceled, ID: w.eng.ids.add(r, p)}
+		var hdr [envelope.MaxLen]byte
+		if _, err := p.parsers[0].parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) || !r.done.Load() {
 			t.Errorf("error %v, request done: %v", err, r.done.Load())
 		}
 		p.parsers[0].busy = false

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // engine matches messages with receives and moves their bytes. There is one
@@ -131,49 +132,49 @@ func (e *engine) context(id uint64) (*matchContext, bool) {
 // came with it; begin returns how much of it it took itself.
 func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p
-	switch v.kind {
-	case kindEager, kindSync, kindReady:
+	switch v.Kind {
+	case envelope.Eager, envelope.Sync, envelope.RTS:
 		return e.arrive(f, body)
-	case kindBody:
-		r := e.ids.remove(v.id, p)
-		if r == nil && v.flags&flagAgain != 0 {
+	case envelope.Data:
+		r := e.ids.remove(v.ID, p)
+		if r == nil && v.Flags&envelope.FlagAgain != 0 {
 			return 0, nil // to nobody
 		}
-		if r == nil || r.ctx == nil || v.length != uint64(r.status.Bytes) {
+		if r == nil || r.ctx == nil || v.Length != uint64(r.status.Bytes) {
 			return 0, fmt.Errorf("%w: body that nobody asked for", ErrProtocol)
 		}
 		r.withdrawGrant()
 		f.dest, f.r = destReceive, r
-	case kindClear, kindGrant:
+	case envelope.CTS, envelope.CTSKey:
 		return 0, e.sendBody(p, v)
-	case kindWritten:
+	case envelope.WriteFIN:
 		if e.bulk != nil {
-			e.bulk.confirmed(p, v.id)
+			e.bulk.confirmed(p, v.ID)
 		}
-	case kindFetched:
-		return 0, e.fetchedBy(p, v.id)
-	case kindDoorbell:
+	case envelope.ReadFIN:
+		return 0, e.fetchedBy(p, v.ID)
+	case envelope.Doorbell:
 		if l := p.shared.Load(); l != nil { // else it will look by itself
 			l.onDoorbell()
 		}
-	case kindMatched:
-		r := e.ids.remove(v.id, p)
+	case envelope.SyncAck:
+		r := e.ids.remove(v.ID, p)
 		if r != nil {
 			r.eventAfterReads()
 		}
-	case kindRevoke:
+	case envelope.SendFailed:
 		e.revoked(p, v)
-	case kindCancel:
-		e.withdraw(p, v.id)
-	case kindWithdrawn:
+	case envelope.Cancel:
+		e.withdraw(p, v.ID)
+	case envelope.Canceled:
 		return 0, e.withdrawn(p, v)
-	case kindCredit:
-		p.credit.Add(int64(min(v.length, maxCredit)))
-	case kindBye:
+	case envelope.Credit:
+		p.credit.Add(int64(min(v.Length, maxCredit)))
+	case envelope.Disconnect:
 		p.bye.Store(true)
 		p.remote.markLeft()
 	default:
-		return 0, fmt.Errorf("%w: unexpected kind %d", ErrProtocol, v.kind)
+		return 0, fmt.Errorf("%w: unexpected kind %d", ErrProtocol, v.Kind)
 	}
 	return 0, nil
 }
@@ -184,38 +185,38 @@ const maxCredit = 1 << 40
 // arrive matches a message that arrived.
 func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p
-	if int64(v.source) >= int64(e.sources.Load()) {
-		return 0, fmt.Errorf("%w: source %d", ErrProtocol, v.source)
+	if int64(v.Source) >= int64(e.sources.Load()) {
+		return 0, fmt.Errorf("%w: source %d", ErrProtocol, v.Source)
 	}
-	if v.kind != kindReady && !p.charge(v.length) {
+	if v.Kind != envelope.RTS && !p.charge(v.Length) {
 		return 0, fmt.Errorf("%w: more eager data than granted", ErrProtocol)
 	}
 	if p.ready.Load() >= 2*maxAnnounced {
 		return 0, fmt.Errorf("%w: too many announced messages", ErrProtocol)
 	}
-	src := int32(v.source)
+	src := int32(v.Source)
 	e.mu.Lock()
 	x := f.last
-	if x == nil || x.id != v.ctx || x.dead != nil {
+	if x == nil || x.id != v.Context || x.dead != nil {
 		var ok bool
-		if x, ok = e.context(v.ctx); !ok {
+		if x, ok = e.context(v.Context); !ok {
 			e.mu.Unlock()
 			return 0, fmt.Errorf("%w: too many unknown communicators", ErrProtocol)
 		}
 		f.last = x
 	}
 	if x == nil || e.err != nil {
-		revoked := e.dropped[v.ctx]
+		revoked := e.dropped[v.Context]
 		e.mu.Unlock()
 		f.last = nil
 		switch {
-		case v.kind != kindReady:
+		case v.Kind != envelope.RTS:
 			f.dest = destDrop
 		case !revoked:
-			p.dropped(v.kind, v.length, v.id)
+			p.dropped(v.Kind, v.Length, v.ID)
 		}
-		if revoked && v.kind == kindSync {
-			v.kind = kindEager // it is not matched; its sender will hear of the revocation
+		if revoked && v.Kind == envelope.Sync {
+			v.Kind = envelope.Eager // it is not matched; its sender will hear of the revocation
 		}
 		return 0, nil
 	}
@@ -223,19 +224,19 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 		e.mu.Unlock()
 		return 0, fmt.Errorf("%w: source %d is not rank %d", ErrProtocol, src, p.rank)
 	}
-	early, inOrder := false, v.flags&flagSeq != 0
+	early, inOrder := false, v.Flags&envelope.FlagSeq != 0
 	if inOrder {
 		var ok bool
-		if early, ok = x.arrive(src, v.seq); !ok {
+		if early, ok = x.arrive(src, v.Seq); !ok {
 			e.mu.Unlock()
-			return 0, fmt.Errorf("%w: sequence number %d", ErrProtocol, v.seq)
+			return 0, fmt.Errorf("%w: sequence number %d", ErrProtocol, v.Seq)
 		}
 	}
-	r := x.match(src, v.tag, early)
+	r := x.match(src, v.Tag, early)
 	if r == nil {
 		taken = e.keep(f, x, early, body)
 	} else {
-		r.setMatch(p, src, v.tag, v.length, v.sig)
+		r.setMatch(p, src, v.Tag, v.Length, v.Sig)
 		if r.tag == AnyTag {
 			x.recheck()
 		}
@@ -246,8 +247,8 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	ms := x.taken()
 	e.mu.Unlock()
 	if r != nil {
-		if v.kind == kindReady {
-			e.clear(r, p, v.id, proposalOf(v))
+		if v.Kind == envelope.RTS {
+			e.clear(r, p, v.ID, proposalOf(v))
 		} else {
 			f.dest, f.r = destReceive, r
 		}
@@ -269,13 +270,13 @@ func (e *engine) handAll(ms *message) {
 func (e *engine) keep(f *messageParser, x *matchContext, early bool, body []byte) (taken int) {
 	v := &f.env
 	m := newMessage()
-	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.source), v.tag, v.seq, early
-	m.kind, m.length, m.id, m.sig = v.kind, v.length, v.id, v.sig
-	if v.kind == kindReady {
+	m.ctx, m.peer, m.src, m.tag, m.seq, m.early = x, f.p, int32(v.Source), v.Tag, v.Seq, early
+	m.kind, m.length, m.id, m.sig = v.Kind, v.Length, v.ID, v.Sig
+	if v.Kind == envelope.RTS {
 		m.whole, m.proposal = true, proposalOf(v)
 		f.p.ready.Add(1)
 	} else {
-		m.reserve(int(v.length))
+		m.reserve(int(v.Length))
 		if m.whole = len(body) >= len(m.buf); m.whole {
 			taken = copy(m.buf, body)
 		} else {
@@ -325,7 +326,7 @@ func (r *Request) received() {
 // hand gives the bytes of m, which is whole and in no queue, to r.
 func (e *engine) hand(m *message, r *Request) {
 	p, k, length, id := m.peer, m.kind, m.length, m.id
-	if k == kindReady {
+	if k == envelope.RTS {
 		how := m.proposal
 		m.recycle()
 		e.clear(r, p, id, how)
@@ -338,21 +339,21 @@ func (e *engine) hand(m *message, r *Request) {
 }
 
 // consumed tells the sender of an eager message what it wants to know.
-func (p *peer) consumed(k kind, length, id uint64) {
+func (p *peer) consumed(k envelope.Kind, length, id uint64) {
 	p.repay(length)
-	if k == kindSync {
-		p.control(0, &envelope{kind: kindMatched, id: id})
+	if k == envelope.Sync {
+		p.control(0, &envelope.Header{Kind: envelope.SyncAck, ID: id})
 	}
 }
 
 // dropped tells the sender of a message that nobody can receive any more, because the
 // communicator is freed here, that its send has failed.
-func (p *peer) dropped(k kind, length, id uint64) {
-	if k != kindReady {
+func (p *peer) dropped(k envelope.Kind, length, id uint64) {
+	if k != envelope.RTS {
 		p.repay(length)
 	}
-	if k != kindEager {
-		p.control(0, &envelope{kind: kindWithdrawn, flags: flagFreed, id: id})
+	if k != envelope.Eager {
+		p.control(0, &envelope.Header{Kind: envelope.Canceled, Flags: envelope.FlagFreed, ID: id})
 	}
 }
 
@@ -394,7 +395,7 @@ func (e *engine) messageLost(m *message, err error) {
 // can be: it tells p to send or write it, or reads it.
 func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 	n := r.status.Bytes
-	v := envelope{kind: kindClear, id: id, length: uint64(n)}
+	v := envelope.Header{Kind: envelope.CTS, ID: id, Length: uint64(n)}
 	if n == 0 {
 		p.control(0, &v)
 		r.received()
@@ -406,15 +407,15 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 	}
 	if rdma && how.write {
 		if g, ok := e.bulk.expose(r); ok {
-			v.kind, v.grant = kindGrant, g
+			v.Kind, v.Key = envelope.CTSKey, g
 		}
 	}
 	f := fetch{r: r, epoch: r.epoch, p: p, send: id, n: n, from: how.grant}
-	v.peerID = e.ids.add(r, p)
-	f.id = v.peerID
+	v.PeerID = e.ids.add(r, p)
+	f.id = v.PeerID
 	if err := p.failure(); err != nil {
 		// down may have looked at ids before the add.
-		if e.ids.remove(v.peerID, p) != nil {
+		if e.ids.remove(v.PeerID, p) != nil {
 			e.rematch(r, err)
 		}
 		return

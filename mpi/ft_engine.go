@@ -3,6 +3,8 @@ package mpi
 import (
 	"errors"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // This file is what a failure does to operations that do not wait for the
@@ -79,7 +81,7 @@ func (e *engine) interruptSends(of func(*matchContext) bool, err error) {
 		r := w.r
 		r.peer.announced.Add(-1)
 		if r.peer.failure() == nil {
-			r.peer.control(r.stream, &envelope{kind: kindRevoke, id: w.id})
+			r.peer.control(r.stream, &envelope.Header{Kind: envelope.SendFailed, ID: w.id})
 		}
 		r.fail(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // Handshake of a link: a challenge-response exchange, in which each side proves to the
@@ -150,17 +152,17 @@ func (h *handshake) sending() bool { return h.next == 0 }
 
 // handshakeFrame returns msg with the envelope of a handshake message.
 func handshakeFrame(msg []byte) []byte {
-	v := envelope{kind: kindHandshake, length: uint64(len(msg))}
-	var b [envelopeMaxLen]byte
-	return append(bytes.Clone(v.put(&b)), msg...)
+	v := envelope.Header{Kind: envelope.Handshake, Length: uint64(len(msg))}
+	var b [envelope.MaxLen]byte
+	return append(bytes.Clone(v.Encode(&b)), msg...)
 }
 
 // handshakeBody returns the handshake message in frame, which must be complete.
 func handshakeBody(frame []byte) ([]byte, error) {
-	var v envelope
-	if len(frame) < envelopeLen || !v.get(frame[:envelopeLen]) || v.kind != kindHandshake ||
-		v.length != uint64(len(frame)-envelopeLen) {
+	var v envelope.Header
+	if len(frame) < envelope.MinLen || !v.Decode(frame[:envelope.MinLen]) || v.Kind != envelope.Handshake ||
+		v.Length != uint64(len(frame)-envelope.MinLen) {
 		return nil, fmt.Errorf("%w: not a handshake message", ErrAuth)
 	}
-	return frame[envelopeLen:], nil
+	return frame[envelope.MinLen:], nil
 }

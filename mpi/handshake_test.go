@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -138,8 +139,8 @@ func TestStrangersSCTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
-	eager := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 77}
-	var hdr [envelopeMaxLen]byte
+	eager := envelope.Header{Kind: envelope.Eager, Source: 1, Context: worldID, Tag: 77}
+	var hdr [envelope.MaxLen]byte
 	err = RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 		c := w.Comm()
 		if c.Rank() == 0 {
@@ -147,7 +148,7 @@ func TestStrangersSCTP(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for i, msg := range [][]byte{[]byte("hello"), handshakeFrame(forged), eager.put(&hdr), handshakeFrame(append(forged, 0))} {
+			for i, msg := range [][]byte{[]byte("hello"), handshakeFrame(forged), eager.Encode(&hdr), handshakeFrame(append(forged, 0))} {
 				a, err := ep.Connect(ctx, addr)
 				if err != nil {
 					return err

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // inprocLink carries messages between two ranks of one process, in one
@@ -26,7 +28,7 @@ type inprocLink struct {
 
 type inprocFrame struct {
 	stream uint16
-	hdr    [envelopeMaxLen]byte
+	hdr    [envelope.MaxLen]byte
 	nhdr   int
 	body   []byte
 	own    owner

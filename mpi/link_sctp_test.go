@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -43,9 +44,9 @@ func heldLink(t *testing.T) (*sctpLink, *Request) {
 }
 
 func eagerHeader(tag int32, n uint64) []byte {
-	var hdr [envelopeMaxLen]byte
-	v := envelope{kind: kindEager, source: 1, ctx: worldID, tag: tag, length: n}
-	return append([]byte{}, v.put(&hdr)...)
+	var hdr [envelope.MaxLen]byte
+	v := envelope.Header{Kind: envelope.Eager, Source: 1, Context: worldID, Tag: tag, Length: n}
+	return append([]byte{}, v.Encode(&hdr)...)
 }
 
 // locked reports whether somebody who wants the buffer of r would have to wait.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // schedulesEnv, in the environment, is the number of schedules that
@@ -108,15 +110,15 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 
 // delivered tells the reference of a message that reached rank 0.
 func (s *schedule) delivered(src int, f *chaosFrame) {
-	var v envelope
-	if !v.get(f.data[:kind(f.data[0]).headerLen()]) || !v.kind.matched() {
+	var v envelope.Header
+	if !v.Decode(f.data[:envelope.Kind(f.data[0]).HeaderLen()]) || !v.Kind.Matched() {
 		return
 	}
-	k := [2]int{src, int(v.tag)}
+	k := [2]int{src, int(v.Tag)}
 	m := s.way[k][0]
 	s.way[k] = s.way[k][1:]
-	if want := !s.ref.overtaking; v.flags&flagSeq != 0 != want || want && int(v.seq) != m.serial {
-		s.fail("message %+v has flags %d and number %d", m, v.flags, v.seq)
+	if want := !s.ref.overtaking; v.Flags&envelope.FlagSeq != 0 != want || want && int(v.Seq) != m.serial {
+		s.fail("message %+v has flags %d and number %d", m, v.Flags, v.Seq)
 	}
 	s.ref.arrive(m)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // message is a message that no receive had been posted for when it came. It
@@ -16,7 +17,7 @@ type message struct {
 	early    bool // a message sent before it has not arrived
 	ctx      *matchContext
 	peer     *peer
-	kind     kind
+	kind     envelope.Kind
 	length   uint64
 	sig      datatype.Sig    // of its elements
 	id       uint64          // send request of the peer
@@ -47,7 +48,7 @@ func newMessage() *message { return messagePool.Get().(*message) }
 
 // recycle gives m and its memory back. m is in no queue.
 func (m *message) recycle() {
-	if m.kind == kindReady {
+	if m.kind == envelope.RTS {
 		m.peer.ready.Add(-1)
 	}
 	m.release()

@@ -1,6 +1,10 @@
 package mpi
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
+)
 
 // messageParser is the incoming-message parser and receive state of one stream from one
 // peer. Its input may be cut anywhere. The envelope of a message, which comes first,
@@ -9,8 +13,8 @@ import "fmt"
 // calls of parse and abort never overlap.
 type messageParser struct {
 	p            *peer
-	env          envelope
-	hdr          [envelopeMaxLen]byte
+	env          envelope.Header
+	hdr          [envelope.MaxLen]byte
 	nhdr         int      // bytes of hdr that are there
 	busy         bool     // the envelope is complete, the body is not
 	dest         dest     // where the body goes
@@ -83,11 +87,11 @@ func (f *messageParser) inMessage() bool { return f.busy || f.nhdr > 0 }
 // header collects the envelope and acts on it. f is busy when it is complete.
 func (f *messageParser) header(data []byte) (n int, err error) {
 	src := data
-	need := envelopeLen
+	need := envelope.MinLen
 	if f.nhdr > 0 {
-		need = kind(f.hdr[0]).headerLen()
+		need = envelope.Kind(f.hdr[0]).HeaderLen()
 	} else if len(data) > 0 {
-		need = kind(data[0]).headerLen()
+		need = envelope.Kind(data[0]).HeaderLen()
 	}
 	if f.nhdr > 0 || len(data) < need {
 		n = copy(f.hdr[f.nhdr:need], data)
@@ -100,13 +104,13 @@ func (f *messageParser) header(data []byte) (n int, err error) {
 	} else {
 		n = need
 	}
-	if !f.env.get(src) {
+	if !f.env.Decode(src) {
 		return n, fmt.Errorf("%w: malformed envelope", ErrProtocol)
 	}
 	f.busy = true
 	f.dest, f.off, f.size = destNone, 0, 0
-	if f.env.kind.hasBody() {
-		f.size = f.env.length
+	if f.env.Kind.HasBody() {
+		f.size = f.env.Length
 	}
 	taken, err := f.p.e.begin(f, data[n:])
 	f.off = uint64(taken)
@@ -138,14 +142,14 @@ func (f *messageParser) end() {
 	f.busy, f.r, f.m = false, nil, nil
 	switch f.dest {
 	case destReceive:
-		if v.kind != kindBody {
-			f.p.consumed(v.kind, v.length, v.id)
+		if v.Kind != envelope.Data {
+			f.p.consumed(v.Kind, v.Length, v.ID)
 		}
 		r.received()
 	case destMessage:
 		e.messageWhole(m)
 	case destDrop:
-		f.p.dropped(v.kind, v.length, v.id)
+		f.p.dropped(v.Kind, v.Length, v.ID)
 	}
 }
 

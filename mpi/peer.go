@@ -4,6 +4,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // peer is what a rank knows about another rank of the job, or a process of
@@ -97,18 +99,18 @@ func (p *peer) repay(length uint64) {
 	}
 	if owed := p.owed.Swap(0); owed > 0 {
 		p.used.Add(-owed)
-		p.control(0, &envelope{kind: kindCredit, length: uint64(owed)})
+		p.control(0, &envelope.Header{Kind: envelope.Credit, Length: uint64(owed)})
 	}
 }
 
 // controlPool holds buffers for control messages.
-var controlPool = sync.Pool{New: func() any { return new([envelopeMaxLen]byte) }}
+var controlPool = sync.Pool{New: func() any { return new([envelope.MaxLen]byte) }}
 
 // control sends a message without a body. Errors are not returned: if the
 // link is gone everything that waits for an answer fails anyway.
-func (p *peer) control(stream uint16, v *envelope) {
-	b := controlPool.Get().(*[envelopeMaxLen]byte)
-	_ = p.link.send(stream, v.put(b), nil, nil)
+func (p *peer) control(stream uint16, v *envelope.Header) {
+	b := controlPool.Get().(*[envelope.MaxLen]byte)
+	_ = p.link.send(stream, v.Encode(b), nil, nil)
 	p.link.flush()
 	controlPool.Put(b)
 }
@@ -116,9 +118,9 @@ func (p *peer) control(stream uint16, v *envelope) {
 // goodbye says that this rank has finalized. Giving it an owner makes the link
 // ask for an acknowledgement at once, which ends the link sooner.
 func (p *peer) goodbye() {
-	var b [envelopeMaxLen]byte
-	v := envelope{kind: kindBye}
-	_ = p.link.send(0, v.put(&b), nil, noOwner{}) // fails if the peer was faster
+	var b [envelope.MaxLen]byte
+	v := envelope.Header{Kind: envelope.Disconnect}
+	_ = p.link.send(0, v.Encode(&b), nil, noOwner{}) // fails if the peer was faster
 	p.link.flush()
 }
 

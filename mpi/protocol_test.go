@@ -7,16 +7,18 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // A peer that breaks the protocol loses its link, and nothing else happens.
 func TestProtocolViolations(t *testing.T) {
-	enc := func(v envelope, body ...byte) []byte {
-		var b [envelopeMaxLen]byte
-		return append(append([]byte(nil), v.put(&b)...), body...)
+	enc := func(v envelope.Header, body ...byte) []byte {
+		var b [envelope.MaxLen]byte
+		return append(append([]byte(nil), v.Encode(&b)...), body...)
 	}
-	eager := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 1, length: 1}
-	with := func(f func(*envelope)) []byte {
+	eager := envelope.Header{Kind: envelope.Eager, Source: 1, Context: worldID, Tag: 1, Length: 1}
+	with := func(f func(*envelope.Header)) []byte {
 		v := eager
 		f(&v)
 		return enc(v, 0)
@@ -29,20 +31,20 @@ func TestProtocolViolations(t *testing.T) {
 		{"kind 200", append([]byte{200}, make([]byte, 31)...)},
 		{"reserved bytes", func() []byte {
 			v := eager
-			v.kind = kindCredit
+			v.Kind = envelope.Credit
 			b := enc(v, 0)
 			b[2] = 1
 			return b
 		}()},
-		{"negative tag", with(func(v *envelope) { v.tag = -1 })},
-		{"huge length", with(func(v *envelope) { v.length = maxMessage + 1 })},
-		{"more than the credit", with(func(v *envelope) { v.length = 1 << 40 })},
-		{"source outside", with(func(v *envelope) { v.source = 9 })},
-		{"source of another rank", with(func(v *envelope) { v.source = 0 })},
-		{"sequence too far ahead", with(func(v *envelope) { v.flags, v.seq = flagSeq, maxAhead })},
-		{"sequence repeated", with(func(v *envelope) { v.flags, v.seq = flagSeq, ^uint32(0) })},
-		{"body unasked", enc(envelope{kind: kindBody, id: 1, length: 1}, 0)},
-		{"handshake again", enc(envelope{kind: kindHandshake, length: 1}, 0)},
+		{"negative tag", with(func(v *envelope.Header) { v.Tag = -1 })},
+		{"huge length", with(func(v *envelope.Header) { v.Length = envelope.MaxMessage + 1 })},
+		{"more than the credit", with(func(v *envelope.Header) { v.Length = 1 << 40 })},
+		{"source outside", with(func(v *envelope.Header) { v.Source = 9 })},
+		{"source of another rank", with(func(v *envelope.Header) { v.Source = 0 })},
+		{"sequence too far ahead", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, maxAhead })},
+		{"sequence repeated", with(func(v *envelope.Header) { v.Flags, v.Seq = envelope.FlagSeq, ^uint32(0) })},
+		{"body unasked", enc(envelope.Header{Kind: envelope.Data, ID: 1, Length: 1}, 0)},
+		{"handshake again", enc(envelope.Header{Kind: envelope.Handshake, Length: 1}, 0)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o, err := buildOptions(TransportInproc, false, nil)
@@ -64,10 +66,10 @@ func TestUnknownCommunicatorsAreBounded(t *testing.T) {
 	}
 	w := newWorld(0, 2, o, nil)
 	f := &w.eng.peers[1].parsers[1]
-	var hdr [envelopeMaxLen]byte
+	var hdr [envelope.MaxLen]byte
 	for i := range maxUnknown + 1 {
-		v := envelope{kind: kindReady, source: 1, ctx: uint64(1000+i) << 2, tag: 1, length: 1}
-		_, err = f.parse(v.put(&hdr))
+		v := envelope.Header{Kind: envelope.RTS, Source: 1, Context: uint64(1000+i) << 2, Tag: 1, Length: 1}
+		_, err = f.parse(v.Encode(&hdr))
 		if (err != nil) != (i == maxUnknown) {
 			t.Fatalf("context %d: %v", i, err)
 		}
@@ -103,20 +105,20 @@ func TestAnnouncedMessagesAreBounded(t *testing.T) {
 		t.Errorf("after the receive %d sends wait, %d announced", a, r)
 	}
 	q.ready.Store(2 * maxAnnounced)
-	v := envelope{kind: kindReady, source: 0, ctx: worldID, length: 1}
-	var hdr [envelopeMaxLen]byte
-	if _, err := q.parsers[1].parse(v.put(&hdr)); !errors.Is(err, ErrProtocol) {
+	v := envelope.Header{Kind: envelope.RTS, Source: 0, Context: worldID, Length: 1}
+	var hdr [envelope.MaxLen]byte
+	if _, err := q.parsers[1].parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) {
 		t.Errorf("announcement beyond the limit: %v", err)
 	}
 }
 
 // FuzzMessageParser feeds arbitrary bytes, cut in arbitrary places.
 func FuzzMessageParser(f *testing.F) {
-	var b [envelopeMaxLen]byte
-	v := envelope{kind: kindEager, source: 1, ctx: worldID, tag: 1, length: 3}
-	f.Add(append(append([]byte(nil), v.put(&b)...), 1, 2, 3), 5)
-	v.kind = kindReady
-	f.Add(append([]byte(nil), v.put(&b)...), 100)
+	var b [envelope.MaxLen]byte
+	v := envelope.Header{Kind: envelope.Eager, Source: 1, Context: worldID, Tag: 1, Length: 3}
+	f.Add(append(append([]byte(nil), v.Encode(&b)...), 1, 2, 3), 5)
+	v.Kind = envelope.RTS
+	f.Add(append([]byte(nil), v.Encode(&b)...), 100)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
 		o, err := buildOptions(TransportInproc, false, []Option{WithUnexpected(1 << 20)})
 		if err != nil {
@@ -155,8 +157,8 @@ func TestViolationEndsLink(t *testing.T) {
 			err := RunLocal(ctx, 2, func(_ context.Context, w *World) error {
 				c := w.Comm()
 				if c.Rank() == 1 {
-					garbage := make([]byte, envelopeLen)
-					garbage[0] = byte(kindLimit)
+					garbage := make([]byte, envelope.MinLen)
+					garbage[0] = byte(envelope.Kinds)
 					l := w.eng.peers[0].link
 					if err := l.send(1, garbage, nil, nil); err != nil {
 						return err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // recv is the blocking receive of all kinds; see Recv.
@@ -237,7 +239,7 @@ func (x *matchContext) sourceDown(p *peer, err error, failed []*Request) []*Requ
 		x.unacked = true
 		x.breakComm(err)
 	}
-	for _, m := range x.messages(func(m *message) bool { return m.peer == p && m.kind == kindReady }) {
+	for _, m := range x.messages(func(m *message) bool { return m.peer == p && m.kind == envelope.RTS }) {
 		x.removeMessage(m) // its body will not come
 		m.recycle()
 	}
@@ -326,8 +328,8 @@ func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 				gone = append(gone, m)
 			} else {
 				m.dropped = true // the parser frees it
-				if m.kind == kindSync && errors.Is(err, ErrRevoked) {
-					m.kind = kindEager // not matched, see arrive
+				if m.kind == envelope.Sync && errors.Is(err, ErrRevoked) {
+					m.kind = envelope.Eager // not matched, see arrive
 				}
 			}
 		}
@@ -341,7 +343,7 @@ func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 		switch {
 		case !errors.Is(err, ErrRevoked):
 			m.peer.dropped(m.kind, m.length, m.id)
-		case m.kind != kindReady: // not matched, see arrive
+		case m.kind != envelope.RTS: // not matched, see arrive
 			m.peer.repay(m.length)
 		}
 		m.recycle()

@@ -1,5 +1,7 @@
 package mpi
 
+import "github.com/weftstack/weft/mpi/internal/envelope"
+
 // A receive that has matched a message normally gets it. It does not if the sender
 // dies before all of the body is here, or gives the send up because of a failure
 // elsewhere. The match then counts as never made: the receive takes its old place
@@ -55,7 +57,7 @@ func (r *Request) unmatch() {
 func (x *matchContext) repost(r *Request) error {
 	for m := x.lookup(r.src, r.tag); m != nil; m = x.lookup(r.src, r.tag) {
 		x.removeMessage(m)
-		if m.kind != kindReady || m.peer.failure() == nil {
+		if m.kind != envelope.RTS || m.peer.failure() == nil {
 			x.take(m, r)
 			return nil
 		}

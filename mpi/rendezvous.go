@@ -1,16 +1,20 @@
 package mpi
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
+)
 
 // This file is what the engine knows of rendezvous. A message that is longer
 // than the eager limit, or that the receiver has no room for, is announced
-// (kindReady); the receive that matches it gets the body in one of three ways. If
-// it asks with kindClear the body is sent as a message, which goes straight into the
-// buffer of the receive. With kindGrant it is written there by RDMA. The sender says
+// (RTS); the receive that matches it gets the body in one of three ways. If
+// it asks with CTS the body is sent as a message, which goes straight into the
+// buffer of the receive. With CTSKey it is written there by RDMA. The sender says
 // in the announcement whether it would like that, the receiver decides, and the
 // sender may send the body as a message all the same. Or the sender has offered its
-// buffer (kindOffer), the receiver reads it by RDMA, or as memory of another process on
-// its host, and says so (kindFetched), or asks with kindClear if it cannot. So neither
+// buffer (RTSKey), the receiver reads it by RDMA, or as memory of another process on
+// its host, and says so (ReadFIN), or asks with CTS if it cannot. So neither
 // depends on what the other was told, and a failed RDMA connection costs time only.
 
 // Rendezvous methods, for WithRendezvous, WEFT_RENDEZVOUS and InfoRendezvous.
@@ -72,17 +76,17 @@ type bulkMover interface {
 	prepare()
 	// expose lets the peer that r has matched write to the buffer of r, and returns
 	// what the peer needs to know. It reports false if that cannot be.
-	expose(r *Request) (grant, bool)
+	expose(r *Request) (envelope.Key, bool)
 	// write writes v.length bytes of send r to what v grants, and then tells the
 	// receiver. It does not block. When the receiver has confirmed that, and the buffer
 	// is not needed any more, r gets an event. If the connection is lost before, the
 	// body is sent as a message.
-	write(r *Request, v *envelope)
+	write(r *Request, v *envelope.Header)
 	// confirmed notes that receive id of p has the body that was written to it.
 	confirmed(p *peer, id uint64)
 	// offer lets the peer of send r read its buffer, and returns what the peer needs to
 	// know. It reports false if that cannot be.
-	offer(r *Request) (grant, bool)
+	offer(r *Request) (envelope.Key, bool)
 	// read reads the body of a receive, and then calls engine.fetched or
 	// engine.unfetched, perhaps before it returns. It does not block.
 	read(f fetch)
@@ -131,20 +135,20 @@ func (e *engine) written(p *peer, id uint64) {
 	default:
 		r.fail(fmt.Errorf("%w: rank %d wrote to request %d unasked", ErrProtocol, p.rank, id))
 	}
-	p.control(0, &envelope{kind: kindWritten, id: id})
+	p.control(0, &envelope.Header{Kind: envelope.WriteFIN, ID: id})
 }
 
 // proposal is how the sender of a body would like it to travel.
 type proposal struct {
-	write bool  // by RDMA Write
-	offer bool  // by RDMA Read, or
-	cma   bool  // by a copy that the system makes
-	grant grant // for that
+	write bool         // by RDMA Write
+	offer bool         // by RDMA Read, or
+	cma   bool         // by a copy that the system makes
+	grant envelope.Key // for that
 }
 
-func proposalOf(v *envelope) proposal {
-	cma := v.offer && v.flags&flagCMA != 0
-	return proposal{write: v.flags&flagWrite != 0 && !cma, offer: v.offer && !cma, cma: cma, grant: v.grant}
+func proposalOf(v *envelope.Header) proposal {
+	cma := v.HasKey && v.Flags&envelope.FlagCMA != 0
+	return proposal{write: v.Flags&envelope.FlagWrite != 0 && !cma, offer: v.HasKey && !cma, cma: cma, grant: v.Key}
 }
 
 // fetch is a body that a receive reads from its sender.
@@ -157,7 +161,7 @@ type fetch struct {
 	id    uint64 // of the receive
 	send  uint64 // of the send
 	n     int
-	from  grant
+	from  envelope.Key
 }
 
 // prepareRendezvous opens what a communicator needs for its method: what is sent
@@ -169,11 +173,11 @@ func (e *engine) prepareRendezvous(h *hints) {
 }
 
 // offer lets the peer of r, a send that is being announced by v, read its buffer.
-func (e *engine) offer(r *Request, v *envelope) {
-	if e.bulk == nil || v.length == 0 || r.peer.handle == int32(e.rank) || !e.bulk.ready(func() {}) {
+func (e *engine) offer(r *Request, v *envelope.Header) {
+	if e.bulk == nil || v.Length == 0 || r.peer.handle == int32(e.rank) || !e.bulk.ready(func() {}) {
 		return
 	}
-	v.grant, v.offer = e.bulk.offer(r)
+	v.Key, v.HasKey = e.bulk.offer(r)
 }
 
 // afterReads calls then when the receiver does not read the buffer of r any more, see
@@ -224,7 +228,7 @@ func (e *engine) fetched(f *fetch, gone bool) {
 		r.place.Unlock()
 		r.received()
 	}
-	f.p.control(0, &envelope{kind: kindFetched, id: f.send})
+	f.p.control(0, &envelope.Header{Kind: envelope.ReadFIN, ID: f.send})
 }
 
 // unfetched asks for a body that could not be read.
@@ -234,5 +238,5 @@ func (e *engine) unfetched(f *fetch) {
 		f.r.exposed = nil
 	}
 	f.r.place.Unlock()
-	f.p.control(0, &envelope{kind: kindClear, id: f.send, peerID: f.id, length: uint64(f.n)})
+	f.p.control(0, &envelope.Header{Kind: envelope.CTS, ID: f.send, PeerID: f.id, Length: uint64(f.n)})
 }

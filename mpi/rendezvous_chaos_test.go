@@ -1,6 +1,10 @@
 package mpi
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
+)
 
 // chaosBulks is an RDMA device of each rank of a chaos, for bodies: it works in any
 // order, in pieces, and sometimes not at all.
@@ -50,7 +54,7 @@ func (b *chaosBulk) ready(later func()) bool {
 	return false
 }
 
-func (b *chaosBulk) expose(r *Request) (g grant, ok bool) {
+func (b *chaosBulk) expose(r *Request) (g envelope.Key, ok bool) {
 	if b.k.rng.IntN(8) == 0 {
 		return g, false
 	}
@@ -58,12 +62,12 @@ func (b *chaosBulk) expose(r *Request) (g grant, ok bool) {
 	x := &chaosExposure{b: b.chaosBulks, stag: b.last, buf: r.buf[:r.status.Bytes]}
 	b.exposed[x.stag] = x
 	r.exposed = x
-	return grant{stag: x.stag, port: uint16(b.e.rank)}, true
+	return envelope.Key{STag: x.stag, Port: uint16(b.e.rank)}, true
 }
 
-func (b *chaosBulk) write(r *Request, v *envelope) {
-	m := &bulkMove{r: r, id: v.peerID, n: int(v.length)}
-	stag, to := v.grant.stag, b.k.worlds[v.grant.port].eng
+func (b *chaosBulk) write(r *Request, v *envelope.Header) {
+	m := &bulkMove{r: r, id: v.PeerID, n: int(v.Length)}
+	stag, to := v.Key.STag, b.k.worlds[v.Key.Port].eng
 	k := moveKey{r.peer, m.id}
 	b.unsure[k] = m
 	done := 0
@@ -120,14 +124,14 @@ func (x *chaosOffer) withdraw(then func(bool)) {
 	x.b.k.todo = append(x.b.k.todo, func() { then(false) })
 }
 
-func (b *chaosBulk) offer(r *Request) (g grant, ok bool) {
+func (b *chaosBulk) offer(r *Request) (g envelope.Key, ok bool) {
 	if b.k.rng.IntN(8) == 0 {
 		return g, false
 	}
 	b.last++
 	x := &chaosOffer{b: b.chaosBulks, stag: b.last, buf: r.buf}
 	b.offered[x.stag], r.offered = x, x
-	return grant{stag: x.stag, port: uint16(b.e.rank)}, true
+	return envelope.Key{STag: x.stag, Port: uint16(b.e.rank)}, true
 }
 
 // chaosRead is a receive that reads.
@@ -150,7 +154,7 @@ func (b *chaosBulk) read(f fetch) {
 	}
 	var step func()
 	step = func() {
-		src := b.offered[f.from.stag]
+		src := b.offered[f.from.STag]
 		switch {
 		case x.gone:
 			end(true)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
 )
@@ -47,9 +48,9 @@ type bulkConn struct {
 }
 
 // write implements bulkMover.
-func (b *rdmaBulk) write(r *Request, v *envelope) {
-	move := &bulkMove{r: r, id: v.peerID, n: int(v.length)}
-	g := v.grant
+func (b *rdmaBulk) write(r *Request, v *envelope.Header) {
+	move := &bulkMove{r: r, id: v.PeerID, n: int(v.Length)}
+	g := v.Key
 	start := func() { b.start(move, &g) }
 	if b.ready(start) {
 		start()
@@ -57,7 +58,7 @@ func (b *rdmaBulk) write(r *Request, v *envelope) {
 }
 
 // start begins to write, once there is a connection.
-func (b *rdmaBulk) start(move *bulkMove, g *grant) {
+func (b *rdmaBulk) start(move *bulkMove, g *envelope.Key) {
 	d := b.open.Load()
 	if d == nil {
 		move.asMessage(b.w.eng)
@@ -71,14 +72,14 @@ func (b *rdmaBulk) start(move *bulkMove, g *grant) {
 	move.c = c
 	select {
 	case <-c.up:
-		c.post(move, g.stag)
+		c.post(move, g.STag)
 	default:
 		go func() {
 			if mine {
 				c.connect(g)
 			}
 			<-c.up
-			c.post(move, g.stag)
+			c.post(move, g.STag)
 		}()
 	}
 }
@@ -98,7 +99,7 @@ func (d *bulkDevice) conn(p *peer) (c *bulkConn, mine bool) {
 
 // connect connects the queue pair. One that cannot be connected stays where it
 // is, so that it is not tried again.
-func (c *bulkConn) connect(g *grant) {
+func (c *bulkConn) connect(g *envelope.Key) {
 	defer close(c.up)
 	defer c.giveUp()
 	d := c.d
@@ -106,8 +107,8 @@ func (c *bulkConn) connect(g *grant) {
 		c.dead.Store(true)
 		return
 	}
-	private := d.w.eng.appendNames(g.token[:], []int32{int32(d.w.Rank())})
-	addr := sctp.Addr{Addrs: d.tr.addrsOf(c.p), Port: g.port}
+	private := d.w.eng.appendNames(g.Token[:], []int32{int32(d.w.Rank())})
+	addr := sctp.Addr{Addrs: d.tr.addrsOf(c.p), Port: g.Port}
 	if _, err := d.dev.Connect(c.gone, addr, c.qp, verbs.ConnParams{PrivateData: private, Timeout: -1}); err != nil {
 		c.dead.Store(true)
 	}
@@ -282,7 +283,7 @@ func (m *bulkMove) asMessage(e *engine) {
 		m.r.event(err)
 		return
 	}
-	e.sendBodyMessage(m.r, m.id, m.n, flagAgain)
+	e.sendBodyMessage(m.r, m.id, m.n, envelope.FlagAgain)
 }
 
 // drop puts away a connection that has failed. The next write makes another.

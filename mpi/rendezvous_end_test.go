@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 	"github.com/weftstack/weft/verbs"
@@ -138,13 +139,13 @@ type halfWriter struct {
 	conn chan *bulkConn
 }
 
-func (h *halfWriter) write(r *Request, v *envelope) {
-	d, g := h.open.Load(), v.grant
+func (h *halfWriter) write(r *Request, v *envelope.Header) {
+	d, g := h.open.Load(), v.Key
 	c, _ := d.conn(r.peer)
 	go func() {
 		c.connect(&g)
 		h.conn <- c
-		h.stag <- g.stag
+		h.stag <- g.STag
 	}()
 }
 
@@ -357,18 +358,18 @@ func TestFetchedUnasked(t *testing.T) {
 	}
 	w := newWorld(0, 2, o, nil)
 	p := w.eng.peers[1]
-	feed := func(v envelope) error {
-		var hdr [envelopeMaxLen]byte
-		_, err := p.parsers[0].parse(v.put(&hdr))
+	feed := func(v envelope.Header) error {
+		var hdr [envelope.MaxLen]byte
+		_, err := p.parsers[0].parse(v.Encode(&hdr))
 		p.parsers[0].busy = false
 		return err
 	}
 	for _, r := range []*Request{{eng: w.eng, peer: p, buf: make([]byte, 1)}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser]}} {
-		if err := feed(envelope{kind: kindFetched, id: w.eng.ids.add(r, p)}); !errors.Is(err, ErrProtocol) || !r.done.Load() {
+		if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: w.eng.ids.add(r, p)}); !errors.Is(err, ErrProtocol) || !r.done.Load() {
 			t.Errorf("error %v, request done: %v", err, r.done.Load())
 		}
 	}
-	if err := feed(envelope{kind: kindFetched, id: 1 << 40}); err != nil {
+	if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: 1 << 40}); err != nil {
 		t.Errorf("of a request that has ended: %v", err)
 	}
 }
@@ -379,7 +380,7 @@ type offerNotes struct {
 	mrs map[*Request]*verbs.MR
 }
 
-func (o *offerNotes) offer(r *Request) (g grant, ok bool) {
+func (o *offerNotes) offer(r *Request) (g envelope.Key, ok bool) {
 	if g, ok = o.rdmaBulk.offer(r); ok {
 		o.mrs[r] = r.offered.(*bulkOffer).mr
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -163,7 +164,7 @@ type bulkExposure struct {
 
 // expose implements bulkMover. There is always a posted receive for each grant:
 // what ends otherwise leaves one, which the next grant finds.
-func (b *rdmaBulk) expose(r *Request) (g grant, ok bool) {
+func (b *rdmaBulk) expose(r *Request) (g envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return g, false
@@ -188,7 +189,7 @@ func (b *rdmaBulk) expose(r *Request) (g grant, ok bool) {
 	}
 	d.exposed[x] = true
 	r.exposed = x
-	g.stag, g.port, g.token = x.mr.STag(), d.dev.Addr().Port, d.token
+	g.STag, g.Port, g.Token = x.mr.STag(), d.dev.Addr().Port, d.token
 	return g, true
 }
 

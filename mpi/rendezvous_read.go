@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 
+	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -16,7 +17,7 @@ type bulkOffer struct {
 }
 
 // offer implements bulkMover.
-func (b *rdmaBulk) offer(r *Request) (g grant, ok bool) {
+func (b *rdmaBulk) offer(r *Request) (g envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return g, false
@@ -33,7 +34,7 @@ func (b *rdmaBulk) offer(r *Request) (g grant, ok bool) {
 	}
 	d.offers[x] = true
 	r.offered = x
-	g.stag, g.port, g.token = x.mr.STag(), d.dev.Addr().Port, d.token
+	g.STag, g.Port, g.Token = x.mr.STag(), d.dev.Addr().Port, d.token
 	return g, true
 }
 
@@ -145,7 +146,7 @@ func (x *bulkRead) tryPost() bool {
 		}
 		x.regs = append(x.regs, g)
 		wrs = append(wrs, verbs.SendWR{Op: verbs.OpRead, SGL: g.sgl[:],
-			Remote: verbs.RemoteBuf{STag: x.from.stag, TO: uint64(off), Len: uint64(end - off)}})
+			Remote: verbs.RemoteBuf{STag: x.from.STag, TO: uint64(off), Len: uint64(end - off)}})
 	}
 	d.bmu.Lock()
 	if d.shut || x.state != readWaits {

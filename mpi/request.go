@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // A Request is a started operation (MPI_Request). It stays valid after it is
@@ -49,9 +50,9 @@ type Request struct {
 	// Sends.
 	peer    *peer // also of a receive that waits for a body
 	stream  uint16
-	pending atomic.Int32 // events to wait for: Released, kindMatched
+	pending atomic.Int32 // events to wait for: Released, SyncAck
 	id      uint64       // in eng.ids; 0: none
-	hdr     [envelopeMaxLen]byte
+	hdr     [envelope.MaxLen]byte
 	sent    *matchContext // where it was sent
 	offered offering      // what the peer may read; whoever takes r's id may take it
 

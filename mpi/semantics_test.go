@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // MPI-4.1, Section 3.4: a synchronous send "will complete successfully only if
@@ -195,7 +197,7 @@ func TestUnexpectedIsBounded(t *testing.T) {
 		e := w.eng
 		e.mu.Lock()
 		held := 0
-		for _, m := range c.ctx[slotUser].messages(func(m *message) bool { return m.kind == kindEager }) {
+		for _, m := range c.ctx[slotUser].messages(func(m *message) bool { return m.kind == envelope.Eager }) {
 			held += int(cost(int(m.length)))
 		}
 		e.mu.Unlock()

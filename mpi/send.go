@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // send is the blocking send of all kinds; see Send.
@@ -73,13 +75,13 @@ func (c *Comm) checkPeer(s slot, rank int) error {
 // will wait for the message to be sent.
 func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
 	e, x, p := c.w.eng, c.ctx[s.context()], c.peers[dst]
-	v := envelope{kind: kindEager, sig: s.sig(), source: uint32(c.rank), ctx: x.id, tag: int32(tag), length: uint64(len(b))}
+	v := envelope.Header{Kind: envelope.Eager, Sig: s.sig(), Source: uint32(c.rank), Context: x.id, Tag: int32(tag), Length: uint64(len(b))}
 	hints := c.hints.Load()
-	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.tag), x
+	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.Tag), x
 	waits := int32(0) // events to come
 	lone, sent := e.coalescer.sends.Add(1) == 1, false
 	if mode == sendSync {
-		v.kind = kindSync
+		v.Kind = envelope.Sync
 		waits = 1
 	}
 
@@ -93,19 +95,19 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		return false, err
 	}
 	if s.context() == slotUser && !hints.overtaking {
-		v.flags = flagSeq
-		v.seq = c.seq[dst]
+		v.Flags = envelope.FlagSeq
+		v.Seq = c.seq[dst]
 		c.seq[dst]++
 	}
 	price := cost(len(b))
 	switch {
 	case len(b) > hints.eager || p.credit.Load() < price:
 		p.announced.Add(1)
-		v.kind = kindReady
+		v.Kind = envelope.RTS
 		r.buf = b
 		switch hints.rendezvous {
 		case rendezvousWrite:
-			v.flags |= flagWrite
+			v.Flags |= envelope.FlagWrite
 		case rendezvousRead:
 			e.offer(r, &v)
 		default:
@@ -115,16 +117,16 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		}
 		r.pending.Store(1)
 		r.id = e.ids.add(r, p)
-		v.id = r.id
-		err = p.link.send(r.stream, v.put(&r.hdr), nil, nil)
+		v.ID = r.id
+		err = p.link.send(r.stream, v.Encode(&r.hdr), nil, nil)
 		waits = 1
 	default:
 		p.credit.Add(-price)
 		if waits > 0 {
 			r.id = e.ids.add(r, p)
-			v.id = r.id
+			v.ID = r.id
 		}
-		hdr := v.put(&r.hdr)
+		hdr := v.Encode(&r.hdr)
 		r.pending.Store(waits)
 		err = errLinkFull
 		if now, ok := p.link.(promptLink); ok && lone && len(b) <= maxPrompt {
@@ -186,21 +188,21 @@ func (r *Request) event(err error) {
 }
 
 // sendBody sends the body that the receiver has asked for.
-func (e *engine) sendBody(p *peer, v *envelope) error {
-	r := e.ids.remove(v.id, p)
+func (e *engine) sendBody(p *peer, v *envelope.Header) error {
+	r := e.ids.remove(v.ID, p)
 	if r == nil { // withdrawn
-		if v.peerID != 0 {
-			answer := envelope{kind: kindRevoke, peerID: v.peerID}
+		if v.PeerID != 0 {
+			answer := envelope.Header{Kind: envelope.SendFailed, PeerID: v.PeerID}
 			if e.failures() {
-				answer.flags = flagFailed
+				answer.Flags = envelope.FlagFailed
 			}
 			p.control(0, &answer)
 		}
 		return nil
 	}
 	p.announced.Add(-1)
-	if r.ctx != nil || v.length > uint64(len(r.buf)) {
-		err := fmt.Errorf("%w: body of %d bytes asked for", ErrProtocol, v.length)
+	if r.ctx != nil || v.Length > uint64(len(r.buf)) {
+		err := fmt.Errorf("%w: body of %d bytes asked for", ErrProtocol, v.Length)
 		r.fail(err)
 		return err
 	}
@@ -214,22 +216,22 @@ func (e *engine) sendBody(p *peer, v *envelope) error {
 }
 
 // sendBodyAs sends the body of r in the way that v asks for.
-func (e *engine) sendBodyAs(r *Request, v *envelope) {
+func (e *engine) sendBodyAs(r *Request, v *envelope.Header) {
 	switch {
-	case v.length == 0:
+	case v.Length == 0:
 		r.event(nil)
-	case v.kind == kindGrant && e.bulk != nil:
+	case v.Kind == envelope.CTSKey && e.bulk != nil:
 		e.bulk.write(r, v)
 	default:
-		e.sendBodyMessage(r, v.peerID, int(v.length), 0)
+		e.sendBodyMessage(r, v.PeerID, int(v.Length), 0)
 	}
 }
 
 // sendBodyMessage sends n bytes of r as a message, to receive id of the peer.
 func (e *engine) sendBodyMessage(r *Request, id uint64, n int, flags uint8) {
 	p := r.peer
-	h := envelope{kind: kindBody, flags: flags, id: id, length: uint64(n)}
-	if err := p.link.send(e.bodyStream(r.stream), h.put(&r.hdr), r.buf[:n], (*sendOwner)(r)); err != nil {
+	h := envelope.Header{Kind: envelope.Data, Flags: flags, ID: id, Length: uint64(n)}
+	if err := p.link.send(e.bodyStream(r.stream), h.Encode(&r.hdr), r.buf[:n], (*sendOwner)(r)); err != nil {
 		r.event(err)
 		return
 	}
@@ -256,14 +258,14 @@ func (e *engine) awaitSend(ctx context.Context, r *Request) error {
 // revoked acts on the end of a send that gave up because of a failure: its
 // announcement is forgotten, or the receive that has matched it goes on to the next
 // match. In a collective it fails, as the collective does.
-func (e *engine) revoked(p *peer, v *envelope) {
-	if v.peerID != 0 {
-		r := e.ids.remove(v.peerID, p)
+func (e *engine) revoked(p *peer, v *envelope.Header) {
+	if v.PeerID != 0 {
+		r := e.ids.remove(v.PeerID, p)
 		if r == nil || r.ctx == nil {
 			return
 		}
 		why := ErrCanceled
-		if v.flags&flagFailed != 0 && r.ctx.interrupted() {
+		if v.Flags&envelope.FlagFailed != 0 && r.ctx.interrupted() {
 			why = ErrProcFailed // which this rank has not noticed yet
 		}
 		err := fmt.Errorf("%w: rank %d has given its send up", why, p.rank)
@@ -278,7 +280,7 @@ func (e *engine) revoked(p *peer, v *envelope) {
 	defer e.mu.Unlock()
 	for _, x := range e.contexts {
 		for _, m := range x.messages(func(m *message) bool {
-			return m.peer == p && m.kind == kindReady && m.id == v.id
+			return m.peer == p && m.kind == envelope.RTS && m.id == v.ID
 		}) {
 			x.removeMessage(m)
 			m.recycle()

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // sendCoalescer is send coalescing: it decides when queued messages are transmitted. The
@@ -29,7 +31,7 @@ const coalesceBytes = 16 << 10
 // the caller calls flushBeforeWait before it blocks.
 func (e *engine) transmit(p *peer, n int, first, deferred bool) {
 	u := &e.coalescer
-	if first || !p.coalesces || int(p.unsent.Add(int32(min(n, coalesceBytes)+envelopeLen))) > coalesceBytes {
+	if first || !p.coalesces || int(p.unsent.Add(int32(min(n, coalesceBytes)+envelope.MinLen))) > coalesceBytes {
 		p.unsent.Store(0)
 		p.link.flush()
 		return

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // Rendezvous between ranks of one host by cross-memory attach (CMA, process_vm_readv): the
@@ -71,7 +73,7 @@ func (o *cmaOffer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
 
 // offer announces in v that the peer may copy the buffer of r, if a slot is free and the buffer is long enough. The lock
 // of the peer is held.
-func (l *shmLink) offer(r *Request, v *envelope) {
+func (l *shmLink) offer(r *Request, v *envelope.Header) {
 	if len(r.buf) < cmaMin || l.out.ctl.copies.Load() == 0 {
 		return
 	}
@@ -89,10 +91,10 @@ func (l *shmLink) offer(r *Request, v *envelope) {
 	s.mu.Unlock()
 	o.at().Store(o.word | offerOpen)
 	r.offered = o
-	v.offer, v.flags, v.grant = true, v.flags|flagCMA, grant{stag: uint32(slot)}
-	binary.BigEndian.PutUint64(v.grant.token[:], o.word)
+	v.HasKey, v.Flags, v.Key = true, v.Flags|envelope.FlagCMA, envelope.Key{STag: uint32(slot)}
+	binary.BigEndian.PutUint64(v.Key.Token[:], o.word)
 	// It does not move: o holds it, and the collector moves nothing.
-	binary.BigEndian.PutUint64(v.grant.token[8:], uint64(uintptr(unsafe.Pointer(&o.buf[0]))))
+	binary.BigEndian.PutUint64(v.Key.Token[8:], uint64(uintptr(unsafe.Pointer(&o.buf[0]))))
 	runtime.KeepAlive(l)
 }
 
@@ -153,17 +155,17 @@ func (l *shmLink) fetch(f *fetch) {
 
 func (l *shmLink) copyBody(f *fetch) {
 	e := l.peer.e
-	word := binary.BigEndian.Uint64(f.from.token[:])
-	if f.from.stag >= maxCMAOffers || word&offerStates != 0 {
+	word := binary.BigEndian.Uint64(f.from.Token[:])
+	if f.from.STag >= maxCMAOffers || word&offerStates != 0 {
 		e.unfetched(f)
 		return
 	}
-	at := &l.in.ctl.offers[f.from.stag]
+	at := &l.in.ctl.offers[f.from.STag]
 	if !at.CompareAndSwap(word|offerOpen, word|offerTaken) {
 		e.unfetched(f) // and hears that the send was withdrawn
 		return
 	}
-	gone, err := l.copyTo(f, binary.BigEndian.Uint64(f.from.token[8:]))
+	gone, err := l.copyTo(f, binary.BigEndian.Uint64(f.from.Token[8:]))
 	switch {
 	case gone:
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)

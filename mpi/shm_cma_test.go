@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // cmaLinkTo returns the link to the other one of two ranks, if each may copy memory of the
@@ -293,10 +295,10 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 				l, _, _ := newSharedLink(4096)
 				l.out.ctl.copies.Store(1)
 				r := &Request{eng: l.peer.e, peer: l.peer, buf: make([]byte, cmaMin)}
-				var v envelope
+				var v envelope.Header
 				l.offer(r, &v)
 				o := l.out.ctl.offers[0].Load()
-				if r.offered == nil || !v.offer || o&^offerStates != binary.BigEndian.Uint64(v.grant.token[:]) || o&offerStates != offerOpen {
+				if r.offered == nil || !v.HasKey || o&^offerStates != binary.BigEndian.Uint64(v.Key.Token[:]) || o&offerStates != offerOpen {
 					t.Fatalf("offer %x, envelope %+v", o, v)
 				}
 				if tt.state != 0 {
@@ -373,18 +375,18 @@ func TestNearOfferRefused(t *testing.T) {
 			req := newRequest(l.peer.e)
 			req.ctx, req.buf, req.length = newContext(1), make([]byte, n), n
 			req.status.Bytes = n
-			f := fetch{r: req, p: l.peer, id: l.peer.e.ids.add(req, l.peer), send: 9, n: n, from: grant{stag: tt.slot}}
-			binary.BigEndian.PutUint64(f.from.token[:], tt.word)
-			binary.BigEndian.PutUint64(f.from.token[8:], tt.addr)
+			f := fetch{r: req, p: l.peer, id: l.peer.e.ids.add(req, l.peer), send: 9, n: n, from: envelope.Key{STag: tt.slot}}
+			binary.BigEndian.PutUint64(f.from.Token[:], tt.word)
+			binary.BigEndian.PutUint64(f.from.Token[8:], tt.addr)
 			l.fetch(&f)
 			b, err := r.next(true)
-			var v envelope
-			if err != nil || len(b) < envelopeLen || !v.get(b[:envelopeLen]) {
+			var v envelope.Header
+			if err != nil || len(b) < envelope.MinLen || !v.Decode(b[:envelope.MinLen]) {
 				t.Fatalf("an answer of %d bytes, %v", len(b), err)
 			}
-			want := envelope{kind: kindClear, id: 9, peerID: f.id, length: n}
+			want := envelope.Header{Kind: envelope.CTS, ID: 9, PeerID: f.id, Length: n}
 			if tt.copied {
-				want = envelope{kind: kindFetched, id: 9}
+				want = envelope.Header{Kind: envelope.ReadFIN, ID: 9}
 			}
 			if v != want {
 				t.Errorf("answer %+v, want %+v", v, want)

@@ -5,11 +5,13 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // shmLink carries messages to a rank of the same host through shared memory: a ring buffer
 // in each direction, which any goroutine that polls empties. The network link under it
-// stays for what memory cannot do: it carries the doorbell (kindDoorbell), which wakes a
+// stays for what memory cannot do: it carries the doorbell (Doorbell), which wakes a
 // rank that does not poll, and it ends when the rank ends.
 type shmLink struct {
 	under link
@@ -44,7 +46,7 @@ type shmLink struct {
 
 // shmItem is a message that waits for room.
 type shmItem struct {
-	hdr  [envelopeMaxLen]byte
+	hdr  [envelope.MaxLen]byte
 	n    int // length of hdr
 	off  int // bytes of hdr and body that are written
 	body []byte
@@ -113,9 +115,9 @@ func (l *shmLink) flush() {
 
 // sendDoorbell makes the peer call onDoorbell.
 func (l *shmLink) sendDoorbell() {
-	b := controlPool.Get().(*[envelopeMaxLen]byte)
-	v := envelope{kind: kindDoorbell}
-	_ = l.under.send(0, v.put(b), nil, nil) // fails if it is at its end
+	b := controlPool.Get().(*[envelope.MaxLen]byte)
+	v := envelope.Header{Kind: envelope.Doorbell}
+	_ = l.under.send(0, v.Encode(b), nil, nil) // fails if it is at its end
 	l.under.flush()
 	controlPool.Put(b)
 }

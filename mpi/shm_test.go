@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/internal/poll"
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // overMemory reports whether w exchanges messages with all others through memory.
@@ -272,7 +273,7 @@ type doorbellLink struct {
 }
 
 func (l *doorbellLink) send(_ uint16, hdr, _ []byte, _ owner) error {
-	if kind(hdr[0]) == kindDoorbell {
+	if envelope.Kind(hdr[0]) == envelope.Doorbell {
 		l.doorbells++
 	}
 	return nil
@@ -307,10 +308,10 @@ func newSharedLink(size int) (l *shmLink, under *doorbellLink, r *ringReader) {
 // and writes the rest as room appears; a rank that does not poll is told once.
 func TestSharedLinkFull(t *testing.T) {
 	l, under, r := newSharedLink(256)
-	var v envelope
-	v.kind = kindBye
-	var b [envelopeMaxLen]byte
-	hdr := v.put(&b)
+	var v envelope.Header
+	v.Kind = envelope.Disconnect
+	var b [envelope.MaxLen]byte
+	hdr := v.Encode(&b)
 	body := make([]byte, 1000)
 	pattern(body, 1)
 	own := new(releases)
@@ -386,11 +387,11 @@ func TestSharedRoom(t *testing.T) {
 	l, under, _ := newSharedLink(256)
 	w := &ringWriter{ctl: l.in.ctl, data: l.in.data}
 	for doorbells, awake := range []uint32{1, 0} {
-		var v envelope
-		v.kind = kindBye
-		var b [envelopeMaxLen]byte
+		var v envelope.Header
+		v.Kind = envelope.Disconnect
+		var b [envelope.MaxLen]byte
 		w.begin()
-		w.write(v.put(&b))
+		w.write(v.Encode(&b))
 		w.publish()
 		w.ctl.want.Store(1)
 		l.awake.Store(awake)
@@ -405,7 +406,7 @@ func TestSharedRoom(t *testing.T) {
 func TestSharedLinkEnd(t *testing.T) {
 	l, _, _ := newSharedLink(64)
 	own := new(releases)
-	if err := l.send(0, make([]byte, envelopeLen), make([]byte, 100), own); err != nil {
+	if err := l.send(0, make([]byte, envelope.MinLen), make([]byte, 100), own); err != nil {
 		t.Fatal(err)
 	}
 	l.peer.down(errTestOver)
@@ -416,7 +417,7 @@ func TestSharedLinkEnd(t *testing.T) {
 	if err := l.peer.failure(); !errors.Is(err, errTestOver) {
 		t.Errorf("failure: %v", err)
 	}
-	if err := l.send(0, make([]byte, envelopeLen), nil, nil); !errors.Is(err, errLinkClosed) {
+	if err := l.send(0, make([]byte, envelope.MinLen), nil, nil); !errors.Is(err, errLinkClosed) {
 		t.Errorf("send: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -427,7 +428,7 @@ func TestSharedLinkEnd(t *testing.T) {
 // A shutdown waits for what is queued, as long as its context lets it.
 func TestSharedLinkShutdown(t *testing.T) {
 	l, _, _ := newSharedLink(64)
-	if err := l.send(0, make([]byte, envelopeLen), make([]byte, 100), new(releases)); err != nil {
+	if err := l.send(0, make([]byte, envelope.MinLen), make([]byte, 100), new(releases)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/internal/accept"
+	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
 // tcpTransport makes one TCP connection per pair of ranks: the higher rank
@@ -281,16 +282,16 @@ func runHandshake(conn net.Conn, h *handshake, first []byte) error {
 			return err
 		}
 	}
-	var buf [envelopeLen + maxHandshake]byte
+	var buf [envelope.MinLen + maxHandshake]byte
 	for !h.sending() {
-		if _, err := io.ReadFull(conn, buf[:envelopeLen]); err != nil {
+		if _, err := io.ReadFull(conn, buf[:envelope.MinLen]); err != nil {
 			return errors.Join(ErrAuth, err)
 		}
-		var v envelope
-		if !v.get(buf[:envelopeLen]) || v.kind != kindHandshake || v.length > maxHandshake {
+		var v envelope.Header
+		if !v.Decode(buf[:envelope.MinLen]) || v.Kind != envelope.Handshake || v.Length > maxHandshake {
 			return fmt.Errorf("%w: not a handshake message", ErrAuth)
 		}
-		msg := buf[envelopeLen:][:v.length]
+		msg := buf[envelope.MinLen:][:v.Length]
 		if _, err := io.ReadFull(conn, msg); err != nil {
 			return errors.Join(ErrAuth, err)
 		}

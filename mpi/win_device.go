@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
 )
@@ -25,7 +26,7 @@ type rmaDevice struct {
 	pd     *verbs.PD
 	l      *verbs.Listener
 	idle   *verbs.CQ // of the serving queue pairs, which never complete anything
-	token  [tokenLen]byte
+	token  [envelope.TokenLen]byte
 	life   context.Context // over when the device is closed
 	stop   context.CancelFunc
 	served chan struct{} // closed when no more requests are taken
@@ -115,7 +116,7 @@ func (d *rmaDevice) accept() {
 
 // serve connects a serving queue pair to an origin that knows the token.
 func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
-	if n := len(req.PrivateData); n != tokenLen+4 && n != tokenLen+procNameLen || subtle.ConstantTimeCompare(req.PrivateData[:tokenLen], d.token[:]) != 1 {
+	if n := len(req.PrivateData); n != envelope.TokenLen+4 && n != envelope.TokenLen+procNameLen || subtle.ConstantTimeCompare(req.PrivateData[:envelope.TokenLen], d.token[:]) != 1 {
 		return ErrAuth
 	}
 	d.mu.Lock()
@@ -131,7 +132,7 @@ func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
 	if d.serving = live; len(live) >= 3*(d.w.Size()+d.w.eng.remoteCount())+servingSlack {
 		return verbs.ErrLimit
 	}
-	qp, err := d.newServing(req.PrivateData[tokenLen:])
+	qp, err := d.newServing(req.PrivateData[envelope.TokenLen:])
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/datatype"
+	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/op"
 	"github.com/weftstack/weft/verbs"
 )
@@ -66,7 +67,7 @@ type winInfo struct {
 	Bad    uint8 // the rank cannot make its part
 	Same   uint8 // it promises that all parts are of one size
 	Eager  uint8 // it wants all queue pairs at once
-	Token  [tokenLen]byte
+	Token  [envelope.TokenLen]byte
 	Addr   uint64 // of the memory in the process; 0: not for others
 	FD     uint32 // 1 + that of its file; 0: it has none
 	File   uint64 // identity of that
