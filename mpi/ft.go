@@ -80,7 +80,7 @@ func (c *Comm) Revoke() error {
 	f.mu.Unlock()
 	c.ft.revoked.Store(true) // also if another goroutine has just heard of it and is about to
 	if news {
-		c.revoked()
+		c.revoked(c.w.Rank())
 	}
 	return nil
 }
@@ -89,14 +89,20 @@ func (c *Comm) Revoke() error {
 // (MPIX_Comm_is_revoked) (MPIX_Comm_is_revoked).
 func (c *Comm) IsRevoked() bool { return c.ft.revoked.Load() }
 
-// revoked is called once, when c is.
-func (c *Comm) revoked() {
+// revoked is called once, when c is revoked: by a rank in MPI_COMM_WORLD, or Undefined.
+func (c *Comm) revoked(by int) {
+	c.w.recordRevoked(c, by)
+	c.endRevoked()
+}
+
+// endRevoked ends the operations on c, which is revoked.
+func (c *Comm) endRevoked() {
 	c.ft.revoked.Store(true)
 	e := c.w.eng
 	e.dropContexts(ErrRevoked, c.ctx[:]...)
 	e.interruptSends(func(x *matchContext) bool { return x.comm == c }, ErrRevoked)
 	if c.local != nil && c.local.ft.revoked.CompareAndSwap(false, true) {
-		c.local.revoked()
+		c.local.endRevoked()
 	}
 }
 

@@ -3,6 +3,7 @@ package mpi
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -109,6 +110,7 @@ var errKilled = errors.New("mpi: this rank has died")
 
 // die makes a rank of this process look dead to the others.
 func (w *World) die(why error) {
+	w.record(slog.LevelWarn, "this rank ends as failed", cause(why))
 	w.end(fmt.Errorf("%w: %w", errKilled, why))
 	for _, p := range w.eng.all() {
 		if p.link != nil {
@@ -120,6 +122,7 @@ func (w *World) die(why error) {
 // peerDown is what the parts of a World do when a peer is gone.
 func (w *World) peerDown(p *peer, err error) {
 	p.liveness.end()
+	w.recordDown(p, p.failed.Load())
 	w.reportDead(p, err)
 	w.ft.down()
 	if d := w.rma.open.Load(); d != nil && !p.bye.Load() {
@@ -150,6 +153,7 @@ func (w *World) rankDied(rank int, why string) bool {
 // launcherLost is called when the connection to `weft run` has ended. Like its
 // other children the process is not to outlive it.
 func (w *World) launcherLost(err error) {
+	w.record(slog.LevelError, "launcher is gone", cause(err))
 	w.end(fmt.Errorf("%w: %w", ErrAborted, err))
 	for _, p := range w.eng.all() {
 		if w.joined.Load() && p.link != nil {

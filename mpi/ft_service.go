@@ -213,7 +213,7 @@ func (f *ftService) adopt(c *Comm) {
 	revoked := f.know(k, c)
 	f.mu.Unlock()
 	if revoked {
-		c.revoked()
+		c.revoked(Undefined)
 	}
 }
 
@@ -242,7 +242,7 @@ func (f *ftService) take(m ftMail) {
 		f.mu.Unlock()
 		return
 	}
-	revoked := false
+	revoked, by := false, Undefined
 	if k.c == nil {
 		if c := f.w.eng.commOf(m.comm); c != nil {
 			// It was made this moment, and adopt has not come yet. What came before
@@ -261,11 +261,11 @@ func (f *ftService) take(m ftMail) {
 		return
 	}
 	if f.deliver(k, m) && f.revoke(k) {
-		revoked = true
+		revoked, by = true, m.from.rank
 	}
 	f.mu.Unlock()
 	if revoked {
-		k.c.revoked()
+		k.c.revoked(by)
 	}
 }
 
@@ -391,7 +391,7 @@ func (f *ftService) start(c *Comm, vote func() *ballot) (func(context.Context) (
 	r := f.round(k, round)
 	f.mu.Unlock()
 	if revoked {
-		c.revoked()
+		c.revoked(Undefined)
 	}
 	cast := func() {
 		b := vote()

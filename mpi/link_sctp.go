@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -115,6 +116,11 @@ func (l *sctpLink) onFragment(p *sctp.Piece) {
 	if err != nil {
 		l.switchTo(nil)
 		l.broken = true
+		if l.peer == nil {
+			l.t.w.record(slog.LevelDebug, "handshake refused", slog.String("addr", l.a.RemoteAddr().String()), cause(err))
+		} else {
+			l.t.w.recordPeer(slog.LevelWarn, "link aborted", l.peer, cause(err))
+		}
 		l.a.Abort(err.Error())
 	}
 }

@@ -103,7 +103,8 @@ func (m *linkSetup) note(change func()) {
 
 // connectGroups makes an intercommunicator of c and the group at the other end of the
 // connection that open makes. open is called at the root only.
-func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*rootConn, error)) (*Comm, error) {
+func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*rootConn, error)) (d *Comm, err error) {
+	defer func() { c.w.recordConnected(d, err) }()
 	if err := c.usable(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -66,8 +67,11 @@ func (w *World) reportLiveness(p *peer) {
 		return
 	}
 	if s.reported = unresponsive; unresponsive {
+		w.recordPeer(slog.LevelWarn, "peer does not answer", p,
+			slog.Duration("for", unresponsiveNotice), slog.Duration("timeout", w.opts.failureTimeout))
 		w.report(p, pmi.PeerSilent, fmt.Sprintf("no answer for %v; it is taken for dead after %v", unresponsiveNotice, w.opts.failureTimeout))
 	} else {
+		w.recordPeer(slog.LevelInfo, "peer answers again", p)
 		w.report(p, pmi.PeerAnswered, "")
 	}
 }

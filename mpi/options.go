@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"strconv"
@@ -69,6 +70,7 @@ type options struct {
 	names          string             // name service, as ADDRESS/TOKEN
 	programs       map[string]Program // for Spawn in RunLocal
 	sctp           sctpOptions
+	log            *slog.Logger          // nil: nothing is logged
 	hostOf         func(rank int) string // of tests: instead of hostID
 
 	reported func(by, about int, state pmi.PeerState) // of tests: instead of World.report

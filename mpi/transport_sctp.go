@@ -69,7 +69,7 @@ func newSCTPTransport(w *World) (transport, error) {
 	o := w.opts
 	t := &sctpTransport{w: w, links: make([]*sctpLink, w.Size()), wake: make(chan struct{}, 1)}
 	// Ranks that wait poll by themselves, see progress.
-	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + maxUnprovenAssociations, BusyPoll: -1}
+	tc := sctp.TransportConfig{LocalAddrs: o.addrs, MaxAssociations: 2*(w.Size()+MaxConnected) + maxUnprovenAssociations, BusyPoll: -1, Log: w.log}
 	if o.sctp.conns != nil {
 		conns, err := o.sctp.conns(w.Rank())
 		if err != nil {

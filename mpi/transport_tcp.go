@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -230,7 +231,7 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 	go func() {
 		ended <- handshakeServer.Serve(serving, reopenable{t.ln}, func(c net.Conn, proven func() bool) {
 			h := newAcceptor(key, rank, size)
-			if runHandshake(c, h, nil) != nil || !proven() {
+			if !t.accepts(c, h) || !proven() {
 				return
 			}
 			t.keep(c)
@@ -273,6 +274,15 @@ var handshakeServer = accept.Server{MaxUnproven: maxUnprovenConns, ProofTimeout:
 type reopenable struct{ *net.TCPListener }
 
 func (l reopenable) Close() error { return l.SetDeadline(past) }
+
+// accepts runs the handshake as the acceptor h, and reports whether it has succeeded.
+func (t *tcpTransport) accepts(conn net.Conn, h *handshake) bool {
+	err := runHandshake(conn, h, nil)
+	if err != nil {
+		t.w.record(slog.LevelDebug, "handshake refused", slog.String("addr", conn.RemoteAddr().String()), cause(err))
+	}
+	return err == nil
+}
 
 // runHandshake runs the handshake on conn. It blocks until the handshake is complete or fails. The connector
 // gives its hello as first, the acceptor nil.
@@ -355,7 +365,7 @@ func (t *tcpTransport) listen() error {
 func (t *tcpTransport) acceptRemote(c net.Conn, proven func() bool) {
 	h := newAcceptor(nil, -1, 0)
 	h.find = t.w.linkSetup
-	if runHandshake(c, h, nil) != nil || h.setup == nil || !proven() {
+	if !t.accepts(c, h) || h.setup == nil || !proven() {
 		return
 	}
 	t.keep(c)

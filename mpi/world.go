@@ -5,11 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/weftstack/weft/mpi/internal/fileio"
+	"log/slog"
 	"maps"
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/fileio"
 )
 
 // World is one rank's membership in a job: what MPI_Init returns. It is safe
@@ -27,6 +29,7 @@ type World struct {
 	ft        *ftService            // deals with failures
 	rma       rmaState              // owned by the windows
 	shared    *sharedMemory         // nil: none
+	log       *slog.Logger          // nil: nothing is logged
 
 	mu         sync.Mutex
 	closers    []func(context.Context) error // see onFinalize
@@ -81,6 +84,9 @@ const (
 
 func newWorld(rank, size int, o *options, b bootstrap) *World {
 	w := &World{eng: newEngine(rank, size, o), opts: o, boot: b, over: make(chan struct{})}
+	if o.log != nil {
+		w.log = o.log.With(slog.Int("rank", rank))
+	}
 	w.ft = newFTService(w)
 	if o.transport == TransportHybrid {
 		w.eng.bulk = &rdmaBulk{w: w}
@@ -175,6 +181,7 @@ func (w *World) Finalize(ctx context.Context) error {
 		w.finalizing.Store(true)
 		w.finErr = errors.Join(w.doFinalize(ctx), w.closeTools())
 		w.finalized.Store(true)
+		w.record(slog.LevelInfo, "finalized", cause(w.finErr))
 	})
 	return w.finErr
 }
@@ -245,6 +252,7 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 // ErrAborted (MPI_Abort). It does not block on peers.
 func (w *World) Abort(code int, msg string) {
 	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.rank, msg)
+	w.record(slog.LevelError, "job aborted", slog.Int("code", code), cause(err))
 	w.flushTools()
 	_ = w.boot.Abort(code, msg) // a launcher that is gone cannot be told
 	w.end(err)
@@ -324,6 +332,7 @@ func (w *World) join(ctx context.Context, f transport) error {
 	}
 	go w.ft.run()
 	w.joined.Store(true)
+	w.recordJoined()
 	w.eng.prepareRendezvous(w.world.hints.Load())
 	return w.boot.Barrier(ctx)
 }

@@ -1,0 +1,108 @@
+package mpi
+
+import (
+	"context"
+	"log/slog"
+)
+
+// WithLog makes the rank log with l what an operator wants to know and what happens seldom:
+//
+//   - Error: the job is aborted, or its launcher is gone.
+//   - Warn: a peer has failed or does not answer, a link is aborted because its peer breaks
+//     the protocol, a communicator is revoked, a Connect, Accept, Spawn or Join has failed,
+//     also because of a timeout. Paths that fail, with a transport of several addresses.
+//   - Info: the links are up, a peer answers again, a group is connected, the World is
+//     finalized.
+//   - Debug: links that close after Finalize or Disconnect, handshakes that are refused.
+//
+// Each record has the attribute "rank", those about a peer also "peer", and "error" is the
+// cause. The transports over SCTP use l for their own records, too (sctp.TransportConfig).
+// By default nothing is logged; no message that is sent or received costs anything in either
+// case. Handlers are called by goroutines that serve the network: they must not block for
+// long, nor call methods of the World.
+func WithLog(l *slog.Logger) Option {
+	return func(o *options) error {
+		o.log = l
+		return nil
+	}
+}
+
+// record logs an event, if there is a logger. Callers hold no lock, and are on no path of
+// messages.
+func (w *World) record(level slog.Level, event string, attrs ...slog.Attr) {
+	if w.log != nil {
+		w.log.LogAttrs(context.Background(), level, "mpi: "+event, attrs...)
+	}
+}
+
+// recordPeer logs an event about a peer.
+func (w *World) recordPeer(level slog.Level, event string, p *peer, attrs ...slog.Attr) {
+	if w.log == nil {
+		return
+	}
+	about := []slog.Attr{slog.Int("peer", p.rank)}
+	if p.remote != nil { // its rank is that in its own job
+		about = append(about, slog.String("peer_job", jobName(p)))
+	}
+	w.record(level, event, append(about, attrs...)...)
+}
+
+// jobName names the job of a remote process: as its launcher does, or by its address.
+func jobName(p *peer) string {
+	if p.remote.launcherName != "" {
+		return p.remote.launcherName
+	}
+	return p.remote.addr
+}
+
+// recordJoined logs that the links to all ranks are up.
+func (w *World) recordJoined() {
+	shared := 0
+	if w.shared.active() {
+		shared = len(w.shared.links)
+	}
+	w.record(slog.LevelInfo, "links are up", slog.String("transport", w.opts.transport),
+		slog.Int("ranks", w.Size()), slog.Int("shared_memory", shared))
+}
+
+// recordDown logs the end of the link to a peer. It is not a failure if the peer has
+// finalized, if this World has ended, or if Finalize waits for the peer, which may close the
+// link before its last message is sent.
+func (w *World) recordDown(p *peer, why *RankError) {
+	switch {
+	case p.remote == nil && p.rank == w.Rank():
+	case p.bye.Load() || w.usable() != nil || w.finalizing.Load() && why.Err == nil:
+		w.recordPeer(slog.LevelDebug, "link closed", p)
+	default:
+		w.recordPeer(slog.LevelWarn, "peer failed", p, cause(why))
+	}
+}
+
+// recordConnected logs the outcome of an intercommunicator handshake.
+func (w *World) recordConnected(c *Comm, err error) {
+	if err != nil {
+		w.record(slog.LevelWarn, "connecting to a group failed", cause(err))
+		return
+	}
+	w.record(slog.LevelInfo, "group connected", slog.Int("processes", c.RemoteSize()))
+}
+
+// recordRevoked logs that c is revoked, by a rank in MPI_COMM_WORLD or Undefined.
+func (w *World) recordRevoked(c *Comm, by int) {
+	if w.log == nil {
+		return
+	}
+	attrs := []slog.Attr{slog.String("comm", c.Name()), slog.Int("size", c.Size())}
+	if by != Undefined {
+		attrs = append(attrs, slog.Int("by", by))
+	}
+	w.record(slog.LevelWarn, "communicator revoked", attrs...)
+}
+
+// cause is the attribute of an error.
+func cause(err error) slog.Attr {
+	if err == nil {
+		return slog.Attr{} // handlers ignore it
+	}
+	return slog.String("error", err.Error())
+}
