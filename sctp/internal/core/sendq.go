@@ -2,7 +2,6 @@ package core
 
 import (
 	"errors"
-	"net/netip"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -45,74 +44,6 @@ var (
 	// under its partial reliability policy (RFC 3758).
 	ErrAbandoned = errors.New("core: message abandoned")
 )
-
-// Owner is told when the queue needs a message no longer.
-type Owner interface {
-	// Released is called once per message by the driver, never by this package:
-	// with nil when every byte was acknowledged, with ErrAbandoned, or with the
-	// error that ended the association.
-	Released(err error)
-}
-
-// Message is a user message to be sent.
-type Message struct {
-	SID  uint16
-	PPID uint32
-	// Unordered asks for delivery out of order (RFC 9260, Section 6.6).
-	Unordered bool
-	// Immediate asks the peer not to delay the SACK (RFC 7053).
-	Immediate bool
-	// Force takes the message even when the send buffer is full.
-	Force bool
-	// Header goes before Body; it is copied. At most MaxHeader bytes.
-	Header []byte
-	// Body is referenced until Owner is released and must not change till then.
-	Body []byte
-	// Owner may be nil.
-	Owner Owner
-	// Lent tells that Body is referenced until Keep is called only. There is no Owner
-	// then, and no other message that is lent. Until Keep was called new data is sent
-	// by PollTransmitRetained only.
-	Borrowed bool
-	// Unit, if not 0, makes this a series of unordered messages: each has so many
-	// bytes of Body, the last what is left, and in front of them its part of Headers,
-	// which has the same length for all. Headers are referenced as Body is.
-	SegmentSize int
-	Headers     []byte
-	// Of, if not nil, makes this a piece of that message, which goes on with
-	// other pieces of the same SID, PPID and Unordered if this is not the Last.
-	Of   *OpenMessage
-	Last bool
-	// Remote, if valid, is the address of the peer's to which the message goes
-	// when it is sent first, if data can be sent there.
-	Remote netip.AddrPort
-	// Keyed has the packets of the message authenticated with the key Key (RFC
-	// 6458, Section 5.3.8).
-	Keyed bool
-	Key   uint16
-	route route // set by Assoc.Send
-
-	// Lifetime, if not 0, is how long the message is worth sending, counted
-	// from Send. A message of which nothing was sent is then dropped; one that
-	// was is abandoned if the peer supports partial reliability (RFC 3758,
-	// Section 4.1).
-	Lifetime clock.Time
-	// LimitRtx abandons the message when a chunk of it would be retransmitted
-	// more than MaxRtx times (RFC 7496, Section 3.1).
-	LimitRtx bool
-	MaxRtx   uint32
-	// Droppable lets the message be abandoned to make room in a full buffer for
-	// one of a smaller Priority value (RFC 7496, Section 3.2: zero is the
-	// highest priority).
-	Droppable bool
-	Priority  uint32
-}
-
-// Release tells that the message of Owner is done with. See [Owner].
-type Release struct {
-	Owner Owner
-	Err   error
-}
 
 // SendQueue holds the messages that wait to be sent or acknowledged, per stream.
 // It cuts them into fragments only when a packet has space (so that the path
@@ -537,54 +468,4 @@ func (q *SendQueue) unrefBulk(m *outMsg, n, chunks int) {
 		}
 		q.recycle(m)
 	}
-}
-
-// checkRoom notes when a queue that refused a message has room again: half of
-// it, so that writers are not woken for every packet.
-func (q *SendQueue) checkRoom() {
-	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) && (!q.lowRTT || !q.large || q.buffered <= tuneLowRTT/2) {
-		q.blocked, q.unblocked = false, true
-	}
-}
-
-// Unblocked reports, once, that a queue which refused a message has room again.
-func (q *SendQueue) Unblocked() bool {
-	u := q.unblocked
-	q.unblocked = false
-	return u
-}
-
-// TakeReleases appends the releases that are due to dst and forgets them. The
-// caller calls the owners once it holds no lock.
-func (q *SendQueue) TakeReleases(dst []Release) []Release {
-	dst = append(dst, q.released...)
-	clear(q.released)
-	q.released = q.released[:0]
-	return dst
-}
-
-// HasReleases reports whether releases are due.
-func (q *SendQueue) HasReleases() bool { return len(q.released) > 0 }
-
-// Buffered returns the bytes queued and not acknowledged, Unsent those of them
-// not sent once.
-func (q *SendQueue) Buffered() int64 { return q.buffered }
-
-// Unsent returns the bytes that were not sent once.
-func (q *SendQueue) Unsent() int64 { return q.unsent }
-
-// Messages returns how many messages are not fully acknowledged.
-func (q *SendQueue) Messages() int { return q.messages }
-
-// Pending reports whether a stream has something to send now. It is false when
-// all that waits is on paused streams, or behind an open message.
-func (q *SendQueue) Pending() bool { return q.ready > 0 && !q.stalled }
-
-// Empty reports whether nothing waits to be sent or acknowledged.
-func (q *SendQueue) Empty() bool { return q.messages == 0 }
-
-// AbandonedMessages returns how many messages were abandoned before and after a
-// part of them was sent (RFC 7496, Section 4.3).
-func (q *SendQueue) AbandonedMessages() (unsent, sent uint64) {
-	return q.abandonedUnsent, q.abandonedSent
 }

@@ -1,0 +1,51 @@
+package core
+
+// checkRoom notes when a queue that refused a message has room again: half of
+// it, so that writers are not woken for every packet.
+func (q *SendQueue) checkRoom() {
+	if q.blocked && q.charge() <= q.limit/2 && (q.soft == 0 || q.softCharge() <= q.soft/2) && (!q.lowRTT || !q.large || q.buffered <= tuneLowRTT/2) {
+		q.blocked, q.unblocked = false, true
+	}
+}
+
+// Unblocked reports, once, that a queue which refused a message has room again.
+func (q *SendQueue) Unblocked() bool {
+	u := q.unblocked
+	q.unblocked = false
+	return u
+}
+
+// TakeReleases appends the releases that are due to dst and forgets them. The
+// caller calls the owners once it holds no lock.
+func (q *SendQueue) TakeReleases(dst []Release) []Release {
+	dst = append(dst, q.released...)
+	clear(q.released)
+	q.released = q.released[:0]
+	return dst
+}
+
+// HasReleases reports whether releases are due.
+func (q *SendQueue) HasReleases() bool { return len(q.released) > 0 }
+
+// Buffered returns the bytes queued and not acknowledged, Unsent those of them
+// not sent once.
+func (q *SendQueue) Buffered() int64 { return q.buffered }
+
+// Unsent returns the bytes that were not sent once.
+func (q *SendQueue) Unsent() int64 { return q.unsent }
+
+// Messages returns how many messages are not fully acknowledged.
+func (q *SendQueue) Messages() int { return q.messages }
+
+// Pending reports whether a stream has something to send now. It is false when
+// all that waits is on paused streams, or behind an open message.
+func (q *SendQueue) Pending() bool { return q.ready > 0 && !q.stalled }
+
+// Empty reports whether nothing waits to be sent or acknowledged.
+func (q *SendQueue) Empty() bool { return q.messages == 0 }
+
+// AbandonedMessages returns how many messages were abandoned before and after a
+// part of them was sent (RFC 7496, Section 4.3).
+func (q *SendQueue) AbandonedMessages() (unsent, sent uint64) {
+	return q.abandonedUnsent, q.abandonedSent
+}
