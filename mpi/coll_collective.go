@@ -17,7 +17,7 @@ import (
 type collective struct {
 	coll.Schedule
 
-	comm  collComm // the Comm and the Op of the schedule
+	comm  collComm // the Comm of the schedule
 	kind  Coll
 	bytes int // what the tuning table goes by, the same on all ranks
 
@@ -50,7 +50,7 @@ func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
 // setOp makes red the operator of k. A function of the program is called only where the program
 // expects it, and it may take long: it is not fused with receives.
 func (k *collective) setOp(red op.Reducer) {
-	k.comm.red, k.comm.elem, k.Op = red, k.Elem, &k.comm
+	k.Op, k.comm.red, k.comm.elem = red, red, k.Elem
 	k.Fused = red.Code() != op.CodeUser && k.Elem <= maxMerged
 }
 
@@ -93,14 +93,14 @@ func (k *collective) release() {
 }
 
 // collComm is a communicator as the algorithms of one collective use it: see coll.Comm for its
-// methods. It is also the operator of the collective.
+// methods.
 type collComm struct {
 	ctx  context.Context
 	c    *Comm
 	tag  int
-	slot slot // of the messages: with the type of the elements, if all of them have it
-	red  op.Reducer
-	elem int // bytes of an element of red
+	slot slot       // of the messages: with the type of the elements, if all of them have it
+	red  op.Reducer // of SendrecvReduce
+	elem int        // bytes of an element of red
 
 	mismatch error // the first disagreement about the length or the type of a message
 	reqs     []startedMessage
@@ -108,12 +108,6 @@ type collComm struct {
 
 // Compile-time check: both packages mean the same by ProcNull.
 var _ = [1]struct{}{}[coll.ProcNull-ProcNull]
-
-// Combine implements coll.Reducer.
-func (m *collComm) Combine(dst, a, b []byte) { m.red.Combine(dst, a, b) }
-
-// Commutative implements coll.Reducer.
-func (m *collComm) Commutative() bool { return m.red.Commutative() }
 
 // tolerate turns an error about the length or the type of a message into one that is
 // reported at the end: the collective goes on, so that the other ranks are not

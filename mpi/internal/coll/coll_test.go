@@ -5,13 +5,15 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // memComm is a Comm of goroutines in one process. A message is a copy in the channel of its two ranks.
 type memComm struct {
 	rank  int
 	links [][]chan []byte // by sender and receiver
-	op    Reducer
+	op    op.Reducer
 	recvs []startedRecv
 }
 
@@ -77,23 +79,11 @@ func (m *memComm) Wait() error {
 
 // affine composes the functions x → a·x + b modulo 256, elements of two bytes: associative, but not
 // commutative, so a wrong order of operands shows.
-type affine struct{}
-
-func (affine) Commutative() bool { return false }
-func (affine) Combine(dst, a, b []byte) {
-	for i := 0; i < len(dst); i += 2 {
-		dst[i], dst[i+1] = a[i]*b[i], a[i+1]*b[i]+b[i+1]
-	}
-}
-
-type sum struct{}
-
-func (sum) Commutative() bool { return true }
-func (sum) Combine(dst, a, b []byte) {
+var affine = op.NewUser(func(dst, a, b [][2]byte) {
 	for i := range dst {
-		dst[i] = a[i] + b[i]
+		dst[i] = [2]byte{a[i][0] * b[i][0], a[i][1]*b[i][0] + b[i][1]}
 	}
-}
+}, false)
 
 // TestAlgorithms runs every algorithm on up to nine ranks, with receives that are fused with the
 // reduction and that are not, and compares with what the operation is defined to give.
@@ -102,8 +92,8 @@ func TestAlgorithms(t *testing.T) {
 		for _, alg := range Algorithms(kind) {
 			t.Run(fmt.Sprintf("%v/%s", kind, alg.Name), func(t *testing.T) {
 				for size := 1; size <= 9; size++ {
-					for _, op := range []Reducer{sum{}, affine{}} {
-						if !alg.Serves(&Schedule{Size: size, Op: op}, false) {
+					for _, red := range []op.Reducer{op.Sum[uint16]{}, affine} {
+						if !alg.Serves(&Schedule{Size: size, Op: red}, false) {
 							continue
 						}
 						elems := []int{0, 1, 7, 1000}
@@ -112,7 +102,7 @@ func TestAlgorithms(t *testing.T) {
 						}
 						for _, elems := range elems {
 							for _, fused := range []bool{false, true} {
-								runAlgorithm(t, kind, &alg, size, size/2, op, 2*elems, fused)
+								runAlgorithm(t, kind, &alg, size, size/2, red, 2*elems, fused)
 							}
 						}
 					}
@@ -123,7 +113,7 @@ func TestAlgorithms(t *testing.T) {
 }
 
 // runAlgorithm performs one collective with blocks, or buffers, of n bytes.
-func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, op Reducer, n int, fused bool) {
+func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, red op.Reducer, n int, fused bool) {
 	t.Helper()
 	links := make([][]chan []byte, size)
 	for r := range links {
@@ -135,8 +125,8 @@ func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, op Re
 	schedules := make([]*Schedule, size)
 	var all sync.WaitGroup
 	for r := range size {
-		s := &Schedule{Comm: &memComm{rank: r, links: links, op: op}, Rank: r, Size: size, Root: root, Block: n,
-			Op: op, Elem: 2, Fused: fused}
+		s := &Schedule{Comm: &memComm{rank: r, links: links, op: red}, Rank: r, Size: size, Root: root, Block: n,
+			Op: red, Elem: 2, Fused: fused}
 		if kind == Barrier {
 			s.Block = 0
 		}
@@ -159,7 +149,7 @@ func runAlgorithm(t *testing.T, kind Kind, alg *Algorithm, size, root int, op Re
 	all.Wait()
 	for r, s := range schedules {
 		if want := defined(kind, r, s); want != nil && !bytes.Equal(s.RecvBuf, want) {
-			t.Fatalf("%d ranks, operator %T, %d bytes, fused %v: rank %d has another result", size, op, n, fused, r)
+			t.Fatalf("%d ranks, operator %s, %d bytes, fused %v: rank %d has another result", size, red.Name(), n, fused, r)
 		}
 		s.Release()
 	}

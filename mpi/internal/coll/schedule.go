@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/op"
 )
 
 // Comm is the communicator as an algorithm uses it. All messages of a schedule carry the same
@@ -22,7 +23,7 @@ type Comm interface {
 	// Sendrecv sends sb to dst while it receives rb from src.
 	Sendrecv(sb []byte, dst int, rb []byte, src int) error
 	// SendrecvReduce is Sendrecv with a fused reduction: it stores to acc, which may be mine, the
-	// combination of mine and what comes from src, as it comes. lower is true if that comes from
+	// combination, by the operator of the schedule, of mine and what comes from src, as it comes. lower is true if that comes from
 	// lower ranks, which makes it the left operand. sb must not overlap acc.
 	SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, lower bool) error
 	// StartSend and StartRecv start what Send and Recv do. Wait waits for all that was started.
@@ -34,14 +35,6 @@ type Comm interface {
 
 // ProcNull is the rank of no process.
 const ProcNull = -2
-
-// Reducer is a reduction operator on elements that are known as bytes only.
-type Reducer interface {
-	// Combine stores a op b to dst. All have the same length, a whole number of elements; dst may
-	// be a or b. a comes from the lower ranks.
-	Combine(dst, a, b []byte)
-	Commutative() bool
-}
 
 // A Schedule is one collective operation on one rank: what an algorithm works on. Its creator has
 // checked the buffers.
@@ -56,7 +49,7 @@ type Schedule struct {
 	Block                  int     // bytes of the block of one rank, in collectives with equal blocks
 	SendLayout, RecvLayout *Layout // of blocks of unequal length, or nil
 
-	Op   Reducer
+	Op   op.Reducer
 	Elem int // bytes of an element
 	// Fused is true if SendrecvReduce may combine with Op.
 	Fused bool
