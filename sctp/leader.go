@@ -10,37 +10,39 @@ import (
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
-// lead lets a goroutine that waits take the place of the readers of the
-// sockets: datagrams wake it rather than a reader that would have to wake it in
-// turn, on another thread. One goroutine of a transport leads at a time, while
-// no other one waits, and only where datagrams come often: else the readers serve.
-// With one processor for the process a reader wakes nobody on another thread, and what
-// a lead begins and ends with would cost more.
+// leadership is Leader/Followers: one waiting goroutine, the leader, reads the sockets
+// itself, so a datagram wakes the consumer directly. A reader would have to wake it in turn,
+// on another thread, which costs a second wake-up for each batch.
+//
+// One goroutine of a transport leads at a time, while no other one waits, and only where
+// datagrams come often; otherwise the readers serve. It is off at GOMAXPROCS=1: there is no
+// cross-thread wake-up to save.
 type leadership struct {
 	t          *Transport
-	poller     *udpio.Poller // nil: nobody can
-	taken      atomic.Bool   // somebody leads
-	parked     atomic.Int32  // goroutines that wait otherwise
-	shortWaits atomic.Int32  // how many waits in a row were short, or busy, up to leaderAfter
+	poller     *udpio.Poller // nil: no goroutine can lead
+	taken      atomic.Bool   // a goroutine leads, or is about to
+	parked     atomic.Int32  // goroutines that wait without leading
+	shortWaits atomic.Int32  // consecutive short waits, at most leaderAfter; see noteWait
 
-	step     func() bool                        // tries, made once
-	gap      poll.Wait                          // for datagrams, since it read some
+	step     func() bool                        // receive, as a func value that is made once
+	gap      poll.Wait                          // for datagrams, since the leader read some
 	pollMore func(spins bool) (came, over bool) // pollMoreOnce, made once
 
 	mu            sync.Mutex
 	w             *waiter         // of the leader; guarded by mu, written by the leader
-	stop, expired <-chan struct{} // guarded by mu
+	stop, expired <-chan struct{} // end the wait of the leader; guarded by mu
 	demoted       atomic.Bool     // changed under mu
 }
 
 const (
-	// leaderAfter is how many short waits precede the first lead.
+	// leaderAfter is how many consecutive short waits make the next one lead.
 	leaderAfter = 2
-	// maxShortWait is what a short wait is, and a busy one per time that a reader read. A
-	// leader that finds nothing to do for longer parks as others do.
+	// maxShortWait is the longest wait that still counts as short, 200 µs. A leader for
+	// which no datagram comes for a tick, which is as long, is demoted.
 	maxShortWait = clock.Time(minTick)
 )
 
+// init opens the poller, if the system has one for all sockets.
 func (l *leadership) init(t *Transport) {
 	l.t = t
 	p, err := udpio.NewPoller()
@@ -57,25 +59,28 @@ func (l *leadership) init(t *Transport) {
 	l.step, l.pollMore = l.receive, l.pollMoreOnce
 }
 
-// add makes a socket one of those that the leader reads.
+// add adds a socket that leaders read.
 func (l *leadership) add(c udpio.Conn) {
 	if l.poller != nil {
 		l.poller.Add(c)
 	}
 }
 
-// stopAll ends it with the transport.
+// stopAll ends leadership with the transport. A leader that waits returns.
 func (l *leadership) stopAll() {
 	if l.poller != nil {
 		l.poller.Close()
 	}
 }
 
-// leaders counts the goroutines of the process that lead. One in the system keeps its
-// processor from others until the runtime's monitor takes it away, so one is left to them.
+// leaders counts the goroutines of the process that lead. A leader blocks in a system call
+// that the runtime does not know of and keeps its processor meanwhile, so there are fewer
+// leaders than processors.
 var leaders atomic.Int32
 
-// waitOn parks until w is woken or one of the channels is closed.
+// waitOn blocks until w is woken, and returns nil, or until one of the channels is closed,
+// and returns errStopped or errExpired. Meanwhile the calling goroutine may lead: it reads
+// the sockets and makes upcalls.
 func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 	l := &t.leader
 	woken := false
@@ -104,9 +109,9 @@ func (t *Transport) waitOn(w *waiter, stop, expired <-chan struct{}) error {
 	return err
 }
 
-// waited takes in that a wait took so long, while the readers read so many times.
-// One who would have been woken by datagrams as often as a short wait wants it may
-// lead next time, however much had to come: 1 MiB takes longer than a short wait.
+// noteWait decides by the duration of a wait whether the next one may lead. A wait that is
+// longer than maxShortWait counts as short, too, if the readers read at least once per
+// maxShortWait meanwhile: receiving 1 MiB takes longer, but keeps a leader busy.
 func (l *leadership) noteWait(took clock.Time, reads uint64) {
 	if took/maxShortWait > clock.Time(reads) {
 		l.shortWaits.Store(0)
@@ -115,13 +120,14 @@ func (l *leadership) noteWait(took clock.Time, reads uint64) {
 	}
 }
 
-// lead reads the sockets until w is woken, and reports whether it was.
+// run makes the calling goroutine the leader until w is woken or the leader is demoted. It
+// reports whether w was woken.
 func (l *leadership) run(w *waiter, stop, expired <-chan struct{}) bool {
 	l.mu.Lock()
 	l.w, l.stop, l.expired = w, stop, expired
 	l.mu.Unlock()
 	l.t.suppression.readerPolls.Store(false)
-	l.t.suppression.set(l.t, true) // with w noted, or the tick might miss it
+	l.t.suppression.set(l.t, true) // after w is set, which the tick looks at
 	l.t.suppression.restartTicks(l.t)
 	l.t.server.Yield(l.t.nanoseconds())
 	for _, s := range l.t.sockets().list {
@@ -129,7 +135,7 @@ func (l *leadership) run(w *waiter, stop, expired <-chan struct{}) bool {
 	}
 	w.leading.Store(true)
 	w.parkedLeader.Store(l)
-	if len(w.ch) == 0 { // or it was woken before anybody knew that it leads
+	if len(w.ch) == 0 { // otherwise it was woken before others could see that it leads
 		l.poller.Wait(l.step)
 	}
 	w.parkedLeader.Store(nil)
@@ -156,8 +162,8 @@ func (l *leadership) run(w *waiter, stop, expired <-chan struct{}) bool {
 	return woken
 }
 
-// tries reads what there is and reports whether the leader was woken. If not it
-// is about to park.
+// receive reads the sockets until they are empty, and reports whether the leader was
+// woken. If not, the leader is about to block in the poller.
 func (l *leadership) receive() bool {
 	w := l.w
 	w.parkedLeader.Store(nil)
@@ -172,13 +178,13 @@ func (l *leadership) receive() bool {
 			}
 			continue
 		}
-		l.t.server.BeforeBlock(l.t.nanoseconds()) // first those who were woken
+		l.t.server.BeforeBlock(l.t.nanoseconds()) // goroutines that it woke may need its processor
 		w.parkedLeader.Store(l)
 		return len(w.ch) > 0
 	}
 }
 
-// read is one pass over the sockets.
+// read makes one pass over the sockets, waiting for another goroutine that reads one.
 func (l *leadership) read() (worked bool) {
 	for _, s := range l.t.sockets().list {
 		if s.read() {
@@ -191,13 +197,13 @@ func (l *leadership) read() (worked bool) {
 	return worked
 }
 
-// pollMoreOnce is read that also tells whether the leader was woken, or its lead is over.
+// pollMoreOnce is read that also reports whether the leader was woken or demoted.
 func (l *leadership) pollMoreOnce(bool) (came, over bool) {
 	came = l.read()
 	return came, len(l.w.ch) > 0 || l.demoted.Load()
 }
 
-// kick ends the lead of w, if it is w that leads; nil stands for any.
+// demote ends the lead of w if w leads, or of any leader if w is nil. It does not block.
 func (l *leadership) demote(w *waiter) {
 	l.mu.Lock()
 	if l.w != nil && (w == nil || l.w == w) && !l.demoted.Load() {
@@ -207,7 +213,8 @@ func (l *leadership) demote(w *waiter) {
 	l.mu.Unlock()
 }
 
-// check ends a lead whose time is up, or any if idle.
+// tick demotes the leader if its wait has been stopped or has expired, or if idle is true:
+// no datagram came since the last tick.
 func (l *leadership) tick(idle bool) {
 	l.mu.Lock()
 	stop, expired := l.stop, l.expired

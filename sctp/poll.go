@@ -6,20 +6,21 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 )
 
-// Poll makes one pass over the sockets without blocking: it receives what is
-// there, dispatches and answers it, and reports whether there was anything.
-// Goroutines that wait for something an upcall will do call it in a loop
-// before they park. It always reports false where sockets cannot be polled.
+// Poll makes one pass over the sockets: it receives the datagrams that are there, has
+// associations handle and answer them, makes the upcalls and reports whether there were
+// any. It does not block. A goroutine that waits for an upcall may call it in a loop before
+// it parks; [Transport.BeginWait] does so for as long as it pays. Where sockets cannot be
+// polled, see [Transport.CanPoll], it reports false.
 func (t *Transport) Poll() bool {
 	t.suppression.replaceReader(t)
 	return t.pass()
 }
 
-// CanPoll reports whether Poll reads sockets: not where all are the caller's, or the
-// system has no call that does not wait.
+// CanPoll reports whether [Transport.Poll] reads sockets. It does not where all of them are
+// the caller's ([TransportConfig.Conns]), or where the system has no nonblocking read.
 func (t *Transport) CanPoll() bool { return t.sockets().canPoll }
 
-// pass is Poll for those who do not go on with it, too.
+// pass is one pass over the sockets, which does not replace a reader that polls.
 func (t *Transport) pass() (came bool) {
 	set := t.sockets()
 	for _, s := range set.list {
@@ -33,9 +34,9 @@ func (t *Transport) pass() (came bool) {
 	return came
 }
 
-// look is a pass over the sockets by one that will be back soon: the readers stay
-// asleep. One goroutine at a time makes it, which bounds how deep those nest that
-// upcalls make.
+// pollAsSender is one pass over the sockets by a sender that makes another one soon, so that
+// acknowledgements do not wake a reader. One goroutine at a time makes it, which bounds
+// the depth of sends in upcalls that the pass makes.
 func (t *Transport) pollAsSender() {
 	if !t.sockets().canPoll || !t.senderPolls.CompareAndSwap(false, true) {
 		return
@@ -47,8 +48,8 @@ func (t *Transport) pollAsSender() {
 	t.senderPolls.Store(false)
 }
 
-// readAll is one pass over the sockets that says nothing about whether polling
-// goes on.
+// readAll is one pass over the sockets that does not count for suppression: it is made once,
+// before timers run.
 func (t *Transport) readAll() {
 	for _, s := range t.sockets().list {
 		if s.conn.CanPoll() {
@@ -57,27 +58,28 @@ func (t *Transport) readAll() {
 	}
 }
 
-// DefaultBusyPoll is the default of TransportConfig.BusyPoll: about what it takes
-// to wake a goroutine up on another processor.
+// DefaultBusyPoll is the default of TransportConfig.BusyPoll: 50 µs, about what it takes to
+// wake a goroutine on a processor that sleeps.
 const DefaultBusyPoll = 50 * time.Microsecond
 
-// SetBusyRead bounds how long the goroutines that read the sockets poll for more
-// datagrams before they sleep, which is TransportConfig.BusyPoll if it is not called;
-// if limit is not positive they do not poll. They do where datagrams come sooner than
-// they wake up for them, as those do that nobody waits for: of a peer that reads memory
-// here, or that an upcall answers. It may be called at any time.
+// SetBusyRead bounds the busy polling of the goroutines that read the sockets: a reader
+// keeps polling after a batch for at most limit, if the next datagram is expected sooner than
+// a wake-up would take. That serves a peer that reads memory here or is answered by an
+// upcall, with no goroutine of the program waiting. The default is TransportConfig.BusyPoll;
+// a limit of 0 or less turns it off. It may be called at any time.
 func (t *Transport) SetBusyRead(limit time.Duration) {
 	t.server.SetLimit(limit)
 }
 
-// A Wait is a wait for something that an upcall will do, which begins with polling
-// where that makes waits shorter.
+// A Wait is a wait for something that an upcall will do. It begins with adaptive spinning:
+// the waiting goroutine polls the sockets itself where that has made waits shorter.
 type Wait struct {
 	t *Transport
 	w poll.Wait
 }
 
-// BeginWait notes the begin of a wait.
+// BeginWait notes the begin of a wait and decides whether it spins. It does not block. The
+// caller then calls [Wait.Poll] once, parks if that reports false, and calls [Wait.End].
 func (t *Transport) BeginWait() (w Wait) {
 	w.t = t
 	if t.sockets().canPoll {
@@ -89,19 +91,19 @@ func (t *Transport) BeginWait() (w Wait) {
 	return w
 }
 
-// End notes that what was waited for is there. A wait that ends otherwise tells
-// nothing, and is just left.
+// End notes that what was waited for has come: the time that it took decides whether later
+// waits spin. A wait that was given up needs no End.
 func (w Wait) End() {
 	if w.w.Counts() {
 		w.w.End(int64(w.t.now()))
 	}
 }
 
-// Poll makes the calling goroutine read the sockets itself until ready reports
-// true, or the time is up that TransportConfig.BusyPoll allows, which is more while
-// datagrams come: ready should tell of a context that is done, too. It returns at once
-// where polling is off or does not pay, or enough goroutines do it already. It
-// reports whether ready did. A goroutine calls it once before it parks.
+// Poll polls the sockets until ready reports true, and reports whether it did. It gives up
+// when TransportConfig.BusyPoll has passed without a datagram, or sixteen times that in all, so
+// ready should be true for a context that is done, too. It returns at once where polling is
+// off or does not pay, or each processor of the process has a goroutine that spins. It makes
+// upcalls. A goroutine calls it once before it parks.
 func (w Wait) Poll(ready func() bool) bool {
 	ok := w.poll(ready)
 	if !ok && w.w.Budget > 0 {
@@ -110,7 +112,7 @@ func (w Wait) Poll(ready func() bool) bool {
 	return ok
 }
 
-// poll is Poll for a caller that wakes the readers itself before it parks.
+// poll is Poll for a caller that resumes the readers itself before it parks.
 func (w Wait) poll(ready func() bool) bool {
 	t := w.t
 	if w.w.Budget == 0 || !t.spinning.Enter() {
@@ -138,8 +140,8 @@ func (t *Transport) initPolling(limit time.Duration) {
 // nanoseconds is now for package poll.
 func (t *Transport) nanoseconds() int64 { return int64(t.now()) }
 
-// over reports whether the time of a spin is up. What came, if not all that is waited
-// for, gives it more.
+// over reports whether the budget of the spin is used up. If came is true something came,
+// though not what is waited for, and renews it first.
 func (w *Wait) over(came bool) bool {
 	now := int64(w.t.now())
 	if came {

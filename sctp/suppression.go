@@ -10,46 +10,48 @@ import (
 )
 
 const (
-	// pollsBeforeSuppression is how many polls have to follow one another at an average
-	// distance of at most pollGap before the readers of the sockets are no longer
-	// woken for datagrams: a wake-up that comes to nothing, or takes a datagram
-	// to another thread, costs more than a poll.
+	// pollsBeforeSuppression is how many polls in a row, at most pollGap apart on average,
+	// turn suppression on. Turning it on and off takes a system call for each socket, as
+	// much as a few polls.
 	pollsBeforeSuppression = 16
 	pollGap                = 50 * time.Microsecond
-	// readsBeforeSuppression is how many reads in a row make a reader that lingers one of those
-	// who poll: while it looks itself, each datagram would wake a thread. One that does
-	// not linger, but finds something each time, is after busyReadsBeforeSuppression: it costs as
-	// much as some reads to begin and to end.
+	// readsBeforeSuppression is how many reads in a row turn it on for a reader that spins:
+	// each datagram would wake a thread although the reader looks itself.
+	// busyReadsBeforeSuppression is that for a reader that does not spin but finds
+	// datagrams each time: it sleeps sooner, so suppression pays later.
 	readsBeforeSuppression     = 2
 	busyReadsBeforeSuppression = 16
-	// minTick is how often it is looked whether polling goes on. It bounds how
-	// long datagrams wait after it ended, together with the constants below.
+	// minTick is how often the timer checks whether goroutines still poll, 200 µs: if they
+	// have stopped without a word, because they compute, datagrams wait for two ticks.
 	minTick = 200 * time.Microsecond
-	// Polling that goes on is looked at more seldom, after a tickShare-th of the time
-	// that it lasted, at most maxTick: each look wakes a thread, which those who poll
-	// share the processors with. Its end shows at the second look after it.
+	// Where polling lasts, the interval between ticks grows to a tickShare-th of the time
+	// that it has lasted, at most maxTick: each tick wakes a thread, which competes with the
+	// polling goroutines for the processors. 4 ms bound the delay of a datagram after it.
 	maxTick   = 4 * time.Millisecond
 	tickShare = 16
 )
 
-// polling keeps the readers asleep while other goroutines, or the only one of them, poll
-// the sockets.
+// suppression keeps the readers of the sockets asleep while goroutines poll the sockets
+// themselves, as NAPI suppresses interrupts while the kernel polls a network card: a datagram
+// that wakes a reader costs more than a poll, and may be handled on another thread for
+// nothing. A timer checks whether polling goes on, and resumes the readers if it does not.
 type suppression struct {
-	polls       atomic.Uint32
-	recent      atomic.Uint32 // calls since mark
-	mark        atomic.Int64  // a clock.Time
+	polls       atomic.Uint32 // passes over the sockets
+	recent      atomic.Uint32 // passes since mark
+	mark        atomic.Int64  // a clock.Time: when recent was 0
 	on          atomic.Bool   // the readers are not woken
-	readerPolls atomic.Bool   // as the reader lingers: see take
+	readerPolls atomic.Bool   // it is on for the only reader, which spins; see startReader
 
 	mu       sync.Mutex
-	seen     uint32        // calls at the last tick; guarded by mu
+	seen     uint32        // polls at the last tick; guarded by mu
 	timer    *time.Timer   // guarded by mu
-	since    clock.Time    // since when polling goes on; guarded by mu
-	interval time.Duration // from one tick to the next; guarded by mu. If it is more than minTick the timers are lax
+	since    clock.Time    // when polling began; guarded by mu
+	interval time.Duration // between ticks; guarded by mu. Above minTick the timer queue has slack
 	closed   bool          // the transport was closed; guarded by mu
 }
 
-// note takes in one call of Poll, and whether anything came.
+// notePoll counts a pass over the sockets, which found something or not. While the timer
+// queue has slack, it runs the timers that are due.
 func (p *suppression) notePoll(t *Transport, came bool) {
 	if n := p.polls.Add(1); (came || n%poll.ClockEvery == 0) && t.timers.slack.Load() != 0 {
 		t.timers.poll(t.now())
@@ -59,7 +61,7 @@ func (p *suppression) notePoll(t *Transport, came bool) {
 	}
 }
 
-// often takes in one call of Poll, and reports whether they follow one another.
+// frequent counts a pass, and reports whether passes are frequent enough for suppression.
 func (p *suppression) frequent(t *Transport) bool {
 	if p.recent.Add(1) < pollsBeforeSuppression {
 		return false
@@ -69,22 +71,26 @@ func (p *suppression) frequent(t *Transport) bool {
 	return now-p.mark.Swap(now) <= pollsBeforeSuppression*int64(pollGap)
 }
 
+// set turns suppression on or off, unless it is so already or must stay as it is: on while a
+// goroutine leads, off after the end of the transport.
 func (p *suppression) set(t *Transport, on bool) {
 	p.mu.Lock()
-	// A leader has busy before it gets here, and wants the tick.
+	// A leader needs the tick, by which it learns that its context is done. It sets taken
+	// before it calls set.
 	changed := p.on.Load() != on && !(on && p.closed) && (on || !t.leader.taken.Load())
 	if changed {
 		p.apply(t, on)
 	}
 	p.mu.Unlock()
 	if changed && !on {
-		t.pass() // what came before the readers were told to look again
+		t.pass() // datagrams that came before the readers could be woken
 	}
 }
 
-// take makes the only reader, which lingers, one of those who poll, until reader is
-// false: then others do. It reports whether it is; with several sockets each reader is
-// on its own.
+// startReader turns suppression on for a reader that goes on polling, until stopReader, or
+// until another goroutine polls and replaceReader makes readerPolls false. It reports
+// false, and does nothing, with several sockets: each has a reader, and only a goroutine that
+// polls all of them may suppress wake-ups.
 func (p *suppression) startReader(t *Transport) bool {
 	if p.on.Load() || len(t.sockets().list) != 1 || !p.readerPolls.CompareAndSwap(false, true) {
 		return false
@@ -93,21 +99,23 @@ func (p *suppression) startReader(t *Transport) bool {
 	return true
 }
 
-// give ends what take began, for the reader that is about to sleep.
+// stopReader is called after startReader by the reader when it is about to sleep.
 func (p *suppression) stopReader(t *Transport) {
 	if p.readerPolls.CompareAndSwap(true, false) {
 		t.resumeReaders()
 	}
 }
 
-// relieve is for one who polls: if polls follow one another the reader need not.
+// replaceReader is called by a goroutine that polls: if it does so often enough, the
+// reader stops.
 func (p *suppression) replaceReader(t *Transport) {
 	if p.readerPolls.Load() && p.frequent(t) {
 		p.readerPolls.Store(false)
 	}
 }
 
-// change is called with mu held.
+// apply turns suppression on or off in the sockets, and starts or stops the timer. mu is
+// held.
 func (p *suppression) apply(t *Transport, on bool) {
 	p.recent.Store(0)
 	p.on.Store(on)
@@ -116,7 +124,7 @@ func (p *suppression) apply(t *Transport, on bool) {
 		done = s.conn.Polled(on) && done
 	}
 	switch {
-	case !on && !done: // the next tick tries again, after it has read
+	case !on && !done: // a socket refused: the next tick reads, and tries again
 		p.on.Store(true)
 		p.timer.Reset(minTick)
 	case !on:
@@ -129,13 +137,13 @@ func (p *suppression) apply(t *Transport, on bool) {
 	p.resetTicks(t)
 }
 
-// begin makes the tick that comes the first one. mu is held.
+// resetTicks makes the interval the shortest one again. mu is held.
 func (p *suppression) resetTicks(t *Transport) {
 	p.seen, p.since, p.interval = p.polls.Load(), t.now(), minTick
 	t.timers.setSlack(0)
 }
 
-// hurry has ticks come as often as in the beginning again.
+// restartTicks is resetTicks for a caller without mu, and restarts the timer.
 func (p *suppression) restartTicks(t *Transport) {
 	if t.timers.slack.Load() == 0 {
 		return
@@ -148,8 +156,8 @@ func (p *suppression) restartTicks(t *Transport) {
 	p.mu.Unlock()
 }
 
-// next is called by a tick, with mu held, when the sockets were polled n times since
-// the one before. The next one comes after p.wait.
+// schedule sets the interval to the next tick when the sockets were polled n times since
+// the last one. mu is held.
 func (p *suppression) schedule(t *Transport, n uint32) {
 	if t.leader.taken.Load() || time.Duration(n)*minTick < p.interval {
 		p.resetTicks(t)
@@ -163,7 +171,7 @@ func (p *suppression) schedule(t *Transport, n uint32) {
 	}
 }
 
-// tick lets the readers be woken again if nobody polled since the last one.
+// tick turns suppression off if no goroutine has polled since the last tick.
 func (p *suppression) tick(t *Transport) {
 	p.mu.Lock()
 	if !p.on.Load() || p.closed {
@@ -176,7 +184,7 @@ func (p *suppression) tick(t *Transport) {
 		p.schedule(t, n-p.seen)
 		p.timer.Reset(p.interval)
 		for _, s := range t.sockets().list {
-			s.conn.Unwatch() // it goes on
+			s.conn.Unwatch() // polling lasts
 		}
 		p.mu.Unlock()
 		return
@@ -186,15 +194,15 @@ func (p *suppression) tick(t *Transport) {
 	t.pass()
 }
 
-// resumeReaders is called before the caller parks: a reader has to take over,
-// unless somebody leads.
+// resumeReaders turns suppression off, unless a goroutine leads or spins. A goroutine
+// that polled calls it before it parks.
 func (t *Transport) resumeReaders() {
 	if t.suppression.on.Load() && !t.leader.taken.Load() && !t.spinning.Any() {
 		t.suppression.set(t, false)
 	}
 }
 
-// stop ends it with the transport.
+// stop ends suppression for good when the transport is closed.
 func (p *suppression) stop(t *Transport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
