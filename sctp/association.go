@@ -15,7 +15,7 @@ import (
 //
 // One mutex guards the protocol state; whoever has work runs it to completion:
 // the reader of a socket, a sending goroutine, or the timer. Transmission
-// (flush) and upcalls (settle) happen outside the mutex, each on one goroutine
+// (flush) and upcalls (runCallbacks) happen outside the mutex, each on one goroutine
 // at a time.
 type Association struct {
 	// What every packet needs comes first, and near to it what the core begins with:
@@ -33,7 +33,7 @@ type Association struct {
 	callbacks atomic.Int32
 	gone      atomic.Bool // the association has ended
 	squeezed  bool        // in memoryBudget.squeezed; guarded by mu
-	canBorrow atomic.Bool // messages may be lent to the core, see keep
+	canBorrow atomic.Bool // the send buffer of the next long message may be borrowed; see endBorrow
 	opened    bool        // by Connect, not by the peer
 
 	unwanted    bool // refused by the driver; guarded by mu
@@ -42,7 +42,7 @@ type Association struct {
 	eof         bool // the peer sends no more; guarded by mu
 	closing     bool // Close was called: discard what comes; guarded by mu
 	queued      bool // in Endpoint.ready; guarded by its mu
-	kernelReads bool // a train under way refers to messages, which are not released; guarded by mu
+	kernelReads bool // a batch being sent refers to messages, which are not released; guarded by mu
 
 	deadline *timerSlot     // nil until it is needed; guarded by mu
 	armed    clock.Time     // what deadline was set to last, 0 if it has passed; guarded by mu
@@ -54,7 +54,7 @@ type Association struct {
 	readers  waitList       // guarded by mu
 	releases []core.Release // of the callers' owners; guarded by mu
 	notes    []Notification // for OnNotify, in order; guarded by mu
-	calls    upcalls        // used by the goroutine that settles
+	calls    upcalls        // used by the goroutine that runs callbacks
 	posted   postedRead
 
 	body core.Assoc

@@ -6,7 +6,7 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// A train of datagrams must fit the socket whatever their size: 45 of 1,456
+// A batch of datagrams must fit the socket whatever their size: 45 of 1,456
 // bytes are more than the largest UDP payload and less than 64 KiB.
 func TestBatchesOfAnySizeAreSent(t *testing.T) {
 	p := newLoopbackPair(t, loopback(), &sctp.Config{MTU: 1500}, &sctp.Config{MTU: 1500})

@@ -201,12 +201,12 @@ type Config struct {
 	OneToMany bool
 
 	// OnAssociation, if not nil, is called for each association that a peer
-	// opened, before any of its pieces and notifications, with no lock held.
+	// opened, before any of its message fragments and notifications, with no lock held.
 	// For associations opened by Connect it is called too.
 	OnAssociation func(*Association)
 
 	// OnPiece, if not nil, selects upcall mode: it is called on the goroutine
-	// that received the packet, with no lock held, for one piece at a time
+	// that received the packet, with no lock held, for one message fragment at a time
 	// per association, in delivery order. It must not block; it may call
 	// TrySend, or Send with Force, also for other associations. Goroutines that
 	// receive packets are the readers of the sockets and those in Poll, Wait.Poll,
@@ -215,7 +215,7 @@ type Config struct {
 	OnPiece func(*Association, *Piece)
 
 	// OnNotify, if not nil, is called like OnPiece, in any mode, in order
-	// with the pieces.
+	// with the message fragments.
 	OnNotify func(*Association, Notification)
 
 	// SenderDry has OnNotify told of NotifySenderDry as well, which with requests and

@@ -6,13 +6,14 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
-// work tells what is left to do after an association was unlocked.
+// deferred is a set of actions that are left for after an association was unlocked, because
+// they call the user or wake goroutines.
 type deferred uint8
 
 const (
-	// deferredEvents: notifications, releases or announcements wait for settle.
+	// deferredEvents: notifications, releases or an announcement wait for runCallbacks.
 	deferredEvents deferred = 1 << iota
-	// deferredFragments: pieces wait for settle.
+	// deferredFragments: message fragments wait for runCallbacks.
 	deferredFragments
 )
 
@@ -20,9 +21,9 @@ const (
 // lost, but never those of the beginning, the last restart and the end.
 const maxNotes = 1024
 
-// unlock takes in what the core has produced since the lock was taken, unlocks
-// a.mu and wakes whoever waited for it. If the result is not 0 the caller calls
-// settle or, if its own caller may hold locks, goCallbacks.
+// drainAndUnlock takes the events that the core has produced since a.mu was locked, unlocks
+// a.mu and wakes the goroutines that wait for them. The caller passes the result to
+// runCallbacks or, if its own caller may hold locks that upcalls take, to goCallbacks.
 func (a *Association) drainAndUnlock() (w deferred) {
 	var k wakeList
 	c := a.core
@@ -58,7 +59,8 @@ func (a *Association) drainAndUnlock() (w deferred) {
 	return w
 }
 
-// event takes in one event of the core. a.mu is held.
+// event handles one event of the core: it updates the state of the driver, collects the
+// goroutines to wake in k, and queues a notification. a.mu is held.
 func (a *Association) event(e *core.Event, k *wakeList) {
 	n := Notification{Addr: e.Addr, Stream: e.Stream, Cause: e.Cause}
 	switch e.Kind {
@@ -79,8 +81,8 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 		a.setPathMTUs(a.t.now()) // the paths are new
 		n.Kind = NotifyRestart
 	case core.EventPeerShutdown:
-		// Readers learn of it in settle, after the SHUTDOWN ACK has left: they may
-		// be the last that kept the process alive.
+		// runCallbacks tells readers, after the SHUTDOWN ACK has left: the program may
+		// exit when they return.
 		a.eof = true
 		a.writers.takeAll(k)
 		n.Kind = NotifyShutdown
@@ -194,8 +196,8 @@ func (a *Association) discard() {
 	}
 }
 
-// takeReleases recycles the copies of messages that were acknowledged, and
-// keeps the callers' owners for settle. a.mu is held.
+// takeReleases recycles the copies of messages that were acknowledged, and keeps the
+// callers' owners for runCallbacks. a.mu is held.
 func (a *Association) takeReleases() (w deferred) {
 	n := len(a.releases)
 	all := a.core.TakeReleases(a.releases)

@@ -21,7 +21,7 @@
 //     stream that waits for a retransmission holds up no other one.
 //   - [Endpoint.Recv] for all associations of an endpoint.
 //   - Upcalls: with [Config].OnPiece set, the goroutine that received a packet
-//     calls back with each piece of a message as soon as it is in order, without
+//     calls back with each message fragment of a message as soon as it is in order, without
 //     waiting for the rest and without copying.
 //
 // # Sending
@@ -31,7 +31,7 @@
 // [Association.TrySend] does not wait, and [Association.TrySendBatch] does it for
 // many messages, [Association.TrySendSeries] for many that are cut from one buffer as
 // for one. All transmit on the calling goroutine what congestion and the
-// peer's window allow. [Association.OpenMessage] sends a message in pieces whose
+// peer's window allow. [Association.OpenMessage] sends a message in message fragments whose
 // length need not be known when it begins.
 //
 // # Goroutines and locks

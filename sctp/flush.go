@@ -10,34 +10,33 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// minIOVec is the least part of a message that the kernel takes from where it is:
-// for a short one it is faster to copy it among the headers.
+// minIOVec is the least part of a message that is sent by scatter-gather I/O, 4 KiB: the
+// kernel's work for each part exceeds the copy of a shorter one among the headers.
 const minIOVec = 4096
 
-// batchOffset is where a train begins in its memory: with it the data of full packets of a
-// path with an MTU of 1,500 bytes lies at multiples of 64 bytes, as do the lines of the
-// cache, that of the first one too.
+// batchOffset is where a GSO batch begins in its memory: at an MTU of 1,500 bytes it aligns
+// the user data of full packets, the first one included, to cache lines of 64 bytes.
 const batchOffset = 64 - wire.HeaderLen - wire.IDataHeaderLen
 
-// train is the memory in which packets are built.
+// batchBuf is the memory in which the packets of a GSO batch are built.
 type batchBuf struct {
 	mem  [batchOffset + udpio.MaxBatchBytes + 29]byte
 	tx   core.Transmit
 	meta udpio.Meta
 
-	iovecs []slab.IOVec // parts of mem that are elsewhere
+	iovecs []slab.IOVec // the parts of the batch that are sent from where they are
 }
 
-// space is where PollTransmit appends.
+// space is the empty slice to which PollTransmit appends packets.
 func (b *batchBuf) space() []byte {
 	return b.mem[batchOffset : batchOffset : batchOffset+udpio.MaxBatchBytes]
 }
 
 var batchBufs = sync.Pool{New: func() any { return &batchBuf{iovecs: make([]slab.IOVec, 0, udpio.MaxIOVecs)} }}
 
-// flush transmits what may be sent. One goroutine at a time does, for all: if
-// one is at it already, it looks again before it leaves. No lock is held. The
-// result is what is left to settle.
+// flush transmits what may be sent now. Transmission is combined: one goroutine at a time
+// transmits for an association, and looks again before it leaves whether others have called
+// flush meanwhile. No lock is held. The result goes to runCallbacks.
 func (a *Association) flush() deferred {
 	if !a.startFlush() {
 		return 0
@@ -46,8 +45,8 @@ func (a *Association) flush() deferred {
 	return a.transmitAll(a.t.now())
 }
 
-// startFlush reports whether it is the caller who transmits. Whoever leaves it to
-// another goroutine finds that one among those that Close waits for.
+// startFlush reports whether the caller is the goroutine that transmits. If not, the one
+// that does looks again, and is counted in Transport.flushes, which Close waits for.
 func (a *Association) startFlush() bool {
 	a.t.flushes.Add(1)
 	if a.flushing.Add(1) == 1 {
@@ -89,7 +88,7 @@ func (a *Association) transmitAll(now clock.Time) (w deferred) {
 // transmit sends until there is nothing to send, then sets the timer. It is called
 // with a.mu held and unlocks it.
 func (a *Association) transmit(b *batchBuf, now clock.Time) (w deferred) {
-	long := false // much was sent: messages may be lent next time
+	long := false // much was sent: the next long message may be borrowed
 	for {
 		out, tx, ok := a.poll(b, now)
 		last := !ok || tx.Last
@@ -114,7 +113,7 @@ func (a *Association) transmit(b *batchBuf, now clock.Time) (w deferred) {
 			clear(b.iovecs)
 			b.iovecs, a.kernelReads = b.iovecs[:0], false
 			if a.dead {
-				w |= deferredEvents // its end was kept back
+				w |= deferredEvents // the callbacks of its end waited for this
 			}
 		}
 		if last {
@@ -124,8 +123,8 @@ func (a *Association) transmit(b *batchBuf, now clock.Time) (w deferred) {
 	}
 }
 
-// poll takes packets from the core: in memory that it keeps if a message was lent, else in
-// that of b. a.mu is held.
+// poll takes packets from the core: in memory that the core retains for retransmissions if a
+// send buffer is borrowed, otherwise in that of b. a.mu is held.
 func (a *Association) poll(b *batchBuf, now clock.Time) (out []byte, tx core.Transmit, ok bool) {
 	segs := a.t.sockets().maxSegs
 	if a.core.Borrowing() && !a.core.BatchOpen() {
@@ -143,11 +142,12 @@ func (a *Association) poll(b *batchBuf, now clock.Time) (out []byte, tx core.Tra
 	return a.core.PollTransmitGather(now, b.space(), segs, &b.iovecs, minIOVec)
 }
 
-// minBorrow is the least message that is lent: a train with less may take as much memory.
+// minBorrow is the shortest message that is sent from a borrowed buffer, 32 KiB: packets of a
+// shorter one may hold as much memory as its copy.
 const minBorrow = 32 << 10
 
-// keep copies what was lent and is not in packets yet, before its caller wants it back, and
-// notes whether the next long message may be lent. a.mu is held.
+// endBorrow copies the part of a borrowed send buffer that is not in packets yet, before its
+// caller gets it back, and notes whether the next long message may be borrowed. a.mu is held.
 func (a *Association) endBorrow() {
 	a.core.EndBorrow(duplicate)
 	if can := a.core.CanBorrow(); can != a.canBorrow.Load() {

@@ -5,17 +5,16 @@ import (
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
-// common is a train under way that has packets of several associations, all
-// between the same UDP addresses: the kernel takes them in one call, and the peer
-// receives them as one.
+// sharedBatch is a GSO batch with packets of several associations between the same UDP
+// addresses: the kernel takes them in one call, and the peer receives one GRO batch.
 type sharedBatch struct {
 	t        *Transport
 	b        *batchBuf // tx describes what is in mem[from:to]
 	from, to int
 }
 
-// flushList is flush for several associations, whose packets go in common trains.
-// It notes for each what is left to settle. No lock is held.
+// flushList is flush for several associations, whose packets share GSO batches. It adds to
+// each entry what is deferred. No lock is held.
 func (t *Transport) flushList(list []touched) {
 	t.flushes.Add(1)
 	defer t.flushes.Add(-1)
@@ -30,7 +29,8 @@ func (t *Transport) flushList(list []touched) {
 	}
 	s.send()
 	batchBufs.Put(s.b)
-	// Nobody else was to send later packets of these associations until now.
+	// Until here no other goroutine could transmit for these associations, which would have
+	// sent later packets first.
 	for i := range list {
 		c := &list[i]
 		if c.flushing != 0 && !c.a.flushing.CompareAndSwap(c.flushing, 0) {
@@ -79,7 +79,7 @@ func (s *sharedBatch) add(a *Association) (w deferred) {
 
 func (s *sharedBatch) segs() int { return s.t.sockets().maxSegs }
 
-// take takes in packets, which follow what there is in memory.
+// take appends packets, which are in the memory behind the batch already.
 func (s *sharedBatch) take(out []byte, tx *core.Transmit) {
 	at, n := s.to, len(out)
 	if s.to > s.from && canAppend(&s.b.tx, s.to-s.from, tx) {
@@ -96,14 +96,15 @@ func (s *sharedBatch) take(out []byte, tx *core.Transmit) {
 	s.b.tx, s.from, s.to = *tx, at, at+n
 }
 
-// joins reports whether the packets that b describes may follow, in one train,
-// the n bytes that a describes.
+// canAppend reports whether the packets that b describes may follow, in one GSO batch, the n
+// bytes that a describes: same addresses and marks, and all packets but the last one equally
+// long.
 func canAppend(a *core.Transmit, n int, b *core.Transmit) bool {
 	return a.Tuple == b.Tuple && a.ECN == b.ECN && a.DSCP == b.DSCP && !a.Fragment && !b.Fragment && n == a.Segs*a.SegSize &&
 		(b.SegSize == a.SegSize || b.Segs == 1 && b.SegSize < a.SegSize)
 }
 
-// send sends what there is.
+// send transmits the batch, if it is not empty.
 func (s *sharedBatch) send() {
 	if s.to > s.from {
 		s.t.send(s.b.mem[s.from:s.to], s.b)

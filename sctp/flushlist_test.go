@@ -12,7 +12,7 @@ type released chan struct{}
 
 func (r released) Released(error) { r <- struct{}{} }
 
-// What associations answer to one batch goes in common trains.
+// What associations answer to one batch goes in common batches.
 func TestAssociationsShareBatches(t *testing.T) {
 	cfg := TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}}
 	var tr [2]*Transport

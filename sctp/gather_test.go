@@ -26,8 +26,8 @@ func (c *stallConn) WriteTo(b []byte, to net.Addr) (int, error) {
 	return c.PacketConn.WriteTo(b, to)
 }
 
-// A message that a train under way refers to stays the association's until the
-// train has left, even if that ends meanwhile.
+// A message that a batch under way refers to stays the association's until the
+// batch has left, even if that ends meanwhile.
 func TestNoMessageIsReleasedUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := sctptest.NewNetwork(1)

@@ -115,7 +115,7 @@ type RecvInfo struct {
 
 // Piece is a run of bytes of one message in upcall mode. Pieces of ordered
 // messages of a stream come in order and contiguous. With user message
-// interleaving (RFC 8260) pieces of messages on different streams, and of
+// interleaving (RFC 8260) message fragments of messages on different streams, and of
 // unordered ones, take turns: Message tells them apart.
 type Piece struct {
 	Stream uint16
@@ -125,7 +125,7 @@ type Piece struct {
 	MID  uint32
 	PPID uint32
 	TSN  uint32
-	// Begin and End mark the first and the last piece of a message.
+	// Begin and End mark the first and the last message fragment of a message.
 	Unordered, Begin, End bool
 	// Aborted tells that the rest of a message that was begun will never come.
 	// End is set, and there are no bytes.
@@ -134,11 +134,11 @@ type Piece struct {
 	// in the message Data begins.
 	Message, Offset uint64
 	// Data aliases the receive buffer. It is valid until OnPiece returns for this
-	// piece or, with More, for the first one behind it that is without, or as long
+	// message fragment or, with More, for the first one behind it that is without, or as long
 	// as a Lease of it is held, and must not be written to.
 	Data []byte
-	// More tells that OnPiece is called again, for another piece of the
-	// association, as soon as it returns: what is done for several pieces at once
+	// More tells that OnPiece is called again, for another message fragment of the
+	// association, as soon as it returns: what is done for several message fragments at once
 	// can wait for that.
 	More bool
 
@@ -150,7 +150,7 @@ type Piece struct {
 type Lease struct{ buf *slab.Buf }
 
 // Lease takes a lease of p.Data; it may only be called in OnPiece. It reports
-// false if the bytes cannot be leased, as is the case with small pieces: they
+// false if the bytes cannot be leased, as is the case with small message fragments: they
 // have to be copied. A lease pins up to 64 KiB and does not count against the
 // receive buffer: bounding the number of leases is the caller's duty.
 func (p *Piece) Lease() (Lease, bool) {

@@ -14,7 +14,7 @@ const (
 	minPiece = 1 << 10
 )
 
-// MessageWriter sends one message in pieces: of any length, which need not be
+// MessageWriter sends one message in parts: of any length, which need not be
 // known beforehand (RFC 6458, Section 8.1.26, SCTP_EXPLICIT_EOR). It is an
 // io.WriteCloser: Close ends the message, so
 //
@@ -25,7 +25,7 @@ const (
 //	err = w.Close()
 //
 // sends a file as one message. The peer receives it as any other; if it is larger
-// than its receive buffer, in pieces as well (see RecvInfo.EOR).
+// than its receive buffer, in parts as well (see RecvInfo.EOR).
 //
 // Until the message has ended, sends of others on the same stream return
 // ErrMessageOpen. Messages on other streams go on if the peer takes interleaved
@@ -49,10 +49,10 @@ type MessageWriter struct {
 	ended bool
 }
 
-// OpenMessage begins a message that is sent in pieces. opts may not have an Owner
+// OpenMessage begins a message that is sent in parts. opts may not have an Owner
 // or a partial reliability policy or Lifetime (ErrOptions); opts.Header goes
 // first. Writes wait for room in the send buffer until ctx is done. The stream is
-// taken by the message when its first piece is sent: the first byte stays with the
+// taken by the message when its first part is sent: the first byte stays with the
 // writer until there is a second one.
 //
 // It returns ErrMessageOpen, ErrNoStream, ErrShutdown or the end of the association
@@ -76,7 +76,7 @@ func (a *Association) OpenMessage(ctx context.Context, opts SendOptions) (*Messa
 	return w, nil
 }
 
-// Write sends p as the next piece of the message, all but the last byte, which
+// Write sends p as the next part of the message, all but the last byte, which
 // goes with what follows. p is copied. It waits for room in the send buffer
 // unless opts.Force was set, and transmits at once unless opts.More was. If it
 // returns an error, n bytes of p are part of the message, and the rest can be
@@ -101,7 +101,7 @@ func (w *MessageWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close ends the message. It never waits for room if a piece was sent before.
+// Close ends the message. It never waits for room if a part was sent before.
 // It returns ErrEmpty if nothing was written (nothing is sent then), ErrShutdown
 // or why the association has ended if the message could not be ended, and ErrClosed
 // if it was called before.
@@ -114,14 +114,14 @@ func (w *MessageWriter) Close() error {
 		return ErrEmpty
 	}
 	w.opts.More = false
-	// The last piece is short, and the message may be what others wait for.
+	// The last part is short, and the message may be what others wait for.
 	w.opts.Force = w.opts.Force || w.of.Begun()
 	err := w.send(nil, true)
 	w.ended = err == nil || err != w.ctx.Err()
 	return err
 }
 
-// send sends a piece: what was held back, and p.
+// send sends a part: what was held back, and p.
 func (w *MessageWriter) send(p []byte, last bool) error {
 	w.opts.Header = w.held[:w.n]
 	var m core.Message

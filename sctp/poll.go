@@ -123,8 +123,8 @@ func (w Wait) poll(ready func() bool) bool {
 }
 
 const (
-	// yieldEvery is after how many polls of its sockets, at 0.3 µs, a spinning goroutine lets
-	// others run, and yieldFull where each processor has one that spins.
+	// yieldEvery is after how many polls a spinning goroutine lets others run, and yieldFull
+	// where each processor has one that spins.
 	yieldEvery, yieldFull = 64, 8
 )
 

@@ -9,18 +9,18 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// manyAssociations is from how many associations of a transport on they are prefetched. So
-// many are in the cache anyway.
+// manyAssociations is the many-association threshold: from so many associations of a
+// transport on, their state is prefetched. The state of fewer stays in the cache.
 const manyAssociations = 16
 
-// transportsWithMany is how many transports have so many associations: a Send that had to look
-// at its association for that would have waited for it already.
+// transportsWithMany counts the transports with so many associations. It is global because
+// a Send that read its association to find the count would wait for that memory already.
 var transportsWithMany atomic.Int32
 
-// fetch has the processor bring what a packet that is received, or a message to be
-// sent, needs of the association into its cache. With thousands of associations
-// that is not there any more since the last one, and to wait for a line each time
-// that one is needed takes longer than all else. No lock is needed.
+// prefetch brings the state of the association into the processor's cache that a received
+// packet needs, or a message to be sent. With thousands of associations it has left the cache
+// since the last packet, and waiting for one line after another takes longer than all else.
+// It reads nothing, so no lock is needed.
 func (a *Association) prefetch(send bool) {
 	p, n := unsafe.Pointer(a), unsafe.Offsetof(a.body)
 	if send {
@@ -30,15 +30,15 @@ func (a *Association) prefetch(send bool) {
 	a.body.Prefetch(send)
 }
 
-// prefetchForSend is fetch for a message to be sent.
+// prefetchForSend is prefetch for a message to be sent, where there are many associations.
 func (a *Association) prefetchForSend() {
 	if transportsWithMany.Load() > 0 {
 		a.prefetch(true)
 	}
 }
 
-// ahead fetches the associations that the n trains just read are for, if they are
-// for more than one. s.mu is locked.
+// prefetchBatch prefetches the associations that the n batches just read are for, except the
+// one of the last packet. s.mu is locked.
 func (s *socket) prefetchBatch(n int) {
 	last := uint32(0)
 	if a := s.last; a != nil {
@@ -63,10 +63,11 @@ func (s *socket) prefetchBatch(n int) {
 	}
 }
 
-// prefetches reports whether there are many associations.
+// prefetches reports whether there are enough associations to prefetch their state.
 func (d *demux) prefetches() bool { return d.tags.len() >= manyAssociations }
 
-// fetch fetches the associations that have the tags.
+// prefetch prefetches the associations that have the tags: first all slots of the table, then
+// the associations, so that their memory accesses overlap.
 func (d *demux) prefetch(tags []uint32) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

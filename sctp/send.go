@@ -9,11 +9,18 @@ import (
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
-// Send queues msg on a stream, waiting for room in the send buffer until ctx
-// is done. A message may have any length. msg is copied unless opts.Owner is
-// set. Like TrySend it makes no upcalls, so it may be called with locks held that
-// upcalls take, unless it has to wait for room or, in a stream of messages, had to
-// just before: then it reads the sockets itself, see Poll of Transport.
+// Send queues a message of any length on a stream (RFC 9260, Section 11.1.5). It blocks while
+// the send buffer is full, until ctx is done, and does not wait for the acknowledgement. When
+// it returns msg belongs to the caller again; with opts.Owner it belongs to the association
+// until Released is called, and is not copied.
+//
+// The error is that of ctx, [ErrShutdown] after a shutdown began, the reason of the end as of
+// [Association.Err] or [ErrClosed] after the end, [ErrNoStream], [ErrEmpty],
+// [ErrMessageTooLong], [ErrMessageOpen], [ErrOptions] or [ErrNoKey].
+//
+// Like [Association.TrySend] it makes no upcalls, so it may be called with locks held that
+// upcalls take, unless it has to wait for room or, in a sequence of messages, had to just
+// before: then it polls the sockets itself, see [Transport.Poll].
 func (a *Association) Send(ctx context.Context, msg []byte, opts SendOptions) error {
 	err := a.send(ctx.Done(), nil, msg, &opts)
 	if err == errStopped {
@@ -22,17 +29,18 @@ func (a *Association) Send(ctx context.Context, msg []byte, opts SendOptions) er
 	return err
 }
 
-// TrySend is Send that never waits: it returns ErrWouldBlock when the send
-// buffer is full (and opts.Force is not set).
+// TrySend is [Association.Send] that never blocks and makes no upcalls: it returns
+// [ErrWouldBlock] when the send buffer is full and opts.Force is not set.
 func (a *Association) TrySend(msg []byte, opts SendOptions) error {
 	return a.send(stopped, nil, msg, &opts)
 }
 
-// Flush transmits what sends with More left unsent.
+// Flush transmits messages that were sent with [SendOptions].More and wait for another one.
+// It does not block.
 func (a *Association) Flush() { a.goCallbacks(a.flush()) }
 
-// stopped makes send and recv return at once instead of waiting. It is a
-// channel that is never used: only its identity counts.
+// stopped makes send and recv return at once instead of waiting. Nothing is ever sent on it:
+// only its identity counts.
 var stopped = make(<-chan struct{})
 
 // send queues a message. It waits for room until stop or expired is closed, and
@@ -49,9 +57,11 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 	return a.push(stop, expired, &m, own, opts.More)
 }
 
-// sendSmall sends m, of which the core says that nothing else is under way with it, and
-// unlocks a.mu. looks tells that it may read the sockets. The caller has begun to transmit.
-// It reports false, and has not sent m, if its packet has to wait.
+// sendSmall is the small-message fast path: m goes straight into a packet, as the core has said
+// that no other message, retransmission or control chunk is to be sent. It unlocks a.mu and
+// leaves timers and bookkeeping until the packet has left. looks is true if the caller may poll
+// the sockets; startFlush has returned true. It reports false, and has not sent m, if the
+// packet has to wait for room in a window.
 func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 	now := a.t.now()
 	b := batchBufs.Get().(*batchBuf)
@@ -65,7 +75,7 @@ func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 	a.mu.Unlock()
 	a.t.send(out, b)
 	batchBufs.Put(b)
-	// What is to be done besides, the answer need not wait for.
+	// Timers and bookkeeping, for which the packet need not wait.
 	a.mu.Lock()
 	if a.flushing.CompareAndSwap(1, 0) {
 		a.t.flushes.Add(-1)
@@ -80,14 +90,14 @@ func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 	return true
 }
 
-// push queues m, whose copy is own if it was copied; more tells that another one
-// follows at once. See send.
+// push queues m and transmits what may leave. own is the memory of its copy, nil if it was
+// not copied; more is true if the caller sends another message at once. It waits as send does.
 func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *bufpool.Buffer, more bool) error {
-	alone := !more && a.autoClose == 0 && len(m.Body) < minIOVec // it may be
+	alone := !more && a.autoClose == 0 && len(m.Body) < minIOVec // perhaps for the small-message fast path
 	for {
 		a.mu.Lock()
 		if m.Borrowed {
-			a.endBorrow() // that of somebody else
+			a.endBorrow() // the buffer of another goroutine
 		}
 		if alone && a.flushing.Load() == 0 && a.core.CanSendSmall(m) && a.startFlush() {
 			if a.sendSmall(m, stop != stopped) {
@@ -125,7 +135,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 		var k wakeList
 		a.mu.Lock()
 		if a.writers.recycle(wt) && err != nil {
-			a.writers.takeFirst(&k) // the wake-up was for somebody who wants it
+			a.writers.takeFirst(&k) // pass the wake-up on to the next writer
 		}
 		a.senderPolled = a.t.now()
 		a.mu.Unlock()
@@ -138,35 +148,37 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 }
 
 const (
-	// pollEvery is how many bytes one who sends more than there is room for sends
-	// until it reads the sockets itself. A message counts as minCounted or more.
+	// pollEvery is after how many bytes a sender that fills the send buffer polls the
+	// sockets itself, 128 KiB. A message counts as at least minCounted bytes.
 	//
-	// With longer messages it reads before a train leaves: acknowledgements let go
-	// what waits, and after the train that would be the short rest of one. With
-	// shorter ones after it, so that the receiver has something to do meanwhile.
+	// With messages longer than minCounted it polls before a GSO batch leaves:
+	// acknowledgements make room for more packets, which would be a short batch of their own
+	// after it. With shorter messages it polls after the batch has left, so that the receiver
+	// has something to do meanwhile.
 	pollEvery  = 128 << 10
 	minCounted = 512
-	// borrowedShare is by how much less a message that is lent counts: its packets have left
-	// when the next one comes, and while there is room in the windows to lend that, too,
-	// acknowledgements are cheaper to read several at a time.
+	// borrowedShare divides the bytes of a message whose send buffer is borrowed (zero-copy
+	// send): its packets have left when Send returns, and while the windows have room for the
+	// next one it is cheaper to read several acknowledgements at a time.
 	borrowedShare = 4
-	// maxPollAge is how long ago the last time may be, or the last wait for room.
+	// maxPollAge is the longest time since the last poll, or the last wait for room, after
+	// which a sender polls, 200 µs: a slower sender leaves it to the readers.
 	maxPollAge = clock.Time(minTick)
 )
 
-// countUnread reports, of one who sends n bytes, which may be lent, whether it is time to ask
-// looks. a.mu is held.
-func (a *Association) countUnread(n int, lent bool) bool {
-	if lent {
+// countUnread counts n bytes that are sent, from a borrowed buffer or not, and reports
+// whether to ask maySenderPoll. a.mu is held.
+func (a *Association) countUnread(n int, borrowed bool) bool {
+	if borrowed {
 		n /= borrowedShare
 	}
 	a.unread += max(n, minCounted)
 	return a.unread >= pollEvery
 }
 
-// looks reports whether one who sent much should read the sockets: acknowledgements
-// that wake a reader take the state of the association to another processor and back.
-// a.mu is held.
+// maySenderPoll reports whether a sender should poll the sockets: acknowledgements that wake a
+// reader move the state of the association to another processor's cache and back. a.mu is
+// held.
 func (a *Association) maySenderPoll(now clock.Time) bool {
 	a.unread = 0
 	if now-a.senderPolled > maxPollAge {
@@ -176,8 +188,9 @@ func (a *Association) maySenderPoll(now clock.Time) bool {
 	return true
 }
 
-// newMessage makes the message that opts describe. Where they name no owner it is
-// a copy, which it returns; else, and where the core will copy it, nil.
+// newMessage makes the message that opts describe. If they name no owner it copies msg and
+// returns the memory of the copy. It returns nil if they do, and if the core copies the
+// message because it is short.
 func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *bufpool.Buffer) {
 	*m = core.Message{}
 	m.SID, m.PPID, m.Unordered, m.Immediate, m.Force = opts.Stream, opts.PPID, opts.Unordered, opts.Immediate, opts.Force
@@ -201,8 +214,8 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *bufpool.Bu
 	return own
 }
 
-// launch transmits what was queued, unless more follows at once or it may wait for
-// others to join it. It releases a.mu.
+// launch transmits what was queued, unless more is true or the last packets are corked: held
+// back for the next message to fill them up. It unlocks a.mu.
 func (a *Association) launch(more bool) deferred {
 	a.active()
 	if more || !a.core.Borrowing() && a.shouldCork() {
@@ -215,8 +228,8 @@ func (a *Association) shouldCork() bool {
 	return a.core.ShouldCork(a.t.sockets().maxSegs, udpio.MaxBatchBytes)
 }
 
-// sendTime returns the time for core.Send, which wants it only for a message with a
-// lifetime: readings of the clock took 8 % of a sender of short messages.
+// sendTime returns the time for core.Send, which uses it only for a message with a lifetime:
+// reading the clock took 8 % of the time of a sender of short messages.
 func (a *Association) sendTime(m *core.Message) clock.Time {
 	if m.Lifetime == 0 {
 		return 0
@@ -224,16 +237,16 @@ func (a *Association) sendTime(m *core.Message) clock.Time {
 	return a.t.now()
 }
 
-// An Outgoing is a message of TrySendBatch, with its options.
+// An Outgoing is a message of [Association.TrySendBatch], with its options.
 type Outgoing struct {
 	Msg []byte
 	SendOptions
 }
 
-// TrySendBatch queues messages in order as calls of TrySend would, all but the
-// last with More, in one step. It returns how many were queued: after an error,
-// which is that of the next one, those are transmitted, and Released is not called
-// for the owners of the others.
+// TrySendBatch queues messages in order in one step, as calls of [Association.TrySend] would
+// with More for all but the last. It does not block. It returns how many were queued and the
+// error of the next one. Those are transmitted; Released is not called for the owners of the
+// others.
 func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	if len(batch) == 0 {
 		return 0, nil
@@ -260,11 +273,11 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	return n, err
 }
 
-// MaxSegmented bounds a Series: the bytes of its messages, headers included.
+// MaxSeries bounds the bytes of the messages of a [Series], headers included.
 const MaxSeries = core.MaxSegmented
 
-// A Series is many messages that are cut from one buffer, each with a header of its
-// own, as an upper layer does that makes its messages fit packets.
+// A Series is a batch of messages that are cut from one buffer, each with a header of its own
+// (segmented send). An upper layer uses it to make messages that fit one packet each.
 type Series struct {
 	// Body is what the messages carry: Unit bytes each, the last what is left.
 	Body []byte
@@ -274,12 +287,14 @@ type Series struct {
 	Headers []byte
 }
 
-// TrySendSeries queues the messages of s, all or none, as TrySend would in order, and
-// takes little longer than for one. opts are those of all, but that Immediate is of
-// the last. They are unordered and have an Owner, who is told once that all are
-// acknowledged: until then neither Body nor Headers must change. ErrOptions is returned
-// for other ones, for a partial reliability policy, for opts.Header, and for a Series
-// that is none or longer than MaxSegmented.
+// TrySendSeries queues the messages of s in order, all or none, in little more time than one.
+// It does not block, and returns [ErrWouldBlock] when the send buffer is full.
+//
+// opts are the options of all messages, but Immediate holds for the last one. Unordered and
+// Owner must be set: Released is called once, when all messages are acknowledged, and until
+// then neither Body nor Headers may change. It returns [ErrOptions] for ordered messages,
+// without an Owner, with a partial reliability policy or opts.Header, and for a Series that is
+// empty or longer than [MaxSeries].
 func (a *Association) TrySendSeries(s Series, opts SendOptions) error {
 	if opts.Owner == nil || s.Unit <= 0 {
 		return ErrOptions

@@ -69,7 +69,7 @@ func TestLooksDoNotNest(t *testing.T) {
 }
 
 // A sender that had to wait for room reads acknowledgements itself, before it sends
-// any of a large message: what was held back leaves with that, in full trains.
+// any of a large message: what was held back leaves with that, in full batches.
 func TestSenderReads(t *testing.T) {
 	ctx := t.Context()
 	var looked, early atomic.Bool

@@ -15,7 +15,7 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// minSlabBatch is the train size below which the core copies payloads rather than
+// minSlabBatch is the batch size below which the core copies payloads rather than
 // pin a 64 KiB buffer for them.
 const minSlabBatch = 4096
 
@@ -29,24 +29,24 @@ type socket struct {
 	conn   udpio.Conn
 	direct bool // conn.Direct()
 
-	// mu serialises receiving: reading and the first part of handling, so
-	// that packets reach their associations in order.
+	// mu serialises receiving: reading datagrams and giving them to the cores, so that
+	// packets reach their associations in order.
 	mu           sync.Mutex
 	bufs         [udpio.MaxMessages]*slab.Buf  // guarded by mu, but for the goroutine in conn.Read
 	metas        [udpio.MaxMessages]udpio.Meta // likewise
 	pkt          core.Packet                   // guarded by mu
 	reply        []byte                        // guarded by mu
 	last         *Association                  // guarded by mu: where the last packet went
-	deferredSACK *Association                  // guarded by mu: has something to settle, see processDeferredSack
+	deferredSACK *Association                  // guarded by mu: has a SACK to process, see processDeferredSACK
 
 	removed atomic.Bool // by RemoveAddr
 
-	refused atomic.Int32 // polls in a row that found somebody else at it
+	refused atomic.Int32 // consecutive polls that found another goroutine reading
 
-	// Of the goroutine that reads, and lingers.
-	pollMore func(spins bool) (came, over bool) // pollMoreOnce, made once
-	reads    int                                // since it began
-	polls    bool                               // it is one of those who poll, see polling.take
+	// Owned by the reader, between a read and the next sleep.
+	pollMore func(spins bool) (came, over bool) // pollMoreOnce, as a func value that is made once
+	reads    int                                // that found something
+	polls    bool                               // it has turned suppression on, see startReader
 }
 
 func newSocket(t *Transport, c udpio.Conn) *socket {
@@ -88,7 +88,8 @@ func (s *socket) readLoop() {
 	}
 }
 
-// pollMoreOnce is a look of the reader for more, unless others poll or it is to end.
+// pollMoreOnce polls the socket once for the reader. It reports over if other goroutines
+// poll, or the transport is closed.
 func (s *socket) pollMoreOnce(spins bool) (came, over bool) {
 	t := s.t
 	came = s.poll(true)
@@ -107,7 +108,7 @@ func (s *socket) pollMoreOnce(spins bool) (came, over bool) {
 	return came, over || t.demux.isClosed()
 }
 
-// endPolling is called by the reader when it does not linger any more.
+// endPolling is called by the reader before it sleeps.
 func (s *socket) endPolling() {
 	s.reads = 0
 	if s.polls {
@@ -117,18 +118,18 @@ func (s *socket) endPolling() {
 	}
 }
 
-// maxRefusals is how many polls in a row may find somebody else at it until one
-// waits: some microseconds.
+// maxRefusals is how many consecutive polls may find another goroutine reading until one
+// waits for it, which takes some microseconds.
 const maxRefusals = 64
 
-// poll receives once if there is something and nobody else is at it. If all is not
-// set it may leave out where datagrams seldom come.
+// poll receives once, unless another goroutine is reading. If all is false it may leave out
+// the shared socket of a conn with a peer socket. It reports whether datagrams came.
 func (s *socket) poll(all bool) bool {
 	if !s.mu.TryLock() {
 		if s.refused.Add(1) < maxRefusals {
 			return false
 		}
-		// Who is at it may be waiting for this processor.
+		// The goroutine that reads may be waiting for this processor.
 		s.mu.Lock()
 	}
 	s.refused.Store(0)
@@ -141,14 +142,14 @@ func (s *socket) poll(all bool) bool {
 	return s.took(n)
 }
 
-// read is poll that waits for others who are at it.
+// read is poll of all sockets of the conn that waits for another goroutine that reads.
 func (s *socket) read() bool {
 	s.mu.Lock()
 	n, _ := s.conn.TryRead(s.bufs[:], s.metas[:])
 	return s.took(n)
 }
 
-// took takes in n trains that were read. It is called with mu locked and unlocks it.
+// took handles n GRO batches that were read. It is called with mu locked and unlocks it.
 func (s *socket) took(n int) bool {
 	if n == 0 {
 		s.unlockAndProcessSACK()
@@ -166,7 +167,7 @@ type touched struct {
 	packets      int
 	deferred     deferred
 	idle         bool // it had nothing to send, and its timer is set
-	deferredSACK bool // an acknowledgement was put off
+	deferredSACK bool // it has a SACK to process
 
 	flushing int32 // of a, while flushList has it
 }
@@ -175,8 +176,9 @@ type touched struct {
 // flushed together at its end.
 const batchAssocs = 32
 
-// handle takes in n trains, and returns when it began. It is called with mu locked and
-// unlocks it.
+// handle gives the packets of n GRO batches to their associations, has these answer, and
+// returns when it began. A batch costs one clock read, and one lock, one SACK decision and one
+// flush for each association in it. It is called with mu locked and unlocks it.
 func (s *socket) handle(n int) clock.Time {
 	t := s.t
 	now := t.now()
@@ -216,7 +218,7 @@ func (s *socket) handle(n int) clock.Time {
 			b = b[len(d):]
 			datagrams++
 			s.pkt.Data = d
-			// Who polls is back soon, and takes in what was put off if nothing came.
+			// A goroutine that polls is back soon, and processes a deferred SACK then.
 			s.pkt.DeferSack = n == 1 && len(d) == len(buf.B) && s.conn.CanPoll() && t.suppression.on.Load()
 			if len(d) < 12 { // no SCTP common header
 				t.count.bad.Add(1)
@@ -233,7 +235,7 @@ func (s *socket) handle(n int) clock.Time {
 				}
 				a := s.find(tag)
 				if a == nil {
-					// Handshakes and OOTB packets, and packets to be found by address.
+					// Handshakes, OOTB packets, and packets to be found by address.
 					var made touched
 					if a, made = s.outOfTheBlue(now); made.a != nil {
 						done = made.note(done)
@@ -284,18 +286,20 @@ func (s *socket) handle(n int) clock.Time {
 		late.processDeferredSACK()
 	}
 	if cur.deferredSACK && !t.suppression.on.Load() {
-		s.processDeferredSACK() // who ended the polling may have found this at work
+		s.processDeferredSACK() // suppression may have ended before s.deferredSACK was set
 	}
 	return now
 }
 
-// processDeferredSACK is for one who is about to park.
+// processDeferredSACK processes the SACK that handle deferred, if any. A goroutine that stops
+// polling calls it before it parks.
 func (s *socket) processDeferredSACK() {
 	s.mu.Lock()
 	s.unlockAndProcessSACK()
 }
 
-// settle settles what handle put off. It is called with mu locked and unlocks it.
+// unlockAndProcessSACK processes the SACK that handle deferred, if any. It is called with mu
+// locked and unlocks it.
 func (s *socket) unlockAndProcessSACK() {
 	late := s.deferredSACK
 	s.deferredSACK = nil
@@ -305,8 +309,8 @@ func (s *socket) unlockAndProcessSACK() {
 	}
 }
 
-// processDeferredSack takes in an acknowledgement that was put off: the answer that it may have
-// come with was more urgent.
+// processDeferredSACK processes a SACK that was deferred until the answer to the data that it
+// came with had left.
 func (a *Association) processDeferredSACK() {
 	a.mu.Lock()
 	if !a.core.HasDeferredSack() { // who sent has taken it in, and may have set no timer
@@ -335,8 +339,8 @@ func (s *socket) find(tag uint32) *Association {
 	return a
 }
 
-// leave ends the batch of one association, whose lock is held, and notes it for
-// finish.
+// leave ends the receive batch of one association, unlocks it and adds it to the list of those
+// to finish.
 func (c *touched) leave(now clock.Time, list []touched) []touched {
 	c.a.core.EndBatch(now)
 	c.deferredSACK = c.a.core.HasDeferredSack()
@@ -347,7 +351,7 @@ func (c *touched) leave(now clock.Time, list []touched) []touched {
 	return c.note(list)
 }
 
-// note adds an association to the list, or finishes it at once if that is full.
+// note adds an association to the list, or finishes it at once if the list is full.
 func (c *touched) note(list []touched) []touched {
 	for i := range list {
 		if list[i].a == c.a {
@@ -368,7 +372,7 @@ func (c *touched) note(list []touched) []touched {
 // acknowledgement: what they send then carries it.
 const smallBatch = 2
 
-// finishAll is finish for several.
+// finishAll is finish for several associations, whose answers share GSO batches.
 func (t *Transport) finishAll(list []touched) {
 	for i := range list {
 		if c := &list[i]; c.upcallsFirst() {
@@ -387,9 +391,9 @@ func (c *touched) upcallsFirst() bool {
 	return c.packets <= smallBatch && c.deferred&deferredEvents == 0
 }
 
-// finish answers a batch. No lock of an association is held. The last words of
-// an association come before anybody learns of its end, because the socket may
-// be closed then.
+// finish answers a receive batch: it transmits and makes the upcalls. No lock of an association
+// is held. The last packets of an association leave before its user learns of the end, because
+// the user may close the sockets then.
 func (c *touched) finish() {
 	if c.idle {
 		c.a.runCallbacks(c.deferred)

@@ -53,7 +53,7 @@ func (w Wait) String() string {
 	return "sctp.Wait of " + w.t.String()
 }
 
-// String tells the length of the piece and where it belongs.
+// String tells the length of the message fragment and where it belongs.
 func (p *Piece) String() string {
 	return fmt.Sprintf("sctp.Piece of %d bytes at %d of message %d, stream %d", len(p.Data), p.Offset, p.Message, p.Stream)
 }

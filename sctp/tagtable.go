@@ -46,7 +46,7 @@ func (t *tagTable) get(tag uint32) *Association {
 	return t.slots[t.find(tag)].a
 }
 
-// fetch has the processor fetch where a tag is looked for.
+// prefetch prefetches the slot where a tag is looked for.
 func (t *tagTable) prefetch(tag uint32) {
 	if n := len(t.slots); n > 0 {
 		prefetch.Range(unsafe.Pointer(&t.slots[tag&uint32(n-1)]), 1)

@@ -21,8 +21,8 @@ type timerQueue struct {
 	now  func() clock.Time
 	fire func(due []*Association) // without locks held
 
-	// While goroutines poll they call poll: lax is by how much the timer of the runtime
-	// may be late meanwhile, as each time that it fires it wakes a thread.
+	// Goroutines that poll the sockets call poll. slack is the timer slack meanwhile: how late
+	// the runtime's timer may be, because each time that it fires it wakes a thread.
 	slack  atomic.Int64 // a clock.Time
 	next   atomic.Int64 // the earliest entry, 0 if there is none; written under mu
 	polled atomic.Bool  // somebody is in poll
@@ -84,7 +84,7 @@ func (q *timerQueue) slotFor(a *Association) *timerSlot {
 // it is over, and its owner is given to fire.
 func (q *timerQueue) set(s *timerSlot, at clock.Time) {
 	s.at.Store(int64(at))
-	// Either the store above is seen by cover, after s.queued was changed, or the
+	// Either the store above is seen by enqueue, after s.queued was changed, or the
 	// change is seen here.
 	if queued := clock.Time(s.queued.Load()); at == never || queued != 0 && queued <= at {
 		return
@@ -112,7 +112,7 @@ func (q *timerQueue) drop(s *timerSlot) {
 	}
 }
 
-// cover queues s, if its deadline would be missed otherwise. q.mu is held.
+// enqueue queues s, if its deadline would be missed otherwise. q.mu is held.
 func (q *timerQueue) enqueue(s *timerSlot) {
 	for {
 		at, queued := clock.Time(s.at.Load()), clock.Time(s.queued.Load())
@@ -151,7 +151,7 @@ func (q *timerQueue) top() *timerHeap {
 	return f
 }
 
-// settle brings the heaps up to date until the earliest entry is a deadline that was
+// prune brings the heaps up to date until the earliest entry is a deadline that was
 // not moved, and returns its heap, nil if there is none. q.mu is held.
 func (q *timerQueue) prune() *timerHeap {
 	for {
@@ -168,7 +168,7 @@ func (q *timerQueue) prune() *timerHeap {
 	}
 }
 
-// rewind has the timer fire earlier, if it has to. q.mu is held.
+// rearm makes the timer fire earlier, if it has to. q.mu is held.
 func (q *timerQueue) rearm() {
 	h := q.top()
 	if h == nil {
@@ -193,7 +193,7 @@ func (q *timerQueue) rearm() {
 	}
 }
 
-// relax sets how late the timer may be, while there are others who call poll.
+// setSlack sets the timer slack: how late the timer may be while goroutines call poll.
 func (q *timerQueue) setSlack(by clock.Time) {
 	if by < clock.Time(q.slack.Swap(int64(by))) {
 		q.mu.Lock()

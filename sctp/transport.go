@@ -312,7 +312,7 @@ func (t *Transport) send(out []byte, b *batchBuf) {
 	}
 }
 
-// tap shows the datagrams of a train to the capture hook.
+// tap shows the datagrams of a batch to the capture hook.
 func (t *Transport) tap(sent bool, local netip.AddrPort, m *udpio.Meta, b []byte) {
 	if m.Local.IsValid() {
 		local = netip.AddrPortFrom(m.Local, local.Port())

@@ -7,10 +7,10 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
-// upcalls is the state of the goroutine that settles.
+// upcalls is the state of the goroutine that runs the callbacks of an association.
 type upcalls struct {
 	announced, ended bool
-	down             Notification // kept until the last piece was delivered
+	down             Notification // kept until the last message fragment was delivered
 	hasDown          bool
 	notes            []Notification
 	releases         []core.Release
@@ -18,23 +18,23 @@ type upcalls struct {
 	later            func() // runAllCallbacks, for goCallbacks; made once
 }
 
-// piecePool has arrays for the pieces that are on their way to the user.
+// piecePool has arrays for the message fragments that are on their way to the user.
 var piecePool = sync.Pool{New: func() any { return new([maxPieces]reasm.Piece) }}
 
-// maxPieces is how many pieces are taken from the core under one lock.
+// maxPieces is how many message fragments are taken from the core under one lock.
 const maxPieces = 64
 
-// settle makes the upcalls that are due, on one goroutine at a time: if one is
-// at it already it does the rest, too. No lock is held.
+// runCallbacks makes the upcalls that are due. One goroutine at a time does so for an
+// association: if another one is running them it runs these, too. No lock is held.
 func (a *Association) runCallbacks(w deferred) {
 	if w != 0 && a.callbacks.Add(1) == 1 {
 		a.runAllCallbacks()
 	}
 }
 
-// goCallbacks is settle for callers that may hold locks which upcalls want: the
-// upcalls come on another goroutine. Pieces need no care: whoever made them
-// readable settles.
+// goCallbacks is runCallbacks on another goroutine, for callers that may hold locks which
+// upcalls take. It ignores message fragments: the goroutine that made them readable runs
+// their callbacks.
 func (a *Association) goCallbacks(w deferred) {
 	if w&deferredEvents != 0 && a.callbacks.Add(1) == 1 {
 		if a.calls.later == nil {
@@ -134,8 +134,8 @@ func (a *Association) runCallbacksOnce() {
 	}
 }
 
-// set describes a piece to the user. It sets field by field: a literal would be made
-// elsewhere, and the copy of it wait for that.
+// set describes a message fragment to the user. It sets field by field: the compiler would
+// build a literal on the stack and copy it, and the copy would wait for the stores.
 func (u *upcalls) set(p *reasm.Piece) {
 	d := &u.piece
 	d.Stream, d.SSN, d.MID, d.PPID, d.TSN = p.SID, uint16(p.SSN), uint32(p.MID), p.PPID, uint32(p.TSN)
@@ -143,7 +143,7 @@ func (u *upcalls) set(p *reasm.Piece) {
 	d.Message, d.Offset, d.Data, d.buf = p.Message, p.Offset, p.Data, p.Buf
 }
 
-// announce hands a new association to whoever waits for one.
+// announce hands a new association to OnAssociation or Accept.
 func (a *Association) announce() {
 	e := a.ep
 	if e.cfg.OnAssociation != nil {

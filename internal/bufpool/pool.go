@@ -12,7 +12,7 @@ const (
 	minBits = 8
 	maxBits = 26
 	// packetSize is the size of a class between two powers of two, 1,536 bytes: the payload of
-	// a datagram on an Ethernet path (MTU 1,500 bytes) would waste a third of 2 KiB.
+	// a datagram on an Ethernet path (MTU 1,500 bytes) would waste nearly a third of 2 KiB.
 	packetSize = 1536
 
 	powers      = maxBits - minBits + 1 // how many classes are powers of two

@@ -1,9 +1,3 @@
-// Package spin decides, from how long waits took, whether goroutines that wait
-// poll before they park.
-//
-// An answer that comes within the polling costs no wake-up. On a machine with
-// other work to do polling loses: the scheduler favours who sleeps. So both ways
-// are tried, and the one whose waits turn out shorter is taken for most of them.
 package poll
 
 import (
@@ -12,67 +6,68 @@ import (
 	"time"
 )
 
-// Chooser chooses between the two ways of waiting. Its methods may be called by
-// several goroutines at a time; all times are nanoseconds of one clock.
+// Chooser decides for each wait whether the goroutine spins before it parks. It measures how
+// long waits of either kind take, takes the shorter kind for most of them and explores the
+// other one now and then. Its methods may be called by several goroutines at a time; all times
+// are nanoseconds of one clock.
 type Chooser struct {
-	max                 int64 // length of a spin; 0: never spin
-	extended            int64 // length of one while waits are short
+	max                 int64 // the spin budget; 0: never spin
+	extended            int64 // the budget while waits are short
 	waits               atomic.Uint32
-	unmeasured          atomic.Uint32 // waits that Start was asked for while they were
-	nextExploration     atomic.Uint32 // which wait tries the other way
-	explorationInterval atomic.Uint32 // waits between those that do
-	spinCost            atomic.Int64  // how long waits take that begin with a spin
-	parkCost            atomic.Int64  // how long those take that do not
+	unmeasured          atomic.Uint32 // waits that began by Start
+	nextExploration     atomic.Uint32 // the number of the wait that explores the other kind
+	explorationInterval atomic.Uint32 // waits from one that explores to the next
+	spinCost            atomic.Int64  // a moving average of how long waits take that spin
+	parkCost            atomic.Int64  // the same of waits that park at once
 	parked              atomic.Bool   // parkCost was measured
-	always              bool          // all waits spin
+	always              bool          // all waits spin, and none is measured
 }
 
 const (
-	// explorationBudget bounds the spins that try whether spinning pays: where it does not,
-	// they take the processor from others.
+	// explorationBudget bounds a spin that explores, 1 ms: where spinning does not pay it takes
+	// the processor from other goroutines.
 	explorationBudget = int64(time.Millisecond)
-	// minExplorationInterval is how many waits there are to one that tries the other way. While
-	// most spin, the number doubles up to maxExplorationInterval with each after which parking still
-	// costs more: a single one may be short by chance. While most park, explorationRun in a row
-	// try after twice as many, because they are short only if the other side spins
-	// meanwhile, too.
+	// One wait in minExplorationInterval explores. While most waits spin, the interval doubles,
+	// up to maxExplorationInterval, each time that parking still costs more; it does not jump,
+	// because a single wait may be short by chance. While most waits park, explorationRun
+	// consecutive waits explore, at twice the interval: spinning shortens waits only if the
+	// other side spins at the same time.
 	minExplorationInterval = 16
 	maxExplorationInterval = 4096
 	explorationRun         = 3
-	// fastWait is below what waits that spin are quick: it is not tried whether parking is
-	// better. A wake-up is hardly faster, and costs both sides more than its time: who has
-	// slept wakes up on the processor of who wakes it, or on one that slept, too.
+	// fastWait is 25 µs: parking is not explored while waits that spin are shorter. A wake-up
+	// is hardly faster, and costs both sides more than its time, because the goroutine wakes up
+	// on the processor of the one that wakes it, or on one that slept, too.
 	fastWait = int64(25 * time.Microsecond)
-	// Where waits that spin take less than a quarter of it, one may spin for patience times
-	// max, up to maxExtendedBudget: a long one is the exception there, because the other side was
-	// interrupted, and goes on soon.
+	// The extended budget is extensionFactor times the budget, up to maxExtendedBudget. It
+	// holds while waits that spin take less than a quarter of it: a long wait is an exception
+	// there, in which the other side was interrupted and goes on soon.
 	extensionFactor   = 8
 	maxExtendedBudget = int64(400 * time.Microsecond)
-	// measureEvery is how many waits there are to one that is measured while they spin
-	// and are that quick: to look at the clock twice takes a twentieth of such a wait. It
-	// is odd so that programs with two, four or eight waits in a step do not have the
-	// same one measured each time.
+	// measureEvery is how many waits there are to one that is measured, while they spin and
+	// are shorter than fastWait: reading the clock twice takes a twentieth of such a wait.
+	// It is odd, so that in a program with two, four or eight waits in a step the measured
+	// one changes.
 	measureEvery = 7
-	// initialParkCost is what parking is taken to cost before it was tried.
+	// initialParkCost is what parking is assumed to cost before it was measured, 50 µs.
 	initialParkCost = int64(50 * time.Microsecond)
-	// maxCostStep bounds what one wait adds to a cost: twice the cost and this count
-	// most, so that the way of waiting does not change with a single long wait.
+	// maxCostStep bounds the effect of one wait: it counts as at most twice the average plus
+	// 20 µs, so that a single long wait does not change the kind.
 	maxCostStep = int64(20 * time.Microsecond)
-	// maxRenewals bounds a spin that goes on because something comes, in multiples of its
-	// length: who spins looks at nothing else.
+	// maxRenewals bounds a spin whose budget is renewed because something comes, in multiples
+	// of the budget: the goroutine does nothing else meanwhile.
 	maxRenewals = 16
-	// spinGain is the least part of its length by which a wait must be shorter for
-	// spinning to be worth the processor.
+	// A wait that spins has to be shorter by one part in spinGain to be worth the processor.
 	spinGain = 16
-	// costShare is the share of the latest wait in spinCost and parkCost.
+	// The latest wait is one part in costShare of the moving averages.
 	costShare = 8
-	// maxCostFactor, in multiples of the longest spin, is what longer waits count
-	// as: they tell nothing.
+	// A wait of more than maxCostFactor times the budget counts as that: its length says
+	// nothing about spinning.
 	maxCostFactor = 4
 )
 
-// Init sets how long a wait may spin, not at all if limit is 0 or less. No wait is
-// going on.
+// Init sets the spin budget of a wait; waits do not spin if limit is 0 or less. It is called
+// while no wait is going on.
 func (c *Chooser) Init(limit time.Duration) {
 	c.max = min(max(int64(limit), 0), math.MaxInt64/maxRenewals) // which no sum exceeds
 	c.extended = c.max
@@ -82,45 +77,44 @@ func (c *Chooser) Init(limit time.Duration) {
 	c.always = false
 }
 
-// Patiently is Init for waits that somebody makes who has nothing else to do: where they
-// are short a long one may spin for longer than limit, see patience.
+// InitExtending is Init with an extended budget while waits are short, for goroutines that
+// have nothing else to do.
 func (c *Chooser) InitExtending(limit time.Duration) {
 	c.Init(limit)
 	c.extended = max(c.max, min(extensionFactor*c.max, maxExtendedBudget))
 }
 
-// Always is Init for where a poll costs next to nothing: all waits spin, for up to
+// Always is Init for sources that cost next to nothing to poll: all waits spin, for up to
 // limit, and none is measured.
 func (c *Chooser) Always(limit time.Duration) {
 	c.Init(limit)
 	c.always = true
 }
 
-// Max returns how long a wait may spin.
+// Max returns the spin budget, without an extension.
 func (c *Chooser) Max() time.Duration { return time.Duration(c.max) }
 
-// Costs returns how long waits take that spin, and that do not.
+// Costs returns the averages of how long waits take that spin and that park at once.
 func (c *Chooser) Costs() (spin, park time.Duration) {
 	return time.Duration(c.spinCost.Load()), time.Duration(c.parkCost.Load())
 }
 
-// Wait is a wait that has begun. The zero Wait is one that may not spin and does
-// not count.
+// Wait is a wait that has begun. The zero Wait does not spin and is not measured.
 type Wait struct {
 	at        int64
-	since     int64    // of the spin: when something came last; 0: nothing did
+	since     int64    // when the budget was renewed last; 0: it was not
 	Budget    int64    // how long it may spin; 0: not at all
-	of        *Chooser // that it tells how long it took; nil: none
-	exploring bool     // it is not the way that most waits take
+	of        *Chooser // what takes in how long it took; nil: it is not measured
+	exploring bool     // it is not of the kind that most waits are
 	unstarted bool     // at is not set yet
 }
 
-// Counts reports whether End takes in how long the wait took.
+// Counts reports whether the wait is measured, that is, whether End does anything.
 func (w Wait) Counts() bool { return w.of != nil }
 
-// Start returns a wait that is not measured, if all are so, or most because they are
-// quick: it begins when Over is called first, so that a short one need not look at a
-// clock. As Over keeps that in the Wait, it is to be called on the same one throughout.
+// Start begins a wait that is not measured, without a look at the clock, and reports true,
+// if all waits are so, or most because they are short. The wait begins when Over is first
+// called, which notes that in the Wait: use a pointer to the same one throughout.
 func (c *Chooser) Start() (w Wait, ok bool) {
 	if !c.always {
 		cost := c.spinCost.Load()
@@ -132,7 +126,7 @@ func (c *Chooser) Start() (w Wait, ok bool) {
 	return Wait{Budget: c.budget(), unstarted: true}, true
 }
 
-// Begin notes the begin of a wait and chooses whether to spin.
+// Begin begins a wait and decides whether it spins: its Budget is 0 if not.
 func (c *Chooser) Begin(now int64) (w Wait) {
 	if c.max == 0 {
 		return w
@@ -160,7 +154,7 @@ func (c *Chooser) Begin(now int64) (w Wait) {
 	return w
 }
 
-// length returns how long a wait may spin that does not try.
+// budget returns the budget of a wait that does not explore.
 func (c *Chooser) budget() int64 {
 	if cost := c.spinCost.Load(); 0 < cost && cost < c.extended/4 {
 		return c.extended
@@ -168,7 +162,7 @@ func (c *Chooser) budget() int64 {
 	return c.max
 }
 
-// Over reports whether the time for the spin of w is up.
+// Over reports whether the budget of w is used up.
 func (w *Wait) Over(now int64) bool {
 	if w.unstarted {
 		w.at, w.unstarted = now, false
@@ -176,16 +170,17 @@ func (w *Wait) Over(now int64) bool {
 	return now-max(w.at, w.since) > w.Budget || now-w.at > maxRenewals*w.Budget
 }
 
-// Came notes that the spin of w found something, if not what is waited for: as much time as
-// it may take is left from now on, up to maxRenewals times that in all. One that tries whether
-// spinning pays gets no more.
+// Renew notes that the spin found something, though not what is waited for: w has its whole
+// budget again from now on, up to maxRenewals times the budget in all. A wait that explores
+// is not renewed.
 func (w *Wait) Renew(now int64) {
 	if !w.exploring {
 		w.since = now
 	}
 }
 
-// End notes that what was waited for is there. It does nothing if w does not count.
+// End notes that what was waited for has come, and takes the wait into the averages. It does
+// nothing if w is not measured.
 func (w Wait) End(now int64) {
 	c := w.of
 	if c == nil {
@@ -195,7 +190,7 @@ func (w Wait) End(now int64) {
 	if w.Budget > 0 {
 		cost, rival = rival, cost
 	}
-	// Waits at the same time may overwrite each other's share: no matter.
+	// Concurrent waits may overwrite each other's share, which does no harm.
 	old, took := cost.Load(), min(now-w.at, maxCostFactor*c.max)
 	if w.Budget == 0 && !c.parked.Load() {
 		c.parked.Store(true)

@@ -6,6 +6,6 @@
 // that goes on polling when to let others run, and a [Server] keeps one polling after it has
 // read something for others.
 //
-// An answer that comes while a goroutine spins costs no wake-up, which takes 5 to 50 µs. On a
+// An answer that comes while a goroutine spins costs no wake-up, which takes up to 50 µs. On a
 // machine with other work to do spinning loses: the scheduler favours threads that slept.
 package poll

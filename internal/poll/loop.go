@@ -2,8 +2,8 @@ package poll
 
 import "runtime"
 
-// ClockEvery is after how many polls a spin reads the clock, if nothing came: reading it
-// takes about a fifth of a system call that finds no datagram.
+// ClockEvery is after how many polls of sockets a spin reads the clock, if nothing came: it
+// bounds the part of a spin that reading the clock takes.
 const ClockEvery = 4
 
 // Loop is how the spins of a transport or a rank poll: what a pass over its sources costs

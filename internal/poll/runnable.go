@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// runnable is what Runnable asks with.
+// runnable is the memory that Runnable reads the metric into.
 var runnable = struct {
 	mu     sync.Mutex
 	sample [1]metrics.Sample // guarded by mu
 }{sample: [1]metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}}}
 
 // Runnable reports whether goroutines of the process wait for a processor. If another
-// goroutine asks at the same time it reports false.
+// goroutine asks at the same time it reports false. It does not allocate or block.
 //
-// One that goes on without blocking calls it before runtime.Gosched, which is not cheap
-// where it is for nothing: the runtime wakes a thread up for the goroutine that yields,
-// which may go on with it on another processor of the system, or compete for one with
-// the threads of whoever is waited for.
+// A goroutine that goes on polling calls it before runtime.Gosched, which is expensive where
+// none wait: the runtime wakes a thread for the goroutine that yields, which may continue on
+// it on another processor, or compete for one with the threads of the peer.
 func Runnable() bool {
 	if !runnable.mu.TryLock() {
 		return false

@@ -8,7 +8,7 @@ import (
 
 const (
 	// yieldLook is how often a goroutine that goes on polling asks whether others wait for a
-	// processor: callbacks may have made some runnable, and asking takes 0.5 µs.
+	// processor: callbacks may have made some runnable.
 	yieldLook = int64(100 * time.Microsecond)
 	// maxYield is after how long it yields although none wait, for the sake of timers. The
 	// runtime takes the processor of a goroutine that has run for 10 ms without a pause away,

@@ -26,7 +26,7 @@ type conn struct {
 	ecn    uint8 // of datagrams without a control message about it
 	gso    atomic.Bool
 	gro    bool
-	uneven bool // equal-length trains must not use GSO, see equalTrainsCorrupt
+	uneven bool // equal-length batches must not use GSO, see equalSegmentsCorrupt
 
 	// fdmu is read-locked around every use of fd, so that Close cannot let
 	// the number be reused under a system call.
@@ -41,7 +41,7 @@ type conn struct {
 	own     watch      // for Read
 	pollers []*Poller  // guarded by fdmu
 
-	groDropped atomic.Uint64 // trains that were dropped, see joins
+	groDropped atomic.Uint64 // batches that were dropped, see groSwitch
 	icmp       icmp
 	rd         reader
 	dominant   dominantPeer

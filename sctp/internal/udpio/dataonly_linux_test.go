@@ -151,7 +151,7 @@ func TestBareOnlySinceConnected(t *testing.T) {
 	}
 }
 
-// A long datagram that is dropped, as it may be a train, leaves the next one whole.
+// A long datagram that is dropped, as it may be a batch, leaves the next one whole.
 func TestBareAfterADrop(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.Info().GRO {

@@ -1,10 +1,10 @@
 // Package udpio moves batches of datagrams of UDP, or of SCTP directly over IP.
 //
-// A Conn reads and writes trains: runs of equal-sized datagrams (the last one
+// A Conn reads and writes batches: runs of equal-sized datagrams (the last one
 // may be shorter) between one pair of addresses, back to back in one buffer.
-// On Linux a train is one system call each way, by UDP segmentation offload
-// (UDP_SEGMENT) and receive offload (UDP_GRO), and several trains are read with
-// one recvmmsg. ECN codepoints and local addresses travel with every train, save
+// On Linux a batch is one system call each way, by UDP segmentation offload
+// (UDP_SEGMENT) and receive offload (UDP_GRO), and several batches are read with
+// one recvmmsg. ECN codepoints and local addresses travel with every batch, save
 // that of short datagrams one by one between sockets of one host only some tell the
 // codepoint. Where the kernel or device refuses an offload, a Conn falls back by itself.
 // Other systems, and sockets that are not kernel sockets, use one datagram per

@@ -10,7 +10,7 @@ import (
 	"github.com/weftstack/weft/internal/testenv"
 )
 
-// A kernel that refuses a train gets single datagrams from then on.
+// A kernel that refuses a batch gets single datagrams from then on.
 func TestFallsBackWhenSegmentationIsRefused(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	c := a.Conn.(*conn)
@@ -93,7 +93,7 @@ func TestEqualTrainsAvoidSegmentationOnBrokenKernels(t *testing.T) {
 	m := Meta{Remote: b.LocalAddr(), SegSize: 1000}
 	for _, tc := range []struct{ size, seg int }{
 		{3000, 1000}, // equal lengths: three datagrams of their own
-		{2500, 1000}, // shorter tail: one train
+		{2500, 1000}, // shorter tail: one batch
 	} {
 		if err := a.Write(pattern(tc.size), &m); err != nil {
 			t.Fatal(err)

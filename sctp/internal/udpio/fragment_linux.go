@@ -15,7 +15,7 @@ const minMTU6 = 1280
 // routers do it, and cut by this host on IPv6, small enough for any path. No
 // control message asks for that, so the options of the socket change for the time
 // of one system call, during which nobody else uses it: a probe of the path MTU
-// must not be fragmented, nor a train be cut.
+// must not be fragmented, nor a batch be cut.
 func (c *conn) sendFragments(w *writer, b []byte) error {
 	w.useSharedSocket()
 	w.fill(&w.hdr, &w.iov, b)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Datagrams that IP may fragment arrive whole, on IPv6 too, and trains that are
+// Datagrams that IP may fragment arrive whole, on IPv6 too, and batches that are
 // sent meanwhile neither get lost nor lose their offload.
 func TestFragmentsBesideTrains(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {

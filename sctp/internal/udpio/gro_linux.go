@@ -5,23 +5,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// joins decides whether the kernel hands a train over in one piece (UDP_GRO). Trains
-// are of long datagrams; where only short ones come it takes a twentieth of a small
-// round trip to be told of each that it is alone.
+// groSwitch decides whether the kernel coalesces datagrams (UDP_GRO). Senders batch long
+// datagrams; where only short ones come GRO is off, because the control message that says
+// that a datagram is alone takes a twentieth of a small round trip.
 type groSwitch struct {
 	able, on bool
-	short    int // datagrams since the last long one
-	after    int // how many turn it off
+	short    int // consecutive short datagrams
+	after    int // how many of them turn GRO off
 	// mixed tells that it was turned off and the socket has not been empty since: a
-	// long datagram may be a train of which nobody knows where to cut it.
+	// long datagram may be a batch that cannot be divided any more.
 	maybeMerged bool
 }
 
 const (
-	// longDatagram is the size of a datagram that may be one of a train.
+	// longDatagram is the size from which on a datagram may be part of a GRO batch, 512 bytes.
 	longDatagram = 512
-	// groOffAfter is how many short datagrams in a row turn GRO off. As a train that
-	// comes then is dear, the number grows by groOffBackoff with each, up to maxGROOffAfter.
+	// groOffAfter is how many consecutive short datagrams turn GRO off. A batch that comes
+	// while it is off arrives as single datagrams or is dropped, so the number grows by
+	// groOffBackoff with each, up to maxGROOffAfter.
 	groOffAfter    = 1024
 	groOffBackoff  = 2
 	maxGROOffAfter = 1 << 20
@@ -29,7 +30,8 @@ const (
 
 func (j *groSwitch) init(able bool) { j.able, j.on, j.after = able, able, groOffAfter }
 
-// note takes in the trains that were read. It reports whether they are to be dropped.
+// noteSizes counts the datagrams that were read, and turns GRO off or on again. It reports
+// whether they are to be dropped: they may be batches that cannot be divided.
 func (s *source) noteSizes(bufs []*slab.Buf) (drop bool) {
 	for _, b := range bufs {
 		if len(b.B) < longDatagram {
@@ -49,7 +51,7 @@ func (s *source) noteSizes(bufs []*slab.Buf) (drop bool) {
 	return drop
 }
 
-// join turns GRO on or off.
+// setGRO turns GRO on or off.
 func (s *source) setGRO(on bool) {
 	v := 0
 	if on {

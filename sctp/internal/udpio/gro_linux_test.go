@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// joining tells whether the kernel hands trains to s in one piece.
+// joining tells whether the kernel hands batches to s in one piece.
 func (s *side) joining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func TestShortDatagramsTurnJoiningOff(t *testing.T) {
 	}
 }
 
-// A train that came before GRO was turned off is read without its size: it must not
+// A batch that came before GRO was turned off is read without its size: it must not
 // be taken for one datagram.
 func TestTrainsFromBeforeAreDropped(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})

@@ -57,7 +57,7 @@ func TestPacketsDirectlyOverIP(t *testing.T) {
 	}
 }
 
-// among has from send the train b until it has come, among what else there may be from
+// among has from send the batch b until it has come, among what else there may be from
 // other tests, and returns the meta of its last datagram.
 func (s *side) among(from *side, b []byte, m *Meta) (last Meta) {
 	s.t.Helper()

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// equalTrainsCorrupt reports whether a Linux release corrupts trains of equal
+// equalSegmentsCorrupt reports whether a Linux release corrupts batches of equal
 // lengths under UDP_SEGMENT: 7.0 up to and including 7.1.4 do.
-func equalTrainsCorrupt(release string) bool {
+func equalSegmentsCorrupt(release string) bool {
 	v := kernelVersion(release)
 	lo, hi := [3]int{7, 0, 0}, [3]int{7, 1, 4}
 	return !less(v, lo) && !less(hi, v)

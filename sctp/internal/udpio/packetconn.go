@@ -14,9 +14,9 @@ type addrPortConn interface {
 	WriteToUDPAddrPort(b []byte, addr netip.AddrPort) (int, error)
 }
 
-// trainConn is what packet connections may have to carry trains, local
+// batchConn is what packet connections may have to carry batches, local
 // addresses and ECN codepoints.
-type trainConn interface {
+type batchConn interface {
 	ReadTrain(b []byte) (n, size int, local netip.Addr, remote netip.AddrPort, ecn uint8, err error)
 	WriteTrain(b []byte, size int, local netip.Addr, remote netip.AddrPort, ecn uint8) error
 	WriteFragmented(b []byte, local netip.Addr, remote netip.AddrPort, ecn uint8) error
@@ -26,7 +26,7 @@ type trainConn interface {
 type packetConn struct {
 	pc    net.PacketConn
 	ap    addrPortConn  // nil if pc does not have it
-	train trainConn     // nil if pc does not have it
+	train batchConn     // nil if pc does not have it
 	df    func(on bool) // sets DF, nil if pc cannot
 	local netip.AddrPort
 	ip    bool // of SCTP over IP
@@ -47,7 +47,7 @@ func FromPacketConn(pc net.PacketConn, o Options) (Conn, error) {
 func newPacketConn(pc net.PacketConn) *packetConn {
 	c := &packetConn{pc: pc, local: addrPortOf(pc.LocalAddr())}
 	c.ap, _ = pc.(addrPortConn)
-	c.train, _ = pc.(trainConn)
+	c.train, _ = pc.(batchConn)
 	_, c.ip = pc.(ipConn)
 	return c
 }

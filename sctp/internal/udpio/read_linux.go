@@ -80,10 +80,10 @@ func (c *conn) Poll(bufs []*slab.Buf, metas []Meta) (int, error) {
 	return c.read(bufs, metas, true)
 }
 
-// source is a socket that is read.
+// source is a socket that is read: the shared one or that of the dominant peer.
 type source struct {
 	fd   int
-	more int // how many trains the next system call asks for, less one
+	more int // how many GRO batches beyond one the next system call asks for
 	groSwitch
 
 	// Of a connected socket.
@@ -91,25 +91,27 @@ type source struct {
 	connected bool // it still is
 	only      bool // all that is there to read came since it was connected
 	onHost    bool // the peer is on this host
-	dataOnly  int  // datagrams since the last one with control messages
+	dataOnly  int  // datagrams since the last read with control messages
 }
 
-// maxDataOnly is how many datagrams in a row are read without control messages, at most.
+// maxDataOnly is how many datagrams in a row are read without control messages, at most: a
+// sixteenth of the datagrams still tells of ECN marks.
 const maxDataOnly = 15
 
-// readsDataOnly reports whether the next datagram is read with nothing but its data, which
-// takes two thirds of the time: who sent it is known, that it is alone as well, as GRO is
-// off, and a queue that marks datagrams (ECN) hardly ever is between two sockets of one
-// host. Where one is, it marks more than one.
+// readsDataOnly reports whether the next datagram is read without sender and control
+// messages, which takes two thirds of the time. The sender is known, because the socket is
+// connected; the datagram is alone, because GRO is off; and ECN marks are rare between two
+// sockets of a host, where a queue that marks one datagram marks more.
 func (s *source) readsDataOnly() bool {
 	return s.onHost && s.only && !s.on && s.dataOnly < maxDataOnly && !lateRecvfrom
 }
 
-// lateRecvfrom tells that recvfrom became a system call of its own with Linux 4.3 only.
+// lateRecvfrom is true on the systems on which recvfrom is a system call only since Linux 4.3.
 const lateRecvfrom = runtime.GOARCH == "386" || runtime.GOARCH == "s390x"
 
-// readFrom reads s. It asks for one train as long as there is no more than one: the
-// kernel's look for a second costs as much as a poll that finds nothing.
+// readFrom reads s. It asks for one GRO batch while no more than one is there, and for
+// about twice as many as before while reads are full: looking for one more batch costs the
+// kernel as much as a poll that finds nothing.
 func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) {
 	r := &c.rd
 	for {
@@ -178,9 +180,9 @@ func (r *reader) ask(s *source, bufs []*slab.Buf) {
 	}
 }
 
-// receive makes the system call, for up to want trains, or for one datagram without
-// control messages. One train is copied in microseconds, for which the runtime need
-// not be told of the call.
+// receive makes the system call, for up to want GRO batches, or for one datagram without
+// control messages. One batch is copied within microseconds, so that system call is made
+// without telling the runtime's scheduler (RawSyscall).
 func (r *reader) receive(fd, want int, bare bool) (int, unix.Errno) {
 	if bare {
 		m := &r.msgs[0]
@@ -205,7 +207,8 @@ func (r *reader) receive(fd, want int, bare bool) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// decode fills the meta of train i, which s gave, from its name and control messages.
+// decode fills in the Meta of GRO batch i, which was read from s, from its sender and control
+// messages.
 func (c *conn) decode(s *source, i int, buf *slab.Buf, m *Meta) {
 	r := &c.rd
 	h := &r.msgs[i].hdr

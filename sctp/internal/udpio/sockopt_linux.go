@@ -52,7 +52,7 @@ func (c *conn) setOptions(o Options) {
 	c.gro = set(unix.IPPROTO_UDP, unix.UDP_GRO, 1)
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
-		c.uneven = equalTrainsCorrupt(unix.ByteSliceToString(u.Release[:]))
+		c.uneven = equalSegmentsCorrupt(unix.ByteSliceToString(u.Release[:]))
 	}
 }
 

@@ -9,17 +9,17 @@ import (
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
-// MaxMessages is the largest number of trains one read returns.
+// MaxMessages is the largest number of batches one read returns.
 const MaxMessages = 8
 
-// MaxBatchBytes is the largest train in bytes: the payload of the largest IPv4
+// MaxBatchBytes is the largest batch in bytes: the payload of the largest IPv4
 // datagram, which bounds what the kernel segments.
 const MaxBatchBytes = 65507
 
-// MaxIOVecs is how many parts of a train may be elsewhere without being copied.
+// MaxIOVecs is how many parts of a batch may be elsewhere without being copied.
 const MaxIOVecs = 64
 
-// MaxSegments is the largest number of datagrams in a train; Linux before 6.9
+// MaxSegments is the largest number of datagrams in a batch; Linux before 6.9
 // allows no more.
 const MaxSegments = 64
 
@@ -29,12 +29,12 @@ const DefaultBuffer = 7 << 20
 // ErrClosed is returned by operations on a closed Conn.
 var ErrClosed = net.ErrClosed
 
-// errTooLong is returned by Write for a train beyond MaxBatchBytes or MaxSegments.
-var errTooLong = errors.New("udpio: train too long")
+// errTooLong is returned by Write for a batch beyond MaxBatchBytes or MaxSegments.
+var errTooLong = errors.New("udpio: batch too long")
 
-// Meta describes a train.
+// Meta describes a batch.
 type Meta struct {
-	// Local is the address the train was sent to, or is to be sent from; the
+	// Local is the address the batch was sent to, or is to be sent from; the
 	// zero Addr leaves the choice to the system.
 	Local netip.Addr
 	// Remote is the peer.
@@ -51,11 +51,11 @@ type Meta struct {
 	Fragment bool
 }
 
-// Conn is a socket that reads and writes trains. Write, LocalAddr and
+// Conn is a socket that reads and writes batches. Write, LocalAddr and
 // Close may be called concurrently; Read and TryRead exclude one another
 // through the locker given to Read.
 type Conn interface {
-	// Read waits for datagrams, locks mu and stores up to len(bufs) trains,
+	// Read waits for datagrams, locks mu and stores up to len(bufs) batches,
 	// one per buffer (its B is cut to length) and meta. It returns with mu
 	// locked if n > 0, else unlocked and with an error. Only one goroutine
 	// may be in Read.
@@ -84,11 +84,11 @@ type Conn interface {
 	// is called a while after Polled(true).
 	Unwatch()
 
-	// Write sends the train b. It blocks while the socket buffer is full. An
+	// Write sends the batch b. It blocks while the socket buffer is full. An
 	// error means that some of the datagrams were not sent.
 	Write(b []byte, m *Meta) error
 
-	// WriteGather is Write of a train of which parts are elsewhere. They may be
+	// WriteGather is Write of a batch of which parts are elsewhere. They may be
 	// copied into b.
 	WriteGather(b []byte, holes []slab.IOVec, m *Meta) error
 

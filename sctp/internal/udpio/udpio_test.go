@@ -82,7 +82,7 @@ func (s *side) tryRead() int {
 	}
 }
 
-// reading calls Read on another goroutine, which tells how many trains it got.
+// reading calls Read on another goroutine, which tells how many batches it got.
 func (s *side) reading() <-chan int {
 	got := make(chan int, 1)
 	go func() {
@@ -348,8 +348,8 @@ func TestKernelsThatCorruptEqualTrains(t *testing.T) {
 		"6.18.44-fc": false, "7.0.0": true, "7.0": true, "7.1.4-generic": true, "7.1.5": false,
 		"7.2.0": false, "5.10.0-28-amd64": false, "": false, "x": false, "7.1.4.5": true,
 	} {
-		if got := equalTrainsCorrupt(release); got != want {
-			t.Errorf("equalTrainsCorrupt(%q) = %v, want %v", release, got, want)
+		if got := equalSegmentsCorrupt(release); got != want {
+			t.Errorf("equalSegmentsCorrupt(%q) = %v, want %v", release, got, want)
 		}
 	}
 }
@@ -448,7 +448,7 @@ func BenchmarkPingPong(b *testing.B) {
 	}
 }
 
-// Parts of a train that are elsewhere arrive as if they were in it.
+// Parts of a batch that are elsewhere arrive as if they were in it.
 func TestHolesArriveFilled(t *testing.T) {
 	for _, o := range []Options{{}, {NoOffload: true}} {
 		a, b := listen(t, "127.0.0.1:0", o), listen(t, "127.0.0.1:0", o)

@@ -20,10 +20,10 @@ type writer struct {
 	nctl int // bytes of ctl in use
 	to   *peerSocket
 
-	// For sending a train of which parts are elsewhere.
+	// For sending a batch of which parts are elsewhere.
 	parts [2*MaxIOVecs + 1]unix.Iovec
 
-	// For sending a train datagram by datagram.
+	// For sending a batch datagram by datagram.
 	msgs [MaxSegments]mmsghdr
 	iovs [MaxSegments]unix.Iovec
 }
@@ -87,7 +87,7 @@ func (c *conn) reaches(ip netip.Addr) bool {
 	}
 }
 
-// gather lists the parts of a train and returns how many there are.
+// gather lists the parts of a batch and returns how many there are.
 func (w *writer) gather(b []byte, holes []slab.IOVec) (n int) {
 	from := 0
 	for i := range holes {
@@ -237,7 +237,7 @@ func (c *conn) sendto(w *writer, b []byte) error {
 	}, "sendto")
 }
 
-// sendmsg sends one datagram or train. The runtime is not told of the call here
+// sendmsg sends one datagram or batch. The runtime is not told of the call here
 // either: it takes 10 to 35 µs, and while there are calls of more than 20 µs that it
 // knows of the runtime's monitor wakes up thousands of times a second, for which the
 // processor is taken from who sends.
@@ -251,7 +251,7 @@ func (c *conn) sendmsg(w *writer, b []byte) error {
 	return err
 }
 
-// sendEach sends a train datagram by datagram with sendmmsg. A refused
+// sendEach sends a batch datagram by datagram with sendmmsg. A refused
 // datagram does not keep the later ones back; the first error is returned.
 func (c *conn) sendEach(w *writer, b []byte, seg int) error {
 	n := 0
