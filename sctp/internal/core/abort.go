@@ -205,8 +205,7 @@ func (a *Assoc) close(err error) {
 	if a.state == Closed {
 		return
 	}
-	a.state = Closed
-	a.slow |= slowState
+	a.setState(Closed, endReason(err))
 	a.err = err
 	a.timers.stopAll()
 	a.ctl.clear()

@@ -169,7 +169,7 @@ func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 		}
 	}
 	a.openSender()
-	a.state = CookieWait
+	a.setState(CookieWait, "INIT to be sent")
 	a.hs.sendInit = true
 	a.startT1(now)
 	a.slow = a.findSlowReasons()
@@ -213,7 +213,7 @@ func newFromCookie(cfg *Config, now clock.Time, s *cookieState, p *Packet, l *Li
 			a.addPath(netip.AddrPort{}, remote, false)
 		}
 	}
-	a.state = Established
+	a.setState(Established, "COOKIE ECHO received")
 	a.events.push(Event{Kind: EventUp, Tag: a.tag})
 	a.startHeartbeats(now)
 	a.slow = a.findSlowReasons()

@@ -107,6 +107,9 @@ type Config struct {
 	// must build the same, and ackCum look at every chunk: for tests.
 	slowPath bool
 
+	// OnState, if not nil, is called at each transition between states, for logs. It
+	// must not call the association.
+	OnState func(from, to State, reason string)
 	// TellDry adds EventDry to the events.
 	TellDry bool
 	// Bundle holds a small message back while others are in flight (RFC 9260,

@@ -144,7 +144,7 @@ func (a *Assoc) handleInitAck(now clock.Time, p *Packet, c wire.Chunk) DropReaso
 		a.primary = i
 	}
 	a.prefer(in.primary)
-	a.state = CookieEchoed
+	a.setState(CookieEchoed, "INIT ACK received")
 	h2.sendInit, h2.sendEcho = false, true
 	a.startT1(now)
 	return DropNone
@@ -155,13 +155,13 @@ func (a *Assoc) handleInitAck(now clock.Time, p *Packet, c wire.Chunk) DropReaso
 func (a *Assoc) handleCookieAck(now clock.Time) {
 	if a.state == CookieEchoed {
 		a.handshakeSample(now)
-		a.establish(now)
+		a.establish(now, "COOKIE ACK received")
 	}
 }
 
-// establish enters the ESTABLISHED state from the handshake.
-func (a *Assoc) establish(now clock.Time) {
-	a.state = Established
+// establish enters the ESTABLISHED state from the handshake, for the reason given.
+func (a *Assoc) establish(now clock.Time, reason string) {
+	a.setState(Established, reason)
 	a.timers.set(timerT1, 0)
 	ack, path := a.hs.sendAck, a.hs.ackPath
 	a.hs.clear()
@@ -199,7 +199,7 @@ func (a *Assoc) handleStaleCookie(now clock.Time, c wire.Cause) {
 		rtt = now - h.sentAt
 	}
 	h.lifeMS = uint32((rtt + clock.Time(time.Second)) / clock.Time(time.Millisecond))
-	a.state = CookieWait
+	a.setState(CookieWait, "the cookie was stale")
 	h.sendEcho, h.sendInit = false, true
 	a.rewindSender()
 	a.startT1(now)
@@ -311,7 +311,7 @@ func (a *Assoc) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wir
 	switch {
 	case mine && theirs: // (D)
 		if a.state == CookieEchoed {
-			a.establish(now)
+			a.establish(now, "COOKIE ECHO received")
 		}
 	case mine: // (B)
 		if !a.adoptPeer(now, &s) {
@@ -360,7 +360,7 @@ func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 	a.openStreams(int(s.out), int(s.in), s.peerTSN, s.peerRWND)
 	a.prefer(s.preferred())
 	if !a.state.connected() {
-		a.establish(now)
+		a.establish(now, "COOKIE ECHO received")
 	}
 	return true
 }
@@ -378,7 +378,7 @@ func (a *Assoc) restart(now clock.Time, s *cookieState) {
 	a.shut = shutdown{}
 	a.fromCookie(s)
 	a.errors = 0
-	a.state = Established
+	a.setState(Established, "the peer restarted")
 	a.events.push(Event{Kind: EventRestart, Tag: a.tag})
 	a.startHeartbeats(now)
 }

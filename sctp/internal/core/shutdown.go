@@ -33,7 +33,7 @@ func (a *Assoc) Shutdown(now clock.Time) {
 	case CookieWait, CookieEchoed:
 		a.shut.wanted = true
 	case Established:
-		a.state = ShutdownPending
+		a.setState(ShutdownPending, "the user shuts down")
 		a.tx.sb.ending = true
 		a.progressShutdown(now)
 	}
@@ -53,7 +53,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 			return
 		}
 		if a.dropResets(); len(a.rc.queue) == 0 {
-			a.state = ShutdownSent
+			a.setState(ShutdownSent, "all data is acknowledged")
 			a.rx.sack.SetNoDelay(true)
 			a.shut.sendReq = true
 			a.startT2(now, a.dataPath())
@@ -66,7 +66,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 		// While no address of ours is known to the peer nothing else may be sent,
 		// and no ASCONF after a SHUTDOWN ACK (RFC 5061, Section 5.1.1, C4).
 		if a.senderDry() && !a.tx.q.Unfinished() && !a.resettingAssoc() && !a.asc.mute {
-			a.enterShutdownAckSent(now)
+			a.enterShutdownAckSent(now, "all data is acknowledged")
 		}
 		a.abortUnfinished(now)
 	}
@@ -95,8 +95,8 @@ func (a *Assoc) runDry(now clock.Time, due bool) bool {
 	return a.state != was || waits && a.rc.send || !due && a.tx.sb.ForwardDue() || a.probeNow()
 }
 
-func (a *Assoc) enterShutdownAckSent(now clock.Time) {
-	a.state = ShutdownAckSent
+func (a *Assoc) enterShutdownAckSent(now clock.Time, reason string) {
+	a.setState(ShutdownAckSent, reason)
 	a.shut.sendReq, a.shut.sendAck = false, true
 	// RFC 5061, Section 5.1.1, C4: neither is sent in this state.
 	a.asc.send = false
@@ -152,7 +152,7 @@ func (a *Assoc) handleShutdown(now clock.Time, c wire.Chunk) {
 	}
 	switch a.state {
 	case Established, ShutdownPending:
-		a.state = ShutdownReceived
+		a.setState(ShutdownReceived, "SHUTDOWN received")
 		a.events.push(Event{Kind: EventPeerShutdown})
 		a.dropResets()
 	case ShutdownReceived:
@@ -160,7 +160,7 @@ func (a *Assoc) handleShutdown(now clock.Time, c wire.Chunk) {
 		// "SHOULD respond immediately with a SHUTDOWN ACK chunk … and move into
 		// the SHUTDOWN-ACK-SENT state, restarting its T2-shutdown timer."
 		if !a.asc.mute {
-			a.enterShutdownAckSent(now)
+			a.enterShutdownAckSent(now, "both ends shut down")
 		}
 		return
 	case ShutdownAckSent:

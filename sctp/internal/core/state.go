@@ -47,3 +47,24 @@ func (s State) canReceiveData() bool {
 
 // connected reports whether both tags are known and agreed on.
 func (s State) connected() bool { return s >= Established }
+
+// setState moves the association to state s, for the reason given. Every transition goes
+// through it.
+func (a *Assoc) setState(s State, reason string) {
+	from := a.state
+	a.state = s
+	if s != Established { // else recheckSlow clears it, together with what else has changed
+		a.slow |= slowState
+	}
+	if a.cfg.OnState != nil {
+		a.cfg.OnState(from, s, reason)
+	}
+}
+
+// endReason returns the reason for the end of an association that ends with err.
+func endReason(err error) string {
+	if err == nil {
+		return "graceful shutdown"
+	}
+	return err.Error()
+}
