@@ -414,7 +414,7 @@ func (q *SendQueue) unlink(st *outStream, m *outMsg) {
 	}
 }
 
-// finish settles the accounts of a message and releases its owner.
+// finish takes a message out of the accounts and releases its owner.
 func (q *SendQueue) finish(m *outMsg, err error) {
 	m.flags |= msgDone
 	q.buffered -= m.length - m.acked
