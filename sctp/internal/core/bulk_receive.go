@@ -127,7 +127,11 @@ func (x *inSequence) nextFragments() (k int) {
 			binary.BigEndian.Uint32(pkt[wire.HeaderLen+fsnInChunk:]) != m.NextFragment()) || !x.checksumOK(pkt) {
 			break
 		}
-		r.AppendFragment(m, a.rx.tsns.CumTSN()+1+seq.TSN(k), pkt[x.over:][:x.n], x.p.Buf)
+		ppid := uint32(0)
+		if !interleaved {
+			ppid = binary.BigEndian.Uint32(pkt[wire.HeaderLen+midInChunk:])
+		}
+		r.AppendFragment(m, a.rx.tsns.CumTSN()+1+seq.TSN(k), ppid, pkt[x.over:][:x.n], x.p.Buf)
 		k++
 	}
 	if k > 0 {

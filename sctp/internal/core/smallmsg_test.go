@@ -56,31 +56,6 @@ func (w *twins) fatal(format string, args ...any) {
 	w.t.Fatalf("seed %d: "+format, append([]any{w.seed}, args...)...)
 }
 
-// all is what can be seen of an association.
-func all(a *Assoc) string {
-	q, sb := a.tx.q, a.tx.sb
-	s := observed(a)
-	s += fmt.Sprint("|", a.tx.deferredSack, a.tx.pipelined, a.tx.busy, a.tx.bytes, a.tx.messages, a.tx.sackAt, a.NextTimeout(), a.timers.one, a.timers.path)
-	s += fmt.Sprint("|", q.buffered, q.unsent, q.messages, q.waiting, q.ready, q.arrivals, q.soft, q.lowRTT, len(q.released), q.blocked)
-	for i := range q.streams {
-		st := &q.streams[i]
-		s += fmt.Sprint(" ", st.mid, st.umid, st.ordered, st.inFlight, st.head != nil, st.queued)
-	}
-	s += fmt.Sprint("|", sb.base, sb.next, sb.adv, sb.payload, sb.rwnd, sb.awnd, sb.known, sb.stats, sb.clock, sb.marked.Len(), sb.gaps)
-	for t := sb.base; t != sb.next; t++ {
-		r := *sb.rec(t)
-		m := r.msg
-		s += fmt.Sprint(" ", m.length, m.sent, m.acked, m.mid, m.fsn, m.refs, m.first, m.last, m.sid, m.ppid, m.flags, m.arrival, m.expires, m.maxRtx, m.priority, m.dropIdx)
-		r.msg = nil
-		s += fmt.Sprint(r)
-	}
-	for i := range a.paths {
-		p, f := &a.paths[i], &sb.paths[i]
-		s += fmt.Sprint("|", p.lastData, p.lastSent, p.count, p.burstFrom, p.single, p.cc.Cwnd(), p.rto, p.pacer, f.bytes, f.count, f.rack)
-	}
-	return s + fmt.Sprint("|", a.rx.reasm.Describe(), a.Idle(a.tx.sb.clock))
-}
-
 // same checks that both pairs are alike.
 func (w *twins) same(what string) {
 	w.t.Helper()
@@ -93,8 +68,8 @@ func (w *twins) same(what string) {
 		if x.state == Closed && y.state == Closed {
 			continue
 		}
-		if a, b := all(x), all(y); a != b {
-			w.fatal("%s: end %d is\n%s\nand step by step\n%s", what, i, a, b)
+		if s := diffState(x, y); s != "" {
+			w.fatal("%s: end %d at once and step by step: %s", what, i, s)
 		}
 	}
 }

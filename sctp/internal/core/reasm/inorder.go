@@ -39,11 +39,12 @@ func (m *message) Number() uint32 { return m.num }
 // NextFragment returns the TSN, or with I-DATA the FSN, of the next fragment of m.
 func (m *message) NextFragment() uint32 { return m.next }
 
-// AppendFragment appends the next fragment, not the last, to the unfinished message m.
+// AppendFragment appends the next fragment, not the last, to the unfinished message m. Its
+// ppid is 0 with I-DATA, where only the first fragment has one.
 // Call appended behind the last of a batch.
-func (r *Queue) AppendFragment(m *message, tsn seq.TSN, data []byte, buf *slab.Buf) {
+func (r *Queue) AppendFragment(m *message, tsn seq.TSN, ppid uint32, data []byte, buf *slab.Buf) {
 	f := r.inOrder(m.st.sid, tsn, data, buf)
-	f.msg, f.seq, f.unordered = m.key, m.next, m.unordered
+	f.msg, f.seq, f.unordered, f.ppid = m.key, m.next, m.unordered, ppid
 	r.append(m, f)
 }
 

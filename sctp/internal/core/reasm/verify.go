@@ -95,17 +95,6 @@ func (r *Queue) Verify() error {
 	return nil
 }
 
-// Describe returns what an association's packets and readers depend on.
-func (r *Queue) Describe() string {
-	s := fmt.Sprint(r.frags, r.msgs, r.msgID, r.checkedTo, r.window, r.mem.pinned, r.loose.n, r.numbered.n, r.open.n)
-	for _, st := range r.streams {
-		if st != nil {
-			s += fmt.Sprint(" ", st.sid, st.next, st.ready.n, st.queued)
-		}
-	}
-	return s
-}
-
 // HasStream reports whether anything was received on stream sid.
 func (r *Queue) HasStream(sid uint16) bool {
 	return int(sid) < len(r.streams) && r.streams[sid] != nil
