@@ -252,7 +252,7 @@ func (s *iwarpSide) post(k rdmap.Work, buf, want []byte) {
 func (s *iwarpSide) place(n int) int {
 	need := (n + cellSize - 1) / cellSize
 	if s.cell+need > cells {
-		s.w.settle()
+		s.w.quiesce()
 		for _, x := range s.w.sides {
 			x.cell, x.written = 0, nil
 		}
@@ -277,9 +277,9 @@ func (s *iwarpSide) write(n int, flags rdmap.OpFlags, imm bool) {
 	s.post(k, data, nil)
 }
 
-// lend binds a window, which the peer writes n bytes through and then
+// openWindow binds a window, which the peer writes n bytes through and then
 // invalidates.
-func (s *iwarpSide) lend(n int) {
+func (s *iwarpSide) openWindow(n int) {
 	p := s.peer
 	off := p.place(n)
 	for s.stream.Reserve(1) != nil {
@@ -385,8 +385,8 @@ func (w *iwarp) step() bool {
 	return ok
 }
 
-// settle runs until nothing is under way.
-func (w *iwarp) settle() {
+// quiesce runs until nothing is under way.
+func (w *iwarp) quiesce() {
 	for w.step() {
 	}
 }
@@ -464,7 +464,7 @@ func (w *iwarp) play(script []byte) {
 		}
 		switch op >> 3 % 12 {
 		case 11:
-			s.lend(1 + arg*3)
+			s.openWindow(1 + arg*3)
 		case 10:
 			s.exchange()
 		case 0, 1:
@@ -492,7 +492,7 @@ func (w *iwarp) play(script []byte) {
 
 // finish closes both streams and compares the memory.
 func (w *iwarp) finish() {
-	w.settle()
+	w.quiesce()
 	for _, s := range w.sides {
 		if len(s.wants) > 0 {
 			w.t.Fatalf("%s: %d messages missing", s.name, len(s.wants))

@@ -42,9 +42,9 @@ func TestGroupSizeChanges(t *testing.T) {
 	})
 }
 
-// TestLinkSetupStrayLink has a process make a link although both ends know that they
+// TestLinkSetupUnneededLink has a process make a link although both ends know that they
 // have one.
-func TestLinkSetupStrayLink(t *testing.T) {
+func TestLinkSetupUnneededLink(t *testing.T) {
 	local(t, 1, func(ctx context.Context, c *Comm) error {
 		e, name := c.w.eng, procName{job: 1}
 		old, err := e.addRemote(name, &processInfo{}, 7)

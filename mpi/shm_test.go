@@ -372,7 +372,7 @@ func TestSharedLinkFull(t *testing.T) {
 
 // A doorbell makes the rank look and causes no doorbell in return, and the next one can be sent
 // even if there was nothing to be seen any more.
-func TestSharedBell(t *testing.T) {
+func TestSharedDoorbell(t *testing.T) {
 	l, under, _ := newSharedLink(256)
 	l.in.ctl.doorbell.Store(1)
 	l.onDoorbell()

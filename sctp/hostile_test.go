@@ -222,7 +222,7 @@ func TestIdleAssociationsAreSmall(t *testing.T) {
 
 // Packets out of the blue are answered at a limited rate at a port where somebody listens,
 // too; INITs, which keep nothing, always.
-func TestStraysAtAListeningPortAreLimited(t *testing.T) {
+func TestOOTBPacketsAtAListeningPortAreLimited(t *testing.T) {
 	for _, listening := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			n := sctptest.NewNetwork(1)

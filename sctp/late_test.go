@@ -51,8 +51,8 @@ func hasLate(a *Association) bool {
 
 // A SACK that came with an answer is taken in when a poll finds nothing more, or
 // before who polls parks.
-func TestPutOffSackIsSettled(t *testing.T) {
-	for name, settle := range map[string]func(tr *Transport){
+func TestDeferredSACKIsProcessed(t *testing.T) {
+	for name, process := range map[string]func(tr *Transport){
 		"poll": func(tr *Transport) { tr.Poll() },
 		"park": func(tr *Transport) { tr.sockets().list[0].processDeferredSACK() },
 		"tick": func(tr *Transport) { // nobody polled since the last one
@@ -69,7 +69,7 @@ func TestPutOffSackIsSettled(t *testing.T) {
 			if s := a.t.sockets().list[0]; s.deferredSACK != a {
 				t.Fatal("the socket does not know")
 			}
-			settle(a.t)
+			process(a.t)
 			if hasLate(a) {
 				t.Error("the SACK still waits")
 			}
@@ -78,8 +78,8 @@ func TestPutOffSackIsSettled(t *testing.T) {
 }
 
 // What comes for another association meanwhile does not leave it waiting.
-func TestPutOffSackIsSettledAmongOthers(t *testing.T) {
-	// A timer that fires settles it, too: then it is tried again.
+func TestDeferredSACKIsProcessedAmongOthers(t *testing.T) {
+	// A timer that fires processes it, too: then it is tried again.
 	for begun := time.Now(); !settledByAnother(t); {
 		if time.Since(begun) > 10*time.Second {
 			t.Fatal("no INIT came in time")

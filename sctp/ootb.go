@@ -137,10 +137,10 @@ func (s *socket) outOfTheBlue(now clock.Time) (existing *Association, made touch
 		t.count.ootb.Add(1)
 	}
 	if len(r.Reply) > 0 {
-		if r.Stray {
+		if r.OOTB {
 			t.count.ootb.Add(1)
 		}
-		if t.replies.allow(now, len(d), len(r.Reply), !r.Stray) {
+		if t.replies.allow(now, len(d), len(r.Reply), !r.OOTB) {
 			b := batchBufs.Get().(*batchBuf)
 			b.tx = core.Transmit{Tuple: s.pkt.Tuple, SegSize: len(r.Reply), Segs: 1}
 			t.send(r.Reply, b)

@@ -194,7 +194,7 @@ func TestAlways(t *testing.T) {
 
 // While waits spin and are quick one in measureEvery is measured; all are before, when
 // they turn out longer, and while parking is better.
-func TestQuickWaitsAreSampled(t *testing.T) {
+func TestShortWaitsAreSampled(t *testing.T) {
 	var c Chooser
 	c.InitExtending(50 * us)
 	now := int64(0)

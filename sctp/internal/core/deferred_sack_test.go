@@ -165,7 +165,7 @@ func TestSackIsNotPutOff(t *testing.T) {
 			t.Error("the association goes on")
 		}
 	})
-	t.Run("nobody settles it", func(t *testing.T) {
+	t.Run("no call processes it", func(t *testing.T) {
 		l := newDeferredHarness(t, nil)
 		l.move(l.z, l.a)
 		l.wantDeferred(false)
@@ -173,7 +173,7 @@ func TestSackIsNotPutOff(t *testing.T) {
 }
 
 // What was acknowledged before the association ended was delivered.
-func TestAbortSettlesSack(t *testing.T) {
+func TestAbortProcessesDeferredSACK(t *testing.T) {
 	l := newDeferredHarness(t, nil)
 	l.answer(nil)
 	l.wantDeferred(true)

@@ -31,10 +31,10 @@ type host struct {
 	dests    map[netip.AddrPort]int // where packets with user data went
 	dropped  [NumDropReasons]int
 	// lostSizes are those of packets that were lost for their size.
-	lostSizes []int
-	parts     map[uint16][]byte
-	runs      int // packets that HandleInSequence took
-	wholes    int // of them with whole messages
+	lostSizes    []int
+	parts        map[uint16][]byte
+	runs         int // packets that HandleInSequence took
+	unfragmented int // of them with whole messages
 }
 
 type gotMsg struct {
@@ -116,13 +116,13 @@ func (h *host) flush() {
 		return
 	}
 	for _, a := range append(h.old, h.assoc) {
-		settle := h.p.later.IntN(4) == 0
+		process := h.p.later.IntN(4) == 0
 		for range 100000 {
 			// Buffers and batches of any size, as drivers have them.
 			h.buf = slices.Grow(h.buf[:0], MaxPacket)
 			room, segs := h.p.rng.IntN(MaxPacket), 1+h.p.rng.IntN(20)
 			buf, tx, ok := pollIOVecs(a, h.p.now, h.buf[:0:room], segs, segs%2*room)
-			if !ok && settle && a.HasDeferredSack() {
+			if !ok && process && a.HasDeferredSack() {
 				a.ProcessDeferredSack()
 				continue
 			}
@@ -168,7 +168,7 @@ func (h *host) deliver(pkt *Packet) DropReason {
 	var d DropReason
 	a := h.assoc
 	if a != nil && a.State() != Closed && (hd.VTag == a.Tag() || a.pathByIP(pkt.Remote.Addr()) >= 0) {
-		pkt.DeferSack = p.later.IntN(2) == 0 // settled in flush or by what comes next
+		pkt.DeferSack = p.later.IntN(2) == 0 // processed in flush or by what comes next
 		d = a.HandlePacket(p.now, pkt)
 		a.EndBatch(p.now)
 	} else {
@@ -228,7 +228,7 @@ func (h *host) deliverBatch(first *Packet, rest []Packet) {
 			h.dropped[DropNone] += n
 			h.runs += n
 			if n > 0 && pkt.Data[wire.HeaderLen+1]&flagBegin != 0 {
-				h.wholes += n
+				h.unfragmented += n
 			}
 		}
 	}

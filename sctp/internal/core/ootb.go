@@ -42,7 +42,7 @@ func HandleOOTB(cfg *Config, p *Packet, out []byte) Result {
 		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !usableAddr(p.Remote.Addr().Unmap()) {
 			return Result{Drop: DropMalformed}
 		}
-		return Result{Reply: appendAbortPacket(out, h, x.Tag, false, nil), Stray: true}
+		return Result{Reply: appendAbortPacket(out, h, x.Tag, false, nil), OOTB: true}
 	}
 	return replyOOTB(h, p, out)
 }
@@ -92,11 +92,11 @@ func replyOOTB(h wire.Header, p *Packet, out []byte) Result {
 		b := wire.AppendHeader(out, wire.Header{SrcPort: h.DstPort, DstPort: h.SrcPort, VTag: h.VTag})
 		b = wire.AppendShutdownComplete(b, wire.ShutdownComplete{Reflected: true})
 		wire.SetChecksum(b[len(out):])
-		return Result{Reply: b[len(out):], Stray: true}
+		return Result{Reply: b[len(out):], OOTB: true}
 	case reply == replyNone:
 		return Result{Drop: DropOOTB}
 	}
-	return Result{Reply: appendAbortPacket(out, h, h.VTag, true, nil), Stray: true} // rule 8
+	return Result{Reply: appendAbortPacket(out, h, h.VTag, true, nil), OOTB: true} // rule 8
 }
 
 // ootbReply orders the replies to an out of the blue packet: the rules of RFC

@@ -14,7 +14,7 @@ import (
 // conversation has two hosts send at random, under loss, and returns every packet with
 // its time, and in the end what they know of the path; and how many packets were received
 // as parts of runs, and of runs of whole messages.
-func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte, runs, wholes int) {
+func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte, runs, unfragmented int) {
 	p := newPair(t, seed, &cfg)
 	p.zeroSum = cfg.ZeroChecksum
 	p.net.loss, p.net.jitter = loss, time.Millisecond
@@ -104,7 +104,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 		}
 		log = append(log, fmt.Append(nil, sb.Stats(), sb.payload, sb.rwnd, sb.Flight(0), sb.FlightChunks(0), sb.paths[0].rack, path.count, path.cc.Cwnd(), path.rto.SRTT()))
 	}
-	return log, p.a.runs + p.z.runs, p.a.wholes + p.z.wholes
+	return log, p.a.runs + p.z.runs, p.a.unfragmented + p.z.unfragmented
 }
 
 // Packets that are built the short way, one by one or many at once, are those that
@@ -112,7 +112,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 // follow acknowledgements of many chunks that are taken in at once, and packets that are
 // received as runs.
 func TestShortWaysBuildTheSamePackets(t *testing.T) {
-	middles, wholes := 0, 0
+	middles, unfragmented := 0, 0
 	for seed := range uint64(48) {
 		cfg := Config{Pieces: seed/4%3 == 2, NoInterleaving: seed%2 == 1, Bundle: seed%3 == 1, NoPacing: seed%4 >= 2, NoRACK: seed%5 == 3, ZeroChecksum: seed%8 == 6,
 			Scheduler: Scheduler(seed / 4 % 6)}
@@ -128,7 +128,7 @@ func TestShortWaysBuildTheSamePackets(t *testing.T) {
 			t.Fatalf("seed %d: %d packets in runs", seed, none)
 		}
 		middles += n - w
-		wholes += w
+		unfragmented += w
 		for i := range min(len(short), len(long)) {
 			if !bytes.Equal(short[i], long[i]) {
 				t.Fatalf("seed %d: packet %d of %d and %d differs:\n%x\n%x", seed, i, len(short), len(long), short[i], long[i])
@@ -138,7 +138,7 @@ func TestShortWaysBuildTheSamePackets(t *testing.T) {
 			t.Fatalf("seed %d: %d packets and %d", seed, len(short), len(long))
 		}
 	}
-	if t.Logf("%d packets in runs, %d in runs of messages", middles, wholes); middles < 4500 || wholes < 300 {
+	if t.Logf("%d packets in runs, %d in runs of messages", middles, unfragmented); middles < 4500 || unfragmented < 300 {
 		t.Error("hardly any runs were received")
 	}
 }

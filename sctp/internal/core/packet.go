@@ -64,9 +64,9 @@ type Result struct {
 	// Reply is the packet to send back to where the packet came from, or
 	// empty. It was appended to the caller's buffer.
 	Reply []byte
-	// Stray tells that Reply answers a packet out of the blue (RFC 9260, Section 8.4), and
+	// OOTB tells that Reply answers a packet out of the blue (RFC 9260, Section 8.4), and
 	// not one of a handshake with a listener.
-	Stray bool
+	OOTB bool
 	// New is the association that the packet created, already established. The
 	// caller polls it as after any packet.
 	New *Assoc

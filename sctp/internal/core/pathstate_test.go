@@ -34,7 +34,7 @@ func TestQuickFailover(t *testing.T) {
 	p := newMultihomed(t, 500, fastConfig())
 	p.connect()
 	p.confirmAll()
-	p.advance(5 * time.Second) // settle the RTO
+	p.advance(5 * time.Second) // let the RTO converge
 	a := p.a.assoc
 	p.net.cut[p.z.local[0]] = true
 	start := p.now

@@ -77,8 +77,8 @@ type pathMTU struct {
 
 func (m *pathMTU) on() bool { return m.state != pmtuOff }
 
-// settled reports whether the size of packets is likely to stay what it is.
-func (m *pathMTU) settled() bool { return m.state != pmtuBase && m.state != pmtuSearch }
+// searchDone reports whether the size of packets is likely to stay what it is.
+func (m *pathMTU) searchDone() bool { return m.state != pmtuBase && m.state != pmtuSearch }
 
 // ipOverhead returns the size of the IP and, if there is one, the UDP header on the
 // way to an address.
@@ -485,7 +485,7 @@ func (a *Assoc) mtuProbe() int {
 func (a *Assoc) amdcs(d int) int {
 	n := a.paths[d].pmdcs()
 	for i := range a.paths {
-		if p := &a.paths[i]; p.confirmed && p.active && p.plpmtu.settled() {
+		if p := &a.paths[i]; p.confirmed && p.active && p.plpmtu.searchDone() {
 			n = min(n, p.pmdcs())
 		}
 	}

@@ -74,7 +74,7 @@ func (a *Assoc) handleReconfig(now clock.Time, c wire.Chunk) {
 		a.ctl.reply(a.replyPath(a.in.path), wire.ChunkError, 0, wire.AppendProtocolViolation(nil, "combination of RE-CONFIG parameters"))
 		return
 	}
-	a.settleReconfig(now) // what waited may be done by now
+	a.performWaitingResets(now) // what waited may be done by now
 	var reply []byte
 	request := false // of ours that answers the peer's
 	for it := wire.NewParams(x.Params); it.Next() && a.state != Closed; {
@@ -443,9 +443,9 @@ func (a *Assoc) peerWantsMore(now clock.Time, seq uint32, n uint16) (_ wire.ReCo
 	return a.answerWith(now, &rcRequest{respSeq: seq, n: 1, parts: [2]rcPart{{kind: wire.ParamAddOutgoing, count: n}}})
 }
 
-// settleReconfig performs resets that had to wait for data, which may have come
+// performWaitingResets performs resets that had to wait for data, which may have come
 // or been acknowledged, and tells the peer (E5).
-func (a *Assoc) settleReconfig(now clock.Time) {
+func (a *Assoc) performWaitingResets(now clock.Time) {
 	in := &a.rc.in
 	if a.finishAssocReset() {
 		a.answerAgain(in.holdSeq)

@@ -66,7 +66,7 @@ func (w *world) heal() {
 		}
 	}
 	w.ending = true
-	w.settle()
+	w.quiesce()
 	w.until("everything is delivered", w.quiet)
 	w.wantDelivered()
 	a, z := w.end[0], w.end[1]

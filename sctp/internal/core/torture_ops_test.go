@@ -149,17 +149,17 @@ func (w *world) config(patient, asconf, auth, zero, insecure bool) *Config {
 // delivered then, or the association to have failed.
 func (w *world) run() {
 	w.open()
-	w.settle()
+	w.quiesce()
 	for n := 0; w.more() && n < 2000; n++ {
 		w.step(w.byte(), w.byte())
 		w.checkReasons()
-		w.settle()
+		w.quiesce()
 	}
 	w.heal()
 }
 
-// settle lets both ends read and send, and checks everything.
-func (w *world) settle() {
+// quiesce lets both ends read and send, and checks everything.
+func (w *world) quiesce() {
 	for _, e := range w.end {
 		if e.assoc == nil {
 			continue
@@ -458,7 +458,7 @@ func (w *world) next(until clock.Time) bool {
 			}
 		}
 	}
-	w.settle()
+	w.quiesce()
 	return true
 }
 

@@ -24,7 +24,7 @@ type Poller struct {
 	// mu guards what follows. It comes after fdmu of a conn.
 	mu      sync.Mutex
 	conns   []*conn
-	bell    int // an eventfd, which ends ppoll; -1 once it is closed
+	wake    int // an eventfd, which ends ppoll; -1 once it is closed
 	waiting bool
 	closed  bool
 
@@ -42,7 +42,7 @@ func NewPoller() (*Poller, error) {
 	if err != nil {
 		return nil, os.NewSyscallError("eventfd", err)
 	}
-	return &Poller{bell: fd}, nil
+	return &Poller{wake: fd}, nil
 }
 
 // Add adds a socket. It reports false if c is not the kernel's. A closed socket leaves
@@ -105,7 +105,7 @@ func (p *Poller) end() {
 	p.mu.Lock()
 	p.waiting = false
 	if p.closed {
-		p.closeBell()
+		p.closeWake()
 	}
 	p.mu.Unlock()
 }
@@ -150,7 +150,7 @@ func (p *Poller) gather() bool {
 	if p.closed {
 		return false
 	}
-	p.fds = append(p.fds[:0], unix.PollFd{Fd: int32(p.bell), Events: unix.POLLIN})
+	p.fds = append(p.fds[:0], unix.PollFd{Fd: int32(p.wake), Events: unix.POLLIN})
 	for _, c := range p.conns {
 		p.fds = append(p.fds, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
 		if fd := c.peerFD.Load(); fd >= 0 {
@@ -187,10 +187,10 @@ func (p *Poller) again() {
 
 // ring ends ppoll, with mu locked.
 func (p *Poller) ring() {
-	if p.bell >= 0 {
+	if p.wake >= 0 {
 		var one [8]byte
 		binary.NativeEndian.PutUint64(one[:], 1)
-		_, _ = unix.Write(p.bell, one[:])
+		_, _ = unix.Write(p.wake, one[:])
 	}
 }
 
@@ -214,14 +214,14 @@ func (p *Poller) Close() error {
 	if p.waiting {
 		p.ring() // and end closes it
 	} else {
-		p.closeBell()
+		p.closeWake()
 	}
 	return nil
 }
 
-func (p *Poller) closeBell() {
-	if p.bell >= 0 {
-		unix.Close(p.bell)
-		p.bell = -1
+func (p *Poller) closeWake() {
+	if p.wake >= 0 {
+		unix.Close(p.wake)
+		p.wake = -1
 	}
 }

@@ -201,7 +201,7 @@ func TestPollerKick(t *testing.T) {
 		t.Error("a Wait after Kick found something")
 	}
 	p.Reset()
-	// The bell may still ring for a Kick that was noticed without it.
+	// The eventfd may still wake for a Kick that was noticed without it.
 	p.mu.Lock()
 	p.ring()
 	p.mu.Unlock()
@@ -226,8 +226,8 @@ func TestPollerClose(t *testing.T) {
 		t.Error("closed from within, it lost what it had read")
 	}
 	for _, p := range []*Poller{p, p2} {
-		if p.bell != -1 {
-			t.Error("the bell was not closed")
+		if p.wake != -1 {
+			t.Error("the eventfd was not closed")
 		}
 		if p.Wait(b.look) {
 			t.Error("a closed Poller waited")

@@ -43,7 +43,7 @@ func TestUnwatch(t *testing.T) {
 			want("while others poll", 0)
 			read := b.reading()
 			a.numbered(b, i, 1)
-			b.settle(near)
+			b.letArrive(near)
 			if !c.Polled(false) {
 				t.Fatal("refused")
 			}
@@ -60,8 +60,8 @@ func TestUnwatch(t *testing.T) {
 	}
 }
 
-// settle gives a datagram time to arrive.
-func (s *side) settle(near bool) {
+// letArrive gives a datagram time to arrive.
+func (s *side) letArrive(near bool) {
 	if !near {
 		s.arrived()
 		return

@@ -135,7 +135,7 @@ func TestSackBounds(t *testing.T) {
 	}
 }
 
-func TestSackGoesWhereDataCameFrom(t *testing.T) {
+func TestSackLeavesWhereDataCameFrom(t *testing.T) {
 	h := newSackTest(t, 2)
 	for _, p := range []int{0, 2, 1} { // RFC 9260, Section 6.4
 		h.s.Data(seq.New, false)

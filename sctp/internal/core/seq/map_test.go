@@ -122,7 +122,7 @@ type tsnModel struct {
 	got map[TSN]bool
 }
 
-func (m *tsnModel) settle() {
+func (m *tsnModel) advance() {
 	for m.got[m.cum+1] {
 		m.cum++
 		delete(m.got, m.cum)
@@ -139,7 +139,7 @@ func (m *tsnModel) observe(t TSN) Result {
 		return Duplicate
 	}
 	m.got[t] = true
-	m.settle()
+	m.advance()
 	return New
 }
 
@@ -182,7 +182,7 @@ func TestTSNMapAgainstModel(t *testing.T) {
 						}
 					}
 					model.cum = to
-					model.settle()
+					model.advance()
 				}
 			case 1: // a run, as of a burst
 				at := model.cum + TSN(rapid.IntRange(1, spread).Draw(t, "at"))
