@@ -74,7 +74,7 @@ func yieldProcessor() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0,
 // copyVectors are what the system calls below want, kept because they escape.
 type copyVectors struct {
 	local  [1]unix.Iovec
-	remote [gatherPieces]unix.RemoteIovec
+	remote [aggregatePieces]unix.RemoteIovec
 	probe  [shmNonceLen]byte
 }
 
@@ -118,7 +118,7 @@ func copyProcess(call func(int, []unix.Iovec, []unix.RemoteIovec, uint) (int, er
 	return nil
 }
 
-// writePieces copies b to up to gatherPieces places in the memory of another process,
+// writePieces copies b to up to aggregatePieces places in the memory of another process,
 // counted from base, in one call.
 func writePieces(pid int, base uint64, b []byte, pieces []piece) error {
 	v := vectorPool.Get().(*copyVectors)

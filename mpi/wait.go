@@ -96,8 +96,8 @@ type progress struct {
 	choose   poll.Chooser
 	spinning poll.Spinning // goroutines of the rank that spin
 	loop     poll.Loop     // how they do
-	due      dueServices
-	serving  poll.Chooser  // whether to poll for what is due next
+	hook     progressHook
+	serving  poll.Chooser  // whether to poll for the next request to a window
 	shared   *sharedMemory // nil: none
 }
 
@@ -183,27 +183,27 @@ func (e *engine) pollOnce() bool {
 	return worked
 }
 
-// pass makes one pass over the transport, performs what is due for windows, and reports
+// pass makes one pass over the transport, performs requests to windows, and reports
 // whether there was anything.
 func (p *progress) pass() bool {
 	worked := p.poll()
-	return p.due.see() || worked
+	return p.hook.run() || worked
 }
 
 // exit ends the spin of a goroutine.
 func (p *progress) exit() {
 	p.spinning.Leave()
-	p.due.leave()
+	p.hook.leave()
 }
 
 // spin polls until done reports true, the budget of w is used up or ctx is done, and
-// reports whether done did. It performs what is due for windows meanwhile. It returns at
+// reports whether done did. It performs requests to windows meanwhile. It returns at
 // once if w has no budget or there is no processor for it.
 func (p *progress) spin(ctx context.Context, w poll.Wait, done func() bool) bool {
 	if w.Budget == 0 || !p.spinning.Enter() {
 		return false
 	}
-	p.due.enter()
+	p.hook.enter()
 	ok := p.loop.Spin(&w, done, func() bool { return ctx.Err() != nil })
 	p.exit()
 	switch {
@@ -217,11 +217,11 @@ func (p *progress) spin(ctx context.Context, w poll.Wait, done func() bool) bool
 }
 
 // rest parks at w, until a signal, for a goroutine of the program. Meanwhile it may
-// read the sockets, so it is first to know that something is due: it sees to that, and
-// polls for what is due next where that comes soon. *gap is the wait for that, at first
+// read the sockets, so it is the first to see a request to a window: it performs that, and
+// polls for the next one if that comes soon. *gap is the wait for the next one, at first
 // the zero Wait, and done reports whether the goroutine need not wait any more.
 func (p *progress) rest(ctx context.Context, w *waiter, gap *poll.Wait, done func() bool) error {
-	d := &p.due
+	d := &p.hook
 	if !d.used.Load() {
 		return w.wait(ctx)
 	}
@@ -230,12 +230,12 @@ func (p *progress) rest(ctx context.Context, w *waiter, gap *poll.Wait, done fun
 	d.enter()
 	d.unpark(w)
 	// What is left of it leave gives to others.
-	for served := d.see(); served && err == nil && ctx.Err() == nil && !done(); {
+	for served := d.run(); served && err == nil && ctx.Err() == nil && !done(); {
 		now := clock()
 		gap.End(now)
 		*gap = p.serving.Begin(now)
-		n := d.seen.Load()
-		served = p.spin(ctx, *gap, func() bool { return d.seen.Load() != n || done() }) && d.seen.Load() != n
+		n := d.runs.Load()
+		served = p.spin(ctx, *gap, func() bool { return d.runs.Load() != n || done() }) && d.runs.Load() != n
 	}
 	d.leave()
 	return err

@@ -81,11 +81,11 @@ func (w *window) quiet() bool {
 }
 
 func (t *winTarget) quiet() bool {
-	return !t.copied.Load() && !t.gathered.some.Load() && t.idle()
+	return !t.copied.Load() && !t.aggregated.some.Load() && t.idle()
 }
 
-// idle reports whether nothing is left to complete besides what is gathered, which is
-// so only at the target. What is copied is complete.
+// idle reports whether the target has acknowledged everything. It leaves out aggregated Puts, which
+// have not been sent, and copies, which are complete at once.
 func (t *winTarget) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 // directMem is the memory of a target on the same host, for Put and Get by one copy:
 // in memory that is mapped here too, or by the system from process to process. The
 // target takes no part, and what was copied is complete: nothing is left to flush.
-// Short Puts that the system copies are gathered first.
+// Short Puts that the system copies are aggregated first.
 type directMem struct {
 	mapped *mapping    // of memory that WinAllocate made; else nil
 	open   atomic.Bool // the system copies
@@ -87,13 +87,13 @@ func (w *window) copied(target int, count *atomicTraffic, n int) {
 	count.count(n)
 }
 
-// putDirect is Put by a copy, which may be gathered. It reports false if that cannot
+// putDirect is Put by a copy, which may be aggregated. It reports false if that cannot
 // be: RDMA tells why, or does it.
 func (w *window) putDirect(ctx context.Context, src []byte, target, off int) (bool, error) {
 	d := w.directTo(target, off, len(src), AccessWrite)
-	if d != nil && d.mapped == nil && len(src) <= gatherLimit {
+	if d != nil && d.mapped == nil && len(src) <= aggregateLimit {
 		w.to[target].markCopied()
-		return w.gather(ctx, src, target, off)
+		return w.aggregate(ctx, src, target, off)
 	}
 	if err := w.spill(ctx, target); err != nil {
 		return false, err

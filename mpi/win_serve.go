@@ -57,7 +57,7 @@ func (w *window) serve(ctx context.Context, origin int) {
 // with locks held.
 func (s *winService) found() {
 	s.ready.Store(true)
-	if !s.w.c.w.eng.prog.due.add(s) {
+	if !s.w.c.w.eng.prog.hook.add(s) {
 		s.wake.notify()
 	}
 }

@@ -13,8 +13,8 @@ type winTarget struct {
 	rank int
 	turn ctxMutex // held by the one that completes operations
 
-	copied   atomic.Bool // something, by directMem, since operations were completed
-	gathered gathered
+	copied     atomic.Bool // something, by directMem, since operations were completed
+	aggregated aggregatedPuts
 	// posts counts the Posts of the target that a Start which failed has received.
 	posts atomic.Int32
 
@@ -43,7 +43,7 @@ type winResult struct {
 func (t *winTarget) init(rank int) {
 	t.rank = rank
 	t.turn = newCtxMutex()
-	t.gathered.turn = newCtxMutex()
+	t.aggregated.mu = newCtxMutex()
 }
 
 // markCopied notes that something is copied.
@@ -117,7 +117,7 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 	return t.reported()
 }
 
-// startFlush posts what is gathered, and asks the target to tell when it has served
+// startFlush posts what is aggregated, and asks the target to tell when it has served
 // what was sent, if there is anything, without waiting for the answer. It returns an
 // error only if ctx ended; others are kept.
 func (t *winTarget) startFlush(ctx context.Context, w *window) error {
@@ -163,7 +163,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 
 // flush waits until all operations are complete at the target.
 func (t *winTarget) flush(ctx context.Context, w *window) error {
-	if !t.gathered.some.Load() && t.idle() {
+	if !t.aggregated.some.Load() && t.idle() {
 		t.copied.Store(false)
 		return t.reported()
 	}

@@ -138,7 +138,7 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	w.locks.init(c.Size())
 	life, stop := context.WithCancel(context.Background())
 	w.stop = stop
-	w.c.w.eng.prog.due.used.Store(true)
+	w.c.w.eng.prog.hook.used.Store(true)
 	for origin := range w.to {
 		w.served.Go(func() { w.serve(life, origin) })
 	}
@@ -281,7 +281,7 @@ func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 			if err := w.spill(ctx, target); err != nil {
 				return err
 			}
-		} else if done, err := w.gatherWrite(ctx, src, target, off); done || err != nil {
+		} else if done, err := w.aggregateWrite(ctx, src, target, off); done || err != nil {
 			return err
 		}
 		return w.writeRDMA(ctx, src, target, off)

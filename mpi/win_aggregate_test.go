@@ -26,7 +26,7 @@ func copying(t *testing.T) {
 // refuses them RDMA puts them.
 func TestWinGathers(t *testing.T) {
 	copying(t)
-	const n = 3 * gatherBytes
+	const n = 3 * aggregateBytes
 	for _, refused := range []bool{false, true} {
 		t.Run(fmt.Sprint("refused=", refused), func(t *testing.T) {
 			local(t, 2, func(ctx context.Context, c *Comm) error {
@@ -38,11 +38,11 @@ func TestWinGathers(t *testing.T) {
 				if c.Rank() == 1 {
 					return w.Free(ctx)
 				}
-				g := &w.w.to[1].gathered
+				g := &w.w.to[1].aggregated
 				d := &w.w.direct[1]
 				pid := d.pid
 				want := make([]byte, n)
-				// Each case begins with one Put that is gathered.
+				// Each case begins with one Put that is aggregated.
 				for i, tt := range []struct {
 					name string
 					do   func() error
@@ -55,13 +55,13 @@ func TestWinGathers(t *testing.T) {
 					{"fetch", func() error { _, err := w.FetchAndOp(ctx, 0, 1, n-1, Sum); return err }},
 					{"swap", func() error { _, err := w.CompareAndSwap(ctx, 1, 1, 1, n-1); return err }},
 					{"long put", func() error {
-						b := make([]byte, gatherLimit+1)
+						b := make([]byte, aggregateLimit+1)
 						pattern(b, 3)
-						copy(want[gatherLimit:], b)
-						return w.Put(ctx, b, 1, gatherLimit)
+						copy(want[aggregateLimit:], b)
+						return w.Put(ctx, b, 1, aggregateLimit)
 					}},
 					{"many pieces", func() error {
-						for k := range gatherPieces {
+						for k := range aggregatePieces {
 							want[10*k] = byte(k + 1)
 							if err := w.Put(ctx, want[10*k:10*k+1], 1, 10*k); err != nil {
 								return err
@@ -70,9 +70,9 @@ func TestWinGathers(t *testing.T) {
 						return nil
 					}},
 					{"many bytes", func() error {
-						pattern(want[:2*gatherBytes], 5)
-						for at := 0; at < 2*gatherBytes; at += 1000 {
-							if err := w.Put(ctx, want[at:min(at+1000, 2*gatherBytes)], 1, at); err != nil {
+						pattern(want[:2*aggregateBytes], 5)
+						for at := 0; at < 2*aggregateBytes; at += 1000 {
+							if err := w.Put(ctx, want[at:min(at+1000, 2*aggregateBytes)], 1, at); err != nil {
 								return err
 							}
 						}
@@ -82,9 +82,9 @@ func TestWinGathers(t *testing.T) {
 					if d.open.Store(true); refused {
 						d.pid = 1 << 30
 					}
-					want[2*gatherBytes+i] = byte(i + 1)
+					want[2*aggregateBytes+i] = byte(i + 1)
 					buf := []byte{byte(i + 1)}
-					r, err := w.Rput(ctx, buf, 1, 2*gatherBytes+i)
+					r, err := w.Rput(ctx, buf, 1, 2*aggregateBytes+i)
 					if err != nil {
 						return err
 					}
@@ -96,13 +96,13 @@ func TestWinGathers(t *testing.T) {
 						return err
 					}
 					if g.puts == nil || w.w.quiet() {
-						return fmt.Errorf("%s: not gathered", tt.name)
+						return fmt.Errorf("%s: not aggregated", tt.name)
 					}
 					if err := tt.do(); err != nil {
 						return fmt.Errorf("%s: %w", tt.name, err)
 					}
-					if g.puts != nil && g.puts.pieces[0].off == 2*gatherBytes+i {
-						return fmt.Errorf("%s: still gathered", tt.name)
+					if g.puts != nil && g.puts.pieces[0].off == 2*aggregateBytes+i {
+						return fmt.Errorf("%s: still aggregated", tt.name)
 					}
 					if err := w.Flush(ctx, 1); err != nil {
 						return err
@@ -123,7 +123,7 @@ func TestWinGathers(t *testing.T) {
 					}
 				}
 				s := c.w.Stats().Peers[1].Writes
-				if !refused && s.Messages != uint64(10+1+gatherPieces+(2*gatherBytes+999)/1000) {
+				if !refused && s.Messages != uint64(10+1+aggregatePieces+(2*aggregateBytes+999)/1000) {
 					return fmt.Errorf("counted %+v", s)
 				}
 				return w.Free(ctx)
@@ -132,8 +132,8 @@ func TestWinGathers(t *testing.T) {
 	}
 }
 
-// Puts that follow one another are one piece. There is room for gatherPieces pieces and
-// gatherBytes bytes.
+// Puts that follow one another are one piece. There is room for aggregatePieces pieces and
+// aggregateBytes bytes.
 func TestPutListRoom(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -141,21 +141,21 @@ func TestPutListRoom(t *testing.T) {
 		puts, pieces int
 		longest      int
 	}{
-		{"adjacent, pieces bounded", 8, 8, 100 * gatherPieces, gatherPieces, 800},
-		{"adjacent, bounded by an odd number", 8, 8, 12 * gatherPieces, gatherPieces, 99},
-		{"adjacent", 8, 8, gatherBytes / 8, 1, gatherBytes},
-		{"adjacent, odd", gatherLimit - 1, gatherLimit - 1, gatherBytes / (gatherLimit - 1), 1, gatherBytes},
-		{"apart", 8, 9, gatherPieces, gatherPieces, gatherBytes},
-		{"backwards", 8, -8, gatherPieces, gatherPieces, gatherBytes},
-		{"in one place", 8, 0, gatherPieces, gatherPieces, gatherBytes},
-		{"long", gatherLimit, 2 * gatherLimit, gatherBytes / gatherLimit, gatherBytes / gatherLimit, gatherBytes},
+		{"adjacent, pieces bounded", 8, 8, 100 * aggregatePieces, aggregatePieces, 800},
+		{"adjacent, bounded by an odd number", 8, 8, 12 * aggregatePieces, aggregatePieces, 99},
+		{"adjacent", 8, 8, aggregateBytes / 8, 1, aggregateBytes},
+		{"adjacent, odd", aggregateLimit - 1, aggregateLimit - 1, aggregateBytes / (aggregateLimit - 1), 1, aggregateBytes},
+		{"apart", 8, 9, aggregatePieces, aggregatePieces, aggregateBytes},
+		{"backwards", 8, -8, aggregatePieces, aggregatePieces, aggregateBytes},
+		{"in one place", 8, 0, aggregatePieces, aggregatePieces, aggregateBytes},
+		{"long", aggregateLimit, 2 * aggregateLimit, aggregateBytes / aggregateLimit, aggregateBytes / aggregateLimit, aggregateBytes},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := new(putList)
 			src := make([]byte, tt.length)
 			puts := 0
 			for src[0] = 1; p.add(src, 1<<20+puts*tt.step, tt.longest); src[0]++ {
-				if puts++; puts > gatherBytes {
+				if puts++; puts > aggregateBytes {
 					t.Fatal("there is always room")
 				}
 			}
@@ -191,8 +191,8 @@ func TestWinGathersInOrder(t *testing.T) {
 					return err
 				}
 			}
-			if !w.w.to[1].gathered.some.Load() {
-				return errors.New("not gathered")
+			if !w.w.to[1].aggregated.some.Load() {
+				return errors.New("not aggregated")
 			}
 		}
 		if err := w.Fence(ctx); err != nil {
@@ -248,12 +248,12 @@ func TestWinGathersFromGoroutines(t *testing.T) {
 	}, overTransport(hybridShared))
 }
 
-// What could not be put because a context ended stays gathered, and is put by the next
+// What could not be put because a context ended stays aggregated, and is put by the next
 // call that has to.
 func TestWinGatheredAreKept(t *testing.T) {
 	copying(t)
 	local(t, 2, func(ctx context.Context, c *Comm) error {
-		mem := make([]byte, 2*gatherLimit)
+		mem := make([]byte, 2*aggregateLimit)
 		w, err := WinCreate(ctx, c, mem)
 		if err != nil {
 			return err
@@ -273,12 +273,12 @@ func TestWinGatheredAreKept(t *testing.T) {
 				{"flush", func() error { return w.Flush(over, 1) }},
 				{"get", func() error { return w.Get(over, make([]byte, 1), 1, 0) }},
 				{"put", func() error { return w.Put(over, []byte{7}, 1, 3) }},
-				{"long put", func() error { return w.Put(over, make([]byte, gatherLimit+1), 1, 3) }},
+				{"long put", func() error { return w.Put(over, make([]byte, aggregateLimit+1), 1, 3) }},
 			} {
 				if err := tt.do(); !errors.Is(err, context.Canceled) {
 					return fmt.Errorf("%s: %v", tt.name, err)
 				}
-				if p := w.w.to[1].gathered.puts; p == nil || p.count != 1 {
+				if p := w.w.to[1].aggregated.puts; p == nil || p.count != 1 {
 					return fmt.Errorf("%s: not kept", tt.name)
 				}
 			}
@@ -296,7 +296,7 @@ func TestWinGatheredAreKept(t *testing.T) {
 	}, overTransport(hybridShared))
 }
 
-// What is gathered for a rank that has failed is an error of the next synchronization,
+// What is aggregated for a rank that has failed is an error of the next synchronization,
 // once, whoever finds out.
 func TestWinGatheredForTheDead(t *testing.T) {
 	copying(t)
@@ -348,7 +348,7 @@ func TestWinGathersWrites(t *testing.T) {
 		if c.Rank() == 1 {
 			return w.Free(ctx)
 		}
-		g := &w.w.to[1].gathered
+		g := &w.w.to[1].aggregated
 		want := make([]byte, n)
 		check := func(name string) error {
 			if err := w.Flush(ctx, 1); err != nil {
@@ -383,10 +383,10 @@ func TestWinGathersWrites(t *testing.T) {
 		if err := check("neighbours"); err != nil {
 			return err
 		}
-		if s := c.w.Stats().Peers[1].Writes; s.Messages > puts/(rmaInline/8)+gatherPieces || s.Bytes != 8*puts+1 {
+		if s := c.w.Stats().Peers[1].Writes; s.Messages > puts/(rmaInline/8)+aggregatePieces || s.Bytes != 8*puts+1 {
 			return fmt.Errorf("%d Puts were %+v", puts, s)
 		}
-		for i := range puts { // the last to each place counts, as without gathering
+		for i := range puts { // the last to each place counts, as without aggregation
 			if err := put(byte(i), i*37%n); err != nil {
 				return err
 			}
@@ -419,16 +419,16 @@ func TestWinGathersWrites(t *testing.T) {
 				return err
 			}
 			if !g.some.Load() {
-				return fmt.Errorf("%s: the second Put was not gathered", tt.name)
+				return fmt.Errorf("%s: the second Put was not aggregated", tt.name)
 			}
 			if w.w.quiet() {
-				return fmt.Errorf("%s: quiet although something is gathered", tt.name)
+				return fmt.Errorf("%s: quiet although something is aggregated", tt.name)
 			}
 			if err := tt.do(); err != nil {
 				return fmt.Errorf("%s: %w", tt.name, err)
 			}
 			if g.some.Load() {
-				return fmt.Errorf("%s: still gathered", tt.name)
+				return fmt.Errorf("%s: still aggregated", tt.name)
 			}
 			if err := check(tt.name); err != nil {
 				return err
@@ -441,7 +441,7 @@ func TestWinGathersWrites(t *testing.T) {
 		}
 		stop()
 		if err := w.Flush(over, 1); !errors.Is(err, context.Canceled) && g.some.Load() {
-			return fmt.Errorf("a flush whose context is over left something gathered, and returned %w", err)
+			return fmt.Errorf("a flush whose context is over left something aggregated, and returned %w", err)
 		}
 		if err := check("after a flush that was given up"); err != nil {
 			return err

@@ -8,21 +8,21 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// gathered are short Puts to a target, copied here until the system is to copy them
-// there, by one call for many, or until they are posted together, so that they share
-// packets. No Put has to be complete at the target before a synchronization (MPI-4.1,
+// aggregatedPuts are short Puts to a target that wait for more of them: the system copies
+// many by one call, and RDMA Writes that are posted together share packets. Their data is
+// copied here. A Put need not be complete at the target before a synchronization (MPI-4.1,
 // Section 12.5).
-type gathered struct {
-	some atomic.Bool // puts is not nil
-	turn ctxMutex    // held by the one that adds to puts or has them copied
+type aggregatedPuts struct {
+	some atomic.Bool // true while puts is not nil
+	mu   ctxMutex    // held by the one that adds to puts or has them copied
 	puts *putList
 }
 
 // putList is the data of Puts, and where it goes.
 type putList struct {
-	mem    [gatherBytes]byte
+	mem    [aggregateBytes]byte
 	n      int // bytes in mem
-	pieces [gatherPieces]piece
+	pieces [aggregatePieces]piece
 	used   int  // pieces
 	count  int  // Puts
 	rdma   bool // they go by RDMA Write
@@ -34,12 +34,12 @@ type putList struct {
 type piece struct{ off, n int }
 
 const (
-	// gatherLimit is the length up to which Puts are gathered.
-	gatherLimit = 4 << 10
-	// gatherPieces and gatherBytes bound what is gathered for a target of a window. The
+	// aggregateLimit is the length up to which Puts are aggregated.
+	aggregateLimit = 4 << 10
+	// aggregatePieces and aggregateBytes bound what is aggregated for a target of a window. The
 	// system takes 1024 pieces at most.
-	gatherPieces = 64
-	gatherBytes  = 64 << 10
+	aggregatePieces = 64
+	aggregateBytes  = 64 << 10
 )
 
 var putLists = sync.Pool{New: func() any { return new(putList) }}
@@ -63,46 +63,46 @@ func (p *putList) add(src []byte, off, longest int) bool {
 	return true
 }
 
-// set replaces what is gathered. The caller has the turn.
-func (g *gathered) set(p *putList) {
+// set replaces the list. g.mu is held.
+func (g *aggregatedPuts) set(p *putList) {
 	g.puts = p
 	g.some.Store(p != nil)
 }
 
-// gather takes a Put of up to gatherLimit bytes. It reports false if the system has
+// aggregate takes a Put of up to aggregateLimit bytes. It reports false if the system has
 // refused to copy earlier ones.
-func (w *window) gather(ctx context.Context, src []byte, target, off int) (bool, error) {
-	g, d := &w.to[target].gathered, &w.direct[target]
-	if err := g.turn.lock(ctx); err != nil {
+func (w *window) aggregate(ctx context.Context, src []byte, target, off int) (bool, error) {
+	g, d := &w.to[target].aggregated, &w.direct[target]
+	if err := g.mu.lock(ctx); err != nil {
 		return false, err
 	}
-	defer g.turn.unlock()
+	defer g.mu.unlock()
 	// What was refused may be under way by RDMA, which takes it from the list.
-	if g.puts != nil && d.open.Load() && g.puts.add(src, off, gatherBytes) {
+	if g.puts != nil && d.open.Load() && g.puts.add(src, off, aggregateBytes) {
 		return true, nil
 	}
 	if err := w.copyGathered(ctx, target); err != nil || !d.open.Load() {
 		return false, err
 	}
 	p := putLists.Get().(*putList)
-	p.add(src, off, gatherBytes)
+	p.add(src, off, aggregateBytes)
 	g.set(p)
 	return true, nil
 }
 
-// gatherWrite takes a Put of up to rmaInline bytes that goes by RDMA Write, if it is not
+// aggregateWrite takes a Put of up to rmaInline bytes that goes by RDMA Write, if it is not
 // the first since a synchronization: a packet for each would take longer than many do in
 // one. The first goes at once, for which it reports false.
-func (w *window) gatherWrite(ctx context.Context, src []byte, target, off int) (bool, error) {
+func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int) (bool, error) {
 	t := &w.to[target]
-	g := &t.gathered
+	g := &t.aggregated
 	if !g.some.Load() && !t.bursts() {
 		return false, nil
 	}
-	if err := g.turn.lock(ctx); err != nil {
+	if err := g.mu.lock(ctx); err != nil {
 		return false, err
 	}
-	defer g.turn.unlock()
+	defer g.mu.unlock()
 	if g.puts != nil && g.puts.rdma && g.puts.add(src, off, rmaInline) {
 		return true, nil
 	}
@@ -116,8 +116,8 @@ func (w *window) gatherWrite(ctx context.Context, src []byte, target, off int) (
 	return true, nil
 }
 
-// writeGathered posts what is gathered, of pieces of up to rmaInline bytes.
-func (w *window) writeGathered(ctx context.Context, target int, p *putList) error {
+// writeAggregated posts what is aggregated, of pieces of up to rmaInline bytes.
+func (w *window) writeAggregated(ctx context.Context, target int, p *putList) error {
 	c, remote, err := w.connTo(ctx, target)
 	if err != nil {
 		return err
@@ -142,44 +142,44 @@ func (p *putList) reuse() {
 	putLists.Put(p)
 }
 
-// spill has what is gathered for a target copied to it. An error is reported by the
+// spill has what is aggregated for a target copied to it. An error is reported by the
 // next synchronization, too: it is that of earlier Puts.
 func (w *window) spill(ctx context.Context, target int) error {
-	g := &w.to[target].gathered
+	g := &w.to[target].aggregated
 	if !g.some.Load() {
 		return nil
 	}
-	if err := g.turn.lock(ctx); err != nil {
+	if err := g.mu.lock(ctx); err != nil {
 		return err
 	}
-	defer g.turn.unlock()
+	defer g.mu.unlock()
 	return w.copyGathered(ctx, target)
 }
 
 // copyGathered is spill for those who have the turn. What the system refuses is put by
-// RDMA, or fails as that does; if ctx ends it stays gathered.
+// RDMA, or fails as that does; if ctx ends it stays aggregated.
 func (w *window) copyGathered(ctx context.Context, target int) error {
 	t, peer := &w.to[target], w.c.peers[target]
-	p := t.gathered.puts
+	p := t.aggregated.puts
 	if p == nil {
 		return nil
 	}
 	if p.rdma {
-		err := w.writeGathered(ctx, target, p)
+		err := w.writeAggregated(ctx, target, p)
 		if err != nil && ctx.Err() != nil {
 			return err // it stays
 		}
 		if err != nil {
 			t.note(err)
 		}
-		t.gathered.set(nil)
+		t.aggregated.set(nil)
 		p.reuse()
 		return err
 	}
 	d := &w.direct[target]
 	if peer.failure() == nil && d.open.Load() && writePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
 		peer.rdma.writes.add(p.count, p.n)
-		t.gathered.set(nil)
+		t.aggregated.set(nil)
 		p.reuse()
 		return nil
 	}
@@ -190,12 +190,12 @@ func (w *window) copyGathered(ctx context.Context, target int) error {
 		if err := w.writeRDMA(ctx, p.mem[at:at+k.n], target, k.off); err != nil {
 			if ctx.Err() == nil {
 				t.note(err)
-				t.gathered.set(nil)
+				t.aggregated.set(nil)
 			}
 			return err
 		}
 		at += k.n
 	}
-	t.gathered.set(nil)
+	t.aggregated.set(nil)
 	return nil
 }

@@ -23,36 +23,36 @@ func rung(w *waiter) bool {
 	}
 }
 
-// What is due is for who polls, else for who has parked, else for the goroutine of the
-// service.
-func TestDueServices(t *testing.T) {
+// A pending service is for a goroutine that polls, else for one that has parked, else for the
+// goroutine of the service.
+func TestProgressHook(t *testing.T) {
 	newService := func() *winService { return &winService{wake: waiter{ch: make(chan struct{}, 1)}} }
 	parked := func() *waiter { return &waiter{ch: make(chan struct{}, 1)} }
-	var d dueServices
+	var d progressHook
 	s := newService()
-	if d.add(s) || d.some.Load() {
-		t.Error("a service was left to nobody")
+	if d.add(s) || d.pending.Load() {
+		t.Error("a service was left to no goroutine")
 	}
 
 	w := parked()
 	d.park(w)
 	if !d.add(s) || !rung(w) || rung(&s.wake) {
-		t.Error("who has parked was not woken, or the service was, too")
+		t.Error("the goroutine that has parked was not woken, or the service was, too")
 	}
 	d.enter() // as rest does when it wakes
 	d.unpark(w)
-	if got := d.take(); len(got) != 1 || got[0] != s || d.some.Load() {
-		t.Errorf("%d services are due", len(got))
+	if got := d.take(); len(got) != 1 || got[0] != s || d.pending.Load() {
+		t.Errorf("%d services are pending", len(got))
 	}
 
 	if !d.add(s) || rung(&s.wake) {
-		t.Error("a service was woken although somebody polls")
+		t.Error("a service was woken although a goroutine polls")
 	}
 	d.enter()
 	if d.leave(); rung(&s.wake) {
 		t.Error("a service was woken although somebody still polls")
 	}
-	if d.leave(); !rung(&s.wake) || d.some.Load() {
+	if d.leave(); !rung(&s.wake) || d.pending.Load() {
 		t.Error("what nobody has seen was not left to the service")
 	}
 
@@ -60,14 +60,14 @@ func TestDueServices(t *testing.T) {
 	d.enter()
 	d.add(s)
 	if d.leave(); !rung(w) || rung(&s.wake) {
-		t.Error("what nobody has seen was not left to who has parked")
+		t.Error("a pending service was not left to the goroutine that has parked")
 	}
 }
 
-// However goroutines come and go, somebody is told of each service that comes to be
-// due.
-func TestDueServicesRandom(t *testing.T) {
-	var d dueServices
+// However goroutines come and go, one of them is told of each service that becomes
+// pending.
+func TestProgressHookRandom(t *testing.T) {
+	var d progressHook
 	var mu sync.Mutex // of counts
 	told := 0
 	const services, pollers = 2000, 3
@@ -149,8 +149,8 @@ func serveProgram(t *testing.T) func(ctx context.Context, c *Comm) error {
 					return err
 				}
 			}
-			if seen := c.w.eng.prog.due.seen.Load(); seen < rounds/10 {
-				t.Errorf("the program saw to what was due %d times", seen)
+			if seen := c.w.eng.prog.hook.runs.Load(); seen < rounds/10 {
+				t.Errorf("the program performed requests %d times", seen)
 			}
 			w.Sync()
 			if got := w.Buf()[0]; got != 2*rounds {
@@ -246,42 +246,42 @@ func (p *countedParker) Wait(stop <-chan struct{}) bool {
 	return p.parker.Wait(stop)
 }
 
-// However much comes, and comes to be due, who waits returns when its own wait, or the
+// However many requests come, a goroutine that waits returns when its own wait, or the
 // context, is over.
 func TestWaitsEndUnderTraffic(t *testing.T) {
 	e := &engine{}
 	p := &e.prog
 	s := &winService{w: &window{c: &Comm{w: &World{eng: e}}}, over: true, wake: waiter{ch: make(chan struct{}, 1)}}
-	p.init(func() bool { p.due.add(s); return true }, 100*time.Millisecond)
-	p.due.used.Store(true)
+	p.init(func() bool { p.hook.add(s); return true }, 100*time.Millisecond)
+	p.hook.used.Store(true)
 	ctx, stop := context.WithCancel(t.Context())
 	w := &waiter{ch: make(chan struct{}, 1)}
 	never := func() bool { return false }
-	// rest has something be due when it wakes, and returns how often it saw to it.
+	// rest has a service pending when it wakes, and returns how often it ran.
 	rest := func(done func() bool) uint32 {
 		t.Helper()
-		seen := p.due.seen.Load()
-		p.due.enter()
-		p.due.add(s)
+		seen := p.hook.runs.Load()
+		p.hook.enter()
+		p.hook.add(s)
 		w.signal()
-		p.due.pollers.Add(-1)
+		p.hook.pollers.Add(-1)
 		var gap poll.Wait
 		if err := p.rest(ctx, w, &gap, done); err != nil && ctx.Err() == nil {
 			t.Error(err)
 		}
-		if p.due.pollers.Load() != 0 || len(p.due.parked) != 0 || p.spinning.Any() {
-			t.Errorf("left %d pollers, %d parked; goroutines spin: %v", p.due.pollers.Load(), len(p.due.parked), p.spinning.Any())
+		if p.hook.pollers.Load() != 0 || len(p.hook.parked) != 0 || p.spinning.Any() {
+			t.Errorf("left %d pollers, %d parked; goroutines spin: %v", p.hook.pollers.Load(), len(p.hook.parked), p.spinning.Any())
 		}
-		p.due.take()
-		return p.due.seen.Load() - seen
+		p.hook.take()
+		return p.hook.runs.Load() - seen
 	}
 	looks := 0
 	if n := rest(func() bool { looks++; return looks > 20 }); n > 21 {
-		t.Errorf("saw to what is due %d times, %d looks whether the wait is over", n, looks)
+		t.Errorf("performed requests %d times, %d looks whether the wait is over", n, looks)
 	}
 	stop()
 	if n := rest(never); n != 1 {
-		t.Errorf("saw to what is due %d times after the end of the context", n)
+		t.Errorf("performed requests %d times after the end of the context", n)
 	}
 	began := clock()
 	if p.spin(ctx, p.begin(), never) || clock()-began > int64(10*time.Second) {
