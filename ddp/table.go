@@ -77,7 +77,8 @@ func (t *Table) find(stag uint32) *slot {
 // limits remote use to one stream.
 func (t *Table) Add(mem []byte, base uint64, access Access, domain *Domain, scope *Scope) (*Region, error) {
 	if !fits(mem, base) {
-		return nil, fmt.Errorf("%w: %d bytes at tagged offset %#x: at most %d, and offsets below 1<<64", ErrRegion, len(mem), base, int64(MaxRegion))
+		return nil, fmt.Errorf("%w: %d bytes at tagged offset %#x: at most %d, and offsets below 1<<64", ErrRegion, len(mem),
+			base, int64(MaxRegion))
 	}
 	r := &Region{mem: mem, base: base, access: access, domain: domain, scope: scope}
 	if err := t.add(r); err != nil {

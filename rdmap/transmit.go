@@ -154,7 +154,8 @@ func (s *Stream) fill() (n int) { // mu is held
 		}
 		seg := &s.segs[n]
 		last := s.cur.msg.Next(mulpdu, seg)
-		if op := s.cur.op; op != nil && seg.Owner == ddp.Owner(op) || r != nil && r.src != nil && seg.Owner == ddp.Owner(r.src) {
+		if op := s.cur.op; op != nil && seg.Owner == ddp.Owner(op) || r != nil && r.src != nil &&
+			seg.Owner == ddp.Owner(r.src) {
 			refs++
 		}
 		n++

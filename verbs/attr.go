@@ -102,7 +102,8 @@ const (
 // Other transitions are made by connecting, or return ErrQPState.
 func (qp *QP) Modify(attr QPAttr, mask AttrMask) error {
 	if mask&^(AttrState|AttrAccess|AttrORD) != 0 || mask&AttrAccess != 0 && attr.Access&^remoteAccess != 0 {
-		return explain(ErrInvalid, "Modify: mask %#x, access %#x: attributes or rights that cannot be changed", mask, attr.Access)
+		return explain(ErrInvalid, "Modify: mask %#x, access %#x: attributes or rights that cannot be changed", mask,
+			attr.Access)
 	}
 	if mask&AttrORD != 0 && qp.stream().SetORD(attr.ORD) != nil {
 		return checkLimit("ORD", attr.ORD, 0, qp.cfg.ORD)

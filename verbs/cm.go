@@ -76,7 +76,9 @@ func (qp *QP) initiate(ctx context.Context, addr sctp.Addr, a *ddpsctp.Associati
 
 // request asks the peer for a session, and waits for the answer. With repeat the stream
 // survives the end of an association whose peer has not got the request.
-func (qp *QP) request(ctx context.Context, l *life, a *ddpsctp.Association, p *ConnParams, t attempt, repeat bool) result {
+func (qp *QP) request(
+	ctx context.Context, l *life, a *ddpsctp.Association, p *ConnParams, t attempt, repeat bool,
+) result {
 	c := &connector{Stream: l.stream, qp: qp, repeat: repeat, result: make(chan result, 1)}
 	// RFC 6581, Section 9.1.
 	e := &ddpsctp.Enhanced{IRD: qp.cfg.IRD, ORD: qp.cfg.ORD}

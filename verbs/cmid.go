@@ -242,7 +242,8 @@ func (id *CMID) Connect(p ConnParams) error {
 		var rejected *RejectError
 		switch {
 		case err == nil:
-			return CMEvent{Type: CMEstablished, PrivateData: info.PrivateData, PeerIRD: info.PeerIRD, PeerORD: info.PeerORD}, cmConnected
+			return CMEvent{Type: CMEstablished, PrivateData: info.PrivateData, PeerIRD: info.PeerIRD, PeerORD: info.PeerORD},
+				cmConnected
 		case errors.As(err, &rejected):
 			return CMEvent{Type: CMRejected, PrivateData: rejected.PrivateData, Err: err}, cmEnded
 		case errors.Is(err, ErrRefused):

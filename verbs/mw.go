@@ -73,7 +73,8 @@ func (b *Bind) pin(pd *PD, op Opcode) error {
 		need |= LocalWrite
 	}
 	if r.Access()&need != need {
-		return explain(ErrAccess, "%v with access rights %#x: the region has %#x, and needs %#x", op, b.Access, r.Access(), need)
+		return explain(ErrAccess, "%v with access rights %#x: the region has %#x, and needs %#x", op, b.Access, r.Access(),
+			need)
 	}
 	if !r.Pin() {
 		return explain(ErrWorkRequest, "%v: the region was closed", op)

@@ -69,7 +69,8 @@ func (s *SRQ) PostRecv(wr ...RecvWR) error {
 			return ErrClosed
 		}
 		n, depth, _ := s.pool.Len()
-		return explain(ErrQueueFull, "shared receive queue is full: %d of %d are posted, %d more are too many", n, depth, len(wr))
+		return explain(ErrQueueFull, "shared receive queue is full: %d of %d are posted, %d more are too many", n, depth,
+			len(wr))
 	}
 	for i := range wr {
 		wr[i].fill(s.pool.Next())

@@ -51,7 +51,9 @@ func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnPara
 	return info, err
 }
 
-func (d *Device) connectTCP(ctx context.Context, addr string, qp *QP, s *rdmap.Stream, p ConnParams, revision1 bool) (ConnInfo, error) {
+func (d *Device) connectTCP(
+	ctx context.Context, addr string, qp *QP, s *rdmap.Stream, p ConnParams, revision1 bool,
+) (ConnInfo, error) {
 	info := ConnInfo{PeerIRD: -1, PeerORD: -1}
 	var dialer net.Dialer
 	if ip := d.cfg.TCPSource; ip.IsValid() {
@@ -200,7 +202,8 @@ func (d *Device) listenTCP(ctx context.Context, addr string, n int, take func(*t
 	if err != nil {
 		return nil, err
 	}
-	l := &TCPListener{dev: d, l: nl, take: take, room: make(chan struct{}, n), ready: make(chan *tcpRequest, n), done: make(chan struct{})}
+	l := &TCPListener{dev: d, l: nl, take: take, room: make(chan struct{}, n), ready: make(chan *tcpRequest, n),
+		done: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {

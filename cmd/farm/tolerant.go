@@ -36,7 +36,9 @@ func runTolerant(ctx context.Context, w *mpi.World, o *options) error {
 // anew with the tasks whose results rank 0 does not have. If it is rank 0 that
 // died, the next one begins from the start. lost is told why there is a new
 // communicator. It returns the last one, and at its rank 0 the manager.
-func tolerate(ctx context.Context, c *mpi.Comm, o *options, lost func(c *mpi.Comm, err error)) (*mpi.Comm, *manager, error) {
+func tolerate(
+	ctx context.Context, c *mpi.Comm, o *options, lost func(c *mpi.Comm, err error),
+) (*mpi.Comm, *manager, error) {
 	var m *manager
 	for {
 		var err error

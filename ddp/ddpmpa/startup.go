@@ -231,7 +231,8 @@ func (r *Request) reply(f *Frame) error {
 	defer r.conn.SetWriteDeadline(time.Time{})
 	if _, err := r.conn.Write(AppendFrame(nil, f)); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			err = fmt.Errorf("reply to %v not sent in %v: %w: %w", r.conn.RemoteAddr(), StartupTimeout, context.DeadlineExceeded, err)
+			err = fmt.Errorf("reply to %v not sent in %v: %w: %w", r.conn.RemoteAddr(), StartupTimeout,
+				context.DeadlineExceeded, err)
 		}
 		return lostError(err)
 	}
@@ -284,7 +285,8 @@ func deadline(ctx context.Context, c Conn, limit time.Duration, frame string) fu
 		c.SetDeadline(start.Add(limit))
 	}
 	late := func(why error) error {
-		return fmt.Errorf("ddpmpa: no MPA %s from %v after %v: %w", frame, c.RemoteAddr(), time.Since(start).Round(time.Millisecond), why)
+		return fmt.Errorf("ddpmpa: no MPA %s from %v after %v: %w", frame, c.RemoteAddr(),
+			time.Since(start).Round(time.Millisecond), why)
 	}
 	fired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -91,7 +91,9 @@ const ssnLen = 2
 
 // Initiate opens a session: it binds init to a free stream and sends an
 // Initiate, enhanced unless e is nil. It does not block.
-func (a *Association) Initiate(init Initiator, bind func(*Session) error, e *Enhanced, private []byte) (*Session, error) {
+func (a *Association) Initiate(
+	init Initiator, bind func(*Session) error, e *Enhanced, private []byte,
+) (*Session, error) {
 	c := Control{Function: Initiate, Private: private}
 	limit := MaxPrivate
 	if e != nil {

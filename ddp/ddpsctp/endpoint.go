@@ -250,10 +250,12 @@ func (e *Endpoint) give() {
 	e.pending--
 }
 
-// Dial returns the association to the endpoint at addr, opening it if there is
-// none. An association is to the endpoint of which an address in addr is confirmed: what
-// a peer lists as its own is not believed before (RFC 9260, Section 5.4). It blocks until it is established or ctx is done. An endpoint cannot dial
-// itself (ErrSelf).
+// Dial returns the association to the endpoint at addr and opens it if there is none. It
+// blocks until the association is established or ctx is done. An existing association
+// matches if one of its confirmed addresses is in addr: addresses that a peer merely lists
+// are not trusted before their heartbeat is answered (RFC 9260, Section 5.4). Errors to
+// test for: [ErrSelf], since an endpoint cannot dial itself, [ErrNotDDP], and those of
+// package sctp.
 func (e *Endpoint) Dial(ctx context.Context, addr sctp.Addr) (*Association, error) {
 	if len(addr.Addrs) == 0 {
 		return nil, sctp.ErrAddress

@@ -31,9 +31,10 @@ func (t *segmentSeries) Released(err error) {
 func (l sctpLink) sendTrain(sid, ssn uint16, t *ddp.Train) error {
 	o := segmentSeriesPool.Get().(*segmentSeries)
 	o.owner, o.n = t.Owner, t.Segments()
-	err := l.a.TrySendSeries(sctp.Series{Body: t.Body, Unit: t.Unit, Headers: t.Frames(o.frames[:0], ssn)}, sctp.SendOptions{
-		Stream: sid, PPID: PPIDSegment, Unordered: true, Force: true, Owner: o, Immediate: t.Urgent,
-	})
+	err := l.a.TrySendSeries(sctp.Series{Body: t.Body, Unit: t.Unit, Headers: t.Frames(o.frames[:0], ssn)},
+		sctp.SendOptions{
+			Stream: sid, PPID: PPIDSegment, Unordered: true, Force: true, Owner: o, Immediate: t.Urgent,
+		})
 	if err != nil {
 		o.owner = nil
 		segmentSeriesPool.Put(o)

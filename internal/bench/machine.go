@@ -50,7 +50,8 @@ func Revision() string {
 		return "unknown"
 	}
 	rev := string(bytes.TrimSpace(out))
-	if changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ":/*.go", ":/*.c").Output(); err == nil && len(changed) > 0 {
+	if changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ":/*.go",
+		":/*.c").Output(); err == nil && len(changed) > 0 {
 		rev += "+"
 	}
 	return rev

@@ -77,10 +77,12 @@ func compare(old, now []byte, max float64) (worse []error) {
 			continue
 		}
 		if moreAllocs(was, is) {
-			worse = append(worse, fmt.Errorf("%s allocates %.0f times per operation, %.0f before", name, is["allocs/op"].Median(), was["allocs/op"].Median()))
+			worse = append(worse, fmt.Errorf("%s allocates %.0f times per operation, %.0f before", name,
+				is["allocs/op"].Median(), was["allocs/op"].Median()))
 		}
 		if a, b := was["ns/op"].Median(), is["ns/op"].Median(); max > 0 && b > a*(1+max/100) {
-			worse = append(worse, fmt.Errorf("%s takes %s ns, %s before: %.0f %% longer", name, bench.Digits(b), bench.Digits(a), 100*(b/a-1)))
+			worse = append(worse, fmt.Errorf("%s takes %s ns, %s before: %.0f %% longer", name, bench.Digits(b),
+				bench.Digits(a), 100*(b/a-1)))
 		}
 	}
 	return worse

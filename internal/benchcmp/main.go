@@ -107,7 +107,8 @@ func run(ctx context.Context, o *options) error {
 			if err := os.WriteFile(file, now, 0o644); err != nil {
 				return err
 			}
-			cmd := exec.CommandContext(ctx, "go", "run", benchstat, "-table", "goos,goarch,pkg", "baseline="+s.baseline(), "now="+file)
+			cmd := exec.CommandContext(ctx, "go", "run", benchstat, "-table", "goos,goarch,pkg", "baseline="+s.baseline(),
+				"now="+file)
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 			if err := cmd.Run(); err != nil {
 				return fmt.Errorf("benchstat: %w", err)

@@ -180,7 +180,8 @@ func (j *Joiner) Add(to int, pkt []byte) {
 	} else {
 		t = &gsoPacket{frame: make([]byte, OffloadHeader)}
 	}
-	*t = gsoPacket{to: to, frame: append(t.frame[:OffloadHeader], pkt...), flow: flow, size: payload, head: head, packets: 1}
+	*t = gsoPacket{to: to, frame: append(t.frame[:OffloadHeader], pkt...), flow: flow, size: payload, head: head,
+		packets: 1}
 	clear(t.frame[:OffloadHeader])
 	t.open = fits && t.ending(pkt)
 	j.trains = append(j.trains, t)

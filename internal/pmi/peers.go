@@ -49,7 +49,8 @@ func (s *Server) report(rank int, m message) error {
 	peer, err := m.number("rank")
 	r := Report{Job: m.args["weft_job"], Rank: peer, State: PeerState(m.args["state"]), Why: m.args[textKey]}
 	if err != nil || !slices.Contains([]PeerState{PeerSilent, PeerAnswered, PeerDead}, r.State) {
-		return fmt.Errorf("%w: report of rank %s, %q", ErrProtocol, strconv.Quote(clip(m.args["rank"])), clip(m.args["state"]))
+		return fmt.Errorf("%w: report of rank %s, %q", ErrProtocol, strconv.Quote(clip(m.args["rank"])),
+			clip(m.args["state"]))
 	}
 	if s.OnReport != nil {
 		s.OnReport(rank, r)

@@ -29,7 +29,8 @@ type pkg struct {
 // list returns the packages that patterns name and all that those import, lower
 // ones first, with the files that a build for Linux on amd64 takes.
 func list(root string, patterns ...string) ([]pkg, error) {
-	cmd := exec.Command("go", append([]string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,Standard,ImportMap"}, patterns...)...)
+	cmd := exec.Command("go", append([]string{"list", "-export", "-deps",
+		"-json=ImportPath,Dir,Export,GoFiles,Standard,ImportMap"}, patterns...)...)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
 	var stderr bytes.Buffer

@@ -33,7 +33,8 @@ func CheckHandles(t *testing.T, handles []any, names ...string) {
 		seen[name[strings.LastIndexByte(name, '.')+1:]] = true
 		for _, verb := range []string{"%v", "%+v"} {
 			s := fmt.Sprintf(verb, h)
-			if s == "" || len(s) > maxHandleLine || strings.ContainsAny(s, "\n{}") || pointer.MatchString(s) || strings.Contains(s, "PANIC") {
+			if s == "" || len(s) > maxHandleLine || strings.ContainsAny(s, "\n{}") || pointer.MatchString(s) ||
+				strings.Contains(s, "PANIC") {
 				t.Errorf("%T prints with %s as %d bytes, want one short line: %.300q", h, verb, len(s), s)
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// EnvRequire, set to anything, has slow tests run too, see Slow. Set to "require",
-// it makes a test fail that lacks what it needs, a peer for example; .ci/run does
-// that where it can install everything.
+// EnvRequire is the environment variable that, if set, enables slow tests, see [Slow]. Set
+// to "require", a test that lacks a peer or another prerequisite fails; .ci/run sets it where
+// it can install everything.
 const EnvRequire = "WEFT_INTEROP"
 
 // Slow ends a test that takes a minute because of its peer, as does one that boots

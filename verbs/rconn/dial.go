@@ -26,7 +26,8 @@ func Dial(ctx context.Context, dev *verbs.Device, addr sctp.Addr, cfg Config) (*
 	info, err := dev.Connect(ctx, addr, c.qp, verbs.ConnParams{PrivateData: c.card()})
 	if err == nil {
 		if peer, ok := parseCard(info.PrivateData); !ok {
-			err = fmt.Errorf("%w: dial %v: its answer is not of this package: %d bytes of private data", ErrProtocol, addr, len(info.PrivateData))
+			err = fmt.Errorf("%w: dial %v: its answer is not of this package: %d bytes of private data", ErrProtocol, addr,
+				len(info.PrivateData))
 		} else {
 			err = c.start(peer)
 		}

@@ -21,7 +21,9 @@ type collective struct {
 }
 
 // by gives a case its calls: blocking, nonblocking and persistent.
-func (k *collective) by(call func(context.Context) error, start func() (*mpi.Request, error), init func() (*mpi.Persistent, error)) *collective {
+func (k *collective) by(
+	call func(context.Context) error, start func() (*mpi.Request, error), init func() (*mpi.Persistent, error),
+) *collective {
 	k.call, k.start, k.init = call, start, init
 	return k
 }
@@ -68,7 +70,8 @@ func collectiveTests() []*test {
 		if k.single {
 			t.max = 0
 		}
-		setup := func(run func(*state, *collective) (*testCase, error)) func(context.Context, *state, int) (*testCase, error) {
+		type caseOf = func(*state, *collective) (*testCase, error)
+		setup := func(run caseOf) func(context.Context, *state, int) (*testCase, error) {
 			return func(_ context.Context, b *state, size int) (*testCase, error) {
 				c := k.make(b, size)
 				out, err := run(b, c)
@@ -196,7 +199,9 @@ func nonblockingCase(b *state, k *collective) (*testCase, error) {
 
 // timeEach returns how long the calls after the warm-up took, with a barrier
 // between them that is not timed.
-func (b *state) timeEach(ctx context.Context, warmup, iters int, call func(context.Context) error) (took time.Duration, err error) {
+func (b *state) timeEach(
+	ctx context.Context, warmup, iters int, call func(context.Context) error,
+) (took time.Duration, err error) {
 	for i := range warmup + iters {
 		start := time.Now()
 		if err := call(ctx); err != nil {

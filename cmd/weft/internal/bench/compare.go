@@ -171,7 +171,8 @@ func (m *otherMPI) runSome(ctx context.Context, o *options, t *test, lo, hi int,
 	if tcp {
 		args, env = append(args, m.netArgs...), append(env, m.netEnv...)
 	}
-	args = append(args, m.program, t.name, strconv.Itoa(lo), strconv.Itoa(hi), strconv.Itoa(iters), strconv.Itoa(warmup), strconv.Itoa(o.window))
+	args = append(args, m.program, t.name, strconv.Itoa(lo), strconv.Itoa(hi), strconv.Itoa(iters), strconv.Itoa(warmup),
+		strconv.Itoa(o.window))
 	cmd := exec.CommandContext(ctx, m.mpirun, args...)
 	cmd.Env = env
 	var errs bytes.Buffer
@@ -221,7 +222,8 @@ func compareTest(ctx context.Context, o *options, t *test, m *otherMPI) (*compar
 			return nil, err
 		}
 	}
-	c := &comparedTest{Test: t.name, Column: ours.Columns[0], Weft: ours.Transport, Shared: ours.Shared, Other: m.name, Ranks: ours.Ranks}
+	c := &comparedTest{Test: t.name, Column: ours.Columns[0], Weft: ours.Transport, Shared: ours.Shared, Other: m.name,
+		Ranks: ours.Ranks}
 	for i, row := range ours.Rows {
 		their, ok := theirs[row.Size]
 		if !ok {
@@ -286,7 +288,8 @@ func (c *comparedTest) print(t *test) {
 	heads := []string{"weft", "other, TCP", "times as good"}
 	if c.Shared {
 		fmt.Printf("# weft and the other through memory that the ranks share, and over the network\n")
-		heads = []string{"weft, memory", "other, memory", "times as good", "other, TCP", "times as good", "weft, SCTP", "times as good"}
+		heads = []string{"weft, memory", "other, memory", "times as good", "other, TCP", "times as good", "weft, SCTP",
+			"times as good"}
 	}
 	fmt.Printf("%-*s", sizeWidth, "# Size")
 	for _, h := range heads {

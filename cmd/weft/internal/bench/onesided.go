@@ -18,7 +18,8 @@ func oneSidedTests() []*test {
 		t.setup = windowTest(1, false, op, expect)
 		return &t
 	}
-	bandwidth := func(name, title string, both bool, op func(*window, context.Context, int) error, expect winExpect) *test {
+	bandwidth := func(name, title string, both bool, op func(*window, context.Context, int) error,
+		expect winExpect) *test {
 		t := base
 		t.name, t.title, t.columns = name, title, []string{"Bandwidth (MB/s)"}
 		t.iters, t.warmup = [2]int{100, 20}, [2]int{10, 2}
@@ -184,9 +185,12 @@ func (w *window) finish(ctx context.Context, win syncer) error { return win.Fenc
 
 // windowTest makes tests of op. With count 1 they measure the time of one
 // operation with its synchronization, else the bandwidth of a window of them.
-func windowTest(count int, both bool, op func(*window, context.Context, int) error, expect winExpect) func(context.Context, *state, int) (*testCase, error) {
+func windowTest(
+	count int, both bool, op func(*window, context.Context, int) error, expect winExpect,
+) func(context.Context, *state, int) (*testCase, error) {
 	return func(ctx context.Context, b *state, size int) (*testCase, error) {
-		w := &window{b: b, buf: make([]byte, size), result: make([]byte, size), target: 1 - b.me, origin: both || b.me == 0, both: both}
+		w := &window{b: b, buf: make([]byte, size), result: make([]byte, size), target: 1 - b.me, origin: both || b.me == 0,
+			both: both}
 		var err error
 		if w.bytes, w.mem, w.at, err = openWindow[byte](ctx, b, size); err != nil {
 			return nil, err
@@ -254,7 +258,9 @@ func windowTest(count int, both bool, op func(*window, context.Context, int) err
 }
 
 // wordTest makes tests of an update of one word.
-func wordTest(op func(*window, context.Context) error, want int64) func(context.Context, *state, int) (*testCase, error) {
+func wordTest(
+	op func(*window, context.Context) error, want int64,
+) func(context.Context, *state, int) (*testCase, error) {
 	return func(ctx context.Context, b *state, _ int) (*testCase, error) {
 		w := &window{b: b, target: 1 - b.me, origin: b.me == 0}
 		var err error

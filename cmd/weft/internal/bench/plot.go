@@ -47,13 +47,16 @@ func (r *result) svg(t *test) []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="22" font-size="15">%s</text>`+"\n",
 		plotLeft, html.EscapeString(fmt.Sprintf("%s, %d ranks, %s", t.title, r.Ranks, r.how())))
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">message size (bytes)</text>`+"\n", (plotLeft+plotWidth-plotRight)/2, plotHeight-14)
-	fmt.Fprintf(&b, `<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", plotHeight/2, html.EscapeString(r.Columns[0]))
+	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">message size (bytes)</text>`+"\n",
+		(plotLeft+plotWidth-plotRight)/2, plotHeight-14)
+	fmt.Fprintf(&b, `<text transform="translate(18 %d) rotate(-90)" text-anchor="middle">%s</text>`+"\n", plotHeight/2,
+		html.EscapeString(r.Columns[0]))
 	if len(points) > 0 {
 		for e := math.Ceil(x.lo); e <= x.hi; e += max(1, math.Ceil((x.hi-x.lo)/10)) {
 			at := x.at(math.Exp2(e))
 			plotLine(&b, at, plotTop, at, plotHeight-plotBottom)
-			fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", at, plotHeight-plotBottom+18, sizeLabel(int(math.Exp2(e))))
+			fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", at, plotHeight-plotBottom+18,
+				sizeLabel(int(math.Exp2(e))))
 		}
 		for e := y.lo; e <= y.hi; e += max(1, math.Ceil((y.hi-y.lo)/10)) {
 			at := y.at(math.Exp2(e))

@@ -168,7 +168,8 @@ func runIn(ctx context.Context, w *mpi.World, o *options, out io.Writer) (err er
 	}
 	b := &state{o: o, c: w.Comm(), me: w.Rank(), size: w.Size()}
 	defer func() { err = errors.Join(err, b.stopChildren()) }()
-	res := &result{Test: t.name, Ranks: w.Size(), Transport: w.Transport(), Shared: sharesMemory(w), Columns: slices.Clone(t.columns)}
+	res := &result{Test: t.name, Ranks: w.Size(), Transport: w.Transport(), Shared: sharesMemory(w),
+		Columns: slices.Clone(t.columns)}
 	if o.full {
 		res.Columns = append(res.Columns, t.more...)
 	}

@@ -37,7 +37,7 @@ func NewTap(name string) (*Tap, error) {
 	return c, nil
 }
 
-// tap is a sctp.TransportConfig.Tap.
+// Record writes one packet to the file. It has the signature of sctp.TransportConfig.Tap.
 func (c *Tap) Record(e sctp.TapEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *Tap) Record(e sctp.TapEvent) {
 	}
 }
 
-// close ends the file, and returns the first error.
+// Close flushes and closes the file and returns the first error of the capture.
 func (c *Tap) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

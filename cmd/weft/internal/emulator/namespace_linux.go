@@ -220,7 +220,8 @@ func urgent() error {
 	err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	const schedFIFO = 1
 	param := struct{ priority int32 }{10}
-	if _, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, schedFIFO, uintptr(unsafe.Pointer(&param))); errno != 0 {
+	if _, _, errno := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, 0, schedFIFO,
+		uintptr(unsafe.Pointer(&param))); errno != 0 {
 		err = errors.Join(err, unix.Setpriority(unix.PRIO_PROCESS, 0, -20))
 	}
 	return err

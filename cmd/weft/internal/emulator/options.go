@@ -260,6 +260,7 @@ func printStats(f *netem.Fabric) {
 		"sent", "bytes", "delivered", "lost", "overflow", "too_long", "cut", "dup", "reorder", "corrupt", "peak_queue")
 	for _, s := range allStats(f) {
 		fmt.Fprintf(os.Stderr, "%4d %4d %10d %12d %10d %8d %8d %8d %8d %8d %8d %8d %10d\n", s.Net, s.Host,
-			s.Sent, s.SentBytes, s.Delivered, s.Lost, s.Overflowed, s.TooLong, s.Cut, s.Duplicated, s.Reordered, s.Corrupted, s.PeakBacklogBytes)
+			s.Sent, s.SentBytes, s.Delivered, s.Lost, s.Overflowed, s.TooLong, s.Cut, s.Duplicated, s.Reordered, s.Corrupted,
+			s.PeakBacklogBytes)
 	}
 }

@@ -46,7 +46,8 @@ func parseHosts(list string) ([]host, error) {
 // parseHost reads "name", "name:slots" or "[address]:slots".
 func parseHost(item string) (host, error) {
 	name, slots := item, ""
-	if i := strings.LastIndexByte(item, ':'); i >= 0 && (strings.Count(item, ":") == 1 || strings.HasSuffix(item[:i], "]")) {
+	if i := strings.LastIndexByte(item, ':'); i >= 0 &&
+		(strings.Count(item, ":") == 1 || strings.HasSuffix(item[:i], "]")) {
 		name, slots = item[:i], item[i+1:]
 	}
 	h := host{name: strings.Trim(name, "[]"), slots: 1}
@@ -217,7 +218,8 @@ func (s *spread) prepare(cmd *exec.Cmd, rank int, extra []string) (feed func(), 
 	}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(v, "WEFT_") && isShellName(name) && !strings.HasPrefix(v, pmi.EnvWatch) && !strings.HasPrefix(v, pmi.EnvToken) {
+		secret := strings.HasPrefix(v, pmi.EnvWatch) || strings.HasPrefix(v, pmi.EnvToken)
+		if strings.HasPrefix(v, "WEFT_") && isShellName(name) && !secret {
 			extra = append([]string{v}, extra...)
 		}
 	}

@@ -32,6 +32,7 @@ func (l *link) close() { l.listener.Close() }
 // attach prepares cmd. The returned function must be called after the start,
 // with its outcome.
 func (l *link) attach(cmd *exec.Cmd, rank int) (func(ctx context.Context, started bool), error) {
-	cmd.Env = append(cmd.Env, pmi.EnvFD+"=", pmi.EnvPort+"="+l.addr, pmi.EnvID+"="+strconv.Itoa(rank), pmi.EnvToken+"="+l.token)
+	cmd.Env = append(cmd.Env, pmi.EnvFD+"=", pmi.EnvPort+"="+l.addr, pmi.EnvID+"="+strconv.Itoa(rank),
+		pmi.EnvToken+"="+l.token)
 	return func(context.Context, bool) {}, nil
 }

@@ -123,7 +123,8 @@ func (j *job) printProfile(w io.Writer, asJSON bool) error {
 		fmt.Fprintf(os.Stderr, "weft run: no profile of %d ranks: they did not call mpi.Init, or exited within a second of it\n", missing)
 	}
 	if partial > 0 {
-		fmt.Fprintf(os.Stderr, "weft run: %d ranks exited without Finalize: their profiles may lack the last second\n", partial)
+		fmt.Fprintf(os.Stderr, "weft run: %d ranks exited without Finalize: their profiles may lack the last second\n",
+			partial)
 	}
 	if asJSON {
 		return json.NewEncoder(w).Encode(all)
@@ -174,7 +175,8 @@ func (t track) place(line []byte) []byte {
 		return line
 	}
 	line = bytes.Replace(line, fmt.Appendf(nil, `"pid":%d,`, t.rank), fmt.Appendf(nil, `"pid":%d,`, t.pid), 1)
-	return bytes.Replace(line, fmt.Appendf(nil, `"args":{"name":"rank %d"}`, t.rank), fmt.Appendf(nil, `"args":{"name":%q}`, t.label), 1)
+	return bytes.Replace(line, fmt.Appendf(nil, `"args":{"name":"rank %d"}`, t.rank),
+		fmt.Appendf(nil, `"args":{"name":%q}`, t.label), 1)
 }
 
 // mergeTraces writes the events of all ranks as one array, rank by rank in the

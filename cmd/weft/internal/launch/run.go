@@ -327,7 +327,8 @@ func run(o runOptions) (int, error) {
 	if pcap != nil {
 		count, mergeErr := capture.Merge(pcap, j.captureFiles())
 		if mergeErr == nil {
-			fmt.Fprintf(os.Stderr, "weft run: %d datagrams captured in %s (tshark -r %[2]s -d udp.port==1024-65535,sctp)\n", count, o.pcap)
+			fmt.Fprintf(os.Stderr, "weft run: %d datagrams captured in %s (tshark -r %[2]s -d udp.port==1024-65535,sctp)\n",
+				count, o.pcap)
 		}
 		status, err = spoil(status, err, mergeErr)
 	}

@@ -151,7 +151,8 @@ func (j *job) killForsaken(since time.Time) time.Time {
 	}
 	for _, p := range left {
 		if x := j.suspects[p]; !p.killed {
-			fmt.Fprintf(os.Stderr, "weft run: killing %s: %s declared it failed (%s), and all other ranks have finished\n", p.ident(), x.dead, x.why)
+			fmt.Fprintf(os.Stderr, "weft run: killing %s: %s declared it failed (%s), and all other ranks have finished\n",
+				p.ident(), x.dead, x.why)
 			p.killed = true
 			process.SignalGroup(p.cmd.Process, os.Kill)
 		}

@@ -127,7 +127,8 @@ func compare(ctx context.Context, o *options) error {
 	var cores bench.CoreLatencies
 	cores.Calibrate()
 	bar := progressbar.NewOptions(len(cells)*o.rounds, progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetVisibility(terminal.Is(os.Stderr)), progressbar.OptionSetDescription("perf"), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetVisibility(terminal.Is(os.Stderr)), progressbar.OptionSetDescription("perf"),
+		progressbar.OptionClearOnFinish())
 	for range o.rounds {
 		for i := range cells {
 			c := &cells[i]
@@ -199,11 +200,13 @@ func cell(ctx context.Context, o *options, c *comparison) (*result, error) {
 }
 
 func printComparison(cells []comparison, rows []comparedRow) {
-	fmt.Printf("%-14s %9s %-8s %19s %9s %10s %8s  %s\n", "what", "median", "", "min – max", "cpu_s/GB", "allocs/msg", "retrans", "ratios")
+	fmt.Printf("%-14s %9s %-8s %19s %9s %10s %8s  %s\n", "what", "median", "", "min – max", "cpu_s/GB", "allocs/msg",
+		"retrans", "ratios")
 	quiet := true
 	for i, r := range rows {
 		v, unit := r.Median.value()
-		fmt.Printf("%-14s %9.2f %-8s %8.2f – %8.2f %9.3f %10.3f %8d ", r.Name, v, unit, r.Min, r.Max, r.Median.CPUPerGB, r.Median.AllocsPerMsg, r.Median.Retransmits)
+		fmt.Printf("%-14s %9.2f %-8s %8.2f – %8.2f %9.3f %10.3f %8d ", r.Name, v, unit, r.Min, r.Max, r.Median.CPUPerGB,
+			r.Median.AllocsPerMsg, r.Median.Retransmits)
 		for _, b := range cells[i].base {
 			fmt.Printf(" %.2f× %s", r.Ratios[b], b)
 		}

@@ -24,11 +24,13 @@ type counts struct {
 }
 
 func (c counts) add(d counts) counts {
-	return counts{c.Bytes + d.Bytes, c.Msgs + d.Msgs, c.CPU + d.CPU, c.Mallocs + d.Mallocs, c.Retransmits + d.Retransmits, c.Drops + d.Drops}
+	return counts{c.Bytes + d.Bytes, c.Msgs + d.Msgs, c.CPU + d.CPU, c.Mallocs + d.Mallocs, c.Retransmits + d.Retransmits,
+		c.Drops + d.Drops}
 }
 
 func (c counts) sub(d counts) counts {
-	return counts{c.Bytes - d.Bytes, c.Msgs - d.Msgs, c.CPU - d.CPU, c.Mallocs - d.Mallocs, c.Retransmits - d.Retransmits, c.Drops - d.Drops}
+	return counts{c.Bytes - d.Bytes, c.Msgs - d.Msgs, c.CPU - d.CPU, c.Mallocs - d.Mallocs, c.Retransmits - d.Retransmits,
+		c.Drops - d.Drops}
 }
 
 // cost adds what this process has used so far.

@@ -31,7 +31,8 @@ func (i *interval) print(first bool) {
 	if first {
 		fmt.Printf("%-17s %12s %14s %14s %8s %7s\n", "interval", "transfer", "rate", "messages/s", "retrans", "drops")
 	}
-	fmt.Printf("%7.2f–%-7.2f s %9.3f GB %9.3f Gb/s %14.0f %8d %7d\n", i.Start, i.End, float64(i.Bytes)/1e9, i.Gbps, i.MsgsPerS, i.Retransmits, i.Drops)
+	fmt.Printf("%7.2f–%-7.2f s %9.3f GB %9.3f Gb/s %14.0f %8d %7d\n", i.Start, i.End, float64(i.Bytes)/1e9, i.Gbps,
+		i.MsgsPerS, i.Retransmits, i.Drops)
 }
 
 // noise is a remark on a run that other programs disturbed, or empty.
@@ -39,7 +40,8 @@ func (r *result) noise() string {
 	if r.OtherCPU <= bench.Noisy {
 		return ""
 	}
-	return fmt.Sprintf("Other programs used %.1f processors meanwhile: too noisy, repeat on a quiet machine.\n", r.OtherCPU)
+	return fmt.Sprintf("Other programs used %.1f processors meanwhile: too noisy, repeat on a quiet machine.\n",
+		r.OtherCPU)
 }
 
 // checkMode finds flags that the mode would ignore.

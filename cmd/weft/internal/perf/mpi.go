@@ -73,7 +73,8 @@ func runOrdered(ctx context.Context, text string) error {
 	if err := json.Unmarshal([]byte(text), &order); err != nil {
 		return err
 	}
-	o := &options{spec: order.Spec, time: order.Time, warmup: order.Warmup, count: order.Count, cpuprofile: order.CPUProfile}
+	o := &options{spec: order.Spec, time: order.Time, warmup: order.Warmup, count: order.Count,
+		cpuprofile: order.CPUProfile}
 	return runRank(ctx, o, func(r *result) error { return json.NewEncoder(os.Stdout).Encode(r) })
 }
 

@@ -70,7 +70,8 @@ type peerQP struct {
 // runPeer measures with a program of perftest: with a host as its client,
 // without one as its server.
 func runPeer(ctx context.Context, o *options) error {
-	e := &peerEnd{options: o, client: o.host != "", tx: min(o.Window, o.iterations), rx: min(o.recvDepth, o.iterations), wc: make([]verbs.WC, 64)}
+	e := &peerEnd{options: o, client: o.host != "", tx: min(o.Window, o.iterations), rx: min(o.recvDepth, o.iterations),
+		wc: make([]verbs.WC, 64)}
 	e.addr = net.JoinHostPort(o.host, strconv.Itoa(o.port))
 	dev, err := verbs.Open(verbs.Config{})
 	if err != nil {
@@ -203,7 +204,8 @@ func (e *peerEnd) memory(q *peerQP) (err error) {
 		return err
 	}
 	// perftest gives both rights for reads on iWARP.
-	access := map[string]verbs.Access{"send": verbs.LocalWrite, "write": verbs.RemoteWrite, "read": verbs.RemoteRead | verbs.RemoteWrite}[e.Mode]
+	access := map[string]verbs.Access{"send": verbs.LocalWrite, "write": verbs.RemoteWrite,
+		"read": verbs.RemoteRead | verbs.RemoteWrite}[e.Mode]
 	if q.in, err = e.pd.Register(make([]byte, size), access); err != nil {
 		return err
 	}
@@ -214,7 +216,8 @@ func (e *peerEnd) memory(q *peerQP) (err error) {
 }
 
 func (e *peerEnd) newQP(q *peerQP) (err error) {
-	q.qp, err = e.pd.NewQP(verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: e.tx + peerCredits, RecvDepth: e.rx, IRD: peerReadDepth, ORD: peerReadDepth})
+	q.qp, err = e.pd.NewQP(verbs.QPConfig{SendCQ: e.cq, RecvCQ: e.cq, SendDepth: e.tx + peerCredits, RecvDepth: e.rx,
+		IRD: peerReadDepth, ORD: peerReadDepth})
 	return err
 }
 

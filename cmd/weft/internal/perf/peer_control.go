@@ -238,7 +238,8 @@ func parsePeerDest(b []byte) peerDest {
 // report exchanges results, number by number. That of a server is zero: it has
 // measured nothing, and perftest has it send what is in its memory.
 func (e *peerEnd) report(ctx context.Context, mine perftestRow) (perftestRow, error) {
-	numbers := [5]uint64{uint64(mine.Size), uint64(mine.Iterations), math.Float64bits(mine.Peak), math.Float64bits(mine.Average), math.Float64bits(mine.MsgRate)}
+	numbers := [5]uint64{uint64(mine.Size), uint64(mine.Iterations), math.Float64bits(mine.Peak),
+		math.Float64bits(mine.Average), math.Float64bits(mine.MsgRate)}
 	for i, n := range numbers {
 		b, err := e.ctl.swap(ctx, binary.BigEndian.AppendUint64(make([]byte, 0, peerNumberLen), n))
 		if err != nil {
@@ -254,7 +255,8 @@ func (e *peerEnd) report(ctx context.Context, mine perftestRow) (perftestRow, er
 
 // peerReport makes a row of the numbers of a client.
 func peerReport(o *options, n [5]uint64) (perftestRow, error) {
-	row := perftestRow{Mode: o.Mode, Peak: math.Float64frombits(n[2]), Average: math.Float64frombits(n[3]), MsgRate: math.Float64frombits(n[4]), Unit: o.unit()}
+	row := perftestRow{Mode: o.Mode, Peak: math.Float64frombits(n[2]), Average: math.Float64frombits(n[3]),
+		MsgRate: math.Float64frombits(n[4]), Unit: o.unit()}
 	if n[0] > maxPerfSize || n[1] > math.MaxInt32 {
 		return row, fmt.Errorf("%w: %d times %d bytes", errPeerMessage, n[1], n[0])
 	}

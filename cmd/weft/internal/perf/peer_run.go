@@ -145,7 +145,8 @@ func (e *peerEnd) postRecv(q *peerQP, size int) error {
 func (e *peerEnd) post(q *peerQP, size int) error {
 	q.posted++
 	e.sge[0] = q.out.Slice(0, size)
-	e.swr[0] = verbs.SendWR{ID: uint64(q.index), Op: rdmaOps[e.Mode], Flags: verbs.Signaled, SGL: e.sge[:], Remote: q.remote}
+	e.swr[0] = verbs.SendWR{ID: uint64(q.index), Op: rdmaOps[e.Mode], Flags: verbs.Signaled, SGL: e.sge[:],
+		Remote: q.remote}
 	return whyEnded(q.qp, q.qp.PostSend(e.swr[:]...))
 }
 
@@ -168,7 +169,8 @@ func (e *peerEnd) reap(ctx context.Context) ([]verbs.WC, error) {
 func (e *peerEnd) load(ctx context.Context, size int, s *perftestSamples) error {
 	start := time.Now()
 	free := func(q *peerQP) bool {
-		return q.posted < e.iterations && q.posted-q.ended < e.tx && (e.Mode != "send" || uint32(q.posted+1)-peek32(q.credit) < uint32(e.rx))
+		return q.posted < e.iterations && q.posted-q.ended < e.tx &&
+			(e.Mode != "send" || uint32(q.posted+1)-peek32(q.credit) < uint32(e.rx))
 	}
 	for total := e.iterations * len(e.qps); len(s.ended) < total; {
 		for _, q := range e.qps {

@@ -164,7 +164,7 @@ func newFlags(o *options) *flag.FlagSet {
 		}
 		fmt.Fprint(fs.Output(), "  compare  all modes by turns, several rounds; prints medians and ratios\n\nFlags may come before and after the mode. The RDMA modes accept the flags of\nperftest (ib_write_bw and others). They print the columns of perftest with\n-format perftest, which -a, -n, -D and -report_gbits imply:\n\n"+
 			"  weft perf write -a            like ib_write_bw -a\n  weft perf send -lat -n 10000  like ib_send_lat -n 10000\n\n"+
-			"With -R the other side is such a program itself, also with -R: without HOST\nwaits for it as its server, with HOST is its client. Both need the same flags.\n\n"+
+			"With -R the peer is a program of perftest that runs with -R, too. Without HOST, perf\nwaits for the peer as the server; with HOST it is the client. Both sides need the\nsame flags.\n\n"+
 			"  weft perf -R write HOST       for ib_write_bw -R on HOST\n\n")
 		fs.PrintDefaults()
 	}
@@ -405,13 +405,17 @@ func (r *result) print(o *options) error {
 	}
 	if r.Latency != nil {
 		l := r.Latency
-		fmt.Printf("%-8s %9s %10s %9s %9s %9s %9s %9s %9s\n", "mode", "size", "trips/s", "min_us", "p50_us", "p90_us", "p99_us", "p99.9_us", "max_us")
-		fmt.Printf("%-8s %9d %10.0f %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n", r.Mode, r.Size, r.MsgsPerS, l.Min, l.P50, l.P90, l.P99, l.P999, l.Max)
+		fmt.Printf("%-8s %9s %10s %9s %9s %9s %9s %9s %9s\n", "mode", "size", "trips/s", "min_us", "p50_us", "p90_us",
+			"p99_us", "p99.9_us", "max_us")
+		fmt.Printf("%-8s %9d %10.0f %9.1f %9.1f %9.1f %9.1f %9.1f %9.1f\n", r.Mode, r.Size, r.MsgsPerS, l.Min, l.P50, l.P90,
+			l.P99, l.P999, l.Max)
 		fmt.Print(r.noise())
 		return nil
 	}
-	fmt.Printf("%-8s %9s %6s %8s %9s %12s %8s %10s %8s %7s\n", "mode", "size", "mtu", "seconds", "Gb/s", "messages/s", "cpu_s/GB", "allocs/msg", "retrans", "drops")
-	fmt.Printf("%-8s %9d %6s %8.2f %9.2f %12.0f %8.3f %10.3f %8d %7d\n", r.Mode, r.Size, mtuText(r.MTU), r.Seconds, r.Gbps, r.MsgsPerS, r.CPUPerGB, r.AllocsPerMsg, r.Retransmits, r.Drops)
+	fmt.Printf("%-8s %9s %6s %8s %9s %12s %8s %10s %8s %7s\n", "mode", "size", "mtu", "seconds", "Gb/s", "messages/s",
+		"cpu_s/GB", "allocs/msg", "retrans", "drops")
+	fmt.Printf("%-8s %9d %6s %8.2f %9.2f %12.0f %8.3f %10.3f %8d %7d\n", r.Mode, r.Size, mtuText(r.MTU), r.Seconds,
+		r.Gbps, r.MsgsPerS, r.CPUPerGB, r.AllocsPerMsg, r.Retransmits, r.Drops)
 	fmt.Print(r.noise())
 	return nil
 }

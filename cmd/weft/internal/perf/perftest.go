@@ -185,7 +185,8 @@ type perftestLatency struct {
 func perftest(ctx context.Context, o *options) error {
 	sizes := o.sizes()
 	bar := progressbar.NewOptions(len(sizes), progressbar.OptionSetWriter(os.Stderr),
-		progressbar.OptionSetVisibility(!o.quiet && terminal.Is(os.Stderr)), progressbar.OptionSetDescription("perf "+o.Mode), progressbar.OptionClearOnFinish())
+		progressbar.OptionSetVisibility(!o.quiet && terminal.Is(os.Stderr)),
+		progressbar.OptionSetDescription("perf "+o.Mode), progressbar.OptionClearOnFinish())
 	if !o.json {
 		o.printPerftestHeader()
 	}
@@ -255,7 +256,9 @@ func perftestRun(ctx context.Context, o *options, c *control, src source) error 
 		return err
 	}
 	start := time.Now()
-	if err := each(len(e.conns), func(i int) error { return e.conns[i].iterate(ctx, o.iterations, start, end, s) }); err != nil {
+	if err := each(len(e.conns), func(i int) error {
+		return e.conns[i].iterate(ctx, o.iterations, start, end, s)
+	}); err != nil {
 		return err
 	}
 	s.took = time.Since(start)
@@ -397,7 +400,8 @@ func newPerftestLatency(trips []time.Duration, half bool) *perftestLatency {
 	}
 	slices.Sort(us)
 	at := func(q float64) float64 { return us[min(len(us)-1, int(math.Ceil(q*float64(len(us))))-1)] }
-	l := &perftestLatency{Min: us[0], Max: us[len(us)-1], Typical: at(0.5), Average: sum / float64(len(us)), P99: at(0.99), P999: at(0.999)}
+	l := &perftestLatency{Min: us[0], Max: us[len(us)-1], Typical: at(0.5), Average: sum / float64(len(us)),
+		P99: at(0.99), P999: at(0.999)}
 	for _, v := range us {
 		l.Stdev += (v - l.Average) * (v - l.Average)
 	}
@@ -407,7 +411,8 @@ func newPerftestLatency(trips []time.Duration, half bool) *perftestLatency {
 
 const perftestLine = "---------------------------------------------------------------------------------------"
 
-var perftestNames = map[string]string{"send": "Send", "write": "RDMA_Write", "read": "RDMA_Read", "atomic": "Atomic FETCH_AND_ADD"}
+var perftestNames = map[string]string{"send": "Send", "write": "RDMA_Write", "read": "RDMA_Read",
+	"atomic": "Atomic FETCH_AND_ADD"}
 
 // printPerftestHeader says what is measured, and prints the names of columns.
 func (o *options) printPerftestHeader() {
@@ -445,11 +450,13 @@ func (o *options) printPerftestHeader() {
 func (r *perftestRow) print(o *options) {
 	switch l := r.Latency; {
 	case l != nil && o.seconds > 0:
-		fmt.Printf(" %-7d       %-10d        %-7.2f        %-7.2f\n", r.Size, r.Iterations, l.Average, float64(r.Iterations)/r.Duration)
+		fmt.Printf(" %-7d       %-10d        %-7.2f        %-7.2f\n", r.Size, r.Iterations, l.Average,
+			float64(r.Iterations)/r.Duration)
 	case l != nil:
 		fmt.Printf(" %-7d %-10d     %-7.2f        %-7.2f      %-7.2f         %-7.2f        %-7.2f         %-7.2f                %-7.2f\n",
 			r.Size, r.Iterations, l.Min, l.Max, l.Typical, l.Average, l.Stdev, l.P99, l.P999)
 	default:
-		fmt.Printf(" %-7d    %-10d       %-7.2f            %-7.2f              %s\n", r.Size, r.Iterations, r.Peak, r.Average, strconv.FormatFloat(r.MsgRate, 'f', 6, 64))
+		fmt.Printf(" %-7d    %-10d       %-7.2f            %-7.2f              %s\n", r.Size, r.Iterations, r.Peak,
+			r.Average, strconv.FormatFloat(r.MsgRate, 'f', 6, 64))
 	}
 }

@@ -67,7 +67,8 @@ func newRDMAEnd(s *spec) (*rdmaEnd, error) {
 		return nil, err
 	}
 	streams := uint16(min(65535, max(64, 4*s.Assocs)))
-	dev, err := verbs.Open(verbs.Config{Transport: tr, Streams: streams, SCTP: &sctp.Config{MTU: s.MTU, ZeroChecksumLocal: s.ZeroSum}})
+	dev, err := verbs.Open(verbs.Config{Transport: tr, Streams: streams,
+		SCTP: &sctp.Config{MTU: s.MTU, ZeroChecksumLocal: s.ZeroSum}})
 	if err != nil {
 		tr.Close()
 		return nil, err
@@ -298,7 +299,8 @@ func (e *rdmaEnd) load(ctx context.Context) error {
 }
 
 // ops are the operations of the modes.
-var rdmaOps = map[string]verbs.Opcode{"send": verbs.OpSend, "write": verbs.OpWrite, "read": verbs.OpRead, "atomic": verbs.OpFetchAdd}
+var rdmaOps = map[string]verbs.Opcode{"send": verbs.OpSend, "write": verbs.OpWrite, "read": verbs.OpRead,
+	"atomic": verbs.OpFetchAdd}
 
 // atomicSize is what an atomic operation works on.
 const atomicSize = 8

@@ -41,7 +41,8 @@ func newSCTPEnd(s *spec) (*sctpEnd, error) {
 // sctpConfig returns the parameters of the associations.
 func (s *spec) sctpConfig() *sctp.Config {
 	streams := uint16(max(s.Streams, 10))
-	return &sctp.Config{OutStreams: streams, InStreams: streams, MTU: s.MTU, ZeroChecksumLocal: s.ZeroSum, NoInterleaving: s.Plain}
+	return &sctp.Config{OutStreams: streams, InStreams: streams, MTU: s.MTU, ZeroChecksumLocal: s.ZeroSum,
+		NoInterleaving: s.Plain}
 }
 
 func openSCTPTarget(ctx context.Context, s *spec) (target, error) {

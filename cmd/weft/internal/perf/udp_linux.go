@@ -93,7 +93,8 @@ func (s *udpSocket) tryRead(buf []byte) (int, netip.AddrPort, error) {
 func (s *udpSocket) recvfrom(fd uintptr) bool {
 	for range tries {
 		s.length = unix.SizeofSockaddrAny
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(unsafe.SliceData(s.into))), uintptr(len(s.into)),
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(unsafe.SliceData(s.into))),
+			uintptr(len(s.into)),
 			unix.MSG_DONTWAIT, uintptr(unsafe.Pointer(&s.from)), uintptr(unsafe.Pointer(&s.length)))
 		s.n, s.errno = int(n), errno
 		if errno != unix.EAGAIN {

@@ -349,7 +349,8 @@ func (r *pinger) answer(ctx context.Context) error {
 		return fmt.Errorf("the client advertised %d bytes; -S allows %d", n, r.data.Len())
 	}
 	r.debugf("server posted rdma read req")
-	if err := r.do(ctx, verbs.SendWR{Op: verbs.OpRead, SGL: []verbs.SGE{r.data.Slice(0, int(n))}, Remote: source}); err != nil {
+	if err := r.do(ctx, verbs.SendWR{Op: verbs.OpRead, SGL: []verbs.SGE{r.data.Slice(0, int(n))},
+		Remote: source}); err != nil {
 		return err
 	}
 	r.debugf("server received read complete")
@@ -367,7 +368,8 @@ func (r *pinger) answer(ctx context.Context) error {
 	}
 	r.debugf("server received sink adv")
 	back := int(min(uint32(len(text)+1), n, m)) // the text and its end
-	if err := r.do(ctx, verbs.SendWR{Op: verbs.OpWrite, SGL: []verbs.SGE{r.data.Slice(0, back)}, Remote: sink}); err != nil {
+	if err := r.do(ctx, verbs.SendWR{Op: verbs.OpWrite, SGL: []verbs.SGE{r.data.Slice(0, back)},
+		Remote: sink}); err != nil {
 		return err
 	}
 	r.debugf("server rdma write complete")
