@@ -28,7 +28,7 @@ func NewKey[T any](copied func(from Attributed, v T) (T, bool, error), dropped f
 	return &Key[T]{copied, dropped}
 }
 
-// CopyAttr, given to NewKey, lets duplicates have the same value (MPI_COMM_DUP_FN).
+// CopyAttr is a copy function for NewKey: a duplicate gets the same value (MPI_COMM_DUP_FN).
 func CopyAttr[T any](_ Attributed, v T) (T, bool, error) { return v, true, nil }
 
 // SetAttr attaches v to o (MPI_Comm_set_attr, MPI_Type_set_attr,

@@ -8,7 +8,7 @@ package mpi
 // (MPI-4.1, Section 9.3).
 type ErrorHandler func(c *Comm, err error) error
 
-// AbortOnError, as an ErrorHandler, ends the job (MPI_ERRORS_ARE_FATAL,
+// AbortOnError is an ErrorHandler that ends the job (MPI_ERRORS_ARE_FATAL,
 // MPI_ERRORS_ABORT).
 func AbortOnError(c *Comm, err error) error {
 	c.Abort(1, err.Error())

@@ -8,7 +8,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// builder collects the blocks of a
+// builder collects the blocks of a datatype.
 type builder struct {
 	t     Type
 	nodes []loop

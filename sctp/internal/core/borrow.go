@@ -100,10 +100,10 @@ type openBatch struct {
 // it takes as much memory as a train, whatever is in it.
 const MinBorrowPackets = 16
 
-// Lending reports whether there is a message that was lent.
+// Borrowing reports whether the buffer of a message is borrowed.
 func (a *Assoc) Borrowing() bool { return a.tx.q.borrowed != nil }
 
-// Open reports whether a train waits for more packets.
+// BatchOpen reports whether a GSO batch waits for more packets (corking).
 func (a *Assoc) BatchOpen() bool { return a.tx.openBatch != nil && a.tx.openBatch.tx.Segs > 0 }
 
 // CanBorrow reports whether PollTransmitRetained can be called, unless a train is open.
@@ -145,7 +145,7 @@ func (a *Assoc) pollRetained(now clock.Time, buf []byte, maxSegs int) ([]byte, T
 	return out, tx, ok
 }
 
-// Keep ends the lending of a message: what of it is not in packets yet is referenced no
+// EndBorrow ends the borrowing of a message: what of it is not in packets yet is referenced no
 // longer, but its copy, which duplicate returns with its owner.
 func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, Owner)) {
 	m := a.tx.q.borrowed

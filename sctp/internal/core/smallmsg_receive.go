@@ -10,8 +10,8 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// A Posted is a buffer of a reader that found nothing to read and waits: what comes next
-// may go there without a stop in the queues.
+// PostedBuffer is the buffer of a reader that waits for a message: the next message may be
+// delivered into it directly, without passing through the queues.
 type PostedBuffer struct {
 	Stream int // that it waits for, or AnyStream
 	Dst    []byte

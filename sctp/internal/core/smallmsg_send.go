@@ -5,8 +5,8 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// Lone reports whether it is plain that a message is all that there is to send, in one
-// packet, and all that will not be acknowledged then: a question, or the answer to one.
+// CanSendSmall reports whether m qualifies for the small-message fast path: it fits one
+// packet, nothing else is to be sent, and nothing else will be unacknowledged.
 func (a *Assoc) CanSendSmall(m *Message) bool {
 	t := &a.tx
 	q, sb := t.q, t.sb

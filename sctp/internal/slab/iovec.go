@@ -1,8 +1,8 @@
 package slab
 
-// Hole is a part of a buffer that is elsewhere: the len(B) bytes at offset At are
-// those of B, and what the buffer has there is void. A list of holes goes by
-// ascending offsets.
+// IOVec is a part of a buffer whose bytes are elsewhere (scatter-gather I/O): the len(B)
+// bytes at offset At are those of B, and the content of the buffer there is undefined. A
+// list of them is sorted by offset.
 type IOVec struct {
 	At int
 	B  []byte

@@ -62,7 +62,7 @@ type Control interface {
 	Reset()
 }
 
-// Congestion selects a congestion control algorithm.
+// Algorithm selects a congestion control algorithm.
 type Algorithm uint8
 
 // Congestion control algorithms.

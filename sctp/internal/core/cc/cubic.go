@@ -21,7 +21,7 @@ const (
 	smallPackets = 64
 )
 
-// cubic is CUBIC congestion control (RFC 9438) on the windows of SCTP. Windows
+// CubicControl is CUBIC congestion control (RFC 9438) on the windows of SCTP. Windows
 // are in packets of mtu bytes inside.
 //
 // Deviation (RFC 9260, Section 7.2, MUST NOT): on long paths it grows faster
