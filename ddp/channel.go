@@ -11,22 +11,22 @@ const (
 	DefaultWindow = 2048
 )
 
-// Owner owns the memory of a sent segment.
+// Owner owns the memory of a sent segment and is called back when it is free again.
 type Owner interface {
-	// Released is called exactly once, with no lock of the lower layer held,
-	// when the segment's Body is no longer read and the segment does not
-	// count as outstanding any more. It may send.
+	// Released is called exactly once, with no lock of the lower layer held, when the
+	// segment's Body is not read any more and the segment is no longer outstanding: it
+	// was acknowledged (err is nil) or the stream ended (err is the reason). It may send.
 	Released(err error)
 }
 
-// BatchOwner is an Owner that can be told of several segments at once.
+// BatchOwner is an Owner with one callback for several segments.
 type BatchOwner interface {
 	Owner
-	// ReleasedN stands for n calls of Released.
+	// ReleasedN is equivalent to n calls of Released.
 	ReleasedN(n int, err error)
 }
 
-// ReleaseN tells o that n of its segments are done with.
+// ReleaseN releases n segments of o.
 func ReleaseN(o Owner, n int, err error) {
 	if b, ok := o.(BatchOwner); ok {
 		b.ReleasedN(n, err)
@@ -37,51 +37,49 @@ func ReleaseN(o Owner, n int, err error) {
 	}
 }
 
-// Channel is what DDP needs of the lower layer for one stream (RFC 5041,
-// Section 3), in the sending direction.
+// Channel is the sending direction of one stream of the lower layer protocol, with the
+// properties that RFC 5041, Section 3 requires.
 type Channel interface {
 	// MULPDU returns the size of the largest segment that can be sent now.
 	MULPDU() int
-	// Send hands over segments, in order: no more follow at once, so nothing
-	// waits for others to join it. It copies the frames, references each Body
-	// until its Owner.Released, and does not block. It returns how many were
-	// taken: after an error that may be less than all, and Released is not
-	// called for the rest. Sends of one stream are made one at a time.
+	// Send sends segments in order, at once: it does not cork the last packet for later
+	// segments. It copies the frames and references each Body until Owner.Released. It
+	// does not block. It returns the number of segments taken, which may be less than all
+	// after an error; Released is not called for the rest. Calls for one stream must not
+	// overlap.
 	Send(segs []Segment) (int, error)
-	// Terminate tells the peer that no segment follows those handed over
-	// before. It is called at most once, and not at the same time as Send.
+	// Terminate sends the end of this direction behind all segments sent before. It is
+	// called at most once, and not concurrently with Send.
 	Terminate() error
-	// Release tells that the stream makes no further use of the channel:
-	// nothing it sent is outstanding, and the peer's end was received (or
-	// either is past hoping for).
+	// Release ends the use of the channel by the stream: nothing is outstanding and the
+	// end of the peer's direction was received, or the stream has given up on either.
 	Release()
 }
 
-// Sink is the receiving direction: what the lower layer calls for one stream,
-// one call at a time. Sequence numbers count what the peer sent on the
-// stream, from 0, including the lower layer's own messages; calls come in any
-// order. An error is ErrSequence, or one for which the stream is beyond use.
+// Sink is the receiving direction of one stream. The lower layer calls it, one call at a
+// time. Sequence numbers count the messages of the peer on the stream from 0, including
+// those of the lower layer itself; calls may come in any order. An error is [ErrSequence],
+// or one after which the stream is unusable.
 type Sink interface {
-	// Segment takes a segment, which is not kept.
+	// Segment takes a segment. It does not keep seg.
 	Segment(seq uint64, seg []byte) error
-	// Segments takes several, numbered from first on, as so many calls of Segment
-	// would up to the first that returns an error.
+	// Segments takes several segments, numbered from first on. It is equivalent to calls
+	// of Segment up to the first error.
 	Segments(first uint64, segs [][]byte) error
 	// Skip takes the number of a message of the lower layer itself.
 	Skip(seq uint64) error
 	// End takes the number of the message that ends the peer's direction.
 	End(seq uint64) error
-	// Lost tells that the lower layer is gone, and why. Nothing can be sent
-	// and nothing will be received. It may be called at any time.
+	// Lost reports that the lower layer ended, with the reason: nothing can be sent or
+	// received any more. It may be called at any time.
 	Lost(err error)
 }
 
-// Holder is a Channel that is told how much memory the receiving side has for what it
-// was handed and cannot be delivered yet: it keeps the peer from sending more than
-// there is room for. What the peer has sent already, and what it sends again because it
-// was lost, still comes.
+// Holder is a Channel with flow control for data that the receiving side keeps because it
+// cannot be delivered yet: the channel reduces the peer's receive window by these bytes.
+// Segments that are already under way, and retransmissions, still arrive.
 type Holder interface {
-	// Hold adds n, which may be negative, to the number of bytes held. It does not block.
+	// Hold adds n bytes, which may be negative, to the kept ones. It does not block.
 	Hold(n int)
 }
 
@@ -98,9 +96,9 @@ type Segment struct {
 	n     int
 	// Body is the part of the payload that is referenced, not copied.
 	Body []byte
-	// Owner is told when the segment is done with. It is never nil.
+	// Owner is called when the segment is released. It is never nil.
 	Owner Owner
-	// Urgent asks the lower layer to have the peer acknowledge at once.
+	// Urgent requests an immediate acknowledgement (RFC 7053) where the lower layer can.
 	Urgent bool
 }
 

@@ -10,14 +10,14 @@ type heldSegment struct {
 	payload []byte
 }
 
-// heldCost is about what a held segment takes besides its payload: the record, the
-// slack of the payload's size class and a place in the map.
+// heldCost estimates the memory of a held segment without its payload: the record, the
+// slack of the payload's size class and an entry of the map.
 const heldCost = int(unsafe.Sizeof(heldSegment{})) + 64
 
-// heldSegments are those of the queue with a pool, by MSN.
+// heldSegments are the held segments of the queue with a shared receive queue, by MSN.
 type heldSegments struct {
 	byMSN  map[uint32]*heldSegment
-	memory int // bytes that they take
+	memory int // bytes that they occupy
 }
 
 // has reports whether there are segments of a message.
@@ -45,12 +45,13 @@ func (l *heldSegments) take(msn uint32) *heldSegment {
 	return first
 }
 
-// Held returns the bytes of memory that wait for what did not come yet, or for buffers
-// of a pool. The owner is to see to it that a peer cannot have it grow without end.
+// Held returns the bytes that are kept for messages that cannot be delivered yet: an earlier
+// segment is missing, or the shared receive queue is empty. The owner must bound it, since
+// the peer determines it.
 func (r *Receiver) Held() int { return r.order.memory() + r.held.memory }
 
-// placeShared places a segment of a message that takes its buffer from a pool, or
-// holds it.
+// placeShared places a segment of a message that takes its buffer from a shared receive
+// queue, or holds a copy until the message has a buffer.
 func (r *Receiver) placeShared(q *Queue, h *Header, payload []byte, how Admission) (*Buffer, Fault) {
 	d := h.MSN - q.first
 	if d >= MaxOutstanding {
@@ -67,9 +68,9 @@ func (r *Receiver) placeShared(q *Queue, h *Header, payload []byte, how Admissio
 	return nil, 0
 }
 
-// back gives the oldest message of a queue its buffer, if it has none, and places what
-// is held of the message. It reports false if the pool is empty; Resume is called when
-// it is not any more.
+// back takes a buffer for the oldest message of a queue, if it has none, and places the held
+// segments of the message. It reports false if the shared receive queue is empty; Resume is
+// called when buffers have been posted.
 func (r *Receiver) back(q *Queue) bool {
 	if q.n > 0 {
 		return true
@@ -88,8 +89,8 @@ func (r *Receiver) back(q *Queue) bool {
 	return true
 }
 
-// waits reports whether an arrival that is due has to wait: it ends a message that has
-// no buffer.
+// waits reports whether an arrival that is next in order has to wait because it ends a
+// message that has no buffer.
 func (r *Receiver) waits(a *arrival) bool {
 	if a.kind != kindLast || a.hdr.Tagged || r.failed {
 		return false
@@ -98,7 +99,7 @@ func (r *Receiver) waits(a *arrival) bool {
 	return q.pool != nil && a.hdr.MSN == q.first && !r.back(q)
 }
 
-// Resume goes on with a message that the pool had no buffer for.
+// Resume continues with the message that found the shared receive queue empty.
 func (r *Receiver) Resume() {
 	if !r.starved {
 		return

@@ -20,15 +20,15 @@ type Message struct {
 	SGL []Mem
 	// Len is its length: that of SGL, at most 2^32-1.
 	Len uint32
-	// Copy makes segments hold copies of the payload, so that the memory may
-	// be used again at once.
+	// Copy makes segments hold copies of the payload, so that the caller may change the
+	// memory after Next has returned.
 	Copy bool
-	// Snapshots, if not nil, makes segments hold copies, too, which are counted there:
-	// of any size, and a train of segments one in all. The payload is read once, in the
-	// order of its addresses. Next and NextTrain are called while there is Room.
+	// Snapshots, if not nil, makes segments hold copies of any size, which it counts; a
+	// Train has a single copy. The payload is read once, in the order of its addresses.
+	// Next and NextTrain may be called only while Snapshots has Room.
 	Snapshots *Snapshots
-	// Owner is the Owner of segments that reference SGL, Credit that of those
-	// that do not.
+	// Owner is called for segments that reference SGL, Credit for segments that hold
+	// copies.
 	Owner, Credit Owner
 
 	done uint32 // bytes cut off already
@@ -36,10 +36,10 @@ type Message struct {
 	off  int    // bytes of it cut off already
 }
 
-// Reset forgets everything, including references.
+// Reset clears the message, including its references to memory.
 func (m *Message) Reset() { *m = Message{} }
 
-// Sent returns how many bytes of payload Next has cut off.
+// Sent returns the number of payload bytes that are in segments.
 func (m *Message) Sent() uint32 { return m.done }
 
 // Next makes the next segment, no larger than mulpdu octets, in increasing

@@ -23,14 +23,14 @@ const InlineLen = 8
 // Size returns the number of bytes in SGL.
 func (b *Buffer) Size() uint32 { return b.size }
 
-// Queue is one queue of untagged buffers (RFC 5041, Section 5.1.2): a ring
-// indexed by MSN.
+// Queue is a queue of untagged buffers (RFC 5041, Section 5.1.2): a ring buffer indexed by
+// MSN.
 type Queue struct {
 	ring  []Buffer
 	first uint32 // MSN of the oldest buffer
 	n     uint32 // posted buffers; with a pool 1 while the oldest message has a buffer
 	depth uint32 // most buffers posted at once
-	pool  *Pool  // not nil: where buffers come from
+	pool  *Pool  // shared receive queue that buffers come from, or nil
 }
 
 // Init makes the queue one of depth buffers of up to sges elements each.
@@ -47,13 +47,13 @@ func (q *Queue) Init(depth, sges int) {
 	q.first, q.n, q.depth = 1, 0, uint32(depth) // RFC 5041, Section 4.3: the first MSN is 1
 }
 
-// share makes the queue one that is not posted to: see Receiver.Share.
+// share makes the queue take its buffers from pool: see [Receiver.Share].
 func (q *Queue) share(pool *Pool) {
 	q.Init(1, pool.sges)
 	q.pool = pool
 }
 
-// Shared reports whether the queue takes its buffers from a pool.
+// Shared reports whether the queue takes its buffers from a shared receive queue.
 func (q *Queue) Shared() bool { return q.pool != nil }
 
 // Free returns how many buffers can be posted.

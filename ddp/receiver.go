@@ -6,7 +6,7 @@ import "errors"
 // lists 0 to 3.
 const Queues = 4
 
-// Admission is what a ULP says to an untagged segment.
+// Admission is the decision of a ULP about an untagged segment.
 type Admission uint8
 
 // Admissions.
@@ -17,8 +17,8 @@ const (
 	AdmitInline
 )
 
-// ULP is what lies above a Receiver. All calls are made from the calls of
-// Receiver, one at a time.
+// ULP is the upper layer protocol above a [Receiver]. The methods of Receiver call it, one
+// call at a time.
 type ULP interface {
 	// PlaceTagged checks a tagged segment and copies its payload where it
 	// belongs, as Table.Place does. It is called for segments in any order.
@@ -35,32 +35,31 @@ type ULP interface {
 	// segment, n the payload of that. An untagged message is in b, and length
 	// bytes long; the buffer leaves its queue after the call.
 	Deliver(h *Header, n uint32, b *Buffer, length uint32) Fault
-	// Faulted tells of the first fault of the stream. header is that of the
-	// segment as it came or, for a fault of Deliver, as it would come; length
-	// is the size of the segment with its header. Nothing is placed or
-	// delivered any more.
+	// Faulted reports the first fault of the stream; nothing is placed or delivered after
+	// it. header is the header of the segment as received or, for a fault of Deliver, as
+	// it would be received; length is the size of the segment with its header in bytes.
 	Faulted(f Fault, header []byte, length int, b *Buffer)
-	// Ended tells that everything the peer sent has been delivered, and the
-	// peer will send no more.
+	// Ended reports that the peer has ended its direction and all that it sent has been
+	// delivered.
 	Ended()
 }
 
-// ErrSequence is returned for a sequence number that cannot be: a duplicate,
-// or one further ahead than MaxOutstanding allows, or one after the end.
+// ErrSequence is returned for an invalid sequence number: a duplicate, one more than
+// MaxOutstanding ahead, or one after the end.
 var ErrSequence = errors.New("ddp: invalid sequence number")
 
-// Receiver is the data sink of a stream: it validates segments, places them in
-// whatever order they come and delivers messages in the order they were sent.
-// Its methods must not be called concurrently.
+// Receiver is the data sink of a stream (RFC 5041, Section 5): it validates segments, places
+// them in the order in which they arrive, and delivers messages in the order in which they
+// were sent. Its methods do not block and must not be called concurrently.
 //
-// Sequence numbers count what the peer sent on the stream, from 0: segments,
-// and messages of the lower layer's own (Skip).
+// Sequence numbers count the messages of the peer on the stream from 0: segments, and those
+// of the lower layer itself (Skip).
 //
-// Messages of a queue with a Pool take their buffers in the order of MSNs, one at a
-// time: the next one when it is the oldest that was not delivered. What overtakes it,
-// or finds the pool empty, is held in a copy until then. So a peer never has more than
-// one buffer of the pool for messages that are not complete, and no message waits for
-// a buffer that a later one has. Held tells what that costs.
+// Messages of a queue with a [Pool] take their buffers in the order of MSNs, each when all
+// messages before it have been delivered. Segments that overtake it, or find the shared
+// receive queue empty, are held as copies until then. So a peer occupies at most one buffer
+// for incomplete messages, and no message waits for a buffer that a later one has.
+// [Receiver.Held] returns the bytes of these copies.
 type Receiver struct {
 	ulp     ULP
 	queues  [Queues]Queue
@@ -69,21 +68,21 @@ type Receiver struct {
 	ended   bool
 	end     uint64 // valid if ended: the sequence number of the end
 	hdr     [UntaggedHeaderLen]byte
-	shared  *Queue // the queue that has a pool, if there is one
+	shared  *Queue // the queue with a shared receive queue, or nil
 	held    heldSegments
-	starved bool   // the pool is to call resume
+	starved bool   // waits in the shared receive queue for resume
 	resume  func() // has the owner call Resume
 	// cur is what is being handled. It is here, not on the stack, because the ULP is
 	// given a pointer to its header.
 	cur arrival
 }
 
-// Init readies r, whose zero value is of no use.
+// Init prepares r for use.
 func (r *Receiver) Init(ulp ULP) { r.ulp = ulp }
 
-// Share makes queue qn, and no other, take its buffers from a pool. resume is called,
-// with no lock of the pool held, when the pool was empty and is not any more: it must
-// call Resume.
+// Share makes queue qn take its buffers from a shared receive queue; at most one queue of a
+// stream can. resume is called, with no lock of the shared receive queue held, when it was
+// empty and buffers have been posted: it must call [Receiver.Resume].
 func (r *Receiver) Share(qn int, pool *Pool, resume func()) {
 	r.shared, r.resume = &r.queues[qn], resume
 	r.shared.share(pool)
@@ -92,8 +91,8 @@ func (r *Receiver) Share(qn int, pool *Pool, resume func()) {
 // Queue returns queue qn, which the ULP must Init and fill.
 func (r *Receiver) Queue(qn int) *Queue { return &r.queues[qn] }
 
-// Stop makes r place and deliver nothing any more, as after a fault. It still
-// keeps track of the sequence, so that Ended is called.
+// Stop ends placement and delivery, as after a fault. r still tracks sequence numbers, so
+// that Ended is called.
 func (r *Receiver) Stop() {
 	r.failed = true
 	r.held = heldSegments{}
@@ -103,7 +102,7 @@ func (r *Receiver) Stop() {
 	}
 }
 
-// Discard is Stop for good: it frees the memory of the queues, which must be empty.
+// Discard stops r permanently and frees the memory of the queues, which must be empty.
 func (r *Receiver) Discard() {
 	r.Stop()
 	r.shared, r.resume = nil, nil

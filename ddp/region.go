@@ -27,8 +27,8 @@ const (
 	RemoteAtomic
 	// BindWindow lets memory windows be bound to the region.
 	BindWindow
-	// ReadSnapshot has peers read copies, which are made when the memory is sent
-	// first. Windows bound to the region have it, too.
+	// ReadSnapshot makes Read Responses copies of the memory, taken when it is first
+	// sent. Windows bound to the region inherit it.
 	ReadSnapshot
 )
 
@@ -49,7 +49,7 @@ type Scope struct {
 // have, whatever regions grant. It does not wait for placements under way.
 func (sc *Scope) Deny(a Access) { sc.denied.Store(uint32(a)) }
 
-// Denied returns what Deny said.
+// Denied returns the rights that Deny withheld.
 func (sc *Scope) Denied() Access { return Access(sc.denied.Load()) }
 
 // Region is registered memory: what an STag stands for. It is made by
@@ -133,7 +133,7 @@ func fits(mem []byte, base uint64) bool {
 // Domain returns the protection domain.
 func (r *Region) Domain() *Domain { return r.domain }
 
-// Pin notes that a work queue element names the region. It fails once Retire
+// Pin counts a work queue element that names the region. It fails after Retire has
 // succeeded.
 func (r *Region) Pin() bool {
 	if r.pins.Add(1) > 0 {
@@ -143,7 +143,7 @@ func (r *Region) Pin() bool {
 	return false
 }
 
-// Unpin takes one Pin back.
+// Unpin reverts one Pin.
 func (r *Region) Unpin() { r.pins.Add(-1) }
 
 // Pinned reports whether there are pins.
@@ -156,10 +156,9 @@ func (r *Region) Retire() bool { return r.pins.CompareAndSwap(0, revoked) }
 // Revoked reports whether remote rights have been revoked.
 func (r *Region) Revoked() bool { return r.users.Load() < 0 }
 
-// Revoke takes away all remote rights, for good unless the region was made by
-// Table.Reserve. When it returns no placement into the region is under way: a
-// peer can no longer modify it (RFC 5040, Section 8.1.1, item 6). It waits for
-// at most the copying of the segments being placed.
+// Revoke revokes all remote rights, permanently unless Table.Reserve made the region. After
+// it has returned, no placement into the region is under way: peers can no longer modify it
+// (RFC 5040, Section 8.1.1, item 6). It waits only for segments that are being copied.
 func (r *Region) Revoke() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

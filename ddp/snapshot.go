@@ -8,18 +8,18 @@ import (
 	"unsafe"
 )
 
-// MaxSnapshots bounds the bytes that the copies of one Snapshots hold, each of which is
-// up to twice as large as what it is of.
+// MaxSnapshots bounds the bytes in the copies of one [Snapshots]. A copy is up to twice as
+// large as its original, by its size class.
 const MaxSnapshots = 1 << 20
 
-// Snapshots counts the copies of what a stream has under way that is to be sent as it
-// was when it was sent first: the lower layer may read the payload of a segment again,
-// to repeat it, and would find memory that has changed since.
+// Snapshots counts the copies that a stream has in flight for regions with ReadSnapshot. The
+// lower layer reads the payload of a segment again for retransmissions; a copy keeps them
+// equal to the first transmission when the memory changes meanwhile.
 type Snapshots struct {
 	held atomic.Int64 // bytes
 }
 
-// Held returns the bytes that copies hold.
+// Held returns the bytes in copies.
 func (s *Snapshots) Held() int64 { return s.held.Load() }
 
 // Room reports whether there is room for a copy of any size that Message makes.

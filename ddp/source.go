@@ -1,7 +1,7 @@
 package ddp
 
-// Source is memory that a peer reads: what Table.Source found. It is in use until
-// Done.
+// Source is memory that a peer reads, found by [Table.Source]. It is in use until
+// [Source.Done].
 type Source struct {
 	// Mem is the memory.
 	Mem []byte
@@ -42,8 +42,8 @@ func (t *Table) Source(sc *Scope, stag uint32, to uint64, n uint32) (s Source, d
 // Revoked reports whether the peer has no right to the memory any more.
 func (s *Source) Revoked() bool { return s.region.Epoch() != s.epoch }
 
-// Done tells, once, that the memory is not read for the peer any more. It may call
-// what Region.AfterSources was given.
+// Done ends the use of the memory for the peer. It must be called once, and may call the
+// functions of [Region.AfterSources].
 func (s *Source) Done() {
 	s.region.sourceDone()
 	if s.parent != nil {
@@ -57,11 +57,10 @@ func (r *Region) sourceDone() {
 	}
 }
 
-// AfterSources revokes all remote rights, and calls f, once, when no source is in
-// use that was made of the region, or of one bound to it: perhaps before
-// AfterSources returns, perhaps within a Done. The memory may then be changed, as
-// far as windows bound to it were revoked before. A region of Table.Reserve
-// that is bound again meanwhile keeps f waiting for the sources of then, too.
+// AfterSources revokes all remote rights and calls f once, when no Source of the region or
+// of a window bound to it is in use: before AfterSources returns, or within [Source.Done].
+// The memory may then be changed, if windows bound to it were revoked before. If a region of
+// Table.Reserve is bound again meanwhile, f waits for its new sources, too.
 func (r *Region) AfterSources(f func()) {
 	r.mu.Lock()
 	r.revoke()

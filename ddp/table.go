@@ -73,8 +73,8 @@ func (t *Table) find(stag uint32) *slot {
 	}
 }
 
-// Add registers mem with tagged offsets from base on. scope, if not nil,
-// limits remote use to one stream.
+// Add registers mem with tagged offsets from base on. scope, if not nil, limits remote use
+// to one stream (RFC 5042, Section 6.1.1). It returns [ErrRegion] or [ErrTableFull].
 func (t *Table) Add(mem []byte, base uint64, access Access, domain *Domain, scope *Scope) (*Region, error) {
 	if !fits(mem, base) {
 		return nil, fmt.Errorf("%w: %d bytes at tagged offset %#x: at most %d, and offsets below 1<<64", ErrRegion, len(mem),
@@ -87,7 +87,8 @@ func (t *Table) Add(mem []byte, base uint64, access Access, domain *Domain, scop
 	return r, nil
 }
 
-// Reserve makes a region without memory and rights, which Region.Bind gives it.
+// Reserve makes a region without memory and rights; [Region.Bind] grants them. It returns
+// [ErrTableFull] if there are too many regions.
 func (t *Table) Reserve(domain *Domain) (*Region, error) {
 	r := &Region{domain: domain, bindable: true}
 	r.users.Store(revoked)
@@ -115,9 +116,9 @@ func (t *Table) add(r *Region) error {
 	return nil
 }
 
-// Remove revokes r and frees its STag, which is not given out again until a
-// good number of others were removed. The table keeps the number alone: neither the
-// region nor the stream that it was limited to.
+// Remove revokes r and frees its STag, which is not used again until a large number of
+// others have been removed. Of r the table keeps only the number of the STag. It waits only
+// for placements that are being copied.
 func (t *Table) Remove(r *Region) {
 	r.retired()
 	t.mu.Lock()

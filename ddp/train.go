@@ -3,42 +3,42 @@ package ddp
 import "encoding/binary"
 
 const (
-	// MaxTrain and maxTrainBytes bound the segments of a Train, and their payload.
+	// MaxTrain bounds the number of segments of a Train, maxTrainBytes their payload.
 	MaxTrain      = 176
 	maxTrainBytes = 256 << 10
-	// MaxTrainFrame is the most that a frame of a Train has.
+	// MaxTrainFrame is the size of the longest frame of a Train in bytes.
 	MaxTrainFrame = Headroom + UntaggedHeaderLen
 )
 
-// Train is two segments or more of one message, which follow one another, and whose
-// payload is one piece of memory, each but the last with the same part of it.
+// Train is a batch of two or more consecutive segments of one message, for segmentation
+// offload: their payload is contiguous in memory, and all but the last have the same size.
 type Train struct {
-	// Header is that of the first segment, with Last telling whether the last one ends
-	// the message.
+	// Header is the header of the first segment, except that Last says whether the last
+	// segment ends the message.
 	Header Header
-	// Body is the payload of all, and Unit that of each but the last.
+	// Body is the payload of all segments, Unit the size of each but the last in bytes.
 	Body []byte
 	Unit int
-	// Owner, which may be a BatchOwner, is told when segments are done with, of as many
-	// as there are. It is never nil.
+	// Owner is called once for each segment that is released, or with their number if it
+	// is a BatchOwner. It is never nil.
 	Owner Owner
-	// Urgent asks the lower layer to have the peer acknowledge the last one at once.
+	// Urgent requests an immediate acknowledgement of the last segment.
 	Urgent bool
 }
 
-// TrainChannel is a Channel that takes many segments at once.
+// TrainChannel is a Channel that sends a batch of segments in one call.
 type TrainChannel interface {
 	Channel
-	// SendTrain hands over the segments of t, all of them or none, as Send does. t is not
-	// kept.
+	// SendTrain sends all segments of t, or none if it returns an error, like Send. It
+	// does not keep t.
 	SendTrain(t *Train) error
 }
 
-// Segments returns how many segments there are.
+// Segments returns the number of segments.
 func (t *Train) Segments() int { return (len(t.Body)-1)/t.Unit + 1 }
 
-// Frames appends the headers of all segments to b, each behind Headroom bytes, which are
-// what first is for the first segment and one more for each that follows.
+// Frames appends the headers of all segments to b. Each is preceded by Headroom bytes with
+// the sequence number of the lower layer: first, first+1, …
 func (t *Train) Frames(b []byte, first uint16) []byte {
 	h := t.Header
 	h.Last = false
@@ -64,14 +64,14 @@ func (t *Train) Frames(b []byte, first uint16) []byte {
 	return b
 }
 
-// HasTrain reports whether NextTrain would make a train.
+// HasTrain reports whether NextTrain would return a batch.
 func (m *Message) HasTrain(mulpdu int) bool {
 	body, _ := m.train(mulpdu, 2)
 	return body != nil
 }
 
-// train returns the payload of the next train of up to most segments and of each of
-// these, nil if there is none.
+// train returns the payload of the next batch of up to most segments and the size of each
+// segment; body is nil if the next segments do not make a batch.
 func (m *Message) train(mulpdu, most int) (body []byte, unit int) {
 	unit = mulpdu - m.Header.Len()
 	inFrame := frameRoom(m.Header.Len()) // what Next copies
@@ -92,8 +92,9 @@ func (m *Message) train(mulpdu, most int) (body []byte, unit int) {
 	return b, unit
 }
 
-// NextTrain is Next for as many segments as make a train, up to most. It returns how many
-// there are: 0, with t unchanged, if Next has to make the next segment.
+// NextTrain cuts the next batch of up to most segments into t, and returns their number and
+// whether they end the message. It returns 0 and leaves t unchanged if the next segment has
+// to be cut by Next.
 func (m *Message) NextTrain(mulpdu, most int, t *Train) (n int, last bool) {
 	body, unit := m.train(mulpdu, most)
 	if body == nil {

@@ -67,7 +67,7 @@ const (
 	FlagFence
 )
 
-// Work says what an operation is to do, as Kind needs.
+// Work describes an operation; Kind determines which fields are used.
 type Work struct {
 	ID    uint64
 	Kind  OpKind
@@ -133,7 +133,7 @@ func (o *Op) ReleasedN(n int, err error) {
 	s.credit(n)
 }
 
-// Status tells how an operation ended.
+// Status is the result of an operation.
 type Status uint8
 
 // Statuses.
@@ -170,7 +170,7 @@ func (s Status) String() string {
 	return "unknown status"
 }
 
-// CompletionFlags tell more about a received message.
+// CompletionFlags are properties of a received message.
 type CompletionFlags uint8
 
 // Flags of a received message.

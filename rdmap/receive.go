@@ -53,7 +53,7 @@ func (s *Stream) holds() int { // rmu is held
 	return d
 }
 
-// tell tells the channel what holds returned. No lock is held.
+// reportHeld reports a change of d held bytes to the channel. No lock is held.
 func (s *Stream) reportHeld(d int) {
 	if d == 0 {
 		return

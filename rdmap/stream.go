@@ -52,8 +52,8 @@ var (
 	ErrClosed = errors.New("rdmap: stream closed")
 )
 
-// Observer is told what becomes of a stream. Its methods are called with the
-// stream's locks held: they must only take notes, and not call the stream.
+// Observer receives the completions and state changes of a stream. Its methods are called
+// with the stream's locks held: they must not block and must not call the stream.
 type Observer interface {
 	// Sent reports a send operation that is done, in the order they were
 	// posted: all that failed, and those with FlagSignaled.
@@ -178,7 +178,7 @@ type Stream struct {
 	resume   int32 // inflight at which a stalled stream goes on
 }
 
-// NewStream makes a stream in StateIdle.
+// NewStream makes a stream in [StateIdle].
 func NewStream(cfg Config) (*Stream, error) {
 	w := cfg.Window
 	if w <= 0 {
@@ -255,16 +255,16 @@ func (s *Stream) State() (State, error) {
 	return s.state, s.err
 }
 
-// Paused tells whether the stream is paused, and whether Observer.Idle has been
-// called since.
+// Paused reports whether the stream is paused, and whether Observer.Idle has been called
+// since then.
 func (s *Stream) Paused() (paused, idle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.paused && s.state == StateRTS, s.idle
 }
 
-// Bind gives the stream its channel, before any call to the Sink methods. It
-// returns ErrState if the stream is not idle or has one already.
+// Bind attaches the stream to its channel. It must be called before the methods of
+// [ddp.Sink]. It returns [ErrState] if the stream is not idle or has a channel.
 func (s *Stream) Bind(ch ddp.Channel) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,8 +277,8 @@ func (s *Stream) Bind(ch ddp.Channel) error {
 	return nil
 }
 
-// Unbind takes a channel back that was given to Bind, and on which nothing was sent or
-// received: Bind may give another one. It returns ErrState if the stream is not idle.
+// Unbind detaches the stream from a channel on which nothing was sent or received, so that
+// Bind can attach another one. It returns [ErrState] if the stream is not idle.
 func (s *Stream) Unbind() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,8 +299,8 @@ func (s *Stream) Indicate(kind OpKind) {
 	s.rtr = &Op{Work: Work{Kind: kind}, stream: s}
 }
 
-// Start moves a bound stream to StateRTS: the peer has agreed. ord, if it is
-// lower than Config.ORD, replaces it.
+// Start moves a bound stream to [StateRTS], after the peer has accepted. ord replaces
+// Config.ORD if it is lower. It does not block.
 func (s *Stream) Start(ord int) error {
 	s.mu.Lock()
 	if s.state != StateIdle || s.ch == nil {
@@ -337,9 +337,9 @@ func (s *Stream) SetORD(n int) error {
 	return nil
 }
 
-// Pause makes the stream start no more operations; they may still be posted.
-// Observer.Idle is called when all those started have completed. It returns
-// ErrState unless the stream is in StateRTS.
+// Pause stops the start of operations, as state SQD of a queue pair does; they may still be
+// posted. Observer.Idle is called when all started ones have completed. It returns
+// [ErrState] unless the stream is in [StateRTS]. It does not block.
 func (s *Stream) Pause() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -353,7 +353,7 @@ func (s *Stream) Pause() error {
 	return nil
 }
 
-// Resume ends what Pause began.
+// Resume starts operations again after Pause.
 func (s *Stream) Resume() error {
 	s.mu.Lock()
 	if s.state != StateRTS {
@@ -366,12 +366,12 @@ func (s *Stream) Resume() error {
 	return nil
 }
 
-// Outstanding returns how many segments were sent and are not acknowledged. It takes no
-// lock.
+// Outstanding returns the number of segments that were sent and not acknowledged. It takes
+// no lock.
 func (s *Stream) Outstanding() int { return int(s.inflight.Load()) }
 
-// Queued tells how full the queues are: operations not completed, and receive
-// buffers posted; with Config.Shared 1 while a message that is not complete has one.
+// Queued returns the number of operations that have not completed and of posted receive
+// buffers. With Config.Shared, recvs is 1 while an incomplete message has a buffer.
 func (s *Stream) Queued() (ops, recvs int) {
 	s.rmu.Lock()
 	defer s.rmu.Unlock()
@@ -392,9 +392,9 @@ func (s *Stream) change(st State, err error) { // mu is held
 	s.obs.Changed(st, s.err)
 }
 
-// Reserve locks the send queue for n operations: the caller then calls NextOp
-// n times, filling in each, and Commit. After an error, ErrState or ErrFull,
-// nothing is locked.
+// Reserve locks the send queue to post n operations: the caller then calls [Stream.NextOp]
+// n times, fills in each operation, and calls [Stream.Commit]. After an error, [ErrState] or
+// [ErrFull], nothing is locked.
 func (s *Stream) Reserve(n int) error {
 	s.mu.Lock()
 	if s.state != StateRTS {
@@ -423,14 +423,16 @@ func (o *Op) reset() {
 	o.done.Store(false)
 }
 
-// Commit ends what Reserve began, and starts what can be started.
+// Commit unlocks the send queue after Reserve and sends what the window allows. It does not
+// block.
 func (s *Stream) Commit() {
 	s.mu.Unlock()
 	s.transmit()
 }
 
-// ReserveRecv locks the receive queue, unless it is shared, for n buffers: the caller then calls
-// NextRecv and fills in ID and SGL, then PostRecv, n times, and CommitRecv.
+// ReserveRecv locks the receive queue, which must not be shared, to post n buffers: the
+// caller then calls [Stream.NextRecv], fills in ID and SGL, and calls [Stream.PostRecv], n
+// times, and [Stream.CommitRecv] at the end.
 func (s *Stream) ReserveRecv(n int) error {
 	s.rmu.Lock()
 	s.mu.Lock()
@@ -457,5 +459,5 @@ func (s *Stream) NextRecv() *ddp.Buffer {
 // PostRecv posts the buffer of NextRecv.
 func (s *Stream) PostRecv() { s.rx.Queue(QueueSend).Post() }
 
-// CommitRecv ends what ReserveRecv began.
+// CommitRecv unlocks the receive queue after ReserveRecv.
 func (s *Stream) CommitRecv() { s.rmu.Unlock() }

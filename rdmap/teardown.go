@@ -6,13 +6,13 @@ import (
 	"github.com/weftstack/weft/ddp"
 )
 
-// Linger is how long a stream in StateError waits for the peer to end its direction,
-// before it gives its channel up.
+// Linger is the time for which a stream in [StateError] waits for the peer to end its
+// direction before it releases its channel.
 const Linger = 10 * time.Second
 
-// Close closes the stream gracefully: operations already posted are carried
-// out, then the peer is told; when it has said so too, the stream is in
-// StateError. An idle stream is aborted.
+// Close closes the stream gracefully: it executes the posted operations and ends this
+// direction. When the peer has ended its direction, too, the stream is in [StateError]. An
+// idle stream is aborted. Close does not block.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	switch s.state {
@@ -28,16 +28,16 @@ func (s *Stream) Close() {
 	s.transmit()
 }
 
-// Cut returns why a stream ended that was being closed gracefully, if it ended before
-// that was done: what was sent may not have arrived, even if it has completed.
+// Cut returns the reason for which a graceful close ended early, or nil: data may not have
+// arrived even if its operations have completed.
 func (s *Stream) Cut() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cut
 }
 
-// Abort ends the stream at once: operations not done are flushed, the peer is
-// told, without a Terminate message, that nothing follows.
+// Abort ends the stream at once, for the reason err: it flushes outstanding operations and
+// ends this direction without a Terminate message. It does not block.
 func (s *Stream) Abort(err error) {
 	s.rmu.Lock()
 	s.mu.Lock()
@@ -51,9 +51,8 @@ func (s *Stream) Abort(err error) {
 	s.advanceTeardown()
 }
 
-// Fail ends the stream like a fault that was found on no incoming message
-// (RFC 5040, Section 7.1, case 1): the peer is sent a Terminate message without
-// headers.
+// Fail ends the stream with a fault that no incoming message caused (RFC 5040, Section 7.1,
+// case 1): it sends a Terminate message without headers.
 func (s *Stream) Fail(f ddp.Fault) {
 	s.rmu.Lock()
 	s.mu.Lock()

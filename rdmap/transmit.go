@@ -112,8 +112,8 @@ func (s *Stream) endDue() bool { // mu is held
 	return false
 }
 
-// fill makes the next segments, as far as window and batch allow, or the next train, and
-// returns how many. Messages do not interleave (RFC 5041, Section 5.3: "MUST transmit
+// fill makes the next segments, as far as window and batch allow, or the next ddp.Train, and
+// returns their number. Messages do not interleave (RFC 5041, Section 5.3: "MUST transmit
 // DDP Messages in the order they were submitted").
 func (s *Stream) fill() (n int) { // mu is held
 	if s.endSent {
@@ -160,8 +160,8 @@ func (s *Stream) fill() (n int) { // mu is held
 		}
 		n++
 		if last {
-			// The completion of a message that is referenced, and who wants to
-			// change the memory of a response, wait for the acknowledgement.
+			// The completion of a message sent by reference, and MR.Drain of a
+			// response's memory, wait for the acknowledgement.
 			seg.Urgent = !s.cur.term && !s.cur.msg.Copy && s.cur.msg.Len > 0
 			s.addReferences(refs)
 			refs = 0
@@ -173,9 +173,9 @@ func (s *Stream) fill() (n int) { // mu is held
 	return n
 }
 
-// fillTrain makes a train of the current message, which fits the window, and returns the
-// number of its segments: 0 if the window has room for one only. It is a quarter of the
-// window at most, as all of it is acknowledged at once.
+// fillTrain makes a ddp.Train of the current message that fits the window and returns the
+// number of its segments: 0 if the window has room for only one. A train is at most a
+// quarter of the window, since all of it is acknowledged at once.
 func (s *Stream) fillTrain(mulpdu int) int { // mu is held
 	room := int(s.window - s.inflight.Load())
 	n, last := s.cur.msg.NextTrain(mulpdu, min(room, max(int(s.window)/4, 2)), &s.train)
@@ -189,8 +189,8 @@ func (s *Stream) fillTrain(mulpdu int) int { // mu is held
 	return n
 }
 
-// hold counts segments of the current message that reference memory: together, since
-// none is released before it is sent.
+// addReferences counts n segments that reference memory of the current message. They are
+// counted together, since none is released before it is sent.
 func (s *Stream) addReferences(n int32) { // mu is held
 	switch {
 	case n == 0:

@@ -16,8 +16,8 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// ConnParams are what one side brings to a connection, besides the read depths
-// of its queue pair.
+// ConnParams are the parameters of one side of a connection (rdma_conn_param), in addition
+// to the read depths of its queue pair.
 type ConnParams struct {
 	// PrivateData is handed to the other side's consumer; at most
 	// MaxPrivateData bytes.
@@ -215,8 +215,8 @@ type Listener struct {
 	closed  bool               // guarded by mu
 }
 
-// Listen starts to take connection requests. A device has one listener at a
-// time, else ErrBusy.
+// Listen accepts connection requests from now on (rdma_listen). A device has at most one
+// listener at a time: a second Listen returns [ErrBusy]. It does not block.
 func (d *Device) Listen() (*Listener, error) { return d.listen(nil) }
 
 func (d *Device) listen(take func(*ddpsctp.Request) bool) (*Listener, error) {
@@ -289,7 +289,8 @@ func noRequest(at string, err error) error {
 	return fmt.Errorf("verbs: accept at %s: no connection request: %w", at, err)
 }
 
-// Close refuses the requests that wait, and those that come later.
+// Close refuses the requests that wait and those that come later; Accept returns
+// [ErrClosed]. Established connections continue.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -337,9 +338,9 @@ func newConnRequest(r *ddpsctp.Request) *ConnRequest {
 	return c
 }
 
-// Accept connects the request to qp, which must be in StateIdle and is in
-// StateRTS when Accept returns. It does not block. After an error the request
-// is answered for good: refused, or the association is gone.
+// Accept connects the request to qp (rdma_accept), which must be in StateIdle; it is in
+// StateRTS when Accept returns. It does not block. After an error the request cannot be
+// answered again: it was refused, or its association is gone.
 func (c *ConnRequest) Accept(qp *QP, p ConnParams) error {
 	if err := checkPrivate(p.PrivateData); err != nil {
 		return err
@@ -384,8 +385,8 @@ func (c *ConnRequest) depths(qp *QP) (e ddp.Enhanced, ord int) {
 	return e, ord
 }
 
-// Reject answers that the consumer does not want the connection; at most
-// MaxPrivateData bytes go with it. It does not block.
+// Reject refuses the request (rdma_reject) and sends up to MaxPrivateData bytes of
+// privateData with the refusal. It does not block.
 func (c *ConnRequest) Reject(privateData []byte) error {
 	if err := checkPrivate(privateData); err != nil {
 		return err
@@ -396,7 +397,7 @@ func (c *ConnRequest) Reject(privateData []byte) error {
 	return c.r.Reject(privateData)
 }
 
-// refuse answers that nobody wants to decide.
+// refuse answers a request that no listener takes.
 func (c *ConnRequest) refuse() {
 	if c.tcp != nil {
 		c.tcp.close()

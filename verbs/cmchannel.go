@@ -120,7 +120,7 @@ func (c *CMChannel) Close() error {
 }
 
 // forget drops the events of an identifier. It returns those requests to a
-// listening one that nobody has seen.
+// listening one whose event was not taken.
 func (c *CMChannel) forget(id *CMID) (requests []*CMID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -212,7 +212,7 @@ func (id *CMID) CreateQP(pd *PD, cfg QPConfig) error {
 }
 
 // Connect connects the queue pair. CMEstablished, CMRejected, CMUnreachable or
-// CMConnectError follows; over TCP the last one also if nobody listens. After the
+// CMConnectError follows; over TCP the last one also if there is no listener. After the
 // errors the queue pair is in StateError.
 func (id *CMID) Connect(p ConnParams) error {
 	if err := checkPrivate(p.PrivateData); err != nil {
@@ -270,7 +270,7 @@ func (id *CMID) Disconnect() error {
 
 // Close frees the identifier: what it waits for is given up, a request that was
 // not answered is refused, and its events are dropped; one that listens stops,
-// and refuses the requests that nobody has seen. It returns ErrBusy while its
+// and refuses the requests whose events were not taken. It returns ErrBusy while its
 // queue pair is not closed.
 func (id *CMID) Close() error {
 	id.mu.Lock()

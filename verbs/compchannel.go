@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// CompChannel is a completion channel: the events of any number of completion
-// queues in one place (ibv_comp_channel). It is safe for concurrent use.
+// CompChannel is a completion channel (ibv_create_comp_channel): it collects the events of
+// any number of completion queues. It is safe for concurrent use.
 type CompChannel struct {
 	dev  *Device
 	refs refs
@@ -61,9 +61,9 @@ func (c *CompChannel) forget(cq *CQ) {
 	c.refs.leave()
 }
 
-// GetEvent returns a queue on which an event armed with CQ.Notify has happened,
-// in the order they did. It blocks until there is one or ctx is done. Arm the
-// queue again, then poll it, to miss nothing.
+// GetEvent returns the next queue whose event, armed by [CQ.Notify], has occurred, in the
+// order of the events (ibv_get_cq_event). It blocks until there is one or ctx is done. To
+// miss no completion, arm the queue again before polling it.
 func (c *CompChannel) GetEvent(ctx context.Context) (*CQ, error) {
 	return await(ctx, c.wake, c.take)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// CQ is a completion queue. It is safe for concurrent use.
+// CQ is a completion queue (ibv_create_cq). It is safe for concurrent use.
 type CQ struct {
 	dev *Device
 	ch  *CompChannel // nil: none
@@ -48,11 +48,11 @@ const (
 // MaxCQ. Room for all work requests that may be outstanding on the queue pairs
 // that use it avoids an overflow.
 //
-// An overflow ends the queue pairs whose completions were lost, and only them (RFC
-// 5040, Section 8.1.1, item 10), with ErrCQOverflow: the queue has their completions
-// up to the first that was lost, and none of those that follow. The other queue pairs
-// of the queue go on, as does the queue once there is room, by Poll or Resize. An
-// EventCQError tells of it, and Wait or Err does, once.
+// An overflow ends, with [ErrCQOverflow], the queue pairs that lost a completion, and only
+// those (RFC 5040, Section 8.1.1, item 10). Of each the queue holds the completions before
+// the lost one and none after it. Other queue pairs continue, and so does the queue once
+// Poll or Resize has made room. The overflow is reported once by an EventCQError, and once
+// by [CQ.Wait] or [CQ.Err].
 func (d *Device) NewCQ(depth int) (*CQ, error) {
 	return d.newCQ(depth, nil)
 }
@@ -130,9 +130,9 @@ func overflowError(depth int) error {
 	return fmt.Errorf("%w: room for %d completions, none was free", ErrCQOverflow, depth)
 }
 
-// Err returns an error that wraps ErrCQOverflow if completions were lost since Err or
-// Wait returned one, else nil. It is for programs that Poll; Wait tells by itself. It
-// never blocks.
+// Err returns an error that wraps [ErrCQOverflow] if completions were lost since Err or
+// Wait last returned such an error, and nil otherwise. Programs that use [CQ.Poll] call
+// it; [CQ.Wait] returns the error itself. It does not block.
 func (cq *CQ) Err() error {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -151,12 +151,12 @@ func (cq *CQ) signal() { // mu is held
 	}
 }
 
-// Poll moves up to len(wc) completions to wc and returns how many. It does not wait
-// for any. Of completions that were lost Err tells.
+// Poll moves up to len(wc) completions to wc and returns their number (ibv_poll_cq). It
+// does not block. Lost completions are reported by [CQ.Err].
 //
-// A program may spin on Poll alone, with any number of processors: calls that find
-// nothing again and again read the sockets, as Wait does, and let other goroutines
-// run now and then.
+// A program may busy-poll with Poll alone, on any number of processors: repeated calls
+// that find nothing read the sockets, as Wait does, and yield to other goroutines from
+// time to time.
 func (cq *CQ) Poll(wc []WC) int {
 	if cq.n.Load() == 0 && !cq.progress() {
 		return 0
@@ -164,7 +164,7 @@ func (cq *CQ) Poll(wc []WC) int {
 	return cq.poll(wc)
 }
 
-// poll is Poll for one who does not spin.
+// poll is Poll for callers that do not busy-poll.
 func (cq *CQ) poll(wc []WC) int {
 	if cq.n.Load() == 0 {
 		return 0
@@ -195,11 +195,11 @@ func (cq *CQ) take(wc []WC) int { // mu is held
 	return m
 }
 
-// Wait is Poll that blocks until there is at least one completion or ctx is
-// done. It first polls the transport itself, as far as
-// sctp.TransportConfig.BusyPoll allows. When the queue is drained after completions
-// were lost it returns ErrCQOverflow, once: the next call waits for what the queue
-// pairs do that go on. It returns ErrClosed when the queue is closed.
+// Wait blocks until there is at least one completion, or ctx is done, moves up to len(wc)
+// completions to wc and returns their number. It busy-polls the transport first, within
+// the spin budget of sctp.TransportConfig.BusyPoll. After completions were lost, it returns
+// those that remain, then [ErrCQOverflow] once; later calls wait for the queue pairs that
+// continue. It returns [ErrClosed] when the queue is closed.
 func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	if len(wc) == 0 {
 		return 0, nil
@@ -259,9 +259,10 @@ func (cq *CQ) Wait(ctx context.Context, wc []WC) (int, error) {
 	}
 }
 
-// Notify arms the queue: the next completion that is queued (with
-// solicitedOnly: the next that is solicited or an error), or lost, makes one value
-// appear on C. To miss none, poll after Notify before waiting for C.
+// Notify arms the queue for one event on [CQ.C] (ibv_req_notify_cq): at the next
+// completion, with solicitedOnly at the next solicited one or error, or when a completion
+// is lost. Poll between Notify and waiting for C, or a completion that came before Notify
+// is missed.
 func (cq *CQ) Notify(solicitedOnly bool) {
 	cq.mu.Lock()
 	defer cq.mu.Unlock()
@@ -272,9 +273,9 @@ func (cq *CQ) Notify(solicitedOnly bool) {
 	cq.armed = max(cq.armed, want)
 }
 
-// Resize changes the depth. It returns ErrLimit for an impossible depth and
-// ErrBusy for one below the number of completions queued, and changes nothing
-// then. With more room a queue that overflowed takes completions again.
+// Resize changes the depth (ibv_resize_cq). It changes nothing and returns [ErrLimit] if
+// depth is out of range, and [ErrBusy] if more completions are queued. A queue that
+// overflowed takes completions again once it has room.
 func (cq *CQ) Resize(depth int) error {
 	if err := checkLimit("CQ depth", depth, 1, MaxCQ); err != nil {
 		return err
@@ -313,8 +314,8 @@ func (cq *CQ) C() <-chan struct{} { return cq.events }
 // Len returns the number of completions that Poll would return.
 func (cq *CQ) Len() int { return int(cq.n.Load()) }
 
-// Close frees the queue and ends calls of Wait. It returns ErrBusy while queue
-// pairs use it.
+// Close frees the queue (ibv_destroy_cq); calls of Wait return [ErrClosed]. It returns
+// [ErrBusy] while queue pairs use the queue.
 func (cq *CQ) Close() error {
 	if err := cq.refs.close("completion queue", "queue pairs"); err != nil {
 		return err

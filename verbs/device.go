@@ -26,7 +26,7 @@ type Config struct {
 	// device (default ddpsctp.DefaultStreams).
 	Streams uint16
 	// Backlog bounds the connection requests that wait for a decision
-	// (default ddpsctp.DefaultBacklog); beyond it, and while nobody listens,
+	// (default ddpsctp.DefaultBacklog); beyond it, and without a listener,
 	// peers are refused.
 	Backlog int
 	// Window bounds the segments of one queue pair that are sent and not
@@ -132,7 +132,7 @@ type Stats struct {
 	// Regions is the number of memory regions and windows, and of queue pairs,
 	// each of which has an STag, too.
 	Regions int
-	// EventsLost counts asynchronous events dropped because nobody took them.
+	// EventsLost counts asynchronous events dropped because they were not taken.
 	EventsLost uint64
 }
 
@@ -191,15 +191,14 @@ func (d *Device) Close() error {
 	return d.ep.Close()
 }
 
-// Connect connects qp to a queue pair that the consumer of the device at addr
-// chooses. It blocks until that consumer accepted, rejected (*RejectError) or
-// could not be reached (ErrRefused, or the errors of sctp), the time of
-// ConnParams.Timeout is up, or ctx is done. The queue pair must be in StateIdle;
-// receives it will need at once should be posted before. After an error it is in
-// StateError. A device cannot be connected to itself.
+// Connect connects qp to a queue pair of the device at addr (rdma_connect). It blocks until
+// the program there accepts or rejects the request, ConnParams.Timeout has passed, or ctx is
+// done. Errors to test for: *[RejectError], [ErrRefused] if no program listens there, and
+// those of package sctp. qp must be in StateIdle, with the receives posted that it needs at
+// once; after an error it is in StateError. A device cannot connect to itself.
 //
-// Where a peer has restarted the association with it may turn out to be gone only
-// when the request is sent: it is then sent on another one.
+// If the peer has restarted, its association may turn out to be gone when the request is
+// sent: the request is then sent once more, on a new one.
 func (d *Device) Connect(ctx context.Context, addr sctp.Addr, qp *QP, p ConnParams) (ConnInfo, error) {
 	if err := d.checkConnect(qp, &p); err != nil {
 		return ConnInfo{}, err
@@ -224,9 +223,9 @@ func (d *Device) checkConnect(qp *QP, p *ConnParams) error {
 	return nil
 }
 
-// Associations returns the SCTP associations with other devices, for their
-// statistics. Nothing may be sent on them. Abort of one ends all queue pairs that are
-// connected over it at once, and frees the memory that they send from.
+// Associations returns the SCTP associations with other devices, for their statistics. The
+// caller must not send on them. Aborting one ends all queue pairs connected over it at once
+// and releases the memory that they send from.
 func (d *Device) Associations() []*sctp.Association {
 	if d.ep == nil {
 		return nil

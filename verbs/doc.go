@@ -7,7 +7,8 @@
 // memory regions (MR) and queue pairs (QP). A QP is connected to one of another
 // device with Connect there and Listener.Accept here; then PostSend starts sends,
 // RDMA writes and reads, and atomic operations, and PostRecv provides buffers for
-// the peer's sends. ConnectTCP and ListenTCP do the same over TCP. Their ends are reported in completion queues (CQ).
+// the peer's sends. Completion queues (CQ) report the ends of these work requests.
+// ConnectTCP and ListenTCP connect over TCP.
 //
 // The names of libibverbs and librdmacm, and where they are here:
 //
@@ -29,11 +30,11 @@
 // All objects are closed with Close, which returns ErrBusy while others use them.
 // Package rconn has a blocking connection, in the manner of rsockets, on top.
 //
-// What a peer may do to a region is what it was registered for, within its
-// bounds, through queue pairs of its domain, by naming its STag. It needs no
-// help of the process that owns the memory: writes and reads are carried out on
-// the goroutine that receives the packets. An attempt to do more ends the queue
-// pair, and only it, with a Terminate message; nothing is written.
+// A peer accesses a region by its STag, within its bounds and the rights that it was
+// registered with, through queue pairs of its protection domain. The process that owns the
+// memory is not involved: the goroutine that receives the packets carries out writes and
+// reads. A violation ends that queue pair, and no other, with a Terminate message, and
+// nothing is written.
 //
 // Completion of a send or write means that its memory may be used again, not
 // that the peer has seen the data. To know that writes have arrived, read
@@ -51,11 +52,11 @@
 // memory window (MW), or register a region of AllocMR, by a work request, and
 // invalidate it by another, or have the peer do so with the message that says it
 // is done (OpSendInvalidate). These STags are valid on one queue pair. After an
-// invalidation that has completed the memory does not change any more; when it may
-// be changed after peers have read it, MR.Drain tells.
+// invalidation has completed, peers cannot change the memory. MR.Drain waits until it may
+// be changed locally after peers have read it.
 //
-// What is nobody's completion is an event of the device (GetEvent): queue pairs
-// that end in error, queues that overflow or run low, peers that come and go.
+// Conditions that belong to no work request are events of the device (GetEvent): queue
+// pairs that end in error, queues that overflow or run low, peers that come and go.
 //
 // Posting and completing work requests does not allocate.
 package verbs

@@ -43,7 +43,7 @@ var (
 	// ErrPrivateData is returned for private data over MaxPrivateData.
 	ErrPrivateData = errors.New("verbs: private data too long")
 	// ErrRefused ends a Connect that the peer's device refused without asking
-	// its consumer: nobody listens there, or too many requests are pending.
+	// its consumer: it has no listener, or too many requests are pending.
 	ErrRefused = errors.New("verbs: connection refused")
 	// ErrNoTransport is returned by Connect of a device without a transport.
 	ErrNoTransport = errors.New("verbs: device has no SCTP transport")

@@ -66,8 +66,8 @@ func (t EventType) String() string {
 	return "unknown event"
 }
 
-// Event is an asynchronous event of a device. It needs no acknowledgement and
-// keeps no object busy: with an object its events go that nobody has taken.
+// Event is an asynchronous event of a device (ibv_get_async_event). It needs no
+// acknowledgement and keeps no object busy: closing an object discards its events.
 type Event struct {
 	Type EventType
 	// QP, CQ and SRQ are the object it is about, if it is one of those.
@@ -171,7 +171,7 @@ func (q *events) forget(qp *QP, cq *CQ, srq *SRQ) {
 	q.n = kept
 }
 
-// close wakes who waits.
+// close ends the calls that wait.
 func (q *events) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

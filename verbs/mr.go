@@ -39,7 +39,7 @@ const (
 	allAccess    = LocalWrite | remoteAccess | MWBind | ReadSnapshot
 )
 
-// MR is a registered memory region.
+// MR is a registered memory region (ibv_reg_mr).
 type MR struct {
 	pd  *PD
 	r   *ddp.Region
@@ -48,9 +48,9 @@ type MR struct {
 	size int
 }
 
-// Register makes buf known to the device and usable with the given rights. The
-// memory stays the caller's, but must not be given to another use as long as
-// the region exists; its tagged offsets begin at 0.
+// Register registers buf with the given rights (ibv_reg_mr). The caller keeps buf, but must
+// not put it to another use until [MR.Close] has returned and, if peers may have read it,
+// [MR.Drain]. Tagged offsets begin at 0.
 func (pd *PD) Register(buf []byte, access Access) (*MR, error) {
 	return pd.register(buf, 0, access, nil)
 }
@@ -170,25 +170,26 @@ func (mr *MR) Remote() RemoteBuf {
 // waits for nothing.
 func (mr *MR) Sync() { mr.r.Sync() }
 
-// Invalidate revokes the remote rights, for good unless the region was made by
-// AllocMR. When it returns no peer can change the memory any more. What peers have
-// read may still be on its way to them: see Drain.
+// Invalidate revokes the remote rights, permanently unless AllocMR made the region. After
+// it has returned, no peer can change the memory. Read Responses to peers may still be sent
+// from it: see [MR.Drain]. It waits only for placements that are being copied.
 func (mr *MR) Invalidate() { mr.r.Revoke() }
 
-// AfterDrain invalidates the region and calls f, once, when the transport does not
-// read its memory for peers any more. Read Responses are not copies of the memory,
-// without ReadSnapshot: they refer to it until the peer has acknowledged them, or the
-// connection is lost.
-// Memory that peers may have read is not to be changed before. Windows bound to the
-// region are to be invalidated first; for a region of AllocMR that is registered
-// again meanwhile f waits until that memory is not read any more, either.
+// AfterDrain invalidates the region and calls f once, when the transport no longer reads
+// the memory for peers. Without ReadSnapshot, Read Responses reference the memory instead
+// of copying it, until the peer has acknowledged them or the connection is lost. Memory that
+// peers may have read must not be changed before that.
 //
-// f may be called before AfterDrain returns, or on a goroutine of the transport: it
-// must not block, nor poll, but it may post work requests. The region may be closed before.
+// Invalidate windows bound to the region first. If a region of AllocMR is registered again
+// meanwhile, f also waits for reads of the new memory.
+//
+// f may be called before AfterDrain returns, or on a goroutine of the transport. It must not
+// block or poll, but it may post work requests. The region may be closed before f is called.
 func (mr *MR) AfterDrain(f func()) { mr.r.AfterSources(f) }
 
-// Drain is AfterDrain for who can wait: it returns when the memory may be changed,
-// or ctx.Err() when ctx is done before.
+// Drain invalidates the region and blocks until the transport no longer reads the memory
+// for peers, see [MR.AfterDrain], so that the caller may change it. It returns ctx.Err() if
+// ctx is done before.
 func (mr *MR) Drain(ctx context.Context) error {
 	done := make(chan struct{})
 	mr.AfterDrain(func() { close(done) })
@@ -285,11 +286,11 @@ func (mr *MR) Reregister(what Change, pd *PD, buf []byte, access Access) error {
 	return nil
 }
 
-// Close revokes all rights and frees the region. When it returns no peer can
-// change the memory any more. It returns ErrBusy, and changes nothing, while
-// posted work requests name the region or windows are bound to it. A peer's read
-// that is being answered does not keep a region busy; it is terminated. Who may
-// have been read from calls Drain before the memory is changed.
+// Close revokes all rights and frees the region (ibv_dereg_mr). After it has returned, no
+// peer can change the memory. It returns [ErrBusy] and changes nothing while posted work
+// requests name the region or windows are bound to it. A Read of a peer that is being
+// answered does not keep the region busy: it is terminated. If peers may have read the
+// memory, call [MR.Drain] before changing it.
 func (mr *MR) Close() error { return mr.pd.release(mr.r) }
 
 // release frees a region.

@@ -60,8 +60,8 @@ const (
 	StateSQD = rdmap.StateSQD
 )
 
-// QP is a queue pair: one end of an RDMAP stream. It is connected once, or again
-// after Reset. It is safe for concurrent use.
+// QP is a queue pair (ibv_create_qp): one end of an RDMAP stream (RFC 5040, Section 5). It
+// is connected once, or again after [QP.Reset]. It is safe for concurrent use.
 type QP struct {
 	pd  *PD
 	num uint32
@@ -156,14 +156,12 @@ func (qp *QP) begin() error {
 	return nil
 }
 
-// Reset ends the connection at once, if there is one, waits until all work
-// requests have completed, or ctx is done, and returns the queue pair to
-// StateIdle: it may be connected again. Its number, queues and depths stay;
-// completions that nobody has polled stay queued; Modify's changes are undone.
-// What was for this queue pair alone ended with the connection: regions of
-// PD.RegisterFor and memory windows grant nothing to the next peer. It returns
-// ErrClosed for a closed queue pair, and ErrLimit if the device has too many
-// STags.
+// Reset aborts the connection, if there is one, blocks until all work requests have
+// completed or ctx is done, and returns the queue pair to StateIdle, from which it can be
+// connected again. Number, queues and depths stay, and so do completions that were not
+// polled; changes by Modify are undone. Regions of PD.RegisterFor and memory windows of the
+// old connection grant nothing to the next peer. It returns [ErrClosed] for a closed queue
+// pair, and [ErrLimit] if the device has too many STags.
 func (qp *QP) Reset(ctx context.Context) error {
 	l := qp.now.Load()
 	l.stream.Abort(rdmap.ErrClosed)
@@ -297,12 +295,12 @@ func (o *observer) Drained() {
 	close(o.now.Load().done) // who waits for it may free what the queue pair used
 }
 
-// Disconnect ends the connection gracefully: what was posted is sent, the
-// peer is told, and Disconnect waits until the peer said so too and everything
-// has completed, or ctx is done; then it ends the connection at once, as Close does.
-// Work requests left are flushed. On a network that is dead it takes as long as ctx
-// allows, or minutes until SCTP gives up. An error tells that the peer may not have got
-// everything, whatever has completed: that of ctx, or why the connection ended meanwhile.
+// Disconnect ends the connection gracefully (rdma_disconnect): it sends what was posted and
+// the end of this direction, and blocks until the peer has ended its direction and all work
+// requests have completed. When ctx is done before, it aborts the connection, as [QP.Close]
+// does, and flushes the remaining work requests. Without a deadline it can take minutes on
+// a dead network, until SCTP gives up. An error, that of ctx or the reason for which the
+// connection ended, means that the peer may not have received everything.
 func (qp *QP) Disconnect(ctx context.Context) error {
 	l := qp.now.Load()
 	l.stream.Close()
@@ -354,13 +352,14 @@ func (qp *QP) Context() any { return qp.cfg.Context }
 // PD returns the protection domain.
 func (qp *QP) PD() *PD { return qp.pd }
 
-// Close ends the connection at once, if there is one, and frees the queue
-// pair. Work requests are flushed; those whose memory is still being sent
-// complete, and keep completion queues and regions busy, until it is not: where the
-// peer acknowledges nothing any more, as on a dead network, for Config.CloseTimeout
-// unless other queue pairs use the association. To end those, too, abort it: see
-// Device.Associations. When Close returns, a second one included, no memory of receives and reads is written
-// to any more.
+// Close aborts the connection, if there is one, and frees the queue pair (ibv_destroy_qp).
+// Work requests are flushed. After Close has returned, the memory of receives and reads is
+// not written any more.
+//
+// The memory of sends and writes may still be read until the peer has acknowledged it;
+// until then these requests keep regions and completion queues busy. On a dead network that
+// takes up to Config.CloseTimeout, and longer if other queue pairs use the association; to
+// end all of them, abort it: see [Device.Associations].
 func (qp *QP) Close() error {
 	qp.mu.Lock()
 	if qp.closed {

@@ -15,16 +15,15 @@ type SRQConfig struct {
 	Context any
 }
 
-// SRQ is a shared receive queue: receives for any number of queue pairs. A
-// message takes one when all those before it on its queue pair have been delivered;
-// it completes in the RecvCQ of its queue pair. So a queue pair has one receive at a
-// time for a message that is not complete, whatever its peer sends.
+// SRQ is a shared receive queue (ibv_create_srq): receives for any number of queue pairs. A
+// message takes a receive when all messages before it on its queue pair have been delivered,
+// and completes in the RecvCQ of its queue pair. So an incomplete message occupies at most
+// one receive per queue pair, whatever its peer sends.
 //
-// A message that finds the queue empty waits for PostRecv, and so does all that its
-// peer sent after it. What waits, for a receive or for a message that was lost and is
-// sent again, is copied and counts against the receive buffer of the association
-// (sctp.Config.RecvBuffer), which all queue pairs with the same peer share: its window
-// closes when that is full. Over TCP the connection is not read meanwhile.
+// A message that finds the queue empty waits for [SRQ.PostRecv], and so do the messages
+// behind it. Waiting data is copied and counts against the receive buffer of the association
+// (sctp.Config.RecvBuffer), which all queue pairs with the same peer share; when it is full,
+// the receive window closes. Over TCP the connection is not read meanwhile.
 //
 // It is safe for concurrent use.
 type SRQ struct {
@@ -126,7 +125,7 @@ func (s *SRQ) Context() any { return s.cfg.Context }
 // PD returns the protection domain.
 func (s *SRQ) PD() *PD { return s.pd }
 
-// Close frees the queue and what is posted to it, without completions. It
+// Close frees the queue (ibv_destroy_srq) and the posted receives, without completions. It
 // returns ErrBusy while queue pairs use it.
 func (s *SRQ) Close() error {
 	if err := s.refs.close("shared receive queue", "queue pairs"); err != nil {

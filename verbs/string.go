@@ -47,7 +47,7 @@ func (l *Listener) String() string { return fmt.Sprintf("verbs.Listener of %v", 
 // String tells its address.
 func (l *TCPListener) String() string { return fmt.Sprintf("verbs.TCPListener %v", l.l.Addr()) }
 
-// String tells who asks.
+// String names the peer that sent the request.
 func (r *ConnRequest) String() string {
 	if r.RemoteTCP != nil {
 		return fmt.Sprintf("verbs.ConnRequest from %v", r.RemoteTCP)

@@ -20,10 +20,10 @@ type tcpSide struct {
 	channels  map[*ddpmpa.Channel]struct{}
 }
 
-// ConnectTCP is Connect over a TCP connection of the queue pair's own, with MPA
-// (RFC 5044, RFC 6581): "host:port". The errors are those of Connect, of
-// net.Dialer and of ddpmpa.Initiate. Without a ConnParams.Timeout, and a deadline of
-// ctx, Config.TCP.Timeout bounds the time it takes, if it is not 0.
+// ConnectTCP connects qp like [Device.Connect], but over a TCP connection of its own with
+// MPA (RFC 5044, RFC 6581). addr is "host:port". It returns the errors of Connect,
+// net.Dialer and ddpmpa.Initiate. It blocks for at most ConnParams.Timeout and until ctx is
+// done; if neither sets a limit, for at most Config.TCP.Timeout, if that is not 0.
 func (d *Device) ConnectTCP(ctx context.Context, addr string, qp *QP, p ConnParams) (ConnInfo, error) {
 	if err := d.checkConnect(qp, &p); err != nil {
 		return ConnInfo{}, err
@@ -189,9 +189,10 @@ type TCPListener struct {
 	take   func(*tcpRequest) bool // not nil: gets the requests instead of Accept
 }
 
-// ListenTCP listens on a TCP address, "host:port". At most Config.Backlog requests wait
-// for an answer; more are refused. As many connections may be there whose request has
-// not come; one more closes the oldest, so those that say nothing keep nobody out.
+// ListenTCP listens on a TCP address, "host:port". At most Config.Backlog requests wait for
+// an answer; further ones are refused. At most as many connections may be open without a
+// request; a further one closes the oldest, so silent connections cannot block the
+// listener.
 func (d *Device) ListenTCP(ctx context.Context, addr string) (*TCPListener, error) {
 	return d.listenTCP(ctx, addr, d.backlog(), nil)
 }

@@ -19,7 +19,7 @@ type Conn interface {
 	CloseWrite() error
 }
 
-// Sink is the receiving direction of a stream. Besides the methods of ddp.Sink
+// Sink is the receiving direction of a stream. In addition to the methods of ddp.Sink
 // it is told of errors after which MPA can still send: rdmap.Stream sends a
 // Terminate message then.
 type Sink interface {

@@ -173,7 +173,7 @@ func (a *Association) Err() error {
 	return a.err
 }
 
-// controlCost is about what a control message takes besides its bytes until it is
+// controlCost estimates the memory of a control message without its bytes until it is
 // acknowledged: its session, its receipt, and its place in the send queue.
 const controlCost = 512
 

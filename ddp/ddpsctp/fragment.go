@@ -13,7 +13,7 @@ import (
 // lost.
 const maxPartial = 1 << 16
 
-// partialCost is about what a message being put together takes besides its bytes: the
+// partialCost estimates the memory of a message under reassembly without its bytes: the
 // record, and a place in the map.
 const partialCost = int(unsafe.Sizeof(partial{})) + 64
 

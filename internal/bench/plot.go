@@ -26,7 +26,7 @@ const (
 	plotTop, plotBottom   = 40, 50
 )
 
-// colours tell curves apart, also for those who do not see red and green.
+// colours of the curves; they are distinct with red-green colour blindness, too.
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"}
 
 // axis maps values to pixels, from one power of ten to another.

@@ -8,5 +8,5 @@
 // be repeated as far as the programs above it repeat themselves.
 //
 // Split and Joiner are what a network card with offload does between a host and
-// the network: they cut trains up into packets and put packets together.
+// the network: they cut GSO packets into packets and merge packets.
 package netem

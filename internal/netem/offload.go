@@ -16,8 +16,8 @@ const (
 	vnetNeedsChecksum = 1 // flags: the checksum field has the sum of the pseudo-header only
 
 	vnetWhole = 0 // gso_type: one packet
-	vnetTCP4  = 1 // gso_type: a train of TCP segments over IPv4
-	vnetUDP   = 5 // gso_type: a train of UDP datagrams
+	vnetTCP4  = 1 // gso_type: a GSO packet of TCP segments over IPv4
+	vnetUDP   = 5 // gso_type: a GSO packet of UDP datagrams
 	vnetECN   = 0x80
 )
 
@@ -36,7 +36,7 @@ const (
 )
 
 // Split passes each packet that a frame stands for to yield, its checksum filled in:
-// hosts leave it to network cards to cut a train of datagrams or segments up into
+// hosts leave it to network cards to cut a GSO packet of datagrams or segments into
 // packets (UDP_SEGMENT of udp(7), TCP segmentation offload) and to add up checksums.
 // It reports whether the frame was well-formed; of one that is not nothing is passed.
 // Packets are in the memory of frame, which is overwritten, and are valid until yield
@@ -91,7 +91,7 @@ func Split(frame []byte, yield func(pkt []byte)) bool {
 	return true
 }
 
-// gsoHeaderLen returns the length of the headers of an IPv4 packet that is a train.
+// gsoHeaderLen returns the length of the headers of an IPv4 packet that is a GSO packet.
 func gsoHeaderLen(pkt []byte, kind byte) (int, bool) {
 	ip := int(pkt[0]&0xf) * 4
 	switch {
@@ -121,19 +121,19 @@ func checksumField(pkt []byte) int {
 // last may be shorter, and TCP segments that follow each other. What it cannot join is
 // a frame by itself, as it came. Packets of one flow keep their order.
 type Joiner struct {
-	udp    bool
-	write  func(to int, frame []byte, packets int)
-	trains []*gsoPacket // in order of their first packets
-	free   []*gsoPacket
+	udp     bool
+	write   func(to int, frame []byte, packets int)
+	pending []*gsoPacket // in order of their first packets
+	free    []*gsoPacket
 }
 
 // Limits of a Joiner.
 const (
-	maxTrains       = 32 // under construction
+	maxPending      = 32 // under construction
 	maxTrainPackets = 64 // what a receiver's kernel expects at most
 )
 
-// train is a frame in the making.
+// gsoPacket is a frame to which packets of a flow are added.
 type gsoPacket struct {
 	to      int
 	frame   []byte
@@ -155,8 +155,8 @@ func (j *Joiner) Add(to int, pkt []byte) {
 	head, flow := flowHeader(pkt)
 	payload := len(pkt) - head
 	fits := flow && payload > 0 && j.joinable(pkt)
-	for i := len(j.trains) - 1; i >= 0; i-- {
-		t := j.trains[i]
+	for i := len(j.pending) - 1; i >= 0; i-- {
+		t := j.pending[i]
 		if t.to != to || flow && !(t.flow && sameFlow(t.frame[OffloadHeader:], pkt)) {
 			continue
 		}
@@ -171,7 +171,7 @@ func (j *Joiner) Add(to int, pkt []byte) {
 			break // those before are closed
 		}
 	}
-	if len(j.trains) == maxTrains {
+	if len(j.pending) == maxPending {
 		j.Flush()
 	}
 	var t *gsoPacket
@@ -184,17 +184,17 @@ func (j *Joiner) Add(to int, pkt []byte) {
 		packets: 1}
 	clear(t.frame[:OffloadHeader])
 	t.open = fits && t.ending(pkt)
-	j.trains = append(j.trains, t)
+	j.pending = append(j.pending, t)
 }
 
 // Flush passes on all that is there.
 func (j *Joiner) Flush() {
-	for _, t := range j.trains {
+	for _, t := range j.pending {
 		t.finish()
 		j.write(t.to, t.frame, t.packets)
 	}
-	j.free = append(j.free, j.trains...)
-	j.trains = j.trains[:0]
+	j.free = append(j.free, j.pending...)
+	j.pending = j.pending[:0]
 }
 
 // flowHeader returns the length of the headers of a TCP or UDP packet over IPv4 that
@@ -222,8 +222,8 @@ func sameFlow(a, b []byte) bool {
 	return a[9] == b[9] && bytes.Equal(a[12:ipHeader+4], b[12:ipHeader+4])
 }
 
-// joinable reports whether a packet of a flow may be part of a train, where nobody
-// looks at its checksums again.
+// joinable reports whether a packet of a flow may become part of a GSO packet, whose
+// checksums the receiver does not check again.
 func (j *Joiner) joinable(pkt []byte) bool {
 	if pkt[9] == protoUDP && (!j.udp || binary.BigEndian.Uint16(pkt[ipHeader+udpField:]) == 0) {
 		return false // not asked for, or no checksum
@@ -251,7 +251,7 @@ func (t *gsoPacket) takes(pkt []byte, head int) bool {
 		bytes.Equal(a[8:13], b[8:13]) && bytes.Equal(a[14:16], b[14:16]) && bytes.Equal(a[18:], b[18:])
 }
 
-// ending takes what ends a train of TCP segments over to its header, and reports
+// ending takes what ends a GSO packet of TCP segments over to its header, and reports
 // whether it goes on behind pkt.
 func (t *gsoPacket) ending(pkt []byte) bool {
 	if pkt[9] != protoTCP {
@@ -262,7 +262,7 @@ func (t *gsoPacket) ending(pkt []byte) bool {
 	return ends == 0
 }
 
-// finish writes the headers of a train of several packets.
+// finish writes the headers of a GSO packet of several packets.
 func (t *gsoPacket) finish() {
 	if t.packets == 1 {
 		return

@@ -280,13 +280,13 @@ func TestJoinLimits(t *testing.T) {
 	}
 	written := 0
 	j := NewJoiner(true, func(_ int, _ []byte, packets int) { written += packets })
-	for i := range maxTrains + 1 {
+	for i := range maxPending + 1 {
 		j.Add(i, small)
 	}
-	if written != maxTrains {
-		t.Errorf("%d packets were written when there were %d trains", written, maxTrains+1)
+	if written != maxPending {
+		t.Errorf("%d packets were written when there were %d trains", written, maxPending+1)
 	}
-	if j.Flush(); written != maxTrains+1 {
+	if j.Flush(); written != maxPending+1 {
 		t.Errorf("%d packets at the end", written)
 	}
 }

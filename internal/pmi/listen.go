@@ -13,12 +13,12 @@ import (
 	"github.com/weftstack/weft/internal/accept"
 )
 
-// handshakeTimeout is how long a connection may take to say who it is.
+// helloTimeout is the time that a connection has to authenticate.
 const helloTimeout = 10 * time.Second
 
-// maxStrangers bounds the connections to ServeListener that have not said who they
-// are. One more closes the oldest: the ranks of a job come all at once, and say it
-// at once.
+// maxStrangers bounds the connections to ServeListener that have not authenticated.
+// A further one closes the oldest. All ranks of a job connect and authenticate at once, so
+// the bound is generous.
 const maxStrangers = 4096
 
 // ServeListener answers the ranks that connect to l instead of inheriting a

@@ -110,7 +110,7 @@ func (s *Server) State(rank int) State {
 // Aborted returns a channel that is closed when a rank asks to end the job.
 func (s *Server) Aborted() <-chan struct{} { return s.aborted }
 
-// AbortReason returns who ended the job, or nil.
+// AbortReason returns the abort that ended the job, or nil.
 func (s *Server) AbortReason() *AbortError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
