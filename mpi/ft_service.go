@@ -2,7 +2,6 @@ package mpi
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"sync"
@@ -43,23 +42,15 @@ type ftRound struct {
 	signaled bool          // done is closed
 }
 
-// ftMail is a message of the service.
+// ftMail is a message of the service with its sender.
 type ftMail struct {
-	from  *peer
-	step  ftStep
-	comm  uint64
-	round uint64
-	rank  int // of the sender among the members
-	n     int // members
-	body  []byte
+	ftMessage
+	from *peer
 }
 
 const (
 	// ftID is the id of the context of the service, in slotColl.
 	ftID = 3 << 8
-
-	ftHeader = 1 + 8 + 8 + 4 + 4
-	ftBallot = 8 // and two bits per member
 	// maxFTOpen bounds the communicators of the service that are in use.
 	maxFTOpen = 1 << 14
 	// maxFTGone is how many freed communicators the service remembers, so that
@@ -83,7 +74,7 @@ func newFTService(w *World) *ftService {
 // run takes in messages until the World ends.
 func (f *ftService) run() {
 	e := f.w.eng
-	buf := make([]byte, ftHeader+ftBallot+2*setLen(f.limit))
+	buf := make([]byte, ftMessageLen(f.limit))
 	w := e.internalWaiters.get()
 	defer w.recycle()
 	for {
@@ -106,9 +97,8 @@ func (f *ftService) run() {
 		if r.err != nil {
 			continue // the sender died, or the World has ended
 		}
-		if m, ok := parseFT(buf[:r.status.Bytes]); ok {
-			m.from = r.peer
-			f.take(m)
+		if m, ok := parseFTMessage(buf[:r.status.Bytes]); ok {
+			f.take(ftMail{m, r.peer})
 		}
 		r.recycle()
 	}
@@ -117,65 +107,6 @@ func (f *ftService) run() {
 // ftRoom is how many more members than the world a communicator with
 // agreements may have.
 const ftRoom = 4096
-
-// parseFT reads a message.
-func parseFT(b []byte) (m ftMail, ok bool) {
-	if len(b) < ftHeader || b[0] == 0 || b[0] >= byte(ftStepLimit) {
-		return m, false
-	}
-	m.step = ftStep(b[0])
-	m.comm, m.round = binary.BigEndian.Uint64(b[1:]), binary.BigEndian.Uint64(b[9:])
-	m.rank, m.n = int(binary.BigEndian.Uint32(b[17:])), int(binary.BigEndian.Uint32(b[21:]))
-	m.body = b[ftHeader:]
-	if m.n < 1 || m.n > 2*MaxRanks || m.rank >= m.n {
-		return m, false
-	}
-	want := 0
-	if m.step != ftRevoke {
-		want = ftBallot + 2*setLen(m.n)
-	}
-	return m, len(m.body) == want
-}
-
-func setLen(n int) int { return (n + 7) / 8 }
-
-// encode writes m with a ballot, which may be nil.
-func (m *ftMail) encode(b *ballot) []byte {
-	out := make([]byte, 0, ftHeader+ftBallot+2*setLen(m.n))
-	out = append(out, byte(m.step))
-	out = binary.BigEndian.AppendUint64(out, m.comm)
-	out = binary.BigEndian.AppendUint64(out, m.round)
-	out = binary.BigEndian.AppendUint32(out, uint32(m.rank))
-	out = binary.BigEndian.AppendUint32(out, uint32(m.n))
-	if b != nil {
-		out = binary.BigEndian.AppendUint64(out, b.flags)
-		out = appendSet(appendSet(out, b.failed), b.acked)
-	}
-	return out
-}
-
-func appendSet(out []byte, set []bool) []byte {
-	at := len(out)
-	out = append(out, make([]byte, setLen(len(set)))...)
-	for i, in := range set {
-		if in {
-			out[at+i/8] |= 1 << (i % 8)
-		}
-	}
-	return out
-}
-
-// ballot reads the body.
-func (m *ftMail) ballot() *ballot {
-	b := newBallot(m.n)
-	b.flags = binary.BigEndian.Uint64(m.body)
-	sets := m.body[ftBallot:]
-	for i := range m.n {
-		b.failed[i] = sets[i/8]&(1<<(i%8)) != 0
-		b.acked[i] = sets[setLen(m.n)+i/8]&(1<<(i%8)) != 0
-	}
-	return b
-}
 
 // send sends a message of the service without waiting. If p dies the service
 // gets to know.
@@ -306,7 +237,7 @@ func (f *ftService) round(k *ftComm, round uint64) *ftRound {
 	r.agreement = newAgreement(k.me, len(k.members),
 		func(rank int) bool { return rank == k.me || k.members[rank].failure() == nil },
 		func(to int, step ftStep, b *ballot) {
-			m := ftMail{step: step, comm: k.c.id, round: round, rank: k.me, n: len(k.members)}
+			m := ftMessage{step: step, comm: k.c.id, round: round, rank: k.me, n: len(k.members)}
 			f.send(k.members[to], m.encode(b))
 		})
 	k.rounds[round] = r
@@ -328,7 +259,7 @@ func (f *ftService) revoke(k *ftComm) bool {
 		return false
 	}
 	k.revoked = true
-	m := ftMail{step: ftRevoke, comm: k.c.id, rank: k.me, n: len(k.members)}
+	m := ftMessage{step: ftRevoke, comm: k.c.id, rank: k.me, n: len(k.members)}
 	for i, p := range k.members {
 		if i != k.me && p.failure() == nil {
 			f.send(p, m.encode(nil))
