@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/ft"
 )
 
 // This file is the interface of user-level failure mitigation (ULFM): what a
@@ -151,15 +153,15 @@ func (c *Comm) Iagree(flags *uint64) (*Request, error) {
 	}), nil
 }
 
-func (c *Comm) startAgree(flags uint64) (func(context.Context) (*ballot, uint64, error), error) {
+func (c *Comm) startAgree(flags uint64) (func(context.Context) (*ft.Ballot, uint64, error), error) {
 	if err := c.notFreed(); err != nil {
 		return nil, err
 	}
-	wait, err := c.w.ft.start(c, func() *ballot { return c.ballot(flags) })
+	wait, err := c.w.ft.start(c, func() *ft.Ballot { return c.ballot(flags) })
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (*ballot, uint64, error) {
+	return func(ctx context.Context) (*ft.Ballot, uint64, error) {
 		d, round, err := wait(ctx)
 		if err == nil {
 			c.markFailedMembers(d)
@@ -169,9 +171,9 @@ func (c *Comm) startAgree(flags uint64) (func(context.Context) (*ballot, uint64,
 }
 
 // markFailedMembers marks as failed the members that the agreement has found to have failed.
-func (c *Comm) markFailedMembers(d *ballot) {
+func (c *Comm) markFailedMembers(d *ft.Ballot) {
 	members, me := c.members()
-	for i, dead := range d.failed {
+	for i, dead := range d.Failed {
 		if dead && i != me {
 			members[i].markFailed("found dead by an agreement")
 		}
@@ -179,33 +181,33 @@ func (c *Comm) markFailedMembers(d *ballot) {
 }
 
 // ballot returns what this rank knows of failures.
-func (c *Comm) ballot(flags uint64) *ballot {
+func (c *Comm) ballot(flags uint64) *ft.Ballot {
 	members, me := c.members()
-	b := newBallot(len(members))
-	b.flags = flags
+	b := ft.NewBallot(len(members))
+	b.Flags = flags
 	for i, p := range members {
-		b.failed[i] = p.gone() && i != me
+		b.Failed[i] = p.gone() && i != me
 	}
 	e := c.w.eng
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if c.local != nil {
-		copy(b.acked[c.localAt():], c.local.ft.acked)
+		copy(b.Acked[c.localAt():], c.local.ft.acked)
 	}
-	copy(b.acked[c.remoteAt():], c.ft.acked)
+	copy(b.Acked[c.remoteAt():], c.ft.acked)
 	return b
 }
 
 // agreed makes the result of Agree.
-func (c *Comm) agreed(d *ballot, _ uint64, err error) (uint64, error) {
+func (c *Comm) agreed(d *ft.Ballot, _ uint64, err error) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if r := d.unknown(); r >= 0 {
+	if r := d.Unacknowledged(); r >= 0 {
 		members, _ := c.members()
-		return d.flags, c.deathOf(members[r])
+		return d.Flags, c.deathOf(members[r])
 	}
-	return d.flags, nil
+	return d.Flags, nil
 }
 
 // deathOf returns the error about a peer that the members have agreed is dead,
@@ -258,20 +260,20 @@ func (c *Comm) Ishrink(to **Comm) (*Request, error) {
 }
 
 // shrunk makes the communicator of those that are alive.
-func (c *Comm) shrunk(d *ballot, round uint64, err error) (*Comm, error) {
+func (c *Comm) shrunk(d *ft.Ballot, round uint64, err error) (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, me := c.members(); d.failed[me] {
+	if _, me := c.members(); d.Failed[me] {
 		return nil, fmt.Errorf("%w: the others take this rank for dead", ErrProcFailed)
 	}
 	id := childID(c.id, round|1<<62)
 	if c.remote == nil {
-		group, rank := alive(c.group, d.failed, c.rank)
+		group, rank := alive(c.group, d.Failed, c.rank)
 		return c.w.newComm(id, group, rank, c.Info()), nil
 	}
-	group, rank := alive(c.group, d.failed[c.localAt():], c.rank)
-	remote, _ := alive(c.remote, d.failed[c.remoteAt():], -1)
+	group, rank := alive(c.group, d.Failed[c.localAt():], c.rank)
+	remote, _ := alive(c.remote, d.Failed[c.remoteAt():], -1)
 	if len(remote) == 0 {
 		return nil, fmt.Errorf("%w: nobody is left of the remote group", ErrProcFailed)
 	}

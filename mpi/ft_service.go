@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/ft"
 )
 
 // ftService is the part of a World that deals with failures: it takes in the
@@ -37,14 +39,14 @@ type ftComm struct {
 
 // ftRound is one agreement on a communicator.
 type ftRound struct {
-	*agreement
+	*ft.Agreement
 	done     chan struct{} // closed when there is a decision
 	signaled bool          // done is closed
 }
 
 // ftMail is a message of the service with its sender.
 type ftMail struct {
-	ftMessage
+	ft.Message
 	from *peer
 }
 
@@ -74,7 +76,7 @@ func newFTService(w *World) *ftService {
 // run takes in messages until the World ends.
 func (f *ftService) run() {
 	e := f.w.eng
-	buf := make([]byte, ftMessageLen(f.limit))
+	buf := make([]byte, ft.MessageLen(f.limit))
 	w := e.internalWaiters.get()
 	defer w.recycle()
 	for {
@@ -97,7 +99,7 @@ func (f *ftService) run() {
 		if r.err != nil {
 			continue // the sender died, or the World has ended
 		}
-		if m, ok := parseFTMessage(buf[:r.status.Bytes]); ok {
+		if m, ok := ft.Parse(buf[:r.status.Bytes]); ok {
 			f.take(ftMail{m, r.peer})
 		}
 		r.recycle()
@@ -168,24 +170,24 @@ func (f *ftService) know(k *ftComm, c *Comm) bool {
 // take acts on a message.
 func (f *ftService) take(m ftMail) {
 	f.mu.Lock()
-	k := f.comm(m.comm)
+	k := f.comm(m.Comm)
 	if k == nil {
 		f.mu.Unlock()
 		return
 	}
 	revoked, by := false, Undefined
 	if k.c == nil {
-		if c := f.w.eng.commOf(m.comm); c != nil {
+		if c := f.w.eng.commOf(m.Comm); c != nil {
 			// It was made this moment, and adopt has not come yet. What came before
 			// may have revoked it.
 			revoked = f.know(k, c)
 		}
 	}
 	if k.c == nil {
-		if m.step == ftRevoke {
+		if m.Step == ft.StepRevoke {
 			k.revoked = true
 		} else if len(k.early) < maxFTEarly {
-			m.body = slices.Clone(m.body)
+			m.Body = slices.Clone(m.Body)
 			k.early = append(k.early, m)
 		}
 		f.mu.Unlock()
@@ -213,17 +215,17 @@ func (e *engine) commOf(id uint64) *Comm {
 // deliver gives m to its agreement. It reports whether it is a revocation. mu is
 // held.
 func (f *ftService) deliver(k *ftComm, m ftMail) bool {
-	if m.n != len(k.members) || k.members[m.rank] != m.from {
+	if m.N != len(k.members) || k.members[m.Rank] != m.from {
 		return false // makes no sense
 	}
-	if m.step == ftRevoke {
+	if m.Step == ft.StepRevoke {
 		return true
 	}
-	if m.round > k.cast+1 || m.round+keepRounds <= k.cast {
+	if m.Round > k.cast+1 || m.Round+keepRounds <= k.cast {
 		return false // long over, or forged: nobody can be so far ahead
 	}
-	r := f.round(k, m.round)
-	r.receive(m.rank, m.step, m.ballot())
+	r := f.round(k, m.Round)
+	r.Receive(m.Rank, m.Step, m.Ballot())
 	r.signalDecision()
 	return false
 }
@@ -234,11 +236,11 @@ func (f *ftService) round(k *ftComm, round uint64) *ftRound {
 		return r
 	}
 	r := &ftRound{done: make(chan struct{})}
-	r.agreement = newAgreement(k.me, len(k.members),
+	r.Agreement = ft.NewAgreement(k.me, len(k.members),
 		func(rank int) bool { return rank == k.me || k.members[rank].failure() == nil },
-		func(to int, step ftStep, b *ballot) {
-			m := ftMessage{step: step, comm: k.c.id, round: round, rank: k.me, n: len(k.members)}
-			f.send(k.members[to], m.encode(b))
+		func(to int, step ft.Step, b *ft.Ballot) {
+			m := ft.Message{Step: step, Comm: k.c.id, Round: round, Rank: k.me, N: len(k.members)}
+			f.send(k.members[to], m.Encode(b))
 		})
 	k.rounds[round] = r
 	return r
@@ -246,7 +248,7 @@ func (f *ftService) round(k *ftComm, round uint64) *ftRound {
 
 // signalDecision wakes up the goroutines that wait for the decision.
 func (r *ftRound) signalDecision() {
-	if r.decision != nil && !r.signaled {
+	if r.Decision != nil && !r.signaled {
 		r.signaled = true
 		close(r.done)
 	}
@@ -259,10 +261,10 @@ func (f *ftService) revoke(k *ftComm) bool {
 		return false
 	}
 	k.revoked = true
-	m := ftMessage{step: ftRevoke, comm: k.c.id, rank: k.me, n: len(k.members)}
+	m := ft.Message{Step: ft.StepRevoke, Comm: k.c.id, Rank: k.me, N: len(k.members)}
 	for i, p := range k.members {
 		if i != k.me && p.failure() == nil {
-			f.send(p, m.encode(nil))
+			f.send(p, m.Encode(nil))
 		}
 	}
 	return true
@@ -274,8 +276,8 @@ func (f *ftService) down() {
 	defer f.mu.Unlock()
 	for _, k := range f.comms {
 		for _, r := range k.rounds {
-			if r.decision == nil {
-				r.step()
+			if r.Decision == nil {
+				r.Advance()
 				r.signalDecision()
 			}
 		}
@@ -301,7 +303,7 @@ func (f *ftService) forget(c *Comm) {
 
 // start begins the next agreement on c with what vote returns, after the ones
 // before it. It returns a function that waits for the decision.
-func (f *ftService) start(c *Comm, vote func() *ballot) (func(context.Context) (*ballot, uint64, error), error) {
+func (f *ftService) start(c *Comm, vote func() *ft.Ballot) (func(context.Context) (*ft.Ballot, uint64, error), error) {
 	f.mu.Lock()
 	k := f.comm(c.id)
 	if k == nil {
@@ -330,7 +332,7 @@ func (f *ftService) start(c *Comm, vote func() *ballot) (func(context.Context) (
 		defer f.mu.Unlock()
 		k.cast = round
 		delete(k.rounds, round-keepRounds)
-		r.vote(b)
+		r.Vote(b)
 		r.signalDecision()
 	}
 	if isOpen(before) {
@@ -344,10 +346,10 @@ func (f *ftService) start(c *Comm, vote func() *ballot) (func(context.Context) (
 	} else {
 		cast()
 	}
-	return func(ctx context.Context) (*ballot, uint64, error) {
+	return func(ctx context.Context) (*ft.Ballot, uint64, error) {
 		select {
 		case <-r.done:
-			return r.decision, round, nil
+			return r.Decision, round, nil
 		case <-ctx.Done():
 			return nil, round, ctx.Err()
 		case <-f.w.over:

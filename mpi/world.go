@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/fileio"
+	"github.com/weftstack/weft/mpi/internal/ft"
 )
 
 // World is one rank's membership in a job: what MPI_Init returns. It is safe
@@ -219,7 +220,7 @@ func (w *World) finalBarrier(ctx context.Context) error {
 	if !w.opts.tolerant {
 		return w.world.barrier(ctx)
 	}
-	wait, err := w.ft.start(w.world, func() *ballot { return w.world.ballot(0) })
+	wait, err := w.ft.start(w.world, func() *ft.Ballot { return w.world.ballot(0) })
 	if err != nil {
 		return err
 	}

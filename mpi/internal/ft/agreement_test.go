@@ -1,4 +1,4 @@
-package mpi
+package ft
 
 import (
 	"math/rand/v2"
@@ -11,15 +11,15 @@ import (
 // the dead. Messages to different ranks are cut off one by one.
 type ftNet struct {
 	rng   *rand.Rand
-	ranks []*agreement
+	ranks []*Agreement
 	dead  []bool
 	seen  [][]bool    // by rank: whose death it knows of
 	lines [][][]ftMsg // messages on their way, by sender and receiver
 }
 
 type ftMsg struct {
-	step ftStep
-	b    *ballot
+	step Step
+	b    *Ballot
 }
 
 func newFTNet(rng *rand.Rand, n int) *ftNet {
@@ -27,9 +27,9 @@ func newFTNet(rng *rand.Rand, n int) *ftNet {
 	for me := range n {
 		t.seen = append(t.seen, make([]bool, n))
 		t.lines = append(t.lines, make([][]ftMsg, n))
-		t.ranks = append(t.ranks, newAgreement(me, n,
+		t.ranks = append(t.ranks, NewAgreement(me, n,
 			func(r int) bool { return !t.seen[me][r] },
-			func(to int, step ftStep, b *ballot) {
+			func(to int, step Step, b *Ballot) {
 				if !t.dead[me] && rng.IntN(40) == 0 && t.left() > 1 {
 					t.dead[me] = true // in the middle of telling all
 				}
@@ -70,10 +70,10 @@ func (t *ftNet) move() bool {
 	e := events[t.rng.IntN(len(events))]
 	if line := t.lines[e.from][e.to]; len(line) > 0 {
 		t.lines[e.from][e.to] = line[1:]
-		t.ranks[e.to].receive(e.from, line[0].step, line[0].b)
+		t.ranks[e.to].Receive(e.from, line[0].step, line[0].b)
 	} else {
 		t.seen[e.to][e.from] = true
-		t.ranks[e.to].step()
+		t.ranks[e.to].Advance()
 	}
 	return true
 }
@@ -99,10 +99,10 @@ func TestAgreementUnderFailures(t *testing.T) {
 				r := starts[0]
 				starts = starts[1:]
 				if !net.dead[r] {
-					v := newBallot(n)
-					v.flags = rng.Uint64() | 1<<63
-					copy(v.failed, net.seen[r])
-					net.ranks[r].vote(v)
+					v := NewBallot(n)
+					v.Flags = rng.Uint64() | 1<<63
+					copy(v.Failed, net.seen[r])
+					net.ranks[r].Vote(v)
 				}
 				continue
 			case rng.IntN(30) == 0 && net.left() > 1:
@@ -113,29 +113,29 @@ func TestAgreementUnderFailures(t *testing.T) {
 				break
 			}
 		}
-		var want *ballot
+		var want *Ballot
 		for r, a := range net.ranks {
 			if net.dead[r] {
 				deaths++
 				continue
 			}
-			if a.decision == nil {
+			if a.Decision == nil {
 				t.Fatalf("seed %d: rank %d of %d never decides (dead: %v)", seed, r, n, net.dead)
 			}
 			if want == nil {
-				want = a.decision
+				want = a.Decision
 				if a.coord > 0 {
 					takeovers++
 				}
 			}
-			if !reflect.DeepEqual(a.decision, want) {
-				t.Fatalf("seed %d: rank %d decides %+v, another one %+v", seed, r, a.decision, want)
+			if !reflect.DeepEqual(a.Decision, want) {
+				t.Fatalf("seed %d: rank %d decides %+v, another one %+v", seed, r, a.Decision, want)
 			}
-			if want.failed[r] {
+			if want.Failed[r] {
 				t.Fatalf("seed %d: rank %d is alive and decided to be dead", seed, r)
 			}
-			if want.flags&^a.votes[r].flags != 0 {
-				t.Fatalf("seed %d: decision %x ignores the vote %x of rank %d", seed, want.flags, a.votes[r].flags, r)
+			if want.Flags&^a.votes[r].Flags != 0 {
+				t.Fatalf("seed %d: decision %x ignores the vote %x of rank %d", seed, want.Flags, a.votes[r].Flags, r)
 			}
 		}
 	}
@@ -149,19 +149,19 @@ func TestAgreementRemembersADecision(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	net := newFTNet(rng, 3)
 	for _, a := range net.ranks { // no random deaths
-		a.send = func(to int, step ftStep, b *ballot) {
+		a.send = func(to int, step Step, b *Ballot) {
 			net.lines[a.me][to] = append(net.lines[a.me][to], ftMsg{step, b})
 		}
 	}
 	for r, a := range net.ranks {
-		v := newBallot(3)
-		v.flags = uint64(0b1110 | r)
-		a.vote(v)
+		v := NewBallot(3)
+		v.Flags = uint64(0b1110 | r)
+		a.Vote(v)
 	}
 	deliver := func(from, to int) {
 		m := net.lines[from][to][0]
 		net.lines[from][to] = net.lines[from][to][1:]
-		net.ranks[to].receive(from, m.step, m.b)
+		net.ranks[to].Receive(from, m.step, m.b)
 	}
 	deliver(1, 0)
 	deliver(2, 0) // rank 0 decides
@@ -171,7 +171,7 @@ func TestAgreementRemembersADecision(t *testing.T) {
 	for net.move() {
 	}
 	for _, r := range []int{1, 2} {
-		if d := net.ranks[r].decision; d == nil || d.flags != 0b1110 || d.failed[0] {
+		if d := net.ranks[r].Decision; d == nil || d.Flags != 0b1110 || d.Failed[0] {
 			t.Errorf("rank %d decides %+v, want what rank 0 did when it was alive", r, d)
 		}
 	}
