@@ -51,7 +51,7 @@ func (c *Comm) begin(ctx context.Context, kind Coll) (*collective, error) {
 // expects it, and it may take long: it is not fused with receives.
 func (k *collective) setOp(red op.Reducer) {
 	k.Op, k.comm.red, k.comm.elem = red, red, k.Elem
-	k.Fused = red.Code() != op.CodeUser && k.Elem <= maxMerged
+	k.Fused = red.Code() != op.CodeUser && k.Elem <= maxReduceElem
 }
 
 // end runs the collective with the algorithm of the tuning table and gives back what

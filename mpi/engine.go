@@ -143,16 +143,16 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 		if r == nil || r.ctx == nil || v.Length != uint64(r.status.Bytes) {
 			return 0, fmt.Errorf("%w: body that nobody asked for", ErrProtocol)
 		}
-		r.withdrawGrant()
+		r.revokeKey()
 		f.dest, f.r = destReceive, r
 	case envelope.CTS, envelope.CTSKey:
 		return 0, e.sendBody(p, v)
 	case envelope.WriteFIN:
 		if e.bulk != nil {
-			e.bulk.confirmed(p, v.ID)
+			e.bulk.onWriteFIN(p, v.ID)
 		}
 	case envelope.ReadFIN:
-		return 0, e.fetchedBy(p, v.ID)
+		return 0, e.onReadFIN(p, v.ID)
 	case envelope.Doorbell:
 		if l := p.shared.Load(); l != nil { // else it will look by itself
 			l.onDoorbell()
@@ -171,7 +171,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 	case envelope.Credit:
 		p.credit.Add(int64(min(v.Length, maxCredit)))
 	case envelope.Disconnect:
-		p.bye.Store(true)
+		p.disconnected.Store(true)
 		p.remote.markLeft()
 	default:
 		return 0, fmt.Errorf("%w: unexpected kind %d", ErrProtocol, v.Kind)
@@ -248,7 +248,7 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	e.mu.Unlock()
 	if r != nil {
 		if v.Kind == envelope.RTS {
-			e.clear(r, p, v.ID, proposalOf(v))
+			e.sendCTS(r, p, v.ID, proposalOf(v))
 		} else {
 			f.dest, f.r = destReceive, r
 		}
@@ -329,7 +329,7 @@ func (e *engine) hand(m *message, r *Request) {
 	if k == envelope.RTS {
 		how := m.proposal
 		m.recycle()
-		e.clear(r, p, id, how)
+		e.sendCTS(r, p, id, how)
 		return
 	}
 	r.put(0, m.buf)
@@ -393,7 +393,7 @@ func (e *engine) messageLost(m *message, err error) {
 
 // clear gets the body of send id of p for r, in the way that p would like, if that
 // can be: it tells p to send or write it, or reads it.
-func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
+func (e *engine) sendCTS(r *Request, p *peer, id uint64, how proposal) {
 	n := r.status.Bytes
 	v := envelope.Header{Kind: envelope.CTS, ID: id, Length: uint64(n)}
 	if n == 0 {
@@ -401,8 +401,8 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 		r.received()
 		return
 	}
-	rdma := (how.write || how.offer) && e.bulk != nil && p.handle != int32(e.rank) && r.merge.red == nil
-	if rdma && !e.bulk.ready(func() { e.clear(r, p, id, how) }) {
+	rdma := (how.write || how.offer) && e.bulk != nil && p.handle != int32(e.rank) && r.reduce.red == nil
+	if rdma && !e.bulk.ready(func() { e.sendCTS(r, p, id, how) }) {
 		return // not on this goroutine
 	}
 	if rdma && how.write {
@@ -410,7 +410,7 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 			v.Kind, v.Key = envelope.CTSKey, g
 		}
 	}
-	f := fetch{r: r, epoch: r.epoch, p: p, send: id, n: n, from: how.grant}
+	f := fetch{r: r, epoch: r.epoch, p: p, send: id, n: n, from: how.key}
 	v.PeerID = e.ids.add(r, p)
 	f.id = v.PeerID
 	if err := p.failure(); err != nil {
@@ -424,7 +424,7 @@ func (e *engine) clear(r *Request, p *peer, id uint64, how proposal) {
 		e.bulk.read(f)
 		return
 	}
-	if l := p.shared.Load(); l != nil && how.cma && r.merge.red == nil {
+	if l := p.shared.Load(); l != nil && how.cma && r.reduce.red == nil {
 		l.fetch(&f)
 		return
 	}

@@ -60,7 +60,7 @@ func (c *Comm) stopped(x *matchContext) error {
 // checkMembers notes the members of a new communicator that have failed before.
 func (c *Comm) checkMembers() {
 	for _, p := range c.peers {
-		if re := p.failed.Load(); re != nil && !p.bye.Load() {
+		if re := p.failed.Load(); re != nil && !p.disconnected.Load() {
 			c.ft.broken.CompareAndSwap(nil, re)
 			e := c.w.eng
 			e.mu.Lock()
@@ -155,7 +155,7 @@ func (r *Request) pendingFailure() error {
 // failures reports whether any rank of the job is known to have failed.
 func (e *engine) failures() bool {
 	for _, p := range e.all() {
-		if p.failed.Load() != nil && !p.bye.Load() {
+		if p.failed.Load() != nil && !p.disconnected.Load() {
 			return true
 		}
 	}

@@ -125,7 +125,7 @@ func (w *World) peerDown(p *peer, err error) {
 	w.recordDown(p, p.failed.Load())
 	w.reportDead(p, err)
 	w.ft.down()
-	if d := w.rma.open.Load(); d != nil && !p.bye.Load() {
+	if d := w.rma.open.Load(); d != nil && !p.disconnected.Load() {
 		d.rankDown(int(p.handle), err)
 		d.mu.Lock()
 		bulk := d.bulk

@@ -90,7 +90,7 @@ func (l *sctpLink) shutdown(ctx context.Context) error {
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case l.peer.bye.Load():
+		case l.peer.disconnected.Load():
 			l.a.Abort("finalized")
 			return nil
 		case !errors.Is(err, context.DeadlineExceeded):

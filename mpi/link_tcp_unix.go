@@ -141,7 +141,7 @@ func (f *messageParser) directRoom() int {
 	r := f.r
 	r.place.Lock()
 	defer r.place.Unlock()
-	if r.merge.red != nil {
+	if r.reduce.red != nil {
 		return 0
 	}
 	return int(min(f.size, uint64(len(r.buf)))) - int(f.off)

@@ -91,7 +91,7 @@ func pathDownDelay(cfg *sctp.Config) time.Duration {
 // reportDead tells the launcher of a fault-tolerant job that p has failed. If the process
 // of p still runs, the launcher waits for it only as long as the other ranks run.
 func (w *World) reportDead(p *peer, why error) {
-	if w.opts.tolerant && !p.bye.Load() && !p.reportedFailed.Load() && w.usable() == nil {
+	if w.opts.tolerant && !p.disconnected.Load() && !p.reportedFailed.Load() && w.usable() == nil {
 		w.report(p, pmi.PeerDead, why.Error())
 	}
 }

@@ -5,37 +5,38 @@ import (
 	"sync/atomic"
 )
 
-// This file is the matching of receives and messages within one context, as a
-// plain data structure: no locks, no I/O. The engine calls it under its lock.
+// Matching of receives and messages within one context, as a plain data structure: no
+// locks, no I/O. The engine calls it under its lock.
 //
 // MPI-4.1, Section 3.5: "If a sender sends two messages in succession to the
 // same destination, and both match the same receive, then this operation cannot
 // receive the second message if the first one is still pending." Messages of
 // different tags travel on different streams, so the second may arrive first.
-// It then is early. Two messages of one tag never pass each other, so an early
-// message may be given to a receive that names its tag — unless an older
-// receive with AnyTag would have it if it were not for the missing ones. Such
-// a message is held until the gap is filled.
+// Such a message is early: there is a gap in the sequence numbers before it. Two messages
+// of one tag never pass each other, so a receive that names the tag of an early message may
+// have it at once, unless an older receive with AnyTag could get it after the gap is
+// filled. Then the message is held until it is.
 
-// matchContext is one matching context of a communicator.
+// matchContext is one matching context of a communicator: the posted receives and the
+// unexpected messages.
 type matchContext struct {
 	id     uint64
 	comm   *Comm  // nil until this rank has made the communicator
 	offset uint32 // spreads contexts over streams
 
-	posted table // receives waiting for messages
-	unexp  table // messages waiting for receives, under all keys that may find them
+	posted table // posted receives
+	unexp  table // unexpected messages, under all keys that may find them
 
 	order           uint64 // numbers the receives
 	exact, anySrc   int    // posted receives that name a tag; those of them from AnySource
 	anyTag, anyBoth int    // posted AnyTag receives from one source, from AnySource
 	sources         []sourceState
-	early           int       // messages held by a gap
+	early           int       // unexpected messages that are early
 	probers         []*waiter // goroutines waiting for any message
 	unacked         bool      // a member failed since the last ackFailed
-	dead            error     // why it is of no more use: freed or revoked
+	dead            error     // the communicator was freed or revoked: what its operations return
 	// emptied is called once nothing waits in the context any more, if its communicator
-	// has been freed; else nil.
+	// has been freed; otherwise it is nil.
 	emptied     func()
 	internal    bool        // not of a communicator, see ftService
 	exactLength atomic.Bool // messages must fill the buffers of their receives
@@ -55,7 +56,7 @@ type sourceState struct {
 // a missing message: 2 MiB of bitmap.
 const maxAhead = 1 << 24
 
-// source returns the state of comm rank src.
+// source returns the state of the sender with rank src in the communicator.
 func (x *matchContext) source(src int32) *sourceState {
 	if int(src) >= len(x.sources) {
 		x.sources = append(x.sources, make([]sourceState, int(src)+1-len(x.sources))...)
@@ -63,8 +64,8 @@ func (x *matchContext) source(src int32) *sourceState {
 	return &x.sources[src]
 }
 
-// match returns the oldest posted receive for (src, tag), removed, or nil if
-// there is none or, for an early message, if it must be held.
+// match removes and returns the oldest posted receive for a message from src with tag. It
+// returns nil if there is none, or if an early message must be held.
 func (x *matchContext) match(src, tag int32, early bool) *Request {
 	var best *elem
 	if x.exact > 0 {
@@ -87,6 +88,7 @@ func (x *matchContext) match(src, tag int32, early bool) *Request {
 	return r
 }
 
+// older returns the one of two posted receives that was posted first; one may be nil.
 func older(a, b *elem) *elem {
 	if a == nil || b != nil && b.req.order < a.req.order {
 		return b
@@ -118,6 +120,7 @@ func (x *matchContext) arrive(src int32, seq uint32) (early, ok bool) {
 	return true, true
 }
 
+// growArrived makes room for the bits of need sequence numbers from s.next.
 func (s *sourceState) growArrived(need int) {
 	old := s.arrived
 	words := max(4, 2*len(old))
@@ -134,8 +137,7 @@ func (s *sourceState) growArrived(need int) {
 	}
 }
 
-// add makes m findable by receives that will be posted. m matches no posted
-// receive that it may be given to.
+// add queues the unexpected message m, which matches no posted receive that may have it.
 func (x *matchContext) add(m *message) {
 	x.unexp.push(key{m.src, m.tag}, &m.elems[0])
 	x.unexp.push(key{AnySource, m.tag}, &m.elems[1])
@@ -152,11 +154,13 @@ func (x *matchContext) add(m *message) {
 	x.wakeProbers()
 }
 
+// addWild queues m under the keys of receives with AnyTag too.
 func (x *matchContext) addWild(m *message) {
 	x.unexp.push(key{m.src, AnyTag}, &m.elems[2])
 	x.unexp.push(key{AnySource, AnyTag}, &m.elems[3])
 }
 
+// wakeProbers wakes the goroutines that wait in a Probe.
 func (x *matchContext) wakeProbers() {
 	for _, w := range x.probers {
 		w.signal()
@@ -211,7 +215,7 @@ func (x *matchContext) advance(src int32) {
 		s.arrived[i/64] &^= 1 << (i % 64)
 		s.ahead--
 		if m := s.held[s.next]; m != nil {
-			wild = x.settle(s, m) || wild
+			wild = x.releaseHeld(s, m) || wild
 		}
 		s.next++
 	}
@@ -220,8 +224,9 @@ func (x *matchContext) advance(src int32) {
 	}
 }
 
-// settle is advance for one message; it reports whether an AnyTag receive was used up.
-func (x *matchContext) settle(s *sourceState, m *message) (wild bool) {
+// releaseHeld matches a held message that is no longer early, or makes it visible to
+// wildcard receives. It reports whether it matched a receive with AnyTag.
+func (x *matchContext) releaseHeld(s *sourceState, m *message) (wild bool) {
 	delete(s.held, m.seq)
 	m.early = false
 	x.early--
@@ -235,8 +240,8 @@ func (x *matchContext) settle(s *sourceState, m *message) (wild bool) {
 	return false
 }
 
-// recheck is called after AnyTag receives have left: held messages that had
-// to leave them the choice may now match a younger receive that names the tag.
+// recheck is called after receives with AnyTag have left. Messages held because of them may
+// now match a younger receive that names their tag.
 func (x *matchContext) recheck() {
 	if x.early == 0 || x.exact == 0 && len(x.probers) == 0 {
 		return
@@ -261,7 +266,7 @@ func (x *matchContext) recheck() {
 	}
 }
 
-// abandonGaps treats what is missing from src as never sent: src is gone.
+// abandonGaps is called when src has failed: the missing messages will not come.
 func (x *matchContext) abandonGaps(src int32) {
 	if int(src) >= len(x.sources) {
 		return
@@ -316,6 +321,7 @@ func (x *matchContext) unpost(r *Request) bool {
 	return true
 }
 
+// count adds d to the number of posted receives of the kind of r.
 func (x *matchContext) count(r *Request, d int) {
 	switch {
 	case r.tag != AnyTag:

@@ -8,8 +8,8 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// message is a message that no receive had been posted for when it came. It
-// is guarded by eng.mu, except buf while the parser fills it.
+// message is an unexpected message: it arrived before a receive for it was posted. It is
+// guarded by eng.mu, except buf while the parser fills it.
 type message struct {
 	elems    [4]elem // under (src, tag), (any, tag), (src, any), (any, any)
 	src, tag int32
@@ -22,7 +22,7 @@ type message struct {
 	sig      datatype.Sig    // of its elements
 	id       uint64          // send request of the peer
 	whole    bool            // buf is complete
-	dropped  bool            // nobody will want it
+	dropped  bool            // no receive will get it: its bytes are discarded
 	lost     bool            // the rest will not come; held by a Message
 	probed   bool            // held by a Message
 	proposal proposal        // of one that is announced

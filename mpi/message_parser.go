@@ -129,8 +129,8 @@ func (r *Request) put(off uint64, b []byte) {
 func (r *Request) putLocked(off uint64, b []byte) {
 	switch {
 	case r.wrong, off >= uint64(len(r.buf)):
-	case r.merge.red != nil:
-		r.merge.take(r.buf, int(off), b)
+	case r.reduce.red != nil:
+		r.reduce.take(r.buf, int(off), b)
 	default:
 		copy(r.buf[off:], b)
 	}

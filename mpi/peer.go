@@ -41,7 +41,7 @@ type peer struct {
 
 	liveness livenessReporter // whether it answers
 
-	bye            atomic.Bool               // the peer said that it has finalized
+	disconnected   atomic.Bool               // the peer said that it has finalized
 	failureReason  atomic.Pointer[error]     // by the report of others
 	reportedFailed atomic.Bool               // others report that it has failed
 	failed         atomic.Pointer[RankError] // why it is gone; nil while it is there
@@ -61,7 +61,7 @@ func (p *peer) gone() bool { return p.failed.Load() != nil || p.reportedFailed.L
 
 // markFailed aborts the link to a peer that others report to have failed.
 func (p *peer) markFailed(why string) {
-	if p.failure() != nil || p.bye.Load() || !p.reportedFailed.CompareAndSwap(false, true) {
+	if p.failure() != nil || p.disconnected.Load() || !p.reportedFailed.CompareAndSwap(false, true) {
 		return
 	}
 	err := errors.New(why)

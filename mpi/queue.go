@@ -1,8 +1,8 @@
 package mpi
 
-// key is what receives and messages are matched by within a context. In the
-// key of a receive, and of the lists of messages that wildcard receives look
-// into, a field may be -1: AnySource, AnyTag.
+// key is what receives and messages are matched by within a context. In the key of a posted
+// receive a field may be a wildcard, AnySource or AnyTag. Unexpected messages are queued under
+// their own key and under the keys of all wildcard receives that match them.
 type key struct{ src, tag int32 }
 
 // elem links a receive or a message into a queue.
@@ -32,6 +32,7 @@ type table struct {
 	nfree   int
 }
 
+// slot returns the bucket of k by multiplicative hashing.
 func (t *table) slot(k key) uint64 {
 	h := (uint64(uint32(k.src))<<32 | uint64(uint32(k.tag))) * 0x9e3779b97f4a7c15
 	return (h >> 32) & uint64(len(t.buckets)-1)
@@ -93,6 +94,7 @@ func (t *table) insertOrdered(k key, e *elem) {
 	e.next.prev = e
 }
 
+// insert makes an empty queue for k, which has none.
 func (t *table) insert(k key) *queue {
 	if t.n >= len(t.buckets) {
 		t.grow()
@@ -112,6 +114,7 @@ func (t *table) insert(k key) *queue {
 	return q
 }
 
+// grow doubles the buckets.
 func (t *table) grow() {
 	old := t.buckets
 	t.buckets = make([]*queue, max(16, 2*len(old)))
@@ -148,6 +151,7 @@ func (t *table) remove(e *elem) {
 	}
 }
 
+// drop takes the empty queue q out of its bucket, for reuse.
 func (t *table) drop(q *queue) {
 	for p := &t.buckets[t.slot(q.key)]; *p != nil; p = &(*p).chain {
 		if *p == q {

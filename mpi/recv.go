@@ -161,7 +161,7 @@ func (c *Comm) sourceGone(x *matchContext, src int) error {
 		return nil
 	}
 	for i, p := range c.peers {
-		if err := p.failure(); err != nil && !p.bye.Load() && !c.hasAcked(i) {
+		if err := p.failure(); err != nil && !p.disconnected.Load() && !c.hasAcked(i) {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func (e *engine) peerDown(p *peer, err error) {
 	for _, m := range ready {
 		e.hand(m, m.match)
 	}
-	if !p.bye.Load() {
+	if !p.disconnected.Load() {
 		e.interruptSends((*matchContext).isBroken, err)
 	}
 	if e.onDown != nil {
@@ -228,7 +228,7 @@ func (e *engine) peerDown(p *peer, err error) {
 
 // sourceDown takes out what waits for p and appends the receives to failed.
 func (x *matchContext) sourceDown(p *peer, err error, failed []*Request) []*Request {
-	src, bye := int32(-1), p.bye.Load()
+	src, bye := int32(-1), p.disconnected.Load()
 	if x.comm != nil {
 		if src = int32(slices.Index(x.comm.peers, p)); src < 0 {
 			return failed

@@ -11,7 +11,7 @@ import "github.com/weftstack/weft/mpi/internal/envelope"
 // rematch undoes the match of r, whose message will not come because of err. Nothing
 // else of the engine refers to r: it has no id, and no parser fills it.
 func (e *engine) rematch(r *Request, err error) {
-	if r.probed || r.merge.red != nil {
+	if r.probed || r.reduce.red != nil {
 		// A message of Mprobe has no substitute, and an operand may be overwritten.
 		r.fail(err)
 		return
@@ -49,7 +49,7 @@ func (r *Request) unmatch() {
 	r.place.Lock()
 	r.epoch++
 	r.place.Unlock()
-	r.withdrawGrant()
+	r.revokeKey()
 }
 
 // repost is post for a receive that was posted, or matched at once, before: it keeps

@@ -82,13 +82,13 @@ type bulkMover interface {
 	// is not needed any more, r gets an event. If the connection is lost before, the
 	// body is sent as a message.
 	write(r *Request, v *envelope.Header)
-	// confirmed notes that receive id of p has the body that was written to it.
-	confirmed(p *peer, id uint64)
+	// onWriteFIN notes that receive id of p has the body that was written to it.
+	onWriteFIN(p *peer, id uint64)
 	// offer lets the peer of send r read its buffer, and returns what the peer needs to
 	// know. It reports false if that cannot be.
 	offer(r *Request) (envelope.Key, bool)
-	// read reads the body of a receive, and then calls engine.fetched or
-	// engine.unfetched, perhaps before it returns. It does not block.
+	// read reads the body of a receive, and then calls engine.readDone or
+	// engine.readFailed, perhaps before it returns. It does not block.
 	read(f fetch)
 	// poll acts on what has happened, and reports whether there was anything.
 	poll() bool
@@ -110,9 +110,9 @@ type offering interface {
 	withdraw(then func(whole bool))
 }
 
-// withdrawGrant makes sure that no peer writes to the buffer of r, and reports
+// revokeKey makes sure that no peer writes to the buffer of r, and reports
 // whether one could.
-func (r *Request) withdrawGrant() bool {
+func (r *Request) revokeKey() bool {
 	r.place.Lock()
 	x := r.exposed
 	r.exposed = nil
@@ -130,7 +130,7 @@ func (e *engine) written(p *peer, id uint64) {
 	r := e.ids.remove(id, p) // nil if it has ended for another reason
 	switch {
 	case r == nil:
-	case r.ctx != nil && (r.withdrawGrant() || r.failed.Load()):
+	case r.ctx != nil && (r.revokeKey() || r.failed.Load()):
 		r.received()
 	default:
 		r.fail(fmt.Errorf("%w: rank %d wrote to request %d unasked", ErrProtocol, p.rank, id))
@@ -143,12 +143,12 @@ type proposal struct {
 	write bool         // by RDMA Write
 	offer bool         // by RDMA Read, or
 	cma   bool         // by a copy that the system makes
-	grant envelope.Key // for that
+	key   envelope.Key // for that
 }
 
 func proposalOf(v *envelope.Header) proposal {
 	cma := v.HasKey && v.Flags&envelope.FlagCMA != 0
-	return proposal{write: v.Flags&envelope.FlagWrite != 0 && !cma, offer: v.HasKey && !cma, cma: cma, grant: v.Key}
+	return proposal{write: v.Flags&envelope.FlagWrite != 0 && !cma, offer: v.HasKey && !cma, cma: cma, key: v.Key}
 }
 
 // fetch is a body that a receive reads from its sender.
@@ -202,8 +202,8 @@ func (r *Request) eventAfterReads() {
 	r.afterReads(func(bool) { r.event(nil) })
 }
 
-// fetchedBy ends the send whose body p has read.
-func (e *engine) fetchedBy(p *peer, id uint64) error {
+// onReadFIN ends the send whose body p has read.
+func (e *engine) onReadFIN(p *peer, id uint64) error {
 	r := e.ids.remove(id, p)
 	if r == nil {
 		return nil // it has ended for another reason
@@ -218,9 +218,9 @@ func (e *engine) fetchedBy(p *peer, id uint64) error {
 	return nil
 }
 
-// fetched ends the receive that has read its body. If gone is true, it has ended
+// readDone ends the receive that has read its body. If gone is true, it has ended
 // before.
-func (e *engine) fetched(f *fetch, gone bool) {
+func (e *engine) readDone(f *fetch, gone bool) {
 	r := e.ids.remove(f.id, f.p) // nil if it has ended for another reason
 	if r != nil && !gone {
 		r.place.Lock()
@@ -231,8 +231,8 @@ func (e *engine) fetched(f *fetch, gone bool) {
 	f.p.control(0, &envelope.Header{Kind: envelope.ReadFIN, ID: f.send})
 }
 
-// unfetched asks for a body that could not be read.
-func (e *engine) unfetched(f *fetch) {
+// readFailed asks for a body that could not be read.
+func (e *engine) readFailed(f *fetch) {
 	f.r.place.Lock()
 	if f.r.epoch == f.epoch {
 		f.r.exposed = nil

@@ -98,7 +98,7 @@ func (b *chaosBulk) write(r *Request, v *envelope.Header) {
 	b.k.todo = append(b.k.todo, step)
 }
 
-func (b *chaosBulk) confirmed(p *peer, id uint64) {
+func (b *chaosBulk) onWriteFIN(p *peer, id uint64) {
 	if m := b.unsure[moveKey{p, id}]; m != nil {
 		delete(b.unsure, moveKey{p, id})
 		m.r.event(nil)
@@ -147,9 +147,9 @@ func (b *chaosBulk) read(f fetch) {
 	end := func(fetched bool) {
 		b.reading--
 		if fetched {
-			b.e.fetched(&f, x.gone)
+			b.e.readDone(&f, x.gone)
 		} else {
-			b.e.unfetched(&f)
+			b.e.readFailed(&f)
 		}
 	}
 	var step func()

@@ -224,8 +224,8 @@ func (d *bulkDevice) sent(wc *verbs.WC) {
 	}
 }
 
-// confirmed implements bulkMover.
-func (b *rdmaBulk) confirmed(p *peer, id uint64) {
+// onWriteFIN implements bulkMover.
+func (b *rdmaBulk) onWriteFIN(p *peer, id uint64) {
 	d := b.open.Load()
 	if d == nil {
 		return

@@ -78,12 +78,12 @@ const (
 func (b *rdmaBulk) read(f fetch) {
 	e, d := b.w.eng, b.open.Load()
 	if d == nil {
-		e.unfetched(&f)
+		e.readFailed(&f)
 		return
 	}
 	c, mine := d.conn(f.p)
 	if c == nil {
-		e.unfetched(&f)
+		e.readFailed(&f)
 		return
 	}
 	x := &bulkRead{fetch: f, c: c}
@@ -95,7 +95,7 @@ func (b *rdmaBulk) read(f fetch) {
 	}
 	f.r.place.Unlock()
 	if gone {
-		e.fetched(&f, true)
+		e.readDone(&f, true)
 		return
 	}
 	select {
@@ -211,9 +211,9 @@ func (x *bulkRead) end(whole bool) {
 	d.bmu.Unlock()
 	switch e := d.w.eng; {
 	case whole || gone:
-		e.fetched(&x.fetch, gone)
+		e.readDone(&x.fetch, gone)
 	default:
-		e.unfetched(&x.fetch)
+		e.readFailed(&x.fetch)
 	}
 }
 

@@ -234,7 +234,7 @@ func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
 		if _, ok := b.expose(r); !ok {
 			return nil, errors.New("no grant")
 		}
-		held = append(held, func() { r.withdrawGrant() })
+		held = append(held, func() { r.revokeKey() })
 	}
 	return func() {
 		for _, f := range held {

@@ -34,15 +34,15 @@ type Request struct {
 	order    uint64        // when it was posted
 	place    sync.Mutex    // guards buf of a receive while bytes are placed
 	buf      []byte
-	exposed  exposure     // what the peer may write to; guarded by place
-	length   uint64       // of the matched message
-	sig, got datatype.Sig // of the elements of buf, and of those of the message
-	wrong    bool         // they do not match
-	merge    merging      // what is done with what comes; guarded by place
-	failed   atomic.Bool  // fail was called: what comes is not placed any more; set under place
-	epoch    uint32       // counts unmatch, never reset: a copier of an earlier match stops; guarded by place
-	quit     error        // the error to end with instead of waiting for another match; guarded by eng.mu
-	probed   bool         // it receives a message of Mprobe, and can have no other
+	exposed  exposure      // what the peer may write to; guarded by place
+	length   uint64        // of the matched message
+	sig, got datatype.Sig  // of the elements of buf, and of those of the message
+	wrong    bool          // they do not match
+	reduce   receiveReduce // what is done with what comes; guarded by place
+	failed   atomic.Bool   // fail was called: what comes is not placed any more; set under place
+	epoch    uint32        // counts unmatch, never reset: a copier of an earlier match stops; guarded by place
+	quit     error         // the error to end with instead of waiting for another match; guarded by eng.mu
+	probed   bool          // it receives a message of Mprobe, and can have no other
 
 	anySource bool // it may be pending while a failure is not acknowledged
 	internal  bool // the program does not wait for it (internal request): its waiter never polls
@@ -87,8 +87,8 @@ func (r *Request) recycle() {
 	if r.failed.Load() { // too late: it was done
 		r.failed.Store(false)
 	}
-	if r.merge.red != nil {
-		r.merge = merging{}
+	if r.reduce.red != nil {
+		r.reduce = receiveReduce{}
 	}
 	r.status = Status{}
 	requestPool.Put(r)
@@ -140,7 +140,7 @@ func (r *Request) fail(err error) {
 	r.failed.Store(true)
 	r.buf = nil
 	r.place.Unlock()
-	r.withdrawGrant()
+	r.revokeKey()
 	if r.ctx != nil { // rematch may have posted it again before it saw failed
 		r.eng.mu.Lock()
 		if r.ctx.unpost(r) && r.tag == AnyTag {

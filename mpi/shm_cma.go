@@ -157,27 +157,27 @@ func (l *shmLink) copyBody(f *fetch) {
 	e := l.peer.e
 	word := binary.BigEndian.Uint64(f.from.Token[:])
 	if f.from.STag >= maxCMAOffers || word&offerStates != 0 {
-		e.unfetched(f)
+		e.readFailed(f)
 		return
 	}
 	at := &l.in.ctl.offers[f.from.STag]
 	if !at.CompareAndSwap(word|offerOpen, word|offerTaken) {
-		e.unfetched(f) // and hears that the send was withdrawn
+		e.readFailed(f) // and hears that the send was withdrawn
 		return
 	}
 	gone, err := l.copyTo(f, binary.BigEndian.Uint64(f.from.Token[8:]))
 	switch {
 	case gone:
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
-		e.fetched(f, true)
+		e.readDone(f, true)
 	case err == nil && processHolds(l.pid, l.nonceAt, &l.nonce) && at.CompareAndSwap(word|offerTaken, word|offerDone):
 		l.peer.rdma.reads.count(f.n)
-		e.fetched(f, false)
+		e.readDone(f, false)
 	default:
 		// The peer may be gone, and its process be another one now, or it may have
 		// given this one up: then who ends the receive finds its id.
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
-		e.unfetched(f)
+		e.readFailed(f)
 	}
 	runtime.KeepAlive(l)
 }

@@ -234,7 +234,7 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 	peers := w.eng.all()
 	errs := make([]error, len(peers))
 	for i, p := range peers {
-		if p.link == nil || p.failure() != nil && !p.bye.Load() {
+		if p.link == nil || p.failure() != nil && !p.disconnected.Load() {
 			continue
 		}
 		wg.Go(func() {

@@ -10,9 +10,9 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// checkMerging lets a receive combine a message that comes in random pieces, which
+// checkReceiveReduce lets a receive combine a message that comes in random pieces, which
 // lie anywhere, and compares with the operator on all of it at once.
-func checkMerging[T Element](t *testing.T, rng *rand.Rand, op Op[T], value func(i int) T) {
+func checkReceiveReduce[T Element](t *testing.T, rng *rand.Rand, op Op[T], value func(i int) T) {
 	t.Helper()
 	n := 1 + rng.IntN(3000)
 	mine, came, want := make([]T, n), make([]T, n), make([]T, n)
@@ -30,7 +30,7 @@ func checkMerging[T Element](t *testing.T, rng *rand.Rand, op Op[T], value func(
 		got = mine
 	}
 	r := &Request{buf: datatype.Bytes(got)}
-	r.merge = merging{red: op.reducer(), mine: datatype.Bytes(mine), lower: lower, elem: datatype.SizeOf[T]()}
+	r.reduce = receiveReduce{red: op.reducer(), mine: datatype.Bytes(mine), lower: lower, elem: datatype.SizeOf[T]()}
 	for at, b := 0, datatype.Bytes(came); at < len(b); {
 		k := min(1+rng.IntN(1+rng.IntN(9000)), len(b)-at)
 		piece := make([]byte, k+8)[rng.IntN(9):][:k]
@@ -44,24 +44,24 @@ func checkMerging[T Element](t *testing.T, rng *rand.Rand, op Op[T], value func(
 	}
 }
 
-func TestMerging(t *testing.T) {
+func TestReceiveReduce(t *testing.T) {
 	seed := testSeed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 50 {
-		checkMerging(t, rng, Sum, func(i int) int8 { return int8(i) })
-		checkMerging(t, rng, Sum, func(i int) float32 { return 1 / float32(i+1) })
-		checkMerging(t, rng, NoOp, func(i int) uint16 { return uint16(i) })
-		checkMerging(t, rng, Replace, func(i int) int64 { return int64(i) })
-		checkMerging(t, rng, Prod, func(i int) complex128 { return complex(float64(i), 1) })
-		checkMerging(t, rng, MinLoc, func(i int) ValLoc[int16] { return ValLoc[int16]{int16(i * 31), i} })
+		checkReceiveReduce(t, rng, Sum, func(i int) int8 { return int8(i) })
+		checkReceiveReduce(t, rng, Sum, func(i int) float32 { return 1 / float32(i+1) })
+		checkReceiveReduce(t, rng, NoOp, func(i int) uint16 { return uint16(i) })
+		checkReceiveReduce(t, rng, Replace, func(i int) int64 { return int64(i) })
+		checkReceiveReduce(t, rng, Prod, func(i int) complex128 { return complex(float64(i), 1) })
+		checkReceiveReduce(t, rng, MinLoc, func(i int) ValLoc[int16] { return ValLoc[int16]{int16(i * 31), i} })
 	}
 }
 
 // A receive that has failed combines nothing any more.
-func TestMergingFails(t *testing.T) {
+func TestReceiveReduceFails(t *testing.T) {
 	got := []int32{1, 2}
 	r := &Request{buf: datatype.Bytes(got)}
-	r.merge = merging{red: Op[int32](Sum[int32]).reducer(), mine: datatype.Bytes(got), elem: 4}
+	r.reduce = receiveReduce{red: Op[int32](Sum[int32]).reducer(), mine: datatype.Bytes(got), elem: 4}
 	r.put(0, datatype.Bytes([]int32{10}))
 	r.fail(errTestOver)
 	r.put(4, datatype.Bytes([]int32{10}))

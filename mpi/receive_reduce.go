@@ -1,0 +1,91 @@
+package mpi
+
+import (
+	"unsafe"
+
+	"github.com/weftstack/weft/internal/bufpool"
+	"github.com/weftstack/weft/mpi/internal/op"
+)
+
+// A receiveReduce fuses a receive with a reduction: the receive combines the message with
+// a local operand while its bytes arrive, instead of storing it. That saves a pass over the
+// message. The result does not depend on how the transport cuts the message into fragments.
+type receiveReduce struct {
+	red   op.Reducer // nil: the message is stored; never a function of the program
+	mine  []byte     // the local operand, as long as the buffer; may be the buffer
+	lower bool       // the message comes from lower ranks: it is the left operand
+	elem  int        // bytes of an element, at most maxReduceElem
+	// part holds the first npart bytes of an element that a fragment has cut.
+	part  [maxReduceElem / 8]uint64
+	npart int
+}
+
+// maxReduceElem is the length of the longest elements of predefined operators.
+const maxReduceElem = 16
+
+// reduceBlock is how many bytes are copied at a time from fragments that are not aligned for
+// their elements.
+const reduceBlock = 4 << 10
+
+// take combines the fragment b, which belongs at dst[off:]. Fragments come in order.
+func (m *receiveReduce) take(dst []byte, off int, b []byte) {
+	b = b[:min(len(b), len(dst)-off)]
+	if n := off % m.elem; n > 0 && n == m.npart {
+		part := unsafe.Slice((*byte)(unsafe.Pointer(&m.part[0])), m.elem)
+		k := copy(part[n:], b)
+		if m.npart += k; m.npart < m.elem {
+			return
+		}
+		m.combine(dst, off-n, part)
+		off, b = off+k, b[k:]
+	}
+	m.npart = len(b) % m.elem
+	rest := b[len(b)-m.npart:]
+	b = b[:len(b)-m.npart]
+	if misaligned(b, m.elem) {
+		s := bufpool.Get(reduceBlock)
+		for tmp := s.Bytes(reduceBlock); len(b) > 0; {
+			n := copy(tmp, b)
+			m.combine(dst, off, tmp[:n])
+			off, b = off+n, b[n:]
+		}
+		s.Put()
+	} else {
+		m.combine(dst, off, b)
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(&m.part[0])), maxReduceElem), rest)
+}
+
+// combine stores the combination of b, whole elements, and the local operand at dst[off:].
+func (m *receiveReduce) combine(dst []byte, off int, b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	dst, mine := dst[off:off+len(b)], m.mine[off:off+len(b)]
+	if m.lower {
+		m.red.Combine(dst, b, mine)
+	} else {
+		m.red.Combine(dst, mine, b)
+	}
+}
+
+// misaligned reports whether b is not aligned for elements of elem bytes.
+func misaligned(b []byte, elem int) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%uintptr(min(elem, 8)) != 0
+}
+
+// SendrecvReduce implements coll.Comm.
+func (m *collComm) SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, lower bool) error {
+	st, err := m.sendrecvReduce(sb, dst, acc, src, receiveReduce{red: m.red, mine: mine, lower: lower, elem: m.elem})
+	return m.expect(st, err, src, len(acc))
+}
+
+// sendrecvReduce sends and receives at the same time; the receive combines as reduce says.
+func (m *collComm) sendrecvReduce(sb []byte, dst int, rb []byte, src int, reduce receiveReduce) (Status, error) {
+	if err := m.c.checkSource(m.slot, src); err != nil {
+		return Status{}, err
+	}
+	r := newRequest(m.c.w.eng)
+	r.reduce = reduce
+	return m.c.sendWith(m.ctx, r, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
+}
