@@ -71,7 +71,7 @@ func (w *World) recordJoined() {
 func (w *World) recordDown(p *peer, why *RankError) {
 	switch {
 	case p.remote == nil && p.rank == w.Rank():
-	case p.bye.Load() || w.usable() != nil || w.finalizing.Load() && why.Err == nil:
+	case p.disconnected.Load() || w.usable() != nil || w.finalizing.Load() && why.Err == nil:
 		w.recordPeer(slog.LevelDebug, "link closed", p)
 	default:
 		w.recordPeer(slog.LevelWarn, "peer failed", p, cause(why))
