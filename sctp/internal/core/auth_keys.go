@@ -34,13 +34,7 @@ type authKey struct {
 	told bool // that nothing will be
 }
 
-// initAuth prepares for the association to be negotiated; random is ours.
-func (a *Assoc) initAuth(random [authRandomLen]byte) {
-	if c := a.cfg.Auth; c != nil {
-		a.auth.init(c, random)
-	}
-}
-
+// init prepares for the association to be negotiated; random is ours.
 func (m *authState) init(c *AuthConfig, random [authRandomLen]byte) {
 	if m.keys == nil {
 		for _, k := range c.Keys[:min(len(c.Keys), MaxAuthKeys)] {
@@ -58,20 +52,10 @@ func (m *authState) init(c *AuthConfig, random [authRandomLen]byte) {
 	m.theirs, m.on = nil, false
 }
 
-// learnAuth takes in the peer's key vector, empty if it has none, once the
-// features are negotiated.
-func (a *Assoc) learnAuth(theirs authVector) {
-	m := &a.auth
-	m.learn(a.peer.features, theirs)
-	for i := range a.paths {
-		p := &a.paths[i]
-		p.reserve = m.reserve()
-		p.cc.SetMTU(p.pmdcs())
-	}
-}
-
-func (m *authState) learn(f features, theirs authVector) {
-	m.on = f.has(featAuth) && len(theirs) > 0 && len(m.mine) > 0
+// learn takes in the peer's key vector, empty if it has none; negotiated tells whether both
+// ends have the extension.
+func (m *authState) learn(negotiated bool, theirs authVector) {
+	m.on = negotiated && len(theirs) > 0 && len(m.mine) > 0
 	if !m.on {
 		m.need, m.must, m.always = chunkSet{}, chunkSet{}, false
 	} else {
@@ -95,12 +79,15 @@ func (m *authState) reserve() int {
 	return m.chunkLen()
 }
 
+// chunkLen returns the length of an AUTH chunk.
 func (m *authState) chunkLen() int { return wire.AuthHeaderLen + hashLen(m.hmac) }
 
+// index returns the place of a key, -1 if there is none with this ID.
 func (m *authState) index(id uint16) int {
 	return slices.IndexFunc(m.keys, func(k authKey) bool { return k.ID == id })
 }
 
+// set adds or replaces a key. It returns false for too long a secret or too many keys.
 func (m *authState) set(id uint16, secret []byte) bool {
 	if len(secret) > MaxAuthSecret {
 		return false
@@ -137,89 +124,68 @@ func (m *authState) sharedKey(secret []byte) []byte {
 	return slices.Concat(secret, m.theirs, m.mine)
 }
 
-// AuthChunks returns the types of chunks that this end accepts only
-// authenticated, and those that the peer does.
-func (a *Assoc) AuthChunks() (local, peer []wire.ChunkType) {
-	if !a.auth.on {
-		return nil, nil
-	}
-	for t := range 256 {
-		c := wire.ChunkType(t)
-		if slices.Contains(a.cfg.Auth.Chunks, c) {
-			local = append(local, c)
-		}
-		if a.auth.must.has(c) {
-			peer = append(peer, c)
-		}
-	}
-	return local, peer
+// activeKey returns the ID of the key to send with.
+func (m *authState) activeKey() uint16 { return m.keys[m.active].ID }
+
+// usable reports whether messages may be sent with the key.
+func (m *authState) usable(id uint16) bool {
+	i := m.index(id)
+	return i >= 0 && !m.keys[i].off
 }
 
-// Authenticated reports whether both ends authenticate chunks.
-func (a *Assoc) Authenticated() bool { return a.auth.on }
-
-// SetAuthKey adds or replaces an endpoint pair shared key. It copies secret, and
-// returns ErrTooMany for too long a secret or too many keys, ErrNotSupported
-// without Config.Auth.
-func (a *Assoc) SetAuthKey(id uint16, secret []byte) error {
-	if a.cfg.Auth == nil {
-		return ErrNotSupported
+// place returns the place of a key, that of the active one if there is none with this ID.
+func (m *authState) place(id uint16) int {
+	if i := m.index(id); i >= 0 {
+		return i
 	}
-	if !a.auth.set(id, secret) {
-		return ErrTooMany
-	}
-	return nil
+	return m.active
 }
 
-// UseAuthKey makes the key the one to send with. What was sent with another one
-// before is not affected. It returns ErrNoKey if there is no such key, or it is
+// activePlace returns the place of the active key.
+func (m *authState) activePlace() int { return m.active }
+
+// use makes the key the active one. It returns false if there is no such key, or it is
 // deactivated.
-func (a *Assoc) UseAuthKey(id uint16) error {
-	i := a.auth.index(id)
-	if i < 0 || a.auth.keys[i].off {
-		return ErrNoKey
+func (m *authState) use(id uint16) bool {
+	i := m.index(id)
+	if i < 0 || m.keys[i].off {
+		return false
 	}
-	a.auth.active = i
-	return nil
+	m.active = i
+	return true
 }
 
-// DeactivateAuthKey has no message sent with a key any more but those that name it
-// already (RFC 6458, Section 8.3.4). Once they are acknowledged or abandoned
-// EventAuthKeyFree comes. It returns ErrNoKey if there is no such key or it is the one
-// to send with. SetAuthKey activates it again.
-func (a *Assoc) DeactivateAuthKey(id uint16) error {
-	m := &a.auth
+// deactivate has nothing new sent with the key. It returns false if there is no such key,
+// or it is the active one.
+func (m *authState) deactivate(id uint16) bool {
 	i := m.index(id)
 	if i < 0 || i == m.active {
-		return ErrNoKey
+		return false
 	}
 	m.keys[i].off = true
-	a.tellFreeKeys()
-	return nil
+	return true
 }
 
-// tellFreeKeys tells of deactivated keys that no message needs any more.
-func (a *Assoc) tellFreeKeys() {
-	for i := range a.auth.keys {
-		if k := &a.auth.keys[i]; k.off && !k.told && a.tx.q.keyUse[k.ID] == 0 {
+// freed calls tell, once for each, with the deactivated keys that no message uses; uses has
+// the number of messages by key.
+func (m *authState) freed(uses map[uint16]int, tell func(id uint16)) {
+	for i := range m.keys {
+		if k := &m.keys[i]; k.off && !k.told && uses[k.ID] == 0 {
 			k.told = true
-			a.events.push(Event{Kind: EventAuthKeyFree, Key: k.ID})
+			tell(k.ID)
 		}
 	}
 }
 
-// DeleteAuthKey removes a key. What the peer sends with it is not accepted any
-// more. It returns ErrNoKey if there is no such key, if it is the one to send with,
-// or one of messages that are not acknowledged.
-func (a *Assoc) DeleteAuthKey(id uint16) error {
-	m := &a.auth
+// delete removes a key. It returns false if there is no such key, or it is the active one.
+func (m *authState) delete(id uint16) bool {
 	i := m.index(id)
-	if i < 0 || i == m.active || a.tx.q.keyUse[id] > 0 {
-		return ErrNoKey
+	if i < 0 || i == m.active {
+		return false
 	}
 	m.keys = slices.Delete(m.keys, i, i+1)
 	if m.active > i {
 		m.active--
 	}
-	return nil
+	return true
 }

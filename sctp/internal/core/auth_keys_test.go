@@ -2,80 +2,13 @@ package core
 
 import (
 	"bytes"
-	"fmt"
 	"net/netip"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
-
-// RFC 4895, Section 6.1, computed by hand: the key vectors are RANDOM, CHUNKS
-// and HMAC-ALGO without padding, the smaller one goes first, behind the endpoint
-// pair shared key.
-func TestAssociationSharedKey(t *testing.T) {
-	var ra, rz [32]byte
-	for i := range ra {
-		ra[i], rz[i] = byte(i), byte(0x20+i)
-	}
-	// A wants ASCONF, ASCONF-ACK and DATA, and prefers SHA-256; Z lists nothing
-	// and knows SHA-1 only.
-	va := slices.Concat([]byte{0x80, 2, 0, 36}, ra[:], []byte{0x80, 3, 0, 7, 0xC1, 0x80, 0}, []byte{0x80, 4, 0, 8, 0, 3, 0, 1})
-	vz := slices.Concat([]byte{0x80, 2, 0, 36}, rz[:], []byte{0x80, 4, 0, 6, 0, 1})
-	ca := (&AuthConfig{Chunks: []wire.ChunkType{wire.ChunkAsconf, wire.ChunkAsconfAck, wire.ChunkData}}).withDefaults()
-	if got := newAuthVector(ra, ca); !bytes.Equal(got, va) {
-		t.Fatalf("vector of A % x\nwant % x", got, va)
-	}
-	if got := newAuthVector(rz, &AuthConfig{HMACs: []uint16{1}}); !bytes.Equal(got, vz) {
-		t.Fatalf("vector of Z % x\nwant % x", got, vz)
-	}
-	// vz is shorter, and so the smaller number.
-	want := slices.Concat([]byte("secret"), vz, va)
-	a, z := authState{mine: va, theirs: vz}, authState{mine: vz, theirs: va}
-	if got := a.sharedKey([]byte("secret")); !bytes.Equal(got, want) {
-		t.Errorf("key of A % x\nwant % x", got, want)
-	}
-	if got := z.sharedKey([]byte("secret")); !bytes.Equal(got, want) {
-		t.Errorf("key of Z % x\nwant % x", got, want)
-	}
-	if got := z.sharedKey(nil); !bytes.Equal(got, want[6:]) {
-		t.Errorf("key without a secret % x", got)
-	}
-	// A uses what Z lists first and the other way round.
-	if a.theirs.hmac() != wire.HMACSHA1 || z.theirs.hmac() != wire.HMACSHA256 {
-		t.Error("wrong choice of algorithms")
-	}
-	// Padded in an INIT they read the same.
-	x := wire.Init{Params: authVector(va).appendParams(nil)}
-	if len(x.Params) != len(va)+1 {
-		t.Errorf("%d bytes of parameters for a vector of %d", len(x.Params), len(va))
-	}
-	var in initInfo
-	in.parse(&x, false)
-	if !bytes.Equal(in.auth.vector(), va) || !in.features.has(featAuth) {
-		t.Errorf("parsed % x", in.auth.vector())
-	}
-}
-
-func TestKeyVectorOrder(t *testing.T) {
-	for _, x := range []struct {
-		name string
-		a, b authVector // a goes first
-	}{
-		{"smaller", authVector{1, 2, 3}, authVector{1, 2, 4}},
-		{"shorter is smaller", authVector{9, 9}, authVector{1, 0, 0}},
-		{"leading zeros", authVector{0, 0, 5}, authVector{7}},
-		// "If the key vectors are equal as numbers but differ in length …
-		// followed by the shorter key vector, followed by the longer".
-		{"equal numbers", authVector{5}, authVector{0, 5}},
-	} {
-		if !x.a.less(x.b) || x.b.less(x.a) {
-			t.Errorf("%s: % x is not before % x", x.name, x.a, x.b)
-		}
-	}
-}
 
 // A key is changed by adding it at both ends, using it, and deleting the old
 // one.
@@ -147,21 +80,6 @@ func TestAuthLimits(t *testing.T) {
 	}
 }
 
-func BenchmarkAuthenticate(b *testing.B) {
-	for _, id := range []uint16{wire.HMACSHA1, wire.HMACSHA256} {
-		b.Run(fmt.Sprintf("hmac=%d", id), func(b *testing.B) {
-			m := authState{on: true, mine: make(authVector, 50), theirs: make(authVector, 60), hmac: id}
-			m.set(0, []byte("secret"))
-			pkt := append(m.begin(nil), make([]byte, 1400)...)
-			b.SetBytes(int64(len(pkt)))
-			b.ReportAllocs()
-			for b.Loop() {
-				m.finish(pkt)
-			}
-		})
-	}
-}
-
 // RFC 4895, Section 6.3: "it is important that the cookie … MUST NOT contain any
 // endpoint pair shared keys". An INIT ACK does not depend on them.
 func TestCookieHoldsNoKeys(t *testing.T) {
@@ -183,5 +101,15 @@ func TestCookieHoldsNoKeys(t *testing.T) {
 	}
 	if bytes.Contains(one, []byte("sesame")) {
 		t.Error("the secret is in the INIT ACK")
+	}
+}
+
+// The parameters of INIT and INIT ACK make the key vector of the peer.
+func TestAuthParametersMakeTheVector(t *testing.T) {
+	v := newAuthVector([authRandomLen]byte{1, 2, 3}, authAll().withDefaults())
+	var in initInfo
+	in.parse(&wire.Init{Params: v.appendParams(nil)}, false)
+	if !bytes.Equal(in.auth.vector(), v) || !in.features.has(featAuth) {
+		t.Errorf("parsed % x, want % x", in.auth.vector(), v)
 	}
 }

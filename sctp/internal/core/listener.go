@@ -247,7 +247,7 @@ func appendStalePacket(out []byte, s *cookieState, now clock.Time, c *AuthConfig
 	var m authState
 	if must := s.auth.chunks(); c != nil && must.has(wire.ChunkError) {
 		m.init(c, s.random)
-		m.learn(s.features, s.auth)
+		m.learn(s.features.has(featAuth), s.auth)
 	}
 	at := len(b)
 	if m.on {

@@ -38,7 +38,7 @@ func (a *Assoc) setRoute(m *Message) error {
 		if !a.auth.on || !a.auth.must.has(a.dataType()) {
 			return ErrNotSupported
 		}
-		if i := a.auth.index(m.Key); i < 0 || a.auth.keys[i].off {
+		if !a.auth.usable(m.Key) {
 			return ErrNoKey
 		}
 		m.route |= routeKeyed | route(m.Key)<<routeKeyShift
@@ -181,9 +181,7 @@ func (q *SendQueue) goesWith(m *outMsg) bool {
 // none.
 func (a *Assoc) keyOf(r route) int {
 	if r != 0 {
-		if i := a.auth.index(uint16(r >> routeKeyShift)); i >= 0 {
-			return i
-		}
+		return a.auth.place(uint16(r >> routeKeyShift))
 	}
-	return a.auth.active
+	return a.auth.activePlace()
 }

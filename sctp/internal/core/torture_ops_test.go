@@ -72,7 +72,7 @@ func (w *world) open() {
 }
 
 // config reads the options of one end.
-func (w *world) config(patient, asconf, auth, zero, insecure bool) *Config {
+func (w *world) config(patient, asconf, authed, zero, insecure bool) *Config {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	c := &Config{RTOInitial: ms(100 + 10*(w.byte()&31)), RTOMin: ms(50), RTOMax: time.Second, HBInterval: time.Second}
 	if patient {
@@ -126,7 +126,7 @@ func (w *world) config(patient, asconf, auth, zero, insecure bool) *Config {
 	}
 	c.ZeroChecksum, c.ChangeAddrs = zero, asconf
 	c.InsecureAddrs = insecure
-	if auth {
+	if authed {
 		c.Auth = &AuthConfig{Keys: []AuthKey{{ID: 1, Secret: []byte("one")}, {ID: 2, Secret: []byte("two")}}, Active: 1}
 		types := []wire.ChunkType{wire.ChunkData, wire.ChunkIData, wire.ChunkSack, wire.ChunkHeartbeat, wire.ChunkAbort,
 			wire.ChunkShutdown, wire.ChunkReConfig, wire.ChunkCookieEcho, wire.ChunkCookieAck, wire.ChunkForwardTSN, wire.ChunkError,

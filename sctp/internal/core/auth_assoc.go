@@ -1,0 +1,160 @@
+package core
+
+import (
+	"slices"
+
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// initAuth prepares for the association to be negotiated; random is ours.
+func (a *Assoc) initAuth(random [authRandomLen]byte) {
+	if c := a.cfg.Auth; c != nil {
+		a.auth.init(c, random)
+	}
+}
+
+// learnAuth takes in the peer's key vector, empty if it has none, once the
+// features are negotiated.
+func (a *Assoc) learnAuth(theirs authVector) {
+	m := &a.auth
+	m.learn(a.peer.features.has(featAuth), theirs)
+	for i := range a.paths {
+		p := &a.paths[i]
+		p.reserve = m.reserve()
+		p.cc.SetMTU(p.pmdcs())
+	}
+}
+
+// AuthChunks returns the types of chunks that this end accepts only
+// authenticated, and those that the peer does.
+func (a *Assoc) AuthChunks() (local, peer []wire.ChunkType) {
+	if !a.auth.on {
+		return nil, nil
+	}
+	for t := range 256 {
+		c := wire.ChunkType(t)
+		if slices.Contains(a.cfg.Auth.Chunks, c) {
+			local = append(local, c)
+		}
+		if a.auth.must.has(c) {
+			peer = append(peer, c)
+		}
+	}
+	return local, peer
+}
+
+// Authenticated reports whether both ends authenticate chunks.
+func (a *Assoc) Authenticated() bool { return a.auth.on }
+
+// SetAuthKey adds or replaces an endpoint pair shared key. It copies secret, and
+// returns ErrTooMany for too long a secret or too many keys, ErrNotSupported
+// without Config.Auth.
+func (a *Assoc) SetAuthKey(id uint16, secret []byte) error {
+	if a.cfg.Auth == nil {
+		return ErrNotSupported
+	}
+	if !a.auth.set(id, secret) {
+		return ErrTooMany
+	}
+	return nil
+}
+
+// UseAuthKey makes the key the one to send with. What was sent with another one
+// before is not affected. It returns ErrNoKey if there is no such key, or it is
+// deactivated.
+func (a *Assoc) UseAuthKey(id uint16) error {
+	if !a.auth.use(id) {
+		return ErrNoKey
+	}
+	return nil
+}
+
+// DeactivateAuthKey has no message sent with a key any more but those that name it
+// already (RFC 6458, Section 8.3.4). Once they are acknowledged or abandoned
+// EventAuthKeyFree comes. It returns ErrNoKey if there is no such key or it is the one
+// to send with. SetAuthKey activates it again.
+func (a *Assoc) DeactivateAuthKey(id uint16) error {
+	if !a.auth.deactivate(id) {
+		return ErrNoKey
+	}
+	a.tellFreeKeys()
+	return nil
+}
+
+// tellFreeKeys tells of deactivated keys that no message needs any more.
+func (a *Assoc) tellFreeKeys() {
+	a.auth.freed(a.tx.q.keyUse, func(id uint16) {
+		a.events.push(Event{Kind: EventAuthKeyFree, Key: id})
+	})
+}
+
+// DeleteAuthKey removes a key. What the peer sends with it is not accepted any
+// more. It returns ErrNoKey if there is no such key, if it is the one to send with,
+// or one of messages that are not acknowledged.
+func (a *Assoc) DeleteAuthKey(id uint16) error {
+	if a.tx.q.keyUse[id] > 0 || !a.auth.delete(id) {
+		return ErrNoKey
+	}
+	return nil
+}
+
+// authDue reports whether the packet to be built for path i has to carry an AUTH
+// chunk: it may have chunks that the peer wants authenticated.
+func (a *Assoc) authDue(i int) bool {
+	m := &a.auth
+	if !m.on || m.must.empty() {
+		return false
+	}
+	return m.always || a.hs.sendAck && m.must.has(wire.ChunkCookieAck) || a.ctl.wants(i, &m.must) ||
+		a.asconfDue(i) && m.must.has(wire.ChunkAsconf)
+}
+
+// wants reports whether a reply for path i is of a type in s.
+func (q *controlQueue) wants(i int, s *chunkSet) bool {
+	for k := range q.n {
+		if r := &q.list[k]; r.path == i && s.has(wire.ChunkType(r.chunk[0])) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkAuth reports whether the AUTH chunk c of a packet with our tag
+// authenticates rest, which is all that follows it (RFC 4895, Section 6.3).
+// Nothing is told to the peer but that we do not know the algorithm.
+func (a *Assoc) checkAuth(c wire.Chunk, rest []byte) bool {
+	m := &a.auth
+	x, err := wire.ParseAuth(c)
+	if !m.on || err != nil {
+		return false
+	}
+	if !m.accepts(x.HMACID) {
+		a.ctl.reply(a.dataPath(), wire.ChunkError, 0, wire.AppendUnsupportedHMAC(nil, x.HMACID))
+		return false
+	}
+	ok, changed := m.verify(&x, c.Raw[:wire.AuthHeaderLen], rest)
+	if changed {
+		a.events.push(Event{Kind: EventAuthKey, Key: x.KeyID})
+	}
+	return ok
+}
+
+// authFirst checks the AUTH chunk that a packet begins with and moves it to the
+// next chunk. A packet with a foreign tag is only looked at if it may be for us
+// all the same (RFC 9260, Section 8.5.1).
+func (a *Assoc) authFirst(h wire.Header, it *wire.Chunks) bool {
+	c, rest := it.Chunk(), it.Rest()
+	if len(rest) == 0 {
+		return false
+	}
+	switch wire.ChunkType(rest[0]) {
+	case wire.ChunkInit, wire.ChunkInitAck, wire.ChunkAuth:
+		return false
+	case wire.ChunkCookieEcho:
+	default:
+		if h.VTag != a.tag && (a.peer.tag == 0 || h.VTag != a.peer.tag) {
+			return false
+		}
+	}
+	return a.checkAuth(c, rest) && it.Next()
+}
