@@ -1,11 +1,11 @@
 package sctp
 
 import (
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// AuthConfig asks for the authentication of chunks (RFC 4895). It is in use if
+// Config asks for the authentication of chunks (RFC 4895). It is in use if
 // both ends ask for it: see Association.Authenticated.
 type AuthConfig struct {
 	// Chunks are the types that are accepted only if they are authenticated, DATA
@@ -22,19 +22,19 @@ type AuthConfig struct {
 	Active uint16
 }
 
-// AuthKey is an endpoint pair shared key (RFC 4895, Section 6.1).
+// Key is an endpoint pair shared key (RFC 4895, Section 6.1).
 type AuthKey struct {
 	ID     uint16
 	Secret []byte
 }
 
-func (c *AuthConfig) core() *core.AuthConfig {
+func (c *AuthConfig) core() *auth.Config {
 	if c == nil {
 		return nil
 	}
-	d := &core.AuthConfig{Chunks: c.Chunks, HMACs: c.HMACs, Active: c.Active}
+	d := &auth.Config{Chunks: c.Chunks, HMACs: c.HMACs, Active: c.Active}
 	for _, k := range c.Keys {
-		d.Keys = append(d.Keys, core.AuthKey{ID: k.ID, Secret: k.Secret})
+		d.Keys = append(d.Keys, auth.Key{ID: k.ID, Secret: k.Secret})
 	}
 	return d
 }
@@ -87,7 +87,7 @@ func (a *Association) DeactivateAuthKey(id uint16) error {
 
 // DeleteAuthKey removes a key: what the peer sends with it is not accepted any
 // more. It returns ErrNoKey if there is no such key, if messages that name it are
-// not acknowledged (SendOptions.AuthKey), or if it is the one to send
+// not acknowledged (SendOptions.Key), or if it is the one to send
 // with.
 func (a *Association) DeleteAuthKey(id uint16) error {
 	a.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -61,12 +62,12 @@ func listenerAddrs(v6 bool, n int) (list []netip.AddrPort) {
 func TestInitAckIsAtMostThreeTimesTheInit(t *testing.T) {
 	now := clock.Time(time.Second)
 	adaptation := uint32(7)
-	all := &Config{Auth: &AuthConfig{}, ChangeAddrs: true, ZeroChecksum: true, Adaptation: &adaptation}
+	all := &Config{Auth: &auth.Config{}, ChangeAddrs: true, ZeroChecksum: true, Adaptation: &adaptation}
 	for _, c := range []struct {
 		name  string
 		cfg   *Config
 		addrs int
-	}{{"default", &Config{}, 1}, {"auth", &Config{Auth: &AuthConfig{}}, 1}, {"asconf", &Config{Auth: &AuthConfig{}, ChangeAddrs: true}, 1},
+	}{{"default", &Config{}, 1}, {"auth", &Config{Auth: &auth.Config{}}, 1}, {"asconf", &Config{Auth: &auth.Config{}, ChangeAddrs: true}, 1},
 		{"4 addresses", &Config{}, 4}, {"all", all, MaxLocalAddrs}} {
 		for _, v6 := range []bool{false, true} {
 			local := listenerAddrs(v6, c.addrs)

@@ -47,7 +47,7 @@ func (a *Assoc) findByAsconf(it wire.Chunks, authed bool) int {
 	if !a.peer.features.has(featAsconf) {
 		return -1
 	}
-	authed = authed || !a.auth.need.has(wire.ChunkAsconf)
+	authed = authed || !a.auth.Need.Has(wire.ChunkAsconf)
 	for ok := true; ok; ok = it.Next() {
 		c := it.Chunk()
 		if c.Type == wire.ChunkAuth && !authed && !a.checkAuth(c, it.Rest()) {
@@ -126,7 +126,7 @@ type asconfChange struct {
 func (a *Assoc) answerAsconf(now clock.Time, x *wire.Asconf) []byte {
 	r := asconfChange{out: []byte{byte(x.Seq >> 24), byte(x.Seq >> 16), byte(x.Seq >> 8), byte(x.Seq)}}
 	// Section 5.1.1, C5: it "SHOULD not be larger than the PMTU".
-	r.room = min(a.paths[a.in.path].mtu-wire.HeaderLen-a.auth.chunkLen()-wire.ChunkHeaderLen, maxControlReplyBytes)
+	r.room = min(a.paths[a.in.path].mtu-wire.HeaderLen-a.auth.ChunkLen()-wire.ChunkHeaderLen, maxControlReplyBytes)
 	it := wire.NewParams(x.Params)
 	for it.Next() && a.state != Closed && !r.full {
 		p := it.Param()

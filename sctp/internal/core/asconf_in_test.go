@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -214,7 +215,7 @@ func TestAsconfWithoutAuthRefused(t *testing.T) {
 		t.Error("authenticated")
 	}
 	// And with a peer that knows neither.
-	for _, cfg := range [][]*Config{{mobileConfig(), {}}, {{}, mobileConfig()}, {mobileConfig(), {Auth: &AuthConfig{}}}} {
+	for _, cfg := range [][]*Config{{mobileConfig(), {}}, {{}, mobileConfig()}, {mobileConfig(), {Auth: &auth.Config{}}}} {
 		p = newPair(t, 546, cfg...)
 		p.connect()
 		if _, err := p.a.assoc.AddLocalAddr(p.now, extra[0]); err != ErrNotSupported {

@@ -45,7 +45,7 @@ func TestMutedAnswersAreBounded(t *testing.T) {
 	a, sent := p.a.assoc, len(p.a.sent)
 	t4 := a.timers.one[timerT4]
 	for _, kind := range []wire.ChunkType{wire.ChunkAsconfAck, wire.ChunkHeartbeatAck} {
-		room := a.paths[0].mtu - wire.HeaderLen - a.auth.chunkLen() - len(a.asc.chunk) - wire.ChunkHeaderLen
+		room := a.paths[0].mtu - wire.HeaderLen - a.auth.ChunkLen() - len(a.asc.chunk) - wire.ChunkHeaderLen
 		for _, x := range []struct{ size, packets int }{{room &^ 3, 1}, {room&^3 + 4, 0}} {
 			p.now += clock.Time(time.Millisecond)
 			a.ctl.clear()

@@ -108,7 +108,7 @@ func (a *Assoc) answerMuted() bool {
 		if t != wire.ChunkAsconfAck && t != wire.ChunkHeartbeatAck || r.path >= len(a.paths) {
 			continue
 		}
-		if wire.HeaderLen+a.auth.chunkLen()+len(a.asc.chunk)+len(r.chunk) <= a.paths[r.path].mtu {
+		if wire.HeaderLen+a.auth.ChunkLen()+len(a.asc.chunk)+len(r.chunk) <= a.paths[r.path].mtu {
 			a.asc.send, a.asc.path = true, r.path
 			return true
 		}

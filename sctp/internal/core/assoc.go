@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -111,7 +112,7 @@ type Assoc struct {
 	ctl        controlQueue
 	standalone packetQueue
 	rc         reconfig
-	auth       authState
+	auth       auth.State
 	asc        asconf
 	reqs       requests
 	events     eventQueue

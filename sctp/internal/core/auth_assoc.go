@@ -3,24 +3,25 @@ package core
 import (
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // initAuth prepares for the association to be negotiated; random is ours.
-func (a *Assoc) initAuth(random [authRandomLen]byte) {
+func (a *Assoc) initAuth(random [auth.RandomLen]byte) {
 	if c := a.cfg.Auth; c != nil {
-		a.auth.init(c, random)
+		a.auth.Init(c, random)
 	}
 }
 
 // learnAuth takes in the peer's key vector, empty if it has none, once the
 // features are negotiated.
-func (a *Assoc) learnAuth(theirs authVector) {
+func (a *Assoc) learnAuth(theirs auth.Vector) {
 	m := &a.auth
-	m.learn(a.peer.features.has(featAuth), theirs)
+	m.Learn(a.peer.features.has(featAuth), theirs)
 	for i := range a.paths {
 		p := &a.paths[i]
-		p.reserve = m.reserve()
+		p.reserve = m.Reserve()
 		p.cc.SetMTU(p.pmdcs())
 	}
 }
@@ -28,7 +29,7 @@ func (a *Assoc) learnAuth(theirs authVector) {
 // AuthChunks returns the types of chunks that this end accepts only
 // authenticated, and those that the peer does.
 func (a *Assoc) AuthChunks() (local, peer []wire.ChunkType) {
-	if !a.auth.on {
+	if !a.auth.On {
 		return nil, nil
 	}
 	for t := range 256 {
@@ -36,7 +37,7 @@ func (a *Assoc) AuthChunks() (local, peer []wire.ChunkType) {
 		if slices.Contains(a.cfg.Auth.Chunks, c) {
 			local = append(local, c)
 		}
-		if a.auth.must.has(c) {
+		if a.auth.Must.Has(c) {
 			peer = append(peer, c)
 		}
 	}
@@ -44,7 +45,7 @@ func (a *Assoc) AuthChunks() (local, peer []wire.ChunkType) {
 }
 
 // Authenticated reports whether both ends authenticate chunks.
-func (a *Assoc) Authenticated() bool { return a.auth.on }
+func (a *Assoc) Authenticated() bool { return a.auth.On }
 
 // SetAuthKey adds or replaces an endpoint pair shared key. It copies secret, and
 // returns ErrTooMany for too long a secret or too many keys, ErrNotSupported
@@ -53,7 +54,7 @@ func (a *Assoc) SetAuthKey(id uint16, secret []byte) error {
 	if a.cfg.Auth == nil {
 		return ErrNotSupported
 	}
-	if !a.auth.set(id, secret) {
+	if !a.auth.Set(id, secret) {
 		return ErrTooMany
 	}
 	return nil
@@ -63,7 +64,7 @@ func (a *Assoc) SetAuthKey(id uint16, secret []byte) error {
 // before is not affected. It returns ErrNoKey if there is no such key, or it is
 // deactivated.
 func (a *Assoc) UseAuthKey(id uint16) error {
-	if !a.auth.use(id) {
+	if !a.auth.Use(id) {
 		return ErrNoKey
 	}
 	return nil
@@ -74,7 +75,7 @@ func (a *Assoc) UseAuthKey(id uint16) error {
 // EventAuthKeyFree comes. It returns ErrNoKey if there is no such key or it is the one
 // to send with. SetAuthKey activates it again.
 func (a *Assoc) DeactivateAuthKey(id uint16) error {
-	if !a.auth.deactivate(id) {
+	if !a.auth.Deactivate(id) {
 		return ErrNoKey
 	}
 	a.tellFreeKeys()
@@ -83,7 +84,7 @@ func (a *Assoc) DeactivateAuthKey(id uint16) error {
 
 // tellFreeKeys tells of deactivated keys that no message needs any more.
 func (a *Assoc) tellFreeKeys() {
-	a.auth.freed(a.tx.q.keyUse, func(id uint16) {
+	a.auth.Freed(a.tx.q.keyUse, func(id uint16) {
 		a.events.push(Event{Kind: EventAuthKeyFree, Key: id})
 	})
 }
@@ -92,7 +93,7 @@ func (a *Assoc) tellFreeKeys() {
 // more. It returns ErrNoKey if there is no such key, if it is the one to send with,
 // or one of messages that are not acknowledged.
 func (a *Assoc) DeleteAuthKey(id uint16) error {
-	if a.tx.q.keyUse[id] > 0 || !a.auth.delete(id) {
+	if a.tx.q.keyUse[id] > 0 || !a.auth.Delete(id) {
 		return ErrNoKey
 	}
 	return nil
@@ -102,17 +103,17 @@ func (a *Assoc) DeleteAuthKey(id uint16) error {
 // chunk: it may have chunks that the peer wants authenticated.
 func (a *Assoc) authDue(i int) bool {
 	m := &a.auth
-	if !m.on || m.must.empty() {
+	if !m.On || m.Must.Empty() {
 		return false
 	}
-	return m.always || a.hs.sendAck && m.must.has(wire.ChunkCookieAck) || a.ctl.wants(i, &m.must) ||
-		a.asconfDue(i) && m.must.has(wire.ChunkAsconf)
+	return m.Always || a.hs.sendAck && m.Must.Has(wire.ChunkCookieAck) || a.ctl.wants(i, &m.Must) ||
+		a.asconfDue(i) && m.Must.Has(wire.ChunkAsconf)
 }
 
 // wants reports whether a reply for path i is of a type in s.
-func (q *controlQueue) wants(i int, s *chunkSet) bool {
+func (q *controlQueue) wants(i int, s *auth.ChunkSet) bool {
 	for k := range q.n {
-		if r := &q.list[k]; r.path == i && s.has(wire.ChunkType(r.chunk[0])) {
+		if r := &q.list[k]; r.path == i && s.Has(wire.ChunkType(r.chunk[0])) {
 			return true
 		}
 	}
@@ -125,14 +126,14 @@ func (q *controlQueue) wants(i int, s *chunkSet) bool {
 func (a *Assoc) checkAuth(c wire.Chunk, rest []byte) bool {
 	m := &a.auth
 	x, err := wire.ParseAuth(c)
-	if !m.on || err != nil {
+	if !m.On || err != nil {
 		return false
 	}
-	if !m.accepts(x.HMACID) {
+	if !m.Accepts(x.HMACID) {
 		a.ctl.reply(a.dataPath(), wire.ChunkError, 0, wire.AppendUnsupportedHMAC(nil, x.HMACID))
 		return false
 	}
-	ok, changed := m.verify(&x, c.Raw[:wire.AuthHeaderLen], rest)
+	ok, changed := m.Verify(&x, c.Raw[:wire.AuthHeaderLen], rest)
 	if changed {
 		a.events.push(Event{Kind: EventAuthKey, Key: x.KeyID})
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -63,15 +64,15 @@ func TestAuthKeyChange(t *testing.T) {
 
 func TestAuthLimits(t *testing.T) {
 	p := connected(t, 417, authConfig(wire.ChunkData))
-	if err := p.a.assoc.SetAuthKey(1, make([]byte, MaxAuthSecret+1)); err != ErrTooMany {
+	if err := p.a.assoc.SetAuthKey(1, make([]byte, auth.MaxSecret+1)); err != ErrTooMany {
 		t.Errorf("too long a secret: %v", err)
 	}
-	for id := range uint16(MaxAuthKeys) {
-		if err := p.a.assoc.SetAuthKey(id, make([]byte, MaxAuthSecret)); err != nil {
+	for id := range uint16(auth.MaxKeys) {
+		if err := p.a.assoc.SetAuthKey(id, make([]byte, auth.MaxSecret)); err != nil {
 			t.Errorf("key %d: %v", id, err)
 		}
 	}
-	if err := p.a.assoc.SetAuthKey(MaxAuthKeys, nil); err != ErrTooMany {
+	if err := p.a.assoc.SetAuthKey(auth.MaxKeys, nil); err != ErrTooMany {
 		t.Errorf("too many keys: %v", err)
 	}
 	p = connected(t, 418)
@@ -85,10 +86,10 @@ func TestAuthLimits(t *testing.T) {
 func TestCookieHoldsNoKeys(t *testing.T) {
 	answer := func(secret string) []byte {
 		cfg := authConfig(wire.ChunkData)
-		cfg.Auth.Keys, cfg.Auth.Active = []AuthKey{{ID: 7, Secret: []byte(secret)}}, 7
+		cfg.Auth.Keys, cfg.Auth.Active = []auth.Key{{ID: 7, Secret: []byte(secret)}}, 7
 		l := NewListener(cfg, ListenerParams{Port: 5001, Local: []netip.AddrPort{addrPort("10.0.0.1:9899")}, Seed: [32]byte{9}})
 		x := wire.Init{Tag: 1, RWND: 65536, OutStreams: 1, InStreams: 1}
-		x.Params = newAuthVector([authRandomLen]byte{}, cfg.withDefaults().Auth).appendParams(nil)
+		x.Params = auth.NewVector([auth.RandomLen]byte{}, cfg.withDefaults().Auth).AppendParams(nil)
 		pkt := wire.AppendInit(wire.AppendHeader(nil, wire.Header{SrcPort: 5002, DstPort: 5001}), x)
 		wire.SetChecksum(pkt)
 		p := &Packet{Data: pkt}
@@ -106,10 +107,10 @@ func TestCookieHoldsNoKeys(t *testing.T) {
 
 // The parameters of INIT and INIT ACK make the key vector of the peer.
 func TestAuthParametersMakeTheVector(t *testing.T) {
-	v := newAuthVector([authRandomLen]byte{1, 2, 3}, authAll().withDefaults())
+	v := auth.NewVector([auth.RandomLen]byte{1, 2, 3}, authAll().WithDefaults())
 	var in initInfo
-	in.parse(&wire.Init{Params: v.appendParams(nil)}, false)
-	if !bytes.Equal(in.auth.vector(), v) || !in.features.has(featAuth) {
-		t.Errorf("parsed % x, want % x", in.auth.vector(), v)
+	in.parse(&wire.Init{Params: v.AppendParams(nil)}, false)
+	if !bytes.Equal(in.auth.Vector(), v) || !in.features.has(featAuth) {
+		t.Errorf("parsed % x, want % x", in.auth.Vector(), v)
 	}
 }

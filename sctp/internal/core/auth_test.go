@@ -8,19 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // authAll wants every chunk type authenticated that can be.
-func authAll() *AuthConfig {
-	c := &AuthConfig{}
+func authAll() *auth.Config {
+	c := &auth.Config{}
 	for t := range 256 {
 		c.Chunks = append(c.Chunks, wire.ChunkType(t))
 	}
 	return c
 }
 
-func authConfig(chunks ...wire.ChunkType) *Config { return &Config{Auth: &AuthConfig{Chunks: chunks}} }
+func authConfig(chunks ...wire.ChunkType) *Config { return &Config{Auth: &auth.Config{Chunks: chunks}} }
 
 // wantAuthenticated fails the test when a chunk of one of the types leaves
 // without an AUTH chunk before it.
@@ -137,10 +138,10 @@ func TestAuthNotNegotiated(t *testing.T) {
 			}
 		}
 		// An AUTH chunk is unknown then: it stops the packet.
-		m := authState{on: true, hmac: wire.HMACSHA1}
-		m.set(0, nil)
+		m := auth.State{On: true, HMAC: wire.HMACSHA1}
+		m.Set(0, nil)
 		p.z.outbox()
-		p.z.deliver(p.z.packet(p.z.assoc.Tag(), m.begin(nil), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")})))
+		p.z.deliver(p.z.packet(p.z.assoc.Tag(), m.Begin(nil), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")})))
 		if out := p.z.outbox(); len(out) != 0 {
 			t.Errorf("answered with %s", wire.Describe(out[0]))
 		}
@@ -148,12 +149,12 @@ func TestAuthNotNegotiated(t *testing.T) {
 }
 
 // authed makes chunks that h's peer authenticates with the state m.
-func authed(m *authState, chunks ...[]byte) []byte {
-	b := m.begin(nil)
+func authed(m *auth.State, chunks ...[]byte) []byte {
+	b := m.Begin(nil)
 	for _, c := range chunks {
 		b = append(b, c...)
 	}
-	m.finish(b)
+	m.Finish(b)
 	return b
 }
 
@@ -184,8 +185,8 @@ func TestUnauthenticatedChunksAreDiscarded(t *testing.T) {
 	mac := good()
 	mac[wire.AuthHeaderLen] ^= 0x80
 	other := *peer
-	other.set(3, []byte("unknown"))
-	other.use(3)
+	other.Set(3, []byte("unknown"))
+	other.Use(3)
 	cut := good()
 	binary.BigEndian.PutUint16(cut[2:], wire.AuthHeaderLen+28)
 	long := wire.AppendAuth(nil, wire.Auth{HMACID: wire.HMACSHA1, HMAC: make([]byte, 200)})
@@ -224,9 +225,9 @@ func TestUnauthenticatedChunksAreDiscarded(t *testing.T) {
 // the AUTH chunk and all the chunks after it MUST be discarded and an ERROR
 // chunk SHOULD be sent".
 func TestUnsupportedHMAC(t *testing.T) {
-	p := connected(t, 413, &Config{Auth: &AuthConfig{Chunks: []wire.ChunkType{wire.ChunkHeartbeat}, HMACs: []uint16{wire.HMACSHA1}}})
+	p := connected(t, 413, &Config{Auth: &auth.Config{Chunks: []wire.ChunkType{wire.ChunkHeartbeat}, HMACs: []uint16{wire.HMACSHA1}}})
 	m := p.a.assoc.auth
-	m.hmac = wire.HMACSHA256
+	m.HMAC = wire.HMACSHA256
 	p.z.outbox()
 	p.z.deliver(p.z.packet(p.z.assoc.Tag(), authed(&m, wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")}))))
 	out := only(t, p.z.outbox())
@@ -251,7 +252,7 @@ func TestAuthenticatedCookieEcho(t *testing.T) {
 	with := func(secret string) *Config {
 		c := authConfig(wire.ChunkCookieEcho)
 		c.MaxInitRetrans, c.Auth.Active = 2, 5
-		c.Auth.Keys = []AuthKey{{ID: 5, Secret: []byte(secret)}}
+		c.Auth.Keys = []auth.Key{{ID: 5, Secret: []byte(secret)}}
 		return c
 	}
 	p := newPair(t, 414, with("right"))
@@ -298,7 +299,7 @@ func TestAuthAfterRestartAndCollision(t *testing.T) {
 	p := connected(t, 415, cfg)
 	p.z.send(0, 100)
 	p.drive()
-	random := p.z.assoc.auth.random
+	random := p.z.assoc.auth.Random
 	p.a.assoc = nil
 	p.a.in = map[uint16]*ledger{}
 	p.z.out, p.z.in, p.z.released = map[uint16]*ledger{}, map[uint16]*ledger{}, map[*body]error{}
@@ -307,7 +308,7 @@ func TestAuthAfterRestartAndCollision(t *testing.T) {
 		t.Fatal("no restart")
 	}
 	p.z.wantEvent(EventRestart)
-	if p.z.assoc.auth.random == random {
+	if p.z.assoc.auth.Random == random {
 		t.Error("the restarted association has the same RANDOM")
 	}
 	p.a.send(0, 5000)
@@ -372,10 +373,10 @@ func TestAuthParametersRefused(t *testing.T) {
 func TestAuthOutOfTheBlue(t *testing.T) {
 	p := newPair(t, 421, authConfig())
 	p.z.listen()
-	var m authState
+	var m auth.State
 	c := authConfig().withDefaults().Auth
-	m.init(c, [authRandomLen]byte{1})
-	m.learn(true, newAuthVector([authRandomLen]byte{2}, c))
+	m.Init(c, [auth.RandomLen]byte{1})
+	m.Learn(true, auth.NewVector([auth.RandomLen]byte{2}, c))
 	for _, x := range []struct {
 		chunk []byte
 		want  string

@@ -52,7 +52,7 @@ func (a *Assoc) HandleInSequence(now clock.Time, p *Packet, b []byte, size int) 
 func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) bool {
 	rx, in := &a.rx, &a.in
 	s := &rx.sack
-	if a.tx.deferredSack.on || p.ECN == ECNCE || a.auth.need.has(t) || rx.tsns.HasGaps() {
+	if a.tx.deferredSack.on || p.ECN == ECNCE || a.auth.Need.Has(t) || rx.tsns.HasGaps() {
 		return false
 	}
 	want := wire.ChunkData

@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/wire"
@@ -129,7 +130,7 @@ type Config struct {
 	MaxOutStreams uint16
 
 	// Auth asks for the authentication of chunks (RFC 4895); nil is none.
-	Auth *AuthConfig
+	Auth *auth.Config
 	// ChangeAddrs lets addresses be added and removed (RFC 5061); it implies
 	// Auth, unless InsecureAddrs allows it without, as only tests should.
 	ChangeAddrs, InsecureAddrs bool
@@ -150,7 +151,7 @@ type Config struct {
 	Pieces bool
 }
 
-// withDefaults returns a copy with every zero field replaced and every field
+// WithDefaults returns a copy with every zero field replaced and every field
 // inside its limits.
 func (c *Config) withDefaults() Config {
 	var d Config
@@ -161,9 +162,9 @@ func (c *Config) withDefaults() Config {
 	setDefault(&d.InStreams, DefaultInStreams)
 	setDefault(&d.MaxOutStreams, maxStreams)
 	if d.ChangeAddrs && !d.InsecureAddrs {
-		d.Auth = d.Auth.withDefaults(wire.ChunkAsconf, wire.ChunkAsconfAck)
+		d.Auth = d.Auth.WithDefaults(wire.ChunkAsconf, wire.ChunkAsconfAck)
 	} else if d.Auth != nil {
-		d.Auth = d.Auth.withDefaults()
+		d.Auth = d.Auth.WithDefaults()
 	}
 	setDefault(&d.RTOInitial, rto.DefaultInitial)
 	setDefault(&d.RTOMin, rto.DefaultMin)

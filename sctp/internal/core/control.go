@@ -148,9 +148,9 @@ func (a *Assoc) header() wire.Header {
 func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
 	r := a.standalone.slot(t)
 	r.data = chunk(wire.AppendHeader(r.data, h))
-	if m := &a.auth; m.on && h == a.header() && m.must.has(wire.ChunkType(r.data[wire.HeaderLen])) {
-		r.data = chunk(m.begin(r.data[:wire.HeaderLen]))
-		m.finish(r.data[wire.HeaderLen:])
+	if m := &a.auth; m.On && h == a.header() && m.Must.Has(wire.ChunkType(r.data[wire.HeaderLen])) {
+		r.data = chunk(m.Begin(r.data[:wire.HeaderLen]))
+		m.Finish(r.data[wire.HeaderLen:])
 	}
 	wire.SetChecksum(r.data)
 }

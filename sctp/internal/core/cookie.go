@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
@@ -32,7 +33,7 @@ const (
 	// cookieTick is the unit of times in a cookie.
 	cookieTick = clock.Time(time.Millisecond)
 	// maxCookie is the size of the largest cookie of ours.
-	maxCookie = cookieFixed + binary.MaxVarintLen64 + 18 + 8 + 4 + 4 + 2 + MaxPeerAddrs*17 + authRandomLen + maxAuthVector + cookieMAC
+	maxCookie = cookieFixed + binary.MaxVarintLen64 + 18 + 8 + 4 + 4 + 2 + MaxPeerAddrs*17 + auth.RandomLen + auth.MaxVector + cookieMAC
 )
 
 // Flags of a cookie: what it holds.
@@ -86,8 +87,8 @@ type cookieState struct {
 	single bool
 	// random is our RANDOM, auth the peer's key vector, nil without
 	// authentication. RFC 4895, Section 6.3: no shared key is in a cookie.
-	random [authRandomLen]byte
-	auth   authVector
+	random [auth.RandomLen]byte
+	auth   auth.Vector
 }
 
 // preferred returns the address that the peer would have us send to.
@@ -137,7 +138,7 @@ func (j *CookieJar) derive(s *cookieState) {
 	ip := s.remote.Addr().As16()
 	copy(id[8:], ip[:])
 	tsn := j.mac(s, macTSN, id[:])
-	s.localTSN, s.random = seq.TSN(be.Uint32(tsn[:])), [authRandomLen]byte{}
+	s.localTSN, s.random = seq.TSN(be.Uint32(tsn[:])), [auth.RandomLen]byte{}
 	if s.auth != nil {
 		s.random = j.mac(s, macRandom, id[:])
 	}
@@ -254,7 +255,7 @@ func (s *cookieState) unpack(flags byte, b []byte) {
 	if s.own = flags&cookieOwn != 0; s.own {
 		s.localTSN = seq.TSN(be.Uint32(cut(4)))
 		if flags&cookieAuth != 0 {
-			s.random = [authRandomLen]byte(cut(authRandomLen))
+			s.random = [auth.RandomLen]byte(cut(auth.RandomLen))
 		}
 	}
 	if s.hasAdaptation = flags&cookieAdaptation != 0; s.hasAdaptation {
@@ -269,7 +270,7 @@ func (s *cookieState) unpack(flags byte, b []byte) {
 		}
 	}
 	if flags&cookieAuth != 0 {
-		s.auth = authVector(b)
+		s.auth = auth.Vector(b)
 	}
 	s.single = flags&cookieSingle != 0
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
@@ -19,7 +20,7 @@ func testCookie() *cookieState {
 	s.addrs.add(netip.MustParseAddr("10.0.0.9"))
 	s.addrs.add(netip.MustParseAddr("2001:db8::9"))
 	s.primary = 2
-	s.random, s.auth = [authRandomLen]byte{1, 2}, newAuthVector([authRandomLen]byte{3}, (*AuthConfig)(nil).withDefaults(wire.ChunkData))
+	s.random, s.auth = [auth.RandomLen]byte{1, 2}, auth.NewVector([auth.RandomLen]byte{3}, (*auth.Config)(nil).WithDefaults(wire.ChunkData))
 	return s
 }
 
@@ -34,7 +35,7 @@ func TestCookieRoundTrip(t *testing.T) {
 			want.localTie, want.peerTie = 0, 0
 		}
 		if i&2 != 0 {
-			want.auth, want.random = nil, [authRandomLen]byte{}
+			want.auth, want.random = nil, [auth.RandomLen]byte{}
 		}
 		if i&4 != 0 {
 			want.hasAdaptation, want.adaptation = false, 0
@@ -88,7 +89,7 @@ func TestCookieIsBoundToPortsAndTag(t *testing.T) {
 // What derives from a cookie is different for every handshake.
 func TestDerivedTSNsDiffer(t *testing.T) {
 	jar := NewCookieJar([32]byte{1})
-	tsns, randoms := map[seq.TSN]bool{}, map[[authRandomLen]byte]bool{}
+	tsns, randoms := map[seq.TSN]bool{}, map[[auth.RandomLen]byte]bool{}
 	n := 0
 	for _, f := range []func(*cookieState){func(*cookieState) {}, func(s *cookieState) { s.localTag++ }, func(s *cookieState) { s.peerTag++ },
 		func(s *cookieState) { s.created += cookieTick }, func(s *cookieState) { s.peerPort++ },
@@ -106,7 +107,7 @@ func TestDerivedTSNsDiffer(t *testing.T) {
 
 func TestLargestCookieFits(t *testing.T) {
 	s := testCookie()
-	s.addrs, s.auth, s.life = addrList{}, make(authVector, maxAuthVector), 1<<63-1
+	s.addrs, s.auth, s.life = addrList{}, make(auth.Vector, auth.MaxVector), 1<<63-1
 	for i := range 2 * MaxPeerAddrs {
 		s.addrs.add(netip.AddrFrom16([16]byte{0x20, 1, 15: byte(i)}))
 	}

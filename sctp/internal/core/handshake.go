@@ -37,7 +37,7 @@ func (h *handshake) clear() {
 func (a *Assoc) ownInit() initParams {
 	return initParams{tag: a.tag, rwnd: uint32(a.cfg.RecvBuffer), out: a.cfg.OutStreams, in: a.cfg.InStreams,
 		tsn: a.tsn, features: localFeatures(&a.cfg), adaptation: a.cfg.Adaptation, addrs: listable(a.local),
-		lifeMS: a.hs.lifeMS, auth: a.auth.mine}
+		lifeMS: a.hs.lifeMS, auth: a.auth.Mine}
 }
 
 // startT1 starts T1-init or T1-cookie anew.
@@ -132,7 +132,7 @@ func (a *Assoc) handleInitAck(now clock.Time, p *Packet, c wire.Chunk) DropReaso
 	remote := unmap(p.Remote)
 	in.addrs.add(remote.Addr())
 	a.addPeerAddrs(&in.addrs, remote.Port())
-	a.learnAuth(in.auth.vector())
+	a.learnAuth(in.auth.Vector())
 	a.openStreams(int(min(a.cfg.OutStreams, in.in)), int(min(a.cfg.InStreams, in.out)), in.tsn, in.rwnd)
 	h2 := &a.hs
 	h2.cookie = append(h2.cookie[:0], in.cookie...)
@@ -237,7 +237,7 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 	remote := unmap(p.Remote)
 	s := cookieState{created: now, life: cookieLife(&a.cfg, in.lifeMS), localPort: a.port, peerPort: a.peer.port,
 		localTag: a.tag, localTSN: a.tsn, own: true,
-		out: min(a.cfg.OutStreams, in.in), in: min(a.cfg.InStreams, in.out), random: a.auth.random}
+		out: min(a.cfg.OutStreams, in.in), in: min(a.cfg.InStreams, in.out), random: a.auth.Random}
 	s.fromPeer(&in, remote, localFeatures(&a.cfg))
 	in.addrs.add(remote.Addr())
 	switch a.state {

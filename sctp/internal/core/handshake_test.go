@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -291,9 +292,9 @@ func TestStaleCookie(t *testing.T) {
 // cookie all the same, from an end that keeps nothing about it.
 func TestStaleCookieAuthenticated(t *testing.T) {
 	for _, x := range []struct{ id, zID uint16 }{{0, 0}, {7, 7}, {7, 8}} {
-		auth := func(active uint16) *AuthConfig {
-			return &AuthConfig{Chunks: []wire.ChunkType{wire.ChunkError}, Active: active,
-				Keys: []AuthKey{{7, []byte("seven")}, {8, []byte("eight")}, {0, []byte("zero")}}}
+		auth := func(active uint16) *auth.Config {
+			return &auth.Config{Chunks: []wire.ChunkType{wire.ChunkError}, Active: active,
+				Keys: []auth.Key{{ID: 7, Secret: []byte("seven")}, {ID: 8, Secret: []byte("eight")}, {ID: 0, Secret: []byte("zero")}}}
 		}
 		p := newPair(t, 11, &Config{Auth: auth(x.id), MaxInitRetrans: 3}, &Config{Auth: auth(x.zID), CookieLife: 400 * time.Millisecond})
 		p.net.delay = 450 * time.Millisecond

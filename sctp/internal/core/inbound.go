@@ -55,7 +55,7 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 	}
 	a.ctl.begin(0)
 	c, authed := it.Current(), false
-	if c.Type == wire.ChunkAuth && a.auth.on {
+	if c.Type == wire.ChunkAuth && a.auth.On {
 		if !a.authFirst(h, &it) {
 			return DropAuth
 		}
@@ -63,7 +63,7 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 	}
 	// RFC 4895, Section 6.3: the receiver "MUST silently discard these chunks if
 	// they are not placed after an AUTH chunk in the packet".
-	lacking := !authed && a.auth.need.has(c.Type)
+	lacking := !authed && a.auth.Need.Has(c.Type)
 	switch c.Type {
 	case wire.ChunkData, wire.ChunkIData, wire.ChunkSack:
 	default:
@@ -176,7 +176,7 @@ func (a *Assoc) handleChunks(now clock.Time, it *wire.Chunks) DropReason {
 	for ok := true; ok; ok = it.Next() {
 		c := it.Current()
 		typ := c.Type
-		if typ == wire.ChunkAuth && a.auth.on {
+		if typ == wire.ChunkAuth && a.auth.On {
 			// "The control chunk AUTH MUST NOT appear more than once". If it is
 			// not right, "all the chunks following the AUTH chunk MUST be
 			// silently discarded".
@@ -186,7 +186,7 @@ func (a *Assoc) handleChunks(now clock.Time, it *wire.Chunks) DropReason {
 			a.in.authed = true
 			continue
 		}
-		if !a.in.authed && a.auth.need.has(typ) {
+		if !a.in.authed && a.auth.Need.Has(typ) {
 			if typ == wire.ChunkAsconf {
 				break // RFC 5061, Section 5.2, D5: "and the rest of the packet"
 			}
@@ -297,7 +297,7 @@ func (a *Assoc) unknownChunk(c wire.Chunk) bool {
 // endPacket ends the handling of a packet's chunks.
 func (a *Assoc) endPacket(now clock.Time) {
 	a.rx.sack.EndPacket(now, a.in.path, a.rx.tsns.HasGaps())
-	if !a.auth.always && a.rx.sack.Early(now) {
+	if !a.auth.Always && a.rx.sack.Early(now) {
 		a.earlySack()
 	}
 	a.shutdownHeard(now)

@@ -3,6 +3,7 @@ package core
 import (
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -63,7 +64,7 @@ type initInfo struct {
 	hostName wire.Param
 	// forward is the Forward-TSN-Supported parameter.
 	forward   wire.Param
-	auth      authParams
+	auth      auth.Params
 	malformed bool
 	violation string // if not empty, what to refuse it for
 }
@@ -131,7 +132,7 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 			// RFC 5061, Section 4.2: where a parameter is not allowed, "the parameter
 			// MUST be ignored".
 		case wire.ParamRandom, wire.ParamChunkList, wire.ParamHMACAlgo:
-			in.auth.take(p)
+			in.auth.Take(p)
 		default:
 			// RFC 9260, Section 3.2.1, Table 3.
 			if p.Type.Reported() && in.unknownN < maxUnknownParams {
@@ -148,7 +149,7 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 		}
 	}
 	in.malformed = it.Err() != nil
-	if in.auth.vector() != nil {
+	if in.auth.Vector() != nil {
 		in.features |= featAuth
 	}
 }
@@ -163,8 +164,8 @@ func (in *initInfo) check(ours features) {
 		in.unknownN++
 	}
 	switch {
-	case ours.has(featAuth) && in.auth.problem != "":
-		in.violation = in.auth.problem
+	case ours.has(featAuth) && in.auth.Problem != "":
+		in.violation = in.auth.Problem
 	case ours.has(featAsconf) && !ours.has(featAsconfOpen) && in.features.has(featAsconf) && !in.features.has(featAuth):
 		// RFC 5061, Section 6: "under NO circumstance is an implementation
 		// allowed to proceed with the association setup".
@@ -229,11 +230,11 @@ type initParams struct {
 	addrs         []netip.AddrPort // listed if there are several
 	lifeMS        uint32
 	cookie        []byte
-	auth          authVector
+	auth          auth.Vector
 	unknownParams []byte // encoded
 }
 
-// appendParams appends the variable-length part.
+// AppendParams appends the variable-length part.
 func (p *initParams) appendParams(b []byte) []byte {
 	if len(p.addrs) > 1 {
 		for _, a := range p.addrs {
@@ -250,7 +251,7 @@ func (p *initParams) appendParams(b []byte) []byte {
 		b = wire.AppendAdaptation(b, *p.adaptation)
 	}
 	b = appendFeatures(b, p.features)
-	b = p.auth.appendParams(b)
+	b = p.auth.AppendParams(b)
 	return append(b, p.unknownParams...)
 }
 

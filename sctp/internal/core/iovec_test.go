@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -42,7 +43,7 @@ func TestIOVecsForLargeParts(t *testing.T) {
 
 // An AUTH chunk covers what follows it: nothing is left out then.
 func TestNoIOVecsUnderAuth(t *testing.T) {
-	p := newPair(t, 71, &Config{Auth: &AuthConfig{Chunks: []wire.ChunkType{wire.ChunkData}}})
+	p := newPair(t, 71, &Config{Auth: &auth.Config{Chunks: []wire.ChunkType{wire.ChunkData}}})
 	p.connect()
 	if err := p.a.assoc.Send(p.now, &Message{Body: make([]byte, 5000)}); err != nil {
 		t.Fatal(err)

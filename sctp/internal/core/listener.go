@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -153,7 +154,7 @@ func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature
 		}
 	}
 	if s.features.has(featAuth) {
-		s.auth = in.auth.vector()
+		s.auth = in.auth.Vector()
 	}
 }
 
@@ -187,7 +188,7 @@ func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, 
 		cookie: jar.seal(cookie[:0], s),
 	}
 	if s.auth != nil {
-		ip.auth = newAuthVector(s.random, cfg.Auth)
+		ip.auth = auth.NewVector(s.random, cfg.Auth)
 	}
 	if in.unknownN > 0 {
 		ip.unknownParams = in.appendUnknown(nil, true)
@@ -242,22 +243,22 @@ func (l *Listener) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c 
 // how stale its cookie s is (RFC 9260, Section 3.3.10.3), and returns that
 // packet alone. A peer that takes errors only authenticated gets it so, with the
 // keys of c.
-func appendStalePacket(out []byte, s *cookieState, now clock.Time, c *AuthConfig) []byte {
+func appendStalePacket(out []byte, s *cookieState, now clock.Time, c *auth.Config) []byte {
 	b := wire.AppendHeader(out, wire.Header{SrcPort: s.localPort, DstPort: s.peerPort, VTag: s.peerTag})
-	var m authState
-	if must := s.auth.chunks(); c != nil && must.has(wire.ChunkError) {
-		m.init(c, s.random)
-		m.learn(s.features.has(featAuth), s.auth)
+	var m auth.State
+	if must := s.auth.Chunks(); c != nil && must.Has(wire.ChunkError) {
+		m.Init(c, s.random)
+		m.Learn(s.features.has(featAuth), s.auth)
 	}
 	at := len(b)
-	if m.on {
-		b = m.begin(b)
+	if m.On {
+		b = m.Begin(b)
 	}
 	// "… rounded up in microseconds".
 	usec := min((s.staleness(now)+clock.Time(time.Microsecond)-1)/clock.Time(time.Microsecond), 1<<32-1)
 	b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendStaleCookie(nil, uint32(usec))})
-	if m.on {
-		m.finish(b[at:])
+	if m.On {
+		m.Finish(b[at:])
 	}
 	wire.SetChecksum(b[len(out):])
 	return b[len(out):]

@@ -197,12 +197,12 @@ func (a *Assoc) buildCookieEcho(b []byte, now clock.Time) ([]byte, built) {
 	}
 	b = wire.AppendHeader(b, a.header())
 	auth := 0
-	if m := &a.auth; m.on && m.must.has(wire.ChunkCookieEcho) {
-		auth, b = len(b), m.beginKey(b, a.keyOf(a.tx.q.key))
+	if m := &a.auth; m.On && m.Must.Has(wire.ChunkCookieEcho) {
+		auth, b = len(b), m.BeginKey(b, a.keyOf(a.tx.q.key))
 	}
 	b = wire.AppendCookieEcho(b, wire.CookieEcho{Cookie: h.cookie})
-	if auth == 0 && a.auth.always {
-		auth, b = len(b), a.auth.beginKey(b, a.keyOf(a.tx.q.key))
+	if auth == 0 && a.auth.Always {
+		auth, b = len(b), a.auth.BeginKey(b, a.keyOf(a.tx.q.key))
 	}
 	if end := at + p.mtu; len(h.report) > 0 && len(b)+len(h.report)+2*wire.ChunkHeaderLen <= end {
 		b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendUnrecognizedParams(nil, h.report)})
@@ -212,7 +212,7 @@ func (a *Assoc) buildCookieEcho(b []byte, now clock.Time) ([]byte, built) {
 		b, ecn = a.appendData(b, now, h.path, d, at+p.mtu)
 	}
 	if auth > 0 {
-		a.auth.finishKey(b[auth:], a.keyOf(a.tx.q.key))
+		a.auth.FinishKey(b[auth:], a.keyOf(a.tx.q.key))
 	}
 	wire.SetChecksum(b[at:])
 	return b, built{Tuple: p.Tuple, path: -1, ecn: ecn}
@@ -226,13 +226,13 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 	b = wire.AppendHeader(b, a.header())
 	begin, auth := len(b), 0
 	ack := a.hs.sendAck && a.hs.ackPath == i
-	if ack && !a.auth.must.has(wire.ChunkCookieAck) {
+	if ack && !a.auth.Must.Has(wire.ChunkCookieAck) {
 		// RFC 9260, Section 5.1, D: "the COOKIE ACK chunk MUST be the first".
 		b = wire.AppendCookieAck(b)
 		a.hs.sendAck, ack = false, false
 	}
 	if a.authDue(i) {
-		auth, b = len(b), a.auth.beginKey(b, a.keyOf(a.tx.q.key))
+		auth, b = len(b), a.auth.BeginKey(b, a.keyOf(a.tx.q.key))
 		if auth == begin {
 			begin = len(b)
 		}
@@ -284,7 +284,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 		return b[:at], 0, false
 	}
 	if auth > 0 {
-		a.auth.finishKey(b[auth:], a.keyOf(a.tx.q.key))
+		a.auth.FinishKey(b[auth:], a.keyOf(a.tx.q.key))
 	}
 	a.seal(b, at, i, asconf)
 	return b, ecn, true

@@ -221,8 +221,8 @@ func (a *Assoc) appendProbe(b []byte, now clock.Time, i int) []byte {
 	binary.BigEndian.PutUint32(info[8:], p.id)
 	binary.BigEndian.PutUint64(info[12:], uint64(now))
 	b = wire.AppendHeader(b, a.header())
-	if a.auth.always {
-		b = a.auth.begin(b)
+	if a.auth.Always {
+		b = a.auth.Begin(b)
 	}
 	if m.noPad {
 		long := make([]byte, m.size-(len(b)-at)-2*wire.ChunkHeaderLen)
@@ -232,8 +232,8 @@ func (a *Assoc) appendProbe(b []byte, now clock.Time, i int) []byte {
 		b = wire.AppendHeartbeat(b, wire.Heartbeat{Info: info[:]})
 		b = wire.AppendPad(b, m.size-(len(b)-at))
 	}
-	if a.auth.always {
-		a.auth.finish(b[at+wire.HeaderLen:])
+	if a.auth.Always {
+		a.auth.Finish(b[at+wire.HeaderLen:])
 	}
 	a.seal(b, at, i, false)
 	p.count.probes++

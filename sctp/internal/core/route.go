@@ -35,10 +35,10 @@ func (a *Assoc) setRoute(m *Message) error {
 		m.route = routeVia(i)
 	}
 	if m.Keyed {
-		if !a.auth.on || !a.auth.must.has(a.dataType()) {
+		if !a.auth.On || !a.auth.Must.Has(a.dataType()) {
 			return ErrNotSupported
 		}
-		if !a.auth.usable(m.Key) {
+		if !a.auth.Usable(m.Key) {
 			return ErrNoKey
 		}
 		m.route |= routeKeyed | route(m.Key)<<routeKeyShift
@@ -181,7 +181,7 @@ func (q *SendQueue) goesWith(m *outMsg) bool {
 // none.
 func (a *Assoc) keyOf(r route) int {
 	if r != 0 {
-		return a.auth.place(uint16(r >> routeKeyShift))
+		return a.auth.Place(uint16(r >> routeKeyShift))
 	}
-	return a.auth.activePlace()
+	return a.auth.ActivePlace()
 }

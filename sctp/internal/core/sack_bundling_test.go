@@ -204,7 +204,7 @@ func TestSackWaitsForDataAlone(t *testing.T) {
 	for name, f := range map[string]func(a *Assoc){
 		"shutdown":       func(a *Assoc) { a.state = ShutdownReceived },
 		"paths":          func(a *Assoc) { a.paths = append(a.paths, path{}) },
-		"authentication": func(a *Assoc) { a.auth.on = true },
+		"authentication": func(a *Assoc) { a.auth.On = true },
 		"routes":         func(a *Assoc) { a.tx.q.routed++ },
 		"loss":           func(a *Assoc) { a.tx.sb.marked.Add(a.tx.sb.next) },
 		"probe":          func(a *Assoc) { a.tx.sb.permit = true },

@@ -52,7 +52,7 @@ func (a *Assoc) findSlowReasons() (r slowReasons) {
 	}
 	set(slowState, a.state != Established)
 	set(slowConfig, a.cfg.slowPath)
-	set(slowAuth, a.auth.on)
+	set(slowAuth, a.auth.On)
 	set(slowShutdown, a.shut.wanted || a.shut.sendReq || a.shut.sendAck)
 	set(slowCWR, a.ecn.cwr)
 	set(slowECNE, a.ecn.echo)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
@@ -127,7 +128,7 @@ func (w *world) config(patient, asconf, authed, zero, insecure bool) *Config {
 	c.ZeroChecksum, c.ChangeAddrs = zero, asconf
 	c.InsecureAddrs = insecure
 	if authed {
-		c.Auth = &AuthConfig{Keys: []AuthKey{{ID: 1, Secret: []byte("one")}, {ID: 2, Secret: []byte("two")}}, Active: 1}
+		c.Auth = &auth.Config{Keys: []auth.Key{{ID: 1, Secret: []byte("one")}, {ID: 2, Secret: []byte("two")}}, Active: 1}
 		types := []wire.ChunkType{wire.ChunkData, wire.ChunkIData, wire.ChunkSack, wire.ChunkHeartbeat, wire.ChunkAbort,
 			wire.ChunkShutdown, wire.ChunkReConfig, wire.ChunkCookieEcho, wire.ChunkCookieAck, wire.ChunkForwardTSN, wire.ChunkError,
 			wire.ChunkIForwardTSN, wire.ChunkHeartbeatAck, wire.ChunkShutdownAck}
@@ -272,7 +273,7 @@ func (w *world) sendSome(e *tend, op, arg int) {
 		m := &Message{SID: uint16(w.rng.IntN(out)), Unordered: op&4 != 0, Immediate: op&12 == 12, PPID: uint32(arg)}
 		switch op {
 		case 32:
-			if arg&16 != 0 && e.assoc.auth.on && e.assoc.auth.must.has(e.assoc.dataType()) {
+			if arg&16 != 0 && e.assoc.auth.On && e.assoc.auth.Must.Has(e.assoc.dataType()) {
 				m.Keyed, m.Key = true, uint16(1+arg>>3&1)
 			}
 			if i := e.assoc.livePath(arg % e.assoc.NumPaths()); arg&32 == 0 {

@@ -150,7 +150,7 @@ func (e *tend) checkKey(a *Assoc, t seq.TSN, key int) {
 	}
 	if r := m.route; r&routeKeyed != 0 && int(r>>routeKeyShift) != key {
 		e.w.fail("%s: TSN %d, which is to go with key %d, goes with %d", e.name, t, r>>routeKeyShift, key)
-	} else if r&routeKeyed == 0 && a.auth.on && a.auth.must.has(a.dataType()) && key != int(a.auth.activeKey()) {
+	} else if r&routeKeyed == 0 && a.auth.On && a.auth.Must.Has(a.dataType()) && key != int(a.auth.ActiveKey()) {
 		e.w.fail("%s: TSN %d goes with key %d", e.name, t, key)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -95,7 +95,7 @@ func (r *runner) setAuth(x field) bool {
 	switch x.key {
 	case "auth": // the chunk types wanted authenticated, or "on" for none
 		if c.Auth == nil {
-			c.Auth = &core.AuthConfig{}
+			c.Auth = &auth.Config{}
 		}
 		for _, n := range strings.Split(x.val, ",") {
 			if t, ok := chunkNames[n]; ok {
@@ -103,11 +103,11 @@ func (r *runner) setAuth(x field) bool {
 			}
 		}
 	case "key": // an endpoint pair shared key with number 1, of both ends
-		c.Auth = &core.AuthConfig{Keys: []core.AuthKey{{ID: 1, Secret: []byte(x.val)}}, Active: 1}
+		c.Auth = &auth.Config{Keys: []auth.Key{{ID: 1, Secret: []byte(x.val)}}, Active: 1}
 		r.key = []byte(x.val)
 	case "key2": // another one, behind key
 		r.key2 = []byte(x.val)
-		c.Auth.Keys = append(c.Auth.Keys, core.AuthKey{ID: 2, Secret: r.key2})
+		c.Auth.Keys = append(c.Auth.Keys, auth.Key{ID: 2, Secret: r.key2})
 	case "asconf":
 		c.ChangeAddrs, c.InsecureAddrs = true, x.val == "insecure"
 	default:

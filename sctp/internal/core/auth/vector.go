@@ -1,4 +1,6 @@
-package core
+// Package auth authenticates chunks (RFC 4895): the keys of an association, the key vectors that
+// both ends exchange, and the HMACs of AUTH chunks. A [State] belongs to one association.
+package auth
 
 import (
 	"bytes"
@@ -14,28 +16,28 @@ import (
 
 // Limits of chunk authentication.
 const (
-	// MaxAuthKeys is how many shared keys an association can have, MaxAuthSecret
+	// MaxKeys is how many shared keys an association can have, MaxSecret
 	// how long one can be.
-	MaxAuthKeys   = 64
-	MaxAuthSecret = 1024
-	// maxAuthHMACs is how many HMAC identifiers are taken from an HMAC-ALGO
+	MaxKeys   = 64
+	MaxSecret = 1024
+	// maxHMACs is how many HMAC identifiers are taken from an HMAC-ALGO
 	// parameter; a longer list is refused.
-	maxAuthHMACs = 16
-	// authRandomLen is the length of RANDOM: RFC 4895, Section 6.1, "MUST
+	maxHMACs = 16
+	// RandomLen is the length of RANDOM: RFC 4895, Section 6.1, "MUST
 	// contain a 32-byte Random Number".
-	authRandomLen = 32
-	// maxAuthVector is the length of the longest key vector.
-	maxAuthVector = 4 + authRandomLen + 4 + 256 + 4 + 2*maxAuthHMACs
+	RandomLen = 32
+	// MaxVector is the length of the longest key vector.
+	MaxVector = 4 + RandomLen + 4 + 256 + 4 + 2*maxHMACs
 )
 
-// AuthKey is an endpoint pair shared key (RFC 4895, Section 6.1).
-type AuthKey struct {
+// Key is an endpoint pair shared key (RFC 4895, Section 6.1).
+type Key struct {
 	ID     uint16
 	Secret []byte
 }
 
-// AuthConfig asks for chunk authentication (RFC 4895).
-type AuthConfig struct {
+// Config asks for chunk authentication (RFC 4895).
+type Config struct {
 	// Chunks are the types that are accepted only authenticated. INIT, INIT ACK,
 	// SHUTDOWN COMPLETE and AUTH cannot be among them.
 	Chunks []wire.ChunkType
@@ -44,15 +46,15 @@ type AuthConfig struct {
 	// HMAC-SHA-256.
 	HMACs []uint16
 	// Keys are the shared keys. Without any there is the empty key 0.
-	Keys []AuthKey
+	Keys []Key
 	// Active is the ID of the key to send with.
 	Active uint16
 }
 
-// withDefaults returns what c means, in a form that never changes for it: the
+// WithDefaults returns what c means, in a form that never changes for it: the
 // parameters of INIT and INIT ACK derive from it.
-func (c *AuthConfig) withDefaults(also ...wire.ChunkType) *AuthConfig {
-	d := &AuthConfig{}
+func (c *Config) WithDefaults(also ...wire.ChunkType) *Config {
+	d := &Config{}
 	if c != nil {
 		*d = *c
 	}
@@ -109,19 +111,19 @@ func newMAC(id uint16, key []byte) gohash.Hash {
 	return hmac.New(sha256.New, key)
 }
 
-// chunkSet is a set of chunk types.
-type chunkSet [4]uint64
+// ChunkSet is a set of chunk types.
+type ChunkSet [4]uint64
 
-func (s *chunkSet) add(t wire.ChunkType)      { s[t>>6] |= 1 << (t & 63) }
-func (s *chunkSet) has(t wire.ChunkType) bool { return s[t>>6]>>(t&63)&1 != 0 }
-func (s *chunkSet) empty() bool               { return *s == chunkSet{} }
+func (s *ChunkSet) add(t wire.ChunkType)      { s[t>>6] |= 1 << (t & 63) }
+func (s *ChunkSet) Has(t wire.ChunkType) bool { return s[t>>6]>>(t&63)&1 != 0 }
+func (s *ChunkSet) Empty() bool               { return *s == ChunkSet{} }
 
-// authVector is a key vector (RFC 4895, Section 6.1): the RANDOM, CHUNKS and
+// Vector is a key vector (RFC 4895, Section 6.1): the RANDOM, CHUNKS and
 // HMAC-ALGO parameters that an end sent, in this order, without padding.
-type authVector []byte
+type Vector []byte
 
 // param returns the value of a parameter of v.
-func (v authVector) param(t wire.ParamType) []byte {
+func (v Vector) param(t wire.ParamType) []byte {
 	for len(v) >= wire.ParamHeaderLen {
 		n := int(binary.BigEndian.Uint16(v[2:]))
 		if n < wire.ParamHeaderLen || n > len(v) {
@@ -137,7 +139,7 @@ func (v authVector) param(t wire.ParamType) []byte {
 
 // hmac returns the first algorithm listed in v that we know: "The receiver of
 // an HMAC-ALGO parameter SHOULD use the first listed algorithm it supports."
-func (v authVector) hmac() uint16 {
+func (v Vector) hmac() uint16 {
 	for l := v.param(wire.ParamHMACAlgo); len(l) >= 2; l = l[2:] {
 		if id := binary.BigEndian.Uint16(l); hashLen(id) > 0 {
 			return id
@@ -146,8 +148,8 @@ func (v authVector) hmac() uint16 {
 	return 0
 }
 
-// chunks returns the set that v lists.
-func (v authVector) chunks() (s chunkSet) {
+// Chunks returns the set that v lists.
+func (v Vector) Chunks() (s ChunkSet) {
 	for _, t := range v.param(wire.ParamChunkList) {
 		if authable(wire.ChunkType(t)) {
 			s.add(wire.ChunkType(t))
@@ -156,8 +158,8 @@ func (v authVector) chunks() (s chunkSet) {
 	return s
 }
 
-// appendParams appends the parameters of v as they go into an INIT, padded.
-func (v authVector) appendParams(b []byte) []byte {
+// AppendParams appends the parameters of v as they go into an INIT, padded.
+func (v Vector) AppendParams(b []byte) []byte {
 	for len(v) >= wire.ParamHeaderLen {
 		n := int(binary.BigEndian.Uint16(v[2:]))
 		b = append(b, v[:n]...)
@@ -167,8 +169,8 @@ func (v authVector) appendParams(b []byte) []byte {
 	return b
 }
 
-// newAuthVector returns our own key vector.
-func newAuthVector(random [authRandomLen]byte, c *AuthConfig) authVector {
+// NewVector returns our own key vector.
+func NewVector(random [RandomLen]byte, c *Config) Vector {
 	trim := func(b []byte, at int) []byte { return b[:at+int(binary.BigEndian.Uint16(b[at+2:]))] }
 	b := wire.AppendRandom(nil, random[:])
 	// "The CHUNKS parameter … MAY be omitted if it is empty".
@@ -181,7 +183,7 @@ func newAuthVector(random [authRandomLen]byte, c *AuthConfig) authVector {
 
 // less reports whether vector v is to be concatenated before u: it is the
 // smaller number in network byte order or, if they are equal, the shorter one.
-func (v authVector) less(u authVector) bool {
+func (v Vector) less(u Vector) bool {
 	a, b := bytes.TrimLeft(v, "\x00"), bytes.TrimLeft(u, "\x00")
 	switch {
 	case len(a) != len(b):
@@ -192,42 +194,42 @@ func (v authVector) less(u authVector) bool {
 	return len(v) < len(u)
 }
 
-// authParams are the parameters for authentication of an INIT or INIT ACK in
+// Params are the parameters for authentication of an INIT or INIT ACK in
 // the hands of initInfo. They alias the packet.
-type authParams struct {
+type Params struct {
 	random, chunks, hmacs wire.Param
-	// problem is what the ABORT says if they are unacceptable.
-	problem string
+	// Problem is what the ABORT says if they are unacceptable.
+	Problem string
 }
 
-// take notes parameter p, which is one of the three.
-func (x *authParams) take(p wire.Param) {
-	at, limit := &x.random, authRandomLen
+// Take notes parameter p, which is one of the three.
+func (x *Params) Take(p wire.Param) {
+	at, limit := &x.random, RandomLen
 	switch p.Type {
 	case wire.ParamChunkList:
 		at, limit = &x.chunks, 256
 	case wire.ParamHMACAlgo:
-		at, limit = &x.hmacs, 2*maxAuthHMACs
+		at, limit = &x.hmacs, 2*maxHMACs
 	}
 	switch {
 	case at.Raw != nil:
-		x.problem = "parameter for authentication repeated" // "MUST be included once"
-	case len(p.Value) > limit, p.Type == wire.ParamRandom && len(p.Value) != authRandomLen,
+		x.Problem = "parameter for authentication repeated" // "MUST be included once"
+	case len(p.Value) > limit, p.Type == wire.ParamRandom && len(p.Value) != RandomLen,
 		p.Type == wire.ParamHMACAlgo && len(p.Value)%2 != 0:
 		// RFC 4895, Section 6.1: "If the Random Number is not 32 bytes, the
 		// association MUST be aborted."
-		x.problem = "parameter for authentication of a wrong length"
+		x.Problem = "parameter for authentication of a wrong length"
 	}
 	*at = p
 }
 
-// vector returns the key vector, nil if the peer does not authenticate or not
+// Vector returns the key vector, nil if the peer does not authenticate or not
 // by an algorithm that we know.
-func (x *authParams) vector() authVector {
-	if x.random.Raw == nil || x.hmacs.Raw == nil || x.problem != "" {
+func (x *Params) Vector() Vector {
+	if x.random.Raw == nil || x.hmacs.Raw == nil || x.Problem != "" {
 		return nil
 	}
-	v := authVector(slices.Concat(x.random.Raw, x.chunks.Raw, x.hmacs.Raw))
+	v := Vector(slices.Concat(x.random.Raw, x.chunks.Raw, x.hmacs.Raw))
 	if v.hmac() == 0 {
 		return nil
 	}

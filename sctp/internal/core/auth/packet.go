@@ -1,4 +1,4 @@
-package core
+package auth
 
 import (
 	"crypto/hmac"
@@ -7,34 +7,34 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// begin appends an AUTH chunk whose HMAC is zero. All chunks behind it are
+// Begin appends an AUTH chunk whose HMAC is zero. All chunks behind it are
 // authenticated once finish is called (RFC 4895, Section 6.2).
-func (m *authState) begin(b []byte) []byte { return m.beginKey(b, m.active) }
+func (m *State) Begin(b []byte) []byte { return m.BeginKey(b, m.active) }
 
-// beginKey is begin with a key by its place.
-func (m *authState) beginKey(b []byte, k int) []byte {
-	n := m.chunkLen()
+// BeginKey is begin with a key by its place.
+func (m *State) BeginKey(b []byte, k int) []byte {
+	n := m.ChunkLen()
 	b = append(b, uint8(wire.ChunkAuth), 0, uint8(n>>8), uint8(n))
 	b = binary.BigEndian.AppendUint16(b, m.keys[k].ID)
-	b = binary.BigEndian.AppendUint16(b, m.hmac)
+	b = binary.BigEndian.AppendUint16(b, m.HMAC)
 	return append(b, m.zero[:n-wire.AuthHeaderLen]...)
 }
 
-// finish fills in the HMAC of the AUTH chunk that b begins with; b runs to the
+// Finish fills in the HMAC of the AUTH chunk that b begins with; b runs to the
 // end of the packet.
-func (m *authState) finish(b []byte) { m.finishKey(b, m.active) }
+func (m *State) Finish(b []byte) { m.FinishKey(b, m.active) }
 
-// finishKey is finish with a key by its place.
-func (m *authState) finishKey(b []byte, k int) {
-	h := m.mac(&m.keys[k], m.hmac)
+// FinishKey is finish with a key by its place.
+func (m *State) FinishKey(b []byte, k int) {
+	h := m.mac(&m.keys[k], m.HMAC)
 	h.Write(b)
 	m.sum = h.Sum(m.sum[:0])
 	copy(b[wire.AuthHeaderLen:], m.sum)
 }
 
-// accepts reports whether the peer may use an algorithm: it is in our HMAC-ALGO.
-func (m *authState) accepts(hmacID uint16) bool {
-	for l := m.mine.param(wire.ParamHMACAlgo); len(l) >= 2; l = l[2:] {
+// Accepts reports whether the peer may use an algorithm: it is in our HMAC-ALGO.
+func (m *State) Accepts(hmacID uint16) bool {
+	for l := m.Mine.param(wire.ParamHMACAlgo); len(l) >= 2; l = l[2:] {
 		if binary.BigEndian.Uint16(l) == hmacID {
 			return true
 		}
@@ -42,10 +42,10 @@ func (m *authState) accepts(hmacID uint16) bool {
 	return false
 }
 
-// verify reports whether the AUTH chunk x, of which header is all but the HMAC,
+// Verify reports whether the AUTH chunk x, of which header is all but the HMAC,
 // authenticates rest (RFC 4895, Section 6.3). changed tells that the peer used another
 // key before.
-func (m *authState) verify(x *wire.Auth, header, rest []byte) (ok, changed bool) {
+func (m *State) Verify(x *wire.Auth, header, rest []byte) (ok, changed bool) {
 	// "If no endpoint pair shared key has been configured for that Shared Key
 	// Identifier, all authenticated chunks MUST be silently discarded."
 	k := m.index(x.KeyID)
