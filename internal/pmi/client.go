@@ -242,15 +242,15 @@ func (c *Client) get(ctx context.Context, key string) (string, error) {
 	return m.args["value"], nil
 }
 
-// Barrier returns when every rank of the job has called it. All that was Put
-// before is then readable by all.
+// Barrier blocks until every rank of the job has called it. All ranks can then read what
+// was Put before.
 func (c *Client) Barrier(ctx context.Context) error {
 	_, err := c.call(ctx, "cmd=barrier_in", "barrier_out")
 	return err
 }
 
-// Abort asks the launcher to end the whole job with the given exit code. msg is
-// for people; launchers other than `weft run` ignore it.
+// Abort requests the end of the whole job with the given exit code. msg is shown to the
+// user by `weft run`; other launchers ignore it.
 func (c *Client) Abort(code int, msg string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -268,8 +268,8 @@ func oneLine(msg string) string {
 	return msg[:min(len(msg), MaxLine/2)]
 }
 
-// Finalize takes leave of the launcher and closes the connection. A process
-// that exits without it is taken for dead and ends the job.
+// Finalize tells the launcher that the process ends and closes the connection. A process
+// that exits without Finalize counts as failed and ends the job.
 func (c *Client) Finalize(ctx context.Context) error {
 	_, err := c.call(ctx, "cmd=finalize", "finalize_ack")
 	c.mu.Lock()

@@ -11,8 +11,8 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// Conn is a connection. Its methods may be called by several goroutines; at most
-// one sends and one receives at a time, others wait.
+// Conn is a connection. It is safe for concurrent use: at most one goroutine sends and one
+// receives at a time, the others wait for their turn.
 type Conn struct {
 	cfg  Config
 	peer card
@@ -30,7 +30,7 @@ type Conn struct {
 	closed  chan struct{} // closed by Close
 	once    sync.Once
 
-	reading, writing   chan struct{} // hold a token while somebody does
+	reading, writing   chan struct{} // hold a token while a call receives or sends
 	readable, writable chan struct{} // get a token when there may be something to do
 
 	current part // of reading: what is left of it
@@ -154,12 +154,11 @@ func (c *Conn) fail(err error) {
 	signal(c.writable)
 }
 
-// Close ends the connection: what was sent still arrives, for which Close waits.
-// After Linger it returns context.DeadlineExceeded: whether it has arrived is not
-// known, and what the connection has is freed when SCTP no longer needs it, on a dead
-// network after verbs.Config.CloseTimeout. Calls
-// that block return net.ErrClosed; the peer's Recv returns io.EOF when it has got
-// everything.
+// Close ends the connection gracefully and blocks until the peer has received everything
+// that was sent, for at most Linger. After that it returns context.DeadlineExceeded: data
+// may be lost, and the memory of the connection is freed when SCTP no longer needs it, on a
+// dead network after verbs.Config.CloseTimeout. Blocked calls return net.ErrClosed; the
+// peer's Recv returns io.EOF behind the last message.
 func (c *Conn) Close() error {
 	err := net.ErrClosed
 	c.once.Do(func() {
@@ -201,13 +200,12 @@ func (c *Conn) release() {
 	c.pd.Close()
 }
 
-// QP returns the queue pair, for its state and statistics. Nothing may be posted
-// to it.
+// QP returns the queue pair, for its state and statistics. The caller must not post work
+// requests to it.
 func (c *Conn) QP() *verbs.QP { return c.qp }
 
-// LocalAddr returns the address of this side's device, RemoteAddr that of the
-// peer's.
+// LocalAddr returns the address of this side's device.
 func (c *Conn) LocalAddr() net.Addr { return c.dev.Addr() }
 
-// RemoteAddr implements net.Conn for Stream.
+// RemoteAddr returns the address of the peer's device.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }

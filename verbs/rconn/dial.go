@@ -10,10 +10,10 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// Dial connects to the Listener of the device at addr. It blocks until that has
-// accepted, ctx is done, or verbs.DefaultConnectTimeout has passed if ctx has no
-// deadline; the errors are those of verbs.Device.Connect,
-// ErrInvalid, and ErrProtocol if the other side does not use this package.
+// Dial connects to the [Listener] of the device at addr. It blocks until the listener has
+// accepted, ctx is done, or, if ctx has no deadline, verbs.DefaultConnectTimeout has passed.
+// Errors to test for: those of [verbs.Device.Connect], [ErrInvalid], and [ErrProtocol] if
+// the peer does not use this package.
 func Dial(ctx context.Context, dev *verbs.Device, addr sctp.Addr, cfg Config) (*Conn, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
@@ -46,8 +46,8 @@ type Listener struct {
 	l   *verbs.Listener
 }
 
-// Listen starts to take connections. A device has one listener at a time, else
-// verbs.ErrBusy.
+// Listen accepts connections from now on. A device has at most one listener at a time: a
+// second Listen returns [verbs.ErrBusy].
 func Listen(dev *verbs.Device, cfg Config) (*Listener, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
@@ -59,9 +59,9 @@ func Listen(dev *verbs.Device, cfg Config) (*Listener, error) {
 	return &Listener{dev, cfg, l}, nil
 }
 
-// Accept returns the next connection. It blocks until there is one, ctx is done,
-// or the listener is closed (net.ErrClosed). Requests that are not of this package
-// are rejected.
+// Accept returns the next connection. It blocks until there is one, ctx is done, or the
+// listener is closed (net.ErrClosed). It rejects requests that do not come from this
+// package.
 func (l *Listener) Accept(ctx context.Context) (*Conn, error) {
 	for {
 		r, err := l.l.Accept(ctx)

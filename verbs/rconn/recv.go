@@ -120,11 +120,11 @@ func (c *Conn) giveBack() {
 	}
 }
 
-// Recv appends the next message to dst and returns the extended slice. It blocks
-// until the whole message is there. When ctx is done first it returns the error of
-// ctx, and no message is lost: what has come of one is kept for the next Recv. Other
-// errors are io.EOF after the peer's Close, net.ErrClosed after this side's, or why
-// the connection was lost.
+// Recv appends the next message to dst and returns the extended slice. It blocks until the
+// whole message has arrived. If ctx is done before, it returns the error of ctx and keeps the
+// received part for the next Recv, so no message is lost. Other errors: io.EOF after the
+// peer's Close, net.ErrClosed after this side's, or the reason for which the connection
+// failed.
 func (c *Conn) Recv(ctx context.Context, dst []byte) ([]byte, error) {
 	u := of(ctx)
 	if err := c.lock(c.reading, u); err != nil {

@@ -70,10 +70,11 @@ func (c *Conn) send(p []byte, more bool, u until) error {
 	}
 }
 
-// Send sends p as one message. It copies p, and blocks while the peer has no room
-// for it. When ctx is done in the midst of a long message the connection is of no
-// more use and ends. Errors are net.ErrClosed after Close, io.ErrClosedPipe after
-// the peer's, that of ctx, or why the connection was lost.
+// Send sends p as one message. It copies p, which the caller may change afterwards, and
+// blocks while there are no credits: while the peer has no receive buffer for p. If ctx is
+// done in the middle of a long message, the connection ends. Errors: net.ErrClosed after
+// Close, io.ErrClosedPipe after the peer's Close, that of ctx, or the reason for which the
+// connection failed.
 func (c *Conn) Send(ctx context.Context, p []byte) error {
 	u := of(ctx)
 	if err := c.lock(c.writing, u); err != nil {

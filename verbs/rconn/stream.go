@@ -12,8 +12,8 @@ type Stream struct {
 	read, write *deadline
 }
 
-// Stream returns the connection in the form of a net.Conn. The two forms must not
-// be mixed in one direction. Deadlines are those of the Stream returned.
+// Stream returns the connection as a net.Conn. Do not use both forms in the same direction.
+// Deadlines apply to the returned Stream only.
 func (c *Conn) Stream() *Stream {
 	return &Stream{Conn: c, read: newDeadline(), write: newDeadline()}
 }
@@ -43,7 +43,7 @@ func (s *Stream) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write implements net.Conn. It copies p, and blocks while the peer has no room
+// Write implements net.Conn. It copies p, and blocks while the peer has no receive buffer
 // for it.
 func (s *Stream) Write(p []byte) (n int, err error) {
 	u := s.write.until()
