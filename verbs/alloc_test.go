@@ -3,6 +3,8 @@ package verbs
 import (
 	"context"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // TestLocalWorkDoesNotAllocate: binding and invalidating, posting to a shared
@@ -62,7 +64,7 @@ func TestLocalWorkDoesNotAllocate(t *testing.T) {
 		},
 	} {
 		f()
-		if n := testing.AllocsPerRun(100, f); n != 0 && !raceEnabled {
+		if n := testing.AllocsPerRun(100, f); n != 0 && !testenv.Race {
 			t.Errorf("%s: %v allocations", name, n)
 		}
 	}
@@ -99,7 +101,7 @@ func TestSRQDoesNotAllocate(t *testing.T) {
 		run()
 	}
 	// The layers below and the runtime may allocate now and then.
-	if n := testing.AllocsPerRun(300, run); n >= 2 && !raceEnabled {
+	if n := testing.AllocsPerRun(300, run); n >= 2 && !testenv.Race {
 		t.Errorf("%v allocations for a message", n)
 	}
 }

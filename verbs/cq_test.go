@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/ddp/ddptest"
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -302,7 +303,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 	}
 	// The layers below and the runtime may allocate now and then; what is done
 	// for each of the eight segments of a run may not.
-	if n := testing.AllocsPerRun(300, run); n >= 4 && !raceEnabled {
+	if n := testing.AllocsPerRun(300, run); n >= 4 && !testenv.Race {
 		t.Errorf("%v allocations for a write, a read and a send", n)
 	}
 }

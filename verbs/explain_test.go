@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // Errors say what was too much, how much it was and what the limit is, and are still those
@@ -98,7 +100,7 @@ func TestFullQueuesDoNotAllocate(t *testing.T) {
 			t.Errorf("PostRecv: %v", err)
 		}
 	})
-	if n > 0 && !raceEnabled {
+	if n > 0 && !testenv.Race {
 		t.Errorf("%v allocations", n)
 	}
 }

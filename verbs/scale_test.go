@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/ddp"
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // connectMany connects n queue pairs of a to as many of b.
@@ -87,7 +88,7 @@ func jain(x []int) float64 {
 func TestThousandQueuePairsAreServedFairly(t *testing.T) {
 	const n, size, deep = 1000, 2048, 4
 	total := 12000
-	if raceEnabled {
+	if testenv.Race {
 		total = 4000
 	}
 	a, b := newNode(t, Config{}), newNode(t, Config{})
@@ -232,7 +233,7 @@ func TestOneBadQueuePairLeavesOthersAlone(t *testing.T) {
 
 func TestHundredThousandRegions(t *testing.T) {
 	n := 100_000
-	if raceEnabled {
+	if testenv.Race {
 		n = 10_000
 	}
 	d := bare(t)

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
 
@@ -66,7 +67,7 @@ func tornReads(t *testing.T, reads int, access Access) (torn, told int) {
 // Of a region with ReadSnapshot versions at both ends tell whether a read is whole, at
 // whatever loss. Of another one they do not: what was lost is read again.
 func TestReadSnapshotsAreNotTorn(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("reads while memory changes are data races, unless stores are atomic")
 	}
 	const reads = 1000

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/nettest"
-
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/verbs"
+	"golang.org/x/net/nettest"
 )
 
 const testTimeout = 5 * time.Minute
@@ -515,7 +515,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 		run()
 	}
 	// The layers below and the runtime may allocate now and then.
-	if n := testing.AllocsPerRun(300, run); n >= 2 && !raceEnabled {
+	if n := testing.AllocsPerRun(300, run); n >= 2 && !testenv.Race {
 		t.Errorf("%v allocations for a message", n)
 	}
 }
