@@ -7,16 +7,15 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 )
 
-// posting is the buffer of one reader that polls: a short message that comes alone goes
-// straight there, and who handles its packet need not stop at the queues that are for
-// everybody.
+// postedRead is the pre-posted receive buffer of a reader that polls. A short message that comes
+// in a packet of its own is delivered there directly, without passing the reassembly queue.
 type postedRead struct {
 	state atomic.Uint32 // leaves bufferPosted with a.mu held
 	core.PostedBuffer
 	shared bool // another reader polls as well: what comes is for who is first; guarded by a.mu
 }
 
-// States of a posting.
+// States of a postedRead.
 const (
 	bufferNone   uint32 = iota // nobody's
 	bufferPosted               // of a reader that waits
@@ -24,7 +23,7 @@ const (
 )
 
 // postBuffer posts buf for a reader that found nothing and is about to poll. It reports
-// whether it did; then collect has to follow. a.mu is held.
+// whether it did; then takePosted has to follow. a.mu is held.
 func (a *Association) postBuffer(stream int, buf []byte) bool {
 	p := &a.posted
 	if p.state.Load() != bufferNone {
@@ -39,7 +38,7 @@ func (a *Association) postBuffer(stream int, buf []byte) bool {
 	return true
 }
 
-// collect takes back what postBuffer posted, and tells of the message that has come there.
+// takePosted takes back what postBuffer posted, and tells of the message that has come there.
 func (a *Association) takePosted(info *RecvInfo) (n int, ok bool) {
 	p := &a.posted
 	if p.state.Load() != bufferFilled {
@@ -55,7 +54,7 @@ func (a *Association) takePosted(info *RecvInfo) (n int, ok bool) {
 	return n, ok
 }
 
-// lone takes in what was read if it is one packet with a message that a reader has posted
+// receiveSmall takes in what was read if it is one packet with a message that a reader has posted
 // a buffer for. It is called with mu locked, and unlocks it if it did; else nothing has
 // happened.
 func (s *socket) receiveSmall() bool {

@@ -6,25 +6,24 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
-// Who sends a long message lends it: its packets are built straight from the caller's
-// bytes, in memory that is kept until they are acknowledged, and what is sent again is
-// read there. Only what has not become a packet by the time that the caller wants its
-// bytes back has to be copied. So a message is copied once, and not first to where it
-// waits and then into its packets.
+// Zero-copy send. While Send runs with a long message, the core borrows the caller's buffer:
+// packets are built from it in memory that is kept until they are acknowledged, and
+// retransmissions are read from that copy. When the caller wants its buffer back only what is
+// in no packet yet is copied. So a message is copied once, and not to the send buffer first.
 //
-// A train of packets that would be short is not sent then, but stays open for what the
+// A GSO batch of such packets that would be short is not sent, but stays open for what the
 // next message adds to it: see openBatch.
 
-// image is the memory of a train.
+// rtxCopy is the memory of a batch of packets, from which they are retransmitted.
 type rtxCopy struct {
 	mem   []byte
 	owner Owner // is released when all TSNs below hi are acknowledged
 	hi    seq.TSN
 }
 
-// images are the trains in memory that is kept, in the order of their TSNs.
+// rtxCopies are the retransmission copies in the order of their TSNs.
 type rtxCopies struct {
-	list []rtxCopy // those before head are gone
+	list []rtxCopy // those before head were released
 	head int
 	base uint16 // the number of list[0]
 	open bool   // the last one is being built
@@ -86,8 +85,8 @@ func (s *Scoreboard) releaseRtxCopies(all bool) {
 	x.open = false
 }
 
-// openBatch is a train that has room for more packets, and waits for them as far as
-// ShouldCork tells. Its chunks count as in flight.
+// openBatch is a GSO batch that has room for more packets, and waits for them for as long as
+// ShouldCork says. Its chunks count as in flight.
 type openBatch struct {
 	tx     Transmit // Segs is 0 if there is none
 	header [checksumField]byte
@@ -97,16 +96,16 @@ type openBatch struct {
 }
 
 // MinBorrowPackets is how many packets there must be room for in the windows to lend a message:
-// it takes as much memory as a train, whatever is in it.
+// a retransmission copy takes as much memory as a full batch, whatever is in it.
 const MinBorrowPackets = 16
 
 // Borrowing reports whether the buffer of a message is borrowed.
 func (a *Assoc) Borrowing() bool { return a.tx.q.borrowed != nil }
 
-// BatchOpen reports whether a GSO batch waits for more packets (corking).
+// BatchOpen reports whether a batch waits for more packets.
 func (a *Assoc) BatchOpen() bool { return a.tx.openBatch != nil && a.tx.openBatch.tx.Segs > 0 }
 
-// CanBorrow reports whether PollTransmitRetained can be called, unless a train is open.
+// CanBorrow reports whether PollTransmitRetained can be called, unless a batch is open.
 func (a *Assoc) CanBorrow() bool {
 	t := &a.tx
 	if a.slow != 0 || t.q.routed > 0 || t.sb.rtxCopies.live() >= maxRtxCopies || t.deferredSack.on {
@@ -145,8 +144,8 @@ func (a *Assoc) pollRetained(now clock.Time, buf []byte, maxSegs int) ([]byte, T
 	return out, tx, ok
 }
 
-// EndBorrow ends the borrowing of a message: what of it is not in packets yet is referenced no
-// longer, but its copy, which duplicate returns with its owner.
+// EndBorrow ends the borrowing of a buffer. What of it is in no packet yet is copied by
+// duplicate, which returns the copy with its owner.
 func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, Owner)) {
 	m := a.tx.q.borrowed
 	if m == nil {
@@ -161,8 +160,7 @@ func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, Owner)) {
 	m.body, m.owner = duplicate(m.body[m.gone:])
 }
 
-// resume goes on with the train that is open. It reports false if that has to leave as
-// it is.
+// resumeBatch goes on with the open batch. It reports false if that has to leave as it is.
 func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool) {
 	t := &a.tx
 	o := t.openBatch
@@ -178,7 +176,7 @@ func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool)
 	return buf, tx, more
 }
 
-// leaves closes the train that is open.
+// closeBatch closes the open batch, which is sent.
 func (a *Assoc) closeBatch(tx *Transmit) {
 	s := a.tx.sb
 	s.rtxCopies.open = false

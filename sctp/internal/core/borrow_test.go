@@ -12,7 +12,7 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// lender is a host whose messages are lent, as a driver does it.
+// borrower is a host that has its messages borrowed, as a driver does.
 type borrower struct {
 	*host
 	rng  *rand.Rand
@@ -432,7 +432,7 @@ func (l *borrower) image(segs int) (out []byte, tx Transmit, ok bool, m *retaine
 	return out, tx, ok, m
 }
 
-// A train that is not full stays open for the next message, and goes on in the same
+// A batch that is not full stays open for the next message, and goes on in the same
 // memory; of the message only what does not fill a packet is copied.
 func TestOpenBatchGoesOn(t *testing.T) {
 	p, l := borrowPair(t, nil)

@@ -15,12 +15,12 @@ const (
 	flagUnordered = 4
 )
 
-// HandleInSequence takes in packets that came in one train behind p, which HandlePacket took in
-// last, without dropping it: b has them, of size bytes each, and perhaps other ones behind
-// them. It takes those of which each has nothing but the next part of a message that is
-// being received, or the next of a series of unordered messages, as bulkData makes them:
-// in such packets there is little to look at. It returns how many they are; what follows
-// is for HandlePacket. b changes during the call, see wire.VerifyInPlace.
+// HandleInSequence is the bulk fast path of the receiver. It takes in packets of a GRO batch
+// that follow p, which HandlePacket took in last without dropping it: b has them, of size
+// bytes each, and perhaps others behind them. Each may hold only the next fragment of the
+// message that is being received, or the next of several unordered messages of one fragment,
+// as bulkData builds them. It returns how many it took; the rest is for HandlePacket. b
+// changes during the call, see wire.VerifyInPlace.
 func (a *Assoc) HandleInSequence(now clock.Time, p *Packet, b []byte, size int) int {
 	over := wire.HeaderLen + a.tx.q.headerLen()
 	if size <= over || len(b) < size || a.slow&slowBulkReceive != 0 {
@@ -47,8 +47,8 @@ func (a *Assoc) HandleInSequence(now clock.Time, p *Packet, b []byte, size int) 
 	return k
 }
 
-// inSequenceExpected reports whether all that HandlePacket looks at besides the data is as plain as it
-// can be.
+// inSequenceExpected reports whether nothing but the DATA chunks of the packets has to be
+// looked at.
 func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) bool {
 	rx, in := &a.rx, &a.in
 	s := &rx.sack
@@ -68,7 +68,7 @@ func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) 
 	return s.Delayable(now) && s.SamePath(in.path)
 }
 
-// inSequence is a run of packets that are received.
+// inSequence is an in-sequence batch: packets with consecutive TSNs that differ in little else.
 type inSequence struct {
 	a          *Assoc
 	p          *Packet

@@ -18,11 +18,11 @@ const (
 	fsnInChunk = 16
 )
 
-// bulkData appends the packets that nextData would append next, up to segs of segSize
-// bytes, as far as each is filled by a part of the same message that neither begins nor
-// ends it, or by one message of a series that is not the last; room is what a packet may
-// need of b's capacity. Of such packets little more than two numbers and the data differ.
-// It returns how many there are, and appends nothing if nextData has to see what comes.
+// bulkData is the bulk fast path of the sender. It appends the packets that nextData would
+// append next, up to segs of segSize bytes, as long as each is filled by a fragment from the
+// middle of one message, or by one segment of a segmented send but the last: they differ in
+// two numbers and the data. room is what any packet may need of b's capacity. It returns how
+// many there are, and 0 if nextData has to see what comes.
 func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize, segs, room int) ([]byte, int) {
 	t, p := &a.tx, &a.paths[i]
 	q, sb := t.q, t.sb
@@ -52,7 +52,7 @@ func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize
 	}
 	k := min(segs, 1+(cap(b)-len(b)-room)/segSize, (cwnd-flight+over+n-1)/(over+n), int((end-m.sent-1)/int64(n)))
 	if p.mtu-segSize > over {
-		k-- // the last of a series, which is shorter, may fit behind the one before it
+		k-- // the last segment, which is shorter, may fit behind the one before it
 	}
 	if k = sb.bulkRoom(k, n); k <= 1 {
 		return b, 0
@@ -63,7 +63,7 @@ func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize
 	return b, k
 }
 
-// run describes packets that are built at once.
+// bulk describes packets that are built at once.
 type bulk struct {
 	header []byte // common to all
 	space  int    // behind the header, of which the chunk need not fill all
@@ -71,9 +71,9 @@ type bulk struct {
 	sum    bool   // they have a checksum
 }
 
-// middle returns the message or series that goes on next if what follows of it is next,
-// too, and nil if it is not plain that this is so: where the scheduler is asked in
-// between, only its stream has something to send.
+// bulkSource returns the message or segmented send that goes on next, if more of it follows at
+// once, and nil if that is not certain. Where the scheduler is asked between fragments, its
+// stream has to be the only one with something to send.
 func (q *SendQueue) bulkSource(now clock.Time) *outMsg {
 	if q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
 		return nil

@@ -5,22 +5,22 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/pace"
 )
 
-// On a path with a round-trip time of less than MinRTT that is busy anyway,
-// a train of packets that would be short waits for more to send, as TCP defers
-// segmentation offload: each train costs a system call and a wake-up of the
-// peer, whatever its size. It waits until acknowledgements, which come at once
-// there, have drained what is in flight to corkMinBytes; then it goes as it is. If
-// they do not come it goes as a tail loss probe, so nothing waits without RACK.
+// Corking. On a path with a round-trip time of less than PaceMinRTT that is busy anyway, a
+// short GSO batch waits for more to send, as TCP defers segmentation offload: each batch
+// costs a system call and a wake-up of the peer, whatever its size. It waits until
+// acknowledgements, which come at once there, have drained what is in flight to corkMinBytes;
+// then it goes as it is. If they do not come it goes as a tail loss probe, so nothing is
+// corked without RACK.
 const (
-	// corkMinBytes is how many bytes in flight keep a path busy: a train.
+	// corkMinBytes is how many bytes in flight keep a path busy: a full batch.
 	corkMinBytes = 64 << 10
 	// corkMinChunks is how many chunks in flight do, for packets that would not be
 	// full.
 	corkMinChunks = 32
 	// corkStreamChunks is how many chunks in flight tell of a stream of small messages:
-	// then packets go in trains of half of what is in flight.
+	// then packets go in batches of half of what is in flight.
 	corkStreamChunks = 128
-	// corkMinMessages is how many messages must be under way: the end of a lone
+	// corkMinMessages is how many messages must be under way: the end of a single
 	// message need not wait for another one. Two do where the last corkPipelined messages
 	// were sent while others were under way: then the next one is to be expected.
 	corkMinMessages = 4
@@ -31,18 +31,18 @@ const (
 	corkMinPackets = 4
 )
 
-// hold tells what new data waits.
+// cork says which new data waits.
 type cork uint8
 
 const (
 	corkNone cork = iota
-	corkTail      // what does not fill a packet; the train stays open, see openBatch
+	corkTail      // what does not fill a packet; the batch stays open, see openBatch
 	corkAll
 )
 
-// ShouldCork reports whether new data on the path of new data has to wait, for a
-// train of at most so many packets and bytes. What is in a train that is open waits
-// with it.
+// ShouldCork reports whether new data on the path of new data has to wait for more, for a
+// batch of at most segs packets and room bytes: PollTransmit would have nothing to do for it.
+// What is in the open batch waits with it.
 func (a *Assoc) ShouldCork(segs, room int) bool {
 	t := &a.tx
 	bytes, chunks := 0, 0
@@ -72,11 +72,11 @@ func (a *Assoc) ShouldCork(segs, room int) bool {
 		return true
 	}
 	segs = max(min(segs, room/p.mtu), 1)
-	train, flight := full*int64(segs), t.sb.Flight(i)-bytes
+	batch, flight := full*int64(segs), t.sb.Flight(i)-bytes
 	if flight < corkMinBytes {
-		return t.sb.FlightChunks(i)-chunks >= corkStreamChunks && unsent < min(train, int64(flight/2))
+		return t.sb.FlightChunks(i)-chunks >= corkStreamChunks && unsent < min(batch, int64(flight/2))
 	}
-	return unsent < train
+	return unsent < batch
 }
 
 // baseRTT returns the round-trip time of path i without queues, and without the

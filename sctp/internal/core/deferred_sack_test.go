@@ -8,7 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// late is two ends that are between a request and its answer: A has sent something,
+// deferredHarness is two ends that are between a request and its answer: A has sent something,
 // and what acknowledges it is about to come, with data.
 type deferredHarness struct {
 	*pump

@@ -22,7 +22,7 @@ type gather struct {
 // that to make up for a checksum in three steps.
 const minDeferCopy = 512
 
-// put copies what is late.
+// copyDeferred copies the part that was left for the checksum.
 func (g *gather) copyDeferred(b []byte) {
 	if g.deferred.B != nil {
 		copy(b[g.deferred.At:], g.deferred.B)
@@ -31,23 +31,23 @@ func (g *gather) copyDeferred(b []byte) {
 }
 
 // PollTransmitGather is PollTransmit that leaves parts of messages where they are
-// if they have least bytes or more, as holes of buf that it appends to *holes, up
+// if they have least bytes or more, as IOVecs that it appends to *vecs, up
 // to their capacity. Who calls it lets no message be released
 // ([Assoc.TakeReleases]) until the packets were sent.
-func (a *Assoc) PollTransmitGather(now clock.Time, buf []byte, maxSegs int, holes *[]slab.IOVec, least int) (out []byte, tx Transmit, ok bool) {
+func (a *Assoc) PollTransmitGather(now clock.Time, buf []byte, maxSegs int, vecs *[]slab.IOVec, least int) (out []byte, tx Transmit, ok bool) {
 	if a.slow&(slowState|slowAuth) != 0 { // an AUTH chunk covers what follows it
 		return a.PollTransmit(now, buf, maxSegs)
 	}
 	if a.BatchOpen() {
 		return a.pollRetained(now, buf, maxSegs)
 	}
-	a.tx.sb.gather = gather{iovecs: holes, least: least}
+	a.tx.sb.gather = gather{iovecs: vecs, least: least}
 	out, tx, ok = a.PollTransmit(now, buf, maxSegs)
 	a.tx.sb.gather = gather{}
 	return out, tx, ok
 }
 
-// holes returns those of the packet that begins at offset at, the last one built.
+// iovecs returns those of the packet that begins at offset at, the last one built.
 func (a *Assoc) iovecs(at int) []slab.IOVec {
 	if a.tx.sb == nil || a.tx.sb.gather.iovecs == nil {
 		return nil
@@ -60,7 +60,7 @@ func (a *Assoc) iovecs(at int) []slab.IOVec {
 	return h[i:]
 }
 
-// fill fills the holes of the packet that begins at offset at.
+// fillIOVecs copies the parts that are elsewhere of the packet that begins at offset at.
 func (a *Assoc) fillIOVecs(b []byte, at int) {
 	if h := a.iovecs(at); len(h) > 0 {
 		slab.Fill(b, h)
@@ -71,10 +71,10 @@ func (a *Assoc) fillIOVecs(b []byte, at int) {
 
 // setChecksum is [wire.SetChecksum] for the packet b[at:], whose checksum field
 // is zero.
-func setChecksum(b []byte, at int, holes []slab.IOVec) {
+func setChecksum(b []byte, at int, vecs []slab.IOVec) {
 	c, from := uint32(0), at
-	for i := range holes {
-		h := &holes[i]
+	for i := range vecs {
+		h := &vecs[i]
 		c = wire.UpdateChecksum(c, b[from:h.At])
 		c = wire.UpdateChecksum(c, h.B)
 		from = h.At + len(h.B)

@@ -30,13 +30,13 @@ type Message struct {
 	Body []byte
 	// Owner may be nil.
 	Owner Owner
-	// Lent tells that Body is referenced until Keep is called only. There is no Owner
-	// then, and no other message that is lent. Until Keep was called new data is sent
-	// by PollTransmitRetained only.
+	// Borrowed means that Body is referenced only until EndBorrow is called. There is no Owner
+	// then, and no other message that is borrowed. Until EndBorrow is called new data is sent by
+	// PollTransmitRetained only.
 	Borrowed bool
-	// Unit, if not 0, makes this a series of unordered messages: each has so many
-	// bytes of Body, the last what is left, and in front of them its part of Headers,
-	// which has the same length for all. Headers are referenced as Body is.
+	// SegmentSize, if not 0, makes this a segmented send: a batch of unordered messages that
+	// each have so many bytes of Body, the last what is left, and in front of them its part of
+	// Headers, which has the same length for all. Headers are referenced as Body is.
 	SegmentSize int
 	Headers     []byte
 	// Of, if not nil, makes this a piece of that message, which goes on with

@@ -36,22 +36,22 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 		}
 	}
 	largest := a.largestPacket()
-	plain, full := false, false
+	fast, full := false, false
 	var header [wire.HeaderLen]byte
 	var p built           // the last packet; nextData's differ from it in their data only
-	var next seq.TSN      // the first that is in a train that is open
+	var next seq.TSN      // the first TSN in the open batch
 	bytes, chunks := 0, 0 // of that
 	late := false         // it may not stay open
 	if open {
 		next = a.tx.sb.next - seq.TSN(a.tx.sb.unsent)
 		if a.BatchOpen() {
 			o := a.tx.openBatch
-			buf, tx, plain = a.resumeBatch(now)
+			buf, tx, fast = a.resumeBatch(now)
 			bytes, chunks = o.bytes, o.chunks
 			start, first, p = 0, 0, built{Tuple: tx.Tuple, ecn: tx.ECN}
 			a.tx.segSize = tx.SegSize
 			copy(header[:], o.header[:])
-			if *o = (openBatch{}); !plain {
+			if *o = (openBatch{}); !fast {
 				a.closeBatch(&tx)
 				a.stats.PacketsSent += uint64(tx.Segs)
 				return buf, tx, true
@@ -70,7 +70,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			full = true
 			break
 		}
-		if plain {
+		if fast {
 			var n int
 			if buf, n = a.bulkData(now, buf, first, header[:], tx.SegSize, maxSegs-tx.Segs, largest); n > 0 {
 				tx.Segs += n
@@ -82,7 +82,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 		switch {
 		case tx.Segs == 0:
 			buf, p, ok = a.firstData(now, buf)
-		case plain:
+		case fast:
 			buf, _, ok = a.nextData(now, buf, first, header[:])
 		}
 		if !ok && (tx.Segs == 0 || !a.Idle(now)) {
@@ -121,12 +121,12 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			break
 		}
 		if tx.Segs == 1 && a.restIsNewData(now, first, &tx, false) {
-			plain = true
+			fast = true
 			copy(header[:], buf[start:start+checksumField])
 		}
 	}
 	if open && tx.Segs > 0 {
-		if n := a.tx.sb.next.Sub(next); plain && !full && !late && n > 0 && tx.Segs < maxSegs && a.tx.cork == corkTail {
+		if n := a.tx.sb.next.Sub(next); fast && !full && !late && n > 0 && tx.Segs < maxSegs && a.tx.cork == corkTail {
 			if a.tx.openBatch == nil {
 				a.tx.openBatch = new(openBatch)
 			}
@@ -162,10 +162,10 @@ func (a *Assoc) Room() int {
 	return a.largestPacket()
 }
 
-// plain reports whether the packets of a train that follow the first, on path i, have
-// nothing but new data in them, so that nextData can build them: all else that was due is
-// in the first one, and more falls due with other calls only. A SACK may wait that need not
-// leave yet, if bundlesSack said so or the train was begun by an earlier call.
+// restIsNewData reports whether the packets of a batch behind the first, on path i, hold
+// nothing but new data, so that nextData may build them: all else that was due is in the
+// first one, and more falls due with other calls only. A SACK that need not leave yet may
+// wait, if bundlesSack said so or an earlier call began the batch.
 func (a *Assoc) restIsNewData(now clock.Time, i int, tx *Transmit, begun bool) bool {
 	if p := &a.paths[i]; a.slow&slowBatch != 0 || !p.usable() || tx.Local != p.home {
 		return false
@@ -185,9 +185,9 @@ func (a *Assoc) dataECN() uint8 {
 	return ECNNotECT
 }
 
-// firstData appends the first packet of a train if it is plain that new data is all
-// there is to send, with a SACK if one waits: nextPacket would append the same, and
-// takes longer to find that out. It reports false if it has to be asked.
+// firstData appends the first packet of a batch if new data, with a SACK if one waits, is all
+// that there is to send. nextPacket would append the same, and take longer to find that out.
+// It reports false if nextPacket has to be asked.
 func (a *Assoc) firstData(now clock.Time, b []byte) (_ []byte, p built, ok bool) {
 	t := &a.tx
 	if !t.q.Pending() || t.q.routed > 0 || a.slow != 0 {
@@ -201,7 +201,7 @@ func (a *Assoc) firstData(now clock.Time, b []byte) (_ []byte, p built, ok bool)
 }
 
 // nextData appends a packet of new data for path i with the common header given: the
-// first of a train, or one after others for which plain held. A SACK goes along with the
+// first of a batch, or one after others for which restIsNewData held. A SACK goes along with the
 // first or, if it waited, the last. It reports false, and appends nothing, if nextPacket
 // has to see what is to be sent.
 func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []byte, ecn uint8, ok bool) {
@@ -230,7 +230,7 @@ func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []by
 	return b, ecn, true
 }
 
-// Idle reports whether it is plain that PollTransmit would have nothing to send.
+// Idle reports whether PollTransmit has certainly nothing to send.
 // It takes less time to find out, but reports false in rare cases where it would
 // not have anything either.
 func (a *Assoc) Idle(now clock.Time) bool { return !a.rx.sack.Due(now) && a.onlyAcks() }

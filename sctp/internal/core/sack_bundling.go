@@ -7,14 +7,14 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// sackBundlingDelay is for how long a SACK that need not leave yet waits for the end of what
-// is sent.
+// sackBundlingDelay is how long a SACK that need not leave yet waits for the end of what is
+// being sent.
 const sackBundlingDelay = clock.Time(time.Millisecond)
 
 // bundlesSack decides whether the SACK that is pending goes with the next packet, which has
-// new data and nothing else, or with a later one. A message of a series, which is not
+// new data and nothing else, or with a later one. A segment of a segmented send, which is not
 // fragmented, is so long that a SACK has room besides; the packet that has one is longer
-// than those behind it, and makes a train with one of them only. With the last message,
+// than those behind it, and ends the GSO batch after one of them. With the last message,
 // which is shorter, it goes for nothing.
 //
 // Deviation (RFC 9260, Section 6.1, SHOULD): it is not bundled with the next DATA chunk.
@@ -37,14 +37,14 @@ func (a *Assoc) sackCanWait(now clock.Time) bool {
 	return !s.Due(now) && now-s.Since() < sackBundlingDelay && a.slow&slowBundleSack == 0 && t.q.routed == 0 && t.sb.onlyNew()
 }
 
-// moreSegments reports whether the message that is sent next is one of a series, and not
+// moreSegments reports whether the message that is sent next is a segment, and not
 // the last.
 func (a *Assoc) moreSegments(now clock.Time) bool {
 	m := a.tx.q.head(now)
 	return m != nil && m.segmented.size != 0 && m.length-m.sent > int64(m.segmented.size)
 }
 
-// sackFits reports whether the next packet of a train, which ends a message or a series,
+// sackFits reports whether the next packet of a batch, which ends a message or a segmented send,
 // is with a SACK no longer than the others; or nothing is behind it with which the SACK
 // could go.
 func (a *Assoc) sackFits(now clock.Time) bool {

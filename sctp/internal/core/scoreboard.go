@@ -39,7 +39,7 @@ const (
 )
 
 // record is one TSN that is not cumulatively acknowledged. It keeps no payload:
-// a retransmission reads the message again, or the train that it was part of.
+// a retransmission reads the message again, or the retransmission copy of its packet.
 type record struct {
 	msg        *outMsg
 	off        int64      // of the payload in the message
@@ -51,7 +51,7 @@ type record struct {
 	path       uint8
 	state      recState
 	miss       uint8  // miss indications
-	rtxCopy    uint32 // where its payload is, see images; 0: in the message
+	rtxCopy    uint32 // where its payload is, see rtxCopies; 0: in the message
 }
 
 // tsnRun is the TSNs from lo up to but not including hi.

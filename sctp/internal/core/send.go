@@ -32,7 +32,7 @@ type dataSender struct {
 	pipelined    int        // messages, up to corkPipelined, that were sent while others were under way
 	sackAt       uint64     // packets with data sent when the last SACK came
 	deferredSack deferredSack
-	// segSize is how long the packets of the train that is made are, 0 before the
+	// segSize is how long the packets of the batch being made are, 0 before the
 	// first; sackAtEnd tells that a SACK goes with a later one.
 	segSize   int
 	sackAtEnd bool

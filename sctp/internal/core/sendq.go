@@ -69,7 +69,7 @@ type SendQueue struct {
 	partial    bool // the peer supports partial reliability
 	sched      scheduler
 	kind       Scheduler
-	borrowed   *outMsg        // see Message.Lent
+	borrowed   *outMsg        // see Message.Borrowed
 	cur        *outMsg        // DATA: the message begun and not ended
 	routed     int            // messages with bytes to send that have a route
 	route      route          // of the packet being built, if there are any
@@ -129,7 +129,7 @@ type msgState struct {
 	prev      *outMsg
 	body      []byte
 	owner     Owner
-	gone      int64 // bytes of the body before body, which are in packets and their images
+	gone      int64 // bytes of the body before body, which are in packets and their retransmission copies
 	length    int64 // header and body
 	sent      int64 // bytes given a TSN
 	at, end   int64 // what is sent next: all of it, or a message of a series

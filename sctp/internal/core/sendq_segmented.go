@@ -2,24 +2,24 @@ package core
 
 import "errors"
 
-// MaxSegmented bounds a series, in bytes. It is acknowledged as a whole, and goes to its
+// MaxSegmented bounds a segmented send, in bytes. It is acknowledged as a whole, and goes to its
 // end on a stream that is paused in the midst of it.
 const MaxSegmented = 1 << 20
 
-// ErrSegmented is returned for a series that is not one of unordered reliable messages
+// ErrSegmented is returned for a segmented send that is not one of unordered reliable messages
 // with headers of equal length, or is longer than MaxSegmented.
-var ErrSegmented = errors.New("core: bad series")
+var ErrSegmented = errors.New("core: bad segmented send")
 
-// series is what a queued record has that stands for many messages: unordered ones,
+// segmented is what a queued record has that stands for a batch of messages: unordered ones,
 // each with a header of its own and the next part of one body. Who cuts memory into
 // messages that each fit a packet, as DDP does, pays for one record, which stays in the
 // processor's caches, rather than for one per packet.
 //
-// Offsets in a series count the bytes of its messages one after another, headers
+// Offsets in it count the bytes of its messages one after another, headers
 // included.
 type segmented struct {
 	headers []byte // one after another, outMsg.hdrLen bytes each
-	size    uint32 // bytes of each message but the last, which may have fewer; 0: no series
+	size    uint32 // bytes of each message but the last, which may have fewer; 0: one message
 }
 
 // size returns the bytes of m, and of how many messages.
@@ -31,7 +31,7 @@ func (m *Message) size() (n int64, count int) {
 	return n, (len(m.Body)-1)/m.SegmentSize + 1
 }
 
-// validSegmented reports whether a message with a Unit is a series.
+// validSegmented reports whether a message with a SegmentSize can be sent in segments.
 func (m *Message) validSegmented() bool {
 	n, count := m.size()
 	return m.SegmentSize > 0 && len(m.Body) > 0 && n <= MaxSegmented &&
@@ -48,7 +48,7 @@ func (m *Message) largest() int {
 	return len(m.Headers)/count + m.SegmentSize
 }
 
-// beginSegmented makes m, of so many messages, a series.
+// beginSegmented makes m a segmented send of m.count messages.
 func (m *outMsg) beginSegmented(s *Message) {
 	h := len(s.Headers) / int(m.count)
 	unit := min(s.SegmentSize, len(s.Body)) // of one message it may be anything
@@ -56,7 +56,7 @@ func (m *outMsg) beginSegmented(s *Message) {
 	m.end = min(int64(m.segmented.size), m.length)
 }
 
-// nextSegment goes on to the next message of a series.
+// nextSegment goes on to the next segment.
 func (m *outMsg) nextSegment() {
 	m.at, m.fsn = m.end, 0
 	m.end = min(m.at+int64(m.segmented.size), m.length)
@@ -81,7 +81,7 @@ func (m *outMsg) bounds(off int64) (i uint32, begin, end int64) {
 	return i, begin, min(begin+int64(m.segmented.size), m.length)
 }
 
-// copySegment is copyTo for a series: n bytes from offset at of its ith message, within
+// copySegment is copyTo for a segmented send: n bytes from offset at of its ith message, within
 // that.
 func (m *outMsg) copySegment(b []byte, i uint32, at, n int, g *gather) []byte {
 	h := int(m.hdrLen)

@@ -25,7 +25,7 @@ func segmentedOf(sid uint16, body []byte, unit, hdr int, immediate bool) (s Mess
 	return s, each
 }
 
-// A series is sent, and sent again, as its messages one by one are: the same bytes in
+// A segmented send is sent, and sent again, as its messages one by one are: the same bytes in
 // the same packets, whatever else is sent, lost or acknowledged.
 func TestSegmentedSendMatchesItsMessages(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -152,7 +152,7 @@ func TestSegmentedRefused(t *testing.T) {
 	}
 }
 
-// A Unit longer than the body makes a series of one message, however long it is.
+// A SegmentSize longer than the body makes one message, however long it is.
 func TestSegmentedOfOne(t *testing.T) {
 	for _, unit := range []int{101, math.MaxInt - 4, math.MaxInt} {
 		h := newTxTest(t)
@@ -164,7 +164,7 @@ func TestSegmentedOfOne(t *testing.T) {
 	}
 }
 
-// A series is counted as the messages that it stands for.
+// A segmented send is counted as the messages that it stands for.
 func TestSegmentedCounts(t *testing.T) {
 	h := newTxTest(t)
 	h.pushMsg(Message{Unordered: true, SegmentSize: 40, Headers: make([]byte, 3*5), Body: make([]byte, 100)})
@@ -182,7 +182,7 @@ func TestSegmentedCounts(t *testing.T) {
 	}
 }
 
-// A series needs the room that its messages would.
+// A segmented send needs the room that its messages would.
 func TestSegmentedNeedsRoom(t *testing.T) {
 	q := NewSendQueue(10_000, 1, SchedRR)
 	if err := q.Push(second, &Message{Body: []byte("x")}); err != nil {

@@ -79,7 +79,7 @@ func (t *sendTune) limit(slowest clock.Time) int64 {
 	return max(tuneFactor*max(t.rate, t.ratePrev)/1_000_000*int64(rtt)/1000, tuneFloor)
 }
 
-// near reports whether tuneLowRTT counts.
+// lowRTT reports whether tuneLowRTT counts.
 func (t *sendTune) lowRTT(slowest clock.Time) bool {
 	rtt := max(t.minRTT(), slowest)
 	return rtt > 0 && rtt < pace.MinRTT

@@ -10,8 +10,8 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// PostedBuffer is the buffer of a reader that waits for a message: the next message may be
-// delivered into it directly, without passing through the queues.
+// A PostedBuffer is the pre-posted receive buffer of a reader that waits. The next message
+// may be copied there directly, past the reassembly queue.
 type PostedBuffer struct {
 	Stream int // that it waits for, or AnyStream
 	Dst    []byte
@@ -24,8 +24,8 @@ type PostedBuffer struct {
 // AnyStream is the Stream of a Posted that takes what comes.
 const AnyStream = reasm.AnyStream
 
-// A SmallPacket is a [Packet] for [Assoc.HandleSmall]. It points to the addresses, which need
-// only be compared: the processor waits for those that were just written to be copied.
+// A SmallPacket is a [Packet] for [Assoc.HandleSmall]. It points to the addresses, which are
+// only compared: copying them would stall on stores that have just been made.
 type SmallPacket struct {
 	Data   []byte
 	Local  *netip.Addr
@@ -33,11 +33,12 @@ type SmallPacket struct {
 	ECN    uint8
 }
 
-// HandleSmall takes in a packet whose only message is all that there is to read, and copies
-// it to where its reader waits: as HandlePacket with Packet.Later, EndBatch and Read would,
-// one after the other, save that these look at everything that might be otherwise. It
-// reports false if anything is, and has taken in nothing but an acknowledgement that was
-// put off before. Data changes during the call, see wire.VerifyInPlace.
+// HandleSmall is the small-message fast path of the receiver. It takes in a packet with one
+// unfragmented message, and a SACK at most, and copies the message to the buffer of the
+// reader that waits for it. The outcome is that of HandlePacket with Packet.DeferSack,
+// EndBatch and Read. It reports false if the packet needs the slow path, and has then done
+// nothing but process a SACK that had been deferred. Data changes during the call, see
+// wire.VerifyInPlace.
 func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) bool {
 	d := p.Data
 	if len(d) < wire.HeaderLen+wire.DataHeaderLen+1 || len(d)&3 != 0 {
@@ -106,8 +107,8 @@ func (a *Assoc) HandleSmall(now clock.Time, p *SmallPacket, post *PostedBuffer) 
 	return true
 }
 
-// lonely reports whether all that HandlePacket, EndBatch and Read look at besides the
-// chunks is as plain as it can be, and the packet need not be acknowledged at once.
+// smallExpected reports whether nothing but the chunks of the packet has to be looked at, and
+// no SACK is due after it.
 func (a *Assoc) smallExpected(now clock.Time, p *SmallPacket) bool {
 	rx, s, in := &a.rx, &a.rx.sack, &a.in
 	if a.slow != 0 || p.ECN == ECNCE || in.path != 0 {

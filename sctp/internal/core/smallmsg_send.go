@@ -5,8 +5,9 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// CanSendSmall reports whether m qualifies for the small-message fast path: it fits one
-// packet, nothing else is to be sent, and nothing else will be unacknowledged.
+// CanSendSmall reports whether the small-message fast path of the sender takes m: it fits one
+// packet, and nothing else waits to be sent or, apart from a deferred SACK, acknowledged. So
+// it is with requests and their answers.
 func (a *Assoc) CanSendSmall(m *Message) bool {
 	t := &a.tx
 	q, sb := t.q, t.sb
@@ -33,9 +34,9 @@ func (a *Assoc) CanSendSmall(m *Message) bool {
 	return (!a.cfg.Bundle || sb.Flight(0) == 0) && sb.onlyNew() && n <= sb.rwnd && !sb.rtxCopies.open && int(sb.next-sb.base) < len(sb.recs)
 }
 
-// SendSmall queues a message of which Lone has just said that it is one, and appends its
-// packet to b, as Send and PollTransmit would one after the other. It tells of the packet
-// in tx. It reports false, and has done nothing, if the packet has to wait.
+// SendSmall queues a message for which CanSendSmall holds and appends its packet to b, which tx
+// describes, as Send and PollTransmit would. It reports false, and has done nothing, if the
+// packet has to wait for the congestion window or the pacer.
 func (a *Assoc) SendSmall(now clock.Time, m *Message, b []byte, tx *Transmit) ([]byte, bool) {
 	if !a.mayFill(now, 0) {
 		return b, false
@@ -72,9 +73,9 @@ func (a *Assoc) SendSmall(now clock.Time, m *Message, b []byte, tx *Transmit) ([
 	return b, true
 }
 
-// rests reports whether nothing waits to be sent, nothing holds messages back, and there
-// is room for one of n bytes. A scheduler that counts bytes has to know of them; others are
-// after a message that went alone as they were before.
+// idleWithRoom reports whether nothing waits to be sent, nothing holds messages back, and
+// there is room for one of n bytes. Schedulers that count bytes have to see every message;
+// to the others a message that is sent directly makes no difference.
 func (q *SendQueue) idleWithRoom(n int) bool {
 	return q.waiting == 0 && q.opened == 0 && q.routed == 0 && q.borrowed == nil && !q.held && !q.blocked && !q.stalled &&
 		q.kind != SchedFair && q.kind != SchedWFQ && q.fits(int64(n))

@@ -8,9 +8,9 @@ type IOVec struct {
 	B  []byte
 }
 
-// Fill copies into b what its holes stand for.
-func Fill(b []byte, holes []IOVec) {
-	for i := range holes {
-		copy(b[holes[i].At:], holes[i].B)
+// Fill copies into b the bytes that vecs refer to.
+func Fill(b []byte, vecs []IOVec) {
+	for i := range vecs {
+		copy(b[vecs[i].At:], vecs[i].B)
 	}
 }
