@@ -34,7 +34,7 @@ func heldLink(t *testing.T) (*sctpLink, *Request) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &sctpLink{a: a, peer: w.eng.peers[1]}
+	l := &sctpLink{t: &sctpTransport{w: w}, a: a, peer: w.eng.peers[1]}
 	l.onFragment(&sctp.Piece{Stream: 1, Begin: true, Data: eagerHeader(5, 100), More: true})
 	l.onFragment(&sctp.Piece{Stream: 1, Data: make([]byte, 30), More: true})
 	if !locked(r) || l.broken {
