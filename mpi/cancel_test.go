@@ -110,7 +110,7 @@ func TestCancelSendRace(t *testing.T) {
 		var want []int32
 		var last *Request
 		var ids []int32
-		settle := func(r *Request, id int32) error {
+		finishRequest := func(r *Request, id int32) error {
 			switch _, err := r.Wait(ctx); {
 			case err == nil:
 				want = append(want, id)
@@ -130,13 +130,13 @@ func TestCancelSendRace(t *testing.T) {
 				r.Cancel()
 			}
 			if last != nil {
-				if err := settle(last, ids[len(ids)-1]); err != nil {
+				if err := finishRequest(last, ids[len(ids)-1]); err != nil {
 					return err
 				}
 			}
 			last, ids = r, append(ids, int32(i))
 		}
-		if err := settle(last, ids[len(ids)-1]); err != nil {
+		if err := finishRequest(last, ids[len(ids)-1]); err != nil {
 			return err
 		}
 		if err := Send(ctx, c, []int32{0}, 1, 7); err != nil {

@@ -32,12 +32,12 @@ func TestRunLocalReturnsMemory(t *testing.T) {
 		t.Run("transport="+transport, func(t *testing.T) {
 			busyJob(t, transport) // what the process keeps for good
 			busyJob(t, transport)
-			heap, goroutines := settled(0, 0)
+			heap, goroutines := steadyUsage(0, 0)
 			for range jobs {
 				busyJob(t, transport)
 			}
 			const most = 1 << 20
-			heapNow, goroutinesNow := settled(heap+most, goroutines)
+			heapNow, goroutinesNow := steadyUsage(heap+most, goroutines)
 			t.Logf("%d jobs: heap %d KiB, then %d KiB; goroutines %d, then %d", jobs, heap>>10, heapNow>>10, goroutines, goroutinesNow)
 			if heapNow > heap+most {
 				t.Errorf("heap after %d jobs = %d KiB, want at most 1 MiB more than the %d KiB before", jobs, heapNow>>10, heap>>10)
@@ -79,9 +79,9 @@ func busyJob(t *testing.T, transport string) {
 	}, WithTransport(transport))
 }
 
-// settled returns the heap in use, in bytes, and the number of goroutines, once both
+// steadyUsage returns the heap in use, in bytes, and the number of goroutines, once both
 // are within the bounds given, or after ten seconds.
-func settled(heap uint64, goroutines int) (uint64, int) {
+func steadyUsage(heap uint64, goroutines int) (uint64, int) {
 	var m runtime.MemStats
 	for begun := time.Now(); ; runtime.Gosched() {
 		for range 3 { // pools keep what they hold for two collections

@@ -76,7 +76,7 @@ type schedRecv struct {
 	req       *Request
 	buf       [700]byte
 	cancelled bool
-	settled   bool
+	checked   bool
 }
 
 func newSchedule(t *testing.T, seed uint64) *schedule {
@@ -185,7 +185,7 @@ func (s *schedule) finish() error {
 		}
 	}
 	for _, r := range s.recvs {
-		if r.got != nil && !r.settled {
+		if r.got != nil && !r.checked {
 			return fmt.Errorf("receive %d is not done", r.order)
 		}
 	}
@@ -252,7 +252,7 @@ func (s *schedule) compare() {
 		}
 	}
 	for _, r := range s.recvs {
-		if r.settled {
+		if r.checked {
 			continue
 		}
 		if waits := r.req.elem.q != nil; waits != (r.got == nil && !r.cancelled) {
@@ -276,7 +276,7 @@ func (s *schedule) compare() {
 				s.fail("receive %d: %w", r.order, err)
 			}
 		}
-		r.settled = true
+		r.checked = true
 	}
 }
 

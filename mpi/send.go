@@ -79,7 +79,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	hints := c.hints.Load()
 	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.Tag), x
 	waits := int32(0) // events to come
-	lone, sent := e.coalescer.sends.Add(1) == 1, false
+	sole, sent := e.coalescer.sends.Add(1) == 1, false
 	if mode == sendSync {
 		v.Kind = envelope.Sync
 		waits = 1
@@ -129,7 +129,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		hdr := v.Encode(&r.hdr)
 		r.pending.Store(waits)
 		err = errLinkFull
-		if now, ok := p.link.(promptLink); ok && lone && len(b) <= maxPrompt {
+		if now, ok := p.link.(promptLink); ok && sole && len(b) <= maxPrompt {
 			err = now.sendNow(r.stream, hdr, b)
 			sent = err == nil
 		} else if len(b) <= p.link.copyLimit(blocks) {
@@ -152,7 +152,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		return false, p.lost(err)
 	}
 	if !sent {
-		e.transmit(p, len(b), lone, mode == sendHeld)
+		e.transmit(p, len(b), sole, mode == sendHeld)
 	}
 	if waits > 0 {
 		if err := c.stopped(x); err != nil { // whoever looked for sends to fail may have come before

@@ -60,7 +60,7 @@ func TestProgressAdapts(t *testing.T) {
 
 // Where all messages come through memory every wait polls, however long the last
 // ones took.
-func TestProgressSettled(t *testing.T) {
+func TestProgressLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p progress
 		p.init(func() bool { time.Sleep(time.Microsecond); return false }, 0)

@@ -135,7 +135,7 @@ func (w *Win[T]) Detach(disp int) error {
 	if !ok {
 		return fmt.Errorf("%w: nothing is attached at %d", ErrRange, disp)
 	}
-	w.w.settle() // waits for an operation that is being performed
+	w.w.syncMemory() // waits for an operation that is being performed
 	return nil
 }
 

@@ -57,7 +57,7 @@ func (w *window) post(origins []int, a Assert) error {
 	if w.posted != nil {
 		return fmt.Errorf("%w: Post before Wait", ErrEpoch)
 	}
-	w.settle()
+	w.syncMemory()
 	posted := make([]*Request, 0, len(origins))
 	for _, o := range origins {
 		r, err := w.c.irecv(slotWin, nil, o, winTagComplete)
@@ -185,7 +185,7 @@ func (w *window) endPosted() {
 	}
 	w.posted = nil
 	w.mu.Unlock()
-	w.settle()
+	w.syncMemory()
 }
 
 // checkGroup checks the ranks of Post or Start.

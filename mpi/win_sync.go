@@ -75,7 +75,7 @@ func (w *Win[T]) FlushLocalAll(ctx context.Context) error {
 // Sync makes what the operations of others did to the caller's memory visible
 // to the caller, if it learned of it in another way than by a message or a
 // synchronization call (MPI-4.1, Section 12.5.4).
-func (w *Win[T]) Sync() { w.w.settle() }
+func (w *Win[T]) Sync() { w.w.syncMemory() }
 
 // Lock waits until the caller holds a lock on the window of target; the target
 // takes no part (MPI-4.1, Section 12.5.3). It returns ErrEpoch if the caller
@@ -125,7 +125,7 @@ func (w *Win[T]) UnlockAll(ctx context.Context) error {
 }
 
 func (w *window) fence(ctx context.Context, a Assert) error {
-	w.settle()
+	w.syncMemory()
 	var err error
 	if a&AssertNoPrecede == 0 {
 		err = w.flushAll(ctx)
@@ -140,14 +140,14 @@ func (w *window) fence(ctx context.Context, a Assert) error {
 	if e := Barrier(ctx, w.c); e != nil && err == nil {
 		err = e
 	}
-	w.settle()
+	w.syncMemory()
 	if w.shared != nil {
 		// Others touch this memory too, directly: they may when what was done
-		// to it is settled here.
+		// to it is dealt with here.
 		if e := Barrier(ctx, w.c); e != nil && err == nil {
 			err = e
 		}
-		w.settle()
+		w.syncMemory()
 	}
 	return err
 }
@@ -165,7 +165,7 @@ func (w *window) flush(ctx context.Context, target int) error {
 	if err := w.checkTarget(target); err != nil {
 		return err
 	}
-	w.settle()
+	w.syncMemory()
 	return w.to[target].flush(ctx, w)
 }
 
@@ -215,11 +215,11 @@ func (w *window) lock(ctx context.Context, mode LockMode, target int, a Assert) 
 		return fmt.Errorf("%w: rank %d is locked already", ErrEpoch, target)
 	}
 	if a&AssertNoCheck != 0 {
-		w.settle()
+		w.syncMemory()
 		return nil
 	}
 	err := w.ask(ctx, target, amHeader{kind: amLock, op: uint8(mode)})
-	w.settle()
+	w.syncMemory()
 	if err != nil {
 		t.unlocked()
 		if ctx.Err() != nil && w.usable() == nil {
@@ -241,7 +241,7 @@ func (w *window) unlock(ctx context.Context, target int) error {
 	if !held {
 		return fmt.Errorf("%w: rank %d is not locked", ErrEpoch, target)
 	}
-	w.settle()
+	w.syncMemory()
 	err := t.flush(ctx, w)
 	if err != nil && ctx.Err() != nil && w.usable() == nil {
 		return err // still locked
@@ -263,10 +263,10 @@ func (t *winTarget) unlocked() {
 	t.mu.Unlock()
 }
 
-// settle orders the caller's accesses to its memory with those of the others,
+// syncMemory orders the caller's accesses to its memory with those of the others,
 // in the sense of the Go memory model: what they have done happens before what
 // follows, and what the caller has done before what they do later.
-func (w *window) settle() {
+func (w *window) syncMemory() {
 	w.hold()
 	if w.shared != nil {
 		w.shared.order.Add(1)
@@ -305,7 +305,7 @@ func (w *window) lockAll(ctx context.Context, a Assert) error {
 
 // unlockAll completes all operations before it gives the first lock back.
 func (w *window) unlockAll(ctx context.Context) error {
-	w.settle()
+	w.syncMemory()
 	err := w.flushAll(ctx)
 	if err != nil && ctx.Err() != nil {
 		return err

@@ -111,7 +111,7 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 		return err
 	}
 	defer t.turn.unlock()
-	if err := t.settle(ctx, w, false); err != nil {
+	if err := t.completeOps(ctx, w, false); err != nil {
 		return err
 	}
 	return t.reported()
@@ -171,15 +171,15 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 		return err
 	}
 	defer t.turn.unlock()
-	if err := t.settle(ctx, w, true); err != nil {
+	if err := t.completeOps(ctx, w, true); err != nil {
 		return err
 	}
 	return t.reported()
 }
 
-// settle completes operations here, and with remote at the target too. It
+// completeOps completes operations here, and with remote at the target too. It
 // returns an error only if ctx ended; it may then be called again.
-func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
+func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) error {
 	t.copied.Store(false)
 	if remote {
 		if err := t.startFlush(ctx, w); err != nil {
@@ -187,7 +187,7 @@ func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 		}
 		w.c.w.eng.coalescer.flushBeforeWait()
 	}
-	if err := t.settleRDMA(ctx, remote); err != nil {
+	if err := t.completeRDMA(ctx, remote); err != nil {
 		return err
 	}
 	for {
@@ -245,8 +245,8 @@ func (t *winTarget) settle(ctx context.Context, w *window, remote bool) error {
 	}
 }
 
-// settleRDMA is the part of settle that concerns the queue pair.
-func (t *winTarget) settleRDMA(ctx context.Context, remote bool) error {
+// completeRDMA is the part of completeOps that concerns the queue pair.
+func (t *winTarget) completeRDMA(ctx context.Context, remote bool) error {
 	t.mu.Lock()
 	conn, last := t.conn, t.last
 	t.mu.Unlock()
