@@ -307,11 +307,17 @@ type TransportConfig struct {
 	// Tap, if not nil, is called for each datagram sent and received.
 	Tap func(TapEvent)
 
-	// Log, if not nil, is told of what an operator wants to know and what happens seldom:
-	// paths that fail or come back, peers that restart or are given up, connections
-	// under the transport that end (Warn or Info), associations that begin and end
-	// (Debug). It is called with no lock held, by goroutines that serve the network: a
-	// handler must not block for long.
+	// Log, if not nil, receives a line for each event that is rare and matters to an operator.
+	// Warn: a path fails (RFC 9260, Section 8.2); a peer restarts; an association ends by an
+	// ABORT, with its cause, or because the peer does not answer; a connection under the
+	// transport ends. Info: an association could not be established; a path is potentially
+	// failed (RFC 7829), comes back, is added, removed or made primary. Debug: an association
+	// is established, shut down by the peer or ended; an address is confirmed. Each line has
+	// the local and the peer's addresses and, where there are any, the path and the error.
+	//
+	// Packets are never logged, and nothing is done for the log while it is nil. It is called
+	// with no lock held, by goroutines that serve the network: a handler must not block for
+	// long.
 	Log *slog.Logger
 }
 

@@ -2,13 +2,19 @@ package sctp
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+
+	"github.com/weftstack/weft/sctp/wire"
 )
 
-// logged reports whether TransportConfig.Log is told of such a notification.
+// logged reports whether notifications of a kind go to TransportConfig.Log: changes of state and
+// of paths, but nothing that a peer can cause at any rate without cost, such as ERROR chunks.
 func (k NotificationKind) logged() bool {
 	switch k {
-	case NotifyUp, NotifyDown, NotifyRestart, NotifyPathUp, NotifyPathDown, NotifyPathFailed:
+	case NotifyUp, NotifyShutdown, NotifyDown, NotifyRestart,
+		NotifyPathUp, NotifyPathDown, NotifyPathFailed, NotifyPathConfirmed,
+		NotifyPathAdded, NotifyPathRemoved, NotifyPrimary:
 		return true
 	}
 	return false
@@ -23,25 +29,38 @@ func (n *Notification) level() slog.Level {
 		if n.Err != nil {
 			return slog.LevelWarn
 		}
-	case NotifyPathUp, NotifyPathFailed:
+	case NotifyPathUp, NotifyPathFailed, NotifyPathAdded, NotifyPathRemoved, NotifyPrimary:
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug
 }
 
-// tell makes the upcalls of a notification.
+// tell logs a notification and makes its upcall.
 func (a *Association) tell(n Notification) {
-	if log := a.t.cfg.Log; log != nil && n.Kind.logged() {
-		attrs := []slog.Attr{slog.String("local", a.ep.line()), slog.String("peer", a.RemoteAddr().String())}
-		if n.Addr.IsValid() {
-			attrs = append(attrs, slog.String("path", n.Addr.String()))
-		}
-		if n.Err != nil {
-			attrs = append(attrs, slog.String("error", n.Err.Error()))
-		}
-		log.LogAttrs(context.Background(), n.level(), "sctp: "+n.Kind.String(), attrs...)
+	if n.Kind.logged() {
+		a.log(n.level(), n.Kind.String(), &n)
 	}
 	if f := a.ep.cfg.OnNotify; f != nil {
 		f(a, n)
 	}
+}
+
+// log writes a line about the association, with the path and the error of n. The error of an
+// association that was aborted comes with its cause (RFC 9260, Section 3.3.10). No lock is held.
+func (a *Association) log(level slog.Level, what string, n *Notification) {
+	log := a.t.cfg.Log
+	if log == nil || !log.Enabled(context.Background(), level) {
+		return
+	}
+	attrs := []slog.Attr{slog.String("local", a.ep.line()), slog.String("peer", a.RemoteAddr().String())}
+	if n.Addr.IsValid() {
+		attrs = append(attrs, slog.String("path", n.Addr.String()))
+	}
+	if n.Err != nil {
+		attrs = append(attrs, slog.String("error", n.Err.Error()))
+	}
+	if ab := (*AbortError)(nil); errors.As(n.Err, &ab) {
+		attrs = append(attrs, slog.String("cause", wire.CauseCode(ab.Cause).String()), slog.Bool("by_peer", ab.ByPeer))
+	}
+	log.LogAttrs(context.Background(), level, "sctp: "+what, attrs...)
 }

@@ -1,6 +1,7 @@
 package sctp
 
 import (
+	"log/slog"
 	"sync"
 
 	"github.com/weftstack/weft/sctp/internal/core"
@@ -124,8 +125,11 @@ func (a *Association) runCallbacksOnce() {
 		}
 		if dead && !u.ended {
 			u.ended = true
-			if u.hasDown && up {
+			switch {
+			case u.hasDown && up:
 				a.tell(u.down)
+			case u.hasDown && a.opened:
+				a.log(slog.LevelInfo, "association not established", &u.down)
 			}
 			close(a.done)
 			a.ep.checkIdle()
