@@ -26,21 +26,26 @@ func wait(w *waiter, stop, expired <-chan struct{}) error {
 	}
 }
 
-// Recv receives from any stream: it copies a message, or its next part, into
-// buf. It blocks until there is one, ctx is done, or the association ended;
-// then the error is io.EOF after a graceful shutdown by the peer, else as Err.
+// Recv receives from any stream (RFC 9260, Section 11.1.7): it copies a message, or the next
+// part of one that is longer than buf, and returns how many bytes it copied; info.EOR is set
+// with the last part. It blocks until there is something, ctx is done, or the association has
+// ended, and may make upcalls of other associations meanwhile. buf belongs to Recv until it
+// returns.
+//
+// The error is that of ctx, io.EOF after a graceful shutdown by the peer, [ErrClosed] after
+// [Association.Close], otherwise the reason of the end as of [Association.Err].
 func (a *Association) Recv(ctx context.Context, buf []byte) (n int, info RecvInfo, err error) {
 	n, err = a.recvContext(ctx, anyStream, buf, &info)
 	return n, info, err
 }
 
-// RecvStream is Recv for one stream; messages on other streams stay queued.
+// RecvStream is [Association.Recv] for one stream; messages on other streams stay queued.
 func (a *Association) RecvStream(ctx context.Context, stream uint16, buf []byte) (n int, info RecvInfo, err error) {
 	n, err = a.recvContext(ctx, int(stream), buf, &info)
 	return n, info, err
 }
 
-// TryRecv is Recv that never waits: it returns ErrWouldBlock if there is
+// TryRecv is [Association.Recv] that never blocks: it returns [ErrWouldBlock] if there is
 // nothing to receive.
 func (a *Association) TryRecv(buf []byte) (n int, info RecvInfo, err error) {
 	n, err = a.recv(stopped, nil, anyStream, buf, &info)
@@ -50,10 +55,10 @@ func (a *Association) TryRecv(buf []byte) (n int, info RecvInfo, err error) {
 	return n, info, err
 }
 
-// Peek tells, without waiting, from which message the next Recv will be and how
-// many bytes of it can be received now, which are all that are left of it if
-// info.EOR is set; ok is false if there is nothing to receive. It is what SCTP_NXTINFO is
-// in RFC 6458, Section 5.3.6.
+// Peek describes the message from which the next [Association.Recv] will be, and returns how
+// many bytes of it can be received now: all that are left of it if info.EOR is set. ok is
+// false if there is nothing to receive. It does not block. It is SCTP_NXTINFO (RFC 6458,
+// Section 5.3.6).
 func (a *Association) Peek() (n int, info RecvInfo, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -65,8 +70,8 @@ func (a *Association) Peek() (n int, info RecvInfo, ok bool) {
 	return n, info, true
 }
 
-// ReadableStreams appends to dst the streams that RecvStream would not wait
-// for.
+// ReadableStreams appends to dst the streams for which [Association.RecvStream] would not
+// block.
 func (a *Association) ReadableStreams(dst []uint16) []uint16 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -175,9 +180,9 @@ func (d *RecvInfo) set(a *Association, i *reasm.RecvInfo) {
 	d.Message, d.Offset, d.EOR, d.Aborted = i.Message, i.Offset, i.EOR, i.Aborted
 }
 
-// spin polls the sockets until a.seq moves, the time for it is up, or one of
-// the channels is closed. It reports whether a.seq moved. posted tells that the caller has
-// posted a buffer.
+// spin polls the sockets until a.seq moves, the budget of w is used up, or one of the channels
+// is closed. It reports whether a.seq moved. posted is true if the caller has pre-posted a
+// receive buffer.
 func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-chan struct{}) bool {
 	t := a.t
 	if !t.spinning.Enter() {
@@ -186,7 +191,7 @@ func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-cha
 	ended := false
 	defer func() {
 		t.spinning.Leave()
-		if posted && !ended { // an upcall panicked, or ended the goroutine: nobody must write there
+		if posted && !ended { // an upcall panicked or ended the goroutine: the buffer is not to be written to
 			a.takePosted(new(RecvInfo))
 		}
 	}()
@@ -195,7 +200,7 @@ func (a *Association) spin(w *Wait, seq uint32, posted bool, stop, expired <-cha
 	return moved
 }
 
-// spinUntil is spin for one who may.
+// spinUntil is spin for a goroutine that is counted among those that spin.
 func (a *Association) spinUntil(w *Wait, seq uint32, stop, expired <-chan struct{}) bool {
 	return a.t.loop.Spin(&w.w, func() bool { return a.seq.Load() != seq },
 		func() bool { return closed(stop) || closed(expired) })
@@ -211,10 +216,10 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// Recv receives from any association of the endpoint: one-to-many style. It
-// blocks until there is a message, ctx is done, or the endpoint is closed. From
-// the first call on, the endpoint keeps the associations that peers open
-// without Accept.
+// Recv receives from any association of the endpoint (one-to-many style, RFC 6458, Section 3);
+// info.Association is the one. It blocks until there is a message, ctx is done, and returns
+// its error, or the endpoint is closed, and returns [ErrClosed]. From the first call on, the
+// endpoint keeps the associations that peers open without [Endpoint.Accept].
 func (e *Endpoint) Recv(ctx context.Context, buf []byte) (int, RecvInfo, error) {
 	if !e.many.Swap(true) {
 		e.becomeMany()
