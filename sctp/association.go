@@ -94,11 +94,12 @@ func (a *Association) cookiesUntil() clock.Time {
 	return a.t.now() + a.ep.life
 }
 
-// Done returns a channel that is closed when the association has ended.
+// Done returns a channel that is closed when the association has ended, after its last upcall.
 func (a *Association) Done() <-chan struct{} { return a.done }
 
-// Err returns nil while the association lives and after a graceful end, else
-// why it ended: an *AbortError, ErrTimeout, ErrRefused …
+// Err returns nil while the association lives and after a graceful end, otherwise why it ended:
+// an [*AbortError], [ErrTimeout], [ErrRefused] or the error of a lost connection under the
+// transport.
 func (a *Association) Err() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,15 +126,16 @@ func (a *Association) VerificationTags() (local, peer uint32) {
 	return a.core.Tag(), a.core.PeerTag()
 }
 
-// MaxPayload returns the size of the largest message that is sent as one
-// chunk in one packet on every path now.
+// MaxPayload returns the size in bytes of the largest message that is sent as one chunk in
+// one packet on every path. It changes with the path MTU.
 func (a *Association) MaxPayload() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.core.MaxPayload()
 }
 
-// PeerAdaptation returns the peer's Adaptation Layer Indication, if any.
+// PeerAdaptation returns the peer's Adaptation Layer Indication (RFC 5061, Section 4.2.6), if
+// it sent one.
 func (a *Association) PeerAdaptation() (uint32, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -186,7 +188,7 @@ func (a *Association) Value() any {
 	return nil
 }
 
-// Poll is Transport.Poll.
+// Poll is [Transport.Poll] of the transport of the association.
 func (a *Association) Poll() bool { return a.t.Poll() }
 
 // Shutdown ends the association gracefully: it waits until all sent data is

@@ -135,13 +135,15 @@ func (e *Endpoint) adopt(now clock.Time, a *Association) (existing *Association,
 	return nil, touched{a: a, packets: 1, deferred: a.drainAndUnlock()}
 }
 
-// Connect opens an association. The local port is that of the endpoint. It
-// blocks until the association is established, failed, or ctx is done; then
-// the attempt is given up. Without a deadline in ctx that takes minutes with a peer that
-// does not answer, see Config.MaxInitRetransmits. Errors name the peer; errors.Is tells
-// ErrTimeout (also as os.ErrDeadlineExceeded and context.DeadlineExceeded), ErrRefused
-// (also as syscall.ECONNREFUSED), ErrExists, ErrAddress, ErrLimit, ErrClosed and
-// context.Canceled apart.
+// Connect opens an association with peer (RFC 9260, Section 11.1.2). The local port is that of
+// the endpoint. It blocks until the association is established, the attempt fails, or ctx is
+// done, which gives the attempt up. Without a deadline in ctx that takes minutes with a peer
+// that does not answer, see [Config].MaxInitRetransmits.
+//
+// The error names the peer. Test with errors.Is for [ErrTimeout] (also
+// os.ErrDeadlineExceeded and context.DeadlineExceeded), [ErrRefused] (also
+// syscall.ECONNREFUSED), [ErrExists], [ErrAddress], [ErrLimit], [ErrClosed] and
+// context.Canceled.
 func (e *Endpoint) Connect(ctx context.Context, peer Addr) (*Association, error) {
 	a, err := e.connect(ctx, peer)
 	if err != nil {
@@ -200,9 +202,9 @@ func (e *Endpoint) connect(ctx context.Context, peer Addr) (*Association, error)
 	return a, nil
 }
 
-// Accept returns the next association that a peer opened. It blocks until
-// there is one, ctx is done, or the endpoint is closed. With Config.OneToMany
-// there is never one.
+// Accept returns the next association that a peer opened. It blocks until there is one; until
+// ctx is done, and returns its error; or until the endpoint is closed, and returns
+// [ErrClosed]. With [Config].OneToMany there is never one.
 func (e *Endpoint) Accept(ctx context.Context) (*Association, error) {
 	return e.accept(ctx.Done(), ctx)
 }
@@ -227,8 +229,8 @@ func (e *Endpoint) accept(stop <-chan struct{}, ctx context.Context) (*Associati
 	}
 }
 
-// SendTo sends to peer, opening the association first if there is none. It
-// blocks like Connect and Send.
+// SendTo sends to peer, and opens the association first if there is none. It blocks as
+// [Endpoint.Connect] and [Association.Send] do, and returns their errors.
 func (e *Endpoint) SendTo(ctx context.Context, peer Addr, msg []byte, opts SendOptions) error {
 	for {
 		a := e.Find(peer)
@@ -247,10 +249,10 @@ func (e *Endpoint) SendTo(ctx context.Context, peer Addr, msg []byte, opts SendO
 	}
 }
 
-// SendAll sends msg to every association of the endpoint that is up (RFC 6458,
-// Section 5.3.4, SCTP_SENDALL), one after the other, and blocks like Send. It goes
-// on when one fails; the error joins those of all. opts.Owner, if any, is released
-// once for each association that took the message.
+// SendAll sends msg to every association of the endpoint that is established (RFC 6458,
+// Section 5.3.4, SCTP_SENDALL), one after the other. It blocks as [Association.Send] does.
+// After a failure it continues with the next one; the error joins those of all. opts.Owner,
+// if any, is released once for each association that took the message.
 func (e *Endpoint) SendAll(ctx context.Context, msg []byte, opts SendOptions) error {
 	var errs []error
 	for _, a := range e.Associations() {
@@ -264,8 +266,8 @@ func (e *Endpoint) SendAll(ctx context.Context, msg []byte, opts SendOptions) er
 	return errors.Join(errs...)
 }
 
-// Find returns the association with a peer that has one of the addresses, nil
-// if there is none. What a peer lists as its own counts once it is confirmed.
+// Find returns the association with a peer that has one of the addresses, or nil. An address
+// that a peer has listed counts once it is confirmed (RFC 9260, Section 5.4).
 func (e *Endpoint) Find(peer Addr) *Association {
 	for _, ap := range peer.Addrs {
 		ap = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
@@ -288,8 +290,8 @@ func (e *Endpoint) Transport() *Transport { return e.t }
 // Associations returns the live associations in no particular order.
 func (e *Endpoint) Associations() []*Association { return e.t.demux.associations(e) }
 
-// Close aborts the associations of the endpoint and frees its port. It makes the
-// last upcalls itself.
+// Close aborts the associations of the endpoint (RFC 9260, Section 9.1) and frees its port. It
+// makes their last upcalls itself, so it must not be called with locks held that those take.
 func (e *Endpoint) Close() error {
 	if e.closed.Swap(true) {
 		return ErrClosed

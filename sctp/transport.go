@@ -63,8 +63,9 @@ func (c *transportCounters) received(datagrams, bytes int) {
 	c.bytesIn.Add(uint64(bytes))
 }
 
-// NewTransport opens the sockets and starts to receive. On error everything
-// opened is closed again, cfg.Conns included.
+// NewTransport opens the sockets of cfg and starts to receive. It does not block. On error it
+// closes all sockets again, cfg.Conns included. It returns [ErrConfig] for a configuration that
+// contradicts itself, otherwise errors of the system.
 func NewTransport(cfg TransportConfig) (*Transport, error) {
 	// The clock of the core begins a second ago: 0 means "no timer" there.
 	t := &Transport{cfg: cfg, epoch: time.Now().Add(-time.Second), over: make(chan struct{})}
@@ -195,8 +196,9 @@ func (t *Transport) bind(addrs []netip.AddrPort, o udpio.Options) (list []*socke
 // now reads the clock of the core.
 func (t *Transport) now() clock.Time { return clock.Time(time.Since(t.epoch)) }
 
-// Listen makes a one-to-many endpoint on an SCTP port; port 0 asks for a free
-// one. cfg may be nil. It returns ErrPortInUse, ErrLimit, ErrConfig or ErrClosed.
+// Listen makes a one-to-many endpoint on an SCTP port; port 0 asks for a free one. cfg is
+// copied and may be nil. It does not block. It returns [ErrPortInUse], [ErrLimit], [ErrConfig]
+// or [ErrClosed].
 func (t *Transport) Listen(port uint16, cfg *Config) (*Endpoint, error) {
 	if cfg != nil {
 		if err := cfg.check(); err != nil {
@@ -240,8 +242,9 @@ const (
 	closeTick   = 100 * time.Microsecond
 )
 
-// Close aborts all associations, closes the sockets and waits for the
-// goroutines of the transport to end. It must not be called from an upcall.
+// Close aborts all associations, closes the sockets and blocks until the goroutines of the
+// transport have ended, for about a second at most if none is in an upcall. It must not be called
+// from an upcall. It returns [ErrClosed] if it was called before.
 func (t *Transport) Close() error {
 	if t.closed.Swap(true) {
 		return ErrClosed
