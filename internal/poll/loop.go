@@ -7,7 +7,9 @@ import "runtime"
 const ClockEvery = 4
 
 // Loop is how the spins of a transport or a rank poll: what a pass over its sources costs
-// determines how often to do the rest. All fields but Pass are constant once spins begin.
+// determines how often to do the rest. The intervals are powers of two: a pass over shared
+// memory takes some nanoseconds, in which a division would show. All fields are constant once
+// spins begin.
 type Loop struct {
 	// Pass makes one pass over what is polled and reports whether anything came. It does
 	// not block.
@@ -20,35 +22,42 @@ type Loop struct {
 	Prompt bool
 	// YieldEvery is after how many passes the goroutine lets others run, and YieldFull
 	// where each processor has a goroutine that spins. With a processor free, yielding is
-	// no more than a precaution, and wakes a thread for nothing. YieldFull divides
+	// no more than a precaution, and wakes a thread for nothing. YieldFull is at most
 	// YieldEvery.
 	YieldEvery, YieldFull int
 	// YieldIdle is true if it yields only after passes that found nothing.
 	YieldIdle bool
-	// OfferEvery is after how many passes that found nothing Offer is called, which lets
-	// other processes have the processor; 0 is never.
-	OfferEvery int
+	// Offer lets other processes have the processor; it may be nil. It is called after each
+	// OfferEvery passes, if the last one found nothing.
 	Offer      func()
+	OfferEvery int
 }
 
 // Spin polls until done reports true, and then returns true; until the budget of w is used
 // up; or until quit reports true, which is asked when the clock is read and may be nil. What
 // comes meanwhile renews the budget. The caller is counted, see Enter, and w has a budget.
 func (l *Loop) Spin(w *Wait, done, quit func() bool) bool {
+	pass, least := l.Pass, min(l.ClockEvery, l.YieldFull)
+	if l.Offer != nil {
+		least = min(least, l.OfferEvery)
+	}
 	came := false
 	for i := 1; ; i++ {
-		found := l.Pass()
-		came = came || found
+		found := pass()
 		if done() {
 			return true
 		}
-		if i%l.YieldFull == 0 && (i%l.YieldEvery == 0 || Full()) && !(found && l.YieldIdle) {
+		if !found && !every(i, least) {
+			continue
+		}
+		came = came || found
+		if every(i, l.YieldFull) && (every(i, l.YieldEvery) || Full()) && !(found && l.YieldIdle) {
 			runtime.Gosched()
 		}
-		if l.OfferEvery > 0 && i%l.OfferEvery == 0 && !found {
+		if l.Offer != nil && every(i, l.OfferEvery) && !found {
 			l.Offer()
 		}
-		if i%l.ClockEvery != 0 && !(found && l.Prompt) {
+		if !every(i, l.ClockEvery) && !(found && l.Prompt) {
 			continue
 		}
 		now := l.Now()
@@ -61,3 +70,6 @@ func (l *Loop) Spin(w *Wait, done, quit func() bool) bool {
 		}
 	}
 }
+
+// every reports whether i is a multiple of n, a power of two.
+func every(i, n int) bool { return i&(n-1) == 0 }

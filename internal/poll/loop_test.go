@@ -25,7 +25,6 @@ func newSpinTest(finds func(pass int) bool) *spinTest {
 		},
 		Now:        func() int64 { s.clocks++; return s.now },
 		ClockEvery: ClockEvery, YieldEvery: 64, YieldFull: 8,
-		Offer: func() { s.offers++ },
 	}
 	return s
 }
@@ -71,7 +70,7 @@ func TestSpinEndsOnQuit(t *testing.T) {
 
 func TestSpinOffersTheProcessor(t *testing.T) {
 	s := newSpinTest(func(pass int) bool { return pass%2 == 0 })
-	s.OfferEvery = 1
+	s.Offer, s.OfferEvery = func() { s.offers++ }, 1
 	s.Spin(s.wait(time.Second), func() bool { return s.passes == 100 }, nil)
 	if s.offers != 50 {
 		t.Errorf("%d offers after 50 passes that found nothing", s.offers)
