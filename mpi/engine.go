@@ -346,13 +346,17 @@ func (p *peer) consumed(k envelope.Kind, length, id uint64) {
 	}
 }
 
-// dropped tells the sender of a message that nobody can receive any more, because the
-// communicator is freed here, that its send has failed.
+// dropped tells the sender of a message that cannot be received any more, because the
+// communicator is freed here, that its send has failed. A rank that ends answers
+// nothing: its end is the reason, and fails the send.
 func (p *peer) dropped(k envelope.Kind, length, id uint64) {
 	if k != envelope.RTS {
 		p.repay(length)
 	}
-	if k != envelope.Eager {
+	p.e.mu.Lock()
+	ended := p.e.err != nil
+	p.e.mu.Unlock()
+	if k != envelope.Eager && !ended {
 		p.control(0, &envelope.Header{Kind: envelope.Canceled, Flags: envelope.FlagFreed, ID: id})
 	}
 }
