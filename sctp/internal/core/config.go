@@ -51,7 +51,7 @@ type Config struct {
 	RTOInitial, RTOMin, RTOMax time.Duration
 	// HBInterval is how often an idle path is probed; negative means never.
 	HBInterval time.Duration
-	// HBRetry repeats an unanswered heartbeat on the path of data once per Estimator,
+	// HBRetry repeats an unanswered heartbeat on the path of data once per RTO,
 	// without waiting for HBInterval.
 	HBRetry bool
 	// SackDelay is the longest delay of an acknowledgement, at most
@@ -98,6 +98,10 @@ type Config struct {
 	SwitchPrimary    bool
 	SwitchMaxRetrans int
 
+	// OnState, if not nil, is called at each transition between states, for logs. It
+	// must not call the association.
+	OnState func(from, to State, reason string)
+
 	// Congestion and Scheduler select algorithms.
 	Congestion cc.Algorithm
 	Scheduler  Scheduler
@@ -108,9 +112,6 @@ type Config struct {
 	// must build the same, and ackCum look at every chunk: for tests.
 	slowPath bool
 
-	// OnState, if not nil, is called at each transition between states, for logs. It
-	// must not call the association.
-	OnState func(from, to State, reason string)
 	// TellDry adds EventDry to the events.
 	TellDry bool
 	// Bundle holds a small message back while others are in flight (RFC 9260,

@@ -50,7 +50,8 @@ func (r *dataReceiver) open(cfg *Config, streams int, initial seq.TSN, interleav
 		r.reasm = new(reasm.Queue) // the user may still have pieces of the first
 	}
 	r.reasm.Init(reasm.Config{Interleaved: interleaved, Pieces: cfg.Pieces, Streams: streams,
-		Limit: cfg.RecvBuffer, Seed: seed, MsgID: id, Kept: kept}, initial)
+		Limit: cfg.RecvBuffer, Seed: seed}, initial)
+	r.reasm.Resume(id, kept)
 }
 
 func (r *dataReceiver) close() {

@@ -124,7 +124,7 @@ func probed(t *testing.T, window uint32, c *Config) *pair {
 		p.a.send(0, 1200)
 	}
 	p.a.outbox()
-	if window == 0 { // a probe goes when an Estimator has passed
+	if window == 0 { // a probe goes when an RTO has passed
 		p.now += p.a.assoc.paths[0].rto.Value()
 		p.a.assoc.HandleTimeout(p.now)
 		p.a.outbox()

@@ -102,10 +102,6 @@ type Config struct {
 	// (partial delivery, RFC 9260, Section 6.9); 0 is half of limit. It also
 	// begins when the buffer fills up.
 	partial int
-	// MsgID and kept are what the queue of before a restart of the peer carries over:
-	// the number of its last message, and what the user keeps of what it took.
-	MsgID uint64
-	Kept  int
 	// Seed keys the hash tables against peers that aim at collisions.
 	Seed uint64
 }
@@ -192,11 +188,15 @@ func (r *Queue) Init(cfg Config, initial seq.TSN) *Queue {
 	r.loose.seed, r.numbered.seed, r.open.seed = cfg.Seed, cfg.Seed, cfg.Seed
 	r.open.link = linkOpen
 	r.window.init(cfg.Limit)
-	r.msgID, r.window.kept = cfg.MsgID, cfg.Kept
 	r.mem.window = &r.window
 	r.mem.limit(cfg.Limit)
 	return r
 }
+
+// Resume takes over what [Queue.Carried] returned for the queue of before a restart of
+// the peer: the number of its last message, and the bytes that the user keeps of what
+// it took.
+func (r *Queue) Resume(msgID uint64, kept int) { r.msgID, r.window.kept = msgID, kept }
 
 // SetLimit changes the receive buffer to n bytes. What is held stays.
 func (r *Queue) SetLimit(n int) {
