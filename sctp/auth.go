@@ -5,7 +5,7 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// Config asks for the authentication of chunks (RFC 4895). It is in use if
+// AuthConfig asks for the authentication of chunks (RFC 4895). It is in use if
 // both ends ask for it: see Association.Authenticated.
 type AuthConfig struct {
 	// Chunks are the types that are accepted only if they are authenticated, DATA
@@ -22,7 +22,7 @@ type AuthConfig struct {
 	Active uint16
 }
 
-// Key is an endpoint pair shared key (RFC 4895, Section 6.1).
+// AuthKey is an endpoint pair shared key (RFC 4895, Section 6.1).
 type AuthKey struct {
 	ID     uint16
 	Secret []byte
