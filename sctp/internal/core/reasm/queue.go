@@ -273,7 +273,7 @@ func (r *Queue) Add(d *wire.Data, buf *slab.Buf) Result {
 	r.window.take(len(d.Payload))
 	if st.deferred && st.lastTSN.Less(f.tsn) {
 		// RFC 6525, Section 5.2.2, E2: "MUST be queued locally and held until".
-		st.held.push(f)
+		r.holdBack(st, f)
 		return taken
 	}
 	res := r.place(st, f)

@@ -21,10 +21,10 @@ func (r *Queue) Restart(next seq.TSN) Result {
 			after := f.next
 			d := f.tsn.Sub(next)
 			if d < 0 || d > seq.MaxWindow {
-				st.held.remove(f)
 				if d < -seq.MaxWindow || d > 0 {
+					st.held.remove(f)
 					r.freeFrag(f) // of other TSNs
-				} else if got := r.place(st, f); got.Violation() {
+				} else if got := r.placeHeld(st, f); got.Violation() {
 					res = got
 				}
 			}
@@ -74,14 +74,29 @@ func (r *Queue) lastPending(st *inStream) (last uint32, ok bool) {
 	return last, ok
 }
 
+// holdBack keeps f for after the reset of st. The record of the message that f may
+// begin is charged now: no room is asked for when it is placed.
+func (r *Queue) holdBack(st *inStream, f *frag) {
+	f.charge += messageRecord
+	r.window.held += messageRecord
+	st.held.push(f)
+}
+
+// placeHeld places a fragment that was held back.
+func (r *Queue) placeHeld(st *inStream, f *frag) Result {
+	st.held.remove(f)
+	f.charge -= messageRecord
+	r.window.held -= messageRecord
+	return r.place(st, f)
+}
+
 // takeHeld takes in what st holds back, if limited only up to a TSN.
 func (r *Queue) takeHeld(st *inStream, limited bool, upTo seq.TSN) Result {
 	res := taken
 	for f := st.held.head; f != nil; {
 		after := f.next
 		if !limited || f.tsn.LessEq(upTo) {
-			st.held.remove(f)
-			if got := r.place(st, f); got.Violation() {
+			if got := r.placeHeld(st, f); got.Violation() {
 				res = got
 			}
 		}

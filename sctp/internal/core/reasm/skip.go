@@ -216,8 +216,7 @@ func (r *Queue) ResetStreams(sids []uint16) Result {
 		st.next, st.head = 0, nil
 		st.skips, st.uSkipped, st.deferred = false, false, false
 		for f := st.held.head; f != nil; f = st.held.head {
-			st.held.remove(f)
-			if got := r.place(st, f); got.Violation() {
+			if got := r.placeHeld(st, f); got.Violation() {
 				res = got
 			}
 		}

@@ -119,3 +119,35 @@ func TestResetHeldIsReleasedOnClose(t *testing.T) {
 		t.Errorf("%d fragments, %d bytes after close", r.frags, r.window.held)
 	}
 }
+
+// What a reset holds back takes no more memory when it is placed: the window has counted
+// the records of its messages already (RFC 9260, Section 6.2: a_rwnd; RFC 6525, Section 5.2.2, E2).
+func TestHeldBackMessagesAreCharged(t *testing.T) {
+	for name, release := range map[string]func(r *Queue){
+		"reset":   func(r *Queue) { r.ResetStreams(nil) },
+		"undefer": func(r *Queue) { r.Undefer(false, nil, 0) },
+		"advance": func(r *Queue) { r.AdvanceDefer(1000) },
+		"restart": func(r *Queue) { r.Restart(1000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecv(Config{Limit: 4000})
+			r.DeferReset(nil, 1)
+			n := uint32(0)
+			for ; r.window.used() < r.window.bound(); n++ {
+				mustAdd(t, r, chunk(2+n, 0, n, 0, "BE", "tiny"))
+			}
+			before := r.window.held
+			release(r)
+			if r.window.held > before {
+				t.Errorf("%d bytes held of %d tiny messages, %d before they were placed", r.window.held, n, before)
+			}
+			if err := r.Verify(); err != nil {
+				t.Error(err)
+			}
+			r.Close()
+			if r.window.held != 0 {
+				t.Errorf("%d bytes held after Close", r.window.held)
+			}
+		})
+	}
+}
