@@ -53,7 +53,7 @@ type Association struct {
 	closeAt  clock.Time     // when the end that Close began is looked at, 0 if it is not; guarded by mu
 	readers  waitList       // guarded by mu
 	releases []core.Release // of the callers' owners; guarded by mu
-	notes    []Notification // for OnNotify, in order; guarded by mu
+	notes    []note         // for OnNotify and the log, in order; guarded by mu
 	calls    upcalls        // used by the goroutine that runs callbacks
 	posted   postedRead
 

@@ -312,8 +312,9 @@ type TransportConfig struct {
 	// ABORT, with its cause, or because the peer does not answer; a connection under the
 	// transport ends. Info: an association could not be established; a path is potentially
 	// failed (RFC 7829), comes back, is added, removed or made primary. Debug: an association
-	// is established, shut down by the peer or ended; an address is confirmed. Each line has
-	// the local and the peer's addresses and, where there are any, the path and the error.
+	// is established, shut down by the peer or ended; its state changes, with the reason; an
+	// address is confirmed. Each line has the local and the peer's addresses and, where there
+	// are any, the path and the error.
 	//
 	// Packets are never logged, and nothing is done for the log while it is nil. It is called
 	// with no lock held, by goroutines that serve the network: a handler must not block for

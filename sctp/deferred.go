@@ -137,6 +137,11 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 	case core.EventPathRemoved:
 		a.t.demux.update(a, a.core.Tag(), a.peerKeys())
 		n.Kind = NotifyPathRemoved
+	case core.EventState:
+		if len(a.notes) < maxNotes {
+			a.notes = append(a.notes, note{change: e.Change})
+		}
+		return
 	default:
 		return
 	}
@@ -155,7 +160,7 @@ func (a *Association) event(e *core.Event, k *wakeList) {
 			return
 		}
 	}
-	a.notes = append(a.notes, n)
+	a.notes = append(a.notes, note{Notification: n})
 }
 
 // end notes that the association is over. a.mu is held.

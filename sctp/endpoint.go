@@ -58,6 +58,7 @@ func newEndpoint(t *Transport, cfg *Config) *Endpoint {
 	}
 	e.many.Store(e.cfg.OneToMany)
 	e.core = e.cfg.core()
+	e.core.TellStates = t.cfg.Log != nil
 	e.life = clock.Time(e.core.MaxCookieLife())
 	e.accepted = e.core
 	if e.cfg.Probation != nil {

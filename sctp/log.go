@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -33,6 +34,24 @@ func (n *Notification) level() slog.Level {
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug
+}
+
+// note is what the goroutine that runs callbacks has to tell: a notification, or a change of
+// state for the log.
+type note struct {
+	Notification
+	change *core.Transition
+}
+
+// logState logs a change of the association's state (RFC 9260, Section 4). No lock is held.
+func (a *Association) logState(c *core.Transition) {
+	log, level := a.t.cfg.Log, slog.LevelDebug
+	if !log.Enabled(context.Background(), level) {
+		return
+	}
+	log.LogAttrs(context.Background(), level, "sctp: state", slog.String("local", a.ep.line()),
+		slog.String("peer", a.RemoteAddr().String()), slog.String("from", c.From.String()),
+		slog.String("to", c.To.String()), slog.String("reason", c.Reason))
 }
 
 // tell logs a notification and makes its upcall.

@@ -38,7 +38,6 @@ func TestLogTellsOfAttemptsAndAborts(t *testing.T) {
 					all = all && strings.Contains(l, part)
 				}
 				if all {
-					lines = nil
 					return
 				}
 			}
@@ -46,8 +45,10 @@ func TestLogTellsOfAttemptsAndAborts(t *testing.T) {
 		}
 		p.connect(nil, nil)
 		wantLine("DEBUG sctp: up")
+		wantLine("DEBUG sctp: state", "from=COOKIE-ECHOED", "to=ESTABLISHED", "reason=")
 		p.b.Abort("enough")
 		<-p.a.Done()
+		wantLine("DEBUG sctp: state", "from=ESTABLISHED", "to=CLOSED", "enough")
 		wantLine("WARN sctp: down", `"enough"`, "cause=user", "by_peer=true")
 
 		n.Cut(addrA, addrB)

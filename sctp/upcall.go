@@ -13,7 +13,7 @@ type upcalls struct {
 	announced, ended bool
 	down             Notification // kept until the last message fragment was delivered
 	hasDown          bool
-	notes            []Notification
+	notes            []note
 	releases         []core.Release
 	piece            Piece
 	later            func() // runAllCallbacks, for goCallbacks; made once
@@ -102,10 +102,13 @@ func (a *Association) runCallbacksOnce() {
 			a.announce()
 		}
 		for _, n := range u.notes {
-			if n.Kind == NotifyDown {
-				u.down, u.hasDown = n, true
-			} else if up {
-				a.tell(n)
+			switch {
+			case n.change != nil:
+				a.logState(n.change)
+			case n.Kind == NotifyDown:
+				u.down, u.hasDown = n.Notification, true
+			case up:
+				a.tell(n.Notification)
 			}
 		}
 		for i := range pieces[:np] {

@@ -98,10 +98,6 @@ type Config struct {
 	SwitchPrimary    bool
 	SwitchMaxRetrans int
 
-	// OnState, if not nil, is called at each transition between states, for logs. It
-	// must not call the association.
-	OnState func(from, to State, reason string)
-
 	// Congestion and Scheduler select algorithms.
 	Congestion cc.Algorithm
 	Scheduler  Scheduler
@@ -112,8 +108,8 @@ type Config struct {
 	// must build the same, and ackCum look at every chunk: for tests.
 	slowPath bool
 
-	// TellDry adds EventDry to the events.
-	TellDry bool
+	// TellDry adds EventDry to the events, TellStates EventState.
+	TellDry, TellStates bool
 	// Bundle holds a small message back while others are in flight (RFC 9260,
 	// Section 6.1, the Nagle algorithm).
 	Bundle bool

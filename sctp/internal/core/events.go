@@ -70,7 +70,16 @@ const (
 	EventPathFailed
 	// EventPathMTU: the largest packet for the path to Addr changed (RFC 8899).
 	EventPathMTU
+	// EventState, of associations whose Config asks for it: Change is a transition between
+	// states (RFC 9260, Section 4).
+	EventState
 )
+
+// Transition is a change of an association's state, with its reason.
+type Transition struct {
+	From, To State
+	Reason   string
+}
 
 // Event is something that happened to an association and is not data.
 type Event struct {
@@ -84,6 +93,7 @@ type Event struct {
 	Streams []uint16
 	Request uint32
 	Key     uint16
+	Change  *Transition
 }
 
 var eventNames = [...]string{EventUp: "up", EventRestart: "restart", EventPeerShutdown: "peer shutdown",
@@ -94,7 +104,7 @@ var eventNames = [...]string{EventUp: "up", EventRestart: "restart", EventPeerSh
 	EventRequestDone: "request done", EventStreamsReset: "streams reset",
 	EventOutStreamsReset: "outgoing streams reset", EventStreamsAdded: "streams added",
 	EventAuthKey: "shared key changed", EventAuthKeyFree: "shared key unused", EventPathAdded: "path added", EventPathRemoved: "path removed",
-	EventPathFailed: "path potentially failed", EventPathMTU: "path MTU changed"}
+	EventPathFailed: "path potentially failed", EventPathMTU: "path MTU changed", EventState: "state changed"}
 
 // String returns a short lower-case name.
 func (k EventKind) String() string {

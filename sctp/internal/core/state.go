@@ -56,8 +56,8 @@ func (a *Assoc) setState(s State, reason string) {
 	if s != Established { // else recheckSlow clears it, together with what else has changed
 		a.slow |= slowState
 	}
-	if a.cfg.OnState != nil {
-		a.cfg.OnState(from, s, reason)
+	if a.cfg.TellStates {
+		a.events.push(Event{Kind: EventState, Change: &Transition{From: from, To: s, Reason: reason}})
 	}
 }
 
