@@ -122,8 +122,9 @@ func (w *World) die(why error) {
 // peerDown is what the parts of a World do when a peer is gone.
 func (w *World) peerDown(p *peer, err error) {
 	p.liveness.end()
-	w.recordDown(p, p.failed.Load())
-	w.reportDead(p, err)
+	failed := p.failed.Load()
+	w.recordDown(p, failed)
+	w.reportDead(p, failed)
 	w.ft.down()
 	if d := w.rma.open.Load(); d != nil && !p.disconnected.Load() {
 		d.rankDown(int(p.handle), err)

@@ -90,10 +90,17 @@ func pathDownDelay(cfg *sctp.Config) time.Duration {
 
 // reportDead tells the launcher of a fault-tolerant job that p has failed. If the process
 // of p still runs, the launcher waits for it only as long as the other ranks run.
-func (w *World) reportDead(p *peer, why error) {
-	if w.opts.tolerant && !p.disconnected.Load() && !p.reportedFailed.Load() && w.usable() == nil {
+func (w *World) reportDead(p *peer, why *RankError) {
+	if w.opts.tolerant && !w.endedWell(p, why) && !p.reportedFailed.Load() {
 		w.report(p, pmi.PeerDead, why.Error())
 	}
+}
+
+// endedWell reports whether the end of the link to p is no failure: p has finalized, this
+// World has ended, or Finalize waits for p, which may close the link before its last message
+// is sent.
+func (w *World) endedWell(p *peer, why *RankError) bool {
+	return p.disconnected.Load() || w.usable() != nil || w.finalizing.Load() && why.Err == nil
 }
 
 // report reports the state of a peer to `weft run`, which prints what several ranks report

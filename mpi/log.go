@@ -65,13 +65,11 @@ func (w *World) recordJoined() {
 		slog.Int("ranks", w.Size()), slog.Int("shared_memory", shared))
 }
 
-// recordDown logs the end of the link to a peer. It is not a failure if the peer has
-// finalized, if this World has ended, or if Finalize waits for the peer, which may close the
-// link before its last message is sent.
+// recordDown logs the end of the link to a peer.
 func (w *World) recordDown(p *peer, why *RankError) {
 	switch {
 	case p.remote == nil && p.rank == w.Rank():
-	case p.disconnected.Load() || w.usable() != nil || w.finalizing.Load() && why.Err == nil:
+	case w.endedWell(p, why):
 		w.recordPeer(slog.LevelDebug, "link closed", p)
 	default:
 		w.recordPeer(slog.LevelWarn, "peer failed", p, cause(why))
