@@ -104,17 +104,19 @@ type Wait struct {
 	at        int64
 	since     int64    // when the budget was renewed last; 0: it was not
 	Budget    int64    // how long it may spin; 0: not at all
-	of        *Chooser // what takes in how long it took; nil: it is not measured
-	exploring bool     // it is not of the kind that most waits are
+	of        *Chooser // whose averages it counts in; nil: it is not measured
+	exploring bool     // it spins although most waits park, or parks although most spin
 	unstarted bool     // at is not set yet
 }
 
 // Counts reports whether the wait is measured, that is, whether End does anything.
 func (w Wait) Counts() bool { return w.of != nil }
 
-// Start begins a wait that is not measured, without a look at the clock, and reports true,
-// if all waits are so, or most because they are short. The wait begins when Over is first
-// called, which notes that in the Wait: use a pointer to the same one throughout.
+// Start begins a wait that spins and is not measured, which saves reading the clock, and
+// reports true. It reports false if this wait has to begin by Begin: unless Always was called
+// that is one in measureEvery while waits are shorter than fastWait, and every one otherwise.
+// The time of the wait runs from the first call of Over, which notes it in the Wait: use a
+// pointer to the same Wait throughout.
 func (c *Chooser) Start() (w Wait, ok bool) {
 	if !c.always {
 		cost := c.spinCost.Load()

@@ -34,8 +34,8 @@ type Loop struct {
 }
 
 // Spin polls until done reports true, and then returns true; until the budget of w is used
-// up; or until quit reports true, which is asked when the clock is read and may be nil. What
-// comes meanwhile renews the budget. The caller is counted, see Enter, and w has a budget.
+// up; or until quit, which is asked when the clock is read and may be nil, reports true. What
+// comes meanwhile renews the budget. The caller has called Enter, and w.Budget is not 0.
 func (l *Loop) Spin(w *Wait, done, quit func() bool) bool {
 	pass, least := l.Pass, min(l.ClockEvery, l.YieldFull)
 	if l.Offer != nil {

@@ -15,8 +15,8 @@ const (
 	fullYieldEvery = 8
 )
 
-// Server makes goroutines that read the sources for others poll for more after a batch,
-// where it is expected sooner than a wake-up would take.
+// Server is the busy polling of goroutines that read the sources for others: after a batch
+// they keep polling if the next one is expected sooner than a wake-up would take.
 type Server struct {
 	Yielder
 	// Now reads the clock, in nanoseconds.
@@ -36,10 +36,11 @@ func (s *Server) SetLimit(limit time.Duration) {
 // Chooser returns what decides whether they poll.
 func (s *Server) Chooser() *Chooser { return s.choose.Load() }
 
-// PollForMore is called by such a goroutine when it has read something that it began to
-// handle at began, after the wait gap. It calls look until nothing comes within the budget, or
-// look reports over, and returns the wait for what comes next. look is told whether the
-// caller spins, or only looks once more.
+// PollForMore polls for more after the caller has handled a batch that came at the end of the
+// wait gap; began is when it began to handle it. PollForMore calls look until nothing comes
+// within the spin budget, or look reports over, and returns the wait for the next batch, which
+// is the gap of the next call. The argument of look is true while the caller spins, and false
+// if it looks just once more.
 func (s *Server) PollForMore(gap Wait, began int64, look func(spins bool) (came, over bool)) Wait {
 	choose := s.choose.Load()
 	if choose.Max() <= 0 {

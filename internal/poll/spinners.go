@@ -7,11 +7,11 @@ import (
 
 var (
 	// spinners counts the goroutines of the process that spin. Each occupies a processor,
-	// so there are at most as many as the process has, whoever they poll for: more would
-	// keep from running what they wait for.
+	// so there are at most as many as the process has, for all transports and ranks: more
+	// would keep the goroutines that they wait for from running.
 	spinners atomic.Int32
-	// procs is runtime.GOMAXPROCS, which takes the scheduler's lock, as it was last time
-	// that it was read.
+	// procs is runtime.GOMAXPROCS when it was last read: reading it takes the scheduler's
+	// lock.
 	procs atomic.Int32
 )
 
@@ -55,8 +55,8 @@ func Enter() bool {
 // Leave is called after Enter by a goroutine that does not spin any more.
 func Leave() { spinners.Add(-1) }
 
-// Spinning counts the goroutines that spin for one transport or one rank: the last one of
-// them has to tell others that they are no longer polled for. The zero Spinning is ready for
+// Spinning counts the goroutines that spin for one transport or one rank: when the last one
+// stops it has to resume those that slept because it polled. The zero Spinning is ready for
 // use.
 type Spinning struct{ n atomic.Int32 }
 

@@ -39,8 +39,8 @@ func (y *Yielder) due(now int64) bool {
 	return woken.Load() || now-y.at.Load() >= maxYield
 }
 
-// Yield lets others run, and reports true, if some were woken or wait for a processor: it
-// may be the caller's that they need.
+// Yield lets other goroutines run, and reports true, if some were woken or wait for a
+// processor: they may need the caller's.
 func (y *Yielder) Yield(now int64) bool {
 	return (y.due(now) || now-y.looked.Load() >= yieldLook) && y.BeforeBlock(now)
 }
