@@ -13,8 +13,8 @@ import (
 )
 
 // conn is a Linux socket, of UDP or of SCTP over IP. The descriptor is not registered with the
-// runtime's poller, so that datagrams wake nobody while some goroutine polls
-// the socket; instead it sits in an epoll instance of its own, which is.
+// runtime's poller, so that datagrams wake no thread while some goroutine polls the socket;
+// instead it is in an epoll instance of its own, and that is registered.
 type conn struct {
 	source
 	v6      bool // AF_INET6 socket
@@ -34,7 +34,7 @@ type conn struct {
 	closed bool   // guarded by fdmu
 	lost   uint64 // datagrams, until it was closed; guarded by fdmu
 
-	polled  atomic.Bool // others read, so Read does not
+	polled  atomic.Bool // other goroutines poll the socket, so Read does not read it
 	ep      *os.File    // owns the epoll instance of own
 	epRaw   syscall.RawConn
 	watchMu sync.Mutex // comes after fdmu
@@ -45,7 +45,7 @@ type conn struct {
 	icmp       icmp
 	rd         reader
 	dominant   dominantPeer
-	peerFD     atomic.Int32 // of the near socket for Pollers; -1 while there is none
+	peerFD     atomic.Int32 // descriptor of the peer socket, for Pollers; -1 while there is none
 	writers    sync.Pool    // of *writer
 	zone       zoneCache
 }
@@ -198,8 +198,8 @@ func (c *conn) Polled(on bool) bool {
 		return true
 	}
 	if !on {
-		// Only what is not on the list of the ready wakes anybody when it is
-		// armed again.
+		// Arming a descriptor wakes Read only if epoll's ready list does not have it
+		// already: this takes it off.
 		var was [2]unix.EpollEvent
 		_, _ = unix.EpollWait(c.own.epfd, was[:], 0)
 	}

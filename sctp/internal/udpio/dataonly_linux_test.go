@@ -34,7 +34,7 @@ func (b *side) nothing() {
 func (b *side) empty() {
 	b.t.Helper()
 	if n, err := b.TryRead(b.bufs, b.metas); n != 0 || err != nil {
-		b.t.Fatalf("%d trains more, %v", n, err)
+		b.t.Fatalf("%d batches more, %v", n, err)
 	}
 }
 
@@ -46,14 +46,14 @@ func (a *side) marked(b *side, msg []byte) {
 	}
 }
 
-// readsBare reports whether b reads its near socket without control messages next.
+// readsBare reports whether b reads its peer socket without control messages next.
 func (b *side) readsBare() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.open().readsDataOnly()
 }
 
-// open is near with b.mu held.
+// open is peerSocket with b.mu held.
 func (b *side) open() *peerSocket { return b.Conn.(*conn).dominant.open }
 
 // Datagrams that are read without control messages come with their addresses, in
@@ -106,8 +106,8 @@ func TestBareDatagrams(t *testing.T) {
 	}
 }
 
-// Trains need their control messages.
-func TestTrainsAreNotBare(t *testing.T) {
+// Batches need their control messages.
+func TestBatchesAreNotBare(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.Info().GRO || !a.Info().GSO {
 		t.Skip("no segmentation offload")
@@ -121,7 +121,7 @@ func TestTrainsAreNotBare(t *testing.T) {
 			t.Fatalf("%d datagrams", len(got))
 		}
 		if b.readsBare() {
-			t.Error("trains are read without control messages")
+			t.Error("batches are read without control messages")
 		}
 	}
 }

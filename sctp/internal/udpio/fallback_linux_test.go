@@ -108,7 +108,7 @@ func TestEqualTrainsAvoidSegmentationOnBrokenKernels(t *testing.T) {
 				n += len(b.bufs[i].B)
 				whole := len(b.bufs[i].B) == tc.size
 				if want := tc.size%tc.seg != 0; whole != want {
-					t.Errorf("train of %d came as one super-packet: %v, want %v", tc.size, whole, want)
+					t.Errorf("batch of %d came as one super-packet: %v, want %v", tc.size, whole, want)
 				}
 			}
 			b.mu.Unlock()

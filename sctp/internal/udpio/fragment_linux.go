@@ -14,8 +14,8 @@ const minMTU6 = 1280
 // sendFragments sends a datagram that IP may fragment: without DF on IPv4, where
 // routers do it, and cut by this host on IPv6, small enough for any path. No
 // control message asks for that, so the options of the socket change for the time
-// of one system call, during which nobody else uses it: a probe of the path MTU
-// must not be fragmented, nor a batch be cut.
+// of one system call. fdmu keeps other goroutines from using it meanwhile: a probe of
+// the path MTU must not be fragmented, nor a batch be cut.
 func (c *conn) sendFragments(w *writer, b []byte) error {
 	w.useSharedSocket()
 	w.fill(&w.hdr, &w.iov, b)
@@ -38,9 +38,9 @@ func (c *conn) sendFragments(w *writer, b []byte) error {
 	return nil
 }
 
-// setDF sets DF on every packet, with no heed of the kernel's idea of the path
-// MTU: RFC 8899 finds it out, and a probe may exceed that idea. Without it packets
-// are fragmented. Nobody else uses the socket.
+// setDF sets DF on every packet, whatever the kernel takes for the path MTU: it is
+// discovered by RFC 8899, and a probe may exceed the kernel's value. Without DF packets are
+// fragmented. No other goroutine uses the socket meanwhile.
 func (c *conn) setDF(on bool) {
 	v4, v6, cut := unix.IP_PMTUDISC_PROBE, unix.IPV6_PMTUDISC_PROBE, 0
 	if !on {

@@ -23,7 +23,7 @@ func TestFragmentsBesideTrains(t *testing.T) {
 		wg.Go(func() {
 			for range n {
 				if err := a.Write(pattern(14000), &Meta{Remote: b.LocalAddr(), SegSize: 1400}); err != nil {
-					t.Error("train:", err)
+					t.Error("batch:", err)
 				}
 			}
 		})

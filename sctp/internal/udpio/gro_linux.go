@@ -9,11 +9,11 @@ import (
 // datagrams; where only short ones come GRO is off, because the control message that says
 // that a datagram is alone takes a twentieth of a small round trip.
 type groSwitch struct {
-	able, on bool
-	short    int // consecutive short datagrams
-	after    int // how many of them turn GRO off
-	// mixed tells that it was turned off and the socket has not been empty since: a
-	// long datagram may be a batch that cannot be divided any more.
+	able, on bool // GRO can be switched; it is on
+	short    int  // consecutive short datagrams
+	after    int  // how many of them turn GRO off
+	// maybeMerged is true from when GRO is turned off until the socket is empty: a long
+	// datagram may be a batch then, and its segment size is unknown.
 	maybeMerged bool
 }
 
@@ -31,7 +31,7 @@ const (
 func (j *groSwitch) init(able bool) { j.able, j.on, j.after = able, able, groOffAfter }
 
 // noteSizes counts the datagrams that were read, and turns GRO off or on again. It reports
-// whether they are to be dropped: they may be batches that cannot be divided.
+// whether they must be dropped, because they may be batches of unknown segment size.
 func (s *source) noteSizes(bufs []*slab.Buf) (drop bool) {
 	for _, b := range bufs {
 		if len(b.B) < longDatagram {

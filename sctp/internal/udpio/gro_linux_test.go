@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// joining tells whether the kernel hands batches to s in one piece.
-func (s *side) joining() bool {
+// coalesces reports whether the kernel hands batches to s in one piece.
+func (s *side) coalesces() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.Conn.(*conn)
@@ -18,13 +18,13 @@ func (s *side) joining() bool {
 
 // Short datagrams turn GRO off, the first long one turns it on again, and the next
 // time more are needed.
-func TestShortDatagramsTurnJoiningOff(t *testing.T) {
-	for _, near := range []bool{false, true} {
+func TestShortDatagramsTurnGROOff(t *testing.T) {
+	for _, connected := range []bool{false, true} {
 		a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 		if !b.Info().GRO || !a.Info().GSO {
 			t.Skip("no segmentation offload")
 		}
-		if near {
+		if connected {
 			makeDominant(t, a, b)
 		} else {
 			b.Conn.(*conn).dominant.after = 0
@@ -32,45 +32,45 @@ func TestShortDatagramsTurnJoiningOff(t *testing.T) {
 		after := groOffAfter
 		for round := range 3 {
 			for i := range after + peerSocketAfter {
-				if i < after-peerSocketAfter && !b.joining() {
-					t.Fatalf("near %v, round %d: off after %d short datagrams", near, round, i)
+				if i < after-peerSocketAfter && !b.coalesces() {
+					t.Fatalf("connected %v, round %d: off after %d short datagrams", connected, round, i)
 				}
 				a.numbered(b, i, 1)
 				b.datagrams(1)
 			}
-			if b.joining() {
-				t.Fatalf("near %v, round %d: still on after %d short datagrams", near, round, after+peerSocketAfter)
+			if b.coalesces() {
+				t.Fatalf("connected %v, round %d: still on after %d short datagrams", connected, round, after+peerSocketAfter)
 			}
 			b.mu.Lock()
 			n, err := b.TryRead(b.bufs, b.metas) // none of before is left
 			b.mu.Unlock()
 			if n != 0 || err != nil {
-				t.Fatalf("%d trains, %v", n, err)
+				t.Fatalf("%d batches, %v", n, err)
 			}
-			train := pattern(10*1000 + 5)
+			batch := pattern(10*1000 + 5)
 			for i := range 3 {
-				if err := a.Write(train, &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
+				if err := a.Write(batch, &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
 					t.Fatal(err)
 				}
 				got, _ := b.datagrams(11)
-				if len(got) != 11 || !bytes.Equal(bytes.Join(got, nil), train) {
-					t.Fatalf("near %v, round %d: train %d arrived as %d datagrams", near, round, i, len(got))
+				if len(got) != 11 || !bytes.Equal(bytes.Join(got, nil), batch) {
+					t.Fatalf("connected %v, round %d: batch %d arrived as %d datagrams", connected, round, i, len(got))
 				}
-				if !b.joining() {
-					t.Fatalf("near %v, round %d: off after a train", near, round)
+				if !b.coalesces() {
+					t.Fatalf("connected %v, round %d: off after a batch", connected, round)
 				}
 			}
 			after *= groOffBackoff
 		}
 		if n := b.Info().Drops; n > 0 {
-			t.Errorf("near %v: %d dropped", near, n)
+			t.Errorf("connected %v: %d dropped", connected, n)
 		}
 	}
 }
 
 // A batch that came before GRO was turned off is read without its size: it must not
 // be taken for one datagram.
-func TestTrainsFromBeforeAreDropped(t *testing.T) {
+func TestBatchesFromBeforeAreDropped(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.Info().GRO || !a.Info().GSO {
 		t.Skip("no segmentation offload")
@@ -84,7 +84,7 @@ func TestTrainsFromBeforeAreDropped(t *testing.T) {
 	n, err := b.TryRead(b.bufs, b.metas)
 	b.mu.Unlock()
 	if n != 0 || err != nil {
-		t.Fatalf("%d trains, %v, the first of %d bytes in segments of %d", n, err, len(b.bufs[0].B), b.metas[0].SegSize)
+		t.Fatalf("%d batches, %v, the first of %d bytes in segments of %d", n, err, len(b.bufs[0].B), b.metas[0].SegSize)
 	}
 	if n := b.Info().Drops; n != 1 {
 		t.Errorf("%d dropped", n)
@@ -98,8 +98,8 @@ func TestTrainsFromBeforeAreDropped(t *testing.T) {
 	}
 }
 
-// Patience with short datagrams has a limit.
-func TestJoiningPatience(t *testing.T) {
+// The number of short datagrams that turn GRO off has a limit.
+func TestGROSwitchLimit(t *testing.T) {
 	b := listen(t, "127.0.0.1:0", Options{})
 	if !b.Info().GRO {
 		t.Skip("no GRO")

@@ -113,7 +113,7 @@ func TestDirectlyOverIPByPackageNet(t *testing.T) {
 	time.Sleep(5 * time.Millisecond) // for it to wait
 	b.Close()
 	if n := <-reading; n != 0 {
-		t.Errorf("%d trains of a closed socket", n)
+		t.Errorf("%d batches of a closed socket", n)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestTrainsOverIPDoNotAllocate(t *testing.T) {
 	}
 	once()
 	if n := testing.AllocsPerRun(100, once); n != 0 {
-		t.Errorf("%v allocations per train", n)
+		t.Errorf("%v allocations per batch", n)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 // looks one up for each datagram: up to 0.5 µs each way.
 type peerSocket struct {
 	source
-	abandoned bool // nothing is sent through it any more; guarded by conn.fdmu
+	abandoned bool // nothing is sent by it any more, see closePeerSocket; guarded by conn.fdmu
 	closed    bool // guarded by conn.fdmu
 }
 
@@ -31,7 +31,7 @@ type dominantPeer struct {
 	reads       uint8                      // counts reads, to read the shared socket in turn
 
 	remote netip.AddrPort // the sender of the latest datagrams
-	score  int            // rises with batches from remote, falls faster with those of others
+	score  int            // rises with batches from remote, falls faster with batches from others
 	after  int            // the score at which open is opened; 0: never
 
 	lost uint64 // datagrams that closed peer sockets have dropped; guarded by fdmu
@@ -54,8 +54,8 @@ const (
 	sharedSocketEvery = 8
 )
 
-// read reads the sockets until one has datagrams. If quick is true it may leave out the
-// shared socket.
+// read reads the peer socket and the shared one until one of them has datagrams. If quick is
+// true it may leave out the shared one.
 func (c *conn) read(bufs []*slab.Buf, metas []Meta, quick bool) (int, error) {
 	b := &c.dominant
 	n := b.open

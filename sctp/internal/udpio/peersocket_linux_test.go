@@ -11,7 +11,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
-// near returns the near socket of s.
+// peerSocket returns the peer socket of s.
 func (s *side) peerSocket() *peerSocket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *side) wantNumbers(n int) {
 	}
 }
 
-// meet makes a and b near each other.
+// makeDominant makes a and b the dominant peers of each other.
 func makeDominant(t *testing.T, a, b *side) {
 	t.Helper()
 	for i := range peerSocketAfter {
@@ -52,12 +52,12 @@ func makeDominant(t *testing.T, a, b *side) {
 		a.datagrams(1)
 	}
 	if a.peerSocket() == nil || b.peerSocket() == nil {
-		t.Fatalf("near each other: %v, %v", a.peerSocket() != nil, b.peerSocket() != nil)
+		t.Fatalf("peer sockets: %v, %v", a.peerSocket() != nil, b.peerSocket() != nil)
 	}
 }
 
-// TestNear does everything with sockets that have a near peer.
-func TestNear(t *testing.T) {
+// TestPeerSocket does everything with sockets that have a dominant peer.
+func TestPeerSocket(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		for _, plain := range []bool{false, true} {
 			t.Run(fmt.Sprint(addr, " no offload ", plain), func(t *testing.T) {
@@ -107,9 +107,9 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestNearPartsFromBusyOthers loses nothing when a socket turns out to have more
+// TestPeerSocketPartsFromBusyOthers loses nothing when a socket turns out to have more
 // peers, and takes longer to trust the next one.
-func TestNearPartsFromBusyOthers(t *testing.T) {
+func TestPeerSocketPartsFromBusyOthers(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	makeDominant(t, a, b)
 	const n = maxPeerScore/otherPeerPenalty + 8
@@ -118,29 +118,29 @@ func TestNearPartsFromBusyOthers(t *testing.T) {
 		c.numbered(b, 2*i+1, 1)
 	}
 	b.wantNumbers(2 * n)
-	// The near socket is left when it is empty.
+	// The peer socket is closed once it is empty.
 	b.mu.Lock()
 	if k, err := b.TryRead(b.bufs, b.metas); k != 0 || err != nil {
-		t.Errorf("%d trains more, %v", k, err)
+		t.Errorf("%d batches more, %v", k, err)
 	}
 	b.mu.Unlock()
 	if b.peerSocket() != nil {
-		t.Fatal("the peer is still near")
+		t.Fatal("the peer socket is still open")
 	}
 	for i := range peerSocketAfter * peerSocketBackoff {
 		if b.peerSocket() != nil {
-			t.Fatalf("near again after %d datagrams", i)
+			t.Fatalf("a peer socket again after %d datagrams", i)
 		}
 		a.numbered(b, i, 1)
 		b.datagrams(1)
 	}
 	if b.peerSocket() == nil {
-		t.Error("not near again")
+		t.Error("no peer socket again")
 	}
 }
 
-// TestNearCountsDrops has a near socket lose datagrams, which Info tells from then on.
-func TestNearCountsDrops(t *testing.T) {
+// TestPeerSocketCountsDrops has a peer socket lose datagrams, which Info counts from then on.
+func TestPeerSocketCountsDrops(t *testing.T) {
 	o := Options{Buffer: 8192}
 	a, b, c := listen(t, "127.0.0.1:0", o), listen(t, "127.0.0.1:0", o), listen(t, "127.0.0.1:0", o)
 	makeDominant(t, a, b)
@@ -184,9 +184,9 @@ func TestNearCountsDrops(t *testing.T) {
 	}
 }
 
-// TestNearKeepsOrder has a queue of datagrams when their sender becomes the near
+// TestPeerSocketKeepsOrder has a queue of datagrams when their sender becomes the dominant
 // peer, and a second one behind it.
-func TestNearKeepsOrder(t *testing.T) {
+func TestPeerSocketKeepsOrder(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	const first, all = 3 * peerSocketAfter, 4 * peerSocketAfter
 	a.numbered(b, 0, first)
@@ -206,8 +206,8 @@ func TestNearKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestNearLeavesOthersTheirTurn has a near peer send without a pause.
-func TestNearLeavesOthersTheirTurn(t *testing.T) {
+// TestPeerSocketLeavesOthersTheirTurn has the dominant peer send without a pause.
+func TestPeerSocketLeavesOthersTheirTurn(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	makeDominant(t, a, b)
 	for _, read := range []func([]*slab.Buf, []Meta) (int, error){b.TryRead, b.Poll} {
@@ -237,9 +237,9 @@ func TestNearLeavesOthersTheirTurn(t *testing.T) {
 	}
 }
 
-// TestNearWakes has datagrams of the near peer and of another one wake a Read, a
+// TestPeerSocketWakes has datagrams of the dominant peer and of another one wake a Read, a
 // Read after polling, and a Poller.
-func TestNearWakes(t *testing.T) {
+func TestPeerSocketWakes(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	p := pollerOf(t, b)
 	makeDominant(t, a, b)
@@ -274,9 +274,9 @@ func TestNearWakes(t *testing.T) {
 	}
 }
 
-// TestNearClose closes a socket under writers and readers, with a near peer and
+// TestPeerSocketClose closes a socket under writers and readers, with a dominant peer and
 // while it gets one.
-func TestNearClose(t *testing.T) {
+func TestPeerSocketClose(t *testing.T) {
 	for i := range 20 {
 		a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 		if i%2 == 0 {
@@ -320,9 +320,9 @@ func TestNearClose(t *testing.T) {
 	}
 }
 
-// TestNearNeedsItsOwnAddress: sockets that were not made here, or have any address,
+// TestPeerSocketNeedsItsOwnAddress: sockets that were not made here, or have any address,
 // are as they were.
-func TestNearNeedsItsOwnAddress(t *testing.T) {
+func TestPeerSocketNeedsItsOwnAddress(t *testing.T) {
 	a := listen(t, "127.0.0.1:0", Options{})
 	for _, b := range []*side{takenOver(t), listen(t, "0.0.0.0:0", Options{})} {
 		to := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), b.LocalAddr().Port())
@@ -333,16 +333,16 @@ func TestNearNeedsItsOwnAddress(t *testing.T) {
 			b.datagrams(1)
 		}
 		if b.peerSocket() != nil {
-			t.Errorf("%v has a near peer", b.LocalAddr())
+			t.Errorf("%v has a peer socket", b.LocalAddr())
 		}
 	}
 }
 
-func BenchmarkNear(b *testing.B) {
-	for _, near := range []bool{false, true} {
-		b.Run(fmt.Sprintf("near=%v", near), func(b *testing.B) {
+func BenchmarkPeerSocket(b *testing.B) {
+	for _, connected := range []bool{false, true} {
+		b.Run(fmt.Sprintf("connected=%v", connected), func(b *testing.B) {
 			x, y := benchConn(b), benchConn(b)
-			if !near {
+			if !connected {
 				x.dominant.after, y.dominant.after = 0, 0
 			}
 			var pool slab.Pool
@@ -368,8 +368,8 @@ func BenchmarkNear(b *testing.B) {
 			for b.Loop() {
 				exchange()
 			}
-			if (x.dominant.open != nil) != near {
-				b.Error("near:", !near)
+			if (x.dominant.open != nil) != connected {
+				b.Error("connected:", !connected)
 			}
 		})
 	}
@@ -384,9 +384,9 @@ func benchConn(b *testing.B) *conn {
 	return c.(*conn)
 }
 
-// TestNearLosesNothingWhenLeft has a datagram come between the read that found
-// nothing and the end of the near socket.
-func TestNearLosesNothingWhenLeft(t *testing.T) {
+// TestPeerSocketLosesNothingWhenLeft has a datagram come between the read that found
+// nothing and the end of the peer socket.
+func TestPeerSocketLosesNothingWhenLeft(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		a, b := listen(t, addr, Options{}), listen(t, addr, Options{})
 		makeDominant(t, a, b)
@@ -404,7 +404,7 @@ func TestNearLosesNothingWhenLeft(t *testing.T) {
 		if err := c.sendto(w, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
-		a.datagrams(1) // it does not go to where the near socket is connected now
+		a.datagrams(1) // it does not go to where the peer socket is connected now
 		a.numbered(b, 1, 1)
 		b.arrived()
 		got := 0
@@ -418,22 +418,22 @@ func TestNearLosesNothingWhenLeft(t *testing.T) {
 		}
 		b.mu.Unlock()
 		if got != 2 || b.peerSocket() != nil {
-			t.Errorf("%d of 2 datagrams, near: %v", got, b.peerSocket() != nil)
+			t.Errorf("%d of 2 datagrams, peer socket: %v", got, b.peerSocket() != nil)
 		}
 	}
 }
 
-// addressed has w send to a peer by the near socket that it remembers.
+// addressed has w send to a peer by the peer socket that it remembers.
 func addressed(w *writer, c *conn, to *side) *writer {
-	near := w.to
+	peer := w.to
 	w.address(c, &Meta{Remote: to.LocalAddr()})
-	w.to = near
+	w.to = peer
 	return w
 }
 
-// TestNearWaitsForNoWriter has a writer hold on to a socket for as long as reading
-// takes that makes it near a peer, and that ends it.
-func TestNearWaitsForNoWriter(t *testing.T) {
+// TestPeerSocketWaitsForNoWriter has a writer hold on to a socket for as long as a read
+// takes, both while the peer socket is opened and while it is closed.
+func TestPeerSocketWaitsForNoWriter(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	fdmu := &b.Conn.(*conn).fdmu
 	step := func(from *side, n int) {

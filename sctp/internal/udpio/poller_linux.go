@@ -14,8 +14,9 @@ import (
 )
 
 // Poller lets one goroutine wait for datagrams on several sockets at once, apart
-// from those in Read. It waits in the system, with its thread, not in the runtime's
-// poller: on sockets that nobody watches, and in one call where the runtime makes three.
+// from those in Read. It blocks its thread in ppoll rather than in the runtime's poller:
+// the sockets need not be in an epoll instance, and it is one call where the runtime makes
+// three.
 type Poller struct {
 	kicked atomic.Bool   // Wait ends
 	inCall atomic.Bool   // Wait is in ppoll, or about to be
@@ -31,9 +32,9 @@ type Poller struct {
 	fds []unix.PollFd // of the Wait in progress
 }
 
-// blockLimit is how long a Wait is in the system before it lets others run. Its thread
-// keeps a processor of the runtime, with the goroutines and timers that are there, which
-// others take over if they are idle and the runtime's monitor does after up to 20 ms.
+// blockLimit is how long a Wait stays in ppoll before it lets other goroutines run, 1 ms. Its
+// thread keeps a processor (P) of the runtime meanwhile. The goroutines and timers of that P
+// run only once an idle P steals them, or the runtime's monitor retakes it after up to 20 ms.
 const blockLimit = time.Millisecond
 
 // NewPoller returns a Poller without sockets.
@@ -65,8 +66,8 @@ func (p *Poller) Add(c Conn) bool {
 	return ok
 }
 
-// remove forgets a socket that is to be closed. A Wait that is in the system holds on to
-// it, and its port: remove returns when that is over.
+// remove forgets a socket that is to be closed. A Wait in ppoll holds on to it, and its port:
+// remove returns when that call is over.
 func (p *Poller) remove(c *conn) {
 	p.mu.Lock()
 	if i := slices.Index(p.conns, c); i >= 0 {
@@ -79,8 +80,8 @@ func (p *Poller) remove(c *conn) {
 	}
 }
 
-// Wait calls look, which reads, whenever there are datagrams to read, until it reports
-// true. It returns false if Kick or Close ended it. Only one goroutine may be in Wait.
+// Wait blocks for datagrams and calls look, which reads them, until look reports true. It
+// returns false if Kick or Close ended it. Only one goroutine may be in Wait.
 func (p *Poller) Wait(look func() bool) bool {
 	if !p.begin() {
 		return false
@@ -110,10 +111,10 @@ func (p *Poller) end() {
 	p.mu.Unlock()
 }
 
-// block waits for a datagram, and reports false if it is not to be waited for any more.
+// block waits for a datagram. It reports false after Kick or Close.
 func (p *Poller) block() bool {
 	for {
-		p.inCall.Store(true) // before what follows is looked at, see again
+		p.inCall.Store(true) // before kicked and the sockets are looked at, see again
 		if p.kicked.Load() || !p.gather() {
 			p.inCall.Store(false)
 			return false
@@ -160,7 +161,8 @@ func (p *Poller) gather() bool {
 	return true
 }
 
-// takeErrors has errors read that sockets tell of, which else end every ppoll from now on.
+// takeErrors has the error queues of the sockets read if one has an error, which otherwise
+// would end each ppoll at once.
 func (p *Poller) takeErrors() {
 	for _, f := range p.fds[1:] {
 		if f.Revents&unix.POLLERR == 0 {
@@ -175,18 +177,18 @@ func (p *Poller) takeErrors() {
 	}
 }
 
-// again has a Wait that is in the system look at what there is to wait for once more.
+// again ends the ppoll of a Wait, which then looks at the sockets and flags once more.
 func (p *Poller) again() {
 	if !p.inCall.Load() {
 		return
 	}
 	p.mu.Lock()
-	p.ring()
+	p.interrupt()
 	p.mu.Unlock()
 }
 
-// ring ends ppoll, with mu locked.
-func (p *Poller) ring() {
+// interrupt ends ppoll by the eventfd. mu is locked.
+func (p *Poller) interrupt() {
 	if p.wake >= 0 {
 		var one [8]byte
 		binary.NativeEndian.PutUint64(one[:], 1)
@@ -212,7 +214,7 @@ func (p *Poller) Close() error {
 	}
 	p.closed = true
 	if p.waiting {
-		p.ring() // and end closes it
+		p.interrupt() // end closes the eventfd
 	} else {
 		p.closeWake()
 	}

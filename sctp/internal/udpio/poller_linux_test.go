@@ -94,7 +94,7 @@ func TestPollerWakes(t *testing.T) {
 	}
 }
 
-// What comes to a socket that is added, or that is made for a near peer by who reads
+// What comes to a socket that is added, or that is opened for a dominant peer by the reader
 // meanwhile, ends a Wait that was in the system before.
 func TestPollerSeesNewSockets(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
@@ -203,7 +203,7 @@ func TestPollerKick(t *testing.T) {
 	p.Reset()
 	// The eventfd may still wake for a Kick that was noticed without it.
 	p.mu.Lock()
-	p.ring()
+	p.interrupt()
 	p.mu.Unlock()
 	ended = p.waitingFor(t, b)
 	a.numbered(b, 0, 1)
@@ -260,7 +260,7 @@ func TestPolledWakesWithAnErrorPending(t *testing.T) {
 		select {
 		case n := <-read:
 			if n != 1 {
-				t.Fatalf("%d trains", n)
+				t.Fatalf("%d batches", n)
 			}
 		case <-time.After(30 * time.Second):
 			t.Fatal("the Read sleeps on")

@@ -4,7 +4,7 @@ package udpio
 
 import "errors"
 
-// Poller is for systems whose sockets can be polled.
+// Poller is for systems with sockets that can be polled.
 type Poller struct{}
 
 // NewPoller fails.

@@ -65,31 +65,31 @@ type Conn interface {
 	// it stays. It returns 0 if there is nothing to read.
 	TryRead(bufs []*slab.Buf, metas []Meta) (n int, err error)
 
-	// Poll is TryRead for a goroutine that calls it in a loop until it parks, which
-	// it does not do before TryRead has found nothing. It may leave out where
-	// datagrams are not expected.
+	// Poll is TryRead for a goroutine that calls it in a loop. It may leave out a socket
+	// on which datagrams are not expected, so before the goroutine parks Polled(false) or
+	// a TryRead that finds nothing has to follow.
 	Poll(bufs []*slab.Buf, metas []Meta) (n int, err error)
 
-	// CanPoll tells whether TryRead is any good.
+	// CanPoll reports whether TryRead and Poll read: they return 0 otherwise.
 	CanPoll() bool
 
 	// Polled tells the Conn that some goroutine calls TryRead in a loop, so
 	// that a parked Read need not be woken for datagrams; Polled(false)
-	// restores that, and wakes Read for what has come meanwhile. Both are
-	// cheap; they do not nest. Polled(false) reports false if the system refuses:
-	// it is to be called again, and TryRead meanwhile.
+	// restores that, and wakes Read for what has come meanwhile. On Linux each costs a
+	// system call or two per socket; they do not nest. Polled(false) reports false if the
+	// system refuses: the caller calls it again later, and TryRead meanwhile.
 	Polled(on bool) bool
 
-	// Unwatch makes datagrams cheaper until Polled(false), which becomes dearer. It
-	// is called a while after Polled(true).
+	// Unwatch makes datagrams cheaper for the kernel until Polled(false), which then costs
+	// more. The caller polls, and expects to go on: it called Polled(true) a while ago.
 	Unwatch()
 
 	// Write sends the batch b. It blocks while the socket buffer is full. An
 	// error means that some of the datagrams were not sent.
 	Write(b []byte, m *Meta) error
 
-	// WriteGather is Write of a batch of which parts are elsewhere. They may be
-	// copied into b.
+	// WriteGather is Write of a batch with parts in other memory (scatter-gather I/O):
+	// holes says where in b each belongs. They may be copied into b.
 	WriteGather(b []byte, holes []slab.IOVec, m *Meta) error
 
 	// Segments returns the largest number of datagrams worth giving to Write

@@ -305,11 +305,11 @@ func TestWriteRefusesLongTrains(t *testing.T) {
 	}
 	m := Meta{Remote: c.LocalAddr(), SegSize: 1472}
 	if err := c.Write(make([]byte, MaxBatchBytes+1), &m); err == nil {
-		t.Error("a train beyond MaxTrain was taken")
+		t.Error("a batch beyond MaxBatchBytes was taken")
 	}
 	m.SegSize = 4
 	if err := c.Write(make([]byte, 4*(MaxSegments+1)), &m); err == nil {
-		t.Error("a train beyond MaxSegments was taken")
+		t.Error("a batch beyond MaxSegments was taken")
 	}
 }
 
@@ -463,7 +463,7 @@ func TestHolesArriveFilled(t *testing.T) {
 			{65_000, 1000, nil}, // 65 datagrams with 65 holes: too many of both
 		} {
 			msg := pattern(tc.n)
-			train := bytes.Clone(msg)
+			batch := bytes.Clone(msg)
 			if tc.holes == nil {
 				for i := range 65 {
 					tc.holes = append(tc.holes, [2]int{i * 1000, i*1000 + 900})
@@ -472,12 +472,12 @@ func TestHolesArriveFilled(t *testing.T) {
 			var holes []slab.IOVec
 			for _, h := range tc.holes {
 				holes = append(holes, slab.IOVec{At: h[0], B: bytes.Clone(msg[h[0]:h[1]])})
-				clear(train[h[0]:h[1]])
+				clear(batch[h[0]:h[1]])
 			}
-			err := a.WriteGather(train, holes, &Meta{Remote: b.LocalAddr(), SegSize: tc.seg})
+			err := a.WriteGather(batch, holes, &Meta{Remote: b.LocalAddr(), SegSize: tc.seg})
 			if len(holes) > MaxIOVecs {
 				if _, any := a.Conn.(*packetConn); !any && err == nil {
-					t.Error("a train of 65 datagrams was taken")
+					t.Error("a batch of 65 datagrams was taken")
 				}
 				continue
 			}

@@ -2,18 +2,18 @@ package udpio
 
 import "golang.org/x/sys/unix"
 
-// watch is the epoll instance that tells Read of datagrams. A socket that is in one
-// makes the kernel go through a list for each datagram that comes, and for each that has
-// left, whether anybody wants to know or not: a fifth of a small round trip.
+// watch is the epoll instance that wakes Read for datagrams. While a socket is in one, the
+// kernel goes through a list of waiters for each datagram that comes, and for each that has
+// left, even if no events are armed: a fifth of a small round trip.
 type watch struct {
 	epfd  int
-	armed bool // guarded by watchMu, as in is
-	in    bool // the sockets are in it
+	armed bool // datagrams wake Read; guarded by watchMu
+	in    bool // the sockets are in it; guarded by watchMu
 }
 
-// events returns the event mask with which datagrams wake who waits, or with
-// which they do not. Errors always do, and stay on the list of the ready after they
-// were looked at unless the mask has EPOLLET.
+// events returns the event mask with which datagrams wake Read, if armed, or do not. Errors
+// always wake it, and stay on the ready list after they were reported unless the mask has
+// EPOLLET.
 func events(armed bool) uint32 {
 	const edge = 1 << 31 // EPOLLET is negative in package unix
 	if armed {
@@ -52,7 +52,7 @@ func (c *conn) watch(armed bool) error {
 	return err
 }
 
-// watchPeerSocket has a near socket watched as c is. fdmu is locked.
+// watchPeerSocket adds the peer socket to the epoll instance, armed as c is. fdmu is locked.
 func (c *conn) watchPeerSocket(fd int) error {
 	c.watchMu.Lock()
 	defer c.watchMu.Unlock()

@@ -18,20 +18,20 @@ func watching(t *testing.T, w *watch) int {
 	return strings.Count(string(b), "tfd:")
 }
 
-// While others poll and it lasts, nobody watches the sockets, near ones included;
+// While other goroutines keep polling, no socket is watched, the peer socket included;
 // afterwards a Read wakes for what came meanwhile.
 func TestUnwatch(t *testing.T) {
-	for _, near := range []bool{false, true} {
+	for _, connected := range []bool{false, true} {
 		a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 		c, sockets := b.Conn.(*conn), 1
-		if near {
+		if connected {
 			makeDominant(t, a, b)
 			sockets = 2
 		}
 		want := func(when string, n int) {
 			t.Helper()
 			if got := watching(t, &c.own); got != n {
-				t.Errorf("near %v, %s: %d sockets watched, want %d", near, when, got, n)
+				t.Errorf("connected %v, %s: %d sockets watched, want %d", connected, when, got, n)
 			}
 		}
 		want("at first", sockets)
@@ -43,17 +43,17 @@ func TestUnwatch(t *testing.T) {
 			want("while others poll", 0)
 			read := b.reading()
 			a.numbered(b, i, 1)
-			b.letArrive(near)
+			b.letArrive(connected)
 			if !c.Polled(false) {
 				t.Fatal("refused")
 			}
 			select {
 			case n := <-read:
 				if n != 1 {
-					t.Fatalf("%d trains", n)
+					t.Fatalf("%d batches", n)
 				}
 			case <-time.After(30 * time.Second):
-				t.Fatalf("near %v: the Read sleeps on", near)
+				t.Fatalf("connected %v: the Read sleeps on", connected)
 			}
 			want("afterwards", sockets)
 		}
@@ -61,16 +61,16 @@ func TestUnwatch(t *testing.T) {
 }
 
 // letArrive gives a datagram time to arrive.
-func (s *side) letArrive(near bool) {
-	if !near {
+func (s *side) letArrive(connected bool) {
+	if !connected {
 		s.arrived()
 		return
 	}
 	time.Sleep(time.Millisecond)
 }
 
-// A near socket that is made while nobody watches is watched with the other one later.
-func TestNearIsWatchedLater(t *testing.T) {
+// A peer socket that is opened while the sockets are unwatched is watched with the shared one later.
+func TestPeerSocketIsWatchedLater(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	c := b.Conn.(*conn)
 	c.Polled(true)

@@ -226,8 +226,8 @@ func (w *writer) fill(h *unix.Msghdr, iov *unix.Iovec, b []byte) {
 }
 
 // sendto sends one datagram without control messages: the kernel has less to copy
-// and to check than with sendmsg. It takes microseconds, of which the runtime need
-// not be told.
+// and to check than with sendmsg. It takes microseconds, so the runtime's scheduler is not
+// told of the call (RawSyscall).
 func (c *conn) sendto(w *writer, b []byte) error {
 	return c.call(w, func(fd uintptr) (int, unix.Errno) {
 		// Without a name its length means nothing.
@@ -237,10 +237,10 @@ func (c *conn) sendto(w *writer, b []byte) error {
 	}, "sendto")
 }
 
-// sendmsg sends one datagram or batch. The runtime is not told of the call here
-// either: it takes 10 to 35 µs, and while there are calls of more than 20 µs that it
-// knows of the runtime's monitor wakes up thousands of times a second, for which the
-// processor is taken from who sends.
+// sendmsg sends one datagram or batch. The runtime's scheduler is not told of the call here
+// either. It takes 10 to 35 µs, and while the scheduler knows of calls of more than 20 µs the
+// runtime's monitor wakes up thousands of times a second and takes the processor from the
+// sender.
 func (c *conn) sendmsg(w *writer, b []byte) error {
 	w.fill(&w.hdr, &w.iov, b)
 	err := c.call(w, func(fd uintptr) (int, unix.Errno) {
