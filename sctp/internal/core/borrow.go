@@ -32,7 +32,7 @@ type rtxCopies struct {
 // maxRtxCopies bounds how many there are: so many have different numbers.
 const maxRtxCopies = 1 << 15
 
-// begin adds an image, which is open.
+// begin adds a retransmission copy, which is open.
 func (x *rtxCopies) begin(mem []byte, owner Owner) {
 	if x.head == len(x.list) {
 		x.base += uint16(x.head)
@@ -70,7 +70,8 @@ func (x *rtxCopies) bytes(ref uint32, n int) []byte {
 	return x.list[uint16(ref>>16)-x.base].mem[ref&0xffff:][:n]
 }
 
-// releaseRtxCopies gives back the images of which all TSNs are below base; all with all set.
+// releaseRtxCopies releases the retransmission copies that hold no TSN from base on; with all
+// set it releases every one.
 func (s *Scoreboard) releaseRtxCopies(all bool) {
 	x := &s.rtxCopies
 	for x.head < len(x.list) {
@@ -95,8 +96,8 @@ type openBatch struct {
 	chunks int
 }
 
-// MinBorrowPackets is how many packets there must be room for in the windows to lend a message:
-// a retransmission copy takes as much memory as a full batch, whatever is in it.
+// MinBorrowPackets is how many packets the windows must have room for before a send buffer is
+// borrowed: a retransmission copy takes as much memory as a full batch, whatever is in it.
 const MinBorrowPackets = 16
 
 // Borrowing reports whether the buffer of a message is borrowed.
@@ -118,10 +119,9 @@ func (a *Assoc) CanBorrow() bool {
 	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.rwnd) >= MinBorrowPackets*p.mtu
 }
 
-// PollTransmitRetained is PollTransmit in memory that the association may keep: buf is
-// empty and at its beginning. If kept is set nobody but the association uses the memory
-// until owner, which is not nil, is released. CanBorrow has held since the association was
-// used last.
+// PollTransmitRetained is PollTransmit in memory that the association may keep: buf is empty,
+// and its whole capacity is the memory. If kept is true the memory belongs to the association
+// until owner, which is not nil, is released. The caller has just asked CanBorrow.
 func (a *Assoc) PollTransmitRetained(now clock.Time, buf []byte, maxSegs int, owner Owner) (out []byte, tx Transmit, ok, kept bool) {
 	s := a.tx.sb
 	s.rtxCopies.begin(buf[:cap(buf)], owner)
@@ -135,7 +135,7 @@ func (a *Assoc) PollTransmitRetained(now clock.Time, buf []byte, maxSegs int, ow
 	return out, tx, ok, true
 }
 
-// pollRetained is PollTransmit while an image is open.
+// pollRetained is PollTransmit while a retransmission copy is open.
 func (a *Assoc) pollRetained(now clock.Time, buf []byte, maxSegs int) ([]byte, Transmit, bool) {
 	g := &a.tx.sb.gather
 	g.deferCopy = true
@@ -160,7 +160,7 @@ func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, Owner)) {
 	m.body, m.owner = duplicate(m.body[m.gone:])
 }
 
-// resumeBatch goes on with the open batch. It reports false if that has to leave as it is.
+// resumeBatch goes on with the open batch. more is false if the batch has to leave as it is.
 func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool) {
 	t := &a.tx
 	o := t.openBatch
@@ -171,7 +171,7 @@ func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool)
 		a.restIsNewData(now, 0, &tx, true)
 	t.q.key, t.q.maxChunk = 0, 0
 	if !more && t.sb.Permit() && !t.sb.HasRtx() {
-		t.sb.UsePermit(0, false) // it is this that a probe is to bring out
+		t.sb.UsePermit(0, false) // the open batch is the tail loss probe
 	}
 	return buf, tx, more
 }

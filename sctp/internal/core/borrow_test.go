@@ -17,11 +17,11 @@ type borrower struct {
 	*host
 	rng  *rand.Rand
 	mems []*retainedMem // all that the association has kept
-	left int            // bytes that were copied by Keep, and how often
+	left int            // bytes that EndBorrow copied; n counts its copies
 	n    int
 }
 
-// retainedMem is memory of a train. It is overwritten once it is released.
+// retainedMem is the memory of a GSO batch that the association retains. Its release overwrites it.
 type retainedMem struct {
 	mem []byte
 	n   int
@@ -38,7 +38,7 @@ func spoil(b []byte) {
 	}
 }
 
-// copied is what is left of a message that was lent.
+// copied is the copy that EndBorrow makes of the unsent end of a message. Its release overwrites it.
 type copied struct {
 	mem []byte
 	n   int
@@ -46,8 +46,8 @@ type copied struct {
 
 func (c *copied) Released(error) { c.n++; spoil(c.mem) }
 
-// lend sends a message of n bytes, and has its memory back afterwards.
-func (l *borrower) lend(m *Message, n int) {
+// sendBorrowed sends a message of n bytes from a borrowed buffer, and overwrites the buffer afterwards.
+func (l *borrower) sendBorrowed(m *Message, n int) {
 	p := l.p
 	p.t.Helper()
 	a := l.assoc
@@ -71,7 +71,7 @@ func (l *borrower) lend(m *Message, n int) {
 	a.EndBorrow(l.duplicate)
 	spoil(m.Body)
 	if a.Borrowing() {
-		p.t.Fatal("still lending")
+		p.t.Fatal("the buffer is still borrowed")
 	}
 	l.check()
 }
@@ -83,7 +83,7 @@ func (l *borrower) duplicate(b []byte) ([]byte, Owner) {
 	return c.mem, c
 }
 
-// poll sends what there is, a few trains at most, as a window of the driver's might have it.
+// poll transmits a few batches at most, as a driver would within its window.
 func (l *borrower) poll() {
 	a, p := l.assoc, l.p
 	for range 1 + l.rng.IntN(5) {
@@ -123,24 +123,24 @@ func (l *borrower) poll() {
 	}
 }
 
-// check checks what must hold of the images.
+// check checks the invariants of the retransmission copies.
 func (l *borrower) check() {
 	p, s := l.p, l.assoc.tx.sb
 	p.t.Helper()
 	x := &s.rtxCopies
 	if l.assoc.BatchOpen() != x.open {
-		p.t.Fatalf("a train is open: %v, and its image: %v", l.assoc.BatchOpen(), x.open)
+		p.t.Fatalf("a batch is open: %v, and its retransmission copy: %v", l.assoc.BatchOpen(), x.open)
 	}
 	for t := s.base; t != s.next; t++ {
 		if ref := s.rec(t).rtxCopy; ref != 0 {
 			if i := int(uint16(ref>>16) - x.base); i < x.head || i >= len(x.list) || x.list[i].mem == nil {
-				p.t.Fatalf("TSN %d is in image %d of %d to %d", t, i, x.head, len(x.list))
+				p.t.Fatalf("TSN %d is in copy %d of %d to %d", t, i, x.head, len(x.list))
 			}
 		}
 	}
 }
 
-// Messages that are lent arrive as they were sent, whatever is lost, however few packets
+// Messages from borrowed buffers arrive as they were sent, whatever is lost, however few packets
 // a call builds, and whatever else is sent; and what has been released is not read again.
 func TestBorrowedMessages(t *testing.T) {
 	kept, copies, bytesLeft, sent := 0, 0, 0, 0
@@ -182,7 +182,7 @@ func TestBorrowedMessages(t *testing.T) {
 				p.z.send(0, n)
 			}
 			if m.Lifetime != 0 || m.Header != nil || l.rng.IntN(5) > 0 {
-				l.lend(m, n)
+				l.sendBorrowed(m, n)
 				sent += n
 			} else {
 				p.a.sendMsg(m, n)
@@ -200,7 +200,7 @@ func TestBorrowedMessages(t *testing.T) {
 		p.drive()
 		p.wantDelivered()
 		if l.assoc.BatchOpen() || l.assoc.tx.sb.rtxCopies.live() != 0 {
-			t.Fatalf("seed %d: %d images are left", seed, l.assoc.tx.sb.rtxCopies.live())
+			t.Fatalf("seed %d: %d retransmission copies are left", seed, l.assoc.tx.sb.rtxCopies.live())
 		}
 		for _, m := range l.mems {
 			if m.n != 1 {
@@ -209,13 +209,13 @@ func TestBorrowedMessages(t *testing.T) {
 		}
 		kept, copies, bytesLeft = kept+len(l.mems), copies+l.n, bytesLeft+l.left
 	}
-	t.Logf("%d trains kept; %d rests of %d bytes copied of %d bytes sent", kept, copies, bytesLeft, sent)
+	t.Logf("%d batches retained; %d rests of %d bytes copied of %d bytes sent", kept, copies, bytesLeft, sent)
 	if kept < 1000 || bytesLeft == 0 || bytesLeft > sent*3/4 {
-		t.Errorf("%d trains kept, %d of %d bytes copied", kept, bytesLeft, sent)
+		t.Errorf("%d batches retained, %d of %d bytes copied", kept, bytesLeft, sent)
 	}
 }
 
-// borrowPair returns a pair on a fast network, and its lender.
+// borrowPair returns a pair on a fast network, and the borrower of its end A.
 func borrowPair(t *testing.T, cfg *Config) (*pair, *borrower) {
 	p := newPair(t, 1, cfg)
 	p.net.delay = 50 * time.Microsecond
@@ -226,12 +226,12 @@ func borrowPair(t *testing.T, cfg *Config) (*pair, *borrower) {
 	}
 	l := &borrower{host: p.a, rng: rand.New(rand.NewPCG(1, 2))}
 	if !p.a.assoc.CanBorrow() {
-		t.Fatal("cannot lend")
+		t.Fatal("cannot borrow")
 	}
 	return p, l
 }
 
-// fill puts so much of several messages under way, and loses it, that a short train
+// fill puts so much of several messages under way, and loses it, that a short batch
 // waits, and leaves one packet that does.
 func (l *borrower) fill() {
 	a, p := l.assoc, l.p
@@ -246,7 +246,7 @@ func (l *borrower) fill() {
 	}
 }
 
-// openedBatch returns a lender that has a train of n packets open, and a rest of 100 bytes.
+// openedBatch returns a borrower with an open batch of n packets, and 100 bytes that are in no packet yet.
 func openedBatch(t *testing.T, n int) (*pair, *borrower) {
 	p, l := borrowPair(t, nil)
 	a := l.assoc
@@ -254,7 +254,7 @@ func openedBatch(t *testing.T, n int) (*pair, *borrower) {
 	if err := a.Send(p.now, &Message{Body: make([]byte, (n-1)*a.MaxPayload()+100), Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, ok, _ := l.image(20); ok || !a.BatchOpen() || a.tx.openBatch.tx.Segs != n {
+	if _, _, ok, _ := l.pollRetained(20); ok || !a.BatchOpen() || a.tx.openBatch.tx.Segs != n {
 		t.Fatalf("sent %v, %d packets wait", ok, a.tx.openBatch.tx.Segs)
 	}
 	a.EndBorrow(l.duplicate)
@@ -276,7 +276,7 @@ func (l *borrower) acknowledge() {
 	}
 }
 
-// Whatever has a train leave, or fills it up, is not the last to be sent.
+// After whatever makes an open batch leave, or fills it up, there is more to send: Last is not set.
 func TestOpenBatchIsNotTheLast(t *testing.T) {
 	for _, why := range []string{"heartbeat", "loss", "SACK", "full"} {
 		p, l := openedBatch(t, 9)
@@ -306,7 +306,7 @@ func TestOpenBatchIsNotTheLast(t *testing.T) {
 	}
 }
 
-// What waits in an open train keeps the path no busier for that.
+// Packets in the open batch do not count as in flight when ShouldCork judges how busy the path is.
 func TestOpenBatchIsNotUnderWay(t *testing.T) {
 	_, l := openedBatch(t, 19)
 	a, s := l.assoc, l.assoc.tx.sb
@@ -332,7 +332,7 @@ func TestOpenBatchIsNotUnderWay(t *testing.T) {
 	}
 }
 
-// A SACK that is due waits in no train, with data or without.
+// A SACK that is due does not wait in an open batch, with data or without.
 func TestSackLeavesAtOnce(t *testing.T) {
 	for _, rest := range []int{100, 8*1400 + 100} {
 		p, l := borrowPair(t, &Config{NoECN: true})
@@ -342,18 +342,18 @@ func TestSackLeavesAtOnce(t *testing.T) {
 		if err := a.Send(p.now, &Message{Body: make([]byte, 19*full+rest), Borrowed: true}); err != nil {
 			t.Fatal(err)
 		}
-		if _, tx, ok, _ := l.image(20); !ok || tx.Segs != 20 || a.BatchOpen() || !a.Borrowing() {
+		if _, tx, ok, _ := l.pollRetained(20); !ok || tx.Segs != 20 || a.BatchOpen() || !a.Borrowing() {
 			t.Fatalf("sent %v, %+v, open %v", ok, tx, a.BatchOpen())
 		}
 		l.acknowledge() // of what came meanwhile
-		if _, tx, ok, _ := l.image(20); !ok || a.BatchOpen() || a.rx.sack.Pending() {
+		if _, tx, ok, _ := l.pollRetained(20); !ok || a.BatchOpen() || a.rx.sack.Pending() {
 			t.Errorf("rest of %d: sent %v, %+v, open %v, a SACK waits %v", rest, ok, tx, a.BatchOpen(), a.rx.sack.Pending())
 		}
 		l.check()
 	}
 }
 
-// A message whose life ends between two of its trains leaves no image open: what is sent
+// A message whose life ends between two of its batches leaves no retransmission copy open: what is sent
 // next has its bytes elsewhere.
 func TestBorrowedMessageExpires(t *testing.T) {
 	p, l := borrowPair(t, nil)
@@ -366,11 +366,11 @@ func TestBorrowedMessageExpires(t *testing.T) {
 	if err := a.Send(p.now, &Message{Body: make([]byte, 60*full), Borrowed: true, Lifetime: ms}); err != nil {
 		t.Fatal(err)
 	}
-	if _, tx, ok, _ := l.image(20); !ok || tx.Segs != 20 {
+	if _, tx, ok, _ := l.pollRetained(20); !ok || tx.Segs != 20 {
 		t.Fatalf("sent %v, %+v", ok, tx)
 	}
 	p.now += 2 * ms
-	if _, _, ok, m := l.image(20); ok {
+	if _, _, ok, m := l.pollRetained(20); ok {
 		t.Fatal("an expired message goes on")
 	} else {
 		spoil(m.mem)
@@ -386,7 +386,7 @@ func TestBorrowedMessageExpires(t *testing.T) {
 	}
 }
 
-// Nothing joins an open train that has become too large for the path.
+// Nothing joins an open batch that has become too large for the path.
 func TestOpenBatchOfLargePackets(t *testing.T) {
 	p, l := openedBatch(t, 9)
 	a := l.assoc
@@ -399,7 +399,7 @@ func TestOpenBatchOfLargePackets(t *testing.T) {
 	}
 }
 
-// A peer that acknowledges what waits in an open train violates the protocol as one that
+// A peer that acknowledges what waits in an open batch violates the protocol as one that
 // acknowledges what does not exist.
 func TestSackOfOpenBatch(t *testing.T) {
 	for _, gap := range []bool{false, true} {
@@ -422,8 +422,8 @@ func TestSackOfOpenBatch(t *testing.T) {
 	}
 }
 
-// image polls for one train in memory that may be kept.
-func (l *borrower) image(segs int) (out []byte, tx Transmit, ok bool, m *retainedMem) {
+// pollRetained polls for one batch in memory that the association may retain.
+func (l *borrower) pollRetained(segs int) (out []byte, tx Transmit, ok bool, m *retainedMem) {
 	m = &retainedMem{mem: make([]byte, MaxPacket)}
 	out, tx, ok, kept := l.assoc.PollTransmitRetained(l.p.now, m.mem[:0], segs, m)
 	if kept {
@@ -444,12 +444,12 @@ func TestOpenBatchGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, left := a.tx.sb.Flight(0), a.dataPackets()
-	if out, _, ok, _ := l.image(20); ok || !a.BatchOpen() {
+	if out, _, ok, _ := l.pollRetained(20); ok || !a.BatchOpen() {
 		t.Fatalf("%d bytes sent, open %v", len(out), a.BatchOpen())
 	}
 	packets := a.Stats().PacketsSent
 	if n := a.tx.openBatch; n.tx.Segs != 9 || n.chunks != 9 || n.bytes != a.tx.sb.Flight(0)-before {
-		t.Fatalf("open train: %+v", n)
+		t.Fatalf("open batch: %+v", n)
 	}
 	a.EndBorrow(l.duplicate)
 	if l.left != 100 {
@@ -476,7 +476,7 @@ func TestOpenBatchGoesOn(t *testing.T) {
 		t.Fatalf("sent %v: %d packets, kept %v, open %v", ok, tx.Segs, tx.Retained, a.BatchOpen())
 	}
 	p.checkTransmit(out, tx)
-	if _, _, ok, _ := l.image(20); ok || a.tx.openBatch.tx.Segs != 5 {
+	if _, _, ok, _ := l.pollRetained(20); ok || a.tx.openBatch.tx.Segs != 5 {
 		t.Fatalf("sent %v, %d packets wait", ok, a.tx.openBatch.tx.Segs)
 	}
 	a.EndBorrow(l.duplicate)
@@ -490,7 +490,7 @@ func TestOpenBatchGoesOn(t *testing.T) {
 	}
 }
 
-// Nothing waits for ever: what is in an open train is what a tail loss probe brings out.
+// Nothing waits for ever: the tail loss probe sends the open batch.
 func TestProbeSendsOpenBatch(t *testing.T) {
 	p, l := openedBatch(t, 5)
 	a := l.assoc
@@ -509,8 +509,8 @@ func TestProbeSendsOpenBatch(t *testing.T) {
 	}
 }
 
-// The end of an association and a restart of the peer release the memory of trains, and
-// a train that is open with it.
+// The end of an association and a restart of the peer release the memory of batches, that
+// of an open batch included.
 func TestEndReleasesRtxCopies(t *testing.T) {
 	for _, end := range []string{"abort", "restart", "release"} {
 		p, l := borrowPair(t, nil)
@@ -520,7 +520,7 @@ func TestEndReleasesRtxCopies(t *testing.T) {
 		if err := a.Send(p.now, m); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, ok, _ := l.image(20); ok || !a.BatchOpen() {
+		if _, _, ok, _ := l.pollRetained(20); ok || !a.BatchOpen() {
 			t.Fatalf("sent %v, open %v", ok, a.BatchOpen())
 		}
 		if end != "abort" {
@@ -541,13 +541,13 @@ func TestEndReleasesRtxCopies(t *testing.T) {
 			r.Owner.Released(r.Err)
 		}
 		if a.BatchOpen() || a.Borrowing() || len(l.mems) != 1 || l.mems[0].n != 1 {
-			t.Errorf("%s: open %v, lending %v, %d trains, released %d times", end, a.BatchOpen(), a.Borrowing(), len(l.mems), l.mems[0].n)
+			t.Errorf("%s: open %v, borrowing %v, %d batches, released %d times", end, a.BatchOpen(), a.Borrowing(), len(l.mems), l.mems[0].n)
 		}
 		a.EndBorrow(func([]byte) ([]byte, Owner) { t.Error("a message that is gone was copied"); return nil, nil })
 	}
 }
 
-// The numbers of images wrap around.
+// The numbers of retransmission copies wrap around.
 func TestRtxCopyNumbersWrap(t *testing.T) {
 	var q SendQueue
 	q.init(1<<20, 1, SchedFCFS)
@@ -574,12 +574,12 @@ func TestRtxCopyNumbersWrap(t *testing.T) {
 			s.releaseRtxCopies(false)
 			refs = refs[len(refs)-4:]
 			if len(x.list)-x.head != 4 {
-				t.Fatalf("%d images are left, want 4", len(x.list)-x.head)
+				t.Fatalf("%d retransmission copies are left, want 4", len(x.list)-x.head)
 			}
 		}
 		for _, h := range refs[max(len(refs)-5, 0):] {
 			if b := x.bytes(h.ref, 1); b[0] != h.b {
-				t.Fatalf("image %d: byte %d, want %d", i, b[0], h.b)
+				t.Fatalf("copy %d: byte %d, want %d", i, b[0], h.b)
 			}
 		}
 	}

@@ -5,15 +5,16 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
-// ackBulk does what ackCum does for the chunks from the cumulative TSN ack point on that
-// are of one message and left at once, none of them for the second time, up to cum. It
-// returns how many there are; 0 if ackCum has to look at the next one by itself.
+// ackBulk is the bulk fast path for acknowledgements. It does what ackCum does for the chunks
+// from the cumulative TSN ack point on, up to cum, that belong to one message, left at the same
+// time and were sent once. It returns how many there are, and 0 if ackCum has to process the
+// next one by itself.
 func (s *Scoreboard) ackBulk(now clock.Time, cum seq.TSN) int {
 	t := s.base
 	first := s.rec(t)
 	f := &s.paths[first.path]
 	k := &f.rack
-	// What is first in the list left first; what fack is below came in order.
+	// The head of the list left first; chunks above fack are acknowledged in order.
 	if !s.useRACK || s.slowPath || first.state&^recBig != 0 || first.tx != 1 || k.head != t || !k.fack.Less(t) {
 		return 0
 	}

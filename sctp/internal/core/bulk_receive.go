@@ -77,12 +77,12 @@ type inSequence struct {
 	n          int    // bytes of data
 	head       uint32 // type, flags and length of the chunk
 	ports, sid uint32 // sid with the two bytes behind it
-	zero       bool   // zero does for a checksum
+	zero       bool   // a checksum of zero is accepted (RFC 9653)
 }
 
-// next returns the data of packet i if that is one of the run: its checksum is right, and
-// all is as expected up to the stream number. The rest of its header is for the caller,
-// before.
+// next returns packet i if its ports, verification tag, chunk length and flags, TSN and stream
+// are those of the batch. The caller checks the rest of the chunk header, and then the
+// checksum by checksumOK.
 func (x *inSequence) next(i int) (pkt []byte, ok bool) {
 	at := i * x.size
 	if len(x.b)-at < x.size {
@@ -96,7 +96,7 @@ func (x *inSequence) next(i int) (pkt []byte, ok bool) {
 		binary.BigEndian.Uint32(pkt[wire.HeaderLen+sidInChunk:]) == x.sid
 }
 
-// checksumOK reports whether the checksum of a packet is right.
+// checksumOK reports whether the checksum of a packet is right, or zero if that is accepted.
 func (x *inSequence) checksumOK(pkt []byte) bool {
 	if binary.LittleEndian.Uint32(pkt[checksumField:]) == 0 {
 		return x.zero

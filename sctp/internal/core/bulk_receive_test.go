@@ -12,9 +12,9 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// trainMaker makes trains as a peer sends them that does everything right, most of the
+// batchMaker makes GRO batches as a peer sends them that does everything right, most of the
 // time.
-type trainMaker struct {
+type batchMaker struct {
 	rng   *rand.Rand
 	idata bool
 	head  wire.Header
@@ -26,7 +26,7 @@ type trainMaker struct {
 }
 
 // packet makes a packet of n bytes with one chunk, or of a few more or less.
-func (m *trainMaker) packet(n int) []byte {
+func (m *batchMaker) packet(n int) []byte {
 	b := wire.AppendHeader(nil, m.head)
 	over := wire.DataHeaderLen
 	if m.idata {
@@ -107,10 +107,10 @@ func (m *trainMaker) packet(n int) []byte {
 	return b
 }
 
-// What HandleInSequence takes in is taken in as by HandlePacket, whatever the trains are like:
+// What HandleInSequence takes in is taken in as by HandlePacket, whatever the batches are like:
 // after each all that can be seen is the same, and what is read.
 func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
-	taken, wholes := 0, 0
+	taken, unfragmented := 0, 0
 	for seed := range uint64(400) {
 		cfg := Config{Pieces: seed%2 == 1, NoInterleaving: seed%4 >= 2, ZeroChecksum: seed%5 == 4}
 		if seed%7 == 3 {
@@ -124,13 +124,13 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 		q.connect()
 		x, y := p.z.assoc, q.z.assoc
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := &trainMaker{rng: rng, idata: !cfg.NoInterleaving, tsn: uint32(x.rx.tsns.CumTSN()) + 1, zero: cfg.ZeroChecksum,
+		m := &batchMaker{rng: rng, idata: !cfg.NoInterleaving, tsn: uint32(x.rx.tsns.CumTSN()) + 1, zero: cfg.ZeroChecksum,
 			head: wire.Header{SrcPort: x.peer.port, DstPort: x.port, VTag: x.tag}}
 		now := p.now
 		var held [][]byte // that come late
 		holding := false
 		for step := range 60 {
-			var train [][]byte
+			var batch [][]byte
 			n := 100 + 4*rng.IntN(300)
 			for range 1 + rng.IntN(30) {
 				b := m.packet(n)
@@ -141,22 +141,22 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 				switch rng.IntN(200) {
 				case 0: // lost
 				case 1:
-					train = append(train, b, bytes.Clone(b))
+					batch = append(batch, b, bytes.Clone(b))
 				default:
-					train = append(train, b)
+					batch = append(batch, b)
 				}
 			}
 			pkt := Packet{Tuple: Tuple{Local: p.z.local[0], Remote: p.a.local[0]}}
 			if rng.IntN(20) == 0 {
 				pkt.ECN = ECNCE
 			}
-			got := x.receiveBatch(now, pkt, train, p)
+			got := x.receiveBatch(now, pkt, batch, p)
 			taken += got
 			if got > 0 && x.rx.reasm.HasUnfragmented() {
-				wholes += got
+				unfragmented += got
 			}
-			if n := y.receiveBatch(now, pkt, train, q); n != 0 {
-				t.Fatalf("seed %d: %d packets in runs", seed, n)
+			if n := y.receiveBatch(now, pkt, batch, q); n != 0 {
+				t.Fatalf("seed %d: %d packets in in-sequence batches", seed, n)
 			}
 			if step%3 == 0 { // it takes its time, and they do not become alike again
 				if s := diffState(x, y); s != "" {
@@ -203,22 +203,22 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d packets were taken in as runs, %d of them with messages", taken, wholes); taken < 6000 || wholes < 500 {
-		t.Error("hardly any runs")
+	if t.Logf("%d packets were taken in as in-sequence batches, %d of them with unfragmented messages", taken, unfragmented); taken < 6000 || unfragmented < 500 {
+		t.Error("hardly any in-sequence batches")
 	}
 }
 
-// receiveBatch takes in the packets of a train as a driver does, those of one size
+// receiveBatch takes in the packets of a batch as a driver does, those of one size
 // after another. It returns how many HandleInSequence took.
-func (a *Assoc) receiveBatch(now clock.Time, pkt Packet, train [][]byte, p *pair) (taken int) {
-	for len(train) > 0 {
-		size, n := len(train[0]), 1
-		for n < len(train) && n < maxTrain && len(train[n]) == size {
+func (a *Assoc) receiveBatch(now clock.Time, pkt Packet, batch [][]byte, p *pair) (taken int) {
+	for len(batch) > 0 {
+		size, n := len(batch[0]), 1
+		for n < len(batch) && n < maxBatch && len(batch[n]) == size {
 			n++
 		}
 		pkt.Buf = p.slabs.Get()
-		b := append(pkt.Buf.B[:0], bytes.Join(train[:n], nil)...)
-		train = train[n:]
+		b := append(pkt.Buf.B[:0], bytes.Join(batch[:n], nil)...)
+		batch = batch[n:]
 		for len(b) > 0 {
 			pkt.Data = b[:size]
 			b = b[size:]
@@ -266,7 +266,7 @@ func TestInSequenceBatchOfUnknownStreamMakesNoStream(t *testing.T) {
 		p := newPair(t, 1, &Config{Pieces: true})
 		p.connect()
 		a := p.z.assoc
-		m := &trainMaker{rng: rand.New(rand.NewPCG(1, 1)), idata: true, tsn: uint32(a.rx.tsns.CumTSN()) + 1,
+		m := &batchMaker{rng: rand.New(rand.NewPCG(1, 1)), idata: true, tsn: uint32(a.rx.tsns.CumTSN()) + 1,
 			head: wire.Header{SrcPort: a.peer.port, DstPort: a.port, VTag: a.tag}}
 		pkt := Packet{Tuple: Tuple{Local: p.z.local[0], Remote: p.a.local[0]}, Data: m.packet(500)}
 		if d := a.HandlePacket(p.now, &pkt); d != DropNone {

@@ -88,7 +88,7 @@ func (q *SendQueue) bulkSource(now clock.Time) *outMsg {
 	return m
 }
 
-// advanceBulk is advance for k chunks of n bytes of what middle returned.
+// advanceBulk is advance for k chunks of n bytes of what bulkSource returned.
 func (q *SendQueue) advanceBulk(m *outMsg, n, k int) {
 	m.sent += int64(k * n)
 	if m.fsn += uint32(k); m.segmented.size != 0 {
@@ -103,7 +103,8 @@ func (q *SendQueue) advanceBulk(m *outMsg, n, k int) {
 }
 
 // bulkRoom returns how many of k chunks with n bytes each the peer's window and the
-// scoreboard have room for.
+// scoreboard have room for. It returns 0 without RACK, and for chunks that are sent by
+// scatter-gather I/O.
 func (s *Scoreboard) bulkRoom(k, n int) int {
 	if !s.useRACK || s.gather.iovecs != nil && n >= s.gather.least && len(*s.gather.iovecs) < cap(*s.gather.iovecs) {
 		return 0

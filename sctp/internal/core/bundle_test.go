@@ -51,7 +51,7 @@ func TestFullPacketsAreNotHeldBack(t *testing.T) {
 	}
 }
 
-// The messages of a series count one by one.
+// The messages of a segmented send count one by one.
 func TestFullSegmentIsNotHeldBack(t *testing.T) {
 	for _, count := range []int{10, 72} {
 		p := newPair(t, 771, &Config{Bundle: true, NoPacing: true, NoInterleaving: true, MTU: 1452})
@@ -62,7 +62,7 @@ func TestFullSegmentIsNotHeldBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := p.a.outbox(); (len(got) > 0) != (count == 72) {
-			t.Errorf("%d messages of a series: %d packets leave while data is in flight", count, len(got))
+			t.Errorf("%d messages of a segmented send: %d packets leave while data is in flight", count, len(got))
 		}
 	}
 }

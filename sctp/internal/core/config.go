@@ -104,7 +104,7 @@ type Config struct {
 	// NoPacing turns off the pacer, which spreads packets over the round trip
 	// time.
 	NoPacing bool
-	// general has nextPacket build every packet, of which firstData, nextData and bulkData
+	// slowPath has nextPacket build every packet, of which firstData, nextData and bulkData
 	// must build the same, and ackCum look at every chunk: for tests.
 	slowPath bool
 

@@ -40,9 +40,9 @@ const (
 	corkAll
 )
 
-// ShouldCork reports whether new data on the path of new data has to wait for more, for a
-// batch of at most segs packets and room bytes: PollTransmit would have nothing to do for it.
-// What is in the open batch waits with it.
+// ShouldCork reports whether new data waits for more before it is sent, in a batch of at most
+// segs packets and room bytes. While it does, PollTransmit sends none of the data, and the
+// open batch waits as well.
 func (a *Assoc) ShouldCork(segs, room int) bool {
 	t := &a.tx
 	bytes, chunks := 0, 0

@@ -6,18 +6,18 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// deferredSack is an acknowledgement that was put off. It came in front of data, as that
-// of a request does in front of the answer, and takes as long to take in as the data:
-// who waits for these goes first. For the association it is as if it had come later, save
-// that round-trip times are those of when it came.
+// deferredSack is a SACK that is processed after the data in its packet. It came in front of
+// the data, as the acknowledgement of a request does in front of the answer, and takes as long
+// to process as the data, for which a reader waits. The association then behaves as if the
+// SACK had come later, but measures round-trip times by when it came.
 type deferredSack struct {
 	at        clock.Time // when it came
 	cum, rwnd uint32
 	on        bool
 }
 
-// deferSackChunk keeps a SACK chunk for later, if nothing waits for it and data follows in
-// the packet. It reports whether it did.
+// deferSackChunk defers a SACK chunk if canDeferSack allows it and data follows in the
+// packet. It reports whether it did.
 func (a *Assoc) deferSackChunk(now clock.Time, c *wire.Chunk, rest []byte) bool {
 	if len(rest) < wire.DataHeaderLen {
 		return false
@@ -33,8 +33,8 @@ func (a *Assoc) deferSackChunk(now clock.Time, c *wire.Chunk, rest []byte) bool 
 	return true
 }
 
-// canDeferSack reports whether nothing waits for what a SACK chunk says that tells of neither
-// gaps nor duplicates.
+// canDeferSack reports whether a SACK without gaps and duplicates can be deferred: it
+// acknowledges the only outstanding chunk, and nothing waits to be sent or to be told of it.
 func (a *Assoc) canDeferSack(cum seq.TSN, rwnd uint32) bool {
 	if a.slow&slowDeferSack != 0 || a.in.control || a.cfg.TellDry || a.cfg.NoRACK || a.rx.sack.ForMultipath() {
 		return false
@@ -43,10 +43,10 @@ func (a *Assoc) canDeferSack(cum seq.TSN, rwnd uint32) bool {
 	if t.q.Pending() || t.q.blocked || t.sb.Outstanding() != 1 || t.sb.HasRtx() || len(t.sb.gaps) > 0 || t.sb.ZeroWindow() {
 		return false
 	}
-	return rwnd != 0 && cum == t.sb.next-1 // else it might seem later to acknowledge what is sent until then
+	return rwnd != 0 && cum == t.sb.next-1 // any other could seem to acknowledge what is sent meanwhile
 }
 
-// deferSack keeps what canDeferSack is true of.
+// deferSack keeps a SACK for which canDeferSack holds.
 func (a *Assoc) deferSack(now clock.Time, cum seq.TSN, rwnd uint32) {
 	a.tx.deferredSack = deferredSack{at: now, cum: uint32(cum), rwnd: rwnd, on: true}
 }
@@ -54,8 +54,8 @@ func (a *Assoc) deferSack(now clock.Time, cum seq.TSN, rwnd uint32) {
 // HasDeferredSack reports whether ProcessDeferredSack would do something.
 func (a *Assoc) HasDeferredSack() bool { return a.tx.deferredSack.on }
 
-// ProcessDeferredSack takes in the acknowledgement that HandlePacket put off, if there is one
-// (see Packet.Later). Events and PollTransmit may be due afterwards.
+// ProcessDeferredSack processes the SACK that HandlePacket or HandleSmall deferred, if there is
+// one (see Packet.DeferSack). Events and PollTransmit may be due afterwards.
 func (a *Assoc) ProcessDeferredSack() {
 	if a.tx.deferredSack.on {
 		a.processDeferredSack()
@@ -69,7 +69,7 @@ func (a *Assoc) processDeferredSack() {
 		return
 	}
 	a.takeSack(l.at, &wire.Sack{CumTSN: l.cum, RWND: l.rwnd})
-	// What left meanwhile has the time that it would have otherwise.
+	// T3-rtx runs from when data left last, as if the SACK had not been deferred.
 	if p := &a.paths[0]; p.lastData > l.at && a.state != Closed && a.timers.runningPath(timerT3, 0) {
 		a.timers.setPath(timerT3, 0, p.lastData+p.rto.Value())
 	}

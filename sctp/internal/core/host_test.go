@@ -33,8 +33,8 @@ type host struct {
 	// lostSizes are those of packets that were lost for their size.
 	lostSizes    []int
 	parts        map[uint16][]byte
-	runs         int // packets that HandleInSequence took
-	unfragmented int // of them with whole messages
+	inSequence   int // packets that HandleInSequence took
+	unfragmented int // those of them with unfragmented messages
 }
 
 type gotMsg struct {
@@ -194,7 +194,7 @@ func (h *host) deliver(pkt *Packet) DropReason {
 	return d
 }
 
-// deliverBatch is deliver for packets that come in one train, as a driver has it.
+// deliverBatch is deliver for packets that come in one batch, as a driver has it.
 func (h *host) deliverBatch(first *Packet, rest []Packet) {
 	p, a := h.p, h.assoc
 	hd, err := wire.ParseHeader(first.Data)
@@ -226,7 +226,7 @@ func (h *host) deliverBatch(first *Packet, rest []Packet) {
 			n := a.HandleInSequence(p.now, &pkt, b, size)
 			b = b[n*size:]
 			h.dropped[DropNone] += n
-			h.runs += n
+			h.inSequence += n
 			if n > 0 && pkt.Data[wire.HeaderLen+1]&flagBegin != 0 {
 				h.unfragmented += n
 			}

@@ -8,13 +8,13 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// gather tells what PollTransmit leaves where it is.
+// gather says which parts of messages PollTransmit does not copy into packets.
 type gather struct {
 	iovecs    *[]slab.IOVec // nil: nothing
 	least     int           // the least part of a message, in bytes
-	deferCopy bool          // parts of messages are copied late though nothing is left
-	// late is the part of a message that was appended last to the packet being built.
-	// It is copied when the packet is complete, by who reads it for the checksum.
+	deferCopy bool          // deferred is used although there are no iovecs
+	// deferred is the part of a message that was appended last to the packet being built.
+	// It is copied when the packet is complete, together with its checksum.
 	deferred slab.IOVec
 }
 
@@ -32,8 +32,8 @@ func (g *gather) copyDeferred(b []byte) {
 
 // PollTransmitGather is PollTransmit that leaves parts of messages where they are
 // if they have least bytes or more, as IOVecs that it appends to *vecs, up
-// to their capacity. Who calls it lets no message be released
-// ([Assoc.TakeReleases]) until the packets were sent.
+// to their capacity. The caller does not call [Assoc.TakeReleases] until it has sent the
+// packets.
 func (a *Assoc) PollTransmitGather(now clock.Time, buf []byte, maxSegs int, vecs *[]slab.IOVec, least int) (out []byte, tx Transmit, ok bool) {
 	if a.slow&(slowState|slowAuth) != 0 { // an AUTH chunk covers what follows it
 		return a.PollTransmit(now, buf, maxSegs)
@@ -60,7 +60,7 @@ func (a *Assoc) iovecs(at int) []slab.IOVec {
 	return h[i:]
 }
 
-// fillIOVecs copies the parts that are elsewhere of the packet that begins at offset at.
+// fillIOVecs copies the parts that iovecs names into the packet that begins at offset at.
 func (a *Assoc) fillIOVecs(b []byte, at int) {
 	if h := a.iovecs(at); len(h) > 0 {
 		slab.Fill(b, h)
@@ -69,8 +69,8 @@ func (a *Assoc) fillIOVecs(b []byte, at int) {
 	}
 }
 
-// setChecksum is [wire.SetChecksum] for the packet b[at:], whose checksum field
-// is zero.
+// setChecksum is [wire.SetChecksum] for the packet b[at:] with a checksum field of zero, and
+// parts in vecs.
 func setChecksum(b []byte, at int, vecs []slab.IOVec) {
 	c, from := uint32(0), at
 	for i := range vecs {
@@ -83,11 +83,11 @@ func setChecksum(b []byte, at int, vecs []slab.IOVec) {
 	binary.LittleEndian.PutUint32(b[at+checksumField:], c)
 }
 
-// setChecksumCopying is setChecksum for a packet of which a part is late, which it copies.
-func setChecksumCopying(b []byte, at int, late slab.IOVec) {
-	end := late.At + len(late.B)
-	c := wire.UpdateChecksum(0, b[at:late.At])
-	c = wire.CopyChecksum(c, b[late.At:end], late.B)
+// setChecksumCopying is setChecksum for a packet with a deferred part, which it copies.
+func setChecksumCopying(b []byte, at int, part slab.IOVec) {
+	end := part.At + len(part.B)
+	c := wire.UpdateChecksum(0, b[at:part.At])
+	c = wire.CopyChecksum(c, b[part.At:end], part.B)
 	if end < len(b) {
 		c = wire.UpdateChecksum(c, b[end:])
 	}

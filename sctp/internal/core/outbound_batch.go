@@ -22,7 +22,7 @@ func (a *Assoc) PollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); ok || !a.tx.deferredSack.on {
 		return out, tx, ok
 	}
-	a.ProcessDeferredSack() // it may let go what waits
+	a.ProcessDeferredSack() // it may make room for what waits
 	return a.pollTransmit(now, buf, maxSegs)
 }
 
@@ -90,7 +90,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			a.recheckSlow()
 		}
 		if !ok {
-			tx.Last = tx.Segs > 0 && !a.spread() // whose choice of a path may differ the next time
+			tx.Last = tx.Segs > 0 && !a.spread() // with multipath another path may come next
 			break
 		}
 		n := len(buf) - at

@@ -13,12 +13,12 @@ import (
 
 // conversation has two hosts send at random, under loss, and returns every packet with
 // its time, and in the end what they know of the path; and how many packets were received
-// as parts of runs, and of runs of whole messages.
-func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte, runs, unfragmented int) {
+// in in-sequence batches, and in those of unfragmented messages.
+func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte, inSequence, unfragmented int) {
 	p := newPair(t, seed, &cfg)
 	p.zeroSum = cfg.ZeroChecksum
 	p.net.loss, p.net.jitter = loss, time.Millisecond
-	if p.net.trains = seed/2%2 == 1; p.net.trains {
+	if p.net.batches = seed/2%2 == 1; p.net.batches {
 		p.net.jitter, p.net.slabs = 0, seed%3 == 0
 		if !cfg.ZeroChecksum {
 			p.net.corrupt = int(seed % 5)
@@ -104,13 +104,13 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 		}
 		log = append(log, fmt.Append(nil, sb.Stats(), sb.payload, sb.rwnd, sb.Flight(0), sb.FlightChunks(0), sb.paths[0].rack, path.count, path.cc.Cwnd(), path.rto.SRTT()))
 	}
-	return log, p.a.runs + p.z.runs, p.a.unfragmented + p.z.unfragmented
+	return log, p.a.inSequence + p.z.inSequence, p.a.unfragmented + p.z.unfragmented
 }
 
 // Packets that are built the short way, one by one or many at once, are those that
-// nextPacket builds, and leave in the same trains at the same time; and so are those that
+// nextPacket builds, and leave in the same batches at the same time; and so are those that
 // follow acknowledgements of many chunks that are taken in at once, and packets that are
-// received as runs.
+// received as in-sequence batches.
 func TestShortWaysBuildTheSamePackets(t *testing.T) {
 	middles, unfragmented := 0, 0
 	for seed := range uint64(48) {
@@ -120,12 +120,12 @@ func TestShortWaysBuildTheSamePackets(t *testing.T) {
 			cfg.RecvBuffer = 40_000 // which bounds what is under way
 		}
 		loss := int(seed%3) * 15
-		general := cfg
-		general.slowPath = true
+		slowPath := cfg
+		slowPath.slowPath = true
 		short, n, w := conversation(t, seed, cfg, loss)
-		long, none, _ := conversation(t, seed, general, loss)
+		long, none, _ := conversation(t, seed, slowPath, loss)
 		if none != 0 {
-			t.Fatalf("seed %d: %d packets in runs", seed, none)
+			t.Fatalf("seed %d: %d packets in in-sequence batches", seed, none)
 		}
 		middles += n - w
 		unfragmented += w
@@ -138,7 +138,7 @@ func TestShortWaysBuildTheSamePackets(t *testing.T) {
 			t.Fatalf("seed %d: %d packets and %d", seed, len(short), len(long))
 		}
 	}
-	if t.Logf("%d packets in runs, %d in runs of messages", middles, unfragmented); middles < 4500 || unfragmented < 300 {
-		t.Error("hardly any runs were received")
+	if t.Logf("%d packets in in-sequence batches, %d in those of unfragmented messages", middles, unfragmented); middles < 4500 || unfragmented < 300 {
+		t.Error("hardly any in-sequence batches were received")
 	}
 }

@@ -34,8 +34,8 @@ type Packet struct {
 	// Buf is the slab that Data lies in. Core takes a reference of its own
 	// for what it keeps. If it is nil, core copies.
 	Buf *slab.Buf
-	// Later lets core put off what does not bear on the data in the packet: the caller
-	// will call ProcessDeferredSack, once it has nothing more urgent to do.
+	// DeferSack lets core defer a SACK in front of data in the packet: the caller will call
+	// ProcessDeferredSack once it has handled the data.
 	DeferSack bool
 }
 
@@ -51,8 +51,8 @@ type Transmit struct {
 	// Fragment tells that the one datagram is longer than the path MTU has
 	// become, and has to be fragmented by IP (RFC 9260, Section 6.9).
 	Fragment bool
-	// Kept tells that the datagrams are in memory that has an Owner, see
-	// PollTransmitRetained: who sends them lets nothing be released until then.
+	// Retained tells that the datagrams are in memory of the association, see
+	// PollTransmitRetained: the caller does not call TakeReleases until it has sent them.
 	Retained bool
 	// Last tells that another PollTransmit at once would have nothing to send.
 	Last bool

@@ -47,9 +47,9 @@ type faults struct {
 	// slow adds to the delay of the network that the receiver's address of this
 	// index is in.
 	slow map[int]time.Duration
-	// trains has packets that arrive at the same time be received as one train, and
+	// batches has packets that arrive at the same time be received as one GRO batch, and
 	// slabs in the buffers of a driver.
-	trains, slabs bool
+	batches, slabs bool
 	// deaf, if not nil, loses the packets it reports.
 	deaf func(*Packet) bool
 	// mtu, if not 0, is the largest IPv4 packet that is not lost, unless IP may
@@ -222,7 +222,7 @@ func (p *pair) step(until clock.Time) bool {
 	case which >= 0:
 		p.now = max(p.now, at)
 		f := p.take(which)
-		if p.net.trains {
+		if p.net.batches {
 			f.to.deliverBatch(&f.p, p.behind(&f))
 			break
 		}
@@ -241,9 +241,9 @@ func (p *pair) take(i int) flying {
 	return f
 }
 
-// behind takes the packets off the wire that arrive in one train with f, behind it.
-func (p *pair) behind(f *flying) (train []Packet) {
-	for len(train) < maxTrain {
+// behind takes the packets off the wire that arrive in one batch with f, behind it.
+func (p *pair) behind(f *flying) (batch []Packet) {
+	for len(batch) < maxBatch {
 		which := -1
 		for i, g := range p.wire {
 			if g.at == f.at && (which < 0 || g.seq < p.wire[which].seq) {
@@ -258,16 +258,16 @@ func (p *pair) behind(f *flying) (train []Packet) {
 			break
 		}
 		short := len(g.p.Data) < len(f.p.Data)
-		train = append(train, p.take(which).p)
+		batch = append(batch, p.take(which).p)
 		if short {
 			break
 		}
 	}
-	return train
+	return batch
 }
 
-// maxTrain bounds the packets of a train that is received.
-const maxTrain = 40
+// maxBatch bounds the packets of a batch that is received.
+const maxBatch = 40
 
 // advance lets d pass.
 func (p *pair) advance(d time.Duration) {

@@ -7,17 +7,17 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// sackBundlingDelay is how long a SACK that need not leave yet waits for the end of what is
-// being sent.
+// sackBundlingDelay is how long a SACK that need not leave yet waits for the last packet of a
+// segmented send.
 const sackBundlingDelay = clock.Time(time.Millisecond)
 
-// bundlesSack decides whether the SACK that is pending goes with the next packet, which has
-// new data and nothing else, or with a later one. A segment of a segmented send, which is not
-// fragmented, is so long that a SACK has room besides; the packet that has one is longer
-// than those behind it, and ends the GSO batch after one of them. With the last message,
-// which is shorter, it goes for nothing.
+// bundlesSack decides whether the pending SACK goes with the next packet, which has new data
+// and nothing else, or with a later one. Packets of a segmented send leave room for a SACK, but
+// a SACK lengthens its packet, and a GSO batch ends with the first packet that is shorter: a
+// SACK in the first packet ends the batch after the second. On the last, shorter packet it is
+// free.
 //
-// Deviation (RFC 9260, Section 6.1, SHOULD): it is not bundled with the next DATA chunk.
+// Deviation (RFC 9260, Section 6.1, SHOULD): the SACK is not bundled with the next DATA chunk.
 func (a *Assoc) bundlesSack(now clock.Time) bool {
 	t := &a.tx
 	switch {
@@ -44,9 +44,8 @@ func (a *Assoc) moreSegments(now clock.Time) bool {
 	return m != nil && m.segmented.size != 0 && m.length-m.sent > int64(m.segmented.size)
 }
 
-// sackFits reports whether the next packet of a batch, which ends a message or a segmented send,
-// is with a SACK no longer than the others; or nothing is behind it with which the SACK
-// could go.
+// sackFits reports whether the next packet of a batch ends a message or a segmented send, and
+// is no longer than the others with a SACK in it, or is the last for which there is data.
 func (a *Assoc) sackFits(now clock.Time) bool {
 	q := a.tx.q
 	m := q.head(now)

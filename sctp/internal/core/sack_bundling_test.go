@@ -8,7 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// asked is an association that answers requests with series of messages: what is to be
+// asked is an association that answers requests by segmented sends: what is to be
 // acknowledged to its peer waits for their end.
 type asked struct {
 	*pump
@@ -16,9 +16,9 @@ type asked struct {
 	unit int
 }
 
-func newAsked(t *testing.T, general bool) *asked {
-	cfg := &Config{NoPacing: true, MTU: 1452, NoRACK: true} // trains do not wait for more
-	cfg.slowPath = general
+func newAsked(t *testing.T, slowPath bool) *asked {
+	cfg := &Config{NoPacing: true, MTU: 1452, NoRACK: true} // batches do not wait for more
+	cfg.slowPath = slowPath
 	u := &asked{pump: newPump(t, cfg), t: t}
 	for range 4 { // the congestion window opens
 		if err := u.a.Send(u.now, &Message{Body: make([]byte, 300_000), Force: true}); err != nil {
@@ -44,7 +44,7 @@ func (u *asked) ask(immediate bool) {
 	}
 }
 
-// answer sends a series of n messages, of which the last is as much shorter.
+// answer sends n messages by one segmented send; the last one is shorter by less bytes.
 func (u *asked) answer(n, less int) {
 	u.t.Helper()
 	m := &Message{Unordered: true, Headers: []byte{}, Body: make([]byte, n*u.unit-less), SegmentSize: u.unit, Force: true}
@@ -53,9 +53,9 @@ func (u *asked) answer(n, less int) {
 	}
 }
 
-// train polls for a train, which arrives, and returns how many packets it has and which
+// batch polls for a batch, which arrives, and returns how many packets it has and which
 // of them, from 0, has a SACK: -1 if none.
-func (u *asked) train(segs int) (n, sack int) {
+func (u *asked) batch(segs int) (n, sack int) {
 	u.t.Helper()
 	b := u.pool.Get()
 	defer b.Release()
@@ -68,7 +68,7 @@ func (u *asked) train(segs int) (n, sack int) {
 		p := Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, ECN: tx.ECN, Data: out[at:min(at+tx.SegSize, len(out))], Buf: b}
 		if hasChunk(p.Data, wire.ChunkSack) {
 			if sack >= 0 {
-				u.t.Error("two SACKs in a train")
+				u.t.Error("two SACKs in a batch")
 			}
 			sack = n
 		}
@@ -86,32 +86,32 @@ func TestSackWaitsForTheEndOfASegmentedSend(t *testing.T) {
 		msgs, less int
 		unit       int        // if not 0, what a message has, of which several go in a packet
 		after      clock.Time // the request
-		behind     int        // if not 0, the size of a message behind the series
-		trains     int
-		at, sack   int // in which packet of which train the SACK is
+		behind     int        // if not 0, the size of a message behind the segmented send
+		batches    int
+		at, sack   int // in which packet of which batch the SACK is
 	}{
-		{name: "short end", msgs: 20, less: 100, trains: 1, sack: 19},
-		{name: "end that leaves just the room", msgs: 20, less: wire.SackHeaderLen, trains: 1, sack: 19},
-		{name: "just the room, more behind", msgs: 20, less: wire.SackHeaderLen, behind: 5000, trains: 2, sack: 19},
-		{name: "no room, more behind", msgs: 20, less: wire.SackHeaderLen - 4, behind: 5000, trains: 2, at: 1},
-		{name: "end that leaves no room", msgs: 20, less: wire.SackHeaderLen - 4, trains: 2, at: 1},
-		{name: "long end", msgs: 20, trains: 2, at: 1},
-		{name: "long end, one message behind", msgs: 20, behind: 500, trains: 1, sack: 20},
-		{name: "long end, larger packets behind", msgs: 20, behind: 5000, trains: 2, at: 1},
-		{name: "two messages", msgs: 2, less: 100, trains: 1, sack: 1},
-		{name: "one message", msgs: 1, less: 100, trains: 1, sack: 0},
-		{name: "small messages", unit: 600, msgs: 21, less: 100, trains: 1, sack: 10},
-		{name: "patience", msgs: 20, less: 100, after: sackBundlingDelay - 1, trains: 1, sack: 19},
-		{name: "no more patience", msgs: 20, less: 100, after: sackBundlingDelay, trains: 2},
-		{name: "two requests", before: func(u *asked) { u.ask(false); u.ask(false) }, msgs: 20, less: 100, trains: 2},
-		{name: "asked for", before: func(u *asked) { u.ask(true) }, msgs: 20, less: 100, trains: 2},
-		{name: "ECN", before: func(u *asked) { u.ask(false); u.a.ecn.echo = true; u.a.slow |= slowECNE }, msgs: 20, less: 100, trains: 2},
-		{name: "after a cut", before: func(u *asked) { u.ask(false); u.a.ecn.cwr = true; u.a.slow |= slowCWR }, msgs: 20, less: 100, trains: 2},
-		{name: "nothing to acknowledge", before: func(*asked) {}, msgs: 20, less: 100, trains: 1, sack: -1},
+		{name: "short end", msgs: 20, less: 100, batches: 1, sack: 19},
+		{name: "end that leaves just the room", msgs: 20, less: wire.SackHeaderLen, batches: 1, sack: 19},
+		{name: "just the room, more behind", msgs: 20, less: wire.SackHeaderLen, behind: 5000, batches: 2, sack: 19},
+		{name: "no room, more behind", msgs: 20, less: wire.SackHeaderLen - 4, behind: 5000, batches: 2, at: 1},
+		{name: "end that leaves no room", msgs: 20, less: wire.SackHeaderLen - 4, batches: 2, at: 1},
+		{name: "long end", msgs: 20, batches: 2, at: 1},
+		{name: "long end, one message behind", msgs: 20, behind: 500, batches: 1, sack: 20},
+		{name: "long end, larger packets behind", msgs: 20, behind: 5000, batches: 2, at: 1},
+		{name: "two messages", msgs: 2, less: 100, batches: 1, sack: 1},
+		{name: "one message", msgs: 1, less: 100, batches: 1, sack: 0},
+		{name: "small messages", unit: 600, msgs: 21, less: 100, batches: 1, sack: 10},
+		{name: "within the bundling delay", msgs: 20, less: 100, after: sackBundlingDelay - 1, batches: 1, sack: 19},
+		{name: "after the bundling delay", msgs: 20, less: 100, after: sackBundlingDelay, batches: 2},
+		{name: "two requests", before: func(u *asked) { u.ask(false); u.ask(false) }, msgs: 20, less: 100, batches: 2},
+		{name: "asked for", before: func(u *asked) { u.ask(true) }, msgs: 20, less: 100, batches: 2},
+		{name: "ECN", before: func(u *asked) { u.ask(false); u.a.ecn.echo = true; u.a.slow |= slowECNE }, msgs: 20, less: 100, batches: 2},
+		{name: "after a cut", before: func(u *asked) { u.ask(false); u.a.ecn.cwr = true; u.a.slow |= slowCWR }, msgs: 20, less: 100, batches: 2},
+		{name: "nothing to acknowledge", before: func(*asked) {}, msgs: 20, less: 100, batches: 1, sack: -1},
 	} {
-		for _, general := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/general=%v", tt.name, general), func(t *testing.T) {
-				u := newAsked(t, general)
+		for _, slowPath := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/slowPath=%v", tt.name, slowPath), func(t *testing.T) {
+				u := newAsked(t, slowPath)
 				if tt.before != nil {
 					tt.before(u)
 				} else {
@@ -127,19 +127,19 @@ func TestSackWaitsForTheEndOfASegmentedSend(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				trains := 0
-				for n, sack := u.train(64); n > 0; n, sack = u.train(64) {
+				batches := 0
+				for n, sack := u.batch(64); n > 0; n, sack = u.batch(64) {
 					want := -1
-					if trains == tt.at {
+					if batches == tt.at {
 						want = tt.sack
 					}
 					if sack != want {
-						t.Errorf("train %d of %d packets: the SACK is in %d, want %d", trains, n, sack, want)
+						t.Errorf("batch %d of %d packets: the SACK is in %d, want %d", batches, n, sack, want)
 					}
-					trains++
+					batches++
 				}
-				if trains != tt.trains {
-					t.Errorf("%d trains, want %d", trains, tt.trains)
+				if batches != tt.batches {
+					t.Errorf("%d batches, want %d", batches, tt.batches)
 				}
 				u.run()
 				if u.z.tx.sb.Outstanding() != 0 {
@@ -161,18 +161,18 @@ func TestSackWaitsOverManyBatches(t *testing.T) {
 		"time passes":     {func(u *asked) { u.now += sackBundlingDelay }, 0},
 		"a request comes": {func(u *asked) { u.ask(false) }, 0},
 	} {
-		for _, general := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/general=%v", name, general), func(t *testing.T) {
-				u := newAsked(t, general)
+		for _, slowPath := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/slowPath=%v", name, slowPath), func(t *testing.T) {
+				u := newAsked(t, slowPath)
 				u.ask(false)
 				u.answer(50, 100)
 				for range 3 {
-					if n, sack := u.train(10); n != 10 || sack != -1 {
+					if n, sack := u.batch(10); n != 10 || sack != -1 {
 						t.Fatalf("%d packets, SACK in %d", n, sack)
 					}
 				}
 				f.do(u)
-				if n, sack := u.train(10); sack != f.want {
+				if n, sack := u.batch(10); sack != f.want {
 					t.Errorf("then %d packets, SACK in %d, want %d", n, sack, f.want)
 				}
 				u.run()
@@ -181,14 +181,14 @@ func TestSackWaitsOverManyBatches(t *testing.T) {
 	}
 }
 
-// What is not a series is as before: the SACK goes in front of the data.
+// Without a segmented send nothing changes: the SACK goes in front of the data.
 func TestSackDoesNotWaitForOneMessage(t *testing.T) {
 	u := newAsked(t, false)
 	u.ask(false)
 	if err := u.a.Send(u.now, &Message{Body: make([]byte, 30_000)}); err != nil {
 		t.Fatal(err)
 	}
-	if n, sack := u.train(64); n < 2 || sack != 0 {
+	if n, sack := u.batch(64); n < 2 || sack != 0 {
 		t.Errorf("%d packets, SACK in %d", n, sack)
 	}
 }

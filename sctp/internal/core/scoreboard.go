@@ -100,7 +100,7 @@ type Scoreboard struct {
 	probes    int     // window probes in flight
 	useRACK   bool
 	cmt       bool
-	slowPath  bool       // see Config.general
+	slowPath  bool       // see Config.slowPath
 	lastRtx   clock.Time // of the last retransmission
 	ending    bool       // nothing more will be queued
 	clock     clock.Time // of the last call that told the time

@@ -134,12 +134,12 @@ func (a *Assoc) Send(now clock.Time, m *Message) error {
 			return ErrClosed
 		}
 	}
-	first, lone := m.Of == nil || !m.Of.begun, a.tx.q.Empty() || a.tx.deferredSack.on && a.tx.q.Messages() == 1
+	first, idle := m.Of == nil || !m.Of.begun, a.tx.q.Empty() || a.tx.deferredSack.on && a.tx.q.Messages() == 1
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err
 	}
 	others := count
-	if lone {
+	if idle {
 		a.tx.pipelined = 0
 		others--
 	}

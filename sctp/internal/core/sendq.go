@@ -63,7 +63,7 @@ type SendQueue struct {
 	unsent     int64 // of them not given a TSN
 	messages   int   // messages not fully acknowledged or abandoned
 	waiting    int   // of them with bytes to send
-	chunks     int   // messages with bytes to send, those of a series one by one
+	chunks     int   // messages with bytes to send, those of a segmented send one by one
 	ready      int   // streams that may send
 	interleave bool
 	partial    bool // the peer supports partial reliability
@@ -132,7 +132,7 @@ type msgState struct {
 	gone      int64 // bytes of the body before body, which are in packets and their retransmission copies
 	length    int64 // header and body
 	sent      int64 // bytes given a TSN
-	at, end   int64 // what is sent next: all of it, or a message of a series
+	at, end   int64 // what is sent next: all of it, or one message of a segmented send
 	acked     int64 // bytes cumulatively acknowledged
 	arrival   uint64
 	expires   clock.Time

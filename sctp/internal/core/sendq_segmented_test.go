@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// segmentedOf makes a series of a body, and the same messages one by one. Headers of hdr
+// segmentedOf makes a segmented send of a body, and the same messages one by one. Headers of hdr
 // bytes tell the number of the message.
 func segmentedOf(sid uint16, body []byte, unit, hdr int, immediate bool) (s Message, each []Message) {
 	for at := 0; at < len(body); at += unit {
@@ -38,11 +38,11 @@ func TestSegmentedSendMatchesItsMessages(t *testing.T) {
 		opts = append(opts, withScheduler(rapid.SampledFrom([]Scheduler{SchedFCFS, SchedRR, SchedRRPacket, SchedPrio, SchedFair, SchedWFQ}).Draw(r, "scheduler")))
 		one, two := newTxTest(t, opts...), newTxTest(t, opts...)
 		var owners [2]ownerLog
-		series := 0
+		segmented := 0
 		both := func(f func(h *txTest) []byte) {
 			a, b := f(one), f(two)
 			if !bytes.Equal(a, b) {
-				r.Fatalf("the series went as\n%x, the messages as\n%x", b, a)
+				r.Fatalf("the segmented send went as\n%x, the messages as\n%x", b, a)
 			}
 		}
 		packet := func(h *txTest) []byte {
@@ -82,7 +82,7 @@ func TestSegmentedSendMatchesItsMessages(t *testing.T) {
 				}
 				s.Owner = &owners[1]
 				two.pushMsg(s)
-				series++
+				segmented++
 			case 3, 4:
 				both(packet)
 			case 5:
@@ -103,7 +103,7 @@ func TestSegmentedSendMatchesItsMessages(t *testing.T) {
 				both(again)
 			}
 			if a, b := [...]int64{one.q.Buffered(), one.q.Unsent()}, [...]int64{two.q.Buffered(), two.q.Unsent()}; a != b {
-				r.Fatalf("buffered and unsent: %d, of the series %d", a, b)
+				r.Fatalf("buffered and unsent: %d, of the segmented send %d", a, b)
 			}
 		}
 		for one.q.Pending() {
@@ -112,8 +112,8 @@ func TestSegmentedSendMatchesItsMessages(t *testing.T) {
 		sack(one.sb.NextTSN() - 1)
 		one.release()
 		two.release()
-		if owners[1].n != series || owners[1].err != nil || two.q.Messages() != 0 || !two.q.Empty() {
-			r.Fatalf("%d of %d series released (%v), %d messages left", owners[1].n, series, owners[1].err, two.q.Messages())
+		if owners[1].n != segmented || owners[1].err != nil || two.q.Messages() != 0 || !two.q.Empty() {
+			r.Fatalf("%d of %d segmented sends released (%v), %d messages left", owners[1].n, segmented, owners[1].err, two.q.Messages())
 		}
 	})
 }

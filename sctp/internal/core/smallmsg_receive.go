@@ -13,15 +13,15 @@ import (
 // A PostedBuffer is the pre-posted receive buffer of a reader that waits. The next message
 // may be copied there directly, past the reassembly queue.
 type PostedBuffer struct {
-	Stream int // that it waits for, or AnyStream
-	Dst    []byte
+	Stream int    // the one that the reader waits for, or AnyStream
+	Dst    []byte // belongs to the reader again once it takes the buffer back
 
-	// Of the message that was put there.
+	// The length of the message that was delivered there, and its description.
 	N    int
 	Info reasm.RecvInfo
 }
 
-// AnyStream is the Stream of a Posted that takes what comes.
+// AnyStream is the Stream of a PostedBuffer for the next message of any stream.
 const AnyStream = reasm.AnyStream
 
 // A SmallPacket is a [Packet] for [Assoc.HandleSmall]. It points to the addresses, which are

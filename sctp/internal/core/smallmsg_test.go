@@ -381,10 +381,10 @@ func TestSmallMessageFastPathMatchesSlowPath(t *testing.T) {
 					w.each(i, func(a *Assoc) { a.ProcessDeferredSack() })
 				}
 				if at := w.ends[0][i].NextTimeout(); at != 0 && at <= w.now {
-					w.each(i, func(a *Assoc) { a.HandleTimeout(w.now) }) // which settles, too
+					w.each(i, func(a *Assoc) { a.HandleTimeout(w.now) }) // which processes a deferred SACK, too
 				}
 				if w.rough && w.rng.IntN(3) == 0 || w.ends[0][i].Idle(w.now) {
-					continue // to flush settles, too
+					continue // flush processes a deferred SACK, too
 				}
 				w.flush(i)
 				for k := range 2 {
@@ -503,8 +503,8 @@ func TestSmallSendRefused(t *testing.T) {
 	}
 }
 
-// Packets that are not as plain as they can be take the long way, and leave nothing where
-// a reader waits.
+// Packets that are not eligible take the slow path, and leave nothing in the buffer that
+// a reader posted.
 func TestSmallPacketRefused(t *testing.T) {
 	for i, edit := range []func(a *Assoc, p *SmallPacket, post *PostedBuffer){
 		nil,

@@ -1,15 +1,15 @@
 package core
 
-// tseries is the owner of a series.
-type tseries []*tmsg
+// tsegmented is the owner of the messages of a segmented send.
+type tsegmented []*tmsg
 
-func (s tseries) Released(err error) {
+func (s tsegmented) Released(err error) {
 	for _, m := range s {
 		m.Released(err)
 	}
 }
 
-// sendSegmented sends a series of a few messages, which are looked for as others are.
+// sendSegmented sends a few messages by one segmented send, which are looked for as others are.
 func (w *world) sendSegmented(e *tend, out, arg int) {
 	count, size, k := 1+w.rng.IntN(8), 5+w.rng.IntN(1+arg*40), w.rng.IntN(5)
 	m := &Message{SID: uint16(w.rng.IntN(out)), PPID: uint32(arg), Unordered: true, Immediate: arg&1 != 0, SegmentSize: size - k}
@@ -19,7 +19,7 @@ func (w *world) sendSegmented(e *tend, out, arg int) {
 	if i := e.assoc.livePath(arg % e.assoc.NumPaths()); arg&4 != 0 {
 		m.Remote = e.assoc.paths[i].Remote
 	}
-	var s tseries
+	var s tsegmented
 	for i := range count {
 		if i == count-1 {
 			size -= w.rng.IntN(size - 4)
@@ -42,6 +42,6 @@ func (w *world) sendSegmented(e *tend, out, arg int) {
 			w.fail("%s: stream %d: %v", e.name, m.SID, err)
 		}
 	default:
-		w.fail("%s: Send of a series: %v", e.name, err)
+		w.fail("%s: segmented Send: %v", e.name, err)
 	}
 }

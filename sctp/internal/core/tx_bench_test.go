@@ -31,7 +31,7 @@ func newTxLoop(window, batch, size int, rack, idata bool) *txLoop {
 	return l
 }
 
-// newSegmentedLoop is newTxLoop with series of a batch of messages, which have a header.
+// newSegmentedLoop is newTxLoop with segmented sends of a GSO batch of messages, which have a header.
 func newSegmentedLoop(window, batch, size int) *txLoop {
 	l := newTxLoop(0, batch, batch*size, true, false)
 	l.m.Unordered, l.m.SegmentSize, l.m.Headers, l.count = true, size, make([]byte, 16*batch), batch
@@ -87,7 +87,7 @@ func TestSegmentedDoesNotAllocate(t *testing.T) {
 	l := newSegmentedLoop(1012, 44, 1000)
 	l.step()
 	if n := testing.AllocsPerRun(200, l.step); n != 0 {
-		t.Errorf("%v allocations per series, want 0", n)
+		t.Errorf("%v allocations per segmented send, want 0", n)
 	}
 }
 
@@ -145,9 +145,9 @@ func BenchmarkSendAck(b *testing.B) {
 }
 
 // BenchmarkSegmented is BenchmarkSendAck for messages that fill packets, with a header
-// each: one by one, and in series.
+// each: one by one, and by segmented sends.
 func BenchmarkSegmented(b *testing.B) {
-	for _, in := range []string{"one by one", "series"} {
+	for _, in := range []string{"one by one", "segmented"} {
 		b.Run(in, func(b *testing.B) {
 			const window, batch, size = 44 * 46, 44, 1368
 			l := newSegmentedLoop(window, batch, size)
