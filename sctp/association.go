@@ -13,8 +13,8 @@ import (
 
 // Association is an SCTP association. It is safe for concurrent use.
 //
-// One mutex guards the protocol state; whoever has work runs it to completion:
-// the reader of a socket, a sending goroutine, or the timer. Transmission
+// One mutex guards the protocol state. The reader of a socket, a sending goroutine or
+// the timer runs the protocol to completion when it has work for it. Transmission
 // (flush) and upcalls (runCallbacks) happen outside the mutex, each on one goroutine
 // at a time.
 type Association struct {
@@ -150,8 +150,8 @@ func (a *Association) LocalAddr() Addr { return a.ep.Addr() }
 // ConfirmedAddr.
 func (a *Association) RemoteAddr() Addr { return a.remoteAddr(false) }
 
-// ConfirmedAddr is RemoteAddr without addresses of which the peer has yet to show that it
-// receives what is sent there (RFC 9260, Section 5.4): what tells who the peer is.
+// ConfirmedAddr is RemoteAddr without addresses that are not confirmed: the peer has shown
+// that it receives what is sent to the rest (RFC 9260, Section 5.4), so these identify it.
 func (a *Association) ConfirmedAddr() Addr { return a.remoteAddr(true) }
 
 func (a *Association) remoteAddr(confirmed bool) Addr {

@@ -5,8 +5,8 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// AuthConfig asks for the authentication of chunks (RFC 4895). It is in use if
-// both ends ask for it: see Association.Authenticated.
+// AuthConfig asks for the authentication of chunks (RFC 4895). It takes effect if both ends
+// ask for it: see [Association.Authenticated].
 type AuthConfig struct {
 	// Chunks are the types that are accepted only if they are authenticated, DATA
 	// and I-DATA for example. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be
@@ -17,7 +17,7 @@ type AuthConfig struct {
 	// among them.
 	HMACs []uint16
 	// Keys are the endpoint pair shared keys; without any there is the empty key
-	// 0. Active is the ID of the key to send with.
+	// with ID 0. Active is the ID of the key to send with.
 	Keys   []AuthKey
 	Active uint16
 }
@@ -55,29 +55,29 @@ func (a *Association) AuthChunks() (local, peer []wire.ChunkType) {
 	return a.core.AuthChunks()
 }
 
-// SetAuthKey adds or replaces an endpoint pair shared key; secret is copied. It
-// returns ErrLimit for too long a secret or too many keys, ErrNotSupported
-// without Config.Auth.
+// SetAuthKey adds or replaces an endpoint pair shared key (RFC 6458, Section 8.3.3); secret
+// is copied. It returns ErrLimit for a secret of more than 1,024 bytes or a 65th key, and
+// ErrNotSupported without Config.Auth.
 func (a *Association) SetAuthKey(id uint16, secret []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return coreError(a.core.SetAuthKey(id, secret))
 }
 
-// UseAuthKey makes the key the one to send with from now on. The peer is
-// notified with NotifyAuthKey. It returns ErrNoKey if there is no such key, or it is
-// deactivated.
+// UseAuthKey makes the key the one to send with from now on (RFC 6458, Section 8.1.18). It
+// does not change messages that name a key by SendOptions.AuthKey. The peer's program is
+// notified by NotifyAuthKey. It returns ErrNoKey if there is no such key, or it is deactivated.
 func (a *Association) UseAuthKey(id uint16) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return coreError(a.core.UseAuthKey(id))
 }
 
-// DeactivateAuthKey has no message sent with a key any more but those that name it
-// already (RFC 6458, Section 8.3.4): NotifyAuthKeyFree tells when the last of them is
-// acknowledged or abandoned. What the peer sends with it is accepted until
-// DeleteAuthKey. It returns ErrNoKey if there is no such key or it is the one to send
-// with; SetAuthKey activates it again.
+// DeactivateAuthKey ends the use of a key for new messages (RFC 6458, Section 8.3.4). Messages
+// that name it already are still sent with it: NotifyAuthKeyFree tells when the last of them is
+// acknowledged or abandoned. What the peer sends with the key is accepted until DeleteAuthKey;
+// SetAuthKey activates it again. It returns ErrNoKey if there is no such key or it is the one
+// to send with.
 func (a *Association) DeactivateAuthKey(id uint16) error {
 	a.mu.Lock()
 	err := a.core.DeactivateAuthKey(id)
@@ -85,10 +85,10 @@ func (a *Association) DeactivateAuthKey(id uint16) error {
 	return coreError(err)
 }
 
-// DeleteAuthKey removes a key: what the peer sends with it is not accepted any
-// more. It returns ErrNoKey if there is no such key, if messages that name it are
-// not acknowledged (SendOptions.Key), or if it is the one to send
-// with.
+// DeleteAuthKey removes a key (RFC 6458, Section 8.3.5): what the peer sends with it is not
+// accepted any more. It returns ErrNoKey if there is no such key, if it is the one to send
+// with, or while a message that names it by SendOptions.AuthKey is neither acknowledged nor
+// abandoned.
 func (a *Association) DeleteAuthKey(id uint16) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

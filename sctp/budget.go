@@ -8,13 +8,13 @@ import (
 
 const (
 	// memoryStep is how much more or less memory an association may hold than it has told
-	// its transport: it counts as much from the beginning. So the books are touched rarely,
-	// and say no less than there is.
+	// its transport: it counts as much from the beginning. So the count changes rarely, and
+	// is never less than what is held.
 	memoryStep = 4 << 10
 	// memoryPart is how many times what an association may use has to be free, and
 	// unprovenPart the same for one on probation. A threshold in proportion to what is
 	// free, as switches have it for the memory that their queues share (Choudhury and
-	// Hahne, 1998), leaves something for those who come.
+	// Hahne, 1998), leaves some for new associations.
 	memoryPart   = 8
 	unprovenPart = 64
 	// memoryReserve is the part of the budget, a 64th, that is not for new associations.
@@ -30,7 +30,7 @@ type memoryBudget struct {
 	enough atomic.Int64
 
 	mu       sync.Mutex
-	squeezed map[*Association]bool // whose windows were made smaller; guarded by mu
+	squeezed map[*Association]bool // associations with reduced windows; guarded by mu
 	opening  bool                  // a goroutine opens windows; guarded by mu
 }
 
@@ -139,7 +139,7 @@ func (m *memoryBudget) freed() {
 	}
 }
 
-// open tells the associations whose windows were made smaller what they may hold now.
+// open tells the associations with reduced windows what they may hold now.
 func (m *memoryBudget) open() {
 	for {
 		m.mu.Lock()

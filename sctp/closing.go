@@ -15,9 +15,9 @@ const DefaultLinger = 2 * time.Minute
 // what fills a send buffer of 4 MiB is over in some two hours at the latest.
 const lingerProgress = 64 << 10
 
-// goOnClosing bounds how long a shutdown goes on that nobody waits for: a peer whose stack
-// answers while its program does not read would hold the association, and what was sent
-// to it, for good. a.mu is held.
+// goOnClosing bounds how long a shutdown goes on in the background: if the peer's stack
+// answers while its program does not read, the association and the data sent to it would stay
+// for good. a.mu is held.
 func (a *Association) goOnClosing(now clock.Time) {
 	d := a.ep.cfg.Linger
 	if d == 0 {
@@ -49,7 +49,7 @@ func (a *Association) lookAtClosing(now clock.Time) {
 	a.core.Abort(now, []byte("closed, and what was sent was not taken in time"))
 }
 
-// lingerError is the end of an association whose peer did not let a shutdown finish.
+// lingerError is the end of an association when the peer did not complete a shutdown.
 type lingerError struct {
 	after time.Duration
 	left  int

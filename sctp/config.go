@@ -12,8 +12,8 @@ type Congestion uint8
 
 // Congestion control algorithms.
 const (
-	// Cubic is RFC 9438 CUBIC, the default. Losses that round-trip times tell are
-	// not of a queue take 1/16 of its window instead of 3/10.
+	// Cubic is RFC 9438 CUBIC, the default. A loss reduces the window by 3/10, or by 1/16
+	// if round-trip times show that no queue has built up.
 	Cubic Congestion = iota
 	// NewReno is the algorithm of RFC 9260, Section 7.2.
 	NewReno
@@ -25,7 +25,7 @@ type Scheduler uint8
 
 // Stream schedulers.
 const (
-	// RoundRobin takes one message of each stream in turn; one fragment, where
+	// RoundRobin takes one message of each stream in turn; one fragment, if
 	// the peer knows I-DATA. It is the default: no stream has to wait until
 	// everything queued before on another one was sent.
 	RoundRobin Scheduler = iota
@@ -63,8 +63,8 @@ type Config struct {
 	HeartbeatInterval time.Duration
 
 	// HeartbeatRetry repeats a heartbeat that is not answered after one
-	// retransmission timeout, like data, and not after HeartbeatInterval more: a
-	// dead peer is found as soon when nothing is being sent to it.
+	// retransmission timeout, like data, instead of after HeartbeatInterval more: a
+	// dead peer is then found as soon on an idle association as on a busy one.
 	HeartbeatRetry bool
 
 	// SackDelay is the longest delay of an acknowledgement (default 200 ms,
@@ -81,7 +81,7 @@ type Config struct {
 	MaxRetransmits, PathMaxRetransmits, MaxInitRetransmits int
 
 	// MaxInitTimeout, if positive, is the longest time to wait for the answer to an
-	// INIT or COOKIE ECHO before it is sent again, however often it was (default:
+	// INIT or COOKIE ECHO before it is sent again, however often it was sent (default:
 	// RTOMax).
 	MaxInitTimeout time.Duration
 
@@ -106,19 +106,19 @@ type Config struct {
 	// an association (default 4 MiB each). A message larger than the send
 	// buffer is taken whole when the buffer is empty.
 	//
-	// The receive buffer is the window that is advertised at first. What comes counts
-	// with the memory that it takes: some 400 bytes for a message besides its payload,
-	// half of that if it is unordered, not fragmented, and taken by OnPiece. An association
-	// whose reader is slow therefore holds fewer small messages than large ones. Whatever
-	// the peer sends, the heap held for it stays within twice RecvBuffer and 64 KiB:
-	// a part of the factor is for chunks that fill gaps and for what a chunk keeps of the
-	// buffer that it was received in.
+	// The receive buffer is the window that is advertised at first. Received messages count
+	// with the memory that they take: some 400 bytes each in addition to the payload, half of
+	// that if they are unordered, not fragmented, and taken by OnPiece. With a slow reader an
+	// association therefore holds fewer bytes of small messages than of large ones. Whatever
+	// the peer sends, the heap held for it stays within 2*RecvBuffer + 64 KiB: a part of the
+	// factor is for chunks that fill gaps and for what a chunk keeps of the buffer that it was
+	// received in.
 	SendBuffer, RecvBuffer int
 
-	// MTU is the size of IP packets to send on every path, at least 576. 0 finds it out
-	// for each path (RFC 8899), from packets of 1200 bytes up to the MTU of the route;
-	// with NoPathMTUDiscovery it is that of the route. A path that loses packets of a
-	// size that was given or assumed, and carries smaller ones, is discovered all the
+	// MTU is the size in bytes of IP packets to send on every path, at least 576. With 0 it
+	// is discovered for each path (RFC 8899), from 1200 bytes up to the MTU of the route;
+	// with NoPathMTUDiscovery it is the MTU of the route. If a path loses packets of a size
+	// that was given or assumed, and carries smaller ones, its MTU is discovered all the
 	// same (RFC 8899, Section 4.3).
 	MTU                int
 	NoPathMTUDiscovery bool
@@ -157,16 +157,16 @@ type Config struct {
 	// use (RFC 6525, Section 5.1.6; default: any number).
 	MaxOutStreams uint16
 
-	// ChangeAddrs lets addresses be added and removed, here and by the peer (RFC
-	// 5061), see Association.AddAddr. It implies Auth. A primary address that the peer
-	// prefers in its INIT or INIT ACK is taken too, once it is confirmed.
+	// ChangeAddrs lets this side and the peer add and remove addresses (RFC 5061), see
+	// Association.AddAddr. It implies Auth. A primary address that the peer asks for in its
+	// INIT or INIT ACK is used, too, once it is confirmed.
 	ChangeAddrs bool
 
 	// Auth asks for the authentication of chunks (RFC 4895); nil is none.
 	Auth *AuthConfig
 
-	// ZeroChecksum leaves the checksum out if the peer agrees (RFC 9653). It is
-	// for transports whose Conns protect packets by other means, such as DTLS.
+	// ZeroChecksum leaves the checksum out if the peer agrees (RFC 9653). It is for
+	// transports on Conns that protect packets by other means, such as DTLS.
 	ZeroChecksum bool
 
 	// ZeroChecksumLocal leaves the checksum out of packets that do not leave the
@@ -180,24 +180,24 @@ type Config struct {
 	// without user data in either direction (RFC 6458, Section 8.1.8).
 	AutoClose time.Duration
 
-	// Probation, if not nil, is what peers that open associations get before
-	// Association.Admit is called: for programs whose peers have to prove who they are.
-	// The default is none: such associations get all at once.
+	// Probation, if not nil, limits what peers that open associations get before
+	// Association.Admit is called, in programs that authenticate their peers. By default
+	// such associations are not limited.
 	Probation *Probation
 
 	// Linger bounds how long a shutdown goes on in the background, after Close for
-	// example (default DefaultLinger; negative: as long as the peer answers). Each time
-	// that it passes the peer must have acknowledged 64 KiB more of what was sent, or all
-	// of it and the shutdown, else the association is aborted; Association.Err is
-	// ErrTimeout then and tells how much was lost. Conn.SetLinger has Close wait instead.
+	// example (default DefaultLinger; negative: as long as the peer answers). In each period
+	// of this length the peer must acknowledge 64 KiB more of what was sent, or the rest of
+	// it, or at last the shutdown; otherwise the association is aborted: Association.Err is
+	// ErrTimeout then and tells how much was lost. With Conn.SetLinger Close waits instead.
 	Linger time.Duration
 
 	// Backlog bounds the associations waiting for Accept (default
 	// DefaultBacklog); beyond it new peers are not answered.
 	Backlog int
 
-	// OneToMany makes an endpoint keep associations that nobody accepts: they
-	// are read with Endpoint.Recv. OnAssociation or OnPiece imply it.
+	// OneToMany makes an endpoint keep associations without Accept: the program reads
+	// them with Endpoint.Recv. OnAssociation or OnPiece imply it.
 	OneToMany bool
 
 	// OnAssociation, if not nil, is called for each association that a peer
@@ -218,8 +218,8 @@ type Config struct {
 	// with the message fragments.
 	OnNotify func(*Association, Notification)
 
-	// SenderDry has OnNotify told of NotifySenderDry as well, which with requests and
-	// responses comes once for each message (RFC 6458, Section 6.1.9).
+	// SenderDry passes NotifySenderDry to OnNotify, too, which with requests and responses
+	// comes once for each message (RFC 6458, Section 6.1.9).
 	SenderDry bool
 }
 
@@ -252,20 +252,19 @@ type TransportConfig struct {
 	// associations, Accept and all that blocks end with an error that names the cause.
 	Conns []PacketConn
 
-	// IPAddrs are addresses to use SCTP directly over IP at, without UDP (protocol 132),
-	// one raw socket each, instead of sockets for LocalAddrs: ErrConfig is returned if
-	// there are both. That is how kernels speak SCTP that are not told to use UDP, and
-	// leaves 8 bytes more for data in each packet. All addresses, those of peers too,
-	// have the port 0. An unspecified address is that of its own family; no two may
-	// overlap.
+	// IPAddrs are addresses for SCTP directly over IP (protocol 132), without UDP: one raw
+	// socket each, instead of sockets for LocalAddrs. ErrConfig is returned if there are
+	// both. Kernels speak SCTP this way unless they are told to use UDP, and each packet has
+	// room for 8 bytes more of data. All addresses, those of peers too, have the port 0. An
+	// unspecified address stands for all addresses of its own family; no two may overlap.
 	//
-	// Raw sockets take privileges: on Linux CAP_NET_RAW; other systems want root, and
-	// use one packet per call. Each sees all SCTP packets to its address, so packets
-	// to ports that no endpoint accepts at are not answered; the processes of a host
-	// have to accept at different ports, which nothing enforces. Other stacks on the
-	// host abort associations of ports that they do not know: that of the kernel, which
-	// Linux has once its module is loaded, and usrsctp, also if it uses UDP. A host
-	// without SCTP answers by ICMP, which is ErrRefused on Linux.
+	// Raw sockets need privileges: CAP_NET_RAW on Linux, root on other systems, where each
+	// call carries one packet. Each socket sees all SCTP packets to its address, so packets
+	// to ports without an endpoint are not answered; the processes of a host have to use
+	// different ports, which nothing enforces. Other stacks on the host abort associations of
+	// ports that they do not know: the stack of the kernel, which Linux has once its module is
+	// loaded, and usrsctp, also if it uses UDP. A host without SCTP answers by ICMP, which
+	// is ErrRefused on Linux.
 	IPAddrs []netip.Addr
 
 	// AutoAddrs, if not nil, has the transport follow the addresses of the host.
@@ -273,14 +272,13 @@ type TransportConfig struct {
 	// of both families on DefaultUDPPort, and Conns and IPAddrs none.
 	AutoAddrs *AutoAddrs
 
-	// BusyPoll bounds how long a waiting goroutine polls the sockets itself in vain
-	// before it parks: lower latency for processor time (default
-	// DefaultBusyPoll; negative: not at all). While datagrams come that are not
-	// what it waits for it goes on, up to 16 times as long; where waits are usually over
-	// within 100 µs, or within twice BusyPoll if that is less, it may be
-	// 8 times as much, but for that no more than 400 µs. Goroutines poll only where that
-	// makes waits shorter, which is tried now and then, and no more than
-	// GOMAXPROCS at a time. See also Transport.SetBusyRead.
+	// BusyPoll is the spin budget: how long a waiting goroutine polls the sockets itself
+	// without a datagram before it parks, which buys latency with processor time (default
+	// DefaultBusyPoll; negative: not at all). Datagrams that are not what it waits for renew
+	// the budget, up to 16 times the budget in all. Where waits that spin usually end within
+	// 100 µs, or within twice BusyPoll if that is less, the budget is 8 times as long, but
+	// extended to no more than 400 µs. Goroutines poll only where that makes waits shorter,
+	// which is measured, and at most GOMAXPROCS at a time. See also Transport.SetBusyRead.
 	BusyPoll time.Duration
 
 	// SocketBuffer is the size asked for kernel socket buffers, per direction
@@ -295,12 +293,12 @@ type TransportConfig struct {
 	// DefaultMaxAssociations).
 	MaxAssociations int
 
-	// RecvMemory bounds what all associations of the transport together hold of what they
-	// have received, in bytes of memory (default DefaultRecvMemory; negative: no bound).
-	// An association may use its receive buffer, but no more than an eighth of what is
-	// left of RecvMemory, on probation a 64th: as memory becomes short windows shrink,
-	// first of those that hold most, and all have about the same in the end; what is
-	// refused is not lost, as it comes again. When hardly any is left, new associations
+	// RecvMemory bounds the bytes of memory that received messages of all associations of
+	// the transport together take (default DefaultRecvMemory; negative: no bound). An
+	// association may use its receive buffer, but no more than an eighth of what is left of
+	// RecvMemory, on probation a 64th. As memory becomes short receive windows shrink, first
+	// those of the associations that hold most, until all have about the same; refused data
+	// is not lost, because the peer sends it again. When hardly any is left, new associations
 	// are not answered.
 	RecvMemory int
 

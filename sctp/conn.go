@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// Conn is a one-to-one association as a net.Conn: a byte stream carried as
-// ordered messages on stream 0, one message per Write unless that is very
-// long. What one Write writes is not mixed with that of another. Close ends the
-// association gracefully in the background.
+// Conn is a one-to-one association as a net.Conn: a byte stream carried as ordered messages
+// on stream 0, one message per Write of up to 1 MiB. The bytes of concurrent Writes are not
+// mixed. Message boundaries are not visible: a Read returns at most what is left of one
+// message. Errors other than io.EOF are *net.OpError. Methods may be called concurrently.
 type Conn struct {
 	a           *Association
 	read, write deadline
-	turn        chan struct{} // holds a token while a Write is at it
-	linger      atomic.Int64  // seconds and 1; 0 is in the background
+	turn        chan struct{} // holds a token while a Write is in progress
+	linger      atomic.Int64  // seconds of SetLinger plus 1; 0: in the background
 }
 
-// NewConn returns a Conn on an association, which should be used through it
-// only from then on, and not be in upcall mode.
+// NewConn returns a Conn on an association. From then on the association should be read and
+// written by the Conn only; it must not be in upcall mode, see [Config].OnPiece.
 func NewConn(a *Association) *Conn { return &Conn{a: a, turn: make(chan struct{}, 1)} }
 
 // Association returns the association under the Conn.
@@ -41,8 +41,8 @@ func (c *Conn) opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "sctp", Source: c.LocalAddr(), Addr: c.RemoteAddr(), Err: err}
 }
 
-// expired reports whether a deadline has passed: it is looked at first, so that
-// with a deadline in the past nothing is read or written.
+// expired reports whether a deadline has passed. Read and Write ask it first, so that nothing
+// is read or written with a deadline in the past.
 func expired(ch <-chan struct{}) bool {
 	select {
 	case <-ch:
@@ -52,7 +52,10 @@ func expired(ch <-chan struct{}) bool {
 	}
 }
 
-// Read implements net.Conn. It returns io.EOF after the peer shut down.
+// Read implements net.Conn. It blocks until there is a byte, the read deadline passes
+// ([os.ErrDeadlineExceeded]), Close is called ([net.ErrClosed]) or the association ends. It
+// returns io.EOF after a graceful shutdown by the peer, otherwise the reason of the end as of
+// [Association.Err]. b belongs to the caller again when it returns.
 func (c *Conn) Read(b []byte) (int, error) {
 	ch := c.read.passed()
 	if expired(ch) {
@@ -70,12 +73,14 @@ func (c *Conn) Read(b []byte) (int, error) {
 	}
 }
 
-// maxConnMessage is how much of a Write becomes one message, the copy of which is
+// maxConnMessage is the longest message that a Write makes, 1 MiB: the memory of its copy is
 // recycled.
 const maxConnMessage = 1 << 20
 
-// Write implements net.Conn. It blocks while the send buffer is full, until Close or the
-// deadline; n is what was taken by then.
+// Write implements net.Conn. It blocks while the send buffer is full, until the write deadline
+// passes ([os.ErrDeadlineExceeded]), Close is called ([net.ErrClosed]), the peer shuts down
+// ([ErrShutdown]) or the association ends. It does not wait for acknowledgements: n is how many
+// bytes were queued. b belongs to the caller again when it returns.
 func (c *Conn) Write(b []byte) (n int, err error) {
 	ch := c.write.passed()
 	if expired(ch) {
@@ -85,7 +90,7 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 	case c.turn <- struct{}{}:
 	default:
 		select {
-		case c.turn <- struct{}{}: // whoever has it is woken by all that ends a Write
+		case c.turn <- struct{}{}: // all that ends a Write also ends the one in progress
 		case <-ch:
 			return 0, c.opError("write", errExpired)
 		}
@@ -105,9 +110,10 @@ func (c *Conn) Write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close begins a graceful shutdown and returns at once, if SetLinger says nothing
-// else. Data already written is still delivered, in the background and within the bounds
-// of Config.Linger. Reads and Writes that block return an error that is net.ErrClosed.
+// Close begins a graceful shutdown (RFC 9260, Section 9.2) and returns at once, unless
+// [Conn.SetLinger] was called. Data already written is still delivered, in the background and
+// within the bounds of [Config].Linger. Blocked Reads and Writes, and a second Close, return an
+// error that is net.ErrClosed.
 func (c *Conn) Close() error {
 	sec := c.linger.Load() - 1
 	if sec == 0 {
@@ -132,10 +138,10 @@ func (c *Conn) Close() error {
 }
 
 // SetLinger sets what Close does, like that of a net.TCPConn and SO_LINGER (RFC
-// 6458, Section 8.1.4): with sec below 0, the default, what was written is
-// delivered in the background, see Config.Linger; with 0 the association is aborted; else Close waits
-// for the end of the association for that many seconds, aborts it then, and returns
-// an error that is ErrTimeout.
+// 6458, Section 8.1.4). With sec below 0, the default, data is delivered in the background,
+// see Config.Linger. With 0 Close aborts the association, and data is lost. Otherwise Close
+// blocks until the association has ended, for at most sec seconds; then it aborts the
+// association and returns an error that is ErrTimeout. SetLinger returns nil.
 func (c *Conn) SetLinger(sec int) error {
 	c.linger.Store(int64(max(sec, -1)) + 1)
 	return nil
@@ -147,7 +153,8 @@ func (c *Conn) LocalAddr() net.Addr { return c.a.LocalAddr() }
 // RemoteAddr returns an Addr.
 func (c *Conn) RemoteAddr() net.Addr { return c.a.RemoteAddr() }
 
-// SetDeadline implements net.Conn.
+// SetDeadline implements net.Conn. It holds for calls that block already, too; the zero Time
+// is no deadline.
 func (c *Conn) SetDeadline(t time.Time) error {
 	c.read.set(t)
 	c.write.set(t)
@@ -162,11 +169,12 @@ func (c *Conn) SetWriteDeadline(t time.Time) error { c.write.set(t); return nil 
 
 // Dialer holds the options of Dial. The zero value is ready for use.
 type Dialer struct {
-	// Config is that of the association, which does not accept others.
+	// Config is the configuration of the association; nil is the zero Config. Its Backlog
+	// is ignored, because the endpoint of the association accepts no others.
 	Config *Config
-	// Transport is that of the transport made for the association. Without
-	// LocalAddrs, Conns and IPAddrs it takes a free UDP port of all addresses, or
-	// IPAddrs if the peer's have the UDP port 0.
+	// Transport is the configuration of the transport made for the association. Without
+	// LocalAddrs, Conns and IPAddrs the transport binds a free UDP port of all addresses,
+	// and has IPAddrs if addresses of the peer have the UDP port 0.
 	Transport TransportConfig
 	// Timeout bounds how long Dial takes, looking up names included (default
 	// DefaultDialTimeout; negative: Config.MaxInitRetransmits and the context decide).
@@ -177,12 +185,11 @@ type Dialer struct {
 // seconds by then.
 const DefaultDialTimeout = 10 * time.Second
 
-// Dial opens an association to addr (see ParseAddr) on a transport of its own,
-// which ends with the association. It resolves names, and blocks until the
-// association is established, failed, or ctx is done, at most DefaultDialTimeout. Errors
-// are *net.OpError and name the address; errors.Is tells ErrTimeout (also as
-// os.ErrDeadlineExceeded and context.DeadlineExceeded), ErrRefused (also as
-// syscall.ECONNREFUSED) and context.Canceled apart.
+// Dial opens an association to addr (see [ParseAddr]) on a transport of its own, which ends
+// with the association. It resolves names, and blocks until the association is established or
+// has failed, ctx is done, or DefaultDialTimeout has passed. Errors are *net.OpError and name
+// the address; to test for with errors.Is are ErrTimeout (also as os.ErrDeadlineExceeded and
+// context.DeadlineExceeded), ErrRefused (also as syscall.ECONNREFUSED) and context.Canceled.
 func Dial(ctx context.Context, addr string) (*Conn, error) { return new(Dialer).Dial(ctx, addr) }
 
 // Dial is like the function Dial with the options of d.
@@ -256,22 +263,23 @@ func anyFor(peer Addr) (udp []netip.AddrPort, ip []netip.Addr) {
 // Listener accepts one-to-one associations; it is a net.Listener.
 type Listener struct{ e *Endpoint }
 
-// NewListener returns a Listener on an endpoint. Close stops accepting, but
-// leaves the endpoint and its transport to those who made them.
+// NewListener returns a Listener on an endpoint. Its Close stops accepting; closing the
+// endpoint and its transport remains the task of the caller.
 func NewListener(e *Endpoint) *Listener { return &Listener{e} }
 
 // ListenConfig holds the options of Listen. The zero value is ready for use.
 type ListenConfig struct {
-	// Config is that of the associations.
+	// Config is the configuration of the associations; nil is the zero Config.
 	Config *Config
-	// Transport is that of the transport made for the listener; its
-	// LocalAddrs are set from the address to listen on, unless it has Conns or
-	// IPAddrs, with which only the SCTP port of that counts.
+	// Transport is the configuration of the transport made for the listener. Its LocalAddrs
+	// are replaced by the address to listen on, unless it has Conns or IPAddrs: then only the
+	// SCTP port of the address to listen on counts.
 	Transport TransportConfig
 }
 
-// Listen listens on addr (see ParseAddr) on a transport of its own, which ends
-// when the listener is closed and its last association has ended.
+// Listen listens on addr (see [ParseAddr]) on a transport of its own, which ends when the
+// listener is closed and its last association has ended. It resolves names. Errors are
+// *net.OpError: of the socket, such as syscall.EADDRINUSE, or ErrConfig.
 func Listen(addr string) (*Listener, error) { return new(ListenConfig).Listen(addr) }
 
 // Listen is like the function Listen with the options of c.
@@ -302,7 +310,8 @@ func (c *ListenConfig) Listen(addr string) (*Listener, error) {
 	return NewListener(e), nil
 }
 
-// Accept waits for the next association and returns it as a *Conn.
+// Accept blocks until there is the next association and returns it as a *Conn. After Close it
+// returns an error that is net.ErrClosed.
 func (l *Listener) Accept() (net.Conn, error) {
 	a, err := l.e.accept(nil, context.Background())
 	if err != nil {
@@ -317,8 +326,8 @@ func (l *Listener) Addr() net.Addr { return l.e.Addr() }
 // Endpoint returns the endpoint of the listener.
 func (l *Listener) Endpoint() *Endpoint { return l.e }
 
-// Close stops accepting; associations that were not accepted are aborted,
-// accepted ones go on.
+// Close stops accepting. Associations that were not accepted are aborted, accepted ones go
+// on. It does not block. A second Close returns an error that is net.ErrClosed.
 func (l *Listener) Close() error {
 	if !l.e.stopAccepting() {
 		return &net.OpError{Op: "close", Net: "sctp", Addr: l.Addr(), Err: ErrClosed}

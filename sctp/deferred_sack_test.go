@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// latePair has A wait for an answer to its last request, whose SACK is put off. No
-// timer looks whether anybody polls A's sockets.
-func latePair(t *testing.T) (ends [2]*Association) {
+// deferredPair has A wait for an answer to its last request; its SACK is deferred. No
+// timer checks whether a goroutine polls the sockets of A.
+func deferredPair(t *testing.T) (ends [2]*Association) {
 	ends = memPair(t)
 	ctx, p := context.Background(), &ends[0].t.suppression
 	msg, buf := make([]byte, 64), make([]byte, 64)
-	for begun := time.Now(); !hasLate(ends[0]); {
+	for begun := time.Now(); !hasDeferredSACK(ends[0]); {
 		if time.Since(begun) > 10*time.Second {
-			t.Fatal("no SACK was put off")
+			t.Fatal("no SACK was deferred")
 		}
-		for range 100 { // until those who wait poll
+		for range 100 { // until the waiting goroutines poll
 			roundTrip(t, ends, msg, buf)
 		}
 		if err := ends[0].Send(ctx, msg, SendOptions{}); err != nil {
@@ -43,19 +43,19 @@ func latePair(t *testing.T) (ends [2]*Association) {
 	return ends
 }
 
-func hasLate(a *Association) bool {
+func hasDeferredSACK(a *Association) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.core.HasDeferredSack()
 }
 
-// A SACK that came with an answer is taken in when a poll finds nothing more, or
-// before who polls parks.
+// A deferred SACK is processed when a poll finds nothing more, and before a goroutine
+// that polls parks.
 func TestDeferredSACKIsProcessed(t *testing.T) {
 	for name, process := range map[string]func(tr *Transport){
 		"poll": func(tr *Transport) { tr.Poll() },
 		"park": func(tr *Transport) { tr.sockets().list[0].processDeferredSACK() },
-		"tick": func(tr *Transport) { // nobody polled since the last one
+		"tick": func(tr *Transport) { // no poll since the last one
 			tr.suppression.mu.Lock()
 			tr.suppression.closed = false
 			tr.suppression.mu.Unlock()
@@ -64,31 +64,31 @@ func TestDeferredSACKIsProcessed(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ends := latePair(t)
+			ends := deferredPair(t)
 			a := ends[0]
 			if s := a.t.sockets().list[0]; s.deferredSACK != a {
 				t.Fatal("the socket does not know")
 			}
 			process(a.t)
-			if hasLate(a) {
+			if hasDeferredSACK(a) {
 				t.Error("the SACK still waits")
 			}
 		})
 	}
 }
 
-// What comes for another association meanwhile does not leave it waiting.
+// A packet for another association has a deferred SACK processed, too.
 func TestDeferredSACKIsProcessedAmongOthers(t *testing.T) {
 	// A timer that fires processes it, too: then it is tried again.
-	for begun := time.Now(); !settledByAnother(t); {
+	for begun := time.Now(); !processedByAnother(t); {
 		if time.Since(begun) > 10*time.Second {
 			t.Fatal("no INIT came in time")
 		}
 	}
 }
 
-func settledByAnother(t *testing.T) bool {
-	ends := latePair(t)
+func processedByAnother(t *testing.T) bool {
+	ends := deferredPair(t)
 	a := ends[0]
 	other, err := ends[1].ep.t.Listen(0, &Config{MTU: 1500})
 	if err != nil {
@@ -108,15 +108,15 @@ func settledByAnother(t *testing.T) bool {
 		return len(c.queue) > 0
 	}
 	for !came() {
-		if !hasLate(a) {
+		if !hasDeferredSACK(a) {
 			return false
 		}
 		runtime.Gosched()
 	}
-	if late := hasLate(a); !a.t.Poll() || !late {
+	if deferred := hasDeferredSACK(a); !a.t.Poll() || !deferred {
 		return false
 	}
-	if hasLate(a) {
+	if hasDeferredSACK(a) {
 		t.Error("the SACK still waits")
 	}
 	return true

@@ -55,8 +55,8 @@ func (d *demux) retired(tag uint32, now clock.Time) bool {
 
 // byPeer returns the association with the peer that has an address. What a peer lists
 // in its INIT, or adds later, is not known to be its own before it was confirmed (RFC
-// 9260, Section 5.4), so it identifies nobody: else a peer could take the place of the
-// host that has the address (RFC 5062, Section 2, address camping).
+// 9260, Section 5.4), so it does not identify the peer: otherwise a peer could take the
+// place of the host that has the address (RFC 5062, Section 2, address camping).
 func (d *demux) byPeer(k peerKey) *Association {
 	d.mu.RLock()
 	a := d.peers[k]
@@ -146,9 +146,8 @@ func (d *demux) full(limit int) bool {
 	return d.tags.len() >= limit
 }
 
-// add makes an association known by its tag and its peer's addresses, of which confirmed
-// are so. If another association has one of those already it returns that one, and
-// ErrExists.
+// add makes an association known by its tag and its peer's addresses. If another association
+// has one of the confirmed addresses already it returns that one, and ErrExists.
 func (d *demux) add(a *Association, tag uint32, keys peerKeys, limit int) (*Association, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -12,14 +12,14 @@ import (
 type postedRead struct {
 	state atomic.Uint32 // leaves bufferPosted with a.mu held
 	core.PostedBuffer
-	shared bool // another reader polls as well: what comes is for who is first; guarded by a.mu
+	shared bool // another reader polls, too: the first of them takes the next message; guarded by a.mu
 }
 
 // States of a postedRead.
 const (
-	bufferNone   uint32 = iota // nobody's
-	bufferPosted               // of a reader that waits
-	bufferFilled               // it has a message, and belongs to the reader
+	bufferNone   uint32 = iota // there is none
+	bufferPosted               // a reader that polls has posted one
+	bufferFilled               // a message was delivered there, and the buffer belongs to the reader
 )
 
 // postBuffer posts buf for a reader that found nothing and is about to poll. It reports
@@ -38,7 +38,8 @@ func (a *Association) postBuffer(stream int, buf []byte) bool {
 	return true
 }
 
-// takePosted takes back what postBuffer posted, and tells of the message that has come there.
+// takePosted takes the posted buffer back. If a message was delivered there it describes the
+// message in info and returns its length.
 func (a *Association) takePosted(info *RecvInfo) (n int, ok bool) {
 	p := &a.posted
 	if p.state.Load() != bufferFilled {
@@ -54,9 +55,9 @@ func (a *Association) takePosted(info *RecvInfo) (n int, ok bool) {
 	return n, ok
 }
 
-// receiveSmall takes in what was read if it is one packet with a message that a reader has posted
-// a buffer for. It is called with mu locked, and unlocks it if it did; else nothing has
-// happened.
+// receiveSmall handles what was read if it is one packet with a message that a reader has
+// posted a buffer for. It is called with mu locked. If it handles the packet it unlocks mu;
+// otherwise nothing has changed, except that the core may have processed a deferred SACK.
 func (s *socket) receiveSmall() bool {
 	a, t := s.last, s.t
 	if a == nil || a.posted.state.Load() != bufferPosted || t.cfg.Tap != nil || !t.suppression.on.Load() || !s.conn.CanPoll() {
@@ -76,7 +77,7 @@ func (s *socket) receiveSmall() bool {
 	}
 	late, idle := c.HasDeferredSack(), true
 	if s.deferredSACK = nil; late {
-		s.deferredSACK = a // its timer is set when that is settled
+		s.deferredSACK = a // processDeferredSACK sets its timer
 	} else if idle = c.Idle(now); idle {
 		a.arm()
 	}

@@ -28,31 +28,31 @@
 //
 // [Association.Send] copies the message, or refers to it if it has an owner
 // ([SendOptions].Owner), and waits while the send buffer is full;
-// [Association.TrySend] does not wait, and [Association.TrySendBatch] does it for
-// many messages, [Association.TrySendSeries] for many that are cut from one buffer as
-// for one. All transmit on the calling goroutine what congestion and the
-// peer's window allow. [Association.OpenMessage] sends a message in message fragments whose
+// [Association.TrySend] does not wait. [Association.TrySendBatch] is TrySend for many
+// messages, and [Association.TrySendSeries] for many that are cut from one buffer, in
+// little more time than for one. All transmit on the calling goroutine what congestion
+// and the peer's window allow. [Association.OpenMessage] sends a message in parts; its
 // length need not be known when it begins.
 //
 // # Goroutines and locks
 //
-// A transport has one goroutine per socket. Associations have none: protocol
-// work is done by whoever has it, the reader of a socket, a sender, or a timer,
-// under a mutex of the association, and no upcall, system call or wait happens
-// under that. A goroutine that waits first polls the sockets itself where that
+// A transport has one goroutine per socket, its reader. Associations have none:
+// the reader, a sending goroutine or a timer runs the protocol where it has work
+// for it, under a mutex of the association. No upcall, system call or wait happens
+// under that mutex. A goroutine that waits first polls the sockets itself where that
 // pays ([TransportConfig].BusyPoll), which saves two wake-ups per message on an
-// otherwise idle machine; so do those who read the sockets for others
+// otherwise idle machine; readers poll, too, after a batch
 // ([Transport.SetBusyRead]). In steady state nothing allocates.
 //
 // # Time limits, and what went wrong
 //
-// [Dial] gives up after seconds ([Dialer].Timeout), and at once if the peer refuses:
+// [Dial] gives up after [Dialer].Timeout, 10 s by default, and at once if the peer refuses:
 // its host says by ICMP that nothing uses the UDP port, or its stack by ABORT that nothing
-// uses the SCTP port. [Endpoint.Connect] goes by its context. A shutdown in the
-// background, as after [Association.Close], is bounded by [Config].Linger. An association
-// that is established ends with [ErrTimeout] when the peer was not heard of for long, see
-// [Config].MaxRetransmits. [TransportConfig].Log writes down which paths and peers failed
-// and came back; [Config].OnNotify tells a program.
+// uses the SCTP port. [Endpoint.Connect] is bounded by its context. A shutdown in the
+// background, as after [Association.Close], is bounded by [Config].Linger. An established
+// association ends with [ErrTimeout] when the peer does not answer for long, see
+// [Config].MaxRetransmits. [TransportConfig].Log records which paths and peers failed and
+// came back; [Config].OnNotify tells the program.
 //
 // # Testing
 //

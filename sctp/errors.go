@@ -18,7 +18,8 @@ var (
 	// ErrClosed is returned by operations on a closed transport, endpoint or
 	// association. It matches net.ErrClosed.
 	ErrClosed error = closedError{}
-	// ErrWouldBlock is returned by TrySend when the send buffer is full.
+	// ErrWouldBlock is returned by TrySend and its like when the send buffer is
+	// full, and by TryRecv when there is nothing to receive.
 	ErrWouldBlock = errors.New("sctp: send buffer is full")
 	// ErrShutdown is returned by sends after either side began a graceful
 	// shutdown (RFC 9260, Section 9.2).
@@ -65,7 +66,7 @@ var (
 	ErrMessageOpen = errors.New("sctp: a message of the stream has not ended")
 	// ErrOptions is returned for SendOptions that do not go with the call.
 	ErrOptions = errors.New("sctp: bad send options")
-	// ErrRestart is given to SendOwner.Released, and returned to who waits for the
+	// ErrRestart is given to SendOwner.Released, and returned by calls that wait for the
 	// peer, when the peer has restarted: what it had not acknowledged is lost.
 	ErrRestart = errors.New("sctp: peer restarted")
 	// ErrBusy is returned when too many requests wait for the peer's answer.

@@ -29,8 +29,8 @@ func (t *Transport) flushList(list []touched) {
 	}
 	s.send()
 	batchBufs.Put(s.b)
-	// Until here no other goroutine could transmit for these associations, which would have
-	// sent later packets first.
+	// Until here flushing kept other goroutines from transmitting for these associations:
+	// their packets would have overtaken those in the batch.
 	for i := range list {
 		c := &list[i]
 		if c.flushing != 0 && !c.a.flushing.CompareAndSwap(c.flushing, 0) {

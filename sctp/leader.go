@@ -25,7 +25,7 @@ type leadership struct {
 	shortWaits atomic.Int32  // consecutive short waits, at most leaderAfter; see noteWait
 
 	step     func() bool                        // receive, as a func value that is made once
-	gap      poll.Wait                          // for datagrams, since the leader read some
+	gap      poll.Wait                          // the wait for datagrams since the leader last read some
 	pollMore func(spins bool) (came, over bool) // pollMoreOnce, made once
 
 	mu            sync.Mutex
@@ -184,7 +184,7 @@ func (l *leadership) receive() bool {
 	}
 }
 
-// read makes one pass over the sockets, waiting for another goroutine that reads one.
+// read makes one pass over the sockets. It waits for a socket that another goroutine reads.
 func (l *leadership) read() (worked bool) {
 	for _, s := range l.t.sockets().list {
 		if s.read() {

@@ -16,8 +16,8 @@ import (
 // caller's that has no other way to say that it is of no more use.
 const readFailures = 100
 
-// isEnd reports whether a connection has ended whose read failed with err. Errors of the
-// system's sockets pass, and so do deadlines; failures counts others in a row.
+// isEnd reports whether err, of a read, is the end of the connection. Errors of the system's
+// sockets and passed deadlines are not; failures counts others in a row.
 func isEnd(err error, failures *int) bool {
 	if errors.Is(err, net.ErrClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) {
 		return true
@@ -50,8 +50,8 @@ func (e *lostError) Unwrap() error {
 	return e.err
 }
 
-// lose takes a socket out of use whose connection has ended with err. The transport ends
-// with its last one.
+// lose takes a socket out of use after its connection has ended with err. The transport ends
+// with its last socket.
 func (t *Transport) lose(s *socket, err error) {
 	lost := &lostError{s.conn.LocalAddr(), err}
 	if log := t.cfg.Log; log != nil {

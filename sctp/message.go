@@ -12,10 +12,11 @@ const MaxHeader = 64
 
 // SendOwner owns a message that was sent by reference.
 type SendOwner interface {
-	// Released is called exactly once, with no lock held, when the stack no
-	// longer reads the message: err is nil when the peer has acknowledged all
-	// of it, ErrExpired when it was abandoned, else why the association
-	// ended. It must not block; it may send with TrySend or Force.
+	// Released is called exactly once, with no lock held, when the stack no longer reads the
+	// message, and the memory belongs to the caller again: err is nil when the peer has
+	// acknowledged all of it, ErrExpired when it was abandoned, ErrRestart when the peer has
+	// restarted, otherwise why the association ended. It must not block; it may send with
+	// TrySend or Force.
 	Released(err error)
 }
 
@@ -44,7 +45,8 @@ const (
 type SendOptions struct {
 	// Stream is the outgoing stream.
 	Stream uint16
-	// PPID is the payload protocol identifier, passed to the peer as is.
+	// PPID is the payload protocol identifier, which the peer gets unchanged (RFC 9260,
+	// Section 3.3.1).
 	PPID uint32
 	// Unordered messages overtake others of their stream.
 	Unordered bool
@@ -57,8 +59,9 @@ type SendOptions struct {
 	// copying it: the bytes must not change until Owner.Released. If the send
 	// itself returns an error, Released is not called.
 	Owner SendOwner
-	// More tells that another send follows at once: nothing is transmitted
-	// on behalf of this one. The last send of a run must not set it.
+	// More tells that another send follows at once: nothing is transmitted for this one yet,
+	// as with MSG_MORE. The last send of a sequence must not set it; Association.Flush
+	// transmits what waits.
 	More bool
 	// Force queues the message even if the send buffer is full, so the send
 	// never waits; bounding memory is then the caller's duty.
@@ -113,10 +116,10 @@ type RecvInfo struct {
 	Aborted bool
 }
 
-// Piece is a run of bytes of one message in upcall mode. Pieces of ordered
-// messages of a stream come in order and contiguous. With user message
-// interleaving (RFC 8260) message fragments of messages on different streams, and of
-// unordered ones, take turns: Message tells them apart.
+// Piece is a message fragment in upcall mode: consecutive bytes of one message. Those of
+// ordered messages of a stream come in order and contiguous. With user message interleaving
+// (RFC 8260) fragments of messages on different streams, and of unordered ones, may alternate:
+// Message tells them apart.
 type Piece struct {
 	Stream uint16
 	// SSN is the stream sequence number of a DATA message, MID the message
@@ -145,14 +148,14 @@ type Piece struct {
 	buf *slab.Buf
 }
 
-// Lease keeps the Data of a Piece valid beyond the return of OnPiece. The zero
+// Lease keeps the Data of a Piece valid beyond the return of OnPiece, until Release. The zero
 // Lease holds nothing.
 type Lease struct{ buf *slab.Buf }
 
-// Lease takes a lease of p.Data; it may only be called in OnPiece. It reports
-// false if the bytes cannot be leased, as is the case with small message fragments: they
-// have to be copied. A lease pins up to 64 KiB and does not count against the
-// receive buffer: bounding the number of leases is the caller's duty.
+// Lease takes a lease of p.Data; it may only be called in OnPiece. It reports false if the
+// bytes cannot be leased, as with small message fragments: the caller has to copy them. A lease
+// pins up to 64 KiB and does not count against the receive buffer: the caller has to bound the
+// number of leases.
 func (p *Piece) Lease() (Lease, bool) {
 	if p.buf == nil {
 		return Lease{}, false
@@ -161,7 +164,7 @@ func (p *Piece) Lease() (Lease, bool) {
 	return Lease{p.buf}, true
 }
 
-// Release ends the lease. It must be called once; on the zero Lease it does
+// Release ends the lease, on any goroutine. It must be called once; on the zero Lease it does
 // nothing.
 func (l Lease) Release() {
 	if l.buf != nil {

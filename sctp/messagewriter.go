@@ -29,11 +29,12 @@ const (
 //
 // Until the message has ended, sends of others on the same stream return
 // ErrMessageOpen. Messages on other streams go on if the peer takes interleaved
-// messages (RFC 8260, see Association.Extensions); else they wait until this one
-// has ended, because the fragments of a message need consecutive numbers (RFC
-// 9260, Section 3.3.1). So do requests to reset the stream. What was begun must
-// be ended: SCTP cannot take it back, and if the association is shut down before,
-// by either side, it ends with an ABORT once what was written is acknowledged.
+// messages (RFC 8260, see Association.Extensions); otherwise they wait until this
+// one has ended, because the fragments of a message need consecutive TSNs (RFC
+// 9260, Section 3.3.1). Requests to reset the stream wait in either case. What was
+// begun must be ended: SCTP cannot take it back, and if the association is shut
+// down before, by either side, it ends with an ABORT once what was written is
+// acknowledged.
 //
 // A MessageWriter is for one goroutine at a time.
 type MessageWriter struct {
@@ -79,8 +80,8 @@ func (a *Association) OpenMessage(ctx context.Context, opts SendOptions) (*Messa
 // Write sends p as the next part of the message, all but the last byte, which
 // goes with what follows. p is copied. It waits for room in the send buffer
 // unless opts.Force was set, and transmits at once unless opts.More was. If it
-// returns an error, n bytes of p are part of the message, and the rest can be
-// written again if the error is that of the context, which is not looked at while
+// returns an error, n bytes of p are part of the message. The rest can be written
+// again if the error is that of the context, which Write does not look at while
 // there is room. After Close it returns ErrClosed; after the peer has restarted,
 // ErrRestart.
 func (w *MessageWriter) Write(p []byte) (n int, err error) {
@@ -101,10 +102,11 @@ func (w *MessageWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Close ends the message. It never waits for room if a part was sent before.
-// It returns ErrEmpty if nothing was written (nothing is sent then), ErrShutdown
-// or why the association has ended if the message could not be ended, and ErrClosed
-// if it was called before.
+// Close ends the message. If no part was sent before it waits for room as Write
+// does, and may be called again if it returns the error of the context. Otherwise
+// it does not block. It returns ErrEmpty if nothing was written, and sends nothing
+// then; ErrShutdown or why the association has ended if the message could not be
+// ended; and ErrClosed if it was called before.
 func (w *MessageWriter) Close() error {
 	switch {
 	case w.ended:

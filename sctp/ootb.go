@@ -80,10 +80,9 @@ func reflected(d []byte) bool {
 	return t == wire.ChunkAbort || t == wire.ChunkShutdownComplete
 }
 
-// outOfTheBlue handles the packet s.pkt, whose tag is no association's. It
-// returns the association that is to handle the packet after all, if any, or
-// else the association that the packet made, which is to be finished. s.mu is
-// locked.
+// outOfTheBlue handles the packet s.pkt when no association has its verification tag. It
+// returns the association that is to handle the packet after all, if any, or otherwise the
+// association that the packet made, which is to be finished. s.mu is locked.
 func (s *socket) outOfTheBlue(now clock.Time) (existing *Association, made touched) {
 	t := s.t
 	d := s.pkt.Data

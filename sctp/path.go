@@ -16,10 +16,11 @@ type PathParams struct {
 	// HeartbeatInterval is how often the idle path is probed; negative means
 	// never.
 	HeartbeatInterval time.Duration
-	// MaxRetransmits and PotentiallyFailedRetransmits are those of Config.
+	// MaxRetransmits is Config.PathMaxRetransmits of this path, and
+	// PotentiallyFailedRetransmits the field of Config of that name.
 	MaxRetransmits, PotentiallyFailedRetransmits int
-	// MTU is the size of the largest SCTP packet; Discover tells that it is looked
-	// for (RFC 8899).
+	// MTU is the size in bytes of the largest SCTP packet, without the IP and UDP headers
+	// that Config.MTU includes. Discover is true if the path MTU is discovered (RFC 8899).
 	MTU      int
 	Discover bool
 	// DSCP is the Differentiated Services Code Point of packets on the path; see
@@ -27,8 +28,8 @@ type PathParams struct {
 	DSCP uint8
 }
 
-// PathParams returns the parameters of the path to addr, an address of the peer;
-// else it returns ErrAddress.
+// PathParams returns the parameters of the path to addr. It does not block. It returns
+// ErrAddress if addr is not an address of the peer.
 func (a *Association) PathParams(addr netip.AddrPort) (PathParams, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,10 +41,11 @@ func (a *Association) PathParams(addr netip.AddrPort) (PathParams, error) {
 		PotentiallyFailedRetransmits: p.PFMaxRetrans, MTU: p.MTU, Discover: p.Discover, DSCP: p.DSCP}, nil
 }
 
-// SetPathParams changes the parameters of the path to addr, an address of the
-// peer; else it returns ErrAddress. HeartbeatInterval, MaxRetransmits and MTU stay
-// as they are if they are 0; MTU counts only without Discover. ErrConfig is returned
-// for a DSCP above 63.
+// SetPathParams changes the parameters of the path to addr. It does not block.
+// HeartbeatInterval, MaxRetransmits and MTU stay as they are if they are 0, and MTU is ignored
+// with Discover; the other fields always take effect, so begin with the result of
+// [Association.PathParams]. It returns ErrAddress if addr is not an address of the peer, and
+// ErrConfig for a DSCP above 63.
 func (a *Association) SetPathParams(addr netip.AddrPort, p PathParams) error {
 	if p.DSCP > maxDSCP {
 		return ErrConfig
@@ -59,8 +61,9 @@ func (a *Association) SetPathParams(addr netip.AddrPort, p PathParams) error {
 	return nil
 }
 
-// SetPrimary makes addr, one of the peer's, the preferred destination (RFC
-// 9260, Section 11.1.6).
+// SetPrimary makes addr the preferred destination (RFC 9260, Section 11.1.6). It does not
+// block. It returns ErrAddress unless addr is a confirmed address of the peer (RFC 9260,
+// Section 5.4).
 func (a *Association) SetPrimary(addr netip.AddrPort) error {
 	a.mu.Lock()
 	err := a.core.SetPrimary(addr)
@@ -71,7 +74,10 @@ func (a *Association) SetPrimary(addr netip.AddrPort) error {
 	return nil
 }
 
-// Heartbeat probes the path to addr now (RFC 9260, Section 11.1.10).
+// Heartbeat probes the path to addr now (RFC 9260, Section 11.1.10). It does not block; the
+// answer shows in the statistics of the path, and a change of its state as a notification. It
+// returns ErrAddress if addr is not an address of the peer, or the association is not
+// established: not yet, or no longer because a shutdown is almost complete or it has ended.
 func (a *Association) Heartbeat(addr netip.AddrPort) error {
 	a.mu.Lock()
 	err := a.core.RequestHeartbeat(a.t.now(), addr)

@@ -8,9 +8,9 @@ import (
 
 // Poll makes one pass over the sockets: it receives the datagrams that are there, has
 // associations handle and answer them, makes the upcalls and reports whether there were
-// any. It does not block. A goroutine that waits for an upcall may call it in a loop before
-// it parks; [Transport.BeginWait] does so for as long as it pays. Where sockets cannot be
-// polled, see [Transport.CanPoll], it reports false.
+// any. It does not wait for datagrams. A goroutine that waits for an upcall may call it in a
+// loop before it parks; [Wait.Poll] is that loop, for as long as it pays. Where sockets cannot
+// be polled, see [Transport.CanPoll], Poll reports false.
 func (t *Transport) Poll() bool {
 	t.suppression.replaceReader(t)
 	return t.pass()
@@ -20,7 +20,7 @@ func (t *Transport) Poll() bool {
 // the caller's ([TransportConfig.Conns]), or where the system has no nonblocking read.
 func (t *Transport) CanPoll() bool { return t.sockets().canPoll }
 
-// pass is one pass over the sockets, which does not replace a reader that polls.
+// pass is Poll that leaves a reader that spins in its place, see suppression.replaceReader.
 func (t *Transport) pass() (came bool) {
 	set := t.sockets()
 	for _, s := range set.list {
@@ -34,9 +34,9 @@ func (t *Transport) pass() (came bool) {
 	return came
 }
 
-// pollAsSender is one pass over the sockets by a sender that makes another one soon, so that
-// acknowledgements do not wake a reader. One goroutine at a time makes it, which bounds
-// the depth of sends in upcalls that the pass makes.
+// pollAsSender is one pass over the sockets by a sender. The sender will soon make another
+// one, so it turns suppression on: acknowledgements wake no reader meanwhile. One goroutine
+// at a time makes the pass, which bounds the recursion of upcalls that send.
 func (t *Transport) pollAsSender() {
 	if !t.sockets().canPoll || !t.senderPolls.CompareAndSwap(false, true) {
 		return
@@ -99,11 +99,12 @@ func (w Wait) End() {
 	}
 }
 
-// Poll polls the sockets until ready reports true, and reports whether it did. It gives up
-// when TransportConfig.BusyPoll has passed without a datagram, or sixteen times that in all, so
-// ready should be true for a context that is done, too. It returns at once where polling is
-// off or does not pay, or each processor of the process has a goroutine that spins. It makes
-// upcalls. A goroutine calls it once before it parks.
+// Poll polls the sockets until ready reports true, and reports whether it did. It makes
+// upcalls. It gives up when the spin budget, see [TransportConfig.BusyPoll], has passed without
+// a datagram, or sixteen times the budget in all; it looks at no context, so ready should also
+// report true when a context is done. It returns at once where polling is off or does not pay,
+// or each processor of the process has a goroutine that spins. A goroutine calls it once before
+// it parks.
 func (w Wait) Poll(ready func() bool) bool {
 	ok := w.poll(ready)
 	if !ok && w.w.Budget > 0 {

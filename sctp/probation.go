@@ -18,16 +18,16 @@ const (
 	DefaultProbationMax = 256
 )
 
-// Probation is what a peer gets that opens an association before the program knows who
-// it is: little, and not for long. Association.Admit ends it.
+// Probation limits an association that a peer has opened until the program has authenticated
+// the peer: little memory, and not for long. Association.Admit ends it.
 type Probation struct {
 	// RecvBuffer takes the place of Config.RecvBuffer, in bytes.
 	RecvBuffer int
 	// Timeout is how long the association may go on; then it is aborted. Negative
 	// means for ever. See also Association.ExtendProbation.
 	Timeout time.Duration
-	// Max bounds the associations of the endpoint that are on probation. One more has
-	// the oldest of them aborted, so that nobody is kept out by those that say nothing.
+	// Max bounds the associations of the endpoint that are on probation. For one more the
+	// oldest of them is aborted, so that silent peers do not keep others out.
 	Max int
 }
 

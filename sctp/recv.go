@@ -142,7 +142,7 @@ func (a *Association) recv(stop, expired <-chan struct{}, stream int, buf []byte
 			a.mu.Unlock()
 		} else {
 			if woken {
-				a.drainAndUnlock() // the wake-up was for somebody who wants it
+				a.drainAndUnlock() // pass the wake-up on to another reader
 			} else {
 				a.mu.Unlock()
 			}

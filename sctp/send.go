@@ -68,7 +68,7 @@ func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 	out, ok := a.core.SendSmall(now, m, b.space(), &b.tx)
 	if !ok {
 		batchBufs.Put(b)
-		a.goCallbacks(a.transmitAll(now)) // for whoever left that to us meanwhile
+		a.goCallbacks(a.transmitAll(now)) // others may have left their flush to this goroutine
 		return false
 	}
 	looks = looks && a.countUnread(len(m.Header)+len(m.Body), false) && a.maySenderPoll(now)
@@ -93,17 +93,17 @@ func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 // push queues m and transmits what may leave. own is the memory of its copy, nil if it was
 // not copied; more is true if the caller sends another message at once. It waits as send does.
 func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *bufpool.Buffer, more bool) error {
-	alone := !more && a.autoClose == 0 && len(m.Body) < minIOVec // perhaps for the small-message fast path
+	small := !more && a.autoClose == 0 && len(m.Body) < minIOVec // the core may take the small-message fast path
 	for {
 		a.mu.Lock()
 		if m.Borrowed {
 			a.endBorrow() // the buffer of another goroutine
 		}
-		if alone && a.flushing.Load() == 0 && a.core.CanSendSmall(m) && a.startFlush() {
+		if small && a.flushing.Load() == 0 && a.core.CanSendSmall(m) && a.startFlush() {
 			if a.sendSmall(m, stop != stopped) {
 				return nil
 			}
-			alone = false
+			small = false
 			continue
 		}
 		err := a.core.Send(a.sendTime(m), m)
@@ -237,16 +237,18 @@ func (a *Association) sendTime(m *core.Message) clock.Time {
 	return a.t.now()
 }
 
-// An Outgoing is a message of [Association.TrySendBatch], with its options.
+// An Outgoing is a message of [Association.TrySendBatch], with its options. Msg is copied
+// unless Owner is set.
 type Outgoing struct {
 	Msg []byte
 	SendOptions
 }
 
 // TrySendBatch queues messages in order in one step, as calls of [Association.TrySend] would
-// with More for all but the last. It does not block. It returns how many were queued and the
-// error of the next one. Those are transmitted; Released is not called for the owners of the
-// others.
+// with More for all but the last. It does not block. It returns how many were queued, and, if
+// that is not all, the error of the next one: [ErrWouldBlock] when the send buffer is full, or
+// another one of TrySend. The queued messages are transmitted; Released is not called for the
+// owners of the others.
 func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	if len(batch) == 0 {
 		return 0, nil

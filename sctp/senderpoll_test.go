@@ -10,7 +10,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
-func TestLooks(t *testing.T) {
+func TestSenderPollInterval(t *testing.T) {
 	const start = clock.Time(1e9)
 	a := &Association{senderPolled: start}
 	for i, s := range []struct {
@@ -39,32 +39,32 @@ func TestLooks(t *testing.T) {
 	a = &Association{senderPolled: start}
 	for i := 1; i <= borrowedShare; i++ {
 		if got, want := a.countUnread(pollEvery, true) && a.maySenderPoll(start), i == borrowedShare; got != want {
-			t.Fatalf("message %d that is lent: %v, want %v", i, got, want)
+			t.Fatalf("borrowed message %d: %v, want %v", i, got, want)
 		}
 	}
 }
 
-// While one looks no other does, such as an upcall that sends.
-func TestLooksDoNotNest(t *testing.T) {
+// While one sender polls no other does, such as an upcall that sends.
+func TestSenderPollsDoNotNest(t *testing.T) {
 	tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	looks := func() bool {
+	polls := func() bool {
 		before := tr.suppression.polls.Load()
 		tr.pollAsSender()
 		return tr.suppression.polls.Load() != before
 	}
-	polls := tr.sockets().canPoll
+	want := tr.sockets().canPoll
 	for i := range 2 {
-		if got := looks(); got != polls {
-			t.Errorf("time %d: looks %v, want %v", i, got, polls)
+		if got := polls(); got != want {
+			t.Errorf("time %d: polls %v, want %v", i, got, want)
 		}
 	}
 	tr.senderPolls.Store(true)
-	if looks() {
-		t.Error("looks while another one does")
+	if polls() {
+		t.Error("polls while another sender does")
 	}
 }
 

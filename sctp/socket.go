@@ -20,7 +20,7 @@ import (
 const minSlabBatch = 4096
 
 // readRetry is how long a reader waits after an error that is not the end of
-// the socket.
+// the socket, 10 ms: the next read may fail as well, and at once.
 const readRetry = 10 * time.Millisecond
 
 // socket is one socket of a transport.
@@ -142,7 +142,7 @@ func (s *socket) poll(all bool) bool {
 	return s.took(n)
 }
 
-// read is poll of all sockets of the conn that waits for another goroutine that reads.
+// read is poll(true) that waits while another goroutine reads.
 func (s *socket) read() bool {
 	s.mu.Lock()
 	n, _ := s.conn.TryRead(s.bufs[:], s.metas[:])
@@ -224,8 +224,8 @@ func (s *socket) handle(n int) clock.Time {
 				t.count.bad.Add(1)
 				continue
 			}
-			// Outside the lock of the association, which senders want.
-			// Whether zero may stand for no checksum the association knows (RFC 9653).
+			// This comes before the association is locked, because senders want its lock. Only the
+			// association knows whether a checksum of zero is accepted (RFC 9653).
 			s.pkt.Verified = binary.LittleEndian.Uint32(d[8:]) != 0 && wire.VerifyInPlace(d)
 			tag := binary.BigEndian.Uint32(d[4:])
 			if cur.a == nil || tag != cur.a.tag.Load() {
@@ -313,7 +313,7 @@ func (s *socket) unlockAndProcessSACK() {
 // came with had left.
 func (a *Association) processDeferredSACK() {
 	a.mu.Lock()
-	if !a.core.HasDeferredSack() { // who sent has taken it in, and may have set no timer
+	if !a.core.HasDeferredSack() { // a sender has processed it, and may have set no timer
 		a.arm()
 		a.mu.Unlock()
 		return

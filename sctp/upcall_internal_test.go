@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Sends that find messages acknowledged leave their owners to another goroutine,
-// and that for nothing.
-func TestSettlingLaterDoesNotAllocate(t *testing.T) {
+// goCallbacks, which leaves the owners of acknowledged messages to another goroutine, does
+// not allocate.
+func TestGoCallbacksDoesNotAllocate(t *testing.T) {
 	tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
 	if err != nil {
 		t.Fatal(err)
