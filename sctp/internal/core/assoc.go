@@ -31,13 +31,14 @@ var (
 	// ErrStale is the end of an attempt whose cookies were always too old when
 	// they arrived (RFC 9260, Section 5.2.6).
 	ErrStale = errors.New("core: state cookie stale")
-	// ErrRestart is what the owners of messages are told that were not
-	// acknowledged when the peer restarted (RFC 9260, Section 5.2.4, A).
+	// ErrRestart is given to the owners of messages, and is the outcome of requests, that
+	// were not acknowledged when the peer restarted (RFC 9260, Section 5.2.4, A).
 	ErrRestart = errors.New("core: peer restarted")
 	// ErrPath is returned for an address that is not the peer's, or not yet
 	// confirmed to be.
 	ErrPath = errors.New("core: no such path")
-	// ErrParams is returned by NewClient for unusable parameters.
+	// ErrParams is returned by NewClient for unusable parameters, and by AddStreams
+	// for no streams.
 	ErrParams = errors.New("core: bad parameters")
 )
 
@@ -118,10 +119,10 @@ type Assoc struct {
 	events     eventQueue
 	stats      counters
 
-	// What nearly every association has one of is part of it: in one place in
-	// memory, it takes fewer lines and pages than scattered over the heap, and the
-	// processor can fetch it ahead. With ten thousand associations most of the time
-	// of a packet would go into waiting for it.
+	// Objects of which nearly every association has one are part of it: in one place in
+	// memory they take fewer cache lines and pages than scattered over the heap, and can
+	// be prefetched. With ten thousand associations a packet would otherwise wait for
+	// them for most of its time.
 	first struct {
 		path  [1]path
 		timer [1][numPathTimers]clock.Time

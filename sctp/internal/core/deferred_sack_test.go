@@ -37,7 +37,7 @@ func (l *deferredHarness) send(a *Assoc) {
 	}
 }
 
-// answer has Z's answer arrive at A, who may put its SACK off.
+// answer has Z's answer arrive at A, which may defer its SACK.
 func (l *deferredHarness) answer(edit func(pkt []byte)) {
 	l.t.Helper()
 	out, tx, ok := l.z.PollTransmit(l.now, l.buf[:0], 1)
@@ -55,11 +55,11 @@ func (l *deferredHarness) answer(edit func(pkt []byte)) {
 	l.a.EndBatch(l.now)
 }
 
-// wantDeferred checks that a SACK was put off, while the data in its packet was not.
+// wantDeferred checks that a SACK was deferred, while the data in its packet was not.
 func (l *deferredHarness) wantDeferred(want bool) {
 	l.t.Helper()
 	if got := l.a.HasDeferredSack(); got != want {
-		l.t.Errorf("the SACK was put off: %v, want %v", got, want)
+		l.t.Errorf("the SACK was deferred: %v, want %v", got, want)
 	}
 	if n := l.a.tx.sb.Outstanding(); n == 0 == want {
 		l.t.Errorf("%d chunks outstanding", n)
@@ -69,7 +69,7 @@ func (l *deferredHarness) wantDeferred(want bool) {
 	}
 }
 
-func TestSackIsPutOff(t *testing.T) {
+func TestSackIsDeferred(t *testing.T) {
 	l := newDeferredHarness(t, nil)
 	rtt := 30 * time.Microsecond
 	l.now += clock.Time(rtt)
@@ -101,7 +101,7 @@ func TestSackIsPutOff(t *testing.T) {
 }
 
 // Whatever may need the SACK takes it in first.
-func TestSackIsNotPutOffForGood(t *testing.T) {
+func TestDeferredSackIsProcessed(t *testing.T) {
 	for name, f := range map[string]func(l *deferredHarness){
 		"next packet": func(l *deferredHarness) { l.send(l.z); l.move(l.z, l.a) },
 		"timer":       func(l *deferredHarness) { l.now = l.a.NextTimeout(); l.a.HandleTimeout(l.now) },
@@ -128,8 +128,8 @@ func TestSackIsNotPutOffForGood(t *testing.T) {
 	}
 }
 
-// A SACK is taken in at once if anything may hang on it.
-func TestSackIsNotPutOff(t *testing.T) {
+// A SACK is processed at once if anything may wait for it.
+func TestSackIsNotDeferred(t *testing.T) {
 	at := wire.HeaderLen + wire.ChunkHeaderLen // of the SACK's value
 	for name, f := range map[string]func(l *deferredHarness){
 		"two outstanding": func(l *deferredHarness) { l.send(l.a); l.move(l.a, l.z); l.answer(nil) },
@@ -144,7 +144,7 @@ func TestSackIsNotPutOff(t *testing.T) {
 			l := newDeferredHarness(t, nil)
 			f(l)
 			if l.a.HasDeferredSack() {
-				t.Error("it was put off")
+				t.Error("it was deferred")
 			}
 		})
 	}
@@ -154,7 +154,7 @@ func TestSackIsNotPutOff(t *testing.T) {
 		l.z.rx.sack.Force()
 		l.answer(nil)
 		if l.a.HasDeferredSack() || l.a.tx.sb.Outstanding() > 0 {
-			t.Error("it was put off")
+			t.Error("it was deferred")
 		}
 	})
 	// It would acknowledge what was sent in the meantime.
@@ -183,8 +183,8 @@ func TestAbortProcessesDeferredSACK(t *testing.T) {
 	}
 }
 
-// Timers of what left while a SACK was put off count from then.
-func TestPutOffSackLeavesTimers(t *testing.T) {
+// Timers of what left while a SACK was deferred count from when it left.
+func TestDeferredSackLeavesTimers(t *testing.T) {
 	l := newDeferredHarness(t, nil)
 	l.answer(nil)
 	l.wantDeferred(true)
@@ -201,7 +201,7 @@ func TestPutOffSackLeavesTimers(t *testing.T) {
 }
 
 // A message that an empty buffer would take is not refused, nor another one dropped for it.
-func TestPutOffSackMakesRoom(t *testing.T) {
+func TestDeferredSackMakesRoom(t *testing.T) {
 	l := newDeferredHarness(t, &Config{SendBuffer: 20_000})
 	l.answer(nil)
 	l.wantDeferred(true)

@@ -107,11 +107,11 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 	return log, p.a.inSequence + p.z.inSequence, p.a.unfragmented + p.z.unfragmented
 }
 
-// Packets that are built the short way, one by one or many at once, are those that
+// Packets of the fast paths, built one by one or in bulk, are those that
 // nextPacket builds, and leave in the same batches at the same time; and so are those that
 // follow acknowledgements of many chunks that are taken in at once, and packets that are
 // received as in-sequence batches.
-func TestShortWaysBuildTheSamePackets(t *testing.T) {
+func TestFastPathsBuildTheSamePackets(t *testing.T) {
 	middles, unfragmented := 0, 0
 	for seed := range uint64(48) {
 		cfg := Config{Pieces: seed/4%3 == 2, NoInterleaving: seed%2 == 1, Bundle: seed%3 == 1, NoPacing: seed%4 >= 2, NoRACK: seed%5 == 3, ZeroChecksum: seed%8 == 6,

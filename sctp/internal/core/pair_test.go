@@ -22,7 +22,7 @@ type pair struct {
 	t   testing.TB
 	now clock.Time
 	rng *rand.Rand
-	// later decides what is put off, see Packet.Later.
+	// later decides for which packets DeferSack is set.
 	later *rand.Rand
 	net   faults
 	a, z  *host

@@ -222,7 +222,7 @@ func (s *Scoreboard) rackOnSack(now clock.Time, sk *wire.Sack, cum seq.TSN) {
 		f, p := &s.paths[i], &s.res.Paths[i]
 		k := &f.rack
 		if s.res.CumAdvanced || p.Acked > 0 {
-			k.probeBase = max(k.probeBase, now) // of a SACK that was put off it is long ago
+			k.probeBase = max(k.probeBase, now) // for a deferred SACK now is in the past
 		}
 		if p.Acked > 0 {
 			k.recovering, k.probes = false, 0

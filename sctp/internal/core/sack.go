@@ -303,7 +303,7 @@ func (s *Scoreboard) ackGap(now clock.Time, t seq.TSN) {
 	}
 }
 
-// span takes in that the chunks from lo to hi, which left at sent, are newly acknowledged.
+// span notes that the chunks from lo to hi, which left at sent, are newly acknowledged.
 func (p *PathAck) span(lo, hi seq.TSN, sent clock.Time) {
 	if p.any && lo == p.earliest {
 		p.RestartT3 = true
@@ -317,8 +317,8 @@ func (p *PathAck) span(lo, hi seq.TSN, sent clock.Time) {
 	p.htnaSent = max(p.htnaSent, sent)
 }
 
-// sample takes in that chunks up to hi, which left at sent, tell of the round-trip time;
-// mark is pathFlight.rttMark.
+// sample notes that chunks up to hi, which left at sent, give a round-trip time; mark is
+// pathFlight.rttMark.
 func (p *PathAck) sample(hi seq.TSN, sent clock.Time, mark seq.TSN) {
 	p.rttSent = max(p.rttSent, sent)
 	if !hi.Less(mark) {
@@ -338,8 +338,8 @@ func (s *Scoreboard) acked(now clock.Time, t seq.TSN, r *record, gap bool) {
 	p.span(t, t, r.sent)
 	// RFC 9260, Section 6.3.1, C5: never from a chunk that was retransmitted;
 	// and "only [...] if no DATA chunk with TSN less than or equal to r was
-	// retransmitted since". That matters when the cumulative TSN was held back
-	// by a hole; a gap block reports a chunk when it came.
+	// retransmitted since". That matters when a missing chunk held the cumulative TSN
+	// back; a gap block reports a chunk when it came.
 	if r.tx == 1 && r.state&recMulti == 0 && (gap || r.sent > s.lastRtx) {
 		p.sample(t, r.sent, f.rttMark)
 	}

@@ -410,7 +410,7 @@ func TestSmallMessageFastPathMatchesSlowPath(t *testing.T) {
 	}
 }
 
-// Whatever might call for more than the message and an acknowledgement takes the long way.
+// Whatever might call for more than the message and an acknowledgement takes the slow path.
 func TestSmallSendRefused(t *testing.T) {
 	for i, edit := range []func(a *Assoc, m *Message){
 		nil,
