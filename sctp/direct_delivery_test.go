@@ -32,7 +32,7 @@ func posts(t *testing.T, ends [2]*Association, stream int, room int, msg []byte,
 		t.Fatal("nothing came")
 	}
 	if a.seq.Load() == seq {
-		t.Error("who waits is not told")
+		t.Error("waiters are not told")
 	}
 	var info RecvInfo
 	n, ok := a.takePosted(&info)
@@ -42,9 +42,9 @@ func posts(t *testing.T, ends [2]*Association, stream int, room int, msg []byte,
 	return info, buf[:n], ok
 }
 
-// A short message goes where a reader waits that polls; one that is not for it stays to be
-// received.
-func TestMessagesGoToWhoPolls(t *testing.T) {
+// A short message goes to the posted buffer of a reader that polls; a message that is not
+// eligible stays to be received.
+func TestMessagesGoToPostedBuffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
 		ends := memPair(t)
 		alwaysPolled(ends)
@@ -72,7 +72,7 @@ func TestMessagesGoToWhoPolls(t *testing.T) {
 			msg := []byte("hello")
 			info, got, ok := posts(t, ends, tt.stream, tt.room, msg, tt.opts)
 			if ok != tt.want {
-				t.Errorf("%d: the message went to who polls: %v, want %v", i, ok, tt.want)
+				t.Errorf("%d: the message went to the posted buffer: %v, want %v", i, ok, tt.want)
 			}
 			if !ok {
 				var n int
@@ -98,7 +98,7 @@ func TestMessagesGoToWhoPolls(t *testing.T) {
 	})
 }
 
-// alwaysPolled makes who polls one of those who do, for good.
+// alwaysPolled turns suppression on, and keeps its timer from turning it off.
 func alwaysPolled(ends [2]*Association) {
 	for _, a := range ends {
 		p := &a.t.suppression
@@ -109,7 +109,7 @@ func alwaysPolled(ends [2]*Association) {
 	}
 }
 
-// Of two readers that poll who is first has what comes.
+// Of two readers that poll the first takes the next message.
 func TestMessagesAreNotForOneOfTwo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
 		ends := memPair(t)
@@ -146,8 +146,8 @@ func TestMessagesAreNotForOneOfTwo(t *testing.T) {
 	})
 }
 
-// What comes alone is acknowledged in time, though what it acknowledges was put off and
-// then taken in by who sends more later.
+// A message on the fast path is acknowledged in time, though the SACK in its packet was
+// deferred, and processed by a later send.
 func TestSmallMessagesAreAcknowledged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
 		for _, opts := range []SendOptions{{More: true}, {Stream: 60_000}} {
@@ -159,9 +159,9 @@ func TestSmallMessagesAreAcknowledged(t *testing.T) {
 			}
 			a := ends[1]
 			if _, _, ok := posts(t, ends, anyStream, 100, []byte("answer"), SendOptions{}); !ok || !a.core.HasDeferredSack() {
-				t.Fatal("the acknowledgement was not put off")
+				t.Fatal("the SACK was not deferred")
 			}
-			_ = a.TrySend(buf, opts) // which takes it in
+			_ = a.TrySend(buf, opts) // which processes it
 			if a.core.HasDeferredSack() {
 				t.Fatal("it still is")
 			}

@@ -109,7 +109,7 @@ func TestLeadAfterBusyWaits(t *testing.T) {
 	}
 }
 
-// leads reports whether somebody leads.
+// leads reports whether a goroutine leads.
 func (l *leadership) leads() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

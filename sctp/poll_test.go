@@ -127,8 +127,8 @@ func TestReadersReadAllThatCame(t *testing.T) {
 	}
 }
 
-// Polling that goes on is looked at more and more seldom, and its end is noticed within
-// two looks.
+// The interval between ticks grows while polling lasts, and its end is noticed within two
+// ticks.
 func TestSteadyPolling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &Transport{epoch: time.Now()}
@@ -167,8 +167,8 @@ func TestSteadyPolling(t *testing.T) {
 			}
 			ends(2*want + minTick)
 		}
-		// To poll now and then is not to go on, and who leads is looked at as often as in
-		// the beginning.
+		// Polls that are rarer than ticks do not let the interval grow, and a leader has the
+		// shortest one.
 		tr.suppression.set(tr, true)
 		poll(50*time.Millisecond, minTick/8)
 		poll(3*maxTick, minTick*3/2)
@@ -205,7 +205,7 @@ func TestReaderLingers(t *testing.T) {
 type coming struct {
 	refusing
 	left  atomic.Int32
-	quiet atomic.Bool // nobody is woken
+	quiet atomic.Bool // suppression is on
 }
 
 func (c *coming) Polled(on bool) bool { c.quiet.Store(on); return true }

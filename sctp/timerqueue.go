@@ -14,9 +14,9 @@ import (
 // association, mostly to later, which costs one store: the queue notices when the
 // old deadline comes to its top.
 //
-// A deadline moves to and fro: soon while something is in flight, far away when it
-// is acknowledged. The far one stays queued meanwhile, in a heap of its own, so that
-// the other is small and stays in the cache.
+// A deadline moves to and fro: near while something is in flight, far away when it is
+// acknowledged. The far one stays queued meanwhile, in a heap of its own, so that the heap
+// of near ones is small and stays in the cache.
 type timerQueue struct {
 	now  func() clock.Time
 	fire func(due []*Association) // without locks held
@@ -25,20 +25,20 @@ type timerQueue struct {
 	// the runtime's timer may be, because each time that it fires it wakes a thread.
 	slack  atomic.Int64 // a clock.Time
 	next   atomic.Int64 // the earliest entry, 0 if there is none; written under mu
-	polled atomic.Bool  // somebody is in poll
+	polled atomic.Bool  // a goroutine is in poll
 
 	mu    sync.Mutex
 	heaps [2]timerHeap
 	fresh []timerSlot // not given out yet
 	timer *time.Timer
 	wake  clock.Time     // when timer fires, 0 if it does not
-	seen  clock.Time     // when the clock was read last: about now, or nothing is near
+	seen  clock.Time     // when the clock was read last: recently, unless no deadline is near
 	spare []*Association // memory for those that are due
 }
 
-// timerSlot is the deadline of one association. Slots of many associations are
-// together in memory, so that looking at one does not bring the association into
-// the cache. All but at and queued is guarded by timerQueue.mu.
+// timerSlot is the deadline of one association. Slots of many associations are together in
+// memory, so the queue reads one without loading the association into the cache. All but at
+// and queued is guarded by timerQueue.mu.
 type timerSlot struct {
 	at     atomic.Int64 // the deadline, never if there is none; written under Association.mu
 	queued atomic.Int64 // the earlier of its entries in the heaps, 0 if it has none; written under timerQueue.mu
@@ -49,8 +49,7 @@ type timerSlot struct {
 const (
 	// never is the deadline of a slot that has none.
 	never = clock.Time(math.MaxInt64)
-	// soon is how far away the deadlines in the heap of near ones are when they are
-	// queued.
+	// soon is how far away a deadline may be to go to the heap of near ones, 250 ms.
 	soon = clock.Time(250 * time.Millisecond)
 	// slotChunk is how many slots are allocated together.
 	slotChunk = 64
@@ -80,8 +79,8 @@ func (q *timerQueue) slotFor(a *Association) *timerSlot {
 	return s
 }
 
-// set moves the deadline of s, at most one goroutine at a time. Once it has passed
-// it is over, and its owner is given to fire.
+// set moves the deadline of s. Only one goroutine at a time may do so for a slot. When the
+// deadline passes it is cleared, and the owner is given to fire.
 func (q *timerQueue) set(s *timerSlot, at clock.Time) {
 	s.at.Store(int64(at))
 	// Either the store above is seen by enqueue, after s.queued was changed, or the
@@ -151,8 +150,8 @@ func (q *timerQueue) top() *timerHeap {
 	return f
 }
 
-// prune brings the heaps up to date until the earliest entry is a deadline that was
-// not moved, and returns its heap, nil if there is none. q.mu is held.
+// prune moves entries to where their deadlines have moved until the earliest one is up to
+// date. It returns the heap of that entry, nil if there is none. q.mu is held.
 func (q *timerQueue) prune() *timerHeap {
 	for {
 		h := q.top()
@@ -202,7 +201,8 @@ func (q *timerQueue) setSlack(by clock.Time) {
 	}
 }
 
-// poll does at now what the timer would do if it were not late.
+// poll is called at now by a goroutine that polls: it runs what is due, as the timer would
+// if it were not late.
 func (q *timerQueue) poll(now clock.Time) {
 	next := clock.Time(q.next.Load())
 	if next == 0 || now < next || !q.polled.CompareAndSwap(false, true) {
@@ -212,7 +212,7 @@ func (q *timerQueue) poll(now clock.Time) {
 	q.polled.Store(false)
 }
 
-// run is what the timer calls.
+// run is called by the timer.
 func (q *timerQueue) run() {
 	q.mu.Lock()
 	q.wake = 0
@@ -239,7 +239,7 @@ func (q *timerQueue) expire() {
 		q.remove(s, h.which)
 		q.enqueue(s)
 	}
-	// Before they are called: what a call waits for may be a timer.
+	// Before fire is called, because an upcall may wait for a timer.
 	q.rearm()
 	q.mu.Unlock()
 	if len(due) > 0 {

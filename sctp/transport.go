@@ -234,8 +234,8 @@ func (t *Transport) Stats() TransportStats {
 	return st
 }
 
-// closeWait bounds how long Close waits for others that are sending packets. It
-// lets them run closeYields times, and then looks every closeTick.
+// closeWait bounds how long Close waits for goroutines that are sending packets. It yields to
+// them closeYields times, and then checks every closeTick.
 const (
 	closeWait   = time.Second
 	closeYields = 1000
@@ -252,8 +252,8 @@ func (t *Transport) Close() error {
 	return t.end()
 }
 
-// end does what Close does, or if the transport has come to its end by itself waits
-// until that is done.
+// end does what Close does, or waits until another call of end has done it: a transport also
+// ends with its last connection.
 func (t *Transport) end() error {
 	endpoints, ok := t.demux.close()
 	if !ok {
@@ -283,8 +283,8 @@ func (t *Transport) end() error {
 	return first
 }
 
-// waitFlushes waits for goroutines that had begun to transmit before Close: what
-// the associations have to say at last may be on its way there.
+// waitFlushes waits for goroutines that had begun to transmit before Close: they may have the
+// last packets of associations, an ABORT for example.
 func (t *Transport) waitFlushes() {
 	for range closeYields {
 		if t.flushes.Load() == 0 {
@@ -350,14 +350,13 @@ func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int,
 	if cfg.NoPathMTUDiscovery {
 		return limit, limit, false
 	}
-	// RFC 8899, Section 5.1.2: what works almost everywhere comes first. Where
-	// more does, one round trip tells. That includes the loopback interface: the peer, or
-	// what relays packets to it, may have room for less than the interface takes.
+	// RFC 8899, Section 5.1.2: the first size is one that works almost everywhere; a probe
+	// shows in one round trip whether more does. That includes the loopback interface: the
+	// peer, or a relay on the way, may take less than the interface.
 	return min(limit, core.BaseMTU), limit, true
 }
 
-// virtual reports whether no socket is the kernel's, which then has no idea of
-// the routes.
+// virtual reports whether no socket is the kernel's: it does not know the routes then.
 func (t *Transport) virtual() bool {
 	if f := t.follower; f != nil {
 		return f.Listen != nil && !t.sockets().canPoll
