@@ -37,8 +37,7 @@ var (
 	// ErrPath is returned for an address that is not the peer's, or not yet
 	// confirmed to be.
 	ErrPath = errors.New("core: no such path")
-	// ErrParams is returned by NewClient for unusable parameters, and by AddStreams
-	// for no streams.
+	// ErrParams is returned by NewClient for unusable parameters, and by AddStreams for no streams.
 	ErrParams = errors.New("core: bad parameters")
 )
 
@@ -119,10 +118,9 @@ type Assoc struct {
 	events     eventQueue
 	stats      counters
 
-	// Objects of which nearly every association has one are part of it: in one place in
-	// memory they take fewer cache lines and pages than scattered over the heap, and can
-	// be prefetched. With ten thousand associations a packet would otherwise wait for
-	// them for most of its time.
+	// What nearly every association has one of is part of it: in one place in memory it takes fewer cache lines and
+	// pages than scattered over the heap, and can be prefetched. With ten thousand associations a packet would
+	// otherwise wait for that memory for most of its time.
 	first struct {
 		path  [1]path
 		timer [1][numPathTimers]clock.Time

@@ -5,10 +5,9 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
-// ackBulk is the bulk fast path for acknowledgements. It does what ackCum does for the chunks
-// from the cumulative TSN ack point on, up to cum, that belong to one message, left at the same
-// time and were sent once. It returns how many there are, and 0 if ackCum has to process the
-// next one by itself.
+// ackBulk is the bulk fast path of acknowledgements. It does what ackCum does for chunks from the cumulative TSN
+// ack point up to cum that belong to one message, left at the same time and were sent once. It returns how many
+// there are, and 0 if ackCum has to process the next one by itself.
 func (s *Scoreboard) ackBulk(now clock.Time, cum seq.TSN) int {
 	t := s.base
 	first := s.rec(t)

@@ -102,9 +102,8 @@ func (q *SendQueue) advanceBulk(m *outMsg, n, k int) {
 	q.sched.sentBulk(m.sid, n+q.headerLen(), k)
 }
 
-// bulkRoom returns how many of k chunks with n bytes each the peer's window and the
-// scoreboard have room for. It returns 0 without RACK, and for chunks that are sent by
-// scatter-gather I/O.
+// bulkRoom returns how many of k chunks with n bytes each the peer's window and the scoreboard have room for.
+// It returns 0 without RACK, and for chunks that are sent by scatter-gather I/O.
 func (s *Scoreboard) bulkRoom(k, n int) int {
 	if !s.useRACK || s.gather.iovecs != nil && n >= s.gather.least && len(*s.gather.iovecs) < cap(*s.gather.iovecs) {
 		return 0

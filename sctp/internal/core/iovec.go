@@ -69,8 +69,7 @@ func (a *Assoc) fillIOVecs(b []byte, at int) {
 	}
 }
 
-// setChecksum is [wire.SetChecksum] for the packet b[at:] with a checksum field of zero, and
-// parts in vecs.
+// setChecksum is [wire.SetChecksum] for the packet b[at:] with parts in vecs. Its checksum field is zero.
 func setChecksum(b []byte, at int, vecs []slab.IOVec) {
 	c, from := uint32(0), at
 	for i := range vecs {

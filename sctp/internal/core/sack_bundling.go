@@ -11,11 +11,10 @@ import (
 // segmented send.
 const sackBundlingDelay = clock.Time(time.Millisecond)
 
-// bundlesSack decides whether the pending SACK goes with the next packet, which has new data
-// and nothing else, or with a later one. Packets of a segmented send leave room for a SACK, but
-// a SACK lengthens its packet, and a GSO batch ends with the first packet that is shorter: a
-// SACK in the first packet ends the batch after the second. On the last, shorter packet it is
-// free.
+// bundlesSack decides whether the pending SACK goes with the next packet, which has new data and nothing else, or
+// with a later one. Packets of a segmented send leave room for a SACK, but a SACK lengthens its packet, and a GSO
+// batch ends with the first packet that is shorter: a SACK in the first packet ends the batch after the second.
+// On the last, shorter packet it is free.
 //
 // Deviation (RFC 9260, Section 6.1, SHOULD): the SACK is not bundled with the next DATA chunk.
 func (a *Assoc) bundlesSack(now clock.Time) bool {
