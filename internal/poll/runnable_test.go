@@ -10,7 +10,7 @@ func TestRunnable(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for end := time.Now().Add(time.Minute); Runnable(); runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatal("somebody waits all the time")
+			t.Fatal("goroutines wait all the time")
 		}
 	}
 	done := make(chan struct{})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// quietly runs f with one processor for the process, on which nobody else waits.
+// quietly runs f with one processor for the process, on which no other goroutine waits.
 func quietly(t *testing.T, f func()) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -44,7 +44,7 @@ func TestYield(t *testing.T) {
 		}
 		y := fresh()
 		if always(func() bool { return y.Yield(begin + yieldLook) }) {
-			t.Error("for nobody")
+			t.Error("yields although none waits")
 		} else if y.looked.Load() != begin+yieldLook {
 			t.Error("it was not looked for any")
 		}
@@ -57,7 +57,7 @@ func TestYield(t *testing.T) {
 			t.Error("not after its time")
 		}
 		if y := fresh(); always(func() bool { return y.BeforeBlock(begin + 1) }) || y.looked.Load() != begin+1 {
-			t.Error("before it sleeps: for nobody, or it was not looked for any")
+			t.Error("before it blocks: yields although none waits, or did not ask")
 		}
 		var ran atomic.Bool
 		go ran.Store(true)
@@ -66,13 +66,13 @@ func TestYield(t *testing.T) {
 			t.Error("it was looked before the time")
 		}
 		if !fresh().BeforeBlock(begin + 1) {
-			t.Error("before it sleeps: not for one who waits")
+			t.Error("before it blocks: does not yield although one waits")
 		}
 		var second atomic.Bool
 		go second.Store(true)
 		for n := int64(1); !second.Load(); n++ { // once in 61 times the runtime prefers the caller
 			if !y.Yield(begin+n*yieldLook) || n > 3 {
-				t.Fatal("not for one who waits")
+				t.Fatal("does not yield although one waits")
 			}
 		}
 	})
