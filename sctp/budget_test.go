@@ -83,7 +83,7 @@ func TestReceiveMemoryIsBounded(t *testing.T) {
 				least = min(least, b.Stats().Readable)
 			}
 			if least == 0 {
-				t.Errorf("messages of %d: somebody has no part of the memory", size)
+				t.Errorf("messages of %d: an association has no part of the memory", size)
 			}
 			rng := rand.New(rand.NewPCG(1, uint64(size)))
 			for _, i := range rng.Perm(peers) {
@@ -132,7 +132,7 @@ func TestReceiveMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// An association whose window was closed because others had the memory is told when they
+// An association with a window closed because others had the memory is told when they
 // have left it, and waits for no probe.
 func TestMemoryThatOthersLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -74,7 +74,7 @@ func camp(t *testing.T, n *sctptest.Network) (aborted func() bool) {
 	return func() bool { synctest.Wait(); return end }
 }
 
-// noHeartbeats keeps heartbeats of the server from the victim, whose answers would end the
+// noHeartbeats keeps heartbeats of the server from the victim: its answers would end the
 // camper's association.
 func noHeartbeats(n *sctptest.Network) {
 	n.SetLink(addrB, addrVictim, sctptest.Link{Delay: time.Millisecond, Filter: func(b []byte) bool {
@@ -87,7 +87,7 @@ func noHeartbeats(n *sctptest.Network) {
 	}})
 }
 
-// campingNet has a server at addrB, on which somebody camps, and the host whose address
+// campingNet has a server at addrB, on which an attacker camps, and the host whose address
 // that one has listed.
 func campingNet(t *testing.T, n *sctptest.Network) (server, victim *sctp.Endpoint) {
 	t.Helper()

@@ -45,7 +45,7 @@ func posts(t *testing.T, ends [2]*Association, stream int, room int, msg []byte,
 // A short message goes to the posted buffer of a reader that polls; a message that is not
 // eligible stays to be received.
 func TestMessagesGoToPostedBuffer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
+	synctest.Test(t, func(t *testing.T) { // time stands still in the bubble, however long this thread does
 		ends := memPair(t)
 		alwaysPolled(ends)
 		buf := make([]byte, 2000)
@@ -111,7 +111,7 @@ func alwaysPolled(ends [2]*Association) {
 
 // Of two readers that poll the first takes the next message.
 func TestMessagesAreNotForOneOfTwo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
+	synctest.Test(t, func(t *testing.T) { // time stands still in the bubble, however long this thread does
 		ends := memPair(t)
 		alwaysPolled(ends)
 		buf := make([]byte, 100)
@@ -149,7 +149,7 @@ func TestMessagesAreNotForOneOfTwo(t *testing.T) {
 // A message on the fast path is acknowledged in time, though the SACK in its packet was
 // deferred, and processed by a later send.
 func TestSmallMessagesAreAcknowledged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // whose time stands still, however long this thread does
+	synctest.Test(t, func(t *testing.T) { // time stands still in the bubble, however long this thread does
 		for _, opts := range []SendOptions{{More: true}, {Stream: 60_000}} {
 			ends := memPair(t)
 			alwaysPolled(ends)
@@ -262,7 +262,7 @@ func TestReadersThatPollShareMessages(t *testing.T) {
 			if err != ErrWouldBlock {
 				t.Fatal(err)
 			}
-			ends[1].t.Poll() // nobody else reads in this network
+			ends[1].t.Poll() // no reader runs in this network
 			ends[0].t.Poll()
 		}
 		for j := rng.IntN(3); j > 0; j-- {

@@ -24,7 +24,7 @@ type leaderPair struct {
 
 func newLeaderPair(t *testing.T) *leaderPair {
 	t.Helper()
-	if n := runtime.GOMAXPROCS(0); n == 1 { // where nobody leads
+	if n := runtime.GOMAXPROCS(0); n == 1 { // no goroutine leads then
 		runtime.GOMAXPROCS(2)
 		t.Cleanup(func() { runtime.GOMAXPROCS(n) })
 	}
@@ -313,7 +313,7 @@ func TestWaitsThatAreLongDoNotLead(t *testing.T) {
 	p := newLeaderPair(t)
 	p.ta.leader.shortWaits.Store(leaderAfter)
 	buf := make([]byte, 64)
-	// On a busy machine a message may come before anybody waits for it.
+	// On a busy machine a message may come before a goroutine waits for it.
 	for range 200 {
 		timer := time.AfterFunc(20*time.Millisecond, func() { p.b.Send(context.Background(), []byte("x"), SendOptions{}) })
 		if _, _, err := p.a.Recv(t.Context(), buf); err != nil {
@@ -327,7 +327,7 @@ func TestWaitsThatAreLongDoNotLead(t *testing.T) {
 	t.Error("long waits count as short ones")
 }
 
-// With one processor for the process a reader wakes nobody on another thread.
+// At GOMAXPROCS=1 no goroutine leads: there is no cross-thread wake-up to save.
 func TestNobodyLeadsWithOneProcessor(t *testing.T) {
 	p := newLeaderPair(t)
 	n := runtime.GOMAXPROCS(1)
@@ -363,7 +363,7 @@ func wantNoLead(t *testing.T, p *leaderPair) {
 		}
 	}
 	if led.Load() {
-		t.Error("somebody led")
+		t.Error("a goroutine led")
 	}
 }
 
@@ -376,7 +376,7 @@ func TestWaiter(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		got++
-		w.Wake() // before anybody sees the number
+		w.Wake() // before its number is read
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
-// memConn is a socket in memory whose datagrams arrive at once.
+// memConn is a socket in memory; its datagrams arrive at once.
 type memConn struct {
 	local  netip.AddrPort
 	peer   *memConn
@@ -154,7 +154,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 }
 
 // Who waits parks in the end, however often something happens that is not what it
-// waits for, also after short waits, whose begin nobody looks at the clock for.
+// waits for, also after short waits, which begin without a look at the clock.
 func TestWaitsEndThatAreDisturbed(t *testing.T) {
 	ends := memPair(t)
 	a, buf := ends[0], make([]byte, 64)

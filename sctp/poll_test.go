@@ -151,10 +151,10 @@ func TestSteadyPolling(t *testing.T) {
 		ends := func(within time.Duration) {
 			t.Helper()
 			if time.Sleep(within); c.quiet.Load() {
-				t.Errorf("nobody is woken %v after the last poll", within)
+				t.Errorf("no reader is woken %v after the last poll", within)
 			}
 			if w, lax := wait(); w != minTick || lax != 0 {
-				t.Errorf("ticks after %v, timers late by %v, although nobody polls", w, lax)
+				t.Errorf("ticks after %v, timers late by %v, although no goroutine polls", w, lax)
 			}
 		}
 		for _, lasts := range []time.Duration{2 * minTick, 10 * time.Millisecond, 2 * tickShare * maxTick} {
@@ -241,14 +241,14 @@ func TestReaderPolls(t *testing.T) {
 			c.left.Store(readsBeforeSuppression)
 			for i := range readsBeforeSuppression {
 				if c.quiet.Load() {
-					t.Fatalf("nobody is woken after %d reads", i)
+					t.Fatalf("no reader is woken after %d reads", i)
 				}
 				if came, over := s.pollMoreOnce(true); !came || over {
 					t.Fatalf("read %d: came %v, over %v", i, came, over)
 				}
 			}
 			if !c.quiet.Load() {
-				t.Fatal("somebody is woken although the reader looks")
+				t.Fatal("a reader is woken although it polls")
 			}
 			return tr, s, c
 		}
@@ -264,7 +264,7 @@ func TestReaderPolls(t *testing.T) {
 		}
 		s.endPolling()
 		if c.quiet.Load() || s.polls || tr.suppression.readerPolls.Load() {
-			t.Error("nobody is woken although the reader sleeps")
+			t.Error("no reader is woken although the reader sleeps")
 		}
 
 		// Who polls now and then does not take it over, nor do those who send and look
@@ -275,7 +275,7 @@ func TestReaderPolls(t *testing.T) {
 			tr.Poll()
 			tr.pollAsSender()
 			if _, over := s.pollMoreOnce(true); over {
-				t.Fatal("the reader gives way to one who polls now and then")
+				t.Fatal("the reader gives way to a goroutine that polls now and then")
 			}
 		}
 		for range 2 * pollsBeforeSuppression {
@@ -285,11 +285,11 @@ func TestReaderPolls(t *testing.T) {
 			t.Error("the reader goes on although others poll")
 		}
 		if s.endPolling(); !c.quiet.Load() {
-			t.Error("who polls is disturbed")
+			t.Error("readers wake while a goroutine polls")
 		}
 		time.Sleep(2 * maxTick)
 		if c.quiet.Load() {
-			t.Error("nobody reads")
+			t.Error("no reader reads")
 		}
 
 		// One that does not linger, but finds something each time, is one of those who
@@ -298,12 +298,12 @@ func TestReaderPolls(t *testing.T) {
 		conns[0].left.Store(busyReadsBeforeSuppression)
 		for i := range busyReadsBeforeSuppression {
 			if conns[0].quiet.Load() {
-				t.Fatalf("nobody is woken after %d reads", i)
+				t.Fatalf("no reader is woken after %d reads", i)
 			}
 			socks[0].pollMoreOnce(false)
 		}
 		if !conns[0].quiet.Load() {
-			t.Error("somebody is woken although the reader looks, and finds something each time")
+			t.Error("a reader is woken although it polls, and finds something each time")
 		}
 		socks[0].endPolling()
 
@@ -386,7 +386,7 @@ func TestReadersTakeOverLater(t *testing.T) {
 	})
 }
 
-// A receive whose context is done ends, however long it may poll.
+// A receive ends when its context is done, however long it may poll.
 func TestEndpointRecvEndsWhilePolling(t *testing.T) {
 	tr, err := NewTransport(TransportConfig{LocalAddrs: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}, BusyPoll: time.Hour})
 	if err != nil {

@@ -36,7 +36,7 @@ func TestShortMessagesAreHeaders(t *testing.T) {
 	}
 }
 
-// unchanged owns what nobody changes.
+// unchanged is the owner of a message that stays unchanged.
 type unchanged struct{}
 
 func (unchanged) Released(error) {}

@@ -32,7 +32,7 @@ func (f *firing) take() []fired {
 	return all
 }
 
-// newTimerQueue returns a queue whose clock begins at 0 now.
+// newTimerQueue returns a queue with a clock that begins at 0 now.
 func newTimerQueue() (*timerQueue, *firing) {
 	q, f, epoch := new(timerQueue), new(firing), time.Now()
 	now := func() clock.Time { return clock.Time(time.Since(epoch)) }
@@ -61,7 +61,7 @@ func (q *timerQueue) check(t *testing.T) {
 				t.Fatalf("entry %d of heap %d is earlier than the one above it", i, which)
 			}
 			if at := clock.Time(e.slot.at.Load()); at < clock.Time(e.slot.queued.Load()) {
-				t.Fatalf("entry %d of heap %d: the deadline %d is before anybody looks", i, which, at)
+				t.Fatalf("entry %d of heap %d: the deadline %d is before the queue looks", i, which, at)
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func TestTimerQueueLooksAtItsChildren(t *testing.T) {
 }
 
 // TestTimerQueueMovesLazily checks that packets which put off deadlines neither
-// touch the heap nor wake anybody: that is the point of the queue.
+// touch the heap nor wake a goroutine, which is the point of the queue.
 func TestTimerQueueMovesLazily(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, probe, idle = 1000, 10 * time.Millisecond, 30 * time.Second
@@ -243,7 +243,7 @@ func TestTimerQueuePolled(t *testing.T) {
 		none()
 
 		set := q.now()
-		q.set(s, set+d) // and nobody polls
+		q.set(s, set+d) // no goroutine polls
 		wait(2 * lax)
 		if all := f.take(); len(all) != 1 || all[0].at < set+d || all[0].at > set+lax {
 			t.Errorf("fired %v, want once from %d to %d", all, set+d, set+lax)

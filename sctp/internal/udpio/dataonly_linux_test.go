@@ -22,7 +22,7 @@ func (b *side) barely(a *side) {
 	}
 }
 
-// nothing reads, and finds nothing, as one who polls.
+// nothing polls, and finds nothing.
 func (b *side) nothing() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -126,7 +126,7 @@ func TestBatchesAreNotBare(t *testing.T) {
 	}
 }
 
-// A socket is bound before it is connected: what came in between may be from anybody.
+// A socket is bound before it is connected: what came in between may be from any sender.
 func TestBareOnlySinceConnected(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	bc := b.Conn.(*conn)

@@ -117,7 +117,7 @@ func TestDirectlyOverIPByPackageNet(t *testing.T) {
 	}
 }
 
-// A socket that somebody else opened is used like one of ListenIP, if it is of
+// A socket that the caller opened is used like one of ListenIP, if it is of
 // SCTP.
 func TestIPSocketFromElsewhere(t *testing.T) {
 	testenv.OwnNetwork(t)
@@ -176,7 +176,8 @@ func TestTrainsOverIPDoNotAllocate(t *testing.T) {
 	}
 }
 
-// Who sends more than there is room for is not told that nobody is there.
+// A datagram that a full socket of SCTP over IP drops is not answered by ICMP: NoProtocol is
+// not called.
 func TestFullSocketOverIPIsThere(t *testing.T) {
 	for name, addrs := range map[string][2]string{"v4": {"127.77.1.10", "127.77.1.11"}, "wildcard": {"127.77.1.10", "0.0.0.0"}} {
 		t.Run(name, func(t *testing.T) {

@@ -113,7 +113,7 @@ func TestPollerSeesNewSockets(t *testing.T) {
 			select {
 			case <-over:
 				return b.look()
-			default: // somebody else reads
+			default: // another goroutine reads
 				time.Sleep(time.Millisecond)
 				return false
 			}
@@ -160,7 +160,7 @@ func TestPollerTakesErrors(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	c, to := b.toNobody()
 	p := pollerOf(t, b)
-	for i := range 2 { // which the first error is told by, and what is left of the second nobody is told of
+	for i := range 2 { // the first one reports the first error; the rest of the second is not reported
 		if err := b.Write([]byte("x"), &Meta{Remote: to}); err != nil && i == 0 {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func TestPollerKick(t *testing.T) {
 }
 
 // Closing ends a Wait, from within it too, and what is closed is not used any more: its
-// descriptor may be somebody else's.
+// descriptor may have been reused.
 func TestPollerClose(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	p := pollerOf(t, b)
@@ -242,8 +242,8 @@ func TestPollerClose(t *testing.T) {
 	}
 }
 
-// A Read wakes after polling for a datagram that came with an error that nobody
-// took.
+// A Read wakes after polling for a datagram that came with an error that no
+// call took.
 func TestPolledWakesWithAnErrorPending(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	_, to := b.toNobody()

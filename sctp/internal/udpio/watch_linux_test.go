@@ -87,7 +87,7 @@ func TestPeerSocketIsWatchedLater(t *testing.T) {
 	b.wantWatched(a)
 }
 
-// Where the system refuses to watch, who called hears of it, and may try again.
+// If the system refuses to watch, Polled reports it, and the caller may try again.
 func TestWatchRefused(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	makeDominant(t, a, b)
@@ -97,7 +97,7 @@ func TestWatchRefused(t *testing.T) {
 	epfd := c.own.epfd
 	c.own.epfd = -1
 	if c.Polled(false) {
-		t.Error("nobody heard of it")
+		t.Error("the refusal was not reported")
 	}
 	c.own.epfd = epfd
 	// As if it had been refused for the second socket.
@@ -107,7 +107,7 @@ func TestWatchRefused(t *testing.T) {
 	b.wantWatched(a)
 }
 
-// wantWatched ends the polling of s, whose sockets are two, and has a Read wake for a
+// wantWatched ends the polling of s, which has two sockets, and has a Read wake for a
 // datagram of from.
 func (s *side) wantWatched(from *side) {
 	s.t.Helper()
