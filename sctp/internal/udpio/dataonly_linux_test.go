@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-// barely makes b read what a sends without control messages.
-func (b *side) barely(a *side) {
+// makeDataOnly makes b read what a sends without control messages.
+func (b *side) makeDataOnly(a *side) {
 	b.t.Helper()
 	if lateRecvfrom {
 		b.t.Skip("this system may have no recvfrom")
 	}
 	makeDominant(b.t, a, b)
-	for i := 0; !b.readsBare(); i++ {
+	for i := 0; !b.readsDataOnly(); i++ {
 		if i > 2*groOffAfter {
 			b.t.Fatal("datagrams are read with control messages")
 		}
@@ -46,8 +46,8 @@ func (a *side) marked(b *side, msg []byte) {
 	}
 }
 
-// readsBare reports whether b reads its peer socket without control messages next.
-func (b *side) readsBare() bool {
+// readsDataOnly reports whether b reads its peer socket without control messages next.
+func (b *side) readsDataOnly() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.open().readsDataOnly()
@@ -58,11 +58,11 @@ func (b *side) open() *peerSocket { return b.Conn.(*conn).dominant.open }
 
 // Datagrams that are read without control messages come with their addresses, in
 // whole, and marks of congestion are seen sooner or later.
-func TestBareDatagrams(t *testing.T) {
+func TestDataOnlyDatagrams(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		for _, plain := range []bool{false, true} {
 			a, b := listen(t, addr, Options{NoOffload: plain}), listen(t, addr, Options{NoOffload: plain})
-			b.barely(a)
+			b.makeDataOnly(a)
 			seen := 0
 			for i := range 4 * (maxDataOnly + 1) {
 				msg := pattern(1 + i)
@@ -107,12 +107,12 @@ func TestBareDatagrams(t *testing.T) {
 }
 
 // Batches need their control messages.
-func TestBatchesAreNotBare(t *testing.T) {
+func TestBatchesAreNotDataOnly(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.Info().GRO || !a.Info().GSO {
 		t.Skip("no segmentation offload")
 	}
-	b.barely(a)
+	b.makeDataOnly(a)
 	for range 3 {
 		if err := a.Write(pattern(10*1000+5), &Meta{Remote: b.LocalAddr(), SegSize: 1000}); err != nil {
 			t.Fatal(err)
@@ -120,14 +120,14 @@ func TestBatchesAreNotBare(t *testing.T) {
 		if got, _ := b.datagrams(11); len(got) != 11 {
 			t.Fatalf("%d datagrams", len(got))
 		}
-		if b.readsBare() {
+		if b.readsDataOnly() {
 			t.Error("batches are read without control messages")
 		}
 	}
 }
 
 // A socket is bound before it is connected: what came in between may be from any sender.
-func TestBareOnlySinceConnected(t *testing.T) {
+func TestDataOnlySinceConnected(t *testing.T) {
 	a, b, c := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	bc := b.Conn.(*conn)
 	bc.dominant.after = 0
@@ -152,12 +152,12 @@ func TestBareOnlySinceConnected(t *testing.T) {
 }
 
 // A long datagram that is dropped, as it may be a batch, leaves the next one whole.
-func TestBareAfterADrop(t *testing.T) {
+func TestDataOnlyAfterADrop(t *testing.T) {
 	a, b := listen(t, "127.0.0.1:0", Options{}), listen(t, "127.0.0.1:0", Options{})
 	if !b.Info().GRO {
 		t.Skip("no receive offload")
 	}
-	b.barely(a)
+	b.makeDataOnly(a)
 	for _, n := range []int{longDatagram, 2 * longDatagram} {
 		if err := a.Write(pattern(n), &Meta{Remote: b.LocalAddr()}); err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestBareAfterADrop(t *testing.T) {
 func TestOwnDatagramsWhileLeaving(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		a, b := listen(t, addr, Options{}), listen(t, addr, Options{})
-		b.barely(a)
+		b.makeDataOnly(a)
 		b.mu.Lock()
 		c := b.Conn.(*conn)
 		c.dominant.to.Store(nil)
@@ -195,7 +195,7 @@ func TestOwnDatagramsWhileLeaving(t *testing.T) {
 }
 
 // What comes from other hosts, or directly over IP, is read with control messages.
-func TestBareOnHostOnly(t *testing.T) {
+func TestDataOnlyOnHost(t *testing.T) {
 	here := netip.MustParseAddrPort("192.0.2.1:1")
 	for _, x := range []struct {
 		remote string

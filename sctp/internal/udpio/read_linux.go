@@ -116,21 +116,21 @@ func (c *conn) readFrom(s *source, bufs []*slab.Buf, metas []Meta) (int, error) 
 	r := &c.rd
 	for {
 		want := min(len(bufs), len(metas), s.more+1)
-		bare := want == 1 && s.readsDataOnly()
+		dataOnly := want == 1 && s.readsDataOnly()
 		r.ask(s, bufs[:want])
 		c.fdmu.RLock()
 		if c.closed {
 			c.fdmu.RUnlock()
 			return 0, ErrClosed
 		}
-		n, errno := r.receive(s.fd, want, bare)
+		n, errno := r.receive(s.fd, want, dataOnly)
 		c.fdmu.RUnlock()
 		switch errno {
 		case 0:
 			for i := range n {
 				c.decode(s, i, bufs[i], &metas[i])
 			}
-			if bare {
+			if dataOnly {
 				s.dataOnly++
 			} else {
 				s.dataOnly = 0
@@ -183,8 +183,8 @@ func (r *reader) ask(s *source, bufs []*slab.Buf) {
 // receive makes the system call, for up to want GRO batches, or for one datagram without
 // control messages. One batch is copied within microseconds, so that system call is made
 // without telling the runtime's scheduler (RawSyscall).
-func (r *reader) receive(fd, want int, bare bool) (int, unix.Errno) {
-	if bare {
+func (r *reader) receive(fd, want int, dataOnly bool) (int, unix.Errno) {
+	if dataOnly {
 		m := &r.msgs[0]
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(m.hdr.Iov.Base)), slab.Size, unix.MSG_DONTWAIT, 0, 0)
 		if errno != 0 {
