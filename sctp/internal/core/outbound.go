@@ -16,7 +16,7 @@ type built struct {
 	oversize bool
 }
 
-// carry keeps a packet that was built but did not go with the others.
+// carry keeps a packet that was built but did not fit the batch, for the next one.
 type carry struct {
 	built
 	data []byte
@@ -423,7 +423,7 @@ func (a *Assoc) appendData(b []byte, now clock.Time, i, d, end int) ([]byte, uin
 	return b, a.dataECN()
 }
 
-// dataSent does what n bytes of chunks that left on path i, in so many packets, entail.
+// dataSent tells congestion control, pacer and T3 of n bytes of chunks that left on path i, in so many packets.
 func (a *Assoc) dataSent(now clock.Time, i, n, packets int) {
 	p := &a.paths[i]
 	p.lastData, p.lastSent = now, now

@@ -230,12 +230,12 @@ func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []by
 	return b, ecn, true
 }
 
-// Idle reports whether PollTransmit has certainly nothing to send.
-// It takes less time to find out, but reports false in rare cases where it would
-// not have anything either.
+// Idle reports whether PollTransmit has certainly nothing to send. It is cheaper than
+// PollTransmit, and errs on the safe side: it may report false although there is
+// nothing to send.
 func (a *Assoc) Idle(now clock.Time) bool { return !a.rx.sack.Due(now) && a.onlyAcks() }
 
-// onlyAcks is Idle save that there may be something to acknowledge.
+// onlyAcks is Idle that does not look at whether a SACK is due.
 func (a *Assoc) onlyAcks() bool {
 	t := &a.tx
 	return a.slow&slowToSend == 0 && !t.q.Pending() && !t.q.unblocked && !(t.busy && t.q.Empty()) &&

@@ -27,8 +27,8 @@ func (q *SendQueue) TakeReleases(dst []Release) []Release {
 // HasReleases reports whether releases are due.
 func (q *SendQueue) HasReleases() bool { return len(q.released) > 0 }
 
-// Buffered returns the bytes queued and not acknowledged, Unsent those of them
-// not sent once.
+// Buffered returns the bytes queued and not acknowledged, including those that
+// Unsent returns.
 func (q *SendQueue) Buffered() int64 { return q.buffered }
 
 // Unsent returns the bytes that were not sent once.

@@ -10,10 +10,10 @@ const MaxSegmented = 1 << 20
 // with headers of equal length, or is longer than MaxSegmented.
 var ErrSegmented = errors.New("core: bad segmented send")
 
-// segmented is what a queued record has that stands for a batch of messages: unordered ones,
-// each with a header of its own and the next part of one body. Who cuts memory into
-// messages that each fit a packet, as DDP does, pays for one record, which stays in the
-// processor's caches, rather than for one per packet.
+// segmented is the part of a queued record for a segmented send: unordered messages, each with
+// a header of its own and the next part of one body. An upper layer that cuts memory into
+// messages of a packet each, as DDP does, pays for one record, which stays in the processor's
+// caches, rather than for one per packet.
 //
 // Offsets in it count the bytes of its messages one after another, headers
 // included.
@@ -62,7 +62,7 @@ func (m *outMsg) nextSegment() {
 	m.end = min(m.at+int64(m.segmented.size), m.length)
 }
 
-// left returns how many messages m stands for that were not sent to their end.
+// left returns how many messages of m were not sent to their end.
 func (m *outMsg) left() int {
 	if m.segmented.size == 0 {
 		return 1
