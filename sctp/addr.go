@@ -15,10 +15,10 @@ import (
 const DefaultUDPPort = 9899
 
 // Addr names one SCTP endpoint: an SCTP port and the IP addresses it can be
-// reached at, each with the UDP encapsulation port in use there (RFC 6951).
-// Port 0 stands for SCTP directly over IP, see TransportConfig.IPAddrs, but where
-// something is to be bound for a free port.
-// It is a net.Addr. The first address is the primary one.
+// reached at, each with the UDP encapsulation port in use there (RFC 6951). The
+// UDP port 0 stands for SCTP directly over IP, see TransportConfig.IPAddrs; in an
+// address to be bound it asks for a free UDP port. Addr is a net.Addr. The first
+// address is the primary one.
 type Addr struct {
 	Addrs []netip.AddrPort
 	Port  uint16
@@ -48,9 +48,9 @@ func (a Addr) Equal(b Addr) bool {
 }
 
 // ParseAddr reads "ip:udp[,ip:udp…]/port". Without ":udp" the UDP port is
-// DefaultUDPPort; "ip:0" stands for no UDP, in
-// Listen for a free port. Without "/port" the SCTP port is the UDP port of
-// the first address. It resolves no names; see ResolveAddr.
+// DefaultUDPPort; "ip:0" stands for SCTP without UDP, and for a free UDP port in
+// [Listen]. Without "/port" the SCTP port is the UDP port of the first address. It
+// resolves no names; see [ResolveAddr].
 func ParseAddr(s string) (Addr, error) {
 	return parseAddr(s, func(host string) ([]netip.Addr, error) {
 		ip, err := netip.ParseAddr(host)
@@ -61,9 +61,10 @@ func ParseAddr(s string) (Addr, error) {
 	})
 }
 
-// ResolveAddr is ParseAddr for addresses that may contain host names and
-// service-less empty hosts (":9899" is the unspecified address). It blocks on
-// the resolver until ctx is done.
+// ResolveAddr is ParseAddr for addresses that may contain host names and empty
+// hosts (":9899" is UDP port 9899 of the unspecified address). It blocks on the
+// resolver until ctx is done. Its errors wrap those of the resolver, a
+// *net.DNSError for example.
 func ResolveAddr(ctx context.Context, s string) (Addr, error) {
 	return parseAddr(s, func(host string) ([]netip.Addr, error) {
 		if host == "" {

@@ -15,12 +15,12 @@ import (
 const DefaultAddrInterval = 5 * time.Second
 
 // AutoAddrs has a transport follow the addresses of the host (RFC 6458, Section
-// 8.1.23, SCTP_AUTO_ASCONF). It has a socket for each of them, at most 16, in place
-// of one that is bound to all, so that peers learn of them; when one comes or goes,
-// so does the socket, and the peers of associations that can change their addresses
-// (Config.ChangeAddrs at both ends) are told: of a new address by AddAddr, of one
-// that is gone by RemoveAddr, and if none is left of those before by ReplaceAddr. As
-// long as the host has no address the sockets stay as they were.
+// 8.1.23, SCTP_AUTO_ASCONF). The transport has a socket for each of them, at most 16,
+// instead of one that is bound to all, so that peers learn of them. Sockets come and go
+// with the addresses. Peers of associations that can change their addresses
+// (Config.ChangeAddrs at both ends) are told of a new address by AddAddr, of one that is
+// gone by RemoveAddr, and by ReplaceAddr if none of the earlier ones is left. While the
+// host has no address the sockets stay as they were.
 type AutoAddrs struct {
 	// Interval is how often the host is asked (default DefaultAddrInterval).
 	Interval time.Duration
@@ -28,8 +28,8 @@ type AutoAddrs struct {
 	// interfaces that are up, private ones included, or those of the loopback
 	// interface as long as there have been no others.
 	List func() ([]netip.Addr, error)
-	// Listen opens the socket for an address; the default is a UDP socket. If it
-	// fails it is tried again after Interval.
+	// Listen opens the socket for an address; the default is a UDP socket. The
+	// transport owns it. If Listen fails it is called again after Interval.
 	Listen func(netip.AddrPort) (PacketConn, error)
 }
 

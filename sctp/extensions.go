@@ -1,7 +1,7 @@
 package sctp
 
-// Extensions are the optional parts of SCTP that both ends of an association
-// announced, and that are in use therefore.
+// Extensions are the optional parts of SCTP that are in use, because both ends of
+// an association announced them.
 type Extensions struct {
 	// PartialReliability lets messages be abandoned (RFC 3758, RFC 7496). Without
 	// it lifetimes and limits of retransmissions end with the first transmission.
@@ -18,13 +18,12 @@ type Extensions struct {
 	AddressChange bool
 	// ECN is explicit congestion notification.
 	ECN bool
-	// ZeroChecksum is that packets go without a checksum (RFC 9653).
+	// ZeroChecksum means that packets are sent without a checksum (RFC 9653).
 	ZeroChecksum bool
 }
 
-// Extensions returns what both ends support. Everything is false before the
-// association is up. It is what a COMMUNICATION UP notification has in RFC 6458,
-// Section 6.1.1, as sac_info.
+// Extensions returns what both ends support: sac_info of RFC 6458, Section 6.1.1.
+// Everything is false before the association is established. It does not block.
 func (a *Association) Extensions() Extensions {
 	a.mu.Lock()
 	defer a.mu.Unlock()

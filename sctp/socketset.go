@@ -29,8 +29,8 @@ func newSocketSet(list []*socket) *socketSet {
 	return set
 }
 
-// uniform returns ErrConfig if not all sockets are of the same kind, or if one of SCTP
-// over IP would get the packets of another one: nothing keeps it from being opened.
+// uniform returns ErrConfig if not all sockets are of the same kind, or if a socket of SCTP
+// over IP would get the packets of another one, which the system allows for raw sockets.
 func (set *socketSet) uniform() error {
 	for i, s := range set.list {
 		if s.direct != set.direct {
@@ -46,7 +46,8 @@ func (set *socketSet) uniform() error {
 	return nil
 }
 
-// choose returns the socket to send a packet from. It may be one that cannot.
+// choose returns the socket to send a packet from. If none fits the addresses it returns one
+// that cannot send it.
 func (set *socketSet) choose(tu *core.Tuple) *socket {
 	if len(set.list) == 1 {
 		return set.list[0]

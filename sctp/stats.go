@@ -29,7 +29,8 @@ type Stats struct {
 	// InFlight those sent and not acknowledged; Readable the bytes that wait
 	// for Recv, or for the rest of their message.
 	Queued, InFlight, Readable int
-	// PeerWindow is the receive window the peer advertised.
+	// PeerWindow is the receive window that the peer advertised, in bytes, less the
+	// data in flight.
 	PeerWindow int
 	// Paths describes each path; the primary is first.
 	Paths []PathStats
@@ -41,9 +42,13 @@ type PathStats struct {
 	// Active, Confirmed and Primary are RFC 9260's, PotentiallyFailed is RFC
 	// 7829's, of active paths.
 	Active, Confirmed, Primary, PotentiallyFailed bool
-	SRTT, RTTVar, RTO                             time.Duration
-	CWND, SSThresh, MTU                           int
-	InFlight, Errors                              int
+	// SRTT, RTTVar and RTO are those of RFC 9260, Section 6.3.1.
+	SRTT, RTTVar, RTO time.Duration
+	// CWND and SSThresh are the congestion window and its threshold, MTU the size of
+	// the largest SCTP packet, InFlight what was sent and not acknowledged, all in
+	// bytes. Errors is the error counter of the path (RFC 9260, Section 8.2).
+	CWND, SSThresh, MTU int
+	InFlight, Errors    int
 	// PacketsSent and BytesSent count packets with data and the chunks in them,
 	// Timeouts the expirations of the retransmission timer, Heartbeats those sent
 	// and HeartbeatsAcked those answered, CongestionMarks the reactions to ECN,
