@@ -104,7 +104,7 @@ type Wait struct {
 	at        int64
 	since     int64    // when the budget was renewed last; 0: it was not
 	Budget    int64    // how long it may spin; 0: not at all
-	of        *Chooser // whose averages it counts in; nil: it is not measured
+	of        *Chooser // takes the duration into its averages; nil: it is not measured
 	exploring bool     // it spins although most waits park, or parks although most spin
 	unstarted bool     // at is not set yet
 }

@@ -353,8 +353,8 @@ func TestSackLeavesAtOnce(t *testing.T) {
 	}
 }
 
-// A message whose life ends between two of its batches leaves no retransmission copy open: what is sent
-// next has its bytes elsewhere.
+// A message that expires between two of its batches leaves no retransmission copy open: the bytes of
+// what is sent next are not in it.
 func TestBorrowedMessageExpires(t *testing.T) {
 	p, l := borrowPair(t, nil)
 	a := l.assoc
