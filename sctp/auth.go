@@ -9,15 +9,16 @@ import (
 // ask for it: see [Association.Authenticated].
 type AuthConfig struct {
 	// Chunks are the types that are accepted only if they are authenticated, DATA
-	// and I-DATA for example. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be
-	// among them.
+	// and I-DATA for example. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH among them are
+	// refused with ErrConfig.
 	Chunks []wire.ChunkType
 	// HMACs are the identifiers of the algorithms that the peer may use, the
 	// preferred one first: 3 is SHA-256, the default, 1 is SHA-1, which is always
 	// among them.
 	HMACs []uint16
-	// Keys are the endpoint pair shared keys; without any there is the empty key
-	// with ID 0. Active is the ID of the key to send with.
+	// Keys are the endpoint pair shared keys, at most 64 of at most 1,024 bytes, with
+	// different IDs; without any there is the empty key with ID 0. Active is the ID of
+	// the key to send with, which must be among them. Others are refused with ErrConfig.
 	Keys   []AuthKey
 	Active uint16
 }

@@ -3,6 +3,7 @@ package sctp_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -192,6 +193,42 @@ func TestDeactivatedKey(t *testing.T) {
 		time.Sleep(time.Second)
 		if len(free) > 0 {
 			t.Errorf("told of key %d, which is active", <-free)
+		}
+	})
+}
+
+// What cannot be used of a Config for authentication is refused: a key that is left out in
+// silence would have the association use another one.
+func TestAuthConfigIsChecked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tr := memTransport(t, sctptest.NewNetwork(1).NewHost(addrA))
+		many := make([]sctp.AuthKey, 65)
+		for i := range many {
+			many[i].ID = uint16(i)
+		}
+		for name, tc := range map[string]struct {
+			auth sctp.AuthConfig
+			want string // part of the error, if any
+		}{
+			"empty":           {sctp.AuthConfig{}, ""},
+			"two keys":        {sctp.AuthConfig{Keys: many[:2], Active: 1}, ""},
+			"most keys":       {sctp.AuthConfig{Keys: many[:64]}, ""},
+			"too many keys":   {sctp.AuthConfig{Keys: many}, "65 shared keys: at most 64"},
+			"longest secret":  {sctp.AuthConfig{Keys: []sctp.AuthKey{{Secret: make([]byte, 1024)}}}, ""},
+			"long secret":     {sctp.AuthConfig{Keys: []sctp.AuthKey{{Secret: make([]byte, 1025)}}}, "key 0 has 1025 bytes: at most 1024"},
+			"same ID":         {sctp.AuthConfig{Keys: []sctp.AuthKey{{ID: 3}, {ID: 3}}, Active: 3}, "two shared keys 3"},
+			"unknown active":  {sctp.AuthConfig{Keys: many[:2], Active: 2}, "active shared key 2"},
+			"active, no keys": {sctp.AuthConfig{Active: 1}, "active shared key 1"},
+			"INIT":            {sctp.AuthConfig{Chunks: []wire.ChunkType{wire.ChunkData, wire.ChunkInit}}, "type 1 cannot be authenticated"},
+			"unknown HMAC":    {sctp.AuthConfig{HMACs: []uint16{2}}, "HMAC 2"},
+		} {
+			e, err := tr.Listen(0, &sctp.Config{Auth: &tc.auth})
+			if (err == nil) != (tc.want == "") || err != nil && (!errors.Is(err, sctp.ErrConfig) || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("%s: %v, want %q", name, err, tc.want)
+			}
+			if e != nil {
+				e.Close()
+			}
 		}
 	})
 }

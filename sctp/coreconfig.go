@@ -17,6 +17,11 @@ func (c *Config) check() error {
 	if c.DSCP > maxDSCP {
 		return fmt.Errorf("%w: DSCP is %d", ErrConfig, c.DSCP)
 	}
+	if c.Auth != nil {
+		if err := c.Auth.core().Check(); err != nil {
+			return fmt.Errorf("%w: Auth: %w", ErrConfig, err)
+		}
+	}
 	least := c.PotentiallyFailedRetransmits
 	if least < 0 {
 		if least = c.PathMaxRetransmits; least == 0 {

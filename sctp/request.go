@@ -2,6 +2,7 @@ package sctp
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
@@ -98,9 +99,12 @@ func (a *Association) ResetAll(ctx context.Context) error {
 
 // AddStreams asks for out more outgoing streams and in more incoming ones (RFC 6525, Sections
 // 5.1.5 and 5.1.6), which may be used once it returns nil. It returns ErrLimit if there would
-// be more than 65,535 outgoing streams, or more incoming ones than Config.InStreams. Otherwise
-// it behaves like [Association.ResetStreams].
+// be more than 65,535 outgoing streams, or more incoming ones than Config.InStreams, and
+// ErrNoStream if both numbers are 0. Otherwise it behaves like [Association.ResetStreams].
 func (a *Association) AddStreams(ctx context.Context, out, in uint16) error {
+	if out == 0 && in == 0 {
+		return fmt.Errorf("%w: AddStreams of 0 outgoing and 0 incoming ones", ErrNoStream)
+	}
 	return a.ask(ctx, func(c *core.Assoc, now clock.Time) (uint32, error) { return c.AddStreams(now, out, in) })
 }
 

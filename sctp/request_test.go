@@ -41,6 +41,9 @@ func TestStreamsAreResetAndAdded(t *testing.T) {
 		if err := p.a.Send(ctx, []byte("x"), sctp.SendOptions{Stream: out}); !errors.Is(err, sctp.ErrNoStream) {
 			t.Errorf("send on a stream that does not exist: %v", err)
 		}
+		if err := p.a.AddStreams(ctx, 0, 0); !errors.Is(err, sctp.ErrNoStream) {
+			t.Errorf("no streams added: %v", err)
+		}
 		if err := p.a.AddStreams(ctx, 5, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	gohash "hash"
 	"slices"
 
@@ -49,6 +50,37 @@ type Config struct {
 	Keys []Key
 	// Active is the ID of the key to send with.
 	Active uint16
+}
+
+// Check returns what of c cannot be used; nil if all can.
+func (c *Config) Check() error {
+	for _, t := range c.Chunks {
+		if !authable(t) {
+			return fmt.Errorf("chunks of type %d cannot be authenticated", t) // RFC 4895, Section 3.2
+		}
+	}
+	for _, id := range c.HMACs {
+		if hashLen(id) == 0 {
+			return fmt.Errorf("HMAC %d is none of 1 (SHA-1) and 3 (SHA-256)", id)
+		}
+	}
+	if len(c.Keys) > MaxKeys {
+		return fmt.Errorf("%d shared keys: at most %d", len(c.Keys), MaxKeys)
+	}
+	active := len(c.Keys) == 0 && c.Active == 0
+	for i, k := range c.Keys {
+		if len(k.Secret) > MaxSecret {
+			return fmt.Errorf("shared key %d has %d bytes: at most %d", k.ID, len(k.Secret), MaxSecret)
+		}
+		if slices.ContainsFunc(c.Keys[:i], func(other Key) bool { return other.ID == k.ID }) {
+			return fmt.Errorf("two shared keys %d", k.ID)
+		}
+		active = active || k.ID == c.Active
+	}
+	if !active {
+		return fmt.Errorf("the active shared key %d is not among the keys", c.Active)
+	}
+	return nil
 }
 
 // WithDefaults returns what c means, in a form that never changes for it: the
