@@ -25,16 +25,17 @@ type figure struct {
 	kind  kind
 	of    func(room) int
 	floor int // what is allowed in any case
+	slack int // how much more than written is allowed: a fix or a comment takes some lines
 }
 
 var figures = []figure{
-	{"Files", size, func(r room) int { return r.files }, 0},
-	{"Lines", size, func(r room) int { return r.lines }, 0},
-	{"Packages", size, func(r room) int { return r.packages }, 0},
-	{"Largest component, files", ceiling, func(r room) int { return r.component }, 0},
-	{"Largest package, lines", ceiling, func(r room) int { return r.largestPackage }, 8000},
-	{"Longest file, lines", ceiling, func(r room) int { return r.longestFile }, 500},
-	{"Methods of `core.Assoc`", ceiling, func(r room) int { return r.assocMethods }, 0},
+	{"Files", size, func(r room) int { return r.files }, 0, 0},
+	{"Lines", size, func(r room) int { return r.lines }, 0, 0},
+	{"Packages", size, func(r room) int { return r.packages }, 0, 0},
+	{"Largest component, files", ceiling, func(r room) int { return r.component }, 0, 0},
+	{"Largest package, lines", ceiling, func(r room) int { return r.largestPackage }, 8000, 100},
+	{"Longest file, lines", ceiling, func(r room) int { return r.longestFile }, 500, 0},
+	{"Methods of `core.Assoc`", ceiling, func(r room) int { return r.assocMethods }, 0, 0},
 }
 
 // cells maps the label of a row to its numbers.
