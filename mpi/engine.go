@@ -10,46 +10,48 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// engine matches messages with receives and moves their bytes. There is one
-// per rank. It has no goroutines: the caller of an operation, and whoever
-// received a packet, do the work.
+// engine is the message engine of a rank: it matches messages with receives and moves their bytes.
+// It has no goroutines. The caller of an operation and the goroutine that received a packet do the
+// work.
 //
-// Locks: peer.mu comes first and is held only while a message is queued in the
-// link. engine.mu, ids.mu and a request's place come last: no link is called
-// and no request completed under them.
+// Locks: peer.mu is taken first and held only while a message is queued in the link. engine.mu,
+// ids.mu and a request's place are taken last: no link is called and no request completed under
+// them.
 type engine struct {
 	rank            int
 	job             uint64          // see procName
 	peers           []*peer         // the ranks of the job
 	remotes         remoteProcesses // processes of other jobs
-	sources         atomic.Int32    // no communicator can have more members
-	eager           int             // longest message sent without asking
-	window          int64           // eager bytes that each peer may have with us, not yet matched
-	streams         uint32          // streams for messages, and as many for bodies
+	sources         atomic.Int32    // bound on the members of a communicator, hence on Header.Source
+	eager           int             // eager limit: longer messages begin with an RTS
+	window          int64           // bytes of unmatched eager messages that each peer may have here
+	streams         uint32          // streams for envelopes and eager messages, and as many for bodies
 	prog            progress
 	ids             idTable
 	waiters         waiterPool
-	internalWaiters waiterPool // of goroutines that the program does not wait for
+	internalWaiters waiterPool // for waits of goroutines of the engine, which never poll
 	coalescer       sendCoalescer
-	prof            Profiler   // of calls without a communicator; may be nil
-	method          rendezvous // of communicators without a hint
+	prof            Profiler   // records calls without a communicator; may be nil
+	method          rendezvous // of communicators without the hint InfoRendezvous
 	bulk            bulkMover  // nil: the transport has no RDMA
 
 	onDown func(p *peer, err error) // called on a goroutine of its own when a peer is gone
 
-	mu       sync.Mutex // guards what follows, and all contexts and messages
-	contexts map[uint64]*matchContext
-	unknown  int      // contexts whose communicator is not made yet
-	freed    []uint64 // ids of freed contexts, the latest maxFreed
-	nfreed   int
-	dropped  map[uint64]bool // those of the freed ones that were revoked
-	err      error           // set by closeAll: nothing can start any more
+	mu       sync.Mutex               // guards what follows, and all contexts and messages
+	contexts map[uint64]*matchContext // by id
+	unknown  int                      // number of contexts whose communicator is not made yet
+	freed    []uint64                 // ring buffer: the ids of the last maxFreed freed contexts
+	nfreed   int                      // ids overwritten in freed
+	dropped  map[uint64]bool          // ids in freed whose communicator was revoked
+	err      error                    // set by closeAll: no operation can start any more
 }
 
 const (
-	// maxUnknown bounds the contexts that exist only because messages came for them.
+	// maxUnknown bounds the contexts made by messages for communicators that this rank has not made
+	// yet.
 	maxUnknown = 1 << 14
-	// maxFreed is how many freed contexts are remembered, to drop late messages.
+	// maxFreed is how many freed contexts are remembered, so that late messages for them are
+	// dropped.
 	maxFreed = 1 << 10
 )
 
@@ -78,16 +80,16 @@ func (e *engine) newPeer(handle int32, name procName, window int64) *peer {
 	return p
 }
 
-// streamOf returns the stream for messages of one context and tag. Stream 0 is
-// for control messages, streams 1 … e.streams for messages, as many after
-// those for the bodies of long ones.
+// streamOf returns the stream for messages of one context and tag. Stream 0 is for control
+// messages, streams 1 to e.streams for envelopes and eager messages, and as many after those for
+// the bodies of rendezvous messages.
 func (h *hints) streamOf(x *matchContext, tag int32) uint16 {
 	return uint16(1 + (x.offset+uint32(tag))%h.streams)
 }
 
 func (e *engine) bodyStream(s uint16) uint16 { return s + uint16(e.streams) }
 
-// register makes the contexts of c known.
+// register enters the contexts of c. Messages may have made some of them before.
 func (e *engine) register(c *Comm) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -109,9 +111,8 @@ func newContext(id uint64) *matchContext {
 	return &matchContext{id: id, offset: uint32((id * 0x9e3779b97f4a7c15) >> 33)}
 }
 
-// context returns the context with an id, for a message; it is made if the
-// communicator is not known here yet. It returns nil for a freed one, and
-// false if there are too many.
+// context returns the context of an arriving message, and makes it if the communicator is not known
+// here yet. It returns nil for a freed one, and false if maxUnknown is reached. e.mu is held.
 func (e *engine) context(id uint64) (*matchContext, bool) {
 	if x := e.contexts[id]; x != nil {
 		return x, true
@@ -128,8 +129,8 @@ func (e *engine) context(id uint64) (*matchContext, bool) {
 	return x, true
 }
 
-// begin acts on an envelope that arrived. body is the part of the body that
-// came with it; begin returns how much of it it took itself.
+// begin acts on an envelope that arrived. body is the part of the body that came with it; begin
+// returns how many bytes of it it has consumed.
 func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p
 	switch v.Kind {
@@ -138,7 +139,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 	case envelope.Data:
 		r := e.ids.remove(v.ID, p)
 		if r == nil && v.Flags&envelope.FlagAgain != 0 {
-			return 0, nil // to nobody
+			return 0, nil // the receive has ended meanwhile
 		}
 		if r == nil || r.ctx == nil || v.Length != uint64(r.status.Bytes) {
 			return 0, fmt.Errorf("%w: body that nobody asked for", ErrProtocol)
@@ -154,7 +155,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 	case envelope.ReadFIN:
 		return 0, e.onReadFIN(p, v.ID)
 	case envelope.Doorbell:
-		if l := p.shared.Load(); l != nil { // else it will look by itself
+		if l := p.shared.Load(); l != nil { // else connect is about to scan the ring buffers
 			l.onDoorbell()
 		}
 	case envelope.SyncAck:
@@ -179,10 +180,11 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 	return 0, nil
 }
 
-// maxCredit bounds one grant of credit.
+// maxCredit bounds one grant of credit, in bytes.
 const maxCredit = 1 << 40
 
-// arrive matches a message that arrived.
+// arrive matches an eager message or an RTS that arrived with a posted receive, or queues it as
+// unexpected.
 func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p
 	if int64(v.Source) >= int64(e.sources.Load()) {
@@ -216,7 +218,7 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 			p.dropped(v.Kind, v.Length, v.ID)
 		}
 		if revoked && v.Kind == envelope.Sync {
-			v.Kind = envelope.Eager // it is not matched; its sender will hear of the revocation
+			v.Kind = envelope.Eager // no SyncAck: it is not matched, and its sender learns of the revocation
 		}
 		return 0, nil
 	}
@@ -257,7 +259,7 @@ func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	return taken, nil
 }
 
-// handAll gives the messages of a list made by take to their receives.
+// handAll delivers the messages of a list made by take to their receives.
 func (e *engine) handAll(ms *message) {
 	for ms != nil {
 		m := ms
@@ -266,7 +268,7 @@ func (e *engine) handAll(ms *message) {
 	}
 }
 
-// keep stores a message for later. e.mu is held.
+// keep adds a message to the unexpected message queue. e.mu is held.
 func (e *engine) keep(f *messageParser, x *matchContext, early bool, body []byte) (taken int) {
 	v := &f.env
 	m := newMessage()
@@ -287,8 +289,8 @@ func (e *engine) keep(f *messageParser, x *matchContext, early bool, body []byte
 	return taken
 }
 
-// setMatch notes in r which message it got. One whose elements are of another type is
-// consumed like one that is too long, for a buffer of nothing.
+// setMatch records in r which message it has matched. A message with elements of another type is
+// consumed like one that is too long for a buffer of length 0.
 func (r *Request) setMatch(p *peer, src, tag int32, length uint64, sig datatype.Sig) {
 	r.peer = p
 	r.length, r.got = length, sig
@@ -299,8 +301,8 @@ func (r *Request) setMatch(p *peer, src, tag int32, length uint64, sig datatype.
 	r.status = Status{Source: int(src), Tag: int(tag), Bytes: int(min(length, room))}
 }
 
-// received ends a receive whose bytes are all there. One that has failed meanwhile,
-// and has perhaps not all of them, is left to who let it fail.
+// received completes a receive after the last byte of its message. If fail has been called, the
+// buffer may lack bytes, and the caller of fail completes the receive.
 func (r *Request) received() {
 	if r.failed.Load() {
 		return
@@ -323,7 +325,7 @@ func (r *Request) received() {
 	r.complete(err)
 }
 
-// hand gives the bytes of m, which is whole and in no queue, to r.
+// hand delivers m, which is complete and in no queue, to r.
 func (e *engine) hand(m *message, r *Request) {
 	p, k, length, id := m.peer, m.kind, m.length, m.id
 	if k == envelope.RTS {
@@ -338,7 +340,8 @@ func (e *engine) hand(m *message, r *Request) {
 	r.received()
 }
 
-// consumed tells the sender of an eager message what it wants to know.
+// consumed returns the credit of an eager message to its sender, and sends SyncAck for a
+// synchronous one.
 func (p *peer) consumed(k envelope.Kind, length, id uint64) {
 	p.repay(length)
 	if k == envelope.Sync {
@@ -346,9 +349,8 @@ func (p *peer) consumed(k envelope.Kind, length, id uint64) {
 	}
 }
 
-// dropped tells the sender of a message that cannot be received any more, because the
-// communicator is freed here, that its send has failed. A rank that ends answers
-// nothing: its end is the reason, and fails the send.
+// dropped reports to the sender of a message for a communicator that is freed here that its send
+// has failed. A rank that has ended answers nothing: its end fails the send.
 func (p *peer) dropped(k envelope.Kind, length, id uint64) {
 	if k != envelope.RTS {
 		p.repay(length)
@@ -361,7 +363,7 @@ func (p *peer) dropped(k envelope.Kind, length, id uint64) {
 	}
 }
 
-// messageWhole is called when the last byte of m has come.
+// messageWhole is called after the last byte of m, an unexpected message.
 func (e *engine) messageWhole(m *message) {
 	e.mu.Lock()
 	m.whole = true
@@ -376,12 +378,12 @@ func (e *engine) messageWhole(m *message) {
 	}
 }
 
-// messageLost is called when the rest of m will not come.
+// messageLost is called when the rest of m will not come, because the link has ended.
 func (e *engine) messageLost(m *message, err error) {
 	e.mu.Lock()
 	r := m.match
 	if r == nil && m.probed {
-		m.lost = true // Mrecv will find out
+		m.lost = true // Mrecv returns the error
 		e.mu.Unlock()
 		return
 	}
@@ -395,8 +397,9 @@ func (e *engine) messageLost(m *message, err error) {
 	}
 }
 
-// clear gets the body of send id of p for r, in the way that p would like, if that
-// can be: it tells p to send or write it, or reads it.
+// sendCTS fetches the body of send id of p for r, if possible by the method that the RTS proposed:
+// it asks p to send the body (CTS) or to write it (CTSKey), or reads it from the buffer of the
+// sender.
 func (e *engine) sendCTS(r *Request, p *peer, id uint64, how proposal) {
 	n := r.status.Bytes
 	v := envelope.Header{Kind: envelope.CTS, ID: id, Length: uint64(n)}
@@ -407,7 +410,7 @@ func (e *engine) sendCTS(r *Request, p *peer, id uint64, how proposal) {
 	}
 	rdma := (how.write || how.offer) && e.bulk != nil && p.handle != int32(e.rank) && r.reduce.red == nil
 	if rdma && !e.bulk.ready(func() { e.sendCTS(r, p, id, how) }) {
-		return // not on this goroutine
+		return // the device is being opened: a goroutine calls sendCTS again
 	}
 	if rdma && how.write {
 		if g, ok := e.bulk.expose(r); ok {
@@ -418,7 +421,7 @@ func (e *engine) sendCTS(r *Request, p *peer, id uint64, how proposal) {
 	v.PeerID = e.ids.add(r, p)
 	f.id = v.PeerID
 	if err := p.failure(); err != nil {
-		// down may have looked at ids before the add.
+		// peerDown may have emptied ids before the add.
 		if e.ids.remove(v.PeerID, p) != nil {
 			e.rematch(r, err)
 		}

@@ -63,11 +63,10 @@ type fileView struct {
 	rep      string
 }
 
-// FileOpen opens a file on all ranks of c, which all must call it with the same
-// name, mode and hints; it blocks until they do (MPI-4.1, Section 14.2.1). The
-// view is the whole file. If it fails on one rank it fails on all, with errors of the
-// same class: a file that is not there is fs.ErrNotExist everywhere. Names, modes, hints
-// and element sizes that differ give ErrNotSame.
+// FileOpen opens a file on all ranks of c, which all must call it with the same name, mode and
+// hints; it blocks until all have (MPI-4.1, Section 14.2.1). The view is the whole file. If it
+// fails on one rank it fails on all, with errors of the same class: a file that does not exist is
+// fs.ErrNotExist everywhere. Names, modes, hints and element sizes that differ give ErrNotSame.
 func FileOpen[T Element](ctx context.Context, c *Comm, name string, mode FileMode, info Info) (*File[T], error) {
 	t := c.enter()
 	bad := datatype.CheckElement[T]()
@@ -107,9 +106,9 @@ func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Inf
 	return f, nil
 }
 
-// Close closes the file. All ranks must call it; it blocks until they do.
-// Operations that are not done must be waited for before (MPI-4.1, Section
-// 14.2.2).
+// Close closes the file (MPI-4.1, Section 14.2.2). All ranks must call it; it blocks until all
+// have. The program must have waited for its operations before. It returns ErrFile for a file that
+// is closed already, and the errors of the system for data that could not be written.
 func (f *File[T]) Close(ctx context.Context) error {
 	return f.f.recorded("File.Close", func() error { return f.f.io.Close(ctx) })
 }
@@ -126,20 +125,18 @@ func (f *File[T]) Group() Group { return f.f.c.Group() }
 // Size returns the length of the file in bytes (MPI_File_get_size).
 func (f *File[T]) Size() (int64, error) { return f.f.io.Size() }
 
-// SetSize makes the file that many bytes long. All ranks must call it, with the
-// same size (MPI-4.1, Section 14.2.4). It blocks until all have. An error of
-// one rank is one of all; errors.Is tells ErrFile, ErrMode and those of package
-// io/fs.
+// SetSize makes the file that many bytes long. All ranks must call it, with the same size (MPI-4.1,
+// Section 14.2.4); it blocks until all have. An error of one rank is one of all. Errors to test
+// for: ErrFile, ErrMode for a file opened with [FileRead], ErrCount for a negative size,
+// ErrNotSame, and those of package io/fs.
 func (f *File[T]) SetSize(ctx context.Context, bytes int64) error {
 	return f.f.recorded("File.SetSize", func() error { return f.f.io.SetSize(ctx, bytes) })
 }
 
-// Preallocate makes sure that the file system has room for that many bytes, and
-// makes the file longer if it is shorter (MPI_File_preallocate). All ranks must
-// call it (MPI-4.1, Section 14.2.5). Where the system has no call for it, the
-// file is only made longer, with zeros. It blocks until all have. An error of
-// one rank is one of all; errors.Is tells ErrFile, ErrMode and those of package
-// io/fs.
+// Preallocate reserves room for that many bytes in the file system, and makes the file longer if it
+// is shorter (MPI_File_preallocate; MPI-4.1, Section 14.2.5). Where the system has no call for it,
+// the file is only made longer, with zeros. All ranks must call it with the same size; it blocks
+// until all have. An error of one rank is one of all. Errors to test for: those of [File.SetSize].
 func (f *File[T]) Preallocate(ctx context.Context, bytes int64) error {
 	return f.f.recorded("File.Preallocate", func() error { return f.f.io.Preallocate(ctx, bytes) })
 }
@@ -152,22 +149,20 @@ func (f *file) recorded(name string, do func() error) error {
 	return err
 }
 
-// Sync brings what the ranks wrote to the storage, and makes it visible to all
-// of them. All ranks must call it (MPI-4.1, Section 14.6.1). It blocks until
-// all have. An error of one rank is one of all; errors.Is tells ErrFile,
-// ErrMode and those of package io/fs.
+// Sync writes the data of the ranks to the storage device, and makes it visible to all of them
+// (MPI-4.1, Section 14.6.1). All ranks must call it; it blocks until all have. An error of one rank
+// is one of all. Errors to test for: ErrFile, and those of package io/fs.
 func (f *File[T]) Sync(ctx context.Context) error {
 	return f.f.recorded("File.Sync", func() error { return f.f.io.Sync(ctx) })
 }
 
-// SetAtomicity says whether operations of the ranks that overlap are as if one
-// came after the other (MPI_File_set_atomicity). It is off at first. All ranks
-// must call it (MPI-4.1, Section 14.6.1). It blocks until all have. An error of
-// one rank is one of all; errors.Is tells ErrFile, ErrMode and those of package
-// io/fs.
+// SetAtomicity sets atomic mode: overlapping operations of the ranks then take effect one after the
+// other (MPI_File_set_atomicity; MPI-4.1, Section 14.6.1). It is off at first. All ranks must call
+// it with the same value, else they get ErrNotSame; it blocks until all have. It returns ErrFile
+// after [File.Close].
 func (f *File[T]) SetAtomicity(ctx context.Context, on bool) error {
 	return f.f.io.SetAtomicity(ctx, on)
 }
 
-// Atomicity tells what SetAtomicity set (MPI_File_get_atomicity).
+// Atomicity reports whether atomic mode is on (MPI_File_get_atomicity).
 func (f *File[T]) Atomicity() bool { return f.f.io.Atomicity() }

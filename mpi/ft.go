@@ -9,23 +9,21 @@ import (
 	"github.com/weftstack/weft/mpi/internal/ft"
 )
 
-// This file is the interface of user-level failure mitigation (ULFM): what a
-// program does when ranks have died. A failure is noticed by each rank for
-// itself, from the end of the link or from the launcher. It then fails what
-// waits for the dead rank, and the collectives of its communicators; Revoke
-// makes all members stop what they do on a communicator, Agree gives them a
-// common view, and Shrink a new communicator without the dead.
+// User-level failure mitigation (ULFM): what a program does after ranks have failed. Each rank
+// detects a failure by itself, from the end of the link or from the launcher, and then fails the
+// operations that wait for the failed rank, and the collectives of its communicators. Revoke ends
+// all operations of all members on a communicator, Agree gives them a common view, and Shrink a new
+// communicator of the survivors.
 
-// ftState is what the failure service keeps per communicator.
+// ftState is the failure state of a communicator.
 type ftState struct {
 	revoked atomic.Bool
 	broken  atomic.Pointer[RankError] // the first member that failed
 	acked   []bool                    // failures that AckFailed has returned; guarded by eng.mu
 }
 
-// Failed returns the ranks in c that are known to be gone, lowest first: those
-// of the remote group of an intercommunicator (MPIX_Comm_get_failed)
-// (MPIX_Comm_get_failed) (MPIX_Comm_get_failed). It is local.
+// Failed returns the ranks of c that are known to have failed, lowest first: those of the remote
+// group for an intercommunicator (MPIX_Comm_get_failed). It is local.
 func (c *Comm) Failed() []int {
 	var out []int
 	for r, p := range c.peers {
@@ -36,11 +34,10 @@ func (c *Comm) Failed() []int {
 	return out
 }
 
-// AckFailed is Failed; besides, receives from AnySource on c, which do not
-// complete while there are failures not yet acknowledged, work again, and Agree
-// on c no longer returns an error because of these ranks, if all members have
-// acknowledged them (MPIX_Comm_ack_failed) (MPIX_Comm_ack_failed)
-// (MPIX_Comm_ack_failed).
+// AckFailed acknowledges the failures that [Comm.Failed] returns, and returns them, too
+// (MPIX_Comm_ack_failed). Receives from [AnySource] on c, which do not complete while a failure is
+// not acknowledged, work again. [Comm.Agree] on c returns no error because of these ranks once all
+// members have acknowledged them. It is local.
 func (c *Comm) AckFailed() []int {
 	e := c.w.eng
 	e.mu.Lock()
@@ -61,11 +58,10 @@ func (c *Comm) AckFailed() []int {
 // hasAcked reports whether the failure of a rank is acknowledged. e.mu is held.
 func (c *Comm) hasAcked(rank int) bool { return c.ft.acked != nil && c.ft.acked[rank] }
 
-// Revoke makes c useless on all its members: every operation on it, in progress
-// or to come, fails with ErrRevoked, except Shrink, Agree and the local ones
-// (MPIX_Comm_revoke) (MPIX_Comm_revoke) (MPIX_Comm_revoke). One member calls
-// it; the others need not. It is how a rank that has noticed a failure gets
-// those out of their calls that have not. It does not wait for the others.
+// Revoke makes c useless on all its members: every operation on it, in progress or later, fails
+// with ErrRevoked, except [Comm.Shrink], [Comm.Agree] and the local ones (MPIX_Comm_revoke). One
+// member calls it; the others need not. So a rank that has detected a failure interrupts the calls
+// of members that have not. It does not block. It returns ErrFreed after [Comm.Free].
 func (c *Comm) Revoke() error {
 	if err := c.notFreed(); err != nil {
 		return err
@@ -87,17 +83,17 @@ func (c *Comm) Revoke() error {
 	return nil
 }
 
-// IsRevoked reports whether c is known to be revoked (MPIX_Comm_is_revoked)
-// (MPIX_Comm_is_revoked) (MPIX_Comm_is_revoked).
+// IsRevoked reports whether c is known to be revoked (MPIX_Comm_is_revoked). It is local.
 func (c *Comm) IsRevoked() bool { return c.ft.revoked.Load() }
 
-// revoked is called once, when c is revoked: by a rank in MPI_COMM_WORLD, or Undefined.
+// revoked is called once when c is revoked. by is the rank in MPI_COMM_WORLD that did so, or
+// Undefined.
 func (c *Comm) revoked(by int) {
 	c.w.recordRevoked(c, by)
 	c.endRevoked()
 }
 
-// endRevoked ends the operations on c, which is revoked.
+// endRevoked fails the operations on c, which is revoked.
 func (c *Comm) endRevoked() {
 	c.ft.revoked.Store(true)
 	e := c.w.eng
@@ -108,8 +104,7 @@ func (c *Comm) endRevoked() {
 	}
 }
 
-// notFreed returns why not even the operations for failed communicators may be
-// called, or nil.
+// notFreed returns why even Revoke, Agree and Shrink cannot be called, or nil.
 func (c *Comm) notFreed() error {
 	if c.freed.Load() {
 		return ErrFreed
@@ -117,15 +112,12 @@ func (c *Comm) notFreed() error {
 	return c.w.usable()
 }
 
-// Agree returns the bitwise AND of the flags that the members of c give, and it
-// returns the same on all of them that are alive, whatever ranks die meanwhile
-// (MPIX_Comm_agree) (MPIX_Comm_agree) (MPIX_Comm_agree). All members of c that
-// are alive must call it; it works also on a communicator that is revoked. If a
-// member has died the error is a RankError that names one, again the same on
-// all members; the result is valid all the same. It does not report those
-// failures that all members have acknowledged. It blocks until all others alive
-// have called it, or until ctx is done; this rank has then taken part
-// nevertheless.
+// Agree returns the bitwise AND of the flags that the members of c give: the same value on all
+// survivors, whatever ranks fail meanwhile (MPIX_Comm_agree). All survivors must call it; it works
+// also on a revoked communicator. It blocks until all other survivors have called it, or ctx ends:
+// this rank has then taken part all the same. If a member has failed, the error is a [RankError]
+// that names one, the same on all members, and the result is valid; failures that all members have
+// acknowledged ([Comm.AckFailed]) give no error.
 func (c *Comm) Agree(ctx context.Context, flags uint64) (uint64, error) {
 	wait, err := c.startAgree(flags)
 	if err != nil {
@@ -135,9 +127,8 @@ func (c *Comm) Agree(ctx context.Context, flags uint64) (uint64, error) {
 	return v, c.raise(err)
 }
 
-// Iagree starts Agree (MPIX_Comm_iagree) (MPIX_Comm_iagree). The result is
-// stored in flags, which must not be touched until the request is done. It does
-// not block.
+// Iagree starts [Comm.Agree] (MPIX_Comm_iagree). The result is stored in flags, which must not be
+// touched until the request is done. It does not block.
 func (c *Comm) Iagree(flags *uint64) (*Request, error) {
 	wait, err := c.startAgree(*flags)
 	if err != nil {
@@ -170,7 +161,7 @@ func (c *Comm) startAgree(flags uint64) (func(context.Context) (*ft.Ballot, uint
 	}, nil
 }
 
-// markFailedMembers marks as failed the members that the agreement has found to have failed.
+// markFailedMembers marks the members as failed that the agreement has found to have failed.
 func (c *Comm) markFailedMembers(d *ft.Ballot) {
 	members, me := c.members()
 	for i, dead := range d.Failed {
@@ -180,7 +171,7 @@ func (c *Comm) markFailedMembers(d *ft.Ballot) {
 	}
 }
 
-// ballot returns what this rank knows of failures.
+// ballot returns the vote of this rank: its flags, and the failures that it knows of.
 func (c *Comm) ballot(flags uint64) *ft.Ballot {
 	members, me := c.members()
 	b := ft.NewBallot(len(members))
@@ -198,7 +189,7 @@ func (c *Comm) ballot(flags uint64) *ft.Ballot {
 	return b
 }
 
-// agreed makes the result of Agree.
+// agreed returns the result of Agree.
 func (c *Comm) agreed(d *ft.Ballot, _ uint64, err error) (uint64, error) {
 	if err != nil {
 		return 0, err
@@ -210,8 +201,8 @@ func (c *Comm) agreed(d *ft.Ballot, _ uint64, err error) (uint64, error) {
 	return d.Flags, nil
 }
 
-// deathOf returns the error about a peer that the members have agreed is dead,
-// though this rank may not have noticed yet.
+// deathOf returns the error about a peer that has failed according to an agreement. This rank may
+// not have detected the failure yet.
 func (c *Comm) deathOf(p *peer) error {
 	if err := p.failure(); err != nil {
 		return err
@@ -219,8 +210,8 @@ func (c *Comm) deathOf(p *peer) error {
 	return p.lost(nil)
 }
 
-// members returns all members of c: of an intercommunicator, those of both
-// groups, in the same order everywhere; and the place of the caller.
+// members returns all members of c, and the index of the caller: for an intercommunicator those of
+// both groups, in the same order everywhere.
 func (c *Comm) members() ([]*peer, int) {
 	switch {
 	case c.remote == nil:
@@ -231,11 +222,11 @@ func (c *Comm) members() ([]*peer, int) {
 	return slices.Concat(c.peers, c.local.peers), len(c.peers) + c.rank
 }
 
-// Shrink makes a communicator of the members of c that are alive, in the order
-// of their ranks (MPIX_Comm_shrink) (MPIX_Comm_shrink) (MPIX_Comm_shrink). All
-// of them must call it; c may be revoked. They agree on who is dead, so all get
-// the same group, though a member may have died since. It blocks until all
-// others alive have called it.
+// Shrink makes a communicator of the survivors of c, in the order of their ranks
+// (MPIX_Comm_shrink). All survivors must call it; it blocks until all have. c may be revoked. They
+// agree on the failed members, so all get the same group, though a member may have failed since. It
+// returns ErrProcFailed if the others take this rank for failed, or if no member of the remote
+// group of an intercommunicator is left.
 func (c *Comm) Shrink(ctx context.Context) (*Comm, error) {
 	wait, err := c.startAgree(^uint64(0))
 	if err != nil {
@@ -245,8 +236,8 @@ func (c *Comm) Shrink(ctx context.Context) (*Comm, error) {
 	return d, c.raise(err)
 }
 
-// Ishrink starts Shrink (MPIX_Comm_ishrink) (MPIX_Comm_ishrink). The
-// communicator is stored in to when the request is done. It does not block.
+// Ishrink starts [Comm.Shrink] (MPIX_Comm_ishrink). The communicator is stored in to when the
+// request is done. It does not block.
 func (c *Comm) Ishrink(to **Comm) (*Request, error) {
 	wait, err := c.startAgree(^uint64(0))
 	if err != nil {
@@ -259,7 +250,7 @@ func (c *Comm) Ishrink(to **Comm) (*Request, error) {
 	}), nil
 }
 
-// shrunk makes the communicator of those that are alive.
+// shrunk makes the communicator of the survivors.
 func (c *Comm) shrunk(d *ft.Ballot, round uint64, err error) (*Comm, error) {
 	if err != nil {
 		return nil, err
@@ -280,11 +271,10 @@ func (c *Comm) shrunk(d *ft.Ballot, round uint64, err error) (*Comm, error) {
 	return c.w.newIntercomm(id, group, rank, remote, c.side, c.Info()), nil
 }
 
-// localAt returns where the local group of an intercommunicator begins among
-// the members.
+// localAt returns the index of the local group of an intercommunicator in members.
 func (c *Comm) localAt() int { return c.side * len(c.remote) }
 
-// remoteAt returns where those that c exchanges messages with begin.
+// remoteAt returns the index in members of the ranks that c exchanges messages with.
 func (c *Comm) remoteAt() int {
 	if c.remote == nil || c.side == 1 {
 		return 0
@@ -292,8 +282,8 @@ func (c *Comm) remoteAt() int {
 	return len(c.group)
 }
 
-// alive returns the members of a group that have not failed, and the place
-// among them of the one that had the given rank.
+// alive returns the members of a group that have not failed, and the index among them of the one
+// with the given rank.
 func alive(group []int32, failed []bool, rank int) ([]int32, int) {
 	var out []int32
 	at := -1

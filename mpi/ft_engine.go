@@ -7,18 +7,18 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// This file is what a failure does to operations that do not wait for the
-// failed rank itself. Those of collectives and of making communicators wait for
-// ranks that may have given up because of it, so they fail, too.
+// Effect of a failure on operations that do not wait for the failed rank itself. Operations of
+// collectives and of making communicators wait for ranks that may have given up because of the
+// failure, so they fail, too.
 
-// interrupted reports whether operations of the context end when any member of
-// the communicator fails.
+// interrupted reports whether operations of the context end when any member of the communicator
+// fails.
 func (x *matchContext) interrupted() bool {
 	s := slot(x.id % uint64(slotCount))
 	return s == slotColl || s == slotComm
 }
 
-// breakComm notes that a member has failed. e.mu is held.
+// breakComm records that a member has failed. e.mu is held.
 func (x *matchContext) breakComm(err error) {
 	var re *RankError
 	if x.comm != nil && errors.As(err, &re) {
@@ -26,14 +26,14 @@ func (x *matchContext) breakComm(err error) {
 	}
 }
 
-// isBroken reports whether operations of the context are to fail because a
-// member of the communicator has failed.
+// isBroken reports whether operations of the context fail because a member of the communicator has
+// failed.
 func (x *matchContext) isBroken() bool {
 	return x.comm != nil && x.interrupted() && x.comm.ft.broken.Load() != nil
 }
 
-// interrupts reports whether a posted receive is to fail because of a failure.
-// CreateGroup and IntercommCreate concern only some of the members.
+// interrupts reports whether a posted receive fails because of a failure. Those of CreateGroup and
+// IntercommCreate do not: they concern only some of the members.
 func (x *matchContext) interrupts(r *Request) bool {
 	return x.isBroken() && !(slot(x.id%uint64(slotCount)) == slotComm && r.tag >= tagInter)
 }
@@ -46,7 +46,7 @@ func (c *Comm) brokenBy() error {
 	return nil
 }
 
-// stopped returns why nothing on c waits any more, or nil.
+// stopped returns why operations on c cannot wait any more, or nil.
 func (c *Comm) stopped(x *matchContext) error {
 	if c.ft.revoked.Load() {
 		return ErrRevoked
@@ -57,7 +57,7 @@ func (c *Comm) stopped(x *matchContext) error {
 	return nil
 }
 
-// checkMembers notes the members of a new communicator that have failed before.
+// checkMembers records members of a new communicator that have failed before.
 func (c *Comm) checkMembers() {
 	for _, p := range c.peers {
 		if re := p.failed.Load(); re != nil && !p.disconnected.Load() {
@@ -73,8 +73,8 @@ func (c *Comm) checkMembers() {
 	}
 }
 
-// interruptSends fails the sends of some contexts that wait for a receive, and
-// the receives that wait for a body.
+// interruptSends fails the sends of the contexts for which of reports true that wait for their
+// receive, and the receives that wait for a body.
 func (e *engine) interruptSends(of func(*matchContext) bool, err error) {
 	withdrawn, others := e.ids.interrupt(of)
 	for _, w := range withdrawn {
@@ -85,7 +85,7 @@ func (e *engine) interruptSends(of func(*matchContext) bool, err error) {
 		}
 		r.fail(err)
 	}
-	for _, r := range others { // the answer may still come: it finds the request done
+	for _, r := range others { // a late answer finds the request done
 		if r.ctx != nil {
 			r.fail(err)
 		} else {
@@ -94,15 +94,15 @@ func (e *engine) interruptSends(of func(*matchContext) bool, err error) {
 	}
 }
 
-// withdrawal is a send that was announced, with the id that it had: who starts it
-// may not have got to note that yet.
+// withdrawal is a send whose RTS was withdrawn, with its former id. r.id may not be set yet by the
+// goroutine that starts the send.
 type withdrawal struct {
 	r  *Request
 	id uint64
 }
 
-// interrupt returns the requests of some contexts. Announced sends lose their
-// ids.
+// interrupt returns the requests of the contexts for which of reports true. Sends that wait for a
+// CTS lose their ids.
 func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn []withdrawal, others []*Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +122,7 @@ func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn []withdrawal
 	return withdrawn, others
 }
 
-// wake makes who waits for r look at it again.
+// wake has the goroutines that wait for r check it again.
 func (r *Request) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,8 +134,8 @@ func (r *Request) wake() {
 	}
 }
 
-// pendingFailure returns why r, a nonblocking receive from AnySource, cannot be
-// waited for at present, or nil.
+// pendingFailure returns why r, a nonblocking receive from AnySource, cannot complete at present,
+// or nil.
 func (r *Request) pendingFailure() error {
 	if !r.anySource {
 		return nil

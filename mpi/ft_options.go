@@ -11,42 +11,41 @@ import (
 )
 
 const (
-	// DefaultSilence is the default of WithSilence in a fault tolerant job, which can do
-	// without a rank that does not answer.
+	// DefaultSilence is the default of WithSilence in a fault-tolerant job, which survives the
+	// failure of a rank.
 	DefaultSilence = 3 * time.Second
-	// PatientSilence is the default of WithSilence in other jobs, which end with any of
-	// their ranks: they live through a suspended machine or a switch that starts anew.
+	// PatientSilence is the default of WithSilence in other jobs, which end with any of their
+	// ranks: they survive a suspended machine or a switch that restarts.
 	PatientSilence = time.Minute
-	// unresponsiveNotice is after how long without an answer a peer is reported.
+	// unresponsiveNotice is how long a peer may not answer before that is reported.
 	unresponsiveNotice = 3 * time.Second
-	// LocalSilence is the default of WithSilence in RunLocal: its ranks are one process,
-	// and one of them that does not answer waits for a processor.
+	// LocalSilence is the default of WithSilence in RunLocal: its ranks are one process, and one
+	// that does not answer waits for a processor.
 	LocalSilence = 30 * time.Second
 	// MinSilence is the least value of WithSilence.
 	MinSilence = 500 * time.Millisecond
-	// maxHeartbeat is the longest pause between probes of an idle peer.
+	// maxHeartbeat is the longest interval between heartbeats to an idle peer, except in large
+	// jobs.
 	maxHeartbeat = time.Second
-	// heartbeatPerRank stretches the pauses in large jobs.
+	// heartbeatPerRank times the number of ranks is the least interval between heartbeats.
 	heartbeatPerRank = 2 * time.Millisecond
-	// firstRTO is the timeout after which a packet on a fast network is first
-	// sent again.
+	// firstRTO is the first retransmission timeout on a fast network.
 	firstRTO = 200 * time.Millisecond
-	// rtosPerTimeout is the failure-detection timeout divided by the longest
-	// retransmission timeout. A peer is taken for dead after so many lost packets, and
-	// after this process has had the processor so many times.
+	// rtosPerTimeout is the failure-detection timeout divided by the longest retransmission
+	// timeout. A peer is taken for failed only after so many lost packets, and after this process
+	// has had the processor so many times.
 	rtosPerTimeout = 6
-	// pathRetransmits is after how many timeouts a peer with several addresses is probed
-	// at the others.
+	// pathRetransmits is the number of timeouts after which a peer with several addresses is probed
+	// at the other addresses.
 	pathRetransmits = 2
-	// minInitRetransmits is the least bound of attempts to connect, which with short
-	// timeouts would be over soon. A context ends them, too.
+	// minInitRetransmits is the least bound of attempts to connect, which would end soon with short
+	// timeouts. A context ends them, too.
 	minInitRetransmits = 30
 )
 
-// WithFaultTolerance makes a job one that can do without some of its ranks:
-// Finalize waits for those that are alive only. In RunLocal, a rank whose
-// function returns an error is then taken for dead, without ending the others.
-// All ranks must agree on it. `weft run -ft` sets it by WEFT_FT=1.
+// WithFaultTolerance makes the job survive the failure of ranks: Finalize waits for the survivors
+// only. In RunLocal, a rank whose function returns an error then counts as failed, and the others
+// go on. All ranks must agree on it. `weft run -ft` sets it by WEFT_FT=1.
 func WithFaultTolerance() Option {
 	return func(o *options) error {
 		o.tolerant = true
@@ -54,16 +53,20 @@ func WithFaultTolerance() Option {
 	}
 }
 
-// WithSilence sets after how long without an answer a peer is taken for dead:
-// not before, and at most half as long again and a second after (default
-// PatientSilence, with WithFaultTolerance DefaultSilence, in RunLocal LocalSilence);
-// with several addresses perhaps a tenth sooner. After 3 s `weft run` says on standard
-// error who is silent, as does the rank itself under another launcher, and says when
-// it answers again. An idle peer is probed for it. It is for hosts and networks that fail, and launchers that do not tell when a process ends; the end of a
-// process is otherwise noticed much sooner. A process that is stopped for so
-// long counts as dead, but not over TCP, where its system answers for it. With
-// round trips longer than a sixth of it, give more. What WithSCTP sets has
-// precedence.
+// WithSilence sets the failure-detection timeout: how long a peer may not answer before it is taken
+// for failed (default [PatientSilence], with [WithFaultTolerance] [DefaultSilence], in RunLocal
+// [LocalSilence]). The failure is detected after the timeout, and at most half as long again and a
+// second after it; with several addresses perhaps a tenth sooner. An idle peer is probed by
+// heartbeats.
+//
+// After 3 s `weft run` reports on standard error which rank does not answer, and when it answers
+// again; under another launcher the rank does so itself.
+//
+// It is meant for hosts and networks that fail, and for launchers that do not report the end of a
+// process, which is otherwise detected much sooner. A process that is stopped for so long counts as
+// failed, except over TCP, where its system answers for it. With round trips longer than a sixth of
+// the timeout, set a longer one. It returns ErrOption for less than [MinSilence]. Settings of
+// [WithSCTP] take precedence.
 func WithSilence(d time.Duration) Option {
 	return func(o *options) error {
 		if d < MinSilence {
@@ -74,9 +77,9 @@ func WithSilence(d time.Duration) Option {
 	}
 }
 
-// timeouts completes cfg so that an association of a job of size ranks ends
-// when its peer has not answered for the failure-detection timeout. Timeouts count, not time: what this process
-// does not do while it has no processor is not held against the peer.
+// timeouts completes cfg so that an association of a job of size ranks ends when its peer has not
+// answered for the failure-detection timeout. It counts timeouts, not time: what this process does
+// not do while it has no processor is not held against the peer.
 func (o *options) timeouts(cfg *sctp.Config, size int) {
 	if cfg.HeartbeatInterval == 0 {
 		cfg.HeartbeatInterval = max(min(o.failureTimeout/10, maxHeartbeat), time.Duration(size)*heartbeatPerRank)
@@ -84,7 +87,7 @@ func (o *options) timeouts(cfg *sctp.Config, size int) {
 	}
 	if cfg.RTOMax == 0 {
 		longest := o.failureTimeout
-		if o.local || o.defaultTimeout { // who is back after a while is noticed soon
+		if o.local || o.defaultTimeout { // notices soon that a peer answers again
 			longest = min(longest, DefaultSilence)
 		}
 		cfg.RTOMax = max(longest/rtosPerTimeout, firstRTO)
@@ -105,10 +108,10 @@ func (o *options) timeouts(cfg *sctp.Config, size int) {
 	}
 }
 
-// errKilled is what links of a rank that is taken for dead end with.
+// errKilled is the error of a rank of this process that ends as failed.
 var errKilled = errors.New("mpi: this rank has died")
 
-// die makes a rank of this process look dead to the others.
+// die makes a rank of this process look failed to the others.
 func (w *World) die(why error) {
 	w.record(slog.LevelWarn, "this rank ends as failed", cause(why))
 	w.end(fmt.Errorf("%w: %w", errKilled, why))
@@ -119,7 +122,7 @@ func (w *World) die(why error) {
 	}
 }
 
-// peerDown is what the parts of a World do when a peer is gone.
+// peerDown ends what the parts of a World do with a peer that has failed.
 func (w *World) peerDown(p *peer, err error) {
 	p.liveness.end()
 	failed := p.failed.Load()
@@ -138,11 +141,11 @@ func (w *World) peerDown(p *peer, err error) {
 	w.eng.remoteDown(p)
 }
 
-// exitGrace is how long a program has to notice that its launcher is gone.
+// exitGrace is how long a program may go on after its launcher has ended.
 const exitGrace = 5 * time.Second
 
-// rankDied is called when the launcher says that a rank has died. It reports
-// false if the links are not up yet.
+// rankDied is called when the launcher reports that a rank has failed. It reports false if the
+// links are not up yet.
 func (w *World) rankDied(rank int, why string) bool {
 	if !w.joined.Load() {
 		return false
@@ -151,8 +154,8 @@ func (w *World) rankDied(rank int, why string) bool {
 	return true
 }
 
-// launcherLost is called when the connection to `weft run` has ended. Like its
-// other children the process is not to outlive it.
+// launcherLost is called when the connection to `weft run` has ended. Like the other children of
+// the launcher, the process must not outlive it.
 func (w *World) launcherLost(err error) {
 	w.record(slog.LevelError, "launcher is gone", cause(err))
 	w.end(fmt.Errorf("%w: %w", ErrAborted, err))

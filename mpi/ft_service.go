@@ -9,32 +9,31 @@ import (
 	"github.com/weftstack/weft/mpi/internal/ft"
 )
 
-// ftService is the part of a World that deals with failures: it takes in the
-// messages of agreements and revocations, on a goroutine of its own, whatever
-// the program does. They travel as messages of a context that no communicator
-// has.
+// ftService is the failure service of a World: it handles the messages of agreements and
+// revocations on a goroutine of its own, independent of the program. They are messages of a context
+// that belongs to no communicator.
 type ftService struct {
 	w     *World
 	x     *matchContext
-	limit int // members of a communicator
+	limit int // bound on the members of a communicator
 
 	mu    sync.Mutex // guards what follows; messages are sent under it
 	comms map[uint64]*ftComm
-	open  int      // comms that may still be used, or are not known here
-	gone  []uint64 // comms that were freed, in that order
+	open  int      // number of comms that are in use, or not known here
+	gone  []uint64 // ids of comms that were freed, oldest first
 }
 
-// ftComm is a communicator to the service. There is one for those on which an
-// agreement was started, or a message came for.
+// ftComm is the state of a communicator in the service. It exists once an agreement was started on
+// the communicator, or a message came for it.
 type ftComm struct {
 	c       *Comm // nil until this rank has made it
 	members []*peer
 	me      int // among members
 	revoked bool
-	started uint64 // agreements started here
-	cast    uint64 // those of them that this rank has voted in
+	started uint64 // number of agreements started here
+	cast    uint64 // number of those that this rank has voted in
 	rounds  map[uint64]*ftRound
-	early   []ftMail // for a communicator that is not known here
+	early   []ftMail // messages for a communicator that is not known here yet
 }
 
 // ftRound is one agreement on a communicator.
@@ -55,13 +54,13 @@ const (
 	ftID = 3 << 8
 	// maxFTOpen bounds the communicators of the service that are in use.
 	maxFTOpen = 1 << 14
-	// maxFTGone is how many freed communicators the service remembers, so that
-	// ranks that are slower learn the decision of the last agreement on them.
+	// maxFTGone is how many freed communicators the service remembers, so that slower ranks learn
+	// the decision of the last agreement on them.
 	maxFTGone = 1 << 10
 	// maxFTEarly bounds the messages kept for a communicator not made yet.
 	maxFTEarly = 1 << 12
-	// keepRounds is how many agreements of a communicator are remembered. When
-	// one has begun everywhere the one before the last is over everywhere.
+	// keepRounds is how many agreements of a communicator are remembered. Once one has begun
+	// everywhere, the one before its predecessor is over everywhere.
 	keepRounds = 3
 )
 
@@ -73,7 +72,7 @@ func newFTService(w *World) *ftService {
 	return f
 }
 
-// run takes in messages until the World ends.
+// run receives messages until the World ends.
 func (f *ftService) run() {
 	e := f.w.eng
 	buf := make([]byte, ft.MessageLen(f.limit))
@@ -106,12 +105,11 @@ func (f *ftService) run() {
 	}
 }
 
-// ftRoom is how many more members than the world a communicator with
-// agreements may have.
+// ftRoom is how many more members than the world a communicator with agreements may have.
 const ftRoom = 4096
 
-// send sends a message of the service without waiting. If p dies the service
-// gets to know.
+// send sends a message of the service without waiting. The service learns of a failure of p by
+// down.
 func (f *ftService) send(p *peer, b []byte) {
 	c := &Comm{w: f.w, group: []int32{0}, peers: []*peer{p}, seq: make([]uint32, 1)}
 	c.ctx[slotColl] = f.x
@@ -119,8 +117,8 @@ func (f *ftService) send(p *peer, b []byte) {
 	_, _ = c.isend(slotColl, sendStandard, b, 0, 0)
 }
 
-// comm returns what the service knows of a communicator, or nil if it is one
-// too many.
+// comm returns the state of a communicator, which it makes if there is none, or nil if maxFTOpen
+// are in use. mu is held.
 func (f *ftService) comm(id uint64) *ftComm {
 	k := f.comms[id]
 	if k == nil {
@@ -134,8 +132,8 @@ func (f *ftService) comm(id uint64) *ftComm {
 	return k
 }
 
-// adopt tells the service of a communicator that this rank has made, if it is
-// waiting for it. It reports whether it is revoked.
+// adopt connects a communicator that this rank has made with messages that came for it before, and
+// ends its operations if it is revoked.
 func (f *ftService) adopt(c *Comm) {
 	f.mu.Lock()
 	k := f.comms[c.id]
@@ -150,8 +148,8 @@ func (f *ftService) adopt(c *Comm) {
 	}
 }
 
-// know makes k that of c. mu is held. It reports whether c turns out to be
-// revoked.
+// know makes c the communicator of k and handles the messages that came before. It reports whether
+// c is revoked by them. mu is held.
 func (f *ftService) know(k *ftComm, c *Comm) bool {
 	if k.c != nil {
 		return false
@@ -167,7 +165,7 @@ func (f *ftService) know(k *ftComm, c *Comm) bool {
 	return was && f.revoke(k)
 }
 
-// take acts on a message.
+// take handles a message.
 func (f *ftService) take(m ftMail) {
 	f.mu.Lock()
 	k := f.comm(m.Comm)
@@ -178,7 +176,7 @@ func (f *ftService) take(m ftMail) {
 	revoked, by := false, Undefined
 	if k.c == nil {
 		if c := f.w.eng.commOf(m.Comm); c != nil {
-			// It was made this moment, and adopt has not come yet. What came before
+			// It has just been made, and adopt has not been called. Earlier messages
 			// may have revoked it.
 			revoked = f.know(k, c)
 		}
@@ -202,7 +200,7 @@ func (f *ftService) take(m ftMail) {
 	}
 }
 
-// commOf returns the communicator with an id, or nil if it is not made here.
+// commOf returns the communicator with an id, or nil if this rank has not made it.
 func (e *engine) commOf(id uint64) *Comm {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -212,17 +210,16 @@ func (e *engine) commOf(id uint64) *Comm {
 	return nil
 }
 
-// deliver gives m to its agreement. It reports whether it is a revocation. mu is
-// held.
+// deliver gives m to its agreement, and reports whether m is a revocation instead. mu is held.
 func (f *ftService) deliver(k *ftComm, m ftMail) bool {
 	if m.N != len(k.members) || k.members[m.Rank] != m.from {
-		return false // makes no sense
+		return false // malformed
 	}
 	if m.Step == ft.StepRevoke {
 		return true
 	}
 	if m.Round > k.cast+1 || m.Round+keepRounds <= k.cast {
-		return false // long over, or forged: nobody can be so far ahead
+		return false // long over, or forged: no rank can be so far ahead
 	}
 	r := f.round(k, m.Round)
 	r.Receive(m.Rank, m.Step, m.Ballot())
@@ -246,7 +243,7 @@ func (f *ftService) round(k *ftComm, round uint64) *ftRound {
 	return r
 }
 
-// signalDecision wakes up the goroutines that wait for the decision.
+// signalDecision wakes the goroutines that wait for the decision.
 func (r *ftRound) signalDecision() {
 	if r.Decision != nil && !r.signaled {
 		r.signaled = true
@@ -254,8 +251,8 @@ func (r *ftRound) signalDecision() {
 	}
 }
 
-// revoke notes that a communicator is revoked and tells its members. It
-// reports whether that is news. mu is held.
+// revoke marks a communicator as revoked and notifies its members. It reports false if it was
+// marked before. mu is held.
 func (f *ftService) revoke(k *ftComm) bool {
 	if k.revoked {
 		return false
@@ -270,7 +267,7 @@ func (f *ftService) revoke(k *ftComm) bool {
 	return true
 }
 
-// down makes the agreements go on without a rank that is gone.
+// down advances the agreements without a rank that has failed.
 func (f *ftService) down() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -284,8 +281,7 @@ func (f *ftService) down() {
 	}
 }
 
-// forget is called when c is freed. The decision of its last agreement is kept
-// for slower ranks.
+// forget is called when c is freed. The decision of its last agreement is kept for slower ranks.
 func (f *ftService) forget(c *Comm) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -301,8 +297,8 @@ func (f *ftService) forget(c *Comm) {
 	}
 }
 
-// start begins the next agreement on c with what vote returns, after the ones
-// before it. It returns a function that waits for the decision.
+// start begins the next agreement on c: once the one before is decided, this rank votes what vote
+// returns. It returns a function that waits for the decision.
 func (f *ftService) start(c *Comm, vote func() *ft.Ballot) (func(context.Context) (*ft.Ballot, uint64, error), error) {
 	f.mu.Lock()
 	k := f.comm(c.id)

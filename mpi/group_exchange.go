@@ -8,12 +8,12 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// processInfo describes a process to those of the other group.
+// processInfo describes a process to the processes of the other group.
 type processInfo struct {
 	Job    uint64 // see procName
 	Rank   uint32
 	Addr   string // for the transport
-	Window int64  // bytes of eager messages it takes
+	Window int64  // bytes of unmatched eager messages that it accepts
 	Call   string // see World.launcherName
 }
 
@@ -22,7 +22,7 @@ func (m *processInfo) name() procName { return procName{m.Job, m.Rank} }
 // processMessage is the message of one process in an exchange.
 type processMessage struct {
 	Member *processInfo     `json:",omitempty"`
-	Links  [][2]uint64      `json:",omitempty"` // present ones: place in the other group, and name
+	Links  [][2]uint64      `json:",omitempty"` // links that exist: place in the other group, and linkID
 	Err    *mpierr.Portable `json:",omitempty"`
 }
 
@@ -30,7 +30,7 @@ type processMessage struct {
 type groupMessage struct {
 	Head    *groupHeader     `json:",omitempty"` // in the first exchange
 	Reports []processMessage `json:",omitempty"`
-	Err     *mpierr.Portable `json:",omitempty"` // instead
+	Err     *mpierr.Portable `json:",omitempty"` // set instead of Reports
 }
 
 // groupHeader is what all members of a group have in common.
@@ -41,18 +41,18 @@ type groupHeader struct {
 	Key       []byte
 }
 
-// groupExchange is the process-group exchange of one group with another one, by way of their roots.
+// groupExchange is the process-group exchange of two groups by way of their roots.
 type groupExchange struct {
 	c      *Comm
 	root   int
 	conn   *rootConn // at the root
-	cause  error     // why there is none
+	cause  error     // at the root: why there is no conn
 	others int       // processes of the other group; 0: not known yet
 }
 
-// allgather gives all processes of both groups the messages of all. own is the message of
-// the group, given by the root. If one process reports an error or cannot be reached,
-// allgather returns that error on all.
+// allgather gives all processes of both groups the messages of all. own is the message of the
+// group, which the root gives. If a process reports an error or cannot be reached, allgather
+// returns that error on all.
 func (x *groupExchange) allgather(ctx context.Context, own groupMessage, say processMessage) (mine, theirs *groupMessage, err error) {
 	c := x.c
 	b, err := json.Marshal(say)
@@ -115,8 +115,9 @@ func (r *groupMessage) check(mine *groupMessage) error {
 	return nil
 }
 
-// gather is the root's part of allgather: it receives the messages of its group and exchanges them with the other root.
-// It does the latter whatever has failed before, since the other root waits for it.
+// gather is the root's part of allgather: it receives the messages of its group and exchanges them
+// with the other root. It does the latter whatever has failed before, because the other root waits
+// for it.
 func (x *groupExchange) gather(ctx context.Context, own groupMessage, b []byte) (both [2]groupMessage) {
 	c := x.c
 	own.Reports = make([]processMessage, len(c.group))
@@ -146,7 +147,7 @@ func (x *groupExchange) gather(ctx context.Context, own groupMessage, b []byte) 
 	if err == nil && len(out) > maxGroupMessage {
 		err = fmt.Errorf("%w: too many processes", ErrLimit)
 		both[0] = groupMessage{Err: mpierr.MakePortable(err)}
-		out, _ = json.Marshal(both[0]) // has been done above
+		out, _ = json.Marshal(both[0]) // cannot fail: it was encoded above
 	}
 	in, serr := x.conn.exchange(ctx, out)
 	if serr == nil {
@@ -158,7 +159,7 @@ func (x *groupExchange) gather(ctx context.Context, own groupMessage, b []byte) 
 	return both
 }
 
-// bcastFrom gives all ranks of c the bytes b of the root.
+// bcastFrom broadcasts the bytes b of the root to all ranks of c.
 func (c *Comm) bcastFrom(ctx context.Context, root int, b []byte) ([]byte, error) {
 	x := leaders{local: c, leader: root}
 	if c.rank != root {

@@ -11,8 +11,8 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// Handshake of a link: a challenge-response exchange, in which each side proves to the
-// other one that it knows the key of the job. A stranger that finds the port cannot join:
+// Handshake of a link: a challenge-response exchange, in which each side proves to the other one
+// that it knows the key of the job. A process without the key that finds the port cannot join:
 //
 //	connector                                acceptor
 //	  hello    version, setup, ranks, nonce    →
@@ -20,12 +20,11 @@ import (
 //	  prove    HMAC(key, "connect" + all of the above)    →
 //	           ←                                                    welcome
 //
-// The acceptor sends and receives messages of the job as soon as it has checked prove. The
-// connector may receive once it has checked answer, and send once welcome has come.
+// The acceptor sends and receives messages of the job once it has checked prove. The connector may
+// receive once it has checked answer, and send once it has received welcome.
 //
-// Between ranks of one job setup is 0. Processes of two jobs that make an
-// intercommunicator give the id of their link setup, which has a key of its own, and their
-// numbers in it instead of ranks.
+// Between ranks of one job setup is 0. Processes of two jobs that make an intercommunicator send
+// the id of their link setup, which has a key of its own, and their numbers in it instead of ranks.
 
 const (
 	// wireVersion is the version of all messages between ranks. Version 3 added the type
@@ -51,8 +50,8 @@ type handshake struct {
 	key        []byte
 	self, peer int                        // ranks; the acceptor learns peer from hello
 	size       int                        // of the job
-	setup      *linkSetup                 // instead of the job
-	find       func(id uint64) *linkSetup // by the acceptor; may be nil
+	setup      *linkSetup                 // set between processes of two jobs
+	find       func(id uint64) *linkSetup // lookup of the acceptor; may be nil
 	accept     bool
 	next       byte   // step expected from the other side
 	transcript []byte // hello, then the nonce of answer
@@ -94,9 +93,8 @@ func (h *handshake) mac(role string) []byte {
 	return m.Sum(nil)
 }
 
-// step takes a message of the other side and returns the reply, if any. Afterwards
-// receiving and sending say what the link may be used for. An error, which wraps ErrAuth,
-// ends the exchange.
+// step handles a message of the other side and returns the reply, if any. Then receiving and
+// sending report what the link may be used for. An error, which wraps ErrAuth, ends the exchange.
 func (h *handshake) step(msg []byte) (reply []byte, err error) {
 	if len(msg) == 0 || msg[0] != h.next {
 		return nil, fmt.Errorf("%w: unexpected message", ErrAuth)

@@ -10,19 +10,19 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// inprocLink carries messages between two ranks of one process, in one
-// direction. Whoever flushes delivers, on his own goroutine, also what others
-// have queued in the meantime.
+// inprocLink carries messages between two ranks of one process, in one direction. The goroutine
+// that calls flush delivers the messages itself, including those that other goroutines have queued
+// meanwhile.
 type inprocLink struct {
-	to  *peer // the sender, as the receiver knows it
-	rev *inprocLink
+	to  *peer       // the peer of the receiving rank that stands for the sender
+	rev *inprocLink // the other direction
 
 	mu       sync.Mutex
 	queue    []inprocFrame
 	spare    []inprocFrame
-	draining bool
-	closed   bool
-	ended    bool
+	draining bool  // a goroutine is delivering
+	closed   bool  // send fails
+	ended    bool  // down of the peer has been called
 	err      error // why it was closed
 }
 
@@ -38,7 +38,7 @@ var errLinkClosed = errors.New("mpi: link closed")
 
 func (l *inprocLink) copyLimit(bool) int { return 0 }
 
-// send implements link. Bodies are always referenced: they are gone after the flush.
+// send implements link. Bodies are always referenced: flush releases them.
 func (l *inprocLink) send(stream uint16, hdr, body []byte, own owner) error {
 	if own == nil && len(body) > 0 {
 		return errLinkFull
@@ -58,7 +58,7 @@ func (l *inprocLink) flush() {
 	l.mu.Lock()
 	if l.draining {
 		l.mu.Unlock()
-		return // whoever drains will see the new ones
+		return // the draining goroutine delivers the new messages, too
 	}
 	l.draining = true
 	for len(l.queue) > 0 {
@@ -108,7 +108,7 @@ func (l *inprocLink) deliver(fr *inprocFrame) error {
 	return err
 }
 
-// close lets nothing more be sent; err tells the receiver why.
+// close makes send fail. The receiver is given err as the reason.
 func (l *inprocLink) close(err error) {
 	l.mu.Lock()
 	if !l.closed {

@@ -11,15 +11,15 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// sctpLink carries messages over one association. Each message between ranks
-// is one SCTP message, whose fragments arrive by upcall.
+// sctpLink carries messages over one association. Each message between ranks is one SCTP message,
+// and its fragments arrive by upcall.
 type sctpLink struct {
 	t *sctpTransport
 	a *sctp.Association
 
-	// Owned by the upcalls, which come one at a time.
-	peer    *peer          // nil until the other side has proved who it is
-	broken  bool           // the peer has broken the protocol
+	// Used only by upcalls, which come one at a time.
+	peer    *peer          // nil until the other side is authenticated
+	broken  bool           // the peer has violated the protocol
 	current *messageParser // parser of the last fragment: it may hold its receive buffer locked
 
 	mu        sync.Mutex
@@ -30,14 +30,14 @@ type sctpLink struct {
 const (
 	// ppid marks messages between ranks ("WEFT").
 	ppid = 0x57454654
-	// sctpCopy is the length up to which bodies are copied rather than
-	// referenced, sctpCopyBlocking that for blocking sends.
+	// sctpCopy is the length up to which bodies are copied rather than referenced, sctpCopyBlocking
+	// the one for blocking sends, in bytes.
 	sctpCopy         = 8 << 10
 	sctpCopyBlocking = 64 << 10
 )
 
-// copyLimit implements link: a body that is referenced is released when it has
-// been acknowledged, which takes a round trip.
+// copyLimit implements link. A referenced body is released when it has been acknowledged, which
+// takes a round trip.
 func (l *sctpLink) copyLimit(blocks bool) int {
 	if blocks {
 		return sctpCopyBlocking
@@ -49,7 +49,7 @@ func (l *sctpLink) copyLimit(blocks bool) int {
 func (l *sctpLink) send(stream uint16, hdr, body []byte, own owner) error {
 	o := sctp.SendOptions{Stream: stream, PPID: ppid, Header: hdr, More: true}
 	if own != nil {
-		// Somebody waits for the acknowledgement (RFC 7053).
+		// The sender waits for the SACK, so it is requested at once (RFC 7053).
 		o.Owner, o.Force, o.Immediate = own, true, true
 	} else if len(body) == 0 {
 		o.Force = true
@@ -62,7 +62,7 @@ func (l *sctpLink) sendNow(stream uint16, hdr, body []byte) error {
 	return full(l.a.TrySend(body, sctp.SendOptions{Stream: stream, PPID: ppid, Header: hdr, Force: len(body) == 0}))
 }
 
-// full translates an error of TrySend.
+// full translates ErrWouldBlock of TrySend to errLinkFull.
 func full(err error) error {
 	if errors.Is(err, sctp.ErrWouldBlock) {
 		return errLinkFull
@@ -73,10 +73,9 @@ func full(err error) error {
 // flush implements link.
 func (l *sctpLink) flush() { l.a.Flush() }
 
-// linger is how long a rank waits for the end of the shutdown handshake with a
-// peer that has finalized, and so needs nothing any more. When the last packet
-// of the handshake is lost, and the peer is no longer there to repeat it, the
-// wait would be in vain.
+// linger is how long a rank waits for the end of the shutdown handshake with a peer that has
+// finalized and needs nothing any more. If the last packet of the handshake is lost and the peer
+// has exited, no packet answers.
 const linger = 2 * time.Second
 
 // shutdown implements link.
@@ -102,7 +101,7 @@ func (l *sctpLink) shutdown(ctx context.Context) error {
 // abort implements link.
 func (l *sctpLink) abort(reason string) { l.a.Abort(reason) }
 
-// onFragment is the upcall for a fragment that the association received.
+// onFragment is the upcall for a fragment that the association has received.
 func (l *sctpLink) onFragment(p *sctp.Piece) {
 	if l.broken {
 		return
@@ -142,15 +141,16 @@ func (l *sctpLink) onMessage(p *sctp.Piece) error {
 	if err != nil {
 		return err
 	}
-	// A body of length 0 may come as a message that ends with its envelope.
+	// A message without body may end with its envelope.
 	if n != len(p.Data) || p.End && f.inMessage() {
 		return fmt.Errorf("%w: message of the wrong length", ErrProtocol)
 	}
 	return nil
 }
 
-// switchTo makes f, which may be nil, the message parser that may keep its receive buffer locked between fragments, and
-// unlocks the buffer of the one before: code that runs for another message must not hold it.
+// switchTo makes f, which may be nil, the message parser that may keep its receive buffer locked
+// between fragments, and unlocks the buffer of the previous one, because code that handles another
+// message must not hold that lock.
 func (l *sctpLink) switchTo(f *messageParser) {
 	if l.current != nil && l.current != f {
 		l.current.unlockBuffer()
@@ -158,7 +158,7 @@ func (l *sctpLink) switchTo(f *messageParser) {
 	l.current = f
 }
 
-// onHandshake takes a handshake message, which is one fragment.
+// onHandshake handles a handshake message, which is one fragment.
 func (l *sctpLink) onHandshake(p *sctp.Piece) error {
 	if !p.Begin || !p.End || p.Stream != 0 || p.Unordered || p.Aborted {
 		return fmt.Errorf("%w: not a greeting", ErrAuth)
@@ -185,7 +185,7 @@ func (l *sctpLink) handshaking() bool {
 	return l.handshake != nil
 }
 
-// acceptHandshake begins the handshake as the accepting side.
+// acceptHandshake begins the handshake of the accepting side.
 func (l *sctpLink) acceptHandshake(key []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,12 +242,12 @@ func (l *sctpLink) handshakeStep(msg []byte) error {
 	return nil
 }
 
-// down is the end of the association.
+// down is the upcall for the end of the association.
 func (l *sctpLink) down(err error) {
 	l.mu.Lock()
 	h := l.handshake
 	l.mu.Unlock()
-	// An incoming association that has not proved who it is may end unnoticed, but not one that this rank has dialled.
+	// The end of an incoming association that is not authenticated is ignored, but not that of a dialled one.
 	switch {
 	case h == nil || l.peer == nil && h.accept:
 	case h.setup != nil:

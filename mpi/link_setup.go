@@ -36,18 +36,18 @@ type linkSetup struct {
 	w        *World
 	id       uint64
 	key      []byte
-	self     int     // number of this process among both groups: the accepting group comes first
+	self     int     // number of this process in both groups: the accepting group comes first
 	size     int     // processes on both sides
-	peers    []*peer // by number: those that may get a link here
+	peers    []*peer // by number: processes to which this one may get a link
 	others   []int   // numbers of the other group
-	retained []*peer // that had links before; released at the end
+	retained []*peer // peers with a link already; released by end
 
 	mu      sync.Mutex
-	claimed []bool
-	need    int // links to be made; -1: not known yet
-	up      int
+	claimed []bool // by number: there is a link
+	need    int    // number of links to be made; -1: not known yet
+	up      int    // links that are up
 	err     error
-	done    chan struct{} // closed when all links are up, or one cannot be
+	done    chan struct{} // closed when all links are up, or one has failed
 	closed  bool
 }
 
@@ -65,7 +65,8 @@ func (m *linkSetup) connector(number int) (*handshake, []byte) {
 	return h, msg
 }
 
-// claim makes l the link to a process, if it is to have one and has none.
+// claim makes l the link to a process, and returns its peer. It returns nil if the process is not
+// to have a link, or has one.
 func (m *linkSetup) claim(number int, l link) *peer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -78,7 +79,7 @@ func (m *linkSetup) claim(number int, l link) *peer {
 	return p
 }
 
-// linked notes that a link is up, or never will be.
+// linked records that a link is up, or has failed with err.
 func (m *linkSetup) linked(number int, err error) {
 	m.note(func() {
 		switch p := m.peers[number]; {
@@ -101,8 +102,8 @@ func (m *linkSetup) note(change func()) {
 	}
 }
 
-// connectGroups makes an intercommunicator of c and the group at the other end of the
-// connection that open makes. open is called at the root only.
+// connectGroups makes an intercommunicator of c and the group at the other end of the connection
+// that open makes. It calls open at the root only.
 func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*rootConn, error)) (d *Comm, err error) {
 	defer func() { c.w.recordConnected(d, err) }()
 	if err := c.usable(); err != nil {
@@ -169,9 +170,9 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	return c.child(c.w.newIntercomm(id, c.group, c.rank, remote, side, c.Info())), nil
 }
 
-// prepareLinks prepares for links to the other group. It returns its members: those
-// of this job, and those with a link, which links lists. The meeting is to be
-// ended also after an error.
+// prepareLinks prepares the links to the other group. group holds the members of the other group
+// that have a peer: those of this job, and those with a link already, which links lists. The caller
+// ends m, also after an error.
 func (c *Comm) prepareLinks(mine, theirs *groupMessage, accepts bool) (m *linkSetup, group []*peer, links [][2]uint64, err error) {
 	e := c.w.eng
 	na, nc := len(mine.Reports), len(theirs.Reports)
@@ -257,10 +258,10 @@ func (m *linkSetup) peer(number int) *peer {
 	return m.peers[number]
 }
 
-// link makes the missing links, those from the side that connects, and waits
-// until they are up. It completes group.
+// link makes the missing links and waits until they are up. The connecting side dials. It completes
+// group.
 func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *groupMessage, group []*peer, accepts bool) error {
-	common := make(map[uint64]bool) // links that both ends know
+	common := make(map[uint64]bool) // ids of links that both ends list
 	for _, l := range mine.Reports[me].Links {
 		for _, o := range theirs.Reports[l[0]].Links {
 			if o[0] == uint64(me) && o[1] == l[1] {

@@ -9,45 +9,44 @@ import (
 	"syscall"
 )
 
-// tcpLink carries messages over one TCP connection, all streams in one
-// sequence. Senders write to the socket themselves as long as it takes
-// everything at once; what it does not take is left to a goroutine.
+// tcpLink carries messages over one TCP connection, all streams in one byte stream. A sender writes
+// to the socket itself as long as the socket takes everything; a goroutine writes the rest.
 type tcpLink struct {
 	conn *net.TCPConn
 	raw  syscall.RawConn
 	peer *peer
 
 	mu      sync.Mutex
-	batch   tcpBatch // to be written next
+	batch   tcpBatch // messages that are written next
 	spare   tcpBatch
 	queued  int  // bytes in batch
-	writing bool // somebody writes
+	writing bool // a goroutine is writing
 	closed  bool
-	why     error      // the first reason to kill it
+	why     error      // the reason of the first kill
 	idle    *sync.Cond // signalled when writing ends
 
-	rmu  sync.Mutex // guards receiving: the reader, or a goroutine that polls
+	rmu  sync.Mutex // guards receiving, by the reader or a polling goroutine
 	rbuf []byte
-	rerr error         // why nothing more can be received
+	rerr error         // why receiving has ended
 	done chan struct{} // closed when the reader has ended
 
 	direct tcpDirect
 }
 
-// tcpBatch is a sequence of messages to write.
+// tcpBatch is a sequence of messages for one writev.
 type tcpBatch struct {
 	bufs   [][]byte
 	owners []owner
 	arena  []byte // copied bytes
-	last   bool   // the last of bufs is the end of arena, and can grow
+	last   bool   // the last of bufs is the end of arena: a copied message extends it
 }
 
 const (
-	// tcpCopy is the length up to which bodies are copied behind their envelope.
+	// tcpCopy is the length up to which bodies are copied behind their envelope, in bytes.
 	tcpCopy = 32 << 10
 	// tcpQueue bounds the copied bytes that wait to be written.
 	tcpQueue = 1 << 20
-	// tcpRead is the size of the receive buffer.
+	// tcpRead is the size of the receive buffer, in bytes.
 	tcpRead = 128 << 10
 )
 
@@ -95,7 +94,7 @@ func (t *tcpBatch) copy(b []byte) {
 	}
 	at := len(t.arena)
 	moved := at+len(b) > cap(t.arena)
-	t.arena = append(t.arena, b...) // earlier parts stay valid if it moves
+	t.arena = append(t.arena, b...) // bufs still reference the old array if it moves
 	if t.last && !moved {
 		i := len(t.bufs) - 1
 		t.bufs[i] = t.bufs[i][:len(t.bufs[i])+len(b)]
@@ -105,7 +104,7 @@ func (t *tcpBatch) copy(b []byte) {
 	}
 }
 
-// written forgets the first n bytes.
+// written removes the first n bytes.
 func (t *tcpBatch) written(n int) {
 	for n > 0 && n >= len(t.bufs[0]) {
 		n -= len(t.bufs[0])
@@ -128,9 +127,9 @@ func (l *tcpLink) flush() {
 	l.write(true)
 }
 
-// write writes batches until there are no more. If direct is set it does so
-// only as long as the socket takes them, then it leaves the rest to a goroutine.
-// It is called with mu held, and writing set, and unlocks mu.
+// write writes batches until none is left. If direct is set, it stops when the socket takes no
+// more, and leaves the rest to a goroutine. It is called with mu held and writing set, and unlocks
+// mu.
 func (l *tcpLink) write(direct bool) {
 	for len(l.batch.bufs) > 0 {
 		b := l.batch
@@ -176,7 +175,7 @@ func (l *tcpLink) wrote(bufs [][]byte, owners []owner, arena []byte, err error) 
 	l.spare = tcpBatch{bufs: bufs[:0], owners: owners[:0], arena: arena[:0]}
 }
 
-// rest writes what is left of b, and everything queued since.
+// rest writes the rest of b, and everything queued since.
 func (l *tcpLink) rest(b tcpBatch) {
 	err := l.writeAll(&b)
 	l.wrote(nil, b.owners, b.arena, err)
@@ -212,8 +211,8 @@ func (l *tcpLink) read() {
 	l.peer.down(err)
 }
 
-// kill makes the reader end the link. Unlike closing the connection it waits
-// for nobody, so it may be called by an upcall.
+// kill makes the reader end the link. Unlike closing the connection it does not wait for other
+// goroutines, so an upcall may call it.
 func (l *tcpLink) kill(err error) {
 	l.mu.Lock()
 	if l.why == nil {
@@ -223,7 +222,7 @@ func (l *tcpLink) kill(err error) {
 	_ = l.conn.SetDeadline(past)
 }
 
-// parse takes in received bytes. rmu is held.
+// parse gives received bytes to the message parser. rmu is held.
 func (l *tcpLink) parse(b []byte) error {
 	f := &l.peer.parsers[0]
 	for len(b) > 0 {

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tcpDirect is what a link needs to read and write its socket without blocking:
-// functions to be called with the descriptor, their arguments and results.
+// tcpDirect is the state of a link for reading and writing its socket without blocking: functions
+// that are called with the descriptor, their arguments and results.
 type tcpDirect struct {
 	read  func(uintptr) bool // readAll
 	poll  func(uintptr)      // readOnce
 	write func(uintptr) bool // writeNow
 
 	got  bool     // poll found something; guarded by rmu
-	bufs [][]byte // to write; the rest is its result, for who is writing
+	bufs [][]byte // argument of write; n and err are its results. For the writing goroutine
 	n    int
 	err  error
 }
@@ -25,9 +25,10 @@ type tcpDirect struct {
 func (d *tcpDirect) init(l *tcpLink) { d.read, d.poll, d.write = l.readAll, l.readOnce, l.writeNow }
 
 const (
-	// maxIov bounds the buffers of one writev.
+	// maxIov bounds the number of buffers of one writev.
 	maxIov = 64
-	// minInPlace is the least rest of a body that is read in place.
+	// minInPlace is the least rest of a body that is read directly into the receive buffer, in
+	// bytes.
 	minInPlace = 32 << 10
 )
 
@@ -66,8 +67,8 @@ func (l *tcpLink) writeNow(fd uintptr) bool {
 // readLoop receives until the connection ends.
 func (l *tcpLink) readLoop() error { return l.raw.Read(l.direct.read) }
 
-// readAll receives what there is. It returns false to be called again when
-// there is more.
+// readAll receives everything there is. It returns false to be called again when the socket is
+// readable.
 func (l *tcpLink) readAll(fd uintptr) bool {
 	for {
 		l.rmu.Lock()
@@ -85,7 +86,7 @@ func (l *tcpLink) readAll(fd uintptr) bool {
 // poll receives once without blocking, and reports whether there was something.
 func (l *tcpLink) poll() bool {
 	if !l.rmu.TryLock() {
-		return false // somebody else is at it
+		return false // another goroutine is receiving
 	}
 	defer l.rmu.Unlock()
 	l.direct.got = false
@@ -100,9 +101,9 @@ func (l *tcpLink) readOnce(fd uintptr) {
 	}
 }
 
-// receive reads once: into the buffer of the receive in progress if much of
-// its message is missing, else into the buffer of the link. rmu is held. Errors other
-// than EAGAIN are final.
+// receive reads once: into the buffer of the receive in progress if at least minInPlace bytes of
+// its body are missing, else into the buffer of the link. rmu is held. Errors other than EAGAIN are
+// final.
 func (l *tcpLink) receive(fd int) (n int, err error) {
 	if l.rerr != nil {
 		return 0, l.rerr
@@ -133,7 +134,7 @@ func readFD(fd int, b []byte) (int, error) {
 	}
 }
 
-// directRoom returns how much of the body in progress can be placed without a copy.
+// directRoom returns how many bytes of the body in progress can be placed without a copy.
 func (f *messageParser) directRoom() int {
 	if !f.busy || f.dest != destReceive {
 		return 0
@@ -147,7 +148,7 @@ func (f *messageParser) directRoom() int {
 	return int(min(f.size, uint64(len(r.buf)))) - int(f.off)
 }
 
-// placeWith lets read place bytes of the body in progress directly.
+// placeWith has read place bytes of the body in progress directly.
 func (f *messageParser) placeWith(read func([]byte) (int, error)) (n int, err error) {
 	r := f.r
 	r.place.Lock()

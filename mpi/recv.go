@@ -8,7 +8,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// recv is the blocking receive of all kinds; see Recv.
+// recv is the blocking receive behind all exported forms; see Recv.
 func (c *Comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
@@ -21,8 +21,8 @@ func (c *Comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status
 	return c.w.eng.finishRecv(ctx, r)
 }
 
-// recvInternal is recv for a goroutine that serves others besides the program: it neither
-// polls nor takes the place of those who read the sockets.
+// recvInternal is recv for a goroutine of the engine. It neither polls nor takes part in
+// Leader/Followers, so it does not compete with the waits of the program.
 func (c *Comm) recvInternal(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
 	r := newRequest(c.w.eng)
 	r.internal = true
@@ -30,9 +30,9 @@ func (c *Comm) recvInternal(ctx context.Context, s slot, b []byte, src, tag int)
 	return c.w.eng.finishRecv(ctx, r)
 }
 
-// finishRecv waits for r and frees it. When ctx ends before a message has matched r
-// it withdraws r. After that the sender may have been told that its message is
-// received, so r gets the message, for which finishRecv waits.
+// finishRecv waits for r and frees it. If ctx ends before a message has matched, r is withdrawn.
+// After a match the sender may have been told that its message is received, so finishRecv waits for
+// that message in spite of ctx.
 func (e *engine) finishRecv(ctx context.Context, r *Request) (Status, error) {
 	if err := r.await(ctx); err != nil {
 		e.cancel(r, err)
@@ -50,7 +50,7 @@ func (e *engine) finishRecv(ctx context.Context, r *Request) (Status, error) {
 	return st, nil
 }
 
-// irecv is the nonblocking receive of all kinds; see Irecv.
+// irecv is the nonblocking receive behind all exported forms; see Irecv.
 func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
 	if src == ProcNull {
 		if err := c.usable(); err != nil {
@@ -70,8 +70,8 @@ func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
 	return r, nil
 }
 
-// sendrecv is the combined send and receive of all kinds, in slots of one context; see
-// Sendrecv.
+// sendrecv is the combined send and receive behind all exported forms; see Sendrecv. Both slots
+// belong to one context.
 func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.send(ctx, s, sendStandard, sb, dst, stag)
@@ -82,8 +82,8 @@ func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, r
 	return c.sendWith(ctx, newRequest(c.w.eng), s, sb, dst, stag, rs, rb, src, rtag)
 }
 
-// sendWith starts the receive r, sends, and waits for r. If the send fails, r is
-// withdrawn, or, if a message has matched it, gets that.
+// sendWith posts the receive r, sends, and waits for r. If the send fails, r is withdrawn, unless a
+// message has matched it: then it receives that message.
 func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
 	e := c.w.eng
 	err := ctx.Err()
@@ -123,7 +123,7 @@ func (c *Comm) checkSource(s slot, src int) error {
 	return c.checkPeer(s, src)
 }
 
-// startRecv matches r with a message that is there, or posts it.
+// startRecv matches r with an unexpected message, or posts it.
 func (c *Comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
 	e, x := c.w.eng, c.ctx[s.context()]
 	r.ctx, r.src, r.tag, r.buf, r.sig = x, int32(src), int32(tag), b, s.sig()
@@ -150,9 +150,9 @@ func (c *Comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
 	e.handAll(ms)
 }
 
-// sourceGone returns why a receive from src can not be waited for. e.mu is
-// held. A peer is marked as failed before the engine looks for receives to
-// fail, so one that is posted here after that look finds the mark.
+// sourceGone returns why a receive from src cannot complete, or nil. e.mu is held. A peer is marked
+// as failed before the engine fails the posted receives, so a receive that is posted after that
+// finds the mark here.
 func (c *Comm) sourceGone(x *matchContext, src int) error {
 	if src != AnySource {
 		return c.peers[src].failure()
@@ -168,9 +168,9 @@ func (c *Comm) sourceGone(x *matchContext, src int) error {
 	return nil
 }
 
-// cancel withdraws r, which is then done with err, and reports true. If a message has
-// matched r it reports false, and r gets that message; should the message not come,
-// see rematch, r is then done with err.
+// cancel withdraws r, completes it with err, and reports true. If a message has matched r, cancel
+// reports false and r receives the message. If that message does not come (see rematch), r is
+// completed with err.
 func (e *engine) cancel(r *Request, err error) bool {
 	e.mu.Lock()
 	x := r.ctx
@@ -189,7 +189,7 @@ func (e *engine) cancel(r *Request, err error) bool {
 	return ok
 }
 
-// peerDown fails everything that waits for p.
+// peerDown fails the operations that wait for p.
 func (e *engine) peerDown(p *peer, err error) {
 	var unmatched []*Request
 	for _, r := range e.ids.removeAll(p) {
@@ -226,7 +226,8 @@ func (e *engine) peerDown(p *peer, err error) {
 	}
 }
 
-// sourceDown takes out what waits for p and appends the receives to failed.
+// sourceDown unposts the receives that wait for p and appends them to failed. It removes the RTS
+// messages of p from the unexpected queue.
 func (x *matchContext) sourceDown(p *peer, err error, failed []*Request) []*Request {
 	src, bye := int32(-1), p.disconnected.Load()
 	if x.comm != nil {
@@ -252,7 +253,7 @@ func (x *matchContext) sourceDown(p *peer, err error, failed []*Request) []*Requ
 			if !r.anySource {
 				failed = append(failed, r)
 			} else {
-				r.wake() // Wait looks again
+				r.wake() // its Wait returns ErrProcFailedPending
 			}
 		}
 	})
@@ -264,7 +265,7 @@ func (x *matchContext) sourceDown(p *peer, err error, failed []*Request) []*Requ
 	return failed
 }
 
-// messages returns the waiting messages that f selects.
+// messages returns the unexpected messages for which f reports true.
 func (x *matchContext) messages(f func(*message) bool) []*message {
 	var ms []*message
 	x.unexp.each(func(el *elem) {
@@ -275,7 +276,7 @@ func (x *matchContext) messages(f func(*message) bool) []*message {
 	return ms
 }
 
-// closeAll fails everything that waits, and everything that starts later.
+// closeAll fails all operations in progress, and all that start later.
 func (e *engine) closeAll(err error) {
 	e.mu.Lock()
 	if e.err == nil {
@@ -309,7 +310,7 @@ func (x *matchContext) drain(rs []*Request) []*Request {
 	return rs
 }
 
-// dropContexts forgets contexts: what waits, and comes later, fails with err.
+// dropContexts removes contexts: operations that wait, and messages that come later, fail with err.
 func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 	var rs []*Request
 	var gone []*message
@@ -327,7 +328,7 @@ func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 			if m.whole {
 				gone = append(gone, m)
 			} else {
-				m.dropped = true // the parser frees it
+				m.dropped = true // freed by messageWhole
 				if m.kind == envelope.Sync && errors.Is(err, ErrRevoked) {
 					m.kind = envelope.Eager // not matched, see arrive
 				}
@@ -350,7 +351,7 @@ func (e *engine) dropContexts(err error, contexts ...*matchContext) {
 	}
 }
 
-// forgetContext remembers that a context is no more. e.mu is held.
+// forgetContext remembers the id of a removed context. e.mu is held.
 func (e *engine) forgetContext(id uint64, err error) {
 	if len(e.freed) < maxFreed {
 		e.freed = append(e.freed, id)

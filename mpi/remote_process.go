@@ -30,14 +30,14 @@ type remoteProcess struct {
 	linkID       uint64        // identifies the link, equal at both ends
 	addr         string        // of its transport
 	launcherName string        // see World.launcherName
-	left         chan struct{} // closed when it has finalized or is gone
+	left         chan struct{} // closed when the process has finalized or failed
 	once         sync.Once     // closes left
 
 	// Guarded by remoteProcesses.mu.
-	refs          int  // communicators that it is a member of, and link setups
+	refs          int  // reference count: communicators that it is a member of, and link setups
 	linked        bool // there is a link
 	disconnecting bool // Disconnect is closing the link
-	retired       bool // not to be found by name any more: the link is being closed, or has ended
+	retired       bool // not found by name any more: the link is being closed, or has ended
 }
 
 // remoteProcesses is the table of remote processes. Handles are not reused, so a Group that
@@ -46,11 +46,12 @@ type remoteProcesses struct {
 	mu       sync.Mutex
 	next     int32
 	byHandle map[int32]*peer
-	byName   map[procName]*peer // those that can be used
-	past     PeerStats          // of reaped ones
+	byName   map[procName]*peer // processes with a usable link
+	past     PeerStats          // sum over reaped processes
 }
 
-// peer returns the peer with a handle. For a process that is no longer connected it returns a failed one.
+// peer returns the peer with a handle. For a process that is no longer connected it returns a
+// failed peer.
 func (e *engine) peer(h int32) *peer {
 	if h < firstRemoteHandle {
 		return e.peers[h]
@@ -119,7 +120,8 @@ func (e *engine) remoteWindow() int64 {
 	return n
 }
 
-// retainNamed returns the remote process with a name, or nil if there is no link to it. The caller releases it.
+// retainNamed returns the remote process with a name and retains it, or returns nil if there is no
+// link to it.
 func (e *engine) retainNamed(n procName) *peer {
 	e.remotes.mu.Lock()
 	defer e.remotes.mu.Unlock()
@@ -160,8 +162,8 @@ func (e *engine) linkRemote(p *peer, l link) {
 	p.remote.linked = true
 }
 
-// abandonRemote releases a peer of a link setup. If no communicator retains it, because the setup has failed, its link is
-// aborted.
+// abandonRemote releases a peer of a link setup. If no communicator retains it, because the setup
+// has failed, its link is aborted.
 func (e *engine) abandonRemote(p *peer, why string) {
 	e.remotes.mu.Lock()
 	p.remote.refs--
@@ -185,7 +187,7 @@ func (e *engine) abandonRemote(p *peer, why string) {
 	}
 }
 
-// publishRemote makes p, which has a link now, known by its name.
+// publishRemote enters p, which has a link now, under its name.
 func (e *engine) publishRemote(p *peer) {
 	e.remotes.mu.Lock()
 	defer e.remotes.mu.Unlock()
@@ -194,7 +196,7 @@ func (e *engine) publishRemote(p *peer) {
 	}
 }
 
-// retain counts a communicator that has these members.
+// retain adds the reference of a communicator with these members.
 func (e *engine) retain(peers []*peer) {
 	e.remotes.mu.Lock()
 	defer e.remotes.mu.Unlock()
@@ -221,8 +223,8 @@ func (e *engine) release(peers []*peer) {
 	}
 }
 
-// reapRemote removes p from the table if it has failed and no communicator retains it, and
-// reports whether it did: then addPastStats is to be called. remotes.mu is held.
+// reapRemote removes p from the table if it has failed and no communicator retains it, and reports
+// whether it did: then the caller calls addPastStats. remotes.mu is held.
 func (e *engine) reapRemote(p *peer) bool {
 	if p.failure() == nil {
 		return false
@@ -235,7 +237,8 @@ func (e *engine) reapRemote(p *peer) bool {
 	return true
 }
 
-// addPastStats adds the traffic of p, which was reaped, to that of earlier ones. remotes.mu is not held.
+// addPastStats adds the traffic of p, which was reaped, to that of earlier ones. It locks
+// remotes.mu.
 func (e *engine) addPastStats(p *peer) {
 	s := p.stats()
 	s.Announced, s.Credit, s.Held = 0, 0, 0
@@ -266,7 +269,7 @@ func (e *engine) remoteDown(p *peer) {
 	}
 }
 
-// markLeft notes that the process has finalized or failed.
+// markLeft records that the process has finalized or failed.
 func (f *remoteProcess) markLeft() {
 	if f != nil {
 		f.once.Do(func() { close(f.left) })
@@ -304,8 +307,8 @@ func (w *World) awaitRemotes(ctx context.Context) {
 	}
 }
 
-// part closes the links to the processes in peers that no communicator has as
-// members, and waits until everything sent has arrived.
+// disconnectRemotes closes the links to those of peers that are a member of no communicator, and
+// waits until everything sent has arrived.
 func (w *World) disconnectRemotes(ctx context.Context, peers []*peer) {
 	e := w.eng
 	var wg sync.WaitGroup

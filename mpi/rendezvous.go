@@ -6,31 +6,33 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// This file is what the engine knows of rendezvous. A message that is longer
-// than the eager limit, or that the receiver has no room for, is announced
-// (RTS); the receive that matches it gets the body in one of three ways. If
-// it asks with CTS the body is sent as a message, which goes straight into the
-// buffer of the receive. With CTSKey it is written there by RDMA. The sender says
-// in the announcement whether it would like that, the receiver decides, and the
-// sender may send the body as a message all the same. Or the sender has offered its
-// buffer (RTSKey), the receiver reads it by RDMA, or as memory of another process on
-// its host, and says so (ReadFIN), or asks with CTS if it cannot. So neither
-// depends on what the other was told, and a failed RDMA connection costs time only.
+// Rendezvous protocol of the engine. A message that is longer than the eager limit, or for which
+// the receiver has no room, begins with an RTS. The receive that matches it gets the body in one of
+// three ways:
+//
+//	CTS      the sender sends the body as a message, which is placed in the buffer of the receive
+//	CTSKey   the sender writes the body to that buffer by RDMA Write, and confirms by WriteFIN
+//	ReadFIN  the RTS carried a key (RTSKey); the receiver has read the body from the buffer of the
+//	         send, by RDMA Read or cross-memory attach
+//
+// The RTS proposes a method and the receiver chooses; after a CTSKey the sender may still send the
+// body as a message, and a receiver that cannot read falls back to CTS. So both sides work whatever
+// the other side supports, and a failed RDMA connection costs only time.
 
 // Rendezvous methods, for WithRendezvous, WEFT_RENDEZVOUS and InfoRendezvous.
 const (
-	// RendezvousMessage: the body is a message, placed in the buffer of the
-	// receive as it arrives.
+	// RendezvousMessage sends the body as a message, which is placed in the buffer of the receive
+	// as it arrives.
 	RendezvousMessage = "message"
-	// RendezvousWrite: the receiver registers the buffer of the receive, and the
-	// sender writes to it with RDMA Write.
+	// RendezvousWrite has the receiver register the buffer of the receive, and the sender write to
+	// it by RDMA Write.
 	RendezvousWrite = "write"
-	// RendezvousRead: the sender registers the buffer of the send, and the receiver
-	// reads it with RDMA Read into the buffer of the receive.
+	// RendezvousRead has the sender register the buffer of the send, and the receiver read it by
+	// RDMA Read into the buffer of the receive.
 	RendezvousRead = "read"
 )
 
-// rendezvous is a method.
+// rendezvous is a rendezvous method.
 type rendezvous uint8
 
 const (
@@ -52,10 +54,10 @@ func parseRendezvous(s string) (rendezvous, bool) {
 	return 0, false
 }
 
-// WithRendezvous sets how messages travel that are longer than the eager limit:
-// RendezvousMessage, the default, or RendezvousWrite or RendezvousRead, which the
-// transport hybrid has; with another one all go as messages. The sender chooses;
-// ranks may differ.
+// WithRendezvous sets the rendezvous method of messages that are longer than the eager limit:
+// [RendezvousMessage], the default, [RendezvousWrite] or [RendezvousRead]; others give ErrOption.
+// The last two need the transport hybrid; with another one all bodies are sent as messages. The
+// sender chooses, so ranks may differ.
 func WithRendezvous(method string) Option {
 	return func(o *options) error {
 		m, ok := parseRendezvous(method)
@@ -67,51 +69,52 @@ func WithRendezvous(method string) Option {
 	}
 }
 
-// bulkMover moves bodies from memory to memory.
+// bulkMover moves the bodies of rendezvous messages by RDMA.
 type bulkMover interface {
-	// ready reports whether the other methods may be called. If not, it makes them
-	// so, on a goroutine of its own, which then calls later.
+	// ready reports whether the other methods may be called: the device is open, or cannot be
+	// opened. If not, a new goroutine tries to open it and then calls later.
 	ready(later func()) bool
-	// prepare does so before it returns. It is not to be called where a transport calls this rank.
+	// prepare opens the device before it returns. It must not be called from an upcall of the
+	// transport.
 	prepare()
-	// expose lets the peer that r has matched write to the buffer of r, and returns
-	// what the peer needs to know. It reports false if that cannot be.
+	// expose registers the buffer of r for RDMA Write by the peer that r has matched, and returns
+	// its key. It reports false if that is not possible.
 	expose(r *Request) (envelope.Key, bool)
-	// write writes v.length bytes of send r to what v grants, and then tells the
-	// receiver. It does not block. When the receiver has confirmed that, and the buffer
-	// is not needed any more, r gets an event. If the connection is lost before, the
-	// body is sent as a message.
+	// write writes v.Length bytes of send r to the memory that v.Key names, and then notifies the
+	// receiver. It does not block. When the receiver has confirmed (WriteFIN) and the queue pair
+	// has released the buffer, r gets an event. If the connection is lost before, the body is sent
+	// as a message.
 	write(r *Request, v *envelope.Header)
-	// onWriteFIN notes that receive id of p has the body that was written to it.
+	// onWriteFIN records that receive id of p has the body that was written to it.
 	onWriteFIN(p *peer, id uint64)
-	// offer lets the peer of send r read its buffer, and returns what the peer needs to
-	// know. It reports false if that cannot be.
+	// offer registers the buffer of send r for RDMA Read by its peer, and returns its key. It
+	// reports false if that is not possible.
 	offer(r *Request) (envelope.Key, bool)
-	// read reads the body of a receive, and then calls engine.readDone or
-	// engine.readFailed, perhaps before it returns. It does not block.
+	// read reads the body of a receive, and then calls engine.readDone or engine.readFailed,
+	// perhaps before it returns. It does not block.
 	read(f fetch)
-	// poll acts on what has happened, and reports whether there was anything.
+	// poll processes completions, and reports whether there were any.
 	poll() bool
 }
 
-// exposure is memory that a peer may write to.
+// exposure is the buffer of a receive that RDMA may write to.
 type exposure interface {
-	// withdraw ends that. When it returns nothing is written any more.
+	// withdraw ends the access. After it has returned nothing is written any more.
 	withdraw()
 }
 
-// offering is memory of a send that the receiver may read.
+// offering is the buffer of a send that the receiver may read.
 type offering interface {
-	// over ends that if the receiver has said that it has read all, and reports whether.
+	// over ends the access and reports true if the receiver is known to have read everything and
+	// nothing has to be waited for. Otherwise it changes nothing.
 	over() bool
-	// withdraw ends that, and calls then when nothing is read of it any more: before it
-	// returns, or later on any goroutine. Whole tells that the receiver is known to have
-	// read all of it.
+	// withdraw ends the access and calls then once nothing reads the buffer any more: before it
+	// returns, or later on any goroutine. whole says that the receiver is known to have read all of
+	// it.
 	withdraw(then func(whole bool))
 }
 
-// revokeKey makes sure that no peer writes to the buffer of r, and reports
-// whether one could.
+// revokeKey ends RDMA Writes to the buffer of r, and reports whether there could be any.
 func (r *Request) revokeKey() bool {
 	r.place.Lock()
 	x := r.exposed
@@ -124,8 +127,8 @@ func (r *Request) revokeKey() bool {
 	return true
 }
 
-// written ends the receive that p has written the body of. The end of the writes at
-// p does not tell p that they have been placed.
+// written completes the receive to which p has written the body. It answers with WriteFIN, because
+// the completion of the writes at p does not say that they have been placed.
 func (e *engine) written(p *peer, id uint64) {
 	r := e.ids.remove(id, p) // nil if it has ended for another reason
 	switch {
@@ -138,12 +141,12 @@ func (e *engine) written(p *peer, id uint64) {
 	p.control(0, &envelope.Header{Kind: envelope.WriteFIN, ID: id})
 }
 
-// proposal is how the sender of a body would like it to travel.
+// proposal is the method that the sender of an RTS proposes for the body.
 type proposal struct {
-	write bool         // by RDMA Write
-	offer bool         // by RDMA Read, or
-	cma   bool         // by a copy that the system makes
-	key   envelope.Key // for that
+	write bool         // RDMA Write by the sender
+	offer bool         // RDMA Read by the receiver
+	cma   bool         // cross-memory attach by the receiver
+	key   envelope.Key // of the buffer of the send, for offer and cma
 }
 
 func proposalOf(v *envelope.Header) proposal {
@@ -151,28 +154,28 @@ func proposalOf(v *envelope.Header) proposal {
 	return proposal{write: v.Flags&envelope.FlagWrite != 0 && !cma, offer: v.HasKey && !cma, cma: cma, key: v.Key}
 }
 
-// fetch is a body that a receive reads from its sender.
+// fetch is the read of a body by its receiver.
 type fetch struct {
 	r *Request
-	// epoch is that of r when the fetch began. Another one tells that r has been
-	// unmatched since, and its buffer is not to be touched.
+	// epoch is the epoch of r when the fetch began. If r.epoch differs, r has been unmatched since,
+	// and its buffer must not be written.
 	epoch uint32
 	p     *peer
 	id    uint64 // of the receive
 	send  uint64 // of the send
 	n     int
-	from  envelope.Key
+	from  envelope.Key // of the buffer of the send
 }
 
-// prepareRendezvous opens what a communicator needs for its method: what is sent
-// before that goes as messages.
+// prepareRendezvous opens the device for a communicator that needs it. Bodies that are sent before
+// that go as messages.
 func (e *engine) prepareRendezvous(h *hints) {
 	if e.bulk != nil && h.rendezvous == rendezvousRead {
 		e.bulk.prepare()
 	}
 }
 
-// offer lets the peer of r, a send that is being announced by v, read its buffer.
+// offer adds to the RTS v of the send r the key of its buffer, if the device is open.
 func (e *engine) offer(r *Request, v *envelope.Header) {
 	if e.bulk == nil || v.Length == 0 || r.peer.handle == int32(e.rank) || !e.bulk.ready(func() {}) {
 		return
@@ -180,8 +183,8 @@ func (e *engine) offer(r *Request, v *envelope.Header) {
 	v.Key, v.HasKey = e.bulk.offer(r)
 }
 
-// afterReads calls then when the receiver does not read the buffer of r any more, see
-// offering. r is a send that has no id any more.
+// afterReads calls then once the receiver does not read the buffer of r any more: see offering. r
+// is a send that is no longer in ids.
 func (r *Request) afterReads(then func(whole bool)) {
 	o := r.offered
 	if o == nil {
@@ -192,9 +195,9 @@ func (r *Request) afterReads(then func(whole bool)) {
 	o.withdraw(then)
 }
 
-// eventAfterReads books the last event of r as soon as afterReads calls.
+// eventAfterReads counts the last event of r once afterReads calls back.
 func (r *Request) eventAfterReads() {
-	if o := r.offered; o == nil || o.over() { // nothing to wait for, which takes no closure
+	if o := r.offered; o == nil || o.over() { // the common case, without a closure
 		r.offered = nil
 		r.event(nil)
 		return
@@ -202,7 +205,7 @@ func (r *Request) eventAfterReads() {
 	r.afterReads(func(bool) { r.event(nil) })
 }
 
-// onReadFIN ends the send whose body p has read.
+// onReadFIN completes the send of the body that p has read.
 func (e *engine) onReadFIN(p *peer, id uint64) error {
 	r := e.ids.remove(id, p)
 	if r == nil {
@@ -218,8 +221,8 @@ func (e *engine) onReadFIN(p *peer, id uint64) error {
 	return nil
 }
 
-// readDone ends the receive that has read its body. If gone is true, it has ended
-// before.
+// readDone completes the receive that has read its body, unless gone says that it has ended before,
+// and sends ReadFIN.
 func (e *engine) readDone(f *fetch, gone bool) {
 	r := e.ids.remove(f.id, f.p) // nil if it has ended for another reason
 	if r != nil && !gone {
@@ -231,7 +234,7 @@ func (e *engine) readDone(f *fetch, gone bool) {
 	f.p.control(0, &envelope.Header{Kind: envelope.ReadFIN, ID: f.send})
 }
 
-// readFailed asks for a body that could not be read.
+// readFailed falls back to CTS for a body that could not be read.
 func (e *engine) readFailed(f *fetch) {
 	f.r.place.Lock()
 	if f.r.epoch == f.epoch {

@@ -12,10 +12,10 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// This file is the sending side of rendezvous by RDMA Write, and the connections
-// of it and of the receiving side of rendezvous by RDMA Read.
+// Sending side of rendezvous by RDMA Write, and the queue pairs of both it and the receiving side
+// of rendezvous by RDMA Read.
 
-// bulkMove is a body being written.
+// bulkMove is an RDMA Write of a body.
 type bulkMove struct {
 	c    *bulkConn
 	r    *Request
@@ -24,26 +24,26 @@ type bulkMove struct {
 	regs []*registration
 
 	// Guarded by bulkDevice.bmu.
-	released  bool // the queue pair does not need the buffer any more
-	confirmed bool // the receiver has the body
-	lost      bool // the connection is, and the body is to be sent as a message
+	released  bool // the queue pair has completed the writes
+	confirmed bool // the receiver has sent WriteFIN
+	lost      bool // the connection has ended: the body is to be sent as a message
 }
 
-// moveKey names a body to a peer.
+// moveKey identifies a body by its peer and the id of the receive.
 type moveKey struct {
 	p  *peer
 	id uint64
 }
 
-// bulkConn is a queue pair to a peer, to write or read memory there.
+// bulkConn is a queue pair to a peer, for RDMA Writes and Reads of bodies.
 type bulkConn struct {
 	d    *bulkDevice
 	p    *peer
-	up   chan struct{} // closed when connecting has ended
-	qp   *verbs.QP     // set before that; may be nil
-	dead atomic.Bool   // it is of no more use
+	up   chan struct{} // closed when the attempt to connect has ended
+	qp   *verbs.QP     // set before up is closed; may be nil
+	dead atomic.Bool   // true once it cannot be used any more
 
-	gone   context.Context // over when connecting is to end
+	gone   context.Context // ends the attempt to connect
 	giveUp context.CancelFunc
 }
 
@@ -57,7 +57,7 @@ func (b *rdmaBulk) write(r *Request, v *envelope.Header) {
 	}
 }
 
-// start begins to write, once there is a connection.
+// start posts the writes once there is a connection.
 func (b *rdmaBulk) start(move *bulkMove, g *envelope.Key) {
 	d := b.open.Load()
 	if d == nil {
@@ -84,7 +84,7 @@ func (b *rdmaBulk) start(move *bulkMove, g *envelope.Key) {
 	}
 }
 
-// conn returns the connection to a peer, for the caller to connect if it is new.
+// conn returns the connection to a peer. mine says that it is new, and that the caller connects it.
 func (d *bulkDevice) conn(p *peer) (c *bulkConn, mine bool) {
 	d.bmu.Lock()
 	defer d.bmu.Unlock()
@@ -97,8 +97,8 @@ func (d *bulkDevice) conn(p *peer) (c *bulkConn, mine bool) {
 	return c, true
 }
 
-// connect connects the queue pair. One that cannot be connected stays where it
-// is, so that it is not tried again.
+// connect connects the queue pair. A connection that cannot be made stays in conns, so that it is
+// not tried again.
 func (c *bulkConn) connect(g *envelope.Key) {
 	defer close(c.up)
 	defer c.giveUp()
@@ -115,7 +115,7 @@ func (c *bulkConn) connect(g *envelope.Key) {
 	go c.watch()
 }
 
-// makeQP makes the queue pair and room for its completions.
+// makeQP makes the queue pair, and enlarges the completion queue for it.
 func (c *bulkConn) makeQP() (err error) {
 	d := c.d
 	d.bmu.Lock()
@@ -189,8 +189,8 @@ func (c *bulkConn) tryPost(m *bulkMove, stag uint32) bool {
 	return true
 }
 
-// sent acts on the end of a write. The connection that it failed on comes to its
-// end, see watch.
+// sent processes the completion of a write or read. A connection with a failed one is closed, which
+// watch notices.
 func (d *bulkDevice) sent(wc *verbs.WC) {
 	if wc.Op == verbs.OpRead {
 		d.haveRead(wc)
@@ -245,8 +245,8 @@ func (b *rdmaBulk) onWriteFIN(p *peer, id uint64) {
 	}
 }
 
-// watch waits for the end of a connection. What was written over it, and is not
-// known to have been placed, is sent again.
+// watch waits for the end of a connection. Bodies that were written over it and not confirmed are
+// sent again as messages.
 func (c *bulkConn) watch() {
 	<-c.qp.Done()
 	d := c.d
@@ -268,7 +268,7 @@ func (c *bulkConn) watch() {
 	}
 }
 
-// putRegs gives registrations back.
+// putRegs gives the registrations back.
 func (m *bulkMove) putRegs() {
 	for _, g := range m.regs {
 		_ = m.c.d.regs.put(g) // no work request names it any more
@@ -276,8 +276,7 @@ func (m *bulkMove) putRegs() {
 	m.regs = nil
 }
 
-// asMessage sends the body as a message. What was written of it before is written
-// over with the same.
+// asMessage sends the body as a message, which overwrites bytes written before with the same bytes.
 func (m *bulkMove) asMessage(e *engine) {
 	if err := m.r.peer.failure(); err != nil {
 		m.r.event(err)
@@ -286,14 +285,14 @@ func (m *bulkMove) asMessage(e *engine) {
 	e.sendBodyMessage(m.r, m.id, m.n, envelope.FlagAgain)
 }
 
-// drop puts away a connection that has failed. The next write makes another.
+// drop closes a connection that has failed. The next write or read makes another.
 func (d *bulkDevice) drop(c *bulkConn) {
 	c.dead.Store(true)
 	if c.qp == nil {
 		return // it stays, so that connecting is not tried again
 	}
 	_ = c.qp.Close() // closed already, perhaps
-	d.bmu.Lock()     // not before: what finish finds nowhere is not waited for
+	d.bmu.Lock()     // after Close: finish does not wait for a connection that it does not find
 	if d.conns[c.p.handle] == c {
 		delete(d.conns, c.p.handle)
 		live := d.dying[:0]
@@ -309,8 +308,8 @@ func (d *bulkDevice) drop(c *bulkConn) {
 	d.bmu.Unlock()
 }
 
-// rankDown ends the connection to a peer that has failed, and the association
-// that it uses: memory that is being sent is let go.
+// rankDown closes the connection to a peer that has failed, and aborts the association under it, so
+// that memory of unacknowledged data is released.
 func (d *bulkDevice) rankDown(p *peer) {
 	d.bmu.Lock()
 	c := d.conns[p.handle]

@@ -11,26 +11,26 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// rdmaBulk is the bulkMover of the transport hybrid. A rank connects a queue pair
-// to another one when it first writes or reads there, besides the one for windows,
-// which a refused access would end. A body that is written is an RDMA Write with
-// immediate data, the id of the receive: it is delivered after the body has been
-// placed (RFC 7306, Section 6; RFC 5040, Section 5.5, rule 10). One that is read
-// needs none: the completion is the reader's (rule 20).
+// rdmaBulk is the bulkMover of the transport hybrid. A rank connects a queue pair to another one
+// when it first writes or reads there. Windows have a queue pair of their own, because a refused
+// access ends it. A body is written by RDMA Write with immediate data, the id of the receive: the
+// immediate data is delivered after the body has been placed (RFC 7306, Section 6; RFC 5040,
+// Section 5.5, rule 10). A body that is read needs none, because the reader gets the completion
+// (rule 20).
 type rdmaBulk struct {
 	w      *World
 	once   sync.Once // opens the device
 	open   atomic.Pointer[bulkDevice]
-	failed atomic.Bool // it cannot be opened
+	failed atomic.Bool // true once opening the device has failed
 }
 
-// bulkDevice is what rdmaBulk has once it is open.
+// bulkDevice is the open device of rdmaBulk.
 type bulkDevice struct {
 	*rmaDevice
-	piece int        // longest write or read
-	cq    *verbs.CQ  // of all its queue pairs
-	srq   *verbs.SRQ // for immediate data
-	over  chan struct{}
+	piece int           // longest write or read, in bytes
+	cq    *verbs.CQ     // completion queue of all its queue pairs
+	srq   *verbs.SRQ    // shared receive queue, for immediate data
+	over  chan struct{} // closed to end the goroutine
 	done  chan struct{} // closed when the goroutine has ended
 
 	bmu     sync.Mutex             // guards what follows
@@ -38,30 +38,29 @@ type bulkDevice struct {
 	exposed map[*bulkExposure]bool // what peers may write to
 	offers  map[*bulkOffer]bool    // what peers may read
 	conns   map[int32]*bulkConn    // by handle of the peer
-	dying   []*bulkConn            // those that failed
-	moves   map[uint64]*bulkMove   // writes under way, by the id of their work requests
-	unsure  map[moveKey]*bulkMove  // bodies that are not known to have been placed
-	reads   map[uint64]*bulkRead   // reads under way, by the id of their work requests
-	last    uint64                 // the last such id
+	dying   []*bulkConn            // failed connections that have not ended
+	moves   map[uint64]*bulkMove   // writes in flight, by the id of their work requests
+	unsure  map[moveKey]*bulkMove  // bodies without a WriteFIN
+	reads   map[uint64]*bulkRead   // reads in flight, by the id of their work requests
+	last    uint64                 // last id used in moves or reads
 }
 
 // Limits of writing and reading bodies.
 const (
-	// bulkGrants bounds the receives of a rank that peers may write to at a time.
-	// More ask for messages.
+	// bulkGrants bounds the receives of a rank that peers may write to at a time. Further receives
+	// answer with CTS instead of CTSKey.
 	bulkGrants = 1024
-	// bulkOffers bounds the sends of a rank that peers may read at a time. More are
-	// announced without.
+	// bulkOffers bounds the sends of a rank that peers may read at a time. Further sends use RTS
+	// without a key.
 	bulkOffers = 1024
-	// bulkDepth is the number of writes and reads posted to one peer. Further bodies are
-	// sent as messages.
+	// bulkDepth is the send queue depth of a queue pair. Bodies beyond it are sent as messages.
 	bulkDepth = 256
-	// bulkReads is how many of these reads are under way at a time.
+	// bulkReads is how many RDMA Reads of a queue pair are in flight at a time.
 	bulkReads = 16
 )
 
-// ready implements bulkMover. Opening a device takes locks of the transport, so
-// it is not done within an upcall.
+// ready implements bulkMover. Opening a device takes locks of the transport, so it is not done in
+// an upcall.
 func (b *rdmaBulk) ready(later func()) bool {
 	if b.open.Load() != nil || b.failed.Load() {
 		return true
@@ -118,7 +117,7 @@ func openBulk(w *World) (*bulkDevice, error) {
 
 var errNoBulk = errors.New("mpi: no RDMA device")
 
-// run acts on completions that nobody else has seen.
+// run processes completions that no polling goroutine has seen.
 func (d *bulkDevice) run() {
 	defer close(d.done)
 	for {
@@ -162,8 +161,8 @@ type bulkExposure struct {
 	mr *verbs.MR
 }
 
-// expose implements bulkMover. There is always a posted receive for each grant:
-// what ends otherwise leaves one, which the next grant finds.
+// expose implements bulkMover. Each grant has a posted receive. A grant that ends without immediate
+// data leaves its receive posted, and the next grant uses that.
 func (b *rdmaBulk) expose(r *Request) (g envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
@@ -203,14 +202,14 @@ func (x *bulkExposure) withdraw() {
 	}
 }
 
-// received acts on immediate data: a body has been written.
+// received processes immediate data: a body has been written.
 func (d *bulkDevice) received(wc *verbs.WC) {
 	if p, ok := wc.QP.Context().(*peer); ok && wc.Status == verbs.StatusSuccess && wc.Flags&verbs.WithImm != 0 {
 		d.w.eng.written(p, wc.Imm)
 	}
 }
 
-// serveBulk returns a queue pair for the writes and reads of a peer that names itself.
+// serveBulk returns a queue pair for the writes and reads of the peer with this name.
 func (d *bulkDevice) serveBulk(name []byte) (*verbs.QP, error) {
 	h, ok := d.w.eng.handle(procName{binary.BigEndian.Uint64(name), binary.BigEndian.Uint32(name[8:])})
 	if !ok {
@@ -220,7 +219,7 @@ func (d *bulkDevice) serveBulk(name []byte) (*verbs.QP, error) {
 		IRD: bulkReads, ORD: -1, Context: d.w.eng.peer(h)})
 }
 
-// finish ends what peers may do, and returns the queue pairs to be closed.
+// finish ends all accesses of peers, and returns the queue pairs to be closed.
 func (d *bulkDevice) finish() (qps []*verbs.QP) {
 	d.bmu.Lock()
 	d.shut = true
@@ -244,7 +243,7 @@ func (d *bulkDevice) finish() (qps []*verbs.QP) {
 	return qps
 }
 
-// close frees the rest, when the queue pairs are at their end.
+// close frees the device, once its queue pairs have ended. Operations in flight fail.
 func (d *bulkDevice) close(ctx context.Context) error {
 	close(d.over)
 	<-d.done

@@ -7,8 +7,7 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// This file is rendezvous by RDMA Read: the memory of the sender, and the reads of
-// the receiver.
+// Rendezvous by RDMA Read: the registered buffers of the sender, and the reads of the receiver.
 
 // bulkOffer is a registered buffer of a send.
 type bulkOffer struct {
@@ -38,12 +37,11 @@ func (b *rdmaBulk) offer(r *Request) (g envelope.Key, ok bool) {
 	return g, true
 }
 
-// over implements offering: the receiver may have read all, but what was sent to it may
-// have to be sent again.
+// over implements offering. It reports false, because responses to reads may have to be
+// retransmitted even if the receiver has read everything.
 func (x *bulkOffer) over() bool { return false }
 
-// withdraw implements offering. What was sent to a reader refers to the memory
-// until it is acknowledged.
+// withdraw implements offering. Read responses reference the buffer until they are acknowledged.
 func (x *bulkOffer) withdraw(then func(bool)) {
 	x.d.bmu.Lock()
 	if x.d.offers[x] {
@@ -54,7 +52,7 @@ func (x *bulkOffer) withdraw(then func(bool)) {
 	x.mr.AfterDrain(func() { then(false) })
 }
 
-// bulkRead is a body being read: the exposure of its receive.
+// bulkRead is an RDMA Read of a body. It is the exposure of its receive.
 type bulkRead struct {
 	fetch
 	c    *bulkConn
@@ -64,13 +62,13 @@ type bulkRead struct {
 	state readState // guarded by bulkDevice.bmu
 }
 
-// readState is how far a bulkRead has got.
+// readState is the state of a bulkRead.
 type readState uint8
 
 const (
-	readWaits   readState = iota // for the connection
-	readPosted                   // or about to be
-	readEnded                    // nothing is placed any more
+	readWaits   readState = iota // waits for the connection
+	readPosted                   // posted, or about to be
+	readEnded                    // no bytes are placed any more
 	readStopped                  // the receive has ended
 )
 
@@ -112,8 +110,8 @@ func (b *rdmaBulk) read(f fetch) {
 	}
 }
 
-// withdraw implements exposure. What is being read cannot be stopped but with the
-// connection: what else goes over it is sent again.
+// withdraw implements exposure. A read in flight can be stopped only by closing the connection;
+// other transfers on it are repeated.
 func (x *bulkRead) withdraw() {
 	d := x.c.d
 	d.bmu.Lock()
@@ -125,7 +123,7 @@ func (x *bulkRead) withdraw() {
 	}
 }
 
-// post posts the reads of a body, or asks for it.
+// post posts the reads of a body, or falls back to CTS.
 func (x *bulkRead) post() {
 	if !x.c.dead.Load() && x.tryPost() {
 		return
@@ -180,8 +178,8 @@ func (x *bulkRead) tryPost() bool {
 	return true
 }
 
-// haveRead acts on the end of a read. Those of a body end in order, and when one
-// fails those after it do.
+// haveRead processes the completion of a read. The reads of a body complete in order, and after a
+// failed one the rest fail.
 func (d *bulkDevice) haveRead(wc *verbs.WC) {
 	key, last := wc.ID>>1, wc.ID&1 != 0
 	d.bmu.Lock()
@@ -202,7 +200,7 @@ func (d *bulkDevice) haveRead(wc *verbs.WC) {
 	}
 }
 
-// end ends the fetch: nothing is placed by it any more.
+// end ends the fetch: it places no bytes any more.
 func (x *bulkRead) end(whole bool) {
 	d := x.c.d
 	d.bmu.Lock()
@@ -217,7 +215,7 @@ func (x *bulkRead) end(whole bool) {
 	}
 }
 
-// putRegs gives registrations back.
+// putRegs gives the registrations back.
 func (x *bulkRead) putRegs() {
 	for _, g := range x.regs {
 		_ = x.c.d.regs.put(g) // no work request names it any more

@@ -10,19 +10,18 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// A Request is a started operation (MPI_Request). It stays valid after it is
-// done; Free gives it back for reuse. Its methods may be called from any
-// goroutine.
+// A Request is a started operation (MPI_Request). It stays valid after it is done; [Request.Free]
+// gives it back for reuse. Its methods may be called from any goroutine.
 type Request struct {
 	eng  *engine
 	done atomic.Bool // set last, after status and err
-	over atomic.Bool // set by the first to complete it
+	over atomic.Bool // set by the first call of complete
 	// told is true once Waitany, Waitsome, Testany or Testsome has returned r.
 	told atomic.Bool
 
 	mu      sync.Mutex // guards waiting
-	waiting *waiter
-	more    []*waiter // further goroutines that wait for the same request
+	waiting *waiter    // of the first goroutine that waits for the request
+	more    []*waiter  // of further goroutines that wait for it
 
 	status Status
 	err    error
@@ -30,37 +29,37 @@ type Request struct {
 	// Receives.
 	ctx      *matchContext // nil for other kinds of request
 	src, tag int32         // as posted
-	elem     elem          // place among the posted receives; guarded by eng.mu
-	order    uint64        // when it was posted
+	elem     elem          // links of the posted receive queue; guarded by eng.mu
+	order    uint64        // position in the order of posts
 	place    sync.Mutex    // guards buf of a receive while bytes are placed
 	buf      []byte
-	exposed  exposure      // what the peer may write to; guarded by place
+	exposed  exposure      // set while RDMA may write to buf; guarded by place
 	length   uint64        // of the matched message
 	sig, got datatype.Sig  // of the elements of buf, and of those of the message
-	wrong    bool          // they do not match
-	reduce   receiveReduce // what is done with what comes; guarded by place
-	failed   atomic.Bool   // fail was called: what comes is not placed any more; set under place
-	epoch    uint32        // counts unmatch, never reset: a copier of an earlier match stops; guarded by place
+	wrong    bool          // sig and got do not match
+	reduce   receiveReduce // fused reduction, if red is set; guarded by place
+	failed   atomic.Bool   // set by fail, under place: bytes that arrive are not placed any more
+	epoch    uint32        // counts calls of unmatch, never reset: ends copies of earlier matches; guarded by place
 	quit     error         // the error to end with instead of waiting for another match; guarded by eng.mu
-	probed   bool          // it receives a message of Mprobe, and can have no other
+	probed   bool          // it receives a message of Mprobe, and can match no other
 
-	anySource bool // it may be pending while a failure is not acknowledged
-	internal  bool // the program does not wait for it (internal request): its waiter never polls
+	anySource bool // a nonblocking AnySource receive of the program: see pendingFailure
+	internal  bool // internal request of a goroutine of the engine: its waiter never polls
 
 	// Sends.
 	peer    *peer // also of a receive that waits for a body
 	stream  uint16
-	pending atomic.Int32 // events to wait for: Released, SyncAck
+	pending atomic.Int32 // events that are still to come: Released, SyncAck
 	id      uint64       // in eng.ids; 0: none
 	hdr     [envelope.MaxLen]byte
-	sent    *matchContext // where it was sent
-	offered offering      // what the peer may read; whoever takes r's id may take it
+	sent    *matchContext // context that it was sent in
+	offered offering      // set while the peer may read buf; owned by the goroutine that removes id from eng.ids
 
 	canceling bool  // the receiver was asked to forget the message; guarded by mu
 	dropped   error // why the receiver dropped the message without receiving it
 
 	comm        *Comm     // whose error handler gets the error; may be nil
-	generalized *Grequest // that it belongs to; may be nil
+	generalized *Grequest // set for a generalized request
 }
 
 var requestPool = sync.Pool{New: func() any { return new(Request) }}
@@ -75,8 +74,8 @@ func newRequest(e *engine) *Request {
 	return r
 }
 
-// recycle gives r back to the pool. Nothing may refer to it any more: it is
-// done without an error, or was never started.
+// recycle returns r to the pool. No other reference to r may be left: r is done without an error,
+// or was never started.
 func (r *Request) recycle() {
 	if r.err != nil {
 		return // parts of the engine may still hold it
@@ -84,7 +83,7 @@ func (r *Request) recycle() {
 	r.eng, r.ctx, r.comm, r.generalized, r.buf, r.peer, r.id, r.length = nil, nil, nil, nil, nil, nil, 0, 0
 	r.sent, r.anySource, r.internal, r.canceling = nil, false, false, false
 	r.quit, r.probed = nil, false
-	if r.failed.Load() { // too late: it was done
+	if r.failed.Load() { // fail was called after r was done
 		r.failed.Store(false)
 	}
 	if r.reduce.red != nil {
@@ -102,8 +101,8 @@ func doneRequest(e *engine, st Status, err error) *Request {
 	return r
 }
 
-// goRequest runs f on a goroutine of its own; the request is done when f ends,
-// see goRecover. It is how operations made of several messages become nonblocking.
+// goRequest runs f on a goroutine of its own; the request is done when f returns, see goRecover. It
+// makes operations of several messages nonblocking.
 func goRequest(w *World, f func() (Status, error)) *Request {
 	r := newRequest(w.eng)
 	goRecover(func() (err error) {
@@ -113,7 +112,7 @@ func goRequest(w *World, f func() (Status, error)) *Request {
 	return r
 }
 
-// complete ends r. Only the first call counts. r.status is set before.
+// complete ends r. Only the first call counts. The caller has set r.status before.
 func (r *Request) complete(err error) {
 	if !r.over.CompareAndSwap(false, true) {
 		return
@@ -123,7 +122,7 @@ func (r *Request) complete(err error) {
 	w, more := r.waiting, r.more
 	r.waiting, r.more = nil, nil
 	r.done.Store(true)
-	// From here on the owner may recycle r; only its mutex is still ours.
+	// From here on the owner may recycle r: only its mutex may still be used.
 	if w != nil {
 		w.signal()
 	}
@@ -133,8 +132,8 @@ func (r *Request) complete(err error) {
 	r.mu.Unlock()
 }
 
-// fail ends r with err, and makes sure that its buffer is not written to, or read,
-// later. A send whose receiver has read all of it ends without.
+// fail completes r with err, and makes sure that its buffer is neither written nor read later. A
+// send ends without an error if its receiver has read all of the buffer.
 func (r *Request) fail(err error) {
 	r.place.Lock()
 	r.failed.Store(true)
@@ -162,7 +161,7 @@ func (r *Request) fail(err error) {
 	r.complete(err)
 }
 
-// addWaiter makes complete signal w. It reports false if r is already done.
+// addWaiter has complete signal w. It reports false if r is already done.
 func (r *Request) addWaiter(w *waiter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,10 +192,10 @@ func (r *Request) dropWaiter(w *waiter) {
 	}
 }
 
-// Wait blocks until the operation is done and returns its result; the buffer
-// may then be used again (MPI_Wait). If ctx is done first it returns ctx.Err()
-// and the operation goes on: its buffer is still in use. So it does after
-// ErrProcFailedPending.
+// Wait blocks until the operation is done and returns its result; the buffer may then be used again
+// (MPI_Wait). If ctx ends first it returns ctx.Err(), and the operation goes on with its buffer. It
+// also goes on after ErrProcFailedPending, which a receive from [AnySource] returns while a failure
+// is not acknowledged: see [Comm.AckFailed].
 func (r *Request) Wait(ctx context.Context) (Status, error) {
 	e := r.eng
 	t := e.enter()
@@ -208,7 +207,7 @@ func (r *Request) Wait(ctx context.Context) (Status, error) {
 	return st, err
 }
 
-// wait is Wait, not recorded.
+// wait is Wait without profiling and error handler.
 func (r *Request) wait(ctx context.Context) (Status, error) {
 	if err := r.await(ctx); err != nil {
 		return Status{}, err
@@ -216,7 +215,7 @@ func (r *Request) wait(ctx context.Context) (Status, error) {
 	return r.status, r.err
 }
 
-// await is Wait without the result.
+// await waits until r is done. It leaves the result in r.
 func (r *Request) await(ctx context.Context) error {
 	if r.done.Load() {
 		return nil
@@ -255,8 +254,9 @@ func (r *Request) await(ctx context.Context) error {
 	return nil
 }
 
-// Test reports whether the operation is done, and its result if so (MPI_Test).
-// It does not block; it gives the transport a chance to receive.
+// Test reports whether the operation is done, and its result if so (MPI_Test). It does not block;
+// it polls the transport once. err may be ErrProcFailedPending if done is false: see
+// [Request.Wait].
 func (r *Request) Test() (st Status, done bool, err error) {
 	e := r.eng
 	t := e.enter()
@@ -268,7 +268,7 @@ func (r *Request) Test() (st Status, done bool, err error) {
 	return st, done, err
 }
 
-// test is Test, not recorded.
+// test is Test without profiling and error handler.
 func (r *Request) test() (st Status, done bool, err error) {
 	if !r.done.Load() {
 		r.eng.pollOnce()
@@ -279,9 +279,9 @@ func (r *Request) test() (st Status, done bool, err error) {
 	return r.status, true, r.err
 }
 
-// Free gives r up; it must not be used afterwards, by anyone. Calling it is
-// optional: it lets the memory be used again at once. If r is not done the
-// operation goes on, and uses its buffer until then (MPI-4.1, Section 3.7.3).
+// Free gives up r, which must not be used afterwards by any goroutine. It is optional: it lets the
+// memory be reused at once. If r is not done, the operation goes on and uses its buffer until it is
+// done (MPI-4.1, Section 3.7.3).
 func (r *Request) Free() {
 	if r.done.Load() {
 		r.recycle()

@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// rootConn is the connection between the roots.
+// rootConn is the connection between the roots of two groups.
 type rootConn struct {
 	conn     net.Conn
 	keepOpen bool // the connection is the program's: close leaves it open
@@ -29,7 +29,7 @@ func (p *rootConn) exchange(ctx context.Context, b []byte) (other []byte, err er
 	return other, err
 }
 
-// readFrame reads the length of a message, and then that.
+// readFrame reads a message that is preceded by its length.
 func readFrame(r io.Reader, limit int) ([]byte, error) {
 	var n [4]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {
@@ -39,7 +39,7 @@ func readFrame(r io.Reader, limit int) ([]byte, error) {
 	if int64(size) > int64(limit) {
 		return nil, fmt.Errorf("%w: message of %d bytes", ErrProtocol, size)
 	}
-	// No more is allocated than comes.
+	// ReadAll allocates only as bytes arrive, whatever the length says.
 	b, err := io.ReadAll(io.LimitReader(r, int64(size)))
 	if err == nil && len(b) < int(size) {
 		err = io.ErrUnexpectedEOF

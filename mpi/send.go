@@ -8,7 +8,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// send is the blocking send of all kinds; see Send.
+// send is the blocking send behind all exported forms; see Send.
 func (c *Comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, tag int) error {
 	if dst == ProcNull {
 		return c.usable()
@@ -36,7 +36,7 @@ func (c *Comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, t
 	return nil
 }
 
-// isend is the nonblocking send of all kinds; see Isend.
+// isend is the nonblocking send behind all exported forms; see Isend.
 func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, error) {
 	if dst == ProcNull {
 		if err := c.usable(); err != nil {
@@ -61,7 +61,7 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 	return r, nil
 }
 
-// checkPeer returns why nothing can be sent to, or received from, rank.
+// checkPeer returns why no message can be exchanged with rank, or nil.
 func (c *Comm) checkPeer(s slot, rank int) error {
 	if rank < 0 || rank >= len(c.peers) {
 		return fmt.Errorf("%w: %d of %d", ErrRank, rank, len(c.peers))
@@ -69,16 +69,16 @@ func (c *Comm) checkPeer(s slot, rank int) error {
 	return c.open(s)
 }
 
-// startSend sends b, or announces it to the peer if it is long or the peer has
-// no room. It reports true if the message is sent and b not needed any more;
-// else r is completed later. It does not block; blocks tells that the caller
-// will wait for the message to be sent.
+// startSend sends b eagerly, or begins a rendezvous by an RTS if b is longer than the eager limit
+// or the peer has no room. It reports true if the message is sent and b is free again; otherwise r
+// is completed later. It does not block. blocks says that the caller is about to wait until b is
+// free.
 func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
 	e, x, p := c.w.eng, c.ctx[s.context()], c.peers[dst]
 	v := envelope.Header{Kind: envelope.Eager, Sig: s.sig(), Source: uint32(c.rank), Context: x.id, Tag: int32(tag), Length: uint64(len(b))}
 	hints := c.hints.Load()
 	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.Tag), x
-	waits := int32(0) // events to come
+	waits := int32(0) // events that complete r: see Request.pending
 	sole, sent := e.coalescer.sends.Add(1) == 1, false
 	if mode == sendSync {
 		v.Kind = envelope.Sync
@@ -147,7 +147,7 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 	p.mu.Unlock()
 	if err != nil {
 		if r.id != 0 && e.ids.remove(r.id, p) != nil {
-			r.afterReads(func(bool) {}) // nobody knows of them
+			r.afterReads(func(bool) {}) // the peer has not learned of the offer
 		}
 		return false, p.lost(err)
 	}
@@ -155,23 +155,23 @@ func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 		e.transmit(p, len(b), sole, mode == sendHeld)
 	}
 	if waits > 0 {
-		if err := c.stopped(x); err != nil { // whoever looked for sends to fail may have come before
+		if err := c.stopped(x); err != nil { // interruptSends may have run before ids had r
 			e.interruptSends(func(y *matchContext) bool { return y == x }, err)
 		}
 	}
 	return waits == 0, nil
 }
 
-// maxPrompt bounds the messages that are transmitted under the lock of the peer.
+// maxPrompt is the longest message that is transmitted under the lock of the peer, in bytes.
 const maxPrompt = 4 << 10
 
-// sendOwner is a Request whose bytes the link reads.
+// sendOwner is the owner of a body that the link references: the Request of its send.
 type sendOwner Request
 
-// Released says that the link does not read the bytes any more.
+// Released is called when the link no longer reads the body.
 func (o *sendOwner) Released(err error) { (*Request)(o).event(err) }
 
-// event books one of the events that a send waits for.
+// event counts one of the events that complete a send; an error completes it at once.
 func (r *Request) event(err error) {
 	if err != nil {
 		if r.peer.failure() == nil {
@@ -187,7 +187,7 @@ func (r *Request) event(err error) {
 	}
 }
 
-// sendBody sends the body that the receiver has asked for.
+// sendBody answers a CTS: it sends or writes the body that the receiver has asked for.
 func (e *engine) sendBody(p *peer, v *envelope.Header) error {
 	r := e.ids.remove(v.ID, p)
 	if r == nil { // withdrawn
@@ -206,7 +206,7 @@ func (e *engine) sendBody(p *peer, v *envelope.Header) error {
 		r.fail(err)
 		return err
 	}
-	if r.offered != nil { // it could not be read, or not all of it
+	if r.offered != nil { // the receiver could not read all of it
 		w := *v
 		r.afterReads(func(bool) { e.sendBodyAs(r, &w) })
 		return nil
@@ -215,7 +215,7 @@ func (e *engine) sendBody(p *peer, v *envelope.Header) error {
 	return nil
 }
 
-// sendBodyAs sends the body of r in the way that v asks for.
+// sendBodyAs sends the body of r as a message for a CTS, or by RDMA Write for a CTSKey.
 func (e *engine) sendBodyAs(r *Request, v *envelope.Header) {
 	switch {
 	case v.Length == 0:
@@ -227,7 +227,7 @@ func (e *engine) sendBodyAs(r *Request, v *envelope.Header) {
 	}
 }
 
-// sendBodyMessage sends n bytes of r as a message, to receive id of the peer.
+// sendBodyMessage sends the first n bytes of r as a message for receive id of the peer.
 func (e *engine) sendBodyMessage(r *Request, id uint64, n int, flags uint8) {
 	p := r.peer
 	h := envelope.Header{Kind: envelope.Data, Flags: flags, ID: id, Length: uint64(n)}
@@ -238,10 +238,10 @@ func (e *engine) sendBodyMessage(r *Request, id uint64, n int, flags uint8) {
 	p.link.flush()
 }
 
-// awaitSend waits for r. When ctx ends first it asks the receiver to forget the
-// message, and waits for the answer: the message is forgotten, and awaitSend returns
-// ctx.Err(), or a receive has matched it, and the send succeeds. Only the receiver can
-// tell: whatever the sender decided alone could cross a match on the wire.
+// awaitSend waits for r. If ctx ends first, it asks the receiver to drop the message and waits for
+// the answer: either the message is dropped and awaitSend returns ctx.Err(), or a receive has
+// matched it and the send succeeds. Only the receiver can decide, because a decision of the sender
+// could cross a match on the wire.
 func (e *engine) awaitSend(ctx context.Context, r *Request) error {
 	err := r.await(ctx)
 	if err == nil {
@@ -255,9 +255,9 @@ func (e *engine) awaitSend(ctx context.Context, r *Request) error {
 	return r.err
 }
 
-// revoked acts on the end of a send that gave up because of a failure: its
-// announcement is forgotten, or the receive that has matched it goes on to the next
-// match. In a collective it fails, as the collective does.
+// revoked handles SendFailed: a send was given up because of a failure. Its RTS is removed from the
+// unexpected queue, or the receive that has matched it goes on to its next match. A receive of a
+// collective fails, as the collective does.
 func (e *engine) revoked(p *peer, v *envelope.Header) {
 	if v.PeerID != 0 {
 		r := e.ids.remove(v.PeerID, p)

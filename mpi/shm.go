@@ -15,11 +15,10 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 )
 
-// WithSharedMemory sets whether the messages of TransportHybrid between ranks on
-// one host go through memory that they share. Init does so by default (WEFT_SHARED),
-// RunLocal does not. It needs Linux, and that the processes have the same user,
-// network and processes in view; where it cannot be, and with WithCapture, messages
-// go over SCTP. Ranks may differ.
+// WithSharedMemory sets whether ranks on one host exchange the messages of TransportHybrid through
+// shared memory. Init does so by default (WEFT_SHARED), RunLocal does not. It needs Linux, and
+// processes of one user that see the same network and processes; otherwise, and with [WithCapture],
+// messages go over SCTP. Ranks may differ.
 func WithSharedMemory(on bool) Option {
 	return func(o *options) error {
 		o.shared = on
@@ -29,17 +28,18 @@ func WithSharedMemory(on bool) Option {
 
 // Limits of the memory that ranks of a host share.
 const (
-	// MaxSharedRanks bounds the ranks of a host that share memory. Beyond it all of
-	// them use SCTP.
+	// MaxSharedRanks bounds the ranks of a host that share memory. If there are more, all of them
+	// use SCTP.
 	MaxSharedRanks = 256
-	// shmBudget is how much memory a rank shares with all others of its host, each
-	// of which has from minRing to maxRing of it.
+	// shmBudget bounds the ring buffers of one rank, in bytes. Each other rank of the host writes
+	// to one of them, which has from minRing to maxRing bytes.
 	shmBudget = 4 << 20
 	minRing   = 16 << 10
 	maxRing   = 256 << 10
 )
 
-// segmentRef is the part of a business card by which the ranks of a host find and map the shared-memory segment.
+// segmentRef is the part of a business card by which the ranks of a host find and map the
+// shared-memory segment.
 type segmentRef struct {
 	Place string `json:"p"` // equal for processes that may share memory
 	PID   int    `json:"i"`
@@ -50,22 +50,22 @@ type segmentRef struct {
 
 const shmNonceLen = 16
 
-// shmLayout changes with what ranks share and say of it: those of other versions use the
+// shmLayout is the version of the shared-memory layout. Ranks of different versions use the
 // network.
 const shmLayout = 2
 
-// shmHeader begins the memory that a rank shares.
+// shmHeader begins the segment of a rank.
 type shmHeader struct {
 	nonce [shmNonceLen]byte // written to the file before it is mapped
 	_     [112]byte
-	awake atomic.Uint32 // the rank polls
+	awake atomic.Uint32 // 1 while the rank polls: it needs no doorbell
 	_     [124]byte
 }
 
 const shmHeaderLen = int(unsafe.Sizeof(shmHeader{}))
 
-// shmSegment is the shared memory into which the other ranks of the host write messages for one rank: a header, a
-// ringControl for each of them, then their ring buffers.
+// shmSegment is the shared memory into which the other ranks of the host write messages for one
+// rank: a header, a ringControl for each of them, then their ring buffers.
 type shmSegment struct{ mem []byte }
 
 func (s *shmSegment) header() *shmHeader { return (*shmHeader)(unsafe.Pointer(&s.mem[0])) }
@@ -78,63 +78,62 @@ func (s *shmSegment) ring(i, n int) (*ringControl, []byte) {
 	return ctl, s.mem[at : at+size : at+size]
 }
 
-// ringSize is the size of each of n rings: a power of 2.
+// ringSize returns the size of each of n ring buffers, a power of 2.
 func ringSize(n int) int {
 	size := max(min(shmBudget/max(n, 1), maxRing), minRing)
 	return 1 << (bits.Len(uint(size)) - 1)
 }
 
-// shmDataAt is the offset of the first ring buffer, a multiple of the page size.
+// shmDataAt returns the offset of the first ring buffer, a multiple of the page size.
 func shmDataAt(n int) int { return (shmHeaderLen + n*ringControlLen + 4095) &^ 4095 }
 
-// shmLen is the length of a segment with n ring buffers.
+// shmLen returns the length of a segment with n ring buffers.
 func shmLen(n int) int { return shmDataAt(n) + n*ringSize(n) }
 
-// sharedMemory is how a rank exchanges messages with those on its host.
+// sharedMemory is how a rank exchanges messages with the other ranks of its host.
 type sharedMemory struct {
 	ref      segmentRef
-	nonce    [shmNonceLen]byte // others find out whether they can copy it
-	file     *os.File          // of the memory of this rank, until all have mapped it
-	own      *shmSegment
-	spinning *poll.Spinning // goroutines of the rank that spin
-	links    []*shmLink     // constant once up
-	up       atomic.Bool    // the links are complete
+	nonce    [shmNonceLen]byte // other ranks read it to find out whether they can use cross-memory attach
+	file     *os.File          // of the segment of this rank, until all have mapped it
+	own      *shmSegment       // segment of this rank
+	spinning *poll.Spinning    // goroutines of the rank that spin
+	links    []*shmLink        // constant once up
+	up       atomic.Bool       // the links are complete
 
 	// awake is true while this rank polls: then peers need not send a doorbell. Polling
 	// sets it. It is cleared shmLease after the last poll and not at once, because a
 	// rank that has polled is likely to poll again.
 	mu     sync.Mutex // guards changes of awake
 	awake  atomic.Bool
-	waits  atomic.Uint32 // about how often left was called
+	waits  atomic.Uint32 // approximate number of calls of left
 	leased atomic.Bool   // the timer is set, or about to be
-	armed  atomic.Int64  // clock when it was set
+	armed  atomic.Int64  // clock when the timer was set
 	timer  *time.Timer
 
-	// How often the network is polled: the fields of adaptive back-off.
-	crowded bool          // a poll may take as long as others run; constant
+	// Exponential back-off of network polls: see polling.
+	crowded bool          // there are more ranks than processors, so a poll may yield; constant
 	turn    atomic.Uint32 // polls that found nothing in memory
-	looked  atomic.Uint32 // turn at the last look
-	gap     atomic.Uint32 // turns to the next
+	looked  atomic.Uint32 // turn at the last poll of the network
+	gap     atomic.Uint32 // turns until the next one
 }
 
 const (
-	// shmLease is how long after a poll peers still count on the next one.
+	// shmLease is how long after a poll peers still rely on the next one.
 	shmLease = 75 * time.Microsecond
-	// shmRearm is how long the timer for that is not set again.
+	// shmRearm is the least time between two resets of the timer for shmLease, in nanoseconds.
 	shmRearm = int64(25 * time.Microsecond)
-	// leaseEvery is how many polls there are to one that looks whether that is so.
+	// leaseEvery is the number of calls of left for each that reads the clock while the lease runs.
 	leaseEvery = 16
-	// minGap is how many looks at memory that find nothing there are to one at the
-	// network, which takes a system call and would keep a message in memory waiting.
-	// With each of those that finds nothing the number doubles, up to maxGap, or
-	// crowdedGap where a look at memory may take long.
+	// minGap is the number of polls of memory that find nothing for each poll of the network, which
+	// takes a system call and delays messages in memory. It doubles with each network poll that
+	// finds nothing, up to maxGap, or crowdedGap where a poll of memory may yield the processor.
 	minGap     = 8
 	maxGap     = 256
 	crowdedGap = 16
 )
 
-// newSharedMemory makes memory for others to write to, whose size is not known yet.
-// It returns nil where there can be none.
+// newSharedMemory makes the file of the segment, which is sized later. It returns nil if the system
+// does not support it.
 func newSharedMemory(spinning *poll.Spinning) *sharedMemory {
 	place, err := shmPlace()
 	if err != nil {
@@ -156,7 +155,7 @@ func newSharedMemory(spinning *poll.Spinning) *sharedMemory {
 	return s
 }
 
-// close lets go of the file: nobody can map the memory any more.
+// close closes the file. After that no process can map the segment.
 func (s *sharedMemory) close() {
 	if s != nil && s.file != nil {
 		_ = s.file.Close()
@@ -164,8 +163,8 @@ func (s *sharedMemory) close() {
 	}
 }
 
-// connect makes links to the ranks of this host besides those over the network. The
-// refs has the segment of each rank of the job; nil stands for none.
+// connect puts links through memory above the network links to the ranks of this host. refs holds
+// the segment of each rank of the job; nil for ranks without.
 func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
 	var local []int
 	for rank, c := range refs {
@@ -205,8 +204,7 @@ func (s *sharedMemory) connect(e *engine, refs []*segmentRef) {
 	s.scan()
 }
 
-// all reports whether there are links to all other ranks, of a job of so many, in
-// both directions.
+// all reports whether this rank has links in both directions to all other ranks of the job.
 func (s *sharedMemory) all(ranks int) bool {
 	for _, l := range s.links {
 		if l.theirs == nil {
@@ -216,7 +214,8 @@ func (s *sharedMemory) all(ranks int) bool {
 	return s.up.Load() && len(s.links) == ranks-1
 }
 
-// place returns which ring buffer in the segment of rank to is written by rank from; both are indices.
+// place returns the index of the ring buffer that rank from writes in the segment of rank to. Both
+// are indices among the ranks of the host.
 func place(from, to int) int {
 	if from > to {
 		return from - 1
@@ -241,8 +240,8 @@ func (c *segmentRef) open(n int) (*shmSegment, error) {
 	return mapShm(f, shmLen(n))
 }
 
-// poll takes in what others have written, and writes what there was no room for. It
-// reports whether there was something.
+// poll receives what other ranks have written, and writes queued messages. It reports whether it
+// did either.
 func (s *sharedMemory) poll() (worked bool) {
 	if !s.up.Load() {
 		return false
@@ -261,7 +260,7 @@ func (s *sharedMemory) poll() (worked bool) {
 	return worked
 }
 
-// polling returns poll for memory and the network, whose poll is base.
+// polling returns the poll function for memory and the network. base polls the network.
 func (s *sharedMemory) polling(base func() bool) func() bool {
 	return func() bool {
 		if s.poll() {
@@ -294,7 +293,7 @@ func (s *sharedMemory) wake() {
 	s.mu.Unlock()
 }
 
-// sleep clears awake, and then takes in what a peer may have written before it saw that.
+// sleep clears awake, and then receives what a peer may have written before it saw that.
 func (s *sharedMemory) sleep() {
 	s.mu.Lock()
 	s.awake.Store(false)
@@ -303,7 +302,7 @@ func (s *sharedMemory) sleep() {
 	s.scan()
 }
 
-// scan takes in everything that peers have written.
+// scan receives everything that peers have written, and writes queued messages.
 func (s *sharedMemory) scan() {
 	for _, l := range s.links {
 		l.drain(true)
@@ -313,7 +312,7 @@ func (s *sharedMemory) scan() {
 	}
 }
 
-// left is called when a goroutine ends polling: it starts the lease.
+// left is called by a goroutine that ends polling: it starts the lease.
 func (s *sharedMemory) left() {
 	if !s.up.Load() {
 		return
@@ -332,8 +331,8 @@ func (s *sharedMemory) left() {
 	}
 }
 
-// parks is called instead of left by a goroutine that is about to park. If no other goroutine polls, peers have to send a
-// doorbell from now on.
+// parks is called instead of left by a goroutine that is about to park. If no other goroutine
+// polls, peers have to send a doorbell from now on.
 func (s *sharedMemory) parks() {
 	if s.up.Load() && !s.spinning.Any() {
 		s.sleep()
@@ -348,10 +347,10 @@ func (s *sharedMemory) expired() {
 	}
 }
 
-// active reports whether messages go through memory. There may be none.
+// active reports whether messages go through memory. s may be nil.
 func (s *sharedMemory) active() bool { return s != nil && s.up.Load() }
 
-// String returns the value of WEFT_SHARED that says so.
+// String returns the value of WEFT_SHARED that active corresponds to.
 func (s *sharedMemory) String() string {
 	if s.active() {
 		return "1"

@@ -23,30 +23,29 @@ import (
 // offer with a compare-and-swap of the same word.
 
 const (
-	// cmaMin is the length from which a body is offered: below it the system call takes
+	// cmaMin is the length from which a body is offered, in bytes: below it the system call takes
 	// longer than the copy that it saves.
 	cmaMin = 16 << 10
 	// maxCMAOffers bounds the offers to one rank. Further bodies go through the ring buffer.
 	maxCMAOffers = 64
-	// cmaChunk is how much is copied between two checks whether the receive has ended.
+	// cmaChunk is how many bytes are copied between two checks whether the receive has ended.
 	cmaChunk = 1 << 20
-	// cmaInline is the length up to which the goroutine that finds the match copies the
-	// body itself. A longer copy would delay other messages and gets a goroutine.
+	// cmaInline is the length up to which the goroutine that finds the match copies the body
+	// itself, in bytes. A longer copy would delay other messages, so it gets a goroutine.
 	cmaInline = 4 << 20
-	// cmaPollInterval is the pause between two checks whether a copy has ended. After the
-	// peer has failed it is waited for during cmaDeadGrace only: its process may have died
-	// while it copied.
+	// cmaPollInterval is the pause between two checks whether a copy has ended. After the peer has
+	// failed they go on for cmaDeadGrace only, because its process may have died while it copied.
 	cmaPollInterval = 50 * time.Microsecond
 	cmaDeadGrace    = time.Second
 )
 
-// States of an offer, in the low bits of its word; the rest is its number. The word is 0
-// while there is none.
+// States of an offer, in the low bits of its word; the other bits are its number. The word of a
+// free slot is 0.
 const (
 	offerOpen   = 1 + iota
-	offerTaken  // it is being copied
-	offerDone   // it was copied
-	offerMissed // it was not, or not all of it
+	offerTaken  // the receiver is copying
+	offerDone   // the receiver has copied all
+	offerMissed // the receiver has not copied all
 
 	offerBits   = 3
 	offerStates = 1<<offerBits - 1
@@ -55,24 +54,24 @@ const (
 // cmaSlots are the offers to one rank.
 type cmaSlots struct {
 	mu    sync.Mutex
-	used  uint64 // a bit for each
-	count uint64 // of offers so far
+	used  uint64 // bit set of the slots in use
+	count uint64 // number of offers so far
 	all   [maxCMAOffers]cmaOffer
 }
 
-// cmaOffer is the buffer of a send that the receiver may copy: an offering.
+// cmaOffer is the buffer of a send that the receiver may copy. It implements offering.
 type cmaOffer struct {
 	l    *shmLink
 	slot int
-	word uint64 // without a state
-	buf  []byte // a send that has failed does not hold it any more
+	word uint64 // value of the state word without the state
+	buf  []byte // keeps the memory of a send that has failed
 }
 
-// at is where the state is.
+// at returns the state word.
 func (o *cmaOffer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
 
-// offer announces in v that the peer may copy the buffer of r, if a slot is free and the buffer is long enough. The lock
-// of the peer is held.
+// offer adds to the RTS v the address of the buffer of r, if a slot is free and the buffer is long
+// enough. peer.mu is held.
 func (l *shmLink) offer(r *Request, v *envelope.Header) {
 	if len(r.buf) < cmaMin || l.out.ctl.copies.Load() == 0 {
 		return
@@ -93,7 +92,7 @@ func (l *shmLink) offer(r *Request, v *envelope.Header) {
 	r.offered = o
 	v.HasKey, v.Flags, v.Key = true, v.Flags|envelope.FlagCMA, envelope.Key{STag: uint32(slot)}
 	binary.BigEndian.PutUint64(v.Key.Token[:], o.word)
-	// It does not move: o holds it, and the collector moves nothing.
+	// The address stays valid: o holds the memory, and the collector does not move it.
 	binary.BigEndian.PutUint64(v.Key.Token[8:], uint64(uintptr(unsafe.Pointer(&o.buf[0]))))
 	runtime.KeepAlive(l)
 }
@@ -106,7 +105,7 @@ func (o *cmaOffer) withdraw(then func(whole bool)) {
 		return
 	}
 	go func() {
-		var gone time.Time // since when the peer is
+		var gone time.Time // when the peer was seen to have failed
 		for at.Load() == o.word|offerTaken {
 			switch {
 			case o.l.peer.failure() == nil:
@@ -130,8 +129,7 @@ func (o *cmaOffer) over() bool {
 	return true
 }
 
-// close gives the slot back, and reports whether the receiver has said that it has copied
-// all.
+// close frees the slot, and reports whether the receiver has copied all.
 func (o *cmaOffer) close() (whole bool) {
 	l := o.l
 	whole = o.at().Swap(0) == o.word|offerDone
@@ -143,7 +141,7 @@ func (o *cmaOffer) close() (whole bool) {
 	return whole
 }
 
-// fetch copies a body that the peer has offered, or asks the peer to send it.
+// fetch copies a body that the peer has offered, or falls back to CTS.
 func (l *shmLink) fetch(f *fetch) {
 	if f.n > cmaInline {
 		g := *f
@@ -162,7 +160,7 @@ func (l *shmLink) copyBody(f *fetch) {
 	}
 	at := &l.in.ctl.offers[f.from.STag]
 	if !at.CompareAndSwap(word|offerOpen, word|offerTaken) {
-		e.readFailed(f) // and hears that the send was withdrawn
+		e.readFailed(f) // its CTS is answered by SendFailed: the send was withdrawn
 		return
 	}
 	gone, err := l.copyTo(f, binary.BigEndian.Uint64(f.from.Token[8:]))
@@ -174,16 +172,17 @@ func (l *shmLink) copyBody(f *fetch) {
 		l.peer.rdma.reads.count(f.n)
 		e.readDone(f, false)
 	default:
-		// The peer may be gone, and its process be another one now, or it may have
-		// given this one up: then who ends the receive finds its id.
+		// The copy has failed, or the peer has ended and another process has its pid, or
+		// the peer has withdrawn the offer. The receive stays in ids, where the answer to
+		// CTS, or the end of the link, finds it.
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
 		e.readFailed(f)
 	}
 	runtime.KeepAlive(l)
 }
 
-// copyTo copies memory of the peer at addr to the buffer of the receive. It stops if the
-// receive has ended or is unmatched, and fails if the peer has ended.
+// copyTo copies memory of the peer at addr to the buffer of the receive. It stops if the receive
+// has ended or is unmatched, and fails if the peer has failed.
 func (l *shmLink) copyTo(f *fetch, addr uint64) (gone bool, err error) {
 	r, n := f.r, f.n
 	for at := 0; at < n; {
@@ -204,7 +203,7 @@ func (l *shmLink) copyTo(f *fetch, addr uint64) (gone bool, err error) {
 	return false, nil
 }
 
-// probe finds out whether this process may read memory of the peer, and tells the peer.
+// probe finds out whether this process may read memory of the peer, and records that for the peer.
 func (l *shmLink) probe(c *segmentRef) {
 	b, err := hex.DecodeString(c.Nonce)
 	if err != nil || len(b) != shmNonceLen || c.Probe == 0 {

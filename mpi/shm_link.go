@@ -9,27 +9,26 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// shmLink carries messages to a rank of the same host through shared memory: a ring buffer
-// in each direction, which any goroutine that polls empties. The network link under it
-// stays for what memory cannot do: it carries the doorbell (Doorbell), which wakes a
-// rank that does not poll, and it ends when the rank ends.
+// shmLink carries messages to a rank of the same host through shared memory: a ring buffer in each
+// direction, which any polling goroutine drains. The network link under it carries what memory
+// cannot: the doorbell (Doorbell), which wakes a rank that does not poll, and the end of the rank.
 type shmLink struct {
 	under link
 	peer  *peer
-	// theirs holds out and awake: it is unmapped when nobody refers to it. It is nil if
-	// it could not be mapped: then messages are only received through memory.
+	// theirs holds out and awake: it is unmapped when nothing refers to it. It is nil if it could
+	// not be mapped: then messages are only received through memory.
 	theirs *shmSegment
-	own    *shmSegment    // of this rank, which holds in
+	own    *shmSegment    // segment of this rank, which holds in
 	pid    int            // of the peer
-	awake  *atomic.Uint32 // of the peer: it polls
+	awake  *atomic.Uint32 // of the peer: 1 while it polls
 
 	mu     sync.Mutex // guards writing
 	out    ringWriter
-	queue  []shmItem // what there was no room for; see first
-	first  int       // of the queue
+	queue  []shmItem // messages that wait for room, from first on
+	first  int       // index of the first message in queue
 	closed bool
 	idle   *sync.Cond  // signalled when the queue is empty, or closed
-	queued atomic.Bool // the queue is not empty
+	queued atomic.Bool // true while the queue is not empty
 
 	cma     cmaSlots          // bodies that the peer may copy
 	nonce   [shmNonceLen]byte // of the peer
@@ -38,9 +37,9 @@ type shmLink struct {
 	rmu    sync.Mutex // guards reading
 	in     ringReader
 	parser messageParser
-	quiet  atomic.Bool // the parser reads nothing more
-	ended  atomic.Bool // the link under it has, because of why
-	over   atomic.Bool // this one has
+	quiet  atomic.Bool // set when the parser reads nothing more
+	ended  atomic.Bool // set when the link under this one has ended, because of why
+	over   atomic.Bool // set when this link has ended
 	why    error
 }
 
@@ -48,13 +47,13 @@ type shmLink struct {
 type shmItem struct {
 	hdr  [envelope.MaxLen]byte
 	n    int // length of hdr
-	off  int // bytes of hdr and body that are written
+	off  int // bytes of hdr and body written so far
 	body []byte
 	own  owner
 }
 
-// shmCopy is the length up to which bodies are sent without an owner: with one
-// they are copied to the ring buffer, too.
+// shmCopy is the length up to which bodies are sent without an owner, in bytes. Those with an owner
+// are copied to the ring buffer, too.
 const shmCopy = 32 << 10
 
 func (l *shmLink) copyLimit(bool) int { return shmCopy }
@@ -105,7 +104,8 @@ func (l *shmLink) sendNow(stream uint16, hdr, body []byte) error {
 	return err
 }
 
-// flush implements link: it sends a doorbell if the peer does not poll and has none on its way.
+// flush implements link: it sends a doorbell if the peer does not poll and no doorbell is in
+// flight.
 func (l *shmLink) flush() {
 	if l.awake.Load() == 0 && l.out.ctl.doorbell.CompareAndSwap(0, 1) {
 		l.sendDoorbell()
@@ -117,22 +117,22 @@ func (l *shmLink) flush() {
 func (l *shmLink) sendDoorbell() {
 	b := controlPool.Get().(*[envelope.MaxLen]byte)
 	v := envelope.Header{Kind: envelope.Doorbell}
-	_ = l.under.send(0, v.Encode(b), nil, nil) // fails if it is at its end
+	_ = l.under.send(0, v.Encode(b), nil, nil) // fails if the link has ended
 	l.under.flush()
 	controlPool.Put(b)
 }
 
-// onDoorbell is called when a doorbell of the peer has come.
+// onDoorbell handles a doorbell of the peer.
 func (l *shmLink) onDoorbell() {
-	l.in.ctl.doorbell.Store(0) // before the tail is looked at
+	l.in.ctl.doorbell.Store(0) // before drain loads the tail
 	l.drain(true)
 	l.pump()
 }
 
-// pump writes queued messages as far as there is room, and reports whether it has written
-// something.
+// pump writes queued messages as far as there is room, and reports whether it has written any
+// bytes.
 func (l *shmLink) pump() (worked bool) {
-	var done [16]owner // released without the lock
+	var done [16]owner // released after mu is unlocked
 	for more := true; more; {
 		n := 0
 		l.mu.Lock()
@@ -142,7 +142,7 @@ func (l *shmLink) pump() (worked bool) {
 			whole := l.put(it)
 			worked = worked || it.off > was
 			if !whole {
-				// The reader clears want before it looks whether this rank polls.
+				// The reader clears want before it loads awake of this rank.
 				if l.out.ctl.want.Swap(1) == 0 && l.out.room(1) > 0 {
 					continue
 				}
@@ -179,7 +179,7 @@ func (l *shmLink) pump() (worked bool) {
 	return worked
 }
 
-// put writes more of a message, and reports whether it is all written. mu is held.
+// put writes more of a message, and reports whether all of it is written. mu is held.
 func (l *shmLink) put(it *shmItem) bool {
 	if it.off == 0 {
 		if pad := padding(l.out.pos) + 1; l.out.room(pad) < pad {
@@ -197,15 +197,15 @@ func (l *shmLink) put(it *shmItem) bool {
 	return it.off == it.n+len(it.body)
 }
 
-// drain takes in what the peer has written and reports whether there was something. If all
-// is false it takes at most one ring buffer full. What it leaves, or another goroutine is
-// taking in, is seen at the next poll or when polling ends.
+// drain receives what the peer has written and reports whether there was anything. If all is false
+// it receives at most one ring buffer full. What it leaves, or another goroutine is receiving, is
+// seen at the next poll or when polling ends.
 func (l *shmLink) drain(all bool) (worked bool) {
 	for more := true; more && l.due(); more = all {
 		if !l.rmu.TryLock() {
 			return worked
 		}
-		ended := l.ended.Load() // so what the peer has written is all there
+		ended := l.ended.Load() // loaded first: then all that the peer has written is there
 		room := false
 		if !l.quiet.Load() {
 			room, worked = l.receive(), true
@@ -227,13 +227,13 @@ func (l *shmLink) drain(all bool) (worked bool) {
 	return worked
 }
 
-// due reports whether drain has something to do.
+// due reports whether drain has anything to do.
 func (l *shmLink) due() bool {
 	return l.in.ready() && !l.quiet.Load() || l.ended.Load() && !l.over.Load()
 }
 
-// receive takes in at most one ring buffer full, and reports whether the peer waits for room and half of the ring is
-// free. rmu is held.
+// receive parses at most one ring buffer full, and reports whether the peer waits for room and half
+// of the ring is free. rmu is held.
 func (l *shmLink) receive() (room bool) {
 	for n := 0; n < len(l.in.data); {
 		b, err := l.in.next(!l.parser.inMessage())
@@ -257,21 +257,22 @@ func (l *shmLink) receive() (room bool) {
 		n += len(b)
 	}
 	if l.in.ctl.want.Load() != 0 && l.in.half() {
-		l.in.ctl.want.Store(0) // before awake is looked at
+		l.in.ctl.want.Store(0) // before notifyRoom loads awake
 		room = true
 	}
 	return room
 }
 
-// notifyRoom sends a doorbell because there is room again, unless the peer polls and sees that itself.
+// notifyRoom sends a doorbell because there is room again, unless the peer polls and sees that
+// itself.
 func (l *shmLink) notifyRoom() {
 	if l.awake == nil || l.awake.Load() == 0 {
 		l.sendDoorbell()
 	}
 }
 
-// end is called when the link under this one has ended, because of err. This link ends when
-// what the peer has written to memory is taken in.
+// end is called when the link under this one has ended, because of err. This link ends when all
+// that the peer has written to memory is received.
 func (l *shmLink) end(err error) {
 	l.why = err
 	l.ended.Store(true)
@@ -295,8 +296,8 @@ func (l *shmLink) finish() {
 	l.peer.ended(l.why)
 }
 
-// shutdown implements link. The peer takes in what is in memory when it sees the
-// end of the link under this one.
+// shutdown implements link. The peer receives what is in memory when it sees the end of the link
+// under this one.
 func (l *shmLink) shutdown(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		l.mu.Lock()

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// shmPlace names what processes must have in common to share memory: the running
-// kernel, the user, the layout, and the processes and the network that they see. Those of
-// several networks are to use them, as if they were on several hosts.
+// shmPlace returns a hash that is equal for processes that may share memory: of the running kernel,
+// the user, the layout, and the network and process namespaces. Processes in different network
+// namespaces use the network, as if they were on different hosts.
 func shmPlace() (string, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -30,8 +30,7 @@ func shmPlace() (string, error) {
 	return fmt.Sprintf("%016x", hashOf(names, fmt.Sprint(os.Geteuid(), shmLayout))), nil
 }
 
-// newShmFile makes a file in memory. It has no name, so it is gone with those who
-// use it.
+// newShmFile makes a memory file (memfd). It has no name, so it is freed with its last user.
 func newShmFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("weft-messages", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -45,14 +44,13 @@ func openShmFile(pid, fd int) (*os.File, error) {
 	return os.OpenFile(fmt.Sprintf("/proc/%d/fd/%d", pid, fd), os.O_RDWR, 0)
 }
 
-// mapShm gives a file n bytes, for good, and maps them. Whoever comes first does the
-// former.
+// mapShm sizes a file to n bytes, unless another process has done so, seals the size, and maps it.
 func mapShm(f *os.File, n int) (*shmSegment, error) {
 	fd := int(f.Fd())
 	if err := unix.Ftruncate(fd, int64(n)); err != nil {
 		return nil, err
 	}
-	// Nobody can make it shorter, and end the others by that.
+	// Seal the size: an access behind the end of a file that was cut would end a process.
 	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW); err != nil {
 		return nil, err
 	}
@@ -68,10 +66,10 @@ func mapShm(f *os.File, n int) (*shmSegment, error) {
 	return s, nil
 }
 
-// yieldProcessor lets other processes run.
+// yieldProcessor yields the processor to other processes.
 func yieldProcessor() { _, _, _ = syscall.RawSyscall(syscall.SYS_SCHED_YIELD, 0, 0, 0) }
 
-// copyVectors are what the system calls below want, kept because they escape.
+// copyVectors are arguments of the system calls below. They escape, so they are pooled.
 type copyVectors struct {
 	local  [1]unix.Iovec
 	remote [aggregatePieces]unix.RemoteIovec
@@ -80,7 +78,7 @@ type copyVectors struct {
 
 var vectorPool = sync.Pool{New: func() any { return new(copyVectors) }}
 
-// readProcess copies memory of another process, all that b has room for.
+// readProcess copies len(b) bytes from the memory of another process.
 func readProcess(pid int, addr uint64, b []byte) error {
 	return copyProcess(unix.ProcessVMReadv, pid, addr, b)
 }
@@ -90,7 +88,7 @@ func writeProcess(pid int, addr uint64, b []byte) error {
 	return copyProcess(unix.ProcessVMWritev, pid, addr, b)
 }
 
-// processHolds reports whether a process has these bytes at addr.
+// processHolds reports whether a process has the bytes want at addr.
 func processHolds(pid int, addr uint64, want *[shmNonceLen]byte) bool {
 	v := vectorPool.Get().(*copyVectors)
 	defer vectorPool.Put(v)
@@ -112,14 +110,14 @@ func copyProcess(call func(int, []unix.Iovec, []unix.RemoteIovec, uint) (int, er
 		if n <= 0 {
 			return io.ErrUnexpectedEOF
 		}
-		b, addr = b[n:], addr+uint64(n) // 2 GiB at most at a time
+		b, addr = b[n:], addr+uint64(n) // a call copies 2 GiB at most
 	}
 	v.local[0].Base = nil
 	return nil
 }
 
-// writePieces copies b to up to aggregatePieces places in the memory of another process,
-// counted from base, in one call.
+// writePieces copies b to up to aggregatePieces places in the memory of another process, relative
+// to base, by one system call.
 func writePieces(pid int, base uint64, b []byte, pieces []piece) error {
 	v := vectorPool.Get().(*copyVectors)
 	defer vectorPool.Put(v)

@@ -6,20 +6,20 @@ import (
 	"unsafe"
 )
 
-// ringControl is the shared state of a ring buffer. Each group of fields has two cache lines of its own, because
-// processors prefetch pairs of them (against false sharing).
+// ringControl is the shared state of a ring buffer. Each group of fields has two cache lines of its
+// own, because processors prefetch pairs of lines (against false sharing).
 type ringControl struct {
-	tail     atomic.Uint64 // bytes written in all
-	doorbell atomic.Uint32 // 1: a doorbell is on its way; the reader clears it before it looks
+	tail     atomic.Uint64 // total bytes written
+	doorbell atomic.Uint32 // 1: a doorbell is in flight; the reader clears it before it loads tail
 	_        [116]byte
 
-	head atomic.Uint64 // bytes read in all
+	head atomic.Uint64 // total bytes read
 	_    [120]byte
 
 	want atomic.Uint32 // 1: the writer wants a doorbell when there is room
 	_    [124]byte
 
-	copies atomic.Uint32 // the reader can copy memory of the writer
+	copies atomic.Uint32 // 1: the reader can use cross-memory attach on the writer
 	_      [124]byte
 
 	offers [maxCMAOffers]atomic.Uint64 // of the writer, see shm_cma.go
@@ -27,10 +27,10 @@ type ringControl struct {
 
 const (
 	ringControlLen = int(unsafe.Sizeof(ringControl{}))
-	// ringStep is how much of a long message is written, or read, before the other side
-	// sees it, so that both copy at the same time (pipelining).
+	// ringStep is how many bytes of a long message are written, or read, before the other side sees
+	// them, so that both copy at the same time (pipelining).
 	ringStep = 16 << 10
-	// ringAlign is the alignment of messages: a short one takes a single cache line, and
+	// ringAlign is the alignment of messages, in bytes: a short one takes a single cache line, and
 	// elements are aligned for operators that read them in place.
 	ringAlign = 64
 )
@@ -43,11 +43,11 @@ func padding(pos uint64) int { return int(-pos & (ringAlign - 1)) }
 type ringWriter struct {
 	ctl  *ringControl
 	data []byte // its length is a power of 2
-	pos  uint64 // bytes written in all, also those that the reader cannot see yet
-	head uint64 // of the reader, as last seen
-	// order is counted up before the reader sees anything, and loaded by the reader of
-	// the answers: what another process does in between orders nothing in the Go
-	// memory model.
+	pos  uint64 // total bytes written, including those not published
+	head uint64 // head of the reader when it was last loaded
+	// order is incremented before each publish, and loaded by the reader of the other
+	// direction: in the Go memory model the other process, which comes between a message
+	// and its answer, orders no memory accesses.
 	order atomic.Uint64
 }
 
@@ -57,7 +57,7 @@ func (w *ringWriter) room(need int) int {
 	if free := w.free(); free >= need {
 		return free
 	}
-	if h := w.ctl.head.Load(); h-w.head <= w.pos-w.head { // else it is not a head
+	if h := w.ctl.head.Load(); h-w.head <= w.pos-w.head { // otherwise the value is impossible
 		w.head = h
 	}
 	return w.free()
@@ -65,11 +65,11 @@ func (w *ringWriter) room(need int) int {
 
 func (w *ringWriter) free() int { return len(w.data) - int(w.pos-w.head) }
 
-// begin begins a message. There is room for padding(w.pos) bytes and one more.
+// begin begins a message. There must be room for padding(w.pos) bytes and one more.
 func (w *ringWriter) begin() { w.pos += uint64(padding(w.pos)) }
 
-// write writes as much of b as there is room for, and returns how much. The
-// end of it is not seen before publish.
+// write writes as much of b as there is room for, and returns how much. The reader does not see the
+// last bytes before publish.
 func (w *ringWriter) write(b []byte) (n int) {
 	for n < len(b) {
 		k := min(len(b)-n, ringStep)
@@ -88,32 +88,32 @@ func (w *ringWriter) write(b []byte) (n int) {
 	return n
 }
 
-// publish lets the reader see what was written.
+// publish makes the written bytes visible to the reader.
 func (w *ringWriter) publish() {
 	w.order.Add(1)
 	w.ctl.tail.Store(w.pos)
 }
 
-// ringReader is the reading end.
+// ringReader is the reading end of a ring buffer.
 type ringReader struct {
 	ctl  *ringControl
 	data []byte
-	sent *atomic.Uint64 // order of the ring in the other direction
-	pos  atomic.Uint64  // bytes read in all
+	sent *atomic.Uint64 // order of the ringWriter of the other direction
+	pos  atomic.Uint64  // total bytes read
 }
 
 // ready reports whether there is something to read.
 func (r *ringReader) ready() bool { return r.ctl.tail.Load() != r.pos.Load() }
 
-// next returns bytes to read, in place, none if there are none: of the next message
-// if fresh is true. It fails if the position of the writer is impossible.
+// next returns bytes to read, in place; none if there are none. fresh says that a message begins,
+// so padding is skipped first. It fails if the position of the writer is impossible.
 func (r *ringReader) next(fresh bool) ([]byte, error) {
 	pos := r.pos.Load()
 	n := r.ctl.tail.Load() - pos
 	if n == 0 {
 		return nil, nil
 	}
-	r.sent.Load() // after the tail: orders all that these bytes may answer
+	r.sent.Load() // after tail: what these bytes may answer happens before
 	if n > uint64(len(r.data)) {
 		return nil, fmt.Errorf("%w: %d bytes in shared memory for %d", ErrProtocol, n, len(r.data))
 	}
@@ -123,13 +123,13 @@ func (r *ringReader) next(fresh bool) ([]byte, error) {
 		}
 		pos += pad
 		n -= pad
-		r.pos.Store(pos) // the writer is told with what follows
+		r.pos.Store(pos) // skip publishes it to the writer
 	}
 	at := int(pos) & (len(r.data) - 1)
 	return r.data[at:min(at+min(int(n), ringStep), len(r.data))], nil
 }
 
-// skip gives the room of the next n bytes back to the writer.
+// skip returns the room of the next n bytes to the writer.
 func (r *ringReader) skip(n int) {
 	pos := r.pos.Load() + uint64(n)
 	r.pos.Store(pos)

@@ -9,24 +9,24 @@ import (
 	"github.com/weftstack/weft/sctp"
 )
 
-// waiter parks one goroutine. Signals may be spurious: who waits looks again.
+// waiter parks one goroutine. Signals may be spurious, so the goroutine checks its condition again.
 type waiter struct {
 	ch   chan struct{}
-	lead parker // instead of ch, if not nil
+	lead parker // used instead of ch, if not nil
 	pool *waiterPool
 
 	found func() // called instead of signalling, if not nil
 }
 
-// parker is how a transport lets a goroutine wait: as [sctp.Waiter] does.
+// parker parks a goroutine in the transport, as [sctp.Waiter] does.
 type parker interface {
 	// Wait blocks until Wake is called, and reports true, or until stop is closed.
 	Wait(stop <-chan struct{}) bool
 	Wake()
 }
 
-// waiterPool keeps waiters for reuse. Each engine has its own, so that channels
-// do not leave a testing/synctest bubble.
+// waiterPool keeps waiters for reuse. Each engine has its own, so that channels do not leave a
+// testing/synctest bubble.
 type waiterPool struct {
 	pool sync.Pool
 	make func() parker // may be nil
@@ -45,10 +45,10 @@ func (p *waiterPool) get() *waiter {
 	return w
 }
 
-// recycle gives w back. Late signals only cause a spurious wake-up.
+// recycle returns w to its pool. Late signals only cause a spurious wake-up.
 func (w *waiter) recycle() { w.pool.pool.Put(w) }
 
-// signal wakes the goroutine that waits, or the next to wait. It never blocks.
+// signal wakes the goroutine that waits, or the next one to wait. It never blocks.
 func (w *waiter) signal() {
 	switch {
 	case w.found != nil:
@@ -89,39 +89,38 @@ func (w *waiter) wait(ctx context.Context) error {
 	}
 }
 
-// progress is how waiting goroutines drive the transport themselves before
-// they park: a message that arrives within the spin costs no wake-up.
+// progress is the progress engine for waits: before a waiting goroutine parks, it polls the
+// transport (adaptive spinning), so a message that arrives during the spin costs no wake-up.
 type progress struct {
-	poll     func() bool // one pass over the transport; nil: cannot be polled
+	poll     func() bool // makes one pass over the transport; nil if it cannot be polled
 	choose   poll.Chooser
 	spinning poll.Spinning // goroutines of the rank that spin
-	loop     poll.Loop     // how they do
+	loop     poll.Loop     // the loop that they run
 	hook     progressHook
-	serving  poll.Chooser  // whether to poll for the next request to a window
+	serving  poll.Chooser  // chooses whether to poll for the next request to a window
 	shared   *sharedMemory // nil: none
 }
 
 const (
-	// defaultSpin is the default of WithSpin: what a few messages of some MiB take
-	// that come side by side, every train of which would cost a parked goroutine a
+	// defaultSpin is the default of WithSpin. It covers a few messages of several MiB that arrive
+	// side by side: each of their receive batches would otherwise cost a parked goroutine a
 	// wake-up.
 	defaultSpin = 5 * time.Millisecond
-	// crowdedSpin is that where ranks outnumber processors and all of them share
-	// memory: a poll costs next to nothing then, and the processor is offered to the
-	// others after each.
+	// crowdedSpin is the default of WithSpin if there are more ranks than processors and all share
+	// memory: the spin yields the processor to other processes after each poll.
 	crowdedSpin = time.Millisecond
-	// yieldEvery is after how many polls that found nothing a spinning goroutine lets
-	// others run.
+	// yieldEvery is the number of polls without a result after which a spinning goroutine yields.
 	yieldEvery = 16
-	// offerEvery is after how many polls of shared memory alone, at some nanoseconds, the
-	// clock is read and, if they found nothing, other processes may have the processor.
+	// offerEvery is the number of polls of shared memory after which the loop reads the clock and,
+	// if the polls found nothing, yields the processor to other processes. A poll of memory is much
+	// cheaper than either.
 	offerEvery = 256
-	// spareEvery is yieldEvery for shared memory while a processor has no goroutine that
-	// spins: others can run there, and to yield wakes a thread that looks for them.
+	// spareEvery is yieldEvery for shared memory while a processor has no spinning goroutine:
+	// others can run there, and a yield would wake a thread to look for work.
 	spareEvery = 4096
 )
 
-// init sets how the transport is polled; no wait is going on.
+// init sets how the transport is polled. No goroutine waits yet.
 func (p *progress) init(pass func() bool, limit time.Duration) {
 	p.poll = pass
 	p.choose.Init(limit)
@@ -132,10 +131,10 @@ func (p *progress) init(pass func() bool, limit time.Duration) {
 	}
 }
 
-// spinAlways has all waits spin for up to limit, because all messages come through shared
-// memory: a poll costs next to nothing then, and a wait that parks costs both sides more
-// than any poll. If ranks outnumber processors, which is crowded, other processes may have
-// the processor after each poll that found nothing. No wait is going on.
+// spinAlways makes all waits spin for up to limit, for a job that exchanges all messages through
+// shared memory: there a poll is cheap, and parking costs both sides more than any poll. crowded
+// says that there are more ranks than processors: then the processor is yielded to other processes
+// after each poll that found nothing. No goroutine waits yet.
 func (p *progress) spinAlways(limit time.Duration, crowded bool) {
 	p.choose.Always(limit)
 	l := &p.loop
@@ -146,14 +145,14 @@ func (p *progress) spinAlways(limit time.Duration, crowded bool) {
 	}
 }
 
-// begun is when the process started, about: reading the clock relative to it is
-// cheaper than time.Now.
+// begun is about when the process started: reading the clock relative to it is cheaper than
+// time.Now.
 var begun = time.Now()
 
 // clock returns nanoseconds of the monotonic clock.
 func clock() int64 { return int64(time.Since(begun)) }
 
-// begin notes the begin of a wait and chooses whether to spin.
+// begin starts a wait and chooses whether to spin.
 func (p *progress) begin() (w poll.Wait) {
 	if p.poll == nil {
 		return w
@@ -164,7 +163,7 @@ func (p *progress) begin() (w poll.Wait) {
 	return p.choose.Begin(clock())
 }
 
-// end notes the end of a wait.
+// end ends a wait, which the chooser learns from.
 func (p *progress) end(w poll.Wait) {
 	if w.Counts() {
 		w.End(clock())
@@ -183,8 +182,8 @@ func (e *engine) pollOnce() bool {
 	return worked
 }
 
-// pass makes one pass over the transport, performs requests to windows, and reports
-// whether there was anything.
+// pass makes one pass over the transport, runs the progress hook, and reports whether either had
+// work.
 func (p *progress) pass() bool {
 	worked := p.poll()
 	return p.hook.run() || worked
@@ -196,9 +195,9 @@ func (p *progress) exit() {
 	p.hook.leave()
 }
 
-// spin polls until done reports true, the budget of w is used up or ctx is done, and
-// reports whether done did. It performs requests to windows meanwhile. It returns at
-// once if w has no budget or there is no processor for it.
+// spin polls until done reports true, the budget of w is used up or ctx ends, and reports whether
+// done did. It runs the progress hook meanwhile. It returns at once if w has no budget or no
+// processor is free for it.
 func (p *progress) spin(ctx context.Context, w poll.Wait, done func() bool) bool {
 	if w.Budget == 0 || !p.spinning.Enter() {
 		return false
@@ -216,10 +215,10 @@ func (p *progress) spin(ctx context.Context, w poll.Wait, done func() bool) bool
 	return ok
 }
 
-// rest parks at w, until a signal, for a goroutine of the program. Meanwhile it may
-// read the sockets, so it is the first to see a request to a window: it performs that, and
-// polls for the next one if that comes soon. *gap is the wait for the next one, at first
-// the zero Wait, and done reports whether the goroutine need not wait any more.
+// rest parks a goroutine of the program at w until a signal. While parked it may read the sockets
+// (Leader/Followers) and see requests to windows first: it runs the progress hook, and polls for
+// the next request if that is expected soon. *gap is the wait for the next request, at first the
+// zero Wait. done reports whether the goroutine need not wait any more.
 func (p *progress) rest(ctx context.Context, w *waiter, gap *poll.Wait, done func() bool) error {
 	d := &p.hook
 	if !d.used.Load() {
@@ -229,7 +228,7 @@ func (p *progress) rest(ctx context.Context, w *waiter, gap *poll.Wait, done fun
 	err := w.wait(ctx)
 	d.enter()
 	d.unpark(w)
-	// What is left of it leave gives to others.
+	// leave wakes another goroutine for requests that are left.
 	for served := d.run(); served && err == nil && ctx.Err() == nil && !done(); {
 		now := clock()
 		gap.End(now)

@@ -8,9 +8,9 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 )
 
-// Waitall blocks until all requests are done or ctx is (the operations then go
-// on) (MPI_Waitall). It returns the statuses in the order of the requests, and
-// the errors of all of them joined. Nil requests count as done.
+// Waitall blocks until all requests are done (MPI_Waitall). It returns their statuses in the order
+// of the requests, and their errors joined. Nil requests count as done. If ctx ends first it
+// returns no statuses and ctx.Err(), and the operations go on.
 func Waitall(ctx context.Context, reqs ...*Request) ([]Status, error) {
 	e, t := enterAll(reqs)
 	sts, err := waitall(ctx, reqs)
@@ -18,7 +18,7 @@ func Waitall(ctx context.Context, reqs ...*Request) ([]Status, error) {
 	return sts, err
 }
 
-// waitall is Waitall, not recorded.
+// waitall is Waitall without profiling.
 func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 	sts := make([]Status, len(reqs))
 	var errs []error
@@ -40,11 +40,12 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 	return sts, errors.Join(errs...)
 }
 
-// Waitany blocks until one of the requests is done and returns its index and result
-// (MPI_Waitany). A request that Waitany, Waitsome, Testany or Testsome has returned
-// is inactive: all four pass over it from then on, like one that is nil (MPI-4.1,
-// Section 3.7.5). Waitany returns index Undefined if no request is active. A request
-// that was only looked at, by Wait, Test, Waitall or Testall, is still active.
+// Waitany blocks until one of the requests is done and returns its index and result (MPI_Waitany).
+// A request that Waitany, [Waitsome], [Testany] or [Testsome] has returned is inactive: all four
+// skip it from then on, like a nil request (MPI-4.1, Section 3.7.5). Wait, Test, [Waitall] and
+// [Testall] leave a request active. Waitany returns index [Undefined] if no request is active or
+// ctx ends. With ErrProcFailedPending the index is that of a receive from [AnySource], which goes
+// on.
 func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
 	e, t := enterAll(reqs)
 	i, st, err := waitany(ctx, reqs)
@@ -52,7 +53,7 @@ func Waitany(ctx context.Context, reqs ...*Request) (int, Status, error) {
 	return i, st, err
 }
 
-// waitany is Waitany, not recorded.
+// waitany is Waitany without profiling.
 func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 	for {
 		i, err := awaitAny(ctx, reqs)
@@ -72,17 +73,16 @@ func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 	}
 }
 
-// active reports whether Waitany and its relatives may return r.
+// active reports whether Waitany, Waitsome, Testany and Testsome may return r.
 func (r *Request) active() bool { return r != nil && !r.told.Load() }
 
-// retire makes r, which is done, inactive. It reports false if another call has
-// done so before.
+// retire makes r, which is done, inactive. It reports false if another call has done so before.
 func (r *Request) retire() bool { return r.told.CompareAndSwap(false, true) }
 
-// Waitsome blocks until at least one active request is done and returns the indices
-// of all that are, which are inactive from then on: see Waitany (MPI_Waitsome). It
-// returns nil if no request is active. Their results are got with Wait, which does
-// not block then.
+// Waitsome blocks until at least one active request is done and returns the indices of all that
+// are, which are inactive from then on: see [Waitany] (MPI_Waitsome). It returns nil if no request
+// is active. Wait returns their results without blocking. It returns ErrProcFailedPending if no
+// request is done and a receive from [AnySource] cannot complete.
 func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
 	e, t := enterAll(reqs)
 	done, err := waitsome(ctx, reqs)
@@ -90,7 +90,7 @@ func Waitsome(ctx context.Context, reqs ...*Request) ([]int, error) {
 	return done, err
 }
 
-// waitsome is Waitsome, not recorded.
+// waitsome is Waitsome without profiling.
 func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 	for {
 		i, err := awaitAny(ctx, reqs)
@@ -106,8 +106,8 @@ func waitsome(ctx context.Context, reqs []*Request) ([]int, error) {
 	}
 }
 
-// Testall reports whether all requests are done (MPI_Testall). It does not
-// block. Their results are got with Waitall, which does not block then.
+// Testall reports whether all requests are done (MPI_Testall). It does not block. [Waitall] returns
+// their results, then without blocking.
 func Testall(reqs ...*Request) bool {
 	e, t := enterAll(reqs)
 	done := testall(reqs)
@@ -115,7 +115,7 @@ func Testall(reqs ...*Request) bool {
 	return done
 }
 
-// testall is Testall, not recorded.
+// testall is Testall without profiling.
 func testall(reqs []*Request) bool {
 	for _, r := range reqs {
 		if r == nil {
@@ -128,9 +128,9 @@ func testall(reqs []*Request) bool {
 	return true
 }
 
-// Testany returns the index and result of an active request that is done, which is
-// inactive from then on, see Waitany; or index Undefined (MPI_Testany). It does
-// not block.
+// Testany returns the index and result of an active request that is done, which is inactive from
+// then on, see [Waitany]; or index [Undefined] (MPI_Testany). It does not block; it polls the
+// transport.
 func Testany(reqs ...*Request) (int, Status, error) {
 	e, t := enterAll(reqs)
 	i, st, err := testany(reqs)
@@ -138,7 +138,7 @@ func Testany(reqs ...*Request) (int, Status, error) {
 	return i, st, err
 }
 
-// testany is Testany, not recorded.
+// testany is Testany without profiling.
 func testany(reqs []*Request) (int, Status, error) {
 	for i, r := range reqs {
 		if !r.active() {
@@ -151,8 +151,8 @@ func testany(reqs []*Request) (int, Status, error) {
 	return Undefined, Status{}, nil
 }
 
-// Testsome returns the indices of the active requests that are done, which are
-// inactive from then on: see Waitany (MPI_Testsome).
+// Testsome returns the indices of the active requests that are done, which are inactive from then
+// on: see [Waitany] (MPI_Testsome). It does not block, and does not poll the transport.
 func Testsome(reqs ...*Request) []int {
 	e, t := enterAll(reqs)
 	done := testsome(reqs)
@@ -160,7 +160,7 @@ func Testsome(reqs ...*Request) []int {
 	return done
 }
 
-// testsome is Testsome, not recorded.
+// testsome is Testsome without profiling.
 func testsome(reqs []*Request) []int {
 	var out []int
 	for i, r := range reqs {
@@ -171,8 +171,7 @@ func testsome(reqs []*Request) []int {
 	return out
 }
 
-// awaitAny waits for the first active request to be done. It returns -1 if none is
-// active.
+// awaitAny waits until an active request is done and returns its index, or -1 if none is active.
 func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 	found := -1
 	var eng *engine
@@ -189,7 +188,7 @@ func awaitAny(ctx context.Context, reqs []*Request) (int, error) {
 				return true
 			}
 		}
-		return !some // another goroutine may have retired the last meanwhile
+		return !some // another goroutine may have retired the last one meanwhile
 	}
 	if look() {
 		return found, nil

@@ -8,44 +8,43 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// aggregatedPuts are short Puts to a target that wait for more of them: the system copies
-// many by one call, and RDMA Writes that are posted together share packets. Their data is
-// copied here. A Put need not be complete at the target before a synchronization (MPI-4.1,
-// Section 12.5).
+// aggregatedPuts are short Puts to a target that are sent together: one system call copies many of
+// them, and RDMA Writes that are posted together share packets. Their data is copied here. A Put
+// need not be complete at the target before a synchronization (MPI-4.1, Section 12.5).
 type aggregatedPuts struct {
 	some atomic.Bool // true while puts is not nil
-	mu   ctxMutex    // held by the one that adds to puts or has them copied
+	mu   ctxMutex    // guards puts
 	puts *putList
 }
 
-// putList is the data of Puts, and where it goes.
+// putList is the data of aggregated Puts and their places at the target.
 type putList struct {
 	mem    [aggregateBytes]byte
 	n      int // bytes in mem
 	pieces [aggregatePieces]piece
-	used   int  // pieces
-	count  int  // Puts
-	rdma   bool // they go by RDMA Write
+	used   int  // pieces in use
+	count  int  // Puts in the list
+	rdma   bool // sent by RDMA Write, else copied by the system
 
-	wrs []verbs.SendWR // memory for those of the pieces
+	wrs []verbs.SendWR // reused memory: a work request for each piece
 }
 
-// piece is a place in the memory of a target.
+// piece is a range of bytes in the memory of a target.
 type piece struct{ off, n int }
 
 const (
-	// aggregateLimit is the length up to which Puts are aggregated.
+	// aggregateLimit is the length up to which the system copies Puts aggregated, in bytes.
 	aggregateLimit = 4 << 10
-	// aggregatePieces and aggregateBytes bound what is aggregated for a target of a window. The
-	// system takes 1024 pieces at most.
+	// aggregatePieces and aggregateBytes bound what is aggregated for a target of a window. Linux
+	// takes up to 1024 pieces (IOV_MAX) in one call.
 	aggregatePieces = 64
 	aggregateBytes  = 64 << 10
 )
 
 var putLists = sync.Pool{New: func() any { return new(putList) }}
 
-// add takes a Put, if there is room. One that begins where the last ends continues its
-// piece, up to the given length: each takes its time.
+// add adds a Put, if there is room. A Put that begins where the last one ends extends its piece, up
+// to the given length, because each piece costs time.
 func (p *putList) add(src []byte, off, longest int) bool {
 	if len(src) > len(p.mem)-p.n {
 		return false
@@ -69,15 +68,15 @@ func (g *aggregatedPuts) set(p *putList) {
 	g.some.Store(p != nil)
 }
 
-// aggregate takes a Put of up to aggregateLimit bytes. It reports false if the system has
-// refused to copy earlier ones.
+// aggregate adds a Put of up to aggregateLimit bytes that the system copies. It reports false if
+// the system has refused to copy earlier ones.
 func (w *window) aggregate(ctx context.Context, src []byte, target, off int) (bool, error) {
 	g, d := &w.to[target].aggregated, &w.direct[target]
 	if err := g.mu.lock(ctx); err != nil {
 		return false, err
 	}
 	defer g.mu.unlock()
-	// What was refused may be under way by RDMA, which takes it from the list.
+	// After a refusal RDMA Writes may be reading the list: it must not grow.
 	if g.puts != nil && d.open.Load() && g.puts.add(src, off, aggregateBytes) {
 		return true, nil
 	}
@@ -90,9 +89,9 @@ func (w *window) aggregate(ctx context.Context, src []byte, target, off int) (bo
 	return true, nil
 }
 
-// aggregateWrite takes a Put of up to rmaInline bytes that goes by RDMA Write, if it is not
-// the first since a synchronization: a packet for each would take longer than many do in
-// one. The first goes at once, for which it reports false.
+// aggregateWrite adds a Put of up to rmaInline bytes that goes by RDMA Write, unless it is the
+// first one since a synchronization: that one is sent at once, and aggregateWrite reports false.
+// Further ones share packets, because a packet of its own for each would take longer.
 func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int) (bool, error) {
 	t := &w.to[target]
 	g := &t.aggregated
@@ -116,7 +115,7 @@ func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int
 	return true, nil
 }
 
-// writeAggregated posts what is aggregated, of pieces of up to rmaInline bytes.
+// writeAggregated posts an RDMA Write for each aggregated piece.
 func (w *window) writeAggregated(ctx context.Context, target int, p *putList) error {
 	c, remote, err := w.connTo(ctx, target)
 	if err != nil {
@@ -136,14 +135,14 @@ func (w *window) writeAggregated(ctx context.Context, target int, p *putList) er
 	return err
 }
 
-// reuse gives back a list that nobody reads any more.
+// reuse returns the list to the pool. No work request references it.
 func (p *putList) reuse() {
 	p.n, p.used, p.count, p.rdma = 0, 0, 0, false
 	putLists.Put(p)
 }
 
-// spill has what is aggregated for a target copied to it. An error is reported by the
-// next synchronization, too: it is that of earlier Puts.
+// spill sends the Puts that are aggregated for a target. The next synchronization returns an error
+// of it, too, because it is that of earlier Puts.
 func (w *window) spill(ctx context.Context, target int) error {
 	g := &w.to[target].aggregated
 	if !g.some.Load() {
@@ -156,8 +155,8 @@ func (w *window) spill(ctx context.Context, target int) error {
 	return w.copyGathered(ctx, target)
 }
 
-// copyGathered is spill for those who have the turn. What the system refuses is put by
-// RDMA, or fails as that does; if ctx ends it stays aggregated.
+// copyGathered is spill with the mutex of the aggregatedPuts held. What the system refuses to copy
+// is sent by RDMA Write. If ctx ends the Puts stay aggregated.
 func (w *window) copyGathered(ctx context.Context, target int) error {
 	t, peer := &w.to[target], w.c.peers[target]
 	p := t.aggregated.puts
@@ -167,7 +166,7 @@ func (w *window) copyGathered(ctx context.Context, target int) error {
 	if p.rdma {
 		err := w.writeAggregated(ctx, target, p)
 		if err != nil && ctx.Err() != nil {
-			return err // it stays
+			return err // the list stays
 		}
 		if err != nil {
 			t.note(err)
@@ -186,7 +185,7 @@ func (w *window) copyGathered(ctx context.Context, target int) error {
 	d.open.Store(false)
 	at := 0
 	for _, k := range p.pieces[:p.used] {
-		// RDMA may take the data from where it is, so the list is not used again.
+		// Work requests may reference the list, so it is not reused.
 		if err := w.writeRDMA(ctx, p.mem[at:at+k.n], target, k.off); err != nil {
 			if ctx.Err() == nil {
 				t.note(err)

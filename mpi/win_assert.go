@@ -5,36 +5,36 @@ import (
 	"fmt"
 )
 
-// An Assert is what a program promises about a synchronization call of a
-// window, so that it costs less (MPI-4.1, Section 12.5.5). Several are combined
-// with |. A promise that has no meaning for a call gives ErrOption.
+// An Assert is a promise of a program about a synchronization call of a window, which makes the
+// call cheaper (MPI-4.1, Section 12.5.5). Several are combined with |. A promise that has no
+// meaning for a call gives ErrOption.
 type Assert uint8
 
-// Promises.
+// Promises for synchronization calls.
 const (
-	// AssertNoCheck (MPI_MODE_NOCHECK): for Lock and LockAll, that nobody holds
-	// or asks for a lock that excludes this one: it is taken, and given back,
-	// without a message. For StartAssert, that all targets have called
-	// PostAssert, also with AssertNoCheck, before: neither sends anything.
+	// AssertNoCheck (MPI_MODE_NOCHECK) promises for Lock and LockAll that no other rank holds or
+	// requests a lock that excludes this one: the lock is taken and released without a message. For
+	// StartAssert it promises that all targets have called PostAssert before, also with
+	// AssertNoCheck: neither call sends anything.
 	AssertNoCheck Assert = 1 << iota
-	// AssertNoStore (MPI_MODE_NOSTORE): the caller has not changed its memory
-	// since the last synchronization.
+	// AssertNoStore (MPI_MODE_NOSTORE) promises that the caller has not changed its memory since
+	// the last synchronization.
 	AssertNoStore
-	// AssertNoPut (MPI_MODE_NOPUT): others will not change the caller's memory
+	// AssertNoPut (MPI_MODE_NOPUT) promises that other ranks will not change the caller's memory
 	// until the next synchronization.
 	AssertNoPut
-	// AssertNoPrecede (MPI_MODE_NOPRECEDE): the Fence completes no operations
-	// of the caller: Fence does not look for any. All ranks must promise it. If
-	// there are some they are completed, and Fence returns ErrEpoch.
+	// AssertNoPrecede (MPI_MODE_NOPRECEDE) promises that the caller has started no operations that
+	// the Fence has to complete. All ranks must promise it. If there are some, they are completed,
+	// and Fence returns ErrEpoch.
 	AssertNoPrecede
-	// AssertNoSucceed (MPI_MODE_NOSUCCEED): no operations follow the Fence. All
-	// ranks must promise it. With AssertNoPrecede nobody has to wait for
-	// anybody, except for windows of shared memory.
+	// AssertNoSucceed (MPI_MODE_NOSUCCEED) promises that no operations follow the Fence. All ranks
+	// must promise it. Together with AssertNoPrecede the Fence does not wait for other ranks,
+	// except on a window of shared memory.
 	AssertNoSucceed
 )
 
-// Those that calls take. Windows are coherent here: AssertNoStore and
-// AssertNoPut save nothing.
+// Promises that each call takes. Windows are coherent, so AssertNoStore and AssertNoPut save
+// nothing.
 const (
 	assertsFence = AssertNoStore | AssertNoPut | AssertNoPrecede | AssertNoSucceed
 	assertsPost  = AssertNoCheck | AssertNoStore | AssertNoPut
@@ -42,7 +42,7 @@ const (
 	assertsLock  = AssertNoCheck
 )
 
-// joinAsserts combines asserts, of which only those allowed make sense.
+// joinAsserts combines asserts, and returns ErrOption if one is not allowed.
 func joinAsserts(asserts []Assert, allowed Assert) (Assert, error) {
 	var sum Assert
 	for _, a := range asserts {
@@ -54,7 +54,7 @@ func joinAsserts(asserts []Assert, allowed Assert) (Assert, error) {
 	return sum, nil
 }
 
-// PostAssert is Post with promises (MPI_Win_post).
+// PostAssert is [Win.Post] with promises (MPI_Win_post).
 func (w *Win[T]) PostAssert(a Assert, origins ...int) error {
 	t := w.w.of.enter()
 	err := w.w.post(origins, a)
@@ -62,7 +62,7 @@ func (w *Win[T]) PostAssert(a Assert, origins ...int) error {
 	return err
 }
 
-// StartAssert is Start with promises (MPI_Win_start). It blocks as Start does.
+// StartAssert is [Win.Start] with promises (MPI_Win_start). It blocks as Start does.
 func (w *Win[T]) StartAssert(ctx context.Context, a Assert, targets ...int) error {
 	t := w.w.of.enter()
 	err := w.w.start(ctx, targets, a)
@@ -70,7 +70,7 @@ func (w *Win[T]) StartAssert(ctx context.Context, a Assert, targets ...int) erro
 	return err
 }
 
-// quiet reports whether no operation of the caller is under way.
+// quiet reports whether no operation of the caller is in progress.
 func (w *window) quiet() bool {
 	for rank := range w.to {
 		if !w.to[rank].quiet() {
@@ -84,7 +84,7 @@ func (t *winTarget) quiet() bool {
 	return !t.copied.Load() && !t.aggregated.some.Load() && t.idle()
 }
 
-// idle reports whether the target has acknowledged everything. It leaves out aggregated Puts, which
+// idle reports whether the target has acknowledged everything. It ignores aggregated Puts, which
 // have not been sent, and copies, which are complete at once.
 func (t *winTarget) idle() bool {
 	t.mu.Lock()

@@ -9,33 +9,33 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// rmaConn is an origin's queue pair to one target. Operations are numbered;
-// the queue pair completes them in order, so one number says how far it is.
-// Whoever waits collects completions, one goroutine at a time.
+// rmaConn is an origin's queue pair to one target. Operations are numbered; the queue pair
+// completes them in order, so one number tells which are complete. A goroutine that waits polls the
+// completion queue, one at a time.
 type rmaConn struct {
 	dev    *rmaDevice
 	rank   int             // handle of the target, see procName
 	peer   *peer           // the target
-	up     chan struct{}   // closed when connecting has ended
-	gone   context.Context // over when the rank is known to have failed
+	up     chan struct{}   // closed when the attempt to connect has ended
+	gone   context.Context // done when the rank is known to have failed
 	giveUp context.CancelFunc
 	qp     *verbs.QP
 	cq     *verbs.CQ
-	turn   ctxMutex  // held by the goroutine that collects completions
-	solo   ctxMutex  // held by the goroutine that does an atomic
-	word   *verbs.MR // where its result goes
+	turn   ctxMutex  // held by the goroutine that polls cq
+	solo   ctxMutex  // held during an atomic operation: guards word
+	word   *verbs.MR // receives the result of an atomic operation
 
 	mu      sync.Mutex      // guards what follows, and the order of posts
 	posted  uint64          // operations posted
 	done    uint64          // operations completed
-	wrote   uint64          // last write
-	where   verbs.RemoteBuf // of that
-	proving uint64          // last operation that proves the placement of those before it
-	mrs     []postedMR      // registrations to undo, in order
-	err     error           // why the connection is of no more use
+	wrote   uint64          // number of the last write
+	where   verbs.RemoteBuf // remote memory of the last write
+	proving uint64          // number of the last zero-length read: see startProof
+	mrs     []postedMR      // registrations of operations in flight, in order
+	err     error           // set once the connection has failed
 }
 
-// postedMR is a registration that op uses.
+// postedMR is a registration that operation op uses.
 type postedMR struct {
 	op uint64
 	g  *registration
@@ -62,16 +62,16 @@ func (c *rmaConn) fail(err error) {
 	c.mu.Unlock()
 }
 
-// post posts one operation and returns its number. It waits while the queue
-// is full. The registration g, if any, is given back when the operation is
-// complete, or at once if it cannot be posted.
+// post posts one operation and returns its number. It waits while the send queue is full. The
+// registration g, which may be nil, is given back when the operation is complete, or at once if it
+// cannot be posted.
 func (c *rmaConn) post(ctx context.Context, wr verbs.SendWR, g *registration) (uint64, error) {
 	one := [1]verbs.SendWR{wr}
 	return c.postAll(ctx, one[:], g)
 }
 
-// postAll is post for up to rmaDepth operations in one step, all or none. It returns the
-// number of the last.
+// postAll posts up to rmaDepth operations together, all or none, and returns the number of the
+// last. Otherwise it is like post.
 func (c *rmaConn) postAll(ctx context.Context, wrs []verbs.SendWR, g *registration) (uint64, error) {
 	for {
 		c.mu.Lock()
@@ -125,7 +125,7 @@ func (c *rmaConn) bursts() bool {
 	return c.err == nil && c.wrote > c.proving
 }
 
-// wait collects completions until that of the given operation.
+// wait polls completions until operation op is complete.
 func (c *rmaConn) wait(ctx context.Context, op uint64) error {
 	for {
 		c.mu.Lock()
@@ -148,8 +148,7 @@ func (c *rmaConn) wait(ctx context.Context, op uint64) error {
 	}
 }
 
-// collect waits for completions once, unless op is complete by now. The caller
-// has the turn.
+// collect waits for completions once, unless op is complete by now. c.turn is held.
 func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 	c.mu.Lock()
 	over := c.done >= op || c.err != nil
@@ -200,8 +199,8 @@ func (c *rmaConn) collect(ctx context.Context, op uint64) error {
 	return nil
 }
 
-// remoteError gives the end of a queue pair by its peer a name of this package:
-// the peer refused an access, or it is gone.
+// remoteError translates the end of a queue pair by its peer: to ErrAccess if the peer refused an
+// access, to a RankError if the peer has disconnected.
 func (c *rmaConn) remoteError(err error) error {
 	var term *verbs.TerminateError
 	if errors.As(err, &term) {
@@ -213,9 +212,9 @@ func (c *rmaConn) remoteError(err error) error {
 	return err
 }
 
-// startProof posts what proves that all writes so far are placed at the
-// target, without waiting: a read of no bytes. RFC 5040, Section 5.5: the
-// response to a read is delivered after the writes before it are placed.
+// startProof posts, without waiting, a read of no bytes, which proves that all writes so far are
+// placed at the target: the response to a read is delivered after the writes before it have been
+// placed (RFC 5040, Section 5.5).
 func (c *rmaConn) startProof(ctx context.Context) {
 	c.mu.Lock()
 	needed := c.wrote > c.proving && c.err == nil
@@ -232,8 +231,7 @@ func (c *rmaConn) startProof(ctx context.Context) {
 	}
 }
 
-// prove waits until op is complete and all writes posted so far are placed at
-// the target.
+// prove waits until op is complete and all writes posted so far are placed at the target.
 func (c *rmaConn) prove(ctx context.Context, op uint64) error {
 	for {
 		c.startProof(ctx)
@@ -250,8 +248,8 @@ func (c *rmaConn) prove(ctx context.Context, op uint64) error {
 	}
 }
 
-// close frees what the connection holds, once its queue pair is at its end. It
-// may be called again after an error.
+// close frees the resources of the connection, once its queue pair has ended. It may be called
+// again after an error.
 func (c *rmaConn) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +262,7 @@ func (c *rmaConn) close() error {
 		}
 		c.mrs = c.mrs[1:]
 	}
-	// They stay where they are, for those who still have the connection.
+	// word and cq stay set: other goroutines may still use the connection.
 	if c.word != nil {
 		if err := c.word.Close(); err != nil && !errors.Is(err, verbs.ErrClosed) {
 			return errors.Join(append(errs, err)...)

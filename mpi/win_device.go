@@ -16,52 +16,51 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// rmaDevice is a rank's RDMA device: one for all windows, on the sockets that
-// carry its messages. An origin connects a queue pair to a target when it first
-// puts or gets there; the target's end of it only serves.
+// rmaDevice is a rank's RDMA device. All windows share it, and it uses the sockets that carry the
+// messages of the rank. An origin connects a queue pair to a target when it first accesses that;
+// the target's end of the queue pair only serves.
 type rmaDevice struct {
 	w      *World
 	tr     *sctpTransport
 	dev    *verbs.Device
 	pd     *verbs.PD
 	l      *verbs.Listener
-	idle   *verbs.CQ // of the serving queue pairs, which never complete anything
+	idle   *verbs.CQ // of the serving queue pairs, which have no completions
 	token  [envelope.TokenLen]byte
-	life   context.Context // over when the device is closed
+	life   context.Context // done when the device is closed
 	stop   context.CancelFunc
-	served chan struct{} // closed when no more requests are taken
+	served chan struct{} // closed when accept has ended
 	regs   regCache
 
 	mu      sync.Mutex // guards what follows
 	conns   map[int]*rmaConn
-	dead    []*rmaConn
+	dead    []*rmaConn // failed connections that still hold resources
 	serving []*verbs.QP
-	windows map[*verbs.MR]bool // memory of the windows that are not freed
-	bulk    *bulkDevice        // for long messages; nil until it is needed
+	windows map[*verbs.MR]bool // memory of the windows that are not freed; nil once the device is closed
+	bulk    *bulkDevice        // for rendezvous by RDMA; nil until it is needed
 }
 
-// rmaState is what a World keeps for windows.
+// rmaState is the state of a World for windows.
 type rmaState struct {
 	once sync.Once
-	open atomic.Pointer[rmaDevice] // dev, once it is there
+	open atomic.Pointer[rmaDevice] // dev, once it has been opened
 	dev  *rmaDevice
 	err  error
 }
 
 // Limits of the device.
 const (
-	// rmaDepth is the number of operations in flight on a queue pair.
+	// rmaDepth is the send queue depth: the number of operations in flight on a queue pair.
 	rmaDepth = 256
-	// rmaReads is the number of reads and atomics in flight on a queue pair.
+	// rmaReads is the number of RDMA Reads and atomics in flight on a queue pair.
 	rmaReads = 64
-	// rmaInline is the length up to which puts need no registration.
+	// rmaInline is the length up to which Puts are inline and need no registration, in bytes.
 	rmaInline = verbs.MaxInline
 	// servingSlack bounds the serving queue pairs beyond three per rank.
 	servingSlack = 16
 )
 
-// rmaDevice opens the device on first use. It returns nil if the transport has
-// none.
+// rmaDevice opens the device on first use. It returns nil if the transport has none.
 func (w *World) rmaDevice() (*rmaDevice, error) {
 	tr, ok := w.transport.(*sctpTransport)
 	if !ok || w.opts.transport != TransportHybrid {
@@ -100,7 +99,7 @@ func openRMA(w *World, tr *sctpTransport) (*rmaDevice, error) {
 	return d, nil
 }
 
-// accept takes the connections of origins.
+// accept serves the connection requests of origins until the device is closed.
 func (d *rmaDevice) accept() {
 	defer close(d.served)
 	for {
@@ -143,20 +142,19 @@ func (d *rmaDevice) serve(req *verbs.ConnRequest) error {
 	return nil
 }
 
-// newServing makes the queue pair for an origin. One that will write long messages
-// names itself. d.mu is held.
+// newServing makes the queue pair for an origin. An origin that moves rendezvous bodies sends its
+// name. d.mu is held.
 func (d *rmaDevice) newServing(private []byte) (*verbs.QP, error) {
 	if len(private) != procNameLen {
 		return d.pd.NewQP(verbs.QPConfig{SendCQ: d.idle, RecvCQ: d.idle, IRD: rmaReads, ORD: -1})
 	}
 	if d.bulk == nil {
-		return nil, ErrAuth // it was granted nothing
+		return nil, ErrAuth // it holds no key: no rendezvous has exposed memory
 	}
 	return d.bulk.serveBulk(private)
 }
 
-// conn returns the connection to a process, given its handle, connecting it first if
-// there is none.
+// conn returns the connection to the process with a handle, connecting it first if there is none.
 func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn, error) {
 	d.mu.Lock()
 	c := d.conns[rank]
@@ -178,7 +176,7 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 		if re := c.peer.failed.Load(); re != nil {
 			c.fail(re)
 		}
-		go c.connect(info) // whoever waits for it may give up, others go on
+		go c.connect(info) // not bound to ctx: other goroutines may wait for it, too
 	}
 	select {
 	case <-c.up:
@@ -188,8 +186,8 @@ func (d *rmaDevice) conn(ctx context.Context, rank int, info *winInfo) (*rmaConn
 	return c, c.failure()
 }
 
-// discard puts away a connection that has failed, and frees those that nothing
-// holds on to any more. d.mu is held.
+// discard moves a connection that has failed to dead, and frees the dead connections that have
+// ended. d.mu is held.
 func (d *rmaDevice) discard(c *rmaConn) {
 	if c.qp != nil {
 		_ = c.qp.Close() // closed already, perhaps
@@ -206,8 +204,8 @@ func (d *rmaDevice) discard(c *rmaConn) {
 	})
 }
 
-// connect makes the queue pair and connects it. It gives up when the device is closed
-// or the peer is gone.
+// connect makes the queue pair and connects it. It gives up when the device is closed or the peer
+// has failed.
 func (c *rmaConn) connect(info *winInfo) {
 	defer close(c.up)
 	d := c.dev
@@ -237,8 +235,8 @@ func (c *rmaConn) connect(info *winInfo) {
 	}
 }
 
-// rankDown ends the connection to a rank that has failed: its queue pair would
-// notice later.
+// rankDown ends the connection to a rank that has failed. Its queue pair would notice the failure
+// later.
 func (d *rmaDevice) rankDown(rank int, err error) {
 	d.mu.Lock()
 	c := d.conns[rank]
@@ -253,8 +251,7 @@ func (d *rmaDevice) rankDown(rank int, err error) {
 	}
 }
 
-// close ends the device: at Finalize. Windows that were not freed are of no
-// more use.
+// close closes the device, at Finalize. Windows that were not freed cannot be used any more.
 func (d *rmaDevice) close(ctx context.Context) error {
 	d.stop()
 	errs := []error{d.l.Close()}
@@ -282,7 +279,7 @@ func (d *rmaDevice) close(ctx context.Context) error {
 		}
 	}
 	for _, qp := range qps {
-		// It lets go of memory when the peer has acknowledged what was sent.
+		// A queue pair references memory until the peer has acknowledged it.
 		if d.w.usable() == nil {
 			select {
 			case <-qp.Done():
@@ -307,8 +304,8 @@ func (d *rmaDevice) close(ctx context.Context) error {
 	return nil
 }
 
-// register makes the caller's memory accessible and completes what the other
-// ranks need to know. Without a device it does nothing.
+// register registers the caller's memory and completes what the other ranks need for access.
+// Without a device it does nothing.
 func (w *window) register(mine *winInfo) error {
 	d, err := w.c.w.rmaDevice()
 	if d == nil || err != nil {
@@ -338,7 +335,7 @@ func (w *window) register(mine *winInfo) error {
 	return nil
 }
 
-// unregister ends all access to the caller's memory.
+// unregister ends all RDMA access to the caller's memory.
 func (w *window) unregister() error {
 	if w.dev == nil {
 		return nil

@@ -6,21 +6,21 @@ import (
 	"unsafe"
 )
 
-// directMem is the memory of a target on the same host, for Put and Get by one copy:
-// in memory that is mapped here too, or by the system from process to process. The
-// target takes no part, and what was copied is complete: nothing is left to flush.
-// Short Puts that the system copies are aggregated first.
+// directMem is the memory of a target on the same host, for Put and Get by one copy: to or from
+// memory that is mapped here, or by cross-memory attach. The target takes no part, and a copy is
+// complete at once, so there is nothing to flush. Short Puts by cross-memory attach are aggregated
+// first.
 type directMem struct {
-	mapped *mapping    // of memory that WinAllocate made; else nil
-	open   atomic.Bool // the system copies
+	mapped *mapping    // set for memory that WinAllocate made; else nil
+	open   atomic.Bool // the system allows cross-memory attach
 	pid    int
 	addr   uint64
 	size   int
 	access Access
 }
 
-// directAddr tells where the caller's memory is, for ranks that share memory with it.
-// It does not move: the window holds it, and the collector moves nothing.
+// directAddr returns the address of the caller's memory for ranks that share memory with it, or 0.
+// The address stays valid: the window holds the memory, and the collector does not move it.
 func (w *window) directAddr() uint64 {
 	if w.dev == nil || w.dynamic != nil || len(w.mem) == 0 || !w.c.w.shared.active() {
 		return 0
@@ -28,8 +28,8 @@ func (w *window) directAddr() uint64 {
 	return uint64(uintptr(unsafe.Pointer(&w.mem[0])))
 }
 
-// openDirect finds the targets whose memory this process can map, or has the system
-// copy.
+// openDirect maps the memory of the targets on this host, or finds out whether the system allows to
+// copy it.
 func (w *window) openDirect() {
 	if w.dev == nil || w.dynamic != nil || !w.c.w.shared.active() {
 		return
@@ -53,7 +53,7 @@ func (w *window) openDirect() {
 	}
 }
 
-// closeDirect lets go of what openDirect has mapped.
+// closeDirect unmaps what openDirect has mapped.
 func (w *window) closeDirect() {
 	for target := range w.direct {
 		if m := w.direct[target].mapped; m != nil {
@@ -65,8 +65,8 @@ func (w *window) closeDirect() {
 // near reports whether the memory can be copied directly.
 func (d *directMem) near() bool { return d.mapped != nil || d.open.Load() }
 
-// directTo returns the memory of a target that can be copied directly, or nil. What
-// it lets through is checked once more, since nobody does so at the target.
+// directTo returns the memory of a target for a direct copy, or nil. It checks rights and bounds
+// again, because the target does not check them.
 func (w *window) directTo(target, off, n int, need Access) *directMem {
 	if w.direct == nil {
 		return nil
@@ -81,14 +81,14 @@ func (w *window) directTo(target, off, n int, need Access) *directMem {
 	return d
 }
 
-// copied notes an operation that is complete.
+// copied counts an operation that is complete.
 func (w *window) copied(target int, count *atomicTraffic, n int) {
 	w.to[target].markCopied()
 	count.count(n)
 }
 
-// putDirect is Put by a copy, which may be aggregated. It reports false if that cannot
-// be: RDMA tells why, or does it.
+// putDirect is Put by a direct copy, which may be aggregated. It reports false if that is not
+// possible: then RDMA does it, or returns the error.
 func (w *window) putDirect(ctx context.Context, src []byte, target, off int) (bool, error) {
 	d := w.directTo(target, off, len(src), AccessWrite)
 	if d != nil && d.mapped == nil && len(src) <= aggregateLimit {
@@ -99,12 +99,12 @@ func (w *window) putDirect(ctx context.Context, src []byte, target, off int) (bo
 		return false, err
 	}
 	if d != nil && !d.near() {
-		return false, nil // since then
+		return false, nil // spill was refused
 	}
 	return w.copyTo(d, src, target, off), nil
 }
 
-// copyTo is Put by a copy that is made now.
+// copyTo is Put by a direct copy now. It reports false if that is not possible.
 func (w *window) copyTo(d *directMem, src []byte, target, off int) bool {
 	switch {
 	case d == nil:
@@ -123,7 +123,7 @@ func (w *window) copyTo(d *directMem, src []byte, target, off int) bool {
 	return true
 }
 
-// getDirect is Get by a copy.
+// getDirect is Get by a direct copy. It reports false if that is not possible.
 func (w *window) getDirect(dst []byte, target, off int) bool {
 	d := w.directTo(target, off, len(dst), AccessRead)
 	switch {

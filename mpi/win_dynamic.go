@@ -14,13 +14,13 @@ import (
 // MaxAttached bounds the buffers that a rank has attached to a dynamic window.
 const MaxAttached = 1 << 16
 
-// dynamicMem is the memory of one rank in a dynamic window: buffers, each at an
-// address of its own in elements. Addresses are not used again.
+// dynamicMem is the memory of one rank in a dynamic window: buffers, each at an address of its own,
+// which counts elements. Addresses are not reused.
 type dynamicMem struct {
 	mu       sync.Mutex // guards what follows
 	next     int        // address of the next buffer, in bytes
-	attached []attached // in the order of their addresses
-	held     []memRange // the memory of those, in its order
+	attached []attached // ordered by address
+	held     []memRange // memory of the attached buffers, ordered by its place in the process
 }
 
 // memRange is memory of the process, from lo up to hi.
@@ -31,7 +31,7 @@ func rangeOf(mem []byte) memRange {
 	return memRange{lo, lo + uintptr(len(mem))}
 }
 
-// findHeld returns the place in held of the first range that ends behind lo.
+// findHeld returns the index in held of the first range that ends behind lo.
 func (d *dynamicMem) findHeld(lo uintptr) int {
 	i, _ := slices.BinarySearchFunc(d.held, lo, func(r memRange, lo uintptr) int {
 		if r.hi <= lo {
@@ -42,18 +42,19 @@ func (d *dynamicMem) findHeld(lo uintptr) int {
 	return i
 }
 
+// attached is a buffer of a dynamic window.
 type attached struct {
-	at  int // in bytes
+	at  int // address, in bytes
 	mem []byte
 }
 
-// dynamicFirst is the first address, in elements: 0 stays free for programs to
-// mean nothing.
+// dynamicFirst is the first address, in elements. Address 0 is never used, so programs may use it
+// as null.
 const dynamicFirst = 1 << 12
 
-// WinCreateDynamic makes a window without memory: ranks attach theirs when they
-// like (MPI-4.1, Section 12.2.4). Operations on it are messages. All ranks of c
-// must call it; it blocks until they do.
+// WinCreateDynamic makes a window without memory: ranks attach memory with [Win.Attach] (MPI-4.1,
+// Section 12.2.4). All operations on it are active messages. All ranks of c must call it; it blocks
+// until all have.
 func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
 	o.messages, o.bad = true, datatype.CheckElement[T]()
@@ -69,13 +70,14 @@ func WinCreateDynamic[T Element](ctx context.Context, c *Comm, opts ...WinOption
 	return &Win[T]{w, nil}, nil
 }
 
-// kindDynamic in winInfo.Kind keeps ranks from making windows of two kinds.
+// kindDynamic in winInfo.Kind marks a dynamic window, so that ranks that make windows of different
+// kinds get ErrWindow.
 const kindDynamic = 1 << 16
 
-// Attach adds buf to the caller's part of a dynamic window and returns its
-// address: the displacement of its first element, which other ranks need to be
-// told. It is local. It returns ErrWindow if the window is not dynamic, and if buf
-// overlaps a buffer that is attached (MPI-4.1, Section 12.2.4).
+// Attach adds buf to the caller's part of a dynamic window and returns its address: the
+// displacement of its first element, which the program sends to the ranks that access it. It is
+// local. It returns ErrWindow if the window is not dynamic, if buf overlaps a buffer that is
+// attached (MPI-4.1, Section 12.2.4), or if [MaxAttached] buffers are attached.
 func (w *Win[T]) Attach(buf []T) (disp int, err error) {
 	if err := w.w.usable(); err != nil {
 		return 0, err
@@ -90,7 +92,7 @@ func (w *Win[T]) Attach(buf []T) (disp int, err error) {
 	if len(d.attached) == MaxAttached {
 		return 0, fmt.Errorf("%w: %d buffers are attached", ErrWindow, MaxAttached)
 	}
-	// A gap keeps accesses that go too far from the next buffer.
+	// A gap keeps an access beyond the end of a buffer from reaching the next one.
 	next, ok := datatype.Add(d.next, len(mem)+dynamicFirst*w.w.elem)
 	if !ok {
 		return 0, fmt.Errorf("%w: no addresses are left", ErrWindow)
@@ -110,9 +112,10 @@ func (w *Win[T]) Attach(buf []T) (disp int, err error) {
 	return at / w.w.elem, nil
 }
 
-// Detach takes back the buffer that was attached at disp (MPI_Win_detach).
-// Operations of others on it must be complete; later ones fail with ErrRange.
-// It is local.
+// Detach removes the buffer that was attached at disp (MPI_Win_detach). Operations of other ranks
+// on it must be complete; later ones fail with ErrRange. It is local; it waits only for an
+// operation that is being performed. It returns ErrRange if no buffer is attached at disp, and
+// ErrWindow if the window is not dynamic.
 func (w *Win[T]) Detach(disp int) error {
 	if err := w.w.usable(); err != nil {
 		return err
@@ -139,13 +142,12 @@ func (w *Win[T]) Detach(disp int) error {
 	return nil
 }
 
-// find returns the place of the buffer at an address, or where it would be.
-// d.mu is held.
+// find returns the index of the buffer at an address, or where it would be inserted. d.mu is held.
 func (d *dynamicMem) find(at int) (int, bool) {
 	return slices.BinarySearchFunc(d.attached, at, func(a attached, at int) int { return a.at - at })
 }
 
-// at returns n bytes of the caller's memory.
+// at returns n bytes of the caller's memory, or false if they are not all in the window.
 func (w *window) at(off, n uint64) ([]byte, bool) {
 	d := w.dynamic
 	if d == nil {
@@ -173,7 +175,7 @@ func (w *window) at(off, n uint64) ([]byte, bool) {
 	return a.mem[from : from+int(n)], true
 }
 
-// ownAt is at for operations on the caller's own memory.
+// ownAt is at for the caller's operations on its own memory.
 func (w *window) ownAt(off, n int) ([]byte, error) {
 	mem, ok := w.at(uint64(off), uint64(n))
 	if !ok {

@@ -2,27 +2,28 @@ package mpi
 
 import "sync"
 
-// winLocks is the lock of one rank's part of a window. Requests wait in the
-// order they come; shared ones that follow one another are granted together.
-// Every origin has at most one request, waiting or granted.
+// winLocks is the lock of one rank's part of a window. Requests are granted first come, first
+// served; shared ones that follow one another are granted together. Each origin has at most one
+// request, waiting or granted.
 type winLocks struct {
 	mu      sync.Mutex // guards what follows
-	mode    LockMode   // of the holders; 0: nobody holds the lock
+	mode    LockMode   // of the holders; 0: the lock is free
 	holders int
 	held    []bool // by origin
 	queue   []lockRequest
 }
 
+// lockRequest is the request of an origin.
 type lockRequest struct {
 	origin int
 	mode   LockMode
-	num    uint32 // of the answer
+	num    uint32 // number of the request, for the answer
 }
 
 func (l *winLocks) init(ranks int) { l.held = make([]bool, ranks) }
 
-// acquire takes a request and returns what is granted now. It reports false if
-// the origin holds, or waits for, the lock already.
+// acquire queues a request and returns the requests that are granted now. It reports false if the
+// origin already holds or waits for the lock.
 func (l *winLocks) acquire(origin int, mode LockMode, num uint32) ([]lockRequest, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,8 +39,8 @@ func (l *winLocks) acquire(origin int, mode LockMode, num uint32) ([]lockRequest
 	return l.next(), true
 }
 
-// release gives back the lock of an origin, or withdraws its request, and
-// returns what is granted now.
+// release releases the lock of an origin, or withdraws its request, and returns the requests that
+// are granted now.
 func (l *winLocks) release(origin int) []lockRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +60,7 @@ func (l *winLocks) release(origin int) []lockRequest {
 	return nil
 }
 
-// next grants the requests at the head of the queue that can be. l.mu is held.
+// next grants requests at the head of the queue as far as possible. l.mu is held.
 func (l *winLocks) next() []lockRequest {
 	n := 0
 	for _, q := range l.queue {

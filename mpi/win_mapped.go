@@ -10,24 +10,24 @@ import (
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
-// mapping is memory of another rank of the host, mapped by this process. What is
-// mapped stays there whatever becomes of the other rank.
+// mapping is memory of another rank of the host that this process has mapped. It stays valid after
+// the other rank has ended.
 type mapping struct {
 	mem     []byte
-	users   atomic.Int64 // operations under way; far below 0 once closed
+	users   atomic.Int64 // operations in progress; far below 0 once closed
 	cleanup runtime.Cleanup
 }
 
-// mappingClosed is added to the users of a mapping that is closed.
+// mappingClosed is added to users when a mapping is closed.
 const mappingClosed = math.MinInt64 / 2
 
 func newMapping(mem []byte) *mapping {
 	m := &mapping{mem: mem}
-	m.cleanup = runtime.AddCleanup(m, unmapHostBytes, mem) // of windows that are not freed
+	m.cleanup = runtime.AddCleanup(m, unmapHostBytes, mem) // for windows that are not freed
 	return m
 }
 
-// enter begins an operation, unless the mapping is closed.
+// enter begins an operation. It reports false if the mapping is closed.
 func (m *mapping) enter() bool {
 	for {
 		n := m.users.Load()
@@ -47,7 +47,7 @@ func (m *mapping) leave() {
 	}
 }
 
-// close unmaps the memory when no operation uses it any more.
+// close unmaps the memory once no operation uses it any more.
 func (m *mapping) close() {
 	if m.users.Add(mappingClosed) == mappingClosed {
 		m.unmap()
@@ -59,15 +59,14 @@ func (m *mapping) unmap() {
 	unmapHostBytes(m.mem)
 }
 
-// sharesWith reports whether the caller exchanges messages through memory with a
-// rank of c.
+// sharesWith reports whether the caller and a rank of c exchange messages through shared memory.
 func (c *Comm) sharesWith(rank int) bool {
 	l := c.peers[rank].shared.Load()
 	return rank != c.rank && l != nil && l.theirs != nil
 }
 
-// hostBytes returns memory for a window that other ranks of the host can map, and its
-// file, or nil if there are none or it cannot be.
+// hostBytes returns memory for a window that other ranks of the host can map, and its file. It
+// returns nil if there are no such ranks, or the memory cannot be made.
 func hostBytes(c *Comm, n, align int, o *winOptions) ([]byte, *os.File) {
 	if n == 0 || o.messages || !c.w.shared.active() {
 		return nil, nil
@@ -84,7 +83,7 @@ func hostBytes(c *Comm, n, align int, o *winOptions) ([]byte, *os.File) {
 	return nil, nil
 }
 
-// offer tells the others where the file of the caller's memory is.
+// offer adds to mine the file that holds the caller's memory, for other ranks to map.
 func (w *window) offer(mine *winInfo) {
 	if w.file == nil || w.dev == nil {
 		return
@@ -94,7 +93,7 @@ func (w *window) offer(mine *winInfo) {
 	}
 }
 
-// withdraw closes the file, when all that can have mapped it.
+// withdraw closes the file, after all ranks that can have mapped it.
 func (w *window) withdraw() {
 	if w.file != nil {
 		_ = w.file.Close()
@@ -102,7 +101,7 @@ func (w *window) withdraw() {
 	}
 }
 
-// mapped waits until all ranks have mapped what they can, if there is something.
+// mapped waits until all ranks have mapped the memory that they can, if any rank offers some.
 func (w *window) mapped(ctx context.Context) error {
 	for _, r := range w.remote {
 		if r.FD != 0 {
@@ -112,10 +111,10 @@ func (w *window) mapped(ctx context.Context) error {
 	return nil
 }
 
-// updateDirect performs an update of a target's words by atomics of the processor, if
-// they are mapped: then all updates are, so that those of a rank keep their order
-// (MPI-4.1, Section 12.7.2). They are atomic with those of the target and of RDMA,
-// which use such atomics too.
+// updateDirect performs an update of a target's words by processor atomics, if the words are
+// mapped. All updates of mapped words are performed here, so those of a rank keep their order
+// (MPI-4.1, Section 12.7.2). They are atomic with those of the target and of RDMA, which use
+// processor atomics, too.
 func (w *window) updateDirect(src, old []byte, target, off int, code op.Code) bool {
 	d := w.wordsOf(target, off, len(src))
 	if d == nil {
@@ -127,7 +126,7 @@ func (w *window) updateDirect(src, old []byte, target, off int, code op.Code) bo
 	return true
 }
 
-// swapDirect is CompareAndSwap by an atomic of the processor.
+// swapDirect is CompareAndSwap by a processor atomic.
 func (w *window) swapDirect(operands, old []byte, target, off int) bool {
 	d := w.wordsOf(target, off, 8)
 	if d == nil {
@@ -139,7 +138,8 @@ func (w *window) swapDirect(operands, old []byte, target, off int) bool {
 	return true
 }
 
-// wordsOf returns the mapped memory of a target whose elements are words, entered.
+// wordsOf returns the mapped memory of a target whose elements are words, with enter called, or
+// nil.
 func (w *window) wordsOf(target, off, n int) *directMem {
 	if !w.word {
 		return nil

@@ -13,11 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newHostBytes returns n new bytes that begin at a multiple of align, and the file in
-// memory that holds them, for other processes to map, and to write if they may. They
-// are memory of Go, which goes when nothing refers to it; only its pages are those of
-// the file. So a program may keep the memory of a window after Free, and the collector
-// knows how much of it there is.
+// newHostBytes returns n new bytes that begin at a multiple of align, and the memory file (memfd)
+// that holds them, which other processes map, for writing only if writable is set. The bytes belong
+// to an object of the Go heap with pages of the file mapped over it, and are collected like any
+// other. So a program may keep the memory of a window after Free, and the collector counts it.
 func newHostBytes(n, align int, writable bool) (mem []byte, f *os.File, err error) {
 	page := os.Getpagesize()
 	size := (n + page - 1) &^ (page - 1)
@@ -27,38 +26,37 @@ func newHostBytes(n, align int, writable bool) (mem []byte, f *os.File, err erro
 	}
 	f = os.NewFile(uintptr(fd), "weft-window")
 	if err = unix.Ftruncate(fd, int64(size)); err == nil && strictMemory() {
-		// That there is too little memory must be known now: later it ends the program.
+		// Reserve the memory now: running out of it later would end the program.
 		err = unix.Fallocate(fd, 0, 0, int64(size))
 	}
 	if err == nil {
 		mem, err = mapOver(f, size, max(align, page))
 	}
 	if err == nil {
-		// Nobody can make it shorter, and end the others by that.
+		// Seal the size: an access behind the end of a file that was cut would end a process.
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW)
 	}
 	if err != nil {
 		_ = f.Close()
 		return nil, nil, err
 	}
-	if !writable { // nor write, where Linux knows of that
+	if !writable { // other processes cannot write, if Linux supports this seal
 		_, _ = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE)
 	}
 	return mem[:n:n], f, nil
 }
 
-// strictMemory reports whether the system refuses memory rather than ending a process
-// when there is none left.
+// strictMemory reports whether the system refuses to allocate memory that it does not have, instead
+// of ending a process when there is none left.
 var strictMemory = sync.OnceValue(func() bool {
 	b, _ := os.ReadFile("/proc/sys/vm/overcommit_memory")
 	return strings.TrimSpace(string(b)) == "2"
 })
 
-// mapOver allocates memory of whole pages and puts those of a file in their place.
-// The collector neither looks into memory without pointers nor moves it, and whole
-// pages within an object belong to no other one. A finalizer runs while the object is
-// still there, so it gives the memory pages of its own again before that is used for
-// something else.
+// mapOver allocates memory of whole pages and maps those of a file in their place. The collector
+// does not scan memory without pointers, nor move it, and whole pages within an object belong to no
+// other object. A finalizer runs while the object still exists, so it can map fresh pages before
+// the memory is reused.
 func mapOver(f *os.File, size, align int) ([]byte, error) {
 	words := make([]uint64, (size+align)/8)
 	base := unsafe.Pointer(&words[0])
@@ -75,7 +73,7 @@ func mapOver(f *os.File, size, align int) ([]byte, error) {
 	return unsafe.Slice((*byte)(at), size), nil
 }
 
-// lostMemory is what got no pages of its own again, and must not be used.
+// lostMemory keeps memory that could not get fresh pages again and must not be reused.
 var lostMemory struct {
 	sync.Mutex
 	bases []*uint64
@@ -90,8 +88,8 @@ func unmapOver(base *uint64, skip, size int) {
 	}
 }
 
-// mapAt maps a file from its beginning, or fresh pages, in the place of others. (That
-// of package unix makes a pointer of the result, which checkptr does not like.)
+// mapAt maps a file from its beginning, or fresh pages, in the place of others. Package unix has no
+// such function that passes checkptr: its result would be a pointer.
 func mapAt(at unsafe.Pointer, size, flags, fd int) error {
 	_, _, errno := unix.Syscall6(unix.SYS_MMAP, uintptr(at), uintptr(size),
 		unix.PROT_READ|unix.PROT_WRITE, uintptr(flags|unix.MAP_FIXED), uintptr(fd), 0)
@@ -101,16 +99,15 @@ func mapAt(at unsafe.Pointer, size, flags, fd int) error {
 	return nil
 }
 
-// fileID tells a file of this process from all others of the host.
+// fileID returns the inode number of a file, which tells it from other memory files of the host.
 func fileID(f *os.File) (uint64, error) {
 	var st unix.Stat_t
 	err := unix.Fstat(int(f.Fd()), &st)
 	return st.Ino, err
 }
 
-// mapHostBytes maps the file of newHostBytes of another process, to write if that is
-// needed, after making sure that it is the one with the given identity, and cannot
-// become shorter than it has to be.
+// mapHostBytes maps the file of another process that newHostBytes made, for writing if writable is
+// set. Before that it checks that the file has the given identity and cannot become shorter than n.
 func mapHostBytes(pid, fd int, id uint64, n int, writable bool) ([]byte, error) {
 	mode, prot := os.O_RDONLY, unix.PROT_READ
 	if writable {

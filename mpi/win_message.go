@@ -10,11 +10,10 @@ import (
 	"github.com/weftstack/weft/internal/bufpool"
 )
 
-// Where RDMA does not serve, an operation is a message to the service of the
-// target: a header, and data behind it if that is short; longer data is a
-// message of its own, taken from the origin's buffer and, for Put, placed
-// straight into the window. The number in the header gives that message, and
-// the answer, tags of their own. All integers are big endian.
+// amHeader begins an active message: a request of an origin to the service of the target, where
+// RDMA is not available. Data of up to amInline bytes follows the header. Longer data is a message
+// of its own, sent from the origin's buffer and, for Put, placed directly in the window. The number
+// in the header gives that message, and the answer, tags of their own. All integers are big endian.
 //
 //	 0      1    2   3       4        8         16
 //	+------+----+---+-------+--------+---------+--------+------
@@ -22,10 +21,10 @@ import (
 //	+------+----+---+-------+--------+---------+--------+------
 type amHeader struct {
 	kind   amKind
-	op     uint8  // operator or lock mode
+	op     uint8  // operator, or lock mode
 	bulk   bool   // the data is in a message of its own
 	answer bool   // the origin waits for an answer
-	num    uint32 // number of the request; 0 if there is neither
+	num    uint32 // number of the request; 0 without bulk and answer
 	off    uint64
 	n      uint64
 }
@@ -42,8 +41,8 @@ const (
 	amPut    amKind = iota + 1 // data → memory
 	amGet                      // memory → answer
 	amUpdate                   // data op memory; the old memory → answer, if one is wanted
-	amSwap                     // data is what to compare with, and what to store; old memory → answer
-	amFlush                    // answer, after all earlier requests, one amCode
+	amSwap                     // data holds compare and swap; old memory → answer
+	amFlush                    // answer of one byte after all earlier requests are performed
 	amLock                     // answer when granted
 	amUnlock                   // no answer
 	amLimit
@@ -51,10 +50,10 @@ const (
 
 const (
 	amHeaderLen = 24
-	// amInline bounds data behind a header.
+	// amInline bounds the data behind a header, in bytes.
 	amInline = 8 << 10
-	// amChunk bounds the data of one request: requests of several origins
-	// take turns.
+	// amChunk bounds the data of one request, in bytes, so that requests of several origins take
+	// turns.
 	amChunk = 1 << 20
 )
 
@@ -63,10 +62,10 @@ const (
 	winTagRequest  = iota // to the service
 	winTagPost            // Post
 	winTagComplete        // Complete
-	winTagNumbered        // the first of those for data and answers
+	winTagNumbered        // the first tag for data and answers
 )
 
-// Answers of one byte.
+// Result codes: answers of one byte.
 const (
 	amOK uint8 = iota
 	amRange
@@ -74,6 +73,7 @@ const (
 	amProtocol
 )
 
+// amError returns the error of a result code.
 func amError(code uint8) error {
 	switch code {
 	case amOK:
@@ -99,7 +99,7 @@ func (h *amHeader) put(b []byte) {
 	binary.BigEndian.PutUint64(b[16:], h.n)
 }
 
-// get reads h and reports whether the message is well-formed.
+// get decodes h and reports whether the message is well-formed.
 func (h *amHeader) get(b []byte) (data []byte, ok bool) {
 	if len(b) < amHeaderLen || b[2] != 0 || b[3] > amBulk|amAnswer {
 		return nil, false
@@ -126,19 +126,18 @@ func (h *amHeader) get(b []byte) (data []byte, ok bool) {
 	return data, uint64(len(data)) == want
 }
 
-// amNumbers is the largest number of a request. Numbers are used again when
-// all others have been: of the requests between, none is in flight any more.
+// amNumbers is the largest number of a request. A number is reused only after all others: by then
+// its request is no longer in flight.
 const amNumbers = (math.MaxInt32 - winTagNumbered - 1) / 2
 
 // number returns a number for a request.
 func (w *window) number() uint32 { return 1 + w.requests.Add(1)%amNumbers }
 
-// bulkTag and answerTag return the tags of the messages that belong to request
-// num.
+// bulkTag and answerTag return the tags of the messages that belong to request num.
 func bulkTag(num uint32) int   { return winTagNumbered + 2*int(num) - 2 }
 func answerTag(num uint32) int { return winTagNumbered + 2*int(num) - 1 }
 
-// tellFor is tell for a request whose answer goes to dst.
+// tellFor is tell for a request with an answer, which is received into dst.
 func (w *window) tellFor(ctx context.Context, dst []byte, target int, h amHeader, data []byte) error {
 	h.num, h.answer = w.number(), true
 	r, err := w.c.irecv(slotWin, dst, target, answerTag(h.num))
@@ -149,9 +148,9 @@ func (w *window) tellFor(ctx context.Context, dst []byte, target int, h amHeader
 	t.mu.Lock()
 	t.results = append(t.results, winResult{r: r, want: len(dst)})
 	t.mu.Unlock()
-	if err = w.tell(ctx, target, h, data); err != nil { // what is not sent is not answered
+	if err = w.tell(ctx, target, h, data); err != nil { // the request is not sent, so it has no answer
 		t.mu.Lock()
-		if slices.ContainsFunc(t.results, func(x winResult) bool { return x.r == r }) { // else it has failed
+		if slices.ContainsFunc(t.results, func(x winResult) bool { return x.r == r }) { // else completeOps has taken it
 			r.Cancel()
 		}
 		t.mu.Unlock()
@@ -159,7 +158,7 @@ func (w *window) tellFor(ctx context.Context, dst []byte, target int, h amHeader
 	return err
 }
 
-// tell sends a request that a later flush confirms.
+// tell sends a request without waiting for it; a later flush confirms that it is performed.
 func (w *window) tell(ctx context.Context, target int, h amHeader, data []byte) error {
 	t := &w.to[target]
 	if h.bulk = len(data) > amInline; h.bulk && !h.answer {
@@ -200,7 +199,7 @@ func (w *window) send(ctx context.Context, target int, h amHeader, data []byte) 
 	h.put(b)
 	copy(b[amHeaderLen:], data)
 	mode := sendStandard
-	if h.kind == amFlush || h.kind == amLock { // who sends them waits next
+	if h.kind == amFlush || h.kind == amLock { // the caller waits next, which transmits them
 		mode = sendHeld
 	}
 	return w.c.send(ctx, slotWin, mode, b, target, winTagRequest)

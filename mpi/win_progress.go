@@ -14,9 +14,9 @@ import (
 // and a processor that another goroutine may need.
 type progressHook struct {
 	used    atomic.Bool   // true from the first service on
-	pollers atomic.Int32  // goroutines between enter and leave
+	pollers atomic.Int32  // number of goroutines between enter and leave
 	pending atomic.Bool   // true while list is not empty
-	runs    atomic.Uint32 // how often run performed something
+	runs    atomic.Uint32 // counts runs that performed something
 
 	mu     sync.Mutex
 	list   []*winService // with requests to perform; guarded by mu
@@ -97,6 +97,7 @@ func (h *progressHook) wake() {
 	h.give(list)
 }
 
+// take returns the pending services and empties the list.
 func (h *progressHook) take() []*winService {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -6,25 +6,26 @@ import (
 	"fmt"
 )
 
-// Post, Start, Complete and Wait: synchronization of some ranks only (MPI-4.1, Section
-// 12.5.2).
+// Generalized active target synchronization (PSCW): Post, Start, Complete and Wait of some ranks
+// only (MPI-4.1, Section 12.5.2).
 
-// Post opens the caller's memory to the given origins, which access it between
-// Start and Complete (MPI-4.1, Section 12.5.2). It does not block. It returns
-// ErrEpoch if a Post has not been waited for.
+// Post opens the caller's memory to the given origins, which access it between Start and Complete
+// (MPI-4.1, Section 12.5.2). It does not block. It returns ErrEpoch if no [Win.Wait] has followed
+// the last Post, and ErrRank for a rank that does not exist or is given twice.
 func (w *Win[T]) Post(origins ...int) error { return w.PostAssert(0, origins...) }
 
-// Start waits until all given targets have called Post for the caller (MPI_Win_start).
-// If it returns an error, as when ctx ends, the window is not started and Start may be
-// called again, with the same or other targets.
+// Start blocks until all given targets have called [Win.Post] for the caller (MPI_Win_start). If
+// that fails, as when ctx ends, the window is not started: Start may be called again, with the same
+// or other targets. It returns ErrEpoch if no [Win.Complete] has followed the last Start, and
+// ErrRank for a rank that does not exist or is given twice.
 func (w *Win[T]) Start(ctx context.Context, targets ...int) error {
 	return w.StartAssert(ctx, 0, targets...)
 }
 
-// Complete completes the operations since Start and tells the targets
-// (MPI_Win_complete). If ctx ends first the window stays started for the targets
-// that have not been told: call Complete again. It blocks until the operations
-// are complete; until then their buffers must not be touched.
+// Complete completes the operations since [Win.Start] and notifies the targets (MPI_Win_complete).
+// It blocks until the operations are complete; until then their buffers must not be touched. If ctx
+// ends first, the window stays started for the targets that have not been notified: call Complete
+// again. It returns the errors of the operations, and ErrEpoch without a Start.
 func (w *Win[T]) Complete(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.complete(ctx)
@@ -32,8 +33,9 @@ func (w *Win[T]) Complete(ctx context.Context) error {
 	return err
 }
 
-// Wait waits until all origins of the last Post have called Complete: then what
-// they did is in the caller's memory (MPI_Win_wait).
+// Wait blocks until all origins of the last [Win.Post] have called Complete: then the effect of
+// their operations is in the caller's memory (MPI_Win_wait). It returns ErrEpoch without a Post,
+// and a [RankError] if an origin has failed.
 func (w *Win[T]) Wait(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.waitPosted(ctx)
@@ -41,8 +43,8 @@ func (w *Win[T]) Wait(ctx context.Context) error {
 	return err
 }
 
-// Test reports whether Wait would return at once, and if so does what it does
-// (MPI_Win_test).
+// Test reports whether [Win.Wait] would return at once, and if so does what it does (MPI_Win_test).
+// It does not block. It returns ErrEpoch without a Post.
 func (w *Win[T]) Test() (bool, error) { return w.w.testPosted() }
 
 func (w *window) post(origins []int, a Assert) error {
@@ -104,7 +106,7 @@ func (w *window) start(ctx context.Context, targets []int, a Assert) error {
 			continue
 		}
 		if _, err := w.c.recv(ctx, slotWin, nil, t, winTagPost); err != nil {
-			// The targets before t have opened their memory: the next Start finds that.
+			// The Posts of the targets before t are received: the next Start uses them.
 			for _, t := range targets[:i] {
 				w.to[t].keepPost()
 			}
@@ -127,12 +129,12 @@ func (w *window) complete(ctx context.Context) error {
 	}
 	var errs []error
 	for _, t := range targets {
-		_ = w.to[t].startFlush(ctx, w) // flush does it again
+		_ = w.to[t].startFlush(ctx, w) // an error: flush repeats it
 	}
 	for i, t := range targets {
 		err := w.to[t].flush(ctx, w)
 		if err == nil || ctx.Err() == nil {
-			// The target is told even after an error: it waits.
+			// The target is notified even after an error, because it waits.
 			err = errors.Join(err, w.c.send(ctx, slotWin, sendStandard, nil, t, winTagComplete))
 		}
 		errs = append(errs, err)

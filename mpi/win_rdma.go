@@ -8,23 +8,23 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// rmaPiece bounds one RDMA Write or Read: the length of a message is 32 bits.
+// rmaPiece bounds one RDMA Write or Read, in bytes: the length of an iWARP message has 32 bits.
 const rmaPiece = 1 << 30
 
-// connTo returns the connection to a target and the registered memory there.
+// connTo returns the connection to a target and its registered memory.
 func (w *window) connTo(ctx context.Context, target int) (*rmaConn, verbs.RemoteBuf, error) {
 	info := &w.remote[target]
 	c, err := w.dev.conn(ctx, int(w.c.group[target]), info)
 	return c, verbs.RemoteBuf{STag: info.STag, Len: info.Bytes}, err
 }
 
-// posted notes that an operation of the window was posted.
+// posted records that an operation of the window was posted.
 func (t *winTarget) posted(c *rmaConn, op uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != c {
 		if t.conn != nil && t.err == nil {
-			t.err = t.conn.failure() // of operations before
+			t.err = t.conn.failure() // of operations on the old connection
 		}
 		t.conn, t.last = c, 0
 	}
@@ -91,8 +91,7 @@ func (w *window) readRDMA(ctx context.Context, dst []byte, target, off int) erro
 	return nil
 }
 
-// atomicRDMA performs an atomic operation on one word and waits for the old
-// value (RFC 7306, Section 5).
+// atomicRDMA performs an RDMA atomic on one word and waits for the old value (RFC 7306, Section 5).
 func (w *window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, target, disp int) error {
 	off, done, err := w.locate(target, disp, 8, AccessUpdate)
 	if done || err != nil {
@@ -106,7 +105,7 @@ func (w *window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, ta
 	return c.atomic(ctx, wr, old)
 }
 
-// atomic performs one atomic operation and copies its result to old.
+// atomic performs one RDMA atomic at a time and copies its result to old.
 func (c *rmaConn) atomic(ctx context.Context, wr verbs.SendWR, old []byte) error {
 	if err := c.solo.lock(ctx); err != nil {
 		return err
@@ -124,7 +123,7 @@ func (c *rmaConn) atomic(ctx context.Context, wr verbs.SendWR, old []byte) error
 	return nil
 }
 
-// swapWR is a CompareAndSwap of one word.
+// swapWR returns the work request of a CompareAndSwap of one word.
 func swapWR(operands []byte) verbs.SendWR {
 	return verbs.SendWR{
 		Op:      verbs.OpCompareSwap,
@@ -133,7 +132,8 @@ func swapWR(operands []byte) verbs.SendWR {
 	}
 }
 
-// fetchWR is a FetchAndOp of one word, if RDMA has one.
+// fetchWR returns the work request of a FetchAndOp of one word, or false if RDMA has no such
+// atomic.
 func fetchWR(code op.Code, value []byte) (verbs.SendWR, bool) {
 	v := binary.NativeEndian.Uint64(value)
 	switch code {
@@ -141,7 +141,7 @@ func fetchWR(code op.Code, value []byte) (verbs.SendWR, bool) {
 		return verbs.SendWR{Op: verbs.OpFetchAdd, Operand: v}, true
 	case op.CodeNoOp:
 		return verbs.SendWR{Op: verbs.OpFetchAdd}, true
-	case op.CodeReplace: // a swap that compares nothing
+	case op.CodeReplace: // a masked swap that compares no bits
 		return verbs.SendWR{Op: verbs.OpCompareSwap, Operand: v, OperandMask: ^uint64(0)}, true
 	}
 	return verbs.SendWR{}, false

@@ -8,14 +8,14 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// Registrations of the buffers of operations are kept for the next operation
-// with the same buffer: registering takes two allocations. A kept one has no
-// remote rights; it only keeps the buffer from being freed, so their total
-// length and number are bounded.
+// Registration cache: registrations of the buffers of operations are kept for the next operation
+// with the same buffer, which saves two allocations. A kept registration has no remote rights. It
+// keeps its buffer from being collected, so the number and the total length of kept ones are
+// bounded.
 const (
-	// maxKeptBytes bounds the buffers that registrations are kept of.
+	// maxKeptBytes bounds the buffers of kept registrations, in bytes.
 	maxKeptBytes = 64 << 20
-	// maxKept bounds how many are kept.
+	// maxKept bounds the number of kept registrations.
 	maxKept = 256
 )
 
@@ -29,19 +29,19 @@ type regKey struct {
 type registration struct {
 	key  regKey
 	mr   *verbs.MR
-	sgl  [1]verbs.SGE // all of it
-	uses int          // operations under way with it
-	last uint64       // when it was last used
-	kept bool
+	sgl  [1]verbs.SGE // the whole buffer
+	uses int          // operations in flight that use it
+	last uint64       // clock of the last use
+	kept bool         // in regCache.kept
 }
 
-// regCache holds the registrations of a device.
+// regCache is the registration cache of a device.
 type regCache struct {
 	mu    sync.Mutex // guards what follows
 	kept  map[regKey]*registration
 	bytes int
-	clock uint64
-	busy  []*verbs.MR // given up while the queue pair still held them
+	clock uint64      // counts calls of get
+	busy  []*verbs.MR // evicted while a queue pair still held them
 }
 
 // get returns a registration of buf, to be given back with put.
@@ -81,8 +81,8 @@ func (r *regCache) get(pd *verbs.PD, buf []byte, access verbs.Access) (*registra
 	return g, nil
 }
 
-// evict frees the registration that was not used for longest. It reports false
-// if all are in use. r.mu is held.
+// evict frees the least recently used registration. It reports false if all are in use. r.mu is
+// held.
 func (r *regCache) evict() bool {
 	var old *registration
 	for _, g := range r.kept {
@@ -110,8 +110,8 @@ func (r *regCache) drop(mr *verbs.MR) {
 	r.busy = still
 }
 
-// put gives a registration back. It returns verbs.ErrBusy, and changes nothing,
-// if a queue pair still holds one that is not kept.
+// put gives a registration back. It returns verbs.ErrBusy, and changes nothing, if the registration
+// is not kept and a queue pair still holds it.
 func (r *regCache) put(g *registration) error {
 	if g == nil {
 		return nil
@@ -125,7 +125,7 @@ func (r *regCache) put(g *registration) error {
 	return nil
 }
 
-// close frees all registrations, when no queue pair holds them any more.
+// close frees all registrations. No queue pair holds them any more.
 func (r *regCache) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,39 +10,38 @@ import (
 	"github.com/weftstack/weft/internal/bufpool"
 )
 
-// winService performs the requests of one origin on the window, on a goroutine
-// of its own: the program of the target takes no part (MPI-4.1, Section
-// 12.7.3), and origins that are slow, or stop in the middle, hold up nobody
-// else. While the program waits and polls, the goroutine that does performs
-// those requests that take no time, instead of waking the other: that would go
-// to another processor, which somebody else may need. Requests are performed in
-// order, so an answer to a flush says that those before it are done.
+// winService performs the active messages of one origin on the window, in order, so an answer to a
+// flush says that the earlier ones are performed. It has a goroutine of its own: the program of the
+// target takes no part (MPI-4.1, Section 12.7.3), and an origin that is slow, or stops in the
+// middle of a message, delays no other one. While a goroutine of the program polls, its progress
+// hook performs the requests that take no time: waking the goroutine of the service would take
+// longer and occupy another processor.
 type winService struct {
 	w      *window
 	origin int
-	wake   waiter      // of the goroutine
-	ready  atomic.Bool // a request has come since it was looked last
+	wake   waiter      // parks the goroutine of the service
+	ready  atomic.Bool // a request has arrived since the last look
 
-	mu   sync.Mutex // held by who serves; guards what follows
-	buf  []byte     // a request, if next is done
-	next *Request   // the receive into it; nil: none
-	left bool       // next is for the goroutine
-	over bool       // nothing is performed any more
-	code uint8      // first error since the last flush
-	out  []winAnswer
+	mu   sync.Mutex  // held while requests are performed; guards what follows
+	buf  []byte      // receive buffer of next
+	next *Request    // the posted receive of the next request; may be nil
+	left bool        // next is left to the goroutine of the service
+	over bool        // set when the service has ended
+	code uint8       // first error since the last flush
+	out  []winAnswer // being sent
 }
 
-// winAnswer is an answer being sent, with its memory if that is scratch.
+// winAnswer is an answer that is being sent, with its pooled memory.
 type winAnswer struct {
 	r *Request
 	s *bufpool.Buffer
 }
 
-// serveAtOnce is how many requests in a row a goroutine that polls performs before it
-// looks at what it polls for.
+// serveAtOnce is how many requests in a row a polling goroutine performs before it checks the
+// condition that it waits for.
 const serveAtOnce = 16
 
-// serve performs requests of an origin until ctx ends or the origin is gone.
+// serve performs the requests of an origin until ctx ends or the origin has failed.
 func (w *window) serve(ctx context.Context, origin int) {
 	mem := bufpool.Get(amHeaderLen + amInline)
 	defer mem.Put()
@@ -53,8 +52,8 @@ func (w *window) serve(ctx context.Context, origin int) {
 	}
 }
 
-// found says that a request has come, or will not come any more. It may be called
-// with locks held.
+// found is called when a request has arrived, or none can arrive any more. The caller may hold
+// locks.
 func (s *winService) found() {
 	s.ready.Store(true)
 	if !s.w.c.w.eng.prog.hook.add(s) {
@@ -62,15 +61,16 @@ func (s *winService) found() {
 	}
 }
 
-// run performs the requests that have come; not those that may take long, if it is
-// not called by the goroutine of s. It reports whether there may be more later.
+// run performs the requests that have arrived and reports whether there may be more later. own says
+// that the goroutine of the service calls it; otherwise run leaves requests that may take long to
+// that goroutine.
 func (s *winService) run(ctx context.Context, own bool) bool {
 	defer s.w.c.w.eng.coalescer.flushBeforeWait() // for answers
 	for again := true; again; again = s.ready.Load() {
 		if own {
 			s.mu.Lock()
 		} else if !s.mu.TryLock() {
-			return true // who has it looks again
+			return true // the holder of mu checks ready again
 		}
 		s.ready.Store(false)
 		s.advance(ctx, own)
@@ -122,7 +122,7 @@ func (s *winService) advance(ctx context.Context, own bool) {
 	}
 }
 
-// takesLong reports whether who performs the next request may have to wait.
+// takesLong reports whether the next request may block: its data is a message of its own.
 func (s *winService) takesLong() bool {
 	var h amHeader
 	if s.next.err != nil {
@@ -132,8 +132,8 @@ func (s *winService) takesLong() bool {
 	return ok && h.bulk
 }
 
-// end is called by the goroutine when ctx has ended, for which it gives the
-// reason, or the origin is gone.
+// end ends the service: ctx has ended, with the error err, or the origin has failed. The goroutine
+// of the service calls it.
 func (s *winService) end(err error) {
 	s.over = true
 	if r := s.next; r != nil {
@@ -142,10 +142,11 @@ func (s *winService) end(err error) {
 			r.fail(err)
 		}
 	}
-	s.grant(s.w.locks.release(s.origin)) // locks of the dead are free again
+	s.grant(s.w.locks.release(s.origin)) // releases the lock of a failed origin
 	s.finish()
 }
 
+// fail records the first error since the last flush, which the answer to the next flush reports.
 func (s *winService) fail(code uint8) {
 	if s.code == amOK {
 		s.code = code
@@ -212,7 +213,7 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 	if code != amOK {
 		s.fail(code)
 		if h.answer {
-			s.answer(s.origin, h.num, nil, nil) // shorter than what is expected
+			s.answer(s.origin, h.num, nil, nil) // too short: tells the origin of the error
 		}
 		held.Put()
 		return
@@ -225,7 +226,7 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 		}
 		w.release()
 	case amGet:
-		if h.answer { // from a copy: the memory may change before it is sent
+		if h.answer { // a copy, because the memory may change before it is sent
 			old := bufpool.Get(int(h.n))
 			b := old.Bytes(int(h.n))
 			w.hold()
@@ -252,7 +253,7 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 	held.Put()
 }
 
-// answer sends b without waiting: the origin has made room for it.
+// answer sends b without waiting. The origin has posted the receive.
 func (s *winService) answer(origin int, num uint32, b []byte, mem *bufpool.Buffer) {
 	r, err := s.w.c.isend(slotWin, sendHeld, b, origin, answerTag(num))
 	if err != nil {
@@ -269,7 +270,7 @@ func (s *winService) answerByte(origin int, num uint32, code uint8) {
 	s.answer(origin, num, b, mem)
 }
 
-// reap frees the answers that are sent.
+// reap frees the answers that have been sent.
 func (s *winService) reap() {
 	s.out = slices.DeleteFunc(s.out, func(a winAnswer) bool {
 		if !a.r.done.Load() {
@@ -281,8 +282,8 @@ func (s *winService) reap() {
 	})
 }
 
-// finish waits for the answers on their way, so that the memory of the window
-// is the program's again.
+// finish waits until all answers have been sent, so that no send uses memory of the service any
+// more.
 func (s *winService) finish() {
 	for _, a := range s.out {
 		a.r.internal = true
@@ -291,6 +292,7 @@ func (s *winService) finish() {
 	s.reap()
 }
 
+// lock performs a lock request.
 func (s *winService) lock(h amHeader) {
 	mode := LockMode(h.op)
 	if !h.answer || mode != LockShared && mode != LockExclusive {
@@ -305,7 +307,7 @@ func (s *winService) lock(h amHeader) {
 	s.grant(granted)
 }
 
-// grant tells origins that they hold the lock.
+// grant notifies origins that they hold the lock.
 func (s *winService) grant(granted []lockRequest) {
 	for _, g := range granted {
 		s.answerByte(g.origin, g.num, amOK)

@@ -16,10 +16,10 @@ import (
 // sharedMem is memory that the ranks of a window share.
 type sharedMem struct {
 	all  []byte
-	at   [][2]int // where the part of each rank begins, and ends
+	at   [][2]int // begin and end of the part of each rank
 	drop func() error
-	// order is counted up by all ranks of the process when they synchronize:
-	// a datagram alone orders nothing in the Go memory model.
+	// order is incremented by all ranks of the process when they synchronize: in the Go
+	// memory model a datagram alone orders no memory accesses.
 	order *atomic.Uint64
 }
 
@@ -29,30 +29,30 @@ type sharedHere struct {
 	order atomic.Uint64
 }
 
-// part is the memory of a rank.
+// part returns the memory of a rank.
 func (s *sharedMem) part(rank int) []byte {
 	at := s.at[rank]
 	return s.all[at[0]:at[1]:at[1]]
 }
 
-// MaxShared bounds the bytes of a shared window, and of what WinAllocate makes on a
+// MaxShared bounds the bytes of a shared window, and of the memory that WinAllocate makes on a
 // rank: 1 TiB, or 1 GiB where an int has 32 bits.
 const MaxShared = 1 << (30 + 10*(^uint(0)>>63))
 
-// WinAllocateShared makes a window of n new elements on each rank that all
-// ranks can also read and write as memory: see SharedQuery. The parts follow
-// one another in the order of the ranks (MPI-4.1, Section 12.2.3). All ranks of
-// c must be on one host, as after Comm.SplitShared, and must call it. Ranks
-// that are processes share a mapped file, which needs a Unix system; elsewhere
-// it returns an error that is errors.ErrUnsupported. It blocks until all ranks
-// of c have called it.
+// WinAllocateShared makes a window of n new elements on each rank that all ranks can also read and
+// write as memory: see [Win.SharedQuery]. The parts follow one another in the order of the ranks
+// (MPI-4.1, Section 12.2.3). All ranks of c must call it; it blocks until all have. If it fails on
+// one rank it fails on all. They must be on one host, as after [Comm.SplitShared], else it returns
+// ErrWindow. Ranks that are processes share a mapped file, which needs a Unix system; elsewhere it
+// returns errors.ErrUnsupported. It returns ErrCount for an n that is negative, or if all parts are
+// longer than [MaxShared].
 //
-// The ranks order their accesses themselves: Fence, and Sync together with a
-// message or Barrier, do. The memory must not be touched after Free: it is gone,
-// and touching it ends the program.
+// The program orders the accesses of the ranks: by [Win.Fence], or by [Win.Sync] together with a
+// message or [Barrier]. The memory must not be touched after Free, which may unmap it: an access
+// then ends the program.
 func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...WinOption) (*Win[T], error) {
 	o := readWinOptions(opts)
-	hints, _ := readWinHints(o.info) // window.create tells what is wrong
+	hints, _ := readWinHints(o.info) // window.create returns the error
 	at := c.enter()
 	if err := c.consent(ctx, datatype.CheckElement[T]()); err != nil {
 		c.leave(at, "WinAllocateShared", NoPeer, 0, 0, err)
@@ -75,13 +75,13 @@ func WinAllocateShared[T Element](ctx context.Context, c *Comm, n int, opts ...W
 	return &Win[T]{w, datatype.View[T](mem)}, nil
 }
 
-// SharedQuery returns the memory of a rank in the window, to be read and written
-// directly (MPI-4.1, Section 12.2.3). ProcNull stands for the lowest rank that has
-// memory; if no rank has, the result is empty. Besides the memory of a window of
-// WinAllocateShared this is the caller's own memory in any window but a dynamic one, and
-// what WinAllocate has made on ranks that share memory with the caller
-// (WithSharedMemory). For other memory it returns ErrWindow, for memory that the caller
-// may not write (WithAccess) ErrAccess. What it returns must not be touched after Free.
+// SharedQuery returns the memory of a rank in the window, for direct loads and stores (MPI-4.1,
+// Section 12.2.3). ProcNull stands for the lowest rank that has memory; if no rank has, the result
+// is empty. It works for all ranks of a window of [WinAllocateShared], for the caller's own memory
+// in any window but a dynamic one, and for memory of [WinAllocate] on ranks that share memory with
+// the caller ([WithSharedMemory]). For other memory it returns ErrWindow, and for memory of
+// [WinAllocate] on a rank that restricts access ([WithAccess]) ErrAccess. The result must not be
+// touched after Free.
 func (w *Win[T]) SharedQuery(rank int) ([]T, error) {
 	if rank == ProcNull {
 		if err := w.w.usable(); err != nil {
@@ -119,8 +119,8 @@ func (w *window) query(rank int) ([]byte, error) {
 	return w.direct[rank].mapped.mem, nil
 }
 
-// shareMemory makes memory with room for n elements of each rank; gaps between
-// them are allowed if all ranks say so. If it fails on one rank it fails on all.
+// shareMemory makes memory with room for n elements of each rank, with gaps if all ranks allow
+// them. If it fails on one rank it fails on all.
 func shareMemory(ctx context.Context, c *Comm, n, elem int, gaps bool) (*sharedMem, error) {
 	own, err := c.private(ctx)
 	if err != nil {
@@ -167,17 +167,17 @@ func shareMemory(ctx context.Context, c *Comm, n, elem int, gaps bool) (*sharedM
 	return s, err
 }
 
-// thisProcess tells whether ranks are in one process.
+// thisProcess is a random number that identifies the process: equal for ranks of one process.
 var thisProcess = rand.Int()
 
-// sharedHereNow are the memories of this process that ranks are about to share,
-// by the communicator: its id and first member.
+// sharedHereNow holds the memories that ranks of this process are about to share, by the id and the
+// first member of the communicator.
 var sharedHereNow = struct {
 	sync.Mutex
 	memory map[string]*sharedHere
 }{memory: make(map[string]*sharedHere)}
 
-// shareHere shares memory of the process.
+// shareHere shares memory between ranks of one process.
 func (s *sharedMem) shareHere(ctx context.Context, c *Comm, total int) error {
 	j := &sharedHereNow
 	key := fmt.Sprint(c.id, c.w.eng.appendNames(nil, c.group[:1]))
@@ -190,7 +190,7 @@ func (s *sharedMem) shareHere(ctx context.Context, c *Comm, total int) error {
 	defer func() {
 		j.Lock()
 		defer j.Unlock()
-		delete(j.memory, key) // the ranks hold it, or it is not needed
+		delete(j.memory, key) // the ranks refer to it, or have failed
 	}()
 	if err := Barrier(ctx, c); err != nil {
 		return err
@@ -205,10 +205,10 @@ func (s *sharedMem) shareHere(ctx context.Context, c *Comm, total int) error {
 	return Barrier(ctx, c)
 }
 
-// maxSharedName bounds the name of the file that is mapped.
+// maxSharedName bounds the name of the mapped file, in bytes.
 const maxSharedName = 4096
 
-// shareFile shares a mapped file, whose name is gone when all have it.
+// shareFile shares a mapped file, and removes its name when all ranks have mapped it.
 func (s *sharedMem) shareFile(ctx context.Context, c *Comm, total int) error {
 	var name string
 	var err error
@@ -221,7 +221,7 @@ func (s *sharedMem) shareFile(ctx context.Context, c *Comm, total int) error {
 			}
 			copy(msg, name)
 		}
-		defer func() { _ = remove() }() // of a name that nobody needs
+		defer func() { _ = remove() }() // by now all ranks have mapped it, or failed
 	}
 	if e := Bcast(ctx, c, msg, 0); e != nil {
 		return errors.Join(err, e)
@@ -229,7 +229,7 @@ func (s *sharedMem) shareFile(ctx context.Context, c *Comm, total int) error {
 	if err == nil {
 		name = string(msg[:lenZero(msg)])
 		if name == "" {
-			err = nil // rank 0 says why
+			err = nil // rank 0 reports the error to consent
 		} else if s.all, err = mapShared(name, total); err == nil {
 			s.drop = func() error { return unmapShared(s.all) }
 		}
@@ -240,7 +240,7 @@ func (s *sharedMem) shareFile(ctx context.Context, c *Comm, total int) error {
 	return err
 }
 
-// lenZero returns the length of the text that a zero byte ends.
+// lenZero returns the length of the text before the first zero byte.
 func lenZero(b []byte) int {
 	for i, v := range b {
 		if v == 0 {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sharedDir is where Linux keeps files in memory; other systems have none.
+// sharedDir is the directory of files in memory on Linux; other systems have none.
 const sharedDir = "/dev/shm"
 
 // makeShared makes a file of n bytes that ranks map.

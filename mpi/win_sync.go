@@ -6,37 +6,36 @@ import (
 	"fmt"
 )
 
-// LockMode is how a rank locks a window (MPI_Win_lock).
+// LockMode is the kind of a lock on a window (MPI_Win_lock).
 type LockMode uint8
 
 // Lock modes (MPI-4.1, Section 12.5.3).
 const (
 	LockShared    LockMode = iota + 1 // others may hold a shared lock too
-	LockExclusive                     // nobody else holds a lock
+	LockExclusive                     // no other rank holds a lock
 )
 
-// Fence completes all operations of all ranks on the window: when it returns,
-// what the caller started is complete, and what the others wrote before their
-// Fence is in the caller's memory. All ranks must call it (MPI-4.1, Section
-// 12.5.1). It returns the errors of the caller's operations. It may be promised
-// AssertNoStore, AssertNoPut, AssertNoPrecede and AssertNoSucceed. It blocks
-// until all ranks have called it; until then the buffers of operations must not
-// be touched.
+// Fence completes all operations of all ranks on the window: when it returns, the operations of the
+// caller are complete, and those that other ranks started before their Fence are in the caller's
+// memory (MPI-4.1, Section 12.5.1). All ranks must call it. It blocks until all have; until then
+// the buffers of operations must not be touched. It takes [AssertNoStore], [AssertNoPut],
+// [AssertNoPrecede] and [AssertNoSucceed]. It returns the errors of the caller's operations,
+// ErrEpoch if a promise of AssertNoPrecede is broken, and ErrOption for another assert.
 func (w *Win[T]) Fence(ctx context.Context, asserts ...Assert) error {
 	t := w.w.of.enter()
 	a, err := joinAsserts(asserts, assertsFence)
 	if err != nil {
-		a = 0 // the others wait
+		a = 0 // take part all the same: the other ranks wait
 	}
 	err = errors.Join(err, w.w.fence(ctx, a))
 	w.w.of.leave(t, "Win.Fence", NoPeer, 0, 0, err)
 	return err
 }
 
-// Flush completes the caller's operations on target, there and here. The target
-// takes no part (MPI-4.1, Section 12.5.4). It blocks until they are; until then
-// their buffers must not be touched. Errors to test for: ErrEpoch, RankError,
-// and those of the operations.
+// Flush completes the caller's operations on target, both here and there; the target takes no part
+// (MPI-4.1, Section 12.5.4). It blocks until they are complete; until then their buffers must not
+// be touched. It needs no lock. Errors to test for: [RankError], and those of the operations, as
+// ErrRange and ErrAccess.
 func (w *Win[T]) Flush(ctx context.Context, target int) error {
 	t := w.w.of.enter()
 	err := w.w.flush(ctx, target)
@@ -44,8 +43,8 @@ func (w *Win[T]) Flush(ctx context.Context, target int) error {
 	return err
 }
 
-// FlushAll is Flush for all targets (MPI_Win_flush_all). It blocks until the
-// operations are complete.
+// FlushAll is [Win.Flush] for all targets (MPI_Win_flush_all). It blocks until the operations are
+// complete.
 func (w *Win[T]) FlushAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.flushAll(ctx)
@@ -53,9 +52,8 @@ func (w *Win[T]) FlushAll(ctx context.Context) error {
 	return err
 }
 
-// FlushLocal waits until the buffers of the caller's operations on target may
-// be used again; the effect of writes may not be visible at the target yet
-// (MPI_Win_flush_local).
+// FlushLocal blocks until the buffers of the caller's operations on target may be used again
+// (MPI_Win_flush_local). The effect of writes may not be visible at the target yet.
 func (w *Win[T]) FlushLocal(ctx context.Context, target int) error {
 	t := w.w.of.enter()
 	err := w.w.flushLocal(ctx, target)
@@ -63,8 +61,8 @@ func (w *Win[T]) FlushLocal(ctx context.Context, target int) error {
 	return err
 }
 
-// FlushLocalAll is FlushLocal for all targets (MPI_Win_flush_local_all). It
-// blocks until the operations are complete.
+// FlushLocalAll is [Win.FlushLocal] for all targets (MPI_Win_flush_local_all). It blocks until the
+// buffers of all operations may be used again.
 func (w *Win[T]) FlushLocalAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.each(func(rank int) error { return w.w.flushLocal(ctx, rank) })
@@ -72,15 +70,16 @@ func (w *Win[T]) FlushLocalAll(ctx context.Context) error {
 	return err
 }
 
-// Sync makes what the operations of others did to the caller's memory visible
-// to the caller, if it learned of it in another way than by a message or a
-// synchronization call (MPI-4.1, Section 12.5.4).
+// Sync makes the effect of other ranks' operations on the caller's memory visible to the caller, if
+// it has learned of them otherwise than by a message or a synchronization call (MPI-4.1, Section
+// 12.5.4). It does not block.
 func (w *Win[T]) Sync() { w.w.syncMemory() }
 
-// Lock waits until the caller holds a lock on the window of target; the target
-// takes no part (MPI-4.1, Section 12.5.3). It returns ErrEpoch if the caller
-// holds one, and for a window with InfoNoLocks. Locks are granted in the order
-// they are asked for. It may be promised AssertNoCheck.
+// Lock blocks until the caller holds a lock on the window of target; the target takes no part
+// (MPI-4.1, Section 12.5.3). Locks are granted first come, first served. It takes [AssertNoCheck].
+// It returns ErrEpoch if the caller already holds a lock there, and for a window with
+// [InfoNoLocks]; ErrOption for another mode or assert; and a [RankError] if target has failed. If
+// ctx ends first, the request is withdrawn.
 func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int, asserts ...Assert) error {
 	t := w.w.of.enter()
 	a, err := joinAsserts(asserts, assertsLock)
@@ -91,10 +90,10 @@ func (w *Win[T]) Lock(ctx context.Context, mode LockMode, target int, asserts ..
 	return err
 }
 
-// Unlock completes the caller's operations on target and gives the lock back
-// (MPI_Win_unlock). It returns ErrEpoch if the caller holds none. It blocks
-// until the operations are complete; until then their buffers must not be
-// touched.
+// Unlock completes the caller's operations on target and releases the lock (MPI_Win_unlock). It
+// blocks until the operations are complete; until then their buffers must not be touched. If ctx
+// ends first the lock is still held. It returns ErrEpoch if the caller holds no lock there, and the
+// errors of the operations.
 func (w *Win[T]) Unlock(ctx context.Context, target int) error {
 	t := w.w.of.enter()
 	err := w.w.unlock(ctx, target)
@@ -102,8 +101,9 @@ func (w *Win[T]) Unlock(ctx context.Context, target int) error {
 	return err
 }
 
-// LockAll takes a shared lock on the windows of all ranks (MPI_Win_lock_all).
-// It may be promised AssertNoCheck. It blocks until all have granted it.
+// LockAll takes a shared lock on the windows of all ranks (MPI_Win_lock_all). It blocks until all
+// have granted it. It takes [AssertNoCheck]. It fails like [Win.Lock], and then releases the locks
+// that it has taken.
 func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
 	t := w.w.of.enter()
 	a, err := joinAsserts(asserts, assertsLock)
@@ -114,9 +114,9 @@ func (w *Win[T]) LockAll(ctx context.Context, asserts ...Assert) error {
 	return err
 }
 
-// UnlockAll gives the locks of LockAll back (MPI_Win_unlock_all). If ctx ends first
-// all of them are still held: call UnlockAll again. It blocks until the operations
-// are complete.
+// UnlockAll releases the locks of [Win.LockAll] (MPI_Win_unlock_all). It blocks until the
+// operations are complete. If ctx ends first all locks are still held: call UnlockAll again. It
+// returns ErrEpoch if the caller does not hold all of them.
 func (w *Win[T]) UnlockAll(ctx context.Context) error {
 	t := w.w.of.enter()
 	err := w.w.unlockAll(ctx)
@@ -135,15 +135,14 @@ func (w *window) fence(ctx context.Context, a Assert) error {
 	if a&AssertNoPrecede != 0 && a&AssertNoSucceed != 0 && w.shared == nil {
 		return err
 	}
-	// The barrier is entered even after errors, so that the others do not
-	// wait for ever.
+	// The barrier is entered even after errors, because the other ranks wait in it.
 	if e := Barrier(ctx, w.c); e != nil && err == nil {
 		err = e
 	}
 	w.syncMemory()
 	if w.shared != nil {
-		// Others touch this memory too, directly: they may when what was done
-		// to it is dealt with here.
+		// Other ranks access this memory directly. They may do so once the
+		// operations on it are ordered here.
 		if e := Barrier(ctx, w.c); e != nil && err == nil {
 			err = e
 		}
@@ -152,8 +151,8 @@ func (w *window) fence(ctx context.Context, a Assert) error {
 	return err
 }
 
-// flushLocal completes operations here. Where that needs no less than
-// completing them at the target it does that.
+// flushLocal completes operations locally. Where that takes as much as completing them at the
+// target, it does that.
 func (w *window) flushLocal(ctx context.Context, target int) error {
 	if err := w.checkTarget(target); err != nil {
 		return err
@@ -175,7 +174,7 @@ func (w *window) flushAll(ctx context.Context) error {
 		return err
 	}
 	for rank := range w.to {
-		_ = w.to[rank].startFlush(ctx, w) // flush does it again
+		_ = w.to[rank].startFlush(ctx, w) // an error: flush repeats it
 	}
 	return w.each(func(rank int) error { return w.to[rank].flush(ctx, w) })
 }
@@ -223,7 +222,7 @@ func (w *window) lock(ctx context.Context, mode LockMode, target int, a Assert) 
 	if err != nil {
 		t.unlocked()
 		if ctx.Err() != nil && w.usable() == nil {
-			// The lock may be granted later: give it back then.
+			// The lock may be granted later: have the target release it then.
 			_ = w.tell(context.WithoutCancel(ctx), target, amHeader{kind: amUnlock}, nil)
 		}
 	}
@@ -250,7 +249,7 @@ func (w *window) unlock(ctx context.Context, target int) error {
 	if trusted {
 		return err
 	}
-	// The lock is given back even if ctx has ended since: others wait for it.
+	// The lock is released even if ctx has ended since, because other ranks wait for it.
 	if e := w.tell(context.WithoutCancel(ctx), target, amHeader{kind: amUnlock}, nil); e != nil && err == nil {
 		err = e
 	}
@@ -263,9 +262,9 @@ func (t *winTarget) unlocked() {
 	t.mu.Unlock()
 }
 
-// syncMemory orders the caller's accesses to its memory with those of the others,
-// in the sense of the Go memory model: what they have done happens before what
-// follows, and what the caller has done before what they do later.
+// syncMemory orders the caller's accesses to its memory with those of other ranks in the sense of
+// the Go memory model: their earlier accesses happen before the caller's later ones, and the
+// caller's earlier ones before their later ones.
 func (w *window) syncMemory() {
 	w.hold()
 	if w.shared != nil {
@@ -274,8 +273,8 @@ func (w *window) syncMemory() {
 	w.release()
 }
 
-// hold keeps other served operations away from the memory, and orders what
-// follows after the placements of RDMA that have ended.
+// hold excludes other active messages from the memory, and orders what follows after the RDMA
+// placements that have ended.
 func (w *window) hold() {
 	w.memory.Lock()
 	if w.mr != nil {
@@ -283,7 +282,7 @@ func (w *window) hold() {
 	}
 }
 
-// release ends hold, and orders RDMA that begins later after what was done.
+// release ends hold, and orders later RDMA accesses after it.
 func (w *window) release() {
 	if w.mr != nil {
 		w.mr.Sync()
@@ -303,7 +302,7 @@ func (w *window) lockAll(ctx context.Context, a Assert) error {
 	return nil
 }
 
-// unlockAll completes all operations before it gives the first lock back.
+// unlockAll completes all operations before it releases the first lock.
 func (w *window) unlockAll(ctx context.Context) error {
 	w.syncMemory()
 	err := w.flushAll(ctx)

@@ -8,36 +8,36 @@ import (
 	"sync/atomic"
 )
 
-// winTarget is what an origin knows about its operations on one target.
+// winTarget is the state of an origin's operations on one target.
 type winTarget struct {
 	rank int
-	turn ctxMutex // held by the one that completes operations
+	turn ctxMutex // held by the goroutine that completes operations
 
-	copied     atomic.Bool // something, by directMem, since operations were completed
+	copied     atomic.Bool // a direct copy was made since the last synchronization
 	aggregated aggregatedPuts
-	// posts counts the Posts of the target that a Start which failed has received.
+	// posts counts the Posts of the target that a failed Start has received and the next one uses.
 	posts atomic.Int32
 
-	mu      sync.Mutex // guards what follows
-	locked  bool       // the origin holds a lock there
-	trusted bool       // the lock is one that the target does not know of
-	unsure  bool       // messages were sent since the last flush was asked for
-	updates uint64     // sent in messages
-	proved  uint64     // of those, performed for sure
-	sends   []*Request // bulk data being sent from the buffers of operations
-	results []winResult
-	proof   *winResult // answer to the last flush that was asked for
-	conn    *rmaConn   // where the last operations were posted
-	last    uint64     // the last of them
-	err     error      // first error not yet reported
+	mu      sync.Mutex  // guards what follows
+	locked  bool        // the origin holds a lock there
+	trusted bool        // the lock was taken with AssertNoCheck: the target does not know of it
+	unsure  bool        // active messages were sent since the last flush request
+	updates uint64      // number of updates sent in messages
+	proved  uint64      // number of those that are known to be performed
+	sends   []*Request  // bulk data being sent from the buffers of operations
+	results []winResult // answers of operations
+	proof   *winResult  // answer to the last flush request
+	conn    *rmaConn    // where the last operations were posted
+	last    uint64      // number of the last one
+	err     error       // first error not yet reported
 }
 
-// winResult is an answer on its way.
+// winResult is an answer that has not arrived.
 type winResult struct {
 	r    *Request
-	want int
-	code [1]byte // of proofs
-	upTo uint64  // updates that a proof is about
+	want int     // expected length; -1: any
+	code [1]byte // buffer for the answer to a flush
+	upTo uint64  // value of updates that the answer to a flush proves
 }
 
 func (t *winTarget) init(rank int) {
@@ -46,17 +46,17 @@ func (t *winTarget) init(rank int) {
 	t.aggregated.mu = newCtxMutex()
 }
 
-// markCopied notes that something is copied.
+// markCopied records that a direct copy was made.
 func (t *winTarget) markCopied() {
-	if !t.copied.Load() { // most often it is noted already
+	if !t.copied.Load() { // usually it is set already
 		t.copied.Store(true)
 	}
 }
 
-// keepPost notes a Post that no Start has used.
+// keepPost records a Post that no Start has used.
 func (t *winTarget) keepPost() { t.posts.Add(1) }
 
-// takePost takes one that was noted, if there is one.
+// takePost uses up a recorded Post, if there is one.
 func (t *winTarget) takePost() bool {
 	if t.posts.Add(-1) >= 0 {
 		return true
@@ -65,7 +65,7 @@ func (t *winTarget) takePost() bool {
 	return false
 }
 
-// updated reports whether all updates sent in messages are performed.
+// updated reports whether all updates sent in messages are known to be performed.
 func (t *winTarget) updated() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -89,7 +89,7 @@ func (t *winTarget) bursts() bool {
 	return c != nil && c.bursts()
 }
 
-// reported returns the error kept, once.
+// reported returns the error kept by note, once.
 func (t *winTarget) reported() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,9 +117,8 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 	return t.reported()
 }
 
-// startFlush posts what is aggregated, and asks the target to tell when it has served
-// what was sent, if there is anything, without waiting for the answer. It returns an
-// error only if ctx ended; others are kept.
+// startFlush sends aggregated Puts and, if active messages were sent, a flush request, without
+// waiting for the answer. It returns an error only if ctx ended; others are kept.
 func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 	if err := w.spill(ctx, t.rank); err != nil && ctx.Err() != nil {
 		return ctx.Err()
@@ -152,11 +151,11 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 		if t.err == nil && over == nil {
 			t.err = err
 		}
-		if t.proof == p { // else it has failed
+		if t.proof == p { // else completeOps has taken it
 			p.r.Cancel()
 		}
 		t.mu.Unlock()
-		return over // no operation has failed: the next flush asks again
+		return over // no operation has failed: the next flush sends the request again
 	}
 	return nil
 }
@@ -177,8 +176,8 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 	return t.reported()
 }
 
-// completeOps completes operations here, and with remote at the target too. It
-// returns an error only if ctx ended; it may then be called again.
+// completeOps completes operations locally, and if remote is set at the target, too. It returns an
+// error only if ctx ended; it may then be called again.
 func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) error {
 	t.copied.Store(false)
 	if remote {
@@ -202,7 +201,7 @@ func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) err
 		case remote && t.proof != nil:
 			next, kind = winResult{r: t.proof.r, want: 1}, 3
 		case remote && t.unsure && t.err == nil:
-			kind = 4 // more was sent after the flush that has now been answered
+			kind = 4 // more was sent after the flush request that is now answered
 		}
 		proof := t.proof
 		t.mu.Unlock()
@@ -232,7 +231,7 @@ func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) err
 			}
 		}
 		switch {
-		case errors.Is(err, ErrCanceled): // what it answers was not sent, which is noted
+		case errors.Is(err, ErrCanceled): // its request was not sent, and the error is kept
 			err = nil
 		case err == nil && next.want >= 0 && st.Bytes != next.want:
 			err = fmt.Errorf("%w: refused by the target", ErrAccess)
@@ -245,7 +244,7 @@ func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) err
 	}
 }
 
-// completeRDMA is the part of completeOps that concerns the queue pair.
+// completeRDMA is completeOps for the operations on the queue pair.
 func (t *winTarget) completeRDMA(ctx context.Context, remote bool) error {
 	t.mu.Lock()
 	conn, last := t.conn, t.last

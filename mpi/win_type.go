@@ -8,11 +8,11 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// PutType is Put of scount items of stype in src, to tcount items of ttype that begin at
-// disp in the window of target. Both must hold the same number of bytes of data, of the
-// same type (else ErrTypeMismatch). Each run of memory that is one on both sides is one
-// transfer from the buffer, without packing (MPI-4.1, Section 12.3.1). It may wait for
-// room in queues, and its buffers must not be touched until the operation is complete.
+// PutType is [Win.Put] of scount items of stype in src, to tcount items of ttype that begin at disp
+// in the window of target (MPI-4.1, Section 12.3.1). Each range of bytes that is contiguous on both
+// sides is one transfer from the buffer, without packing. PutType may wait for room in queues, and
+// its buffers must not be touched until the operation is complete. It returns ErrTypeMismatch if
+// the items differ in type, ErrCount if they differ in size, and ErrRange or ErrAccess like Put.
 func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
 	err := w.w.typed(datatype.Bytes(src), scount, stype.typ(), target, disp, tcount, ttype.typ(), AccessWrite,
@@ -21,9 +21,8 @@ func (w *Win[T]) PutType(ctx context.Context, src []T, scount int, stype *Dataty
 	return err
 }
 
-// GetType is Get from tcount items of ttype that begin at disp in the window of
-// target, into dcount items of dtype in dst (MPI_Get). Otherwise it is like
-// PutType.
+// GetType is [Win.Get] from tcount items of ttype that begin at disp in the window of target, into
+// dcount items of dtype in dst (MPI_Get). It blocks and fails like [Win.PutType].
 func (w *Win[T]) GetType(ctx context.Context, dst []T, dcount int, dtype *Datatype, target, disp, tcount int, ttype *Datatype) error {
 	t := w.w.of.enter()
 	err := w.w.typed(datatype.Bytes(dst), dcount, dtype.typ(), target, disp, tcount, ttype.typ(), AccessRead,
@@ -32,7 +31,7 @@ func (w *Win[T]) GetType(ctx context.Context, dst []T, dcount int, dtype *Dataty
 	return err
 }
 
-// typed checks a transfer of items and calls move for each run.
+// typed checks a transfer of items and calls move for each range that is contiguous on both sides.
 func (w *window) typed(buf []byte, count int, t *datatype.Type, target, disp, tcount int, ttype *datatype.Type, need Access,
 	move func(b []byte, off int) error) error {
 	size, err := t.Span(count, len(buf))
@@ -59,7 +58,7 @@ func (w *window) typed(buf []byte, count int, t *datatype.Type, target, disp, tc
 	}
 	next, stop := iter.Pull2(t.Runs(count))
 	defer stop()
-	at, n := 0, 0 // what is left of the run here
+	at, n := 0, 0 // the rest of the contiguous range here
 	for toff, tn := range ttype.Runs(tcount) {
 		for tn > 0 {
 			if n == 0 {

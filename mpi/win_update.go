@@ -12,8 +12,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
-// isWord reports whether elements of type t are 64-bit integers, which RDMA
-// atomics can update.
+// isWord reports whether elements of type t are 64-bit integers, which RDMA atomics can update.
 func isWord(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Int64, reflect.Uint64:
@@ -24,8 +23,8 @@ func isWord(t reflect.Type) bool {
 	return false
 }
 
-// apply combines src into mem, and stores what was there to old if that is not
-// nil. Words are updated atomically also with respect to RDMA atomics.
+// apply combines src into mem, and stores the old elements to old if that is not nil. Words are
+// updated by processor atomics, so they are atomic with respect to RDMA atomics, too.
 func (w *window) apply(mem, src, old []byte, red op.Reducer) {
 	w.hold()
 	defer w.release()
@@ -34,22 +33,22 @@ func (w *window) apply(mem, src, old []byte, red op.Reducer) {
 		return
 	}
 	copy(old, mem)
-	if red.Code() != op.CodeNoOp { // which must not write
+	if red.Code() != op.CodeNoOp { // NoOp must not write
 		red.Combine(mem, mem, src)
 	}
 }
 
-// updateWords is apply to words, wherever they are.
+// updateWords is apply to words, in any memory that is mapped here.
 func updateWords(mem, src, old []byte, red op.Reducer) {
 	if red.Code() == op.CodeNoOp && old == nil {
 		return
 	}
-	var s *bufpool.Buffer // for operators that want operands in memory
+	var s *bufpool.Buffer // operands in memory, for operators without a processor atomic
 	for i := 0; i+8 <= len(mem); i += 8 {
 		p := (*uint64)(unsafe.Pointer(&mem[i]))
 		var was uint64
 		switch v := binary.NativeEndian.Uint64(src[i:]); red.Code() {
-		case op.CodeNoOp: // which must not write
+		case op.CodeNoOp: // must not write
 			was = atomic.LoadUint64(p)
 		case op.CodeReplace:
 			was = atomic.SwapUint64(p, v)
@@ -75,8 +74,8 @@ func updateWords(mem, src, old []byte, red op.Reducer) {
 	s.Put()
 }
 
-// applySwap stores the second half of operands to mem if that is equal to the
-// first, and what was there to old.
+// applySwap stores the second half of operands to mem if mem is equal to the first half, and the
+// old element to old.
 func (w *window) applySwap(mem, operands, old []byte) {
 	w.hold()
 	defer w.release()
@@ -91,7 +90,7 @@ func (w *window) applySwap(mem, operands, old []byte) {
 	}
 }
 
-// casWord is applySwap to a word, wherever it is.
+// casWord is applySwap to a word, in any memory that is mapped here.
 func casWord(mem, operands, old []byte) {
 	p := (*uint64)(unsafe.Pointer(&mem[0]))
 	compare, swap := binary.NativeEndian.Uint64(operands), binary.NativeEndian.Uint64(operands[8:])
@@ -104,8 +103,8 @@ func casWord(mem, operands, old []byte) {
 	}
 }
 
-// reducersOf returns the operators that updates of elements of type T, of the
-// given kind, may use (MPI-4.1, Section 12.3.4: the predefined ones).
+// reducersOf returns the operators that updates of elements of type T, of the given kind, may use:
+// the predefined ones (MPI-4.1, Section 12.3.4).
 func reducersOf[T Element](kind reflect.Kind) op.Table {
 	ops := op.Predefined(kind)
 	if kind == reflect.Struct {

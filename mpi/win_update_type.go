@@ -8,11 +8,11 @@ import (
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
-// AccumulateType is Accumulate of scount items of stype in src, into tcount items of ttype that
-// begin at disp in the window of target (MPI-4.1, Section 12.3.4). Both must hold the same number
-// of whole elements of T and no parts of any: else it returns ErrCount or ErrDatatype, or
-// ErrTypeMismatch. Items of src with gaps are copied at once. It may wait for room in queues, and
-// its buffers must not be touched until the operation is complete.
+// AccumulateType is [Win.Accumulate] of scount items of stype in src, into tcount items of ttype
+// that begin at disp in the window of target (MPI-4.1, Section 12.3.4). Both must hold the same
+// number of whole elements of T: else it returns ErrCount, ErrDatatype for parts of elements, or
+// ErrTypeMismatch. Items of src with gaps are packed before it returns. It may wait for room in
+// queues, and its buffers must not be touched until the operation is complete.
 func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
@@ -21,10 +21,10 @@ func (w *Win[T]) AccumulateType(ctx context.Context, src []T, scount int, stype 
 	return err
 }
 
-// GetAccumulateType is AccumulateType that also stores the old elements to
-// rcount items of rtype in result (MPI_Get_accumulate). With NoOp src may be
-// nil, and its count and type are not looked at. It may wait for room in
-// queues, and its buffers must not be touched until the operation is complete.
+// GetAccumulateType is [Win.AccumulateType] that also stores the old elements to rcount items of
+// rtype in result (MPI_Get_accumulate). With [NoOp] src may be nil, and its count and type are
+// ignored. It may wait for room in queues, and its buffers must not be touched until the operation
+// is complete.
 func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) error {
 	t := w.w.of.enter()
@@ -34,33 +34,30 @@ func (w *Win[T]) GetAccumulateType(ctx context.Context, src []T, scount int, sty
 	return err
 }
 
-// RputType is PutType with a request that is done when src may be used again
-// (MPI_Rput). The call itself does not wait for the target, but may wait for
-// room in queues.
+// RputType is [Win.PutType] with a request that is done when src may be used again (MPI_Rput). The
+// call does not wait for the target, but may wait for room in queues.
 func (w *Win[T]) RputType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype) (*Request, error) {
 	return w.w.request(target, w.PutType(ctx, src, scount, stype, target, disp, tcount, ttype))
 }
 
-// RgetType is GetType with a request that is done when dst holds the data
-// (MPI_Rget). The call itself does not wait for the target, but may wait for
-// room in queues.
+// RgetType is [Win.GetType] with a request that is done when dst holds the data (MPI_Rget). The
+// call does not wait for the target, but may wait for room in queues.
 func (w *Win[T]) RgetType(ctx context.Context, dst []T, dcount int, dtype *Datatype,
 	target, disp, tcount int, ttype *Datatype) (*Request, error) {
 	return w.w.request(target, w.GetType(ctx, dst, dcount, dtype, target, disp, tcount, ttype))
 }
 
-// RaccumulateType is AccumulateType with a request that is done when src may be
-// used again (MPI_Raccumulate). The call itself does not wait for the target,
-// but may wait for room in queues.
+// RaccumulateType is [Win.AccumulateType] with a request that is done when src may be used again
+// (MPI_Raccumulate). The call does not wait for the target, but may wait for room in queues.
 func (w *Win[T]) RaccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.AccumulateType(ctx, src, scount, stype, target, disp, tcount, ttype, op))
 }
 
-// RgetAccumulateType is GetAccumulateType with a request that is done when
-// result holds the data (MPI_Rget_accumulate). The call itself does not wait
-// for the target, but may wait for room in queues.
+// RgetAccumulateType is [Win.GetAccumulateType] with a request that is done when result holds the
+// data (MPI_Rget_accumulate). The call does not wait for the target, but may wait for room in
+// queues.
 func (w *Win[T]) RgetAccumulateType(ctx context.Context, src []T, scount int, stype *Datatype,
 	result []T, rcount int, rtype *Datatype, target, disp, tcount int, ttype *Datatype, op Op[T]) (*Request, error) {
 	return w.w.request(target, w.GetAccumulateType(ctx, src, scount, stype, result, rcount, rtype, target, disp, tcount, ttype, op))
@@ -81,7 +78,7 @@ func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItem
 	}
 	same := src.kind
 	if code == op.CodeNoOp && old != nil {
-		same = old.kind // what the operands are does not matter
+		same = old.kind // NoOp ignores the operands
 	}
 	if err := w.wholeElements(same, ttype); err != nil {
 		return err
@@ -114,7 +111,7 @@ func (w *window) updateTyped(ctx context.Context, src typedItems, old *typedItem
 	})
 }
 
-// packed returns the data of items in a row: in place if it is so already.
+// packed returns the data of items without gaps, in place if they have none.
 func (x typedItems) packed() ([]byte, error) {
 	size, err := x.kind.Span(x.count, len(x.mem))
 	if err != nil || x.kind.Dense(x.count) {
@@ -125,8 +122,7 @@ func (x typedItems) packed() ([]byte, error) {
 	return b, nil
 }
 
-// wholeElements checks that the runs of items begin and end with elements of
-// the window, and are of its type.
+// wholeElements checks that items consist of whole elements of the window, and are of its type.
 func (w *window) wholeElements(types ...*datatype.Type) error {
 	for _, t := range types {
 		if t == nil {

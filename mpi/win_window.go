@@ -15,66 +15,66 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// window is a Win to code that knows elements as bytes only.
+// window is a Win without its element type: it handles elements as bytes.
 type window struct {
-	c    *Comm // private to the window
-	of   *Comm // what it was made of
+	c    *Comm // private communicator of the window
+	of   *Comm // communicator that the window was made of
 	mem  []byte
 	elem int          // bytes of an element
 	word bool         // elements are 64-bit integers
-	sig  datatype.Sig // of the elements
-	ops  op.Table     // what updates may use
+	sig  datatype.Sig // type signature of an element
+	ops  op.Table     // operators that updates may use
 
 	access Access
 	remote []winInfo // of all ranks
 	to     []winTarget
-	dev    *rmaDevice  // nil: all operations travel in messages
+	dev    *rmaDevice  // nil: all operations are active messages
 	mr     *verbs.MR   // mem, registered
-	direct []directMem // by target; nil: none
-	file   *os.File    // of mem, until others have mapped it; or nil
+	direct []directMem // by target; nil if this rank shares no memory
+	file   *os.File    // holds mem, until other ranks have mapped it; may be nil
 
-	dynamic *dynamicMem // instead of mem
-	shared  *sharedMem  // that mem is a part of, or nil
+	dynamic *dynamicMem // set for a dynamic window, which has no mem
+	shared  *sharedMem  // set for a window of WinAllocateShared: mem is a part of it
 
-	memory sync.Mutex // held while served operations touch mem
+	memory sync.Mutex // held while active messages access mem
 
-	locks winLocks // of mem
+	locks winLocks // the lock of mem
 
 	mu      sync.Mutex // guards what follows
-	posted  []*Request // Post: completions of the origins
-	started []int      // Start: targets
+	posted  []*Request // since Post: receives of the Complete messages of the origins; nil: no Post
+	started []int      // since Start: the targets; nil: no Start
 	info    Info
 
 	hints atomic.Pointer[winHints]
 
 	own labels
 
-	requests atomic.Uint32 // numbers those with bulk data or an answer
+	requests atomic.Uint32 // counts requests with bulk data or an answer: see number
 	freed    atomic.Bool
 	stop     context.CancelFunc
-	served   sync.WaitGroup // the services of the origins
+	served   sync.WaitGroup // goroutines of the services
 }
 
-// winInfo is what the ranks tell each other about their part of a window.
+// winInfo describes the part of one rank to the others.
 type winInfo struct {
 	Bytes  uint64
 	Elem   uint32
 	Kind   uint32
 	Sig    datatype.Sig
 	STag   uint32
-	Port   uint16 // of the device; 0: none
+	Port   uint16 // of the RDMA device; 0: none
 	Access Access
-	Bad    uint8 // the rank cannot make its part
-	Same   uint8 // it promises that all parts are of one size
-	Eager  uint8 // it wants all queue pairs at once
+	Bad    uint8 // 1: the rank cannot make its part
+	Same   uint8 // 1: InfoSameSize
+	Eager  uint8 // 1: InfoConnect is "all"
 	Token  [envelope.TokenLen]byte
-	Addr   uint64 // of the memory in the process; 0: not for others
-	FD     uint32 // 1 + that of its file; 0: it has none
-	File   uint64 // identity of that
+	Addr   uint64 // address of the memory in the process; 0: no direct copies
+	FD     uint32 // 1 + descriptor of its file; 0: it has none
+	File   uint64 // inode of the file
 }
 
-// create makes the caller's part of the window and exchanges keys. A rank that
-// cannot tells the others, so that all ranks fail alike: see Comm.consent.
+// create makes the caller's part of the window and exchanges keys. A rank that cannot make its part
+// reports that, so that all ranks fail alike: see Comm.consent.
 func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions) error {
 	defer w.withdraw()
 	var err error
@@ -158,14 +158,13 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 // connectSome is how many queue pairs a rank connects at a time.
 const connectSome = 16
 
-// connectAll connects queue pairs to all other ranks. It fails on all ranks if it
-// does on one.
+// connectAll connects queue pairs to all other ranks. If it fails on one rank it fails on all.
 func (w *window) connectAll(ctx context.Context) error {
 	errs := make([]error, len(w.to))
 	gate := make(chan struct{}, connectSome)
 	var wg sync.WaitGroup
 	for i := range w.to {
-		target := (w.c.rank + i) % len(w.to) // not all the same one first
+		target := (w.c.rank + i) % len(w.to) // each rank begins with another target
 		if w.self(target) || w.remote[target].Bytes == 0 {
 			continue
 		}
@@ -216,9 +215,8 @@ func (w *window) checkTarget(target int) error {
 	return w.usable()
 }
 
-// locate checks an access of n bytes at element disp of target and returns
-// where it begins in the target's memory. done tells that there is nothing to
-// do.
+// locate checks an access of n bytes at element disp of target and returns its byte offset in the
+// target's memory. done says that there is nothing to do.
 func (w *window) locate(target, disp, n int, need Access) (off int, done bool, err error) {
 	if target == ProcNull {
 		return 0, true, w.usable()
@@ -235,7 +233,7 @@ func (w *window) locate(target, disp, n int, need Access) (off int, done bool, e
 		case r.Access&need != need:
 			return 0, false, fmt.Errorf("%w: rank %d", ErrAccess, target)
 		}
-		return off, n == 0, nil // the target checks the rest
+		return off, n == 0, nil // the target checks the address
 	}
 	room := int(r.Bytes) - n
 	if disp < 0 || room < 0 || disp > room/w.elem {
@@ -259,7 +257,7 @@ func (w *window) put(ctx context.Context, src []byte, target, disp int) error {
 	return w.putAt(ctx, src, target, off)
 }
 
-// putAt is put to a byte offset that has been checked.
+// putAt is put at a byte offset that locate has checked.
 func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 	if w.self(target) {
 		mem, err := w.ownAt(off, len(src))
@@ -304,7 +302,7 @@ func (w *window) get(ctx context.Context, dst []byte, target, disp int) error {
 	return w.getAt(ctx, dst, target, off)
 }
 
-// getAt is get from a byte offset that has been checked.
+// getAt is get at a byte offset that locate has checked.
 func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	if w.self(target) {
 		mem, err := w.ownAt(off, len(dst))
@@ -336,7 +334,7 @@ func (w *window) getAt(ctx context.Context, dst []byte, target, off int) error {
 	return nil
 }
 
-// checkOp returns the code of an operator that updates may use.
+// checkOp returns the code of an operator, or ErrOp if updates cannot use it.
 func (w *window) checkOp(red op.Reducer) (op.Code, error) {
 	if red == nil || w.ops[red.Code()] == nil {
 		return 0, fmt.Errorf("%w: in an update of a window", ErrOp)
@@ -344,7 +342,7 @@ func (w *window) checkOp(red op.Reducer) (op.Code, error) {
 	return red.Code(), nil
 }
 
-// update is Accumulate, and with old GetAccumulate.
+// update is Accumulate, or GetAccumulate if old is not nil.
 func (w *window) update(ctx context.Context, src, old []byte, target, disp int, red op.Reducer) error {
 	code, err := w.checkOp(red)
 	if err != nil {
@@ -357,7 +355,7 @@ func (w *window) update(ctx context.Context, src, old []byte, target, disp int, 
 	return w.updateAt(ctx, src, old, target, off, code)
 }
 
-// updateAt is update at a byte offset that has been checked.
+// updateAt is update at a byte offset that locate has checked.
 func (w *window) updateAt(ctx context.Context, src, old []byte, target, off int, code op.Code) error {
 	if w.elem > amChunk {
 		return fmt.Errorf("%w: elements of %d bytes", ErrCount, w.elem)
@@ -422,14 +420,13 @@ func (w *window) fetch(ctx context.Context, value, old []byte, target, disp int,
 	return w.answered(ctx, target)
 }
 
-// mayOvertake reports whether an RDMA atomic, which does not wait for messages,
-// may start now: the updates of a rank keep their order (MPI-4.1, Section
-// 12.7.2).
+// mayOvertake reports whether an RDMA atomic, which does not wait for active messages, may start
+// now: the updates of a rank keep their order (MPI-4.1, Section 12.7.2).
 func (w *window) mayOvertake(target int) bool {
 	return w.hints.Load().unordered || w.to[target].updated()
 }
 
-// answered waits for the answer to an update, which proves those before it.
+// answered waits for the answer to an update, which proves that earlier updates are performed.
 func (w *window) answered(ctx context.Context, target int) error {
 	t := &w.to[target]
 	t.mu.Lock()
@@ -444,9 +441,9 @@ func (w *window) answered(ctx context.Context, target int) error {
 	return err
 }
 
-// swap is CompareAndSwap, without waits CompareAndSwapTo; operands holds compare and
-// swap. Only the waiting form uses RDMA atomics: later updates that are messages could
-// overtake one that is under way.
+// swap is CompareAndSwap, or CompareAndSwapTo if waits is false; operands holds compare and swap.
+// Only the waiting form uses RDMA atomics, because later updates in messages could overtake one in
+// flight.
 func (w *window) swap(ctx context.Context, operands, old []byte, target, disp int, waits bool) error {
 	off, done, err := w.locate(target, disp, len(old), AccessUpdate)
 	if done || err != nil {
