@@ -5,10 +5,9 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// Bsend copies buf and returns at once, whether or not a receive is posted
-// (MPI-4.1, Section 3.6). There is no buffer to attach: the memory is taken
-// from pools, and it is the program's duty not to send without end what nobody
-// receives. That the peer fails later is not reported.
+// Bsend copies buf and returns at once, whether or not a receive is posted (MPI-4.1, Section 3.6).
+// There is no buffer to attach: the memory comes from pools, and the program must not send without
+// bound what is never received. It does not block. A later failure of the peer is not reported.
 func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
 	t := c.enter()
 	_, err := ibsend(c, buf, dst, tag)
@@ -16,8 +15,8 @@ func Bsend[T Element](c *Comm, buf []T, dst, tag int) error {
 	return c.raise(err)
 }
 
-// Ibsend is Bsend that returns a request, which is done when the message has
-// been sent. buf may be changed at once (MPI_Ibsend).
+// Ibsend is [Bsend] with a request, which is done when the message has been sent (MPI_Ibsend). buf
+// may be changed at once.
 func Ibsend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	t := c.enter()
 	r, err := ibsend(c, buf, dst, tag)

@@ -38,10 +38,9 @@ func (s slot) context() slot { return s & slotMask }
 // sig returns the signature of the elements.
 func (s slot) sig() datatype.Sig { return datatype.Sig(s >> slotSigShift) }
 
-// Comm is a communicator: an ordered group of ranks with matching contexts of
-// its own (MPI_Comm). It is safe for concurrent use, except that collective
-// operations (those that all ranks must call) on one Comm must be called in the
-// same order everywhere.
+// Comm is a communicator: an ordered group of ranks with matching contexts of its own (MPI_Comm).
+// It is safe for concurrent use, except that collective operations (those that all ranks must call)
+// on one Comm must be called in the same order on all ranks.
 type Comm struct {
 	w        *World
 	id       uint64 // the same on all members; the low bits select the slot
@@ -103,9 +102,8 @@ func (c *Comm) SetName(name string) {
 	c.name = name
 }
 
-// SetInfo gives c other hints, those in info in addition to the present ones
-// (MPI_Comm_set_info). All ranks of c must call it with the same hints; it does
-// not communicate.
+// SetInfo changes the hints in info and keeps the others (MPI_Comm_set_info). All ranks of c must
+// call it with the same hints; it does not communicate.
 func (c *Comm) SetInfo(info Info) {
 	c.mu.Lock()
 	maps.Copy(c.info, info)
@@ -114,7 +112,7 @@ func (c *Comm) SetInfo(info Info) {
 	c.w.eng.prepareRendezvous(c.hints.Load())
 }
 
-// Info returns a copy of the hints of c, with InfoRendezvous as it is in effect
+// Info returns a copy of the hints of c, with the value of InfoRendezvous that is in effect
 // (MPI_Comm_get_info).
 func (c *Comm) Info() Info {
 	c.mu.Lock()
@@ -136,14 +134,13 @@ func (c *Comm) String() string {
 	return fmt.Sprintf("communicator of %d ranks, rank %d", len(c.group), c.rank)
 }
 
-// Dup returns a new communicator with the same group, hints, error handler, topology,
-// and those attributes that are copied (MPI_Comm_dup). All ranks of c must call it. It
-// does not communicate or block, so that an error of a function which copies attributes
-// is one of this rank alone.
+// Dup returns a new communicator with the same group, hints, error handler, topology, and those
+// attributes that are copied (MPI_Comm_dup). All ranks of c must call it. It does not communicate
+// or block, so an error of a function that copies attributes is returned on this rank only.
 func (c *Comm) Dup(ctx context.Context) (*Comm, error) { return c.DupWithInfo(ctx, c.Info()) }
 
-// DupWithInfo is Dup with other hints (MPI_Comm_dup_with_info). All ranks must
-// give the same hints. Like Dup it does not block.
+// DupWithInfo is [Comm.Dup] with other hints (MPI_Comm_dup_with_info). All ranks must give the same
+// hints. It does not block.
 func (c *Comm) DupWithInfo(ctx context.Context, info Info) (*Comm, error) {
 	t := c.enter()
 	d, err := c.dup(ctx, info)
@@ -172,8 +169,7 @@ func (c *Comm) dup(ctx context.Context, info Info) (*Comm, error) {
 	return c.child(c.w.newComm(id, c.group, c.rank, info)), nil
 }
 
-// private is Dup for the use of the library: calls on the result are not
-// recorded.
+// private is Dup for the use of the library: calls on the result are not profiled.
 func (c *Comm) private(ctx context.Context) (*Comm, error) {
 	d, err := c.dup(ctx, c.Info())
 	if err == nil {
@@ -183,12 +179,11 @@ func (c *Comm) private(ctx context.Context) (*Comm, error) {
 	return d, err
 }
 
-// Split divides c: the ranks that give the same color form one new
-// communicator, ordered by key, then by rank in c. A rank with color Undefined
-// gets nil. All ranks of c must call it; it blocks until they do. Splitting an
-// intercommunicator makes one of the ranks of both groups with the same color;
-// those whose color nobody of the other group gave get nil (MPI-4.1, Section
-// 7.4.2).
+// Split divides c: the ranks that give the same color form a new communicator, ordered by key, then
+// by rank in c (MPI-4.1, Section 7.4.2). A rank with color [Undefined] gets nil. All ranks of c
+// must call it; it blocks until all have. Of an intercommunicator it makes intercommunicators of
+// the ranks of both groups with the same color; ranks with a color that no rank of the other group
+// gave get nil.
 func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -213,7 +208,7 @@ func (c *Comm) Split(ctx context.Context, color, key int) (*Comm, error) {
 	return c.child(c.w.newComm(id, group, rank, c.Info())), nil
 }
 
-// checkColors finds a color that cannot be. All ranks find the same.
+// checkColors returns an error for an impossible color, the same on all ranks.
 func checkColors(all [][2]int64) error {
 	for rank, x := range all {
 		if x[0] < 0 && x[0] != Undefined {
@@ -223,8 +218,8 @@ func checkColors(all [][2]int64) error {
 	return nil
 }
 
-// colorGroup returns the members of group that gave a color, in the order of
-// their keys, and where the member rank is among them, or -1.
+// colorGroup returns the members of group that gave a color, in the order of their keys, and the
+// index of member rank among them, or -1.
 func colorGroup(group []int32, all [][2]int64, color, rank int) ([]int32, int) {
 	var members []int
 	for r := range all {
@@ -240,11 +235,10 @@ func colorGroup(group []int32, all [][2]int64, color, rank int) ([]int32, int) {
 	return out, slices.Index(members, rank)
 }
 
-// Create makes a communicator of the ranks in g, which must be a subset of c's group and
-// the same on all its members (MPI_Comm_create). All ranks of c must call it, and it
-// blocks until they do; those outside g get nil. It fails on all ranks alike; groups that
-// differ give ErrNotSame. On an intercommunicator it makes one of both groups that are
-// given, or nil if one of them is empty.
+// Create makes a communicator of the ranks in g, which must be a subset of c's group and the same
+// on all its members (MPI_Comm_create). All ranks of c must call it; it blocks until all have.
+// Ranks outside g get nil. It fails on all ranks alike; groups that differ give ErrNotSame. Of an
+// intercommunicator it makes one of both groups that are given, or nil if one of them is empty.
 func (c *Comm) Create(ctx context.Context, g Group) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -275,9 +269,8 @@ func (c *Comm) create(g Group) *Comm {
 	return c.child(c.w.newComm(id, slices.Clone(g.ranks), rank, c.Info()))
 }
 
-// Abort ends the whole job: it tells the launcher to kill all ranks, with the
-// given exit code and message, and makes all operations of this rank fail
-// (MPI_Abort).
+// Abort ends the whole job: the launcher kills all ranks, with the given exit code and message, and
+// all operations of this rank fail (MPI_Abort).
 func (c *Comm) Abort(code int, msg string) { c.w.Abort(code, msg) }
 
 // child lets d, which was made from c, inherit what it does.
@@ -286,10 +279,9 @@ func (c *Comm) child(d *Comm) *Comm {
 	return d
 }
 
-// childID derives the id of the nth communicator made from the one with id
-// parent. All members count the collective calls on the parent alike, so they
-// find the same id without a message; a 62-bit hash makes equal ids of
-// different communicators a matter of one in 2^62 per pair.
+// childID derives the id of the nth communicator made from the one with id parent. All members
+// count the collective calls on the parent alike, so they compute the same id without a message.
+// The id is a 62-bit hash: two communicators have the same one with a probability of 2^-62.
 func childID(parent, n uint64) uint64 {
 	x := parent ^ n*0x9e3779b97f4a7c15
 	x ^= x >> 30

@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// Disconnect waits until all communication on c is complete, also that of
-// requests, and gives c up. All ranks of c call it, those of both groups of an
-// intercommunicator; it blocks until they do. Links to processes of other jobs
-// that the caller shares no other communicator with are closed: from then on
-// what happens to them does not concern it (MPI-4.1, Section 11.10.4). They can
+// Disconnect waits until all communication on c is complete, including requests, and frees c
+// (MPI-4.1, Section 11.10.4). All ranks of c must call it, those of both groups of an
+// intercommunicator; it blocks until all have. Links to processes of other jobs with which the
+// caller shares no other communicator are closed: their later failures do not affect it. They can
 // connect again. If ctx ends first, c stays as it is.
 func (c *Comm) Disconnect(ctx context.Context) error {
 	t := c.enter()
@@ -55,11 +54,10 @@ func (c *Comm) disconnect(ctx context.Context) error {
 	return nil
 }
 
-// quietPoll is the pause between two looks for requests that are not done: they
-// are seldom there.
+// quietPoll is the pause between two checks for requests that are not done. There are seldom any.
 const quietPoll = time.Millisecond
 
-// quiet waits until no operation on c is going on.
+// quiet waits until no operation on c is in progress.
 func (c *Comm) quiet(ctx context.Context) error {
 	for c.busy() {
 		select {
@@ -73,7 +71,7 @@ func (c *Comm) quiet(ctx context.Context) error {
 	return nil
 }
 
-// busy reports whether an operation of the program, or a collective, goes on.
+// busy reports whether an operation of the program, or a collective, is in progress.
 func (c *Comm) busy() bool {
 	e := c.w.eng
 	e.mu.Lock()

@@ -16,8 +16,7 @@ var (
 	// ErrTag is returned for a tag that is negative or above TagUB
 	// (MPI_ERR_TAG).
 	ErrTag = mpierr.ErrTag
-	// ErrType is returned for a buffer whose element type holds pointers
-	// (MPI_ERR_TYPE).
+	// ErrType is returned for a buffer with elements that hold pointers (MPI_ERR_TYPE).
 	ErrType = mpierr.ErrType
 	// ErrCount is returned when buffer lengths do not fit the operation
 	// (MPI_ERR_COUNT).
@@ -28,11 +27,10 @@ var (
 	// ErrOp is returned for an operator that is nil or not allowed here
 	// (MPI_ERR_OP).
 	ErrOp = mpierr.ErrOp
-	// ErrDatatype is returned for datatypes that cannot be: negative lengths, sizes
-	// that do not fit an int, lists of different lengths, too much nesting
-	// (MPI_ERR_ARG).
+	// ErrDatatype is returned for impossible datatypes: negative lengths, sizes that do not fit an
+	// int, lists of different lengths, too much nesting (MPI_ERR_ARG).
 	ErrDatatype = mpierr.ErrDatatype
-	// ErrTopology is returned for topologies that cannot be (MPI_ERR_TOPOLOGY).
+	// ErrTopology is returned for impossible topologies (MPI_ERR_TOPOLOGY).
 	ErrTopology = mpierr.ErrTopology
 	// ErrPartition is returned for a partition that does not exist, or that is
 	// marked as ready twice or while the operation is not started
@@ -43,48 +41,46 @@ var (
 	// ErrTuning is returned for a tuning table that cannot be read or names
 	// unknown algorithms.
 	ErrTuning = mpierr.ErrTuning
-	// ErrNotSame is returned on all ranks by a collective call whose arguments must be the
-	// same on all of them, and are not (MPI_ERR_NOT_SAME).
+	// ErrNotSame is returned on all ranks by a collective call with arguments that must be the same
+	// on all of them, and are not (MPI_ERR_NOT_SAME).
 	ErrNotSame = mpierr.ErrNotSame
 )
 
 // Errors of messages and requests.
 var (
-	// ErrTruncate is returned by a receive whose buffer is shorter than the
-	// message. The buffer holds the first part of the message, the rest is
-	// dropped, and the job goes on (MPI-4.1, Section 3.2.2).
+	// ErrTruncate is returned by a receive with a buffer that is shorter than the message. The
+	// buffer holds the first part of the message, the rest is dropped, and the job goes on
+	// (MPI-4.1, Section 3.2.2).
 	ErrTruncate = mpierr.ErrTruncate
-	// ErrTypeMismatch is returned by a receive, and by a collective, for a message whose
-	// elements are of another type than its buffer (MPI-4.1, Section 3.3.1). The message is
-	// consumed, the buffer is unchanged, and the send completes.
+	// ErrTypeMismatch is returned by a receive or collective for a message with elements of another
+	// type than its buffer (MPI-4.1, Section 3.3.1). The message is consumed, the buffer is
+	// unchanged, and the send completes.
 	ErrTypeMismatch = mpierr.ErrTypeMismatch
 	// ErrCanceled is returned by a request that was cancelled
 	// (MPI_Test_cancelled).
 	ErrCanceled = mpierr.ErrCanceled
 	// ErrMessage is returned for a Message that has been received before.
 	ErrMessage = mpierr.ErrMessage
-	// ErrLimit is returned by a send when too many earlier ones to the same
-	// rank wait for receives.
+	// ErrLimit is returned when a limit is reached: by a send, when too many earlier ones to the
+	// same rank wait for receives.
 	ErrLimit = mpierr.ErrLimit
 )
 
 // Errors of communicators and of the job.
 var (
-	// ErrComm is returned for an operation that an intercommunicator, or an
-	// intracommunicator, does not have (MPI_ERR_COMM).
+	// ErrComm is returned for an operation that an intercommunicator, or an intracommunicator, does
+	// not support (MPI_ERR_COMM).
 	ErrComm = mpierr.ErrComm
-	// ErrFreed is returned by operations on a Comm after Free.
+	// ErrFreed is returned by operations on a [Comm] after [Comm.Free].
 	ErrFreed = mpierr.ErrFreed
-	// ErrRevoked is returned by operations on a communicator after Revoke
-	// (MPI_ERR_REVOKED).
+	// ErrRevoked is returned by operations on a communicator after [Comm.Revoke] (MPI_ERR_REVOKED).
 	ErrRevoked = mpierr.ErrRevoked
-	// ErrProcFailed is what a RankError wraps: the named rank is gone
-	// (MPI_ERR_PROC_FAILED).
+	// ErrProcFailed is wrapped by a [RankError]: the named rank has failed (MPI_ERR_PROC_FAILED).
 	ErrProcFailed = mpierr.ErrProcFailed
-	// ErrProcFailedPending is returned by Request.Wait and its relatives for a
-	// receive from AnySource while a member of the communicator has failed that
-	// AckFailed has not been called for (MPI_ERR_PROC_FAILED_PENDING). The
-	// receive goes on; the error also wraps the RankError.
+	// ErrProcFailedPending is returned by [Request.Wait] and its relatives for a receive from
+	// [AnySource] while the failure of a member of the communicator is not acknowledged by
+	// [Comm.AckFailed] (MPI_ERR_PROC_FAILED_PENDING). The receive goes on; the error also wraps the
+	// RankError.
 	ErrProcFailedPending = mpierr.ErrProcFailedPending
 	// ErrAborted is returned by operations after Abort.
 	ErrAborted = mpierr.ErrAborted
@@ -93,26 +89,24 @@ var (
 	ErrInitialized = mpierr.ErrInitialized
 	// ErrFinalized is returned by operations on a World after Finalize.
 	ErrFinalized = mpierr.ErrFinalized
-	// ErrGoexit is returned for a function of the program that ended its goroutine
-	// with runtime.Goexit, as testing.T.FailNow does, instead of returning: that of
-	// a rank of RunLocal, or an operator of a nonblocking collective.
+	// ErrGoexit is returned for a function of the program that has ended its goroutine with
+	// runtime.Goexit instead of returning, as testing.T.FailNow does: the function of a rank of
+	// RunLocal, or an operator of a nonblocking collective.
 	ErrGoexit = mpierr.ErrGoexit
 	// ErrAuth is returned when a peer does not know the key of the job.
 	ErrAuth = mpierr.ErrAuth
-	// ErrProtocol is the reason a link is closed when its peer breaks the
-	// wire protocol.
+	// ErrProtocol is the reason why a link is closed when its peer violates the wire protocol.
 	ErrProtocol = mpierr.ErrProtocol
 )
 
 // Errors of ports, published names and spawned processes.
 var (
-	// ErrPort is returned for a port that is not open, or without an Accept there
-	// (MPI_ERR_PORT).
+	// ErrPort is returned for a port that is not open, or where no Accept comes (MPI_ERR_PORT).
 	ErrPort = mpierr.ErrPort
 	// ErrName is returned for a name that is not published (MPI_ERR_NAME).
 	ErrName = mpierr.ErrName
-	// ErrService is returned when a name cannot be published, because it is
-	// already, or unpublished, because it is not (MPI_ERR_SERVICE).
+	// ErrService is returned by the publication of a name that is published already, and the
+	// unpublication of one that is not (MPI_ERR_SERVICE).
 	ErrService = mpierr.ErrService
 	// ErrSpawn is wrapped by the errors of Spawn when processes cannot be started
 	// (MPI_ERR_SPAWN).
@@ -124,27 +118,26 @@ var (
 	// ErrRange is returned for an access outside the target's window
 	// (MPI_ERR_RMA_RANGE).
 	ErrRange = mpierr.ErrRange
-	// ErrAccess is returned for an access the target's window does not allow
+	// ErrAccess is returned for an access that the target's window does not allow
 	// (MPI_ERR_RMA_ACCESS).
 	ErrAccess = mpierr.ErrAccess
-	// ErrEpoch is returned for synchronization calls that do not match, such as
-	// Unlock without Lock (MPI_ERR_RMA_SYNC).
+	// ErrEpoch is returned for synchronization calls that do not match, such as [Win.Unlock]
+	// without [Win.Lock] (MPI_ERR_RMA_SYNC). [Win.Flush] never returns it: a window is always open.
 	ErrEpoch = mpierr.ErrEpoch
-	// ErrWindow is returned if the ranks of a window disagree about its type,
-	// and after Free (MPI_ERR_WIN).
+	// ErrWindow is returned if the ranks of a window disagree about its elements, for operations
+	// that the window does not support, and after [Win.Free] (MPI_ERR_WIN).
 	ErrWindow = mpierr.ErrWindow
 )
 
 // Errors of files.
 var (
-	// ErrFile is returned after Close, and for split collectives that do not match
+	// ErrFile is returned after [File.Close], and for split collectives that do not match
 	// (MPI_ERR_FILE).
 	ErrFile = mpierr.ErrFile
 	// ErrMode is returned for an access mode that makes no sense, and for
 	// operations that it does not allow (MPI_ERR_AMODE).
 	ErrMode = mpierr.ErrMode
-	// ErrView is returned for a view that cannot be, and for places outside it
-	// (MPI_ERR_ARG).
+	// ErrView is returned for an impossible view, and for places outside a view (MPI_ERR_ARG).
 	ErrView = mpierr.ErrView
 	// ErrDatarep is returned for a data representation that is not known for the
 	// elements of a file, or that is registered already
@@ -155,10 +148,10 @@ var (
 	ErrConversion = mpierr.ErrConversion
 )
 
-// A SendrecvError is returned by Sendrecv and SendrecvReplace when one of the two
-// messages was exchanged and the other was not, because the context ended or a rank
-// failed in between (MPI_ERR_IN_STATUS). It wraps the reason. An error of another
-// type says that neither was, or, if it is ErrTruncate or ErrCount, that both were.
+// A SendrecvError is returned by [Sendrecv] and [SendrecvReplace] when one of the two messages was
+// exchanged and the other was not, because the context ended or a rank failed in between
+// (MPI_ERR_IN_STATUS). It wraps the reason. An error of another type says that neither was
+// exchanged, or, if it is ErrTruncate or ErrTypeMismatch, that both were.
 type SendrecvError struct {
 	Sent     bool  // dst receives the message that was sent
 	Received bool  // the buffer holds a message, which the Status returned with the error describes
@@ -173,11 +166,11 @@ func (e *SendrecvError) Error() string {
 	return fmt.Sprintf("mpi: Sendrecv has received a message but not sent its own: %v", e.Err)
 }
 
-// Unwrap gives the reason to errors.Is and errors.As.
+// Unwrap returns the reason, for errors.Is and errors.As.
 func (e *SendrecvError) Unwrap() error { return e.Err }
 
-// A RankError says that an operation failed because a rank is gone
-// (MPI_ERR_PROC_FAILED). It wraps ErrProcFailed and the reason.
+// A RankError says that an operation failed because a rank has failed (MPI_ERR_PROC_FAILED). It
+// wraps [ErrProcFailed] and the reason.
 type RankError struct {
 	Rank  int   // rank in MPI_COMM_WORLD (World.Comm)
 	Other bool  // it is a process of another job, with that rank there
@@ -196,7 +189,7 @@ func (e *RankError) Error() string {
 	return fmt.Sprintf("mpi: rank %d%s is gone: %v", e.Rank, of, e.Err)
 }
 
-// Unwrap gives ErrProcFailed and the reason to errors.Is and errors.As.
+// Unwrap returns ErrProcFailed and the reason, for errors.Is and errors.As.
 func (e *RankError) Unwrap() []error {
 	if e.Err == nil {
 		return []error{ErrProcFailed}

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// Send sends buf to rank dst of c and returns when buf may be reused: at once
-// for a short message, when the transport has taken it all for a long one,
-// which needs a matching receive. It returns ErrRank, ErrTag or ErrType for bad
-// arguments and a RankError if dst is gone. When ctx ends while Send waits for a
-// matching receive it asks dst to forget the message, and returns ctx.Err() when dst
-// has done so: the message is never received. If a receive has matched the message
-// before, Send waits until it is sent, and succeeds. Either takes a round trip, or
-// until dst is found to be gone. (MPI-4.1, Section 3.2.1)
+// Send sends buf to rank dst of c (MPI-4.1, Section 3.2.1). It blocks until buf may be reused: a
+// short message is sent eagerly, so Send returns at once; a longer one uses a rendezvous, so Send
+// returns after a receive has matched and the transport has sent the body. If ctx ends while Send
+// waits for a matching receive, it asks dst to drop the message, and returns ctx.Err() when dst has
+// done so: the message is never received. If a receive has matched before, Send waits until the
+// message is sent, and succeeds. Either takes a round trip, or until dst is found to have failed.
+// Errors to test for: ErrRank, ErrTag, ErrType, ErrLimit if too many messages to dst wait for
+// receives, and [RankError] if dst has failed.
 func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -27,9 +27,9 @@ func Send[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error 
 	return c.raise(err)
 }
 
-// Ssend is Send that returns only when a receive has matched the message
-// (MPI-4.1, Section 3.4). If it returns ctx.Err() the message is never received.
-// Until it returns buf must not be changed. Errors are those of Send.
+// Ssend is [Send] that returns only when a receive has matched the message (MPI-4.1, Section 3.4).
+// If it returns ctx.Err() the message is never received. Until it returns buf must not be changed.
+// Errors to test for: those of Send.
 func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -44,14 +44,16 @@ func Ssend[T Element](ctx context.Context, c *Comm, buf []T, dst, tag int) error
 	return c.raise(err)
 }
 
-// Recv receives a message from rank src of c with the given tag into buf; src may be
-// AnySource, tag may be AnyTag (MPI_Recv). It blocks until the message is there, ctx
-// is done or src is gone (RankError). When ctx ends before a message has matched, the
-// receive is withdrawn, and buf no longer written to: no message is taken. After that
-// Recv waits for the rest of the message, or until its sender is found to be gone. A
-// message longer than buf gives ErrTruncate, one of elements of another type
-// ErrTypeMismatch: then buf is unchanged. []byte matches all types, as sender and as
-// receiver; so do structs of very many different fields.
+// Recv receives a message from rank src of c with the given tag into buf; src may be [AnySource],
+// tag may be [AnyTag] (MPI_Recv). It blocks until the message is received, ctx ends or src has
+// failed. If ctx ends before a message has matched, the receive is withdrawn: no message is taken,
+// and buf is not written to any more. After a match Recv waits for the rest of the message, or
+// until its sender is found to have failed.
+//
+// A message longer than buf gives ErrTruncate. One of elements of another type gives
+// ErrTypeMismatch, and buf is unchanged; []byte matches all types, as sender and as receiver, and
+// so do structs of very many different fields. Errors to test for, apart from these: ErrRank,
+// ErrTag, ErrType, and [RankError].
 func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Status, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -66,11 +68,11 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 	return st, c.raise(err)
 }
 
-// Sendrecv sends send to dst and receives into recv from src at the same time
-// (MPI-4.1, Section 3.10). The buffers must not overlap. When ctx ends it withdraws
-// what no call of another rank has matched; if that is only one of the two messages it
-// returns a SendrecvError, which says which was exchanged. It blocks until send may be
-// changed and recv is filled. Other errors are those of Send and Recv.
+// Sendrecv sends send to dst and receives into recv from src at the same time (MPI-4.1, Section
+// 3.10). The buffers must not overlap. It blocks until send may be changed and recv is filled. If
+// ctx ends, the messages that no call of another rank has matched are withdrawn; if that is one of
+// the two, Sendrecv returns a [SendrecvError], which says which message was exchanged. Errors to
+// test for: those of [Send] and [Recv].
 func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (Status, error) {
 	sb, ss, err := typedBytes(send)
 	if err != nil {
@@ -83,7 +85,7 @@ func Sendrecv[S, R Element](ctx context.Context, c *Comm, send []S, dst, stag in
 	return c.sendrecvUser(ctx, "Sendrecv", ss, sb, dst, stag, rs, rb, src, rtag)
 }
 
-// sendrecvUser is Sendrecv of bytes, by a name for profilers.
+// sendrecvUser is Sendrecv of bytes, with a name for profilers.
 func (c *Comm) sendrecvUser(ctx context.Context, name string, s slot, send []byte, dst, stag int, rs slot, recv []byte, src, rtag int) (Status, error) {
 	if err := checkTag(stag); err != nil {
 		return Status{}, c.raise(err)
@@ -97,8 +99,8 @@ func (c *Comm) sendrecvUser(ctx context.Context, name string, s slot, send []byt
 	return st, c.raise(err)
 }
 
-// Isend starts a send. buf must not be changed until the request is done
-// (MPI_Isend). It does not block.
+// Isend starts [Send] (MPI_Isend). buf must not be changed until the request is done. It does not
+// block.
 func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -113,8 +115,8 @@ func Isend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	return r, c.raise(err)
 }
 
-// Issend is Isend whose request is done only when a receive has matched
-// (MPI_Issend).
+// Issend is [Isend] with a request that is done only when a receive has matched (MPI_Issend). It
+// does not block.
 func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {
@@ -129,8 +131,8 @@ func Issend[T Element](c *Comm, buf []T, dst, tag int) (*Request, error) {
 	return r, c.raise(err)
 }
 
-// Irecv starts a receive. buf must not be touched until the request is done
-// (MPI_Irecv). It does not block.
+// Irecv starts [Recv] (MPI_Irecv). buf must not be touched until the request is done. It does not
+// block.
 func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {

@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// This file lets jobs that were started apart connect to each other (MPI-4.1,
-// Section 11.9). A port is a TCP address, whatever the transport, and a secret:
-// who knows its name may connect.
+// Connections between jobs that were started separately (MPI-4.1, Section 11.9). A port is a TCP
+// address, whatever the transport, and a secret: a process that knows its name may connect.
 
 // Limits of ports.
 const (
@@ -40,12 +39,12 @@ const InfoTimeout = "timeout"
 const (
 	portScheme = "weft://"
 	portKeyLen = 16
-	// aliveTimeout is how long a waiting connection may take to show that
-	// somebody still waits.
+	// aliveTimeout bounds how long a waiting connection may take to answer that its process still
+	// waits.
 	aliveTimeout = 10 * time.Second
 )
 
-// port is an open one.
+// port is an open port.
 type port struct {
 	ln      *net.TCPListener
 	key     []byte
@@ -54,9 +53,8 @@ type port struct {
 	once    sync.Once
 }
 
-// OpenPort opens a port, and returns its name for processes of other jobs to
-// connect to, with Comm.Connect (MPI_Open_port). It is local and does not
-// block.
+// OpenPort opens a port, and returns its name, by which processes of other jobs connect to it with
+// [Comm.Connect] (MPI_Open_port). It is local and does not block.
 func (w *World) OpenPort() (string, error) {
 	if err := w.usable(); err != nil {
 		return "", err
@@ -83,8 +81,8 @@ func (w *World) OpenPort() (string, error) {
 	return name, nil
 }
 
-// ClosePort closes a port (MPI_Close_port). Who waits there, in Accept or
-// Connect, gets ErrPort.
+// ClosePort closes a port (MPI_Close_port). Calls of [Comm.Accept] and [Comm.Connect] that wait at
+// it return ErrPort.
 func (w *World) ClosePort(name string) error {
 	w.mu.Lock()
 	p := w.ports[name]
@@ -121,7 +119,7 @@ func (p *port) close() {
 	})
 }
 
-// parsePort returns the address and the key that a name holds.
+// parsePort returns the address and the key in the name of a port.
 func parsePort(name string) (addr string, key []byte, err error) {
 	rest, ok := strings.CutPrefix(name, portScheme)
 	at := strings.LastIndexByte(rest, '/')
@@ -138,7 +136,7 @@ func parsePort(name string) (addr string, key []byte, err error) {
 	return ap.String(), key, nil
 }
 
-// listen takes connections of those who know the key.
+// listen accepts connections of processes that know the key.
 func (p *port) listen() {
 	_ = handshakeServer.Serve(context.Background(), p.ln, func(c net.Conn, proven func() bool) { // until p is closed
 		if runHandshake(c, newAcceptor(p.key, 0, 2), nil) == nil && proven() && !p.queue(c) {
@@ -147,7 +145,7 @@ func (p *port) listen() {
 	})
 }
 
-// queue lets a connection wait for an Accept.
+// queue adds a connection to those that wait for an Accept.
 func (p *port) queue(c net.Conn) bool {
 	select {
 	case p.waiting <- c:
@@ -172,7 +170,7 @@ const (
 	aliveReply = 'a'
 )
 
-// takeAt returns the next connection that somebody waits at to an open port.
+// takeAt returns the next connection with a waiting process at the open port with a name.
 func (w *World) takeAt(ctx context.Context, name string) (*rootConn, error) {
 	w.mu.Lock()
 	p := w.ports[name]
@@ -186,7 +184,7 @@ func (w *World) takeAt(ctx context.Context, name string) (*rootConn, error) {
 	return p.take(ctx, w.over)
 }
 
-// take returns the next connection that somebody waits at.
+// take returns the next connection with a waiting process.
 func (p *port) take(ctx context.Context, over <-chan struct{}) (*rootConn, error) {
 	for {
 		select {
@@ -205,7 +203,7 @@ func (p *port) take(ctx context.Context, over <-chan struct{}) (*rootConn, error
 	}
 }
 
-// answers reports whether somebody still waits at the other end of a connection.
+// stillWaits reports whether the process at the other end of a connection still waits.
 func stillWaits(ctx context.Context, c net.Conn) bool {
 	ctx, cancel := context.WithTimeout(ctx, aliveTimeout)
 	defer cancel()
@@ -218,10 +216,10 @@ func stillWaits(ctx context.Context, c net.Conn) bool {
 	return undo() == nil && err == nil && b[0] == aliveReply
 }
 
-// Accept waits for a group that calls Connect with the name of the port, and
-// makes an intercommunicator of c and that group (MPI_Comm_accept). All ranks
-// of c call it; the port is that of the rank root, which has opened it, and
-// ignored elsewhere. It blocks until somebody connects or ctx is done.
+// Accept makes an intercommunicator of c and a group that calls [Comm.Connect] with the name of the
+// port (MPI_Comm_accept). All ranks of c must call it; port is the one that rank root has opened,
+// and ignored on other ranks. It blocks until a group connects or ctx ends. Errors to test for:
+// ErrPort, ErrRoot, ErrComm for an intercommunicator.
 func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error) {
 	t := c.enter()
 	d, err := c.connectGroups(ctx, root, true, func(ctx context.Context) (*rootConn, error) { return c.w.takeAt(ctx, port) })
@@ -229,12 +227,12 @@ func (c *Comm) Accept(ctx context.Context, port string, root int) (*Comm, error)
 	return d, c.raise(err)
 }
 
-// Connect makes an intercommunicator of c and the group that calls Accept at a
-// port (MPI_Comm_connect). All ranks of c call it; port and hints are those of
-// the rank root, and ignored elsewhere. Both groups must use the same transport
-// and number of streams. It blocks until the port accepts, for
-// DefaultConnectTimeout or the time of InfoTimeout at the most, or ctx is done;
-// a port that is no longer there is an error at once (ErrPort).
+// Connect makes an intercommunicator of c and the group that calls [Comm.Accept] at a port
+// (MPI_Comm_connect). All ranks of c must call it; port and info are those of rank root, and
+// ignored on other ranks. Both groups must use the same transport and number of streams, else they
+// get ErrOption. It blocks until the group accepts, ctx ends, or [DefaultConnectTimeout], or the
+// time of [InfoTimeout], is over. A port that is closed gives ErrPort at once. Errors to test for:
+// ErrPort, ErrRoot, ErrOption, ErrComm for an intercommunicator.
 func (c *Comm) Connect(ctx context.Context, port string, root int, info Info) (*Comm, error) {
 	t := c.enter()
 	d, err := c.connectGroups(ctx, root, false, func(ctx context.Context) (*rootConn, error) {
@@ -296,7 +294,7 @@ func dialPort(ctx context.Context, name string, wait time.Duration) (*rootConn, 
 	return &rootConn{conn: conn}, nil
 }
 
-// orCause returns why ctx is done, if it is, else err.
+// orCause returns why ctx has ended, or err if it has not.
 func orCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

@@ -7,9 +7,8 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 )
 
-// Iprobe reports whether a message that a receive for (src, tag) would get now
-// is there, and describes it (MPI_Iprobe). It does not block and leaves the
-// message.
+// Iprobe reports whether there is a message that a receive for (src, tag) would match now, and
+// describes it (MPI_Iprobe). It does not block and leaves the message.
 func Iprobe(c *Comm, src, tag int) (st Status, found bool, err error) {
 	t := c.enter()
 	st, found, err = c.iprobe(src, tag)
@@ -38,9 +37,9 @@ func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
 	}
 }
 
-// Probe waits until a receive for (src, tag) would get a message, and
-// describes it (MPI-4.1, Section 3.8.1). The message stays; with several
-// goroutines receiving use Mprobe. It blocks until then or until ctx is done.
+// Probe blocks until there is a message that a receive for (src, tag) would match, or ctx ends, and
+// describes it (MPI-4.1, Section 3.8.1). The message stays, so another goroutine may receive it:
+// use [Mprobe] if several goroutines receive. Errors to test for: ErrRank, ErrTag, and [RankError].
 func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
@@ -54,8 +53,8 @@ func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 	return st, c.raise(err)
 }
 
-// A Message is a message taken out of the matching by Mprobe (MPI_Message). It
-// must be received, once, with Mrecv.
+// A Message is a message that [Mprobe] or [Improbe] has taken out of the matching (MPI_Message). It
+// must be received, once, with [Mrecv] or [Imrecv].
 type Message struct {
 	c  *Comm
 	m  *message
@@ -65,8 +64,8 @@ type Message struct {
 // Status describes the message (MPI_Mprobe).
 func (m *Message) Status() Status { return m.st }
 
-// Mprobe waits for a message like Probe and takes it: no other receive or
-// probe will see it (MPI-4.1, Section 3.8.2).
+// Mprobe blocks like [Probe] until there is a message, and takes it: no other receive or probe
+// matches it (MPI-4.1, Section 3.8.2). Errors to test for: those of Probe.
 func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 	if src == ProcNull {
 		return &Message{c: c, st: Status{Source: ProcNull, Tag: AnyTag}}, c.usable()
@@ -83,8 +82,7 @@ func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 	return &Message{c: c, m: m, st: st}, nil
 }
 
-// Improbe is Mprobe that does not block; it returns nil if there is no message
-// (MPI_Improbe).
+// Improbe is [Mprobe] that does not block; it returns nil if there is no message (MPI_Improbe).
 func Improbe(c *Comm, src, tag int) (*Message, error) {
 	t := c.enter()
 	m, err := c.improbe(src, tag)
@@ -122,9 +120,9 @@ func (c *Comm) improbe(src, tag int) (*Message, error) {
 	}
 }
 
-// Mrecv receives the message m into buf (MPI_Mrecv). It blocks until all of it is
-// there or its sender is found to be gone (RankError); that ctx ends does not lose
-// the message. m must not be used again.
+// Mrecv receives the message m into buf (MPI_Mrecv). It blocks until all of it has arrived or its
+// sender is found to have failed ([RankError]); the end of ctx does not lose the message. m must
+// not be used again.
 func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) {
 	c := m.c
 	b, s, err := typedBytes(buf)
@@ -137,7 +135,8 @@ func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) 
 	return st, c.raise(err)
 }
 
-// Imrecv starts Mrecv (MPI_Imrecv). It does not block.
+// Imrecv starts [Mrecv] (MPI_Imrecv). buf must not be touched until the request is done. It does
+// not block.
 func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {

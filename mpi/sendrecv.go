@@ -7,8 +7,8 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// Isendrecv starts Sendrecv (MPI_Isendrecv). Both messages are matched in the
-// order of the calls.
+// Isendrecv starts [Sendrecv] (MPI_Isendrecv). The receive and the send are matched in the order of
+// the calls. The buffers must not be touched until the request is done. It does not block.
 func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rtag int) (*Request, error) {
 	sb, ss, err := typedBytes(send)
 	if err != nil {
@@ -22,7 +22,8 @@ func Isendrecv[S, R Element](c *Comm, send []S, dst, stag int, recv []R, src, rt
 	return r, c.raise(err)
 }
 
-// IsendrecvReplace starts SendrecvReplace (MPI_Isendrecv_replace).
+// IsendrecvReplace starts [SendrecvReplace] (MPI_Isendrecv_replace). buf must not be touched until
+// the request is done. It does not block.
 func IsendrecvReplace[T Element](c *Comm, buf []T, dst, stag, src, rtag int) (*Request, error) {
 	b, s, mem, err := copied(c, buf, stag, src, rtag)
 	if err != nil {
@@ -97,10 +98,9 @@ func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, 
 	}), nil
 }
 
-// SendrecvReplace sends buf to dst and then receives into it from src (MPI-4.1,
-// Section 3.10). It needs memory for a copy of buf. It blocks until buf has
-// been filled; until then buf belongs to the call. Errors are those of
-// Sendrecv.
+// SendrecvReplace sends buf to dst and then receives into it from src (MPI-4.1, Section 3.10). It
+// copies buf. It blocks until buf has been filled; until then buf belongs to the call. Errors to
+// test for: those of [Sendrecv].
 func SendrecvReplace[T Element](ctx context.Context, c *Comm, buf []T, dst, stag, src, rtag int) (Status, error) {
 	b, s, err := typedBytes(buf)
 	if err != nil {

@@ -5,13 +5,13 @@ import "fmt"
 // The String methods of handles name them in one short line. They take no lock, but
 // for that of the name of a communicator.
 
-// String tells the rank and the size of the job.
+// String returns the rank and the size of the job.
 func (w *World) String() string { return fmt.Sprintf("mpi.World rank %d of %d", w.Rank(), w.Size()) }
 
-// String tells the size.
+// String returns the size.
 func (g Group) String() string { return fmt.Sprintf("mpi.Group of %d", len(g.ranks)) }
 
-// String tells whether the operation has completed.
+// String says whether the operation has completed.
 func (r *Request) String() string {
 	if r.done.Load() {
 		return "mpi.Request, completed"
@@ -19,19 +19,19 @@ func (r *Request) String() string {
 	return "mpi.Request, pending"
 }
 
-// String tells the element, the length of this rank's memory, and the communicator.
+// String returns the element type, the length of this rank's memory, and the communicator.
 func (w *Win[T]) String() string {
 	var v T
 	return fmt.Sprintf("mpi.Win of %d %T, %v", len(w.buf), v, w.w.c)
 }
 
-// String tells the element and the name of the file.
+// String returns the element type and the name of the file.
 func (f *File[T]) String() string {
 	var v T
 	return fmt.Sprintf("mpi.File of %T, %.100q", v, f.f.io.Name())
 }
 
-// String tells whether it was finalized.
+// String says whether the session was finalized.
 func (s *Session) String() string {
 	if s.ended.Load() {
 		return "mpi.Session, finalized"
@@ -39,12 +39,12 @@ func (s *Session) String() string {
 	return "mpi.Session"
 }
 
-// String tells the source, the tag and the length.
+// String returns the source, the tag and the length.
 func (m *Message) String() string {
 	return fmt.Sprintf("mpi.Message of %d bytes from rank %d, tag %d", m.st.Bytes, m.st.Source, m.st.Tag)
 }
 
-// String tells the communicator, if there is one.
+// String returns the communicator, if there is one.
 func (p *Persistent) String() string {
 	if p.c == nil {
 		return "mpi.Persistent"
@@ -52,17 +52,17 @@ func (p *Persistent) String() string {
 	return fmt.Sprintf("mpi.Persistent on %v", p.c)
 }
 
-// String tells the number of parts.
+// String returns the number of partitions.
 func (p *PartitionedSend) String() string {
 	return fmt.Sprintf("mpi.PartitionedSend of %d parts", p.parts)
 }
 
-// String tells the number of parts.
+// String returns the number of partitions.
 func (p *PartitionedRecv) String() string {
 	return fmt.Sprintf("mpi.PartitionedRecv of %d parts", p.parts)
 }
 
-// String tells whether Complete was called.
+// String says whether Complete was called.
 func (g *Grequest) String() string {
 	if g.completed.Load() {
 		return "mpi.Grequest, completed"
@@ -70,16 +70,16 @@ func (g *Grequest) String() string {
 	return "mpi.Grequest, pending"
 }
 
-// String tells the dimensions and the communicator.
+// String returns the dimensions and the communicator.
 func (c *Cart) String() string { return fmt.Sprintf("mpi.Cart of %.60v, %v", fmt.Sprint(c.dims), c.c) }
 
-// String tells the numbers of neighbours and the communicator.
+// String returns the numbers of neighbours and the communicator.
 func (g *Graph) String() string {
 	return fmt.Sprintf("mpi.Graph with %d sources and %d targets, %v", len(g.sources), len(g.targets), g.c)
 }
 
-// String tells what it is; see Calls for what it holds.
+// String returns a fixed text; [Profile.Calls] returns the contents.
 func (p *Profile) String() string { return "mpi.Profile" }
 
-// String tells what it is.
+// String returns a fixed text.
 func (t *Tracer) String() string { return "mpi.Tracer" }
