@@ -17,13 +17,11 @@ type Key[T any] struct {
 	drop func(from Attributed, v T)
 }
 
-// NewKey makes a key (MPI_Comm_create_keyval, MPI_Type_create_keyval,
-// MPI_Win_create_keyval). When a communicator or datatype that has the
-// attribute is duplicated, copied returns the value for the duplicate and
-// whether it has one; an error makes the duplication fail. dropped is told when
-// the attribute is deleted, replaced, or freed with what it is attached to.
-// Both may be nil: duplicates then do not have the attribute, and nobody is
-// told.
+// NewKey makes a key (MPI_Comm_create_keyval, MPI_Type_create_keyval, MPI_Win_create_keyval). When
+// a communicator or datatype that has the attribute is duplicated, copied returns the value for the
+// duplicate and whether it has one; an error makes the duplication fail. dropped is called when the
+// attribute is deleted, replaced, or freed with its object. Both may be nil: a nil copied gives
+// duplicates no attribute.
 func NewKey[T any](copied func(from Attributed, v T) (T, bool, error), dropped func(from Attributed, v T)) *Key[T] {
 	return &Key[T]{copied, dropped}
 }
@@ -56,8 +54,8 @@ func SetAttr[T any](o Attributed, k *Key[T], v T) {
 	})
 }
 
-// GetAttr returns what is attached to o for the key, and whether there is
-// something (MPI_Comm_get_attr, MPI_Type_get_attr, MPI_Win_get_attr).
+// GetAttr returns the value that is attached to o for the key, and whether there is one
+// (MPI_Comm_get_attr, MPI_Type_get_attr, MPI_Win_get_attr).
 func GetAttr[T any](o Attributed, k *Key[T]) (v T, ok bool) {
 	a := o.attributes()
 	a.mu.Lock()

@@ -6,141 +6,128 @@ import (
 	"github.com/weftstack/weft/mpi/internal/op"
 )
 
-// Barrier returns when all ranks of c have called it (MPI-4.1, Section 6.3). It
-// blocks until then. RankError tells that a rank is gone.
+// Barrier blocks until all ranks of c have called it (MPI-4.1, Section 6.3). Errors to test for:
+// [RankError].
 func Barrier(ctx context.Context, c *Comm) error {
 	return finish(c.barrierCall(ctx))
 }
 
-// Bcast copies buf of the root to buf of all ranks; buffers must have the same
-// length everywhere (MPI-4.1, Section 6.4). It blocks until the caller's part
-// is done: at the root when buf may be changed again, elsewhere when it is
-// filled. Errors to test for: ErrRoot, ErrCount, ErrTypeMismatch, RankError.
+// Bcast copies buf of the root to buf of all ranks; buffers must have the same length everywhere
+// (MPI-4.1, Section 6.4). It blocks until the caller's part is done: at the root when buf may be
+// changed again, elsewhere when it is filled. Errors to test for: ErrRoot, ErrCount,
+// ErrTypeMismatch, [RankError].
 func Bcast[T Element](ctx context.Context, c *Comm, buf []T, root int) error {
 	return finish(c.bcastCall(ctx, check(nil, buf), root))
 }
 
-// Reduce combines the elements at the same place of all send buffers and stores
-// the result in recv of the root; elsewhere recv is not used (MPI_Reduce;
-// MPI-4.1, Section 6.9.1). At the root, send and recv may be the same slice. It
-// blocks until the caller's part is done; until then send and recv belong to
-// the call. Errors to test for: ErrRoot, ErrCount, ErrOp, ErrOverlap,
-// ErrTypeMismatch, RankError.
+// Reduce combines the elements at the same place of all send buffers and stores the result in recv
+// of the root; elsewhere recv is not used (MPI_Reduce; MPI-4.1, Section 6.9.1). At the root, send
+// and recv may be the same slice. It blocks until the caller's part is done; until then send and
+// recv belong to the call. Errors to test for: ErrRoot, ErrCount, ErrOp, ErrOverlap,
+// ErrTypeMismatch, [RankError].
 func Reduce[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T], root int) error {
 	return finish(c.reduceCall(ctx, CollReduce, check(send, recv), op.reducer(), root))
 }
 
-// Allreduce is Reduce with the result in recv of all ranks, bit by bit the same
-// (MPI-4.1, Section 6.9.6). send and recv may be the same slice. It blocks
-// until the result is there; until then send and recv belong to the call.
-// Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch, RankError.
+// Allreduce is [Reduce] with the result in recv of all ranks, bit by bit the same (MPI-4.1, Section
+// 6.9.6). send and recv may be the same slice. It blocks until the result is there; until then send
+// and recv belong to the call. Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch,
+// [RankError].
 func Allreduce[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) error {
 	return finish(c.reduceCall(ctx, CollAllreduce, check(send, recv), op.reducer(), -1))
 }
 
-// ReduceScatter is Reduce after which rank i gets the ith block of the result,
-// counts[i] elements long, in recv (MPI-4.1, Section 6.10.2). counts must be
-// the same on all ranks. recv may be the beginning of send. It blocks until the
-// result is there; until then send and recv belong to the call. Errors to test
-// for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch, RankError.
+// ReduceScatter is [Reduce] after which rank i gets the ith block of the result, counts[i] elements
+// long, in recv (MPI-4.1, Section 6.10.2). counts must be the same on all ranks. recv may be the
+// beginning of send. It blocks until the result is there; until then send and recv belong to the
+// call. Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch, [RankError].
 func ReduceScatter[T Element](ctx context.Context, c *Comm, send, recv []T, counts []int, op Op[T]) error {
 	return finish(c.reduceScatterCall(ctx, CollReduceScatter, check(send, recv), counts, op.reducer()))
 }
 
-// ReduceScatterBlock is ReduceScatter with blocks of the same length, that of
-// recv (MPI-4.1, Section 6.10.1). It blocks until the result is there; until
-// then send and recv belong to the call. Errors to test for: ErrCount, ErrOp,
-// ErrOverlap, ErrTypeMismatch, RankError.
+// ReduceScatterBlock is [ReduceScatter] with blocks of the same length, that of recv (MPI-4.1,
+// Section 6.10.1). It blocks until the result is there; until then send and recv belong to the
+// call. Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch, [RankError].
 func ReduceScatterBlock[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) error {
 	return finish(c.reduceScatterCall(ctx, CollReduceScatterBlock, check(send, recv), nil, op.reducer()))
 }
 
-// Scan combines the send buffers of ranks 0 to i and stores the result in recv
-// of rank i (MPI-4.1, Section 6.11.1). send and recv may be the same slice. It
-// blocks until the result is there; until then send and recv belong to the
-// call. Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch,
-// RankError.
+// Scan combines the send buffers of ranks 0 to i and stores the result in recv of rank i (MPI-4.1,
+// Section 6.11.1). send and recv may be the same slice. It blocks until the result is there; until
+// then send and recv belong to the call. Errors to test for: ErrCount, ErrOp, ErrOverlap,
+// ErrTypeMismatch, [RankError].
 func Scan[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) error {
 	return finish(c.reduceCall(ctx, CollScan, check(send, recv), op.reducer(), -1))
 }
 
-// Exscan is Scan without the rank's own operand: rank i gets the result of
-// ranks 0 to i-1; recv of rank 0 is not changed (MPI-4.1, Section 6.11.2). It
-// blocks until the result is there; until then send and recv belong to the
-// call. Errors to test for: ErrCount, ErrOp, ErrOverlap, ErrTypeMismatch,
-// RankError.
+// Exscan is [Scan] without the rank's own operand: rank i gets the result of ranks 0 to i-1; recv
+// of rank 0 is not changed (MPI-4.1, Section 6.11.2). It blocks until the result is there; until
+// then send and recv belong to the call. Errors to test for: ErrCount, ErrOp, ErrOverlap,
+// ErrTypeMismatch, [RankError].
 func Exscan[T Element](ctx context.Context, c *Comm, send, recv []T, op Op[T]) error {
 	return finish(c.reduceCall(ctx, CollExscan, check(send, recv), op.reducer(), -1))
 }
 
-// Gather stores send of rank i as the ith block of recv at the root; elsewhere
-// recv is not used. All send buffers have the same length (MPI-4.1, Section
-// 6.5). The root's send may be its block in recv. It blocks until the caller's
-// part is done; until then send and recv belong to the call. Errors to test
-// for: ErrRoot, ErrCount, ErrTypeMismatch, RankError.
+// Gather stores send of rank i as the ith block of recv at the root; elsewhere recv is not used.
+// All send buffers have the same length (MPI-4.1, Section 6.5). The root's send may be its block in
+// recv. It blocks until the caller's part is done; until then send and recv belong to the call.
+// Errors to test for: ErrRoot, ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Gather[T Element](ctx context.Context, c *Comm, send, recv []T, root int) error {
 	return finish(c.gatherCall(ctx, CollGather, check(send, recv), root))
 }
 
-// Gatherv is Gather with blocks of counts[i] elements at displs[i] of recv; if
-// displs is nil they follow one another (MPI_Gatherv). Both are used at the
-// root only. It blocks until the caller's part is done; until then send and
-// recv belong to the call. Errors to test for: ErrRoot, ErrCount,
-// ErrTypeMismatch, RankError.
+// Gatherv is [Gather] with blocks of counts[i] elements at displs[i] of recv; if displs is nil they
+// follow one another (MPI_Gatherv). Both are used at the root only. It blocks until the caller's
+// part is done; until then send and recv belong to the call. Errors to test for: ErrRoot, ErrCount,
+// ErrOverlap, ErrTypeMismatch, [RankError].
 func Gatherv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int, root int) error {
 	return finish(c.gathervCall(ctx, CollGatherv, check(send, recv), counts, displs, root))
 }
 
-// Scatter stores the ith block of the root's send in recv of rank i; elsewhere
-// send is not used. All recv buffers have the same length (MPI-4.1, Section
-// 6.6). The root's recv may be its block in send. It blocks until the caller's
-// part is done; until then send and recv belong to the call. Errors to test
-// for: ErrRoot, ErrCount, ErrTypeMismatch, RankError.
+// Scatter stores the ith block of the root's send in recv of rank i; elsewhere send is not used.
+// All recv buffers have the same length (MPI-4.1, Section 6.6). The root's recv may be its block in
+// send. It blocks until the caller's part is done; until then send and recv belong to the call.
+// Errors to test for: ErrRoot, ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Scatter[T Element](ctx context.Context, c *Comm, send, recv []T, root int) error {
 	return finish(c.gatherCall(ctx, CollScatter, check(send, recv), root))
 }
 
-// Scatterv is Scatter with blocks of counts[i] elements at displs[i] of send;
-// if displs is nil they follow one another (MPI_Scatterv). Both are used at the
-// root only. It blocks until the caller's part is done; until then send and
-// recv belong to the call. Errors to test for: ErrRoot, ErrCount,
-// ErrTypeMismatch, RankError.
+// Scatterv is [Scatter] with blocks of counts[i] elements at displs[i] of send; if displs is nil
+// they follow one another (MPI_Scatterv). Both are used at the root only. It blocks until the
+// caller's part is done; until then send and recv belong to the call. Errors to test for: ErrRoot,
+// ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Scatterv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int, root int) error {
 	return finish(c.gathervCall(ctx, CollScatterv, check(send, recv), counts, displs, root))
 }
 
-// Allgather stores send of rank i as the ith block of recv on all ranks
-// (MPI-4.1, Section 6.7). send may be the rank's own block in recv. It blocks
-// until all data is there; until then send and recv belong to the call. Errors
-// to test for: ErrCount, ErrOverlap, ErrTypeMismatch, RankError.
+// Allgather stores send of rank i as the ith block of recv on all ranks (MPI-4.1, Section 6.7).
+// send may be the rank's own block in recv. It blocks until all data is there; until then send and
+// recv belong to the call. Errors to test for: ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Allgather[T Element](ctx context.Context, c *Comm, send, recv []T) error {
 	return finish(c.allgatherCall(ctx, CollAllgather, check(send, recv), nil, nil))
 }
 
-// Allgatherv is Allgather with blocks of counts[i] elements at displs[i] of
-// recv; if displs is nil they follow one another. counts must be the same on
-// all ranks (MPI_Allgatherv). It blocks until all data is there; until then
-// send and recv belong to the call. Errors to test for: ErrCount, ErrOverlap,
-// ErrTypeMismatch, RankError.
+// Allgatherv is [Allgather] with blocks of counts[i] elements at displs[i] of recv; if displs is
+// nil they follow one another. counts must be the same on all ranks (MPI_Allgatherv). It blocks
+// until all data is there; until then send and recv belong to the call. Errors to test for:
+// ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Allgatherv[T Element](ctx context.Context, c *Comm, send, recv []T, counts, displs []int) error {
 	return finish(c.allgatherCall(ctx, CollAllgatherv, check(send, recv), counts, displs))
 }
 
-// Alltoall sends the ith block of send to rank i and stores what comes from
-// rank i as the ith block of recv; all blocks have the same length (MPI-4.1,
-// Section 6.8). send and recv may be the same slice (MPI_Alltoall). It blocks
-// until all data is there; until then send and recv belong to the call. Errors
-// to test for: ErrCount, ErrOverlap, ErrTypeMismatch, RankError.
+// Alltoall sends the ith block of send to rank i and stores what comes from rank i as the ith block
+// of recv; all blocks have the same length (MPI-4.1, Section 6.8). send and recv may be the same
+// slice (MPI_Alltoall). It blocks until all data is there; until then send and recv belong to the
+// call. Errors to test for: ErrCount, ErrOverlap, ErrTypeMismatch, [RankError].
 func Alltoall[T Element](ctx context.Context, c *Comm, send, recv []T) error {
 	return finish(c.alltoallCall(ctx, check(send, recv)))
 }
 
-// Alltoallv is Alltoall with blocks of scounts[i] elements at sdispls[i] of
-// send, and rcounts[i] at rdispls[i] of recv; if displacements are nil blocks
-// follow one another (MPI_Alltoallv). What rank i sends to rank j must be as
-// long as what j expects from i. It blocks until all data is there; until then
-// send and recv belong to the call. Errors to test for: ErrCount, ErrOverlap,
-// ErrTypeMismatch, RankError.
+// Alltoallv is [Alltoall] with blocks of scounts[i] elements at sdispls[i] of send, and rcounts[i]
+// at rdispls[i] of recv; if displacements are nil blocks follow one another (MPI_Alltoallv). What
+// rank i sends to rank j must be as long as what j expects from i. It blocks until all data is
+// there; until then send and recv belong to the call. Errors to test for: ErrCount, ErrOverlap,
+// ErrTypeMismatch, [RankError].
 func Alltoallv[T Element](ctx context.Context, c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) error {
 	return finish(c.alltoallvCall(ctx, check(send, recv), scounts, sdispls, rcounts, rdispls))
 }

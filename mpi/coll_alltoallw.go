@@ -8,20 +8,19 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 )
 
-// Alltoallw is Alltoallv with a datatype for each rank: it sends scounts[i]
-// items of stypes[i] that begin sdispls[i] bytes into send to rank i, and
-// stores what comes from rank i as rcounts[i] items of rtypes[i] at rdispls[i]
-// bytes into recv. The data must be as long as what the other side expects
-// (MPI-4.1, Section 6.8). It blocks until all data is there; until then send
-// and recv belong to the call. Errors to test for: ErrCount, ErrDatatype,
-// ErrOverlap, ErrTypeMismatch, RankError.
+// Alltoallw is [Alltoallv] with a datatype for each rank: it sends scounts[i] items of stypes[i]
+// that begin sdispls[i] bytes into send to rank i, and stores what comes from rank i as rcounts[i]
+// items of rtypes[i] at rdispls[i] bytes into recv. The data must be as long as what the other side
+// expects (MPI-4.1, Section 6.8). It blocks until all data is there; until then send and recv
+// belong to the call. Errors to test for: ErrCount, ErrDatatype, ErrOverlap, ErrTypeMismatch,
+// [RankError].
 func Alltoallw[T Element](ctx context.Context, c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
 	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
 	return finish(c.alltoallwCall(ctx, check(send, recv), out, in))
 }
 
-// Ialltoallw starts Alltoallw (MPI_Ialltoallw).
+// Ialltoallw starts [Alltoallw] (MPI_Ialltoallw).
 func Ialltoallw[T Element](c *Comm, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
 	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}

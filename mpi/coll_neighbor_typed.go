@@ -2,20 +2,18 @@ package mpi
 
 import "context"
 
-// NeighborAlltoallw is NeighborAlltoallv with a datatype for each neighbour: it
-// sends scounts[i] items of stypes[i] that begin sdispls[i] bytes into send to
-// the ith target, and stores what comes from the ith source as rcounts[i] items
-// of rtypes[i] at rdispls[i] bytes into recv (MPI-4.1, Section 8.6.3). It
-// blocks until all neighbours' data is there; until then send and recv belong
-// to the call. Errors to test for: ErrTopology, ErrCount, ErrDatatype,
-// ErrTypeMismatch, RankError.
+// NeighborAlltoallw is [NeighborAlltoallv] with a datatype for each neighbour: it sends scounts[i]
+// items of stypes[i] that begin sdispls[i] bytes into send to the ith target, and stores what comes
+// from the ith source as rcounts[i] items of rtypes[i] at rdispls[i] bytes into recv (MPI-4.1,
+// Section 8.6.3). It blocks until all neighbours' data is there; until then send and recv belong to
+// the call. Errors to test for: ErrTopology, ErrCount, ErrDatatype, ErrTypeMismatch, [RankError].
 func NeighborAlltoallw[T Element](ctx context.Context, t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) error {
 	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}
 	return finish(neighborAlltoallw(ctx, t, check(send, recv), out, in))
 }
 
-// IneighborAlltoallw starts NeighborAlltoallw (MPI_Ineighbor_alltoallw).
+// IneighborAlltoallw starts [NeighborAlltoallw] (MPI_Ineighbor_alltoallw).
 func IneighborAlltoallw[T Element](t Topology, send []T, scounts, sdispls []int, stypes []*Datatype,
 	recv []T, rcounts, rdispls []int, rtypes []*Datatype) (*Request, error) {
 	out, in := &typedBlocks{scounts, sdispls, typesOf(stypes), nil}, &typedBlocks{rcounts, rdispls, typesOf(rtypes), nil}

@@ -45,7 +45,7 @@ func (c *Comm) prepare(ctx context.Context, kind Coll, b checked, size int) (*co
 	return k, nil
 }
 
-// refuse ends a call whose arguments are wrong.
+// refuse ends a call with bad arguments.
 func (k *collective) refuse(err error) (*collective, error) {
 	err = fmt.Errorf("%w (in %v)", err, k.kind)
 	c := k.comm.c

@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// Gathering and exchanging blocks of unequal length without counting: these
-// functions tell the ranks the lengths first, and allocate what they return.
+// Gathering and exchanging blocks of unequal length without counting: these functions exchange the
+// lengths first, and allocate the result.
 
-// GatherSlices returns the send buffers of all ranks at the root, by rank, and
-// nil elsewhere (MPI_Gatherv). The buffers may have different lengths. It
-// blocks until the caller's part is done; until then send belongs to the call,
-// and what it returns is the caller's. Errors to test for: ErrRoot,
-// ErrTypeMismatch, RankError.
+// GatherSlices returns the send buffers of all ranks at the root, by rank, and nil elsewhere
+// (MPI_Gatherv). The buffers may have different lengths. It blocks until the caller's part is done;
+// until then send belongs to the call, and what it returns is the caller's. Errors to test for:
+// ErrRoot, ErrTypeMismatch, [RankError].
 func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) ([][]T, error) {
 	var counts []int
 	if c.isRoot(root) {
@@ -29,11 +28,10 @@ func GatherSlices[T Element](ctx context.Context, c *Comm, send []T, root int) (
 	return split(recv, counts), nil
 }
 
-// ScatterSlices returns on each rank the slice of the root's send with its
-// number (MPI_Scatterv). Elsewhere send is not used. It blocks until the
-// caller's part is done; until then send belongs to the call, and what it
-// returns is the caller's. Errors to test for: ErrRoot, ErrTypeMismatch,
-// RankError.
+// ScatterSlices returns on each rank the slice of the root's send with its number (MPI_Scatterv).
+// Elsewhere send is not used. It blocks until the caller's part is done; until then send belongs to
+// the call, and what it returns is the caller's. Errors to test for: ErrRoot, ErrCount,
+// ErrTypeMismatch, [RankError].
 func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int) ([]T, error) {
 	var counts []int
 	var all []T
@@ -58,10 +56,10 @@ func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int
 	return recv, Scatterv(ctx, c, all, recv, counts, nil, root)
 }
 
-// AllgatherSlices returns the send buffers of all ranks, by rank, on all ranks
-// (MPI_Allgatherv). The buffers may have different lengths. It blocks until all
-// data is there; until then send belongs to the call, and what it returns is
-// the caller's. Errors to test for: ErrCount, ErrTypeMismatch, RankError.
+// AllgatherSlices returns the send buffers of all ranks, by rank, on all ranks (MPI_Allgatherv).
+// The buffers may have different lengths. It blocks until all data is there; until then send
+// belongs to the call, and what it returns is the caller's. Errors to test for: ErrTypeMismatch,
+// [RankError].
 func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, error) {
 	counts := make([]int, len(c.peers))
 	if err := Allgather(ctx, c, []int{len(send)}, counts); err != nil {
@@ -74,10 +72,9 @@ func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, 
 	return split(recv, counts), nil
 }
 
-// AlltoallSlices sends send[i] to rank i and returns what came from each rank
-// (MPI_Alltoallv). It blocks until all data is there; until then send belongs
-// to the call, and what it returns is the caller's. Errors to test for:
-// ErrCount, ErrTypeMismatch, RankError.
+// AlltoallSlices sends send[i] to rank i and returns what came from each rank (MPI_Alltoallv). It
+// blocks until all data is there; until then send belongs to the call, and what it returns is the
+// caller's. Errors to test for: ErrCount, ErrTypeMismatch, [RankError].
 func AlltoallSlices[T Element](ctx context.Context, c *Comm, send [][]T) ([][]T, error) {
 	if len(send) != len(c.peers) {
 		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), len(c.peers))

@@ -147,10 +147,9 @@ func (f *file) setInfo(h *fileio.Hints, info Info) {
 	f.info = info
 }
 
-// SetInfo gives the file other hints, those in info in addition to the present
-// ones. All ranks must call it with the same hints (MPI-4.1, Section 14.2.8). It
-// returns ErrOption, and changes nothing, if a value makes no sense, or the ranks
-// do not agree. It blocks until all have.
+// SetInfo changes the hints in info and keeps the others. All ranks must call it with the same
+// hints (MPI-4.1, Section 14.2.8). It returns ErrOption, and changes nothing, if a value makes no
+// sense, or the ranks do not agree. It blocks until all have.
 func (f *File[T]) SetInfo(ctx context.Context, info Info) error {
 	return f.f.recorded("File.SetInfo", func() error {
 		if err := f.f.io.Usable(); err != nil {

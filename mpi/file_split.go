@@ -18,68 +18,68 @@ type splitOp struct {
 // buffer ends it (MPI-4.1, Section 14.4.5). A file has one at a time; the
 // buffer must not be touched between.
 
-// ReadAtAllBegin begins ReadAtAll (MPI_File_read_at_all_begin).
+// ReadAtAllBegin begins [File.ReadAtAll] (MPI_File_read_at_all_begin). It does not block.
 func (f *File[T]) ReadAtAllBegin(offset int64, buf []T) error {
 	return f.f.beginSplit("ReadAtAllEnd", fileio.Op{Name: "File.ReadAtAllBegin", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), All: true})
 }
 
-// ReadAtAllEnd ends it and returns the number of elements read
+// ReadAtAllEnd ends [File.ReadAtAllBegin] and returns the number of elements read
 // (MPI_File_read_at_all_end). It blocks until they are there; until then the
 // buffer of the begin call belongs to the operation.
 func (f *File[T]) ReadAtAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadAtAllEnd")
 }
 
-// WriteAtAllBegin begins WriteAtAll (MPI_File_write_at_all_begin).
+// WriteAtAllBegin begins [File.WriteAtAll] (MPI_File_write_at_all_begin). It does not block.
 func (f *File[T]) WriteAtAllBegin(offset int64, buf []T) error {
 	return f.f.beginSplit("WriteAtAllEnd", fileio.Op{Name: "File.WriteAtAllBegin", At: fileio.AtOffset, Pos: offset, Buf: datatype.Bytes(buf), Write: true, All: true})
 }
 
-// WriteAtAllEnd ends it (MPI_File_write_at_all_end). It blocks until all is
+// WriteAtAllEnd ends [File.WriteAtAllBegin] (MPI_File_write_at_all_end). It blocks until all is
 // written; until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) WriteAtAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteAtAllEnd")
 }
 
-// ReadAllBegin begins ReadAll (MPI_File_read_all_begin).
+// ReadAllBegin begins [File.ReadAll] (MPI_File_read_all_begin). It does not block.
 func (f *File[T]) ReadAllBegin(buf []T) error {
 	return f.f.beginSplit("ReadAllEnd", fileio.Op{Name: "File.ReadAllBegin", At: fileio.AtPointer, Buf: datatype.Bytes(buf), All: true})
 }
 
-// ReadAllEnd ends it (MPI_File_read_all_end). It blocks until they are there;
+// ReadAllEnd ends [File.ReadAllBegin] (MPI_File_read_all_end). It blocks until they are there;
 // until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) ReadAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadAllEnd")
 }
 
-// WriteAllBegin begins WriteAll (MPI_File_write_all_begin).
+// WriteAllBegin begins [File.WriteAll] (MPI_File_write_all_begin). It does not block.
 func (f *File[T]) WriteAllBegin(buf []T) error {
 	return f.f.beginSplit("WriteAllEnd", fileio.Op{Name: "File.WriteAllBegin", At: fileio.AtPointer, Buf: datatype.Bytes(buf), Write: true, All: true})
 }
 
-// WriteAllEnd ends it (MPI_File_write_all_end). It blocks until all is written;
+// WriteAllEnd ends [File.WriteAllBegin] (MPI_File_write_all_end). It blocks until all is written;
 // until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) WriteAllEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteAllEnd")
 }
 
-// ReadOrderedBegin begins ReadOrdered (MPI_File_read_ordered_begin).
+// ReadOrderedBegin begins [File.ReadOrdered] (MPI_File_read_ordered_begin). It does not block.
 func (f *File[T]) ReadOrderedBegin(buf []T) error {
 	return f.f.beginSplit("ReadOrderedEnd", fileio.Op{Name: "File.ReadOrderedBegin", At: fileio.AtShared, Buf: datatype.Bytes(buf), All: true})
 }
 
-// ReadOrderedEnd ends it (MPI_File_read_ordered_end). It blocks until they are
+// ReadOrderedEnd ends [File.ReadOrderedBegin] (MPI_File_read_ordered_end). It blocks until they are
 // there; until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) ReadOrderedEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "ReadOrderedEnd")
 }
 
-// WriteOrderedBegin begins WriteOrdered (MPI_File_write_ordered_begin).
+// WriteOrderedBegin begins [File.WriteOrdered] (MPI_File_write_ordered_begin). It does not block.
 func (f *File[T]) WriteOrderedBegin(buf []T) error {
 	return f.f.beginSplit("WriteOrderedEnd", fileio.Op{Name: "File.WriteOrderedBegin", At: fileio.AtShared, Buf: datatype.Bytes(buf), Write: true, All: true})
 }
 
-// WriteOrderedEnd ends it (MPI_File_write_ordered_end). It blocks until all is
+// WriteOrderedEnd ends [File.WriteOrderedBegin] (MPI_File_write_ordered_end). It blocks until all is
 // written; until then the buffer of the begin call belongs to the operation.
 func (f *File[T]) WriteOrderedEnd(ctx context.Context) (int, error) {
 	return f.f.endSplit(ctx, "WriteOrderedEnd")

@@ -55,6 +55,6 @@ func (f *File[T]) Seek(offset int64, whence int) (int64, error) { return f.f.io.
 // Position returns the individual pointer, in elements (MPI_File_get_position).
 func (f *File[T]) Position() int64 { return f.f.io.Position() }
 
-// ByteOffset returns the byte of the file at which element offset of the view
-// lies (MPI-4.1, Section 14.4.3).
+// ByteOffset returns the byte of the file at which element offset of the view lies (MPI-4.1,
+// Section 14.4.3).
 func (f *File[T]) ByteOffset(offset int64) (int64, error) { return f.f.io.ByteOffset(offset) }

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// Free gives up c. Operations that wait on it, nonblocking ones and those that block in
-// other goroutines, go on and complete as if c were still there (MPI-4.1, Section
-// 7.4.3); what starts later returns ErrFreed. Messages that no receive waits for are
-// dropped. It is local and does not block.
+// Free gives up c. Operations that wait on it, nonblocking ones and those that block in other
+// goroutines, complete as if c were not freed (MPI-4.1, Section 7.4.3); later ones return ErrFreed.
+// Messages that no receive waits for are dropped. It is local and does not block.
 func (c *Comm) Free() {
 	if c == c.w.world || c == c.w.self || !c.freed.CompareAndSwap(false, true) {
 		return
@@ -17,7 +16,7 @@ func (c *Comm) Free() {
 	c.drop()
 }
 
-// hold keeps what a collective needs, until drop. It reports false if c is gone.
+// hold keeps the contexts for a collective, until drop. It reports false if they are gone.
 func (c *Comm) hold() bool {
 	for {
 		n := c.uses.Load()
@@ -30,8 +29,8 @@ func (c *Comm) hold() bool {
 	}
 }
 
-// drop is the opposite of hold, and of the making of c. The contexts of c go one by
-// one, each when nothing waits in it any more; with the last goes the rest.
+// drop is the opposite of hold, and of making c. Each context is removed once nothing waits in it
+// any more; with the last one the rest of c is.
 func (c *Comm) drop() {
 	if c.uses.Add(-1) > 0 {
 		return
@@ -46,7 +45,7 @@ func (c *Comm) drop() {
 	}
 }
 
-// dropContext forgets x, or has that done when nothing waits in it any more.
+// dropContext removes x, now or when nothing waits in it any more.
 func (c *Comm) dropContext(x *matchContext) {
 	e := c.w.eng
 	e.mu.Lock()
@@ -64,8 +63,8 @@ func (c *Comm) dropContext(x *matchContext) {
 	}
 }
 
-// dropLater is dropContext that waits for rendezvous whose body is on its way: such a
-// receive is posted again if the body does not come.
+// dropLater is dropContext that first waits for receives with a body in flight: such a receive is
+// posted again if the body does not come.
 func (c *Comm) dropLater(x *matchContext) {
 	for c.w.eng.ids.receives(x) && c.w.usable() == nil {
 		select {
@@ -83,7 +82,7 @@ func (t *idTable) receives(x *matchContext) bool {
 	return slices.ContainsFunc(t.slots, func(s idSlot) bool { return s.r != nil && s.r.ctx == x })
 }
 
-// forget ends what c has besides its contexts.
+// forget releases what c has in addition to its contexts.
 func (c *Comm) forget() {
 	c.w.ft.forget(c)
 	c.w.eng.release(c.peers)
@@ -97,7 +96,8 @@ func (x *matchContext) waits() bool {
 	return x.exact+x.anyTag+x.anyBoth+len(x.probers) > 0
 }
 
-// tellEmpty is called when something that waited is gone.
+// tellEmpty is called after a receive or a probe has left: it calls emptied if nothing waits any
+// more.
 func (x *matchContext) tellEmpty() {
 	if x.emptied != nil && !x.waits() {
 		x.emptied()

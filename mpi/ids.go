@@ -2,9 +2,9 @@ package mpi
 
 import "sync"
 
-// idTable names requests to peers. An id is the index of a slot plus one and,
-// in the upper half, how often the slot was used before, so that a late or
-// forged id names nothing. The zero table is empty.
+// idTable gives requests ids for messages to peers. An id holds the index of a slot plus one and,
+// in the upper half, the generation of the slot, so that a late or forged id refers to nothing. The
+// zero table is empty.
 type idTable struct {
 	mu    sync.Mutex
 	slots []idSlot
@@ -17,7 +17,7 @@ type idSlot struct {
 	gen uint32
 }
 
-// add gives r, which concerns p, an id.
+// add returns an id for r, which only p may use.
 func (t *idTable) add(r *Request, p *peer) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -34,8 +34,8 @@ func (t *idTable) add(r *Request, p *peer) uint64 {
 	return uint64(s.gen)<<32 | uint64(i+1)
 }
 
-// remove returns the request with an id that p may use, and forgets the id. It
-// returns nil if there is none.
+// remove removes and returns the request with an id that p may use, or returns nil if there is
+// none.
 func (t *idTable) remove(id uint64, p *peer) *Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func (t *idTable) clear(i uint32) {
 	t.free = append(t.free, i)
 }
 
-// removeAll removes and returns the requests that concern p.
+// removeAll removes and returns the requests with ids that p may use.
 func (t *idTable) removeAll(p *peer) []*Request {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,11 +9,11 @@ import (
 	"net"
 )
 
-// Join makes an intercommunicator of the two processes at the ends of conn,
-// which both call it (MPI_Comm_join). Each group has one member. Nothing else
-// may be sent over conn meanwhile; afterwards it is the program's again. It
-// blocks until the other process calls it, or ctx is done, which leaves conn in
-// an undefined state.
+// Join makes an intercommunicator of the two processes at the ends of conn, which both call it
+// (MPI_Comm_join). Each group has one member. Nothing else may be sent over conn meanwhile;
+// afterwards conn is the program's again. It blocks until the other process calls it, or ctx ends,
+// which leaves conn in an undefined state. It returns ErrProtocol if the other end does not join,
+// and ErrRank if both ends are the same connection.
 func (w *World) Join(ctx context.Context, conn net.Conn) (*Comm, error) {
 	c := w.self
 	t := c.enter()
@@ -22,7 +22,7 @@ func (w *World) Join(ctx context.Context, conn net.Conn) (*Comm, error) {
 	return d, c.raise(err)
 }
 
-// joinMagic begins what the processes send each other.
+// joinMagic begins the messages that the processes exchange.
 const joinMagic = "weft join 1\n"
 
 func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {

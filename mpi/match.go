@@ -27,7 +27,7 @@ type matchContext struct {
 	posted table // posted receives
 	unexp  table // unexpected messages, under all keys that may find them
 
-	order           uint64 // numbers the receives
+	order           uint64 // number of the next posted receive
 	exact, anySrc   int    // posted receives that name a tag; those of them from AnySource
 	anyTag, anyBoth int    // posted AnyTag receives from one source, from AnySource
 	sources         []sourceState
@@ -38,18 +38,18 @@ type matchContext struct {
 	// emptied is called once nothing waits in the context any more, if its communicator
 	// has been freed; otherwise it is nil.
 	emptied     func()
-	internal    bool        // not of a communicator, see ftService
+	internal    bool        // belongs to no communicator: see ftService
 	exactLength atomic.Bool // messages must fill the buffers of their receives
 	matches     *message    // messages matched by the current call, see take
 	matchesTail *message
 }
 
-// sourceState is what a context knows about one sender.
+// sourceState is the sequence-number state of one sender in a context.
 type sourceState struct {
-	next    uint32              // every message before it has arrived
+	next    uint32              // the first message that has not arrived
 	ahead   int                 // messages that arrived beyond next
-	arrived []uint64            // bit set for those, indexed by seq modulo its size
-	held    map[uint32]*message // those that are not matched
+	arrived []uint64            // bit set of those messages, indexed by seq modulo its size
+	held    map[uint32]*message // those of them that are not matched
 }
 
 // maxAhead bounds how far the sequence numbers of one sender may run ahead of
@@ -96,8 +96,8 @@ func older(a, b *elem) *elem {
 	return a
 }
 
-// arrive notes that message seq of src has arrived. It reports whether the
-// message is early, and false for ok if the peer broke the protocol.
+// arrive records that message seq of src has arrived. It reports whether the message is early; ok
+// is false if the peer has violated the protocol.
 func (x *matchContext) arrive(src int32, seq uint32) (early, ok bool) {
 	s := x.source(src)
 	d := seq - s.next
@@ -154,7 +154,7 @@ func (x *matchContext) add(m *message) {
 	x.wakeProbers()
 }
 
-// addWild queues m under the keys of receives with AnyTag too.
+// addWild also queues m under the keys of receives with AnyTag.
 func (x *matchContext) addWild(m *message) {
 	x.unexp.push(key{m.src, AnyTag}, &m.elems[2])
 	x.unexp.push(key{AnySource, AnyTag}, &m.elems[3])
@@ -167,7 +167,7 @@ func (x *matchContext) wakeProbers() {
 	}
 }
 
-// removeMessage takes m out of all queues.
+// removeMessage removes m from all queues.
 func (x *matchContext) removeMessage(m *message) {
 	for i := range m.elems {
 		x.unexp.remove(&m.elems[i])
@@ -179,8 +179,8 @@ func (x *matchContext) removeMessage(m *message) {
 	}
 }
 
-// take gives m to r. If m is whole the engine acts on it after unlocking, else
-// its parser does when it is.
+// take matches m with r. If m is complete, the engine delivers it after unlocking; otherwise its
+// parser does when it is.
 func (x *matchContext) take(m *message, r *Request) {
 	m.match, m.next = r, nil
 	r.setMatch(m.peer, m.src, m.tag, m.length, m.sig)
@@ -195,7 +195,7 @@ func (x *matchContext) take(m *message, r *Request) {
 	x.matchesTail = m
 }
 
-// taken returns and forgets the list of matches that take made.
+// taken returns and clears the list of matches that take made.
 func (x *matchContext) taken() *message {
 	m := x.matches
 	x.matches, x.matchesTail = nil, nil
@@ -278,8 +278,8 @@ func (x *matchContext) abandonGaps(src int32) {
 	}
 }
 
-// lookup returns the oldest message that a receive for (src, tag) posted now
-// would get, or nil. The message stays.
+// lookup returns the oldest message that a receive for (src, tag) posted now would match, or nil.
+// The message stays.
 func (x *matchContext) lookup(src, tag int32) *message {
 	for e := x.unexp.head(key{src, tag}); e != nil; e = e.next {
 		m := e.msg
@@ -293,8 +293,7 @@ func (x *matchContext) lookup(src, tag int32) *message {
 	return nil
 }
 
-// post gives r the oldest message for it (see take), or else makes r wait and
-// returns nil.
+// post matches r with the oldest unexpected message for it (see take), or queues r and returns nil.
 func (x *matchContext) post(r *Request) *message {
 	r.order = x.order // also of one that matches at once, for repost
 	x.order++
@@ -309,8 +308,8 @@ func (x *matchContext) post(r *Request) *message {
 	return nil
 }
 
-// unpost takes r out of the posted receives and reports whether it was there.
-// If r has AnyTag the caller must call recheck afterwards.
+// unpost removes r from the posted receives and reports whether it was there. If r has AnyTag the
+// caller must call recheck afterwards.
 func (x *matchContext) unpost(r *Request) bool {
 	if r.elem.q == nil {
 		return false

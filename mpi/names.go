@@ -16,14 +16,14 @@ const (
 	MaxServices = pmi.MaxNames
 )
 
-// nameService is where names are published.
+// nameService publishes names.
 type nameService interface {
 	Publish(ctx context.Context, name, port string) error
 	Unpublish(ctx context.Context, name, port string) error
 	Lookup(ctx context.Context, name string) (string, error)
 }
 
-// names returns the one to use: that of WithNameServer, else the launcher.
+// names returns the name service: that of WithNameServer, else the launcher.
 func (w *World) names() (nameService, error) {
 	if err := w.usable(); err != nil {
 		return nil, err
@@ -37,10 +37,10 @@ func (w *World) names() (nameService, error) {
 	return nil, fmt.Errorf("%w: no name service", ErrService)
 }
 
-// WithNameServer makes PublishName and LookupName use a name service that
-// several jobs share, `weft nameserver`, which has printed the address. Without it
-// names are those of the launcher, for its jobs only; in RunLocal those of the process,
-// and a name ends with the call of RunLocal whose ranks published it.
+// WithNameServer makes [World.PublishName] and [World.LookupName] use a name service that several
+// jobs share: the address is that which `weft nameserver` prints. By default the launcher keeps
+// names for its own jobs; in RunLocal the process does, and a name ends with the call of RunLocal
+// that published it.
 func WithNameServer(address string) Option {
 	return func(o *options) error {
 		o.names = address
@@ -48,10 +48,10 @@ func WithNameServer(address string) Option {
 	}
 }
 
-// PublishName lets processes find a port by the name of a service
-// (MPI_Publish_name). It must not be published at the time. A name outlives the
-// process, until UnpublishName or the end of the name service. It blocks until
-// the name service has answered.
+// PublishName lets processes find a port by the name of a service (MPI_Publish_name). It returns
+// ErrService if the name is published already. A name outlives the process, until
+// [World.UnpublishName] or the end of the name service. It blocks until the name service has
+// answered.
 func (w *World) PublishName(ctx context.Context, service, port string) error {
 	s, err := w.names()
 	if err == nil {
@@ -60,8 +60,8 @@ func (w *World) PublishName(ctx context.Context, service, port string) error {
 	return renamed(ErrService, err, service)
 }
 
-// UnpublishName undoes PublishName with the same arguments
-// (MPI_Unpublish_name). It blocks until the name service has answered.
+// UnpublishName undoes [World.PublishName] with the same arguments (MPI_Unpublish_name). It returns
+// ErrService if the name is not published. It blocks until the name service has answered.
 func (w *World) UnpublishName(ctx context.Context, service, port string) error {
 	s, err := w.names()
 	if err == nil {
@@ -70,8 +70,9 @@ func (w *World) UnpublishName(ctx context.Context, service, port string) error {
 	return renamed(ErrService, err, service)
 }
 
-// LookupName returns the port that was published under the name of a service, or
-// ErrName if there is none (MPI_Lookup_name). It does not wait for it.
+// LookupName returns the port that is published under the name of a service, or ErrName if there is
+// none (MPI_Lookup_name). It blocks until the name service has answered, not until the name is
+// published.
 func (w *World) LookupName(ctx context.Context, service string) (string, error) {
 	s, err := w.names()
 	port := ""

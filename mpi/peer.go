@@ -8,15 +8,14 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// peer is what a rank knows about another rank of the job, or a process of
-// another job.
+// peer is the state that a rank keeps for another rank of the job, or a process of another job.
 type peer struct {
 	e       *engine
 	rank    int      // in its world
 	handle  int32    // see procName
 	name    procName // in all worlds
 	host    int      // see World.hostColor; of ranks of this job
-	window  int64    // eager bytes that it may have with us, not yet matched
+	window  int64    // bytes of unmatched eager messages that it may have here
 	parsers []messageParser
 	remote  *remoteProcess // nil for ranks of this job
 
@@ -24,30 +23,30 @@ type peer struct {
 	// while it is held, so they do not take it.
 	mu     sync.Mutex
 	link   link                    // constant once messages can be exchanged
-	shared atomic.Pointer[shmLink] // messages come through memory; nil: they do not
-	credit atomic.Int64            // bytes of eager messages we may send; taken from under mu
+	shared atomic.Pointer[shmLink] // set if messages come through shared memory
+	credit atomic.Int64            // bytes of eager messages that may be sent to it; decreased under mu
 	sent   [slotCount]Traffic      // guarded by mu
 	rdma   rdmaCounts
 
 	coalesces bool         // short messages may be coalesced
 	dirty     atomic.Bool  // in sendCoalescer.dirty
-	unsent    atomic.Int32 // about how many bytes are to be transmitted later
+	unsent    atomic.Int32 // approximate bytes that wait for the coalescing goroutine
 
-	announced atomic.Int32 // sends that wait for the peer to ask for them
-	ready     atomic.Int32 // sends of the peer that wait for a receive here
+	announced atomic.Int32 // sends that wait for a CTS or ReadFIN
+	ready     atomic.Int32 // RTS messages of the peer in the unexpected queue
 
-	used atomic.Int64 // cost of the peer's eager messages that we hold or have yet to acknowledge
-	owed atomic.Int64 // part of used that was consumed and not yet acknowledged
+	used atomic.Int64 // cost of the peer's eager messages that credit has not been returned for
+	owed atomic.Int64 // part of used that was consumed
 
-	liveness livenessReporter // whether it answers
+	liveness livenessReporter // reports that it does not answer
 
-	disconnected   atomic.Bool               // the peer said that it has finalized
-	failureReason  atomic.Pointer[error]     // by the report of others
-	reportedFailed atomic.Bool               // others report that it has failed
-	failed         atomic.Pointer[RankError] // why it is gone; nil while it is there
+	disconnected   atomic.Bool               // the peer has sent Disconnect: it has finalized
+	failureReason  atomic.Pointer[error]     // set by markFailed
+	reportedFailed atomic.Bool               // others have reported that it has failed
+	failed         atomic.Pointer[RankError] // why it has failed; nil while it has not
 }
 
-// failure returns why the peer is gone, as a RankError, or nil.
+// failure returns why the peer has failed, as a RankError, or nil.
 func (p *peer) failure() error {
 	if err := p.failed.Load(); err != nil {
 		return err
@@ -55,11 +54,10 @@ func (p *peer) failure() error {
 	return nil
 }
 
-// gone reports whether the peer is known to have failed, by the end of its link or by the
-// report of others.
+// gone reports whether the peer is known to have failed, by the end of its link or by a report.
 func (p *peer) gone() bool { return p.failed.Load() != nil || p.reportedFailed.Load() }
 
-// markFailed aborts the link to a peer that others report to have failed.
+// markFailed aborts the link to a peer that has failed according to a report.
 func (p *peer) markFailed(why string) {
 	if p.failure() != nil || p.disconnected.Load() || !p.reportedFailed.CompareAndSwap(false, true) {
 		return
@@ -69,30 +67,29 @@ func (p *peer) markFailed(why string) {
 	p.link.abort("died: " + why)
 }
 
-// lost returns the error of operations with a peer that is gone.
+// lost returns the error of operations with a peer that has failed.
 func (p *peer) lost(err error) *RankError {
 	return &RankError{Rank: p.rank, Other: p.remote != nil, Err: err}
 }
 
-// maxAnnounced bounds the announced sends to one peer that no receive has
-// matched. More fail with ErrLimit. Withdrawals may be on their way, so the
-// receiver tolerates twice as many.
+// maxAnnounced bounds the sends to one peer that wait for a CTS. Further sends fail with ErrLimit.
+// Withdrawals may be in flight, so the receiver tolerates twice as many.
 const maxAnnounced = 1 << 20
 
-// messageCost is what a message that waits for a receive takes besides its body.
+// messageCost is the memory that an unexpected message takes in addition to its body, in bytes.
 const messageCost = 512
 
 // cost returns the credit that an eager message of n bytes takes.
 func cost(n int) int64 { return int64(n) + messageCost }
 
-// charge books an eager message that arrived. It reports false if the peer
-// has sent more than it had credit for.
+// charge counts an eager message that arrived. It reports false if the peer has exceeded its
+// credit.
 func (p *peer) charge(length uint64) bool {
 	return length <= uint64(p.window) && p.used.Add(cost(int(length))) <= p.window
 }
 
-// repay books that an eager message was consumed, and gives the credit back
-// to the peer when half of the window has come together.
+// repay counts an eager message that was consumed, and returns credit to the peer once that of half
+// the window has accumulated.
 func (p *peer) repay(length uint64) {
 	if owed := p.owed.Add(cost(int(length))); owed < p.window/2 {
 		return
@@ -106,8 +103,8 @@ func (p *peer) repay(length uint64) {
 // controlPool holds buffers for control messages.
 var controlPool = sync.Pool{New: func() any { return new([envelope.MaxLen]byte) }}
 
-// control sends a message without a body. Errors are not returned: if the
-// link is gone everything that waits for an answer fails anyway.
+// control sends a message without a body. Errors are ignored: if the link has ended, the operations
+// that wait for an answer fail anyway.
 func (p *peer) control(stream uint16, v *envelope.Header) {
 	b := controlPool.Get().(*[envelope.MaxLen]byte)
 	_ = p.link.send(stream, v.Encode(b), nil, nil)
@@ -115,8 +112,8 @@ func (p *peer) control(stream uint16, v *envelope.Header) {
 	controlPool.Put(b)
 }
 
-// goodbye says that this rank has finalized. Giving it an owner makes the link
-// ask for an acknowledgement at once, which ends the link sooner.
+// goodbye sends Disconnect: this rank has finalized. With an owner the link requests an
+// acknowledgement at once, so it ends sooner.
 func (p *peer) goodbye() {
 	var b [envelope.MaxLen]byte
 	v := envelope.Header{Kind: envelope.Disconnect}
@@ -128,8 +125,8 @@ type noOwner struct{}
 
 func (noOwner) Released(error) {}
 
-// down is called by the link when it has ended, after the last message. err is
-// nil for a graceful end.
+// down is called by the link when it has ended, after the last message. err is nil for a graceful
+// end.
 func (p *peer) down(err error) {
 	if l := p.shared.Load(); l != nil {
 		l.end(err)
@@ -138,7 +135,7 @@ func (p *peer) down(err error) {
 	p.ended(err)
 }
 
-// ended acts on the end of the peer.
+// ended handles the end of the peer.
 func (p *peer) ended(err error) {
 	if why := p.failureReason.Load(); why != nil {
 		err = *why

@@ -46,7 +46,7 @@ func Startall(ps ...*Persistent) ([]*Request, error) {
 	return reqs, nil
 }
 
-// SendInit prepares Isend (MPI_Send_init).
+// SendInit prepares [Isend] (MPI_Send_init).
 func SendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	if err := errors.Join(datatype.CheckElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func SendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	return &Persistent{start: func() (*Request, error) { return Isend(c, buf, dst, tag) }}, nil
 }
 
-// SsendInit prepares Issend (MPI_Ssend_init).
+// SsendInit prepares [Issend] (MPI_Ssend_init).
 func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	if err := errors.Join(datatype.CheckElement[T](), checkTag(tag), checkRank(c, dst)); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func SsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	return &Persistent{start: func() (*Request, error) { return Issend(c, buf, dst, tag) }}, nil
 }
 
-// RecvInit prepares Irecv (MPI_Recv_init).
+// RecvInit prepares [Irecv] (MPI_Recv_init).
 func RecvInit[T Element](c *Comm, buf []T, src, tag int) (*Persistent, error) {
 	if err := errors.Join(datatype.CheckElement[T](), c.checkRecv(src, tag)); err != nil {
 		return nil, err
@@ -94,90 +94,90 @@ func prepare(c *Comm, start func(c *Comm) (*Request, error)) (*Persistent, error
 	return &Persistent{start: func() (*Request, error) { return start(own) }, c: own}, nil
 }
 
-// BarrierInit prepares Ibarrier (MPI_Barrier_init).
+// BarrierInit prepares [Ibarrier] (MPI_Barrier_init).
 func BarrierInit(c *Comm) (*Persistent, error) {
 	return prepare(c, Ibarrier)
 }
 
-// BcastInit prepares Ibcast (MPI_Bcast_init).
+// BcastInit prepares [Ibcast] (MPI_Bcast_init).
 func BcastInit[T Element](c *Comm, buf []T, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Ibcast(c, buf, root) })
 }
 
-// ReduceInit prepares Ireduce (MPI_Reduce_init).
+// ReduceInit prepares [Ireduce] (MPI_Reduce_init).
 func ReduceInit[T Element](c *Comm, send, recv []T, op Op[T], root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Ireduce(c, send, recv, op, root) })
 }
 
-// AllreduceInit prepares Iallreduce (MPI_Allreduce_init).
+// AllreduceInit prepares [Iallreduce] (MPI_Allreduce_init).
 func AllreduceInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iallreduce(c, send, recv, op) })
 }
 
-// ReduceScatterInit prepares IreduceScatter (MPI_Reduce_scatter_init).
+// ReduceScatterInit prepares [IreduceScatter] (MPI_Reduce_scatter_init).
 func ReduceScatterInit[T Element](c *Comm, send, recv []T, counts []int, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return IreduceScatter(c, send, recv, counts, op) })
 }
 
-// ReduceScatterBlockInit prepares IreduceScatterBlock
+// ReduceScatterBlockInit prepares [IreduceScatterBlock]
 // (MPI_Reduce_scatter_block_init).
 func ReduceScatterBlockInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return IreduceScatterBlock(c, send, recv, op) })
 }
 
-// ScanInit prepares Iscan (MPI_Scan_init).
+// ScanInit prepares [Iscan] (MPI_Scan_init).
 func ScanInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iscan(c, send, recv, op) })
 }
 
-// ExscanInit prepares Iexscan (MPI_Exscan_init).
+// ExscanInit prepares [Iexscan] (MPI_Exscan_init).
 func ExscanInit[T Element](c *Comm, send, recv []T, op Op[T]) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iexscan(c, send, recv, op) })
 }
 
-// GatherInit prepares Igather (MPI_Gather_init).
+// GatherInit prepares [Igather] (MPI_Gather_init).
 func GatherInit[T Element](c *Comm, send, recv []T, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Igather(c, send, recv, root) })
 }
 
-// GathervInit prepares Igatherv (MPI_Gatherv_init).
+// GathervInit prepares [Igatherv] (MPI_Gatherv_init).
 func GathervInit[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Igatherv(c, send, recv, counts, displs, root) })
 }
 
-// ScatterInit prepares Iscatter (MPI_Scatter_init).
+// ScatterInit prepares [Iscatter] (MPI_Scatter_init).
 func ScatterInit[T Element](c *Comm, send, recv []T, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iscatter(c, send, recv, root) })
 }
 
-// ScattervInit prepares Iscatterv (MPI_Scatterv_init).
+// ScattervInit prepares [Iscatterv] (MPI_Scatterv_init).
 func ScattervInit[T Element](c *Comm, send, recv []T, counts, displs []int, root int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iscatterv(c, send, recv, counts, displs, root) })
 }
 
-// AllgatherInit prepares Iallgather (MPI_Allgather_init).
+// AllgatherInit prepares [Iallgather] (MPI_Allgather_init).
 func AllgatherInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iallgather(c, send, recv) })
 }
 
-// AllgathervInit prepares Iallgatherv (MPI_Allgatherv_init).
+// AllgathervInit prepares [Iallgatherv] (MPI_Allgatherv_init).
 func AllgathervInit[T Element](c *Comm, send, recv []T, counts, displs []int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Iallgatherv(c, send, recv, counts, displs) })
 }
 
-// AlltoallInit prepares Ialltoall (MPI_Alltoall_init).
+// AlltoallInit prepares [Ialltoall] (MPI_Alltoall_init).
 func AlltoallInit[T Element](c *Comm, send, recv []T) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) { return Ialltoall(c, send, recv) })
 }
 
-// AlltoallvInit prepares Ialltoallv (MPI_Alltoallv_init).
+// AlltoallvInit prepares [Ialltoallv] (MPI_Alltoallv_init).
 func AlltoallvInit[T Element](c *Comm, send []T, scounts, sdispls []int, recv []T, rcounts, rdispls []int) (*Persistent, error) {
 	return prepare(c, func(c *Comm) (*Request, error) {
 		return Ialltoallv(c, send, scounts, sdispls, recv, rcounts, rdispls)
 	})
 }
 
-// BsendInit prepares Ibsend: the buffer is copied at each start
+// BsendInit prepares [Ibsend]: the buffer is copied at each start
 // (MPI_Bsend_init).
 func BsendInit[T Element](c *Comm, buf []T, dst, tag int) (*Persistent, error) {
 	p, err := SendInit(c, buf, dst, tag)

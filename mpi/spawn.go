@@ -8,9 +8,9 @@ import (
 	"github.com/weftstack/weft/internal/pmi"
 )
 
-// This file starts processes while a job runs (MPI-4.1, Section 11.8): the root
-// asks the launcher, with the name of a port, and all accept the new ones there,
-// which connect in Init.
+// Dynamic processes (MPI-4.1, Section 11.8): the root asks the launcher to start them, with the
+// name of a port. The new processes connect to it in Init, and the group that has spawned them
+// accepts.
 
 // Limits of Spawn.
 const (
@@ -32,13 +32,13 @@ const (
 	InfoSoft = pmi.InfoSoft // other numbers of processes that will do: "2,4:16:4"
 )
 
-// A SpawnError tells which processes could not be started, and why
-// (MPI_Comm_spawn). It wraps ErrSpawn and these errors.
+// A SpawnError says which processes could not be started, and why (MPI_Comm_spawn). It wraps
+// ErrSpawn and these errors.
 type SpawnError struct {
-	Errs []error // by process, of all commands; nil for those that were not the reason
+	Errs []error // by process, of all commands; nil for processes without an error
 }
 
-// Error returns the first of the reasons.
+// Error returns the first of the errors.
 func (e *SpawnError) Error() string {
 	for i, err := range e.Errs {
 		if err != nil {
@@ -48,7 +48,7 @@ func (e *SpawnError) Error() string {
 	return ErrSpawn.Error()
 }
 
-// Unwrap gives ErrSpawn and the reasons to errors.Is and errors.As.
+// Unwrap returns ErrSpawn and the errors, for errors.Is and errors.As.
 func (e *SpawnError) Unwrap() []error {
 	out := []error{ErrSpawn}
 	for _, err := range e.Errs {
@@ -59,9 +59,9 @@ func (e *SpawnError) Unwrap() []error {
 	return out
 }
 
-// A Command is a program for Spawn (the arguments of MPI_Comm_spawn_multiple).
-// RunLocal knows those of WithProgram, Init executables, which the launcher
-// finds as it finds the one of the job, without building anything.
+// A Command is a program for [Comm.Spawn] (the arguments of MPI_Comm_spawn_multiple): in RunLocal
+// one of [WithProgram], after Init an executable, which the launcher finds like that of the job,
+// without building anything.
 type Command struct {
 	Path string
 	Args []string // without the name
@@ -69,25 +69,25 @@ type Command struct {
 	Info Info     // hints
 }
 
-// keyParent is where new processes find the port of those that have spawned them.
+// keyParent is the key of the port to which new processes connect.
 const keyParent = "weft-parent"
 
-// Spawn starts cmd.N processes and makes an intercommunicator of c and their
-// world; they have it from World.Parent (MPI_Comm_spawn). All ranks of c call it;
-// the command is that of the rank root, and ignored elsewhere. It blocks until
-// the processes have called Init. Either all are started or none (ErrSpawn, at
-// the root a *SpawnError if it is about single processes); with the hint InfoSoft it may be fewer than cmd.N.
+// Spawn starts cmd.N processes and makes an intercommunicator of c and their world, which the new
+// processes get from [World.Parent] (MPI_Comm_spawn). All ranks of c must call it; cmd is that of
+// rank root, and ignored on other ranks. It blocks until the processes have called Init. Either all
+// are started or none; with the hint [InfoSoft] it may be fewer than cmd.N. Errors to test for:
+// ErrSpawn, which at the root is a [SpawnError] if it concerns single processes, ErrRoot, and
+// ErrComm for an intercommunicator.
 //
-// The new processes belong to the job for its launcher: `weft run` waits for
-// them, and ends all when one of them fails, unless it was given -ft.
+// For its launcher the new processes belong to the job: `weft run` waits for them, and ends all
+// when one of them fails, unless it was given -ft.
 func (c *Comm) Spawn(ctx context.Context, cmd Command, root int) (*Comm, error) {
 	return c.SpawnMultiple(ctx, []Command{cmd}, root)
 }
 
-// SpawnMultiple is Spawn for several commands, whose processes have one world:
-// those of the first one come first (MPI_Comm_spawn_multiple). World.AppNum
-// tells them which they are of. It blocks as Spawn does, and returns a
-// SpawnError if processes could not be started.
+// SpawnMultiple is [Comm.Spawn] for several commands, with one world for all processes: those of
+// the first command come first (MPI_Comm_spawn_multiple). [World.AppNum] returns the command of a
+// process. It blocks and fails like Spawn.
 func (c *Comm) SpawnMultiple(ctx context.Context, cmds []Command, root int) (*Comm, error) {
 	t := c.enter()
 	d, err := c.spawn(ctx, cmds, root)
@@ -117,7 +117,7 @@ func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, erro
 	})
 }
 
-// launch starts the processes and returns what the launcher calls them.
+// launch starts the processes and returns the name that the launcher gives their job.
 func (w *World) launch(ctx context.Context, cmds []Command, port string) (string, error) {
 	s, ok := w.boot.(spawner)
 	if !ok {
@@ -130,8 +130,8 @@ func (w *World) launch(ctx context.Context, cmds []Command, port string) (string
 	if err := req.Check(); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrSpawn, err)
 	}
-	// A launcher answers soon or is gone; giving up a request would cost the
-	// connection.
+	// The request is not given up with ctx, because that would close the connection to
+	// the launcher, which answers soon or has ended.
 	out, err := s.Spawn(context.WithoutCancel(ctx), req)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrSpawn, err)
@@ -142,11 +142,11 @@ func (w *World) launch(ctx context.Context, cmds []Command, port string) (string
 	return out.Job, nil
 }
 
-// maxDeaths bounds the deaths in other groups that are remembered.
+// maxDeaths bounds the failures in other groups that are remembered.
 const maxDeaths = 4096
 
-// otherDied is called when the launcher tells of a death among processes that it
-// started for a Spawn, or that have spawned this one.
+// otherDied is called when the launcher reports the failure of a process that it started for a
+// Spawn, or of one of the group that has spawned this job.
 func (w *World) otherDied(job string, rank int, why string) {
 	name := pmi.ProcessName(job, rank)
 	w.mu.Lock()
@@ -169,7 +169,7 @@ func (w *World) otherDied(job string, rank int, why string) {
 	}
 }
 
-// watchSpawned returns a context that is done when a process of job dies.
+// watchSpawned returns a context that ends when a process of job fails.
 func (w *World) watchSpawned(ctx context.Context, job string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w.mu.Lock()
@@ -189,7 +189,7 @@ func (w *World) watchSpawned(ctx context.Context, job string) (context.Context, 
 	}
 }
 
-// connectParent connects spawned processes to those that have spawned them.
+// connectParent connects spawned processes to the group that has spawned them.
 func (w *World) connectParent(ctx context.Context) error {
 	port := ""
 	if w.Rank() == 0 {
@@ -221,15 +221,15 @@ func (w *World) Parent() *Comm {
 	return w.parent
 }
 
-// launcherInfo is what some launchers tell.
+// launcherInfo is information that some launchers have.
 type launcherInfo interface {
 	AppNum(ctx context.Context) (int, error)
 	UniverseSize(ctx context.Context) (int, error)
 }
 
-// UniverseSize returns how many processes the launcher has room for, those of
-// the job included (MPI_UNIVERSE_SIZE), or Undefined if it does not tell. It
-// asks the launcher. It blocks until that has answered.
+// UniverseSize returns how many processes the launcher has room for, including those of the job
+// (MPI_UNIVERSE_SIZE), or [Undefined] if the launcher does not know. It blocks until the launcher
+// has answered.
 func (w *World) UniverseSize(ctx context.Context) int {
 	if b, ok := w.boot.(launcherInfo); ok {
 		if n, err := b.UniverseSize(context.WithoutCancel(ctx)); err == nil {
@@ -239,9 +239,8 @@ func (w *World) UniverseSize(ctx context.Context) int {
 	return Undefined
 }
 
-// AppNum returns which of the commands of a SpawnMultiple this process runs
-// (MPI_APPNUM), or Undefined if the launcher does not tell. It asks the launcher.
-// It blocks until that has answered.
+// AppNum returns which of the commands of a [Comm.SpawnMultiple] this process runs (MPI_APPNUM), or
+// [Undefined] if the launcher does not know. It blocks until the launcher has answered.
 func (w *World) AppNum(ctx context.Context) int {
 	if b, ok := w.boot.(launcherInfo); ok {
 		if n, err := b.AppNum(context.WithoutCancel(ctx)); err == nil {

@@ -18,9 +18,8 @@ type sctpOptions struct {
 	conns func(rank int) ([]sctp.PacketConn, error) // instead of sockets
 }
 
-// WithSCTP sets the parameters of the associations. Their streams, scheduler
-// and callbacks are set by this package, and so is that ranks on one host leave
-// checksums out.
+// WithSCTP sets the parameters of the associations. This package sets their streams, scheduler and
+// callbacks, and zero checksums between ranks on one host.
 func WithSCTP(cfg sctp.Config) Option {
 	return func(o *options) error {
 		o.sctp.cfg = cfg
@@ -52,16 +51,16 @@ type sctpTransport struct {
 
 	mu      sync.Mutex
 	key     []byte      // nil until connect
-	early   []*sctpLink // whose hello came before that
+	early   []*sctpLink // accepted links that got a hello before the key was known
 	links   []*sctpLink // by rank
-	missing int         // links that are not up
-	err     error       // why one will not be
+	missing int         // number of links that are not up
+	err     error       // why a link has failed
 	wake    chan struct{}
 }
 
 const (
-	// maxUnprovenAssociations bounds the associations that have not proved yet who they are: those beyond the ranks of
-	// the job and the connected processes.
+	// maxUnprovenAssociations bounds the associations that are not authenticated yet, in addition
+	// to those of the ranks of the job and the connected processes.
 	maxUnprovenAssociations = 256
 )
 
@@ -95,8 +94,8 @@ func newSCTPTransport(w *World) (transport, error) {
 	cfg.InStreams = cfg.OutStreams
 	cfg.Scheduler = sctp.RoundRobinPacket
 	cfg.ZeroChecksumLocal = o.zeroChecksum()
-	// Strangers get little, and not for long, before they have proved that they know the
-	// key of the job.
+	// An association that is not authenticated gets little memory, and little time for the
+	// handshake.
 	cfg.Probation = &sctp.Probation{Timeout: handshakeTimeout, Max: w.Size() + MaxConnected + maxUnprovenAssociations}
 	o.timeouts(&cfg, w.Size())
 	t.noticed = pathDownDelay(&cfg)
@@ -147,7 +146,7 @@ func (t *sctpTransport) onNotify(a *sctp.Association, n sctp.Notification) {
 	}
 }
 
-// keyOrQueue returns the key, or queues l, whose hello msg is, until the key is known.
+// keyOrQueue returns the key of the job, or queues l with its hello msg until the key is known.
 func (t *sctpTransport) keyOrQueue(l *sctpLink, msg []byte) ([]byte, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,7 +157,7 @@ func (t *sctpTransport) keyOrQueue(l *sctpLink, msg []byte) ([]byte, bool) {
 	return t.key, t.key != nil
 }
 
-// claim makes l the link to a rank; only the first may.
+// claim makes l the link to a rank. It reports false if the rank has a link.
 func (t *sctpTransport) claim(rank int, l *sctpLink) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +180,7 @@ func (t *sctpTransport) addrsOf(p *peer) []netip.AddrPort {
 	return a.Addrs
 }
 
-// linked notes that a link is up, or never will be.
+// linked records that a link is up, or has failed with err.
 func (t *sctpTransport) linked(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -213,7 +212,7 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 	t.key = key
 	early := t.early
 	t.early = nil
-	t.missing += len(addrs) - 1 // those that were quick have been counted
+	t.missing += len(addrs) - 1 // links that came up before are counted already
 	done := t.missing == 0
 	t.mu.Unlock()
 	for _, l := range early {

@@ -24,8 +24,8 @@ type tcpTransport struct {
 	wg sync.WaitGroup // reader goroutines
 
 	up    atomic.Bool                // the first links are complete
-	links atomic.Pointer[[]*tcpLink] // replaced, never changed
-	next  atomic.Uint32              // link to poll
+	links atomic.Pointer[[]*tcpLink] // copy on write
+	next  atomic.Uint32              // index of the link that is polled next
 
 	mu        sync.Mutex
 	conns     map[net.Conn]bool // all that are open
@@ -38,8 +38,8 @@ const (
 	dialsAtOnce = 8
 	// handshakeTimeout bounds the handshake of one connection.
 	handshakeTimeout = 30 * time.Second
-	// maxUnprovenConns bounds the connections that have not proved yet who they are.
-	// One more closes the oldest.
+	// maxUnprovenConns bounds the connections that are not authenticated yet. One more closes the
+	// oldest.
 	maxUnprovenConns = 256
 )
 
@@ -57,7 +57,7 @@ func (t *tcpTransport) addr() string { return t.ln.Addr().String() }
 
 func (t *tcpTransport) polling(bool) (func() bool, func() parker) { return t.poll, nil }
 
-// pollLinks is how many connections one poll looks at: each takes a system call.
+// pollLinks is how many connections one poll reads from: each takes a system call.
 const pollLinks = 4
 
 // poll receives from the next few connections.
@@ -182,8 +182,7 @@ func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handsh
 	return conn, nil
 }
 
-// newLink makes a connection the link to a peer, and one that ends when the peer
-// does not answer.
+// newLink makes a link to a peer of a connection, with the failure-detection timeout.
 func (t *tcpTransport) newLink(conn net.Conn, p *peer) (*tcpLink, error) {
 	tcp := conn.(*net.TCPConn)
 	if err := setFailureTimeout(tcp, t.w.opts.failureTimeout); err != nil {
@@ -192,19 +191,17 @@ func (t *tcpTransport) newLink(conn net.Conn, p *peer) (*tcpLink, error) {
 	return newTCPLink(tcp, p)
 }
 
-// tcpProbes is how many probes of an idle connection remain without an answer
-// before it ends.
+// tcpProbes is how many keepalive probes of an idle connection may remain without an answer.
 const tcpProbes = 5
 
-// keepAlive returns for how long, and how often, an idle connection is probed before it
-// ends. The system counts in seconds.
+// keepAlive returns the keepalive times of an idle connection. The system counts in seconds.
 func keepAlive(timeout time.Duration) net.KeepAliveConfig {
 	return net.KeepAliveConfig{Enable: true, Idle: max(timeout/2, time.Second),
 		Interval: max(timeout/(2*tcpProbes), time.Second), Count: tcpProbes}
 }
 
-// userTimeoutFor is how long data may be on its way without an acknowledgement: a little
-// more than the timeout, because few segments are sent in that time: pauses double.
+// userTimeoutFor returns how long data may remain unacknowledged: more than the timeout, because
+// few segments are sent in that time, as the retransmission timeout doubles.
 func userTimeoutFor(timeout time.Duration) time.Duration { return timeout + timeout/3 }
 
 // setFailureTimeout makes a connection end after about the given time without an answer.
@@ -215,7 +212,7 @@ func setFailureTimeout(conn *net.TCPConn, timeout time.Duration) error {
 	return userTimeout(conn, userTimeoutFor(timeout))
 }
 
-// acceptAll accepts connections until all higher ranks are there.
+// acceptAll accepts connections until all higher ranks have connected.
 func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []byte) error {
 	rank, size := t.w.Rank(), t.w.Size()
 	type result struct {
@@ -244,7 +241,7 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 	}()
 	defer func() {
 		stop()
-		<-ended // it must not take a connection that listen is to have
+		<-ended // it must not accept a connection that is meant for listen
 	}()
 	for missing > 0 {
 		select {
@@ -344,7 +341,7 @@ func (t *tcpTransport) connectRemote(ctx context.Context, m *linkSetup, number i
 	return err
 }
 
-// listen implements transport: it takes connections from now on.
+// listen implements transport: it accepts connections of processes of other jobs from now on.
 func (t *tcpTransport) listen() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

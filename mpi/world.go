@@ -15,7 +15,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/ft"
 )
 
-// World is one rank's membership in a job: what MPI_Init returns. It is safe
+// World is one rank's membership in a job (the state between MPI_Init and MPI_Finalize). It is safe
 // for concurrent use.
 type World struct {
 	eng       *engine
@@ -24,11 +24,11 @@ type World struct {
 	transport transport
 	world     *Comm
 	self      *Comm
-	ended     atomic.Pointer[error] // why nothing can start any more
-	over      chan struct{}         // closed then
+	ended     atomic.Pointer[error] // why no operation can start any more
+	over      chan struct{}         // closed when ended is set
 	joined    atomic.Bool           // the links are up
-	ft        *ftService            // deals with failures
-	rma       rmaState              // owned by the windows
+	ft        *ftService            // failure service
+	rma       rmaState              // RDMA device of the windows
 	shared    *sharedMemory         // nil: none
 	log       *slog.Logger          // nil: nothing is logged
 
@@ -49,8 +49,8 @@ type World struct {
 	finalized  atomic.Bool // and has ended
 }
 
-// bootstrap is how ranks find each other: a store of short strings that Barrier
-// makes visible to all. A *pmi.Client is one.
+// bootstrap is how ranks find each other: a store of short strings, which Barrier makes visible to
+// all. *pmi.Client implements it.
 type bootstrap interface {
 	Put(ctx context.Context, key, value string) error
 	Get(ctx context.Context, key string) (string, error)
@@ -63,8 +63,8 @@ type bootstrap interface {
 type transport interface {
 	// addr returns the address that peers connect to.
 	addr() string
-	// connect makes the links to all other ranks, whose addresses are given, and
-	// starts them. It returns when all are up or one failed.
+	// connect makes the links to all other ranks, by their addresses. It returns when all are up or
+	// one has failed.
 	connect(ctx context.Context, addrs []string, key []byte) error
 	// connectRemote makes a link to a process of another job; listen lets those of other
 	// jobs do so. Both notify the link setup.
@@ -171,12 +171,11 @@ func (w *World) end(err error) {
 	}
 }
 
-// Finalize ends this rank's part in the job: it waits for all ranks to call
-// it, and for the processes of other jobs that are connected and have not called
-// Comm.Disconnect (MPI-4.1, Section 11.2.2), delivers everything that was sent,
-// and closes the links. Requests that are not done fail with ErrFinalized. It
-// blocks; if ctx ends first, links are closed without waiting for the peers. It ends
-// the sessions that share the World, too. Only the first call counts.
+// Finalize ends this rank's part in the job (MPI-4.1, Section 11.2.2): it waits until all ranks
+// have called it, and the processes of other jobs that are connected have called it or
+// [Comm.Disconnect]; it delivers everything that was sent, and closes the links. It blocks; if ctx
+// ends first, links are closed without waiting for the peers. Requests that are not done fail with
+// ErrFinalized. It ends the sessions that share the World, too. Only the first call counts.
 func (w *World) Finalize(ctx context.Context) error {
 	w.finalize.Do(func() {
 		w.finalizing.Store(true)
@@ -248,9 +247,8 @@ func (w *World) shutdownLinks(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Abort ends the whole job: it asks the launcher to kill all ranks, with the
-// given exit code and message, and makes all operations of this rank fail with
-// ErrAborted (MPI_Abort). It does not block on peers.
+// Abort ends the whole job: the launcher kills all ranks, with the given exit code and message, and
+// all operations of this rank fail with ErrAborted (MPI_Abort). It does not block on peers.
 func (w *World) Abort(code int, msg string) {
 	err := fmt.Errorf("%w by rank %d: %s", ErrAborted, w.eng.rank, msg)
 	w.record(slog.LevelError, "job aborted", slog.Int("code", code), cause(err))
@@ -338,8 +336,8 @@ func (w *World) join(ctx context.Context, f transport) error {
 	return w.boot.Barrier(ctx)
 }
 
-// setSpin decides how long waiting goroutines poll: not at all if they would
-// take the processor from a rank that has work, as where ranks are crowded.
+// setSpin decides how long waiting goroutines poll: not at all if that would take the processor
+// from a rank that has work, as when there are more ranks than processors.
 func (w *World) setSpin(crowded bool, f transport) {
 	spin := w.opts.spin
 	if spin == spinAuto {
