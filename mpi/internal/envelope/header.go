@@ -9,11 +9,11 @@ import (
 // MaxMessage bounds the length of one message.
 const MaxMessage = 1 << 46
 
-// A Header is the envelope of a message, decoded.
+// A Header is the decoded envelope of a message.
 type Header struct {
 	Kind    Kind // never RTSKey: that is RTS with HasKey
 	Flags   uint8
-	Sig     datatype.Sig // of the elements
+	Sig     datatype.Sig // type signature of the elements
 	Source  uint32       // rank of the sender in the communicator
 	Context uint64       // communicator and slot
 	Tag     int32

@@ -10,8 +10,8 @@ type Key struct {
 	Token [TokenLen]byte
 }
 
-// TokenLen is the length of the secret that a connection to a device must show: a peer
-// that was not given it cannot make one.
+// TokenLen is the length of the secret that a connection to a device must present, in bytes. A peer
+// without it cannot connect.
 const TokenLen = 16
 
 const keyLen = 8 + TokenLen

@@ -1,11 +1,11 @@
 package envelope
 
-// A Kind says what a message is. The values are those on the wire.
+// A Kind is the kind of a message. The values are those on the wire.
 type Kind uint8
 
 // The kinds of messages.
 const (
-	Eager      Kind = iota + 1 // a message with its body
+	Eager      Kind = iota + 1 // an eager message, with its body
 	Sync                       // as Eager; the sender waits for a SyncAck with ID
 	RTS                        // request to send Length bytes (rendezvous); ID names the send
 	CTS                        // clear to send Length bytes of send ID to receive PeerID
@@ -15,34 +15,33 @@ const (
 	Credit                     // Length more bytes of eager messages may be sent
 	Disconnect                 // the sender has finalized
 	Handshake                  // the first message of a link
-	Cancel                     // send ID wants to be cancelled if no receive has matched it
-	Canceled                   // send ID is forgotten: as Cancel wanted, or see FlagFreed
+	Cancel                     // request to drop the message of send ID if no receive has matched it
+	Canceled                   // the message of send ID is dropped: the answer to Cancel, or see FlagFreed
 	CTSKey                     // as CTS; the body may also be written to the memory that Key names
-	WriteFIN                   // the receiver confirms that the body written to the Key of its receive ID is there
+	WriteFIN                   // the body written to the Key of receive ID has been placed
 	RTSKey                     // as RTS; the body may also be read from the memory that Key names
-	ReadFIN                    // the receiver has read the body of send ID, or does not want it any more
-	Doorbell                   // look at the memory that the ranks of a host share
+	ReadFIN                    // the receiver has read the body of send ID, or does not need it any more
+	Doorbell                   // wakes the receiver to poll shared memory
 	Kinds                      // the first number without a meaning
 )
 
 // Flags of a Header.
 const (
-	// FlagSeq: Seq is valid. The message takes its place in the order that
-	// wildcard receives obey.
+	// FlagSeq says that Seq is valid: the message is part of the order that wildcard receives obey.
 	FlagSeq = 1
-	// FlagFailed, in SendFailed: the sender knows of ranks that have failed.
+	// FlagFailed, in SendFailed, says that the sender knows of ranks that have failed.
 	FlagFailed = 2
-	// FlagWrite, in RTS: the sender prefers to write the body to the memory of the
+	// FlagWrite, in RTS, says that the sender prefers to write the body to the memory of the
 	// receiver (CTSKey).
 	FlagWrite = 4
-	// FlagAgain, in Data: the body is a repetition, so the receive may have it already.
+	// FlagAgain, in Data, says that the body is sent again, so the receive may have it already.
 	FlagAgain = 8
-	// FlagCMA, in RTSKey: the body may be copied from the memory of the sender by
-	// cross-memory attach. Then STag is the slot of the offer, and Token its word and the
-	// address.
+	// FlagCMA, in RTSKey, says that the body may be copied from the memory of the sender by
+	// cross-memory attach. Then STag is the slot of the offer, and Token holds its state word and
+	// the address.
 	FlagCMA = 16
-	// FlagFreed, in Canceled: the receiver has freed the communicator and dropped the
-	// message without being asked to.
+	// FlagFreed, in Canceled, says that the receiver has freed the communicator and dropped the
+	// message unasked.
 	FlagFreed = 32
 )
 

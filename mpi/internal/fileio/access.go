@@ -10,8 +10,7 @@ import (
 // convertChunk is about how many bytes are converted at a time.
 const convertChunk = 1 << 20
 
-// access reads or writes b at off of the view, and returns how much of b is
-// done.
+// access reads or writes b at offset off of the view, and returns how many bytes of b it has done.
 func (f *File) access(v *View, off int64, b []byte, write bool) (int, error) {
 	rep, size := v.rep, f.elem
 	if !rep.converts() {
@@ -68,8 +67,7 @@ func (f *File) writeRuns(v *View, off int64, b []byte) (int, error) {
 	return done, err
 }
 
-// writeUnordered writes runs whose data is in another order: what has no gaps in the
-// file is put together.
+// writeUnordered writes runs in the order of the file, and joins those without gaps between them.
 func (f *File) writeUnordered(runs []run, b []byte) (int, error) {
 	most := f.hints.Load().Sieve
 	var s []byte

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// advise tells the system how a file is used. It may not care.
+// advise passes the expected access to the system, which may ignore it.
 func advise(f *os.File, h *Hints) {
 	advice := unix.FADV_NORMAL
 	switch {

@@ -4,5 +4,5 @@ package fileio
 
 import "os"
 
-// advise does nothing: only Linux is told.
+// advise does nothing: only Linux supports it here.
 func advise(*os.File, *Hints) {}

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Reach is what the ranks tell each other about their parts of a collective operation.
+// Reach describes the part of one rank in a collective operation to the other ranks.
 type Reach struct {
 	Lo, Hi, N int64 // stretch of the file; bytes of data in it
 	Size      int64 // of the file, as the rank sees it
-	Bad       int64 // 1 if something is wrong with the part
+	Bad       int64 // 1 if the part has an error
 }
 
-// collective performs a collective operation after those before it. bad is what
-// is wrong with the rank's own part.
+// collective performs a collective operation after the earlier ones. bad is the error of the rank's
+// own part, or nil.
 func (f *File) collective(ctx context.Context, op Op, bad error, before, done chan struct{}) (int, error) {
 	if err := awaitOrder(ctx, before, done); err != nil {
 		return 0, err
@@ -35,7 +35,7 @@ func (f *File) collective(ctx context.Context, op Op, bad error, before, done ch
 	}
 	b := make([]byte, len(op.Buf)/f.elem*rep.Size)
 	if op.Write && bad == nil {
-		bad = rep.toFile(b, op.Buf) // accessAll tells the other ranks
+		bad = rep.toFile(b, op.Buf) // accessAll reports it to the other ranks
 	}
 	n, err := f.accessAll(ctx, op, b, bad)
 	n /= rep.Size
@@ -67,8 +67,8 @@ func (f *File) rankOrder(ctx context.Context, op *Op) error {
 	return err
 }
 
-// accessAll reads or writes b, of which the file holds the bytes as they are, on all ranks: in two
-// phases, or each rank for itself.
+// accessAll reads or writes b, in the representation of the file, on all ranks: in two phases, or
+// each rank by itself.
 func (f *File) accessAll(ctx context.Context, op Op, b []byte, bad error) (int, error) {
 	runs := op.view.list(op.off, int64(len(b)))
 	mine := Reach{N: int64(len(b))}
@@ -115,8 +115,7 @@ func (f *File) accessAll(ctx context.Context, op Op, b []byte, bad error) (int, 
 	return n, f.agree(ctx, err)
 }
 
-// lockAll keeps other operations away in atomic mode: rank 0 holds the lock for
-// all.
+// lockAll excludes other operations in atomic mode: rank 0 holds the lock for all ranks.
 func (f *File) lockAll(ctx context.Context) (unlock func(), err error) {
 	unlock = func() {}
 	if !f.atomic.Load() {
@@ -135,7 +134,7 @@ func (f *File) lockAll(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// twoPhase reports whether to work in two phases. All ranks find the same.
+// twoPhase reports whether to work in two phases, the same on all ranks.
 func (h *Hints) twoPhase(all []Reach, write bool) bool {
 	if when := h.buffering(write); when != BufferAuto {
 		return when == BufferAlways

@@ -12,7 +12,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// A File is a file that the ranks of a communicator have opened together, on one of them.
+// A File is one rank's part of a file that the ranks of a communicator have opened together.
 type File struct {
 	c     Comm
 	os    *os.File
@@ -40,10 +40,10 @@ type Config struct {
 	Elem   int      // bytes of an element in memory
 	Native *Datarep // the representation of the first view
 	Hints  *Hints
-	// Bad and BadHints are what is wrong with the arguments of this rank, and with its hints: all
-	// ranks are told.
+	// Bad and BadHints are errors in the arguments of this rank, and in its hints: Open then fails
+	// on all ranks.
 	Bad, BadHints error
-	// NewPointer makes the shared pointer, 0. All ranks call it.
+	// NewPointer makes the shared pointer, with value 0. All ranks call it.
 	NewPointer func(ctx context.Context) (SharedPointer, error)
 }
 
@@ -119,8 +119,8 @@ func (f *File) begin(ctx context.Context, native *Datarep) error {
 	return f.c.Barrier(ctx)
 }
 
-// agree returns err, or an error of its class if another rank has one, or other args:
-// see Comm.Agree.
+// agree returns err, or an error of its class if another rank has one, or ErrNotSame if the ranks
+// have different args: see Comm.Agree.
 func (f *File) agree(ctx context.Context, err error, args ...any) error {
 	err = f.c.Agree(ctx, err, args...)
 	var remote *mpierr.RemoteError
@@ -202,7 +202,7 @@ func (f *File) Preallocate(ctx context.Context, bytes int64) error {
 	return f.alter(ctx, bytes, func() error { return preallocate(f.os, bytes) })
 }
 
-// alter lets rank 0 change the file.
+// alter has rank 0 change the file. All ranks call it, with the same size.
 func (f *File) alter(ctx context.Context, bytes int64, do func() error) error {
 	if err := f.Usable(); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (f *File) alter(ctx context.Context, bytes int64, do func() error) error {
 	})
 }
 
-// Sync brings what the ranks wrote to the storage, and makes it visible to all of them.
+// Sync writes the data of the ranks to the storage device, and makes it visible to all of them.
 func (f *File) Sync(ctx context.Context) error {
 	if err := f.Usable(); err != nil {
 		return err
@@ -235,8 +235,8 @@ func (f *File) Sync(ctx context.Context) error {
 	})
 }
 
-// SetAtomicity sets atomic mode: whether operations of the ranks that overlap are as if one came after
-// the other. It is off at first.
+// SetAtomicity sets atomic mode: overlapping operations of the ranks then take effect one after the
+// other. It is off at first.
 func (f *File) SetAtomicity(ctx context.Context, on bool) error {
 	if err := f.Usable(); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (f *File) SetAtomicity(ctx context.Context, on bool) error {
 	})
 }
 
-// Atomicity returns whether the file is in atomic mode.
+// Atomicity reports whether the file is in atomic mode.
 func (f *File) Atomicity() bool { return f.atomic.Load() }
 
 // lengthen makes a file at least n bytes long.

@@ -9,7 +9,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// Hints is what the info of a file says, ready for use. It is not changed once a file has it.
+// Hints is the decoded info of a file. It is not changed once a file uses it.
 type Hints struct {
 	Aggregators int   // ranks that read and write for all in collective operations (cb_nodes)
 	Buffer      int   // bytes that an aggregator holds at a time (cb_buffer_size)
@@ -18,7 +18,7 @@ type Hints struct {
 	// Read and Write say when collective operations work in two phases.
 	Read, Write Buffering
 	Perm        fs.FileMode // of a file that is created
-	Random, Seq bool        // the expected access, which the system is told of
+	Random, Seq bool        // the expected access, passed to the system
 }
 
 // Buffering says when a collective operation works in two phases (collective_buffering).

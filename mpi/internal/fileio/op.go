@@ -31,8 +31,8 @@ const (
 	AtShared        // the shared one; collective operations: in the order of the ranks
 )
 
-// check finds what is wrong with an operation. For the nonblocking and the
-// collective ones with the individual pointer it moves that.
+// check returns the error of an operation, or nil. It moves the individual pointer if moves says
+// so, for nonblocking and collective operations.
 func (f *File) check(op *Op, moves bool) error {
 	if err := f.Usable(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (f *File) Start(op Op) (run func() (int, error), err error) {
 		if e := f.Usable(); e != nil {
 			return nil, e
 		}
-		// The other ranks do not know of err: collective tells them.
+		// collective reports err to the other ranks, which do not know it.
 		before, done := f.enqueue()
 		return func() (int, error) { return f.collective(context.Background(), op, err, before, done) }, nil
 	}

@@ -28,8 +28,8 @@ func (f *File) enqueue() (before, done chan struct{}) {
 	return before, done
 }
 
-// awaitOrder waits for the operations before one. When ctx ends first it returns an error, and gives
-// up the place: the operations behind it still wait for those before it.
+// awaitOrder waits for the operations before one. If ctx ends first it returns an error; the
+// operations behind still wait for those before.
 func awaitOrder(ctx context.Context, before, done chan struct{}) error {
 	select {
 	case <-before:

@@ -31,8 +31,8 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return to, nil
 }
 
-// SeekShared moves the shared pointer, as Seek does the individual one. All ranks call it with the same
-// arguments.
+// SeekShared moves the shared pointer, as Seek does the individual one. All ranks call it with the
+// same arguments; it blocks until all have.
 func (f *File) SeekShared(ctx context.Context, offset int64, whence int) error {
 	if err := f.Usable(); err != nil {
 		return err

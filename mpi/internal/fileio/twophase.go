@@ -63,8 +63,7 @@ func (p *twoPhase) window(aggregator int, round int64) (lo, hi int64) {
 // rank returns the rank of an aggregator: they are spread over the ranks.
 func (p *twoPhase) rank(aggregator int) int { return aggregator * p.f.c.Size() / p.h.Aggregators }
 
-// run does all rounds. After an error the rank goes on, so that the others
-// need not wait.
+// run performs all rounds. After an error the rank goes on, because the others wait for it.
 func (p *twoPhase) run(ctx context.Context) (int, error) {
 	done := 0
 	var failed error
@@ -144,7 +143,7 @@ func (p *twoPhase) round(ctx context.Context, round int64) (int, error) {
 		from := back[rank]
 		for _, r := range runs {
 			if int64(len(from)) < r.n {
-				break // the aggregator has failed, which agree will tell
+				break // the aggregator has failed: agree returns that
 			}
 			// Only bytes before the end of the file are copied: the rest of the
 			// buffer keeps its contents, as in an independent read.

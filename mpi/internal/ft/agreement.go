@@ -1,27 +1,26 @@
 package ft
 
-// Agreement is one rank's part in a consensus with a rotating coordinator (Chandra and
-// Toueg, JACM 43(2), 1996, Section 6.1): all members of a group that stay alive get the same
-// decision, whichever members fail meanwhile. It is a state machine without locks and I/O.
+// Agreement is one rank's part in a consensus with a rotating coordinator (Chandra and Toueg, JACM
+// 43(2), 1996, Section 6.1): all survivors of a group get the same decision, whichever members fail
+// meanwhile. It is a state machine without locks and I/O.
 //
-// The lowest rank that is alive coordinates. All ranks send it their votes; when it has the
-// votes of all that are alive it decides, and sends the decision to all. A rank returns when
-// it knows the decision, and remembers it. When the coordinator fails, all turn to the next
-// one. The failed one may have sent its decision to some, so the next one asks all ranks and
-// takes over a decision that one of them remembers. Only if no rank alive remembers one it
-// makes its own. A rank that has turned to a coordinator takes no decision from earlier
-// ones, so there cannot be two.
+// The lowest rank that has not failed coordinates. All ranks send it their votes; when it has the
+// votes of all survivors, it decides, and sends the decision to all. A rank returns when it knows
+// the decision, and remembers it. When the coordinator fails, all ranks turn to the next one. The
+// failed coordinator may have sent its decision to some ranks, so the next one asks all of them and
+// adopts a decision that one of them remembers. Only if none does, it makes its own. A rank that
+// has turned to a coordinator accepts no decision from earlier ones, so there cannot be two.
 //
-// The failure detector suspects every failed rank and no other one. One guarantee is weaker
-// than in the paper: a rank that fails after it has returned may have seen a decision that
-// the others do not know.
+// The failure detector suspects every failed rank and no other one. One guarantee is weaker than in
+// the paper: a rank that fails after it has returned may have seen a decision that the others do
+// not know.
 type Agreement struct {
 	me, n int
 	alive func(rank int) bool
 	send  func(to int, step Step, b *Ballot)
 
 	coord    int       // lowest rank that may coordinate
-	voted    int       // rank that has the vote of this one; -1: none
+	voted    int       // rank to which this rank has sent its vote; -1: none
 	asked    bool      // StepQuery was sent
 	votes    []*Ballot // by rank; votes[me] is nil until Vote
 	Decision *Ballot   // nil until it is known
@@ -39,7 +38,7 @@ const (
 	stepLimit
 )
 
-// Ballot is a vote, and the decision.
+// Ballot is a vote, or the decision.
 type Ballot struct {
 	Flags  uint64
 	Failed []bool // ranks that are known to have failed
@@ -63,7 +62,7 @@ func (a *Agreement) Vote(b *Ballot) {
 	a.Advance()
 }
 
-// Receive acts on a message of rank from. b is kept.
+// Receive handles a message of rank from. It keeps b.
 func (a *Agreement) Receive(from int, step Step, b *Ballot) {
 	switch {
 	case a.Decision != nil:
@@ -115,7 +114,7 @@ func (a *Agreement) Advance() {
 	}
 }
 
-// combine returns the decision that the votes make.
+// combine returns the decision that follows from the votes.
 func (a *Agreement) combine() *Ballot {
 	d := NewBallot(a.n)
 	for r := range d.Acked {
@@ -135,7 +134,7 @@ func (a *Agreement) combine() *Ballot {
 	return d
 }
 
-// decide takes the decision d, which rank from has sent. The coordinator passes it on to all
+// decide adopts the decision d, which rank from has sent. The coordinator passes it on to all
 // ranks, another rank to those that have taken it for the coordinator.
 func (a *Agreement) decide(d *Ballot, from int) {
 	a.Decision = d
@@ -147,8 +146,8 @@ func (a *Agreement) decide(d *Ballot, from int) {
 	}
 }
 
-// Unacknowledged returns the lowest rank whose failure not all programs have acknowledged,
-// or -1.
+// Unacknowledged returns the lowest rank with a failure that some program has not acknowledged, or
+// -1.
 func (b *Ballot) Unacknowledged() int {
 	for r := range b.Failed {
 		if b.Failed[r] && !b.Acked[r] {

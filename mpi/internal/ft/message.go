@@ -11,8 +11,8 @@ type Message struct {
 	Step  Step
 	Comm  uint64 // communicator
 	Round uint64 // of its agreements
-	Rank  int    // of the sender among the members
-	N     int    // members
+	Rank  int    // index of the sender among the members
+	N     int    // number of members
 	Body  []byte // the ballot
 }
 
@@ -27,7 +27,7 @@ const (
 // MessageLen returns the length of the longest message about n members.
 func MessageLen(n int) int { return headerLen + ballotLen + 2*setLen(n) }
 
-// Parse decodes a message, whose Body aliases b. It reports false for a malformed one.
+// Parse decodes a message; its Body aliases b. It reports false for a malformed one.
 func Parse(b []byte) (m Message, ok bool) {
 	if len(b) < headerLen || b[0] == 0 || b[0] >= byte(stepLimit) {
 		return m, false

@@ -15,7 +15,7 @@ type Reducer interface {
 	Name() string
 }
 
-// A Code is a predefined operator in messages between ranks.
+// A Code is the number of an operator in messages between ranks.
 type Code uint8
 
 const (
@@ -34,7 +34,7 @@ const (
 	CodeMaxLoc
 	CodeReplace
 	CodeNoOp
-	Codes // how many there are
+	Codes // number of codes
 )
 
 // User is an operator that is a function of the program.

@@ -25,9 +25,8 @@ type (
 	Logical interface{ Integer | ~bool }
 )
 
-// builtin is what the operators below share: they are commutative. (That
-// addition of floating-point numbers is not associative is the caller's
-// concern; see mpi.Tuning.Deterministic.)
+// builtin holds what the operators below share: they are commutative. The caller deals with
+// floating-point addition, which is not associative: see mpi.Tuning.Deterministic.
 type builtin struct{}
 
 func (builtin) Commutative() bool { return true }
@@ -46,8 +45,8 @@ type (
 	Bxor[T Integer]   struct{ builtin }
 	MinLoc[V Ordered] struct{ builtin } // of ValLoc[V]
 	MaxLoc[V Ordered] struct{ builtin } // of ValLoc[V]
-	Replace           struct{}          // takes the operand of the higher rank
-	NoOp              struct{}          // takes the operand of the lower rank
+	Replace           struct{}          // the result is the operand of the higher rank
+	NoOp              struct{}          // the result is the operand of the lower rank
 )
 
 // A ValLoc is a value and where it was found, laid out as mpi.ValLoc.
@@ -142,8 +141,8 @@ func (Bxor[T]) Combine(dst, a, b []byte) {
 	}
 }
 
-// truth returns true or 1 as a T. A size is enough to know T by: all of them
-// are integers, or a bool, whose true is 1.
+// truth returns true or 1 as a T. The size of T is enough to select it: T is an integer type, or
+// bool, which represents true as 1.
 func truth[T Logical]() (t T) {
 	switch p := unsafe.Pointer(&t); unsafe.Sizeof(t) {
 	case 1:

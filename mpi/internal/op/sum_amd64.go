@@ -30,8 +30,7 @@ func sumInt64(dst, a, b *byte, n int)
 // sumBlock is the multiple of bytes that the functions above take.
 const sumBlock = 64
 
-// sumMost adds most elements by several at once, and returns how many. dst may be a
-// or b.
+// sumMost adds most of the elements by SIMD instructions, and returns how many. dst may be a or b.
 func sumMost[T Number](dst, a, b []T) int {
 	size := datatype.SizeOf[T]()
 	n := len(dst) * size &^ (sumBlock - 1)

@@ -2,11 +2,10 @@ package op
 
 import "reflect"
 
-// A Table holds operators by their codes; those that its elements do not have are nil.
+// A Table holds operators by code; operators that its elements do not support are nil.
 type Table [Codes]Reducer
 
-// Predefined returns the operators that updates of elements of a kind may use (MPI-4.1,
-// Section 12.3.4: the predefined ones).
+// Predefined returns the predefined operators for elements of a kind (MPI-4.1, Section 12.3.4).
 func Predefined(kind reflect.Kind) (ops Table) {
 	switch kind {
 	case reflect.Int8:
