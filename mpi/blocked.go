@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// This file tells the launcher what a rank waits for, when a job does not end: the
-// calls that its goroutines are in, from their stacks, and the messages that are
-// missing, from the queues of the engine. So it costs nothing until it is asked.
+// Report to the launcher of what a rank waits for when a job does not end: the calls of its
+// goroutines, from their stacks, and the missing messages, from the queues of the engine. It costs
+// nothing until it is requested.
 
 const (
-	// maxBlocked bounds what a rank says it waits for, in bytes.
+	// maxBlocked bounds the report of a rank, in bytes.
 	maxBlocked = 600
 	// maxStacks bounds the stacks that a rank writes, in bytes.
 	maxStacks = 1 << 20

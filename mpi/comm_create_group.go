@@ -7,11 +7,10 @@ import (
 	"slices"
 )
 
-// CreateGroup makes a communicator of the ranks in g, a subset of c's group
-// that includes the caller (MPI_Comm_create_group). Only they call it, with the
-// same tag; calls with tags that differ in the lower 30 bits may go on at the
-// same time (MPI-4.1, Section 7.4.2). It may block until the first member has
-// called it.
+// CreateGroup makes a communicator of the ranks in g, a subset of c's group that includes the
+// caller (MPI_Comm_create_group; MPI-4.1, Section 7.4.2). Only they call it, with the same tag;
+// calls with tags that differ in the lower 30 bits may be in progress at the same time. It may
+// block until the first member has called it.
 func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -32,8 +31,8 @@ func (c *Comm) CreateGroup(ctx context.Context, g Group, tag int) (*Comm, error)
 			return nil, fmt.Errorf("%w: group member %d", ErrRank, r)
 		}
 	}
-	// The first member chooses the id: others may not know how many
-	// communicators it has made of groups that they are not in.
+	// The first member chooses the id, because the others cannot count the communicators
+	// that it has made of groups without them.
 	var id [8]byte
 	t := tagGroup | tag&(tagGroup-1)
 	if rank == 0 {

@@ -1,11 +1,9 @@
 package mpi
 
-// An ErrorHandler decides what becomes of an error of an operation on a
-// communicator: what it returns is what the operation returns, so it may also
-// translate an error, or make it nothing by returning nil (MPI_Errhandler). It
-// is called by the goroutine that gets the error, before the operation returns;
-// errors of nonblocking operations go to it when Wait or Test return them
-// (MPI-4.1, Section 9.3).
+// An ErrorHandler handles an error of an operation on a communicator: the operation returns what it
+// returns, so it may translate an error, or suppress it by returning nil (MPI_Errhandler; MPI-4.1,
+// Section 9.3). The goroutine that gets the error calls it, before the operation returns; for a
+// nonblocking operation that is when Wait or Test return the error.
 type ErrorHandler func(c *Comm, err error) error
 
 // AbortOnError is an ErrorHandler that ends the job (MPI_ERRORS_ARE_FATAL,
@@ -15,9 +13,9 @@ func AbortOnError(c *Comm, err error) error {
 	return err
 }
 
-// SetErrorHandler makes h get the errors of the operations of the program on c,
-// and on communicators that are made from c afterwards. With nil, as from the
-// start, errors are just returned (MPI_ERRORS_RETURN). It is local.
+// SetErrorHandler makes h handle the errors of operations of the program on c, and on communicators
+// that are made from c afterwards. With nil, the default, errors are returned (MPI_ERRORS_RETURN).
+// It is local.
 func (c *Comm) SetErrorHandler(h ErrorHandler) {
 	if h == nil {
 		c.onError.Store(nil)
@@ -38,7 +36,7 @@ func (c *Comm) ErrorHandler() ErrorHandler {
 // (MPI_Comm_call_errhandler). Without a handler it returns err.
 func (c *Comm) CallErrorHandler(err error) error { return c.raise(err) }
 
-// raise is what operations return instead of err.
+// raise calls the error handler and returns its result.
 func (c *Comm) raise(err error) error {
 	if err == nil {
 		return nil
@@ -53,8 +51,8 @@ func (c *Comm) raised(err error) error {
 	return err
 }
 
-// raise is what Wait and Test return instead of the error of r. That it was
-// cancelled is no error to a handler.
+// raise calls the error handler for the error of r and returns its result. ErrCanceled is not
+// passed to the handler.
 func (r *Request) raise() error {
 	if err := r.err; err != nil && r.comm != nil && err != ErrCanceled {
 		return r.comm.raised(err)

@@ -2,19 +2,18 @@ package mpi
 
 import "sync/atomic"
 
-// A Grequest is an operation of the program that looks like one of this
-// package: what waits for requests can wait for it (generalized requests,
-// MPI-4.1, Section 13.2).
+// A Grequest is an operation of the program with a [Request], so that calls that wait for requests
+// can wait for it (generalized requests, MPI-4.1, Section 13.2).
 type Grequest struct {
 	req       *Request
 	canceled  func(done bool)
 	completed atomic.Bool
 }
 
-// StartGrequest makes a generalized request, which is done when the program
-// calls Complete. canceled is called by Request.Cancel and told whether the
-// operation is done already; if it is not, the program should end it soon, with
-// ErrCanceled. canceled may be nil (MPI_Grequest_start).
+// StartGrequest makes a generalized request, which is done when the program calls
+// [Grequest.Complete] (MPI_Grequest_start). [Request.Cancel] calls canceled, which may be nil, and
+// passes whether the operation is done already; if it is not, the program should complete it soon,
+// with ErrCanceled.
 func (w *World) StartGrequest(canceled func(done bool)) *Grequest {
 	g := &Grequest{req: newRequest(w.eng), canceled: canceled}
 	g.req.generalized = g
@@ -24,8 +23,8 @@ func (w *World) StartGrequest(canceled func(done bool)) *Grequest {
 // Request returns the request (MPI_Grequest_start).
 func (g *Grequest) Request() *Request { return g.req }
 
-// Complete ends the operation with what Wait and Test are to return
-// (MPI_Grequest_complete). Only the first call counts.
+// Complete ends the operation with the result that Wait and Test return (MPI_Grequest_complete).
+// Only the first call counts.
 func (g *Grequest) Complete(st Status, err error) {
 	if !g.completed.CompareAndSwap(false, true) {
 		return

@@ -10,16 +10,15 @@ import (
 	"strings"
 )
 
-// Info carries hints, as key and value (MPI-4.1, Chapter 10). It is a map:
-// what the standard has functions for is done with the language.
+// Info holds hints, as keys and values (MPI-4.1, Chapter 10). It is a map: the language has what
+// the standard has functions for.
 type Info map[string]string
 
 // Keys returns the keys in order (MPI_Info_get_nthkey).
 func (i Info) Keys() []string { return slices.Sorted(maps.Keys(i)) }
 
-// EnvInfo returns what is known about how the process was started
-// (MPI_INFO_ENV, MPI_Info_create_env): the keys "command", "argv", "arch",
-// "wdir", "host", "thread_level" and, under a launcher, "maxprocs".
+// EnvInfo describes how the process was started (MPI_INFO_ENV, MPI_Info_create_env): the keys
+// "command", "argv", "arch", "wdir", "host", "thread_level" and, under a launcher, "maxprocs".
 func EnvInfo() Info {
 	i := Info{
 		"command": os.Args[0], "argv": strings.Join(os.Args[1:], " "),
@@ -37,40 +36,37 @@ func EnvInfo() Info {
 	return i
 }
 
-// Info keys of communicators (MPI-4.1, Section 7.4.4). The assertions hold for
-// the messages of the program, not for collectives; with "true" the program
-// promises to keep to them, and an operation that does not fails.
+// Info keys of communicators (MPI-4.1, Section 7.4.4). The assertions hold for the messages of the
+// program, not for collectives. With "true" the program promises to comply; an operation that does
+// not returns an error.
 const (
-	// InfoAllowOvertaking promises that the program does not depend on the
-	// order in which messages of different tags are matched. Messages of one
-	// tag still come in order, those of different tags travel on streams of
-	// their own, and wildcard receives never wait for an earlier message that
-	// is still on its way.
+	// InfoAllowOvertaking promises that the program does not depend on the order in which messages
+	// of different tags are matched. Messages of one tag still arrive in order, those of different
+	// tags travel on different streams, and wildcard receives never wait for an earlier message in
+	// flight.
 	InfoAllowOvertaking = "mpi_assert_allow_overtaking"
 	// InfoNoAnyTag promises that AnyTag is not used. Messages then need no
 	// place in the order across tags, as with InfoAllowOvertaking.
 	InfoNoAnyTag = "mpi_assert_no_any_tag"
 	// InfoNoAnySource promises that AnySource is not used.
 	InfoNoAnySource = "mpi_assert_no_any_source"
-	// InfoExactLength promises that messages are as long as the buffers of the
-	// receives that they match. Shorter ones give ErrCount, after their bytes
-	// have been stored.
+	// InfoExactLength promises that messages are as long as the buffers of the receives that they
+	// match. Shorter ones give ErrCount, after their bytes have been stored.
 	InfoExactLength = "mpi_assert_exact_length"
-	// InfoEager is the longest message of this communicator, in bytes, that is
-	// sent without asking the receiver first: see WithEager. With 0 no message
-	// waits in the memory of its receiver but those without a body.
+	// InfoEager is the eager limit of this communicator, in bytes: see WithEager. With 0 only
+	// messages without a body are stored at their receiver before they are matched.
 	InfoEager = "weft_eager"
-	// InfoStreams is the number of streams that the tags of this communicator
-	// are spread over, at most that of WithStreams.
+	// InfoStreams is the number of streams that the tags of this communicator are spread over, at
+	// most that of WithStreams.
 	InfoStreams = "weft_streams"
-	// InfoRendezvous is how long messages sent on this communicator travel:
-	// RendezvousMessage, RendezvousWrite or RendezvousRead, see WithRendezvous. Info
-	// tells what is in effect.
+	// InfoRendezvous is the rendezvous method of messages sent on this communicator:
+	// RendezvousMessage, RendezvousWrite or RendezvousRead, see WithRendezvous. Comm.Info returns
+	// the method in effect.
 	InfoRendezvous = "weft_rendezvous"
 )
 
-// hints is what the info of a communicator says, ready for use. Hints that
-// cannot be read have no effect (MPI-4.1, Chapter 10).
+// hints is the decoded info of a communicator. Malformed hints have no effect (MPI-4.1, Chapter
+// 10).
 type hints struct {
 	noAnyTag, noAnySource, exactLength, overtaking bool
 	eager                                          int

@@ -8,25 +8,22 @@ import (
 	"github.com/weftstack/weft/internal/pmi"
 )
 
-// ErrLauncher is returned by Init and SessionInit where a launcher that does not speak
-// PMI-1, such as Open MPI's mpirun or srun without --mpi=pmi2, has started several
-// ranks. They could not find each other, and each would be a job of one. The error
-// names the launcher and what to use; with WEFT_SINGLETON=1 each rank is a job of
-// its own.
+// ErrLauncher is returned by [Init] and [SessionInit] under a launcher of several ranks that does
+// not speak PMI-1, such as Open MPI's mpirun or srun without --mpi=pmi2. The ranks could not find
+// each other, and each would be a job of one rank. The error names the launcher and what to use
+// instead; with WEFT_SINGLETON=1 each rank is a job of its own.
 var ErrLauncher = pmi.ErrLauncher
 
-// Init joins the job that this process was started for, connects to all other
-// ranks, and returns when all of them have done so too. The launcher is found
-// through the environment (PMI_FD, PMI_RANK and PMI_SIZE, or PMI_PORT); without
-// one, the process is a job of one rank. It returns ErrLauncher under a launcher
-// of several ranks that offers them no PMI-1. Options override the environment
-// variables listed in the package documentation. It blocks until ctx is done.
+// Init joins the job that this process was started for and connects to all other ranks (MPI_Init).
+// It blocks until all ranks have done so, or ctx ends. The launcher is found through the
+// environment (PMI_FD, PMI_RANK and PMI_SIZE, or PMI_PORT); without one, the process is a job of
+// one rank. Options override the environment variables listed in the package documentation.
 //
-// A process calls Init once: afterwards it fails with ErrInitialized, or after
-// Finalize with ErrFinalized (MPI-4.1, Section 11.2.1). After SessionInit it returns
-// the World that the sessions share, and the options have no effect. Init removes the
-// variables from the environment that name the connection to the launcher and files of
-// this rank, so that child processes do not use them.
+// A process calls Init once: afterwards Init returns ErrInitialized, or after [World.Finalize]
+// ErrFinalized (MPI-4.1, Section 11.2.1). After [SessionInit] it returns the World that the
+// sessions share, and the options have no effect. Init removes the environment variables that name
+// the connection to the launcher and the files of this rank, so that child processes do not use
+// them. Errors to test for: ErrLauncher, ErrOption, ErrInitialized, ErrFinalized.
 func Init(ctx context.Context, opts ...Option) (*World, error) {
 	return joinOnce(ctx, opts, func() error {
 		if process.inited {
@@ -37,8 +34,8 @@ func Init(ctx context.Context, opts ...Option) (*World, error) {
 	})
 }
 
-// joinJob joins the job. If it fails, spent tells that the connection to the launcher is
-// used up.
+// joinJob joins the job. After an error, spent says whether the connection to the launcher has been
+// used.
 func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err error) {
 	o, err := buildOptions(TransportHybrid, true, opts)
 	if err != nil {
@@ -76,7 +73,7 @@ func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err erro
 	return w, client != nil, err
 }
 
-// joinAs joins the job as a rank whose launcher is known. client is nil without one.
+// joinAs joins the job as a rank, once its launcher is known. client is nil without one.
 func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, client *pmi.Client) (*World, error) {
 	w := newWorld(rank, size, o, boot)
 	f, err := newTransport(w)
@@ -112,7 +109,7 @@ func joinAs(ctx context.Context, rank, size int, o *options, boot bootstrap, cli
 	return w, nil
 }
 
-// newTransport opens the network transport that the options of w ask for.
+// newTransport opens the network transport that the options of w select.
 func newTransport(w *World) (transport, error) {
 	switch w.opts.transport {
 	case TransportTCP:

@@ -12,17 +12,14 @@ import (
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
-// This file makes intercommunicators (MPI-4.1, Section 7.6). One consists of two
-// groups without common members. Messages go from each to the other: ranks
-// in sends and receives are those of the remote group.
+// Intercommunicators (MPI-4.1, Section 7.6) consist of two groups without common members. Messages
+// go from one group to the other: ranks in sends and receives are those of the remote group.
 
-// IntercommCreate makes an intercommunicator of two groups, that of local and
-// one that the caller is not in (MPI-4.1, Section 7.6.2). The leader, a rank
-// of local, and the leader of the other group have the communicator bridge in
-// common, on which the latter has rank remoteLeader; elsewhere both arguments
-// are ignored. All ranks of both groups call it with the same tag, which no
-// other IntercommCreate between the same leaders uses at the time; it blocks
-// until they do.
+// IntercommCreate makes an intercommunicator of the group of local and one that the caller is not
+// in (MPI-4.1, Section 7.6.2). The leader, a rank of local, and the leader of the other group have
+// the communicator bridge in common, in which the latter has rank remoteLeader; other ranks ignore
+// both arguments. All ranks of both groups must call it with the same tag, which no other
+// IntercommCreate between the same leaders uses at the time; it blocks until all have.
 func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm, remoteLeader, tag int) (*Comm, error) {
 	if local.remote != nil {
 		return nil, fmt.Errorf("%w: IntercommCreate of an intercommunicator", ErrComm)
@@ -82,10 +79,10 @@ func (c *Comm) RemoteSize() int { return len(c.remote) }
 // group (MPI_Comm_remote_group).
 func (c *Comm) RemoteGroup() Group { return Group{ranks: c.remote} }
 
-// IntercommMerge makes an intracommunicator of both groups of c. The group that
-// gives high false comes first; if both give the same, one of them does. All
-// members of a group give the same. All ranks of both groups call it; it blocks
-// until they do (MPI-4.1, Section 7.6.2).
+// IntercommMerge makes an intracommunicator of both groups of c (MPI-4.1, Section 7.6.2). The group
+// with high false comes first; if both give the same value, the order is arbitrary. All members of
+// a group must give the same value. All ranks of both groups must call it; it blocks until all
+// have.
 func (c *Comm) IntercommMerge(ctx context.Context, high bool) (*Comm, error) {
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -188,7 +185,7 @@ type leaders struct {
 	tag    int
 }
 
-// leaders returns those of an intercommunicator, the ranks 0.
+// leaders returns the leaders of an intercommunicator, rank 0 of each group.
 func (c *Comm) leaders() leaders {
 	return leaders{local: c.local, bridge: c, tag: tagLeaders}
 }
@@ -281,7 +278,7 @@ func (x leaders) recvResult(ctx context.Context, limit uint64) ([]byte, error) {
 	return b, err
 }
 
-// recvError receives why the leader has nothing to tell.
+// recvError receives the error that the leader reports instead of a result.
 func (x leaders) recvError(ctx context.Context) error {
 	buf := make([]byte, maxConsent)
 	st, err := x.local.recv(ctx, slotComm, buf, x.leader, tagLeaderResult)

@@ -9,14 +9,13 @@ import (
 	"sync"
 )
 
-// RunLocal runs f as n ranks, goroutines of this process, and finalizes each rank when
-// its f returns, if that has not done so. It returns when all have, with their errors
-// joined. If one rank fails, or ctx ends, the context of the others is cancelled and the
-// job aborted; see WithFaultTolerance for another way. A rank also fails if f panics
-// (PanicError), or ends its goroutine as testing.T.FailNow does (ErrGoexit). The
-// transport is TransportInproc unless an option says otherwise; the network transports
-// use the loopback interface. Environment variables are not read. It blocks until all
-// ranks have returned.
+// RunLocal runs f as n ranks, goroutines of this process. It finalizes each rank after its f has
+// returned, unless f has done so. It blocks until all ranks have returned, and returns their errors
+// joined. If one rank fails, or ctx ends, the context of the others is cancelled and the job
+// aborted; see [WithFaultTolerance] for an alternative. A rank also fails if f panics
+// ([PanicError]), or ends its goroutine as testing.T.FailNow does (ErrGoexit). The transport is
+// [TransportInproc] unless an option selects another; the network transports use the loopback
+// interface. Environment variables are not read.
 func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) error, opts ...Option) error {
 	if n < 1 || n > MaxRanks {
 		return fmt.Errorf("%w: %d ranks", ErrOption, n)
@@ -36,7 +35,7 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 	return errors.Join(fam.errs...)
 }
 
-// ofProcess are the defaults of RunLocal.
+// ofProcess sets the defaults of RunLocal.
 func ofProcess(o *options) error {
 	o.local, o.failureTimeout = true, LocalSilence
 	return nil

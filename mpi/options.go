@@ -14,15 +14,15 @@ import (
 
 // Names of transports, for WithTransport and WEFT_TRANSPORT.
 const (
-	// TransportHybrid sends messages over SCTP and serves one-sided
-	// operations with iWARP on the same UDP socket. The default of Init.
+	// TransportHybrid sends messages over SCTP and performs one-sided operations by iWARP on the
+	// same UDP socket. It is the default of Init.
 	TransportHybrid = "hybrid"
 	// TransportSCTP sends everything as messages over SCTP.
 	TransportSCTP = "sctp"
 	// TransportTCP uses one TCP connection per pair of ranks.
 	TransportTCP = "tcp"
-	// TransportInproc passes messages between ranks of one process by
-	// memory. The default of RunLocal, and not available to Init.
+	// TransportInproc passes messages between ranks of one process in memory. It is the default of
+	// RunLocal, and not available to Init.
 	TransportInproc = "inproc"
 )
 
@@ -34,7 +34,7 @@ const (
 	MaxEager = 1 << 30
 	// DefaultStreams is the default of WithStreams.
 	DefaultStreams = 10
-	// MaxStreams bounds WithStreams: two SCTP streams each, and one for control.
+	// MaxStreams bounds WithStreams: each takes two SCTP streams, and control messages one more.
 	MaxStreams = 32767
 	// DefaultUnexpected is the default of WithUnexpected.
 	DefaultUnexpected = 64 << 20
@@ -42,7 +42,7 @@ const (
 	MaxRanks = 1 << 16
 )
 
-// defaultEager is DefaultEager, save in tests.
+// defaultEager is DefaultEager, except in tests.
 var defaultEager = DefaultEager
 
 // An Option changes how Init and RunLocal set up a job. All ranks of a job
@@ -76,7 +76,7 @@ type options struct {
 	reported func(by, about int, state pmi.PeerState) // of tests: instead of World.report
 }
 
-// WithTransport selects the transport by name.
+// WithTransport selects the transport by name; an unknown one gives ErrOption.
 func WithTransport(name string) Option {
 	return func(o *options) error {
 		switch name {
@@ -88,8 +88,8 @@ func WithTransport(name string) Option {
 	}
 }
 
-// WithEager sets the length in bytes up to which messages are sent without
-// asking the receiver first. It may differ between ranks.
+// WithEager sets the eager limit: the length in bytes up to which messages are sent at once. Longer
+// ones use a rendezvous: see [WithRendezvous]. It may differ between ranks.
 func WithEager(bytes int) Option {
 	return func(o *options) error {
 		if bytes < 0 || bytes > MaxEager {
@@ -100,9 +100,9 @@ func WithEager(bytes int) Option {
 	}
 }
 
-// WithStreams sets over how many streams of an association the messages of
-// different tags and communicators are spread. One more is used for control
-// messages, and as many again for the bodies of long messages.
+// WithStreams sets over how many streams of an association the messages of different tags and
+// communicators are spread. Control messages use one more, and the bodies of rendezvous messages as
+// many again.
 func WithStreams(n int) Option {
 	return func(o *options) error {
 		if n < 1 || n > MaxStreams {
@@ -113,9 +113,9 @@ func WithStreams(n int) Option {
 	}
 }
 
-// WithUnexpected bounds the memory of a rank for messages that came before
-// their receives. Each peer is granted an equal share of it; a peer that has
-// used up its share announces its messages and sends them when asked.
+// WithUnexpected bounds the memory of a rank for unexpected messages, which arrive before their
+// receives. Each peer has an equal share of it as credit; a peer without credit uses a rendezvous
+// for its messages.
 func WithUnexpected(bytes int) Option {
 	return func(o *options) error {
 		if bytes < 0 {
@@ -126,11 +126,10 @@ func WithUnexpected(bytes int) Option {
 	}
 }
 
-// WithSpin bounds how long a waiting goroutine polls the transport, with nothing
-// coming, before it parks; 0 makes it park at once. Without this option the bound is
-// 5 ms; if the ranks on this host outnumber the processors that they may run on 1 ms
-// with the processor offered to others after each look, if all ranks share memory, and
-// else 0.
+// WithSpin bounds how long a waiting goroutine polls the transport without a result before it
+// parks; 0 makes it park at once. The default is 5 ms. If there are more ranks on this host than
+// processors that they may run on, it is 1 ms if all ranks share memory, with the processor yielded
+// to other processes after each poll, and otherwise 0.
 func WithSpin(d time.Duration) Option {
 	return func(o *options) error {
 		if d < 0 {
@@ -141,9 +140,8 @@ func WithSpin(d time.Duration) Option {
 	}
 }
 
-// WithAddrs sets the local UDP addresses (TCP: the first one) to bind. Port 0
-// asks for a free port. By default all addresses of the host's up interfaces
-// are offered to peers.
+// WithAddrs sets the local UDP addresses (TCP: the first one) to bind. Port 0 selects a free port.
+// By default peers get all addresses of interfaces that are up.
 func WithAddrs(addrs ...netip.AddrPort) Option {
 	return func(o *options) error {
 		o.addrs = addrs
@@ -151,9 +149,9 @@ func WithAddrs(addrs ...netip.AddrPort) Option {
 	}
 }
 
-// WithCapture appends every UDP datagram sent to a file, in the record format
-// that the launcher merges into a packet capture. See WEFT_CAPTURE. All of them
-// have a checksum then, which is else left out between ranks on one host.
+// WithCapture appends every UDP datagram that is sent to a file, in the record format that the
+// launcher merges into a packet capture: see WEFT_CAPTURE. All packets then have a checksum, which
+// ranks on one host otherwise omit.
 func WithCapture(file string) Option {
 	return func(o *options) error {
 		o.capture = file
@@ -161,7 +159,7 @@ func WithCapture(file string) Option {
 	}
 }
 
-// spinAuto as options.spin asks for the default.
+// spinAuto in options.spin selects the default.
 const spinAuto = -1
 
 func buildOptions(transport string, env bool, opts []Option) (*options, error) {
@@ -293,15 +291,14 @@ func parseSize(s string) (int, error) {
 	return int(n) << shift, nil
 }
 
-// zeroChecksum tells whether packets that do not leave the host go without a
-// checksum. Other things than sockets may damage those, too, and who reads a
-// capture wants to see that they are whole.
+// zeroChecksum reports whether packets that do not leave the host have no checksum. They have one
+// with WithPacketConns, because the connections may damage packets, and with WithCapture.
 func (o *options) zeroChecksum() bool {
 	return o.sctp.conns == nil && o.capture == ""
 }
 
-// shares tells whether ranks of one host are to share memory. Who reads a capture
-// wants to see all messages.
+// shares reports whether ranks of one host share memory. With WithCapture they do not, so that all
+// messages are captured.
 func (o *options) shares() bool {
 	return o.shared && o.transport == TransportHybrid && o.sctp.conns == nil && o.capture == ""
 }

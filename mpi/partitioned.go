@@ -8,11 +8,10 @@ import (
 	"sync"
 )
 
-// Partitioned communication (MPI-4.1, Chapter 4): one message whose parts are
-// handed over, and looked at, one by one and by any goroutine. Each pair of
-// PsendInit and PrecvInit gets a communicator of the two ranks. The parts are its
-// messages, with their numbers as tags, so on networks they travel on streams
-// of their own and none waits for a packet of another.
+// Partitioned communication (MPI-4.1, Chapter 4): one message with partitions that any goroutine
+// marks as ready, or checks for arrival, one by one. Each pair of PsendInit and PrecvInit gets a
+// communicator of the two ranks. Each partition is a message on it, with its number as tag, so on
+// networks partitions travel on different streams and do not wait for lost packets of others.
 
 // MaxPartitions bounds the partitions of a message.
 const MaxPartitions = 1 << 20
@@ -28,11 +27,11 @@ type partKey struct {
 	peer, tag int
 }
 
-// partHeadLen is the length of what the sender tells the receiver once: how many
-// partitions and bytes there are.
+// partHeadLen is the length of the header that the sender sends once: the numbers of partitions and
+// of bytes.
 const partHeadLen = 16
 
-// partSide is what both sides have in common.
+// partSide is the common state of a PartitionedSend and a PartitionedRecv.
 type partSide struct {
 	c     *Comm // of the two ranks: 0 sends, 1 receives; nil with ProcNull
 	self  bool  // both are the caller
@@ -44,7 +43,7 @@ type partSide struct {
 	active *Request // the started operation
 }
 
-// partOf returns part i of n of b, whose length is a multiple of n.
+// partOf returns part i of n of b. n divides the length of b.
 func partOf(b []byte, i, n int) []byte { return b[len(b)/n*i : len(b)/n*(i+1)] }
 
 func (c *Comm) openPart(b []byte, own slot, partitions, peer, tag int, sends bool) (*partSide, error) {
@@ -117,10 +116,10 @@ type PartitionedSend struct {
 	sent  chan *Request // of these parts
 }
 
-// PsendInit prepares sending buf, in equal parts, to rank dst of c
-// (MPI_Psend_init). The PrecvInit that matches has the same communicator and tag
-// and as many bytes, but maybe other partitions; operations of one pair of ranks
-// and tag match in the order they are prepared. It does not block.
+// PsendInit prepares sending buf, in equal partitions, to rank dst of c (MPI_Psend_init). The
+// matching [PrecvInit] has the same communicator and tag and as many bytes, but may have another
+// number of partitions; operations of one pair of ranks and tag match in the order in which they
+// are prepared. It does not block.
 func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*PartitionedSend, error) {
 	b, own, err := typedBytes(buf)
 	if err != nil {
@@ -140,9 +139,8 @@ func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*Partitio
 	return &PartitionedSend{partSide: s, w: c.w}, nil
 }
 
-// Start begins to send the message once more; no part is ready yet (MPI_Start).
-// The request is done when all have been marked and the buffer may be used
-// again.
+// Start begins to send the message again; no partition is ready yet (MPI_Start). The request is
+// done when all have been marked and the buffer may be used again. It does not block.
 func (p *PartitionedSend) Start() (*Request, error) {
 	return p.begin(func() *Request {
 		if p.c == nil {
@@ -163,9 +161,9 @@ func (p *PartitionedSend) Start() (*Request, error) {
 	})
 }
 
-// Pready says that part i of the buffer may be sent (MPI_Pready). It must not
-// be changed until the request is done. Parts may be marked in any order and by
-// any goroutine, each once after every Start. It does not block.
+// Pready says that partition i of the buffer may be sent (MPI_Pready). The partition must not be
+// changed until the request is done. Partitions may be marked in any order and by any goroutine,
+// each once after every Start: ErrPartition otherwise. It does not block.
 func (p *PartitionedSend) Pready(i int) error {
 	p.mu.Lock()
 	if i < 0 || i >= p.parts || p.ready == nil || p.ready[i] {
@@ -187,7 +185,7 @@ func (p *PartitionedSend) Pready(i int) error {
 	return nil
 }
 
-// PreadyRange is Pready for the parts from first to last, both included
+// PreadyRange is [PartitionedSend.Pready] for the partitions from first to last, both included
 // (MPI_Pready_range).
 func (p *PartitionedSend) PreadyRange(first, last int) error {
 	for i := first; i <= last; i++ {
@@ -198,7 +196,7 @@ func (p *PartitionedSend) PreadyRange(first, last int) error {
 	return nil
 }
 
-// PreadyList is Pready for some parts (MPI_Pready_list).
+// PreadyList is [PartitionedSend.Pready] for several partitions (MPI_Pready_list).
 func (p *PartitionedSend) PreadyList(parts ...int) error {
 	for _, i := range parts {
 		if err := p.Pready(i); err != nil {
@@ -218,9 +216,8 @@ type PartitionedRecv struct {
 	got  []*Request // of the sender's parts in this round; guarded by mu
 }
 
-// PrecvInit prepares receiving a message of PsendInit from rank src of c into
-// buf, to be looked at in equal parts (MPI_Precv_init). Wildcards are not
-// allowed. It does not block.
+// PrecvInit prepares receiving a message of [PsendInit] from rank src of c into buf, in equal
+// partitions (MPI_Precv_init). Wildcards are not allowed. It does not block.
 func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*PartitionedRecv, error) {
 	b, own, err := typedBytes(buf)
 	if err != nil {
@@ -239,8 +236,8 @@ func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*Partitio
 	return p, nil
 }
 
-// Start begins to receive the message once more (MPI_Start). The buffer must
-// not be touched until the request is done, except for parts that have arrived.
+// Start begins to receive the message again (MPI_Start). The buffer must not be touched until the
+// request is done, except for partitions that have arrived. It does not block.
 func (p *PartitionedRecv) Start() (*Request, error) {
 	return p.begin(func() *Request {
 		p.got = nil
@@ -283,8 +280,8 @@ func (p *PartitionedRecv) receive() (Status, error) {
 	return Status{Bytes: len(p.buf)}, failed
 }
 
-// Parrived reports whether part i of the buffer holds its data (MPI_Parrived).
-// It does not block; it gives the transport a chance to receive.
+// Parrived reports whether partition i of the buffer holds its data (MPI_Parrived). It does not
+// block; it polls the transport once.
 func (p *PartitionedRecv) Parrived(i int) (bool, error) {
 	p.mu.Lock()
 	active, got := p.active, p.got

@@ -6,8 +6,8 @@ import (
 	"github.com/weftstack/weft/internal/affinity"
 )
 
-// cpuSet tells on which processors of the host a process may run: processor n is bit
-// n%64 of word n/64. Without words it is not known.
+// cpuSet is the set of processors of the host on which a process may run: processor n is bit n%64
+// of word n/64. It is empty if unknown.
 type cpuSet []uint64
 
 // processors returns where this process may run.

@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// procName names a process among those of all jobs. Within an engine a process
-// has a handle instead: for those of the own job the rank in the world, for
-// others see remoteProcesses. Groups are made of handles; names are what processes tell
-// each other.
+// procName identifies a process among those of all jobs. Within an engine a process has a handle
+// instead: its rank in the world for the own job, for others see remoteProcesses. Groups consist of
+// handles; messages between processes carry names.
 type procName struct {
 	job  uint64 // derived from the job key
 	rank uint32 // in the world of that job

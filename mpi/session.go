@@ -16,9 +16,9 @@ const (
 	PsetSelf  = "mpi://SELF"  // the caller alone
 )
 
-// A Session is a user of MPI within a process, with communicators of its own
-// (MPI-4.1, Section 11.3): a library can use MPI without knowing whether, and
-// for what, the program does. Its methods may be called from any goroutine.
+// A Session is a use of MPI within a process, with communicators of its own (MPI-4.1, Section
+// 11.3): a library can use MPI independent of what the program does with it. Its methods may be
+// called from any goroutine.
 type Session struct {
 	w     *World
 	info  Info
@@ -29,12 +29,11 @@ type Session struct {
 	comms []*Comm
 }
 
-// SessionInit begins a session of this process (MPI_Session_init). The first one
-// joins the job as Init does, with these options, unless the program has called
-// Init; later ones share its links, and their options have no effect. When the last
-// session has been finalized, or the World that Init returned, no other can begin
-// in this process: ErrFinalized. See also World.NewSession. The first one blocks
-// until all ranks have joined.
+// SessionInit begins a session of this process (MPI_Session_init). The first one joins the job as
+// [Init] does, with these options, unless the program has called Init, and blocks until all ranks
+// have joined; later ones share its links, and their options have no effect. After the last
+// session, or the World that Init returned, has been finalized, SessionInit returns ErrFinalized.
+// See also [World.NewSession].
 func SessionInit(ctx context.Context, info Info, opts ...Option) (*Session, error) {
 	var s *Session
 	w, err := joinOnce(ctx, opts, func() error {
@@ -109,10 +108,9 @@ func (s *Session) Group(pset string) (Group, error) {
 	return Group{}, fmt.Errorf("%w: no process set %q", ErrOption, pset)
 }
 
-// CommFromGroup makes a communicator of the members of g, all of which call
-// it, with the same tag and hints (MPI_Comm_create_from_group). Calls for the
-// same group that go on at the same time need different tags. It does not
-// communicate.
+// CommFromGroup makes a communicator of the members of g, which all call it with the same tag and
+// hints (MPI_Comm_create_from_group). Calls for the same group that are in progress at the same
+// time need different tags. It does not communicate.
 func (s *Session) CommFromGroup(ctx context.Context, g Group, tag string, info Info) (*Comm, error) {
 	if err := s.usable(); err != nil {
 		return nil, err
@@ -128,10 +126,10 @@ func (s *Session) CommFromGroup(ctx context.Context, g Group, tag string, info I
 	return s.made(s.w.newComm(id, slices.Clone(g.ranks), rank, info)), nil
 }
 
-// IntercommFromGroups makes an intercommunicator of two groups without common
-// members (MPI_Intercomm_create_from_groups). All members of both call it with
-// the same tag and hints; only the leader, a rank of the local group, need give
-// the remote group. It blocks until the leader of the own group has called it.
+// IntercommFromGroups makes an intercommunicator of two groups without common members
+// (MPI_Intercomm_create_from_groups). All members of both must call it with the same tag and hints;
+// only the leader, a rank of the local group, need give the remote group. It blocks until the
+// leader of the local group has called it.
 func (s *Session) IntercommFromGroups(ctx context.Context, local Group, leader int, remote Group, tag string, info Info) (*Comm, error) {
 	c, err := s.CommFromGroup(ctx, local, "local\x00"+tag, nil)
 	if err != nil {
@@ -162,7 +160,7 @@ func (s *Session) IntercommFromGroups(ctx context.Context, local Group, leader i
 	return s.made(s.w.newIntercomm(id, slices.Clone(local.ranks), c.rank, other, side, info)), nil
 }
 
-// made notes c as one to free at the end of the session.
+// made records c as one to free at the end of the session.
 func (s *Session) made(c *Comm) *Comm {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,10 +169,10 @@ func (s *Session) made(c *Comm) *Comm {
 	return c
 }
 
-// Finalize ends the session: the communicators made from groups in it are freed
-// (MPI_Session_finalize). If it is the last one of those made by SessionInit, and the
-// program has not called Init, it ends this process's part in the job, like
-// World.Finalize, and blocks until all others do so too. Only the first call counts.
+// Finalize ends the session and frees the communicators made from groups in it
+// (MPI_Session_finalize). If it is the last session of [SessionInit], and the program has not
+// called Init, it ends this process's part in the job like [World.Finalize], and blocks until all
+// other ranks do so, too. Only the first call counts.
 func (s *Session) Finalize(ctx context.Context) error {
 	if !s.ended.CompareAndSwap(false, true) {
 		return nil
@@ -195,7 +193,7 @@ func (s *Session) Finalize(ctx context.Context) error {
 	return nil
 }
 
-// Abort ends the whole job: see World.Abort (MPI_Abort).
+// Abort ends the whole job: see [World.Abort] (MPI_Abort).
 func (s *Session) Abort(code int, msg string) { s.w.Abort(code, msg) }
 
 // groupID returns the id of the next communicator made for a tag of what is
@@ -211,7 +209,7 @@ func (w *World) groupID(kind, tag string, members []byte) uint64 {
 	return childID(h, w.fromGroup[h])
 }
 
-// spread gives all ranks of the group what the leader says.
+// spread gives all ranks of the group the message of the leader.
 func (x leaders) spread(ctx context.Context, said []byte) ([]byte, error) {
 	c := x.local
 	if c.rank != x.leader {

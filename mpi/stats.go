@@ -57,8 +57,7 @@ func (r *rdmaCounts) count(wr *verbs.SendWR) {
 	t.count(n)
 }
 
-// PeerStats is what a rank has sent to another since Init (MPI-4.1, Section
-// 15.3.7).
+// PeerStats is what a rank has sent to another one since Init (MPI-4.1, Section 15.3.7).
 type PeerStats struct {
 	Rank       int     `json:"rank"`       // of the other, in the job
 	Messages   Traffic `json:"messages"`   // point-to-point messages of the program
@@ -68,12 +67,12 @@ type PeerStats struct {
 	Writes     Traffic `json:"writes"`     // RDMA Writes to its memory, and copies: see Win
 	Reads      Traffic `json:"reads"`      // RDMA Reads of its memory, and copies: the bytes come from it
 	Atomics    Traffic `json:"atomics"`    // RDMA atomics on its memory
-	// Announced is how many sends wait for a receive there.
+	// Announced is how many sends wait for a receive of the peer.
 	Announced int `json:"announced"`
-	// Credit is how many bytes may be sent before it has received some.
+	// Credit is how many bytes of eager messages may be sent before the peer has received some.
 	Credit int64 `json:"credit"`
-	// Held is how many bytes it has sent that no receive has taken, with
-	// some for each message.
+	// Held is how many bytes the peer has sent that no receive has matched, with a surcharge for
+	// each message.
 	Held int64 `json:"held"`
 }
 
