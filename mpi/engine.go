@@ -29,7 +29,7 @@ type engine struct {
 	prog            progress
 	ids             idTable
 	waiters         waiterPool
-	internalWaiters waiterPool // for waits of goroutines of the engine, which never poll
+	internalWaiters waiterPool // for waits of goroutines of the library, which never poll
 	coalescer       sendCoalescer
 	prof            Profiler   // records calls without a communicator; may be nil
 	method          rendezvous // of communicators without the hint InfoRendezvous
@@ -183,7 +183,7 @@ func (e *engine) begin(f *messageParser, body []byte) (taken int, err error) {
 // maxCredit bounds one grant of credit, in bytes.
 const maxCredit = 1 << 40
 
-// arrive matches an eager message or an RTS that arrived with a posted receive, or queues it as
+// arrive matches an arriving eager message or RTS with a posted receive, or queues it as
 // unexpected.
 func (e *engine) arrive(f *messageParser, body []byte) (taken int, err error) {
 	v, p := &f.env, f.p

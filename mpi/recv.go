@@ -21,7 +21,7 @@ func (c *Comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status
 	return c.w.eng.finishRecv(ctx, r)
 }
 
-// recvInternal is recv for a goroutine of the engine. It neither polls nor takes part in
+// recvInternal is recv for a goroutine of the library. It neither polls nor takes part in
 // Leader/Followers, so it does not compete with the waits of the program.
 func (c *Comm) recvInternal(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
 	r := newRequest(c.w.eng)

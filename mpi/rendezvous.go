@@ -11,8 +11,8 @@ import (
 // three ways:
 //
 //	CTS      the sender sends the body as a message, which is placed in the buffer of the receive
-//	CTSKey   the sender writes the body to that buffer by RDMA Write, and confirms by WriteFIN
-//	ReadFIN  the RTS carried a key (RTSKey); the receiver has read the body from the buffer of the
+//	CTSKey   the sender writes the body to that buffer by RDMA Write; the receiver confirms (WriteFIN)
+//	ReadFIN  the RTS carried a key (RTSKey): the receiver has read the body from the buffer of the
 //	         send, by RDMA Read or cross-memory attach
 //
 // The RTS proposes a method and the receiver chooses; after a CTSKey the sender may still send the

@@ -44,7 +44,7 @@ type Request struct {
 	probed   bool          // it receives a message of Mprobe, and can match no other
 
 	anySource bool // a nonblocking AnySource receive of the program: see pendingFailure
-	internal  bool // internal request of a goroutine of the engine: its waiter never polls
+	internal  bool // internal request of a goroutine of the library: its waiter never polls
 
 	// Sends.
 	peer    *peer // also of a receive that waits for a body

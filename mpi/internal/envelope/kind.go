@@ -18,7 +18,7 @@ const (
 	Cancel                     // request to drop the message of send ID if no receive has matched it
 	Canceled                   // the message of send ID is dropped: the answer to Cancel, or see FlagFreed
 	CTSKey                     // as CTS; the body may also be written to the memory that Key names
-	WriteFIN                   // the body written to the Key of receive ID has been placed
+	WriteFIN                   // from the receiver: the body written to the Key of receive ID has been placed
 	RTSKey                     // as RTS; the body may also be read from the memory that Key names
 	ReadFIN                    // the receiver has read the body of send ID, or does not need it any more
 	Doorbell                   // wakes the receiver to poll shared memory
