@@ -37,10 +37,7 @@ func ScatterSlices[T Element](ctx context.Context, c *Comm, send [][]T, root int
 	var all []T
 	if c.isRoot(root) {
 		if len(send) != len(c.peers) {
-			counts = make([]int, len(c.peers)) // the others are waiting
-			for i := range counts {
-				counts[i] = -1
-			}
+			counts = noCounts(len(c.peers)) // the others are waiting
 		} else {
 			counts, all = flatten(send)
 		}
@@ -76,13 +73,19 @@ func AllgatherSlices[T Element](ctx context.Context, c *Comm, send []T) ([][]T, 
 // blocks until all data is there; until then send belongs to the call, and what it returns is the
 // caller's. Errors to test for: ErrCount, ErrTypeMismatch, [RankError].
 func AlltoallSlices[T Element](ctx context.Context, c *Comm, send [][]T) ([][]T, error) {
+	var all []T
+	scounts, rcounts := noCounts(len(c.peers)), make([]int, len(c.peers)) // the others are waiting
+	if len(send) == len(c.peers) {
+		scounts, all = flatten(send)
+	}
+	if err := Alltoall(ctx, c, scounts, rcounts); err != nil {
+		return nil, err
+	}
 	if len(send) != len(c.peers) {
 		return nil, fmt.Errorf("%w: %d slices for %d ranks", ErrCount, len(send), len(c.peers))
 	}
-	scounts, all := flatten(send)
-	rcounts := make([]int, len(c.peers))
-	if err := Alltoall(ctx, c, scounts, rcounts); err != nil {
-		return nil, err
+	if rank := slices.Index(rcounts, -1); rank >= 0 {
+		return nil, fmt.Errorf("%w: rank %d has not one slice for each rank", ErrCount, rank)
 	}
 	recv := make([]T, total(rcounts))
 	if err := Alltoallv(ctx, c, all, scounts, nil, recv, rcounts, nil); err != nil {
@@ -90,6 +93,9 @@ func AlltoallSlices[T Element](ctx context.Context, c *Comm, send [][]T) ([][]T,
 	}
 	return split(recv, rcounts), nil
 }
+
+// noCounts returns what a rank sends in place of the lengths of n slices that it lacks.
+func noCounts(n int) []int { return slices.Repeat([]int{-1}, n) }
 
 func total(counts []int) (sum int) {
 	for _, n := range counts {

@@ -156,8 +156,9 @@ func (f *file) start(op fileio.Op) (*Request, error) {
 }
 
 // typed performs an operation on items of a datatype.
-func (f *file) typed(ctx context.Context, op fileio.Op, buf []byte, count int, t *datatype.Type) (int, error) {
+func (f *file) typed(ctx context.Context, op fileio.Op, buf []byte, count int, t *datatype.Type) (n int, err error) {
 	start := f.of.enter()
+	defer func() { f.of.leave(start, op.Name, NoPeer, 0, n, err) }()
 	size, err := t.Span(count, len(buf))
 	if err != nil {
 		if op.All { // the others wait
@@ -171,10 +172,9 @@ func (f *file) typed(ctx context.Context, op fileio.Op, buf []byte, count int, t
 	if op.Buf = s.Bytes(size); op.Write {
 		t.Pack(op.Buf, buf, count)
 	}
-	n, err := f.io.Do(ctx, op)
+	n, err = f.io.Do(ctx, op)
 	if !op.Write {
 		t.Unpack(buf, op.Buf[:n], count)
 	}
-	f.of.leave(start, op.Name, NoPeer, 0, n, err)
 	return n, err
 }

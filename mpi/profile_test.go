@@ -35,6 +35,42 @@ func (p *recorder) take() []CallRecord {
 	return all
 }
 
+// TestProfilerSeesRefusedCalls has a typed call on a file fail by its arguments: it is told
+// of like one that succeeds, with its error.
+func TestProfilerSeesRefusedCalls(t *testing.T) {
+	rec := new(recorder)
+	err := RunLocal(t.Context(), 1, func(ctx context.Context, w *World) error {
+		f, err := FileOpen[int32](ctx, w.Comm(), filepath.Join(t.TempDir(), "x"), FileReadWrite|FileCreate, nil)
+		if err != nil {
+			return err
+		}
+		defer f.Close(ctx)
+		four, err := TypeOf[int32]()
+		if err == nil {
+			four, err = TypeContiguous(4, four)
+		}
+		if err != nil {
+			return err
+		}
+		rec.take()
+		if _, err := f.ReadAtType(ctx, 0, make([]int32, 4), 2, four); !errors.Is(err, ErrCount) {
+			return fmt.Errorf("8 items read into 4: %v", err)
+		}
+		if _, err := f.WriteAtAllType(ctx, 0, make([]int32, 4), 2, four); !errors.Is(err, ErrCount) {
+			return fmt.Errorf("8 items written of 4: %v", err)
+		}
+		told := rec.take()
+		if len(told) != 2 || told[0].Name != "File.ReadAtType" || told[1].Name != "File.WriteAtAllType" ||
+			!errors.Is(told[0].Err, ErrCount) || !errors.Is(told[1].Err, ErrCount) {
+			return fmt.Errorf("told of %+v", told)
+		}
+		return nil
+	}, WithProfiler(rec))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestProfilerSeesCalls makes calls of all kinds and compares what is told.
 func TestProfilerSeesCalls(t *testing.T) {
 	type want struct {

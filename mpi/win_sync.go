@@ -293,6 +293,7 @@ func (w *window) release() {
 func (w *window) lockAll(ctx context.Context, a Assert) error {
 	for rank := range w.to {
 		if err := w.lock(ctx, LockShared, rank, a); err != nil {
+			ctx = context.WithoutCancel(ctx) // the locks must not stay
 			for r := range rank {
 				err = errors.Join(err, w.unlock(ctx, r))
 			}
