@@ -241,7 +241,7 @@ func (r *Queue) Room(m *seq.Map, t seq.TSN, n int) bool {
 	case m.Highest().Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
 		return false
 	case next:
-		return used < w.bound()
+		return used < w.bound() || used <= w.most() && r.awaited(t)
 	}
 	return used < w.limit+w.limit/4
 }
@@ -252,6 +252,15 @@ func (r *Queue) stuck() bool {
 		return r.unfragmented.head == nil && r.ready.head == nil
 	}
 	return r.starved()
+}
+
+// awaited reports whether t is what the user waits for: DATA in the middle of a message that
+// it has read a part of, while it can read nothing else. The user can take it at once, so there
+// is never more than one such chunk beyond the bound; refused, it would hold up for ever what
+// is complete behind that message.
+func (r *Queue) awaited(t seq.TSN) bool {
+	m := r.current
+	return m != nil && !r.cfg.Interleaved && seq.TSN(m.next) == t && r.starved()
 }
 
 // starved reports whether the user has to wait although data is held: for the

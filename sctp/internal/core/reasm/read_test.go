@@ -152,3 +152,38 @@ func TestPausePieces(t *testing.T) {
 	r.PausePieces(1, false)
 	wantPieces(t, r, "<1:c>")
 }
+
+// The rest of a message that the user has read a part of has room even if the buffer is full
+// of what is complete behind it: the user can take nothing else (RFC 9260, Section 6.2).
+func TestAwaitedChunkHasRoom(t *testing.T) {
+	r := newRecv(Config{Limit: 4000, partial: 1 << 20})
+	m := newTSNMap(1)
+	const begun = 20 // the TSN that begins the unfinished message
+	mustAdd(t, r, chunk(begun, 0, 0, 0, "BU", strings.Repeat("d", 2900)))
+	if n, ok := r.Read(AnyStream, make([]byte, 3000), new(RecvInfo)); !ok || n != 2900 {
+		t.Fatalf("read %d %v, want 2900 bytes of the unfinished message", n, ok)
+	}
+	for n := uint32(1); n < begun; n++ {
+		if r.window.used() < r.window.bound() {
+			mustAdd(t, r, chunk(n, 0, 0, 0, "BEU", strings.Repeat("a", 1300)))
+		}
+	}
+	for n := seq.TSN(1); n <= begun; n++ {
+		m.Observe(n)
+	}
+	wantNothing(t, r, AnyStream)
+	if used, bound := r.window.used(), r.window.bound(); used < bound {
+		t.Fatalf("%d bytes are used, which is less than %d", used, bound)
+	}
+	if !r.Room(m, begun+1, 1000) || r.Room(m, begun+2, 1000) {
+		t.Error("room for the rest, for another = false or true, want true, false")
+	}
+	mustAdd(t, r, chunk(begun+1, 0, 0, 0, "U", strings.Repeat("e", 1000)))
+	m.Observe(begun + 1)
+	if r.Room(m, begun+2, 1000) {
+		t.Error("room for a second one, before the first was read")
+	}
+	if err := r.Verify(); err != nil {
+		t.Error(err)
+	}
+}
