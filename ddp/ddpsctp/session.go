@@ -101,7 +101,7 @@ type Session struct {
 	// idle is when nothing of this side was outstanding on the stream any more, though
 	// the peer has not ended the session: nanoseconds since 1970, or 0.
 	idle atomic.Int64
-	// collided tells that nothing follows the Initiates of both sides. It is set before
+	// collided is true if nothing follows the Initiates of both sides. It is set before
 	// the session is in use.
 	collided bool
 

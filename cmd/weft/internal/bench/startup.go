@@ -55,7 +55,7 @@ func initTest(_ context.Context, b *state, _ int) (*testCase, error) {
 	}, nil
 }
 
-// helloTest counts the ranks, each of which says who it is.
+// helloTest counts the ranks: each sends its number.
 func helloTest(_ context.Context, b *state, _ int) (*testCase, error) {
 	all := make([]int, b.size)
 	run := func(ctx context.Context, _, _ int) ([]float64, error) {

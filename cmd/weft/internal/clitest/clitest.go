@@ -66,8 +66,7 @@ func Command(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // WantMisused runs weft, which must refuse the arguments: status 2, at most two
-// lines that say what is wrong, and a line that names the command whose -h explains
-// the usage.
+// lines that say what is wrong, and a line that refers to the -h of a command.
 func WantMisused(t *testing.T, command string, args ...string) {
 	t.Helper()
 	out, errs, status := Weft(t, "", args...)

@@ -1,5 +1,5 @@
 // Package emulator is `weft net`: hosts that are network namespaces, joined by networks
-// whose rate, delay and losses package netem models.
+// with the rates, delays and losses of package netem.
 package emulator
 
 import (

@@ -82,7 +82,7 @@ func clientRole(ctx context.Context, args []string) error {
 	})
 }
 
-// bereftRole is a server whose client dies, without its launcher being told.
+// bereftRole is a server that loses its client, without word to its launcher.
 func bereftRole(ctx context.Context, args []string) error {
 	return within(ctx, func(ctx context.Context, w *mpi.World) error {
 		port, err := openService(ctx, w)

@@ -5,14 +5,14 @@ import (
 	"os"
 )
 
-// PlacedJob is a job whose ranks its owner places on hosts: emulated ones, for instance.
+// PlacedJob is a job with ranks that the caller places on hosts: emulated ones, for instance.
 type PlacedJob struct {
 	N       int                                      // number of ranks
 	Env     []string                                 // K=V, added to the environment of this process
 	Command func(rank int) []string                  // absolute path of a rank's program, and its arguments
 	HostEnv func(rank int) []string                  // added to a rank's environment
 	Start   func(rank int, start func() error) error // calls start on the host of a rank
-	Main    int                                      // 1 + the rank whose end ends the job; 0: none
+	Main    int                                      // 1 + the rank that ends the job when it ends; 0: none
 	Prefix  bool                                     // put the rank before each line of output
 	Verbose bool                                     // report starts and ends of ranks
 }
