@@ -3,6 +3,7 @@ package mpi
 import (
 	"context"
 
+	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 )
 
@@ -42,7 +43,7 @@ func (m fileComm) Alltoall(ctx context.Context, send [][]byte) ([][]byte, error)
 // filePointer is the shared pointer of a file: a number in a window at rank 0.
 type filePointer struct {
 	win   *Win[int64]
-	local ctxMutex // held by the goroutine of this rank that has the lock of the window
+	local ctxmutex.Mutex // held by the goroutine of this rank that has the lock of the window
 }
 
 func newFilePointer(ctx context.Context, c *Comm) (fileio.SharedPointer, error) {
@@ -50,7 +51,7 @@ func newFilePointer(ctx context.Context, c *Comm) (fileio.SharedPointer, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &filePointer{win, newCtxMutex()}, nil
+	return &filePointer{win, ctxmutex.New()}, nil
 }
 
 func (p *filePointer) Load(ctx context.Context) (int64, error) {
@@ -67,7 +68,7 @@ func (p *filePointer) FetchAdd(ctx context.Context, n int64) (int64, error) {
 }
 
 func (p *filePointer) Lock(ctx context.Context, exclusive bool) (unlock func(), err error) {
-	if err := p.local.lock(ctx); err != nil {
+	if err := p.local.Lock(ctx); err != nil {
 		return nil, err
 	}
 	mode := LockShared
@@ -75,13 +76,13 @@ func (p *filePointer) Lock(ctx context.Context, exclusive bool) (unlock func(), 
 		mode = LockExclusive
 	}
 	if err := p.win.w.lock(ctx, mode, 0, 0); err != nil {
-		p.local.unlock()
+		p.local.Unlock()
 		return nil, err
 	}
 	return func() {
 		// An error here is one of the job: the next operation returns it.
 		_ = p.win.w.unlock(context.WithoutCancel(ctx), 0)
-		p.local.unlock()
+		p.local.Unlock()
 	}, nil
 }
 

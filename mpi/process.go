@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 )
 
 // process is the part in a job that Init and SessionInit share. A process joins once:
 // its launcher knows it once, and gave it one connection.
 var process = struct {
-	joining ctxMutex // held by the Init or SessionInit that joins
+	joining ctxmutex.Mutex // held by the Init or SessionInit that joins
 
 	mu       sync.Mutex
 	w        *World // nil until the process has joined; guarded by mu, as all below
@@ -17,7 +19,7 @@ var process = struct {
 	inited   bool   // Init has returned w
 	sessions int    // of SessionInit, not finalized
 	leaving  bool   // the last user of w has begun to finalize it
-}{joining: newCtxMutex()}
+}{joining: ctxmutex.New()}
 
 // Initialized reports whether Init has succeeded in this process, also after Finalize
 // (MPI_Initialized). Like there, sessions and RunLocal do not count.
@@ -41,10 +43,10 @@ func Finalized() bool {
 // It calls user with the lock, which notes who uses the World or says why not.
 func joinOnce(ctx context.Context, opts []Option, user func() error) (*World, error) {
 	p := &process
-	if err := p.joining.lock(ctx); err != nil {
+	if err := p.joining.Lock(ctx); err != nil {
 		return nil, err
 	}
-	defer p.joining.unlock()
+	defer p.joining.Unlock()
 	p.mu.Lock()
 	w, failed := p.w, p.failed
 	p.mu.Unlock()

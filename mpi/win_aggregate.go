@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -12,8 +13,8 @@ import (
 // them, and RDMA Writes that are posted together share packets. Their data is copied here. A Put
 // need not be complete at the target before a synchronization (MPI-4.1, Section 12.5).
 type aggregatedPuts struct {
-	some atomic.Bool // true while puts is not nil
-	mu   ctxMutex    // guards puts
+	some atomic.Bool    // true while puts is not nil
+	mu   ctxmutex.Mutex // guards puts
 	puts *putList
 }
 
@@ -72,10 +73,10 @@ func (g *aggregatedPuts) set(p *putList) {
 // the system has refused to copy earlier ones.
 func (w *window) aggregate(ctx context.Context, src []byte, target, off int) (bool, error) {
 	g, d := &w.to[target].aggregated, &w.direct[target]
-	if err := g.mu.lock(ctx); err != nil {
+	if err := g.mu.Lock(ctx); err != nil {
 		return false, err
 	}
-	defer g.mu.unlock()
+	defer g.mu.Unlock()
 	// After a refusal RDMA Writes may be reading the list: it must not grow.
 	if g.puts != nil && d.open.Load() && g.puts.add(src, off, aggregateBytes) {
 		return true, nil
@@ -98,10 +99,10 @@ func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int
 	if !g.some.Load() && !t.bursts() {
 		return false, nil
 	}
-	if err := g.mu.lock(ctx); err != nil {
+	if err := g.mu.Lock(ctx); err != nil {
 		return false, err
 	}
-	defer g.mu.unlock()
+	defer g.mu.Unlock()
 	if g.puts != nil && g.puts.rdma && g.puts.add(src, off, rmaInline) {
 		return true, nil
 	}
@@ -148,10 +149,10 @@ func (w *window) spill(ctx context.Context, target int) error {
 	if !g.some.Load() {
 		return nil
 	}
-	if err := g.mu.lock(ctx); err != nil {
+	if err := g.mu.Lock(ctx); err != nil {
 		return err
 	}
-	defer g.mu.unlock()
+	defer g.mu.Unlock()
 	return w.copyGathered(ctx, target)
 }
 

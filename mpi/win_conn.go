@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -21,9 +22,9 @@ type rmaConn struct {
 	giveUp context.CancelFunc
 	qp     *verbs.QP
 	cq     *verbs.CQ
-	turn   ctxMutex  // held by the goroutine that polls cq
-	solo   ctxMutex  // held during an atomic operation: guards word
-	word   *verbs.MR // receives the result of an atomic operation
+	turn   ctxmutex.Mutex // held by the goroutine that polls cq
+	solo   ctxmutex.Mutex // held during an atomic operation: guards word
+	word   *verbs.MR      // receives the result of an atomic operation
 
 	mu      sync.Mutex      // guards what follows, and the order of posts
 	posted  uint64          // operations posted
@@ -42,8 +43,8 @@ type postedMR struct {
 }
 
 func newRMAConn(d *rmaDevice, rank int) *rmaConn {
-	c := &rmaConn{dev: d, rank: rank, peer: d.w.eng.peer(int32(rank)), up: make(chan struct{}), turn: newCtxMutex(),
-		solo: newCtxMutex()}
+	c := &rmaConn{dev: d, rank: rank, peer: d.w.eng.peer(int32(rank)), up: make(chan struct{}), turn: ctxmutex.New(),
+		solo: ctxmutex.New()}
 	c.gone, c.giveUp = context.WithCancel(d.life)
 	return c
 }
@@ -137,11 +138,11 @@ func (c *rmaConn) wait(ctx context.Context, op uint64) error {
 		if err != nil {
 			return err
 		}
-		if err := c.turn.lock(ctx); err != nil {
+		if err := c.turn.Lock(ctx); err != nil {
 			return err
 		}
 		err = c.collect(ctx, op)
-		c.turn.unlock()
+		c.turn.Unlock()
 		if err != nil {
 			return err
 		}

@@ -107,10 +107,10 @@ func (w *window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, ta
 
 // atomic performs one RDMA atomic at a time and copies its result to old.
 func (c *rmaConn) atomic(ctx context.Context, wr verbs.SendWR, old []byte) error {
-	if err := c.solo.lock(ctx); err != nil {
+	if err := c.solo.Lock(ctx); err != nil {
 		return err
 	}
-	defer c.solo.unlock()
+	defer c.solo.Unlock()
 	wr.SGL = []verbs.SGE{c.word.Slice(0, 8)}
 	n, err := c.post(ctx, wr, nil)
 	if err != nil {

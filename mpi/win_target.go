@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+
+	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 )
 
 // winTarget is the state of an origin's operations on one target.
 type winTarget struct {
 	rank int
-	turn ctxMutex // held by the goroutine that completes operations
+	turn ctxmutex.Mutex // held by the goroutine that completes operations
 
 	copied     atomic.Bool // a direct copy was made since the last synchronization
 	aggregated aggregatedPuts
@@ -42,8 +44,8 @@ type winResult struct {
 
 func (t *winTarget) init(rank int) {
 	t.rank = rank
-	t.turn = newCtxMutex()
-	t.aggregated.mu = newCtxMutex()
+	t.turn = ctxmutex.New()
+	t.aggregated.mu = ctxmutex.New()
 }
 
 // markCopied records that a direct copy was made.
@@ -107,10 +109,10 @@ func (t *winTarget) local(ctx context.Context, w *window) error {
 		t.copied.Store(false)
 		return t.reported()
 	}
-	if err := t.turn.lock(ctx); err != nil {
+	if err := t.turn.Lock(ctx); err != nil {
 		return err
 	}
-	defer t.turn.unlock()
+	defer t.turn.Unlock()
 	if err := t.completeOps(ctx, w, false); err != nil {
 		return err
 	}
@@ -166,10 +168,10 @@ func (t *winTarget) flush(ctx context.Context, w *window) error {
 		t.copied.Store(false)
 		return t.reported()
 	}
-	if err := t.turn.lock(ctx); err != nil {
+	if err := t.turn.Lock(ctx); err != nil {
 		return err
 	}
-	defer t.turn.unlock()
+	defer t.turn.Unlock()
 	if err := t.completeOps(ctx, w, true); err != nil {
 		return err
 	}

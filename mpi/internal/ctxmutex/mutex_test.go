@@ -1,4 +1,4 @@
-package mpi
+package ctxmutex
 
 import (
 	"context"
@@ -8,21 +8,21 @@ import (
 func TestTurn(t *testing.T) {
 	over, end := context.WithCancel(t.Context())
 	end()
-	mu := newCtxMutex()
-	if err := mu.lock(over); err != nil {
+	mu := New()
+	if err := mu.Lock(over); err != nil {
 		t.Fatalf("a free one: %v", err)
 	}
-	if err := mu.lock(over); err != context.Canceled {
+	if err := mu.Lock(over); err != context.Canceled {
 		t.Fatalf("one that is held, with a context that is over: %v", err)
 	}
 	taken := make(chan error)
-	go func() { taken <- mu.lock(t.Context()) }()
+	go func() { taken <- mu.Lock(t.Context()) }()
 	select {
 	case <-taken:
 		t.Fatal("taken twice")
 	default:
 	}
-	mu.unlock()
+	mu.Unlock()
 	if err := <-taken; err != nil {
 		t.Fatalf("one that was given back: %v", err)
 	}
