@@ -380,31 +380,6 @@ func (a *Assoc) freePath() int {
 	return len(a.paths)
 }
 
-// reusePath makes the place of a removed path ready for another one: chunks that
-// were sent by the old one measure nothing.
-func (s *Scoreboard) reusePath(i int) {
-	f := &s.paths[i]
-	f.rttMark, f.restart, f.ecnActive = s.next, false, false
-}
-
-// movePath takes what is outstanding of a path that is gone, and not in flight
-// there, for that of another one: if the peer reneges on it, it is in flight
-// again.
-func (s *Scoreboard) movePath(i, to int) {
-	for t := s.base; t != s.next; t++ {
-		r := s.rec(t)
-		if int(r.path) != i {
-			continue
-		}
-		if r.state&recAcked != 0 {
-			s.paths[i].rack.sacked--
-			s.paths[to].rack.sacked++
-		}
-		r.path = uint8(to)
-		r.state |= recMulti
-	}
-}
-
 // livePath returns the place of the ith path that was not removed.
 func (a *Assoc) livePath(i int) int {
 	for k := range a.paths {

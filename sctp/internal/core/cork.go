@@ -90,10 +90,6 @@ func (a *Assoc) baseRTT(i int) clock.Time {
 	return min(srtt, 2*least)
 }
 
-// MinRTT returns the least round-trip time of a chunk on a path lately, 0 if
-// none was measured.
-func (s *Scoreboard) MinRTT(path int) clock.Time { return s.paths[path].rack.minimum() }
-
 // dataPackets returns how many packets with data were sent.
 func (a *Assoc) dataPackets() (n uint64) {
 	if o := a.tx.openBatch; o != nil {

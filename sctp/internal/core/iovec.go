@@ -8,28 +8,6 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// gather says which parts of messages PollTransmit does not copy into packets.
-type gather struct {
-	iovecs    *[]slab.IOVec // nil: nothing
-	least     int           // the least part of a message, in bytes
-	deferCopy bool          // deferred is used although there are no iovecs
-	// deferred is the part of a message that was appended last to the packet being built.
-	// It is copied when the packet is complete, together with its checksum.
-	deferred slab.IOVec
-}
-
-// minDeferCopy is the least part of a message that is copied late: it takes as much as
-// that to make up for a checksum in three steps.
-const minDeferCopy = 512
-
-// copyDeferred copies the part that was left for the checksum.
-func (g *gather) copyDeferred(b []byte) {
-	if g.deferred.B != nil {
-		copy(b[g.deferred.At:], g.deferred.B)
-		g.deferred = slab.IOVec{}
-	}
-}
-
 // PollTransmitGather is PollTransmit that leaves parts of messages where they are
 // if they have least bytes or more, as IOVecs that it appends to *vecs, up
 // to their capacity. The caller does not call [Assoc.TakeReleases] until it has sent the

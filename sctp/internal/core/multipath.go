@@ -2,7 +2,6 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
-	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -145,18 +144,6 @@ func (a *Assoc) unblock(now clock.Time) bool {
 	return false
 }
 
-// blocker returns the path of the earliest outstanding chunk and when it was
-// sent, if it is in flight for the first time.
-func (s *Scoreboard) blocker() (path int, sent clock.Time, ok bool) {
-	if s.base == s.next {
-		return 0, 0, false
-	}
-	r := s.rec(s.base)
-	return int(r.path), r.sent, r.state&recOut == 0 && r.tx == 1
-}
-
-func (s *Scoreboard) markBlocker() { s.mark(s.base, s.rec(s.base)) }
-
 // paceUntil sets the timer of the pacer, unless it expires earlier.
 func (a *Assoc) paceUntil(now, at clock.Time) {
 	if was := a.timers.one[timerPace]; was <= now || at < was {
@@ -174,21 +161,3 @@ func setSackPackets(chunk []byte, n int) { chunk[1] |= uint8(min(n, 3)) << sackP
 
 // sackPackets returns what setSackPackets noted, 0 if the peer does not.
 func sackPackets(c wire.Chunk) uint8 { return c.Flags >> sackPacketsShift }
-
-// misses returns how many miss indications the SACK being processed gives TSN t:
-// one, or with DAC one for each packet it was delayed for, if all that it newly
-// acknowledges of the path was sent after t.
-func (s *Scoreboard) misses(p *PathAck, t seq.TSN) uint8 {
-	if s.cmt && p.htnaAny && t.Less(p.ltna) {
-		return max(s.dac, 1)
-	}
-	return 1
-}
-
-// sentOn returns the path that an outstanding TSN was sent on last.
-func (s *Scoreboard) sentOn(t seq.TSN) (path int, ok bool) {
-	if t.Less(s.base) || !t.Less(s.next) {
-		return 0, false
-	}
-	return int(s.rec(t).path), true
-}

@@ -1,8 +1,6 @@
 package core
 
-import (
-	"net/netip"
-)
+import "net/netip"
 
 // errorCeiling bounds the error counter of an inactive path, in multiples of
 // what makes a path inactive: RFC 7829, Section 4.1, rule 3, wants it to go on,

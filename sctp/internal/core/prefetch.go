@@ -28,11 +28,3 @@ func (a *Assoc) Prefetch(send bool) {
 	}
 	prefetch.Range(unsafe.Add(p, reqs), unsafe.Sizeof(*a)-reqs)
 }
-
-// prefetch has the processor fetch the record of a message, if there is one, ahead of
-// its use.
-func (m *outMsg) prefetch() {
-	if m != nil {
-		prefetch.Range(unsafe.Pointer(m), unsafe.Sizeof(m.msgState))
-	}
-}

@@ -178,6 +178,10 @@ func (k *rack) tooRecent(now clock.Time, r *record) bool {
 	return k.rtt > 0 && r.sent+k.rtt+k.window(false) > now
 }
 
+// MinRTT returns the least round-trip time of a chunk on a path lately, 0 if
+// none was measured.
+func (s *Scoreboard) MinRTT(path int) clock.Time { return s.paths[path].rack.minimum() }
+
 // rackAppend puts a record at the end of the list: it was sent last.
 func (s *Scoreboard) rackAppend(k *rack, t seq.TSN, r *record) {
 	if k.n == 0 {

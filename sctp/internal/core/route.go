@@ -5,26 +5,6 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// route is what a message demands of the packets that its chunks go in; 0 is
-// nothing. All new chunks of a packet demand the same, and all chunks the same key.
-type route uint32
-
-// What a route consists of: the path plus one in its low byte, then whether there
-// is a key, and the key.
-const (
-	routeKeyed    route = 1 << 8
-	routeKeyShift       = 16
-)
-
-// routeVia is the route by a path.
-func routeVia(i int) route { return route(i + 1) }
-
-// path returns the path that the route demands, -1 for none.
-func (r route) path() int { return int(r&0xff) - 1 }
-
-// key returns the part of the route that is about the key.
-func (r route) key() route { return r &^ 0xff }
-
 // setRoute notes what m demands.
 func (a *Assoc) setRoute(m *Message) error {
 	if m.Remote.IsValid() {
@@ -54,21 +34,6 @@ func (a *Assoc) dataType() wire.ChunkType {
 	return wire.ChunkData
 }
 
-// useKey counts a message that names a key, or no longer does.
-func (q *SendQueue) useKey(r route, n int) {
-	if r&routeKeyed == 0 {
-		return
-	}
-	if q.keyUse == nil {
-		q.keyUse = map[uint16]int{}
-	}
-	id := uint16(r >> routeKeyShift)
-	if q.keyUse[id] += n; q.keyUse[id] == 0 {
-		delete(q.keyUse, id)
-		q.keyFreed = true
-	}
-}
-
 // pickKey chooses the key of the next packet with data: that of the chunk to be
 // retransmitted first, or else of the message to be sent first, as RFC 6458, Section
 // 5.3.8, has it: "the SCTP implementation must not bundle user messages that need
@@ -83,45 +48,6 @@ func (a *Assoc) pickKey() {
 		q.key = sb.rtxKey()
 	} else if q.routed > 0 {
 		q.key = q.route.key()
-	}
-}
-
-// rtxKey returns the key of the chunk to be retransmitted first.
-func (s *Scoreboard) rtxKey() route {
-	t, ok := s.marked.Next(s.base, s.next)
-	if !ok {
-		return 0
-	}
-	return s.rec(t).msg.route.key()
-}
-
-// head returns the message to continue or begin now, nil if there is none. It
-// drops messages that expired before they were begun.
-func (q *SendQueue) head(now clock.Time) *outMsg {
-	for {
-		m := q.cur
-		if m == nil {
-			if q.stalled {
-				return nil
-			}
-			sid, found := q.sched.next()
-			if !found {
-				return nil
-			}
-			m = q.streams[sid].head
-		}
-		if m.expires == 0 || now < m.expires {
-			return m
-		}
-		// RFC 3758, Section 4.1: when "the lifetime of the message has expired"
-		// it "MUST be treated as abandoned" before it is transmitted.
-		if m.sent == 0 {
-			q.dropUnsent(m)
-			continue
-		}
-		if q.sb == nil || !q.partial || !q.sb.abandon(m) {
-			return m
-		}
 	}
 }
 
@@ -152,29 +78,6 @@ func (a *Assoc) newDataPath(now clock.Time, d int) (i int, named bool) {
 func (a *Assoc) takesNew(now clock.Time, i int) bool {
 	d, named := a.newDataPath(now, a.dataPath())
 	return i == d || !named && a.carries(i, d)
-}
-
-// forgetPath lets the messages that were to go by a path take any: its address is
-// not the peer's any more.
-func (q *SendQueue) forgetPath(i int) {
-	if q.routed == 0 {
-		return
-	}
-	for k := range q.streams {
-		for m := q.streams[k].head; m != nil; m = m.next {
-			if m.route.path() != i {
-				continue
-			}
-			if m.route -= routeVia(i); m.route == 0 {
-				q.routed--
-			}
-		}
-	}
-}
-
-// goesWith reports whether m may go into the packet that is being built.
-func (q *SendQueue) goesWith(m *outMsg) bool {
-	return (q.routed == 0 || m.route == q.route) && m.route.key() == q.key
 }
 
 // keyOf returns the place of the key of a route, that of the active one if it names

@@ -80,6 +80,16 @@ func (s *Scoreboard) countMisses() {
 	}
 }
 
+// misses returns how many miss indications the SACK being processed gives TSN t:
+// one, or with DAC one for each packet it was delayed for, if all that it newly
+// acknowledges of the path was sent after t.
+func (s *Scoreboard) misses(p *PathAck, t seq.TSN) uint8 {
+	if s.cmt && p.htnaAny && t.Less(p.ltna) {
+		return max(s.dac, 1)
+	}
+	return 1
+}
+
 // mark marks a chunk in flight for retransmission.
 func (s *Scoreboard) mark(t seq.TSN, r *record) {
 	f := &s.paths[r.path]

@@ -157,20 +157,6 @@ func (s *Scoreboard) init(q *SendQueue, c ScoreboardConfig) *Scoreboard {
 	return s
 }
 
-// SetPaths makes room for n paths, at most MaxPaths. The number never shrinks.
-func (s *Scoreboard) SetPaths(n int) {
-	for len(s.paths) < min(n, MaxPaths) {
-		f := pathFlight{rttMark: s.next, rack: newRack(s.next)}
-		if len(s.paths) == 0 {
-			f.set = seq.SetIn(s.firstWords[2][:], len(s.recs))
-		} else {
-			f.set = seq.NewSet(len(s.recs))
-		}
-		s.paths = append(s.paths, f)
-		s.res.Paths = append(s.res.Paths, PathAck{})
-	}
-}
-
 func (s *Scoreboard) rec(t seq.TSN) *record { return &s.recs[uint32(t)&s.mask] }
 
 // chunkSize is the size of the chunk of r, header and padding included.

@@ -276,6 +276,23 @@ func (a *Assoc) takeAck(now clock.Time, res *SackResult, err error) {
 	a.tx.report(a)
 }
 
+// windowGrew sends the window probes again that fit the window by now. The timeout of
+// their path returns to what was measured: it was doubled to ask the peer ever less often
+// whether it has room, not because the path is slow.
+func (a *Assoc) windowGrew(now clock.Time) {
+	for i := range a.paths {
+		p := &a.paths[i]
+		if !a.tx.sb.resendProbes(now, i, p.rto.Min()) {
+			continue
+		}
+		p.rto.EndBackoff()
+		a.tx.rtxPath = i
+		if a.timers.runningPath(timerT3, i) {
+			a.timers.setPath(timerT3, i, now+p.rto.Value())
+		}
+	}
+}
+
 // retune adapts how much may be queued to what the paths hold.
 func (t *dataSender) retune(now clock.Time, res *SackResult, slowest clock.Time) {
 	n, rtt := 0, clock.Time(0)

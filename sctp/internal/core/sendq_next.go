@@ -2,7 +2,6 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
-	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -19,6 +18,36 @@ func (q *SendQueue) headerLen() int {
 		return wire.IDataHeaderLen
 	}
 	return wire.DataHeaderLen
+}
+
+// head returns the message to continue or begin now, nil if there is none. It
+// drops messages that expired before they were begun.
+func (q *SendQueue) head(now clock.Time) *outMsg {
+	for {
+		m := q.cur
+		if m == nil {
+			if q.stalled {
+				return nil
+			}
+			sid, found := q.sched.next()
+			if !found {
+				return nil
+			}
+			m = q.streams[sid].head
+		}
+		if m.expires == 0 || now < m.expires {
+			return m
+		}
+		// RFC 3758, Section 4.1: when "the lifetime of the message has expired"
+		// it "MUST be treated as abandoned" before it is transmitted.
+		if m.sent == 0 {
+			q.dropUnsent(m)
+			continue
+		}
+		if q.sb == nil || !q.partial || !q.sb.abandon(m) {
+			return m
+		}
+	}
 }
 
 // pick chooses the message to continue or begin and how many bytes of it fit.
@@ -110,33 +139,3 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 
 // EndPacket tells that the next chunk goes into another packet.
 func (q *SendQueue) EndPacket() { q.sched.endPacket() }
-
-// copyTo appends n bytes of the message from offset off to b, what g tells to leave
-// where it is excepted.
-func (m *outMsg) copyTo(b []byte, off int64, n int, g *gather) []byte {
-	if h := int64(m.hdrLen); off < h {
-		k := min(n, int(h-off))
-		b = append(b, m.hdr[off:int(off)+k]...)
-		off, n = off+int64(k), n-k
-	}
-	return m.appendBody(b, off-int64(m.hdrLen), n, g)
-}
-
-// appendBody is copyTo for n bytes of the body from offset off.
-func (m *outMsg) appendBody(b []byte, off int64, n int, g *gather) []byte {
-	if n == 0 {
-		return b
-	}
-	body, at := m.body[off-m.gone:][:n], len(b)
-	switch {
-	case g.iovecs == nil && !g.deferCopy || cap(b)-at < n:
-	case g.iovecs != nil && n >= g.least && len(*g.iovecs) < cap(*g.iovecs):
-		*g.iovecs = append(*g.iovecs, slab.IOVec{At: at, B: body})
-		return b[:at+n]
-	case n >= minDeferCopy:
-		g.copyDeferred(b)
-		g.deferred = slab.IOVec{At: at, B: body}
-		return b[:at+n]
-	}
-	return append(b, body...)
-}

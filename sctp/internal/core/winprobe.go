@@ -60,20 +60,3 @@ func (s *Scoreboard) resendProbes(now clock.Time, path int, rtt clock.Time) (fit
 	}
 	return fits
 }
-
-// windowGrew sends the window probes again that fit the window by now. The timeout of
-// their path returns to what was measured: it was doubled to ask the peer ever less often
-// whether it has room, not because the path is slow.
-func (a *Assoc) windowGrew(now clock.Time) {
-	for i := range a.paths {
-		p := &a.paths[i]
-		if !a.tx.sb.resendProbes(now, i, p.rto.Min()) {
-			continue
-		}
-		p.rto.EndBackoff()
-		a.tx.rtxPath = i
-		if a.timers.runningPath(timerT3, i) {
-			a.timers.setPath(timerT3, i, now+p.rto.Value())
-		}
-	}
-}

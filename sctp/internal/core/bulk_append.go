@@ -1,0 +1,138 @@
+package core
+
+import (
+	"encoding/binary"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/wire"
+)
+
+// bulk describes packets that are built at once.
+type bulk struct {
+	header []byte // common to all
+	space  int    // behind the header, of which the chunk need not fill all
+	n, k   int    // bytes of data in each, and how many there are
+	sum    bool   // they have a checksum
+}
+
+// bulkSource returns the message or segmented send that goes on next, if more of it follows at
+// once, and nil if that is not certain. Where the scheduler is asked between fragments, its
+// stream has to be the only one with something to send.
+func (q *SendQueue) bulkSource(now clock.Time) *outMsg {
+	if q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
+		return nil
+	}
+	m := q.head(now)
+	switch {
+	case m == nil || m.sent == 0 || (q.interleave || m.segmented.size != 0) && q.ready != 1:
+		return nil
+	case m.segmented.size != 0 && m.sent != m.at, m.segmented.size == 0 && m.sent < int64(m.hdrLen):
+		return nil
+	}
+	return m
+}
+
+// advanceBulk is advance for k chunks of n bytes of what bulkSource returned.
+func (q *SendQueue) advanceBulk(m *outMsg, n, k int) {
+	m.sent += int64(k * n)
+	if m.fsn += uint32(k); m.segmented.size != 0 {
+		m.end = m.sent
+		m.nextSegment()
+		q.chunks -= k
+	}
+	m.refs += uint32(k)
+	q.streams[m.sid].inFlight += int32(k)
+	q.unsent -= int64(k * n)
+	q.sched.sentBulk(m.sid, n+q.headerLen(), k)
+}
+
+// bulkRoom returns how many of k chunks with n bytes each the peer's window and the scoreboard have room for.
+// It returns 0 without RACK, and for chunks that are sent by scatter-gather I/O.
+func (s *Scoreboard) bulkRoom(k, n int) int {
+	if !s.useRACK || s.gather.iovecs != nil && n >= s.gather.least && len(*s.gather.iovecs) < cap(*s.gather.iovecs) {
+		return 0
+	}
+	return min(k, s.rwnd/n, len(s.recs)-s.Outstanding())
+}
+
+// appendBulk appends packets, each of which has one chunk with the next x.n bytes of m,
+// or its next message of that length.
+func (s *Scoreboard) appendBulk(b []byte, now clock.Time, path int, m *outMsg, x *bulk) []byte {
+	f := &s.paths[path]
+	r, n, k := &f.rack, x.n, x.k
+	s.clock = now
+	r.last = max(r.last, now)
+	r.onSent(now)
+	rec := record{msg: m, sent: r.last, size: uint16(n), tx: 1, path: uint8(path)}
+	s.noteSize(s.next, &rec, f, x.space)
+
+	// What all have in common.
+	var proto [wire.HeaderLen + wire.IDataHeaderLen]byte
+	i, _, _ := m.bounds(m.sent)
+	d := wire.Data{SID: m.sid, SSN: uint16(m.mid), MID: m.mid + i, PPID: m.ppid, Unordered: m.flags&msgUnordered != 0}
+	many := m.segmented.size != 0
+	d.Begin, d.End = many, many
+	head := s.q.appendHeader(append(proto[:0], x.header...), &d, n)
+
+	t, fsn, off := s.next, m.fsn, m.sent
+	var lead, body []byte // what goes in front of the parts of the body, and these
+	h := 0
+	if many {
+		h = int(m.hdrLen)
+		lead, body = m.segmented.headers[int(i)*h:], m.body[int(i)*(n-h):]
+	} else {
+		body = m.body[off-int64(m.hdrLen)-m.gone:]
+	}
+	front, part := len(head)+h, n-h
+	rec.rtxCopy = s.rtxCopies.ref(len(b) + len(head))
+	if r.n == 0 {
+		r.head = t
+	} else {
+		rec.prev = r.tail
+		s.rec(r.tail).next = t
+	}
+	for range k {
+		binary.BigEndian.PutUint32(head[wire.HeaderLen+tsnInChunk:], uint32(t))
+		switch {
+		case s.q.interleave && many:
+			binary.BigEndian.PutUint32(head[wire.HeaderLen+midInChunk:], d.MID)
+			d.MID++
+		case s.q.interleave:
+			binary.BigEndian.PutUint32(head[wire.HeaderLen+fsnInChunk:], fsn)
+		}
+		at := len(b)
+		b = b[:at+front+part]
+		pkt := b[at:]
+		copy(pkt, head)
+		if many {
+			copy(pkt[len(head):front], lead)
+			lead = lead[h:]
+		}
+		if x.sum {
+			c := wire.CopyChecksum(wire.UpdateChecksum(0, pkt[:front]), pkt[front:], body[:part])
+			binary.LittleEndian.PutUint32(pkt[checksumField:], c)
+		} else {
+			copy(pkt[front:], body[:part])
+		}
+		body = body[part:]
+		rec.off, rec.fsn, rec.next = off, fsn, t+1
+		*s.rec(t) = rec
+		f.set.Add(t)
+		rec.prev = t
+		if rec.rtxCopy != 0 {
+			rec.rtxCopy += uint32(front + part)
+		}
+		if t, off = t+1, off+int64(n); !many {
+			fsn++
+		}
+	}
+	m.last, r.tail = t-1, t-1
+	s.next = t
+	r.n += k
+	f.count += k
+	f.bytes += k * s.chunkSize(&rec)
+	s.payload += k * n
+	s.rwnd -= k * n
+	s.stats.Chunks += uint64(k)
+	return b
+}
