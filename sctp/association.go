@@ -9,6 +9,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 )
 
 // Association is an SCTP association. It is safe for concurrent use.
@@ -385,15 +386,15 @@ func coreError(err error) error {
 		return ErrExpired
 	case errors.Is(err, core.ErrUnreachable), errors.Is(err, core.ErrStale):
 		return ErrTimeout
-	case errors.Is(err, core.ErrNotSupported):
+	case errors.Is(err, requests.ErrNotSupported):
 		return ErrNotSupported
-	case errors.Is(err, core.ErrDenied):
+	case errors.Is(err, requests.ErrDenied):
 		return ErrDenied
 	case errors.Is(err, core.ErrNoKey):
 		return ErrNoKey
-	case errors.Is(err, core.ErrBusy):
+	case errors.Is(err, requests.ErrBusy):
 		return ErrBusy
-	case errors.Is(err, core.ErrTooMany):
+	case errors.Is(err, requests.ErrTooMany):
 		return ErrLimit
 	case errors.Is(err, core.ErrParams), errors.Is(err, core.ErrLocalAddr), errors.Is(err, core.ErrLastAddr),
 		errors.Is(err, core.ErrPath):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -84,7 +85,7 @@ func (s *asconf) outcomes(params []byte) ([]error, bool) {
 	failed := false
 	for i := range list {
 		if failed && !told[i] {
-			list[i] = ErrDenied
+			list[i] = requests.ErrDenied
 		}
 		failed = failed || list[i] != nil
 	}
@@ -95,7 +96,7 @@ func (s *asconf) outcomes(params []byte) ([]error, bool) {
 func (s *asconf) refusal(x wire.AsconfError) error {
 	it := wire.NewCauses(x.Causes)
 	if !it.Next() {
-		return ErrDenied
+		return requests.ErrDenied
 	}
 	switch code := it.Cause().Code; code {
 	case wire.CauseUnrecognizedParams:
@@ -105,9 +106,9 @@ func (s *asconf) refusal(x wire.AsconfError) error {
 				s.noAddrs = s.noAddrs || op.kind != wire.ParamSetPrimary     // F3a
 			}
 		}
-		return ErrNotSupported
+		return requests.ErrNotSupported
 	default:
-		return fmt.Errorf("%w: %v", ErrDenied, code)
+		return fmt.Errorf("%w: %v", requests.ErrDenied, code)
 	}
 }
 
@@ -133,6 +134,6 @@ func (a *Assoc) applyOp(now clock.Time, op asconfOp, err error) bool {
 // ASCONF Chunk Type".
 func (a *Assoc) asconfUnknown() {
 	a.asc.noAsconf = true
-	a.failAsconf(ErrNotSupported)
+	a.failAsconf(requests.ErrNotSupported)
 	a.rehome(false)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -47,15 +48,15 @@ func TestAsconfOutcomes(t *testing.T) {
 		{"none", func([]uint32) []byte { return nil }, []bool{true, true, true}, nil},
 		{"second fails", func(ids []uint32) []byte {
 			return wire.AppendAsconfError(nil, wire.AsconfError{ID: ids[1], Causes: wire.AppendOutOfResource(nil)})
-		}, []bool{true, false, false}, ErrDenied},
+		}, []bool{true, false, false}, requests.ErrDenied},
 		{"second fails, third succeeds", func(ids []uint32) []byte {
 			b := wire.AppendAsconfError(nil, wire.AsconfError{ID: ids[1], Causes: wire.AppendOutOfResource(nil)})
 			return wire.AppendAsconfSuccess(b, ids[2])
-		}, []bool{true, false, true}, ErrDenied},
+		}, []bool{true, false, true}, requests.ErrDenied},
 		{"not understood", func(ids []uint32) []byte {
 			c := wire.AppendUnrecognizedParams(nil, request(addIP, ids[0], "10.2.0.1"))
 			return wire.AppendAsconfError(nil, wire.AsconfError{ID: ids[0], Causes: c})
-		}, []bool{false, false, false}, ErrNotSupported},
+		}, []bool{false, false, false}, requests.ErrNotSupported},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			p := newMultihomed(t, 552, mobileConfig())
@@ -78,7 +79,7 @@ func TestAsconfOutcomes(t *testing.T) {
 				t.Errorf("the old address is in use: %v", has)
 			}
 			_, err := p.a.assoc.AddLocalAddr(p.now, extra[1])
-			if (err == ErrNotSupported) != (x.err == ErrNotSupported) {
+			if (err == requests.ErrNotSupported) != (x.err == requests.ErrNotSupported) {
 				t.Errorf("another addition: %v", err)
 			}
 		})
@@ -89,8 +90,8 @@ func TestAsconfOutcomes(t *testing.T) {
 	p.a.outbox()
 	cause := wire.AppendUnrecognizedChunk(nil, wire.Chunk{Type: wire.ChunkAsconf, Raw: chunk})
 	p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendOpError(nil, wire.OpError{Causes: cause})))
-	p.a.wantDone(id, ErrNotSupported)
-	if _, err := p.a.assoc.AddLocalAddr(p.now, extra[0]); err != ErrNotSupported {
+	p.a.wantDone(id, requests.ErrNotSupported)
+	if _, err := p.a.assoc.AddLocalAddr(p.now, extra[0]); err != requests.ErrNotSupported {
 		t.Errorf("once more: %v", err)
 	}
 }

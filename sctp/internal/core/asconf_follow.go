@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -24,7 +25,7 @@ func (a *Assoc) probeAll() {
 // change its addresses; else it is to be called again later.
 func (a *Assoc) FollowLocalAddrs(now clock.Time, want []netip.AddrPort) (done bool) {
 	switch err := a.checkChange(a.asc.noAddrs); {
-	case err == ErrBusy || a.state < Established || len(a.asc.queue)+len(a.asc.ops) > 0:
+	case err == requests.ErrBusy || a.state < Established || len(a.asc.queue)+len(a.asc.ops) > 0:
 		return false
 	case err != nil || a.anyLocal():
 		return true
@@ -63,11 +64,11 @@ func (a *Assoc) FollowLocalAddrs(now clock.Time, want []netip.AddrPort) (done bo
 	later := false
 	for _, x := range add {
 		_, err := a.AddLocalAddr(now, x)
-		later = later || err == ErrBusy || err == ErrTooMany && len(remove) > 0
+		later = later || err == requests.ErrBusy || err == requests.ErrTooMany && len(remove) > 0
 	}
 	for _, x := range remove {
 		_, err := a.RemoveLocalAddr(now, x)
-		later = later || err == ErrBusy
+		later = later || err == requests.ErrBusy
 	}
 	return !later
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -218,7 +219,7 @@ func TestAsconfWithoutAuthRefused(t *testing.T) {
 	for _, cfg := range [][]*Config{{mobileConfig(), {}}, {{}, mobileConfig()}, {mobileConfig(), {Auth: &auth.Config{}}}} {
 		p = newPair(t, 546, cfg...)
 		p.connect()
-		if _, err := p.a.assoc.AddLocalAddr(p.now, extra[0]); err != ErrNotSupported {
+		if _, err := p.a.assoc.AddLocalAddr(p.now, extra[0]); err != requests.ErrNotSupported {
 			t.Errorf("AddLocalAddr: %v", err)
 		}
 		p.a.send(0, 1000)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -83,9 +84,9 @@ func (a *Assoc) checkChange(unknown bool) error {
 	case a.state > Established:
 		return ErrShutdown
 	case a.state != Established || !a.peer.features.has(featAsconf) || a.asc.noAsconf || unknown:
-		return ErrNotSupported
+		return requests.ErrNotSupported
 	case len(a.asc.queue)+maxAsconfOps > maxAsconfQueue:
-		return ErrBusy
+		return requests.ErrBusy
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (a *Assoc) checkAdd(addr netip.AddrPort) error {
 	case !usableAddr(ip), a.hasLocal(ip), a.pending(wire.ParamAddIP, addr):
 		return ErrLocalAddr
 	case len(a.local)+a.count(wire.ParamAddIP) >= MaxLocalAddrs:
-		return ErrTooMany
+		return requests.ErrTooMany
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (a *Assoc) count(kind wire.ParamType) int {
 
 // change queues changes that belong together.
 func (a *Assoc) change(now clock.Time, ops ...asconfOp) uint32 {
-	r := &asconfReq{id: a.reqs.next(), left: len(ops)}
+	r := &asconfReq{id: a.reqs.Next(), left: len(ops)}
 	for _, op := range ops {
 		op.req = r
 		a.asc.queue = append(a.asc.queue, op)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -284,12 +285,12 @@ func TestAsconfLimits(t *testing.T) {
 	for i := range MaxLocalAddrs - 1 {
 		p.a.must(a.AddLocalAddr(p.now, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 7, 0, byte(i)}), 1)))
 	}
-	if _, err := a.AddLocalAddr(p.now, extra[0]); err != ErrTooMany {
+	if _, err := a.AddLocalAddr(p.now, extra[0]); err != requests.ErrTooMany {
 		t.Errorf("addition beyond the limit: %v", err)
 	}
 	n := 0
 	for ; n < 2*maxAsconfQueue; n++ {
-		if _, err := a.SetPeerPrimary(p.now, p.a.local[0]); err == ErrBusy {
+		if _, err := a.SetPeerPrimary(p.now, p.a.local[0]); err == requests.ErrBusy {
 			break
 		}
 	}
@@ -385,7 +386,7 @@ func TestAsconfRandomScripts(t *testing.T) {
 					id, err = h.assoc.SetPeerPrimary(p.now, local[0])
 				}
 				switch err {
-				case nil, ErrLastAddr, ErrLocalAddr, ErrTooMany, ErrBusy:
+				case nil, ErrLastAddr, ErrLocalAddr, requests.ErrTooMany, requests.ErrBusy:
 				default:
 					t.Fatalf("step %d: %v; A %v, Z %v", n, err, p.a.assoc.Err(), p.z.assoc.Err())
 				}

@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
 
@@ -37,6 +38,8 @@ var (
 	// ErrPath is returned for an address that is not the peer's, or not yet
 	// confirmed to be.
 	ErrPath = errors.New("core: no such path")
+	// ErrNoKey is returned for a shared key that there is not.
+	ErrNoKey = errors.New("core: no such shared key")
 	// ErrParams is returned by NewClient for unusable parameters, and by AddStreams for no streams.
 	ErrParams = errors.New("core: bad parameters")
 )
@@ -114,7 +117,7 @@ type Assoc struct {
 	rc         reconfig
 	auth       auth.State
 	asc        asconf
-	reqs       requests
+	reqs       requests.Numbers
 	events     eventQueue
 	stats      counters
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -52,10 +53,10 @@ func (a *Assoc) Authenticated() bool { return a.auth.On }
 // without Config.Auth.
 func (a *Assoc) SetAuthKey(id uint16, secret []byte) error {
 	if a.cfg.Auth == nil {
-		return ErrNotSupported
+		return requests.ErrNotSupported
 	}
 	if !a.auth.Set(id, secret) {
-		return ErrTooMany
+		return requests.ErrTooMany
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -64,7 +65,7 @@ func TestAuthKeyChange(t *testing.T) {
 
 func TestAuthLimits(t *testing.T) {
 	p := connected(t, 417, authConfig(wire.ChunkData))
-	if err := p.a.assoc.SetAuthKey(1, make([]byte, auth.MaxSecret+1)); err != ErrTooMany {
+	if err := p.a.assoc.SetAuthKey(1, make([]byte, auth.MaxSecret+1)); err != requests.ErrTooMany {
 		t.Errorf("too long a secret: %v", err)
 	}
 	for id := range uint16(auth.MaxKeys) {
@@ -72,11 +73,11 @@ func TestAuthLimits(t *testing.T) {
 			t.Errorf("key %d: %v", id, err)
 		}
 	}
-	if err := p.a.assoc.SetAuthKey(auth.MaxKeys, nil); err != ErrTooMany {
+	if err := p.a.assoc.SetAuthKey(auth.MaxKeys, nil); err != requests.ErrTooMany {
 		t.Errorf("too many keys: %v", err)
 	}
 	p = connected(t, 418)
-	if err := p.a.assoc.SetAuthKey(1, nil); err != ErrNotSupported {
+	if err := p.a.assoc.SetAuthKey(1, nil); err != requests.ErrNotSupported {
 		t.Errorf("without AuthConfig: %v", err)
 	}
 }

@@ -169,3 +169,19 @@ func (a *Assoc) PollEvent() (Event, bool) {
 	}
 	return a.events.pop()
 }
+
+// endError is what unfinished requests are told when the association ends with
+// err.
+func endError(err error) error {
+	if err == nil {
+		return ErrClosed
+	}
+	return err
+}
+
+// requestDone tells the outcome of request id; 0 is nobody's.
+func (a *Assoc) requestDone(id uint32, err error) {
+	if id != 0 {
+		a.events.push(Event{Kind: EventRequestDone, Request: id, Err: err})
+	}
+}

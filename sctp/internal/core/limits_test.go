@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -95,7 +96,7 @@ func TestReconfigYieldsABoundedNumberOfTimes(t *testing.T) {
 	if asked != 1+maxReconfigRetries {
 		t.Errorf("asked %d times, want %d", asked, 1+maxReconfigRetries)
 	}
-	p.a.wantDone(id, ErrDenied)
+	p.a.wantDone(id, requests.ErrDenied)
 }
 
 // A caller that does not poll learns of what matters, of a bounded number of events.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -53,7 +54,7 @@ func TestReconfigRandomScripts(t *testing.T) {
 				case 7, 8:
 					id, err = h.assoc.AddStreams(p.now, uint16(rng.IntN(3)), uint16(rng.IntN(3)))
 				}
-				if err != nil && err != ErrBusy && err != ErrParams {
+				if err != nil && err != requests.ErrBusy && err != ErrParams {
 					t.Fatalf("%s: %v; A %v, Z %v", h.name, err, p.a.assoc.Err(), p.z.assoc.Err())
 				}
 				if id != 0 {

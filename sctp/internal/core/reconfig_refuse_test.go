@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -61,20 +62,20 @@ func TestReconfigDenied(t *testing.T) {
 		func() (uint32, error) { return p.a.assoc.AddStreams(p.now, 0, 1) },
 	} {
 		id, err := f()
-		p.a.wantDone(p.a.must(id, err), ErrDenied)
+		p.a.wantDone(p.a.must(id, err), requests.ErrDenied)
 	}
 	p.wantNumbers(p.a, 0, 1) // H3: nothing was reset, and the stream goes on
 	p.wantDelivered()
 
 	p = connected(t, 207, &Config{InStreams: 12}, &Config{InStreams: 12, MaxOutStreams: 11})
-	if _, err := p.a.assoc.AddStreams(p.now, 0, 3); err != ErrTooMany {
+	if _, err := p.a.assoc.AddStreams(p.now, 0, 3); err != requests.ErrTooMany {
 		t.Errorf("more incoming streams than we allow: %v", err)
 	}
 	if _, err := p.a.assoc.AddStreams(p.now, 0, 0); err != ErrParams {
 		t.Errorf("no streams: %v", err)
 	}
-	p.a.wantDone(p.a.must(p.a.assoc.AddStreams(p.now, 3, 0)), ErrDenied)
-	p.a.wantDone(p.a.must(p.a.assoc.AddStreams(p.now, 0, 2)), ErrDenied)
+	p.a.wantDone(p.a.must(p.a.assoc.AddStreams(p.now, 3, 0)), requests.ErrDenied)
+	p.a.wantDone(p.a.must(p.a.assoc.AddStreams(p.now, 0, 2)), requests.ErrDenied)
 	p.a.wantDone(p.a.must(p.a.assoc.AddStreams(p.now, 2, 1)), nil)
 }
 
@@ -84,7 +85,7 @@ func TestReconfigNotNegotiated(t *testing.T) {
 	for _, cfg := range [][]*Config{{{NoReconfig: true}, {}}, {{}, {NoReconfig: true}}} {
 		p := connected(t, 208, cfg...)
 		for _, h := range []*host{p.a, p.z} {
-			if _, err := h.assoc.ResetStreams(p.now, nil); err != ErrNotSupported {
+			if _, err := h.assoc.ResetStreams(p.now, nil); err != requests.ErrNotSupported {
 				t.Errorf("%s: %v", h.name, err)
 			}
 			if out := h.ask(wire.AppendTSNReset(nil, h.nextSeq())); len(reconfigs(out...)) != 0 {
@@ -94,7 +95,7 @@ func TestReconfigNotNegotiated(t *testing.T) {
 	}
 	p := newPair(t, 209)
 	p.a.dial(p.z)
-	if _, err := p.a.assoc.ResetStreams(p.now, nil); err != ErrNotSupported {
+	if _, err := p.a.assoc.ResetStreams(p.now, nil); err != requests.ErrNotSupported {
 		t.Errorf("before the association: %v", err)
 	}
 }
@@ -112,7 +113,7 @@ func TestReconfigLimits(t *testing.T) {
 	for range maxReconfigs {
 		last = p.a.must(p.a.assoc.ResetStreams(p.now, []uint16{1}))
 	}
-	if _, err := p.a.assoc.AddStreams(p.now, 1, 0); err != ErrBusy {
+	if _, err := p.a.assoc.AddStreams(p.now, 1, 0); err != requests.ErrBusy {
 		t.Errorf("request beyond the limit: %v", err)
 	}
 	p.a.wantDone(last, nil)

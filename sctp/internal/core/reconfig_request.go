@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -81,9 +82,9 @@ func (a *Assoc) checkReconfig() error {
 	case a.state > Established:
 		return ErrShutdown
 	case a.state != Established || !a.peer.features.has(featReconfig):
-		return ErrNotSupported
+		return requests.ErrNotSupported
 	case len(a.rc.queue) >= maxReconfigs:
-		return ErrBusy
+		return requests.ErrBusy
 	}
 	return nil
 }
@@ -150,7 +151,7 @@ func (a *Assoc) AddStreams(now clock.Time, out, in uint16) (uint32, error) {
 		return 0, err
 	}
 	if a.tx.streams+int(out) > maxStreams || a.rx.streams+int(in) > int(a.cfg.InStreams) {
-		return 0, ErrTooMany
+		return 0, requests.ErrTooMany
 	}
 	q := &rcRequest{}
 	if out > 0 {
@@ -169,7 +170,7 @@ func (a *Assoc) AddStreams(now clock.Time, out, in uint16) (uint32, error) {
 
 // request queues the user's request q.
 func (a *Assoc) request(now clock.Time, q *rcRequest) uint32 {
-	q.id = a.reqs.next()
+	q.id = a.reqs.Next()
 	q.fence = a.tx.q.arrivals
 	a.rc.queue = append(a.rc.queue, q)
 	a.slow |= slowReconfig

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -48,13 +49,13 @@ func (a *Assoc) handleResponse(now clock.Time, x wire.ReConfigResponse) {
 		}
 		fallthrough
 	default:
-		q.err = fmt.Errorf("%w: %v", ErrDenied, x.Result)
+		q.err = fmt.Errorf("%w: %v", requests.ErrDenied, x.Result)
 		if p.kind == wire.ParamTSNReset {
 			a.releaseIncoming()
 		}
 	case wire.ReConfigNothingToDo, wire.ReConfigPerformed:
 		if p.kind == wire.ParamTSNReset && !x.HasTSNs {
-			q.err = fmt.Errorf("%w: no TSNs", ErrDenied)
+			q.err = fmt.Errorf("%w: no TSNs", requests.ErrDenied)
 			a.releaseIncoming()
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -156,7 +157,7 @@ func TestResetThatIsDeniedInPart(t *testing.T) {
 		}
 		return false
 	}
-	p.a.wantDone(p.a.must(p.a.assoc.ResetStreams(p.now, streamsFrom(0, 999))), ErrDenied)
+	p.a.wantDone(p.a.must(p.a.assoc.ResetStreams(p.now, streamsFrom(0, 999))), requests.ErrDenied)
 	if n := len(p.a.resetRequests(wire.ParamOutgoingReset, pkts)); n != 3 {
 		t.Errorf("%d requests, want two that were performed and the one that was denied", n)
 	}

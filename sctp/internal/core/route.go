@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -16,7 +17,7 @@ func (a *Assoc) setRoute(m *Message) error {
 	}
 	if m.Keyed {
 		if !a.auth.On || !a.auth.Must.Has(a.dataType()) {
-			return ErrNotSupported
+			return requests.ErrNotSupported
 		}
 		if !a.auth.Usable(m.Key) {
 			return ErrNoKey
