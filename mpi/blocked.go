@@ -136,7 +136,7 @@ func (e *engine) missing() []string {
 		if x.comm == nil || x.internal || s != slotUser && s != slotColl {
 			continue
 		}
-		w := wait{what: "a message", comm: string(appendComm(nil, x.comm))}
+		w := wait{what: "a message", comm: string(appendComm(nil, x.comm.owner.(*Comm)))}
 		if s == slotColl {
 			w.what = "a collective's message"
 		}

@@ -8,59 +8,23 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/weftstack/weft/mpi/internal/datatype"
 )
-
-// A slot selects one of the separate matching contexts of a communicator, so
-// that messages of the program never match those of the library.
-type slot uint64
-
-const (
-	slotUser slot = iota // messages of the program
-	slotColl             // collective operations
-	slotComm             // making communicators
-	slotWin              // windows
-	slotCount
-
-	slotMask = 7 // the bits of an id, and of a slot, that select the context
-
-	slotSigShift = 16
-)
-
-// of returns the slot for messages of elements with a signature, which it carries to where
-// they are matched.
-func (s slot) of(sig datatype.Sig) slot { return s | slot(sig)<<slotSigShift }
-
-// context returns the slot without a signature.
-func (s slot) context() slot { return s & slotMask }
-
-// sig returns the signature of the elements.
-func (s slot) sig() datatype.Sig { return datatype.Sig(s >> slotSigShift) }
 
 // Comm is a communicator: an ordered group of ranks with matching contexts of its own (MPI_Comm).
 // It is safe for concurrent use, except that collective operations (those that all ranks must call)
 // on one Comm must be called in the same order on all ranks.
 type Comm struct {
+	comm // what the engine needs of it
+
 	w        *World
-	id       uint64 // the same on all members; the low bits select the slot
-	rank     int
-	group    []int32 // handle of each member, see procName
-	remote   []int32 // those of the remote group; nil if c is no intercommunicator
-	local    *Comm   // of the local group of an intercommunicator
-	side     int     // tells the groups of an intercommunicator apart
-	ctx      [slotCount]*matchContext
-	peers    []*peer       // each member, of the remote group if there is one
-	seq      []uint32      // next sequence number to each of peers; guarded by peer.mu
+	group    []int32       // handle of each member, see procName
+	remote   []int32       // those of the remote group; nil if c is no intercommunicator
+	local    *Comm         // of the local group of an intercommunicator
+	side     int           // tells the groups of an intercommunicator apart
 	children atomic.Uint64 // communicators made from it by all ranks
 	groups   atomic.Uint64 // by CreateGroup with this rank as the first member
-	hints    atomic.Pointer[hints]
-	freed    atomic.Bool
-	uses     atomic.Int64 // collectives under way, and 1 until Free
-	lasting  atomic.Int32 // contexts that are not dropped; see Free
-	prof     Profiler     // of the calls on it; nil: they are not recorded
-	ft       ftState      // owned by the failure service
-	topology Topology     // that c has; nil: none. Set before c is given to the program.
+	prof     Profiler      // of the calls on it; nil: they are not recorded
+	topology Topology      // that c has; nil: none. Set before c is given to the program.
 
 	mu   sync.Mutex // guards name and info
 	name string
@@ -107,7 +71,7 @@ func (c *Comm) SetName(name string) {
 func (c *Comm) SetInfo(info Info) {
 	c.mu.Lock()
 	maps.Copy(c.info, info)
-	c.w.eng.setHints(c)
+	c.readHints()
 	c.mu.Unlock()
 	c.w.eng.prepareRendezvous(c.hints.Load())
 }

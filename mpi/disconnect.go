@@ -64,7 +64,7 @@ func (c *Comm) quiet(ctx context.Context) error {
 		case <-time.After(quietPoll):
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-c.w.over:
+		case <-c.w.eng.over:
 			return c.w.usable()
 		}
 	}

@@ -44,6 +44,9 @@ type engine struct {
 	nfreed   int                      // ids overwritten in freed
 	dropped  map[uint64]bool          // ids in freed whose communicator was revoked
 	err      error                    // set by closeAll: no operation can start any more
+
+	ended atomic.Pointer[error] // why no operation can start any more: set before err
+	over  chan struct{}         // closed when ended is set
 }
 
 const (
@@ -58,7 +61,7 @@ const (
 func newEngine(rank, size int, o *options) *engine {
 	e := &engine{
 		rank: rank, eager: o.eager, streams: uint32(o.streams),
-		contexts: make(map[uint64]*matchContext), prof: o.profiler, method: o.rendezvous, dropped: make(map[uint64]bool),
+		over: make(chan struct{}), contexts: make(map[uint64]*matchContext), prof: o.profiler, method: o.rendezvous, dropped: make(map[uint64]bool),
 	}
 	e.coalescer.runs = e.coalescer.run
 	if n := int64(o.unexpected) / int64(size); n > cost(0) {
@@ -70,6 +73,23 @@ func newEngine(rank, size int, o *options) *engine {
 	}
 	e.sources.Store(int32(size))
 	return e
+}
+
+// usable returns why no operation can start, or nil.
+func (e *engine) usable() error {
+	if err := e.ended.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// end fails all operations in progress, and all that start later, with err. Only the first call
+// counts.
+func (e *engine) end(err error) {
+	if e.ended.CompareAndSwap(nil, &err) {
+		close(e.over)
+		e.closeAll(err)
+	}
 }
 
 func (e *engine) newPeer(handle int32, name procName, window int64) *peer {
@@ -90,7 +110,7 @@ func (h *hints) streamOf(x *matchContext, tag int32) uint16 {
 func (e *engine) bodyStream(s uint16) uint16 { return s + uint16(e.streams) }
 
 // register enters the contexts of c. Messages may have made some of them before.
-func (e *engine) register(c *Comm) {
+func (e *engine) register(c *comm) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for s := range c.ctx {

@@ -17,7 +17,7 @@ func (c *Comm) Free() {
 }
 
 // hold keeps the contexts for a collective, until drop. It reports false if they are gone.
-func (c *Comm) hold() bool {
+func (c *comm) hold() bool {
 	for {
 		n := c.uses.Load()
 		if n == 0 {
@@ -31,13 +31,13 @@ func (c *Comm) hold() bool {
 
 // drop is the opposite of hold, and of making c. Each context is removed once nothing waits in it
 // any more; with the last one the rest of c is.
-func (c *Comm) drop() {
+func (c *comm) drop() {
 	if c.uses.Add(-1) > 0 {
 		return
 	}
 	c.lasting.Store(int32(len(c.ctx)))
 	for _, x := range c.ctx {
-		if c.w.eng.ids.receives(x) {
+		if c.eng.ids.receives(x) {
 			go c.dropLater(x)
 		} else {
 			c.dropContext(x)
@@ -46,8 +46,8 @@ func (c *Comm) drop() {
 }
 
 // dropContext removes x, now or when nothing waits in it any more.
-func (c *Comm) dropContext(x *matchContext) {
-	e := c.w.eng
+func (c *comm) dropContext(x *matchContext) {
+	e := c.eng
 	e.mu.Lock()
 	waits := x.waits()
 	if waits {
@@ -59,17 +59,17 @@ func (c *Comm) dropContext(x *matchContext) {
 	}
 	e.dropContexts(ErrFreed, x)
 	if c.lasting.Add(-1) == 0 {
-		c.forget()
+		c.gone()
 	}
 }
 
 // dropLater is dropContext that first waits for receives with a body in flight: such a receive is
 // posted again if the body does not come.
-func (c *Comm) dropLater(x *matchContext) {
-	for c.w.eng.ids.receives(x) && c.w.usable() == nil {
+func (c *comm) dropLater(x *matchContext) {
+	for c.eng.ids.receives(x) && c.eng.usable() == nil {
 		select {
 		case <-time.After(quietPoll):
-		case <-c.w.over:
+		case <-c.eng.over:
 		}
 	}
 	c.dropContext(x)
@@ -106,16 +106,16 @@ func (x *matchContext) tellEmpty() {
 }
 
 // usable returns why no operation of the program may start on c, or nil.
-func (c *Comm) usable() error { return c.open(slotUser) }
+func (c *comm) usable() error { return c.open(slotUser) }
 
 // open returns why nothing may start in a context of c, or nil. Collectives that began
 // before Free go on.
-func (c *Comm) open(s slot) error {
+func (c *comm) open(s slot) error {
 	if c.freed.Load() && (s.context() != slotColl || c.uses.Load() == 0) {
 		return ErrFreed
 	}
 	if c.ft.revoked.Load() {
 		return ErrRevoked
 	}
-	return c.w.usable()
+	return c.eng.usable()
 }

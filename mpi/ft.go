@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/ft"
 )
@@ -14,13 +13,6 @@ import (
 // operations that wait for the failed rank, and the collectives of its communicators. Revoke ends
 // all operations of all members on a communicator, Agree gives them a common view, and Shrink a new
 // communicator of the survivors.
-
-// ftState is the failure state of a communicator.
-type ftState struct {
-	revoked atomic.Bool
-	broken  atomic.Pointer[RankError] // the first member that failed
-	acked   []bool                    // failures that AckFailed has returned; guarded by eng.mu
-}
 
 // Failed returns the ranks of c that are known to have failed, lowest first: those of the remote
 // group for an intercommunicator (MPIX_Comm_get_failed). It is local.
@@ -54,9 +46,6 @@ func (c *Comm) AckFailed() []int {
 	}
 	return failed
 }
-
-// hasAcked reports whether the failure of a rank is acknowledged. e.mu is held.
-func (c *Comm) hasAcked(rank int) bool { return c.ft.acked != nil && c.ft.acked[rank] }
 
 // Revoke makes c useless on all its members: every operation on it, in progress or later, fails
 // with ErrRevoked, except [Comm.Shrink], [Comm.Agree] and the local ones (MPIX_Comm_revoke). One
@@ -98,7 +87,7 @@ func (c *Comm) endRevoked() {
 	c.ft.revoked.Store(true)
 	e := c.w.eng
 	e.dropContexts(ErrRevoked, c.ctx[:]...)
-	e.interruptSends(func(x *matchContext) bool { return x.comm == c }, ErrRevoked)
+	e.interruptSends(func(x *matchContext) bool { return x.comm == &c.comm }, ErrRevoked)
 	if c.local != nil && c.local.ft.revoked.CompareAndSwap(false, true) {
 		c.local.endRevoked()
 	}

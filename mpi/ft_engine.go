@@ -38,8 +38,11 @@ func (x *matchContext) interrupts(r *Request) bool {
 	return x.isBroken() && !(slot(x.id%uint64(slotCount)) == slotComm && r.tag >= tagInter)
 }
 
+// hasAcked reports whether the program has acknowledged the failure of a member. eng.mu is held.
+func (c *comm) hasAcked(rank int) bool { return c.ft.acked != nil && c.ft.acked[rank] }
+
 // brokenBy returns the first failure of a member as an error, or nil.
-func (c *Comm) brokenBy() error {
+func (c *comm) brokenBy() error {
 	if err := c.ft.broken.Load(); err != nil {
 		return err
 	}
@@ -47,7 +50,7 @@ func (c *Comm) brokenBy() error {
 }
 
 // stopped returns why operations on c cannot wait any more, or nil.
-func (c *Comm) stopped(x *matchContext) error {
+func (c *comm) stopped(x *matchContext) error {
 	if c.ft.revoked.Load() {
 		return ErrRevoked
 	}
@@ -58,11 +61,11 @@ func (c *Comm) stopped(x *matchContext) error {
 }
 
 // checkMembers records members of a new communicator that have failed before.
-func (c *Comm) checkMembers() {
+func (c *comm) checkMembers() {
 	for _, p := range c.peers {
 		if re := p.failed.Load(); re != nil && !p.disconnected.Load() {
 			c.ft.broken.CompareAndSwap(nil, re)
-			e := c.w.eng
+			e := c.eng
 			e.mu.Lock()
 			for _, x := range c.ctx {
 				x.unacked = true

@@ -114,7 +114,7 @@ var errKilled = errors.New("mpi: this rank has died")
 // die makes a rank of this process look failed to the others.
 func (w *World) die(why error) {
 	w.record(slog.LevelWarn, "this rank ends as failed", cause(why))
-	w.end(fmt.Errorf("%w: %w", errKilled, why))
+	w.eng.end(fmt.Errorf("%w: %w", errKilled, why))
 	for _, p := range w.eng.all() {
 		if p.link != nil {
 			p.link.abort("died")
@@ -158,7 +158,7 @@ func (w *World) rankDied(rank int, why string) bool {
 // the launcher, the process must not outlive it.
 func (w *World) launcherLost(err error) {
 	w.record(slog.LevelError, "launcher is gone", cause(err))
-	w.end(fmt.Errorf("%w: %w", ErrAborted, err))
+	w.eng.end(fmt.Errorf("%w: %w", ErrAborted, err))
 	for _, p := range w.eng.all() {
 		if w.joined.Load() && p.link != nil {
 			p.link.abort("the launcher is gone")

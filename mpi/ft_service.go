@@ -111,7 +111,7 @@ const ftRoom = 4096
 // send sends a message of the service without waiting. The service learns of a failure of p by
 // down.
 func (f *ftService) send(p *peer, b []byte) {
-	c := &Comm{w: f.w, group: []int32{0}, peers: []*peer{p}, seq: make([]uint32, 1)}
+	c := &Comm{comm: comm{eng: f.w.eng, peers: []*peer{p}, seq: make([]uint32, 1)}, w: f.w, group: []int32{0}}
 	c.ctx[slotColl] = f.x
 	c.hints.Store(f.w.self.hints.Load())
 	_, _ = c.isend(slotColl, sendStandard, b, 0, 0)
@@ -204,8 +204,8 @@ func (f *ftService) take(m ftMail) {
 func (e *engine) commOf(id uint64) *Comm {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if x := e.contexts[id]; x != nil {
-		return x.comm
+	if x := e.contexts[id]; x != nil && x.comm != nil {
+		return x.comm.owner.(*Comm)
 	}
 	return nil
 }
@@ -336,7 +336,7 @@ func (f *ftService) start(c *Comm, vote func() *ft.Ballot) (func(context.Context
 			select {
 			case <-before:
 				cast()
-			case <-f.w.over:
+			case <-f.w.eng.over:
 			}
 		}()
 	} else {
@@ -348,7 +348,7 @@ func (f *ftService) start(c *Comm, vote func() *ft.Ballot) (func(context.Context
 			return r.Decision, round, nil
 		case <-ctx.Done():
 			return nil, round, ctx.Err()
-		case <-f.w.over:
+		case <-f.w.eng.over:
 			return nil, round, f.w.usable()
 		}
 	}, nil

@@ -65,16 +65,10 @@ const (
 	InfoRendezvous = "weft_rendezvous"
 )
 
-// hints is the decoded info of a communicator. Malformed hints have no effect (MPI-4.1, Chapter
-// 10).
-type hints struct {
-	noAnyTag, noAnySource, exactLength, overtaking bool
-	eager                                          int
-	streams                                        uint32
-	rendezvous                                     rendezvous
-}
-
-func (e *engine) readHints(i Info) hints {
+// readHints puts the info of c into effect. Malformed hints have no effect (MPI-4.1, Chapter 10).
+// c.mu is held, or c not yet known to the program.
+func (c *Comm) readHints() {
+	e, i := c.eng, c.info
 	h := hints{
 		noAnyTag: i[InfoNoAnyTag] == "true", noAnySource: i[InfoNoAnySource] == "true",
 		exactLength: i[InfoExactLength] == "true", overtaking: i[InfoAllowOvertaking] == "true" || i[InfoNoAnyTag] == "true",
@@ -92,15 +86,7 @@ func (e *engine) readHints(i Info) hints {
 	if e.bulk == nil {
 		h.rendezvous = rendezvousMessage
 	}
-	return h
-}
-
-// setHints puts the info of c into effect. c.mu is held, or c not yet known to
-// the program.
-func (e *engine) setHints(c *Comm) {
-	h := e.readHints(c.info)
-	c.hints.Store(&h)
-	c.ctx[slotUser].exactLength.Store(h.exactLength)
+	c.setHints(h)
 }
 
 // checkRecv checks the arguments of receives and probes of the program.

@@ -63,7 +63,7 @@ func IntercommCreate(ctx context.Context, local *Comm, leader int, bridge *Comm,
 // have links to each other and no common member. rank is the caller's in local.
 // Both sides have found the same id, and have different sides, 0 and 1.
 func (w *World) newIntercomm(id uint64, local []int32, rank int, remote []int32, side int, info Info) *Comm {
-	c := &Comm{w: w, id: id, group: local, rank: rank, remote: remote, side: side}
+	c := &Comm{comm: comm{id: id, rank: rank}, w: w, group: local, remote: remote, side: side}
 	c.local = w.newComm(childID(id, 1<<63|uint64(side)), local, rank, nil)
 	return w.openComm(c, remote, info)
 }

@@ -311,7 +311,7 @@ func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *groupMessage
 		return m.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-m.w.over:
+	case <-m.w.eng.over:
 		return m.w.usable()
 	}
 }

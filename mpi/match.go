@@ -21,7 +21,7 @@ import (
 // unexpected messages.
 type matchContext struct {
 	id     uint64
-	comm   *Comm  // nil until this rank has made the communicator
+	comm   *comm  // nil until this rank has made the communicator
 	offset uint32 // spreads contexts over streams
 
 	posted table // posted receives

@@ -181,7 +181,7 @@ func (w *World) takeAt(ctx context.Context, name string) (*rootConn, error) {
 		}
 		return nil, fmt.Errorf("%w: not opened here", ErrPort)
 	}
-	return p.take(ctx, w.over)
+	return p.take(ctx, w.eng.over)
 }
 
 // take returns the next connection with a waiting process.

@@ -188,22 +188,22 @@ func (m *message) status() Status {
 }
 
 // find looks for a message, and for reasons not to wait for one. e.mu is held.
-func (c *Comm) find(x *matchContext, src, tag int) (*message, error) {
+func (c *comm) find(x *matchContext, src, tag int) (*message, error) {
 	if m := x.lookup(int32(src), int32(tag)); m != nil {
 		return m, nil
 	}
 	switch {
 	case x.dead != nil:
 		return nil, x.dead
-	case c.w.eng.err != nil:
-		return nil, c.w.eng.err
+	case c.eng.err != nil:
+		return nil, c.eng.err
 	}
 	return nil, c.sourceGone(x, src)
 }
 
 // probe waits for a message and, if take is set, removes it.
-func (c *Comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m *message, err error) {
-	e, x := c.w.eng, c.ctx[slotUser]
+func (c *comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m *message, err error) {
+	e, x := c.eng, c.ctx[slotUser]
 	found := false
 	look := func() bool {
 		if found {

@@ -9,25 +9,25 @@ import (
 )
 
 // recv is the blocking receive behind all exported forms; see Recv.
-func (c *Comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
+func (c *comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
 	}
 	if err := c.checkSource(s, src); err != nil {
 		return Status{}, err
 	}
-	r := newRequest(c.w.eng)
+	r := newRequest(c.eng)
 	c.startRecv(r, s, b, src, tag)
-	return c.w.eng.finishRecv(ctx, r)
+	return c.eng.finishRecv(ctx, r)
 }
 
 // recvInternal is recv for a goroutine of the library. It neither polls nor takes part in
 // Leader/Followers, so it does not compete with the waits of the program.
-func (c *Comm) recvInternal(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
-	r := newRequest(c.w.eng)
+func (c *comm) recvInternal(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
+	r := newRequest(c.eng)
 	r.internal = true
 	c.startRecv(r, s, b, src, tag)
-	return c.w.eng.finishRecv(ctx, r)
+	return c.eng.finishRecv(ctx, r)
 }
 
 // finishRecv waits for r and frees it. If ctx ends before a message has matched, r is withdrawn.
@@ -72,20 +72,20 @@ func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
 
 // sendrecv is the combined send and receive behind all exported forms; see Sendrecv. Both slots
 // belong to one context.
-func (c *Comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
+func (c *comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
 	if src == ProcNull {
 		return Status{Source: ProcNull, Tag: AnyTag}, c.send(ctx, s, sendStandard, sb, dst, stag)
 	}
 	if err := c.checkSource(rs, src); err != nil {
 		return Status{}, err
 	}
-	return c.sendWith(ctx, newRequest(c.w.eng), s, sb, dst, stag, rs, rb, src, rtag)
+	return c.sendWith(ctx, newRequest(c.eng), s, sb, dst, stag, rs, rb, src, rtag)
 }
 
 // sendWith posts the receive r, sends, and waits for r. If the send fails, r is withdrawn, unless a
 // message has matched it: then it receives that message.
-func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
-	e := c.w.eng
+func (c *comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
+	e := c.eng
 	err := ctx.Err()
 	if err == nil && dst != ProcNull {
 		err = c.checkPeer(s, dst)
@@ -116,7 +116,7 @@ func (c *Comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst,
 	return st, &SendrecvError{Received: true, Err: errors.Join(serr, rerr)}
 }
 
-func (c *Comm) checkSource(s slot, src int) error {
+func (c *comm) checkSource(s slot, src int) error {
 	if src == AnySource {
 		return c.open(s)
 	}
@@ -124,8 +124,8 @@ func (c *Comm) checkSource(s slot, src int) error {
 }
 
 // startRecv matches r with an unexpected message, or posts it.
-func (c *Comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
-	e, x := c.w.eng, c.ctx[s.context()]
+func (c *comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
+	e, x := c.eng, c.ctx[s.context()]
 	r.ctx, r.src, r.tag, r.buf, r.sig = x, int32(src), int32(tag), b, s.sig()
 	e.mu.Lock()
 	if e.err != nil || x.dead != nil {
@@ -153,7 +153,7 @@ func (c *Comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
 // sourceGone returns why a receive from src cannot complete, or nil. e.mu is held. A peer is marked
 // as failed before the engine fails the posted receives, so a receive that is posted after that
 // finds the mark here.
-func (c *Comm) sourceGone(x *matchContext, src int) error {
+func (c *comm) sourceGone(x *matchContext, src int) error {
 	if src != AnySource {
 		return c.peers[src].failure()
 	}

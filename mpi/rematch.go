@@ -76,7 +76,7 @@ func (x *matchContext) repost(r *Request) error {
 
 // cannotWait returns why r cannot be posted: its source is gone, or the communicator
 // is broken. e.mu is held.
-func (c *Comm) cannotWait(x *matchContext, r *Request) error {
+func (c *comm) cannotWait(x *matchContext, r *Request) error {
 	err := c.sourceGone(x, int(r.src))
 	if err != nil && !r.anySource {
 		return err

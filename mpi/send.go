@@ -9,7 +9,7 @@ import (
 )
 
 // send is the blocking send behind all exported forms; see Send.
-func (c *Comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, tag int) error {
+func (c *comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, tag int) error {
 	if dst == ProcNull {
 		return c.usable()
 	}
@@ -19,13 +19,13 @@ func (c *Comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, t
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := newRequest(c.w.eng)
+	r := newRequest(c.eng)
 	done, err := c.startSend(r, s, mode, b, dst, tag, true)
 	if err != nil {
 		return err
 	}
 	if !done {
-		if err := c.w.eng.awaitSend(ctx, r); err != nil {
+		if err := c.eng.awaitSend(ctx, r); err != nil {
 			return err
 		}
 		if err := r.err; err != nil {
@@ -62,7 +62,7 @@ func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, e
 }
 
 // checkPeer returns why no message can be exchanged with rank, or nil.
-func (c *Comm) checkPeer(s slot, rank int) error {
+func (c *comm) checkPeer(s slot, rank int) error {
 	if rank < 0 || rank >= len(c.peers) {
 		return fmt.Errorf("%w: %d of %d", ErrRank, rank, len(c.peers))
 	}
@@ -73,8 +73,8 @@ func (c *Comm) checkPeer(s slot, rank int) error {
 // or the peer has no room. It reports true if the message is sent and b is free again; otherwise r
 // is completed later. It does not block. blocks says that the caller is about to wait until b is
 // free.
-func (c *Comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
-	e, x, p := c.w.eng, c.ctx[s.context()], c.peers[dst]
+func (c *comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
+	e, x, p := c.eng, c.ctx[s.context()], c.peers[dst]
 	v := envelope.Header{Kind: envelope.Eager, Sig: s.sig(), Source: uint32(c.rank), Context: x.id, Tag: int32(tag), Length: uint64(len(b))}
 	hints := c.hints.Load()
 	r.peer, r.stream, r.sent = p, hints.streamOf(x, v.Tag), x

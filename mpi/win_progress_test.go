@@ -251,7 +251,7 @@ func (p *countedParker) Wait(stop <-chan struct{}) bool {
 func TestWaitsEndUnderTraffic(t *testing.T) {
 	e := &engine{}
 	p := &e.prog
-	s := &winService{w: &window{c: &Comm{w: &World{eng: e}}}, over: true, wake: waiter{ch: make(chan struct{}, 1)}}
+	s := &winService{w: &window{c: &Comm{comm: comm{eng: e}, w: &World{eng: e}}}, over: true, wake: waiter{ch: make(chan struct{}, 1)}}
 	p.init(func() bool { p.hook.add(s); return true }, 100*time.Millisecond)
 	p.hook.used.Store(true)
 	ctx, stop := context.WithCancel(t.Context())

@@ -24,13 +24,11 @@ type World struct {
 	transport transport
 	world     *Comm
 	self      *Comm
-	ended     atomic.Pointer[error] // why no operation can start any more
-	over      chan struct{}         // closed when ended is set
-	joined    atomic.Bool           // the links are up
-	ft        *ftService            // failure service
-	rma       rmaState              // RDMA device of the windows
-	shared    *sharedMemory         // nil: none
-	log       *slog.Logger          // nil: nothing is logged
+	joined    atomic.Bool   // the links are up
+	ft        *ftService    // failure service
+	rma       rmaState      // RDMA device of the windows
+	shared    *sharedMemory // nil: none
+	log       *slog.Logger  // nil: nothing is logged
 
 	mu         sync.Mutex
 	closers    []func(context.Context) error // see onFinalize
@@ -84,7 +82,7 @@ const (
 )
 
 func newWorld(rank, size int, o *options, b bootstrap) *World {
-	w := &World{eng: newEngine(rank, size, o), opts: o, boot: b, over: make(chan struct{})}
+	w := &World{eng: newEngine(rank, size, o), opts: o, boot: b}
 	if o.log != nil {
 		w.log = o.log.With(slog.Int("rank", rank))
 	}
@@ -111,7 +109,7 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 
 // newComm makes a communicator with a given id.
 func (w *World) newComm(id uint64, group []int32, rank int, info Info) *Comm {
-	return w.openComm(&Comm{w: w, id: id, group: group, rank: rank}, group, info)
+	return w.openComm(&Comm{comm: comm{id: id, rank: rank}, w: w, group: group}, group, info)
 }
 
 // openComm makes c able to exchange messages with the ranks in to.
@@ -119,15 +117,12 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	c.info = Info{}
 	maps.Copy(c.info, info)
 	c.prof = w.opts.profiler
-	c.peers = make([]*peer, len(to))
+	peers := make([]*peer, len(to))
 	for i, r := range to {
-		c.peers[i] = w.eng.peer(r)
+		peers[i] = w.eng.peer(r)
 	}
-	c.seq = make([]uint32, len(to))
-	c.uses.Store(1)
-	w.eng.retain(c.peers)
-	w.eng.register(c)
-	w.eng.setHints(c)
+	c.init(w.eng, peers, c, c.forget)
+	c.readHints()
 	c.checkMembers()
 	w.ft.adopt(c)
 	return c
@@ -157,19 +152,7 @@ func (w *World) onFinalize(f func(context.Context) error) {
 }
 
 // usable returns why no operation can start, or nil.
-func (w *World) usable() error {
-	if err := w.ended.Load(); err != nil {
-		return *err
-	}
-	return nil
-}
-
-func (w *World) end(err error) {
-	if w.ended.CompareAndSwap(nil, &err) {
-		close(w.over)
-		w.eng.closeAll(err)
-	}
-}
+func (w *World) usable() error { return w.eng.usable() }
 
 // Finalize ends this rank's part in the job (MPI-4.1, Section 11.2.2): it waits until all ranks
 // have called it, and the processes of other jobs that are connected have called it or
@@ -206,7 +189,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 		w.awaitRemotes(ctx)
 		errs = append(errs, w.shutdownLinks(ctx))
 	}
-	w.end(ErrFinalized)
+	w.eng.end(ErrFinalized)
 	errs = append(errs, w.transport.close())
 	if !aborted {
 		errs = append(errs, w.boot.Finalize(ctx))
@@ -254,7 +237,7 @@ func (w *World) Abort(code int, msg string) {
 	w.record(slog.LevelError, "job aborted", slog.Int("code", code), cause(err))
 	w.flushTools()
 	_ = w.boot.Abort(code, msg) // a launcher that is gone cannot be told
-	w.end(err)
+	w.eng.end(err)
 	for _, p := range w.eng.all() {
 		if p.link != nil {
 			p.link.abort(msg)
