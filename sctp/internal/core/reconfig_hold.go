@@ -13,14 +13,10 @@ func (a *Assoc) pauseStreams(q *rcRequest) {
 	sq := a.tx.q
 	switch {
 	case q.pausesAll():
-		if !sq.held {
-			sq.hold(q.fence)
-		}
+		sq.PauseAll(q.fence)
 	case q.parts[0].kind == wire.ParamOutgoingReset:
 		for _, sid := range q.pending() {
-			if !sq.stream(sid).paused {
-				sq.fence(sid, q.fence)
-			}
+			sq.Pause(sid, q.fence)
 		}
 	}
 }
@@ -33,15 +29,15 @@ func (a *Assoc) resumePart(q *rcRequest) {
 	}
 	sq, list := a.tx.q, q.parts[0].streams
 	for _, sid := range list {
-		sq.stream(sid).paused = false
+		sq.Resume(sid)
 		for _, x := range a.rc.queue {
 			if x != q && x.pauses(sid) {
-				sq.fence(sid, x.fence)
+				sq.Pause(sid, x.fence)
 				break
 			}
 		}
-		sq.reschedule(sid)
 	}
+	sq.Reschedule()
 }
 
 // resumeStreams undoes the pauses of q, which is not in the queue any more; the
@@ -49,19 +45,20 @@ func (a *Assoc) resumePart(q *rcRequest) {
 func (a *Assoc) resumeStreams(q *rcRequest) {
 	sq := a.tx.q
 	if q.pausesAll() {
-		sq.held = false
+		sq.ResumeAll()
 	} else if q.parts[0].kind == wire.ParamOutgoingReset {
 		for _, sid := range q.pending() {
-			sq.stream(sid).paused = false
+			sq.Resume(sid)
 		}
 	}
 	if a.rc.in.holding {
-		sq.held, sq.holdFence = true, 0
+		sq.ResumeAll()
+		sq.PauseAll(0)
 	}
 	for _, next := range a.rc.queue {
 		a.pauseStreams(next)
 	}
-	sq.rescheduleAll()
+	sq.Reschedule()
 }
 
 // holdIncoming holds back the data that comes while our SSN/TSN reset is

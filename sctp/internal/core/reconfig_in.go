@@ -258,7 +258,7 @@ func (a *Assoc) peerWantsReset(now clock.Time, x *wire.IncomingReset) (_ wire.Re
 		return wire.ReConfigDenied, false
 	case !ok:
 		return wire.ReConfigWrongSSN, false
-	case a.resetUnderWay(list), a.outFresh(list):
+	case a.resetUnderWay(list), a.tx.q.Fresh(list):
 		return wire.ReConfigNothingToDo, false
 	}
 	return a.answerWith(now, &rcRequest{respSeq: x.ReqSeq, n: 1,
@@ -283,29 +283,6 @@ func (a *Assoc) resetUnderWay(list []uint16) bool {
 	return true
 }
 
-// outFresh reports whether the next message of each of the streams has number 0
-// anyway: "all of the streams being requested will be already set to 0".
-func (a *Assoc) outFresh(list []uint16) bool {
-	streams := a.tx.q.streams
-	fresh := func(st *outStream) bool {
-		return st.mid == 0 && st.umid == 0 && st.inFlight == 0 &&
-			(st.head == nil && st.open == nil || st.head != nil && !st.head.begun())
-	}
-	if len(list) == 0 {
-		for i := range streams {
-			if !fresh(&streams[i]) {
-				return false
-			}
-		}
-	}
-	for _, sid := range list {
-		if int(sid) < len(streams) && !fresh(&streams[sid]) {
-			return false
-		}
-	}
-	return true
-}
-
 // answerWith queues our request q, which answers one of the peer's, before
 // those of the user. If it has to wait, the peer is told "in progress".
 func (a *Assoc) answerWith(now clock.Time, q *rcRequest) (_ wire.ReConfigResult, silent bool) {
@@ -317,7 +294,7 @@ func (a *Assoc) answerWith(now clock.Time, q *rcRequest) (_ wire.ReConfigResult,
 	if slices.ContainsFunc(r.queue, func(q *rcRequest) bool { return q.answers }) {
 		return wire.ReConfigAlreadyRunning, false
 	}
-	q.answers, q.fence = true, a.tx.q.arrivals
+	q.answers, q.fence = true, a.tx.q.Arrivals()
 	r.queue = slices.Insert(r.queue, at, q)
 	a.pauseStreams(q)
 	a.beginReconfig(now)
@@ -341,7 +318,8 @@ func (a *Assoc) peerResetsAssoc(seq uint32, ans *rcAnswer) {
 	default:
 		ans.Result = wire.ReConfigInProgress
 		in.holding, in.holdSeq = true, seq
-		a.tx.q.hold(0)
+		a.tx.q.ResumeAll()
+		a.tx.q.PauseAll(0)
 		a.finishAssocReset()
 	}
 }
@@ -366,7 +344,7 @@ func (a *Assoc) finishAssocReset() bool {
 	if a.restartRx(next); a.state == Closed { // G4, G5
 		return false
 	}
-	a.tx.q.ResetAllStreams()
+	a.tx.q.ResetStreams(nil)
 	a.ecn = ecnState{}
 	a.resumeHeld()
 	if ans := in.find(in.holdSeq); ans != nil { // G6
@@ -381,11 +359,11 @@ func (a *Assoc) finishAssocReset() bool {
 
 // resumeHeld lets the streams go on after an SSN/TSN reset of the peer's.
 func (a *Assoc) resumeHeld() {
-	a.tx.q.held = false
+	a.tx.q.ResumeAll()
 	for _, q := range a.rc.queue {
 		a.pauseStreams(q)
 	}
-	a.tx.q.rescheduleAll()
+	a.tx.q.Reschedule()
 }
 
 // restartRx makes next the TSN that the peer sends next: what is unfinished is

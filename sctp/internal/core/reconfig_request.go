@@ -171,7 +171,7 @@ func (a *Assoc) AddStreams(now clock.Time, out, in uint16) (uint32, error) {
 // request queues the user's request q.
 func (a *Assoc) request(now clock.Time, q *rcRequest) uint32 {
 	q.id = a.reqs.Next()
-	q.fence = a.tx.q.arrivals
+	q.fence = a.tx.q.Arrivals()
 	a.rc.queue = append(a.rc.queue, q)
 	a.slow |= slowReconfig
 	a.pauseStreams(q)

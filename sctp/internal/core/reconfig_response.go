@@ -88,14 +88,14 @@ func (a *Assoc) yieldReconfig(now clock.Time) {
 func (a *Assoc) performPart(p *rcPart, x *wire.ReConfigResponse) {
 	switch p.kind {
 	case wire.ParamOutgoingReset: // H4
-		a.resetOut(p.streams)
+		a.tx.q.ResetStreams(p.streams)
 	case wire.ParamTSNReset: // H5
 		a.rc.late = nil
 		if a.restartRx(seq.TSN(x.SenderNextTSN)); a.state == Closed {
 			return
 		}
 		if a.tx.sb.ResetTSN(seq.TSN(x.ReceiverNextTSN)) {
-			a.tx.q.ResetAllStreams()
+			a.tx.q.ResetStreams(nil)
 		}
 		a.ecn = ecnState{}
 		a.events.push(Event{Kind: EventStreamsReset})
@@ -104,16 +104,6 @@ func (a *Assoc) performPart(p *rcPart, x *wire.ReConfigResponse) {
 		a.tx.streams = min(a.tx.streams+int(p.count), maxStreams)
 		a.tx.q.SetStreams(a.tx.streams)
 		a.events.push(Event{Kind: EventStreamsAdded})
-	}
-}
-
-// resetOut restarts the numbers of outgoing streams, all if sids is empty.
-func (a *Assoc) resetOut(sids []uint16) {
-	if len(sids) == 0 {
-		a.tx.q.ResetAllStreams()
-	}
-	for _, sid := range sids {
-		a.tx.q.ResetStream(sid)
 	}
 }
 

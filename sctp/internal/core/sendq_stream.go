@@ -1,47 +1,45 @@
 package core
 
 // Pause keeps new messages of a stream from being sent, as before it is reset
-// (RFC 6525, Section 5.1.2); they still can be queued. A message that was begun
-// goes on to its end, with the pieces that are yet to come.
-func (q *SendQueue) Pause(sid uint16) {
-	if int(sid) < q.nstreams {
-		q.fence(sid, 0)
+// (RFC 6525, Section 5.1.2); they still can be queued. Those before arrival number from
+// are sent all the same, and a message that was begun goes on to its end, with the pieces
+// that are yet to come. It does nothing if the stream is paused already.
+func (q *SendQueue) Pause(sid uint16, from uint64) {
+	if st := q.stream(sid); !st.paused {
+		st.paused, st.fence = true, from
+		q.reschedule(sid)
 	}
 }
 
-// fence pauses a stream for the messages that are queued from arrival number at
-// on; those before it are still sent.
-func (q *SendQueue) fence(sid uint16, at uint64) {
-	st := q.stream(sid)
-	st.paused, st.fence = true, at
-	q.reschedule(sid)
+// PauseAll is Pause for all streams together, whether or not they are paused themselves.
+func (q *SendQueue) PauseAll(from uint64) {
+	if !q.held {
+		q.held, q.holdFence = true, from
+		q.Reschedule()
+	}
 }
 
-// hold is fence for all streams.
-func (q *SendQueue) hold(at uint64) {
-	q.held, q.holdFence = true, at
-	q.rescheduleAll()
-}
+// Resume undoes Pause; the scheduler learns it from Reschedule.
+func (q *SendQueue) Resume(sid uint16) { q.stream(sid).paused = false }
 
-func (q *SendQueue) rescheduleAll() {
+// ResumeAll undoes PauseAll; the scheduler learns it from Reschedule.
+func (q *SendQueue) ResumeAll() { q.held = false }
+
+// Reschedule tells the scheduler which streams may send now.
+func (q *SendQueue) Reschedule() {
 	for i := range q.streams {
 		q.reschedule(uint16(i))
 	}
 }
+
+// Arrivals returns the arrival number of the next message to be queued.
+func (q *SendQueue) Arrivals() uint64 { return q.arrivals }
 
 // mayBegin reports whether no pause keeps the next message of st, of which
 // there is one, from being sent.
 func (q *SendQueue) mayBegin(st *outStream) bool {
 	m := st.head
 	return m.begun() || (!st.paused || m.arrival < st.fence) && (!q.held || m.arrival < q.holdFence)
-}
-
-// Resume undoes Pause.
-func (q *SendQueue) Resume(sid uint16) {
-	if int(sid) < len(q.streams) {
-		q.streams[sid].paused = false
-		q.reschedule(sid)
-	}
 }
 
 // Drained reports whether everything that a paused stream may send is
@@ -57,18 +55,40 @@ func (q *SendQueue) Drained(sid uint16) bool {
 	return st.inFlight == 0 && !q.mayBegin(st)
 }
 
-// ResetStream restarts the SSN and both MIDs of a drained stream at 0 (RFC 6525,
-// Section 5.2.2; RFC 8260, Section 2.3.2).
-func (q *SendQueue) ResetStream(sid uint16) {
-	if int(sid) < len(q.streams) {
-		q.streams[sid].mid, q.streams[sid].umid = 0, 0
+// Fresh reports whether the next message of each of the streams, all if sids is empty, has
+// number 0 without a reset.
+func (q *SendQueue) Fresh(sids []uint16) bool {
+	fresh := func(st *outStream) bool {
+		return st.mid == 0 && st.umid == 0 && st.inFlight == 0 &&
+			(st.head == nil && st.open == nil || st.head != nil && !st.head.begun())
 	}
+	if len(sids) == 0 {
+		for i := range q.streams {
+			if !fresh(&q.streams[i]) {
+				return false
+			}
+		}
+	}
+	for _, sid := range sids {
+		if int(sid) < len(q.streams) && !fresh(&q.streams[sid]) {
+			return false
+		}
+	}
+	return true
 }
 
-// ResetAllStreams is ResetStream for every stream.
-func (q *SendQueue) ResetAllStreams() {
-	for i := range q.streams {
-		q.ResetStream(uint16(i))
+// ResetStreams restarts the SSN and both MIDs of drained streams at 0, of all streams if
+// sids is empty (RFC 6525, Section 5.2.2; RFC 8260, Section 2.3.2).
+func (q *SendQueue) ResetStreams(sids []uint16) {
+	if len(sids) == 0 {
+		for i := range q.streams {
+			q.streams[i].mid, q.streams[i].umid = 0, 0
+		}
+	}
+	for _, sid := range sids {
+		if int(sid) < len(q.streams) {
+			q.streams[sid].mid, q.streams[sid].umid = 0, 0
+		}
 	}
 }
 

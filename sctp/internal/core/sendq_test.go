@@ -268,7 +268,7 @@ func TestStreamResetHooks(t *testing.T) {
 	h.push(2, 2000)
 	h.push(2, 100)
 	h.packet(0)
-	h.q.Pause(2)
+	h.q.Pause(2, 0)
 	if h.q.Drained(2) {
 		t.Error("drained in the middle of a message")
 	}
@@ -285,8 +285,9 @@ func TestStreamResetHooks(t *testing.T) {
 	if !h.q.Drained(2) {
 		t.Error("not drained with everything acknowledged")
 	}
-	h.q.ResetStream(2)
+	h.q.ResetStreams([]uint16{2})
 	h.q.Resume(2)
+	h.q.Reschedule()
 	if d := h.packet(0); len(d) != 1 || d[0].SSN != 0 {
 		t.Errorf("after the reset: %+v, want SSN 0", d)
 	}
