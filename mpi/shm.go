@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/internal/poll"
+	"github.com/weftstack/weft/mpi/internal/cma"
 )
 
 // WithSharedMemory sets whether ranks on one host exchange the messages of TransportHybrid through
@@ -48,7 +49,7 @@ type segmentRef struct {
 	Probe uint64 `json:"a,omitempty"` // where the nonce is in the memory of the process
 }
 
-const shmNonceLen = 16
+const shmNonceLen = cma.ProbeLen
 
 // shmLayout is the version of the shared-memory layout. Ranks of different versions use the
 // network.

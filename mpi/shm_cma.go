@@ -10,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/weftstack/weft/mpi/internal/cma"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
@@ -168,7 +169,7 @@ func (l *shmLink) copyBody(f *fetch) {
 	case gone:
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
 		e.readDone(f, true)
-	case err == nil && processHolds(l.pid, l.nonceAt, &l.nonce) && at.CompareAndSwap(word|offerTaken, word|offerDone):
+	case err == nil && cma.Holds(l.pid, l.nonceAt, &l.nonce) && at.CompareAndSwap(word|offerTaken, word|offerDone):
 		l.peer.rdma.reads.count(f.n)
 		e.readDone(f, false)
 	default:
@@ -192,7 +193,7 @@ func (l *shmLink) copyTo(f *fetch, addr uint64) (gone bool, err error) {
 		k := min(n-at, cmaChunk)
 		r.place.Lock()
 		if gone = r.epoch != f.epoch || len(r.buf) < n; !gone {
-			err = readProcess(l.pid, addr+uint64(at), r.buf[at:at+k])
+			err = cma.Read(l.pid, addr+uint64(at), r.buf[at:at+k])
 		}
 		r.place.Unlock()
 		if gone || err != nil {
@@ -210,7 +211,7 @@ func (l *shmLink) probe(c *segmentRef) {
 		return
 	}
 	l.nonce, l.nonceAt = [shmNonceLen]byte(b), c.Probe
-	if processHolds(l.pid, l.nonceAt, &l.nonce) {
+	if cma.Holds(l.pid, l.nonceAt, &l.nonce) {
 		l.in.ctl.copies.Store(1)
 	}
 }

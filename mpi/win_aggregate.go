@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/cma"
 	"github.com/weftstack/weft/mpi/internal/ctxmutex"
 	"github.com/weftstack/weft/verbs"
 )
@@ -22,7 +23,7 @@ type aggregatedPuts struct {
 type putList struct {
 	mem    [aggregateBytes]byte
 	n      int // bytes in mem
-	pieces [aggregatePieces]piece
+	pieces [cma.MaxPieces]cma.Piece
 	used   int  // pieces in use
 	count  int  // Puts in the list
 	rdma   bool // sent by RDMA Write, else copied by the system
@@ -30,15 +31,11 @@ type putList struct {
 	wrs []verbs.SendWR // reused memory: a work request for each piece
 }
 
-// piece is a range of bytes in the memory of a target.
-type piece struct{ off, n int }
-
 const (
 	// aggregateLimit is the length up to which the system copies Puts aggregated, in bytes.
 	aggregateLimit = 4 << 10
-	// aggregatePieces and aggregateBytes bound what is aggregated for a target of a window. Linux
-	// takes up to 1024 pieces (IOV_MAX) in one call.
-	aggregatePieces = 64
+	// aggregatePieces and aggregateBytes bound what is aggregated for a target of a window.
+	aggregatePieces = cma.MaxPieces
 	aggregateBytes  = 64 << 10
 )
 
@@ -50,10 +47,10 @@ func (p *putList) add(src []byte, off, longest int) bool {
 	if len(src) > len(p.mem)-p.n {
 		return false
 	}
-	if last := p.used - 1; last >= 0 && p.pieces[last].off+p.pieces[last].n == off && p.pieces[last].n+len(src) <= longest {
-		p.pieces[last].n += len(src)
+	if last := p.used - 1; last >= 0 && p.pieces[last].Off+p.pieces[last].N == off && p.pieces[last].N+len(src) <= longest {
+		p.pieces[last].N += len(src)
 	} else if p.used < len(p.pieces) {
-		p.pieces[p.used] = piece{off, len(src)}
+		p.pieces[p.used] = cma.Piece{Off: off, N: len(src)}
 		p.used++
 	} else {
 		return false
@@ -124,8 +121,8 @@ func (w *window) writeAggregated(ctx context.Context, target int, p *putList) er
 	}
 	at := 0
 	for _, k := range p.pieces[:p.used] {
-		p.wrs = append(p.wrs, verbs.SendWR{Op: verbs.OpWrite, Inline: p.mem[at : at+k.n], Remote: remote.At(uint64(k.off))})
-		at += k.n
+		p.wrs = append(p.wrs, verbs.SendWR{Op: verbs.OpWrite, Inline: p.mem[at : at+k.N], Remote: remote.At(uint64(k.Off))})
+		at += k.N
 	}
 	n, err := c.postAll(ctx, p.wrs, nil)
 	clear(p.wrs)
@@ -177,7 +174,7 @@ func (w *window) copyGathered(ctx context.Context, target int) error {
 		return err
 	}
 	d := &w.direct[target]
-	if peer.failure() == nil && d.open.Load() && writePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
+	if peer.failure() == nil && d.open.Load() && cma.WritePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
 		peer.rdma.writes.add(p.count, p.n)
 		t.aggregated.set(nil)
 		p.reuse()
@@ -187,14 +184,14 @@ func (w *window) copyGathered(ctx context.Context, target int) error {
 	at := 0
 	for _, k := range p.pieces[:p.used] {
 		// Work requests may reference the list, so it is not reused.
-		if err := w.writeRDMA(ctx, p.mem[at:at+k.n], target, k.off); err != nil {
+		if err := w.writeRDMA(ctx, p.mem[at:at+k.N], target, k.Off); err != nil {
 			if ctx.Err() == nil {
 				t.note(err)
 				t.aggregated.set(nil)
 			}
 			return err
 		}
-		at += k.n
+		at += k.N
 	}
 	t.aggregated.set(nil)
 	return nil

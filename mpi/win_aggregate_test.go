@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/cma"
 )
 
 // copying needs a system that copies memory from process to process.
@@ -16,7 +18,7 @@ func copying(t *testing.T) {
 	t.Helper()
 	sharing(t)
 	var x, y [1]byte
-	if err := readProcess(os.Getpid(), uint64(uintptr(unsafe.Pointer(&x[0]))), y[:]); err != nil {
+	if err := cma.Read(os.Getpid(), uint64(uintptr(unsafe.Pointer(&x[0]))), y[:]); err != nil {
 		t.Skip("the system copies no memory between processes: ", err)
 	}
 }
@@ -101,7 +103,7 @@ func TestWinGathers(t *testing.T) {
 					if err := tt.do(); err != nil {
 						return fmt.Errorf("%s: %w", tt.name, err)
 					}
-					if g.puts != nil && g.puts.pieces[0].off == 2*aggregateBytes+i {
+					if g.puts != nil && g.puts.pieces[0].Off == 2*aggregateBytes+i {
 						return fmt.Errorf("%s: still aggregated", tt.name)
 					}
 					if err := w.Flush(ctx, 1); err != nil {
@@ -164,9 +166,9 @@ func TestPutListRoom(t *testing.T) {
 			}
 			sum := 0
 			for _, k := range p.pieces[:p.used] {
-				sum += k.n
+				sum += k.N
 			}
-			if sum != p.n || p.pieces[0].off != 1<<20 || p.mem[p.n-tt.length] != byte(puts) {
+			if sum != p.n || p.pieces[0].Off != 1<<20 || p.mem[p.n-tt.length] != byte(puts) {
 				t.Errorf("pieces of %d bytes, not %d, the first %v, the last begins with %d", sum, p.n, p.pieces[0], p.mem[p.n-tt.length])
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/weftstack/weft/mpi/internal/cma"
 )
 
 // directMem is the memory of a target on the same host, for Put and Get by one copy: to or from
@@ -49,7 +51,7 @@ func (w *window) openDirect() {
 			}
 		}
 		var probe [1]byte
-		d.open.Store(readProcess(d.pid, d.addr, probe[:]) == nil)
+		d.open.Store(cma.Read(d.pid, d.addr, probe[:]) == nil)
 	}
 }
 
@@ -115,7 +117,7 @@ func (w *window) copyTo(d *directMem, src []byte, target, off int) bool {
 		}
 		copy(d.mapped.mem[off:], src)
 		d.mapped.leave()
-	case writeProcess(d.pid, d.addr+uint64(off), src) != nil:
+	case cma.Write(d.pid, d.addr+uint64(off), src) != nil:
 		d.open.Store(false)
 		return false
 	}
@@ -135,7 +137,7 @@ func (w *window) getDirect(dst []byte, target, off int) bool {
 		}
 		copy(dst, d.mapped.mem[off:])
 		d.mapped.leave()
-	case readProcess(d.pid, d.addr+uint64(off), dst) != nil:
+	case cma.Read(d.pid, d.addr+uint64(off), dst) != nil:
 		d.open.Store(false)
 		return false
 	}

@@ -1,0 +1,11 @@
+package cma
+
+// Piece is a range of bytes in the memory of another process.
+type Piece struct{ Off, N int }
+
+const (
+	// MaxPieces bounds the pieces of one WritePieces. Linux takes up to 1024 (IOV_MAX).
+	MaxPieces = 64
+	// ProbeLen is the length of what Holds compares, in bytes.
+	ProbeLen = 16
+)
