@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"os"
 	"strconv"
 )
 
@@ -46,13 +45,4 @@ func newJobKey() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
-}
-
-// hostID names the host: see World.host.
-func hostID() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "?"
-	}
-	return name
 }

@@ -214,3 +214,19 @@ var ended = func() context.Context {
 	cancel()
 	return ctx
 }()
+
+// SendrecvReduce implements coll.Comm.
+func (m *collComm) SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int, lower bool) error {
+	st, err := m.sendrecvReduce(sb, dst, acc, src, receiveReduce{red: m.red, mine: mine, lower: lower, elem: m.elem})
+	return m.expect(st, err, src, len(acc))
+}
+
+// sendrecvReduce sends and receives at the same time; the receive combines as reduce says.
+func (m *collComm) sendrecvReduce(sb []byte, dst int, rb []byte, src int, reduce receiveReduce) (Status, error) {
+	if err := m.c.checkSource(m.slot, src); err != nil {
+		return Status{}, err
+	}
+	r := newRequest(m.c.w.eng)
+	r.reduce = reduce
+	return m.c.sendWith(m.ctx, r, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
+}

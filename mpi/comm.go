@@ -255,3 +255,5 @@ func childID(parent, n uint64) uint64 {
 	x ^= x >> 31
 	return x &^ uint64(slotMask)
 }
+
+func (c *Comm) attributes() *attributes { return &c.attrs }

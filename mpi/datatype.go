@@ -143,3 +143,24 @@ func TypeStruct(lens, displs []int, types []*Datatype) (*Datatype, error) {
 func TypeResized(t *Datatype, lb, extent int) (*Datatype, error) {
 	return datatypeOf(datatype.Resized(t.typ(), lb, extent))
 }
+
+func (t *Datatype) attributes() *attributes { return &t.own.attrs }
+
+// Name returns the name given with SetName (MPI_Type_get_name).
+func (t *Datatype) Name() string { return t.own.getName() }
+
+// SetName names the datatype (MPI_Type_set_name).
+func (t *Datatype) SetName(name string) { t.own.setName(name) }
+
+// Dup returns a datatype like t, with those attributes that are copied. The name
+// is not (MPI-4.1, Section 5.1.10).
+func (t *Datatype) Dup() (*Datatype, error) {
+	d, err := datatypeOf(t.rt.Dup())
+	if err != nil {
+		return nil, err
+	}
+	if err := t.own.attrs.copyTo(d); err != nil {
+		return nil, err
+	}
+	return d, nil
+}

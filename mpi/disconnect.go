@@ -54,9 +54,6 @@ func (c *Comm) disconnect(ctx context.Context) error {
 	return nil
 }
 
-// quietPoll is the pause between two checks for requests that are not done. There are seldom any.
-const quietPoll = time.Millisecond
-
 // quiet waits until no operation on c is in progress.
 func (c *Comm) quiet(ctx context.Context) error {
 	for c.busy() {

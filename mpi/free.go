@@ -119,3 +119,6 @@ func (c *comm) open(s slot) error {
 	}
 	return c.eng.usable()
 }
+
+// quietPoll is the pause between two checks for requests that are not done. There are seldom any.
+const quietPoll = time.Millisecond

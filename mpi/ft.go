@@ -3,6 +3,7 @@ package mpi
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/weftstack/weft/mpi/internal/ft"
@@ -286,4 +287,16 @@ func alive(group []int32, failed []bool, rank int) ([]int32, int) {
 		out = append(out, h)
 	}
 	return out, at
+}
+
+// recordRevoked logs that c is revoked, by a rank in MPI_COMM_WORLD or Undefined.
+func (w *World) recordRevoked(c *Comm, by int) {
+	if w.log == nil {
+		return
+	}
+	attrs := []slog.Attr{slog.String("comm", c.Name()), slog.Int("size", c.Size())}
+	if by != Undefined {
+		attrs = append(attrs, slog.Int("by", by))
+	}
+	w.record(slog.LevelWarn, "communicator revoked", attrs...)
 }

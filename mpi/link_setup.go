@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -314,4 +315,13 @@ func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *groupMessage
 	case <-m.w.eng.over:
 		return m.w.usable()
 	}
+}
+
+// recordConnected logs the outcome of an intercommunicator handshake.
+func (w *World) recordConnected(c *Comm, err error) {
+	if err != nil {
+		w.record(slog.LevelWarn, "connecting to a group failed", cause(err))
+		return
+	}
+	w.record(slog.LevelInfo, "group connected", slog.Int("processes", c.RemoteSize()))
 }

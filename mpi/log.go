@@ -55,48 +55,6 @@ func jobName(p *peer) string {
 	return p.remote.addr
 }
 
-// recordJoined logs that the links to all ranks are up.
-func (w *World) recordJoined() {
-	shared := 0
-	if w.shared.active() {
-		shared = len(w.shared.links)
-	}
-	w.record(slog.LevelInfo, "links are up", slog.String("transport", w.opts.transport),
-		slog.Int("ranks", w.Size()), slog.Int("shared_memory", shared))
-}
-
-// recordDown logs the end of the link to a peer.
-func (w *World) recordDown(p *peer, why *RankError) {
-	switch {
-	case p.remote == nil && p.rank == w.Rank():
-	case w.endedWell(p, why):
-		w.recordPeer(slog.LevelDebug, "link closed", p)
-	default:
-		w.recordPeer(slog.LevelWarn, "peer failed", p, cause(why))
-	}
-}
-
-// recordConnected logs the outcome of an intercommunicator handshake.
-func (w *World) recordConnected(c *Comm, err error) {
-	if err != nil {
-		w.record(slog.LevelWarn, "connecting to a group failed", cause(err))
-		return
-	}
-	w.record(slog.LevelInfo, "group connected", slog.Int("processes", c.RemoteSize()))
-}
-
-// recordRevoked logs that c is revoked, by a rank in MPI_COMM_WORLD or Undefined.
-func (w *World) recordRevoked(c *Comm, by int) {
-	if w.log == nil {
-		return
-	}
-	attrs := []slog.Attr{slog.String("comm", c.Name()), slog.Int("size", c.Size())}
-	if by != Undefined {
-		attrs = append(attrs, slog.Int("by", by))
-	}
-	w.record(slog.LevelWarn, "communicator revoked", attrs...)
-}
-
 // cause is the attribute of an error.
 func cause(err error) slog.Attr {
 	if err == nil {

@@ -16,17 +16,6 @@ import (
 // MaxPartitions bounds the partitions of a message.
 const MaxPartitions = 1 << 20
 
-// partChannels counts the partitioned operations begun on a communicator.
-type partChannels struct {
-	mu sync.Mutex
-	n  map[partKey]int
-}
-
-type partKey struct {
-	sends     bool
-	peer, tag int
-}
-
 // partHeadLen is the length of the header that the sender sends once: the numbers of partitions and
 // of bytes.
 const partHeadLen = 16
@@ -57,15 +46,8 @@ func (c *Comm) openPart(b []byte, own slot, partitions, peer, tag int, sends boo
 	if peer == ProcNull {
 		return s, nil
 	}
-	k := partKey{sends, peer, tag}
-	c.parts.mu.Lock()
-	if c.parts.n == nil {
-		c.parts.n = make(map[partKey]int)
-	}
-	c.parts.n[k]++
-	n := c.parts.n[k]
-	c.parts.mu.Unlock()
 	// Operations match in the order they are made (MPI-4.1, Section 4.2).
+	n := c.parts.next(partKey{sends, peer, tag})
 	me, other := c.group[c.rank], c.peers[peer].handle
 	from, to, side := c.rank, peer, c.side
 	group, rank := []int32{me, other}, 0

@@ -7,6 +7,77 @@ import (
 	"slices"
 )
 
+// Graph is a communicator whose ranks have any neighbours
+// (MPI_Dist_graph_create_adjacent).
+type Graph struct {
+	c                *Comm
+	sources, targets []int
+	all              [][]int // of all ranks, if it was made by NewFullGraph
+
+	sourceWeights, targetWeights []int // nil: without
+}
+
+// NewGraph makes a communicator on which the caller gets data from sources and
+// sends data to targets; what is a target of one rank must be a source of the
+// other, as often (MPI-4.1, Section 8.5.4). All ranks must call it; it blocks until they
+// do, and fails on all alike.
+func NewGraph(ctx context.Context, c *Comm, sources, targets []int, opts ...TopologyOption) (*Graph, error) {
+	return newGraph(ctx, c, &Graph{sources: slices.Clone(sources), targets: slices.Clone(targets)}, nil, opts)
+}
+
+// newGraph makes the graph of what g says of the caller. bad is why that cannot be.
+func newGraph(ctx context.Context, c *Comm, g *Graph, bad error, opts []TopologyOption) (*Graph, error) {
+	if err := checkOneGroup(c); err != nil {
+		return nil, err
+	}
+	for _, r := range slices.Concat(g.sources, g.targets) {
+		if r != ProcNull && (r < 0 || r >= c.Size()) {
+			bad = fmt.Errorf("%w: neighbour %d of %d", ErrRank, r, c.Size())
+		}
+	}
+	if err := c.consent(ctx, bad, reorders(opts)); err != nil {
+		return nil, err
+	}
+	if reorders(opts) {
+		return reorderedGraph(ctx, c, g)
+	}
+	var err error
+	if g.c, err = c.Dup(ctx); err != nil {
+		return nil, err
+	}
+	g.c.topology = g
+	return g, nil
+}
+
+func (g *Graph) on(c *Comm) Topology {
+	d := *g
+	d.c = c
+	return &d
+}
+
+// Dup returns the same graph on a duplicate of its communicator: see Comm.Dup
+// (MPI_Comm_dup). It does not block.
+func (g *Graph) Dup(ctx context.Context) (*Graph, error) {
+	d, err := g.c.Dup(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.topology.(*Graph), nil
+}
+
+// Comm returns the communicator of the graph (MPI_Dist_graph_create_adjacent).
+func (g *Graph) Comm() *Comm { return g.c }
+
+// Neighbors returns the sources and targets given, after Reorder those given for
+// the node that the caller is now (MPI_Dist_graph_neighbors).
+func (g *Graph) Neighbors() (sources, targets []int) {
+	return slices.Clone(g.sources), slices.Clone(g.targets)
+}
+
+func (g *Graph) flows() (sources, targets []int) {
+	return make([]int, len(g.sources)), make([]int, len(g.targets))
+}
+
 // NewWeightedGraph is NewGraph with weights of the edges, one for each source and
 // each target: what they mean is up to the program, for example how much is sent
 // along an edge. They are not negative; an edge should have the same one at both

@@ -405,3 +405,13 @@ func (c *Comm) allgatherPairs(ctx context.Context, a, b int64) ([][2]int64, erro
 	}
 	return out, nil
 }
+
+// recordJoined logs that the links to all ranks are up.
+func (w *World) recordJoined() {
+	shared := 0
+	if w.shared.active() {
+		shared = len(w.shared.links)
+	}
+	w.record(slog.LevelInfo, "links are up", slog.String("transport", w.opts.transport),
+		slog.Int("ranks", w.Size()), slog.Int("shared_memory", shared))
+}

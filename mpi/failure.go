@@ -1,0 +1,82 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// errKilled is the error of a rank of this process that ends as failed.
+var errKilled = errors.New("mpi: this rank has died")
+
+// die makes a rank of this process look failed to the others.
+func (w *World) die(why error) {
+	w.record(slog.LevelWarn, "this rank ends as failed", cause(why))
+	w.eng.end(fmt.Errorf("%w: %w", errKilled, why))
+	for _, p := range w.eng.all() {
+		if p.link != nil {
+			p.link.abort("died")
+		}
+	}
+}
+
+// peerDown ends what the parts of a World do with a peer that has failed.
+func (w *World) peerDown(p *peer, err error) {
+	p.liveness.end()
+	failed := p.failed.Load()
+	w.recordDown(p, failed)
+	w.reportDead(p, failed)
+	w.ft.down()
+	if d := w.rma.open.Load(); d != nil && !p.disconnected.Load() {
+		d.rankDown(int(p.handle), err)
+		d.mu.Lock()
+		bulk := d.bulk
+		d.mu.Unlock()
+		if bulk != nil {
+			bulk.rankDown(p)
+		}
+	}
+	w.eng.remoteDown(p)
+}
+
+// exitGrace is how long a program may go on after its launcher has ended.
+const exitGrace = 5 * time.Second
+
+// rankDied is called when the launcher reports that a rank has failed. It reports false if the
+// links are not up yet.
+func (w *World) rankDied(rank int, why string) bool {
+	if !w.joined.Load() {
+		return false
+	}
+	w.eng.peers[rank].markFailed(why)
+	return true
+}
+
+// launcherLost is called when the connection to `weft run` has ended. Like the other children of
+// the launcher, the process must not outlive it.
+func (w *World) launcherLost(err error) {
+	w.record(slog.LevelError, "launcher is gone", cause(err))
+	w.eng.end(fmt.Errorf("%w: %w", ErrAborted, err))
+	for _, p := range w.eng.all() {
+		if w.joined.Load() && p.link != nil {
+			p.link.abort("the launcher is gone")
+		}
+	}
+	time.AfterFunc(exitGrace, func() {
+		fmt.Fprintf(os.Stderr, "mpi: rank %d: %v\n", w.Rank(), err)
+		os.Exit(1)
+	})
+}
+
+// recordDown logs the end of the link to a peer.
+func (w *World) recordDown(p *peer, why *RankError) {
+	switch {
+	case p.remote == nil && p.rank == w.Rank():
+	case w.endedWell(p, why):
+		w.recordPeer(slog.LevelDebug, "link closed", p)
+	default:
+		w.recordPeer(slog.LevelWarn, "peer failed", p, cause(why))
+	}
+}

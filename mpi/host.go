@@ -1,0 +1,28 @@
+package mpi
+
+import (
+	"math"
+	"os"
+)
+
+// host names the host of this rank.
+func (w *World) host() string {
+	if f := w.opts.hostOf; f != nil {
+		return f(w.Rank())
+	}
+	return hostID()
+}
+
+func (w *World) hostColor() int { return colorOf(w.host()) }
+
+// colorOf makes a color of a host: not negative, where an int has 32 bits, either.
+func colorOf(host string) int { return int(hashOf("host", host) & math.MaxInt) }
+
+// hostID names the host: see World.host.
+func hostID() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "?"
+	}
+	return name
+}
