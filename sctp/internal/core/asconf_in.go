@@ -326,8 +326,8 @@ func (a *Assoc) removePath(i int) {
 	p := &a.paths[i]
 	was := p.Remote
 	a.tx.sb.MarkPath(i)
-	a.tx.sb.forwardDue() // its T3 ran here
-	a.tx.q.forgetPath(i)
+	a.tx.sb.ForwardAgain() // its T3 ran here
+	a.tx.q.ForgetPath(i)
 	for k := range numPathTimers {
 		a.timers.setPath(k, i, 0)
 	}
@@ -351,7 +351,7 @@ func (a *Assoc) removePath(i int) {
 			*at = a.primary
 		}
 	}
-	a.tx.sb.movePath(i, a.primary)
+	a.tx.sb.MovePath(i, a.primary)
 	a.ctl.move(i, a.primary)
 	a.probeNow()
 	a.events.push(Event{Kind: EventPathRemoved, Addr: was})

@@ -85,7 +85,7 @@ func (a *Assoc) DeactivateAuthKey(id uint16) error {
 
 // tellFreeKeys tells of deactivated keys that no message needs any more.
 func (a *Assoc) tellFreeKeys() {
-	a.auth.Freed(a.tx.q.keyUse, func(id uint16) {
+	a.auth.Freed(a.tx.q.KeyInUse, func(id uint16) {
 		a.events.push(Event{Kind: EventAuthKeyFree, Key: id})
 	})
 }
@@ -94,7 +94,7 @@ func (a *Assoc) tellFreeKeys() {
 // more. It returns ErrNoKey if there is no such key, if it is the one to send with,
 // or one of messages that are not acknowledged.
 func (a *Assoc) DeleteAuthKey(id uint16) error {
-	if a.tx.q.keyUse[id] > 0 || !a.auth.Delete(id) {
+	if a.tx.q.KeyInUse(id) || !a.auth.Delete(id) {
 		return ErrNoKey
 	}
 	return nil

@@ -6,16 +6,13 @@ import "github.com/weftstack/weft/sctp/internal/core/clock"
 // work any more, and takes note of sizes that do.
 func (a *Assoc) checkSizes(now clock.Time) {
 	for i := range a.paths {
-		w := &a.tx.sb.paths[i].size
 		if a.paths[i].gone {
 			continue
 		}
-		if w.shown > 0 {
-			n := w.shown
-			w.shown = 0
+		if n := a.tx.sb.TakeProvenSize(i); n > 0 {
 			a.sizeProven(now, i, n)
 		}
-		if a.tx.sb.blackHole(i) {
+		if a.tx.sb.BlackHole(i) {
 			a.suspectHole(now, i)
 		}
 	}
@@ -26,7 +23,7 @@ func (a *Assoc) checkSizes(now clock.Time) {
 // heartbeat, which is short, is to tell.
 func (a *Assoc) suspectHole(now clock.Time, i int) {
 	p := &a.paths[i]
-	if p.aliveAt > a.tx.sb.paths[i].size.began {
+	if p.aliveAt > a.tx.sb.BigLossesBegan(i) {
 		a.blackHole(now, i)
 	} else if p.mtu > p.unquestioned() && !p.suspect {
 		p.suspect, p.hb.pending = true, true

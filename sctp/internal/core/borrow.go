@@ -28,7 +28,7 @@ type openBatch struct {
 const MinBorrowPackets = 16
 
 // Borrowing reports whether the buffer of a message is borrowed.
-func (a *Assoc) Borrowing() bool { return a.tx.q.borrowed != nil }
+func (a *Assoc) Borrowing() bool { return a.tx.q.Borrowing() }
 
 // BatchOpen reports whether a batch waits for more packets.
 func (a *Assoc) BatchOpen() bool { return a.tx.openBatch != nil && a.tx.openBatch.tx.Segs > 0 }
@@ -36,14 +36,14 @@ func (a *Assoc) BatchOpen() bool { return a.tx.openBatch != nil && a.tx.openBatc
 // CanBorrow reports whether PollTransmitRetained can be called, unless a batch is open.
 func (a *Assoc) CanBorrow() bool {
 	t := &a.tx
-	if a.slow != 0 || t.q.routed > 0 || t.sb.rtxCopies.live() >= maxRtxCopies || t.deferredSack.on {
+	if a.slow != 0 || t.q.Routed() || !t.sb.CanRetain() || t.deferredSack.on {
 		return false
 	}
 	p := &a.paths[0]
-	if rtt := a.baseRTT(0); rtt == 0 || rtt >= pace.MinRTT || p.single || !t.sb.onlyNew() {
+	if rtt := a.baseRTT(0); rtt == 0 || rtt >= pace.MinRTT || p.single || !t.sb.OnlyNew() {
 		return false
 	}
-	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.rwnd) >= MinBorrowPackets*p.mtu
+	return min(p.cc.Cwnd()-t.sb.Flight(0), t.sb.PeerWindow()) >= MinBorrowPackets*p.mtu
 }
 
 // PollTransmitRetained is PollTransmit in memory that the association may keep: buf is empty,
@@ -51,11 +51,11 @@ func (a *Assoc) CanBorrow() bool {
 // until owner, which is not nil, is released. The caller has just asked CanBorrow.
 func (a *Assoc) PollTransmitRetained(now clock.Time, buf []byte, maxSegs int, owner Owner) (out []byte, tx Transmit, ok, kept bool) {
 	s := a.tx.sb
-	s.rtxCopies.begin(buf[:cap(buf)], owner)
-	next := s.next
+	s.Retain(buf[:cap(buf)], owner)
+	next := s.NextTSN()
 	out, tx, ok = a.pollRetained(now, buf, maxSegs)
-	if s.next == next || !ok && !a.BatchOpen() { // TSNs are given to what is abandoned, too
-		s.rtxCopies.drop()
+	if s.NextTSN() == next || !ok && !a.BatchOpen() { // TSNs are given to what is abandoned, too
+		s.DropRetained()
 		tx.Retained = false
 		return out, tx, ok, false
 	}
@@ -64,39 +64,28 @@ func (a *Assoc) PollTransmitRetained(now clock.Time, buf []byte, maxSegs int, ow
 
 // pollRetained is PollTransmit while a retransmission copy is open.
 func (a *Assoc) pollRetained(now clock.Time, buf []byte, maxSegs int) ([]byte, Transmit, bool) {
-	g := &a.tx.sb.gather
-	g.deferCopy = true
+	a.tx.sb.DeferCopies(true)
 	out, tx, ok := a.PollTransmit(now, buf, maxSegs)
-	g.deferCopy = false
+	a.tx.sb.DeferCopies(false)
 	return out, tx, ok
 }
 
 // EndBorrow ends the borrowing of a buffer. What of it is in no packet yet is copied by
 // duplicate, which returns the copy with its owner.
 func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, Owner)) {
-	m := a.tx.q.borrowed
-	if m == nil {
-		return
-	}
-	a.tx.q.borrowed = nil
-	if m.sent == m.length {
-		m.body = nil
-		return
-	}
-	m.gone = max(m.sent-int64(m.hdrLen), 0)
-	m.body, m.owner = duplicate(m.body[m.gone:])
+	a.tx.q.EndBorrow(duplicate)
 }
 
 // resumeBatch goes on with the open batch. more is false if the batch has to leave as it is.
 func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool) {
 	t := &a.tx
 	o := t.openBatch
-	buf, tx = t.sb.rtxCopies.last().mem[:o.n], o.tx
+	buf, tx = t.sb.Retained()[:o.n], o.tx
 	tx.Last = false // there may be more by now
-	t.sb.unsent = 0
-	more = len(a.paths) == 1 && t.q.routed == 0 && t.sb.onlyNew() && tx.Tuple == a.paths[0].Tuple && tx.SegSize <= a.paths[0].mtu &&
+	t.sb.SetUnsent(0)
+	more = len(a.paths) == 1 && !t.q.Routed() && t.sb.OnlyNew() && tx.Tuple == a.paths[0].Tuple && tx.SegSize <= a.paths[0].mtu &&
 		a.restIsNewData(now, 0, &tx, true)
-	t.q.key, t.q.maxChunk = 0, 0
+	t.q.SendAnywhere()
 	if !more && t.sb.Permit() && !t.sb.HasRtx() {
 		t.sb.UsePermit(0, false) // the open batch is the tail loss probe
 	}
@@ -105,8 +94,6 @@ func (a *Assoc) resumeBatch(now clock.Time) (buf []byte, tx Transmit, more bool)
 
 // closeBatch closes the open batch, which is sent.
 func (a *Assoc) closeBatch(tx *Transmit) {
-	s := a.tx.sb
-	s.rtxCopies.open = false
-	s.rtxCopies.last().hi = s.next
+	a.tx.sb.EndRetain()
 	tx.Retained = true
 }

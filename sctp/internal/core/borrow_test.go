@@ -550,9 +550,9 @@ func TestEndReleasesRtxCopies(t *testing.T) {
 // The numbers of retransmission copies wrap around.
 func TestRtxCopyNumbersWrap(t *testing.T) {
 	var q SendQueue
-	q.init(1<<20, 1, SchedFCFS)
+	q.Init(1<<20, 1, SchedFCFS)
 	var s Scoreboard
-	s.init(&q, ScoreboardConfig{TSN: 100, RWND: 1 << 20, Paths: 1, RACK: true})
+	s.Init(&q, ScoreboardConfig{TSN: 100, RWND: 1 << 20, Paths: 1, RACK: true})
 	x := &s.rtxCopies
 	type held struct {
 		ref uint32
@@ -567,7 +567,7 @@ func TestRtxCopyNumbersWrap(t *testing.T) {
 		x.last().hi = seq.TSN(100 + i + 1)
 		if i%7 == 0 {
 			x.begin(mem, &retainedMem{mem: mem})
-			x.drop()
+			s.DropRetained()
 		}
 		if n := i % 300; n == 299 { // all but the last few
 			s.base = seq.TSN(100 + i - 3)

@@ -14,7 +14,7 @@ func (s *Scoreboard) ackBulk(now clock.Time, cum seq.TSN) int {
 	f := &s.paths[first.path]
 	k := &f.rack
 	// The head of the list left first; chunks above fack are acknowledged in order.
-	if !s.useRACK || s.slowPath || first.state&^recBig != 0 || first.tx != 1 || k.head != t || !k.fack.Less(t) {
+	if !s.useRACK || s.noBulk || first.state&^recBig != 0 || first.tx != 1 || k.head != t || !k.fack.Less(t) {
 		return 0
 	}
 	n, last := 1, first

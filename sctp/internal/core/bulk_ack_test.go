@@ -19,9 +19,9 @@ func TestChunksAreAcknowledgedAtOnceAsOneByOne(t *testing.T) {
 		for i := range sb {
 			q[i] = NewSendQueue(1<<30, 4, SchedRR)
 			sb[i] = NewScoreboard(q[i], config)
-			sb[i].watchSizes(0, 1<<16, 10, 1<<17)
+			sb[i].WatchSizes(0, 1<<16, 10, 1<<17)
 		}
-		sb[1].slowPath = true
+		sb[1].noBulk = true
 		now := second
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now += clock.Time(rapid.IntRange(0, 40).Draw(t, "dt")) * ms

@@ -7,18 +7,19 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// bulk describes packets that are built at once.
-type bulk struct {
-	header []byte // common to all
-	space  int    // behind the header, of which the chunk need not fill all
-	n, k   int    // bytes of data in each, and how many there are
-	sum    bool   // they have a checksum
+// Bulk describes packets that are built at once.
+type Bulk struct {
+	Header []byte // common to all
+	Space  int    // behind the header, of which the chunk need not fill all
+	Size   int    // bytes of data in each
+	Count  int    // how many there are
+	Sum    bool   // they have a checksum
 }
 
-// bulkSource returns the message or segmented send that goes on next, if more of it follows at
+// BulkSource returns the message or segmented send that goes on next, if more of it follows at
 // once, and nil if that is not certain. Where the scheduler is asked between fragments, its
 // stream has to be the only one with something to send.
-func (q *SendQueue) bulkSource(now clock.Time) *outMsg {
+func (q *SendQueue) BulkSource(now clock.Time) *outMsg {
 	if q.routed > 0 || q.key != 0 || q.maxChunk > 0 {
 		return nil
 	}
@@ -32,7 +33,21 @@ func (q *SendQueue) bulkSource(now clock.Time) *outMsg {
 	return m
 }
 
-// advanceBulk is advance for k chunks of n bytes of what bulkSource returned.
+// SegmentSize returns the bytes of each message of a segmented send but the last, 0 for a
+// message.
+func (m *outMsg) SegmentSize() int { return int(m.segmented.size) }
+
+// MiddleChunks returns how many chunks of n bytes follow before the one that ends the message
+// or the segmented send.
+func (m *outMsg) MiddleChunks(n int) int {
+	end := m.end
+	if m.segmented.size != 0 {
+		end = m.length
+	}
+	return int((end - m.sent - 1) / int64(n))
+}
+
+// advanceBulk is advance for k chunks of n bytes of what BulkSource returned.
 func (q *SendQueue) advanceBulk(m *outMsg, n, k int) {
 	m.sent += int64(k * n)
 	if m.fsn += uint32(k); m.segmented.size != 0 {
@@ -43,28 +58,29 @@ func (q *SendQueue) advanceBulk(m *outMsg, n, k int) {
 	m.refs += uint32(k)
 	q.streams[m.sid].inFlight += int32(k)
 	q.unsent -= int64(k * n)
-	q.sched.sentBulk(m.sid, n+q.headerLen(), k)
+	q.sched.sentBulk(m.sid, n+q.HeaderLen(), k)
 }
 
-// bulkRoom returns how many of k chunks with n bytes each the peer's window and the scoreboard have room for.
+// BulkRoom returns how many of k chunks with n bytes each the peer's window and the scoreboard have room for.
 // It returns 0 without RACK, and for chunks that are sent by scatter-gather I/O.
-func (s *Scoreboard) bulkRoom(k, n int) int {
+func (s *Scoreboard) BulkRoom(k, n int) int {
 	if !s.useRACK || s.gather.iovecs != nil && n >= s.gather.least && len(*s.gather.iovecs) < cap(*s.gather.iovecs) {
 		return 0
 	}
 	return min(k, s.rwnd/n, len(s.recs)-s.Outstanding())
 }
 
-// appendBulk appends packets, each of which has one chunk with the next x.n bytes of m,
-// or its next message of that length.
-func (s *Scoreboard) appendBulk(b []byte, now clock.Time, path int, m *outMsg, x *bulk) []byte {
+// AppendBulk appends packets, each of which has one chunk with the next x.Size bytes of m,
+// which BulkSource returned, or its next message of that length. BulkRoom said that there is
+// room for them.
+func (s *Scoreboard) AppendBulk(b []byte, now clock.Time, path int, m *outMsg, x *Bulk) []byte {
 	f := &s.paths[path]
-	r, n, k := &f.rack, x.n, x.k
+	r, n, k := &f.rack, x.Size, x.Count
 	s.clock = now
 	r.last = max(r.last, now)
 	r.onSent(now)
 	rec := record{msg: m, sent: r.last, size: uint16(n), tx: 1, path: uint8(path)}
-	s.noteSize(s.next, &rec, f, x.space)
+	s.noteSize(s.next, &rec, f, x.Space)
 
 	// What all have in common.
 	var proto [wire.HeaderLen + wire.IDataHeaderLen]byte
@@ -72,7 +88,7 @@ func (s *Scoreboard) appendBulk(b []byte, now clock.Time, path int, m *outMsg, x
 	d := wire.Data{SID: m.sid, SSN: uint16(m.mid), MID: m.mid + i, PPID: m.ppid, Unordered: m.flags&msgUnordered != 0}
 	many := m.segmented.size != 0
 	d.Begin, d.End = many, many
-	head := s.q.appendHeader(append(proto[:0], x.header...), &d, n)
+	head := s.q.appendHeader(append(proto[:0], x.Header...), &d, n)
 
 	t, fsn, off := s.next, m.fsn, m.sent
 	var lead, body []byte // what goes in front of the parts of the body, and these
@@ -108,7 +124,7 @@ func (s *Scoreboard) appendBulk(b []byte, now clock.Time, path int, m *outMsg, x
 			copy(pkt[len(head):front], lead)
 			lead = lead[h:]
 		}
-		if x.sum {
+		if x.Sum {
 			c := wire.CopyChecksum(wire.UpdateChecksum(0, pkt[:front]), pkt[front:], body[:part])
 			binary.LittleEndian.PutUint32(pkt[checksumField:], c)
 		} else {
@@ -134,5 +150,6 @@ func (s *Scoreboard) appendBulk(b []byte, now clock.Time, path int, m *outMsg, x
 	s.payload += k * n
 	s.rwnd -= k * n
 	s.stats.Chunks += uint64(k)
+	s.q.advanceBulk(m, n, k)
 	return b
 }

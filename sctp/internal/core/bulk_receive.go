@@ -22,7 +22,7 @@ const (
 // as bulkData builds them. It returns how many it took; the rest is for HandlePacket. b
 // changes during the call, see wire.VerifyInPlace.
 func (a *Assoc) HandleInSequence(now clock.Time, p *Packet, b []byte, size int) int {
-	over := wire.HeaderLen + a.tx.q.headerLen()
+	over := wire.HeaderLen + a.tx.q.HeaderLen()
 	if size <= over || len(b) < size || a.slow&slowBulkReceive != 0 {
 		return 0
 	}

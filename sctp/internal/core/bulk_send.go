@@ -25,16 +25,16 @@ func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize
 	t, p := &a.tx, &a.paths[i]
 	q, sb := t.q, t.sb
 	if t.cork == corkAll || a.cfg.Bundle || a.cfg.MaxBurst > 0 || p.single || len(a.paths) != 1 ||
-		!sb.onlyNew() || !a.cfg.NoPacing && p.pacer.Rate() != 0 {
+		!sb.OnlyNew() || !a.cfg.NoPacing && p.pacer.Rate() != 0 {
 		return b, 0
 	}
-	m := q.bulkSource(now)
+	m := q.BulkSource(now)
 	if m == nil {
 		return b, 0
 	}
-	over := q.headerLen()
+	over := q.HeaderLen()
 	n := min((p.pmdcs()-over)&^3, maxFragment)
-	if u := int(m.segmented.size); u != 0 {
+	if u := m.SegmentSize(); u != 0 {
 		if wire.HeaderLen+2*(over+u) <= p.mtu {
 			return b, 0 // another one fits behind it
 		}
@@ -44,19 +44,14 @@ func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize
 	if n <= 0 || wire.HeaderLen+over+n != segSize || flight == 0 || flight >= cwnd || cap(b)-len(b) < room {
 		return b, 0
 	}
-	end := m.end
-	if m.segmented.size != 0 {
-		end = m.length
-	}
-	k := min(segs, 1+(cap(b)-len(b)-room)/segSize, (cwnd-flight+over+n-1)/(over+n), int((end-m.sent-1)/int64(n)))
+	k := min(segs, 1+(cap(b)-len(b)-room)/segSize, (cwnd-flight+over+n-1)/(over+n), m.MiddleChunks(n))
 	if p.mtu-segSize > over {
 		k-- // the last segment, which is shorter, may fit behind the one before it
 	}
-	if k = sb.bulkRoom(k, n); k <= 1 {
+	if k = sb.BulkRoom(k, n); k <= 1 {
 		return b, 0
 	}
-	b = sb.appendBulk(b, now, i, m, &bulk{header: header, space: p.mtu - wire.HeaderLen, n: n, k: k, sum: a.summed(i)})
-	q.advanceBulk(m, n, k)
+	b = sb.AppendBulk(b, now, i, m, &Bulk{Header: header, Space: p.mtu - wire.HeaderLen, Size: n, Count: k, Sum: a.summed(i)})
 	a.dataSent(now, i, k*(over+n), k)
 	return b, k
 }

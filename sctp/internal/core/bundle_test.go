@@ -8,7 +8,7 @@ import (
 )
 
 // RFC 9260, Section 6.1, the Nagle algorithm: with data in flight, what does not fill a
-// packet waits for the acknowledgement, and what fills one does not. Headers and padding
+// packet waits for the acknowledgement, and what Fills one does not. Headers and padding
 // of chunks are part of the packet.
 func TestFullPacketsAreNotHeldBack(t *testing.T) {
 	for _, interleave := range []bool{true, false} {

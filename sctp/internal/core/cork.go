@@ -50,7 +50,7 @@ func (a *Assoc) ShouldCork(segs, room int) bool {
 		bytes, chunks = o.bytes, o.chunks
 	}
 	unsent := t.q.Unsent() + int64(bytes)
-	if unsent == 0 || a.cfg.NoRACK || a.spread() || t.q.routed > 0 || a.state != Established || t.sb.ZeroWindow() {
+	if unsent == 0 || a.cfg.NoRACK || a.spread() || t.q.Routed() || a.state != Established || t.sb.ZeroWindow() {
 		return false
 	}
 	if t.sb.Permit() {

@@ -40,10 +40,10 @@ func (a *Assoc) canDeferSack(cum seq.TSN, rwnd uint32) bool {
 		return false
 	}
 	t := &a.tx
-	if t.q.Pending() || t.q.blocked || t.sb.Outstanding() != 1 || t.sb.HasRtx() || len(t.sb.gaps) > 0 || t.sb.ZeroWindow() {
+	if t.q.Pending() || t.q.Blocked() || t.sb.Outstanding() != 1 || t.sb.HasRtx() || t.sb.HasGaps() || t.sb.ZeroWindow() {
 		return false
 	}
-	return rwnd != 0 && cum == t.sb.next-1 // any other could seem to acknowledge what is sent meanwhile
+	return rwnd != 0 && cum == t.sb.NextTSN()-1 // any other could seem to acknowledge what is sent meanwhile
 }
 
 // deferSack keeps a SACK for which canDeferSack holds.

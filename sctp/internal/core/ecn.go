@@ -33,7 +33,7 @@ func (a *Assoc) handleECN(now clock.Time, c wire.Chunk) {
 		if err != nil {
 			return
 		}
-		i, ok := a.tx.sb.sentOn(seq.TSN(x.TSN))
+		i, ok := a.tx.sb.SentOn(seq.TSN(x.TSN))
 		if !ok {
 			i = a.dataPath()
 		}

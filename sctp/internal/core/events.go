@@ -156,16 +156,13 @@ func (q *eventQueue) pop() (Event, bool) {
 
 // HasEvents reports whether PollEvent has any.
 func (a *Assoc) HasEvents() bool {
-	return a.events.head < len(a.events.list) || len(a.tx.q.failed) > 0
+	return a.events.head < len(a.events.list) || a.tx.q.HasFailed()
 }
 
 // PollEvent returns the next event, oldest first.
 func (a *Assoc) PollEvent() (Event, bool) {
-	if q := a.tx.q; len(q.failed) > 0 {
-		for _, sid := range q.failed {
-			a.events.push(Event{Kind: EventSendFailed, Stream: sid})
-		}
-		q.failed = q.failed[:0]
+	for _, sid := range a.tx.q.TakeFailed() {
+		a.events.push(Event{Kind: EventSendFailed, Stream: sid})
 	}
 	return a.events.pop()
 }

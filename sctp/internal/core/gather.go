@@ -2,7 +2,7 @@ package core
 
 import "github.com/weftstack/weft/sctp/internal/slab"
 
-// gather says which parts of messages PollTransmit does not copy into packets.
+// gather says which parts of messages are not copied into packets at once.
 type gather struct {
 	iovecs    *[]slab.IOVec // nil: nothing
 	least     int           // the least part of a message, in bytes
@@ -52,4 +52,50 @@ func (m *outMsg) appendBody(b []byte, off int64, n int, g *gather) []byte {
 		return b[:at+n]
 	}
 	return append(b, body...)
+}
+
+// Gather leaves parts of messages with least bytes or more where they are, as IOVecs that are
+// appended to *vecs, up to their capacity, until EndGather is called.
+func (s *Scoreboard) Gather(vecs *[]slab.IOVec, least int) {
+	s.gather = gather{iovecs: vecs, least: least}
+}
+
+// EndGather ends what Gather began.
+func (s *Scoreboard) EndGather() { s.gather = gather{} }
+
+// DeferCopies has the part of a message that was appended last be copied with the checksum of
+// its packet, if on, see TakeDeferred.
+func (s *Scoreboard) DeferCopies(on bool) { s.gather.deferCopy = on }
+
+// TakeDeferred returns the part of a message in the packet being built that is not copied yet,
+// which the caller does. B is nil if there is none.
+func (s *Scoreboard) TakeDeferred() slab.IOVec {
+	d := s.gather.deferred
+	s.gather.deferred = slab.IOVec{}
+	return d
+}
+
+// CopyDeferred copies what TakeDeferred would return to its place in b.
+func (s *Scoreboard) CopyDeferred(b []byte) { s.gather.copyDeferred(b) }
+
+// IOVecs returns those of the packet that begins at offset at, the last one built.
+func (s *Scoreboard) IOVecs(at int) []slab.IOVec {
+	if s.gather.iovecs == nil {
+		return nil
+	}
+	h := *s.gather.iovecs
+	i := len(h)
+	for i > 0 && h[i-1].At >= at {
+		i--
+	}
+	return h[i:]
+}
+
+// FillIOVecs copies the parts that IOVecs names into the packet that begins at offset at.
+func (s *Scoreboard) FillIOVecs(b []byte, at int) {
+	if h := s.IOVecs(at); len(h) > 0 {
+		slab.Fill(b, h)
+		all := s.gather.iovecs
+		*all = (*all)[:len(*all)-len(h)]
+	}
 }

@@ -353,7 +353,7 @@ func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 	a.peer.tag = s.peerTag
 	a.peer.learn(s.features, s.adaptation, s.hasAdaptation)
 	a.rewindSender()
-	a.tx.sb.shift(s.localTSN - a.tsn)
+	a.tx.sb.Shift(s.localTSN - a.tsn)
 	a.tsn = s.localTSN
 	a.addPeerAddrs(&s.addrs, s.remote.Port())
 	a.learnAuth(s.auth)

@@ -19,32 +19,10 @@ func (a *Assoc) PollTransmitGather(now clock.Time, buf []byte, maxSegs int, vecs
 	if a.BatchOpen() {
 		return a.pollRetained(now, buf, maxSegs)
 	}
-	a.tx.sb.gather = gather{iovecs: vecs, least: least}
+	a.tx.sb.Gather(vecs, least)
 	out, tx, ok = a.PollTransmit(now, buf, maxSegs)
-	a.tx.sb.gather = gather{}
+	a.tx.sb.EndGather()
 	return out, tx, ok
-}
-
-// iovecs returns those of the packet that begins at offset at, the last one built.
-func (a *Assoc) iovecs(at int) []slab.IOVec {
-	if a.tx.sb == nil || a.tx.sb.gather.iovecs == nil {
-		return nil
-	}
-	h := *a.tx.sb.gather.iovecs
-	i := len(h)
-	for i > 0 && h[i-1].At >= at {
-		i--
-	}
-	return h[i:]
-}
-
-// fillIOVecs copies the parts that iovecs names into the packet that begins at offset at.
-func (a *Assoc) fillIOVecs(b []byte, at int) {
-	if h := a.iovecs(at); len(h) > 0 {
-		slab.Fill(b, h)
-		all := a.tx.sb.gather.iovecs
-		*all = (*all)[:len(*all)-len(h)]
-	}
 }
 
 // setChecksum is [wire.SetChecksum] for the packet b[at:] with parts in vecs. Its checksum field is zero.

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -12,10 +11,30 @@ import (
 // DSACK here.)
 type lossUndo struct {
 	active bool
-	before cc.Window
 	mark   seq.TSN // the next TSN at the time of the loss
 	again  int     // retransmissions of chunks below mark
 	dups   int     // duplicates reported of them
+}
+
+// NoteLoss notes that chunks of a path were found lost. It reports false if they
+// belong to the loss before it, in the same window.
+func (s *Scoreboard) NoteLoss(path int) bool {
+	u := &s.paths[path].undo
+	if u.active && s.CumTSN().Less(u.mark-1) {
+		return false
+	}
+	*u = lossUndo{active: true, mark: s.next}
+	return true
+}
+
+// WasNoLoss reports, once, that the last loss on a path turned out to be none.
+func (s *Scoreboard) WasNoLoss(path int) bool {
+	u := &s.paths[path].undo
+	if !u.active || u.again == 0 || u.dups < u.again {
+		return false
+	}
+	u.active = false
+	return true
 }
 
 // noteAgain notes that a chunk is retransmitted, which was sent on path f last.

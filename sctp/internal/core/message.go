@@ -50,7 +50,7 @@ type Message struct {
 	// 6458, Section 5.3.8).
 	Keyed bool
 	Key   uint16
-	route route // set by Assoc.Send
+	route route // set by Via and WithKey
 
 	// Lifetime, if not 0, is how long the message is worth sending, counted
 	// from Send. A message of which nothing was sent is then dropped; one that
@@ -73,3 +73,12 @@ type Release struct {
 	Owner Owner
 	Err   error
 }
+
+// ClearRoute has the message demand no path and no key.
+func (m *Message) ClearRoute() { m.route = 0 }
+
+// Via has the message demand path i, and no key.
+func (m *Message) Via(i int) { m.route = routeVia(i) }
+
+// WithKey has the message demand the key as well.
+func (m *Message) WithKey(key uint16) { m.route |= routeKeyed | route(key)<<routeKeyShift }

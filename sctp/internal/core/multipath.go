@@ -69,7 +69,7 @@ func (a *Assoc) wouldBlock(k int) bool {
 			need += max(int(2*clock.Time(p.cc.Cwnd())*(slow/1000)/max(fast/1000, 1))-a.tx.sb.Flight(i), 0)
 		}
 	}
-	return min(int64(a.tx.sb.PeerWindow()), a.tx.q.flightLimit()) < int64(need)
+	return min(int64(a.tx.sb.PeerWindow()), a.tx.q.FlightLimit()) < int64(need)
 }
 
 // slowest returns the round-trip time of the slowest path that data takes, 0 if
@@ -118,7 +118,7 @@ func (a *Assoc) unblock(now clock.Time) bool {
 	if !a.state.canSendData() || !t.q.Pending() || t.sb.HasRtx() {
 		return false
 	}
-	slow, since, ok := t.sb.blocker()
+	slow, since, ok := t.sb.Blocker()
 	if !ok {
 		return false
 	}
@@ -135,8 +135,8 @@ func (a *Assoc) unblock(now clock.Time) bool {
 		case from > now:
 			a.paceUntil(now, from)
 		default:
-			t.sb.markBlocker()
-			a.pickKey()
+			t.sb.MarkBlocker()
+			a.tx.q.PickKey()
 			t.detour = i + 1
 			return true
 		}

@@ -70,7 +70,7 @@ func (a *Assoc) nextPacket(now clock.Time, b []byte) ([]byte, built, bool) {
 		d = a.newPath(now, d)
 	}
 	d, named := a.newDataPath(now, d)
-	a.pickKey()
+	a.tx.q.PickKey()
 	if i, ok := a.duePath(now, d); ok {
 		carrier := d
 		if spread && !named && i != d && a.paths[i].usable() && a.roomAt(now, i) == now && !a.wouldBlock(i) {
@@ -190,7 +190,7 @@ func (a *Assoc) buildCookieEcho(b []byte, now clock.Time) ([]byte, built) {
 	h, at := &a.hs, len(b)
 	p := &a.paths[h.path]
 	d, _ := a.newDataPath(now, h.path)
-	a.pickKey()
+	a.tx.q.PickKey()
 	h.sendEcho = false
 	if h.sentAt == 0 {
 		h.sentAt = now
@@ -198,11 +198,11 @@ func (a *Assoc) buildCookieEcho(b []byte, now clock.Time) ([]byte, built) {
 	b = wire.AppendHeader(b, a.header())
 	auth := 0
 	if m := &a.auth; m.On && m.Must.Has(wire.ChunkCookieEcho) {
-		auth, b = len(b), m.BeginKey(b, a.keyOf(a.tx.q.key))
+		auth, b = len(b), m.BeginKey(b, a.dataKey())
 	}
 	b = wire.AppendCookieEcho(b, wire.CookieEcho{Cookie: h.cookie})
 	if auth == 0 && a.auth.Always {
-		auth, b = len(b), a.auth.BeginKey(b, a.keyOf(a.tx.q.key))
+		auth, b = len(b), a.auth.BeginKey(b, a.dataKey())
 	}
 	if end := at + p.mtu; len(h.report) > 0 && len(b)+len(h.report)+2*wire.ChunkHeaderLen <= end {
 		b = wire.AppendOpError(b, wire.OpError{Causes: wire.AppendUnrecognizedParams(nil, h.report)})
@@ -212,7 +212,7 @@ func (a *Assoc) buildCookieEcho(b []byte, now clock.Time) ([]byte, built) {
 		b, ecn = a.appendData(b, now, h.path, d, at+p.mtu)
 	}
 	if auth > 0 {
-		a.auth.FinishKey(b[auth:], a.keyOf(a.tx.q.key))
+		a.auth.FinishKey(b[auth:], a.dataKey())
 	}
 	wire.SetChecksum(b[at:])
 	return b, built{Tuple: p.Tuple, path: -1, ecn: ecn}
@@ -232,7 +232,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 		a.hs.sendAck, ack = false, false
 	}
 	if a.authDue(i) {
-		auth, b = len(b), a.auth.BeginKey(b, a.keyOf(a.tx.q.key))
+		auth, b = len(b), a.auth.BeginKey(b, a.dataKey())
 		if auth == begin {
 			begin = len(b)
 		}
@@ -267,7 +267,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 		if a.tx.sb.HasRtx() {
 			// RFC 3758, Section 3.5, F2: "SHOULD always attempt to bundle an outgoing
 			// FORWARD TSN with outbound DATA chunks".
-			a.tx.sb.dropGivenUp(now)
+			a.tx.sb.DropGivenUp(now)
 		}
 		if a.tx.sb.ForwardDue() {
 			var sent bool
@@ -284,7 +284,7 @@ func (a *Assoc) buildPacket(b []byte, now clock.Time, i, d int) (_ []byte, ecn u
 		return b[:at], 0, false
 	}
 	if auth > 0 {
-		a.auth.FinishKey(b[auth:], a.keyOf(a.tx.q.key))
+		a.auth.FinishKey(b[auth:], a.dataKey())
 	}
 	a.seal(b, at, i, asconf)
 	return b, ecn, true
@@ -356,10 +356,10 @@ func (a *Assoc) mayFill(now clock.Time, i int) bool {
 // is where the Nagle algorithm waits.
 func (a *Assoc) windowOpen(now clock.Time, i int) bool {
 	t := &a.tx
-	if t.cork == corkAll || t.cork == corkTail && t.q.Unsent() < int64(a.paths[i].pmdcs()-t.q.headerLen()) {
+	if t.cork == corkAll || t.cork == corkTail && t.q.Unsent() < int64(a.paths[i].pmdcs()-t.q.HeaderLen()) {
 		return false
 	}
-	if a.cfg.Bundle && t.sb.Flight(i) > 0 && !t.q.fills(a.paths[i].pmdcs()) {
+	if a.cfg.Bundle && t.sb.Flight(i) > 0 && !t.q.Fills(a.paths[i].pmdcs()) {
 		return false
 	}
 	if !t.sb.ZeroWindow() || t.mayProbe {
@@ -395,10 +395,11 @@ func (a *Assoc) appendData(b []byte, now clock.Time, i, d, end int) ([]byte, uin
 	}
 	if i == d && !sb.HasRtx() && t.q.Pending() && (permit || rtx || a.mayFill(now, i)) && a.windowOpen(now, i) {
 		probe := sb.ZeroWindow()
-		t.q.maxChunk = 0
+		most := 0
 		if len(a.paths) > 1 {
-			t.q.maxChunk = a.amdcs(i)
+			most = a.amdcs(i)
 		}
+		t.q.LimitChunks(most)
 		for ok := true; ok; {
 			b, ok = sb.AppendNew(b, now, i, Room{Space: end - len(b), Full: full})
 			if ok && probe {

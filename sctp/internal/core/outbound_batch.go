@@ -29,7 +29,7 @@ func (a *Assoc) PollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
 	start, first := len(buf), -1
 	a.tx.segSize, a.tx.sackAtEnd = 0, false
-	open := a.tx.sb != nil && a.tx.sb.rtxCopies.open
+	open := a.tx.sb != nil && a.tx.sb.Retaining()
 	if a.tx.cork = corkNone; a.ShouldCork(maxSegs, cap(buf)-len(buf)) {
 		if a.tx.cork = corkAll; open {
 			a.tx.cork = corkTail
@@ -43,7 +43,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 	bytes, chunks := 0, 0 // of that
 	late := false         // it may not stay open
 	if open {
-		next = a.tx.sb.next - seq.TSN(a.tx.sb.unsent)
+		next = a.tx.sb.FirstUnsent()
 		if a.BatchOpen() {
 			o := a.tx.openBatch
 			buf, tx, fast = a.resumeBatch(now)
@@ -101,7 +101,7 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			a.tx.segSize = n
 		case n > tx.SegSize || p.oversize || p.path != first || p.path < 0 || p.ecn != tx.ECN:
 			// It does not go with the others: keep it for the next call.
-			a.fillIOVecs(buf, at)
+			a.tx.sb.FillIOVecs(buf, at)
 			a.tx.carry.put(p, buf[at:])
 			a.slow |= slowReplies
 			buf = buf[:at]
@@ -126,13 +126,13 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 		}
 	}
 	if open && tx.Segs > 0 {
-		if n := a.tx.sb.next.Sub(next); fast && !full && !late && n > 0 && tx.Segs < maxSegs && a.tx.cork == corkTail {
+		if n := a.tx.sb.NextTSN().Sub(next); fast && !full && !late && n > 0 && tx.Segs < maxSegs && a.tx.cork == corkTail {
 			if a.tx.openBatch == nil {
 				a.tx.openBatch = new(openBatch)
 			}
 			*a.tx.openBatch = openBatch{tx: tx, n: len(buf), bytes: bytes + a.tx.sb.Flight(0), chunks: chunks + a.tx.sb.FlightChunks(0),
 				header: [checksumField]byte(header[:])}
-			a.tx.sb.unsent = n
+			a.tx.sb.SetUnsent(n)
 			return buf[:start], Transmit{}, false
 		}
 		a.closeBatch(&tx)
@@ -190,10 +190,10 @@ func (a *Assoc) dataECN() uint8 {
 // It reports false if nextPacket has to be asked.
 func (a *Assoc) firstData(now clock.Time, b []byte) (_ []byte, p built, ok bool) {
 	t := &a.tx
-	if !t.q.Pending() || t.q.routed > 0 || a.slow != 0 {
+	if !t.q.Pending() || t.q.Routed() || a.slow != 0 {
 		return b, p, false
 	}
-	t.q.key, t.q.maxChunk = 0, 0
+	t.q.SendAnywhere()
 	var header [wire.HeaderLen]byte
 	p.Tuple = a.paths[0].Tuple
 	b, p.ecn, ok = a.nextData(now, b, 0, wire.AppendHeader(header[:0], a.header()))
@@ -207,14 +207,14 @@ func (a *Assoc) firstData(now clock.Time, b []byte) (_ []byte, p built, ok bool)
 func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []byte, ecn uint8, ok bool) {
 	t, p, at := &a.tx, &a.paths[i], len(b)
 	sb, end, full := t.sb, at+p.mtu, p.pmdcs()
-	if !sb.onlyNew() || !t.q.Pending() || !a.mayFill(now, i) || !a.windowOpen(now, i) {
+	if !sb.OnlyNew() || !t.q.Pending() || !a.mayFill(now, i) || !a.windowOpen(now, i) {
 		return b, 0, false
 	}
 	b = append(b, header...)
 	if (t.segSize == 0 || t.sackAtEnd) && a.rx.sack.Pending() && a.bundlesSack(now) {
 		b = a.appendAck(b, end-len(b))
 	}
-	least, begin := t.q.headerLen(), len(b)
+	least, begin := t.q.HeaderLen(), len(b)
 	for ok := true; ok && end-len(b) > least; {
 		b, ok = sb.AppendNew(b, now, i, Room{Space: end - len(b), Full: full})
 	}
@@ -238,6 +238,6 @@ func (a *Assoc) Idle(now clock.Time) bool { return !a.rx.sack.Due(now) && a.only
 // onlyAcks is Idle that does not look at whether a SACK is due.
 func (a *Assoc) onlyAcks() bool {
 	t := &a.tx
-	return a.slow&slowToSend == 0 && !t.q.Pending() && !t.q.unblocked && !(t.busy && t.q.Empty()) &&
+	return a.slow&slowToSend == 0 && !t.q.Pending() && !t.q.HasUnblocked() && !(t.busy && t.q.Empty()) &&
 		!t.sb.HasRtx() && !t.sb.ForwardDue() && !a.BatchOpen() && a.paths[a.dataPath()].confirmed
 }

@@ -37,7 +37,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 	}
 	p.connect()
 	for _, h := range []*host{p.a, p.z} {
-		h.assoc.tx.sb.watchSizes(0, h.assoc.paths[0].mtu, int(seed%3)*60, 1<<17)
+		h.assoc.tx.sb.WatchSizes(0, h.assoc.paths[0].mtu, int(seed%3)*60, 1<<17)
 		for sid := range uint16(3) {
 			if err := h.assoc.SetStreamValue(sid, 1+sid*sid); err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 			}
 			if lead := rng.IntN(MaxHeader); lead < m.SegmentSize/2 {
 				m.SegmentSize -= lead
-				_, n := m.size()
+				_, n := m.Size()
 				for range n * lead {
 					m.Headers = append(m.Headers, byte(rng.Uint32()))
 				}

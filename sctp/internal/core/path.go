@@ -47,7 +47,9 @@ type path struct {
 	// single lets one packet be in flight only, after a timeout and until
 	// something is acknowledged.
 	single bool
-	count  pathCounters
+	// beforeLoss is the window of before the last loss, see lossOn.
+	beforeLoss cc.Window
+	count      pathCounters
 }
 
 // usable reports whether data may be sent to the path.
@@ -88,7 +90,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	p.cc = cc.NewIn(mem, cc.Config{Algorithm: a.cfg.Congestion, IPv6: remote.Addr().Is6()}, p.pmdcs())
 	if i < len(a.paths) {
 		a.paths[i] = p
-		a.tx.sb.reusePath(i)
+		a.tx.sb.ReusePath(i)
 	} else {
 		a.paths = append(a.paths, p)
 	}

@@ -125,7 +125,7 @@ func (a *Assoc) watchSizes(i int) {
 	if p.plpmtu.on() {
 		wanted = max(p.base(), p.plpmtu.low+1)
 	}
-	a.tx.sb.watchSizes(i, p.mtu, p.mtu-p.unquestioned(), wanted)
+	a.tx.sb.WatchSizes(i, p.mtu, p.mtu-p.unquestioned(), wanted)
 }
 
 // startPMTU begins path MTU discovery on a confirmed path. RFC 8899, Section

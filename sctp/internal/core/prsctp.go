@@ -125,8 +125,8 @@ func (s *Scoreboard) advancePeerAck(sack bool) {
 	}
 }
 
-// forwardDue makes a FORWARD-TSN that is not answered due again.
-func (s *Scoreboard) forwardDue() { s.pr.due = s.ForwardOutstanding() }
+// ForwardAgain makes a FORWARD-TSN that is not answered due again.
+func (s *Scoreboard) ForwardAgain() { s.pr.due = s.ForwardOutstanding() }
 
 // ForwardOutstanding reports whether the peer has not yet acknowledged
 // Advanced.Peer.Ack.Point. Some T3 timer must run as long (RFC 3758, Section

@@ -335,9 +335,9 @@ func (s *Scoreboard) LossDeadline(path int) clock.Time {
 	return k.probeBase + (pto+probeSlack)<<k.probes
 }
 
-// firstProbe reports whether the probe that OnLossTimer asked for is the first
+// FirstProbe reports whether the probe that OnLossTimer asked for is the first
 // since something was acknowledged.
-func (s *Scoreboard) firstProbe(path int) bool { return s.paths[path].rack.probes == 1 }
+func (s *Scoreboard) FirstProbe(path int) bool { return s.paths[path].rack.probes == 1 }
 
 // inRepair reports whether a path has losses to make up for.
 func (s *Scoreboard) inRepair(path int) bool {

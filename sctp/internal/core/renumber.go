@@ -3,13 +3,13 @@ package core
 import "github.com/weftstack/weft/sctp/internal/core/seq"
 
 // tsnSpace is how far a sender that begins anew moves its TSNs, so that SACKs for
-// what it sent before are old. It is a multiple of MaxOutstanding, so that shift
+// what it sent before are old. It is a multiple of MaxOutstanding, so that Shift
 // moves nothing in a ring.
 const tsnSpace seq.TSN = 1 << 30
 
-// shift adds d, a multiple of tsnSpace, to the TSNs of all that was sent, of which
+// Shift adds d, a multiple of tsnSpace, to the TSNs of all that was sent, of which
 // nothing has been acknowledged.
-func (s *Scoreboard) shift(d seq.TSN) {
+func (s *Scoreboard) Shift(d seq.TSN) {
 	if d == 0 {
 		return
 	}

@@ -156,7 +156,7 @@ func (s *Scoreboard) OnTimeout(now clock.Time, path int) int {
 	f.rack.onTimeout()
 	f.reacted = now
 	s.permit, s.first = s.marked.Len() > 0, -1
-	s.forwardDue()
+	s.ForwardAgain()
 	return n
 }
 
@@ -184,9 +184,9 @@ func (s *Scoreboard) RtxSize() int {
 	return s.chunkSize(s.rec(t))
 }
 
-// dropGivenUp abandons the messages of the earliest chunks marked for
+// DropGivenUp abandons the messages of the earliest chunks marked for
 // retransmission whose policy does not let them be sent again.
-func (s *Scoreboard) dropGivenUp(now clock.Time) {
+func (s *Scoreboard) DropGivenUp(now clock.Time) {
 	for t, ok := s.marked.Next(s.base, s.next); ok; t, ok = s.marked.Next(s.base, s.next) {
 		if r := s.rec(t); !s.givenUp(now, r) || !s.abandon(r.msg) {
 			return

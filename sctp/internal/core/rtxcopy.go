@@ -39,12 +39,6 @@ func (x *rtxCopies) live() int { return len(x.list) - x.head }
 
 func (x *rtxCopies) last() *rtxCopy { return &x.list[len(x.list)-1] }
 
-// drop takes the last one back.
-func (x *rtxCopies) drop() {
-	*x.last() = rtxCopy{}
-	x.list, x.open = x.list[:len(x.list)-1], false
-}
-
 // ref names the byte at offset at of the one that is open; 0 if none is.
 func (x *rtxCopies) ref(at int) uint32 {
 	if !x.open {
@@ -73,3 +67,37 @@ func (s *Scoreboard) releaseRtxCopies(all bool) {
 	}
 	x.open = false
 }
+
+// CanRetain reports whether there may be another retransmission copy.
+func (s *Scoreboard) CanRetain() bool { return s.rtxCopies.live() < maxRtxCopies }
+
+// Retain makes mem, in which packets are built from now on, a retransmission copy, which is
+// open until EndRetain or DropRetained is called. Its owner, which is not nil, is released
+// when it is not needed any more.
+func (s *Scoreboard) Retain(mem []byte, owner Owner) { s.rtxCopies.begin(mem, owner) }
+
+// Retaining reports whether a retransmission copy is open.
+func (s *Scoreboard) Retaining() bool { return s.rtxCopies.open }
+
+// Retained returns the memory of the retransmission copy that is open.
+func (s *Scoreboard) Retained() []byte { return s.rtxCopies.last().mem }
+
+// EndRetain closes the retransmission copy: no other packet is built in it.
+func (s *Scoreboard) EndRetain() {
+	s.rtxCopies.open = false
+	s.rtxCopies.last().hi = s.next
+}
+
+// DropRetained takes the retransmission copy back, in which no packet was built.
+func (s *Scoreboard) DropRetained() {
+	x := &s.rtxCopies
+	*x.last() = rtxCopy{}
+	x.list, x.open = x.list[:len(x.list)-1], false
+}
+
+// SetUnsent tells that the last n TSNs are in packets that have not left.
+func (s *Scoreboard) SetUnsent(n int) { s.unsent = n }
+
+// FirstUnsent returns the first of the TSNs that SetUnsent told of, or that of the next new
+// chunk.
+func (s *Scoreboard) FirstUnsent() seq.TSN { return s.next - seq.TSN(s.unsent) }

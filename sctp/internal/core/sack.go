@@ -91,7 +91,7 @@ func (s *Scoreboard) handleSack(now clock.Time, sk *wire.Sack, keepGaps bool) (*
 	s.clock = now
 	*res = SackResult{Paths: paths, Duplicates: sk.Dups.Len()}
 	cum := seq.TSN(sk.CumTSN)
-	if !cum.Less(s.next - seq.TSN(s.unsent)) {
+	if !cum.Less(s.FirstUnsent()) {
 		return res, ErrAckUnsent
 	}
 	// D, i: "If Cumulative TSN Ack is less than the Cumulative TSN Ack Point,
@@ -172,7 +172,7 @@ func (s *Scoreboard) parseGaps(cum seq.TSN, gaps wire.GapBlocks) ([]tsnRun, erro
 			continue
 		}
 		r := tsnRun{cum + seq.TSN(g.Start), cum + seq.TSN(g.End) + 1}
-		if (s.next - seq.TSN(s.unsent)).Less(r.hi) {
+		if s.FirstUnsent().Less(r.hi) {
 			s.scratch = runs
 			return nil, ErrAckUnsent
 		}

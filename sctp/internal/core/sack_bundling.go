@@ -21,7 +21,7 @@ func (a *Assoc) bundlesSack(now clock.Time) bool {
 	t := &a.tx
 	switch {
 	case t.segSize == 0:
-		t.sackAtEnd = a.sackCanWait(now) && a.moreSegments(now)
+		t.sackAtEnd = a.sackCanWait(now) && a.tx.q.MoreSegments(now)
 		return !t.sackAtEnd
 	case t.sackAtEnd:
 		return a.sackFits(now)
@@ -33,24 +33,13 @@ func (a *Assoc) bundlesSack(now clock.Time) bool {
 // all that it could go with.
 func (a *Assoc) sackCanWait(now clock.Time) bool {
 	s, t := &a.rx.sack, &a.tx
-	return !s.Due(now) && now-s.Since() < sackBundlingDelay && a.slow&slowBundleSack == 0 && t.q.routed == 0 && t.sb.onlyNew()
-}
-
-// moreSegments reports whether the message that is sent next is a segment, and not
-// the last.
-func (a *Assoc) moreSegments(now clock.Time) bool {
-	m := a.tx.q.head(now)
-	return m != nil && m.segmented.size != 0 && m.length-m.sent > int64(m.segmented.size)
+	return !s.Due(now) && now-s.Since() < sackBundlingDelay && a.slow&slowBundleSack == 0 && !t.q.Routed() && t.sb.OnlyNew()
 }
 
 // sackFits reports whether the next packet of a batch ends a message or a segmented send, and
 // is no longer than the others with a SACK in it, or is the last for which there is data.
 func (a *Assoc) sackFits(now clock.Time) bool {
 	q := a.tx.q
-	m := q.head(now)
-	if m == nil || m.end != m.length {
-		return false
-	}
-	left := m.length - m.sent
-	return q.Unsent() == left || int64(wire.HeaderLen+wire.SackHeaderLen+q.headerLen())+(left+3)&^3 <= int64(a.tx.segSize)
+	left, ok := q.LastPart(now)
+	return ok && (q.Unsent() == left || int64(wire.HeaderLen+wire.SackHeaderLen+q.HeaderLen())+(left+3)&^3 <= int64(a.tx.segSize))
 }

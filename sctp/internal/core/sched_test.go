@@ -251,7 +251,7 @@ func TestBulkCountsAsItsChunks(t *testing.T) {
 				push(2, 30_000)
 				m := next(1000)
 				if run == 1 {
-					if q.bulkSource(0) != m {
+					if q.BulkSource(0) != m {
 						t.Fatalf("scheduler %d, interleave %v: not in the middle of the message", kind, interleave)
 					}
 					q.advanceBulk(m, 1000, 20)

@@ -100,7 +100,7 @@ type Scoreboard struct {
 	probes    int     // window probes in flight
 	useRACK   bool
 	cmt       bool
-	slowPath  bool       // see Config.slowPath
+	noBulk    bool       // see ScoreboardConfig.NoBulk
 	lastRtx   clock.Time // of the last retransmission
 	ending    bool       // nothing more will be queued
 	clock     clock.Time // of the last call that told the time
@@ -138,19 +138,21 @@ type ScoreboardConfig struct {
 	// CMT keeps miss indications and fast recovery per path, for concurrent
 	// transfer over several of them ("split fast retransmit").
 	CMT bool
+	// NoBulk has acknowledgements look at every chunk: for tests.
+	NoBulk bool
 }
 
 // NewScoreboard returns an empty scoreboard that takes fragments from q.
 func NewScoreboard(q *SendQueue, c ScoreboardConfig) *Scoreboard {
-	return new(Scoreboard).init(q, c)
+	return new(Scoreboard).Init(q, c)
 }
 
-// init makes a scoreboard of one that is all zero.
-func (s *Scoreboard) init(q *SendQueue, c ScoreboardConfig) *Scoreboard {
+// Init makes a scoreboard of one that is all zero.
+func (s *Scoreboard) Init(q *SendQueue, c ScoreboardConfig) *Scoreboard {
 	s.q, s.recs, s.mask = q, s.firstRecs[:], minOutstanding-1
 	s.base, s.next, s.adv = c.TSN, c.TSN, c.TSN-1
 	s.missing, s.marked = seq.SetIn(s.firstWords[0][:], minOutstanding), seq.SetIn(s.firstWords[1][:], minOutstanding)
-	s.rwnd, s.awnd, s.useRACK, s.cmt = c.RWND, c.RWND, c.RACK, c.CMT
+	s.rwnd, s.awnd, s.useRACK, s.cmt, s.noBulk = c.RWND, c.RWND, c.RACK, c.CMT, c.NoBulk
 	s.paths, s.res.Paths = s.firstPath[:0], s.firstAck[:0]
 	s.SetPaths(max(c.Paths, 1))
 	q.sb = s
@@ -161,7 +163,7 @@ func (s *Scoreboard) rec(t seq.TSN) *record { return &s.recs[uint32(t)&s.mask] }
 
 // chunkSize is the size of the chunk of r, header and padding included.
 func (s *Scoreboard) chunkSize(r *record) int {
-	return (int(r.size) + s.q.headerLen() + 3) &^ 3
+	return (int(r.size) + s.q.HeaderLen() + 3) &^ 3
 }
 
 // grow doubles the ring.
@@ -232,7 +234,7 @@ func (s *Scoreboard) appendFirst(b []byte, now clock.Time, path int, t seq.TSN, 
 	s.transmit(t, rec, now, path)
 	s.noteSize(t, rec, &s.paths[path], space)
 	s.stats.Chunks++
-	at := len(b) + s.q.headerLen()
+	at := len(b) + s.q.HeaderLen()
 	b = s.appendChunk(b, t, rec)
 	rec.rtxCopy = s.rtxCopies.ref(at)
 	return b
@@ -325,8 +327,8 @@ func (q *SendQueue) appendHeader(b []byte, d *wire.Data, n int) []byte {
 	return d.AppendHeader(b, n)
 }
 
-// onlyNew reports whether new data may be sent and nothing is to go before it.
-func (s *Scoreboard) onlyNew() bool {
+// OnlyNew reports whether new data may be sent and nothing is to go before it.
+func (s *Scoreboard) OnlyNew() bool {
 	return !s.HasRtx() && !s.ForwardDue() && !s.Permit() && !s.ZeroWindow()
 }
 
@@ -335,6 +337,17 @@ func (s *Scoreboard) CumTSN() seq.TSN { return s.base - 1 }
 
 // NextTSN returns the TSN of the next new chunk.
 func (s *Scoreboard) NextTSN() seq.TSN { return s.next }
+
+// SetEnding has the end of everything that is queued ask for an immediate SACK: nothing
+// more will be queued.
+func (s *Scoreboard) SetEnding() { s.ending = true }
+
+// SetDelayedPackets tells how many packets the next SACK was delayed for, 0 if the peer does
+// not say.
+func (s *Scoreboard) SetDelayedPackets(n uint8) { s.dac = n }
+
+// HasGaps reports whether chunks are acknowledged by gap blocks.
+func (s *Scoreboard) HasGaps() bool { return len(s.gaps) > 0 }
 
 // Outstanding returns how many TSNs are not cumulatively acknowledged.
 func (s *Scoreboard) Outstanding() int { return int(s.next - s.base) }

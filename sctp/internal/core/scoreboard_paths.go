@@ -19,17 +19,20 @@ func (s *Scoreboard) SetPaths(n int) {
 	}
 }
 
-// reusePath makes the place of a removed path ready for another one: chunks that
+// Paths returns for how many paths there is room.
+func (s *Scoreboard) Paths() int { return len(s.paths) }
+
+// ReusePath makes the place of a removed path ready for another one: chunks that
 // were sent by the old one measure nothing.
-func (s *Scoreboard) reusePath(i int) {
+func (s *Scoreboard) ReusePath(i int) {
 	f := &s.paths[i]
-	f.rttMark, f.restart, f.ecnActive = s.next, false, false
+	f.rttMark, f.restart, f.ecnActive, f.undo = s.next, false, false, lossUndo{}
 }
 
-// movePath takes what is outstanding of a path that is gone, and not in flight
+// MovePath takes what is outstanding of a path that is gone, and not in flight
 // there, for that of another one: if the peer reneges on it, it is in flight
 // again.
-func (s *Scoreboard) movePath(i, to int) {
+func (s *Scoreboard) MovePath(i, to int) {
 	for t := s.base; t != s.next; t++ {
 		r := s.rec(t)
 		if int(r.path) != i {
@@ -44,17 +47,17 @@ func (s *Scoreboard) movePath(i, to int) {
 	}
 }
 
-// sentOn returns the path that an outstanding TSN was sent on last.
-func (s *Scoreboard) sentOn(t seq.TSN) (path int, ok bool) {
+// SentOn returns the path that an outstanding TSN was sent on last.
+func (s *Scoreboard) SentOn(t seq.TSN) (path int, ok bool) {
 	if t.Less(s.base) || !t.Less(s.next) {
 		return 0, false
 	}
 	return int(s.rec(t).path), true
 }
 
-// blocker returns the path of the earliest outstanding chunk and when it was
+// Blocker returns the path of the earliest outstanding chunk and when it was
 // sent, if it is in flight for the first time.
-func (s *Scoreboard) blocker() (path int, sent clock.Time, ok bool) {
+func (s *Scoreboard) Blocker() (path int, sent clock.Time, ok bool) {
 	if s.base == s.next {
 		return 0, 0, false
 	}
@@ -62,4 +65,4 @@ func (s *Scoreboard) blocker() (path int, sent clock.Time, ok bool) {
 	return int(r.path), r.sent, r.state&recOut == 0 && r.tx == 1
 }
 
-func (s *Scoreboard) markBlocker() { s.mark(s.base, s.rec(s.base)) }
+func (s *Scoreboard) MarkBlocker() { s.mark(s.base, s.rec(s.base)) }

@@ -52,11 +52,12 @@ func (a *Assoc) openSender() {
 	if a.tx.q, a.tx.sb = &a.first.q, &a.first.sb; restarted {
 		a.tx.q, a.tx.sb = new(SendQueue), new(Scoreboard)
 	}
-	a.tx.q.init(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
-	a.tx.q.keyFreed = restarted
-	a.tx.sb.init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
-		CMT: a.cfg.Multipath})
-	a.tx.sb.slowPath = a.cfg.slowPath
+	a.tx.q.Init(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
+	if restarted {
+		a.tx.q.NoteKeysFreed()
+	}
+	a.tx.sb.Init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
+		CMT: a.cfg.Multipath, NoBulk: a.cfg.slowPath})
 	for i := range a.paths {
 		a.watchSizes(i)
 	}
@@ -117,24 +118,24 @@ func (a *Assoc) Send(now clock.Time, m *Message) error {
 		return ErrClosed
 	case !a.state.canQueue() || a.shut.wanted:
 		return ErrShutdown
-	case a.cfg.NoFragmentation && (m.largest() > a.MaxPayload() || m.Of != nil && (m.Of.begun || !m.Last)):
+	case a.cfg.NoFragmentation && (m.Largest() > a.MaxPayload() || m.Of != nil && (m.Of.Begun() || !m.Last)):
 		// RFC 9260, Section 6.9: where fragmentation is disabled, "an error MUST be
 		// returned to the upper layer".
 		return ErrTooLong
 	}
-	if m.route = 0; m.Keyed || m.Remote.IsValid() {
+	if m.ClearRoute(); m.Keyed || m.Remote.IsValid() {
 		if err := a.setRoute(m); err != nil {
 			return err
 		}
 	}
-	n, count := m.size()
+	n, count := m.Size()
 	if a.tx.deferredSack.on && (n > onePacket || a.tx.q.Messages() > 1) {
 		a.ProcessDeferredSack() // it may make room
 		if a.state == Closed {
 			return ErrClosed
 		}
 	}
-	first, idle := m.Of == nil || !m.Of.begun, a.tx.q.Empty() || a.tx.deferredSack.on && a.tx.q.Messages() == 1
+	first, idle := m.Of == nil || !m.Of.Begun(), a.tx.q.Empty() || a.tx.deferredSack.on && a.tx.q.Messages() == 1
 	if err := a.tx.q.Push(now, m); err != nil {
 		return err
 	}
@@ -165,10 +166,8 @@ func (a *Assoc) CanOpen(sid uint16) error {
 		return ErrShutdown
 	case a.cfg.NoFragmentation:
 		return ErrTooLong
-	case int(sid) >= q.nstreams:
-		return ErrStream
 	}
-	return q.checkPiece(&Message{SID: sid})
+	return q.CanOpen(sid)
 }
 
 // TakeReleases appends to dst the owners of messages that are done with. The
@@ -189,7 +188,7 @@ func (a *Assoc) SetStreamValue(sid, value uint16) error { return a.tx.q.SetStrea
 // MaxPayload returns the size of the largest message that goes as one chunk in
 // one packet, on every path in use.
 func (a *Assoc) MaxPayload() int {
-	return (a.amdcs(a.dataPath()) - a.tx.q.headerLen()) &^ 3
+	return (a.amdcs(a.dataPath()) - a.tx.q.HeaderLen()) &^ 3
 }
 
 // handleSack takes in a SACK chunk (RFC 9260, Section 6.2.1).
@@ -201,7 +200,7 @@ func (a *Assoc) handleSack(now clock.Time, c wire.Chunk) {
 	if err != nil {
 		return
 	}
-	a.tx.sb.dac = sackPackets(c)
+	a.tx.sb.SetDelayedPackets(sackPackets(c))
 	a.takeSack(now, &x)
 }
 
@@ -230,7 +229,7 @@ func (a *Assoc) takeAck(now clock.Time, res *SackResult, err error) {
 		return
 	}
 	a.tx.heard = true
-	if sb.probes > 0 {
+	if sb.Probing() {
 		a.windowGrew(now)
 	}
 	for i := range a.paths {
@@ -282,7 +281,7 @@ func (a *Assoc) takeAck(now clock.Time, res *SackResult, err error) {
 func (a *Assoc) windowGrew(now clock.Time) {
 	for i := range a.paths {
 		p := &a.paths[i]
-		if !a.tx.sb.resendProbes(now, i, p.rto.Min()) {
+		if !a.tx.sb.ResendProbes(now, i, p.rto.Min()) {
 			continue
 		}
 		p.rto.EndBackoff()
@@ -301,13 +300,12 @@ func (t *dataSender) retune(now clock.Time, res *SackResult, slowest clock.Time)
 		rtt = max(rtt, res.Paths[i].AckRTT)
 	}
 	t.tune.ack(now, n, rtt)
-	t.q.setSoftLimit(t.tune.limit(slowest), t.tune.lowRTT(slowest))
+	t.q.SetSoftLimit(t.tune.limit(slowest), t.tune.lowRTT(slowest))
 }
 
 // report turns what the send queue has to say into events.
 func (t *dataSender) report(a *Assoc) {
-	if t.q.keyFreed {
-		t.q.keyFreed = false
+	if t.q.KeysFreed() {
 		a.tellFreeKeys()
 	}
 	if t.q.Unblocked() {
@@ -348,7 +346,7 @@ func (a *Assoc) t3Timeout(now clock.Time, i int) {
 	}
 	a.stats.Timeouts++
 	p.count.timeouts++
-	refused := t.heard && t.sb.probing(i)
+	refused := t.heard && t.sb.OnlyProbes(i)
 	if !refused { // Section 6.1, A: "Zero window probing does not affect the calculation of cwnd."
 		a.lossOn(i)
 		p.cc.OnTimeout(now) // E1
@@ -405,7 +403,7 @@ func (a *Assoc) lossTimeout(now clock.Time) {
 			t.rtxPath = i
 			// RFC 8985, Section 7.3: the timer restarts with the probe; not with
 			// those that follow unanswered, or a dead path would not be noticed.
-			if t.sb.firstProbe(i) {
+			if t.sb.FirstProbe(i) {
 				a.timers.setPath(timerT3, i, now+p.rto.Value())
 			}
 		}

@@ -167,11 +167,11 @@ const (
 
 // NewSendQueue returns a queue for up to limit bytes on nstreams streams.
 func NewSendQueue(limit, nstreams int, kind Scheduler) *SendQueue {
-	return new(SendQueue).init(limit, nstreams, kind)
+	return new(SendQueue).Init(limit, nstreams, kind)
 }
 
-// init makes a queue of one that is all zero.
-func (q *SendQueue) init(limit, nstreams int, kind Scheduler) *SendQueue {
+// Init makes a queue of one that is all zero.
+func (q *SendQueue) Init(limit, nstreams int, kind Scheduler) *SendQueue {
 	q.limit, q.nstreams, q.kind = int64(limit), nstreams, kind
 	if q.sched = &q.firstSched; kind == SchedRR {
 		q.firstSched.reset()
@@ -219,7 +219,7 @@ func (q *SendQueue) SetStreams(n int) {
 // message is always taken when the buffer is empty or m.Force is set. Under
 // partial reliability it first abandons messages of lower priority.
 func (q *SendQueue) Push(now clock.Time, m *Message) error {
-	n, count := m.size()
+	n, count := m.Size()
 	switch {
 	case n == 0:
 		return ErrNoUserData
@@ -304,13 +304,13 @@ func (q *SendQueue) fits(n int64) bool {
 	return q.charge()+n+messageCharge <= q.limit && (q.soft == 0 || q.softCharge() < q.soft) && (!q.lowRTT || n < lowRTTMessage || q.buffered < tuneLowRTT)
 }
 
-// flightLimit returns how many bytes may be sent and not cumulatively acknowledged
+// FlightLimit returns how many bytes may be sent and not cumulatively acknowledged
 // before the buffer has no room for new ones.
-func (q *SendQueue) flightLimit() int64 { return q.limit - (q.buffered - q.unsent) }
+func (q *SendQueue) FlightLimit() int64 { return q.limit - (q.buffered - q.unsent) }
 
-// setSoftLimit changes from how many buffered bytes on no message is taken, and whether
+// SetSoftLimit changes from how many buffered bytes on no message is taken, and whether
 // tuneLowRTT counts.
-func (q *SendQueue) setSoftLimit(n int64, near bool) {
+func (q *SendQueue) SetSoftLimit(n int64, near bool) {
 	if n != q.soft || near != q.lowRTT {
 		q.soft, q.lowRTT = n, near
 		q.checkRoom()

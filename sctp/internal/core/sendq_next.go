@@ -12,8 +12,8 @@ type Room struct {
 	Space, Full int
 }
 
-// headerLen is the length of the header of the chunks that carry user data.
-func (q *SendQueue) headerLen() int {
+// HeaderLen is the length of the header of the chunks that carry user data.
+func (q *SendQueue) HeaderLen() int {
 	if q.interleave {
 		return wire.IDataHeaderLen
 	}
@@ -64,12 +64,12 @@ func (q *SendQueue) pick(now clock.Time, r Room) (m *outMsg, n int, ok bool) {
 	if q.maxChunk > 0 {
 		full = min(full, q.maxChunk)
 	}
-	space := (min(r.Space, full) - q.headerLen()) &^ 3
+	space := (min(r.Space, full) - q.HeaderLen()) &^ 3
 	left := m.end - m.sent
 	if left <= int64(space) {
 		return m, int(left), true
 	}
-	if space < minFragment || m.sent == m.at && left <= int64(full-q.headerLen()) {
+	if space < minFragment || m.sent == m.at && left <= int64(full-q.HeaderLen()) {
 		return nil, 0, false
 	}
 	return m, min(space, maxFragment), true
@@ -131,7 +131,7 @@ func (q *SendQueue) advance(m *outMsg, n int) {
 	if st.head != nil {
 		arrival = st.head.arrival
 	}
-	q.sched.sent(m.sid, n+q.headerLen(), arrival, end || q.interleave)
+	q.sched.sent(m.sid, n+q.HeaderLen(), arrival, end || q.interleave)
 	if all {
 		q.reschedule(m.sid)
 	}

@@ -48,6 +48,14 @@ func (q *SendQueue) checkPiece(m *Message) error {
 	return nil
 }
 
+// CanOpen reports why a message in pieces cannot be begun on a stream now, if so.
+func (q *SendQueue) CanOpen(sid uint16) error {
+	if int(sid) >= q.nstreams {
+		return ErrStream
+	}
+	return q.checkPiece(&Message{SID: sid})
+}
+
 // starved reports whether a message that was begun waits for m, its next piece,
 // and nothing of it is outstanding. Then m is taken even if the buffer is full:
 // it may be full of messages that cannot be sent before the end of this one.

@@ -15,6 +15,12 @@ func (q *SendQueue) Unblocked() bool {
 	return u
 }
 
+// HasUnblocked reports whether Unblocked would report true.
+func (q *SendQueue) HasUnblocked() bool { return q.unblocked }
+
+// Blocked reports whether the queue refused a message and has had no room since.
+func (q *SendQueue) Blocked() bool { return q.blocked }
+
 // TakeReleases appends the releases that are due to dst and forgets them. The
 // caller calls the owners once it holds no lock.
 func (q *SendQueue) TakeReleases(dst []Release) []Release {
@@ -50,10 +56,21 @@ func (q *SendQueue) AbandonedMessages() (unsent, sent uint64) {
 	return q.abandonedUnsent, q.abandonedSent
 }
 
-// fills reports whether what waits to be sent leaves no room for another chunk in a packet
+// Fills reports whether what waits to be sent leaves no room for another chunk in a packet
 // that takes full bytes of them. The headers of chunks count, and as padding the most that
 // it can be.
-func (q *SendQueue) fills(full int) bool {
-	least := q.headerLen() + 4 // of a chunk with a byte
-	return q.unsent+int64(q.chunks)*int64(q.headerLen()+3) > int64(full-least)
+func (q *SendQueue) Fills(full int) bool {
+	least := q.HeaderLen() + 4 // of a chunk with a byte
+	return q.unsent+int64(q.chunks)*int64(q.HeaderLen()+3) > int64(full-least)
+}
+
+// HasFailed reports whether TakeFailed would return something.
+func (q *SendQueue) HasFailed() bool { return len(q.failed) > 0 }
+
+// TakeFailed returns the streams of the messages that were abandoned since it was called
+// last. They are valid until the next message is abandoned.
+func (q *SendQueue) TakeFailed() []uint16 {
+	f := q.failed
+	q.failed = f[:0]
+	return f
 }

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/clock"
+
 // route is what a message demands of the packets that its chunks go in; 0 is
 // nothing. All new chunks of a packet demand the same, and all chunks the same key.
 type route uint32
@@ -44,9 +46,9 @@ func (s *Scoreboard) rtxKey() route {
 	return s.rec(t).msg.route.key()
 }
 
-// forgetPath lets the messages that were to go by a path take any: its address is
+// ForgetPath lets the messages that were to go by a path take any: its address is
 // not the peer's any more.
-func (q *SendQueue) forgetPath(i int) {
+func (q *SendQueue) ForgetPath(i int) {
 	if q.routed == 0 {
 		return
 	}
@@ -66,3 +68,63 @@ func (q *SendQueue) forgetPath(i int) {
 func (q *SendQueue) goesWith(m *outMsg) bool {
 	return (q.routed == 0 || m.route == q.route) && m.route.key() == q.key
 }
+
+// KeyInUse reports whether a message that is not acknowledged or abandoned names a key.
+func (q *SendQueue) KeyInUse(id uint16) bool { return q.keyUse[id] > 0 }
+
+// KeysFreed reports, once, that the last message that named some key was acknowledged or
+// abandoned, or that NoteKeysFreed was called.
+func (q *SendQueue) KeysFreed() bool {
+	f := q.keyFreed
+	q.keyFreed = false
+	return f
+}
+
+// NoteKeysFreed has KeysFreed report true: the messages of a queue before this one are gone.
+func (q *SendQueue) NoteKeysFreed() { q.keyFreed = true }
+
+// Routed reports whether a message with bytes to send demands a path or a key.
+func (q *SendQueue) Routed() bool { return q.routed > 0 }
+
+// PickKey chooses the key of the next packet with data: that of the chunk to be
+// retransmitted first, or else of the message to be sent first, as RFC 6458, Section
+// 5.3.8, has it: "the SCTP implementation must not bundle user messages that need
+// to be authenticated using different shared key identifiers". NextRoute was called before.
+func (q *SendQueue) PickKey() {
+	if q.key = 0; len(q.keyUse) == 0 {
+		return
+	}
+	if q.sb.HasRtx() {
+		q.key = q.sb.rtxKey()
+	} else if q.routed > 0 {
+		q.key = q.route.key()
+	}
+}
+
+// Key returns the key of the packet that is being built; ok is false for the active one.
+func (q *SendQueue) Key() (id uint16, ok bool) {
+	return uint16(q.key >> routeKeyShift), q.key != 0
+}
+
+// NextRoute has the next packet carry new messages that demand what the one to be sent first
+// does. It returns the path that this one names, -1 for none.
+func (q *SendQueue) NextRoute(now clock.Time) int {
+	if q.routed == 0 {
+		return -1
+	}
+	q.route = 0
+	m := q.head(now)
+	if m == nil {
+		return -1
+	}
+	q.route = m.route
+	return m.route.path()
+}
+
+// SendAnywhere has the next packet carry messages that demand neither a path nor a key, in
+// chunks of any size.
+func (q *SendQueue) SendAnywhere() { q.key, q.maxChunk = 0, 0 }
+
+// LimitChunks has no chunk be made larger than n bytes, header included; 0 means no bound
+// besides the packet.
+func (q *SendQueue) LimitChunks(n int) { q.maxChunk = n }

@@ -1,6 +1,10 @@
 package core
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/weftstack/weft/sctp/internal/core/clock"
+)
 
 // MaxSegmented bounds a segmented send, in bytes. It is acknowledged as a whole, and goes to its
 // end on a stream that is paused in the midst of it.
@@ -22,8 +26,8 @@ type segmented struct {
 	size    uint32 // bytes of each message but the last, which may have fewer; 0: one message
 }
 
-// size returns the bytes of m, and of how many messages.
-func (m *Message) size() (n int64, count int) {
+// Size returns the bytes of m, and of how many messages.
+func (m *Message) Size() (n int64, count int) {
 	n = int64(len(m.Header)) + int64(len(m.Headers)) + int64(len(m.Body))
 	if m.SegmentSize <= 0 {
 		return n, 1
@@ -33,15 +37,15 @@ func (m *Message) size() (n int64, count int) {
 
 // validSegmented reports whether a message with a SegmentSize can be sent in segments.
 func (m *Message) validSegmented() bool {
-	n, count := m.size()
+	n, count := m.Size()
 	return m.SegmentSize > 0 && len(m.Body) > 0 && n <= MaxSegmented &&
 		len(m.Header) == 0 && len(m.Headers)%count == 0 && len(m.Headers)/count <= MaxHeader &&
 		m.Unordered && m.Of == nil && m.Lifetime == 0 && !m.LimitRtx && !m.Droppable
 }
 
-// largest returns the bytes of the largest message that m stands for.
-func (m *Message) largest() int {
-	n, count := m.size()
+// Largest returns the bytes of the largest message that m stands for.
+func (m *Message) Largest() int {
+	n, count := m.Size()
 	if m.SegmentSize <= 0 || count <= 1 {
 		return int(n)
 	}
@@ -91,4 +95,21 @@ func (m *outMsg) copySegment(b []byte, i uint32, at, n int, g *gather) []byte {
 		at, n = at+k, n-k
 	}
 	return m.appendBody(b, int64(i)*int64(int(m.segmented.size)-h)+int64(at-h), n, g)
+}
+
+// MoreSegments reports whether the message that is sent next is a segment, and not
+// the last.
+func (q *SendQueue) MoreSegments(now clock.Time) bool {
+	m := q.head(now)
+	return m != nil && m.segmented.size != 0 && m.length-m.sent > int64(m.segmented.size)
+}
+
+// LastPart returns how many bytes are left of the message or segmented send that is sent next,
+// if no other segment follows.
+func (q *SendQueue) LastPart(now clock.Time) (left int64, ok bool) {
+	m := q.head(now)
+	if m == nil || m.end != m.length {
+		return 0, false
+	}
+	return m.length - m.sent, true
 }

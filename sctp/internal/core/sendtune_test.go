@@ -60,7 +60,7 @@ func TestSendTuneFollowsThePath(t *testing.T) {
 func TestNearLimitIsForLargeMessages(t *testing.T) {
 	for _, size := range []int{64, lowRTTMessage - 1, lowRTTMessage, 2 * lowRTTMessage} {
 		q := NewSendQueue(64<<20, 1, SchedFCFS)
-		q.setSoftLimit(tuneFloor, true)
+		q.SetSoftLimit(tuneFloor, true)
 		m, n := Message{Body: make([]byte, size)}, 0
 		for q.Push(1, &m) == nil {
 			n++
@@ -72,7 +72,7 @@ func TestNearLimitIsForLargeMessages(t *testing.T) {
 		if n != want {
 			t.Errorf("%d messages of %d bytes are queued, want %d", n, size, want)
 		}
-		q.setSoftLimit(tuneFloor, false)
+		q.SetSoftLimit(tuneFloor, false)
 		if got := q.Unblocked(); got != (size >= lowRTTMessage) {
 			t.Errorf("%d bytes: room without the limit: %v", size, got)
 		}
@@ -81,7 +81,7 @@ func TestNearLimitIsForLargeMessages(t *testing.T) {
 
 func TestSoftLimitTakesLargeMessagesWhole(t *testing.T) {
 	q := NewSendQueue(4<<20, 1, SchedFCFS)
-	q.setSoftLimit(512<<10, false)
+	q.SetSoftLimit(512<<10, false)
 	m := Message{Body: make([]byte, 1<<20)}
 	if err := q.Push(1, &m); err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestSoftLimitTakesLargeMessagesWhole(t *testing.T) {
 	if err := q.Push(1, &m); err != ErrWouldBlock {
 		t.Errorf("a message beyond the soft limit: %v, want ErrWouldBlock", err)
 	}
-	q.setSoftLimit(4<<20, false)
+	q.SetSoftLimit(4<<20, false)
 	if !q.Unblocked() {
 		t.Error("a larger soft limit did not unblock the queue")
 	}
@@ -103,7 +103,7 @@ func TestSoftLimitTakesLargeMessagesWhole(t *testing.T) {
 // them are queued.
 func TestSoftLimitCountsMessages(t *testing.T) {
 	q := NewSendQueue(64<<20, 1, SchedFCFS)
-	q.setSoftLimit(tuneFloor, false)
+	q.SetSoftLimit(tuneFloor, false)
 	m, n := Message{Body: make([]byte, 64)}, 0
 	for q.Push(1, &m) == nil {
 		n++

@@ -34,7 +34,7 @@ func (a *Assoc) Shutdown(now clock.Time) {
 		a.shut.wanted = true
 	case Established:
 		a.setState(ShutdownPending, "the user shuts down")
-		a.tx.sb.ending = true
+		a.tx.sb.SetEnding()
 		a.progressShutdown(now)
 	}
 	// Section 9.2: in SHUTDOWN-RECEIVED "it MUST ignore ULP shutdown requests".

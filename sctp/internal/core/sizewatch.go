@@ -25,10 +25,10 @@ type sizeWatch struct {
 	chunk               seq.TSN
 }
 
-// watchSizes has the scoreboard watch packets on a path that are up to mtu bytes long:
+// WatchSizes has the scoreboard watch packets on a path that are up to mtu bytes long:
 // for the loss of those that are up to slack bytes shorter, none if slack is 0 or less,
 // and for an acknowledgement of those of wanted bytes or more.
-func (s *Scoreboard) watchSizes(path, mtu, slack, wanted int) {
+func (s *Scoreboard) WatchSizes(path, mtu, slack, wanted int) {
 	s.paths[path].size = sizeWatch{mtu: mtu, slack: slack, wanted: wanted}
 }
 
@@ -71,13 +71,26 @@ func (w *sizeWatch) bigLost(now clock.Time, t seq.TSN, r *record) {
 	}
 }
 
-// blackHole reports, once, that a path loses large packets and nothing shows
+// BlackHole reports, once, that a path loses large packets and nothing shows
 // that it carries any (RFC 8899, Section 4.3).
-func (s *Scoreboard) blackHole(path int) bool {
+func (s *Scoreboard) BlackHole(path int) bool {
 	w := &s.paths[path].size
 	if w.lost < holeLosses {
 		return false
 	}
 	w.lost = 0
 	return w.slack > 0
+}
+
+// BigLossesBegan returns when the first of the losses of large packets on a path was noticed
+// that BlackHole reports.
+func (s *Scoreboard) BigLossesBegan(path int) clock.Time { return s.paths[path].size.began }
+
+// TakeProvenSize returns, once, the size of a packet on a path that was acknowledged and that
+// WatchSizes asked for, 0 if there is none.
+func (s *Scoreboard) TakeProvenSize(path int) int {
+	w := &s.paths[path].size
+	n := w.shown
+	w.shown = 0
+	return n
 }

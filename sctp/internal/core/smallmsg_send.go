@@ -11,27 +11,20 @@ import (
 func (a *Assoc) CanSendSmall(m *Message) bool {
 	t := &a.tx
 	q, sb := t.q, t.sb
-	if q == nil || q.messages > 0 && !(t.deferredSack.on && q.messages == 1) {
-		return false
-	}
-	if m.Unordered || m.Immediate || m.Borrowed || m.Keyed || m.LimitRtx || m.Droppable || m.Of != nil || m.SegmentSize != 0 || m.Lifetime != 0 || m.Remote.IsValid() {
+	if q == nil || q.Messages() > 0 && !(t.deferredSack.on && q.Messages() == 1) || !m.Plain() {
 		return false
 	}
 	if a.slow != 0 || a.BatchOpen() {
 		return false
 	}
 	p, n := &a.paths[0], len(m.Header)+len(m.Body)
-	if n == 0 || len(m.Header) > MaxHeader || q.headerLen()+n > p.pmdcs()-wire.SackHeaderLen || int(m.SID) >= len(q.streams) || int(m.SID) >= q.nstreams || !q.idleWithRoom(n) {
-		return false
-	}
-	st := &q.streams[m.SID]
-	if st.paused || st.open != nil || st.head != nil || !q.interleave && st.ordered >= maxOrderedInFlight {
+	if q.HeaderLen()+n > p.pmdcs()-wire.SackHeaderLen || !q.TakesAtOnce(m, n) {
 		return false
 	}
 	if a.rx.tsns.HasGaps() || len(a.rx.tsns.Duplicates()) > 0 {
 		return false // the acknowledgement is longer
 	}
-	return (!a.cfg.Bundle || sb.Flight(0) == 0) && sb.onlyNew() && n <= sb.rwnd && !sb.rtxCopies.open && int(sb.next-sb.base) < len(sb.recs)
+	return (!a.cfg.Bundle || sb.Flight(0) == 0) && sb.OnlyNew() && sb.TakesAtOnce(n)
 }
 
 // SendSmall queues a message for which CanSendSmall holds and appends its packet to b, which tx
@@ -42,12 +35,6 @@ func (a *Assoc) SendSmall(now clock.Time, m *Message, b []byte, tx *Transmit) ([
 		return b, false
 	}
 	t, p, n := &a.tx, &a.paths[0], len(m.Header)+len(m.Body)
-	q, sb := t.q, t.sb
-	st := &q.streams[m.SID]
-	o := q.take(m, int64(n), 1)
-	q.begin(st, o)
-	o.sent, o.fsn, o.refs = o.length, 1, 1
-	st.inFlight++
 	t.pipelined, t.cork, t.sackAtEnd = 0, corkNone, false
 	t.bytes += uint64(n)
 	t.messages++
@@ -59,10 +46,7 @@ func (a *Assoc) SendSmall(now clock.Time, m *Message, b []byte, tx *Transmit) ([
 		b = a.appendAck(b, p.pmdcs())
 	}
 	begin := len(b)
-	tsn, rec := sb.assign()
-	*rec = record{msg: o, size: uint16(n)}
-	o.first, o.last = tsn, tsn
-	b = sb.appendFirst(b, now, 0, tsn, rec, at+p.mtu-begin)
+	b = t.sb.AppendMessage(b, now, 0, m, n, at+p.mtu-begin)
 	a.dataSent(now, 0, len(b)-begin, 1)
 	a.seal(b, at, 0, false)
 	a.stats.PacketsSent++
@@ -71,12 +55,4 @@ func (a *Assoc) SendSmall(now clock.Time, m *Message, b []byte, tx *Transmit) ([
 	t.segSize = size
 	*tx = Transmit{Tuple: p.Tuple, ECN: a.dataECN(), DSCP: p.par.dscp, SegSize: size, Segs: 1, Last: true}
 	return b, true
-}
-
-// idleWithRoom reports whether nothing waits to be sent, nothing holds messages back, and
-// there is room for one of n bytes. Schedulers that count bytes have to see every message;
-// to the others a message that is sent directly makes no difference.
-func (q *SendQueue) idleWithRoom(n int) bool {
-	return q.waiting == 0 && q.opened == 0 && q.routed == 0 && q.borrowed == nil && !q.held && !q.blocked && !q.stalled &&
-		q.kind != SchedFair && q.kind != SchedWFQ && q.fits(int64(n))
 }

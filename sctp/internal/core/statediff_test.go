@@ -16,7 +16,7 @@ import (
 var notCompared = map[string]string{
 	"Assoc.slow":            "without slowConfig, which one of the two has on purpose: see diffState",
 	"Config.slowPath":       "one of the two has it on purpose",
-	"Scoreboard.slowPath":   "likewise",
+	"Scoreboard.noBulk":     "likewise",
 	"Scoreboard.recs":       "a ring in which only the records of outstanding TSNs count: see records",
 	"reasm.fragState.block": "the memory of a payload; data, which refers to it, is compared",
 	"reasm.frag.short":      "likewise, for a short one",

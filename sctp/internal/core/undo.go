@@ -6,24 +6,19 @@ import "github.com/weftstack/weft/sctp/internal/core/clock"
 // chunks were found lost. A loss in the same window as the one before belongs to
 // it.
 func (a *Assoc) lossOn(i int) {
-	p := &a.paths[i]
-	u := &a.tx.sb.paths[i].undo
-	if u.active && a.tx.sb.CumTSN().Less(u.mark-1) {
-		return
+	if p := &a.paths[i]; a.tx.sb.NoteLoss(i) {
+		p.beforeLoss = p.cc.Window()
 	}
-	*u = lossUndo{active: true, before: p.cc.Window(), mark: a.tx.sb.NextTSN()}
 }
 
 // undoLoss takes back the reduction of the window of path i if the loss turned
 // out to be none.
 func (a *Assoc) undoLoss(now clock.Time, i int) {
-	u := &a.tx.sb.paths[i].undo
-	if !u.active || u.again == 0 || u.dups < u.again {
+	if !a.tx.sb.WasNoLoss(i) {
 		return
 	}
-	u.active = false
 	p := &a.paths[i]
-	p.cc.Undo(u.before)
+	p.cc.Undo(p.beforeLoss)
 	p.count.undone++
 	a.updatePacer(now, i)
 }

@@ -27,12 +27,12 @@ func TestSpuriousTimeoutIsUndone(t *testing.T) {
 		p.net.delay += 300 * time.Millisecond
 		p.driveUntil(time.Second, func() bool { return p.a.assoc.PathStats(0).Timeouts > 0 })
 		p.net.delay -= 300 * time.Millisecond
-		before := p.a.assoc.tx.sb.paths[0].undo.before.Cwnd
+		before := p.a.assoc.paths[0].beforeLoss.Cwnd
 		if got := p.a.assoc.paths[0].cc.Cwnd(); got >= before/4 {
 			t.Fatalf("cwnd %d after the timeout, was %d", got, before)
 		}
 		if !p.driveUntil(2*time.Second, func() bool { return p.a.assoc.PathStats(0).SpuriousLosses > 0 }) {
-			t.Fatalf("not undone: %+v, %+v", p.a.assoc.PathStats(0), p.a.assoc.tx.sb.paths[0].undo)
+			t.Fatalf("not undone: %+v", p.a.assoc.PathStats(0))
 		}
 		if got := p.a.assoc.paths[0].cc.Cwnd(); got < before {
 			t.Errorf("cwnd %d after the undo, want at least the %d of before", got, before)

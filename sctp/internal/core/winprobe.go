@@ -25,8 +25,11 @@ func (s *Scoreboard) forgetProbe(r *record) {
 	}
 }
 
-// probing reports whether all that is in flight on a path are window probes.
-func (s *Scoreboard) probing(path int) bool {
+// Probing reports whether window probes are in flight.
+func (s *Scoreboard) Probing() bool { return s.probes > 0 }
+
+// OnlyProbes reports whether all that is in flight on a path are window probes.
+func (s *Scoreboard) OnlyProbes(path int) bool {
 	f := &s.paths[path]
 	if s.probes == 0 || f.count > s.probes {
 		return false
@@ -39,11 +42,11 @@ func (s *Scoreboard) probing(path int) bool {
 	return f.count > 0
 }
 
-// resendProbes marks the window probes on a path for retransmission that the peer's
+// ResendProbes marks the window probes on a path for retransmission that the peer's
 // window has room for by now and that were sent at least rtt ago, so that the last SACK,
 // which does not acknowledge them, left the peer after they had come. It reports whether
 // any probe of the path fits.
-func (s *Scoreboard) resendProbes(now clock.Time, path int, rtt clock.Time) (fits bool) {
+func (s *Scoreboard) ResendProbes(now clock.Time, path int, rtt clock.Time) (fits bool) {
 	f := &s.paths[path]
 	for t, ok := f.set.Next(s.base, s.next); ok; t, ok = f.set.Next(t+1, s.next) {
 		r := s.rec(t)

@@ -1,9 +1,6 @@
 package core
 
-import (
-	"github.com/weftstack/weft/sctp/internal/slab"
-	"github.com/weftstack/weft/sctp/wire"
-)
+import "github.com/weftstack/weft/sctp/wire"
 
 // seal completes a packet of the association, b from offset at, that was built for
 // path i: it stores the checksum, unless the peer accepts zero in its place. RFC 9653,
@@ -14,20 +11,17 @@ import (
 // Deviation (RFC 9653, Section 5.2, SHOULD): the few packets that are built elsewhere, the
 // INIT ACK among them, have a checksum although the peer would do without.
 func (a *Assoc) seal(b []byte, at, i int, needsSum bool) {
-	g := &a.tx.sb.gather
+	sb := a.tx.sb
 	if !needsSum && !a.summed(i) {
-		g.copyDeferred(b)
+		sb.CopyDeferred(b)
 		return
 	}
-	h := a.iovecs(at)
-	switch {
-	case len(h) > 0:
-		g.copyDeferred(b)
+	if h := sb.IOVecs(at); len(h) > 0 {
+		sb.CopyDeferred(b)
 		setChecksum(b, at, h)
-	case g.deferred.B != nil:
-		setChecksumCopying(b, at, g.deferred)
-		g.deferred = slab.IOVec{}
-	default:
+	} else if d := sb.TakeDeferred(); d.B != nil {
+		setChecksumCopying(b, at, d)
+	} else {
 		wire.SetChecksum(b[at:])
 	}
 }

@@ -168,9 +168,9 @@ func (m *State) Deactivate(id uint16) bool {
 
 // Freed calls tell, once for each, with the deactivated keys that no message uses; uses has
 // the number of messages by key.
-func (m *State) Freed(uses map[uint16]int, tell func(id uint16)) {
+func (m *State) Freed(inUse func(id uint16) bool, tell func(id uint16)) {
 	for i := range m.keys {
-		if k := &m.keys[i]; k.off && !k.told && uses[k.ID] == 0 {
+		if k := &m.keys[i]; k.off && !k.told && !inUse(k.ID) {
 			k.told = true
 			tell(k.ID)
 		}
