@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -98,9 +97,10 @@ func addrsOf(list []netip.AddrPort) string {
 // TestAutoAddrs takes addresses away from a host and gives them back, one after the
 // other, while an association echoes: it follows (RFC 6458, Section 8.1.23).
 func TestAutoAddrs(t *testing.T) {
+	bounded(t)
 	m := newMultinet(t, false)
 	start := func(ns, what string) *bufio.Scanner {
-		cmd := exec.Command("ip", "netns", "exec", ns, os.Args[0])
+		cmd := command(t, "ip", "netns", "exec", ns, os.Args[0])
 		cmd.Env = append(os.Environ(), autoAddrsEnv+"="+what)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
@@ -114,8 +114,6 @@ func TestAutoAddrs(t *testing.T) {
 			cmd.Process.Kill()
 			cmd.Wait()
 		})
-		timer := time.AfterFunc(sessionTime, func() { cmd.Process.Kill() })
-		t.Cleanup(func() { timer.Stop() })
 		return bufio.NewScanner(out)
 	}
 	server := start(m.peer, "server")

@@ -108,7 +108,8 @@ func tshark(t testing.TB, file string, args ...string) []string {
 	if err != nil {
 		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
-	cmd := exec.Command(path, append([]string{"-r", file, "-d", "udp.port==1024-65535,sctp", "-o", "sctp.checksum:crc-32c"}, args...)...)
+	read := []string{"-r", file, "-d", "udp.port==1024-65535,sctp", "-o", "sctp.checksum:crc-32c"}
+	cmd := command(t, path, append(read, args...)...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -30,6 +30,7 @@ const ddpScript = "lua_script:../docs/ddp-sctp.lua"
 // TestDissectorNamesAll has our dissector decode one message of each kind, made
 // with our encoders.
 func TestDissectorNamesAll(t *testing.T) {
+	bounded(t)
 	capture := []byte{0xa1, 0xb2, 0xc3, 0xd4, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 101}
 	var want []string
 	add := func(ppid uint32, msg []byte, name string) {
@@ -177,7 +178,8 @@ func checkSequence(t *testing.T, ms []ddpMessage) {
 
 // TestDissectorFollowsRping captures a run of `weft rping`.
 func TestDissectorFollowsRping(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*commandTime)
+	bounded(t)
+	ctx, cancel := context.WithTimeout(within(t), 2*commandTime)
 	defer cancel()
 	port := testenv.FreePort(t)
 	server := startRping(ctx, t, port, "--sctp", "-S5000")
@@ -223,10 +225,11 @@ func endsSession(packet []byte) bool {
 
 // TestDissectorFollowsVerbs captures a program that uses every operation.
 func TestDissectorFollowsVerbs(t *testing.T) {
+	bounded(t)
 	if _, err := exec.LookPath("tshark"); err != nil {
 		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*commandTime)
+	ctx, cancel := context.WithTimeout(within(t), 2*commandTime)
 	defer cancel()
 	file := newPacketFile(t)
 	over := make(chan struct{})

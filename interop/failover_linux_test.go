@@ -211,6 +211,7 @@ func lateness(ctx context.Context) *atomic.Int64 {
 // the path has failed. TestPrimaryPathDiesUnderLoad of package sctp is the same
 // under virtual time.
 func TestNetCutFailsOver(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	const (
 		limit = 3 * failoverRTOMin

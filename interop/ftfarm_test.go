@@ -49,7 +49,7 @@ func loseRank(t testing.TB, transport string, lose func(f *ftFarm), env ...strin
 func startFTFarm(t testing.TB, transport string, env []string) *ftFarm {
 	t.Helper()
 	f := &ftFarm{t: t, ended: make(chan struct{}),
-		cmd: exec.Command(tool(t, "weft"), "run", "-v", "-ft", "-n", fmt.Sprint(farmRanks), "-transport", transport,
+		cmd: command(t, tool(t, "weft"), "run", "-v", "-ft", "-n", fmt.Sprint(farmRanks), "-transport", transport,
 			tool(t, "farm"), "-json", "-tasks", fmt.Sprint(farmTasks), "-task", "4KB", "-pause", "20ms")}
 	f.cmd.Env = append(os.Environ(), env...)
 	f.cmd.Stdout, f.cmd.Stderr = &f.out, &f.errs

@@ -40,10 +40,9 @@ func guestImage(t testing.TB) string {
 	if _, err := os.Stat(filepath.Join(dir, "version")); err == nil {
 		return dir
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), buildTime)
+	ctx, cancel := context.WithTimeout(within(t), buildTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "guest/build.sh", dir)
-	cmd.WaitDelay = time.Second
+	cmd := commandIn(ctx, "guest/build.sh", dir)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		testenv.Lacking(t, "the guest cannot be made here: %v\n%s", err, said)
 	}
@@ -74,6 +73,7 @@ func kernelStack(t testing.TB) *stack {
 	s.ours, s.host, s.bulk = "127.0.0.1:0", "10.0.2.2", 8<<20
 	s.udp = func(*peer) string { return fmt.Sprintf("127.0.0.1:%d", sctpPort) }
 	s.start = func(t testing.TB, _ *peer) *peer {
+		t.Helper()
 		conn, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", controlPort), patience)
 		if err != nil {
 			t.Fatal(err)
@@ -93,6 +93,7 @@ func kernelMulti(t testing.TB, m *multinet) *stack {
 		"-netdev", "user,id=n2,hostfwd=tcp:127.0.0.1:7174-:7174", "-device", guestDevice("n2"),
 		"-append", guestCommandLine+" eth0=10.78.0.2/24 eth1=10.78.1.2/24 eth0=fd78::2/64 eth1=fd78:0:0:1::2/64 eth2=10.0.2.15/24")
 	s.start = func(t testing.TB, _ *peer) *peer {
+		t.Helper()
 		var conn net.Conn
 		m.inside(func() (err error) {
 			conn, err = net.DialTimeout("tcp", "127.0.0.1:7174", patience)
@@ -125,8 +126,9 @@ func bootImage(t testing.TB, dir string, through []string, args ...string) *stac
 
 	all := slices.Concat(through, []string{"qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-cpu", "max", "-m", "768", "-nodefaults", "-no-reboot",
 		"-display", "none", "-serial", "stdio", "-kernel", filepath.Join(dir, "vmlinuz"), "-initrd", filepath.Join(dir, "initrd")}, args)
-	cmd := exec.Command(all[0], all[1:]...)
+	cmd := command(t, all[0], all[1:]...)
 	var console lockedBuffer
+	shows(t, "the console of the guest", &console)
 	cmd.Stdout, cmd.Stderr = &console, &console
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	start := time.Now()
@@ -138,11 +140,16 @@ func bootImage(t testing.TB, dir string, through []string, args ...string) *stac
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		<-ended
-		if _, trouble, found := strings.Cut(console.String(), guestReady); found && len(trouble) > 80 {
+		_, trouble, found := strings.Cut(console.String(), guestReady)
+		if t.Failed() {
+			t.Logf("console of the guest:\n%s", console.String())
+		} else if found && len(trouble) > 80 {
 			t.Logf("console of the guest:%s", trouble)
 		}
 	})
-	for tick := time.NewTicker(50 * time.Millisecond); !strings.Contains(console.String(), guestReady); {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !strings.Contains(console.String(), guestReady) {
 		select {
 		case <-tick.C:
 		case err := <-ended:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 // find the path MTU before the retransmission timer expires; else by the packets
 // that get lost (RFC 8899).
 func TestPathTakesLess(t *testing.T) {
+	bounded(t)
 	for _, told := range []bool{true, false} {
 		name := "told"
 		if !told {
@@ -44,7 +44,7 @@ func pathTakesLess(t *testing.T, told bool) (timeouts uint64) {
 	m := newMultinet(t, false)
 	router := m.ours + "-r"
 	m.ip("netns", "add", router)
-	t.Cleanup(func() { exec.Command("ip", "netns", "del", router).Run() })
+	t.Cleanup(func() { deleteNamespace(t, router) })
 	end := [2]string{m.ours, m.peer}
 	var at [2]netip.AddrPort
 	for i, ns := range end {
@@ -59,7 +59,7 @@ func pathTakesLess(t *testing.T, told bool) (timeouts uint64) {
 	}
 	m.ip("netns", "exec", router, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
 	if !told {
-		cmd := exec.Command("ip", "netns", "exec", router, "nft", "-f", "-")
+		cmd := command(t, "ip", "netns", "exec", router, "nft", "-f", "-")
 		cmd.Stdin = strings.NewReader("table ip quiet {\n\tchain output {\n\t\ttype filter hook output priority 0\n\t\tip protocol icmp drop\n\t}\n}\n")
 		if said, err := cmd.CombinedOutput(); err != nil {
 			testenv.Lacking(t, "ICMP messages cannot be dropped: %v: %s; install Debian's nftables", err, said)
@@ -78,7 +78,7 @@ func pathTakesLess(t *testing.T, told bool) (timeouts uint64) {
 		}
 		t.Cleanup(func() { tr[i].Close() })
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(within(t), patience)
 	defer cancel()
 	const rtoMin = 2 * time.Second // what it takes without ICMP, and no busy machine
 	cfg := &sctp.Config{RTOMin: rtoMin, RTOInitial: rtoMin}

@@ -64,7 +64,7 @@ func tool(t testing.TB, name string) string {
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	if said, err := exec.Command("go", "build", "-o", path, "../cmd/"+name).CombinedOutput(); err != nil {
+	if said, err := command(t, "go", "build", "-o", path, "../cmd/"+name).CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", name, err, said)
 	}
 	return path
@@ -92,9 +92,9 @@ const commandTime = 5 * time.Minute
 // weft runs the command with a time limit.
 func weft(t testing.TB, args ...string) (stdout, stderr string, status int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), commandTime)
+	ctx, cancel := context.WithTimeout(within(t), commandTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, tool(t, "weft"), args...)
+	cmd := commandIn(ctx, tool(t, "weft"), args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -128,6 +128,7 @@ func farm(t testing.TB, runFlags, farmFlags []string) farmResult {
 }
 
 func TestFarmVerifiesItsResult(t *testing.T) {
+	bounded(t)
 	path, digest := input(t)
 	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
 		for _, n := range []int{1, 2, 4, 8} {
@@ -143,6 +144,7 @@ func TestFarmVerifiesItsResult(t *testing.T) {
 }
 
 func TestFarmOptions(t *testing.T) {
+	bounded(t)
 	for _, flags := range [][]string{
 		{"-tasks", "1"}, {"-tasks", "500", "-fanout", "10", "-task", "300KB"}, {"-tasks", "100", "-tags", "1", "-outstanding", "1"},
 		{"-tasks", "50", "-task", "1"}, {"-tasks", "3", "-task", "5MiB"},
@@ -154,6 +156,7 @@ func TestFarmOptions(t *testing.T) {
 }
 
 func TestFarmRefuses(t *testing.T) {
+	bounded(t)
 	for _, tt := range []struct {
 		name   string
 		flags  []string
@@ -181,7 +184,8 @@ func TestFarmRefuses(t *testing.T) {
 
 // TestKilledRankEndsTheJob kills one worker while it works.
 func TestKilledRankEndsTheJob(t *testing.T) {
-	cmd := exec.Command(tool(t, "weft"), "run", "-v", "-n", "4", tool(t, "farm"), "-tasks", "1000000", "-task", "300KB")
+	bounded(t)
+	cmd := command(t, tool(t, "weft"), "run", "-v", "-n", "4", tool(t, "farm"), "-tasks", "1000000", "-task", "300KB")
 	var errs lockedBuffer
 	cmd.Stderr = &errs
 	if err := cmd.Start(); err != nil {

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"os"
-	"os/exec"
 	"testing"
 
 	"github.com/weftstack/weft/internal/testenv"
@@ -11,8 +10,9 @@ import (
 // TestLackingFails runs this test binary without a path to any program: with
 // testenv.EnvRequire its tests of peers must fail, not skip.
 func TestLackingFails(t *testing.T) {
+	bounded(t)
 	for _, require := range []bool{false, true} {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestVectorsDecode$", "-test.v")
+		cmd := command(t, os.Args[0], "-test.run", "^TestVectorsDecode$", "-test.v")
 		cmd.Env = []string{"PATH=", "HOME=" + t.TempDir()}
 		if require {
 			cmd.Env = append(cmd.Env, testenv.EnvRequire+"=require")

@@ -13,15 +13,16 @@ import (
 // PMIx only. Each rank says so and fails: as jobs of one they would compute something
 // else, and succeed.
 func TestOpenMPILauncher(t *testing.T) {
+	bounded(t)
 	mpirun, err := exec.LookPath("mpirun.openmpi")
 	if err != nil {
 		testenv.Lacking(t, "mpirun.openmpi not found: install Debian's openmpi-bin")
 	}
 	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
 	run := func(args ...string) (string, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), commandTime)
+		ctx, cancel := context.WithTimeout(within(t), commandTime)
 		defer cancel()
-		said, err := exec.CommandContext(ctx, mpirun, append([]string{"--allow-run-as-root", "--oversubscribe"}, args...)...).CombinedOutput()
+		said, err := commandIn(ctx, mpirun, append([]string{"--allow-run-as-root", "--oversubscribe"}, args...)...).CombinedOutput()
 		return string(said), err
 	}
 	out, err := run("-n", "2", check)

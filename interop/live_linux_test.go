@@ -15,6 +15,7 @@ import (
 
 // TestUsrsctp has our stack talk to usrsctp.
 func TestUsrsctp(t *testing.T) {
+	bounded(t)
 	// Linux numbers the second fragment of an interleaved message 0, see
 	// rowInterleaving.
 	runRows(t, usrsctpStack(t), append(rows, row{"interleaved message in pieces", rowPieces(true)}))
@@ -22,6 +23,7 @@ func TestUsrsctp(t *testing.T) {
 
 // TestKernel has our stack talk to the one of the Linux kernel in a guest.
 func TestKernel(t *testing.T) {
+	bounded(t)
 	testenv.Slow(t, "boots a guest")
 	runRows(t, kernelStack(t), append(rows, row{"priority in", rowPriorityIn}))
 }
@@ -78,14 +80,25 @@ var rows = []row{
 func runRows(t *testing.T, s *stack, rows []row) {
 	t.Logf("peer: %s", s.version)
 	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			t.Run("we connect", func(t *testing.T) { r.run(t, setup{stack: s, mode: "sink", opts: peerDefaults(s)}) })
-			t.Run("peer connects", func(t *testing.T) { r.run(t, setup{stack: s, mode: "sink", opts: peerDefaults(s), accept: true}) })
+		s.row(t, r.name, func(t *testing.T) {
+			o := setup{stack: s, mode: "sink", opts: peerDefaults(s)}
+			s.row(t, "we connect", func(t *testing.T) { r.run(t, o) })
+			o.accept = true
+			s.row(t, "peer connects", func(t *testing.T) { r.run(t, o) })
 		})
 	}
-	t.Run("refused", func(t *testing.T) { refusedByPeer(t, setup{stack: s}) })
-	t.Run("we refuse", func(t *testing.T) { refusedByUs(t, setup{stack: s}) })
-	t.Run("collision", func(t *testing.T) { collision(t, setup{stack: s, mode: "echo", opts: peerDefaults(s)}) })
+	s.row(t, "refused", func(t *testing.T) { refusedByPeer(t, setup{stack: s}) })
+	s.row(t, "we refuse", func(t *testing.T) { refusedByUs(t, setup{stack: s}) })
+	s.row(t, "collision", func(t *testing.T) { collision(t, setup{stack: s, mode: "echo", opts: peerDefaults(s)}) })
+}
+
+// row runs f as a subtest. When that fails, t ends unless another peer still starts: in a guest
+// that stands still each of the rows that follow would wait for its limit.
+func (s *stack) row(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	if !t.Run(name, f) {
+		s.start(t, nil).quit()
+	}
 }
 
 // peerDefaults are options of a peer that make it quick rather than frugal.

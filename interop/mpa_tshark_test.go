@@ -34,7 +34,7 @@ func recordTCP(t *testing.T, file *packetFile, addr string) (at string, end func
 			return
 		}
 		defer client.Close()
-		server, err := net.Dial("tcp", addr)
+		server, err := net.DialTimeout("tcp", addr, commandTime)
 		if err != nil {
 			t.Error(err)
 			return
@@ -82,6 +82,7 @@ func recordTCP(t *testing.T, file *packetFile, addr string) (at string, end func
 // TestMPACaptureDecodes has tshark decode a connection of `weft rping` over TCP
 // with what it has itself: MPA, DDP and RDMAP.
 func TestMPACaptureDecodes(t *testing.T) {
+	bounded(t)
 	if _, err := exec.LookPath("tshark"); err != nil {
 		testenv.Lacking(t, "tshark not found: install Debian's tshark")
 	}
@@ -94,7 +95,7 @@ func TestMPACaptureDecodes(t *testing.T) {
 		{"revision 1", "5000", nil, []string{"--revision=1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*commandTime)
+			ctx, cancel := context.WithTimeout(within(t), 2*commandTime)
 			defer cancel()
 			port := testenv.FreePort(t)
 			server := startRping(ctx, t, port, append([]string{"-S" + tt.size}, tt.server...)...)

@@ -17,6 +17,7 @@ import (
 // TestMPIPrograms runs the MPI test program, and the examples, as jobs of
 // processes on every transport.
 func TestMPIPrograms(t *testing.T) {
+	bounded(t)
 	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
 	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
 		for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 16} {
@@ -72,6 +73,7 @@ func TestMPIPrograms(t *testing.T) {
 // TestHydra runs the MPI test program under the launcher of MPICH, which also
 // spawns.
 func TestHydra(t *testing.T) {
+	bounded(t)
 	hydra, err := exec.LookPath("mpiexec.hydra")
 	if err != nil {
 		testenv.Lacking(t, "mpiexec.hydra not found: install Debian's mpich")
@@ -79,9 +81,9 @@ func TestHydra(t *testing.T) {
 	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
 	for _, transport := range []string{"hybrid", "sctp", "tcp"} {
 		t.Run("transport="+transport, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), commandTime)
+			ctx, cancel := context.WithTimeout(within(t), commandTime)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, hydra, "-n", "3", check)
+			cmd := commandIn(ctx, hydra, "-n", "3", check)
 			cmd.Env = append(os.Environ(), "WEFT_TRANSPORT="+transport)
 			out, err := cmd.CombinedOutput()
 			if err != nil || strings.Count(string(out), "verified ") != 17 {
@@ -98,7 +100,7 @@ func mainPackage(t *testing.T, name, dir string) string {
 	if runtime.GOOS == "windows" {
 		path += ".exe"
 	}
-	if said, err := exec.Command("go", "build", "-o", path, dir).CombinedOutput(); err != nil {
+	if said, err := command(t, "go", "build", "-o", path, dir).CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", dir, err, said)
 	}
 	return path

@@ -12,6 +12,7 @@ import (
 
 // TestUsrsctpMultihomed has two addresses on each side, usrsctp on the other.
 func TestUsrsctpMultihomed(t *testing.T) {
+	bounded(t)
 	m := newMultinet(t, false)
 	runMultihomed(t, usrsctpMulti(t, m), m, multihomedRows)
 	m.direct = true
@@ -20,6 +21,7 @@ func TestUsrsctpMultihomed(t *testing.T) {
 
 // TestKernelMultihomed is the same with the Linux kernel.
 func TestKernelMultihomed(t *testing.T) {
+	bounded(t)
 	testenv.Slow(t, "boots a guest")
 	m := newMultinet(t, true)
 	// Over UDP, usrsctp neither sends nor sees congestion marks.
@@ -56,19 +58,16 @@ var directRows = []row{
 func runMultihomed(t *testing.T, s *stack, m *multinet, rows []row) {
 	t.Logf("peer: %s", s.version)
 	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			for _, accept := range []bool{false, true} {
-				name := "we connect"
-				if accept {
-					name = "peer connects"
-				}
-				t.Run(name, func(t *testing.T) {
-					r.run(t, setup{stack: s, net: m, accept: accept, mode: "sink",
-						opts: []string{"nodelay 1", "buffer 4194304 4194304", "streams 100 100", "rto 300 200 500", "heartbeat 300 2", "maxrtx 20"},
-						cfg: sctp.Config{OutStreams: 100, HeartbeatInterval: 300 * time.Millisecond, RTOInitial: 300 * time.Millisecond, RTOMax: 500 * time.Millisecond,
-							PathMaxRetransmits: 2, MaxRetransmits: 20}})
-				})
-			}
+		s.row(t, r.name, func(t *testing.T) {
+			o := setup{stack: s, net: m, mode: "sink",
+				opts: []string{"nodelay 1", "buffer 4194304 4194304", "streams 100 100",
+					"rto 300 200 500", "heartbeat 300 2", "maxrtx 20"},
+				cfg: sctp.Config{OutStreams: 100, HeartbeatInterval: 300 * time.Millisecond,
+					RTOInitial: 300 * time.Millisecond, RTOMax: 500 * time.Millisecond,
+					PathMaxRetransmits: 2, MaxRetransmits: 20}}
+			s.row(t, "we connect", func(t *testing.T) { r.run(t, o) })
+			o.accept = true
+			s.row(t, "peer connects", func(t *testing.T) { r.run(t, o) })
 		})
 	}
 }
@@ -91,8 +90,7 @@ func (s *session) confirmed() {
 // may have had its troubles, too, on a busy machine.
 func (s *session) wantPathNote(kind sctp.NotificationKind, link int) {
 	s.t.Helper()
-	for linkOf(s.wantNote(kind).Addr) != link {
-	}
+	s.wantNoteWith(kind, func(n sctp.Notification) bool { return linkOf(n.Addr) == link })
 }
 
 func multiBothPaths(t *testing.T, o setup) {

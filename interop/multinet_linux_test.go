@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
@@ -41,10 +42,10 @@ func newMultinet(t testing.TB, taps bool) *multinet {
 	name := fmt.Sprintf("weft-%d-%d", os.Getpid(), multinets.Add(1))
 	m := &multinet{t: t, ours: name + "-a", peer: name + "-b"}
 	for _, ns := range []string{m.ours, m.peer} {
-		if said, err := exec.Command("ip", "netns", "add", ns).CombinedOutput(); err != nil {
+		if said, err := command(t, "ip", "netns", "add", ns).CombinedOutput(); err != nil {
 			testenv.Lacking(t, "network namespaces cannot be made here: %v: %s", err, said)
 		}
-		t.Cleanup(func() { exec.Command("ip", "netns", "del", ns).Run() })
+		t.Cleanup(func() { deleteNamespace(t, ns) })
 		m.ip("-n", ns, "link", "set", "lo", "up")
 	}
 	for i := range 2 {
@@ -69,8 +70,18 @@ func newMultinet(t testing.TB, taps bool) *multinet {
 
 func (m *multinet) ip(args ...string) {
 	m.t.Helper()
-	if said, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+	if said, err := command(m.t, "ip", args...).CombinedOutput(); err != nil {
 		m.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, said)
+	}
+}
+
+// deleteNamespace deletes a network namespace at the end of a test, whether its deadline has
+// passed or not.
+func deleteNamespace(t testing.TB, name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if said, err := commandIn(ctx, "ip", "netns", "del", name).CombinedOutput(); err != nil {
+		t.Logf("namespace %s is left behind: %v: %s", name, err, said)
 	}
 }
 
@@ -90,7 +101,7 @@ func (m *multinet) mend(i int) {
 // marked with congestion, until the function that it returns is called.
 func (m *multinet) mark() (stop func()) {
 	m.t.Helper()
-	cmd := exec.Command("ip", "netns", "exec", m.ours, "nft", "-f", "-")
+	cmd := command(m.t, "ip", "netns", "exec", m.ours, "nft", "-f", "-")
 	cmd.Stdin = strings.NewReader(`table ip marks {
 	chain output {
 		type filter hook output priority 0

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -140,12 +139,14 @@ func echoWithin(t *testing.T, want time.Duration, flags ...string) {
 }
 
 func TestNetDelaysPackets(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	echoWithin(t, 10*time.Millisecond, "-delay", "5ms")
 }
 
 // The limits of these tests are seven standard deviations away.
 func TestNetLosesPackets(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	back, _ := echoOver(t, 200, "-loss", "20%")
 	if back < 80 || back > 176 {
@@ -158,11 +159,13 @@ func TestNetLosesPackets(t *testing.T) {
 // A plan counts from when the network is there, and a busy machine starts the
 // programs in it late.
 func TestNetDelaysOneDirection(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	echoWithin(t, 20*time.Millisecond, "-at", "0s set host 0 to 1 delay 20ms")
 }
 
 func TestNetLosesByState(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	// A fifth of the packets of each direction, several in a row.
 	if back, _ := echoOver(t, 400, "-gemodel", "10%,40%"); back < 130 || back > 370 {
@@ -171,6 +174,7 @@ func TestNetLosesByState(t *testing.T) {
 }
 
 func TestNetCutsByPlan(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	back := 0
 	for _, at := range []time.Duration{500 * time.Millisecond, 2 * time.Second, 6 * time.Second} {
@@ -185,11 +189,12 @@ func TestNetCutsByPlan(t *testing.T) {
 }
 
 func TestNetTakesLiveChanges(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	dir := t.TempDir()
 	socket, capture := filepath.Join(dir, "ctl"), filepath.Join(dir, "net.pcap")
 	done := filepath.Join(dir, "done")
-	cmd := exec.Command(tool(t, "weft"), "net", "-control", socket, "-stats", "-pcap", capture, "-main", "0", "-x", envEcho+"=300", "-x", envEchoUntil+"="+done,
+	cmd := command(t, tool(t, "weft"), "net", "-control", socket, "-stats", "-pcap", capture, "-main", "0", "-x", envEcho+"=300", "-x", envEchoUntil+"="+done,
 		"-delay", "1ms", "--", os.Args[0])
 	var out lockedBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -231,6 +236,7 @@ func TestNetTakesLiveChanges(t *testing.T) {
 }
 
 func TestNetLeavesNothingBehind(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "--", "/bin/sh", "-c",
 		`[ "$WEFT_NET_HOST" != 0 ] || for name in $(echo $WEFT_NET_NAMES | tr , ' '); do [ -e /run/netns/$name ] && echo $name; done`)

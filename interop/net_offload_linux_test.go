@@ -143,6 +143,7 @@ func receiveTrains() error {
 // A train leaves a host in one piece, is a number of packets in the network, and reaches
 // the other in one piece; or in pieces, without offload.
 func TestNetCarriesTrains(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	var kernel unix.Utsname
 	var major, minor int
@@ -210,6 +211,7 @@ func stream(receiver bool) error {
 
 // Nothing that the network does to packets of a train is seen above TCP.
 func TestNetDamagesPacketsOfTrains(t *testing.T) {
+	bounded(t)
 	testenv.Networks(t)
 	out, errs, status := weft(t, "net", "-hosts", "2", "-main", "0", "-stats", "-x", envStream+"=1", "-rate", "1gbit",
 		"-corrupt", "2%", "-dup", "1%", "-loss", "0.5%", "-reorder", "1%", "--", os.Args[0])

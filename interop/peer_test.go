@@ -223,7 +223,7 @@ func usrsctpPeer(t testing.TB) string {
 				args = append(args, f)
 			}
 		}
-		said, err := exec.Command("gcc", append(args, "-lusrsctp", "-lpthread")...).CombinedOutput()
+		said, err := command(t, "gcc", append(args, "-lusrsctp", "-lpthread")...).CombinedOutput()
 		if err != nil {
 			usrsctp.reason = fmt.Sprintf("the peer does not compile: %v\n%s", err, said)
 			return
@@ -239,9 +239,9 @@ func usrsctpPeer(t testing.TB) string {
 // usrsctpMulti is usrsctp in the namespace of the peer.
 func usrsctpMulti(t testing.TB, m *multinet) *stack {
 	path := usrsctpPeer(t)
-	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2")}
+	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion(t, "libusrsctp2")}
 	s.start = func(t testing.TB, _ *peer) *peer {
-		return startPeer(t, exec.Command("ip", "netns", "exec", m.peer, path, "udp", strconv.Itoa(int(m.port()))))
+		return startPeer(t, command(t, "ip", "netns", "exec", m.peer, path, "udp", strconv.Itoa(int(m.port()))))
 	}
 	return s
 }
@@ -252,7 +252,7 @@ func usrsctpStack(t testing.TB) *stack {
 	path := usrsctpPeer(t)
 	var mu sync.Mutex // rows may run at the same time
 	ports := make(map[*peer]int)
-	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion("libusrsctp2"), ours: "127.0.0.1:0", host: "127.0.0.1", bulk: 100 << 20}
+	s := &stack{name: "usrsctp", version: "usrsctp " + packageVersion(t, "libusrsctp2"), ours: "127.0.0.1:0", host: "127.0.0.1", bulk: 100 << 20}
 	s.start = func(t testing.TB, former *peer) *peer {
 		mu.Lock()
 		port := ports[former]
@@ -260,7 +260,7 @@ func usrsctpStack(t testing.TB) *stack {
 		if former == nil {
 			port = testenv.FreePort(t)
 		}
-		p := startPeer(t, exec.Command(path, "udp", strconv.Itoa(port)))
+		p := startPeer(t, command(t, path, "udp", strconv.Itoa(port)))
 		mu.Lock()
 		defer mu.Unlock()
 		ports[p] = port
@@ -307,8 +307,8 @@ func startPeer(t testing.TB, cmd *exec.Cmd) *peer {
 }
 
 // packageVersion returns the version of an installed Debian package.
-func packageVersion(name string) string {
-	out, err := exec.Command("dpkg-query", "-W", "-f", "${Version}", name).Output()
+func packageVersion(t testing.TB, name string) string {
+	out, err := command(t, "dpkg-query", "-W", "-f", "${Version}", name).Output()
 	if err != nil {
 		return "of unknown version"
 	}

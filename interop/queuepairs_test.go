@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/netip"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -114,9 +113,10 @@ func serveQueuePairs() error {
 // A thousand queue pairs between two processes share one association. All of them are
 // busy, and none gets much more or less done than another.
 func TestThousandQueuePairsBetweenProcesses(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	bounded(t)
+	ctx, cancel := context.WithTimeout(within(t), 5*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd := commandIn(ctx, os.Args[0])
 	cmd.Env = append(os.Environ(), envQueuePairs+"=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

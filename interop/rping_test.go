@@ -19,7 +19,7 @@ type rpingServer struct {
 // until it listens.
 func startRping(ctx context.Context, t testing.TB, port int, args ...string) *rpingServer {
 	t.Helper()
-	s := &rpingServer{Cmd: exec.CommandContext(ctx, tool(t, "weft"), append([]string{"rping", "-sd", "-a127.0.0.1", "-p", fmt.Sprint(port)}, args...)...)}
+	s := &rpingServer{Cmd: commandIn(ctx, tool(t, "weft"), append([]string{"rping", "-sd", "-a127.0.0.1", "-p", fmt.Sprint(port)}, args...)...)}
 	s.Stdout, s.Stderr = &s.out, &s.errs
 	if err := s.Start(); err != nil {
 		t.Fatal(err)

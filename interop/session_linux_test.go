@@ -75,7 +75,7 @@ type session struct {
 }
 
 // sessionTime bounds a whole session.
-const sessionTime = 10 * time.Minute
+const sessionTime = 5 * time.Minute
 
 // open opens an association; it ends with the test.
 func (o setup) open(t testing.TB) *session {
@@ -95,7 +95,7 @@ func (o setup) prepare(t testing.TB) *session {
 		s.cfg.MTU = o.stack.mtu
 	}
 	var cancel context.CancelFunc
-	s.ctx, cancel = context.WithTimeout(t.Context(), sessionTime)
+	s.ctx, cancel = context.WithTimeout(within(t), sessionTime)
 	t.Cleanup(cancel)
 	s.peer = o.stack.start(t, nil)
 	if o.net != nil {
@@ -305,18 +305,24 @@ func chunkCounts(n *[256]int) string {
 // wantNote waits for a notification.
 func (s *session) wantNote(kind sctp.NotificationKind) sctp.Notification {
 	s.t.Helper()
+	return s.wantNoteWith(kind, func(sctp.Notification) bool { return true })
+}
+
+// wantNoteWith waits for a notification that ok says yes to.
+func (s *session) wantNoteWith(kind sctp.NotificationKind, ok func(sctp.Notification) bool) sctp.Notification {
+	s.t.Helper()
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	var seen []string
 	for {
 		select {
 		case n := <-s.notes:
-			if n.Kind == kind {
+			if n.Kind == kind && ok(n) {
 				return n
 			}
-			seen = append(seen, n.Kind.String())
+			seen = append(seen, fmt.Sprint(n.Kind, " ", n.Addr))
 		case <-timer.C:
-			s.t.Fatalf("no notification %q in %v, only %q", kind, patience, seen)
+			s.t.Fatalf("the notification %q is missing after %v; there were %q", kind, patience, seen)
 		}
 	}
 }

@@ -26,7 +26,7 @@ type rawMPA struct {
 // rawConnect connects to the peer's listener and has it accept.
 func rawConnect(t *testing.T, p *siwPeer, addr string, recvs int) *rawMPA {
 	t.Helper()
-	conn, err := net.Dial("tcp", addr)
+	conn, err := net.DialTimeout("tcp", addr, siwPatience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func siwOurFaults(t *testing.T, g *siw) {
 		{name: "immediate", header: with(send, func(h *ddp.Header) { h.Ctrl = rdmap.Control(rdmap.Immediate) }), payload: data, want: siwOpcode, rfc: rdmap.FaultOpcode},
 		{name: "CRC", header: send, payload: data, want: ddpmpa.FaultCRC, badCRC: true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		g.row(t, tt.name, func(t *testing.T) {
 			r := rawConnect(t, p, outside, 2)
 			header := tt.raw
 			if header == nil {
@@ -189,14 +189,14 @@ func siwOurFaults(t *testing.T, g *siw) {
 			}
 		})
 	}
-	t.Run("send: no buffer", func(t *testing.T) {
+	g.row(t, "send: no buffer", func(t *testing.T) {
 		r := rawConnect(t, p, outside, 0)
 		r.send(send, data)
 		if e := r.end(false); e.header.Fault != ddp.FaultNoBuffer {
 			t.Errorf("siw terminates with %v (% x)", e.header.Fault, e.word)
 		}
 	})
-	t.Run("send: invalid STag to invalidate", func(t *testing.T) {
+	g.row(t, "send: invalid STag to invalidate", func(t *testing.T) {
 		// Quirk of siw: its receive fails, but it sends no Terminate message.
 		r := rawConnect(t, p, outside, 1)
 		r.send(with(send, func(h *ddp.Header) { h.Ctrl, h.Word = rdmap.Control(rdmap.SendInv), mr.STag^0x5a5a00 }), data)
@@ -215,7 +215,7 @@ func siwOurFaults(t *testing.T, g *siw) {
 		// RFC 5040, Section 4.8 has 0/1/02 for this; quirk of siw.
 		{"through verbs: access rights", "r", verbs.SendWR{Op: verbs.OpWrite, Inline: data}, false, ddp.FaultSTag},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		g.row(t, tt.name, func(t *testing.T) {
 			c := connectSiw(t, g, siwOptions{rights: tt.rights})
 			tt.wr.Flags, tt.wr.Remote = verbs.Signaled, c.remote
 			if tt.beyond {
@@ -281,7 +281,7 @@ func siwTheirFaults(t *testing.T, g *siw) {
 			return fmt.Sprintf("sendinv 1 0 8 %d", c.mr.STag()^0x5a5a00)
 		}, rdmap.FaultCannotInval},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		g.row(t, tt.name, func(t *testing.T) {
 			c := connectSiw(t, g, siwOptions{accept: true, size: 4096, access: verbs.RemoteRead | verbs.RemoteWrite})
 			right := verbs.RemoteRead
 			if strings.HasPrefix(tt.name, "read") {

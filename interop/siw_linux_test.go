@@ -59,10 +59,9 @@ func siwImage(t testing.TB) string {
 	if _, err := os.Stat(filepath.Join(dir, "version")); err == nil {
 		return dir
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), siwBuildTime)
+	ctx, cancel := context.WithTimeout(within(t), siwBuildTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "siw_guest/build.sh", dir, guest)
-	cmd.WaitDelay = time.Second
+	cmd := commandIn(ctx, "siw_guest/build.sh", dir, guest)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		testenv.Lacking(t, "the guest with siw cannot be made here: %v\n%s", err, said)
 	}
@@ -124,6 +123,15 @@ func (c *siwCommand) wait() (said, status string) {
 		c.t.Fatalf("the command in the guest does not end: %v, %q", err, b)
 	}
 	return said, strings.TrimSpace(status)
+}
+
+// row runs f as a subtest. When that fails, t ends unless the guest still runs a command: in a
+// guest that stands still each of the rows that follow would wait for its limit.
+func (g *siw) row(t *testing.T, name string, f func(t *testing.T)) {
+	t.Helper()
+	if !t.Run(name, f) {
+		g.start(t, "true").wait()
+	}
 }
 
 // awaitListener waits until a port of the guest is listened on.
@@ -233,6 +241,7 @@ func hexed(s string) string {
 
 // TestSiw has our stack talk to soft-iWARP of the Linux kernel in a guest.
 func TestSiw(t *testing.T) {
+	bounded(t)
 	testenv.Slow(t, "boots a guest")
 	t.Run("plain", func(t *testing.T) {
 		g := bootSiw(t, "siw")
@@ -247,7 +256,7 @@ func TestSiw(t *testing.T) {
 			{"faults we provoke", siwOurFaults},
 			{"faults the peer provokes", siwTheirFaults},
 		} {
-			t.Run(r.name, func(t *testing.T) { r.run(t, g) })
+			g.row(t, r.name, func(t *testing.T) { r.run(t, g) })
 		}
 	})
 	t.Run("peer-to-peer and CRC", siwPeerToPeer)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -35,7 +34,7 @@ func siwMeasure(t *testing.T, g *siw, mode string, weAreClient bool) {
 	}
 	theirs = "ib_" + theirs + " -d siw0 -x 0 -F " + strings.Join(flags, " ")
 	if weAreClient {
-		t.Run(mode+"/we are the client", func(t *testing.T) {
+		g.row(t, mode+"/we are the client", func(t *testing.T) {
 			inside, outside := g.port(t)
 			server := g.start(t, fmt.Sprintf("%s -p %d", theirs, inside))
 			g.awaitListener(t, inside)
@@ -49,11 +48,11 @@ func siwMeasure(t *testing.T, g *siw, mode string, weAreClient bool) {
 		})
 		return
 	}
-	t.Run(mode+"/we are the server", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), siwPatience)
+	g.row(t, mode+"/we are the server", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(within(t), siwPatience)
 		defer cancel()
 		port := testenv.FreePort(t)
-		server := exec.CommandContext(ctx, tool(t, "weft"), append(ours, "-p", fmt.Sprint(port))...)
+		server := commandIn(ctx, tool(t, "weft"), append(ours, "-p", fmt.Sprint(port))...)
 		var out lockedBuffer
 		var errs bytes.Buffer
 		server.Stdout, server.Stderr = &out, &errs

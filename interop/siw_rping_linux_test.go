@@ -22,7 +22,7 @@ func siwRping(t *testing.T, g *siw) {
 		{"large", nil, 65535},
 	} {
 		common := []string{"-vV", "-C", "20", "-S", fmt.Sprint(tt.size)}
-		t.Run("we are the client/"+tt.name, func(t *testing.T) {
+		g.row(t, "we are the client/"+tt.name, func(t *testing.T) {
 			inside, outside := g.port(t)
 			server := g.start(t, fmt.Sprintf("rping -s -v -a %s -p %d -S %d", siwGuest, inside, tt.size))
 			g.awaitListener(t, inside)
@@ -35,8 +35,8 @@ func siwRping(t *testing.T, g *siw) {
 			wantPings(t, out, "ping data: ", 20, tt.size)
 			wantPings(t, said, "server ping data: ", 20, tt.size)
 		})
-		t.Run("we are the server/"+tt.name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), siwPatience)
+		g.row(t, "we are the server/"+tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(within(t), siwPatience)
 			defer cancel()
 			port := testenv.FreePort(t)
 			server := startRping(ctx, t, port, append([]string{"-v", "-S", fmt.Sprint(tt.size)}, tt.ours...)...)

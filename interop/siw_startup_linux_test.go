@@ -16,12 +16,12 @@ import (
 
 // siwStartup goes through the ways to start MPA (RFC 5044, RFC 6581).
 func siwStartup(t *testing.T, g *siw) {
-	t.Run("read depths", func(t *testing.T) { siwDepths(t, g) })
-	t.Run("we reject", func(t *testing.T) { siwWeReject(t, g) })
-	t.Run("the peer rejects", func(t *testing.T) { siwPeerRejects(t, g) })
-	t.Run("markers are refused", func(t *testing.T) { siwMarkers(t, g) })
-	t.Run("malformed requests", func(t *testing.T) { siwMalformed(t, g) })
-	t.Run("private data", func(t *testing.T) { siwPrivate(t, g) })
+	g.row(t, "read depths", func(t *testing.T) { siwDepths(t, g) })
+	g.row(t, "we reject", func(t *testing.T) { siwWeReject(t, g) })
+	g.row(t, "the peer rejects", func(t *testing.T) { siwPeerRejects(t, g) })
+	g.row(t, "markers are refused", func(t *testing.T) { siwMarkers(t, g) })
+	g.row(t, "malformed requests", func(t *testing.T) { siwMalformed(t, g) })
+	g.row(t, "private data", func(t *testing.T) { siwPrivate(t, g) })
 }
 
 // siwPeerToPeer has a peer that requires CRCs and connects in the peer-to-peer
@@ -29,14 +29,14 @@ func siwStartup(t *testing.T, g *siw) {
 func siwPeerToPeer(t *testing.T) {
 	g := bootSiw(t, "siw-p2p")
 	noCRC := verbs.Config{TCP: ddpmpa.Params{NoCRC: true}}
-	t.Run("the peer connects", func(t *testing.T) {
+	g.row(t, "the peer connects", func(t *testing.T) {
 		// Its ready-to-receive indication lets us send first.
 		c := connectSiw(t, g, siwOptions{accept: true, silent: true, recvs: 32, access: verbs.RemoteRead | verbs.RemoteWrite, cfg: noCRC})
 		c.sends()
 		c.tagged(true)
 		c.end()
 	})
-	t.Run("we connect", func(t *testing.T) {
+	g.row(t, "we connect", func(t *testing.T) {
 		c := connectSiw(t, g, siwOptions{recvs: 32, access: verbs.RemoteRead | verbs.RemoteWrite, cfg: noCRC})
 		c.sends()
 		c.tagged(true)
@@ -153,7 +153,7 @@ func siwMalformed(t *testing.T, g *siw) {
 		at   int
 		to   byte
 	}{{"key", 3, 'x'}, {"a reply", 9, 'p'}, {"private data too long", 18, 0x7f}} {
-		conn, err := net.Dial("tcp", outside)
+		conn, err := net.DialTimeout("tcp", outside, siwPatience)
 		if err != nil {
 			t.Fatal(err)
 		}

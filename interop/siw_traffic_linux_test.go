@@ -28,7 +28,7 @@ type siwEnd struct {
 
 func newSiwEnd(t *testing.T, cfg verbs.Config, size int, access verbs.Access, qc verbs.QPConfig) *siwEnd {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*siwPatience)
+	ctx, cancel := context.WithTimeout(within(t), 2*siwPatience)
 	t.Cleanup(cancel)
 	e := &siwEnd{t: t, ctx: ctx}
 	var err error
@@ -202,7 +202,7 @@ func siwTraffic(t *testing.T, g *siw) {
 		{"the peer connects", siwOptions{accept: true}},
 		{"the peer connects without CRC", siwOptions{accept: true, cfg: noCRC}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		g.row(t, tt.name, func(t *testing.T) {
 			tt.o.access, tt.o.recvs = verbs.RemoteRead|verbs.RemoteWrite, 32
 			c := connectSiw(t, g, tt.o)
 			c.sends()

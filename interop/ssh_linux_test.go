@@ -38,7 +38,7 @@ func newSSHHosts(t testing.TB) *sshHosts {
 	}
 	h := &sshHosts{t: t, dir: t.TempDir()}
 	for _, key := range []string{"host", "user"} {
-		if said, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(h.dir, key)).CombinedOutput(); err != nil {
+		if said, err := command(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(h.dir, key)).CombinedOutput(); err != nil {
 			t.Fatalf("ssh-keygen: %v: %s", err, said)
 		}
 	}
@@ -76,7 +76,7 @@ MaxStartups 100
 	if ns != "" {
 		words = append([]string{"ip", "netns", "exec", ns}, words...)
 	}
-	cmd := exec.Command(words[0], words[1:]...)
+	cmd := command(h.t, words[0], words[1:]...)
 	var said lockedBuffer
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
@@ -94,13 +94,13 @@ MaxStartups 100
 // run runs `weft run` in a namespace.
 func (h *sshHosts) run(ns string, args ...string) (stdout, stderr string, status int) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), commandTime)
+	ctx, cancel := context.WithTimeout(within(h.t), commandTime)
 	defer cancel()
 	words := append([]string{tool(h.t, "weft"), "run", "-rsh", h.rsh}, args...)
 	if ns != "" {
 		words = append([]string{"ip", "netns", "exec", ns}, words...)
 	}
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd := commandIn(ctx, words[0], words[1:]...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	_ = cmd.Run() // the status tells
@@ -109,6 +109,7 @@ func (h *sshHosts) run(ns string, args ...string) (stdout, stderr string, status
 
 // TestSSHOnLoopback starts ranks by a real ssh, on this host.
 func TestSSHOnLoopback(t *testing.T) {
+	bounded(t)
 	h := newSSHHosts(t)
 	h.serve("", fmt.Sprintf("127.0.0.1:%d", testenv.FreePort(t)))
 	check := mainPackage(t, "mpicheck", "../mpi/internal/mpicheck")
@@ -151,6 +152,7 @@ func TestSSHOnLoopback(t *testing.T) {
 // TestSSHBetweenHosts starts ranks on two hosts, network namespaces with a server
 // each.
 func TestSSHBetweenHosts(t *testing.T) {
+	bounded(t)
 	m := newMultinet(t, false)
 	h := newSSHHosts(t)
 	var hosts []string

@@ -14,6 +14,7 @@ const stoppedRank = 5
 // missed by nobody. That silence is long, so that a busy machine does not add much
 // to what is left of it.
 func TestFarmWithAStarvedRank(t *testing.T) {
+	bounded(t)
 	const silence, back = 16 * time.Second, 5 * time.Second
 	for _, transport := range []string{"hybrid", "sctp"} {
 		t.Run("transport="+transport, func(t *testing.T) {
@@ -38,6 +39,7 @@ func TestFarmWithAStarvedRank(t *testing.T) {
 // half, and a second: the manager, which sends to it, like the workers, which do
 // not. A busy machine makes it longer.
 func TestFarmWithAStoppedRank(t *testing.T) {
+	bounded(t)
 	const silence, most = 3 * time.Second, 10 * time.Second // the default
 	for _, transport := range []string{"hybrid", "sctp"} {
 		t.Run("transport="+transport, func(t *testing.T) {

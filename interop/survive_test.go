@@ -9,6 +9,7 @@ import (
 // TestFarmSurvivesAKill kills one of eight ranks with signal 9: the others must
 // get an error at once, make a smaller communicator and finish.
 func TestFarmSurvivesAKill(t *testing.T) {
+	bounded(t)
 	if runtime.GOOS == "windows" {
 		t.Skip("a killed process looks like one that failed here")
 	}

@@ -12,6 +12,7 @@ import (
 // TestCaptureDecodes has an independent decoder read everything that a job of
 // ours sends: no packet may be malformed and every CRC32c must be right.
 func TestCaptureDecodes(t *testing.T) {
+	bounded(t)
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
 		testenv.Lacking(t, "tshark not found: install Debian's tshark")
@@ -20,7 +21,7 @@ func TestCaptureDecodes(t *testing.T) {
 	farm(t, []string{"-n", "3", "-pcap", capture}, []string{"-tasks", "200"})
 	fields := func(args ...string) []string {
 		args = append([]string{"-r", capture, "-d", "udp.port==1024-65535,sctp", "-o", "sctp.checksum:crc-32c"}, args...)
-		out, err := exec.Command(tshark, args...).Output()
+		out, err := command(t, tshark, args...).Output()
 		if err != nil {
 			t.Fatalf("tshark %q: %v", args, err)
 		}

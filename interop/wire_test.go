@@ -19,6 +19,7 @@ import (
 // chunk must have the type that its name says, no packet may be malformed, and
 // every CRC32c must be right.
 func TestVectorsDecode(t *testing.T) {
+	bounded(t)
 	tshark, err := exec.LookPath("tshark")
 	if err != nil {
 		testenv.Lacking(t, "tshark not found: install Debian's tshark")
@@ -38,7 +39,7 @@ func TestVectorsDecode(t *testing.T) {
 	if err := os.WriteFile(file, capture, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(tshark, "-r", file, "-o", "sctp.checksum:crc-32c", "-T", "fields", "-E", "separator=;",
+	out, err := command(t, tshark, "-r", file, "-o", "sctp.checksum:crc-32c", "-T", "fields", "-E", "separator=;",
 		"-e", "sctp.checksum.status", "-e", "sctp.chunk_type", "-e", "_ws.malformed", "-e", "_ws.expert.message").Output()
 	if err != nil {
 		t.Fatalf("tshark: %v", err)
