@@ -233,11 +233,12 @@ func (r *Queue) deliver(m *message) {
 	}
 }
 
-// due reports whether m, which is deliverable, has to become ready. Under
-// pressure all the partials become ready besides: see add.
+// due reports whether m, which is deliverable, has to become ready. Unfinished I-DATA
+// messages also do if the buffer is full (see relieve), those of DATA at the end of a batch
+// (see deliverPart).
 func (r *Queue) due(m *message) bool {
 	return !m.linked && (m.head != nil || m.aborted) &&
-		(m.complete || m.started || r.cfg.Pieces || m.avail >= r.cfg.partial)
+		(m.complete || m.started || r.cfg.Pieces || r.cfg.Interleaved && m.avail >= r.cfg.partial)
 }
 
 // promote makes num the next message of st, and returns it if some of it is

@@ -241,7 +241,7 @@ func (r *Queue) Room(m *seq.Map, t seq.TSN, n int) bool {
 	case m.Highest().Less(t) && (n > w.credit || w.kept >= maxKept*w.limit) && !(next && r.starved()):
 		return false
 	case next:
-		return used < w.bound() || used <= w.most() && r.awaited(t)
+		return used < w.bound()
 	}
 	return used < w.limit+w.limit/4
 }
@@ -252,15 +252,6 @@ func (r *Queue) stuck() bool {
 		return r.unfragmented.head == nil && r.ready.head == nil
 	}
 	return r.starved()
-}
-
-// awaited reports whether t is what the user waits for: DATA in the middle of a message that
-// it has read a part of, while it can read nothing else. The user can take it at once, so there
-// is never more than one such chunk beyond the bound; refused, it would hold up for ever what
-// is complete behind that message.
-func (r *Queue) awaited(t seq.TSN) bool {
-	m := r.current
-	return m != nil && !r.cfg.Interleaved && seq.TSN(m.next) == t && r.starved()
 }
 
 // starved reports whether the user has to wait although data is held: for the
@@ -290,12 +281,26 @@ func (r *Queue) Add(d *wire.Data, buf *slab.Buf) Result {
 	return res
 }
 
-// relieve has messages be delivered in part if the buffer is full.
+// relieve has I-DATA messages be delivered in part if the buffer is full.
 func (r *Queue) relieve() {
-	if r.partials.head != nil && r.window.pressed() {
+	if r.cfg.Interleaved && r.partials.head != nil && r.window.pressed() {
 		for m := r.partials.head; m != nil; m = r.partials.head {
 			r.link(m)
 		}
+	}
+}
+
+// deliverPart begins the partial delivery of the DATA message that goes on behind the
+// cumulative TSN, if it is long or the buffer is full. It begins no other: the user, who waits
+// for the rest of a message behind a gap, would leave what fills the gap in the buffer, until
+// there is no room for the chunks that the rest has to wait for.
+func (r *Queue) deliverPart(cum seq.TSN) {
+	m := r.last
+	if m == nil || m.next != uint32(cum+1) {
+		m = r.open.find(uint64(cum + 1))
+	}
+	if m != nil && m.partial && (m.avail >= r.cfg.partial || r.window.pressed()) {
+		r.link(m)
 	}
 }
 
@@ -361,8 +366,12 @@ func (r *Queue) stream(sid uint16) *inStream {
 
 // CheckUpTo is called once per receive batch with the cumulative TSN. Now that no
 // fragment up to there is outstanding, one that still continues no message, or
-// a message whose next fragment was something else, is a protocol violation.
+// a message whose next fragment was something else, is a protocol violation. A message
+// that is unfinished there may be delivered in part.
 func (r *Queue) CheckUpTo(cum seq.TSN) Result {
+	if !r.cfg.Interleaved && r.partials.head != nil {
+		r.deliverPart(cum)
+	}
 	if r.deferAll && r.deferTSN.Less(cum) {
 		cum = r.deferTSN // what came beyond is held back
 	}

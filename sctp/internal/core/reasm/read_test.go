@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/wire"
 )
 
 func TestReadWholeMessages(t *testing.T) {
@@ -61,6 +62,8 @@ func TestPartialDelivery(t *testing.T) {
 	wantNothing(t, r, AnyStream)
 	mustAdd(t, r, chunk(3, 0, 0, 0, "", "abc"), chunk(7, 1, 0, 0, "BE", "other"), chunk(2, 0, 0, 0, "", "67890"))
 	wantRead(t, r, AnyStream, "other", true)
+	wantNothing(t, r, AnyStream) // before the end of the receive batch
+	wantChecked(t, r, 3)
 	wantRead(t, r, AnyStream, "1234567890abc", false)
 	mustAdd(t, r, chunk(6, 1, 1, 0, "BE", "more"))
 	wantNothing(t, r, AnyStream) // DATA: the message in hand first
@@ -87,8 +90,10 @@ func TestPartialDeliveryUnderPressure(t *testing.T) {
 	// RFC 9260, Section 6.9: when the buffer runs out.
 	r := newRecv(Config{Limit: 4000, partial: 1 << 20})
 	mustAdd(t, r, chunk(1, 0, 0, 0, "B", strings.Repeat("a", 1000)))
+	wantChecked(t, r, 1)
 	wantNothing(t, r, AnyStream)
 	mustAdd(t, r, chunk(3, 0, 1, 0, "BE", strings.Repeat("b", 2000)))
+	wantChecked(t, r, 1)
 	if !r.window.pressed() {
 		t.Fatal("not pressed")
 	}
@@ -103,14 +108,17 @@ func TestReadGoesOnUnderPressure(t *testing.T) {
 	// The message in hand cannot go on before others have made room.
 	r := newRecv(Config{Limit: 4000, partial: 1 << 20})
 	m := newTSNMap(1)
-	mustAdd(t, r, chunk(1, 2, 0, 0, "BE", strings.Repeat("b", 1000)), chunk(2, 2, 1, 0, "BE", strings.Repeat("c", 2000)), chunk(4, 1, 0, 0, "B", "a"))
+	mustAdd(t, r, chunk(1, 2, 0, 0, "BE", strings.Repeat("b", 1000)), chunk(2, 2, 1, 0, "BE", strings.Repeat("c", 2000)),
+		chunk(3, 1, 0, 0, "BEU", strings.Repeat("d", 2000)), chunk(4, 1, 0, 0, "B", "a"))
+	wantChecked(t, r, 4)
+	r.Read(1, make([]byte, 2000), new(RecvInfo))
 	wantRead(t, r, 1, "a", false)
 	r.current = r.stream(1).current // as if read(AnyStream) had begun it
 	if m := r.pick(AnyStream); m == nil || m.st.sid != 2 {
 		t.Fatal("others wait for a message that has no room")
 	}
 	// Within the stream the order is kept, and so there has to be room.
-	mustAdd(t, r, chunk(3, 1, 0, 0, "BEU", strings.Repeat("d", 2000)))
+	mustAdd(t, r, chunk(9, 1, 0, 0, "BEU", strings.Repeat("d", 2000)))
 	r.Read(2, make([]byte, 1000), new(RecvInfo))
 	r.Read(2, make([]byte, 2000), new(RecvInfo))
 	for n := seq.TSN(1); n < 5; n++ {
@@ -153,37 +161,49 @@ func TestPausePieces(t *testing.T) {
 	wantPieces(t, r, "<1:c>")
 }
 
-// The rest of a message that the user has read a part of has room even if the buffer is full
-// of what is complete behind it: the user can take nothing else (RFC 9260, Section 6.2).
-func TestAwaitedChunkHasRoom(t *testing.T) {
-	r := newRecv(Config{Limit: 4000, partial: 1 << 20})
-	m := newTSNMap(1)
-	const begun = 20 // the TSN that begins the unfinished message
-	mustAdd(t, r, chunk(begun, 0, 0, 0, "BU", strings.Repeat("d", 2900)))
-	if n, ok := r.Read(AnyStream, make([]byte, 3000), new(RecvInfo)); !ok || n != 2900 {
-		t.Fatalf("read %d %v, want 2900 bytes of the unfinished message", n, ok)
+// Partial delivery does not begin behind a gap: while the user waited for the rest of that
+// message it would leave what fills the gap in a small buffer, until there is no room for the
+// chunk that the rest has to wait for.
+func TestPartialDeliveryBeginsAtCumulativeTSN(t *testing.T) {
+	for name, partial := range map[string]int{"buffer is full": 1 << 20, "message is long": 2000} {
+		t.Run(name, func(t *testing.T) {
+			r := newRecv(Config{Limit: 4000, partial: partial})
+			m := newTSNMap(1)
+			const begun = 20 // the TSN that begins the unfinished message
+			add := func(d *wire.Data) {
+				t.Helper()
+				if !r.Room(m, seq.TSN(d.TSN), len(d.Payload)) {
+					t.Fatalf("no room for TSN %d with %d bytes used of %d", d.TSN, r.window.used(), r.window.limit)
+				}
+				mustAdd(t, r, d)
+				m.Observe(seq.TSN(d.TSN))
+				wantChecked(t, r, m.CumTSN())
+			}
+			add(chunk(begun, 0, 0, 0, "BU", strings.Repeat("d", 3000)))
+			wantNothing(t, r, AnyStream)
+			for n := uint32(1); n < begun; n++ {
+				add(chunk(n, 0, 0, 0, "BEU", strings.Repeat("a", 1300)))
+				var info RecvInfo
+				if k, ok := r.Read(AnyStream, make([]byte, 2000), &info); !ok || k != 1300 || info.TSN != seq.TSN(n) {
+					t.Fatalf("read %d bytes %+v %v, want TSN %d", k, info, ok, n)
+				}
+			}
+			if k, ok := r.Read(AnyStream, make([]byte, 3001), new(RecvInfo)); !ok || k != 3000 {
+				t.Fatalf("read %d bytes %v, want 3000 of the unfinished message", k, ok)
+			}
+			add(chunk(begun+1, 0, 0, 0, "EU", "e"))
+			wantRead(t, r, AnyStream, "e", true)
+			if err := r.Verify(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	for n := uint32(1); n < begun; n++ {
-		if r.window.used() < r.window.bound() {
-			mustAdd(t, r, chunk(n, 0, 0, 0, "BEU", strings.Repeat("a", 1300)))
-		}
-	}
-	for n := seq.TSN(1); n <= begun; n++ {
-		m.Observe(n)
-	}
-	wantNothing(t, r, AnyStream)
-	if used, bound := r.window.used(), r.window.bound(); used < bound {
-		t.Fatalf("%d bytes are used, which is less than %d", used, bound)
-	}
-	if !r.Room(m, begun+1, 1000) || r.Room(m, begun+2, 1000) {
-		t.Error("room for the rest, for another = false or true, want true, false")
-	}
-	mustAdd(t, r, chunk(begun+1, 0, 0, 0, "U", strings.Repeat("e", 1000)))
-	m.Observe(begun + 1)
-	if r.Room(m, begun+2, 1000) {
-		t.Error("room for a second one, before the first was read")
-	}
-	if err := r.Verify(); err != nil {
-		t.Error(err)
+}
+
+// wantChecked ends a receive batch.
+func wantChecked(t *testing.T, r *Queue, cum seq.TSN) {
+	t.Helper()
+	if res := r.CheckUpTo(cum); res != taken {
+		t.Fatalf("CheckUpTo(%d) = %v", cum, res)
 	}
 }

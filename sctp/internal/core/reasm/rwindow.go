@@ -48,9 +48,6 @@ func (w *window) used() int { return w.held + max(w.idle-w.idleShare(), 0) }
 // less what the last of them took.
 func (w *window) bound() int { return w.limit + w.limit/2 + w.largest + messageRecord }
 
-// most is what may be used after the last chunk that was within the bound.
-func (w *window) most() int { return w.bound() + w.largest + messageRecord }
-
 // take notes that n bytes of payload were accepted.
 func (w *window) take(n int) { w.credit = max(w.credit-n, 0) }
 
