@@ -19,8 +19,12 @@ const checksumField = wire.HeaderLen - 4
 // A packet is begun, each part of the association adds what it has for the
 // packet's path, and if that is nothing the packet is dropped again.
 func (a *Assoc) PollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byte, tx Transmit, ok bool) {
-	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); ok || !a.tx.deferredSack.on {
+	if out, tx, ok = a.pollTransmit(now, buf, maxSegs); !a.tx.deferredSack.on {
 		return out, tx, ok
+	}
+	if ok {
+		tx.Last = tx.Last && !a.tx.q.Pending() // the next call finds the room that the SACK makes
+		return out, tx, true
 	}
 	a.ProcessDeferredSack() // it may make room for what waits
 	return a.pollTransmit(now, buf, maxSegs)
@@ -90,7 +94,10 @@ func (a *Assoc) pollTransmit(now clock.Time, buf []byte, maxSegs int) (out []byt
 			a.recheckSlow()
 		}
 		if !ok {
-			tx.Last = tx.Segs > 0 && !a.spread() // with multipath another path may come next
+			// With multipath another path may come next. A SACK that waited for the end of the batch
+			// may leave with the next packet for which data waits, even if the peer's window is too
+			// small for that data.
+			tx.Last = tx.Segs > 0 && !a.spread() && !(a.tx.sackAtEnd && a.rx.sack.Pending())
 			break
 		}
 		n := len(buf) - at
