@@ -346,11 +346,12 @@ func (a *Assoc) removePath(i int) {
 		}
 		a.events.push(Event{Kind: EventPrimary, Addr: a.paths[a.primary].Remote})
 	}
-	for _, at := range []*int{&a.hs.ackPath, &a.shut.path, &a.rc.path, &a.rc.in.path, &a.asc.path, &a.tx.rtxPath, &a.in.path, &a.failed} {
+	for _, at := range []*int{&a.hs.ackPath, &a.shut.path, &a.asc.path, &a.tx.rtxPath, &a.in.path, &a.failed} {
 		if *at == i {
 			*at = a.primary
 		}
 	}
+	a.rc.MovePath(i, a.primary)
 	a.tx.sb.MovePath(i, a.primary)
 	a.ctl.move(i, a.primary)
 	a.probeNow()

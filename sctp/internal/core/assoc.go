@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 )
@@ -114,7 +115,7 @@ type Assoc struct {
 	in         inbound
 	ctl        controlQueue
 	standalone packetQueue
-	rc         reconfig
+	rc         reconfig.Handler
 	auth       auth.State
 	asc        asconf
 	reqs       requests.Numbers

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -123,7 +124,7 @@ type Config struct {
 	// DenyReconfig refuses kinds of requests of the peer's; MaxOutStreams is
 	// how many outgoing streams it may ask for.
 	NoReconfig    bool
-	DenyReconfig  Reconfigs
+	DenyReconfig  reconfig.Kinds
 	MaxOutStreams uint16
 
 	// Auth asks for the authentication of chunks (RFC 4895); nil is none.
@@ -157,7 +158,7 @@ func (c *Config) withDefaults() Config {
 	}
 	setDefault(&d.OutStreams, DefaultOutStreams)
 	setDefault(&d.InStreams, DefaultInStreams)
-	setDefault(&d.MaxOutStreams, maxStreams)
+	setDefault(&d.MaxOutStreams, reconfig.MaxStreams)
 	if d.ChangeAddrs && !d.InsecureAddrs {
 		d.Auth = d.Auth.WithDefaults(wire.ChunkAsconf, wire.ChunkAsconfAck)
 	} else if d.Auth != nil {

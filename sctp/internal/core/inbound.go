@@ -312,7 +312,7 @@ func (a *Assoc) EndBatch(now clock.Time) {
 	}
 	a.rx.sack.EndBatch()
 	a.ctl.begin(0)
-	if a.performWaitingResets(now); a.state == Closed {
+	if a.rc.Progress(now); a.state == Closed {
 		return
 	}
 	a.recheckSlow()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 )
 
 // checkInvariants computes again everything that an association keeps accounts of and
@@ -102,7 +103,7 @@ func checkTimers(a *Assoc) error {
 			return fmt.Errorf("timer %s runs %v", x.name, !x.want)
 		}
 	}
-	if a.rc.outstanding() != nil && !a.rc.send && a.state.canSendData() && !t.running(timerReconf) {
+	if a.rc.Outstanding() && !a.rc.Due() && a.state.canSendData() && !t.running(timerReconf) {
 		return fmt.Errorf("no timer for an outstanding RE-CONFIG")
 	}
 	s := a.tx.sb
@@ -160,14 +161,12 @@ func checkQueues(a *Assoc) error {
 		return fmt.Errorf("%d control replies", a.ctl.n)
 	case a.standalone.n > maxReplyPackets:
 		return fmt.Errorf("%d packets that stand alone", a.standalone.n)
-	case len(a.rc.queue) > maxReconfigs+1:
-		return fmt.Errorf("%d requests to reset or add streams", len(a.rc.queue))
 	case len(a.asc.queue) > maxAsconfQueue || len(a.asc.ops) > maxAsconfOps:
 		return fmt.Errorf("%d and %d changes of addresses", len(a.asc.queue), len(a.asc.ops))
 	case len(a.local) > MaxLocalAddrs+maxAsconfQueue:
 		return fmt.Errorf("%d local addresses", len(a.local))
-	case len(a.events.list)-a.events.head > maxEvents+maxReconfigs+maxAsconfQueue+8:
+	case len(a.events.list)-a.events.head > maxEvents+reconfig.MaxRequests+maxAsconfQueue+8:
 		return fmt.Errorf("%d events", len(a.events.list)-a.events.head)
 	}
-	return nil
+	return a.rc.Verify()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -82,19 +83,19 @@ func TestReconfigYieldsABoundedNumberOfTimes(t *testing.T) {
 		return true
 	}
 	id := p.a.must(p.a.assoc.AddStreams(p.now, 1, 0))
-	for answered := 0; answered < 5*maxReconfigRetries; {
+	for answered := 0; answered < 5*reconfig.MaxRetries; {
 		p.advance(10 * time.Millisecond)
 		if asked == answered {
-			if len(p.a.assoc.rc.queue) == 0 {
+			if p.a.assoc.rc.Len() == 0 {
 				break
 			}
 			continue
 		}
 		answered = asked
-		p.a.ask(wire.AppendReConfigResponse(nil, wire.ReConfigResponse{RespSeq: p.a.assoc.rc.nextSeq - 1, Result: wire.ReConfigAlreadyRunning}))
+		p.a.ask(wire.AppendReConfigResponse(nil, wire.ReConfigResponse{RespSeq: p.a.assoc.rc.NextSeq() - 1, Result: wire.ReConfigAlreadyRunning}))
 	}
-	if asked != 1+maxReconfigRetries {
-		t.Errorf("asked %d times, want %d", asked, 1+maxReconfigRetries)
+	if asked != 1+reconfig.MaxRetries {
+		t.Errorf("asked %d times, want %d", asked, 1+reconfig.MaxRetries)
 	}
 	p.a.wantDone(id, requests.ErrDenied)
 }

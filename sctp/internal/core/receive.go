@@ -146,7 +146,7 @@ func (a *Assoc) handleForwardTSN(c wire.Chunk) {
 	if err != nil {
 		return
 	}
-	if a.putOff(c, seq.TSN(x.CumTSN)) || !a.canForward(seq.TSN(x.CumTSN)) {
+	if a.rc.PutOff(c, seq.TSN(x.CumTSN)) || !a.canForward(seq.TSN(x.CumTSN)) {
 		return
 	}
 	for i := range x.Skips.Len() {
@@ -166,7 +166,7 @@ func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
 		return
 	}
 	x, err := wire.ParseIForwardTSN(c)
-	if err != nil || a.putOff(c, seq.TSN(x.CumTSN)) || !a.canForward(seq.TSN(x.CumTSN)) {
+	if err != nil || a.rc.PutOff(c, seq.TSN(x.CumTSN)) || !a.canForward(seq.TSN(x.CumTSN)) {
 		return
 	}
 	for i := range x.Skips.Len() {
@@ -181,7 +181,7 @@ func (a *Assoc) handleIForwardTSN(c wire.Chunk) {
 func (a *Assoc) canForward(cum seq.TSN) bool {
 	a.shut.gotData = true
 	switch d := cum.Sub(a.rx.tsns.CumTSN()); {
-	case a.otherSpace(d):
+	case a.rc.OtherSpace(d):
 		return false
 	case d > seq.MaxWindow:
 		a.violate("FORWARD-TSN beyond any window")

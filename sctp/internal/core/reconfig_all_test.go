@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -75,7 +76,7 @@ func TestResetAssociationWaits(t *testing.T) {
 	p.a.wantDone(p.a.must(p.a.assoc.ResetAssoc(p.now)), nil)
 	at := p.now
 	p.a.wantDone(p.a.must(p.a.assoc.ResetAssoc(p.now)), nil)
-	if d := p.now - at; d < reconfigMSL-clock.Time(time.Second) || d > reconfigMSL+clock.Time(time.Second) {
+	if d := p.now - at; d < reconfig.MSL-clock.Time(time.Second) || d > reconfig.MSL+clock.Time(time.Second) {
 		t.Errorf("the second reset came after %v", time.Duration(d))
 	}
 	p.a.send(0, 10)

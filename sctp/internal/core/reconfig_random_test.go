@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
@@ -73,7 +74,7 @@ func TestReconfigRandomScripts(t *testing.T) {
 					}
 					h.events = nil
 				}
-				return len(pending[p.a])+len(pending[p.z])+len(p.a.assoc.rc.queue)+len(p.z.assoc.rc.queue) == 0
+				return len(pending[p.a])+len(pending[p.z])+p.a.assoc.rc.Len()+p.z.assoc.rc.Len() == 0
 			}
 			if !p.driveUntil(time.Hour, done) {
 				t.Fatalf("requests %v of A and %v of Z have no outcome", pending[p.a], pending[p.z])
@@ -174,7 +175,7 @@ func TestReconfigHostilePeer(t *testing.T) {
 					case 4:
 						params = wire.AppendAddIncoming(params, wire.AddStreams{ReqSeq: num, Streams: uint16(rng.Uint32())})
 					case 5:
-						params = wire.AppendReConfigResponse(params, wire.ReConfigResponse{RespSeq: p.z.assoc.rc.nextSeq - uint32(rng.IntN(3)),
+						params = wire.AppendReConfigResponse(params, wire.ReConfigResponse{RespSeq: p.z.assoc.rc.NextSeq() - uint32(rng.IntN(3)),
 							Result: wire.ReConfigResult(rng.IntN(8)), HasTSNs: rng.IntN(2) == 0, SenderNextTSN: tsn, ReceiverNextTSN: rng.Uint32()})
 					}
 				}
@@ -197,7 +198,7 @@ func TestReconfigHostilePeer(t *testing.T) {
 				case 1:
 					p.z.assoc.AddStreams(p.now, 1, 1)
 				}
-				if q := len(p.z.assoc.rc.queue); q > maxReconfigs+1 {
+				if q := p.z.assoc.rc.Len(); q > reconfig.MaxRequests+1 {
 					t.Fatalf("%d requests are queued", q)
 				}
 				if _, in := p.z.assoc.Streams(); in > DefaultInStreams {

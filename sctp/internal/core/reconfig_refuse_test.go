@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -49,7 +50,7 @@ func TestIncomingResetAnswers(t *testing.T) {
 // RFC 6525, Section 5.2.1: an endpoint that does not wish to process a request
 // "MUST send a corresponding response parameter"; 5.2.5 and 5.2.6: limits.
 func TestReconfigDenied(t *testing.T) {
-	deny := &Config{DenyReconfig: ReconfigStreams | ReconfigAssoc | ReconfigAdd}
+	deny := &Config{DenyReconfig: reconfig.Streams | reconfig.TSNs | reconfig.Add}
 	p := connected(t, 206, &Config{}, deny)
 	p.a.send(1, 10)
 	p.z.send(1, 10)
@@ -110,7 +111,7 @@ func TestReconfigLimits(t *testing.T) {
 		t.Errorf("no such incoming stream: %v", err)
 	}
 	var last uint32
-	for range maxReconfigs {
+	for range reconfig.MaxRequests {
 		last = p.a.must(p.a.assoc.ResetStreams(p.now, []uint16{1}))
 	}
 	if _, err := p.a.assoc.AddStreams(p.now, 1, 0); err != requests.ErrBusy {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -81,7 +82,7 @@ func (h *host) resets(kind EventKind, failed bool) (lists [][]uint16) {
 // many requests as it takes, for which there is one outcome and one notification.
 // The messages of the streams are numbered anew, that of the stream left out is not.
 func TestResetOfAnyNumberOfStreams(t *testing.T) {
-	const n = maxStreams
+	const n = reconfig.MaxStreams
 	cfg := &Config{OutStreams: n, InStreams: n}
 	p := connected(t, 260, cfg)
 	pkts := p.a.keepReconfigs()
@@ -94,7 +95,7 @@ func TestResetOfAnyNumberOfStreams(t *testing.T) {
 	slices.Reverse(all)
 	p.a.wantDone(p.a.must(p.a.assoc.ResetStreams(p.now, append(all, all[:7]...))), nil)
 	lists := p.a.resetRequests(wire.ParamOutgoingReset, pkts)
-	if want := (n - 1 + maxResetStreams - 1) / maxResetStreams; len(lists) != want {
+	if want := (n - 1 + reconfig.MaxResetStreams - 1) / reconfig.MaxResetStreams; len(lists) != want {
 		t.Errorf("%d requests, want %d", len(lists), want)
 	}
 	if got := slices.Concat(lists...); !slices.Equal(got, streamsFrom(0, n-1)) {
@@ -150,7 +151,7 @@ func TestResetThatIsDeniedInPart(t *testing.T) {
 			for _, x := range reconfigs(pkt) {
 				if r, err := wire.ParseReConfigResponse(x); err == nil && r.Result == wire.ReConfigPerformed {
 					if done++; done == 2 {
-						p.z.assoc.cfg.DenyReconfig = ReconfigStreams
+						setField(&p.z.assoc.rc, "cfg.Deny", reconfig.Streams)
 					}
 				}
 			}

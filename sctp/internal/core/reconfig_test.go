@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -78,7 +79,7 @@ func (h *host) ask(params ...[]byte) [][]byte {
 }
 
 // nextSeq is the request sequence number h expects.
-func (h *host) nextSeq() uint32 { return h.assoc.rc.in.next }
+func (h *host) nextSeq() uint32 { return h.assoc.rc.PeerSeq() }
 
 func connected(t testing.TB, seed uint64, cfg ...*Config) *pair {
 	t.Helper()
@@ -286,7 +287,7 @@ func TestReconfigLosesEveryPacket(t *testing.T) {
 					x.check(t, p)
 					p.drive()
 					p.wantDelivered()
-					if q := len(p.a.assoc.rc.queue) + len(p.z.assoc.rc.queue); q != 0 {
+					if q := p.a.assoc.rc.Len() + p.z.assoc.rc.Len(); q != 0 {
 						t.Errorf("%d requests are left", q)
 					}
 				})
@@ -316,10 +317,10 @@ func TestReconfigReplay(t *testing.T) {
 		}
 	}
 	// New requests make the old one stale.
-	for i := range uint32(maxReconfigAnswers) {
+	for i := range uint32(reconfig.MaxAnswers) {
 		p.z.ask(wire.AppendAddOutgoing(nil, wire.AddStreams{ReqSeq: seq + 1 + i, Streams: 1}))
 	}
-	seq += maxReconfigAnswers - 1
+	seq += reconfig.MaxAnswers - 1
 	if r := response(t, p.z.ask(req)...); r.Result != wire.ReConfigBadSequence {
 		t.Errorf("stale request: %v", r.Result)
 	}
@@ -337,7 +338,7 @@ func TestReconfigReplay(t *testing.T) {
 			}
 		}
 	}
-	if _, in := p.z.assoc.Streams(); in != 13+maxReconfigAnswers {
+	if _, in := p.z.assoc.Streams(); in != 13+reconfig.MaxAnswers {
 		t.Errorf("%d incoming streams", in)
 	}
 }
@@ -369,7 +370,7 @@ func TestReconfigCollisions(t *testing.T) {
 // The longest request goes into the smallest packet.
 func TestReconfigFitsTheSmallestPacket(t *testing.T) {
 	p := connected(t, 231, &Config{OutStreams: 500, MTU: MinMTU})
-	sids := make([]uint16, maxResetStreams)
+	sids := make([]uint16, reconfig.MaxResetStreams)
 	for i := range sids {
 		sids[i] = uint16(i)
 	}
@@ -389,7 +390,7 @@ func TestReconfigTimeouts(t *testing.T) {
 
 	p = connected(t, 233, cfg)
 	p.a.must(p.a.assoc.AddStreams(p.now, 1, 0))
-	seq := p.a.assoc.rc.nextSeq - 1
+	seq := p.a.assoc.rc.NextSeq() - 1
 	p.a.outbox()
 	p.net.drop = func(from *host, pkt []byte) bool { return true }
 	for range 20 {

@@ -89,6 +89,9 @@ func (a *Assoc) closeSender(err error) {
 // senderBegun reports whether any data was sent.
 func (a *Assoc) senderBegun() bool { return a.tx.sb.NextTSN() != a.tsn }
 
+// allSent reports whether nothing is outstanding and nothing may be sent.
+func (t *dataSender) allSent() bool { return t.sb.Outstanding() == 0 && !t.q.Pending() }
+
 // senderDry reports whether everything was sent and acknowledged.
 func (a *Assoc) senderDry() bool { return a.tx.q.Empty() && a.tx.sb.Outstanding() == 0 }
 
@@ -206,7 +209,7 @@ func (a *Assoc) handleSack(now clock.Time, c wire.Chunk) {
 
 // takeSack takes in what a SACK chunk that came at now says.
 func (a *Assoc) takeSack(now clock.Time, x *wire.Sack) {
-	if a.otherSpace(seq.TSN(x.CumTSN).Sub(a.tx.sb.CumTSN())) {
+	if a.rc.OtherSpace(seq.TSN(x.CumTSN).Sub(a.tx.sb.CumTSN())) {
 		return
 	}
 	a.stats.SacksReceived++
@@ -330,7 +333,7 @@ func (a *Assoc) updatePacer(now clock.Time, i int) {
 // handleCumAck takes in the cumulative TSN ack of a SHUTDOWN chunk. It reports
 // whether the association survived.
 func (a *Assoc) handleCumAck(now clock.Time, cum seq.TSN) bool {
-	if a.otherSpace(cum.Sub(a.tx.sb.CumTSN())) {
+	if a.rc.OtherSpace(cum.Sub(a.tx.sb.CumTSN())) {
 		return true
 	}
 	res, err := a.tx.sb.HandleCumAck(now, cum)

@@ -52,7 +52,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 			a.abortUnfinished(now)
 			return
 		}
-		if a.dropResets(); len(a.rc.queue) == 0 {
+		if a.rc.DropResets(ErrShutdown); a.rc.Len() == 0 {
 			a.setState(ShutdownSent, "all data is acknowledged")
 			a.rx.sack.SetNoDelay(true)
 			a.shut.sendReq = true
@@ -65,7 +65,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 	case ShutdownReceived:
 		// While no address of ours is known to the peer nothing else may be sent,
 		// and no ASCONF after a SHUTDOWN ACK (RFC 5061, Section 5.1.1, C4).
-		if a.senderDry() && !a.tx.q.Unfinished() && !a.resettingAssoc() && !a.asc.mute {
+		if a.senderDry() && !a.tx.q.Unfinished() && !a.rc.ResettingTSNs() && !a.asc.mute {
 			a.enterShutdownAckSent(now, "all data is acknowledged")
 		}
 		a.abortUnfinished(now)
@@ -78,7 +78,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 // only deliver data in queue" (RFC 9260, Section 9); and what is behind it may have to
 // wait for its end.
 func (a *Assoc) abortUnfinished(now clock.Time) {
-	if a.tx.q.Unfinished() && a.allSent() {
+	if a.tx.q.Unfinished() && a.tx.allSent() {
 		a.Abort(now, []byte("a message was not ended"))
 	}
 }
@@ -89,10 +89,10 @@ func (a *Assoc) abortUnfinished(now clock.Time) {
 // FORWARD-TSN was due before.
 func (a *Assoc) runDry(now clock.Time, due bool) bool {
 	a.tx.report(a)
-	was, waits := a.state, !a.rc.send
-	a.beginReconfig(now)
+	was, waits := a.state, !a.rc.Due()
+	a.rc.Begin(now)
 	a.progressShutdown(now)
-	return a.state != was || waits && a.rc.send || !due && a.tx.sb.ForwardDue() || a.probeNow()
+	return a.state != was || waits && a.rc.Due() || !due && a.tx.sb.ForwardDue() || a.probeNow()
 }
 
 func (a *Assoc) enterShutdownAckSent(now clock.Time, reason string) {
@@ -154,7 +154,7 @@ func (a *Assoc) handleShutdown(now clock.Time, c wire.Chunk) {
 	case Established, ShutdownPending:
 		a.setState(ShutdownReceived, "SHUTDOWN received")
 		a.events.push(Event{Kind: EventPeerShutdown})
-		a.dropResets()
+		a.rc.DropResets(ErrShutdown)
 	case ShutdownReceived:
 	case ShutdownSent:
 		// "SHOULD respond immediately with a SHUTDOWN ACK chunk … and move into

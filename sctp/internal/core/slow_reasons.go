@@ -58,8 +58,8 @@ func (a *Assoc) findSlowReasons() (r slowReasons) {
 	set(slowECNE, a.ecn.echo)
 	set(slowAsconf, a.asc.mute || a.asc.sent || a.asc.send || len(a.asc.queue) > 0)
 	set(slowPruned, a.asc.pruned)
-	set(slowReconfig, a.rc.send || len(a.rc.queue) > 0)
-	set(slowReset, a.rc.in.deferred || a.rc.in.holding)
+	set(slowReconfig, a.rc.Len() > 0)
+	set(slowReset, a.rc.HoldsData())
 	set(slowReplies, a.tx.carry.full || a.standalone.n > 0 || a.ctl.n > 0 || a.hs.sendAck)
 	set(slowPaths, len(a.paths) != 1)
 	for i := range a.paths {

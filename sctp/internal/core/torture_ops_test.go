@@ -9,6 +9,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -123,7 +124,7 @@ func (w *world) config(patient, asconf, authed, zero, insecure bool) *Config {
 		c.PFMaxRetrans = -1
 	case 5:
 		c.NoReconfig = x>>3&3 == 3
-		c.DenyReconfig = Reconfigs(x >> 5)
+		c.DenyReconfig = reconfig.Kinds(x >> 5)
 	}
 	c.ZeroChecksum, c.ChangeAddrs = zero, asconf
 	c.InsecureAddrs = insecure
