@@ -29,14 +29,8 @@ func (w *World) peerDown(p *peer, err error) {
 	w.recordDown(p, failed)
 	w.reportDead(p, failed)
 	w.ft.down()
-	if d := w.rma.open.Load(); d != nil && !p.disconnected.Load() {
-		d.rankDown(int(p.handle), err)
-		d.mu.Lock()
-		bulk := d.bulk
-		d.mu.Unlock()
-		if bulk != nil {
-			bulk.rankDown(p)
-		}
+	if d := w.rdma.open.Load(); d != nil && !p.disconnected.Load() {
+		d.PeerDown((*rdmaPeer)(p), err)
 	}
 	w.eng.remoteDown(p)
 }

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
 // peer is the state that a rank keeps for another rank of the job, or a process of another job.
@@ -26,7 +27,7 @@ type peer struct {
 	shared atomic.Pointer[shmLink] // set if messages come through shared memory
 	credit atomic.Int64            // bytes of eager messages that may be sent to it; decreased under mu
 	sent   [slotCount]Traffic      // guarded by mu
-	rdma   rdmaCounts
+	rdma   rdmadev.Counters
 
 	coalesces bool         // short messages may be coalesced
 	dirty     atomic.Bool  // in sendCoalescer.dirty

@@ -325,8 +325,8 @@ func (w *World) disconnectRemotes(ctx context.Context, peers []*peer) {
 		}
 		wg.Go(func() {
 			p.goodbye()
-			if d := w.rma.open.Load(); d != nil {
-				d.rankDown(int(p.handle), p.lost(errDisconnected))
+			if d := w.rdma.open.Load(); d != nil {
+				d.Disconnect((*rdmaPeer)(p), p.lost(errDisconnected))
 			}
 			if err := p.link.shutdown(ctx); err != nil {
 				p.link.abort("disconnected")

@@ -99,8 +99,8 @@ type bulkMover interface {
 
 // exposure is the buffer of a receive that RDMA may write to.
 type exposure interface {
-	// withdraw ends the access. After it has returned nothing is written any more.
-	withdraw()
+	// Withdraw ends the access. After it has returned nothing is written any more.
+	Withdraw()
 }
 
 // offering is the buffer of a send that the receiver may read.
@@ -123,7 +123,7 @@ func (r *Request) revokeKey() bool {
 	if x == nil {
 		return false
 	}
-	x.withdraw()
+	x.Withdraw()
 	return true
 }
 

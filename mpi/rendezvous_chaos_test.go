@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
 // chaosBulks is an RDMA device of each rank of a chaos, for bodies: it works in any
@@ -13,10 +14,16 @@ type chaosBulks struct {
 	exposed map[uint32]*chaosExposure
 	offered map[uint32]*chaosOffer
 	last    uint32
-	unsure  map[moveKey]*bulkMove
+	unsure  map[bodyKey]*bodyWrite
 	reading int
 	written int
 	read    int
+}
+
+// bodyKey identifies a body by its peer and the id of the receive.
+type bodyKey struct {
+	p  *peer
+	id uint64
 }
 
 type chaosBulk struct {
@@ -30,12 +37,12 @@ type chaosExposure struct {
 	buf  []byte
 }
 
-func (x *chaosExposure) withdraw() { delete(x.b.exposed, x.stag) }
+func (x *chaosExposure) Withdraw() { delete(x.b.exposed, x.stag) }
 
 // addBulk gives all ranks RDMA.
 func (k *chaos) addBulk() *chaosBulks {
 	b := &chaosBulks{k: k, exposed: make(map[uint32]*chaosExposure), offered: make(map[uint32]*chaosOffer),
-		unsure: make(map[moveKey]*bulkMove)}
+		unsure: make(map[bodyKey]*bodyWrite)}
 	for _, w := range k.worlds {
 		w.eng.bulk = &chaosBulk{b, w.eng}
 	}
@@ -66,16 +73,17 @@ func (b *chaosBulk) expose(r *Request) (g envelope.Key, ok bool) {
 }
 
 func (b *chaosBulk) write(r *Request, v *envelope.Header) {
-	m := &bulkMove{r: r, id: v.PeerID, n: int(v.Length)}
+	m := &bodyWrite{Write: rdmadev.Write{ID: v.PeerID, Buf: r.buf[:v.Length]}, r: r}
+	n := int(v.Length)
 	stag, to := v.Key.STag, b.k.worlds[v.Key.Port].eng
-	k := moveKey{r.peer, m.id}
+	k := bodyKey{r.peer, m.ID}
 	b.unsure[k] = m
 	done := 0
 	var step, lose func()
 	lose = func() {
 		if b.unsure[k] == m {
 			delete(b.unsure, k)
-			m.asMessage(b.e)
+			m.WriteLost()
 		}
 	}
 	step = func() {
@@ -84,13 +92,13 @@ func (b *chaosBulk) write(r *Request, v *envelope.Header) {
 			lose()
 			return
 		}
-		done += copy(x.buf[done:done+b.k.rng.IntN(m.n-done+1)], r.buf[done:])
-		if done < m.n {
+		done += copy(x.buf[done:done+b.k.rng.IntN(n-done+1)], r.buf[done:])
+		if done < n {
 			b.k.todo = append(b.k.todo, step)
 			return
 		}
 		b.chaosBulks.written++
-		to.written(to.peers[b.e.rank], m.id)
+		to.written(to.peers[b.e.rank], m.ID)
 		if b.k.rng.IntN(4) == 0 { // the connection is lost before it is confirmed, perhaps
 			b.k.todo = append(b.k.todo, lose)
 		}
@@ -99,8 +107,8 @@ func (b *chaosBulk) write(r *Request, v *envelope.Header) {
 }
 
 func (b *chaosBulk) onWriteFIN(p *peer, id uint64) {
-	if m := b.unsure[moveKey{p, id}]; m != nil {
-		delete(b.unsure, moveKey{p, id})
+	if m := b.unsure[bodyKey{p, id}]; m != nil {
+		delete(b.unsure, bodyKey{p, id})
 		m.r.event(nil)
 	}
 }
@@ -137,7 +145,7 @@ func (b *chaosBulk) offer(r *Request) (g envelope.Key, ok bool) {
 // chaosRead is a receive that reads.
 type chaosRead struct{ gone bool }
 
-func (x *chaosRead) withdraw() { x.gone = true }
+func (x *chaosRead) Withdraw() { x.gone = true }
 
 func (b *chaosBulk) read(f fetch) {
 	x, done := new(chaosRead), 0

@@ -136,15 +136,13 @@ func TestRendezvousPeerDies(t *testing.T) {
 type halfWriter struct {
 	*rdmaBulk
 	stag chan uint32
-	conn chan *bulkConn
+	conn chan *verbs.QP
 }
 
 func (h *halfWriter) write(r *Request, v *envelope.Header) {
 	d, g := h.open.Load(), v.Key
-	c, _ := d.conn(r.peer)
 	go func() {
-		c.connect(&g)
-		h.conn <- c
+		h.conn <- d.Connect((*rdmaPeer)(r.peer), &g)
 		h.stag <- g.STag
 	}()
 }
@@ -189,11 +187,7 @@ func receiveHalf(ctx context.Context, w *World, n int, halfway chan struct{}) er
 	if !errors.Is(err, ErrProcFailed) {
 		return fmt.Errorf("receive: %w, want ErrProcFailed", err)
 	}
-	d := w.eng.bulk.(*rdmaBulk).open.Load()
-	d.bmu.Lock()
-	left := len(d.exposed)
-	d.bmu.Unlock()
-	if left != 0 {
+	if left := openMemory(w.eng.bulk.(*rdmaBulk)); left != 0 {
 		return fmt.Errorf("%d buffers can be written to after the error", left)
 	}
 	for i := range buf { // it is the program's again, and the race detector's
@@ -203,20 +197,20 @@ func receiveHalf(ctx context.Context, w *World, n int, halfway chan struct{}) er
 }
 
 func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{}) error {
-	h := &halfWriter{openedBulk(w), make(chan uint32, 1), make(chan *bulkConn, 1)}
+	h := &halfWriter{openedBulk(w), make(chan uint32, 1), make(chan *verbs.QP, 1)}
 	w.eng.bulk = h
 	data := make([]byte, n)
 	pattern(data, 1)
 	if _, err := Isend(w.Comm(), data, 0, 0); err != nil {
 		return err
 	}
-	c, stag := <-h.conn, <-h.stag
-	g, err := c.d.regs.get(c.d.pd, data[:n/2], 0)
+	qp, stag := <-h.conn, <-h.stag
+	mr, err := w.rdma.dev.PD().Register(data[:n/2], 0)
 	if err != nil {
 		return err
 	}
-	half := verbs.SendWR{Op: verbs.OpWrite, SGL: g.sgl[:], Remote: verbs.RemoteBuf{STag: stag, Len: uint64(n)}}
-	if err := c.qp.PostSend(half); err != nil {
+	half := verbs.SendWR{Op: verbs.OpWrite, SGL: []verbs.SGE{mr.Slice(0, n/2)}, Remote: verbs.RemoteBuf{STag: stag, Len: uint64(n)}}
+	if err := qp.PostSend(half); err != nil {
 		return err
 	}
 	close(halfway)
@@ -226,9 +220,9 @@ func sendHalf(ctx context.Context, w *World, n int, halfway, failed chan struct{
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	_ = c.qp.PostSend(half) // refused there, if the connection is still up
+	_ = qp.PostSend(half) // refused there, if the connection is still up
 	select {
-	case <-c.qp.Done():
+	case <-qp.Done():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("a write to memory that is withdrawn: %w", ctx.Err())
@@ -374,15 +368,15 @@ func TestFetchedUnasked(t *testing.T) {
 	}
 }
 
-// offerNotes keeps the regions of what is offered.
+// offerNotes keeps what is offered.
 type offerNotes struct {
 	*rdmaBulk
-	mrs map[*Request]*verbs.MR
+	offers map[*Request]bulkOffer
 }
 
 func (o *offerNotes) offer(r *Request) (g envelope.Key, ok bool) {
 	if g, ok = o.rdmaBulk.offer(r); ok {
-		o.mrs[r] = r.offered.(*bulkOffer).mr
+		o.offers[r] = r.offered.(bulkOffer)
 	}
 	return g, ok
 }
@@ -401,7 +395,7 @@ func TestRendezvousReadDrains(t *testing.T) {
 		defer cancel()
 		err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 			c, b := w.Comm(), make([]byte, 50_000)
-			notes := &offerNotes{w.eng.bulk.(*rdmaBulk), make(map[*Request]*verbs.MR)}
+			notes := &offerNotes{w.eng.bulk.(*rdmaBulk), make(map[*Request]bulkOffer)}
 			w.eng.bulk = notes
 			const sends = 100
 			for i := range sends {
@@ -419,7 +413,7 @@ func TestRendezvousReadDrains(t *testing.T) {
 					return err
 				}
 				drained := false
-				notes.mrs[r].AfterDrain(func() { drained = true })
+				notes.offers[r].AfterDrain(func() { drained = true })
 				if !drained {
 					return fmt.Errorf("send %d is done, and its buffer still referred to", i)
 				}

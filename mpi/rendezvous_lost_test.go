@@ -31,8 +31,8 @@ func TestRendezvousAssociationsLost(t *testing.T) {
 					return
 				case <-time.After(time.Duration(rng.IntN(2000)) * time.Microsecond):
 				}
-				if d := b.open.Load(); d != nil {
-					for _, a := range d.dev.Associations() {
+				if b.open.Load() != nil {
+					for _, a := range w.rdma.dev.Verbs().Associations() {
 						a.Abort("lost")
 					}
 				}

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 	"github.com/weftstack/weft/verbs"
@@ -161,9 +162,9 @@ func withOutages(t *testing.T, seed uint64, ranks int, f func(ctx context.Contex
 		err := RunLocal(ctx, ranks, func(ctx context.Context, w *World) error {
 			bulk := w.eng.bulk.(*rdmaBulk)
 			bulk.prepare()
-			if d := bulk.open.Load(); d != nil {
+			if bulk.open.Load() != nil {
 				o.mu.Lock()
-				o.ports[d.dev.Addr().Port] = true
+				o.ports[w.rdma.dev.Verbs().Addr().Port] = true
 				o.mu.Unlock()
 			}
 			if err := Barrier(ctx, w.Comm()); err != nil {
@@ -190,17 +191,11 @@ func withOutages(t *testing.T, seed uint64, ranks int, f func(ctx context.Contex
 }
 
 // note notes the queue pairs of d.
-func (o *outages) note(d *bulkDevice) {
+func (o *outages) note(d *rdmadev.Bulk) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	d.bmu.Lock()
-	defer d.bmu.Unlock()
-	for _, c := range d.conns {
-		select {
-		case <-c.up:
-			o.seen[c.qp] = true
-		default:
-		}
+	for _, qp := range d.QPs() {
+		o.seen[qp] = true
 	}
 }
 

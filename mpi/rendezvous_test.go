@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/weftstack/weft/verbs"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
 // eachMethod runs f on two ranks over the transport that has RDMA, with each method
@@ -147,7 +147,7 @@ func TestRendezvousMoves(t *testing.T) {
 // than may be read, and more writes or reads begin than a queue pair takes: the rest
 // go as messages.
 func TestRendezvousLimits(t *testing.T) {
-	const n = bulkGrants + 200
+	const n = rdmadev.MaxExposed + 200
 	eachMethod(t, func(ctx context.Context, w *World, method string) error {
 		c := w.Comm()
 		reqs, bufs := make([]*Request, n), make([][]byte, n)
@@ -221,8 +221,8 @@ func openedBulk(w *World) *rdmaBulk {
 // holdMemory uses up some of the buffers that peers may access.
 func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
 	var held []func()
-	for range bulkGrants - 400 {
-		r := newRequest(b.w.eng)
+	for range rdmadev.MaxExposed - 400 {
+		r := newRequest(b.eng)
 		r.buf, r.status.Bytes = make([]byte, 1), 1
 		if method == RendezvousRead {
 			if _, ok := b.offer(r); !ok {
@@ -249,9 +249,7 @@ func openMemory(b *rdmaBulk) int {
 	if d == nil {
 		return 0
 	}
-	d.bmu.Lock()
-	defer d.bmu.Unlock()
-	return len(d.exposed) + len(d.offers)
+	return d.Accessible()
 }
 
 // startBodies begins to send (rank 0) or to receive (rank 1) some bodies of n bytes,
@@ -287,19 +285,7 @@ func TestRendezvousConnectionLost(t *testing.T) {
 			}
 			d := b.open.Load()
 			if d != nil && round%2 == c.Rank() { // either side
-				d.rmaDevice.mu.Lock()
-				qps := append([]*verbs.QP(nil), d.serving...)
-				d.rmaDevice.mu.Unlock()
-				d.bmu.Lock()
-				for _, c := range d.conns {
-					select {
-					case <-c.up:
-						qps = append(qps, c.qp)
-					default:
-					}
-				}
-				d.bmu.Unlock()
-				for _, qp := range qps {
+				for _, qp := range append(w.rdma.dev.ServingQPs(), d.QPs()...) {
 					_ = qp.Close() // closed before, perhaps
 				}
 			}
@@ -328,11 +314,11 @@ func TestRendezvousPieces(t *testing.T) {
 	const piece = 1000
 	eachMethod(t, func(ctx context.Context, w *World, method string) error {
 		c := w.Comm()
-		openedBulk(w).open.Load().piece = piece
+		openedBulk(w).open.Load().Segment = piece
 		if err := Barrier(ctx, c); err != nil {
 			return err
 		}
-		for i, n := range []int{piece, piece + 1, 10 * piece, 100*piece - 1, (bulkDepth + 10) * piece} {
+		for i, n := range []int{piece, piece + 1, 10 * piece, 100*piece - 1, (rdmadev.BulkDepth + 10) * piece} {
 			buf := make([]byte, n)
 			if c.Rank() == 0 {
 				pattern(buf, i)

@@ -165,7 +165,7 @@ func TestWaitVariants(t *testing.T) {
 // atWithdrawal is an exposure that something happens to while it ends.
 type atWithdrawal func()
 
-func (f atWithdrawal) withdraw() { f() }
+func (f atWithdrawal) Withdraw() { f() }
 
 // A receive that is given up while the rest of its message comes has failed: what was
 // not placed any more is not taken for received, and what was written for unasked.

@@ -170,7 +170,7 @@ func (l *shmLink) copyBody(f *fetch) {
 		at.CompareAndSwap(word|offerTaken, word|offerMissed)
 		e.readDone(f, true)
 	case err == nil && cma.Holds(l.pid, l.nonceAt, &l.nonce) && at.CompareAndSwap(word|offerTaken, word|offerDone):
-		l.peer.rdma.reads.count(f.n)
+		l.peer.rdma.Reads.Count(f.n)
 		e.readDone(f, false)
 	default:
 		// The copy has failed, or the peer has ended and another process has its pid, or

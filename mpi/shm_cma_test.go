@@ -101,7 +101,7 @@ func TestNearBodies(t *testing.T) {
 				}
 			}
 		}
-		if n := l.peer.rdma.reads.messages.Load(); c.Rank() == 1 && n != uint64(6*len(sizes)) {
+		if n := trafficOf(&l.peer.rdma.Reads).Messages; c.Rank() == 1 && n != uint64(6*len(sizes)) {
 			return fmt.Errorf("%d bodies were copied, want %d", n, 6*len(sizes))
 		}
 		return nil
@@ -113,7 +113,7 @@ func TestNearBodiesBeyondTheSlots(t *testing.T) {
 	const more, n = maxCMAOffers + 20, cmaMin + 100
 	withCMA(t, func(ctx context.Context, c *Comm, l *shmLink) error {
 		for _, may := range []bool{true, false} {
-			before := l.peer.rdma.reads.messages.Load()
+			before := trafficOf(&l.peer.rdma.Reads).Messages
 			if c.Rank() == 1 && !may {
 				l.in.ctl.copies.Store(0)
 			}
@@ -154,7 +154,7 @@ func TestNearBodiesBeyondTheSlots(t *testing.T) {
 			if may {
 				want = maxCMAOffers
 			}
-			if got := l.peer.rdma.reads.messages.Load() - before; c.Rank() == 1 && got != want {
+			if got := trafficOf(&l.peer.rdma.Reads).Messages - before; c.Rank() == 1 && got != want {
 				return fmt.Errorf("%d bodies were copied, want %d", got, want)
 			}
 		}

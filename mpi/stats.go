@@ -75,7 +75,7 @@ func (p *peer) stats() PeerStats {
 	p.mu.Unlock()
 	return PeerStats{
 		Rank: p.rank, Messages: sent[slotUser], Collective: sent[slotColl], OneSided: sent[slotWin], Internal: sent[slotComm],
-		Writes: p.rdma.writes.load(), Reads: p.rdma.reads.load(), Atomics: p.rdma.atomics.load(),
+		Writes: trafficOf(&p.rdma.Writes), Reads: trafficOf(&p.rdma.Reads), Atomics: trafficOf(&p.rdma.Atomics),
 		Announced: int(p.announced.Load()), Credit: p.credit.Load(), Held: p.used.Load() - p.owed.Load(),
 	}
 }

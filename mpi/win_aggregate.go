@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/mpi/internal/cma"
 	"github.com/weftstack/weft/mpi/internal/ctxmutex"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -87,7 +88,7 @@ func (w *window) aggregate(ctx context.Context, src []byte, target, off int) (bo
 	return true, nil
 }
 
-// aggregateWrite adds a Put of up to rmaInline bytes that goes by RDMA Write, unless it is the
+// aggregateWrite adds a Put of up to rdmadev.MaxInline bytes that goes by RDMA Write, unless it is the
 // first one since a synchronization: that one is sent at once, and aggregateWrite reports false.
 // Further ones share packets, because a packet of its own for each would take longer.
 func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int) (bool, error) {
@@ -100,7 +101,7 @@ func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int
 		return false, err
 	}
 	defer g.mu.Unlock()
-	if g.puts != nil && g.puts.rdma && g.puts.add(src, off, rmaInline) {
+	if g.puts != nil && g.puts.rdma && g.puts.add(src, off, rdmadev.MaxInline) {
 		return true, nil
 	}
 	if err := w.copyGathered(ctx, target); err != nil {
@@ -108,7 +109,7 @@ func (w *window) aggregateWrite(ctx context.Context, src []byte, target, off int
 	}
 	p := putLists.Get().(*putList)
 	p.rdma = true
-	p.add(src, off, rmaInline)
+	p.add(src, off, rdmadev.MaxInline)
 	g.set(p)
 	return true, nil
 }
@@ -124,7 +125,7 @@ func (w *window) writeAggregated(ctx context.Context, target int, p *putList) er
 		p.wrs = append(p.wrs, verbs.SendWR{Op: verbs.OpWrite, Inline: p.mem[at : at+k.N], Remote: remote.At(uint64(k.Off))})
 		at += k.N
 	}
-	n, err := c.postAll(ctx, p.wrs, nil)
+	n, err := c.PostAll(ctx, p.wrs, nil)
 	clear(p.wrs)
 	p.wrs = p.wrs[:0]
 	if err == nil {
@@ -175,7 +176,7 @@ func (w *window) copyGathered(ctx context.Context, target int) error {
 	}
 	d := &w.direct[target]
 	if peer.failure() == nil && d.open.Load() && cma.WritePieces(d.pid, d.addr, p.mem[:p.n], p.pieces[:p.used]) == nil {
-		peer.rdma.writes.add(p.count, p.n)
+		peer.rdma.Writes.Add(p.count, p.n)
 		t.aggregated.set(nil)
 		p.reuse()
 		return nil

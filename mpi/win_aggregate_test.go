@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/cma"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
 // copying needs a system that copies memory from process to process.
@@ -385,7 +386,7 @@ func TestWinGathersWrites(t *testing.T) {
 		if err := check("neighbours"); err != nil {
 			return err
 		}
-		if s := c.w.Stats().Peers[1].Writes; s.Messages > puts/(rmaInline/8)+aggregatePieces || s.Bytes != 8*puts+1 {
+		if s := c.w.Stats().Peers[1].Writes; s.Messages > puts/(rdmadev.MaxInline/8)+aggregatePieces || s.Bytes != 8*puts+1 {
 			return fmt.Errorf("%d Puts were %+v", puts, s)
 		}
 		for i := range puts { // the last to each place counts, as without aggregation
@@ -413,8 +414,8 @@ func TestWinGathersWrites(t *testing.T) {
 				return err
 			}},
 			{"long put", func() error {
-				pattern(want[:rmaInline+1], 5)
-				return w.Put(ctx, want[:rmaInline+1], 1, 0)
+				pattern(want[:rdmadev.MaxInline+1], 5)
+				return w.Put(ctx, want[:rdmadev.MaxInline+1], 1, 0)
 			}},
 		} {
 			if err := errors.Join(put(byte(i), i), put(byte(i+1), 2*i)); err != nil {

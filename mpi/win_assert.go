@@ -89,12 +89,5 @@ func (t *winTarget) quiet() bool {
 func (t *winTarget) idle() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && t.proof == nil && (t.conn == nil || t.conn.quiet())
-}
-
-// quiet reports whether all operations are complete, here and at the target.
-func (c *rmaConn) quiet() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.done == c.posted && c.wrote <= c.proving && c.err == nil
+	return !t.unsure && len(t.sends) == 0 && len(t.results) == 0 && t.proof == nil && (t.conn == nil || t.conn.Idle())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"testing"
 )
 
@@ -65,7 +66,7 @@ func TestWinConnectionGivenUp(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		d, err := c.w.rmaDevice()
+		d, err := c.w.rdmaDevice()
 		if err != nil {
 			return err
 		}
@@ -73,17 +74,15 @@ func TestWinConnectionGivenUp(t *testing.T) {
 			if target == c.Rank() {
 				continue
 			}
+			before := d.Connections()
 			short, giveUp := context.WithCancel(ctx)
 			first := make(chan error)
 			go func() {
 				_, _, err := w.w.connTo(short, target)
 				first <- err
 			}()
-			var begun *rmaConn
-			for begun == nil && ctx.Err() == nil {
-				d.mu.Lock()
-				begun = d.conns[target]
-				d.mu.Unlock()
+			for d.Connections() == before && ctx.Err() == nil {
+				runtime.Gosched()
 			}
 			giveUp()
 			_, _, err := w.w.connTo(ctx, target)

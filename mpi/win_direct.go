@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/weftstack/weft/mpi/internal/cma"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
 // directMem is the memory of a target on the same host, for Put and Get by one copy: to or from
@@ -84,9 +85,9 @@ func (w *window) directTo(target, off, n int, need Access) *directMem {
 }
 
 // copied counts an operation that is complete.
-func (w *window) copied(target int, count *atomicTraffic, n int) {
+func (w *window) copied(target int, count *rdmadev.Counter, n int) {
 	w.to[target].markCopied()
-	count.count(n)
+	count.Count(n)
 }
 
 // putDirect is Put by a direct copy, which may be aggregated. It reports false if that is not
@@ -121,7 +122,7 @@ func (w *window) copyTo(d *directMem, src []byte, target, off int) bool {
 		d.open.Store(false)
 		return false
 	}
-	w.copied(target, &w.c.peers[target].rdma.writes, len(src))
+	w.copied(target, &w.c.peers[target].rdma.Writes, len(src))
 	return true
 }
 
@@ -141,6 +142,6 @@ func (w *window) getDirect(dst []byte, target, off int) bool {
 		d.open.Store(false)
 		return false
 	}
-	w.copied(target, &w.c.peers[target].rdma.reads, len(dst))
+	w.copied(target, &w.c.peers[target].rdma.Reads, len(dst))
 	return true
 }

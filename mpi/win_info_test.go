@@ -150,9 +150,7 @@ func TestWinInfoConnect(t *testing.T) {
 			if w.w.dev == nil {
 				return 0
 			}
-			w.w.dev.mu.Lock()
-			defer w.w.dev.mu.Unlock()
-			return len(w.w.dev.conns)
+			return w.w.dev.Connections()
 		}
 		for _, connect := range []bool{false, true} {
 			info := Info{}

@@ -122,7 +122,7 @@ func (w *window) updateDirect(src, old []byte, target, off int, code op.Code) bo
 	}
 	defer d.mapped.leave()
 	updateWords(d.mapped.mem[off:off+len(src)], src, old, w.ops[code])
-	w.copied(target, &w.c.peers[target].rdma.atomics, len(src))
+	w.copied(target, &w.c.peers[target].rdma.Atomics, len(src))
 	return true
 }
 
@@ -134,7 +134,7 @@ func (w *window) swapDirect(operands, old []byte, target, off int) bool {
 	}
 	defer d.mapped.leave()
 	casWord(d.mapped.mem[off:off+8], operands, old)
-	w.copied(target, &w.c.peers[target].rdma.atomics, 8)
+	w.copied(target, &w.c.peers[target].rdma.Atomics, 8)
 	return true
 }
 

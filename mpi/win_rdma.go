@@ -3,28 +3,59 @@ package mpi
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/op"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 	"github.com/weftstack/weft/verbs"
 )
 
-// rmaPiece bounds one RDMA Write or Read, in bytes: the length of an iWARP message has 32 bits.
-const rmaPiece = 1 << 30
+// register registers the caller's memory and completes what the other ranks need for access.
+// Without a device it does nothing.
+func (w *window) register(mine *winInfo) error {
+	d, err := w.c.w.rdmaDevice()
+	if d == nil || err != nil {
+		return err
+	}
+	access := verbs.Access(0)
+	if w.access&AccessRead != 0 {
+		access |= verbs.RemoteRead
+	}
+	if w.access&AccessWrite != 0 {
+		access |= verbs.RemoteWrite
+	}
+	if w.access&AccessUpdate != 0 {
+		access |= verbs.RemoteAtomic
+	}
+	if w.mr, mine.Key, err = d.Expose(w.mem, access); err != nil {
+		return fmt.Errorf("mpi: registering the window: %w", err)
+	}
+	w.dev = d
+	return nil
+}
+
+// unregister ends all RDMA access to the caller's memory.
+func (w *window) unregister() error {
+	if w.dev == nil {
+		return nil
+	}
+	return w.dev.Revoke(w.mr)
+}
 
 // connTo returns the connection to a target and its registered memory.
-func (w *window) connTo(ctx context.Context, target int) (*rmaConn, verbs.RemoteBuf, error) {
+func (w *window) connTo(ctx context.Context, target int) (*rdmadev.Conn, verbs.RemoteBuf, error) {
 	info := &w.remote[target]
-	c, err := w.dev.conn(ctx, int(w.c.group[target]), info)
-	return c, verbs.RemoteBuf{STag: info.STag, Len: info.Bytes}, err
+	c, err := w.dev.Conn(ctx, w.c.group[target], &info.Key)
+	return c, verbs.RemoteBuf{STag: info.Key.STag, Len: info.Bytes}, err
 }
 
 // posted records that an operation of the window was posted.
-func (t *winTarget) posted(c *rmaConn, op uint64) {
+func (t *winTarget) posted(c *rdmadev.Conn, op uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.conn != c {
 		if t.conn != nil && t.err == nil {
-			t.err = t.conn.failure() // of operations on the old connection
+			t.err = t.conn.Failure() // of operations on the old connection
 		}
 		t.conn, t.last = c, 0
 	}
@@ -32,11 +63,11 @@ func (t *winTarget) posted(c *rmaConn, op uint64) {
 }
 
 // postRDMA posts one operation of the window.
-func (w *window) postRDMA(ctx context.Context, c *rmaConn, target int, wr verbs.SendWR, g *registration) (uint64, error) {
+func (w *window) postRDMA(ctx context.Context, c *rdmadev.Conn, target int, wr verbs.SendWR, g *rdmadev.Registration) (uint64, error) {
 	if g != nil {
-		wr.SGL = g.sgl[:]
+		wr.SGL = g.SGL()
 	}
-	n, err := c.post(ctx, wr, g)
+	n, err := c.Post(ctx, wr, g)
 	if err != nil {
 		return 0, err
 	}
@@ -50,14 +81,14 @@ func (w *window) writeRDMA(ctx context.Context, src []byte, target, off int) err
 	if err != nil {
 		return err
 	}
-	if len(src) <= rmaInline {
+	if len(src) <= rdmadev.MaxInline {
 		wr := verbs.SendWR{Op: verbs.OpWrite, Inline: src, Remote: remote.At(uint64(off))}
 		_, err := w.postRDMA(ctx, c, target, wr, nil)
 		return err
 	}
 	for len(src) > 0 {
-		n := min(len(src), rmaPiece)
-		g, err := w.dev.regs.get(w.dev.pd, src[:n], 0)
+		n := min(len(src), rdmadev.MaxSegment)
+		g, err := w.dev.Registrations.Get(w.dev.PD(), src[:n], 0)
 		if err != nil {
 			return err
 		}
@@ -77,8 +108,8 @@ func (w *window) readRDMA(ctx context.Context, dst []byte, target, off int) erro
 		return err
 	}
 	for len(dst) > 0 {
-		n := min(len(dst), rmaPiece)
-		g, err := w.dev.regs.get(w.dev.pd, dst[:n], verbs.LocalWrite)
+		n := min(len(dst), rdmadev.MaxSegment)
+		g, err := w.dev.Registrations.Get(w.dev.PD(), dst[:n], verbs.LocalWrite)
 		if err != nil {
 			return err
 		}
@@ -102,25 +133,7 @@ func (w *window) atomicRDMA(ctx context.Context, wr verbs.SendWR, old []byte, ta
 		return err
 	}
 	wr.Remote = remote.At(uint64(off))
-	return c.atomic(ctx, wr, old)
-}
-
-// atomic performs one RDMA atomic at a time and copies its result to old.
-func (c *rmaConn) atomic(ctx context.Context, wr verbs.SendWR, old []byte) error {
-	if err := c.solo.Lock(ctx); err != nil {
-		return err
-	}
-	defer c.solo.Unlock()
-	wr.SGL = []verbs.SGE{c.word.Slice(0, 8)}
-	n, err := c.post(ctx, wr, nil)
-	if err != nil {
-		return err
-	}
-	if err := c.wait(ctx, n); err != nil {
-		return err
-	}
-	copy(old, c.word.Bytes())
-	return nil
+	return c.Atomic(ctx, wr, old)
 }
 
 // swapWR returns the work request of a CompareAndSwap of one word.

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/mpi/internal/ctxmutex"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
 // winTarget is the state of an origin's operations on one target.
@@ -20,18 +21,18 @@ type winTarget struct {
 	// posts counts the Posts of the target that a failed Start has received and the next one uses.
 	posts atomic.Int32
 
-	mu      sync.Mutex  // guards what follows
-	locked  bool        // the origin holds a lock there
-	trusted bool        // the lock was taken with AssertNoCheck: the target does not know of it
-	unsure  bool        // active messages were sent since the last flush request
-	updates uint64      // number of updates sent in messages
-	proved  uint64      // number of those that are known to be performed
-	sends   []*Request  // bulk data being sent from the buffers of operations
-	results []winResult // answers of operations
-	proof   *winResult  // answer to the last flush request
-	conn    *rmaConn    // where the last operations were posted
-	last    uint64      // number of the last one
-	err     error       // first error not yet reported
+	mu      sync.Mutex    // guards what follows
+	locked  bool          // the origin holds a lock there
+	trusted bool          // the lock was taken with AssertNoCheck: the target does not know of it
+	unsure  bool          // active messages were sent since the last flush request
+	updates uint64        // number of updates sent in messages
+	proved  uint64        // number of those that are known to be performed
+	sends   []*Request    // bulk data being sent from the buffers of operations
+	results []winResult   // answers of operations
+	proof   *winResult    // answer to the last flush request
+	conn    *rdmadev.Conn // where the last operations were posted
+	last    uint64        // number of the last one
+	err     error         // first error not yet reported
 }
 
 // winResult is an answer that has not arrived.
@@ -88,7 +89,7 @@ func (t *winTarget) bursts() bool {
 	t.mu.Lock()
 	c := t.conn
 	t.mu.Unlock()
-	return c != nil && c.bursts()
+	return c != nil && c.Unproved()
 }
 
 // reported returns the error kept by note, once.
@@ -141,7 +142,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 	p := t.proof
 	t.mu.Unlock()
 	if conn != nil {
-		conn.startProof(ctx)
+		conn.StartProof(ctx)
 	}
 	if !ask || err != nil {
 		return nil
@@ -256,14 +257,14 @@ func (t *winTarget) completeRDMA(ctx context.Context, remote bool) error {
 	}
 	var err error
 	if remote {
-		err = conn.prove(ctx, last)
+		err = conn.Prove(ctx, last)
 	} else {
-		err = conn.wait(ctx, last)
+		err = conn.Wait(ctx, last)
 	}
 	if err == nil {
 		return nil
 	}
-	if ctx.Err() != nil && conn.failure() == nil {
+	if ctx.Err() != nil && conn.Failure() == nil {
 		return ctx.Err()
 	}
 	t.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/op"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
 // winTransports are the ways a window can work: by memory of the process, by
@@ -28,7 +29,7 @@ func eachTransport(t *testing.T, p int, f func(ctx context.Context, c *Comm) err
 // TestWinPutGet lets every rank put a block into, and get one from, every
 // window, of lengths around all limits, and compares digests.
 func TestWinPutGet(t *testing.T) {
-	sizes := []int{0, 1, 7, rmaInline, rmaInline + 1, amInline, amInline + 1, 100_000, amChunk + 13}
+	sizes := []int{0, 1, 7, rdmadev.MaxInline, rdmadev.MaxInline + 1, amInline, amInline + 1, 100_000, amChunk + 13}
 	block := 0
 	for _, n := range sizes {
 		block += n

@@ -12,6 +12,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/datatype"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 	"github.com/weftstack/weft/mpi/internal/op"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
 	"github.com/weftstack/weft/verbs"
 )
 
@@ -28,10 +29,10 @@ type window struct {
 	access Access
 	remote []winInfo // of all ranks
 	to     []winTarget
-	dev    *rmaDevice  // nil: all operations are active messages
-	mr     *verbs.MR   // mem, registered
-	direct []directMem // by target; nil if this rank shares no memory
-	file   *os.File    // holds mem, until other ranks have mapped it; may be nil
+	dev    *rdmadev.Device // nil: all operations are active messages
+	mr     *verbs.MR       // mem, registered
+	direct []directMem     // by target; nil if this rank shares no memory
+	file   *os.File        // holds mem, until other ranks have mapped it; may be nil
 
 	dynamic *dynamicMem // set for a dynamic window, which has no mem
 	shared  *sharedMem  // set for a window of WinAllocateShared: mem is a part of it
@@ -61,16 +62,14 @@ type winInfo struct {
 	Elem   uint32
 	Kind   uint32
 	Sig    datatype.Sig
-	STag   uint32
-	Port   uint16 // of the RDMA device; 0: none
 	Access Access
-	Bad    uint8 // 1: the rank cannot make its part
-	Same   uint8 // 1: InfoSameSize
-	Eager  uint8 // 1: InfoConnect is "all"
-	Token  [envelope.TokenLen]byte
-	Addr   uint64 // address of the memory in the process; 0: no direct copies
-	FD     uint32 // 1 + descriptor of its file; 0: it has none
-	File   uint64 // inode of the file
+	Bad    uint8        // 1: the rank cannot make its part
+	Same   uint8        // 1: InfoSameSize
+	Eager  uint8        // 1: InfoConnect is "all"
+	Key    envelope.Key // of its memory; without a port it has no RDMA device
+	Addr   uint64       // address of the memory in the process; 0: no direct copies
+	FD     uint32       // 1 + descriptor of its file; 0: it has none
+	File   uint64       // inode of the file
 }
 
 // create makes the caller's part of the window and exchanges keys. A rank that cannot make its part
@@ -110,7 +109,7 @@ func (w *window) create(ctx context.Context, c *Comm, kind uint32, o winOptions)
 	}
 	same := slices.ContainsFunc(w.remote, func(r winInfo) bool { return r.Same != 0 })
 	for rank, r := range w.remote {
-		if err == nil && (r.Port == 0) != (mine.Port == 0) {
+		if err == nil && (r.Key.Port == 0) != (mine.Key.Port == 0) {
 			err = fmt.Errorf("%w: only one of rank %d and rank %d uses messages", ErrWindow, rank, w.c.rank)
 		}
 		if err == nil && (r.Elem != mine.Elem || r.Kind != mine.Kind || r.Sig != mine.Sig) {
@@ -275,7 +274,7 @@ func (w *window) putAt(ctx context.Context, src []byte, target, off int) error {
 		}
 	}
 	if w.dev != nil {
-		if len(src) > rmaInline {
+		if len(src) > rdmadev.MaxInline {
 			if err := w.spill(ctx, target); err != nil {
 				return err
 			}

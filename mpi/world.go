@@ -26,7 +26,7 @@ type World struct {
 	self      *Comm
 	joined    atomic.Bool   // the links are up
 	ft        *ftService    // failure service
-	rma       rmaState      // RDMA device of the windows
+	rdma      rdmaState     // RDMA device
 	shared    *sharedMemory // nil: none
 	log       *slog.Logger  // nil: nothing is logged
 
@@ -88,7 +88,7 @@ func newWorld(rank, size int, o *options, b bootstrap) *World {
 	}
 	w.ft = newFTService(w)
 	if o.transport == TransportHybrid {
-		w.eng.bulk = &rdmaBulk{w: w}
+		w.eng.bulk = &rdmaBulk{device: w.rdmaDevice, eng: w.eng}
 	}
 	w.eng.onDown = w.peerDown
 	group := make([]int32, size)

@@ -1,4 +1,4 @@
-package mpi
+package rdmadev
 
 import (
 	"errors"
@@ -8,45 +8,47 @@ import (
 	"github.com/weftstack/weft/verbs"
 )
 
-// Registration cache: registrations of the buffers of operations are kept for the next operation
-// with the same buffer, which saves two allocations. A kept registration has no remote rights. It
-// keeps its buffer from being collected, so the number and the total length of kept ones are
-// bounded.
+// Limits of a registration cache.
 const (
+	// MaxKept bounds the number of kept registrations.
+	MaxKept = 256
 	// maxKeptBytes bounds the buffers of kept registrations, in bytes.
 	maxKeptBytes = 64 << 20
-	// maxKept bounds the number of kept registrations.
-	maxKept = 256
 )
 
-type regKey struct {
+type regionKey struct {
 	at     *byte
 	n      int
 	access verbs.Access
 }
 
-// registration is a registered buffer.
-type registration struct {
-	key  regKey
+// Registration is a registered buffer.
+type Registration struct {
+	key  regionKey
 	mr   *verbs.MR
 	sgl  [1]verbs.SGE // the whole buffer
 	uses int          // operations in flight that use it
 	last uint64       // clock of the last use
-	kept bool         // in regCache.kept
+	kept bool         // in RegistrationCache.kept
 }
 
-// regCache is the registration cache of a device.
-type regCache struct {
+// SGL returns the scatter-gather list of the whole buffer.
+func (g *Registration) SGL() []verbs.SGE { return g.sgl[:] }
+
+// RegistrationCache keeps registrations of the buffers of operations for the next operation with the
+// same buffer, which saves two allocations. A kept registration has no remote rights. It keeps its buffer
+// from being collected, so the number and the total length of kept ones are bounded.
+type RegistrationCache struct {
 	mu    sync.Mutex // guards what follows
-	kept  map[regKey]*registration
+	kept  map[regionKey]*Registration
 	bytes int
-	clock uint64      // counts calls of get
+	clock uint64      // counts calls of Get
 	busy  []*verbs.MR // evicted while a queue pair still held them
 }
 
-// get returns a registration of buf, to be given back with put.
-func (r *regCache) get(pd *verbs.PD, buf []byte, access verbs.Access) (*registration, error) {
-	key := regKey{unsafe.SliceData(buf), len(buf), access}
+// Get returns a registration of buf, to be given back with Put.
+func (r *RegistrationCache) Get(pd *verbs.PD, buf []byte, access verbs.Access) (*Registration, error) {
+	key := regionKey{unsafe.SliceData(buf), len(buf), access}
 	r.mu.Lock()
 	r.clock++
 	if g := r.kept[key]; g != nil {
@@ -60,20 +62,20 @@ func (r *regCache) get(pd *verbs.PD, buf []byte, access verbs.Access) (*registra
 	if err != nil {
 		return nil, err
 	}
-	g := &registration{key: key, mr: mr, uses: 1}
+	g := &Registration{key: key, mr: mr, uses: 1}
 	g.sgl[0] = mr.Slice(0, len(buf))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(buf) > maxKeptBytes || r.kept[key] != nil {
 		return g, nil
 	}
-	for r.bytes+len(buf) > maxKeptBytes || len(r.kept) >= maxKept {
+	for r.bytes+len(buf) > maxKeptBytes || len(r.kept) >= MaxKept {
 		if !r.evict() {
 			return g, nil
 		}
 	}
 	if r.kept == nil {
-		r.kept = make(map[regKey]*registration)
+		r.kept = make(map[regionKey]*Registration)
 	}
 	g.kept, g.last = true, r.clock
 	r.kept[key] = g
@@ -83,8 +85,8 @@ func (r *regCache) get(pd *verbs.PD, buf []byte, access verbs.Access) (*registra
 
 // evict frees the least recently used registration. It reports false if all are in use. r.mu is
 // held.
-func (r *regCache) evict() bool {
-	var old *registration
+func (r *RegistrationCache) evict() bool {
+	var old *Registration
 	for _, g := range r.kept {
 		if g.uses == 0 && (old == nil || g.last < old.last) {
 			old = g
@@ -100,7 +102,7 @@ func (r *regCache) evict() bool {
 }
 
 // drop closes mr now or, if a queue pair that failed still holds it, later.
-func (r *regCache) drop(mr *verbs.MR) {
+func (r *RegistrationCache) drop(mr *verbs.MR) {
 	still := r.busy[:0]
 	for _, m := range append(r.busy, mr) {
 		if errors.Is(m.Close(), verbs.ErrBusy) {
@@ -110,9 +112,9 @@ func (r *regCache) drop(mr *verbs.MR) {
 	r.busy = still
 }
 
-// put gives a registration back. It returns verbs.ErrBusy, and changes nothing, if the registration
+// Put gives a registration back. It returns verbs.ErrBusy, and changes nothing, if the registration
 // is not kept and a queue pair still holds it.
-func (r *regCache) put(g *registration) error {
+func (r *RegistrationCache) Put(g *Registration) error {
 	if g == nil {
 		return nil
 	}
@@ -125,8 +127,15 @@ func (r *regCache) put(g *registration) error {
 	return nil
 }
 
+// Kept returns the number of kept registrations and the length of their buffers.
+func (r *RegistrationCache) Kept() (n, bytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.kept), r.bytes
+}
+
 // close frees all registrations. No queue pair holds them any more.
-func (r *regCache) close() error {
+func (r *RegistrationCache) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error

@@ -1,0 +1,92 @@
+package mpi
+
+import (
+	"context"
+	"encoding/binary"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weftstack/weft/internal/poll"
+	"github.com/weftstack/weft/mpi/internal/rdmadev"
+)
+
+// rdmaState is the RDMA device of a World.
+type rdmaState struct {
+	once sync.Once
+	open atomic.Pointer[rdmadev.Device] // dev, once it has been opened
+	dev  *rdmadev.Device
+	err  error
+}
+
+// rdmaDevice opens the device on first use. It returns nil if the transport has none.
+func (w *World) rdmaDevice() (*rdmadev.Device, error) {
+	tr, ok := w.transport.(*sctpTransport)
+	if !ok || w.opts.transport != TransportHybrid {
+		return nil, nil
+	}
+	w.rdma.once.Do(func() {
+		w.rdma.dev, w.rdma.err = openRDMA(w, tr)
+		w.rdma.open.Store(w.rdma.dev)
+	})
+	return w.rdma.dev, w.rdma.err
+}
+
+func openRDMA(w *World, tr *sctpTransport) (*rdmadev.Device, error) {
+	cfg := w.opts.sctp.cfg
+	cfg.ZeroChecksumLocal = w.opts.zeroChecksum()
+	w.opts.timeouts(&cfg, w.Size())
+	d, err := rdmadev.Open(rdmadev.Config{
+		Host: (*rdmaHost)(w), Rank: uint32(w.Rank()), Name: w.eng.appendNames(nil, []int32{int32(w.Rank())}),
+		Processes: w.Size(), Transport: tr.udp, SCTP: cfg,
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.onFinalize(d.Close)
+	return d, nil
+}
+
+// rdmaHost is the World as its device sees it.
+type rdmaHost World
+
+func (h *rdmaHost) Peer(handle int32) rdmadev.Peer { return (*rdmaPeer)(h.eng.peer(handle)) }
+
+func (h *rdmaHost) PeerNamed(name []byte) (rdmadev.Peer, bool) {
+	n, ok := h.eng.handle(procName{binary.BigEndian.Uint64(name), binary.BigEndian.Uint32(name[8:])})
+	if !ok {
+		return nil, false
+	}
+	return h.Peer(n), true
+}
+
+func (h *rdmaHost) Addrs(p rdmadev.Peer) []netip.AddrPort {
+	return h.transport.(*sctpTransport).addrsOf((*peer)(p.(*rdmaPeer)))
+}
+
+func (h *rdmaHost) Processes() int { return (*World)(h).Size() + h.eng.remoteCount() }
+
+func (h *rdmaHost) Usable() error { return (*World)(h).usable() }
+
+func (h *rdmaHost) BeginWait() poll.Wait { return h.eng.prog.begin() }
+
+func (h *rdmaHost) Spin(ctx context.Context, w poll.Wait, ready func() bool) bool {
+	return h.eng.prog.spin(ctx, w, ready)
+}
+
+func (h *rdmaHost) EndWait(w poll.Wait) { h.eng.prog.end(w) }
+
+func (h *rdmaHost) Written(p rdmadev.Peer, id uint64) { h.eng.written((*peer)(p.(*rdmaPeer)), id) }
+
+// rdmaPeer is a peer as the device sees it.
+type rdmaPeer peer
+
+func (p *rdmaPeer) Handle() int32 { return p.handle }
+
+func (p *rdmaPeer) Failure() error { return (*peer)(p).failure() }
+
+func (p *rdmaPeer) Lost(err error) error { return (*peer)(p).lost(err) }
+
+func (p *rdmaPeer) Counters() *rdmadev.Counters { return &p.rdma }
+
+const _ = uint(procNameLen-rdmadev.NameLen) + uint(rdmadev.NameLen-procNameLen) // names have one length
