@@ -3,6 +3,8 @@ package mpi
 import (
 	"context"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/topology"
 )
 
 // This file gives the ranks of a topology other numbers than they have in the
@@ -65,16 +67,16 @@ func (c *Comm) arranged(ranks []int) (*Comm, error) {
 
 // reordered makes the communicator of a topology with these edges of the first
 // ranks of c.
-func (c *Comm) reordered(ctx context.Context, arcs [][]arc, more func([]int, func(placement))) (*Comm, error) {
+func (c *Comm) reordered(ctx context.Context, arcs [][]topology.Arc, more topology.Candidates) (*Comm, error) {
 	hosts, err := c.askHosts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.arranged(reorderRanks(hosts[:len(arcs)], arcs, more))
+	return c.arranged(topology.Arrange(hosts[:len(arcs)], arcs, more))
 }
 
 // mapRank returns the place of the caller in such a topology, without asking.
-func (c *Comm) mapRank(arcs [][]arc, more func([]int, func(placement))) int {
+func (c *Comm) mapRank(arcs [][]topology.Arc, more topology.Candidates) int {
 	if c.rank >= len(arcs) {
 		return Undefined
 	}
@@ -82,7 +84,7 @@ func (c *Comm) mapRank(arcs [][]arc, more func([]int, func(placement))) int {
 	if hosts == nil {
 		return c.rank
 	}
-	return slices.Index(reorderRanks(hosts[:len(arcs)], arcs, more), c.rank)
+	return slices.Index(topology.Arrange(hosts[:len(arcs)], arcs, more), c.rank)
 }
 
 // reorderedGraph makes a graph of what each rank of c knows of the node with its
@@ -110,7 +112,7 @@ func reorderedGraph(ctx context.Context, c *Comm, g *Graph) (*Graph, error) {
 		}
 		targets[r], weights[r] = nodes[r].targets, nodes[r].targetWeights
 	}
-	own, err := c.reordered(ctx, graphArcs(targets, weights), nil)
+	own, err := c.reordered(ctx, topology.GraphArcs(targets, weights), nil)
 	if err != nil {
 		return nil, err
 	}

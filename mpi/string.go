@@ -71,7 +71,9 @@ func (g *Grequest) String() string {
 }
 
 // String returns the dimensions and the communicator.
-func (c *Cart) String() string { return fmt.Sprintf("mpi.Cart of %.60v, %v", fmt.Sprint(c.dims), c.c) }
+func (c *Cart) String() string {
+	return fmt.Sprintf("mpi.Cart of %.60v, %v", fmt.Sprint(c.grid.Dims), c.c)
+}
 
 // String returns the numbers of neighbours and the communicator.
 func (g *Graph) String() string {

@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/topology"
 )
 
 // Cart is a grid of ranks (MPI_Cart_create).
 type Cart struct {
-	c       *Comm
-	dims    []int
-	periods []bool
-	coords  []int // of the caller
+	c      *Comm
+	grid   topology.Grid
+	coords []int // of the caller
 }
 
 // NewCart arranges ranks of c in a grid with the given dimensions, the last
@@ -21,21 +22,21 @@ type Cart struct {
 // gives ErrNotSame; it blocks until they do, and fails on all alike (MPI-4.1, Section
 // 8.5.1).
 func NewCart(ctx context.Context, c *Comm, dims []int, periods []bool, opts ...TopologyOption) (*Cart, error) {
-	n, err := checkGrid(c, dims, periods)
+	grid := topology.Grid{Dims: slices.Clone(dims), Periods: slices.Clone(periods)}
+	n, err := checkGrid(c, grid)
 	if err = c.consent(ctx, err, dims, periods, reorders(opts)); err != nil {
 		return nil, err
 	}
 	var own *Comm
 	if reorders(opts) {
-		own, err = c.reordered(ctx, gridArcs(dims, periods), gridBlocks(dims))
+		own, err = c.reordered(ctx, grid.Arcs(), grid.Blocks())
 	} else {
 		own, err = c.first(n)
 	}
 	if err != nil || own == nil {
 		return nil, err
 	}
-	t := &Cart{c: own, dims: slices.Clone(dims), periods: slices.Clone(periods)}
-	t.coords = t.Coords(own.Rank())
+	t := &Cart{c: own, grid: grid, coords: grid.Coords(own.Rank())}
 	own.topology = t
 	return t, nil
 }
@@ -57,41 +58,32 @@ func (t *Cart) Dup(ctx context.Context) (*Cart, error) {
 }
 
 // checkGrid returns how many ranks of c a grid needs.
-func checkGrid(c *Comm, dims []int, periods []bool) (int, error) {
-	if len(dims) != len(periods) {
-		return 0, fmt.Errorf("%w: %d dimensions, %d periods", ErrTopology, len(dims), len(periods))
-	}
+func checkGrid(c *Comm, g topology.Grid) (int, error) {
 	if err := checkOneGroup(c); err != nil {
 		return 0, err
 	}
-	n := 1
-	for _, d := range dims {
-		if d < 1 || n > c.Size()/d {
-			return 0, fmt.Errorf("%w: grid of %v on %d ranks", ErrTopology, dims, c.Size())
-		}
-		n *= d
-	}
-	return n, nil
+	return g.Check(c.Size())
 }
 
 // CartMap returns the rank that the caller should have in a grid (MPI_Cart_map),
 // or Undefined if it is not needed: that of NewCart with Reorder, unless c has
 // processes of several jobs, of which it is not known where they are. It is local.
 func CartMap(c *Comm, dims []int, periods []bool) (int, error) {
-	if _, err := checkGrid(c, dims, periods); err != nil {
+	grid := topology.Grid{Dims: dims, Periods: periods}
+	if _, err := checkGrid(c, grid); err != nil {
 		return Undefined, err
 	}
-	return c.mapRank(gridArcs(dims, periods), gridBlocks(dims)), nil
+	return c.mapRank(grid.Arcs(), grid.Blocks()), nil
 }
 
 // Comm returns the communicator of the grid (MPI_Cart_create).
 func (t *Cart) Comm() *Comm { return t.c }
 
 // Dims returns the dimensions (MPI_Cart_get).
-func (t *Cart) Dims() []int { return slices.Clone(t.dims) }
+func (t *Cart) Dims() []int { return slices.Clone(t.grid.Dims) }
 
 // Periods returns which dimensions are rings (MPI_Cart_get).
-func (t *Cart) Periods() []bool { return slices.Clone(t.periods) }
+func (t *Cart) Periods() []bool { return slices.Clone(t.grid.Periods) }
 
 // Coords returns the place of a rank in the grid, or nil if there is no such
 // rank (MPI-4.1, Section 8.5.5).
@@ -99,53 +91,21 @@ func (t *Cart) Coords(rank int) []int {
 	if rank < 0 || rank >= t.c.Size() {
 		return nil
 	}
-	at := make([]int, len(t.dims))
-	for i := len(t.dims) - 1; i >= 0; i-- {
-		at[i] = rank % t.dims[i]
-		rank /= t.dims[i]
-	}
-	return at
+	return t.grid.Coords(rank)
 }
 
 // Rank returns the rank at a place; in rings coordinates wrap (MPI_Cart_rank).
 // Outside the grid it returns ErrRank.
-func (t *Cart) Rank(coords ...int) (int, error) {
-	if len(coords) != len(t.dims) {
-		return 0, fmt.Errorf("%w: %d coordinates for %d dimensions", ErrTopology, len(coords), len(t.dims))
-	}
-	rank := 0
-	for i, x := range coords {
-		d := t.dims[i]
-		if t.periods[i] {
-			x = (x%d + d) % d
-		}
-		if x < 0 || x >= d {
-			return 0, fmt.Errorf("%w: coordinates %v in %v", ErrRank, coords, t.dims)
-		}
-		rank = rank*d + x
-	}
-	return rank, nil
-}
+func (t *Cart) Rank(coords ...int) (int, error) { return t.grid.Rank(coords) }
 
 // Shift returns the ranks that are disp below and above the caller in one
 // dimension, ProcNull beyond an edge: what the caller receives from and sends
 // to when all shift data by disp (MPI-4.1, Section 8.5.6).
 func (t *Cart) Shift(dim, disp int) (source, target int, err error) {
-	if dim < 0 || dim >= len(t.dims) {
-		return 0, 0, fmt.Errorf("%w: dimension %d of %d", ErrTopology, dim, len(t.dims))
+	if dim < 0 || dim >= len(t.grid.Dims) {
+		return 0, 0, fmt.Errorf("%w: dimension %d of %d", ErrTopology, dim, len(t.grid.Dims))
 	}
-	at := func(d int) int {
-		place := slices.Clone(t.coords)
-		if place[dim] += d % max(t.dims[dim], 1); !t.periods[dim] {
-			place[dim] = t.coords[dim] + d
-		}
-		rank, err := t.Rank(place...)
-		if err != nil {
-			return ProcNull
-		}
-		return rank
-	}
-	return at(-disp), at(disp), nil
+	return t.grid.Shift(t.coords, dim, -disp, ProcNull), t.grid.Shift(t.coords, dim, disp, ProcNull), nil
 }
 
 // Sub divides the grid into those of the dimensions to keep, and returns the
@@ -153,35 +113,26 @@ func (t *Cart) Shift(dim, disp int) (source, target int, err error) {
 // 8.5.7). It blocks until they do.
 func (t *Cart) Sub(ctx context.Context, keep ...bool) (*Cart, error) {
 	var bad error
-	if len(keep) != len(t.dims) {
-		bad = fmt.Errorf("%w: %d of %d dimensions named", ErrTopology, len(keep), len(t.dims))
+	if n := len(t.grid.Dims); len(keep) != n {
+		bad = fmt.Errorf("%w: %d of %d dimensions named", ErrTopology, len(keep), n)
 	}
 	if err := t.c.consent(ctx, bad, keep); err != nil {
 		return nil, err
 	}
-	s := &Cart{}
-	color, key := 0, 0
-	for i, d := range t.dims {
-		if keep[i] {
-			s.dims, s.periods = append(s.dims, d), append(s.periods, t.periods[i])
-			key = key*d + t.coords[i]
-		} else {
-			color = color*d + t.coords[i]
-		}
-	}
-	var err error
-	if s.c, err = t.c.Split(ctx, color, key); err != nil {
+	grid, color, key := t.grid.Sub(t.coords, keep)
+	own, err := t.c.Split(ctx, color, key)
+	if err != nil {
 		return nil, err
 	}
-	s.coords = s.Coords(s.c.Rank())
-	s.c.topology = s
+	s := &Cart{c: own, grid: grid, coords: grid.Coords(own.Rank())}
+	own.topology = s
 	return s, nil
 }
 
 // Neighbors returns, for each dimension in turn, the rank below and the rank
 // above, both as source and as target (MPI-4.1, Section 8.6).
 func (t *Cart) Neighbors() (sources, targets []int) {
-	for i := range t.dims {
+	for i := range t.grid.Dims {
 		below, above, _ := t.Shift(i, 1) // the dimension exists
 		sources = append(sources, below, above)
 	}
@@ -191,8 +142,14 @@ func (t *Cart) Neighbors() (sources, targets []int) {
 // flows tells directions apart: what goes down to a rank comes there from
 // above, which matters in rings of two ranks and of one.
 func (t *Cart) flows() (sources, targets []int) {
-	for range t.dims {
+	for range t.grid.Dims {
 		sources, targets = append(sources, 0, 1), append(targets, 1, 0)
 	}
 	return sources, targets
 }
+
+// Dims divides n ranks over the dimensions that are 0 in dims, as evenly as
+// possible and the larger first; others are kept (MPI-4.1, Section 8.5.2). It
+// returns ErrTopology if n is no multiple of those kept, or above 2³¹-1, the
+// largest size of a communicator.
+func Dims(n int, dims ...int) ([]int, error) { return topology.Dims(n, dims) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/topology"
 )
 
 // Graph is a communicator whose ranks have any neighbours
@@ -209,7 +211,7 @@ func NewFullGraph(ctx context.Context, c *Comm, neighbors [][]int, opts ...Topol
 	var own *Comm
 	var err error
 	if reorders(opts) {
-		own, err = c.reordered(ctx, graphArcs(all, nil), nil)
+		own, err = c.reordered(ctx, topology.GraphArcs(all, nil), nil)
 	} else {
 		own, err = c.first(len(all))
 	}
@@ -247,7 +249,7 @@ func GraphMap(c *Comm, neighbors [][]int) (int, error) {
 	if err := checkFullGraph(c, neighbors); err != nil {
 		return Undefined, err
 	}
-	return c.mapRank(graphArcs(neighbors, nil), nil), nil
+	return c.mapRank(topology.GraphArcs(neighbors, nil), nil), nil
 }
 
 // NeighborsOf returns the neighbours of any rank of a graph made by

@@ -1,14 +1,50 @@
-package mpi
+package topology
 
 import (
+	"fmt"
 	"math"
 	"slices"
+
+	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
 // maxDims bounds what Dims divides: handles of ranks have 31 bits. It also
 // bounds the work: trial division needs at most 46,341 steps, and a number has at most
 // 1,536 divisors.
 const maxDims = math.MaxInt32
+
+// Dims divides n ranks over the dimensions that are 0 in dims, as evenly as possible and the larger
+// first; others are kept. It returns ErrTopology if n is no multiple of those kept, or too large.
+func Dims(n int, dims []int) ([]int, error) {
+	out := slices.Clone(dims)
+	free := 0
+	left := n
+	for _, d := range dims {
+		switch {
+		case d < 0, n < 1, n > maxDims, d > 0 && left%d != 0:
+			return nil, fmt.Errorf("%w: %d ranks in a grid of %v", mpierr.ErrTopology, n, dims)
+		case d == 0:
+			free++
+		default:
+			left /= d
+		}
+	}
+	if free == 0 {
+		if left != 1 {
+			return nil, fmt.Errorf("%w: %d ranks in a grid of %v", mpierr.ErrTopology, n, dims)
+		}
+		return out, nil
+	}
+	best := factors(left, free)
+	k := 0
+	for i := range out {
+		if out[i] == 0 {
+			out[i] = best[k]
+			k++
+		}
+	}
+	return out, nil
+}
 
 // factors splits n into k factors, the largest first and as small as possible.
 func factors(n, k int) []int {

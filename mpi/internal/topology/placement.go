@@ -1,4 +1,4 @@
-package mpi
+package topology
 
 import (
 	"cmp"
@@ -6,31 +6,34 @@ import (
 	"slices"
 )
 
-// arc is one end of an edge between two places.
-type arc struct{ to, weight int }
+// An Arc is one end of an edge between two places.
+type Arc struct{ To, Weight int }
 
-// placement is where the places of a topology are: by place, the index of a host.
-type placement []int
+// A Placement is where the places of a topology are: by place, the index of a host.
+type Placement []int
+
+// Candidates tries further placements, of as many ranks on each host as sizes says.
+type Candidates func(sizes []int, try func(Placement))
 
 // cut returns the weight of the edges between hosts, each counted at both ends.
-func (p placement) cut(arcs [][]arc) (sum int) {
+func (p Placement) cut(arcs [][]Arc) (sum int) {
 	for i, list := range arcs {
 		for _, a := range list {
-			if p[i] != p[a.to] {
-				sum += a.weight
+			if p[i] != p[a.To] {
+				sum += a.Weight
 			}
 		}
 	}
 	return sum
 }
 
-// reorderRanks returns which rank takes each place. hosts is by rank. Of the
+// Arrange returns which rank takes each place. hosts is by rank. Of the
 // identity, more that the caller knows, and what can always be tried, it takes the
 // placement with the least cut.
-func reorderRanks(hosts []int, arcs [][]arc, more func(sizes []int, try func(placement))) []int {
+func Arrange(hosts []int, arcs [][]Arc, more Candidates) []int {
 	n := len(hosts)
 	number := make(map[int]int) // of each host, by its first rank
-	identity := make(placement, n)
+	identity := make(Placement, n)
 	var sizes []int
 	for r, h := range hosts {
 		k, ok := number[h]
@@ -43,7 +46,7 @@ func reorderRanks(hosts []int, arcs [][]arc, more func(sizes []int, try func(pla
 		sizes[k]++
 	}
 	best, least := identity, identity.cut(arcs)
-	try := func(p placement) {
+	try := func(p Placement) {
 		if cut := p.cut(arcs); cut < least {
 			best, least = p, cut
 		}
@@ -68,8 +71,8 @@ func reorderRanks(hosts []int, arcs [][]arc, more func(sizes []int, try func(pla
 }
 
 // inOrder fills one host after the other.
-func inOrder(sizes []int) placement {
-	var p placement
+func inOrder(sizes []int) Placement {
+	var p Placement
 	for h, n := range sizes {
 		for range n {
 			p = append(p, h)
@@ -80,19 +83,19 @@ func inOrder(sizes []int) placement {
 
 // grown fills the hosts one after the other, the largest first, each with the place
 // that has most in common with what is there.
-func grown(sizes []int, arcs [][]arc) placement {
+func grown(sizes []int, arcs [][]Arc) Placement {
 	order := make([]int, len(sizes))
 	for h := range order {
 		order[h] = h
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
-	p := make(placement, len(arcs))
+	p := make(Placement, len(arcs))
 	free := make([]int, len(arcs)) // weight of edges to places that are not taken
 	var rest placeHeap             // all of those
 	for i := range p {
 		p[i] = -1
 		for _, a := range arcs[i] {
-			free[i] += a.weight
+			free[i] += a.Weight
 		}
 		rest = append(rest, candidate{place: i, free: free[i]})
 	}
@@ -117,11 +120,11 @@ func grown(sizes []int, arcs [][]arc) placement {
 			}
 			p[next] = h
 			for _, a := range arcs[next] {
-				free[a.to] -= a.weight
-				if p[a.to] < 0 {
-					inside[a.to] += a.weight
-					heap.Push(&near, candidate{a.to, inside[a.to], free[a.to]})
-					heap.Push(&rest, candidate{a.to, 0, free[a.to]})
+				free[a.To] -= a.Weight
+				if p[a.To] < 0 {
+					inside[a.To] += a.Weight
+					heap.Push(&near, candidate{a.To, inside[a.To], free[a.To]})
+					heap.Push(&rest, candidate{a.To, 0, free[a.To]})
 				}
 			}
 		}
@@ -154,17 +157,17 @@ func (h *placeHeap) Pop() any {
 	return x
 }
 
-// graphArcs returns the edges of a graph.
-func graphArcs(targets, weights [][]int) [][]arc {
-	arcs := make([][]arc, len(targets))
+// GraphArcs returns the edges of a graph. A negative target is no neighbour.
+func GraphArcs(targets, weights [][]int) [][]Arc {
+	arcs := make([][]Arc, len(targets))
 	for i, list := range targets {
 		for k, j := range list {
 			w := 1
 			if weights != nil && weights[i] != nil {
 				w = weights[i][k]
 			}
-			if j != ProcNull && j != i {
-				arcs[i], arcs[j] = append(arcs[i], arc{j, w}), append(arcs[j], arc{i, w})
+			if j >= 0 && j != i {
+				arcs[i], arcs[j] = append(arcs[i], Arc{j, w}), append(arcs[j], Arc{i, w})
 			}
 		}
 	}
