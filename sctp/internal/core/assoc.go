@@ -15,27 +15,17 @@ import (
 
 // Errors of associations.
 var (
-	// ErrWouldBlock is returned by Send when the send buffer is full.
-	ErrWouldBlock = errors.New("core: send buffer is full")
 	// ErrShutdown is returned by Send once either side began a shutdown (RFC
 	// 9260, Section 9.2).
 	ErrShutdown = errors.New("core: association is shutting down")
 	// ErrClosed is returned by calls on an association that has ended.
 	ErrClosed = errors.New("core: association is closed")
-	// ErrStream is returned for a stream outside the negotiated range.
-	ErrStream = errors.New("core: no such stream")
-	// ErrNoUserData is returned for a message without a byte: SCTP cannot carry
-	// one (RFC 9260, Section 6.2).
-	ErrNoUserData = errors.New("core: empty message")
 	// ErrUnreachable is the end of an association whose peer does not answer:
 	// a retransmission limit was exceeded (RFC 9260, Sections 4 and 8.1).
 	ErrUnreachable = errors.New("core: peer unreachable")
 	// ErrStale is the end of an attempt whose cookies were always too old when
 	// they arrived (RFC 9260, Section 5.2.6).
 	ErrStale = errors.New("core: state cookie stale")
-	// ErrRestart is given to the owners of messages, and is the outcome of requests, that
-	// were not acknowledged when the peer restarted (RFC 9260, Section 5.2.4, A).
-	ErrRestart = errors.New("core: peer restarted")
 	// ErrPath is returned for an address that is not the peer's, or not yet
 	// confirmed to be.
 	ErrPath = errors.New("core: no such path")

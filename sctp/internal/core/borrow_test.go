@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
-	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -127,16 +126,11 @@ func (l *borrower) poll() {
 func (l *borrower) check() {
 	p, s := l.p, l.assoc.tx.sb
 	p.t.Helper()
-	x := &s.rtxCopies
-	if l.assoc.BatchOpen() != x.open {
-		p.t.Fatalf("a batch is open: %v, and its retransmission copy: %v", l.assoc.BatchOpen(), x.open)
+	if l.assoc.BatchOpen() != s.Retaining() {
+		p.t.Fatalf("a batch is open: %v, and its retransmission copy: %v", l.assoc.BatchOpen(), s.Retaining())
 	}
-	for t := s.base; t != s.next; t++ {
-		if ref := s.rec(t).rtxCopy; ref != 0 {
-			if i := int(uint16(ref>>16) - x.base); i < x.head || i >= len(x.list) || x.list[i].mem == nil {
-				p.t.Fatalf("TSN %d is in copy %d of %d to %d", t, i, x.head, len(x.list))
-			}
-		}
+	if err := checkSendAccounts(l.assoc); err != nil {
+		p.t.Fatal(err)
 	}
 }
 
@@ -163,7 +157,7 @@ func TestBorrowedMessages(t *testing.T) {
 		for range 120 {
 			m := &Message{SID: uint16(l.rng.IntN(3)), Unordered: l.rng.IntN(4) == 0, Immediate: l.rng.IntN(4) == 0}
 			if l.rng.IntN(12) == 0 {
-				m.SID, m.Lifetime = 5, 1+clock.Time(l.rng.IntN(int(ms)))
+				m.SID, m.Lifetime = 5, 1+clock.Time(l.rng.IntN(int(time.Millisecond)))
 			}
 			if l.rng.IntN(3) == 0 {
 				m.Header = make([]byte, 1+l.rng.IntN(MaxHeader))
@@ -199,8 +193,8 @@ func TestBorrowedMessages(t *testing.T) {
 		}
 		p.drive()
 		p.wantDelivered()
-		if l.assoc.BatchOpen() || l.assoc.tx.sb.rtxCopies.live() != 0 {
-			t.Fatalf("seed %d: %d retransmission copies are left", seed, l.assoc.tx.sb.rtxCopies.live())
+		if l.assoc.BatchOpen() || l.assoc.tx.sb.RtxCopies() != 0 {
+			t.Fatalf("seed %d: %d retransmission copies are left", seed, l.assoc.tx.sb.RtxCopies())
 		}
 		for _, m := range l.mems {
 			if m.n != 1 {
@@ -311,8 +305,9 @@ func TestOpenBatchIsNotUnderWay(t *testing.T) {
 	_, l := openedBatch(t, 19)
 	a, s := l.assoc, l.assoc.tx.sb
 	o := a.tx.openBatch
-	cum := s.base
-	for s.Flight(0)-o.bytes-int(cum-s.base)*s.chunkSize(s.rec(s.base)) >= corkMinBytes {
+	base := s.CumTSN() + 1
+	cum, chunk := base, (s.Flight(0)+s.FlightChunks(0)-1)/s.FlightChunks(0)
+	for s.Flight(0)-o.bytes-int(cum-base)*chunk >= corkMinBytes {
 		cum++
 	}
 	if _, err := s.HandleSack(l.p.now, &wire.Sack{CumTSN: uint32(cum - 1), RWND: 1 << 20}); err != nil {
@@ -363,25 +358,25 @@ func TestBorrowedMessageExpires(t *testing.T) {
 	for ok := true; ok; { // it is under way
 		_, ok = l.next()
 	}
-	if err := a.Send(p.now, &Message{Body: make([]byte, 60*full), Borrowed: true, Lifetime: ms}); err != nil {
+	if err := a.Send(p.now, &Message{Body: make([]byte, 60*full), Borrowed: true, Lifetime: clock.Time(time.Millisecond)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, tx, ok, _ := l.pollRetained(20); !ok || tx.Segs != 20 {
 		t.Fatalf("sent %v, %+v", ok, tx)
 	}
-	p.now += 2 * ms
+	p.now += clock.Time(2 * time.Millisecond)
 	if _, _, ok, m := l.pollRetained(20); ok {
 		t.Fatal("an expired message goes on")
 	} else {
 		spoil(m.mem)
 	}
 	l.check()
-	body, first := bytes.Repeat([]byte{0x11}, 800), a.tx.sb.next
+	body, first := bytes.Repeat([]byte{0x11}, 800), a.tx.sb.NextTSN()
 	if err := a.Send(p.now, &Message{Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	l.next()
-	if b := a.tx.sb.appendChunk(nil, first, a.tx.sb.rec(first)); !bytes.Contains(b, body) {
+	if b := a.tx.sb.AppendAgain(nil, first); !bytes.Contains(b, body) {
 		t.Errorf("the next message would be sent again as %x", b[:60])
 	}
 }
@@ -405,7 +400,7 @@ func TestSackOfOpenBatch(t *testing.T) {
 	for _, gap := range []bool{false, true} {
 		_, l := openedBatch(t, 9)
 		s := l.assoc.tx.sb
-		sk := wire.Sack{CumTSN: uint32(s.next - 10), RWND: 1 << 20}
+		sk := wire.Sack{CumTSN: uint32(s.NextTSN() - 10), RWND: 1 << 20}
 		if _, err := s.HandleSack(l.p.now, &sk); err != nil {
 			t.Fatalf("what has left: %v", err)
 		}
@@ -494,7 +489,7 @@ func TestOpenBatchGoesOn(t *testing.T) {
 func TestProbeSendsOpenBatch(t *testing.T) {
 	p, l := openedBatch(t, 5)
 	a := l.assoc
-	a.tx.sb.paths[0].rack.probeOut = true // an earlier one is unanswered
+	private(a.tx.sb, "paths.0.rack.probeOut").SetBool(true) // an earlier one is unanswered
 	at, probes := a.NextTimeout(), a.tx.sb.Stats().Probes
 	if at == 0 || at > p.now+clock.Time(100*time.Millisecond) {
 		t.Fatalf("no probe is due: %v", at)
@@ -544,46 +539,5 @@ func TestEndReleasesRtxCopies(t *testing.T) {
 			t.Errorf("%s: open %v, borrowing %v, %d batches, released %d times", end, a.BatchOpen(), a.Borrowing(), len(l.mems), l.mems[0].n)
 		}
 		a.EndBorrow(func([]byte) ([]byte, Owner) { t.Error("a message that is gone was copied"); return nil, nil })
-	}
-}
-
-// The numbers of retransmission copies wrap around.
-func TestRtxCopyNumbersWrap(t *testing.T) {
-	var q SendQueue
-	q.Init(1<<20, 1, SchedFCFS)
-	var s Scoreboard
-	s.Init(&q, ScoreboardConfig{TSN: 100, RWND: 1 << 20, Paths: 1, RACK: true})
-	x := &s.rtxCopies
-	type held struct {
-		ref uint32
-		b   byte
-	}
-	var refs []held
-	for i := range 200_000 {
-		mem := []byte{0, byte(i)}
-		x.begin(mem, &retainedMem{mem: mem})
-		refs = append(refs, held{x.ref(1), byte(i)})
-		x.open = false
-		x.last().hi = seq.TSN(100 + i + 1)
-		if i%7 == 0 {
-			x.begin(mem, &retainedMem{mem: mem})
-			s.DropRetained()
-		}
-		if n := i % 300; n == 299 { // all but the last few
-			s.base = seq.TSN(100 + i - 3)
-			s.releaseRtxCopies(false)
-			refs = refs[len(refs)-4:]
-			if len(x.list)-x.head != 4 {
-				t.Fatalf("%d retransmission copies are left, want 4", len(x.list)-x.head)
-			}
-		}
-		for _, h := range refs[max(len(refs)-5, 0):] {
-			if b := x.bytes(h.ref, 1); b[0] != h.b {
-				t.Fatalf("copy %d: byte %d, want %d", i, b[0], h.b)
-			}
-		}
-	}
-	if cap(x.list) > 1000 {
-		t.Errorf("the list has grown to %d", cap(x.list))
 	}
 }

@@ -7,6 +7,17 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
+// Where in a chunk its TSN is, and in an I-DATA chunk the MID and, if it does not begin a
+// message, the FSN.
+const (
+	tsnField = 4
+	midField = 12
+	fsnField = 16
+)
+
+// checksumAt is where the checksum is in the common header, which ends with it.
+const checksumAt = wire.HeaderLen - 4
+
 // Bulk describes packets that are built at once.
 type Bulk struct {
 	Header []byte // common to all
@@ -108,13 +119,13 @@ func (s *Scoreboard) AppendBulk(b []byte, now clock.Time, path int, m *outMsg, x
 		s.rec(r.tail).next = t
 	}
 	for range k {
-		binary.BigEndian.PutUint32(head[wire.HeaderLen+tsnInChunk:], uint32(t))
+		binary.BigEndian.PutUint32(head[wire.HeaderLen+tsnField:], uint32(t))
 		switch {
 		case s.q.interleave && many:
-			binary.BigEndian.PutUint32(head[wire.HeaderLen+midInChunk:], d.MID)
+			binary.BigEndian.PutUint32(head[wire.HeaderLen+midField:], d.MID)
 			d.MID++
 		case s.q.interleave:
-			binary.BigEndian.PutUint32(head[wire.HeaderLen+fsnInChunk:], fsn)
+			binary.BigEndian.PutUint32(head[wire.HeaderLen+fsnField:], fsn)
 		}
 		at := len(b)
 		b = b[:at+front+part]
@@ -126,7 +137,7 @@ func (s *Scoreboard) AppendBulk(b []byte, now clock.Time, path int, m *outMsg, x
 		}
 		if x.Sum {
 			c := wire.CopyChecksum(wire.UpdateChecksum(0, pkt[:front]), pkt[front:], body[:part])
-			binary.LittleEndian.PutUint32(pkt[checksumField:], c)
+			binary.LittleEndian.PutUint32(pkt[checksumAt:], c)
 		} else {
 			copy(pkt[front:], body[:part])
 		}

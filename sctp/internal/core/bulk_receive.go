@@ -8,6 +8,17 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
+// Where in a DATA or I-DATA chunk its TSN and the stream number are, in a DATA chunk the
+// SSN, and in an I-DATA chunk the MID and, if it does not begin a message, the FSN. The
+// PPID is where an I-DATA chunk has the MID, or the FSN.
+const (
+	tsnInChunk = 4
+	sidInChunk = 8
+	ssnInChunk = 10
+	midInChunk = 12
+	fsnInChunk = 16
+)
+
 // Flags of DATA and I-DATA chunks (RFC 9260, Section 3.3.1).
 const (
 	flagEnd       = 1

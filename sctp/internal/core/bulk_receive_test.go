@@ -194,7 +194,7 @@ func TestInSequenceFastPathMatchesSlowPath(t *testing.T) {
 			case 0:
 				now += clock.Time(time.Second)
 			case 1:
-				now += clock.Time(rng.IntN(200)) * ms
+				now += clock.Time(rng.IntN(200)) * msec
 			default:
 				now += clock.Time(rng.IntN(1000)) * 1000
 			}

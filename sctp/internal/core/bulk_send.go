@@ -5,17 +5,6 @@ import (
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// Where in a DATA or I-DATA chunk its TSN and the stream number are, in a DATA chunk the
-// SSN, and in an I-DATA chunk the MID and, if it does not begin a message, the FSN. The
-// PPID is where an I-DATA chunk has the MID, or the FSN.
-const (
-	tsnInChunk = 4
-	sidInChunk = 8
-	ssnInChunk = 10
-	midInChunk = 12
-	fsnInChunk = 16
-)
-
 // bulkData is the bulk fast path of the sender. It appends the packets that nextData would
 // append next, up to segs of segSize bytes, as long as each is filled by a fragment from the
 // middle of one message, or by one segment of a segmented send but the last: they differ in

@@ -211,16 +211,3 @@ func clampRecvBuffer(n int) int {
 // clampMTU brings a packet size into [MinMTU, MaxPacket] and down to a multiple
 // of four, because chunks are padded to four bytes.
 func clampMTU(n int) int { return min(max(n, MinMTU), MaxPacket) &^ 3 }
-
-// Scheduler selects how streams share an association (RFC 8260, Section 3).
-type Scheduler uint8
-
-// Stream schedulers.
-const (
-	SchedRR Scheduler = iota // the default: no stream can starve another
-	SchedFCFS
-	SchedRRPacket
-	SchedPrio
-	SchedFair
-	SchedWFQ
-)

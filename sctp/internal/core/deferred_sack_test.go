@@ -85,12 +85,12 @@ func TestSackIsDeferred(t *testing.T) {
 	if !l.a.HasDeferredSack() {
 		t.Error("the SACK was taken in before the next request left")
 	}
-	before := l.a.tx.sb.paths[0].rack.rtt
+	before := clock.Time(private(l.a.tx.sb, "paths.0.rack.rtt").Int())
 	l.a.ProcessDeferredSack()
 	if n := l.a.tx.sb.Outstanding(); l.a.HasDeferredSack() || n != 1 {
 		t.Errorf("%d chunks are outstanding, want that of the next request", n)
 	}
-	if got := l.a.tx.sb.paths[0].rack.rtt; got != clock.Time(rtt) || before == got {
+	if got := clock.Time(private(l.a.tx.sb, "paths.0.rack.rtt").Int()); got != clock.Time(rtt) || before == got {
 		t.Errorf("round-trip time %v, want that until the SACK came, %v", time.Duration(got), rtt)
 	}
 	if got := l.a.stats.SacksReceived - sacks; got != 1 {
@@ -195,7 +195,7 @@ func TestDeferredSackLeavesTimers(t *testing.T) {
 	if got, want := l.a.timers.path[0][timerT3], l.now+l.a.paths[0].rto.Value(); got != want {
 		t.Errorf("T3 expires at %v, want %v", got, want)
 	}
-	if got := l.a.tx.sb.paths[0].rack.probeBase; got != l.now {
+	if got := clock.Time(private(l.a.tx.sb, "paths.0.rack.probeBase").Int()); got != l.now {
 		t.Errorf("the probe timer counts from %v, want %v", got, l.now)
 	}
 }

@@ -26,13 +26,13 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 	}
 	p.net.sniff = func(from *host, pkt []byte) {
 		at := binary.BigEndian.AppendUint64([]byte(from.name), uint64(p.now))
-		big := byte(0) // chunks that make their packets large
+		states := byte(0) // of chunks, among them whether they make their packets large
 		if a := from.assoc; a != nil && a.tx.sb != nil {
-			for x := a.tx.sb.base; x != a.tx.sb.next; x++ {
-				big += byte(a.tx.sb.rec(x).state & recBig)
+			for x := a.tx.sb.CumTSN() + 1; x != a.tx.sb.NextTSN(); x++ {
+				states += byte(outstanding(a.tx.sb, x).FieldByName("state").Uint())
 			}
 		}
-		at = append(at, big)
+		at = append(at, states)
 		log = append(log, append(at, pkt...))
 	}
 	p.connect()
@@ -102,7 +102,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 		for _, m := range h.got {
 			log = append(log, m.data)
 		}
-		log = append(log, fmt.Append(nil, sb.Stats(), sb.payload, sb.rwnd, sb.Flight(0), sb.FlightChunks(0), sb.paths[0].rack, path.count, path.cc.Cwnd(), path.rto.SRTT()))
+		log = append(log, fmt.Append(nil, sb.Stats(), private(sb, "payload"), private(sb, "rwnd"), sb.Flight(0), sb.FlightChunks(0), private(sb, "paths.0.rack"), path.count, path.cc.Cwnd(), path.rto.SRTT()))
 	}
 	return log, p.a.inSequence + p.z.inSequence, p.a.unfragmented + p.z.unfragmented
 }

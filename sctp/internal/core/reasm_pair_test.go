@@ -182,7 +182,7 @@ func TestTinyMessagesKeepToTheWindow(t *testing.T) {
 		p.z.reading = false
 		for range 20_000 {
 			p.a.send(0, size)
-			if p.a.assoc.tx.q.messages%500 == 0 {
+			if p.a.assoc.tx.q.Messages()%500 == 0 {
 				p.advance(time.Millisecond)
 			}
 		}

@@ -86,8 +86,9 @@ func TestReconfigRandomScripts(t *testing.T) {
 				t.Errorf("A has %d and %d streams, Z %d and %d", ao, ai, zo, zi)
 			}
 			for _, h := range []*host{p.a, p.z} {
-				for sid := range h.assoc.tx.q.streams {
-					if h.assoc.tx.q.streams[sid].paused || h.assoc.tx.q.held {
+				streams := private(h.assoc.tx.q, "streams")
+				for sid := range streams.Len() {
+					if streams.Index(sid).FieldByName("paused").Bool() || private(h.assoc.tx.q, "held").Bool() {
 						t.Fatalf("%s: stream %d is still paused", h.name, sid)
 					}
 				}

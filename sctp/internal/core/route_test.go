@@ -93,12 +93,12 @@ func TestMessagesForRemovedAddress(t *testing.T) {
 		}
 	}
 	p.a.flush()
-	if f := a.inFlight(1); f == 0 || a.tx.q.routed == 0 {
-		t.Fatalf("%d bytes in flight, %d messages wait", f, a.tx.q.routed)
+	if f := a.inFlight(1); f == 0 || !a.tx.q.Routed() {
+		t.Fatalf("%d bytes in flight, messages wait %v", f, a.tx.q.Routed())
 	}
 	a.removePath(1)
-	if err := checkInvariants(a); err != nil || a.tx.q.routed != 0 {
-		t.Errorf("%d messages are for a path that is gone: %v", a.tx.q.routed, err)
+	if err := checkInvariants(a); err != nil || a.tx.q.Routed() {
+		t.Errorf("messages are for a path that is gone: %v", err)
 	}
 	if err := a.Send(p.now, &Message{Body: []byte("x"), Remote: second}); err != ErrPath {
 		t.Errorf("to an address that was removed: %v", err)

@@ -266,3 +266,24 @@ func TestRtxThatDoesNotFitWaits(t *testing.T) {
 		t.Error("a chunk that was acknowledged is still marked")
 	}
 }
+
+// A SACK that was delayed for two packets gives two miss indications, if all that
+// it acknowledges of the path was sent later.
+func TestDelayedSacksCountMore(t *testing.T) {
+	h := newTxTest(t, withPaths(2), withCMT)
+	h.sendOn(0, 5) // 100 to 104; 100 is lost
+	h.sb.SetDelayedPackets(2)
+	h.sack(99, 101, 102)
+	h.wantMarked()
+	h.sb.SetDelayedPackets(1)
+	h.sack(99, 101, 103)
+	h.wantMarked(100)
+	// What another path delivers says nothing.
+	h = newTxTest(t, withPaths(2), withCMT)
+	h.sendOn(0, 1)
+	h.sendOn(1, 6)
+	h.sb.SetDelayedPackets(3)
+	h.sack(99, 101, 103)
+	h.sack(99, 101, 106)
+	h.wantMarked()
+}

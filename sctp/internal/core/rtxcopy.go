@@ -68,6 +68,9 @@ func (s *Scoreboard) releaseRtxCopies(all bool) {
 	x.open = false
 }
 
+// RtxCopies returns how many retransmission copies there are.
+func (s *Scoreboard) RtxCopies() int { return s.rtxCopies.live() }
+
 // CanRetain reports whether there may be another retransmission copy.
 func (s *Scoreboard) CanRetain() bool { return s.rtxCopies.live() < maxRtxCopies }
 

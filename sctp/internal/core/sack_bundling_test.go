@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -205,9 +206,9 @@ func TestSackWaitsForDataAlone(t *testing.T) {
 		"shutdown":       func(a *Assoc) { a.state = ShutdownReceived },
 		"paths":          func(a *Assoc) { a.paths = append(a.paths, path{}) },
 		"authentication": func(a *Assoc) { a.auth.On = true },
-		"routes":         func(a *Assoc) { a.tx.q.routed++ },
-		"loss":           func(a *Assoc) { a.tx.sb.marked.Add(a.tx.sb.next) },
-		"probe":          func(a *Assoc) { a.tx.sb.permit = true },
+		"routes":         func(a *Assoc) { private(a.tx.q, "routed").SetInt(1) },
+		"loss":           func(a *Assoc) { private(a.tx.sb, "marked").Addr().Interface().(*seq.Set).Add(a.tx.sb.NextTSN()) },
+		"probe":          func(a *Assoc) { private(a.tx.sb, "permit").SetBool(true) },
 	} {
 		a, q, sb := *u.a, *u.a.tx.q, *u.a.tx.sb
 		a.tx.q, a.tx.sb = &q, &sb

@@ -1,5 +1,18 @@
 package core
 
+// Scheduler selects how streams share an association (RFC 8260, Section 3).
+type Scheduler uint8
+
+// Stream schedulers.
+const (
+	SchedRR Scheduler = iota // the default: no stream can starve another
+	SchedFCFS
+	SchedRRPacket
+	SchedPrio
+	SchedFair
+	SchedWFQ
+)
+
 // scheduler decides which stream sends next (RFC 8260, Section 3). It knows
 // only streams that have something to send. Every operation is O(log n) or
 // better in the number of those.

@@ -35,6 +35,16 @@ const (
 
 // Errors of the send queue.
 var (
+	// ErrWouldBlock is returned by Send when the send buffer is full.
+	ErrWouldBlock = errors.New("core: send buffer is full")
+	// ErrStream is returned for a stream outside the negotiated range.
+	ErrStream = errors.New("core: no such stream")
+	// ErrNoUserData is returned for a message without a byte: SCTP cannot carry
+	// one (RFC 9260, Section 6.2).
+	ErrNoUserData = errors.New("core: empty message")
+	// ErrRestart is given to the owners of messages, and is the outcome of requests, that
+	// were not acknowledged when the peer restarted (RFC 9260, Section 5.2.4, A).
+	ErrRestart = errors.New("core: peer restarted")
 	// ErrTooLong is returned for a message that would have to be fragmented where
 	// that is not allowed.
 	ErrTooLong = errors.New("core: message does not fit one chunk")

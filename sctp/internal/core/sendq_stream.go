@@ -92,6 +92,10 @@ func (q *SendQueue) ResetStreams(sids []uint16) {
 	}
 }
 
+// SetNext makes n the number of the next ordered message of a stream: for tests of associations
+// in which numbers wrap.
+func (q *SendQueue) SetNext(sid uint16, n uint32) { q.stream(sid).mid = n }
+
 // SetStreamValue sets the priority (SchedPrio: 0 goes first) or weight (SchedWFQ:
 // 0 counts as 1) of a stream; other schedulers ignore it (RFC 8260, Section
 // 4.3.3). It returns ErrStream for a stream that does not exist.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -291,7 +292,7 @@ func (w *twins) age(k int) {
 			n = 1<<32 - 5
 		}
 		for sid := range uint16(2) {
-			a.tx.q.stream(sid).mid = n
+			a.tx.q.SetNext(sid, n)
 			peer.SetNext(sid, n)
 		}
 	}
@@ -349,7 +350,7 @@ func TestSmallMessageFastPathMatchesSlowPath(t *testing.T) {
 			case 3:
 				w.read(w.rng.IntN(2))
 			case 4:
-				w.now += clock.Time(w.rng.IntN(500)) * ms
+				w.now += clock.Time(w.rng.IntN(500)) * msec
 			case 5:
 				if i := w.rng.IntN(2); w.rng.IntN(40) == 0 {
 					w.each(i, func(a *Assoc) { a.Shutdown(w.now) })
@@ -428,7 +429,7 @@ func TestSmallSendRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { m.Lifetime = 1 },
 		func(a *Assoc, m *Message) { m.Remote = a.paths[0].Remote },
 		func(a *Assoc, m *Message) { m.SID = 2 }, // nothing was sent there yet
-		func(a *Assoc, m *Message) { a.tx.q.nstreams = 1 },
+		func(a *Assoc, m *Message) { private(a.tx.q, "nstreams").SetInt(1) },
 		func(a *Assoc, m *Message) { a.state = ShutdownPending },
 		func(a *Assoc, m *Message) { a.shut.wanted = true },
 		func(a *Assoc, m *Message) { a.shut.sendReq = true },
@@ -455,33 +456,36 @@ func TestSmallSendRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { a.rc.AddStreams(0, 1, 1, 0) },
 		func(a *Assoc, m *Message) { a.rc.AddStreams(0, 1, 1, 0); a.rc.Append(nil) },
 		func(a *Assoc, m *Message) { a.tx.openBatch = &openBatch{tx: Transmit{Segs: 1}} },
-		func(a *Assoc, m *Message) { a.tx.q.messages = 2 },
+		func(a *Assoc, m *Message) { private(a.tx.q, "messages").SetInt(2) },
 		func(a *Assoc, m *Message) { a.tx.deferredSack.on = false },
-		func(a *Assoc, m *Message) { a.tx.q.waiting = 1 },
-		func(a *Assoc, m *Message) { a.tx.q.opened = 1 },
-		func(a *Assoc, m *Message) { a.tx.q.routed = 1 },
-		func(a *Assoc, m *Message) { a.tx.q.borrowed = new(outMsg) },
-		func(a *Assoc, m *Message) { a.tx.q.held = true },
-		func(a *Assoc, m *Message) { a.tx.q.blocked = true },
-		func(a *Assoc, m *Message) { a.tx.q.stalled = true },
-		func(a *Assoc, m *Message) { a.tx.q.kind = SchedFair },
-		func(a *Assoc, m *Message) { a.tx.q.kind = SchedWFQ },
-		func(a *Assoc, m *Message) { a.tx.q.limit = 10 },
-		func(a *Assoc, m *Message) { a.tx.q.streams[1].paused = true },
-		func(a *Assoc, m *Message) { a.tx.q.streams[1].open = new(OpenMessage) },
-		func(a *Assoc, m *Message) { a.tx.q.streams[1].head = new(outMsg) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "waiting").SetInt(1) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "opened").SetInt(1) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "routed").SetInt(1) },
+		func(a *Assoc, m *Message) { fill(private(a.tx.q, "borrowed")) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "held").SetBool(true) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "blocked").SetBool(true) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "stalled").SetBool(true) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "kind").SetUint(uint64(SchedFair)) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "kind").SetUint(uint64(SchedWFQ)) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "limit").SetInt(10) },
+		func(a *Assoc, m *Message) { private(a.tx.q, "streams.1.paused").SetBool(true) },
+		func(a *Assoc, m *Message) { fill(private(a.tx.q, "streams.1.open")) },
+		func(a *Assoc, m *Message) { fill(private(a.tx.q, "streams.1.head")) },
 		func(a *Assoc, m *Message) {
-			a.tx.q.interleave, a.tx.q.streams[1].ordered = false, maxOrderedInFlight
+			a.tx.q.SetInterleaving(false)
+			private(a.tx.q, "streams.1.ordered").SetInt(1<<15 - 1)
 		},
 		func(a *Assoc, m *Message) { a.rx.tsns.Observe(a.rx.tsns.Highest() + 2) },
 		func(a *Assoc, m *Message) { a.rx.tsns.Observe(a.rx.tsns.CumTSN()) },
 		func(a *Assoc, m *Message) { a.cfg.Bundle = true },
-		func(a *Assoc, m *Message) { a.tx.sb.marked.Add(a.tx.sb.next) },
-		func(a *Assoc, m *Message) { a.tx.sb.permit = true },
-		func(a *Assoc, m *Message) { a.tx.sb.awnd = 0 },
-		func(a *Assoc, m *Message) { a.tx.sb.rwnd = len(m.Header) - 1 },
-		func(a *Assoc, m *Message) { a.tx.sb.rtxCopies.open = true },
-		func(a *Assoc, m *Message) { a.tx.sb.recs = a.tx.sb.recs[:1] },
+		func(a *Assoc, m *Message) {
+			private(a.tx.sb, "marked").Addr().Interface().(*seq.Set).Add(a.tx.sb.NextTSN())
+		},
+		func(a *Assoc, m *Message) { private(a.tx.sb, "permit").SetBool(true) },
+		func(a *Assoc, m *Message) { private(a.tx.sb, "awnd").SetInt(0) },
+		func(a *Assoc, m *Message) { private(a.tx.sb, "rwnd").SetInt(int64(len(m.Header) - 1)) },
+		func(a *Assoc, m *Message) { private(a.tx.sb, "rtxCopies.open").SetBool(true) },
+		func(a *Assoc, m *Message) { private(a.tx.sb, "recs").SetLen(1) },
 		func(a *Assoc, m *Message) { a.paths[0].single = true },
 		func(a *Assoc, m *Message) { a.cfg.MaxBurst, a.paths[0].burstFrom = 1, -2000 },
 	} {
@@ -540,7 +544,7 @@ func TestSmallPacketRefused(t *testing.T) {
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.PausePieces(1, true) },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm.SetNext(1, 77) },
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.rx.reasm = nil },
-		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { a.tx.sb.awnd = 0 }, // the SACK cannot wait
+		func(a *Assoc, p *SmallPacket, post *PostedBuffer) { private(a.tx.sb, "awnd").SetInt(0) }, // the SACK cannot wait
 		func(a *Assoc, p *SmallPacket, post *PostedBuffer) {
 			p.Data[wire.HeaderLen+13] = 1
 			wire.SetChecksum(p.Data)

@@ -150,11 +150,11 @@ func (d *stateDiff) fields(x, y reflect.Value) string {
 // records compares the records of outstanding TSNs; what else is in the ring is old.
 func (d *stateDiff) records(x, y reflect.Value) string {
 	a, b := (*Scoreboard)(x.Addr().UnsafePointer()), (*Scoreboard)(y.Addr().UnsafePointer())
-	if a.base != b.base || a.next != b.next {
-		return fmt.Sprintf(": TSNs %d to %d and %d to %d", a.base, a.next, b.base, b.next)
+	if a.CumTSN() != b.CumTSN() || a.NextTSN() != b.NextTSN() {
+		return fmt.Sprintf(": TSNs above %d to %d and %d to %d", a.CumTSN(), a.NextTSN(), b.CumTSN(), b.NextTSN())
 	}
-	for tsn := a.base; tsn != a.next; tsn++ {
-		if s := d.walk(reflect.ValueOf(a.rec(tsn)).Elem(), reflect.ValueOf(b.rec(tsn)).Elem()); s != "" {
+	for tsn := a.CumTSN() + 1; tsn != a.NextTSN(); tsn++ {
+		if s := d.walk(outstanding(a, tsn), outstanding(b, tsn)); s != "" {
 			return fmt.Sprintf(".rec(%d)%s", tsn, s)
 		}
 	}

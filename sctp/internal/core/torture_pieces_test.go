@@ -144,13 +144,13 @@ func (w *world) checkUnfinished(e *tend) {
 // checkKey checks that a chunk goes in a packet authenticated with the key that its
 // message names, -1 for none.
 func (e *tend) checkKey(a *Assoc, t seq.TSN, key int) {
-	m := a.tx.sb.rec(t).msg
-	if m == nil || t.Less(a.tx.sb.base) || !t.Less(a.tx.sb.next) {
+	id, named, ok := a.tx.sb.KeyOf(t)
+	if !ok {
 		return
 	}
-	if r := m.route; r&routeKeyed != 0 && int(r>>routeKeyShift) != key {
-		e.w.fail("%s: TSN %d, which is to go with key %d, goes with %d", e.name, t, r>>routeKeyShift, key)
-	} else if r&routeKeyed == 0 && a.auth.On && a.auth.Must.Has(a.dataType()) && key != int(a.auth.ActiveKey()) {
+	if named && int(id) != key {
+		e.w.fail("%s: TSN %d, which is to go with key %d, goes with %d", e.name, t, id, key)
+	} else if !named && a.auth.On && a.auth.Must.Has(a.dataType()) && key != int(a.auth.ActiveKey()) {
 		e.w.fail("%s: TSN %d goes with key %d", e.name, t, key)
 	}
 }

@@ -9,6 +9,16 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 )
 
+const (
+	msec clock.Time = 1_000_000
+	sec             = 1000 * msec
+)
+
+// noLog drops the log of tests with thousands of steps.
+type noLog struct{ testing.TB }
+
+func (noLog) Logf(string, ...any) {}
+
 // txLink is a bottleneck between the two ends of a pair: data goes through a
 // queue of some length at some rate, and a part of it gets lost; SACKs only take
 // their time. It has no ledger, so it can carry a lot.
@@ -36,7 +46,7 @@ type txPacket struct {
 
 func newTxLink(t *testing.T, cfg *Config, rate int64, delay, queue clock.Time, loss float64) *txLink {
 	t.Helper()
-	p := newPair(unlogged{t}, 1, cfg)
+	p := newPair(noLog{t}, 1, cfg)
 	p.connect()
 	p.advance(1_000_000_000)
 	return &txLink{rate: rate, delay: delay, queue: queue, loss: loss, rng: rand.New(rand.NewPCG(3, 5)),
@@ -147,19 +157,19 @@ func TestGoodputOverALink(t *testing.T) {
 		loss  float64
 		want  int64 // at least
 	}{
-		{"100 Mb/s, 20 ms", Config{}, 100e6, 10 * ms, 20 * ms, 0, 80e6},
-		{"100 Mb/s, 20 ms, NewReno", Config{Congestion: cc.NewReno}, 100e6, 10 * ms, 20 * ms, 0, 75e6},
-		{"100 Mb/s, 20 ms, without RACK", Config{NoRACK: true}, 100e6, 10 * ms, 20 * ms, 0, 50e6},
-		{"300 Mb/s, 100 ms, short queue", Config{SendBuffer: 64 << 20, RecvBuffer: 64 << 20}, 300e6, 50 * ms, 10 * ms, 0, 100e6},
-		{"100 Mb/s, 2 ms, 1 % loss", Config{}, 100e6, ms, 20 * ms, 0.01, 25e6},
-		{"10 Mb/s, 40 ms, 0.1 % loss", Config{}, 10e6, 20 * ms, 50 * ms, 0.001, 6e6},
+		{"100 Mb/s, 20 ms", Config{}, 100e6, 10 * msec, 20 * msec, 0, 80e6},
+		{"100 Mb/s, 20 ms, NewReno", Config{Congestion: cc.NewReno}, 100e6, 10 * msec, 20 * msec, 0, 75e6},
+		{"100 Mb/s, 20 ms, without RACK", Config{NoRACK: true}, 100e6, 10 * msec, 20 * msec, 0, 50e6},
+		{"300 Mb/s, 100 ms, short queue", Config{SendBuffer: 64 << 20, RecvBuffer: 64 << 20}, 300e6, 50 * msec, 10 * msec, 0, 100e6},
+		{"100 Mb/s, 2 ms, 1 % loss", Config{}, 100e6, msec, 20 * msec, 0.01, 25e6},
+		{"10 Mb/s, 40 ms, 0.1 % loss", Config{}, 10e6, 20 * msec, 50 * msec, 0.001, 6e6},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newTxLink(t, &tt.cfg, tt.rate, tt.delay, tt.queue, tt.loss)
-			got := l.run(t, 4*second)
+			got := l.run(t, 4*sec)
 			st := l.a.Stats()
 			t.Logf("goodput %.1f Mb/s, %d packets, %d lost, %d retransmitted, %d timeouts, longest stall %d ms, %+v",
-				float64(got)/1e6, l.sent, l.drops, st.Retransmits, st.Timeouts, l.longestStall/ms, l.a.PathStats(0))
+				float64(got)/1e6, l.sent, l.drops, st.Retransmits, st.Timeouts, l.longestStall/msec, l.a.PathStats(0))
 			t.Logf("%+v", l.a.tx.sb.Stats())
 			if n := l.a.tx.sb.Stats().Retransmits; n > uint64(l.drops)*11/10+50 {
 				t.Errorf("%d retransmissions for %d lost packets", n, l.drops)

@@ -15,6 +15,9 @@ func (s *Scoreboard) Verify(closed bool, path func(i int) bool) error {
 	if err := s.verifyScoreboard(closed); err != nil {
 		return err
 	}
+	if err := s.verifyRtxCopies(); err != nil {
+		return err
+	}
 	return s.verifyQueue(closed, path)
 }
 
@@ -149,6 +152,18 @@ func (s *Scoreboard) verifyRackList(i int) error {
 	return nil
 }
 
+// verifyRtxCopies checks that the retransmission copies of outstanding chunks are there.
+func (s *Scoreboard) verifyRtxCopies() error {
+	x := &s.rtxCopies
+	for t := s.base; t != s.next; t++ {
+		ref := s.rec(t).rtxCopy
+		if i := int(uint16(ref>>16) - x.base); ref != 0 && (i < x.head || i >= len(x.list) || x.list[i].mem == nil) {
+			return fmt.Errorf("TSN %d is in copy %d of %d to %d", t, i, x.head, len(x.list))
+		}
+	}
+	return nil
+}
+
 // verifyQueue checks what the queue counts.
 func (s *Scoreboard) verifyQueue(closed bool, path func(int) bool) error {
 	q := s.q
@@ -263,3 +278,15 @@ func count01(b bool) int {
 	}
 	return 0
 }
+
+// KeyOf returns the key that the message of an outstanding TSN names, if it does: for tests.
+func (s *Scoreboard) KeyOf(t seq.TSN) (id uint16, named, ok bool) {
+	if t.Less(s.base) || !t.Less(s.next) {
+		return 0, false, false
+	}
+	r := s.rec(t).msg.route
+	return uint16(r >> routeKeyShift), r&routeKeyed != 0, true
+}
+
+// AppendAgain appends the chunk of an outstanding TSN as it would be sent again: for tests.
+func (s *Scoreboard) AppendAgain(b []byte, t seq.TSN) []byte { return s.appendChunk(b, t, s.rec(t)) }

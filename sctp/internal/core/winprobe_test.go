@@ -204,8 +204,8 @@ func TestRefusedProbesAreNoLosses(t *testing.T) {
 			if rto := path.rto.Value(); rto > clock.Time(time.Second) {
 				t.Errorf("window %d: RTO %v after the window opened", window, time.Duration(rto))
 			}
-			if p.a.assoc.tx.sb.probes != 0 {
-				t.Errorf("window %d: %d probes in flight", window, p.a.assoc.tx.sb.probes)
+			if p.a.assoc.tx.sb.Probing() {
+				t.Errorf("window %d: probes in flight", window)
 			}
 		}
 	}
