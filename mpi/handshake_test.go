@@ -9,8 +9,12 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/sctp"
 )
+
+// forgedProof is the second message of a connector that does not know the key.
+var forgedProof = append([]byte{3}, make([]byte, 32)...)
 
 // idle makes n connections to addr that say nothing.
 func idle(t *testing.T, addr string, n int) {
@@ -28,7 +32,7 @@ func idle(t *testing.T, addr string, n int) {
 // from starting, those that say nothing included: the job does not wait until their
 // time is over.
 func TestStrangersTCP(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout/2)
+	ctx, cancel := context.WithTimeout(context.Background(), handshake.Timeout/2)
 	defer cancel()
 	job := newLocalJob(2)
 	o, err := buildOptions(TransportTCP, false, []Option{WithAddrs(loopback)})
@@ -43,8 +47,8 @@ func TestStrangersTCP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
-	for _, msg := range [][]byte{nil, []byte("GET / HTTP/1.0\r\n\r\n"), handshakeFrame(forged), handshakeFrame(append(forged, 0))} {
+	_, forged := handshake.Connect(handshake.Params{Key: []byte("wrong key"), Self: 1, Size: 2}, 0)
+	for _, msg := range [][]byte{nil, []byte("GET / HTTP/1.0\r\n\r\n"), handshake.Frame(forged), handshake.Frame(append(forged, 0))} {
 		conn, err := net.Dial("tcp", trs[0].addr())
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +58,7 @@ func TestStrangersTCP(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	idle(t, trs[0].addr(), 2*maxUnprovenConns)
+	idle(t, trs[0].addr(), 2*handshake.MaxUnproven)
 	errc := make(chan error, 2)
 	for r, w := range worlds {
 		go func() {
@@ -72,60 +76,6 @@ func TestStrangersTCP(t *testing.T) {
 	}
 }
 
-func TestHandshake(t *testing.T) {
-	key := []byte("key of the job")
-	run := func(connKey, accKey []byte, tamper func(step int, msg []byte)) (errC, errA error) {
-		c, msg := newConnector(connKey, 3, 1, 5)
-		a := newAcceptor(accKey, 1, 5)
-		for step := 1; ; step++ {
-			msg = append([]byte(nil), msg...)
-			if tamper != nil {
-				tamper(step, msg)
-			}
-			h, errp := a, &errA
-			if step%2 == 0 {
-				h, errp = c, &errC
-			}
-			reply, err := h.step(msg)
-			if *errp = err; err != nil {
-				return errC, errA
-			}
-			if step == 2 && (!c.receiving() || c.sending()) || step == 3 && (!a.sending() || a.peer != 3) {
-				t.Fatalf("state after step %d", step)
-			}
-			if reply == nil {
-				return nil, nil
-			}
-			msg = reply
-		}
-	}
-	if errC, errA := run(key, key, nil); errC != nil || errA != nil {
-		t.Errorf("handshake: %v, %v", errC, errA)
-	}
-	if errC, _ := run(key, []byte("other"), nil); !errors.Is(errC, ErrAuth) {
-		t.Errorf("acceptor with another key: %v", errC)
-	}
-	for step := 1; step <= 4; step++ {
-		errC, errA := run(key, key, func(s int, msg []byte) {
-			if s == step {
-				msg[len(msg)-1] ^= 1
-			}
-		})
-		if !errors.Is(errors.Join(errC, errA), ErrAuth) {
-			t.Errorf("tampered message %d is taken: %v, %v", step, errC, errA)
-		}
-	}
-	// A connector that cannot prove the key is refused even if it ignores the answer.
-	_, hello := newConnector([]byte("x"), 3, 1, 5)
-	a := newAcceptor(key, 1, 5)
-	if _, err := a.step(hello); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.step(append([]byte{stepProve}, make([]byte, macLen)...)); !errors.Is(err, ErrAuth) || a.receiving() {
-		t.Errorf("forged proof: %v", err)
-	}
-}
-
 func TestStrangersSCTP(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), testTime)
 	defer cancel()
@@ -138,7 +88,7 @@ func TestStrangersSCTP(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
+	_, forged := handshake.Connect(handshake.Params{Key: []byte("wrong key"), Self: 1, Size: 2}, 0)
 	eager := envelope.Header{Kind: envelope.Eager, Source: 1, Context: worldID, Tag: 77}
 	var hdr [envelope.MaxLen]byte
 	err = RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
@@ -148,7 +98,7 @@ func TestStrangersSCTP(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			for i, msg := range [][]byte{[]byte("hello"), handshakeFrame(forged), eager.Encode(&hdr), handshakeFrame(append(forged, 0))} {
+			for i, msg := range [][]byte{[]byte("hello"), handshake.Frame(forged), eager.Encode(&hdr), handshake.Frame(append(forged, 0))} {
 				a, err := ep.Connect(ctx, addr)
 				if err != nil {
 					return err
@@ -161,7 +111,7 @@ func TestStrangersSCTP(t *testing.T) {
 					if _, _, err := a.Recv(ctx, b[:]); err != nil {
 						return fmt.Errorf("answer to a hello: %w", err)
 					}
-					if err := a.Send(ctx, handshakeFrame(append([]byte{stepProve}, make([]byte, macLen)...)), sctp.SendOptions{}); err != nil {
+					if err := a.Send(ctx, handshake.Frame(forgedProof), sctp.SendOptions{}); err != nil {
 						return err
 					}
 				}

@@ -25,13 +25,16 @@ func (w *World) Join(ctx context.Context, conn net.Conn) (*Comm, error) {
 // joinMagic begins the messages that the processes exchange.
 const joinMagic = "weft join 1\n"
 
+// joinNonce is the length of the random bytes that follow it.
+const joinNonce = 16
+
 func (w *World) join2(ctx context.Context, conn net.Conn) (*Comm, error) {
 	// The one with the greater number connects. Both are ready to accept before
 	// they tell theirs.
 	if err := w.transport.listen(); err != nil {
 		return nil, err
 	}
-	own := append([]byte(joinMagic), make([]byte, nonceLen)...)
+	own := append([]byte(joinMagic), make([]byte, joinNonce)...)
 	_, _ = rand.Read(own[len(joinMagic):]) // never fails
 	other := make([]byte, len(own))
 	err := exchangeBytes(ctx, conn, own, func() error {

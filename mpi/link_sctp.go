@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -23,8 +24,9 @@ type sctpLink struct {
 	current *messageParser // parser of the last fragment: it may hold its receive buffer locked
 
 	mu        sync.Mutex
-	handshake *handshake // nil once it is complete; guarded by mu
-	waiting   []byte     // hello that came before this rank knew the key
+	handshake *handshake.Exchange // nil once it is complete; guarded by mu
+	setup     *linkSetup          // that it is for; nil between ranks of the job, and until hello has come; guarded by mu
+	waiting   []byte              // hello that came before this rank knew the key
 }
 
 const (
@@ -163,7 +165,7 @@ func (l *sctpLink) onHandshake(p *sctp.Piece) error {
 	if !p.Begin || !p.End || p.Stream != 0 || p.Unordered || p.Aborted {
 		return fmt.Errorf("%w: not a greeting", ErrAuth)
 	}
-	msg, err := handshakeBody(p.Data)
+	msg, err := handshake.Body(p.Data)
 	if err != nil {
 		return err
 	}
@@ -189,13 +191,21 @@ func (l *sctpLink) handshaking() bool {
 func (l *sctpLink) acceptHandshake(key []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.handshake = newAcceptor(key, l.t.w.Rank(), l.t.w.Size())
-	l.handshake.find = l.t.w.linkSetup
+	w := l.t.w
+	l.handshake = handshake.Accept(handshake.Params{Key: key, Self: w.Rank(), Size: w.Size()}, l.findSetup)
+}
+
+// findSetup finds the link setup that hello names. mu is held.
+func (l *sctpLink) findSetup(id uint64) (p handshake.Params, ok bool) {
+	if l.setup = l.t.w.linkSetup(id); l.setup == nil {
+		return p, false
+	}
+	return l.setup.params(), true
 }
 
 // resumeHandshake continues a handshake whose hello came before the key was known.
 func (l *sctpLink) resumeHandshake(key []byte) {
-	l.a.ExtendProbation(handshakeTimeout)
+	l.a.ExtendProbation(handshake.Timeout)
 	l.acceptHandshake(key)
 	if err := l.handshakeStep(l.waiting); err != nil {
 		l.a.Abort(err.Error())
@@ -206,8 +216,8 @@ func (l *sctpLink) resumeHandshake(key []byte) {
 func (l *sctpLink) handshakeStep(msg []byte) error {
 	l.mu.Lock()
 	h := l.handshake
-	reply, err := h.step(msg)
-	rank, setup, known, over := h.peer, h.setup, h.receiving(), h.sending()
+	reply, err := h.Step(msg)
+	rank, setup, known, over := h.Peer(), l.setup, h.Receiving(), h.Sending()
 	if over {
 		l.handshake = nil
 	}
@@ -229,7 +239,7 @@ func (l *sctpLink) handshakeStep(msg []byte) error {
 		l.a.Admit()
 	}
 	if reply != nil {
-		if err := l.a.TrySend(handshakeFrame(reply), sctp.SendOptions{PPID: ppid, Force: true}); err != nil {
+		if err := l.a.TrySend(handshake.Frame(reply), sctp.SendOptions{PPID: ppid, Force: true}); err != nil {
 			return err
 		}
 	}
@@ -245,15 +255,15 @@ func (l *sctpLink) handshakeStep(msg []byte) error {
 // down is the upcall for the end of the association.
 func (l *sctpLink) down(err error) {
 	l.mu.Lock()
-	h := l.handshake
+	h, setup := l.handshake, l.setup
 	l.mu.Unlock()
 	// The end of an incoming association that is not authenticated is ignored, but not that of a dialled one.
 	switch {
-	case h == nil || l.peer == nil && h.accept:
-	case h.setup != nil:
-		h.setup.linked(h.peer, orClosed(err))
+	case h == nil || l.peer == nil && h.Accepting():
+	case setup != nil:
+		setup.linked(h.Peer(), orClosed(err))
 	default:
-		l.t.linked(fmt.Errorf("mpi: rank %d: %w", h.peer, orClosed(err)))
+		l.t.linked(fmt.Errorf("mpi: rank %d: %w", h.Peer(), orClosed(err)))
 	}
 	if l.peer != nil {
 		l.peer.down(err)

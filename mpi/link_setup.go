@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
 
@@ -59,11 +60,23 @@ func (w *World) linkSetup(id uint64) *linkSetup {
 	return w.linkSetups[id]
 }
 
+// setupParams returns the parameters of the link setup with an id, if there is one.
+func (w *World) setupParams(id uint64) (handshake.Params, bool) {
+	m := w.linkSetup(id)
+	if m == nil {
+		return handshake.Params{}, false
+	}
+	return m.params(), true
+}
+
 // connector returns the connecting side of the handshake with a process, and its hello.
-func (m *linkSetup) connector(number int) (*handshake, []byte) {
-	h, msg := newSetupConnector(m.id, m.key, m.self, number, m.size)
-	h.setup = m
-	return h, msg
+func (m *linkSetup) connector(number int) (*handshake.Exchange, []byte) {
+	return handshake.Connect(m.params(), number)
+}
+
+// params returns the parameters of the handshakes.
+func (m *linkSetup) params() handshake.Params {
+	return handshake.Params{Setup: m.id, Key: m.key, Self: m.self, Size: m.size}
 }
 
 // claim makes l the link to a process, and returns its peer. It returns nil if the process is not

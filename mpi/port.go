@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/weftstack/weft/mpi/internal/handshake"
 )
 
 // Connections between jobs that were started separately (MPI-4.1, Section 11.9). A port is a TCP
@@ -138,8 +140,8 @@ func parsePort(name string) (addr string, key []byte, err error) {
 
 // listen accepts connections of processes that know the key.
 func (p *port) listen() {
-	_ = handshakeServer.Serve(context.Background(), p.ln, func(c net.Conn, proven func() bool) { // until p is closed
-		if runHandshake(c, newAcceptor(p.key, 0, 2), nil) == nil && proven() && !p.queue(c) {
+	_ = handshake.Server.Serve(context.Background(), p.ln, func(c net.Conn, proven func() bool) { // until p is closed
+		if handshake.Run(c, handshake.Accept(handshake.Params{Key: p.key, Size: 2}, nil), nil) == nil && proven() && !p.queue(c) {
 			_ = c.Close()
 		}
 	})
@@ -266,8 +268,8 @@ func dialPort(ctx context.Context, name string, wait time.Duration) (*rootConn, 
 	}
 	undo := interrupt(ctx, conn)
 	err = func() error {
-		h, msg := newConnector(key, 1, 0, 2)
-		if err := runHandshake(conn, h, msg); err != nil {
+		h, msg := handshake.Connect(handshake.Params{Key: key, Self: 1, Size: 2}, 0)
+		if err := handshake.Run(conn, h, msg); err != nil {
 			return err
 		}
 		var b [1]byte

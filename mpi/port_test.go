@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/mpi/internal/handshake"
 )
 
 // twoJobs runs two jobs in this process, over each transport: server opens a
@@ -436,7 +438,7 @@ func TestConnectOtherTransport(t *testing.T) {
 
 // Connections that say nothing keep nobody from a port.
 func TestIdleConnectionsLeaveThePortOpen(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout/2)
+	ctx, cancel := context.WithTimeout(context.Background(), handshake.Timeout/2)
 	defer cancel()
 	name := make(chan string, 1)
 	errc := make(chan error, 1)
@@ -459,7 +461,7 @@ func TestIdleConnectionsLeaveThePortOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	idle(t, addr, 3*maxUnprovenConns)
+	idle(t, addr, 3*handshake.MaxUnproven)
 	err = RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
 		c, err := w.Comm().Connect(ctx, port, 0, nil)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
@@ -68,7 +69,7 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 	if err != nil {
 		return err
 	}
-	_, forged := newConnector([]byte("wrong key"), 1, 0, 2)
+	_, forged := handshake.Connect(handshake.Params{Key: []byte("wrong key"), Self: 1, Size: 2}, 0)
 	ranks := len(f.ep.Associations())
 	var list []*sctp.Association
 	for i := range 20 {
@@ -83,7 +84,7 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 		}
 		list = append(list, a)
 		if i%2 == 0 {
-			if err := a.Send(ctx, handshakeFrame(forged), sctp.SendOptions{}); err != nil {
+			if err := a.Send(ctx, handshake.Frame(forged), sctp.SendOptions{}); err != nil {
 				return err
 			}
 		}
@@ -98,7 +99,7 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 			}
 		}
 	}
-	time.Sleep(handshakeTimeout / 2)
+	time.Sleep(handshake.Timeout / 2)
 	held := -ranks * 1000 // of their own, at most
 	for _, a := range f.ep.Associations() {
 		held += a.Stats().Readable
@@ -106,10 +107,10 @@ func visitStrangers(ctx context.Context, t *testing.T, tr *sctp.Transport, w *Wo
 	if most := len(list) * 2 * sctp.DefaultProbationBuffer; held > most || held < most/8 {
 		t.Errorf("the rank holds %d bytes of strangers, more than %d or hardly any", held, most)
 	}
-	time.Sleep(handshakeTimeout)
+	time.Sleep(handshake.Timeout)
 	for i, a := range list {
 		if a.Err() == nil {
-			t.Errorf("stranger %d goes on after %v", i, 3*handshakeTimeout/2)
+			t.Errorf("stranger %d goes on after %v", i, 3*handshake.Timeout/2)
 		}
 	}
 	if n := len(f.ep.Associations()); n != ranks {

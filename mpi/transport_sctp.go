@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/sctp"
 )
 
@@ -96,7 +97,7 @@ func newSCTPTransport(w *World) (transport, error) {
 	cfg.ZeroChecksumLocal = o.zeroChecksum()
 	// An association that is not authenticated gets little memory, and little time for the
 	// handshake.
-	cfg.Probation = &sctp.Probation{Timeout: handshakeTimeout, Max: w.Size() + MaxConnected + maxUnprovenAssociations}
+	cfg.Probation = &sctp.Probation{Timeout: handshake.Timeout, Max: w.Size() + MaxConnected + maxUnprovenAssociations}
 	o.timeouts(&cfg, w.Size())
 	t.noticed = pathDownDelay(&cfg)
 	cfg.OnPiece = t.onFragment
@@ -257,8 +258,8 @@ func (t *sctpTransport) connect(ctx context.Context, addrs []string, key []byte)
 }
 
 func (t *sctpTransport) dial(ctx context.Context, peer int, key []byte) error {
-	h, msg := newConnector(key, t.w.Rank(), peer, t.w.Size())
-	return t.startHandshake(ctx, t.addrs[peer], h, msg)
+	h, msg := handshake.Connect(handshake.Params{Key: key, Self: t.w.Rank(), Size: t.w.Size()}, peer)
+	return t.startHandshake(ctx, t.addrs[peer], nil, h, msg)
 }
 
 // connectRemote implements transport.
@@ -268,14 +269,14 @@ func (t *sctpTransport) connectRemote(ctx context.Context, m *linkSetup, number 
 		return err
 	}
 	h, msg := m.connector(number)
-	return t.startHandshake(ctx, addr, h, msg)
+	return t.startHandshake(ctx, addr, m, h, msg)
 }
 
 // listen implements transport: the endpoint always listens.
 func (t *sctpTransport) listen() error { return nil }
 
-// startHandshake makes an association and sends hello.
-func (t *sctpTransport) startHandshake(ctx context.Context, addr sctp.Addr, h *handshake, msg []byte) error {
+// startHandshake makes an association and sends hello. m is nil between ranks of the job.
+func (t *sctpTransport) startHandshake(ctx context.Context, addr sctp.Addr, m *linkSetup, h *handshake.Exchange, msg []byte) error {
 	a, err := t.ep.Connect(ctx, addr)
 	if err != nil {
 		return err
@@ -287,6 +288,6 @@ func (t *sctpTransport) startHandshake(ctx context.Context, addr sctp.Addr, h *h
 	}
 	// The peer sends nothing before hello, so no fragment can come before the link is
 	// attached.
-	a.SetValue(&sctpLink{t: t, a: a, handshake: h})
-	return a.TrySend(handshakeFrame(msg), sctp.SendOptions{PPID: ppid, Force: true})
+	a.SetValue(&sctpLink{t: t, a: a, handshake: h, setup: m})
+	return a.TrySend(handshake.Frame(msg), sctp.SendOptions{PPID: ppid, Force: true})
 }

@@ -2,9 +2,7 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"slices"
@@ -12,8 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/weftstack/weft/internal/accept"
-	"github.com/weftstack/weft/mpi/internal/envelope"
+	"github.com/weftstack/weft/mpi/internal/handshake"
 )
 
 // tcpTransport makes one TCP connection per pair of ranks: the higher rank
@@ -33,15 +30,8 @@ type tcpTransport struct {
 	listening bool // for processes of other jobs
 }
 
-const (
-	// dialsAtOnce bounds the connections a rank opens at the same time.
-	dialsAtOnce = 8
-	// handshakeTimeout bounds the handshake of one connection.
-	handshakeTimeout = 30 * time.Second
-	// maxUnprovenConns bounds the connections that are not authenticated yet. One more closes the
-	// oldest.
-	maxUnprovenConns = 256
-)
+// dialsAtOnce bounds the connections a rank opens at the same time.
+const dialsAtOnce = 8
 
 func newTCPTransport(w *World) (transport, error) {
 	ln, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(w.opts.addr()))
@@ -153,7 +143,7 @@ func (t *tcpTransport) connect(ctx context.Context, addrs []string, key []byte) 
 }
 
 func (t *tcpTransport) dial(ctx context.Context, links []*tcpLink, peer int, addr string, key []byte) error {
-	h, msg := newConnector(key, t.w.Rank(), peer, t.w.Size())
+	h, msg := handshake.Connect(handshake.Params{Key: key, Self: t.w.Rank(), Size: t.w.Size()}, peer)
 	conn, err := t.dialHandshake(ctx, addr, h, msg)
 	if err != nil {
 		return err
@@ -163,7 +153,7 @@ func (t *tcpTransport) dial(ctx context.Context, links []*tcpLink, peer int, add
 }
 
 // dialHandshake makes a connection and runs the handshake.
-func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handshake, first []byte) (net.Conn, error) {
+func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handshake.Exchange, first []byte) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -171,7 +161,7 @@ func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handsh
 	}
 	t.keep(conn)
 	undo := interrupt(ctx, conn)
-	err = runHandshake(conn, h, first)
+	err = handshake.Run(conn, h, first)
 	if cause := undo(); cause != nil {
 		err = cause
 	}
@@ -226,14 +216,14 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 	}
 	serving, stop := context.WithCancel(ctx)
 	go func() {
-		ended <- handshakeServer.Serve(serving, reopenable{t.ln}, func(c net.Conn, proven func() bool) {
-			h := newAcceptor(key, rank, size)
+		ended <- handshake.Server.Serve(serving, reopenable{t.ln}, func(c net.Conn, proven func() bool) {
+			h := handshake.Accept(handshake.Params{Key: key, Self: rank, Size: size}, nil)
 			if !t.accepts(c, h) || !proven() {
 				return
 			}
 			t.keep(c)
 			select {
-			case known <- result{h.peer, c}:
+			case known <- result{h.Peer(), c}:
 			case <-serving.Done():
 				t.drop(c)
 			}
@@ -264,55 +254,18 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 	return nil
 }
 
-// handshakeServer accepts connections and gives each a bounded time for its handshake.
-var handshakeServer = accept.Server{MaxUnproven: maxUnprovenConns, ProofTimeout: handshakeTimeout}
-
 // reopenable is a listener that can listen again after Close.
 type reopenable struct{ *net.TCPListener }
 
 func (l reopenable) Close() error { return l.SetDeadline(past) }
 
 // accepts runs the handshake as the acceptor h, and reports whether it has succeeded.
-func (t *tcpTransport) accepts(conn net.Conn, h *handshake) bool {
-	err := runHandshake(conn, h, nil)
+func (t *tcpTransport) accepts(conn net.Conn, h *handshake.Exchange) bool {
+	err := handshake.Run(conn, h, nil)
 	if err != nil {
 		t.w.record(slog.LevelDebug, "handshake refused", slog.String("addr", conn.RemoteAddr().String()), cause(err))
 	}
 	return err == nil
-}
-
-// runHandshake runs the handshake on conn. It blocks until the handshake is complete or fails. The connector
-// gives its hello as first, the acceptor nil.
-func runHandshake(conn net.Conn, h *handshake, first []byte) error {
-	if first != nil {
-		if _, err := conn.Write(handshakeFrame(first)); err != nil {
-			return err
-		}
-	}
-	var buf [envelope.MinLen + maxHandshake]byte
-	for !h.sending() {
-		if _, err := io.ReadFull(conn, buf[:envelope.MinLen]); err != nil {
-			return errors.Join(ErrAuth, err)
-		}
-		var v envelope.Header
-		if !v.Decode(buf[:envelope.MinLen]) || v.Kind != envelope.Handshake || v.Length > maxHandshake {
-			return fmt.Errorf("%w: not a handshake message", ErrAuth)
-		}
-		msg := buf[envelope.MinLen:][:v.Length]
-		if _, err := io.ReadFull(conn, msg); err != nil {
-			return errors.Join(ErrAuth, err)
-		}
-		reply, err := h.step(msg)
-		if err != nil {
-			return err
-		}
-		if reply != nil {
-			if _, err := conn.Write(handshakeFrame(reply)); err != nil {
-				return err
-			}
-		}
-	}
-	return conn.SetDeadline(time.Time{})
 }
 
 // receive is the reader of a link, until it ends.
@@ -353,20 +306,23 @@ func (t *tcpTransport) listen() error {
 		return err
 	}
 	t.wg.Go(func() {
-		_ = handshakeServer.Serve(context.Background(), t.ln, t.acceptRemote) // until t is closed
+		_ = handshake.Server.Serve(context.Background(), t.ln, t.acceptRemote) // until t is closed
 	})
 	return nil
 }
 
 // acceptRemote runs the handshake with a process of another job.
 func (t *tcpTransport) acceptRemote(c net.Conn, proven func() bool) {
-	h := newAcceptor(nil, -1, 0)
-	h.find = t.w.linkSetup
-	if !t.accepts(c, h) || h.setup == nil || !proven() {
+	h := handshake.Accept(handshake.Params{Self: -1}, t.w.setupParams)
+	if !t.accepts(c, h) || !proven() {
 		return
 	}
+	m := t.w.linkSetup(h.Setup())
+	if m == nil {
+		return // it has ended meanwhile
+	}
 	t.keep(c)
-	if t.adopt(c, h.setup, h.peer) != nil {
+	if t.adopt(c, m, h.Peer()) != nil {
 		t.drop(c)
 	}
 }
