@@ -1,40 +1,26 @@
 package mpi
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// Cancel withdraws an operation that no other one has matched (MPI-4.1, Section
-// 3.8.4). A receive is then done at once, with ErrCanceled. A send that waits
-// for its receive, because it is long or synchronous, is withdrawn if the
-// receiver has not matched it either, which it is asked: the request is done
-// when it has answered, with ErrCanceled, or as if Cancel had not been called.
-// Other sends go on: their message has been delivered to the receiver. Either
-// the operation is withdrawn or it is completed, never half of it. Generalized
-// requests decide themselves.
-//
-// Cancel does not block. It reports whether the operation is withdrawn already.
-func (r *Request) Cancel() bool {
-	switch g := r.generalized; {
-	case g != nil:
-		if g.canceled != nil {
-			g.canceled(r.done.Load())
-		}
-		return r.done.Load() && errors.Is(r.err, ErrCanceled)
+// cancel withdraws the operation with err, if no other one has matched it: a receive at once, and
+// then it reports true, a send by asking the receiver.
+func (r *request) cancel(err error) bool {
+	switch {
 	case r.done.Load():
 		return false
 	case r.ctx != nil:
-		return r.eng.cancel(r, ErrCanceled)
+		return r.eng.cancel(r, err)
 	}
 	r.cancelSend()
 	return false
 }
 
 // cancelSend asks the receiver to forget the message of r.
-func (r *Request) cancelSend() {
+func (r *request) cancelSend() {
 	r.mu.Lock()
 	ask := r.id != 0 && !r.canceling && !r.done.Load()
 	r.canceling = r.canceling || ask

@@ -169,7 +169,7 @@ func TestWithdrawnUnasked(t *testing.T) {
 	}
 	w := newWorld(0, 2, o, nil)
 	p := w.eng.peers[1]
-	for _, r := range []*Request{{eng: w.eng, peer: p}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser], canceling: true}} {
+	for _, r := range []*request{{eng: w.eng, peer: p}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser], canceling: true}} {
 		v := envelope.Header{Kind: envelope.Canceled, ID: w.eng.ids.add(r, p)}
 		var hdr [envelope.MaxLen]byte
 		if _, err := p.parsers[0].parse(v.Encode(&hdr)); !errors.Is(err, ErrProtocol) || !r.done.Load() {

@@ -126,7 +126,7 @@ func (m *collComm) tolerate(err error) error {
 	return err
 }
 
-func (m *collComm) expect(st Status, err error, src, want int) error {
+func (m *collComm) expect(st status, err error, src, want int) error {
 	if err == nil && st.Bytes != want && src != ProcNull {
 		err = fmt.Errorf("%w: rank %d sent %d bytes, not %d", ErrCount, src, st.Bytes, want)
 	}
@@ -152,20 +152,20 @@ func (m *collComm) Sendrecv(sb []byte, dst int, rb []byte, src int) error {
 
 // A startedMessage is a message that StartSend or StartRecv has started.
 type startedMessage struct {
-	r    *Request
+	r    *request
 	peer int
 	want int // bytes expected; -1 for a message that is sent
 }
 
 // StartSend implements coll.Comm.
 func (m *collComm) StartSend(b []byte, dst int) error {
-	r, err := m.c.isend(m.slot, sendStandard, b, dst, m.tag)
+	r, err := m.c.comm.isend(m.slot, sendStandard, b, dst, m.tag)
 	return m.started(startedMessage{r, dst, -1}, err)
 }
 
 // StartRecv implements coll.Comm.
 func (m *collComm) StartRecv(b []byte, src int) error {
-	r, err := m.c.irecv(m.slot, b, src, m.tag)
+	r, err := m.c.comm.irecv(m.slot, b, src, m.tag)
 	return m.started(startedMessage{r, src, len(b)}, err)
 }
 
@@ -185,7 +185,7 @@ func (m *collComm) Wait() error {
 	for _, s := range m.reqs {
 		var err error
 		if s.want >= 0 {
-			var st Status
+			var st status
 			st, err = m.c.w.eng.finishRecv(ctx, s.r)
 			err = m.expect(st, err, s.peer, s.want)
 		} else if err = m.c.w.eng.awaitSend(ctx, s.r); err == nil {
@@ -222,11 +222,11 @@ func (m *collComm) SendrecvReduce(sb []byte, dst int, acc, mine []byte, src int,
 }
 
 // sendrecvReduce sends and receives at the same time; the receive combines as reduce says.
-func (m *collComm) sendrecvReduce(sb []byte, dst int, rb []byte, src int, reduce receiveReduce) (Status, error) {
+func (m *collComm) sendrecvReduce(sb []byte, dst int, rb []byte, src int, reduce receiveReduce) (status, error) {
 	if err := m.c.checkSource(m.slot, src); err != nil {
-		return Status{}, err
+		return status{}, err
 	}
-	r := newRequest(m.c.w.eng)
+	r := getRequest(m.c.eng)
 	r.reduce = reduce
 	return m.c.sendWith(m.ctx, r, m.slot, sb, dst, m.tag, m.slot, rb, src, m.tag)
 }

@@ -64,7 +64,7 @@ func RecvType[T Element](ctx context.Context, c *Comm, buf []T, count int, t *Da
 	if s != nil {
 		t.rt.Unpack(dst, b[:st.Bytes], count)
 	}
-	return st, c.raise(err)
+	return Status(st), c.raise(err)
 }
 
 // IrecvType is Irecv of up to count items of t into buf (MPI_Irecv). If the
@@ -84,10 +84,10 @@ func IrecvType[T Element](c *Comm, buf []T, count int, t *Datatype, src, tag int
 		return r, c.raise(err)
 	}
 	all := goRequest(c.w, func() (Status, error) {
-		st, err := c.w.eng.finishRecv(context.Background(), r)
+		st, err := c.eng.awaitRecv(context.Background(), &r.request)
 		t.rt.Unpack(dst, b[:st.Bytes], count)
 		s.Put()
-		return st, err
+		return Status(st), err
 	})
 	all.comm = c
 	return all, nil

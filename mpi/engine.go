@@ -311,19 +311,19 @@ func (e *engine) keep(f *messageParser, x *matchContext, early bool, body []byte
 
 // setMatch records in r which message it has matched. A message with elements of another type is
 // consumed like one that is too long for a buffer of length 0.
-func (r *Request) setMatch(p *peer, src, tag int32, length uint64, sig datatype.Sig) {
+func (r *request) setMatch(p *peer, src, tag int32, length uint64, sig datatype.Sig) {
 	r.peer = p
 	r.length, r.got = length, sig
 	room := uint64(len(r.buf))
 	if r.wrong = length > 0 && !sig.Matches(r.sig); r.wrong {
 		room = 0
 	}
-	r.status = Status{Source: int(src), Tag: int(tag), Bytes: int(min(length, room))}
+	r.status = status{Source: int(src), Tag: int(tag), Bytes: int(min(length, room))}
 }
 
 // received completes a receive after the last byte of its message. If fail has been called, the
 // buffer may lack bytes, and the caller of fail completes the receive.
-func (r *Request) received() {
+func (r *request) received() {
 	if r.failed.Load() {
 		return
 	}
@@ -346,7 +346,7 @@ func (r *Request) received() {
 }
 
 // hand delivers m, which is complete and in no queue, to r.
-func (e *engine) hand(m *message, r *Request) {
+func (e *engine) hand(m *message, r *request) {
 	p, k, length, id := m.peer, m.kind, m.length, m.id
 	if k == envelope.RTS {
 		how := m.proposal
@@ -420,7 +420,7 @@ func (e *engine) messageLost(m *message, err error) {
 // sendCTS fetches the body of send id of p for r, if possible by the method that the RTS proposed:
 // it asks p to send the body (CTS) or to write it (CTSKey), or reads it from the buffer of the
 // sender.
-func (e *engine) sendCTS(r *Request, p *peer, id uint64, how proposal) {
+func (e *engine) sendCTS(r *request, p *peer, id uint64, how proposal) {
 	n := r.status.Bytes
 	v := envelope.Header{Kind: envelope.CTS, ID: id, Length: uint64(n)}
 	if n == 0 {

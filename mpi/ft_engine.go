@@ -34,7 +34,7 @@ func (x *matchContext) isBroken() bool {
 
 // interrupts reports whether a posted receive fails because of a failure. Those of CreateGroup and
 // IntercommCreate do not: they concern only some of the members.
-func (x *matchContext) interrupts(r *Request) bool {
+func (x *matchContext) interrupts(r *request) bool {
 	return x.isBroken() && !(slot(x.id%uint64(slotCount)) == slotComm && r.tag >= tagInter)
 }
 
@@ -100,13 +100,13 @@ func (e *engine) interruptSends(of func(*matchContext) bool, err error) {
 // withdrawal is a send whose RTS was withdrawn, with its former id. r.id may not be set yet by the
 // goroutine that starts the send.
 type withdrawal struct {
-	r  *Request
+	r  *request
 	id uint64
 }
 
 // interrupt returns the requests of the contexts for which of reports true. Sends that wait for a
 // CTS lose their ids.
-func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn []withdrawal, others []*Request) {
+func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn []withdrawal, others []*request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range t.slots {
@@ -126,7 +126,7 @@ func (t *idTable) interrupt(of func(*matchContext) bool) (withdrawn []withdrawal
 }
 
 // wake has the goroutines that wait for r check it again.
-func (r *Request) wake() {
+func (r *request) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waiting != nil {
@@ -139,7 +139,7 @@ func (r *Request) wake() {
 
 // pendingFailure returns why r, a nonblocking receive from AnySource, cannot complete at present,
 // or nil.
-func (r *Request) pendingFailure() error {
+func (r *request) pendingFailure() error {
 	if !r.anySource {
 		return nil
 	}

@@ -79,7 +79,7 @@ func (f *ftService) run() {
 	w := e.internalWaiters.get()
 	defer w.recycle()
 	for {
-		r := newRequest(e)
+		r := getRequest(e)
 		r.ctx, r.src, r.tag, r.buf = f.x, AnySource, AnyTag, buf
 		e.mu.Lock()
 		if e.err != nil {
@@ -114,7 +114,7 @@ func (f *ftService) send(p *peer, b []byte) {
 	c := &Comm{comm: comm{eng: f.w.eng, peers: []*peer{p}, seq: make([]uint32, 1)}, w: f.w, group: []int32{0}}
 	c.ctx[slotColl] = f.x
 	c.hints.Store(f.w.self.hints.Load())
-	_, _ = c.isend(slotColl, sendStandard, b, 0, 0)
+	_, _ = c.comm.isend(slotColl, sendStandard, b, 0, 0)
 }
 
 // comm returns the state of a communicator, which it makes if there is none, or nil if maxFTOpen

@@ -29,6 +29,6 @@ func (g *Grequest) Complete(st Status, err error) {
 	if !g.completed.CompareAndSwap(false, true) {
 		return
 	}
-	g.req.status = st
+	g.req.status = status(st)
 	g.req.complete(err)
 }

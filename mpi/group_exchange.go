@@ -125,7 +125,7 @@ func (x *groupExchange) gather(ctx context.Context, own groupMessage, b []byte) 
 	for r := range c.group {
 		said, err := b, error(nil)
 		if r != c.rank {
-			var st Status
+			var st status
 			st, err = c.recv(ctx, slotComm, buf, r, tagProcessMessage)
 			said = buf[:st.Bytes]
 		}

@@ -12,13 +12,13 @@ type idTable struct {
 }
 
 type idSlot struct {
-	r   *Request
+	r   *request
 	p   *peer
 	gen uint32
 }
 
 // add returns an id for r, which only p may use.
-func (t *idTable) add(r *Request, p *peer) uint64 {
+func (t *idTable) add(r *request, p *peer) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var i uint32
@@ -36,7 +36,7 @@ func (t *idTable) add(r *Request, p *peer) uint64 {
 
 // remove removes and returns the request with an id that p may use, or returns nil if there is
 // none.
-func (t *idTable) remove(id uint64, p *peer) *Request {
+func (t *idTable) remove(id uint64, p *peer) *request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := uint32(id) - 1
@@ -60,10 +60,10 @@ func (t *idTable) clear(i uint32) {
 }
 
 // removeAll removes and returns the requests with ids that p may use.
-func (t *idTable) removeAll(p *peer) []*Request {
+func (t *idTable) removeAll(p *peer) []*request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var out []*Request
+	var out []*request
 	for i := range t.slots {
 		if s := &t.slots[i]; s.r != nil && s.p == p {
 			out = append(out, s.r)

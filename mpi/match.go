@@ -66,7 +66,7 @@ func (x *matchContext) source(src int32) *sourceState {
 
 // match removes and returns the oldest posted receive for a message from src with tag. It
 // returns nil if there is none, or if an early message must be held.
-func (x *matchContext) match(src, tag int32, early bool) *Request {
+func (x *matchContext) match(src, tag int32, early bool) *request {
 	var best *elem
 	if x.exact > 0 {
 		best = x.posted.head(key{src, tag})
@@ -181,7 +181,7 @@ func (x *matchContext) removeMessage(m *message) {
 
 // take matches m with r. If m is complete, the engine delivers it after unlocking; otherwise its
 // parser does when it is.
-func (x *matchContext) take(m *message, r *Request) {
+func (x *matchContext) take(m *message, r *request) {
 	m.match, m.next = r, nil
 	r.setMatch(m.peer, m.src, m.tag, m.length, m.sig)
 	if !m.whole {
@@ -294,7 +294,7 @@ func (x *matchContext) lookup(src, tag int32) *message {
 }
 
 // post matches r with the oldest unexpected message for it (see take), or queues r and returns nil.
-func (x *matchContext) post(r *Request) *message {
+func (x *matchContext) post(r *request) *message {
 	r.order = x.order // also of one that matches at once, for repost
 	x.order++
 	if m := x.lookup(r.src, r.tag); m != nil {
@@ -310,7 +310,7 @@ func (x *matchContext) post(r *Request) *message {
 
 // unpost removes r from the posted receives and reports whether it was there. If r has AnyTag the
 // caller must call recheck afterwards.
-func (x *matchContext) unpost(r *Request) bool {
+func (x *matchContext) unpost(r *request) bool {
 	if r.elem.q == nil {
 		return false
 	}
@@ -321,7 +321,7 @@ func (x *matchContext) unpost(r *Request) bool {
 }
 
 // count adds d to the number of posted receives of the kind of r.
-func (x *matchContext) count(r *Request, d int) {
+func (x *matchContext) count(r *request, d int) {
 	switch {
 	case r.tag != AnyTag:
 		x.exact += d

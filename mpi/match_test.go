@@ -273,7 +273,7 @@ func TestTable(t *testing.T) {
 func TestIDs(t *testing.T) {
 	var x idTable
 	p, q := new(peer), new(peer)
-	a, b := new(Request), new(Request)
+	a, b := new(request), new(request)
 	ia, ib := x.add(a, p), x.add(b, q)
 	if x.remove(ia, q) != nil || x.remove(0, p) != nil || x.remove(1<<40, p) != nil || x.remove(77, p) != nil {
 		t.Error("an id of nobody names a request")

@@ -28,7 +28,7 @@ type message struct {
 	proposal proposal        // of one that is announced
 	block    *bufpool.Buffer // pooled memory of buf; nil for short messages
 	buf      []byte
-	match    *Request // the receive it was given to
+	match    *request // the receive it was given to
 	next     *message // list of matches
 	small    [smallMessage]byte
 }

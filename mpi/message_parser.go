@@ -18,7 +18,7 @@ type messageParser struct {
 	nhdr         int      // bytes of hdr that are there
 	busy         bool     // the envelope is complete, the body is not
 	dest         dest     // where the body goes
-	r            *Request // being filled, if dest is destReceive
+	r            *request // being filled, if dest is destReceive
 	m            *message // being filled, if dest is destMessage
 	off          uint64   // body bytes taken
 	size         uint64   // body bytes in all
@@ -119,14 +119,14 @@ func (f *messageParser) header(data []byte) (n int, err error) {
 
 // put copies b, the bytes of a message from off on, into the buffer of r as
 // far as it reaches, or combines them with what is there.
-func (r *Request) put(off uint64, b []byte) {
+func (r *request) put(off uint64, b []byte) {
 	r.place.Lock()
 	r.putLocked(off, b)
 	r.place.Unlock()
 }
 
 // putLocked is put with r.place locked.
-func (r *Request) putLocked(off uint64, b []byte) {
+func (r *request) putLocked(off uint64, b []byte) {
 	switch {
 	case r.wrong, off >= uint64(len(r.buf)):
 	case r.reduce.red != nil:

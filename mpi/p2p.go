@@ -65,7 +65,7 @@ func Recv[T Element](ctx context.Context, c *Comm, buf []T, src, tag int) (Statu
 	t := c.enter()
 	st, err := c.recv(ctx, s, b, src, tag)
 	c.leaveRecv(t, "Recv", src, tag, st, err)
-	return st, c.raise(err)
+	return Status(st), c.raise(err)
 }
 
 // Sendrecv sends send to dst and receives into recv from src at the same time (MPI-4.1, Section
@@ -95,8 +95,11 @@ func (c *Comm) sendrecvUser(ctx context.Context, name string, s slot, send []byt
 	}
 	t := c.enter()
 	st, err := c.sendrecv(ctx, s, send, dst, stag, rs, recv, src, rtag)
+	if e, ok := err.(*partialError); ok {
+		err = (*SendrecvError)(e)
+	}
 	c.leave(t, name, dst, stag, len(send), err)
-	return st, c.raise(err)
+	return Status(st), c.raise(err)
 }
 
 // Isend starts [Send] (MPI_Isend). buf must not be changed until the request is done. It does not
@@ -145,6 +148,26 @@ func Irecv[T Element](c *Comm, buf []T, src, tag int) (*Request, error) {
 	r, err := c.irecv(s, b, src, tag)
 	c.leave(t, "Irecv", src, tag, len(b), err)
 	return r, c.raise(err)
+}
+
+// isend starts a send of the program.
+func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, error) {
+	r := newRequest(c.eng)
+	if err := c.beginSend(&r.request, s, mode, b, dst, tag); err != nil {
+		return nil, err
+	}
+	r.comm = c
+	return r, nil
+}
+
+// irecv starts a receive of the program.
+func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
+	r := newRequest(c.eng)
+	if err := c.beginRecv(&r.request, s, b, src, tag); err != nil {
+		return nil, err
+	}
+	r.comm = c
+	return r, nil
 }
 
 func checkTag(tag int) error {

@@ -95,7 +95,7 @@ type PartitionedSend struct {
 	*partSide
 	w     *World
 	ready []bool        // parts marked in this round; guarded by mu
-	sent  chan *Request // of these parts
+	sent  chan *request // of these parts
 }
 
 // PsendInit prepares sending buf, in equal partitions, to rank dst of c (MPI_Psend_init). The
@@ -114,7 +114,7 @@ func PsendInit[T Element](c *Comm, buf []T, partitions, dst, tag int) (*Partitio
 	if s.c != nil {
 		head := binary.BigEndian.AppendUint64(make([]byte, 0, partHeadLen), uint64(partitions))
 		head = binary.BigEndian.AppendUint64(head, uint64(len(b)))
-		if _, err := s.c.isend(slotComm, sendStandard, head, 1, 0); err != nil {
+		if _, err := s.c.comm.isend(slotComm, sendStandard, head, 1, 0); err != nil {
 			return nil, c.raise(err)
 		}
 	}
@@ -129,7 +129,7 @@ func (p *PartitionedSend) Start() (*Request, error) {
 			p.ready = make([]bool, p.parts)
 			return doneRequest(p.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil)
 		}
-		sent := make(chan *Request, p.parts)
+		sent := make(chan *request, p.parts)
 		p.ready, p.sent = make([]bool, p.parts), sent
 		return goRequest(p.w, func() (Status, error) {
 			var failed error
@@ -158,9 +158,11 @@ func (p *PartitionedSend) Pready(i int) error {
 	if p.c == nil {
 		return nil
 	}
-	r, err := p.c.isend(p.slot, sendStandard, partOf(p.buf, i, p.parts), 1, i)
+	r, err := p.c.comm.isend(p.slot, sendStandard, partOf(p.buf, i, p.parts), 1, i)
 	if err != nil {
-		sent <- doneRequest(p.w.eng, Status{}, err) // so that the request ends
+		failed := getRequest(p.w.eng) // so that the request ends
+		failed.complete(err)
+		sent <- failed
 		return err
 	}
 	sent <- r
@@ -193,9 +195,9 @@ func (p *PartitionedSend) PreadyList(parts ...int) error {
 type PartitionedRecv struct {
 	*partSide
 	w    *World
-	head *Request // what the sender tells
+	head *request // what the sender tells
 	said [partHeadLen]byte
-	got  []*Request // of the sender's parts in this round; guarded by mu
+	got  []*request // of the sender's parts in this round; guarded by mu
 }
 
 // PrecvInit prepares receiving a message of [PsendInit] from rank src of c into buf, in equal
@@ -211,7 +213,7 @@ func PrecvInit[T Element](c *Comm, buf []T, partitions, src, tag int) (*Partitio
 	}
 	p := &PartitionedRecv{partSide: s, w: c.w}
 	if s.c != nil {
-		if p.head, err = s.c.irecv(slotComm, p.said[:], 0, 0); err != nil {
+		if p.head, err = s.c.comm.irecv(slotComm, p.said[:], 0, 0); err != nil {
 			return nil, c.raise(err)
 		}
 	}
@@ -239,12 +241,12 @@ func (p *PartitionedRecv) receive() (Status, error) {
 	if size != uint64(len(p.buf)) || n < 1 || n > MaxPartitions || size%n != 0 {
 		return Status{}, fmt.Errorf("%w: %d partitions of a message of %d bytes for a buffer of %d", ErrCount, n, size, len(p.buf))
 	}
-	got := make([]*Request, 0, n)
+	got := make([]*request, 0, n)
 	for i := range int(n) {
-		r, err := p.c.irecv(p.slot, partOf(p.buf, i, int(n)), 0, i)
+		r, err := p.c.comm.irecv(p.slot, partOf(p.buf, i, int(n)), 0, i)
 		if err != nil {
 			for _, r := range got {
-				r.Cancel()
+				r.cancel(ErrCanceled)
 			}
 			return Status{}, err
 		}

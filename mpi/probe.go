@@ -1,11 +1,6 @@
 package mpi
 
-import (
-	"context"
-	"slices"
-
-	"github.com/weftstack/weft/internal/poll"
-)
+import "context"
 
 // Iprobe reports whether there is a message that a receive for (src, tag) would match now, and
 // describes it (MPI_Iprobe). It does not block and leaves the message.
@@ -23,18 +18,8 @@ func (c *Comm) iprobe(src, tag int) (st Status, found bool, err error) {
 	if err := checkProbe(c, src, tag); err != nil {
 		return Status{}, false, err
 	}
-	e := c.w.eng
-	for try := 0; ; try++ {
-		e.mu.Lock()
-		m, err := c.find(c.ctx[slotUser], src, tag)
-		if m != nil {
-			st = m.status()
-		}
-		e.mu.Unlock()
-		if m != nil || err != nil || try > 0 || !e.pollOnce() {
-			return st, m != nil, err
-		}
-	}
+	got, m, err := c.lookFor(src, tag, false)
+	return Status(got), m != nil, err
 }
 
 // Probe blocks until there is a message that a receive for (src, tag) would match, or ctx ends, and
@@ -50,7 +35,7 @@ func Probe(ctx context.Context, c *Comm, src, tag int) (Status, error) {
 	t := c.enter()
 	st, _, err := c.probe(ctx, src, tag, false)
 	c.leaveRecv(t, "Probe", src, tag, st, err)
-	return st, c.raise(err)
+	return Status(st), c.raise(err)
 }
 
 // A Message is a message that [Mprobe] or [Improbe] has taken out of the matching (MPI_Message). It
@@ -79,7 +64,7 @@ func Mprobe(ctx context.Context, c *Comm, src, tag int) (*Message, error) {
 	if err != nil {
 		return nil, c.raise(err)
 	}
-	return &Message{c: c, m: m, st: st}, nil
+	return &Message{c: c, m: m, st: Status(st)}, nil
 }
 
 // Improbe is [Mprobe] that does not block; it returns nil if there is no message (MPI_Improbe).
@@ -101,23 +86,11 @@ func (c *Comm) improbe(src, tag int) (*Message, error) {
 	if err := checkProbe(c, src, tag); err != nil {
 		return nil, err
 	}
-	e := c.w.eng
-	for try := 0; ; try++ {
-		e.mu.Lock()
-		x := c.ctx[slotUser]
-		m, err := c.find(x, src, tag)
-		if m != nil {
-			x.removeMessage(m)
-			m.probed = true
-			st := m.status()
-			e.mu.Unlock()
-			return &Message{c: c, m: m, st: st}, nil
-		}
-		e.mu.Unlock()
-		if err != nil || try > 0 || !e.pollOnce() {
-			return nil, err
-		}
+	st, m, err := c.lookFor(src, tag, true)
+	if m == nil {
+		return nil, err
 	}
+	return &Message{c: c, m: m, st: Status(st)}, nil
 }
 
 // Mrecv receives the message m into buf (MPI_Mrecv). It blocks until all of it has arrived or its
@@ -130,9 +103,11 @@ func Mrecv[T Element](ctx context.Context, m *Message, buf []T) (Status, error) 
 		return Status{}, c.raise(err)
 	}
 	t := c.enter()
-	st, err := c.w.eng.finishRecv(ctx, m.start(s, b))
+	r := getRequest(c.eng)
+	m.start(r, s, b)
+	st, err := c.eng.finishRecv(ctx, r)
 	c.leaveRecv(t, "Mrecv", m.st.Source, m.st.Tag, st, err)
-	return st, c.raise(err)
+	return Status(st), c.raise(err)
 }
 
 // Imrecv starts [Mrecv] (MPI_Imrecv). buf must not be touched until the request is done. It does
@@ -143,37 +118,27 @@ func Imrecv[T Element](m *Message, buf []T) (*Request, error) {
 		return nil, m.c.raise(err)
 	}
 	t := m.c.enter()
-	r := m.start(s, b)
+	r := newRequest(m.c.eng)
+	r.comm = m.c
+	m.start(&r.request, s, b)
 	m.c.leave(t, "Imrecv", m.st.Source, m.st.Tag, m.st.Bytes, nil)
 	return r, nil
 }
 
 // start receives the message into b.
-func (m *Message) start(s slot, b []byte) *Request {
-	e := m.c.w.eng
+func (m *Message) start(r *request, s slot, b []byte) {
 	if m.m == nil {
-		var err error
+		r.status = status(m.st)
 		if m.st.Source != ProcNull {
-			err = ErrMessage
+			r.complete(ErrMessage)
+		} else {
+			r.complete(nil)
 		}
-		return doneRequest(e, m.st, err)
+		return
 	}
-	r := newRequest(e)
-	r.comm = m.c
-	r.ctx, r.src, r.tag, r.buf, r.probed = m.m.ctx, int32(m.st.Source), int32(m.st.Tag), b, true
-	r.sig = s.sig()
-	e.mu.Lock()
-	if m.m.lost {
-		e.mu.Unlock()
-		r.complete(m.m.peer.failure())
-		return r
+	if m.c.startProbed(r, s, b, m.m) {
+		m.m = nil
 	}
-	m.m.ctx.take(m.m, r)
-	ms := m.m.ctx.taken()
-	e.mu.Unlock()
-	m.m = nil
-	e.handAll(ms)
-	return r
 }
 
 func checkProbe(c *Comm, src, tag int) error {
@@ -181,75 +146,4 @@ func checkProbe(c *Comm, src, tag int) error {
 		return err
 	}
 	return c.checkSource(slotUser, src)
-}
-
-func (m *message) status() Status {
-	return Status{Source: int(m.src), Tag: int(m.tag), Bytes: int(m.length)}
-}
-
-// find looks for a message, and for reasons not to wait for one. e.mu is held.
-func (c *comm) find(x *matchContext, src, tag int) (*message, error) {
-	if m := x.lookup(int32(src), int32(tag)); m != nil {
-		return m, nil
-	}
-	switch {
-	case x.dead != nil:
-		return nil, x.dead
-	case c.eng.err != nil:
-		return nil, c.eng.err
-	}
-	return nil, c.sourceGone(x, src)
-}
-
-// probe waits for a message and, if take is set, removes it.
-func (c *comm) probe(ctx context.Context, src, tag int, take bool) (st Status, m *message, err error) {
-	e, x := c.eng, c.ctx[slotUser]
-	found := false
-	look := func() bool {
-		if found {
-			return true
-		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		m, err = c.find(x, src, tag)
-		if found = m != nil || err != nil; m == nil {
-			return found
-		}
-		st = m.status()
-		if take {
-			x.removeMessage(m)
-			m.probed = true
-		}
-		return true
-	}
-	if look() {
-		return st, m, err
-	}
-	e.coalescer.flushBeforeWait()
-	start := e.prog.begin()
-	if e.prog.spin(ctx, start, look) {
-		e.prog.end(start)
-		return st, m, err
-	}
-	w := e.waiters.get()
-	defer w.recycle()
-	e.mu.Lock()
-	x.probers = append(x.probers, w)
-	e.mu.Unlock()
-	defer func() {
-		e.mu.Lock()
-		if i := slices.Index(x.probers, w); i >= 0 {
-			x.probers = slices.Delete(x.probers, i, i+1)
-			x.tellEmpty()
-		}
-		e.mu.Unlock()
-	}()
-	var gap poll.Wait
-	for !look() {
-		if werr := e.prog.rest(ctx, w, &gap, look); werr != nil && !look() {
-			return Status{}, nil, werr
-		}
-	}
-	e.prog.end(start)
-	return st, m, err
 }

@@ -91,7 +91,7 @@ func (c *Comm) record(t time.Time, name string, peer, tag, n int, err error) {
 }
 
 // leaveRecv is leave for calls that tell about a message.
-func (c *Comm) leaveRecv(t time.Time, name string, src, tag int, st Status, err error) {
+func (c *Comm) leaveRecv(t time.Time, name string, src, tag int, st status, err error) {
 	if c.prof == nil {
 		return
 	}

@@ -9,7 +9,7 @@ type key struct{ src, tag int32 }
 type elem struct {
 	next, prev *elem
 	q          *queue
-	req        *Request
+	req        *request
 	msg        *message
 }
 

@@ -29,7 +29,7 @@ func checkReceiveReduce[T Element](t *testing.T, rng *rand.Rand, op Op[T], value
 	if rng.IntN(2) == 0 {
 		got = mine
 	}
-	r := &Request{buf: datatype.Bytes(got)}
+	r := &request{buf: datatype.Bytes(got)}
 	r.reduce = receiveReduce{red: op.reducer(), mine: datatype.Bytes(mine), lower: lower, elem: datatype.SizeOf[T]()}
 	for at, b := 0, datatype.Bytes(came); at < len(b); {
 		k := min(1+rng.IntN(1+rng.IntN(9000)), len(b)-at)
@@ -60,7 +60,7 @@ func TestReceiveReduce(t *testing.T) {
 // A receive that has failed combines nothing any more.
 func TestReceiveReduceFails(t *testing.T) {
 	got := []int32{1, 2}
-	r := &Request{buf: datatype.Bytes(got)}
+	r := &request{buf: datatype.Bytes(got)}
 	r.reduce = receiveReduce{red: Op[int32](Sum[int32]).reducer(), mine: datatype.Bytes(got), elem: 4}
 	r.put(0, datatype.Bytes([]int32{10}))
 	r.fail(errTestOver)

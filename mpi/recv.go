@@ -8,83 +8,109 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// recv is the blocking receive behind all exported forms; see Recv.
-func (c *comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
+// recv is the blocking receive.
+func (c *comm) recv(ctx context.Context, s slot, b []byte, src, tag int) (status, error) {
 	if src == ProcNull {
-		return Status{Source: ProcNull, Tag: AnyTag}, c.usable()
+		return noMessage, c.usable()
 	}
 	if err := c.checkSource(s, src); err != nil {
-		return Status{}, err
+		return status{}, err
 	}
-	r := newRequest(c.eng)
+	r := getRequest(c.eng)
 	c.startRecv(r, s, b, src, tag)
 	return c.eng.finishRecv(ctx, r)
 }
 
 // recvInternal is recv for a goroutine of the library. It neither polls nor takes part in
 // Leader/Followers, so it does not compete with the waits of the program.
-func (c *comm) recvInternal(ctx context.Context, s slot, b []byte, src, tag int) (Status, error) {
-	r := newRequest(c.eng)
+func (c *comm) recvInternal(ctx context.Context, s slot, b []byte, src, tag int) (status, error) {
+	r := getRequest(c.eng)
 	r.internal = true
 	c.startRecv(r, s, b, src, tag)
 	return c.eng.finishRecv(ctx, r)
 }
 
-// finishRecv waits for r and frees it. If ctx ends before a message has matched, r is withdrawn.
-// After a match the sender may have been told that its message is received, so finishRecv waits for
-// that message in spite of ctx.
-func (e *engine) finishRecv(ctx context.Context, r *Request) (Status, error) {
+// finishRecv waits for r, as awaitRecv does, and recycles it.
+func (e *engine) finishRecv(ctx context.Context, r *request) (status, error) {
+	st, err := e.awaitRecv(ctx, r)
+	if err == nil {
+		r.recycle()
+	}
+	return st, err
+}
+
+// awaitRecv waits for r. If ctx ends before a message has matched, r is withdrawn. After a match
+// the sender may have been told that its message is received, so awaitRecv waits for that message
+// in spite of ctx.
+func (e *engine) awaitRecv(ctx context.Context, r *request) (status, error) {
 	if err := r.await(ctx); err != nil {
 		e.cancel(r, err)
 		_ = r.await(context.Background())
 	}
-	if r.err != nil {
-		st := Status{}
-		if r.length > uint64(r.status.Bytes) {
-			st = r.status // truncated, or of another type
-		}
-		return st, r.err
+	if r.err != nil && r.length <= uint64(r.status.Bytes) {
+		return status{}, r.err
 	}
-	st := r.status
-	r.recycle()
-	return st, nil
+	return r.status, r.err // with an error if the message was truncated, or of another type
 }
 
-// irecv is the nonblocking receive behind all exported forms; see Irecv.
-func (c *Comm) irecv(s slot, b []byte, src, tag int) (*Request, error) {
-	if src == ProcNull {
-		if err := c.usable(); err != nil {
-			return nil, err
-		}
-		return doneRequest(c.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
-	}
-	if err := c.checkSource(s, src); err != nil {
+// irecv starts a receive.
+func (c *comm) irecv(s slot, b []byte, src, tag int) (*request, error) {
+	r := getRequest(c.eng)
+	if err := c.beginRecv(r, s, b, src, tag); err != nil {
+		r.recycle()
 		return nil, err
 	}
-	r := newRequest(c.w.eng)
-	if s.context() == slotUser {
-		r.comm = c
-	}
-	r.anySource = src == AnySource && s.context() == slotUser
-	c.startRecv(r, s, b, src, tag)
 	return r, nil
 }
 
-// sendrecv is the combined send and receive behind all exported forms; see Sendrecv. Both slots
-// belong to one context.
-func (c *comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
+// beginRecv makes r a nonblocking receive. If it returns an error, r is as before.
+func (c *comm) beginRecv(r *request, s slot, b []byte, src, tag int) error {
 	if src == ProcNull {
-		return Status{Source: ProcNull, Tag: AnyTag}, c.send(ctx, s, sendStandard, sb, dst, stag)
+		if err := c.usable(); err != nil {
+			return err
+		}
+		r.status = noMessage
+		r.complete(nil)
+		return nil
+	}
+	if err := c.checkSource(s, src); err != nil {
+		return err
+	}
+	r.anySource = src == AnySource && s.context() == slotUser
+	c.startRecv(r, s, b, src, tag)
+	return nil
+}
+
+// noMessage is the status of operations with ProcNull.
+var noMessage = status{Source: ProcNull, Tag: AnyTag}
+
+// sendrecv is the combined send and receive. Both slots belong to one context.
+func (c *comm) sendrecv(ctx context.Context, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (status, error) {
+	if src == ProcNull {
+		return noMessage, c.send(ctx, s, sendStandard, sb, dst, stag)
 	}
 	if err := c.checkSource(rs, src); err != nil {
-		return Status{}, err
+		return status{}, err
 	}
-	return c.sendWith(ctx, newRequest(c.eng), s, sb, dst, stag, rs, rb, src, rtag)
+	return c.sendWith(ctx, getRequest(c.eng), s, sb, dst, stag, rs, rb, src, rtag)
 }
+
+// partialError says that one of the two messages of a combined send and receive was exchanged and
+// the other was not.
+type partialError struct {
+	Sent     bool  // the message was sent, and none received
+	Received bool  // a message was received, and none sent
+	Err      error // why the other one was not exchanged
+}
+
+func (e *partialError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *partialError) Unwrap() error { return e.Err }
 
 // sendWith posts the receive r, sends, and waits for r. If the send fails, r is withdrawn, unless a
 // message has matched it: then it receives that message.
-func (c *comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (Status, error) {
+func (c *comm) sendWith(ctx context.Context, r *request, s slot, sb []byte, dst, stag int, rs slot, rb []byte, src, rtag int) (status, error) {
 	e := c.eng
 	err := ctx.Err()
 	if err == nil && dst != ProcNull {
@@ -92,7 +118,7 @@ func (c *comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst,
 	}
 	if err != nil { // before anything is received
 		r.recycle()
-		return Status{}, err
+		return status{}, err
 	}
 	c.startRecv(r, rs, rb, src, rtag)
 	serr := c.send(ctx, s, sendStandard, sb, dst, stag)
@@ -102,18 +128,18 @@ func (c *comm) sendWith(ctx context.Context, r *Request, s slot, sb []byte, dst,
 	}
 	st, rerr := e.finishRecv(ctx, r)
 	switch {
-	case serr == nil && (rerr == nil || st != Status{} || errors.Is(rerr, ErrTypeMismatch)): // st: a truncated message
+	case serr == nil && (rerr == nil || st != status{} || errors.Is(rerr, ErrTypeMismatch)): // st: a truncated message
 		return st, rerr
 	case serr == nil && (s.context() != slotUser || dst == ProcNull):
-		return Status{}, rerr
+		return status{}, rerr
 	case serr == nil:
-		return Status{}, &SendrecvError{Sent: true, Err: rerr}
-	case rerr != nil && st == Status{}:
-		return Status{}, serr
+		return status{}, &partialError{Sent: true, Err: rerr}
+	case rerr != nil && st == status{}:
+		return status{}, serr
 	case s.context() != slotUser:
 		return st, serr
 	}
-	return st, &SendrecvError{Received: true, Err: errors.Join(serr, rerr)}
+	return st, &partialError{Received: true, Err: errors.Join(serr, rerr)}
 }
 
 func (c *comm) checkSource(s slot, src int) error {
@@ -124,7 +150,7 @@ func (c *comm) checkSource(s slot, src int) error {
 }
 
 // startRecv matches r with an unexpected message, or posts it.
-func (c *comm) startRecv(r *Request, s slot, b []byte, src, tag int) {
+func (c *comm) startRecv(r *request, s slot, b []byte, src, tag int) {
 	e, x := c.eng, c.ctx[s.context()]
 	r.ctx, r.src, r.tag, r.buf, r.sig = x, int32(src), int32(tag), b, s.sig()
 	e.mu.Lock()
@@ -171,7 +197,7 @@ func (c *comm) sourceGone(x *matchContext, src int) error {
 // cancel withdraws r, completes it with err, and reports true. If a message has matched r, cancel
 // reports false and r receives the message. If that message does not come (see rematch), r is
 // completed with err.
-func (e *engine) cancel(r *Request, err error) bool {
+func (e *engine) cancel(r *request, err error) bool {
 	e.mu.Lock()
 	x := r.ctx
 	ok := x.unpost(r)
@@ -191,7 +217,7 @@ func (e *engine) cancel(r *Request, err error) bool {
 
 // peerDown fails the operations that wait for p.
 func (e *engine) peerDown(p *peer, err error) {
-	var unmatched []*Request
+	var unmatched []*request
 	for _, r := range e.ids.removeAll(p) {
 		if r.ctx != nil {
 			unmatched = append(unmatched, r)
@@ -199,7 +225,7 @@ func (e *engine) peerDown(p *peer, err error) {
 			r.fail(err)
 		}
 	}
-	var failed []*Request
+	var failed []*request
 	var ready []*message
 	e.mu.Lock()
 	for _, x := range e.contexts {
@@ -228,7 +254,7 @@ func (e *engine) peerDown(p *peer, err error) {
 
 // sourceDown unposts the receives that wait for p and appends them to failed. It removes the RTS
 // messages of p from the unexpected queue.
-func (x *matchContext) sourceDown(p *peer, err error, failed []*Request) []*Request {
+func (x *matchContext) sourceDown(p *peer, err error, failed []*request) []*request {
 	src, bye := int32(-1), p.disconnected.Load()
 	if x.comm != nil {
 		if src = int32(slices.Index(x.comm.peers, p)); src < 0 {
@@ -289,7 +315,7 @@ func (e *engine) closeAll(err error) {
 		}
 	}
 	e.mu.Lock()
-	var rs []*Request
+	var rs []*request
 	for _, x := range e.contexts {
 		rs = x.drain(rs)
 		x.wakeProbers()
@@ -301,7 +327,7 @@ func (e *engine) closeAll(err error) {
 }
 
 // drain unposts all receives and appends them to rs.
-func (x *matchContext) drain(rs []*Request) []*Request {
+func (x *matchContext) drain(rs []*request) []*request {
 	n := len(rs)
 	x.posted.each(func(el *elem) { rs = append(rs, el.req) })
 	for _, r := range rs[n:] {
@@ -312,7 +338,7 @@ func (x *matchContext) drain(rs []*Request) []*Request {
 
 // dropContexts removes contexts: operations that wait, and messages that come later, fail with err.
 func (e *engine) dropContexts(err error, contexts ...*matchContext) {
-	var rs []*Request
+	var rs []*request
 	var gone []*message
 	e.mu.Lock()
 	for _, x := range contexts {

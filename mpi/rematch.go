@@ -10,7 +10,7 @@ import "github.com/weftstack/weft/mpi/internal/envelope"
 
 // rematch undoes the match of r, whose message will not come because of err. Nothing
 // else of the engine refers to r: it has no id, and no parser fills it.
-func (e *engine) rematch(r *Request, err error) {
+func (e *engine) rematch(r *request, err error) {
 	if r.probed || r.reduce.red != nil {
 		// A message of Mprobe has no substitute, and an operand may be overwritten.
 		r.fail(err)
@@ -45,7 +45,7 @@ func (e *engine) rematch(r *Request, err error) {
 }
 
 // unmatch ends all access to the buffer of r for the message that it had matched.
-func (r *Request) unmatch() {
+func (r *request) unmatch() {
 	r.place.Lock()
 	r.epoch++
 	r.place.Unlock()
@@ -54,7 +54,7 @@ func (r *Request) unmatch() {
 
 // repost is post for a receive that was posted, or matched at once, before: it keeps
 // its place in the order. It returns why r cannot wait, if it cannot.
-func (x *matchContext) repost(r *Request) error {
+func (x *matchContext) repost(r *request) error {
 	for m := x.lookup(r.src, r.tag); m != nil; m = x.lookup(r.src, r.tag) {
 		x.removeMessage(m)
 		if m.kind != envelope.RTS || m.peer.failure() == nil {
@@ -76,7 +76,7 @@ func (x *matchContext) repost(r *Request) error {
 
 // cannotWait returns why r cannot be posted: its source is gone, or the communicator
 // is broken. e.mu is held.
-func (c *comm) cannotWait(x *matchContext, r *Request) error {
+func (c *comm) cannotWait(x *matchContext, r *request) error {
 	err := c.sourceGone(x, int(r.src))
 	if err != nil && !r.anySource {
 		return err

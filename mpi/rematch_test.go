@@ -188,9 +188,9 @@ func TestInsertOrdered(t *testing.T) {
 	rng := rand.New(rand.NewPCG(testSeed(t), 1))
 	for range 200 {
 		var tab table
-		rs := make([]*Request, 1+rng.IntN(6))
+		rs := make([]*request, 1+rng.IntN(6))
 		for i := range rs {
-			rs[i] = &Request{order: uint64(i)}
+			rs[i] = &request{order: uint64(i)}
 			rs[i].elem.req = rs[i]
 		}
 		k := key{1, 2}
@@ -256,7 +256,7 @@ func TestSendGivenUpTooLate(t *testing.T) {
 				if err := c.barrier(ctx); err != nil {
 					return err
 				}
-				return w.eng.awaitSend(ended, r)
+				return w.eng.awaitSend(ended, &r.request)
 			}, WithEager(1000))
 		}
 	}

@@ -79,17 +79,17 @@ type bulkMover interface {
 	prepare()
 	// expose registers the buffer of r for RDMA Write by the peer that r has matched, and returns
 	// its key. It reports false if that is not possible.
-	expose(r *Request) (envelope.Key, bool)
+	expose(r *request) (envelope.Key, bool)
 	// write writes v.Length bytes of send r to the memory that v.Key names, and then notifies the
 	// receiver. It does not block. When the receiver has confirmed (WriteFIN) and the queue pair
 	// has released the buffer, r gets an event. If the connection is lost before, the body is sent
 	// as a message.
-	write(r *Request, v *envelope.Header)
+	write(r *request, v *envelope.Header)
 	// onWriteFIN records that receive id of p has the body that was written to it.
 	onWriteFIN(p *peer, id uint64)
 	// offer registers the buffer of send r for RDMA Read by its peer, and returns its key. It
 	// reports false if that is not possible.
-	offer(r *Request) (envelope.Key, bool)
+	offer(r *request) (envelope.Key, bool)
 	// read reads the body of a receive, and then calls engine.readDone or engine.readFailed,
 	// perhaps before it returns. It does not block.
 	read(f fetch)
@@ -115,7 +115,7 @@ type offering interface {
 }
 
 // revokeKey ends RDMA Writes to the buffer of r, and reports whether there could be any.
-func (r *Request) revokeKey() bool {
+func (r *request) revokeKey() bool {
 	r.place.Lock()
 	x := r.exposed
 	r.exposed = nil
@@ -156,7 +156,7 @@ func proposalOf(v *envelope.Header) proposal {
 
 // fetch is the read of a body by its receiver.
 type fetch struct {
-	r *Request
+	r *request
 	// epoch is the epoch of r when the fetch began. If r.epoch differs, r has been unmatched since,
 	// and its buffer must not be written.
 	epoch uint32
@@ -176,7 +176,7 @@ func (e *engine) prepareRendezvous(h *hints) {
 }
 
 // offer adds to the RTS v of the send r the key of its buffer, if the device is open.
-func (e *engine) offer(r *Request, v *envelope.Header) {
+func (e *engine) offer(r *request, v *envelope.Header) {
 	if e.bulk == nil || v.Length == 0 || r.peer.handle == int32(e.rank) || !e.bulk.ready(func() {}) {
 		return
 	}
@@ -185,7 +185,7 @@ func (e *engine) offer(r *Request, v *envelope.Header) {
 
 // afterReads calls then once the receiver does not read the buffer of r any more: see offering. r
 // is a send that is no longer in ids.
-func (r *Request) afterReads(then func(whole bool)) {
+func (r *request) afterReads(then func(whole bool)) {
 	o := r.offered
 	if o == nil {
 		then(false)
@@ -196,7 +196,7 @@ func (r *Request) afterReads(then func(whole bool)) {
 }
 
 // eventAfterReads counts the last event of r once afterReads calls back.
-func (r *Request) eventAfterReads() {
+func (r *request) eventAfterReads() {
 	if o := r.offered; o == nil || o.over() { // the common case, without a closure
 		r.offered = nil
 		r.event(nil)

@@ -61,7 +61,7 @@ func (b *chaosBulk) ready(later func()) bool {
 	return false
 }
 
-func (b *chaosBulk) expose(r *Request) (g envelope.Key, ok bool) {
+func (b *chaosBulk) expose(r *request) (g envelope.Key, ok bool) {
 	if b.k.rng.IntN(8) == 0 {
 		return g, false
 	}
@@ -72,7 +72,7 @@ func (b *chaosBulk) expose(r *Request) (g envelope.Key, ok bool) {
 	return envelope.Key{STag: x.stag, Port: uint16(b.e.rank)}, true
 }
 
-func (b *chaosBulk) write(r *Request, v *envelope.Header) {
+func (b *chaosBulk) write(r *request, v *envelope.Header) {
 	m := &bodyWrite{Write: rdmadev.Write{ID: v.PeerID, Buf: r.buf[:v.Length]}, r: r}
 	n := int(v.Length)
 	stag, to := v.Key.STag, b.k.worlds[v.Key.Port].eng
@@ -132,7 +132,7 @@ func (x *chaosOffer) withdraw(then func(bool)) {
 	x.b.k.todo = append(x.b.k.todo, func() { then(false) })
 }
 
-func (b *chaosBulk) offer(r *Request) (g envelope.Key, ok bool) {
+func (b *chaosBulk) offer(r *request) (g envelope.Key, ok bool) {
 	if b.k.rng.IntN(8) == 0 {
 		return g, false
 	}

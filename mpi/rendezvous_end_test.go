@@ -139,7 +139,7 @@ type halfWriter struct {
 	conn chan *verbs.QP
 }
 
-func (h *halfWriter) write(r *Request, v *envelope.Header) {
+func (h *halfWriter) write(r *request, v *envelope.Header) {
 	d, g := h.open.Load(), v.Key
 	go func() {
 		h.conn <- d.Connect((*rdmaPeer)(r.peer), &g)
@@ -252,7 +252,7 @@ func TestRendezvousSendGivenUp(t *testing.T) {
 				over, cancel := context.WithCancel(ctx)
 				cancel()
 				// As Send does.
-				switch err := w.eng.awaitSend(over, r); {
+				switch err := w.eng.awaitSend(over, &r.request); {
 				case err == nil && r.err != nil, err != nil && !errors.Is(err, context.Canceled):
 					return fmt.Errorf("round %d: send: %w, %w", round, err, r.err)
 				case err != nil:
@@ -266,7 +266,7 @@ func TestRendezvousSendGivenUp(t *testing.T) {
 			}
 			// A receive whose message is withdrawn before it is matched waits for ever.
 			short, stop := context.WithTimeout(ctx, 20*time.Millisecond)
-			_, err = w.eng.finishRecv(short, r)
+			_, err = w.eng.awaitRecv(short, &r.request)
 			stop()
 			switch {
 			case err == nil:
@@ -358,7 +358,7 @@ func TestFetchedUnasked(t *testing.T) {
 		p.parsers[0].busy = false
 		return err
 	}
-	for _, r := range []*Request{{eng: w.eng, peer: p, buf: make([]byte, 1)}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser]}} {
+	for _, r := range []*request{{eng: w.eng, peer: p, buf: make([]byte, 1)}, {eng: w.eng, peer: p, ctx: w.world.ctx[slotUser]}} {
 		if err := feed(envelope.Header{Kind: envelope.ReadFIN, ID: w.eng.ids.add(r, p)}); !errors.Is(err, ErrProtocol) || !r.done.Load() {
 			t.Errorf("error %v, request done: %v", err, r.done.Load())
 		}
@@ -371,10 +371,10 @@ func TestFetchedUnasked(t *testing.T) {
 // offerNotes keeps what is offered.
 type offerNotes struct {
 	*rdmaBulk
-	offers map[*Request]bulkOffer
+	offers map[*request]bulkOffer
 }
 
-func (o *offerNotes) offer(r *Request) (g envelope.Key, ok bool) {
+func (o *offerNotes) offer(r *request) (g envelope.Key, ok bool) {
 	if g, ok = o.rdmaBulk.offer(r); ok {
 		o.offers[r] = r.offered.(bulkOffer)
 	}
@@ -395,7 +395,7 @@ func TestRendezvousReadDrains(t *testing.T) {
 		defer cancel()
 		err := RunLocal(ctx, 2, func(ctx context.Context, w *World) error {
 			c, b := w.Comm(), make([]byte, 50_000)
-			notes := &offerNotes{w.eng.bulk.(*rdmaBulk), make(map[*Request]bulkOffer)}
+			notes := &offerNotes{w.eng.bulk.(*rdmaBulk), make(map[*request]bulkOffer)}
 			w.eng.bulk = notes
 			const sends = 100
 			for i := range sends {
@@ -413,7 +413,7 @@ func TestRendezvousReadDrains(t *testing.T) {
 					return err
 				}
 				drained := false
-				notes.offers[r].AfterDrain(func() { drained = true })
+				notes.offers[&r.request].AfterDrain(func() { drained = true })
 				if !drained {
 					return fmt.Errorf("send %d is done, and its buffer still referred to", i)
 				}

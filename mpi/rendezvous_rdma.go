@@ -67,7 +67,7 @@ func (b *rdmaBulk) poll() bool {
 }
 
 // expose implements bulkMover.
-func (b *rdmaBulk) expose(r *Request) (key envelope.Key, ok bool) {
+func (b *rdmaBulk) expose(r *request) (key envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return key, false
@@ -87,11 +87,11 @@ func (b *rdmaBulk) expose(r *Request) (key envelope.Key, ok bool) {
 // bodyWrite is the write of the body of a send.
 type bodyWrite struct {
 	rdmadev.Write
-	r *Request
+	r *request
 }
 
 // write implements bulkMover.
-func (b *rdmaBulk) write(r *Request, v *envelope.Header) {
+func (b *rdmaBulk) write(r *request, v *envelope.Header) {
 	w := &bodyWrite{r: r}
 	w.Write = rdmadev.Write{Sender: w, To: (*rdmaPeer)(r.peer), ID: v.PeerID, Buf: r.buf[:v.Length], Key: v.Key}
 	start := func() {
@@ -130,7 +130,7 @@ func (b *rdmaBulk) onWriteFIN(p *peer, id uint64) {
 type bulkOffer struct{ *rdmadev.Offering }
 
 // offer implements bulkMover.
-func (b *rdmaBulk) offer(r *Request) (key envelope.Key, ok bool) {
+func (b *rdmaBulk) offer(r *request) (key envelope.Key, ok bool) {
 	d := b.open.Load()
 	if d == nil {
 		return key, false

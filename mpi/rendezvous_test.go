@@ -222,7 +222,7 @@ func openedBulk(w *World) *rdmaBulk {
 func holdMemory(b *rdmaBulk, method string) (free func(), err error) {
 	var held []func()
 	for range rdmadev.MaxExposed - 400 {
-		r := newRequest(b.eng)
+		r := getRequest(b.eng)
 		r.buf, r.status.Bytes = make([]byte, 1), 1
 		if method == RendezvousRead {
 			if _, ok := b.offer(r); !ok {
@@ -367,7 +367,7 @@ func TestRendezvousReceiveGivenUp(t *testing.T) {
 				}
 				gone := rng.IntN(each)
 				// As a blocking receive does when its context ends.
-				_, err := w.eng.finishRecv(ended, reqs[gone])
+				_, err := w.eng.awaitRecv(ended, &reqs[gone].request)
 				unmatched := errors.Is(err, context.Canceled)
 				if err != nil && !unmatched {
 					return fmt.Errorf("round %d: receive %d: %w", round, gone, err)

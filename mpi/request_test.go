@@ -177,14 +177,14 @@ func TestRequestFailsWhileMessageComes(t *testing.T) {
 	w := newWorld(0, 2, o, nil)
 	e, p := w.eng, w.eng.peers[1]
 	p.link = noLink{}
-	for name, comes := range map[string]func(r *Request, id uint64){
-		"body": func(r *Request, _ uint64) {
+	for name, comes := range map[string]func(r *request, id uint64){
+		"body": func(r *request, _ uint64) {
 			r.put(0, make([]byte, 8))
 			r.received()
 		},
-		"written": func(_ *Request, id uint64) { e.written(p, id) },
+		"written": func(_ *request, id uint64) { e.written(p, id) },
 	} {
-		r := newRequest(e)
+		r := getRequest(e)
 		r.ctx, r.buf, r.length, r.status.Bytes = newContext(7), make([]byte, 8), 8, 8
 		id := e.ids.add(r, p)
 		came := false

@@ -8,7 +8,7 @@ import (
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
-// send is the blocking send behind all exported forms; see Send.
+// send is the blocking send.
 func (c *comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, tag int) error {
 	if dst == ProcNull {
 		return c.usable()
@@ -19,7 +19,7 @@ func (c *comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, t
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r := newRequest(c.eng)
+	r := getRequest(c.eng)
 	done, err := c.startSend(r, s, mode, b, dst, tag, true)
 	if err != nil {
 		return err
@@ -36,29 +36,33 @@ func (c *comm) send(ctx context.Context, s slot, mode sendMode, b []byte, dst, t
 	return nil
 }
 
-// isend is the nonblocking send behind all exported forms; see Isend.
-func (c *Comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*Request, error) {
-	if dst == ProcNull {
-		if err := c.usable(); err != nil {
-			return nil, err
-		}
-		return doneRequest(c.w.eng, Status{Source: ProcNull, Tag: AnyTag}, nil), nil
-	}
-	if err := c.checkPeer(s, dst); err != nil {
+// isend starts a send.
+func (c *comm) isend(s slot, mode sendMode, b []byte, dst, tag int) (*request, error) {
+	r := getRequest(c.eng)
+	if err := c.beginSend(r, s, mode, b, dst, tag); err != nil {
 		return nil, err
-	}
-	r := newRequest(c.w.eng)
-	done, err := c.startSend(r, s, mode, b, dst, tag, false)
-	if err != nil {
-		return nil, err
-	}
-	if s.context() == slotUser {
-		r.comm = c
-	}
-	if done {
-		r.complete(nil)
 	}
 	return r, nil
+}
+
+// beginSend makes r a nonblocking send. If it returns an error, r must not be used again.
+func (c *comm) beginSend(r *request, s slot, mode sendMode, b []byte, dst, tag int) error {
+	if dst == ProcNull {
+		if err := c.usable(); err != nil {
+			return err
+		}
+		r.status = noMessage
+		r.complete(nil)
+		return nil
+	}
+	if err := c.checkPeer(s, dst); err != nil {
+		return err
+	}
+	done, err := c.startSend(r, s, mode, b, dst, tag, false)
+	if done && err == nil {
+		r.complete(nil)
+	}
+	return err
 }
 
 // checkPeer returns why no message can be exchanged with rank, or nil.
@@ -73,7 +77,7 @@ func (c *comm) checkPeer(s slot, rank int) error {
 // or the peer has no room. It reports true if the message is sent and b is free again; otherwise r
 // is completed later. It does not block. blocks says that the caller is about to wait until b is
 // free.
-func (c *comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
+func (c *comm) startSend(r *request, s slot, mode sendMode, b []byte, dst, tag int, blocks bool) (done bool, err error) {
 	e, x, p := c.eng, c.ctx[s.context()], c.peers[dst]
 	v := envelope.Header{Kind: envelope.Eager, Sig: s.sig(), Source: uint32(c.rank), Context: x.id, Tag: int32(tag), Length: uint64(len(b))}
 	hints := c.hints.Load()
@@ -165,14 +169,14 @@ func (c *comm) startSend(r *Request, s slot, mode sendMode, b []byte, dst, tag i
 // maxPrompt is the longest message that is transmitted under the lock of the peer, in bytes.
 const maxPrompt = 4 << 10
 
-// sendOwner is the owner of a body that the link references: the Request of its send.
-type sendOwner Request
+// sendOwner is the owner of a body that the link references: the request of its send.
+type sendOwner request
 
 // Released is called when the link no longer reads the body.
-func (o *sendOwner) Released(err error) { (*Request)(o).event(err) }
+func (o *sendOwner) Released(err error) { (*request)(o).event(err) }
 
 // event counts one of the events that complete a send; an error completes it at once.
-func (r *Request) event(err error) {
+func (r *request) event(err error) {
 	if err != nil {
 		if r.peer.failure() == nil {
 			err = r.peer.lost(err)
@@ -216,7 +220,7 @@ func (e *engine) sendBody(p *peer, v *envelope.Header) error {
 }
 
 // sendBodyAs sends the body of r as a message for a CTS, or by RDMA Write for a CTSKey.
-func (e *engine) sendBodyAs(r *Request, v *envelope.Header) {
+func (e *engine) sendBodyAs(r *request, v *envelope.Header) {
 	switch {
 	case v.Length == 0:
 		r.event(nil)
@@ -228,7 +232,7 @@ func (e *engine) sendBodyAs(r *Request, v *envelope.Header) {
 }
 
 // sendBodyMessage sends the first n bytes of r as a message for receive id of the peer.
-func (e *engine) sendBodyMessage(r *Request, id uint64, n int, flags uint8) {
+func (e *engine) sendBodyMessage(r *request, id uint64, n int, flags uint8) {
 	p := r.peer
 	h := envelope.Header{Kind: envelope.Data, Flags: flags, ID: id, Length: uint64(n)}
 	if err := p.link.send(e.bodyStream(r.stream), h.Encode(&r.hdr), r.buf[:n], (*sendOwner)(r)); err != nil {
@@ -242,7 +246,7 @@ func (e *engine) sendBodyMessage(r *Request, id uint64, n int, flags uint8) {
 // the answer: either the message is dropped and awaitSend returns ctx.Err(), or a receive has
 // matched it and the send succeeds. Only the receiver can decide, because a decision of the sender
 // could cross a match on the wire.
-func (e *engine) awaitSend(ctx context.Context, r *Request) error {
+func (e *engine) awaitSend(ctx context.Context, r *request) error {
 	err := r.await(ctx)
 	if err == nil {
 		return nil

@@ -78,12 +78,12 @@ func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, 
 			return nil, err
 		}
 	}
-	s, err := c.isend(ss, sendStandard, sb, dst, stag)
+	s, err := c.comm.isend(ss, sendStandard, sb, dst, stag)
 	if err != nil {
 		mem.Put()
 		return nil, err
 	}
-	r, err := c.irecv(rs, rb, src, rtag) // its arguments have been checked
+	r, err := c.comm.irecv(rs, rb, src, rtag) // its arguments have been checked
 	return goRequest(c.w, func() (Status, error) {
 		_, serr := s.wait(context.Background())
 		mem.Put()
@@ -94,7 +94,7 @@ func (c *Comm) both(ss slot, sb []byte, dst, stag int, rs slot, rb []byte, src, 
 		if rerr == nil {
 			rerr = serr
 		}
-		return st, rerr
+		return Status(st), rerr
 	}), nil
 }
 

@@ -73,7 +73,7 @@ func (o *cmaOffer) at() *atomic.Uint64 { return &o.l.out.ctl.offers[o.slot] }
 
 // offer adds to the RTS v the address of the buffer of r, if a slot is free and the buffer is long
 // enough. peer.mu is held.
-func (l *shmLink) offer(r *Request, v *envelope.Header) {
+func (l *shmLink) offer(r *request, v *envelope.Header) {
 	if len(r.buf) < cmaMin || l.out.ctl.copies.Load() == 0 {
 		return
 	}

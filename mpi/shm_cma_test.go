@@ -240,7 +240,7 @@ func TestNearReceiveEnds(t *testing.T) {
 		l, _, _ := newSharedLink(4096)
 		l.pid = os.Getpid()
 		buf := bytes.Clone(foreign)
-		r := newRequest(l.peer.e)
+		r := getRequest(l.peer.e)
 		r.ctx, r.buf = newContext(1), buf
 		result := make(chan bool, 1)
 		go func() {
@@ -294,7 +294,7 @@ func TestNearOfferIsWithdrawn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, _, _ := newSharedLink(4096)
 				l.out.ctl.copies.Store(1)
-				r := &Request{eng: l.peer.e, peer: l.peer, buf: make([]byte, cmaMin)}
+				r := &request{eng: l.peer.e, peer: l.peer, buf: make([]byte, cmaMin)}
 				var v envelope.Header
 				l.offer(r, &v)
 				o := l.out.ctl.offers[0].Load()
@@ -372,7 +372,7 @@ func TestNearOfferRefused(t *testing.T) {
 			if tt.open {
 				l.in.ctl.offers[1].Store(word | offerOpen)
 			}
-			req := newRequest(l.peer.e)
+			req := getRequest(l.peer.e)
 			req.ctx, req.buf, req.length = newContext(1), make([]byte, n), n
 			req.status.Bytes = n
 			f := fetch{r: req, p: l.peer, id: l.peer.e.ids.add(req, l.peer), send: 9, n: n, from: envelope.Key{STag: tt.slot}}

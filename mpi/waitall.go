@@ -32,7 +32,7 @@ func waitall(ctx context.Context, reqs []*Request) ([]Status, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		sts[i] = r.status
+		sts[i] = Status(r.status)
 		if err := r.raise(); err != nil {
 			errs = append(errs, fmt.Errorf("request %d: %w", i, err))
 		}
@@ -63,7 +63,7 @@ func waitany(ctx context.Context, reqs []*Request) (int, Status, error) {
 		switch r := reqs[i]; {
 		case r.done.Load():
 			if r.retire() {
-				return i, r.status, r.raise()
+				return i, Status(r.status), r.raise()
 			}
 		default:
 			if err := r.pendingFailure(); err != nil { // nil: acknowledged meanwhile, or done
@@ -145,7 +145,7 @@ func testany(reqs []*Request) (int, Status, error) {
 			continue
 		}
 		if st, ok, err := r.test(); ok && r.retire() {
-			return i, st, err
+			return i, Status(st), err
 		}
 	}
 	return Undefined, Status{}, nil

@@ -140,7 +140,7 @@ func answerTag(num uint32) int { return winTagNumbered + 2*int(num) - 1 }
 // tellFor is tell for a request with an answer, which is received into dst.
 func (w *window) tellFor(ctx context.Context, dst []byte, target int, h amHeader, data []byte) error {
 	h.num, h.answer = w.number(), true
-	r, err := w.c.irecv(slotWin, dst, target, answerTag(h.num))
+	r, err := w.c.comm.irecv(slotWin, dst, target, answerTag(h.num))
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (w *window) tellFor(ctx context.Context, dst []byte, target int, h amHeader
 	if err = w.tell(ctx, target, h, data); err != nil { // the request is not sent, so it has no answer
 		t.mu.Lock()
 		if slices.ContainsFunc(t.results, func(x winResult) bool { return x.r == r }) { // else completeOps has taken it
-			r.Cancel()
+			r.cancel(ErrCanceled)
 		}
 		t.mu.Unlock()
 	}
@@ -168,10 +168,10 @@ func (w *window) tell(ctx context.Context, target int, h amHeader, data []byte) 
 		t.note(err)
 		return err
 	}
-	var r *Request
+	var r *request
 	if h.bulk {
 		var err error
-		if r, err = w.c.isend(slotWin, sendStandard, data, target, bulkTag(h.num)); err != nil {
+		if r, err = w.c.comm.isend(slotWin, sendStandard, data, target, bulkTag(h.num)); err != nil {
 			t.note(err)
 			return err
 		}
@@ -209,14 +209,14 @@ func (w *window) send(ctx context.Context, target int, h amHeader, data []byte) 
 func (w *window) ask(ctx context.Context, target int, h amHeader) error {
 	num := w.number()
 	var code [1]byte
-	r, err := w.c.irecv(slotWin, code[:], target, answerTag(num))
+	r, err := w.c.comm.irecv(slotWin, code[:], target, answerTag(num))
 	if err != nil {
 		return err
 	}
 	h.num, h.answer = num, true
 	err = w.send(ctx, target, h, nil)
 	if err != nil {
-		r.Cancel()
+		r.cancel(ErrCanceled)
 		return err
 	}
 	if _, err := w.c.w.eng.finishRecv(ctx, r); err != nil {

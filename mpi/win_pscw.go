@@ -60,23 +60,23 @@ func (w *window) post(origins []int, a Assert) error {
 		return fmt.Errorf("%w: Post before Wait", ErrEpoch)
 	}
 	w.syncMemory()
-	posted := make([]*Request, 0, len(origins))
+	posted := make([]*request, 0, len(origins))
 	for _, o := range origins {
-		r, err := w.c.irecv(slotWin, nil, o, winTagComplete)
+		r, err := w.c.comm.irecv(slotWin, nil, o, winTagComplete)
 		if err == nil {
 			posted = append(posted, r)
 			if a&AssertNoCheck != 0 {
 				continue
 			}
-			r, err = w.c.isend(slotWin, sendStandard, nil, o, winTagPost)
+			r, err = w.c.comm.isend(slotWin, sendStandard, nil, o, winTagPost)
 		}
 		if err != nil {
 			for _, r := range posted {
-				r.Cancel()
+				r.cancel(ErrCanceled)
 			}
 			return err
 		}
-		r.Free()
+		r.free()
 	}
 	w.posted = posted
 	return nil
@@ -183,7 +183,7 @@ func (w *window) testPosted() (bool, error) {
 func (w *window) endPosted() {
 	w.mu.Lock()
 	for _, r := range w.posted {
-		r.Free()
+		r.free()
 	}
 	w.posted = nil
 	w.mu.Unlock()

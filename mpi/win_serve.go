@@ -24,7 +24,7 @@ type winService struct {
 
 	mu   sync.Mutex  // held while requests are performed; guards what follows
 	buf  []byte      // receive buffer of next
-	next *Request    // the posted receive of the next request; may be nil
+	next *request    // the posted receive of the next request; may be nil
 	left bool        // next is left to the goroutine of the service
 	over bool        // set when the service has ended
 	code uint8       // first error since the last flush
@@ -33,7 +33,7 @@ type winService struct {
 
 // winAnswer is an answer that is being sent, with its pooled memory.
 type winAnswer struct {
-	r *Request
+	r *request
 	s *bufpool.Buffer
 }
 
@@ -91,7 +91,7 @@ func (s *winService) advance(ctx context.Context, own bool) {
 			return
 		}
 		if s.next == nil {
-			s.next = newRequest(s.w.c.w.eng)
+			s.next = getRequest(s.w.c.w.eng)
 			s.w.c.startRecv(s.next, slotWin, s.buf, s.origin, winTagRequest)
 			if s.next.addWaiter(&s.wake) {
 				return
@@ -255,7 +255,7 @@ func (s *winService) access(ctx context.Context, h amHeader, data []byte) {
 
 // answer sends b without waiting. The origin has posted the receive.
 func (s *winService) answer(origin int, num uint32, b []byte, mem *bufpool.Buffer) {
-	r, err := s.w.c.isend(slotWin, sendHeld, b, origin, answerTag(num))
+	r, err := s.w.c.comm.isend(slotWin, sendHeld, b, origin, answerTag(num))
 	if err != nil {
 		mem.Put() // the origin is gone
 		return
@@ -277,7 +277,7 @@ func (s *winService) reap() {
 			return false
 		}
 		a.s.Put()
-		a.r.Free()
+		a.r.free()
 		return true
 	})
 }

@@ -27,7 +27,7 @@ type winTarget struct {
 	unsure  bool          // active messages were sent since the last flush request
 	updates uint64        // number of updates sent in messages
 	proved  uint64        // number of those that are known to be performed
-	sends   []*Request    // bulk data being sent from the buffers of operations
+	sends   []*request    // bulk data being sent from the buffers of operations
 	results []winResult   // answers of operations
 	proof   *winResult    // answer to the last flush request
 	conn    *rdmadev.Conn // where the last operations were posted
@@ -37,7 +37,7 @@ type winTarget struct {
 
 // winResult is an answer that has not arrived.
 type winResult struct {
-	r    *Request
+	r    *request
 	want int     // expected length; -1: any
 	code [1]byte // buffer for the answer to a flush
 	upTo uint64  // value of updates that the answer to a flush proves
@@ -133,7 +133,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 	ask := t.unsure && t.proof == nil
 	if ask {
 		p := &winResult{want: 1, upTo: t.updates}
-		if p.r, err = w.c.irecv(slotWin, p.code[:], t.rank, answerTag(num)); err == nil {
+		if p.r, err = w.c.comm.irecv(slotWin, p.code[:], t.rank, answerTag(num)); err == nil {
 			t.proof, t.unsure = p, false
 		} else if t.err == nil {
 			t.err = err
@@ -155,7 +155,7 @@ func (t *winTarget) startFlush(ctx context.Context, w *window) error {
 			t.err = err
 		}
 		if t.proof == p { // else completeOps has taken it
-			p.r.Cancel()
+			p.r.cancel(ErrCanceled)
 		}
 		t.mu.Unlock()
 		return over // no operation has failed: the next flush sends the request again
@@ -243,7 +243,7 @@ func (t *winTarget) completeOps(ctx context.Context, w *window, remote bool) err
 			t.err = err
 		}
 		t.mu.Unlock()
-		next.r.Free()
+		next.r.free()
 	}
 }
 

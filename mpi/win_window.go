@@ -42,7 +42,7 @@ type window struct {
 	locks winLocks // the lock of mem
 
 	mu      sync.Mutex // guards what follows
-	posted  []*Request // since Post: receives of the Complete messages of the origins; nil: no Post
+	posted  []*request // since Post: receives of the Complete messages of the origins; nil: no Post
 	started []int      // since Start: the targets; nil: no Start
 	info    Info
 
