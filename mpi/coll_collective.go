@@ -68,7 +68,7 @@ func (k *collective) perform() error {
 		err = k.run(k)
 	} else {
 		var alg *coll.Algorithm
-		if alg, err = k.comm.c.coll.tuning(k.comm.c).pick(k); err == nil {
+		if alg, err = k.comm.c.Tuning().pick(&k.Schedule, k.kind, k.bytes); err == nil {
 			err = alg.Run(&k.Schedule)
 		}
 	}

@@ -78,7 +78,7 @@ type collBench struct {
 
 // use makes the next collectives of a kind use one algorithm.
 func (b *collBench) use(kind Coll, alg string) {
-	t := &Tuning{rules: builtinTuning().Rules()}
+	t := builtinTuning()
 	if err := t.Add(Rule{Coll: kind, Algorithm: alg}); err != nil {
 		panic(err)
 	}

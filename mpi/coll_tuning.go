@@ -1,11 +1,7 @@
 package mpi
 
 import (
-	"fmt"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/weftstack/weft/mpi/internal/coll"
@@ -62,13 +58,7 @@ func (c Coll) String() string {
 }
 
 // Algorithms returns the names of the algorithms of a collective.
-func Algorithms(c Coll) []string {
-	var names []string
-	for _, a := range coll.Algorithms(coll.Kind(c)) {
-		names = append(names, a.Name)
-	}
-	return names
-}
+func Algorithms(c Coll) []string { return coll.AlgorithmNames(coll.Kind(c)) }
 
 // A Rule of a tuning table says which algorithm to use from a communicator
 // size and an operation size (in bytes, see Coll) on.
@@ -77,8 +67,6 @@ type Rule struct {
 	Algorithm string
 	MinRanks  int
 	MinBytes  int
-
-	alg *coll.Algorithm
 }
 
 // Tuning chooses the algorithms of the collectives (MPI-4.1, Section 15.3.6).
@@ -93,44 +81,32 @@ type Tuning struct {
 	// and for floating-point sums on any number of nodes. It costs time.
 	Deterministic bool
 
-	rules []Rule
+	table coll.Table
 }
 
 // Rules returns a copy of the rules.
-func (t *Tuning) Rules() []Rule { return slices.Clone(t.rules) }
+func (t *Tuning) Rules() []Rule {
+	var rules []Rule
+	for _, r := range t.table.Rules() {
+		rules = append(rules, Rule{Coll(r.Kind), r.Algorithm, r.MinRanks, r.MinBytes})
+	}
+	return rules
+}
 
 // Add appends a rule, which overrides those before it. It returns ErrTuning
 // if the collective or the algorithm does not exist.
 func (t *Tuning) Add(r Rule) error {
-	if r.Coll >= collCount {
-		return fmt.Errorf("%w: %v", ErrTuning, r.Coll)
-	}
-	algorithms := coll.Algorithms(coll.Kind(r.Coll))
-	for i := range algorithms {
-		if r.alg = &algorithms[i]; r.alg.Name == r.Algorithm {
-			t.rules = append(t.rules, r)
-			return nil
-		}
-	}
-	return fmt.Errorf("%w: %v has no algorithm %q, only %s", ErrTuning, r.Coll, r.Algorithm,
-		strings.Join(Algorithms(r.Coll), ", "))
+	return t.table.Add(coll.Rule{Kind: coll.Kind(r.Coll), Algorithm: r.Algorithm, MinRanks: r.MinRanks, MinBytes: r.MinBytes})
 }
 
 // String prints the table in the form that ParseTuning reads.
 func (t *Tuning) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-22s%-22s%10s%12s\n", "# collective", "algorithm", "ranks>=", "bytes>=")
-	for _, r := range t.rules {
-		fmt.Fprintf(&b, "%-22v%-22s%10d%12d\n", r.Coll, r.Algorithm, r.MinRanks, r.MinBytes)
-	}
+	s := t.table.String()
 	if t.Deterministic {
-		b.WriteString("deterministic\n")
+		s += "deterministic\n"
 	}
-	return b.String()
+	return s
 }
-
-// maxTuningText bounds what ParseTuning reads.
-const maxTuningText = 64 << 10
 
 // ParseTuning returns the default table with the rules in text added. A rule is
 //
@@ -140,45 +116,10 @@ const maxTuningText = 64 << 10
 // a newline or semicolon, and # begins a comment. The word deterministic alone
 // sets Tuning.Deterministic. Errors wrap ErrTuning.
 func ParseTuning(text string) (*Tuning, error) {
-	base := builtinTuning()
-	t := &Tuning{rules: slices.Clone(base.rules)}
-	return t, t.parse(text)
-}
-
-func (t *Tuning) parse(text string) error {
-	if len(text) > maxTuningText {
-		return fmt.Errorf("%w: %d bytes long", ErrTuning, len(text))
-	}
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == ';' }) {
-		line, _, _ = strings.Cut(line, "#")
-		f := strings.Fields(line)
-		if len(f) == 0 {
-			continue
-		}
-		if len(f) == 1 && f[0] == "deterministic" {
-			t.Deterministic = true
-			continue
-		}
-		if len(f) < 2 || len(f) > 4 {
-			return fmt.Errorf("%w: %q", ErrTuning, line)
-		}
-		kind, ok := coll.KindOf(f[0])
-		if !ok {
-			return fmt.Errorf("%w: no collective %q", ErrTuning, f[0])
-		}
-		r := Rule{Coll: Coll(kind), Algorithm: f[1]}
-		for i, p := range []*int{&r.MinRanks, &r.MinBytes}[:len(f)-2] {
-			n, err := strconv.Atoi(f[2+i])
-			if err != nil || n < 0 {
-				return fmt.Errorf("%w: %q is no size", ErrTuning, f[2+i])
-			}
-			*p = n
-		}
-		if err := t.Add(r); err != nil {
-			return err
-		}
-	}
-	return nil
+	t := builtinTuning()
+	var err error
+	t.Deterministic, err = t.table.Parse(text)
+	return t, err
 }
 
 // defaultTuning returns the built-in table with the rules of the environment.
@@ -190,28 +131,10 @@ var defaultTuning = sync.OnceValue(func() *Tuning {
 	return builtinTuning()
 })
 
-// Tuning returns the table in effect on c (MPI_T_cvar_read). It must not be
-// changed.
-func (c *Comm) Tuning() *Tuning { return c.coll.tuning(c) }
+// builtinTuning returns the table without additions.
+func builtinTuning() *Tuning { return &Tuning{table: coll.Builtin().Clone()} }
 
-// SetTuning makes the collectives that are started on c from now on use t; nil
-// returns to the default (MPI_T_cvar_write). All ranks must do so between the
-// same collectives. It does not communicate. t must not be changed afterwards.
-func (c *Comm) SetTuning(t *Tuning) {
-	if t != nil {
-		t = &Tuning{Deterministic: t.Deterministic, rules: slices.Clone(t.rules)}
-	}
-	c.coll.table.Store(t)
-}
-
-// pick chooses the algorithm of a collective.
-func (t *Tuning) pick(k *collective) (*coll.Algorithm, error) {
-	strict := t.Deterministic && k.Op != nil
-	for i := len(t.rules) - 1; i >= 0; i-- {
-		r := &t.rules[i]
-		if r.Coll == k.kind && k.Size >= r.MinRanks && k.bytes >= r.MinBytes && r.alg.Serves(&k.Schedule, strict) {
-			return r.alg, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: no algorithm for %v of %d bytes on %d ranks", ErrTuning, k.kind, k.bytes, k.Size)
+// pick chooses the algorithm of a collective of some bytes.
+func (t *Tuning) pick(s *coll.Schedule, kind Coll, bytes int) (*coll.Algorithm, error) {
+	return t.table.Pick(s, coll.Kind(kind), bytes, t.Deterministic)
 }

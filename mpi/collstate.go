@@ -22,27 +22,3 @@ func (s *collState) take(n uint32) (done func()) {
 	end := s.calls.Load() + n
 	return func() { s.calls.Store(end) }
 }
-
-// tuning returns the table in effect on c: the one that SetTuning gave, else
-// that of the info key, else the default.
-func (s *collState) tuning(c *Comm) *Tuning {
-	if t := s.table.Load(); t != nil {
-		return t
-	}
-	t := defaultTuning()
-	if text := c.hint(InfoTuning); text != "" {
-		// An unreadable hint has no effect (MPI-4.1, Section 10).
-		if own, err := ParseTuning(text); err == nil {
-			t = own
-		}
-	}
-	s.table.CompareAndSwap(nil, t)
-	return s.table.Load()
-}
-
-// hint returns one info value of c.
-func (c *Comm) hint(key string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.info[key]
-}
