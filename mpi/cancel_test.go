@@ -163,7 +163,7 @@ func TestCancelSendRace(t *testing.T) {
 // A peer that says a receive, or a send that was not cancelled, is withdrawn
 // breaks the protocol.
 func TestWithdrawnUnasked(t *testing.T) {
-	o, err := buildOptions(TransportInproc, false, nil)
+	o, err := buildOptions(TransportInproc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ type chaos struct {
 
 func newChaos(t *testing.T, n int, rng *rand.Rand, opts ...Option) *chaos {
 	t.Helper()
-	o, err := buildOptions(TransportInproc, false, opts)
+	o, err := buildOptions(TransportInproc, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestDefaultSilence(t *testing.T) {
 		{"chosen, fault tolerant", []Option{WithFaultTolerance(), WithSilence(7 * time.Second)}, 7 * time.Second},
 		{"in RunLocal", []Option{ofProcess, WithFaultTolerance()}, LocalSilence},
 	} {
-		o, err := buildOptions(TransportSCTP, false, tt.opts)
+		o, err := buildOptions(TransportSCTP, tt.opts)
 		if err != nil || o.failureTimeout != tt.want {
 			t.Errorf("%s: %v, %v; want %v", tt.name, o.failureTimeout, err, tt.want)
 		}

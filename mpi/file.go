@@ -96,7 +96,7 @@ func openFile(ctx context.Context, c *Comm, name string, mode FileMode, info Inf
 	h, badHints := readFileHints(info, own.Size())
 	f.io, err = fileio.Open(ctx, &fileio.Config{
 		Comm: fileComm{own}, Name: name, Mode: fileio.Mode(mode), Elem: elem.Size,
-		Native: nativeRep(elem, Native), Hints: h, Bad: bad, BadHints: badHints,
+		Native: fileio.NativeDatarep(elem), Hints: h, Bad: bad, BadHints: badHints,
 		NewPointer: func(ctx context.Context) (fileio.SharedPointer, error) { return newFilePointer(ctx, own) },
 	})
 	if err != nil {

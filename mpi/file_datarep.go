@@ -36,7 +36,7 @@ func RegisterDatarep[T Element](w *World, name string, rep Datarep[T]) error {
 	if name == "" || len(name) > MaxDatarep || rep.Size < 1 || rep.Size > maxDatarepSize || rep.Read == nil || rep.Write == nil {
 		return fmt.Errorf("%w: data representation %.40q of %d bytes", ErrOption, name, rep.Size)
 	}
-	return w.addDatarep(datatype.LayoutOf(reflect.TypeFor[T]()), &fileio.Datarep{
+	return w.datareps.Add(datatype.LayoutOf(reflect.TypeFor[T]()), &fileio.Datarep{
 		Name: name, Size: rep.Size,
 		Read:  func(dst, src []byte) error { return rep.Read(datatype.View[T](dst), src) },
 		Write: func(dst, src []byte) error { return rep.Write(dst, datatype.View[T](src)) },
@@ -45,67 +45,6 @@ func RegisterDatarep[T Element](w *World, name string, rep Datarep[T]) error {
 
 // maxDatarepSize bounds the bytes of an element in a file.
 const maxDatarepSize = 1 << 30
-
-// datarepKey names a registered representation.
-type datarepKey struct {
-	name string
-	elem *datatype.Layout
-}
-
-func (w *World) addDatarep(e *datatype.Layout, rep *fileio.Datarep) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := datarepKey{rep.Name, e}
-	if isBuiltinDatarep(rep.Name) || w.datareps[key] != nil {
-		return fmt.Errorf("%w: %.40q is known already", ErrDatarep, rep.Name)
-	}
-	if w.datareps == nil {
-		w.datareps = make(map[datarepKey]*fileio.Datarep)
-	}
-	w.datareps[key] = rep
-	return nil
-}
-
-func isBuiltinDatarep(name string) bool {
-	return name == Native || name == Internal || name == External32
-}
-
-// datarep returns the representation with a name for elements e.
-func (w *World) datarep(name string, e *datatype.Layout) (*fileio.Datarep, error) {
-	switch name {
-	case Native, "":
-		return nativeRep(e, Native), nil
-	case Internal:
-		return nativeRep(e, Internal), nil
-	case External32:
-		return externalRep(e), nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if rep := w.datareps[datarepKey{name, e}]; rep != nil {
-		return rep, nil
-	}
-	return nil, fmt.Errorf("%w: %w %.40q is not registered for %s", ErrView, ErrDatarep, name, e.Name)
-}
-
-// nativeRep is elements as they lie in memory: nothing is converted.
-func nativeRep(e *datatype.Layout, name string) *fileio.Datarep {
-	return &fileio.Datarep{Name: name, Size: e.Size}
-}
-
-func externalRep(e *datatype.Layout) *fileio.Datarep {
-	return &fileio.Datarep{
-		Name: External32, Size: e.Ext,
-		Read: func(dst, src []byte) error {
-			e.FromExternal(dst, src, len(dst)/e.Size)
-			return nil
-		},
-		Write: func(dst, src []byte) error {
-			e.ToExternal(dst, src, len(src)/e.Size)
-			return nil
-		},
-	}
-}
 
 // TypeExtent returns the bytes from one item of a datatype to the next in the
 // file, in the representation of the view (MPI-4.1, Section 14.5.1:

@@ -2,16 +2,18 @@ package mpi
 
 import (
 	"context"
+
+	"github.com/weftstack/weft/mpi/internal/fileio"
 )
 
 // Data representations of SetView (MPI-4.1, Section 14.5).
 const (
 	// Native is the representation in memory.
-	Native = "native"
+	Native = fileio.Native
 	// Internal is the same here: ranks of one job share an architecture.
-	Internal = "internal"
+	Internal = fileio.Internal
 	// External32 is the same on all machines: see AppendExternal.
-	External32 = "external32"
+	External32 = fileio.External32
 )
 
 // SetView changes what this rank sees of the file: from byte disp on, the data of
@@ -29,7 +31,7 @@ func (f *File[T]) SetView(ctx context.Context, disp int64, filetype *Datatype, r
 }
 
 func (f *file) setView(ctx context.Context, disp int64, filetype *Datatype, rep string) error {
-	r, bad := f.c.w.datarep(rep, f.elem)
+	r, bad := f.c.w.datareps.Find(rep, f.elem)
 	if err := f.io.SetView(ctx, disp, filetype.typ(), r, rep, bad); err != nil {
 		return err
 	}

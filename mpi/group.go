@@ -17,7 +17,7 @@ func (g Group) Size() int { return len(g.ranks) }
 // WorldRank returns the rank in World.Comm of member i, or Undefined if it is a
 // process of another job (MPI_Group_translate_ranks).
 func (g Group) WorldRank(i int) int {
-	if g.ranks[i] >= firstRemoteHandle {
+	if g.ranks[i] >= MaxRanks { // see procName
 		return Undefined
 	}
 	return int(g.ranks[i])
@@ -27,7 +27,7 @@ func (g Group) WorldRank(i int) int {
 // Undefined (MPI_Group_rank).
 func (g Group) Rank(world int) int {
 	for i, r := range g.ranks {
-		if int(r) == world && r < firstRemoteHandle {
+		if int(r) == world && r < MaxRanks {
 			return i
 		}
 	}

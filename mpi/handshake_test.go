@@ -35,7 +35,7 @@ func TestStrangersTCP(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), handshake.Timeout/2)
 	defer cancel()
 	job := newLocalJob(2)
-	o, err := buildOptions(TransportTCP, false, []Option{WithAddrs(loopback)})
+	o, err := buildOptions(TransportTCP, []Option{WithAddrs(loopback)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func Init(ctx context.Context, opts ...Option) (*World, error) {
 // joinJob joins the job. After an error, spent says whether the connection to the launcher has been
 // used.
 func joinJob(ctx context.Context, opts []Option) (w *World, spent bool, err error) {
-	o, err := buildOptions(TransportHybrid, true, opts)
+	o, err := buildOptions(TransportHybrid, append([]Option{fromProcess}, opts...))
 	if err != nil {
 		return nil, false, err
 	}

@@ -12,7 +12,7 @@ import (
 // piece of which was one with More, and the receive that it goes to.
 func heldLink(t *testing.T) (*sctpLink, *Request) {
 	t.Helper()
-	o, err := buildOptions(TransportInproc, false, nil)
+	o, err := buildOptions(TransportInproc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

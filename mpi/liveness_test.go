@@ -25,7 +25,7 @@ func TestSilence(t *testing.T) {
 			}
 		}
 	}
-	if _, err := buildOptions(TransportInproc, false, []Option{WithSilence(MinSilence - 1)}); !errors.Is(err, ErrOption) {
+	if _, err := buildOptions(TransportInproc, []Option{WithSilence(MinSilence - 1)}); !errors.Is(err, ErrOption) {
 		t.Errorf("timeout below the minimum: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ func RunLocal(ctx context.Context, n int, f func(ctx context.Context, w *World) 
 	if n < 1 || n > MaxRanks {
 		return fmt.Errorf("%w: %d ranks", ErrOption, n)
 	}
-	o, err := buildOptions(TransportInproc, false, append([]Option{ofProcess}, opts...))
+	o, err := buildOptions(TransportInproc, append([]Option{ofProcess}, opts...))
 	if err != nil {
 		return err
 	}

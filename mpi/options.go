@@ -162,15 +162,10 @@ func WithCapture(file string) Option {
 // spinAuto in options.spin selects the default.
 const spinAuto = -1
 
-func buildOptions(transport string, env bool, opts []Option) (*options, error) {
+func buildOptions(transport string, opts []Option) (*options, error) {
 	o := &options{
 		transport: transport, eager: defaultEager, streams: DefaultStreams,
 		unexpected: DefaultUnexpected, spin: spinAuto,
-	}
-	if env {
-		if err := o.fromEnv(os.Getenv); err != nil {
-			return nil, err
-		}
 	}
 	for _, f := range opts {
 		if err := f(o); err != nil {
@@ -187,87 +182,16 @@ func buildOptions(transport string, env bool, opts []Option) (*options, error) {
 	return o, nil
 }
 
-// fromEnv reads the WEFT_ variables described in the package documentation.
-func (o *options) fromEnv(getenv func(string) string) error {
-	if s := getenv("WEFT_TRANSPORT"); s != "" {
-		if err := WithTransport(s)(o); err != nil || s == TransportInproc {
-			return fmt.Errorf("%w: WEFT_TRANSPORT=%q", ErrOption, s)
-		}
-	}
-	for _, v := range []struct {
-		name string
-		set  func(int) Option
-	}{{"WEFT_EAGER", WithEager}, {"WEFT_STREAMS", WithStreams}, {"WEFT_UNEXPECTED", WithUnexpected}} {
-		s := getenv(v.name)
-		if s == "" {
-			continue
-		}
-		n, err := parseSize(s)
-		if err == nil {
-			err = v.set(n)(o)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %s=%q", ErrOption, v.name, s)
-		}
-	}
-	if s := getenv("WEFT_RENDEZVOUS"); s != "" {
-		if err := WithRendezvous(s)(o); err != nil {
-			return fmt.Errorf("%w: WEFT_RENDEZVOUS=%q", ErrOption, s)
-		}
-	}
-	if s := getenv("WEFT_SPIN"); s != "" {
-		d, err := time.ParseDuration(s)
-		if err == nil {
-			err = WithSpin(d)(o)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: WEFT_SPIN=%q", ErrOption, s)
-		}
-	}
-	if s := getenv("WEFT_ADDRS"); s != "" {
-		for part := range strings.SplitSeq(s, ",") {
-			ap, err := parseAddrPort(part)
-			if err != nil {
-				return fmt.Errorf("%w: WEFT_ADDRS=%q", ErrOption, s)
-			}
-			o.addrs = append(o.addrs, ap)
-		}
-	}
-	switch s := getenv("WEFT_SHARED"); s {
-	case "", "1":
-		o.shared = true
-	case "0":
-	default:
-		return fmt.Errorf("%w: WEFT_SHARED=%q", ErrOption, s)
-	}
-	o.names = getenv(pmi.EnvNames)
-	o.capture = getenv("WEFT_CAPTURE")
-	switch s := getenv("WEFT_FT"); s {
-	case "", "0":
-	case "1":
-		o.tolerant = true
-	default:
-		return fmt.Errorf("%w: WEFT_FT=%q", ErrOption, s)
-	}
-	if s := getenv("WEFT_SILENCE"); s != "" {
-		d, err := time.ParseDuration(s)
-		if err == nil {
-			err = WithSilence(d)(o)
-		}
-		if err != nil {
-			return fmt.Errorf("%w: WEFT_SILENCE=%q", ErrOption, s)
-		}
-	}
-	return o.toolsFromEnv(getenv)
+// zeroChecksum reports whether packets that do not leave the host have no checksum. They have one
+// with WithPacketConns, because the connections may damage packets, and with WithCapture.
+func (o *options) zeroChecksum() bool {
+	return o.sctp.conns == nil && o.capture == ""
 }
 
-// parseAddrPort reads "ip:port" or "ip", which means port 0.
-func parseAddrPort(s string) (netip.AddrPort, error) {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap, nil
-	}
-	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
-	return netip.AddrPortFrom(a, 0), err
+// shares reports whether ranks of one host share memory. With WithCapture they do not, so that all
+// messages are captured.
+func (o *options) shares() bool {
+	return o.shared && o.transport == TransportHybrid && o.sctp.conns == nil && o.capture == ""
 }
 
 // parseSize reads a number of bytes, with an optional suffix K, M or G (of 1024).
@@ -291,14 +215,11 @@ func parseSize(s string) (int, error) {
 	return int(n) << shift, nil
 }
 
-// zeroChecksum reports whether packets that do not leave the host have no checksum. They have one
-// with WithPacketConns, because the connections may damage packets, and with WithCapture.
-func (o *options) zeroChecksum() bool {
-	return o.sctp.conns == nil && o.capture == ""
-}
-
-// shares reports whether ranks of one host share memory. With WithCapture they do not, so that all
-// messages are captured.
-func (o *options) shares() bool {
-	return o.shared && o.transport == TransportHybrid && o.sctp.conns == nil && o.capture == ""
+// parseAddrPort reads "ip:port" or "ip", which means port 0.
+func parseAddrPort(s string) (netip.AddrPort, error) {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap, nil
+	}
+	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	return netip.AddrPortFrom(a, 0), err
 }

@@ -9,18 +9,6 @@ import (
 	"time"
 )
 
-// flushEvery is how often what profilers of environment variables have found is written:
-// a rank that is killed loses no more.
-const flushEvery = 500 * time.Millisecond
-
-// A tool is a profiler that Init made for an environment variable.
-type tool interface {
-	// flush writes what the tool has found about the rank so far.
-	flush(w *World) error
-	// finish writes the rest, and closes the file.
-	finish(w *World) error
-}
-
 // toolsFromEnv reads the variables that ask for profilers.
 func (o *options) toolsFromEnv(getenv func(string) string) error {
 	for _, v := range []struct {
@@ -46,35 +34,6 @@ func (o *options) toolsFromEnv(getenv func(string) string) error {
 	return nil
 }
 
-// runTools has the profilers of environment variables write as they go, until
-// closeTools is called.
-func (w *World) runTools() {
-	if len(w.opts.tools) == 0 {
-		return
-	}
-	w.toolsOver = make(chan struct{})
-	go func() {
-		tick := time.NewTicker(flushEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				w.flushTools()
-			case <-w.toolsOver:
-				return
-			}
-		}
-	}()
-}
-
-// flushTools writes what profilers of environment variables have found. Errors are
-// told by closeTools, which finds them again.
-func (w *World) flushTools() {
-	for _, t := range w.opts.tools {
-		_ = t.flush(w)
-	}
-}
-
 // dropTools closes the files of profilers of a World that did not come to be.
 func (o *options) dropTools() error {
 	var errs []error
@@ -92,18 +51,6 @@ func forgetFiles() {
 	for _, name := range []string{"WEFT_CAPTURE", "WEFT_PROFILE", "WEFT_TRACE"} {
 		_ = os.Unsetenv(name)
 	}
-}
-
-// closeTools ends the profilers of environment variables. Finalize calls it once.
-func (w *World) closeTools() error {
-	if w.toolsOver != nil {
-		close(w.toolsOver)
-	}
-	var errs []error
-	for _, t := range w.opts.tools {
-		errs = append(errs, t.finish(w))
-	}
-	return errors.Join(errs...)
 }
 
 type traceFile struct {

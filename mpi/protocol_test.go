@@ -47,7 +47,7 @@ func TestProtocolViolations(t *testing.T) {
 		{"handshake again", enc(envelope.Header{Kind: envelope.Handshake, Length: 1}, 0)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o, err := buildOptions(TransportInproc, false, nil)
+			o, err := buildOptions(TransportInproc, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -60,7 +60,7 @@ func TestProtocolViolations(t *testing.T) {
 }
 
 func TestUnknownCommunicatorsAreBounded(t *testing.T) {
-	o, err := buildOptions(TransportInproc, false, nil)
+	o, err := buildOptions(TransportInproc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func FuzzMessageParser(f *testing.F) {
 	v.Kind = envelope.RTS
 	f.Add(append([]byte(nil), v.Encode(&b)...), 100)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		o, err := buildOptions(TransportInproc, false, []Option{WithUnexpected(1 << 20)})
+		o, err := buildOptions(TransportInproc, []Option{WithUnexpected(1 << 20)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestOptionsMustAgree(t *testing.T) {
 	job := newLocalJob(2)
 	errc := make(chan error, 2)
 	for r := range 2 {
-		o, err := buildOptions(TransportTCP, false, []Option{WithAddrs(loopback), WithStreams(3 + r)})
+		o, err := buildOptions(TransportTCP, []Option{WithAddrs(loopback), WithStreams(3 + r)})
 		if err != nil {
 			t.Fatal(err)
 		}

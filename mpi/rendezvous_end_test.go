@@ -346,7 +346,7 @@ func TestRendezvousAborted(t *testing.T) {
 // TestFetchedUnasked: a peer that says it has read what it was not offered breaks the
 // protocol.
 func TestFetchedUnasked(t *testing.T) {
-	o, err := buildOptions(TransportInproc, false, nil)
+	o, err := buildOptions(TransportInproc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -170,7 +170,7 @@ func (f atWithdrawal) Withdraw() { f() }
 // A receive that is given up while the rest of its message comes has failed: what was
 // not placed any more is not taken for received, and what was written for unasked.
 func TestRequestFailsWhileMessageComes(t *testing.T) {
-	o, err := buildOptions(TransportInproc, false, nil)
+	o, err := buildOptions(TransportInproc, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

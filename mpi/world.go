@@ -24,17 +24,17 @@ type World struct {
 	transport transport
 	world     *Comm
 	self      *Comm
-	joined    atomic.Bool   // the links are up
-	ft        *ftService    // failure service
-	rdma      rdmaState     // RDMA device
-	shared    *sharedMemory // nil: none
-	log       *slog.Logger  // nil: nothing is logged
+	joined    atomic.Bool     // the links are up
+	ft        *ftService      // failure service
+	rdma      rdmaState       // RDMA device
+	shared    *sharedMemory   // nil: none
+	datareps  fileio.Datareps // that the program has registered
+	log       *slog.Logger    // nil: nothing is logged
 
 	mu         sync.Mutex
 	closers    []func(context.Context) error // see onFinalize
 	fromGroup  map[uint64]uint64             // calls of groupID, by what they were for
 	linkSetups map[uint64]*linkSetup
-	datareps   map[datarepKey]*fileio.Datarep
 	ports      map[string]*port
 	parent     *Comm
 	deaths     map[string]error                   // by group of the launcher, see otherDied
