@@ -14,6 +14,7 @@ import (
 	"github.com/weftstack/weft/internal/poll"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
@@ -353,7 +354,7 @@ func (t *Transport) pathMTU(cfg *Config, peer netip.AddrPort) (start, limit int,
 	// RFC 8899, Section 5.1.2: the first size is one that works almost everywhere; a probe
 	// shows in one round trip whether more does. That includes the loopback interface: the
 	// peer, or a relay on the way, may take less than the interface.
-	return min(limit, core.BaseMTU), limit, true
+	return min(limit, pmtu.BaseMTU), limit, true
 }
 
 // virtual reports whether no socket is the kernel's: it does not know the routes then.

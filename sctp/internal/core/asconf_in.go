@@ -331,7 +331,8 @@ func (a *Assoc) removePath(i int) {
 	for k := range numPathTimers {
 		a.timers.setPath(k, i, 0)
 	}
-	*p = path{gone: true, errors: goneErrors, par: p.par, mtu: p.mtu, rto: p.rto, cc: p.cc}
+	p.plpmtu.Fix(p.mtu)
+	*p = path{gone: true, errors: goneErrors, par: p.par, mtu: p.mtu, plpmtu: p.plpmtu, rto: p.rto, cc: p.cc}
 	if c := &a.tx.carry; c.full && c.path == i {
 		c.full = false // what was in it is marked
 	}

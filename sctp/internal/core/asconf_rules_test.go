@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -61,7 +62,7 @@ func TestNoAsconfBesideShutdownAck(t *testing.T) {
 // 5.1, A7).
 func TestAsconfAnswerIsFull(t *testing.T) {
 	cfg := mobileConfig()
-	cfg.MTU = MinMTU
+	cfg.MTU = pmtu.MinMTU
 	told, quiet := 0, 0
 	for size := 100; size < 140; size += 4 {
 		p := newMobile(t, 564, cfg)

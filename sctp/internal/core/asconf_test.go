@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -307,7 +308,7 @@ func TestAsconfLimits(t *testing.T) {
 // The largest ASCONF fits the smallest packet.
 func TestAsconfFitsTheSmallestPacket(t *testing.T) {
 	cfg := mobileConfig()
-	cfg.MTU = MinMTU
+	cfg.MTU = pmtu.MinMTU
 	p := newPair(t, 556, cfg)
 	p.a.local = []netip.AddrPort{addrPort("[2001:db8::1]:9899")}
 	p.z.local = []netip.AddrPort{addrPort("[2001:db8::2]:9899")}

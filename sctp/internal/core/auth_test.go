@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -49,7 +50,7 @@ func TestAuthenticatedTransfers(t *testing.T) {
 		{wire.ChunkData, wire.ChunkIData}, {wire.ChunkSack}, {wire.ChunkCookieEcho, wire.ChunkCookieAck},
 		{wire.ChunkHeartbeat, wire.ChunkShutdown, wire.ChunkReConfig}, authAll().Chunks,
 	} {
-		for _, mtu := range []int{MinMTU, 1452} {
+		for _, mtu := range []int{pmtu.MinMTU, 1452} {
 			t.Run(fmt.Sprintf("%d/%d", i, mtu), func(t *testing.T) {
 				cfg := authConfig(types...)
 				cfg.MTU, cfg.RTOMin, cfg.HBInterval = mtu, 100*time.Millisecond, time.Second

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/wire"
@@ -25,7 +26,6 @@ const (
 	DefaultSendBuffer       = 4 << 20
 	DefaultRecvBuffer       = 4 << 20
 	DefaultMTU              = 1452
-	MinMTU                  = 508  // 576 octets of IPv4 less the longest IP header and UDP
 	MinRecvBuffer           = 1500 // RFC 9260, Section 3.3.2
 	MaxSackDelay            = 500 * time.Millisecond
 	MaxPeerAddrs            = 16 // addresses taken from one INIT or INIT ACK
@@ -208,6 +208,6 @@ func clampRecvBuffer(n int) int {
 	return min(max(n, MinRecvBuffer), 1<<30)
 }
 
-// clampMTU brings a packet size into [MinMTU, MaxPacket] and down to a multiple
+// clampMTU brings a packet size into [pmtu.MinMTU, MaxPacket] and down to a multiple
 // of four, because chunks are padded to four bytes.
-func clampMTU(n int) int { return min(max(n, MinMTU), MaxPacket) &^ 3 }
+func clampMTU(n int) int { return min(max(n, pmtu.MinMTU), MaxPacket) &^ 3 }

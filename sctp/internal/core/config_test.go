@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 )
 
 // RFC 9260, Section 16, and the bounds of Sections 3.3.2 and 6.2.
@@ -33,7 +34,7 @@ func TestConfigDefaults(t *testing.T) {
 	if c.SackDelay != MaxSackDelay || c.RecvBuffer != MinRecvBuffer || c.MTU != MaxPacket || c.RTOInitial != 2*time.Second {
 		t.Errorf("beyond the bounds: %+v", c)
 	}
-	for in, want := range map[int]int{0: MinMTU, 1453: 1452, 1452: 1452, 70000: MaxPacket} {
+	for in, want := range map[int]int{0: pmtu.MinMTU, 1453: 1452, 1452: 1452, 70000: MaxPacket} {
 		if got := clampMTU(in); got != want || got%4 != 0 {
 			t.Errorf("clampMTU(%d) = %d, want %d", in, got, want)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 )
 
@@ -62,8 +63,14 @@ func checkPaths(a *Assoc) error {
 			return fmt.Errorf("path %d has a window of %d, packets of %d", i, p.cc.Cwnd(), p.pmdcs())
 		case p.cc.Ssthresh() <= 0:
 			return fmt.Errorf("path %d has ssthresh %d", i, p.cc.Ssthresh())
-		case p.mtu < MinMTU || p.mtu > MaxPacket || p.mtu%4 != 0:
+		case p.mtu < pmtu.MinMTU || p.mtu > MaxPacket || p.mtu%4 != 0:
 			return fmt.Errorf("path %d takes packets of %d bytes", i, p.mtu)
+		case p.mtu != p.plpmtu.MTU():
+			return fmt.Errorf("path %d takes packets of %d bytes, discovery says %d", i, p.mtu, p.plpmtu.MTU())
+		case a.timers.path[i][timerMTU] != p.plpmtu.Deadline() && a.state != Closed:
+			return fmt.Errorf("path %d: timer of discovery at %d, want %d", i, a.timers.path[i][timerMTU], p.plpmtu.Deadline())
+		case p.plpmtu.Verify() != nil:
+			return fmt.Errorf("path %d: %w", i, p.plpmtu.Verify())
 		case p.rto.Value() < clock.Time(a.cfg.RTOMin) || p.rto.Value() > clock.Time(a.cfg.RTOMax):
 			return fmt.Errorf("path %d has RTO %d", i, p.rto.Value())
 		case p.pf && !p.active:

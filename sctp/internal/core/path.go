@@ -6,6 +6,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pace"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -21,12 +22,11 @@ type path struct {
 	active    bool           // reachable as far as we know (Section 8.2)
 	pf        bool           // potentially failed (RFC 7829); active still
 	errors    int            // consecutive unanswered timeouts and heartbeats
-	mtu       int            // size of the largest packet
+	mtu       int            // size of the largest packet: plpmtu.MTU()
 	reserve   int            // kept free for an AUTH chunk
 	gone      bool           // removed (RFC 5061); the place is free
 	par       pathLimits
-	plpmtu    pathMTU
-	probed    clock.Time // when the last probe of plpmtu was sent
+	plpmtu    pmtu.Discovery
 	aliveAt   clock.Time // when the peer answered last what was sent to the path
 	// suspect tells that large packets do not arrive any more, and that an answer to a
 	// heartbeat is to tell whether small ones do.
@@ -79,6 +79,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	}
 	a.pathIDs++
 	p := path{Tuple: Tuple{Local: local, Remote: remote}, home: local, id: a.pathIDs, confirmed: confirmed, active: true, mtu: a.cfg.MTU,
+		plpmtu:  pmtu.New(a.cfg.MTU, remote),
 		reserve: a.auth.Reserve(),
 		par: pathLimits{hbInterval: a.cfg.HBInterval, maxRetrans: a.cfg.PathMaxRetrans, pfMaxRetrans: a.cfg.PFMaxRetrans, dscp: a.cfg.DSCP,
 			maxMTU: a.cfg.MaxMTU, discover: a.cfg.Discover},
@@ -97,7 +98,7 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 	a.timers.resize(len(a.paths))
 	if a.tx.sb != nil {
 		a.tx.sb.SetPaths(len(a.paths))
-		a.watchSizes(i)
+		a.tx.watchSizes(i, &a.paths[i])
 	}
 	return i
 }

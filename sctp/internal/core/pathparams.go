@@ -109,7 +109,7 @@ func (a *Assoc) PathParams(addr netip.AddrPort) (PathParams, error) {
 	}
 	p := &a.paths[i]
 	return PathParams{HBInterval: p.par.hbInterval, MaxRetrans: p.par.maxRetrans, PFMaxRetrans: p.par.pfMaxRetrans,
-		MTU: p.mtu, Discover: p.par.discover && p.plpmtu.on(), DSCP: p.par.dscp}, nil
+		MTU: p.mtu, Discover: p.par.discover && p.plpmtu.On(), DSCP: p.par.dscp}, nil
 }
 
 // SetPathParams changes the parameters of the path to addr. Zero fields stay as
@@ -136,7 +136,7 @@ func (a *Assoc) SetPathParams(now clock.Time, addr netip.AddrPort, x PathParams)
 		}
 	}
 	switch {
-	case x.Discover && !(p.par.discover && p.plpmtu.on()):
+	case x.Discover && !(p.par.discover && p.plpmtu.On()):
 		p.par.discover = true
 		a.startPMTU(now, i)
 	case !x.Discover:

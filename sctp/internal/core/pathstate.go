@@ -150,7 +150,9 @@ func (a *Assoc) pathAlive(i int) {
 		return
 	}
 	p.errors = 0
-	a.resumePMTU(i)
+	if p.plpmtu.Resume(); p.plpmtu.Due() {
+		a.slow |= slowHeartbeat
+	}
 	if !p.active || p.pf {
 		p.active, p.pf = true, false
 		a.events.push(Event{Kind: EventPathUp, Addr: p.Remote})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -27,10 +28,10 @@ func TestPeerThatIgnoresPadsKeepsTheSize(t *testing.T) {
 		then    int // MTU after a minute
 	}{
 		// The answer to a longer one than that does not fit the peer's own packets.
-		{"long heartbeats, idle", 1 << 16, false, BaseMTU, BaseMTU},
-		{"long heartbeats, data", 1 << 16, true, BaseMTU, BaseMTU},
-		{"short heartbeats, data", 100, true, BaseMTU, BaseMTU},
-		{"short heartbeats, idle", 100, false, MinMTU, MinMTU},
+		{"long heartbeats, idle", 1 << 16, false, pmtu.BaseMTU, pmtu.BaseMTU},
+		{"long heartbeats, data", 1 << 16, true, pmtu.BaseMTU, pmtu.BaseMTU},
+		{"short heartbeats, data", 100, true, pmtu.BaseMTU, pmtu.BaseMTU},
+		{"short heartbeats, idle", 100, false, pmtu.MinMTU, pmtu.MinMTU},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := newPair(t, 620, discover(1472))
@@ -78,7 +79,7 @@ func TestProvenSizeShrinks(t *testing.T) {
 						p.advance(100 * time.Millisecond)
 					}
 					was := p.a.assoc.PathStats(0).MTU
-					if want := map[bool]int{true: 1472, false: BaseMTU}[pads]; was != want {
+					if want := map[bool]int{true: 1472, false: pmtu.BaseMTU}[pads]; was != want {
 						t.Fatalf("MTU %d, want %d", was, want)
 					}
 					p.net.mtu = mtu
@@ -120,16 +121,16 @@ func TestBaseProvenByDataShrinks(t *testing.T) {
 		p.a.send(0, 10_000)
 		p.advance(100 * time.Millisecond)
 	}
-	if m := p.a.assoc.paths[0].plpmtu; m.low != BaseMTU {
-		t.Fatalf("data of %d bytes is no proof: %+v", BaseMTU, m)
+	if m := p.a.assoc.paths[0].plpmtu; m.Proven() != pmtu.BaseMTU {
+		t.Fatalf("data of %d bytes is no proof: %+v", pmtu.BaseMTU, m)
 	}
 	p.net.mtu = 700
 	p.a.send(0, 200_000)
 	if !p.driveUntil(time.Minute, p.idle) {
 		t.Fatalf("200 kB not delivered in a minute: %+v", p.a.assoc.PathStats(0))
 	}
-	if st := p.a.assoc.PathStats(0); st.MTU != MinMTU || st.BlackHoles != 1 {
-		t.Errorf("MTU %d, %d black holes; want %d, 1", st.MTU, st.BlackHoles, MinMTU)
+	if st := p.a.assoc.PathStats(0); st.MTU != pmtu.MinMTU || st.BlackHoles != 1 {
+		t.Errorf("MTU %d, %d black holes; want %d, 1", st.MTU, st.BlackHoles, pmtu.MinMTU)
 	}
 	p.a.flush()
 	p.z.read()
@@ -204,7 +205,7 @@ func TestPathTooBigForTheBaseForAWhile(t *testing.T) {
 	a := p.a.assoc
 	p.a.send(0, 100_000)
 	p.net.mtu = 1000
-	if !a.PacketTooBig(p.now, p.z.local[0], a.peer.tag, 972) || a.PathStats(0).MTU != MinMTU {
+	if !a.PacketTooBig(p.now, p.z.local[0], a.peer.tag, 972) || a.PathStats(0).MTU != pmtu.MinMTU {
 		t.Fatalf("MTU %d after the message", a.PathStats(0).MTU)
 	}
 	p.advance(20 * time.Second)

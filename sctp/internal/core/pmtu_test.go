@@ -5,12 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // discover is a configuration that finds packet sizes out, up to limit.
 func discover(limit int) *Config {
-	return &Config{Discover: true, MTU: BaseMTU, MaxMTU: limit, RTOInitial: 200 * time.Millisecond, RTOMin: 100 * time.Millisecond}
+	return &Config{Discover: true, MTU: pmtu.BaseMTU, MaxMTU: limit, RTOInitial: 200 * time.Millisecond, RTOMin: 100 * time.Millisecond}
 }
 
 // probes returns the sizes of the probes that h has sent, and forgets them.
@@ -39,7 +40,7 @@ func TestMTUIsFoundInOneRoundTrip(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cfg := discover(tc.limit)
-			if tc.limit < BaseMTU {
+			if tc.limit < pmtu.BaseMTU {
 				cfg.MTU = tc.limit
 			}
 			p := newPair(t, 600, cfg)
@@ -51,10 +52,10 @@ func TestMTUIsFoundInOneRoundTrip(t *testing.T) {
 			if st := p.a.assoc.PathStats(0); st.MTU != tc.want || int(st.MTUProbes) != tc.probe {
 				t.Errorf("MTU %d after %d probes %v, want %d after %d", st.MTU, st.MTUProbes, *sizes, tc.want, tc.probe)
 			}
-			if got := p.a.assoc.MaxPayload(); got != min(tc.want, 1<<16)-wire.HeaderLen-wire.IDataHeaderLen || tc.want > BaseMTU && got <= small {
+			if got := p.a.assoc.MaxPayload(); got != min(tc.want, 1<<16)-wire.HeaderLen-wire.IDataHeaderLen || tc.want > pmtu.BaseMTU && got <= small {
 				t.Errorf("MaxPayload %d, was %d", got, small)
 			}
-			if tc.want > BaseMTU {
+			if tc.want > pmtu.BaseMTU {
 				if e := p.a.wantEvent(EventPathMTU); e.Addr != p.z.local[0] {
 					t.Errorf("MTU of %v", e.Addr)
 				}
@@ -70,7 +71,7 @@ func TestMTUIsFoundInOneRoundTrip(t *testing.T) {
 }
 
 // RFC 8899, Section 5.3: where the path takes less than the interface, probes
-// find out how much, to within mtuGain; their loss neither counts against the
+// find out how much, to within pmtu.MinGain; their loss neither counts against the
 // path nor changes the congestion window (Section 3, items 4 and 7), and data
 // flows meanwhile.
 func TestMTUSearch(t *testing.T) {
@@ -85,13 +86,13 @@ func TestMTUSearch(t *testing.T) {
 			p.advance(time.Second)
 		}
 		st := p.a.assoc.PathStats(0)
-		if st.MTU > mtu-28 || st.MTU <= mtu-28-mtuGain {
-			t.Errorf("path of %d: MTU %d, want within %d below %d", mtu, st.MTU, mtuGain, mtu-28)
+		if st.MTU > mtu-28 || st.MTU <= mtu-28-pmtu.MinGain {
+			t.Errorf("path of %d: MTU %d, want within %d below %d", mtu, st.MTU, pmtu.MinGain, mtu-28)
 		}
 		if st.Errors != 0 || st.Timeouts != 0 || st.BlackHoles != 0 || p.a.assoc.Stats().FastRetransmits != 0 {
 			t.Errorf("path of %d: probes cost %+v, %+v", mtu, st, p.a.assoc.Stats())
 		}
-		if m := p.a.assoc.paths[0].plpmtu; m.state != pmtuDone {
+		if m := p.a.assoc.paths[0].plpmtu; m.State() != pmtu.SearchComplete {
 			t.Errorf("path of %d: the search goes on after %v: %+v", mtu, time.Duration(p.now-start), m)
 		}
 		p.wantDelivered()
@@ -107,7 +108,7 @@ func TestProbeCountAndRaise(t *testing.T) {
 	p.connect()
 	p.advance(20 * time.Second)
 	// The lost tries are not seen by the sniffer; count the sizes that arrived.
-	if st := p.a.assoc.PathStats(0); st.MTU != 1372 || p.a.assoc.paths[0].plpmtu.state != pmtuDone {
+	if st := p.a.assoc.PathStats(0); st.MTU != 1372 || p.a.assoc.paths[0].plpmtu.State() != pmtu.SearchComplete {
 		t.Fatalf("MTU %d, %+v; probes %v", st.MTU, p.a.assoc.paths[0].plpmtu, *sizes)
 	}
 	fails := map[int]int{}
@@ -115,7 +116,7 @@ func TestProbeCountAndRaise(t *testing.T) {
 		fails[n]++
 	}
 	for n, k := range fails {
-		if n != 1472 && k != maxMTUProbes {
+		if n != 1472 && k != pmtu.MaxProbes {
 			t.Errorf("%d probes of %d bytes, want MAX_PROBES", k, n)
 		}
 	}
@@ -160,7 +161,7 @@ func TestBlackHole(t *testing.T) {
 			if d := time.Duration(p.now - start); d > 2*time.Second {
 				t.Errorf("NoRACK=%v small=%v: noticed after %v", noRACK, small, d)
 			}
-			if got := p.a.assoc.PathStats(0).MTU; got != BaseMTU {
+			if got := p.a.assoc.PathStats(0).MTU; got != pmtu.BaseMTU {
 				t.Errorf("MTU %d in the black hole, want the base", got)
 			}
 			p.drive()
@@ -225,9 +226,9 @@ func TestPathBelowBase(t *testing.T) {
 	p.net.mtu = 600
 	p.connect()
 	p.a.send(0, 5000)
-	p.driveUntil(time.Minute, func() bool { return p.a.assoc.paths[0].plpmtu.state == pmtuError })
-	if st := p.a.assoc.PathStats(0); st.MTU != MinMTU {
-		t.Errorf("MTU %d, want %d; %+v", st.MTU, MinMTU, p.a.assoc.paths[0].plpmtu)
+	p.driveUntil(time.Minute, func() bool { return p.a.assoc.paths[0].plpmtu.State() == pmtu.Error })
+	if st := p.a.assoc.PathStats(0); st.MTU != pmtu.MinMTU {
+		t.Errorf("MTU %d, want %d; %+v", st.MTU, pmtu.MinMTU, p.a.assoc.paths[0].plpmtu)
 	}
 	p.drive()
 	p.wantDelivered()
@@ -245,7 +246,7 @@ func TestPathBelowBase(t *testing.T) {
 // stops when it is inactive, and goes on when it is back.
 func TestDeadPathKeepsItsMTU(t *testing.T) {
 	cfg := fastConfig()
-	cfg.Discover, cfg.MTU, cfg.MaxMTU = true, BaseMTU, 1472
+	cfg.Discover, cfg.MTU, cfg.MaxMTU = true, pmtu.BaseMTU, 1472
 	p := newMultihomed(t, 605, cfg)
 	p.connect()
 	p.net.cut[p.z.local[1]], p.net.cut[p.a.local[1]] = true, true
@@ -273,7 +274,7 @@ func TestDeadPathKeepsItsMTU(t *testing.T) {
 // Section 7.3, 2.
 func TestChunksFitEveryPath(t *testing.T) {
 	cfg := fastConfig()
-	cfg.Discover, cfg.MTU, cfg.MaxMTU = true, BaseMTU, 8972
+	cfg.Discover, cfg.MTU, cfg.MaxMTU = true, pmtu.BaseMTU, 8972
 	p := newMultihomed(t, 606, cfg)
 	p.net.deaf = func(pkt *Packet) bool { return pkt.Local.Addr().As4()[1] == 1 && len(pkt.Data)+28 > 1400 }
 	p.connect()
@@ -377,8 +378,8 @@ func TestPacketTooBig(t *testing.T) {
 		used       bool
 		soon, then int // MTU at once, and when the search is over
 	}{
-		{name: "smaller", size: 4000, used: true, soon: BaseMTU, then: 4000},
-		{name: "below base", size: 1000, used: true, soon: MinMTU, then: MinMTU},
+		{name: "smaller", size: 4000, used: true, soon: pmtu.BaseMTU, then: 4000},
+		{name: "below base", size: 1000, used: true, soon: pmtu.MinMTU, then: pmtu.MinMTU},
 		{name: "wrong tag", size: 4000, wrong: 1, soon: was, then: was},
 		{name: "too small", size: 68, soon: was, then: was},
 		{name: "not smaller", size: was, soon: was, then: was},
@@ -406,7 +407,7 @@ func TestPacketTooBig(t *testing.T) {
 				t.Errorf("MTU %d, want %d", got, tc.soon)
 			}
 			p.advance(4 * time.Second)
-			if got := a.PathStats(0).MTU; got > tc.then || got < tc.then-mtuGain {
+			if got := a.PathStats(0).MTU; got > tc.then || got < tc.then-pmtu.MinGain {
 				t.Errorf("MTU %d after the search, want %d", got, tc.then)
 			}
 			p.wantDelivered()
@@ -421,7 +422,7 @@ func TestProbeTooBig(t *testing.T) {
 	p.connect()
 	p.advance(time.Millisecond)
 	a := p.a.assoc
-	if m := &a.paths[0].plpmtu; !m.out || m.sent != 8972 {
+	if m := &a.paths[0].plpmtu; m.Outstanding() != 8972 {
 		t.Fatalf("no probe of the limit is out: %+v", m)
 	}
 	if !a.PacketTooBig(p.now, p.z.local[0], a.peer.tag, 1472) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/wire"
@@ -369,7 +370,7 @@ func TestReconfigCollisions(t *testing.T) {
 
 // The longest request goes into the smallest packet.
 func TestReconfigFitsTheSmallestPacket(t *testing.T) {
-	p := connected(t, 231, &Config{OutStreams: 500, MTU: MinMTU})
+	p := connected(t, 231, &Config{OutStreams: 500, MTU: pmtu.MinMTU})
 	sids := make([]uint16, reconfig.MaxResetStreams)
 	for i := range sids {
 		sids[i] = uint16(i)

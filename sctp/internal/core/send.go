@@ -59,7 +59,7 @@ func (a *Assoc) openSender() {
 	a.tx.sb.Init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
 		CMT: a.cfg.Multipath, NoBulk: a.cfg.slowPath})
 	for i := range a.paths {
-		a.watchSizes(i)
+		a.tx.watchSizes(i, &a.paths[i])
 	}
 }
 

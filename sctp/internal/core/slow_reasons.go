@@ -64,7 +64,7 @@ func (a *Assoc) findSlowReasons() (r slowReasons) {
 	set(slowPaths, len(a.paths) != 1)
 	for i := range a.paths {
 		p := &a.paths[i]
-		set(slowHeartbeat, p.hb.pending || p.plpmtu.pending)
+		set(slowHeartbeat, p.hb.pending || p.plpmtu.Due())
 		set(slowPathDown, len(a.paths) == 1 && (!p.usable() || p.Local != p.home))
 	}
 	return r

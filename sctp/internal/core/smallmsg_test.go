@@ -442,7 +442,7 @@ func TestSmallSendRefused(t *testing.T) {
 		func(a *Assoc, m *Message) { a.paths[0].pf = true },
 		func(a *Assoc, m *Message) { a.paths[0].Local = a.paths[0].Remote },
 		func(a *Assoc, m *Message) { a.paths[0].hb.pending = true },
-		func(a *Assoc, m *Message) { a.paths[0].plpmtu.pending = true },
+		func(a *Assoc, m *Message) { setField(&a.paths[0].plpmtu, "pending", true) },
 		func(a *Assoc, m *Message) { a.tx.carry.full = true },
 		func(a *Assoc, m *Message) { a.standalone.n = 1 },
 		func(a *Assoc, m *Message) { a.ctl.n = 1 },

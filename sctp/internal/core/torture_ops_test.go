@@ -9,6 +9,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -105,7 +106,7 @@ func (w *world) config(patient, asconf, authed, zero, insecure bool) *Config {
 	}
 	switch x = w.byte(); x & 3 {
 	case 0:
-		c.MTU = MinMTU + 4*(x>>2)
+		c.MTU = pmtu.MinMTU + 4*(x>>2)
 	case 1:
 		c.MTU = 600 + 400*(x>>2)
 	case 2:

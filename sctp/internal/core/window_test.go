@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/cc"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -218,7 +219,7 @@ func (hugeWindow) Cwnd() int { return 1 << 30 }
 
 // The packet size is what SetPathMTU says, up to the largest datagram.
 func TestPathMTU(t *testing.T) {
-	for _, mtu := range []int{MinMTU, 1280, 1452, 9000, MaxPacket} {
+	for _, mtu := range []int{pmtu.MinMTU, 1280, 1452, 9000, MaxPacket} {
 		p := newPair(t, 58, &Config{MTU: mtu})
 		p.connect()
 		largest := 0

@@ -179,7 +179,7 @@ func TestRefusedProbesAreNoLosses(t *testing.T) {
 			p := probed(t, window, &Config{NoRACK: noRACK, MTU: 1452, MaxMTU: 1452, Discover: true, HBInterval: -1})
 			a := p.a.assoc
 			path := &a.paths[0]
-			path.plpmtu.low = 1452 // as if the search had ended
+			setField(&path.plpmtu, "low", 1452) // as if the search had ended
 			cwnd, mtu := path.cc.Cwnd(), path.mtu
 			n := p.a.refuseFor(2*time.Hour, window)
 			p.a.wantState(Established)
