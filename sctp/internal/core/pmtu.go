@@ -216,7 +216,7 @@ func (a *Assoc) mtuProbe() int {
 func (a *Assoc) amdcs(d int) int {
 	n := a.paths[d].pmdcs()
 	for i := range a.paths {
-		if p := &a.paths[i]; p.confirmed && p.active && p.plpmtu.Settled() {
+		if p := &a.paths[i]; p.confirmed && p.active && p.plpmtu.Stable() {
 			n = min(n, p.pmdcs())
 		}
 	}

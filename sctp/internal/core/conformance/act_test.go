@@ -10,7 +10,9 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 )
 
 // setConfig sets a parameter of the end under test.
@@ -48,7 +50,7 @@ func (r *runner) setConfig(f *fields) error {
 			if err != nil {
 				return err
 			}
-			c.Discover, c.MTU, c.MaxMTU = true, core.BaseMTU, int(n)
+			c.Discover, c.MTU, c.MaxMTU = true, pmtu.BaseMTU, int(n)
 			continue
 		case "pf": // "off": no path is potentially failed
 			if x.val == "off" {
@@ -77,7 +79,7 @@ func (r *runner) setConfig(f *fields) error {
 			}
 			continue
 		case "deny":
-			c.DenyReconfig = map[string]core.Reconfigs{"streams": core.ReconfigStreams, "assoc": core.ReconfigAssoc, "add": core.ReconfigAdd}[x.val]
+			c.DenyReconfig = map[string]reconfig.Kinds{"streams": reconfig.Streams, "assoc": reconfig.TSNs, "add": reconfig.Add}[x.val]
 			continue
 		}
 		n, err := r.number(x.val)

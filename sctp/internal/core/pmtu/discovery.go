@@ -111,8 +111,8 @@ func (d *Discovery) State() State { return d.state }
 // On reports whether discovery is enabled.
 func (d *Discovery) On() bool { return d.state != Disabled }
 
-// Settled reports whether the size of packets is likely to stay what it is.
-func (d *Discovery) Settled() bool { return d.state != Base && d.state != Search }
+// Stable reports whether the size of packets is likely to stay what it is.
+func (d *Discovery) Stable() bool { return d.state != Base && d.state != Search }
 
 // MTU returns the size of the largest packet: PLPMTU.
 func (d *Discovery) MTU() int { return d.mtu }
