@@ -10,6 +10,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // Association is an SCTP association. It is safe for concurrent use.
@@ -45,17 +46,17 @@ type Association struct {
 	queued      bool // in Endpoint.ready; guarded by its mu
 	kernelReads bool // a batch being sent refers to messages, which are not released; guarded by mu
 
-	deadline *timerSlot     // nil until it is needed; guarded by mu
-	armed    clock.Time     // what deadline was set to last, 0 if it has passed; guarded by mu
-	addrGen  uint32         // of the local addresses, see follower; guarded by mu
-	idle     clock.Time     // when user data last moved; guarded by mu
-	counted  int64          // what it has of the transport's memory; guarded by mu
-	admitBy  clock.Time     // when the probation ends, 0 if there is none; guarded by mu
-	closeAt  clock.Time     // when the end that Close began is looked at, 0 if it is not; guarded by mu
-	readers  waitList       // guarded by mu
-	releases []core.Release // of the callers' owners; guarded by mu
-	notes    []note         // for OnNotify and the log, in order; guarded by mu
-	calls    upcalls        // used by the goroutine that runs callbacks
+	deadline *timerSlot   // nil until it is needed; guarded by mu
+	armed    clock.Time   // what deadline was set to last, 0 if it has passed; guarded by mu
+	addrGen  uint32       // of the local addresses, see follower; guarded by mu
+	idle     clock.Time   // when user data last moved; guarded by mu
+	counted  int64        // what it has of the transport's memory; guarded by mu
+	admitBy  clock.Time   // when the probation ends, 0 if there is none; guarded by mu
+	closeAt  clock.Time   // when the end that Close began is looked at, 0 if it is not; guarded by mu
+	readers  waitList     // guarded by mu
+	releases []tx.Release // of the callers' owners; guarded by mu
+	notes    []note       // for OnNotify and the log, in order; guarded by mu
+	calls    upcalls      // used by the goroutine that runs callbacks
 	posted   postedRead
 
 	body core.Assoc
@@ -70,7 +71,7 @@ type Association struct {
 	rare         *rareFields
 	done         chan struct{}
 	value        atomic.Pointer[any]
-	few          [2]core.Release // what releases begins with
+	few          [2]tx.Release // what releases begins with
 }
 
 // rareFields are fields of an Association that no packet needs. They are elsewhere, so that
@@ -359,7 +360,7 @@ func coreError(err error) error {
 	switch err { // before ab, which is allocated
 	case nil:
 		return nil
-	case core.ErrWouldBlock:
+	case tx.ErrWouldBlock:
 		return ErrWouldBlock
 	}
 	var ab *core.AbortError
@@ -370,19 +371,19 @@ func coreError(err error) error {
 		return ErrShutdown
 	case errors.Is(err, core.ErrClosed):
 		return ErrClosed
-	case errors.Is(err, core.ErrStream):
+	case errors.Is(err, tx.ErrStream):
 		return ErrNoStream
-	case errors.Is(err, core.ErrNoUserData):
+	case errors.Is(err, tx.ErrNoUserData):
 		return ErrEmpty
-	case errors.Is(err, core.ErrHeaderTooLong), errors.Is(err, core.ErrTooLong):
+	case errors.Is(err, tx.ErrHeaderTooLong), errors.Is(err, tx.ErrTooLong):
 		return ErrMessageTooLong
-	case errors.Is(err, core.ErrMessageOpen):
+	case errors.Is(err, tx.ErrMessageOpen):
 		return ErrMessageOpen
-	case errors.Is(err, core.ErrPolicy), errors.Is(err, core.ErrSegmented):
+	case errors.Is(err, tx.ErrPolicy), errors.Is(err, tx.ErrSegmented):
 		return ErrOptions
-	case errors.Is(err, core.ErrRestart):
+	case errors.Is(err, tx.ErrRestart):
 		return ErrRestart
-	case errors.Is(err, core.ErrAbandoned):
+	case errors.Is(err, tx.ErrAbandoned):
 		return ErrExpired
 	case errors.Is(err, core.ErrUnreachable), errors.Is(err, core.ErrStale):
 		return ErrTimeout

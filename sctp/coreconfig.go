@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // check returns why c cannot be used: ErrConfig.
@@ -50,7 +51,7 @@ func (c *Config) core() core.Config {
 		HBInterval: c.HeartbeatInterval, HBRetry: c.HeartbeatRetry, SackDelay: sack,
 		AssocMaxRetrans: c.MaxRetransmits, PathMaxRetrans: c.PathMaxRetransmits, MaxInitRetrans: c.MaxInitRetransmits,
 		CookieLife: c.CookieLifetime, SendBuffer: c.SendBuffer, RecvBuffer: c.RecvBuffer,
-		Congestion: cc.Algorithm(c.Congestion), Scheduler: core.Scheduler(c.Scheduler), Bundle: c.Bundle,
+		Congestion: cc.Algorithm(c.Congestion), Scheduler: tx.Scheduler(c.Scheduler), Bundle: c.Bundle,
 		NoInterleaving: c.NoInterleaving, NoPartialReliability: c.NoPartialReliability, NoECN: c.NoECN,
 		NoReconfig: c.NoReconfig, NoRACK: c.NoRACK, NoPacing: c.NoPacing, MaxBurst: c.MaxBurst,
 		SackEvery: c.SackEvery, MaxOutStreams: c.MaxOutStreams, ZeroChecksum: c.ZeroChecksum, ZeroChecksumLocal: c.ZeroChecksumLocal,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 	"github.com/weftstack/weft/sctp/wire"
@@ -155,7 +156,7 @@ func (a *Association) endBorrow() {
 	}
 }
 
-func duplicate(body []byte) ([]byte, core.Owner) {
+func duplicate(body []byte) ([]byte, tx.Owner) {
 	return copyMessage(body)
 }
 

@@ -3,7 +3,7 @@ package sctp
 import (
 	"context"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // maxPiece is the most of a Write to a MessageWriter that is copied and queued at
@@ -41,7 +41,7 @@ type MessageWriter struct {
 	a    *Association
 	ctx  context.Context
 	opts SendOptions
-	of   core.OpenMessage
+	of   tx.OpenMessage
 	// What was written and not yet queued: an SCTP chunk cannot be empty, so one
 	// byte is kept to end the message with. At the beginning it is the header.
 	held  [MaxHeader]byte
@@ -126,7 +126,7 @@ func (w *MessageWriter) Close() error {
 // send sends a part: what was held back, and p.
 func (w *MessageWriter) send(p []byte, last bool) error {
 	w.opts.Header = w.held[:w.n]
-	var m core.Message
+	var m tx.Message
 	own := newMessage(&m, p, &w.opts)
 	m.Of, m.Last = &w.of, last
 	err := w.a.push(w.ctx.Done(), nil, &m, own, w.opts.More)

@@ -6,6 +6,7 @@ import (
 	"github.com/weftstack/weft/internal/bufpool"
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
@@ -47,7 +48,7 @@ var stopped = make(<-chan struct{})
 // then returns errStopped or errExpired.
 func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *SendOptions) error {
 	a.prefetchForSend()
-	var m core.Message
+	var m tx.Message
 	if opts.Owner == nil && len(msg) >= minBorrow && !opts.More && a.canBorrow.Load() && a.flushing.Load() == 0 {
 		newMessage(&m, nil, opts)
 		m.Body, m.Borrowed = msg, true
@@ -62,7 +63,7 @@ func (a *Association) send(stop, expired <-chan struct{}, msg []byte, opts *Send
 // leaves timers and bookkeeping until the packet has left. looks is true if the caller may poll
 // the sockets; startFlush has returned true. It reports false, and has not sent m, if the
 // packet has to wait for room in a window.
-func (a *Association) sendSmall(m *core.Message, looks bool) bool {
+func (a *Association) sendSmall(m *tx.Message, looks bool) bool {
 	now := a.t.now()
 	b := batchBufs.Get().(*batchBuf)
 	out, ok := a.core.SendSmall(now, m, b.space(), &b.tx)
@@ -92,7 +93,7 @@ func (a *Association) sendSmall(m *core.Message, looks bool) bool {
 
 // push queues m and transmits what may leave. own is the memory of its copy, nil if it was
 // not copied; more is true if the caller sends another message at once. It waits as send does.
-func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *bufpool.Buffer, more bool) error {
+func (a *Association) push(stop, expired <-chan struct{}, m *tx.Message, own *bufpool.Buffer, more bool) error {
 	small := !more && a.autoClose == 0 && len(m.Body) < minIOVec // the core may take the small-message fast path
 	for {
 		a.mu.Lock()
@@ -107,7 +108,7 @@ func (a *Association) push(stop, expired <-chan struct{}, m *core.Message, own *
 			continue
 		}
 		err := a.core.Send(a.sendTime(m), m)
-		if err != core.ErrWouldBlock || stop == stopped {
+		if err != tx.ErrWouldBlock || stop == stopped {
 			if err != nil {
 				a.goCallbacks(a.drainAndUnlock())
 				own.Put()
@@ -191,8 +192,8 @@ func (a *Association) maySenderPoll(now clock.Time) bool {
 // newMessage makes the message that opts describe. If they name no owner it copies msg and
 // returns the memory of the copy. It returns nil if they do, and if the core copies the
 // message because it is short.
-func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *bufpool.Buffer) {
-	*m = core.Message{}
+func newMessage(m *tx.Message, msg []byte, opts *SendOptions) (own *bufpool.Buffer) {
+	*m = tx.Message{}
 	m.SID, m.PPID, m.Unordered, m.Immediate, m.Force = opts.Stream, opts.PPID, opts.Unordered, opts.Immediate, opts.Force
 	m.Header, m.Body, m.Lifetime = opts.Header, msg, clock.Time(opts.Lifetime)
 	m.Remote, m.Keyed, m.Key = opts.Remote, opts.UseAuthKey, opts.AuthKey
@@ -205,7 +206,7 @@ func newMessage(m *core.Message, msg []byte, opts *SendOptions) (own *bufpool.Bu
 	switch {
 	case opts.Owner != nil:
 		m.Owner = opts.Owner
-	case len(msg) <= core.MaxHeader && len(m.Header) == 0:
+	case len(msg) <= tx.MaxHeader && len(m.Header) == 0:
 		m.Header, m.Body = msg, nil // headers are copied
 	case len(msg) > 0:
 		m.Body, own = copyMessage(msg)
@@ -230,7 +231,7 @@ func (a *Association) shouldCork() bool {
 
 // sendTime returns the time for core.Send, which uses it only for a message with a lifetime:
 // reading the clock took 8 % of the time of a sender of short messages.
-func (a *Association) sendTime(m *core.Message) clock.Time {
+func (a *Association) sendTime(m *tx.Message) clock.Time {
 	if m.Lifetime == 0 {
 		return 0
 	}
@@ -255,7 +256,7 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 	}
 	a.prefetchForSend()
 	a.mu.Lock()
-	var m core.Message
+	var m tx.Message
 	for n < len(batch) {
 		own := newMessage(&m, batch[n].Msg, &batch[n].SendOptions)
 		if err = a.core.Send(a.sendTime(&m), &m); err != nil {
@@ -276,7 +277,7 @@ func (a *Association) TrySendBatch(batch []Outgoing) (n int, err error) {
 }
 
 // MaxSeries bounds the bytes of the messages of a [Series], headers included.
-const MaxSeries = core.MaxSegmented
+const MaxSeries = tx.MaxSegmented
 
 // A Series is a batch of messages that are cut from one buffer, each with a header of its own
 // (segmented send). An upper layer uses it to make messages that fit one packet each.
@@ -302,7 +303,7 @@ func (a *Association) TrySendSeries(s Series, opts SendOptions) error {
 		return ErrOptions
 	}
 	a.prefetchForSend()
-	var m core.Message
+	var m tx.Message
 	newMessage(&m, s.Body, &opts) // no copy, as there is an owner
 	m.SegmentSize, m.Headers = s.Unit, s.Headers
 	return a.push(stopped, nil, &m, nil, opts.More)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // A short message needs no block of memory: its record has room for it.
@@ -23,7 +23,7 @@ func TestShortMessagesAreHeaders(t *testing.T) {
 		{n: MaxHeader, opts: SendOptions{Owner: unchanged{}}, owner: true},
 		{n: 0},
 	} {
-		var m core.Message
+		var m tx.Message
 		own := newMessage(&m, msg[:c.n], &c.opts)
 		if (own != nil) != c.block || (m.Owner != nil) != c.owner {
 			t.Errorf("%d bytes after %q: block %v, owner %v", c.n, c.opts.Header, own, m.Owner)

@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // upcalls is the state of the goroutine that runs the callbacks of an association.
@@ -14,7 +14,7 @@ type upcalls struct {
 	down             Notification // kept until the last message fragment was delivered
 	hasDown          bool
 	notes            []note
-	releases         []core.Release
+	releases         []tx.Release
 	piece            Piece
 	later            func() // runAllCallbacks, for goCallbacks; made once
 }
@@ -121,7 +121,7 @@ func (a *Association) runCallbacksOnce() {
 		}
 		for i, r := range u.releases {
 			r.Owner.Released(coreError(r.Err))
-			u.releases[i] = core.Release{}
+			u.releases[i] = tx.Release{}
 		}
 		if announce || np > 0 || len(u.notes) > 0 || len(u.releases) > 0 || w&deferredEvents != 0 {
 			continue

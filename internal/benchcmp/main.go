@@ -37,7 +37,8 @@ type suite struct{ dir, pattern string }
 // suites are the benchmarks worth watching.
 var suites = []suite{
 	{"sctp/wire", "^BenchmarkChecksum$|^BenchmarkParse$|^BenchmarkAppend$"},
-	{"sctp/internal/core", "^BenchmarkBulk$|^BenchmarkPingPong$|^BenchmarkSendAck$/./rack=true|^BenchmarkSackGaps$"},
+	{"sctp/internal/core", "^BenchmarkBulk$|^BenchmarkPingPong$"},
+	{"sctp/internal/core/tx", "^BenchmarkSendAck$/./rack=true|^BenchmarkSackGaps$"},
 	{"sctp/internal/core/seq", "^BenchmarkTSNMap$"},
 	{"sctp/internal/core/reasm", "^BenchmarkReassembly$/size=1452"},
 	{"sctp", "^BenchmarkThroughput$/mtu=1500/size=(64|65536|1048576)$/mode=upcall|^BenchmarkPingPong$/./size=64$|^BenchmarkRoundTrip$"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -70,7 +71,7 @@ const maxLateAddrs = 8
 // 5061, Section 5.1, A2: "The Sequence Number MUST be initialized at the start of
 // the association to the same value as the Initial Transmission Sequence Number".
 func (a *Assoc) openAsconf(peerTSN seq.TSN) {
-	a.failAsconf(ErrRestart)
+	a.failAsconf(tx.ErrRestart)
 	a.asc = asconf{nextSeq: uint32(a.tsn), in: asconfReceiver{seq: uint32(peerTSN) - 1}}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -339,7 +340,7 @@ func TestAsconfGivesUp(t *testing.T) {
 	p.advance(50 * time.Millisecond)
 	p.a.assoc = nil
 	p.a.dial(p.z)
-	p.z.wantDone(id, ErrRestart)
+	p.z.wantDone(id, tx.ErrRestart)
 }
 
 // Both ends change their addresses at random while data goes both ways over a

@@ -11,6 +11,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // Errors of associations.
@@ -119,8 +120,8 @@ type Assoc struct {
 		path  [1]path
 		timer [1][numPathTimers]clock.Time
 		cubic cc.CubicControl
-		q     SendQueue
-		sb    Scoreboard
+		q     tx.Queue
+		sb    tx.Scoreboard
 	}
 }
 

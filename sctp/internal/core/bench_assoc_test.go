@@ -7,6 +7,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
@@ -18,7 +19,7 @@ type pump struct {
 	pool slab.Pool
 	buf  []byte
 	dst  []byte
-	rel  []Release
+	rel  []tx.Release
 	got  int
 	pkts int
 	// lose, if not 0, is how many packets there are per lost one.
@@ -95,9 +96,9 @@ func BenchmarkBulk(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					for range chunk / size {
-						if err := u.a.Send(u.now, &Message{Body: msg}); err != nil {
+						if err := u.a.Send(u.now, &tx.Message{Body: msg}); err != nil {
 							u.run()
-							u.a.Send(u.now, &Message{Body: msg, Force: true})
+							u.a.Send(u.now, &tx.Message{Body: msg, Force: true})
 						}
 					}
 					u.run()
@@ -112,7 +113,7 @@ func BenchmarkPingPong(b *testing.B) {
 	msg := make([]byte, 64)
 	b.ReportAllocs()
 	for b.Loop() {
-		u.a.Send(u.now, &Message{Body: msg, Force: true})
+		u.a.Send(u.now, &tx.Message{Body: msg, Force: true})
 		u.run()
 	}
 }
@@ -129,7 +130,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 				u.lose = 37
 			}
 			msg := make([]byte, size)
-			m := &Message{Body: msg, Force: true}
+			m := &tx.Message{Body: msg, Force: true}
 			round := func() {
 				for i := range min(max(50_000/size, 5), 50) {
 					m.SID = uint16(i % 4)

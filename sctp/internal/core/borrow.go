@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pace"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // Zero-copy send. While Send runs with a long message, the core borrows the caller's buffer:
@@ -49,7 +50,7 @@ func (a *Assoc) CanBorrow() bool {
 // PollTransmitRetained is PollTransmit in memory that the association may keep: buf is empty,
 // and its whole capacity is the memory. If kept is true the memory belongs to the association
 // until owner, which is not nil, is released. The caller has just asked CanBorrow.
-func (a *Assoc) PollTransmitRetained(now clock.Time, buf []byte, maxSegs int, owner Owner) (out []byte, tx Transmit, ok, kept bool) {
+func (a *Assoc) PollTransmitRetained(now clock.Time, buf []byte, maxSegs int, owner tx.Owner) (out []byte, tx Transmit, ok, kept bool) {
 	s := a.tx.sb
 	s.Retain(buf[:cap(buf)], owner)
 	next := s.NextTSN()
@@ -72,7 +73,7 @@ func (a *Assoc) pollRetained(now clock.Time, buf []byte, maxSegs int) ([]byte, T
 
 // EndBorrow ends the borrowing of a buffer. What of it is in no packet yet is copied by
 // duplicate, which returns the copy with its owner.
-func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, Owner)) {
+func (a *Assoc) EndBorrow(duplicate func(body []byte) ([]byte, tx.Owner)) {
 	a.tx.q.EndBorrow(duplicate)
 }
 

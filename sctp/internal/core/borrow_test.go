@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -46,7 +47,7 @@ type copied struct {
 func (c *copied) Released(error) { c.n++; spoil(c.mem) }
 
 // sendBorrowed sends a message of n bytes from a borrowed buffer, and overwrites the buffer afterwards.
-func (l *borrower) sendBorrowed(m *Message, n int) {
+func (l *borrower) sendBorrowed(m *tx.Message, n int) {
 	p := l.p
 	p.t.Helper()
 	a := l.assoc
@@ -75,7 +76,7 @@ func (l *borrower) sendBorrowed(m *Message, n int) {
 	l.check()
 }
 
-func (l *borrower) duplicate(b []byte) ([]byte, Owner) {
+func (l *borrower) duplicate(b []byte) ([]byte, tx.Owner) {
 	c := &copied{mem: slices.Clone(b)}
 	l.left += len(b)
 	l.n++
@@ -139,7 +140,7 @@ func (l *borrower) check() {
 func TestBorrowedMessages(t *testing.T) {
 	kept, copies, bytesLeft, sent := 0, 0, 0, 0
 	for seed := range uint64(60) {
-		cfg := Config{NoInterleaving: seed%2 == 1, NoECN: seed%7 == 3, ZeroChecksum: seed%8 == 6, Scheduler: Scheduler(seed / 4 % 6)}
+		cfg := Config{NoInterleaving: seed%2 == 1, NoECN: seed%7 == 3, ZeroChecksum: seed%8 == 6, Scheduler: tx.Scheduler(seed / 4 % 6)}
 		if seed%5 == 4 {
 			cfg.RecvBuffer = 60_000
 		}
@@ -155,12 +156,12 @@ func TestBorrowedMessages(t *testing.T) {
 			p.drive()
 		}
 		for range 120 {
-			m := &Message{SID: uint16(l.rng.IntN(3)), Unordered: l.rng.IntN(4) == 0, Immediate: l.rng.IntN(4) == 0}
+			m := &tx.Message{SID: uint16(l.rng.IntN(3)), Unordered: l.rng.IntN(4) == 0, Immediate: l.rng.IntN(4) == 0}
 			if l.rng.IntN(12) == 0 {
 				m.SID, m.Lifetime = 5, 1+clock.Time(l.rng.IntN(int(time.Millisecond)))
 			}
 			if l.rng.IntN(3) == 0 {
-				m.Header = make([]byte, 1+l.rng.IntN(MaxHeader))
+				m.Header = make([]byte, 1+l.rng.IntN(tx.MaxHeader))
 			}
 			n := 1 + l.rng.IntN(50_000)
 			switch l.rng.IntN(6) {
@@ -245,7 +246,7 @@ func openedBatch(t *testing.T, n int) (*pair, *borrower) {
 	p, l := borrowPair(t, nil)
 	a := l.assoc
 	l.fill()
-	if err := a.Send(p.now, &Message{Body: make([]byte, (n-1)*a.MaxPayload()+100), Borrowed: true}); err != nil {
+	if err := a.Send(p.now, &tx.Message{Body: make([]byte, (n-1)*a.MaxPayload()+100), Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, ok, _ := l.pollRetained(20); ok || !a.BatchOpen() || a.tx.openBatch.tx.Segs != n {
@@ -287,7 +288,7 @@ func TestOpenBatchIsNotTheLast(t *testing.T) {
 			l.acknowledge()
 		default:
 			segs = 20
-			if err := a.Send(p.now, &Message{Body: make([]byte, 60*a.MaxPayload()), Borrowed: true}); err != nil {
+			if err := a.Send(p.now, &tx.Message{Body: make([]byte, 60*a.MaxPayload()), Borrowed: true}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -334,7 +335,7 @@ func TestSackLeavesAtOnce(t *testing.T) {
 		a := l.assoc
 		full := a.MaxPayload()
 		l.fill()
-		if err := a.Send(p.now, &Message{Body: make([]byte, 19*full+rest), Borrowed: true}); err != nil {
+		if err := a.Send(p.now, &tx.Message{Body: make([]byte, 19*full+rest), Borrowed: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, tx, ok, _ := l.pollRetained(20); !ok || tx.Segs != 20 || a.BatchOpen() || !a.Borrowing() {
@@ -358,7 +359,7 @@ func TestBorrowedMessageExpires(t *testing.T) {
 	for ok := true; ok; { // it is under way
 		_, ok = l.next()
 	}
-	if err := a.Send(p.now, &Message{Body: make([]byte, 60*full), Borrowed: true, Lifetime: clock.Time(time.Millisecond)}); err != nil {
+	if err := a.Send(p.now, &tx.Message{Body: make([]byte, 60*full), Borrowed: true, Lifetime: clock.Time(time.Millisecond)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, tx, ok, _ := l.pollRetained(20); !ok || tx.Segs != 20 {
@@ -372,7 +373,7 @@ func TestBorrowedMessageExpires(t *testing.T) {
 	}
 	l.check()
 	body, first := bytes.Repeat([]byte{0x11}, 800), a.tx.sb.NextTSN()
-	if err := a.Send(p.now, &Message{Body: body}); err != nil {
+	if err := a.Send(p.now, &tx.Message{Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	l.next()
@@ -386,7 +387,7 @@ func TestOpenBatchOfLargePackets(t *testing.T) {
 	p, l := openedBatch(t, 9)
 	a := l.assoc
 	a.SetPathMTU(a.paths[0].Remote, 1000)
-	if err := a.Send(p.now, &Message{Body: make([]byte, 60_000), Borrowed: true}); err != nil {
+	if err := a.Send(p.now, &tx.Message{Body: make([]byte, 60_000), Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
 	if tx, ok := l.next(); !ok || tx.Segs != 9 {
@@ -411,7 +412,7 @@ func TestSackOfOpenBatch(t *testing.T) {
 			it.Next()
 			sk, _ = wire.ParseSack(*it.Current())
 		}
-		if _, err := s.HandleSack(l.p.now, &sk); err != ErrAckUnsent {
+		if _, err := s.HandleSack(l.p.now, &sk); err != tx.ErrAckUnsent {
 			t.Errorf("gap %v: %v, want ErrAckUnsent", gap, err)
 		}
 	}
@@ -435,7 +436,7 @@ func TestOpenBatchGoesOn(t *testing.T) {
 	full := a.MaxPayload()
 	l.fill()
 	body := bytes.Repeat([]byte{1, 2, 3}, 3*full) // nine packets' worth and a bit
-	if err := a.Send(p.now, &Message{Body: body[:8*full+100], Borrowed: true}); err != nil {
+	if err := a.Send(p.now, &tx.Message{Body: body[:8*full+100], Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
 	before, left := a.tx.sb.Flight(0), a.dataPackets()
@@ -463,7 +464,7 @@ func TestOpenBatchGoesOn(t *testing.T) {
 		t.Error("packets counted that did not leave")
 	}
 	// The next message fills it up, and begins the next one.
-	if err := a.Send(p.now, &Message{Body: make([]byte, 16*full), Borrowed: true}); err != nil {
+	if err := a.Send(p.now, &tx.Message{Body: make([]byte, 16*full), Borrowed: true}); err != nil {
 		t.Fatal(err)
 	}
 	out, tx, ok := a.PollTransmit(p.now, make([]byte, 0, MaxPacket), 20)
@@ -511,7 +512,7 @@ func TestEndReleasesRtxCopies(t *testing.T) {
 		p, l := borrowPair(t, nil)
 		a := l.assoc
 		l.fill()
-		m := &Message{Body: make([]byte, 4*a.MaxPayload()+5), Borrowed: true}
+		m := &tx.Message{Body: make([]byte, 4*a.MaxPayload()+5), Borrowed: true}
 		if err := a.Send(p.now, m); err != nil {
 			t.Fatal(err)
 		}
@@ -538,6 +539,6 @@ func TestEndReleasesRtxCopies(t *testing.T) {
 		if a.BatchOpen() || a.Borrowing() || len(l.mems) != 1 || l.mems[0].n != 1 {
 			t.Errorf("%s: open %v, borrowing %v, %d batches, released %d times", end, a.BatchOpen(), a.Borrowing(), len(l.mems), l.mems[0].n)
 		}
-		a.EndBorrow(func([]byte) ([]byte, Owner) { t.Error("a message that is gone was copied"); return nil, nil })
+		a.EndBorrow(func([]byte) ([]byte, tx.Owner) { t.Error("a message that is gone was copied"); return nil, nil })
 	}
 }

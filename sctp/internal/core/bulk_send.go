@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -22,7 +23,7 @@ func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize
 		return b, 0
 	}
 	over := q.HeaderLen()
-	n := min((p.pmdcs()-over)&^3, maxFragment)
+	n := min((p.pmdcs()-over)&^3, tx.MaxFragment)
 	if u := m.SegmentSize(); u != 0 {
 		if wire.HeaderLen+2*(over+u) <= p.mtu {
 			return b, 0 // another one fits behind it
@@ -40,7 +41,7 @@ func (a *Assoc) bulkData(now clock.Time, b []byte, i int, header []byte, segSize
 	if k = sb.BulkRoom(k, n); k <= 1 {
 		return b, 0
 	}
-	b = sb.AppendBulk(b, now, i, m, &Bulk{Header: header, Space: p.mtu - wire.HeaderLen, Size: n, Count: k, Sum: a.summed(i)})
+	b = sb.AppendBulk(b, now, i, m, &tx.Bulk{Header: header, Space: p.mtu - wire.HeaderLen, Size: n, Count: k, Sum: a.summed(i)})
 	a.dataSent(now, i, k*(over+n), k)
 	return b, k
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -58,7 +59,7 @@ func TestFullSegmentIsNotHeldBack(t *testing.T) {
 		p.connect()
 		p.a.send(0, 10)
 		p.a.outbox()
-		if err := p.a.assoc.Send(p.now, &Message{Body: make([]byte, 4*count), SegmentSize: 4, Unordered: true}); err != nil {
+		if err := p.a.assoc.Send(p.now, &tx.Message{Body: make([]byte, 4*count), SegmentSize: 4, Unordered: true}); err != nil {
 			t.Fatal(err)
 		}
 		if got := p.a.outbox(); (len(got) > 0) != (count == 72) {

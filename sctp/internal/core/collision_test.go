@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -166,7 +167,7 @@ func TestRestart(t *testing.T) {
 			if e.Tag == old || e.Tag != p.z.assoc.Tag() || p.a.assoc.PeerTag() != e.Tag {
 				t.Errorf("tags: event %#x, Z %#x before %#x, A knows %#x", e.Tag, p.z.assoc.Tag(), old, p.a.assoc.PeerTag())
 			}
-			if lost != nil && (lost.n != 1 || lost.err != ErrRestart) {
+			if lost != nil && (lost.n != 1 || lost.err != tx.ErrRestart) {
 				t.Errorf("message in flight released %d times: %v", lost.n, lost.err)
 			}
 			p.a.send(0, 5000)

@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/rto"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -101,7 +102,7 @@ type Config struct {
 
 	// Congestion and Scheduler select algorithms.
 	Congestion cc.Algorithm
-	Scheduler  Scheduler
+	Scheduler  tx.Scheduler
 	// NoPacing turns off the pacer, which spreads packets over the round trip
 	// time.
 	NoPacing bool

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -32,7 +33,7 @@ func newDeferredHarness(t *testing.T, cfg *Config) *deferredHarness {
 
 func (l *deferredHarness) send(a *Assoc) {
 	l.t.Helper()
-	if err := a.Send(l.now, &Message{SID: 1, Header: []byte("short")}); err != nil {
+	if err := a.Send(l.now, &tx.Message{SID: 1, Header: []byte("short")}); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -205,7 +206,7 @@ func TestDeferredSackMakesRoom(t *testing.T) {
 	l := newDeferredHarness(t, &Config{SendBuffer: 20_000})
 	l.answer(nil)
 	l.wantDeferred(true)
-	if err := l.a.Send(l.now, &Message{SID: 1, Body: make([]byte, 20_000)}); err != nil {
+	if err := l.a.Send(l.now, &tx.Message{SID: 1, Body: make([]byte, 20_000)}); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // Two associations without a network: the caller carries packets and time.
@@ -22,7 +23,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := a.Send(now, &core.Message{SID: 1, Body: []byte("hello")}); err != nil {
+	if err := a.Send(now, &tx.Message{SID: 1, Body: []byte("hello")}); err != nil {
 		fmt.Println(err)
 		return
 	}

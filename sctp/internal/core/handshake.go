@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -279,7 +280,7 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 			// have acknowledged, under its former tag, the data that went with the
 			// COOKIE ECHO, and restarted since. Such a SACK has our tag, too: it is
 			// not to be taken for one of the new association.
-			s.localTSN += tsnSpace
+			s.localTSN += tx.TSNSpace
 		}
 	}
 	var buf [2048]byte
@@ -368,8 +369,8 @@ func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 // restart is case A of RFC 9260, Table 12: the peer has lost its side of the
 // association and set up a new one. What was queued or received is dropped.
 func (a *Assoc) restart(now clock.Time, s *cookieState) {
-	a.closeSender(ErrRestart)
-	a.failAsconf(ErrRestart) // our addresses are what they were before it
+	a.closeSender(tx.ErrRestart)
+	a.failAsconf(tx.ErrRestart) // our addresses are what they were before it
 	a.local = a.ownAddrs(s.local)
 	a.timers.stopAll()
 	a.ctl.clear()

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -277,9 +278,9 @@ func ledgerOf(m map[uint16]*ledger, sid uint16) *ledger {
 }
 
 // send sends a message of n bytes on a stream and remembers it.
-func (h *host) send(sid uint16, n int) *body { return h.sendMsg(&Message{SID: sid}, n) }
+func (h *host) send(sid uint16, n int) *body { return h.sendMsg(&tx.Message{SID: sid}, n) }
 
-func (h *host) sendMsg(m *Message, n int) *body {
+func (h *host) sendMsg(m *tx.Message, n int) *body {
 	h.p.t.Helper()
 	b := &body{h: h}
 	data := make([]byte, n)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -116,10 +117,10 @@ func TestInvalidStream(t *testing.T) {
 		t.Error("the data was delivered")
 	}
 	// The sender is told of a stream out of range at once.
-	if err := p.a.assoc.Send(p.now, &Message{SID: 3, Body: []byte("x")}); err != ErrStream {
+	if err := p.a.assoc.Send(p.now, &tx.Message{SID: 3, Body: []byte("x")}); err != tx.ErrStream {
 		t.Errorf("Send on stream 3 of 3: %v", err)
 	}
-	if err := p.a.assoc.Send(p.now, &Message{SID: 1}); err != ErrNoUserData {
+	if err := p.a.assoc.Send(p.now, &tx.Message{SID: 1}); err != tx.ErrNoUserData {
 		t.Errorf("Send of nothing: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weftstack/weft/sctp/internal/core/auth"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -15,7 +16,7 @@ func TestIOVecsForLargeParts(t *testing.T) {
 	p := newPair(t, 70, &Config{})
 	p.connect()
 	body := bytes.Repeat([]byte("weft"), 1000)
-	if err := p.a.assoc.Send(p.now, &Message{SID: 1, Header: []byte("header"), Body: body}); err != nil {
+	if err := p.a.assoc.Send(p.now, &tx.Message{SID: 1, Header: []byte("header"), Body: body}); err != nil {
 		t.Fatal(err)
 	}
 	holes := make([]slab.IOVec, 0, 2)
@@ -45,7 +46,7 @@ func TestIOVecsForLargeParts(t *testing.T) {
 func TestNoIOVecsUnderAuth(t *testing.T) {
 	p := newPair(t, 71, &Config{Auth: &auth.Config{Chunks: []wire.ChunkType{wire.ChunkData}}})
 	p.connect()
-	if err := p.a.assoc.Send(p.now, &Message{Body: make([]byte, 5000)}); err != nil {
+	if err := p.a.assoc.Send(p.now, &tx.Message{Body: make([]byte, 5000)}); err != nil {
 		t.Fatal(err)
 	}
 	holes := make([]slab.IOVec, 0, 9)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -38,10 +39,10 @@ func TestLastBatchBeforeSackThatWaits(t *testing.T) {
 			u := newAsked(t, slowPath)
 			u.ask(false)
 			u.answer(3, 0)
-			if err := u.a.Send(u.now, &Message{Body: make([]byte, 5000), Force: true}); err != nil {
+			if err := u.a.Send(u.now, &tx.Message{Body: make([]byte, 5000), Force: true}); err != nil {
 				t.Fatal(err)
 			}
-			u.a.tx.sb.rwnd = 2*u.unit + 10 // two segments fit
+			private(u.a.tx.sb, "rwnd").SetInt(int64(2*u.unit + 10)) // two segments fit
 			if sizes, sacks := batches(t, u.pump); len(sizes) != 2 || sizes[0] != 2 || sacks != 1 {
 				t.Errorf("batches of %v packets with %d SACKs, want 2 and 1 with one", sizes, sacks)
 			}

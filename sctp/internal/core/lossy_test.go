@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/cc"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // lossyConfig makes timeouts short, so that an hour of virtual time is long.
@@ -18,7 +19,7 @@ func lossyConfig(seed int) *Config {
 		c.Congestion = cc.NewReno
 	}
 	c.NoPacing = seed&8 != 0
-	c.Scheduler = Scheduler(seed / 16 % 6)
+	c.Scheduler = tx.Scheduler(seed / 16 % 6)
 	if seed%5 == 0 {
 		c.RecvBuffer = 5000 + seed%7*3000
 	}
@@ -50,7 +51,7 @@ func TestThousandLossyTransfers(t *testing.T) {
 			for i := range 30 {
 				for _, h := range []*host{p.a, p.z} {
 					n := 1 + p.rng.IntN(1+p.rng.IntN(6000))
-					h.sendMsg(&Message{SID: uint16(p.rng.IntN(6)), Unordered: p.rng.IntN(4) == 0}, n)
+					h.sendMsg(&tx.Message{SID: uint16(p.rng.IntN(6)), Unordered: p.rng.IntN(4) == 0}, n)
 				}
 				if i%5 == 0 {
 					p.advance(time.Duration(p.rng.IntN(30)) * time.Millisecond)

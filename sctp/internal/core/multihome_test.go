@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -185,7 +186,7 @@ func TestMultihomedLossy(t *testing.T) {
 		p := newMultihomed(t, uint64(seed), cfg)
 		p.net.loss, p.net.reorder, p.net.dup = 100, 100, 50
 		p.t = quiet{t}
-		p.sendWhilePathsDie(func(h *host) { h.sendMsg(&Message{SID: uint16(p.rng.IntN(4))}, 1+p.rng.IntN(8000)) })
+		p.sendWhilePathsDie(func(h *host) { h.sendMsg(&tx.Message{SID: uint16(p.rng.IntN(4))}, 1+p.rng.IntN(8000)) })
 	}
 }
 

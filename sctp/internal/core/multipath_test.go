@@ -7,6 +7,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/sackgen"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -180,7 +181,7 @@ func TestMultipathLossy(t *testing.T) {
 		p.net.slow = map[int]time.Duration{1: time.Duration(seed%5) * 20 * time.Millisecond}
 		p.t = quiet{t}
 		p.sendWhilePathsDie(func(h *host) {
-			h.sendMsg(&Message{SID: uint16(p.rng.IntN(4)), Unordered: p.rng.IntN(4) == 0}, 1+p.rng.IntN(20000))
+			h.sendMsg(&tx.Message{SID: uint16(p.rng.IntN(4)), Unordered: p.rng.IntN(4) == 0}, 1+p.rng.IntN(20000))
 		})
 	}
 }

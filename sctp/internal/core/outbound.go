@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pace"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -401,7 +402,7 @@ func (a *Assoc) appendData(b []byte, now clock.Time, i, d, end int) ([]byte, uin
 		}
 		t.q.LimitChunks(most)
 		for ok := true; ok; {
-			b, ok = sb.AppendNew(b, now, i, Room{Space: end - len(b), Full: full})
+			b, ok = sb.AppendNew(b, now, i, tx.Room{Space: end - len(b), Full: full})
 			if ok && probe {
 				t.mayProbe = false
 				t.probes++

@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -223,7 +224,7 @@ func (a *Assoc) nextData(now clock.Time, b []byte, i int, header []byte) (_ []by
 	}
 	least, begin := t.q.HeaderLen(), len(b)
 	for ok := true; ok && end-len(b) > least; {
-		b, ok = sb.AppendNew(b, now, i, Room{Space: end - len(b), Full: full})
+		b, ok = sb.AppendNew(b, now, i, tx.Room{Space: end - len(b), Full: full})
 	}
 	t.q.EndPacket()
 	switch {

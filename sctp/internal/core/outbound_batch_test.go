@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // conversation has two hosts send at random, under loss, and returns every packet with
@@ -57,7 +58,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 		case 1, 2:
 			size = 1000 + rng.IntN(1000)
 		}
-		m := &Message{SID: uint16(rng.IntN(3)), Unordered: rng.IntN(4) == 0, Immediate: rng.IntN(4) == 0}
+		m := &tx.Message{SID: uint16(rng.IntN(3)), Unordered: rng.IntN(4) == 0, Immediate: rng.IntN(4) == 0}
 		// With a small window it may be found a packet later that a message has expired,
 		// whose chunks no longer fill the window then.
 		if rng.IntN(10) == 0 && cfg.RecvBuffer == 0 {
@@ -65,7 +66,7 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 		}
 		h.sendMsg(m, size)
 		if rng.IntN(5) == 0 {
-			m := &Message{SID: m.SID, Unordered: true, Immediate: m.Immediate, Headers: []byte{}}
+			m := &tx.Message{SID: m.SID, Unordered: true, Immediate: m.Immediate, Headers: []byte{}}
 			if m.SegmentSize = h.assoc.MaxPayload(); rng.IntN(3) == 0 {
 				m.SegmentSize = 50 + rng.IntN(m.SegmentSize)
 			}
@@ -73,14 +74,14 @@ func conversation(t *testing.T, seed uint64, cfg Config, loss int) (log [][]byte
 			for i := range m.Body {
 				m.Body[i] = byte(rng.Uint32())
 			}
-			if lead := rng.IntN(MaxHeader); lead < m.SegmentSize/2 {
+			if lead := rng.IntN(tx.MaxHeader); lead < m.SegmentSize/2 {
 				m.SegmentSize -= lead
 				_, n := m.Size()
 				for range n * lead {
 					m.Headers = append(m.Headers, byte(rng.Uint32()))
 				}
 			}
-			if err := h.assoc.Send(p.now, m); err != nil && err != ErrWouldBlock {
+			if err := h.assoc.Send(p.now, m); err != nil && err != tx.ErrWouldBlock {
 				t.Fatal(err)
 			}
 		}
@@ -115,7 +116,7 @@ func TestFastPathsBuildTheSamePackets(t *testing.T) {
 	middles, unfragmented := 0, 0
 	for seed := range uint64(48) {
 		cfg := Config{Pieces: seed/4%3 == 2, NoInterleaving: seed%2 == 1, Bundle: seed%3 == 1, NoPacing: seed%4 >= 2, NoRACK: seed%5 == 3, ZeroChecksum: seed%8 == 6,
-			Scheduler: Scheduler(seed / 4 % 6)}
+			Scheduler: tx.Scheduler(seed / 4 % 6)}
 		if seed%4 == 2 {
 			cfg.RecvBuffer = 40_000 // which bounds what is under way
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // The peer restarts: what was begun cannot go on, and cannot be taken for a part of
@@ -12,9 +14,9 @@ func TestPiecesAndRestart(t *testing.T) {
 	p := newPair(t, 77)
 	p.connect()
 	p.drive()
-	o, other := new(OpenMessage), new(OpenMessage)
-	send := func(of *OpenMessage, text string, last bool) error {
-		return p.z.assoc.Send(p.now, &Message{SID: 1, Body: []byte(text), Of: of, Last: last})
+	o, other := new(tx.OpenMessage), new(tx.OpenMessage)
+	send := func(of *tx.OpenMessage, text string, last bool) error {
+		return p.z.assoc.Send(p.now, &tx.Message{SID: 1, Body: []byte(text), Of: of, Last: last})
 	}
 	if err := send(o, "lost", false); err != nil {
 		t.Fatal(err)
@@ -28,7 +30,7 @@ func TestPiecesAndRestart(t *testing.T) {
 	if err := send(other, "new", false); err != nil {
 		t.Fatal(err)
 	}
-	if err := send(o, "old", true); err != ErrRestart {
+	if err := send(o, "old", true); err != tx.ErrRestart {
 		t.Errorf("a piece of a message of before the restart: %v", err)
 	}
 	if err := send(other, " and whole", true); err != nil {
@@ -44,12 +46,12 @@ func TestPiecesAndRestart(t *testing.T) {
 func TestPiecesWithoutFragmentation(t *testing.T) {
 	p := newPair(t, 78, &Config{NoFragmentation: true})
 	p.connect()
-	o := new(OpenMessage)
-	m := Message{Body: []byte("a piece"), Of: o}
-	if err := p.a.assoc.Send(p.now, &m); err != ErrTooLong {
+	o := new(tx.OpenMessage)
+	m := tx.Message{Body: []byte("a piece"), Of: o}
+	if err := p.a.assoc.Send(p.now, &m); err != tx.ErrTooLong {
 		t.Errorf("a piece: %v", err)
 	}
-	if err := p.a.assoc.CanOpen(0); err != ErrTooLong {
+	if err := p.a.assoc.CanOpen(0); err != tx.ErrTooLong {
 		t.Errorf("to open: %v", err)
 	}
 	if m.Last = true; p.a.assoc.Send(p.now, &m) != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -185,7 +186,7 @@ func TestBlackHoleBesideSmallPackets(t *testing.T) {
 	p.connect()
 	p.advance(time.Second)
 	p.net.mtu = 1300
-	p.a.sendMsg(&Message{SID: 1}, 5000)
+	p.a.sendMsg(&tx.Message{SID: 1}, 5000)
 	start := p.now
 	for i := 0; p.a.assoc.PathStats(0).BlackHoles == 0; i++ {
 		p.a.send(0, 20)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // private returns what x, a pointer to a part of an association, hides from it: the value at the end
@@ -27,7 +28,7 @@ func private(x any, path string) reflect.Value {
 }
 
 // outstanding returns the record that the scoreboard has of an outstanding TSN.
-func outstanding(s *Scoreboard, t seq.TSN) reflect.Value {
+func outstanding(s *tx.Scoreboard, t seq.TSN) reflect.Value {
 	recs := private(s, "recs")
 	return recs.Index(int(t) & (recs.Len() - 1))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // RFC 3758 from end to end: messages expire on a path that loses much; what
@@ -25,7 +26,7 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 		var sent [4][]sentMsg
 		for range 120 {
 			sid := p.rng.IntN(4)
-			m := &Message{SID: uint16(sid), Unordered: sid == 3}
+			m := &tx.Message{SID: uint16(sid), Unordered: sid == 3}
 			if p.rng.IntN(2) == 0 {
 				m.Lifetime = clock.Time(1+p.rng.IntN(150)) * clock.Time(time.Millisecond)
 			} else {
@@ -44,7 +45,7 @@ func TestPartialReliabilityOverLossyPath(t *testing.T) {
 			got := append(in.ordered, in.unordered...)
 			k := 0
 			for _, m := range list {
-				if m.own.n != 1 || m.own.err != nil && m.own.err != ErrAbandoned {
+				if m.own.n != 1 || m.own.err != nil && m.own.err != tx.ErrAbandoned {
 					t.Fatalf("seed %d: released %d times: %v", seed, m.own.n, m.own.err)
 				}
 				found := false
@@ -100,7 +101,7 @@ func TestPartialReliabilityNotNegotiated(t *testing.T) {
 	p.net.loss = 200
 	p.connect()
 	for range 50 {
-		p.a.sendMsg(&Message{LimitRtx: true}, 3000)
+		p.a.sendMsg(&tx.Message{LimitRtx: true}, 3000)
 	}
 	p.drive()
 	p.wantDelivered()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // slowReader takes a little from an association now and then, in every manner
@@ -91,7 +92,7 @@ func TestSlowReaders(t *testing.T) {
 				if p.rng.IntN(8) == 0 {
 					n = 1 + p.rng.IntN(40000)
 				}
-				p.a.sendMsg(&Message{SID: uint16(p.rng.IntN(6)), Unordered: p.rng.IntN(4) == 0}, n)
+				p.a.sendMsg(&tx.Message{SID: uint16(p.rng.IntN(6)), Unordered: p.rng.IntN(4) == 0}, n)
 			}
 			s := &slowReader{h: p.z, parts: map[uint64][]byte{}}
 			most := 0

@@ -6,12 +6,13 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // openReconfig begins anew: the association was established or restarted.
 func (a *Assoc) openReconfig(peerTSN seq.TSN) {
-	a.rc.Fail(ErrRestart)
+	a.rc.Fail(tx.ErrRestart)
 	cfg := reconfig.Config{Deny: a.cfg.DenyReconfig, InStreams: int(a.cfg.InStreams), MaxOutStreams: int(a.cfg.MaxOutStreams)}
 	a.rc.Open(cfg, reconfigSender{&a.tx}, reconfigReceiver{a}, reconfigHost{a}, a.tsn, peerTSN)
 }
@@ -38,7 +39,7 @@ func (a *Assoc) checkReset(sids []uint16, streams int) error {
 	}
 	for _, sid := range sids {
 		if int(sid) >= streams {
-			return ErrStream
+			return tx.ErrStream
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -37,7 +38,7 @@ func TestReconfigRandomScripts(t *testing.T) {
 				}
 				out, in := h.assoc.Streams()
 				for range rng.IntN(4) {
-					h.sendMsg(&Message{SID: uint16(rng.IntN(out)), Unordered: rng.IntN(4) == 0}, 1+rng.IntN(4000))
+					h.sendMsg(&tx.Message{SID: uint16(rng.IntN(out)), Unordered: rng.IntN(4) == 0}, 1+rng.IntN(4000))
 				}
 				var sids []uint16
 				for range rng.IntN(4) {
@@ -111,7 +112,7 @@ func TestReconfigWithAbandonedMessages(t *testing.T) {
 			for range 40 {
 				for range rng.IntN(5) {
 					b := &body{h: p.a}
-					m := &Message{SID: uint16(rng.IntN(3)), Body: make([]byte, 1+rng.IntN(6000)), Owner: b, Force: true}
+					m := &tx.Message{SID: uint16(rng.IntN(3)), Body: make([]byte, 1+rng.IntN(6000)), Owner: b, Force: true}
 					if rng.IntN(2) == 0 {
 						m.Lifetime = clock.Time(1+rng.IntN(40)) * clock.Time(time.Millisecond)
 					}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -104,10 +105,10 @@ func TestReconfigNotNegotiated(t *testing.T) {
 // Requests of the user are bounded.
 func TestReconfigLimits(t *testing.T) {
 	p := connected(t, 230)
-	if _, err := p.a.assoc.ResetStreams(p.now, []uint16{10}); err != ErrStream {
+	if _, err := p.a.assoc.ResetStreams(p.now, []uint16{10}); err != tx.ErrStream {
 		t.Errorf("no such stream: %v", err)
 	}
-	if _, err := p.a.assoc.ResetIncoming(p.now, []uint16{10}); err != ErrStream {
+	if _, err := p.a.assoc.ResetIncoming(p.now, []uint16{10}); err != tx.ErrStream {
 		t.Errorf("no such incoming stream: %v", err)
 	}
 	var last uint32

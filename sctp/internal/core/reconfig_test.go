@@ -10,6 +10,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -417,7 +418,7 @@ func TestReconfigAndRestart(t *testing.T) {
 	p.net.drop = nil
 	p.a.assoc = nil
 	p.a.dial(p.z)
-	p.z.wantDone(id, ErrRestart)
+	p.z.wantDone(id, tx.ErrRestart)
 	p.advance(time.Second)
 	p.z.wantDone(p.z.must(p.z.assoc.ResetStreams(p.now, nil)), nil)
 	p.a.wantDone(p.a.must(p.a.assoc.ResetStreams(p.now, nil)), nil)

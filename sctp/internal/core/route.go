@@ -3,11 +3,12 @@ package core
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // setRoute notes what m demands.
-func (a *Assoc) setRoute(m *Message) error {
+func (a *Assoc) setRoute(m *tx.Message) error {
 	if m.Remote.IsValid() {
 		i := a.pathByAddr(unmap(m.Remote))
 		if i < 0 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -16,7 +17,7 @@ func TestMessagesGoWhereTheySay(t *testing.T) {
 		cfg := fastConfig()
 		cfg.Multipath, cfg.NoInterleaving, cfg.NoPacing = i&1 != 0, i&2 != 0, i&4 != 0
 		if i&8 != 0 {
-			cfg.Scheduler = SchedRRPacket
+			cfg.Scheduler = tx.SchedRRPacket
 		}
 		t.Run(fmt.Sprintf("multipath=%v/plain=%v/unpaced=%v/scheduler=%d", cfg.Multipath, cfg.NoInterleaving, cfg.NoPacing, cfg.Scheduler), func(t *testing.T) {
 			p := newMultihomed(t, uint64(800+i), cfg)
@@ -48,7 +49,7 @@ func TestMessagesGoWhereTheySay(t *testing.T) {
 			}
 			sent := 0
 			for n := range 120 {
-				m := &Message{SID: uint16(p.rng.IntN(3)), Body: make([]byte, 1+p.rng.IntN(1<<p.rng.IntN(13))), Force: true}
+				m := &tx.Message{SID: uint16(p.rng.IntN(3)), Body: make([]byte, 1+p.rng.IntN(1<<p.rng.IntN(13))), Force: true}
 				if m.SID < 2 {
 					m.Remote = p.z.local[m.SID]
 				}
@@ -84,11 +85,11 @@ func TestMessagesForRemovedAddress(t *testing.T) {
 	p.connect()
 	p.confirmAll()
 	a, second := p.a.assoc, p.z.local[1]
-	if err := a.Send(p.now, &Message{Body: []byte("x"), Remote: addrPort("10.9.9.9:9899")}); err != ErrPath {
+	if err := a.Send(p.now, &tx.Message{Body: []byte("x"), Remote: addrPort("10.9.9.9:9899")}); err != ErrPath {
 		t.Errorf("to an address of nobody's: %v", err)
 	}
 	for range 50 {
-		if err := a.Send(p.now, &Message{Body: make([]byte, 1000), Remote: second, Force: true}); err != nil {
+		if err := a.Send(p.now, &tx.Message{Body: make([]byte, 1000), Remote: second, Force: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +101,7 @@ func TestMessagesForRemovedAddress(t *testing.T) {
 	if err := checkInvariants(a); err != nil || a.tx.q.Routed() {
 		t.Errorf("messages are for a path that is gone: %v", err)
 	}
-	if err := a.Send(p.now, &Message{Body: []byte("x"), Remote: second}); err != ErrPath {
+	if err := a.Send(p.now, &tx.Message{Body: []byte("x"), Remote: second}); err != ErrPath {
 		t.Errorf("to an address that was removed: %v", err)
 	}
 	p.drive()
@@ -117,7 +118,7 @@ func TestExpiredDirectedMessage(t *testing.T) {
 	p.confirmAll()
 	p.drive()
 	a := p.a.assoc
-	for _, m := range []*Message{
+	for _, m := range []*tx.Message{
 		{Body: []byte("late"), Remote: p.z.local[1], Lifetime: 1},
 		{SID: 1, Body: []byte("on time")},
 	} {

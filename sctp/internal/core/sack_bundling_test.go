@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -22,7 +23,7 @@ func newAsked(t *testing.T, slowPath bool) *asked {
 	cfg.slowPath = slowPath
 	u := &asked{pump: newPump(t, cfg), t: t}
 	for range 4 { // the congestion window opens
-		if err := u.a.Send(u.now, &Message{Body: make([]byte, 300_000), Force: true}); err != nil {
+		if err := u.a.Send(u.now, &tx.Message{Body: make([]byte, 300_000), Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		u.run()
@@ -37,7 +38,7 @@ func newAsked(t *testing.T, slowPath bool) *asked {
 // ask has a request arrive.
 func (u *asked) ask(immediate bool) {
 	u.t.Helper()
-	if err := u.z.Send(u.now, &Message{Body: []byte("what"), Immediate: immediate}); err != nil {
+	if err := u.z.Send(u.now, &tx.Message{Body: []byte("what"), Immediate: immediate}); err != nil {
 		u.t.Fatal(err)
 	}
 	if !u.move(u.z, u.a) {
@@ -48,7 +49,7 @@ func (u *asked) ask(immediate bool) {
 // answer sends n messages by one segmented send; the last one is shorter by less bytes.
 func (u *asked) answer(n, less int) {
 	u.t.Helper()
-	m := &Message{Unordered: true, Headers: []byte{}, Body: make([]byte, n*u.unit-less), SegmentSize: u.unit, Force: true}
+	m := &tx.Message{Unordered: true, Headers: []byte{}, Body: make([]byte, n*u.unit-less), SegmentSize: u.unit, Force: true}
 	if err := u.a.Send(u.now, m); err != nil {
 		u.t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestSackWaitsForTheEndOfASegmentedSend(t *testing.T) {
 				u.now += tt.after
 				u.answer(tt.msgs, tt.less)
 				if tt.behind > 0 {
-					if err := u.a.Send(u.now, &Message{Body: make([]byte, tt.behind)}); err != nil {
+					if err := u.a.Send(u.now, &tx.Message{Body: make([]byte, tt.behind)}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -186,7 +187,7 @@ func TestSackWaitsOverManyBatches(t *testing.T) {
 func TestSackDoesNotWaitForOneMessage(t *testing.T) {
 	u := newAsked(t, false)
 	u.ask(false)
-	if err := u.a.Send(u.now, &Message{Body: make([]byte, 30_000)}); err != nil {
+	if err := u.a.Send(u.now, &tx.Message{Body: make([]byte, 30_000)}); err != nil {
 		t.Fatal(err)
 	}
 	if n, sack := u.batch(64); n < 2 || sack != 0 {

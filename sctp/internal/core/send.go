@@ -4,14 +4,15 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // dataSender is the sending half of an association: the messages, what is in flight,
 // and the peer's window.
 type dataSender struct {
-	q       *SendQueue
-	sb      *Scoreboard
+	q       *tx.Queue
+	sb      *tx.Scoreboard
 	streams int
 	// mayProbe allows one chunk into a closed window, probes counts how many
 	// have gone there in a row (RFC 9260, Section 6.1, A).
@@ -26,7 +27,7 @@ type dataSender struct {
 	detour       int
 	busy         bool // something was sent since EventDry
 	carry        carry
-	tune         sendTune
+	tune         tx.BufferTuner
 	cork         cork       // new data waits
 	openBatch    *openBatch // nil until one is
 	pipelined    int        // messages, up to corkPipelined, that were sent while others were under way
@@ -37,7 +38,7 @@ type dataSender struct {
 	segSize   int
 	sackAtEnd bool
 	// released are those of the queue that a restart of the peer replaced.
-	released        []Release
+	released        []tx.Release
 	bytes, messages uint64
 }
 
@@ -50,13 +51,13 @@ func (a *Assoc) openSender() {
 	restarted := a.tx.q != nil
 	a.tx = dataSender{streams: int(a.cfg.OutStreams), bytes: a.tx.bytes, messages: a.tx.messages, released: released}
 	if a.tx.q, a.tx.sb = &a.first.q, &a.first.sb; restarted {
-		a.tx.q, a.tx.sb = new(SendQueue), new(Scoreboard)
+		a.tx.q, a.tx.sb = new(tx.Queue), new(tx.Scoreboard)
 	}
 	a.tx.q.Init(a.cfg.SendBuffer, a.tx.streams, a.cfg.Scheduler)
 	if restarted {
 		a.tx.q.NoteKeysFreed()
 	}
-	a.tx.sb.Init(a.tx.q, ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
+	a.tx.sb.Init(a.tx.q, tx.ScoreboardConfig{TSN: a.tsn, Paths: len(a.paths), RACK: !a.cfg.NoRACK,
 		CMT: a.cfg.Multipath, NoBulk: a.cfg.slowPath})
 	for i := range a.paths {
 		a.tx.watchSizes(i, &a.paths[i])
@@ -115,7 +116,7 @@ func (a *Assoc) inFlightAll() int { return a.tx.sb.TotalFlight() }
 // ErrMessageOpen for one that comes before the end of another, and ErrRestart for a
 // piece of one that the peer's restart has cut off. It never blocks; PollTransmit is
 // due afterwards. Now counts only for a message with a Lifetime.
-func (a *Assoc) Send(now clock.Time, m *Message) error {
+func (a *Assoc) Send(now clock.Time, m *tx.Message) error {
 	switch {
 	case a.state == Closed:
 		return ErrClosed
@@ -124,7 +125,7 @@ func (a *Assoc) Send(now clock.Time, m *Message) error {
 	case a.cfg.NoFragmentation && (m.Largest() > a.MaxPayload() || m.Of != nil && (m.Of.Begun() || !m.Last)):
 		// RFC 9260, Section 6.9: where fragmentation is disabled, "an error MUST be
 		// returned to the upper layer".
-		return ErrTooLong
+		return tx.ErrTooLong
 	}
 	if m.ClearRoute(); m.Keyed || m.Remote.IsValid() {
 		if err := a.setRoute(m); err != nil {
@@ -132,7 +133,7 @@ func (a *Assoc) Send(now clock.Time, m *Message) error {
 		}
 	}
 	n, count := m.Size()
-	if a.tx.deferredSack.on && (n > onePacket || a.tx.q.Messages() > 1) {
+	if a.tx.deferredSack.on && (n > tx.OnePacket || a.tx.q.Messages() > 1) {
 		a.ProcessDeferredSack() // it may make room
 		if a.state == Closed {
 			return ErrClosed
@@ -168,14 +169,14 @@ func (a *Assoc) CanOpen(sid uint16) error {
 	case !a.state.canQueue() || a.shut.wanted:
 		return ErrShutdown
 	case a.cfg.NoFragmentation:
-		return ErrTooLong
+		return tx.ErrTooLong
 	}
 	return q.CanOpen(sid)
 }
 
 // TakeReleases appends to dst the owners of messages that are done with. The
 // caller calls Owner.Released for each, with no lock held.
-func (a *Assoc) TakeReleases(dst []Release) []Release {
+func (a *Assoc) TakeReleases(dst []tx.Release) []tx.Release {
 	dst = append(dst, a.tx.released...)
 	a.tx.released = nil
 	return a.tx.q.TakeReleases(dst)
@@ -222,7 +223,7 @@ func (a *Assoc) takeSack(now clock.Time, x *wire.Sack) {
 }
 
 // takeAck gives the news of an acknowledgement from the scoreboard to the paths.
-func (a *Assoc) takeAck(now clock.Time, res *SackResult, err error) {
+func (a *Assoc) takeAck(now clock.Time, res *tx.SackResult, err error) {
 	sb := a.tx.sb
 	if err != nil {
 		a.violate("SACK for a TSN that was not sent")
@@ -296,14 +297,14 @@ func (a *Assoc) windowGrew(now clock.Time) {
 }
 
 // retune adapts how much may be queued to what the paths hold.
-func (t *dataSender) retune(now clock.Time, res *SackResult, slowest clock.Time) {
+func (t *dataSender) retune(now clock.Time, res *tx.SackResult, slowest clock.Time) {
 	n, rtt := 0, clock.Time(0)
 	for i := range res.Paths {
 		n += res.Paths[i].Acked
 		rtt = max(rtt, res.Paths[i].AckRTT)
 	}
-	t.tune.ack(now, n, rtt)
-	t.q.SetSoftLimit(t.tune.limit(slowest), t.tune.lowRTT(slowest))
+	t.tune.Ack(now, n, rtt)
+	t.q.SetSoftLimit(t.tune.Limit(slowest), t.tune.LowRTT(slowest))
 }
 
 // report turns what the send queue has to say into events.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -31,7 +32,7 @@ func TestShutdown(t *testing.T) {
 	p.advance(6 * time.Millisecond)
 	p.a.assoc.Shutdown(p.now)
 	p.a.wantState(ShutdownPending)
-	if err := p.a.assoc.Send(p.now, &Message{Body: []byte("late")}); err != ErrShutdown {
+	if err := p.a.assoc.Send(p.now, &tx.Message{Body: []byte("late")}); err != ErrShutdown {
 		t.Errorf("Send after Shutdown: %v", err)
 	}
 	p.wantClosed(time.Minute)
@@ -44,7 +45,7 @@ func TestShutdown(t *testing.T) {
 			t.Errorf("%s: ended with %v", h.name, e.Err)
 		}
 	}
-	if err := p.z.assoc.Send(p.now, &Message{Body: []byte("late")}); err != ErrClosed {
+	if err := p.z.assoc.Send(p.now, &tx.Message{Body: []byte("late")}); err != ErrClosed {
 		t.Errorf("Send after the end: %v", err)
 	}
 }
@@ -355,7 +356,7 @@ func TestShutdownDuringHandshake(t *testing.T) {
 	p.a.dial(p.z)
 	p.a.send(0, 5000)
 	p.a.assoc.Shutdown(p.now)
-	if err := p.a.assoc.Send(p.now, &Message{Body: []byte("late")}); err != ErrShutdown {
+	if err := p.a.assoc.Send(p.now, &tx.Message{Body: []byte("late")}); err != ErrShutdown {
 		t.Errorf("Send after Shutdown: %v", err)
 	}
 	p.driveUntil(time.Minute, func() bool { return p.z.assoc != nil })

@@ -2,13 +2,14 @@ package core
 
 import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
 // CanSendSmall reports whether the small-message fast path of the sender takes m: it fits one
 // packet, and nothing else waits to be sent or, apart from a deferred SACK, acknowledged. So
 // it is with requests and their answers.
-func (a *Assoc) CanSendSmall(m *Message) bool {
+func (a *Assoc) CanSendSmall(m *tx.Message) bool {
 	t := &a.tx
 	q, sb := t.q, t.sb
 	if q == nil || q.Messages() > 0 && !(t.deferredSack.on && q.Messages() == 1) || !m.Plain() {
@@ -30,7 +31,7 @@ func (a *Assoc) CanSendSmall(m *Message) bool {
 // SendSmall queues a message for which CanSendSmall holds and appends its packet to b, which tx
 // describes, as Send and PollTransmit would. It reports false, and has done nothing, if the
 // packet has to wait for the congestion window or the pacer.
-func (a *Assoc) SendSmall(now clock.Time, m *Message, b []byte, tx *Transmit) ([]byte, bool) {
+func (a *Assoc) SendSmall(now clock.Time, m *tx.Message, b []byte, tx *Transmit) ([]byte, bool) {
 	if !a.mayFill(now, 0) {
 		return b, false
 	}

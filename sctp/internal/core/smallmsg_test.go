@@ -14,6 +14,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -110,7 +111,7 @@ func (w *twins) leaves(i int, out [2][]byte, tx [2]Transmit, ok [2]bool) {
 func (w *twins) send(i int) {
 	w.t.Helper()
 	r := w.rng
-	m := Message{SID: uint16(r.IntN(2)), PPID: r.Uint32()}
+	m := tx.Message{SID: uint16(r.IntN(2)), PPID: r.Uint32()}
 	kind := r.IntN(40)
 	if w.rough {
 		kind = r.IntN(12)
@@ -137,7 +138,7 @@ func (w *twins) send(i int) {
 	for k := range data {
 		data[k] = byte(r.Uint32())
 	}
-	if n <= MaxHeader && r.IntN(3) > 0 {
+	if n <= tx.MaxHeader && r.IntN(3) > 0 {
 		m.Header = data
 	} else {
 		m.Header, m.Body = data[:min(n, r.IntN(20))], data[min(n, 20):]
@@ -308,7 +309,7 @@ func TestSmallMessageFastPathMatchesSlowPath(t *testing.T) {
 	}
 	for seed := range seeds {
 		cfg := Config{NoInterleaving: seed%4 >= 2, NoPartialReliability: seed%3 == 0, TellDry: seed%11 == 5, Bundle: seed%13 == 3,
-			NoRACK: seed%17 == 4, NoFragmentation: seed%23 == 7, NoECN: seed%5 == 2, ZeroChecksum: seed%7 == 4, Scheduler: Scheduler(seed % 6), DSCP: uint8(seed % 3)}
+			NoRACK: seed%17 == 4, NoFragmentation: seed%23 == 7, NoECN: seed%5 == 2, ZeroChecksum: seed%7 == 4, Scheduler: tx.Scheduler(seed % 6), DSCP: uint8(seed % 3)}
 		switch seed % 19 {
 		case 1:
 			cfg.SendBuffer = 1000
@@ -413,86 +414,88 @@ func TestSmallMessageFastPathMatchesSlowPath(t *testing.T) {
 
 // Whatever might call for more than the message and an acknowledgement takes the slow path.
 func TestSmallSendRefused(t *testing.T) {
-	for i, edit := range []func(a *Assoc, m *Message){
+	for i, edit := range []func(a *Assoc, m *tx.Message){
 		nil,
-		func(a *Assoc, m *Message) { m.Header = nil },
-		func(a *Assoc, m *Message) { m.Header = make([]byte, MaxHeader+1) },
-		func(a *Assoc, m *Message) { m.Body = make([]byte, a.MaxPayload()-wire.SackHeaderLen-len(m.Header)+1) },
-		func(a *Assoc, m *Message) { m.Unordered = true },
-		func(a *Assoc, m *Message) { m.Immediate = true },
-		func(a *Assoc, m *Message) { m.Borrowed = true },
-		func(a *Assoc, m *Message) { m.Keyed = true },
-		func(a *Assoc, m *Message) { m.LimitRtx = true },
-		func(a *Assoc, m *Message) { m.Droppable = true },
-		func(a *Assoc, m *Message) { m.Of = new(OpenMessage) },
-		func(a *Assoc, m *Message) { m.SegmentSize = 1 },
-		func(a *Assoc, m *Message) { m.Lifetime = 1 },
-		func(a *Assoc, m *Message) { m.Remote = a.paths[0].Remote },
-		func(a *Assoc, m *Message) { m.SID = 2 }, // nothing was sent there yet
-		func(a *Assoc, m *Message) { private(a.tx.q, "nstreams").SetInt(1) },
-		func(a *Assoc, m *Message) { a.state = ShutdownPending },
-		func(a *Assoc, m *Message) { a.shut.wanted = true },
-		func(a *Assoc, m *Message) { a.shut.sendReq = true },
-		func(a *Assoc, m *Message) { a.shut.sendAck = true },
-		func(a *Assoc, m *Message) { a.auth.On = true },
-		func(a *Assoc, m *Message) { a.cfg.slowPath = true },
-		func(a *Assoc, m *Message) { a.paths = append(a.paths, a.paths[0]) },
-		func(a *Assoc, m *Message) { a.paths[0].confirmed = false },
-		func(a *Assoc, m *Message) { a.paths[0].active = false },
-		func(a *Assoc, m *Message) { a.paths[0].pf = true },
-		func(a *Assoc, m *Message) { a.paths[0].Local = a.paths[0].Remote },
-		func(a *Assoc, m *Message) { a.paths[0].hb.pending = true },
-		func(a *Assoc, m *Message) { setField(&a.paths[0].plpmtu, "pending", true) },
-		func(a *Assoc, m *Message) { a.tx.carry.full = true },
-		func(a *Assoc, m *Message) { a.standalone.n = 1 },
-		func(a *Assoc, m *Message) { a.ctl.n = 1 },
-		func(a *Assoc, m *Message) { a.hs.sendAck = true },
-		func(a *Assoc, m *Message) { a.ecn.cwr = true },
-		func(a *Assoc, m *Message) { a.ecn.echo = true },
-		func(a *Assoc, m *Message) { a.asc.mute = true },
-		func(a *Assoc, m *Message) { a.asc.sent = true },
-		func(a *Assoc, m *Message) { a.asc.send = true },
-		func(a *Assoc, m *Message) { a.asc.queue = append(a.asc.queue, asconfOp{}) },
-		func(a *Assoc, m *Message) { a.rc.AddStreams(0, 1, 1, 0) },
-		func(a *Assoc, m *Message) { a.rc.AddStreams(0, 1, 1, 0); a.rc.Append(nil) },
-		func(a *Assoc, m *Message) { a.tx.openBatch = &openBatch{tx: Transmit{Segs: 1}} },
-		func(a *Assoc, m *Message) { private(a.tx.q, "messages").SetInt(2) },
-		func(a *Assoc, m *Message) { a.tx.deferredSack.on = false },
-		func(a *Assoc, m *Message) { private(a.tx.q, "waiting").SetInt(1) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "opened").SetInt(1) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "routed").SetInt(1) },
-		func(a *Assoc, m *Message) { fill(private(a.tx.q, "borrowed")) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "held").SetBool(true) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "blocked").SetBool(true) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "stalled").SetBool(true) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "kind").SetUint(uint64(SchedFair)) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "kind").SetUint(uint64(SchedWFQ)) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "limit").SetInt(10) },
-		func(a *Assoc, m *Message) { private(a.tx.q, "streams.1.paused").SetBool(true) },
-		func(a *Assoc, m *Message) { fill(private(a.tx.q, "streams.1.open")) },
-		func(a *Assoc, m *Message) { fill(private(a.tx.q, "streams.1.head")) },
-		func(a *Assoc, m *Message) {
+		func(a *Assoc, m *tx.Message) { m.Header = nil },
+		func(a *Assoc, m *tx.Message) { m.Header = make([]byte, tx.MaxHeader+1) },
+		func(a *Assoc, m *tx.Message) {
+			m.Body = make([]byte, a.MaxPayload()-wire.SackHeaderLen-len(m.Header)+1)
+		},
+		func(a *Assoc, m *tx.Message) { m.Unordered = true },
+		func(a *Assoc, m *tx.Message) { m.Immediate = true },
+		func(a *Assoc, m *tx.Message) { m.Borrowed = true },
+		func(a *Assoc, m *tx.Message) { m.Keyed = true },
+		func(a *Assoc, m *tx.Message) { m.LimitRtx = true },
+		func(a *Assoc, m *tx.Message) { m.Droppable = true },
+		func(a *Assoc, m *tx.Message) { m.Of = new(tx.OpenMessage) },
+		func(a *Assoc, m *tx.Message) { m.SegmentSize = 1 },
+		func(a *Assoc, m *tx.Message) { m.Lifetime = 1 },
+		func(a *Assoc, m *tx.Message) { m.Remote = a.paths[0].Remote },
+		func(a *Assoc, m *tx.Message) { m.SID = 2 }, // nothing was sent there yet
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "nstreams").SetInt(1) },
+		func(a *Assoc, m *tx.Message) { a.state = ShutdownPending },
+		func(a *Assoc, m *tx.Message) { a.shut.wanted = true },
+		func(a *Assoc, m *tx.Message) { a.shut.sendReq = true },
+		func(a *Assoc, m *tx.Message) { a.shut.sendAck = true },
+		func(a *Assoc, m *tx.Message) { a.auth.On = true },
+		func(a *Assoc, m *tx.Message) { a.cfg.slowPath = true },
+		func(a *Assoc, m *tx.Message) { a.paths = append(a.paths, a.paths[0]) },
+		func(a *Assoc, m *tx.Message) { a.paths[0].confirmed = false },
+		func(a *Assoc, m *tx.Message) { a.paths[0].active = false },
+		func(a *Assoc, m *tx.Message) { a.paths[0].pf = true },
+		func(a *Assoc, m *tx.Message) { a.paths[0].Local = a.paths[0].Remote },
+		func(a *Assoc, m *tx.Message) { a.paths[0].hb.pending = true },
+		func(a *Assoc, m *tx.Message) { setField(&a.paths[0].plpmtu, "pending", true) },
+		func(a *Assoc, m *tx.Message) { a.tx.carry.full = true },
+		func(a *Assoc, m *tx.Message) { a.standalone.n = 1 },
+		func(a *Assoc, m *tx.Message) { a.ctl.n = 1 },
+		func(a *Assoc, m *tx.Message) { a.hs.sendAck = true },
+		func(a *Assoc, m *tx.Message) { a.ecn.cwr = true },
+		func(a *Assoc, m *tx.Message) { a.ecn.echo = true },
+		func(a *Assoc, m *tx.Message) { a.asc.mute = true },
+		func(a *Assoc, m *tx.Message) { a.asc.sent = true },
+		func(a *Assoc, m *tx.Message) { a.asc.send = true },
+		func(a *Assoc, m *tx.Message) { a.asc.queue = append(a.asc.queue, asconfOp{}) },
+		func(a *Assoc, m *tx.Message) { a.rc.AddStreams(0, 1, 1, 0) },
+		func(a *Assoc, m *tx.Message) { a.rc.AddStreams(0, 1, 1, 0); a.rc.Append(nil) },
+		func(a *Assoc, m *tx.Message) { a.tx.openBatch = &openBatch{tx: Transmit{Segs: 1}} },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "messages").SetInt(2) },
+		func(a *Assoc, m *tx.Message) { a.tx.deferredSack.on = false },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "waiting").SetInt(1) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "opened").SetInt(1) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "routed").SetInt(1) },
+		func(a *Assoc, m *tx.Message) { fill(private(a.tx.q, "borrowed")) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "held").SetBool(true) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "blocked").SetBool(true) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "stalled").SetBool(true) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "kind").SetUint(uint64(tx.SchedFair)) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "kind").SetUint(uint64(tx.SchedWFQ)) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "limit").SetInt(10) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.q, "streams.1.paused").SetBool(true) },
+		func(a *Assoc, m *tx.Message) { fill(private(a.tx.q, "streams.1.open")) },
+		func(a *Assoc, m *tx.Message) { fill(private(a.tx.q, "streams.1.head")) },
+		func(a *Assoc, m *tx.Message) {
 			a.tx.q.SetInterleaving(false)
 			private(a.tx.q, "streams.1.ordered").SetInt(1<<15 - 1)
 		},
-		func(a *Assoc, m *Message) { a.rx.tsns.Observe(a.rx.tsns.Highest() + 2) },
-		func(a *Assoc, m *Message) { a.rx.tsns.Observe(a.rx.tsns.CumTSN()) },
-		func(a *Assoc, m *Message) { a.cfg.Bundle = true },
-		func(a *Assoc, m *Message) {
+		func(a *Assoc, m *tx.Message) { a.rx.tsns.Observe(a.rx.tsns.Highest() + 2) },
+		func(a *Assoc, m *tx.Message) { a.rx.tsns.Observe(a.rx.tsns.CumTSN()) },
+		func(a *Assoc, m *tx.Message) { a.cfg.Bundle = true },
+		func(a *Assoc, m *tx.Message) {
 			private(a.tx.sb, "marked").Addr().Interface().(*seq.Set).Add(a.tx.sb.NextTSN())
 		},
-		func(a *Assoc, m *Message) { private(a.tx.sb, "permit").SetBool(true) },
-		func(a *Assoc, m *Message) { private(a.tx.sb, "awnd").SetInt(0) },
-		func(a *Assoc, m *Message) { private(a.tx.sb, "rwnd").SetInt(int64(len(m.Header) - 1)) },
-		func(a *Assoc, m *Message) { private(a.tx.sb, "rtxCopies.open").SetBool(true) },
-		func(a *Assoc, m *Message) { private(a.tx.sb, "recs").SetLen(1) },
-		func(a *Assoc, m *Message) { a.paths[0].single = true },
-		func(a *Assoc, m *Message) { a.cfg.MaxBurst, a.paths[0].burstFrom = 1, -2000 },
+		func(a *Assoc, m *tx.Message) { private(a.tx.sb, "permit").SetBool(true) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.sb, "awnd").SetInt(0) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.sb, "rwnd").SetInt(int64(len(m.Header) - 1)) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.sb, "rtxCopies.open").SetBool(true) },
+		func(a *Assoc, m *tx.Message) { private(a.tx.sb, "recs").SetLen(1) },
+		func(a *Assoc, m *tx.Message) { a.paths[0].single = true },
+		func(a *Assoc, m *tx.Message) { a.cfg.MaxBurst, a.paths[0].burstFrom = 1, -2000 },
 	} {
 		l := newDeferredHarness(t, nil)
 		l.answer(nil)
 		l.wantDeferred(true)
-		m := &Message{SID: 1, Header: []byte("question")}
+		m := &tx.Message{SID: 1, Header: []byte("question")}
 		if edit != nil {
 			edit(l.a, m)
 			l.a.slow = l.a.findSlowReasons()

@@ -8,28 +8,29 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
 )
 
 // notCompared are the fields in which two associations to which the same has happened may
 // differ, one by a fast path and one by the slow path, with the reason for each.
 var notCompared = map[string]string{
-	"Assoc.slow":            "without slowConfig, which one of the two has on purpose: see diffState",
-	"Config.slowPath":       "one of the two has it on purpose",
-	"Scoreboard.noBulk":     "likewise",
-	"Scoreboard.recs":       "a ring in which only the records of outstanding TSNs count: see records",
-	"reasm.fragState.block": "the memory of a payload; data, which refers to it, is compared",
-	"reasm.frag.short":      "likewise, for a short one",
-	"reasm.fragState.slot":  "the key of a fragment in a table of loose ones, from when it was in one",
-	"inbound.deferSack":     "says something of the packet in hand, between packets of the last one",
-	"inbound.buf":           "likewise",
-	"inbound.control":       "likewise",
-	"inbound.ecn":           "likewise",
-	"reasm.pin.buf":         "a receive buffer of the driver, which data refers to",
-	"roundRobin.last":       "where the next stream that has something to send is put in; a small message that leaves at once is not",
-	"roundRobin.ring":       "grows when a stream has something to send; the links in it are left from when it last had",
-	"strictPriority.turns":  "numbers the turns of streams in their order; a small message that leaves at once takes none",
-	"schedHeap.info":        "keys of streams from when they last had something to send",
+	"Assoc.slow":              "without slowConfig, which one of the two has on purpose: see diffState",
+	"Config.slowPath":         "one of the two has it on purpose",
+	"tx.Scoreboard.noBulk":    "likewise",
+	"tx.Scoreboard.recs":      "a ring in which only the records of outstanding TSNs count: see records",
+	"reasm.fragState.block":   "the memory of a payload; data, which refers to it, is compared",
+	"reasm.frag.short":        "likewise, for a short one",
+	"reasm.fragState.slot":    "the key of a fragment in a table of loose ones, from when it was in one",
+	"inbound.deferSack":       "says something of the packet in hand, between packets of the last one",
+	"inbound.buf":             "likewise",
+	"inbound.control":         "likewise",
+	"inbound.ecn":             "likewise",
+	"reasm.pin.buf":           "a receive buffer of the driver, which data refers to",
+	"tx.roundRobin.last":      "where the next stream that has something to send is put in; a small message that leaves at once is not",
+	"tx.roundRobin.ring":      "grows when a stream has something to send; the links in it are left from when it last had",
+	"tx.strictPriority.turns": "numbers the turns of streams in their order; a small message that leaves at once takes none",
+	"tx.schedHeap.info":       "keys of streams from when they last had something to send",
 }
 
 // stateDiff finds the first difference between two associations. It walks all that can be
@@ -126,7 +127,7 @@ func (d *stateDiff) elements(x, y reflect.Value) string {
 
 func (d *stateDiff) fields(x, y reflect.Value) string {
 	t := x.Type()
-	if t == reflect.TypeFor[Scoreboard]() {
+	if t == reflect.TypeFor[tx.Scoreboard]() {
 		if s := d.records(x, y); s != "" {
 			return s
 		}
@@ -149,7 +150,7 @@ func (d *stateDiff) fields(x, y reflect.Value) string {
 
 // records compares the records of outstanding TSNs; what else is in the ring is old.
 func (d *stateDiff) records(x, y reflect.Value) string {
-	a, b := (*Scoreboard)(x.Addr().UnsafePointer()), (*Scoreboard)(y.Addr().UnsafePointer())
+	a, b := (*tx.Scoreboard)(x.Addr().UnsafePointer()), (*tx.Scoreboard)(y.Addr().UnsafePointer())
 	if a.CumTSN() != b.CumTSN() || a.NextTSN() != b.NextTSN() {
 		return fmt.Sprintf(": TSNs above %d to %d and %d to %d", a.CumTSN(), a.NextTSN(), b.CumTSN(), b.NextTSN())
 	}
@@ -174,10 +175,10 @@ func setField(p any, path string, v any) {
 // Every exclusion is of a field that there is, and that is met in a comparison.
 func TestExclusionsFromComparisonsExist(t *testing.T) {
 	met := map[string]bool{}
-	for k := range Scheduler(6) {
+	for k := range tx.Scheduler(6) {
 		p := newPair(t, 1, &Config{Scheduler: k})
 		p.connect()
-		if err := p.a.assoc.Send(p.now, &Message{Body: make([]byte, 1000)}); err != nil {
+		if err := p.a.assoc.Send(p.now, &tx.Message{Body: make([]byte, 1000)}); err != nil {
 			t.Fatal(err)
 		}
 		buf := new(slab.Pool).Get()

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -185,7 +186,7 @@ func (w *world) wantDelivered() {
 	}
 	for _, m := range w.sent {
 		switch {
-		case m.void || failed || m.open || m.early && m.err == ErrStream:
+		case m.void || failed || m.open || m.early && m.err == tx.ErrStream:
 		case m.released == 1 && m.err == nil && !m.got:
 			w.fail("message %d of %s was acknowledged and not delivered", m.id, m.from.name)
 		case m.released == 0:
@@ -222,7 +223,7 @@ func (w *world) wantReleased() {
 		if m.released != 1 {
 			w.fail("message %d of %s was released %d times", m.id, m.from.name, m.released)
 		}
-		if m.err == ErrAbandoned && m.reliable {
+		if m.err == tx.ErrAbandoned && m.reliable {
 			w.fail("message %d of %s was abandoned", m.id, m.from.name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -22,7 +23,7 @@ func TestShutdownAfterLastMessagesExpired(t *testing.T) {
 	p.a.send(0, 1000)
 	p.a.flush()
 	for range 3 {
-		m := &Message{SID: 1, Body: []byte("late"), Lifetime: clock.Time(time.Millisecond), Force: true}
+		m := &tx.Message{SID: 1, Body: []byte("late"), Lifetime: clock.Time(time.Millisecond), Force: true}
 		if err := p.a.assoc.Send(p.now, m); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -96,7 +97,7 @@ func (w *world) config(patient, asconf, authed, zero, insecure bool) *Config {
 	}
 	c.Multipath, c.NoPartialReliability = x&64 != 0, x&128 != 0 && x&1 != 0
 	x = w.byte()
-	c.Scheduler = Scheduler(x % 6)
+	c.Scheduler = tx.Scheduler(x % 6)
 	c.NoECN, c.Discover, c.Pieces = x&16 != 0, x&96 == 96, x&128 != 0
 	switch x = w.byte(); x & 3 {
 	case 0:
@@ -272,7 +273,7 @@ func (w *world) sendSome(e *tend, op, arg int) {
 	}
 	for range 1 + op&3 {
 		n := w.rng.IntN(1 << (arg & 15 % 14))
-		m := &Message{SID: uint16(w.rng.IntN(out)), Unordered: op&4 != 0, Immediate: op&12 == 12, PPID: uint32(arg)}
+		m := &tx.Message{SID: uint16(w.rng.IntN(out)), Unordered: op&4 != 0, Immediate: op&12 == 12, PPID: uint32(arg)}
 		switch op {
 		case 32:
 			if arg&16 != 0 && e.assoc.auth.On && e.assoc.auth.Must.Has(e.assoc.dataType()) {
@@ -289,8 +290,8 @@ func (w *world) sendSome(e *tend, op, arg int) {
 			m.Droppable, m.Priority = true, uint32(arg)
 		}
 		switch err := e.send(m, n); err {
-		case nil, ErrWouldBlock, ErrShutdown:
-		case ErrMessageOpen:
+		case nil, tx.ErrWouldBlock, ErrShutdown:
+		case tx.ErrMessageOpen:
 			if e.open[m.SID] == nil {
 				w.fail("%s: stream %d: %v", e.name, m.SID, err)
 			}

@@ -1,10 +1,13 @@
 package core
 
-import "github.com/weftstack/weft/sctp/internal/core/seq"
+import (
+	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
+)
 
 // topen is a message that an end gives in pieces.
 type topen struct {
-	of   OpenMessage
+	of   tx.OpenMessage
 	x    *tmsg
 	sid  uint16
 	ppid uint32
@@ -49,13 +52,13 @@ func (w *world) trespass(e *tend, o *topen) {
 	if o.x.void {
 		return // the peer has restarted, so that the stream may be free again
 	}
-	for _, m := range []*Message{{SID: o.sid, Body: []byte("no"), Force: true},
-		{SID: o.sid, Body: []byte("no"), Of: new(OpenMessage), Last: o.ppid&1 == 0}} {
+	for _, m := range []*tx.Message{{SID: o.sid, Body: []byte("no"), Force: true},
+		{SID: o.sid, Body: []byte("no"), Of: new(tx.OpenMessage), Last: o.ppid&1 == 0}} {
 		switch err := e.assoc.Send(w.now, m); err {
 		case nil:
 			w.fail("%s: stream %d took a message before the end of message %d", e.name, o.sid, o.x.id)
-		case ErrMessageOpen, ErrShutdown, ErrClosed, ErrStream:
-		case ErrRestart:
+		case tx.ErrMessageOpen, ErrShutdown, ErrClosed, tx.ErrStream:
+		case tx.ErrRestart:
 			w.fail("%s: stream %d: %v", e.name, o.sid, err)
 		}
 	}
@@ -71,22 +74,22 @@ func (o *topen) send(n int, last bool) bool {
 		n += 4
 	}
 	body := w.body(x.id, x.size+n)[x.size:]
-	m := &Message{SID: o.sid, PPID: o.ppid, Unordered: x.u, Of: &o.of, Last: last, Owner: &tpiece{x}, Force: w.ending}
+	m := &tx.Message{SID: o.sid, PPID: o.ppid, Unordered: x.u, Of: &o.of, Last: last, Owner: &tpiece{x}, Force: w.ending}
 	k := 0
 	if n < 2 || w.rng.IntN(3) == 0 {
-		k = min(w.rng.IntN(MaxHeader+1), n)
+		k = min(w.rng.IntN(tx.MaxHeader+1), n)
 	}
 	m.Header, m.Body = body[:k], body[k:]
 	switch err := e.assoc.Send(w.now, m); err {
 	case nil:
-	case ErrWouldBlock:
+	case tx.ErrWouldBlock:
 		if w.ending {
 			w.fail("%s: a piece that was forced: %v", e.name, err)
 		}
 		return true
-	case ErrMessageOpen:
+	case tx.ErrMessageOpen:
 		w.fail("%s: message %d of stream %d: %v", e.name, x.id, o.sid, err)
-	case ErrRestart:
+	case tx.ErrRestart:
 		if !x.void {
 			w.fail("%s: message %d of stream %d: %v", e.name, x.id, o.sid, err)
 		}

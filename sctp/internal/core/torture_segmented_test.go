@@ -1,5 +1,7 @@
 package core
 
+import "github.com/weftstack/weft/sctp/internal/core/tx"
+
 // tsegmented is the owner of the messages of a segmented send.
 type tsegmented []*tmsg
 
@@ -12,7 +14,7 @@ func (s tsegmented) Released(err error) {
 // sendSegmented sends a few messages by one segmented send, which are looked for as others are.
 func (w *world) sendSegmented(e *tend, out, arg int) {
 	count, size, k := 1+w.rng.IntN(8), 5+w.rng.IntN(1+arg*40), w.rng.IntN(5)
-	m := &Message{SID: uint16(w.rng.IntN(out)), PPID: uint32(arg), Unordered: true, Immediate: arg&1 != 0, SegmentSize: size - k}
+	m := &tx.Message{SID: uint16(w.rng.IntN(out)), PPID: uint32(arg), Unordered: true, Immediate: arg&1 != 0, SegmentSize: size - k}
 	if arg&2 != 0 && e.assoc.auth.On && e.assoc.auth.Must.Has(e.assoc.dataType()) {
 		m.Keyed, m.Key = true, uint16(1+arg>>3&1)
 	}
@@ -36,8 +38,8 @@ func (w *world) sendSegmented(e *tend, out, arg int) {
 		for _, x := range s {
 			w.sent[x.id] = x
 		}
-	case ErrWouldBlock, ErrShutdown:
-	case ErrMessageOpen:
+	case tx.ErrWouldBlock, ErrShutdown:
+	case tx.ErrMessageOpen:
 		if e.open[m.SID] == nil {
 			w.fail("%s: stream %d: %v", e.name, m.SID, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -463,14 +464,14 @@ func (w *world) deliver(f tflight, last bool) DropReason {
 }
 
 // send sends a message and remembers it.
-func (e *tend) send(m *Message, n int) error {
+func (e *tend) send(m *tx.Message, n int) error {
 	w := e.w
 	w.ids++
 	x := &tmsg{id: w.ids, from: e, size: 4 + n, sid: m.SID, u: m.Unordered, early: !e.assoc.state.connected(),
 		reliable: m.Lifetime == 0 && !m.LimitRtx && !m.Droppable}
 	body := w.body(x.id, x.size)
 	if w.rng.IntN(4) == 0 {
-		k := min(w.rng.IntN(MaxHeader+1), len(body))
+		k := min(w.rng.IntN(tx.MaxHeader+1), len(body))
 		m.Header, body = body[:k], body[k:]
 	}
 	m.Body, m.Owner = body, x
@@ -597,7 +598,7 @@ func (e *tend) received(p *tpart, aborted bool) {
 		if x == m {
 			break
 		}
-		if x.reliable && !x.void && !(x.early && x.err == ErrStream) {
+		if x.reliable && !x.void && !(x.early && x.err == tx.ErrStream) {
 			w.fail("%s: stream %d: message %d came before message %d", e.name, m.sid, m.id, x.id)
 		}
 	}

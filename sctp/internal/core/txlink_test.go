@@ -7,6 +7,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 const (
@@ -95,7 +96,7 @@ func (l *txLink) run(t *testing.T, d clock.Time) int64 {
 	start, msg, buf := l.now, make([]byte, 32<<10), make([]byte, 64<<10)
 	l.delivered = 0
 	for l.now-start < d {
-		for l.a.Send(l.now, &Message{SID: 1, Body: msg}) == nil {
+		for l.a.Send(l.now, &tx.Message{SID: 1, Body: msg}) == nil {
 		}
 		l.flush(l.a, true)
 		l.flush(l.z, false)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -132,7 +133,7 @@ func TestTSNWrapsAround(t *testing.T) {
 		p.connectNow()
 		p.net.loss, p.net.reorder = 50, 100
 		for i := range 200 {
-			p.a.sendMsg(&Message{SID: uint16(i % 3), Unordered: i%5 == 0}, 1+i*37)
+			p.a.sendMsg(&tx.Message{SID: uint16(i % 3), Unordered: i%5 == 0}, 1+i*37)
 		}
 		p.drive()
 		p.wantDelivered()

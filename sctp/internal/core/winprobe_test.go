@@ -8,6 +8,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/rto"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -40,17 +41,17 @@ var probeCases = []struct {
 	}},
 	{"unordered", func(*Config) {}, func(h *host) {
 		for i := range 100 {
-			h.sendMsg(&Message{SID: uint16(i % 8), Unordered: true}, 4000)
+			h.sendMsg(&tx.Message{SID: uint16(i % 8), Unordered: true}, 4000)
 		}
 	}},
 	{"limited lifetime", func(*Config) {}, func(h *host) {
 		for range 100 {
-			h.sendMsg(&Message{Lifetime: clock.Time(10 * time.Hour)}, 4000)
+			h.sendMsg(&tx.Message{Lifetime: clock.Time(10 * time.Hour)}, 4000)
 		}
 	}},
 	{"limited retransmissions", func(*Config) {}, func(h *host) {
 		for range 100 {
-			h.sendMsg(&Message{LimitRtx: true, MaxRtx: 60_000}, 4000)
+			h.sendMsg(&tx.Message{LimitRtx: true, MaxRtx: 60_000}, 4000)
 		}
 	}},
 }

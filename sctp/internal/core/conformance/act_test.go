@@ -13,6 +13,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/reconfig"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 )
 
 // setConfig sets a parameter of the end under test.
@@ -94,7 +95,7 @@ func (r *runner) setConfig(f *fields) error {
 		case x.key == "adaptation":
 			c.Adaptation = &n
 		case x.key == "sched":
-			c.Scheduler = core.Scheduler(n)
+			c.Scheduler = tx.Scheduler(n)
 		default:
 			return fmt.Errorf("no parameter %s", x.key)
 		}
@@ -215,9 +216,9 @@ func (r *runner) act(s string) error {
 }
 
 // piece makes m a piece of the message that is open on its stream, or is to be.
-func (r *runner) piece(m *core.Message, last bool) {
+func (r *runner) piece(m *tx.Message, last bool) {
 	if r.open[m.SID] == nil {
-		r.open[m.SID] = new(core.OpenMessage)
+		r.open[m.SID] = new(tx.OpenMessage)
 	}
 	if m.Of, m.Last = r.open[m.SID], last; last {
 		delete(r.open, m.SID)
@@ -268,7 +269,7 @@ func (r *runner) do(f *args) (err error) {
 		}
 	case "send":
 		for range f.num("n", 1) {
-			m := &core.Message{SID: uint16(f.num("sid", 0)), PPID: f.num("ppid", 0), Unordered: f.has("U"), Immediate: f.has("I"),
+			m := &tx.Message{SID: uint16(f.num("sid", 0)), PPID: f.num("ppid", 0), Unordered: f.has("U"), Immediate: f.has("I"),
 				Body: fill(0, int(f.num("len", 8))), Owner: owner{r, ""}, Droppable: f.has("droppable"), Priority: f.num("prio", 0), Force: f.has("force")}
 			if f.text != "" {
 				m.Body = []byte(f.text)

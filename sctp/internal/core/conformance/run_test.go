@@ -10,6 +10,7 @@ import (
 	"github.com/weftstack/weft/sctp/internal/core"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
@@ -46,8 +47,8 @@ type runner struct {
 	vars     map[string]uint32
 	buf      []byte
 	released map[string]int
-	open     map[uint16]*core.OpenMessage // given in part
-	broken   error                        // the first packet that packetRules does not like
+	open     map[uint16]*tx.OpenMessage // given in part
+	broken   error                      // the first packet that packetRules does not like
 
 	tsn       uint32    // our initial TSN
 	init      wire.Init // our last INIT or INIT ACK
@@ -73,7 +74,7 @@ func newRunner(t testing.TB, id string) *runner {
 	var seed [32]byte
 	copy(seed[:], id)
 	at := clock.Time(1000 * time.Second)
-	return &runner{t: t, now: at, jar: core.NewCookieJar(seed), vars: map[string]uint32{}, released: map[string]int{}, open: map[uint16]*core.OpenMessage{},
+	return &runner{t: t, now: at, jar: core.NewCookieJar(seed), vars: map[string]uint32{}, released: map[string]int{}, open: map[uint16]*tx.OpenMessage{},
 		local: []netip.AddrPort{netip.AddrPortFrom(localAddr, udpPort)},
 		peer:  []netip.AddrPort{netip.AddrPortFrom(peerAddr, udpPort)},
 		// The timers of a script are those it is about.
