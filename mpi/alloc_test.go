@@ -3,12 +3,14 @@ package mpi
 import (
 	"context"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // Messages of any length allocate nothing in the long run: eager ones, and long
 // ones that are announced, asked for and referenced.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, tr := range []string{TransportSCTP, hybridShared} {
@@ -55,7 +57,7 @@ func TestSteadyStateDoesNotAllocate(t *testing.T) {
 
 // Nor do sends that are left for a goroutine to transmit, and that goroutine.
 func TestBurstsDoNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates")
 	}
 	const warm, runs, burst = 200, 100, 16

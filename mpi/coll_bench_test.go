@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // calls returns the collectives that the allocation test and the benchmarks
@@ -42,7 +44,7 @@ func collCalls(c *Comm, n int) map[Coll]func(ctx context.Context) error {
 // TestCollectiveAllocs repeats every algorithm and counts what is allocated
 // once pools are filled: less than one object per ten calls of a rank.
 func TestCollectiveAllocs(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("sync.Pool is not found to keep objects under the race detector")
 	}
 	const p, warm, rounds = 4, 50, 300

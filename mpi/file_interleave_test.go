@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // tiling is a filetype of 2-byte elements, and where the model sees them.
@@ -71,7 +73,7 @@ func randomTiling(rng *rand.Rand) *tiling {
 
 // tilings is how many of them a test takes.
 func tilings() int {
-	if raceEnabled || testing.Short() {
+	if testenv.Race || testing.Short() {
 		return 10
 	}
 	return 30

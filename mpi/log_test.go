@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // lockedBuffer is a buffer for loggers of several ranks.
@@ -184,7 +186,7 @@ func TestLogAllocatesNothingForMessages(t *testing.T) {
 			return err
 		}
 		var failed error
-		if n := testing.AllocsPerRun(100, func() { failed = errors.Join(failed, round()) }); n != 0 && !raceEnabled {
+		if n := testing.AllocsPerRun(100, func() { failed = errors.Join(failed, round()) }); n != 0 && !testenv.Race {
 			t.Errorf("a message takes %v allocations with a logger, want 0", n)
 		}
 		return failed

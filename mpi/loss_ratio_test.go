@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp"
 	"github.com/weftstack/weft/sctp/sctptest"
 )
@@ -16,7 +17,7 @@ import (
 // and 25 µs that loses packets against its time where none is lost, in virtual
 // time: what the protocol costs, on processors that cost nothing.
 func TestPingPongUnderLoss(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("too slow with the race detector, which finds nothing here that it does not elsewhere")
 	}
 	const seeds = 5

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi/internal/envelope"
 )
 
@@ -23,7 +24,7 @@ const schedulesEnv = "WEFT_MATCH_SCHEDULES"
 func TestMatchingRandom(t *testing.T) {
 	base := rand.Uint64()
 	runs := 3000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || testenv.Race {
 		runs = 100
 	}
 	if s := os.Getenv(schedulesEnv); s != "" {

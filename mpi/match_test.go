@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // overtake is a job of two ranks whose rank 1 has sent messages with tags 0
@@ -292,7 +294,7 @@ func TestIDs(t *testing.T) {
 
 // Messages in steady state do not allocate.
 func TestNoAllocations(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates")
 	}
 	err := RunLocal(context.Background(), 1, func(ctx context.Context, w *World) error {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // recorder keeps all records of a rank.
@@ -191,7 +193,7 @@ func TestProfilerSeesCalls(t *testing.T) {
 // TestProfilerCostsNothing checks that calls do not allocate for a profiler,
 // set or not.
 func TestProfilerCostsNothing(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, prof := range []Profiler{nil, new(Profile)} {

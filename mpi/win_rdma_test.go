@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/mpi/internal/rdmadev"
 )
 
 // TestWinRDMADoesNotAllocate puts and gets through registered buffers.
 func TestWinRDMADoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("the race detector allocates")
 	}
 	const n = 16 << 10

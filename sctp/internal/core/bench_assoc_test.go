@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/internal/testenv"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -120,7 +121,7 @@ func BenchmarkPingPong(b *testing.B) {
 
 // In steady state neither packets nor messages allocate.
 func TestSteadyStateDoesNotAllocate(t *testing.T) {
-	if raceEnabled {
+	if testenv.Race {
 		t.Skip("pools forget at random under the race detector")
 	}
 	for _, size := range []int{1, 64, 1000, 100_000} {

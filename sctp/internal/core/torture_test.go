@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weftstack/weft/internal/testenv"
 )
 
 // tortureScripts is how many scripts TestTorture runs by default. WEFT_TORTURE
@@ -56,7 +58,7 @@ func TestTorture(t *testing.T) {
 			t.Fatal(err)
 		}
 		to = n
-	case testing.Short() || raceEnabled:
+	case testing.Short() || testenv.Race:
 		to = tortureScripts / 5
 	}
 	start := time.Now()

@@ -1,6 +1,0 @@
-//go:build race
-
-package mpi
-
-// raceEnabled tells that the race detector is on; sync.Pool then drops objects.
-const raceEnabled = true
