@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/handshake"
 	"github.com/weftstack/weft/mpi/internal/mpierr"
 )
@@ -21,14 +22,8 @@ import (
 // which of them have a link already, and whether the missing links were made. So the
 // handshake succeeds or fails on all processes alike.
 
-const (
-	// linkSetupTimeout bounds a link setup, counted from the first exchange.
-	linkSetupTimeout = time.Minute
-	// maxProcessMessage bounds the message of one process in an exchange, in bytes.
-	maxProcessMessage = 64 << 10
-	// maxGroupMessage bounds the message of one group in an exchange, in bytes.
-	maxGroupMessage = 64 << 20
-)
+// linkSetupTimeout bounds a link setup, counted from the first exchange.
+const linkSetupTimeout = time.Minute
 
 // errLinkSetupTimeout is the error of a link setup that takes longer than linkSetupTimeout.
 var errLinkSetupTimeout = fmt.Errorf("mpi: no connection to all processes within %v", linkSetupTimeout)
@@ -118,7 +113,7 @@ func (m *linkSetup) note(change func()) {
 
 // connectGroups makes an intercommunicator of c and the group at the other end of the connection
 // that open makes. It calls open at the root only.
-func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*rootConn, error)) (d *Comm, err error) {
+func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open func(context.Context) (*dynamic.RootConn, error)) (d *Comm, err error) {
 	defer func() { c.w.recordConnected(d, err) }()
 	if err := c.usable(); err != nil {
 		return nil, err
@@ -134,23 +129,23 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	if accepts {
 		lerr = c.w.transport.listen()
 	}
-	x := &groupExchange{c: c, root: root}
-	own := groupMessage{Head: &groupHeader{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
+	x := &dynamic.Exchange{Comm: exchangeComm{c}, Root: root, Limit: MaxConnected}
+	own := dynamic.GroupMessage{Head: &dynamic.GroupHeader{Transport: c.w.opts.transport, Streams: c.w.opts.streams}}
 	if c.rank == root {
 		var err error
-		if x.conn, err = open(ctx); err != nil {
+		if x.Conn, err = open(ctx); err != nil {
 			own.Err = mpierr.MakePortable(err)
-			x.cause = err
+			x.Cause = err
 		}
-		defer x.conn.close()
+		defer x.Conn.Close()
 		if accepts {
 			var id [8]byte
 			_, _ = rand.Read(id[:]) // never fails
 			own.Head.ID, own.Head.Key = binary.BigEndian.Uint64(id[:])|1, []byte(newJobKey())
 		}
 	}
-	me := &processInfo{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.remoteWindow(), Call: c.w.launcherName()}
-	mine, theirs, err := x.allgather(ctx, own, processMessage{Member: me, Err: mpierr.MakePortable(lerr)})
+	me := &dynamic.ProcessInfo{Job: e.job, Rank: uint32(e.rank), Addr: c.w.transport.addr(), Window: e.remoteWindow(), Call: c.w.launcherName()}
+	mine, theirs, err := x.Allgather(ctx, own, dynamic.ProcessMessage{Member: me, Err: mpierr.MakePortable(lerr)})
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +156,12 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 	}
 	m, group, links, err := c.prepareLinks(mine, theirs, accepts)
 	defer m.end()
-	mine, theirs, cerr := x.allgather(ctx, groupMessage{}, processMessage{Links: links, Err: mpierr.MakePortable(err)})
+	mine, theirs, cerr := x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Links: links, Err: mpierr.MakePortable(err)})
 	if cerr != nil {
 		return nil, cerr
 	}
 	err = m.link(ctx, c.rank, mine, theirs, group, accepts)
-	if _, _, cerr = x.allgather(ctx, groupMessage{}, processMessage{Err: mpierr.MakePortable(err)}); cerr != nil {
+	if _, _, cerr = x.Allgather(ctx, dynamic.GroupMessage{}, dynamic.ProcessMessage{Err: mpierr.MakePortable(err)}); cerr != nil {
 		return nil, cerr
 	}
 	side := 0
@@ -187,7 +182,7 @@ func (c *Comm) connectGroups(ctx context.Context, root int, accepts bool, open f
 // prepareLinks prepares the links to the other group. group holds the members of the other group
 // that have a peer: those of this job, and those with a link already, which links lists. The caller
 // ends m, also after an error.
-func (c *Comm) prepareLinks(mine, theirs *groupMessage, accepts bool) (m *linkSetup, group []*peer, links [][2]uint64, err error) {
+func (c *Comm) prepareLinks(mine, theirs *dynamic.GroupMessage, accepts bool) (m *linkSetup, group []*peer, links [][2]uint64, err error) {
 	e := c.w.eng
 	na, nc := len(mine.Reports), len(theirs.Reports)
 	m = &linkSetup{w: c.w, id: mine.Head.ID, key: mine.Head.Key, self: c.rank, size: na + nc, need: -1, done: make(chan struct{})}
@@ -199,7 +194,7 @@ func (c *Comm) prepareLinks(mine, theirs *groupMessage, accepts bool) (m *linkSe
 	group = make([]*peer, nc)
 	names := make(map[procName]bool, na)
 	for i := range mine.Reports {
-		names[mine.Reports[i].Member.name()] = true
+		names[nameOf(mine.Reports[i].Member)] = true
 	}
 	if m.id == 0 || len(m.key) == 0 {
 		return m, group, nil, fmt.Errorf("%w: link setup without a key", ErrProtocol)
@@ -207,7 +202,7 @@ func (c *Comm) prepareLinks(mine, theirs *groupMessage, accepts bool) (m *linkSe
 	for i := range theirs.Reports {
 		m.others = append(m.others, first+i)
 		o := theirs.Reports[i].Member
-		name := o.name()
+		name := nameOf(o)
 		if names[name] {
 			return m, group, nil, fmt.Errorf("%w: groups with common members", ErrRank)
 		}
@@ -244,6 +239,8 @@ func (c *Comm) prepareLinks(mine, theirs *groupMessage, accepts bool) (m *linkSe
 	return m, group, links, nil
 }
 
+func nameOf(m *dynamic.ProcessInfo) procName { return procName{m.Job, m.Rank} }
+
 // end ends the setup, and aborts links that no communicator uses.
 func (m *linkSetup) end() {
 	m.w.mu.Lock()
@@ -274,7 +271,7 @@ func (m *linkSetup) peer(number int) *peer {
 
 // link makes the missing links and waits until they are up. The connecting side dials. It completes
 // group.
-func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *groupMessage, group []*peer, accepts bool) error {
+func (m *linkSetup) link(ctx context.Context, me int, mine, theirs *dynamic.GroupMessage, group []*peer, accepts bool) error {
 	common := make(map[uint64]bool) // ids of links that both ends list
 	for _, l := range mine.Reports[me].Links {
 		for _, o := range theirs.Reports[l[0]].Links {

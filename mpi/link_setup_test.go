@@ -2,56 +2,26 @@ package mpi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"sync/atomic"
 	"testing"
 	"time"
-)
 
-// TestGroupSizeChanges has another group that loses a process between rounds.
-func TestGroupSizeChanges(t *testing.T) {
-	one := processMessage{Member: &processInfo{Job: 1, Addr: "nowhere"}}
-	h := &groupHeader{Transport: TransportInproc, Streams: 1}
-	local(t, 1, func(ctx context.Context, c *Comm) error {
-		a, b := net.Pipe()
-		defer a.Close()
-		go func() {
-			defer b.Close()
-			for _, r := range []groupMessage{{Head: h, Reports: []processMessage{one, one}}, {Reports: []processMessage{{}, {}}}, {Reports: []processMessage{{}}}} {
-				out, _ := json.Marshal(r)
-				if _, err := (&rootConn{conn: b}).exchange(ctx, out); err != nil {
-					return
-				}
-			}
-		}()
-		x := &groupExchange{c: c, conn: &rootConn{conn: a}}
-		if _, theirs, err := x.allgather(ctx, groupMessage{Head: h}, one); err != nil || len(theirs.Reports) != 2 {
-			return fmt.Errorf("the first round: %w", err)
-		}
-		if _, _, err := x.allgather(ctx, groupMessage{}, processMessage{}); err != nil {
-			return fmt.Errorf("the second round: %w", err)
-		}
-		if _, _, err := x.allgather(ctx, groupMessage{}, processMessage{}); !errors.Is(err, ErrProtocol) {
-			return fmt.Errorf("the round with one process less: %w", err)
-		}
-		return nil
-	})
-}
+	"github.com/weftstack/weft/mpi/internal/dynamic"
+)
 
 // TestLinkSetupUnneededLink has a process make a link although both ends know that they
 // have one.
 func TestLinkSetupUnneededLink(t *testing.T) {
 	local(t, 1, func(ctx context.Context, c *Comm) error {
 		e, name := c.w.eng, procName{job: 1}
-		old, err := e.addRemote(name, &processInfo{}, 7)
+		old, err := e.addRemote(name, &dynamic.ProcessInfo{}, 7)
 		if err != nil {
 			return err
 		}
-		p, err := e.addRemote(name, &processInfo{}, 8)
+		p, err := e.addRemote(name, &dynamic.ProcessInfo{}, 8)
 		if err != nil {
 			return err
 		}
@@ -59,7 +29,7 @@ func TestLinkSetupUnneededLink(t *testing.T) {
 		if m.claim(1, noLink{}) != p {
 			return errors.New("the link was not expected")
 		}
-		both := &groupMessage{Reports: []processMessage{{Links: [][2]uint64{{0, 7}}}}}
+		both := &dynamic.GroupMessage{Reports: []dynamic.ProcessMessage{{Links: [][2]uint64{{0, 7}}}}}
 		if err := m.link(ctx, 0, both, both, []*peer{old}, true); !errors.Is(err, ErrProtocol) {
 			return fmt.Errorf("one more link: %w", err)
 		}

@@ -7,6 +7,8 @@ import (
 	"net"
 	"sync"
 	"syscall"
+
+	"github.com/weftstack/weft/mpi/internal/ctxconn"
 )
 
 // tcpLink carries messages over one TCP connection, all streams in one byte stream. A sender writes
@@ -219,7 +221,7 @@ func (l *tcpLink) kill(err error) {
 		l.why = err
 	}
 	l.mu.Unlock()
-	_ = l.conn.SetDeadline(past)
+	_ = l.conn.SetDeadline(ctxconn.Past)
 }
 
 // parse gives received bytes to the message parser. rmu is held.

@@ -43,7 +43,7 @@ func (fam *localFamily) start(j *localJob, what string, f func(rank int) func(co
 	}
 }
 
-// Spawn implements spawner.
+// Spawn implements dynamic.Spawner.
 func (b *localBoot) Spawn(_ context.Context, s *pmi.Spawn) (*pmi.Spawned, error) {
 	fam := b.job.family
 	if fam == nil {

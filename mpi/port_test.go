@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/handshake"
 )
 
@@ -354,7 +354,7 @@ func TestConnectErrors(t *testing.T) {
 		}{
 			{"nothing", "", nil, ErrPort},
 			{"no port", "tcp://127.0.0.1:80", nil, ErrPort},
-			{"long", portScheme + strings.Repeat("1", MaxPortName), nil, ErrPort},
+			{"long", "weft://" + strings.Repeat("1", MaxPortName), nil, ErrPort},
 			{"short key", open[:len(open)-2], nil, ErrPort},
 			{"wrong key", forged, nil, ErrPort},
 			{"closed", closed, nil, ErrPort},
@@ -457,12 +457,9 @@ func TestIdleConnectionsLeaveThePortOpen(t *testing.T) {
 		}, WithTransport(TransportTCP))
 	}()
 	port := <-name
-	addr, _, err := parsePort(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	addr, _, _ := strings.Cut(strings.TrimPrefix(port, "weft://"), "/")
 	idle(t, addr, 3*handshake.MaxUnproven)
-	err = RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
+	err := RunLocal(ctx, 1, func(ctx context.Context, w *World) error {
 		c, err := w.Comm().Connect(ctx, port, 0, nil)
 		if err != nil {
 			return err
@@ -494,11 +491,11 @@ func TestPortLimits(t *testing.T) {
 			return fmt.Errorf("too many ports: %w", err)
 		}
 		for i := range MaxConnected {
-			if _, err := w.eng.addRemote(procName{job: 1, rank: uint32(i)}, &processInfo{}, 0); err != nil {
+			if _, err := w.eng.addRemote(procName{job: 1, rank: uint32(i)}, &dynamic.ProcessInfo{}, 0); err != nil {
 				return err
 			}
 		}
-		if _, err := w.eng.addRemote(procName{job: 1}, &processInfo{}, 0); !errors.Is(err, ErrLimit) {
+		if _, err := w.eng.addRemote(procName{job: 1}, &dynamic.ProcessInfo{}, 0); !errors.Is(err, ErrLimit) {
 			return fmt.Errorf("too many processes: %w", err)
 		}
 		return nil
@@ -506,36 +503,4 @@ func TestPortLimits(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	p := &port{waiting: make(chan net.Conn, MaxWaiting), closed: make(chan struct{})}
-	a, _ := net.Pipe()
-	for i := range MaxWaiting {
-		if !p.queue(a) {
-			t.Errorf("connection %d is refused", i)
-		}
-	}
-	if p.queue(a) {
-		t.Error("more than MaxWaiting connections wait")
-	}
-}
-
-func FuzzParsePort(f *testing.F) {
-	key := strings.Repeat("0f", portKeyLen)
-	for _, s := range []string{"", portScheme + "127.0.0.1:1/" + key, portScheme + "[::1]:1/" + key, portScheme + "/" + key, portScheme} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		addr, key, err := parsePort(name)
-		if err != nil {
-			if !errors.Is(err, ErrPort) {
-				t.Errorf("%q: %v", name, err)
-			}
-			return
-		}
-		if len(key) != portKeyLen || len(name) > MaxPortName {
-			t.Errorf("%q: key of %d bytes", name, len(key))
-		}
-		if _, err := net.ResolveTCPAddr("tcp", addr); err != nil {
-			t.Errorf("%q: address %q: %v", name, addr, err)
-		}
-	})
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/weftstack/weft/mpi/internal/dynamic"
 )
 
 // Remote processes: those of other jobs that a rank is connected to, by Comm.Accept,
@@ -133,7 +135,7 @@ func (e *engine) retainNamed(n procName) *peer {
 }
 
 // addRemote makes the peer for a remote process. The caller calls abandonRemote or release.
-func (e *engine) addRemote(n procName, m *processInfo, link uint64) (*peer, error) {
+func (e *engine) addRemote(n procName, m *dynamic.ProcessInfo, link uint64) (*peer, error) {
 	e.remotes.mu.Lock()
 	defer e.remotes.mu.Unlock()
 	if len(e.remotes.byHandle) >= MaxConnected || e.remotes.next > 1<<30 {

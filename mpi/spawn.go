@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weftstack/weft/internal/pmi"
+	"github.com/weftstack/weft/mpi/internal/dynamic"
 )
 
 // Dynamic processes (MPI-4.1, Section 11.8): the root asks the launcher to start them, with the
@@ -69,9 +70,6 @@ type Command struct {
 	Info Info     // hints
 }
 
-// keyParent is the key of the port to which new processes connect.
-const keyParent = "weft-parent"
-
 // Spawn starts cmd.N processes and makes an intercommunicator of c and their world, which the new
 // processes get from [World.Parent] (MPI_Comm_spawn). All ranks of c must call it; cmd is that of
 // rank root, and ignored on other ranks. It blocks until the processes have called Init. Either all
@@ -95,97 +93,39 @@ func (c *Comm) SpawnMultiple(ctx context.Context, cmds []Command, root int) (*Co
 	return d, c.raise(err)
 }
 
-// spawner is a launcher that starts processes.
-type spawner interface {
-	Spawn(ctx context.Context, s *pmi.Spawn) (*pmi.Spawned, error)
-}
-
 func (c *Comm) spawn(ctx context.Context, cmds []Command, root int) (*Comm, error) {
-	return c.connectGroups(ctx, root, true, func(ctx context.Context) (*rootConn, error) {
+	return c.connectGroups(ctx, root, true, func(ctx context.Context) (*dynamic.RootConn, error) {
 		name, err := c.w.OpenPort()
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = c.w.ClosePort(name) }()
-		job, err := c.w.launch(ctx, cmds, name)
+		var list []pmi.Command
+		for _, x := range cmds {
+			list = append(list, pmi.Command{Path: x.Path, Args: x.Args, N: x.N, Info: x.Info})
+		}
+		job, each, err := dynamic.Launch(ctx, c.w.boot, list, name)
 		if err != nil {
 			return nil, err
 		}
-		ctx, undo := c.w.watchSpawned(ctx, job)
+		if each != nil {
+			return nil, &SpawnError{each}
+		}
+		ctx, undo := c.w.spawned.Watch(ctx, job)
 		defer undo()
 		return c.w.takeAt(ctx, name)
 	})
 }
 
-// launch starts the processes and returns the name that the launcher gives their job.
-func (w *World) launch(ctx context.Context, cmds []Command, port string) (string, error) {
-	s, ok := w.boot.(spawner)
-	if !ok {
-		return "", fmt.Errorf("%w: no launcher that could", ErrSpawn)
-	}
-	req := &pmi.Spawn{Preput: map[string]string{keyParent: port}}
-	for _, x := range cmds {
-		req.Commands = append(req.Commands, pmi.Command{Path: x.Path, Args: x.Args, N: x.N, Info: x.Info})
-	}
-	if err := req.Check(); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrSpawn, err)
-	}
-	// The request is not given up with ctx, because that would close the connection to
-	// the launcher, which answers soon or has ended.
-	out, err := s.Spawn(context.WithoutCancel(ctx), req)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrSpawn, err)
-	}
-	if out.Err() != nil {
-		return "", &SpawnError{out.Errs}
-	}
-	return out.Job, nil
-}
-
-// maxDeaths bounds the failures in other groups that are remembered.
-const maxDeaths = 4096
-
 // otherDied is called when the launcher reports the failure of a process that it started for a
 // Spawn, or of one of the group that has spawned this job.
 func (w *World) otherDied(job string, rank int, why string) {
 	name := pmi.ProcessName(job, rank)
-	w.mu.Lock()
-	if w.deaths == nil {
-		w.deaths = make(map[string]error)
-	}
-	err := &RankError{Rank: rank, Other: true, Err: errors.New(why)}
-	if len(w.deaths) < maxDeaths && w.deaths[job] == nil {
-		w.deaths[job] = err
-	}
-	cancel := w.spawning[job]
-	w.mu.Unlock()
-	if cancel != nil {
-		cancel(err)
-	}
+	w.spawned.Died(job, &RankError{Rank: rank, Other: true, Err: errors.New(why)})
 	for _, p := range w.eng.all() {
 		if p.remote != nil && p.remote.launcherName == name {
 			p.markFailed(why)
 		}
-	}
-}
-
-// watchSpawned returns a context that ends when a process of job fails.
-func (w *World) watchSpawned(ctx context.Context, job string) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.deaths[job]; err != nil {
-		cancel(err)
-	}
-	if w.spawning == nil {
-		w.spawning = make(map[string]context.CancelCauseFunc)
-	}
-	w.spawning[job] = cancel
-	return ctx, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.spawning, job)
-		cancel(nil)
 	}
 }
 
@@ -194,7 +134,7 @@ func (w *World) connectParent(ctx context.Context) error {
 	port := ""
 	if w.Rank() == 0 {
 		var err error
-		if port, err = w.boot.Get(ctx, keyParent); err != nil {
+		if port, err = w.boot.Get(ctx, dynamic.ParentKey); err != nil {
 			port = "" // an error at all ranks
 		}
 	}

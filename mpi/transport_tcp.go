@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/weftstack/weft/mpi/internal/ctxconn"
 	"github.com/weftstack/weft/mpi/internal/handshake"
 )
 
@@ -160,7 +161,7 @@ func (t *tcpTransport) dialHandshake(ctx context.Context, addr string, h *handsh
 		return nil, err
 	}
 	t.keep(conn)
-	undo := interrupt(ctx, conn)
+	undo := ctxconn.Interrupt(ctx, conn)
 	err = handshake.Run(conn, h, first)
 	if cause := undo(); cause != nil {
 		err = cause
@@ -248,7 +249,7 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 			missing--
 		case err := <-ended:
 			ended <- err
-			return orCause(ctx, err)
+			return ctxconn.Cause(ctx, err)
 		}
 	}
 	return nil
@@ -257,7 +258,7 @@ func (t *tcpTransport) acceptAll(ctx context.Context, links []*tcpLink, key []by
 // reopenable is a listener that can listen again after Close.
 type reopenable struct{ *net.TCPListener }
 
-func (l reopenable) Close() error { return l.SetDeadline(past) }
+func (l reopenable) Close() error { return l.SetDeadline(ctxconn.Past) }
 
 // accepts runs the handshake as the acceptor h, and reports whether it has succeeded.
 func (t *tcpTransport) accepts(conn net.Conn, h *handshake.Exchange) bool {

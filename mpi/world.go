@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weftstack/weft/mpi/internal/dynamic"
 	"github.com/weftstack/weft/mpi/internal/fileio"
 	"github.com/weftstack/weft/mpi/internal/ft"
 )
@@ -29,17 +30,16 @@ type World struct {
 	rdma      rdmaState       // RDMA device
 	shared    *sharedMemory   // nil: none
 	datareps  fileio.Datareps // that the program has registered
+	ports     dynamic.Ports   // that are open
+	spawned   dynamic.Spawned // jobs that it starts
 	log       *slog.Logger    // nil: nothing is logged
 
 	mu         sync.Mutex
 	closers    []func(context.Context) error // see onFinalize
 	fromGroup  map[uint64]uint64             // calls of groupID, by what they were for
 	linkSetups map[uint64]*linkSetup
-	ports      map[string]*port
 	parent     *Comm
-	deaths     map[string]error                   // by group of the launcher, see otherDied
-	spawning   map[string]context.CancelCauseFunc // by group that is being spawned
-	toolsOver  chan struct{}                      // closed when the profilers of the environment end; nil: none
+	toolsOver  chan struct{} // closed when the profilers of the environment end; nil: none
 	finalize   sync.Once
 	finErr     error
 
@@ -176,6 +176,7 @@ func (w *World) doFinalize(ctx context.Context) error {
 	w.closers = nil
 	w.mu.Unlock()
 	w.self.attrs.dropAll()
+	w.ports.CloseAll()
 	aborted := w.usable() != nil
 	for i := len(closers) - 1; i >= 0; i-- {
 		if err := closers[i](ctx); err != nil && !aborted {
