@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/asconf"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -397,7 +398,7 @@ func coreError(err error) error {
 		return ErrBusy
 	case errors.Is(err, requests.ErrTooMany):
 		return ErrLimit
-	case errors.Is(err, core.ErrParams), errors.Is(err, core.ErrLocalAddr), errors.Is(err, core.ErrLastAddr),
+	case errors.Is(err, core.ErrParams), errors.Is(err, asconf.ErrLocalAddr), errors.Is(err, asconf.ErrLastAddr),
 		errors.Is(err, core.ErrPath):
 		return ErrAddress
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weftstack/weft/sctp/internal/core"
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/udpio"
 )
 
@@ -142,7 +142,7 @@ func (f *follower) listen(addr netip.AddrPort) (udpio.Conn, error) {
 // first decides on a port that is free.
 func (f *follower) open() (list []*socket, failed error) {
 	for _, a := range f.wanted() {
-		if len(list) == core.MaxLocalAddrs {
+		if len(list) == address.MaxLocal {
 			break
 		}
 		c, err := f.listen(netip.AddrPortFrom(a.Addr(), f.any.Port()))
@@ -185,7 +185,7 @@ func (f *follower) follow() {
 	}
 	stay := slices.DeleteFunc(slices.Clone(have), func(a netip.AddrPort) bool { return !slices.Contains(want, a) })
 	for _, a := range want {
-		if slices.Contains(have, a) || len(stay) == core.MaxLocalAddrs {
+		if slices.Contains(have, a) || len(stay) == address.MaxLocal {
 			continue
 		}
 		if c, err := f.listen(a); err == nil {
@@ -224,7 +224,7 @@ func (a *Association) follow(gen uint32, addrs []netip.AddrPort) {
 		return
 	}
 	now := a.t.now()
-	if a.core.FollowLocalAddrs(now, addrs) {
+	if a.core.FollowLocalAddrs(addrs) {
 		a.addrGen = gen
 	}
 	a.goCallbacks(a.flushLocked(now))

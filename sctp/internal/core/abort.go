@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -142,7 +143,7 @@ func (a *Assoc) PortUnreachable(now clock.Time, remote netip.AddrPort, quoted []
 	if !a.quotesInit(quoted) {
 		return false
 	}
-	i := a.pathByAddr(unmap(remote))
+	i := a.pathByAddr(address.Unmap(remote))
 	if i < 0 {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
@@ -68,7 +69,7 @@ func TestInitAckIsAtMostThreeTimesTheInit(t *testing.T) {
 		cfg   *Config
 		addrs int
 	}{{"default", &Config{}, 1}, {"auth", &Config{Auth: &auth.Config{}}, 1}, {"asconf", &Config{Auth: &auth.Config{}, ChangeAddrs: true}, 1},
-		{"4 addresses", &Config{}, 4}, {"all", all, MaxLocalAddrs}} {
+		{"4 addresses", &Config{}, 4}, {"all", all, address.MaxLocal}} {
 		for _, v6 := range []bool{false, true} {
 			local := listenerAddrs(v6, c.addrs)
 			l := NewListener(c.cfg, ListenerParams{Port: portZ, Local: local, Seed: [32]byte{1}})
@@ -161,8 +162,8 @@ func TestShortInitGetsOneAddress(t *testing.T) {
 		if a == nil {
 			t.Fatal("no association")
 		}
-		if len(a.local) != x.addrs || !slices.Contains(a.local, local[2]) {
-			t.Errorf("%d bytes of parameters: the association uses %v", x.params, a.local)
+		if len(a.local.InUse) != x.addrs || !slices.Contains(a.local.InUse, local[2]) {
+			t.Errorf("%d bytes of parameters: the association uses %v", x.params, a.local.InUse)
 		}
 	}
 }

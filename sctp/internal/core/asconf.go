@@ -1,112 +1,172 @@
 package core
 
 import (
-	"errors"
 	"net/netip"
-	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/asconf"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
+	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
 )
 
-// Limits of address changes.
-const (
-	// maxAsconfOps is how many changes one ASCONF carries; with their addresses
-	// they fit the smallest packet, an AUTH chunk besides.
-	maxAsconfOps = 8
-	// maxAsconfQueue bounds the changes of the user that wait.
-	maxAsconfQueue = 64
-	// maxAsconfAcks is how many answers are kept for retransmissions.
-	maxAsconfAcks = 8
-)
-
-// Errors of address changes.
-var (
-	// ErrLastAddr is returned for the removal of the last local address (RFC
-	// 5061, Section 5.3, F5).
-	ErrLastAddr = errors.New("core: last address")
-	// ErrLocalAddr is returned for a local address that the association has
-	// already, or that it has not.
-	ErrLocalAddr = errors.New("core: wrong local address")
-)
-
-// asconf is the change of addresses (RFC 5061): ours, by ASCONF chunks of which
-// one is outstanding at a time, and the answers to the peer's.
-type asconf struct {
-	nextSeq uint32
-	corr    uint32
-	queue   []asconfOp
-	ops     []asconfOp // of the outstanding chunk
-	chunk   []byte     // that chunk; empty: none is outstanding
-	send    bool       // chunk is to be sent
-	sent    bool       // it is in the packet being built
-	tries   int        // expirations of T4 in a row
-	path    int        // where chunk goes
-	leaving []netip.AddrPort
-	// pruned: an address of ours was removed, so that packets may come to one that
-	// is not ours any more. The addresses in late still take them for a while.
-	pruned bool
-	late   []lateAddr
-	// mute: all our addresses are being replaced, so nothing may be sent without
-	// the ASCONF until the peer has answered.
-	mute bool
-	// What the peer does not understand (Section 5.1, A9, and 5.3, F3a and F3b).
-	noAsconf, noAddrs, noPrimary bool
-
-	in asconfReceiver
-}
-
-// lateAddr is an address that was removed, and takes packets until a time.
-type lateAddr struct {
-	ip    netip.Addr
-	until clock.Time
-}
-
-// maxLateAddrs bounds the removed addresses that still take packets.
-const maxLateAddrs = 8
-
-// openAsconf begins anew: the association was established or restarted. RFC
-// 5061, Section 5.1, A2: "The Sequence Number MUST be initialized at the start of
-// the association to the same value as the Initial Transmission Sequence Number".
+// openAsconf begins anew: the association was established or restarted.
 func (a *Assoc) openAsconf(peerTSN seq.TSN) {
 	a.failAsconf(tx.ErrRestart)
-	a.asc = asconf{nextSeq: uint32(a.tsn), in: asconfReceiver{seq: uint32(peerTSN) - 1}}
+	a.local.Restarted(a.local.InUse)
+	a.asc.Open(&a.local, &a.reqs, asconfHost{a}, uint32(a.tsn))
+	a.asconfIn.Open(uint32(peerTSN))
+	a.preferred = netip.Addr{}
 }
 
 // failAsconf ends all requests; addresses on their way out are in use again.
 func (a *Assoc) failAsconf(err error) {
-	s := &a.asc
-	for _, op := range slices.Concat(s.ops, s.queue) {
-		a.opDone(op, err)
-	}
-	a.local = append(a.local, s.leaving...)
-	s.ops, s.queue, s.leaving, s.chunk, s.send, s.mute = nil, nil, nil, nil, false, false
+	a.asc.Fail(err)
 	a.timers.set(timerT4, 0)
 }
 
-// ownAddrs returns our addresses as an INIT ACK tells them to a peer that begins
-// anew, and as they are when it has: no removal is outstanding then, and the
-// address that its packets come to is one, though it may have been removed: the
-// peer knows it.
-func (a *Assoc) ownAddrs(at netip.AddrPort) []netip.AddrPort {
-	list := slices.Concat(a.local, a.asc.leaving)
-	same := func(l netip.AddrPort) bool { return l.Addr() == at.Addr() }
-	if usableAddr(at.Addr()) && len(listable(list)) > 0 && !slices.ContainsFunc(list, same) {
-		list = slices.Insert(list, 0, at)
-	}
-	return list[:min(len(list), MaxLocalAddrs)]
+// asconfUnknown ends the use of ASCONF: the peer did not recognize the chunk.
+func (a *Assoc) asconfUnknown() {
+	a.asc.Unsupported()
+	a.timers.set(timerT4, 0)
+	a.rehome(false)
 }
 
-// opDone notes the outcome of a change.
-func (a *Assoc) opDone(op asconfOp, err error) {
-	r := op.req
-	if r.err == nil {
-		r.err = err
+// checkAsconf returns why the user cannot ask for a change of addresses.
+func (a *Assoc) checkAsconf() error {
+	switch {
+	case a.state == Closed:
+		return ErrClosed
+	case a.state > Established:
+		return ErrShutdown
+	case a.state != Established || !a.peer.features.has(featAsconf):
+		return requests.ErrNotSupported
 	}
-	if r.left--; r.left == 0 {
-		a.requestDone(r.id, r.err)
+	return nil
+}
+
+// askAsconf has a change of addresses asked for, which the number that it returns names in the
+// EventRequestDone that tells the outcome.
+func (a *Assoc) askAsconf(ask func(s *asconf.Sender) (uint32, error)) (uint32, error) {
+	if err := a.checkAsconf(); err != nil {
+		return 0, err
+	}
+	id, err := ask(&a.asc)
+	if err == nil {
+		a.slow |= slowAsconf
+	}
+	return id, err
+}
+
+// AddLocalAddr tells the peer of another address of ours: see [asconf.Sender.Add].
+func (a *Assoc) AddLocalAddr(addr netip.AddrPort) (uint32, error) {
+	return a.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Add(addr) })
+}
+
+// RemoveLocalAddr takes an address of ours back: see [asconf.Sender.Remove].
+func (a *Assoc) RemoveLocalAddr(addr netip.AddrPort) (uint32, error) {
+	return a.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Remove(addr) })
+}
+
+// ReplaceLocalAddr replaces an address of ours in one step: see [asconf.Sender.Replace].
+func (a *Assoc) ReplaceLocalAddr(from, to netip.AddrPort) (uint32, error) {
+	return a.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.Replace(from, to) })
+}
+
+// SetPeerPrimary asks the peer to send to an address of ours: see [asconf.Sender.SetPrimary].
+func (a *Assoc) SetPeerPrimary(addr netip.AddrPort) (uint32, error) {
+	return a.askAsconf(func(s *asconf.Sender) (uint32, error) { return s.SetPrimary(addr) })
+}
+
+// FollowLocalAddrs asks the peer for the changes after which want are our addresses, and reports
+// whether there is nothing left to ask for: see [asconf.Sender.Follow].
+func (a *Assoc) FollowLocalAddrs(want []netip.AddrPort) (done bool) {
+	switch err := a.checkAsconf(); {
+	case a.state < Established || a.asc.Pending() > 0:
+		return false
+	case err != nil:
+		return true
+	}
+	done = a.asc.Follow(want, a.probeAll) // what did not work before may now, and the other way round
+	if a.asc.Busy() {
+		a.slow |= slowAsconf
+	}
+	return done
+}
+
+// probeAll has a heartbeat sent to each address of the peer.
+func (a *Assoc) probeAll() {
+	for i := range a.paths {
+		if p := &a.paths[i]; !p.gone && a.state.heartbeating() {
+			p.hb.pending = true
+			a.slow |= slowHeartbeat
+		}
+	}
+}
+
+// appendAsconf appends the outstanding ASCONF, if it is to go to path i.
+func (a *Assoc) appendAsconf(b []byte, now clock.Time, i, room int) []byte {
+	b, ok := a.asc.Append(b, i, room)
+	if ok {
+		if !a.timers.running(timerT4) { // it may be sent early: see answerMuted
+			a.timers.set(timerT4, now+a.paths[i].rto.Value()) // RFC 5061, Section 5.1, A4
+		}
+		a.paths[i].lastSent = now
+	}
+	return b
+}
+
+// answerMuted has the ASCONF sent again where the answer to an ASCONF or a
+// HEARTBEAT is to go, which may not go alone now: both ends may be changing all
+// their addresses, and a peer that verifies our new one waits no longer than its
+// RTO. It reports false if there is no answer that fits beside the ASCONF.
+func (a *Assoc) answerMuted() bool {
+	q := &a.ctl
+	for k := range q.n {
+		r := &q.list[k]
+		t := wire.ChunkType(r.chunk[0])
+		if t != wire.ChunkAsconfAck && t != wire.ChunkHeartbeatAck || r.path >= len(a.paths) {
+			continue
+		}
+		if wire.HeaderLen+a.auth.ChunkLen()+len(a.asc.Chunk())+len(r.chunk) <= a.paths[r.path].mtu {
+			a.asc.SendTo(r.path)
+			return true
+		}
+	}
+	return false
+}
+
+// handleAsconfAck takes in an ASCONF-ACK (RFC 5061, Section 5.1, A5 to A8).
+func (a *Assoc) handleAsconfAck(now clock.Time, c wire.Chunk) {
+	s := &a.asc
+	x, err := wire.ParseAsconfAck(c)
+	if err != nil {
+		return
+	}
+	outcome, ok, legal := s.Answers(&x)
+	switch {
+	case !legal:
+		a.abort(wire.AppendIllegalAsconfAck(nil))
+	case ok:
+		i := s.Path()
+		a.timers.set(timerT4, 0)
+		a.errors = 0
+		a.pathAlive(i)
+		s.Finish(outcome, now+2*a.paths[i].rto.Value())
+	}
+}
+
+// t4Timeout sends the ASCONF again (RFC 5061, Section 5.1, B1 to B5).
+func (a *Assoc) t4Timeout() {
+	s := &a.asc
+	if !s.Outstanding() || !a.state.connected() || a.state == ShutdownAckSent { // C4
+		return
+	}
+	a.stats.Timeouts++
+	a.paths[s.Path()].rto.Backoff()
+	if a.pathError(s.Path(), true) {
+		s.Retry()
 	}
 }
 
@@ -115,65 +175,148 @@ func (a *Assoc) opDone(op asconfOp, err error) {
 func (a *Assoc) rehome(spread bool) {
 	for i := range a.paths {
 		p := &a.paths[i]
-		if p.gone || len(a.local) == 0 {
+		if p.gone || len(a.local.InUse) == 0 {
 			continue
 		}
-		if !a.sendsFrom(p.home) || spread && i != a.primary {
+		if !a.local.SendsFrom(p.home) || spread && i != a.primary {
 			p.setHome(a.localFor(i, p.Remote.Addr()))
 		}
 		p.Local = p.home
 	}
 }
 
-// sendsFrom reports whether packets may leave from l: RFC 5061, Section 5.3, F4,
-// it is not being removed, and was not.
-func (a *Assoc) sendsFrom(l netip.AddrPort) bool {
-	return !slices.Contains(a.asc.leaving, l) && (a.anyLocal() || slices.Contains(a.local, l))
-}
-
-// anyLocal reports whether a socket is bound to no particular address, so that
-// any may be in use.
-func (a *Assoc) anyLocal() bool {
-	return slices.ContainsFunc(a.local, func(l netip.AddrPort) bool { return !usableAddr(l.Addr()) })
-}
-
-// dropLocal notes that the peer has removed ip, an address of ours, which packets
-// may still be on their way to: RFC 5061, Section 5.3, F14: "If the endpoint elects
-// to hold the IP address valid for a period of time, it MUST NOT hold it valid
-// longer than 2 RTO intervals".
-func (a *Assoc) dropLocal(now clock.Time, ip netip.Addr) {
-	s := &a.asc
-	s.pruned = true
-	if len(s.late) == maxLateAddrs {
-		s.late = slices.Delete(s.late, 0, 1)
-	}
-	s.late = append(s.late, lateAddr{ip, now + 2*a.paths[s.path].rto.Value()})
-}
-
 // takesAt reports whether packets to ip belong to the association, some of whose
 // addresses were removed.
 func (a *Assoc) takesAt(now clock.Time, ip netip.Addr) bool {
-	s := &a.asc
-	same := func(l netip.AddrPort) bool { return l.Addr() == ip }
-	if !usableAddr(ip) || a.anyLocal() || a.hasLocal(ip) || slices.ContainsFunc(s.leaving, same) {
+	if a.local.Takes(now, ip) || a.asc.Adding(ip) {
 		return true
 	}
-	for _, l := range s.late {
-		if l.ip == ip && now < l.until {
-			return true
-		}
-	}
-	// Section 5.3, F14: while it is being added, data to an address "MUST NOT"
-	// be treated as out of the blue. A wildcard may stand for any.
-	for _, op := range s.ops {
-		if op.kind == wire.ParamAddIP && (op.addr.Addr() == ip || op.addr.Addr().IsUnspecified()) {
-			return true
-		}
-	}
 	for i := range a.paths {
-		if p := &a.paths[i]; !p.gone && (same(p.home) || same(p.Local)) {
+		if p := &a.paths[i]; !p.gone && (p.home.Addr() == ip || p.Local.Addr() == ip) {
 			return true
 		}
 	}
 	return false
+}
+
+// findByAsconf returns the path to an address that an ASCONF chunk names, for a
+// packet whose source we do not know: RFC 5061, Section 5.2, D2 and D2-ext. Only
+// a packet that is authenticated from there on counts. Without an address in the
+// chunk the verification tag is enough; -1 if there is no path.
+func (a *Assoc) findByAsconf(it wire.Chunks, authed bool) int {
+	if !a.peer.features.has(featAsconf) {
+		return -1
+	}
+	authed = authed || !a.auth.Need.Has(wire.ChunkAsconf)
+	for ok := true; ok; ok = it.Next() {
+		c := it.Chunk()
+		if c.Type == wire.ChunkAuth && !authed && !a.checkAuth(c, it.Rest()) {
+			return -1
+		}
+		if authed = authed || c.Type == wire.ChunkAuth; !authed {
+			continue
+		}
+		x, err := wire.ParseAsconf(c)
+		switch {
+		case err != nil, !x.Addr.IsValid():
+			continue
+		case x.Addr.IsUnspecified():
+			return a.dataPath()
+		}
+		if i := a.pathByIP(x.Addr.Unmap()); i >= 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// handleAsconf takes in an ASCONF chunk, which was authenticated unless the
+// configuration does not ask for that.
+func (a *Assoc) handleAsconf(now clock.Time, c wire.Chunk) {
+	if !a.state.connected() || a.state == ShutdownAckSent { // RFC 5061, Section 5.1.1, C4
+		return
+	}
+	x, err := wire.ParseAsconf(c)
+	if err != nil {
+		return
+	}
+	// Section 5.1.1, C5: it "SHOULD not be larger than the PMTU".
+	room := min(a.paths[a.in.path].mtu-wire.HeaderLen-a.auth.ChunkLen()-wire.ChunkHeaderLen, maxControlReplyBytes)
+	value, violation := a.asconfIn.Handle(&x, room, &asconfPaths{a: a, now: now})
+	switch {
+	case violation != "":
+		a.violate(violation)
+		return
+	case value == nil:
+		return
+	}
+	// E6: "The destination address of the SCTP packet containing the ASCONF-ACK
+	// chunks MUST be the source address of the SCTP packet that held the ASCONF
+	// chunks."
+	if i := a.pathByAddr(a.in.from.Remote); i >= 0 {
+		a.ctl.reply(i, wire.ChunkAsconfAck, 0, value)
+		return
+	}
+	to := a.in.from
+	if len(a.local.InUse) > 0 && !a.local.SendsFrom(to.Local) { // Section 5.3, F4
+		to.Local = a.localFor(0, to.Remote.Addr())
+	}
+	a.sendAlone(to, a.header(), func(b []byte) []byte { return wire.AppendChunk(b, wire.ChunkAsconfAck, 0, value) })
+}
+
+// asconfHost is the association as ASCONF sees it: see [asconf.Association].
+type asconfHost struct{ a *Assoc }
+
+func (h asconfHost) CanSend() bool             { return h.a.state.canSendData() }
+func (h asconfHost) DataPath() int             { return h.a.dataPath() }
+func (h asconfHost) OtherPath(i int) int       { return h.a.otherPath(i) }
+func (h asconfHost) MaySendTo(i int) bool      { return h.a.paths[i].confirmed || i == h.a.dataPath() }
+func (h asconfHost) LocalChanged(added bool)   { h.a.rehome(added) }
+func (h asconfHost) Done(id uint32, err error) { h.a.requestDone(id, err) }
+
+// asconfPaths is the paths of the association as the peer's ASCONF changes them: see [asconf.Paths].
+type asconfPaths struct {
+	a       *Assoc
+	now     clock.Time
+	added   int
+	delayed clock.Time
+}
+
+func (x *asconfPaths) From() netip.Addr           { return x.a.in.from.Remote.Addr() }
+func (x *asconfPaths) Find(ip netip.Addr) int     { return x.a.pathByIP(ip) }
+func (x *asconfPaths) Reaches(ip netip.Addr) bool { return x.a.reaches(ip) }
+func (x *asconfPaths) Len() int                   { return x.a.NumPaths() }
+func (x *asconfPaths) Remove(i int)               { x.a.removePath(i) }
+
+func (x *asconfPaths) RemoveOthers(i int) {
+	for k := range x.a.paths {
+		if k != i && !x.a.paths[k].gone {
+			x.a.removePath(k)
+		}
+	}
+}
+
+// Add makes a path for a new address of the peer. RFC 5061, Section 5.3, F14: it is "put into the
+// UNCONFIRMED state and MUST have path verification performed". The UDP port is
+// that of the packet, as for addresses in an INIT (RFC 6951, Section 5.3).
+func (x *asconfPaths) Add(ip netip.Addr) {
+	a := x.a
+	from, local := a.in.from, netip.AddrPort{}
+	if ip == from.Remote.Addr() && (a.local.SendsFrom(from.Local) || len(a.local.InUse) == 0) {
+		local = from.Local // or another one, if packets merely may still come to it
+	}
+	i := a.addPath(local, netip.AddrPortFrom(ip, from.Remote.Port()), false)
+	// RFC 9260, Section 5.4: one probe each RTO (HB.Max.Burst = 1).
+	if x.added++; x.added == 1 {
+		a.paths[i].hb.pending = true
+	} else {
+		x.delayed += a.paths[i].rto.Value()
+		a.timers.setPath(timerHB, i, x.now+x.delayed)
+	}
+	a.events.push(Event{Kind: EventPathAdded, Addr: a.paths[i].Remote})
+}
+
+func (x *asconfPaths) Prefer(i int) {
+	x.a.preferred = x.a.paths[i].Remote.Addr()
+	x.a.promotePrimary(i)
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func TestIllegalAsconfAck(t *testing.T) {
 		p.a.deliver(p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk)))
 	}
 	p := newMobile(t, 550)
-	next := p.a.assoc.asc.nextSeq
+	next := p.a.assoc.asc.NextSeq()
 	ack(p, next-1)
 	ack(p, next-1<<31+1)
 	p.a.wantState(Established)
@@ -29,9 +30,9 @@ func TestIllegalAsconfAck(t *testing.T) {
 		t.Errorf("ended with %v", p.a.assoc.Err())
 	}
 	p = newMobile(t, 551)
-	id := p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[0]))
+	id := p.a.must(p.a.assoc.AddLocalAddr(extra[0]))
 	p.a.outbox()
-	ack(p, p.a.assoc.asc.nextSeq+5)
+	ack(p, p.a.assoc.asc.NextSeq()+5)
 	p.a.wantDone(id, p.a.assoc.Err())
 	p.a.wantState(Closed)
 }
@@ -63,35 +64,35 @@ func TestAsconfOutcomes(t *testing.T) {
 			p.connect()
 			p.advance(3 * time.Second)
 			p.a.outbox()
-			id := p.a.must(p.a.assoc.ReplaceLocalAddr(p.now, p.a.local[0], extra[0]))
+			id := p.a.must(p.a.assoc.ReplaceLocalAddr(p.a.local[0], extra[0]))
 			p.a.outbox()
 			var ids []uint32
-			for _, op := range p.a.assoc.asc.ops {
-				ids = append(ids, op.corr)
+			for i := range private(&p.a.assoc.asc, "changes").Len() {
+				ids = append(ids, uint32(private(&p.a.assoc.asc, "changes."+strconv.Itoa(i)+".corr").Uint()))
 			}
-			chunk := wire.AppendAsconfAck(nil, wire.AsconfAck{Seq: p.a.assoc.asc.nextSeq - 1, Params: x.resp(ids)})
+			chunk := wire.AppendAsconfAck(nil, wire.AsconfAck{Seq: p.a.assoc.asc.NextSeq() - 1, Params: x.resp(ids)})
 			p.a.deliver(p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk)))
 			p.a.wantDone(id, x.err)
-			if has := slices.Contains(p.a.assoc.local, extra[0]); has != x.ok[0] {
+			if has := slices.Contains(p.a.assoc.local.InUse, extra[0]); has != x.ok[0] {
 				t.Errorf("the new address is in use: %v", has)
 			}
-			if has := slices.Contains(p.a.assoc.local, p.a.local[0]); has == x.ok[2] {
+			if has := slices.Contains(p.a.assoc.local.InUse, p.a.local[0]); has == x.ok[2] {
 				t.Errorf("the old address is in use: %v", has)
 			}
-			_, err := p.a.assoc.AddLocalAddr(p.now, extra[1])
+			_, err := p.a.assoc.AddLocalAddr(extra[1])
 			if (err == requests.ErrNotSupported) != (x.err == requests.ErrNotSupported) {
 				t.Errorf("another addition: %v", err)
 			}
 		})
 	}
 	p := newMobile(t, 553)
-	id := p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[0]))
-	chunk := p.a.assoc.asc.chunk
+	id := p.a.must(p.a.assoc.AddLocalAddr(extra[0]))
+	chunk := p.a.assoc.asc.Chunk()
 	p.a.outbox()
 	cause := wire.AppendUnrecognizedChunk(nil, wire.Chunk{Type: wire.ChunkAsconf, Raw: chunk})
 	p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendOpError(nil, wire.OpError{Causes: cause})))
 	p.a.wantDone(id, requests.ErrNotSupported)
-	if _, err := p.a.assoc.AddLocalAddr(p.now, extra[0]); err != requests.ErrNotSupported {
+	if _, err := p.a.assoc.AddLocalAddr(extra[0]); err != requests.ErrNotSupported {
 		t.Errorf("once more: %v", err)
 	}
 }

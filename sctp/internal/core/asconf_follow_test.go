@@ -23,21 +23,21 @@ func TestFollowLocalAddrs(t *testing.T) {
 	} {
 		done := false
 		for tries := 0; !done && tries < 20; tries++ {
-			done = p.a.assoc.FollowLocalAddrs(p.now, want)
+			done = p.a.assoc.FollowLocalAddrs(want)
 			p.drive()
 			p.advance(time.Second)
 		}
-		got := slices.Clone(p.a.assoc.local)
+		got := slices.Clone(p.a.assoc.local.InUse)
 		slices.SortFunc(got, netip.AddrPort.Compare)
 		slices.SortFunc(want, netip.AddrPort.Compare)
 		if !done || !slices.Equal(got, want) {
 			t.Fatalf("step %d: done %v, has %v, want %v", n, done, got, want)
 		}
 		p.z.wantRemotes(want...)
-		if len(p.a.assoc.asc.queue)+len(p.a.assoc.asc.ops) > 0 {
+		if p.a.assoc.asc.Pending() > 0 {
 			t.Fatalf("step %d: there are changes under way", n)
 		}
-		if !p.a.assoc.FollowLocalAddrs(p.now, want) || len(p.a.assoc.asc.queue)+len(p.a.assoc.asc.ops) > 0 {
+		if !p.a.assoc.FollowLocalAddrs(want) || p.a.assoc.asc.Pending() > 0 {
 			t.Errorf("step %d: what is so is asked for again", n)
 		}
 		p.a.send(0, 1000)
@@ -53,25 +53,25 @@ func TestFollowLocalAddrs(t *testing.T) {
 func TestFollowLocalAddrsOrNot(t *testing.T) {
 	p := newMobile(t, 591)
 	a := p.a.assoc
-	if _, err := a.AddLocalAddr(p.now, extra[0]); err != nil {
+	if _, err := a.AddLocalAddr(extra[0]); err != nil {
 		t.Fatal(err)
 	}
-	if a.FollowLocalAddrs(p.now, extra[1:2]) || a.pending(0xc001, extra[1]) {
+	if a.FollowLocalAddrs(extra[1:2]) || a.asc.Pending() != 1 {
 		t.Error("changes are asked for while others are under way")
 	}
 	p.advance(time.Second)
-	a.local = append(a.local, addrPort("0.0.0.0:9899"))
-	if !a.FollowLocalAddrs(p.now, extra[1:2]) || len(a.asc.queue)+len(a.asc.ops) > 0 {
+	a.local.Add(addrPort("0.0.0.0:9899"))
+	if !a.FollowLocalAddrs(extra[1:2]) || a.asc.Pending() > 0 {
 		t.Error("a socket takes packets to all addresses")
 	}
 	q := newMobile(t, 592, mobileConfig(), fastConfig())
-	if !q.a.assoc.FollowLocalAddrs(q.now, extra[:1]) || len(q.a.assoc.asc.queue)+len(q.a.assoc.asc.ops) > 0 {
+	if !q.a.assoc.FollowLocalAddrs(extra[:1]) || q.a.assoc.asc.Pending() > 0 {
 		t.Error("the peer cannot change addresses")
 	}
 	r := newPair(t, 593, mobileConfig())
 	r.z.listen()
 	r.a.dial(r.z)
-	if r.a.assoc.FollowLocalAddrs(r.now, extra[:1]) {
+	if r.a.assoc.FollowLocalAddrs(extra[:1]) {
 		t.Error("not established, and done")
 	}
 }
@@ -85,7 +85,7 @@ func TestFollowProbesPaths(t *testing.T) {
 	p.drive()
 	a := p.a.assoc
 	a.paths[1].active = false
-	a.FollowLocalAddrs(p.now, append(slices.Clone(p.a.local), extra[0]))
+	a.FollowLocalAddrs(append(slices.Clone(p.a.local), extra[0]))
 	p.advance(100 * time.Millisecond)
 	if !a.paths[1].active {
 		t.Error("the path that was inactive was not tried")

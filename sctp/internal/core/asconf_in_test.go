@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
+	"github.com/weftstack/weft/sctp/internal/core/asconf"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
@@ -105,8 +107,8 @@ func TestAsconfRefusals(t *testing.T) {
 			request(delIP, 4, "10.9.0.1"), request(setPrim, 5, "10.9.0.1")}, [][2]uint32{{2, codeAddr}, {3, codeShort}, {4, codeShort}, {5, 0}}, 2},
 		// F9 and F11: "once a receiver begins failing any ADD or DELETE request,
 		// it must fail all subsequent ADD or DELETE requests".
-		{"too many", append(many(MaxPeerAddrs), request(delIP, 50, "10.9.0.1"), request(setPrim, 51, "10.9.0.1")),
-			[][2]uint32{{MaxPeerAddrs - 1, codeShort}, {50, codeShort}, {51, 0}}, MaxPeerAddrs},
+		{"too many", append(many(address.MaxPeer), request(delIP, 50, "10.9.0.1"), request(setPrim, 51, "10.9.0.1")),
+			[][2]uint32{{address.MaxPeer - 1, codeShort}, {50, codeShort}, {51, 0}}, address.MaxPeer},
 		{"unknown", [][]byte{wire.AppendParam(nil, 0xC0FF, []byte{0, 0, 0, 9, 1}), request(addIP, 8, "10.9.0.1")},
 			[][2]uint32{{9, codeUnknown}, {8, 0}}, 2},
 		{"unknown and silent", [][]byte{wire.AppendParam(nil, 0x80FF, []byte{0, 0, 0, 9}), request(addIP, 8, "10.9.0.1")}, nil, 2},
@@ -115,7 +117,7 @@ func TestAsconfRefusals(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			p := newMobile(t, 540)
-			num := p.z.assoc.asc.in.seq + 1
+			num := p.z.assoc.asconfIn.Seq() + 1
 			out := p.z.askAsconf(num, p.a.local[0], p.a.local[0].Addr(), x.ask...)
 			if got := responses(t, num, out); !slices.Equal(got, x.want) {
 				t.Errorf("responses %v, want %v", got, x.want)
@@ -135,15 +137,15 @@ func TestAsconfRefusals(t *testing.T) {
 func TestAsconfReplay(t *testing.T) {
 	p := newMobile(t, 541)
 	src := p.a.local[0]
-	num := p.z.assoc.asc.in.seq
-	if num+1 != p.a.assoc.asc.nextSeq || num+1 != uint32(p.a.assoc.tsn) {
-		t.Errorf("first sequence number %d, A begins with %d, its TSNs with %d", num+1, p.a.assoc.asc.nextSeq, p.a.assoc.tsn)
+	num := p.z.assoc.asconfIn.Seq()
+	if num+1 != p.a.assoc.asc.NextSeq() || num+1 != uint32(p.a.assoc.tsn) {
+		t.Errorf("first sequence number %d, A begins with %d, its TSNs with %d", num+1, p.a.assoc.asc.NextSeq(), p.a.assoc.tsn)
 	}
-	for i := range uint32(maxAsconfAcks + 2) {
+	for i := range uint32(asconf.MaxAcks + 2) {
 		responses(t, num+1+i, p.z.askAsconf(num+1+i, src, src.Addr(), request(delIP, i, "10.0.0.1")))
 	}
-	last := num + maxAsconfAcks + 2
-	for s := last - maxAsconfAcks + 1; s != last+1; s++ {
+	last := num + asconf.MaxAcks + 2
+	for s := last - asconf.MaxAcks + 1; s != last+1; s++ {
 		got := responses(t, s, p.z.askAsconf(s, src, src.Addr(), request(addIP, 99, "10.9.0.9")))
 		if !slices.Equal(got, [][2]uint32{{s - num - 1, codeLast}}) {
 			t.Errorf("answer to %d again: %v", s-num, got)
@@ -161,7 +163,7 @@ func TestAsconfReplay(t *testing.T) {
 // MUST silently discard this chunk and the rest of the packet".
 func TestAsconfNeedsAuth(t *testing.T) {
 	p := newMobile(t, 542)
-	num := p.z.assoc.asc.in.seq + 1
+	num := p.z.assoc.asconfIn.Seq() + 1
 	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: num, Addr: p.a.local[0].Addr(), Params: request(addIP, 1, "10.9.0.9")})
 	beat := wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")})
 	forged := authed(&p.a.assoc.auth, chunk)
@@ -177,14 +179,14 @@ func TestAsconfNeedsAuth(t *testing.T) {
 			}
 		}
 	}
-	if p.z.assoc.NumPaths() != 1 || p.z.assoc.asc.in.seq != num-1 {
+	if p.z.assoc.NumPaths() != 1 || p.z.assoc.asconfIn.Seq() != num-1 {
 		t.Error("it had an effect")
 	}
 	// Nor is an ASCONF-ACK believed.
-	p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[0]))
+	p.a.must(p.a.assoc.AddLocalAddr(extra[0]))
 	p.a.outbox()
-	p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendAsconfAck(nil, wire.AsconfAck{Seq: p.a.assoc.asc.nextSeq - 1})))
-	if len(p.a.assoc.asc.chunk) == 0 {
+	p.a.deliver(p.a.packet(p.a.assoc.Tag(), wire.AppendAsconfAck(nil, wire.AsconfAck{Seq: p.a.assoc.asc.NextSeq() - 1})))
+	if !p.a.assoc.asc.Outstanding() {
 		t.Error("a forged ASCONF-ACK was taken")
 	}
 }
@@ -211,7 +213,7 @@ func TestAsconfWithoutAuthRefused(t *testing.T) {
 	}
 	// Two that agree to do without.
 	p = newMobile(t, 545, insecure)
-	p.a.wantDone(p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[0])), nil)
+	p.a.wantDone(p.a.must(p.a.assoc.AddLocalAddr(extra[0])), nil)
 	if p.a.assoc.Authenticated() {
 		t.Error("authenticated")
 	}
@@ -219,7 +221,7 @@ func TestAsconfWithoutAuthRefused(t *testing.T) {
 	for _, cfg := range [][]*Config{{mobileConfig(), {}}, {{}, mobileConfig()}, {mobileConfig(), {Auth: &auth.Config{}}}} {
 		p = newPair(t, 546, cfg...)
 		p.connect()
-		if _, err := p.a.assoc.AddLocalAddr(p.now, extra[0]); err != requests.ErrNotSupported {
+		if _, err := p.a.assoc.AddLocalAddr(extra[0]); err != requests.ErrNotSupported {
 			t.Errorf("AddLocalAddr: %v", err)
 		}
 		p.a.send(0, 1000)
@@ -239,7 +241,7 @@ func TestAsconfLookup(t *testing.T) {
 		ok   bool
 	}{{"known", "10.0.0.1", true}, {"unknown", "10.8.0.1", false}, {"wildcard", "0.0.0.0", true}} {
 		p := newMobile(t, 547)
-		num := p.z.assoc.asc.in.seq + 1
+		num := p.z.assoc.asconfIn.Seq() + 1
 		n := len(p.wire)
 		p.z.outbox()
 		chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: num, Addr: netip.MustParseAddr(x.addr),
@@ -276,7 +278,7 @@ func TestAsconfLookup(t *testing.T) {
 	// An answer to an address that does not become the peer's is sent all the
 	// same, and nothing else.
 	p := newMobile(t, 548)
-	num := p.z.assoc.asc.in.seq + 1
+	num := p.z.assoc.asconfIn.Seq() + 1
 	out := p.z.askAsconf(num, from, netip.MustParseAddr("10.0.0.1"), request(setPrim, 1, "10.0.0.1"))
 	responses(t, num, out)
 	wantChunks(t, only(t, out), wire.ChunkAuth, wire.ChunkAsconfAck)
@@ -289,7 +291,7 @@ func TestAsconfBombing(t *testing.T) {
 	p := newMobile(t, 549)
 	victim := addrPort("10.9.0.9:9899")
 	p.net.cut[victim] = true
-	num := p.z.assoc.asc.in.seq + 1
+	num := p.z.assoc.asconfIn.Seq() + 1
 	src := p.a.local[0]
 	p.z.askAsconf(num, src, src.Addr(), request(addIP, 1, victim.Addr().String()), request(setPrim, 2, victim.Addr().String()))
 	p.z.send(0, 100_000)

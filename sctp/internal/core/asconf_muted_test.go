@@ -16,7 +16,7 @@ func TestMutedAnswersHeartbeat(t *testing.T) {
 	cfg := mobileConfig()
 	cfg.RTOMin, cfg.RTOMax = 500*time.Millisecond, 500*time.Millisecond
 	p := newMobile(t, 957, cfg)
-	p.a.must(p.a.assoc.ReplaceLocalAddr(p.now, p.a.local[0], extra[0]))
+	p.a.must(p.a.assoc.ReplaceLocalAddr(p.a.local[0], extra[0]))
 	p.a.assoc.Shutdown(p.now)
 	probed := clock.Time(0)
 	p.net.drop = func(from *host, pkt []byte) bool {
@@ -40,12 +40,12 @@ func TestMutedAnswersHeartbeat(t *testing.T) {
 func TestMutedAnswersAreBounded(t *testing.T) {
 	p := newMobile(t, 958)
 	p.net.drop = func(*host, []byte) bool { return true }
-	p.a.must(p.a.assoc.ReplaceLocalAddr(p.now, p.a.local[0], extra[0]))
+	p.a.must(p.a.assoc.ReplaceLocalAddr(p.a.local[0], extra[0]))
 	p.a.flush()
 	a, sent := p.a.assoc, len(p.a.sent)
 	t4 := a.timers.one[timerT4]
 	for _, kind := range []wire.ChunkType{wire.ChunkAsconfAck, wire.ChunkHeartbeatAck} {
-		room := a.paths[0].mtu - wire.HeaderLen - a.auth.ChunkLen() - len(a.asc.chunk) - wire.ChunkHeaderLen
+		room := a.paths[0].mtu - wire.HeaderLen - a.auth.ChunkLen() - len(a.asc.Chunk()) - wire.ChunkHeaderLen
 		for _, x := range []struct{ size, packets int }{{room &^ 3, 1}, {room&^3 + 4, 0}} {
 			p.now += clock.Time(time.Millisecond)
 			a.ctl.clear()

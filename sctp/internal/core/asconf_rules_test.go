@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -15,7 +16,8 @@ import (
 func TestAsconfSequenceWraps(t *testing.T) {
 	p := newMobile(t, 562)
 	first := uint32(0xfffffffe)
-	p.a.assoc.asc.nextSeq, p.z.assoc.asc.in.seq = first, first-1
+	private(&p.a.assoc.asc, "nextSeq").SetUint(uint64(first))
+	p.z.assoc.asconfIn.Open(first)
 	seen := map[uint32]bool{}
 	p.net.drop = func(from *host, pkt []byte) bool {
 		for it := wire.NewChunks(pkt[wire.HeaderLen:]); it.Next(); {
@@ -26,9 +28,9 @@ func TestAsconfSequenceWraps(t *testing.T) {
 		return false
 	}
 	for i := range extra {
-		p.a.wantDone(p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[i])), nil)
+		p.a.wantDone(p.a.must(p.a.assoc.AddLocalAddr(extra[i])), nil)
 	}
-	p.a.wantDone(p.a.must(p.a.assoc.RemoveLocalAddr(p.now, extra[0])), nil)
+	p.a.wantDone(p.a.must(p.a.assoc.RemoveLocalAddr(extra[0])), nil)
 	for i := range uint32(4) {
 		if !seen[first+i] {
 			t.Errorf("no ASCONF %d among %v", first+i, seen)
@@ -42,8 +44,8 @@ func TestAsconfSequenceWraps(t *testing.T) {
 func TestNoAsconfBesideShutdownAck(t *testing.T) {
 	p := newMobile(t, 563)
 	a := p.a.assoc
-	id := p.a.must(a.AddLocalAddr(p.now, extra[0]))
-	seq := a.asc.in.seq + 1
+	id := p.a.must(a.AddLocalAddr(extra[0]))
+	seq := a.asconfIn.Seq() + 1
 	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: seq, Addr: p.z.local[0].Addr(), Params: request(addIP, 1, "10.9.0.1")})
 	p.a.deliver(p.a.packet(a.Tag(), authed(&p.z.assoc.auth, chunk)))
 	p.a.deliver(p.a.packet(a.Tag(), wire.AppendShutdown(nil, wire.Shutdown{CumTSN: uint32(a.tx.sb.CumTSN())})))
@@ -68,7 +70,7 @@ func TestAsconfAnswerIsFull(t *testing.T) {
 		p := newMobile(t, 564, cfg)
 		unknown := wire.AppendParam(nil, 0xc0ff, bytes.Repeat([]byte{0, 0, 0, 9}, size/4))
 		ask := [][]byte{unknown, unknown, unknown, request(addIP, 7, "10.9.0.1")}
-		seq := p.z.assoc.asc.in.seq + 1
+		seq := p.z.assoc.asconfIn.Seq() + 1
 		got := responses(t, seq, p.z.askAsconf(seq, p.a.local[0], p.a.local[0].Addr(), ask...))
 		success := slices.Contains(got, [2]uint32{7, 0})
 		if n := p.z.assoc.NumPaths(); success != (n == 2) {
@@ -95,7 +97,7 @@ func TestRemovedAddressTakesLatePackets(t *testing.T) {
 	p.connect()
 	p.advance(3 * time.Second)
 	a, gone := p.a.assoc, p.a.local[1]
-	p.a.wantDone(p.a.must(a.RemoveLocalAddr(p.now, gone)), nil)
+	p.a.wantDone(p.a.must(a.RemoveLocalAddr(gone)), nil)
 	arrives := func() DropReason {
 		pkt := p.a.packet(a.Tag(), wire.AppendHeartbeat(nil, wire.Heartbeat{Info: []byte("1234")}))
 		pkt.Local = gone
@@ -109,13 +111,13 @@ func TestRemovedAddressTakesLatePackets(t *testing.T) {
 		t.Errorf("two RTOs later: %v, want %v", d, DropAddr)
 	}
 	// However many are removed, few are remembered.
-	for i := range 3 * maxLateAddrs {
+	for i := range 3 * address.MaxLate {
 		addr := extra[i%len(extra)]
-		p.a.wantDone(p.a.must(a.AddLocalAddr(p.now, addr)), nil)
-		p.a.wantDone(p.a.must(a.RemoveLocalAddr(p.now, addr)), nil)
+		p.a.wantDone(p.a.must(a.AddLocalAddr(addr)), nil)
+		p.a.wantDone(p.a.must(a.RemoveLocalAddr(addr)), nil)
 	}
-	if n := len(a.asc.late); n != maxLateAddrs {
-		t.Errorf("%d late addresses, want %d", n, maxLateAddrs)
+	if n := private(&a.local, "late").Len(); n != address.MaxLate {
+		t.Errorf("%d late addresses, want %d", n, address.MaxLate)
 	}
 	p.a.send(0, 20_000)
 	p.z.send(0, 20_000)

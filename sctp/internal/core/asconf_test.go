@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
+	"github.com/weftstack/weft/sctp/internal/core/asconf"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -58,7 +60,7 @@ func TestAddLocalAddr(t *testing.T) {
 	was := p.a.local[0]
 	var from []netip.AddrPort
 	p.net.mangle = nil
-	id := p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[0]))
+	id := p.a.must(p.a.assoc.AddLocalAddr(extra[0]))
 	p.a.flush()
 	for _, f := range p.wire {
 		from = append(from, f.p.Remote)
@@ -75,13 +77,13 @@ func TestAddLocalAddr(t *testing.T) {
 	if e := p.z.wantEvent(EventPathConfirmed); e.Addr != extra[0] {
 		t.Errorf("confirmed %v", e.Addr)
 	}
-	p.a.wantDone(p.a.must(p.a.assoc.SetPeerPrimary(p.now, extra[0])), nil)
+	p.a.wantDone(p.a.must(p.a.assoc.SetPeerPrimary(extra[0])), nil)
 	if e := p.z.wantEvent(EventPrimary); e.Addr != extra[0] {
 		t.Errorf("primary %v", e.Addr)
 	}
 	// The old one dies and is taken back.
 	p.net.cut[was] = true
-	p.a.wantDone(p.a.must(p.a.assoc.RemoveLocalAddr(p.now, was)), nil)
+	p.a.wantDone(p.a.must(p.a.assoc.RemoveLocalAddr(was)), nil)
 	if e := p.z.wantEvent(EventPathRemoved); e.Addr != was {
 		t.Errorf("removed %v", e.Addr)
 	}
@@ -91,7 +93,7 @@ func TestAddLocalAddr(t *testing.T) {
 	p.drive()
 	p.wantDelivered()
 	// Its place serves another one.
-	p.a.wantDone(p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[1])), nil)
+	p.a.wantDone(p.a.must(p.a.assoc.AddLocalAddr(extra[1])), nil)
 	p.z.wantRemotes(extra[0], extra[1])
 	if n := len(p.z.assoc.paths); n != 2 {
 		t.Errorf("%d places for 2 paths", n)
@@ -108,13 +110,13 @@ var addrChanges = []struct {
 	do   func(p *pair) (uint32, error)
 	want func(p *pair) []netip.AddrPort
 }{
-	{"add", func(p *pair) (uint32, error) { return p.a.assoc.AddLocalAddr(p.now, extra[0]) },
+	{"add", func(p *pair) (uint32, error) { return p.a.assoc.AddLocalAddr(extra[0]) },
 		func(p *pair) []netip.AddrPort { return append(slices.Clone(p.a.local), extra[0]) }},
-	{"remove", func(p *pair) (uint32, error) { return p.a.assoc.RemoveLocalAddr(p.now, p.a.local[0]) },
+	{"remove", func(p *pair) (uint32, error) { return p.a.assoc.RemoveLocalAddr(p.a.local[0]) },
 		func(p *pair) []netip.AddrPort { return p.a.local[1:2] }},
-	{"primary", func(p *pair) (uint32, error) { return p.a.assoc.SetPeerPrimary(p.now, p.a.local[1]) },
+	{"primary", func(p *pair) (uint32, error) { return p.a.assoc.SetPeerPrimary(p.a.local[1]) },
 		func(p *pair) []netip.AddrPort { return slices.Clone(p.a.local) }},
-	{"replace", func(p *pair) (uint32, error) { return p.a.assoc.ReplaceLocalAddr(p.now, p.a.local[0], extra[0]) },
+	{"replace", func(p *pair) (uint32, error) { return p.a.assoc.ReplaceLocalAddr(p.a.local[0], extra[0]) },
 		func(p *pair) []netip.AddrPort { return []netip.AddrPort{p.a.local[1], extra[0]} }},
 }
 
@@ -176,14 +178,14 @@ func TestReplaceTheOnlyAddress(t *testing.T) {
 			return n == lost
 		}
 		p.wire = nil
-		id := p.a.must(p.a.assoc.ReplaceLocalAddr(p.now, was, extra[0]))
+		id := p.a.must(p.a.assoc.ReplaceLocalAddr(was, extra[0]))
 		// F6: the source is not "an address being deleted".
 		buf, tx, _ := p.a.assoc.PollTransmit(p.now, nil, 1)
 		if tx.Local != extra[0] {
 			t.Errorf("A sends from %v", tx.Local)
 		}
 		p.post(p.a, Packet{Tuple: Tuple{Local: tx.Remote, Remote: tx.Local}, Data: buf})
-		if !p.driveUntil(time.Minute, func() bool { acked = len(p.a.assoc.asc.chunk) == 0; return acked }) {
+		if !p.driveUntil(time.Minute, func() bool { acked = !p.a.assoc.asc.Outstanding(); return acked }) {
 			t.Fatal("no answer")
 		}
 		p.a.wantDone(id, nil)
@@ -211,7 +213,7 @@ const (
 func TestPrimaryOnceConfirmed(t *testing.T) {
 	p := newMobile(t, 560)
 	src := p.a.local[0]
-	p.z.askAsconf(p.z.assoc.asc.in.seq+1, src, src.Addr(), request(addIP, 1, "10.2.0.1"), request(setPrim, 2, "10.2.0.1"))
+	p.z.askAsconf(p.z.assoc.asconfIn.Seq()+1, src, src.Addr(), request(addIP, 1, "10.2.0.1"), request(setPrim, 2, "10.2.0.1"))
 	if p.z.assoc.PathStats(1).Primary {
 		t.Error("primary before it is confirmed")
 	}
@@ -228,7 +230,7 @@ func TestOnlyAddressNeverAnswers(t *testing.T) {
 		cfg := mobileConfig()
 		cfg.HBInterval = -1
 		p := newMobile(t, 561, cfg)
-		p.z.askAsconf(p.z.assoc.asc.in.seq+1, extra[0], p.a.local[0].Addr(), request(addIP, 1, "0.0.0.0"), request(delIP, 2, "10.0.0.1"))
+		p.z.askAsconf(p.z.assoc.asconfIn.Seq()+1, extra[0], p.a.local[0].Addr(), request(addIP, 1, "0.0.0.0"), request(delIP, 2, "10.0.0.1"))
 		p.z.wantRemotes(extra[0])
 		p.z.send(0, 1000)
 		p.net.drop = func(from *host, pkt []byte) bool { return true }
@@ -241,7 +243,7 @@ func TestOnlyAddressNeverAnswers(t *testing.T) {
 		}
 		p.z.wantState(Established)
 		p.net.drop = nil
-		p.a.assoc.local = extra[:1]
+		p.a.assoc.local.InUse = extra[:1]
 		p.a.assoc.rehome(false)
 		p.drive()
 		p.wantDelivered()
@@ -254,7 +256,7 @@ func TestAbortToLeavingAddress(t *testing.T) {
 	p := newMultihomed(t, 554, mobileConfig())
 	p.connect()
 	p.advance(3 * time.Second)
-	p.a.must(p.a.assoc.RemoveLocalAddr(p.now, p.a.local[1]))
+	p.a.must(p.a.assoc.RemoveLocalAddr(p.a.local[1]))
 	p.a.outbox()
 	abort := p.a.packet(p.a.assoc.Tag(), wire.AppendAbort(nil, wire.Abort{}))
 	abort.Local = p.a.local[1]
@@ -269,40 +271,40 @@ func TestAbortToLeavingAddress(t *testing.T) {
 func TestAsconfLimits(t *testing.T) {
 	p := newMobile(t, 555)
 	a := p.a.assoc
-	if _, err := a.RemoveLocalAddr(p.now, p.a.local[0]); err != ErrLastAddr {
+	if _, err := a.RemoveLocalAddr(p.a.local[0]); err != asconf.ErrLastAddr {
 		t.Errorf("removal of the last: %v", err)
 	}
 	for _, addr := range []string{"10.0.0.1:9899", "224.0.0.1:9899"} {
-		if _, err := a.AddLocalAddr(p.now, addrPort(addr)); err != ErrLocalAddr {
+		if _, err := a.AddLocalAddr(addrPort(addr)); err != asconf.ErrLocalAddr {
 			t.Errorf("addition of %s: %v", addr, err)
 		}
 	}
-	if _, err := a.RemoveLocalAddr(p.now, extra[0]); err != ErrLocalAddr {
+	if _, err := a.RemoveLocalAddr(extra[0]); err != asconf.ErrLocalAddr {
 		t.Errorf("removal of what is not there: %v", err)
 	}
-	if _, err := a.SetPeerPrimary(p.now, extra[0]); err != ErrLocalAddr {
+	if _, err := a.SetPeerPrimary(extra[0]); err != asconf.ErrLocalAddr {
 		t.Errorf("primary that is not there: %v", err)
 	}
 	p.net.drop = func(from *host, pkt []byte) bool { return true }
-	for i := range MaxLocalAddrs - 1 {
-		p.a.must(a.AddLocalAddr(p.now, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 7, 0, byte(i)}), 1)))
+	for i := range address.MaxLocal - 1 {
+		p.a.must(a.AddLocalAddr(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 7, 0, byte(i)}), 1)))
 	}
-	if _, err := a.AddLocalAddr(p.now, extra[0]); err != requests.ErrTooMany {
+	if _, err := a.AddLocalAddr(extra[0]); err != requests.ErrTooMany {
 		t.Errorf("addition beyond the limit: %v", err)
 	}
 	n := 0
-	for ; n < 2*maxAsconfQueue; n++ {
-		if _, err := a.SetPeerPrimary(p.now, p.a.local[0]); err == requests.ErrBusy {
+	for ; n < 2*asconf.MaxQueue; n++ {
+		if _, err := a.SetPeerPrimary(p.a.local[0]); err == requests.ErrBusy {
 			break
 		}
 	}
-	if len(a.asc.queue) > maxAsconfQueue || n == 2*maxAsconfQueue {
-		t.Errorf("%d changes are queued", len(a.asc.queue))
+	if a.asc.Pending() > asconf.MaxQueue+asconf.MaxChanges || n == 2*asconf.MaxQueue {
+		t.Errorf("%d changes are queued", a.asc.Pending())
 	}
 	p.net.drop = nil
 	p.advance(10 * time.Second)
-	if len(a.asc.queue)+len(a.asc.chunk) != 0 || p.z.assoc.NumPaths() != MaxLocalAddrs {
-		t.Errorf("%d changes are left, the peer has %d paths", len(a.asc.queue), p.z.assoc.NumPaths())
+	if a.asc.Pending() != 0 || p.z.assoc.NumPaths() != address.MaxLocal {
+		t.Errorf("%d changes are left, the peer has %d paths", a.asc.Pending(), p.z.assoc.NumPaths())
 	}
 }
 
@@ -317,7 +319,7 @@ func TestAsconfFitsTheSmallestPacket(t *testing.T) {
 	p.net.drop = func(from *host, pkt []byte) bool { return true }
 	var last uint32
 	for i := range 12 {
-		last = p.a.must(p.a.assoc.AddLocalAddr(p.now, netip.AddrPortFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: byte(9 + i)}), 9899)))
+		last = p.a.must(p.a.assoc.AddLocalAddr(netip.AddrPortFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: byte(9 + i)}), 9899)))
 	}
 	p.net.drop = nil
 	p.a.wantDone(last, nil)
@@ -330,13 +332,13 @@ func TestAsconfFitsTheSmallestPacket(t *testing.T) {
 // a restart of the peer ends what was asked of it.
 func TestAsconfGivesUp(t *testing.T) {
 	p := newMobile(t, 557)
-	id := p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[0]))
+	id := p.a.must(p.a.assoc.AddLocalAddr(extra[0]))
 	p.net.drop = func(from *host, pkt []byte) bool { return true }
 	p.a.wantDone(id, ErrUnreachable)
 
 	p = newMobile(t, 558)
 	p.net.drop = func(from *host, pkt []byte) bool { return hasChunk(pkt, wire.ChunkAsconf) }
-	id = p.z.must(p.z.assoc.AddLocalAddr(p.now, extra[0]))
+	id = p.z.must(p.z.assoc.AddLocalAddr(extra[0]))
 	p.advance(50 * time.Millisecond)
 	p.a.assoc = nil
 	p.a.dial(p.z)
@@ -374,21 +376,21 @@ func TestAsconfRandomScripts(t *testing.T) {
 					h.send(uint16(rng.IntN(5)), 1+rng.IntN(5000))
 				}
 				addr := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(20 + k), 0, byte(rng.IntN(8))}), 9899)
-				local := h.assoc.local[rng.IntN(max(len(h.assoc.local), 1)):]
+				local := h.assoc.local.InUse[rng.IntN(max(len(h.assoc.local.InUse), 1)):]
 				var id uint32
 				var err error
 				switch op := rng.IntN(8); {
 				case op < 3:
-					id, err = h.assoc.AddLocalAddr(p.now, addr)
+					id, err = h.assoc.AddLocalAddr(addr)
 				case op < 5 && len(local) > 0:
-					id, err = h.assoc.RemoveLocalAddr(p.now, local[0])
+					id, err = h.assoc.RemoveLocalAddr(local[0])
 				case op == 5 && len(local) > 0:
-					id, err = h.assoc.ReplaceLocalAddr(p.now, local[0], addr)
+					id, err = h.assoc.ReplaceLocalAddr(local[0], addr)
 				case op == 6 && len(local) > 0:
-					id, err = h.assoc.SetPeerPrimary(p.now, local[0])
+					id, err = h.assoc.SetPeerPrimary(local[0])
 				}
 				switch err {
-				case nil, ErrLastAddr, ErrLocalAddr, requests.ErrTooMany, requests.ErrBusy:
+				case nil, asconf.ErrLastAddr, asconf.ErrLocalAddr, requests.ErrTooMany, requests.ErrBusy:
 				default:
 					t.Fatalf("step %d: %v; A %v, Z %v", n, err, p.a.assoc.Err(), p.z.assoc.Err())
 				}
@@ -416,7 +418,7 @@ func TestAsconfRandomScripts(t *testing.T) {
 			p.advance(time.Minute)
 			p.wantDelivered()
 			for h, peer := range map[*host]*host{p.a: p.z, p.z: p.a} {
-				want := slices.Clone(h.assoc.local)
+				want := slices.Clone(h.assoc.local.InUse)
 				peer.wantRemotes(want...)
 				for i := range peer.assoc.NumPaths() {
 					if st := peer.assoc.PathStats(i); !st.Confirmed {

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
+	"github.com/weftstack/weft/sctp/internal/core/asconf"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
@@ -85,15 +87,17 @@ type Assoc struct {
 	port  uint16  // SCTP port here
 	tag   uint32  // local verification tag
 	tsn   seq.TSN // our initial TSN
-	local []netip.AddrPort
+	local address.Local
 	peer  peerInfo
 
-	paths    []path
-	pathIDs  uint32
-	primary  int
-	lastPath int // of the last packet received
-	failed   int // where an error was counted last
-	errors   int // association error counter (RFC 9260, Section 8.1)
+	paths   []path
+	pathIDs uint32
+	primary int
+	// preferred is an address that the peer wants to be the primary one, as soon as it is confirmed.
+	preferred netip.Addr
+	lastPath  int // of the last packet received
+	failed    int // where an error was counted last
+	errors    int // association error counter (RFC 9260, Section 8.1)
 	// chargedAt is when a heartbeat was last counted there, with HBRetry.
 	chargedAt clock.Time
 
@@ -108,7 +112,8 @@ type Assoc struct {
 	standalone packetQueue
 	rc         reconfig.Handler
 	auth       auth.State
-	asc        asconf
+	asc        asconf.Sender
+	asconfIn   asconf.Receiver
 	reqs       requests.Numbers
 	events     eventQueue
 	stats      counters
@@ -153,9 +158,9 @@ func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 	a.tag, a.tsn = p.Tag, seq.TSN(a.rng.uint64())
 	a.peer.port = p.PeerPort
 	a.initAuth(a.rng.seed())
-	for _, r := range p.Peer[:min(len(p.Peer), MaxPeerAddrs)] {
-		r = unmap(r)
-		if !usableAddr(r.Addr()) {
+	for _, r := range p.Peer[:min(len(p.Peer), address.MaxPeer)] {
+		r = address.Unmap(r)
+		if !address.Usable(r.Addr()) {
 			return ErrParams
 		}
 		if a.pathByIP(r.Addr()) < 0 {
@@ -174,10 +179,7 @@ func (a *Assoc) InitClient(cfg *Config, now clock.Time, p ClientParams) error {
 func (a *Assoc) init(cfg *Config, port uint16, local []netip.AddrPort, seed [32]byte, jar *CookieJar) {
 	a.cfg, a.rng, a.cookies, a.port = cfg.withDefaults(), newRandom(seed), jar, port
 	a.paths, a.timers.path = a.first.path[:0], a.first.timer[:0]
-	a.local = slices.Clone(local)
-	for i := range a.local {
-		a.local[i] = unmap(a.local[i])
-	}
+	a.local = address.NewLocal(local)
 	if a.cookies == nil {
 		a.cookies = NewCookieJar(a.rng.seed())
 	}
@@ -190,7 +192,7 @@ func newFromCookie(cfg *Config, now clock.Time, s *cookieState, p *Packet, l *Li
 	local := l.p.Local
 	if s.single {
 		// A packet from an address that the peer does not know would not be ours to it.
-		if i := slices.IndexFunc(local, func(l netip.AddrPort) bool { return unmap(l) == unmap(p.Local) }); i >= 0 {
+		if i := slices.IndexFunc(local, func(l netip.AddrPort) bool { return address.Unmap(l) == address.Unmap(p.Local) }); i >= 0 {
 			local = local[i : i+1]
 		}
 	}
@@ -202,9 +204,9 @@ func newFromCookie(cfg *Config, now clock.Time, s *cookieState, p *Packet, l *Li
 	}
 	a.init(cfg, s.localPort, local, l.rng.seed(), l.p.Cookies)
 	a.fromCookie(s)
-	if remote := unmap(p.Remote); remote != s.remote {
+	if remote := address.Unmap(p.Remote); remote != s.remote {
 		// The COOKIE ECHO took another way than the INIT: a listed address.
-		if i := a.pathByAddr(remote); i < 0 && a.pathByIP(remote.Addr()) < 0 && len(a.paths) < MaxPeerAddrs {
+		if i := a.pathByAddr(remote); i < 0 && a.pathByIP(remote.Addr()) < 0 && len(a.paths) < address.MaxPeer {
 			a.addPath(netip.AddrPort{}, remote, false)
 		}
 	}

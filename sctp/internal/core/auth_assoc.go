@@ -108,7 +108,7 @@ func (a *Assoc) authDue(i int) bool {
 		return false
 	}
 	return m.Always || a.hs.sendAck && m.Must.Has(wire.ChunkCookieAck) || a.ctl.wants(i, &m.Must) ||
-		a.asconfDue(i) && m.Must.Has(wire.ChunkAsconf)
+		a.asc.DueTo(i) && m.Must.Has(wire.ChunkAsconf)
 }
 
 // wants reports whether a reply for path i is of a type in s.

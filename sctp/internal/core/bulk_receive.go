@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/binary"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
@@ -73,7 +74,7 @@ func (a *Assoc) inSequenceExpected(now clock.Time, p *Packet, t wire.ChunkType) 
 	if t != want {
 		return false
 	}
-	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != unmap(p.Remote) || a.paths[in.path].Remote != in.from.Remote {
+	if in.path >= len(a.paths) || in.from.Local != p.Local || in.from.Remote != address.Unmap(p.Remote) || a.paths[in.path].Remote != in.from.Remote {
 		return false
 	}
 	return s.Delayable(now) && s.SamePath(in.path)

@@ -29,8 +29,6 @@ const (
 	DefaultMTU              = 1452
 	MinRecvBuffer           = 1500 // RFC 9260, Section 3.3.2
 	MaxSackDelay            = 500 * time.Millisecond
-	MaxPeerAddrs            = 16 // addresses taken from one INIT or INIT ACK
-	MaxLocalAddrs           = 16 // addresses listed in our own
 	maxCookieLifeExtension  = 60 * time.Second
 	maxStaleCookies         = 4 // stale cookie errors answered with a new INIT
 	maxControlReplies       = 8 // queued replies to one batch of a peer's control chunks

@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/wire"
+
+	"github.com/weftstack/weft/sctp/internal/core/address"
+)
 
 // controlQueue holds control chunks that answer something and wait for the next
 // packet to their path. A peer that sends more chunks that want answers than
@@ -156,4 +160,4 @@ func (a *Assoc) sendAlone(t Tuple, h wire.Header, chunk func(b []byte) []byte) {
 }
 
 // back returns the addresses of a reply to p.
-func back(p *Packet) Tuple { return Tuple{Local: p.Local, Remote: unmap(p.Remote)} }
+func back(p *Packet) Tuple { return Tuple{Local: p.Local, Remote: address.Unmap(p.Remote)} }

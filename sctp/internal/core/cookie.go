@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -33,7 +34,7 @@ const (
 	// cookieTick is the unit of times in a cookie.
 	cookieTick = clock.Time(time.Millisecond)
 	// maxCookie is the size of the largest cookie of ours.
-	maxCookie = cookieFixed + binary.MaxVarintLen64 + 18 + 8 + 4 + 4 + 2 + MaxPeerAddrs*17 + auth.RandomLen + auth.MaxVector + cookieMAC
+	maxCookie = cookieFixed + binary.MaxVarintLen64 + 18 + 8 + 4 + 4 + 2 + address.MaxPeer*17 + auth.RandomLen + auth.MaxVector + cookieMAC
 )
 
 // Flags of a cookie: what it holds.
@@ -73,7 +74,7 @@ type cookieState struct {
 	adaptation          uint32
 	hasAdaptation       bool
 	remote              netip.AddrPort
-	addrs               addrList
+	addrs               address.List
 	// primary is the place in addrs, counted from 1, of the address that the peer
 	// prefers (RFC 5061, Section 5.4); 0 if it said nothing.
 	primary uint8
@@ -93,8 +94,8 @@ type cookieState struct {
 
 // preferred returns the address that the peer would have us send to.
 func (s *cookieState) preferred() netip.Addr {
-	if n := int(s.primary); n > 0 && n <= s.addrs.n {
-		return s.addrs.list[n-1]
+	if n := int(s.primary); n > 0 && n <= len(s.addrs.All()) {
+		return s.addrs.All()[n-1]
 	}
 	return netip.Addr{}
 }
@@ -181,9 +182,9 @@ func (j *CookieJar) seal(b []byte, s *cookieState) []byte {
 	if set(s.hasAdaptation, cookieAdaptation) {
 		b = be.AppendUint32(b, s.adaptation)
 	}
-	if set(s.addrs.n > 0, cookieAddrs) {
-		b = append(b, byte(s.addrs.n), s.primary)
-		for _, a := range s.addrs.list[:s.addrs.n] {
+	if set(len(s.addrs.All()) > 0, cookieAddrs) {
+		b = append(b, byte(len(s.addrs.All())), s.primary)
+		for _, a := range s.addrs.All() {
 			b = appendIP(b, a)
 		}
 	}
@@ -222,7 +223,7 @@ func (j *CookieJar) open(s *cookieState, h wire.Header, t Tuple, c []byte, now c
 	if !s.own {
 		j.derive(s)
 	}
-	if r := unmap(t.Remote); r.Addr().WithZone("") == s.remote.Addr() {
+	if r := address.Unmap(t.Remote); r.Addr().WithZone("") == s.remote.Addr() {
 		s.remote, s.local = netip.AddrPortFrom(r.Addr(), s.remote.Port()), t.Local
 	}
 	if s.staleness(now) > 0 {
@@ -266,7 +267,7 @@ func (s *cookieState) unpack(flags byte, b []byte) {
 		s.primary = head[1]
 		for range head[0] {
 			ip, _ := netip.AddrFromSlice(cut(int(cut(1)[0])))
-			s.addrs.add(ip)
+			s.addrs.Add(ip)
 		}
 	}
 	if flags&cookieAuth != 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -17,8 +18,8 @@ func testCookie() *cookieState {
 	s := &cookieState{created: clock.Time(time.Hour), life: clock.Time(time.Minute), localPort: 1, peerPort: 2, localTag: 3, peerTag: 4,
 		localTie: 5, peerTie: 6, localTSN: 7, peerTSN: 8, peerRWND: 9, out: 10, in: 11, features: featPR, adaptation: 12,
 		hasAdaptation: true, own: true, remote: netip.MustParseAddrPort("[2001:db8::1]:14")}
-	s.addrs.add(netip.MustParseAddr("10.0.0.9"))
-	s.addrs.add(netip.MustParseAddr("2001:db8::9"))
+	s.addrs.Add(netip.MustParseAddr("10.0.0.9"))
+	s.addrs.Add(netip.MustParseAddr("2001:db8::9"))
 	s.primary = 2
 	s.random, s.auth = [auth.RandomLen]byte{1, 2}, auth.NewVector([auth.RandomLen]byte{3}, (*auth.Config)(nil).WithDefaults(wire.ChunkData))
 	return s
@@ -41,7 +42,7 @@ func TestCookieRoundTrip(t *testing.T) {
 			want.hasAdaptation, want.adaptation = false, 0
 		}
 		if i&8 != 0 {
-			want.addrs, want.primary = addrList{}, 0
+			want.addrs, want.primary = address.List{}, 0
 		}
 		if i&16 != 0 {
 			want.remote = netip.MustParseAddrPort("10.0.0.8:14")
@@ -107,12 +108,12 @@ func TestDerivedTSNsDiffer(t *testing.T) {
 
 func TestLargestCookieFits(t *testing.T) {
 	s := testCookie()
-	s.addrs, s.auth, s.life = addrList{}, make(auth.Vector, auth.MaxVector), 1<<63-1
-	for i := range 2 * MaxPeerAddrs {
-		s.addrs.add(netip.AddrFrom16([16]byte{0x20, 1, 15: byte(i)}))
+	s.addrs, s.auth, s.life = address.List{}, make(auth.Vector, auth.MaxVector), 1<<63-1
+	for i := range 2 * address.MaxPeer {
+		s.addrs.Add(netip.AddrFrom16([16]byte{0x20, 1, 15: byte(i)}))
 	}
-	if s.addrs.n != MaxPeerAddrs {
-		t.Errorf("%d addresses taken, want %d", s.addrs.n, MaxPeerAddrs)
+	if len(s.addrs.All()) != address.MaxPeer {
+		t.Errorf("%d addresses taken, want %d", len(s.addrs.All()), address.MaxPeer)
 	}
 	jar := NewCookieJar([32]byte{1})
 	c := jar.seal(nil, s)

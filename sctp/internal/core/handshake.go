@@ -3,6 +3,7 @@ package core
 import (
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
@@ -37,7 +38,7 @@ func (h *handshake) clear() {
 // ownInit returns what our INIT says.
 func (a *Assoc) ownInit() initParams {
 	return initParams{tag: a.tag, rwnd: uint32(a.cfg.RecvBuffer), out: a.cfg.OutStreams, in: a.cfg.InStreams,
-		tsn: a.tsn, features: localFeatures(&a.cfg), adaptation: a.cfg.Adaptation, addrs: listable(a.local),
+		tsn: a.tsn, features: localFeatures(&a.cfg), adaptation: a.cfg.Adaptation, addrs: address.Listable(a.local.InUse),
 		lifeMS: a.hs.lifeMS, auth: a.auth.Mine}
 }
 
@@ -130,8 +131,8 @@ func (a *Assoc) handleInitAck(now clock.Time, p *Packet, c wire.Chunk) DropReaso
 	a.peer = peerInfo{port: a.peer.port, tag: in.tag}
 	a.peer.learn(negotiate(localFeatures(&a.cfg), in.features), in.adaptation, in.hasAdaptation)
 	// Section 5.1.2, C: the addresses listed and the one it came from.
-	remote := unmap(p.Remote)
-	in.addrs.add(remote.Addr())
+	remote := address.Unmap(p.Remote)
+	in.addrs.Add(remote.Addr())
 	a.addPeerAddrs(&in.addrs, remote.Port())
 	a.learnAuth(in.auth.Vector())
 	a.openStreams(int(min(a.cfg.OutStreams, in.in)), int(min(a.cfg.InStreams, in.out)), in.tsn, in.rwnd)
@@ -235,12 +236,12 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 	if causes, bad := in.refusal(nil, false); bad {
 		return abort(causes)
 	}
-	remote := unmap(p.Remote)
+	remote := address.Unmap(p.Remote)
 	s := cookieState{created: now, life: cookieLife(&a.cfg, in.lifeMS), localPort: a.port, peerPort: a.peer.port,
 		localTag: a.tag, localTSN: a.tsn, own: true,
 		out: min(a.cfg.OutStreams, in.in), in: min(a.cfg.InStreams, in.out), random: a.auth.Random}
 	s.fromPeer(&in, remote, localFeatures(&a.cfg))
-	in.addrs.add(remote.Addr())
+	in.addrs.Add(remote.Addr())
 	switch a.state {
 	case ShutdownAckSent:
 		// Section 9.2: "SHOULD discard the INIT chunk and retransmit the
@@ -256,7 +257,7 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 	default:
 		// Section 5.2.1 for COOKIE-ECHOED, Section 5.2.2 for the others.
 		var added []byte
-		for _, ip := range in.addrs.list[:in.addrs.n] {
+		for _, ip := range in.addrs.All() {
 			if a.pathByIP(ip) < 0 {
 				added = wire.AppendAddr(added, ip)
 			}
@@ -284,7 +285,7 @@ func (a *Assoc) handleInit(now clock.Time, p *Packet, h wire.Header, c wire.Chun
 		}
 	}
 	var buf [2048]byte
-	ack := appendInitAckPacket(buf[:0], h, len(p.Data), &s, &in, a.cookies, &a.cfg, a.ownAddrs(unmap(p.Local)))
+	ack := appendInitAckPacket(buf[:0], h, len(p.Data), &s, &in, a.cookies, &a.cfg, a.local.ForRestart(address.Unmap(p.Local)))
 	if i := a.pathByIP(remote.Addr()); (i < 0 || !a.paths[i].confirmed) && len(ack) > maxAmplification*len(p.Data) {
 		return DropAddr // an address that the peer listed, but that need not be its own
 	}
@@ -324,14 +325,14 @@ func (a *Assoc) handleCookieEcho(now clock.Time, p *Packet, h wire.Header, c wir
 			// SHUTDOWN ACK chunk and send an ERROR chunk with a 'Cookie Received
 			// While Shutting Down' error cause".
 			a.shut.sendAck = true
-			a.ctl.reply(a.replyPath(max(a.pathByAddr(unmap(p.Remote)), 0)), wire.ChunkError, 0, wire.AppendCookieInShutdown(nil))
+			a.ctl.reply(a.replyPath(max(a.pathByAddr(address.Unmap(p.Remote)), 0)), wire.ChunkError, 0, wire.AppendCookieInShutdown(nil))
 			return DropState, false
 		}
 		a.restart(now, &s)
 	default: // (C), and whatever Table 12 does not show
 		return DropCookie, false
 	}
-	i := a.pathByAddr(unmap(p.Remote))
+	i := a.pathByAddr(address.Unmap(p.Remote))
 	a.hs.sendAck, a.hs.ackPath = true, a.replyPath(max(i, 0))
 	return DropNone, true
 }
@@ -371,7 +372,7 @@ func (a *Assoc) adoptPeer(now clock.Time, s *cookieState) bool {
 func (a *Assoc) restart(now clock.Time, s *cookieState) {
 	a.closeSender(tx.ErrRestart)
 	a.failAsconf(tx.ErrRestart) // our addresses are what they were before it
-	a.local = a.ownAddrs(s.local)
+	a.local.Restarted(a.local.ForRestart(s.local))
 	a.timers.stopAll()
 	a.ctl.clear()
 	a.hs.clear()

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -208,7 +209,7 @@ func (a *Assoc) handleHeartbeatAck(now clock.Time, c wire.Chunk) {
 		return
 	}
 	p.count.acked++
-	if f := p.hb.from; f == p.home || slices.Contains(a.local, f) {
+	if f := p.hb.from; f == p.home || slices.Contains(a.local.InUse, f) {
 		p.Local = f
 		p.setHome(f)
 	}
@@ -248,7 +249,7 @@ func (a *Assoc) pathByID(id uint32) int {
 // 9260, Section 11.1.10). It returns ErrPath if there is no such path or the
 // association is in no state to.
 func (a *Assoc) RequestHeartbeat(now clock.Time, addr netip.AddrPort) error {
-	i := a.pathByAddr(unmap(addr))
+	i := a.pathByAddr(address.Unmap(addr))
 	if i < 0 || !a.state.heartbeating() {
 		return ErrPath
 	}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/slab"
 	"github.com/weftstack/weft/sctp/wire"
@@ -84,13 +85,10 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 		if lacking {
 			return DropAuth
 		}
-		for _, l := range a.asc.leaving {
-			// RFC 5061, Section 5.3.1: "an Abort MUST be ignored if the
-			// destination address of the Abort message is that of a destination
-			// being deleted."
-			if l.Addr() == p.Local.Addr() {
-				return DropAddr
-			}
+		// RFC 5061, Section 5.3.1: "an Abort MUST be ignored if the destination address of the
+		// Abort message is that of a destination being deleted."
+		if a.local.Leaving(p.Local.Addr()) {
+			return DropAddr
 		}
 		if !a.handleAbort(*c) {
 			return DropMalformed
@@ -129,7 +127,7 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 	if h.VTag != a.tag {
 		return DropTag
 	}
-	i := a.arrivalPath(unmap(p.Remote))
+	i := a.arrivalPath(address.Unmap(p.Remote))
 	if i < 0 {
 		i = a.findByAsconf(it, authed)
 	}
@@ -138,13 +136,13 @@ func (a *Assoc) handlePacket(now clock.Time, p *Packet) DropReason {
 		// that is not the peer's is not answered.
 		return DropAddr
 	}
-	if a.asc.pruned && !a.takesAt(now, p.Local.Addr().Unmap()) {
+	if a.local.Removed() && !a.takesAt(now, p.Local.Addr().Unmap()) {
 		return DropAddr
 	}
 	a.ctl.begin(a.paths[a.replyPath(i)].pmdcs() - wire.SackHeaderLen)
 	in := &a.in // field by field: the processor waits for what is written to be copied
 	in.path, in.buf, in.ecn, in.reports, in.authed = i, p.Buf, p.ECN, 0, authed
-	in.from.Local, in.from.Remote = p.Local, unmap(p.Remote)
+	in.from.Local, in.from.Remote = p.Local, address.Unmap(p.Remote)
 	if c.Type == wire.ChunkCookieEcho && !it.Next() {
 		return DropNone
 	}

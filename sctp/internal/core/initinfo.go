@@ -3,48 +3,18 @@ package core
 import (
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
 	"github.com/weftstack/weft/sctp/wire"
 )
-
-// addrList is a bounded list of distinct IP addresses.
-type addrList struct {
-	list [MaxPeerAddrs]netip.Addr
-	n    int
-}
-
-// add appends a unless it is there already, unusable, or the list is full.
-func (l *addrList) add(a netip.Addr) {
-	a = a.Unmap()
-	if !usableAddr(a) || l.contains(a) || l.n == len(l.list) {
-		return
-	}
-	l.list[l.n] = a
-	l.n++
-}
-
-func (l *addrList) contains(a netip.Addr) bool {
-	for _, x := range l.list[:l.n] {
-		if x == a {
-			return true
-		}
-	}
-	return false
-}
-
-// usableAddr reports whether a may be a peer's address: RFC 9260, Section 8.4,
-// rule 1, rules out everything but unicast.
-func usableAddr(a netip.Addr) bool {
-	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
-}
 
 // initInfo is what an INIT or INIT ACK says, its parameters sorted out.
 type initInfo struct {
 	tag, rwnd     uint32
 	out, in       uint16
 	tsn           seq.TSN
-	addrs         addrList
+	addrs         address.List
 	features      features
 	refused       features // that the peer does not recognize
 	adaptation    uint32
@@ -84,7 +54,7 @@ func (in *initInfo) parse(x *wire.Init, ack bool) {
 		case wire.ParamIPv4, wire.ParamIPv6:
 			var a netip.Addr
 			if a, err = wire.ParseAddr(p); err == nil {
-				in.addrs.add(a)
+				in.addrs.Add(a)
 			}
 		case wire.ParamStateCookie:
 			if ack {
@@ -278,15 +248,4 @@ func (p *initParams) append(b []byte, ack bool) []byte {
 		x.Params = wire.AppendPadParam(x.Params, pad)
 	}
 	return wire.AppendInit(b, x)
-}
-
-// listable returns the addresses of local that can be told to a peer: none if
-// a wildcard is among them, because then any address of the host may be used.
-func listable(local []netip.AddrPort) []netip.AddrPort {
-	for _, a := range local {
-		if !usableAddr(a.Addr()) {
-			return nil
-		}
-	}
-	return local[:min(len(local), MaxLocalAddrs)]
 }

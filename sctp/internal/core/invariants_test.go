@@ -3,6 +3,8 @@ package core
 import (
 	"fmt"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
+	"github.com/weftstack/weft/sctp/internal/core/asconf"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pmtu"
@@ -44,7 +46,7 @@ func checkSendAccounts(a *Assoc) error {
 // checkPaths checks what RFC 9260, Section 7.2 says of windows, and the states
 // of paths.
 func checkPaths(a *Assoc) error {
-	if len(a.paths) == 0 || len(a.timers.path) != len(a.paths) || a.tx.sb.Paths() < len(a.paths) || a.NumPaths() > MaxPeerAddrs {
+	if len(a.paths) == 0 || len(a.timers.path) != len(a.paths) || a.tx.sb.Paths() < len(a.paths) || a.NumPaths() > address.MaxPeer {
 		return fmt.Errorf("%d paths, timers for %d, accounts for %d", len(a.paths), len(a.timers.path), a.tx.sb.Paths())
 	}
 	if a.primary >= len(a.paths) || a.paths[a.primary].gone || a.NumPaths() == 0 {
@@ -57,8 +59,8 @@ func checkPaths(a *Assoc) error {
 		case p.gone && f > 0:
 			return fmt.Errorf("removed path %d has %d bytes in flight", i, f)
 		case p.gone:
-		case a.state.connected() && len(a.local) > 0 && !a.sendsFrom(p.home):
-			return fmt.Errorf("path %d sends from %v, we have %v, leaving %v", i, p.home, a.local, a.asc.leaving)
+		case a.state.connected() && len(a.local.InUse) > 0 && !a.local.SendsFrom(p.home):
+			return fmt.Errorf("path %d sends from %v, we have %v, leaving %v", i, p.home, a.local.InUse, a.local)
 		case p.cc.Cwnd() < p.pmdcs() || p.cc.Cwnd() > cc.DefaultMaxWindow:
 			return fmt.Errorf("path %d has a window of %d, packets of %d", i, p.cc.Cwnd(), p.pmdcs())
 		case p.cc.Ssthresh() <= 0:
@@ -101,7 +103,7 @@ func checkTimers(a *Assoc) error {
 	}{
 		{"T1", timerT1, a.state == CookieWait || a.state == CookieEchoed},
 		{"T2", timerT2, a.state == ShutdownSent || a.state == ShutdownAckSent},
-		{"T4", timerT4, len(a.asc.chunk) > 0 && !a.asc.send},
+		{"T4", timerT4, a.asc.Outstanding() && !a.asc.Due()},
 	} {
 		if x.kind == timerT4 && (!x.want || !a.state.canSendData()) {
 			continue // it may still run
@@ -168,12 +170,13 @@ func checkQueues(a *Assoc) error {
 		return fmt.Errorf("%d control replies", a.ctl.n)
 	case a.standalone.n > maxReplyPackets:
 		return fmt.Errorf("%d packets that stand alone", a.standalone.n)
-	case len(a.asc.queue) > maxAsconfQueue || len(a.asc.ops) > maxAsconfOps:
-		return fmt.Errorf("%d and %d changes of addresses", len(a.asc.queue), len(a.asc.ops))
-	case len(a.local) > MaxLocalAddrs+maxAsconfQueue:
-		return fmt.Errorf("%d local addresses", len(a.local))
-	case len(a.events.list)-a.events.head > maxEvents+reconfig.MaxRequests+maxAsconfQueue+8:
+	case len(a.local.InUse) > address.MaxLocal+asconf.MaxQueue:
+		return fmt.Errorf("%d local addresses", len(a.local.InUse))
+	case len(a.events.list)-a.events.head > maxEvents+reconfig.MaxRequests+asconf.MaxQueue+8:
 		return fmt.Errorf("%d events", len(a.events.list)-a.events.head)
+	}
+	if err := a.asc.Verify(); err != nil {
+		return err
 	}
 	return a.rc.Verify()
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/auth"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
@@ -81,7 +82,7 @@ func (l *Listener) HandlePacket(now clock.Time, p *Packet, out []byte) Result {
 	case c.Type == wire.ChunkInit && h.VTag == 0:
 		// RFC 9260, Section 8.5.1, A, and Section 6.10: the INIT is alone.
 		x, err := wire.ParseInit(c)
-		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !usableAddr(p.Remote.Addr().Unmap()) {
+		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !address.Usable(p.Remote.Addr().Unmap()) {
 			return Result{Drop: DropMalformed}
 		}
 		return l.handleInit(now, p, h, &x, out)
@@ -101,7 +102,7 @@ func (l *Listener) handleInit(now clock.Time, p *Packet, h wire.Header, x *wire.
 		return Result{Reply: appendAbortPacket(out, h, in.tag, false, causes)}
 	}
 	// Section 5.1.2, D: any listed address may identify an existing association.
-	if tag, ok := l.find(&in.addrs, unmap(p.Remote), h); ok {
+	if tag, ok := l.find(&in.addrs, address.Unmap(p.Remote), h); ok {
 		return Result{ForTag: tag}
 	}
 	tag := l.rng.tag()
@@ -114,7 +115,7 @@ func (l *Listener) handleInit(now clock.Time, p *Packet, h wire.Header, x *wire.
 		localTag: tag,
 		out:      min(l.cfg.OutStreams, in.in), in: min(l.cfg.InStreams, in.out),
 	}
-	s.fromPeer(&in, unmap(p.Remote), localFeatures(&l.cfg))
+	s.fromPeer(&in, address.Unmap(p.Remote), localFeatures(&l.cfg))
 	l.p.Cookies.derive(&s)
 	r := appendInitAckPacket(out, h, len(p.Data), &s, &in, l.p.Cookies, &l.cfg, l.p.Local)
 	if len(r) > maxAmplification*len(p.Data) {
@@ -127,11 +128,11 @@ func (l *Listener) handleInit(now clock.Time, p *Packet, h wire.Header, x *wire.
 
 // find returns the local tag of the association with a peer that has the address from, or
 // one of a list with the same UDP port.
-func (l *Listener) find(list *addrList, from netip.AddrPort, h wire.Header) (tag uint32, ok bool) {
+func (l *Listener) find(list *address.List, from netip.AddrPort, h wire.Header) (tag uint32, ok bool) {
 	if l.p.Find == nil {
 		return 0, false
 	}
-	for _, a := range list.list[:list.n] {
+	for _, a := range list.All() {
 		if tag, ok = l.p.Find(netip.AddrPortFrom(a, from.Port()), h.DstPort, h.SrcPort); ok {
 			return tag, true
 		}
@@ -148,7 +149,7 @@ func (s *cookieState) fromPeer(in *initInfo, remote netip.AddrPort, ours feature
 	s.features = negotiate(ours, in.features)
 	s.adaptation, s.hasAdaptation = in.adaptation, in.hasAdaptation
 	s.remote, s.addrs = remote, in.addrs
-	for i, ip := range s.addrs.list[:s.addrs.n] {
+	for i, ip := range s.addrs.All() {
 		if ip == in.primary {
 			s.primary = uint8(i + 1)
 		}
@@ -184,7 +185,7 @@ func appendInitAckPacket(out []byte, h wire.Header, packet int, s *cookieState, 
 	var cookie [maxCookie]byte
 	ip := initParams{
 		tag: s.localTag, rwnd: uint32(cfg.RecvBuffer), out: s.out, in: cfg.InStreams, tsn: s.localTSN,
-		features: localFeatures(cfg), adaptation: cfg.Adaptation, addrs: listable(local),
+		features: localFeatures(cfg), adaptation: cfg.Adaptation, addrs: address.Listable(local),
 		cookie: jar.seal(cookie[:0], s),
 	}
 	if s.auth != nil {
@@ -262,12 +263,4 @@ func appendStalePacket(out []byte, s *cookieState, now clock.Time, c *auth.Confi
 	}
 	wire.SetChecksum(b[len(out):])
 	return b[len(out):]
-}
-
-// unmap turns an IPv4-mapped IPv6 address into the IPv4 address.
-func unmap(a netip.AddrPort) netip.AddrPort {
-	if a.Addr().Is4In6() {
-		return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-	}
-	return a
 }

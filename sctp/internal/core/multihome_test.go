@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
 	"github.com/weftstack/weft/sctp/wire"
@@ -408,7 +409,7 @@ func TestAckRevivesPath(t *testing.T) {
 	}
 }
 
-// Only MaxPeerAddrs addresses of an INIT are taken, no broadcast, multicast or
+// Only address.MaxPeer addresses of an INIT are taken, no broadcast, multicast or
 // unspecified ones, and IPv4-mapped ones count as IPv4.
 func TestAddressListIsBounded(t *testing.T) {
 	var params []byte
@@ -425,18 +426,18 @@ func TestAddressListIsBounded(t *testing.T) {
 	}
 	var in initInfo
 	in.parse(&wire.Init{Params: params}, false)
-	if in.addrs.n != MaxPeerAddrs || in.malformed {
-		t.Errorf("%d addresses, malformed %v", in.addrs.n, in.malformed)
+	if len(in.addrs.All()) != address.MaxPeer || in.malformed {
+		t.Errorf("%d addresses, malformed %v", len(in.addrs.All()), in.malformed)
 	}
-	for _, a := range in.addrs.list[:in.addrs.n] {
-		if !usableAddr(a) {
+	for _, a := range in.addrs.All() {
+		if !address.Usable(a) {
 			t.Errorf("took %v", a)
 		}
 	}
-	var l addrList
-	l.add(netip.MustParseAddr("::ffff:10.0.0.1"))
-	l.add(netip.MustParseAddr("10.0.0.1"))
-	if l.n != 1 {
+	var l address.List
+	l.Add(netip.MustParseAddr("::ffff:10.0.0.1"))
+	l.Add(netip.MustParseAddr("10.0.0.1"))
+	if len(l.All()) != 1 {
 		t.Errorf("a mapped address counts besides the IPv4 address")
 	}
 }

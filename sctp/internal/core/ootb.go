@@ -1,6 +1,10 @@
 package core
 
-import "github.com/weftstack/weft/sctp/wire"
+import (
+	"github.com/weftstack/weft/sctp/wire"
+
+	"github.com/weftstack/weft/sctp/internal/core/address"
+)
 
 // checkPacket does the checks that need no association: it parses the common header of
 // p and verifies the checksum (RFC 9260, Section 6.8), unless verified tells that it is
@@ -39,7 +43,7 @@ func HandleOOTB(cfg *Config, p *Packet, out []byte) Result {
 	}
 	if c := it.Chunk(); c.Type == wire.ChunkInit && h.VTag == 0 {
 		x, err := wire.ParseInit(c)
-		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !usableAddr(p.Remote.Addr().Unmap()) {
+		if err != nil || x.Tag == 0 || len(it.Rest()) > 0 || !address.Usable(p.Remote.Addr().Unmap()) {
 			return Result{Drop: DropMalformed}
 		}
 		return Result{Reply: appendAbortPacket(out, h, x.Tag, false, nil), OOTB: true}
@@ -50,7 +54,7 @@ func HandleOOTB(cfg *Config, p *Packet, out []byte) Result {
 // replyOOTB applies the rules of RFC 9260, Section 8.4, that need no listener:
 // all but 3 and 4.
 func replyOOTB(h wire.Header, p *Packet, out []byte) Result {
-	if !usableAddr(p.Remote.Addr().Unmap()) {
+	if !address.Usable(p.Remote.Addr().Unmap()) {
 		return Result{Drop: DropOOTB} // rule 1
 	}
 	it := wire.NewChunks(p.Data[wire.HeaderLen:])

@@ -57,12 +57,12 @@ func (a *Assoc) nextPacket(now clock.Time, b []byte) ([]byte, built, bool) {
 		b, p := a.buildCookieEcho(b, now)
 		return b, p, true
 	}
-	if a.asc.mute && !a.asc.send && !a.answerMuted() {
+	if a.asc.Muted() && !a.asc.Due() && !a.answerMuted() {
 		return b, built{}, false
 	}
 	// Something may be due on any path; the data path comes last, because data
 	// is bundled there.
-	if i := a.mtuProbe(); i >= 0 && !a.asc.mute {
+	if i := a.mtuProbe(); i >= 0 && !a.asc.Muted() {
 		return a.appendProbe(b, now, i), built{Tuple: a.paths[i].Tuple, path: -1}, true
 	}
 	d, due := a.dataPath(), a.tx.sb.ForwardDue()
@@ -112,9 +112,8 @@ func (a *Assoc) builtOn(i int, ecn uint8, n int) built {
 	p := &a.paths[i]
 	x := built{Tuple: p.Tuple, path: i, ecn: ecn, oversize: n > p.mtu}
 	p.Local = p.home // the next packet tries no other
-	if a.asc.sent || a.asc.mute {
-		a.asc.sent = false
-		if from, ok := a.asconfSource(i); ok {
+	if sent := a.asc.TakeSent(); sent || a.asc.Muted() {
+		if from, ok := a.asc.Source(p.Remote.Addr().Is4()); ok {
 			x.Local, x.path = from, -1
 		}
 	}
@@ -126,7 +125,7 @@ func (a *Assoc) duePath(now clock.Time, d int) (int, bool) {
 	if a.hs.sendAck {
 		return a.hs.ackPath, true
 	}
-	if i, ok := a.asconfPath(); ok {
+	if i, ok := a.asc.NextPath(); ok {
 		return i, true
 	}
 	if i, ok := a.ctl.path(); ok && i < len(a.paths) {

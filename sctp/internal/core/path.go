@@ -3,6 +3,7 @@ package core
 import (
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/cc"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/pace"
@@ -108,19 +109,19 @@ func (a *Assoc) addPath(local, remote netip.AddrPort, confirmed bool) int {
 // support. An unspecified IPv6 address counts as a dual-stack socket, if it is one of
 // UDP.
 func (a *Assoc) reaches(remote netip.Addr) bool {
-	for _, l := range a.local {
+	for _, l := range a.local.InUse {
 		if ip := l.Addr(); ip.Is4() == remote.Is4() || ip == netip.IPv6Unspecified() && l.Port() != 0 {
 			return true
 		}
 	}
-	return len(a.local) == 0
+	return len(a.local.InUse) == 0
 }
 
 // addPeerAddrs adds unconfirmed paths for the addresses of list that are new.
 // The UDP port is that of the packet that listed them (RFC 6951, Section 5.3).
-func (a *Assoc) addPeerAddrs(list *addrList, port uint16) {
-	for _, ip := range list.list[:list.n] {
-		if a.NumPaths() >= MaxPeerAddrs {
+func (a *Assoc) addPeerAddrs(list *address.List, port uint16) {
+	for _, ip := range list.All() {
+		if a.NumPaths() >= address.MaxPeer {
 			return
 		}
 		if a.pathByIP(ip) < 0 && a.reaches(ip) {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 )
 
@@ -61,7 +62,7 @@ func (a *Assoc) PathStats(i int) PathStats {
 // SetPrimary makes the path to addr the primary one (RFC 9260, Section
 // 11.1.6). It returns ErrPath if there is no such path or it is unconfirmed.
 func (a *Assoc) SetPrimary(addr netip.AddrPort) error {
-	i := a.pathByAddr(unmap(addr))
+	i := a.pathByAddr(address.Unmap(addr))
 	if i < 0 || !a.paths[i].confirmed {
 		return ErrPath
 	}
@@ -70,6 +71,31 @@ func (a *Assoc) SetPrimary(addr netip.AddrPort) error {
 		a.events.push(Event{Kind: EventPrimary, Addr: a.paths[i].Remote})
 	}
 	return nil
+}
+
+// promotePrimary makes path i the primary one, if the peer has asked for it and
+// the path is confirmed. RFC 5062, Section 5.3: an address that is not confirmed
+// gets no data, so that a peer cannot aim us at a third party.
+func (a *Assoc) promotePrimary(i int) {
+	p := &a.paths[i]
+	if p.confirmed && a.preferred == p.Remote.Addr() {
+		a.preferred = netip.Addr{}
+		a.SetPrimary(p.Remote)
+	}
+}
+
+// prefer follows the Set Primary parameter of an INIT or INIT ACK, if we change
+// addresses at all (RFC 5061, Section 5.4): at once, or when the address is
+// confirmed. An unspecified address stands for the one that the packet came from,
+// which is the primary one anyhow.
+func (a *Assoc) prefer(ip netip.Addr) {
+	if !a.cfg.ChangeAddrs || !address.Usable(ip) {
+		return
+	}
+	if i := a.pathByIP(ip); i >= 0 {
+		a.preferred = ip
+		a.promotePrimary(i)
+	}
 }
 
 // PathParams are the parameters of one path (RFC 6458, Section 8.1.12; RFC 7829,
@@ -103,7 +129,7 @@ func (a *Assoc) dscpOf(p *built) uint8 {
 // PathParams returns the parameters of the path to addr. It returns ErrPath if
 // there is no such path.
 func (a *Assoc) PathParams(addr netip.AddrPort) (PathParams, error) {
-	i := a.pathByAddr(unmap(addr))
+	i := a.pathByAddr(address.Unmap(addr))
 	if i < 0 {
 		return PathParams{}, ErrPath
 	}
@@ -117,7 +143,7 @@ func (a *Assoc) PathParams(addr netip.AddrPort) (PathParams, error) {
 // Discover. It returns ErrPath if there is no such path. PollTransmit is due
 // afterwards.
 func (a *Assoc) SetPathParams(now clock.Time, addr netip.AddrPort, x PathParams) error {
-	i := a.pathByAddr(unmap(addr))
+	i := a.pathByAddr(address.Unmap(addr))
 	if i < 0 {
 		return ErrPath
 	}

@@ -165,7 +165,7 @@ func (a *Assoc) pathAlive(i int) {
 // that paths have as little in common as possible (RFC 9260, Section 6.4.1).
 func (a *Assoc) localFor(i int, remote netip.Addr) netip.AddrPort {
 	best, n := -1, 0
-	for _, l := range a.local {
+	for _, l := range a.local.InUse {
 		if l.Addr().Is4() != remote.Is4() {
 			continue
 		}
@@ -176,13 +176,13 @@ func (a *Assoc) localFor(i int, remote netip.Addr) netip.AddrPort {
 		}
 	}
 	if n == 0 {
-		if len(a.local) > 0 {
-			return a.local[0] // a dual-stack wildcard, if anything
+		if len(a.local.InUse) > 0 {
+			return a.local.InUse[0] // a dual-stack wildcard, if anything
 		}
 		return netip.AddrPort{}
 	}
 	i %= n
-	for _, l := range a.local {
+	for _, l := range a.local.InUse {
 		if l.Addr().Is4() == remote.Is4() && commonPrefix(l.Addr(), remote) == best {
 			if i == 0 {
 				return l
@@ -206,8 +206,8 @@ func (a *Assoc) tryLocal(i int) {
 		return
 	}
 	skip := p.errors / every
-	for range len(a.local) * skip {
-		for _, l := range a.local {
+	for range len(a.local.InUse) * skip {
+		for _, l := range a.local.InUse {
 			if l == p.home || l.Addr().Is4() != p.Remote.Addr().Is4() {
 				continue
 			}
@@ -236,3 +236,7 @@ func commonPrefix(x, y netip.Addr) int {
 	}
 	return n
 }
+
+// silent reports whether nothing but heartbeats and ASCONF chunks may be sent:
+// no address of the peer is confirmed, or none of ours known to it.
+func (a *Assoc) silent() bool { return a.asc.Muted() || !a.paths[a.dataPath()].confirmed }

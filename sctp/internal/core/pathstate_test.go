@@ -273,7 +273,7 @@ func TestPrimaryPathSwitchover(t *testing.T) {
 func TestLocalAddressOfPaths(t *testing.T) {
 	a := &Assoc{}
 	for _, s := range []string{"10.0.0.1:1", "10.1.0.1:2", "192.168.7.1:3", "[fd00::1]:4", "[fd01::1]:5"} {
-		a.local = append(a.local, addrPort(s))
+		a.local.InUse = append(a.local.InUse, addrPort(s))
 	}
 	for _, tc := range []struct {
 		i            int
@@ -287,18 +287,18 @@ func TestLocalAddressOfPaths(t *testing.T) {
 			t.Errorf("to %s: from %v, want %s", tc.remote, got, tc.want)
 		}
 	}
-	a.local = a.local[:2]
+	a.local.InUse = a.local.InUse[:2]
 	if x, y := a.localFor(0, netip.MustParseAddr("200.0.0.1")), a.localFor(1, netip.MustParseAddr("200.0.0.2")); x == y {
 		t.Errorf("paths to a remote network both leave by %v", x)
 	}
 	// Every third failure another one is tried, in turn.
-	a.local = append(a.local, addrPort("10.2.0.1:6"), addrPort("[fd00::1]:4"))
-	a.paths = []path{{home: a.local[0], confirmed: true, Tuple: Tuple{Local: a.local[0], Remote: addrPort("10.0.0.9:9")}}}
+	a.local.InUse = append(a.local.InUse, addrPort("10.2.0.1:6"), addrPort("[fd00::1]:4"))
+	a.paths = []path{{home: a.local.InUse[0], confirmed: true, Tuple: Tuple{Local: a.local.InUse[0], Remote: addrPort("10.0.0.9:9")}}}
 	for i, want := range []int{0, 0, 1, 0, 0, 2, 0, 0, 1} {
 		a.paths[0].errors = i + 1
 		a.tryLocal(0)
-		if got := a.paths[0].Local; got != a.local[want] {
-			t.Errorf("after %d failures by %v, want %v", i+1, got, a.local[want])
+		if got := a.paths[0].Local; got != a.local.InUse[want] {
+			t.Errorf("after %d failures by %v, want %v", i+1, got, a.local.InUse[want])
 		}
 	}
 	if n := commonPrefix(netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.1")); n != 128 {
@@ -325,7 +325,7 @@ func TestAnotherSourceAddressResetsCongestionControl(t *testing.T) {
 	if w := x.cc.Cwnd(); w < 10_000 {
 		t.Fatalf("cwnd is %d after a transfer", w)
 	}
-	p.a.wantDone(p.a.must(p.a.assoc.ReplaceLocalAddr(p.now, p.a.local[0], extra[0])), nil)
+	p.a.wantDone(p.a.must(p.a.assoc.ReplaceLocalAddr(p.a.local[0], extra[0])), nil)
 	fresh("address replaced", x)
 	// Nothing passes any more between the two addresses, and heartbeats find out
 	// that another one works.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/wire"
 )
@@ -143,7 +144,7 @@ func (a *Assoc) blackHole(now clock.Time, i int) {
 // whether that changed anything; PollTransmit is due then. RFC 9260, Section 10,
 // ICMP6: the tag must be the peer's.
 func (a *Assoc) PacketTooBig(now clock.Time, addr netip.AddrPort, tag uint32, size int) bool {
-	i := a.pathByAddr(unmap(addr))
+	i := a.pathByAddr(address.Unmap(addr))
 	if i < 0 || tag == 0 || tag != a.peer.tag || !a.state.heartbeating() {
 		return false
 	}
@@ -167,7 +168,7 @@ func (a *Assoc) fixMTU(i, size int) {
 // SetPathMTU fixes the size of the largest SCTP packet for the path to addr. It
 // returns ErrPath if there is no such path.
 func (a *Assoc) SetPathMTU(addr netip.AddrPort, size int) error {
-	i := a.pathByAddr(unmap(addr))
+	i := a.pathByAddr(address.Unmap(addr))
 	if i < 0 {
 		return ErrPath
 	}
@@ -180,7 +181,7 @@ func (a *Assoc) SetPathMTU(addr netip.AddrPort, size int) error {
 // towards addr takes: where path MTU discovery ends. It returns ErrPath if there
 // is no such path. PollTransmit is due afterwards.
 func (a *Assoc) SetPathLimit(now clock.Time, addr netip.AddrPort, size int) error {
-	i := a.pathByAddr(unmap(addr))
+	i := a.pathByAddr(address.Unmap(addr))
 	if i < 0 {
 		return ErrPath
 	}

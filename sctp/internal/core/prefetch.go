@@ -15,16 +15,15 @@ func (a *Assoc) Prefetch(send bool) {
 		rx    = unsafe.Offsetof(a.rx)
 		tx    = unsafe.Offsetof(a.tx)
 		first = unsafe.Offsetof(a.rx.first)
-		asc   = unsafe.Offsetof(a.asc)
-		acks  = unsafe.Offsetof(a.asc.in)
+		in    = unsafe.Offsetof(a.asconfIn) // its answers are not needed
 		reqs  = unsafe.Offsetof(a.reqs)
 	)
 	p := unsafe.Pointer(a)
 	if send {
 		prefetch.Range(p, rx+first+reasm.Head)
-		prefetch.Range(unsafe.Add(p, tx), asc+acks-tx)
+		prefetch.Range(unsafe.Add(p, tx), in-tx)
 	} else {
-		prefetch.Range(p, asc+acks)
+		prefetch.Range(p, in)
 	}
 	prefetch.Range(unsafe.Add(p, reqs), unsafe.Sizeof(*a)-reqs)
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/requests"
 	"github.com/weftstack/weft/sctp/internal/core/tx"
@@ -10,7 +11,7 @@ import (
 // setRoute notes what m demands.
 func (a *Assoc) setRoute(m *tx.Message) error {
 	if m.Remote.IsValid() {
-		i := a.pathByAddr(unmap(m.Remote))
+		i := a.pathByAddr(address.Unmap(m.Remote))
 		if i < 0 {
 			return ErrPath
 		}

@@ -65,7 +65,7 @@ func (a *Assoc) progressShutdown(now clock.Time) {
 	case ShutdownReceived:
 		// While no address of ours is known to the peer nothing else may be sent,
 		// and no ASCONF after a SHUTDOWN ACK (RFC 5061, Section 5.1.1, C4).
-		if a.senderDry() && !a.tx.q.Unfinished() && !a.rc.ResettingTSNs() && !a.asc.mute {
+		if a.senderDry() && !a.tx.q.Unfinished() && !a.rc.ResettingTSNs() && !a.asc.Muted() {
 			a.enterShutdownAckSent(now, "all data is acknowledged")
 		}
 		a.abortUnfinished(now)
@@ -99,7 +99,7 @@ func (a *Assoc) enterShutdownAckSent(now clock.Time, reason string) {
 	a.setState(ShutdownAckSent, reason)
 	a.shut.sendReq, a.shut.sendAck = false, true
 	// RFC 5061, Section 5.1.1, C4: neither is sent in this state.
-	a.asc.send = false
+	a.asc.Hold()
 	a.ctl.drop(wire.ChunkAsconfAck)
 	a.startT2(now, a.dataPath())
 	a.stopHeartbeats()
@@ -159,7 +159,7 @@ func (a *Assoc) handleShutdown(now clock.Time, c wire.Chunk) {
 	case ShutdownSent:
 		// "SHOULD respond immediately with a SHUTDOWN ACK chunk … and move into
 		// the SHUTDOWN-ACK-SENT state, restarting its T2-shutdown timer."
-		if !a.asc.mute {
+		if !a.asc.Muted() {
 			a.enterShutdownAckSent(now, "both ends shut down")
 		}
 		return

@@ -140,7 +140,7 @@ func (e *tend) state() string {
 	if a.rc.Len() > 0 {
 		s += " with RE-CONFIG requests"
 	}
-	if len(a.asc.chunk)+len(a.asc.queue) > 0 {
+	if a.asc.Pending() > 0 {
 		s += " with ASCONF requests"
 	}
 	return s
@@ -158,7 +158,7 @@ func (w *world) quiet() bool {
 		if x.State() == Closed {
 			continue
 		}
-		if x.State() != Established || !x.senderDry() || len(e.open) > 0 || x.rc.Len()+len(x.asc.queue)+len(x.asc.chunk)+len(e.requests) > 0 {
+		if x.State() != Established || !x.senderDry() || len(e.open) > 0 || x.rc.Len()+x.asc.Pending()+len(e.requests) > 0 {
 			return false
 		}
 		if e.peer().gone() && !w.mayFail {

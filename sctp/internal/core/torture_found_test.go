@@ -120,7 +120,7 @@ func TestAsconfBehindCookieAck(t *testing.T) {
 		return true
 	}
 	p.driveUntil(time.Second, func() bool { return lost })
-	id := p.z.must(p.z.assoc.ReplaceLocalAddr(p.now, p.z.local[0], extra[0]))
+	id := p.z.must(p.z.assoc.ReplaceLocalAddr(p.z.local[0], extra[0]))
 	p.net.cut[p.z.local[0]] = false
 	if !p.driveUntil(10*time.Second, func() bool { return p.a.assoc.State() == Established }) {
 		t.Fatalf("A is %v", p.a.assoc.State())
@@ -218,7 +218,7 @@ func TestRestartAroundRemoval(t *testing.T) {
 		p.drive()
 		p.advance(500 * time.Millisecond)
 		old := p.a.local[0]
-		id := p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old))
+		id := p.a.must(p.a.assoc.RemoveLocalAddr(old))
 		p.net.cut[p.z.local[0]] = !done
 		if done {
 			p.a.wantDone(id, nil)
@@ -232,11 +232,11 @@ func TestRestartAroundRemoval(t *testing.T) {
 			t.Fatalf("removed %v: Z is %v: %v", done, p.z.assoc.State(), p.z.assoc.Err())
 		}
 		p.a.wantEvent(EventRestart)
-		if n := len(p.a.assoc.local); n != 2 {
+		if n := len(p.a.assoc.local.InUse); n != 2 {
 			t.Errorf("removed %v: A has %d addresses", done, n)
 		}
 		p.z.wantRemotes(p.a.local...)
-		p.a.wantDone(p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old)), nil)
+		p.a.wantDone(p.a.must(p.a.assoc.RemoveLocalAddr(old)), nil)
 		p.z.wantRemotes(p.a.local[1])
 		p.a.send(0, 1000)
 		p.z.send(0, 1000)
@@ -287,11 +287,11 @@ func removesWhileAsked(t *testing.T, done bool, params func(p *pair) []byte) *pa
 	p.drive()
 	p.advance(500 * time.Millisecond)
 	old := p.a.local[0]
-	id := p.a.must(p.a.assoc.RemoveLocalAddr(p.now, old))
+	id := p.a.must(p.a.assoc.RemoveLocalAddr(old))
 	if done {
 		p.a.wantDone(id, nil)
 	}
-	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: p.a.assoc.asc.in.seq + 1, Addr: p.z.local[0].Addr(), Params: params(p)})
+	chunk := wire.AppendAsconf(nil, wire.Asconf{Seq: p.a.assoc.asconfIn.Seq() + 1, Addr: p.z.local[0].Addr(), Params: params(p)})
 	p.a.outbox()
 	pkt := p.a.packet(p.a.assoc.Tag(), authed(&p.z.assoc.auth, chunk))
 	pkt.Local, pkt.Remote = old, extra[0]

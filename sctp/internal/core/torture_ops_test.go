@@ -324,8 +324,8 @@ func (w *world) call(e *tend, a *Assoc, op, arg int) {
 		fresh = netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, tortureNets[arg&3], byte(10 + arg>>2&3), 7}), 9899)
 	}
 	mine := e.local[0]
-	if len(a.local) > 0 {
-		mine = a.local[arg%len(a.local)]
+	if len(a.local.InUse) > 0 {
+		mine = a.local.InUse[arg%len(a.local.InUse)]
 	}
 	w.logf("%s: call %d %d", e.name, op, arg)
 	switch op {
@@ -340,13 +340,13 @@ func (w *world) call(e *tend, a *Assoc, op, arg int) {
 	case 49:
 		req(a.AddStreams(w.now, uint16(arg&3), uint16(arg>>2&3)))
 	case 50:
-		req(a.AddLocalAddr(w.now, fresh))
+		req(a.AddLocalAddr(fresh))
 	case 51:
-		req(a.RemoveLocalAddr(w.now, mine))
+		req(a.RemoveLocalAddr(mine))
 	case 52:
-		req(a.ReplaceLocalAddr(w.now, mine, fresh))
+		req(a.ReplaceLocalAddr(mine, fresh))
 	case 53:
-		req(a.SetPeerPrimary(w.now, mine))
+		req(a.SetPeerPrimary(mine))
 	case 54:
 		_ = a.SetPrimary(remote)
 	case 55:
@@ -401,7 +401,7 @@ func (w *world) call(e *tend, a *Assoc, op, arg int) {
 			w.forge(arg)
 		} else if arg >= 96 {
 			e.follows = true
-			a.FollowLocalAddrs(w.now, append([]netip.AddrPort{fresh}, e.local[:arg%(len(e.local)+1)]...))
+			a.FollowLocalAddrs(append([]netip.AddrPort{fresh}, e.local[:arg%(len(e.local)+1)]...))
 		}
 	}
 }

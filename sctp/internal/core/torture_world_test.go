@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weftstack/weft/sctp/internal/core/address"
 	"github.com/weftstack/weft/sctp/internal/core/clock"
 	"github.com/weftstack/weft/sctp/internal/core/reasm"
 	"github.com/weftstack/weft/sctp/internal/core/seq"
@@ -272,7 +273,7 @@ func (e *tend) flush() {
 func (e *tend) transmit(a *Assoc) bool {
 	w := e.w
 	type window struct{ flight, cwnd int }
-	var was [MaxPeerAddrs]window
+	var was [address.MaxPeer]window
 	paths := a.paths
 	for i := range paths {
 		was[i] = window{a.tx.sb.Flight(i), paths[i].cc.Cwnd()}

@@ -277,7 +277,7 @@ func TestZeroChecksumButNotWithAsconf(t *testing.T) {
 	p.connect()
 	p.drive()
 	p.a.send(0, 20_000) // bundled with the chunk
-	p.a.wantDone(p.a.must(p.a.assoc.AddLocalAddr(p.now, extra[0])), nil)
+	p.a.wantDone(p.a.must(p.a.assoc.AddLocalAddr(extra[0])), nil)
 	p.drive()
 	p.wantDelivered()
 	if with == 0 || without == 0 {

@@ -326,13 +326,13 @@ func (r *runner) do(f *args) (err error) {
 	case "addstreams":
 		_, err = a.AddStreams(r.now, uint16(f.num("out", 0)), uint16(f.num("in", 0)))
 	case "addaddr":
-		_, err = a.AddLocalAddr(r.now, addr(arg(1)))
+		_, err = a.AddLocalAddr(addr(arg(1)))
 	case "removeaddr":
-		_, err = a.RemoveLocalAddr(r.now, addr(arg(1)))
+		_, err = a.RemoveLocalAddr(addr(arg(1)))
 	case "replaceaddr":
-		_, err = a.ReplaceLocalAddr(r.now, addr(arg(1)), addr(arg(2)))
+		_, err = a.ReplaceLocalAddr(addr(arg(1)), addr(arg(2)))
 	case "setpeerprimary":
-		_, err = a.SetPeerPrimary(r.now, addr(arg(1)))
+		_, err = a.SetPeerPrimary(addr(arg(1)))
 	case "forget": // the association, as a driver does that has closed it
 		r.assoc = nil
 	default:
