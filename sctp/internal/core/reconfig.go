@@ -13,8 +13,8 @@ import (
 // openReconfig begins anew: the association was established or restarted.
 func (a *Assoc) openReconfig(peerTSN seq.TSN) {
 	a.rc.Fail(tx.ErrRestart)
-	cfg := reconfig.Config{Deny: a.cfg.DenyReconfig, InStreams: int(a.cfg.InStreams), MaxOutStreams: int(a.cfg.MaxOutStreams)}
-	a.rc.Open(cfg, reconfigSender{&a.tx}, reconfigReceiver{a}, reconfigHost{a}, a.tsn, peerTSN)
+	cfg := reconfig.Config{Deny: a.cfg.DenyReconfig, InStreams: a.cfg.InStreams, MaxOutStreams: a.cfg.MaxOutStreams}
+	a.rc.Open(cfg, reconfigHost{a}, a.tsn, peerTSN)
 }
 
 // checkReconfig returns why the user cannot ask for a re-configuration.
@@ -265,6 +265,8 @@ func (r reconfigReceiver) Restart(next seq.TSN) (jumped, ok bool) {
 // reconfigHost is the association as RE-CONFIG sees it: see [reconfig.Association].
 type reconfigHost struct{ a *Assoc }
 
+func (h reconfigHost) Sender() reconfig.Sender        { return reconfigSender{&h.a.tx} }
+func (h reconfigHost) Receiver() reconfig.Receiver    { return reconfigReceiver{h.a} }
 func (h reconfigHost) Closed() bool                   { return h.a.state == Closed }
 func (h reconfigHost) CanSend() bool                  { return h.a.state.canSendData() }
 func (h reconfigHost) DataPath() int                  { return h.a.dataPath() }

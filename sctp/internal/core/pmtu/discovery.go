@@ -63,23 +63,23 @@ const (
 // what is left.
 type Discovery struct {
 	state   State
-	mtu     int  // PLPMTU
-	limit   int  // MAX_PLPMTU
-	low     int  // the largest size that arrived, 0 if none did
-	high    int  // the smallest size that did not
-	hopeful bool // the limit was not tried yet
-	size    int  // PROBED_SIZE of the next probe
-	count   int  // PROBE_COUNT
-	pending bool // a probe is to be sent
-	out     bool // and was
-	heard   bool // something came from the path since
-	stalled bool // the path is inactive
-	noPad   bool // the peer answers nothing in packets with a PAD chunk
-	ip6     bool // the path is one of IPv6
-	resized bool // PLPMTU or low were set and TakeResized was not called since
-	over    int  // size of the headers below SCTP
+	hopeful bool  // the limit was not tried yet
+	pending bool  // a probe is to be sent
+	out     bool  // and was
+	heard   bool  // something came from the path since
+	stalled bool  // the path is inactive
+	noPad   bool  // the peer answers nothing in packets with a PAD chunk
+	ip6     bool  // the path is one of IPv6
+	resized bool  // PLPMTU or low were set and TakeResized was not called since
+	count   uint8 // PROBE_COUNT
+	over    uint8 // size of the headers below SCTP
+	mtu     int   // PLPMTU
+	limit   int   // MAX_PLPMTU
+	low     int   // the largest size that arrived, 0 if none did
+	high    int   // the smallest size that did not
+	size    int   // PROBED_SIZE of the next probe
+	sent    int   // size of the last probe, in which nonce was
 	nonce   uint64
-	sent    int        // size of the probe that nonce was in
 	sentAt  clock.Time // when the last probe was sent
 	// wake is the end of PROBE_TIMER while a probe is out, of PMTU_RAISE_TIMER once the search
 	// is done, or of a pause.
@@ -94,8 +94,8 @@ func New(size int, remote netip.AddrPort) Discovery {
 
 // ipOverhead returns the size of the IP and, if there is one, the UDP header on the
 // way to an address.
-func ipOverhead(a netip.AddrPort) int {
-	n := 40
+func ipOverhead(a netip.AddrPort) uint8 {
+	n := uint8(40)
 	if a.Addr().Is4() {
 		n = 20
 	}
@@ -209,7 +209,7 @@ func (d *Discovery) choose() int {
 		return d.base() // Section 5.1.4: confirm the base first
 	}
 	for _, ip := range commonMTUs {
-		if n := (ip - d.over) &^ 3; n > d.low && n < d.high && n <= d.limit {
+		if n := (ip - int(d.over)) &^ 3; n > d.low && n < d.high && n <= d.limit {
 			return n
 		}
 	}

@@ -74,6 +74,9 @@ type Receiver interface {
 // Association is what else a [Handler] needs of its association. Paths are numbers, which
 // mean nothing to the handler.
 type Association interface {
+	// Sender and Receiver return the two sides of the association.
+	Sender() Sender
+	Receiver() Receiver
 	// Closed reports whether the association has ended, and CanSend whether it is in a state
 	// to send data.
 	Closed() bool

@@ -45,42 +45,42 @@ const (
 type Config struct {
 	Deny Kinds
 	// InStreams and MaxOutStreams bound the streams in each direction.
-	InStreams, MaxOutStreams int
+	InStreams, MaxOutStreams uint16
 }
 
 // Handler re-configures the streams of one association: it has our requests, one of which is
 // outstanding at a time, and the answers to the peer's. The zero Handler has no requests, and
 // takes none until it is opened.
 type Handler struct {
-	cfg   Config
-	tx    Sender
-	rx    Receiver
-	assoc Association
-
-	nextSeq  uint32     // of our next request
-	queue    []*request // in order; if the first has begun it is outstanding
+	assoc    Association
+	cfg      Config
 	send     bool       // the outstanding one is to be sent
 	quiet    bool       // "in progress" was the last answer
 	answered bool       // and came since the last transmission
+	newSpace bool       // TSNs have been reset: stragglers have others
+	hasSeen  bool       // seen is known: the request was sent again after "in progress"
+	lateAsk  bool       // the request was sent again since late came
+	nextSeq  uint32     // of our next request
+	seen     seq.TSN    // the highest that had come when the request was sent
+	queue    []*request // in order; if the first has begun it is outstanding
 	path     int        // where it went last
+	from     int        // the path by which the chunk in hand came
 	resetAt  clock.Time // of our last SSN/TSN reset
 	resumeAt clock.Time // nothing begins before
-	newSpace bool       // TSNs have been reset: stragglers have others
-	seen     seq.TSN    // the highest that had come when the request was sent
-	hasSeen  bool       // after we were told "in progress"
 	late     []byte     // a FORWARD-TSN that was put off
-	lateAsk  bool       // the request was sent again since it came
 	response []byte     // goes in front of the outstanding request, when that is sent next
-	from     int        // the path by which the chunk in hand came
 
 	in received
 }
 
+func (h *Handler) tx() Sender   { return h.assoc.Sender() }
+func (h *Handler) rx() Receiver { return h.assoc.Receiver() }
+
 // Open begins anew, without requests: the association was established or restarted. RFC
 // 6525, Section 4.1: request sequence numbers begin with the initial TSN, ours tsn and the
 // peer's peerTSN.
-func (h *Handler) Open(cfg Config, tx Sender, rx Receiver, assoc Association, tsn, peerTSN seq.TSN) {
-	*h = Handler{cfg: cfg, tx: tx, rx: rx, assoc: assoc, nextSeq: uint32(tsn), in: received{next: uint32(peerTSN)}}
+func (h *Handler) Open(cfg Config, assoc Association, tsn, peerTSN seq.TSN) {
+	*h = Handler{cfg: cfg, assoc: assoc, nextSeq: uint32(tsn), in: received{next: uint32(peerTSN)}}
 }
 
 // Fail ends all requests.
@@ -175,7 +175,7 @@ func (h *Handler) Verify() error {
 		return fmt.Errorf("reconfig: %d requests are outstanding", begun)
 	case h.send && h.outstanding() == nil:
 		return fmt.Errorf("reconfig: a request is due but none outstanding")
-	case h.in.n > len(h.in.answers):
+	case int(h.in.n) > len(h.in.answers):
 		return fmt.Errorf("reconfig: %d answers", h.in.n)
 	case h.in.deferred && h.in.find(h.in.seq) == nil && h.in.n < MaxAnswers:
 		return fmt.Errorf("reconfig: no answer to the request that waits")

@@ -117,6 +117,8 @@ type outcome struct {
 }
 
 type fakeAssoc struct {
+	tx           *fakeSender
+	rx           *fakeReceiver
 	closed, mute bool
 	data         int // the data path
 	timer        clock.Time
@@ -129,6 +131,8 @@ type fakeAssoc struct {
 	added        int
 }
 
+func (a *fakeAssoc) Sender() Sender               { return a.tx }
+func (a *fakeAssoc) Receiver() Receiver           { return a.rx }
 func (a *fakeAssoc) Closed() bool                 { return a.closed }
 func (a *fakeAssoc) CanSend() bool                { return !a.closed && !a.mute }
 func (a *fakeAssoc) DataPath() int                { return a.data }
@@ -174,7 +178,8 @@ func newHandlerTest(t *testing.T, cfg Config) *handlerTest {
 	if cfg.InStreams == 0 {
 		cfg.InStreams, cfg.MaxOutStreams = 2000, 2000
 	}
-	x.h.Open(cfg, x.tx, x.rx, as, ourTSN, peerTSN)
+	as.tx, as.rx = x.tx, x.rx
+	x.h.Open(cfg, as, ourTSN, peerTSN)
 	return x
 }
 

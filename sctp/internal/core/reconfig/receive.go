@@ -12,20 +12,19 @@ import (
 // received is what an end knows of its peer's requests.
 type received struct {
 	next uint32 // the sequence number expected
+	n    uint8  // answers
 	// answers are the results of the last requests, newest first, to be given
 	// again to a retransmission of them.
 	answers [MaxAnswers]answer
-	n       int
 	path    int // where the last request came from
 
 	// A deferred reset of our incoming streams (Section 5.2.2, E2).
 	deferred bool
-	seq      uint32 // of the request
+	holding  bool   // an SSN/TSN reset waits until we have sent everything
+	seq      uint32 // of the request for the deferred reset
 	lastTSN  seq.TSN
+	holdSeq  uint32   // of the request for the SSN/TSN reset
 	streams  []uint16 // none: all
-
-	holding bool   // an SSN/TSN reset waits until we have sent everything
-	holdSeq uint32 // of that request
 }
 
 // MaxAnswers is how many results are kept: those of two chunks, because
@@ -86,7 +85,7 @@ func (h *Handler) Handle(now clock.Time, from int, x wire.ReConfig) {
 		asked = asked || ans.silent && p.Type == wire.ParamIncomingReset
 		h.in.path = from
 		// "a selective acknowledgment (SACK) chunk SHOULD be sent back".
-		h.rx.ForceSack()
+		h.rx().ForceSack()
 	}
 	if len(reply) > 0 && !h.assoc.Closed() && !(asked && h.joinRequest(reply)) {
 		// "If multiple parameters have to be returned, they MUST be put into one
@@ -159,7 +158,7 @@ func (h *Handler) answerRequest(now clock.Time, p wire.Param) answer {
 	}
 	in.next++
 	copy(in.answers[1:], in.answers[:])
-	in.n = min(in.n+1, len(in.answers))
+	in.n = min(in.n+1, MaxAnswers)
 	ans := &in.answers[0]
 	*ans = answer{ReConfigResponse: wire.ReConfigResponse{RespSeq: seq}}
 	switch p.Type {
@@ -200,8 +199,8 @@ func (h *Handler) peerResets(now clock.Time, x *wire.OutgoingReset) wire.ReConfi
 		h.partDone(now, q, p)
 	}
 	in := &h.in
-	list, ok := sidList(x.Streams, h.rx.Streams())
-	wait := seq.TSN(x.LastTSN).Sub(h.rx.CumTSN())
+	list, ok := sidList(x.Streams, h.rx().Streams())
+	wait := seq.TSN(x.LastTSN).Sub(h.rx().CumTSN())
 	switch {
 	case h.cfg.Deny&Streams != 0, wait > seq.MaxWindow:
 		return wire.ReConfigDenied
@@ -226,7 +225,7 @@ func (h *Handler) peerResets(now clock.Time, x *wire.OutgoingReset) wire.ReConfi
 	// While our SSN/TSN reset is outstanding all data is held back, and it is not
 	// known which of the resets comes first: this one waits.
 	if !h.ResettingTSNs() {
-		h.rx.DeferReset(list, in.lastTSN)
+		h.rx().DeferReset(list, in.lastTSN)
 	}
 	return wire.ReConfigInProgress
 }
@@ -234,7 +233,7 @@ func (h *Handler) peerResets(now clock.Time, x *wire.OutgoingReset) wire.ReConfi
 // resetIn restarts the numbers of incoming streams, all if sids is empty (E3,
 // E4).
 func (h *Handler) resetIn(sids []uint16) wire.ReConfigResult {
-	if !h.rx.ResetStreams(sids) {
+	if !h.rx().ResetStreams(sids) {
 		return wire.ReConfigDenied
 	}
 	h.assoc.InReset(sids)
@@ -244,13 +243,13 @@ func (h *Handler) resetIn(sids []uint16) wire.ReConfigResult {
 // peerWantsReset processes an Incoming SSN Reset Request (RFC 6525, Section
 // 5.2.3). With silent set our own request is the answer.
 func (h *Handler) peerWantsReset(now clock.Time, x *wire.IncomingReset) (_ wire.ReConfigResult, silent bool) {
-	list, ok := sidList(x.Streams, h.tx.Streams())
+	list, ok := sidList(x.Streams, h.tx().Streams())
 	switch {
 	case h.cfg.Deny&Streams != 0, len(list) > MaxResetStreams, !h.assoc.CanSend():
 		return wire.ReConfigDenied, false
 	case !ok:
 		return wire.ReConfigWrongSSN, false
-	case h.resetUnderWay(list), h.tx.Fresh(list):
+	case h.resetUnderWay(list), h.tx().Fresh(list):
 		return wire.ReConfigNothingToDo, false
 	}
 	return h.answerWith(now, &request{respSeq: x.ReqSeq, n: 1,
@@ -285,7 +284,7 @@ func (h *Handler) answerWith(now clock.Time, q *request) (_ wire.ReConfigResult,
 	if slices.ContainsFunc(h.queue, func(q *request) bool { return q.answers }) {
 		return wire.ReConfigAlreadyRunning, false
 	}
-	q.answers, q.fence = true, h.tx.Arrivals()
+	q.answers, q.fence = true, h.tx().Arrivals()
 	h.queue = slices.Insert(h.queue, at, q)
 	h.pauseStreams(q)
 	h.Begin(now)
@@ -309,8 +308,8 @@ func (h *Handler) peerResetsTSNs(seq uint32, ans *answer) {
 	default:
 		ans.Result = wire.ReConfigInProgress
 		in.holding, in.holdSeq = true, seq
-		h.tx.ResumeAll()
-		h.tx.PauseAll(0)
+		h.tx().ResumeAll()
+		h.tx().PauseAll(0)
 		h.finishTSNReset()
 	}
 }
@@ -318,24 +317,24 @@ func (h *Handler) peerResetsTSNs(seq uint32, ans *answer) {
 // finishTSNReset performs the SSN/TSN reset that waits, if it can be.
 func (h *Handler) finishTSNReset() bool {
 	in := &h.in
-	if !in.holding || !h.tx.Idle() {
+	if !in.holding || !h.tx().Idle() {
 		return false
 	}
 	in.holding = false
 	// G1: "The value SHOULD be the smallest TSN not acknowledged by the receiver
 	// of the request plus 2^31."
-	next := h.rx.CumTSN() + 1 + 1<<31
+	next := h.rx().CumTSN() + 1 + 1<<31
 	h.newSpace = true
 	if h.restartRx(next); h.assoc.Closed() { // G4, G5
 		return false
 	}
-	h.tx.ResetStreams(nil)
+	h.tx().ResetStreams(nil)
 	h.assoc.TSNsReset()
 	h.resumeHeld()
 	if ans := in.find(in.holdSeq); ans != nil { // G6
 		ans.Result, ans.HasTSNs = wire.ReConfigPerformed, true
 		// G2: "the highest TSN sent by the receiver of the request plus 1".
-		ans.SenderNextTSN, ans.ReceiverNextTSN = uint32(h.tx.NextTSN()), uint32(next)
+		ans.SenderNextTSN, ans.ReceiverNextTSN = uint32(h.tx().NextTSN()), uint32(next)
 	}
 	h.assoc.InReset(nil)
 	h.assoc.OutReset(nil, nil)
@@ -344,17 +343,17 @@ func (h *Handler) finishTSNReset() bool {
 
 // resumeHeld lets the streams go on after an SSN/TSN reset of the peer's.
 func (h *Handler) resumeHeld() {
-	h.tx.ResumeAll()
+	h.tx().ResumeAll()
 	for _, q := range h.queue {
 		h.pauseStreams(q)
 	}
-	h.tx.Reschedule()
+	h.tx().Reschedule()
 }
 
 // restartRx makes next the TSN that the peer sends next: what is unfinished is
 // dropped as by a FORWARD-TSN for all streams, and all streams are reset.
 func (h *Handler) restartRx(next seq.TSN) {
-	jumped, ok := h.rx.Restart(next)
+	jumped, ok := h.rx().Restart(next)
 	if !ok {
 		return
 	}
@@ -362,7 +361,7 @@ func (h *Handler) restartRx(next seq.TSN) {
 	case in.deferred && (jumped || in.lastTSN.Less(next)):
 		h.finishDeferred(wire.ReConfigPerformed) // this has done it
 	case in.deferred:
-		h.rx.DeferReset(in.streams, in.lastTSN)
+		h.rx().DeferReset(in.streams, in.lastTSN)
 	}
 }
 
@@ -378,10 +377,10 @@ func (h *Handler) peerAdds(now clock.Time, n uint16) wire.ReConfigResult {
 	}
 	// "The SCTP endpoint SHOULD deny the request if the number of streams
 	// exceeds a limit that should be configurable".
-	if h.cfg.Deny&Add != 0 || n == 0 || h.rx.Streams()+int(n) > h.cfg.InStreams {
+	if h.cfg.Deny&Add != 0 || n == 0 || h.rx().Streams()+int(n) > int(h.cfg.InStreams) {
 		return wire.ReConfigDenied
 	}
-	h.rx.SetStreams(h.rx.Streams() + int(n))
+	h.rx().SetStreams(h.rx().Streams() + int(n))
 	h.assoc.Added()
 	return wire.ReConfigPerformed
 }
@@ -389,7 +388,7 @@ func (h *Handler) peerAdds(now clock.Time, n uint16) wire.ReConfigResult {
 // peerWantsMore processes an Add Incoming Streams Request (RFC 6525, Section
 // 5.2.6).
 func (h *Handler) peerWantsMore(now clock.Time, seq uint32, n uint16) (_ wire.ReConfigResult, silent bool) {
-	if h.cfg.Deny&Add != 0 || n == 0 || h.tx.Streams()+int(n) > h.cfg.MaxOutStreams ||
+	if h.cfg.Deny&Add != 0 || n == 0 || h.tx().Streams()+int(n) > int(h.cfg.MaxOutStreams) ||
 		!h.assoc.CanSend() {
 		return wire.ReConfigDenied, false
 	}
@@ -403,7 +402,7 @@ func (h *Handler) Progress(now clock.Time) {
 	if h.finishTSNReset() {
 		h.answerAgain(in.holdSeq)
 	}
-	if in.deferred && in.lastTSN.LessEq(h.rx.CumTSN()) && !h.ResettingTSNs() {
+	if in.deferred && in.lastTSN.LessEq(h.rx().CumTSN()) && !h.ResettingTSNs() {
 		if res := h.resetIn(in.streams); !h.assoc.Closed() {
 			h.finishDeferred(res)
 		}

@@ -86,13 +86,13 @@ func (q *request) pausesAll() bool {
 // More streams than fit a packet take several requests to the peer in sequence.
 // The first that fails ends it.
 func (h *Handler) ResetStreams(now clock.Time, id uint32, sids []uint16) {
-	h.reset(now, id, wire.ParamOutgoingReset, sids, h.tx.Streams())
+	h.reset(now, id, wire.ParamOutgoingReset, sids, h.tx().Streams())
 }
 
 // ResetIncoming queues request id, to have the peer reset streams that it sends on, all of
 // them if sids is empty (RFC 6525, Section 5.1.3).
 func (h *Handler) ResetIncoming(now clock.Time, id uint32, sids []uint16) {
-	h.reset(now, id, wire.ParamIncomingReset, sids, h.rx.Streams())
+	h.reset(now, id, wire.ParamIncomingReset, sids, h.rx().Streams())
 }
 
 // reset queues a request to reset sids, of so many streams that there are.
@@ -130,7 +130,7 @@ func (h *Handler) AddStreams(now clock.Time, id uint32, out, in uint16) {
 
 // enqueue queues the user's request q.
 func (h *Handler) enqueue(now clock.Time, q *request) {
-	q.fence = h.tx.Arrivals()
+	q.fence = h.tx().Arrivals()
 	h.queue = append(h.queue, q)
 	h.pauseStreams(q)
 	h.Begin(now)

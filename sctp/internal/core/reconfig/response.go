@@ -86,20 +86,20 @@ func (h *Handler) yield(now clock.Time) {
 func (h *Handler) performPart(p *part, x *wire.ReConfigResponse) {
 	switch p.kind {
 	case wire.ParamOutgoingReset: // H4
-		h.tx.ResetStreams(p.streams)
+		h.tx().ResetStreams(p.streams)
 	case wire.ParamTSNReset: // H5
 		h.late = nil
 		if h.restartRx(seq.TSN(x.SenderNextTSN)); h.assoc.Closed() {
 			return
 		}
-		if h.tx.ResetTSN(seq.TSN(x.ReceiverNextTSN)) {
-			h.tx.ResetStreams(nil)
+		if h.tx().ResetTSN(seq.TSN(x.ReceiverNextTSN)) {
+			h.tx().ResetStreams(nil)
 		}
 		h.assoc.TSNsReset()
 		h.assoc.InReset(nil)
 		h.assoc.OutReset(nil, nil)
 	case wire.ParamAddOutgoing: // H6
-		h.tx.SetStreams(min(h.tx.Streams()+int(p.count), MaxStreams))
+		h.tx().SetStreams(min(h.tx().Streams()+int(p.count), MaxStreams))
 		h.assoc.Added()
 	}
 }

@@ -21,10 +21,10 @@ func (h *Handler) ready(now clock.Time, q *request) bool {
 		// Everything sent on the streams must be acknowledged. So no FORWARD-TSN
 		// can name a message of before the reset after it.
 		if len(p.streams) == 0 {
-			return h.tx.Idle()
+			return h.tx().Idle()
 		}
 		for _, sid := range p.streams {
-			if !h.tx.Drained(sid) {
+			if !h.tx().Drained(sid) {
 				return false
 			}
 		}
@@ -33,7 +33,7 @@ func (h *Handler) ready(now clock.Time, q *request) bool {
 			h.assoc.SetTimer(wait)
 			return false
 		}
-		return h.tx.Idle()
+		return h.tx().Idle()
 	}
 	return true
 }
@@ -61,7 +61,7 @@ func (h *Handler) Begin(now clock.Time) {
 				resp = q.respSeq
 			}
 			// A3: "MUST be set to the next TSN the sender assigns minus 1".
-			last := uint32(h.tx.NextTSN() - 1)
+			last := uint32(h.tx().NextTSN() - 1)
 			b = wire.AppendOutgoingReset(b, wire.OutgoingReset{ReqSeq: p.seq, RespSeq: resp, LastTSN: last}, p.streams)
 		case wire.ParamIncomingReset:
 			b = wire.AppendIncomingReset(b, p.seq, p.streams)
@@ -118,7 +118,7 @@ func (h *Handler) Size() int { return wire.ChunkHeaderLen + len(h.response) + le
 func (h *Handler) Append(b []byte) []byte {
 	h.send, h.lateAsk = false, len(h.late) > 0
 	if h.quiet && !h.hasSeen {
-		h.seen, h.hasSeen = h.rx.Highest(), true
+		h.seen, h.hasSeen = h.rx().Highest(), true
 	}
 	q := h.queue[0]
 	if len(h.response) == 0 {
