@@ -28,7 +28,7 @@ func (w *World) peerDown(p *peer, err error) {
 	failed := p.failed.Load()
 	w.recordDown(p, failed)
 	w.reportDead(p, failed)
-	w.ft.down()
+	w.ft.Down()
 	if d := w.rdma.open.Load(); d != nil && !p.disconnected.Load() {
 		d.PeerDown((*rdmaPeer)(p), err)
 	}

@@ -84,7 +84,7 @@ func (t *idTable) receives(x *matchContext) bool {
 
 // forget releases what c has in addition to its contexts.
 func (c *Comm) forget() {
-	c.w.ft.forget(c)
+	c.w.ft.Forget(c.id)
 	c.w.eng.release(c.peers)
 	if c.local != nil {
 		c.local.Free()

@@ -56,16 +56,10 @@ func (c *Comm) Revoke() error {
 	if err := c.notFreed(); err != nil {
 		return err
 	}
-	f := c.w.ft
-	f.mu.Lock()
-	k := f.comm(c.id)
-	if k == nil {
-		f.mu.Unlock()
-		return fmt.Errorf("%w: too many communicators with failures", ErrLimit)
+	news, err := c.w.ft.Revoke(ftComm{c})
+	if err != nil {
+		return err
 	}
-	news := f.know(k, c)
-	news = f.revoke(k) || news
-	f.mu.Unlock()
 	c.ft.revoked.Store(true) // also if another goroutine has just heard of it and is about to
 	if news {
 		c.revoked(c.w.Rank())
@@ -138,7 +132,7 @@ func (c *Comm) startAgree(flags uint64) (func(context.Context) (*ft.Ballot, uint
 	if err := c.notFreed(); err != nil {
 		return nil, err
 	}
-	wait, err := c.w.ft.start(c, func() *ft.Ballot { return c.ballot(flags) })
+	wait, err := c.w.ft.Start(ftComm{c}, func() *ft.Ballot { return c.ballot(flags) })
 	if err != nil {
 		return nil, err
 	}

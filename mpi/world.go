@@ -124,7 +124,7 @@ func (w *World) openComm(c *Comm, to []int32, info Info) *Comm {
 	c.init(w.eng, peers, c, c.forget)
 	c.readHints()
 	c.checkMembers()
-	w.ft.adopt(c)
+	w.ft.Adopt(ftComm{c})
 	return c
 }
 
@@ -203,7 +203,7 @@ func (w *World) finalBarrier(ctx context.Context) error {
 	if !w.opts.tolerant {
 		return w.world.barrier(ctx)
 	}
-	wait, err := w.ft.start(w.world, func() *ft.Ballot { return w.world.ballot(0) })
+	wait, err := w.ft.Start(ftComm{w.world}, func() *ft.Ballot { return w.world.ballot(0) })
 	if err != nil {
 		return err
 	}
